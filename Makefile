@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+# hearth's one build file. Everything generated lands under $(BUILD).
+#
+#   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
+#   make deps       install missing packages      sudo make test             the whole test suite
+#   make test-unit | test-system | test-vm | bench | fuzz | lint | format | install | clean
+#   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+SAN ?= 0
+DEBUG ?= 0
+BUILD ?= build$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)),-debug)
+PREFIX ?= /usr/local
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+VERSION := $(shell cat vendor/version)
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))';)
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wformat=2 \
+	-Wimplicit-fallthrough -Wvla -Wnull-dereference -Wdate-time
+HARDEN := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+CFLAGS_ALL := -std=gnu17 -g -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) -MMD -MP $(HARDEN)
+LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
+ifeq ($(DEBUG),1)
+CFLAGS_ALL += -O0
+else
+CFLAGS_ALL += -O2 -ffunction-sections -fdata-sections
+LDFLAGS_ALL += -Wl,--gc-sections
+endif
+ifeq ($(SAN),1)
+CFLAGS_ALL += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS_ALL += -fsanitize=address,undefined
+WARN := $(filter-out -Wnull-dereference,$(WARN))
+else ifneq ($(DEBUG),1)
+CFLAGS_ALL += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+endif
+CFLAGS_ALL += $(CFLAGS)
+LDFLAGS_ALL += $(LDFLAGS)
+include vendor/deps.mk
+
+# --- layers: each folder one archive; a layer links only what stands below it ---
+LAYERS := base proto symbols sinks agent backend cmd
+src = $(wildcard $(1)/*.c)
+obj = $(patsubst %.c,$(BUILD)/%.o,$(call src,$(1)))
+below_base :=
+below_proto := proto base
+below_symbols := symbols $(below_proto)
+below_sinks := sinks $(below_proto)
+below_agent := agent symbols $(below_proto)
+below_backend := backend $(below_proto)
+below_cmd := cmd agent backend sinks symbols proto base
+below_base := base
+archives = $(foreach l,$(below_$(1)),$(BUILD)/lib/$(l).a)
+
+PROTO_SRC := $(wildcard proto/opentelemetry/*.proto)
+PROTO_OBJ := $(patsubst proto/opentelemetry/%.proto,$(BUILD)/proto/opentelemetry/%.pb.o,$(PROTO_SRC))
+BPF_SRC := $(wildcard bpf/*.bpf.c)
+BPF_SKEL := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.skel.h,$(BPF_SRC))
+
+.PHONY: all
+all: $(BUILD)/hearth
+
+$(BUILD)/hearth: $(call archives,cmd)
+	$(call say,LD,$@) $(CC) $(LDFLAGS_ALL) -o $@ -Wl,--whole-archive $(BUILD)/lib/cmd.a -Wl,--no-whole-archive $(wordlist 2,99,$^) $(LIBS)
+
+define layer
+$(BUILD)/lib/$(1).a: $(call obj,$(1)) $(if $(filter proto,$(1)),$(PROTO_OBJ))
+	$$(call say,AR,$$@) mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
+
+$(BUILD)/%.o: %.c | $(BUILD)/.deps
+	$(call say,CC,$@) mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) $(WARN) $(INCLUDES) -c -o $@ $<
+
+# --- nanopb: our schema -> tags and descriptors (the codec is the only user) ---
+$(BUILD)/proto/opentelemetry/%.pb.c $(BUILD)/proto/opentelemetry/%.pb.h &: proto/opentelemetry/%.proto $(wildcard proto/opentelemetry/*.options) | $(BUILD)/.deps
+	$(call say,NANOPB,$@) mkdir -p $(@D) && PATH="/usr/bin:$$PATH" protoc -Iproto/opentelemetry \
+		--plugin=protoc-gen-nanopb=$(NANOPB_PLUGIN) --nanopb_out=$(@D) $<
+
+$(BUILD)/%.pb.o: $(BUILD)/%.pb.c
+	$(call say,CC,$@) $(CC) $(CFLAGS_ALL) $(INCLUDES) -c -o $@ $<
+
+$(call obj,proto): | $(patsubst %.o,%.h,$(PROTO_OBJ))
+
+# --- BPF: one object a program file, embedded as a skeleton ---
+BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. $(BPF_INCLUDES) -Wall -Wextra -Werror -MMD -MP
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
+	$(call say,BPF,$@) mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MT $@ -MF $(@:.o=.d) -c -o $@ $<
+
+$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+$(call obj,agent): | $(BPF_SKEL)
+
+# --- what it takes ---
+.PHONY: deps
+deps:
+	$(Q)tools/deps.sh
+
+# A build without its libraries should say so in one line, not in pages of missing headers.
+$(BUILD)/.deps: vendor/packages.txt tools/deps.sh
+	$(Q)tools/deps.sh --check && mkdir -p $(@D) && touch $@
+
+# --- running ---
+.PHONY: run
+run: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)exec $(BUILD)/hearth $(ARGS)
+
+# --- tests ---
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
+unit_layer = $(firstword $(subst /, ,$(patsubst $(BUILD)/unit/%,%,$(1))))
+
+$(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"'
+.SECONDEXPANSION:
+$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
+
+.PHONY: unit-bins test-unit test-system test-vm test lint format bench fuzz truth-bins
+unit-bins: $(UNIT_BIN)
+
+test-unit: unit-bins
+	$(Q)tests/run-unit.sh $(BUILD) $(UNIT_BIN)
+
+test-system: all
+	$(Q)tests/run-system.sh $(BUILD)
+
+test-vm: all
+	$(Q)tests/run-vm.sh $(BUILD)
+
+test: deps
+	$(Q)tests/run.sh
+
+lint:
+	$(Q)tools/lint.sh
+
+format:
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+
+bench: all
+	$(Q)tools/bench/run.sh $(BUILD)
+
+# --- fuzzing: clang's libFuzzer over the same sources, in a folder of its own ---
+FUZZ_BUILD := build-fuzz
+FUZZ_SECONDS ?= 10
+FUZZ_CFLAGS := -std=gnu17 -g -O1 -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) $(INCLUDES) -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -MMD -MP
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_OBJ := $(foreach l,base proto symbols,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
+FUZZ_OBJ += $(patsubst %,$(FUZZ_BUILD)/%.o,$(FUZZ_EXTRA))
+FUZZ_OBJ += $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(PROTO_OBJ))
+
+$(FUZZ_BUILD)/%.o: %.c | $(patsubst %.o,%.h,$(PROTO_OBJ))
+	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
+$(FUZZ_BUILD)/proto/opentelemetry/%.pb.o: $(BUILD)/proto/opentelemetry/%.pb.c
+	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
+$(FUZZ_BUILD)/fuzz_%: $(FUZZ_BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_OBJ)
+	$(call say,FUZZLD,$@) $(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+
+fuzz: $(FUZZ_BIN)
+	$(Q)tests/run-fuzz.sh $(FUZZ_BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
+
+# --- installing ---
+.PHONY: install clean
+install: all
+	install -Dm755 -s $(BUILD)/hearth $(DESTDIR)$(PREFIX)/bin/hearth
+	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BUILD)/hearth help --man > $(DESTDIR)$(PREFIX)/share/man/man1/hearth.1
+
+clean:
+	rm -rf build build-san build-debug build-san-debug build-fuzz
+
+-include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The backend's HTTP side: OTLP receiver, /metrics, /healthz. libmicrohttpd in external epoll mode, its descriptor nested in the
+ * caller's loop, so requests are handled on the loop's thread.
+ */
+#ifndef HEARTH_BACKEND_SERVER_H
+#define HEARTH_BACKEND_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+struct metrics;
+struct server;
+struct sink;
+
+struct server_config {
+	const char *http_address;  /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
+	size_t max_receive_bytes;  /* body before and after decompression; 64 MiB when 0 */
+	unsigned max_connections;  /* 1000 when 0 */
+};
+
+struct server_error {
+	char message[256];
+};
+
+/* Listens. @out takes what is received (borrowed, as is @metrics). 0 or -errno with @err filled. */
+int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
+	       struct server **ret, struct server_error *err);
+uint16_t server_http_port(const struct server *s);
+
+/* Stops accepting, lets open requests finish until @deadline_ns (CLOCK_MONOTONIC). */
+void server_stop(struct server *s, uint64_t deadline_ns);
+void server_free(struct server *s);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Byte sequences to dense indices: the first distinct sequence is 0, the next 1, ... Equal bytes get the same index.
+ * Strings, stacks (arrays of indices), locations and resources are all interned by this one table: the key is their bytes,
+ * so padding must be zero. Keys are copied. Not shared between threads.
+ */
+#ifndef HEARTH_BASE_INTERN_H
+#define HEARTH_BASE_INTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct intern;
+
+/* NULL for want of memory. */
+struct intern *intern_new(void);
+void intern_free(struct intern *t);
+
+/* Returns 1 when @key was new, 0 when it stood already, -ENOMEM; *@index_ret is its index (untouched on error). */
+int intern_add(struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret);
+
+/* The bytes of @index (valid until the next intern_add or intern_reset), *@len_ret their count (may be NULL). @index must be
+ * < intern_count(). Sequences are 8-byte aligned. */
+const void *intern_get(const struct intern *t, uint32_t index, size_t *len_ret);
+
+uint32_t intern_count(const struct intern *t);
+
+/* Bytes of memory held. */
+size_t intern_memory_bytes(const struct intern *t);
+
+/* Forgets all entries, keeps the memory. */
+void intern_reset(struct intern *t);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages to a person, on stderr. Only commands and the pipelines they wire log; leaf modules return errors. A message
+ * says what failed, on what, why, and what to do about it. One line a call, written by one write(2); any thread may call.
+ */
+#ifndef HEARTH_BASE_LOG_H
+#define HEARTH_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Messages above @level are dropped. The default is LOG_INFO. */
+void log_set_level(enum log_level level);
+bool log_is_enabled(enum log_level level);
+
+void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* As log_at, but at most one message each @interval_ns from the place that owns *@last_ns (0 at first). Says at the next
+ * message how many were held back. */
+struct log_limit {
+	uint64_t last_ns;
+	uint64_t held_back;
+};
+void log_limited(struct log_limit *limit, uint64_t interval_ns, enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_WARN, __VA_ARGS__)
+#define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)                          \
+	do {                                    \
+		if (log_is_enabled(LOG_DEBUG))  \
+			log_at(LOG_DEBUG, __VA_ARGS__); \
+	} while (0)
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hash map from a 64-bit key to a non-NULL pointer (open addressing, grows, shrinks never). The map does not own what the
+ * pointers lead to. Not shared between threads.
+ */
+#ifndef HEARTH_BASE_MAP_H
+#define HEARTH_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_slot {
+	uint64_t key;
+	void *value; /* NULL: free */
+};
+
+struct map {
+	struct map_slot *slots; /* owned; NULL while empty */
+	size_t cap;             /* power of two or 0 */
+	size_t count;
+};
+
+#define MAP_EMPTY ((struct map){ 0 })
+
+void map_fini(struct map *m);
+
+/* The pointer under @key or NULL. */
+void *map_get(const struct map *m, uint64_t key);
+
+/* Puts @value (not NULL) under @key, replacing what was there. 0 or -ENOMEM. */
+int map_put(struct map *m, uint64_t key, void *value);
+
+/* Removes @key and returns what it led to, or NULL. */
+void *map_del(struct map *m, uint64_t key);
+
+/* Walks all entries: start with *pos = 0; false at the end. Entries must not be added or removed on the way. */
+bool map_next(const struct map *m, size_t *pos, uint64_t *key_ret, void **value_ret);
+
+#endif

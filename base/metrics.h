@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Named counters and gauges, and their Prometheus text (exposition format 0.0.4). Every place that can lose something owns a
+ * counter here. Values are atomic: any thread may add; registering and writing out take a lock. Series live as long as the
+ * registry.
+ */
+#ifndef HEARTH_BASE_METRICS_H
+#define HEARTH_BASE_METRICS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct metrics;
+
+struct metric { /* one series; add through the functions below */
+	_Atomic uint64_t value;
+};
+
+struct metrics *metrics_new(void);
+void metrics_free(struct metrics *m);
+
+/*
+ * The series @name{@labels}, made when it does not stand yet. @name and @help are string literals or outlive the registry;
+ * @labels is copied: Prometheus label text without the braces (`reason="ring full"`), NULL for none; build it with
+ * metrics_label for outside text. NULL for want of memory or when the bound on series (10,000) is reached.
+ */
+struct metric *metrics_counter(struct metrics *m, const char *name, const char *labels, const char *help);
+struct metric *metrics_gauge(struct metrics *m, const char *name, const char *labels, const char *help);
+
+/* Called at each write-out, before the series are printed, to refresh gauges that are costly to keep. */
+int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg);
+
+/* Appends `key="value"` to @labels with Prometheus escapes, a comma first when it is not empty. */
+void metrics_label(struct buf *labels, const char *key, const char *value, size_t value_len);
+
+/* Accept NULL (registration may have failed). */
+static inline void metric_add(struct metric *s, uint64_t n)
+{
+	if (s)
+		atomic_fetch_add_explicit(&s->value, n, memory_order_relaxed);
+}
+
+static inline void metric_set(struct metric *s, uint64_t v)
+{
+	if (s)
+		atomic_store_explicit(&s->value, v, memory_order_relaxed);
+}
+
+static inline uint64_t metric_get(const struct metric *s)
+{
+	return s ? atomic_load_explicit(&((struct metric *)(uintptr_t)s)->value, memory_order_relaxed) : 0;
+}
+
+/* The whole registry as text: # HELP, # TYPE, series sorted by name, in registration order within a name. */
+void metrics_write(struct metrics *m, struct buf *out);
+
+/* Calls @fn for every series, in the order of metrics_write. */
+void metrics_each(struct metrics *m, void (*fn)(void *arg, const char *name, const char *labels, uint64_t value), void *arg);
+
+#endif

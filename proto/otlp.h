@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OTLP protobuf codec. Field numbers are those of release 1.10/1.11 ("development version 1"), taken from the code that
+ * nanopb generates of our own proto/opentelemetry schema; nothing else in the tree knows them.
+ */
+#ifndef HEARTH_PROTO_OTLP_H
+#define HEARTH_PROTO_OTLP_H
+
+#include "base/buf.h"
+#include "proto/profiles.h"
+
+/*
+ * Number of elements of each dictionary table that stand before this message in a stream of concatenated messages (protobuf
+ * merges them: indices go on counting, only the first message carries the elements 0). All zero for a message of its own.
+ */
+struct otlp_continuation {
+	uint32_t mappings, locations, functions, links, strings, attributes, stacks;
+};
+
+/*
+ * Appends @p as one ProfilesData (= ExportProfilesServiceRequest) message. @cont may be NULL; otherwise indices continue from
+ * it and it is advanced by the tables written. Fields in ascending order. 0 or -ENOMEM.
+ */
+int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct buf *out);
+
+/* Why a message was refused; text for a person and for google.rpc.Status. */
+struct otlp_error {
+	char message[256];
+};
+
+/*
+ * Decodes one message (or several concatenated ones, as protobuf merges them). Bounded: nesting of AnyValue at most 32, memory
+ * at most a fixed multiple of @len. Every index is checked once. @data must stay unchanged during the call; on success the
+ * model takes ownership of @data when @own_data (a malloc'd block, freed with it) and otherwise copies the strings it needs.
+ * 0; -EBADMSG (not a valid message, @err says what and where); -ENOMEM. On failure @data stays the caller's.
+ */
+int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err);
+
+/* Splits: appends to @out messages of at most @max_bytes each... of @p's profiles with dictionaries of their own. @fn gets each
+ * message; returns what @fn returned when not 0. Samples of one profile may land in several messages; a single sample larger
+ * than @max_bytes is still sent alone. */
+int otlp_encode_split(const struct profiles *p, size_t max_bytes, int (*fn)(void *arg, const uint8_t *msg, size_t len), void *arg);
+
+/* google.rpc.Status {code, message} and ExportProfilesServiceResponse {partial_success {rejected, message}}. */
+int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out);
+int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, struct buf *out);
+/* Reads a response; 0 and zeros when it is a full success. @message_ret is NUL-terminated and cut to fit. */
+int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sinks' constructors; the interface is proto/sink.h. Each returns 0 or -errno and hands the caller one sink to free. */
+#ifndef HEARTH_SINKS_SINKS_H
+#define HEARTH_SINKS_SINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "proto/sink.h"
+
+struct buf;
+struct metrics;
+
+/* Takes everything and forgets it. */
+int sink_null_new(struct sink **ret);
+
+/*
+ * Hands every profile to each child through a bounded queue and a thread a child, so that a slow child delays nobody.
+ * @children are owned from the call on, also when it fails. consume() returns -EAGAIN when no child had room, 0 otherwise;
+ * what a full child missed is counted (hearth_sink_dropped_samples_total{sink=,reason="queue full"}). An ack is completed
+ * when all children that accepted the profile have. flush() waits for the queues to run empty, then flushes the children.
+ */
+int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_items, struct metrics *metrics, struct sink **ret);
+
+enum print_form {
+	PRINT_PLAIN, /* the lazy backend's HEAD text */
+	PRINT_TYPED, /* the collector distribution's: (Str), (Int) behind values, no times */
+};
+
+struct print_options {
+	enum print_form form;
+	bool skip_without_container_id;
+	bool hide_resource_attributes, hide_profile_attributes, hide_sample_attributes, hide_frames;
+	const char *const *sample_types; /* NULL-terminated; NULL: all */
+	const char *const *frame_types;	 /* NULL-terminated; NULL: all */
+};
+
+/* The readable text, written to @out (borrowed) a whole request at a time. @options may be NULL. */
+int sink_print_new(FILE *out, const struct print_options *options, struct sink **ret);
+/* The same text appended to @out. */
+void print_profiles(const struct profiles *p, const struct print_options *options, struct buf *out);
+
+/*
+ * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a successful
+ * flush(). @path "-" writes to stdout. A write error is returned by consume() and sticks; the .part file stays readable up to
+ * its last whole message.
+ */
+int sink_file_new(const char *path, struct sink **ret);
+
+struct otlp_sink_config {
+	const char *url;	     /* http(s)://host:port[/path]; path "" or "/" becomes /v1development/profiles */
+	const char *const *headers;  /* "Name: value", NULL-terminated; may be NULL */
+	uint64_t timeout_ns;	     /* an attempt; 10 s when 0 */
+	bool no_gzip;
+	size_t max_export_bytes;     /* 4 MiB less a margin when 0 */
+	size_t max_queue_bytes;	     /* encoded requests that wait while the collector is away; 64 MiB when 0 */
+	const char *ca_file;	     /* PEM trust anchors or NULL */
+};
+
+/*
+ * OTLP/HTTP over libcurl with a sending thread of its own. consume() encodes and queues; when max_queue_bytes is reached the
+ * oldest request goes and is counted. Retries 429, 502, 503, 504, refused and broken connections with jittered exponential
+ * backoff and Retry-After; other answers are final and counted. flush() waits for the queue to be sent.
+ */
+int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics, struct sink **ret);
+
+/*
+ * The terminal summary: the live table of the top functions. On a terminal it redraws in place each interval; otherwise it is
+ * silent until the final table at flush(). @status fills the line above the table (samples/s, losses) and may be NULL.
+ */
+struct summary_options {
+	FILE *out;
+	bool live; /* @out is a terminal: redraw */
+	bool colour;
+	unsigned rows, columns; /* of the terminal; asked anew at each drawing when 0 */
+	void (*status)(void *arg, struct buf *line);
+	void *status_arg;
+};
+int sink_summary_new(const struct summary_options *options, struct sink **ret);
+
+#endif

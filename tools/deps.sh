@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the packages of vendor/packages.txt that are missing or too old (Debian and Ubuntu). --check: only says what is
+# missing of the build part, exit status 1.
+set -u
+cd "$(dirname "$0")/.."
+check=0
+[ "${1:-}" = --check ] && check=1
+command -v dpkg-query >/dev/null || {
+	[ $check = 1 ] && exit 0
+	echo "deps: this is not Debian or Ubuntu; install the equivalents of vendor/packages.txt by hand" >&2
+	exit 1
+}
+missing=()
+part=build
+while read -r name least _; do
+	case $name in
+	'' | '#'*) continue ;;
+	'[test]')
+		part=test
+		continue
+		;;
+	esac
+	[ $check = 1 ] && [ $part = test ] && continue
+	have=$(dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$name" 2>/dev/null)
+	case $have in
+	ii*) [ "$least" = - ] || dpkg --compare-versions "${have#ii }" ge "$least" && continue ;;
+	esac
+	missing+=("$name")
+done <vendor/packages.txt
+[ ${#missing[@]} = 0 ] && exit 0
+if [ $check = 1 ]; then
+	echo "hearth cannot be built yet, these packages are missing: ${missing[*]}" >&2
+	echo "Run 'sudo make deps' (or 'sudo make run', which does it too)." >&2
+	exit 1
+fi
+[ "$(id -u)" = 0 ] || {
+	echo "deps: installing ${missing[*]} needs root: run 'sudo make deps'" >&2
+	exit 1
+}
+echo "deps: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { apt-get update -q && apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+	tail -n 20 "$log" >&2
+	echo "deps: apt-get failed; its last lines stand above" >&2
+	exit 1
+fi
