@@ -89,7 +89,7 @@ $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
 $(call obj,proto): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
 # --- BPF: one object a program file, embedded as a skeleton ---
-BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. $(BPF_INCLUDES) -Wall -Wextra -Werror -MMD -MP
+BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$@) mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MT $@ -MF $(@:.o=.d) -c -o $@ $<
 

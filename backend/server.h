@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The backend's HTTP side: OTLP receiver, /metrics, /healthz. libmicrohttpd in external epoll mode, its descriptor nested in the
- * caller's loop, so requests are handled on the loop's thread.
+ * The backend's HTTP side: OTLP receiver, /metrics, /healthz. libmicrohttpd in external epoll mode, its descriptor nested in
+ * the caller's loop, so requests are handled on the loop's thread.
  */
 #ifndef HEARTH_BACKEND_SERVER_H
 #define HEARTH_BACKEND_SERVER_H
@@ -15,9 +15,11 @@ struct server;
 struct sink;
 
 struct server_config {
-	const char *http_address;  /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
-	size_t max_receive_bytes;  /* body before and after decompression; 64 MiB when 0 */
-	unsigned max_connections;  /* 1000 when 0 */
+	const char *http_address;    /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
+	size_t max_receive_bytes;    /* body before and after decompression; 64 MiB when 0 */
+	unsigned max_connections;    /* 1000 when 0 */
+	uint64_t request_timeout_ns; /* first line of a request to the end of its answer; 60 s when 0 */
+	uint64_t idle_timeout_ns;    /* a connection without a request; 75 s when 0 */
 };
 
 struct server_error {
@@ -29,8 +31,11 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	       struct server **ret, struct server_error *err);
 uint16_t server_http_port(const struct server *s);
 
-/* Stops accepting, lets open requests finish until @deadline_ns (CLOCK_MONOTONIC). */
+/* Stops accepting and serves on until no request is open or @deadline_ns (CLOCK_MONOTONIC) has come; blocks, on the loop's
+ * thread. From then on /healthz answers 503 and every answer closes its connection. */
 void server_stop(struct server *s, uint64_t deadline_ns);
+
+/* Closes what is still open. Accepts NULL. */
 void server_free(struct server *s);
 
 #endif

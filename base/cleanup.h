@@ -24,9 +24,9 @@ static inline void cleanup_fclose(FILE **f)
 		fclose(*f);
 }
 
-#define AUTO(fn) __attribute__((cleanup(fn)))
-#define AUTO_FREE AUTO(cleanup_free)
-#define AUTO_CLOSE AUTO(cleanup_close)
+#define AUTO(fn)    __attribute__((cleanup(fn)))
+#define AUTO_FREE   AUTO(cleanup_free)
+#define AUTO_CLOSE  AUTO(cleanup_close)
 #define AUTO_FCLOSE AUTO(cleanup_fclose)
 
 /* Hands a pointer's ownership on: returns it and leaves NULL behind, so that the guard does nothing. */

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define NSEC_PER_SEC 1000000000ull
+#define NSEC_PER_SEC  1000000000ull
 #define NSEC_PER_MSEC 1000000ull
 
 uint64_t clock_mono_ns(void);

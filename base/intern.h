@@ -16,7 +16,8 @@ struct intern;
 struct intern *intern_new(void);
 void intern_free(struct intern *t);
 
-/* Returns 1 when @key was new, 0 when it stood already, -ENOMEM; *@index_ret is its index (untouched on error). */
+/* Returns 1 when @key was new, 0 when it stood already, -ENOMEM; *@index_ret is its index (untouched on error).
+ * @key must not point into the table itself. */
 int intern_add(struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret);
 
 /* The bytes of @index (valid until the next intern_add or intern_reset), *@len_ret their count (may be NULL). @index must be

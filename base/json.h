@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JSON writer over a buffer: the commas, colons and escapes are its business, nesting is checked by assert. Text is written as
- * UTF-8; bytes that are not UTF-8 become U+FFFD.
+ * A JSON writer over a buffer: the commas, colons and escapes are its business, nesting is checked by assert. Text is
+ * written as UTF-8; bytes that are not UTF-8 become U+FFFD.
  */
 #ifndef HEARTH_BASE_JSON_H
 #define HEARTH_BASE_JSON_H
@@ -13,11 +13,12 @@
 #include "base/buf.h"
 
 struct json {
-	struct buf *out;    /* borrowed */
+	struct buf *out; /* borrowed */
 	unsigned depth;
 	uint64_t has_items; /* bit d: something was written at depth d, a comma comes first (depth <= 63) */
+	uint64_t is_object; /* bit d: the container at depth d is an object */
 	bool after_key;
-	unsigned indent;    /* spaces a level; 0: compact */
+	unsigned indent; /* spaces a level; 0: compact */
 };
 
 void json_init(struct json *j, struct buf *out, unsigned indent);
@@ -31,7 +32,7 @@ void json_string(struct json *j, const char *s);
 void json_string_n(struct json *j, const char *s, size_t len);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
-/* Shortest form that reads back the same; NaN and infinities become null. */
+/* The fewest digits of %g that read back the same; NaN and infinities become null. */
 void json_double(struct json *j, double v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);

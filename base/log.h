@@ -27,11 +27,11 @@ void log_limited(struct log_limit *limit, uint64_t interval_ns, enum log_level l
 	__attribute__((format(printf, 4, 5)));
 
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
-#define log_warn(...) log_at(LOG_WARN, __VA_ARGS__)
-#define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
-#define log_debug(...)                          \
-	do {                                    \
-		if (log_is_enabled(LOG_DEBUG))  \
+#define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)                                  \
+	do {                                            \
+		if (log_is_enabled(LOG_DEBUG))          \
 			log_at(LOG_DEBUG, __VA_ARGS__); \
 	} while (0)
 

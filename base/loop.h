@@ -21,7 +21,8 @@ typedef void (*loop_signal_fn)(void *arg, int signo);
 int loop_new(struct loop **ret);
 void loop_free(struct loop *loop);
 
-/* The loop does not own @fd. 0 or -errno. */
+/* The loop does not own @fd: remove the watch first, then close it. @ret may be NULL (the watch then lives as long as the
+ * loop). 0 or -errno. */
 int loop_add_fd(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg, struct loop_watch **ret);
 int loop_change_fd(struct loop_watch *watch, uint32_t events);
 
@@ -31,7 +32,8 @@ int loop_add_timer(struct loop *loop, loop_timer_fn fn, void *arg, struct loop_w
 /* Fires @first_ns from now, then each @interval_ns (0: once). @first_ns 0 disarms. */
 int loop_set_timer(struct loop_watch *watch, uint64_t first_ns, uint64_t interval_ns);
 
-/* Blocks the signals of @set for the calling thread (call before threads start) and delivers them here. */
+/* Blocks the signals of @set for the calling thread (call before threads start) and delivers them here. @ret may
+ * be NULL. */
 int loop_add_signals(struct loop *loop, const sigset_t *set, loop_signal_fn fn, void *arg, struct loop_watch **ret);
 
 /* Accepts NULL. Closes what the loop opened itself. */

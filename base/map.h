@@ -17,7 +17,7 @@ struct map_slot {
 
 struct map {
 	struct map_slot *slots; /* owned; NULL while empty */
-	size_t cap;             /* power of two or 0 */
+	size_t cap;		/* power of two or 0 */
 	size_t count;
 };
 

@@ -32,6 +32,9 @@ struct metric *metrics_gauge(struct metrics *m, const char *name, const char *la
 /* Called at each write-out, before the series are printed, to refresh gauges that are costly to keep. */
 int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg);
 
+/* Takes back one metrics_on_collect. */
+void metrics_off_collect(struct metrics *m, void (*fn)(void *arg), void *arg);
+
 /* Appends `key="value"` to @labels with Prometheus escapes, a comma first when it is not empty. */
 void metrics_label(struct buf *labels, const char *key, const char *value, size_t value_len);
 
@@ -56,7 +59,7 @@ static inline uint64_t metric_get(const struct metric *s)
 /* The whole registry as text: # HELP, # TYPE, series sorted by name, in registration order within a name. */
 void metrics_write(struct metrics *m, struct buf *out);
 
-/* Calls @fn for every series, in the order of metrics_write. */
+/* Refreshes as metrics_write does, then calls @fn for every series in its order. @fn must not register series. */
 void metrics_each(struct metrics *m, void (*fn)(void *arg, const char *name, const char *labels, uint64_t value), void *arg);
 
 #endif

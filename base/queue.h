@@ -19,7 +19,8 @@ int queue_push(struct queue *q, void *item);
 /* Takes the oldest item out for the producer to dispose of (the drop-oldest policy); NULL when empty. Never blocks. */
 void *queue_steal_oldest(struct queue *q);
 
-/* Waits for an item until @deadline_ns (CLOCK_MONOTONIC; UINT64_MAX: for ever). NULL at the deadline, or closed and empty. */
+/* Waits for an item until @deadline_ns (CLOCK_MONOTONIC; UINT64_MAX: for ever). NULL at the deadline, or when it is
+ * closed and empty. */
 void *queue_pop(struct queue *q, uint64_t deadline_ns);
 
 /* No further pushes; poppers get what is left, then NULL at once. */

@@ -18,8 +18,8 @@ struct otlp_continuation {
 };
 
 /*
- * Appends @p as one ProfilesData (= ExportProfilesServiceRequest) message. @cont may be NULL; otherwise indices continue from
- * it and it is advanced by the tables written. Fields in ascending order. 0 or -ENOMEM.
+ * Appends @p as one ProfilesData (= ExportProfilesServiceRequest) message. @cont may be NULL; otherwise indices continue
+ * from it and it is advanced by the tables written. Fields in ascending order. 0 or -ENOMEM.
  */
 int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct buf *out);
 
@@ -29,17 +29,19 @@ struct otlp_error {
 };
 
 /*
- * Decodes one message (or several concatenated ones, as protobuf merges them). Bounded: nesting of AnyValue at most 32, memory
- * at most a fixed multiple of @len. Every index is checked once. @data must stay unchanged during the call; on success the
- * model takes ownership of @data when @own_data (a malloc'd block, freed with it) and otherwise copies the strings it needs.
- * 0; -EBADMSG (not a valid message, @err says what and where); -ENOMEM. On failure @data stays the caller's.
+ * Decodes one message (or several concatenated ones, as protobuf merges them). Bounded: nesting of AnyValue at most 32,
+ * memory at most a fixed multiple of @len. Every index is checked once. @data must stay unchanged during the call; on
+ * success the model takes ownership of @data when @own_data (a malloc'd block, freed with it) and otherwise copies the
+ * strings it needs. 0; -EBADMSG (not a valid message, @err says what and where); -ENOMEM. On failure @data stays the
+ * caller's.
  */
 int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err);
 
-/* Splits: appends to @out messages of at most @max_bytes each... of @p's profiles with dictionaries of their own. @fn gets each
- * message; returns what @fn returned when not 0. Samples of one profile may land in several messages; a single sample larger
- * than @max_bytes is still sent alone. */
-int otlp_encode_split(const struct profiles *p, size_t max_bytes, int (*fn)(void *arg, const uint8_t *msg, size_t len), void *arg);
+/* Splits: makes messages of at most @max_bytes each of @p's profiles, with dictionaries of their own. @fn gets each message
+ * and its share of @p's sample_events (the shares add up); returns what @fn returned when not 0. Samples of one profile may
+ * land in several messages; a single sample larger than @max_bytes is still sent alone. */
+int otlp_encode_split(const struct profiles *p, size_t max_bytes,
+		      int (*fn)(void *arg, const uint8_t *msg, size_t len, uint64_t sample_events), void *arg);
 
 /* google.rpc.Status {code, message} and ExportProfilesServiceResponse {partial_success {rejected, message}}. */
 int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out);

@@ -20,15 +20,15 @@ void builder_free(struct builder *b);
 int32_t builder_string(struct builder *b, struct str s);
 int32_t builder_string_z(struct builder *b, const char *s);
 
-/* Attributes of samples, locations and mappings. */
+/* Attributes of samples, locations and mappings. A list of them must not name a key twice; its order does not matter. */
 int32_t builder_attribute_string(struct builder *b, const char *key, struct str value);
 int32_t builder_attribute_int(struct builder *b, const char *key, int64_t value);
 int32_t builder_attribute_bool(struct builder *b, const char *key, bool value);
 
 /* The strings are indices of this builder; 0 where there is none. */
 int32_t builder_function(struct builder *b, int32_t name, int32_t system_name, int32_t filename, int64_t start_line);
-int32_t builder_mapping(struct builder *b, uint64_t memory_start, uint64_t memory_limit, uint64_t file_offset, int32_t filename,
-			const int32_t *attributes, uint32_t attribute_count);
+int32_t builder_mapping(struct builder *b, uint64_t memory_start, uint64_t memory_limit, uint64_t file_offset,
+			int32_t filename, const int32_t *attributes, uint32_t attribute_count);
 int32_t builder_location(struct builder *b, int32_t mapping, uint64_t address, const struct profile_line *lines,
 			 uint32_t line_count, const int32_t *attributes, uint32_t attribute_count);
 /* Leaf first. */
@@ -48,19 +48,25 @@ struct builder_profile_spec {
 	int64_t period;
 };
 
-/* The profile of @spec (by address: one spec object a kind of profile) within @resource. */
+/* The profile of @spec (by address: one spec object a kind of profile; it outlives the builder) within @resource. */
 uint32_t builder_profile(struct builder *b, uint32_t resource, const struct builder_profile_spec *spec);
 
-/* One event. @value is stored only when @has_value (off-CPU time); otherwise the sample carries timestamps alone. */
+/* One event. @value is stored only when @has_value (off-CPU time); otherwise the sample carries timestamps alone. All
+ * samples of a profile have one shape: where one event has a value, the others without one count 1. */
 void builder_event(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes, uint32_t attribute_count,
 		   int32_t link, uint64_t time_unix_ns, bool has_value, int64_t value);
 
 /* Events since the last freeze. */
 uint64_t builder_event_count(const struct builder *b);
 
+/* Bytes of memory held. What an interval left unused by far is given back at its freeze. */
+size_t builder_memory_bytes(const struct builder *b);
+
 /*
- * Freezes what was gathered into *@ret (one reference, the caller's) and starts empty. The window of each profile is
- * [@start_unix_ns, @end_unix_ns) widened to hold all its timestamps. 0, or -ENOMEM (what was gathered is gone: count it).
+ * Freezes what was gathered into *@ret (one reference, the caller's) and starts empty: no index or handle from before is
+ * valid any more. Resources stand as first seen, profiles in the order their specs were first seen, timestamps ascending; a
+ * profile without events is left out. The window of each profile is [@start_unix_ns, @end_unix_ns) widened to hold all its
+ * timestamps. 0, or -ENOMEM (what was gathered is gone: count it), or why there was no randomness for the ids.
  */
 int builder_freeze(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, struct profiles **ret);
 

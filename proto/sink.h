@@ -4,8 +4,8 @@
  *
  * consume() borrows a frozen struct profiles (profiles_get() to keep it) and must not block on I/O unless its sink stands
  * behind a queue (sinks/fanout). It returns 0, -EAGAIN (full now: the producer decides), or another -errno. When an ack is
- * given, a durable sink completes it exactly once, from any thread, also when consume() failed after accepting; sinks that are
- * not durable ignore it. A producer that gets an error from consume() itself completes nothing and is told nothing later.
+ * given, a durable sink (ops->durable) completes it exactly once, from any thread, also when consume() failed after accepting;
+ * the others ignore it. A producer that gets an error from consume() itself completes nothing and is told nothing later.
  *
  * consume_other() takes OTLP logs, metrics and traces as encoded bytes (borrowed). flush() brings out what is buffered, until
  * @deadline_ns of CLOCK_MONOTONIC: 0, or -ETIMEDOUT with the rest counted as lost. free() accepts what is half built. flush
@@ -15,6 +15,7 @@
 #define HEARTH_PROTO_SINK_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/profiles.h"
@@ -29,6 +30,7 @@ struct sink;
 
 struct sink_ops {
 	const char *name; /* as in --sink NAME */
+	bool durable;	  /* completes acks; the others ignore them */
 	int (*consume)(struct sink *sink, struct profiles *p, struct ack *ack);
 	int (*consume_other)(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len); /* optional */
 	int (*flush)(struct sink *sink, uint64_t deadline_ns);						   /* optional */

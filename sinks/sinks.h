@@ -22,7 +22,8 @@ int sink_null_new(struct sink **ret);
  * what a full child missed is counted (hearth_sink_dropped_samples_total{sink=,reason="queue full"}). An ack is completed
  * when all children that accepted the profile have. flush() waits for the queues to run empty, then flushes the children.
  */
-int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_items, struct metrics *metrics, struct sink **ret);
+int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_items, struct metrics *metrics,
+		    struct sink **ret);
 
 enum print_form {
 	PRINT_PLAIN, /* the lazy backend's HEAD text */
@@ -37,38 +38,48 @@ struct print_options {
 	const char *const *frame_types;	 /* NULL-terminated; NULL: all */
 };
 
-/* The readable text, written to @out (borrowed) a whole request at a time. @options may be NULL. */
+/*
+ * The readable text, written to @out (borrowed) a whole request at a time. @options may be NULL; its lists are borrowed.
+ * Times of samples are in the process's time zone.
+ */
 int sink_print_new(FILE *out, const struct print_options *options, struct sink **ret);
 /* The same text appended to @out. */
 void print_profiles(const struct profiles *p, const struct print_options *options, struct buf *out);
 
 /*
- * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a successful
- * flush(). @path "-" writes to stdout. A write error is returned by consume() and sticks; the .part file stays readable up to
- * its last whole message.
+ * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a
+ * successful flush(). @path "-" writes to stdout, and what is not a regular file (/dev/null, a FIFO) is written to directly.
+ * A write error is returned by consume() and sticks; the .part file stays readable up to its last whole message. A .part
+ * that a dead process left is replaced. -EISDIR: @path is a directory; -EBUSY: another process is writing this capture; or
+ * why @path.part cannot be made.
  */
 int sink_file_new(const char *path, struct sink **ret);
 
 struct otlp_sink_config {
-	const char *url;	     /* http(s)://host:port[/path]; path "" or "/" becomes /v1development/profiles */
-	const char *const *headers;  /* "Name: value", NULL-terminated; may be NULL */
-	uint64_t timeout_ns;	     /* an attempt; 10 s when 0 */
+	const char *url;	    /* http(s)://host:port[/path]; path "" or "/" becomes /v1development/profiles */
+	const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
+	uint64_t timeout_ns;	    /* an attempt; 10 s when 0 */
 	bool no_gzip;
-	size_t max_export_bytes;     /* 4 MiB less a margin when 0 */
-	size_t max_queue_bytes;	     /* encoded requests that wait while the collector is away; 64 MiB when 0 */
-	const char *ca_file;	     /* PEM trust anchors or NULL */
+	size_t max_export_bytes; /* 4 MiB less a margin when 0 */
+	size_t max_queue_bytes;	 /* encoded requests that wait while the collector is away; 64 MiB when 0 */
+	const char *ca_file;	 /* PEM trust anchors or NULL */
 };
 
 /*
  * OTLP/HTTP over libcurl with a sending thread of its own. consume() encodes and queues; when max_queue_bytes is reached the
  * oldest request goes and is counted. Retries 429, 502, 503, 504, refused and broken connections with jittered exponential
- * backoff and Retry-After; other answers are final and counted. flush() waits for the queue to be sent.
+ * backoff and Retry-After; other answers are final and counted. flush() waits for the queue to be sent; what is left at its
+ * deadline is dropped and counted. An ack is completed when the collector acknowledged, or with an error when a part of the
+ * profiles was dropped. Accounting: samples consumed = hearth_exported_samples_total + hearth_export_dropped_samples_total.
+ *
+ * -EINVAL: the url is none; -EPROTONOSUPPORT: it is neither http nor https; -EBADMSG: a header is not "Name: value"; why
+ * ca_file cannot be read. consume() returns -ENOMEM only.
  */
 int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics, struct sink **ret);
 
 /*
- * The terminal summary: the live table of the top functions. On a terminal it redraws in place each interval; otherwise it is
- * silent until the final table at flush(). @status fills the line above the table (samples/s, losses) and may be NULL.
+ * The terminal summary: the live table of the top functions. On a terminal it redraws in place each interval; otherwise it
+ * is silent until the final table at flush(). @status fills the line above the table (samples/s, losses) and may be NULL.
  */
 struct summary_options {
 	FILE *out;

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Address spaces: a sorted array of disjoint executable mappings, copied on write when shared. Agent's thread only.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/address_space.h"
+#include "base/cleanup.h"
+
+static uint32_t last_asid; /* asids are unique in the life of the process; 29 bits fit the kernel's tags */
+
+struct address_space *address_space_new(void)
+{
+	struct address_space *as = calloc(1, sizeof(*as));
+
+	if (!as)
+		return NULL;
+	as->refs = 1;
+	as->asid = ++last_asid;
+	return as;
+}
+
+struct address_space *address_space_get(struct address_space *as)
+{
+	as->refs++;
+	return as;
+}
+
+void address_space_put(struct address_space *as)
+{
+	if (!as || --as->refs)
+		return;
+	for (uint32_t i = 0; i < as->count; i++)
+		file_put(as->maps[i].file);
+	free(as->maps);
+	free(as);
+}
+
+static struct address_space *copy(const struct address_space *from)
+{
+	struct address_space *as = address_space_new();
+
+	if (!as)
+		return NULL;
+	as->maps = malloc((from->count ? from->count : 1) * sizeof(*as->maps));
+	if (!as->maps) {
+		free(as);
+		return NULL;
+	}
+	if (from->count)
+		memcpy(as->maps, from->maps, from->count * sizeof(*as->maps));
+	as->count = as->cap = from->count;
+	for (uint32_t i = 0; i < as->count; i++)
+		file_get(as->maps[i].file);
+	return as;
+}
+
+/* Index of the first mapping that ends above @addr. */
+static uint32_t first_above(const struct address_space *as, uint64_t addr)
+{
+	uint32_t low = 0, high = as->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (as->maps[middle].end > addr)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+const struct mapping *address_space_find(const struct address_space *as, uint64_t addr)
+{
+	uint32_t i = first_above(as, addr);
+
+	return i < as->count && as->maps[i].start <= addr ? &as->maps[i] : NULL;
+}
+
+static bool same_image(const struct mapping *a, uint64_t bias, const struct file *file)
+{
+	return a->file == file && (!file || a->bias == bias);
+}
+
+static int reserve(struct address_space *as, uint32_t count)
+{
+	struct mapping *maps;
+	uint32_t cap = count + count / 4 + 4;
+
+	if (count <= as->cap)
+		return 0;
+	maps = realloc(as->maps, cap * sizeof(*maps));
+	if (!maps)
+		return -ENOMEM;
+	as->maps = maps;
+	as->cap = cap;
+	return 0;
+}
+
+/* Cuts [start, end) out of the mappings and puts @new there. Room for two more is reserved. Returns true when something else
+ * was mapped there. */
+static bool overlay(struct address_space *as, const struct mapping *new)
+{
+	uint32_t i = first_above(as, new->start), n;
+	bool replaced = false;
+
+	if (i < as->count && as->maps[i].start < new->start) { /* its front stays */
+		struct mapping *old = &as->maps[i];
+
+		replaced |= !same_image(old, new->bias, new->file);
+		if (old->end > new->end) { /* and its back too: split */
+			memmove(old + 1, old, (as->count - i) * sizeof(*old));
+			as->count++;
+			file_get(old->file);
+			old[1].start = new->end;
+		}
+		old->end = new->start;
+		i++;
+	}
+	for (n = i; n < as->count && as->maps[n].end <= new->end; n++) {
+		replaced |= !same_image(&as->maps[n], new->bias, new->file);
+		file_put(as->maps[n].file);
+	}
+	if (n < as->count && as->maps[n].start < new->end) { /* its back stays */
+		replaced |= !same_image(&as->maps[n], new->bias, new->file);
+		as->maps[n].start = new->end;
+	}
+	memmove(&as->maps[i + 1], &as->maps[n], (as->count - n) * sizeof(*as->maps));
+	as->count = as->count - (n - i) + 1;
+	as->maps[i] = *new;
+	return replaced;
+}
+
+static void note_replaced(struct address_space *as, uint64_t start, uint64_t end)
+{
+	uint32_t i = as->replaced_cnt++ % REPLACED_KEPT;
+
+	as->replaced[i].start = start;
+	as->replaced[i].end = end;
+	as->replaced[i].asid = as->asid;
+}
+
+int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file)
+{
+	struct address_space *as = *as_p;
+	struct mapping new = { .start = start, .end = end, .bias = start - pgoff, .file = file };
+	const struct mapping *there = address_space_find(as, start);
+	bool changed = false;
+
+	if (file && file->state != FILE_UNREADABLE)
+		(void)file_bias(file, start, pgoff, &new.bias);
+	if (there && there->end >= end && same_image(there, new.bias, file))
+		return 0;
+	if (as->refs > 1) {
+		as = copy(*as_p);
+		if (!as)
+			return -ENOMEM;
+		address_space_put(*as_p);
+		*as_p = as;
+		changed = true;
+	}
+	if (reserve(as, as->count + 2))
+		return -ENOMEM;
+	file_get(file);
+	if (overlay(as, &new) || as->has_not_code) {
+		as->asid = ++last_asid;
+		as->has_not_code = false;
+		note_replaced(as, start, end);
+		changed = true;
+	}
+	return changed;
+}
+
+bool address_space_is_stale(const struct address_space *as, uint32_t asid, uint64_t addr)
+{
+	uint32_t kept = as->replaced_cnt < REPLACED_KEPT ? as->replaced_cnt : REPLACED_KEPT;
+
+	for (uint32_t i = 0; i < kept; i++)
+		if (as->replaced[i].asid > asid && addr >= as->replaced[i].start && addr < as->replaced[i].end)
+			return true;
+	return false;
+}

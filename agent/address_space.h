@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable mappings of a process. Its id (asid) keys everything the kernel caches: user space hands them out, never reuses
+ * one, and takes a new one when an executable mapping replaced another, so no cache ever needs clearing. A forked child shares its
+ * parent's address space until either changes it.
+ */
+#ifndef HEARTH_AGENT_ADDRESS_SPACE_H
+#define HEARTH_AGENT_ADDRESS_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/files.h"
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t bias;	   /* address - bias = ELF virtual address */
+	struct file *file; /* a reference; NULL: anonymous (JIT) */
+};
+
+enum { REPLACED_KEPT = 8 };
+
+struct address_space {
+	uint32_t refs;
+	uint32_t asid;
+	struct mapping *maps; /* sorted, disjoint */
+	uint32_t count, cap;
+	bool has_not_code; /* the kernel was told that some page is no code */
+	/* The latest ranges that were mapped over, and the asid that each change gave: rows of an older asid are stale there. */
+	struct {
+		uint64_t start, end;
+		uint32_t asid;
+	} replaced[REPLACED_KEPT];
+	uint32_t replaced_cnt;
+};
+
+/* An empty one with an asid of its own and one reference; NULL for want of memory. */
+struct address_space *address_space_new(void);
+struct address_space *address_space_get(struct address_space *as);
+void address_space_put(struct address_space *as);
+
+/*
+ * Maps [@start, @end) to @pgoff bytes into @file (NULL: anonymous). *@as is copied first when it is shared. Returns 1 when the asid
+ * is another now, 0, or -ENOMEM.
+ */
+int address_space_map(struct address_space **as, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file);
+
+/* The mapping that holds @addr or NULL. */
+const struct mapping *address_space_find(const struct address_space *as, uint64_t addr);
+
+/* May a row that was found under @asid for @addr be out of date? */
+bool address_space_is_stale(const struct address_space *as, uint32_t asid, uint64_t addr);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's life: new (loads, reads /proc), started (samples), stopped (drained, the last profile handed over). Sources of
+ * events in the caller's loop: the side band (each record), the rings (a miss, or a ring a quarter full), a short timer while
+ * something waits to settle, the report timer, and a slow one that follows CPUs. Everything on the loop's thread.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/agent_state.h"
+#include "agent/perf_event.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "proto/sink.h"
+
+enum {
+	SETTLE_MS = 2,	     /* records of another CPU may still be on their way */
+	SETTLE_TIMER_MS = 3,
+	CPU_CHECK_MS = 1000,
+	FILE_IDLE_SECONDS = 60,
+	MAX_CPUS = 4096,
+};
+
+/* --- CPUs that come and go --- */
+
+static bool contains(const uint32_t *list, uint32_t count, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i] == cpu)
+			return true;
+	return false;
+}
+
+static int add_cpu(struct agent *a, uint32_t cpu)
+{
+	int error = side_band_add_cpu(a->in.side_band, cpu);
+
+	if (!error || error == -EEXIST)
+		error = sampler_add_cpu(a->in.sampler, cpu);
+	if (error && error != -EEXIST) {
+		side_band_remove_cpu(a->in.side_band, cpu);
+		return error;
+	}
+	return 0;
+}
+
+/* Opens events on CPUs that are online now, closes those of CPUs that went. 0 or the last error. */
+static int follow_cpus(struct agent *a)
+{
+	uint32_t online[MAX_CPUS];
+	int count = cpu_list_online(online, MAX_CPUS), error = 0;
+
+	if (count <= 0)
+		return count ? count : -ENODEV;
+	for (uint32_t i = a->cpu_cnt; i-- > 0;) {
+		if (contains(online, (uint32_t)count, a->cpus[i]))
+			continue;
+		sampler_remove_cpu(a->in.sampler, a->cpus[i]);
+		side_band_remove_cpu(a->in.side_band, a->cpus[i]);
+		a->cpus[i] = a->cpus[--a->cpu_cnt];
+	}
+	for (int i = 0; i < count; i++) {
+		int failed;
+
+		if (contains(a->cpus, a->cpu_cnt, online[i]) || a->cpu_cnt == a->cpu_cap)
+			continue;
+		failed = add_cpu(a, online[i]);
+		if (failed)
+			error = failed;
+		else
+			a->cpus[a->cpu_cnt++] = online[i];
+	}
+	return error;
+}
+
+static void on_cpu_timer(void *arg)
+{
+	int error = follow_cpus(arg);
+	static struct log_limit limit;
+
+	if (error)
+		log_limited(&limit, 60 * NSEC_PER_SEC, LOG_WARN, "a CPU is not sampled: %s", strerror(-error));
+}
+
+/* --- intervals --- */
+
+static void forget_process(void *arg, struct process *p)
+{
+	struct agent *a = arg;
+
+	(void)sampler_forget_proc(a->in.sampler, p->pid);
+	(void)sampler_filter_remove(a->in.sampler, p->pid);
+}
+
+/* Builds the interval's profiles and hands them to the sink. */
+static void report(struct agent *a)
+{
+	uint64_t now_ns = clock_mono_ns(), start_ns = a->interval_start_ns;
+	uint32_t events = traces_event_count(a->in.traces);
+	struct profiles *p = NULL;
+	int error;
+
+	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
+		start_ns = a->in.oldest_ns;
+	error = interval_build(a->interval, a->in.traces, start_ns, now_ns, &p);
+	if (error) {
+		a->in.lost[LOSS_MEMORY] += events;
+	} else {
+		error = sink_consume(a->out, p, NULL);
+		if (error)
+			a->in.lost[LOSS_SINK] += events;
+		else
+			a->delivered += events;
+		a->sink_error = error && error != -EAGAIN ? error : a->sink_error;
+		profiles_put(p);
+	}
+	traces_reset(a->in.traces);
+	a->in.oldest_ns = 0;
+	a->interval_start_ns = now_ns;
+	processes_expire(a->in.processes, forget_process, a);
+	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
+}
+
+/* The next interval's length, drawn anew each time so that two hosts never beat in step. */
+static uint64_t draw_interval_ns(struct agent *a)
+{
+	double spread = ((double)rand_r(&a->random) / RAND_MAX * 2 - 1) * a->report_jitter;
+
+	return (uint64_t)((double)a->report_interval_ns * (1 + spread));
+}
+
+static void on_settle_timer(void *arg);
+
+static void run_intake(struct agent *a)
+{
+	intake_run(&a->in, SETTLE_MS * NSEC_PER_MSEC);
+	if (!pending_is_empty(a->in.pending))
+		(void)loop_set_timer(a->settle_timer, SETTLE_TIMER_MS * NSEC_PER_MSEC, 0);
+}
+
+static void on_settle_timer(void *arg)
+{
+	run_intake(arg);
+}
+
+static void on_kernel(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	run_intake(arg);
+}
+
+static void on_report_timer(void *arg)
+{
+	struct agent *a = arg;
+
+	run_intake(a);
+	report(a);
+	(void)loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
+}
+
+/* The wall clock was set: profiles after this carry the new time. */
+static void on_clock_set(void *arg, int fd, uint32_t events)
+{
+	uint64_t ticks;
+
+	(void)arg;
+	(void)events;
+	(void)!read(fd, &ticks, sizeof(ticks)); /* -ECANCELED is the message */
+	clock_refresh();
+}
+
+/* --- life --- */
+
+static int fail(struct agent_error *err, int error, const char *what)
+{
+	if (!err->message[0])
+		snprintf(err->message, sizeof(err->message), "%s: %s", what, strerror(-error));
+	return error;
+}
+
+static int watch_clock(struct agent *a, struct loop *loop)
+{
+	struct itimerspec far = { .it_value.tv_sec = INT32_MAX };
+
+	a->clock_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (a->clock_fd < 0 || timerfd_settime(a->clock_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far, NULL))
+		return -errno;
+	return loop_add_fd(loop, a->clock_fd, EPOLLIN, on_clock_set, a, &a->clock_watch);
+}
+
+static int watch(struct agent *a, struct loop *loop)
+{
+	int error = loop_add_fd(loop, side_band_fd(a->in.side_band), EPOLLIN, on_kernel, a, &a->side_band_watch);
+
+	if (!error)
+		error = loop_add_fd(loop, sampler_fd(a->in.sampler), EPOLLIN, on_kernel, a, &a->ring_watch);
+	if (!error)
+		error = loop_add_timer(loop, on_settle_timer, a, &a->settle_timer);
+	if (!error)
+		error = loop_add_timer(loop, on_report_timer, a, &a->report_timer);
+	if (!error)
+		error = loop_add_timer(loop, on_cpu_timer, a, &a->cpu_timer);
+	return error ? error : watch_clock(a, loop);
+}
+
+/* What needs no kernel: the tables. */
+static int make_tables(struct agent *a, const struct agent_config *config, struct metrics *metrics)
+{
+	int error = files_new(metrics, &a->in.files);
+
+	if (!error)
+		error = processes_new(a->in.files, &a->in.processes);
+	if (!error)
+		error = pending_new(MAX_CPUS, &a->in.pending);
+	if (!error)
+		error = traces_new(&a->in.traces);
+	if (!error)
+		error = names_new(a->in.files, metrics, &a->names);
+	if (!error)
+		error = interval_new(a->names, config->freq_hz, config->event, &a->interval);
+	return error;
+}
+
+static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
+		    struct agent_error *err)
+{
+	int error = make_tables(a, config, metrics);
+
+	if (error)
+		return fail(err, error, "cannot start the agent");
+	error = sampler_new(config, &a->in.sampler, err);
+	if (error)
+		return fail(err, error, "cannot start sampling");
+	error = late_new(a->in.processes, a->in.files, a->in.sampler, metrics, &a->in.late);
+	if (!error)
+		error = side_band_new(metrics, &a->in.side_band);
+	if (!error)
+		error = follow_cpus(a);
+	if (error)
+		return fail(err, error, "cannot open perf events");
+	error = processes_scan(a->in.processes);
+	if (error)
+		return fail(err, error, "cannot read /proc");
+	error = watch(a, loop);
+	if (!error)
+		error = agent_metrics(a);
+	return error ? fail(err, error, "cannot start the agent") : 0;
+}
+
+int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out, struct agent **ret,
+	      struct agent_error *err)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int error;
+
+	err->message[0] = '\0';
+	if (!a)
+		return fail(err, -ENOMEM, "cannot start the agent");
+	a->out = out;
+	a->in.metrics = metrics;
+	a->clock_fd = -1;
+	a->freq_hz = config->freq_hz;
+	a->random = (unsigned)clock_mono_ns();
+	a->report_interval_ns = config->report_interval_ns;
+	a->report_jitter = config->report_jitter;
+	a->cpu_cap = MAX_CPUS;
+	a->cpus = calloc(MAX_CPUS, sizeof(*a->cpus));
+	error = a->cpus ? kernel_is_safe(config->unsafe_kernel, err) : fail(err, -ENOMEM, "cannot start the agent");
+	if (!error)
+		error = make_all(a, config, loop, metrics, err);
+	if (error) {
+		agent_free(a);
+		return error;
+	}
+	*ret = a;
+	return 0;
+}
+
+int agent_start(struct agent *a, struct agent_error *err)
+{
+	int error;
+
+	err->message[0] = '\0';
+	a->interval_start_ns = clock_mono_ns();
+	error = sampler_enable(a->in.sampler, true);
+	if (!error)
+		error = loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
+	if (!error)
+		error = loop_set_timer(a->cpu_timer, CPU_CHECK_MS * NSEC_PER_MSEC, CPU_CHECK_MS * NSEC_PER_MSEC);
+	return error ? fail(err, error, "cannot enable the sampling events") : 0;
+}
+
+int agent_add_pid(struct agent *a, uint32_t pid)
+{
+	return sampler_filter_add(a->in.sampler, pid);
+}
+
+int agent_stop(struct agent *a, uint64_t deadline_ns)
+{
+	if (a->stopped)
+		return 0;
+	a->stopped = true;
+	(void)sampler_enable(a->in.sampler, false);
+	(void)loop_set_timer(a->report_timer, 0, 0);
+	(void)loop_set_timer(a->cpu_timer, 0, 0);
+	intake_run(&a->in, UINT64_MAX);
+	report(a);
+	return sink_flush(a->out, deadline_ns) ? -ETIMEDOUT : a->sink_error;
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	agent_metrics_off(a);
+	loop_remove(a->side_band_watch);
+	loop_remove(a->ring_watch);
+	loop_remove(a->settle_timer);
+	loop_remove(a->report_timer);
+	loop_remove(a->cpu_timer);
+	loop_remove(a->clock_watch);
+	if (a->clock_fd >= 0)
+		close(a->clock_fd);
+	interval_free(a->interval);
+	names_free(a->names);
+	traces_free(a->in.traces);
+	pending_free(a->in.pending);
+	late_free(a->in.late);
+	processes_free(a->in.processes);
+	files_free(a->in.files);
+	side_band_free(a->in.side_band);
+	sampler_free(a->in.sampler);
+	free(a->cpus);
+	free(a);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's insides, shared by agent.c and accounting.c. */
+#ifndef HEARTH_AGENT_AGENT_STATE_H
+#define HEARTH_AGENT_AGENT_STATE_H
+
+#include "agent/agent.h"
+#include "agent/intake.h"
+#include "agent/interval.h"
+#include "agent/names.h"
+
+struct loop_watch;
+
+struct agent {
+	struct intake in; /* owns what its pointers lead to, but the metrics */
+	struct names *names;
+	struct interval *interval;
+	struct sink *out; /* borrowed */
+	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch;
+	int clock_fd;
+	uint32_t *cpus; /* sampled now */
+	uint32_t cpu_cnt, cpu_cap;
+	unsigned freq_hz;
+	unsigned random; /* state of rand_r */
+	uint64_t report_interval_ns;
+	double report_jitter;
+	uint64_t interval_start_ns;
+	uint64_t delivered;
+	int sink_error; /* the last that was not -EAGAIN */
+	bool stopped;
+};
+
+/* Registers the agent's counters, refreshed when metrics are collected. 0 or -ENOMEM. */
+int agent_metrics(struct agent *a);
+void agent_metrics_off(struct agent *a);
+
+/* Refuses kernels whose bpf_probe_read_user can lock up, unless @force. 0 or -ENOTSUP with @err filled. */
+int kernel_is_safe(bool force, struct agent_error *err);
+
+#endif

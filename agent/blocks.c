@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packing: pure functions, tested without a kernel. */
+#include <string.h>
+
+#include "agent/blocks.h"
+
+static int fits_s16(int64_t v)
+{
+	return v >= INT16_MIN && v <= INT16_MAX;
+}
+
+uint64_t row_pack(const struct row *row, uint8_t start)
+{
+	uint32_t base = row->cfa_reg == DWARF_RBP ? BASE_FP : BASE_SP;
+	int64_t fp = 0;
+
+	switch ((enum row_cfa)row->cfa) {
+	case ROW_CFA_NONE:
+		return ROW(start, RULE_NONE, 0, 0, 0);
+	case ROW_CFA_ROOT:
+		return ROW(start, RULE_ROOT, 0, 0, 0);
+	case ROW_CFA_SIGNAL:
+		return ROW(start, RULE_SIGNAL, 0, 0, 0);
+	case ROW_CFA_EXPR:
+		return ROW(start, RULE_USER, 0, 0, 0);
+	case ROW_CFA_REG:
+	case ROW_CFA_DEREF:
+		if (row->cfa_reg != DWARF_RBP && row->cfa_reg != DWARF_RSP)
+			return ROW(start, RULE_USER, 0, 0, 0);
+		break;
+	case ROW_CFA_PLT:
+		break;
+	}
+	if (row->saved[SAVED_RBP] != ROW_SAME)
+		fp = row->saved[SAVED_RBP] / 8;
+	/* ROW_OTHER is far outside the 16 bits. */
+	if (row->is_signal_frame || row->saved[SAVED_RA] != -8 || row->saved[SAVED_RBP] == 0 || !fits_s16(fp) ||
+	    (row->saved[SAVED_RBP] != ROW_SAME && row->saved[SAVED_RBP] % 8))
+		return ROW(start, RULE_USER, 0, 0, 0);
+	if (row->cfa == ROW_CFA_REG)
+		return ROW(start, RULE_CFA, base, fp, row->cfa_off);
+	if (row->cfa == ROW_CFA_PLT)
+		return ROW(start, RULE_PLT, 0, fp, row->cfa_off);
+	if (!fits_s16(row->cfa_off) || !fits_s16(row->cfa_off2))
+		return ROW(start, RULE_USER, 0, 0, 0);
+	return ROW(start, RULE_DEREF, base, fp, (uint32_t)(uint16_t)row->cfa_off | (uint32_t)(uint16_t)row->cfa_off2 << 16);
+}
+
+/* Appends @packed unless it says what the row before it says. Returns the new count. */
+static uint32_t add_row(uint64_t *all, uint32_t count, uint64_t packed)
+{
+	if (count && ROW_START(all[count - 1]) == ROW_START(packed)) /* an empty gap before */
+		count--;
+	if (count && all[count - 1] >> 8 == packed >> 8)
+		return count;
+	all[count] = packed;
+	return count + 1;
+}
+
+uint32_t blocks_pack(uint32_t file, uint64_t block, const struct row *rows, size_t count, struct unwind_block *parts)
+{
+	uint64_t all[2 * CODE_BLOCK_BYTES], base = block * CODE_BLOCK_BYTES, at = base;
+	uint32_t n = 0, part = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct row *row = &rows[i];
+		uint64_t start = row->start > base ? row->start : base;
+		uint64_t end = row->end < base + CODE_BLOCK_BYTES ? row->end : base + CODE_BLOCK_BYTES;
+
+		if (start >= end || start < at)
+			continue;
+		if (start > at)
+			n = add_row(all, n, ROW(at - base, RULE_NONE, 0, 0, 0));
+		n = add_row(all, n, row_pack(row, (uint8_t)(start - base)));
+		at = end;
+	}
+	if (at < base + CODE_BLOCK_BYTES)
+		n = add_row(all, n, ROW(at - base, RULE_NONE, 0, 0, 0));
+	for (uint32_t i = 0; i < n; i += BLOCK_ROWS, part++) {
+		struct unwind_block *b = &parts[part];
+		uint32_t left = n - i, take = left < BLOCK_ROWS ? left : BLOCK_ROWS;
+
+		memset(b, 0, sizeof(*b));
+		b->file = file;
+		b->block = (uint32_t)block;
+		b->part = (uint16_t)part;
+		b->end = left > BLOCK_ROWS ? ROW_START(all[i + BLOCK_ROWS]) : CODE_BLOCK_BYTES;
+		b->row_cnt = take;
+		memcpy(b->rows, &all[i], take * sizeof(*all));
+	}
+	return part;
+}

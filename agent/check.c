@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this kernel, these privileges and this host allow: `hearth check`, and the one test that start-up makes by itself. Each
+ * check says what to do about its 'no'. No state.
+ */
+#include <bpf/libbpf.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "agent/agent_state.h"
+#include "agent/perf_event.h"
+#include "base/cleanup.h"
+
+struct checker {
+	void (*fn)(void *arg, enum check_result result, const char *what, const char *detail);
+	void *arg;
+	int failed;
+};
+
+static void say(struct checker *c, enum check_result result, const char *what, const char *detail)
+{
+	c->failed += result == CHECK_FAIL;
+	c->fn(c->arg, result, what, detail);
+}
+
+static unsigned kernel_version(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname u;
+
+	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return 0;
+	return major * 1000 + minor;
+}
+
+/* The first line of a file of /proc or /sys, without its newline. */
+static bool first_line(const char *path, char *line, size_t size)
+{
+	AUTO_FCLOSE FILE *f = fopen(path, "re");
+
+	if (!f || !fgets(line, (int)size, f))
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+/* --- copy_from_user_nofault: kernels 5.19 to 6.3 can lock up in it under hardened usercopy (fixed by "mm: Fix
+ * copy_from_user_nofault()"). The unfixed function calls __check_object_size; the fixed one does not. --- */
+
+static uint64_t symbol_address(const char *name)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512], symbol[256];
+	unsigned long long addr;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx %*c %255s", &addr, symbol) == 2 && !strcmp(symbol, name))
+			return addr;
+	return 0;
+}
+
+static ssize_t read_kernel_text(uint64_t addr, void *dst, size_t len)
+{
+	AUTO_CLOSE int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr eh;
+
+	if (fd < 0 || pread(fd, &eh, sizeof(eh), 0) != sizeof(eh))
+		return -EIO;
+	for (unsigned i = 0; i < eh.e_phnum; i++) {
+		Elf64_Phdr ph;
+
+		if (pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) != sizeof(ph))
+			return -EIO;
+		if (ph.p_type == PT_LOAD && addr - ph.p_vaddr < ph.p_memsz)
+			return pread(fd, dst, len, (off_t)(addr - ph.p_vaddr + ph.p_offset));
+	}
+	return -ENOENT;
+}
+
+/* Does the running copy_from_user_nofault call __check_object_size? 1, 0, or -errno when it cannot be told. */
+static int nofault_checks_objects(void)
+{
+	uint64_t from = symbol_address("copy_from_user_nofault"), target = symbol_address("__check_object_size");
+	uint8_t code[160]; /* shorter than the function is with its neighbour; a call in the first bytes is what we look for */
+	ssize_t n;
+
+	if (!target)
+		return from ? 0 : -ENOENT; /* not hardened, or addresses hidden */
+	n = read_kernel_text(from, code, sizeof(code));
+	if (n < (ssize_t)sizeof(code))
+		return -EIO;
+	for (size_t i = 0; i + 5 <= sizeof(code); i++) {
+		int32_t offset;
+
+		memcpy(&offset, &code[i + 1], sizeof(offset));
+		if (code[i] == 0xe8 && from + i + 5 + (uint64_t)(int64_t)offset == target)
+			return 1;
+	}
+	return 0;
+}
+
+int kernel_is_safe(bool force, struct agent_error *err)
+{
+	unsigned version = kernel_version();
+
+	if (force || version < 5019 || version >= 6004 || nofault_checks_objects() == 0)
+		return 0;
+	snprintf(err->message, sizeof(err->message),
+		 "this kernel (5.19 to 6.3 without the copy_from_user_nofault fix) can lock up when user memory is read from a "
+		 "sampling interrupt. Update it (6.1.y and 6.4 have the fix), or start with --unsafe-kernel.");
+	return -ENOTSUP;
+}
+
+/* --- the checks --- */
+
+static void check_kernel(struct checker *c)
+{
+	unsigned version = kernel_version();
+	struct agent_error err;
+	struct utsname u;
+
+	uname(&u);
+	say(c, version >= 5010 ? CHECK_OK : CHECK_FAIL, "kernel 5.10 or newer", u.release);
+	say(c, strcmp(u.machine, "x86_64") ? CHECK_FAIL : CHECK_OK, "x86-64", u.machine);
+	if (kernel_is_safe(false, &err))
+		say(c, CHECK_FAIL, "safe reads of user memory", err.message);
+	else
+		say(c, CHECK_OK, "safe reads of user memory", "");
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		say(c, CHECK_FAIL, "kernel BTF",
+		    "/sys/kernel/btf/vmlinux is not there: this needs a kernel built with CONFIG_DEBUG_INFO_BTF");
+	else
+		say(c, CHECK_OK, "kernel BTF", "/sys/kernel/btf/vmlinux");
+}
+
+static void check_privileges(struct checker *c)
+{
+	char line[256];
+
+	if (geteuid())
+		say(c, CHECK_WARN, "root", "not root: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_SYSLOG must be there; try sudo");
+	else
+		say(c, CHECK_OK, "root", "");
+	if (first_line("/sys/kernel/security/lockdown", line, sizeof(line)) && strstr(line, "[confidentiality]"))
+		say(c, CHECK_FAIL, "lockdown", "the kernel is locked down for confidentiality: BPF may not read memory");
+	if (first_line("/proc/sys/kernel/kptr_restrict", line, sizeof(line)))
+		say(c, line[0] == '2' ? CHECK_WARN : CHECK_OK, "kernel symbol addresses",
+		    line[0] == '2' ? "kernel.kptr_restrict=2 hides them from everybody: kernel frames stay without names; set it to 1" :
+				     "");
+}
+
+static void check_bpf(struct checker *c)
+{
+	int program = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL);
+	char line[16];
+
+	if (program != 1) {
+		say(c, CHECK_FAIL, "BPF programs on perf events",
+		    program == -EPERM ? "permission denied: run it with sudo" : "this kernel refuses them");
+		return;
+	}
+	say(c, CHECK_OK, "BPF programs on perf events", "");
+	if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) != 1)
+		say(c, CHECK_FAIL, "BPF ring buffers", "this kernel has none (5.8)");
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1)
+		say(c, CHECK_OK, "bpf_loop", "stacks up to 1024 frames in one program");
+	else
+		say(c, CHECK_WARN, "bpf_loop", "not here (5.17): stacks are walked by tail calls, up to 264 frames");
+	if (first_line("/proc/sys/net/core/bpf_jit_enable", line, sizeof(line)) && line[0] == '0')
+		say(c, CHECK_WARN, "BPF JIT", "off: the programs are interpreted and cost more; set net.core.bpf_jit_enable=1");
+}
+
+static void check_perf(struct checker *c)
+{
+	struct perf_event_attr clock = { 0 }, cycles = { 0 };
+	int fd;
+
+	(void)perf_event_by_name("cpu-clock", &clock);
+	(void)perf_event_by_name("cycles", &cycles);
+	fd = perf_event_open_cpu(&clock, 0, 99);
+	say(c, fd < 0 ? CHECK_FAIL : CHECK_OK, "perf event cpu-clock", fd < 0 ? strerror(-fd) : "");
+	if (fd >= 0)
+		close(fd);
+	fd = perf_event_open_cpu(&cycles, 0, 99);
+	say(c, fd < 0 ? CHECK_WARN : CHECK_OK, "perf event cycles",
+	    fd < 0 ? "no hardware counters here (usual in virtual machines); the default event does not need them" : "");
+	if (fd >= 0)
+		close(fd);
+}
+
+int agent_check(void (*fn)(void *arg, enum check_result result, const char *what, const char *detail), void *arg)
+{
+	struct checker c = { .fn = fn, .arg = arg };
+
+	libbpf_set_print(NULL);
+	check_kernel(&c);
+	check_privileges(&c);
+	check_bpf(&c);
+	check_perf(&c);
+	return c.failed;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The in-process form of the ELF service. Keeps the row sources (libdw's view of a file's call frame tables) of the files asked
+ * about last; each maps its file, so the number is bounded and the coldest goes first.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <string.h>
+
+#include "agent/elf_service.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+
+enum { MAX_SOURCES = 48 };
+
+struct source {
+	uint32_t file;
+	struct row_source *rows; /* NULL: the file has none, @error says why */
+	int error;
+	uint64_t used; /* value of the service's clock at the last use */
+};
+
+struct elf_service {
+	struct source sources[MAX_SOURCES];
+	uint32_t count;
+	uint64_t clock;
+};
+
+int elf_service_new(struct elf_service **ret)
+{
+	struct elf_service *s;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return -ENOTSUP;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	*ret = s;
+	return 0;
+}
+
+void elf_service_free(struct elf_service *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->count; i++)
+		row_source_free(s->sources[i].rows);
+	free(s);
+}
+
+static struct source *coldest_source(struct elf_service *s)
+{
+	struct source *coldest = &s->sources[0];
+
+	if (s->count < MAX_SOURCES)
+		return &s->sources[s->count++];
+	for (uint32_t i = 1; i < s->count; i++)
+		if (s->sources[i].used < coldest->used)
+			coldest = &s->sources[i];
+	row_source_free(coldest->rows);
+	return coldest;
+}
+
+static int find_source(struct elf_service *s, uint32_t file, int fd, struct row_source **ret)
+{
+	struct source *src = NULL;
+
+	for (uint32_t i = 0; i < s->count && !src; i++)
+		if (s->sources[i].file == file)
+			src = &s->sources[i];
+	if (!src) {
+		src = coldest_source(s);
+		*src = (struct source){ .file = file };
+		src->error = row_source_new(fd, &src->rows);
+	}
+	src->used = ++s->clock;
+	*ret = src->rows;
+	return src->error;
+}
+
+static void forget_source(struct elf_service *s, uint32_t file)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->sources[i].file != file)
+			continue;
+		row_source_free(s->sources[i].rows);
+		s->sources[i] = s->sources[--s->count];
+		return;
+	}
+}
+
+static int read_segments(int fd, struct elf_info *info)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	size_t count;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count)) {
+		elf_end(elf);
+		return -ENOEXEC;
+	}
+	for (size_t i = 0; i < count && info->segment_count < ELF_MAX_SEGMENTS; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
+			continue;
+		info->segments[info->segment_count++] =
+			(struct elf_segment){ .vaddr = ph.p_vaddr, .offset = ph.p_offset, .size_bytes = ph.p_filesz };
+	}
+	elf_end(elf);
+	return 0;
+}
+
+static int answer_info(int fd, struct buf *reply)
+{
+	struct elf_info info;
+	int error;
+
+	memset(&info, 0, sizeof(info));
+	error = build_ids_read(fd, &info.build_ids);
+	if (!error)
+		error = read_segments(fd, &info);
+	if (!error)
+		buf_append(reply, &info, sizeof(info));
+	return error;
+}
+
+static int answer_rows(struct row_source *src, const struct elf_request *request, struct buf *reply)
+{
+	size_t max = request->addr_end - request->addr, count;
+	int error;
+
+	if (request->addr_end <= request->addr || max > 65536)
+		return -EBADMSG;
+	if (buf_reserve(reply, max * sizeof(struct row)))
+		return -ENOMEM;
+	error = rows_build(src, request->addr, request->addr_end, (struct row *)(void *)reply->data, max, &count);
+	if (!error)
+		reply->len = count * sizeof(struct row);
+	return error;
+}
+
+struct eval_memory {
+	const uint8_t *data;
+	uint64_t addr;
+	size_t len;
+};
+
+static int read_stack(void *arg, uint64_t addr, void *dst, size_t len)
+{
+	const struct eval_memory *m = arg;
+	uint64_t off = addr - m->addr;
+
+	if (off > m->len || len > m->len - off)
+		return -EFAULT;
+	memcpy(dst, m->data + off, len);
+	return 0;
+}
+
+static int answer_eval(struct row_source *src, const struct elf_request *request, const void *payload, size_t len,
+		       struct buf *reply)
+{
+	const struct elf_eval *eval = payload;
+	struct eval_memory memory;
+	struct row_regs out;
+	int status;
+
+	if (len < sizeof(*eval))
+		return -EBADMSG;
+	memory = (struct eval_memory){ (const uint8_t *)(eval + 1), eval->stack_addr, len - sizeof(*eval) };
+	memset(&out, 0, sizeof(out));
+	status = row_eval(src, request->addr, &eval->regs, read_stack, &memory, &out);
+	if (!status)
+		buf_append(reply, &out, sizeof(out));
+	return status;
+}
+
+static int answer_names(int fd, const void *payload, size_t len, struct buf *reply)
+{
+	size_t count = len / sizeof(uint64_t);
+	AUTO_FREE struct symbol_query *queries = calloc(count ? count : 1, sizeof(*queries));
+	struct buf names = BUF_EMPTY;
+	const uint64_t *addrs = payload;
+	int error;
+
+	if (!queries)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		queries[i].addr = addrs[i];
+	error = symbols_resolve_elf(fd, queries, count, &names);
+	if (!error) {
+		buf_append(reply, queries, count * sizeof(*queries));
+		buf_append(reply, names.data, names.len);
+	}
+	buf_fini(&names);
+	return error;
+}
+
+int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
+		     struct buf *reply)
+{
+	struct row_source *src = NULL;
+	int status = 0;
+
+	buf_reset(reply);
+	if (request->op == ELF_OP_ROWS || request->op == ELF_OP_EVAL)
+		status = find_source(s, request->file, fd, &src);
+	if (status)
+		return status;
+	switch ((enum elf_op)request->op) {
+	case ELF_OP_INFO:
+		status = answer_info(fd, reply);
+		break;
+	case ELF_OP_ROWS:
+		status = answer_rows(src, request, reply);
+		break;
+	case ELF_OP_EVAL:
+		status = answer_eval(src, request, payload, payload_bytes, reply);
+		break;
+	case ELF_OP_NAMES:
+		status = answer_names(fd, payload, payload_bytes, reply);
+		break;
+	case ELF_OP_FORGET:
+		forget_source(s, request->file);
+		break;
+	default:
+		return -EBADMSG;
+	}
+	return !status && reply->failed ? -ENOMEM : status;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of mapped files and the cache of their rows. A (device, inode) leads to a chain: one entry each generation, and a
+ * new one when a file was rewritten in place. Owned by the agent, on its thread; mappings hold references.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "agent/files.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/metrics.h"
+#include "bpf/event.h"
+
+enum { ROW_CACHE_SLOTS = 1024 };
+
+struct row_slot {
+	uint32_t file; /* 0: free */
+	uint32_t count;
+	uint64_t block;
+	struct row *rows;
+};
+
+struct files {
+	struct map by_inode; /* -> first of a chain */
+	uint32_t next_id;
+	struct elf_service *service;
+	struct buf reply;
+	struct row_slot slots[ROW_CACHE_SLOTS];
+	struct metric *opened, *unreadable, *held;
+};
+
+int files_new(struct metrics *metrics, struct files **ret)
+{
+	struct files *f = calloc(1, sizeof(*f));
+	int error;
+
+	if (!f)
+		return -ENOMEM;
+	error = elf_service_new(&f->service);
+	if (error) {
+		free(f);
+		return error;
+	}
+	f->opened = metrics_counter(metrics, "hearth_files_opened_total", NULL, "Mapped files opened for unwind rows and names.");
+	f->unreadable = metrics_counter(metrics, "hearth_files_unreadable_total", NULL,
+					"Mapped files that could not be opened or are no ELF file for this machine.");
+	f->held = metrics_gauge(metrics, "hearth_files_held", NULL, "Mapped files known now.");
+	*ret = f;
+	return 0;
+}
+
+static void file_destroy(struct file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file);
+}
+
+void files_free(struct files *f)
+{
+	size_t pos = 0;
+	void *first;
+
+	if (!f)
+		return;
+	while (map_next(&f->by_inode, &pos, NULL, &first)) {
+		for (struct file *file = first, *next; file; file = next) {
+			next = file->next;
+			file_destroy(file);
+		}
+	}
+	map_fini(&f->by_inode);
+	for (size_t i = 0; i < ROW_CACHE_SLOTS; i++)
+		free(f->slots[i].rows);
+	buf_fini(&f->reply);
+	elf_service_free(f->service);
+	free(f);
+}
+
+static uint64_t inode_key(const struct file_key *key)
+{
+	return key->inode ^ (uint64_t)key->dev_major << 52 ^ (uint64_t)key->dev_minor << 40;
+}
+
+/* A copy of our own vDSO, which every 64-bit process shares. */
+static int open_vdso(void)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	AUTO_CLOSE int fd = -1;
+	const Elf64_Ehdr *eh = (const void *)image;
+	size_t len;
+
+	if (!image)
+		return -ENOENT;
+	/* The section headers stand last in it. */
+	len = eh->e_shoff + (size_t)eh->e_shentsize * eh->e_shnum;
+	fd = memfd_create("hearth-vdso", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, image, len) != (ssize_t)len)
+		return -errno;
+	return MOVE_FD(fd);
+}
+
+/* Opens a regular file for reading without ever blocking on it. */
+static int open_regular(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	return MOVE_FD(fd);
+}
+
+static int open_mapped(const struct file_key *key, const char *path, uint32_t pid, uint64_t start, uint64_t end)
+{
+	char proc[64 + 4096];
+	struct stat st;
+	int fd;
+
+	if (!strcmp(path, "[vdso]"))
+		return open_vdso();
+	if (path[0] != '/')
+		return -ENOENT;
+	snprintf(proc, sizeof(proc), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end);
+	fd = open_regular(proc);
+	if (fd >= 0)
+		return fd;
+	if (snprintf(proc, sizeof(proc), "/proc/%u/root%s", pid, path) < (int)sizeof(proc)) {
+		fd = open_regular(proc);
+		if (fd >= 0)
+			return fd;
+	}
+	/* The process is gone: believe the plain path only if it leads to the same inode. */
+	fd = open_regular(path);
+	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != key->inode)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+static void read_info(struct files *f, struct file *file)
+{
+	const struct elf_info *info;
+	struct stat st;
+
+	file->state = FILE_UNREADABLE;
+	if (file->fd < 0)
+		return;
+	if (!fstat(file->fd, &st)) {
+		file->size_bytes = (uint64_t)st.st_size;
+		file->mtime_ns = (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	}
+	if (files_call(f, file, ELF_OP_INFO, 0, NULL, 0, &f->reply) || f->reply.len != sizeof(*info))
+		return;
+	info = (const void *)f->reply.data;
+	file->info = *info;
+	file->state = FILE_READABLE;
+}
+
+static struct file *add_file(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start,
+			     uint64_t end)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->path = strdup(path);
+	file->key = *key;
+	file->fd = -1;
+	file->next = map_get(&f->by_inode, inode_key(key));
+	if (!file->path || map_put(&f->by_inode, inode_key(key), file)) {
+		file_destroy(file);
+		return NULL;
+	}
+	file->id = ++f->next_id;
+	file->fd = open_mapped(key, path, pid, start, end);
+	read_info(f, file);
+	metric_add(file->state == FILE_UNREADABLE ? f->unreadable : f->opened, 1);
+	metric_set(f->held, f->by_inode.count);
+	return file;
+}
+
+/* Is the entry what @key and its content are now? */
+static bool file_matches(struct file *file, const struct file_key *key)
+{
+	struct stat st;
+
+	if (file->key.inode != key->inode || file->key.dev_major != key->dev_major || file->key.dev_minor != key->dev_minor)
+		return false;
+	if (file->key.has_generation && key->has_generation && file->key.generation != key->generation)
+		return false;
+	/* Rewritten in place since we opened it? The held descriptor is the inode itself. */
+	return file->fd < 0 || !file->key.inode || fstat(file->fd, &st) ||
+	       (file->size_bytes == (uint64_t)st.st_size &&
+		file->mtime_ns == (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec);
+}
+
+struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start, uint64_t end)
+{
+	struct file *file = map_get(&f->by_inode, inode_key(key));
+
+	for (; file; file = file->next) {
+		if (!file_matches(file, key) || (!key->inode && strcmp(file->path, path)))
+			continue;
+		if (key->has_generation && !file->key.has_generation) {
+			file->key.generation = key->generation;
+			file->key.has_generation = true;
+		}
+		if (file->fd < 0) { /* seen first in a process that was gone already */
+			file->fd = open_mapped(key, path, pid, start, end);
+			if (file->fd >= 0)
+				read_info(f, file);
+		}
+		break;
+	}
+	if (!file)
+		file = add_file(f, key, path, pid, start, end);
+	if (file)
+		file->used_ns = clock_mono_ns();
+	return file;
+}
+
+struct file *file_get(struct file *file)
+{
+	if (file)
+		file->refs++;
+	return file;
+}
+
+void file_put(struct file *file)
+{
+	if (file)
+		file->refs--;
+}
+
+static void forget_rows(struct files *f, uint32_t id)
+{
+	for (size_t i = 0; i < ROW_CACHE_SLOTS; i++) {
+		if (f->slots[i].file != id)
+			continue;
+		free(f->slots[i].rows);
+		f->slots[i] = (struct row_slot){ 0 };
+	}
+}
+
+/* Takes the idle files out of one chain; returns what is left of it. */
+static struct file *expire_chain(struct files *f, struct file *first, uint64_t now_ns, uint64_t idle_ns)
+{
+	struct file **link = &first;
+
+	while (*link) {
+		struct file *file = *link;
+
+		if (file->refs || now_ns - file->used_ns < idle_ns) {
+			link = &file->next;
+			continue;
+		}
+		*link = file->next;
+		files_call(f, file, ELF_OP_FORGET, 0, NULL, 0, &f->reply);
+		forget_rows(f, file->id);
+		file_destroy(file);
+	}
+	return first;
+}
+
+void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
+{
+	uint64_t key, dead[64]; /* at most so many chains end a round; the next round takes the rest */
+	uint32_t dead_count = 0;
+	size_t pos = 0;
+	void *first;
+
+	while (dead_count < ARRAY_LEN(dead) && map_next(&f->by_inode, &pos, &key, &first)) {
+		struct file *rest = expire_chain(f, first, now_ns, idle_ns);
+
+		if (!rest)
+			dead[dead_count++] = key;
+		else if (rest != first)
+			map_put(&f->by_inode, key, rest); /* replaces in place */
+	}
+	for (uint32_t i = 0; i < dead_count; i++)
+		map_del(&f->by_inode, dead[i]);
+	metric_set(f->held, f->by_inode.count);
+}
+
+int files_rows(struct files *f, struct file *file, uint64_t block, const struct row **rows_ret, size_t *count_ret)
+{
+	struct row_slot *slot = &f->slots[(block * 31 + file->id * 7919u) % ROW_CACHE_SLOTS];
+	uint64_t addr = block * CODE_BLOCK_BYTES;
+	int error;
+
+	if (file->state != FILE_READABLE)
+		return -ENOENT;
+	if (slot->file != file->id || slot->block != block) {
+		struct elf_request request = {
+			.op = ELF_OP_ROWS, .file = file->id, .addr = addr, .addr_end = addr + CODE_BLOCK_BYTES
+		};
+		struct row *rows;
+
+		error = elf_service_call(f->service, &request, file->fd, NULL, 0, &f->reply);
+		if (error == -ENODATA)
+			file->state = FILE_NO_ROWS;
+		if (error)
+			return error == -ENODATA ? -ENOENT : error;
+		rows = malloc(f->reply.len ? f->reply.len : 1);
+		if (!rows)
+			return -ENOMEM;
+		if (f->reply.len)
+			memcpy(rows, f->reply.data, f->reply.len);
+		free(slot->rows);
+		*slot = (struct row_slot){
+			.file = file->id, .block = block, .rows = rows, .count = (uint32_t)(f->reply.len / sizeof(*rows))
+		};
+	}
+	*rows_ret = slot->rows;
+	*count_ret = slot->count;
+	return 0;
+}
+
+int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,
+	       struct buf *reply)
+{
+	struct elf_request request = { .op = op, .file = file->id, .addr = addr };
+
+	file->used_ns = clock_mono_ns();
+	return elf_service_call(f->service, &request, file->fd, payload, payload_bytes, reply);
+}
+
+int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t *bias_ret)
+{
+	for (uint32_t i = 0; i < file->info.segment_count; i++) {
+		const struct elf_segment *s = &file->info.segments[i];
+
+		if (pgoff >= (s->offset & ~4095ull) && pgoff < s->offset + s->size_bytes) {
+			*bias_ret = start - pgoff + s->offset - s->vaddr;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

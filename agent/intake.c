@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order: take the time, read all side-band rings, then the sample rings, and apply what is older than the time taken less a margin.
+ * A record of an mmap or fork precedes the code that runs there, and both streams carry the same clock, so every sample meets
+ * the process as it was at its moment. Agent's thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/intake.h"
+#include "base/clock.h"
+
+/* --- reading --- */
+
+static void read_side_band(void *arg, struct side_band_record *record)
+{
+	struct intake *in = arg;
+
+	/* Open the file now: its process may be gone when the record is applied. */
+	if (record->kind == SIDE_BAND_MMAP && record->key.inode)
+		(void)files_see(in->files, &record->key, record->name, record->pid, record->start, record->end);
+	if (record->kind == SIDE_BAND_LOST || pending_add_side_band(in->pending, record)) {
+		in->reread_all = true;
+		if (record->kind == SIDE_BAND_LOST)
+			free(record);
+	}
+}
+
+static void read_record(void *arg, const struct record *record)
+{
+	struct intake *in = arg;
+	int error = pending_add(in->pending, record);
+
+	if (record->kind != RECORD_SAMPLE)
+		return;
+	in->read++;
+	if (error)
+		in->lost[error == -ENOMEM ? LOSS_MEMORY : LOSS_MALFORMED]++;
+}
+
+/* --- applying --- */
+
+static void publish_asid(void *arg, struct process *p)
+{
+	struct intake *in = arg;
+
+	if (p->is_known)
+		(void)sampler_set_proc(in->sampler, p->pid, p->start_boottime_ns, p->exec_id, p->as->asid);
+}
+
+static void apply_side_band(void *arg, const struct side_band_record *record)
+{
+	struct intake *in = arg;
+	struct process *changed;
+
+	if (processes_apply(in->processes, record, &changed))
+		in->reread_all = true;
+	else if (changed)
+		publish_asid(in, changed);
+}
+
+/* What the kernel said of the process's identity; tells the kernel its asid when it did not know. */
+static struct process *identify(struct intake *in, struct process *p, const struct pending_sample *s)
+{
+	const struct sample_regs *id = s->regs;
+
+	/* Another life of the pid than the one we know: records were lost. */
+	if (p->is_known && (p->start_boottime_ns != id->start_boottime_ns || p->exec_id != id->exec_id)) {
+		p = processes_renew(in->processes, p->pid);
+		if (!p)
+			return NULL;
+	}
+	if (!p->is_known || s->record->end == END_MISS_PROC) {
+		p->start_boottime_ns = id->start_boottime_ns;
+		p->exec_id = id->exec_id;
+		p->is_known = true;
+		publish_asid(in, p);
+	}
+	return p;
+}
+
+/* Frames up to the first whose row may be out of date. */
+static uint32_t cut_stale(const struct process *p, const struct pending_sample *s, enum walk_end *end)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->record->user_cnt; i++) {
+		uint64_t addr = (s->user[i] & ~FRAME_EXACT) - !(s->user[i] & FRAME_EXACT);
+
+		if (!address_space_is_stale(p->as, s->record->asid, addr))
+			continue;
+		*end = END_STALE;
+		return i + 1; /* the frame was there; what its row said of its caller is not believed */
+	}
+	return i;
+}
+
+static void apply_sample(void *arg, const struct pending_sample *s)
+{
+	const struct sample_record *r = s->record;
+	struct intake *in = arg;
+	struct process *p = processes_find(in->processes, r->pid);
+	const uint64_t *user = s->user;
+	uint32_t user_cnt = r->user_cnt;
+	enum walk_end end = r->end;
+
+	if (p && s->regs)
+		p = identify(in, p, s);
+	if (!p) {
+		in->lost[LOSS_MEMORY]++;
+		return;
+	}
+	if (s->regs) {
+		const struct late_result *result = late_walk(in->late, p, s);
+
+		in->late_walks++;
+		user = result->frames;
+		user_cnt = result->count;
+		end = result->end;
+	} else if (r->asid != p->as->asid && r->asid) {
+		user_cnt = cut_stale(p, s, &end);
+	}
+	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
+	if (end == END_NO_MAPPING && user_cnt > 1)
+		user_cnt--;
+	if (traces_add(in->traces, p, r, s->kernel, r->kernel_cnt, user, user_cnt, end)) {
+		in->lost[LOSS_MEMORY]++;
+		return;
+	}
+	in->ends[end]++;
+	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
+		in->oldest_ns = r->hdr.time_ns;
+}
+
+void intake_run(struct intake *in, uint64_t settle_ns)
+{
+	static const struct pending_ops ops = { .sample = apply_sample, .side_band = apply_side_band };
+	uint64_t now_ns = clock_mono_ns();
+
+	side_band_drain(in->side_band, read_side_band, in);
+	(void)sampler_drain(in->sampler, read_record, in);
+	pending_release(in->pending, settle_ns == UINT64_MAX ? UINT64_MAX : now_ns - settle_ns, &ops, in);
+	if (in->reread_all) {
+		in->reread_all = false;
+		processes_reread_all(in->processes, publish_asid, in);
+	}
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's intake: reads both streams of the kernel (side band and samples), applies them in the order of time, walks what
+ * missed, and puts each sample into the traces of the interval.
+ */
+#ifndef HEARTH_AGENT_INTAKE_H
+#define HEARTH_AGENT_INTAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/late.h"
+#include "agent/pending.h"
+#include "agent/processes.h"
+#include "agent/sampler.h"
+#include "agent/side_band.h"
+#include "agent/traces.h"
+
+/* Where user space may lose a sample. X(name, text) */
+#define INTAKE_LOSSES(X)                                  \
+	X(MEMORY, "out of memory")                        \
+	X(MALFORMED, "malformed record")                  \
+	X(SINK, "refused by the sink")
+
+#define X(name, text) LOSS_##name,
+enum intake_loss { INTAKE_LOSSES(X) LOSS_MAX };
+#undef X
+
+struct intake {
+	struct metrics *metrics; /* borrowed */
+	struct files *files;
+	struct processes *processes;
+	struct sampler *sampler;
+	struct side_band *side_band;
+	struct pending *pending;
+	struct late *late;
+	struct traces *traces;
+	bool reread_all;	     /* side-band records were lost */
+	uint64_t read;		     /* sample records read from the rings */
+	uint64_t lost[LOSS_MAX];
+	uint64_t ends[END_MAX];	     /* how user walks ended, late ones by their late end */
+	uint64_t late_walks;
+	uint64_t oldest_ns;	     /* of the samples in the traces; 0: none */
+};
+
+/* Reads what is there; applies what is older than @settle_ns ago (UINT64_MAX: everything). */
+void intake_run(struct intake *in, uint64_t settle_ns);
+
+#endif

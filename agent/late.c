@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk in user space. A frame's row gives the caller's pc, sp and fp by the same step the kernel runs (bpf/unwind.h); the
+ * other callee-saved registers are followed beside it, and a rule the step cannot evaluate is evaluated exactly (row_eval). On
+ * its way the walk must meet the frames the kernel found; a difference is a counted bug. Agent's thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/blocks.h"
+#include "agent/late.h"
+#include "agent/sampler.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+
+struct unwind_memory {
+	const uint8_t *data;
+	uint64_t addr;
+	uint32_t bytes;
+};
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
+#include "bpf/unwind.h"
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
+{
+	uint64_t off = addr - memory->addr;
+
+	if (memory->bytes < 8 || off > memory->bytes - 8)
+		return 1;
+	memcpy(value, memory->data + off, 8);
+	return 0;
+}
+
+enum {
+	RECENT_SLOTS = 4096,
+	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
+};
+
+struct recent {
+	uint64_t key;
+	uint64_t time_ns;
+};
+
+struct late {
+	struct processes *processes;
+	struct files *files;
+	struct sampler *sampler;
+	struct recent recent[RECENT_SLOTS];
+	struct buf request, reply;
+	struct late_result result;
+	struct metric *walks, *mismatches, *filled_pages, *filled_blocks, *fill_errors, *evaluated;
+};
+
+/* One walk in progress. */
+struct walk {
+	struct late *late;
+	struct process *process;
+	const struct pending_sample *sample;
+	struct unwind_memory memory;
+	struct row_regs regs;
+	uint64_t now_ns;
+	bool reread; /* the mappings were read again for this sample already */
+};
+
+int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics, struct late **ret)
+{
+	struct late *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->processes = processes;
+	l->files = files;
+	l->sampler = sampler;
+	l->walks = metrics_counter(metrics, "hearth_late_walks_total", NULL, "Samples walked in user space after a cache miss.");
+	l->evaluated = metrics_counter(metrics, "hearth_late_evaluated_frames_total", NULL,
+				       "Frames whose rule only user space can evaluate.");
+	l->mismatches = metrics_counter(metrics, "hearth_late_mismatches_total", NULL,
+					"Late walks that did not meet the frames the kernel found (a bug in hearth).");
+	l->filled_pages = metrics_counter(metrics, "hearth_cache_pages_filled_total", NULL,
+					  "Pages of code put into the kernel's mapping cache.");
+	l->filled_blocks = metrics_counter(metrics, "hearth_cache_blocks_filled_total", NULL,
+					   "Blocks of unwind rows put into the kernel's cache.");
+	l->fill_errors = metrics_counter(metrics, "hearth_cache_fill_errors_total", NULL, "Cache entries the kernel did not take.");
+	*ret = l;
+	return 0;
+}
+
+void late_free(struct late *l)
+{
+	if (!l)
+		return;
+	buf_fini(&l->request);
+	buf_fini(&l->reply);
+	free(l);
+}
+
+/* --- filling the kernel's caches --- */
+
+/* Is it time to put the thing with @key (a hash) into its cache? */
+static bool should_fill(struct late *l, uint64_t key, uint64_t now_ns)
+{
+	struct recent *r = &l->recent[key % RECENT_SLOTS];
+
+	if (r->key == key && now_ns - r->time_ns < REFILL_MS * NSEC_PER_MSEC)
+		return false;
+	r->key = key;
+	r->time_ns = now_ns;
+	return true;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b, uint64_t kind)
+{
+	uint64_t h = (a * 4 + kind) * 0x9E3779B97F4A7C15ull ^ b * 0xC2B2AE3D27D4EB4Full;
+
+	return h ^ h >> 29;
+}
+
+static void fill_page(struct walk *w, uint64_t addr, const struct mapping *m, enum mapping_kind kind)
+{
+	struct address_space *as = w->process->as;
+	struct late *l = w->late;
+
+	if (kind == MAPPING_NOT_CODE)
+		as->has_not_code = true;
+	if (!should_fill(l, mix(as->asid, addr >> 12, 0), w->now_ns))
+		return;
+	if (sampler_set_mapping(l->sampler, as->asid, addr >> 12, m && m->file ? m->file->id : 0, m ? m->bias : 0, kind))
+		metric_add(l->fill_errors, 1);
+	else
+		metric_add(l->filled_pages, 1);
+}
+
+static void fill_block(struct walk *w, struct file *file, uint64_t block, const struct row *rows, size_t count)
+{
+	struct unwind_block parts[MAX_BLOCK_PARTS];
+	struct late *l = w->late;
+	uint32_t n;
+
+	if (!should_fill(l, mix(file->id, block, 1), w->now_ns))
+		return;
+	n = blocks_pack(file->id, block, rows, count, parts);
+	for (uint32_t i = 0; i < n; i++)
+		if (sampler_set_block(l->sampler, &parts[i]))
+			metric_add(l->fill_errors, 1);
+	metric_add(l->filled_blocks, n);
+}
+
+/* --- one step --- */
+
+static const struct row *find_row(const struct row *rows, size_t count, uint64_t va)
+{
+	for (size_t i = 0; i < count; i++)
+		if (va >= rows[i].start && va < rows[i].end)
+			return &rows[i];
+	return NULL;
+}
+
+/* The registers besides pc, sp and fp, from where @row says the frame with @cfa saved them. */
+static int restore_saved(struct walk *w, const struct row *row, uint64_t cfa)
+{
+	static const struct {
+		uint8_t saved, reg;
+	} others[] = { { SAVED_RBX, DWARF_RBX }, { SAVED_R12, 12 }, { SAVED_R13, 13 }, { SAVED_R14, 14 }, { SAVED_R15, 15 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		int32_t off = row->saved[others[i].saved];
+		__u64 value;
+
+		if (off == ROW_SAME)
+			continue;
+		if (unwind_read(&w->memory, cfa + (uint64_t)(int64_t)off, &value)) {
+			w->regs.known &= ~(1u << others[i].reg);
+			continue;
+		}
+		w->regs.value[others[i].reg] = value;
+		w->regs.known |= 1u << others[i].reg;
+	}
+	return 0;
+}
+
+static bool row_has_other(const struct row *row)
+{
+	for (int i = 0; i < SAVED_MAX; i++)
+		if (row->saved[i] == ROW_OTHER)
+			return true;
+	return false;
+}
+
+/* What a caller must not expect to find: the caller-saved registers. */
+enum { CALLEE_SAVED = 1u << DWARF_RBX | 1u << DWARF_RBP | 1u << DWARF_RSP | 0xfu << DWARF_R12 | 1u << DWARF_RIP };
+
+/* The exact rule, whatever it is, through the ELF service. 0, or 1 with *end set. */
+static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum walk_end *end)
+{
+	struct late *l = w->late;
+	struct elf_eval eval = { .regs = w->regs, .stack_addr = w->memory.addr };
+	int status;
+
+	metric_add(l->evaluated, 1);
+	buf_reset(&l->request);
+	buf_append(&l->request, &eval, sizeof(eval));
+	buf_append(&l->request, w->memory.data, w->memory.bytes);
+	status = l->request.failed ? -ENOMEM :
+				     files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
+	if (!status && l->reply.len == sizeof(w->regs)) {
+		uint64_t sp = w->regs.value[DWARF_RSP];
+
+		memcpy(&w->regs, l->reply.data, sizeof(w->regs));
+		if (w->regs.value[DWARF_RIP] && (w->regs.value[DWARF_RSP] > sp || w->regs.is_exact))
+			return 0;
+		*end = w->regs.value[DWARF_RIP] ? END_NO_PROGRESS : END_ROOT;
+		return 1;
+	}
+	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
+	return 1;
+}
+
+/* The kernel's own step over the packed rule. 0, or 1 with *end set. */
+static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
+{
+	struct unwind_state state = {
+		.pc = w->regs.value[DWARF_RIP],
+		.sp = w->regs.value[DWARF_RSP],
+		.fp = w->regs.value[DWARF_RBP],
+		.exact = w->regs.is_exact,
+	};
+
+	if (unwind_step(&state, packed, &w->memory)) {
+		*end = state.end;
+		return 1;
+	}
+	w->regs.value[DWARF_RIP] = state.pc;
+	w->regs.value[DWARF_RSP] = state.sp;
+	w->regs.value[DWARF_RBP] = state.fp;
+	w->regs.is_exact = state.exact;
+	return 0;
+}
+
+static int step_row(struct walk *w, struct file *file, uint64_t va, const struct row *row, enum walk_end *end)
+{
+	uint64_t packed = row ? row_pack(row, 0) : ROW(0, RULE_NONE, 0, 0, 0);
+	uint32_t rule = ROW_RULE(packed);
+
+	/* A signal frame restores every register: only the exact rule brings them all back. */
+	if (rule == RULE_USER || rule == RULE_SIGNAL || (row && row_has_other(row)))
+		return step_exactly(w, file, va, end);
+	if (step_packed(w, packed, end))
+		return 1;
+	w->regs.known &= CALLEE_SAVED;
+	return row ? restore_saved(w, row, w->regs.value[DWARF_RSP]) : 0;
+}
+
+static int step_frame_pointer(struct walk *w, enum walk_end *end)
+{
+	if (step_packed(w, ROW(0, RULE_FP, 0, -2, 0), end))
+		return 1;
+	w->regs.known = 1u << DWARF_RIP | 1u << DWARF_RSP | 1u << DWARF_RBP;
+	return 0;
+}
+
+static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
+{
+	const struct mapping *m = address_space_find(w->process->as, addr);
+
+	if (!m && !w->reread) { /* munmap and mremap make no record */
+		w->reread = true;
+		if (process_reread(w->late->processes, w->process) == 1 && w->process->is_known)
+			(void)sampler_set_proc(w->late->sampler, w->process->pid, w->process->start_boottime_ns,
+					       w->process->exec_id, w->process->as->asid);
+		m = address_space_find(w->process->as, addr);
+	}
+	return m;
+}
+
+/* From the frame at regs to its caller, filling the caches on the way. 0, or 1 with *end set. */
+static int step(struct walk *w, enum walk_end *end)
+{
+	uint64_t addr = w->regs.value[DWARF_RIP] - !w->regs.is_exact, va;
+	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
+	const struct row *rows;
+	size_t count;
+
+	*end = END_NO_MAPPING;
+	if (!m) {
+		if (!(addr >> 47))
+			fill_page(w, addr, NULL, MAPPING_NOT_CODE);
+		return 1;
+	}
+	va = addr - m->bias;
+	if (!m->file || files_rows(w->late->files, m->file, va / CODE_BLOCK_BYTES, &rows, &count)) {
+		fill_page(w, addr, m, MAPPING_FP);
+		return step_frame_pointer(w, end);
+	}
+	fill_page(w, addr, m, MAPPING_ROWS);
+	fill_block(w, m->file, va / CODE_BLOCK_BYTES, rows, count);
+	return step_row(w, m->file, va, find_row(rows, count, va), end);
+}
+
+/* The stack was not copied: at least the place that missed gets its entries. */
+static void fill_where_it_missed(struct walk *w)
+{
+	const struct sample_record *r = w->sample->record;
+	enum walk_end end;
+	uint64_t pc;
+
+	if (!r->user_cnt)
+		return;
+	pc = w->sample->user[r->user_cnt - 1];
+	w->regs.value[DWARF_RIP] = pc & ~FRAME_EXACT;
+	w->regs.is_exact = pc & FRAME_EXACT;
+	(void)step(w, &end);
+}
+
+static void check_against_kernel(struct late *l, const struct pending_sample *sample)
+{
+	const struct late_result *result = &l->result;
+	uint32_t count = sample->record->user_cnt < result->count ? sample->record->user_cnt : result->count;
+
+	if (memcmp(result->frames, sample->user, count * sizeof(*result->frames)))
+		metric_add(l->mismatches, 1);
+}
+
+const struct late_result *late_walk(struct late *l, struct process *process, const struct pending_sample *sample)
+{
+	struct walk w = {
+		.late = l,
+		.process = process,
+		.sample = sample,
+		.memory = { sample->stack, sample->stack_addr, sample->stack_bytes },
+		.regs = { .known = (1u << DWARF_REGS) - 1, .is_exact = true },
+		.now_ns = clock_mono_ns(),
+	};
+	struct late_result *result = &l->result;
+
+	metric_add(l->walks, 1);
+	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
+	result->count = 0;
+	result->end = END_DEPTH;
+	while (result->count < MAX_USER_FRAMES) {
+		result->frames[result->count++] = w.regs.value[DWARF_RIP] | (w.regs.is_exact ? FRAME_EXACT : 0);
+		if (step(&w, &result->end))
+			break;
+	}
+	if (result->end == END_BAD_MEMORY && sample->record->flags & SAMPLE_CUT)
+		result->end = END_COPY_LIMIT;
+	check_against_kernel(l, sample);
+	if (sample->record->user_cnt > result->count) { /* the copy was withheld: the kernel came further */
+		fill_where_it_missed(&w);
+		result->count = sample->record->user_cnt;
+		memcpy(result->frames, sample->user, result->count * sizeof(*result->frames));
+	}
+	return result;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An array of items, sorted by time when some are let out (it is nearly sorted already and short). Chunks come before their
+ * sample on the same CPU; they are chained there until it comes, and forgotten when their sample was lost. Agent's thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/pending.h"
+#include "base/cleanup.h"
+
+struct item {
+	uint64_t time_ns;
+	struct pending_sample *sample;	 /* or ... */
+	struct side_band_record *record; /* ... one of both is NULL */
+};
+
+struct chunk {
+	uint32_t seq;
+	uint32_t len;
+	uint64_t addr;
+	uint8_t data[];
+};
+
+struct chunk_list { /* of one CPU, in order */
+	struct chunk **chunks;
+	uint32_t count, cap;
+};
+
+struct pending {
+	struct item *items;
+	uint32_t count, cap;
+	uint32_t samples;
+	struct chunk_list *cpus;
+	uint32_t cpu_cnt;
+};
+
+int pending_new(uint32_t cpus, struct pending **ret)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->cpu_cnt = cpus;
+	p->cpus = calloc(cpus, sizeof(*p->cpus));
+	if (!p->cpus) {
+		free(p);
+		return -ENOMEM;
+	}
+	*ret = p;
+	return 0;
+}
+
+static void drop_chunks(struct chunk_list *list)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		free(list->chunks[i]);
+	list->count = 0;
+}
+
+static void item_free(struct item *item)
+{
+	free(item->sample);
+	free(item->record);
+}
+
+void pending_free(struct pending *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->count; i++)
+		item_free(&p->items[i]);
+	for (uint32_t i = 0; i < p->cpu_cnt; i++) {
+		drop_chunks(&p->cpus[i]);
+		free(p->cpus[i].chunks);
+	}
+	free(p->cpus);
+	free(p->items);
+	free(p);
+}
+
+static int push(struct pending *p, struct item item)
+{
+	if (p->count == p->cap) {
+		uint32_t cap = p->cap ? p->cap * 2 : 64;
+		struct item *items = realloc(p->items, cap * sizeof(*items));
+
+		if (!items) {
+			item_free(&item);
+			return -ENOMEM;
+		}
+		p->items = items;
+		p->cap = cap;
+	}
+	p->items[p->count++] = item;
+	p->samples += item.sample != NULL;
+	return 0;
+}
+
+int pending_add_side_band(struct pending *p, struct side_band_record *record)
+{
+	return push(p, (struct item){ .time_ns = record->time_ns, .record = record });
+}
+
+static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
+{
+	struct chunk *copy;
+
+	if (c->hdr.size < sizeof(*c) || c->len > STACK_CHUNK_BYTES)
+		return -EBADMSG;
+	if (list->count == list->cap) {
+		uint32_t cap = list->cap ? list->cap * 2 : 8;
+		struct chunk **chunks = realloc(list->chunks, cap * sizeof(*chunks));
+
+		if (!chunks)
+			return -ENOMEM;
+		list->chunks = chunks;
+		list->cap = cap;
+	}
+	copy = malloc(sizeof(*copy) + c->len);
+	if (!copy)
+		return -ENOMEM;
+	copy->seq = c->hdr.seq;
+	copy->len = c->len;
+	copy->addr = c->addr;
+	memcpy(copy->data, c->data, c->len);
+	list->chunks[list->count++] = copy;
+	return 0;
+}
+
+/* Is @chunk the next piece of the stack of the sample with number @seq? */
+static bool belongs(const struct chunk *chunk, const struct sample_record *r, uint64_t next_addr)
+{
+	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq && (!next_addr || chunk->addr == next_addr);
+}
+
+static uint32_t stack_bytes(const struct chunk_list *list, const struct sample_record *r)
+{
+	uint64_t next = 0;
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct chunk *c = list->chunks[i];
+
+		if (!belongs(c, r, next))
+			continue;
+		next = c->addr + c->len;
+		sum += c->len;
+	}
+	return sum;
+}
+
+static void copy_stack(struct pending_sample *s, uint8_t *dst, const struct chunk_list *list)
+{
+	uint64_t next = 0;
+
+	s->stack = dst;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct chunk *c = list->chunks[i];
+
+		if (!belongs(c, s->record, next))
+			continue;
+		if (!next)
+			s->stack_addr = c->addr;
+		next = c->addr + c->len;
+		memcpy(dst + s->stack_bytes, c->data, c->len);
+		s->stack_bytes += c->len;
+	}
+}
+
+static int add_sample(struct pending *p, struct chunk_list *list, const struct sample_record *r)
+{
+	size_t frames = ((size_t)r->kernel_cnt + r->user_cnt) * sizeof(uint64_t);
+	size_t regs = r->flags & SAMPLE_HAS_REGS ? sizeof(struct sample_regs) : 0;
+	struct pending_sample *s;
+	uint32_t stack;
+	uint8_t *copy;
+
+	if (r->hdr.size != sizeof(*r) + frames + regs || r->end >= END_MAX)
+		return -EBADMSG;
+	stack = stack_bytes(list, r);
+	s = calloc(1, sizeof(*s) + r->hdr.size + stack);
+	if (!s)
+		return -ENOMEM;
+	copy = (uint8_t *)(s + 1);
+	memcpy(copy, r, r->hdr.size);
+	s->record = (const void *)copy;
+	s->kernel = (const void *)(copy + sizeof(*r));
+	s->user = s->kernel + r->kernel_cnt;
+	s->regs = regs ? (const void *)(copy + sizeof(*r) + frames) : NULL;
+	copy_stack(s, copy + r->hdr.size, list);
+	return push(p, (struct item){ .time_ns = r->hdr.time_ns, .sample = s });
+}
+
+int pending_add(struct pending *p, const struct record *record)
+{
+	struct chunk_list *list;
+	int error;
+
+	if (record->version != RECORD_VERSION || record->cpu >= p->cpu_cnt)
+		return -EBADMSG;
+	list = &p->cpus[record->cpu];
+	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
+		return add_chunk(list, (const void *)record);
+	if (record->kind != RECORD_SAMPLE || record->size < sizeof(struct sample_record))
+		return -EBADMSG;
+	error = add_sample(p, list, (const void *)record);
+	drop_chunks(list);
+	return error;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->sample != NULL) - (y->sample != NULL);
+}
+
+void pending_release(struct pending *p, uint64_t before_ns, const struct pending_ops *ops, void *arg)
+{
+	uint32_t i;
+
+	if (!p->count)
+		return;
+	qsort(p->items, p->count, sizeof(*p->items), compare);
+	for (i = 0; i < p->count && p->items[i].time_ns < before_ns; i++) {
+		struct item *item = &p->items[i];
+
+		if (item->sample) {
+			p->samples--;
+			ops->sample(arg, item->sample);
+		} else {
+			ops->side_band(arg, item->record);
+		}
+		item_free(item);
+	}
+	memmove(p->items, p->items + i, (p->count - i) * sizeof(*p->items));
+	p->count -= i;
+}
+
+uint32_t pending_samples(const struct pending *p)
+{
+	return p->samples;
+}
+
+bool pending_is_empty(const struct pending *p)
+{
+	return !p->count;
+}

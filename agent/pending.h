@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where samples and side-band records wait for each other: both carry CLOCK_MONOTONIC, and are let out in the order of their times
+ * once everything older must have been read. Puts the stack chunks of a sample together.
+ */
+#ifndef HEARTH_AGENT_PENDING_H
+#define HEARTH_AGENT_PENDING_H
+
+#include <stdint.h>
+
+#include "agent/side_band.h"
+#include "bpf/event.h"
+
+/* A sample as user space works on it. One allocation. */
+struct pending_sample {
+	const struct sample_record *record;
+	const uint64_t *kernel;		/* record->kernel_cnt, innermost first */
+	const uint64_t *user;		/* record->user_cnt, with FRAME_EXACT */
+	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
+	const uint8_t *stack;		/* copied from stack_addr up */
+	uint64_t stack_addr;
+	uint32_t stack_bytes;
+};
+
+struct pending;
+
+/* @cpus: how many CPUs there may be. */
+int pending_new(uint32_t cpus, struct pending **ret);
+void pending_free(struct pending *p);
+
+/* A record of a ring (copied). 0; -ENOMEM when a sample was lost by it; -EBADMSG when it makes no sense. */
+int pending_add(struct pending *p, const struct record *record);
+
+/* A side-band record (owned from here on, also on -ENOMEM). */
+int pending_add_side_band(struct pending *p, struct side_band_record *record);
+
+struct pending_ops {
+	void (*sample)(void *arg, const struct pending_sample *sample);
+	void (*side_band)(void *arg, const struct side_band_record *record);
+};
+
+/* Hands out everything older than @before_ns in the order of time, side band before samples of the same instant. */
+void pending_release(struct pending *p, uint64_t before_ns, const struct pending_ops *ops, void *arg);
+
+uint32_t pending_samples(const struct pending *p);
+bool pending_is_empty(const struct pending *p);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process table. A process that ran before us, or whose records were lost, is read from /proc when first asked for; from
+ * then on side-band records keep it. Objects are reference counted because stacks of this interval may outlive a process.
+ * Agent's thread only.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/proc_maps.h"
+#include "agent/processes.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+
+struct processes {
+	struct map by_pid; /* owns one reference each */
+	struct files *files;
+};
+
+int processes_new(struct files *files, struct processes **ret)
+{
+	struct processes *ps = calloc(1, sizeof(*ps));
+
+	if (!ps)
+		return -ENOMEM;
+	ps->files = files;
+	*ret = ps;
+	return 0;
+}
+
+struct process *process_get(struct process *p)
+{
+	p->refs++;
+	return p;
+}
+
+void process_put(struct process *p)
+{
+	if (!p || --p->refs)
+		return;
+	address_space_put(p->as);
+	free(p->exe_path);
+	free(p);
+}
+
+void processes_free(struct processes *ps)
+{
+	size_t pos = 0;
+	void *p;
+
+	if (!ps)
+		return;
+	while (map_next(&ps->by_pid, &pos, NULL, &p))
+		process_put(p);
+	map_fini(&ps->by_pid);
+	free(ps);
+}
+
+uint32_t processes_count(const struct processes *ps)
+{
+	return (uint32_t)ps->by_pid.count;
+}
+
+/* Puts @p in place of whatever had its pid. */
+static int insert(struct processes *ps, struct process *p)
+{
+	struct process *old = map_get(&ps->by_pid, p->pid);
+
+	if (map_put(&ps->by_pid, p->pid, p))
+		return -ENOMEM;
+	process_put(old);
+	return 0;
+}
+
+/* A new process that shares @as, or with an empty address space when @as is NULL. */
+static struct process *add_process(struct processes *ps, uint32_t pid, struct address_space *as)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->refs = 1;
+	p->pid = pid;
+	p->as = as ? address_space_get(as) : address_space_new();
+	if (!p->as || insert(ps, p)) {
+		process_put(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* --- /proc --- */
+
+struct read_context {
+	struct processes *ps;
+	struct process *process;
+	bool changed;
+	int error;
+};
+
+static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end, uint64_t off)
+{
+	struct file *file = NULL;
+	int status;
+
+	if (key->inode || !strcmp(path, "[vdso]")) {
+		file = files_see(c->ps->files, key, path, c->process->pid, start, end);
+		if (!file)
+			return -ENOMEM;
+	} else if (!strcmp(path, "[vsyscall]")) {
+		return 0;
+	}
+	status = address_space_map(&c->process->as, start, end, off, file);
+	c->changed |= status == 1;
+	return status < 0 ? status : 0;
+}
+
+static int read_mapping(void *arg, const struct proc_map *map)
+{
+	struct file_key key = { .dev_major = map->dev_major, .dev_minor = map->dev_minor, .inode = map->inode };
+	char path[PATH_MAX + 16];
+
+	if (map->path_len >= sizeof(path))
+		return 0;
+	memcpy(path, map->path, map->path_len);
+	path[map->path_len] = '\0';
+	return map_in(arg, &key, path, map->start, map->end, map->offset);
+}
+
+/* "comm" and "exe" of /proc/PID. */
+static void read_names(struct process *p)
+{
+	char path[32], exe[PATH_MAX];
+	AUTO_FCLOSE FILE *f = NULL;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", p->pid);
+	f = fopen(path, "re");
+	if (f && fgets(p->comm, sizeof(p->comm), f))
+		p->comm[strcspn(p->comm, "\n")] = '\0';
+	if (p->exe_path)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/exe", p->pid);
+	len = readlink(path, exe, sizeof(exe) - 1);
+	if (len > 0) {
+		exe[len] = '\0';
+		p->exe_path = strdup(exe);
+	}
+}
+
+int process_reread(struct processes *ps, struct process *p)
+{
+	struct read_context c = { .ps = ps, .process = p };
+	int error = proc_maps_each(p->pid, read_mapping, &c);
+
+	return error ? error : c.changed;
+}
+
+struct process *processes_find(struct processes *ps, uint32_t pid)
+{
+	struct process *p = map_get(&ps->by_pid, pid);
+
+	return p ? p : processes_renew(ps, pid);
+}
+
+struct process *processes_renew(struct processes *ps, uint32_t pid)
+{
+	struct process *p = add_process(ps, pid, NULL);
+
+	if (!p)
+		return NULL;
+	read_names(p);
+	(void)process_reread(ps, p); /* gone already: it stays without mappings */
+	return p;
+}
+
+int processes_scan(struct processes *ps)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		char *end;
+		unsigned long pid = strtoul(entry->d_name, &end, 10);
+
+		if (isdigit((unsigned char)entry->d_name[0]) && !*end && pid <= INT_MAX)
+			(void)processes_find(ps, (uint32_t)pid);
+	}
+	closedir(dir);
+	return 0;
+}
+
+void processes_reread_all(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg)
+{
+	size_t pos = 0;
+	void *p;
+
+	while (map_next(&ps->by_pid, &pos, NULL, &p))
+		if (process_reread(ps, p) == 1)
+			fn(arg, p);
+	(void)processes_scan(ps);
+}
+
+static bool is_in_proc(uint32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return !stat(path, &st);
+}
+
+void processes_expire(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg)
+{
+	uint64_t key, dead[256]; /* the next round takes the rest */
+	size_t pos = 0, dead_count = 0;
+	void *value;
+
+	while (dead_count < ARRAY_LEN(dead) && map_next(&ps->by_pid, &pos, &key, &value)) {
+		struct process *p = value;
+
+		if (p->has_exited && !is_in_proc(p->pid))
+			dead[dead_count++] = key;
+	}
+	for (size_t i = 0; i < dead_count; i++) {
+		struct process *p = map_del(&ps->by_pid, dead[i]);
+
+		fn(arg, p);
+		process_put(p);
+	}
+}
+
+/* --- records --- */
+
+static int apply_fork(struct processes *ps, const struct side_band_record *r)
+{
+	struct process *parent, *child;
+
+	if (r->pid == r->parent_pid) /* a thread */
+		return 0;
+	parent = processes_find(ps, r->parent_pid);
+	if (!parent)
+		return -ENOMEM;
+	child = add_process(ps, r->pid, parent->as);
+	if (!child)
+		return -ENOMEM;
+	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	child->exe_path = parent->exe_path ? strdup(parent->exe_path) : NULL;
+	return 0;
+}
+
+static int apply_comm(struct processes *ps, const struct side_band_record *r)
+{
+	struct process *p = map_get(&ps->by_pid, r->pid);
+
+	if (r->is_exec) { /* a new program: nothing of the old one stays */
+		p = add_process(ps, r->pid, NULL);
+		if (!p)
+			return -ENOMEM;
+	}
+	if (p && r->pid == r->tid)
+		snprintf(p->comm, sizeof(p->comm), "%.*s", COMM_BYTES - 1, r->name);
+	return 0;
+}
+
+static int apply_mmap(struct processes *ps, const struct side_band_record *r, struct process **changed_ret)
+{
+	struct process *p = processes_find(ps, r->pid);
+	struct read_context c = { .ps = ps, .process = p };
+	int error;
+
+	if (!p)
+		return -ENOMEM;
+	error = map_in(&c, &r->key, r->name, r->start, r->end, r->pgoff);
+	if (!p->exe_path && r->name[0] == '/' && r->key.inode) /* the program itself is mapped first */
+		p->exe_path = strdup(r->name);
+	if (c.changed)
+		*changed_ret = p;
+	return error;
+}
+
+int processes_apply(struct processes *ps, const struct side_band_record *r, struct process **changed_ret)
+{
+	struct process *p;
+
+	*changed_ret = NULL;
+	switch (r->kind) {
+	case SIDE_BAND_FORK:
+		return apply_fork(ps, r);
+	case SIDE_BAND_COMM:
+		return apply_comm(ps, r);
+	case SIDE_BAND_MMAP:
+		return apply_mmap(ps, r, changed_ret);
+	case SIDE_BAND_EXIT:
+		p = map_get(&ps->by_pid, r->pid);
+		if (p && r->pid == r->tid)
+			p->has_exited = true;
+		return 0;
+	case SIDE_BAND_LOST: /* the agent's business */
+		return 0;
+	}
+	return 0;
+}

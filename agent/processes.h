@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes as the side band and /proc tell them: identity, name, executable, address space. The state is that of the moment
+ * whose records were last applied, because records and samples are applied in the order of their times.
+ */
+#ifndef HEARTH_AGENT_PROCESSES_H
+#define HEARTH_AGENT_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/address_space.h"
+#include "agent/side_band.h"
+#include "bpf/event.h"
+
+struct process {
+	uint32_t refs;
+	uint32_t pid;
+	bool is_known;		    /* the kernel's procs map holds it (identity below) */
+	bool has_exited;	    /* its leader's exit was seen */
+	uint64_t start_boottime_ns; /* as a missing sample said */
+	uint64_t exec_id;
+	struct address_space *as;
+	char comm[COMM_BYTES];
+	char *exe_path; /* NULL: not known yet */
+};
+
+struct processes;
+
+int processes_new(struct files *files, struct processes **ret);
+void processes_free(struct processes *ps);
+
+/* Reads every process of /proc that is not known yet. 0 or -errno. */
+int processes_scan(struct processes *ps);
+
+/*
+ * The process @pid, read from /proc if it is not known; NULL only for want of memory. Not a reference.
+ */
+struct process *processes_find(struct processes *ps, uint32_t pid);
+
+/* Forgets what is known of @pid and reads it from /proc as a new process. NULL for want of memory. */
+struct process *processes_renew(struct processes *ps, uint32_t pid);
+
+struct process *process_get(struct process *p);
+void process_put(struct process *p);
+
+/* Applies one record. *@changed_ret is the process whose asid is another now (the kernel's entry must follow), or NULL. */
+int processes_apply(struct processes *ps, const struct side_band_record *record, struct process **changed_ret);
+
+/* Reads the mappings of @p again (an address that no mapping holds, or records were lost). 1 when the asid changed, 0, -errno. */
+int process_reread(struct processes *ps, struct process *p);
+
+/* Reads all processes again: records were lost. @fn is called for each whose asid changed. */
+void processes_reread_all(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg);
+
+/* Forgets processes that have exited and are gone from /proc. @fn is called for each first. */
+void processes_expire(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg);
+
+uint32_t processes_count(const struct processes *ps);
+
+#endif

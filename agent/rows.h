@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unwind rows, x86-64: for each address of a file's code, how to find the caller's registers. rows_build gives the rules as
+ * plain numbers for as many addresses as they can express; row_eval applies the exact rule at one address, whatever it is.
+ * Addresses are ELF virtual addresses. Leaf module: returns errors, never logs. A source is not shared between threads.
+ */
+#ifndef HEARTH_AGENT_ROWS_H
+#define HEARTH_AGENT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* DWARF numbers of the registers that matter by name. */
+enum { DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_R12 = 12, DWARF_R15 = 15, DWARF_RIP = 16, DWARF_REGS = 17 };
+
+/* How the CFA (the caller's rsp right behind the return address) is found. */
+enum row_cfa {
+	ROW_CFA_NONE,	/* the tables give no rule here */
+	ROW_CFA_REG,	/* CFA = reg + off */
+	ROW_CFA_DEREF,	/* CFA = *(reg + off) + off2: realigned stacks */
+	ROW_CFA_PLT,	/* CFA = rsp + 8 + ((rip & 15) >= off ? 8 : 0): lazy-binding stubs */
+	ROW_CFA_SIGNAL, /* rt_sigreturn trampoline: all registers stand in the ucontext at rsp */
+	ROW_CFA_ROOT,	/* outermost frame: it has no return address */
+	ROW_CFA_EXPR,	/* something else: only row_eval can tell */
+};
+
+/* What the caller gets back, in the order of row.saved. */
+enum row_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_RA, SAVED_MAX };
+
+#define ROW_SAME  INT32_MIN	  /* the frame left the register alone (or nothing is known about it) */
+#define ROW_OTHER (INT32_MIN + 1) /* not at an offset from the CFA: only row_eval can tell */
+
+/* Valid for [start, end). Everything behind @cfa is 0 for kinds that do not use it. */
+struct row {
+	uint64_t start;
+	uint64_t end;
+	uint8_t cfa;	      /* enum row_cfa */
+	uint8_t cfa_reg;      /* DWARF number: ROW_CFA_REG, ROW_CFA_DEREF */
+	bool is_signal_frame; /* the caller was interrupted, it did not call: its pc is exact */
+	int32_t cfa_off;
+	int32_t cfa_off2;
+	int32_t saved[SAVED_MAX]; /* offset from the CFA, ROW_SAME or ROW_OTHER: ROW_CFA_REG, _DEREF, _PLT */
+};
+
+struct row_source;
+
+/* The call frame tables (.eh_frame) of an ELF file, mapped into memory; @fd may be closed afterwards. 0; -ENOEXEC (no ELF
+ * file for x86-64), -ENODATA (no tables), -ENOMEM, or what mapping said. */
+int row_source_new(int fd, struct row_source **ret);
+
+/* The same for an image in memory (the vDSO), which is borrowed. */
+int row_source_new_memory(const void *image, size_t len_bytes, struct row_source **ret);
+
+void row_source_free(struct row_source *src);
+
+/*
+ * The rows of [start, end), cut at its borders, sorted, equal neighbours merged. Code without a rule has no row, but a gap
+ * of less than 16 bytes (padding) belongs to the row before it. 0; -ENOSPC when there are more than @max rows (the first
+ * @max stand). A range of n bytes never has more than n rows.
+ */
+int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
+
+/* Registers of one frame. */
+struct row_regs {
+	uint64_t value[DWARF_REGS];
+	uint32_t known; /* bit n: value[n] is what the frame has there */
+	bool is_exact;	/* rip is where the thread stands, not a return address */
+};
+
+/* Copies @len_bytes (at most 8) of the process's memory at @addr. 0, or not 0 when it is not readable. */
+typedef int (*row_read_fn)(void *arg, uint64_t addr, void *dst, size_t len_bytes);
+
+/*
+ * From the registers @in of the frame whose code address is @addr (ELF virtual address; for a return address the caller has
+ * subtracted 1) to those of its caller, by the exact rule. 0; 1 at the outermost frame; -ENOENT (no rule), -EFAULT (memory
+ * not readable), -ENODATA (needs a register that is not known), -ENOTSUP (an operation we do not know or a malformed
+ * expression), -ENOMEM. @out is complete only after 0; it must not be @in.
+ */
+int row_eval(struct row_source *src, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
+	     struct row_regs *out);
+
+#endif

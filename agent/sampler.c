@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading and feeding the kernel half. The skeleton is opened, its options and map sizes set for this machine, loaded; then one
+ * perf event a CPU runs the program. Map values carry unique sequence numbers so that the program sees when an element was
+ * rewritten under it.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include "agent/perf_event.h"
+#include "agent/sampler.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "bpf/sampler.skel.h"
+
+enum {
+	CPUS_A_RING = 4,
+	MAX_RINGS = 64,
+	DEFAULT_CHUNKS = 64,
+	CHUNKS_PER_SECOND = 4096, /* of one CPU, 16 MB of stack; twice that may be saved up */
+};
+
+struct cpu_event {
+	uint32_t cpu;
+	int fd;
+	uint64_t since_ns; /* enabled since then; 0: not */
+};
+
+struct sampler {
+	struct sampler_bpf *skel;
+	struct ring_buffer *rings;
+	int ring_fds[MAX_RINGS];
+	uint32_t ring_cnt;
+	uint64_t ring_bytes;
+	struct cpu_event *events;
+	uint32_t event_cnt;
+	uint32_t possible_cpus;
+	struct perf_event_attr kind;
+	unsigned freq_hz;
+	bool enabled, tail_form;
+	uint64_t expected; /* of events that are closed or disabled */
+	uint32_t seq;
+	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
+	void *arg;
+};
+
+static int libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[1024];
+
+	if (level == LIBBPF_DEBUG || !log_is_enabled(LOG_DEBUG))
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	log_debug("libbpf: %s", text);
+	return 0;
+}
+
+static int explain(struct agent_error *err, int error, const char *what)
+{
+	if (error == -EPERM || error == -EACCES)
+		snprintf(err->message, sizeof(err->message),
+			 "%s: permission denied. Sampling needs root (or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG): "
+			 "run it with sudo; in a container also with --privileged and --pid=host.",
+			 what);
+	else
+		snprintf(err->message, sizeof(err->message), "%s: %s. 'hearth check' says what this kernel allows.", what,
+			 strerror(-error));
+	return error;
+}
+
+static bool has_helper(enum bpf_func_id helper)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, NULL) == 1;
+}
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* Options and sizes for this machine, between open and load. */
+static void configure(struct sampler *s, const struct agent_config *config)
+{
+	struct sampler_bpf *skel = s->skel;
+	uint32_t chunks = config->stack_chunks ? config->stack_chunks : DEFAULT_CHUNKS;
+	bool loop = !config->no_bpf_loop && has_helper(BPF_FUNC_loop);
+
+	s->tail_form = !loop;
+	bpf_program__set_autoload(skel->progs.on_sample, loop);
+	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
+	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
+	bpf_program__set_autoload(skel->progs.on_new_task, !config->no_inherit && (config->pid_count || config->follow_pids_only));
+
+	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
+	if (s->ring_cnt > MAX_RINGS)
+		s->ring_cnt = MAX_RINGS;
+	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes) : 1 << 20;
+	skel->rodata->cfg_rings = s->ring_cnt;
+	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
+	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
+	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / CHUNKS_PER_SECOND;
+	skel->rodata->cfg_chunk_burst_ns = 2 * NSEC_PER_SEC;
+	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;
+	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
+	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
+	bpf_map__set_max_entries(skel->maps.scratches, s->possible_cpus);
+	bpf_map__set_max_entries(skel->maps.first_level, s->possible_cpus * FIRST_LEVEL_ENTRIES);
+	bpf_map__set_max_entries(skel->maps.ring_0, (uint32_t)s->ring_bytes);
+}
+
+static int handle_record(void *ctx, void *data, size_t len)
+{
+	struct sampler *s = ctx;
+	const struct record *record = data;
+
+	if (len >= sizeof(*record) && record->size <= len)
+		s->fn(s->arg, record);
+	return 0;
+}
+
+/* Ring 0 is in the skeleton; the others are made here and put beside it. */
+static int make_rings(struct sampler *s)
+{
+	int outer = bpf_map__fd(s->skel->maps.rings);
+
+	s->ring_fds[0] = bpf_map__fd(s->skel->maps.ring_0);
+	s->rings = ring_buffer__new(s->ring_fds[0], handle_record, s, NULL);
+	if (!s->rings)
+		return -errno;
+	for (uint32_t i = 1; i < s->ring_cnt; i++) {
+		int error, fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, (uint32_t)s->ring_bytes, NULL);
+
+		if (fd < 0)
+			return -errno;
+		s->ring_fds[i] = fd;
+		error = bpf_map_update_elem(outer, &i, &fd, BPF_ANY) ? -errno : ring_buffer__add(s->rings, fd, handle_record, s);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* Kernels before 5.11 charge maps to the locked-memory limit. */
+static void raise_limits(void)
+{
+	struct rlimit memory = { RLIM_INFINITY, RLIM_INFINITY }, files;
+
+	(void)setrlimit(RLIMIT_MEMLOCK, &memory);
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static int load(struct sampler *s, const struct agent_config *config, struct agent_error *err)
+{
+	int error;
+
+	raise_limits();
+	libbpf_set_print(libbpf_message);
+	s->skel = sampler_bpf__open();
+	if (!s->skel)
+		return explain(err, -errno, "cannot open the BPF programs (no BTF in this kernel?)");
+	configure(s, config);
+	error = sampler_bpf__load(s->skel);
+	if (error)
+		return explain(err, error, "cannot load the BPF programs");
+	if (s->tail_form) {
+		uint32_t zero = 0;
+		int fd = bpf_program__fd(s->skel->progs.walk_tail);
+
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tail_programs), &zero, &fd, BPF_ANY))
+			return explain(err, -errno, "cannot link the BPF programs");
+	}
+	error = make_rings(s);
+	if (error)
+		return explain(err, error, "cannot make the ring buffers");
+	error = sampler_bpf__attach(s->skel);
+	return error ? explain(err, error, "cannot attach to task_newtask") : 0;
+}
+
+int sampler_new(const struct agent_config *config, struct sampler **ret, struct agent_error *err)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s)
+		return -ENOMEM;
+	s->freq_hz = config->freq_hz;
+	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
+	if (perf_event_by_name(config->event ? config->event : "cpu-clock", &s->kind)) {
+		snprintf(err->message, sizeof(err->message), "there is no event '%s'; there are: %s", config->event,
+			 perf_event_names());
+		free(s);
+		return -EINVAL;
+	}
+	error = load(s, config, err);
+	if (error) {
+		sampler_free(s);
+		return error;
+	}
+	for (size_t i = 0; i < config->pid_count; i++)
+		(void)sampler_filter_add(s, config->pids[i]);
+	*ret = s;
+	return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->event_cnt; i++)
+		close(s->events[i].fd);
+	free(s->events);
+	ring_buffer__free(s->rings);
+	for (uint32_t i = 1; i < s->ring_cnt; i++)
+		if (s->ring_fds[i])
+			close(s->ring_fds[i]);
+	sampler_bpf__destroy(s->skel);
+	free(s);
+}
+
+/* --- events --- */
+
+static uint64_t expected_of(const struct sampler *s, const struct cpu_event *e)
+{
+	return e->since_ns ? (uint64_t)((double)(clock_mono_ns() - e->since_ns) * s->freq_hz / 1e9) : 0;
+}
+
+static void event_enable(struct sampler *s, struct cpu_event *e, bool on)
+{
+	if (on && !e->since_ns && !ioctl(e->fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		e->since_ns = clock_mono_ns();
+	} else if (!on && e->since_ns) {
+		(void)ioctl(e->fd, PERF_EVENT_IOC_DISABLE, 0);
+		s->expected += expected_of(s, e);
+		e->since_ns = 0;
+	}
+}
+
+int sampler_add_cpu(struct sampler *s, uint32_t cpu)
+{
+	struct bpf_program *prog = s->tail_form ? s->skel->progs.on_sample_tail : s->skel->progs.on_sample;
+	struct cpu_event *events;
+	AUTO_CLOSE int fd = -1;
+
+	for (uint32_t i = 0; i < s->event_cnt; i++)
+		if (s->events[i].cpu == cpu)
+			return -EEXIST;
+	events = realloc(s->events, (s->event_cnt + 1) * sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	s->events = events;
+	fd = perf_event_open_cpu(&s->kind, cpu, s->freq_hz);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(prog)))
+		return -errno;
+	events[s->event_cnt] = (struct cpu_event){ .cpu = cpu, .fd = MOVE_FD(fd) };
+	event_enable(s, &events[s->event_cnt++], s->enabled);
+	return 0;
+}
+
+void sampler_remove_cpu(struct sampler *s, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < s->event_cnt; i++) {
+		if (s->events[i].cpu != cpu)
+			continue;
+		event_enable(s, &s->events[i], false);
+		close(s->events[i].fd);
+		s->events[i] = s->events[--s->event_cnt];
+		return;
+	}
+}
+
+int sampler_enable(struct sampler *s, bool on)
+{
+	s->enabled = on;
+	for (uint32_t i = 0; i < s->event_cnt; i++) {
+		event_enable(s, &s->events[i], on);
+		if (on && !s->events[i].since_ns)
+			return -errno;
+	}
+	return 0;
+}
+
+uint64_t sampler_expected(const struct sampler *s)
+{
+	uint64_t sum = s->expected;
+
+	for (uint32_t i = 0; i < s->event_cnt; i++)
+		sum += expected_of(s, &s->events[i]);
+	return sum;
+}
+
+/* --- reading --- */
+
+int sampler_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->rings);
+}
+
+int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
+{
+	int n;
+
+	s->fn = fn;
+	s->arg = arg;
+	n = ring_buffer__consume(s->rings);
+	return n < 0 ? n : 0;
+}
+
+void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
+{
+	int fd = bpf_map__fd(s->skel->maps.cpu_states);
+
+	memset(counters, 0, COUNTER_MAX * sizeof(*counters));
+	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
+		struct cpu_state state;
+
+		if (bpf_map_lookup_elem(fd, &cpu, &state))
+			continue;
+		for (int i = 0; i < COUNTER_MAX; i++)
+			counters[i] += state.counters[i];
+	}
+}
+
+/* --- the caches --- */
+
+static int update(struct bpf_map *map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY) ? -errno : 0;
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	struct proc_value value = { .pid = pid, .start_boottime_ns = start_boottime_ns, .exec_id = exec_id, .asid = asid };
+
+	value.seq_head = value.seq_tail = ++s->seq;
+	return update(s->skel->maps.procs, &pid, &value);
+}
+
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.procs), &pid) ? -errno : 0;
+}
+
+int sampler_set_mapping(struct sampler *s, uint32_t asid, uint64_t page, uint32_t file, uint64_t bias, enum mapping_kind kind)
+{
+	struct mapping_key key = { .asid = asid, .page = page };
+	struct mapping_value value = { .asid = asid, .page = page, .file = file, .bias = bias, .kind = kind };
+
+	value.seq_head = value.seq_tail = ++s->seq;
+	return update(s->skel->maps.mappings, &key, &value);
+}
+
+int sampler_set_block(struct sampler *s, struct unwind_block *block)
+{
+	struct block_key key = { .file = block->file, .block = block->block, .part = block->part };
+
+	block->seq_head = block->seq_tail = ++s->seq;
+	return update(s->skel->maps.unwind_blocks, &key, block);
+}
+
+int sampler_filter_add(struct sampler *s, uint32_t pid)
+{
+	uint8_t one = 1;
+
+	return update(s->skel->maps.filter_pids, &pid, &one);
+}
+
+int sampler_filter_remove(struct sampler *s, uint32_t pid)
+{
+	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.filter_pids), &pid) ? -errno : 0;
+}
+
+/* --- what it is --- */
+
+const char *sampler_form(const struct sampler *s)
+{
+	return s->tail_form ? "tail calls" : "bpf_loop";
+}
+
+uint32_t sampler_rings(const struct sampler *s)
+{
+	return s->ring_cnt;
+}
+
+uint64_t sampler_ring_bytes(const struct sampler *s)
+{
+	return s->ring_bytes;
+}
+
+uint32_t sampler_cpus(const struct sampler *s)
+{
+	return s->event_cnt;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perf side-band records: mmap, comm, fork and exit of every process, on one dummy event a CPU, stamped with CLOCK_MONOTONIC as
+ * the samples are. They survive the process they speak of.
+ */
+#ifndef HEARTH_AGENT_SIDE_BAND_H
+#define HEARTH_AGENT_SIDE_BAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/files.h"
+
+struct loop;
+struct metrics;
+
+enum side_band_kind { SIDE_BAND_MMAP, SIDE_BAND_COMM, SIDE_BAND_FORK, SIDE_BAND_EXIT, SIDE_BAND_LOST };
+
+struct side_band_record {
+	enum side_band_kind kind;
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint32_t parent_pid; /* FORK */
+	bool is_exec;	     /* COMM: a new program */
+	uint64_t start, end, pgoff; /* MMAP */
+	struct file_key key;	    /* MMAP */
+	char name[];		    /* MMAP: path; COMM: name; NUL-terminated */
+};
+
+struct side_band;
+
+/* Opens one event for each online CPU (see side_band_add_cpu); -errno. */
+int side_band_new(struct metrics *metrics, struct side_band **ret);
+void side_band_free(struct side_band *s);
+
+/* Follows a CPU that came; its descriptor becomes readable at each record. 0, -EEXIST, -errno. */
+int side_band_add_cpu(struct side_band *s, uint32_t cpu);
+void side_band_remove_cpu(struct side_band *s, uint32_t cpu);
+
+/* An epoll descriptor that is readable when any CPU has records. */
+int side_band_fd(const struct side_band *s);
+
+/* Hands out all records that are there; @fn takes ownership of each (free()). */
+void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band_record *record), void *arg);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interning of stacks. The key of a stack is what was walked: address space id, end, and the raw addresses, so that a stack seen
+ * before costs one hash of its bytes and nothing else. Agent's thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/traces.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+
+struct key_head {
+	uint32_t asid; /* 0 for stacks without user frames */
+	uint32_t end;
+	uint32_t kernel_cnt;
+	uint32_t user_cnt;
+};
+
+enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_USER_FRAMES };
+
+struct traces {
+	struct intern *keys;   /* struct key_head + addresses -> trace */
+	struct intern *frames; /* struct trace_frame -> frame id */
+	struct trace *traces;  /* parallel to keys */
+	uint32_t trace_cap;
+	uint32_t *frame_ids;
+	uint32_t frame_id_cnt, frame_id_cap;
+	struct trace_event *events;
+	uint32_t event_cnt, event_cap;
+	struct {
+		struct key_head head;
+		uint64_t addrs[MAX_FRAMES];
+	} key;
+};
+
+int traces_new(struct traces **ret)
+{
+	struct traces *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->keys = intern_new();
+	t->frames = intern_new();
+	if (!t->keys || !t->frames) {
+		traces_free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}
+
+void traces_reset(struct traces *t)
+{
+	for (uint32_t i = 0; i < traces_frame_count(t); i++)
+		file_put(traces_frame(t, i)->file);
+	for (uint32_t i = 0; i < t->event_cnt; i++)
+		process_put(t->events[i].process);
+	intern_reset(t->keys);
+	intern_reset(t->frames);
+	t->frame_id_cnt = 0;
+	t->event_cnt = 0;
+}
+
+void traces_free(struct traces *t)
+{
+	if (!t)
+		return;
+	if (t->keys && t->frames)
+		traces_reset(t);
+	intern_free(t->keys);
+	intern_free(t->frames);
+	free(t->traces);
+	free(t->frame_ids);
+	free(t->events);
+	free(t);
+}
+
+/* Room for one more element behind @count of *@array. */
+static int grow(void *array, uint32_t count, uint32_t *cap, size_t element_bytes)
+{
+	void **p = array, *bigger;
+	uint32_t more = *cap ? *cap * 2 : 256;
+
+	if (count < *cap)
+		return 0;
+	bigger = realloc(*p, more * element_bytes);
+	if (!bigger)
+		return -ENOMEM;
+	*p = bigger;
+	*cap = more;
+	return 0;
+}
+
+static int add_frame(struct traces *t, const struct trace_frame *frame)
+{
+	uint32_t id;
+	int status = intern_add(t->frames, frame, sizeof(*frame), &id);
+
+	if (status < 0 || grow(&t->frame_ids, t->frame_id_cnt, &t->frame_id_cap, sizeof(*t->frame_ids)))
+		return -ENOMEM;
+	if (status)
+		file_get(frame->file);
+	t->frame_ids[t->frame_id_cnt++] = id;
+	return 0;
+}
+
+static struct trace_frame resolve(const struct process *process, uint64_t pc)
+{
+	uint64_t addr = (pc & ~FRAME_EXACT) - !(pc & FRAME_EXACT);
+	const struct mapping *m = address_space_find(process->as, addr);
+
+	if (!m || !m->file || m->file->state == FILE_UNREADABLE)
+		return (struct trace_frame){ .kind = FRAME_ANONYMOUS, .addr = addr };
+	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
+}
+
+/* The frames of a stack that was not seen before. */
+static int add_trace(struct traces *t, uint32_t index, const struct process *process)
+{
+	const struct key_head *head = &t->key.head;
+	struct trace *trace;
+
+	if (grow(&t->traces, index, &t->trace_cap, sizeof(*t->traces)))
+		return -ENOMEM;
+	trace = &t->traces[index];
+	*trace = (struct trace){ .first_frame = t->frame_id_cnt, .end = head->end };
+	for (uint32_t i = 0; i < head->kernel_cnt + head->user_cnt; i++) {
+		struct trace_frame frame;
+
+		if (i >= head->kernel_cnt)
+			frame = resolve(process, t->key.addrs[i]);
+		else
+			frame = (struct trace_frame){ .kind = FRAME_KERNEL, .addr = t->key.addrs[i] - (i > 0) };
+		if (add_frame(t, &frame))
+			return -ENOMEM;
+		trace->frame_cnt++;
+	}
+	return 0;
+}
+
+int traces_add(struct traces *t, struct process *process, const struct sample_record *sample, const uint64_t *kernel,
+	       uint32_t kernel_cnt, const uint64_t *user, uint32_t user_cnt, enum walk_end end)
+{
+	size_t bytes = sizeof(t->key.head) + ((size_t)kernel_cnt + user_cnt) * sizeof(uint64_t);
+	struct trace_event *event;
+	uint32_t index;
+	int status;
+
+	if (kernel_cnt > MAX_KERNEL_FRAMES || user_cnt > MAX_USER_FRAMES)
+		return -ENOMEM;
+	t->key.head = (struct key_head){
+		.asid = user_cnt ? process->as->asid : 0, .end = end, .kernel_cnt = kernel_cnt, .user_cnt = user_cnt
+	};
+	memcpy(t->key.addrs, kernel, kernel_cnt * sizeof(*kernel));
+	memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
+	if (grow(&t->events, t->event_cnt, &t->event_cap, sizeof(*t->events)))
+		return -ENOMEM;
+	status = intern_add(t->keys, &t->key, bytes, &index);
+	if (status < 0 || (status && add_trace(t, index, process)))
+		return -ENOMEM;
+	event = &t->events[t->event_cnt++];
+	*event = (struct trace_event){ .process = process_get(process),
+				       .time_ns = sample->hdr.time_ns,
+				       .trace = index,
+				       .tid = sample->tid,
+				       .cpu = sample->hdr.cpu };
+	memcpy(event->comm, sample->comm, sizeof(event->comm));
+	return 0;
+}
+
+uint32_t traces_event_count(const struct traces *t)
+{
+	return t->event_cnt;
+}
+
+const struct trace_event *traces_events(const struct traces *t)
+{
+	return t->events;
+}
+
+uint32_t traces_count(const struct traces *t)
+{
+	return intern_count(t->keys);
+}
+
+const struct trace *traces_get(const struct traces *t, uint32_t trace)
+{
+	return &t->traces[trace];
+}
+
+const uint32_t *traces_frame_ids(const struct traces *t, const struct trace *trace)
+{
+	return t->frame_ids + trace->first_frame;
+}
+
+uint32_t traces_frame_count(const struct traces *t)
+{
+	return intern_count(t->frames);
+}
+
+const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame)
+{
+	return intern_get(t->frames, frame, NULL);
+}

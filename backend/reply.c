@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replies: decided by one of three functions, handed to libmicrohttpd by a fourth, which also counts them. A request has at
+ * most one reply; the first decision stands. Loop's thread only.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/http.h"
+#include "base/metrics.h"
+#include "proto/otlp.h"
+
+#define TEXT_PLAIN "text/plain; charset=utf-8"
+
+enum { RETRY_AFTER_S = 1 };
+
+/* The codes of google.rpc.Status that our refusals have. */
+enum { RPC_UNKNOWN = 2, RPC_INVALID_ARGUMENT = 3, RPC_RESOURCE_EXHAUSTED = 8, RPC_INTERNAL = 13, RPC_UNAVAILABLE = 14 };
+
+void reply_body(struct request *r, unsigned status, const char *content_type)
+{
+	r->reply.status = status;
+	r->reply.content_type = content_type;
+}
+
+void reply_text(struct request *r, unsigned status, const char *text)
+{
+	buf_puts(&r->reply.body, text);
+	reply_body(r, status, TEXT_PLAIN);
+}
+
+static int32_t rpc_code(unsigned status)
+{
+	switch (status) {
+	case MHD_HTTP_BAD_REQUEST:
+		return RPC_INVALID_ARGUMENT;
+	case MHD_HTTP_CONTENT_TOO_LARGE:
+		return RPC_RESOURCE_EXHAUSTED;
+	case MHD_HTTP_INTERNAL_SERVER_ERROR:
+		return RPC_INTERNAL;
+	case MHD_HTTP_SERVICE_UNAVAILABLE:
+		return RPC_UNAVAILABLE;
+	default:
+		return RPC_UNKNOWN;
+	}
+}
+
+void reply_refuse(struct request *r, unsigned status, enum rejection why, const char *fmt, ...)
+{
+	char message[512];
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+
+	metric_add(r->server->stats.rejected[why], 1);
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		r->reply.retry_after_s = RETRY_AFTER_S;
+	if (!r->content_type) {
+		reply_text(r, status, message);
+		return;
+	}
+	/* A failure sticks in the buffer: the answer then goes out without its explanation. */
+	if (otlp_encode_status(rpc_code(status), message, &r->reply.body))
+		r->reply.body.failed = true;
+	reply_body(r, status, r->content_type);
+}
+
+static bool add_headers(const struct request *r, struct MHD_Response *response, bool close)
+{
+	const struct reply *reply = &r->reply;
+	char seconds[16];
+	snprintf(seconds, sizeof(seconds), "%u", reply->retry_after_s);
+
+	return MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type) == MHD_YES &&
+	       (reply->status != MHD_HTTP_METHOD_NOT_ALLOWED ||
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, route_allow(r->route)) == MHD_YES) &&
+	       (!reply->retry_after_s ||
+		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds) == MHD_YES) &&
+	       (!close || MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES);
+}
+
+enum MHD_Result reply_send(struct request *r, bool close)
+{
+	struct reply *reply = &r->reply;
+	size_t len = 0;
+	void *data = buf_take(&reply->body, &len);
+	struct MHD_Response *response = MHD_create_response_from_buffer(data ? len : 0, data, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(data);
+		return MHD_NO;
+	}
+
+	enum MHD_Result ret = MHD_NO;
+	if (add_headers(r, response, close))
+		ret = MHD_queue_response(r->connection->mhd, reply->status, response);
+	MHD_destroy_response(response);
+	if (ret != MHD_YES)
+		return ret;
+
+	r->answered = true;
+	size_t path = r->route ? route_index(r->route) : STATS_PATHS_MAX;
+	server_stats_answered(&r->server->stats, path, r->route ? r->route->path : "other", reply->status);
+	return MHD_YES;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of routes: the one place that says which paths and methods exist. Constant, so any thread may read it.
+ */
+#include <string.h>
+
+#include "backend/http.h"
+#include "base/cleanup.h"
+
+static const struct route routes[] = {
+	{ .method = "POST", .path = "/v1development/profiles", .begin = receiver_begin, .handle = receiver_profiles },
+	{ .method = "POST", .path = "/v1/profiles", .begin = receiver_begin, .handle = receiver_profiles },
+	{ .method = "POST", .path = "/v1/logs", .signal = OTLP_LOGS, .begin = receiver_begin, .handle = receiver_other },
+	{ .method = "POST",
+	  .path = "/v1/metrics",
+	  .signal = OTLP_METRICS,
+	  .begin = receiver_begin,
+	  .handle = receiver_other },
+	{ .method = "POST", .path = "/v1/traces", .signal = OTLP_TRACES, .begin = receiver_begin, .handle = receiver_other },
+	{ .method = "GET", .path = "/metrics", .handle = page_metrics },
+	{ .method = "GET", .path = "/healthz", .handle = page_health },
+};
+
+_Static_assert(ARRAY_LEN(routes) <= STATS_PATHS_MAX, "each route has counters of its own");
+
+const struct route *route_find(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (strcmp(routes[i].path, path) == 0)
+			return &routes[i];
+	return NULL;
+}
+
+size_t route_index(const struct route *route)
+{
+	return (size_t)(route - routes);
+}
+
+static bool is_get(const struct route *route)
+{
+	return strcmp(route->method, "GET") == 0;
+}
+
+bool route_has_method(const struct route *route, const char *method)
+{
+	return strcmp(route->method, method) == 0 || (is_get(route) && strcmp(method, "HEAD") == 0);
+}
+
+const char *route_allow(const struct route *route)
+{
+	return is_get(route) ? "GET, HEAD" : route->method;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server's own counters and the figures of the process. */
+#ifndef HEARTH_BACKEND_STATS_H
+#define HEARTH_BACKEND_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct metric;
+struct metrics;
+
+/* Why a request was not taken. */
+enum rejection {
+	REJECTED_PATH,
+	REJECTED_METHOD,
+	REJECTED_CONTENT_TYPE,
+	REJECTED_ENCODING,
+	REJECTED_VERSION,
+	REJECTED_TOO_LARGE,
+	REJECTED_MEMORY,
+	REJECTED_MALFORMED,
+	REJECTED_BUSY,	 /* the sink is full */
+	REJECTED_SINK,	 /* the sink failed */
+	REJECTED_SLOW,	 /* cut by us */
+	REJECTED_BROKEN, /* cut by the client */
+	REJECTION_COUNT,
+};
+
+enum { STATS_PATHS_MAX = 16, STATS_CODES_MAX = 16 };
+
+struct server_stats {
+	struct metrics *metrics;
+	struct metric *received_bytes;
+	struct metric *received_profiles;
+	struct metric *received_samples;
+	struct metric *connections;
+	struct metric *body_bytes;
+	struct metric *rejected[REJECTION_COUNT];
+	struct metric *requests[STATS_PATHS_MAX + 1][STATS_CODES_MAX]; /* made at first use */
+	struct metric *cpu_ns;
+	struct metric *resident_bytes;
+	struct metric *open_fds;
+	struct metric *start_time_s;
+};
+
+void server_stats_init(struct server_stats *s, struct metrics *metrics);
+
+/* @path_index STATS_PATHS_MAX: a path outside the table. */
+void server_stats_answered(struct server_stats *s, size_t path_index, const char *path, unsigned status);
+
+/* Reads CPU time, memory and descriptors of the process anew. */
+void server_stats_refresh_process(struct server_stats *s);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JSON writer. Every value passes begin_value, which writes the comma and the line break before it and checks that a
+ * value may stand there; a key is a string that is followed by a colon. Memory failures stick in the buffer.
+ */
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 63 };
+
+void json_init(struct json *j, struct buf *out, unsigned indent)
+{
+	*j = (struct json){ .out = out, .indent = indent };
+}
+
+static bool has_bit(uint64_t bits, unsigned depth)
+{
+	return bits >> depth & 1;
+}
+
+static void break_line(struct json *j)
+{
+	if (!j->indent)
+		return;
+	buf_putc(j->out, '\n');
+	for (unsigned i = 0; i < j->depth * j->indent; i++)
+		buf_putc(j->out, ' ');
+}
+
+/* The comma before a further item, and the item's own line. */
+static void begin_item(struct json *j)
+{
+	if (has_bit(j->has_items, j->depth))
+		buf_putc(j->out, ',');
+	if (j->depth)
+		break_line(j);
+	j->has_items |= 1ull << j->depth;
+}
+
+static void begin_value(struct json *j)
+{
+	if (j->after_key) {
+		j->after_key = false;
+		return;
+	}
+	assert(!has_bit(j->is_object, j->depth)); /* a key comes first there */
+	assert(j->depth || !j->has_items);	  /* one document a writer */
+	begin_item(j);
+}
+
+static void begin_container(struct json *j, char open, bool is_object)
+{
+	uint64_t bit;
+
+	begin_value(j);
+	buf_putc(j->out, open);
+	assert(j->depth < MAX_DEPTH);
+	bit = 1ull << ++j->depth;
+	j->has_items &= ~bit;
+	j->is_object = is_object ? j->is_object | bit : j->is_object & ~bit;
+}
+
+static void end_container(struct json *j, char close, bool is_object)
+{
+	bool had_items = has_bit(j->has_items, j->depth);
+
+	assert(j->depth && !j->after_key && has_bit(j->is_object, j->depth) == is_object);
+	j->depth--;
+	if (had_items)
+		break_line(j);
+	buf_putc(j->out, close);
+}
+
+void json_object_begin(struct json *j)
+{
+	begin_container(j, '{', true);
+}
+
+void json_object_end(struct json *j)
+{
+	end_container(j, '}', true);
+}
+
+void json_array_begin(struct json *j)
+{
+	begin_container(j, '[', false);
+}
+
+void json_array_end(struct json *j)
+{
+	end_container(j, ']', false);
+}
+
+/*
+ * The length of the UTF-8 sequence at @s, which has at least one byte. 0 when it is none; then *@skip_ret bytes (1 or more)
+ * are the beginning of a sequence that breaks off there.
+ */
+static size_t utf8_length(const unsigned char *s, size_t len, size_t *skip_ret)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t want, have = 1;
+
+	if (s[0] < 0x80)
+		return 1;
+	want = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	*skip_ret = 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	if (s[0] == 0xe0) /* no longer form of a shorter sequence ... */
+		low = 0xa0;
+	else if (s[0] == 0xf0)
+		low = 0x90;
+	else if (s[0] == 0xed) /* ... no surrogates ... */
+		high = 0x9f;
+	else if (s[0] == 0xf4) /* ... and nothing above U+10FFFF */
+		high = 0x8f;
+	for (; have < want && have < len && s[have] >= low && s[have] <= high; have++) {
+		low = 0x80;
+		high = 0xbf;
+	}
+	*skip_ret = have;
+	return have == want ? want : 0;
+}
+
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void append_escape(struct buf *out, unsigned char c)
+{
+	static const char letters[] = {
+		['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\\'] = '\\'
+	};
+
+	if (letters[c])
+		buf_printf(out, "\\%c", letters[c]);
+	else
+		buf_printf(out, "\\u%04x", c);
+}
+
+static void append_quoted(struct buf *out, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n, skip = 0;
+
+	buf_putc(out, '"');
+	for (size_t i = 0; i < len; i += n) {
+		for (n = 0; i + n < len && is_plain(s[i + n]);)
+			n++;
+		if (n) {
+			buf_append(out, s + i, n);
+		} else if (s[i] < 0x80) {
+			append_escape(out, s[i]);
+			n = 1;
+		} else if ((n = utf8_length(s + i, len - i, &skip)) > 0) {
+			buf_append(out, s + i, n);
+		} else {
+			buf_puts(out, "\xef\xbf\xbd");
+			n = skip;
+		}
+	}
+	buf_putc(out, '"');
+}
+
+void json_key_n(struct json *j, const char *key, size_t len)
+{
+	assert(has_bit(j->is_object, j->depth) && !j->after_key);
+	begin_item(j);
+	append_quoted(j->out, key, len);
+	buf_puts(j->out, j->indent ? ": " : ":");
+	j->after_key = true;
+}
+
+void json_key(struct json *j, const char *key)
+{
+	json_key_n(j, key, strlen(key));
+}
+
+void json_string_n(struct json *j, const char *s, size_t len)
+{
+	begin_value(j);
+	append_quoted(j->out, s, len);
+}
+
+void json_string(struct json *j, const char *s)
+{
+	json_string_n(j, s, strlen(s));
+}
+
+void json_u64(struct json *j, uint64_t v)
+{
+	begin_value(j);
+	buf_printf(j->out, "%" PRIu64, v);
+}
+
+void json_i64(struct json *j, int64_t v)
+{
+	begin_value(j);
+	buf_printf(j->out, "%" PRId64, v);
+}
+
+void json_double(struct json *j, double v)
+{
+	/* 15 digits survive in every normal number, so a shorter form shows up there; subnormals have fewer. */
+	int digits = isnormal(v) ? 15 : 1;
+	char text[32];
+
+	if (!isfinite(v)) {
+		json_null(j);
+		return;
+	}
+	do {
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+	} while (digits++ < 17 && strtod(text, NULL) != v);
+	begin_value(j);
+	buf_puts(j->out, text);
+}
+
+void json_bool(struct json *j, bool v)
+{
+	begin_value(j);
+	buf_puts(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	begin_value(j);
+	buf_puts(j->out, "null");
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages on stderr. A line is put together on the caller's stack and written by one write(2), so lines of several threads
+ * never mix. Control characters (file names and comms come from other people) become '?': a message stays one line and
+ * cannot steer the terminal. Colour only where stderr is a terminal and NO_COLOR is not set. errno is left as it was.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { LINE_MAX_BYTES = 4096 }; /* what a pipe takes in one piece */
+
+struct level_style {
+	const char *plain;
+	const char *coloured;
+};
+
+static const struct level_style styles[] = {
+	[LOG_ERROR] = { "hearth: error: ", "hearth: \033[1;31merror:\033[0m " },
+	[LOG_WARN] = { "hearth: warning: ", "hearth: \033[1;33mwarning:\033[0m " },
+	[LOG_INFO] = { "hearth: ", "hearth: " },
+	[LOG_DEBUG] = { "hearth: debug: ", "hearth: \033[2mdebug:\033[0m " },
+};
+
+static _Atomic int max_level = LOG_INFO;
+
+void log_set_level(enum log_level level)
+{
+	atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
+}
+
+bool log_is_enabled(enum log_level level)
+{
+	return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
+}
+
+/* @held_back > 0 is told behind the message. */
+__attribute__((format(printf, 2, 0))) static void write_line(enum log_level level, const char *fmt, va_list ap,
+							     uint64_t held_back)
+{
+	int saved_errno = errno;
+	const char *no_colour = getenv("NO_COLOR");
+	bool colour = isatty(STDERR_FILENO) && !(no_colour && *no_colour);
+	const char *prefix = colour ? styles[level].coloured : styles[level].plain;
+	char line[LINE_MAX_BYTES], tail[64] = "";
+	size_t start = strlen(prefix), len, room;
+	ssize_t written;
+	int n;
+
+	if (held_back)
+		snprintf(tail, sizeof(tail), " (%" PRIu64 " like it held back)", held_back);
+	memcpy(line, prefix, start);
+	room = sizeof(line) - start - strlen(tail) - 1; /* 1: the newline takes the place of the NUL */
+	/* isatty spoils it, and the message may say %m. */
+	errno = saved_errno;
+	n = vsnprintf(line + start, room, fmt, ap);
+	if (n < 0)
+		return;
+	len = start + ((size_t)n < room ? (size_t)n : room - 1);
+	for (size_t i = start; i < len; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	}
+	memcpy(line + len, tail, strlen(tail));
+	len += strlen(tail);
+	line[len++] = '\n';
+	do {
+		written = write(STDERR_FILENO, line, len);
+	} while (written < 0 && errno == EINTR);
+	errno = saved_errno;
+}
+
+void log_at(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!log_is_enabled(level))
+		return;
+	va_start(ap, fmt);
+	write_line(level, fmt, ap, 0);
+	va_end(ap);
+}
+
+void log_limited(struct log_limit *limit, uint64_t interval_ns, enum log_level level, const char *fmt, ...)
+{
+	uint64_t last = __atomic_load_n(&limit->last_ns, __ATOMIC_RELAXED);
+	uint64_t now = clock_mono_ns();
+	va_list ap;
+
+	if (!log_is_enabled(level))
+		return;
+	/* Of several threads at once, the one that moves the time forward speaks. */
+	if ((last && now - last < interval_ns) ||
+	    !__atomic_compare_exchange_n(&limit->last_ns, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&limit->held_back, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	va_start(ap, fmt);
+	write_line(level, fmt, ap, __atomic_exchange_n(&limit->held_back, 0, __ATOMIC_RELAXED));
+	va_end(ap);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry: families (one name, sorted) that own their series in registration order. A series is an allocation of its
+ * own, so the pointers handed out stay good while the registry grows. Series are found by the hash of (family, labels).
+ * Everything but the values is guarded by @lock; collect callbacks run without it, since they may register.
+ */
+#include "base/metrics.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/map.h"
+
+enum { MAX_SERIES = 10000 };
+
+struct series {
+	struct metric metric;
+	const struct family *family;
+	struct series *next;	  /* within the family */
+	struct series *same_hash; /* others under one key of by_hash */
+	char labels[];		  /* "" for none */
+};
+
+struct family {
+	const char *name, *help, *type;
+	struct series *first, **last;
+};
+
+struct collector {
+	void (*fn)(void *arg);
+	void *arg;
+	struct collector *next;
+};
+
+struct metrics {
+	pthread_mutex_t lock;
+	struct family **families; /* sorted by name */
+	size_t family_count;
+	size_t series_count;
+	struct map by_hash; /* to struct series */
+	struct collector *collectors, **last_collector;
+};
+
+struct metrics *metrics_new(void)
+{
+	struct metrics *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	pthread_mutex_init(&m->lock, NULL);
+	m->last_collector = &m->collectors;
+	return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->family_count; i++) {
+		struct family *f = m->families[i];
+
+		while (f->first) {
+			struct series *s = f->first;
+
+			f->first = s->next;
+			free(s);
+		}
+		free(f);
+	}
+	free(m->families);
+	while (m->collectors) {
+		struct collector *c = m->collectors;
+
+		m->collectors = c->next;
+		free(c);
+	}
+	map_fini(&m->by_hash);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+static struct family *find_or_add_family(struct metrics *m, const char *name, const char *help, const char *type)
+{
+	size_t low = 0, high = m->family_count;
+	struct family **families, *f;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(m->families[mid]->name, name);
+
+		if (!order)
+			return m->families[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	families = realloc(m->families, (m->family_count + 1) * sizeof(struct family *));
+	if (!families)
+		return NULL;
+	m->families = families;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	*f = (struct family){ .name = name, .help = help, .type = type, .last = &f->first };
+	memmove(families + low + 1, families + low, (m->family_count - low) * sizeof(struct family *));
+	families[low] = f;
+	m->family_count++;
+	return f;
+}
+
+static struct series *add_series(struct metrics *m, struct family *f, const char *labels, uint64_t hash)
+{
+	size_t labels_size = strlen(labels) + 1;
+	struct series *s;
+
+	if (m->series_count >= MAX_SERIES)
+		return NULL;
+	s = calloc(1, sizeof(*s) + labels_size);
+	if (!s)
+		return NULL;
+	s->family = f;
+	s->same_hash = map_get(&m->by_hash, hash);
+	memcpy(s->labels, labels, labels_size);
+	if (map_put(&m->by_hash, hash, s)) {
+		free(s);
+		return NULL;
+	}
+	*f->last = s;
+	f->last = &s->next;
+	m->series_count++;
+	return s;
+}
+
+static struct metric *find_or_add(struct metrics *m, const char *name, const char *labels, const char *help,
+				  const char *type)
+{
+	struct series *s = NULL;
+	struct family *f;
+
+	labels = labels ? labels : "";
+	pthread_mutex_lock(&m->lock);
+	f = find_or_add_family(m, name, help, type);
+	if (f) {
+		uint64_t hash = XXH3_64bits_withSeed(labels, strlen(labels), (uintptr_t)f);
+
+		assert(!strcmp(f->type, type)); /* one name cannot be a counter here and a gauge there */
+		for (s = map_get(&m->by_hash, hash); s; s = s->same_hash) {
+			if (s->family == f && !strcmp(s->labels, labels))
+				break;
+		}
+		if (!s)
+			s = add_series(m, f, labels, hash);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return s ? &s->metric : NULL;
+}
+
+struct metric *metrics_counter(struct metrics *m, const char *name, const char *labels, const char *help)
+{
+	return find_or_add(m, name, labels, help, "counter");
+}
+
+struct metric *metrics_gauge(struct metrics *m, const char *name, const char *labels, const char *help)
+{
+	return find_or_add(m, name, labels, help, "gauge");
+}
+
+int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg)
+{
+	struct collector *c = malloc(sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct collector){ .fn = fn, .arg = arg };
+	pthread_mutex_lock(&m->lock);
+	*m->last_collector = c;
+	m->last_collector = &c->next;
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+void metrics_off_collect(struct metrics *m, void (*fn)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&m->lock);
+	for (struct collector **link = &m->collectors; *link; link = &(*link)->next) {
+		struct collector *c = *link;
+
+		if (c->fn != fn || c->arg != arg)
+			continue;
+		*link = c->next;
+		if (!*link)
+			m->last_collector = link;
+		free(c);
+		break;
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void append_escaped(struct buf *out, const char *text, size_t len, bool with_quotes)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n')
+			buf_puts(out, "\\n");
+		else if (text[i] == '\\' || (text[i] == '"' && with_quotes))
+			buf_printf(out, "\\%c", text[i]);
+		else
+			buf_putc(out, text[i]);
+	}
+}
+
+void metrics_label(struct buf *labels, const char *key, const char *value, size_t value_len)
+{
+	if (labels->len)
+		buf_putc(labels, ',');
+	buf_printf(labels, "%s=\"", key);
+	append_escaped(labels, value, value_len, true);
+	buf_putc(labels, '"');
+}
+
+/* Collectors are only ever added, at the end, so the list may be walked with the lock let go for each call. */
+static void collect(struct metrics *m)
+{
+	struct collector *c;
+
+	pthread_mutex_lock(&m->lock);
+	for (c = m->collectors; c; c = c->next) {
+		pthread_mutex_unlock(&m->lock);
+		c->fn(c->arg);
+		pthread_mutex_lock(&m->lock);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void metrics_write(struct metrics *m, struct buf *out)
+{
+	collect(m);
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->family_count; i++) {
+		const struct family *f = m->families[i];
+
+		if (!f->first)
+			continue;
+		buf_printf(out, "# HELP %s ", f->name);
+		append_escaped(out, f->help, strlen(f->help), false);
+		buf_printf(out, "\n# TYPE %s %s\n", f->name, f->type);
+		for (const struct series *s = f->first; s; s = s->next) {
+			const char *open = *s->labels ? "{" : "", *close = *s->labels ? "}" : "";
+
+			buf_printf(out, "%s%s%s%s %" PRIu64 "\n", f->name, open, s->labels, close, metric_get(&s->metric));
+		}
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void metrics_each(struct metrics *m, void (*fn)(void *arg, const char *name, const char *labels, uint64_t value), void *arg)
+{
+	collect(m);
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->family_count; i++) {
+		const struct family *f = m->families[i];
+
+		for (const struct series *s = f->first; s; s = s->next)
+			fn(arg, f->name, s->labels, metric_get(&s->metric));
+	}
+	pthread_mutex_unlock(&m->lock);
+}

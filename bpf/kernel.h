@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The few kernel types the programs look into. CO-RE finds the running kernel's offsets by name, so only the fields that are
+ * read stand here. The suffix after ___ is dropped by libbpf: it keeps our names apart from the headers'.
+ */
+#ifndef HEARTH_BPF_KERNEL_H
+#define HEARTH_BPF_KERNEL_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int flags;
+	struct mm_struct *mm;
+	int pid;
+	int tgid;
+	unsigned in_execve : 1;
+	struct task_struct *group_leader;
+	unsigned long long start_boottime; /* 5.5 */
+	unsigned long long self_exec_id;   /* 64 bits since 5.7 */
+	void *stack;
+};
+
+/* The registers as the kernel stored them; the header's struct pt_regs has user space's names. */
+struct pt_regs___kernel {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, sp;
+	unsigned short cs;
+};
+
+#pragma clang attribute pop
+
+/* include/linux/sched.h */
+enum { TASK_EXITING = 0x4, TASK_IO_WORKER = 0x10, TASK_KTHREAD = 0x200000 };
+
+/* arch/x86/include/asm/page_64_types.h: THREAD_SIZE without KASAN. Only for kernels before 5.15, without FRED's padding. */
+enum { KERNEL_STACK_BYTES = 16384 };
+
+enum { USER_CS_64 = 0x33 }; /* arch/x86/include/asm/segment.h: __USER_CS */
+enum { CLONE_THREAD_FLAG = 0x10000 }; /* uapi/linux/sched.h */
+
+#endif

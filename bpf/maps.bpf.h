@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps, and the options user space sets between open and load. Sizes given here are defaults that agent/sampler.c may
+ * change before loading. The sampler only looks up in hash maps; user space alone fills them (the fork tracepoint adds to
+ * filter_pids). Look-ups in plain arrays are inlined by the verifier, so everything hot is a plain array indexed by CPU.
+ */
+#ifndef HEARTH_BPF_MAPS_H
+#define HEARTH_BPF_MAPS_H
+
+#include "bpf/event.h"
+#include "bpf/unwind.h"
+
+const volatile __u32 cfg_rings = 1;	   /* ring buffers, a power of two; CPU c writes to ring c mod this */
+const volatile __u32 cfg_wake_bytes = 0;   /* the reader is woken when a ring holds more than this */
+const volatile __u32 cfg_stack_chunks = 64;
+const volatile __u64 cfg_chunk_cost_ns = 0; /* token bucket: time one chunk costs ... */
+const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
+const volatile bool cfg_filter_pids = false;
+const volatile bool cfg_task_btf = true;   /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct proc_value);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384); /* pages of code that are hot somewhere: 64 MB of code */
+	__type(key, struct mapping_key);
+	__type(value, struct mapping_value);
+} mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct block_key);
+	__type(value, struct unwind_block);
+} unwind_blocks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FIRST_LEVEL_ENTRIES); /* a slice a CPU */
+	__type(key, __u32);
+	__type(value, struct first_level_entry);
+} first_level SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one a CPU */
+	__type(key, __u32);
+	__type(value, struct cpu_state);
+} cpu_states SEC(".maps");
+
+/* The record in the making, the walk (in map memory the verifier does not follow its values, so loops converge) and the
+ * window on the user stack. */
+enum { SCRATCH_WORDS = 2048 };
+
+struct walk {
+	struct unwind_state state;
+	__u64 row;	   /* what find_rule found */
+	__u64 page;	   /* of the mapping below; no page is ~0 */
+	__u64 bias;
+	__u64 window;	   /* user address of scratch->window[0] */
+	__u32 window_len;
+	__u32 file;
+	__u32 kind;	   /* enum mapping_kind */
+	__u32 asid;
+	__u32 cpu;
+	__u32 kernel_cnt;
+	__u32 user_cnt;
+	__u32 torn;
+};
+
+struct scratch {
+	struct sample_record sample;
+	__u64 words[SCRATCH_WORDS]; /* directly behind: kernel frames, user frames, struct sample_regs */
+	struct sample_regs regs;    /* also what a masked index may run into */
+	struct walk walk;
+	__u8 window[4096];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one a CPU */
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32); /* thread group */
+	__type(value, __u8);
+} filter_pids SEC(".maps");
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} ring_0 SEC(".maps");
+
+/* A ring for each group of CPUs: no lock is on the path of all of them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps") = { .values = { &ring_0 } };
+
+#endif

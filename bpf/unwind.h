@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in the
+ * kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory and
+ * unwind_read(), which reads a word of user memory: 0, or not 0 when it is unreadable.
+ */
+#ifndef HEARTH_BPF_UNWIND_H
+#define HEARTH_BPF_UNWIND_H
+
+#include "bpf/event.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+struct unwind_memory;
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
+
+struct unwind_state {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u32 exact; /* pc is where the thread stands, not a return address */
+	__u32 end;   /* enum walk_end, set when the step says stop */
+};
+
+/* struct ucontext of the kernel's rt_sigframe, arch/x86/include/uapi/asm/sigcontext.h: gregs start at 40, 8 bytes each. */
+enum { UCONTEXT_RBP = 40 + 10 * 8, UCONTEXT_RSP = 40 + 15 * 8, UCONTEXT_RIP = 40 + 16 * 8 };
+
+/* The step could go on: 0. The walk ends at this frame: 1, with state->end set. */
+static __always_inline int unwind_stop(struct unwind_state *state, __u32 end)
+{
+	state->end = end;
+	return 1;
+}
+
+static __always_inline int unwind_signal(struct unwind_state *state, struct unwind_memory *memory)
+{
+	__u64 pc, sp, fp;
+
+	if (unwind_read(memory, state->sp + UCONTEXT_RBP, &fp) || unwind_read(memory, state->sp + UCONTEXT_RSP, &sp) ||
+	    unwind_read(memory, state->sp + UCONTEXT_RIP, &pc))
+		return unwind_stop(state, END_BAD_MEMORY);
+	state->pc = pc;
+	state->sp = sp;
+	state->fp = fp;
+	state->exact = 1;
+	return 0;
+}
+
+/*
+ * @row is the row that covers state->pc (minus 1 for a return address). Returns 0 with the caller's registers in @state, or 1
+ * with state->end set and the registers unchanged.
+ */
+static __always_inline int unwind_step(struct unwind_state *state, __u64 row, struct unwind_memory *memory)
+{
+	__u32 rule = ROW_RULE(row);
+	__u64 base = ROW_BASE(row) == BASE_FP ? state->fp : state->sp;
+	__u64 cfa, pc, fp = state->fp;
+
+	if (rule == RULE_CFA) {
+		cfa = base + (__s64)ROW_OFFSET(row);
+	} else if (rule == RULE_FP) {
+		cfa = state->fp + 16;
+	} else if (rule == RULE_DEREF) {
+		if (unwind_read(memory, base + (__s64)ROW_OFF1(row), &cfa))
+			return unwind_stop(state, END_BAD_MEMORY);
+		cfa += (__s64)ROW_OFF2(row);
+	} else if (rule == RULE_PLT) {
+		cfa = state->sp + 8 + ((state->pc & 15) >= (__u64)ROW_OFFSET(row) ? 8 : 0);
+	} else if (rule == RULE_SIGNAL) {
+		return unwind_signal(state, memory);
+	} else {
+		return unwind_stop(state, rule == RULE_ROOT ? END_ROOT : rule == RULE_USER ? END_USER_RULE : END_NO_RULE);
+	}
+	if (cfa <= state->sp)
+		return unwind_stop(state, END_NO_PROGRESS);
+	if (unwind_read(memory, cfa - 8, &pc))
+		return unwind_stop(state, END_BAD_MEMORY);
+	if (ROW_FP(row) && unwind_read(memory, cfa + 8 * (__s64)ROW_FP(row), &fp))
+		return unwind_stop(state, END_BAD_MEMORY);
+	if (!pc)
+		return unwind_stop(state, END_ROOT);
+	state->pc = pc;
+	state->sp = cfa;
+	state->fp = fp;
+	state->exact = 0;
+	return 0;
+}
+
+/* The last row whose start is <= @offset. Rows are sorted and rows[0] starts at or before @offset. */
+static __always_inline __u64 unwind_search(const __u64 *rows, __u32 row_cnt, __u32 offset)
+{
+	__u32 low = 0;
+
+#pragma GCC unroll 4
+	for (__u32 half = BLOCK_ROWS / 2; half; half /= 2) {
+		__u32 t = low + half;
+
+		if (t < row_cnt && t < BLOCK_ROWS && ROW_START(rows[t]) <= offset)
+			low = t;
+	}
+	return rows[low & (BLOCK_ROWS - 1)];
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a capture file. */
+#ifndef HEARTH_CMD_CAPTURE_H
+#define HEARTH_CMD_CAPTURE_H
+
+#include <stddef.h>
+
+struct buf;
+struct profiles;
+
+struct capture {
+	struct profiles *profiles; /* one reference, the caller's */
+	size_t file_bytes;
+	size_t read_bytes; /* less than file_bytes: the file is cut, this is what stands before the cut */
+};
+
+/*
+ * Reads the file @path ("-": standard input). 0; -errno with @error saying which file, what is wrong with it and what to do.
+ * A file cut in the middle is read up to its last whole message.
+ */
+int capture_read(const char *path, struct capture *ret, struct buf *error);
+
+#endif

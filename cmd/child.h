@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorded command. It is forked first, before there are threads or privileged descriptors, and waits until the recorder
+ * is ready; then it becomes the command. Functions log what fails.
+ */
+#ifndef HEARTH_CMD_CHILD_H
+#define HEARTH_CMD_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct loop;
+
+struct child {
+	pid_t pid;  /* 0: none */
+	int go_fd;  /* a byte here lets it start; closing it instead makes it leave */
+	int pid_fd; /* readable when it has ended */
+	int signals_fd;
+	bool is_reaped;
+	int wait_status; /* as of waitpid(2), once reaped */
+	void (*on_end)(void *arg);
+	void *arg;
+};
+
+#define CHILD_NONE ((struct child){ .go_fd = -1, .pid_fd = -1, .signals_fd = -1 })
+
+/* Forks; the child drops to the user behind sudo unless @as_root, and waits. 0 or -errno. */
+int child_fork(char *const *argv, bool as_root, struct child *ret);
+
+/*
+ * From now on signals that ask us to end go to the command instead, and @on_end is called from @loop when it has ended. To
+ * be called before any thread starts.
+ */
+int child_watch(struct child *c, struct loop *loop, void (*on_end)(void *arg), void *arg);
+
+/* Lets it run. */
+int child_release(struct child *c);
+
+/* Waits for its end; returns its exit status as a shell gives it: 128 + the signal that killed it. */
+int child_wait(struct child *c);
+
+/* A child that was never released is ended. Accepts one that was never forked. */
+void child_fini(struct child *c);
+
+#endif

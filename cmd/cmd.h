@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of hearth: one const entry each, at the bottom of the file that implements it; cmd.c lists them all. */
+#ifndef HEARTH_CMD_CMD_H
+#define HEARTH_CMD_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config;
+
+/* The commands an option belongs to. */
+enum on_command {
+	ON_RUN = 1 << 0,
+	ON_RECORD = 1 << 1,
+	ON_REPORT = 1 << 2,
+	ON_SERVE = 1 << 3,
+	ON_CHECK = 1 << 4,
+	ON_VERSION = 1 << 5,
+	ON_HELP = 1 << 6,
+	ON_AGENT = ON_RUN | ON_RECORD,
+	ON_ALL = (1 << 7) - 1,
+	ON_NO_ENV = 1 << 8, /* not a command: the option has no variable */
+};
+
+/* Exit statuses. A recorded command's own status is passed on as shells do: 126, 127, 128 + signal. */
+enum { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+struct cmd {
+	const char *name;
+	enum on_command bit;
+	const char *summary;	 /* one line of the overview */
+	const char *operands;	 /* as in the usage line; "" when it takes none */
+	const char *description; /* paragraphs of help and manual */
+	const char *example;	 /* a command line, or NULL */
+	size_t min_operands, max_operands;
+	bool ends_at_operand;			 /* the first operand begins a command line of its own */
+	int (*run)(const struct config *config); /* returns the exit status; logs what went wrong */
+};
+
+extern const struct cmd cmd_run, cmd_record, cmd_report, cmd_serve, cmd_check, cmd_version, cmd_help;
+
+/* All commands, in the order of the overview; NULL-terminated. */
+const struct cmd *const *cmd_all(void);
+
+/* The command called @name, or NULL. */
+const struct cmd *cmd_find(const char *name);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a command was told: one field an option of options.def, filled by options_parse() and passed down read-only. There is
+ * no other place for settings.
+ */
+#ifndef HEARTH_CMD_CONFIG_H
+#define HEARTH_CMD_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct string_list {
+	char **items; /* owned, NULL-terminated when count > 0, else NULL */
+	size_t count;
+};
+
+struct pid_list {
+	uint32_t *items; /* owned */
+	size_t count;
+};
+
+/* The C type of each kind of option. */
+#define CONFIG_FLAG	bool
+#define CONFIG_U64	uint64_t
+#define CONFIG_DOUBLE	double
+#define CONFIG_DURATION uint64_t     /* nanoseconds */
+#define CONFIG_SIZE	uint64_t     /* bytes */
+#define CONFIG_STRING	const char * /* borrowed from argv, the environment or the table; NULL: not set */
+#define CONFIG_CHOICE	const char * /* the same; one of the values listed */
+#define CONFIG_LIST	struct string_list
+#define CONFIG_PIDS	struct pid_list
+
+struct config {
+#define OPTION(field, name, letter, argument, kind, ...) CONFIG_##kind field;
+#include "cmd/options.def"
+#undef OPTION
+	char *const *operands; /* what follows the options; borrowed from argv, NULL-terminated */
+	size_t operand_count;
+};
+
+void config_fini(struct config *config);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entry: finds the command, reads its options, runs it. Without a command's name it is `hearth run`. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/help.h"
+#include "cmd/nearest.h"
+#include "cmd/options.h"
+
+/* The command of @argv[1]; moves *argc and *argv on so that their first word is the command's. NULL when there is none so
+ * named. */
+static const struct cmd *choose_command(int *argc, char ***argv)
+{
+	const char *word = *argc > 1 ? (*argv)[1] : NULL;
+	const struct cmd *cmd;
+
+	if (!word || (word[0] == '-' && strcmp(word, "--version") && strcmp(word, "--help") && strcmp(word, "-h")))
+		return &cmd_run;
+	if (word[0] == '-')
+		cmd = !strcmp(word, "--version") ? &cmd_version : &cmd_help;
+	else
+		cmd = cmd_find(word);
+	(*argc)--;
+	(*argv)++;
+	return cmd;
+}
+
+static int refuse_command(const char *word)
+{
+	struct nearest nearest = nearest_to(word);
+
+	for (const struct cmd *const *c = cmd_all(); *c; c++)
+		nearest_offer(&nearest, (*c)->name);
+	if (nearest.best)
+		log_error("unknown command '%s'; did you mean 'hearth %s'?", word, nearest.best);
+	else
+		log_error("unknown command '%s'; 'hearth help' lists what there is", word);
+	return STATUS_USAGE;
+}
+
+static int run_command(const struct cmd *cmd, const struct config *config)
+{
+	if (config->help)
+		return help_print(cmd);
+	if (config->verbose)
+		log_set_level(LOG_DEBUG);
+	else if (config->quiet)
+		log_set_level(LOG_WARN);
+	return cmd->run(config);
+}
+
+int main(int argc, char **argv)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	AUTO(config_fini) struct config config = { 0 };
+	const struct cmd *cmd = choose_command(&argc, &argv);
+	int err;
+
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of that write, not the end of us */
+	if (!cmd)
+		return refuse_command(argv[0]);
+	err = options_parse(cmd, argc, argv, &config, &error);
+	if (err == -EINVAL) {
+		log_error("%s", buf_text(&error));
+		return STATUS_USAGE;
+	}
+	if (err) {
+		log_error("cannot read the options: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	return run_command(cmd, &config);
+}

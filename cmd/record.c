@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `hearth record`: one capture into a file, of the machine or of a command. The order matters: fork the command (it waits),
+ * load the programs, put its pid into their filter, start sampling, let it go. The file sink is used without a queue: a
+ * record is appended once an interval, and an error to write it is known at once and ends the recording.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "cmd/child.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/session.h"
+#include "cmd/sinks_of.h"
+#include "cmd/user.h"
+#include "sinks/sinks.h"
+
+/* The file, and the end of the recording when it cannot be written. finish() tells the error, nobody else. */
+struct output_sink {
+	struct sink base;
+	struct sink *file; /* owned */
+	struct loop *loop;
+	int err; /* the first one */
+};
+
+static int output_consume(struct sink *sink, struct profiles *p, struct ack *ack)
+{
+	struct output_sink *o = (struct output_sink *)sink;
+	int err = sink_consume(o->file, p, ack);
+
+	if (err && !o->err) {
+		o->err = err;
+		loop_stop(o->loop);
+	}
+	return err;
+}
+
+static int output_flush(struct sink *sink, uint64_t deadline_ns)
+{
+	struct output_sink *o = (struct output_sink *)sink;
+	int err = sink_flush(o->file, deadline_ns);
+
+	if (!o->err)
+		o->err = err;
+	return 0;
+}
+
+static void output_free(struct sink *sink)
+{
+	sink_free(MOVE(((struct output_sink *)sink)->file));
+}
+
+static const struct sink_ops output_ops = {
+	.name = "file",
+	.consume = output_consume,
+	.flush = output_flush,
+	.free = output_free,
+};
+
+struct recording {
+	struct session session;
+	struct child child;
+	struct output_sink output;
+	struct buf path; /* "-": standard output */
+	bool is_stream;	 /* standard output, a pipe, a device: nothing to rename or to measure */
+	bool shows_progress;
+};
+
+/* As messages call it. */
+static const char *path_name(struct recording *r)
+{
+	const char *path = buf_text(&r->path);
+
+	return strcmp(path, "-") ? path : "standard output";
+}
+
+static bool ends_in_otlp(const char *name)
+{
+	size_t len = strlen(name), suffix = strlen(".otlp");
+
+	return len > suffix && !strcmp(name + len - suffix, ".otlp");
+}
+
+/* --output, or a name with the date. */
+static int choose_path(struct recording *r, const char *output)
+{
+	char name[64];
+	struct stat st;
+	struct tm tm;
+	time_t now;
+
+	if (!output) {
+		now = time(NULL);
+		strftime(name, sizeof(name), "hearth-%Y%m%d-%H%M%S.otlp", localtime_r(&now, &tm));
+		output = name;
+	}
+	r->is_stream = !strcmp(output, "-") || (!stat(output, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+	if (!strcmp(output, "-") && isatty(STDOUT_FILENO)) {
+		log_error("--output -: a capture is binary and standard output is a terminal; redirect it or name a file");
+		return -EINVAL;
+	}
+	if (!r->is_stream && !ends_in_otlp(output)) {
+		log_error("--output: '%s' does not end in .otlp, the one format this version writes", output);
+		return -EINVAL;
+	}
+	buf_puts(&r->path, output);
+	return 0;
+}
+
+static int open_file(struct recording *r)
+{
+	AUTO(buf_fini) struct buf part = BUF_EMPTY;
+	const char *path = buf_text(&r->path);
+	struct user user;
+	int err = sink_file_new(path, &r->output.file);
+
+	if (err) {
+		log_error("cannot write %s: %s", path, file_sink_error(err));
+		return err;
+	}
+	r->output.base.ops = &output_ops;
+	r->output.loop = r->session.loop;
+	r->session.sink = &r->output.base;
+	if (!r->is_stream && user_invoking(&user)) {
+		buf_printf(&part, "%s.part", path);
+		user_give_file(&user, buf_text(&part));
+	}
+	return 0;
+}
+
+/* --- while it runs --- */
+static void on_time(void *arg)
+{
+	loop_stop(((struct recording *)arg)->session.loop);
+}
+
+static void on_progress(void *arg)
+{
+	struct recording *r = arg;
+	struct agent_stats stats;
+	double seconds = (double)(clock_mono_ns() - r->session.start_ns) / (double)NSEC_PER_SEC;
+
+	agent_stats_read(r->session.agent, &stats);
+	fprintf(stderr, "\r\033[K%.0f s  %" PRIu64 " samples  %" PRIu64 " lost", seconds, stats.taken, stats.lost);
+}
+
+static int start_timers(struct recording *r)
+{
+	uint64_t duration_ns = r->session.config->duration_ns;
+	struct loop_watch *timer;
+	int err = 0;
+
+	if (duration_ns) {
+		err = loop_add_timer(r->session.loop, on_time, r, &timer);
+		if (!err)
+			err = loop_set_timer(timer, duration_ns, 0);
+	}
+	if (!err && r->shows_progress) {
+		err = loop_add_timer(r->session.loop, on_progress, r, &timer);
+		if (!err)
+			err = loop_set_timer(timer, NSEC_PER_SEC, NSEC_PER_SEC);
+	}
+	if (err)
+		log_error("cannot set a timer: %s", strerror(-err));
+	return err;
+}
+
+static int start(struct recording *r)
+{
+	struct session *s = &r->session;
+	int err = r->child.pid ? child_watch(&r->child, s->loop, on_time, r) : session_end_on_signals(s);
+
+	if (!err)
+		err = open_file(r);
+	if (!err)
+		err = session_load_agent(s, (uint32_t)r->child.pid);
+	if (!err)
+		err = session_start_agent(s, path_name(r));
+	if (!err)
+		err = start_timers(r);
+	if (!err && r->child.pid)
+		err = child_release(&r->child);
+	return err;
+}
+
+/* --- the end --- */
+static void print_size(uint64_t bytes, struct buf *out)
+{
+	if (bytes < 1024 * 1024)
+		buf_printf(out, "%.1f KiB", (double)bytes / 1024);
+	else
+		buf_printf(out, "%.1f MiB", (double)bytes / (1024 * 1024));
+}
+
+/* After the sink is gone, so the file has its name. */
+static int report_file(struct recording *r, double seconds)
+{
+	AUTO(buf_fini) struct buf size = BUF_EMPTY;
+	const char *path = buf_text(&r->path);
+	struct stat st;
+
+	if (r->is_stream)
+		return 0;
+	if (stat(path, &st))
+		return -errno; /* the sink has said why it kept its first name */
+	print_size((uint64_t)st.st_size, &size);
+	log_info("%s: %s, %.1f s; read it with: hearth report %s", path, buf_text(&size), seconds, path);
+	return 0;
+}
+
+static void tell_write_error(struct recording *r)
+{
+	const char *path = path_name(r);
+
+	if (r->is_stream)
+		log_error("writing to %s failed: %s", path, strerror(-r->output.err));
+	else
+		log_error("writing %s.part failed: %s; 'hearth report %s.part' reads what was written before", path,
+			  strerror(-r->output.err), path);
+}
+
+static int finish(struct recording *r)
+{
+	AUTO(buf_fini) struct buf account = BUF_EMPTY;
+	struct session *s = &r->session;
+	double seconds = (double)(s->end_ns - s->start_ns) / (double)NSEC_PER_SEC;
+	int err;
+
+	if (r->shows_progress)
+		fputs("\r\033[K", stderr);
+	err = session_drain(s, NULL, NULL);
+	session_account(s, &account);
+	sink_free(MOVE(s->sink));
+	if (r->output.err && r->output.err != -EPIPE)
+		tell_write_error(r);
+	else if (!r->output.err && !err)
+		err = report_file(r, seconds);
+	log_info("%s", buf_text(&account));
+	return r->output.err == -EPIPE ? err : r->output.err ? r->output.err : err;
+}
+
+static int record(struct recording *r)
+{
+	int err = start(r), status;
+
+	if (err)
+		return STATUS_FAILED;
+	err = session_run(&r->session);
+	if (finish(r))
+		err = -EIO;
+	status = r->child.pid ? child_wait(&r->child) : STATUS_DONE;
+	return status ? status : err ? STATUS_FAILED : STATUS_DONE;
+}
+
+static int run_record(const struct config *config)
+{
+	struct recording r = { .child = CHILD_NONE, .path = BUF_EMPTY };
+	int status = STATUS_FAILED;
+
+	r.shows_progress = isatty(STDERR_FILENO) && !config->quiet;
+	if (choose_path(&r, config->output))
+		status = STATUS_USAGE;
+	else if (!(config->operand_count && child_fork(config->operands, config->as_root, &r.child)) &&
+		 !session_open(&r.session, config))
+		status = record(&r);
+	session_close(&r.session);
+	child_fini(&r.child);
+	buf_fini(&r.path);
+	return status;
+}
+
+const struct cmd cmd_record = {
+	.name = "record",
+	.bit = ON_RECORD,
+	.summary = "capture the machine, or one command, into a file",
+	.operands = "[--] [COMMAND [ARG]...]",
+	.description = "Profiles into a file: for --duration, until Ctrl-C, or until COMMAND ends, whose exit status is "
+		       "passed on. Without "
+		       "COMMAND and --pid it is the whole machine. COMMAND runs as the user who called sudo. The file is "
+		       "FILE.part until "
+		       "it is complete. Needs root.",
+	.example = "sudo hearth record -d 10 -o x.otlp",
+	.max_operands = (size_t)-1,
+	.ends_at_operand = true,
+	.run = run_record,
+};

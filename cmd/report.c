@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `hearth report`: a capture file as text. */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd/capture.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/output.h"
+#include "proto/report.h"
+#include "sinks/sinks.h"
+
+/* Names are cut to the terminal's width, never in a file or a pipe. */
+static unsigned terminal_columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
+static int write_top(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	struct top *top = top_new();
+	int err = top ? top_add(top, p) : -ENOMEM;
+
+	if (!err)
+		err = report_top(top, (uint32_t)config->rows, terminal_columns(), out);
+	top_free(top);
+	return err;
+}
+
+static int write_tree(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	struct tree *tree = tree_new();
+	int err = tree ? tree_add(tree, p) : -ENOMEM;
+
+	if (!err)
+		err = report_tree(tree, config->min_percent, terminal_columns(), out);
+	tree_free(tree);
+	return err;
+}
+
+static int write_folded(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	struct tree *tree = tree_new();
+	int err = tree ? tree_add(tree, p) : -ENOMEM;
+
+	(void)config;
+	if (!err)
+		err = report_folded(tree, out);
+	tree_free(tree);
+	return err;
+}
+
+static int write_print(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	(void)config;
+	print_profiles(p, NULL, out);
+	return out->failed ? -ENOMEM : 0;
+}
+
+static int write_json(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	struct top *top = top_new();
+	struct tree *tree = tree_new();
+	int err = top && tree ? top_add(top, p) : -ENOMEM;
+
+	(void)config;
+	if (!err)
+		err = tree_add(tree, p);
+	if (!err)
+		err = report_json(top, tree, out);
+	top_free(top);
+	tree_free(tree);
+	return err;
+}
+
+static const struct {
+	const char *name; /* as in --format */
+	int (*write)(const struct profiles *p, const struct config *config, struct buf *out);
+} formats[] = {
+	{ "top", write_top },	  { "tree", write_tree }, { "folded", write_folded },
+	{ "print", write_print }, { "json", write_json },
+};
+
+static int write_format(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		if (!strcmp(formats[i].name, config->format))
+			return formats[i].write(p, config, out);
+	}
+	return -EINVAL;
+}
+
+static int run_report(const struct config *config)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	const char *path = config->operands[0];
+	struct capture capture;
+	int err = capture_read(path, &capture, &error);
+
+	if (err) {
+		log_error("%s", buf_text(&error));
+		return STATUS_FAILED;
+	}
+	if (capture.read_bytes < capture.file_bytes)
+		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", path,
+			 capture.file_bytes - capture.read_bytes, capture.file_bytes);
+	if (!capture.profiles->sample_events)
+		log_warn("%s holds no samples", path);
+	err = write_format(capture.profiles, config, &text);
+	profiles_put(capture.profiles);
+	if (err) {
+		log_error("cannot report on %s: %s", path, strerror(-err));
+		return STATUS_FAILED;
+	}
+	return output_write(&text);
+}
+
+const struct cmd cmd_report = {
+	.name = "report",
+	.bit = ON_REPORT,
+	.summary = "read a capture again: table, call tree, folded stacks, text or JSON",
+	.operands = "FILE",
+	.description = "Reads a capture (FILE, or - for standard input) and prints it. A capture that is cut in the middle, "
+		       "such as the "
+		       "FILE.part of a recording under way, is read as far as it goes. Needs no root.",
+	.example = "hearth report x.otlp --format tree",
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run_report,
+};

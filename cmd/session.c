@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session owns its loop, metrics, agent and sink. The agent feeds the sink and both count in the metrics, so they are
+ * taken down in that order. Signals are blocked from session_end_on_signals() (threads inherit that) until the drain, where
+ * they are let through again with their default action: waiting there is done in blocking calls.
+ */
+#include "cmd/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "cmd/config.h"
+#include "proto/sink.h"
+
+static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+int session_open(struct session *s, const struct config *config)
+{
+	int err;
+
+	*s = (struct session){ .config = config };
+	err = loop_new(&s->loop);
+	if (!err) {
+		s->metrics = metrics_new();
+		err = s->metrics ? 0 : -ENOMEM;
+	}
+	if (err)
+		log_error("cannot start: %s", strerror(-err));
+	return err;
+}
+
+static void on_signal(void *arg, int signo)
+{
+	struct session *s = arg;
+
+	log_debug("%s: stopping", strsignal(signo));
+	s->is_signalled = true;
+	loop_stop(s->loop);
+}
+
+/* Under nohup SIGHUP is ignored and stays so. */
+static bool is_ours(int signo)
+{
+	struct sigaction action;
+
+	return signo != SIGHUP || sigaction(signo, NULL, &action) || action.sa_handler != SIG_IGN;
+}
+
+int session_end_on_signals(struct session *s)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
+		if (is_ours(ending_signals[i]))
+			sigaddset(&set, ending_signals[i]);
+	}
+	err = loop_add_signals(s->loop, &set, on_signal, s, NULL);
+	if (err)
+		log_error("cannot wait for signals: %s", strerror(-err));
+	return err;
+}
+
+static void on_stdout(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	if (events & (EPOLLERR | EPOLLHUP))
+		loop_stop(((struct session *)arg)->loop);
+}
+
+void session_end_on_closed_stdout(struct session *s)
+{
+	/* Where it cannot be watched (a regular file), nobody closes it either. */
+	loop_add_fd(s->loop, STDOUT_FILENO, 0, on_stdout, s, NULL);
+}
+
+static int check_pids(const struct pid_list *pids)
+{
+	char path[32];
+
+	for (size_t i = 0; i < pids->count; i++) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32, pids->items[i]);
+		if (access(path, F_OK)) {
+			log_error("--pid: there is no process %" PRIu32, pids->items[i]);
+			return -ESRCH;
+		}
+	}
+	return 0;
+}
+
+int session_load_agent(struct session *s, uint32_t pid)
+{
+	const struct config *config = s->config;
+	const struct agent_config agent = {
+		.freq_hz = (unsigned)config->freq_hz,
+		.event = config->event,
+		.report_interval_ns = config->report_interval_ns,
+		.report_jitter = config->report_jitter,
+		.pids = config->pids.items,
+		.pid_count = config->pids.count,
+		.follow_pids_only = pid != 0,
+		.no_inherit = config->no_inherit,
+		.stack_chunks = (unsigned)config->stack_chunks,
+		.ring_bytes = config->ring_bytes,
+		.unsafe_kernel = config->unsafe_kernel,
+		.no_bpf_loop = config->no_bpf_loop,
+	};
+	struct agent_error error = { "" };
+	int err = check_pids(&config->pids);
+
+	if (err)
+		return err;
+	err = agent_new(&agent, s->loop, s->metrics, s->sink, &s->agent, &error);
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	err = pid ? agent_add_pid(s->agent, pid) : 0;
+	if (err)
+		log_error("cannot follow process %" PRIu32 ": %s", pid, strerror(-err));
+	return err;
+}
+
+int session_start_agent(struct session *s, const char *target)
+{
+	AUTO(buf_fini) struct buf line = BUF_EMPTY;
+	struct agent_error error = { "" };
+	int err = agent_start(s->agent, &error);
+
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	s->start_ns = clock_mono_ns();
+	agent_describe(s->agent, &line);
+	if (target)
+		buf_printf(&line, "; profiles go to %s", target);
+	log_info("%s", buf_text(&line));
+	return 0;
+}
+
+int session_run(struct session *s)
+{
+	int err = loop_run(s->loop);
+
+	s->end_ns = clock_mono_ns();
+	if (err)
+		log_error("cannot wait for events: %s", strerror(-err));
+	return err;
+}
+
+/* The alternate screen is left and the cursor shown again, or the shell would come back on a ruined terminal. */
+static void die_off_screen(int signo)
+{
+	static const char leave[] = "\033[?7h\033[?25h\033[?1049l";
+
+	if (write(STDOUT_FILENO, leave, sizeof(leave) - 1) < 0)
+		_exit(128 + signo);
+	raise(signo); /* whose action is the default one again */
+}
+
+static void ignore_once(int signo)
+{
+	(void)signo;
+}
+
+/* From here on one signal ends the process at once, or two when none has come yet. */
+static void let_signals_through(const struct session *s)
+{
+	struct sigaction action = { .sa_flags = SA_RESETHAND | SA_NODEFER | SA_RESTART };
+	sigset_t set;
+
+	sigemptyset(&set);
+	action.sa_handler = !s->is_signalled ? ignore_once : s->has_screen ? die_off_screen : SIG_DFL;
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
+		if (!is_ours(ending_signals[i]))
+			continue;
+		sigaddset(&set, ending_signals[i]);
+		sigaction(ending_signals[i], &action, NULL);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_ns), void *arg)
+{
+	uint64_t deadline_ns = clock_mono_ns() + s->config->drain_timeout_ns;
+	int agent_err, sink_err;
+
+	let_signals_through(s);
+	if (stop)
+		stop(arg, deadline_ns);
+	agent_err = s->agent ? agent_stop(s->agent, deadline_ns) : 0;
+	if (agent_err)
+		log_error("the last samples could not be read out: %s", strerror(-agent_err));
+	sink_err = sink_flush(s->sink, deadline_ns);
+	if (sink_err == -EPIPE)
+		sink_err = 0; /* who read our output has gone, and knows */
+	if (sink_err == -ETIMEDOUT)
+		log_error("not everything could be delivered within --drain-timeout (%.1f s)",
+			  (double)s->config->drain_timeout_ns / (double)NSEC_PER_SEC);
+	else if (sink_err)
+		log_error("not everything could be delivered: %s", strerror(-sink_err));
+	return agent_err ? agent_err : sink_err;
+}
+
+/* Samples that a sink took and could not deliver further. */
+static void add_dropped(void *arg, const char *name, const char *labels, uint64_t value)
+{
+	static const char suffix[] = "_dropped_samples_total";
+	size_t len = strlen(name), suffix_len = sizeof(suffix) - 1;
+
+	(void)labels;
+	if (len > suffix_len && !strcmp(name + len - suffix_len, suffix))
+		*(uint64_t *)arg += value;
+}
+
+void session_account(struct session *s, struct buf *out)
+{
+	AUTO(buf_fini) struct buf losses = BUF_EMPTY;
+	struct agent_stats stats;
+	uint64_t walked, dropped = 0;
+
+	metrics_each(s->metrics, add_dropped, &dropped);
+	agent_stats_read(s->agent, &stats);
+	agent_losses_print(s->agent, &losses);
+	walked = stats.complete + stats.truncated;
+	buf_printf(out, "%" PRIu64 " samples taken = %" PRIu64 " delivered + %" PRIu64 " lost", stats.taken, stats.delivered,
+		   stats.lost);
+	if (losses.len)
+		buf_printf(out, " (%s)", buf_text(&losses));
+	if (dropped)
+		buf_printf(out, "; %" PRIu64 " of the delivered dropped by sinks", dropped);
+	buf_printf(out, "; %" PRIu64 " not sampled", stats.not_sampled);
+	if (walked)
+		buf_printf(out, "; %.1f %% of user stacks complete", 100.0 * (double)stats.complete / (double)walked);
+}
+
+void session_close(struct session *s)
+{
+	agent_free(s->agent);
+	sink_free(s->sink);
+	metrics_free(s->metrics);
+	loop_free(s->loop);
+	*s = (struct session){ 0 };
+}

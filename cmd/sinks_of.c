@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From options to one sink. The short forms are turned into the long one, so that each kind of sink is made in one place. */
+#include "cmd/sinks_of.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cmd/config.h"
+#include "cmd/nearest.h"
+#include "sinks/sinks.h"
+
+enum { FANOUT_QUEUE_ITEMS = 16 };
+
+/* The sinks made so far; what is left in it when it goes out of scope is freed. */
+struct sink_set {
+	const struct config *config;
+	struct metrics *metrics;
+	struct buf *names, *error;
+	struct sink **items;
+	size_t count;
+	bool has_slow;
+};
+
+static void sink_set_fini(struct sink_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		sink_free(set->items[i]);
+	free(set->items);
+}
+
+/* --- the kinds --- */
+static int make_print(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	(void)set;
+	(void)value;
+	return sink_print_new(stdout, NULL, ret);
+}
+
+static int make_null(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	(void)set;
+	(void)value;
+	return sink_null_new(ret);
+}
+
+static int make_file(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	(void)set;
+	return sink_file_new(value, ret);
+}
+
+static int make_otlp(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	const struct config *config = set->config;
+	struct otlp_sink_config otlp = {
+		.url = value,
+		.headers = (const char *const *)config->collector_headers.items,
+		.timeout_ns = config->collector_timeout_ns,
+		.no_gzip = !strcmp(config->collector_compression, "none"),
+		.max_export_bytes = config->max_export_bytes,
+		.max_queue_bytes = config->max_queue_bytes,
+		.ca_file = config->collector_ca,
+	};
+
+	return sink_otlp_new(&otlp, set->metrics, ret);
+}
+
+/* @config's URL, headers or certificates are at fault; all but the last is wrong usage. */
+static int explain_otlp(const struct sink_set *set, const char *value, int err)
+{
+	if (err == -EINVAL || err == -EPROTONOSUPPORT)
+		buf_printf(set->error,
+			   "--collector: '%s' is not an http:// or https:// URL; give one such as http://127.0.0.1:4318",
+			   value);
+	else if (err == -EBADMSG)
+		buf_puts(set->error, "--collector-header: not every header is 'NAME: VALUE'");
+	else if (set->config->collector_ca)
+		buf_printf(set->error, "--collector-ca: cannot read %s: %s", set->config->collector_ca, strerror(-err));
+	else
+		buf_printf(set->error, "cannot send to %s: %s", value, strerror(-err));
+	return err == -EPROTONOSUPPORT || err == -EBADMSG ? -EINVAL : err;
+}
+
+static int explain_file(const struct sink_set *set, const char *value, int err)
+{
+	buf_printf(set->error, "cannot write %s: %s", value, file_sink_error(err));
+	return err;
+}
+
+static int explain(const struct sink_set *set, const char *value, int err)
+{
+	(void)value;
+	buf_printf(set->error, "cannot open a sink: %s", strerror(-err));
+	return err;
+}
+
+struct sink_kind {
+	const char *name;
+	const char *value; /* what stands behind '='; NULL: nothing may */
+	bool is_slow;	   /* its consume() may wait for a disk or a reader */
+	int (*make)(const struct sink_set *set, const char *value, struct sink **ret);
+	int (*explain)(const struct sink_set *set, const char *value,
+		       int err); /* says why make() failed; returns the error */
+};
+
+static const struct sink_kind kinds[] = {
+	{ .name = "print", .is_slow = true, .make = make_print, .explain = explain },
+	{ .name = "null", .make = make_null, .explain = explain },
+	{ .name = "file", .value = "PATH", .is_slow = true, .make = make_file, .explain = explain_file },
+	{ .name = "otlp", .value = "URL", .make = make_otlp, .explain = explain_otlp },
+};
+
+static const struct sink_kind *find_kind(const char *name, size_t len, struct buf *error)
+{
+	AUTO_FREE char *word = strndup(name, len);
+	struct nearest nearest = nearest_to(word ? word : "");
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (strlen(kinds[i].name) == len && !memcmp(kinds[i].name, name, len))
+			return &kinds[i];
+		nearest_offer(&nearest, kinds[i].name);
+	}
+	buf_printf(error, "--sink: there is no sink '%.*s'; ", (int)len, name);
+	if (nearest.best)
+		buf_printf(error, "did you mean %s?", nearest.best);
+	else
+		buf_puts(error, "there are print, null, file=PATH and otlp=URL");
+	return NULL;
+}
+
+/* Adds the sink that @spec, NAME[=VALUE], describes; @value goes before what @spec says. */
+static int add_sink(struct sink_set *set, const char *spec, const char *value)
+{
+	size_t name_len = strcspn(spec, "=");
+	const struct sink_kind *kind = find_kind(spec, name_len, set->error);
+	int err;
+
+	if (!kind)
+		return -EINVAL;
+	if (!value && spec[name_len])
+		value = spec + name_len + 1;
+	if (!kind->value != !value || (value && !*value)) {
+		buf_printf(set->error, kind->value ? "--sink: %s needs a value: %s=%s" : "--sink: %s takes no value",
+			   kind->name, kind->name, kind->value);
+		return -EINVAL;
+	}
+	err = kind->make(set, value, &set->items[set->count]);
+	if (err)
+		return kind->explain(set, value, err);
+	set->count++;
+	set->has_slow |= kind->is_slow;
+	buf_printf(set->names, "%s%s%s%s", set->names->len ? ", " : "", kind->name, value ? " " : "", value ? value : "");
+	return 0;
+}
+
+static int add_all(struct sink_set *set)
+{
+	const struct config *config = set->config;
+	int err = config->print ? add_sink(set, "print", NULL) : 0;
+
+	for (size_t i = 0; !err && i < config->collectors.count; i++)
+		err = add_sink(set, "otlp", config->collectors.items[i]);
+	for (size_t i = 0; !err && i < config->sinks.count; i++)
+		err = add_sink(set, config->sinks.items[i], NULL);
+	return err;
+}
+
+const char *file_sink_error(int err)
+{
+	return err == -EBUSY ? "another process is writing it" : strerror(-err);
+}
+
+bool sinks_are_named(const struct config *config)
+{
+	return config->print || config->collectors.count || config->sinks.count;
+}
+
+bool sinks_use_stdout(const struct config *config)
+{
+	bool yes = config->print;
+
+	for (size_t i = 0; i < config->sinks.count; i++)
+		yes |= !strcmp(config->sinks.items[i], "print") || !strcmp(config->sinks.items[i], "file=-");
+	return yes;
+}
+
+int sinks_of(const struct config *config, struct metrics *metrics, struct sink **ret, struct buf *names, struct buf *error)
+{
+	AUTO(sink_set_fini)
+	struct sink_set set = { .config = config, .metrics = metrics, .names = names, .error = error };
+	size_t count;
+	int err;
+
+	set.items = calloc(1 + config->collectors.count + config->sinks.count, sizeof(*set.items));
+	if (!set.items) {
+		buf_printf(error, "cannot open the sinks: %s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	err = add_all(&set);
+	if (err)
+		return err;
+	count = set.count;
+	set.count = 0; /* given away below, also when that fails */
+	if (count == 1 && !set.has_slow) {
+		*ret = set.items[0];
+		return 0;
+	}
+	err = sink_fanout_new(set.items, count, FANOUT_QUEUE_ITEMS, metrics, ret);
+	if (err)
+		buf_printf(error, "cannot start the sinks: %s", strerror(-err));
+	return err;
+}

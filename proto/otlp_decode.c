@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoder: reads one contiguous message into the model by the tables of otlp_decode_schema.c. Every length is checked
+ * against what holds it; runs of a repeated field are counted before they are stored, so that arrays fit; the largest index
+ * into each table is noted on the way, so that a valid message needs no second look at its indices. Arrays carry their
+ * capacity in the 8 bytes before them, because a repeated field may come back later (concatenated messages do that).
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/otlp_decode.h"
+#include "proto/otlp_wire.h"
+
+static const uint8_t wire_of[] = {
+	[KIND_INDEX] = WIRE_VARINT,   [KIND_UINT32] = WIRE_VARINT,   [KIND_INT64] = WIRE_VARINT,
+	[KIND_BOOL] = WIRE_VARINT,    [KIND_FIXED64] = WIRE_FIXED64, [KIND_STRING] = WIRE_BYTES,
+	[KIND_MESSAGE] = WIRE_BYTES,  [KIND_INDICES] = WIRE_BYTES,   [KIND_INT64S] = WIRE_BYTES,
+	[KIND_FIXED64S] = WIRE_BYTES, [KIND_STRINGS] = WIRE_BYTES,   [KIND_MESSAGES] = WIRE_BYTES,
+};
+
+static const char *const wire_names[] = {
+	"varint", "fixed64", "length-delimited", "group", "end of group", "fixed32", "reserved (6)", "reserved (7)",
+};
+
+void *otlp_decode_fail(struct otlp_decoder *d, const uint8_t *at, const struct otlp_message *m, const struct otlp_field *f,
+		       const char *fmt, ...)
+{
+	char *text = d->text->message;
+	size_t size = sizeof(d->text->message), n = 0;
+	va_list args;
+
+	d->error = -EBADMSG;
+	if (at)
+		n += (size_t)snprintf(text, size, "byte %zu: ", (size_t)(at - d->start));
+	n += (size_t)snprintf(text + n, size - n, f ? "%s.%s " : "%s ", m->name, f ? f->name : "");
+	va_start(args, fmt);
+	vsnprintf(text + n, size - n, fmt, args);
+	va_end(args);
+	return NULL;
+}
+
+void otlp_init_strings(const struct otlp_message *m, void *base)
+{
+	for (unsigned i = 0; i < m->field_count; i++) {
+		const struct otlp_field *f = &m->fields[i];
+
+		if (f->kind == KIND_STRING)
+			((struct str *)((char *)base + f->offset))->data = "";
+		else if (f->kind == KIND_MESSAGE && f->sub->has_strings)
+			otlp_init_strings(f->sub, (char *)base + f->offset);
+	}
+}
+
+/* The place of @n further elements of @size bytes behind those that a repeated field of @base has; counts them in. NULL:
+ * out of memory, reported. */
+static void *extend(struct otlp_decoder *d, void *base, const struct otlp_field *f, size_t size, uint32_t n)
+{
+	void **items = (void **)((char *)base + f->offset);
+	uint32_t *count = (uint32_t *)((char *)base + f->count);
+	size_t need = (size_t)*count + n, cap = *items ? ((const uint64_t *)*items)[-1] : 0;
+	void *place;
+
+	if (need > cap) {
+		uint64_t *block;
+
+		cap = need > 2 * cap ? need : 2 * cap;
+		block = profiles_alloc(d->profiles, sizeof(*block) + cap * size);
+		if (!block) {
+			d->error = -ENOMEM;
+			return NULL;
+		}
+		*block++ = cap;
+		if (*count)
+			memcpy(block, *items, *count * size);
+		*items = block;
+	}
+	place = (char *)*items + *count * size;
+	*count += n;
+	return place;
+}
+
+static bool set_string(struct otlp_decoder *d, struct str *s, const uint8_t *p, size_t len)
+{
+	char *copy;
+
+	s->len = (uint32_t)len;
+	if (len == 0 || d->own_data) {
+		s->data = len ? (const char *)p : "";
+		return true;
+	}
+	copy = profiles_alloc(d->profiles, len);
+	if (!copy) {
+		d->error = -ENOMEM;
+		return false;
+	}
+	s->data = memcpy(copy, p, len);
+	return true;
+}
+
+/* Complete length-delimited values from @p on that have the tag byte @tag between them; 0 when not even the first is whole.
+ */
+static uint32_t count_run(const uint8_t *p, const uint8_t *end, uint8_t tag)
+{
+	uint32_t n = 0;
+	size_t len;
+
+	do {
+		p = wire_length(p, end, &len);
+		if (!p)
+			break;
+		p += len;
+		n++;
+	} while (p < end && *p++ == tag);
+	return n;
+}
+
+static const uint8_t *decode_strings(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
+				     const uint8_t *end, uint32_t n)
+{
+	struct str *s = extend(d, base, f, sizeof(*s), n);
+	size_t len = 0;
+
+	for (uint32_t i = 0; s && i < n; i++, p += len) {
+		p = wire_length(p + (i > 0), end, &len);
+		if (!set_string(d, &s[i], p, len))
+			return NULL;
+	}
+	return s ? p : NULL;
+}
+
+static const uint8_t *decode_messages(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
+				      const uint8_t *end, uint32_t n)
+{
+	char *item = extend(d, base, f, f->sub->size, n);
+	size_t len = 0;
+
+	for (uint32_t i = 0; item && i < n; i++, p += len, item += f->sub->size) {
+		p = wire_length(p + (i > 0), end, &len);
+		if (f->sub->has_strings)
+			otlp_init_strings(f->sub, item);
+		if (!otlp_decode_message(d, f->sub, item, p, p + len))
+			return NULL;
+	}
+	return item ? p : NULL;
+}
+
+/* A varint of a packed list, whose last byte is known to end one. */
+static inline const uint8_t *packed_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
+{
+	if (p[0] < 0x80) {
+		*ret = p[0];
+		return p + 1;
+	}
+	if (p[1] < 0x80) {
+		*ret = (p[0] & 0x7f) | (uint64_t)p[1] << 7;
+		return p + 2;
+	}
+	return wire_varint_slow(p, end, ret);
+}
+
+static bool decode_packed(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
+			  const uint8_t *end)
+{
+	uint64_t max = d->max_index[f->table], v;
+	int64_t *values;
+	int32_t *indices;
+	uint32_t n = 0;
+
+	for (const uint8_t *q = p; q < end; q++)
+		n += *q < 0x80;
+	if (f->kind == KIND_INDICES) {
+		indices = extend(d, base, f, sizeof(*indices), n);
+		for (; indices && p && p < end; *indices++ = (int32_t)v) {
+			p = packed_varint(p, end, &v);
+			if (!p || v > INT32_MAX)
+				return false;
+			max = v > max ? v : max;
+		}
+		d->max_index[f->table] = (uint32_t)max;
+		return indices;
+	}
+	values = extend(d, base, f, sizeof(*values), n);
+	for (; values && p && p < end; *values++ = (int64_t)v)
+		p = packed_varint(p, end, &v);
+	return values && p;
+}
+
+/* A list of numbers: packed, or one of its elements alone. */
+static const uint8_t *decode_numbers(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f,
+				     unsigned wire, void *base, const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *at = p;
+	size_t len = 8;
+	void *place;
+
+	if (wire == WIRE_BYTES) {
+		p = wire_length(p, end, &len);
+		if (!p)
+			return otlp_decode_fail(d, at, m, f, "is cut off");
+		if (len == 0)
+			return p;
+	} else {
+		p = wire_skip(p, end, wire);
+		if (!p)
+			return otlp_decode_fail(d, at, m, f, "is cut off");
+		len = (size_t)(p - at);
+		p = at;
+		d->odd = true;
+	}
+	if (f->kind == KIND_FIXED64S) {
+		if (len % 8)
+			return otlp_decode_fail(d, at, m, f, "has %zu bytes, not a multiple of 8", len);
+		place = extend(d, base, f, 8, (uint32_t)(len / 8));
+		if (place)
+			memcpy(place, p, len);
+		return place ? p + len : NULL;
+	}
+	if (p[len - 1] >= 0x80)
+		return otlp_decode_fail(d, at, m, f, "ends within a number");
+	if (decode_packed(d, f, base, p, p + len))
+		return p + len;
+	if (!d->error)
+		otlp_decode_fail(d, at, m, f, "holds a number out of range");
+	return NULL;
+}
+
+/* Value of a varint field into @at. */
+static bool set_number(struct otlp_decoder *d, const struct otlp_field *f, void *at, uint64_t v)
+{
+	switch (f->kind) {
+	case KIND_INDEX:
+		if (v > INT32_MAX)
+			return false;
+		*(int32_t *)at = (int32_t)v;
+		if (v > d->max_index[f->table])
+			d->max_index[f->table] = (uint32_t)v;
+		return true;
+	case KIND_UINT32:
+		if (v > UINT32_MAX)
+			return false;
+		*(uint32_t *)at = (uint32_t)v;
+		return true;
+	case KIND_BOOL:
+		*(bool *)at = v;
+		return true;
+	default:
+		*(int64_t *)at = (int64_t)v;
+		return true;
+	}
+}
+
+static const uint8_t *decode_bytes(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f,
+				   void *base, const uint8_t *p, const uint8_t *end)
+{
+	uint8_t tag = (uint8_t)((unsigned)(f - m->fields) << 3 | WIRE_BYTES);
+	void *at = (char *)base + f->offset;
+	const uint8_t *value;
+	uint32_t n;
+	size_t len;
+
+	if (f->kind == KIND_MESSAGES || f->kind == KIND_STRINGS) {
+		n = count_run(p, end, tag);
+		if (n == 0)
+			return otlp_decode_fail(d, p, m, f, "is cut off");
+		return f->kind == KIND_MESSAGES ? decode_messages(d, f, base, p, end, n)
+						: decode_strings(d, f, base, p, end, n);
+	}
+	value = wire_length(p, end, &len);
+	if (!value)
+		return otlp_decode_fail(d, p, m, f, "is cut off");
+	if (f->kind == KIND_STRING)
+		return set_string(d, at, value, len) ? value + len : NULL;
+	if (f->has)
+		*(bool *)((char *)base + f->count) = true;
+	return otlp_decode_message(d, f->sub, at, value, value + len) ? value + len : NULL;
+}
+
+static const uint8_t *decode_field(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f,
+				   unsigned wire, void *base, const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *at = p;
+	uint64_t v;
+
+	if (wire != wire_of[f->kind]) {
+		if (f->kind == KIND_FIXED64S ? wire == WIRE_FIXED64
+					     : wire == WIRE_VARINT && (f->kind == KIND_INDICES || f->kind == KIND_INT64S))
+			return decode_numbers(d, m, f, wire, base, p, end);
+		return otlp_decode_fail(d, p, m, f, "has wire type %s, not %s", wire_names[wire],
+					wire_names[wire_of[f->kind]]);
+	}
+	if (f->variant && ((struct any_value *)base)->kind != f->variant)
+		*(struct any_value *)base = (struct any_value){ .kind = f->variant };
+	switch (wire) {
+	case WIRE_VARINT:
+		p = wire_varint(p, end, &v);
+		if (!p)
+			return otlp_decode_fail(d, at, m, f, "is cut off or longer than 64 bits");
+		if (!set_number(d, f, (char *)base + f->offset, v))
+			return otlp_decode_fail(d, at, m, f, "is %lld, out of range", (long long)v);
+		return p;
+	case WIRE_FIXED64:
+		if (end - p < 8)
+			return otlp_decode_fail(d, at, m, f, "is cut off");
+		memcpy((char *)base + f->offset, p, 8);
+		return p + 8;
+	default:
+		if (f->kind >= KIND_INDICES && f->kind <= KIND_FIXED64S)
+			return decode_numbers(d, m, f, wire, base, p, end);
+		return decode_bytes(d, m, f, base, p, end);
+	}
+}
+
+bool otlp_decode_message(struct otlp_decoder *d, const struct otlp_message *m, void *base, const uint8_t *p,
+			 const uint8_t *end)
+{
+	if (m->nests && ++d->nesting > OTLP_MAX_NESTING)
+		return otlp_decode_fail(d, p, m, NULL, "is nested more than %d deep", OTLP_MAX_NESTING);
+	while (p < end) {
+		const uint8_t *at = p;
+		uint32_t number;
+		unsigned wire;
+
+		p = wire_tag(p, end, &number, &wire);
+		if (!p)
+			return otlp_decode_fail(d, at, m, NULL, "goes on with bytes that are no field");
+		if (number < m->field_count && m->fields[number].kind) {
+			p = decode_field(d, m, &m->fields[number], wire, base, p, end);
+			if (!p)
+				return false;
+			continue;
+		}
+		d->odd = true;
+		p = wire_skip(p, end, wire);
+		if (!p)
+			return otlp_decode_fail(d, at, m, NULL, "has field %u (%s) that is cut off or not proto3", number,
+						wire_names[wire]);
+	}
+	d->nesting -= m->nests;
+	return !m->done || m->done(d, base);
+}
+
+/* Gives each table that the input left out its element 0; false for want of memory. */
+static bool fill_tables(struct profiles *p)
+{
+	for (unsigned t = 1; t < otlp_dictionary.field_count; t++) {
+		const struct otlp_field *f = &otlp_dictionary.fields[t];
+		uint32_t *count = (uint32_t *)((char *)&p->dict + f->count);
+		void *item;
+
+		if (*count)
+			continue;
+		item = profiles_alloc(p, f->sub ? f->sub->size : sizeof(struct str));
+		if (!item)
+			return false;
+		if (f->sub)
+			otlp_init_strings(f->sub, item);
+		else
+			*(struct str *)item = STR("");
+		*(void **)((char *)&p->dict + f->offset) = item;
+		*count = 1;
+	}
+	return true;
+}
+
+static bool indices_fit(const struct otlp_decoder *d)
+{
+	for (unsigned t = 1; t < otlp_dictionary.field_count; t++) {
+		if (d->max_index[t] >=
+		    *(const uint32_t *)((const char *)&d->profiles->dict + otlp_dictionary.fields[t].count))
+			return false;
+	}
+	return true;
+}
+
+/* Refuses a message that shows the layout of an older release, whether it made sense as 1.10 or not. */
+static void refuse_older(struct otlp_decoder *d, const uint8_t *data, size_t len, bool doubtful)
+{
+	const char *release = d->error || doubtful || d->odd ? otlp_older_release(data, len, doubtful) : NULL;
+	struct otlp_error why = *d->text;
+
+	if (!release)
+		return;
+	snprintf(d->text->message, sizeof(d->text->message),
+		 "this is the OTLP %s layout; hearth reads 1.10 and newer%s%.160s%s", release, d->error ? " (" : "",
+		 d->error ? why.message : "", d->error ? ")" : "");
+	d->error = -EBADMSG;
+}
+
+static int decode(struct otlp_decoder *d, const uint8_t *data, size_t len)
+{
+	bool doubtful = false;
+
+	if (len > UINT32_MAX) {
+		otlp_decode_fail(d, NULL, &otlp_profiles_data, NULL, "has %zu bytes, more than a message can have", len);
+		return d->error;
+	}
+	if (!len || otlp_decode_message(d, &otlp_profiles_data, d->profiles, data, data + len)) {
+		if (!fill_tables(d->profiles))
+			return -ENOMEM;
+		/* An index that a later field replaced does not count, so the walk has the last word. */
+		if (!indices_fit(d) && !otlp_check_indices(d->profiles, d->text))
+			d->error = -EBADMSG;
+		doubtful = d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >=
+				   d->profiles->dict.attribute_count ||
+			   (d->sample_count && d->shapeless_samples == d->sample_count);
+	}
+	if (d->error != -ENOMEM)
+		refuse_older(d, data, len, doubtful);
+	return d->error;
+}
+
+int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err)
+{
+	struct otlp_decoder d = { .start = data, .own_data = own_data, .text = err };
+	int r;
+
+	err->message[0] = '\0';
+	d.profiles = profiles_new();
+	if (!d.profiles)
+		return -ENOMEM;
+	r = decode(&d, data, len);
+	if (r < 0) {
+		profiles_put(d.profiles);
+		return r;
+	}
+	if (own_data)
+		d.profiles->source = data;
+	*ret = d.profiles;
+	return 0;
+}
+
+int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size)
+{
+	struct otlp_error err;
+	struct otlp_decoder d = { .start = data, .own_data = true, .text = &err };
+	struct otlp_partial_success response = { .message = STR("") };
+
+	if (len && !otlp_decode_message(&d, &otlp_response, &response, data, data + len))
+		return d.error;
+	*rejected_ret = response.rejected_profiles;
+	snprintf(message_ret, message_size, "%.*s", (int)(response.message.len & INT_MAX), response.message.data);
+	return 0;
+}

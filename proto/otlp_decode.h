@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the files of the decoder: how a message of the schema maps onto a struct of the model. A message is an array of
+ * fields indexed by field number (kind 0: not ours, skipped); numbers are below 16, so that a tag is one byte.
+ */
+#ifndef HEARTH_PROTO_OTLP_DECODE_H
+#define HEARTH_PROTO_OTLP_DECODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/otlp.h"
+
+enum { OTLP_MAX_NESTING = 32 };
+
+enum otlp_kind {
+	KIND_NONE,
+	KIND_INDEX, /* int32_t into a table; all int32 fields of the schema are that */
+	KIND_UINT32,
+	KIND_INT64, /* int64_t or uint64_t */
+	KIND_BOOL,
+	KIND_FIXED64, /* uint64_t or double */
+	KIND_STRING,  /* struct str; also bytes */
+	KIND_MESSAGE, /* embedded struct; a second occurrence merges into it */
+	/* repeated: a pointer and a uint32_t count */
+	KIND_INDICES,
+	KIND_INT64S,
+	KIND_FIXED64S,
+	KIND_STRINGS,
+	KIND_MESSAGES,
+};
+
+struct otlp_field {
+	const char *name;
+	const struct otlp_message *sub; /* KIND_MESSAGE(S) */
+	uint8_t kind;
+	uint8_t table;	 /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
+	uint8_t variant; /* member of AnyValue's oneof: its enum value_kind */
+	bool has;	 /* KIND_MESSAGE: a bool at @count tells that it was there */
+	uint16_t offset;
+	uint16_t count; /* repeated: offset of the count */
+};
+
+struct otlp_decoder;
+
+struct otlp_message {
+	const char *name;
+	const struct otlp_field *fields;
+	uint16_t field_count; /* highest number + 1 */
+	uint16_t size;	      /* of the struct */
+	bool has_strings;     /* members that must not stay NULL, here or in an embedded struct */
+	bool nests;	      /* counts against OTLP_MAX_NESTING */
+	/* Called after each occurrence; false: refused, reported. */
+	bool (*done)(struct otlp_decoder *d, const void *base);
+};
+
+enum { OTLP_TABLES = 8 }; /* tables are numbered 1 to 7, as in ProfilesDictionary */
+
+struct otlp_decoder {
+	const uint8_t *start;
+	struct profiles *profiles; /* whose arena is used */
+	bool own_data;
+	int error; /* 0 or -errno */
+	struct otlp_error *text;
+	unsigned nesting;
+	uint32_t max_index[OTLP_TABLES]; /* largest index seen into each table */
+	uint64_t sample_count;
+	uint64_t shapeless_samples; /* with neither values nor timestamps */
+	bool odd;		    /* unknown fields or unpacked lists: perhaps another release's layout */
+};
+
+extern const struct otlp_message otlp_profiles_data;
+extern const struct otlp_message otlp_dictionary;
+extern const struct otlp_message otlp_response;
+
+/* What otlp_response decodes into. */
+struct otlp_partial_success {
+	int64_t rejected_profiles;
+	struct str message;
+};
+
+/* Decodes [p, end) into @base; false: d->error and d->text say why. */
+bool otlp_decode_message(struct otlp_decoder *d, const struct otlp_message *m, void *base, const uint8_t *p,
+			 const uint8_t *end);
+
+/* Reports -EBADMSG at @at; returns NULL. */
+void *otlp_decode_fail(struct otlp_decoder *d, const uint8_t *at, const struct otlp_message *m, const struct otlp_field *f,
+		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* Sets strings that no field brought to "". */
+void otlp_init_strings(const struct otlp_message *m, void *base);
+
+/* Walks the whole model; false and a message about the first index that leads nowhere. */
+bool otlp_check_indices(const struct profiles *p, struct otlp_error *err);
+
+/* The OTLP release whose layout the bytes show by its fingerprints, when that is older than 1.10; else NULL. @doubtful: the
+ * samples' attributes made no sense as such, so weak evidence counts. */
+const char *otlp_older_release(const uint8_t *data, size_t len, bool doubtful);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tells the layouts of older OTLP releases from that of 1.10. Numbers moved with nearly every release up to 1.10, mostly to
+ * fields of another wire type; so it is enough to note which wire types each field of five messages was seen with.
+ */
+#include "base/cleanup.h"
+#include "proto/otlp_decode.h"
+#include "proto/otlp_wire.h"
+
+enum node { TOP, RESOURCE_PROFILES, SCOPE_PROFILES, PROFILE, SAMPLE, VALUE_TYPE, DICTIONARY, ATTRIBUTE, NODES };
+
+enum { FIELDS = 16 };
+
+/* Where a length-delimited field leads that is worth a look; TOP: nowhere. */
+static const uint8_t inner[NODES][FIELDS] = {
+	[TOP] = { [1] = RESOURCE_PROFILES, [2] = DICTIONARY },
+	[RESOURCE_PROFILES] = { [2] = SCOPE_PROFILES },
+	[SCOPE_PROFILES] = { [2] = PROFILE },
+	[PROFILE] = { [1] = VALUE_TYPE, [2] = SAMPLE, [5] = VALUE_TYPE, [6] = VALUE_TYPE },
+	[DICTIONARY] = { [6] = ATTRIBUTE },
+};
+
+struct prints {
+	uint8_t wires[NODES][FIELDS]; /* bit w: the field was there with wire type w */
+	bool aggregated;	      /* ValueType.3 held delta or cumulative */
+};
+
+static void take(struct prints *s, enum node node, const uint8_t *p, const uint8_t *end)
+{
+	while (p < end) {
+		const uint8_t *value, *content;
+		uint32_t field;
+		unsigned wire;
+		size_t len = 0;
+
+		value = wire_tag(p, end, &field, &wire);
+		p = value ? wire_skip(value, end, wire) : NULL;
+		if (!p)
+			return;
+		if (field >= FIELDS)
+			continue;
+		s->wires[node][field] |= (uint8_t)(1u << wire);
+		if (node == VALUE_TYPE && field == 3 && wire == WIRE_VARINT && (*value == 1 || *value == 2))
+			s->aggregated = true;
+		if (wire == WIRE_BYTES && inner[node][field]) {
+			content = wire_length(value, end, &len);
+			take(s, (enum node)inner[node][field], content, content + len);
+		}
+	}
+}
+
+static bool saw(const struct prints *s, enum node node, unsigned field, enum wire wire)
+{
+	return s->wires[node][field] & 1u << wire;
+}
+
+const char *otlp_older_release(const uint8_t *data, size_t len, bool doubtful)
+{
+	struct prints s = { 0 };
+
+	if (len)
+		take(&s, TOP, data, data + len);
+	if (!saw(&s, TOP, 1, WIRE_BYTES))
+		return NULL;
+	if (saw(&s, DICTIONARY, 1, WIRE_VARINT) || saw(&s, DICTIONARY, 2, WIRE_VARINT)) /* field 2 was the mapping table */
+		return "1.6";
+	if (saw(&s, PROFILE, 3, WIRE_BYTES)) /* mapping_table, then location_indices, then fixed64 */
+		return saw(&s, TOP, 2, WIRE_BYTES) ? "1.7" : "1.4 to 1.6";
+	if (saw(&s, ATTRIBUTE, 1, WIRE_BYTES))
+		return "1.7";
+	if (saw(&s, PROFILE, 8, WIRE_BYTES)) /* profile_id */
+		return "1.8";
+	/* Sample of 1.8 and 1.9: 2 values, 3 attribute_indices, 4 link_index. Who packs one list packs all. */
+	if (saw(&s, SAMPLE, 3, WIRE_BYTES) || (saw(&s, SAMPLE, 4, WIRE_VARINT) && saw(&s, SAMPLE, 2, WIRE_BYTES)))
+		return s.aggregated ? "1.8" : "1.8 or 1.9";
+	if (s.aggregated)
+		return "1.8";
+	/* Values taken for attributes, in samples with nothing that 1.10 alone has. */
+	if (doubtful && saw(&s, SAMPLE, 2, WIRE_BYTES) && !s.wires[SAMPLE][3] && !s.wires[SAMPLE][4])
+		return "1.8 or 1.9";
+	return NULL;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the encoder and the splitter: which part of the profiles is written, and what its indices become. */
+#ifndef HEARTH_PROTO_OTLP_ENCODE_H
+#define HEARTH_PROTO_OTLP_ENCODE_H
+
+#include "proto/otlp.h"
+
+enum otlp_table {
+	TABLE_MAPPING,
+	TABLE_LOCATION,
+	TABLE_FUNCTION,
+	TABLE_LINK,
+	TABLE_STRING,
+	TABLE_ATTRIBUTE,
+	TABLE_STACK,
+	TABLES
+};
+
+/*
+ * Samples are counted through all resources, scopes and profiles; what holds nothing below it (a profile without samples, a
+ * scope without profiles, a resource without scopes) counts as one, so that it is written exactly once too.
+ */
+struct otlp_part {
+	uint64_t first, end;
+	/* New index of each element, 0 for those left out; element 0 is always written first and stays 0. NULL: all stay. */
+	const int32_t *map[TABLES];
+	/* Without a map: added to indices other than 0, and the element 0 is left out. */
+	int32_t shift[TABLES];
+	bool without_zero[TABLES];
+};
+
+/* Elements of a table of @p's dictionary. */
+uint32_t otlp_table_count(const struct profiles *p, enum otlp_table t);
+
+uint64_t otlp_count_units(const struct profiles *p);
+
+/* Units that one profile, scope or resource counts for. */
+uint64_t otlp_profile_units(const struct profile *p);
+uint64_t otlp_scope_units(const struct scope_profiles *sp);
+uint64_t otlp_resource_units(const struct resource_profiles *rp);
+
+/* Appends the part as one message. 0 or -ENOMEM. */
+int otlp_encode_part(const struct profiles *p, const struct otlp_part *part, struct buf *out);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile model's memory, its references, and the look-ups that resolve reference-encoded attributes. Who made an object
+ * (the decoder, the builder) fills it alone; after that any thread reads it and none writes.
+ */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/arena.h"
+#include "proto/profiles.h"
+
+struct profiles *profiles_new(void)
+{
+	struct arena *arena = arena_new();
+	struct profiles *p = arena ? arena_alloc(arena, sizeof(*p)) : NULL;
+
+	if (!p) {
+		arena_free(arena);
+		return NULL;
+	}
+	p->arena = arena;
+	atomic_init(&p->refs, 1);
+	return p;
+}
+
+void *profiles_alloc(struct profiles *p, size_t size_bytes)
+{
+	return arena_alloc(p->arena, size_bytes);
+}
+
+struct profiles *profiles_get(struct profiles *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+	return p;
+}
+
+void profiles_put(struct profiles *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	free(p->source);
+	arena_free(p->arena);
+}
+
+size_t profiles_memory_bytes(const struct profiles *p)
+{
+	return arena_memory_bytes(p->arena) + malloc_usable_size(p->source);
+}
+
+bool str_is(struct str s, const char *text)
+{
+	return strlen(text) == s.len && !memcmp(s.data, text, s.len);
+}
+
+struct str profiles_key(const struct profiles *p, const struct key_value *kv)
+{
+	return kv->key_strindex ? profiles_string(p, kv->key_strindex) : kv->key;
+}
+
+bool profiles_value_string(const struct profiles *p, const struct any_value *v, struct str *ret)
+{
+	if (v->kind != VALUE_STRING && v->kind != VALUE_STRINDEX)
+		return false;
+	*ret = v->kind == VALUE_STRING ? v->string : profiles_string(p, v->strindex);
+	return true;
+}
+
+const struct any_value *profiles_find_attribute(const struct profiles *p, const struct indices *attributes, const char *key)
+{
+	for (uint32_t i = 0; i < attributes->count; i++) {
+		const struct profile_attribute *a = &p->dict.attributes[attributes->items[i]];
+
+		if (str_is(profiles_string(p, a->key_strindex), key))
+			return &a->value;
+	}
+	return NULL;
+}
+
+const struct any_value *profiles_find_key(const struct profiles *p, const struct key_values *kvs, const char *key)
+{
+	for (uint32_t i = 0; i < kvs->count; i++) {
+		if (str_is(profiles_key(p, &kvs->items[i]), key))
+			return &kvs->items[i].value;
+	}
+	return NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text for people: names that fit their column and cannot steer a terminal, numbers and times that can be read. */
+#ifndef HEARTH_PROTO_REPORT_TEXT_H
+#define HEARTH_PROTO_REPORT_TEXT_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* How many columns @name takes (one a character). */
+unsigned text_columns(const char *name);
+
+/*
+ * Appends @name, cut in its middle with an ellipsis when it takes more than @max_columns (0: never cut). Control characters
+ * and bytes that are not UTF-8 become '?'. Returns the columns written.
+ */
+unsigned text_name(struct buf *out, const char *name, unsigned max_columns);
+
+/* As text_name, but cut at its end; @max_columns is at least 1. */
+void text_line(struct buf *out, const char *line, unsigned max_columns);
+
+/* As text_name, filled up with spaces to @columns. */
+void text_padded(struct buf *out, const char *name, unsigned columns);
+
+/* "1,234,567" */
+void text_count(struct buf *out, uint64_t n);
+
+/* "120 ms", "12.3 s", "5 m 07 s", "3 h 02 m" */
+void text_duration(struct buf *out, uint64_t ns);
+
+/* @part of @whole in percent, 0 when @whole is 0. */
+double text_percent(uint64_t part, uint64_t whole);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call tree as indented text. Only a fork indents: the single heavy callee of a function stands below it at the same
+ * depth, so that a straight chain of any length stays narrow. Heavy callees come first, which makes the visible children of
+ * a node the head of its list. The walk follows the tree's links; its only state is one byte a fork on the path (whether its
+ * guide line goes on).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "proto/report.h"
+#include "proto/report_text.h"
+
+enum {
+	NUMBER_COLUMNS = 17,
+	GUIDE_COLUMNS = 3,
+	MAX_GUIDES = 40, /* deeper forks are written "+N" instead of with ever more lines */
+	NAME_MIN_COLUMNS = 16,
+};
+
+enum line_kind {
+	LINE_CHAIN,	  /* the only heavy callee of the line above */
+	LINE_BRANCH,	  /* one of several */
+	LINE_LAST_BRANCH, /* and nothing follows it in its fork */
+};
+
+struct printer {
+	struct buf *out;
+	struct buf forks; /* a byte each: 1 when more of the fork follows below */
+	uint64_t weight;
+	double min_weight;
+	unsigned columns;
+};
+
+static bool is_visible(const struct printer *p, const struct tree_node *n)
+{
+	return n && (double)n->total >= p->min_weight;
+}
+
+/* The visible callees of @n get lines of their own depth. */
+static bool is_fork(const struct printer *p, const struct tree_node *n)
+{
+	bool is_comm = n->parent && !n->parent->parent;
+
+	return is_comm || is_visible(p, n->child->sibling);
+}
+
+static const struct tree_node *first_hidden(const struct printer *p, const struct tree_node *n)
+{
+	const struct tree_node *c = n->child;
+
+	while (is_visible(p, c))
+		c = c->sibling;
+	return c;
+}
+
+/* The guides of the first @forks forks and what leads to a line below them; returns the columns used. */
+static unsigned guides(struct printer *p, size_t forks, enum line_kind kind)
+{
+	unsigned columns = 0;
+	size_t shown = forks < MAX_GUIDES ? forks : MAX_GUIDES;
+
+	for (size_t i = 0; i < shown; i++, columns += GUIDE_COLUMNS)
+		buf_puts(p->out, p->forks.data[i] ? "│  " : "   ");
+	if (forks > shown) {
+		size_t before = p->out->len;
+
+		buf_printf(p->out, "+%zu ", forks - shown);
+		columns += (unsigned)(p->out->len - before);
+	}
+	if (kind == LINE_CHAIN)
+		return columns;
+	buf_puts(p->out, kind == LINE_BRANCH ? "├─ " : "└─ ");
+	return columns + GUIDE_COLUMNS;
+}
+
+static void numbers(struct printer *p, uint64_t total, uint64_t self)
+{
+	buf_printf(p->out, "%6.2f%%", text_percent(total, p->weight));
+	if (self)
+		buf_printf(p->out, " %6.2f%%  ", text_percent(self, p->weight));
+	else
+		buf_puts(p->out, "          ");
+}
+
+static void node_line(struct printer *p, const struct tree_node *n, size_t forks, enum line_kind kind)
+{
+	unsigned used, room = 0;
+
+	numbers(p, n->total, n->self);
+	used = NUMBER_COLUMNS + guides(p, forks, kind);
+	if (p->columns)
+		room = p->columns > used + NAME_MIN_COLUMNS ? p->columns - used : NAME_MIN_COLUMNS;
+	text_name(p->out, n->name, room);
+	buf_putc(p->out, '\n');
+}
+
+/* The line that stands for the light callees of @n; nothing when it has none. */
+static void hidden_line(struct printer *p, const struct tree_node *n, enum line_kind kind)
+{
+	uint64_t total = 0, count = 0;
+
+	for (const struct tree_node *c = first_hidden(p, n); c; c = c->sibling, count++)
+		total += c->total;
+	if (!count)
+		return;
+	numbers(p, total, 0);
+	guides(p, p->forks.len, kind);
+	buf_putc(p->out, '(');
+	text_count(p->out, count);
+	buf_puts(p->out, " more)\n");
+}
+
+/* A callee in a fork, which is the last on p->forks. */
+static void branch_line(struct printer *p, const struct tree_node *n)
+{
+	bool last = !n->sibling; /* light callees get a line behind the last visible one */
+
+	p->forks.data[p->forks.len - 1] = !last;
+	node_line(p, n, p->forks.len - 1, last ? LINE_LAST_BRANCH : LINE_BRANCH);
+}
+
+/* Prints the first visible callee of @n and returns it; NULL when there is none. */
+static const struct tree_node *go_down(struct printer *p, const struct tree_node *n)
+{
+	const struct tree_node *c = n->child;
+
+	if (!is_visible(p, c)) {
+		hidden_line(p, n, LINE_LAST_BRANCH);
+		return NULL;
+	}
+	if (is_fork(p, n)) {
+		buf_putc(&p->forks, 1);
+		if (!p->forks.failed)
+			branch_line(p, c);
+	} else {
+		hidden_line(p, n, LINE_BRANCH);
+		node_line(p, c, p->forks.len, LINE_CHAIN);
+	}
+	return c;
+}
+
+/* The next callee in one of the forks that @n is in, printed; NULL when the whole comm of @n is done. */
+static const struct tree_node *go_up(struct printer *p, const struct tree_node *n)
+{
+	for (; n->parent->parent; n = n->parent) {
+		if (!is_fork(p, n->parent))
+			continue;
+		if (is_visible(p, n->sibling)) {
+			branch_line(p, n->sibling);
+			return n->sibling;
+		}
+		p->forks.len--;
+		hidden_line(p, n->parent, LINE_LAST_BRANCH);
+	}
+	return NULL;
+}
+
+int report_tree(struct tree *t, double min_percent, unsigned columns, struct buf *out)
+{
+	const struct tree_node *root = tree_root(t);
+	struct printer p = { out, BUF_EMPTY, root->total, min_percent / 100 * (double)root->total, columns };
+
+	report_sum(tree_sum(t), out);
+	buf_puts(out, root->child ? "\n\n TOTAL%   SELF%\n" : "\n");
+	for (const struct tree_node *comm = root->child; is_visible(&p, comm); comm = comm->sibling) {
+		node_line(&p, comm, 0, LINE_CHAIN);
+		for (const struct tree_node *n = comm, *down; n && !p.forks.failed; n = down ? down : go_up(&p, n))
+			down = go_down(&p, n);
+	}
+	hidden_line(&p, root, LINE_CHAIN);
+	if (p.forks.failed)
+		out->failed = true;
+	buf_fini(&p.forks);
+	return out->failed ? -ENOMEM : 0;
+}

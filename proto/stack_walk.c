@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks the samples of a frozen struct profiles. All locations are resolved into frames before the first call, so that a
+ * sample costs one pointer a frame; the arrays are the call's own. Any thread, as the model is never written.
+ */
+#include "proto/stack_walk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+enum { MAX_STACK_FRAMES = 1 << 20 }; /* the rest, at the root, is cut: a small hostile input can ask for 10^12 */
+
+struct walk {
+	const struct profiles *p;
+	struct frame *frames;	    /* of all locations, one after another */
+	uint32_t *first;	    /* where a location's frames start; one more at the end */
+	const struct frame **stack; /* of the current sample */
+	size_t stack_cap;
+};
+
+static struct str base_name(struct str path)
+{
+	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+	uint32_t skip = slash ? (uint32_t)(slash - path.data) + 1 : 0;
+
+	return (struct str){ path.data + skip, path.len - skip };
+}
+
+static void resolve_location(struct walk *w, uint32_t index)
+{
+	const struct profiles *p = w->p;
+	const struct profile_location *l = &p->dict.locations[index];
+	const struct any_value *type = profiles_find_attribute(p, &l->attributes, "profile.frame.type");
+	struct frame base = { .function = STR(""), .file = STR(""), .type = STR("unknown"), .address = l->address };
+	uint32_t count = w->first[index + 1] - w->first[index];
+
+	if (type)
+		profiles_value_string(p, type, &base.type);
+	base.module = base_name(profiles_string(p, p->dict.mappings[l->mapping_index].filename_strindex));
+	if (!base.module.len && str_is(base.type, "kernel"))
+		base.module = STR("[kernel]");
+	for (uint32_t i = 0; i < count; i++) {
+		struct frame *f = &w->frames[w->first[index] + i];
+
+		*f = base;
+		f->id = w->first[index] + i;
+		if (l->line_count) {
+			const struct profile_function *function = &p->dict.functions[l->lines[i].function_index];
+			int32_t name = function->name_strindex;
+
+			f->function = profiles_string(p, name ? name : function->system_name_strindex);
+			f->file = profiles_string(p, function->filename_strindex);
+			f->line = l->lines[i].line;
+			f->inlined = i + 1 < count;
+		}
+	}
+}
+
+size_t profiles_frame_count(const struct profiles *p)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < p->dict.location_count; i++)
+		count += p->dict.locations[i].line_count ? p->dict.locations[i].line_count : 1;
+	return count;
+}
+
+static int walk_init(struct walk *w)
+{
+	const struct dictionary *d = &w->p->dict;
+	size_t count = profiles_frame_count(w->p);
+
+	if (count > UINT32_MAX)
+		return -ENOMEM;
+	w->first = malloc(((size_t)d->location_count + 1) * sizeof(*w->first));
+	w->frames = reallocarray(NULL, count + 1, sizeof(*w->frames));
+	if (!w->first || !w->frames)
+		return -ENOMEM;
+	w->first[0] = 0;
+	for (uint32_t i = 0; i < d->location_count; i++) {
+		w->first[i + 1] = w->first[i] + (d->locations[i].line_count ? d->locations[i].line_count : 1);
+		resolve_location(w, i);
+	}
+	return 0;
+}
+
+static void walk_fini(struct walk *w)
+{
+	free(w->first);
+	free(w->frames);
+	free(w->stack);
+}
+
+/* Fills @stack with the frames of @s and says how many. -ENOMEM. */
+static int64_t walk_stack(struct walk *w, const struct sample *s)
+{
+	const struct indices *locations = &w->p->dict.stacks[s->stack_index];
+	size_t count = 0, at = 0;
+
+	for (uint32_t i = 0; i < locations->count && count < MAX_STACK_FRAMES; i++)
+		count += w->first[locations->items[i] + 1] - w->first[locations->items[i]];
+	if (count > MAX_STACK_FRAMES)
+		count = MAX_STACK_FRAMES;
+	if (count > w->stack_cap) {
+		const struct frame **grown = reallocarray(w->stack, count * 2, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		w->stack = grown;
+		w->stack_cap = count * 2;
+	}
+	for (uint32_t i = 0; at < count; i++) {
+		for (uint32_t f = w->first[locations->items[i]]; f < w->first[locations->items[i] + 1] && at < count; f++)
+			w->stack[at++] = &w->frames[f];
+	}
+	return (int64_t)count;
+}
+
+static uint64_t sample_weight(const struct sample *s, uint64_t events)
+{
+	uint64_t sum = 0;
+
+	if (!s->value_count)
+		return events;
+	for (uint32_t i = 0; i < s->value_count; i++)
+		sum += s->values[i] > 0 ? (uint64_t)s->values[i] : 0;
+	return sum;
+}
+
+static int visit(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
+{
+	const struct resource *resource = &s->resource->resource;
+	const struct any_value *name = profiles_find_attribute(w->p, &s->sample->attributes, "thread.name");
+	int64_t count = walk_stack(w, s->sample);
+
+	if (count < 0)
+		return (int)count;
+	s->comm = STR("");
+	if (!name || !profiles_value_string(w->p, name, &s->comm) || !s->comm.len) {
+		name = profiles_find_key(w->p, &resource->attributes, "process.executable.name");
+		if (name)
+			profiles_value_string(w->p, name, &s->comm);
+	}
+	s->events = s->sample->timestamp_count ? s->sample->timestamp_count : 1;
+	s->weight = sample_weight(s->sample, s->events);
+	s->frames = w->stack;
+	s->frame_count = (uint32_t)count;
+	return fn(arg, s);
+}
+
+static int visit_profile(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, const struct stack_sample *s),
+			 void *arg)
+{
+	for (uint32_t i = 0; i < s->profile->sample_count; i++) {
+		int err;
+
+		s->sample = &s->profile->samples[i];
+		err = visit(w, s, fn, arg);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
+{
+	AUTO(walk_fini) struct walk w = { .p = p };
+	struct stack_sample s = { .profiles = p };
+	int err = walk_init(&w);
+
+	for (uint32_t r = 0; !err && r < p->resource_count; r++) {
+		const struct any_value *pid = profiles_find_key(p, &p->resources[r].resource.attributes, "process.pid");
+
+		s.resource = &p->resources[r];
+		s.pid = pid && pid->kind == VALUE_INT ? pid->integer : -1;
+		for (uint32_t c = 0; !err && c < s.resource->scope_count; c++) {
+			for (uint32_t i = 0; !err && i < s.resource->scopes[c].profile_count; i++) {
+				s.profile = &s.resource->scopes[c].profiles[i];
+				err = visit_profile(&w, &s, fn, arg);
+			}
+		}
+	}
+	return err;
+}
+
+void frame_print(const struct frame *f, struct buf *out)
+{
+	if (f->function.len)
+		buf_append(out, f->function.data, f->function.len);
+	else if (f->module.len)
+		buf_printf(out, "%.*s+0x%" PRIx64, (int)f->module.len, f->module.data, f->address);
+	else
+		buf_printf(out, "0x%" PRIx64, f->address);
+}
+
+static void keep_name(char *dst, size_t size, struct str s)
+{
+	size_t len = s.len < size - 1 ? s.len : size - 1;
+
+	memcpy(dst, s.data, len);
+	dst[len] = '\0';
+}
+
+static bool same_name(const char *kept, size_t size, struct str s)
+{
+	size_t len = s.len < size - 1 ? s.len : size - 1;
+
+	return !strncmp(kept, s.data, len) && !kept[len];
+}
+
+bool weight_sum_add(struct weight_sum *sum, const struct stack_sample *s)
+{
+	const struct profiles *p = s->profiles;
+	struct str type = profiles_string(p, s->profile->sample_type.type_strindex);
+	struct str unit = profiles_string(p, s->profile->sample_type.unit_strindex);
+	struct str period_type = profiles_string(p, s->profile->period_type.type_strindex);
+	struct str period_unit = profiles_string(p, s->profile->period_type.unit_strindex);
+
+	if (!sum->events) {
+		keep_name(sum->type, sizeof(sum->type), type);
+		keep_name(sum->unit, sizeof(sum->unit), unit);
+	} else if (!same_name(sum->type, sizeof(sum->type), type) || !same_name(sum->unit, sizeof(sum->unit), unit)) {
+		sum->other_events += s->events;
+		return false;
+	}
+	sum->weight += s->weight;
+	sum->events += s->events;
+	if (str_is(type, "cpu") && str_is(unit, "nanoseconds"))
+		sum->cpu_ns += s->weight;
+	else if (str_is(unit, "count") && str_is(period_type, "cpu") && str_is(period_unit, "nanoseconds") &&
+		 s->profile->period > 0)
+		sum->cpu_ns += s->weight * (uint64_t)s->profile->period;
+	return true;
+}

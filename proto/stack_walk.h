@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The iterator that every aggregation stands on: (stack, weight) over the samples of a struct profiles, frames resolved once
+ * a location. Weight of a sample: the number of its timestamps, or the sum of its values when it has values.
+ */
+#ifndef HEARTH_PROTO_STACK_WALK_H
+#define HEARTH_PROTO_STACK_WALK_H
+
+#include "proto/profiles.h"
+
+struct buf;
+
+/* A frame as a person reads it. A location with several lines (inlining) gives one frame a line. */
+struct frame {
+	struct str function; /* empty: has no name; print it as module+0xaddress */
+	struct str file;     /* source file */
+	struct str module;   /* base name of the mapping's file, "[kernel]" for kernel code without one, "" when unknown */
+	struct str type;     /* profile.frame.type, "unknown" when absent */
+	int64_t line;
+	uint64_t address;
+	uint32_t id;  /* equal for equal (location, line) within one walk, dense: what a frame led to can be kept by it */
+	bool inlined; /* is an inlined call of the frame after it */
+};
+
+/* One sample with its context. Strings live in @profiles, frames until the end of the walk. */
+struct stack_sample {
+	const struct profiles *profiles;
+	const struct resource_profiles *resource;
+	const struct profile *profile;
+	const struct sample *sample;
+	uint64_t weight;
+	uint64_t events;		   /* how often it was seen */
+	struct str comm;		   /* sample's thread.name, else resource's process.executable.name, else "" */
+	int64_t pid;			   /* process.pid, -1 when absent */
+	const struct frame *const *frames; /* leaf first */
+	uint32_t frame_count;
+};
+
+/* Calls @fn for every sample; stops when it returns not 0 and returns that. -ENOMEM. */
+int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg);
+
+/* How many frame ids a walk of @p hands out. */
+size_t profiles_frame_count(const struct profiles *p);
+
+/* The name to print for a frame: function, or module+0xaddress, or 0xaddress. Appends to @out. */
+void frame_print(const struct frame *f, struct buf *out);
+
+/*
+ * What an aggregate adds up. Weights of different kinds (samples, nanoseconds off CPU) make no sum, so an aggregate takes
+ * the sample type of the first sample it is given and counts the events of others apart.
+ */
+struct weight_sum {
+	char type[48]; /* "samples", "off_cpu", ...; cut to fit */
+	char unit[48]; /* "count", "nanoseconds", ... */
+	uint64_t weight;
+	uint64_t events;
+	uint64_t cpu_ns;       /* weight * period where the period is CPU time, or the weight itself where that is */
+	uint64_t other_events; /* of other sample types: left out */
+};
+
+/* Adds @s; false when it is of another type and must be left out. */
+bool weight_sum_add(struct weight_sum *sum, const struct stack_sample *s);
+
+#endif

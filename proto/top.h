@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of functions: self and total weight of each (name, module), since the start and in the current interval. Grows
+ * with the number of distinct functions. Not shared between threads. Adders return 0 or -ENOMEM (the table then misses
+ * samples).
+ */
+#ifndef HEARTH_PROTO_TOP_H
+#define HEARTH_PROTO_TOP_H
+
+#include "proto/stack_walk.h"
+
+struct top;
+
+struct top_counts {
+	uint64_t self;	/* weight of samples with this function at the leaf */
+	uint64_t total; /* weight of samples with it anywhere (once a sample, recursion or not) */
+};
+
+struct top_row {
+	const char *name;	  /* as frame_print */
+	const char *module;	  /* base name, "" when unknown */
+	const char *type;	  /* frame type */
+	struct top_counts all;	  /* since top_new or top_reset */
+	struct top_counts recent; /* since top_begin_interval */
+};
+
+struct top *top_new(void);
+void top_free(struct top *t);
+int top_add(struct top *t, const struct profiles *p);
+void top_reset(struct top *t);
+
+/* Zeroes the recent counts. */
+void top_begin_interval(struct top *t);
+
+/* Drops the lightest functions when there are more than twice @max_rows, down to @max_rows; their self weight goes on in one
+ * row TOP_DROPPED. Bounds a table that lives long. 0, or -ENOMEM (the table may have started anew). */
+#define TOP_DROPPED "(light functions)"
+int top_trim(struct top *t, uint32_t max_rows);
+
+const struct weight_sum *top_sum(const struct top *t);
+const struct weight_sum *top_recent_sum(const struct top *t);
+
+/*
+ * The rows by falling self weight (ties: total, name, module): all of them, or those of the current interval. Valid until
+ * the next call on @t. NULL with *@count_ret 0 when there are none, or for want of memory.
+ */
+const struct top_row *top_rows(struct top *t, uint32_t *count_ret);
+const struct top_row *top_recent_rows(struct top *t, uint32_t *count_ret);
+
+#endif

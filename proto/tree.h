@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call tree: stacks of equal comm and equal function names, root first, merged into one node a path. The outermost level
+ * is the comm. Grows with the number of distinct paths. Not shared between threads. A stack may be as deep as its input
+ * says, so walks over a tree go along its links, not by recursion: tree_next() is the walk.
+ */
+#ifndef HEARTH_PROTO_TREE_H
+#define HEARTH_PROTO_TREE_H
+
+#include "proto/stack_walk.h"
+
+struct tree_node {
+	const char *name;
+	uint64_t self;
+	uint64_t total;
+	struct tree_node *parent; /* NULL for the root */
+	struct tree_node *child;
+	struct tree_node *sibling;
+};
+
+struct tree;
+
+struct tree *tree_new(void);
+void tree_free(struct tree *t);
+/* 0 or -ENOMEM (the tree then misses samples). */
+int tree_add(struct tree *t, const struct profiles *p);
+
+const struct weight_sum *tree_sum(const struct tree *t);
+
+/* The root, which has the name "" and the total of everything; children heaviest first (ties: by name), or by name. Valid
+ * until the next call on @t. */
+const struct tree_node *tree_root(struct tree *t);
+const struct tree_node *tree_root_by_name(struct tree *t);
+
+/* The node after @n in pre-order, NULL at the end. *@depth follows (0 at the root). */
+const struct tree_node *tree_next(const struct tree_node *n, uint32_t *depth);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sink in front of several. Each child has a bounded queue and a thread of its own, so that a slow child delays nobody.
+ *
+ *   consume() --item--> [queue] --> thread --> child 0          an item holds one reference of the profiles and
+ *             --item--> [queue] --> thread --> child 1          one hold of the shared ack; both go with the item
+ *
+ * The producer's ack is completed with the last hold: consume() has one while it hands out, each item one until its child is
+ * done with it (a durable child: until it completes the item's own ack). consume() may be called from several threads. A
+ * child's consume() is only called by its thread; its flush() and free() by the caller of ours, while its thread is idle.
+ */
+#include "sinks/sinks.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/queue.h"
+#include "sinks/thread.h"
+
+enum { MAX_CHILDREN = 64, ERROR_LOG_SECONDS = 10 };
+
+struct child {
+	struct sink *sink; /* owned */
+	struct sink_fanout *fanout;
+	struct queue *queue; /* of struct item */
+	pthread_t thread;
+	bool running;
+	size_t pending; /* items queued or being consumed; under the fan-out's lock */
+	struct metric *dropped_full, *dropped_error, *dropped_shutdown;
+	struct log_limit limit;
+};
+
+struct sink_fanout {
+	struct sink sink;
+	struct child *children;
+	size_t count;
+	pthread_mutex_t lock;
+	pthread_cond_t settled; /* a child's pending reached 0 */
+};
+
+/* The producer's ack, completed when the last hold goes. */
+struct shared_ack {
+	struct ack *ack;
+	_Atomic uint32_t holds;
+	_Atomic int error; /* the first one */
+};
+
+/* What one child gets: profiles, or the bytes of another signal. */
+struct item {
+	struct ack ack;		   /* given to a durable child */
+	struct shared_ack *shared; /* or NULL */
+	struct profiles *p;	   /* or NULL */
+	enum otlp_signal signal;
+	size_t len;
+	uint8_t data[];
+};
+
+static void shared_ack_put(struct shared_ack *shared, int error)
+{
+	int none = 0;
+
+	if (!shared)
+		return;
+	if (error)
+		atomic_compare_exchange_strong(&shared->error, &none, error);
+	if (atomic_fetch_sub(&shared->holds, 1) == 1) {
+		shared->ack->done(shared->ack, atomic_load(&shared->error));
+		free(shared);
+	}
+}
+
+static void item_done(struct item *item, int error)
+{
+	shared_ack_put(item->shared, error);
+	profiles_put(item->p);
+	free(item);
+}
+
+static void item_acked(struct ack *ack, int error)
+{
+	item_done((struct item *)ack, error);
+}
+
+static void child_settle(struct child *child)
+{
+	struct sink_fanout *f = child->fanout;
+
+	pthread_mutex_lock(&f->lock);
+	if (--child->pending == 0)
+		pthread_cond_broadcast(&f->settled);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Queues @item, which it then owns. On failure it stays the caller's. */
+static int child_push(struct child *child, struct item *item)
+{
+	struct sink_fanout *f = child->fanout;
+	int error;
+
+	pthread_mutex_lock(&f->lock);
+	child->pending++;
+	pthread_mutex_unlock(&f->lock);
+	error = queue_push(child->queue, item);
+	if (error)
+		child_settle(child);
+	return error;
+}
+
+static void child_consume(struct child *child, struct item *item)
+{
+	bool acks = item->shared && child->sink->ops->durable;
+	struct profiles *p = profiles_get(item->p);
+	int error = sink_consume(child->sink, p, acks ? &item->ack : NULL);
+
+	if (error) {
+		metric_add(child->dropped_error, p->sample_events);
+		log_limited(&child->limit, ERROR_LOG_SECONDS * NSEC_PER_SEC, LOG_ERROR,
+			    "sink %s failed: %s; %" PRIu64 " samples are missing there so far", child->sink->ops->name,
+			    strerror(-error), metric_get(child->dropped_error));
+	}
+	if (error || !acks) /* otherwise the item is the child's until it acknowledges, and may be gone already */
+		item_done(item, error);
+	profiles_put(p);
+}
+
+static void *child_main(void *arg)
+{
+	struct child *child = arg;
+	struct item *item;
+
+	while ((item = queue_pop(child->queue, UINT64_MAX))) {
+		if (item->p) {
+			child_consume(child, item);
+		} else {
+			sink_consume_other(child->sink, item->signal, item->data, item->len);
+			item_done(item, 0);
+		}
+		child_settle(child);
+	}
+	return NULL;
+}
+
+static int child_offer(struct child *child, struct profiles *p, struct shared_ack *shared)
+{
+	struct item *item = calloc(1, sizeof(*item));
+	int error;
+
+	if (!item)
+		return -ENOMEM;
+	item->ack.done = item_acked;
+	item->shared = shared;
+	item->p = profiles_get(p);
+	if (shared)
+		atomic_fetch_add(&shared->holds, 1);
+	error = child_push(child, item);
+	if (error) {
+		if (shared) /* not the last hold: consume() has one */
+			atomic_fetch_sub(&shared->holds, 1);
+		profiles_put(item->p);
+		free(item);
+	}
+	return error;
+}
+
+static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack)
+{
+	struct sink_fanout *f = (struct sink_fanout *)sink;
+	struct shared_ack *shared = ack ? calloc(1, sizeof(*shared)) : NULL;
+	uint64_t missed = 0;
+	size_t accepted = 0;
+	int error = 0;
+
+	if (ack && !shared)
+		return -ENOMEM;
+	if (shared) {
+		shared->ack = ack;
+		shared->holds = 1;
+	}
+	for (size_t i = 0; i < f->count; i++) {
+		int refused = child_offer(&f->children[i], p, shared);
+
+		if (refused) {
+			missed |= 1ull << i;
+			error = refused;
+		} else {
+			accepted++;
+		}
+	}
+	if (error && accepted == 0) { /* the producer decides, and counts */
+		free(shared);
+		return error;
+	}
+	for (size_t i = 0; i < f->count; i++)
+		if (missed >> i & 1)
+			metric_add(f->children[i].dropped_full, p->sample_events);
+	shared_ack_put(shared, 0);
+	return 0;
+}
+
+static int fanout_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+{
+	struct sink_fanout *f = (struct sink_fanout *)sink;
+	int error = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct item *item;
+		int refused;
+
+		if (!f->children[i].sink->ops->consume_other)
+			continue;
+		item = len <= SIZE_MAX - sizeof(*item) ? calloc(1, sizeof(*item) + len) : NULL;
+		if (!item)
+			return -ENOMEM;
+		item->signal = signal;
+		item->len = len;
+		memcpy(item->data, data, len);
+		refused = child_push(&f->children[i], item);
+		if (refused) {
+			error = refused;
+			free(item);
+		}
+	}
+	return error;
+}
+
+/* Waits for @child to have nothing left. Past the deadline what is still queued is dropped; false when it is busy even so.
+ */
+static bool child_drain(struct child *child, uint64_t deadline_ns)
+{
+	struct sink_fanout *f = child->fanout;
+	struct item *item;
+	bool idle;
+
+	pthread_mutex_lock(&f->lock);
+	while (child->pending > 0 && thread_cond_wait(&f->settled, &f->lock, deadline_ns) != -ETIMEDOUT)
+		;
+	idle = child->pending == 0;
+	pthread_mutex_unlock(&f->lock);
+	if (idle)
+		return true;
+	while ((item = queue_steal_oldest(child->queue))) {
+		if (item->p)
+			metric_add(child->dropped_shutdown, item->p->sample_events);
+		item_done(item, -ETIMEDOUT);
+		child_settle(child);
+	}
+	return false;
+}
+
+static int fanout_flush(struct sink *sink, uint64_t deadline_ns)
+{
+	struct sink_fanout *f = (struct sink_fanout *)sink;
+	int first = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct child *child = &f->children[i];
+		int error = child_drain(child, deadline_ns) ? sink_flush(child->sink, deadline_ns) : -ETIMEDOUT;
+
+		if (error && !first)
+			first = error;
+	}
+	return first;
+}
+
+static void fanout_free(struct sink *sink)
+{
+	struct sink_fanout *f = (struct sink_fanout *)sink;
+
+	for (size_t i = 0; i < f->count; i++)
+		if (f->children[i].queue)
+			queue_close(f->children[i].queue);
+	for (size_t i = 0; i < f->count; i++) {
+		struct child *child = &f->children[i];
+
+		if (child->running)
+			pthread_join(child->thread, NULL);
+		queue_free(child->queue);
+		sink_free(child->sink);
+	}
+	pthread_cond_destroy(&f->settled);
+	pthread_mutex_destroy(&f->lock);
+	free(f->children);
+	free(f);
+}
+
+static const struct sink_ops fanout_ops = {
+	.name = "fanout",
+	.durable = true,
+	.consume = fanout_consume,
+	.consume_other = fanout_consume_other,
+	.flush = fanout_flush,
+	.free = fanout_free,
+};
+
+static struct metric *dropped_counter(struct metrics *metrics, const char *sink_name, const char *reason)
+{
+	struct buf labels = BUF_EMPTY;
+	struct metric *m;
+
+	metrics_label(&labels, "sink", sink_name, strlen(sink_name));
+	metrics_label(&labels, "reason", reason, strlen(reason));
+	m = metrics_counter(metrics, "hearth_sink_dropped_samples_total", buf_text(&labels),
+			    "Samples that a sink did not get or could not take.");
+	buf_fini(&labels);
+	return m;
+}
+
+static int child_start(struct child *child, size_t queue_items, struct metrics *metrics)
+{
+	const char *name = child->sink->ops->name;
+	char thread_name[16];
+	int error;
+
+	child->dropped_full = dropped_counter(metrics, name, "queue full");
+	child->dropped_error = dropped_counter(metrics, name, "error");
+	child->dropped_shutdown = dropped_counter(metrics, name, "shutdown");
+	child->queue = queue_new(queue_items);
+	if (!child->queue)
+		return -ENOMEM;
+	snprintf(thread_name, sizeof(thread_name), "sink-%.10s", name);
+	error = thread_start(&child->thread, thread_name, child_main, child);
+	child->running = !error;
+	return error;
+}
+
+static void free_children(struct sink *const *children, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sink_free(children[i]);
+}
+
+int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_items, struct metrics *metrics,
+		    struct sink **ret)
+{
+	struct sink_fanout *f = calloc(1, sizeof(*f));
+	int error = count > MAX_CHILDREN ? -E2BIG : 0;
+
+	if (f && !error)
+		f->children = calloc(count + 1, sizeof(*f->children));
+	if (!f || !f->children || thread_cond_init(&f->settled) != 0) {
+		free_children(children, count);
+		if (f)
+			free(f->children);
+		free(f);
+		return error ? error : -ENOMEM;
+	}
+	f->sink.ops = &fanout_ops;
+	pthread_mutex_init(&f->lock, NULL);
+	f->count = count;
+	for (size_t i = 0; i < count; i++) {
+		f->children[i].fanout = f;
+		f->children[i].sink = children[i];
+	}
+	for (size_t i = 0; i < count && !error; i++)
+		error = child_start(&f->children[i], queue_items, metrics);
+	if (error) {
+		fanout_free(&f->sink);
+		return error;
+	}
+	*ret = &f->sink;
+	return 0;
+}

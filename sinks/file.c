@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A capture on disk: one OTLP ProfilesData written as a stream of messages whose dictionaries continue one another, so that
+ * memory stays flat and any OTLP tool reads the whole as one message. It grows as PATH.part and takes its name only when it
+ * is complete; PATH.part always ends with a whole message. What is not a regular file ("-", /dev/null, a FIFO) is written to
+ * directly. Used by one thread at a time.
+ */
+#include "sinks/sinks.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "proto/otlp.h"
+#include "proto/profiles_builder.h"
+
+struct sink_file {
+	struct sink sink;
+	int fd;	    /* owned, unless it is stdout */
+	char *path; /* the name in the end; NULL when there is nothing to rename */
+	char *part;
+	struct buf message;
+	struct otlp_continuation cont;
+	uint64_t whole_bytes; /* length up to the last whole message */
+	int error;	      /* of the first write that failed; sticks */
+	bool complete;	      /* flushed since the last consume() */
+};
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EAGAIN) {
+			struct pollfd writable = { .fd = fd, .events = POLLOUT };
+
+			poll(&writable, 1, -1);
+		} else if (n < 0 && errno != EINTR) {
+			return -errno;
+		} else if (n > 0) {
+			data += n;
+			len -= n;
+		}
+	}
+	return 0;
+}
+
+/* Takes a message that was cut off away again; what cannot be truncated (a pipe) stays as it is. */
+static void cut_back(struct sink_file *s)
+{
+	if (ftruncate(s->fd, (off_t)s->whole_bytes) == 0)
+		lseek(s->fd, (off_t)s->whole_bytes, SEEK_SET);
+}
+
+static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
+{
+	struct sink_file *s = (struct sink_file *)sink;
+	struct otlp_continuation cont = s->cont;
+	int error;
+
+	(void)ack;
+	if (s->error)
+		return s->error;
+	buf_reset(&s->message);
+	error = otlp_encode(p, &cont, &s->message);
+	if (error)
+		return error;
+	s->complete = false;
+	error = write_all(s->fd, s->message.data, s->message.len);
+	if (error) {
+		if (s->path)
+			cut_back(s);
+		return s->error = error;
+	}
+	s->whole_bytes += s->message.len;
+	s->cont = cont;
+	return 0;
+}
+
+/* A capture in which nothing happened is a message too: seven tables with their element 0. */
+static int write_nothing(struct sink_file *s)
+{
+	struct builder *b = builder_new();
+	struct profiles *p = NULL;
+	int error = b ? builder_freeze(b, 0, 0, &p) : -ENOMEM;
+
+	if (!error)
+		error = file_consume(&s->sink, p, NULL);
+	profiles_put(p);
+	builder_free(b);
+	return error;
+}
+
+static int file_flush(struct sink *sink, uint64_t deadline_ns)
+{
+	struct sink_file *s = (struct sink_file *)sink;
+	int error = s->error;
+
+	(void)deadline_ns; /* what was consumed is written; fsync cannot be hurried */
+	if (!error && s->whole_bytes == 0)
+		error = write_nothing(s);
+	if (!error && s->path && fsync(s->fd) != 0)
+		error = s->error = -errno;
+	s->complete = !error;
+	return error;
+}
+
+static void file_free(struct sink *sink)
+{
+	struct sink_file *s = (struct sink_file *)sink;
+
+	bool nothing = s->path && s->fd >= 0 && s->whole_bytes == 0;
+
+	if (nothing)
+		unlink(s->part);
+	else if (s->path && s->complete && rename(s->part, s->path) != 0)
+		log_error("cannot rename %s to %s: %s; the capture is complete under the first name", s->part, s->path,
+			  strerror(errno));
+	if (s->fd != STDOUT_FILENO)
+		cleanup_close(&s->fd);
+	buf_fini(&s->message);
+	free(s->path);
+	free(s->part);
+	free(s);
+}
+
+static const struct sink_ops file_ops = {
+	.name = "file",
+	.consume = file_consume,
+	.flush = file_flush,
+	.free = file_free,
+};
+
+/*
+ * Opens @part anew. What a crashed run left there goes, but not what a living one is writing (it holds a lock). A symbolic
+ * link put there by somebody else is not followed.
+ */
+static int open_part(const char *part)
+{
+	AUTO_CLOSE int old = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int fd = -1;
+
+	if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) != 0)
+		return -EBUSY;
+	if (unlink(part) != 0 && errno != ENOENT)
+		return -errno;
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	flock(fd, LOCK_EX | LOCK_NB);
+	return MOVE_FD(fd);
+}
+
+/* Opens what @path leads to and decides how: sets fd, and for regular files path and part. */
+static int file_open(struct sink_file *s, const char *path)
+{
+	struct stat st;
+	bool exists = stat(path, &st) == 0;
+
+	if (strcmp(path, "-") == 0) {
+		s->fd = STDOUT_FILENO;
+		return 0;
+	}
+	if (exists && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (exists && !S_ISREG(st.st_mode)) {
+		s->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		return s->fd < 0 ? -errno : 0;
+	}
+	/* Through a symbolic link the file it names is replaced, not the link. */
+	s->path = exists ? realpath(path, NULL) : strdup(path);
+	if (!s->path)
+		return -errno;
+	if (asprintf(&s->part, "%s.part", s->path) < 0) {
+		s->part = NULL;
+		return -ENOMEM;
+	}
+	s->fd = open_part(s->part);
+	return s->fd < 0 ? s->fd : 0;
+}
+
+int sink_file_new(const char *path, struct sink **ret)
+{
+	struct sink_file *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s)
+		return -ENOMEM;
+	s->sink.ops = &file_ops;
+	s->fd = -1;
+	error = file_open(s, path);
+	if (error) {
+		file_free(&s->sink);
+		return error;
+	}
+	*ret = &s->sink;
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the sinks' own threads start. */
+#ifndef HEARTH_SINKS_THREAD_H
+#define HEARTH_SINKS_THREAD_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* Starts @fn with all signals blocked (they belong to the main loop), named @name (at most 15 bytes). 0 or -errno. */
+int thread_start(pthread_t *thread_ret, const char *name, void *(*fn)(void *arg), void *arg);
+
+/* A condition whose deadlines are of CLOCK_MONOTONIC. 0 or -errno. */
+int thread_cond_init(pthread_cond_t *cond);
+
+/* Waits on @cond until @deadline_ns (CLOCK_MONOTONIC; UINT64_MAX: for ever). 0 or -ETIMEDOUT. */
+int thread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attribute values as text. The rules are those of Go's encoding/json and strconv, because the printers that people know are
+ * written in Go: numbers in the shortest form that reads back the same, exponents only below 1e-6 and from 1e21, a map's
+ * later duplicate key wins. Writes only to the buffer it is given; any thread.
+ */
+#include "sinks/value_text.h"
+
+#include <fenv.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum { DOUBLE_CHARS = 32 };
+
+/* The fewest digits that read back as @v (not negative), as d.ddde+xx. */
+static void shortest_digits(double v, char out[DOUBLE_CHARS])
+{
+	for (int precision = 0; precision < 17; precision++) {
+		snprintf(out, DOUBLE_CHARS, "%.*e", precision, v);
+		if (strtod(out, NULL) == v)
+			return;
+		/* Above a power of two the doubles lie twice as wide as below it: the next decimal upwards may do. */
+		fesetround(FE_UPWARD);
+		snprintf(out, DOUBLE_CHARS, "%.*e", precision, v);
+		fesetround(FE_TONEAREST);
+		if (strtod(out, NULL) == v)
+			return;
+	}
+}
+
+static void put_zeros(struct buf *out, int count)
+{
+	while (count-- > 0)
+		buf_putc(out, '0');
+}
+
+static void put_finite(struct buf *out, double v)
+{
+	char text[DOUBLE_CHARS], digits[DOUBLE_CHARS];
+	double magnitude = fabs(v);
+	int count = 0, exponent;
+
+	shortest_digits(magnitude, text);
+	for (const char *c = text; *c != 'e'; c++)
+		if (*c != '.')
+			digits[count++] = *c;
+	exponent = atoi(strchr(text, 'e') + 1);
+
+	if (signbit(v))
+		buf_putc(out, '-');
+	if (magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21)) {
+		buf_putc(out, digits[0]);
+		if (count > 1)
+			buf_putc(out, '.');
+		buf_append(out, digits + 1, count - 1);
+		buf_printf(out, "e%+d", exponent);
+	} else if (exponent < 0) {
+		buf_puts(out, "0.");
+		put_zeros(out, -exponent - 1);
+		buf_append(out, digits, count);
+	} else if (count <= exponent + 1) {
+		buf_append(out, digits, count);
+		put_zeros(out, exponent + 1 - count);
+	} else {
+		buf_append(out, digits, exponent + 1);
+		buf_putc(out, '.');
+		buf_append(out, digits + exponent + 1, count - exponent - 1);
+	}
+}
+
+static void put_double(struct buf *out, double v)
+{
+	if (isnan(v))
+		buf_puts(out, "NaN");
+	else if (isinf(v))
+		buf_puts(out, v < 0 ? "-Infinity" : "Infinity");
+	else
+		put_finite(out, v);
+}
+
+static void put_base64(struct buf *out, struct str s)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *in = (const uint8_t *)s.data;
+
+	for (uint32_t i = 0; i < s.len; i += 3) {
+		uint32_t left = s.len - i;
+		uint32_t bits = in[i] << 16 | (left > 1 ? in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
+
+		buf_putc(out, alphabet[bits >> 18]);
+		buf_putc(out, alphabet[bits >> 12 & 63]);
+		buf_putc(out, left > 1 ? alphabet[bits >> 6 & 63] : '=');
+		buf_putc(out, left > 2 ? alphabet[bits & 63] : '=');
+	}
+}
+
+/* Reads one UTF-8 character. Returns its bytes, or 0 when what stands there is none. */
+static uint32_t utf8_next(const uint8_t *in, uint32_t left, uint32_t *code_ret)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	uint32_t len = in[0] < 0x80 ? 1 : in[0] < 0xc0 ? 0 : in[0] < 0xe0 ? 2 : in[0] < 0xf0 ? 3 : in[0] < 0xf8 ? 4 : 0;
+	uint32_t code = len == 1 ? in[0] : in[0] & (0xff >> (len + 1));
+
+	if (len == 0 || len > left)
+		return 0;
+	for (uint32_t i = 1; i < len; i++) {
+		if ((in[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (in[i] & 0x3f);
+	}
+	if (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	*code_ret = code;
+	return len;
+}
+
+static void put_json_escape(struct buf *out, uint32_t code)
+{
+	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+
+	for (size_t i = 0; i < sizeof(letters) - 1; i += 2) {
+		if ((uint32_t)letters[i] == code) {
+			buf_putc(out, '\\');
+			buf_putc(out, letters[i + 1]);
+			return;
+		}
+	}
+	buf_printf(out, "\\u%04x", code);
+}
+
+static void put_json_string(struct buf *out, struct str s)
+{
+	const uint8_t *in = (const uint8_t *)s.data;
+
+	buf_putc(out, '"');
+	for (uint32_t i = 0, len; i < s.len; i += len) {
+		uint32_t code = 0xfffd;
+
+		len = utf8_next(in + i, s.len - i, &code);
+		if (len == 0 || code < 0x20 || code == '"' || code == '\\' || code == 0x2028 || code == 0x2029)
+			put_json_escape(out, code);
+		else
+			buf_append(out, in + i, len);
+		if (len == 0)
+			len = 1;
+	}
+	buf_putc(out, '"');
+}
+
+struct entry {
+	struct str key;
+	const struct any_value *value;
+};
+
+static int key_compare(const struct entry *a, const struct entry *b)
+{
+	uint32_t common = a->key.len < b->key.len ? a->key.len : b->key.len;
+	int order = memcmp(a->key.data, b->key.data, common);
+
+	return order ? order : (a->key.len > b->key.len) - (a->key.len < b->key.len);
+}
+
+/* By key; equal keys stay in message order. */
+static int entry_compare(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = key_compare(x, y);
+
+	return order ? order : (x->value > y->value) - (x->value < y->value);
+}
+
+static bool put_json(const struct profiles *p, const struct any_value *v, struct buf *out);
+
+static bool put_json_map(const struct profiles *p, const struct any_value *v, struct buf *out)
+{
+	uint32_t count = v->kvlist.count;
+	AUTO_FREE struct entry *entries = calloc((size_t)count + 1, sizeof(*entries));
+	bool first = true;
+
+	if (!entries) {
+		out->failed = true;
+		return true;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		entries[i] = (struct entry){ profiles_key(p, &v->kvlist.items[i]), &v->kvlist.items[i].value };
+	qsort(entries, count, sizeof(*entries), entry_compare);
+	buf_putc(out, '{');
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + 1 < count && key_compare(&entries[i], &entries[i + 1]) == 0)
+			continue;
+		if (!first)
+			buf_putc(out, ',');
+		first = false;
+		put_json_string(out, entries[i].key);
+		buf_putc(out, ':');
+		if (!put_json(p, entries[i].value, out))
+			return false;
+	}
+	buf_putc(out, '}');
+	return true;
+}
+
+static bool put_json_list(const struct profiles *p, const struct any_value *v, struct buf *out)
+{
+	buf_putc(out, '[');
+	for (uint32_t i = 0; i < v->array.count; i++) {
+		if (i > 0)
+			buf_putc(out, ',');
+		if (!put_json(p, &v->array.items[i], out))
+			return false;
+	}
+	buf_putc(out, ']');
+	return true;
+}
+
+/* False when @v has no JSON form. */
+static bool put_json(const struct profiles *p, const struct any_value *v, struct buf *out)
+{
+	struct str s;
+
+	if (profiles_value_string(p, v, &s)) {
+		put_json_string(out, s);
+		return true;
+	}
+	switch (v->kind) {
+	case VALUE_NONE:
+		buf_puts(out, "null");
+		return true;
+	case VALUE_BYTES:
+		buf_putc(out, '"');
+		put_base64(out, v->string);
+		buf_putc(out, '"');
+		return true;
+	case VALUE_DOUBLE:
+		put_double(out, v->real);
+		return isfinite(v->real);
+	case VALUE_ARRAY:
+		return put_json_list(p, v, out);
+	case VALUE_KVLIST:
+		return put_json_map(p, v, out);
+	default:
+		value_text(p, v, out);
+		return true;
+	}
+}
+
+void value_text(const struct profiles *p, const struct any_value *v, struct buf *out)
+{
+	size_t start = out->len;
+	struct str s;
+
+	switch (v->kind) {
+	case VALUE_NONE:
+		break;
+	case VALUE_STRING:
+	case VALUE_STRINDEX:
+		if (profiles_value_string(p, v, &s))
+			buf_append(out, s.data, s.len);
+		break;
+	case VALUE_BOOL:
+		buf_puts(out, v->boolean ? "true" : "false");
+		break;
+	case VALUE_INT:
+		buf_printf(out, "%" PRId64, v->integer);
+		break;
+	case VALUE_DOUBLE:
+		put_double(out, v->real);
+		break;
+	case VALUE_BYTES:
+		put_base64(out, v->string);
+		break;
+	case VALUE_ARRAY:
+	case VALUE_KVLIST:
+		if (!put_json(p, v, out) && out->len > start)
+			out->len = start;
+		break;
+	}
+}
+
+const char *value_type_name(const struct any_value *v)
+{
+	static const char *const names[] = {
+		[VALUE_NONE] = "Empty", [VALUE_STRING] = "Str",	   [VALUE_BOOL] = "Bool",
+		[VALUE_INT] = "Int",	[VALUE_DOUBLE] = "Double", [VALUE_ARRAY] = "Slice",
+		[VALUE_KVLIST] = "Map", [VALUE_BYTES] = "Bytes",   [VALUE_STRINDEX] = "Str",
+	};
+
+	return names[v->kind];
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's own symbol list, text symbols only: an array sorted by address and one block of names. The file is some 5 MB
+ * of text that the kernel makes as it is read, so it is read once, in big pieces, by hand-written loops. Immutable once
+ * made, then any thread may ask.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "symbols/symbols.h"
+
+enum {
+	READ_BYTES = 64 << 10,
+	MAX_MODULES = UINT16_MAX,
+	MAX_TAIL_BYTES = 64 << 10, /* how far the last function of a text section may reach: nothing tells its end */
+};
+
+struct entry {
+	uint64_t addr;
+	uint32_t name; /* offset in names */
+	uint16_t module;
+	uint16_t rank; /* of several names for one address the lowest counts */
+};
+
+struct kallsyms {
+	struct entry *entries; /* owned, sorted by addr, one each */
+	size_t count;
+	size_t cap;
+	struct buf names;   /* NUL-terminated */
+	struct buf modules; /* uint32_t: offsets in names; [0] is "" */
+	bool has_address;   /* one that is not 0 was seen, of whatever kind */
+};
+
+static uint32_t module_name(const struct kallsyms *k, size_t i)
+{
+	uint32_t offset;
+
+	memcpy(&offset, k->modules.data + i * sizeof(offset), sizeof(offset));
+	return offset;
+}
+
+static size_t module_count(const struct kallsyms *k)
+{
+	return k->modules.len / sizeof(uint32_t);
+}
+
+static uint32_t add_text(struct kallsyms *k, const char *s, size_t len)
+{
+	uint32_t offset = (uint32_t)k->names.len;
+
+	buf_append(&k->names, s, len);
+	buf_putc(&k->names, '\0');
+	return offset;
+}
+
+/* The symbols of a module follow each other, so the last one added is the only one to compare with. */
+static uint16_t add_module(struct kallsyms *k, const char *name, size_t len)
+{
+	size_t count = module_count(k);
+	const char *last = (const char *)k->names.data + module_name(k, count - 1);
+	uint32_t offset;
+
+	if (strncmp(last, name, len) == 0 && last[len] == '\0')
+		return (uint16_t)(count - 1);
+	if (count == MAX_MODULES)
+		return 0;
+	offset = add_text(k, name, len);
+	buf_append(&k->modules, &offset, sizeof(offset));
+	return (uint16_t)count;
+}
+
+static int add_entry(struct kallsyms *k, const struct entry *e)
+{
+	if (k->count == k->cap) {
+		size_t cap = k->cap ? k->cap * 2 : 1 << 14;
+		struct entry *entries = reallocarray(k->entries, cap, sizeof(*entries));
+
+		if (!entries)
+			return -ENOMEM;
+		k->entries = entries;
+		k->cap = cap;
+	}
+	k->entries[k->count++] = *e;
+	return 0;
+}
+
+/* Not functions: padding before one, type hashes. */
+static bool is_noise(const char *name, size_t len)
+{
+	return (len > 6 && memcmp(name, "__pfx_", 6) == 0) || (len > 6 && memcmp(name, "__cfi_", 6) == 0);
+}
+
+/* Global before weak before local, then the fewer leading underscores, then the shorter name. */
+static uint16_t rank_of(char type, const char *name, size_t len)
+{
+	unsigned underscores = 0;
+
+	while (underscores < len && underscores < 3 && name[underscores] == '_')
+		underscores++;
+	return (uint16_t)((type == 'T' ? 0 : type == 't' ? 2 : 1) << 14 | underscores << 12 | (len < 4095 ? len : 4095));
+}
+
+/* One line: "ffffffff81000000 T name\t[module]". What does not look so is passed over. */
+static int add_line(struct kallsyms *k, const char *line, const char *end)
+{
+	struct entry e = { 0 };
+	const char *p = line, *name, *name_end;
+	char type;
+
+	for (; p < end && *p != ' '; p++) {
+		unsigned digit = (unsigned char)*p;
+
+		digit = digit - '0' < 10 ? digit - '0' : (digit | 32) - 'a' + 10;
+		if (digit > 15)
+			return 0;
+		e.addr = e.addr << 4 | digit;
+	}
+	if (end - p < 4 || p[2] != ' ')
+		return 0;
+	type = p[1];
+	name = p + 3;
+	k->has_address |= e.addr != 0;
+	if (type != 'T' && type != 't' && type != 'W' && type != 'w')
+		return 0;
+	name_end = memchr(name, '\t', (size_t)(end - name));
+	if (!name_end)
+		name_end = end;
+	if (name == name_end || is_noise(name, (size_t)(name_end - name)))
+		return 0;
+	if (end - name_end > 3 && name_end[1] == '[')
+		e.module = add_module(k, name_end + 2, (size_t)(end - name_end) - 3);
+	e.rank = rank_of(type, name, (size_t)(name_end - name));
+	e.name = add_text(k, name, (size_t)(name_end - name));
+	return k->names.failed || k->modules.failed ? -ENOMEM : add_entry(k, &e);
+}
+
+/* Reads all of @fd, a line at a time. */
+static int read_lines(struct kallsyms *k, int fd)
+{
+	AUTO_FREE char *text = malloc(READ_BYTES);
+	size_t have = 0; /* bytes of a line begun */
+
+	if (!text)
+		return -ENOMEM;
+	for (;;) {
+		ssize_t n = read(fd, text + have, READ_BYTES - have);
+		const char *line = text, *end, *newline;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return have ? add_line(k, text, text + have) : 0;
+		end = text + have + n;
+		while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
+			if (add_line(k, line, newline))
+				return -ENOMEM;
+			line = newline + 1;
+		}
+		have = (size_t)(end - line);
+		if (have == READ_BYTES)
+			return -EINVAL;
+		memmove(text, line, have);
+		if (k->names.len > UINT32_MAX - 2 * READ_BYTES)
+			return -EFBIG;
+	}
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* Sorts, keeps one name an address, and gives back what is not needed. */
+static void finish(struct kallsyms *k)
+{
+	size_t kept = 0;
+	void *smaller;
+
+	qsort(k->entries, k->count, sizeof(*k->entries), compare_entries);
+	for (size_t i = 0; i < k->count; i++) {
+		if (kept == 0 || k->entries[i].addr != k->entries[kept - 1].addr)
+			k->entries[kept++] = k->entries[i];
+	}
+	k->count = kept;
+	smaller = realloc(k->entries, (kept ? kept : 1) * sizeof(*k->entries));
+	if (smaller) {
+		k->entries = smaller;
+		k->cap = kept;
+	}
+	smaller = realloc(k->names.data, k->names.len);
+	if (smaller) {
+		k->names.data = smaller;
+		k->names.cap = k->names.len;
+	}
+}
+
+int kallsyms_new(const char *path, struct kallsyms **ret)
+{
+	AUTO_CLOSE int fd = open(path ? path : "/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	struct kallsyms *k;
+	uint32_t none;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return -ENOMEM;
+	none = add_text(k, "", 0);
+	buf_append(&k->modules, &none, sizeof(none));
+	r = k->modules.failed || k->names.failed ? -ENOMEM : read_lines(k, fd);
+	if (r == 0 && !k->has_address)
+		r = -EPERM;
+	if (r) {
+		kallsyms_free(k);
+		return r;
+	}
+	finish(k);
+	*ret = k;
+	return 0;
+}
+
+void kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->entries);
+	buf_fini(&k->names);
+	buf_fini(&k->modules);
+	free(k);
+}
+
+/* The marks that the linker puts behind the text sections. */
+static bool is_end(const char *name)
+{
+	return strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
+}
+
+int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret, const char **module_ret,
+		  uint64_t *start_ret)
+{
+	const char *texts = (const char *)k->names.data;
+	size_t low = 0, high = k->count;
+	const struct entry *e;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (k->entries[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return -ENOENT;
+	e = &k->entries[low - 1];
+	if (is_end(texts + e->name))
+		return -ENOENT;
+	if ((low == k->count || e[1].module != e->module) && addr - e->addr >= MAX_TAIL_BYTES)
+		return -ENOENT;
+	*name_ret = texts + e->name;
+	*module_ret = texts + module_name(k, e->module);
+	*start_ret = e->addr;
+	return 0;
+}
+
+size_t kallsyms_memory_bytes(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->cap * sizeof(*k->entries) + k->names.cap + k->modules.cap;
+}

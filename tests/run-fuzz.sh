@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs each libFuzzer target for some seconds on a copy of its seeds in tests/fuzz/corpus/NAME (fuzz_NAME is the binary).
+#   usage: tests/run-fuzz.sh BUILD SECONDS BINARY...
+# An input that breaks a target is kept under BUILD/crashes. Counts and exit status as in tests/run-unit.sh: a target is a test.
+set -u
+build=$(realpath "${1:?usage: tests/run-fuzz.sh BUILD SECONDS BINARY...}")
+seconds=${2:?usage: tests/run-fuzz.sh BUILD SECONDS BINARY...}
+shift 2
+binaries=()
+for binary; do
+	binaries+=("$(realpath "$binary")")
+done
+cd "$(dirname "$0")/.." || exit 1
+
+passed=0 failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$build/crashes"
+
+for binary in "${binaries[@]}"; do
+	name=$(basename "$binary")
+	seeds=tests/fuzz/corpus/${name#fuzz_}
+	mkdir "$work/$name"
+	[[ -d $seeds ]] && cp -r "$seeds/." "$work/$name/"
+	# The outer limit is for a target that hangs before or after libFuzzer's own clock runs.
+	timeout --kill-after=5 $((seconds + 60)) "$binary" "$work/$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
+		-rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
+		>"$work/output" 2>&1 </dev/null
+	status=$?
+	executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/output")
+	rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$work/output")
+	if ((status == 0 && ${executions:-0} > 0)); then
+		passed=$((passed + 1))
+		printf '  ok   %-24s %d execs, %d exec/s\n' "$name" "$executions" "$rate"
+	else
+		failed=$((failed + 1))
+		printf '  FAIL %-24s status %d after %d execs\n' "$name" "$status" "${executions:-0}"
+		sed 's/^/       /' "$work/output"
+	fi
+done
+rmdir --ignore-fail-on-non-empty "$build/crashes"
+
+if [[ ${HEARTH_TEST_COUNTS:-} ]]; then
+	echo "$passed $failed 0" >>"$HEARTH_TEST_COUNTS"
+fi
+echo "$passed passed, $failed failed"
+((failed == 0 && passed > 0))

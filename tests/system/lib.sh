@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the system tests share; sourced first. Background processes go through start(), so that none outlives its test.
+set -eu
+pids=()
+trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done' EXIT
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+# Skips the test where the profiler cannot work, found out without hearth's help.
+need_bpf() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
+	PATH=$PATH:/usr/sbin bpftool prog show >/dev/null 2>&1 || skip "BPF is not allowed here"
+}
+
+# start OUTPUT COMMAND...: in the background, stdout to OUTPUT, stderr to OUTPUT.err; its pid is $started
+start() {
+	local out=$1
+	shift
+	"$@" >"$out" 2>"$out.err" </dev/null &
+	started=$!
+	pids+=("$started")
+}
+
+# until_true SECONDS COMMAND...: repeats COMMAND until it succeeds
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# start_record FILE OPTION...: a recording that has begun; its pid is $recorder
+start_record() {
+	local file=$1
+	shift
+	start record.out "$HEARTH" record -o "$file" "$@"
+	recorder=$started
+	until_true 15 test -e "$file.part" || fail "no $file.part after 15 s: $(cat record.out.err)"
+	sleep 0.5
+}
+
+# stop PID: as Ctrl-C does; fails unless it ends with status 0
+stop() {
+	local status=0
+	kill -INT "$1"
+	wait "$1" || status=$?
+	[ $status = 0 ] || fail "exit status $status after SIGINT: $(cat ./*.err)"
+}
+
+# count NAME FILE: a number of the line "N samples taken = N delivered + N lost" that ends a run
+count() {
+	local n
+	n=$(sed -nE "s/.*\b([0-9]+) (samples )?$1\b.*/\1/p" "$2" | tail -n 1)
+	[ -n "$n" ] || fail "no number of samples $1 in: $(cat "$2")"
+	echo "$n"
+}
+
+# accounted FILE: taken = delivered + lost, exactly, and there was something to count
+accounted() {
+	local taken delivered lost
+	taken=$(count taken "$1")
+	delivered=$(count delivered "$1")
+	lost=$(count lost "$1")
+	echo "taken $taken, delivered $delivered, lost $lost"
+	[ "$taken" -gt 0 ] || fail "no sample was taken"
+	[ "$taken" = $((delivered + lost)) ] || fail "$taken taken, but $delivered delivered and $lost lost: $(cat "$1")"
+}

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the truth programs into OUTDIR; what is newer than its sources stays. A language whose compiler is missing is left out
+# with a notice on stderr.   build.sh OUTDIR
+set -eu
+[ $# = 1 ] || {
+	echo "usage: $0 OUTDIR" >&2
+	exit 2
+}
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+cc=${CC:-gcc}
+nofp="-O2 -g0 -fomit-frame-pointer"
+
+# build NAME SOURCE COMMAND...: runs COMMAND -o OUTDIR/NAME SOURCE when a source or this script is newer
+build() {
+	local name=$1 source=$2
+	shift 2
+	for f in "$source" truth.h plugin.h build.sh; do
+		if [ "$f" -nt "$out/$name" ]; then
+			"$@" -o "$out/$name" "$source"
+			return
+		fi
+	done
+}
+
+# shellcheck disable=SC2086 # the flags are lists
+{
+	build c_chain c_chain.c $cc $nofp -fno-pie -no-pie
+	build c_chain_fp c_chain.c $cc -O2 -g0 -fno-omit-frame-pointer -fno-pie -no-pie
+	build c_chain_pie c_chain.c $cc $nofp -fPIE -pie
+	build c_chain_static c_chain.c $cc $nofp -fno-pie -no-pie -static
+	build c_chain_O0 c_chain.c $cc -O0 -g0
+	for cold in '' COLD; do # what tools/bench compares
+		for shallow in '' SHALLOW; do
+			name=bench${cold:+_cold}${shallow:+_5}
+			options="-fno-pie -no-pie ${cold:+-DCOLD} ${shallow:+-DSHALLOW}"
+			build $name c_chain.c $cc $nofp $options
+			build ${name}_fp c_chain.c $cc -O2 -g0 -fno-omit-frame-pointer $options
+		done
+	done
+	build recurse400 recurse.c $cc $nofp -DDEPTH=400
+	build recurse1000 recurse.c $cc $nofp -DDEPTH=1000
+	build short short.c $cc $nofp
+	build deepstack deepstack.c $cc $nofp
+	build threads threads.c $cc $nofp -pthread
+	build libplugin.so plugin.c $cc $nofp -shared -fPIC
+	build plugin_host plugin_host.c $cc $nofp -ldl
+	if command -v clang >/dev/null; then
+		build c_chain_clang c_chain.c clang $nofp
+	fi
+	if command -v g++ >/dev/null; then
+		build cpp_chain cpp_chain.cc g++ -std=c++17 $nofp
+	else
+		echo "truth: no g++, cpp_chain left out" >&2
+	fi
+}
+
+# The distribution's rustc and, where another one comes first in the path, that one too, with both of its name manglings.
+rust="-O -C debuginfo=0 --edition 2021 --crate-name rust_chain"
+system_rustc=/usr/bin/rustc
+path_rustc=$(command -v rustc || :)
+# shellcheck disable=SC2086
+{
+	if [ -x $system_rustc ]; then
+		build rust_chain rust_chain.rs $system_rustc $rust
+		build rust_chain_v0 rust_chain.rs $system_rustc $rust -C symbol-mangling-version=v0
+	fi
+	if [ -n "$path_rustc" ] && [ "$path_rustc" != $system_rustc ]; then
+		build rust_chain_new rust_chain.rs "$path_rustc" $rust
+	fi
+}
+[ -x $system_rustc ] || [ -n "$path_rustc" ] || echo "truth: no rustc, rust_chain left out" >&2

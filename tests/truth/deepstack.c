@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each process's first sample finds the stack 200 KB deep: main, b01 ... b10 with 20 KB of locals each, leaf. A process uses
+ * 100 ms of CPU and is followed by the next, so that every tenth sample or so is such a first one.
+ */
+#include "truth.h"
+
+enum { LOCAL_BYTES = 20 << 10 };
+
+FRAME unsigned long leaf(unsigned long x);
+FRAME unsigned long leaf(unsigned long x)
+{
+	while (now_seconds(CLOCK_PROCESS_CPUTIME_ID) < 0.1)
+		for (int i = 0; i < 2; i++)
+			x = spin(x);
+	return x;
+}
+
+#define LINK(name, next)                                                           \
+	FRAME unsigned long name(unsigned long x);                                 \
+	FRAME unsigned long name(unsigned long x)                                  \
+	{                                                                          \
+		volatile char local[LOCAL_BYTES];                                  \
+                                                                                   \
+		local[x % LOCAL_BYTES] = (char)x;                                  \
+		truth_sink += next(x + 1) ^ (unsigned long)local[x % LOCAL_BYTES]; \
+		return truth_sink;                                                 \
+	}
+
+LINK(b10, leaf)
+LINK(b09, b10)
+LINK(b08, b09)
+LINK(b07, b08)
+LINK(b06, b07)
+LINK(b05, b06)
+LINK(b04, b05)
+LINK(b03, b04)
+LINK(b02, b03)
+LINK(b01, b02)
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "once") == 0) {
+		truth_sink += b01(1);
+		return 0;
+	}
+	puts("chain main b01 b02 b03 b04 b05 b06 b07 b08 b09 b10 leaf");
+	truth_told();
+	return again(argv[0], seconds_argument(argc, argv));
+}

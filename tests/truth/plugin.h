@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plug-in and its host know of each other. */
+#ifndef TRUTH_PLUGIN_H
+#define TRUTH_PLUGIN_H
+
+typedef unsigned long plugin_fn(unsigned long x);
+
+/* Calls @back through a function of the plug-in. */
+unsigned long plugin_enter(plugin_fn *back, unsigned long x);
+/* Where the time goes, in the plug-in again. */
+unsigned long plugin_work(unsigned long x);
+
+#endif

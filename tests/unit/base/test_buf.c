@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The growable buffer: what is appended comes out again, and failure sticks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+static void test_appends(void **state)
+{
+	struct buf b AUTO(buf_fini) = BUF_EMPTY;
+
+	(void)state;
+	assert_string_equal(buf_text(&b), "");
+	buf_append(&b, NULL, 0);
+	assert_null(b.data);
+	buf_puts(&b, "one ");
+	buf_putc(&b, '2');
+	buf_printf(&b, " %s %d", "three", 4);
+	buf_append(&b, "\0five", 5);
+	assert_int_equal(b.len, 18);
+	assert_memory_equal(b.data, "one 2 three 4\0five", 18);
+	assert_string_equal(buf_text(&b), "one 2 three 4");
+	assert_int_equal(b.len, 18);
+}
+
+static void test_grows(void **state)
+{
+	struct buf b AUTO(buf_fini) = BUF_EMPTY;
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++)
+		buf_append(&b, &i, sizeof(i));
+	assert_false(b.failed);
+	assert_int_equal(b.len, 100000 * sizeof(unsigned));
+	for (unsigned i = 0; i < 100000; i++)
+		assert_memory_equal(b.data + i * sizeof(i), &i, sizeof(i));
+}
+
+/* Lengths around what printf's first try has room for, from an empty and from a nearly full buffer. */
+static void test_printf_lengths(void **state)
+{
+	char text[301];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (int before = 0; before < 130; before++) {
+		for (int len = 0; len < 300; len += 7) {
+			struct buf b AUTO(buf_fini) = BUF_EMPTY;
+
+			buf_append(&b, text, (size_t)before);
+			buf_printf(&b, "<%.*s>", len, text);
+			assert_int_equal(b.len, before + len + 2);
+			assert_int_equal(b.data[before], '<');
+			assert_int_equal(b.data[b.len - 1], '>');
+		}
+	}
+}
+
+static void test_failure_sticks(void **state)
+{
+	struct buf b AUTO(buf_fini) = BUF_EMPTY;
+
+	(void)state;
+	buf_puts(&b, "kept");
+	assert_int_equal(buf_reserve(&b, SIZE_MAX - 2), -ENOMEM);
+	assert_true(b.failed);
+	buf_puts(&b, "ignored");
+	buf_printf(&b, "%d", 1);
+	assert_int_equal(b.len, 4);
+	assert_int_equal(buf_reserve(&b, 0), -ENOMEM);
+	assert_string_equal(buf_text(&b), "");
+	buf_reset(&b);
+	assert_false(b.failed);
+	buf_puts(&b, "again");
+	assert_string_equal(buf_text(&b), "again");
+}
+
+static void test_take(void **state)
+{
+	struct buf b = BUF_EMPTY;
+	size_t len = 99;
+	uint8_t *data;
+
+	(void)state;
+	assert_null(buf_take(&b, &len));
+	assert_int_equal(len, 0);
+	buf_puts(&b, "mine");
+	data = buf_take(&b, &len);
+	assert_int_equal(len, 4);
+	assert_memory_equal(data, "mine", 4);
+	assert_null(b.data);
+	assert_int_equal(b.cap, 0);
+	free(data);
+	buf_puts(&b, "lost");
+	buf_reserve(&b, SIZE_MAX);
+	assert_null(buf_take(&b, NULL)); /* incomplete content is never handed out */
+	assert_null(b.data);
+	assert_false(b.failed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_appends),	       cmocka_unit_test(test_grows), cmocka_unit_test(test_printf_lengths),
+		cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_take),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metrics registry: its text, its bound, its stable series, and adding from several threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/metrics.h"
+
+static struct metrics *m;
+
+static int setup(void **state)
+{
+	(void)state;
+	m = metrics_new();
+	return m ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	metrics_free(m);
+	return 0;
+}
+
+static void refresh(void *arg)
+{
+	metric_set(metrics_gauge(m, "hearth_queue_items", NULL, "Items waiting."), ++*(uint64_t *)arg);
+}
+
+static void test_text(void **state)
+{
+	struct buf labels AUTO(buf_fini) = BUF_EMPTY, out AUTO(buf_fini) = BUF_EMPTY;
+	uint64_t items = 6;
+
+	(void)state;
+	metrics_label(&labels, "file", "a\\b\"c\nd", 7);
+	metrics_label(&labels, "n", "12345", 2);
+	metric_add(metrics_counter(m, "hearth_samples_total", "reason=\"root\"", "Samples.\nBy \"reason\" \\ end."), 2);
+	metric_add(metrics_counter(m, "hearth_lost_total", NULL, "Lost."), UINT64_MAX);
+	metric_add(metrics_counter(m, "hearth_samples_total", buf_text(&labels), "Samples."), 3);
+	metric_add(metrics_counter(m, "hearth_samples_total", "a=\"b\"", "Samples."), 0);
+	metric_add(metrics_counter(m, "hearth_samples_total", "reason=\"root\"", "Samples."), 5);
+	assert_int_equal(metrics_on_collect(m, refresh, &items), 0);
+	metrics_write(m, &out);
+	assert_string_equal(buf_text(&out), "# HELP hearth_lost_total Lost.\n"
+					    "# TYPE hearth_lost_total counter\n"
+					    "hearth_lost_total 18446744073709551615\n"
+					    "# HELP hearth_queue_items Items waiting.\n"
+					    "# TYPE hearth_queue_items gauge\n"
+					    "hearth_queue_items 7\n"
+					    "# HELP hearth_samples_total Samples.\\nBy \"reason\" \\\\ end.\n"
+					    "# TYPE hearth_samples_total counter\n"
+					    "hearth_samples_total{reason=\"root\"} 7\n"
+					    "hearth_samples_total{file=\"a\\\\b\\\"c\\nd\",n=\"12\"} 3\n"
+					    "hearth_samples_total{a=\"b\"} 0\n");
+}
+
+static void append_series(void *arg, const char *name, const char *labels, uint64_t value)
+{
+	buf_printf(arg, "%s{%s}=%lu ", name, labels, (unsigned long)value);
+}
+
+static void test_each(void **state)
+{
+	struct buf out AUTO(buf_fini) = BUF_EMPTY;
+	uint64_t items = 0;
+
+	(void)state;
+	metric_add(metrics_counter(m, "z_total", "x=\"2\"", "Z."), 1);
+	metric_add(metrics_counter(m, "z_total", "x=\"1\"", "Z."), 2);
+	metric_set(metrics_gauge(m, "a", NULL, "A."), 3);
+	assert_int_equal(metrics_on_collect(m, refresh, &items), 0);
+	metrics_each(m, append_series, &out);
+	assert_string_equal(buf_text(&out), "a{}=3 hearth_queue_items{}=1 z_total{x=\"2\"}=1 z_total{x=\"1\"}=2 ");
+}
+
+static void test_same_series_and_bound(void **state)
+{
+	static struct metric *first[10000];
+	struct buf out AUTO(buf_fini) = BUF_EMPTY;
+	char labels[32];
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ARRAY_LEN(first); i++) {
+			struct metric *s;
+
+			snprintf(labels, sizeof(labels), "i=\"%zu\"", i / 2);
+			s = metrics_counter(m, i % 2 ? "odd_total" : "even_total", labels, "Many.");
+			assert_non_null(s);
+			if (!round)
+				first[i] = s;
+			assert_ptr_equal(s, first[i]);
+			metric_add(s, i);
+			assert_int_equal(metric_get(s), i * (size_t)(round + 1));
+		}
+	}
+	assert_null(metrics_counter(m, "odd_total", "i=\"one too many\"", "Many."));
+	assert_null(metrics_gauge(m, "new_name", NULL, "Too many."));
+	metric_add(NULL, 1);
+	metric_set(NULL, 1);
+	assert_int_equal(metric_get(NULL), 0);
+	metrics_write(m, &out);
+	assert_null(strstr(buf_text(&out), "new_name"));
+}
+
+enum { THREADS = 4, ADDS = 20000 };
+
+static void *add_many(void *arg)
+{
+	char labels[32];
+
+	(void)arg;
+	for (int i = 0; i < ADDS; i++) {
+		snprintf(labels, sizeof(labels), "i=\"%d\"", i % 50);
+		metric_add(metrics_counter(m, "shared_total", labels, "Shared."), 1);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	char labels[32];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 50; i++) {
+		snprintf(labels, sizeof(labels), "i=\"%d\"", i);
+		assert_int_equal(metric_get(metrics_counter(m, "shared_total", labels, "Shared.")), THREADS * ADDS / 50);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_series_and_bound, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading captures: whole, cut anywhere, empty, missing, and files that are something else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cmd/capture.h"
+#include "proto/otlp.h"
+#include "proto/otlp_cut.h"
+#include "proto/profiles_builder.h"
+
+static char path[64];
+
+static int make_path(void **state)
+{
+	int fd = mkstemp(strcpy(path, "/tmp/hearth-test-capture-XXXXXX"));
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	return close(fd);
+}
+
+static int remove_path(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static void write_file(const void *data, size_t len)
+{
+	AUTO_FCLOSE FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+}
+
+/* One message of @events events in a function @name, continued from what stands in @out. */
+static void append_message(struct builder *b, const char *name, unsigned events, struct otlp_continuation *cont,
+			   struct buf *out)
+{
+	static const struct builder_profile_spec spec = { .scope_name = "test",
+							  .scope_version = "1",
+							  .sample_type = "samples",
+							  .sample_unit = "count",
+							  .period_type = "cpu",
+							  .period_unit = "nanoseconds",
+							  .period = 1000 };
+	const struct key_value pid = { .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = 42 } };
+	struct profile_line line = { .function_index = builder_function(b, builder_string_z(b, name), 0, 0, 0) };
+	int32_t mapping = builder_mapping(b, 0x1000, 0x2000, 0, builder_string_z(b, "/bin/test"), NULL, 0);
+	int32_t location = builder_location(b, mapping, 0x1234, &line, 1, NULL, 0);
+	int32_t stack = builder_stack(b, &location, 1);
+	uint32_t profile = builder_profile(b, builder_resource(b, &pid, 1), &spec);
+	struct profiles *p = NULL;
+
+	for (unsigned i = 0; i < events; i++)
+		builder_event(b, profile, stack, NULL, 0, 0, 1000 + i, false, 0);
+	assert_int_equal(builder_freeze(b, 1000, 2000, &p), 0);
+	assert_int_equal(otlp_encode(p, cont, out), 0);
+	profiles_put(p);
+}
+
+/* A capture of three messages; *@ends are their ends. */
+static void make_capture(struct buf *out, size_t ends[3])
+{
+	static const char *const names[] = { "one", "two", "three" };
+	struct otlp_continuation cont = { 0 };
+	struct builder *b = builder_new();
+
+	assert_non_null(b);
+	for (unsigned i = 0; i < 3; i++) {
+		append_message(b, names[i], i + 1, &cont, out);
+		ends[i] = out->len;
+	}
+	builder_free(b);
+}
+
+/* Wherever the file ends, what is read is all whole messages before it, and nothing else. */
+static void test_cut_anywhere(void **state)
+{
+	static const uint64_t events[] = { 0, 1, 3, 6 }; /* in 0, 1, 2, 3 whole messages */
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	size_t ends[3];
+
+	(void)state;
+	make_capture(&data, ends);
+	for (size_t len = 1; len <= data.len; len++) {
+		AUTO(buf_fini) struct buf error = BUF_EMPTY;
+		size_t whole = len < ends[0] ? 0 : len < ends[1] ? 1 : len < ends[2] ? 2 : 3;
+		struct capture capture;
+		int err;
+
+		write_file(data.data, len);
+		assert_int_equal(otlp_whole_bytes(data.data, len), whole ? ends[whole - 1] : 0);
+		err = capture_read(path, &capture, &error);
+		if (!whole) {
+			assert_int_equal(err, -EBADMSG);
+			assert_non_null(strstr(buf_text(&error), path));
+			continue;
+		}
+		if (err)
+			fail_msg("cut at %zu of %zu: %s", len, data.len, buf_text(&error));
+		assert_int_equal(capture.read_bytes, ends[whole - 1]);
+		assert_int_equal(capture.file_bytes, len);
+		assert_int_equal(capture.profiles->sample_events, events[whole]);
+		profiles_put(capture.profiles);
+	}
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *data;
+		size_t len;
+		int err;
+		const char *says;
+	} cases[] = {
+		{ "", 0, -ENODATA, "is empty" },
+		{ "\x1f\x8b\x08\0", 4, -EBADMSG, "gzip-compressed" },
+		{ "PERFILE2....", 12, -EBADMSG, "perf report" },
+		{ "\x7f"
+		  "ELF\2\1\1",
+		  7, -EBADMSG, "hearth record -- PROGRAM" },
+		{ "{\"resourceProfiles\":[]}", 23, -EBADMSG, "JSON" },
+		{ "root:x:0:0:root:/root:/bin/bash\n", 32, -EBADMSG, "no capture of hearth, or is damaged" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf error = BUF_EMPTY;
+		struct capture capture;
+
+		write_file(cases[i].data, cases[i].len);
+		assert_int_equal(capture_read(path, &capture, &error), cases[i].err);
+		if (!strstr(buf_text(&error), cases[i].says) || !strstr(buf_text(&error), path))
+			fail_msg("case %zu: %s", i, buf_text(&error));
+	}
+}
+
+static void test_missing(void **state)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct capture capture;
+
+	(void)state;
+	assert_int_equal(capture_read("/hearth/no/such/file", &capture, &error), -ENOENT);
+	assert_string_equal(buf_text(&error), "cannot read /hearth/no/such/file: No such file or directory");
+	buf_reset(&error);
+	assert_int_equal(capture_read("/tmp", &capture, &error), -EISDIR);
+	assert_string_equal(buf_text(&error), "cannot read /tmp: Is a directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_cut_anywhere, make_path, remove_path),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test_setup_teardown(test_refused, make_path, remove_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

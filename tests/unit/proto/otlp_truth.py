@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Google's protobuf makes of OTLP messages, for the codec's tests to compare with.
+
+make DIR COUNT        writes random messages over every field of the schema: DIR/N.otlp as protobuf writes it, and DIR/N.mixed,
+                      the same content with fields in random order, lists unpacked and messages cut in two
+same A B...           message A and the stream of B... say the same once all indices are followed
+same A --apart B...   the same for B... as messages of their own
+check FILE            the rules of the conformance checker for valid profiles, and no unknown fields
+"""
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../proto/opentelemetry")
+PROFILES = "opentelemetry.proto.profiles.v1development."
+TABLES = {"mapping_index": "mapping_table", "function_index": "function_table", "link_index": "link_table",
+          "stack_index": "stack_table", "attribute_indices": "attribute_table", "location_indices": "location_table"}
+
+
+def load():
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.check_call(["protoc", "-I" + SCHEMA, "--include_imports", "--descriptor_set_out=" + out.name,
+                               "profiles.proto"])
+        files = descriptor_pb2.FileDescriptorSet.FromString(out.read())
+    pool = descriptor_pool.DescriptorPool()
+    for file in files.file:
+        pool.Add(file)
+    wanted = pool.FindMessageTypeByName(PROFILES + "ProfilesData")
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(wanted)
+    return message_factory.MessageFactory(pool).GetPrototype(wanted)
+
+
+ProfilesData = load()
+
+
+def table_of(field):
+    return "string_table" if field.name.endswith("strindex") else TABLES.get(field.name)
+
+
+# --- random messages ---
+class Maker:
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        self.sizes = {t: self.r.choice([1, 3, 40, 150]) for t in list(TABLES.values()) + ["string_table"]}
+
+    def number(self, bits, signed):
+        v = self.r.getrandbits(self.r.randint(0, bits))
+        return v - (1 << bits) if signed and v >= 1 << (bits - 1) else v
+
+    def scalar(self, f):
+        table = table_of(f)
+        if table:
+            return self.r.randrange(self.sizes[table])
+        if f.type == f.TYPE_STRING:
+            return self.r.choice(["", "x", "name", "ключ", "a" * 130])
+        if f.type == f.TYPE_BYTES:
+            return bytes(self.r.getrandbits(8) for _ in range(self.r.choice([0, 8, 16])))
+        if f.type == f.TYPE_DOUBLE:
+            return self.r.choice([0.0, -0.0, 1.5, float("inf"), -1e300])
+        if f.type == f.TYPE_BOOL:
+            return self.r.random() < 0.5
+        return self.number(32 if f.type == f.TYPE_UINT32 else 64, f.type == f.TYPE_INT64)
+
+    def fill(self, m, depth=0):
+        fields = list(m.DESCRIPTOR.fields)
+        name = m.DESCRIPTOR.name
+        if name == "AnyValue":
+            fields = [self.r.choice(fields[:4] + fields[6:] if depth > 8 else fields)]
+        elif name == "KeyValue":
+            without = self.r.choice(["key", "key_strindex"])
+            fields = [f for f in fields if f.name != without]
+        for f in fields:
+            if name not in ("ProfilesData", "ProfilesDictionary", "AnyValue") and f.name not in ("sample_type", "period_type", "value"):
+                if self.r.random() < 0.2:
+                    continue
+            self.fill_field(m, f, depth)
+
+    def fill_field(self, m, f, depth):
+        if f.label != f.LABEL_REPEATED:
+            if f.message_type:
+                getattr(m, f.name).SetInParent()
+                self.fill(getattr(m, f.name), depth + 1)
+            else:
+                setattr(m, f.name, self.scalar(f))
+            return
+        items = getattr(m, f.name)
+        count = self.sizes[f.name] if f.name in self.sizes else self.r.choice([1, 2, 4] if depth < 5 else [0, 1, 2])
+        for i in range(count):
+            if f.message_type:
+                item = items.add()
+                if i or f.name not in self.sizes:
+                    self.fill(item, depth + 1)
+            else:
+                items.append(self.scalar(f) if i or f.name != "string_table" else "")
+
+
+def varint(v):
+    out = bytearray()
+    v &= (1 << 64) - 1
+    while v > 127:
+        out.append(v & 127 | 128)
+        v >>= 7
+    return bytes(out + bytes([v]))
+
+
+def wrapped(f, data):
+    return varint(f.number << 3 | 2) + varint(len(data)) + data
+
+
+def field_bytes(f, v, r):
+    if f.type in (f.TYPE_FIXED64, f.TYPE_DOUBLE):
+        return varint(f.number << 3 | 1) + struct.pack("<Q" if f.type == f.TYPE_FIXED64 else "<d", v)
+    if f.type in (f.TYPE_STRING, f.TYPE_BYTES):
+        return wrapped(f, v.encode() if f.type == f.TYPE_STRING else v)
+    if f.message_type:
+        return wrapped(f, b"".join(mixed(v, r)))
+    return varint(f.number << 3) + varint(int(v))
+
+
+def mixed(m, r):
+    """Fields in another order: lists keep theirs, but lie between other fields, numbers are unpacked, single messages are cut."""
+    queues = []
+    for f, v in m.ListFields():
+        if f.label == f.LABEL_REPEATED:
+            queues.append([field_bytes(f, x, r) for x in v])
+        elif f.message_type:
+            fields = mixed(v, r)
+            cut = r.randint(0, len(fields))
+            queues.append([wrapped(f, b"".join(fields[:cut])), wrapped(f, b"".join(fields[cut:]))])
+        else:
+            queues.append([field_bytes(f, v, r)])
+    if r.random() < 0.3:
+        queues.append([varint(60 << 3 | 2) + b"\x03new", varint(61 << 3 | 5) + b"1234"])
+    out = []
+    while queues:
+        q = r.choice(queues)
+        out.append(q.pop(0))
+        queues = [q for q in queues if q]
+    return out
+
+
+def make(folder, count):
+    for seed in range(int(count)):
+        m = ProfilesData()
+        Maker(seed).fill(m)
+        with open("%s/%d.otlp" % (folder, seed), "wb") as f:
+            f.write(m.SerializeToString())
+        half = ProfilesData(resource_profiles=m.resource_profiles[:1])
+        rest = ProfilesData(resource_profiles=m.resource_profiles[1:], dictionary=m.dictionary)
+        r = random.Random(seed)
+        with open("%s/%d.mixed" % (folder, seed), "wb") as f:
+            f.write(b"".join(mixed(half, r) + mixed(rest, r)))
+
+
+# --- meaning ---
+class Meaning:
+    """Messages with every index replaced by what it means in dictionary @d."""
+
+    def __init__(self, d):
+        self.d = d
+        self.known = {}
+
+    def element(self, table, i):
+        if (table, i) not in self.known:
+            need(0 <= i < len(getattr(self.d, table)), table, "has no element", i)
+            item = getattr(self.d, table)[i]
+            self.known[table, i] = item if table == "string_table" else self.of(item) if i else 0
+        return self.known[table, i]
+
+    def of(self, m):
+        out = {}
+        for f, v in m.ListFields():
+            values = list(v) if f.label == f.LABEL_REPEATED else [v]
+            table = table_of(f)
+            if table and f.name != "string_table":
+                values = [self.element(table, i) for i in values]
+            elif f.message_type:
+                values = [self.of(x) for x in values]
+            out[f.name] = values if f.label == f.LABEL_REPEATED else values[0]
+        return {k: v for k, v in out.items() if v not in ("", 0)}
+
+
+def flat(m):
+    """One entry a sample, or what stands without samples, each with all that is above it."""
+    of = Meaning(m.dictionary).of
+    for rp in m.resource_profiles:
+        top = {"resource": of(rp.resource), "has": rp.HasField("resource"), "url": rp.schema_url}
+        if not rp.scope_profiles:
+            yield top
+        for sp in rp.scope_profiles:
+            scope = {**top, "scope": of(sp.scope), "has_scope": sp.HasField("scope"), "scope_url": sp.schema_url}
+            if not sp.profiles:
+                yield scope
+            for p in sp.profiles:
+                own = of(p)
+                samples = own.pop("samples", [None])
+                own.pop("original_payload", None)
+                own.pop("original_payload_format", None)
+                for s in samples:
+                    yield {**scope, "profile": own, "sample": s}
+
+
+def read(names):
+    data = b""
+    for name in names:
+        with open(name, "rb") as f:
+            data += f.read()
+    return ProfilesData.FromString(data)
+
+
+def payloads(m):
+    """Of a profile that was cut, one part has it."""
+    return sorted((p.original_payload, p.original_payload_format) for rp in m.resource_profiles
+                  for sp in rp.scope_profiles for p in sp.profiles if p.original_payload or p.original_payload_format)
+
+
+def same(a, *parts):
+    one = read([a])
+    if parts[0] == "--apart":  # messages of their own
+        others = [read([b]) for b in parts[1:]]
+    else:                      # a stream, to be merged
+        others = [read(parts)]
+    need(list(flat(one)) == [x for o in others for x in flat(o)], "%s: not the same content" % a)
+    need(payloads(one) == sorted(x for o in others for x in payloads(o)), "%s: other payloads" % a)
+
+
+# --- validity ---
+def need(ok, *text):
+    if not ok:
+        sys.exit(" ".join(map(str, text)))
+
+
+def check(name):
+    m = read([name])
+    d = m.dictionary
+    with open(name, "rb") as f:
+        text = subprocess.run(["protoc", "-I" + SCHEMA, "--decode=" + PROFILES + "ProfilesData", "profiles.proto"], stdin=f,
+                              check=True, capture_output=True, text=True).stdout
+    need(not re.search(r"^\s*\d+[:{ ]", text, re.M), "unknown fields")
+    for table in list(TABLES.values()) + ["string_table"]:
+        items = getattr(d, table)
+        need(len(items), table, "is empty")
+        need(not (items[0] if table == "string_table" else items[0].ByteSize()), table, "[0] is not empty")
+        need(table != "string_table" or len(set(items)) == len(items), "duplicate strings")
+    for x in d.mapping_table:
+        keys(x, d)
+        need(x.memory_start < x.memory_limit or not (x.memory_start or x.memory_limit), "mapping", x)
+    for x in d.location_table:
+        keys(x, d)
+        need(all(line.line >= 0 and line.column >= 0 for line in x.lines), "line", x)
+    for x in list(d.link_table)[1:]:
+        need(len(x.trace_id) == 16 and len(x.span_id) == 8, "link", x)
+    of = Meaning(d).of
+    of(d)  # looks at every index
+    need(len(m.resource_profiles), "no resource")
+    for rp in m.resource_profiles:
+        need(rp.HasField("resource") and len(rp.scope_profiles), "resource without scope")
+        for sp in rp.scope_profiles:
+            need(sp.HasField("scope") and len(sp.profiles), "scope without profile")
+            for p in sp.profiles:
+                of(p)
+                check_profile(p, d)
+
+
+def keys(x, d):
+    names = [d.attribute_table[i].key_strindex for i in x.attribute_indices]
+    need(len(set(names)) == len(names), "attribute twice in", x)
+
+
+def check_profile(p, d):
+    keys(p, d)
+    need(p.HasField("sample_type") and p.HasField("period_type"), "types missing")
+    shapes = set()
+    for s in p.samples:
+        keys(s, d)
+        values, times = len(s.values), len(s.timestamps_unix_nano)
+        need(values == times if values and times else times or values == 1, "shape of", s)
+        need(all(p.time_unix_nano <= t < p.time_unix_nano + p.duration_nano for t in s.timestamps_unix_nano), "window", s)
+        shapes.add((bool(values), bool(times)))
+    need(len(shapes) <= 1, "samples of different shapes")
+
+
+if __name__ == "__main__":
+    {"make": make, "same": same, "check": check}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decoder against input that is broken, hostile, or of another release. Input always ends at an unmapped page. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "otlp_bytes.h"
+#include "proto/otlp.h"
+
+/* A copy of @data right before a page that faults. */
+struct edge {
+	uint8_t *map, *data;
+	size_t map_len;
+};
+
+static struct edge edge_new(const void *data, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), body = (len + page - 1) / page * page;
+	struct edge e = { .map_len = body + page };
+
+	e.map = mmap(NULL, e.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(e.map != MAP_FAILED);
+	assert_int_equal(mprotect(e.map + body, page, PROT_NONE), 0);
+	e.data = e.map + body - len;
+	if (len)
+		memcpy(e.data, data, len);
+	return e;
+}
+
+static int decode_at_edge(const struct buf *b, struct profiles **ret, struct otlp_error *err)
+{
+	struct edge e = edge_new(b->data, b->len);
+	int r = otlp_decode(e.data, b->len, false, ret, err);
+
+	munmap(e.map, e.map_len);
+	return r;
+}
+
+static int decode_text(const char *text, struct profiles **ret, struct otlp_error *err)
+{
+	struct buf b = BUF_EMPTY;
+	int r;
+
+	bytes_fields(text, &b);
+	r = decode_at_edge(&b, ret, err);
+	buf_fini(&b);
+	return r;
+}
+
+/* resource_profiles { scope_profiles { profiles { */
+#define PROFILE(inner) "1{2{2{" inner "}}}"
+#define SAMPLE(inner) PROFILE("2{" inner "}")
+#define DICT(inner) "2{" inner "}"
+#define ATTRIBUTE(inner) "1{1{1{" inner "}}}"
+
+static void refuses_malformed(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		/* framing */
+		{ "x0a", "ProfilesData.resource_profiles is cut off" },
+		{ "x0a x05 x00", "byte 1: ProfilesData.resource_profiles is cut off" },
+		{ "x0a xff xff xff xff xff xff xff xff xff x02", "ProfilesData.resource_profiles is cut off" },
+		{ "x0a xff xff xff xff x0f", "ProfilesData.resource_profiles is cut off" },
+		{ "x80", "ProfilesData goes on with bytes that are no field" },
+		{ "x00", "ProfilesData goes on with bytes that are no field" },
+		{ "x82 x80 x80 x80 x80 x01", "ProfilesData goes on with bytes that are no field" },
+		{ "x33", "ProfilesData has field 6 (group) that is cut off or not proto3" },
+		{ "x34", "ProfilesData has field 6 (end of group)" },
+		{ "x36", "ProfilesData has field 6 (reserved (6))" },
+		{ "x35 x01", "ProfilesData has field 6 (fixed32) that is cut off" },
+		{ "7'abc' 1:5", "byte 6: ProfilesData.resource_profiles has wire type varint, not length-delimited" },
+		{ SAMPLE("x0b"), "Sample.stack_index has wire type group, not varint" },
+		/* numbers */
+		{ SAMPLE("x08"), "Sample.stack_index is cut off or longer than 64 bits" },
+		{ SAMPLE("x08 xff xff xff xff xff xff xff xff xff x7f"), "Sample.stack_index is cut off or longer than 64 bits" },
+		{ SAMPLE("x08 x80 x80 x80 x80 x80 x80 x80 x80 x80 x80 x01"), "longer than 64 bits" },
+		{ SAMPLE("1:-1"), "Sample.stack_index is -1, out of range" },
+		{ SAMPLE("1:2147483648"), "Sample.stack_index is 2147483648, out of range" },
+		{ SAMPLE("2[0 -1]"), "Sample.attribute_indices holds a number out of range" },
+		{ SAMPLE("2[0 2147483648]"), "Sample.attribute_indices holds a number out of range" },
+		{ SAMPLE("2:-1"), "Sample.attribute_indices holds a number out of range" },
+		{ SAMPLE("x22 x02 x01 x80"), "Sample.values ends within a number" },
+		{ SAMPLE("5'1234567'"), "Sample.timestamps_unix_nano has 7 bytes, not a multiple of 8" },
+		{ SAMPLE("x29 x00 x00"), "Sample.timestamps_unix_nano is cut off" },
+		{ SAMPLE("5:7"), "Sample.timestamps_unix_nano has wire type varint, not length-delimited" },
+		{ PROFILE("x19 x00"), "Profile.time_unix_nano is cut off" },
+		{ PROFILE("8:4294967296"), "Profile.dropped_attributes_count is 4294967296, out of range" },
+		{ ATTRIBUTE("2{4=1 4:1}"), "AnyValue.double_value has wire type varint, not fixed64" },
+		/* what fields mean together */
+		{ ATTRIBUTE("1'k' 3:1") DICT("5'' 5's'"), "KeyValue has both key (\"k\") and key_strindex (1)" },
+		/* indices */
+		{ SAMPLE("1:7"), "resource_profiles[0].scope_profiles[0].profiles[0].samples[0].stack_index is 7, but stack_table has 1" },
+		{ PROFILE("2{} 2{} 2{3:1}"), "samples[2].link_index is 1, but link_table has 1 elements" },
+		{ SAMPLE("2[0 0 3] 4[1]") DICT("6{} 6{}"), "attribute_indices[2] is 3, but attribute_table has 2 elements" },
+		{ PROFILE("1{1:2}") DICT("5'' 5'a'"), "profiles[0].sample_type.type_strindex is 2, but string_table has 2 elements" },
+		{ PROFILE("5{2:2}") DICT("5'' 5'a'"), "profiles[0].period_type.unit_strindex is 2" },
+		{ PROFILE("11[1]"), "profiles[0].attribute_indices[0] is 1, but attribute_table has 1" },
+		{ DICT("1{4:1}"), "dictionary.mapping_table[0].filename_strindex is 1" },
+		{ DICT("1{5[9]}"), "dictionary.mapping_table[0].attribute_indices[0] is 9" },
+		{ DICT("2{} 2{1:1}"), "dictionary.location_table[1].mapping_index is 1" },
+		{ DICT("2{3{} 3{1:1}}"), "dictionary.location_table[0].lines[1].function_index is 1" },
+		{ DICT("3{1:1}"), "dictionary.function_table[0].name_strindex is 1" },
+		{ DICT("3{2:1}"), "dictionary.function_table[0].system_name_strindex is 1" },
+		{ DICT("3{3:1}"), "dictionary.function_table[0].filename_strindex is 1" },
+		{ DICT("6{1:1}"), "dictionary.attribute_table[0].key_strindex is 1" },
+		{ DICT("6{3:1}"), "dictionary.attribute_table[0].unit_strindex is 1" },
+		{ DICT("6{2{8:4}}"), "dictionary.attribute_table[0].value.string_value_strindex is 4" },
+		{ DICT("7{1[0 5]}"), "dictionary.stack_table[0].location_indices[1] is 5" },
+		{ ATTRIBUTE("3:1"), "resource_profiles[0].resource.attributes[0].key_strindex is 1" },
+		{ ATTRIBUTE("2{5{1{} 1{6{1{3:2}}}}}"), "value.array_value.values[1].kvlist_value.values[0].key_strindex is 2" },
+		{ "1{2{1{3{2{8:1}}}}}", "scope_profiles[0].scope.attributes[0].value.string_value_strindex is 1" },
+		/* several messages are one */
+		{ DICT("5'' 5'a'") SAMPLE("") DICT("3{1:2}"), "name_strindex is 2, but string_table has 2 elements" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct profiles *p = NULL;
+		struct otlp_error err;
+
+		if (decode_text(cases[i].text, &p, &err) != -EBADMSG || !strstr(err.message, cases[i].message))
+			fail_msg("%s: got \"%s\", not \"%s\"", cases[i].text, p ? "(accepted)" : err.message, cases[i].message);
+	}
+}
+
+static void accepts_what_protobuf_accepts(void **state)
+{
+	static const char *const cases[] = {
+		"",
+		"1{}",
+		"2{}",
+		SAMPLE(""),
+		SAMPLE("1:0 2[] 2[0] 2:0 4[] 4:-1 4[1 2] 5'' 5=1"),
+		"x8a x00 x00",			    /* a tag longer than need be */
+		SAMPLE("x08 x80 x80 x00"),	    /* so a number */
+		DICT("4{2'' 1''}") DICT("6{2{}}"), /* the zero elements that Go's pdata writes */
+		SAMPLE("1:9 1:0"),		    /* the last one counts */
+		ATTRIBUTE("2{8:9 3:1}"),	    /* also in a oneof */
+		"99'x' 98:1 97=1 x8d x06 x01 x02 x03 x04",
+		"3'a table to come'" SAMPLE("3:0 17'x'"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct profiles *p = NULL;
+		struct otlp_error err;
+
+		if (decode_text(cases[i], &p, &err))
+			fail_msg("%s: %s", cases[i], err.message);
+		assert_true(p->dict.string_count && p->dict.stack_count && p->dict.link_count && p->dict.mapping_count);
+		assert_non_null(p->dict.strings[0].data);
+		assert_non_null(p->dict.links[0].trace_id.data);
+		profiles_put(p);
+	}
+}
+
+static void names_older_releases(void **state)
+{
+	static const struct {
+		const char *text, *release;
+	} cases[] = {
+		{ PROFILE("3{1:4096} 3{} 10'' 10'main'"), "1.4 to 1.6" },
+		{ PROFILE("2{2:3 3[1]}") "2{1:4096 2:8192} 3{2:5} 5{1:1} 8'' 8'a'", "1.6" },
+		{ PROFILE("1{1:1 2:2} 2{2:3 3[7] 6[5]} 3[0 1 2] 4:5 5:6") DICT("5'' 5'a' 5'b'"), "1.7" },
+		{ "1{}" DICT("6{1'key' 2{3:1}}"), "1.7" },
+		{ PROFILE("2{1:1 2[5] 3[1]} 3=5 8'0123456789abcdef'") DICT("6{} 6{} 7{} 7{}"), "1.8" },
+		{ PROFILE("1{1:1 3:1} 2{1:1 2[1]}") DICT("5'' 5'a' 6{} 6{} 7{} 7{}"), "1.8" },
+		{ PROFILE("2{1:1 2[5] 3[1]} 3=5 7'0123456789abcdef'") DICT("6{} 6{} 7{} 7{}"), "1.8 or 1.9" },
+		{ PROFILE("2{2[1] 4:1 5=7}") DICT("4{} 4{} 6{} 6{}"), "1.8 or 1.9" },
+		{ PROFILE("2{2[70000] 5=7}") DICT("6{} 6{}"), "1.8 or 1.9" },
+		{ PROFILE("2{2[1]} 2{2[1]}") DICT("6{} 6{}"), "1.8 or 1.9" },
+	};
+	char want[128];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct profiles *p = NULL;
+		struct otlp_error err;
+
+		snprintf(want, sizeof(want), "this is the OTLP %s layout; hearth reads 1.10 and newer", cases[i].release);
+		if (decode_text(cases[i].text, &p, &err) != -EBADMSG || strncmp(err.message, want, strlen(want)))
+			fail_msg("%s: got \"%s\", not \"%s\"", cases[i].text, p ? "(accepted)" : err.message, want);
+	}
+}
+
+/* AnyValue within @levels lists. */
+static int decode_nested(unsigned levels, struct otlp_error *err)
+{
+	struct buf b = BUF_EMPTY;
+	struct profiles *p = NULL;
+	int r;
+
+	buf_puts(&b, "1{1{1{2{");
+	for (unsigned i = 1; i < levels; i++)
+		buf_puts(&b, i % 2 ? "5{1{" : "6{1{2{");
+	for (unsigned i = 1; i < levels; i++)
+		buf_puts(&b, i % 2 ? "}}" : "}}}");
+	buf_puts(&b, "}}}}");
+	r = decode_text(buf_text(&b), &p, err);
+	buf_fini(&b);
+	profiles_put(p);
+	return r;
+}
+
+static void bounds_nesting(void **state)
+{
+	struct otlp_error err;
+
+	(void)state;
+	assert_int_equal(decode_nested(32, &err), 0);
+	assert_int_equal(decode_nested(33, &err), -EBADMSG);
+	assert_non_null(strstr(err.message, "AnyValue is nested more than 32 deep"));
+}
+
+/* A message over most fields. */
+static const char rich[] = "1{1{1{1'host.name' 2{1'h'}} 1{3:1 2{5{1{3:-5} 1{4=3} 1{6{1{1'a' 2{2:1}}}}}}} 2:3 3{1'u' 2't' 3'k' 4'd'}}"
+			   "2{1{1'n' 2'v' 3{1'x' 2{7'abc'}} 4:9}"
+			   "2{1{1:1 2:2} 2{1:1 2[1 0] 3:1 4[-1 300] 5'0123456789abcdef'} 2{5=77} 3=5 4:6 5{1:3} 6:7"
+			   " 7'0123456789abcdef' 8:1 9'pprof' 10'zz' 11[1]} 3'url'} 3'url2'}"
+			   "2{1{} 1{1:1 2:300 3:4 4:1 5[1]} 2{} 2{1:1 2:0xffffffffff 3{1:1 2:3 3:4} 3{} 4[1]} 3{} 3{1:1 2:2 3:3 4:5}"
+			   "4{} 4{1'0123456789abcdef' 2'01234567'} 5'' 5'one' 5'two' 5'three' 6{} 6{1:1 2{8:2} 3:3} 7{} 7{1[1 0 1]}}";
+
+static void survives_cuts_and_flips(void **state)
+{
+	struct buf whole = BUF_EMPTY;
+	unsigned good = 0, bad = 0;
+
+	(void)state;
+	bytes_fields(rich, &whole);
+	for (size_t len = 0; len <= whole.len; len++) {
+		struct buf part = { .data = whole.data, .len = len };
+		struct profiles *p = NULL;
+		struct otlp_error err;
+		int r = decode_at_edge(&part, &p, &err);
+
+		if (len == whole.len)
+			assert_int_equal(r, 0);
+		profiles_put(p);
+	}
+	for (size_t bit = 0; bit < whole.len * 8; bit++) {
+		struct profiles *p = NULL;
+		struct otlp_error err;
+		int r;
+
+		whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		r = decode_at_edge(&whole, &p, &err);
+		whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_true(r == 0 || (r == -EBADMSG && err.message[0]));
+		good += r == 0;
+		bad += r != 0;
+		profiles_put(p);
+	}
+	assert_true(good > 100 && bad > 100);
+	buf_fini(&whole);
+}
+
+static void takes_ownership_only_on_success(void **state)
+{
+	struct profiles *p = NULL;
+	struct otlp_error err;
+	struct buf b = BUF_EMPTY;
+	uint8_t *data;
+	size_t len;
+
+	(void)state;
+	bytes_fields(rich, &b);
+	data = buf_take(&b, &len);
+	assert_int_equal(otlp_decode(data, len - 1, true, &p, &err), -EBADMSG);
+	assert_int_equal(otlp_decode(data, len, true, &p, &err), 0);
+	assert_true((const uint8_t *)p->dict.strings[1].data > data && (const uint8_t *)p->dict.strings[1].data < data + len);
+	assert_true(profiles_memory_bytes(p) > len);
+	assert_int_equal(p->sample_events, 3);
+	profiles_put(p);
+}
+
+/* Empty messages cost two bytes each and the most memory; sizes of arrays must not depend on how they are mixed. */
+static void memory_is_bounded(void **state)
+{
+	static const char *const repeated[] = { "1{}", PROFILE("2{}"), DICT("2{}"), DICT("5''"), "1{}2{5''}", "1{1{1{}}}" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(repeated); i++) {
+		struct profiles *p = NULL;
+		struct otlp_error err;
+		struct buf b = BUF_EMPTY;
+
+		for (int n = 0; n < 20000; n++)
+			bytes_fields(repeated[i], &b);
+		assert_int_equal(decode_at_edge(&b, &p, &err), 0);
+		assert_true(profiles_memory_bytes(p) < 200 * b.len);
+		profiles_put(p);
+		buf_fini(&b);
+	}
+}
+
+static void reads_responses(void **state)
+{
+	static const struct {
+		const char *text, *message;
+		int64_t rejected;
+		int result;
+	} cases[] = {
+		{ "", "", 0, 0 },	      { "1{}", "", 0, 0 },
+		{ "1{1:3 2'no'}", "no", 3, 0 }, { "1{2'a longer message'} 2'x'", "a longe", 0, 0 },
+		{ "1{1'x'}", "?", 7, -EBADMSG }, { "x0a x05 x08", "?", 7, -EBADMSG },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int64_t rejected = 7;
+		char message[8] = "?";
+		struct buf b = BUF_EMPTY;
+		struct edge e;
+
+		bytes_fields(cases[i].text, &b);
+		e = edge_new(b.data, b.len);
+		assert_int_equal(otlp_decode_response(e.data, b.len, &rejected, message, sizeof(message)), cases[i].result);
+		assert_string_equal(message, cases[i].message);
+		assert_int_equal(rejected, cases[i].rejected);
+		munmap(e.map, e.map_len);
+		buf_fini(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refuses_malformed),
+		cmocka_unit_test(accepts_what_protobuf_accepts),
+		cmocka_unit_test(names_older_releases),
+		cmocka_unit_test(bounds_nesting),
+		cmocka_unit_test(survives_cuts_and_flips),
+		cmocka_unit_test(takes_ownership_only_on_success),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(reads_responses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

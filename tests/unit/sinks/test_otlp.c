@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exporter against a real HTTP server (collector.py) that answers well, badly, late or not at all. After each case the
+ * books must balance: samples in = exported + dropped, and exported = what the server counted in the bodies it acknowledged.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "sinks/sinks.h"
+#include "tests/unit/sinks/vectors.h"
+
+#define LONG_NS (20 * NSEC_PER_SEC)
+
+enum { MAX_ANSWERS = 8, MAX_REQUESTS = 512, EVENTS = 100 };
+
+static const char *const accepted_answers[] = { "answer=200 ", "answer=202 ", "answer=200:partial" };
+
+struct collector {
+	pid_t pid;
+	FILE *out;
+	int port;
+};
+
+/* Starts the server; it goes with this process. */
+static struct collector collector_start(int port, const char *const *answers)
+{
+	struct collector c = { .pid = -1 };
+	char port_text[16], *argv[MAX_ANSWERS + 4] = { "python3", TEST_DATA "/unit/sinks/collector.py", port_text };
+	int pipe_fds[2], argc = 3;
+
+	snprintf(port_text, sizeof(port_text), "%d", port);
+	for (; *answers; answers++)
+		argv[argc++] = (char *)(uintptr_t)*answers;
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	c.pid = fork();
+	assert_true(c.pid >= 0);
+	if (c.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(pipe_fds[1], STDOUT_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	close(pipe_fds[1]);
+	c.out = fdopen(pipe_fds[0], "r");
+	assert_non_null(c.out);
+	if (!fgets(port_text, sizeof(port_text), c.out) || sscanf(port_text, "port %d", &c.port) != 1)
+		fail_msg("the test collector did not start");
+	return c;
+}
+
+/* Ends the server and returns its lines. */
+static void collector_stop(struct collector *c, struct buf *lines)
+{
+	char chunk[4096];
+	size_t n;
+
+	kill(c->pid, SIGTERM);
+	waitpid(c->pid, NULL, 0);
+	while ((n = fread(chunk, 1, sizeof(chunk), c->out)) > 0)
+		buf_append(lines, chunk, n);
+	fclose(c->out);
+}
+
+struct counted_ack {
+	struct ack ack;
+	_Atomic int done;
+	_Atomic int error;
+};
+
+static void counted_done(struct ack *ack, int error)
+{
+	struct counted_ack *c = (struct counted_ack *)ack;
+
+	c->error = error;
+	c->done++;
+}
+
+struct exporter {
+	struct sink *sink;
+	struct metrics *metrics;
+	struct counted_ack ack;
+	struct counted_ack acks[MAX_REQUESTS];
+	unsigned consumed;
+	uint64_t samples;
+	FILE *log; /* what went to stderr since the start */
+	int saved_stderr;
+};
+
+static void exporter_start(struct exporter *e, int port, struct otlp_sink_config config)
+{
+	char url[64];
+
+	*e = (struct exporter){ .metrics = metrics_new(), .log = tmpfile(), .saved_stderr = dup(STDERR_FILENO) };
+	assert_non_null(e->log);
+	dup2(fileno(e->log), STDERR_FILENO);
+	snprintf(url, sizeof(url), "http://user:secret@127.0.0.1:%d", port);
+	config.url = url;
+	assert_int_equal(sink_otlp_new(&config, e->metrics, &e->sink), 0);
+}
+
+static void export_events(struct exporter *e, unsigned events)
+{
+	struct profiles *p = agent_profiles(e->consumed, events);
+	struct counted_ack *ack = &e->acks[e->consumed++];
+
+	ack->ack.done = counted_done;
+	e->samples += events;
+	assert_int_equal(sink_consume(e->sink, p, &ack->ack), 0);
+	assert_int_equal(p->refs, 1);
+	profiles_put(p);
+}
+
+static int flush_for(struct exporter *e, uint64_t ns)
+{
+	return sink_flush(e->sink, clock_mono_ns() + ns);
+}
+
+static uint64_t counter(struct exporter *e, const char *name, const char *labels)
+{
+	return metric_get(metrics_counter(e->metrics, name, labels, ""));
+}
+
+static uint64_t attempts(struct exporter *e, const char *result)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "result=\"%s\"", result);
+	return counter(e, "hearth_export_requests_total", labels);
+}
+
+static uint64_t dropped(struct exporter *e, const char *reason)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "reason=\"%s\"", reason);
+	return counter(e, "hearth_export_dropped_samples_total", labels);
+}
+
+static uint64_t exported(struct exporter *e)
+{
+	return counter(e, "hearth_exported_samples_total", NULL);
+}
+
+/* Sum of @field over the request lines whose answer acknowledged them. */
+static uint64_t acknowledged(struct buf *lines, const char *field)
+{
+	AUTO_FREE char *copy = strdup(buf_text(lines));
+	uint64_t sum = 0;
+	char *rest = copy;
+
+	assert_non_null(copy);
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		const char *value = strstr(line, field);
+
+		for (size_t i = 0; value && i < ARRAY_LEN(accepted_answers); i++)
+			if (strstr(line, accepted_answers[i]))
+				sum += strtoull(value + strlen(field), NULL, 10);
+	}
+	return sum;
+}
+
+static unsigned count_lines(struct buf *lines)
+{
+	unsigned count = 0;
+
+	for (const char *c = buf_text(lines); (c = strchr(c, '\n')); c++)
+		count++;
+	return count;
+}
+
+/* Ends both, balances the books, and leaves the collector's lines and our messages. Either may be NULL. */
+static void finish(struct exporter *e, struct collector *c, struct buf *lines, struct buf *messages)
+{
+	struct buf own_lines = BUF_EMPTY;
+	uint64_t sum = exported(e), delivered = sum, bytes = counter(e, "hearth_export_bytes_total", NULL);
+	char chunk[4096];
+	size_t n;
+
+	lines = lines ? lines : &own_lines;
+	sink_free(e->sink);
+	for (unsigned i = 0; i < e->consumed; i++)
+		assert_int_equal(e->acks[i].done, 1);
+	sum += dropped(e, "queue full") + dropped(e, "refused") + dropped(e, "shutdown");
+	assert_int_equal(sum, e->samples);
+	if (c) {
+		collector_stop(c, lines);
+		assert_int_equal(acknowledged(lines, " events="), delivered);
+		assert_int_equal(acknowledged(lines, " sent="), bytes);
+	}
+	dup2(e->saved_stderr, STDERR_FILENO);
+	close(e->saved_stderr);
+	rewind(e->log);
+	while (messages && (n = fread(chunk, 1, sizeof(chunk), e->log)) > 0)
+		buf_append(messages, chunk, n);
+	fclose(e->log);
+	metrics_free(e->metrics);
+	buf_fini(&own_lines);
+}
+
+#define ANSWERS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void assert_has(struct buf *text, const char *part)
+{
+	if (!strstr(buf_text(text), part))
+		fail_msg("'%s' is not in:\n%s", part, buf_text(text));
+}
+
+static void test_headers(void **state)
+{
+	static const char *const headers[] = { "X-Test: yes", NULL };
+	struct collector c = collector_start(0, ANSWERS("200"));
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .headers = headers });
+	export_events(&e, EVENTS);
+	export_events(&e, 1);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), EVENTS + 1);
+	assert_int_equal(e.acks[0].error, 0);
+	finish(&e, &c, &lines, &messages);
+	assert_int_equal(count_lines(&lines), 2);
+	assert_has(&lines, "path=/v1development/profiles Content-Type=application/x-protobuf Content-Encoding=gzip "
+			   "otlp-profiles-development-version=1 X-Test=yes ");
+	assert_has(&lines, "agent=hearth/" HEARTH_VERSION " OTel-OTLP-Exporter-C/" HEARTH_VERSION "\n");
+	assert_string_equal(buf_text(&messages), ""); /* nothing to say about what works */
+	buf_fini(&lines);
+	buf_fini(&messages);
+}
+
+/* Larger than the limit: several requests, none above it, with the ack after the last. */
+static void test_split_without_gzip(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("200"));
+	struct buf lines = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .no_gzip = true, .max_export_bytes = 4096 });
+	export_events(&e, 1000);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), 1000);
+	finish(&e, &c, &lines, NULL);
+	assert_true(count_lines(&lines) > 4);
+	assert_has(&lines, "Content-Encoding=None");
+	for (const char *at = buf_text(&lines); (at = strstr(at, " size=")); at++)
+		assert_in_range(strtoul(at + strlen(" size="), NULL, 10), 1, 4096);
+	buf_fini(&lines);
+}
+
+struct retry_case {
+	const char *first; /* the first answer; the second request gets 200 */
+	const char *result;
+	const char *message;
+	uint64_t least_ns; /* until the second request */
+};
+
+static const struct retry_case retry_cases[] = {
+	{ "503", "busy", ": status 503; keeping up to 64 MiB and retrying\n", 250 * NSEC_PER_MSEC },
+	{ "502:text=bad gateway", "busy", ": status 502: bad gateway; keeping", 250 * NSEC_PER_MSEC },
+	{ "504:status=slow", "busy", ": status 504: slow; keeping", 250 * NSEC_PER_MSEC },
+	{ "429:after=1", "busy", ": status 429; keeping", 1 * NSEC_PER_SEC },
+	{ "503:date=3", "busy", ": status 503; keeping", 1 * NSEC_PER_SEC }, /* dates are whole seconds */
+	{ "hang=3", "timeout", "timed out", 500 * NSEC_PER_MSEC },
+	{ "close", "unreachable", "Empty reply", 250 * NSEC_PER_MSEC },
+	{ "cut", "unreachable", "; keeping", 250 * NSEC_PER_MSEC },
+};
+
+static void test_retries(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(retry_cases); i++) {
+		const struct retry_case *r = &retry_cases[i];
+		struct collector c = collector_start(0, ANSWERS(r->first, "200"));
+		struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+		uint64_t start;
+		struct exporter e;
+
+		exporter_start(&e, c.port, (struct otlp_sink_config){ .timeout_ns = 300 * NSEC_PER_MSEC });
+		start = clock_mono_ns();
+		export_events(&e, EVENTS);
+		assert_int_equal(flush_for(&e, LONG_NS), 0);
+		assert_in_range(clock_mono_ns() - start, r->least_ns, r->least_ns + 4 * NSEC_PER_SEC);
+		assert_int_equal(attempts(&e, r->result), 1);
+		assert_int_equal(attempts(&e, "ok"), 1);
+		assert_int_equal(counter(&e, "hearth_export_retries_total", NULL), 1);
+		assert_int_equal(exported(&e), EVENTS);
+		assert_int_equal(e.acks[0].error, 0);
+		finish(&e, &c, &lines, &messages);
+		assert_has(&messages, "cannot reach http://127.0.0.1:"); /* and not user:secret@ */
+		assert_has(&messages, r->message);
+		assert_has(&messages, "answers again");
+		assert_int_equal(count_lines(&messages), 2);
+		assert_int_equal(count_lines(&lines), 2);
+		buf_fini(&lines);
+		buf_fini(&messages);
+	}
+}
+
+struct final_case {
+	const char *answer;
+	const char *message;
+};
+
+static const struct final_case final_cases[] = {
+	{ "400:status=index 7 is out of range", " refused 100 samples with status 400: index 7 is out of range\n" },
+	{ "400:text=no", " with status 400: no\n" },
+	{ "404", " with status 404 (check the URL's path; collectors take profiles at /v1development/profiles)\n" },
+	{ "401", " with status 401 (check the credentials" },
+	{ "413", " with status 413 (" },
+	{ "500", " with status 500\n" },
+	{ "301", " with status 301\n" },
+};
+
+static void test_final_answers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(final_cases); i++) {
+		struct collector c = collector_start(0, ANSWERS(final_cases[i].answer, "202"));
+		struct buf messages = BUF_EMPTY;
+		struct exporter e;
+
+		exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+		export_events(&e, EVENTS);
+		export_events(&e, EVENTS); /* the next one fares better */
+		assert_int_equal(flush_for(&e, LONG_NS), 0);
+		assert_int_equal(attempts(&e, "refused"), 1);
+		assert_int_equal(dropped(&e, "refused"), EVENTS);
+		assert_int_equal(exported(&e), EVENTS);
+		assert_int_equal(e.acks[0].error, -EREMOTEIO);
+		assert_int_equal(e.acks[1].error, 0);
+		finish(&e, &c, NULL, &messages);
+		assert_has(&messages, final_cases[i].message);
+		buf_fini(&messages);
+	}
+}
+
+static void test_partial_success(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("200:partial=3"));
+	struct buf messages = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(counter(&e, "hearth_export_rejected_profiles_total", NULL), 3);
+	assert_int_equal(counter(&e, "hearth_export_retries_total", NULL), 0);
+	finish(&e, &c, NULL, &messages);
+	assert_has(&messages, " did not take 3 of the profiles of a request: too old\n");
+	buf_fini(&messages);
+}
+
+/* A port where nothing listens now. */
+static int free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void wait_for_attempt(struct exporter *e, const char *result)
+{
+	uint64_t until = clock_mono_ns() + LONG_NS;
+
+	while (attempts(e, result) == 0 && clock_mono_ns() < until)
+		usleep(1000);
+	assert_true(attempts(e, result) > 0);
+}
+
+static void test_collector_comes_later(void **state)
+{
+	int port = free_port();
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	struct collector c;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	export_events(&e, EVENTS);
+	wait_for_attempt(&e, "unreachable");
+	c = collector_start(port, ANSWERS("200"));
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), 2 * EVENTS);
+	finish(&e, &c, &lines, &messages);
+	assert_int_equal(count_lines(&lines), 2);
+	assert_int_equal(count_lines(&messages), 2);
+	buf_fini(&lines);
+	buf_fini(&messages);
+}
+
+/* Nobody there: the queue keeps the youngest, flush gives up at its deadline, and each ack learns what happened. */
+static void test_queue_bound(void **state)
+{
+	struct buf messages = BUF_EMPTY;
+	struct exporter e;
+	uint64_t start;
+
+	(void)state;
+	exporter_start(&e, free_port(), (struct otlp_sink_config){ .max_queue_bytes = 16 << 10 });
+	export_events(&e, EVENTS);
+	wait_for_attempt(&e, "unreachable"); /* that one is being sent and stays */
+	for (int i = 0; i < 20; i++)
+		export_events(&e, EVENTS);
+	assert_true(dropped(&e, "queue full") > 0);
+	assert_int_equal(e.acks[0].done, 0);
+	assert_int_equal(e.acks[1].error, -ENOBUFS);
+	assert_int_equal(e.acks[20].done, 0);
+	start = clock_mono_ns();
+	assert_int_equal(flush_for(&e, 100 * NSEC_PER_MSEC), -ETIMEDOUT);
+	assert_in_range(clock_mono_ns() - start, 100 * NSEC_PER_MSEC, 2 * NSEC_PER_SEC);
+	assert_true(dropped(&e, "shutdown") >= 2 * EVENTS);
+	assert_int_equal(e.acks[20].error, -ETIMEDOUT);
+	finish(&e, NULL, NULL, &messages);
+	assert_has(&messages, "is full");
+	buf_fini(&messages);
+}
+
+/* A request larger than the whole queue cannot wait anywhere. */
+static void test_queue_smaller_than_request(void **state)
+{
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, free_port(), (struct otlp_sink_config){ .max_queue_bytes = 16 });
+	export_events(&e, EVENTS);
+	assert_int_equal(dropped(&e, "queue full"), EVENTS);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	finish(&e, NULL, NULL, NULL);
+}
+
+/* flush() and free() do not wait for an answer that does not come. */
+static void test_hanging_collector(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("hang=30"));
+	struct exporter e;
+	uint64_t start = clock_mono_ns();
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	assert_int_equal(flush_for(&e, 300 * NSEC_PER_MSEC), -ETIMEDOUT);
+	export_events(&e, EVENTS); /* it goes on after a flush that failed */
+	finish(&e, &c, NULL, NULL);
+	assert_in_range(clock_mono_ns() - start, 300 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC);
+}
+
+/* While a flush waits, a long backoff is cut short: a collector that is back is used. */
+static void test_flush_hurries(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("503", "503", "503", "503", "503", "200"));
+	struct exporter e;
+	uint64_t start;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	start = clock_mono_ns();
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_in_range(clock_mono_ns() - start, 0, 5 * NSEC_PER_SEC); /* unhurried: 7.75 s at the least */
+	assert_int_equal(counter(&e, "hearth_export_retries_total", NULL), 5);
+	finish(&e, &c, NULL, NULL);
+}
+
+static void test_nothing_to_send(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("200"));
+	struct buf lines = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, 0);
+	assert_int_equal(e.acks[0].done, 1);
+	finish(&e, &c, &lines, NULL);
+	assert_string_equal(buf_text(&lines), "");
+	buf_fini(&lines);
+}
+
+struct config_case {
+	struct otlp_sink_config config;
+	int error;
+};
+
+static const char *const header_without_colon[] = { "Authorization Bearer x", NULL };
+static const char *const header_with_newline[] = { "A: b\r\nC: d", NULL };
+static const char *const header_good[] = { "Authorization: Bearer x", NULL };
+
+static const struct config_case config_cases[] = {
+	{ { .url = "http://127.0.0.1:1" }, 0 },
+	{ { .url = "https://collector.example/own/path", .headers = header_good }, 0 },
+	{ { .url = "" }, -EINVAL },
+	{ { .url = "127.0.0.1:4318" }, -EPROTONOSUPPORT },
+	{ { .url = "http://" }, -EINVAL },
+	{ { .url = "http://host:99999" }, -EINVAL },
+	{ { .url = "ftp://host/" }, -EPROTONOSUPPORT },
+	{ { .url = "nonsense://host/" }, -EPROTONOSUPPORT },
+	{ { .url = "http://h", .headers = header_without_colon }, -EBADMSG },
+	{ { .url = "http://h", .headers = header_with_newline }, -EBADMSG },
+	{ { .url = "https://h", .ca_file = "/nonexistent/ca.pem" }, -ENOENT },
+};
+
+static void test_configuration(void **state)
+{
+	struct metrics *metrics = metrics_new();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(config_cases); i++) {
+		struct sink *s = NULL;
+		int error = sink_otlp_new(&config_cases[i].config, metrics, &s);
+
+		if (error != config_cases[i].error)
+			fail_msg("'%s': %d, not %d", config_cases[i].config.url, error, config_cases[i].error);
+		sink_free(s);
+	}
+	metrics_free(metrics);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_headers),		  cmocka_unit_test(test_split_without_gzip),
+		cmocka_unit_test(test_retries),		  cmocka_unit_test(test_final_answers),
+		cmocka_unit_test(test_partial_success),	  cmocka_unit_test(test_collector_comes_later),
+		cmocka_unit_test(test_queue_bound),	  cmocka_unit_test(test_queue_smaller_than_request),
+		cmocka_unit_test(test_hanging_collector), cmocka_unit_test(test_flush_hurries),
+		cmocka_unit_test(test_nothing_to_send),	  cmocka_unit_test(test_configuration),
+	};
+
+	setenv("no_proxy", "127.0.0.1", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

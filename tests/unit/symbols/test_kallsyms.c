@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel's symbols: a small list with every peculiarity, the running kernel's own list, and broken ones. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "symbols/symbols.h"
+
+/* The list @text as a file. */
+static int load(const char *text, size_t len, struct kallsyms **ret)
+{
+	AUTO_CLOSE int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	char path[64];
+
+	assert_int_equal(write(fd, text, len), len);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return kallsyms_new(path, ret);
+}
+
+static const char list[] = "0000000000000000 A fixed_percpu_data\n"
+			   "ffffffff81000000 T _text\n"
+			   "ffffffff81000000 t local_start\n"
+			   "ffffffff81000000 T startup_64\n"
+			   "ffffffff81000000 T startup_64_long\n"
+			   "ffffffff81001000 T __pfx_do_one\n"
+			   "ffffffff81001010 T do_one\n"
+			   "ffffffff81001080 W weak_two\n"
+			   "ffffffff81001100 D not_code\n"
+			   "ffffffff81002000 T _etext\n"
+			   "ffffffff82000000 R rodata\n"
+			   "nonsense\n"
+			   "\n"
+			   "ffffffff81001180 q unknown_type\n"
+			   "ffffffffc0002000 t second_mod\t[beta]\n"
+			   "ffffffffc0000000 t first_init\t[alpha]\n"
+			   "ffffffffc0000100 t first_do\t[alpha]\n"
+			   "ffffffffc0003000 t bpf_prog_0123456789abcdef_walk\t[bpf]";
+
+static void test_list(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		const char *name, *module;
+		uint64_t start;
+	} cases[] = {
+		{ 0xffffffff80ffffff, NULL, NULL, 0 },
+		{ 0xffffffff81000000, "startup_64", "", 0xffffffff81000000 },
+		{ 0xffffffff81001005, "startup_64", "", 0xffffffff81000000 }, /* padding symbols are passed over */
+		{ 0xffffffff81001010, "do_one", "", 0xffffffff81001010 },
+		{ 0xffffffff8100107f, "do_one", "", 0xffffffff81001010 },
+		{ 0xffffffff81001fff, "weak_two", "", 0xffffffff81001080 },
+		{ 0xffffffff81002000, NULL, NULL, 0 },
+		{ 0xffffffff83000000, NULL, NULL, 0 },
+		{ 0xffffffffc0000001, "first_init", "alpha", 0xffffffffc0000000 },
+		{ 0xffffffffc00001ff, "first_do", "alpha", 0xffffffffc0000100 },
+		{ 0xffffffffc0002abc, "second_mod", "beta", 0xffffffffc0002000 },
+		{ 0xffffffffc0003004, "bpf_prog_0123456789abcdef_walk", "bpf", 0xffffffffc0003000 },
+		{ 0xffffffffc0103004, NULL, NULL, 0 },
+		{ 0, NULL, NULL, 0 },
+		{ UINT64_MAX, NULL, NULL, 0 },
+	};
+	struct kallsyms *k;
+
+	(void)state;
+	assert_int_equal(load(list, sizeof(list) - 1, &k), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = NULL, *module = NULL;
+		uint64_t start = 0;
+		int r = kallsyms_find(k, cases[i].addr, &name, &module, &start);
+
+		assert_int_equal(r, cases[i].name ? 0 : -ENOENT);
+		if (r)
+			continue;
+		assert_string_equal(name, cases[i].name);
+		assert_string_equal(module, cases[i].module);
+		assert_int_equal(start, cases[i].start);
+	}
+	assert_true(kallsyms_memory_bytes(k) > 100 && kallsyms_memory_bytes(k) < 10000);
+	kallsyms_free(k);
+}
+
+static void test_broken(void **state)
+{
+	static const char hidden[] = "0000000000000000 T _text\n0000000000000000 t other\n";
+	AUTO_FREE char *endless = malloc(200000);
+	struct kallsyms *k;
+
+	(void)state;
+	assert_int_equal(load(hidden, sizeof(hidden) - 1, &k), -EPERM);
+	assert_int_equal(load("", 0, &k), -EPERM);
+	assert_non_null(endless);
+	memset(endless, 'a', 200000);
+	assert_int_equal(load(endless, 200000, &k), -EINVAL);
+	assert_int_equal(kallsyms_new("/nonexistent/kallsyms", &k), -ENOENT);
+	kallsyms_free(NULL);
+}
+
+/* Lines that stand across the borders of reads, and many modules. */
+static void test_long_list(void **state)
+{
+	enum { COUNT = 20000 };
+	size_t len = 0, size = COUNT * 64;
+	AUTO_FREE char *text = malloc(size);
+	struct kallsyms *k;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = COUNT - 1; i >= 0; i--)
+		len += (size_t)snprintf(text + len, size - len, "%016llx t function_%d\t[m%d]\n",
+					0xffffffffc0000000ull + (unsigned)i * 32, i, i / 10);
+	assert_int_equal(load(text, len, &k), 0);
+	for (int i = 0; i < COUNT; i++) {
+		const char *name, *module;
+		char expected[2][32];
+		uint64_t start;
+
+		snprintf(expected[0], sizeof(expected[0]), "function_%d", i);
+		snprintf(expected[1], sizeof(expected[1]), "m%d", i / 10);
+		assert_int_equal(kallsyms_find(k, 0xffffffffc0000000ull + (unsigned)i * 32 + 31, &name, &module, &start), 0);
+		assert_string_equal(name, expected[0]);
+		assert_string_equal(module, expected[1]);
+	}
+	kallsyms_free(k);
+}
+
+/* Every text symbol of the running kernel is found at its own address, under its own or a same-placed name. */
+static void test_running_kernel(void **state)
+{
+	AUTO_FREE char *line = NULL;
+	struct kallsyms *k;
+	size_t cap = 0, count = 0, same = 0;
+	AUTO_FCLOSE FILE *f = NULL;
+	int r = kallsyms_new(NULL, &k);
+
+	(void)state;
+	if (r == -EPERM || r == -ENOENT)
+		skip();
+	assert_int_equal(r, 0);
+	f = fopen("/proc/kallsyms", "r");
+	assert_non_null(f);
+	while (getline(&line, &cap, f) > 0) {
+		const char *found, *module;
+		unsigned long addr;
+		uint64_t start;
+		char type, name[512];
+
+		if (sscanf(line, "%lx %c %511s", &addr, &type, name) != 3 || !strchr("tT", type) ||
+		    strncmp(name, "__pfx_", 6) == 0 || strncmp(name, "__cfi_", 6) == 0)
+			continue;
+		if (kallsyms_find(k, addr, &found, &module, &start))
+			continue; /* only the end marks */
+		assert_int_equal(start, addr);
+		same += strcmp(found, name) == 0;
+		count++;
+	}
+	assert_true(count > 1000);
+	assert_true(same > count * 9 / 10);
+	kallsyms_free(k);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_running_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Boots a kernel of kernel.sh under QEMU (emulated, no KVM needed) with this machine's root file system in it, read-only below an
+# overlay; runs a shell command there as root, prints its output and exits with its status.
+#   boot.sh KERNELDIR COMMAND
+# Exit status 77: not possible here; 124: the machine did not come up or did not end in time ($HEARTH_VM_SECONDS, 180).
+# $HEARTH_VM_CPUS (2), $HEARTH_VM_MB (1024); $HEARTH_VM_LOG keeps the whole console.
+set -eu
+[ $# = 2 ] || {
+	echo "usage: $0 KERNELDIR COMMAND" >&2
+	exit 2
+}
+kernel=$1 command=$2
+mb=${HEARTH_VM_MB:-1024}
+
+skip() {
+	echo "$*" >&2
+	exit 77
+}
+command -v qemu-system-x86_64 >/dev/null || skip "no qemu-system-x86_64 here"
+
+work=$(mktemp -d)
+share_pid=
+finish() {
+	[ -z "$share_pid" ] || kill "$share_pid" 2>/dev/null || :
+	rm -rf "$work"
+}
+trap finish EXIT
+
+# The daemon that shares the root: QEMU's own up to 7.2, later a program and package of its own with other options.
+if [ -x /usr/lib/qemu/virtiofsd ]; then
+	/usr/lib/qemu/virtiofsd --socket-path="$work/share" -o source=/ -o cache=auto -o sandbox=chroot >"$work/share.log" 2>&1 &
+elif [ -x /usr/libexec/virtiofsd ]; then
+	/usr/libexec/virtiofsd --socket-path="$work/share" --shared-dir=/ --cache=auto --sandbox=chroot >"$work/share.log" 2>&1 &
+else
+	skip "no virtiofsd here"
+fi
+share_pid=$!
+for _ in $(seq 100); do
+	[ ! -S "$work/share" ] || break
+	sleep 0.05
+done
+[ -S "$work/share" ] || {
+	cat "$work/share.log" >&2
+	echo "virtiofsd did not start" >&2
+	exit 124
+}
+
+# The command travels in a second archive behind the initramfs.
+printf '%s\n' "$command" >"$work/command"
+{
+	cat "$kernel/initramfs"
+	(cd "$work" && echo command | cpio -o -H newc -R 0:0 --quiet | gzip -1)
+} >"$work/initramfs"
+
+log=${HEARTH_VM_LOG:-$work/console}
+timeout -k 5 "${HEARTH_VM_SECONDS:-180}" qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+	-machine q35,memory-backend=memory -accel tcg,thread=multi -cpu max -smp "${HEARTH_VM_CPUS:-2}" -m "$mb" \
+	-object memory-backend-memfd,id=memory,size="${mb}M",share=on \
+	-chardev socket,id=share,path="$work/share" -device vhost-user-fs-pci,chardev=share,tag=host \
+	-kernel "$kernel/vmlinuz" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1" -serial stdio \
+	</dev/null 2>&1 | tr -d '\r' >"$log" || :
+sed -n '/hearth-vm: up$/,/hearth-vm: exit [0-9]*$/{/hearth-vm: up$/d;/hearth-vm: exit [0-9]*$/d;p}' "$log"
+status=$(sed -n 's/.*hearth-vm: exit \([0-9]*\)$/\1/p' "$log" | tail -n 1)
+[ -n "$status" ] || tail -n 20 "$log" >&2
+exit "${status:-124}"
