@@ -56,6 +56,7 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 		ret->truncated += i == END_ROOT || i == END_NONE ? 0 : a->in.ends[i];
 	ret->late = a->in.late_walks;
 	ret->cpus = sampler_cpus(a->in.sampler);
+	ret->processes = processes_count(a->in.processes);
 }
 
 void agent_losses_print(struct agent *a, struct buf *out)
@@ -116,7 +117,7 @@ static void collect(void *arg)
 		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.", counters[i]);
 	for (int i = 0; i < END_MAX; i++)
 		set_series(a, "hearth_walk_ends_total", "end", ends[i], "How user stack walks ended.", a->in.ends[i]);
-	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), processes_count(a->in.processes));
+	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_cpus", NULL, "CPUs sampled now."), stats.cpus);
 }
 

@@ -79,6 +79,23 @@ const struct mapping *address_space_find(const struct address_space *as, uint64_
 	return i < as->count && as->maps[i].start <= addr ? &as->maps[i] : NULL;
 }
 
+const struct mapping *address_space_owner(const struct address_space *as, uint64_t addr, unsigned shift)
+{
+	uint64_t from = addr >> shift << shift, to = from + (1ull << shift), most = 0;
+	const struct mapping *owner = NULL;
+
+	for (uint32_t i = first_above(as, from); i < as->count && as->maps[i].start < to; i++) {
+		const struct mapping *m = &as->maps[i];
+		uint64_t covered = (m->end < to ? m->end : to) - (m->start > from ? m->start : from);
+
+		if (covered > most) {
+			most = covered;
+			owner = m;
+		}
+	}
+	return owner;
+}
+
 static bool same_image(const struct mapping *a, uint64_t bias, const struct file *file)
 {
 	return a->file == file && (!file || a->bias == bias);

@@ -48,6 +48,9 @@ int address_space_map(struct address_space **as, uint64_t start, uint64_t end, u
 /* The mapping that holds @addr or NULL. */
 const struct mapping *address_space_find(const struct address_space *as, uint64_t addr);
 
+/* The mapping that covers most of the piece of 2^@shift bytes around @addr (the first of equals); NULL when none does. */
+const struct mapping *address_space_owner(const struct address_space *as, uint64_t addr, unsigned shift);
+
 /* May a row that was found under @asid for @addr be out of date? */
 bool address_space_is_stale(const struct address_space *as, uint32_t asid, uint64_t addr);
 

@@ -99,28 +99,36 @@ static void forget_process(void *arg, struct process *p)
 	(void)sampler_filter_remove(a->in.sampler, p->pid);
 }
 
-/* Builds the interval's profiles and hands them to the sink. */
-static void report(struct agent *a)
+/* Builds the profiles of @events samples up to @now_ns and hands them to the sink. */
+static void hand_over(struct agent *a, uint32_t events, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_mono_ns(), start_ns = a->interval_start_ns;
-	uint32_t events = traces_event_count(a->in.traces);
-	struct profiles *p = NULL;
+	uint64_t start_ns = a->interval_start_ns;
+	struct profiles *p;
 	int error;
 
-	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
+	if (a->in.oldest_ns < start_ns)
 		start_ns = a->in.oldest_ns;
-	error = interval_build(a->interval, a->in.traces, start_ns, now_ns, &p);
-	if (error) {
+	if (interval_build(a->interval, a->in.traces, start_ns, now_ns, &p)) {
 		a->in.lost[LOSS_MEMORY] += events;
-	} else {
-		error = sink_consume(a->out, p, NULL);
-		if (error)
-			a->in.lost[LOSS_SINK] += events;
-		else
-			a->delivered += events;
-		a->sink_error = error && error != -EAGAIN ? error : a->sink_error;
-		profiles_put(p);
+		return;
 	}
+	error = sink_consume(a->out, p, NULL);
+	if (error)
+		a->in.lost[LOSS_SINK] += events;
+	else
+		a->delivered += events;
+	if (error && error != -EAGAIN)
+		a->sink_error = error;
+	profiles_put(p);
+}
+
+static void report(struct agent *a)
+{
+	uint32_t events = traces_event_count(a->in.traces);
+	uint64_t now_ns = clock_mono_ns();
+
+	if (events)
+		hand_over(a, events, now_ns);
 	traces_reset(a->in.traces);
 	a->in.oldest_ns = 0;
 	a->interval_start_ns = now_ns;

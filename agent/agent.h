@@ -63,6 +63,7 @@ struct agent_stats {
 	uint64_t truncated;  /* the others that had a user part */
 	uint64_t late;	     /* walked in user space */
 	uint64_t cpus;	     /* online now */
+	uint64_t processes;  /* known now */
 };
 void agent_stats_read(struct agent *a, struct agent_stats *ret);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/elf_service.h"
+#include "agent/rows_entry.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 
@@ -19,7 +20,8 @@ struct source {
 	uint32_t file;
 	struct row_source *rows; /* NULL: the file has none, @error says why */
 	int error;
-	uint64_t used; /* value of the service's clock at the last use */
+	uint64_t entry; /* e_entry */
+	uint64_t used;	/* value of the service's clock at the last use */
 };
 
 struct elf_service {
@@ -63,7 +65,14 @@ static struct source *coldest_source(struct elf_service *s)
 	return coldest;
 }
 
-static int find_source(struct elf_service *s, uint32_t file, int fd, struct row_source **ret)
+static uint64_t read_entry(int fd)
+{
+	Elf64_Ehdr eh;
+
+	return pread(fd, &eh, sizeof(eh), 0) == sizeof(eh) ? eh.e_entry : 0;
+}
+
+static int find_source(struct elf_service *s, uint32_t file, int fd, struct source **ret)
 {
 	struct source *src = NULL;
 
@@ -74,9 +83,10 @@ static int find_source(struct elf_service *s, uint32_t file, int fd, struct row_
 		src = coldest_source(s);
 		*src = (struct source){ .file = file };
 		src->error = row_source_new(fd, &src->rows);
+		src->entry = read_entry(fd);
 	}
 	src->used = ++s->clock;
-	*ret = src->rows;
+	*ret = src;
 	return src->error;
 }
 
@@ -126,19 +136,24 @@ static int answer_info(int fd, struct buf *reply)
 	return error;
 }
 
-static int answer_rows(struct row_source *src, const struct elf_request *request, struct buf *reply)
+static int answer_rows(struct source *src, const struct elf_request *request, struct buf *reply)
 {
 	size_t max = request->addr_end - request->addr, count;
+	struct row *rows;
 	int error;
 
 	if (request->addr_end <= request->addr || max > 65536)
 		return -EBADMSG;
 	if (buf_reserve(reply, max * sizeof(struct row)))
 		return -ENOMEM;
-	error = rows_build(src, request->addr, request->addr_end, (struct row *)(void *)reply->data, max, &count);
-	if (!error)
-		reply->len = count * sizeof(struct row);
-	return error;
+	rows = (struct row *)(void *)reply->data;
+	error = rows_build(src->rows, request->addr, request->addr_end, rows, max, &count);
+	if (error)
+		return error;
+	if (src->entry)
+		count = rows_add_entry(src->entry, request->addr, request->addr_end, rows, count, max);
+	reply->len = count * sizeof(struct row);
+	return 0;
 }
 
 struct eval_memory {
@@ -158,7 +173,7 @@ static int read_stack(void *arg, uint64_t addr, void *dst, size_t len)
 	return 0;
 }
 
-static int answer_eval(struct row_source *src, const struct elf_request *request, const void *payload, size_t len,
+static int answer_eval(struct source *src, const struct elf_request *request, const void *payload, size_t len,
 		       struct buf *reply)
 {
 	const struct elf_eval *eval = payload;
@@ -170,7 +185,7 @@ static int answer_eval(struct row_source *src, const struct elf_request *request
 		return -EBADMSG;
 	memory = (struct eval_memory){ (const uint8_t *)(eval + 1), eval->stack_addr, len - sizeof(*eval) };
 	memset(&out, 0, sizeof(out));
-	status = row_eval(src, request->addr, &eval->regs, read_stack, &memory, &out);
+	status = row_eval(src->rows, request->addr, &eval->regs, read_stack, &memory, &out);
 	if (!status)
 		buf_append(reply, &out, sizeof(out));
 	return status;
@@ -200,7 +215,7 @@ static int answer_names(int fd, const void *payload, size_t len, struct buf *rep
 int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
 		     struct buf *reply)
 {
-	struct row_source *src = NULL;
+	struct source *src = NULL;
 	int status = 0;
 
 	buf_reset(reply);

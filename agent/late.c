@@ -35,6 +35,7 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 
 enum {
 	RECENT_SLOTS = 4096,
+	MAX_PREFILL = 256, /* pieces of a new process told to the kernel at once: 256 MB of code */
 	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
 };
 
@@ -50,7 +51,7 @@ struct late {
 	struct recent recent[RECENT_SLOTS];
 	struct buf request, reply;
 	struct late_result result;
-	struct metric *walks, *mismatches, *filled_pages, *filled_blocks, *fill_errors, *evaluated;
+	struct metric *walks, *mismatches, *filled_mappings, *filled_blocks, *fill_errors, *evaluated;
 };
 
 /* One walk in progress. */
@@ -78,8 +79,8 @@ int late_new(struct processes *processes, struct files *files, struct sampler *s
 				       "Frames whose rule only user space can evaluate.");
 	l->mismatches = metrics_counter(metrics, "hearth_late_mismatches_total", NULL,
 					"Late walks that did not meet the frames the kernel found (a bug in hearth).");
-	l->filled_pages = metrics_counter(metrics, "hearth_cache_pages_filled_total", NULL,
-					  "Pages of code put into the kernel's mapping cache.");
+	l->filled_mappings = metrics_counter(metrics, "hearth_cache_mappings_filled_total", NULL,
+					  "Entries put into the kernel's mapping cache.");
 	l->filled_blocks = metrics_counter(metrics, "hearth_cache_blocks_filled_total", NULL,
 					   "Blocks of unwind rows put into the kernel's cache.");
 	l->fill_errors = metrics_counter(metrics, "hearth_cache_fill_errors_total", NULL, "Cache entries the kernel did not take.");
@@ -117,19 +118,61 @@ static uint64_t mix(uint64_t a, uint64_t b, uint64_t kind)
 	return h ^ h >> 29;
 }
 
-static void fill_page(struct walk *w, uint64_t addr, const struct mapping *m, enum mapping_kind kind)
+static void put_mapping(struct walk *w, uint64_t addr, unsigned shift, const struct mapping *m, enum mapping_kind kind)
+{
+	uint64_t from = addr >> shift << shift, to = from + (1ull << shift);
+	struct late *l = w->late;
+	struct mapping_value value = {
+		.asid = w->process->as->asid,
+		.piece = addr >> shift,
+		.start = m && m->start > from ? m->start : from,
+		.end = m && m->end < to ? m->end : to,
+		.bias = m ? m->bias : 0,
+		.file = m && m->file ? m->file->id : 0,
+		.kind = (uint16_t)kind,
+		.shift = (uint16_t)shift,
+	};
+
+	if (!should_fill(l, mix(value.asid, value.piece, shift == MAPPING_BIG_SHIFT ? 0 : 2), w->now_ns))
+		return;
+	metric_add(sampler_set_mapping(l->sampler, &value) ? l->fill_errors : l->filled_mappings, 1);
+}
+
+/* @addr is in @m (NULL: in no mapping, told page by page). */
+static void fill_mapping(struct walk *w, uint64_t addr, const struct mapping *m, enum mapping_kind kind)
 {
 	struct address_space *as = w->process->as;
-	struct late *l = w->late;
 
-	if (kind == MAPPING_NOT_CODE)
+	if (!m)
 		as->has_not_code = true;
-	if (!should_fill(l, mix(as->asid, addr >> 12, 0), w->now_ns))
-		return;
-	if (sampler_set_mapping(l->sampler, as->asid, addr >> 12, m && m->file ? m->file->id : 0, m ? m->bias : 0, kind))
-		metric_add(l->fill_errors, 1);
+	if (m && address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
+		put_mapping(w, addr, MAPPING_BIG_SHIFT, m, kind);
 	else
-		metric_add(l->filled_pages, 1);
+		put_mapping(w, addr, MAPPING_PAGE_SHIFT, m, kind);
+}
+
+static enum mapping_kind kind_of(const struct mapping *m)
+{
+	return m->file && m->file->state == FILE_READABLE ? MAPPING_ROWS : MAPPING_FP;
+}
+
+/* All mappings of a process seen for the first time: few entries, and its next sample finds them. */
+static void fill_address_space(struct walk *w)
+{
+	const struct address_space *as = w->process->as;
+	uint32_t left = MAX_PREFILL;
+
+	if (!should_fill(w->late, mix(as->asid, 0, 3), w->now_ns))
+		return;
+	for (uint32_t i = 0; i < as->count; i++) {
+		const struct mapping *m = &as->maps[i];
+
+		for (uint64_t addr = m->start; addr < m->end && left; left--) {
+			if (address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
+				put_mapping(w, addr, MAPPING_BIG_SHIFT, m, kind_of(m));
+			addr = ((addr >> MAPPING_BIG_SHIFT) + 1) << MAPPING_BIG_SHIFT;
+		}
+	}
 }
 
 static void fill_block(struct walk *w, struct file *file, uint64_t block, const struct row *rows, size_t count)
@@ -285,15 +328,15 @@ static int step(struct walk *w, enum walk_end *end)
 	*end = END_NO_MAPPING;
 	if (!m) {
 		if (!(addr >> 47))
-			fill_page(w, addr, NULL, MAPPING_NOT_CODE);
+			fill_mapping(w, addr, NULL, MAPPING_NOT_CODE);
 		return 1;
 	}
 	va = addr - m->bias;
 	if (!m->file || files_rows(w->late->files, m->file, va / CODE_BLOCK_BYTES, &rows, &count)) {
-		fill_page(w, addr, m, MAPPING_FP);
+		fill_mapping(w, addr, m, MAPPING_FP);
 		return step_frame_pointer(w, end);
 	}
-	fill_page(w, addr, m, MAPPING_ROWS);
+	fill_mapping(w, addr, m, MAPPING_ROWS);
 	fill_block(w, m->file, va / CODE_BLOCK_BYTES, rows, count);
 	return step_row(w, m->file, va, find_row(rows, count, va), end);
 }
@@ -336,6 +379,8 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 
 	metric_add(l->walks, 1);
 	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
+	if (sample->record->end == END_MISS_PROC)
+		fill_address_space(&w);
 	result->count = 0;
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {

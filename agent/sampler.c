@@ -107,11 +107,13 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes) : 1 << 20;
 	skel->rodata->cfg_rings = s->ring_cnt;
 	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
+	skel->rodata->cfg_chunk_room_bytes = (uint32_t)(s->ring_bytes / 2);
 	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
 	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / CHUNKS_PER_SECOND;
 	skel->rodata->cfg_chunk_burst_ns = 2 * NSEC_PER_SEC;
 	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;
 	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
+	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);
 	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.scratches, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.first_level, s->possible_cpus * FIRST_LEVEL_ENTRIES);
@@ -355,13 +357,12 @@ int sampler_forget_proc(struct sampler *s, uint32_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.procs), &pid) ? -errno : 0;
 }
 
-int sampler_set_mapping(struct sampler *s, uint32_t asid, uint64_t page, uint32_t file, uint64_t bias, enum mapping_kind kind)
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
 {
-	struct mapping_key key = { .asid = asid, .page = page };
-	struct mapping_value value = { .asid = asid, .page = page, .file = file, .bias = bias, .kind = kind };
+	struct mapping_key key = { .asid = value->asid, .shift = value->shift, .piece = value->piece };
 
-	value.seq_head = value.seq_tail = ++s->seq;
-	return update(s->skel->maps.mappings, &key, &value);
+	value->seq_head = value->seq_tail = ++s->seq;
+	return update(s->skel->maps.mappings, &key, value);
 }
 
 int sampler_set_block(struct sampler *s, struct unwind_block *block)

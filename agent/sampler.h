@@ -41,7 +41,7 @@ uint64_t sampler_expected(const struct sampler *s);
 /* The caches. Each returns 0 or -errno; sequence numbers are filled in here. */
 int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid);
 int sampler_forget_proc(struct sampler *s, uint32_t pid);
-int sampler_set_mapping(struct sampler *s, uint32_t asid, uint64_t page, uint32_t file, uint64_t bias, enum mapping_kind kind);
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value);
 int sampler_set_block(struct sampler *s, struct unwind_block *block);
 
 /* The pid filter. */

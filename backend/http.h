@@ -66,7 +66,6 @@ struct request {
 	bool begun;		   /* its headers were looked at */
 	bool receiving;		   /* its headers or body are still coming */
 	bool too_slow;		   /* we cut it */
-	bool answered;
 	bool gzip;
 	const char *content_type; /* of an OTLP request and so of its answer; NULL: none that we speak */
 	uint64_t received_bytes;
@@ -82,7 +81,7 @@ struct route {
 	void (*handle)(struct request *r); /* the whole body is there; decides the reply */
 };
 
-/* server.c: what libmicrohttpd calls is in request.c and works on these. */
+/* request.c: what libmicrohttpd calls; @server is the struct server. */
 enum MHD_Result request_step(void *server, struct MHD_Connection *mhd, const char *path, const char *method,
 			     const char *version, const char *data, size_t *len, void **context);
 void *request_start(void *server, const char *uri, struct MHD_Connection *mhd);

@@ -235,16 +235,22 @@ static unsigned language_of(struct lazy_counters *lc, struct str name)
 	return lc->language_count++;
 }
 
+struct attribute_class {
+	uint8_t language;      /* of profile.frame.type, LANGUAGE_UNSET for other keys */
+	bool is_executable;    /* process.executable.name */
+	uint32_t resource;     /* number of the resource, from 1, that @set is for */
+	struct label_set *set; /* NULL: the name is empty */
+};
+
+struct location_class {
+	uint32_t rows; /* lines, at least 1 */
+	uint8_t language;
+};
+
 /* What the tables of a request say about its attributes and locations, looked up once. */
 struct tables {
-	struct attribute_class {
-		uint8_t language; /* of profile.frame.type, LANGUAGE_UNSET for other keys */
-		bool is_executable;
-	} * attributes;
-	struct location_class {
-		uint32_t rows; /* lines, at least 1 */
-		uint8_t language;
-	} * locations;
+	struct attribute_class *attributes;
+	struct location_class *locations;
 };
 
 static void classify(struct lazy_counters *lc, const struct profiles *p, struct tables *t)
@@ -275,12 +281,12 @@ struct context {
 	const struct profiles *profiles;
 	const struct tables *tables;
 	uint32_t resource;
-	struct str container;
-	struct label_set *set; /* of samples that name no executable */
+	struct str container, executable; /* of the resource */
+	struct label_set *set;		  /* of samples that name no executable; NULL: not looked up yet */
 };
 
 /* The label set of the sample's first process.executable.name that is not empty, or the resource's. */
-static struct label_set *set_of_sample(struct lazy_counters *lc, const struct context *ctx, const struct sample *s)
+static struct label_set *set_of_sample(struct lazy_counters *lc, struct context *ctx, const struct sample *s)
 {
 	for (uint32_t i = 0; i < s->attributes.count; i++) {
 		int32_t index = s->attributes.items[i];
@@ -295,10 +301,12 @@ static struct label_set *set_of_sample(struct lazy_counters *lc, const struct co
 		if (a->set)
 			return a->set;
 	}
+	if (!ctx->set)
+		ctx->set = set_find(lc, ctx->container, ctx->executable);
 	return ctx->set;
 }
 
-static void add_profile(struct lazy_counters *lc, const struct context *ctx, const struct profile *profile)
+static void add_profile(struct lazy_counters *lc, struct context *ctx, const struct profile *profile)
 {
 	for (uint32_t i = 0; i < profile->sample_count; i++) {
 		const struct sample *s = &profile->samples[i];
@@ -317,9 +325,9 @@ static void add_resource(struct lazy_counters *lc, struct context *ctx, const st
 	const struct key_values *attributes = &r->resource.attributes;
 	ctx->resource++;
 	ctx->container = cut(text_of(ctx->profiles, profiles_find_key(ctx->profiles, attributes, "container.id")));
-	struct str executable = text_of(ctx->profiles,
-					profiles_find_key(ctx->profiles, attributes, "process.executable.name"));
-	ctx->set = set_find(lc, ctx->container, cut(executable));
+	ctx->executable = cut(
+		text_of(ctx->profiles, profiles_find_key(ctx->profiles, attributes, "process.executable.name")));
+	ctx->set = NULL;
 	if (r->scope_count)
 		add(lc, set_find(lc, ctx->container, STR("")), SERIES_PROFILES, r->scope_count);
 	for (uint32_t i = 0; i < r->scope_count; i++)

@@ -99,7 +99,6 @@ enum MHD_Result reply_send(struct request *r, bool close)
 	if (ret != MHD_YES)
 		return ret;
 
-	r->answered = true;
 	size_t path = r->route ? route_index(r->route) : STATS_PATHS_MAX;
 	server_stats_answered(&r->server->stats, path, r->route ? r->route->path : "other", reply->status);
 	return MHD_YES;

@@ -55,19 +55,24 @@ void *request_start(void *arg, const char *uri, struct MHD_Connection *mhd)
 	return r;
 }
 
+/* Why a request ended that never came so far as to be answered by us. */
+static enum rejection how_it_broke(const struct request *r, enum MHD_RequestTerminationCode how)
+{
+	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		return REJECTED_HTTP; /* libmicrohttpd answered itself */
+	return r->too_slow ? REJECTED_SLOW : REJECTED_GONE;
+}
+
 void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode how)
 {
 	struct server *s = arg;
 	struct request *r = *context;
 	(void)mhd;
-	(void)how;
 	if (!r)
 		return;
 	*context = NULL;
-
-	/* Also when its headers alone were there: it was begun, and nothing came of it. */
-	if (!r->answered)
-		metric_add(s->stats.rejected[r->too_slow ? REJECTED_SLOW : REJECTED_BROKEN], 1);
+	if (!r->reply.status)
+		metric_add(s->stats.rejected[how_it_broke(r, how)], 1);
 	r->connection->request = NULL;
 	r->connection->since_ns = clock_mono_ns();
 	s->open_requests--;
@@ -245,7 +250,7 @@ static bool is_overdue(const struct server *s, const struct connection *c, uint6
 	if (age_ns > s->request_timeout_ns)
 		return true;
 	return r->receiving && age_ns > s->request_timeout_ns / GRACE_DIVISOR &&
-	       r->received_bytes * NSEC_PER_SEC / age_ns < LEAST_BYTES_PER_S;
+	       r->received_bytes < LEAST_BYTES_PER_S * age_ns / NSEC_PER_SEC;
 }
 
 /* libmicrohttpd waits for edges and takes a short read for the last: an end of stream that came together with data escapes
@@ -260,7 +265,8 @@ void connections_sweep(struct server *s, uint64_t now_ns)
 {
 	for (struct connection *c = s->connections; c; c = c->next) {
 		bool overdue = is_overdue(s, c, now_ns);
-		if (!overdue && !is_gone(c))
+		/* With work left over libmicrohttpd may hold bytes that it read before the end of the stream. */
+		if (!overdue && (s->again_armed || !is_gone(c)))
 			continue;
 		if (c->request)
 			c->request->too_slow = overdue;

@@ -28,7 +28,8 @@ static const char *const rejection_names[REJECTION_COUNT] = {
 	[REJECTED_BUSY] = "busy",
 	[REJECTED_SINK] = "sink failed",
 	[REJECTED_SLOW] = "too slow",
-	[REJECTED_BROKEN] = "client went away",
+	[REJECTED_GONE] = "client went away",
+	[REJECTED_HTTP] = "broken HTTP",
 };
 
 /* Seconds since the epoch at which the process began; 0 when /proc does not say. */

@@ -19,10 +19,11 @@ enum rejection {
 	REJECTED_TOO_LARGE,
 	REJECTED_MEMORY,
 	REJECTED_MALFORMED,
-	REJECTED_BUSY,	 /* the sink is full */
-	REJECTED_SINK,	 /* the sink failed */
-	REJECTED_SLOW,	 /* cut by us */
-	REJECTED_BROKEN, /* cut by the client */
+	REJECTED_BUSY, /* the sink is full */
+	REJECTED_SINK, /* the sink failed */
+	REJECTED_SLOW, /* cut by us */
+	REJECTED_GONE, /* cut by the client */
+	REJECTED_HTTP, /* refused by libmicrohttpd */
 	REJECTION_COUNT,
 };
 

@@ -103,8 +103,10 @@ bool map_next(const struct map *m, size_t *pos, uint64_t *key_ret, void **value_
 
 		if (!slot->value)
 			continue;
-		*key_ret = slot->key;
-		*value_ret = slot->value;
+		if (key_ret)
+			*key_ret = slot->key;
+		if (value_ret)
+			*value_ret = slot->value;
 		(*pos)++;
 		return true;
 	}

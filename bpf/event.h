@@ -122,20 +122,27 @@ enum mapping_kind {
 	MAPPING_NOT_CODE, /* user space looked: nothing executable there */
 };
 
-/* mappings: page of code -> */
+/*
+ * mappings: piece of address space -> the executable mapping in it. A piece is 1 MB where possible, so that a young process needs
+ * few entries; where several mappings share one, it belongs to the largest, and the others are entered page by page.
+ */
+enum { MAPPING_BIG_SHIFT = 20, MAPPING_PAGE_SHIFT = 12 };
+
 struct mapping_key {
 	__u32 asid;
-	__u32 pad;
-	__u64 page; /* address >> 12 */
+	__u32 shift; /* one of the two above */
+	__u64 piece; /* address >> shift */
 };
 
 struct mapping_value {
 	__u32 seq_head;
 	__u32 asid;
-	__u64 page;
-	__u64 bias; /* address - bias = ELF virtual address */
+	__u64 piece;
+	__u64 start, end; /* what of the piece the mapping covers */
+	__u64 bias;	  /* address - bias = ELF virtual address */
 	__u32 file;
-	__u32 kind; /* enum mapping_kind */
+	__u16 kind; /* enum mapping_kind */
+	__u16 shift;
 	__u32 pad;
 	__u32 seq_tail;
 };
@@ -229,7 +236,7 @@ HEARTH_SIZE_IS(struct sample_regs, 152);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct proc_value, 32);
 HEARTH_SIZE_IS(struct mapping_key, 16);
-HEARTH_SIZE_IS(struct mapping_value, 40);
+HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);
 HEARTH_SIZE_IS(struct unwind_block, 16 + 8 * 16 + 8);
 HEARTH_SIZE_IS(struct first_level_entry, 16);

@@ -10,6 +10,10 @@
 
 struct mm_struct;
 
+struct vm_area_struct {
+	unsigned long vm_end;
+};
+
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;

@@ -12,10 +12,12 @@
 
 const volatile __u32 cfg_rings = 1;	   /* ring buffers, a power of two; CPU c writes to ring c mod this */
 const volatile __u32 cfg_wake_bytes = 0;   /* the reader is woken when a ring holds more than this */
+const volatile __u32 cfg_chunk_room_bytes = 0; /* chunks leave this much of a ring to samples: ring size / 2 */
 const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0; /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
 const volatile bool cfg_filter_pids = false;
+const volatile bool cfg_find_vma = true;   /* bpf_find_vma (5.17) is there */
 const volatile bool cfg_task_btf = true;   /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
 
 struct {
@@ -27,7 +29,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384); /* pages of code that are hot somewhere: 64 MB of code */
+	__uint(max_entries, 16384);
 	__type(key, struct mapping_key);
 	__type(value, struct mapping_value);
 } mappings SEC(".maps");
@@ -60,7 +62,7 @@ enum { SCRATCH_WORDS = 2048 };
 struct walk {
 	struct unwind_state state;
 	__u64 row;	   /* what find_rule found */
-	__u64 page;	   /* of the mapping below; no page is ~0 */
+	__u64 start, end;  /* what the mapping below covers; empty at first */
 	__u64 bias;
 	__u64 window;	   /* user address of scratch->window[0] */
 	__u32 window_len;

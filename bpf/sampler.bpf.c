@@ -73,27 +73,36 @@ static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
 	cpu->counters[which]++;
 }
 
-/* The page's mapping into the walk. 0, or a miss. */
-static __always_inline int find_mapping(struct walk *walk, __u64 page)
+/* The mapping of @pc among the pieces of one size into the walk. 0, or a miss. */
+static __always_inline int find_piece(struct walk *walk, __u64 pc, __u32 shift)
 {
-	struct mapping_key key = { .asid = walk->asid, .page = page };
+	struct mapping_key key = { .asid = walk->asid, .shift = shift, .piece = pc >> shift };
 	volatile struct mapping_value *m = bpf_map_lookup_elem(&mappings, &key);
-	__u32 seq;
+	__u64 start, end, bias;
+	__u32 seq, file, kind;
 
 	if (!m)
 		return 1;
 	seq = m->seq_tail;
 	barrier();
-	walk->bias = m->bias;
-	walk->file = m->file;
-	walk->kind = m->kind;
+	start = m->start;
+	end = m->end;
+	bias = m->bias;
+	file = m->file;
+	kind = m->kind;
 	barrier();
-	if (m->page != page || m->asid != walk->asid || m->seq_head != seq || bpf_map_lookup_elem(&mappings, &key) != m) {
+	if (m->piece != key.piece || m->shift != shift || m->asid != key.asid || m->seq_head != seq ||
+	    bpf_map_lookup_elem(&mappings, &key) != m) {
 		walk->torn++;
-		walk->page = ~0ull;
 		return 1;
 	}
-	walk->page = page;
+	if (pc < start || pc >= end)
+		return 1;
+	walk->start = start;
+	walk->end = end;
+	walk->bias = bias;
+	walk->file = file;
+	walk->kind = kind;
 	return 0;
 }
 
@@ -129,7 +138,8 @@ static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
 static __always_inline int find_rule(struct walk *walk, __u64 pc)
 {
 	walk->row = 0;
-	if (walk->page != pc >> 12 && find_mapping(walk, pc >> 12))
+	if ((pc < walk->start || pc >= walk->end) && find_piece(walk, pc, MAPPING_BIG_SHIFT) &&
+	    find_piece(walk, pc, MAPPING_PAGE_SHIFT))
 		return END_MISS_MAPPING;
 	if (walk->kind == MAPPING_FP)
 		walk->row = ROW(0, RULE_FP, 0, -2, 0);
@@ -335,7 +345,6 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 
 	__builtin_memset(walk, 0, sizeof(*walk));
 	walk->cpu = cpu;
-	walk->page = ~0ull;
 	walk->kernel_cnt = bytes > 0 ? ((__u32)bytes / 8) & 127 : 0;
 	walk->state.exact = 1;
 	walk->state.end = prepare_user(ctx, scratch, task);
@@ -360,6 +369,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 struct chunk_loop {
 	struct cpu_state *state;
 	__u64 addr;
+	__u64 end; /* of the stack's memory area, where it is known */
 	__u64 time_ns;
 	__u32 cpu;
 	__u32 cnt;
@@ -375,6 +385,12 @@ static __always_inline int send_chunk(struct chunk_loop *loop)
 
 	if (!ring || !state)
 		return 1;
+	if (loop->addr >= loop->end)
+		return 1;
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_chunk_room_bytes) {
+		count(state, COUNTER_CHUNK_RING);
+		return 1;
+	}
 	chunk = bpf_ringbuf_reserve(ring, sizeof(*chunk), 0);
 	if (!chunk) {
 		count(state, COUNTER_CHUNK_RING);
@@ -404,6 +420,12 @@ static long chunk_callback(__u32 index, struct chunk_loop *loop)
 	return send_chunk(loop) ? 1 : 0;
 }
 
+static long area_callback(struct task_struct *task, struct vm_area_struct *area, struct chunk_loop *loop)
+{
+	loop->end = area->vm_end;
+	return 0;
+}
+
 /* May this sample carry its stack? Each chunk costs cfg_chunk_cost_ns of a budget that time refills. */
 static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now_ns)
 {
@@ -425,6 +447,7 @@ static __always_inline void send_stack(struct cpu_state *state, struct scratch *
 	struct chunk_loop loop = {
 		.state = state,
 		.addr = scratch->regs.regs[7],
+		.end = ~0ull,
 		.time_ns = sample->hdr.time_ns,
 		.cpu = sample->hdr.cpu,
 	};
@@ -435,6 +458,9 @@ static __always_inline void send_stack(struct cpu_state *state, struct scratch *
 		sample->flags |= SAMPLE_LIMITED;
 		return;
 	}
+	/* Without it the copy goes on into whatever is mapped behind a thread's stack. Busy locks make it fail: then so be it. */
+	if (cfg_find_vma)
+		bpf_find_vma((void *)bpf_get_current_task_btf(), loop.addr, area_callback, &loop, 0);
 	if (loop_form) {
 		bpf_loop(cfg_stack_chunks, chunk_callback, &loop, 0);
 	} else {

@@ -53,7 +53,7 @@ static int output_flush(struct sink *sink, uint64_t deadline_ns)
 
 	if (!o->err)
 		o->err = err;
-	return 0;
+	return err;
 }
 
 static void output_free(struct sink *sink)
@@ -183,6 +183,8 @@ static int start(struct recording *r)
 
 	if (!err)
 		err = open_file(r);
+	if (!err && !strcmp(buf_text(&r->path), "-"))
+		session_end_on_closed_stdout(s);
 	if (!err)
 		err = session_load_agent(s, (uint32_t)r->child.pid);
 	if (!err)
@@ -210,8 +212,6 @@ static int report_file(struct recording *r, double seconds)
 	const char *path = buf_text(&r->path);
 	struct stat st;
 
-	if (r->is_stream)
-		return 0;
 	if (stat(path, &st))
 		return -errno; /* the sink has said why it kept its first name */
 	print_size((uint64_t)st.st_size, &size);
@@ -242,12 +242,14 @@ static int finish(struct recording *r)
 	err = session_drain(s, NULL, NULL);
 	session_account(s, &account);
 	sink_free(MOVE(s->sink));
-	if (r->output.err && r->output.err != -EPIPE)
+	if (r->output.err && r->output.err != -EPIPE) /* EPIPE: who read our output has gone, and knows */
 		tell_write_error(r);
-	else if (!r->output.err && !err)
+	else if (err)
+		session_log_undelivered(s, err);
+	else if (!r->is_stream)
 		err = report_file(r, seconds);
 	log_info("%s", buf_text(&account));
-	return r->output.err == -EPIPE ? err : r->output.err ? r->output.err : err;
+	return err;
 }
 
 static int record(struct recording *r)

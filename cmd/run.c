@@ -45,8 +45,9 @@ static void write_status(void *arg, struct buf *line)
 		status->last_ns = now;
 		status->last_taken = stats.taken;
 	}
-	buf_printf(line, "hearth  %.0f samples/s on %" PRIu64 " CPUs  %" PRIu64 " taken  %" PRIu64 " lost",
-		   status->per_second, stats.cpus, stats.taken, stats.lost);
+	buf_printf(line,
+		   "hearth  %.0f samples/s on %" PRIu64 " CPUs, %" PRIu64 " processes  %" PRIu64 " taken  %" PRIu64 " lost",
+		   status->per_second, stats.cpus, stats.processes, stats.taken, stats.lost);
 }
 
 static int open_summary(struct session *s, struct status *status)
@@ -88,7 +89,7 @@ static int profile(struct session *s, struct status *status)
 {
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
 	AUTO(buf_fini) struct buf account = BUF_EMPTY;
-	int err;
+	int run_err, err;
 
 	if (session_end_on_signals(s))
 		return STATUS_FAILED;
@@ -97,12 +98,12 @@ static int profile(struct session *s, struct status *status)
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	if (session_load_agent(s, 0) || session_start_agent(s, names.len ? buf_text(&names) : NULL))
 		return STATUS_FAILED;
-	err = session_run(s);
-	if (session_drain(s, NULL, NULL))
-		err = -EIO;
+	run_err = session_run(s);
+	err = session_drain(s, NULL, NULL);
+	session_log_undelivered(s, err);
 	session_account(s, &account);
 	log_info("%s", buf_text(&account));
-	return err ? STATUS_FAILED : STATUS_DONE;
+	return run_err || err ? STATUS_FAILED : STATUS_DONE;
 }
 
 static int run_run(const struct config *config)

@@ -49,7 +49,7 @@ static int listen_and_serve(struct session *s, const char *names)
 	AUTO(buf_fini) struct buf address = BUF_EMPTY;
 	AUTO(free_server) struct server *server = NULL;
 	struct server_error error = { "" };
-	int err = server_new(&server_config, s->loop, s->metrics, s->sink, &server, &error);
+	int run_err, err = server_new(&server_config, s->loop, s->metrics, s->sink, &server, &error);
 
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
@@ -60,10 +60,10 @@ static int listen_and_serve(struct session *s, const char *names)
 		 buf_text(&address), names);
 	if (!is_loopback(config->http_address))
 		log_warn("%s is reachable from other machines, without TLS or a password", buf_text(&address));
-	err = session_run(s);
-	if (session_drain(s, stop_server, server))
-		err = -EIO;
-	return err;
+	run_err = session_run(s);
+	err = session_drain(s, stop_server, server);
+	session_log_undelivered(s, err);
+	return run_err ? run_err : err;
 }
 
 static int run_serve(const struct config *config)

@@ -197,23 +197,25 @@ static void let_signals_through(const struct session *s)
 int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_ns), void *arg)
 {
 	uint64_t deadline_ns = clock_mono_ns() + s->config->drain_timeout_ns;
-	int agent_err, sink_err;
+	int agent_err, err;
 
 	let_signals_through(s);
 	if (stop)
 		stop(arg, deadline_ns);
 	agent_err = s->agent ? agent_stop(s->agent, deadline_ns) : 0;
-	if (agent_err)
-		log_error("the last samples could not be read out: %s", strerror(-agent_err));
-	sink_err = sink_flush(s->sink, deadline_ns);
-	if (sink_err == -EPIPE)
-		sink_err = 0; /* who read our output has gone, and knows */
-	if (sink_err == -ETIMEDOUT)
+	err = sink_flush(s->sink, deadline_ns);
+	if (!err)
+		err = agent_err;
+	return err == -EPIPE ? 0 : err; /* who read our output has gone, and knows */
+}
+
+void session_log_undelivered(const struct session *s, int err)
+{
+	if (err == -ETIMEDOUT)
 		log_error("not everything could be delivered within --drain-timeout (%.1f s)",
 			  (double)s->config->drain_timeout_ns / (double)NSEC_PER_SEC);
-	else if (sink_err)
-		log_error("not everything could be delivered: %s", strerror(-sink_err));
-	return agent_err ? agent_err : sink_err;
+	else if (err)
+		log_error("not everything could be delivered: %s", strerror(-err));
 }
 
 /* Samples that a sink took and could not deliver further. */

@@ -48,9 +48,13 @@ int session_run(struct session *s);
 
 /*
  * Lets what is under way arrive, within --drain-timeout: @stop (may be NULL) first, then the agent, then the sink. While it
- * waits, a signal (a second one, when a signal ended the session) kills the process.
+ * waits, a signal (a second one, when a signal ended the session) kills the process. Logs nothing. 0, -ETIMEDOUT or another
+ * -errno when not everything was delivered.
  */
 int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_ns), void *arg);
+
+/* Says what session_drain() returned; nothing when 0. */
+void session_log_undelivered(const struct session *s, int err);
 
 /* Appends one line of accounting: taken = delivered + lost, what was not sampled, how many stacks are complete. */
 void session_account(struct session *s, struct buf *out);

@@ -403,9 +403,9 @@ static int decode(struct otlp_decoder *d, const uint8_t *data, size_t len)
 		/* An index that a later field replaced does not count, so the walk has the last word. */
 		if (!indices_fit(d) && !otlp_check_indices(d->profiles, d->text))
 			d->error = -EBADMSG;
-		doubtful = d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >=
-				   d->profiles->dict.attribute_count ||
-			   (d->sample_count && d->shapeless_samples == d->sample_count);
+		doubtful = !d->has_current && ((d->shapeless_samples && !d->shaped_samples) ||
+					       d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >=
+						       d->profiles->dict.attribute_count);
 	}
 	if (d->error != -ENOMEM)
 		refuse_older(d, data, len, doubtful);

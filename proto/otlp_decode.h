@@ -64,9 +64,11 @@ struct otlp_decoder {
 	struct otlp_error *text;
 	unsigned nesting;
 	uint32_t max_index[OTLP_TABLES]; /* largest index seen into each table */
-	uint64_t sample_count;
-	uint64_t shapeless_samples; /* with neither values nor timestamps */
-	bool odd;		    /* unknown fields or unpacked lists: perhaps another release's layout */
+	/* Hints that the layout is another release's. */
+	uint64_t shaped_samples;    /* with values, timestamps or no attributes */
+	uint64_t shapeless_samples; /* the others, which make no sense */
+	bool has_current;	    /* a sample has a link or values where 1.10 has them */
+	bool odd;		    /* unknown fields or unpacked lists */
 };
 
 extern const struct otlp_message otlp_profiles_data;

@@ -71,12 +71,12 @@ const char *otlp_older_release(const uint8_t *data, size_t len, bool doubtful)
 	if (saw(&s, PROFILE, 8, WIRE_BYTES)) /* profile_id */
 		return "1.8";
 	/* Sample of 1.8 and 1.9: 2 values, 3 attribute_indices, 4 link_index. Who packs one list packs all. */
-	if (saw(&s, SAMPLE, 3, WIRE_BYTES) || (saw(&s, SAMPLE, 4, WIRE_VARINT) && saw(&s, SAMPLE, 2, WIRE_BYTES)))
+	if (saw(&s, SAMPLE, 3, WIRE_BYTES) ||
+	    (s.wires[SAMPLE][2] == 1u << WIRE_BYTES && s.wires[SAMPLE][4] == 1u << WIRE_VARINT))
 		return s.aggregated ? "1.8" : "1.8 or 1.9";
 	if (s.aggregated)
 		return "1.8";
-	/* Values taken for attributes, in samples with nothing that 1.10 alone has. */
-	if (doubtful && saw(&s, SAMPLE, 2, WIRE_BYTES) && !s.wires[SAMPLE][3] && !s.wires[SAMPLE][4])
+	if (doubtful && s.wires[SAMPLE][2]) /* values taken for attributes */
 		return "1.8 or 1.9";
 	return NULL;
 }

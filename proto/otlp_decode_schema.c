@@ -289,7 +289,10 @@ static bool sample_done(struct otlp_decoder *d, const void *base)
 	const struct sample *s = base;
 
 	d->profiles->sample_events += s->timestamp_count ? s->timestamp_count : 1;
-	d->sample_count++;
-	d->shapeless_samples += !s->timestamp_count && !s->value_count && s->attributes.count;
+	if (s->attributes.count && !s->timestamp_count && !s->value_count)
+		d->shapeless_samples++;
+	else
+		d->shaped_samples++;
+	d->has_current |= s->link_index || s->value_count;
 	return true;
 }

@@ -283,13 +283,13 @@ static void account_refused(struct sink_otlp *o, const struct request *r, const 
 static uint64_t backoff_ns(unsigned failures)
 {
 	uint64_t full = BACKOFF_FIRST_MS * NSEC_PER_MSEC << (failures < 7 ? failures - 1 : 6);
-	uint32_t chance = 0;
+	uint64_t chance;
 
 	if (full > BACKOFF_MAX_MS * NSEC_PER_MSEC)
 		full = BACKOFF_MAX_MS * NSEC_PER_MSEC;
 	if (getrandom(&chance, sizeof(chance), 0) != sizeof(chance))
-		chance = (uint32_t)clock_mono_ns();
-	return full / 2 + full / 2 * chance / UINT32_MAX;
+		chance = clock_mono_ns();
+	return full / 2 + chance % (full / 2);
 }
 
 /* Waits before the next attempt; while a flush waits for us, no longer than the first step (a Retry-After is kept to). False

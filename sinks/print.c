@@ -240,6 +240,8 @@ void print_profiles(const struct profiles *p, const struct print_options *option
 	buf_fini(&pr.scratch);
 }
 
+enum { KEEP_BYTES = 1 << 20 }; /* of the buffer between requests */
+
 struct sink_print {
 	struct sink sink;
 	FILE *out; /* borrowed */
@@ -247,21 +249,30 @@ struct sink_print {
 	struct buf text;
 };
 
+static int write_text(FILE *out, const struct buf *text)
+{
+	if (text->failed)
+		return -ENOMEM;
+	errno = 0;
+	if ((text->len > 0 && fwrite(text->data, 1, text->len, out) != text->len) || fflush(out) != 0) {
+		clearerr(out);
+		return errno ? -errno : -EIO;
+	}
+	return 0;
+}
+
 static int print_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
 	struct sink_print *s = (struct sink_print *)sink;
+	int error;
 
 	(void)ack;
 	buf_reset(&s->text);
 	print_profiles(p, &s->options, &s->text);
-	if (s->text.failed)
-		return -ENOMEM;
-	errno = 0;
-	if ((s->text.len && fwrite(s->text.data, 1, s->text.len, s->out) != s->text.len) || fflush(s->out) != 0) {
-		clearerr(s->out);
-		return errno ? -errno : -EIO;
-	}
-	return 0;
+	error = write_text(s->out, &s->text);
+	if (s->text.cap > KEEP_BYTES)
+		buf_fini(&s->text);
+	return error;
 }
 
 static void print_free(struct sink *sink)

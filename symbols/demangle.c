@@ -31,6 +31,34 @@ static void append(const char *s, size_t len, void *arg)
 	buf_append(t->out, s, len);
 }
 
+/* Where the suffixes of compiler-made copies (.cold, .part.0, .llvm.123) start: a '.' with nothing else behind it than they
+ * have. */
+static const char *find_clones(const char *mangled)
+{
+	const char *end = mangled + strlen(mangled), *found = end;
+
+	for (const char *p = end; p > mangled && strchr(".0123456789_abcdefghijklmnopqrstuvwxyz", p[-1]); p--) {
+		if (p[-1] == '.')
+			found = p - 1;
+	}
+	return found;
+}
+
+/* As libiberty writes them behind a parameter list; without one it passes over them. */
+static void append_clones(const char *p, struct buf *out)
+{
+	while (*p) {
+		size_t len = 1 + strcspn(p + 1, ".");
+
+		while (p[len] == '.' && p[len + 1] >= '0' && p[len + 1] <= '9')
+			len += 1 + strcspn(p + len + 1, ".");
+		buf_puts(out, " [clone ");
+		buf_append(out, p, len);
+		buf_putc(out, ']');
+		p += len;
+	}
+}
+
 static bool run(const char *mangled, struct buf *out)
 {
 	struct text t = { .out = out, .start = out->len };
@@ -39,8 +67,10 @@ static bool run(const char *mangled, struct buf *out)
 		if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, &t) && out->len > t.start)
 			return true;
 		out->len = t.start;
-		if (cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, append, &t) && out->len > t.start)
+		if (cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, append, &t) && out->len > t.start) {
+			append_clones(find_clones(mangled), out);
 			return true;
+		}
 	}
 	out->len = t.start;
 	return false;

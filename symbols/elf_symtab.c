@@ -31,7 +31,8 @@ struct slot {
 	size_t query;
 	struct candidate best;	/* whose size covers addr */
 	uint64_t floor;		/* the highest start of any symbol at or below addr ... */
-	struct candidate empty; /* ... and the symbol of size 0 that starts there */
+	struct candidate empty; /* ... and the symbol that starts there, if all that do have size 0 */
+	bool is_sized;		/* one of them has a size */
 };
 
 struct section {
@@ -215,8 +216,14 @@ static void match_table(const struct file *f, const struct table *t, struct slot
 		if (c.start > slots[first].floor) {
 			slots[first].floor = c.start;
 			slots[first].empty.name = 0;
+			slots[first].is_sized = false;
 		}
-		if (c.size == 0 && c.start == slots[first].floor)
+		if (c.start != slots[first].floor)
+			continue;
+		slots[first].is_sized |= c.size > 0;
+		if (slots[first].is_sized)
+			slots[first].empty.name = 0;
+		else
 			consider(t, &slots[first].empty, &c);
 	}
 	/* A symbol left its mark at the first question above it only; the later ones learn of it here. */

@@ -188,13 +188,15 @@ static void finish(struct kallsyms *k)
 	size_t kept = 0;
 	void *smaller;
 
+	if (!k->count)
+		return;
 	qsort(k->entries, k->count, sizeof(*k->entries), compare_entries);
 	for (size_t i = 0; i < k->count; i++) {
 		if (kept == 0 || k->entries[i].addr != k->entries[kept - 1].addr)
 			k->entries[kept++] = k->entries[i];
 	}
 	k->count = kept;
-	smaller = realloc(k->entries, (kept ? kept : 1) * sizeof(*k->entries));
+	smaller = realloc(k->entries, kept * sizeof(*k->entries));
 	if (smaller) {
 		k->entries = smaller;
 		k->cap = kept;

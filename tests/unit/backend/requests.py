@@ -353,6 +353,8 @@ def expect_continue():
 
 
 def broken_http():
+    name = 'hearth_rejected_requests_total{reason="broken HTTP"}'
+    before = series()[name]
     for text in (b"\r\n\r\n", b"GARBAGE\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
                  b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n", bytes(range(256)) * 20,
                  b"POST /v1/logs HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
@@ -366,6 +368,7 @@ def broken_http():
                 got = b""
             check(not got or got.startswith(b"HTTP/1.1 4") or got.startswith(b"HTTP/1.0 4") or got.startswith(b"HTTP/1.1 505"),
                   "%r answered with %r" % (text[:30], got))
+    check(series()[name] - before >= 2, "%d of the broken requests counted" % (series()[name] - before))
 
 
 def disconnects():

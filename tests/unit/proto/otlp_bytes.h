@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protobuf bytes from a line of text, so that tables of messages can be read: "1{2:7 3'abc'}" is field 1 holding field 2 = 7 and
- * field 3 = "abc". N:v varint, N=v fixed64, N'text' or N{fields} length-delimited, N[v v] packed varints, xHH one raw byte.
+ * Protobuf bytes from a line of text, so that tables of messages can be read: "1{2:7 3'abc'}" is field 1 holding field 2 = 7
+ * and field 3 = "abc". N:v varint, N=v fixed64, N'text' or N{fields} length-delimited, N[v v] packed varints, xHH one raw
+ * byte.
  */
 #ifndef HEARTH_TESTS_OTLP_BYTES_H
 #define HEARTH_TESTS_OTLP_BYTES_H
@@ -76,5 +77,14 @@ static const char *bytes_fields(const char *t, struct buf *out)
 		}
 	}
 }
+
+/* A message over most fields. */
+__attribute__((unused)) static const char bytes_rich[] =
+	"1{1{1{1'host.name' 2{1'h'}} 1{3:1 2{5{1{3:-5} 1{4=3} 1{6{1{1'a' 2{2:1}}}}}}} 2:3 3{1'u' 2't' 3'k' 4'd'}}"
+	"2{1{1'n' 2'v' 3{1'x' 2{7'abc'}} 4:9}"
+	"2{1{1:1 2:2} 2{1:1 2[1 0] 3:1 4[-1 300] 5'0123456789abcdef'} 2{5=77} 3=5 4:6 5{1:3} 6:7"
+	" 7'0123456789abcdef' 8:1 9'pprof' 10'zz' 11[1]} 3'url'} 3'url2'}"
+	"2{1{} 1{1:1 2:300 3:4 4:1 5[1]} 2{} 2{1:1 2:0xffffffffff 3{1:1 2:3 3:4} 3{} 4[1]} 3{} 3{1:1 2:2 3:3 4:5}"
+	"4{} 4{1'0123456789abcdef' 2'01234567'} 5'' 5'one' 5'two' 5'three' 6{} 6{1:1 2{8:2} 3:3} 7{} 7{1[1 0 1]}}";
 
 #endif

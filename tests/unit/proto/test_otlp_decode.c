@@ -54,9 +54,9 @@ static int decode_text(const char *text, struct profiles **ret, struct otlp_erro
 }
 
 /* resource_profiles { scope_profiles { profiles { */
-#define PROFILE(inner) "1{2{2{" inner "}}}"
-#define SAMPLE(inner) PROFILE("2{" inner "}")
-#define DICT(inner) "2{" inner "}"
+#define PROFILE(inner)	 "1{2{2{" inner "}}}"
+#define SAMPLE(inner)	 PROFILE("2{" inner "}")
+#define DICT(inner)	 "2{" inner "}"
 #define ATTRIBUTE(inner) "1{1{1{" inner "}}}"
 
 static void refuses_malformed(void **state)
@@ -80,7 +80,8 @@ static void refuses_malformed(void **state)
 		{ SAMPLE("x0b"), "Sample.stack_index has wire type group, not varint" },
 		/* numbers */
 		{ SAMPLE("x08"), "Sample.stack_index is cut off or longer than 64 bits" },
-		{ SAMPLE("x08 xff xff xff xff xff xff xff xff xff x7f"), "Sample.stack_index is cut off or longer than 64 bits" },
+		{ SAMPLE("x08 xff xff xff xff xff xff xff xff xff x7f"),
+		  "Sample.stack_index is cut off or longer than 64 bits" },
 		{ SAMPLE("x08 x80 x80 x80 x80 x80 x80 x80 x80 x80 x80 x01"), "longer than 64 bits" },
 		{ SAMPLE("1:-1"), "Sample.stack_index is -1, out of range" },
 		{ SAMPLE("1:2147483648"), "Sample.stack_index is 2147483648, out of range" },
@@ -97,10 +98,12 @@ static void refuses_malformed(void **state)
 		/* what fields mean together */
 		{ ATTRIBUTE("1'k' 3:1") DICT("5'' 5's'"), "KeyValue has both key (\"k\") and key_strindex (1)" },
 		/* indices */
-		{ SAMPLE("1:7"), "resource_profiles[0].scope_profiles[0].profiles[0].samples[0].stack_index is 7, but stack_table has 1" },
+		{ SAMPLE("1:7"),
+		  "resource_profiles[0].scope_profiles[0].profiles[0].samples[0].stack_index is 7, but stack_table has 1" },
 		{ PROFILE("2{} 2{} 2{3:1}"), "samples[2].link_index is 1, but link_table has 1 elements" },
 		{ SAMPLE("2[0 0 3] 4[1]") DICT("6{} 6{}"), "attribute_indices[2] is 3, but attribute_table has 2 elements" },
-		{ PROFILE("1{1:2}") DICT("5'' 5'a'"), "profiles[0].sample_type.type_strindex is 2, but string_table has 2 elements" },
+		{ PROFILE("1{1:2}") DICT("5'' 5'a'"),
+		  "profiles[0].sample_type.type_strindex is 2, but string_table has 2 elements" },
 		{ PROFILE("5{2:2}") DICT("5'' 5'a'"), "profiles[0].period_type.unit_strindex is 2" },
 		{ PROFILE("11[1]"), "profiles[0].attribute_indices[0] is 1, but attribute_table has 1" },
 		{ DICT("1{4:1}"), "dictionary.mapping_table[0].filename_strindex is 1" },
@@ -115,7 +118,8 @@ static void refuses_malformed(void **state)
 		{ DICT("6{2{8:4}}"), "dictionary.attribute_table[0].value.string_value_strindex is 4" },
 		{ DICT("7{1[0 5]}"), "dictionary.stack_table[0].location_indices[1] is 5" },
 		{ ATTRIBUTE("3:1"), "resource_profiles[0].resource.attributes[0].key_strindex is 1" },
-		{ ATTRIBUTE("2{5{1{} 1{6{1{3:2}}}}}"), "value.array_value.values[1].kvlist_value.values[0].key_strindex is 2" },
+		{ ATTRIBUTE("2{5{1{} 1{6{1{3:2}}}}}"),
+		  "value.array_value.values[1].kvlist_value.values[0].key_strindex is 2" },
 		{ "1{2{1{3{2{8:1}}}}}", "scope_profiles[0].scope.attributes[0].value.string_value_strindex is 1" },
 		/* several messages are one */
 		{ DICT("5'' 5'a'") SAMPLE("") DICT("3{1:2}"), "name_strindex is 2, but string_table has 2 elements" },
@@ -127,7 +131,8 @@ static void refuses_malformed(void **state)
 		struct otlp_error err;
 
 		if (decode_text(cases[i].text, &p, &err) != -EBADMSG || !strstr(err.message, cases[i].message))
-			fail_msg("%s: got \"%s\", not \"%s\"", cases[i].text, p ? "(accepted)" : err.message, cases[i].message);
+			fail_msg("%s: got \"%s\", not \"%s\"", cases[i].text, p ? "(accepted)" : err.message,
+				 cases[i].message);
 	}
 }
 
@@ -139,11 +144,11 @@ static void accepts_what_protobuf_accepts(void **state)
 		"2{}",
 		SAMPLE(""),
 		SAMPLE("1:0 2[] 2[0] 2:0 4[] 4:-1 4[1 2] 5'' 5=1"),
-		"x8a x00 x00",			    /* a tag longer than need be */
-		SAMPLE("x08 x80 x80 x00"),	    /* so a number */
+		"x8a x00 x00",			   /* a tag longer than need be */
+		SAMPLE("x08 x80 x80 x00"),	   /* so a number */
 		DICT("4{2'' 1''}") DICT("6{2{}}"), /* the zero elements that Go's pdata writes */
-		SAMPLE("1:9 1:0"),		    /* the last one counts */
-		ATTRIBUTE("2{8:9 3:1}"),	    /* also in a oneof */
+		SAMPLE("1:9 1:0"),		   /* the last one counts */
+		ATTRIBUTE("2{8:9 3:1}"),	   /* also in a oneof */
 		"99'x' 98:1 97=1 x8d x06 x01 x02 x03 x04",
 		"3'a table to come'" SAMPLE("3:0 17'x'"),
 	};
@@ -220,21 +225,13 @@ static void bounds_nesting(void **state)
 	assert_non_null(strstr(err.message, "AnyValue is nested more than 32 deep"));
 }
 
-/* A message over most fields. */
-static const char rich[] = "1{1{1{1'host.name' 2{1'h'}} 1{3:1 2{5{1{3:-5} 1{4=3} 1{6{1{1'a' 2{2:1}}}}}}} 2:3 3{1'u' 2't' 3'k' 4'd'}}"
-			   "2{1{1'n' 2'v' 3{1'x' 2{7'abc'}} 4:9}"
-			   "2{1{1:1 2:2} 2{1:1 2[1 0] 3:1 4[-1 300] 5'0123456789abcdef'} 2{5=77} 3=5 4:6 5{1:3} 6:7"
-			   " 7'0123456789abcdef' 8:1 9'pprof' 10'zz' 11[1]} 3'url'} 3'url2'}"
-			   "2{1{} 1{1:1 2:300 3:4 4:1 5[1]} 2{} 2{1:1 2:0xffffffffff 3{1:1 2:3 3:4} 3{} 4[1]} 3{} 3{1:1 2:2 3:3 4:5}"
-			   "4{} 4{1'0123456789abcdef' 2'01234567'} 5'' 5'one' 5'two' 5'three' 6{} 6{1:1 2{8:2} 3:3} 7{} 7{1[1 0 1]}}";
-
 static void survives_cuts_and_flips(void **state)
 {
 	struct buf whole = BUF_EMPTY;
 	unsigned good = 0, bad = 0;
 
 	(void)state;
-	bytes_fields(rich, &whole);
+	bytes_fields(bytes_rich, &whole);
 	for (size_t len = 0; len <= whole.len; len++) {
 		struct buf part = { .data = whole.data, .len = len };
 		struct profiles *p = NULL;
@@ -271,11 +268,12 @@ static void takes_ownership_only_on_success(void **state)
 	size_t len;
 
 	(void)state;
-	bytes_fields(rich, &b);
+	bytes_fields(bytes_rich, &b);
 	data = buf_take(&b, &len);
 	assert_int_equal(otlp_decode(data, len - 1, true, &p, &err), -EBADMSG);
 	assert_int_equal(otlp_decode(data, len, true, &p, &err), 0);
-	assert_true((const uint8_t *)p->dict.strings[1].data > data && (const uint8_t *)p->dict.strings[1].data < data + len);
+	assert_true((const uint8_t *)p->dict.strings[1].data > data &&
+		    (const uint8_t *)p->dict.strings[1].data < data + len);
 	assert_true(profiles_memory_bytes(p) > len);
 	assert_int_equal(p->sample_events, 3);
 	profiles_put(p);
@@ -308,9 +306,12 @@ static void reads_responses(void **state)
 		int64_t rejected;
 		int result;
 	} cases[] = {
-		{ "", "", 0, 0 },	      { "1{}", "", 0, 0 },
-		{ "1{1:3 2'no'}", "no", 3, 0 }, { "1{2'a longer message'} 2'x'", "a longe", 0, 0 },
-		{ "1{1'x'}", "?", 7, -EBADMSG }, { "x0a x05 x08", "?", 7, -EBADMSG },
+		{ "", "", 0, 0 },
+		{ "1{}", "", 0, 0 },
+		{ "1{1:3 2'no'}", "no", 3, 0 },
+		{ "1{2'a longer message'} 2'x'", "a longe", 0, 0 },
+		{ "1{1'x'}", "?", 7, -EBADMSG },
+		{ "x0a x05 x08", "?", 7, -EBADMSG },
 	};
 
 	(void)state;
@@ -333,14 +334,10 @@ static void reads_responses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refuses_malformed),
-		cmocka_unit_test(accepts_what_protobuf_accepts),
-		cmocka_unit_test(names_older_releases),
-		cmocka_unit_test(bounds_nesting),
-		cmocka_unit_test(survives_cuts_and_flips),
-		cmocka_unit_test(takes_ownership_only_on_success),
-		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(reads_responses),
+		cmocka_unit_test(refuses_malformed),	   cmocka_unit_test(accepts_what_protobuf_accepts),
+		cmocka_unit_test(names_older_releases),	   cmocka_unit_test(bounds_nesting),
+		cmocka_unit_test(survives_cuts_and_flips), cmocka_unit_test(takes_ownership_only_on_success),
+		cmocka_unit_test(memory_is_bounded),	   cmocka_unit_test(reads_responses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "proto/profiles_builder.h"
@@ -357,6 +359,46 @@ static void test_memory_comes_back(void **state)
 	assert_true(busy > 4 * 1024 * 1024);
 }
 
+/* Out of memory sticks, is said at the freeze, and is over after it. */
+static void test_out_of_memory(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+	(void)state;
+	skip(); /* a limit of the address space ends the sanitizer itself */
+#else
+	AUTO(free_builder) struct builder *b = builder_new();
+	uint32_t profile = cpu_profile(b, "app");
+	struct rlimit before, tight = { 0 };
+	struct profiles *p = NULL;
+	int32_t stack[1000], last = 1;
+	unsigned long pages = 0;
+	AUTO_FCLOSE FILE *statm = fopen("/proc/self/statm", "r");
+
+	(void)state;
+	assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	tight = (struct rlimit){ pages * 4096 + (16 << 20), before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+	for (int32_t i = 1; i < 100000 && last; i++) {
+		for (size_t d = 0; d < ARRAY_LEN(stack); d++)
+			stack[d] = i;
+		last = builder_stack(b, stack, ARRAY_LEN(stack));
+		builder_event(b, profile, last, NULL, 0, 0, 11ull * S, false, 0);
+	}
+	assert_int_equal(last, 0);
+	assert_int_equal(builder_string_z(b, "more"), 0);
+	assert_int_equal(builder_freeze(b, 10ull * S, 15ull * S, &p), -ENOMEM);
+	assert_null(p);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+
+	builder_event(b, cpu_profile(b, "app"), stack_of(b, "main"), NULL, 0, 0, 11ull * S, false, 0);
+	p = freeze(b);
+	assert_null(profile_rules_broken(p));
+	assert_int_equal(p->sample_events, 1);
+	profiles_put(p);
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_ids_differ),
 		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_memory_comes_back),
+		cmocka_unit_test(test_out_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ def below(messages, number):
 
 
 def count_events(body):
-    """ProfilesData -> resource_profiles 1 -> scope_profiles 2 -> profiles 2 -> samples 2 -> timestamps 5 (packed fixed64)."""
+    """ProfilesData: resource_profiles 1, scope_profiles 2, profiles 2, samples 2, timestamps 5 (packed fixed64)."""
     samples = below(below(below(below([body], 1), 2), 2), 2)
     return sum(max(sum(len(times) // 8 for times in below([sample], 5)), 1) for sample in samples)
 
@@ -74,8 +74,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = gzip.decompress(raw) if self.headers.get("Content-Encoding") == "gzip" else raw
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
         names = ("Content-Type", "Content-Encoding", "otlp-profiles-development-version", "X-Test")
-        print(f"request answer={answer} path={self.path} " + " ".join(f"{n}={self.headers.get(n)}" for n in names) +
-              f" sent={len(raw)} size={len(body)} events={count_events(body)} agent={self.headers['User-Agent']}", flush=True)
+        headers = " ".join(f"{name}={self.headers.get(name)}" for name in names)
+        print(f"request answer={answer} path={self.path} {headers} sent={len(raw)} size={len(body)} "
+              f"events={count_events(body)} agent={self.headers['User-Agent']}", flush=True)
         self.reply(answer)
 
     def reply(self, answer):
@@ -89,9 +90,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         kind, _, value = more.partition("=")
         text = value.encode()
-        body = {"status": b"\x08\x03" + delimited(2, text), "text": text + b"\nand a second line\n",
-                "partial": delimited(1, b"\x08" + bytes([int(value)]) + delimited(2, b"too old")) if kind == "partial" else b"",
-                }.get(kind, b"")
+        body = b""
+        if kind == "status":
+            body = b"\x08\x03" + delimited(2, text)
+        elif kind == "text":
+            body = text + b"\nand a second line\n"
+        elif kind == "partial":
+            body = delimited(1, b"\x08" + bytes([int(value)]) + delimited(2, b"too old"))
         self.send_response(int(status))
         self.send_header("Content-Type", "text/plain" if kind == "text" else "application/x-protobuf")
         self.send_header("Content-Length", str(len(body)))

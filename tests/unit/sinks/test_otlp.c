@@ -279,7 +279,7 @@ static const struct retry_case retry_cases[] = {
 	{ "504:status=slow", "busy", ": status 504: slow; keeping", 250 * NSEC_PER_MSEC },
 	{ "429:after=1", "busy", ": status 429; keeping", 1 * NSEC_PER_SEC },
 	{ "503:date=3", "busy", ": status 503; keeping", 1 * NSEC_PER_SEC }, /* dates are whole seconds */
-	{ "hang=3", "timeout", "timed out", 500 * NSEC_PER_MSEC },
+	{ "hang=20", "timeout", "timed out", 1250 * NSEC_PER_MSEC },
 	{ "close", "unreachable", "Empty reply", 250 * NSEC_PER_MSEC },
 	{ "cut", "unreachable", "; keeping", 250 * NSEC_PER_MSEC },
 };
@@ -291,14 +291,14 @@ static void test_retries(void **state)
 		const struct retry_case *r = &retry_cases[i];
 		struct collector c = collector_start(0, ANSWERS(r->first, "200"));
 		struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
-		uint64_t start;
+		uint64_t start, timeout_ns = strcmp(r->result, "timeout") == 0 ? NSEC_PER_SEC : LONG_NS;
 		struct exporter e;
 
-		exporter_start(&e, c.port, (struct otlp_sink_config){ .timeout_ns = 300 * NSEC_PER_MSEC });
+		exporter_start(&e, c.port, (struct otlp_sink_config){ .timeout_ns = timeout_ns });
 		start = clock_mono_ns();
 		export_events(&e, EVENTS);
 		assert_int_equal(flush_for(&e, LONG_NS), 0);
-		assert_in_range(clock_mono_ns() - start, r->least_ns, r->least_ns + 4 * NSEC_PER_SEC);
+		assert_in_range(clock_mono_ns() - start, r->least_ns, r->least_ns + 10 * NSEC_PER_SEC);
 		assert_int_equal(attempts(&e, r->result), 1);
 		assert_int_equal(attempts(&e, "ok"), 1);
 		assert_int_equal(counter(&e, "hearth_export_retries_total", NULL), 1);
@@ -433,7 +433,7 @@ static void test_queue_bound(void **state)
 	assert_int_equal(e.acks[20].done, 0);
 	start = clock_mono_ns();
 	assert_int_equal(flush_for(&e, 100 * NSEC_PER_MSEC), -ETIMEDOUT);
-	assert_in_range(clock_mono_ns() - start, 100 * NSEC_PER_MSEC, 2 * NSEC_PER_SEC);
+	assert_in_range(clock_mono_ns() - start, 100 * NSEC_PER_MSEC, 10 * NSEC_PER_SEC);
 	assert_true(dropped(&e, "shutdown") >= 2 * EVENTS);
 	assert_int_equal(e.acks[20].error, -ETIMEDOUT);
 	finish(&e, NULL, NULL, &messages);
@@ -467,7 +467,7 @@ static void test_hanging_collector(void **state)
 	assert_int_equal(flush_for(&e, 300 * NSEC_PER_MSEC), -ETIMEDOUT);
 	export_events(&e, EVENTS); /* it goes on after a flush that failed */
 	finish(&e, &c, NULL, NULL);
-	assert_in_range(clock_mono_ns() - start, 300 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC);
+	assert_in_range(clock_mono_ns() - start, 300 * NSEC_PER_MSEC, 15 * NSEC_PER_SEC);
 }
 
 /* While a flush waits, a long backoff is cut short: a collector that is back is used. */
@@ -482,7 +482,7 @@ static void test_flush_hurries(void **state)
 	export_events(&e, EVENTS);
 	start = clock_mono_ns();
 	assert_int_equal(flush_for(&e, LONG_NS), 0);
-	assert_in_range(clock_mono_ns() - start, 0, 5 * NSEC_PER_SEC); /* unhurried: 7.75 s at the least */
+	assert_in_range(clock_mono_ns() - start, 0, 7 * NSEC_PER_SEC); /* unhurried: 7.75 s at the least */
 	assert_int_equal(counter(&e, "hearth_export_retries_total", NULL), 5);
 	finish(&e, &c, NULL, NULL);
 }

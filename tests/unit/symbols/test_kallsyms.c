@@ -98,6 +98,11 @@ static void test_broken(void **state)
 	(void)state;
 	assert_int_equal(load(hidden, sizeof(hidden) - 1, &k), -EPERM);
 	assert_int_equal(load("", 0, &k), -EPERM);
+	assert_int_equal(load("ffffffff81000000 D data\n", 24, &k), 0); /* no code at all */
+	assert_int_equal(
+		kallsyms_find(k, 0xffffffff81000000, &(const char *){ NULL }, &(const char *){ NULL }, &(uint64_t){ 0 }),
+		-ENOENT);
+	kallsyms_free(k);
 	assert_non_null(endless);
 	memset(endless, 'a', 200000);
 	assert_int_equal(load(endless, 200000, &k), -EINVAL);

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The encoder, streams and splits, against Google's protobuf: messages over every field come from otlp_truth.py, which also
+ * judges what comes out.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "otlp_bytes.h"
+#include "proto/otlp.h"
+
+enum { MESSAGES = 16 };
+
+static char dir[] = "/tmp/hearth-otlp-XXXXXX";
+
+/* 0 when otlp_truth.py @args... is content; says why on stderr when not. */
+static int truth(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static int truth(const char *fmt, ...)
+{
+	AUTO_FREE char *args = NULL, *command = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	assert_true(vasprintf(&args, fmt, ap) > 0);
+	va_end(ap);
+	assert_true(asprintf(&command, "PATH=/usr/bin:$PATH python3 -B %s/unit/proto/otlp_truth.py %s", TEST_DATA, args) >
+		    0);
+	return system(command);
+}
+
+static int make_messages(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) && truth("make %s %d", dir, MESSAGES) == 0 ? 0 : -1;
+}
+
+static int remove_messages(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+static struct buf read_file(int i, const char *suffix)
+{
+	struct buf b = BUF_EMPTY;
+	char path[128];
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%d.%s", dir, i, suffix);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	do {
+		assert_int_equal(buf_reserve(&b, 65536), 0);
+		n = fread(b.data + b.len, 1, 65536, f);
+		b.len += n;
+	} while (n);
+	fclose(f);
+	return b;
+}
+
+static void write_file(const char *name, const void *data, size_t len)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static struct profiles *decoded(const struct buf *b)
+{
+	struct otlp_error err;
+	struct profiles *p;
+
+	if (otlp_decode(b->data, b->len, false, &p, &err))
+		fail_msg("%s", err.message);
+	return p;
+}
+
+static struct profiles *decoded_file(int i, const char *suffix)
+{
+	struct buf b = read_file(i, suffix);
+	struct profiles *p = decoded(&b);
+
+	buf_fini(&b);
+	return p;
+}
+
+static struct profiles *decoded_text(const char *text)
+{
+	struct buf b = BUF_EMPTY;
+	struct profiles *p;
+
+	bytes_fields(text, &b);
+	p = decoded(&b);
+	buf_fini(&b);
+	return p;
+}
+
+static void assert_bytes(const struct buf *got, const struct buf *want)
+{
+	assert_int_equal(got->len, want->len);
+	if (want->len)
+		assert_memory_equal(got->data, want->data, want->len);
+}
+
+/* Whatever order fields came in, out come the bytes that protobuf writes. */
+static void writes_as_protobuf_does(void **state)
+{
+	static const char *const suffixes[] = { "otlp", "mixed" };
+
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++) {
+		struct buf want = read_file(i, "otlp");
+
+		for (size_t n = 0; n < ARRAY_LEN(suffixes); n++) {
+			struct profiles *p = decoded_file(i, suffixes[n]);
+			struct buf out = BUF_EMPTY;
+
+			assert_int_equal(otlp_encode(p, NULL, &out), 0);
+			assert_bytes(&out, &want);
+			profiles_put(p);
+			buf_fini(&out);
+		}
+		buf_fini(&want);
+	}
+}
+
+#define ZEROS "1{} 2{} 3{} 4{} 5'' 6{} 7{}"
+
+static void golden(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "", "x12 x0e x0a x00 x12 x00 x1a x00 x22 x00 x2a x00 x32 x00 x3a x00" },
+		{ "1{}", "x0a x00 2{" ZEROS "}" },
+		/* types are always there, resource and scope only if they came */
+		{ "1{2{2{}}}", "1{2{2{1{} 5{}}}} 2{" ZEROS "}" },
+		{ "1{1{} 2{1{}}}", "1{1{} 2{1{}}} 2{" ZEROS "}" },
+		/* members of a oneof are written even when 0; an unset one is not */
+		{ "1{1{1{2{1''}} 1{2{2:0}} 1{2{3:0}} 1{2{4=0}} 1{2{5{}}} 1{2{6{}}} 1{2{7''}} 1{2{8:0}} 1{2{}}}}",
+		  "1{1{1{2{1''}} 1{2{2:0}} 1{2{3:0}} 1{2{4=0}} 1{2{5{}}} 1{2{6{}}} 1{2{7''}} 1{2{8:0}} 1{}}} 2{" ZEROS "}" },
+		{ "1{2{2{2{5=1 4:-1 3:0 2:0}}}}", "1{2{2{1{} 2{x12 x01 x00 x22 x0a xff xff xff xff xff xff xff xff xff x01 "
+						  "x2a x08 x01 x00 x00 x00 x00 x00 x00"
+						  " x00} 5{}}}} 2{" ZEROS "}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct profiles *p = decoded_text(cases[i].in);
+		struct buf out = BUF_EMPTY, want = BUF_EMPTY;
+
+		bytes_fields(cases[i].out, &want);
+		assert_int_equal(otlp_encode(p, NULL, &out), 0);
+		assert_bytes(&out, &want);
+		profiles_put(p);
+		buf_fini(&out);
+		buf_fini(&want);
+	}
+}
+
+static const char valid[] =
+	"1{1{1{1'process.pid' 2{3:7}}} 2{1{1'hearth'} 2{1{1:1 2:2} 2{1:1 2[1] 5=1001} 2{1:2 2[2] 3:1 5=1002} 3=1000 4:3"
+	" 5{1:3 2:4} 6:50000000 7'0123456789abcdef'}}}"
+	"2{1{} 1{1:4096 2:8192 4:5} 2{} 2{1:1 2:5000 3{1:1 2:3} 4[3]} 2{2:6000 4[3]} 3{} 3{1:6} 4{}"
+	"4{1'0123456789abcdef' 2'01234567'} 5'' 5'samples' 5'count' 5'cpu' 5'nanoseconds' 5'a.out' 5'main' 5'thread.name'"
+	"5'profile.frame.type' 6{} 6{1:7 2{1'one'}} 6{1:7 2{1'two'}} 6{1:8 2{1'native'}} 7{} 7{1[1]} 7{1[2 1]}}";
+
+static void valid_stays_valid(void **state)
+{
+	struct profiles *p = decoded_text(valid);
+	struct buf out = BUF_EMPTY;
+
+	(void)state;
+	assert_int_equal(otlp_encode(p, NULL, &out), 0);
+	write_file("valid", out.data, out.len);
+	assert_int_equal(truth("check %s/valid", dir), 0);
+	/* and the judge can say no: a second message repeats the strings */
+	assert_int_equal(otlp_encode(p, NULL, &out), 0);
+	write_file("twice", out.data, out.len);
+	assert_int_equal(truth("check %s/twice 2>&1 | grep -q 'duplicate strings'", dir), 0);
+	profiles_put(p);
+	buf_fini(&out);
+}
+
+/* Messages that continue each other are, read as one, what they were alone. */
+static void stream_is_one_message(void **state)
+{
+	struct otlp_continuation cont = { 0 };
+	struct buf stream = BUF_EMPTY, again = BUF_EMPTY, names = BUF_EMPTY, first = BUF_EMPTY;
+	uint64_t events = 0;
+	struct profiles *p;
+
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++) {
+		p = decoded_file(i, "otlp");
+		events += p->sample_events;
+		assert_int_equal(otlp_encode(p, &cont, &stream), 0);
+		if (i == 0) {
+			assert_int_equal(otlp_encode(p, NULL, &first), 0);
+			assert_bytes(&stream, &first);
+		}
+		buf_printf(&names, " %s/%d.otlp", dir, i);
+		profiles_put(p);
+	}
+	write_file("stream", stream.data, stream.len);
+	assert_int_equal(truth("same %s/stream --apart%s", dir, buf_text(&names)), 0);
+	p = decoded(&stream);
+	assert_int_equal(p->dict.string_count, cont.strings);
+	assert_int_equal(p->dict.mapping_count, cont.mappings);
+	assert_int_equal(p->dict.location_count, cont.locations);
+	assert_int_equal(p->dict.function_count, cont.functions);
+	assert_int_equal(p->dict.link_count, cont.links);
+	assert_int_equal(p->dict.attribute_count, cont.attributes);
+	assert_int_equal(p->dict.stack_count, cont.stacks);
+	assert_int_equal(p->sample_events, events);
+	assert_int_equal(otlp_encode(p, NULL, &again), 0);
+	write_file("again", again.data, again.len);
+	assert_int_equal(truth("same %s/stream %s/again", dir, dir), 0);
+	cont.strings = INT32_MAX;
+	assert_int_equal(otlp_encode(p, &cont, &again), -EOVERFLOW);
+	profiles_put(p);
+	buf_fini(&stream);
+	buf_fini(&again);
+	buf_fini(&names);
+	buf_fini(&first);
+}
+
+/* --- splitting --- */
+struct parts {
+	struct buf names; /* of the files they were written to */
+	struct buf bytes; /* one after the other */
+	size_t max_bytes;
+	unsigned count, stop_after;
+	uint64_t sample_events;
+};
+
+static uint32_t samples_of(const struct profiles *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < p->resource_count; r++)
+		for (uint32_t s = 0; s < p->resources[r].scope_count; s++)
+			for (uint32_t i = 0; i < p->resources[r].scopes[s].profile_count; i++)
+				n += p->resources[r].scopes[s].profiles[i].sample_count;
+	return n;
+}
+
+static int keep_part(void *arg, const uint8_t *msg, size_t len, uint64_t sample_events)
+{
+	struct parts *parts = arg;
+	struct buf b = { .data = (uint8_t *)(uintptr_t)msg, .len = len };
+	struct profiles *p = decoded(&b);
+	char name[32];
+
+	assert_int_equal(p->sample_events, sample_events);
+	if (len > parts->max_bytes)
+		assert_true(samples_of(p) <= 1);
+	profiles_put(p);
+
+	snprintf(name, sizeof(name), "part-%u", parts->count++);
+	write_file(name, msg, len);
+	buf_printf(&parts->names, " %s/%s", dir, name);
+	buf_append(&parts->bytes, msg, len);
+	parts->sample_events += sample_events;
+	return parts->stop_after == parts->count ? 42 : 0;
+}
+
+static void parts_fini(struct parts *parts)
+{
+	buf_fini(&parts->names);
+	buf_fini(&parts->bytes);
+}
+
+static void split_loses_nothing(void **state)
+{
+	static const size_t shares[] = { 1, 2, 3 };
+
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++) {
+		struct profiles *p = decoded_file(i, "otlp");
+		struct buf whole = read_file(i, "otlp");
+
+		for (size_t n = 0; n < ARRAY_LEN(shares); n++) {
+			struct parts parts = { .max_bytes = whole.len / shares[n] };
+
+			assert_int_equal(otlp_encode_split(p, parts.max_bytes, keep_part, &parts), 0);
+			assert_true(shares[n] > 1 ? parts.count > 1 : parts.count == 1);
+			assert_int_equal(parts.sample_events, p->sample_events);
+			assert_int_equal(truth("same %s/%d.otlp --apart%s", dir, i, buf_text(&parts.names)), 0);
+			parts_fini(&parts);
+		}
+		profiles_put(p);
+		buf_fini(&whole);
+	}
+}
+
+/* The dictionary of a part holds what its samples reach, in the old order, and nothing else. */
+static void parts_carry_what_they_need(void **state)
+{
+	static const char want[] =
+		"1{1{1{1'process.pid' 2{3:7}}} 2{1{1'hearth'} 2{1{1:1 2:2} 2{1:1 2[1] 5'12345678'} 3=1000 4:3 5{1:3 2:4}"
+		" 6:50000000 7'0123456789abcdef'}}}"
+		"2{1{} 1{1:4096 2:8192 4:5} 2{} 2{1:1 2:5000 3{1:1 2:3} 4[2]} 3{} 3{1:6} 4{} 5'' 5'samples' 5'count' 5'cpu'"
+		"5'nanoseconds' 5'a.out' 5'main' 5'thread.name' 5'profile.frame.type' 6{} 6{1:7 2{1'one'}} 6{1:8 "
+		"2{1'native'}}"
+		"7{} 7{1[1]}}";
+	struct profiles *p = decoded_text(valid);
+	struct parts parts = { 0 };
+	struct buf first = BUF_EMPTY;
+
+	(void)state;
+	memcpy(&p->resources[0].scopes[0].profiles[0].samples[0].timestamps_unix_ns[0], "12345678", 8);
+	bytes_fields(want, &first);
+	assert_int_equal(otlp_encode_split(p, 1, keep_part, &parts), 0);
+	assert_int_equal(parts.count, 2);
+	assert_true(parts.bytes.len > first.len);
+	assert_memory_equal(parts.bytes.data, first.data, first.len);
+	assert_int_equal(truth("check %s/part-1", dir), 0);
+	profiles_put(p);
+	parts_fini(&parts);
+	buf_fini(&first);
+}
+
+static void split_stops_when_told(void **state)
+{
+	struct profiles *p = decoded_text(valid);
+	struct parts parts = { .stop_after = 1 };
+
+	(void)state;
+	assert_int_equal(otlp_encode_split(p, 1, keep_part, &parts), 42);
+	assert_int_equal(parts.count, 1);
+	profiles_put(p);
+	parts_fini(&parts);
+}
+
+static void writes_replies(void **state)
+{
+	struct buf out = BUF_EMPTY, want = BUF_EMPTY;
+
+	(void)state;
+	assert_int_equal(otlp_encode_status(3, "bad", &out), 0);
+	assert_int_equal(otlp_encode_status(0, "", &out), 0);
+	assert_int_equal(otlp_encode_partial_success(0, "", &out), 0);
+	assert_int_equal(otlp_encode_partial_success(300, "no", &out), 0);
+	assert_int_equal(otlp_encode_partial_success(0, "hm", &out), 0);
+	bytes_fields("x08 x03 x12 x03 x62 x61 x64 x0a x07 x08 xac x02 x12 x02 x6e x6f x0a x04 x12 x02 x68 x6d", &want);
+	assert_bytes(&out, &want);
+	buf_fini(&out);
+	buf_fini(&want);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_as_protobuf_does), cmocka_unit_test(golden),
+		cmocka_unit_test(valid_stays_valid),	   cmocka_unit_test(stream_is_one_message),
+		cmocka_unit_test(split_loses_nothing),	   cmocka_unit_test(parts_carry_what_they_need),
+		cmocka_unit_test(split_stops_when_told),   cmocka_unit_test(writes_replies),
+	};
+
+	return cmocka_run_group_tests(tests, make_messages, remove_messages);
+}
