@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The accounting: samples taken (entries of our program that passed the filters) = delivered + lost + pending, exactly. Every place
- * that can lose a sample has a name here. Agent's thread.
+ * The accounting: samples taken (entries of our program that passed the filters) = delivered + lost + pending, exactly.
+ * Every place that can lose a sample has a name here. Agent's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,16 +105,18 @@ static void collect(void *arg)
 
 	agent_stats_read(a, &stats);
 	sampler_counters(a->in.sampler, counters);
-	set_series(a, "hearth_samples_taken_total", NULL, NULL, "Samples taken: entries of the program that passed the filters.",
-		   stats.taken);
-	set_series(a, "hearth_samples_delivered_total", NULL, NULL, "Samples in profiles that the sink took.", stats.delivered);
+	set_series(a, "hearth_samples_taken_total", NULL, NULL,
+		   "Samples taken: entries of the program that passed the filters.", stats.taken);
+	set_series(a, "hearth_samples_delivered_total", NULL, NULL, "Samples in profiles that the sink took.",
+		   stats.delivered);
 	set_series(a, "hearth_samples_lost_total", "reason", "ring full", lost_help, counters[COUNTER_LOST_RING]);
 	for (int i = 0; i < LOSS_MAX; i++)
 		set_series(a, "hearth_samples_lost_total", "reason", intake_losses[i], lost_help, a->in.lost[i]);
 	set_series(a, "hearth_samples_not_sampled_total", NULL, NULL,
 		   "Samples that time and frequency imply and the kernel never gave (an estimate).", stats.not_sampled);
 	for (int i = 0; i < COUNTER_MAX; i++)
-		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.", counters[i]);
+		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.",
+			   counters[i]);
 	for (int i = 0; i < END_MAX; i++)
 		set_series(a, "hearth_walk_ends_total", "end", ends[i], "How user stack walks ended.", a->in.ends[i]);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);

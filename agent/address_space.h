@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executable mappings of a process. Its id (asid) keys everything the kernel caches: user space hands them out, never reuses
- * one, and takes a new one when an executable mapping replaced another, so no cache ever needs clearing. A forked child shares its
- * parent's address space until either changes it.
+ * The executable mappings of a process. Its id (asid) keys everything the kernel caches: user space hands them out, never
+ * reuses one, and takes a new one when an executable mapping replaced another, so no cache ever needs clearing. A forked
+ * child shares its parent's address space until either changes it.
  */
 #ifndef HEARTH_AGENT_ADDRESS_SPACE_H
 #define HEARTH_AGENT_ADDRESS_SPACE_H
@@ -26,7 +26,8 @@ struct address_space {
 	struct mapping *maps; /* sorted, disjoint */
 	uint32_t count, cap;
 	bool has_not_code; /* the kernel was told that some page is no code */
-	/* The latest ranges that were mapped over, and the asid that each change gave: rows of an older asid are stale there. */
+	/* The latest ranges that were mapped over, and the asid that each change gave: rows of an older asid are stale
+	 * there. */
 	struct {
 		uint64_t start, end;
 		uint32_t asid;
@@ -40,8 +41,8 @@ struct address_space *address_space_get(struct address_space *as);
 void address_space_put(struct address_space *as);
 
 /*
- * Maps [@start, @end) to @pgoff bytes into @file (NULL: anonymous). *@as is copied first when it is shared. Returns 1 when the asid
- * is another now, 0, or -ENOMEM.
+ * Maps [@start, @end) to @pgoff bytes into @file (NULL: anonymous). *@as is copied first when it is shared. Returns 1 when
+ * the asid is another now, 0, or -ENOMEM.
  */
 int address_space_map(struct address_space **as, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file);
 

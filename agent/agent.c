@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's life: new (loads, reads /proc), started (samples), stopped (drained, the last profile handed over). Sources of
- * events in the caller's loop: the side band (each record), the rings (a miss, or a ring a quarter full), a short timer while
- * something waits to settle, the report timer, and a slow one that follows CPUs. Everything on the loop's thread.
+ * events in the caller's loop: the side band (each record), the rings (a miss, or a ring a quarter full), a short timer
+ * while something waits to settle, the report timer, and a slow one that follows CPUs. Everything on the loop's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "proto/sink.h"
 
 enum {
-	SETTLE_MS = 2,	     /* records of another CPU may still be on their way */
+	SETTLE_MS = 2, /* records of another CPU may still be on their way */
 	SETTLE_TIMER_MS = 3,
 	CPU_CHECK_MS = 1000,
 	FILE_IDLE_SECONDS = 60,
@@ -263,8 +263,8 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	return error ? fail(err, error, "cannot start the agent") : 0;
 }
 
-int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out, struct agent **ret,
-	      struct agent_error *err)
+int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
+	      struct agent **ret, struct agent_error *err)
 {
 	struct agent *a = calloc(1, sizeof(*a));
 	int error;
@@ -311,7 +311,7 @@ int agent_add_pid(struct agent *a, uint32_t pid)
 	return sampler_filter_add(a->in.sampler, pid);
 }
 
-int agent_stop(struct agent *a, uint64_t deadline_ns)
+int agent_stop(struct agent *a)
 {
 	if (a->stopped)
 		return 0;
@@ -321,7 +321,7 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 	(void)loop_set_timer(a->cpu_timer, 0, 0);
 	intake_run(&a->in, UINT64_MAX);
 	report(a);
-	return sink_flush(a->out, deadline_ns) ? -ETIMEDOUT : a->sink_error;
+	return a->sink_error;
 }
 
 void agent_free(struct agent *a)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profiler as commands see it: made, started, run by the caller's loop, stopped and drained. It builds one struct profiles
- * each report interval and hands it to one sink. Everything runs on the loop's thread.
+ * The profiler as commands see it: made, started, run by the caller's loop, stopped and drained. It builds one struct
+ * profiles each report interval and hands it to one sink. Everything runs on the loop's thread.
  */
 #ifndef HEARTH_AGENT_AGENT_H
 #define HEARTH_AGENT_AGENT_H
@@ -17,18 +17,18 @@ struct metrics;
 struct sink;
 
 struct agent_config {
-	unsigned freq_hz;	      /* samples per second and CPU */
-	const char *event;	      /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
+	unsigned freq_hz;  /* samples per second and CPU */
+	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
 	uint64_t report_interval_ns;
-	double report_jitter;	      /* 0.2: each interval is drawn from +-20 % */
-	const uint32_t *pids;	      /* only these processes (and their later children); NULL: all */
+	double report_jitter; /* 0.2: each interval is drawn from +-20 % */
+	const uint32_t *pids; /* only these processes (and their later children); NULL: all */
 	size_t pid_count;
-	bool follow_pids_only;	      /* filter by pid even when @pids is empty: agent_add_pid() will add some */
-	bool no_inherit;	      /* children of @pids are not followed */
-	unsigned stack_chunks;	      /* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
-	size_t ring_bytes;	      /* a ring buffer; chosen by the number of CPUs when 0 */
-	bool unsafe_kernel;	      /* start although the kernel has the copy_from_user_nofault bug */
-	bool no_bpf_loop;	      /* use the tail-call form of the walk also where bpf_loop exists (tests) */
+	bool follow_pids_only; /* filter by pid even when @pids is empty: agent_add_pid() will add some */
+	bool no_inherit;       /* children of @pids are not followed */
+	unsigned stack_chunks; /* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
+	size_t ring_bytes;     /* a ring buffer; chosen by the number of CPUs when 0 */
+	bool unsafe_kernel;    /* start although the kernel has the copy_from_user_nofault bug */
+	bool no_bpf_loop;      /* use the tail-call form of the walk also where bpf_loop exists (tests) */
 };
 
 /* Says in a person's words why starting failed; one or two sentences, no newline. */
@@ -37,8 +37,8 @@ struct agent_error {
 };
 
 /* Loads the programs and reads /proc; samples nothing yet. 0 or -errno with @err filled. @out and @metrics are borrowed. */
-int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out, struct agent **ret,
-	      struct agent_error *err);
+int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
+	      struct agent **ret, struct agent_error *err);
 
 /* Starts sampling. */
 int agent_start(struct agent *a, struct agent_error *err);
@@ -46,24 +46,24 @@ int agent_start(struct agent *a, struct agent_error *err);
 /* Adds a process to the pid filter. */
 int agent_add_pid(struct agent *a, uint32_t pid);
 
-/* Stops taking samples, reads out what the kernel still holds, names it and hands the last profile to the sink. The counts
- * below are final after it. */
-int agent_stop(struct agent *a, uint64_t deadline_ns);
+/* Stops taking samples, reads out what the kernel still holds, names it and hands the last profile to the sink (which is not
+ * flushed). The counts below are final after it. 0, or the last error of the sink's consume() other than -EAGAIN. */
+int agent_stop(struct agent *a);
 
 void agent_free(struct agent *a);
 
 /* The accounting. taken = delivered + lost + pending exactly; pending is 0 after agent_stop. */
 struct agent_stats {
-	uint64_t taken;	     /* entries of our program that passed the filters */
-	uint64_t delivered;  /* in profiles that the sink took */
-	uint64_t lost;	     /* sum of the named losses */
-	uint64_t pending;    /* read from the kernel or still there, not in a profile yet */
+	uint64_t taken;	      /* entries of our program that passed the filters */
+	uint64_t delivered;   /* in profiles that the sink took */
+	uint64_t lost;	      /* sum of the named losses */
+	uint64_t pending;     /* read from the kernel or still there, not in a profile yet */
 	uint64_t not_sampled; /* what CPU time implies and the program never saw; an estimate, printed apart */
-	uint64_t complete;   /* samples whose user walk reached a root */
-	uint64_t truncated;  /* the others that had a user part */
-	uint64_t late;	     /* walked in user space */
-	uint64_t cpus;	     /* online now */
-	uint64_t processes;  /* known now */
+	uint64_t complete;    /* samples whose user walk reached a root */
+	uint64_t truncated;   /* the others that had a user part */
+	uint64_t late;	      /* walked in user space */
+	uint64_t cpus;	      /* online now */
+	uint64_t processes;   /* known now */
 };
 void agent_stats_read(struct agent *a, struct agent_stats *ret);
 

@@ -13,8 +13,8 @@
 uint64_t row_pack(const struct row *row, uint8_t start);
 
 /*
- * The parts of block number @block (256 bytes of ELF address space) of @file from the @count rows that touch it, sorted. Returns
- * their number, 1..MAX_BLOCK_PARTS; @parts has room for so many. Addresses without a row get RULE_NONE.
+ * The parts of block number @block (256 bytes of ELF address space) of @file from the @count rows that touch it, sorted.
+ * Returns their number, 1..MAX_BLOCK_PARTS; @parts has room for so many. Addresses without a row get RULE_NONE.
  */
 uint32_t blocks_pack(uint32_t file, uint64_t block, const struct row *rows, size_t count, struct unwind_block *parts);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this kernel, these privileges and this host allow: `hearth check`, and the one test that start-up makes by itself. Each
- * check says what to do about its 'no'. No state.
+ * What this kernel, these privileges and this host allow: `hearth check`, and the one test that start-up makes by itself.
+ * Each check says what to do about its 'no'. No state.
  */
 #include <bpf/libbpf.h>
 #include <elf.h>
@@ -84,7 +84,8 @@ static ssize_t read_kernel_text(uint64_t addr, void *dst, size_t len)
 static int nofault_checks_objects(void)
 {
 	uint64_t from = symbol_address("copy_from_user_nofault"), target = symbol_address("__check_object_size");
-	uint8_t code[160]; /* shorter than the function is with its neighbour; a call in the first bytes is what we look for */
+	uint8_t code[160]; /* shorter than the function is with its neighbour; a call in the first bytes is what we look for
+			    */
 	ssize_t n;
 
 	if (!target)
@@ -109,7 +110,8 @@ int kernel_is_safe(bool force, struct agent_error *err)
 	if (force || version < 5019 || version >= 6004 || nofault_checks_objects() == 0)
 		return 0;
 	snprintf(err->message, sizeof(err->message),
-		 "this kernel (5.19 to 6.3 without the copy_from_user_nofault fix) can lock up when user memory is read from a "
+		 "this kernel (5.19 to 6.3 without the copy_from_user_nofault fix) can lock up when user memory is read "
+		 "from a "
 		 "sampling interrupt. Update it (6.1.y and 6.4 have the fix), or start with --unsafe-kernel.");
 	return -ENOTSUP;
 }
@@ -141,15 +143,17 @@ static void check_privileges(struct checker *c)
 	char line[256];
 
 	if (geteuid())
-		say(c, CHECK_WARN, "root", "not root: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_SYSLOG must be there; try sudo");
+		say(c, CHECK_WARN, "root",
+		    "not root: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_SYSLOG must be there; try sudo");
 	else
 		say(c, CHECK_OK, "root", "");
 	if (first_line("/sys/kernel/security/lockdown", line, sizeof(line)) && strstr(line, "[confidentiality]"))
 		say(c, CHECK_FAIL, "lockdown", "the kernel is locked down for confidentiality: BPF may not read memory");
 	if (first_line("/proc/sys/kernel/kptr_restrict", line, sizeof(line)))
 		say(c, line[0] == '2' ? CHECK_WARN : CHECK_OK, "kernel symbol addresses",
-		    line[0] == '2' ? "kernel.kptr_restrict=2 hides them from everybody: kernel frames stay without names; set it to 1" :
-				     "");
+		    line[0] == '2' ? "kernel.kptr_restrict=2 hides them from everybody: kernel frames stay without names; "
+				     "set it to 1"
+				   : "");
 }
 
 static void check_bpf(struct checker *c)
@@ -170,7 +174,8 @@ static void check_bpf(struct checker *c)
 	else
 		say(c, CHECK_WARN, "bpf_loop", "not here (5.17): stacks are walked by tail calls, up to 264 frames");
 	if (first_line("/proc/sys/net/core/bpf_jit_enable", line, sizeof(line)) && line[0] == '0')
-		say(c, CHECK_WARN, "BPF JIT", "off: the programs are interpreted and cost more; set net.core.bpf_jit_enable=1");
+		say(c, CHECK_WARN, "BPF JIT",
+		    "off: the programs are interpreted and cost more; set net.core.bpf_jit_enable=1");
 }
 
 static void check_perf(struct checker *c)

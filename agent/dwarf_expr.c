@@ -62,6 +62,24 @@ static int jump(struct machine *m, const Dwarf_Op *op)
 	return -ENOTSUP;
 }
 
+static bool compare(uint8_t atom, int64_t a, int64_t b)
+{
+	switch (atom) {
+	case DW_OP_eq:
+		return a == b;
+	case DW_OP_ge:
+		return a >= b;
+	case DW_OP_gt:
+		return a > b;
+	case DW_OP_le:
+		return a <= b;
+	case DW_OP_lt:
+		return a < b;
+	default:
+		return a != b;
+	}
+}
+
 /* Operations that put the @a below and the @b on top of the stack together. */
 static int binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
@@ -105,23 +123,8 @@ static int binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 	case DW_OP_shra:
 		*ret = (uint64_t)(sa >> (b < 64 ? b : 63));
 		return 0;
-	case DW_OP_eq:
-		*ret = sa == sb;
-		return 0;
-	case DW_OP_ne:
-		*ret = sa != sb;
-		return 0;
-	case DW_OP_lt:
-		*ret = sa < sb;
-		return 0;
-	case DW_OP_le:
-		*ret = sa <= sb;
-		return 0;
-	case DW_OP_gt:
-		*ret = sa > sb;
-		return 0;
-	case DW_OP_ge:
-		*ret = sa >= sb;
+	case DW_OP_eq ... DW_OP_ne:
+		*ret = compare(atom, sa, sb);
 		return 0;
 	}
 	return -ENOTSUP;

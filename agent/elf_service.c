@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The in-process form of the ELF service. Keeps the row sources (libdw's view of a file's call frame tables) of the files asked
- * about last; each maps its file, so the number is bounded and the coldest goes first.
+ * The in-process form of the ELF service. Keeps the row sources (libdw's view of a file's call frame tables) of the files
+ * asked about last; each maps its file, so the number is bounded and the coldest goes first.
  */
 #include <elf.h>
 #include <errno.h>
@@ -115,8 +115,9 @@ static int read_segments(int fd, struct elf_info *info)
 
 		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
 			continue;
-		info->segments[info->segment_count++] =
-			(struct elf_segment){ .vaddr = ph.p_vaddr, .offset = ph.p_offset, .size_bytes = ph.p_filesz };
+		info->segments[info->segment_count++] = (struct elf_segment){ .vaddr = ph.p_vaddr,
+									      .offset = ph.p_offset,
+									      .size_bytes = ph.p_filesz };
 	}
 	elf_end(elf);
 	return 0;
@@ -212,8 +213,8 @@ static int answer_names(int fd, const void *payload, size_t len, struct buf *rep
 	return error;
 }
 
-int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
-		     struct buf *reply)
+int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
+		     size_t payload_bytes, struct buf *reply)
 {
 	struct source *src = NULL;
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything the agent wants from other people's ELF files goes through this one door, as plain bytes: a request {op, file, fd,
- * range, payload} and a reply {status, bytes}. So the reading can move into a helper process without privileges behind a
+ * Everything the agent wants from other people's ELF files goes through this one door, as plain bytes: a request {op, file,
+ * fd, range, payload} and a reply {status, bytes}. So the reading can move into a helper process without privileges behind a
  * SOCK_SEQPACKET socket. The parsers' state (libdw's) stays behind the door.
  */
 #ifndef HEARTH_AGENT_ELF_SERVICE_H
@@ -15,10 +15,10 @@
 #include "symbols/symbols.h"
 
 enum elf_op {
-	ELF_OP_INFO,  /* -> struct elf_info */
-	ELF_OP_ROWS,  /* [addr, addr_end) -> struct row[] */
-	ELF_OP_EVAL,  /* payload struct elf_eval + stack bytes -> struct row_regs; status 1: outermost frame */
-	ELF_OP_NAMES, /* payload uint64_t[] -> struct symbol_query[] (one each), then the text their offsets lead into */
+	ELF_OP_INFO,   /* -> struct elf_info */
+	ELF_OP_ROWS,   /* [addr, addr_end) -> struct row[] */
+	ELF_OP_EVAL,   /* payload struct elf_eval + stack bytes -> struct row_regs; status 1: outermost frame */
+	ELF_OP_NAMES,  /* payload uint64_t[] -> struct symbol_query[] (one each), then the text their offsets lead into */
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
 };
 
@@ -52,11 +52,11 @@ int elf_service_new(struct elf_service **ret);
 void elf_service_free(struct elf_service *s);
 
 /*
- * Answers one request about the open file @fd (borrowed; the position is not moved). The reply's bytes replace @reply's content.
- * Returns the status: 0; 1 (see ELF_OP_EVAL); -ENOEXEC (not an ELF file we read), -ENODATA (no tables), -ENOENT (no rule
- * there), -EBADMSG (bad request), -ENOMEM, or another -errno.
+ * Answers one request about the open file @fd (borrowed; the position is not moved). The reply's bytes replace @reply's
+ * content. Returns the status: 0; 1 (see ELF_OP_EVAL); -ENOEXEC (not an ELF file we read), -ENODATA (no tables), -ENOENT (no
+ * rule there), -EBADMSG (bad request), -ENOMEM, or another -errno.
  */
-int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
-		     struct buf *reply);
+int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
+		     size_t payload_bytes, struct buf *reply);
 
 #endif

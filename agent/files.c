@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of mapped files and the cache of their rows. A (device, inode) leads to a chain: one entry each generation, and a
- * new one when a file was rewritten in place. Owned by the agent, on its thread; mappings hold references.
+ * The table of mapped files and the cache of their rows. A (device, inode) leads to a chain: one entry each generation, and
+ * a new one when a file was rewritten in place. Owned by the agent, on its thread; mappings hold references.
  */
 #include <elf.h>
 #include <errno.h>
@@ -48,7 +48,8 @@ int files_new(struct metrics *metrics, struct files **ret)
 		free(f);
 		return error;
 	}
-	f->opened = metrics_counter(metrics, "hearth_files_opened_total", NULL, "Mapped files opened for unwind rows and names.");
+	f->opened = metrics_counter(metrics, "hearth_files_opened_total", NULL,
+				    "Mapped files opened for unwind rows and names.");
 	f->unreadable = metrics_counter(metrics, "hearth_files_unreadable_total", NULL,
 					"Mapped files that could not be opened or are no ELF file for this machine.");
 	f->held = metrics_gauge(metrics, "hearth_files_held", NULL, "Mapped files known now.");
@@ -131,7 +132,8 @@ static int open_mapped(const struct file_key *key, const char *path, uint32_t pi
 		return open_vdso();
 	if (path[0] != '/')
 		return -ENOENT;
-	snprintf(proc, sizeof(proc), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end);
+	snprintf(proc, sizeof(proc), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
+		 (unsigned long long)end);
 	fd = open_regular(proc);
 	if (fd >= 0)
 		return fd;
@@ -206,7 +208,8 @@ static bool file_matches(struct file *file, const struct file_key *key)
 		file->mtime_ns == (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec);
 }
 
-struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start, uint64_t end)
+struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start,
+		       uint64_t end)
 {
 	struct file *file = map_get(&f->by_inode, inode_key(key));
 

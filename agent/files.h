@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ELF files that processes map. A file is (device, inode, generation) as the kernel's records name it: opaque, never compared
- * with fstat (overlay file systems differ). It is opened at first sight and held, so that deleted and containerised files keep
- * their rows and names. File ids are never reused: the kernel's caches are keyed by them.
+ * The ELF files that processes map. A file is (device, inode, generation) as the kernel's records name it: opaque, never
+ * compared with fstat (overlay file systems differ). It is opened at first sight and held, so that deleted and containerised
+ * files keep their rows and names. File ids are never reused: the kernel's caches are keyed by them.
  */
 #ifndef HEARTH_AGENT_FILES_H
 #define HEARTH_AGENT_FILES_H
@@ -28,13 +28,13 @@ enum file_state {
 };
 
 struct file {
-	uint32_t id; /* from 1 */
+	uint32_t id;   /* from 1 */
 	uint32_t refs; /* mappings that lead here */
-	int fd; /* -1: none */
+	int fd;	       /* -1: none */
 	enum file_state state;
 	struct file_key key;
-	char *path; /* as the process saw it */
-	uint64_t used_ns; /* when a mapping or a sample last needed it */
+	char *path;		       /* as the process saw it */
+	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
 	uint64_t size_bytes, mtime_ns; /* when it was opened */
 	struct elf_info info;
 	struct file *next; /* same (device, inode), another generation or content */
@@ -46,11 +46,12 @@ int files_new(struct metrics *metrics, struct files **ret);
 void files_free(struct files *f);
 
 /*
- * The file behind a mapping of process @pid at [@start, @end); NULL for want of memory. @path as the kernel said it; "[vdso]"
- * is the image of our own vDSO. Opens it when it is new, through /proc/PID/map_files, /proc/PID/root, or (the process being gone)
- * the plain path if that still leads to the same inode.
+ * The file behind a mapping of process @pid at [@start, @end); NULL for want of memory. @path as the kernel said it;
+ * "[vdso]" is the image of our own vDSO. Opens it when it is new, through /proc/PID/map_files, /proc/PID/root, or (the
+ * process being gone) the plain path if that still leads to the same inode.
  */
-struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start, uint64_t end);
+struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start,
+		       uint64_t end);
 
 struct file *file_get(struct file *file);
 void file_put(struct file *file);
@@ -58,8 +59,8 @@ void file_put(struct file *file);
 /* Closes and forgets files that no mapping leads to and nothing needed for @idle_ns. */
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns);
 
-/* The rows of one 256-byte block of code (ELF address @block * 256), sorted, cached. Valid until the next call. 0, -ENOENT when the
- * file has no tables, or -errno. */
+/* The rows of one 256-byte block of code (ELF address @block * 256), sorted, cached. Valid until the next call. 0, -ENOENT
+ * when the file has no tables, or -errno. */
 int files_rows(struct files *f, struct file *file, uint64_t block, const struct row **rows_ret, size_t *count_ret);
 
 /* A request about @file; see elf_service_call. */

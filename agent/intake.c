@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order: take the time, read all side-band rings, then the sample rings, and apply what is older than the time taken less a margin.
- * A record of an mmap or fork precedes the code that runs there, and both streams carry the same clock, so every sample meets
- * the process as it was at its moment. Agent's thread.
+ * Order: take the time, read all side-band rings, then the sample rings, and apply what is older than the time taken less a
+ * margin. A record of an mmap or fork precedes the code that runs there, and both streams carry the same clock, so every
+ * sample meets the process as it was at its moment. Agent's thread.
  */
 #include <errno.h>
 #include <stdlib.h>

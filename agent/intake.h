@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's intake: reads both streams of the kernel (side band and samples), applies them in the order of time, walks what
- * missed, and puts each sample into the traces of the interval.
+ * The agent's intake: reads both streams of the kernel (side band and samples), applies them in the order of time, walks
+ * what missed, and puts each sample into the traces of the interval.
  */
 #ifndef HEARTH_AGENT_INTAKE_H
 #define HEARTH_AGENT_INTAKE_H
@@ -17,9 +17,9 @@
 #include "agent/traces.h"
 
 /* Where user space may lose a sample. X(name, text) */
-#define INTAKE_LOSSES(X)                                  \
-	X(MEMORY, "out of memory")                        \
-	X(MALFORMED, "malformed record")                  \
+#define INTAKE_LOSSES(X)                 \
+	X(MEMORY, "out of memory")       \
+	X(MALFORMED, "malformed record") \
 	X(SINK, "refused by the sink")
 
 #define X(name, text) LOSS_##name,
@@ -35,12 +35,12 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
-	bool reread_all;	     /* side-band records were lost */
-	uint64_t read;		     /* sample records read from the rings */
+	bool reread_all; /* side-band records were lost */
+	uint64_t read;	 /* sample records read from the rings */
 	uint64_t lost[LOSS_MAX];
-	uint64_t ends[END_MAX];	     /* how user walks ended, late ones by their late end */
+	uint64_t ends[END_MAX]; /* how user walks ended, late ones by their late end */
 	uint64_t late_walks;
-	uint64_t oldest_ns;	     /* of the samples in the traces; 0: none */
+	uint64_t oldest_ns; /* of the samples in the traces; 0: none */
 };
 
 /* Reads what is there; applies what is older than @settle_ns ago (UINT64_MAX: everything). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the profiles of an interval. Addresses and mapping ranges are in the file's own (ELF) address space, so that mappings and
- * locations are shared by all processes that map a file. Each distinct frame, stack and process is translated once an interval
- * (arrays parallel to those of the traces); an event then costs three small attributes. Agent's thread.
+ * Builds the profiles of an interval. Addresses and mapping ranges are in the file's own (ELF) address space, so that
+ * mappings and locations are shared by all processes that map a file. Each distinct frame, stack and process is translated
+ * once an interval (arrays parallel to those of the traces); an event then costs three small attributes. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,8 @@ static int32_t file_mapping(struct interval *iv, const struct file *file, uint64
 	if (ids->go[0])
 		attributes[count++] = builder_attribute_string(b, "process.executable.build_id.go", str_of(ids->go));
 	if (ids->htlhash[0])
-		attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash", str_of(ids->htlhash));
+		attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash",
+							       str_of(ids->htlhash));
 	return builder_mapping(b, segment ? segment->vaddr : 0, segment ? segment->vaddr + segment->size_bytes : 0,
 			       segment ? segment->offset : 0, builder_string(b, str_of(file->path)), attributes, count);
 }
@@ -94,8 +95,8 @@ static int32_t build_location(struct interval *iv, const struct trace_frame *fra
 	int32_t mapping = iv->anonymous_mapping, type = iv->native_type;
 
 	if (frame->kind == FRAME_KERNEL) {
-		mapping = name.module.len ? builder_mapping(b, 0, 0, 0, builder_string(b, name.module), NULL, 0) :
-					    iv->kernel_mapping;
+		mapping = name.module.len ? builder_mapping(b, 0, 0, 0, builder_string(b, name.module), NULL, 0)
+					  : iv->kernel_mapping;
 		type = iv->kernel_type;
 	} else if (frame->kind == FRAME_NATIVE) {
 		mapping = file_mapping(iv, frame->file, frame->addr);
@@ -125,7 +126,8 @@ static uint32_t build_profile(struct interval *iv, struct process *p)
 	if (known)
 		return (uint32_t)(known - 1);
 	profile = builder_profile(iv->builder, builder_resource(iv->builder, attributes, p->exe_path ? 3 : 2), &iv->spec);
-	(void)map_put(&iv->profiles, (uintptr_t)p, (void *)((uintptr_t)profile + 1)); /* else it is found again by its bytes */
+	(void)map_put(&iv->profiles, (uintptr_t)p,
+		      (void *)((uintptr_t)profile + 1)); /* else it is found again by its bytes */
 	return profile;
 }
 
@@ -143,7 +145,8 @@ static void begin(struct interval *iv)
 	map_fini(&iv->profiles);
 }
 
-static void build_stack(struct interval *iv, const struct traces *t, uint32_t index, const int32_t *locations, int32_t *stack)
+static void build_stack(struct interval *iv, const struct traces *t, uint32_t index, const int32_t *locations,
+			int32_t *stack)
 {
 	int32_t indices[MAX_KERNEL_FRAMES + MAX_USER_FRAMES];
 	const struct trace *trace = traces_get(t, index);
@@ -163,7 +166,8 @@ static void build_event(struct interval *iv, const struct trace_event *e, int32_
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
 
-	builder_event(b, build_profile(iv, e->process), stack, attributes, 3, 0, clock_mono_to_unix_ns(e->time_ns), false, 0);
+	builder_event(b, build_profile(iv, e->process), stack, attributes, 3, 0, clock_mono_to_unix_ns(e->time_ns), false,
+		      0);
 }
 
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret)

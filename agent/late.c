@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk in user space. A frame's row gives the caller's pc, sp and fp by the same step the kernel runs (bpf/unwind.h); the
- * other callee-saved registers are followed beside it, and a rule the step cannot evaluate is evaluated exactly (row_eval). On
- * its way the walk must meet the frames the kernel found; a difference is a counted bug. Agent's thread.
+ * The walk in user space. A frame's row gives the caller's pc, sp and fp by the same step the kernel runs (bpf/unwind.h);
+ * the other callee-saved registers are followed beside it, and a rule the step cannot evaluate is evaluated exactly
+ * (row_eval). On its way the walk must meet the frames the kernel found; a difference is a counted bug. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 enum {
 	RECENT_SLOTS = 4096,
 	MAX_PREFILL = 256, /* pieces of a new process told to the kernel at once: 256 MB of code */
-	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
+	REFILL_MS = 500,   /* what was put into a cache so recently is not put there again: samples in flight miss it too */
 };
 
 struct recent {
@@ -65,7 +65,8 @@ struct walk {
 	bool reread; /* the mappings were read again for this sample already */
 };
 
-int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics, struct late **ret)
+int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
+	     struct late **ret)
 {
 	struct late *l = calloc(1, sizeof(*l));
 
@@ -74,16 +75,18 @@ int late_new(struct processes *processes, struct files *files, struct sampler *s
 	l->processes = processes;
 	l->files = files;
 	l->sampler = sampler;
-	l->walks = metrics_counter(metrics, "hearth_late_walks_total", NULL, "Samples walked in user space after a cache miss.");
+	l->walks = metrics_counter(metrics, "hearth_late_walks_total", NULL,
+				   "Samples walked in user space after a cache miss.");
 	l->evaluated = metrics_counter(metrics, "hearth_late_evaluated_frames_total", NULL,
 				       "Frames whose rule only user space can evaluate.");
 	l->mismatches = metrics_counter(metrics, "hearth_late_mismatches_total", NULL,
 					"Late walks that did not meet the frames the kernel found (a bug in hearth).");
 	l->filled_mappings = metrics_counter(metrics, "hearth_cache_mappings_filled_total", NULL,
-					  "Entries put into the kernel's mapping cache.");
+					     "Entries put into the kernel's mapping cache.");
 	l->filled_blocks = metrics_counter(metrics, "hearth_cache_blocks_filled_total", NULL,
 					   "Blocks of unwind rows put into the kernel's cache.");
-	l->fill_errors = metrics_counter(metrics, "hearth_cache_fill_errors_total", NULL, "Cache entries the kernel did not take.");
+	l->fill_errors = metrics_counter(metrics, "hearth_cache_fill_errors_total", NULL,
+					 "Cache entries the kernel did not take.");
 	*ret = l;
 	return 0;
 }
@@ -205,7 +208,9 @@ static int restore_saved(struct walk *w, const struct row *row, uint64_t cfa)
 {
 	static const struct {
 		uint8_t saved, reg;
-	} others[] = { { SAVED_RBX, DWARF_RBX }, { SAVED_R12, 12 }, { SAVED_R13, 13 }, { SAVED_R14, 14 }, { SAVED_R15, 15 } };
+	} others[] = {
+		{ SAVED_RBX, DWARF_RBX }, { SAVED_R12, 12 }, { SAVED_R13, 13 }, { SAVED_R14, 14 }, { SAVED_R15, 15 }
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		int32_t off = row->saved[others[i].saved];
@@ -245,8 +250,8 @@ static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum wal
 	buf_reset(&l->request);
 	buf_append(&l->request, &eval, sizeof(eval));
 	buf_append(&l->request, w->memory.data, w->memory.bytes);
-	status = l->request.failed ? -ENOMEM :
-				     files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
+	status = l->request.failed ? -ENOMEM
+				   : files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
 	if (!status && l->reply.len == sizeof(w->regs)) {
 		uint64_t sp = w->regs.value[DWARF_RSP];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Late unwinding: the walk of a sample that missed a cache, from frame 0, over the registers and the stack it carried; and the
- * filling of the kernel's caches with what the walk needed, so that the next such stack is walked in the kernel.
+ * Late unwinding: the walk of a sample that missed a cache, from frame 0, over the registers and the stack it carried; and
+ * the filling of the kernel's caches with what the walk needed, so that the next such stack is walked in the kernel.
  */
 #ifndef HEARTH_AGENT_LATE_H
 #define HEARTH_AGENT_LATE_H
@@ -21,7 +21,8 @@ struct late_result {
 	enum walk_end end;
 };
 
-int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics, struct late **ret);
+int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
+	     struct late **ret);
 void late_free(struct late *l);
 
 /* Walks @sample (with regs) in @process. The result is valid until the next call. */

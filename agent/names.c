@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache of names. Keys are (file id, address); answers lead into interned strings. Bounded: when it holds too many answers it
- * starts over, and the frames of this interval are asked again. Agent's thread.
+ * The cache of names. Keys are (file id, address); answers lead into interned strings. Bounded: when it holds too many
+ * answers it starts over, and the frames of this interval are asked again. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 enum {
 	MAX_ANSWERS = 65536,
 	KERNEL_FILE = UINT32_MAX,
-	KALLSYMS_AGE_SECONDS = 60, /* modules and BPF programs come and go: an unnamed address makes us look again after so long */
+	KALLSYMS_AGE_SECONDS =
+		60, /* modules and BPF programs come and go: an unnamed address makes us look again after so long */
 };
 
 struct name_key {
@@ -65,7 +66,8 @@ int names_new(struct files *files, struct metrics *metrics, struct names **ret)
 		names_free(n);
 		return -ENOMEM;
 	}
-	n->looked_up = metrics_counter(metrics, "hearth_names_looked_up_total", NULL, "Addresses that were looked up for a name.");
+	n->looked_up = metrics_counter(metrics, "hearth_names_looked_up_total", NULL,
+				       "Addresses that were looked up for a name.");
 	n->unnamed = metrics_counter(metrics, "hearth_names_not_found_total", NULL, "Of these the ones no source names.");
 	*ret = n;
 	return 0;
@@ -125,8 +127,9 @@ static void read_kernel(struct names *n)
 	if (error) {
 		n->kernel_refused = !n->kernel;
 		log_warn("kernel frames stay without names: /proc/kallsyms: %s%s", strerror(-error),
-			 error == -EPERM ? " (kernel.kptr_restrict hides the addresses; 'sysctl kernel.kptr_restrict=1' shows them to root)" :
-					   "");
+			 error == -EPERM ? " (kernel.kptr_restrict hides the addresses; 'sysctl kernel.kptr_restrict=1' "
+					   "shows them to root)"
+					 : "");
 		return;
 	}
 	kallsyms_free(n->kernel);

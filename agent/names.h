@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of frames, kept from interval to interval: each (file, address) is asked once. Off the sampling path: called for the whole
- * interval at its end, one batch a file.
+ * Names of frames, kept from interval to interval: each (file, address) is asked once. Off the sampling path: called for the
+ * whole interval at its end, one batch a file.
  */
 #ifndef HEARTH_AGENT_NAMES_H
 #define HEARTH_AGENT_NAMES_H

@@ -131,7 +131,8 @@ static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
 /* Is @chunk the next piece of the stack of the sample with number @seq? */
 static bool belongs(const struct chunk *chunk, const struct sample_record *r, uint64_t next_addr)
 {
-	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq && (!next_addr || chunk->addr == next_addr);
+	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq &&
+	       (!next_addr || chunk->addr == next_addr);
 }
 
 static uint32_t stack_bytes(const struct chunk_list *list, const struct sample_record *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where samples and side-band records wait for each other: both carry CLOCK_MONOTONIC, and are let out in the order of their times
- * once everything older must have been read. Puts the stack chunks of a sample together.
+ * Where samples and side-band records wait for each other: both carry CLOCK_MONOTONIC, and are let out in the order of their
+ * times once everything older must have been read. Puts the stack chunks of a sample together.
  */
 #ifndef HEARTH_AGENT_PENDING_H
 #define HEARTH_AGENT_PENDING_H

@@ -48,15 +48,18 @@ const char *perf_event_names(void)
 
 	if (!names[0])
 		for (size_t i = 0; i < ARRAY_LEN(events); i++)
-			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", events[i].name);
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "",
+				 events[i].name);
 	return names;
 }
 
 int perf_event_open_cpu(const struct perf_event_attr *kind, uint32_t cpu, unsigned freq_hz)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = kind->type, .config = kind->config, .disabled = 1, .sample_type = PERF_SAMPLE_RAW
-	};
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = kind->type,
+					.config = kind->config,
+					.disabled = 1,
+					.sample_type = PERF_SAMPLE_RAW };
 	int fd;
 
 	if (attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_CPU_CLOCK) {

@@ -19,8 +19,8 @@ struct proc_map {
 /* Reads one line (without its newline). 0 or -EBADMSG. */
 int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret);
 
-/* Calls @fn for each executable mapping of @pid, in address order; a line that cannot be read is skipped. 0, -ENOENT or -ESRCH
- * (the process is gone), another -errno, or what @fn returned when not 0. */
+/* Calls @fn for each executable mapping of @pid, in address order; a line that cannot be read is skipped. 0, -ENOENT or
+ * -ESRCH (the process is gone), another -errno, or what @fn returned when not 0. */
 int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map), void *arg);
 
 #endif

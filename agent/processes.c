@@ -102,7 +102,8 @@ struct read_context {
 	int error;
 };
 
-static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end, uint64_t off)
+static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end,
+		  uint64_t off)
 {
 	struct file *file = NULL;
 	int status;

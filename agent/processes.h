@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes as the side band and /proc tell them: identity, name, executable, address space. The state is that of the moment
- * whose records were last applied, because records and samples are applied in the order of their times.
+ * The processes as the side band and /proc tell them: identity, name, executable, address space. The state is that of the
+ * moment whose records were last applied, because records and samples are applied in the order of their times.
  */
 #ifndef HEARTH_AGENT_PROCESSES_H
 #define HEARTH_AGENT_PROCESSES_H
@@ -47,7 +47,8 @@ void process_put(struct process *p);
 /* Applies one record. *@changed_ret is the process whose asid is another now (the kernel's entry must follow), or NULL. */
 int processes_apply(struct processes *ps, const struct side_band_record *record, struct process **changed_ret);
 
-/* Reads the mappings of @p again (an address that no mapping holds, or records were lost). 1 when the asid changed, 0, -errno. */
+/* Reads the mappings of @p again (an address that no mapping holds, or records were lost). 1 when the asid changed, 0,
+ * -errno. */
 int process_reread(struct processes *ps, struct process *p);
 
 /* Reads all processes again: records were lost. @fn is called for each whose asid changed. */

@@ -28,7 +28,7 @@ size_t rows_add_entry(uint64_t entry, uint64_t start, uint64_t end, struct row *
 		gap_end = i < count && rows[i].start < stop ? rows[i].start : stop;
 		if (at < gap_end)
 			return insert_root(rows, count, i, at, gap_end); /* only the first gap: what follows is other code */
-		return count; /* the entry point itself is covered */
+		return count;						 /* the entry point itself is covered */
 	}
 	return count;
 }

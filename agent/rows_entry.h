@@ -9,8 +9,9 @@
 #include "agent/rows.h"
 
 /*
- * Code at the entry point (@entry, ELF address) that no table covers is the outermost frame: the dynamic linker's start code has no
- * call frame information. Adds such rows of [@start, @end) to the @count sorted ones of @rows (room for @max). Returns the count.
+ * Code at the entry point (@entry, ELF address) that no table covers is the outermost frame: the dynamic linker's start code
+ * has no call frame information. Adds such rows of [@start, @end) to the @count sorted ones of @rows (room for @max).
+ * Returns the count.
  */
 size_t rows_add_entry(uint64_t entry, uint64_t start, uint64_t end, struct row *rows, size_t count, size_t max);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading and feeding the kernel half. The skeleton is opened, its options and map sizes set for this machine, loaded; then one
- * perf event a CPU runs the program. Map values carry unique sequence numbers so that the program sees when an element was
- * rewritten under it.
+ * Loading and feeding the kernel half. The skeleton is opened, its options and map sizes set for this machine, loaded; then
+ * one perf event a CPU runs the program. Map values carry unique sequence numbers so that the program sees when an element
+ * was rewritten under it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -99,7 +99,8 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	bpf_program__set_autoload(skel->progs.on_sample, loop);
 	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
-	bpf_program__set_autoload(skel->progs.on_new_task, !config->no_inherit && (config->pid_count || config->follow_pids_only));
+	bpf_program__set_autoload(skel->progs.on_new_task,
+				  !config->no_inherit && (config->pid_count || config->follow_pids_only));
 
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
 	if (s->ring_cnt > MAX_RINGS)
@@ -145,7 +146,8 @@ static int make_rings(struct sampler *s)
 		if (fd < 0)
 			return -errno;
 		s->ring_fds[i] = fd;
-		error = bpf_map_update_elem(outer, &i, &fd, BPF_ANY) ? -errno : ring_buffer__add(s->rings, fd, handle_record, s);
+		error = bpf_map_update_elem(outer, &i, &fd, BPF_ANY) ? -errno
+								     : ring_buffer__add(s->rings, fd, handle_record, s);
 		if (error)
 			return error;
 	}

@@ -163,7 +163,8 @@ struct lost_body {
 
 enum { SAMPLE_ID_BYTES = 16 };
 
-static struct side_band_record *new_record(enum side_band_kind kind, uint32_t pid, uint32_t tid, const char *name, size_t name_max)
+static struct side_band_record *new_record(enum side_band_kind kind, uint32_t pid, uint32_t tid, const char *name,
+					   size_t name_max)
 {
 	size_t len = strnlen(name, name_max);
 	struct side_band_record *r = calloc(1, sizeof(*r) + len + 1);

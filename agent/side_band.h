@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf side-band records: mmap, comm, fork and exit of every process, on one dummy event a CPU, stamped with CLOCK_MONOTONIC as
- * the samples are. They survive the process they speak of.
+ * perf side-band records: mmap, comm, fork and exit of every process, on one dummy event a CPU, stamped with CLOCK_MONOTONIC
+ * as the samples are. They survive the process they speak of.
  */
 #ifndef HEARTH_AGENT_SIDE_BAND_H
 #define HEARTH_AGENT_SIDE_BAND_H
@@ -20,8 +20,8 @@ struct side_band_record {
 	enum side_band_kind kind;
 	uint64_t time_ns;
 	uint32_t pid, tid;
-	uint32_t parent_pid; /* FORK */
-	bool is_exec;	     /* COMM: a new program */
+	uint32_t parent_pid;	    /* FORK */
+	bool is_exec;		    /* COMM: a new program */
 	uint64_t start, end, pgoff; /* MMAP */
 	struct file_key key;	    /* MMAP */
 	char name[];		    /* MMAP: path; COMM: name; NUL-terminated */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interning of stacks. The key of a stack is what was walked: address space id, end, and the raw addresses, so that a stack seen
- * before costs one hash of its bytes and nothing else. Agent's thread.
+ * Interning of stacks. The key of a stack is what was walked: address space id, end, and the raw addresses, so that a stack
+ * seen before costs one hash of its bytes and nothing else. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples of one report interval: stacks stored once, events as small records. A stack's frames are resolved to (file, ELF
- * address) when it is first seen, while the process's mappings are those of the sample's moment.
+ * The samples of one report interval: stacks stored once, events as small records. A stack's frames are resolved to (file,
+ * ELF address) when it is first seen, while the process's mappings are those of the sample's moment.
  */
 #ifndef HEARTH_AGENT_TRACES_H
 #define HEARTH_AGENT_TRACES_H

@@ -55,24 +55,17 @@ void *request_start(void *arg, const char *uri, struct MHD_Connection *mhd)
 	return r;
 }
 
-/* Why a request ended that never came so far as to be answered by us. */
-static enum rejection how_it_broke(const struct request *r, enum MHD_RequestTerminationCode how)
-{
-	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-		return REJECTED_HTTP; /* libmicrohttpd answered itself */
-	return r->too_slow ? REJECTED_SLOW : REJECTED_GONE;
-}
-
 void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode how)
 {
 	struct server *s = arg;
 	struct request *r = *context;
 	(void)mhd;
+	(void)how;
 	if (!r)
 		return;
 	*context = NULL;
 	if (!r->reply.status)
-		metric_add(s->stats.rejected[how_it_broke(r, how)], 1);
+		metric_add(s->stats.rejected[r->too_slow ? REJECTED_SLOW : REJECTED_INCOMPLETE], 1);
 	r->connection->request = NULL;
 	r->connection->since_ns = clock_mono_ns();
 	s->open_requests--;

@@ -28,8 +28,7 @@ static const char *const rejection_names[REJECTION_COUNT] = {
 	[REJECTED_BUSY] = "busy",
 	[REJECTED_SINK] = "sink failed",
 	[REJECTED_SLOW] = "too slow",
-	[REJECTED_GONE] = "client went away",
-	[REJECTED_HTTP] = "broken HTTP",
+	[REJECTED_INCOMPLETE] = "incomplete",
 };
 
 /* Seconds since the epoch at which the process began; 0 when /proc does not say. */

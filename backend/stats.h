@@ -19,11 +19,10 @@ enum rejection {
 	REJECTED_TOO_LARGE,
 	REJECTED_MEMORY,
 	REJECTED_MALFORMED,
-	REJECTED_BUSY, /* the sink is full */
-	REJECTED_SINK, /* the sink failed */
-	REJECTED_SLOW, /* cut by us */
-	REJECTED_GONE, /* cut by the client */
-	REJECTED_HTTP, /* refused by libmicrohttpd */
+	REJECTED_BUSY,	     /* the sink is full */
+	REJECTED_SINK,	     /* the sink failed */
+	REJECTED_SLOW,	     /* cut by us */
+	REJECTED_INCOMPLETE, /* the client went away, or what it sent was not HTTP */
 	REJECTION_COUNT,
 };
 

@@ -10,14 +10,14 @@
 
 enum {
 	RECORD_VERSION = 1,
-	MAX_KERNEL_FRAMES = 127,  /* kernel.perf_event_max_stack's default */
+	MAX_KERNEL_FRAMES = 127, /* kernel.perf_event_max_stack's default */
 	MAX_USER_FRAMES = 1024,
 	STACK_CHUNK_BYTES = 4096,
 	MAX_STACK_CHUNKS = 2048,
-	USER_REGS = 17,		  /* DWARF numbers 0..16 of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15, rip */
-	CODE_BLOCK_BYTES = 256,	  /* code that one unwind block describes */
-	BLOCK_ROWS = 16,	  /* a power of two: the search inside is unrolled */
-	MAX_BLOCK_PARTS = 16,	  /* 256 rows: one each byte of code */
+	USER_REGS = 17,		    /* DWARF numbers 0..16 of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15, rip */
+	CODE_BLOCK_BYTES = 256,	    /* code that one unwind block describes */
+	BLOCK_ROWS = 16,	    /* a power of two: the search inside is unrolled */
+	MAX_BLOCK_PARTS = 16,	    /* 256 rows: one each byte of code */
 	FIRST_LEVEL_ENTRIES = 4096, /* of one CPU's slice, a power of two */
 	COMM_BYTES = 16,
 };
@@ -40,23 +40,23 @@ struct record {
 #define FRAME_EXACT (1ull << 63)
 
 /* How a user walk ended. X(name, text, is a miss: user space walks again) */
-#define WALK_ENDS(X)                                                        \
-	X(NONE, "no user part", 0)        /* kernel thread, io worker */     \
-	X(ROOT, "root", 0)                /* reached the outermost frame */  \
-	X(DEPTH, "depth", 0)              /* MAX_USER_FRAMES */              \
-	X(NO_RULE, "no rule", 0)          /* code that no table covers */    \
-	X(NO_MAPPING, "no mapping", 0)    /* pc outside executable memory */ \
-	X(BAD_MEMORY, "unreadable", 0)    /* stack memory not readable */    \
-	X(NO_PROGRESS, "no progress", 0)  /* the stack pointer did not rise */ \
-	X(EXEC, "exec", 0)                /* inside execve: registers of the old image */ \
-	X(EXITING, "exiting", 0)          /* no address space any more */    \
-	X(COMPAT, "32-bit", 0)            /* not supported */                \
-	X(STALE, "stale mapping", 0)      /* a row of a mapping since replaced (user space decides) */ \
-	X(COPY_LIMIT, "copy limit", 0)    /* the stack copy ended first (user space decides) */ \
-	X(MISS_PROC, "unknown process", 1)                                   \
-	X(MISS_MAPPING, "unknown mapping", 1)                                \
-	X(MISS_BLOCK, "unknown code", 1)                                     \
-	X(USER_RULE, "exotic rule", 1)    /* a rule only user space evaluates */
+#define WALK_ENDS(X)                                                                                  \
+	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                               \
+	X(ROOT, "root", 0)		 /* reached the outermost frame */                            \
+	X(DEPTH, "depth", 0)		 /* MAX_USER_FRAMES */                                        \
+	X(NO_RULE, "no rule", 0)	 /* code that no table covers */                              \
+	X(NO_MAPPING, "no mapping", 0)	 /* pc outside executable memory */                           \
+	X(BAD_MEMORY, "unreadable", 0)	 /* stack memory not readable */                              \
+	X(NO_PROGRESS, "no progress", 0) /* the stack pointer did not rise */                         \
+	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */              \
+	X(EXITING, "exiting", 0)	 /* no address space any more */                              \
+	X(COMPAT, "32-bit", 0)		 /* not supported */                                          \
+	X(STALE, "stale mapping", 0)	 /* a row of a mapping since replaced (user space decides) */ \
+	X(COPY_LIMIT, "copy limit", 0)	 /* the stack copy ended first (user space decides) */        \
+	X(MISS_PROC, "unknown process", 1)                                                            \
+	X(MISS_MAPPING, "unknown mapping", 1)                                                         \
+	X(MISS_BLOCK, "unknown code", 1)                                                              \
+	X(USER_RULE, "exotic rule", 1) /* a rule only user space evaluates */
 
 #define X(name, text, miss) END_##name,
 enum walk_end { WALK_ENDS(X) END_MAX };
@@ -68,8 +68,8 @@ enum sample_flags {
 	SAMPLE_CUT = 1 << 2,	  /* more stack was readable than cfg_stack_chunks */
 };
 
-/* Followed by: __u64 kernel[kernel_cnt], __u64 user[user_cnt] (innermost first), struct sample_regs. Its stack chunks are the
- * chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1. */
+/* Followed by: __u64 kernel[kernel_cnt], __u64 user[user_cnt] (innermost first), struct sample_regs. Its stack chunks are
+ * the chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1. */
 struct sample_record {
 	struct record hdr;
 	__u32 pid; /* thread group, initial pid namespace */
@@ -101,9 +101,9 @@ struct stack_chunk {
 /* --- maps --- */
 
 /*
- * Values of the caches may be rewritten for another key while a program looks at them (elements of preallocated maps are reused
- * at once). So each carries its own key and the same unique sequence number at both ends: the reader takes tail, body, head,
- * looks the key up again, and takes any difference for a miss.
+ * Values of the caches may be rewritten for another key while a program looks at them (elements of preallocated maps are
+ * reused at once). So each carries its own key and the same unique sequence number at both ends: the reader takes tail,
+ * body, head, looks the key up again, and takes any difference for a miss.
  */
 
 /* procs: tgid -> */
@@ -123,8 +123,8 @@ enum mapping_kind {
 };
 
 /*
- * mappings: piece of address space -> the executable mapping in it. A piece is 1 MB where possible, so that a young process needs
- * few entries; where several mappings share one, it belongs to the largest, and the others are entered page by page.
+ * mappings: piece of address space -> the executable mapping in it. A piece is 1 MB where possible, so that a young process
+ * needs few entries; where several mappings share one, it belongs to the largest, and the others are entered page by page.
  */
 enum { MAPPING_BIG_SHIFT = 20, MAPPING_PAGE_SHIFT = 12 };
 
@@ -153,8 +153,8 @@ struct mapping_value {
  *   63            32 31       16 15  12 11   8 7      0
  *  | offset (s32)   | fp (s16)  | base | rule | start |
  *
- * offset: CFA = base + offset. For ROW_DEREF two s16: CFA = *(base + low) + high. For ROW_PLT the constant compared with pc & 15.
- * fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged. The return address stands at CFA - 8.
+ * offset: CFA = base + offset. For ROW_DEREF two s16: CFA = *(base + low) + high. For ROW_PLT the constant compared with pc
+ * & 15. fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged. The return address stands at CFA - 8.
  */
 enum unwind_rule {
 	RULE_NONE,   /* no table covers this code */
@@ -168,14 +168,14 @@ enum unwind_rule {
 };
 enum unwind_base { BASE_SP, BASE_FP };
 
-#define ROW_START(row) ((__u8)(row))
-#define ROW_RULE(row) ((__u32)((row) >> 8) & 15)
-#define ROW_BASE(row) ((__u32)((row) >> 12) & 15)
-#define ROW_FP(row) ((__s16)((row) >> 16))
+#define ROW_START(row)	((__u8)(row))
+#define ROW_RULE(row)	((__u32)((row) >> 8) & 15)
+#define ROW_BASE(row)	((__u32)((row) >> 12) & 15)
+#define ROW_FP(row)	((__s16)((row) >> 16))
 #define ROW_OFFSET(row) ((__s32)((row) >> 32))
-#define ROW_OFF1(row) ((__s16)((row) >> 32))
-#define ROW_OFF2(row) ((__s16)((row) >> 48))
-#define ROW(start, rule, base, fp, offset)                                                         \
+#define ROW_OFF1(row)	((__s16)((row) >> 32))
+#define ROW_OFF2(row)	((__s16)((row) >> 48))
+#define ROW(start, rule, base, fp, offset)                                                            \
 	((__u64)(__u8)(start) | (__u64)(rule) << 8 | (__u64)(base) << 12 | (__u64)(__u16)(fp) << 16 | \
 	 (__u64)(__u32)(offset) << 32)
 
@@ -191,7 +191,7 @@ struct unwind_block {
 	__u32 file;
 	__u32 block;
 	__u16 part;
-	__u16 end; /* offsets from here on stand in the next part; 256: none */
+	__u16 end;		/* offsets from here on stand in the next part; 256: none */
 	__u64 rows[BLOCK_ROWS]; /* sorted; the first starts where the part does */
 	__u32 row_cnt;
 	__u32 seq_tail;
@@ -207,15 +207,15 @@ struct first_level_entry {
 };
 
 /* --- counters, one set a CPU. X(name, is a lost sample, text) --- */
-#define BPF_COUNTERS(X)                                                                        \
-	X(ENTRIES, 0, "times the sampling program ran")                                        \
-	X(IDLE, 0, "of these on an idle CPU")                                                  \
-	X(FILTERED, 0, "of these outside the filters")                                         \
-	X(TAKEN, 0, "samples taken")                                                           \
-	X(LOST_RING, 1, "samples lost because the ring buffer was full")                       \
-	X(CHUNK_RING, 0, "stack copies cut short because the ring buffer was full")            \
-	X(CHUNK_LIMIT, 0, "stack copies withheld by the rate limit")                           \
-	X(TORN, 0, "cache entries that changed under the walk")                                \
+#define BPF_COUNTERS(X)                                                             \
+	X(ENTRIES, 0, "times the sampling program ran")                             \
+	X(IDLE, 0, "of these on an idle CPU")                                       \
+	X(FILTERED, 0, "of these outside the filters")                              \
+	X(TAKEN, 0, "samples taken")                                                \
+	X(LOST_RING, 1, "samples lost because the ring buffer was full")            \
+	X(CHUNK_RING, 0, "stack copies cut short because the ring buffer was full") \
+	X(CHUNK_LIMIT, 0, "stack copies withheld by the rate limit")                \
+	X(TORN, 0, "cache entries that changed under the walk")                     \
 	X(MISSES, 0, "samples walked by user space because a cache had no entry")
 
 #define X(name, lost, text) COUNTER_##name,

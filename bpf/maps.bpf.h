@@ -10,15 +10,15 @@
 #include "bpf/event.h"
 #include "bpf/unwind.h"
 
-const volatile __u32 cfg_rings = 1;	   /* ring buffers, a power of two; CPU c writes to ring c mod this */
-const volatile __u32 cfg_wake_bytes = 0;   /* the reader is woken when a ring holds more than this */
+const volatile __u32 cfg_rings = 1;	       /* ring buffers, a power of two; CPU c writes to ring c mod this */
+const volatile __u32 cfg_wake_bytes = 0;       /* the reader is woken when a ring holds more than this */
 const volatile __u32 cfg_chunk_room_bytes = 0; /* chunks leave this much of a ring to samples: ring size / 2 */
 const volatile __u32 cfg_stack_chunks = 64;
-const volatile __u64 cfg_chunk_cost_ns = 0; /* token bucket: time one chunk costs ... */
+const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
 const volatile bool cfg_filter_pids = false;
-const volatile bool cfg_find_vma = true;   /* bpf_find_vma (5.17) is there */
-const volatile bool cfg_task_btf = true;   /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
+const volatile bool cfg_find_vma = true; /* bpf_find_vma (5.17) is there */
+const volatile bool cfg_task_btf = true; /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -61,13 +61,13 @@ enum { SCRATCH_WORDS = 2048 };
 
 struct walk {
 	struct unwind_state state;
-	__u64 row;	   /* what find_rule found */
-	__u64 start, end;  /* what the mapping below covers; empty at first */
+	__u64 row;	  /* what find_rule found */
+	__u64 start, end; /* what the mapping below covers; empty at first */
 	__u64 bias;
-	__u64 window;	   /* user address of scratch->window[0] */
+	__u64 window; /* user address of scratch->window[0] */
 	__u32 window_len;
 	__u32 file;
-	__u32 kind;	   /* enum mapping_kind */
+	__u32 kind; /* enum mapping_kind */
 	__u32 asid;
 	__u32 cpu;
 	__u32 kernel_cnt;
@@ -82,6 +82,13 @@ struct scratch {
 	struct walk walk;
 	__u8 window[4096];
 };
+
+/* An index into scratch->words that the verifier believes. */
+static __always_inline __u64 word_index(__u64 at)
+{
+	asm volatile("%0 &= %1" : "+r"(at) : "i"(SCRATCH_WORDS - 1));
+	return at;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

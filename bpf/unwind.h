@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in the
- * kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory and
+ * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in
+ * the kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory and
  * unwind_read(), which reads a word of user memory: 0, or not 0 when it is unreadable.
  */
 #ifndef HEARTH_BPF_UNWIND_H
@@ -50,8 +50,8 @@ static __always_inline int unwind_signal(struct unwind_state *state, struct unwi
 }
 
 /*
- * @row is the row that covers state->pc (minus 1 for a return address). Returns 0 with the caller's registers in @state, or 1
- * with state->end set and the registers unchanged.
+ * @row is the row that covers state->pc (minus 1 for a return address). Returns 0 with the caller's registers in @state, or
+ * 1 with state->end set and the registers unchanged.
  */
 static __always_inline int unwind_step(struct unwind_state *state, __u64 row, struct unwind_memory *memory)
 {

@@ -96,9 +96,14 @@ static int decode(struct buf *data, size_t len, struct profiles **ret, struct ot
 	return err;
 }
 
+const char *capture_name(const char *path)
+{
+	return strcmp(path, "-") ? path : "standard input";
+}
+
 int capture_read(const char *path, struct capture *ret, struct buf *error)
 {
-	const char *name = strcmp(path, "-") ? path : "standard input";
+	const char *name = capture_name(path);
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
 	struct otlp_error why = { "" }, why_cut = { "" };
 	size_t len, whole;

@@ -20,4 +20,7 @@ struct capture {
  */
 int capture_read(const char *path, struct capture *ret, struct buf *error);
 
+/* @path as messages call it. */
+const char *capture_name(const char *path);
+
 #endif

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cmd/capture.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
@@ -77,14 +78,6 @@ struct recording {
 	bool shows_progress;
 };
 
-/* As messages call it. */
-static const char *path_name(struct recording *r)
-{
-	const char *path = buf_text(&r->path);
-
-	return strcmp(path, "-") ? path : "standard output";
-}
-
 static bool ends_in_otlp(const char *name)
 {
 	size_t len = strlen(name), suffix = strlen(".otlp");
@@ -93,8 +86,9 @@ static bool ends_in_otlp(const char *name)
 }
 
 /* --output, or a name with the date. */
-static int choose_path(struct recording *r, const char *output)
+static int choose_path(struct recording *r, const struct config *config)
 {
+	const char *output = config->output;
 	char name[64];
 	struct stat st;
 	struct tm tm;
@@ -106,6 +100,10 @@ static int choose_path(struct recording *r, const char *output)
 		output = name;
 	}
 	r->is_stream = !strcmp(output, "-") || (!stat(output, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+	if (!strcmp(output, "-") && config->operand_count) {
+		log_error("--output -: the command writes to standard output too; name a file");
+		return -EINVAL;
+	}
 	if (!strcmp(output, "-") && isatty(STDOUT_FILENO)) {
 		log_error("--output -: a capture is binary and standard output is a terminal; redirect it or name a file");
 		return -EINVAL;
@@ -188,7 +186,7 @@ static int start(struct recording *r)
 	if (!err)
 		err = session_load_agent(s, (uint32_t)r->child.pid);
 	if (!err)
-		err = session_start_agent(s, path_name(r));
+		err = session_start_agent(s, capture_name(buf_text(&r->path)));
 	if (!err)
 		err = start_timers(r);
 	if (!err && r->child.pid)
@@ -221,7 +219,7 @@ static int report_file(struct recording *r, double seconds)
 
 static void tell_write_error(struct recording *r)
 {
-	const char *path = path_name(r);
+	const char *path = capture_name(buf_text(&r->path));
 
 	if (r->is_stream)
 		log_error("writing to %s failed: %s", path, strerror(-r->output.err));
@@ -271,7 +269,7 @@ static int run_record(const struct config *config)
 	int status = STATUS_FAILED;
 
 	r.shows_progress = isatty(STDERR_FILENO) && !config->quiet;
-	if (choose_path(&r, config->output))
+	if (choose_path(&r, config))
 		status = STATUS_USAGE;
 	else if (!(config->operand_count && child_fork(config->operands, config->as_root, &r.child)) &&
 		 !session_open(&r.session, config))

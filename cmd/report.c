@@ -101,23 +101,23 @@ static int run_report(const struct config *config)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	const char *path = config->operands[0];
+	const char *name = capture_name(config->operands[0]);
 	struct capture capture;
-	int err = capture_read(path, &capture, &error);
+	int err = capture_read(config->operands[0], &capture, &error);
 
 	if (err) {
 		log_error("%s", buf_text(&error));
 		return STATUS_FAILED;
 	}
 	if (capture.read_bytes < capture.file_bytes)
-		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", path,
+		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", name,
 			 capture.file_bytes - capture.read_bytes, capture.file_bytes);
 	if (!capture.profiles->sample_events)
-		log_warn("%s holds no samples", path);
+		log_warn("%s holds no samples", name);
 	err = write_format(capture.profiles, config, &text);
 	profiles_put(capture.profiles);
 	if (err) {
-		log_error("cannot report on %s: %s", path, strerror(-err));
+		log_error("cannot report on %s: %s", name, strerror(-err));
 		return STATUS_FAILED;
 	}
 	return output_write(&text);

@@ -202,7 +202,7 @@ int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_n
 	let_signals_through(s);
 	if (stop)
 		stop(arg, deadline_ns);
-	agent_err = s->agent ? agent_stop(s->agent, deadline_ns) : 0;
+	agent_err = s->agent ? agent_stop(s->agent) : 0;
 	err = sink_flush(s->sink, deadline_ns);
 	if (!err)
 		err = agent_err;

@@ -97,15 +97,58 @@ static void put_index(struct encoder *e, uint32_t field, enum otlp_table t, int3
 	put_number(e, field, (uint64_t)new_index(e, t, index));
 }
 
-static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, const struct indices *list)
+enum { INDEX_MAX_BYTES = 5, NUMBER_MAX_BYTES = 10 }; /* as varints */
+
+/* Room for a packed list of @max_bytes: a stream of its own, as one append a number would cost more than the number. */
+static pb_ostream_t list_begin(struct encoder *e, size_t max_bytes)
+{
+	bool room = buf_reserve(e->out, max_bytes) == 0;
+
+	return pb_ostream_from_buffer(room ? e->out->data + e->out->len : NULL, room ? max_bytes : 0);
+}
+
+static void list_end(struct encoder *e, uint32_t field, const pb_ostream_t *list)
 {
 	size_t at = e->out->len;
 
+	e->out->len += list->bytes_written;
+	wrap(e, field, at);
+}
+
+static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, const struct indices *list)
+{
+	pb_ostream_t s;
+
 	if (!list->count)
 		return;
+	s = list_begin(e, (size_t)list->count * INDEX_MAX_BYTES);
 	for (uint32_t i = 0; i < list->count; i++)
-		pb_encode_varint(&e->stream, (uint64_t)new_index(e, t, list->items[i]));
-	wrap(e, field, at);
+		pb_encode_varint(&s, (uint64_t)new_index(e, t, list->items[i]));
+	list_end(e, field, &s);
+}
+
+static void put_numbers(struct encoder *e, uint32_t field, const int64_t *items, uint32_t count)
+{
+	pb_ostream_t s;
+
+	if (!count)
+		return;
+	s = list_begin(e, (size_t)count * NUMBER_MAX_BYTES);
+	for (uint32_t i = 0; i < count; i++)
+		pb_encode_varint(&s, (uint64_t)items[i]);
+	list_end(e, field, &s);
+}
+
+static void put_times(struct encoder *e, uint32_t field, const uint64_t *items, uint32_t count)
+{
+	pb_ostream_t s;
+
+	if (!count)
+		return;
+	s = list_begin(e, (size_t)count * sizeof(*items));
+	for (uint32_t i = 0; i < count; i++)
+		pb_encode_fixed64(&s, &items[i]);
+	list_end(e, field, &s);
 }
 
 /* --- common, resource --- */
@@ -238,30 +281,15 @@ uint64_t otlp_count_units(const struct profiles *p)
 	return n;
 }
 
-static bool in_part(const struct encoder *e, uint64_t units)
-{
-	return e->unit < e->part->end && e->unit + units > e->part->first;
-}
-
 static void put_sample(struct encoder *e, const struct sample *s)
 {
-	size_t at = e->out->len, list;
+	size_t at = e->out->len;
 
 	put_index(e, PROFILES_TAG(Sample, stack_index), TABLE_STACK, s->stack_index);
 	put_indices(e, PROFILES_TAG(Sample, attribute_indices), TABLE_ATTRIBUTE, &s->attributes);
 	put_index(e, PROFILES_TAG(Sample, link_index), TABLE_LINK, s->link_index);
-	if (s->value_count) {
-		list = e->out->len;
-		for (uint32_t i = 0; i < s->value_count; i++)
-			pb_encode_varint(&e->stream, (uint64_t)s->values[i]);
-		wrap(e, PROFILES_TAG(Sample, values), list);
-	}
-	if (s->timestamp_count) {
-		list = e->out->len;
-		for (uint32_t i = 0; i < s->timestamp_count; i++)
-			pb_encode_fixed64(&e->stream, &s->timestamps_unix_ns[i]);
-		wrap(e, PROFILES_TAG(Sample, timestamps_unix_nano), list);
-	}
+	put_numbers(e, PROFILES_TAG(Sample, values), s->values, s->value_count);
+	put_times(e, PROFILES_TAG(Sample, timestamps_unix_nano), s->timestamps_unix_ns, s->timestamp_count);
 	wrap(e, PROFILES_TAG(Profile, samples), at);
 }
 
@@ -281,7 +309,7 @@ static void put_profile(struct encoder *e, const struct profile *p)
 
 	put_value_type(e, PROFILES_TAG(Profile, sample_type), &p->sample_type);
 	for (uint32_t i = 0; i < p->sample_count; i++, e->unit++) {
-		if (in_part(e, 1))
+		if (otlp_part_has(e->part, e->unit, 1))
 			put_sample(e, &p->samples[i]);
 	}
 	e->unit += !p->sample_count;
@@ -309,7 +337,7 @@ static void put_scope_profiles(struct encoder *e, const struct scope_profiles *s
 	for (uint32_t i = 0; i < sp->profile_count; i++) {
 		uint64_t units = otlp_profile_units(&sp->profiles[i]);
 
-		if (in_part(e, units))
+		if (otlp_part_has(e->part, e->unit, units))
 			put_profile(e, &sp->profiles[i]);
 		else
 			e->unit += units;
@@ -328,7 +356,7 @@ static void put_resource_profiles(struct encoder *e, const struct resource_profi
 	for (uint32_t i = 0; i < rp->scope_count; i++) {
 		uint64_t units = otlp_scope_units(&rp->scopes[i]);
 
-		if (in_part(e, units))
+		if (otlp_part_has(e->part, e->unit, units))
 			put_scope_profiles(e, &rp->scopes[i]);
 		else
 			e->unit += units;
@@ -466,7 +494,7 @@ int otlp_encode_part(const struct profiles *p, const struct otlp_part *part, str
 	for (uint32_t i = 0; i < p->resource_count; i++) {
 		uint64_t units = otlp_resource_units(&p->resources[i]);
 
-		if (in_part(&e, units))
+		if (otlp_part_has(part, e.unit, units))
 			put_resource_profiles(&e, &p->resources[i]);
 		else
 			e.unit += units;

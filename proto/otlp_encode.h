@@ -32,6 +32,12 @@ struct otlp_part {
 /* Elements of a table of @p's dictionary. */
 uint32_t otlp_table_count(const struct profiles *p, enum otlp_table t);
 
+/* Whether any of the @units units from @unit on is in the part. */
+static inline bool otlp_part_has(const struct otlp_part *part, uint64_t unit, uint64_t units)
+{
+	return unit < part->end && unit + units > part->first;
+}
+
 uint64_t otlp_count_units(const struct profiles *p);
 
 /* Units that one profile, scope or resource counts for. */

@@ -73,11 +73,6 @@ static void mark_profile(struct splitter *s, const struct otlp_part *part, const
 	}
 }
 
-static bool overlaps(const struct otlp_part *part, uint64_t unit, uint64_t units)
-{
-	return unit < part->end && unit + units > part->first;
-}
-
 static void mark_resources(struct splitter *s, const struct otlp_part *part)
 {
 	uint64_t unit = 0, units;
@@ -85,16 +80,16 @@ static void mark_resources(struct splitter *s, const struct otlp_part *part)
 	for (uint32_t r = 0; r < s->p->resource_count; r++) {
 		const struct resource_profiles *rp = &s->p->resources[r];
 
-		if (overlaps(part, unit, otlp_resource_units(rp)))
+		if (otlp_part_has(part, unit, otlp_resource_units(rp)))
 			mark_key_values(s, rp->resource.attributes.items, rp->resource.attributes.count);
 		for (uint32_t i = 0; i < rp->scope_count; i++) {
 			const struct scope_profiles *sp = &rp->scopes[i];
 
-			if (overlaps(part, unit, otlp_scope_units(sp)))
+			if (otlp_part_has(part, unit, otlp_scope_units(sp)))
 				mark_key_values(s, sp->scope.attributes.items, sp->scope.attributes.count);
 			for (uint32_t n = 0; n < sp->profile_count; n++, unit += units) {
 				units = otlp_profile_units(&sp->profiles[n]);
-				if (overlaps(part, unit, units))
+				if (otlp_part_has(part, unit, units))
 					mark_profile(s, part, &sp->profiles[n], unit);
 			}
 			unit += !sp->profile_count;
@@ -179,20 +174,20 @@ static int send_range(struct splitter *s, uint64_t first, uint64_t end)
 	return r ? r : send_range(s, first + (end - first) / 2, end);
 }
 
-static int send_split(struct splitter *s)
+/* Equal shares to begin with, as many as the size of the whole asks for. */
+static int send_shares(struct splitter *s, uint64_t units, uint64_t shares)
 {
-	uint64_t units = otlp_count_units(s->p), parts;
-	int r = otlp_encode(s->p, NULL, &s->out);
+	int r = 0;
 
-	if (r)
-		return r;
-	if (s->out.len <= s->max_bytes || units < 2)
-		return s->fn(s->arg, s->out.data, s->out.len, s->p->sample_events);
-	parts = s->max_bytes ? s->out.len / s->max_bytes + 1 : units;
-	if (parts > units)
-		parts = units;
-	for (uint64_t i = 0; !r && i < parts; i++)
-		r = send_range(s, units / parts * i, i + 1 < parts ? units / parts * (i + 1) : units);
+	for (unsigned t = 0; t < TABLES && !r; t++) {
+		s->map[t] = calloc(otlp_table_count(s->p, (enum otlp_table)t), sizeof(*s->map[t]));
+		if (!s->map[t])
+			r = -ENOMEM;
+	}
+	for (uint64_t i = 0; !r && i < shares; i++)
+		r = send_range(s, units / shares * i, i + 1 < shares ? units / shares * (i + 1) : units);
+	for (unsigned t = 0; t < TABLES; t++)
+		free(s->map[t]);
 	return r;
 }
 
@@ -200,17 +195,15 @@ int otlp_encode_split(const struct profiles *p, size_t max_bytes,
 		      int (*fn)(void *arg, const uint8_t *msg, size_t len, uint64_t sample_events), void *arg)
 {
 	struct splitter s = { .p = p, .max_bytes = max_bytes, .fn = fn, .arg = arg };
-	int r = 0;
+	uint64_t units = otlp_count_units(p), shares;
+	int r = otlp_encode(p, NULL, &s.out);
 
-	for (unsigned t = 0; t < TABLES && !r; t++) {
-		s.map[t] = calloc(otlp_table_count(p, (enum otlp_table)t), sizeof(*s.map[t]));
-		if (!s.map[t])
-			r = -ENOMEM;
+	if (!r && (s.out.len <= max_bytes || units < 2)) {
+		r = fn(arg, s.out.data, s.out.len, p->sample_events);
+	} else if (!r) {
+		shares = max_bytes ? s.out.len / max_bytes + 1 : units;
+		r = send_shares(&s, units, shares < units ? shares : units);
 	}
-	if (!r)
-		r = send_split(&s);
-	for (unsigned t = 0; t < TABLES; t++)
-		free(s.map[t]);
 	buf_fini(&s.out);
 	return r;
 }

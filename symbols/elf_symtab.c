@@ -229,14 +229,14 @@ static void match_table(const struct file *f, const struct table *t, struct slot
 	/* A symbol left its mark at the first question above it only; the later ones learn of it here. */
 	for (size_t i = 0; i < count; i++) {
 		struct slot *s = &slots[i];
-		const struct section *section = &f->sections[s->empty.section];
+		const struct section *section;
 
 		if (i && s->floor < s[-1].floor) {
 			s->floor = s[-1].floor;
 			s->empty = s[-1].empty;
-			section = &f->sections[s->empty.section];
 		}
-		if (!s->best.name && s->empty.name && (f->is_relocatable || s->addr - section->addr < section->size))
+		section = &f->sections[s->empty.section];
+		if (!s->best.name && s->empty.name && s->addr - section->addr < section->size)
 			s->best = s->empty;
 	}
 }

@@ -104,7 +104,7 @@ static uint16_t rank_of(char type, const char *name, size_t len)
 	return (uint16_t)((type == 'T' ? 0 : type == 't' ? 2 : 1) << 14 | underscores << 12 | (len < 4095 ? len : 4095));
 }
 
-/* One line: "ffffffff81000000 T name\t[module]". What does not look so is passed over. */
+/* One line: "ffffffff81000000 T name\t[module]". What does not look so, or has a NUL in it, is passed over. */
 static int add_line(struct kallsyms *k, const char *line, const char *end)
 {
 	struct entry e = { 0 };
@@ -119,7 +119,7 @@ static int add_line(struct kallsyms *k, const char *line, const char *end)
 			return 0;
 		e.addr = e.addr << 4 | digit;
 	}
-	if (end - p < 4 || p[2] != ' ')
+	if (end - p < 4 || p[2] != ' ' || memchr(p, '\0', (size_t)(end - p)))
 		return 0;
 	type = p[1];
 	name = p + 3;

@@ -15,14 +15,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* libdw takes register numbers up to 2^27 at their word and makes room for them; here it is told that there is none. */
+/* libdw takes register numbers up to 2^27 at their word and makes room for them; here it is told that there is little. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-	return "allocator_may_return_null=1:max_allocation_size_mb=64";
+	return "allocator_may_return_null=1:max_allocation_size_mb=32";
 }
 
-enum { CODE_ADDR = 0x1000, CODE_BYTES = 256 };
+enum { CODE_ADDR = 0x1000, CODE_BYTES = 64 };
 
 static int read_hash(void *arg, uint64_t addr, void *dst, size_t len)
 {

@@ -23,7 +23,13 @@ judge 0 'threads;clone3;start_thread;t0_start;t0_leaf' threads
 judge 0 'named;_start;main;int ns::run<int>(long);ns::run<int>(long)::{lambda(long)#1}::operator()(long) const;<ns::A as ns::B>::go::h0123456789abcdef;ns::leaf::<u32, u8>' named
 judge 0 "$right
 prog;ld-linux-x86-64.so.2+0x1a2b0;ld-linux-x86-64.so.2+0x9010" prog
+judge 0 "$(yes "$right" | head -n 9)
+prog;_start;__libc_start_main;main;clock_gettime" prog
 
+judge 1 "$right
+prog;_start;__libc_start_main;main;clock_gettime" prog                       # too much aside
+judge 1 'prog;_start;main;leaf' prog                                         # two frames left out
+judge 1 'prog;main;clock_gettime' prog
 judge 1 'prog;main;outer;inner;leaf' prog                                    # no root
 judge 1 'prog;_start;outer;inner;leaf' prog                                  # main is missing
 judge 1 'prog;_start;main;outer;leaf' prog                                   # a gap

@@ -6,7 +6,7 @@ need_bpf
 
 seconds=3
 programs=() running=()
-start_record all.otlp -F 199
+start_record all.otlp -F 499
 
 # finish: until all that were started have ended
 finish() {
@@ -21,14 +21,15 @@ for file in "$TRUTH"/*; do
 	case $name in
 	lib* | bench*) continue ;;
 	esac
+	[ "$name" != threads ] || finish # eight of them, which leave nothing to a neighbour
 	start "$name" "$file" $seconds
 	programs+=("$name")
 	running+=("$started")
-	[ ${#running[@]} -lt 2 ] || finish
+	[ ${#running[@]} -lt 2 ] && [ "$name" != threads ] || finish
 done
 finish
 stop "$recorder"
 cat record.out.err
 accounted record.out.err
 "$HEARTH" report all.otlp --format folded >folded
-"$TOP/tests/truth/check.py" --min 99 --least 150 folded "${programs[@]}"
+"$TOP/tests/truth/check.py" --min 99 --least 300 folded "${programs[@]}"

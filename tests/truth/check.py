@@ -9,11 +9,12 @@ lines "chain main f1 ... leaf", one for each chain that it may be in.
 
 A sample of that comm is complete when its stack is, in this order: root frames (_start or __libc_start..., or for a thread what
 libc starts threads with; then libc's unnamed functions, the Rust runtime and main in front of a Rust main), one of the chains
-from its first function to its leaf without a gap, and then at most kernel functions. Samples in the dynamic linker or in the
-kernel's exec and exit are no part of the chain and are set aside, counted apart.
+from its first function to its leaf without a gap, and then at most kernel functions. What is verifiably outside of the chain is
+set aside and counted apart, up to a quarter of the samples: the dynamic linker, the kernel's exec and exit, and stacks that have
+their root but no function of a chain except its first one, as when main looks at the clock.
 
 Prints a line a program (name, complete percent, samples, set aside) and its most frequent wrong stacks. Exit status 1 when a
-program is below PERCENT (99) or has less than SAMPLES (50) samples, 2 for wrong usage.
+program is below PERCENT (99), has less than SAMPLES (50) samples or too many set aside; 2 for wrong usage.
 """
 import argparse
 import collections
@@ -26,7 +27,7 @@ THREAD_ROOT = re.compile(r"(__)?clone3?$|start_thread$|libc\S*\.so\S*\+0x[0-9a-f
 UNDER_MAIN = re.compile(r"__libc_start\w*$|libc\S*\.so\S*\+0x[0-9a-f]+$|main$|(std|core|alloc)::|<.*(std|core|alloc)::")
 LINKER = re.compile(r"ld-linux\S*\+0x[0-9a-f]+$|_dl_\w+$|__tls_\w+$|__tunable\w*$|rtld\w*$")
 NOT_RUNNING = re.compile(r"\w*(execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail)\w*$")
-UNNAMED = re.compile(r"\S+\+0x[0-9a-f]+$|0x[0-9a-f]+$")
+SUFFIX = re.compile(r" \[clone [^]]*\]|\.(cold|part|constprop|isra|llvm)\b.*$")
 WORST = 3
 
 
@@ -34,7 +35,7 @@ def kernel_names():
     """All function names of the running kernel, or None when it does not tell."""
     try:
         with open("/proc/kallsyms", encoding="ascii", errors="replace") as f:
-            return {line.split()[2] for line in f}
+            return {SUFFIX.sub("", line.split()[2]) for line in f}
     except (OSError, IndexError):
         return None
 
@@ -60,7 +61,7 @@ def drop_groups(name, opening, closing, keep):
 
 def plain(name):
     """A function's name without parameters, return type, clone suffix, Rust hash and turbofish; no blanks are left."""
-    name = re.sub(r" \[clone [^]]*\]|\.(cold|part|constprop|isra|llvm)\b.*$", "", name)
+    name = SUFFIX.sub("", name)
     name = re.sub(r"::h[0-9a-f]{16}$", "", name)
     name = re.sub(r"\{\{closure\}\}|\{closure#\d+\}", "{closure}", name)
     name = drop_groups(name, "(", ")", lambda before, inside: before.endswith("operator") or inside == "anonymous namespace")
@@ -83,12 +84,13 @@ class Program:
             self.chains = [tuple(plain(w) for w in l.split()[1:]) for l in f if l.startswith("chain ")]
         if not self.chains:
             sys.exit(f"check.py: {path}: no line starts with 'chain '")
+        self.inside = {f for chain in self.chains for f in chain[1:]}
         self.complete = self.samples = self.aside = 0
         self.wrong = collections.Counter()
 
     def take(self, stack, count, kernel):
         frames = [plain(f) for f in stack]
-        if any(NOT_RUNNING.match(f) for f in frames) or in_linker(frames, kernel):
+        if any(NOT_RUNNING.match(f) for f in frames) or in_linker(frames, kernel) or self.is_elsewhere(frames):
             self.aside += count
             return
         self.samples += count
@@ -97,6 +99,10 @@ class Program:
         else:
             self.wrong[shorten(stack)] += count
 
+    def is_elsewhere(self, frames):
+        has_root = frames and (ROOT.match(frames[0]) or is_thread_root(frames[:2]))
+        return has_root and self.inside.isdisjoint(frames)
+
     def percent(self):
         return 100.0 * self.complete / self.samples if self.samples else 0.0
 
@@ -104,6 +110,10 @@ class Program:
 def in_linker(frames, kernel):
     user = [f for f in frames if not kernel or f not in kernel or f == "_start"]
     return bool(user) and all(LINKER.match(f) for f in user)
+
+
+def is_thread_root(frames):
+    return len(frames) == 2 and all(THREAD_ROOT.match(f) for f in frames)
 
 
 def is_complete(frames, chain, kernel):
@@ -117,7 +127,7 @@ def is_complete(frames, chain, kernel):
     if ROOT.match(root[0]):
         rooted = all(UNDER_MAIN.match(f) for f in root[1:])
     else:  # a thread: libc's clone and start_thread
-        rooted = len(root) == 2 and chain[0] != "main" and all(THREAD_ROOT.match(f) for f in root)
+        rooted = chain[0] != "main" and is_thread_root(root)
     return rooted and (kernel is None or all(f in kernel or f.startswith("[") for f in inner))
 
 
@@ -149,7 +159,7 @@ def main():
                 programs[comm].take(frames, int(count), kernel)
     bad = 0
     for t in programs.values():
-        good = t.samples >= args.least and t.percent() >= args.min
+        good = t.samples >= args.least and t.percent() >= args.min and t.aside <= (t.samples + t.aside) / 4
         bad |= not good
         print(f"{'ok  ' if good else 'FAIL'} {t.comm:16} {t.percent():6.2f} % of {t.samples} samples complete, {t.aside} set aside"
               + (f" (wants {args.least} samples)" if t.samples < args.least else ""))

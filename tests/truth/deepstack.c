@@ -11,8 +11,7 @@ FRAME unsigned long leaf(unsigned long x);
 FRAME unsigned long leaf(unsigned long x)
 {
 	while (now_seconds(CLOCK_PROCESS_CPUTIME_ID) < 0.1)
-		for (int i = 0; i < 2; i++)
-			x = spin(x);
+		x = spin(x);
 	return x;
 }
 
@@ -20,9 +19,10 @@ FRAME unsigned long leaf(unsigned long x)
 	FRAME unsigned long name(unsigned long x);                                 \
 	FRAME unsigned long name(unsigned long x)                                  \
 	{                                                                          \
-		volatile char local[LOCAL_BYTES];                                  \
+		char local[LOCAL_BYTES];                                           \
                                                                                    \
-		local[x % LOCAL_BYTES] = (char)x;                                  \
+		memset(local, (int)x, sizeof(local));                              \
+		asm volatile("" : : "r"(local) : "memory");                        \
 		truth_sink += next(x + 1) ^ (unsigned long)local[x % LOCAL_BYTES]; \
 		return truth_sink;                                                 \
 	}

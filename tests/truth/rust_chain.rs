@@ -19,7 +19,7 @@ fn keep(x: u64) -> u64 {
 #[inline(never)]
 fn leaf(x: u64) -> u64 {
     let mut y = x;
-    for _ in 0..1_600_000 {
+    for _ in 0..4_800_000 {
         y = y.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     }
     keep(y)

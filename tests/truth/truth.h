@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the truth programs share. Each prints its own call chain ("chain main f01 ... leaf", root first, one line a chain),
- * then calls through that chain until its time is over; spin() burns about two milliseconds at the leaf, so that a sample
+ * then calls through that chain until its time is over; spin() burns some milliseconds at the leaf, so that a sample
  * elsewhere is rare. Everything here is static and, but for again(), inlined: only the functions that a program names are
  * frames.
  */
@@ -28,7 +28,7 @@ static volatile unsigned long truth_sink;
 
 INLINE unsigned long spin(unsigned long x)
 {
-	for (int i = 0; i < 1600000; i++)
+	for (int i = 0; i < 4800000; i++)
 		x = x * 6364136223846793005UL + 1442695040888963407UL;
 	return x;
 }

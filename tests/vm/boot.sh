@@ -55,7 +55,7 @@ printf '%s\n' "$command" >"$work/command"
 
 log=${HEARTH_VM_LOG:-$work/console}
 timeout -k 5 "${HEARTH_VM_SECONDS:-180}" qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
-	-machine q35,memory-backend=memory -accel tcg,thread=multi -cpu max -smp "${HEARTH_VM_CPUS:-2}" -m "$mb" \
+	-machine q35,memory-backend=memory -accel tcg,thread=multi -cpu max,cx16=off -smp "${HEARTH_VM_CPUS:-2}" -m "$mb" \
 	-object memory-backend-memfd,id=memory,size="${mb}M",share=on \
 	-chardev socket,id=share,path="$work/share" -device vhost-user-fs-pci,chardev=share,tag=host \
 	-kernel "$kernel/vmlinuz" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1" -serial stdio \

@@ -466,12 +466,15 @@ __attribute__((noinline)) static void walk_here(struct walk *w)
 	}
 }
 
+/* The innermost frames differ: two places of walk_here, and a sanitizer puts a frame of its own around backtrace(). */
 static void check_walk(const struct walk *w)
 {
+	int more = w->truth_count - w->count;
+
 	assert_true(w->count > 5);
-	assert_int_equal(w->count, w->truth_count);
-	for (int i = 1; i < w->count; i++) /* the innermost differs: two places of walk_here */
-		assert_int_equal(w->pcs[i], (uintptr_t)w->truth[i]);
+	assert_in_range(more, 0, 1);
+	for (int i = 1; i < w->count; i++)
+		assert_int_equal(w->pcs[i], (uintptr_t)w->truth[i + more]);
 }
 
 static struct walk walk;

@@ -64,12 +64,14 @@ static const struct sink_ops recorder_ops = {
 
 /* --- servers on a thread --- */
 
+enum command { END = 1, STOP, HANG };
+
 struct world {
 	struct loop *loop;
 	struct metrics *metrics;
 	struct sink_recorder sink;
 	struct server *servers[2];
-	int command; /* eventfd: 1 ends the loop, larger: server_stop first */
+	int command; /* eventfd, takes an enum command */
 	uint64_t stop_timeout_ns;
 	_Atomic uint64_t stop_took_ns;
 	pthread_t thread;
@@ -82,7 +84,9 @@ static void on_command(void *arg, int fd, uint32_t events)
 	(void)events;
 	if (read(fd, &command, sizeof(command)) != sizeof(command))
 		return;
-	if (command > 1) {
+	if (command == HANG) {
+		usleep(1500000);
+	} else if (command == STOP) {
 		uint64_t now_ns = clock_mono_ns();
 		server_stop(w->servers[0], now_ns + w->stop_timeout_ns);
 		w->stop_took_ns = clock_mono_ns() - now_ns;
@@ -113,14 +117,15 @@ static void world_start(struct world *w, const struct server_config *configs, si
 	assert_int_equal(pthread_create(&w->thread, NULL, run, w), 0);
 }
 
-static void world_command(struct world *w, uint64_t command)
+static void world_command(struct world *w, enum command what)
 {
+	uint64_t command = what;
 	assert_int_equal(write(w->command, &command, sizeof(command)), sizeof(command));
 }
 
 static void world_end(struct world *w)
 {
-	world_command(w, 1);
+	world_command(w, END);
 	pthread_join(w->thread, NULL);
 	server_free(w->servers[0]);
 	server_free(w->servers[1]);
@@ -158,7 +163,7 @@ static void test_requests(void **state)
 		{ .http_address = "localhost:0",
 		  .max_receive_bytes = 1 << 20,
 		  .max_connections = 4,
-		  .request_timeout_ns = 1200 * NSEC_PER_MSEC,
+		  .request_timeout_ns = 2400 * NSEC_PER_MSEC,
 		  .idle_timeout_ns = 600 * NSEC_PER_MSEC },
 	};
 	struct world w;
@@ -234,7 +239,7 @@ static void test_stop_lets_requests_finish(void **state)
 	expect_text(watcher, "\r\n\r\nok\n");
 
 	w.stop_timeout_ns = 20 * NSEC_PER_SEC;
-	world_command(&w, 2);
+	world_command(&w, STOP);
 	int refused;
 	while ((refused = connect_to(port)) >= 0)
 		close(refused);
@@ -262,12 +267,30 @@ static void test_stop_ends_at_its_deadline(void **state)
 	send_text(watcher, health); /* its answer shows that what came before was read */
 	expect_text(watcher, "ok\n");
 	w.stop_timeout_ns = 200 * NSEC_PER_MSEC;
-	world_command(&w, 2);
+	world_command(&w, STOP);
 	while (!w.stop_took_ns)
 		usleep(1000);
 	world_end(&w);
 	assert_in_range(w.stop_took_ns, 200 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC);
 	assert_int_equal(w.sink.other[OTLP_LOGS], 0);
+}
+
+/* A loop that stood still does not hold that time against its clients. */
+static void test_hang_is_not_the_clients_fault(void **state)
+{
+	/* A request that has brought nothing for a second is cut. */
+	const struct server_config config = { .http_address = "127.0.0.1:0", .request_timeout_ns = 6 * NSEC_PER_SEC };
+	struct world w;
+	(void)state;
+
+	world_start(&w, &config, 1);
+	AUTO_CLOSE int client = connect_to(server_http_port(w.servers[0]));
+	send_text(client, half);
+	world_command(&w, HANG);
+	usleep(1600000);
+	send_text(client, "x");
+	expect_text(client, "200 ");
+	world_end(&w);
 }
 
 static void test_addresses(void **state)
@@ -342,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_taken_port),
 		cmocka_unit_test(test_stop_lets_requests_finish),
 		cmocka_unit_test(test_stop_ends_at_its_deadline),
+		cmocka_unit_test(test_hang_is_not_the_clients_fault),
 		cmocka_unit_test(test_requests),
 	};
 	return cmocka_run_group_tests_name("server", tests, NULL, NULL);

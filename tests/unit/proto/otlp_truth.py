@@ -7,6 +7,7 @@ make DIR COUNT        writes random messages over every field of the schema: DIR
 same A B...           message A and the stream of B... say the same once all indices are followed
 same A --apart B...   the same for B... as messages of their own
 check FILE            the rules of the conformance checker for valid profiles, and no unknown fields
+schema                the schema in one line a field, to compare with otlp_schema.txt, which was made of the official one
 """
 import os
 import random
@@ -24,13 +25,16 @@ TABLES = {"mapping_index": "mapping_table", "function_index": "function_table", 
           "stack_index": "stack_table", "attribute_indices": "attribute_table", "location_indices": "location_table"}
 
 
-def load():
+def schema_files():
     with tempfile.NamedTemporaryFile() as out:
         subprocess.check_call(["protoc", "-I" + SCHEMA, "--include_imports", "--descriptor_set_out=" + out.name,
-                               "profiles.proto"])
-        files = descriptor_pb2.FileDescriptorSet.FromString(out.read())
+                               "profiles_service.proto"])
+        return descriptor_pb2.FileDescriptorSet.FromString(out.read()).file
+
+
+def load():
     pool = descriptor_pool.DescriptorPool()
-    for file in files.file:
+    for file in schema_files():
         pool.Add(file)
     wanted = pool.FindMessageTypeByName(PROFILES + "ProfilesData")
     if hasattr(message_factory, "GetMessageClass"):
@@ -43,6 +47,16 @@ ProfilesData = load()
 
 def table_of(field):
     return "string_table" if field.name.endswith("strindex") else TABLES.get(field.name)
+
+
+def schema():
+    for file in schema_files():
+        for m in file.message_type:
+            for f in sorted(m.field, key=lambda f: f.number):
+                kind = f.type_name or f.Type.Name(f.type)[5:].lower()
+                print("%s.%s.%s = %d %s%s%s" % (file.package, m.name, f.name, f.number,
+                                                "repeated " if f.label == f.LABEL_REPEATED else "", kind,
+                                                " oneof" if f.HasField("oneof_index") else ""))
 
 
 # --- random messages ---
@@ -289,4 +303,4 @@ def check_profile(p, d):
 
 
 if __name__ == "__main__":
-    {"make": make, "same": same, "check": check}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "same": same, "check": check, "schema": schema}[sys.argv[1]](*sys.argv[2:])

@@ -59,80 +59,78 @@ static int decode_text(const char *text, struct profiles **ret, struct otlp_erro
 #define DICT(inner)	 "2{" inner "}"
 #define ATTRIBUTE(inner) "1{1{1{" inner "}}}"
 
+static const struct {
+	const char *text, *message;
+} malformed[] = {
+	/* framing */
+	{ "x0a", "ProfilesData.resource_profiles is cut off" },
+	{ "x0a x05 x00", "byte 1: ProfilesData.resource_profiles is cut off" },
+	{ "x0a xff xff xff xff xff xff xff xff xff x02", "ProfilesData.resource_profiles is cut off" },
+	{ "x0a xff xff xff xff x0f", "ProfilesData.resource_profiles is cut off" },
+	{ "x80", "ProfilesData goes on with bytes that are no field" },
+	{ "x00", "ProfilesData goes on with bytes that are no field" },
+	{ "x82 x80 x80 x80 x80 x01", "ProfilesData goes on with bytes that are no field" },
+	{ "x33", "ProfilesData has field 6 (group) that is cut off or not proto3" },
+	{ "x34", "ProfilesData has field 6 (end of group)" },
+	{ "x36", "ProfilesData has field 6 (reserved (6))" },
+	{ "x35 x01", "ProfilesData has field 6 (fixed32) that is cut off" },
+	{ "7'abc' 1:5", "byte 6: ProfilesData.resource_profiles has wire type varint, not length-delimited" },
+	{ SAMPLE("x0b"), "Sample.stack_index has wire type group, not varint" },
+	/* numbers */
+	{ SAMPLE("x08"), "Sample.stack_index is cut off or longer than 64 bits" },
+	{ SAMPLE("x08 xff xff xff xff xff xff xff xff xff x7f"), "Sample.stack_index is cut off or longer than 64 bits" },
+	{ SAMPLE("x08 x80 x80 x80 x80 x80 x80 x80 x80 x80 x80 x01"), "longer than 64 bits" },
+	{ SAMPLE("1:-1"), "Sample.stack_index is -1, out of range" },
+	{ SAMPLE("1:2147483648"), "Sample.stack_index is 2147483648, out of range" },
+	{ SAMPLE("2[0 -1]"), "Sample.attribute_indices holds a number out of range" },
+	{ SAMPLE("2[0 2147483648]"), "Sample.attribute_indices holds a number out of range" },
+	{ SAMPLE("2:-1"), "Sample.attribute_indices holds a number out of range" },
+	{ SAMPLE("x22 x02 x01 x80"), "Sample.values ends within a number" },
+	{ SAMPLE("5'1234567'"), "Sample.timestamps_unix_nano has 7 bytes, not a multiple of 8" },
+	{ SAMPLE("x29 x00 x00"), "Sample.timestamps_unix_nano is cut off" },
+	{ SAMPLE("5:7"), "Sample.timestamps_unix_nano has wire type varint, not length-delimited" },
+	{ PROFILE("x19 x00"), "Profile.time_unix_nano is cut off" },
+	{ PROFILE("8:4294967296"), "Profile.dropped_attributes_count is 4294967296, out of range" },
+	{ ATTRIBUTE("2{4=1 4:1}"), "AnyValue.double_value has wire type varint, not fixed64" },
+	/* what fields mean together */
+	{ ATTRIBUTE("1'k' 3:1") DICT("5'' 5's'"), "KeyValue has both key (\"k\") and key_strindex (1)" },
+	/* indices */
+	{ SAMPLE("1:7"),
+	  "resource_profiles[0].scope_profiles[0].profiles[0].samples[0].stack_index is 7, but stack_table has 1" },
+	{ PROFILE("2{} 2{} 2{3:1}"), "samples[2].link_index is 1, but link_table has 1 elements" },
+	{ SAMPLE("2[0 0 3] 4[1]") DICT("6{} 6{}"), "attribute_indices[2] is 3, but attribute_table has 2 elements" },
+	{ PROFILE("1{1:2}") DICT("5'' 5'a'"),
+	  "profiles[0].sample_type.type_strindex is 2, but string_table has 2 elements" },
+	{ PROFILE("5{2:2}") DICT("5'' 5'a'"), "profiles[0].period_type.unit_strindex is 2" },
+	{ PROFILE("11[1]"), "profiles[0].attribute_indices[0] is 1, but attribute_table has 1" },
+	{ DICT("1{4:1}"), "dictionary.mapping_table[0].filename_strindex is 1" },
+	{ DICT("1{5[9]}"), "dictionary.mapping_table[0].attribute_indices[0] is 9" },
+	{ DICT("2{} 2{1:1}"), "dictionary.location_table[1].mapping_index is 1" },
+	{ DICT("2{3{} 3{1:1}}"), "dictionary.location_table[0].lines[1].function_index is 1" },
+	{ DICT("3{1:1}"), "dictionary.function_table[0].name_strindex is 1" },
+	{ DICT("3{2:1}"), "dictionary.function_table[0].system_name_strindex is 1" },
+	{ DICT("3{3:1}"), "dictionary.function_table[0].filename_strindex is 1" },
+	{ DICT("6{1:1}"), "dictionary.attribute_table[0].key_strindex is 1" },
+	{ DICT("6{3:1}"), "dictionary.attribute_table[0].unit_strindex is 1" },
+	{ DICT("6{2{8:4}}"), "dictionary.attribute_table[0].value.string_value_strindex is 4" },
+	{ DICT("7{1[0 5]}"), "dictionary.stack_table[0].location_indices[1] is 5" },
+	{ ATTRIBUTE("3:1"), "resource_profiles[0].resource.attributes[0].key_strindex is 1" },
+	{ ATTRIBUTE("2{5{1{} 1{6{1{3:2}}}}}"), "value.array_value.values[1].kvlist_value.values[0].key_strindex is 2" },
+	{ "1{2{1{3{2{8:1}}}}}", "scope_profiles[0].scope.attributes[0].value.string_value_strindex is 1" },
+	/* several messages are one */
+	{ DICT("5'' 5'a'") SAMPLE("") DICT("3{1:2}"), "name_strindex is 2, but string_table has 2 elements" },
+};
+
 static void refuses_malformed(void **state)
 {
-	static const struct {
-		const char *text, *message;
-	} cases[] = {
-		/* framing */
-		{ "x0a", "ProfilesData.resource_profiles is cut off" },
-		{ "x0a x05 x00", "byte 1: ProfilesData.resource_profiles is cut off" },
-		{ "x0a xff xff xff xff xff xff xff xff xff x02", "ProfilesData.resource_profiles is cut off" },
-		{ "x0a xff xff xff xff x0f", "ProfilesData.resource_profiles is cut off" },
-		{ "x80", "ProfilesData goes on with bytes that are no field" },
-		{ "x00", "ProfilesData goes on with bytes that are no field" },
-		{ "x82 x80 x80 x80 x80 x01", "ProfilesData goes on with bytes that are no field" },
-		{ "x33", "ProfilesData has field 6 (group) that is cut off or not proto3" },
-		{ "x34", "ProfilesData has field 6 (end of group)" },
-		{ "x36", "ProfilesData has field 6 (reserved (6))" },
-		{ "x35 x01", "ProfilesData has field 6 (fixed32) that is cut off" },
-		{ "7'abc' 1:5", "byte 6: ProfilesData.resource_profiles has wire type varint, not length-delimited" },
-		{ SAMPLE("x0b"), "Sample.stack_index has wire type group, not varint" },
-		/* numbers */
-		{ SAMPLE("x08"), "Sample.stack_index is cut off or longer than 64 bits" },
-		{ SAMPLE("x08 xff xff xff xff xff xff xff xff xff x7f"),
-		  "Sample.stack_index is cut off or longer than 64 bits" },
-		{ SAMPLE("x08 x80 x80 x80 x80 x80 x80 x80 x80 x80 x80 x01"), "longer than 64 bits" },
-		{ SAMPLE("1:-1"), "Sample.stack_index is -1, out of range" },
-		{ SAMPLE("1:2147483648"), "Sample.stack_index is 2147483648, out of range" },
-		{ SAMPLE("2[0 -1]"), "Sample.attribute_indices holds a number out of range" },
-		{ SAMPLE("2[0 2147483648]"), "Sample.attribute_indices holds a number out of range" },
-		{ SAMPLE("2:-1"), "Sample.attribute_indices holds a number out of range" },
-		{ SAMPLE("x22 x02 x01 x80"), "Sample.values ends within a number" },
-		{ SAMPLE("5'1234567'"), "Sample.timestamps_unix_nano has 7 bytes, not a multiple of 8" },
-		{ SAMPLE("x29 x00 x00"), "Sample.timestamps_unix_nano is cut off" },
-		{ SAMPLE("5:7"), "Sample.timestamps_unix_nano has wire type varint, not length-delimited" },
-		{ PROFILE("x19 x00"), "Profile.time_unix_nano is cut off" },
-		{ PROFILE("8:4294967296"), "Profile.dropped_attributes_count is 4294967296, out of range" },
-		{ ATTRIBUTE("2{4=1 4:1}"), "AnyValue.double_value has wire type varint, not fixed64" },
-		/* what fields mean together */
-		{ ATTRIBUTE("1'k' 3:1") DICT("5'' 5's'"), "KeyValue has both key (\"k\") and key_strindex (1)" },
-		/* indices */
-		{ SAMPLE("1:7"),
-		  "resource_profiles[0].scope_profiles[0].profiles[0].samples[0].stack_index is 7, but stack_table has 1" },
-		{ PROFILE("2{} 2{} 2{3:1}"), "samples[2].link_index is 1, but link_table has 1 elements" },
-		{ SAMPLE("2[0 0 3] 4[1]") DICT("6{} 6{}"), "attribute_indices[2] is 3, but attribute_table has 2 elements" },
-		{ PROFILE("1{1:2}") DICT("5'' 5'a'"),
-		  "profiles[0].sample_type.type_strindex is 2, but string_table has 2 elements" },
-		{ PROFILE("5{2:2}") DICT("5'' 5'a'"), "profiles[0].period_type.unit_strindex is 2" },
-		{ PROFILE("11[1]"), "profiles[0].attribute_indices[0] is 1, but attribute_table has 1" },
-		{ DICT("1{4:1}"), "dictionary.mapping_table[0].filename_strindex is 1" },
-		{ DICT("1{5[9]}"), "dictionary.mapping_table[0].attribute_indices[0] is 9" },
-		{ DICT("2{} 2{1:1}"), "dictionary.location_table[1].mapping_index is 1" },
-		{ DICT("2{3{} 3{1:1}}"), "dictionary.location_table[0].lines[1].function_index is 1" },
-		{ DICT("3{1:1}"), "dictionary.function_table[0].name_strindex is 1" },
-		{ DICT("3{2:1}"), "dictionary.function_table[0].system_name_strindex is 1" },
-		{ DICT("3{3:1}"), "dictionary.function_table[0].filename_strindex is 1" },
-		{ DICT("6{1:1}"), "dictionary.attribute_table[0].key_strindex is 1" },
-		{ DICT("6{3:1}"), "dictionary.attribute_table[0].unit_strindex is 1" },
-		{ DICT("6{2{8:4}}"), "dictionary.attribute_table[0].value.string_value_strindex is 4" },
-		{ DICT("7{1[0 5]}"), "dictionary.stack_table[0].location_indices[1] is 5" },
-		{ ATTRIBUTE("3:1"), "resource_profiles[0].resource.attributes[0].key_strindex is 1" },
-		{ ATTRIBUTE("2{5{1{} 1{6{1{3:2}}}}}"),
-		  "value.array_value.values[1].kvlist_value.values[0].key_strindex is 2" },
-		{ "1{2{1{3{2{8:1}}}}}", "scope_profiles[0].scope.attributes[0].value.string_value_strindex is 1" },
-		/* several messages are one */
-		{ DICT("5'' 5'a'") SAMPLE("") DICT("3{1:2}"), "name_strindex is 2, but string_table has 2 elements" },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(malformed); i++) {
 		struct profiles *p = NULL;
 		struct otlp_error err;
 
-		if (decode_text(cases[i].text, &p, &err) != -EBADMSG || !strstr(err.message, cases[i].message))
-			fail_msg("%s: got \"%s\", not \"%s\"", cases[i].text, p ? "(accepted)" : err.message,
-				 cases[i].message);
+		if (decode_text(malformed[i].text, &p, &err) != -EBADMSG || !strstr(err.message, malformed[i].message))
+			fail_msg("%s: got \"%s\", not \"%s\"", malformed[i].text, p ? "(accepted)" : err.message,
+				 malformed[i].message);
 	}
 }
 

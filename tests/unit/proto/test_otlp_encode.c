@@ -117,6 +117,13 @@ static void assert_bytes(const struct buf *got, const struct buf *want)
 		assert_memory_equal(got->data, want->data, want->len);
 }
 
+static void schema_is_the_official_one(void **state)
+{
+	(void)state;
+	assert_int_equal(truth("schema >%s/schema && diff %s/schema %s/unit/proto/otlp_schema.txt >&2", dir, dir, TEST_DATA),
+			 0);
+}
+
 /* Whatever order fields came in, out come the bytes that protobuf writes. */
 static void writes_as_protobuf_does(void **state)
 {
@@ -367,10 +374,15 @@ static void writes_replies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_as_protobuf_does), cmocka_unit_test(golden),
-		cmocka_unit_test(valid_stays_valid),	   cmocka_unit_test(stream_is_one_message),
-		cmocka_unit_test(split_loses_nothing),	   cmocka_unit_test(parts_carry_what_they_need),
-		cmocka_unit_test(split_stops_when_told),   cmocka_unit_test(writes_replies),
+		cmocka_unit_test(schema_is_the_official_one),
+		cmocka_unit_test(writes_as_protobuf_does),
+		cmocka_unit_test(golden),
+		cmocka_unit_test(valid_stays_valid),
+		cmocka_unit_test(stream_is_one_message),
+		cmocka_unit_test(split_loses_nothing),
+		cmocka_unit_test(parts_carry_what_they_need),
+		cmocka_unit_test(split_stops_when_told),
+		cmocka_unit_test(writes_replies),
 	};
 
 	return cmocka_run_group_tests(tests, make_messages, remove_messages);

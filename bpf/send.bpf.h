@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a finished walk to the ring: the sample record, and before it, for a sample that user space must walk again, its
+ * stack in chunk records. BPF programs only; included after the helpers.
+ */
+#ifndef HEARTH_BPF_SEND_H
+#define HEARTH_BPF_SEND_H
+
+#include "bpf/kernel.h"
+#include "bpf/maps.bpf.h"
+
+static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
+{
+	cpu->counters[which]++;
+}
+
+struct chunk_loop {
+	struct cpu_state *state;
+	__u64 addr;
+	__u64 end; /* of the stack's memory area, where it is known */
+	__u64 time_ns;
+	__u32 cpu;
+	__u32 cnt;
+};
+
+/* Sends the page of stack at loop->addr. Returns 1 at the end of the stack (or of the ring). */
+static __always_inline int send_chunk(struct chunk_loop *loop)
+{
+	__u32 index = loop->cpu & (cfg_rings - 1), len = STACK_CHUNK_BYTES - (loop->addr & (STACK_CHUNK_BYTES - 1));
+	struct cpu_state *state = loop->state;
+	struct stack_chunk *chunk;
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+
+	if (!ring || !state)
+		return 1;
+	if (loop->addr >= loop->end)
+		return 1;
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_chunk_room_bytes) {
+		count(state, COUNTER_CHUNK_RING);
+		return 1;
+	}
+	chunk = bpf_ringbuf_reserve(ring, sizeof(*chunk), 0);
+	if (!chunk) {
+		count(state, COUNTER_CHUNK_RING);
+		return 1;
+	}
+	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)loop->addr)) {
+		bpf_ringbuf_discard(chunk, BPF_RB_NO_WAKEUP);
+		return 1;
+	}
+	chunk->hdr.kind = RECORD_STACK_CHUNK;
+	chunk->hdr.version = RECORD_VERSION;
+	chunk->hdr.size = sizeof(*chunk);
+	chunk->hdr.time_ns = loop->time_ns;
+	chunk->hdr.cpu = loop->cpu;
+	chunk->hdr.seq = state->seq++;
+	chunk->addr = loop->addr;
+	chunk->len = len;
+	chunk->pad = 0;
+	bpf_ringbuf_submit(chunk, BPF_RB_NO_WAKEUP);
+	loop->addr += len;
+	loop->cnt++;
+	return 0;
+}
+
+static long chunk_callback(__u32 index, struct chunk_loop *loop)
+{
+	return send_chunk(loop) ? 1 : 0;
+}
+
+static long area_callback(struct task_struct *task, struct vm_area_struct *area, struct chunk_loop *loop)
+{
+	loop->end = area->vm_end;
+	return 0;
+}
+
+/* May this sample carry its stack? Each chunk costs cfg_chunk_cost_ns of a budget that time refills. */
+static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now_ns)
+{
+	__u64 floor = now_ns - cfg_chunk_burst_ns;
+
+	if (state->chunk_tokens_ns < floor)
+		state->chunk_tokens_ns = floor;
+	if (state->chunk_tokens_ns > now_ns) {
+		count(state, COUNTER_CHUNK_LIMIT);
+		return false;
+	}
+	return true;
+}
+
+/* Copies the stack from the sample's sp up, in whole pages, as far as it can be read. */
+static __always_inline void send_stack(struct cpu_state *state, struct scratch *scratch, bool loop_form)
+{
+	struct sample_record *sample = &scratch->sample;
+	struct chunk_loop loop = {
+		.state = state,
+		.addr = scratch->regs.regs[7],
+		.end = ~0ull,
+		.time_ns = sample->hdr.time_ns,
+		.cpu = sample->hdr.cpu,
+	};
+
+	sample->flags |= SAMPLE_HAS_REGS;
+	count(state, COUNTER_MISSES);
+	if (!take_chunk_tokens(state, sample->hdr.time_ns)) {
+		sample->flags |= SAMPLE_LIMITED;
+		return;
+	}
+	/* Without it the copy goes on into whatever is mapped behind a thread's stack. Busy locks make it fail: then so be
+	 * it. */
+	if (cfg_find_vma)
+		bpf_find_vma((void *)bpf_get_current_task_btf(), loop.addr, area_callback, &loop, 0);
+	if (loop_form) {
+		bpf_loop(cfg_stack_chunks, chunk_callback, &loop, 0);
+	} else {
+		for (int i = 0; i < 64; i++)
+			if (send_chunk(&loop))
+				break;
+	}
+	state->chunk_tokens_ns += loop.cnt * cfg_chunk_cost_ns;
+	sample->chunk_cnt = loop.cnt;
+	if (loop.cnt >= cfg_stack_chunks)
+		sample->flags |= SAMPLE_CUT;
+}
+
+static __always_inline bool end_is_miss(__u32 end)
+{
+	return end >= END_MISS_PROC && end <= END_USER_RULE;
+}
+
+/* Closes the record and hands it to the ring. */
+static __always_inline void finish_sample(struct cpu_state *state, struct scratch *scratch, bool loop_form)
+{
+	struct walk *walk = &scratch->walk;
+	struct sample_record *sample = &scratch->sample;
+	__u32 words, index = walk->cpu & (cfg_rings - 1), size, end = walk->state.end;
+	bool miss = end_is_miss(end);
+	void *ring;
+
+	sample->hdr.kind = RECORD_SAMPLE;
+	sample->hdr.version = RECORD_VERSION;
+	sample->hdr.cpu = walk->cpu;
+	sample->asid = walk->asid;
+	sample->kernel_cnt = walk->kernel_cnt;
+	sample->user_cnt = walk->user_cnt;
+	sample->end = end;
+	sample->flags = 0;
+	sample->chunk_cnt = 0;
+	sample->pad = 0;
+	state->counters[COUNTER_TORN] += walk->torn;
+	words = walk->kernel_cnt + walk->user_cnt;
+	if (miss) {
+		send_stack(state, scratch, loop_form);
+		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
+		words += sizeof(scratch->regs) / 8;
+	}
+	size = sizeof(*sample) + word_index(words) * 8;
+	sample->hdr.size = size;
+	sample->hdr.seq = state->seq++;
+	ring = bpf_map_lookup_elem(&rings, &index);
+	if (!ring)
+		return;
+	if (bpf_ringbuf_output(ring, sample, size,
+			       miss || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_wake_bytes ? BPF_RB_FORCE_WAKEUP
+												   : BPF_RB_NO_WAKEUP))
+		count(state, COUNTER_LOST_RING);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The user stack walk in the kernel: where a row comes from (this CPU's first level, else mapping and block) and how a word
+ * of the stack is read (through a window). The step itself is bpf/unwind.h. BPF programs only; included after the helpers.
+ */
+#ifndef HEARTH_BPF_WALK_H
+#define HEARTH_BPF_WALK_H
+
+#include "bpf/maps.bpf.h"
+
+#define barrier() asm volatile("" ::: "memory")
+
+/*
+ * The seldom taken paths are global functions in the bpf_loop form: the verifier checks each once, alone. Before 5.12 those
+ * take no pointers, so the tail-call form has them inlined; @loop_form is a constant in every inlined copy.
+ */
+struct unwind_memory {
+	struct walk *walk;
+	struct scratch *scratch;
+	bool loop_form;
+};
+
+/* Moves the window to @addr, up to the end of its page. */
+static __always_inline int move_window(struct walk *walk, struct scratch *scratch, __u64 addr)
+{
+	__u32 len = sizeof(scratch->window) - (addr & (sizeof(scratch->window) - 1));
+
+	walk->window_len = 0;
+	if (len > sizeof(scratch->window) || bpf_probe_read_user(scratch->window, len, (void *)addr))
+		return 1;
+	walk->window = addr;
+	walk->window_len = len;
+	return 0;
+}
+
+__noinline int move_window_alone(struct walk *walk, struct scratch *scratch, __u64 addr)
+{
+	if (!walk || !scratch)
+		return 1;
+	return move_window(walk, scratch, addr);
+}
+
+/* One word of the user stack, through the window: copying a page costs hardly more than copying a word. */
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
+{
+	struct walk *walk = memory->walk;
+	struct scratch *scratch = memory->scratch;
+	__u64 off = addr - walk->window;
+
+	if (off > sizeof(scratch->window) - 8 || off + 8 > walk->window_len) {
+		if ((addr & (sizeof(scratch->window) - 1)) > sizeof(scratch->window) - 8)
+			return bpf_probe_read_user(value, 8, (void *)addr) != 0;
+		if (memory->loop_form ? move_window_alone(walk, scratch, addr) : move_window(walk, scratch, addr))
+			return 1;
+		off = 0;
+	}
+	*value = *(__u64 *)(scratch->window + (off & (sizeof(scratch->window) - 1)));
+	return 0;
+}
+
+/* The mapping of @pc among the pieces of one size into the walk. 0, or a miss. */
+static __always_inline int find_piece(struct walk *walk, __u64 pc, __u32 shift)
+{
+	struct mapping_key key = { .asid = walk->asid, .shift = shift, .piece = pc >> shift };
+	volatile struct mapping_value *m = bpf_map_lookup_elem(&mappings, &key);
+	__u64 start, end, bias;
+	__u32 seq, file, kind;
+
+	if (!m)
+		return 1;
+	seq = m->seq_tail;
+	barrier();
+	start = m->start;
+	end = m->end;
+	bias = m->bias;
+	file = m->file;
+	kind = m->kind;
+	barrier();
+	if (m->piece != key.piece || m->shift != shift || m->asid != key.asid || m->seq_head != seq ||
+	    bpf_map_lookup_elem(&mappings, &key) != m) {
+		walk->torn++;
+		return 1;
+	}
+	if (pc < start || pc >= end)
+		return 1;
+	walk->start = start;
+	walk->end = end;
+	walk->bias = bias;
+	walk->file = file;
+	walk->kind = kind;
+	return 0;
+}
+
+/* The row of ELF address @va of the walk's file. 0, or a miss. */
+static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
+{
+	struct block_key key = { .file = walk->file, .block = va / CODE_BLOCK_BYTES };
+	__u32 offset = va % CODE_BLOCK_BYTES, seq;
+	volatile struct unwind_block *b;
+
+	for (int part = 0; part < MAX_BLOCK_PARTS; part++) {
+		key.part = part;
+		b = bpf_map_lookup_elem(&unwind_blocks, &key);
+		if (!b)
+			return 1;
+		seq = b->seq_tail;
+		barrier();
+		if (offset >= b->end)
+			continue;
+		*row = unwind_search((const __u64 *)b->rows, b->row_cnt, offset);
+		barrier();
+		if (b->block != key.block || b->file != key.file || b->part != part || b->seq_head != seq ||
+		    bpf_map_lookup_elem(&unwind_blocks, &key) != b) {
+			walk->torn++;
+			return 1;
+		}
+		return 0;
+	}
+	return 1;
+}
+
+/* The row of @pc from mapping and block into walk->row. Returns 0, or the end reason of a miss. */
+static __always_inline int find_rule(struct walk *walk, __u64 pc)
+{
+	walk->row = 0;
+	if ((pc < walk->start || pc >= walk->end) && find_piece(walk, pc, MAPPING_BIG_SHIFT) &&
+	    find_piece(walk, pc, MAPPING_PAGE_SHIFT))
+		return END_MISS_MAPPING;
+	if (walk->kind == MAPPING_FP)
+		walk->row = ROW(0, RULE_FP, 0, -2, 0);
+	else if (walk->kind != MAPPING_ROWS)
+		return END_NO_MAPPING;
+	else if (find_row(walk, pc - walk->bias, &walk->row))
+		return END_MISS_BLOCK;
+	return 0;
+}
+
+__noinline int find_rule_alone(struct walk *walk, __u64 pc)
+{
+	if (!walk)
+		return END_MISS_MAPPING;
+	return find_rule(walk, pc);
+}
+
+/* The finished row of @pc, out of this CPU's first level where it stands there. Returns 0, or the end reason of a miss. */
+static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row, bool loop_form)
+{
+	__u64 tag = (__u64)walk->asid << 35 | pc >> 12;
+	__u32 index = (pc + (tag * 0x9E3779B97F4A7C15ull >> 52)) & (FIRST_LEVEL_ENTRIES - 1);
+	struct first_level_entry *first;
+	__u32 end;
+
+	index += walk->cpu * FIRST_LEVEL_ENTRIES;
+	first = bpf_map_lookup_elem(&first_level, &index);
+	if (first && first->tag == tag) {
+		*row = first->row;
+		return 0;
+	}
+	end = loop_form ? find_rule_alone(walk, pc) : find_rule(walk, pc);
+	if (end)
+		return end;
+	*row = walk->row;
+	if (first) {
+		first->tag = 0;
+		barrier();
+		first->row = *row;
+		barrier();
+		first->tag = tag;
+	}
+	return 0;
+}
+
+/* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
+static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch, bool loop_form)
+{
+	struct unwind_memory memory = { walk, scratch, loop_form };
+	__u64 pc = walk->state.pc, row = 0;
+	__u32 end;
+
+	if (walk->user_cnt >= MAX_USER_FRAMES)
+		return unwind_stop(&walk->state, END_DEPTH);
+	scratch->words[word_index(walk->kernel_cnt + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
+	walk->user_cnt++;
+	if (pc >> 47)
+		return unwind_stop(&walk->state, END_NO_MAPPING);
+	end = find_first(walk, pc - !walk->state.exact, &row, loop_form);
+	if (end)
+		return unwind_stop(&walk->state, end);
+	return unwind_step(&walk->state, row, &memory);
+}
+
+#endif
