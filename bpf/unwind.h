@@ -62,6 +62,8 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 	if (rule == RULE_CFA) {
 		cfa = base + (__s64)ROW_OFFSET(row);
 	} else if (rule == RULE_FP) {
+		if (!state->fp) /* what the first frame of a stack finds in rbp (Go's goexit, thread starts) */
+			return unwind_stop(state, END_ROOT);
 		cfa = state->fp + 16;
 	} else if (rule == RULE_DEREF) {
 		if (unwind_read(memory, base + (__s64)ROW_OFF1(row), &cfa))

@@ -97,58 +97,14 @@ static void put_index(struct encoder *e, uint32_t field, enum otlp_table t, int3
 	put_number(e, field, (uint64_t)new_index(e, t, index));
 }
 
-enum { INDEX_MAX_BYTES = 5, NUMBER_MAX_BYTES = 10 }; /* as varints */
-
-/* Room for a packed list of @max_bytes: a stream of its own, as one append a number would cost more than the number. */
-static pb_ostream_t list_begin(struct encoder *e, size_t max_bytes)
-{
-	bool room = buf_reserve(e->out, max_bytes) == 0;
-
-	return pb_ostream_from_buffer(room ? e->out->data + e->out->len : NULL, room ? max_bytes : 0);
-}
-
-static void list_end(struct encoder *e, uint32_t field, const pb_ostream_t *list)
+static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, const struct indices *list)
 {
 	size_t at = e->out->len;
 
-	e->out->len += list->bytes_written;
-	wrap(e, field, at);
-}
-
-static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, const struct indices *list)
-{
-	pb_ostream_t s;
-
-	if (!list->count)
-		return;
-	s = list_begin(e, (size_t)list->count * INDEX_MAX_BYTES);
 	for (uint32_t i = 0; i < list->count; i++)
-		pb_encode_varint(&s, (uint64_t)new_index(e, t, list->items[i]));
-	list_end(e, field, &s);
-}
-
-static void put_numbers(struct encoder *e, uint32_t field, const int64_t *items, uint32_t count)
-{
-	pb_ostream_t s;
-
-	if (!count)
-		return;
-	s = list_begin(e, (size_t)count * NUMBER_MAX_BYTES);
-	for (uint32_t i = 0; i < count; i++)
-		pb_encode_varint(&s, (uint64_t)items[i]);
-	list_end(e, field, &s);
-}
-
-static void put_times(struct encoder *e, uint32_t field, const uint64_t *items, uint32_t count)
-{
-	pb_ostream_t s;
-
-	if (!count)
-		return;
-	s = list_begin(e, (size_t)count * sizeof(*items));
-	for (uint32_t i = 0; i < count; i++)
-		pb_encode_fixed64(&s, &items[i]);
-	list_end(e, field, &s);
+		pb_encode_varint(&e->stream, (uint64_t)new_index(e, t, list->items[i]));
+	if (list->count)
+		wrap(e, field, at);
 }
 
 /* --- common, resource --- */
@@ -249,47 +205,23 @@ static void put_scope(struct encoder *e, const struct scope *s)
 }
 
 /* --- profiles --- */
-uint64_t otlp_profile_units(const struct profile *p)
-{
-	return p->sample_count ? p->sample_count : 1;
-}
-
-uint64_t otlp_scope_units(const struct scope_profiles *sp)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < sp->profile_count; i++)
-		n += otlp_profile_units(&sp->profiles[i]);
-	return n ? n : 1;
-}
-
-uint64_t otlp_resource_units(const struct resource_profiles *rp)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < rp->scope_count; i++)
-		n += otlp_scope_units(&rp->scopes[i]);
-	return n ? n : 1;
-}
-
-uint64_t otlp_count_units(const struct profiles *p)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < p->resource_count; i++)
-		n += otlp_resource_units(&p->resources[i]);
-	return n;
-}
-
 static void put_sample(struct encoder *e, const struct sample *s)
 {
-	size_t at = e->out->len;
+	size_t at = e->out->len, list;
 
 	put_index(e, PROFILES_TAG(Sample, stack_index), TABLE_STACK, s->stack_index);
 	put_indices(e, PROFILES_TAG(Sample, attribute_indices), TABLE_ATTRIBUTE, &s->attributes);
 	put_index(e, PROFILES_TAG(Sample, link_index), TABLE_LINK, s->link_index);
-	put_numbers(e, PROFILES_TAG(Sample, values), s->values, s->value_count);
-	put_times(e, PROFILES_TAG(Sample, timestamps_unix_nano), s->timestamps_unix_ns, s->timestamp_count);
+	list = e->out->len;
+	for (uint32_t i = 0; i < s->value_count; i++)
+		pb_encode_varint(&e->stream, (uint64_t)s->values[i]);
+	if (s->value_count)
+		wrap(e, PROFILES_TAG(Sample, values), list);
+	list = e->out->len;
+	for (uint32_t i = 0; i < s->timestamp_count; i++)
+		pb_encode_fixed64(&e->stream, &s->timestamps_unix_ns[i]);
+	if (s->timestamp_count)
+		wrap(e, PROFILES_TAG(Sample, timestamps_unix_nano), list);
 	wrap(e, PROFILES_TAG(Profile, samples), at);
 }
 

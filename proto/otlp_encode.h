@@ -38,8 +38,6 @@ static inline bool otlp_part_has(const struct otlp_part *part, uint64_t unit, ui
 	return unit < part->end && unit + units > part->first;
 }
 
-uint64_t otlp_count_units(const struct profiles *p);
-
 /* Units that one profile, scope or resource counts for. */
 uint64_t otlp_profile_units(const struct profile *p);
 uint64_t otlp_scope_units(const struct scope_profiles *sp);

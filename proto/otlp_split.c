@@ -21,6 +21,40 @@ struct splitter {
 	uint64_t sample_events; /* of the samples marked */
 };
 
+/* --- counting: what a part is a range of --- */
+uint64_t otlp_profile_units(const struct profile *p)
+{
+	return p->sample_count ? p->sample_count : 1;
+}
+
+uint64_t otlp_scope_units(const struct scope_profiles *sp)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < sp->profile_count; i++)
+		n += otlp_profile_units(&sp->profiles[i]);
+	return n ? n : 1;
+}
+
+uint64_t otlp_resource_units(const struct resource_profiles *rp)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < rp->scope_count; i++)
+		n += otlp_scope_units(&rp->scopes[i]);
+	return n ? n : 1;
+}
+
+static uint64_t count_units(const struct profiles *p)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < p->resource_count; i++)
+		n += otlp_resource_units(&p->resources[i]);
+	return n;
+}
+
+/* --- marking: what a part reaches --- */
 static void mark(struct splitter *s, enum otlp_table t, int32_t index)
 {
 	s->map[t][index] = 1;
@@ -138,6 +172,7 @@ static void mark_tables(struct splitter *s)
 	}
 }
 
+/* --- sending --- */
 /* Gives the elements that the part reaches their new indices, in the old order. */
 static void renumber(struct splitter *s, struct otlp_part *part)
 {
@@ -195,7 +230,7 @@ int otlp_encode_split(const struct profiles *p, size_t max_bytes,
 		      int (*fn)(void *arg, const uint8_t *msg, size_t len, uint64_t sample_events), void *arg)
 {
 	struct splitter s = { .p = p, .max_bytes = max_bytes, .fn = fn, .arg = arg };
-	uint64_t units = otlp_count_units(p), shares;
+	uint64_t units = count_units(p), shares;
 	int r = otlp_encode(p, NULL, &s.out);
 
 	if (!r && (s.out.len <= max_bytes || units < 2)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names for (ELF file, virtual address) and for kernel addresses. A file's answers come in batches: the symbol tables are read
- * once, linearly, over the sorted addresses, so that nothing of a table stays in memory between batches. Leaf module: returns
- * errors, never logs. Not shared between threads.
+ * Names for (ELF file, virtual address) and for kernel addresses. A file's answers come in batches: the symbol tables are
+ * read once, linearly, over the sorted addresses, so that nothing of a table stays in memory between batches. Leaf module:
+ * returns errors, never logs. Not shared between threads.
  */
 #ifndef HEARTH_SYMBOLS_SYMBOLS_H
 #define HEARTH_SYMBOLS_SYMBOLS_H
@@ -14,23 +14,28 @@ struct buf;
 
 /* One question and its answer. */
 struct symbol_query {
-	uint64_t addr;	    /* ELF virtual address; for return addresses the caller has subtracted 1 */
-	uint64_t sym_addr;  /* out: start of the function; only with name_len > 0 */
-	uint32_t name_off;  /* out: where in @names the demangled name starts */
-	uint32_t name_len;  /* out: 0: no source names it */
-	uint32_t raw_off;   /* out: the name as in the file (mangled); raw_len 0 when it equals the name */
+	uint64_t addr;	   /* ELF virtual address; for return addresses the caller has subtracted 1 */
+	uint64_t sym_addr; /* out: start of the function; only with name_len > 0 */
+	uint32_t name_off; /* out: where in @names the demangled name starts */
+	uint32_t name_len; /* out: 0: no source names it */
+	uint32_t raw_off;  /* out: the name as in the file (mangled); raw_len 0 when it equals the name */
 	uint32_t raw_len;
 };
 
 /*
- * Names @queries out of the ELF file @fd: .symtab first, then .dynsym. An address outside every symbol's size gets no name; a
- * symbol of size 0 reaches to the next symbol of its section (binutils' rule). Among symbols at one address: global before
- * weak before local, FUNC before NOTYPE, then the longer size, then the shorter name. Text goes to @names, which is
- * appended to. The order of @queries is kept. 0; -ENOEXEC (not an ELF file), -ENOMEM, or what reading said.
+ * Names @queries out of the ELF file @fd: .symtab first, then .dynsym. An address outside every symbol's size gets no name;
+ * a symbol of size 0 (alone at its address) reaches to the next symbol or the end of its section. A nearer start comes
+ * first; among symbols at one address: global before weak before local, FUNC before NOTYPE, then the longer size, then the
+ * shorter name. Versions (foo@@V1) are cut off. Text goes to @names, which is appended to. The order of @queries is kept. 0;
+ * -ENOEXEC (no 64-bit ELF file), -ENOMEM.
  */
 int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, struct buf *names);
 
-/* C++ (Itanium) and Rust (legacy, v0; hash trimmed) names demangled, others as they are. Appends to @out. */
+/*
+ * C++ (Itanium) and Rust (legacy, v0) names demangled, others as they are. Without parameter lists (as perf prints them, and
+ * c++filt -p -i: overloads share a name) and without Rust's hash; copies by the compiler end in " [clone .cold]". C++ names
+ * above 1,024 and others above 65,536 bytes stay mangled. Appends to @out.
+ */
 void symbols_demangle(const char *name, size_t len, struct buf *out);
 
 /* --- kernel --- */
@@ -42,7 +47,8 @@ void kallsyms_free(struct kallsyms *k);
 
 /* The text symbol at or below @addr within its module's text; 0, or -ENOENT. Strings live as long as @k. @module_ret is ""
  * for the kernel itself ("bpf" for BPF programs). */
-int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret, const char **module_ret, uint64_t *start_ret);
+int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret, const char **module_ret,
+		  uint64_t *start_ret);
 size_t kallsyms_memory_bytes(const struct kallsyms *k);
 
 /* --- build ids --- */

@@ -21,7 +21,7 @@ judge 0 'prog;_start;__libc_start_call_main;main;outer;inner;leaf' prog
 judge 0 'threads;libc.so.6+0x1094c1;libc.so.6+0x89133;t1_start;t1_leaf' threads
 judge 0 'threads;clone3;start_thread;t0_start;t0_leaf' threads
 judge 0 'named;_start;main;int ns::run<int>(long);ns::run<int>(long)::{lambda(long)#1}::operator()(long) const;<ns::A as ns::B>::go::h0123456789abcdef;ns::leaf::<u32, u8>' named
-judge 0 "$right
+judge 0 "$(yes "$right" | head -n 9)
 prog;ld-linux-x86-64.so.2+0x1a2b0;ld-linux-x86-64.so.2+0x9010" prog
 judge 0 "$(yes "$right" | head -n 9)
 prog;_start;__libc_start_main;main;clock_gettime" prog

@@ -503,12 +503,22 @@ static void test_own_stack(void **state)
 static void test_through_signal(void **state)
 {
 	struct sigaction act = { .sa_handler = on_signal };
+	size_t trampolines = 0;
 
 	(void)state;
 	memset(&walk, 0, sizeof(walk));
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
 	raise(SIGUSR1);
 	check_walk(&walk);
+	for (int i = 0; i < walk.count; i++) { /* one frame is the trampoline, known for what it is */
+		struct module *m = module_at(walk.pcs[i]);
+		struct row row;
+		size_t count;
+
+		assert_int_equal(rows_build(m->src, walk.pcs[i] - m->bias, walk.pcs[i] - m->bias + 1, &row, 1, &count), 0);
+		trampolines += count && row.cfa == ROW_CFA_SIGNAL;
+	}
+	assert_int_equal(trampolines, 1);
 }
 
 /* --- files that are none --- */

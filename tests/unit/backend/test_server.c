@@ -285,7 +285,10 @@ static void test_hang_is_not_the_clients_fault(void **state)
 
 	world_start(&w, &config, 1);
 	AUTO_CLOSE int client = connect_to(server_http_port(w.servers[0]));
+	AUTO_CLOSE int watcher = connect_to(server_http_port(w.servers[0]));
 	send_text(client, half);
+	send_text(watcher, health); /* its answer shows that what came before was read */
+	expect_text(watcher, "ok\n");
 	world_command(&w, HANG);
 	usleep(1600000);
 	send_text(client, "x");

@@ -52,7 +52,8 @@ __asm__(".pushsection .text.hand_symbols,\"ax\",@progbits\n"
 	".type hand_object, @object\n"
 	"hand_object: .skip 8, 0x90\n" /* +64: data among the code */
 	".size hand_object, 8\n"
-	"last_bare: .skip 8, 0x90\n" /* +72: to the end of the section */
+	"last_bare: .skip 8, 0x90\n"	    /* +72 */
+	"\"versioned@V1\": .skip 8, 0x90\n" /* +80 */
 	".popsection\n");
 extern const char hand_first[];
 
@@ -74,8 +75,8 @@ static void test_rules(void **state)
 		{ 72, "last_bare", 72 },   { 0, "global_alias", 0 }, /* global, FUNC, longest, shortest name */
 		{ 15, "global_alias", 0 }, { 16, NULL, 0 },	     { 31, NULL, 0 },	 { 32, "nested", 32 },
 		{ 41, "nested", 32 },	   { 48, "bare", 48 },	     { 55, "bare", 48 }, { 60, "hand::mangled", 56 },
-		{ 64, NULL, 0 },	   { 55, "bare", 48 }, /* asked twice */
-		{ 79, "last_bare", 72 },
+		{ 64, NULL, 0 },	   { 55, "bare", 48 },	    /* asked twice */
+		{ 79, "last_bare", 72 },   { 87, "versioned", 80 }, /* to the end of the section */
 	};
 	AUTO_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct symbol_query queries[ARRAY_LEN(cases)];
