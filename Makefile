@@ -48,7 +48,6 @@ include vendor/deps.mk
 LAYERS := base proto symbols sinks agent backend cmd
 src = $(wildcard $(1)/*.c)
 obj = $(patsubst %.c,$(BUILD)/%.o,$(call src,$(1)))
-below_base :=
 below_proto := proto base
 below_symbols := symbols $(below_proto)
 below_sinks := sinks $(below_proto)
@@ -86,7 +85,7 @@ $(BUILD)/proto/opentelemetry/%.pb.c $(BUILD)/proto/opentelemetry/%.pb.h &: proto
 $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
 	$(call say,CC,$@) $(CC) $(CFLAGS_ALL) $(INCLUDES) -c -o $@ $<
 
-$(call obj,proto): | $(patsubst %.o,%.h,$(PROTO_OBJ))
+$(call obj,proto) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
 # --- BPF: one object a program file, embedded as a skeleton ---
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
@@ -153,6 +152,8 @@ FUZZ_SECONDS ?= 10
 FUZZ_CFLAGS := -std=gnu17 -g -O1 -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) $(INCLUDES) -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -MMD -MP
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_OBJ := $(foreach l,base proto symbols,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
+# Parsers above those layers that are fuzzed too.
+FUZZ_EXTRA := agent/rows_eh_frame agent/dwarf_expr agent/proc_maps agent/pending
 FUZZ_OBJ += $(patsubst %,$(FUZZ_BUILD)/%.o,$(FUZZ_EXTRA))
 FUZZ_OBJ += $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(PROTO_OBJ))
 

@@ -194,6 +194,9 @@ bool address_space_is_stale(const struct address_space *as, uint32_t asid, uint6
 {
 	uint32_t kept = as->replaced_cnt < REPLACED_KEPT ? as->replaced_cnt : REPLACED_KEPT;
 
+	/* Older changes than those kept are forgotten: a row from before the oldest may have met any of them. */
+	if (as->replaced_cnt > REPLACED_KEPT && asid < as->replaced[as->replaced_cnt % REPLACED_KEPT].asid)
+		return true;
 	for (uint32_t i = 0; i < kept; i++)
 		if (as->replaced[i].asid > asid && addr >= as->replaced[i].start && addr < as->replaced[i].end)
 			return true;

@@ -49,8 +49,6 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 /* Appends @packed unless it says what the row before it says. Returns the new count. */
 static uint32_t add_row(uint64_t *all, uint32_t count, uint64_t packed)
 {
-	if (count && ROW_START(all[count - 1]) == ROW_START(packed)) /* an empty gap before */
-		count--;
 	if (count && all[count - 1] >> 8 == packed >> 8)
 		return count;
 	all[count] = packed;

@@ -20,7 +20,7 @@ struct source {
 	uint32_t file;
 	struct row_source *rows; /* NULL: the file has none, @error says why */
 	int error;
-	uint64_t entry; /* e_entry */
+	uint64_t entry; /* e_entry when no table covers it, else 0 */
 	uint64_t used;	/* value of the service's clock at the last use */
 };
 
@@ -65,11 +65,15 @@ static struct source *coldest_source(struct elf_service *s)
 	return coldest;
 }
 
-static uint64_t read_entry(int fd)
+static uint64_t read_bare_entry(int fd, struct row_source *rows)
 {
+	struct row first;
 	Elf64_Ehdr eh;
+	size_t count;
 
-	return pread(fd, &eh, sizeof(eh), 0) == sizeof(eh) ? eh.e_entry : 0;
+	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh) || rows_build(rows, eh.e_entry, eh.e_entry + 1, &first, 1, &count))
+		return 0;
+	return count ? 0 : eh.e_entry;
 }
 
 static int find_source(struct elf_service *s, uint32_t file, int fd, struct source **ret)
@@ -83,7 +87,8 @@ static int find_source(struct elf_service *s, uint32_t file, int fd, struct sour
 		src = coldest_source(s);
 		*src = (struct source){ .file = file };
 		src->error = row_source_new(fd, &src->rows);
-		src->entry = read_entry(fd);
+		if (!src->error)
+			src->entry = read_bare_entry(fd, src->rows);
 	}
 	src->used = ++s->clock;
 	*ret = src;

@@ -11,6 +11,7 @@
 
 struct item {
 	uint64_t time_ns;
+	uint64_t order;			 /* of arrival: qsort is not stable */
 	struct pending_sample *sample;	 /* or ... */
 	struct side_band_record *record; /* ... one of both is NULL */
 };
@@ -30,6 +31,7 @@ struct chunk_list { /* of one CPU, in order */
 struct pending {
 	struct item *items;
 	uint32_t count, cap;
+	uint64_t added;
 	uint32_t samples;
 	struct chunk_list *cpus;
 	uint32_t cpu_cnt;
@@ -92,6 +94,7 @@ static int push(struct pending *p, struct item item)
 		p->items = items;
 		p->cap = cap;
 	}
+	item.order = p->added++;
 	p->items[p->count++] = item;
 	p->samples += item.sample != NULL;
 	return 0;
@@ -216,7 +219,9 @@ static int compare(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	return (x->sample != NULL) - (y->sample != NULL);
+	if (!x->sample != !y->sample)
+		return x->sample ? 1 : -1;
+	return (x->order > y->order) - (x->order < y->order);
 }
 
 void pending_release(struct pending *p, uint64_t before_ns, const struct pending_ops *ops, void *arg)

@@ -39,7 +39,8 @@ struct pending_ops {
 	void (*side_band)(void *arg, const struct side_band_record *record);
 };
 
-/* Hands out everything older than @before_ns in the order of time, side band before samples of the same instant. */
+/* Hands out everything older than @before_ns in the order of time, side band before samples of the same instant,
+ * else as they came. */
 void pending_release(struct pending *p, uint64_t before_ns, const struct pending_ops *ops, void *arg);
 
 uint32_t pending_samples(const struct pending *p);

@@ -45,6 +45,7 @@ int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret)
 	const char *p = line, *end = line + len;
 	struct proc_map m = { 0 };
 	uint64_t major, minor;
+	const char *inode;
 
 	if (parse_number(&p, end, 16, '-', &m.start) || parse_number(&p, end, 16, ' ', &m.end) || end - p < 5 || p[4] != ' ')
 		return -EBADMSG;
@@ -56,12 +57,14 @@ int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret)
 	m.dev_major = (uint32_t)major;
 	m.dev_minor = (uint32_t)minor;
 	/* The inode ends the line when there is no path. */
-	while (p < end && *p >= '0' && *p <= '9') {
-		if (m.inode > (UINT64_MAX - 9) / 10)
+	for (inode = p; p < end && *p >= '0' && *p <= '9'; p++) {
+		uint64_t d = (uint64_t)(*p - '0');
+
+		if (m.inode > (UINT64_MAX - d) / 10)
 			return -EBADMSG;
-		m.inode = m.inode * 10 + (uint64_t)(*p++ - '0');
+		m.inode = m.inode * 10 + d;
 	}
-	if (p < end && *p != ' ')
+	if (p == inode || (p < end && *p != ' '))
 		return -EBADMSG;
 	while (p < end && *p == ' ')
 		p++;
@@ -73,8 +76,10 @@ int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret)
 	return 0;
 }
 
-/* Hands out the whole lines of @text; returns the bytes used, or the callback's error. */
-static int each_line(char *text, size_t len, size_t *used_ret, int (*fn)(void *, const struct proc_map *), void *arg)
+/* Hands out the whole lines of @text; *@used_ret is their bytes. *@is_tail: the text begins inside a line that was given up.
+ * 0 or the callback's error. */
+static int each_line(char *text, size_t len, size_t *used_ret, bool *is_tail, int (*fn)(void *, const struct proc_map *),
+		     void *arg)
 {
 	size_t used = 0;
 	char *newline;
@@ -84,8 +89,9 @@ static int each_line(char *text, size_t len, size_t *used_ret, int (*fn)(void *,
 		struct proc_map map;
 		int error = 0;
 
-		if (!proc_maps_parse_line(text + used, line_len, &map) && map.executable)
+		if (!*is_tail && !proc_maps_parse_line(text + used, line_len, &map) && map.executable)
 			error = fn(arg, &map);
+		*is_tail = false;
 		if (error)
 			return error;
 		used += line_len + 1;
@@ -98,6 +104,7 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 {
 	char path[32], text[3 * PATH_MAX];
 	AUTO_CLOSE int fd = -1;
+	bool is_tail = false;
 	size_t len = 0, used;
 	ssize_t n;
 	int error;
@@ -108,11 +115,13 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 		return -errno;
 	while ((n = read(fd, text + len, sizeof(text) - len)) > 0) {
 		len += (size_t)n;
-		error = each_line(text, len, &used, fn, arg);
+		error = each_line(text, len, &used, &is_tail, fn, arg);
 		if (error)
 			return error;
-		if (!used && len == sizeof(text)) /* a line longer than any path: not one we know */
+		if (!used && len == sizeof(text)) { /* a line longer than any path we could open */
 			used = len;
+			is_tail = true;
+		}
 		memmove(text, text + used, len - used);
 		len -= used;
 	}

@@ -97,10 +97,10 @@ static int add_frame(struct traces *t, const struct trace_frame *frame)
 	uint32_t id;
 	int status = intern_add(t->frames, frame, sizeof(*frame), &id);
 
+	if (status > 0)
+		file_get(frame->file); /* traces_reset puts the file of every frame */
 	if (status < 0 || grow(&t->frame_ids, t->frame_id_cnt, &t->frame_id_cap, sizeof(*t->frame_ids)))
 		return -ENOMEM;
-	if (status)
-		file_get(frame->file);
 	t->frame_ids[t->frame_id_cnt++] = id;
 	return 0;
 }
@@ -115,15 +115,12 @@ static struct trace_frame resolve(const struct process *process, uint64_t pc)
 	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
 }
 
-/* The frames of a stack that was not seen before. */
+/* The frames of a stack that was not seen before. There is room for the trace; without memory for its frames it stands cut. */
 static int add_trace(struct traces *t, uint32_t index, const struct process *process)
 {
 	const struct key_head *head = &t->key.head;
-	struct trace *trace;
+	struct trace *trace = &t->traces[index];
 
-	if (grow(&t->traces, index, &t->trace_cap, sizeof(*t->traces)))
-		return -ENOMEM;
-	trace = &t->traces[index];
 	*trace = (struct trace){ .first_frame = t->frame_id_cnt, .end = head->end };
 	for (uint32_t i = 0; i < head->kernel_cnt + head->user_cnt; i++) {
 		struct trace_frame frame;
@@ -154,7 +151,8 @@ int traces_add(struct traces *t, struct process *process, const struct sample_re
 	};
 	memcpy(t->key.addrs, kernel, kernel_cnt * sizeof(*kernel));
 	memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
-	if (grow(&t->events, t->event_cnt, &t->event_cap, sizeof(*t->events)))
+	if (grow(&t->events, t->event_cnt, &t->event_cap, sizeof(*t->events)) ||
+	    grow(&t->traces, traces_count(t), &t->trace_cap, sizeof(*t->traces)))
 		return -ENOMEM;
 	status = intern_add(t->keys, &t->key, bytes, &index);
 	if (status < 0 || (status && add_trace(t, index, process)))

@@ -39,26 +39,27 @@ struct record {
  * addresses. User addresses never use it. */
 #define FRAME_EXACT (1ull << 63)
 
-/* How a user walk ended. X(name, text, is a miss: user space walks again) */
+/* How a user walk ended. X(name, text, whether there was a user stack to walk). The last four are misses: user space walks
+ * again. */
 #define WALK_ENDS(X)                                                                                  \
 	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                               \
-	X(ROOT, "root", 0)		 /* reached the outermost frame */                            \
-	X(DEPTH, "depth", 0)		 /* MAX_USER_FRAMES */                                        \
-	X(NO_RULE, "no rule", 0)	 /* code that no table covers */                              \
-	X(NO_MAPPING, "no mapping", 0)	 /* pc outside executable memory */                           \
-	X(BAD_MEMORY, "unreadable", 0)	 /* stack memory not readable */                              \
-	X(NO_PROGRESS, "no progress", 0) /* the stack pointer did not rise */                         \
+	X(ROOT, "root", 1)		 /* reached the outermost frame */                            \
+	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                        \
+	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                              \
+	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                           \
+	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                              \
+	X(NO_PROGRESS, "no progress", 1) /* the stack pointer did not rise */                         \
 	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */              \
 	X(EXITING, "exiting", 0)	 /* no address space any more */                              \
-	X(COMPAT, "32-bit", 0)		 /* not supported */                                          \
-	X(STALE, "stale mapping", 0)	 /* a row of a mapping since replaced (user space decides) */ \
-	X(COPY_LIMIT, "copy limit", 0)	 /* the stack copy ended first (user space decides) */        \
+	X(COMPAT, "32-bit", 1)		 /* not supported */                                          \
+	X(STALE, "stale mapping", 1)	 /* a row of a mapping since replaced (user space decides) */ \
+	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */        \
 	X(MISS_PROC, "unknown process", 1)                                                            \
 	X(MISS_MAPPING, "unknown mapping", 1)                                                         \
 	X(MISS_BLOCK, "unknown code", 1)                                                              \
 	X(USER_RULE, "exotic rule", 1) /* a rule only user space evaluates */
 
-#define X(name, text, miss) END_##name,
+#define X(name, text, has_stack) END_##name,
 enum walk_end { WALK_ENDS(X) END_MAX };
 #undef X
 

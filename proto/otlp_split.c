@@ -132,18 +132,24 @@ static void mark_resources(struct splitter *s, const struct otlp_part *part)
 	}
 }
 
+/* Element 0 always goes along. */
+static bool reached(const struct splitter *s, enum otlp_table t, uint32_t index)
+{
+	return !index || s->map[t][index];
+}
+
 /* What the marked elements refer to, tables in the order of their references. */
 static void mark_tables(struct splitter *s)
 {
 	const struct dictionary *d = &s->p->dict;
 
-	for (uint32_t i = 1; i < d->stack_count; i++)
-		if (s->map[TABLE_STACK][i])
+	for (uint32_t i = 0; i < d->stack_count; i++)
+		if (reached(s, TABLE_STACK, i))
 			mark_all(s, TABLE_LOCATION, &d->stacks[i]);
 	for (uint32_t i = 0; i < d->location_count; i++) {
 		const struct profile_location *l = &d->locations[i];
 
-		if (i && !s->map[TABLE_LOCATION][i])
+		if (!reached(s, TABLE_LOCATION, i))
 			continue;
 		mark(s, TABLE_MAPPING, l->mapping_index);
 		mark_all(s, TABLE_ATTRIBUTE, &l->attributes);
@@ -151,20 +157,20 @@ static void mark_tables(struct splitter *s)
 			mark(s, TABLE_FUNCTION, l->lines[n].function_index);
 	}
 	for (uint32_t i = 0; i < d->mapping_count; i++) {
-		if (i && !s->map[TABLE_MAPPING][i])
+		if (!reached(s, TABLE_MAPPING, i))
 			continue;
 		mark(s, TABLE_STRING, d->mappings[i].filename_strindex);
 		mark_all(s, TABLE_ATTRIBUTE, &d->mappings[i].attributes);
 	}
 	for (uint32_t i = 0; i < d->function_count; i++) {
-		if (i && !s->map[TABLE_FUNCTION][i])
+		if (!reached(s, TABLE_FUNCTION, i))
 			continue;
 		mark(s, TABLE_STRING, d->functions[i].name_strindex);
 		mark(s, TABLE_STRING, d->functions[i].system_name_strindex);
 		mark(s, TABLE_STRING, d->functions[i].filename_strindex);
 	}
 	for (uint32_t i = 0; i < d->attribute_count; i++) {
-		if (i && !s->map[TABLE_ATTRIBUTE][i])
+		if (!reached(s, TABLE_ATTRIBUTE, i))
 			continue;
 		mark(s, TABLE_STRING, d->attributes[i].key_strindex);
 		mark(s, TABLE_STRING, d->attributes[i].unit_strindex);

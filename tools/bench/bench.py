@@ -6,8 +6,9 @@ usage: bench.py BUILD [unwind] [cold] [start] [memory] [cpu]
 
 unwind, cold  BPF time of hearth's sampler on a 35-deep program without frame pointers against a sampler with bpf_get_stack on
               the same program built with them (fpwalk.bpf.c); from the kernel's own BPF statistics. Every CPU runs the program
-              and nothing else is sampled. A frame's price is the difference between the 35-deep program and its 5-deep build,
-              so that everything paid once a sample drops out. cold: the program walks 64 MB of memory between samples.
+              and nothing else is sampled. Both sides take the kernel part too and send a record. A frame's price is a sample's
+              less that of an empty program, divided by the user frames it had; a further frame's is what 30 frames more cost.
+              cold: the program walks 64 MB of memory between samples.
 start         from the exec of `hearth record` to the time of its first stack that reaches _start, CPUs busy.
 memory        resident set with 200 processes alive; size of the stripped binary.
 cpu           user + system time of `hearth record` in a window after its warm-up, which includes naming everything, against
@@ -29,7 +30,7 @@ import time
 
 QUICK = os.environ.get("BENCH_QUICK", "0") != "0"
 CPUS = sorted(os.sched_getaffinity(0))
-FRAMES = 30  # by which the two builds of the chain differ
+FURTHER = 30  # frames by which the two builds of the chain differ
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 PERF_EVENT_PROGRAM = 7
 
@@ -133,38 +134,47 @@ class Bench:
             fail(f"process {pid} holds no perf_event program")
         return [sum(column) for column in zip(*programs.values())]
 
-    def sample_ns(self, program, hz, seconds, frame_pointers):
-        """BPF nanoseconds a sample of that program."""
+    def sample_ns(self, program, hz, seconds, sampler):
+        """(BPF nanoseconds, user frames) of a sample of that program, by hearth, by fpwalk or by an empty program."""
+        out = self.file("bench.otlp")
         with self.load(program) as targets:
-            if frame_pointers:
-                sampler = (self.fpwalk, hz)
+            if sampler == "hearth":
+                command = (self.hearth, "record", "-F", hz, "-p", ",".join(str(t.pid) for t in targets), "-o", out)
             else:
-                pids = ",".join(str(t.pid) for t in targets)
-                sampler = (self.hearth, "record", "-F", hz, "-p", pids, "-o", self.file("bench.otlp"))
-            with self.running(sampler, stop=signal.SIGINT) as (p,):
+                command = (self.fpwalk, hz, sampler)
+            with self.running(command, stop=signal.SIGINT, stdout=subprocess.PIPE, text=True) as (p,):
                 time.sleep(1.5)
                 if p.poll() is not None:
-                    fail(f"'{' '.join(map(str, sampler))}' ended with status {p.returncode}")
+                    fail(f"'{' '.join(map(str, command))}' ended with status {p.returncode}")
                 before = self.program_time(p.pid)
                 time.sleep(seconds)
                 after = self.program_time(p.pid)
         runs = after[1] - before[1]
         if runs < hz * seconds / 2:
             fail(f"only {runs} runs of the sampler in {seconds} s at {hz} Hz")
-        return (after[0] - before[0]) / runs
+        return (after[0] - before[0]) / runs, self.frames_in(out) if sampler == "hearth" else int(p.stdout.read())
+
+    def frames_in(self, capture):
+        """How long the most frequent stack of a capture is."""
+        text = subprocess.run([self.hearth, "report", capture, "--format", "folded"], capture_output=True, text=True, check=True).stdout
+        return max(text.splitlines(), key=lambda line: int(line.rsplit(" ", 1)[1])).count(";")
 
     def unwind(self, kind, prefix, hz, rounds, seconds, frame_bar, sample_bar):
-        frame, sample = ([], []), ([], [])
+        sides = (("hearth", ""), ("fp", "_fp"))
+        sample, frame, further = ([], []), ([], []), ([], [])
         with statistics_on():
             for _ in range(rounds):
-                for side, suffix in enumerate(("", "_fp")):
-                    deep = self.sample_ns(prefix + suffix, hz, seconds, side)
-                    shallow = self.sample_ns(f"{prefix}_5{suffix}", hz, seconds, side)
+                empty = self.sample_ns(prefix, hz, seconds, "empty")[0]
+                for side, (sampler, suffix) in enumerate(sides):
+                    deep, frames = self.sample_ns(prefix + suffix, hz, seconds, sampler)
+                    shallow, _ = self.sample_ns(f"{prefix}_5{suffix}", hz, seconds, sampler)
+                    if frames < 35:
+                        fail(f"{sampler}: stacks of {frames} frames, the program is 35 deep")
                     sample[side].append(deep)
-                    frame[side].append((deep - shallow) / FRAMES)
-        median = statistics.median
-        figure(f"BPF time a user frame, {kind}, {hz} Hz", "ns", median(frame[0]), median(frame[1]), frame_bar)
-        figure(f"BPF time a sample of 35 frames, {kind}, {hz} Hz", "ns", median(sample[0]), median(sample[1]), sample_bar)
+                    frame[side].append((deep - empty) / frames)
+                    further[side].append((deep - shallow) / FURTHER)
+        for name, values, bar in ("user frame", frame, frame_bar), ("further user frame", further, None), ("sample", sample, sample_bar):
+            figure(f"BPF time a {name}, {kind}, {hz} Hz", "ns", statistics.median(values[0]), statistics.median(values[1]), bar)
 
     # --- start ---
     def first_stack_ms(self):
@@ -250,7 +260,7 @@ def main():
     rounds = 2 if QUICK else 5
     figures = {
         "unwind": lambda: bench.unwind("hot", "bench", 999, rounds, 1, 0.6, 0.7),
-        "cold": lambda: bench.unwind("cold", "bench_cold", 99, min(rounds, 3), 4, None, 1.2),
+        "cold": lambda: bench.unwind("cold", "bench_cold", 99, min(rounds, 3), 4, 1.2, 1.2),
         "start": bench.start,
         "memory": bench.memory,
         "cpu": bench.cpu,

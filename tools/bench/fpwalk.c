@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +24,33 @@ static void end(int sig)
 	ended = sig;
 }
 
-static int discard(void *ctx, void *data, size_t len)
+enum { MAX_FRAMES = 127, USER_BYTES = 3 };
+static unsigned long stacks_of[MAX_FRAMES + 1]; /* how often a stack of so many frames came */
+
+static int count(void *ctx, void *data, size_t len)
 {
+	unsigned long frames = ((const unsigned long *)data)[USER_BYTES] / sizeof(long);
+
 	(void)ctx;
-	(void)data;
 	(void)len;
+	if (frames <= MAX_FRAMES)
+		stacks_of[frames]++;
 	return 0;
 }
 
-static int attach(struct fpwalk_bpf *skel, unsigned long hz)
+static int median_frames(void)
+{
+	unsigned long total = 0, below = 0;
+	int frames = 0;
+
+	for (int i = 0; i <= MAX_FRAMES; i++)
+		total += stacks_of[i];
+	while (frames < MAX_FRAMES && (below += stacks_of[frames]) * 2 < total)
+		frames++;
+	return frames;
+}
+
+static int attach(struct bpf_program *program, unsigned long hz)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -47,7 +66,7 @@ static int attach(struct fpwalk_bpf *skel, unsigned long hz)
 
 		if (fd < 0 && errno == ENODEV)
 			continue; /* offline */
-		if (fd < 0 || !bpf_program__attach_perf_event(skel->progs.fp_sample, fd))
+		if (fd < 0 || !bpf_program__attach_perf_event(program, fd))
 			return -errno;
 	}
 	return 0;
@@ -56,22 +75,28 @@ static int attach(struct fpwalk_bpf *skel, unsigned long hz)
 int main(int argc, char **argv)
 {
 	unsigned long hz = argc > 1 ? strtoul(argv[1], NULL, 10) : 99;
-	struct fpwalk_bpf *skel = fpwalk_bpf__open_and_load();
-	struct ring_buffer *ring = skel ? ring_buffer__new(bpf_map__fd(skel->maps.ring), discard, NULL, NULL) : NULL;
-	int err;
+	bool empty = argc > 2 && strcmp(argv[2], "empty") == 0;
+	struct fpwalk_bpf *skel = fpwalk_bpf__open();
+	struct ring_buffer *ring;
+	int err = skel ? 0 : -errno;
 
-	if (!ring || (err = attach(skel, hz))) {
-		fprintf(stderr, "fpwalk: %s\n", ring ? strerror(-err) : "its program does not load");
+	if (!err)
+		bpf_program__set_autoload(empty ? skel->progs.fp_sample : skel->progs.empty_sample, false);
+	if (err || (err = fpwalk_bpf__load(skel)) ||
+	    (err = attach(empty ? skel->progs.empty_sample : skel->progs.fp_sample, hz))) {
+		fprintf(stderr, "fpwalk: %s\n", strerror(-err));
 		return 1;
 	}
+	ring = ring_buffer__new(bpf_map__fd(skel->maps.ring), count, NULL, NULL);
+	if (!ring)
+		return 1;
 	signal(SIGTERM, end);
 	signal(SIGINT, end);
-	puts("ready");
-	fflush(stdout);
 	while (!ended) {
 		usleep(100000);
 		ring_buffer__consume(ring);
 	}
+	printf("%d\n", median_frames());
 	ring_buffer__free(ring);
 	fpwalk_bpf__destroy(skel);
 	return 0;

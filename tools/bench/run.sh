@@ -20,7 +20,7 @@ mkdir -p "$out"
 tests/truth/build.sh "$build/truth"
 if [ tools/bench/fpwalk.bpf.c -nt "$out/fpwalk" ] || [ tools/bench/fpwalk.c -nt "$out/fpwalk" ]; then
 	include=/usr/include/$(gcc -print-multiarch)
-	"${CLANG:-clang}" -std=gnu11 -g -O2 -target bpf -I"$include" -Wall -Wextra -Werror -c -o "$out/fpwalk.bpf.o" tools/bench/fpwalk.bpf.c
+	"${CLANG:-clang}" -std=gnu11 -g -O2 -target bpf -I"$include" -Wall -Wextra -Wno-unused-parameter -Werror -c -o "$out/fpwalk.bpf.o" tools/bench/fpwalk.bpf.c
 	bpftool gen skeleton "$out/fpwalk.bpf.o" name fpwalk_bpf >"$out/fpwalk.skel.h"
 	gcc -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$out" -o "$out/fpwalk" tools/bench/fpwalk.c -lbpf
 fi
