@@ -281,7 +281,7 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 	a->report_jitter = config->report_jitter;
 	a->cpu_cap = MAX_CPUS;
 	a->cpus = calloc(MAX_CPUS, sizeof(*a->cpus));
-	error = a->cpus ? kernel_is_safe(config->unsafe_kernel, err) : fail(err, -ENOMEM, "cannot start the agent");
+	error = a->cpus ? kernel_is_supported(config->unsafe_kernel, err) : fail(err, -ENOMEM, "cannot start the agent");
 	if (!error)
 		error = make_all(a, config, loop, metrics, err);
 	if (error) {

@@ -33,7 +33,8 @@ struct agent {
 int agent_metrics(struct agent *a);
 void agent_metrics_off(struct agent *a);
 
-/* Refuses kernels whose bpf_probe_read_user can lock up, unless @force. 0 or -ENOTSUP with @err filled. */
-int kernel_is_safe(bool force, struct agent_error *err);
+/* Refuses kernels that are too old, have no BTF, or (unless @force) can lock up in bpf_probe_read_user. 0 or -ENOTSUP with
+ * @err filled. */
+int kernel_is_supported(bool force, struct agent_error *err);
 
 #endif

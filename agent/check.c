@@ -14,6 +14,16 @@
 #include "agent/perf_event.h"
 #include "base/cleanup.h"
 
+enum { MIN_KERNEL = 5010 }; /* the form of kernel_version() */
+
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+#define NO_BTF_TEXT \
+	KERNEL_BTF " is not there: the kernel must be built with CONFIG_DEBUG_INFO_BTF (distributions' kernels are)"
+#define UNSAFE_TEXT                                                                                                     \
+	"this kernel (5.19 to 6.3 without the copy_from_user_nofault fix) can lock up when user memory is read from a " \
+	"sampling "                                                                                                     \
+	"interrupt."
+
 struct checker {
 	void (*fn)(void *arg, enum check_result result, const char *what, const char *detail);
 	void *arg;
@@ -103,16 +113,26 @@ static int nofault_checks_objects(void)
 	return 0;
 }
 
-int kernel_is_safe(bool force, struct agent_error *err)
+static bool kernel_is_safe(void)
 {
 	unsigned version = kernel_version();
 
-	if (force || version < 5019 || version >= 6004 || nofault_checks_objects() == 0)
+	return version < 5019 || version >= 6004 || nofault_checks_objects() == 0;
+}
+
+int kernel_is_supported(bool force, struct agent_error *err)
+{
+	struct utsname u = { 0 };
+
+	uname(&u);
+	if (kernel_version() < MIN_KERNEL)
+		snprintf(err->message, sizeof(err->message), "Linux %s is too old: hearth needs 5.10 or newer", u.release);
+	else if (access(KERNEL_BTF, R_OK))
+		snprintf(err->message, sizeof(err->message), NO_BTF_TEXT);
+	else if (!force && !kernel_is_safe())
+		snprintf(err->message, sizeof(err->message), UNSAFE_TEXT " Update it, or start with --unsafe-kernel.");
+	else
 		return 0;
-	snprintf(err->message, sizeof(err->message),
-		 "this kernel (5.19 to 6.3 without the copy_from_user_nofault fix) can lock up when user memory is read "
-		 "from a "
-		 "sampling interrupt. Update it (6.1.y and 6.4 have the fix), or start with --unsafe-kernel.");
 	return -ENOTSUP;
 }
 
@@ -121,21 +141,16 @@ int kernel_is_safe(bool force, struct agent_error *err)
 static void check_kernel(struct checker *c)
 {
 	unsigned version = kernel_version();
-	struct agent_error err;
-	struct utsname u;
+	struct utsname u = { 0 };
 
 	uname(&u);
-	say(c, version >= 5010 ? CHECK_OK : CHECK_FAIL, "kernel 5.10 or newer", u.release);
+	say(c, version >= MIN_KERNEL ? CHECK_OK : CHECK_FAIL, "kernel 5.10 or newer", u.release);
 	say(c, strcmp(u.machine, "x86_64") ? CHECK_FAIL : CHECK_OK, "x86-64", u.machine);
-	if (kernel_is_safe(false, &err))
-		say(c, CHECK_FAIL, "safe reads of user memory", err.message);
+	say(c, kernel_is_safe() ? CHECK_OK : CHECK_FAIL, "safe reads of user memory", kernel_is_safe() ? "" : UNSAFE_TEXT);
+	if (access(KERNEL_BTF, R_OK))
+		say(c, CHECK_FAIL, "kernel BTF", NO_BTF_TEXT);
 	else
-		say(c, CHECK_OK, "safe reads of user memory", "");
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		say(c, CHECK_FAIL, "kernel BTF",
-		    "/sys/kernel/btf/vmlinux is not there: this needs a kernel built with CONFIG_DEBUG_INFO_BTF");
-	else
-		say(c, CHECK_OK, "kernel BTF", "/sys/kernel/btf/vmlinux");
+		say(c, CHECK_OK, "kernel BTF", KERNEL_BTF);
 }
 
 static void check_privileges(struct checker *c)
