@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/agent_state.h"
+#include "agent/walk_ends.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
@@ -23,13 +24,6 @@ static const struct {
 
 #define X(name, text) text,
 static const char *const intake_losses[] = { INTAKE_LOSSES(X) };
-#undef X
-
-#define X(name, text, has_stack) { text, has_stack },
-static const struct {
-	const char *text;
-	bool has_stack;
-} ends[] = { WALK_ENDS(X) };
 #undef X
 
 static uint64_t kernel_losses(const uint64_t counters[COUNTER_MAX])
@@ -56,7 +50,7 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	ret->not_sampled = expected > counters[COUNTER_ENTRIES] ? expected - counters[COUNTER_ENTRIES] : 0;
 	ret->complete = a->in.ends[END_ROOT];
 	for (int i = 0; i < END_MAX; i++)
-		ret->truncated += ends[i].has_stack && i != END_ROOT ? a->in.ends[i] : 0;
+		ret->truncated += walk_end_is_truncated(i) ? a->in.ends[i] : 0;
 	ret->late = a->in.late_walks;
 	ret->cpus = sampler_cpus(a->in.sampler);
 	ret->processes = processes_count(a->in.processes);
@@ -121,7 +115,8 @@ static void collect(void *arg)
 		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.",
 			   counters[i]);
 	for (int i = 0; i < END_MAX; i++)
-		set_series(a, "hearth_walk_ends_total", "end", ends[i].text, "How user stack walks ended.", a->in.ends[i]);
+		set_series(a, "hearth_walk_ends_total", "end", walk_end_text(i), "How user stack walks ended.",
+			   a->in.ends[i]);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_cpus", NULL, "CPUs sampled now."), stats.cpus);
 }

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "agent/interval.h"
+#include "agent/walk_ends.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "proto/profiles_builder.h"
+#include "proto/truth.h"
 
 struct interval {
 	struct names *names;
@@ -157,17 +159,20 @@ static void build_stack(struct interval *iv, const struct traces *t, uint32_t in
 	*stack = builder_stack(iv->builder, indices, trace->frame_cnt);
 }
 
-static void build_event(struct interval *iv, const struct trace_event *e, int32_t stack)
+static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
 {
 	struct builder *b = iv->builder;
-	int32_t attributes[3] = {
+	uint32_t count = 3;
+	int32_t attributes[4] = {
 		builder_attribute_string(b, "thread.name", str_of(e->comm)),
 		builder_attribute_int(b, "thread.id", e->tid),
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
 
-	builder_event(b, build_profile(iv, e->process), stack, attributes, 3, 0, clock_mono_to_unix_ns(e->time_ns), false,
-		      0);
+	if (walk_end_is_truncated(end))
+		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_of(walk_end_text(end)));
+	builder_event(b, build_profile(iv, e->process), stack, attributes, count, 0, clock_mono_to_unix_ns(e->time_ns),
+		      false, 0);
 }
 
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret)
@@ -183,7 +188,10 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		locations[i] = build_location(iv, traces_frame(t, i));
 	for (uint32_t i = 0; i < stacks; i++)
 		build_stack(iv, t, i, locations, &stack[i]);
-	for (uint32_t i = 0; i < events; i++)
-		build_event(iv, &traces_events(t)[i], stack[traces_events(t)[i].trace]);
+	for (uint32_t i = 0; i < events; i++) {
+		const struct trace_event *e = &traces_events(t)[i];
+
+		build_event(iv, e, traces_get(t, e->trace)->end, stack[e->trace]);
+	}
 	return builder_freeze(iv->builder, clock_mono_to_unix_ns(start_ns), clock_mono_to_unix_ns(end_ns), ret);
 }

@@ -13,6 +13,7 @@
 #include "cmd/config.h"
 #include "cmd/output.h"
 #include "proto/report.h"
+#include "proto/truth.h"
 #include "sinks/sinks.h"
 
 /* Names are cut to the terminal's width, never in a file or a pipe. */
@@ -80,12 +81,24 @@ static int write_json(const struct profiles *p, const struct config *config, str
 	return err;
 }
 
+static int write_truth(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	struct truth *truth = truth_new();
+	int err = truth ? truth_add(truth, p) : -ENOMEM;
+
+	(void)config;
+	if (!err)
+		err = truth_report(truth, out);
+	truth_free(truth);
+	return err;
+}
+
 static const struct {
 	const char *name; /* as in --format */
 	int (*write)(const struct profiles *p, const struct config *config, struct buf *out);
 } formats[] = {
 	{ "top", write_top },	  { "tree", write_tree }, { "folded", write_folded },
-	{ "print", write_print }, { "json", write_json },
+	{ "print", write_print }, { "json", write_json }, { "truth", write_truth },
 };
 
 static int write_format(const struct profiles *p, const struct config *config, struct buf *out)
@@ -126,7 +139,7 @@ static int run_report(const struct config *config)
 const struct cmd cmd_report = {
 	.name = "report",
 	.bit = ON_REPORT,
-	.summary = "read a capture again: table, call tree, folded stacks, text or JSON",
+	.summary = "read a capture again: table, call tree, folded stacks, truth of the stacks, text or JSON",
 	.operands = "FILE",
 	.description = "Reads a capture (FILE, or - for standard input) and prints it. A capture that is cut in the middle, "
 		       "such as the "

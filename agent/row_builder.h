@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What makes unwind rows out of one kind of knowledge about a file's code. The builders stand in one table in agent/rows.c and
+ * are asked in its order; the gaps that one leaves are offered to the next. Behind agent/rows.h: nobody else includes this.
+ * Leaf modules: return errors, never log. Nothing in a file is trusted: every offset and count is checked against the image.
+ */
+#ifndef HEARTH_AGENT_ROW_BUILDER_H
+#define HEARTH_AGENT_ROW_BUILDER_H
+
+#include <libelf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/rows.h"
+
+/* The file the rows are of. Lives longer than the builders' states. */
+struct row_image {
+	const uint8_t *data; /* the whole file, read-only; may be unmapped beyond its end */
+	size_t len;
+	Elf *elf;	/* over the same bytes; borrowed */
+	uint64_t entry; /* e_entry, 0 when there is none */
+};
+
+struct row_builder {
+	const char *name;
+	/* 0 with a state of its own in *@ret; -ENODATA when the file has nothing for it; -ENOMEM. */
+	int (*open)(const struct row_image *image, void **ret);
+	/*
+	 * The rows that touch [@start, @end), cut at its borders, sorted, disjoint; code it knows nothing about gets none. Same errors
+	 * and bounds as rows_build; merging and padding are the caller's business.
+	 */
+	int (*build)(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
+	/* As row_eval. NULL: the rows say everything (there is no ROW_CFA_EXPR and no ROW_OTHER among them). */
+	int (*eval)(void *state, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out);
+	void (*close)(void *state);
+};
+
+extern const struct row_builder rows_eh_frame;
+extern const struct row_builder rows_debug_frame;
+extern const struct row_builder rows_go;
+extern const struct row_builder rows_entry;
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ends of a user walk mean (bpf/event.h, WALK_ENDS). */
+#ifndef HEARTH_AGENT_WALK_ENDS_H
+#define HEARTH_AGENT_WALK_ENDS_H
+
+#include <stdbool.h>
+
+#include "bpf/event.h"
+
+const char *walk_end_text(enum walk_end end);
+
+/* There was a user stack, and the walk did not reach its outermost frame. */
+bool walk_end_is_truncated(enum walk_end end);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How true the stacks of a capture are: complete or truncated and why, where the walks stopped, which modules lack names. A
+ * sample that hearth could not walk to the outermost frame carries the attribute TRUTH_TRUNCATED_KEY with the reason.
+ */
+#ifndef HEARTH_PROTO_TRUTH_H
+#define HEARTH_PROTO_TRUTH_H
+
+#include "base/buf.h"
+#include "proto/profiles.h"
+
+#define TRUTH_TRUNCATED_KEY "hearth.stack.truncated"
+
+struct truth;
+
+struct truth *truth_new(void);
+void truth_free(struct truth *t);
+int truth_add(struct truth *t, const struct profiles *p);
+
+/* The tables as text, heaviest lines first, appended to @out. 0 or -ENOMEM. */
+int truth_report(struct truth *t, struct buf *out);
+
+#endif
