@@ -37,20 +37,24 @@ void address_space_put(struct address_space *as)
 	free(as);
 }
 
-static struct address_space *copy(const struct address_space *from)
+/* A copy with an asid of its own and room for @more mappings. */
+static struct address_space *copy(const struct address_space *from, uint32_t more)
 {
 	struct address_space *as = address_space_new();
 
 	if (!as)
 		return NULL;
-	as->maps = malloc((from->count ? from->count : 1) * sizeof(*as->maps));
+	as->cap = from->count + more;
+	as->maps = malloc(as->cap * sizeof(*as->maps));
 	if (!as->maps) {
 		free(as);
 		return NULL;
 	}
 	if (from->count)
 		memcpy(as->maps, from->maps, from->count * sizeof(*as->maps));
-	as->count = as->cap = from->count;
+	as->count = from->count;
+	memcpy(as->replaced, from->replaced, sizeof(as->replaced));
+	as->replaced_cnt = from->replaced_cnt;
 	for (uint32_t i = 0; i < as->count; i++)
 		file_get(as->maps[i].file);
 	return as;
@@ -171,14 +175,14 @@ int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end,
 	if (there && there->end >= end && same_image(there, new.bias, file))
 		return 0;
 	if (as->refs > 1) {
-		as = copy(*as_p);
+		as = copy(*as_p, 2);
 		if (!as)
 			return -ENOMEM;
 		address_space_put(*as_p);
 		*as_p = as;
 		changed = true;
 	}
-	if (reserve(as, as->count + 2))
+	if (reserve(as, as->count + 2)) /* a copy has the room already */
 		return -ENOMEM;
 	file_get(file);
 	if (overlay(as, &new) || as->has_not_code) {

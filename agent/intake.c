@@ -35,8 +35,10 @@ static void read_record(void *arg, const struct record *record)
 	if (record->kind != RECORD_SAMPLE)
 		return;
 	in->read++;
-	if (error)
-		in->lost[error == -ENOMEM ? LOSS_MEMORY : LOSS_MALFORMED]++;
+	if (error == -ENOMEM)
+		in->lost[LOSS_MEMORY]++;
+	else if (error)
+		in->malformed++;
 }
 
 /* --- applying --- */
@@ -140,6 +142,7 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 
 	side_band_drain(in->side_band, read_side_band, in);
 	(void)sampler_drain(in->sampler, read_record, in);
+	in->lost[LOSS_MALFORMED] = in->malformed + sampler_malformed(in->sampler);
 	pending_release(in->pending, settle_ns == UINT64_MAX ? UINT64_MAX : now_ns - settle_ns, &ops, in);
 	if (in->reread_all) {
 		in->reread_all = false;

@@ -204,7 +204,7 @@ static const struct row *find_row(const struct row *rows, size_t count, uint64_t
 }
 
 /* The registers besides pc, sp and fp, from where @row says the frame with @cfa saved them. */
-static int restore_saved(struct walk *w, const struct row *row, uint64_t cfa)
+static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa)
 {
 	static const struct {
 		uint8_t saved, reg;
@@ -225,7 +225,6 @@ static int restore_saved(struct walk *w, const struct row *row, uint64_t cfa)
 		w->regs.value[others[i].reg] = value;
 		w->regs.known |= 1u << others[i].reg;
 	}
-	return 0;
 }
 
 static bool row_has_other(const struct row *row)
@@ -297,7 +296,9 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 	if (step_packed(w, packed, end))
 		return 1;
 	w->regs.known &= CALLEE_SAVED;
-	return row ? restore_saved(w, row, w->regs.value[DWARF_RSP]) : 0;
+	if (row)
+		restore_saved(w, row, w->regs.value[DWARF_RSP]);
+	return 0;
 }
 
 static int step_frame_pointer(struct walk *w, enum walk_end *end)

@@ -44,6 +44,7 @@ struct sampler {
 	unsigned freq_hz;
 	bool enabled, tail_form;
 	uint64_t expected; /* of events that are closed or disabled */
+	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
 	void *arg;
@@ -126,7 +127,9 @@ static int handle_record(void *ctx, void *data, size_t len)
 	struct sampler *s = ctx;
 	const struct record *record = data;
 
-	if (len >= sizeof(*record) && record->size <= len)
+	if (len < sizeof(*record) || record->size > len)
+		s->malformed++;
+	else
 		s->fn(s->arg, record);
 	return 0;
 }
@@ -337,6 +340,11 @@ void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
 		for (int i = 0; i < COUNTER_MAX; i++)
 			counters[i] += state.counters[i];
 	}
+}
+
+uint64_t sampler_malformed(const struct sampler *s)
+{
+	return s->malformed;
 }
 
 /* --- the caches --- */

@@ -32,6 +32,9 @@ int sampler_fd(const struct sampler *s);
 /* Hands out every record that is there (borrowed during the call). */
 int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
 
+/* Records that made no sense and were not handed out. */
+uint64_t sampler_malformed(const struct sampler *s);
+
 /* Sums over CPUs. */
 void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX]);
 

@@ -115,7 +115,7 @@ static struct trace_frame resolve(const struct process *process, uint64_t pc)
 	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
 }
 
-/* The frames of a stack that was not seen before. There is room for the trace; without memory for its frames it stands cut. */
+/* The frames of a stack that was not seen before. There is room for it; without memory for its frames it stands cut. */
 static int add_trace(struct traces *t, uint32_t index, const struct process *process)
 {
 	const struct key_head *head = &t->key.head;

@@ -50,9 +50,10 @@ static void test_cases(void **state)
 
 		print_message("%s\n", cases[i].name);
 		for (size_t k = 0; k < cases[i].count; k++)
-			rows[k] = (struct row){
-				.start = cases[i].rows[k].start, .end = cases[i].rows[k].end, .cfa = ROW_CFA_REG, .cfa_off = 8
-			};
+			rows[k] = (struct row){ .start = cases[i].rows[k].start,
+						.end = cases[i].rows[k].end,
+						.cfa = ROW_CFA_REG,
+						.cfa_off = 8 };
 		count = rows_add_entry(cases[i].entry, 0x1000, 0x1100, rows, cases[i].count, MAX);
 		assert_int_equal(count, cases[i].count + has_root);
 		for (size_t k = 0; k < count; k++) {

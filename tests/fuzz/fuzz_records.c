@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ring records with any content. The input is cut into records by a length of our own in front of each, as the ring buffer
+ * keeps one; the size a record claims is at most that length (sampler.c sees to it), and nothing else in it is true. A bit
+ * beside the length gives the record a version, a size and a CPU that pass the first look.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pending.h"
+#include "base/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { CPUS = 4, PLAUSIBLE = 0x8000, LENGTH_MASK = 0x3fff };
+
+struct counts {
+	uint64_t latest_ns;
+	uint32_t samples;
+	uint8_t sum; /* of all bytes handed out: each must be readable */
+};
+
+static void read_all(struct counts *c, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		c->sum = (uint8_t)(c->sum + p[i]);
+}
+
+static void take_sample(void *arg, const struct pending_sample *s)
+{
+	struct counts *c = arg;
+
+	if (s->record->hdr.time_ns < c->latest_ns || s->record->end >= END_MAX)
+		abort();
+	c->latest_ns = s->record->hdr.time_ns;
+	c->samples++;
+	read_all(c, s->kernel, s->record->kernel_cnt * sizeof(*s->kernel));
+	read_all(c, s->user, s->record->user_cnt * sizeof(*s->user));
+	read_all(c, s->stack, s->stack_bytes);
+	if (s->regs)
+		read_all(c, s->regs, sizeof(*s->regs));
+}
+
+static void take_side_band(void *arg, const struct side_band_record *record)
+{
+	(void)arg, (void)record;
+	abort(); /* none was added */
+}
+
+/* One record in a block of exactly its length. 1 when a sample was taken in. */
+static uint32_t add(struct pending *p, const uint8_t *data, size_t len, bool is_plausible)
+{
+	AUTO_FREE struct record *record = malloc(len);
+
+	if (!record)
+		return 0;
+	memcpy(record, data, len);
+	if (is_plausible) {
+		record->version = RECORD_VERSION;
+		record->size = (uint32_t)len;
+		record->cpu %= CPUS;
+	}
+	if (record->size > len)
+		return 0;
+	return pending_add(p, record) == 0 && record->kind == RECORD_SAMPLE;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct pending_ops ops = { .sample = take_sample, .side_band = take_side_band };
+	struct counts counts = { 0 };
+	uint32_t added = 0;
+	struct pending *p;
+
+	if (pending_new(CPUS, &p))
+		return 0;
+	while (size >= 2) {
+		uint32_t head = (uint32_t)data[0] << 8 | data[1];
+		size_t len = head & LENGTH_MASK;
+
+		data += 2;
+		size -= 2;
+		len = len < size ? len : size;
+		if (len < sizeof(struct record))
+			break;
+		added += add(p, data, len, head & PLAUSIBLE);
+		data += len;
+		size -= len;
+	}
+	if (pending_samples(p) != added)
+		abort();
+	pending_release(p, UINT64_MAX, &ops, &counts);
+	/* A time of UINT64_MAX is not before it: such a sample stays, and is freed with the rest. */
+	if (counts.samples + pending_samples(p) != added)
+		abort();
+	pending_free(p);
+	return 0;
+}

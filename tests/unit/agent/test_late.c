@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole walk: this program's own registers and a copy of its own stack go through late_walk, and the chain must be the
+ * one glibc's backtrace() finds. What late unwinding told the kernel (the sampler below stands in for it) must then be
+ * enough to walk the same stack as the kernel does: mappings, blocks and unwind_step alone.
+ */
+#include <execinfo.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/late.h"
+#include "agent/sampler.h"
+#include "base/cleanup.h"
+#include "base/metrics.h"
+
+struct unwind_memory {
+	const uint8_t *data;
+	uint64_t addr;
+	uint64_t bytes;
+};
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
+#include "bpf/unwind.h"
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
+{
+	uint64_t off = addr - memory->addr;
+
+	if (memory->bytes < 8 || off > memory->bytes - 8)
+		return 1;
+	memcpy(value, memory->data + off, 8);
+	return 0;
+}
+
+/* --- the kernel's side: what it was told, and its walk --- */
+
+enum { MAX_TOLD = 1024 };
+
+static struct {
+	struct mapping_value mappings[MAX_TOLD];
+	struct unwind_block blocks[MAX_TOLD];
+	uint32_t mapping_cnt, block_cnt;
+} told;
+
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
+{
+	(void)s;
+	assert_true(told.mapping_cnt < MAX_TOLD);
+	told.mappings[told.mapping_cnt++] = *value;
+	return 0;
+}
+
+int sampler_set_block(struct sampler *s, struct unwind_block *block)
+{
+	(void)s;
+	assert_true(told.block_cnt < MAX_TOLD);
+	told.blocks[told.block_cnt++] = *block;
+	return 0;
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	fail_msg("no process changed");
+	return 0;
+}
+
+static const struct mapping_value *find_mapping(uint32_t asid, uint64_t addr)
+{
+	for (uint32_t i = 0; i < told.mapping_cnt; i++) {
+		const struct mapping_value *m = &told.mappings[i];
+
+		if (m->asid == asid && addr >> m->shift == m->piece && addr >= m->start && addr < m->end)
+			return m;
+	}
+	return NULL;
+}
+
+static uint64_t find_rule(const struct mapping_value *m, uint64_t va)
+{
+	for (uint32_t i = 0; i < told.block_cnt; i++) {
+		const struct unwind_block *b = &told.blocks[i];
+		uint32_t off = va % CODE_BLOCK_BYTES;
+
+		if (b->file == m->file && b->block == va / CODE_BLOCK_BYTES && ROW_START(b->rows[0]) <= off && off < b->end)
+			return unwind_search(b->rows, b->row_cnt, off);
+	}
+	return ROW(0, RULE_NONE, 0, 0, 0);
+}
+
+struct chain {
+	uint64_t pcs[MAX_USER_FRAMES];
+	uint32_t count;
+	uint32_t end;
+};
+
+static void walk_as_kernel(uint32_t asid, const struct pending_sample *s, struct chain *chain)
+{
+	struct unwind_memory memory = { s->stack, s->stack_addr, s->stack_bytes };
+	struct unwind_state state = { .pc = s->regs->regs[16], .sp = s->regs->regs[7], .fp = s->regs->regs[6], .exact = 1 };
+
+	for (chain->count = 0; chain->count < MAX_USER_FRAMES;) {
+		uint64_t addr = state.pc - !state.exact;
+		const struct mapping_value *m = find_mapping(asid, addr);
+
+		chain->pcs[chain->count++] = state.pc | (state.exact ? FRAME_EXACT : 0);
+		chain->end = END_MISS_MAPPING;
+		if (!m || m->kind != MAPPING_ROWS || unwind_step(&state, find_rule(m, addr - m->bias), &memory))
+			break;
+	}
+	if (state.end)
+		chain->end = state.end;
+}
+
+/* --- samples of this program --- */
+
+enum { STACK_BYTES = 128 << 10, MAX_TRUTH = 128 };
+
+struct capture {
+	struct sample_record record;
+	struct sample_regs regs;
+	struct pending_sample sample;
+	uint64_t user[1]; /* the kernel found no frame */
+	uint8_t stack[STACK_BYTES];
+	void *truth[MAX_TRUTH];
+	int truth_cnt;
+};
+
+static struct capture *capture;
+static uint64_t stack_end;
+
+/* Byte by byte and behind the sanitizer's back: this reads all frames up to main's, red zones too. */
+__attribute__((noinline, no_sanitize("address"))) static void copy_stack(struct capture *c, uint64_t from)
+{
+	const volatile uint8_t *src = (const volatile uint8_t *)(uintptr_t)from;
+	uint32_t bytes = stack_end - from < STACK_BYTES ? (uint32_t)(stack_end - from) : STACK_BYTES;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		c->stack[i] = src[i];
+	c->sample.stack_addr = from;
+	c->sample.stack_bytes = bytes;
+}
+
+__attribute__((noinline)) static void take(struct capture *c)
+{
+	static const int gregs[USER_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+					      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+	ucontext_t here = { 0 };
+
+	c->truth_cnt = backtrace(c->truth, MAX_TRUTH);
+	getcontext(&here);
+	for (int i = 0; i < USER_REGS; i++)
+		c->regs.regs[i] = (uint64_t)here.uc_mcontext.gregs[gregs[i]];
+	copy_stack(c, c->regs.regs[7]);
+	c->record = (struct sample_record){ .pid = (uint32_t)getpid(), .end = END_MISS_PROC, .flags = SAMPLE_HAS_REGS };
+	c->sample.record = &c->record;
+	c->sample.user = c->user;
+	c->sample.regs = &c->regs;
+	c->sample.stack = c->stack;
+}
+
+/* Functions whose frames differ: none but the return address, a large one, one of run-time size, a realigned one. */
+#define FRAME_OF_ITS_OWN __attribute__((noinline, noclone, optimize("O2,omit-frame-pointer,no-optimize-sibling-calls")))
+
+static volatile int sink;
+
+FRAME_OF_ITS_OWN static void small_frame(void)
+{
+	take(capture);
+	sink++;
+}
+
+FRAME_OF_ITS_OWN static void large_frame(int depth)
+{
+	volatile char room[3000];
+
+	room[depth] = 1;
+	if (depth)
+		large_frame(depth - 1);
+	else
+		small_frame();
+	sink += room[depth];
+}
+
+FRAME_OF_ITS_OWN static void sized_frame(size_t bytes)
+{
+	volatile char *room = __builtin_alloca(bytes);
+
+	room[0] = 1;
+	large_frame(8);
+	sink += room[0];
+}
+
+FRAME_OF_ITS_OWN static void aligned_frame(int n)
+{
+	volatile char room[128] __attribute__((aligned(64)));
+
+	room[0] = (char)n;
+	sized_frame((size_t)n * 100 + 10);
+	sink += room[0];
+}
+
+/* A frame found through rbx, as hand-written code has it: only the exact rule follows that register. hand_frame(fn) calls
+ * fn. */
+void hand_frame(void (*fn)(void));
+__asm__(".text\n"
+	".type hand_frame, @function\n"
+	"hand_frame:\n"
+	".cfi_startproc\n"
+	"push %rbx\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset 3, -16\n"
+	"mov %rsp, %rbx\n"
+	".cfi_def_cfa_register 3\n"
+	"sub $200, %rsp\n"
+	"and $-64, %rsp\n"
+	"call *%rdi\n"
+	"mov %rbx, %rsp\n"
+	".cfi_def_cfa_register 7\n"
+	"pop %rbx\n"
+	".cfi_def_cfa_offset 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size hand_frame, . - hand_frame\n");
+
+FRAME_OF_ITS_OWN static void use_registers(void)
+{
+	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d" ::: "rbx", "r12");
+	large_frame(10);
+	__asm__ volatile("" ::: "rbx", "r12");
+}
+
+static int compare_deep(const void *a, const void *b)
+{
+	aligned_frame(*(const int *)a + *(const int *)b);
+	return 0;
+}
+
+static void on_signal(int sig)
+{
+	large_frame(2);
+	sink += sig;
+}
+
+static void through_calls(void)
+{
+	int numbers[] = { 2, 1 };
+
+	qsort(numbers, 2, sizeof(numbers[0]), compare_deep);
+}
+
+/* --- the tests --- */
+
+static struct metrics *metrics;
+static struct files *files;
+static struct processes *processes;
+static struct late *late;
+
+static int make(void **state)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	pthread_attr_t attr;
+	void *stack;
+	size_t bytes;
+
+	(void)state;
+	memset(&told, 0, sizeof(told));
+	capture = calloc(1, sizeof(*capture));
+	metrics = metrics_new();
+	if (!capture || !metrics || pthread_getattr_np(pthread_self(), &attr) ||
+	    pthread_attr_getstack(&attr, &stack, &bytes))
+		return -1;
+	pthread_attr_destroy(&attr);
+	stack_end = (uintptr_t)stack + bytes;
+	return sigaction(SIGUSR1, &act, NULL) || files_new(metrics, &files) || processes_new(files, &processes) ||
+	       late_new(processes, files, NULL, metrics, &late);
+}
+
+static int destroy(void **state)
+{
+	(void)state;
+	late_free(late);
+	processes_free(processes);
+	files_free(files);
+	metrics_free(metrics);
+	free(capture);
+	return 0;
+}
+
+static uint64_t mismatches(void)
+{
+	return metrics_counter(metrics, "hearth_late_mismatches_total", NULL, "")->value;
+}
+
+/* All but the innermost, whose two places in take() differ; a sanitizer has a frame of its own around backtrace(). */
+static void check_chain(const uint64_t *pcs, uint32_t count, uint32_t interrupted)
+{
+	int more = capture->truth_cnt - (int)count;
+
+	assert_true(count > 15 || interrupted);
+	assert_in_range(more, 0, 1);
+	for (uint32_t i = 1; i < count; i++)
+		assert_int_equal(pcs[i] & ~FRAME_EXACT, (uintptr_t)capture->truth[i + (uint32_t)more]);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(pcs[i] >> 63, i == 0 || i == interrupted);
+}
+
+static void check_walks(uint32_t interrupted)
+{
+	const struct pending_sample *s = &capture->sample;
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	AUTO_FREE struct chain *kernel = calloc(1, sizeof(*kernel));
+	const struct late_result *result = late_walk(late, process, s);
+	uint32_t mapping_cnt = told.mapping_cnt, block_cnt = told.block_cnt;
+
+	if (!kernel)
+		abort();
+	assert_int_equal(result->end, END_ROOT);
+	check_chain(result->frames, result->count, interrupted);
+	assert_true(mapping_cnt >= 2 && block_cnt >= 5);
+
+	walk_as_kernel(process->as->asid, s, kernel);
+	assert_int_equal(kernel->end, END_ROOT);
+	assert_int_equal(kernel->count, result->count);
+	assert_memory_equal(kernel->pcs, result->frames, kernel->count * sizeof(*kernel->pcs));
+
+	/* Another sample in flight that missed: it meets the kernel's frames, and nobody is told the same again so soon. */
+	capture->sample.user = kernel->pcs;
+	capture->record.user_cnt = (uint16_t)(kernel->count - 1);
+	result = late_walk(late, process, s);
+	assert_int_equal(result->count, kernel->count);
+	assert_int_equal(mismatches(), 0);
+	assert_true(told.mapping_cnt == mapping_cnt && told.block_cnt == block_cnt);
+	kernel->pcs[3]++;
+	late_walk(late, process, s);
+	assert_int_equal(mismatches(), 1);
+}
+
+static void test_calls(void **state)
+{
+	(void)state;
+	through_calls();
+	check_walks(0);
+}
+
+static void test_signal(void **state)
+{
+	(void)state;
+	raise(SIGUSR1);
+	/* take, small_frame, large_frame three times, on_signal, the trampoline, then the frame that was interrupted */
+	check_walks(7);
+}
+
+static void test_exotic_frame(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	AUTO_FREE struct chain *kernel = calloc(1, sizeof(*kernel));
+	const struct late_result *result;
+
+	(void)state;
+	if (!kernel)
+		abort();
+	hand_frame(use_registers);
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->end, END_ROOT);
+	check_chain(result->frames, result->count, 0);
+	walk_as_kernel(process->as->asid, &capture->sample, kernel);
+	assert_int_equal(kernel->end, END_USER_RULE);
+	assert_in_range(kernel->pcs[kernel->count - 1], (uintptr_t)hand_frame, (uintptr_t)hand_frame + 40);
+	assert_memory_equal(kernel->pcs, result->frames, kernel->count * sizeof(*kernel->pcs));
+}
+
+/* The thread stood right behind the push: the row is that of its pc, not of the byte before, as for a return address. */
+static void test_exact_pc(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	uint64_t words[] = { 0x1111, (uintptr_t)test_exact_pc + 8 };
+	const struct late_result *result;
+
+	(void)state;
+	take(capture);
+	capture->regs.regs[16] = (uintptr_t)hand_frame + 1;
+	capture->regs.regs[7] = capture->sample.stack_addr = 0x7000;
+	capture->sample.stack = (const uint8_t *)words;
+	capture->sample.stack_bytes = sizeof(words);
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->count, 2);
+	assert_int_equal(result->frames[0], ((uintptr_t)hand_frame + 1) | FRAME_EXACT);
+	assert_int_equal(result->frames[1], words[1]);
+	assert_int_equal(result->end, END_BAD_MEMORY);
+}
+
+/* The copy ends before the stack does: the kernel's frames stand where it came further, and the end says why. */
+static void test_short_copy(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	const struct late_result *result;
+	uint64_t whole[MAX_TRUTH];
+	uint32_t count;
+
+	(void)state;
+	through_calls();
+	result = late_walk(late, process, &capture->sample);
+	count = result->count;
+	assert_in_range(count, 15, MAX_TRUTH);
+	memcpy(whole, result->frames, count * sizeof(*whole));
+	capture->sample.stack_bytes = 16 << 10;
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->end, END_BAD_MEMORY);
+	assert_in_range(result->count, 5, count - 1);
+	assert_memory_equal(result->frames, whole, result->count * sizeof(*whole));
+	capture->record.flags |= SAMPLE_CUT;
+	assert_int_equal(late_walk(late, process, &capture->sample)->end, END_COPY_LIMIT);
+	capture->sample.stack_bytes = 0;
+	capture->sample.user = whole;
+	capture->record.user_cnt = (uint16_t)(count - 1);
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->count, count - 1);
+	assert_memory_equal(result->frames, whole, result->count * sizeof(*whole));
+	assert_int_equal(mismatches(), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_calls, make, destroy),
+		cmocka_unit_test_setup_teardown(test_signal, make, destroy),
+		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
+		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
+		cmocka_unit_test_setup_teardown(test_short_copy, make, destroy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
