@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/utf8.h"
 #include "proto/profiles.h"
 
 enum {
@@ -115,31 +116,11 @@ static struct label_set *set_find(struct lazy_counters *lc, struct str container
 	return set;
 }
 
-/* The length of the UTF-8 sequence at @s, 0 when it is none. */
-static size_t utf8_len(const uint8_t *s, size_t left)
-{
-	uint8_t c = s[0];
-	if (c < 0x80)
-		return 1;
-	size_t len = c < 0xc2 || c > 0xf4 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-	if (len == 0 || len > left)
-		return 0;
-	/* Neither overlong, nor a surrogate, nor beyond U+10FFFF. */
-	uint8_t low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-	uint8_t high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (size_t i = 2; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return len;
-}
-
 /* Whatever the sender's strings hold, /metrics stays UTF-8 text without control bytes, or nobody could scrape it. */
 static void scrub(struct buf *labels)
 {
-	for (size_t i = 0, len; i < labels->len; i += len) {
-		len = utf8_len(labels->data + i, labels->len - i);
+	for (size_t i = 0, len, skip; i < labels->len; i += len) {
+		len = utf8_sequence(labels->data + i, labels->len - i, &skip);
 		if (len == 0 || labels->data[i] < ' ') {
 			labels->data[i] = '?';
 			len = 1;
@@ -204,12 +185,7 @@ static struct str cut(struct str s)
 {
 	if (s.len == 0)
 		return STR("unknown");
-	if (s.len <= LABEL_MAX)
-		return s;
-	s.len = LABEL_MAX;
-	while (s.len && ((uint8_t)s.data[s.len] & 0xc0) == 0x80) /* not inside a UTF-8 sequence */
-		s.len--;
-	return s;
+	return (struct str){ s.data, (uint32_t)utf8_cut(s.data, s.len, LABEL_MAX) };
 }
 
 static struct str text_of(const struct profiles *p, const struct any_value *v)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { MAX_DEPTH = 63 };
 
 void json_init(struct json *j, struct buf *out, unsigned indent)
@@ -97,37 +99,6 @@ void json_array_end(struct json *j)
 	end_container(j, ']', false);
 }
 
-/*
- * The length of the UTF-8 sequence at @s, which has at least one byte. 0 when it is none; then *@skip_ret bytes (1 or more)
- * are the beginning of a sequence that breaks off there.
- */
-static size_t utf8_length(const unsigned char *s, size_t len, size_t *skip_ret)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t want, have = 1;
-
-	if (s[0] < 0x80)
-		return 1;
-	want = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	*skip_ret = 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	if (s[0] == 0xe0) /* no longer form of a shorter sequence ... */
-		low = 0xa0;
-	else if (s[0] == 0xf0)
-		low = 0x90;
-	else if (s[0] == 0xed) /* ... no surrogates ... */
-		high = 0x9f;
-	else if (s[0] == 0xf4) /* ... and nothing above U+10FFFF */
-		high = 0x8f;
-	for (; have < want && have < len && s[have] >= low && s[have] <= high; have++) {
-		low = 0x80;
-		high = 0xbf;
-	}
-	*skip_ret = have;
-	return have == want ? want : 0;
-}
-
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
@@ -159,7 +130,7 @@ static void append_quoted(struct buf *out, const char *text, size_t len)
 		} else if (s[i] < 0x80) {
 			append_escape(out, s[i]);
 			n = 1;
-		} else if ((n = utf8_length(s + i, len - i, &skip)) > 0) {
+		} else if ((n = utf8_sequence(s + i, len - i, &skip)) > 0) {
 			buf_append(out, s + i, n);
 		} else {
 			buf_puts(out, "\xef\xbf\xbd");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `hearth serve`: the backend alone. Receives OTLP and passes it to the sinks; printing when none is named. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
 #include "cmd/config.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
+
+enum { KEPT_MEMORY_BYTES = 16 << 20 };
 
 /* Whether only this machine reaches @address, HOST:PORT. */
 static bool is_loopback(const char *address)
@@ -74,6 +77,9 @@ static int run_serve(const struct config *config)
 	struct config with_default = *config; /* its lists stay @config's */
 	int err;
 
+	/* Bodies and decoded requests of some MB stay mapped, or each request would fault its pages in again. */
+	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY_BYTES);
+	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY_BYTES);
 	with_default.print |= !sinks_are_named(config);
 	if (session_open(&s, &with_default) || session_end_on_signals(&s))
 		return STATUS_FAILED;

@@ -91,6 +91,7 @@ struct builder {
 	uint32_t spec_count;
 	bool failed;
 	struct buf scratch; /* the key being made */
+	struct buf cleaned; /* a string that was not UTF-8 */
 };
 
 /* Copies everything into the empty @p. Sorts the events; may add strings. 0, -ENOMEM, or why there was no randomness. */

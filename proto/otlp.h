@@ -31,10 +31,10 @@ struct otlp_error {
 
 /*
  * Decodes one message (or several concatenated ones, as protobuf merges them). Bounded: nesting of AnyValue at most 32,
- * memory at most a fixed multiple of @len. Every index is checked once. @data must stay unchanged during the call; on
- * success the model takes ownership of @data when @own_data (a malloc'd block, freed with it) and otherwise copies the
- * strings it needs. 0; -EBADMSG (not a valid message, @err says what and where); -ENOMEM. On failure @data stays the
- * caller's.
+ * memory at most a fixed multiple of @len. Every index is checked once, and every string is UTF-8. @data must stay unchanged
+ * during the call; on success the model takes ownership of @data when @own_data (a malloc'd block, freed with it) and
+ * otherwise copies the strings it needs. 0; -EBADMSG (not a valid message, @err says what and where); -ENOMEM. On failure
+ * @data stays the caller's.
  */
 int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err);
 
@@ -47,7 +47,9 @@ int otlp_encode_split(const struct profiles *p, size_t max_bytes,
 /* google.rpc.Status {code, message} and ExportProfilesServiceResponse {partial_success {rejected, message}}. */
 int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out);
 int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, struct buf *out);
-/* Reads a response; 0 and zeros when it is a full success. @message_ret is NUL-terminated and cut to fit. */
+/* Read them back. 0, or -EBADMSG and nothing stored. @message_ret is NUL-terminated and cut to fit. A full success is 0 and
+ * "". */
+int otlp_decode_status(const uint8_t *data, size_t len, int32_t *grpc_code_ret, char *message_ret, size_t message_size);
 int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size);
 
 #endif

@@ -6,19 +6,20 @@
  * capacity in the 8 bytes before them, because a repeated field may come back later (concatenated messages do that).
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "proto/otlp_decode.h"
 #include "proto/otlp_wire.h"
 
 static const uint8_t wire_of[] = {
 	[KIND_INDEX] = WIRE_VARINT,   [KIND_UINT32] = WIRE_VARINT,   [KIND_INT64] = WIRE_VARINT,
 	[KIND_BOOL] = WIRE_VARINT,    [KIND_FIXED64] = WIRE_FIXED64, [KIND_STRING] = WIRE_BYTES,
-	[KIND_MESSAGE] = WIRE_BYTES,  [KIND_INDICES] = WIRE_BYTES,   [KIND_INT64S] = WIRE_BYTES,
-	[KIND_FIXED64S] = WIRE_BYTES, [KIND_STRINGS] = WIRE_BYTES,   [KIND_MESSAGES] = WIRE_BYTES,
+	[KIND_BYTES] = WIRE_BYTES,    [KIND_MESSAGE] = WIRE_BYTES,   [KIND_INDICES] = WIRE_BYTES,
+	[KIND_INT64S] = WIRE_BYTES,   [KIND_FIXED64S] = WIRE_BYTES,  [KIND_STRINGS] = WIRE_BYTES,
+	[KIND_MESSAGES] = WIRE_BYTES,
 };
 
 static const char *const wire_names[] = {
@@ -47,7 +48,7 @@ void otlp_init_strings(const struct otlp_message *m, void *base)
 	for (unsigned i = 0; i < m->field_count; i++) {
 		const struct otlp_field *f = &m->fields[i];
 
-		if (f->kind == KIND_STRING)
+		if (f->kind == KIND_STRING || f->kind == KIND_BYTES)
 			((struct str *)((char *)base + f->offset))->data = "";
 		else if (f->kind == KIND_MESSAGE && f->sub->has_strings)
 			otlp_init_strings(f->sub, (char *)base + f->offset);
@@ -82,10 +83,13 @@ static void *extend(struct otlp_decoder *d, void *base, const struct otlp_field 
 	return place;
 }
 
-static bool set_string(struct otlp_decoder *d, struct str *s, const uint8_t *p, size_t len)
+static bool set_string(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f, struct str *s,
+		       const uint8_t *p, size_t len)
 {
 	char *copy;
 
+	if (f->kind != KIND_BYTES && !utf8_is_valid(p, len))
+		return otlp_decode_fail(d, p, m, f, "is not UTF-8");
 	s->len = (uint32_t)len;
 	if (len == 0 || d->own_data) {
 		s->data = len ? (const char *)p : "";
@@ -117,15 +121,15 @@ static uint32_t count_run(const uint8_t *p, const uint8_t *end, uint8_t tag)
 	return n;
 }
 
-static const uint8_t *decode_strings(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
-				     const uint8_t *end, uint32_t n)
+static const uint8_t *decode_strings(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f,
+				     void *base, const uint8_t *p, const uint8_t *end, uint32_t n)
 {
 	struct str *s = extend(d, base, f, sizeof(*s), n);
 	size_t len = 0;
 
 	for (uint32_t i = 0; s && i < n; i++, p += len) {
 		p = wire_length(p + (i > 0), end, &len);
-		if (!set_string(d, &s[i], p, len))
+		if (!set_string(d, m, f, &s[i], p, len))
 			return NULL;
 	}
 	return s ? p : NULL;
@@ -280,13 +284,13 @@ static const uint8_t *decode_bytes(struct otlp_decoder *d, const struct otlp_mes
 		if (n == 0)
 			return otlp_decode_fail(d, p, m, f, "is cut off");
 		return f->kind == KIND_MESSAGES ? decode_messages(d, f, base, p, end, n)
-						: decode_strings(d, f, base, p, end, n);
+						: decode_strings(d, m, f, base, p, end, n);
 	}
 	value = wire_length(p, end, &len);
 	if (!value)
 		return otlp_decode_fail(d, p, m, f, "is cut off");
-	if (f->kind == KIND_STRING)
-		return set_string(d, at, value, len) ? value + len : NULL;
+	if (f->kind == KIND_STRING || f->kind == KIND_BYTES)
+		return set_string(d, m, f, at, value, len) ? value + len : NULL;
 	if (f->has)
 		*(bool *)((char *)base + f->count) = true;
 	return otlp_decode_message(d, f->sub, at, value, value + len) ? value + len : NULL;
@@ -446,15 +450,32 @@ int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret,
 	return 0;
 }
 
-int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size)
+static int decode_answer(const struct otlp_message *m, const uint8_t *data, size_t len, int64_t *number_ret,
+			 char *message_ret, size_t message_size)
 {
 	struct otlp_error err;
 	struct otlp_decoder d = { .start = data, .own_data = true, .text = &err };
-	struct otlp_partial_success response = { .message = STR("") };
+	struct otlp_answer answer = { .message = STR("") };
 
-	if (len && !otlp_decode_message(&d, &otlp_response, &response, data, data + len))
+	if (len && !otlp_decode_message(&d, m, &answer, data, data + len))
 		return d.error;
-	*rejected_ret = response.rejected_profiles;
-	snprintf(message_ret, message_size, "%.*s", (int)(response.message.len & INT_MAX), response.message.data);
+	*number_ret = answer.number;
+	snprintf(message_ret, message_size, "%.*s", (int)utf8_cut(answer.message.data, answer.message.len, message_size - 1),
+		 answer.message.data);
 	return 0;
+}
+
+int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size)
+{
+	return decode_answer(&otlp_response, data, len, rejected_ret, message_ret, message_size);
+}
+
+int otlp_decode_status(const uint8_t *data, size_t len, int32_t *grpc_code_ret, char *message_ret, size_t message_size)
+{
+	int64_t code = 0;
+	int err = decode_answer(&otlp_status, data, len, &code, message_ret, message_size);
+
+	if (!err)
+		*grpc_code_ret = (int32_t)code; /* as protobuf reads an int32 */
+	return err;
 }

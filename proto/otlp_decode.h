@@ -20,13 +20,14 @@ enum otlp_kind {
 	KIND_INT64, /* int64_t or uint64_t */
 	KIND_BOOL,
 	KIND_FIXED64, /* uint64_t or double */
-	KIND_STRING,  /* struct str; also bytes */
+	KIND_STRING,  /* struct str; UTF-8 */
+	KIND_BYTES,   /* struct str */
 	KIND_MESSAGE, /* embedded struct; a second occurrence merges into it */
 	/* repeated: a pointer and a uint32_t count */
 	KIND_INDICES,
 	KIND_INT64S,
 	KIND_FIXED64S,
-	KIND_STRINGS,
+	KIND_STRINGS, /* UTF-8 */
 	KIND_MESSAGES,
 };
 
@@ -74,10 +75,11 @@ struct otlp_decoder {
 extern const struct otlp_message otlp_profiles_data;
 extern const struct otlp_message otlp_dictionary;
 extern const struct otlp_message otlp_response;
+extern const struct otlp_message otlp_status;
 
-/* What otlp_response decodes into. */
-struct otlp_partial_success {
-	int64_t rejected_profiles;
+/* What otlp_response and otlp_status decode into. */
+struct otlp_answer {
+	int64_t number; /* rejected profiles; a code */
 	struct str message;
 };
 

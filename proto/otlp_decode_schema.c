@@ -4,6 +4,7 @@
  * fields of one message mean together.
  */
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "proto/otlp_decode.h"
 #include "proto/otlp_wire.h"
 
@@ -14,6 +15,7 @@
 #define COMMON(message, field, kind_, ...)   [COMMON_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
 #define RESOURCE(message, field, kind_, ...) [RESOURCE_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
 #define PROFILES(message, field, kind_, ...) [PROFILES_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
+#define STATUS(message, field, kind_, ...)   [STATUS_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
 #define SERVICE(message, field, kind_, ...)  [SERVICE_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
 
 /* Completes a struct otlp_message: the array @list and the struct it fills. */
@@ -54,7 +56,7 @@ static const struct otlp_field any_value_fields[] = {
 	COMMON(AnyValue, double_value, KIND_FIXED64, AT(struct any_value, real), .variant = VALUE_DOUBLE),
 	COMMON(AnyValue, array_value, KIND_MESSAGE, .sub = &array_value, .variant = VALUE_ARRAY),
 	COMMON(AnyValue, kvlist_value, KIND_MESSAGE, .sub = &kvlist, .variant = VALUE_KVLIST),
-	COMMON(AnyValue, bytes_value, KIND_STRING, AT(struct any_value, string), .variant = VALUE_BYTES),
+	COMMON(AnyValue, bytes_value, KIND_BYTES, AT(struct any_value, string), .variant = VALUE_BYTES),
 	COMMON(AnyValue, string_value_strindex, KIND_INDEX, AT(struct any_value, strindex), TABLE(string_table),
 	       .variant = VALUE_STRINDEX),
 };
@@ -136,8 +138,8 @@ static const struct otlp_field function_fields[] = {
 static const struct otlp_message function = { .name = "Function", FIELDS(function_fields, struct profile_function) };
 
 static const struct otlp_field link_fields[] = {
-	PROFILES(Link, trace_id, KIND_STRING, AT(struct profile_link, trace_id)),
-	PROFILES(Link, span_id, KIND_STRING, AT(struct profile_link, span_id)),
+	PROFILES(Link, trace_id, KIND_BYTES, AT(struct profile_link, trace_id)),
+	PROFILES(Link, span_id, KIND_BYTES, AT(struct profile_link, span_id)),
 };
 static const struct otlp_message link_message = {
 	.name = "Link",
@@ -208,10 +210,10 @@ static const struct otlp_field profile_fields[] = {
 	PROFILES(Profile, duration_nano, KIND_INT64, AT(struct profile, duration_ns)),
 	PROFILES(Profile, period_type, KIND_MESSAGE, AT(struct profile, period_type), .sub = &value_type),
 	PROFILES(Profile, period, KIND_INT64, AT(struct profile, period)),
-	PROFILES(Profile, profile_id, KIND_STRING, AT(struct profile, profile_id)),
+	PROFILES(Profile, profile_id, KIND_BYTES, AT(struct profile, profile_id)),
 	PROFILES(Profile, dropped_attributes_count, KIND_UINT32, AT(struct profile, dropped_attributes_count)),
 	PROFILES(Profile, original_payload_format, KIND_STRING, AT(struct profile, original_payload_format)),
-	PROFILES(Profile, original_payload, KIND_STRING, AT(struct profile, original_payload)),
+	PROFILES(Profile, original_payload, KIND_BYTES, AT(struct profile, original_payload)),
 	PROFILES(Profile, attribute_indices, KIND_INDICES, LIST(struct profile, attributes.items, attributes.count),
 		 TABLE(attribute_table)),
 };
@@ -252,16 +254,15 @@ static const struct otlp_field profiles_data_fields[] = {
 };
 const struct otlp_message otlp_profiles_data = { .name = "ProfilesData", FIELDS(profiles_data_fields, struct profiles) };
 
-/* --- the response --- */
+/* --- answers --- */
 static const struct otlp_field partial_success_fields[] = {
-	SERVICE(ExportProfilesPartialSuccess, rejected_profiles, KIND_INT64,
-		AT(struct otlp_partial_success, rejected_profiles)),
-	SERVICE(ExportProfilesPartialSuccess, error_message, KIND_STRING, AT(struct otlp_partial_success, message)),
+	SERVICE(ExportProfilesPartialSuccess, rejected_profiles, KIND_INT64, AT(struct otlp_answer, number)),
+	SERVICE(ExportProfilesPartialSuccess, error_message, KIND_STRING, AT(struct otlp_answer, message)),
 };
 static const struct otlp_message partial_success = {
 	.name = "ExportProfilesPartialSuccess",
 	.has_strings = true,
-	FIELDS(partial_success_fields, struct otlp_partial_success),
+	FIELDS(partial_success_fields, struct otlp_answer),
 };
 static const struct otlp_field response_fields[] = {
 	SERVICE(ExportProfilesServiceResponse, partial_success, KIND_MESSAGE, .sub = &partial_success),
@@ -269,7 +270,17 @@ static const struct otlp_field response_fields[] = {
 const struct otlp_message otlp_response = {
 	.name = "ExportProfilesServiceResponse",
 	.has_strings = true,
-	FIELDS(response_fields, struct otlp_partial_success),
+	FIELDS(response_fields, struct otlp_answer),
+};
+
+static const struct otlp_field status_fields[] = {
+	STATUS(Status, code, KIND_INT64, AT(struct otlp_answer, number)),
+	STATUS(Status, message, KIND_STRING, AT(struct otlp_answer, message)),
+};
+const struct otlp_message otlp_status = {
+	.name = "Status",
+	.has_strings = true,
+	FIELDS(status_fields, struct otlp_answer),
 };
 
 /* --- what fields mean together --- */
@@ -280,7 +291,7 @@ static bool key_value_done(struct otlp_decoder *d, const void *base)
 	if (!kv->key.len || !kv->key_strindex)
 		return true;
 	otlp_decode_fail(d, NULL, &key_value, NULL, "has both key (\"%.*s\") and key_strindex (%d); only one may be set",
-			 (int)(kv->key.len < 60 ? kv->key.len : 60), kv->key.data, kv->key_strindex);
+			 (int)utf8_cut(kv->key.data, kv->key.len, 60), kv->key.data, kv->key_strindex);
 	return false;
 }
 

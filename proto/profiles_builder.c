@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "proto/builder_tables.h"
 
 enum {
@@ -38,6 +39,20 @@ static void *key_room(struct builder *b, size_t size)
 		return NULL;
 	}
 	return memset(b->scratch.data, 0, size);
+}
+
+/* @s as UTF-8, good until the next call: receivers refuse a whole request for one string that is not. */
+static struct str clean(struct builder *b, struct str s)
+{
+	if (utf8_is_valid(s.data, s.len))
+		return s;
+	buf_reset(&b->cleaned);
+	utf8_append_clean(&b->cleaned, s.data, s.len);
+	if (b->cleaned.failed || b->cleaned.len > UINT32_MAX) {
+		b->failed = true;
+		return STR("");
+	}
+	return (struct str){ (const char *)b->cleaned.data, (uint32_t)b->cleaned.len };
 }
 
 /* Makes *@items hold @count + 1 of @size bytes. New room is zero. */
@@ -133,6 +148,7 @@ static void reset(struct builder *b)
 	}
 	if (b->scratch.cap > KEEP_BYTES)
 		buf_fini(&b->scratch);
+	buf_fini(&b->cleaned);
 	b->event_count = 0;
 	b->failed = false;
 	add_zero_elements(b);
@@ -167,17 +183,19 @@ void builder_free(struct builder *b)
 	free(b->specs);
 	free(b->events);
 	buf_fini(&b->scratch);
+	buf_fini(&b->cleaned);
 	free(b);
 }
 
 int32_t builder_string(struct builder *b, struct str s)
 {
+	s = clean(b, s);
 	return s.len ? add(b, TABLE_STRINGS, s.data, s.len) : 0;
 }
 
 int32_t builder_string_z(struct builder *b, const char *s)
 {
-	return *s ? add(b, TABLE_STRINGS, s, strlen(s)) : 0;
+	return builder_string(b, (struct str){ s, (uint32_t)strlen(s) });
 }
 
 static int32_t add_attribute(struct builder *b, const char *key, enum value_kind kind, int64_t number, struct str text)
@@ -187,7 +205,7 @@ static int32_t add_attribute(struct builder *b, const char *key, enum value_kind
 
 	if (!k)
 		return 0;
-	k->key = builder_string_z(b, key);
+	k->key = add(b, TABLE_STRINGS, key, strlen(key));
 	k->kind = (int32_t)kind;
 	k->number = number;
 	memcpy(k->text, text.data, text.len);
@@ -196,7 +214,7 @@ static int32_t add_attribute(struct builder *b, const char *key, enum value_kind
 
 int32_t builder_attribute_string(struct builder *b, const char *key, struct str value)
 {
-	return add_attribute(b, key, VALUE_STRING, 0, value);
+	return add_attribute(b, key, VALUE_STRING, 0, clean(b, value));
 }
 
 int32_t builder_attribute_int(struct builder *b, const char *key, int64_t value)
@@ -272,7 +290,7 @@ uint32_t builder_resource(struct builder *b, const struct key_value *attributes,
 	buf_reset(key);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct key_value *kv = &attributes[i];
-		struct str text = kv->value.kind == VALUE_STRING ? kv->value.string : STR("");
+		struct str text = kv->value.kind == VALUE_STRING ? clean(b, kv->value.string) : STR("");
 		struct resource_attribute_key k = { kv->key.len, text.len, kv->value.kind, 0, 0 };
 
 		if (kv->value.kind == VALUE_BOOL)
@@ -346,7 +364,7 @@ uint64_t builder_event_count(const struct builder *b)
 size_t builder_memory_bytes(const struct builder *b)
 {
 	size_t bytes = sizeof(*b) + b->slot_cap * sizeof(*b->slots) + b->spec_cap * sizeof(*b->specs) +
-		       b->event_cap * sizeof(*b->events) + b->scratch.cap;
+		       b->event_cap * sizeof(*b->events) + b->scratch.cap + b->cleaned.cap;
 
 	for (size_t i = 0; i < TABLE_COUNT; i++)
 		bytes += intern_memory_bytes(b->tables[i]);

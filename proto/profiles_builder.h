@@ -17,6 +17,7 @@ struct builder;
 struct builder *builder_new(void);
 void builder_free(struct builder *b);
 
+/* Strings and string values come from anywhere: what is no UTF-8 in them becomes U+FFFD. Keys are literals and UTF-8. */
 int32_t builder_string(struct builder *b, struct str s);
 int32_t builder_string_z(struct builder *b, const char *s);
 

@@ -11,6 +11,7 @@
  */
 #include "sinks/sinks.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -120,9 +121,10 @@ static void child_consume(struct child *child, struct item *item)
 
 	if (error) {
 		metric_add(child->dropped_error, p->sample_events);
-		log_limited(&child->limit, ERROR_LOG_SECONDS * NSEC_PER_SEC, LOG_ERROR,
-			    "sink %s failed: %s; %" PRIu64 " samples are missing there so far", child->sink->ops->name,
-			    strerror(-error), metric_get(child->dropped_error));
+		if (error != -EPIPE) /* who read our output has gone, and knows */
+			log_limited(&child->limit, ERROR_LOG_SECONDS * NSEC_PER_SEC, LOG_ERROR,
+				    "sink %s failed: %s; %" PRIu64 " samples are missing there so far",
+				    child->sink->ops->name, strerror(-error), metric_get(child->dropped_error));
 	}
 	if (error || !acks) /* otherwise the item is the child's until it acknowledges, and may be gone already */
 		item_done(item, error);

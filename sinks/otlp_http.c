@@ -111,31 +111,13 @@ static bool answer_is_protobuf(struct otlp_http *h)
 	return type && strncasecmp(type, PROTOBUF, sizeof(PROTOBUF) - 1) == 0;
 }
 
-/*
- * The message of a google.rpc.Status. It is {1: number, 2: text} just as the partial success inside a response is, so one
- * reader does for both once the Status stands where the partial success would: behind field 1's tag and length.
- */
-static void read_status(const struct buf *status, char *message_ret, size_t message_size)
-{
-	struct buf response = BUF_EMPTY;
-	size_t len = status->len;
-	int64_t code;
-
-	buf_putc(&response, 1 << 3 | 2);
-	for (; len > 0x7f; len >>= 7)
-		buf_putc(&response, (char)(len | 0x80));
-	buf_putc(&response, (char)len);
-	buf_append(&response, status->data, status->len);
-	if (response.failed || otlp_decode_response(response.data, response.len, &code, message_ret, message_size) != 0)
-		message_ret[0] = '\0';
-	buf_fini(&response);
-}
-
 /* Why it was not taken: a Status, or, from the many servers that send none, the beginning of the text. */
 static void read_refusal(struct otlp_http *h, struct otlp_http_answer *answer)
 {
+	int32_t grpc_code; /* says less than the HTTP status */
+
 	if (answer_is_protobuf(h)) {
-		read_status(&h->answer, answer->message, sizeof(answer->message));
+		otlp_decode_status(h->answer.data, h->answer.len, &grpc_code, answer->message, sizeof(answer->message));
 		return;
 	}
 	snprintf(answer->message, sizeof(answer->message), "%.*s", MAX_TEXT_CHARS, buf_text(&h->answer));

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 enum { DOUBLE_CHARS = 32 };
 
@@ -99,26 +100,6 @@ static void put_base64(struct buf *out, struct str s)
 	}
 }
 
-/* Reads one UTF-8 character. Returns its bytes, or 0 when what stands there is none. */
-static uint32_t utf8_next(const uint8_t *in, uint32_t left, uint32_t *code_ret)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t len = in[0] < 0x80 ? 1 : in[0] < 0xc0 ? 0 : in[0] < 0xe0 ? 2 : in[0] < 0xf0 ? 3 : in[0] < 0xf8 ? 4 : 0;
-	uint32_t code = len == 1 ? in[0] : in[0] & (0xff >> (len + 1));
-
-	if (len == 0 || len > left)
-		return 0;
-	for (uint32_t i = 1; i < len; i++) {
-		if ((in[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (in[i] & 0x3f);
-	}
-	if (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	*code_ret = code;
-	return len;
-}
-
 static void put_json_escape(struct buf *out, uint32_t code)
 {
 	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -133,21 +114,24 @@ static void put_json_escape(struct buf *out, uint32_t code)
 	buf_printf(out, "\\u%04x", code);
 }
 
+/* Each byte of what is no UTF-8 becomes a U+FFFD of its own. */
 static void put_json_string(struct buf *out, struct str s)
 {
 	const uint8_t *in = (const uint8_t *)s.data;
 
 	buf_putc(out, '"');
-	for (uint32_t i = 0, len; i < s.len; i += len) {
-		uint32_t code = 0xfffd;
-
-		len = utf8_next(in + i, s.len - i, &code);
-		if (len == 0 || code < 0x20 || code == '"' || code == '\\' || code == 0x2028 || code == 0x2029)
-			put_json_escape(out, code);
-		else
-			buf_append(out, in + i, len);
-		if (len == 0)
+	for (size_t i = 0, len, skip; i < s.len; i += len) {
+		len = utf8_sequence(in + i, s.len - i, &skip);
+		if (len == 0) {
+			put_json_escape(out, 0xfffd);
 			len = 1;
+		} else if (in[i] < 0x20 || in[i] == '"' || in[i] == '\\') {
+			put_json_escape(out, in[i]);
+		} else if (len == 3 && in[i] == 0xe2 && in[i + 1] == 0x80 && (in[i + 2] & 0xfe) == 0xa8) {
+			put_json_escape(out, 0x2000 | (in[i + 2] & 0x3f)); /* U+2028 and U+2029 end lines in JavaScript */
+		} else {
+			buf_append(out, in + i, len);
+		}
 	}
 	buf_putc(out, '"');
 }

@@ -47,7 +47,7 @@ def packed(number, values):
     return field(number, b"".join(varint(v) for v in values))
 
 
-def key_value(key, value):  # bytes are a string, too
+def key_value(key, value):
     return field(1, key) + field(2, field(3 if isinstance(value, int) else 1, value))
 
 
@@ -249,6 +249,7 @@ TABLE = [  # name, method, path, headers, body, status
     ("cut message", "POST", PROFILES, typed(PROTOBUF), GOOD[:-3], 400),
     ("wrong wire type", "POST", PROFILES, typed(PROTOBUF), field(1, 5), 400),
     ("index beyond its table", "POST", PROFILES, typed(PROTOBUF), raw_index(77), 400),
+    ("string that is not UTF-8", "POST", PROFILES, typed(PROTOBUF), request((("container.id", b"b\xffd"),)), 400),
     ("nested too deep", "POST", PROFILES, typed(PROTOBUF), nested(10000), 400),
     ("json", "POST", PROFILES, typed("application/json"), b"{}", 415),
     ("no type", "POST", PROFILES, [], GOOD, 415),
@@ -535,7 +536,7 @@ def counters():
     body = resource([("container.id", "counted")], [[profile(samples), profile(samples)], []])
     body += resource([("process.executable.name", 'q"\\\n')], [[profile([sample([], 5)])]])
     body += resource([("container.id", "")], [])
-    body += resource([("container.id", b"b\xffd\0\xc3\xa4\xed\xa0\x80")], [[]])
+    body += resource([("container.id", "b\x7fd\0\u00e4\n\x1f")], [[]])
     body += dictionary()
     before = series()
     with connect() as sock:
@@ -544,7 +545,7 @@ def counters():
     changed = {k: v - before.get(k, 0) for k, v in after.items() if v != before.get(k, 0) and k.startswith("lazy")}
     received = "lazybackend_received_"
     expected = {received + 'profiles_total{container_id="counted"}': 2, received + 'profiles_total{container_id="unknown"}': 1,
-                received + 'profiles_total{container_id="b?d?\u00e4???"}': 1}
+                received + 'profiles_total{container_id="b\x7fd?\u00e4\\n?"}': 1}
     for container, executable, count in (("counted", "worker", 4), ("counted", "unknown", 4), ("unknown", 'q\\"\\\\\\n', 1)):
         labels = 'container_id="%s",process_executable_name="%s"' % (container, executable)
         expected[received + "samples_total{%s}" % labels] = count

@@ -92,8 +92,24 @@ static const struct {
 	{ PROFILE("x19 x00"), "Profile.time_unix_nano is cut off" },
 	{ PROFILE("8:4294967296"), "Profile.dropped_attributes_count is 4294967296, out of range" },
 	{ ATTRIBUTE("2{4=1 4:1}"), "AnyValue.double_value has wire type varint, not fixed64" },
+	/* strings */
+	{ DICT("5'' x2a x02 xff xfe"), "byte 6: ProfilesDictionary.string_table is not UTF-8" },
+	{ DICT("x2a x01 xc3 5'a'"), "ProfilesDictionary.string_table is not UTF-8" },
+	{ DICT("6{2{x0a x03 xed xa0 x80}}"), "AnyValue.string_value is not UTF-8" },
+	{ DICT("6{2{x0a x01 x80 3:1}}"), "AnyValue.string_value is not UTF-8" }, /* also when another variant replaces it */
+	{ ATTRIBUTE("x0a x02 xc0 x80"), "KeyValue.key is not UTF-8" },
+	{ "1{1{3{x0a x01 xff}}}", "EntityRef.schema_url is not UTF-8" },
+	{ "1{1{3{2'12345678\xff'}}}", "EntityRef.type is not UTF-8" },
+	{ "1{1{3{3'ok' x1a x01 xff}}}", "EntityRef.id_keys is not UTF-8" },
+	{ "1{1{3{4'ok' x22 x01 xff}}}", "EntityRef.description_keys is not UTF-8" },
+	{ "1{2{1{x0a x01 xff}}}", "InstrumentationScope.name is not UTF-8" },
+	{ "1{2{1{x12 x01 xff}}}", "InstrumentationScope.version is not UTF-8" },
+	{ "1{2{x1a x01 xff}}", "ScopeProfiles.schema_url is not UTF-8" },
+	{ "1{x1a x01 xff}", "ResourceProfiles.schema_url is not UTF-8" },
+	{ PROFILE("x4a x01 xff"), "Profile.original_payload_format is not UTF-8" },
 	/* what fields mean together */
 	{ ATTRIBUTE("1'k' 3:1") DICT("5'' 5's'"), "KeyValue has both key (\"k\") and key_strindex (1)" },
+	{ ATTRIBUTE("1'01234567890123456789012345678901234567890123456789012345678é' 3:1"), "345678\") and key_strindex" },
 	/* indices */
 	{ SAMPLE("1:7"),
 	  "resource_profiles[0].scope_profiles[0].profiles[0].samples[0].stack_index is 7, but stack_table has 1" },
@@ -149,6 +165,9 @@ static void accepts_what_protobuf_accepts(void **state)
 		ATTRIBUTE("2{8:9 3:1}"),	   /* also in a oneof */
 		"99'x' 98:1 97=1 x8d x06 x01 x02 x03 x04",
 		"3'a table to come'" SAMPLE("3:0 17'x'"),
+		"3'\xff'" SAMPLE("17'\xff'"), /* unknown fields may be bytes */
+		DICT("5'' 5'grün €' 6{2{1'\xf0\x9f\x94\xa5'}}"),
+		DICT("4{1'\xff' 2'\xc0'} 6{2{7'\xed\xa0\x80'}}") PROFILE("7'\xff\xfe' 10'\x80'"), /* bytes are no strings */
 	};
 
 	(void)state;
@@ -297,33 +316,56 @@ static void memory_is_bounded(void **state)
 	}
 }
 
-static void reads_responses(void **state)
+enum reply { RESPONSE, STATUS };
+
+static int decode_reply(enum reply reply, const struct edge *e, size_t len, int64_t *number, char message[8])
+{
+	int32_t code = (int32_t)*number;
+	int r;
+
+	if (reply == RESPONSE)
+		return otlp_decode_response(e->data, len, number, message, 8);
+	r = otlp_decode_status(e->data, len, &code, message, 8);
+	*number = code;
+	return r;
+}
+
+static void reads_replies(void **state)
 {
 	static const struct {
+		enum reply reply;
 		const char *text, *message;
-		int64_t rejected;
+		int64_t number;
 		int result;
 	} cases[] = {
-		{ "", "", 0, 0 },
-		{ "1{}", "", 0, 0 },
-		{ "1{1:3 2'no'}", "no", 3, 0 },
-		{ "1{2'a longer message'} 2'x'", "a longe", 0, 0 },
-		{ "1{1'x'}", "?", 7, -EBADMSG },
-		{ "x0a x05 x08", "?", 7, -EBADMSG },
+		{ RESPONSE, "", "", 0, 0 },
+		{ RESPONSE, "1{}", "", 0, 0 },
+		{ RESPONSE, "1{1:3 2'no'}", "no", 3, 0 },
+		{ RESPONSE, "1{2'a longer message'} 2'x'", "a longe", 0, 0 },
+		{ RESPONSE, "1{2'a grüße'}", "a grü", 0, 0 }, /* the next byte fits, but is half a character */
+		{ RESPONSE, "1{1'x'}", "?", 7, -EBADMSG },
+		{ RESPONSE, "x0a x05 x08", "?", 7, -EBADMSG },
+		{ STATUS, "", "", 0, 0 },
+		{ STATUS, "1:3 2'no'", "no", 3, 0 },
+		{ STATUS, "1:-1 2'a longer message' 3{1'type' 2'value'} 3{}", "a longe", -1, 0 },
+		{ STATUS, "1'x'", "?", 7, -EBADMSG },
+		{ STATUS, "1:3 2'\xff'", "?", 7, -EBADMSG },
+		{ STATUS, "x08", "?", 7, -EBADMSG },
+		{ STATUS, "x12 x05 x61", "?", 7, -EBADMSG },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		int64_t rejected = 7;
+		int64_t number = 7;
 		char message[8] = "?";
 		struct buf b = BUF_EMPTY;
 		struct edge e;
 
 		bytes_fields(cases[i].text, &b);
 		e = edge_new(b.data, b.len);
-		assert_int_equal(otlp_decode_response(e.data, b.len, &rejected, message, sizeof(message)), cases[i].result);
+		assert_int_equal(decode_reply(cases[i].reply, &e, b.len, &number, message), cases[i].result);
 		assert_string_equal(message, cases[i].message);
-		assert_int_equal(rejected, cases[i].rejected);
+		assert_int_equal(number, cases[i].number);
 		munmap(e.map, e.map_len);
 		buf_fini(&b);
 	}
@@ -335,7 +377,7 @@ int main(void)
 		cmocka_unit_test(refuses_malformed),	   cmocka_unit_test(accepts_what_protobuf_accepts),
 		cmocka_unit_test(names_older_releases),	   cmocka_unit_test(bounds_nesting),
 		cmocka_unit_test(survives_cuts_and_flips), cmocka_unit_test(takes_ownership_only_on_success),
-		cmocka_unit_test(memory_is_bounded),	   cmocka_unit_test(reads_responses),
+		cmocka_unit_test(memory_is_bounded),	   cmocka_unit_test(reads_replies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "proto/otlp.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/proto/profile_rules.h"
 
@@ -258,6 +259,43 @@ static void test_resources_and_order(void **state)
 	}
 }
 
+/* Names come from outside and may be any bytes; a decoder takes what becomes of them. */
+static void test_names_become_utf8(void **state)
+{
+	static const struct {
+		const char *name, *out;
+	} cases[] = {
+		{ "worker", "worker" },
+		{ "gr\xc3\xbcn", "gr\xc3\xbcn" },
+		{ "a\xff\xfe", "a\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "fifteen bytes\xf0\x9f", "fifteen bytes\xef\xbf\xbd" }, /* a comm is cut anywhere */
+	};
+	AUTO(free_builder) struct builder *b = builder_new();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct str name = { cases[i].name, (uint32_t)strlen(cases[i].name) };
+		int32_t attribute = builder_attribute_string(b, "thread.name", name);
+		int32_t string = builder_string(b, name);
+		AUTO(put_profiles) struct profiles *p = NULL, *decoded = NULL;
+		AUTO(buf_fini) struct buf out = BUF_EMPTY;
+		struct otlp_error err;
+
+		assert_int_equal(builder_string_z(b, cases[i].name), string);
+		assert_int_equal(builder_string_z(b, cases[i].out), string);
+		builder_event(b, cpu_profile(b, cases[i].name), stack_of(b, cases[i].name), &attribute, 1, 0, 11ull * S,
+			      false, 0);
+		p = freeze(b);
+		assert_null(profile_rules_broken(p));
+		assert_true(str_is(profiles_string(p, string), cases[i].out));
+		assert_true(str_is(p->dict.attributes[attribute].value.string, cases[i].out));
+		assert_true(str_is(p->resources[0].resource.attributes.items[0].value.string, cases[i].out));
+		assert_int_equal(otlp_encode(p, NULL, &out), 0);
+		if (otlp_decode(out.data, out.len, false, &decoded, &err))
+			fail_msg("%s: %s", cases[i].name, err.message);
+	}
+}
+
 static void test_ids_differ(void **state)
 {
 	AUTO(free_builder) struct builder *b = builder_new();
@@ -409,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_window_holds_all_timestamps),
 		cmocka_unit_test(test_values_and_links),
 		cmocka_unit_test(test_resources_and_order),
+		cmocka_unit_test(test_names_become_utf8),
 		cmocka_unit_test(test_ids_differ),
 		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_memory_comes_back),

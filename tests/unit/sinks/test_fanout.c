@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,6 +291,38 @@ static void test_failing_child(void **state)
 	setup_free(&s);
 }
 
+/* Every failure is counted; that the reader of our output has gone is no news to anybody. */
+static void test_failures_are_logged(void **state)
+{
+	static const struct {
+		int error;
+		bool logged;
+	} cases[] = { { -ENOSPC, true }, { -EPIPE, false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct setup s = setup_new(10, false, false);
+		int saved_stderr = dup(STDERR_FILENO);
+		char text[256] = "";
+		FILE *log = tmpfile();
+
+		assert_non_null(log);
+		s.a->error = cases[i].error;
+		dup2(fileno(log), STDERR_FILENO);
+		assert_int_equal(sink_consume(s.fanout, s.p, NULL), 0);
+		assert_int_equal(flush_for(s.fanout, LONG_NS), 0);
+		dup2(saved_stderr, STDERR_FILENO);
+		close(saved_stderr);
+		rewind(log);
+		text[fread(text, 1, sizeof(text) - 1, log)] = '\0';
+		assert_int_equal(strstr(text, "sink a failed") != NULL, cases[i].logged);
+		assert_int_equal(text[0] != '\0', cases[i].logged);
+		assert_int_equal(dropped(&s, "a", "error"), SAMPLES);
+		fclose(log);
+		setup_free(&s);
+	}
+}
+
 /* A child that does not come back: flush gives up at its deadline, counts what was queued, and serves the other child. */
 static void test_flush_deadline(void **state)
 {
@@ -423,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_ack_waits_for_durable_children),
 		cmocka_unit_test(test_ack_of_indifferent_children),
 		cmocka_unit_test(test_failing_child),
+		cmocka_unit_test(test_failures_are_logged),
 		cmocka_unit_test(test_flush_deadline),
 		cmocka_unit_test(test_free_delivers),
 		cmocka_unit_test(test_refused_construction_frees_children),

@@ -322,6 +322,7 @@ struct final_case {
 
 static const struct final_case final_cases[] = {
 	{ "400:status=index 7 is out of range", " refused 100 samples with status 400: index 7 is out of range\n" },
+	{ "400:status=", " with status 400\n" }, /* empty */
 	{ "400:text=no", " with status 400: no\n" },
 	{ "404", " with status 404 (check the URL's path; collectors take profiles at /v1development/profiles)\n" },
 	{ "401", " with status 401 (check the credentials" },
