@@ -58,7 +58,7 @@ static bool first_line(const char *path, char *line, size_t size)
 }
 
 /* --- copy_from_user_nofault: kernels 5.19 to 6.3 can lock up in it under hardened usercopy (fixed by "mm: Fix
- * copy_from_user_nofault()"). The unfixed function calls __check_object_size; the fixed one does not. --- */
+ * copy_from_user_nofault()", 6.4, and its backports). The fixed function asks nmi_uaccess_okay() first. --- */
 
 static uint64_t symbol_address(const char *name)
 {
@@ -90,34 +90,31 @@ static ssize_t read_kernel_text(uint64_t addr, void *dst, size_t len)
 	return -ENOENT;
 }
 
-/* Does the running copy_from_user_nofault call __check_object_size? 1, 0, or -errno when it cannot be told. */
-static int nofault_checks_objects(void)
+/* Is the running copy_from_user_nofault the fixed one (or needs no fix)? False too when it cannot be told. */
+static bool nofault_is_fixed(void)
 {
-	uint64_t from = symbol_address("copy_from_user_nofault"), target = symbol_address("__check_object_size");
-	uint8_t code[160]; /* shorter than the function is with its neighbour; a call in the first bytes is what we look for
-			    */
-	ssize_t n;
+	uint64_t from = symbol_address("copy_from_user_nofault"), target = symbol_address("nmi_uaccess_okay");
+	uint8_t code[96]; /* the call stands among the first instructions */
 
-	if (!target)
-		return from ? 0 : -ENOENT; /* not hardened, or addresses hidden */
-	n = read_kernel_text(from, code, sizeof(code));
-	if (n < (ssize_t)sizeof(code))
-		return -EIO;
+	if (from && !symbol_address("__check_object_size"))
+		return true; /* not hardened */
+	if (!from || !target || read_kernel_text(from, code, sizeof(code)) < (ssize_t)sizeof(code))
+		return false;
 	for (size_t i = 0; i + 5 <= sizeof(code); i++) {
 		int32_t offset;
 
 		memcpy(&offset, &code[i + 1], sizeof(offset));
 		if (code[i] == 0xe8 && from + i + 5 + (uint64_t)(int64_t)offset == target)
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 static bool kernel_is_safe(void)
 {
 	unsigned version = kernel_version();
 
-	return version < 5019 || version >= 6004 || nofault_checks_objects() == 0;
+	return version < 5019 || version >= 6004 || nofault_is_fixed();
 }
 
 int kernel_is_supported(bool force, struct agent_error *err)

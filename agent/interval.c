@@ -20,8 +20,6 @@ struct interval {
 	struct builder *builder;
 	struct builder_profile_spec spec;
 	/* of the interval being built */
-	int32_t kernel_type, native_type, go_type;
-	int32_t kernel_mapping, anonymous_mapping;
 	struct map profiles; /* struct process * -> profile handle + 1 */
 };
 
@@ -89,22 +87,32 @@ static int32_t file_mapping(struct interval *iv, const struct file *file, uint64
 			       segment ? segment->offset : 0, builder_string(b, str_of(file->path)), attributes, count);
 }
 
+static const char *frame_type(const struct trace_frame *frame)
+{
+	if (frame->kind == FRAME_KERNEL)
+		return "kernel";
+	return frame->kind == FRAME_NATIVE && frame->file->info.build_ids.go[0] ? "go" : "native";
+}
+
+static int32_t frame_mapping(struct interval *iv, const struct trace_frame *frame, struct str kernel_module)
+{
+	struct builder *b = iv->builder;
+
+	if (frame->kind == FRAME_NATIVE)
+		return file_mapping(iv, frame->file, frame->addr);
+	if (frame->kind == FRAME_ANONYMOUS)
+		return builder_mapping(b, 0, 0, 0, builder_string_z(b, "//anon"), NULL, 0);
+	return builder_mapping(b, 0, 0, 0, builder_string(b, kernel_module.len ? kernel_module : STR("vmlinux")), NULL, 0);
+}
+
 static int32_t build_location(struct interval *iv, const struct trace_frame *frame)
 {
 	struct frame_name name = names_find(iv->names, frame);
 	struct builder *b = iv->builder;
+	int32_t mapping = frame_mapping(iv, frame, name.module);
+	int32_t type = builder_attribute_string(b, "profile.frame.type", str_of(frame_type(frame)));
 	struct profile_line line = { 0 };
-	int32_t mapping = iv->anonymous_mapping, type = iv->native_type;
 
-	if (frame->kind == FRAME_KERNEL) {
-		mapping = name.module.len ? builder_mapping(b, 0, 0, 0, builder_string(b, name.module), NULL, 0)
-					  : iv->kernel_mapping;
-		type = iv->kernel_type;
-	} else if (frame->kind == FRAME_NATIVE) {
-		mapping = file_mapping(iv, frame->file, frame->addr);
-		if (frame->file->info.build_ids.go[0])
-			type = iv->go_type;
-	}
 	if (name.name.len)
 		line.function_index = builder_function(b, builder_string(b, name.name),
 						       name.system_name.len ? builder_string(b, name.system_name) : 0, 0, 0);
@@ -134,18 +142,6 @@ static uint32_t build_profile(struct interval *iv, struct process *p)
 }
 
 /* --- the interval --- */
-
-static void begin(struct interval *iv)
-{
-	struct builder *b = iv->builder;
-
-	iv->kernel_type = builder_attribute_string(b, "profile.frame.type", STR("kernel"));
-	iv->native_type = builder_attribute_string(b, "profile.frame.type", STR("native"));
-	iv->go_type = builder_attribute_string(b, "profile.frame.type", STR("go"));
-	iv->kernel_mapping = builder_mapping(b, 0, 0, 0, builder_string_z(b, "vmlinux"), NULL, 0);
-	iv->anonymous_mapping = builder_mapping(b, 0, 0, 0, builder_string_z(b, "//anon"), NULL, 0);
-	map_fini(&iv->profiles);
-}
 
 static void build_stack(struct interval *iv, const struct traces *t, uint32_t index, const int32_t *locations,
 			int32_t *stack)
@@ -183,7 +179,7 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 
 	if (!locations || !stack || names_update(iv->names, t))
 		return -ENOMEM;
-	begin(iv);
+	map_fini(&iv->profiles); /* the builder's handles are new each interval */
 	for (uint32_t i = 0; i < frames; i++)
 		locations[i] = build_location(iv, traces_frame(t, i));
 	for (uint32_t i = 0; i < stacks; i++)

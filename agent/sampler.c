@@ -50,15 +50,16 @@ struct sampler {
 	void *arg;
 };
 
+/* libbpf's messages (the verifier's log is one of many lines) for --verbose. */
 static int libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[1024];
+	AUTO_FREE char *text = NULL;
 
-	if (level == LIBBPF_DEBUG || !log_is_enabled(LOG_DEBUG))
+	if (level == LIBBPF_DEBUG || !log_is_enabled(LOG_DEBUG) || vasprintf(&text, format, args) < 0)
 		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	log_debug("libbpf: %s", text);
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			log_debug("libbpf: %s", line);
 	return 0;
 }
 
@@ -116,6 +117,8 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;
 	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
 	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);
+	if (!skel->rodata->cfg_filter_pids)
+		bpf_map__set_max_entries(skel->maps.filter_pids, 1);
 	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.scratches, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.first_level, s->possible_cpus * FIRST_LEVEL_ENTRIES);

@@ -29,7 +29,7 @@ struct side_band {
 	int epoll_fd;
 	struct cpu_ring *rings;
 	uint32_t count;
-	uint8_t scratch[PAGE_BYTES * 2]; /* a record that wraps around the ring's end */
+	_Alignas(uint64_t) uint8_t scratch[PAGE_BYTES * 2]; /* a record that wraps around the ring's end */
 	struct metric *records, *lost;
 };
 

@@ -155,7 +155,8 @@ struct mapping_value {
  *  | offset (s32)   | fp (s16)  | base | rule | start |
  *
  * offset: CFA = base + offset. For ROW_DEREF two s16: CFA = *(base + low) + high. For ROW_PLT the constant compared with pc
- * & 15. fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged. The return address stands at CFA - 8.
+ * & 15. fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged; ROW_FP_AT_FP: at fp itself (where gcc realigned the
+ * stack). The return address stands at CFA - 8.
  */
 enum unwind_rule {
 	RULE_NONE,   /* no table covers this code */
@@ -168,6 +169,7 @@ enum unwind_rule {
 	RULE_USER,   /* only user space can evaluate it */
 };
 enum unwind_base { BASE_SP, BASE_FP };
+enum { ROW_FP_AT_FP = -32768 };
 
 #define ROW_START(row)	((__u8)(row))
 #define ROW_RULE(row)	((__u32)((row) >> 8) & 15)

@@ -99,9 +99,8 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32); /* thread group */
+	__uint(max_entries, 16384); /* preallocated: before 6.1 programs on perf events may use no other; 1 when it is off */
+	__type(key, __u32);	    /* thread group */
 	__type(value, __u8);
 } filter_pids SEC(".maps");
 

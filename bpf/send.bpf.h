@@ -108,7 +108,7 @@ static __always_inline void send_stack(struct cpu_state *state, struct scratch *
 	}
 	/* Without it the copy goes on into whatever is mapped behind a thread's stack. Busy locks make it fail: then so be
 	 * it. */
-	if (cfg_find_vma)
+	if (loop_form && cfg_find_vma)
 		bpf_find_vma((void *)bpf_get_current_task_btf(), loop.addr, area_callback, &loop, 0);
 	if (loop_form) {
 		bpf_loop(cfg_stack_chunks, chunk_callback, &loop, 0);

@@ -11,8 +11,8 @@ limit_seconds=180
 	echo "usage: $0 BUILD [TEST...]" >&2
 	exit 2
 }
-cd "$(dirname "$0")/.." || exit 1
 build=$(readlink -f "$1")
+cd "$(dirname "$0")/.." || exit 1
 shift
 export HEARTH=$build/hearth TRUTH=$build/truth TOP=$PWD
 [ -x "$HEARTH" ] || {

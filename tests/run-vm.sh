@@ -9,8 +9,8 @@ set -u
 	echo "usage: $0 BUILD [KERNEL...]" >&2
 	exit 2
 }
-cd "$(dirname "$0")/.." || exit 1
 build=$(readlink -f "$1")
+cd "$(dirname "$0")/.." || exit 1
 shift
 [ $# -gt 0 ] || set -- 5.10 6.1 6.12
 [ -x "$build/hearth" ] || {

@@ -54,7 +54,7 @@ start_record() {
 # stop PID: as Ctrl-C does; fails unless it ends with status 0
 stop() {
 	local status=0
-	kill -INT "$1"
+	kill -INT "$1" 2>/dev/null || : # it may have ended before, and wait knows how
 	wait "$1" || status=$?
 	[ $status = 0 ] || fail "exit status $status after SIGINT: $(cat ./*.err)"
 }

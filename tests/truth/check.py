@@ -10,8 +10,8 @@ lines "chain main f1 ... leaf", one for each chain that it may be in.
 A sample of that comm is complete when its stack is, in this order: root frames (_start or __libc_start..., or for a thread what
 libc starts threads with; then libc's unnamed functions, the Rust runtime and main in front of a Rust main), one of the chains
 from its first function to its leaf without a gap, and then at most kernel functions. What is verifiably outside of the chain is
-set aside and counted apart, up to a quarter of the samples: the dynamic linker, the kernel's exec and exit, and stacks that have
-their root but no function of a chain except its first one, as when main looks at the clock.
+set aside and counted apart, up to a quarter of the samples: the kernel's exec and exit, and stacks that have their root, or one in
+the dynamic linker, but no function of a chain except its first one, as when main looks at the clock.
 
 Prints a line a program (name, complete percent, samples, set aside) and its most frequent wrong stacks. Exit status 1 when a
 program is below PERCENT (99), has less than SAMPLES (50) samples or too many set aside; 2 for wrong usage.
@@ -90,7 +90,7 @@ class Program:
 
     def take(self, stack, count, kernel):
         frames = [plain(f) for f in stack]
-        if any(NOT_RUNNING.match(f) for f in frames) or in_linker(frames, kernel) or self.is_elsewhere(frames):
+        if any(NOT_RUNNING.match(f) for f in frames) or self.is_elsewhere(frames):
             self.aside += count
             return
         self.samples += count
@@ -100,16 +100,11 @@ class Program:
             self.wrong[shorten(stack)] += count
 
     def is_elsewhere(self, frames):
-        has_root = frames and (ROOT.match(frames[0]) or is_thread_root(frames[:2]))
+        has_root = frames and (ROOT.match(frames[0]) or LINKER.match(frames[0]) or is_thread_root(frames[:2]))
         return has_root and self.inside.isdisjoint(frames)
 
     def percent(self):
         return 100.0 * self.complete / self.samples if self.samples else 0.0
-
-
-def in_linker(frames, kernel):
-    user = [f for f in frames if not kernel or f not in kernel or f == "_start"]
-    return bool(user) and all(LINKER.match(f) for f in user)
 
 
 def is_thread_root(frames):

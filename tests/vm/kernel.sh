@@ -43,14 +43,11 @@ fetch() {
 		-o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts="$apt/empty"
 		-o Dir::Etc::preferencesparts="$apt/empty" -o APT::Architecture=amd64 -o APT::Architectures=amd64
 		-o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3)
-	apt-get "${o[@]}" update -qq
+	apt-get "${o[@]}" update -qq || skip "$suite cannot be reached"
 	local package
 	package=$(apt-cache "${o[@]}" depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1)
-	[ -n "$package" ] || {
-		echo "$suite has no linux-image-cloud-amd64" >&2
-		exit 1
-	}
-	(cd "$work" && apt-get "${o[@]}" download -qq "$package" >/dev/null)
+	[ -n "$package" ] || skip "$suite has no linux-image-cloud-amd64, or cannot be reached"
+	(cd "$work" && apt-get "${o[@]}" download -qq "$package" >/dev/null) || skip "$package cannot be fetched"
 	dpkg-deb -x "$work"/linux-image-*.deb "$work/tree"
 	rm -rf "$apt"
 }

@@ -7,12 +7,12 @@ set -eu
 	echo "usage: $0 BUILD [FIGURE...]" >&2
 	exit 2
 }
+build=$(readlink -f "$1")
 cd "$(dirname "$0")/../.."
 [ "$(id -u)" = 0 ] || {
 	echo "bench: needs root" >&2
 	exit 1
 }
-build=$(readlink -f "$1")
 shift
 out=$build/bench
 export PATH=$PATH:/usr/sbin
