@@ -132,6 +132,7 @@ test-system: all
 	$(Q)tests/run-system.sh $(BUILD)
 
 test-vm: all
+	$(Q)tools/deps.sh --vm
 	$(Q)tests/run-vm.sh $(BUILD)
 
 test: deps

@@ -1,27 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of vendor/packages.txt that are missing or too old (Debian and Ubuntu). --check: only says what is
-# missing of the build part, exit status 1.
+# Installs the packages of vendor/packages.txt that are missing or too old (Debian and Ubuntu): those to build and to test,
+# with --vm also those to boot other kernels. --check: only says what is missing of the build part, exit status 1.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 check=0
-[ "${1:-}" = --check ] && check=1
+parts='build test'
+[ "${1:-}" = --check ] && check=1 parts=build
+[ "${1:-}" = --vm ] && parts='build test vm'
 command -v dpkg-query >/dev/null || {
 	[ $check = 1 ] && exit 0
 	echo "deps: this is not Debian or Ubuntu; install the equivalents of vendor/packages.txt by hand" >&2
 	exit 1
 }
 missing=()
-part=build
+part='build'
 while read -r name least _; do
 	case $name in
 	'' | '#'*) continue ;;
-	'[test]')
-		part=test
+	'['*)
+		part=${name//[][]/}
 		continue
 		;;
 	esac
-	[ $check = 1 ] && [ $part = test ] && continue
+	[[ " $parts " = *" $part "* ]] || continue
 	have=$(dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$name" 2>/dev/null)
 	case $have in
 	ii*) [ "$least" = - ] || dpkg --compare-versions "${have#ii }" ge "$least" && continue ;;
