@@ -197,7 +197,9 @@ static int start(struct recording *r)
 /* --- the end --- */
 static void print_size(uint64_t bytes, struct buf *out)
 {
-	if (bytes < 1024 * 1024)
+	if (bytes < 1024)
+		buf_printf(out, "%u bytes", (unsigned)bytes);
+	else if (bytes < 1024 * 1024)
 		buf_printf(out, "%.1f KiB", (double)bytes / 1024);
 	else
 		buf_printf(out, "%.1f MiB", (double)bytes / (1024 * 1024));
