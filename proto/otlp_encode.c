@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "proto/otlp_encode.h"
 #include "proto/otlp_wire.h"
 
@@ -456,9 +457,16 @@ int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct
 	return 0;
 }
 
-static struct str str_of(const char *text)
+/* A message may quote what the other side sent: made UTF-8 first, or nobody could read the answer. */
+static void put_text(struct encoder *e, uint32_t tag, const char *text)
 {
-	return (struct str){ text, (uint32_t)strlen(text) };
+	struct buf clean = BUF_EMPTY;
+
+	utf8_append_clean(&clean, text, strlen(text));
+	if (clean.failed)
+		e->out->failed = true;
+	put_str(e, tag, (struct str){ buf_text(&clean), (uint32_t)clean.len });
+	buf_fini(&clean);
 }
 
 int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out)
@@ -466,7 +474,7 @@ int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out)
 	struct encoder e = encoder_on(out);
 
 	put_number(&e, STATUS_TAG(Status, code), (uint64_t)grpc_code);
-	put_str(&e, STATUS_TAG(Status, message), str_of(message));
+	put_text(&e, STATUS_TAG(Status, message), message);
 	return out->failed ? -ENOMEM : 0;
 }
 
@@ -476,7 +484,7 @@ int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, 
 	size_t at = out->len;
 
 	put_number(&e, SERVICE_TAG(ExportProfilesPartialSuccess, rejected_profiles), (uint64_t)rejected_profiles);
-	put_str(&e, SERVICE_TAG(ExportProfilesPartialSuccess, error_message), str_of(message));
+	put_text(&e, SERVICE_TAG(ExportProfilesPartialSuccess, error_message), message);
 	if (out->len > at)
 		wrap(&e, SERVICE_TAG(ExportProfilesServiceResponse, partial_success), at);
 	return out->failed ? -ENOMEM : 0;

@@ -10,23 +10,17 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 /* The bytes of the UTF-8 character at @s; *printable is false for control characters and for a byte that starts none. */
 static size_t character(const char *s, bool *printable)
 {
 	const unsigned char *u = (const unsigned char *)s;
-	size_t len = *u < 0x80 ? 1 : *u < 0xc2 ? 0 : *u < 0xe0 ? 2 : *u < 0xf0 ? 3 : *u < 0xf5 ? 4 : 0;
+	size_t skip, len = utf8_sequence(s, strnlen(s, 4), &skip);
 
-	*printable = false;
-	for (size_t i = 1; i < len; i++) {
-		if ((u[i] & 0xc0) != 0x80)
-			return 1;
-	}
-	if (!len)
-		return 1;
 	*printable = len == 1 ? *u >= 0x20 && *u != 0x7f
-			      : !(u[0] == 0xc2 && u[1] < 0xa0); /* U+0080 to U+009F are controls */
-	return len;
+			      : len && !(u[0] == 0xc2 && u[1] < 0xa0); /* U+0080 to U+009F are controls */
+	return len ? len : 1;
 }
 
 unsigned text_columns(const char *name)
