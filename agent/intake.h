@@ -35,9 +35,9 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
-	bool reread_all; /* side-band records were lost */
-	uint64_t read;	 /* sample records read from the rings */
-	uint64_t malformed;  /* of these */
+	bool reread_all;    /* side-band records were lost */
+	uint64_t read;	    /* sample records read from the rings */
+	uint64_t malformed; /* of these */
 	uint64_t lost[LOSS_MAX];
 	uint64_t ends[END_MAX]; /* how user walks ended, late ones by their late end */
 	uint64_t late_walks;

@@ -34,7 +34,8 @@ int map_put(struct map *m, uint64_t key, void *value);
 /* Removes @key and returns what it led to, or NULL. */
 void *map_del(struct map *m, uint64_t key);
 
-/* Either of @key_ret and @value_ret may be NULL. Walks all entries: start with *pos = 0; false at the end. Entries must not be added or removed on the way. */
+/* Either of @key_ret and @value_ret may be NULL. Walks all entries: start with *pos = 0; false at the end. Entries must not
+ * be added or removed on the way. */
 bool map_next(const struct map *m, size_t *pos, uint64_t *key_ret, void **value_ret);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * The profile model: a lossless, frozen image of OTLP's ProfilesData (release 1.11; field names and meanings are those of
  * opentelemetry/proto/profiles/v1development/profiles.proto). Order, links, payloads, schema URLs, duplicates and
- * reference-encoded attributes all stay as they came, so that a printer can be byte for byte and a re-encoding loses nothing.
+ * reference-encoded attributes all stay as they came, so that a printer can be byte for byte and a re-encoding loses
+ * nothing.
  *
  * A struct profiles and everything below it lives in one arena and is never written after it was built; it is shared between
  * threads by an atomic reference count. Times are Unix nanoseconds.

@@ -4,10 +4,12 @@
  *
  * consume() borrows a frozen struct profiles (profiles_get() to keep it) and must not block on I/O unless its sink stands
  * behind a queue (sinks/fanout). It returns 0, -EAGAIN (full now: the producer decides), or another -errno. When an ack is
- * given, a durable sink (ops->durable) completes it exactly once, from any thread, also when consume() failed after accepting;
- * the others ignore it. A producer that gets an error from consume() itself completes nothing and is told nothing later.
+ * given, a durable sink (ops->durable) completes it exactly once, from any thread, also when consume() failed after
+ * accepting; the others ignore it. A producer that gets an error from consume() itself completes nothing and is told nothing
+ * later.
  *
- * consume_other() takes OTLP logs, metrics and traces as encoded bytes (borrowed). flush() brings out what is buffered, until
+ * consume_other() takes OTLP logs, metrics and traces as encoded bytes (borrowed). flush() brings out what is buffered,
+ * until
  * @deadline_ns of CLOCK_MONOTONIC: 0, or -ETIMEDOUT with the rest counted as lost. free() accepts what is half built. flush
  * and free are called by the thread that wired the sink.
  */
