@@ -12,6 +12,7 @@
 
 #include "agent/agent.h"
 #include "agent/agent_state.h"
+#include "agent/elf_helper.h"
 #include "agent/perf_event.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -220,9 +221,10 @@ static int watch(struct agent *a, struct loop *loop)
 }
 
 /* What needs no kernel: the tables. */
-static int make_tables(struct agent *a, const struct agent_config *config, struct metrics *metrics)
+static int make_tables(struct agent *a, struct elf_service *service, const struct agent_config *config,
+		       struct metrics *metrics)
 {
-	int error = files_new(metrics, &a->in.files);
+	int error = files_new(service, metrics, &a->in.files);
 
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
@@ -237,16 +239,29 @@ static int make_tables(struct agent *a, const struct agent_config *config, struc
 	return error;
 }
 
+static void on_file_wait(void *arg)
+{
+	struct agent *a = arg;
+
+	intake_read_ahead(&a->in);
+}
+
 static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
 		    struct agent_error *err)
 {
-	int error = make_tables(a, config, metrics);
+	struct elf_service *service;
+	int error = config->no_helper ? elf_service_new(&service) : elf_helper_new(elf_service_new, metrics, &service);
 
+	if (error)
+		return fail(err, error,
+			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
+	error = make_tables(a, service, config, metrics);
 	if (error)
 		return fail(err, error, "cannot start the agent");
 	error = sampler_new(config, &a->in.sampler, err);
 	if (error)
 		return fail(err, error, "cannot start sampling");
+	files_on_wait(a->in.files, on_file_wait, a);
 	error = late_new(a->in.processes, a->in.files, a->in.sampler, metrics, &a->in.late);
 	if (!error)
 		error = side_band_new(metrics, &a->in.side_band);
@@ -341,6 +356,7 @@ void agent_free(struct agent *a)
 	names_free(a->names);
 	traces_free(a->in.traces);
 	pending_free(a->in.pending);
+	buf_fini(&a->in.kept);
 	late_free(a->in.late);
 	processes_free(a->in.processes);
 	files_free(a->in.files);

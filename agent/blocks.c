@@ -9,10 +9,18 @@ static int fits_s16(int64_t v)
 	return v >= INT16_MIN && v <= INT16_MAX;
 }
 
+/* Where rbp was saved, as the packed row has it; false when it has no form for that. */
+static bool pack_fp(int32_t saved, int16_t *ret)
+{
+	*ret = saved == ROW_SAME ? 0 : saved == ROW_AT_FP ? ROW_FP_AT_FP : (int16_t)(saved / 8);
+	return saved == ROW_SAME || saved == ROW_AT_FP ||
+	       (saved && saved % 8 == 0 && saved / 8 > ROW_FP_AT_FP && saved / 8 <= INT16_MAX);
+}
+
 uint64_t row_pack(const struct row *row, uint8_t start)
 {
 	uint32_t base = row->cfa_reg == DWARF_RBP ? BASE_FP : BASE_SP;
-	int64_t fp = 0;
+	int16_t fp;
 
 	switch ((enum row_cfa)row->cfa) {
 	case ROW_CFA_NONE:
@@ -31,11 +39,7 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 	case ROW_CFA_PLT:
 		break;
 	}
-	if (row->saved[SAVED_RBP] != ROW_SAME)
-		fp = row->saved[SAVED_RBP] / 8;
-	/* ROW_OTHER is far outside the 16 bits. */
-	if (row->is_signal_frame || row->saved[SAVED_RA] != -8 || row->saved[SAVED_RBP] == 0 || !fits_s16(fp) ||
-	    (row->saved[SAVED_RBP] != ROW_SAME && row->saved[SAVED_RBP] % 8))
+	if (row->is_signal_frame || row->saved[SAVED_RA] != -8 || !pack_fp(row->saved[SAVED_RBP], &fp))
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_REG)
 		return ROW(start, RULE_CFA, base, fp, row->cfa_off);

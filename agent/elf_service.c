@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The in-process form of the ELF service. Keeps the row sources (libdw's view of a file's call frame tables) of the files
- * asked about last; each maps its file, so the number is bounded and the coldest goes first.
+ * The in-process form of the ELF service. Keeps the row sources (a file's unwind tables, opened) of the files asked about
+ * last; each maps its file, so the number is bounded and the coldest goes first.
  */
 #include <elf.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "agent/elf_service.h"
-#include "agent/rows_entry.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 
@@ -20,39 +19,17 @@ struct source {
 	uint32_t file;
 	struct row_source *rows; /* NULL: the file has none, @error says why */
 	int error;
-	uint64_t entry; /* e_entry when no table covers it, else 0 */
-	uint64_t used;	/* value of the service's clock at the last use */
+	uint64_t used; /* value of the service's clock at the last use */
 };
 
-struct elf_service {
+struct in_process {
+	struct elf_service service;
 	struct source sources[MAX_SOURCES];
 	uint32_t count;
 	uint64_t clock;
 };
 
-int elf_service_new(struct elf_service **ret)
-{
-	struct elf_service *s;
-
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -ENOTSUP;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	*ret = s;
-	return 0;
-}
-
-void elf_service_free(struct elf_service *s)
-{
-	if (!s)
-		return;
-	for (uint32_t i = 0; i < s->count; i++)
-		row_source_free(s->sources[i].rows);
-	free(s);
-}
-
-static struct source *coldest_source(struct elf_service *s)
+static struct source *coldest_source(struct in_process *s)
 {
 	struct source *coldest = &s->sources[0];
 
@@ -65,18 +42,7 @@ static struct source *coldest_source(struct elf_service *s)
 	return coldest;
 }
 
-static uint64_t read_bare_entry(int fd, struct row_source *rows)
-{
-	struct row first;
-	Elf64_Ehdr eh;
-	size_t count;
-
-	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh) || rows_build(rows, eh.e_entry, eh.e_entry + 1, &first, 1, &count))
-		return 0;
-	return count ? 0 : eh.e_entry;
-}
-
-static int find_source(struct elf_service *s, uint32_t file, int fd, struct source **ret)
+static int find_source(struct in_process *s, uint32_t file, int fd, struct source **ret)
 {
 	struct source *src = NULL;
 
@@ -87,15 +53,13 @@ static int find_source(struct elf_service *s, uint32_t file, int fd, struct sour
 		src = coldest_source(s);
 		*src = (struct source){ .file = file };
 		src->error = row_source_new(fd, &src->rows);
-		if (!src->error)
-			src->entry = read_bare_entry(fd, src->rows);
 	}
 	src->used = ++s->clock;
 	*ret = src;
 	return src->error;
 }
 
-static void forget_source(struct elf_service *s, uint32_t file)
+static void forget_source(struct in_process *s, uint32_t file)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (s->sources[i].file != file)
@@ -156,8 +120,6 @@ static int answer_rows(struct source *src, const struct elf_request *request, st
 	error = rows_build(src->rows, request->addr, request->addr_end, rows, max, &count);
 	if (error)
 		return error;
-	if (src->entry)
-		count = rows_add_entry(src->entry, request->addr, request->addr_end, rows, count, max);
 	reply->len = count * sizeof(struct row);
 	return 0;
 }
@@ -218,14 +180,15 @@ static int answer_names(int fd, const void *payload, size_t len, struct buf *rep
 	return error;
 }
 
-int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
-		     size_t payload_bytes, struct buf *reply)
+static int in_process_call(struct elf_service *service, const struct elf_request *request, int fd, const void *payload,
+			   size_t payload_bytes, struct buf *reply)
 {
+	struct in_process *s = (struct in_process *)service;
 	struct source *src = NULL;
 	int status = 0;
 
 	buf_reset(reply);
-	if (request->op == ELF_OP_ROWS || request->op == ELF_OP_EVAL)
+	if (request->op == ELF_OP_ROWS || request->op == ELF_OP_EVAL || request->op == ELF_OP_RETURN)
 		status = find_source(s, request->file, fd, &src);
 	if (status)
 		return status;
@@ -239,6 +202,9 @@ int elf_service_call(struct elf_service *s, const struct elf_request *request, i
 	case ELF_OP_EVAL:
 		status = answer_eval(src, request, payload, payload_bytes, reply);
 		break;
+	case ELF_OP_RETURN:
+		status = row_is_return_address(src->rows, request->addr) ? 0 : -ENOENT;
+		break;
 	case ELF_OP_NAMES:
 		status = answer_names(fd, payload, payload_bytes, reply);
 		break;
@@ -249,4 +215,29 @@ int elf_service_call(struct elf_service *s, const struct elf_request *request, i
 		return -EBADMSG;
 	}
 	return !status && reply->failed ? -ENOMEM : status;
+}
+
+static void in_process_free(struct elf_service *service)
+{
+	struct in_process *s = (struct in_process *)service;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		row_source_free(s->sources[i].rows);
+	free(s);
+}
+
+static const struct elf_service_ops in_process_ops = { .call = in_process_call, .free = in_process_free };
+
+int elf_service_new(struct elf_service **ret)
+{
+	struct in_process *s;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return -ENOTSUP;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->service.ops = &in_process_ops;
+	*ret = &s->service;
+	return 0;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything the agent wants from other people's ELF files goes through this one door, as plain bytes: a request {op, file,
- * fd, range, payload} and a reply {status, bytes}. So the reading can move into a helper process without privileges behind a
- * SOCK_SEQPACKET socket. The parsers' state (libdw's) stays behind the door.
+ * fd, range, payload} and a reply {status, bytes}. Behind it the file is read either here, in the process, or in a helper
+ * process without privileges (agent/elf_helper.h). The parsers' state (libdw's) stays behind the door.
  */
 #ifndef HEARTH_AGENT_ELF_SERVICE_H
 #define HEARTH_AGENT_ELF_SERVICE_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +21,7 @@ enum elf_op {
 	ELF_OP_ROWS,   /* [addr, addr_end) -> struct row[] */
 	ELF_OP_EVAL,   /* payload struct elf_eval + stack bytes -> struct row_regs; status 1: outermost frame */
 	ELF_OP_NAMES,  /* payload uint64_t[] -> struct symbol_query[] (one each), then the text their offsets lead into */
+	ELF_OP_RETURN, /* no bytes; status 0: a call ends at addr, so it may be a return address; -ENOENT: none does */
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
 };
 
@@ -48,15 +51,45 @@ struct elf_eval {
 
 struct elf_service;
 
+/* One form of the service; agent/elf_service.c and agent/elf_helper.c have one each. */
+struct elf_service_ops {
+	int (*call)(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
+		    size_t payload_bytes, struct buf *reply);
+	void (*free)(struct elf_service *s);
+};
+
+struct elf_service { /* stands first in what a form really keeps */
+	const struct elf_service_ops *ops;
+	void (*on_wait)(void *arg); /* NULL, or called now and then while a call waits; must not call the service */
+	void *on_wait_arg;
+};
+
+/* The form that reads files in this process. */
 int elf_service_new(struct elf_service **ret);
-void elf_service_free(struct elf_service *s);
 
 /*
  * Answers one request about the open file @fd (borrowed; the position is not moved). The reply's bytes replace @reply's
  * content. Returns the status: 0; 1 (see ELF_OP_EVAL); -ENOEXEC (not an ELF file we read), -ENODATA (no tables), -ENOENT (no
  * rule there), -EBADMSG (bad request), -ENOMEM, or another -errno.
  */
-int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
-		     size_t payload_bytes, struct buf *reply);
+static inline int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
+				   size_t payload_bytes, struct buf *reply)
+{
+	return s->ops->call(s, request, fd, payload, payload_bytes, reply);
+}
+
+/* Accepts NULL. */
+static inline void elf_service_free(struct elf_service *s)
+{
+	if (s)
+		s->ops->free(s);
+}
+
+/* Does the status say that the file itself did harm: too much time (-ETIMEDOUT), too much memory (-ENOBUFS), or a crash or
+ * nonsense as the answer (-EPROTO)? Never of the form that reads in this process. */
+static inline bool elf_service_is_hostile(int status)
+{
+	return status == -ETIMEDOUT || status == -ENOBUFS || status == -EPROTO;
+}
 
 #endif

@@ -14,6 +14,7 @@
 #include "agent/files.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
 #include "bpf/event.h"
@@ -30,28 +31,28 @@ struct row_slot {
 struct files {
 	struct map by_inode; /* -> first of a chain */
 	uint32_t next_id;
-	struct elf_service *service;
+	struct elf_service *service; /* owned */
+	bool is_service_lost;
 	struct buf reply;
 	struct row_slot slots[ROW_CACHE_SLOTS];
-	struct metric *opened, *unreadable, *held;
+	struct metric *opened, *unreadable, *hostile, *held;
 };
 
-int files_new(struct metrics *metrics, struct files **ret)
+int files_new(struct elf_service *service, struct metrics *metrics, struct files **ret)
 {
 	struct files *f = calloc(1, sizeof(*f));
-	int error;
 
-	if (!f)
+	if (!f) {
+		elf_service_free(service);
 		return -ENOMEM;
-	error = elf_service_new(&f->service);
-	if (error) {
-		free(f);
-		return error;
 	}
+	f->service = service;
 	f->opened = metrics_counter(metrics, "hearth_files_opened_total", NULL,
 				    "Mapped files opened for unwind rows and names.");
 	f->unreadable = metrics_counter(metrics, "hearth_files_unreadable_total", NULL,
 					"Mapped files that could not be opened or are no ELF file for this machine.");
+	f->hostile = metrics_counter(metrics, "hearth_files_hostile_total", NULL,
+				     "Mapped files that made their reader crash, hang or take too much memory.");
 	f->held = metrics_gauge(metrics, "hearth_files_held", NULL, "Mapped files known now.");
 	*ret = f;
 	return 0;
@@ -84,6 +85,12 @@ void files_free(struct files *f)
 	buf_fini(&f->reply);
 	elf_service_free(f->service);
 	free(f);
+}
+
+void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg)
+{
+	f->service->on_wait = fn;
+	f->service->on_wait_arg = arg;
 }
 
 static uint64_t inode_key(const struct file_key *key)
@@ -149,6 +156,39 @@ static int open_mapped(const struct file_key *key, const char *path, uint32_t pi
 		return -ESTALE;
 	}
 	return fd;
+}
+
+/* --- requests --- */
+
+static void mark_hostile(struct files *f, struct file *file, enum elf_op op, int status)
+{
+	const char *what = status == -ETIMEDOUT ? "took too long" : status == -ENOBUFS ? "took too much memory" : "crashed";
+
+	metric_add(f->hostile, file->state != FILE_HOSTILE && !file->is_unnameable);
+	if (op != ELF_OP_NAMES)
+		file->state = FILE_HOSTILE;
+	if (op == ELF_OP_NAMES || op == ELF_OP_INFO)
+		file->is_unnameable = true;
+	log_warn("%s: reading its %s %s, in the helper process; %s", file->path, op == ELF_OP_NAMES ? "symbols" : "tables",
+		 what, op == ELF_OP_NAMES ? "its functions stay without names" : "its code is walked by frame pointers");
+}
+
+static int ask(struct files *f, struct file *file, const struct elf_request *request, const void *payload,
+	       size_t payload_bytes, struct buf *reply)
+{
+	int status;
+
+	if (request->op == ELF_OP_NAMES ? file->is_unnameable : file->state == FILE_HOSTILE)
+		return -ENOENT;
+	status = elf_service_call(f->service, request, file->fd, payload, payload_bytes, reply);
+	if (elf_service_is_hostile(status))
+		mark_hostile(f, file, request->op, status);
+	if (status == -ECHILD && !f->is_service_lost) {
+		f->is_service_lost = true;
+		log_error("the helper process that reads programs' files has gone; what is not known yet gets frame-pointer "
+			  "stacks and no names until hearth is started again");
+	}
+	return status;
 }
 
 static void read_info(struct files *f, struct file *file)
@@ -311,7 +351,7 @@ int files_rows(struct files *f, struct file *file, uint64_t block, const struct 
 		};
 		struct row *rows;
 
-		error = elf_service_call(f->service, &request, file->fd, NULL, 0, &f->reply);
+		error = ask(f, file, &request, NULL, 0, &f->reply);
 		if (error == -ENODATA)
 			file->state = FILE_NO_ROWS;
 		if (error)
@@ -337,7 +377,7 @@ int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr
 	struct elf_request request = { .op = op, .file = file->id, .addr = addr };
 
 	file->used_ns = clock_mono_ns();
-	return elf_service_call(f->service, &request, file->fd, payload, payload_bytes, reply);
+	return ask(f, file, &request, payload, payload_bytes, reply);
 }
 
 int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t *bias_ret)

@@ -25,6 +25,7 @@ enum file_state {
 	FILE_READABLE,	 /* open, an ELF file we understand */
 	FILE_NO_ROWS,	 /* the same, but without call frame tables */
 	FILE_UNREADABLE, /* could not be opened, or is nothing we understand */
+	FILE_HOSTILE,	 /* reading its tables crashed, hung or swelled (elf_service_is_hostile): not asked for rows again */
 };
 
 struct file {
@@ -32,6 +33,7 @@ struct file {
 	uint32_t refs; /* mappings that lead here */
 	int fd;	       /* -1: none */
 	enum file_state state;
+	bool is_unnameable; /* reading its symbols did, or nothing of it can be read at all: not asked for names again */
 	struct file_key key;
 	char *path;		       /* as the process saw it */
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
@@ -42,8 +44,12 @@ struct file {
 
 struct files;
 
-int files_new(struct metrics *metrics, struct files **ret);
+/* Takes @service over, also when it fails. */
+int files_new(struct elf_service *service, struct metrics *metrics, struct files **ret);
 void files_free(struct files *f);
+
+/* @fn is called now and then while a call below waits for a file to be read. It must not call anything here. */
+void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg);
 
 /*
  * The file behind a mapping of process @pid at [@start, @end); NULL for want of memory. @path as the kernel said it;
@@ -63,7 +69,8 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns);
  * when the file has no tables, or -errno. */
 int files_rows(struct files *f, struct file *file, uint64_t block, const struct row **rows_ret, size_t *count_ret);
 
-/* A request about @file; see elf_service_call. */
+/* A request about @file; see elf_service_call. A file that did harm is marked, counted and said once; about that it then
+ * answers -ENOENT. */
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,
 	       struct buf *reply);
 

@@ -41,6 +41,43 @@ static void read_record(void *arg, const struct record *record)
 		in->malformed++;
 }
 
+enum { MAX_KEPT_BYTES = 32 << 20 };
+
+static size_t padded(const struct record *record)
+{
+	return (record->size + 7ull) & ~7ull;
+}
+
+static void keep_record(void *arg, const struct record *record)
+{
+	static const uint8_t padding[8];
+	struct intake *in = arg;
+
+	if (in->kept.len + padded(record) > MAX_KEPT_BYTES || buf_reserve(&in->kept, padded(record))) {
+		in->read += record->kind == RECORD_SAMPLE;
+		in->lost[LOSS_MEMORY] += record->kind == RECORD_SAMPLE;
+		return;
+	}
+	buf_append(&in->kept, record, record->size);
+	buf_append(&in->kept, padding, padded(record) - record->size);
+}
+
+void intake_read_ahead(struct intake *in)
+{
+	(void)sampler_drain(in->sampler, keep_record, in);
+}
+
+static void read_kept(struct intake *in)
+{
+	for (size_t off = 0; off < in->kept.len;) {
+		const struct record *record = (const void *)(in->kept.data + off);
+
+		read_record(in, record);
+		off += padded(record);
+	}
+	buf_fini(&in->kept);
+}
+
 /* --- applying --- */
 
 static void publish_asid(void *arg, struct process *p)
@@ -141,6 +178,7 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 	uint64_t now_ns = clock_mono_ns();
 
 	side_band_drain(in->side_band, read_side_band, in);
+	read_kept(in);
 	(void)sampler_drain(in->sampler, read_record, in);
 	in->lost[LOSS_MALFORMED] = in->malformed + sampler_malformed(in->sampler);
 	pending_release(in->pending, settle_ns == UINT64_MAX ? UINT64_MAX : now_ns - settle_ns, &ops, in);

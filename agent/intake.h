@@ -15,6 +15,7 @@
 #include "agent/sampler.h"
 #include "agent/side_band.h"
 #include "agent/traces.h"
+#include "base/buf.h"
 
 /* Where user space may lose a sample. X(name, text) */
 #define INTAKE_LOSSES(X)                 \
@@ -35,6 +36,7 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
+	struct buf kept;    /* records of intake_read_ahead() */
 	bool reread_all;    /* side-band records were lost */
 	uint64_t read;	    /* sample records read from the rings */
 	uint64_t malformed; /* of these */
@@ -46,5 +48,9 @@ struct intake {
 
 /* Reads what is there; applies what is older than @settle_ns ago (UINT64_MAX: everything). */
 void intake_run(struct intake *in, uint64_t settle_ns);
+
+/* Empties the rings into memory, for the next intake_run. For when something else takes long; also from inside intake_run.
+ */
+void intake_read_ahead(struct intake *in);
 
 #endif

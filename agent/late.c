@@ -203,27 +203,22 @@ static const struct row *find_row(const struct row *rows, size_t count, uint64_t
 	return NULL;
 }
 
-/* The registers besides pc, sp and fp, from where @row says the frame with @cfa saved them. */
-static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa)
+/* The registers besides pc, sp and fp, from where @row says the frame with @cfa and @fp saved them. */
+static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa, uint64_t fp)
 {
-	static const struct {
-		uint8_t saved, reg;
-	} others[] = {
-		{ SAVED_RBX, DWARF_RBX }, { SAVED_R12, 12 }, { SAVED_R13, 13 }, { SAVED_R14, 14 }, { SAVED_R15, 15 }
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		int32_t off = row->saved[others[i].saved];
+	for (int i = 0; i < SAVED_MAX; i++) {
+		uint64_t base = row_is_at_fp(row->saved[i]) ? fp - (uint64_t)ROW_AT_FP : cfa;
+		int reg = row_saved_regs[i];
 		__u64 value;
 
-		if (off == ROW_SAME)
+		if (row->saved[i] == ROW_SAME || reg == DWARF_RBP || reg == DWARF_RIP)
 			continue;
-		if (unwind_read(&w->memory, cfa + (uint64_t)(int64_t)off, &value)) {
-			w->regs.known &= ~(1u << others[i].reg);
+		if (unwind_read(&w->memory, base + (uint64_t)(int64_t)row->saved[i], &value)) {
+			w->regs.known &= ~(1u << reg);
 			continue;
 		}
-		w->regs.value[others[i].reg] = value;
-		w->regs.known |= 1u << others[i].reg;
+		w->regs.value[reg] = value;
+		w->regs.known |= 1u << reg;
 	}
 }
 
@@ -288,6 +283,7 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 static int step_row(struct walk *w, struct file *file, uint64_t va, const struct row *row, enum walk_end *end)
 {
 	uint64_t packed = row ? row_pack(row, 0) : ROW(0, RULE_NONE, 0, 0, 0);
+	uint64_t fp = w->regs.value[DWARF_RBP];
 	uint32_t rule = ROW_RULE(packed);
 
 	/* A signal frame restores every register: only the exact rule brings them all back. */
@@ -297,7 +293,7 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 		return 1;
 	w->regs.known &= CALLEE_SAVED;
 	if (row)
-		restore_saved(w, row, w->regs.value[DWARF_RSP]);
+		restore_saved(w, row, w->regs.value[DWARF_RSP], fp);
 	return 0;
 }
 
@@ -323,12 +319,38 @@ static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
 	return m;
 }
 
+/* Does the pc that a guessed row led to look like a return address? Code that is in no file cannot be asked. */
+static bool is_behind_call(struct walk *w)
+{
+	const struct mapping *m = address_space_find(w->process->as, w->regs.value[DWARF_RIP] - 1);
+
+	return !m || !m->file || m->file->state != FILE_READABLE ||
+	       files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[DWARF_RIP] - m->bias, NULL, 0,
+			  &w->late->reply) != -ENOENT;
+}
+
+/* The kernel, which cannot look at code, hears of a guess only after it was right, and of a wrong one as of no rule. */
+static int step_guess(struct walk *w, struct file *file, uint64_t va, const struct row *guess, enum walk_end *end)
+{
+	struct row row = *guess; /* what it stands in may be used again by the questions below */
+	int ended = step_row(w, file, va, &row, end);
+	bool is_right = ended || is_behind_call(w);
+	const struct row *rows;
+	size_t count;
+
+	if (files_rows(w->late->files, file, va / CODE_BLOCK_BYTES, &rows, &count) == 0)
+		fill_block(w, file, va / CODE_BLOCK_BYTES, rows, is_right ? count : 0);
+	if (!is_right)
+		*end = END_NO_RULE;
+	return ended || !is_right;
+}
+
 /* From the frame at regs to its caller, filling the caches on the way. 0, or 1 with *end set. */
 static int step(struct walk *w, enum walk_end *end)
 {
 	uint64_t addr = w->regs.value[DWARF_RIP] - !w->regs.is_exact, va;
 	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
-	const struct row *rows;
+	const struct row *rows, *row;
 	size_t count;
 
 	*end = END_NO_MAPPING;
@@ -343,8 +365,11 @@ static int step(struct walk *w, enum walk_end *end)
 		return step_frame_pointer(w, end);
 	}
 	fill_mapping(w, addr, m, MAPPING_ROWS);
+	row = find_row(rows, count, va);
+	if (row && row->is_guess)
+		return step_guess(w, m->file, va, row, end);
 	fill_block(w, m->file, va / CODE_BLOCK_BYTES, rows, count);
-	return step_row(w, m->file, va, find_row(rows, count, va), end);
+	return step_row(w, m->file, va, row, end);
 }
 
 /* The stack was not copied: at least the place that missed gets its entries. */

@@ -28,8 +28,18 @@ enum row_cfa {
 /* What the caller gets back, in the order of row.saved. */
 enum row_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_RA, SAVED_MAX };
 
+extern const uint8_t row_saved_regs[SAVED_MAX]; /* their DWARF numbers */
+
 #define ROW_SAME  INT32_MIN	  /* the frame left the register alone (or nothing is known about it) */
-#define ROW_OTHER (INT32_MIN + 1) /* not at an offset from the CFA: only row_eval can tell */
+#define ROW_OTHER (INT32_MIN + 1) /* neither at an offset from the CFA nor from rbp: only row_eval can tell */
+
+/* ROW_AT_FP + n: not at CFA + n but at rbp + n, the frame's own rbp. So gcc saves registers where it realigns the stack. */
+enum { ROW_AT_FP = -(1 << 30), ROW_AT_FP_REACH = 1 << 20 };
+
+static inline bool row_is_at_fp(int32_t saved)
+{
+	return saved >= ROW_AT_FP - ROW_AT_FP_REACH && saved <= ROW_AT_FP + ROW_AT_FP_REACH;
+}
 
 /* Valid for [start, end). Everything behind @cfa is 0 for kinds that do not use it. */
 struct row {
@@ -38,15 +48,17 @@ struct row {
 	uint8_t cfa;	      /* enum row_cfa */
 	uint8_t cfa_reg;      /* DWARF number: ROW_CFA_REG, ROW_CFA_DEREF */
 	bool is_signal_frame; /* the caller was interrupted, it did not call: its pc is exact */
+	bool is_guess;	      /* from the instructions: right when the return address stands behind a call */
 	int32_t cfa_off;
 	int32_t cfa_off2;
-	int32_t saved[SAVED_MAX]; /* offset from the CFA, ROW_SAME or ROW_OTHER: ROW_CFA_REG, _DEREF, _PLT */
+	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT */
 };
 
 struct row_source;
 
-/* The call frame tables (.eh_frame) of an ELF file, mapped into memory; @fd may be closed afterwards. 0; -ENOEXEC (no ELF
- * file for x86-64), -ENODATA (no tables), -ENOMEM, or what mapping said. */
+/* The tables of an ELF file, mapped into memory; @fd may be closed afterwards. Several kinds of table (.eh_frame,
+ * .debug_frame; agent/row_builder.h) fill each other's gaps. 0; -ENOEXEC (no ELF file for x86-64), -ENODATA (no tables),
+ * -ENOMEM, or what mapping said. */
 int row_source_new(int fd, struct row_source **ret);
 
 /* The same for an image in memory (the vDSO), which is borrowed. */
@@ -55,9 +67,9 @@ int row_source_new_memory(const void *image, size_t len_bytes, struct row_source
 void row_source_free(struct row_source *src);
 
 /*
- * The rows of [start, end), cut at its borders, sorted, equal neighbours merged. Code without a rule has no row, but a gap
- * of less than 16 bytes (padding) belongs to the row before it. 0; -ENOSPC when there are more than @max rows (the first
- * @max stand). A range of n bytes never has more than n rows.
+ * The rows of [start, end), cut at its borders, sorted, equal neighbours merged. Code without a rule has no row (or
+ * ROW_CFA_NONE), but a gap of less than 16 bytes (padding) belongs to the row before it. 0; -ENOSPC when there are more than
+ * @max rows (the first @max stand). A range of n bytes never has more than n rows.
  */
 int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
 
@@ -79,5 +91,8 @@ typedef int (*row_read_fn)(void *arg, uint64_t addr, void *dst, size_t len_bytes
  */
 int row_eval(struct row_source *src, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
 	     struct row_regs *out);
+
+/* Does a call end at @addr, so that @addr can be the return address that a row with is_guess led to? */
+bool row_is_return_address(const struct row_source *src, uint64_t addr);
 
 #endif

@@ -1,34 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gaps at the entry point become root rows. No state. */
-#include <string.h>
+/*
+ * The builder for a program's entry point: code there that no table covers (the dynamic linker's start code) is the
+ * outermost frame. Asked last, so it only ever sees what the tables left; the state is the image itself. One thread.
+ */
+#include <errno.h>
 
-#include "agent/rows_entry.h"
+#include "agent/row_builder.h"
 
 enum { ENTRY_CODE_BYTES = 128 }; /* glibc's _start and _dl_start_user together are about 80 */
 
-static size_t insert_root(struct row *rows, size_t count, size_t at, uint64_t start, uint64_t end)
+static int entry_open(const struct row_image *image, void **ret)
 {
-	memmove(&rows[at + 1], &rows[at], (count - at) * sizeof(*rows));
-	memset(&rows[at], 0, sizeof(rows[at]));
-	rows[at].start = start;
-	rows[at].end = end;
-	rows[at].cfa = ROW_CFA_ROOT;
-	return count + 1;
+	*ret = (void *)image; /* only read */
+	return image->entry_gap ? 0 : -ENODATA;
 }
 
-size_t rows_add_entry(uint64_t entry, uint64_t start, uint64_t end, struct row *rows, size_t count, size_t max)
+static int entry_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
 {
-	uint64_t at = entry > start ? entry : start, stop = entry + ENTRY_CODE_BYTES < end ? entry + ENTRY_CODE_BYTES : end;
+	const struct row_image *image = state;
+	uint64_t len = image->entry_gap < ENTRY_CODE_BYTES ? image->entry_gap : ENTRY_CODE_BYTES;
 
-	for (size_t i = 0; at < stop && count < max; i++) {
-		uint64_t gap_end;
-
-		if (i < count && rows[i].end <= at)
-			continue;
-		gap_end = i < count && rows[i].start < stop ? rows[i].start : stop;
-		if (at < gap_end)
-			return insert_root(rows, count, i, at, gap_end); /* only the first gap: what follows is other code */
-		return count;						 /* the entry point itself is covered */
-	}
-	return count;
+	if (start < image->entry)
+		start = image->entry;
+	if (end > image->entry + len)
+		end = image->entry + len;
+	*count_ret = 0;
+	if (start >= end)
+		return 0;
+	if (!max)
+		return -ENOSPC;
+	rows[(*count_ret)++] = (struct row){ .start = start, .end = end, .cfa = ROW_CFA_ROOT };
+	return 0;
 }
+
+static void entry_close(void *state)
+{
+	(void)state;
+}
+
+const struct row_builder rows_entry = {
+	.name = "entry point",
+	.open = entry_open,
+	.build = entry_build,
+	.close = entry_close,
+};

@@ -80,8 +80,7 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 		return unwind_stop(state, END_NO_PROGRESS);
 	if (unwind_read(memory, cfa - 8, &pc))
 		return unwind_stop(state, END_BAD_MEMORY);
-	if (ROW_FP(row) &&
-	    unwind_read(memory, ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))
+	if (ROW_FP(row) && unwind_read(memory, ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))
 		return unwind_stop(state, END_BAD_MEMORY);
 	if (!pc)
 		return unwind_stop(state, END_ROOT);

@@ -116,6 +116,7 @@ int session_load_agent(struct session *s, uint32_t pid)
 		.stack_chunks = (unsigned)config->stack_chunks,
 		.ring_bytes = config->ring_bytes,
 		.unsafe_kernel = config->unsafe_kernel,
+		.no_helper = config->no_helper,
 		.no_bpf_loop = config->no_bpf_loop,
 	};
 	struct agent_error error = { "" };

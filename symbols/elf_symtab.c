@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "symbols/gopclntab.h"
 #include "symbols/symbols.h"
 
 enum { MAX_NAME_BYTES = 64 << 10 /* a symbol with a longer name is passed over */ };
@@ -295,12 +296,53 @@ static int resolve_table(const struct file *f, const struct table *t, struct slo
 	return 0;
 }
 
+/* The same out of the table that Go's runtime reads, which stripping leaves. */
+static int resolve_go(const struct file *f, struct slot *slots, size_t *count, struct symbol_query *queries,
+		      struct buf *names)
+{
+	struct gopclntab_function fn = { 0 };
+	struct gopclntab table;
+	size_t len = 0, left = 0, name_off = 0;
+	const char *image = elf_rawfile(f->elf, &len);
+
+	if (!image || gopclntab_open(image, len, &table))
+		return 0;
+	for (size_t i = 0; i < *count; i++) {
+		const struct slot *s = &slots[i];
+		uint32_t index;
+
+		if (s->addr < fn.entry || s->addr >= fn.end) {
+			if (gopclntab_find(&table, s->addr, &index) || gopclntab_function(&table, index, &fn) ||
+			    !fn.name_len) {
+				fn = (struct gopclntab_function){ 0 };
+				slots[left++] = *s;
+				continue;
+			}
+			name_off = names->len;
+			buf_append(names, fn.name, fn.name_len);
+			if (names->failed || names->len > UINT32_MAX)
+				return -ENOMEM;
+		}
+		queries[s->query].sym_addr = fn.entry;
+		queries[s->query].name_off = (uint32_t)name_off;
+		queries[s->query].name_len = (uint32_t)fn.name_len;
+	}
+	*count = left;
+	return 0;
+}
+
+static int resolve_symbols(const struct file *f, uint32_t type, struct slot *slots, size_t *count,
+			   struct symbol_query *queries, struct buf *names)
+{
+	struct table t;
+
+	return *count && find_table(f, type, &t) ? resolve_table(f, &t, slots, count, queries, names) : 0;
+}
+
 int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, struct buf *names)
 {
-	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
 	AUTO(file_fini) struct file f = { 0 };
 	AUTO_FREE struct slot *slots = NULL;
-	struct table t;
 	int r;
 
 	for (size_t i = 0; i < count; i++)
@@ -316,12 +358,10 @@ int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, stru
 		slots[i].query = i;
 	}
 	qsort(slots, count, sizeof(*slots), compare_slots);
-	for (size_t i = 0; i < ARRAY_LEN(types) && count && f.section_count; i++) {
-		if (find_table(&f, types[i], &t)) {
-			r = resolve_table(&f, &t, slots, &count, queries, names);
-			if (r)
-				return r;
-		}
-	}
-	return 0;
+	r = resolve_symbols(&f, SHT_SYMTAB, slots, &count, queries, names);
+	if (r == 0 && count)
+		r = resolve_go(&f, slots, &count, queries, names);
+	if (r == 0)
+		r = resolve_symbols(&f, SHT_DYNSYM, slots, &count, queries, names);
+	return r;
 }

@@ -23,11 +23,11 @@ struct symbol_query {
 };
 
 /*
- * Names @queries out of the ELF file @fd: .symtab first, then .dynsym. An address outside every symbol's size gets no name;
- * a symbol of size 0 (alone at its address) reaches to the next symbol or the end of its section. A nearer start comes
- * first; among symbols at one address: global before weak before local, FUNC before NOTYPE, then the longer size, then the
- * shorter name. Versions (foo@@V1) are cut off. Text goes to @names, which is appended to. The order of @queries is kept. 0;
- * -ENOEXEC (no 64-bit ELF file), -ENOMEM.
+ * Names @queries out of the ELF file @fd: .symtab first, then Go's function table, then .dynsym. An address outside every
+ * symbol's size gets no name; a symbol of size 0 (alone at its address) reaches to the next symbol or the end of its
+ * section. A nearer start comes first; among symbols at one address: global before weak before local, FUNC before NOTYPE,
+ * then the longer size, then the shorter name. Versions (foo@@V1) are cut off. Text goes to @names, which is appended to.
+ * The order of @queries is kept. 0; -ENOEXEC (no 64-bit ELF file), -ENOMEM.
  */
 int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, struct buf *names);
 

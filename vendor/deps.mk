@@ -4,4 +4,4 @@ NANOPB_PLUGIN := $(firstword $(wildcard /usr/bin/protoc-gen-nanopb) protoc-gen-n
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPF_INCLUDES := $(if $(MULTIARCH),-I/usr/include/$(MULTIARCH))
 INCLUDES :=
-LIBS := -lbpf -ldw -lelf -lprotobuf-nanopb -lmicrohttpd -lcurl -lz -liberty -lpthread -lm
+LIBS := -lbpf -ldw -lelf -lprotobuf-nanopb -lmicrohttpd -lcurl -lz -liberty -lZydis -lseccomp -lpthread -lm

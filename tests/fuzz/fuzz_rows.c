@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind rules out of hostile files: by the first byte, the input is a list of expression operations, or the .eh_frame of a
- * file that is otherwise sound. Rows must keep their promises (sorted, inside the range) whatever the tables say.
+ * Unwind rules out of hostile files: by the first byte, the input is a list of expression operations, or the .eh_frame or
+ * .debug_frame (plain or compressed) of a file that is otherwise sound. Rows must keep their promises (sorted, inside the
+ * range) whatever the tables say.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #include "agent/dwarf_expr.h"
-#include "agent/rows.h"
+#include "agent/row_builder.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -19,10 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-	return "allocator_may_return_null=1:max_allocation_size_mb=32";
+	return "allocator_may_return_null=1:max_allocation_size_mb=24";
 }
 
-enum { CODE_ADDR = 0x1000, CODE_BYTES = 64 };
+enum { CODE_ADDR = 0x1000, CODE_BYTES = 36 };
 
 static int read_hash(void *arg, uint64_t addr, void *dst, size_t len)
 {
@@ -57,15 +58,20 @@ static void run_expression(const uint8_t *data, size_t size)
 	dwarf_expr_eval(&frame, ops, count, &value, &is_value);
 }
 
-static void wrap(struct buf *file, const uint8_t *data, size_t size)
+/* The kinds of input, low bits of its first byte. */
+enum { IS_EXPRESSION = 1, IS_DEBUG_FRAME = 2, IS_COMPRESSED = 4 };
+
+static void wrap(struct buf *file, uint8_t kind, const uint8_t *data, size_t size)
 {
-	static const char names[] = "\0.eh_frame\0.shstrtab";
+	static const char names[] = "\0.eh_frame\0.shstrtab\0.debug_frame";
+	enum { EH_FRAME_NAME = 1, SHSTRTAB_NAME = 11, DEBUG_FRAME_NAME = 21 };
 	enum { FRAMES = 1, STRINGS, SECTIONS };
 	size_t start = sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr);
 	Elf64_Ehdr ehdr = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
+		.e_entry = CODE_ADDR + 16,
 		.e_version = EV_CURRENT,
 		.e_shoff = sizeof(Elf64_Ehdr),
 		.e_ehsize = sizeof(Elf64_Ehdr),
@@ -74,13 +80,18 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size)
 		.e_shstrndx = STRINGS,
 	};
 	Elf64_Shdr sections[SECTIONS] = {
-		[FRAMES] = { .sh_name = 1,
+		[FRAMES] = { .sh_name = kind & IS_DEBUG_FRAME ? DEBUG_FRAME_NAME : EH_FRAME_NAME,
 			     .sh_type = SHT_PROGBITS,
-			     .sh_flags = SHF_ALLOC,
+			     .sh_flags = !(kind & IS_DEBUG_FRAME) ? SHF_ALLOC
+					 : kind & IS_COMPRESSED	  ? SHF_COMPRESSED
+								  : 0,
 			     .sh_addr = 0x4000,
 			     .sh_offset = start + sizeof(names),
 			     .sh_size = size },
-		[STRINGS] = { .sh_name = 11, .sh_type = SHT_STRTAB, .sh_offset = start, .sh_size = sizeof(names) },
+		[STRINGS] = { .sh_name = SHSTRTAB_NAME,
+			      .sh_type = SHT_STRTAB,
+			      .sh_offset = start,
+			      .sh_size = sizeof(names) },
 	};
 
 	buf_append(file, &ehdr, sizeof(ehdr));
@@ -89,7 +100,7 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size)
 	buf_append(file, data, size);
 }
 
-static void run_frames(const uint8_t *data, size_t size)
+static void run_frames(uint8_t kind, const uint8_t *data, size_t size)
 {
 	struct buf file = BUF_EMPTY;
 	struct row_source *src;
@@ -97,7 +108,7 @@ static void run_frames(const uint8_t *data, size_t size)
 	struct row_regs out;
 	size_t count;
 
-	wrap(&file, data, size);
+	wrap(&file, kind, data, size);
 	if (row_source_new_memory(file.data, file.len, &src) == 0) {
 		if (rows_build(src, CODE_ADDR, CODE_ADDR + CODE_BYTES, rows, ARRAY_LEN(rows), &count))
 			abort();
@@ -105,9 +116,10 @@ static void run_frames(const uint8_t *data, size_t size)
 			uint64_t before = i ? rows[i - 1].end : CODE_ADDR;
 
 			if (rows[i].start < before || rows[i].end <= rows[i].start || rows[i].end > CODE_ADDR + CODE_BYTES ||
-			    rows[i].cfa == ROW_CFA_NONE || rows[i].cfa > ROW_CFA_EXPR || rows[i].cfa_reg >= DWARF_REGS)
+			    rows[i].cfa > ROW_CFA_EXPR || rows[i].cfa_reg >= DWARF_REGS)
 				abort();
 			row_eval(src, rows[i].start, &regs, read_hash, NULL, &out);
+			row_apply(&rows[i], &regs, read_hash, NULL, &out);
 		}
 		row_source_free(src);
 	}
@@ -118,9 +130,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
-	if (data[0] & 1)
+	if (data[0] & IS_EXPRESSION)
 		run_expression(data + 1, size - 1);
 	else
-		run_frames(data + 1, size - 1);
+		run_frames(data[0], data + 1, size - 1);
 	return 0;
 }

@@ -44,9 +44,15 @@ build() {
 	build recurse1000 recurse.c $cc $nofp -DDEPTH=1000
 	build short short.c $cc $nofp
 	build deepstack deepstack.c $cc $nofp
+	build asm_chain asm_chain.c $cc $nofp
 	build threads threads.c $cc $nofp -pthread
 	build libplugin.so plugin.c $cc $nofp -shared -fPIC
 	build plugin_host plugin_host.c $cc $nofp -ldl
+	if command -v musl-gcc >/dev/null; then # no table covers any of it
+		build musl_chain c_chain.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
+	else
+		echo "truth: no musl-gcc, musl_chain left out" >&2
+	fi
 	if command -v clang >/dev/null; then
 		build c_chain_clang c_chain.c clang $nofp
 	fi
@@ -66,9 +72,27 @@ path_rustc=$(command -v rustc || :)
 	if [ -x $system_rustc ]; then
 		build rust_chain rust_chain.rs $system_rustc $rust
 		build rust_chain_v0 rust_chain.rs $system_rustc $rust -C symbol-mangling-version=v0
+		build rust_abort rust_chain.rs $system_rustc $rust -C panic=abort -C force-unwind-tables=no
 	fi
 	if [ -n "$path_rustc" ] && [ "$path_rustc" != $system_rustc ]; then
 		build rust_chain_new rust_chain.rs "$path_rustc" $rust
 	fi
 }
 [ -x $system_rustc ] || [ -n "$path_rustc" ] || echo "truth: no rustc, rust_chain left out" >&2
+
+# Go: the toolchain in the path, as it builds by default, stripped and position-independent; and Debian 12's own, which has
+# another prologue and another table.
+go_build="env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off HOME=${HOME:-$out}"
+old_go=/usr/lib/go-1.19/bin/go
+# shellcheck disable=SC2086
+if command -v go >/dev/null; then
+	build go_chain go_chain.go $go_build go build
+	build go_chain_s go_chain.go $go_build go build "-ldflags=-s -w"
+	build go_chain_pie go_chain.go $go_build go build -buildmode=pie "-ldflags=-s -w"
+else
+	echo "truth: no go, go_chain left out" >&2
+fi
+# shellcheck disable=SC2086
+if [ -x $old_go ]; then
+	build go_chain_1.19 go_chain.go $go_build $old_go build "-ldflags=-s -w"
+fi

@@ -8,10 +8,11 @@ FOLDED holds lines "comm;root;...;leaf COUNT". Each TRUTH is a file named after 
 lines "chain main f1 ... leaf", one for each chain that it may be in.
 
 A sample of that comm is complete when its stack is, in this order: root frames (_start or __libc_start..., or for a thread what
-libc starts threads with; then libc's unnamed functions, the Rust runtime and main in front of a Rust main), one of the chains
-from its first function to its leaf without a gap, and then at most kernel functions. What is verifiably outside of the chain is
-set aside and counted apart, up to a quarter of the samples: the kernel's exec and exit, and stacks that have their root, or one in
-the dynamic linker, but no function of a chain except its first one, as when main looks at the clock.
+libc starts threads with, for a goroutine runtime.goexit; then libc's unnamed functions, the Rust runtime and main in front of
+a Rust main), one of the chains from its first function to its leaf without a gap, and then at most kernel functions. What is
+verifiably outside of the chain is set aside and counted apart, up to a quarter of the samples: the kernel's exec and exit, and
+stacks that have their root, or one in the dynamic linker, but no function of a chain except its first one, as when main looks at
+the clock.
 
 Prints a line a program (name, complete percent, samples, set aside) and its most frequent wrong stacks. Exit status 1 when a
 program is below PERCENT (99), has less than SAMPLES (50) samples or too many set aside; 2 for wrong usage.
@@ -23,8 +24,9 @@ import re
 import sys
 
 ROOT = re.compile(r"_start$|__libc_start\w*$")
+GO_ROOT = re.compile(r"runtime\.(goexit|mcall|mstart|rt0_go)(\.abi0)?$")
 THREAD_ROOT = re.compile(r"(__)?clone3?$|start_thread$|libc\S*\.so\S*\+0x[0-9a-f]+$")
-UNDER_MAIN = re.compile(r"__libc_start\w*$|libc\S*\.so\S*\+0x[0-9a-f]+$|main$|(std|core|alloc)::|<.*(std|core|alloc)::")
+UNDER_MAIN = re.compile(r"(__)?libc_start\w*$|libc\S*\.so\S*\+0x[0-9a-f]+$|main$|(std|core|alloc)::|<.*(std|core|alloc)::")
 LINKER = re.compile(r"ld-linux\S*\+0x[0-9a-f]+$|_dl_\w+$|__tls_\w+$|__tunable\w*$|rtld\w*$")
 NOT_RUNNING = re.compile(r"\w*(execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail)\w*$")
 SUFFIX = re.compile(r" \[clone [^]]*\]|\.(cold|part|constprop|isra|llvm)\b.*$")
@@ -100,7 +102,8 @@ class Program:
             self.wrong[shorten(stack)] += count
 
     def is_elsewhere(self, frames):
-        has_root = frames and (ROOT.match(frames[0]) or LINKER.match(frames[0]) or is_thread_root(frames[:2]))
+        roots = (ROOT, GO_ROOT, LINKER)
+        has_root = frames and (any(r.match(frames[0]) for r in roots) or is_thread_root(frames[:2]))
         return has_root and self.inside.isdisjoint(frames)
 
     def percent(self):
@@ -121,6 +124,8 @@ def is_complete(frames, chain, kernel):
         return False
     if ROOT.match(root[0]):
         rooted = all(UNDER_MAIN.match(f) for f in root[1:])
+    elif GO_ROOT.match(root[0]):
+        rooted = len(root) == 1
     else:  # a thread: libc's clone and start_thread
         rooted = chain[0] != "main" and is_thread_root(root)
     return rooted and (kernel is None or all(f in kernel or f.startswith("[") for f in inner))

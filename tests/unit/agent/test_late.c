@@ -266,6 +266,7 @@ static struct late *late;
 
 static int make(void **state)
 {
+	struct elf_service *service;
 	struct sigaction act = { .sa_handler = on_signal };
 	pthread_attr_t attr;
 	void *stack;
@@ -280,8 +281,8 @@ static int make(void **state)
 		return -1;
 	pthread_attr_destroy(&attr);
 	stack_end = (uintptr_t)stack + bytes;
-	return sigaction(SIGUSR1, &act, NULL) || files_new(metrics, &files) || processes_new(files, &processes) ||
-	       late_new(processes, files, NULL, metrics, &late);
+	return sigaction(SIGUSR1, &act, NULL) || elf_service_new(&service) || files_new(service, metrics, &files) ||
+	       processes_new(files, &processes) || late_new(processes, files, NULL, metrics, &late);
 }
 
 static int destroy(void **state)

@@ -58,6 +58,8 @@ static const struct {
 	  0x7040 },
 	{ "realigned, down", ROW(0, RULE_DEREF, BASE_FP, -3, DEREF_OFFSETS(-0x40, -8)), 0x7010, END_NONE, 0x105, 0x7030,
 	  0x103 },
+	{ "realigned, rbp where it points", ROW(0, RULE_DEREF, BASE_FP, ROW_FP_AT_FP, DEREF_OFFSETS(-0x40, 0x10)), 0x7010,
+	  END_NONE, 0x108, 0x7048, 0x108 },
 	{ "realigned, from rsp", ROW(0, RULE_DEREF, BASE_SP, 0, DEREF_OFFSETS(-8, 0)), 0x7008, END_NONE, 0x106, 0x7038,
 	  0x7040 },
 	{ "stub, pushed", ROW(0, RULE_PLT, 0, 0, 4), 0x7010, END_NONE, 0x103, 0x7020, 0x7040 },

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Follows a function's paths to a fixed point: each instruction keeps the one state that all paths to it agree on, and a
+ * path is followed again from where that state lost something. States only ever lose, so it ends; a bound on the number of
+ * instructions makes it end soon. All memory is the call's own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code_flow.h"
+#include "agent/code_state.h"
+#include "base/cleanup.h"
+
+enum {
+	MAX_INSNS = 16384,
+	MAX_STEPS = 4 * MAX_INSNS, /* an instruction may be passed again */
+};
+
+/* An instruction that was reached. */
+struct visit {
+	uint32_t off;
+	uint32_t next_todo; /* index of visit + 1 */
+	uint8_t length_bytes;
+	bool is_todo;
+	struct code_state state;
+};
+
+struct flow {
+	ZydisDecoder decoder;
+	const uint8_t *code;
+	uint32_t len;
+	uint64_t addr;
+	uint16_t *at; /* by offset: index of its visit + 1 */
+	struct visit *visits;
+	uint32_t count, room;
+	uint32_t todo; /* list by next_todo */
+	uint32_t steps;
+	bool is_all_its, is_contradicted;
+	bool has_elsewhere;
+	struct code_state elsewhere; /* what all indirect jumps and calls agree on */
+};
+
+static struct visit *visit_at(struct flow *f, uint32_t off)
+{
+	return f->at[off] ? &f->visits[f->at[off] - 1] : NULL;
+}
+
+static int add_visit(struct flow *f, uint32_t off, const struct code_state *state, struct visit **ret)
+{
+	if (f->count == f->room) {
+		uint32_t room = f->room ? f->room * 2 : 64;
+		struct visit *grown = f->count < MAX_INSNS ? reallocarray(f->visits, room, sizeof(*grown)) : NULL;
+
+		if (!grown)
+			return f->count < MAX_INSNS ? -ENOMEM : -E2BIG;
+		f->visits = grown;
+		f->room = room;
+	}
+	*ret = &f->visits[f->count++];
+	**ret = (struct visit){ .off = off, .state = *state };
+	f->at[off] = (uint16_t)f->count;
+	return 0;
+}
+
+/* A path with @state arrives at @addr. 0; 1: nothing new there; or -errno. */
+static int arrive(struct flow *f, uint64_t addr, const struct code_state *state, struct visit **ret)
+{
+	uint64_t off = addr - f->addr;
+
+	if (off >= f->len)
+		return 1; /* another function's business */
+	*ret = visit_at(f, (uint32_t)off);
+	if (!*ret)
+		return add_visit(f, (uint32_t)off, state, ret);
+	return code_state_meet(&(*ret)->state, state) ? 0 : 1;
+}
+
+static int arrive_later(struct flow *f, uint64_t addr, const struct code_state *state)
+{
+	struct visit *v;
+	int r = arrive(f, addr, state, &v);
+
+	if (r == 0 && !v->is_todo) {
+		v->is_todo = true;
+		v->next_todo = f->todo;
+		f->todo = (uint32_t)(v - f->visits) + 1;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* With @state the function goes elsewhere, whence it may come back to code that no known path reaches. */
+static void leave(struct flow *f, const struct code_state *state)
+{
+	if (f->has_elsewhere)
+		code_state_meet(&f->elsewhere, state);
+	else
+		f->elsewhere = *state;
+	f->has_elsewhere = true;
+}
+
+/* Follows a path from the visit @v until it ends or brings nothing new. */
+static int follow(struct flow *f, struct visit *v)
+{
+	int r = 0;
+
+	while (r == 0) {
+		struct code_state state = v->state;
+		uint64_t addr = f->addr + v->off;
+		struct code_step step;
+
+		if (++f->steps > MAX_STEPS)
+			return -E2BIG;
+		if (code_state_step(&f->decoder, f->code + v->off, f->len - v->off, addr, &state, &step))
+			return 0;
+		v->length_bytes = step.length_bytes;
+		f->is_contradicted |= step.is_contradiction;
+		if (step.is_indirect_jump || step.is_call)
+			leave(f, &state);
+		if (step.has_target)
+			r = arrive_later(f, step.target, &state);
+		if (r || !step.goes_on)
+			return r;
+		code_state_go_on(&state, &step);
+		r = arrive(f, addr + step.length_bytes, &state, &v);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int follow_all(struct flow *f)
+{
+	int r = 0;
+
+	while (!r && f->todo) {
+		struct visit *v = &f->visits[f->todo - 1];
+
+		f->todo = v->next_todo;
+		v->is_todo = false;
+		r = follow(f, v);
+	}
+	return r;
+}
+
+/*
+ * Targets of jump tables and landing pads of exceptions: code behind the end of a path that no path reaches. The frame is
+ * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same.
+ */
+static int follow_unreached(struct flow *f)
+{
+	struct code_state state = f->elsewhere;
+	uint32_t off = 0;
+	int r = 0;
+
+	while (!r && f->has_elsewhere && off < f->len) {
+		const struct visit *v = visit_at(f, off);
+		uint32_t padding = v ? 0 : code_padding_bytes(&f->decoder, f->code + off, f->len - off);
+
+		if (v && !v->length_bytes)
+			break;
+		if (v || padding) {
+			off += v ? v->length_bytes : padding;
+			continue;
+		}
+		r = arrive_later(f, f->addr + off, &state);
+		if (!r)
+			r = follow_all(f);
+	}
+	return r;
+}
+
+static int run(struct flow *f)
+{
+	int r = arrive_later(f, f->addr, &code_state_entry);
+
+	if (!r)
+		r = follow_all(f);
+	return r || !f->is_all_its ? r : follow_unreached(f);
+}
+
+static bool same_rules(const struct row *a, const struct row *b)
+{
+	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_off == b->cfa_off && a->cfa_off2 == b->cfa_off2 &&
+	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
+}
+
+/* The rows of what was reached, into @rows, which has room for each visit. Returns their number. */
+static size_t collect(struct flow *f, struct row *rows)
+{
+	size_t n = 0;
+
+	for (uint32_t off = 0; off < f->len; off++) {
+		const struct visit *v = visit_at(f, off);
+		struct row row;
+
+		if (!v || !v->length_bytes)
+			continue;
+		if (n && rows[n - 1].end > f->addr + off) /* a jump into an instruction: behind its lock prefix */
+			rows[n - 1].end = f->addr + off;
+		if (!code_state_row(&v->state, f->is_contradicted, &row))
+			continue;
+		row.start = f->addr + off;
+		row.end = row.start + v->length_bytes;
+		if (n && rows[n - 1].end == row.start && same_rules(&rows[n - 1], &row))
+			rows[n - 1].end = row.end;
+		else
+			rows[n++] = row;
+	}
+	return n;
+}
+
+/* Where the frame that `push rbp; mov rbp, rsp` makes stands, or 0: the function does not start so. */
+static size_t prologue_bytes(const uint8_t *code, size_t len)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t at = len > sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+
+	if (len < at + 4 || code[at] != 0x55 ||
+	    (memcmp(&code[at + 1], "\x48\x89\xe5", 3) && memcmp(&code[at + 1], "\x48\x8b\xec", 3)))
+		return 0;
+	return at + 4;
+}
+
+static bool ends_frame(const uint8_t *code)
+{
+	return (code[0] == 0x5d || code[0] == 0xc9) && (code[1] == 0xc3 || code[1] == 0xc2); /* pop rbp or leave; ret */
+}
+
+/* A function too big to follow that keeps a frame pointer: one row but at its returns, where the frame is gone already. */
+static int frame_pointer_rows(const struct flow *f, struct row **ret, size_t *count_ret)
+{
+	size_t from = prologue_bytes(f->code, f->len), n = 1;
+	struct row *rows;
+
+	for (size_t i = from; from && i + 1 < f->len; i++)
+		n += ends_frame(&f->code[i]);
+	rows = calloc(n, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	n = 0;
+	for (size_t i = from, start = from; from && i < f->len; i++) {
+		bool is_last = i + 1 == f->len;
+
+		if (!is_last && !ends_frame(&f->code[i]))
+			continue;
+		rows[n] = (struct row){ .start = f->addr + start, .end = f->addr + i + 1, .cfa = ROW_CFA_REG };
+		rows[n].cfa_reg = DWARF_RBP;
+		rows[n].cfa_off = 16;
+		for (int s = 0; s < SAVED_MAX; s++)
+			rows[n].saved[s] = s == SAVED_RBP ? -16 : s == SAVED_RA ? -8 : ROW_SAME;
+		n += rows[n].end > rows[n].start;
+		start = ++i + 1;
+	}
+	*ret = rows;
+	*count_ret = n;
+	return 0;
+}
+
+int code_flow_rows(const struct code_function *function, struct row **ret, size_t *count_ret)
+{
+	struct flow f = { .code = function->code, .addr = function->start, .is_all_its = function->is_all_its };
+	int r = -E2BIG;
+
+	f.len = function->end - function->start < UINT32_MAX ? (uint32_t)(function->end - function->start) : UINT32_MAX;
+	if (f.len <= CODE_FLOW_MAX_BYTES) {
+		ZydisDecoderInit(&f.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+		f.at = calloc(f.len + 1, sizeof(*f.at));
+		r = f.at ? run(&f) : -ENOMEM;
+	}
+	if (r == -E2BIG) {
+		r = frame_pointer_rows(&f, ret, count_ret);
+	} else if (!r) {
+		*ret = calloc(f.count + 1, sizeof(**ret));
+		r = *ret ? 0 : -ENOMEM;
+		if (!r)
+			*count_ret = collect(&f, *ret);
+	}
+	free(f.visits);
+	free(f.at);
+	return r;
+}

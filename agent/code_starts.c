@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sorted array of marks: the functions of the symbol table and, when there is only the dynamic one, the ranges of
+ * .eh_frame (whose ends are where uncovered code begins) and what neither covers but is called or has its address taken. A
+ * target counts only where a function can begin: aligned, or behind a return, a jump or padding. The search for references
+ * looks at every byte; that four of them by chance make such a target happens about once a megabyte of code. Made once, read
+ * only afterwards.
+ */
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code_starts.h"
+#include "agent/code_state.h"
+#include "base/cleanup.h"
+
+enum {
+	MAX_SEGMENTS = 8,
+	MAX_MARKS = 1 << 20,
+	MAX_SCAN_BYTES = 64 << 20,
+	LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
+	MAX_SIZE = 0x3fffffff,
+	LONGEST_INSN = 15,
+	MAX_HEADERS = 64, /* program headers that are looked at */
+	MAX_NAME = 1024,
+};
+
+struct segment {
+	uint64_t addr, len;
+	const uint8_t *code;
+};
+
+/* A place where something starts; 8 bytes, as there are many. */
+struct mark {
+	uint32_t at;		 /* from the first segment's address */
+	uint32_t size : 30;	 /* 0: not known */
+	uint32_t is_entry : 1;	 /* can be called */
+	uint32_t is_certain : 1; /* not a label: nothing inside its size is another function unless also certain */
+};
+
+struct code_starts {
+	const struct row_image *image;
+	struct segment segments[MAX_SEGMENTS];
+	uint32_t segment_count;
+	bool is_loaded;
+	struct mark *marks;
+	uint32_t count, room;
+};
+
+/* --- the file --- */
+
+/* @len bytes at @off of the file. */
+static const uint8_t *file_bytes(const struct row_image *image, uint64_t off, uint64_t len)
+{
+	return off <= image->len && len <= image->len - off ? image->data + off : NULL;
+}
+
+static const struct segment *find_segment(const struct code_starts *s, uint64_t addr)
+{
+	for (uint32_t i = 0; i < s->segment_count; i++)
+		if (addr - s->segments[i].addr < s->segments[i].len)
+			return &s->segments[i];
+	return NULL;
+}
+
+const uint8_t *code_starts_bytes(const struct code_starts *s, uint64_t addr, uint64_t len)
+{
+	const struct segment *segment = find_segment(s, addr);
+
+	return segment && len <= segment->len - (addr - segment->addr) ? segment->code + (addr - segment->addr) : NULL;
+}
+
+int code_starts_new(const struct row_image *image, struct code_starts **ret)
+{
+	struct code_starts *s = calloc(1, sizeof(*s));
+	size_t count;
+
+	if (!s)
+		return -ENOMEM;
+	s->image = image;
+	if (elf_getphdrnum(image->elf, &count))
+		count = 0;
+	for (size_t i = 0; i < count && i < MAX_HEADERS && s->segment_count < MAX_SEGMENTS; i++) {
+		struct segment *segment = &s->segments[s->segment_count];
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(image->elf, (int)i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) || !ph.p_filesz)
+			continue;
+		segment->code = file_bytes(image, ph.p_offset, ph.p_filesz);
+		segment->addr = ph.p_vaddr;
+		segment->len = ph.p_filesz;
+		if (!segment->code || ph.p_vaddr > UINT64_MAX - ph.p_filesz || ph.p_vaddr < s->segments[0].addr ||
+		    ph.p_vaddr + ph.p_filesz - s->segments[0].addr > UINT32_MAX)
+			continue;
+		s->segment_count++;
+	}
+	*ret = s;
+	if (s->segment_count)
+		return 0;
+	free(s);
+	return -ENODATA;
+}
+
+void code_starts_free(struct code_starts *s)
+{
+	if (!s)
+		return;
+	free(s->marks);
+	free(s);
+}
+
+/* --- marks --- */
+
+static int add_mark(struct code_starts *s, uint64_t addr, uint64_t size, bool is_entry, bool is_certain)
+{
+	if (!find_segment(s, addr) || s->count == MAX_MARKS)
+		return 0;
+	if (s->count == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 256;
+		struct mark *grown = reallocarray(s->marks, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		s->marks = grown;
+		s->room = room;
+	}
+	s->marks[s->count++] = (struct mark){ .at = (uint32_t)(addr - s->segments[0].addr),
+					      .size = size < MAX_SIZE ? (uint32_t)size : MAX_SIZE,
+					      .is_entry = is_entry,
+					      .is_certain = is_certain };
+	return 0;
+}
+
+/* By address; of equal ones first what is no entry, then the most certain and longest. */
+static int compare_marks(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->is_entry != y->is_entry)
+		return x->is_entry ? 1 : -1;
+	if (x->is_certain != y->is_certain)
+		return x->is_certain ? -1 : 1;
+	return x->size > y->size ? -1 : x->size < y->size;
+}
+
+/* Sorts, and takes out duplicates and labels inside of what is certain. */
+static void tidy(struct code_starts *s)
+{
+	uint64_t certain_end = 0;
+	uint32_t n = 0;
+
+	if (s->count)
+		qsort(s->marks, s->count, sizeof(*s->marks), compare_marks);
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct mark m = s->marks[i];
+
+		if ((n && s->marks[n - 1].at == m.at) || (!m.is_certain && m.at < certain_end))
+			continue;
+		if (m.is_certain && (uint64_t)m.at + m.size > certain_end)
+			certain_end = (uint64_t)m.at + m.size;
+		s->marks[n++] = m;
+	}
+	s->count = n;
+}
+
+/* --- where marks come from --- */
+
+/* What the compiler moved out of a function has a symbol of its own, but is not called. */
+static bool is_part(const struct row_image *image, const GElf_Shdr *names, uint32_t name)
+{
+	const char *text = (const char *)file_bytes(image, names->sh_offset, names->sh_size);
+	size_t left = text && name < names->sh_size ? names->sh_size - name : 0;
+
+	return left && memmem(text + name, strnlen(text + name, left < MAX_NAME ? left : MAX_NAME), ".cold", 5);
+}
+
+static int add_symbols(struct code_starts *s, const GElf_Shdr *table, const GElf_Shdr *names)
+{
+	const uint8_t *data = file_bytes(s->image, table->sh_offset, table->sh_size);
+	int r = 0;
+
+	for (uint64_t at = 0; data && !r && table->sh_size >= sizeof(Elf64_Sym) && at <= table->sh_size - sizeof(Elf64_Sym);
+	     at += sizeof(Elf64_Sym)) {
+		Elf64_Sym sym;
+		int type;
+
+		memcpy(&sym, data + at, sizeof(sym));
+		type = ELF64_ST_TYPE(sym.st_info);
+		if (sym.st_shndx == SHN_UNDEF || sym.st_shndx >= SHN_LORESERVE ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		r = add_mark(s, sym.st_value, sym.st_size, !is_part(s->image, names, sym.st_name), type != STT_NOTYPE);
+	}
+	return r;
+}
+
+/* Those of the table of @type. 0; 1: there is none. */
+static int add_symbol_table(struct code_starts *s, uint32_t type)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(s->image->elf, section))) {
+		GElf_Shdr table, names;
+
+		if (gelf_getshdr(section, &table) && table.sh_type == type && table.sh_size &&
+		    gelf_getshdr(elf_getscn(s->image->elf, table.sh_link), &names))
+			return add_symbols(s, &table, &names);
+	}
+	return 1;
+}
+
+static int32_t read_s32(const uint8_t *at)
+{
+	int32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* The bytes at address @addr of a loaded segment, code or not. */
+static const uint8_t *loaded_bytes(const struct row_image *image, uint64_t addr, uint64_t len)
+{
+	size_t count;
+
+	if (elf_getphdrnum(image->elf, &count))
+		return NULL;
+	for (size_t i = 0; i < count && i < MAX_HEADERS; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(image->elf, (int)i, &ph) && ph.p_type == PT_LOAD && addr - ph.p_vaddr < ph.p_filesz &&
+		    len <= ph.p_filesz - (addr - ph.p_vaddr) && ph.p_offset <= image->len)
+			return file_bytes(image, ph.p_offset + (addr - ph.p_vaddr), len);
+	}
+	return NULL;
+}
+
+/* The ranges of .eh_frame by the search table at @addr, in the one form that linkers write; another form is passed over. */
+static int add_frame_ranges(struct code_starts *s, uint64_t addr, uint64_t len)
+{
+	static const uint8_t form[] = { 1, 0x1b, 0x03,
+					0x3b }; /* table: count, then pairs of 32-bit offsets from its start */
+	const uint8_t *table = loaded_bytes(s->image, addr, len);
+	uint32_t count;
+	int r = 0;
+
+	if (!table || len < 12 || memcmp(table, form, sizeof(form)))
+		return 0;
+	count = (uint32_t)read_s32(table + 8);
+	for (uint32_t i = 0; i < count && i < MAX_MARKS && 12 + 8 * ((uint64_t)i + 1) <= len && !r; i++) {
+		uint64_t start = addr + (uint64_t)read_s32(table + 12 + 8ull * i);
+		uint64_t entry = addr + (uint64_t)read_s32(table + 16 + 8ull * i);
+		const uint8_t *fde = loaded_bytes(s->image, entry, 16);
+
+		if (fde &&
+		    entry + 8 + (uint64_t)read_s32(fde + 8) == start) /* its own idea of its start, in the usual form */
+			r = add_mark(s, start, (uint32_t)read_s32(fde + 12), false, true);
+	}
+	return r;
+}
+
+static bool may_follow(const uint8_t *code, uint64_t off)
+{
+	/* ret, int3, nop and the end of longer ones, short and near jump */
+	if (off < 5 || (off & 15) == 0)
+		return true;
+	return code[off - 1] == 0xc3 || code[off - 1] == 0xcc || code[off - 1] == 0x90 || code[off - 1] == 0x00 ||
+	       code[off - 2] == 0xeb || code[off - 5] == 0xe9;
+}
+
+/*
+ * Where the instruction at code[at], if one starts there, calls to or takes the address of: call rel32, lea reg, [rip+rel32]
+ * (behind its REX.W prefix) and, in code that is not relocated, mov reg, imm32 in both forms.
+ */
+static bool find_reference(const struct segment *segment, uint64_t at, uint64_t *target)
+{
+	const uint8_t *code = segment->code + at;
+
+	if (code[0] == 0xe8)
+		*target = segment->addr + at + 5 + (uint64_t)read_s32(code + 1);
+	else if (code[0] == 0x8d && (code[1] & 0xc7) == 0x05 && at && (code[-1] & 0xf8) == 0x48)
+		*target = segment->addr + at + 6 + (uint64_t)read_s32(code + 2);
+	else if ((code[0] & 0xf8) == 0xb8 && segment->addr >= LEAST_FIXED_ADDR)
+		*target = (uint32_t)read_s32(code + 1);
+	else if (code[0] == 0xc7 && (code[1] & 0xf8) == 0xc0 && segment->addr >= LEAST_FIXED_ADDR)
+		*target = (uint32_t)read_s32(code + 2);
+	else
+		return false;
+	return true;
+}
+
+static int add_references(struct code_starts *s, const struct segment *segment)
+{
+	int r = 0;
+
+	for (uint64_t at = 0; !r && segment->len - at >= 6; at++) {
+		uint64_t target;
+
+		if (find_reference(segment, at, &target) && target - segment->addr < segment->len &&
+		    may_follow(segment->code, target - segment->addr))
+			r = add_mark(s, target, 0, true, false);
+	}
+	return r;
+}
+
+static int load_without_symtab(struct code_starts *s)
+{
+	int r = add_symbol_table(s, SHT_DYNSYM);
+	size_t count;
+
+	if (r < 0 || elf_getphdrnum(s->image->elf, &count))
+		return r < 0 ? r : 0;
+	r = 0;
+	for (size_t i = 0; i < count && i < MAX_HEADERS && !r; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(s->image->elf, (int)i, &ph) && ph.p_type == PT_GNU_EH_FRAME)
+			r = add_frame_ranges(s, ph.p_vaddr, ph.p_filesz);
+	}
+	if (!r)
+		tidy(s); /* the calls need the room */
+	for (uint32_t i = 0; i < s->segment_count && !r; i++)
+		if (s->segments[i].len >= 6 && s->segments[i].len <= MAX_SCAN_BYTES)
+			r = add_references(s, &s->segments[i]);
+	return r;
+}
+
+static int load(struct code_starts *s)
+{
+	int r = add_symbol_table(s, SHT_SYMTAB);
+
+	if (r == 1)
+		r = load_without_symtab(s);
+	if (!r)
+		r = add_mark(s, s->image->entry, 0, true, false);
+	if (r)
+		return r;
+	tidy(s);
+	s->is_loaded = true;
+	return 0;
+}
+
+/* --- answers --- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t mark_addr(const struct code_starts *s, uint32_t i)
+{
+	return s->segments[0].addr + s->marks[i].at;
+}
+
+/* The first address from @addr on, below @end, that is not padding. */
+static uint64_t skip_padding(const struct segment *segment, uint64_t addr, uint64_t end)
+{
+	ZydisDecoder decoder;
+	uint64_t bytes = 1;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (; bytes && addr < end; addr += bytes)
+		bytes = code_padding_bytes(&decoder, segment->code + (addr - segment->addr), end - addr);
+	return addr;
+}
+
+/* The function at mark @i, or the one behind it that has no mark (the end of a covered neighbour is its start). */
+static bool function_of(const struct code_starts *s, uint32_t i, uint64_t addr, uint64_t limit, struct code_function *ret)
+{
+	const struct mark *m = &s->marks[i];
+	const struct segment *segment = find_segment(s, mark_addr(s, i));
+	uint64_t start = mark_addr(s, i), end, stop;
+
+	if (!segment)
+		return false;
+	end = segment->addr + segment->len;
+	if (i + 1 < s->count && mark_addr(s, i + 1) < end)
+		end = mark_addr(s, i + 1);
+	stop = m->size && m->size < end - start ? start + m->size : end;
+	if (m->is_entry ? addr >= stop : stop == end || addr >= end)
+		return false;
+	if (!m->is_entry) {
+		start = skip_padding(segment, stop, end);
+		stop = end;
+	}
+	if (start >= limit || start >= stop)
+		return false;
+	*ret = (struct code_function){ start, stop, segment->code + (start - segment->addr),
+				       start == mark_addr(s, i) && m->size };
+	return true;
+}
+
+int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret)
+{
+	const struct segment *segment = find_segment(s, addr);
+	uint32_t low = 0, high;
+	int r;
+
+	if (segment && skip_padding(segment, addr, min_u64(limit + LONGEST_INSN, segment->addr + segment->len)) >= limit)
+		return -ENOENT; /* what stands between functions everywhere does not make a file's symbols worth reading */
+	r = s->is_loaded ? 0 : load(s);
+	if (r)
+		return r;
+	for (high = s->count; low < high;) { /* the first mark behind addr */
+		uint32_t mid = low + (high - low) / 2;
+
+		if (mark_addr(s, mid) <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (uint32_t i = low ? low - 1 : 0; i < s->count && mark_addr(s, i) < limit; i++)
+		if (function_of(s, i, addr, limit, ret) && ret->end > addr)
+			return 0;
+	return -ENOENT;
+}

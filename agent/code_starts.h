@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the functions of a file's code start: by its symbols and, where these say nothing, by the ends of neighbours and by
+ * what is called. Behind agent/rows_code.c.
+ */
+#ifndef HEARTH_AGENT_CODE_STARTS_H
+#define HEARTH_AGENT_CODE_STARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/row_builder.h"
+
+struct code_starts;
+
+/* Reads no symbols yet. -ENODATA: no executable code; -ENOMEM. @image must outlive it. */
+int code_starts_new(const struct row_image *image, struct code_starts **ret);
+void code_starts_free(struct code_starts *s);
+
+/* The code at [@addr, @addr + @len_bytes), or NULL where there is none. */
+const uint8_t *code_starts_bytes(const struct code_starts *s, uint64_t addr, uint64_t len_bytes);
+
+/* A function that may be entered at its start. */
+struct code_function {
+	uint64_t start, end;
+	const uint8_t *code; /* of start, in the image */
+	bool is_all_its;     /* nothing in the range belongs to another function */
+};
+
+/*
+ * The first function that reaches beyond @addr and starts below @limit. 0; -ENOENT: none is known; -ENOMEM. The first call
+ * reads the symbols, one that they do not answer looks for calls.
+ */
+int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known about a frame before one machine instruction of its function, and what the instruction makes of it. Behind
+ * agent/rows_code.c. Leaf module, no state of its own.
+ */
+#ifndef HEARTH_AGENT_CODE_STATE_H
+#define HEARTH_AGENT_CODE_STATE_H
+
+#include <Zydis/Zydis.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/rows.h"
+
+enum { CODE_REGS = 16, CODE_SAVED = SAVED_RA };
+
+/* Values of registers are offsets from the CFA, or one of these. */
+#define CODE_UNKNOWN INT32_MIN
+#define CODE_ENTRY   (INT32_MIN + 1) /* what the register held when the function was entered */
+#define CODE_OUTMOST (INT32_MIN + 2) /* rbp: zeroed behind a system call, as a new thread marks its first frame */
+
+struct code_state {
+	int32_t reg[CODE_REGS];	  /* by the processor's numbers: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
+	int32_t slot[CODE_SAVED]; /* by enum row_saved: where the register's value at entry stands, or CODE_UNKNOWN */
+	int32_t cfa_slot;	  /* where rsp is unknown: *(rsp + cfa_slot) = CFA + cfa_slot_value; or CODE_UNKNOWN */
+	int32_t cfa_slot_value;
+	bool has_syscall; /* on the way here */
+	int32_t compared; /* the register compared with rsp by the instruction before this one; -1: none */
+};
+
+/* What comes after an instruction. */
+struct code_step {
+	uint8_t length_bytes;
+	bool goes_on;	       /* the next instruction may follow */
+	bool is_call;	       /* which may never return */
+	bool is_indirect_jump; /* to a place not known */
+	int8_t equals_rsp;     /* when it goes on, this register equals rsp (the loop that probes a new stack); -1: none */
+	bool is_contradiction; /* a return while rsp cannot be at the return address */
+	bool has_target;
+	uint64_t target; /* of a jump; state as behind the instruction */
+};
+
+/* The state at the first instruction of a function. */
+extern const struct code_state code_state_entry;
+
+/* Decodes one instruction at @addr and takes @state behind it. 0; -EINVAL: no instruction that a program may have there. */
+int code_state_step(const ZydisDecoder *decoder, const uint8_t *code, size_t len_bytes, uint64_t addr,
+		    struct code_state *state, struct code_step *step);
+
+/* What @state, as @step left it, is at the next instruction. */
+void code_state_go_on(struct code_state *state, const struct code_step *step);
+
+/* Keeps in @state what @other says too. True when that changed it. */
+bool code_state_meet(struct code_state *state, const struct code_state *other);
+
+/* How many of the @len_bytes at @code are one instruction of padding, as stands between functions; 0: it is none. */
+uint32_t code_padding_bytes(const ZydisDecoder *decoder, const uint8_t *code, size_t len_bytes);
+
+/* Are the @len_bytes at @code one instruction that calls? */
+bool code_is_call(const uint8_t *code, size_t len_bytes);
+
+/* The rules (all of @row but its range). False when the caller's frame is not known; @fp_only: nor by anything but rbp. */
+bool code_state_row(const struct code_state *state, bool fp_only, struct row *row);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's side of the helper. Invariant: while @sock is open the template has a worker whose end it has not told yet.
+ * Blame: a worker that failed over its first file failed because of that file; one that had read others before may have
+ * been spoilt by those, so the request is tried once more in a new one. Only time is not given twice. What a worker sends is
+ * as suspect as the files it read: replies are checked here before anybody looks into them. Agent's thread.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "agent/elf_helper.h"
+#include "agent/elf_wire.h"
+#include "agent/elf_worker.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+
+enum {
+	SLICE_MS = 250,		/* how often a call that waits looks at the clocks */
+	REQUEST_LIMIT_MS = 500, /* rows of 256 bytes of code take microseconds, opening the tables of clang milliseconds */
+	NAMES_LIMIT_MS = 10000, /* all symbols of a huge binary are read for them */
+	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
+	WALL_FACTOR = 3,
+};
+
+/* Why a worker ended, what the counter calls it, and what the file is told by when it was at fault. */
+enum failure { FAILED_CRASH, FAILED_CALL, FAILED_TIME, FAILED_MEMORY, FAILED_NONSENSE, FAILED_IDLE, FAILURES };
+static const struct {
+	const char *labels;
+	int status;
+} failures[FAILURES] = {
+	[FAILED_CRASH] = { "reason=\"crash\"", -EPROTO },	[FAILED_CALL] = { "reason=\"forbidden call\"", -EPROTO },
+	[FAILED_TIME] = { "reason=\"time\"", -ETIMEDOUT },	[FAILED_MEMORY] = { "reason=\"memory\"", -ENOBUFS },
+	[FAILED_NONSENSE] = { "reason=\"nonsense\"", -EPROTO }, [FAILED_IDLE] = { "reason=\"idle\"", -EPROTO },
+};
+
+struct helper {
+	struct elf_service service;
+	pid_t template;
+	int control; /* -1: the helper is lost for good */
+	int sock;    /* to the worker; -1: none */
+	clockid_t worker_clock;
+	uint32_t file;	   /* the first the worker was asked about; 0: none yet */
+	bool has_answered; /* the worker has, at least once */
+	bool has_others;   /* the worker was asked about other files as well */
+	struct buf scratch;
+	struct metric *restarts[FAILURES];
+};
+
+/* --- patience --- */
+
+struct patience {
+	struct elf_service *service; /* whose on_wait is called; NULL: none */
+	clockid_t clock;	     /* of the worker's processor time */
+	uint64_t limit_ns;
+	uint64_t last_ns, waited_ns; /* waited_ns does not count when we ourselves were stopped or suspended */
+	uint64_t used_ns;	     /* of that clock, when we first looked */
+};
+
+static struct patience patience_of(clockid_t clock, uint64_t limit_ms)
+{
+	return (struct patience){ .clock = clock, .limit_ns = limit_ms * NSEC_PER_MSEC, .last_ns = clock_mono_ns() };
+}
+
+/*
+ * Has the worker a right to go on? The bound is processor time, so that an honest file does not pay for a busy machine; one
+ * that waits for a disk or for a processor is given longer.
+ */
+static bool is_patient(void *arg)
+{
+	const uint64_t slice_ns = SLICE_MS * NSEC_PER_MSEC;
+	struct patience *p = arg;
+	uint64_t now_ns = clock_mono_ns(), passed_ns = now_ns - p->last_ns, used_ns;
+	struct timespec used;
+
+	if (passed_ns < slice_ns / 2)
+		return true;
+	p->last_ns = now_ns;
+	if (p->service && p->service->on_wait)
+		p->service->on_wait(p->service->on_wait_arg);
+	p->waited_ns += passed_ns < 2 * slice_ns ? passed_ns : slice_ns;
+	if (clock_gettime(p->clock, &used)) /* it is gone, which the socket will say */
+		return p->waited_ns < p->limit_ns;
+	used_ns = (uint64_t)used.tv_sec * NSEC_PER_SEC + (uint64_t)used.tv_nsec;
+	if (!p->used_ns)
+		p->used_ns = used_ns > p->waited_ns ? used_ns - p->waited_ns : 0;
+	return used_ns - p->used_ns < p->limit_ns && p->waited_ns < WALL_FACTOR * p->limit_ns;
+}
+
+/* --- orders to the template --- */
+
+static void lose(struct helper *h)
+{
+	if (h->sock >= 0)
+		close(MOVE_FD(h->sock));
+	if (h->control >= 0)
+		close(MOVE_FD(h->control));
+}
+
+/* Sends @kind (unless it is @expected: nothing) and waits for the template to say @expected, with a number. */
+static int order(struct helper *h, enum elf_wire_kind kind, int fd, enum elf_wire_kind expected, int32_t *number_ret)
+{
+	struct patience patience = patience_of(CLOCK_MONOTONIC, ORDER_LIMIT_MS);
+	struct elf_wire head = { .kind = kind };
+	AUTO_CLOSE int unasked_fd = -1;
+	int error = 0;
+
+	if (kind != expected)
+		error = elf_wire_send(h->control, &head, NULL, fd, is_patient, &patience);
+	if (!error)
+		error = elf_wire_receive(h->control, &head, &h->scratch, &unasked_fd, is_patient, &patience);
+	if (!error && head.kind == expected) {
+		*number_ret = head.number;
+		return 0;
+	}
+	lose(h);
+	return -ECHILD;
+}
+
+static int set_slices(int sock)
+{
+	const struct timeval slice = { .tv_usec = SLICE_MS * 1000 };
+
+	return setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice)) ||
+	       setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof(slice));
+}
+
+static int start_worker(struct helper *h)
+{
+	int pair[2], error;
+	int32_t pid;
+
+	if (h->control < 0)
+		return -ECHILD;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	error = set_slices(pair[0]) ? -errno : order(h, ELF_WIRE_SPAWN, pair[1], ELF_WIRE_SPAWNED, &pid);
+	close(pair[1]);
+	if (error) {
+		close(pair[0]);
+		return error;
+	}
+	h->sock = pair[0];
+	h->file = 0;
+	h->has_others = h->has_answered = false;
+	if (clock_getcpuclockid(pid, &h->worker_clock))
+		h->worker_clock = CLOCK_MONOTONIC;
+	return 0;
+}
+
+/* Ends the worker if it lives. Returns why it ended: @failure unless that is FAILED_CRASH, which it may correct. */
+static enum failure end_worker(struct helper *h, enum failure failure)
+{
+	enum elf_wire_kind kind = failure == FAILED_CRASH ? ELF_WIRE_ENDED : ELF_WIRE_KILL;
+	int32_t status;
+
+	if (order(h, kind, -1, ELF_WIRE_ENDED, &status))
+		return failure;
+	close(MOVE_FD(h->sock));
+	if (failure == FAILED_CRASH && WIFEXITED(status)) {
+		if (WEXITSTATUS(status) == ELF_WORKER_UNFIT)
+			lose(h);
+		else if (!WEXITSTATUS(status) && h->has_answered)
+			failure = FAILED_IDLE;
+	}
+	if (failure == FAILED_CRASH && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		failure = FAILED_CALL;
+	metric_add(h->restarts[failure], 1);
+	return failure;
+}
+
+/* --- replies --- */
+
+static bool rows_are_sound(const struct elf_request *request, const struct buf *reply)
+{
+	uint64_t at = request->addr;
+
+	for (size_t off = 0; off < reply->len; off += sizeof(struct row)) {
+		struct row row;
+
+		if (reply->len - off < sizeof(row) || reply->data[off + offsetof(struct row, is_signal_frame)] > 1 ||
+		    reply->data[off + offsetof(struct row, is_guess)] > 1)
+			return false;
+		memcpy(&row, reply->data + off, sizeof(row));
+		if (row.start < at || row.end <= row.start || row.end > request->addr_end)
+			return false;
+		at = row.end;
+	}
+	return true;
+}
+
+static bool names_are_sound(size_t count, const struct buf *reply)
+{
+	size_t text = count * sizeof(struct symbol_query);
+
+	if (reply->len < text)
+		return false;
+	text = reply->len - text;
+	for (size_t i = 0; i < count; i++) {
+		struct symbol_query q;
+
+		memcpy(&q, reply->data + i * sizeof(q), sizeof(q));
+		if (q.name_off > text || q.name_len > text - q.name_off || q.raw_off > text || q.raw_len > text - q.raw_off)
+			return false;
+	}
+	return true;
+}
+
+static bool info_is_sound(const struct buf *reply)
+{
+	const struct elf_info *info = (const void *)reply->data;
+
+	return reply->len == sizeof(*info) && info->segment_count <= ELF_MAX_SEGMENTS &&
+	       memchr(info->build_ids.gnu, 0, sizeof(info->build_ids.gnu)) &&
+	       memchr(info->build_ids.go, 0, sizeof(info->build_ids.go)) &&
+	       memchr(info->build_ids.htlhash, 0, sizeof(info->build_ids.htlhash));
+}
+
+static bool is_sound(const struct elf_request *request, size_t payload_bytes, const struct elf_wire *head,
+		     const struct buf *reply)
+{
+	if (head->kind != ELF_WIRE_REPLY || head->number > (request->op == ELF_OP_EVAL) || head->number < -4095)
+		return false;
+	if (head->number)
+		return !reply->len;
+	switch ((enum elf_op)request->op) {
+	case ELF_OP_INFO:
+		return info_is_sound(reply);
+	case ELF_OP_ROWS:
+		return rows_are_sound(request, reply);
+	case ELF_OP_EVAL:
+		return reply->len == sizeof(struct row_regs) && reply->data[offsetof(struct row_regs, is_exact)] <= 1;
+	case ELF_OP_NAMES:
+		return names_are_sound(payload_bytes / sizeof(uint64_t), reply);
+	case ELF_OP_RETURN:
+	case ELF_OP_FORGET:
+		return !reply->len;
+	}
+	return false;
+}
+
+/* --- a call --- */
+
+/* Asks the worker. 0 with the status in *@status_ret; 1 with *@failure_ret. */
+static int ask(struct helper *h, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
+	       struct buf *reply, int *status_ret, enum failure *failure_ret)
+{
+	struct patience patience = patience_of(h->worker_clock,
+					       request->op == ELF_OP_NAMES ? NAMES_LIMIT_MS : REQUEST_LIMIT_MS);
+	struct elf_wire head = { .kind = ELF_WIRE_REQUEST, .request = *request, .body_bytes = payload_bytes };
+	AUTO_CLOSE int unasked_fd = -1;
+	int error;
+
+	patience.service = &h->service;
+	error = elf_wire_send(h->sock, &head, payload, fd, is_patient, &patience);
+
+	if (!error)
+		error = elf_wire_receive(h->sock, &head, reply, &unasked_fd, is_patient, &patience);
+	if (!error && !is_sound(request, payload_bytes, &head, reply))
+		error = -EPROTO;
+	if (!error && head.number != -ENOMEM) {
+		*status_ret = head.number;
+		h->has_answered = true;
+		return 0;
+	}
+	*failure_ret = error == -EPIPE	     ? FAILED_CRASH
+		       : error == -ETIMEDOUT ? FAILED_TIME
+		       : error == -EPROTO    ? FAILED_NONSENSE
+					     : FAILED_MEMORY;
+	return 1;
+}
+
+static int helper_call(struct elf_service *service, const struct elf_request *request, int fd, const void *payload,
+		       size_t payload_bytes, struct buf *reply)
+{
+	struct helper *h = (struct helper *)service;
+	enum failure failure;
+	bool is_to_blame;
+	int status;
+
+	buf_reset(reply);
+	if (payload_bytes > ELF_WIRE_MAX_BYTES)
+		return -EBADMSG;
+	do {
+		if (h->sock < 0) {
+			if (request->op == ELF_OP_FORGET)
+				return 0;
+			status = start_worker(h);
+			if (status)
+				return status;
+		}
+		if (!h->file)
+			h->file = request->file;
+		h->has_others |= request->file != h->file;
+		if (!ask(h, request, fd, payload, payload_bytes, reply, &status, &failure))
+			return status;
+		buf_reset(reply);
+		is_to_blame = !h->has_others;
+		failure = end_worker(h, failure);
+		if (h->control < 0)
+			return -ECHILD;
+	} while (failure == FAILED_IDLE || (failure != FAILED_TIME && !is_to_blame));
+	return failures[failure].status;
+}
+
+static void helper_free(struct elf_service *service)
+{
+	struct helper *h = (struct helper *)service;
+
+	lose(h);
+	if (h->template > 0) /* it ends with its socket; its time and the workers' become our children's */
+		while (waitpid(h->template, NULL, 0) < 0 && errno == EINTR)
+			;
+	buf_fini(&h->scratch);
+	free(h);
+}
+
+static const struct elf_service_ops helper_ops = { .call = helper_call, .free = helper_free };
+
+/* The first worker starts at once, so that a machine where it cannot work is known now. */
+static int start(struct helper *h, elf_service_make_fn make)
+{
+	static const struct elf_request nothing = { .op = ELF_OP_FORGET };
+	enum failure failure;
+	int error, status;
+
+	h->template = elf_template_fork(make, &h->control);
+	if (h->template <0)
+		return h->template;
+	if (set_slices(h->control))
+		return -errno;
+	error = start_worker(h);
+	if (!error && ask(h, &nothing, -1, NULL, 0, &h->scratch, &status, &failure))
+		error = -ECHILD;
+	h->has_answered = false;
+	return error;
+}
+
+int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	int error;
+
+	if (!h)
+		return -ENOMEM;
+	h->service.ops = &helper_ops;
+	h->sock = h->control = -1;
+	for (int i = 0; i < FAILURES; i++)
+		h->restarts[i] = metrics_counter(metrics, "hearth_elf_helper_restarts_total", failures[i].labels,
+						 "Worker processes that ended, by why; each is started again when needed.");
+	error = start(h, make);
+	if (error)
+		helper_free(&h->service);
+	else
+		*ret = &h->service;
+	return error;
+}

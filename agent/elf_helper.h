@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper form of the ELF service: requests are answered by a worker process that has no privileges, no files but those
+ * asked about, and bounded time and memory. A file that makes it crash, hang or swell costs the worker; the next request
+ * gets a new one.
+ */
+#ifndef HEARTH_AGENT_ELF_HELPER_H
+#define HEARTH_AGENT_ELF_HELPER_H
+
+#include "agent/elf_service.h"
+
+struct metrics;
+
+typedef int (*elf_service_make_fn)(struct elf_service **ret);
+
+/*
+ * Forks the helper; to be called before the process has threads that hold locks, or descriptors that matter. @make makes the
+ * service inside each worker: elf_service_new. Besides what that service returns, elf_service_call then returns the errors
+ * of elf_service_is_hostile(), and -ECHILD when there is no helper any more. It does not take longer than 0.5 s of the
+ * worker's processor time (10 s for ELF_OP_NAMES), or three times that when the worker gets no processor or disk.
+ * Freed with elf_service_free. 0 or -errno.
+ */
+int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The far side of agent/elf_helper.h: the template process and the workers it makes. */
+#ifndef HEARTH_AGENT_ELF_WORKER_H
+#define HEARTH_AGENT_ELF_WORKER_H
+
+#include "agent/elf_helper.h"
+
+enum { ELF_WORKER_UNFIT = 100 }; /* exit status of a worker that could not set itself up; says nothing about a file */
+
+/*
+ * Forks the template while the caller has no secret but its memory: no BPF objects, no events. It holds nothing but
+ * @control's other end, is without privileges, and ends with the caller. Returns its pid, the caller's to wait for, and the
+ * socket for orders in *@control_ret; or -errno.
+ */
+int elf_template_fork(elf_service_make_fn make, int *control_ret);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of a file, from all that is known about its code. The builders below are asked in their order: what one of them
+ * covers is its word, and only the gaps that it leaves are offered to the next. Merging and padding come after all of them,
+ * so that no padding swallows code that a later builder knows. The source owns the mapping of the file, libelf's handle over
+ * it and the builders' states. One thread.
+ */
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "agent/row_builder.h"
+#include "base/cleanup.h"
+
+static const struct row_builder *const builders[] = { &rows_go, &rows_eh_frame, &rows_debug_frame, &rows_code, &rows_entry };
+
+enum {
+	PADDING_BYTES = 16, /* a gap below this is joined to the row before it */
+	PIECE_BYTES = 256,  /* what a builder is asked at once */
+};
+
+struct opened {
+	const struct row_builder *builder;
+	void *state;
+};
+
+struct row_source {
+	void *map; /* owned; NULL for a borrowed image */
+	size_t map_len;
+	struct row_image image; /* its elf is owned */
+	size_t opened_count;
+	struct opened opened[ARRAY_LEN(builders)];
+};
+
+const uint8_t row_saved_regs[SAVED_MAX] = {
+	[SAVED_RBX] = DWARF_RBX,     [SAVED_RBP] = DWARF_RBP, [SAVED_R12] = DWARF_R12, [SAVED_R13] = DWARF_R12 + 1,
+	[SAVED_R14] = DWARF_R15 - 1, [SAVED_R15] = DWARF_R15, [SAVED_RA] = DWARF_RIP,
+};
+
+/* --- a range --- */
+
+/* The caller's array, being filled. */
+struct output {
+	struct row *rows;
+	size_t max, count;
+};
+
+static bool same_rules(const struct row *a, const struct row *b)
+{
+	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->is_signal_frame == b->is_signal_frame &&
+	       a->is_guess == b->is_guess && a->cfa_off == b->cfa_off && a->cfa_off2 == b->cfa_off2 &&
+	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
+}
+
+static int emit(struct output *out, const struct row *row)
+{
+	struct row *last = out->count ? &out->rows[out->count - 1] : NULL;
+
+	if (last && row->start - last->end < PADDING_BYTES) {
+		last->end = row->start;
+		if (same_rules(last, row)) {
+			last->end = row->end;
+			return 0;
+		}
+	}
+	if (out->count == out->max)
+		return -ENOSPC;
+	out->rows[out->count++] = *row;
+	return 0;
+}
+
+/* At most PIECE_BYTES, by the builders from number @first on. */
+static int build_piece(const struct row_source *src, size_t first, uint64_t start, uint64_t end, struct output *out)
+{
+	const struct opened *o = &src->opened[first];
+	struct row rows[PIECE_BYTES];
+	size_t count;
+	int r;
+
+	if (first == src->opened_count || start == end)
+		return 0;
+	r = o->builder->build(o->state, start, end, rows, PIECE_BYTES, &count);
+	if (r)
+		return r;
+	for (size_t i = 0; i < count && !r; i++) {
+		r = build_piece(src, first + 1, start, rows[i].start, out);
+		if (!r)
+			r = emit(out, &rows[i]);
+		start = rows[i].end;
+	}
+	return r ? r : build_piece(src, first + 1, start, end, out);
+}
+
+/* The first address from @addr on that some builder covers; @end: there is none below. */
+static uint64_t skip_gap(const struct row_source *src, uint64_t addr, uint64_t end)
+{
+	for (; addr < end; addr++) {
+		for (size_t i = 0; i < src->opened_count; i++) {
+			const struct opened *o = &src->opened[i];
+			struct row row;
+			size_t count;
+
+			if (o->builder->build(o->state, addr, addr + 1, &row, 1, &count) == 0 && count)
+				return addr;
+		}
+	}
+	return end;
+}
+
+int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+{
+	struct output out = { rows, max, 0 };
+	struct row *last;
+	int r = 0;
+
+	if (end > UINT64_MAX - PADDING_BYTES)
+		end = UINT64_MAX - PADDING_BYTES;
+	for (uint64_t at = start, next; at < end && !r; at = next) {
+		next = end - at > PIECE_BYTES ? at + PIECE_BYTES : end;
+		r = build_piece(src, 0, at, next, &out);
+	}
+	*count_ret = out.count;
+	if (r || !out.count)
+		return r;
+	last = &rows[out.count - 1];
+	if (last->end < end && end - last->end < PADDING_BYTES &&
+	    skip_gap(src, end, last->end + PADDING_BYTES) < last->end + PADDING_BYTES)
+		last->end = end;
+	return 0;
+}
+
+/* --- one frame, exactly --- */
+
+/* The kernel's signal frame holds all registers; where in the ucontext's general registers each stands, in DWARF's order. */
+static const uint8_t greg_places[DWARF_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
+
+static int eval_signal(const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
+{
+	uint64_t gregs = in->value[DWARF_RSP] + SIGFRAME_GREGS;
+
+	if (!(in->known >> DWARF_RSP & 1))
+		return -ENODATA;
+	for (int reg = 0; reg < DWARF_REGS; reg++) {
+		if (read(arg, gregs + 8ull * greg_places[reg], &out->value[reg], sizeof(out->value[reg])))
+			return -EFAULT;
+		out->known |= 1u << reg;
+	}
+	return 0;
+}
+
+/* The CFA that @row means. */
+static int eval_cfa(const struct row *row, const struct row_regs *in, row_read_fn read, void *arg, uint64_t *ret)
+{
+	int reg = row->cfa == ROW_CFA_PLT ? DWARF_RSP : row->cfa_reg;
+
+	if (!(in->known >> reg & 1))
+		return -ENODATA;
+	if (row->cfa == ROW_CFA_PLT) {
+		*ret = in->value[reg] + 8 + ((in->value[DWARF_RIP] & 15) >= (uint64_t)row->cfa_off ? 8 : 0);
+		return 0;
+	}
+	*ret = in->value[reg] + (uint64_t)(int64_t)row->cfa_off;
+	if (row->cfa == ROW_CFA_REG)
+		return 0;
+	if (read(arg, *ret, ret, sizeof(*ret)))
+		return -EFAULT;
+	*ret += (uint64_t)(int64_t)row->cfa_off2;
+	return 0;
+}
+
+int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
+{
+	uint64_t cfa;
+	int r;
+
+	*out = (struct row_regs){ .is_exact = row->is_signal_frame };
+	if (row->cfa == ROW_CFA_NONE || row->cfa == ROW_CFA_EXPR)
+		return -ENOENT;
+	if (row->cfa == ROW_CFA_ROOT)
+		return 1;
+	if (row->cfa == ROW_CFA_SIGNAL)
+		return eval_signal(in, read, arg, out);
+	r = eval_cfa(row, in, read, arg, &cfa);
+	if (r)
+		return r;
+	out->value[DWARF_RSP] = cfa;
+	out->known = 1u << DWARF_RSP;
+	for (int i = 0; i < SAVED_MAX; i++) {
+		int reg = row_saved_regs[i];
+		int32_t off = row->saved[i];
+		uint64_t at = row_is_at_fp(off) ? in->value[DWARF_RBP] + (uint64_t)(int64_t)(off - ROW_AT_FP)
+						: cfa + (uint64_t)(int64_t)off;
+
+		if (off == ROW_SAME) {
+			out->value[reg] = in->value[reg];
+			out->known |= in->known & 1u << reg;
+		} else if ((!row_is_at_fp(off) || in->known >> DWARF_RBP & 1) &&
+			   read(arg, at, &out->value[reg], sizeof(at)) == 0) {
+			out->known |= 1u << reg;
+		}
+	}
+	return out->known >> DWARF_RIP & 1 ? 0 : -EFAULT;
+}
+
+int row_eval(struct row_source *src, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
+	     struct row_regs *out)
+{
+	for (size_t i = 0; i < src->opened_count; i++) {
+		const struct opened *o = &src->opened[i];
+		struct row row;
+		size_t count;
+		int r;
+
+		if (o->builder->eval) {
+			r = o->builder->eval(o->state, addr, in, read, arg, out);
+			if (r != -ENOENT)
+				return r;
+			continue;
+		}
+		r = o->builder->build(o->state, addr, addr + 1, &row, 1, &count);
+		if (r)
+			return r;
+		if (count)
+			return row_apply(&row, in, read, arg, out);
+	}
+	return -ENOENT;
+}
+
+bool row_is_return_address(const struct row_source *src, uint64_t addr)
+{
+	return rows_code_has_call_before(&src->image, addr);
+}
+
+/* --- the file --- */
+
+static int open_builders(struct row_source *src)
+{
+	struct row_image *image = &src->image;
+
+	for (size_t i = 0; i < ARRAY_LEN(builders); i++) {
+		struct opened *o = &src->opened[src->opened_count];
+		int r;
+
+		if (image->entry && image->entry < UINT64_MAX - PIECE_BYTES && src->opened_count)
+			image->entry_gap = skip_gap(src, image->entry, image->entry + PIECE_BYTES) - image->entry;
+		r = builders[i]->open(image, &o->state);
+		if (r && r != -ENODATA)
+			return r;
+		if (r == 0) {
+			o->builder = builders[i];
+			src->opened_count++;
+		}
+	}
+	return src->opened_count ? 0 : -ENODATA;
+}
+
+int row_source_new_memory(const void *image, size_t len_bytes, struct row_source **ret)
+{
+	struct row_source *src;
+	GElf_Ehdr ehdr;
+	int r;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return -ENOTSUP;
+	src = calloc(1, sizeof(*src));
+	if (!src)
+		return -ENOMEM;
+	src->image.data = image;
+	src->image.len = len_bytes;
+	src->image.elf = elf_memory((char *)image, len_bytes); /* only read, whatever the type says */
+	if (!src->image.elf || !gelf_getehdr(src->image.elf, &ehdr) || ehdr.e_machine != EM_X86_64 ||
+	    ehdr.e_ident[EI_CLASS] != ELFCLASS64) {
+		r = -ENOEXEC;
+		goto fail;
+	}
+	src->image.entry = ehdr.e_entry;
+	r = open_builders(src);
+	if (r)
+		goto fail;
+	*ret = src;
+	return 0;
+fail:
+	row_source_free(src);
+	return r;
+}
+
+int row_source_new(int fd, struct row_source **ret)
+{
+	struct stat st;
+	void *map;
+	int r;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return -ENOEXEC;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	r = row_source_new_memory(map, (size_t)st.st_size, ret);
+	if (r) {
+		munmap(map, (size_t)st.st_size);
+		return r;
+	}
+	(*ret)->map = map;
+	(*ret)->map_len = (size_t)st.st_size;
+	return 0;
+}
+
+void row_source_free(struct row_source *src)
+{
+	if (!src)
+		return;
+	for (size_t i = 0; i < src->opened_count; i++)
+		src->opened[i].builder->close(src->opened[i].state);
+	if (src->image.elf)
+		elf_end(src->image.elf);
+	if (src->map)
+		munmap(src->map, src->map_len);
+	free(src);
+}

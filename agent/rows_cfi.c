@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call frame rules into rows, for .eh_frame and .debug_frame alike. libdw finds the function and runs its program up to the
+ * address; this file reads the resulting rules and sorts them into the few kinds the walk knows. Nothing a table says is
+ * trusted: a rule that does not fit is ROW_CFA_EXPR or ROW_OTHER, and ranges are cut to what was asked. No state of its own;
+ * libdw's handle remembers each function it was asked about. One thread.
+ */
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/dwarf_expr.h"
+#include "agent/rows_cfi.h"
+#include "base/cleanup.h"
+
+enum {
+	SIGFRAME_RBP = SIGFRAME_GREGS + 10 * 8,
+	SIGFRAME_RSP = SIGFRAME_GREGS + 15 * 8,
+	SIGFRAME_RIP = SIGFRAME_GREGS + 16 * 8,
+};
+
+/* --- reading rules --- */
+
+/* @op pushes register + offset. */
+static bool is_breg(const Dwarf_Op *op, uint8_t *reg, int32_t *off)
+{
+	uint64_t number;
+	int64_t value;
+
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
+		number = op->atom - DW_OP_breg0;
+		value = (int64_t)op->number;
+	} else if (op->atom == DW_OP_bregx) {
+		number = op->number;
+		value = (int64_t)op->number2;
+	} else {
+		return false;
+	}
+	if (number >= DWARF_RIP || value < -INT32_MAX || value > INT32_MAX)
+		return false;
+	*reg = (uint8_t)number;
+	*off = (int32_t)value;
+	return true;
+}
+
+/* rsp + 8 + ((rip & 15) >= N) << 3: how binutils describes the stubs of .plt, where N is the offset of the instruction that
+ * comes after the push. */
+static bool is_plt(const Dwarf_Op *ops, size_t count, int32_t *off)
+{
+	static const uint8_t atoms[] = { DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0 /* literal */,
+					 DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,	 DW_OP_plus };
+
+	if (count != ARRAY_LEN(atoms))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (atoms[i] && ops[i].atom != atoms[i])
+			return false;
+	}
+	if (ops[0].number != 8 || ops[1].number != 0 || ops[4].atom < DW_OP_lit0 || ops[4].atom > DW_OP_lit15)
+		return false;
+	*off = ops[4].atom - DW_OP_lit0;
+	return true;
+}
+
+static void read_cfa(const Dwarf_Op *ops, size_t count, struct row *row)
+{
+	row->cfa = ROW_CFA_EXPR;
+	if (count == 1 && is_breg(&ops[0], &row->cfa_reg, &row->cfa_off)) {
+		row->cfa = ROW_CFA_REG;
+	} else if ((count == 2 || (count == 3 && ops[2].atom == DW_OP_plus_uconst && ops[2].number <= INT32_MAX)) &&
+		   ops[1].atom == DW_OP_deref && is_breg(&ops[0], &row->cfa_reg, &row->cfa_off)) {
+		row->cfa = ROW_CFA_DEREF;
+		row->cfa_off2 = count == 3 ? (int32_t)ops[2].number : 0;
+	} else if (is_plt(ops, count, &row->cfa_off)) {
+		row->cfa = ROW_CFA_PLT;
+	}
+}
+
+/* Register @reg stands at *(rsp + off), as in the signal frame of the kernel. */
+static bool is_at_sp(Dwarf_Frame *frame, int reg, uint64_t off)
+{
+	Dwarf_Op mem[3], *ops;
+	size_t count;
+
+	return dwarf_frame_register(frame, reg, mem, &ops, &count) == 0 && count == 2 &&
+	       ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_breg7 && ops[1].number == off;
+}
+
+static bool is_sigreturn(Dwarf_Frame *frame, const struct row *row)
+{
+	return row->is_signal_frame && row->cfa == ROW_CFA_DEREF && row->cfa_reg == DWARF_RSP &&
+	       row->cfa_off == SIGFRAME_RSP && row->cfa_off2 == 0 && is_at_sp(frame, DWARF_RIP, SIGFRAME_RIP) &&
+	       is_at_sp(frame, DWARF_RBP, SIGFRAME_RBP);
+}
+
+/* libdw says "undefined" by no operations in our memory, "same value" by no operations at all. */
+static bool is_undefined(const Dwarf_Op *ops, const Dwarf_Op *mem, size_t count)
+{
+	return count == 0 && ops == mem;
+}
+
+/* The caller's rsp is the CFA, as always but in hand-written code (longjmp). */
+static bool is_sp_at_cfa(Dwarf_Frame *frame)
+{
+	Dwarf_Op mem[3], *ops;
+	size_t count;
+
+	return dwarf_frame_register(frame, DWARF_RSP, mem, &ops, &count) == 0 && count == 2 &&
+	       ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value;
+}
+
+/* Where @ops, the @count operations of a register's rule, say that it was saved, as row.saved has it: by its distance from
+ * the CFA, or from this frame's rbp. */
+static int32_t read_place(const Dwarf_Op *ops, size_t count)
+{
+	int64_t off;
+
+	if (count == 0)
+		return ROW_SAME;
+	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2)
+		return ROW_OTHER;
+	off = count == 2 ? (int64_t)ops[1].number : 0;
+	if (count == 2 && ops[1].atom == DW_OP_breg6)
+		return off >= -ROW_AT_FP_REACH && off <= ROW_AT_FP_REACH ? ROW_AT_FP + (int32_t)off : ROW_OTHER;
+	if (count == 2 && ops[1].atom != DW_OP_plus_uconst)
+		return ROW_OTHER;
+	return off > ROW_AT_FP + ROW_AT_FP_REACH && off <= INT32_MAX ? (int32_t)off : ROW_OTHER;
+}
+
+/* Reads the rules of @frame into all of @row but its range. */
+static void read_rules(Dwarf_Frame *frame, struct row *row)
+{
+	Dwarf_Op mem[3], *ops;
+	int32_t ra = ROW_OTHER;
+	size_t count;
+
+	if (dwarf_frame_register(frame, DWARF_RIP, mem, &ops, &count) == 0) {
+		if (is_undefined(ops, mem, count)) {
+			row->cfa = ROW_CFA_ROOT;
+			return;
+		}
+		ra = read_place(ops, count);
+	}
+	if (dwarf_frame_cfa(frame, &ops, &count) || count == 0)
+		return;
+	read_cfa(ops, count, row);
+	if (is_sigreturn(frame, row))
+		row->cfa = ROW_CFA_SIGNAL;
+	else if (!is_sp_at_cfa(frame))
+		row->cfa = ROW_CFA_EXPR;
+	if (row->cfa == ROW_CFA_SIGNAL || row->cfa == ROW_CFA_EXPR) {
+		row->cfa_reg = 0;
+		row->cfa_off = row->cfa_off2 = 0;
+		return;
+	}
+	for (int i = 0; i < SAVED_RA; i++)
+		row->saved[i] = dwarf_frame_register(frame, row_saved_regs[i], mem, &ops, &count) ? ROW_OTHER
+												  : read_place(ops, count);
+	row->saved[SAVED_RA] = ra;
+}
+
+/* The row at @addr, with the range the tables give it. 0, -ENOENT, -ENOMEM. */
+static int read_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
+{
+	AUTO_FREE Dwarf_Frame *frame = NULL;
+	Dwarf_Addr start, end;
+
+	*row = (struct row){ .start = addr };
+	if (dwarf_cfi_addrframe(cfi, addr, &frame))
+		return -ENOENT;
+	if (dwarf_frame_info(frame, &start, &end, &row->is_signal_frame) < 0)
+		return -ENOENT;
+	row->end = end > addr ? end : addr + 1;
+	read_rules(frame, row);
+	return row->cfa == ROW_CFA_NONE ? -ENOENT : 0;
+}
+
+int rows_cfi_build(void *cfi, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+{
+	uint64_t addr = start;
+
+	*count_ret = 0;
+	while (addr < end) {
+		struct row row;
+
+		if (read_row(cfi, addr, &row)) {
+			addr++;
+			continue;
+		}
+		if (*count_ret == max)
+			return -ENOSPC;
+		if (row.end > end)
+			row.end = end;
+		addr = row.end;
+		rows[(*count_ret)++] = row;
+	}
+	return 0;
+}
+
+/* --- one frame, exactly --- */
+
+/* What the caller has in @reg. -ENODATA when the tables say that it is lost. */
+static int eval_register(Dwarf_Frame *frame, const struct dwarf_expr_frame *expr, int reg, uint64_t *ret)
+{
+	Dwarf_Op mem[3], *ops;
+	bool is_value;
+	size_t count;
+	int r;
+
+	if (dwarf_frame_register(frame, reg, mem, &ops, &count))
+		return -ENOTSUP;
+	if (count == 0) {
+		if (is_undefined(ops, mem, count) || !(expr->regs->known >> reg & 1))
+			return -ENODATA;
+		*ret = expr->regs->value[reg];
+		return 0;
+	}
+	r = dwarf_expr_eval(expr, ops, count, ret, &is_value);
+	if (r == 0 && !is_value && expr->read(expr->arg, *ret, ret, sizeof(*ret)))
+		r = -EFAULT;
+	return r;
+}
+
+int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
+{
+	struct dwarf_expr_frame expr = { .regs = in, .read = read, .arg = arg };
+	AUTO_FREE Dwarf_Frame *frame = NULL;
+	Dwarf_Op mem[3], *ops;
+	bool is_value;
+	size_t count;
+	int r;
+
+	*out = (struct row_regs){ 0 };
+	if (dwarf_cfi_addrframe(cfi, addr, &frame) || dwarf_frame_info(frame, NULL, NULL, &out->is_exact) < 0)
+		return -ENOENT;
+	if (dwarf_frame_register(frame, DWARF_RIP, mem, &ops, &count) == 0 && is_undefined(ops, mem, count))
+		return 1;
+	if (dwarf_frame_cfa(frame, &ops, &count) || count == 0)
+		return -ENOENT;
+	r = dwarf_expr_eval(&expr, ops, count, &expr.cfa, &is_value);
+	if (r)
+		return r;
+	expr.has_cfa = true;
+	for (int reg = 0; reg < DWARF_REGS; reg++) {
+		r = eval_register(frame, &expr, reg, &out->value[reg]);
+		if (r == 0)
+			out->known |= 1u << reg;
+	}
+	return r; /* of the last one, rip; another register may be lost as long as nobody needs it */
+}

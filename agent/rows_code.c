@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The builder for code that no table covers: hand-written assembly, libraries built without tables, generated code in a
+ * file. A function is followed from its start, instruction by instruction (agent/code_flow.h); the rows of the functions
+ * followed last are kept, since a function is asked about block by block. What it says is a guess (struct row's is_guess):
+ * the first walk over it in user space checks that the return address stands behind a call. One thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code_flow.h"
+#include "agent/code_starts.h"
+#include "agent/code_state.h"
+#include "agent/row_builder.h"
+#include "base/cleanup.h"
+
+enum { MAX_KEPT = 8 };
+
+struct kept {
+	uint64_t start; /* of the function; 0 with used 0: free */
+	struct row *rows;
+	size_t count;
+	uint64_t used; /* value of the clock at the last use */
+};
+
+struct code_rows {
+	struct code_starts *starts;
+	uint64_t entry; /* what the program starts with is no called function */
+	struct kept kept[MAX_KEPT];
+	uint64_t clock;
+};
+
+static int code_open(const struct row_image *image, void **ret)
+{
+	struct code_rows *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->entry = image->entry;
+	r = code_starts_new(image, &c->starts);
+	if (r)
+		free(c);
+	else
+		*ret = c;
+	return r;
+}
+
+static void code_close(void *state)
+{
+	struct code_rows *c = state;
+
+	for (size_t i = 0; i < MAX_KEPT; i++)
+		free(c->kept[i].rows);
+	code_starts_free(c->starts);
+	free(c);
+}
+
+static int rows_of(struct code_rows *c, const struct code_function *function, const struct kept **ret)
+{
+	struct kept *k = &c->kept[0];
+	int r = 0;
+
+	for (size_t i = 0; i < MAX_KEPT; i++) {
+		if (c->kept[i].used && c->kept[i].start == function->start) {
+			k = &c->kept[i];
+			break;
+		}
+		if (c->kept[i].used < k->used)
+			k = &c->kept[i];
+	}
+	if (!k->used || k->start != function->start) {
+		free(k->rows);
+		*k = (struct kept){ .start = function->start };
+		r = code_flow_rows(function, &k->rows, &k->count);
+	}
+	if (!r)
+		k->used = ++c->clock;
+	*ret = k;
+	return r;
+}
+
+/* What of @k lies in [@start, @end). */
+static int take_rows(const struct kept *k, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		struct row row = k->rows[i];
+
+		if (row.end <= start || row.start >= end)
+			continue;
+		if (*count == max)
+			return -ENOSPC;
+		row.start = row.start > start ? row.start : start;
+		row.end = row.end < end ? row.end : end;
+		row.is_guess = true;
+		rows[(*count)++] = row;
+	}
+	return 0;
+}
+
+static int code_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+{
+	struct code_rows *c = state;
+	int r = 0;
+
+	*count_ret = 0;
+	while (start < end && !r) {
+		struct code_function function;
+		const struct kept *k;
+
+		r = code_starts_find(c->starts, start, end, &function);
+		if (r)
+			return r == -ENOENT ? 0 : r;
+		if (function.start != c->entry) {
+			r = rows_of(c, &function, &k);
+			if (!r)
+				r = take_rows(k, start, end < function.end ? end : function.end, rows, max, count_ret);
+		}
+		start = function.end;
+	}
+	return r;
+}
+
+bool rows_code_has_call_before(const struct row_image *image, uint64_t addr)
+{
+	enum { SHORTEST = 2, LONGEST = 8 };
+	struct code_starts *starts;
+	bool found = false;
+
+	if (code_starts_new(image, &starts))
+		return false;
+	for (uint64_t n = SHORTEST; n <= LONGEST && !found; n++) {
+		const uint8_t *code = code_starts_bytes(starts, addr - n, n);
+
+		found = code && code_is_call(code, n);
+	}
+	code_starts_free(starts);
+	return found;
+}
+
+const struct row_builder rows_code = {
+	.name = "instructions",
+	.open = code_open,
+	.build = code_build,
+	.close = code_close,
+};

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows out of Go's function table. It says how far rsp stands below the return address at every instruction, so the CFA is
+ * rsp + that + 8; it covers the runtime's assembly too. It does not say where rbp is saved; Go has two prologues, and which
+ * one a function has is read off its code where the frame opens. Functions that set rsp to something else (they go over to
+ * another stack) cannot be told by rsp; those with a frame pointer are told by it, as they never touch it in between. The
+ * file is borrowed; a state is not shared between threads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/row_builder.h"
+#include "base/cleanup.h"
+#include "symbols/gopclntab.h"
+
+enum {
+	RA_OFFSET = -8,
+	RBP_OFFSET = -16,
+	MAX_SWITCH_BYTES = 256, /* of a function that switches stacks; they have about 140 */
+};
+
+/* What one function does with its frame. */
+struct frame {
+	bool saves_rbp;
+	uint64_t saved_from;	/* rbp stands in the frame from here on ... */
+	uint64_t pointer_from;	/* ... and points at its place in it */
+	uint64_t moved_from;	/* rsp is on another stack from here on; UINT64_MAX: never */
+	enum row_cfa moved_cfa; /* how the CFA is found then */
+};
+
+static int rows_go_open(const struct row_image *image, void **ret)
+{
+	struct gopclntab table, *t;
+	int r = gopclntab_open(image->data, image->len, &table);
+
+	if (r)
+		return r;
+	t = malloc(sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	*t = table;
+	*ret = t;
+	return 0;
+}
+
+static void rows_go_close(void *state)
+{
+	free(state);
+}
+
+/* --- one function --- */
+
+static bool is_code(const struct gopclntab *t, uint64_t addr, const void *bytes, size_t len)
+{
+	const uint8_t *code = gopclntab_code(t, addr, len);
+
+	return code && memcmp(code, bytes, len) == 0;
+}
+
+/* Length of the instruction "mov/lea with rbp and @disp(%rsp)" at @addr, 0 when it is another one. */
+static unsigned sp_operand(const struct gopclntab *t, uint64_t addr, uint8_t opcode, int32_t disp)
+{
+	const uint8_t none[] = { 0x48, opcode, 0x2c, 0x24 };
+	const uint8_t near[] = { 0x48, opcode, 0x6c, 0x24, (uint8_t)disp };
+	uint8_t far[8] = { 0x48, opcode, 0xac, 0x24 };
+
+	memcpy(far + 4, &disp, 4);
+	if (disp == 0 && is_code(t, addr, none, sizeof(none)))
+		return sizeof(none);
+	if (disp <= INT8_MAX && is_code(t, addr, near, sizeof(near)))
+		return sizeof(near);
+	return is_code(t, addr, far, sizeof(far)) ? sizeof(far) : 0;
+}
+
+/*
+ * The frame opens at @addr and has @size bytes. 1.21 and newer: push %rbp; mov %rsp,%rbp, then room for the rest. Before:
+ * room for all; mov %rbp,size-8(%rsp); lea size-8(%rsp),%rbp. Assembly may do anything else and leaves rbp alone.
+ */
+static void read_prologue(const struct gopclntab *t, uint64_t addr, int32_t size, struct frame *f)
+{
+	unsigned save;
+
+	if (is_code(t, addr - 1, "\x55\x48\x89\xe5", 4)) {
+		f->saves_rbp = true;
+		f->saved_from = addr;
+		f->pointer_from = addr + 3;
+		return;
+	}
+	save = sp_operand(t, addr, 0x89, size - 8);
+	f->saves_rbp = save > 0;
+	f->saved_from = addr + save;
+	f->pointer_from = addr + save + sp_operand(t, addr + save, 0x8d, size - 8);
+}
+
+/* Names carry the calling convention's in some versions. */
+static bool is_named(const struct gopclntab_function *fn, const char *name)
+{
+	size_t len = strlen(name);
+
+	return fn->name_len >= len && memcmp(fn->name, name, len) == 0 &&
+	       (fn->name_len == len || strcmp(fn->name + len, ".abi0") == 0);
+}
+
+/* Where the runtime's switch @fn has put another stack into rsp: behind its first "mov disp8(reg),%rsp". */
+static uint64_t find_move(const struct gopclntab *t, const struct gopclntab_function *fn)
+{
+	for (uint64_t at = fn->entry; at < fn->end && at - fn->entry < MAX_SWITCH_BYTES; at++) {
+		const uint8_t *code = gopclntab_code(t, at, 4);
+
+		if (code && (code[0] & 0xfe) == 0x48 && code[1] == 0x8b && (code[2] & 0xf8) == 0x60)
+			return at + 4;
+	}
+	return fn->entry;
+}
+
+/*
+ * runtime.mcall leaves its goroutine for good: what it calls is the beginning of a stack, as in the runtime's own view. Its
+ * rbp is 0 then. Others with a frame pointer keep it until they are back. For the rest (morestack, gogo, systemstack before
+ * 1.21) only the goroutine's own record tells where the stack goes on: no rule.
+ */
+static void read_stack_switch(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
+{
+	bool is_mcall = is_named(fn, "runtime.mcall");
+
+	if (is_named(fn, "runtime.cgocallback")) /* writes rsp such that its frame stays valid, says the runtime */
+		return;
+	f->moved_cfa = is_mcall ? ROW_CFA_ROOT : f->saves_rbp ? ROW_CFA_REG : ROW_CFA_NONE;
+	if (is_mcall || is_named(fn, "runtime.morestack"))
+		f->moved_from = find_move(t, fn);
+	else
+		f->moved_from = f->saves_rbp ? f->pointer_from : fn->entry;
+}
+
+static void read_frame(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
+{
+	struct gopclntab_values it;
+	uint64_t start, end;
+	int32_t value;
+
+	*f = (struct frame){ .moved_from = UINT64_MAX };
+	gopclntab_values_init(t, fn, fn->sp_values, &it);
+	while (gopclntab_values_next(&it, &start, &end, &value) && start < fn->end) {
+		if (value > 0) {
+			read_prologue(t, start, value, f);
+			break;
+		}
+	}
+	if (fn->flags & GOPCLNTAB_SP_WRITE)
+		read_stack_switch(t, fn, f);
+}
+
+/*
+ * Before 1.21 a frame of @size bytes closes by mov size-8(%rsp),%rbp; add $imm8,%rsp, which ends a range at @end: at its
+ * last instruction rsp is back in the frame and rbp is the caller's.
+ */
+static uint64_t find_restored(const struct gopclntab *t, uint64_t end, int32_t size)
+{
+	uint64_t last = end - 4;
+
+	if (!is_code(t, last, "\x48\x83\xc4", 3))
+		return end;
+	for (unsigned len = 4; len <= 8; len++)
+		if (sp_operand(t, last - len, 0x8b, size - 8) == len)
+			return last;
+	return end;
+}
+
+/*
+ * The row at @at within a range where rsp stands @depth below the return address, up to @restored if rsp was elsewhere;
+ * *@end is cut to where it changes.
+ */
+static struct row make_row(const struct frame *f, uint64_t at, uint64_t *end, int32_t depth, uint64_t restored)
+{
+	uint64_t turns[] = { f->moved_from, restored, f->saves_rbp && depth ? f->saved_from : at };
+	bool is_moved = at >= f->moved_from && at < restored;
+	struct row row = { .start = at };
+
+	for (size_t i = 0; i < ARRAY_LEN(turns); i++)
+		if (at < turns[i] && turns[i] < *end)
+			*end = turns[i];
+	row.end = *end;
+	row.cfa = is_moved ? (uint8_t)f->moved_cfa : ROW_CFA_REG;
+	if (depth < 0 || depth > INT32_MAX - 8 || depth % 8)
+		row.cfa = ROW_CFA_NONE;
+	if (row.cfa != ROW_CFA_REG)
+		return row;
+	row.cfa_reg = is_moved && depth ? DWARF_RBP : DWARF_RSP;
+	row.cfa_off = is_moved && depth ? 16 : depth + 8;
+	for (int i = 0; i < SAVED_MAX; i++)
+		row.saved[i] = ROW_SAME;
+	row.saved[SAVED_RA] = RA_OFFSET;
+	if (f->saves_rbp && depth && at >= f->saved_from)
+		row.saved[SAVED_RBP] = RBP_OFFSET;
+	return row;
+}
+
+/* --- a range --- */
+
+struct rows {
+	uint64_t start, end; /* what is still asked for */
+	struct row *rows;
+	size_t max, count;
+};
+
+/* Adds @row, cut to what is asked for, so that rows stay sorted whatever the table says. */
+static int add_row(struct rows *out, struct row row)
+{
+	if (row.start < out->start)
+		row.start = out->start;
+	if (row.end > out->end)
+		row.end = out->end;
+	if (row.start >= row.end)
+		return 0;
+	if (out->count == out->max)
+		return -ENOSPC;
+	out->rows[out->count++] = row;
+	out->start = row.end;
+	return 0;
+}
+
+/* The runtime's own signal return: mov $15,%rax; syscall. */
+static bool is_trampoline(const struct gopclntab *t, const struct gopclntab_function *fn)
+{
+	return is_code(t, fn->entry, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+}
+
+/*
+ * Nobody calls the trampoline: it is found as a return address, so the byte before it is looked up. If that is padding, the
+ * trampoline's row begins with it.
+ */
+static uint64_t trampoline_start(const struct gopclntab *t, const struct gopclntab_function *fn)
+{
+	return is_code(t, fn->entry - 1, "\xcc", 1) ? fn->entry - 1 : fn->entry;
+}
+
+/*
+ * The first function of a stack: what the runtime marks so, and its two instructions at the entry point. sigtramp is marked
+ * too, but behind it the interrupted stack follows.
+ */
+static bool is_root(const struct gopclntab_function *fn)
+{
+	if (fn->flags & GOPCLNTAB_TOP_FRAME)
+		return !is_named(fn, "runtime.sigtramp");
+	return is_named(fn, "_rt0_amd64_linux") || is_named(fn, "_rt0_amd64");
+}
+
+/* The rows of @fn up to @stop. */
+static int add_function(const struct gopclntab *t, const struct gopclntab_function *fn, uint64_t stop, struct rows *out)
+{
+	struct gopclntab_values it;
+	uint64_t start, end;
+	struct frame f;
+	int32_t depth;
+	int r = 0;
+
+	if (is_trampoline(t, fn))
+		return add_row(out, (struct row){ .start = trampoline_start(t, fn),
+						  .end = stop,
+						  .cfa = ROW_CFA_SIGNAL,
+						  .is_signal_frame = true });
+	if (is_root(fn))
+		return add_row(out, (struct row){ .start = fn->entry, .end = stop, .cfa = ROW_CFA_ROOT });
+	read_frame(t, fn, &f);
+	gopclntab_values_init(t, fn, fn->sp_values, &it);
+	while (r == 0 && gopclntab_values_next(&it, &start, &end, &depth) && start < stop && start < out->end) {
+		uint64_t restored = f.moved_cfa == ROW_CFA_REG && depth > 0 ? find_restored(t, end, depth) : end;
+
+		if (end > stop)
+			end = stop;
+		for (uint64_t at = start, to; at < end && r == 0; at = to) {
+			to = end;
+			r = add_row(out, make_row(&f, at, &to, depth, restored));
+		}
+	}
+	return r;
+}
+
+static int rows_go_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+{
+	const struct gopclntab *t = state;
+	struct rows out = { .start = start, .end = end, .rows = rows, .max = max };
+	struct gopclntab_function fn, next;
+	uint32_t index = 0;
+	int r = 0;
+
+	/* Behind the last function nothing follows; before the first one, it may. */
+	if (gopclntab_find(t, start, &index) && (gopclntab_function(t, 0, &fn) || start >= fn.entry))
+		goto out;
+	for (; r == 0 && index < t->function_count; index++) {
+		uint64_t stop;
+
+		if (gopclntab_function(t, index, &fn))
+			continue;
+		if (fn.entry > end || fn.end <= out.start)
+			break;
+		/* A trampoline's row takes the last byte of the padding before it. */
+		stop = fn.end;
+		if (gopclntab_function(t, index + 1, &next) == 0 && is_trampoline(t, &next))
+			stop = trampoline_start(t, &next);
+		r = add_function(t, &fn, stop, &out);
+	}
+out:
+	*count_ret = out.count;
+	return r;
+}
+
+const struct row_builder rows_go = {
+	.name = "go",
+	.open = rows_go_open,
+	.build = rows_go_build,
+	.close = rows_go_close,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table that Go's linker puts into every program and that its runtime walks stacks with: functions, their lines, and how
+ * far the stack pointer stands below the return address at each instruction. It survives stripping. Go 1.18 and newer,
+ * x86-64. Leaf module: no allocation, no state; the table borrows the image. Every offset is checked when it is used.
+ */
+#ifndef HEARTH_SYMBOLS_GOPCLNTAB_H
+#define HEARTH_SYMBOLS_GOPCLNTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gopclntab {
+	const uint8_t *data; /* from the table's header to the end of what the file loads around it */
+	size_t len;
+	const uint8_t *code; /* the executable segment */
+	size_t code_len;
+	uint64_t code_addr;
+	uint64_t text;					 /* what the table's code offsets count from */
+	uint64_t names, units, files, values, functions; /* parts of the table, offsets in @data */
+	uint32_t function_count;
+	bool has_start_line; /* 1.20 and newer: one more field a function */
+};
+
+/* Flags of a function: what the runtime's own walk needs to know. */
+enum gopclntab_flags {
+	GOPCLNTAB_TOP_FRAME = 1, /* outermost function of a stack */
+	GOPCLNTAB_SP_WRITE = 2,	 /* sets the stack pointer to something else: the values do not tell where it stands */
+};
+
+struct gopclntab_function {
+	uint64_t entry, end; /* ELF addresses; the end is the next one's entry */
+	const char *name;
+	size_t name_len;
+	uint32_t sp_values, file_values, line_values; /* for gopclntab_values_init; 0: there are none */
+	uint32_t unit;
+	uint8_t flags;
+};
+
+/* Values over a function's code. */
+struct gopclntab_values {
+	const uint8_t *at, *stop;
+	uint64_t pc;
+	int32_t value;
+	bool has_begun;
+};
+
+/* Finds the table of the ELF file @image, which must outlive @ret. 0; -ENODATA: no table, or one we cannot read. */
+int gopclntab_open(const void *image, size_t len_bytes, struct gopclntab *ret);
+
+/* Function number @index of function_count, by rising address. 0, or -EBADMSG when the table is broken there. */
+int gopclntab_function(const struct gopclntab *t, uint32_t index, struct gopclntab_function *ret);
+
+/* The number of the function that covers ELF address @addr. 0 or -ENOENT. */
+int gopclntab_find(const struct gopclntab *t, uint64_t addr, uint32_t *index_ret);
+
+void gopclntab_values_init(const struct gopclntab *t, const struct gopclntab_function *f, uint32_t values,
+			   struct gopclntab_values *it);
+/* The next range with one value; sorted, without gaps from the function's entry on. False at the end. */
+bool gopclntab_values_next(struct gopclntab_values *it, uint64_t *start_ret, uint64_t *end_ret, int32_t *value_ret);
+
+/* Where the instruction at @addr came from, of inlined code the place in the inlined function. The file's name ends in a NUL
+ * behind its @len_ret bytes. 0 or -ENOENT. */
+int gopclntab_line(const struct gopclntab *t, const struct gopclntab_function *f, uint64_t addr, const char **file_ret,
+		   size_t *len_ret, int32_t *line_ret);
+
+/* The code at ELF address @addr, NULL when fewer than @len bytes of the executable segment follow. */
+const uint8_t *gopclntab_code(const struct gopclntab *t, uint64_t addr, size_t len);
+
+#endif

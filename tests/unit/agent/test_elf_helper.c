@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper form against the in-process form on real files, and against a service that does, inside the worker, whatever a
+ * hostile file could make a parser do.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/elf_helper.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+
+enum { BLOCK = 256, STACK_BYTES = 256 << 10, MANY_ADDRS = 20000, HUGE_REPLY = (16 << 20) + 1 };
+
+#ifdef __SANITIZE_ADDRESS__
+#define HAS_SANITIZER 1
+#else
+#define HAS_SANITIZER 0
+#endif
+
+static struct metrics *metrics;
+static struct buf reply, expected;
+
+/* --- a service that does harm: the address of a request says which --- */
+
+enum harm {
+	NO_HARM,
+	CRASH,
+	CRASH_IF_SPOILT, /* when the worker has answered about another file */
+	ABORT,
+	EXIT,
+	EXIT_IF_USED,
+	CALL_FORBIDDEN,
+	CALL_EXECUTABLE,
+	OPEN_FILE, /* status: the errno */
+	TAKE_MEMORY,
+	SPIN,
+	SLEEP,
+	REPLY_HUGE,
+	REPLY_BAD_STATUS,
+	REPLY_ROW_OUTSIDE, /* of ELF_OP_ROWS */
+	REPLY_ROW_REVERSED,
+	REPLY_PART,
+	REPLY_NAME_OUTSIDE, /* of ELF_OP_NAMES */
+	REPLY_UNTERMINATED, /* of ELF_OP_INFO */
+};
+
+struct harmful {
+	struct elf_service service;
+	uint32_t file;
+	bool is_spoilt;
+};
+
+static volatile uint64_t sink;
+static volatile int *volatile nowhere = (volatile int *)64; /* what a sanitizer lets pass, and nobody has */
+
+static int harm_process(struct harmful *h, enum harm harm)
+{
+	int word = 0;
+
+	switch (harm) {
+	case CRASH:
+	case CRASH_IF_SPOILT:
+		return harm == CRASH || h->is_spoilt ? *nowhere : 0;
+	case ABORT:
+		abort();
+	case EXIT:
+	case EXIT_IF_USED:
+		if (harm == EXIT || h->file)
+			_exit(0);
+		return 0;
+	case CALL_FORBIDDEN:
+		return (int)syscall(SYS_socket, 0, 0, 0);
+	case CALL_EXECUTABLE:
+		return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+	case OPEN_FILE:
+		return open("/etc/passwd", O_RDONLY) < 0 ? -errno : 0;
+	case TAKE_MEMORY: /* 1 GB, which need not be touched to count */
+		for (int i = 0; i < 64; i++) {
+			void *volatile p = HAS_SANITIZER ? NULL : malloc(16 << 20);
+
+			if (!p)
+				return -ENOMEM;
+		}
+		return 0;
+	case SPIN:
+		for (;;)
+			sink++;
+	case SLEEP:
+		for (;;)
+			syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
+	default:
+		return 0;
+	}
+}
+
+static int harm_reply(const struct elf_request *request, enum harm harm, size_t payload_bytes, struct buf *out)
+{
+	struct row row = { .start = request->addr, .end = request->addr_end };
+	struct symbol_query query = { .name_off = 1, .name_len = 1 };
+	struct elf_info info;
+
+	switch (harm) {
+	case REPLY_HUGE:
+		if (buf_reserve(out, HUGE_REPLY))
+			return -ENOMEM;
+		memset(out->data, 0, HUGE_REPLY);
+		out->len = HUGE_REPLY;
+		return 0;
+	case REPLY_BAD_STATUS: /* 1 is for ELF_OP_EVAL alone */
+		return 1;
+	case REPLY_ROW_OUTSIDE:
+		row.end++;
+		break;
+	case REPLY_ROW_REVERSED:
+		row.end = row.start;
+		break;
+	case REPLY_PART:
+		buf_append(out, &row, sizeof(row) - 1);
+		return 0;
+	case REPLY_NAME_OUTSIDE:
+		for (size_t i = 0; i < payload_bytes / sizeof(uint64_t); i++)
+			buf_append(out, &query, sizeof(query));
+		buf_putc(out, 'x');
+		return 0;
+	case REPLY_UNTERMINATED:
+		memset(&info, 'a', sizeof(info));
+		info.segment_count = 0;
+		buf_append(out, &info, sizeof(info));
+		return 0;
+	default:
+		break;
+	}
+	buf_append(out, &row, sizeof(row));
+	return 0;
+}
+
+static int harmful_call(struct elf_service *service, const struct elf_request *request, int fd, const void *payload,
+			size_t payload_bytes, struct buf *out)
+{
+	struct harmful *h = (struct harmful *)service;
+	enum harm harm = request->addr % BLOCK;
+	int status;
+
+	(void)fd, (void)payload;
+	buf_reset(out);
+	if (request->op == ELF_OP_FORGET)
+		return 0;
+	h->is_spoilt |= h->file && h->file != request->file;
+	status = harm_process(h, harm);
+	h->file = request->file;
+	return status ? status : harm_reply(request, harm, payload_bytes, out);
+}
+
+static int harmful_new(struct elf_service **ret) /* never freed: a worker just ends */
+{
+	static const struct elf_service_ops ops = { .call = harmful_call };
+	struct harmful *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	h->service.ops = &ops;
+	*ret = &h->service;
+	return 0;
+}
+
+static int do_harm(struct elf_service *s, uint32_t file, enum harm harm, struct buf *out)
+{
+	struct elf_request request = { .op = ELF_OP_ROWS, .file = file, .addr = 0x10000 + harm, .addr_end = 0x20000 };
+	uint64_t addrs[3] = { 0 };
+
+	if (harm == REPLY_NAME_OUTSIDE)
+		request.op = ELF_OP_NAMES;
+	if (harm == REPLY_UNTERMINATED)
+		request.op = ELF_OP_INFO;
+	return elf_service_call(s, &request, STDIN_FILENO, addrs, sizeof(addrs), out);
+}
+
+/* --- what the test sees of processes --- */
+
+static uint64_t restarts(const char *reason)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "reason=\"%s\"", reason);
+	return metric_get(metrics_counter(metrics, "hearth_elf_helper_restarts_total", labels, ""));
+}
+
+static int count_fds(const char *path)
+{
+	DIR *dir = opendir(path);
+	int count = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));)
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+/* The first child of @pid, 0 when it has none. */
+static pid_t child_of(pid_t pid)
+{
+	char path[64];
+	FILE *f;
+	int child = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%d", &child) != 1)
+			child = 0;
+		fclose(f);
+	}
+	return child;
+}
+
+/* Has /proc/PID/status the line @line? */
+static bool has_status(pid_t pid, const char *line)
+{
+	char path[32], text[256];
+	bool has = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !has && fgets(text, sizeof(text), f))
+		has = !strncmp(text, line, strlen(line));
+	if (f)
+		fclose(f);
+	return has;
+}
+
+/* A zombie has gone, too: it waits for init. */
+static void assert_gone(pid_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	assert_true(pid > 0);
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	for (int i = 0; i < 500 && !stat(path, &st) && !has_status(pid, "State:\tZ"); i++)
+		usleep(10000);
+	assert_true(stat(path, &st) || has_status(pid, "State:\tZ"));
+}
+
+/* --- the same answers --- */
+
+static struct elf_service *helper, *in_process;
+
+static void compare(const struct elf_request *request, int fd, const void *payload, size_t bytes)
+{
+	int status = elf_service_call(in_process, request, fd, payload, bytes, &expected);
+
+	assert_int_equal(elf_service_call(helper, request, fd, payload, bytes, &reply), status);
+	if (status)
+		return;
+	assert_int_equal(reply.len, expected.len);
+	if (reply.len)
+		assert_memory_equal(reply.data, expected.data, reply.len);
+}
+
+static void compare_eval(uint32_t file, int fd, uint64_t addr)
+{
+	static struct {
+		struct elf_eval eval;
+		uint64_t words[STACK_BYTES / 8];
+	} payload;
+
+	payload.eval.stack_addr = 0x7fff00000000;
+	payload.eval.regs.known = (1u << DWARF_REGS) - 1;
+	for (uint64_t i = 0; i < ARRAY_LEN(payload.words); i++)
+		payload.words[i] = 0x7fff00000000 + i * 8;
+	for (uint64_t i = 0; i < DWARF_REGS; i++)
+		payload.eval.regs.value[i] = 0x7fff00000000 + i * 1024;
+	compare(&(struct elf_request){ .op = ELF_OP_EVAL, .file = file, .addr = addr }, fd, &payload, sizeof(payload));
+}
+
+static void compare_file(uint32_t file, const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO_FREE uint64_t *addrs = malloc(MANY_ADDRS * sizeof(*addrs));
+	const struct elf_segment *code;
+	struct elf_info info;
+	size_t rows = 0;
+
+	assert_true(fd >= 0 && addrs);
+	compare(&(struct elf_request){ .op = ELF_OP_INFO, .file = file }, fd, NULL, 0);
+	assert_int_equal(reply.len, sizeof(info));
+	memcpy(&info, reply.data, sizeof(info));
+	assert_true(info.segment_count > 0);
+	code = &info.segments[0];
+	for (uint64_t i = 0; i < 300; i++) {
+		uint64_t addr = (code->vaddr + code->size_bytes / 300 * i) / BLOCK * BLOCK;
+
+		compare(&(struct elf_request){ ELF_OP_ROWS, file, addr, addr + BLOCK }, fd, NULL, 0);
+		rows += reply.len / sizeof(struct row);
+		if (i % 10 == 0)
+			compare_eval(file, fd, addr + 17);
+	}
+	assert_true(rows > 300);
+	for (uint64_t i = 0; i < MANY_ADDRS; i++)
+		addrs[i] = code->vaddr + code->size_bytes / MANY_ADDRS * i;
+	compare(&(struct elf_request){ .op = ELF_OP_NAMES, .file = file }, fd, addrs, MANY_ADDRS * sizeof(*addrs));
+	assert_true(reply.len > MANY_ADDRS * sizeof(struct symbol_query));
+	compare(&(struct elf_request){ .op = ELF_OP_FORGET, .file = file }, -1, NULL, 0);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+}
+
+static void test_same_answers(void **state)
+{
+	static const char *const files[] = { "/proc/self/exe", "/usr/lib*/*/libc.so.6", "/usr/lib*/*/libstdc++.so.6" };
+	int fds;
+
+	(void)state;
+	assert_int_equal(elf_service_new(&in_process), 0);
+	assert_int_equal(elf_helper_new(elf_service_new, metrics, &helper), 0);
+	fds = count_fds("/proc/self/fd");
+	for (uint32_t i = 0; i < ARRAY_LEN(files); i++) {
+		glob_t found;
+
+		assert_int_equal(glob(files[i], 0, NULL, &found), 0);
+		compare_file(i + 1, found.gl_pathv[0]);
+		globfree(&found);
+	}
+	compare(&(struct elf_request){ ELF_OP_ROWS, 9, 0, BLOCK }, -1, NULL, 0); /* no file */
+	compare(&(struct elf_request){ .op = UINT32_MAX, .file = 1 }, STDIN_FILENO, NULL, 0);
+	assert_int_equal(count_fds("/proc/self/fd"), fds);
+	elf_service_free(helper);
+	elf_service_free(in_process);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
+/* --- harm --- */
+
+static void test_harm(void **state)
+{
+	static const struct {
+		enum harm harm;
+		int status;
+		const char *reason;
+	} cases[] = {
+		{ CRASH, -EPROTO, "crash" },
+		{ ABORT, -EPROTO, "crash" },
+		{ EXIT, -EPROTO, "crash" },
+		{ CALL_FORBIDDEN, -EPROTO, "forbidden call" },
+		{ CALL_EXECUTABLE, -EPROTO, "forbidden call" },
+		{ TAKE_MEMORY, -ENOBUFS, "memory" },
+		{ REPLY_HUGE, -EPROTO, "nonsense" },
+		{ REPLY_BAD_STATUS, -EPROTO, "nonsense" },
+		{ REPLY_ROW_OUTSIDE, -EPROTO, "nonsense" },
+		{ REPLY_ROW_REVERSED, -EPROTO, "nonsense" },
+		{ REPLY_PART, -EPROTO, "nonsense" },
+		{ REPLY_NAME_OUTSIDE, -EPROTO, "nonsense" },
+		{ REPLY_UNTERMINATED, -EPROTO, "nonsense" },
+	};
+	struct elf_service *s;
+	int fds;
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	fds = count_fds("/proc/self/fd");
+	for (uint32_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t before = restarts(cases[i].reason);
+		int status;
+
+		if (HAS_SANITIZER && !strcmp(cases[i].reason, "forbidden call"))
+			continue; /* its reports need calls of their own */
+		status = do_harm(s, i + 1, cases[i].harm, &reply);
+
+		assert_int_equal(status, cases[i].status);
+		assert_true(elf_service_is_hostile(status));
+		assert_int_equal(reply.len, 0);
+		assert_true(restarts(cases[i].reason) > before);
+		assert_int_equal(do_harm(s, 100 + i, NO_HARM, &reply), 0);
+		assert_int_equal(reply.len, sizeof(struct row));
+	}
+	if (!HAS_SANITIZER)
+		assert_int_equal(do_harm(s, 200, OPEN_FILE, &reply), -EACCES);
+	assert_int_equal(count_fds("/proc/self/fd"), fds);
+	elf_service_free(s);
+}
+
+/* What the kernel says of both processes. */
+static void test_privileges(void **state)
+{
+	static const char *const lines[] = { "Name:\thearth-elf\n", "CapPrm:\t0000000000000000\n",
+					     "CapEff:\t0000000000000000\n", "CapInh:\t0000000000000000\n",
+					     "NoNewPrivs:\t1\n" };
+	struct elf_service *s;
+	pid_t pids[2];
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	pids[0] = child_of(getpid());
+	pids[1] = child_of(pids[0]);
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+		char path[32];
+
+		for (size_t k = 0; k < ARRAY_LEN(lines); k++)
+			assert_true(has_status(pids[i], lines[k]));
+		if (geteuid())
+			continue;
+		assert_true(has_status(pids[i], "Uid:\t65534\t65534\t65534\t65534\n"));
+		assert_true(has_status(pids[i], "Gid:\t65534\t65534\t65534\t65534\n"));
+		assert_true(has_status(pids[i], "Groups:\t \n"));
+		snprintf(path, sizeof(path), "/proc/%d/fd", pids[i]);
+		assert_int_equal(count_fds(path), 5 - i); /* the streams, its socket, and for the template the worker */
+	}
+	assert_true(has_status(pids[1], "Seccomp:\t2\n"));
+	elf_service_free(s);
+}
+
+/* A worker spoilt by one file is no reason to distrust the next; nor is one that had nothing to do for long. */
+static void test_blame(void **state)
+{
+	struct elf_service *s;
+	uint64_t crashes = restarts("crash"), idle = restarts("idle");
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	assert_int_equal(do_harm(s, 1, NO_HARM, &reply), 0);
+	assert_int_equal(do_harm(s, 2, CRASH_IF_SPOILT, &reply), 0);
+	assert_int_equal(reply.len, sizeof(struct row));
+	assert_int_equal(restarts("crash"), crashes + 1);
+	assert_int_equal(do_harm(s, 2, EXIT_IF_USED, &reply), 0);
+	assert_int_equal(restarts("idle"), idle + 1);
+	elf_service_free(s);
+}
+
+/* A file cut short under the parser that has it mapped. */
+static void test_truncated(void **state)
+{
+	AUTO_CLOSE int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), copy = memfd_create("copy", MFD_CLOEXEC);
+	struct elf_request request = { .op = ELF_OP_INFO, .file = 1 };
+	struct elf_info info;
+	struct elf_service *s;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(self, &st), 0);
+	for (off_t off = 0; off < st.st_size;)
+		assert_true(sendfile(copy, self, &off, (size_t)(st.st_size - off)) > 0);
+	assert_int_equal(elf_helper_new(elf_service_new, metrics, &s), 0);
+	assert_int_equal(elf_service_call(s, &request, copy, NULL, 0, &reply), 0);
+	memcpy(&info, reply.data, sizeof(info));
+	request = (struct elf_request){ ELF_OP_ROWS, 1, info.segments[0].vaddr, info.segments[0].vaddr + BLOCK };
+	assert_int_equal(elf_service_call(s, &request, copy, NULL, 0, &reply), 0);
+	assert_int_equal(ftruncate(copy, 4096), 0);
+	request.addr += info.segments[0].size_bytes / 2;
+	request.addr_end = request.addr + BLOCK;
+	assert_int_equal(elf_service_call(s, &request, copy, NULL, 0, &reply), -EPROTO);
+	request.file = 2; /* met anew: no whole ELF file now */
+	assert_true(elf_service_call(s, &request, copy, NULL, 0, &reply) < 0);
+	request = (struct elf_request){ .op = ELF_OP_INFO, .file = 3 };
+	assert_int_equal(elf_service_call(s, &request, self, NULL, 0, &reply), 0);
+	elf_service_free(s);
+}
+
+/* --- time --- */
+
+struct hang {
+	struct elf_service *service;
+	enum harm harm;
+	int status;
+	uint64_t took_ns;
+	struct buf reply;
+};
+
+static void *hang(void *arg)
+{
+	uint64_t start = clock_mono_ns();
+	struct hang *h = arg;
+
+	h->status = do_harm(h->service, 1, h->harm, &h->reply);
+	h->took_ns = clock_mono_ns() - start;
+	return NULL;
+}
+
+/* One spins, one sleeps, at the same time. */
+static void test_hang(void **state)
+{
+	struct hang hangs[] = { { .harm = SPIN }, { .harm = SLEEP } };
+	uint64_t before = restarts("time");
+	pthread_t threads[ARRAY_LEN(hangs)];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(hangs); i++) {
+		assert_int_equal(elf_helper_new(harmful_new, metrics, &hangs[i].service), 0);
+		assert_int_equal(do_harm(hangs[i].service, 1, NO_HARM, &hangs[i].reply), 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hangs); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hang, &hangs[i]), 0);
+	for (size_t i = 0; i < ARRAY_LEN(hangs); i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(hangs[i].status, -ETIMEDOUT);
+		assert_true(hangs[i].took_ns > 400 * NSEC_PER_MSEC && hangs[i].took_ns < 4000 * NSEC_PER_MSEC);
+		assert_int_equal(do_harm(hangs[i].service, 2, NO_HARM, &hangs[i].reply), 0);
+		elf_service_free(hangs[i].service);
+		buf_fini(&hangs[i].reply);
+	}
+	assert_int_equal(restarts("time"), before + ARRAY_LEN(hangs));
+}
+
+/* --- death --- */
+
+static void test_template_dies(void **state)
+{
+	struct elf_service *s;
+	pid_t template, worker;
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	template = child_of(getpid());
+	worker = child_of(template);
+	kill(template, SIGKILL);
+	for (int i = 0; i < 200 && !do_harm(s, 1, NO_HARM, &reply); i++)
+		usleep(10000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(do_harm(s, 1, NO_HARM, &reply), -ECHILD);
+	elf_service_free(s);
+	assert_gone(template);
+	assert_gone(worker);
+}
+
+/* Its end, however sudden, is the end of all three; a signal to the whole group is not. */
+static void test_agent_dies(void **state)
+{
+	struct elf_service *s;
+	pid_t agent, template, worker;
+	int ready[2];
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	agent = fork();
+	if (!agent) {
+		setpgid(0, 0);
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_IGN);
+		c = elf_helper_new(harmful_new, metrics, &s) ? 'n' : 'y';
+		(void)!write(ready[1], &c, 1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	assert_int_equal(c, 'y');
+	template = child_of(agent);
+	worker = child_of(template);
+	assert_true(template && worker);
+	kill(-agent, SIGINT);
+	kill(-agent, SIGTERM);
+	usleep(100000);
+	assert_int_equal(kill(worker, 0), 0);
+	assert_int_equal(child_of(template), worker);
+	kill(agent, SIGKILL);
+	assert_int_equal(waitpid(agent, NULL, 0), agent);
+	assert_gone(worker);
+	assert_gone(template);
+}
+
+static int make_metrics(void **state)
+{
+	(void)state;
+	metrics = metrics_new();
+	return !metrics;
+}
+
+static int free_metrics(void **state)
+{
+	(void)state;
+	metrics_free(metrics);
+	buf_fini(&reply);
+	buf_fini(&expected);
+	return 0;
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_answers), cmocka_unit_test(test_harm),	cmocka_unit_test(test_blame),
+		cmocka_unit_test(test_truncated),    cmocka_unit_test(test_hang),	cmocka_unit_test(test_template_dies),
+		cmocka_unit_test(test_agent_dies),   cmocka_unit_test(test_privileges),
+	};
+
+	return cmocka_run_group_tests(tests, make_metrics, free_metrics);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows from instructions alone. Against hand-made code whose frames are known, and against the call frame information that
+ * compilers and assembler authors wrote for the same code: of libraries (their tables are hidden from the builder, and they
+ * have no symbols but the exported ones), of this program, and of sources compiled at several levels.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/code_flow.h"
+#include "agent/code_state.h"
+#include "agent/row_builder.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* --- functions of known frames --- */
+
+static const char *const reg_names[DWARF_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+						   "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
+
+/* "OFFSET:CFA,bp=PLACE" for each row, "-" where there is none between two, "." behind the last. */
+static void print_rows(struct buf *out, const struct row *rows, size_t count)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct row *r = &rows[i];
+
+		if (r->start != at)
+			buf_printf(out, "%llx:- ", (unsigned long long)at);
+		buf_printf(out, "%llx:", (unsigned long long)r->start);
+		if (r->cfa == ROW_CFA_ROOT)
+			buf_printf(out, "root");
+		else if (r->cfa == ROW_CFA_DEREF)
+			buf_printf(out, "*(%s%+d)%+d", reg_names[r->cfa_reg], r->cfa_off, r->cfa_off2);
+		else
+			buf_printf(out, "%s%+d", reg_names[r->cfa_reg], r->cfa_off);
+		for (int s = 0; s < SAVED_RA; s++)
+			if (r->cfa != ROW_CFA_ROOT && r->saved[s] != ROW_SAME)
+				buf_printf(out, ",%s=%d", reg_names[row_saved_regs[s]], r->saved[s]);
+		buf_printf(out, " ");
+		at = r->end;
+	}
+	buf_printf(out, "%llx.", (unsigned long long)at);
+}
+
+#define CODE(bytes) (const uint8_t *)(bytes), sizeof(bytes) - 1
+
+static const struct {
+	const char *name;
+	const uint8_t *code;
+	size_t len;
+	const char *rows;
+} functions[] = {
+	{ "leaf", CODE("\x31\xc0\xc3"), "0:rsp+8 3." },
+	{ "pushes and pops", CODE("\x53\x41\x54\x48\x83\xec\x10\x48\x83\xc4\x10\x41\x5c\x5b\xc3"),
+	  "0:rsp+8 1:rsp+16,rbx=-16 3:rsp+24,rbx=-16,r12=-24 7:rsp+40,rbx=-16,r12=-24 b:rsp+24,rbx=-16,r12=-24 "
+	  "d:rsp+16,rbx=-16 "
+	  "e:rsp+8 f." },
+	{ "frame pointer", CODE("\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x81\xec\x00\x01\x00\x00\xc9\xc3"),
+	  "0:rsp+8 5:rsp+16,rbp=-16 8:rbp+16,rbp=-16 10:rsp+8 11." },
+	{ "frame pointer over a stack of unknown depth", CODE("\x55\x48\x89\xe5\x48\x29\xfc\x90\xc9\xc3"),
+	  "0:rsp+8 1:rsp+16,rbp=-16 4:rbp+16,rbp=-16 9:rsp+8 a." },
+	{ "registers stored, not pushed",
+	  CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x31\xed\x48\x8b\x6c\x24\x10\x48\x83\xc4\x18\xc3"),
+	  "0:rsp+8 4:rsp+32 9:rsp+32,rbp=-16 14:rsp+8 15." },
+	{ "enter", CODE("\xc8\x20\x00\x00\xc9\xc3"), "0:rsp+8 4:rbp+16,rbp=-16 5:rsp+8 6." },
+	{ "two paths that agree", CODE("\x50\x85\xff\x74\x02\x31\xc0\x58\xc3"), "0:rsp+8 1:rsp+16 8:rsp+8 9." },
+	{ "two paths that do not", CODE("\x85\xff\x74\x01\x50\x90\xc3"), "0:rsp+8 5." },
+	{ "behind an unconditional jump", CODE("\x50\xeb\x02\x0f\x0b\x58\xc3"), "0:rsp+8 1:rsp+16 3:- 5:rsp+16 6:rsp+8 7." },
+	{ "a return where none can be", CODE("\x50\xc3"), "0." },
+	{ "the same with a frame pointer", CODE("\x55\x48\x89\xe5\x50\xc3"), "0:- 4:rbp+16,rbp=-16 6." },
+	{ "its own address", CODE("\xe8\x00\x00\x00\x00\x58\xc3"), "0:rsp+8 5:rsp+16 6:rsp+8 7." },
+	{ "realigned, old rsp in rax, then in the frame",
+	  CODE("\x48\x89\xe0\x55\x48\x83\xe4\xc0\x48\x83\xec\x40\x48\x89\x44\x24\x08\x31\xed\xe8\x00\x01\x00\x00\x48\x8b\x74"
+	       "\x24\x08"
+	       "\x48\x8b\x6e\xf8\x48\x8d\x26\xc3"),
+	  "0:rsp+8 4:rsp+16,rbp=-16 8:rax+8,rbp=-16 11:*(rsp+8)+8,rbp=-16 24:rsp+8 25." },
+	{ "loop that probes the stack",
+	  CODE("\x4c\x8d\x9c\x24\x00\x00\xff\xff\x48\x81\xec\x00\x10\x00\x00\x48\x83\x0c\x24\x00\x4c\x39\xdc\x75\xef\xe8\x00"
+	       "\x01\x00"
+	       "\x00\x48\x81\xc4\x00\x00\x01\x00\xc3"),
+	  "0:rsp+8 8:r11+65544 19:rsp+65544 25:rsp+8 26." },
+	{ "first frame of a thread", CODE("\x0f\x05\x85\xc0\x75\x07\x31\xed\x5f\x41\xff\xd1\xf4\xc3"),
+	  "0:rsp+8 8:root d:rsp+8 e." },
+	{ "rbp used for something else", CODE("\x31\xed\xc3"), "0:rsp+8 2." },
+	{ "jump table", CODE("\x50\xff\xe0\x90\x58\xc3\x58\xc3"),
+	  "0:rsp+8 1:rsp+16 3:- 4:rsp+16 5:rsp+8 6:rsp+16 7:rsp+8 8." },
+	{ "no instruction", CODE("\x50\x06\xc3"), "0:rsp+8 1." },
+};
+
+static void test_functions(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+		struct code_function f = { 0, functions[i].len, functions[i].code, true };
+		struct buf text = BUF_EMPTY;
+		AUTO_FREE struct row *rows = NULL;
+		size_t count;
+
+		assert_int_equal(code_flow_rows(&f, &rows, &count), 0);
+		print_rows(&text, rows, count);
+		if (strlen(functions[i].rows) != text.len || memcmp(functions[i].rows, text.data, text.len))
+			fail_msg("%s:\n  %.*s instead of\n  %s", functions[i].name, (int)text.len, (char *)text.data,
+				 functions[i].rows);
+		buf_fini(&text);
+	}
+}
+
+/* Too long to follow: what its first two instructions say, but not where a return has taken the frame away. */
+static void test_long_function(void **state)
+{
+	static uint8_t code[CODE_FLOW_MAX_BYTES + 16];
+	struct code_function f = { 0x1000, 0x1000 + sizeof(code), code, true };
+	AUTO_FREE struct row *rows = NULL, *none = NULL;
+	size_t count;
+
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, "\x55\x48\x89\xe5", 4);
+	memcpy(code + 0x8000, "\x5d\xc3", 2);
+	assert_int_equal(code_flow_rows(&f, &rows, &count), 0);
+	assert_int_equal(count, 2);
+	assert_true(rows[0].start == 0x1004 && rows[0].end == 0x9001 && rows[1].start == 0x9002 && rows[1].end == f.end);
+	assert_true(rows[0].cfa_reg == DWARF_RBP && rows[0].cfa_off == 16 && rows[0].saved[SAVED_RBP] == -16);
+	code[0] = 0x90;
+	assert_int_equal(code_flow_rows(&f, &none, &count), 0);
+	assert_int_equal(count, 0);
+}
+
+static void test_calls(void **state)
+{
+	static const struct {
+		const uint8_t *code;
+		size_t len;
+		bool is_call;
+	} cases[] = {
+		{ CODE("\xe8\x00\x00\x00\x00"), true },
+		{ CODE("\xff\xd0"), true },
+		{ CODE("\x41\xff\xd7"), true },
+		{ CODE("\xff\x15\x00\x00\x00\x00"), true },
+		{ CODE("\xff\x54\x24\x08"), true },
+		{ CODE("\x3e\x41\xff\x94\x24\x00\x01\x00\x00"), true },
+		{ CODE("\xff\xe0"), false },
+		{ CODE("\xe9\x00\x00\x00\x00"), false },
+		{ CODE("\x90\xff\xd0"), false },
+		{ CODE("\xc3\x90"), false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(code_is_call(cases[i].code, cases[i].len), cases[i].is_call);
+}
+
+/* --- against tables --- */
+
+struct view {
+	uint8_t *data; /* a private copy-on-write mapping */
+	struct row_image image;
+	const struct row_builder *builder;
+	void *state;
+	uint64_t start, end; /* of its code */
+};
+
+/* Hides the search table of .eh_frame, whose ranges the code's builder would know to be covered, and finds the code. */
+static void hide_tables(struct view *v)
+{
+	Elf64_Ehdr eh;
+
+	memcpy(&eh, v->data, sizeof(eh));
+	for (int i = 0; i < eh.e_phnum; i++) {
+		uint8_t *at = v->data + eh.e_phoff + (size_t)i * sizeof(Elf64_Phdr);
+		Elf64_Phdr ph;
+
+		memcpy(&ph, at, sizeof(ph));
+		if (ph.p_type == PT_GNU_EH_FRAME)
+			memset(at, 0, sizeof(ph.p_type));
+		if (ph.p_type == PT_LOAD && ph.p_flags & PF_X) {
+			v->start = ph.p_vaddr;
+			v->end = ph.p_vaddr + ph.p_filesz;
+		}
+	}
+}
+
+static int open_view(const char *path, const struct row_builder *builder, struct view *v)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	*v = (struct view){ .builder = builder };
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	v->image.len = (size_t)st.st_size;
+	v->data = mmap(NULL, v->image.len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(v->data, MAP_FAILED);
+	if (builder == &rows_code)
+		hide_tables(v);
+	v->image.data = v->data;
+	v->image.elf = elf_memory((char *)v->data, v->image.len);
+	assert_int_equal(builder->open(&v->image, &v->state), 0);
+	return 0;
+}
+
+static void close_view(struct view *v)
+{
+	v->builder->close(v->state);
+	elf_end(v->image.elf);
+	munmap(v->data, v->image.len);
+}
+
+struct score {
+	uint64_t covered, found, wrong, other; /* bytes of code; other: said in terms of another register */
+	uint64_t ns, blocks;
+};
+
+/* Registers are where @ours says, or back in place already although the table still names a slot now below the stack. */
+static bool same_rbp(const struct row *ours, const struct row *truth)
+{
+	return ours->saved[SAVED_RBP] == truth->saved[SAVED_RBP] ||
+	       (ours->saved[SAVED_RBP] == ROW_SAME && truth->cfa_reg == DWARF_RSP &&
+		truth->saved[SAVED_RBP] + truth->cfa_off < 0);
+}
+
+static void compare(const struct row *ours, const struct row *truth, struct score *score)
+{
+	uint64_t start = ours->start > truth->start ? ours->start : truth->start;
+	uint64_t bytes = (ours->end < truth->end ? ours->end : truth->end) - start;
+
+	if (truth->cfa != ROW_CFA_REG && truth->cfa != ROW_CFA_DEREF)
+		return;
+	score->found += bytes;
+	if (ours->cfa != truth->cfa || ours->cfa_reg != truth->cfa_reg)
+		score->other += bytes;
+	else if (ours->cfa_off != truth->cfa_off || ours->cfa_off2 != truth->cfa_off2 || !same_rbp(ours, truth))
+		score->wrong += bytes;
+}
+
+static struct score score_views(struct view *code, struct view *tables)
+{
+	struct row ours[256], truth[256];
+	struct score score = { 0 };
+	size_t n, m;
+
+	for (uint64_t at = code->start & ~255ull; at < code->end; at += 256) {
+		uint64_t before = clock_mono_ns();
+
+		assert_int_equal(rows_code.build(code->state, at, at + 256, ours, 256, &n), 0);
+		score.ns += clock_mono_ns() - before;
+		score.blocks++;
+		assert_int_equal(rows_eh_frame.build(tables->state, at, at + 256, truth, 256, &m), 0);
+		for (size_t j = 0; j < m; j++)
+			score.covered += truth[j].end - truth[j].start;
+		for (size_t i = 0; i < n; i++) {
+			assert_true(ours[i].is_guess && ours[i].start >= (i ? ours[i - 1].end : at));
+			assert_true(ours[i].end > ours[i].start && ours[i].end <= at + 256);
+			for (size_t j = 0; j < m; j++)
+				if (ours[i].start < truth[j].end && truth[j].start < ours[i].end)
+					compare(&ours[i], &truth[j], &score);
+		}
+	}
+	return score;
+}
+
+/* At least @percent of the code that tables cover has a row, and at most @wrong of 10,000 of its bytes a different one. */
+static void check_file(const char *path, uint64_t percent, uint64_t wrong)
+{
+	struct score s;
+	struct view code, tables;
+
+	if (open_view(path, &rows_code, &code)) {
+		printf("%s: left out, not installed\n", path);
+		return;
+	}
+	assert_int_equal(open_view(path, &rows_eh_frame, &tables), 0);
+	s = score_views(&code, &tables);
+	printf("%s: rows for %.1f %% of %llu KB, %.3f %% differ, %.2f %% by another register, %llu ns a block\n", path,
+	       100.0 * (double)s.found / (double)s.covered, (unsigned long long)s.covered / 1024,
+	       100.0 * (double)s.wrong / (double)s.found, 100.0 * (double)s.other / (double)s.found,
+	       (unsigned long long)(s.ns / s.blocks));
+	assert_true(s.covered > 4096 && s.found * 100 >= s.covered * percent);
+	assert_true(s.wrong * 10000 <= s.found * wrong);
+	assert_true(s.other * 100 <= s.found * 2);
+	close_view(&code);
+	close_view(&tables);
+}
+
+static void test_libraries(void **state)
+{
+	(void)state;
+	/* Without symbols of their own, what follows a call that never returns is taken for its function's. */
+	check_file("/lib/x86_64-linux-gnu/libc.so.6", 60, 40);
+	/* Its own tables forget here and there that rbp was pushed. */
+	check_file("/lib/x86_64-linux-gnu/libcrypto.so.3", 60, 100);
+}
+
+static void test_this_program(void **state)
+{
+	(void)state;
+	check_file("/proc/self/exe", 85, 1);
+}
+
+static int take_bias(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_addr; /* of the program itself, which comes first */
+	return 1;
+}
+
+__attribute__((noinline)) static uint64_t return_address(void)
+{
+	return (uint64_t)(uintptr_t)__builtin_return_address(0);
+}
+
+static void test_return_address(void **state)
+{
+	uint64_t addr = return_address(), bias;
+	struct view code;
+
+	(void)state;
+	dl_iterate_phdr(take_bias, &bias);
+	assert_int_equal(open_view("/proc/self/exe", &rows_code, &code), 0);
+	assert_true(rows_code_has_call_before(&code.image, addr - bias));
+	assert_false(rows_code_has_call_before(&code.image, addr - bias - 1));
+	assert_false(rows_code_has_call_before(&code.image, 0));
+	assert_false(rows_code_has_call_before(&code.image, UINT64_MAX));
+	close_view(&code);
+}
+
+static void test_compiled(void **state)
+{
+	static const char *const flags[] = { "-O0", "-O2", "-O3 -fno-omit-frame-pointer", "-Os -fcf-protection" };
+	char dir[] = "/tmp/hearth-code-XXXXXX", path[64], command[256];
+
+	(void)state;
+	if (system("command -v cc >/dev/null"))
+		skip();
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/code.so", dir);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		snprintf(command, sizeof(command), "cc -std=gnu17 -D_GNU_SOURCE -I. -shared -fPIC %s -o %s agent/code_s*.c",
+			 flags[i], path);
+		assert_int_equal(system(command), 0);
+		check_file(path, 90, 0);
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions),      cmocka_unit_test(test_long_function), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_libraries),      cmocka_unit_test(test_this_program),  cmocka_unit_test(test_compiled),
+		cmocka_unit_test(test_return_address),
+	};
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
