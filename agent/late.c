@@ -18,6 +18,8 @@ struct unwind_memory {
 	const uint8_t *data;
 	uint64_t addr;
 	uint32_t bytes;
+	const struct stack_hole *holes;
+	uint32_t hole_cnt;
 };
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
@@ -29,6 +31,9 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 
 	if (memory->bytes < 8 || off > memory->bytes - 8)
 		return 1;
+	for (uint32_t i = 0; i < memory->hole_cnt; i++)
+		if (addr + 8 > memory->holes[i].start && addr < memory->holes[i].end)
+			return 1;
 	memcpy(value, memory->data + off, 8);
 	return 0;
 }
@@ -233,17 +238,34 @@ static bool row_has_other(const struct row *row)
 /* What a caller must not expect to find: the caller-saved registers. */
 enum { CALLEE_SAVED = 1u << DWARF_RBX | 1u << DWARF_RBP | 1u << DWARF_RSP | 0xfu << DWARF_R12 | 1u << DWARF_RIP };
 
+/* The part of the copied stack without holes that the frame at @sp stands in. */
+static struct unwind_memory part_around(const struct unwind_memory *memory, uint64_t sp)
+{
+	uint64_t start = memory->addr, end = memory->addr + memory->bytes;
+
+	for (uint32_t i = 0; i < memory->hole_cnt; i++) {
+		if (memory->holes[i].end <= sp)
+			start = memory->holes[i].end;
+		else if (memory->holes[i].start < end)
+			end = memory->holes[i].start > start ? memory->holes[i].start : start;
+	}
+	return (struct unwind_memory){ .data = memory->data + (start - memory->addr),
+				       .addr = start,
+				       .bytes = (uint32_t)(end - start) };
+}
+
 /* The exact rule, whatever it is, through the ELF service. 0, or 1 with *end set. */
 static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum walk_end *end)
 {
 	struct late *l = w->late;
-	struct elf_eval eval = { .regs = w->regs, .stack_addr = w->memory.addr };
+	struct unwind_memory stack = part_around(&w->memory, w->regs.value[DWARF_RSP]);
+	struct elf_eval eval = { .regs = w->regs, .stack_addr = stack.addr };
 	int status;
 
 	metric_add(l->evaluated, 1);
 	buf_reset(&l->request);
 	buf_append(&l->request, &eval, sizeof(eval));
-	buf_append(&l->request, w->memory.data, w->memory.bytes);
+	buf_append(&l->request, stack.data, stack.bytes);
 	status = l->request.failed ? -ENOMEM
 				   : files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
 	if (!status && l->reply.len == sizeof(w->regs)) {
@@ -402,7 +424,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		.late = l,
 		.process = process,
 		.sample = sample,
-		.memory = { sample->stack, sample->stack_addr, sample->stack_bytes },
+		.memory = { sample->stack, sample->stack_addr, sample->stack_bytes, sample->holes, sample->hole_cnt },
 		.regs = { .known = (1u << DWARF_REGS) - 1, .is_exact = true },
 		.now_ns = clock_mono_ns(),
 	};

@@ -131,45 +131,54 @@ static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
 	return 0;
 }
 
-/* Is @chunk the next piece of the stack of the sample with number @seq? */
-static bool belongs(const struct chunk *chunk, const struct sample_record *r, uint64_t next_addr)
+/* The extent of a sample's stack as its chunks tell it. */
+struct extent {
+	uint64_t start, end; /* equal: none */
+	uint32_t holes;
+};
+
+/* Is @chunk a piece of the stack of @r, behind what @e holds already? Takes it in. */
+static bool extend(struct extent *e, const struct chunk *chunk, const struct sample_record *r)
 {
-	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq &&
-	       (!next_addr || chunk->addr == next_addr);
+	if (r->hdr.seq - chunk->seq > r->chunk_cnt || r->hdr.seq == chunk->seq || !chunk->len)
+		return false;
+	if (e->start == e->end)
+		e->start = e->end = chunk->addr;
+	if (chunk->addr < e->end || chunk->addr - e->start > (uint64_t)MAX_STACK_CHUNKS * STACK_CHUNK_BYTES)
+		return false;
+	e->holes += chunk->addr > e->end;
+	e->end = chunk->addr + chunk->len;
+	return true;
 }
 
-static uint32_t stack_bytes(const struct chunk_list *list, const struct sample_record *r)
+static struct extent stack_extent(const struct chunk_list *list, const struct sample_record *r)
 {
-	uint64_t next = 0;
-	uint32_t sum = 0;
+	struct extent e = { 0 };
+
+	for (uint32_t i = 0; i < list->count; i++)
+		(void)extend(&e, list->chunks[i], r);
+	return e;
+}
+
+/* Copies the chunks to @dst, which is as long as the extent and zeroed, and notes the @holes between them. */
+static void copy_stack(struct pending_sample *s, struct stack_hole *holes, uint8_t *dst, const struct chunk_list *list)
+{
+	struct extent e = { 0 };
 
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct chunk *c = list->chunks[i];
+		uint64_t end = e.end;
 
-		if (!belongs(c, r, next))
+		if (!extend(&e, c, s->record))
 			continue;
-		next = c->addr + c->len;
-		sum += c->len;
+		if (e.holes > s->hole_cnt)
+			holes[s->hole_cnt++] = (struct stack_hole){ end, c->addr };
+		memcpy(dst + (c->addr - e.start), c->data, c->len);
 	}
-	return sum;
-}
-
-static void copy_stack(struct pending_sample *s, uint8_t *dst, const struct chunk_list *list)
-{
-	uint64_t next = 0;
-
 	s->stack = dst;
-	for (uint32_t i = 0; i < list->count; i++) {
-		const struct chunk *c = list->chunks[i];
-
-		if (!belongs(c, s->record, next))
-			continue;
-		if (!next)
-			s->stack_addr = c->addr;
-		next = c->addr + c->len;
-		memcpy(dst + s->stack_bytes, c->data, c->len);
-		s->stack_bytes += c->len;
-	}
+	s->stack_addr = e.start;
+	s->stack_bytes = (uint32_t)(e.end - e.start);
+	s->holes = holes;
 }
 
 static int add_sample(struct pending *p, struct chunk_list *list, const struct sample_record *r)
@@ -177,22 +186,22 @@ static int add_sample(struct pending *p, struct chunk_list *list, const struct s
 	size_t frames = ((size_t)r->kernel_cnt + r->user_cnt) * sizeof(uint64_t);
 	size_t regs = r->flags & SAMPLE_HAS_REGS ? sizeof(struct sample_regs) : 0;
 	struct pending_sample *s;
-	uint32_t stack;
+	struct extent stack;
 	uint8_t *copy;
 
 	if (r->hdr.size != sizeof(*r) + frames + regs || r->end >= END_MAX)
 		return -EBADMSG;
-	stack = stack_bytes(list, r);
-	s = calloc(1, sizeof(*s) + r->hdr.size + stack);
+	stack = stack_extent(list, r);
+	s = calloc(1, sizeof(*s) + stack.holes * sizeof(struct stack_hole) + r->hdr.size + (stack.end - stack.start));
 	if (!s)
 		return -ENOMEM;
-	copy = (uint8_t *)(s + 1);
+	copy = (uint8_t *)(s + 1) + stack.holes * sizeof(struct stack_hole);
 	memcpy(copy, r, r->hdr.size);
 	s->record = (const void *)copy;
 	s->kernel = (const void *)(copy + sizeof(*r));
 	s->user = s->kernel + r->kernel_cnt;
 	s->regs = regs ? (const void *)(copy + sizeof(*r) + frames) : NULL;
-	copy_stack(s, copy + r->hdr.size, list);
+	copy_stack(s, (struct stack_hole *)(s + 1), copy + r->hdr.size, list);
 	return push(p, (struct item){ .time_ns = r->hdr.time_ns, .sample = s });
 }
 

@@ -11,6 +11,11 @@
 #include "agent/side_band.h"
 #include "bpf/event.h"
 
+/* A part of the copied stack that could not be read: pages never touched, or not in memory. */
+struct stack_hole {
+	uint64_t start, end;
+};
+
 /* A sample as user space works on it. One allocation. */
 struct pending_sample {
 	const struct sample_record *record;
@@ -20,6 +25,8 @@ struct pending_sample {
 	const uint8_t *stack;		/* copied from stack_addr up */
 	uint64_t stack_addr;
 	uint32_t stack_bytes;
+	uint32_t hole_cnt;
+	const struct stack_hole *holes; /* by rising address */
 };
 
 struct pending;

@@ -66,11 +66,12 @@ enum walk_end { WALK_ENDS(X) END_MAX };
 enum sample_flags {
 	SAMPLE_HAS_REGS = 1 << 0, /* struct sample_regs follows the frames */
 	SAMPLE_LIMITED = 1 << 1,  /* chunks were withheld by the rate limit */
-	SAMPLE_CUT = 1 << 2,	  /* more stack was readable than cfg_stack_chunks */
+	SAMPLE_CUT = 1 << 2,	  /* the stack may be longer than cfg_stack_chunks pages */
 };
 
 /* Followed by: __u64 kernel[kernel_cnt], __u64 user[user_cnt] (innermost first), struct sample_regs. Its stack chunks are
- * the chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1. */
+ * the chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1, by rising address; pages that could
+ * not be read are left out. */
 struct sample_record {
 	struct record hdr;
 	__u32 pid; /* thread group, initial pid namespace */

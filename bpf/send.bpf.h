@@ -20,10 +20,11 @@ struct chunk_loop {
 	__u64 end; /* of the stack's memory area, where it is known */
 	__u64 time_ns;
 	__u32 cpu;
-	__u32 cnt;
+	__u32 cnt;   /* chunks sent */
+	__u32 tries; /* pages looked at */
 };
 
-/* Sends the page of stack at loop->addr. Returns 1 at the end of the stack (or of the ring). */
+/* Sends the page of stack at loop->addr. Returns 1 at the end of the stack (or of the ring's room). */
 static __always_inline int send_chunk(struct chunk_loop *loop)
 {
 	__u32 index = loop->cpu & (cfg_rings - 1), len = STACK_CHUNK_BYTES - (loop->addr & (STACK_CHUNK_BYTES - 1));
@@ -35,6 +36,7 @@ static __always_inline int send_chunk(struct chunk_loop *loop)
 		return 1;
 	if (loop->addr >= loop->end)
 		return 1;
+	loop->tries++;
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_chunk_room_bytes) {
 		count(state, COUNTER_CHUNK_RING);
 		return 1;
@@ -46,7 +48,10 @@ static __always_inline int send_chunk(struct chunk_loop *loop)
 	}
 	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)loop->addr)) {
 		bpf_ringbuf_discard(chunk, BPF_RB_NO_WAKEUP);
-		return 1;
+		if (loop->end == ~0ull)
+			return 1;  /* as far as we know the stack ends here */
+		loop->addr += len; /* a page that no frame has touched yet */
+		return 0;
 	}
 	chunk->hdr.kind = RECORD_STACK_CHUNK;
 	chunk->hdr.version = RECORD_VERSION;
@@ -119,7 +124,7 @@ static __always_inline void send_stack(struct cpu_state *state, struct scratch *
 	}
 	state->chunk_tokens_ns += loop.cnt * cfg_chunk_cost_ns;
 	sample->chunk_cnt = loop.cnt;
-	if (loop.cnt >= cfg_stack_chunks)
+	if (loop.tries >= cfg_stack_chunks)
 		sample->flags |= SAMPLE_CUT;
 }
 
