@@ -334,7 +334,9 @@ int agent_stop(struct agent *a)
 	(void)sampler_enable(a->in.sampler, false);
 	(void)loop_set_timer(a->report_timer, 0, 0);
 	(void)loop_set_timer(a->cpu_timer, 0, 0);
-	intake_run(&a->in, UINT64_MAX);
+	do {
+		intake_run(&a->in, UINT64_MAX);
+	} while (a->in.kept.len); /* what came in while a file was read */
 	report(a);
 	return a->sink_error;
 }

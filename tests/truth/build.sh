@@ -44,6 +44,7 @@ build() {
 	build recurse1000 recurse.c $cc $nofp -DDEPTH=1000
 	build short short.c $cc $nofp
 	build deepstack deepstack.c $cc $nofp
+	build sparsestack deepstack.c $cc $nofp -DSPARSE
 	build asm_chain asm_chain.c $cc $nofp
 	build threads threads.c $cc $nofp -pthread
 	build libplugin.so plugin.c $cc $nofp -shared -fPIC

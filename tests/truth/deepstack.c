@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each process's first sample finds the stack 200 KB deep: main, b01 ... b10 with 20 KB of locals each, leaf. A process uses
- * 100 ms of CPU and is followed by the next, so that every tenth sample or so is such a first one.
+ * 100 ms of CPU and is followed by the next, so that every tenth sample or so is such a first one. With -DSPARSE most pages
+ * of the locals are never touched: the stack has holes where nothing can be read.
  */
 #include "truth.h"
 
-enum { LOCAL_BYTES = 20 << 10 };
+#ifdef SPARSE
+enum { LOCAL_BYTES = 20 << 10, FILLED_BYTES = 64 };
+#else
+enum { LOCAL_BYTES = 20 << 10, FILLED_BYTES = LOCAL_BYTES };
+#endif
 
 FRAME unsigned long leaf(unsigned long x);
 FRAME unsigned long leaf(unsigned long x)
@@ -15,16 +20,16 @@ FRAME unsigned long leaf(unsigned long x)
 	return x;
 }
 
-#define LINK(name, next)                                                           \
-	FRAME unsigned long name(unsigned long x);                                 \
-	FRAME unsigned long name(unsigned long x)                                  \
-	{                                                                          \
-		char local[LOCAL_BYTES];                                           \
-                                                                                   \
-		memset(local, (int)x, sizeof(local));                              \
-		asm volatile("" : : "r"(local) : "memory");                        \
-		truth_sink += next(x + 1) ^ (unsigned long)local[x % LOCAL_BYTES]; \
-		return truth_sink;                                                 \
+#define LINK(name, next)                                                            \
+	FRAME unsigned long name(unsigned long x);                                  \
+	FRAME unsigned long name(unsigned long x)                                   \
+	{                                                                           \
+		char local[LOCAL_BYTES];                                            \
+                                                                                    \
+		memset(local, (int)x, FILLED_BYTES);                                \
+		asm volatile("" : : "r"(local) : "memory");                         \
+		truth_sink += next(x + 1) ^ (unsigned long)local[x % FILLED_BYTES]; \
+		return truth_sink;                                                  \
 	}
 
 LINK(b10, leaf)
