@@ -83,6 +83,7 @@ expect 1 "cannot write no/such/folder/x.otlp: No such file or directory" record 
 [ ! -e has-run ] || fail "the command ran although nothing could be recorded"
 expect 1 "there is no process 4194305" record -p 4194305 -d 1 -o x.otlp
 
+start busy sh -c 'while :; do :; done' # else an idle machine has nothing to record
 # --- -d in the units people write, and the capture read again in every format ---
 before=$EPOCHREALTIME
 expect 0 "short.otlp: " record -F 99 -d 1500ms -o short.otlp
@@ -129,8 +130,6 @@ wait "$started" || status=$?
 [ $status = 33 ] && [ -e term.otlp ] || fail "SIGTERM passed on: status $status, $(cat forwarded.err)"
 
 # --- a second signal ends a drain that waits (for a collector that never answers) ---
-start busy sh -c 'while :; do :; done' # else an idle machine has nothing to deliver
-spinner=$started
 start hung "$HEARTH" run -F 99 --report-interval 200ms --drain-timeout 60s --collector-timeout 60s --collector "http://127.0.0.1:$(cat port)"
 until_true 15 grep -q "profiles go to otlp http" hung.err || fail "run does not start: $(cat hung.err)"
 sleep 1
@@ -143,7 +142,6 @@ status=0
 wait "$started" || status=$?
 took=$(awk "BEGIN { printf \"%d\", ($EPOCHREALTIME - $before) * 1000 }")
 [ $status = 130 ] && [ "$took" -lt 1000 ] || fail "after a second signal: status $status, $took ms"
-kill "$spinner"
 
 # --- run without sinks and without a terminal: silent until its final table ---
 start table "$HEARTH" run -F 99
