@@ -75,11 +75,20 @@ struct walk {
 	__u32 torn;
 };
 
+/* The copy of a sample's stack into chunk records. */
+struct stack_copy {
+	__u64 addr;  /* the next page */
+	__u64 end;   /* of the stack's memory area; ~0: not known */
+	__u32 cnt;   /* chunks sent */
+	__u32 tries; /* pages looked at */
+};
+
 struct scratch {
 	struct sample_record sample;
 	__u64 words[SCRATCH_WORDS]; /* directly behind: kernel frames, user frames, struct sample_regs */
 	struct sample_regs regs;    /* also what a masked index may run into */
 	struct walk walk;
+	struct stack_copy copy;
 	__u8 window[4096];
 };
 

@@ -14,29 +14,24 @@ static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
 	cpu->counters[which]++;
 }
 
+/* What the callbacks get. The copy's own state is in scratch->copy, where the verifier does not follow its values. */
 struct chunk_loop {
 	struct cpu_state *state;
-	__u64 addr;
-	__u64 end; /* of the stack's memory area, where it is known */
-	__u64 time_ns;
-	__u32 cpu;
-	__u32 cnt;   /* chunks sent */
-	__u32 tries; /* pages looked at */
+	struct scratch *scratch;
 };
 
-/* Sends the page of stack at loop->addr. Returns 1 at the end of the stack (or of the ring's room). */
-static __always_inline int send_chunk(struct chunk_loop *loop)
+/* Sends the page of stack at copy.addr. Returns 1 at the end of the stack (or of the ring's room). */
+static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch)
 {
-	__u32 index = loop->cpu & (cfg_rings - 1), len = STACK_CHUNK_BYTES - (loop->addr & (STACK_CHUNK_BYTES - 1));
-	struct cpu_state *state = loop->state;
-	struct stack_chunk *chunk;
+	struct stack_copy *copy = &scratch->copy;
+	__u32 cpu = scratch->sample.hdr.cpu, index = cpu & (cfg_rings - 1);
+	__u32 len = STACK_CHUNK_BYTES - (copy->addr & (STACK_CHUNK_BYTES - 1));
 	void *ring = bpf_map_lookup_elem(&rings, &index);
+	struct stack_chunk *chunk;
 
-	if (!ring || !state)
+	if (!ring || copy->addr >= copy->end)
 		return 1;
-	if (loop->addr >= loop->end)
-		return 1;
-	loop->tries++;
+	copy->tries++;
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_chunk_room_bytes) {
 		count(state, COUNTER_CHUNK_RING);
 		return 1;
@@ -46,36 +41,39 @@ static __always_inline int send_chunk(struct chunk_loop *loop)
 		count(state, COUNTER_CHUNK_RING);
 		return 1;
 	}
-	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)loop->addr)) {
+	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)copy->addr)) {
 		bpf_ringbuf_discard(chunk, BPF_RB_NO_WAKEUP);
-		if (loop->end == ~0ull)
+		if (copy->end == ~0ull)
 			return 1;  /* as far as we know the stack ends here */
-		loop->addr += len; /* a page that no frame has touched yet */
+		copy->addr += len; /* a page that no frame has touched yet */
 		return 0;
 	}
 	chunk->hdr.kind = RECORD_STACK_CHUNK;
 	chunk->hdr.version = RECORD_VERSION;
 	chunk->hdr.size = sizeof(*chunk);
-	chunk->hdr.time_ns = loop->time_ns;
-	chunk->hdr.cpu = loop->cpu;
+	chunk->hdr.time_ns = scratch->sample.hdr.time_ns;
+	chunk->hdr.cpu = cpu;
 	chunk->hdr.seq = state->seq++;
-	chunk->addr = loop->addr;
+	chunk->addr = copy->addr;
 	chunk->len = len;
 	chunk->pad = 0;
 	bpf_ringbuf_submit(chunk, BPF_RB_NO_WAKEUP);
-	loop->addr += len;
-	loop->cnt++;
+	copy->addr += len;
+	copy->cnt++;
 	return 0;
 }
 
 static long chunk_callback(__u32 index, struct chunk_loop *loop)
 {
-	return send_chunk(loop) ? 1 : 0;
+	if (!loop->state || !loop->scratch)
+		return 1;
+	return send_chunk(loop->state, loop->scratch) ? 1 : 0;
 }
 
 static long area_callback(struct task_struct *task, struct vm_area_struct *area, struct chunk_loop *loop)
 {
-	loop->end = area->vm_end;
+	if (loop->scratch)
+		loop->scratch->copy.end = area->vm_end;
 	return 0;
 }
 
@@ -97,14 +95,10 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 static __always_inline void send_stack(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
 	struct sample_record *sample = &scratch->sample;
-	struct chunk_loop loop = {
-		.state = state,
-		.addr = scratch->regs.regs[7],
-		.end = ~0ull,
-		.time_ns = sample->hdr.time_ns,
-		.cpu = sample->hdr.cpu,
-	};
+	struct chunk_loop loop = { state, scratch };
+	struct stack_copy *copy = &scratch->copy;
 
+	*copy = (struct stack_copy){ .addr = scratch->regs.regs[7], .end = ~0ull };
 	sample->flags |= SAMPLE_HAS_REGS;
 	count(state, COUNTER_MISSES);
 	if (!take_chunk_tokens(state, sample->hdr.time_ns)) {
@@ -114,17 +108,17 @@ static __always_inline void send_stack(struct cpu_state *state, struct scratch *
 	/* Without it the copy goes on into whatever is mapped behind a thread's stack. Busy locks make it fail: then so be
 	 * it. */
 	if (loop_form && cfg_find_vma)
-		bpf_find_vma((void *)bpf_get_current_task_btf(), loop.addr, area_callback, &loop, 0);
+		bpf_find_vma((void *)bpf_get_current_task_btf(), copy->addr, area_callback, &loop, 0);
 	if (loop_form) {
 		bpf_loop(cfg_stack_chunks, chunk_callback, &loop, 0);
 	} else {
 		for (int i = 0; i < 64; i++)
-			if (send_chunk(&loop))
+			if (send_chunk(state, scratch))
 				break;
 	}
-	state->chunk_tokens_ns += loop.cnt * cfg_chunk_cost_ns;
-	sample->chunk_cnt = loop.cnt;
-	if (loop.tries >= cfg_stack_chunks)
+	state->chunk_tokens_ns += copy->cnt * cfg_chunk_cost_ns;
+	sample->chunk_cnt = copy->cnt;
+	if (copy->tries >= cfg_stack_chunks)
 		sample->flags |= SAMPLE_CUT;
 }
 
