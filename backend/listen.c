@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "backend/http.h"
@@ -53,11 +54,13 @@ static int split(const char *address, char host[HOST_MAX], const char **port_ret
 		return refuse(err, -EINVAL, "'%.64s' is no address to listen on: the host is missing or too long", address);
 	memcpy(host, name, len);
 	host[len] = '\0';
+	if (!strcasecmp(host, "localhost")) /* what it means (RFC 6761), also where nothing resolves it */
+		strcpy(host, "127.0.0.1");
 	*port_ret = colon + 1;
 	return 0;
 }
 
-/* Of a name with several addresses, IPv4 first: it is what clients of "localhost" and 127.0.0.1 both reach. */
+/* Of a name with several addresses, IPv4 first: it is what most clients try. */
 static const struct addrinfo *choose(const struct addrinfo *list)
 {
 	const struct addrinfo *a = list;
