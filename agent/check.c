@@ -138,12 +138,13 @@ int kernel_is_supported(bool force, struct agent_error *err)
 static void check_kernel(struct checker *c)
 {
 	unsigned version = kernel_version();
+	bool safe = kernel_is_safe();
 	struct utsname u = { 0 };
 
 	uname(&u);
 	say(c, version >= MIN_KERNEL ? CHECK_OK : CHECK_FAIL, "kernel 5.10 or newer", u.release);
 	say(c, strcmp(u.machine, "x86_64") ? CHECK_FAIL : CHECK_OK, "x86-64", u.machine);
-	say(c, kernel_is_safe() ? CHECK_OK : CHECK_FAIL, "safe reads of user memory", kernel_is_safe() ? "" : UNSAFE_TEXT);
+	say(c, safe ? CHECK_OK : CHECK_FAIL, "safe reads of user memory", safe ? "" : UNSAFE_TEXT);
 	if (access(KERNEL_BTF, R_OK))
 		say(c, CHECK_FAIL, "kernel BTF", NO_BTF_TEXT);
 	else

@@ -34,7 +34,6 @@ static void read_record(void *arg, const struct record *record)
 
 	if (record->kind != RECORD_SAMPLE)
 		return;
-	in->read++;
 	if (error == -ENOMEM)
 		in->lost[LOSS_MEMORY]++;
 	else if (error)
@@ -54,7 +53,6 @@ static void keep_record(void *arg, const struct record *record)
 	struct intake *in = arg;
 
 	if (in->kept.len + padded(record) > MAX_KEPT_BYTES || buf_reserve(&in->kept, padded(record))) {
-		in->read += record->kind == RECORD_SAMPLE;
 		in->lost[LOSS_MEMORY] += record->kind == RECORD_SAMPLE;
 		return;
 	}

@@ -38,8 +38,7 @@ struct intake {
 	struct traces *traces;
 	struct buf kept;    /* records of intake_read_ahead() */
 	bool reread_all;    /* side-band records were lost */
-	uint64_t read;	    /* sample records read from the rings */
-	uint64_t malformed; /* of these */
+	uint64_t malformed; /* sample records of the rings that made no sense */
 	uint64_t lost[LOSS_MAX];
 	uint64_t ends[END_MAX]; /* how user walks ended, late ones by their late end */
 	uint64_t late_walks;

@@ -22,7 +22,6 @@ struct unwind_memory {
 	uint32_t hole_cnt;
 };
 
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
 #include "bpf/unwind.h"
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
