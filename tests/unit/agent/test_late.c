@@ -20,25 +20,7 @@
 #include "agent/sampler.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
-
-struct unwind_memory {
-	const uint8_t *data;
-	uint64_t addr;
-	uint64_t bytes;
-};
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
-#include "bpf/unwind.h"
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
-{
-	uint64_t off = addr - memory->addr;
-
-	if (memory->bytes < 8 || off > memory->bytes - 8)
-		return 1;
-	memcpy(value, memory->data + off, 8);
-	return 0;
-}
+#include "tests/unit/agent/stack_memory.h"
 
 /* --- the kernel's side: what it was told, and its walk --- */
 

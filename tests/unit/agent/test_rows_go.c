@@ -40,19 +40,13 @@ struct opened {
 static int build_all(void **state)
 {
 	(void)state;
-	if (!mkdtemp(go_folder))
-		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
-		go_program_build(&programs[i]);
-	return 0;
+	return go_programs_build(programs, ARRAY_LEN(programs));
 }
 
 static int remove_all(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
-		go_program_remove(&programs[i]);
-	return rmdir(go_folder);
+	return go_programs_remove(programs, ARRAY_LEN(programs));
 }
 
 static struct opened open_program(const struct go_program *p)

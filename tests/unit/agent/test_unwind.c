@@ -13,27 +13,9 @@
 
 #include "base/cleanup.h"
 #include "bpf/event.h"
+#include "tests/unit/agent/stack_memory.h"
 
 enum { STACK = 0x7000, WORDS = 16 };
-
-struct unwind_memory {
-	const void *data;
-	uint64_t addr;
-	uint64_t bytes;
-};
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
-#include "bpf/unwind.h"
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
-{
-	uint64_t off = addr - memory->addr;
-
-	if (memory->bytes < 8 || off > memory->bytes - 8)
-		return 1;
-	memcpy(value, (const uint8_t *)memory->data + off, 8);
-	return 0;
-}
 
 #define DEREF_OFFSETS(a, b) ((uint32_t)(uint16_t)(a) | (uint32_t)(uint16_t)(b) << 16)
 

@@ -18,6 +18,7 @@
 #include "base/metrics.h"
 #include "sinks/sinks.h"
 #include "tests/unit/sinks/vectors.h"
+#include "tests/unit/sinks/counted_ack.h"
 
 #define LONG_NS	 (10 * NSEC_PER_SEC)
 #define SHORT_NS (50 * NSEC_PER_MSEC)
@@ -122,20 +123,6 @@ static void probe_wait_consumed(struct probe *probe, unsigned count)
 	while (probe->consumed < count)
 		pthread_cond_wait(&probe->changed, &probe->lock);
 	pthread_mutex_unlock(&probe->lock);
-}
-
-struct counted_ack {
-	struct ack ack;
-	_Atomic int done;
-	_Atomic int error;
-};
-
-static void counted_done(struct ack *ack, int error)
-{
-	struct counted_ack *c = (struct counted_ack *)ack;
-
-	c->error = error;
-	c->done++;
 }
 
 static struct profiles *seven(void)

@@ -25,6 +25,7 @@
 #include "base/metrics.h"
 #include "sinks/sinks.h"
 #include "tests/unit/sinks/vectors.h"
+#include "tests/unit/sinks/counted_ack.h"
 
 #define LONG_NS (20 * NSEC_PER_SEC)
 
@@ -76,20 +77,6 @@ static void collector_stop(struct collector *c, struct buf *lines)
 	while ((n = fread(chunk, 1, sizeof(chunk), c->out)) > 0)
 		buf_append(lines, chunk, n);
 	fclose(c->out);
-}
-
-struct counted_ack {
-	struct ack ack;
-	_Atomic int done;
-	_Atomic int error;
-};
-
-static void counted_done(struct ack *ack, int error)
-{
-	struct counted_ack *c = (struct counted_ack *)ack;
-
-	c->error = error;
-	c->done++;
 }
 
 struct exporter {

@@ -92,4 +92,21 @@ static inline void go_plain_name(const char *name, char *out, size_t size)
 	out[n] = 0;
 }
 
+/* cmocka's group set-up and tear-down: all programs, in a folder of their own. 0 or -1. */
+static inline int go_programs_build(struct go_program *programs, size_t count)
+{
+	if (!mkdtemp(go_folder))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		go_program_build(&programs[i]);
+	return 0;
+}
+
+static inline int go_programs_remove(struct go_program *programs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		go_program_remove(&programs[i]);
+	return rmdir(go_folder);
+}
+
 #endif

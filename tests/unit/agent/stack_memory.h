@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stack in the test's own memory, for the walk's step (bpf/unwind.h). */
+#ifndef HEARTH_TESTS_STACK_MEMORY_H
+#define HEARTH_TESTS_STACK_MEMORY_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "bpf/unwind.h"
+
+struct unwind_memory {
+	const void *data;
+	uint64_t addr;
+	uint64_t bytes;
+};
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
+{
+	uint64_t off = addr - memory->addr;
+
+	if (memory->bytes < 8 || off > memory->bytes - 8)
+		return 1;
+	memcpy(value, (const uint8_t *)memory->data + off, 8);
+	return 0;
+}
+
+#endif
