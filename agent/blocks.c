@@ -29,6 +29,8 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 		return ROW(start, RULE_ROOT, 0, 0, 0);
 	case ROW_CFA_SIGNAL:
 		return ROW(start, RULE_SIGNAL, 0, 0, 0);
+	case ROW_CFA_SCHED:
+		return ROW(start, RULE_SCHED, row->cfa_reg, 0, row->cfa_off);
 	case ROW_CFA_EXPR:
 		return ROW(start, RULE_USER, 0, 0, 0);
 	case ROW_CFA_REG:

@@ -15,26 +15,25 @@
 #include "base/metrics.h"
 
 struct unwind_memory {
-	const uint8_t *data;
-	uint64_t addr;
-	uint32_t bytes;
-	const struct stack_hole *holes;
-	uint32_t hole_cnt;
+	const struct pending_sample *sample;
 };
 
 #include "bpf/unwind.h"
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
 {
-	uint64_t off = addr - memory->addr;
+	const struct stack_area *area = stack_area_find(memory->sample->areas, memory->sample->area_cnt, addr, 8);
 
-	if (memory->bytes < 8 || off > memory->bytes - 8)
+	if (!area)
 		return 1;
-	for (uint32_t i = 0; i < memory->hole_cnt; i++)
-		if (addr + 8 > memory->holes[i].start && addr < memory->holes[i].end)
-			return 1;
-	memcpy(value, memory->data + off, 8);
+	memcpy(value, area->data + (addr - area->addr), 8);
 	return 0;
+}
+
+static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched)
+{
+	*sched = memory->sample->regs->sched;
+	return !sched->pc;
 }
 
 enum {
@@ -65,6 +64,7 @@ struct walk {
 	const struct pending_sample *sample;
 	struct unwind_memory memory;
 	struct row_regs regs;
+	uint32_t falls; /* how often the stack pointer fell */
 	uint64_t now_ns;
 	bool reread; /* the mappings were read again for this sample already */
 };
@@ -235,46 +235,34 @@ static bool row_has_other(const struct row *row)
 }
 
 /* What a caller must not expect to find: the caller-saved registers. */
+enum { WALKED = 1u << DWARF_RIP | 1u << DWARF_RSP | 1u << DWARF_RBP };
 enum { CALLEE_SAVED = 1u << DWARF_RBX | 1u << DWARF_RBP | 1u << DWARF_RSP | 0xfu << DWARF_R12 | 1u << DWARF_RIP };
-
-/* The part of the copied stack without holes that the frame at @sp stands in. */
-static struct unwind_memory part_around(const struct unwind_memory *memory, uint64_t sp)
-{
-	uint64_t start = memory->addr, end = memory->addr + memory->bytes;
-
-	for (uint32_t i = 0; i < memory->hole_cnt; i++) {
-		if (memory->holes[i].end <= sp)
-			start = memory->holes[i].end;
-		else if (memory->holes[i].start < end)
-			end = memory->holes[i].start > start ? memory->holes[i].start : start;
-	}
-	return (struct unwind_memory){ .data = memory->data + (start - memory->addr),
-				       .addr = start,
-				       .bytes = (uint32_t)(end - start) };
-}
 
 /* The exact rule, whatever it is, through the ELF service. 0, or 1 with *end set. */
 static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum walk_end *end)
 {
 	struct late *l = w->late;
-	struct unwind_memory stack = part_around(&w->memory, w->regs.value[DWARF_RSP]);
-	struct elf_eval eval = { .regs = w->regs, .stack_addr = stack.addr };
+	uint64_t sp = w->regs.value[DWARF_RSP];
+	const struct stack_area *stack = stack_area_find(w->sample->areas, w->sample->area_cnt, sp, 8);
+	struct elf_eval eval = { .regs = w->regs, .stack_addr = stack ? stack->addr : 0 };
 	int status;
 
 	metric_add(l->evaluated, 1);
+	*end = END_BAD_MEMORY;
+	if (!stack)
+		return 1;
 	buf_reset(&l->request);
 	buf_append(&l->request, &eval, sizeof(eval));
-	buf_append(&l->request, stack.data, stack.bytes);
+	buf_append(&l->request, stack->data, stack->bytes);
 	status = l->request.failed ? -ENOMEM
 				   : files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
 	if (!status && l->reply.len == sizeof(w->regs)) {
-		uint64_t sp = w->regs.value[DWARF_RSP];
-
 		memcpy(&w->regs, l->reply.data, sizeof(w->regs));
-		if (w->regs.value[DWARF_RIP] && (w->regs.value[DWARF_RSP] > sp || w->regs.is_exact))
-			return 0;
-		*end = w->regs.value[DWARF_RIP] ? END_NO_PROGRESS : END_ROOT;
-		return 1;
+		*end = END_ROOT;
+		if (!w->regs.value[DWARF_RIP])
+			return 1;
+		*end = END_NO_PROGRESS;
+		return w->regs.value[DWARF_RSP] <= sp && !w->regs.is_exact && ++w->falls > UNWIND_MAX_FALLS;
 	}
 	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
 	return 1;
@@ -288,6 +276,7 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 		.sp = w->regs.value[DWARF_RSP],
 		.fp = w->regs.value[DWARF_RBP],
 		.exact = w->regs.is_exact,
+		.falls = w->falls,
 	};
 
 	if (unwind_step(&state, packed, &w->memory)) {
@@ -298,6 +287,7 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 	w->regs.value[DWARF_RSP] = state.sp;
 	w->regs.value[DWARF_RBP] = state.fp;
 	w->regs.is_exact = state.exact;
+	w->falls = state.falls;
 	return 0;
 }
 
@@ -312,7 +302,7 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 		return step_exactly(w, file, va, end);
 	if (step_packed(w, packed, end))
 		return 1;
-	w->regs.known &= CALLEE_SAVED;
+	w->regs.known &= rule == RULE_SCHED ? WALKED : CALLEE_SAVED;
 	if (row)
 		restore_saved(w, row, w->regs.value[DWARF_RSP], fp);
 	return 0;
@@ -322,7 +312,7 @@ static int step_frame_pointer(struct walk *w, enum walk_end *end)
 {
 	if (step_packed(w, ROW(0, RULE_FP, 0, -2, 0), end))
 		return 1;
-	w->regs.known = 1u << DWARF_RIP | 1u << DWARF_RSP | 1u << DWARF_RBP;
+	w->regs.known = WALKED;
 	return 0;
 }
 
@@ -423,7 +413,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		.late = l,
 		.process = process,
 		.sample = sample,
-		.memory = { sample->stack, sample->stack_addr, sample->stack_bytes, sample->holes, sample->hole_cnt },
+		.memory = { sample },
 		.regs = { .known = (1u << DWARF_REGS) - 1, .is_exact = true },
 		.now_ns = clock_mono_ns(),
 	};
@@ -440,7 +430,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		if (step(&w, &result->end))
 			break;
 	}
-	if (result->end == END_BAD_MEMORY && sample->record->flags & SAMPLE_CUT)
+	if (result->end == END_BAD_MEMORY && sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
 		result->end = END_COPY_LIMIT;
 	check_against_kernel(l, sample);
 	if (sample->record->user_cnt > result->count) { /* the copy was withheld: the kernel came further */

@@ -131,54 +131,52 @@ static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
 	return 0;
 }
 
-/* The extent of a sample's stack as its chunks tell it. */
-struct extent {
-	uint64_t start, end; /* equal: none */
-	uint32_t holes;
-};
-
-/* Is @chunk a piece of the stack of @r, behind what @e holds already? Takes it in. */
-static bool extend(struct extent *e, const struct chunk *chunk, const struct sample_record *r)
+const struct stack_area *stack_area_find(const struct stack_area *areas, uint32_t area_cnt, uint64_t addr, uint32_t bytes)
 {
-	if (r->hdr.seq - chunk->seq > r->chunk_cnt || r->hdr.seq == chunk->seq || !chunk->len)
-		return false;
-	if (e->start == e->end)
-		e->start = e->end = chunk->addr;
-	if (chunk->addr < e->end || chunk->addr - e->start > (uint64_t)MAX_STACK_CHUNKS * STACK_CHUNK_BYTES)
-		return false;
-	e->holes += chunk->addr > e->end;
-	e->end = chunk->addr + chunk->len;
-	return true;
+	for (uint32_t i = 0; i < area_cnt; i++)
+		if (areas[i].bytes >= bytes && addr - areas[i].addr <= areas[i].bytes - bytes)
+			return &areas[i];
+	return NULL;
 }
 
-static struct extent stack_extent(const struct chunk_list *list, const struct sample_record *r)
+static bool is_chunk_of(const struct chunk *chunk, const struct sample_record *r)
 {
-	struct extent e = { 0 };
-
-	for (uint32_t i = 0; i < list->count; i++)
-		(void)extend(&e, list->chunks[i], r);
-	return e;
+	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq && chunk->len;
 }
 
-/* Copies the chunks to @dst, which is as long as the extent and zeroed, and notes the @holes between them. */
-static void copy_stack(struct pending_sample *s, struct stack_hole *holes, uint8_t *dst, const struct chunk_list *list)
+/* What the chunks of a sample need: @areas at most, and their bytes. */
+static void measure_stack(const struct chunk_list *list, const struct sample_record *r, uint32_t *areas, size_t *bytes)
 {
-	struct extent e = { 0 };
+	*areas = 0;
+	*bytes = 0;
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (!is_chunk_of(list->chunks[i], r))
+			continue;
+		++*areas;
+		*bytes += list->chunks[i]->len;
+	}
+}
+
+/* Puts the chunks of @s one behind the other at @dst; those that follow each other in memory as well are one area. */
+static void copy_stack(struct pending_sample *s, struct stack_area *areas, uint8_t *dst, const struct chunk_list *list)
+{
+	struct stack_area *last = NULL;
 
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct chunk *c = list->chunks[i];
-		uint64_t end = e.end;
 
-		if (!extend(&e, c, s->record))
+		if (!is_chunk_of(c, s->record))
 			continue;
-		if (e.holes > s->hole_cnt)
-			holes[s->hole_cnt++] = (struct stack_hole){ end, c->addr };
-		memcpy(dst + (c->addr - e.start), c->data, c->len);
+		memcpy(dst, c->data, c->len);
+		if (last && last->addr + last->bytes == c->addr) {
+			last->bytes += c->len;
+		} else {
+			last = &areas[s->area_cnt++];
+			*last = (struct stack_area){ c->addr, c->len, dst };
+		}
+		dst += c->len;
 	}
-	s->stack = dst;
-	s->stack_addr = e.start;
-	s->stack_bytes = (uint32_t)(e.end - e.start);
-	s->holes = holes;
+	s->areas = areas;
 }
 
 static int add_sample(struct pending *p, struct chunk_list *list, const struct sample_record *r)
@@ -186,22 +184,24 @@ static int add_sample(struct pending *p, struct chunk_list *list, const struct s
 	size_t frames = ((size_t)r->kernel_cnt + r->user_cnt) * sizeof(uint64_t);
 	size_t regs = r->flags & SAMPLE_HAS_REGS ? sizeof(struct sample_regs) : 0;
 	struct pending_sample *s;
-	struct extent stack;
+	uint32_t area_cnt;
+	size_t stack_bytes;
 	uint8_t *copy;
 
 	if (r->hdr.size != sizeof(*r) + frames + regs || r->end >= END_MAX)
 		return -EBADMSG;
-	stack = stack_extent(list, r);
-	s = calloc(1, sizeof(*s) + stack.holes * sizeof(struct stack_hole) + r->hdr.size + (stack.end - stack.start));
+	measure_stack(list, r, &area_cnt, &stack_bytes);
+	s = malloc(sizeof(*s) + area_cnt * sizeof(struct stack_area) + r->hdr.size + stack_bytes);
 	if (!s)
 		return -ENOMEM;
-	copy = (uint8_t *)(s + 1) + stack.holes * sizeof(struct stack_hole);
+	*s = (struct pending_sample){ 0 };
+	copy = (uint8_t *)(s + 1) + area_cnt * sizeof(struct stack_area);
 	memcpy(copy, r, r->hdr.size);
 	s->record = (const void *)copy;
 	s->kernel = (const void *)(copy + sizeof(*r));
 	s->user = s->kernel + r->kernel_cnt;
 	s->regs = regs ? (const void *)(copy + sizeof(*r) + frames) : NULL;
-	copy_stack(s, (struct stack_hole *)(s + 1), copy + r->hdr.size, list);
+	copy_stack(s, (struct stack_area *)(s + 1), copy + r->hdr.size, list);
 	return push(p, (struct item){ .time_ns = r->hdr.time_ns, .sample = s });
 }
 

@@ -11,9 +11,12 @@
 #include "agent/side_band.h"
 #include "bpf/event.h"
 
-/* A part of the copied stack that could not be read: pages never touched, or not in memory. */
-struct stack_hole {
-	uint64_t start, end;
+/* A run of copied stack without a gap. A stack has several where pages in it were never touched, and where the thread went
+ * from one stack to another. */
+struct stack_area {
+	uint64_t addr;
+	uint64_t bytes;
+	const uint8_t *data;
 };
 
 /* A sample as user space works on it. One allocation. */
@@ -22,12 +25,12 @@ struct pending_sample {
 	const uint64_t *kernel;		/* record->kernel_cnt, innermost first */
 	const uint64_t *user;		/* record->user_cnt, with FRAME_EXACT */
 	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
-	const uint8_t *stack;		/* copied from stack_addr up */
-	uint64_t stack_addr;
-	uint32_t stack_bytes;
-	uint32_t hole_cnt;
-	const struct stack_hole *holes; /* by rising address */
+	const struct stack_area *areas; /* as they were copied */
+	uint32_t area_cnt;
 };
+
+/* The area that holds the @bytes at @addr, or NULL. */
+const struct stack_area *stack_area_find(const struct stack_area *areas, uint32_t area_cnt, uint64_t addr, uint32_t bytes);
 
 struct pending;
 

@@ -177,7 +177,7 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 	int r;
 
 	*out = (struct row_regs){ .is_exact = row->is_signal_frame };
-	if (row->cfa == ROW_CFA_NONE || row->cfa == ROW_CFA_EXPR)
+	if (row->cfa == ROW_CFA_NONE || row->cfa == ROW_CFA_EXPR || row->cfa == ROW_CFA_SCHED)
 		return -ENOENT;
 	if (row->cfa == ROW_CFA_ROOT)
 		return 1;

@@ -12,7 +12,16 @@
 #include <stdint.h>
 
 /* DWARF numbers of the registers that matter by name. */
-enum { DWARF_RBX = 3, DWARF_RBP = 6, DWARF_RSP = 7, DWARF_R12 = 12, DWARF_R15 = 15, DWARF_RIP = 16, DWARF_REGS = 17 };
+enum {
+	DWARF_RDX = 1,
+	DWARF_RBX = 3,
+	DWARF_RBP = 6,
+	DWARF_RSP = 7,
+	DWARF_R12 = 12,
+	DWARF_R15 = 15,
+	DWARF_RIP = 16,
+	DWARF_REGS = 17
+};
 
 /* How the CFA (the caller's rsp right behind the return address) is found. */
 enum row_cfa {
@@ -20,6 +29,7 @@ enum row_cfa {
 	ROW_CFA_REG,	/* CFA = reg + off */
 	ROW_CFA_DEREF,	/* CFA = *(reg + off) + off2: realigned stacks */
 	ROW_CFA_PLT,	/* CFA = rsp + 8 + ((rip & 15) >= off ? 8 : 0): lazy-binding stubs */
+	ROW_CFA_SCHED,	/* Go's scheduler knows: see enum sched_base in bpf/event.h, which is cfa_reg here */
 	ROW_CFA_SIGNAL, /* rt_sigreturn trampoline: all registers stand in the ucontext at rsp */
 	ROW_CFA_ROOT,	/* outermost frame: it has no return address */
 	ROW_CFA_EXPR,	/* something else: only row_eval can tell */
@@ -51,7 +61,7 @@ struct row {
 	bool is_guess;	      /* from the instructions: right when the return address stands behind a call */
 	int32_t cfa_off;
 	int32_t cfa_off2;
-	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT */
+	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT, _SCHED */
 };
 
 struct row_source;

@@ -3,8 +3,8 @@
  * Rows out of Go's function table. It says how far rsp stands below the return address at every instruction, so the CFA is
  * rsp + that + 8; it covers the runtime's assembly too. It does not say where rbp is saved; Go has two prologues, and which
  * one a function has is read off its code where the frame opens. Functions that set rsp to something else (they go over to
- * another stack) cannot be told by rsp; those with a frame pointer are told by it, as they never touch it in between. The
- * file is borrowed; a state is not shared between threads.
+ * another stack) cannot be told by rsp; those with a frame pointer are told by it, as they never touch it in between, the
+ * others by what the scheduler noted about their goroutine. The file is borrowed; a state is not shared between threads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,21 +12,32 @@
 
 #include "agent/row_builder.h"
 #include "base/cleanup.h"
+#include "bpf/event.h"
 #include "symbols/gopclntab.h"
 
 enum {
 	RA_OFFSET = -8,
 	RBP_OFFSET = -16,
 	MAX_SWITCH_BYTES = 256, /* of a function that switches stacks; they have about 140 */
+	MAX_TURNS = 8,
+};
+
+/* From @at on, a function that changes rsp finds its CFA so; ROW_CFA_NONE: as the table says, its stack is its own. */
+struct turn {
+	uint64_t at;
+	enum row_cfa cfa;
+	uint8_t reg;
+	int32_t off, off2;
 };
 
 /* What one function does with its frame. */
 struct frame {
 	bool saves_rbp;
-	uint64_t saved_from;	/* rbp stands in the frame from here on ... */
-	uint64_t pointer_from;	/* ... and points at its place in it */
-	uint64_t moved_from;	/* rsp is on another stack from here on; UINT64_MAX: never */
-	enum row_cfa moved_cfa; /* how the CFA is found then */
+	uint64_t saved_from;   /* rbp stands in the frame from here on ... */
+	uint64_t pointer_from; /* ... and points at its place in it */
+	uint64_t moved_from;   /* rsp is on another stack from here on and rbp tells; UINT64_MAX: never */
+	unsigned turn_cnt;     /* of the functions without rbp */
+	struct turn turns[MAX_TURNS];
 };
 
 static int rows_go_open(const struct row_image *image, void **ret)
@@ -102,34 +113,74 @@ static bool is_named(const struct gopclntab_function *fn, const char *name)
 	       (fn->name_len == len || strcmp(fn->name + len, ".abi0") == 0);
 }
 
-/* Where the runtime's switch @fn has put another stack into rsp: behind its first "mov disp8(reg),%rsp". */
-static uint64_t find_move(const struct gopclntab *t, const struct gopclntab_function *fn)
+static void add_turn(struct frame *f, uint64_t at, struct turn turn)
 {
-	for (uint64_t at = fn->entry; at < fn->end && at - fn->entry < MAX_SWITCH_BYTES; at++) {
-		const uint8_t *code = gopclntab_code(t, at, 4);
+	turn.at = at;
+	if (f->turn_cnt < MAX_TURNS)
+		f->turns[f->turn_cnt++] = turn;
+}
 
-		if (code && (code[0] & 0xfe) == 0x48 && code[1] == 0x8b && (code[2] & 0xf8) == 0x60)
-			return at + 4;
-	}
-	return fn->entry;
+/* Length of an instruction at @code that puts another stack into rsp: mov (reg),%rsp, mov disp8(reg),%rsp, mov reg,%rsp. */
+static unsigned move_to_rsp(const uint8_t *code)
+{
+	if ((code[0] & 0xfe) == 0x48 && code[1] == 0x8b && (code[2] & 0xb8) == 0x20 && (code[2] & 7) != 4)
+		return code[2] & 0x40 ? 4 : 3;
+	return (code[0] & 0xfb) == 0x48 && code[1] == 0x89 && (code[2] & 0xc7) == 0xc4 ? 3 : 0;
 }
 
 /*
- * runtime.mcall leaves its goroutine for good: what it calls is the beginning of a stack, as in the runtime's own view. Its
- * rbp is 0 then. Others with a frame pointer keep it until they are back. For the rest (morestack, gogo, systemstack before
- * 1.21) only the goroutine's own record tells where the stack goes on: no rule.
+ * The turns of the switch @fn: each move to rsp leads away from its stack, which then is where @away says, or back.
+ * asmcgocall keeps the depth of its stack (in rdi first, after the goroutine) on the other one. It has a second way, for
+ * callers on the system stack already: it aligns rsp, with the old one in rdx and then on the stack.
+ */
+static void read_turns(const struct gopclntab *t, const struct gopclntab_function *fn, struct turn away, struct frame *f)
+{
+	const struct turn back = { .cfa = ROW_CFA_NONE };
+	bool is_away = false;
+	int rdi_stores = 0;
+
+	for (uint64_t at = fn->entry; at < fn->end && at - fn->entry < MAX_SWITCH_BYTES; at++) {
+		const uint8_t *code = gopclntab_code(t, at, 5);
+		unsigned len = code ? move_to_rsp(code) : 0;
+
+		if (!code)
+			break;
+		if (len) {
+			is_away = !is_away;
+			add_turn(f, at + len, is_away ? away : back);
+			at += len - 1;
+		} else if (!is_away && memcmp(code, "\x48\x83\xe4\xf0", 4) == 0) { /* and $-16,%rsp */
+			is_away = true;
+			add_turn(f, at, (struct turn){ .cfa = ROW_CFA_REG, .reg = DWARF_RDX, .off = 8 });
+		} else if (is_away && memcmp(code, "\x48\x89\x7c\x24", 4) == 0 &&
+			   rdi_stores++ == 1) { /* mov %rdi,disp8(%rsp) */
+			add_turn(f, at + 5,
+				 (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS_DEPTH, .off = (int8_t)code[4] });
+		} else if (is_away && memcmp(code, "\x48\x89\x54\x24", 4) == 0) { /* mov %rdx,disp8(%rsp) */
+			add_turn(f, at + 5,
+				 (struct turn){ .cfa = ROW_CFA_DEREF, .reg = DWARF_RSP, .off = (int8_t)code[4], .off2 = 8 });
+		}
+	}
+}
+
+/*
+ * Who gives a function back that changes stacks. systemstack and asmcgocall return to their goroutine; since 1.21 they have
+ * a frame pointer, before that only the scheduler knows. morestack lets the scheduler go on with its caller. mcall, gogo and
+ * a new thread in clone leave for good: what they call is the beginning of a stack, as in the runtime's own view. The rest:
+ * no rule.
  */
 static void read_stack_switch(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
 {
-	bool is_mcall = is_named(fn, "runtime.mcall");
-
-	if (is_named(fn, "runtime.cgocallback")) /* writes rsp such that its frame stays valid, says the runtime */
-		return;
-	f->moved_cfa = is_mcall ? ROW_CFA_ROOT : f->saves_rbp ? ROW_CFA_REG : ROW_CFA_NONE;
-	if (is_mcall || is_named(fn, "runtime.morestack"))
-		f->moved_from = find_move(t, fn);
-	else
-		f->moved_from = f->saves_rbp ? f->pointer_from : fn->entry;
+	if (is_named(fn, "runtime.morestack"))
+		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RESUMES }, f);
+	else if (is_named(fn, "runtime.mcall") || is_named(fn, "gogo") || is_named(fn, "runtime.clone"))
+		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_ROOT }, f);
+	else if (f->saves_rbp)
+		f->moved_from = f->pointer_from;
+	else if (is_named(fn, "runtime.systemstack") || is_named(fn, "runtime.asmcgocall"))
+		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS, .off = 8 }, f);
+	else if (!is_named(fn, "runtime.cgocallback")) /* it writes rsp such that its frame stays valid, says the runtime */
+		add_turn(f, fn->entry, (struct turn){ .cfa = ROW_CFA_EXPR });
 }
 
 static void read_frame(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
@@ -166,31 +217,48 @@ static uint64_t find_restored(const struct gopclntab *t, uint64_t end, int32_t s
 	return end;
 }
 
+/* The turn that stands at @at; *@end is cut to where the next one is. */
+static const struct turn *find_turn(const struct frame *f, uint64_t at, uint64_t *end)
+{
+	const struct turn *turn = NULL;
+
+	for (unsigned i = 0; i < f->turn_cnt; i++) {
+		if (f->turns[i].at <= at)
+			turn = &f->turns[i];
+		else if (f->turns[i].at < *end)
+			*end = f->turns[i].at;
+	}
+	return turn && turn->cfa != ROW_CFA_NONE ? turn : NULL;
+}
+
 /*
  * The row at @at within a range where rsp stands @depth below the return address, up to @restored if rsp was elsewhere;
  * *@end is cut to where it changes.
  */
 static struct row make_row(const struct frame *f, uint64_t at, uint64_t *end, int32_t depth, uint64_t restored)
 {
-	uint64_t turns[] = { f->moved_from, restored, f->saves_rbp && depth ? f->saved_from : at };
-	bool is_moved = at >= f->moved_from && at < restored;
-	struct row row = { .start = at };
+	uint64_t places[] = { f->moved_from, restored, f->saves_rbp && depth ? f->saved_from : at };
+	bool is_moved = at >= f->moved_from && at < restored && depth;
+	const struct turn *turn = find_turn(f, at, end);
+	struct row row = { .start = at, .cfa = ROW_CFA_REG };
 
-	for (size_t i = 0; i < ARRAY_LEN(turns); i++)
-		if (at < turns[i] && turns[i] < *end)
-			*end = turns[i];
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (at < places[i] && places[i] < *end)
+			*end = places[i];
 	row.end = *end;
-	row.cfa = is_moved ? (uint8_t)f->moved_cfa : ROW_CFA_REG;
-	if (depth < 0 || depth > INT32_MAX - 8 || depth % 8)
+	if (depth < 0 || depth > INT32_MAX - 8 || depth % 8 || (turn && turn->cfa == ROW_CFA_EXPR))
 		row.cfa = ROW_CFA_NONE;
-	if (row.cfa != ROW_CFA_REG)
+	else if (turn)
+		row.cfa = (uint8_t)turn->cfa;
+	if (row.cfa == ROW_CFA_NONE || row.cfa == ROW_CFA_ROOT)
 		return row;
-	row.cfa_reg = is_moved && depth ? DWARF_RBP : DWARF_RSP;
-	row.cfa_off = is_moved && depth ? 16 : depth + 8;
+	row.cfa_reg = turn ? turn->reg : is_moved ? DWARF_RBP : DWARF_RSP;
+	row.cfa_off = turn ? turn->off : is_moved ? 16 : depth + 8;
+	row.cfa_off2 = turn ? turn->off2 : 0;
 	for (int i = 0; i < SAVED_MAX; i++)
 		row.saved[i] = ROW_SAME;
 	row.saved[SAVED_RA] = RA_OFFSET;
-	if (f->saves_rbp && depth && at >= f->saved_from)
+	if (!turn && f->saves_rbp && depth && at >= f->saved_from)
 		row.saved[SAVED_RBP] = RBP_OFFSET;
 	return row;
 }
@@ -264,7 +332,7 @@ static int add_function(const struct gopclntab *t, const struct gopclntab_functi
 	read_frame(t, fn, &f);
 	gopclntab_values_init(t, fn, fn->sp_values, &it);
 	while (r == 0 && gopclntab_values_next(&it, &start, &end, &depth) && start < stop && start < out->end) {
-		uint64_t restored = f.moved_cfa == ROW_CFA_REG && depth > 0 ? find_restored(t, end, depth) : end;
+		uint64_t restored = f.moved_from != UINT64_MAX && depth > 0 ? find_restored(t, end, depth) : end;
 
 		if (end > stop)
 			end = stop;

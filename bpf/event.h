@@ -48,7 +48,7 @@ struct record {
 	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                              \
 	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                           \
 	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                              \
-	X(NO_PROGRESS, "no progress", 1) /* the stack pointer did not rise */                         \
+	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                 \
 	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */              \
 	X(EXITING, "exiting", 0)	 /* no address space any more */                              \
 	X(COMPAT, "32-bit", 1)		 /* not supported */                                          \
@@ -65,13 +65,13 @@ enum walk_end { WALK_ENDS(X) END_MAX };
 
 enum sample_flags {
 	SAMPLE_HAS_REGS = 1 << 0, /* struct sample_regs follows the frames */
-	SAMPLE_LIMITED = 1 << 1,  /* chunks were withheld by the rate limit */
-	SAMPLE_CUT = 1 << 2,	  /* the stack may be longer than cfg_stack_chunks pages */
+	SAMPLE_LIMITED = 1 << 1,  /* chunks were withheld by the rate limit, or the ring was full */
+	SAMPLE_CUT = 1 << 2,	  /* a stack may be longer than what was copied of it */
 };
 
 /* Followed by: __u64 kernel[kernel_cnt], __u64 user[user_cnt] (innermost first), struct sample_regs. Its stack chunks are
- * the chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1, by rising address; pages that could
- * not be read are left out. */
+ * the chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1; the stack it runs on first, then
+ * those it came from, each by rising address; pages that could not be read are left out. */
 struct sample_record {
 	struct record hdr;
 	__u32 pid; /* thread group, initial pid namespace */
@@ -86,10 +86,19 @@ struct sample_record {
 	char comm[COMM_BYTES];
 };
 
+/* Where the goroutine goes on whose thread is on another stack now, as Go's scheduler noted it. */
+struct unwind_sched {
+	__u64 pc; /* 0: there is none */
+	__u64 sp;
+	__u64 fp;
+	__u64 stack_hi; /* the end of its stack */
+};
+
 struct sample_regs {
 	__u64 start_boottime_ns; /* of the thread group's leader */
 	__u64 exec_id;		 /* task_struct.self_exec_id */
 	__u64 regs[USER_REGS];	 /* at the sample, DWARF order */
+	struct unwind_sched sched;
 };
 
 struct stack_chunk {
@@ -168,8 +177,15 @@ enum unwind_rule {
 	RULE_ROOT,   /* outermost frame */
 	RULE_FP,     /* CFA = fp + 16, and the return address must be code */
 	RULE_USER,   /* only user space can evaluate it */
+	RULE_SCHED,  /* Go went over to a system stack: struct unwind_sched knows the goroutine's */
 };
 enum unwind_base { BASE_SP, BASE_FP };
+enum sched_base {		      /* of RULE_SCHED */
+		  SCHED_RESUMES,      /* the caller is what the scheduler noted */
+		  SCHED_RETURNS,      /* CFA = the sp it noted + offset */
+		  SCHED_RETURNS_DEPTH /* CFA = stack_hi - *(sp + offset) + 8: calls of C may be nested, and only the last is
+					 noted */
+};
 enum { ROW_FP_AT_FP = -32768 };
 
 #define ROW_START(row)	((__u8)(row))
@@ -236,7 +252,7 @@ struct cpu_state {
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
-HEARTH_SIZE_IS(struct sample_regs, 152);
+HEARTH_SIZE_IS(struct sample_regs, 184);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct proc_value, 32);
 HEARTH_SIZE_IS(struct mapping_key, 16);

@@ -14,6 +14,10 @@ struct vm_area_struct {
 	unsigned long vm_end;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;
@@ -24,6 +28,9 @@ struct task_struct {
 	unsigned long long start_boottime; /* 5.5 */
 	unsigned long long self_exec_id;   /* 64 bits since 5.7 */
 	void *stack;
+	unsigned long sas_ss_sp; /* the thread's alternate signal stack */
+	unsigned long sas_ss_size;
+	struct thread_struct thread;
 };
 
 /* The registers as the kernel stored them; the header's struct pt_regs has user space's names. */

@@ -75,12 +75,27 @@ struct walk {
 	__u32 torn;
 };
 
-/* The copy of a sample's stack into chunk records. */
+/* The copy of a sample's stacks into chunk records. */
+enum { MAX_COPIES = 4 };
+
 struct stack_copy {
-	__u64 addr;  /* the next page */
-	__u64 end;   /* of the stack's memory area; ~0: not known */
-	__u32 cnt;   /* chunks sent */
-	__u32 tries; /* pages looked at */
+	__u64 addr;	  /* the next page */
+	__u64 end;	  /* of the stack's memory area; ~0: not known */
+	__u32 cnt;	  /* chunks sent */
+	__u32 tries;	  /* pages looked at, of one stack */
+	__u32 copies;	  /* stacks copied, and where they stood */
+	__u32 scan_bytes; /* of the window, in the search for a signal frame; what it found is in addr */
+	struct {
+		__u64 start, end;
+	} done[MAX_COPIES];
+};
+
+/* What Go's runtime says about the thread (bpf/stacks.bpf.h); all 0 in other programs. */
+struct go_thread {
+	__u64 stack_lo, stack_hi;  /* the stack it says it is on */
+	__u64 g0_sp, g0_hi;	   /* the thread's system stack, from where it was left */
+	bool is_away;		   /* the thread's goroutine has another stack ... */
+	struct unwind_sched sched; /* ... and goes on there */
 };
 
 struct scratch {
@@ -89,6 +104,7 @@ struct scratch {
 	struct sample_regs regs;    /* also what a masked index may run into */
 	struct walk walk;
 	struct stack_copy copy;
+	struct go_thread go;
 	__u8 window[4096];
 };
 

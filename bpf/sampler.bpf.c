@@ -224,7 +224,8 @@ static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct sc
 		if (walk_frame(walk, scratch, false))
 			return;
 	bpf_tail_call(ctx, &tail_programs, 0);
-	walk->state.end = END_DEPTH;
+	walk->state.end = walk->user_cnt < MAX_USER_FRAMES ? END_USER_RULE
+							   : END_DEPTH; /* user space has no limit of calls */
 }
 
 SEC("perf_event")
@@ -236,8 +237,10 @@ int on_sample_tail(struct bpf_perf_event_data *ctx)
 
 	if (!state || !scratch || !wanted(state))
 		return 0;
-	if (begin_sample(ctx, scratch, cpu))
+	if (begin_sample(ctx, scratch, cpu)) {
+		find_go(scratch); /* before it is known whether it is needed: the steps have no room for it */
 		walk_some(ctx, scratch);
+	}
 	finish_sample(state, scratch, false);
 	return 0;
 }

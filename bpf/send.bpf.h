@@ -8,6 +8,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/stacks.bpf.h"
 
 static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
 {
@@ -34,11 +35,13 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	copy->tries++;
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_chunk_room_bytes) {
 		count(state, COUNTER_CHUNK_RING);
+		scratch->sample.flags |= SAMPLE_LIMITED;
 		return 1;
 	}
 	chunk = bpf_ringbuf_reserve(ring, sizeof(*chunk), 0);
 	if (!chunk) {
 		count(state, COUNTER_CHUNK_RING);
+		scratch->sample.flags |= SAMPLE_LIMITED;
 		return 1;
 	}
 	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)copy->addr)) {
@@ -91,35 +94,121 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 	return true;
 }
 
-/* Copies the stack from the sample's sp up, in whole pages, as far as it can be read. */
-static __always_inline void send_stack(struct cpu_state *state, struct scratch *scratch, bool loop_form)
+/* Sends the stack from @addr up, at most @chunks pages. */
+static __always_inline void copy_stack(struct chunk_loop *loop, __u64 addr, __u64 end, __u32 chunks, bool loop_form)
+{
+	struct stack_copy *copy = &loop->scratch->copy;
+	__u32 at = copy->copies;
+
+	copy->addr = addr;
+	copy->end = end;
+	copy->tries = 0;
+	if (loop_form) {
+		bpf_loop(chunks, chunk_callback, loop, 0);
+	} else {
+		for (int i = 0; i < 64; i++)
+			if (send_chunk(loop->state, loop->scratch))
+				break;
+	}
+	if (copy->tries >= chunks)
+		loop->scratch->sample.flags |= SAMPLE_CUT;
+	if (at < MAX_COPIES) {
+		copy->done[at].start = addr;
+		copy->done[at].end = copy->addr;
+		copy->copies = at + 1;
+	}
+}
+
+static __always_inline bool is_copied(const struct stack_copy *copy, __u64 addr)
+{
+	for (int i = 0; i < MAX_COPIES; i++)
+		if (addr - copy->done[i].start < copy->done[i].end - copy->done[i].start)
+			return true;
+	return false;
+}
+
+enum { OTHER_STACK_CHUNKS = 16 }; /* how far a stack is copied whose size is not known */
+
+/* A further stack of the thread, unless there is none (@addr is 0) or it went with those before. @end: 0 when not known. */
+static __always_inline void copy_other_stack(struct chunk_loop *loop, __u64 addr, __u64 end, bool loop_form)
+{
+	if (addr && !is_copied(&loop->scratch->copy, addr))
+		copy_stack(loop, addr, end ? end : ~0ull, end ? cfg_stack_chunks : OTHER_STACK_CHUNKS, loop_form);
+}
+
+__noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratch)
+{
+	struct chunk_loop loop = { state, scratch };
+	struct go_thread *go;
+
+	if (!state || !scratch)
+		return 0;
+	go = &scratch->go;
+	find_interrupted(scratch, scratch->regs.regs[7]);
+	copy_other_stack(&loop, scratch->copy.addr, 0, true);
+	if (go->is_away && go->sched.sp < go->sched.stack_hi)
+		copy_other_stack(&loop, go->sched.sp, go->sched.stack_hi, true);
+	if (go->g0_sp < go->g0_hi)
+		copy_other_stack(&loop, go->g0_sp, 0, true);
+	copy_other_stack(&loop, find_go_frame(scratch), go->stack_hi, true);
+	copy_other_stack(&loop, scratch->walk.state.sp, 0, true); /* where the walk came to before it missed */
+	return 0;
+}
+
+/* The one that matters most: there is no room for more. */
+static __always_inline void send_other_stack(struct cpu_state *state, struct scratch *scratch)
+{
+	struct chunk_loop loop = { state, scratch };
+	struct go_thread *go = &scratch->go;
+	__u64 addr = find_go_frame(scratch), end = go->stack_hi;
+
+	if (go->is_away) {
+		addr = go->sched.sp;
+		end = go->sched.stack_hi;
+	} else if (!addr) {
+		addr = scratch->walk.state.sp;
+		end = 0;
+	}
+	copy_other_stack(&loop, addr, end, false);
+}
+
+/*
+ * Copies the stack from the sample's sp up, as far as it can be read, then the others. Without the end of its memory area
+ * the copy would go on into whatever is mapped behind a thread's stack; when busy locks make bpf_find_vma fail, then so be
+ * it. A goroutine's stack is a small part of the heap.
+ */
+static __always_inline void send_stacks(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
 	struct sample_record *sample = &scratch->sample;
 	struct chunk_loop loop = { state, scratch };
 	struct stack_copy *copy = &scratch->copy;
+	struct go_thread *go = &scratch->go;
+	__u64 sp = scratch->regs.regs[7];
 
-	*copy = (struct stack_copy){ .addr = scratch->regs.regs[7], .end = ~0ull };
-	sample->flags |= SAMPLE_HAS_REGS;
 	count(state, COUNTER_MISSES);
+	sample->flags |= SAMPLE_HAS_REGS;
+	if (loop_form)
+		find_go_alone(scratch);
+	else
+		find_go(scratch);
+	scratch->regs.sched = go->sched;
 	if (!take_chunk_tokens(state, sample->hdr.time_ns)) {
 		sample->flags |= SAMPLE_LIMITED;
 		return;
 	}
-	/* Without it the copy goes on into whatever is mapped behind a thread's stack. Busy locks make it fail: then so be
-	 * it. */
+	__builtin_memset(copy, 0, sizeof(*copy));
+	copy->end = ~0ull; /* area_callback knows better */
 	if (loop_form && cfg_find_vma)
-		bpf_find_vma((void *)bpf_get_current_task_btf(), copy->addr, area_callback, &loop, 0);
-	if (loop_form) {
-		bpf_loop(cfg_stack_chunks, chunk_callback, &loop, 0);
-	} else {
-		for (int i = 0; i < 64; i++)
-			if (send_chunk(state, scratch))
-				break;
-	}
+		bpf_find_vma((void *)bpf_get_current_task_btf(), sp, area_callback, &loop, 0);
+	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end)
+		copy->end = go->stack_hi;
+	copy_stack(&loop, sp, copy->end, cfg_stack_chunks, loop_form);
+	if (loop_form)
+		send_other_stacks(state, scratch);
+	else
+		send_other_stack(state, scratch);
 	state->chunk_tokens_ns += copy->cnt * cfg_chunk_cost_ns;
 	sample->chunk_cnt = copy->cnt;
-	if (copy->tries >= cfg_stack_chunks)
-		sample->flags |= SAMPLE_CUT;
 }
 
 static __always_inline bool end_is_miss(__u32 end)
@@ -149,7 +238,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	state->counters[COUNTER_TORN] += walk->torn;
 	words = walk->kernel_cnt + walk->user_cnt;
 	if (miss) {
-		send_stack(state, scratch, loop_form);
+		send_stacks(state, scratch, loop_form);
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
 		words += sizeof(scratch->regs) / 8;
 	}

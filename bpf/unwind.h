@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in
- * the kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory and
- * unwind_read(), which reads a word of user memory: 0, or not 0 when it is unreadable.
+ * the kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory,
+ * unwind_read(), which reads a word of user memory, and unwind_read_sched(): 0, or not 0 when it cannot be had.
  */
 #ifndef HEARTH_BPF_UNWIND_H
 #define HEARTH_BPF_UNWIND_H
@@ -16,6 +16,13 @@
 struct unwind_memory;
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
+static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched);
+
+/*
+ * A caller's frame lies above, unless the thread changed its stack in between: Go's calls of C, growing stacks of Rust,
+ * handlers on an alternate stack. So the stack pointer may fall, but not for ever.
+ */
+enum { UNWIND_MAX_FALLS = 32 };
 
 struct unwind_state {
 	__u64 pc;
@@ -23,10 +30,12 @@ struct unwind_state {
 	__u64 fp;
 	__u32 exact; /* pc is where the thread stands, not a return address */
 	__u32 end;   /* enum walk_end, set when the step says stop */
+	__u32 falls; /* how often sp has fallen */
+	__u32 pad;
 };
 
 /* struct ucontext of the kernel's rt_sigframe, arch/x86/include/uapi/asm/sigcontext.h: gregs start at 40, 8 bytes each. */
-enum { UCONTEXT_RBP = 40 + 10 * 8, UCONTEXT_RSP = 40 + 15 * 8, UCONTEXT_RIP = 40 + 16 * 8 };
+enum { UCONTEXT_STACK = 16, UCONTEXT_RBP = 40 + 10 * 8, UCONTEXT_RSP = 40 + 15 * 8, UCONTEXT_RIP = 40 + 16 * 8 };
 
 /* The step could go on: 0. The walk ends at this frame: 1, with state->end set. */
 static __always_inline int unwind_stop(struct unwind_state *state, __u32 end)
@@ -49,15 +58,41 @@ static __always_inline int unwind_signal(struct unwind_state *state, struct unwi
 	return 0;
 }
 
+/* The CFA of a frame that Go's scheduler knows about; 0 when the caller is in @state already. 1: the walk ends. */
+static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, struct unwind_memory *memory, __u64 *cfa)
+{
+	__u32 base = ROW_BASE(row);
+	struct unwind_sched sched;
+	__u64 depth;
+
+	if (unwind_read_sched(memory, &sched)) /* who does not return may have let its goroutine go already */
+		return unwind_stop(state, base == SCHED_RESUMES ? END_ROOT : END_BAD_MEMORY);
+	if (base == SCHED_RETURNS_DEPTH) {
+		if (unwind_read(memory, state->sp + (__s64)ROW_OFFSET(row), &depth))
+			return unwind_stop(state, END_BAD_MEMORY);
+		*cfa = sched.stack_hi - depth + 8;
+		return 0;
+	}
+	state->fp = sched.fp;
+	*cfa = sched.sp + (__s64)ROW_OFFSET(row);
+	if (base == SCHED_RETURNS)
+		return 0;
+	*cfa = 0;
+	state->pc = sched.pc;
+	state->sp = sched.sp;
+	state->exact = 0;
+	return 0;
+}
+
 /*
  * @row is the row that covers state->pc (minus 1 for a return address). Returns 0 with the caller's registers in @state, or
- * 1 with state->end set and the registers unchanged.
+ * 1 with state->end set; pc and sp are unchanged then.
  */
 static __always_inline int unwind_step(struct unwind_state *state, __u64 row, struct unwind_memory *memory)
 {
 	__u32 rule = ROW_RULE(row);
 	__u64 base = ROW_BASE(row) == BASE_FP ? state->fp : state->sp;
-	__u64 cfa, pc, fp = state->fp;
+	__u64 cfa, pc, fp;
 
 	if (rule == RULE_CFA) {
 		cfa = base + (__s64)ROW_OFFSET(row);
@@ -73,13 +108,19 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 		cfa = state->sp + 8 + ((state->pc & 15) >= (__u64)ROW_OFFSET(row) ? 8 : 0);
 	} else if (rule == RULE_SIGNAL) {
 		return unwind_signal(state, memory);
+	} else if (rule == RULE_SCHED) {
+		if (unwind_sched(state, row, memory, &cfa))
+			return 1;
+		if (!cfa)
+			return 0;
 	} else {
 		return unwind_stop(state, rule == RULE_ROOT ? END_ROOT : rule == RULE_USER ? END_USER_RULE : END_NO_RULE);
 	}
-	if (cfa <= state->sp)
+	if (cfa <= state->sp && (rule == RULE_FP || ++state->falls > UNWIND_MAX_FALLS))
 		return unwind_stop(state, END_NO_PROGRESS);
 	if (unwind_read(memory, cfa - 8, &pc))
 		return unwind_stop(state, END_BAD_MEMORY);
+	fp = state->fp;
 	if (ROW_FP(row) && unwind_read(memory, ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))
 		return unwind_stop(state, END_BAD_MEMORY);
 	if (!pc)

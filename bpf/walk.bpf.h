@@ -7,6 +7,7 @@
 #define HEARTH_BPF_WALK_H
 
 #include "bpf/maps.bpf.h"
+#include "bpf/stacks.bpf.h"
 
 #define barrier() asm volatile("" ::: "memory")
 
@@ -56,6 +57,14 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 	}
 	*value = *(__u64 *)(scratch->window + (off & (sizeof(scratch->window) - 1)));
 	return 0;
+}
+
+static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched)
+{
+	if (memory->loop_form)
+		find_go_alone(memory->scratch);
+	*sched = memory->scratch->go.sched;
+	return !sched->pc;
 }
 
 /* The mapping of @pc among the pieces of one size into the walk. 0, or a miss. */

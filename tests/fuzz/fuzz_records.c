@@ -39,7 +39,8 @@ static void take_sample(void *arg, const struct pending_sample *s)
 	c->samples++;
 	read_all(c, s->kernel, s->record->kernel_cnt * sizeof(*s->kernel));
 	read_all(c, s->user, s->record->user_cnt * sizeof(*s->user));
-	read_all(c, s->stack, s->stack_bytes);
+	for (uint32_t i = 0; i < s->area_cnt; i++)
+		read_all(c, s->areas[i].data, s->areas[i].bytes);
 	if (s->regs)
 		read_all(c, s->regs, sizeof(*s->regs));
 }

@@ -12,6 +12,7 @@ struct unwind_memory {
 	const void *data;
 	uint64_t addr;
 	uint64_t bytes;
+	struct unwind_sched sched;
 };
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
@@ -22,6 +23,12 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 		return 1;
 	memcpy(value, (const uint8_t *)memory->data + off, 8);
 	return 0;
+}
+
+static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched)
+{
+	*sched = memory->sched;
+	return !sched->pc;
 }
 
 #endif

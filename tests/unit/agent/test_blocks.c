@@ -15,19 +15,7 @@
 #include "agent/blocks.h"
 #include "agent/elf_service.h"
 #include "base/cleanup.h"
-
-struct unwind_memory {
-	uint64_t none;
-};
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
-#include "bpf/unwind.h"
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
-{
-	*value = addr;
-	return memory != NULL;
-}
+#include "tests/unit/agent/stack_memory.h"
 
 /* --- rows --- */
 
@@ -42,6 +30,15 @@ static const struct {
 	{ "none", { .cfa = ROW_CFA_NONE }, 0, 0, RULE_NONE, 0, 0, 0, 0 },
 	{ "root", { .cfa = ROW_CFA_ROOT }, 0, 0, RULE_ROOT, 0, 0, 0, 0 },
 	{ "signal", { .cfa = ROW_CFA_SIGNAL, .is_signal_frame = true }, 0, 0, RULE_SIGNAL, 0, 0, 0, 0 },
+	{ "scheduler",
+	  { .cfa = ROW_CFA_SCHED, .cfa_reg = SCHED_RETURNS_DEPTH, .cfa_off = 40 },
+	  ROW_SAME,
+	  -8,
+	  RULE_SCHED,
+	  SCHED_RETURNS_DEPTH,
+	  0,
+	  40,
+	  0 },
 	{ "expression", { .cfa = ROW_CFA_EXPR }, ROW_SAME, -8, RULE_USER, 0, 0, 0, 0 },
 	{ "rsp", { .cfa = ROW_CFA_REG, .cfa_reg = 7, .cfa_off = 8 }, ROW_SAME, -8, RULE_CFA, BASE_SP, 0, 8, 0 },
 	{ "rbp", { .cfa = ROW_CFA_REG, .cfa_reg = 6, .cfa_off = 16 }, -16, -8, RULE_CFA, BASE_FP, -2, 16, 0 },

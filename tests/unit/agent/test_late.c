@@ -86,7 +86,7 @@ struct chain {
 
 static void walk_as_kernel(uint32_t asid, const struct pending_sample *s, struct chain *chain)
 {
-	struct unwind_memory memory = { s->stack, s->stack_addr, s->stack_bytes };
+	struct unwind_memory memory = { s->areas[0].data, s->areas[0].addr, s->areas[0].bytes, { 0 } };
 	struct unwind_state state = { .pc = s->regs->regs[16], .sp = s->regs->regs[7], .fp = s->regs->regs[6], .exact = 1 };
 
 	for (chain->count = 0; chain->count < MAX_USER_FRAMES;) {
@@ -111,6 +111,7 @@ struct capture {
 	struct sample_regs regs;
 	struct pending_sample sample;
 	uint64_t user[1]; /* the kernel found no frame */
+	struct stack_area area;
 	uint8_t stack[STACK_BYTES];
 	void *truth[MAX_TRUTH];
 	int truth_cnt;
@@ -127,8 +128,7 @@ __attribute__((noinline, no_sanitize("address"))) static void copy_stack(struct 
 
 	for (uint32_t i = 0; i < bytes; i++)
 		c->stack[i] = src[i];
-	c->sample.stack_addr = from;
-	c->sample.stack_bytes = bytes;
+	c->area = (struct stack_area){ from, bytes, c->stack };
 }
 
 __attribute__((noinline)) static void take(struct capture *c)
@@ -146,7 +146,8 @@ __attribute__((noinline)) static void take(struct capture *c)
 	c->sample.record = &c->record;
 	c->sample.user = c->user;
 	c->sample.regs = &c->regs;
-	c->sample.stack = c->stack;
+	c->sample.areas = &c->area;
+	c->sample.area_cnt = 1;
 }
 
 /* Functions whose frames differ: none but the return address, a large one, one of run-time size, a realigned one. */
@@ -372,9 +373,8 @@ static void test_exact_pc(void **state)
 	(void)state;
 	take(capture);
 	capture->regs.regs[16] = (uintptr_t)hand_frame + 1;
-	capture->regs.regs[7] = capture->sample.stack_addr = 0x7000;
-	capture->sample.stack = (const uint8_t *)words;
-	capture->sample.stack_bytes = sizeof(words);
+	capture->regs.regs[7] = 0x7000;
+	capture->area = (struct stack_area){ 0x7000, sizeof(words), (const uint8_t *)words };
 	result = late_walk(late, process, &capture->sample);
 	assert_int_equal(result->count, 2);
 	assert_int_equal(result->frames[0], ((uintptr_t)hand_frame + 1) | FRAME_EXACT);
@@ -396,14 +396,14 @@ static void test_short_copy(void **state)
 	count = result->count;
 	assert_in_range(count, 15, MAX_TRUTH);
 	memcpy(whole, result->frames, count * sizeof(*whole));
-	capture->sample.stack_bytes = 16 << 10;
+	capture->area.bytes = 16 << 10;
 	result = late_walk(late, process, &capture->sample);
 	assert_int_equal(result->end, END_BAD_MEMORY);
 	assert_in_range(result->count, 5, count - 1);
 	assert_memory_equal(result->frames, whole, result->count * sizeof(*whole));
 	capture->record.flags |= SAMPLE_CUT;
 	assert_int_equal(late_walk(late, process, &capture->sample)->end, END_COPY_LIMIT);
-	capture->sample.stack_bytes = 0;
+	capture->area.bytes = 0;
 	capture->sample.user = whole;
 	capture->record.user_cnt = (uint16_t)(count - 1);
 	result = late_walk(late, process, &capture->sample);

@@ -12,7 +12,7 @@
 #include "agent/pending.h"
 #include "base/cleanup.h"
 
-enum { CPUS = 4, MAX_OUT = 4096 };
+enum { CPUS = 4, MAX_AREAS = 4, MAX_OUT = 4096 };
 
 static struct pending *p;
 
@@ -103,19 +103,9 @@ static struct out {
 	uint32_t pid[MAX_OUT];
 	bool is_sample[MAX_OUT];
 	uint32_t count;
-	uint64_t stack_addr; /* of the latest sample */
-	uint32_t stack_bytes;
-	uint32_t hole_cnt;
-	struct stack_hole first_hole;
+	uint32_t area_cnt; /* of the latest sample */
+	struct stack_area areas[MAX_AREAS];
 } out;
-
-static bool is_in_hole(const struct pending_sample *s, uint64_t addr)
-{
-	for (uint32_t i = 0; i < s->hole_cnt; i++)
-		if (addr >= s->holes[i].start && addr < s->holes[i].end)
-			return true;
-	return false;
-}
 
 static void take_sample(void *arg, const struct pending_sample *s)
 {
@@ -133,14 +123,15 @@ static void take_sample(void *arg, const struct pending_sample *s)
 	assert_int_equal(s->regs != NULL, r->flags & SAMPLE_HAS_REGS);
 	if (s->regs)
 		assert_true(s->regs->start_boottime_ns == 11 && s->regs->exec_id == 12 && s->regs->regs[0] == 13);
-	for (uint32_t i = 0; i < s->stack_bytes; i++)
-		if (!is_in_hole(s, s->stack_addr + i))
-			assert_int_equal(s->stack[i], (uint8_t)((s->stack_addr + i) * 7 >> 3));
-	o->hole_cnt = s->hole_cnt;
-	if (s->hole_cnt)
-		o->first_hole = s->holes[0];
-	o->stack_addr = s->stack_addr;
-	o->stack_bytes = s->stack_bytes;
+	assert_true(s->area_cnt <= MAX_AREAS);
+	o->area_cnt = s->area_cnt;
+	for (uint32_t a = 0; a < s->area_cnt; a++) {
+		const struct stack_area *area = &s->areas[a];
+
+		for (uint64_t i = 0; i < area->bytes; i++)
+			assert_int_equal(area->data[i], (uint8_t)((area->addr + i) * 7 >> 3));
+		o->areas[a] = *area;
+	}
 }
 
 static void take_side_band(void *arg, const struct side_band_record *record)
@@ -222,12 +213,19 @@ static void test_many(void **state)
 
 /* --- stacks --- */
 
-static void check_stack(uint64_t addr, uint32_t bytes)
+static void check_areas(uint32_t count)
 {
 	release(UINT64_MAX);
 	assert_int_equal(out.count, 1);
-	assert_int_equal(out.stack_addr, addr);
-	assert_int_equal(out.stack_bytes, bytes);
+	assert_int_equal(out.area_cnt, count);
+}
+
+/* One area; none when it has no @bytes. */
+static void check_stack(uint64_t addr, uint64_t bytes)
+{
+	check_areas(bytes > 0);
+	assert_int_equal(out.areas[0].addr, addr);
+	assert_int_equal(out.areas[0].bytes, bytes);
 }
 
 static void test_chunks(void **state)
@@ -259,21 +257,30 @@ static void test_chunks(void **state)
 	assert_int_equal(add_sample(5, 0, 22, 3), 0);
 	check_stack(0, 0);
 
-	/* a page in the middle could not be read, or its chunk was lost: a hole */
+	/* a page in the middle could not be read, or its chunk was lost: two areas */
 	assert_int_equal(add_chunk(0, 30, 0x5000, 4096), 0);
 	assert_int_equal(add_chunk(0, 32, 0x7000, 4096), 0);
 	assert_int_equal(add_sample(6, 0, 33, 3), 0);
-	check_stack(0x5000, 3 * 4096);
-	assert_int_equal(out.hole_cnt, 1);
-	assert_true(out.first_hole.start == 0x6000 && out.first_hole.end == 0x7000);
+	check_areas(2);
+	assert_true(out.areas[0].addr == 0x5000 && out.areas[0].bytes == 4096);
+	assert_true(out.areas[1].addr == 0x7000 && out.areas[1].bytes == 4096);
 
-	/* addresses that fall, or are too far from the first to be one stack: left out */
-	assert_int_equal(add_chunk(0, 40, 0x9000, 4096), 0);
-	assert_int_equal(add_chunk(0, 41, 0x8000, 4096), 0);
-	assert_int_equal(add_chunk(0, 42, 0x9000 + 4097ull * MAX_STACK_CHUNKS, 4096), 0);
-	assert_int_equal(add_sample(6, 0, 43, 3), 0);
-	check_stack(0x9000, 4096);
-	assert_int_equal(out.hole_cnt, 0);
+	/* a second stack, below the first */
+	assert_int_equal(add_chunk(0, 40, 0x9800, 2048), 0);
+	assert_int_equal(add_chunk(0, 41, 0xa000, 4096), 0);
+	assert_int_equal(add_chunk(0, 42, 0x2010, 4096 - 16), 0);
+	assert_int_equal(add_chunk(0, 43, 0x3000, 8), 0);
+	assert_int_equal(add_sample(6, 0, 44, 4), 0);
+	check_areas(2);
+	assert_true(out.areas[0].addr == 0x9800 && out.areas[0].bytes == 2048 + 4096);
+	assert_true(out.areas[1].addr == 0x2010 && out.areas[1].bytes == 4096 - 8);
+	assert_ptr_equal(stack_area_find(out.areas, 2, 0x9800, 8), &out.areas[0]);
+	assert_ptr_equal(stack_area_find(out.areas, 2, 0xaff8, 8), &out.areas[0]);
+	assert_ptr_equal(stack_area_find(out.areas, 2, 0x3000, 8), &out.areas[1]);
+	assert_null(stack_area_find(out.areas, 2, 0xaff9, 8));
+	assert_null(stack_area_find(out.areas, 2, 0x97ff, 8));
+	assert_null(stack_area_find(out.areas, 2, UINT64_MAX - 3, 8));
+	assert_null(stack_area_find(out.areas, 0, 0x9800, 8));
 
 	/* numbers start again at 0 */
 	assert_int_equal(add_chunk(0, UINT32_MAX, 0x5000, 4096), 0);
@@ -285,7 +292,7 @@ static void test_chunks(void **state)
 	for (uint32_t i = 0; i < MAX_STACK_CHUNKS; i++)
 		assert_int_equal(add_chunk(3, i, 0x10000 + i * 4096ull, 4096), 0);
 	assert_int_equal(add_sample(8, 3, MAX_STACK_CHUNKS, MAX_STACK_CHUNKS), 0);
-	check_stack(0x10000, MAX_STACK_CHUNKS * 4096);
+	check_stack(0x10000, MAX_STACK_CHUNKS * 4096ull);
 
 	/* freed with the rest */
 	assert_int_equal(add_chunk(2, 1, 0x5000, 4096), 0);
@@ -343,7 +350,7 @@ static void test_bad_samples(void **state)
 		assert_int_equal(pending_add(p, &s.r.hdr), 0);
 		release(UINT64_MAX);
 		assert_int_equal(out.count, is_bad ? 1 : 2);
-		assert_int_equal(out.stack_bytes, 0); /* of the latest */
+		assert_int_equal(out.area_cnt, 0); /* of the latest */
 	}
 }
 

@@ -89,11 +89,12 @@ static const struct {
 	{ "runtime.mcall", ROW_CFA_ROOT },	 /* once on the other stack */
 	{ "runtime.sigreturn", ROW_CFA_SIGNAL }, /* all registers stand in the ucontext */
 	{ "runtime.sigreturn__sigaction", ROW_CFA_SIGNAL },
-	{ "gogo", ROW_CFA_NONE },		 /* the stack of a goroutine about to run */
-	{ "runtime.clone", ROW_CFA_NONE },	 /* the stack of a thread about to run */
-	{ "runtime.morestack", ROW_CFA_NONE },	 /* on the thread's own stack; the way back is in the goroutine's record */
-	{ "runtime.systemstack", ROW_CFA_NONE }, /* the same, before 1.21 */
-	{ "runtime.asmcgocall", ROW_CFA_NONE },	 /* the same */
+	{ "gogo", ROW_CFA_ROOT },		     /* the stack of a goroutine about to run */
+	{ "runtime.clone", ROW_CFA_ROOT },	     /* the stack of a thread about to run */
+	{ "runtime.morestack", ROW_CFA_SCHED },	     /* on the thread's own stack; the scheduler knows the way back */
+	{ "runtime.systemstack", ROW_CFA_SCHED },    /* the same, before 1.21 */
+	{ "runtime.asmcgocall", ROW_CFA_SCHED },     /* the same */
+	{ "runtime.asmcgocall", ROW_CFA_DEREF },     /* on the thread's own stack all along */
 	{ "syscall.rawVforkSyscall", ROW_CFA_NONE }, /* holds its return address in a register */
 };
 
@@ -101,8 +102,9 @@ static bool is_exception(const struct gopclntab_function *fn, const struct row *
 {
 	char name[256];
 
-	if (row->cfa == ROW_CFA_REG) /* on another stack; the frame pointer stays */
-		return fn->flags & GOPCLNTAB_SP_WRITE && row->cfa_reg == DWARF_RBP && row->cfa_off == 16;
+	if (row->cfa == ROW_CFA_REG) /* on another stack, the frame pointer stays; or rdx holds rsp for a moment */
+		return fn->flags & GOPCLNTAB_SP_WRITE && ((row->cfa_reg == DWARF_RBP && row->cfa_off == 16) ||
+							  (row->cfa_reg == DWARF_RDX && row->cfa_off == 8));
 	go_plain_name(fn->name, name, sizeof(name));
 	for (size_t i = 0; i < ARRAY_LEN(exceptions); i++)
 		if (strcmp(name, exceptions[i].name) == 0 && row->cfa == exceptions[i].cfa)

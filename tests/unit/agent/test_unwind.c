@@ -52,8 +52,14 @@ static const struct {
 	{ "rbp not readable", ROW(0, RULE_CFA, BASE_SP, 9, 0x30), 0x7010, END_BAD_MEMORY, 0, 0, 0 },
 	{ "pointer to the frame not readable", ROW(0, RULE_DEREF, BASE_FP, 0, DEREF_OFFSETS(-0x48, 0)), 0x7010,
 	  END_BAD_MEMORY, 0, 0, 0 },
-	{ "no progress", ROW(0, RULE_CFA, BASE_SP, 0, 0), 0x7010, END_NO_PROGRESS, 0, 0, 0 },
-	{ "downwards", ROW(0, RULE_CFA, BASE_SP, 0, -8), 0x7018, END_NO_PROGRESS, 0, 0, 0 },
+	{ "from rbp, on a stack below", ROW(0, RULE_CFA, BASE_FP, -2, -0x10), 0x7048, END_NONE, 0x105, 0x7030, 0x104 },
+	{ "realigned, on a stack below", ROW(0, RULE_DEREF, BASE_FP, 0, DEREF_OFFSETS(-0x40, 0x10)), 0x7060, END_NONE, 0x108,
+	  0x7048, 0x7040 },
+	{ "the goroutine resumes", ROW(0, RULE_SCHED, SCHED_RESUMES, 0, 0), 0x7060, END_NONE, 0x999, 0x7020, 0x7028 },
+	{ "the goroutine called", ROW(0, RULE_SCHED, SCHED_RETURNS, 0, 8), 0x7060, END_NONE, 0x104, 0x7028, 0x7028 },
+	{ "the goroutine called, its depth", ROW(0, RULE_SCHED, SCHED_RETURNS_DEPTH, 0, 0x10), 0x7060, END_NONE, 0x106,
+	  0x7038, 0x7040 },
+	{ "depth not readable", ROW(0, RULE_SCHED, SCHED_RETURNS_DEPTH, 0, 0x20), 0x7060, END_BAD_MEMORY, 0, 0, 0 },
 	{ "frame pointer below", ROW(0, RULE_FP, 0, -2, 0), 0x7050, END_NO_PROGRESS, 0, 0, 0 },
 	{ "one byte is progress", ROW(0, RULE_FP, 0, -2, 0), 0x704f, END_NONE, 0x109, 0x7050, 0x108 },
 	{ "root", ROW(0, RULE_ROOT, 0, 0, 0), 0x7010, END_ROOT, 0, 0, 0 },
@@ -66,12 +72,13 @@ static const struct {
 static void test_steps(void **state)
 {
 	uint64_t words[WORDS];
-	struct unwind_memory memory = { words, STACK, sizeof(words) };
+	struct unwind_memory memory = { words, STACK, sizeof(words), { 0x999, 0x7020, 0x7028, 0x7060 } };
 
 	(void)state;
 	for (uint64_t i = 0; i < WORDS; i++)
 		words[i] = 0x100 + i;
 	words[0] = 0x7038;
+	words[14] = 0x30;
 	words[WORDS - 1] = 0;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		bool ends = steps[i].end != END_NONE;
@@ -91,7 +98,7 @@ static void test_steps(void **state)
 static void test_chain(void **state)
 {
 	uint64_t words[WORDS] = { [2] = 0x7028, 0xa1, [5] = 0x7060, 0xa2, [12] = 0, 0 };
-	struct unwind_memory memory = { words, STACK, sizeof(words) };
+	struct unwind_memory memory = { words, STACK, sizeof(words), { 0 } };
 	struct unwind_state s = { .pc = 0xa0, .sp = STACK, .fp = STACK + 16, .exact = 1 };
 	uint64_t row = ROW(0, RULE_FP, 0, -2, 0), pcs[4], count = 0;
 
@@ -104,12 +111,39 @@ static void test_chain(void **state)
 	assert_true(s.end == END_ROOT && s.sp == STACK + 0x38 && s.fp == STACK + 0x60);
 }
 
+/* A stack pointer that rises and falls for ever ends the walk; one that stands still as well. */
+static void test_falls(void **state)
+{
+	uint64_t words[WORDS] = { [1] = 0xa1, [2] = 0x7018, [3] = 0xa2 };
+	struct unwind_memory memory = { words, STACK, sizeof(words), { 0 } };
+	uint64_t rows[] = { ROW(0, RULE_CFA, BASE_FP, 0, 0x10), ROW(0, RULE_CFA, BASE_FP, 0, 0x20) };
+	struct unwind_state s = { .pc = 0xa0, .sp = STACK + 0x18, .fp = STACK };
+	int count = 0;
+
+	(void)state;
+	while (!unwind_step(&s, rows[count % 2], &memory))
+		assert_true(count++ < 100);
+	assert_int_equal(s.end, END_NO_PROGRESS);
+	assert_in_range(count, 2 * UNWIND_MAX_FALLS, 2 * UNWIND_MAX_FALLS + 1);
+	s = (struct unwind_state){ .pc = 0xa0, .sp = STACK + 0x10, .fp = STACK };
+	for (count = 0; !unwind_step(&s, rows[0], &memory); count++)
+		assert_true(count < 100);
+	assert_true(s.end == END_NO_PROGRESS && count == UNWIND_MAX_FALLS);
+
+	/* who lets the scheduler go on may have let the goroutine go already; who returns must find it */
+	s = (struct unwind_state){ .pc = 0xa0, .sp = STACK };
+	assert_int_equal(unwind_step(&s, ROW(0, RULE_SCHED, SCHED_RESUMES, 0, 0), &memory), 1);
+	assert_int_equal(s.end, END_ROOT);
+	assert_int_equal(unwind_step(&s, ROW(0, RULE_SCHED, SCHED_RETURNS, 0, 8), &memory), 1);
+	assert_int_equal(s.end, END_BAD_MEMORY);
+}
+
 /* rt_sigreturn finds the ucontext at rsp; its layout as the C library declares it. */
 static void test_signal_frame(void **state)
 {
 	static const uint64_t row = ROW(0, RULE_SIGNAL, 0, 0, 0);
 	ucontext_t context;
-	struct unwind_memory memory = { &context, STACK, sizeof(context) };
+	struct unwind_memory memory = { &context, STACK, sizeof(context), { 0 } };
 	size_t needed = offsetof(ucontext_t, uc_mcontext.gregs) + 8 * (REG_RIP + 1);
 
 	(void)state;
@@ -157,10 +191,8 @@ static void test_search(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_chain),
-		cmocka_unit_test(test_signal_frame),
-		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_steps),	     cmocka_unit_test(test_chain),  cmocka_unit_test(test_falls),
+		cmocka_unit_test(test_signal_frame), cmocka_unit_test(test_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

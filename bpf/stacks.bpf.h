@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where a thread has stacks besides the one it runs on, so that a sample that user space must walk carries all of them: the
+ * stack that a signal interrupted, and the goroutine's behind calls that Go makes on a system stack. What Go's runtime keeps
+ * is believed only where its pointers agree with each other. BPF programs only; included after the helpers.
+ */
+#ifndef HEARTH_BPF_STACKS_H
+#define HEARTH_BPF_STACKS_H
+
+#include "bpf/kernel.h"
+#include "bpf/maps.bpf.h"
+
+static __always_inline __u64 read_user_word(__u64 addr)
+{
+	__u64 value;
+
+	return bpf_probe_read_user(&value, sizeof(value), (void *)addr) ? 0 : value;
+}
+
+/*
+ * Go, src/runtime/runtime2.go. struct g: stack { lo, hi }, ..., m at 48, sched at 56 { sp, pc, g, ctxt, [ret,] lr, bp }.
+ * struct m: g0, ..., curg. Until 1.25 sched has ret. A program finds its g 8 bytes below the thread's storage.
+ */
+enum {
+	GO_TLS_G = -8,
+	GO_G_STACK_HI = 8,
+	GO_G_M = 48,
+	GO_G_SCHED_SP = 56,
+	GO_G_SCHED_PC = 64,
+	GO_G_SCHED_BP = 96,
+	GO_M_CURG = 0xb8,
+	GO_RET_BYTES = 8,
+};
+
+/* Is the goroutine of @m's own at @off from where 1.26 has it? Then scratch->go tells where it goes on. */
+static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m, __u64 off)
+{
+	struct go_thread *go = &scratch->go;
+	__u64 curg = read_user_word(m + GO_M_CURG + off);
+
+	if (!curg || read_user_word(curg + GO_G_M) != m)
+		return false;
+	go->sched.sp = read_user_word(curg + GO_G_SCHED_SP);
+	go->sched.fp = read_user_word(curg + GO_G_SCHED_BP + off);
+	if (go->sched.sp)
+		go->sched.pc = read_user_word(curg + GO_G_SCHED_PC);
+	go->sched.stack_hi = read_user_word(curg + GO_G_STACK_HI);
+	go->is_away = curg != g;
+	return true;
+}
+
+static __always_inline void find_go(struct scratch *scratch)
+{
+	struct go_thread *go = &scratch->go;
+	__u64 tls, g, g0, m;
+
+	__builtin_memset(go, 0, sizeof(*go));
+	if (cfg_task_btf)
+		tls = ((struct task_struct *)bpf_get_current_task_btf())->thread.fsbase;
+	else
+		tls = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
+	g = tls ? read_user_word(tls + GO_TLS_G) : 0;
+	m = g ? read_user_word(g + GO_G_M) : 0;
+	g0 = m ? read_user_word(m) : 0;
+	if (!g0 || read_user_word(g0 + GO_G_M) != m)
+		return;
+	if (!find_curg(scratch, g, m, 0))
+		find_curg(scratch, g, m, GO_RET_BYTES);
+	go->g0_sp = read_user_word(g0 + GO_G_SCHED_SP);
+	go->g0_hi = read_user_word(g0 + GO_G_STACK_HI);
+	go->stack_lo = read_user_word(g);
+	go->stack_hi = read_user_word(g + GO_G_STACK_HI);
+}
+
+/* Alone, as the verifier checks it once. */
+__noinline int find_go_alone(struct scratch *scratch)
+{
+	if (scratch)
+		find_go(scratch);
+	return 0;
+}
+
+static __always_inline bool is_on_go_stack(const struct go_thread *go, __u64 addr)
+{
+	return addr >= go->stack_lo && addr < go->stack_hi;
+}
+
+/* Go's calls into the vDSO leave the goroutine's stack unannounced, but keep the chain of frame pointers. 0: they do not. */
+static __always_inline __u64 find_go_frame(struct scratch *scratch)
+{
+	__u64 fp = scratch->regs.regs[6];
+
+	if (!scratch->go.stack_hi || is_on_go_stack(&scratch->go, scratch->regs.regs[7]))
+		return 0;
+	for (int i = 0; i < 4 && fp; i++) {
+		if (is_on_go_stack(&scratch->go, fp))
+			return fp;
+		fp = read_user_word(fp);
+	}
+	return 0;
+}
+
+/* One place where the signal frame's uc_stack may be, from the top of the window down. */
+static long scan_callback(__u32 index, void *context)
+{
+	struct scratch *scratch = *(struct scratch **)context;
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 off = scratch->copy.scan_bytes - 32 - 16 * index;
+
+	if (off > sizeof(scratch->window) - 32)
+		return 1;
+	if (*(__u64 *)(scratch->window + off) != task->sas_ss_sp ||
+	    *(__u64 *)(scratch->window + off + 16) != task->sas_ss_size)
+		return 0;
+	scratch->copy.addr = read_user_word(scratch->copy.addr + off - UCONTEXT_STACK + UCONTEXT_RSP);
+	scratch->copy.scan_bytes = 0;
+	return 1;
+}
+
+/*
+ * The stack that a signal left for the alternate one: the sp of the signal frame at the top of that into copy.addr, else 0.
+ * How large the frame is depends on the CPU's vector registers; it says itself, in uc_stack, which alternate stack it is on.
+ */
+static __always_inline void find_interrupted(struct scratch *scratch, __u64 sp)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct stack_copy *copy = &scratch->copy;
+	__u64 top = (task->sas_ss_sp + task->sas_ss_size) & ~15ull;
+	__u64 low = task->sas_ss_sp, len;
+	struct {
+		struct scratch *scratch;
+	} loop = { scratch };
+
+	if (sp < low || sp >= top) {
+		copy->addr = 0;
+		return;
+	}
+	for (int page = 0; page < 4; page++) {
+		len = top - low < sizeof(scratch->window) ? top - low : sizeof(scratch->window);
+		copy->addr = top - len;
+		copy->scan_bytes = len;
+		if (len < 32 || len > sizeof(scratch->window) ||
+		    bpf_probe_read_user(scratch->window, len, (void *)copy->addr))
+			break;
+		bpf_loop(sizeof(scratch->window) / 16, scan_callback, &loop, 0);
+		if (!copy->scan_bytes)
+			return;
+		top -= len - 32;
+	}
+	copy->addr = 0;
+}
+
+#endif
