@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Builds the profiles of an interval. Addresses and mapping ranges are in the file's own (ELF) address space, so that
- * mappings and locations are shared by all processes that map a file. Each distinct frame, stack and process is translated
- * once an interval (arrays parallel to those of the traces); an event then costs three small attributes. Agent's thread.
+ * mappings and locations are shared by all processes that map a file. Each distinct file, frame, stack and process is
+ * translated once an interval (arrays parallel to those of the traces); an event then costs three small attributes. Agent's
+ * thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,12 +16,28 @@
 #include "proto/profiles_builder.h"
 #include "proto/truth.h"
 
+/* What of a file is the same for all its frames. */
+struct file_entry {
+	int32_t path;
+	int32_t attributes[3]; /* build ids */
+	uint32_t attribute_cnt;
+	int32_t mapping; /* of @segment, as most frames of a file lie in one */
+	const struct elf_segment *segment;
+	bool has_mapping;
+};
+
+enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_MAX };
+
 struct interval {
 	struct names *names;
 	struct builder *builder;
 	struct builder_profile_spec spec;
 	/* of the interval being built */
-	struct map profiles; /* struct process * -> profile handle + 1 */
+	struct map profiles;	    /* struct process * -> profile handle + 1 */
+	struct map files;	    /* struct file * -> index into entries + 1 */
+	struct file_entry *entries; /* owned */
+	uint32_t entry_cnt, entry_cap;
+	int32_t types[TYPE_MAX]; /* attributes of frames; 0: not made yet */
 };
 
 int interval_new(struct names *names, unsigned freq_hz, const char *event, struct interval **ret)
@@ -55,6 +72,8 @@ void interval_free(struct interval *iv)
 		return;
 	builder_free(iv->builder);
 	map_fini(&iv->profiles);
+	map_fini(&iv->files);
+	free(iv->entries);
 	free(iv);
 }
 
@@ -65,33 +84,79 @@ static struct str str_of(const char *text)
 
 /* --- locations --- */
 
-static int32_t file_mapping(struct interval *iv, const struct file *file, uint64_t addr)
+static int32_t type_attribute(struct interval *iv, enum frame_type type)
+{
+	static const char *const names[] = { [TYPE_KERNEL] = "kernel", [TYPE_NATIVE] = "native", [TYPE_GO] = "go" };
+
+	if (!iv->types[type])
+		iv->types[type] = builder_attribute_string(iv->builder, "profile.frame.type", str_of(names[type]));
+	return iv->types[type];
+}
+
+static void describe_file(struct builder *b, const struct file *file, struct file_entry *entry)
 {
 	const struct build_ids *ids = &file->info.build_ids;
-	const struct elf_segment *segment = NULL;
-	struct builder *b = iv->builder;
-	int32_t attributes[3];
 	uint32_t count = 0;
+
+	*entry = (struct file_entry){ .path = builder_string(b, str_of(file->path)) };
+	if (ids->gnu[0])
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu",
+								      str_of(ids->gnu));
+	if (ids->go[0])
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.go", str_of(ids->go));
+	if (ids->htlhash[0])
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash",
+								      str_of(ids->htlhash));
+	entry->attribute_cnt = count;
+}
+
+/* The entry of @file, made at its first frame of the interval; @spare where there is no memory to keep one. */
+static struct file_entry *file_entry(struct interval *iv, const struct file *file, struct file_entry *spare)
+{
+	uintptr_t known = (uintptr_t)map_get(&iv->files, (uintptr_t)file);
+
+	if (known)
+		return &iv->entries[known - 1];
+	if (iv->entry_cnt == iv->entry_cap) {
+		uint32_t cap = iv->entry_cap ? iv->entry_cap * 2 : 64;
+		struct file_entry *entries = realloc(iv->entries, cap * sizeof(*entries));
+
+		if (entries) {
+			iv->entries = entries;
+			iv->entry_cap = cap;
+		}
+	}
+	if (iv->entry_cnt < iv->entry_cap && !map_put(&iv->files, (uintptr_t)file, (void *)((uintptr_t)iv->entry_cnt + 1)))
+		spare = &iv->entries[iv->entry_cnt++];
+	describe_file(iv->builder, file, spare);
+	return spare;
+}
+
+static int32_t file_mapping(struct interval *iv, const struct file *file, uint64_t addr)
+{
+	struct file_entry spare, *entry = file_entry(iv, file, &spare);
+	const struct elf_segment *segment = NULL;
 
 	for (uint32_t i = 0; i < file->info.segment_count && !segment; i++)
 		if (addr - file->info.segments[i].vaddr < file->info.segments[i].size_bytes)
 			segment = &file->info.segments[i];
-	if (ids->gnu[0])
-		attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu", str_of(ids->gnu));
-	if (ids->go[0])
-		attributes[count++] = builder_attribute_string(b, "process.executable.build_id.go", str_of(ids->go));
-	if (ids->htlhash[0])
-		attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash",
-							       str_of(ids->htlhash));
-	return builder_mapping(b, segment ? segment->vaddr : 0, segment ? segment->vaddr + segment->size_bytes : 0,
-			       segment ? segment->offset : 0, builder_string(b, str_of(file->path)), attributes, count);
+	if (entry->has_mapping && entry->segment == segment)
+		return entry->mapping;
+	entry->mapping = builder_mapping(iv->builder, segment ? segment->vaddr : 0,
+					 segment ? segment->vaddr + segment->size_bytes : 0, segment ? segment->offset : 0,
+					 entry->path, entry->attributes, entry->attribute_cnt);
+	entry->segment = segment;
+	entry->has_mapping = true;
+	return entry->mapping;
 }
 
-static const char *frame_type(const struct trace_frame *frame)
+static int32_t frame_type(struct interval *iv, const struct trace_frame *frame)
 {
-	if (frame->kind == FRAME_KERNEL)
-		return "kernel";
-	return frame->kind == FRAME_NATIVE && frame->file->info.build_ids.go[0] ? "go" : "native";
+	enum frame_type type = frame->kind == FRAME_KERNEL					  ? TYPE_KERNEL
+			       : frame->kind == FRAME_NATIVE && frame->file->info.build_ids.go[0] ? TYPE_GO
+												  : TYPE_NATIVE;
+
+	return type_attribute(iv, type);
 }
 
 static int32_t frame_mapping(struct interval *iv, const struct trace_frame *frame, struct str kernel_module)
@@ -110,7 +175,7 @@ static int32_t build_location(struct interval *iv, const struct trace_frame *fra
 	struct frame_name name = names_find(iv->names, frame);
 	struct builder *b = iv->builder;
 	int32_t mapping = frame_mapping(iv, frame, name.module);
-	int32_t type = builder_attribute_string(b, "profile.frame.type", str_of(frame_type(frame)));
+	int32_t type = frame_type(iv, frame);
 	struct profile_line line = { 0 };
 
 	if (name.name.len)
@@ -171,6 +236,15 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 		      false, 0);
 }
 
+/* The builder's handles and indices are new each interval. */
+static void begin(struct interval *iv)
+{
+	map_fini(&iv->profiles);
+	map_fini(&iv->files);
+	iv->entry_cnt = 0;
+	memset(iv->types, 0, sizeof(iv->types));
+}
+
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret)
 {
 	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
@@ -179,7 +253,7 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 
 	if (!locations || !stack || names_update(iv->names, t))
 		return -ENOMEM;
-	map_fini(&iv->profiles); /* the builder's handles are new each interval */
+	begin(iv);
 	for (uint32_t i = 0; i < frames; i++)
 		locations[i] = build_location(iv, traces_frame(t, i));
 	for (uint32_t i = 0; i < stacks; i++)
