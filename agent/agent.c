@@ -235,7 +235,9 @@ static int make_tables(struct agent *a, struct elf_service *service, const struc
 	if (!error)
 		error = names_new(a->in.files, metrics, &a->names);
 	if (!error)
-		error = interval_new(a->names, config->freq_hz, config->event, &a->interval);
+		error = truth_counts_new(metrics, &a->truths);
+	if (!error)
+		error = interval_new(a->names, a->truths, config, &a->interval);
 	return error;
 }
 
@@ -355,6 +357,7 @@ void agent_free(struct agent *a)
 	if (a->clock_fd >= 0)
 		close(a->clock_fd);
 	interval_free(a->interval);
+	truth_counts_free(a->truths);
 	names_free(a->names);
 	traces_free(a->in.traces);
 	pending_free(a->in.pending);

@@ -27,6 +27,7 @@ struct agent_config {
 	bool no_inherit;       /* children of @pids are not followed */
 	unsigned stack_chunks; /* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
 	size_t ring_bytes;     /* a ring buffer; chosen by the number of CPUs when 0 */
+	bool error_frames;     /* a frame at the root of each truncated stack says why */
 	bool unsafe_kernel;    /* start although the kernel has the copy_from_user_nofault bug */
 	bool no_helper;	       /* read other programs' files in this process */
 	bool no_bpf_loop;      /* use the tail-call form of the walk also where bpf_loop exists (tests) */

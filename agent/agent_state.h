@@ -13,6 +13,7 @@ struct loop_watch;
 struct agent {
 	struct intake in; /* owns what its pointers lead to, but the metrics */
 	struct names *names;
+	struct truth_counts *truths;
 	struct interval *interval;
 	struct sink *out; /* borrowed */
 	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch;

@@ -6,8 +6,10 @@
  * thread.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/interval.h"
 #include "agent/walk_ends.h"
 #include "base/cleanup.h"
@@ -19,6 +21,7 @@
 /* What of a file is the same for all its frames. */
 struct file_entry {
 	int32_t path;
+	uint32_t module;       /* of the truth counts */
 	int32_t attributes[3]; /* build ids */
 	uint32_t attribute_cnt;
 	int32_t mapping; /* of @segment, as most frames of a file lie in one */
@@ -26,23 +29,27 @@ struct file_entry {
 	bool has_mapping;
 };
 
-enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_MAX };
+enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_MARKER, TYPE_MAX };
 
 struct interval {
 	struct names *names;
+	struct truth_counts *truths;
 	struct builder *builder;
 	struct builder_profile_spec spec;
+	bool error_frames;
 	/* of the interval being built */
 	struct map profiles;	    /* struct process * -> profile handle + 1 */
 	struct map files;	    /* struct file * -> index into entries + 1 */
 	struct file_entry *entries; /* owned */
 	uint32_t entry_cnt, entry_cap;
-	int32_t types[TYPE_MAX]; /* attributes of frames; 0: not made yet */
+	int32_t types[TYPE_MAX];  /* attributes of frames; 0: not made yet */
+	int32_t markers[END_MAX]; /* locations; the same */
 };
 
-int interval_new(struct names *names, unsigned freq_hz, const char *event, struct interval **ret)
+int interval_new(struct names *names, struct truth_counts *truths, const struct agent_config *config, struct interval **ret)
 {
 	struct interval *iv = calloc(1, sizeof(*iv));
+	const char *event = config->event;
 	bool is_time = !event || !strcmp(event, "cpu-clock") || !strcmp(event, "task-clock");
 
 	if (!iv)
@@ -53,6 +60,8 @@ int interval_new(struct names *names, unsigned freq_hz, const char *event, struc
 		return -ENOMEM;
 	}
 	iv->names = names;
+	iv->truths = truths;
+	iv->error_frames = config->error_frames;
 	iv->spec = (struct builder_profile_spec){
 		.scope_name = "hearth",
 		.scope_version = HEARTH_VERSION,
@@ -60,7 +69,7 @@ int interval_new(struct names *names, unsigned freq_hz, const char *event, struc
 		.sample_unit = "count",
 		.period_type = is_time ? "cpu" : "",
 		.period_unit = is_time ? "nanoseconds" : "",
-		.period = is_time ? (int64_t)(NSEC_PER_SEC / freq_hz) : 0,
+		.period = is_time ? (int64_t)(NSEC_PER_SEC / config->freq_hz) : 0,
 	};
 	*ret = iv;
 	return 0;
@@ -86,19 +95,30 @@ static struct str str_of(const char *text)
 
 static int32_t type_attribute(struct interval *iv, enum frame_type type)
 {
-	static const char *const names[] = { [TYPE_KERNEL] = "kernel", [TYPE_NATIVE] = "native", [TYPE_GO] = "go" };
+	static const char *const names[] = {
+		[TYPE_KERNEL] = "kernel", [TYPE_NATIVE] = "native", [TYPE_GO] = "go", [TYPE_MARKER] = TRUTH_MARKER_TYPE
+	};
 
 	if (!iv->types[type])
 		iv->types[type] = builder_attribute_string(iv->builder, "profile.frame.type", str_of(names[type]));
 	return iv->types[type];
 }
 
-static void describe_file(struct builder *b, const struct file *file, struct file_entry *entry)
+static struct str base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return str_of(slash ? slash + 1 : path);
+}
+
+static void describe_file(struct interval *iv, const struct file *file, struct file_entry *entry)
 {
 	const struct build_ids *ids = &file->info.build_ids;
+	struct builder *b = iv->builder;
 	uint32_t count = 0;
 
-	*entry = (struct file_entry){ .path = builder_string(b, str_of(file->path)) };
+	*entry = (struct file_entry){ .path = builder_string(b, str_of(file->path)),
+				      .module = truth_counts_module(iv->truths, base_name(file->path)) };
 	if (ids->gnu[0])
 		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu",
 								      str_of(ids->gnu));
@@ -128,13 +148,12 @@ static struct file_entry *file_entry(struct interval *iv, const struct file *fil
 	}
 	if (iv->entry_cnt < iv->entry_cap && !map_put(&iv->files, (uintptr_t)file, (void *)((uintptr_t)iv->entry_cnt + 1)))
 		spare = &iv->entries[iv->entry_cnt++];
-	describe_file(iv->builder, file, spare);
+	describe_file(iv, file, spare);
 	return spare;
 }
 
-static int32_t file_mapping(struct interval *iv, const struct file *file, uint64_t addr)
+static int32_t file_mapping(struct interval *iv, const struct file *file, struct file_entry *entry, uint64_t addr)
 {
-	struct file_entry spare, *entry = file_entry(iv, file, &spare);
 	const struct elf_segment *segment = NULL;
 
 	for (uint32_t i = 0; i < file->info.segment_count && !segment; i++)
@@ -159,40 +178,61 @@ static int32_t frame_type(struct interval *iv, const struct trace_frame *frame)
 	return type_attribute(iv, type);
 }
 
-static int32_t frame_mapping(struct interval *iv, const struct trace_frame *frame, struct str kernel_module)
+/* The mapping of @frame; its module for the truth counts into *@module_ret. */
+static int32_t frame_mapping(struct interval *iv, const struct trace_frame *frame, struct str kernel_module,
+			     uint32_t *module_ret)
 {
+	struct str module = kernel_module.len ? kernel_module : STR("vmlinux");
 	struct builder *b = iv->builder;
 
-	if (frame->kind == FRAME_NATIVE)
-		return file_mapping(iv, frame->file, frame->addr);
-	if (frame->kind == FRAME_ANONYMOUS)
-		return builder_mapping(b, 0, 0, 0, builder_string_z(b, "//anon"), NULL, 0);
-	return builder_mapping(b, 0, 0, 0, builder_string(b, kernel_module.len ? kernel_module : STR("vmlinux")), NULL, 0);
+	if (frame->kind == FRAME_NATIVE) {
+		struct file_entry spare, *entry = file_entry(iv, frame->file, &spare);
+
+		*module_ret = entry->module;
+		return file_mapping(iv, frame->file, entry, frame->addr);
+	}
+	*module_ret = truth_counts_module(iv->truths, frame->kind == FRAME_KERNEL ? module : STR("anon"));
+	return builder_mapping(b, 0, 0, 0, builder_string(b, frame->kind == FRAME_KERNEL ? module : STR("//anon")), NULL, 0);
 }
 
-static int32_t build_location(struct interval *iv, const struct trace_frame *frame)
+static int32_t build_location(struct interval *iv, const struct trace_frame *frame, struct truth_frame *truth)
 {
 	struct frame_name name = names_find(iv->names, frame);
 	struct builder *b = iv->builder;
-	int32_t mapping = frame_mapping(iv, frame, name.module);
+	int32_t mapping = frame_mapping(iv, frame, name.module, &truth->module);
 	int32_t type = frame_type(iv, frame);
 	struct profile_line line = { 0 };
 
-	if (name.name.len)
+	truth->is_named = name.name.len;
+	if (truth->is_named)
 		line.function_index = builder_function(b, builder_string(b, name.name),
 						       name.system_name.len ? builder_string(b, name.system_name) : 0, 0, 0);
-	return builder_location(b, mapping, frame->addr, &line, name.name.len ? 1 : 0, &type, 1);
+	return builder_location(b, mapping, frame->addr, &line, truth->is_named, &type, 1);
+}
+
+/* What --error-frames puts at the root of a truncated stack: a location that says why. */
+static int32_t marker_location(struct interval *iv, enum walk_end end)
+{
+	struct profile_line line = { 0 };
+	int32_t type = type_attribute(iv, TYPE_MARKER);
+	char name[64];
+
+	if (!iv->markers[end]) {
+		snprintf(name, sizeof(name), TRUTH_MARKER_NAME, walk_end_text(end));
+		line.function_index = builder_function(iv->builder, builder_string_z(iv->builder, name), 0, 0, 0);
+		iv->markers[end] = builder_location(iv->builder, 0, 0, &line, 1, &type, 1);
+	}
+	return iv->markers[end];
 }
 
 /* --- resources --- */
 
 static uint32_t build_profile(struct interval *iv, struct process *p)
 {
-	const char *path = p->exe_path ? p->exe_path : "", *slash = strrchr(path, '/');
-	const char *name = p->exe_path ? (slash ? slash + 1 : path) : p->comm;
+	const char *path = p->exe_path ? p->exe_path : "";
 	struct key_value attributes[3] = {
 		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = p->pid } },
-		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = str_of(name) } },
+		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = process_name(p) } },
 		{ .key = STR("process.executable.path"), .value = { .kind = VALUE_STRING, .string = str_of(path) } },
 	};
 	uintptr_t known = (uintptr_t)map_get(&iv->profiles, (uintptr_t)p);
@@ -211,13 +251,16 @@ static uint32_t build_profile(struct interval *iv, struct process *p)
 static void build_stack(struct interval *iv, const struct traces *t, uint32_t index, const int32_t *locations,
 			int32_t *stack)
 {
-	int32_t indices[MAX_KERNEL_FRAMES + MAX_USER_FRAMES];
+	int32_t indices[MAX_KERNEL_FRAMES + MAX_USER_FRAMES + 1];
 	const struct trace *trace = traces_get(t, index);
 	const uint32_t *ids = traces_frame_ids(t, trace);
+	uint32_t count = trace->frame_cnt;
 
-	for (uint32_t i = 0; i < trace->frame_cnt; i++)
+	for (uint32_t i = 0; i < count; i++)
 		indices[i] = locations[ids[i]];
-	*stack = builder_stack(iv->builder, indices, trace->frame_cnt);
+	if (iv->error_frames && walk_end_is_truncated(trace->end))
+		indices[count++] = marker_location(iv, trace->end);
+	*stack = builder_stack(iv->builder, indices, count);
 }
 
 static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
@@ -243,19 +286,22 @@ static void begin(struct interval *iv)
 	map_fini(&iv->files);
 	iv->entry_cnt = 0;
 	memset(iv->types, 0, sizeof(iv->types));
+	memset(iv->markers, 0, sizeof(iv->markers));
 }
 
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret)
 {
 	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
 	AUTO_FREE int32_t *locations = calloc(frames + 1, sizeof(*locations));
+	AUTO_FREE struct truth_frame *truths = calloc(frames + 1, sizeof(*truths));
+	AUTO_FREE struct truth_stack *scratch = calloc(stacks + 1, sizeof(*scratch));
 	AUTO_FREE int32_t *stack = calloc(stacks + 1, sizeof(*stack));
 
-	if (!locations || !stack || names_update(iv->names, t))
+	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t))
 		return -ENOMEM;
 	begin(iv);
 	for (uint32_t i = 0; i < frames; i++)
-		locations[i] = build_location(iv, traces_frame(t, i));
+		locations[i] = build_location(iv, traces_frame(t, i), &truths[i]);
 	for (uint32_t i = 0; i < stacks; i++)
 		build_stack(iv, t, i, locations, &stack[i]);
 	for (uint32_t i = 0; i < events; i++) {
@@ -263,5 +309,6 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 
 		build_event(iv, e, traces_get(t, e->trace)->end, stack[e->trace]);
 	}
+	truth_counts_add(iv->truths, t, truths, scratch);
 	return builder_freeze(iv->builder, clock_mono_to_unix_ns(start_ns), clock_mono_to_unix_ns(end_ns), ret);
 }

@@ -7,12 +7,15 @@
 
 #include "agent/names.h"
 #include "agent/traces.h"
+#include "agent/truth_counts.h"
 #include "proto/profiles.h"
 
+struct agent_config;
 struct interval;
 
-/* @freq_hz fixes the period. @names is borrowed. */
-int interval_new(struct names *names, unsigned freq_hz, const char *event, struct interval **ret);
+/* Of @config the frequency and the event (the period), and whether error frames are wanted. @names and @truths are borrowed.
+ */
+int interval_new(struct names *names, struct truth_counts *truths, const struct agent_config *config, struct interval **ret);
 void interval_free(struct interval *iv);
 
 /* The profiles of @t (not reset by this); window [@start_ns, @end_ns) of CLOCK_MONOTONIC. 0 or -ENOMEM. */

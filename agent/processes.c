@@ -38,6 +38,14 @@ struct process *process_get(struct process *p)
 	return p;
 }
 
+struct str process_name(const struct process *p)
+{
+	const char *slash = p->exe_path ? strrchr(p->exe_path, '/') : NULL;
+	const char *name = slash ? slash + 1 : p->exe_path ? p->exe_path : p->comm;
+
+	return (struct str){ name, (uint32_t)strlen(name) };
+}
+
 void process_put(struct process *p)
 {
 	if (!p || --p->refs)

@@ -12,6 +12,7 @@
 #include "agent/address_space.h"
 #include "agent/side_band.h"
 #include "bpf/event.h"
+#include "proto/profiles.h"
 
 struct process {
 	uint32_t refs;
@@ -40,6 +41,9 @@ struct process *processes_find(struct processes *ps, uint32_t pid);
 
 /* Forgets what is known of @pid and reads it from /proc as a new process. NULL for want of memory. */
 struct process *processes_renew(struct processes *ps, uint32_t pid);
+
+/* What people call it: the executable's base name, or where that is not known the comm. Lives as long as @p. */
+struct str process_name(const struct process *p);
 
 struct process *process_get(struct process *p);
 void process_put(struct process *p);

@@ -14,6 +14,11 @@ const char *walk_end_text(enum walk_end end)
 	return ends[end].text;
 }
 
+bool walk_end_has_stack(enum walk_end end)
+{
+	return ends[end].has_stack;
+}
+
 bool walk_end_is_truncated(enum walk_end end)
 {
 	return ends[end].has_stack && end != END_ROOT;

@@ -9,6 +9,9 @@
 
 const char *walk_end_text(enum walk_end end);
 
+/* There was a user stack to walk. */
+bool walk_end_has_stack(enum walk_end end);
+
 /* There was a user stack, and the walk did not reach its outermost frame. */
 bool walk_end_is_truncated(enum walk_end end);
 

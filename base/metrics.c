@@ -21,8 +21,8 @@
 enum { MAX_SERIES = 10000 };
 
 struct series {
-	struct metric metric;
-	const struct family *family;
+	struct metric metric; /* first, so that its address is the series' */
+	struct family *family;
 	struct series *next;	  /* within the family */
 	struct series *same_hash; /* others under one key of by_hash */
 	char labels[];		  /* "" for none */
@@ -139,6 +139,11 @@ static struct series *add_series(struct metrics *m, struct family *f, const char
 	return s;
 }
 
+static uint64_t hash_of(const struct family *f, const char *labels)
+{
+	return XXH3_64bits_withSeed(labels, strlen(labels), (uintptr_t)f);
+}
+
 static struct metric *find_or_add(struct metrics *m, const char *name, const char *labels, const char *help,
 				  const char *type)
 {
@@ -149,7 +154,7 @@ static struct metric *find_or_add(struct metrics *m, const char *name, const cha
 	pthread_mutex_lock(&m->lock);
 	f = find_or_add_family(m, name, help, type);
 	if (f) {
-		uint64_t hash = XXH3_64bits_withSeed(labels, strlen(labels), (uintptr_t)f);
+		uint64_t hash = hash_of(f, labels);
 
 		assert(!strcmp(f->type, type)); /* one name cannot be a counter here and a gauge there */
 		for (s = map_get(&m->by_hash, hash); s; s = s->same_hash) {
@@ -171,6 +176,41 @@ struct metric *metrics_counter(struct metrics *m, const char *name, const char *
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *labels, const char *help)
 {
 	return find_or_add(m, name, labels, help, "gauge");
+}
+
+/* Takes @s out of the chain under its hash. */
+static void unhash(struct metrics *m, struct series *s)
+{
+	uint64_t hash = hash_of(s->family, s->labels);
+	struct series *first = map_get(&m->by_hash, hash);
+
+	if (first != s) {
+		while (first->same_hash != s)
+			first = first->same_hash;
+		first->same_hash = s->same_hash;
+	} else if (s->same_hash) {
+		(void)map_put(&m->by_hash, hash, s->same_hash); /* replaces in place */
+	} else {
+		map_del(&m->by_hash, hash);
+	}
+}
+
+void metrics_remove(struct metrics *m, struct metric *series)
+{
+	struct series *s = (struct series *)series, **link;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&m->lock);
+	for (link = &s->family->first; *link != s; link = &(*link)->next)
+		;
+	*link = s->next;
+	if (!s->next)
+		s->family->last = link;
+	unhash(m, s);
+	m->series_count--;
+	pthread_mutex_unlock(&m->lock);
+	free(s);
 }
 
 int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg)

@@ -2,7 +2,7 @@
 /*
  * Named counters and gauges, and their Prometheus text (exposition format 0.0.4). Every place that can lose something owns a
  * counter here. Values are atomic: any thread may add; registering and writing out take a lock. Series live as long as the
- * registry.
+ * registry, or until metrics_remove.
  */
 #ifndef HEARTH_BASE_METRICS_H
 #define HEARTH_BASE_METRICS_H
@@ -28,6 +28,9 @@ void metrics_free(struct metrics *m);
  */
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *labels, const char *help);
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *labels, const char *help);
+
+/* Takes a series out of the registry and frees it; nobody else may hold it. Accepts NULL. */
+void metrics_remove(struct metrics *m, struct metric *series);
 
 /* Called at each write-out, before the series are printed, to refresh gauges that are costly to keep. */
 int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg);

@@ -115,6 +115,7 @@ int session_load_agent(struct session *s, uint32_t pid)
 		.no_inherit = config->no_inherit,
 		.stack_chunks = (unsigned)config->stack_chunks,
 		.ring_bytes = config->ring_bytes,
+		.error_frames = config->error_frames,
 		.unsafe_kernel = config->unsafe_kernel,
 		.no_helper = config->no_helper,
 		.no_bpf_loop = config->no_bpf_loop,

@@ -11,6 +11,11 @@
 
 #define TRUTH_TRUNCATED_KEY "hearth.stack.truncated"
 
+/* --error-frames: the outermost location of a truncated stack has this profile.frame.type, as in the OpenTelemetry profiler,
+ * and its function is named after the reason (a format). */
+#define TRUTH_MARKER_TYPE "abort-marker"
+#define TRUTH_MARKER_NAME "[stack truncated: %s]"
+
 struct truth;
 
 struct truth *truth_new(void);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +141,47 @@ static void test_threads(void **state)
 	}
 }
 
+static void append_labels(void *arg, const char *name, const char *labels, uint64_t value)
+{
+	(void)name;
+	buf_printf(arg, "%s %" PRIu64 ",", labels, value);
+}
+
+/* First, middle and last of a family go; what stays stays in order, and a name can come back, from 0. */
+static void test_remove(void **state)
+{
+	static const char *const labels[] = { "n=\"0\"", "n=\"1\"", "n=\"2\"", "n=\"3\"" };
+	static const struct {
+		unsigned index;
+		const char *left;
+	} steps[] = {
+		{ 1, "n=\"0\" 1,n=\"2\" 3,n=\"3\" 4," },
+		{ 3, "n=\"0\" 1,n=\"2\" 3," },
+		{ 0, "n=\"2\" 3," },
+		{ 2, "" },
+	};
+	struct buf out AUTO(buf_fini) = BUF_EMPTY;
+	struct metric *series[4];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		series[i] = metrics_counter(m, "hearth_some_total", labels[i], "Some.");
+		metric_add(series[i], i + 1);
+	}
+	metrics_remove(m, NULL);
+	for (unsigned i = 0; i < ARRAY_LEN(steps); i++) {
+		metrics_remove(m, series[steps[i].index]);
+		buf_reset(&out);
+		metrics_each(m, append_labels, &out);
+		assert_string_equal(buf_text(&out), steps[i].left);
+	}
+	metric_add(metrics_counter(m, "hearth_some_total", labels[1], "Some."), 7);
+	metric_add(metrics_counter(m, "hearth_some_total", labels[3], "Some."), 9);
+	buf_reset(&out);
+	metrics_each(m, append_labels, &out);
+	assert_string_equal(buf_text(&out), "n=\"1\" 7,n=\"3\" 9,");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +189,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_series_and_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

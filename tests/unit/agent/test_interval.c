@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From traces to profiles and to the counts of truth: what a location says, what is said once though many frames share it,
+ * where a truncated stack is marked, and whose metrics it is counted in.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+#include "agent/interval.h"
+#include "base/cleanup.h"
+#include "base/metrics.h"
+#include "proto/stack_walk.h"
+#include "proto/truth.h"
+
+enum { NAMED_BELOW = 0x8000 }; /* addresses that the service below names */
+
+/* A service that names fn_ADDRESS. */
+static int answer(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t bytes,
+		  struct buf *reply)
+{
+	const uint64_t *addrs = payload;
+	size_t count = bytes / sizeof(*addrs);
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	(void)s;
+	(void)fd;
+	assert_int_equal(request->op, ELF_OP_NAMES);
+	buf_reset(reply);
+	for (size_t i = 0; i < count; i++) {
+		struct symbol_query query = { .addr = addrs[i], .name_off = (uint32_t)text.len };
+
+		if (addrs[i] < NAMED_BELOW)
+			buf_printf(&text, "fn_%llx", (unsigned long long)addrs[i]);
+		query.name_len = (uint32_t)text.len - query.name_off;
+		buf_append(reply, &query, sizeof(query));
+	}
+	buf_append(reply, text.data, text.len);
+	return 0;
+}
+
+static void no_free(struct elf_service *s)
+{
+	(void)s;
+}
+
+static const struct elf_service_ops ops = { .call = answer, .free = no_free };
+static struct elf_service service = { .ops = &ops };
+
+static struct metrics *metrics;
+static struct files *files;
+static struct names *names;
+static struct truth_counts *truths;
+static struct traces *traces;
+static struct interval *intervals[2]; /* without and with error frames */
+static struct file app = { .id = 1, .path = "/opt/app", .info = { .build_ids = { .gnu = "a1", .htlhash = "a2" } } };
+static struct file lib = { .id = 2, .path = "/lib/libx.so", .info = { .build_ids = { .go = "g", .htlhash = "b2" } } };
+
+enum { APP = 0x100000, LIB = 0x200000, JIT = 0x300000, AREA = 0x10000 };
+
+static int make(void **state)
+{
+	(void)state;
+	app.info.segment_count = 2;
+	app.info.segments[0] = (struct elf_segment){ .size_bytes = 0x100 };
+	app.info.segments[1] = (struct elf_segment){ .vaddr = 0x1000, .offset = 0x1000, .size_bytes = AREA - 0x1000 };
+	lib.info.segment_count = 1;
+	lib.info.segments[0] = (struct elf_segment){ .size_bytes = AREA };
+	metrics = metrics_new();
+	return !metrics || files_new(&service, metrics, &files) || names_new(files, metrics, &names) ||
+	       truth_counts_new(metrics, &truths) || traces_new(&traces) ||
+	       interval_new(names, truths, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
+	       interval_new(names, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true }, &intervals[1]);
+}
+
+static int destroy(void **state)
+{
+	(void)state;
+	interval_free(intervals[0]);
+	interval_free(intervals[1]);
+	traces_free(traces);
+	truth_counts_free(truths);
+	names_free(names);
+	files_free(files);
+	metrics_free(metrics);
+	return app.refs || lib.refs;
+}
+
+static struct process *new_process(uint32_t pid, const char *exe)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		abort();
+	p->refs = 1;
+	p->pid = pid;
+	p->exe_path = exe ? strdup(exe) : NULL;
+	memcpy(p->comm, "worker", 7);
+	p->as = address_space_new();
+	assert_non_null(p->as);
+	assert_int_equal(address_space_map(&p->as, APP, APP + AREA, 0, &app), 0);
+	assert_int_equal(address_space_map(&p->as, LIB, LIB + AREA, 0, &lib), 0);
+	assert_int_equal(address_space_map(&p->as, JIT, JIT + AREA, 0, NULL), 0);
+	return p;
+}
+
+/* @times samples of a stack, leaf first, ended by 0. */
+static void add(struct process *p, unsigned times, enum walk_end end, const uint64_t *user)
+{
+	struct sample_record sample = { .pid = p->pid, .tid = p->pid };
+	uint32_t count = 0;
+
+	while (user[count])
+		count++;
+	while (times--) {
+		sample.hdr.time_ns++;
+		assert_int_equal(traces_add(traces, p, &sample, NULL, 0, user, count, end), 0);
+	}
+}
+
+/* Builds the interval and starts the next. */
+static struct profiles *build(bool error_frames)
+{
+	struct profiles *p;
+
+	assert_int_equal(interval_build(intervals[error_frames], traces, 0, 1000000, &p), 0);
+	traces_reset(traces);
+	return p;
+}
+
+static uint64_t value_of(const char *series)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	size_t len = strlen(series);
+
+	metrics_write(metrics, &text);
+	for (const char *line = buf_text(&text); line; line = strchr(line, '\n'), line += !!line) {
+		if (!strncmp(line, series, len) && line[len] == ' ')
+			return strtoull(line + len, NULL, 10);
+	}
+	return UINT64_MAX;
+}
+
+/* --- locations --- */
+
+static const char *const known_stacks[] = {
+	"fn_20 app native|fn_1f libx.so go|fn_2f libx.so go",
+	"fn_20 app native|fn_1f libx.so go|[stack truncated: no rule]  abort-marker",
+	"fn_20 app native|0x2fffff anon native|fn_1fff app native",
+};
+
+static int check_stack(void *arg, const struct stack_sample *s)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	unsigned *seen = arg;
+
+	for (uint32_t i = 0; i < s->frame_count; i++) {
+		const struct frame *f = s->frames[i];
+
+		buf_printf(&text, "%s", i ? "|" : "");
+		if (f->function.len)
+			buf_append(&text, f->function.data, f->function.len);
+		else
+			buf_printf(&text, "0x%llx", (unsigned long long)f->address);
+		buf_printf(&text, " %.*s %.*s", (int)f->module.len, f->module.data, (int)f->type.len, f->type.data);
+	}
+	for (unsigned i = 0; i < ARRAY_LEN(known_stacks); i++) {
+		if (!strcmp(buf_text(&text), known_stacks[i])) {
+			*seen |= 1u << i;
+			return 0;
+		}
+	}
+	fail_msg("stack: %s", buf_text(&text));
+	return 0;
+}
+
+static void test_locations(void **state)
+{
+	struct process *p = new_process(7, "/opt/app");
+	struct profiles *profiles;
+	unsigned seen = 0;
+
+	(void)state;
+	add(p, 1, END_NO_RULE, (uint64_t[]){ (APP + 0x40) | FRAME_EXACT, 0 }); /* of the interval before: nothing stays */
+	profiles_put(build(true));
+	add(p, 2, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, LIB + 0x20, LIB + 0x30, 0 });
+	add(p, 3, END_NO_RULE, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, LIB + 0x20, 0 });
+	add(p, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, JIT, APP + 0x2000, 0 });
+	profiles = build(true);
+	/* one mapping a segment, whatever its frames; besides these JIT code's and none */
+	assert_int_equal(profiles->dict.mapping_count, 1 + 4);
+	for (uint32_t i = 1; i < profiles->dict.mapping_count; i++) {
+		const struct profile_mapping *m = &profiles->dict.mappings[i];
+		struct str path = profiles_string(profiles, m->filename_strindex), value;
+		const struct any_value *id = profiles_find_attribute(
+			profiles, &m->attributes,
+			str_is(path, "/opt/app") ? "process.executable.build_id.gnu" : "process.executable.build_id.go");
+
+		if (str_is(path, "//anon")) {
+			assert_int_equal(m->attributes.count, 0);
+			continue;
+		}
+		assert_int_equal(m->attributes.count, 2);
+		assert_true(id && profiles_value_string(profiles, id, &value));
+		assert_true(str_is(value, str_is(path, "/opt/app") ? "a1" : "g"));
+		assert_int_equal(m->memory_limit, str_is(path, "/opt/app") && !m->memory_start ? 0x100 : AREA);
+	}
+	assert_int_equal(profiles_each_stack(profiles, check_stack, &seen), 0);
+	assert_int_equal(seen, (1u << ARRAY_LEN(known_stacks)) - 1);
+	profiles_put(profiles);
+	process_put(p);
+}
+
+static int count_markers(void *arg, const struct stack_sample *s)
+{
+	uint32_t *counts = arg, markers = 0;
+	const struct any_value *reason = profiles_find_attribute(s->profiles, &s->sample->attributes, TRUTH_TRUNCATED_KEY);
+
+	for (uint32_t i = 0; i < s->frame_count; i++)
+		markers += str_is(s->frames[i]->type, TRUTH_MARKER_TYPE);
+	if (markers) /* the outermost frame, and only of truncated stacks */
+		assert_true(markers == 1 && reason && str_is(s->frames[s->frame_count - 1]->type, TRUTH_MARKER_TYPE));
+	counts[0] += markers ? (uint32_t)s->events : 0;
+	counts[1] += reason ? (uint32_t)s->events : 0;
+	return 0;
+}
+
+/* Every end a walk may have, with and without --error-frames: who is marked, who carries the attribute. */
+static void test_markers(void **state)
+{
+	struct process *p = new_process(7, "/opt/app");
+
+	(void)state;
+	for (int wanted = 0; wanted < 2; wanted++) {
+		uint32_t counts[2] = { 0 }, truncated = 0;
+		struct profiles *profiles;
+
+		for (int end = 0; end < END_MAX; end++) {
+			bool has_stack = end != END_NONE && end != END_EXEC && end != END_EXITING;
+
+			add(p, 1, end, (uint64_t[]){ has_stack ? (APP + 0x20) | FRAME_EXACT : 0, 0 });
+			truncated += has_stack && end != END_ROOT;
+		}
+		add(p, 1, END_COMPAT, (uint64_t[]){ 0 }); /* 32-bit: truncated, and no user frame at all */
+		profiles = build(wanted);
+		assert_int_equal(profiles_each_stack(profiles, count_markers, counts), 0);
+		assert_int_equal(counts[0], wanted ? truncated + 1 : 0);
+		assert_int_equal(counts[1], truncated + 1);
+		profiles_put(profiles);
+	}
+	process_put(p);
+}
+
+/* --- the counts of truth --- */
+
+static void test_counts(void **state)
+{
+	struct process *one = new_process(1, "/opt/app"), *two = new_process(2, "/usr/bin/two"),
+		       *bare = new_process(3, NULL);
+
+	(void)state;
+	for (int interval = 1; interval <= 2; interval++) {
+		add(one, 4, END_ROOT, (uint64_t[]){ (LIB + 0x20) | FRAME_EXACT, APP + 0x9001, APP + 0x31, 0 });
+		add(one, 2, END_NO_RULE, (uint64_t[]){ (LIB + 0x20) | FRAME_EXACT, JIT + 1, 0 });
+		add(two, 3, END_NO_RULE, (uint64_t[]){ (LIB + 0x9000) | FRAME_EXACT, 0 });
+		add(two, 1, END_COPY_LIMIT, (uint64_t[]){ (LIB + 0x20) | FRAME_EXACT, LIB + 0x31, 0 });
+		add(two, 5, END_EXITING, (uint64_t[]){ 0 });
+		add(bare, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });
+		profiles_put(build(false));
+#define IS(series, n) assert_int_equal(value_of(series), (n) * (uint64_t)interval)
+		IS("hearth_executable_stacks_total{executable=\"app\",end=\"root\"}", 4);
+		IS("hearth_executable_stacks_total{executable=\"app\",end=\"no rule\"}", 2);
+		IS("hearth_executable_stacks_total{executable=\"two\",end=\"no rule\"}", 3);
+		IS("hearth_executable_stacks_total{executable=\"two\",end=\"copy limit\"}", 1);
+		IS("hearth_executable_stacks_total{executable=\"worker\",end=\"root\"}", 1);
+		assert_int_equal(value_of("hearth_executable_stacks_total{executable=\"two\",end=\"exiting\"}"), UINT64_MAX);
+		IS("hearth_executable_frames_total{executable=\"app\"}", 4 * 3 + 2 * 2);
+		IS("hearth_executable_frames_unnamed_total{executable=\"app\"}", 4 + 2);
+		IS("hearth_executable_frames_unnamed_total{executable=\"two\"}", 3);
+		IS("hearth_module_stacks_total{module=\"app\",end=\"root\"}", 5);
+		IS("hearth_module_stacks_total{module=\"anon\",end=\"no rule\"}", 2);
+		IS("hearth_module_stacks_total{module=\"libx.so\",end=\"no rule\"}", 3);
+		IS("hearth_module_stacks_total{module=\"libx.so\",end=\"copy limit\"}", 1);
+		IS("hearth_module_frames_total{module=\"libx.so\"}", 4 + 2 + 3 + 2);
+		IS("hearth_module_frames_unnamed_total{module=\"libx.so\"}", 3);
+		IS("hearth_module_frames_unnamed_total{module=\"app\"}", 4);
+		IS("hearth_module_frames_unnamed_total{module=\"anon\"}", 2);
+#undef IS
+	}
+	process_put(one);
+	process_put(two);
+	process_put(bare);
+}
+
+/* The sum of all series that begin with @prefix, and how many there are. */
+static uint64_t sum_of(const char *prefix, unsigned *count_ret)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	uint64_t sum = 0;
+
+	*count_ret = 0;
+	metrics_write(metrics, &text);
+	for (char *rest = (char *)(uintptr_t)buf_text(&text), *line; (line = strsep(&rest, "\n"));) {
+		if (strncmp(line, prefix, strlen(prefix)))
+			continue;
+		sum += strtoull(strrchr(line, ' '), NULL, 10);
+		++*count_ret;
+	}
+	return sum;
+}
+
+/* Thousands of executables: few series, an exact sum, nothing that falls but what ends, and the worst have their names. */
+static void test_bounded(void **state)
+{
+	enum { EXECUTABLES = 3000, ROUNDS = 3 };
+	uint64_t expected = 0, other = 0;
+	unsigned count;
+
+	(void)state;
+	for (int round = 1; round <= ROUNDS; round++) {
+		uint64_t sum, now;
+
+		for (unsigned i = 0; i < EXECUTABLES; i++) {
+			char exe[32];
+			struct process *p;
+
+			snprintf(exe, sizeof(exe), "/bin/exe%u", i);
+			p = new_process(i + 1, exe);
+			add(p, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });
+			/* the worst are met last, and are others each round */
+			if (i >= EXECUTABLES - 10 * (unsigned)round)
+				add(p, i / 100 * (unsigned)round, END_DEPTH, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });
+			process_put(p);
+		}
+		expected += traces_event_count(traces);
+		profiles_put(build(false));
+		sum = sum_of("hearth_executable_stacks_total{", &count);
+		assert_int_equal(sum, expected);
+		assert_true(count <= 2 * (TRUTH_SHOWN + 1)); /* two ends each */
+		sum_of("hearth_executable_frames_total{", &count);
+		assert_int_equal(count, TRUTH_SHOWN + 1);
+		now = value_of("hearth_executable_stacks_total{executable=\"" TRUTH_OTHER "\",end=\"root\"}");
+		assert_true(now != UINT64_MAX && now >= other);
+		other = now;
+		assert_int_equal(value_of("hearth_executable_stacks_total{executable=\"exe2999\",end=\"depth\"}"),
+				 29u * (unsigned)(round * (round + 1) / 2));
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_locations, make, destroy),
+		cmocka_unit_test_setup_teardown(test_markers, make, destroy),
+		cmocka_unit_test_setup_teardown(test_counts, make, destroy),
+		cmocka_unit_test_setup_teardown(test_bounded, make, destroy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
