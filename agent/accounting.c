@@ -49,8 +49,15 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	ret->pending = ret->taken - ret->delivered - ret->lost;
 	ret->not_sampled = expected > counters[COUNTER_ENTRIES] ? expected - counters[COUNTER_ENTRIES] : 0;
 	ret->complete = a->in.ends[END_ROOT];
-	for (int i = 0; i < END_MAX; i++)
-		ret->truncated += walk_end_is_truncated(i) ? a->in.ends[i] : 0;
+	for (int i = 0; i < END_MAX; i++) {
+		uint64_t count = walk_end_is_truncated(i) ? a->in.ends[i] : 0;
+
+		ret->truncated += count;
+		if (count > ret->chief_count) {
+			ret->chief = walk_end_text(i);
+			ret->chief_count = count;
+		}
+	}
 	ret->late = a->in.late_walks;
 	ret->cpus = sampler_cpus(a->in.sampler);
 	ret->processes = processes_count(a->in.processes);

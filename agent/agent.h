@@ -63,6 +63,8 @@ struct agent_stats {
 	uint64_t not_sampled; /* what CPU time implies and the program never saw; an estimate, printed apart */
 	uint64_t complete;    /* samples whose user walk reached a root */
 	uint64_t truncated;   /* the others that had a user part */
+	const char *chief;    /* most frequent reason of these, NULL when there are none ... */
+	uint64_t chief_count; /* ... and how many it has */
 	uint64_t late;	      /* walked in user space */
 	uint64_t cpus;	      /* online now */
 	uint64_t processes;   /* known now */

@@ -248,6 +248,7 @@ static int finish(struct recording *r)
 		session_log_undelivered(s, err);
 	else if (!r->is_stream)
 		err = report_file(r, seconds);
+	session_log_truth(s);
 	log_info("%s", buf_text(&account));
 	return err;
 }

@@ -101,6 +101,7 @@ static int profile(struct session *s, struct status *status)
 	run_err = session_run(s);
 	err = session_drain(s, NULL, NULL);
 	session_log_undelivered(s, err);
+	session_log_truth(s);
 	session_account(s, &account);
 	log_info("%s", buf_text(&account));
 	return run_err || err ? STATUS_FAILED : STATUS_DONE;

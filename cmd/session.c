@@ -220,6 +220,21 @@ void session_log_undelivered(const struct session *s, int err)
 		log_error("not everything could be delivered: %s", strerror(-err));
 }
 
+void session_log_truth(struct session *s)
+{
+	struct agent_stats stats;
+
+	agent_stats_read(s->agent, &stats);
+	if (!stats.truncated)
+		return;
+	if (stats.chief_count == stats.truncated)
+		log_info("%" PRIu64 " of %" PRIu64 " user stacks are not complete: %s", stats.truncated,
+			 stats.complete + stats.truncated, stats.chief);
+	else
+		log_info("%" PRIu64 " of %" PRIu64 " user stacks are not complete, most of them (%" PRIu64 ") for: %s",
+			 stats.truncated, stats.complete + stats.truncated, stats.chief_count, stats.chief);
+}
+
 /* Samples that a sink took and could not deliver further. */
 static void add_dropped(void *arg, const char *name, const char *labels, uint64_t value)
 {

@@ -56,6 +56,9 @@ int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_n
 /* Says what session_drain() returned; nothing when 0. */
 void session_log_undelivered(const struct session *s, int err);
 
+/* Says in one line how many user stacks are not complete and the chief reason; nothing when all are. */
+void session_log_truth(struct session *s);
+
 /* Appends one line of accounting: taken = delivered + lost, what was not sampled, how many stacks are complete. */
 void session_account(struct session *s, struct buf *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts by key: the tables are tallies over interned text, each line with a total and a part of it. Events are counted, not
- * weights: a stack is true or not however long it took. Not shared between threads.
+ * Counts by name: each table is a tally over interned text. Events are counted, not weights: a stack is true or not however
+ * long it took. Frames are counted once an event, those of the kernel too. Not shared between threads.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +14,16 @@
 #include "proto/stack_walk.h"
 #include "proto/truth.h"
 
+enum {
+	MAX_REASONS = 24, /* told apart; a capture of somebody else's may name more, which share the last */
+	NO_REASON = -1,
+};
+
 struct line {
-	uint64_t total;
-	uint64_t part;
-	uint32_t key;
+	uint64_t stacks, truncated;
+	uint64_t frames, unnamed;
+	uint64_t reasons[MAX_REASONS]; /* of the truncated */
+	const char *name;	       /* while printing */
 };
 
 struct tally {
@@ -27,12 +33,11 @@ struct tally {
 };
 
 struct truth {
-	uint64_t events, complete, truncated, no_user;
-	struct tally ends;	/* reason and module */
-	struct tally processes; /* comm: stacks, of these truncated */
-	struct tally names;	/* module: frames, of these unnamed */
+	uint64_t events;
+	struct line sum;
+	struct tally reasons; /* their order gives the index */
+	struct tally executables, ends /* modules where walks ended */, modules;
 	struct buf key;
-	bool failed;
 };
 
 static int tally_init(struct tally *t)
@@ -47,14 +52,15 @@ static void tally_fini(struct tally *t)
 	free(t->lines);
 }
 
-static int tally_add(struct tally *t, const char *key, uint64_t total, uint64_t part)
+/* The number of @key's line, a new one when it has none; -ENOMEM. */
+static int64_t tally_find(struct tally *t, struct buf *key)
 {
 	uint32_t index;
-	int status = intern_add(t->keys, key, strlen(key) + 1, &index);
+	int status = intern_add(t->keys, buf_text(key), strlen(buf_text(key)) + 1, &index);
 
-	if (status < 0)
-		return status;
-	if (index == t->cap) {
+	if (status < 0 || key->failed)
+		return -ENOMEM;
+	if (index >= t->cap) {
 		uint32_t cap = t->cap ? t->cap * 2 : 64;
 		struct line *lines = realloc(t->lines, cap * sizeof(*lines));
 
@@ -64,10 +70,8 @@ static int tally_add(struct tally *t, const char *key, uint64_t total, uint64_t 
 		t->cap = cap;
 	}
 	if (status)
-		t->lines[index] = (struct line){ .key = index };
-	t->lines[index].total += total;
-	t->lines[index].part += part;
-	return 0;
+		t->lines[index] = (struct line){ 0 };
+	return index;
 }
 
 struct truth *truth_new(void)
@@ -76,7 +80,7 @@ struct truth *truth_new(void)
 
 	if (!t)
 		return NULL;
-	if (tally_init(&t->ends) || tally_init(&t->processes) || tally_init(&t->names)) {
+	if (tally_init(&t->reasons) || tally_init(&t->executables) || tally_init(&t->ends) || tally_init(&t->modules)) {
 		truth_free(t);
 		return NULL;
 	}
@@ -87,64 +91,124 @@ void truth_free(struct truth *t)
 {
 	if (!t)
 		return;
+	tally_fini(&t->reasons);
+	tally_fini(&t->executables);
 	tally_fini(&t->ends);
-	tally_fini(&t->processes);
-	tally_fini(&t->names);
+	tally_fini(&t->modules);
 	buf_fini(&t->key);
 	free(t);
 }
 
-static void append(struct buf *key, struct str s)
+/* --- counting --- */
+
+static struct line *line_of(struct truth *t, struct tally *tally, struct str name, struct str instead)
 {
-	buf_append(key, s.data, s.len);
+	int64_t index;
+
+	buf_reset(&t->key);
+	name = name.len ? name : instead;
+	buf_append(&t->key, name.data, name.len);
+	index = tally_find(tally, &t->key);
+	return index < 0 ? NULL : &tally->lines[index];
 }
 
-static bool is_kernel(const struct frame *f)
+/* The user part of a sample: why it is truncated (an empty reason: it is not), and how many frames have no name. */
+struct user_part {
+	bool has_stack;
+	struct str reason;
+	struct str module; /* of the outermost frame */
+	uint64_t frames, unnamed;
+};
+
+static bool is_marker(const struct frame *f)
 {
-	return str_is(f->type, "kernel");
+	return str_is(f->type, TRUTH_MARKER_TYPE);
 }
 
-static int add_names(struct truth *t, const struct stack_sample *s)
+static int count_frames(struct truth *t, const struct stack_sample *s, struct user_part *part)
 {
-	int error = 0;
-
-	for (uint32_t i = 0; i < s->frame_count && !error; i++) {
+	for (uint32_t i = 0; i < s->frame_count; i++) {
 		const struct frame *f = s->frames[i];
+		struct line *line;
 
-		buf_reset(&t->key);
-		append(&t->key, f->module.len ? f->module : STR("[no file]"));
-		error = tally_add(&t->names, buf_text(&t->key), s->events, f->function.len ? 0 : s->events);
+		if (is_marker(f))
+			continue;
+		line = line_of(t, &t->modules, f->module, STR("[no file]"));
+		if (!line)
+			return -ENOMEM;
+		line->frames += s->events;
+		line->unnamed += f->function.len ? 0 : s->events;
+		if (str_is(f->type, "kernel"))
+			continue;
+		part->has_stack = true;
+		part->module = f->module.len ? f->module : STR("[no file]");
+		part->frames++;
+		part->unnamed += !f->function.len;
 	}
-	return error;
+	return 0;
+}
+
+/* Hearth says it by an attribute, others by the marker alone. */
+static void find_reason(const struct stack_sample *s, struct user_part *part)
+{
+	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, TRUTH_TRUNCATED_KEY);
+	const struct frame *outermost = s->frame_count ? s->frames[s->frame_count - 1] : NULL;
+
+	if (value && profiles_value_string(s->profiles, value, &part->reason))
+		part->has_stack = true;
+	else if (outermost && is_marker(outermost))
+		part->reason = outermost->function.len ? outermost->function : STR("unknown");
+}
+
+static void add_line(struct line *line, const struct user_part *part, int reason, uint64_t events)
+{
+	line->stacks += events;
+	line->frames += part->frames * events;
+	line->unnamed += part->unnamed * events;
+	if (reason == NO_REASON)
+		return;
+	line->truncated += events;
+	line->reasons[reason] += events;
+}
+
+static struct str executable_of(const struct stack_sample *s)
+{
+	const struct any_value *value = profiles_find_key(s->profiles, &s->resource->resource.attributes,
+							  "process.executable.name");
+	struct str name;
+
+	return value && profiles_value_string(s->profiles, value, &name) && name.len ? name : s->comm;
 }
 
 static int add_stack(void *arg, const struct stack_sample *s)
 {
-	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, TRUTH_TRUNCATED_KEY);
-	const struct frame *outermost = s->frame_count ? s->frames[s->frame_count - 1] : NULL;
+	struct user_part part = { .reason = STR(""), .module = STR("[no frame]") };
 	struct truth *t = arg;
-	struct str reason, module;
-	int error;
+	struct line *executable, *end;
+	int reason = NO_REASON;
 
 	t->events += s->events;
-	error = add_names(t, s);
-	if (!error) {
-		buf_reset(&t->key);
-		append(&t->key, s->comm);
-		error = tally_add(&t->processes, buf_text(&t->key), s->events, value ? s->events : 0);
+	if (count_frames(t, s, &part))
+		return -ENOMEM;
+	find_reason(s, &part);
+	if (!part.has_stack)
+		return 0;
+	if (part.reason.len) {
+		struct line *line = line_of(t, &t->reasons, part.reason, part.reason);
+
+		if (!line)
+			return -ENOMEM;
+		line->truncated += s->events;
+		reason = line - t->reasons.lines < MAX_REASONS ? (int)(line - t->reasons.lines) : MAX_REASONS - 1;
 	}
-	if (!value || !profiles_value_string(s->profiles, value, &reason)) {
-		if (!outermost || is_kernel(outermost))
-			t->no_user += s->events;
-		else
-			t->complete += s->events;
-		return error;
-	}
-	t->truncated += s->events;
-	buf_reset(&t->key);
-	module = outermost && outermost->module.len ? outermost->module : STR("[no file]");
-	buf_printf(&t->key, "%-16.*s  %.*s", (int)reason.len, reason.data, (int)module.len, module.data);
-	return error ? error : tally_add(&t->ends, buf_text(&t->key), s->events, s->events);
+	executable = line_of(t, &t->executables, executable_of(s), STR("[no name]"));
+	end = line_of(t, &t->ends, part.module, part.module);
+	if (!executable || !end)
+		return -ENOMEM;
+	add_line(executable, &part, reason, s->events);
+	add_line(end, &part, reason, s->events);
+	add_line(&t->sum, &part, reason, s->events);
+	return 0;
 }
 
 int truth_add(struct truth *t, const struct profiles *p)
@@ -154,60 +218,174 @@ int truth_add(struct truth *t, const struct profiles *p)
 
 /* --- text --- */
 
-static int by_part(const void *a, const void *b)
+static int by_truncated(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	if (x->part != y->part)
-		return x->part < y->part ? 1 : -1;
-	return x->key < y->key ? -1 : 1; /* as first seen */
+	if (x->truncated != y->truncated)
+		return x->truncated < y->truncated ? 1 : -1;
+	if (x->unnamed != y->unnamed)
+		return x->unnamed < y->unnamed ? 1 : -1;
+	return strcmp(x->name, y->name);
 }
 
-/* The lines with a part, heaviest first, under @heading. */
-static int print_tally(struct tally *t, const char *heading, bool with_total, struct buf *out)
+static int by_unnamed(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return x->unnamed != y->unnamed ? (x->unnamed < y->unnamed ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+/* A sorted copy of the lines, the caller's; NULL for want of memory. */
+static struct line *sorted(const struct tally *t, int (*order)(const void *a, const void *b))
 {
 	uint32_t count = intern_count(t->keys);
-	AUTO_FREE struct line *lines = malloc((count ? count : 1) * sizeof(*lines));
+	struct line *lines = calloc(count + 1, sizeof(*lines));
+
+	if (!lines)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		lines[i] = t->lines[i];
+		lines[i].name = intern_get(t->keys, i, NULL);
+	}
+	qsort(lines, count, sizeof(*lines), order);
+	return lines;
+}
+
+static const char *reason_name(const struct truth *t, uint32_t reason)
+{
+	return reason == MAX_REASONS - 1 ? "others" : intern_get(t->reasons.keys, reason, NULL);
+}
+
+/* "no rule 12, depth 3": heaviest first, equal ones by name. */
+static void print_reasons(const struct truth *t, const struct line *line, struct buf *out)
+{
+	uint64_t left[MAX_REASONS];
+	const char *separator = "";
+
+	memcpy(left, line->reasons, sizeof(left));
+	for (;;) {
+		uint32_t most = 0;
+
+		for (uint32_t i = 1; i < MAX_REASONS; i++)
+			if (left[i] > left[most] ||
+			    (left[i] && left[i] == left[most] && strcmp(reason_name(t, i), reason_name(t, most)) < 0))
+				most = i;
+		if (!left[most])
+			return;
+		buf_puts(out, separator);
+		text_name(out, reason_name(t, most), 0);
+		buf_printf(out, " %" PRIu64, left[most]);
+		left[most] = 0;
+		separator = ", ";
+	}
+}
+
+static void print_more(uint32_t more, const char *what, struct buf *out)
+{
+	if (more)
+		buf_printf(out, "(%" PRIu32 " more, %s)\n", more, what);
+}
+
+static int print_by_reason(const struct truth *t, struct buf *out)
+{
+	AUTO_FREE struct line *lines = sorted(&t->reasons, by_truncated);
 
 	if (!lines)
 		return -ENOMEM;
-	if (count)
-		memcpy(lines, t->lines, count * sizeof(*lines));
-	qsort(lines, count, sizeof(*lines), by_part);
-	if (!count || !lines[0].part)
-		return 0;
-	buf_printf(out, "\n%s\n", heading);
-	for (uint32_t i = 0; i < count && lines[i].part; i++) {
-		const char *key = intern_get(t->keys, lines[i].key, NULL);
-
-		buf_printf(out, "%9" PRIu64, lines[i].part);
-		if (with_total)
-			buf_printf(out, "  %9" PRIu64 "  %7.2f%%", lines[i].total,
-				   text_percent(lines[i].part, lines[i].total));
-		buf_puts(out, "  ");
-		text_name(out, key, 0);
+	if (intern_count(t->reasons.keys))
+		buf_puts(out, "\ntruncated stacks, by reason\nTRUNCATED     PART  REASON\n");
+	for (uint32_t i = 0; i < intern_count(t->reasons.keys); i++) {
+		buf_printf(out, "%9" PRIu64 "  %6.2f%%  ", lines[i].truncated,
+			   text_percent(lines[i].truncated, t->sum.truncated));
+		text_name(out, lines[i].name, 0);
 		buf_putc(out, '\n');
 	}
 	return 0;
 }
 
+static unsigned name_columns(const struct line *lines, uint32_t count, const char *heading)
+{
+	unsigned columns = text_columns(heading);
+
+	for (uint32_t i = 0; i < count; i++)
+		columns = text_columns(lines[i].name) > columns ? text_columns(lines[i].name) : columns;
+	return columns;
+}
+
+/* The lines that have truncated stacks, or @with_unnamed also those with unnamed frames. */
+static int print_stacks(const struct truth *t, const struct tally *tally, const char *title, const char *heading,
+			bool with_unnamed, struct buf *out)
+{
+	AUTO_FREE struct line *lines = sorted(tally, by_truncated);
+	uint32_t count = intern_count(tally->keys), shown = 0;
+	unsigned columns;
+
+	if (!lines)
+		return -ENOMEM;
+	while (shown < count && (lines[shown].truncated || (with_unnamed && lines[shown].unnamed)))
+		shown++;
+	if (!shown)
+		return 0;
+	columns = name_columns(lines, shown, heading);
+	buf_printf(out, "\n%s\n   STACKS  COMPLETE  TRUNCATED  %s%-*s  REASONS\n", title,
+		   with_unnamed ? "UNNAMED FRAMES  " : "", (int)columns, heading);
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct line *l = &lines[i];
+
+		buf_printf(out, "%9" PRIu64 "  %7.2f%%  %9" PRIu64 "  ", l->stacks,
+			   text_percent(l->stacks - l->truncated, l->stacks), l->truncated);
+		if (with_unnamed)
+			buf_printf(out, "%13.2f%%  ", text_percent(l->unnamed, l->frames));
+		if (l->truncated) {
+			text_padded(out, l->name, columns);
+			buf_puts(out, "  ");
+			print_reasons(t, l, out);
+		} else {
+			text_name(out, l->name, 0);
+		}
+		buf_putc(out, '\n');
+	}
+	print_more(count - shown, with_unnamed ? "all complete and named" : "all complete", out);
+	return 0;
+}
+
+static int print_unnamed(const struct truth *t, struct buf *out)
+{
+	AUTO_FREE struct line *lines = sorted(&t->modules, by_unnamed);
+	uint32_t count = intern_count(t->modules.keys), i;
+
+	if (!lines)
+		return -ENOMEM;
+	if (count && lines[0].unnamed)
+		buf_puts(out, "\nframes without a name, by module\n  UNNAMED     FRAMES     PART  MODULE\n");
+	for (i = 0; i < count && lines[i].unnamed; i++) {
+		buf_printf(out, "%9" PRIu64 "  %9" PRIu64 "  %6.2f%%  ", lines[i].unnamed, lines[i].frames,
+			   text_percent(lines[i].unnamed, lines[i].frames));
+		text_name(out, lines[i].name, 0);
+		buf_putc(out, '\n');
+	}
+	print_more(i ? count - i : 0, "all named", out);
+	return 0;
+}
+
 int truth_report(struct truth *t, struct buf *out)
 {
-	uint64_t stacks = t->complete + t->truncated;
+	uint64_t complete = t->sum.stacks - t->sum.truncated;
 	int error;
 
 	buf_printf(out,
 		   "%" PRIu64 " samples, %" PRIu64 " with a user stack: %" PRIu64 " complete (%.2f %%), %" PRIu64
 		   " truncated\n",
-		   t->events, stacks, t->complete, text_percent(t->complete, stacks), t->truncated);
-	error = print_tally(&t->ends,
-			    "truncated stacks, by reason and where the walk stopped\n  SAMPLES  REASON            MODULE",
-			    false, out);
+		   t->events, t->sum.stacks, complete, text_percent(complete, t->sum.stacks), t->sum.truncated);
+	buf_printf(out, "%" PRIu64 " user frames, %" PRIu64 " without a name (%.2f %%)\n", t->sum.frames, t->sum.unnamed,
+		   text_percent(t->sum.unnamed, t->sum.frames));
+	error = print_by_reason(t, out);
 	if (!error)
-		error = print_tally(&t->processes, "truncated stacks, by process\nTRUNCATED    SAMPLES     PART  PROCESS",
-				    true, out);
+		error = print_stacks(t, &t->executables, "stacks, by executable", "EXECUTABLE", true, out);
 	if (!error)
-		error = print_tally(&t->names, "frames without a name, by module\n  UNNAMED     FRAMES     PART  MODULE",
-				    true, out);
+		error = print_stacks(t, &t->ends, "stacks, by the module where the walk ended", "MODULE", false, out);
+	if (!error)
+		error = print_unnamed(t, out);
 	return error ? error : out->failed ? -ENOMEM : 0;
 }

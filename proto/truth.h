@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How true the stacks of a capture are: complete or truncated and why, where the walks stopped, which modules lack names. A
- * sample that hearth could not walk to the outermost frame carries the attribute TRUTH_TRUNCATED_KEY with the reason.
+ * How true the stacks of a capture are: complete or truncated and why, by executable and by the module where the walk ended,
+ * and which modules lack names. A sample that hearth could not walk to the outermost frame carries the attribute
+ * TRUTH_TRUNCATED_KEY with the reason.
  */
 #ifndef HEARTH_PROTO_TRUTH_H
 #define HEARTH_PROTO_TRUTH_H
@@ -22,7 +23,7 @@ struct truth *truth_new(void);
 void truth_free(struct truth *t);
 int truth_add(struct truth *t, const struct profiles *p);
 
-/* The tables as text, heaviest lines first, appended to @out. 0 or -ENOMEM. */
+/* The tables as text, the worst lines first, equal ones by name, appended to @out. 0 or -ENOMEM. */
 int truth_report(struct truth *t, struct buf *out);
 
 #endif

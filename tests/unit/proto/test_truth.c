@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The truth report: complete, truncated and kernel-only stacks told apart, reasons and modules counted. */
+/* The truth report against a golden file: complete, truncated and kernel-only stacks told apart, reasons and modules
+ * counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "proto/profiles_builder.h"
 #include "proto/truth.h"
+#include "tests/unit/proto/golden.h"
 
 static const struct builder_profile_spec spec = {
 	.scope_name = "test",
@@ -21,78 +24,155 @@ static const struct builder_profile_spec spec = {
 	.period = 10000000,
 };
 
-static int32_t location(struct builder *b, const char *file, const char *type, uint64_t addr, const char *function)
+static struct builder *builder;
+
+static struct str str_of(const char *text)
 {
-	int32_t kind = builder_attribute_string(b, "profile.frame.type", (struct str){ type, (uint32_t)strlen(type) });
-	int32_t mapping = builder_mapping(b, 0, 0, 0, builder_string_z(b, file), NULL, 0);
+	return (struct str){ text, (uint32_t)strlen(text) };
+}
+
+/* A frame as text: "TYPE MODULE FUNCTION", "-" for an empty one. */
+static int32_t frame(const char *text)
+{
+	char type[32], module[64], function[64];
 	struct profile_line line = { 0 };
+	int32_t kind, mapping = 0;
 
-	if (function)
-		line.function_index = builder_function(b, builder_string_z(b, function), 0, 0, 0);
-	return builder_location(b, mapping, addr, &line, function ? 1 : 0, &kind, 1);
+	assert_int_equal(sscanf(text, "%31s %63s %63[^\n]", type, module, function), 3);
+	kind = builder_attribute_string(builder, "profile.frame.type", str_of(type));
+	if (strcmp(module, "-"))
+		mapping = builder_mapping(builder, 0, 0, 0, builder_string_z(builder, module), NULL, 0);
+	if (strcmp(function, "-"))
+		line.function_index = builder_function(builder, builder_string_z(builder, function), 0, 0, 0);
+	return builder_location(builder, mapping, 0x10, &line, strcmp(function, "-") ? 1 : 0, &kind, 1);
 }
 
-static void event(struct builder *b, const char *comm, const char *reason, int32_t leaf, int32_t root, uint64_t time_ns)
+struct stack {
+	unsigned times;
+	const char *executable; /* NULL: the resource has none */
+	const char *comm;
+	const char *reason;    /* NULL: no attribute */
+	const char *frames[4]; /* leaf first */
+};
+
+static void add(const struct stack *s)
 {
-	uint32_t resource = builder_resource(b, NULL, 0), count = 1;
-	int32_t stack[2] = { leaf, root }, attributes[2];
+	struct key_value name = { .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING } };
+	int32_t stack[4], attributes[2];
+	uint32_t resource, depth = 0, count = 0;
+	static uint64_t time_ns;
 
-	attributes[0] = builder_attribute_string(b, "thread.name", (struct str){ comm, (uint32_t)strlen(comm) });
-	if (reason)
-		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY,
-							       (struct str){ reason, (uint32_t)strlen(reason) });
-	builder_event(b, builder_profile(b, resource, &spec), builder_stack(b, stack, root ? 2 : 1), attributes, count, 0,
-		      time_ns, false, 0);
+	name.value.string = s->executable ? str_of(s->executable) : STR("");
+	resource = builder_resource(builder, &name, s->executable ? 1 : 0);
+	attributes[count++] = builder_attribute_string(builder, "thread.name", str_of(s->comm));
+	if (s->reason)
+		attributes[count++] = builder_attribute_string(builder, TRUTH_TRUNCATED_KEY, str_of(s->reason));
+	while (depth < ARRAY_LEN(stack) && s->frames[depth]) {
+		stack[depth] = frame(s->frames[depth]);
+		depth++;
+	}
+	for (unsigned i = 0; i < s->times; i++)
+		builder_event(builder, builder_profile(builder, resource, &spec), builder_stack(builder, stack, depth),
+			      attributes, count, 0, 1000 + time_ns++, false, 0);
 }
+
+/* The report of @stacks, which come in intervals of three. */
+static void report(const struct stack *stacks, size_t count, struct buf *out)
+{
+	struct truth *truth = truth_new();
+	struct profiles *p;
+
+	builder = builder_new();
+	assert_non_null(builder);
+	assert_non_null(truth);
+	for (size_t i = 0; i < count; i++) {
+		add(&stacks[i]);
+		if (i % 3 != 2 && i != count - 1)
+			continue;
+		assert_int_equal(builder_freeze(builder, 1, 3000, &p), 0);
+		assert_int_equal(truth_add(truth, p), 0);
+		profiles_put(p);
+	}
+	assert_int_equal(truth_report(truth, out), 0);
+	truth_free(truth);
+	builder_free(builder);
+}
+
+#define MAIN	"native /opt/bin/app main"
+#define UNNAMED "native /lib/libb.so -"
+
+static const struct stack stacks[] = {
+	{ 4, "app", "worker", NULL, { "kernel vmlinux schedule", "native /opt/bin/app leaf", MAIN } },
+	{ 2, "app", "worker", "no rule", { "native /opt/bin/app leaf", UNNAMED } },
+	{ 1, "app", "app", "depth", { MAIN, UNNAMED, UNNAMED } },
+	{ 1, "app", "app", "copy limit", { MAIN } },
+	{ 3, "gcc", "cc1", "no rule", { "native /usr/lib/cc1 parse", "native /usr/lib/cc1 -" } },
+	{ 1, "gcc", "cc1", "copy limit", { "native /usr/lib/cc1 parse", UNNAMED, MAIN } },
+	{ 5, NULL, "kworker/0:1", NULL, { "kernel vmlinux worker_thread", "kernel nf_tables -" } },
+	{ 1, "old32", "old32", "32-bit", { "kernel vmlinux schedule" } },
+	{ 2, NULL, "odd\x1b[31m", "no mapping", { "native - main" } },
+	{ 9, "fine", "fine", NULL, { "native /usr/bin/fine main" } },
+	{ 7, "stripped", "stripped", NULL, { "native /usr/bin/stripped -", "native /usr/bin/stripped -" } },
+	/* --error-frames, and a marker alone, as of another profiler */
+	{ 2, "app", "worker", "no rule", { "native /opt/bin/app leaf", "abort-marker - [stack truncated: no rule]" } },
+	{ 1, "alien", "alien", NULL, { "native /opt/alien run", "abort-marker - native_bad_pc" } },
+};
 
 static void test_report(void **state)
 {
-	static const char expected[] = "8 samples, 7 with a user stack: 4 complete (57.14 %), 3 truncated\n"
-				       "\n"
-				       "truncated stacks, by reason and where the walk stopped\n"
-				       "  SAMPLES  REASON            MODULE\n"
-				       "        2  no rule           libb.so\n"
-				       "        1  depth             a\n"
-				       "\n"
-				       "truncated stacks, by process\n"
-				       "TRUNCATED    SAMPLES     PART  PROCESS\n"
-				       "        2          6    33.33%  one\n"
-				       "        1          1   100.00%  two\n"
-				       "\n"
-				       "frames without a name, by module\n"
-				       "  UNNAMED     FRAMES     PART  MODULE\n"
-				       "        2          2   100.00%  libb.so\n";
-	struct builder *b = builder_new();
-	struct truth *truth = truth_new();
-	AUTO(buf_fini) struct buf out = BUF_EMPTY;
-	int32_t main_fn, leaf, unnamed, kernel;
-	struct profiles *p;
+	struct stack reversed[ARRAY_LEN(stacks)];
+	AUTO(buf_fini) struct buf out = BUF_EMPTY, again = BUF_EMPTY;
 
 	(void)state;
-	assert_non_null(b);
-	assert_non_null(truth);
-	main_fn = location(b, "/bin/a", "native", 0x10, "main");
-	leaf = location(b, "/bin/a", "native", 0x20, "leaf");
-	unnamed = location(b, "/lib/libb.so", "native", 0x30, NULL);
-	kernel = location(b, "vmlinux", "kernel", 0x40, "kthread");
-	for (uint64_t i = 0; i < 4; i++)
-		event(b, "one", NULL, leaf, main_fn, 1000 + i);
-	event(b, "one", "no rule", leaf, unnamed, 2000);
-	event(b, "one", "no rule", main_fn, unnamed, 2001);
-	event(b, "two", "depth", leaf, main_fn, 2002);
-	event(b, "kworker", NULL, kernel, 0, 2003);
-	assert_int_equal(builder_freeze(b, 1, 3000, &p), 0);
-	assert_int_equal(truth_add(truth, p), 0);
-	assert_int_equal(truth_report(truth, &out), 0);
-	assert_string_equal(buf_text(&out), expected);
-	profiles_put(p);
-	truth_free(truth);
-	builder_free(b);
+	report(stacks, ARRAY_LEN(stacks), &out);
+	assert_golden(&out, "report_truth.txt");
+	/* the order of the samples changes nothing */
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++)
+		reversed[i] = stacks[ARRAY_LEN(stacks) - 1 - i];
+	report(reversed, ARRAY_LEN(stacks), &again);
+	assert_string_equal(buf_text(&again), buf_text(&out));
+}
+
+static void test_nothing_to_say(void **state)
+{
+	AUTO(buf_fini) struct buf out = BUF_EMPTY, none = BUF_EMPTY;
+
+	(void)state;
+	report(stacks, 1, &out);
+	assert_string_equal(buf_text(&out), "4 samples, 4 with a user stack: 4 complete (100.00 %), 0 truncated\n"
+					    "8 user frames, 0 without a name (0.00 %)\n");
+	report(stacks, 0, &none);
+	assert_string_equal(buf_text(&none), "0 samples, 0 with a user stack: 0 complete (0.00 %), 0 truncated\n"
+					     "0 user frames, 0 without a name (0.00 %)\n");
+}
+
+/* More reasons than anybody has: told apart as far as there is room, none forgotten. */
+static void test_many_reasons(void **state)
+{
+	enum { REASONS = 40 };
+	static char names[REASONS][16];
+	struct stack many[REASONS];
+	AUTO(buf_fini) struct buf out = BUF_EMPTY;
+
+	(void)state;
+	for (unsigned i = 0; i < REASONS; i++) {
+		snprintf(names[i], sizeof(names[i]), "reason %02u", i);
+		many[i] = (struct stack){ 1, "app", "app", names[i], { MAIN } };
+	}
+	report(many, REASONS, &out);
+	for (unsigned i = 0; i < REASONS; i++)
+		assert_non_null(strstr(buf_text(&out), names[i]));
+	assert_non_null(strstr(buf_text(&out), "reason 22 1"));
+	assert_non_null(strstr(buf_text(&out), "others 17"));
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_report) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_nothing_to_say),
+		cmocka_unit_test(test_many_reasons),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
