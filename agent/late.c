@@ -364,8 +364,8 @@ static int step(struct walk *w, enum walk_end *end)
 	const struct row *rows, *row;
 	size_t count;
 
-	*end = END_NO_MAPPING;
 	if (!m) {
+		*end = END_NO_MAPPING;
 		if (!(addr >> 47))
 			fill_mapping(w, addr, NULL, MAPPING_NOT_CODE);
 		return 1;

@@ -7,9 +7,11 @@ command -v protoc >/dev/null || skip "no protoc here"
 
 start chain "$TRUTH/c_chain" 10
 start threads "$TRUTH/threads" 10
-"$HEARTH" record -F 99 -d 8 --report-interval 1s -o valid.otlp >out 2>err || fail "exit status $?: $(cat err)"
+start deep "$TRUTH/recurse1500" 10 # whose stacks are cut and marked
+"$HEARTH" record --error-frames -F 99 -d 8 --report-interval 1s -o valid.otlp >out 2>err || fail "exit status $?: $(cat err)"
 
 # One run over all our schema files: the capture's message is found by name.
+"$HEARTH" report valid.otlp --format folded | grep -q "stack truncated" || fail "no stack is marked"
 schemas=("$TOP"/proto/opentelemetry/*.proto)
 package=$(sed -n 's/^package \(.*\);/\1/p' "$(grep -l '^message ProfilesData' "${schemas[@]}")")
 protoc -I "$TOP/proto/opentelemetry" --decode "$package.ProfilesData" "${schemas[@]##*/}" <valid.otlp >decoded 2>decode.err ||

@@ -42,6 +42,7 @@ build() {
 	done
 	build recurse400 recurse.c $cc $nofp -DDEPTH=400
 	build recurse1000 recurse.c $cc $nofp -DDEPTH=1000
+	build recurse1500 recurse.c $cc $nofp -DDEPTH=1500 # deeper than hearth walks
 	build short short.c $cc $nofp
 	build deepstack deepstack.c $cc $nofp
 	build sparsestack deepstack.c $cc $nofp -DSPARSE
