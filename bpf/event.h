@@ -13,6 +13,7 @@ enum {
 	MAX_KERNEL_FRAMES = 127, /* kernel.perf_event_max_stack's default */
 	MAX_USER_FRAMES = 1024,
 	STACK_CHUNK_BYTES = 4096,
+	RED_ZONE_BYTES = 128, /* below rsp, the x86-64 psABI's: epilogues have just popped what rules still look for there */
 	MAX_STACK_CHUNKS = 2048,
 	USER_REGS = 17,		    /* DWARF numbers 0..16 of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15, rip */
 	CODE_BLOCK_BYTES = 256,	    /* code that one unwind block describes */

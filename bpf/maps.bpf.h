@@ -79,6 +79,7 @@ struct walk {
 enum { MAX_COPIES = 4 };
 
 struct stack_copy {
+	__u64 sp;	  /* of the stack */
 	__u64 addr;	  /* the next page */
 	__u64 end;	  /* of the stack's memory area; ~0: not known */
 	__u32 cnt;	  /* chunks sent */

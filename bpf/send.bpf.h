@@ -46,7 +46,7 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	}
 	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)copy->addr)) {
 		bpf_ringbuf_discard(chunk, BPF_RB_NO_WAKEUP);
-		if (copy->end == ~0ull)
+		if (copy->end == ~0ull && copy->addr >= copy->sp)
 			return 1;  /* as far as we know the stack ends here */
 		copy->addr += len; /* a page that no frame has touched yet */
 		return 0;
@@ -94,13 +94,14 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 	return true;
 }
 
-/* Sends the stack from @addr up, at most @chunks pages. */
-static __always_inline void copy_stack(struct chunk_loop *loop, __u64 addr, __u64 end, __u32 chunks, bool loop_form)
+/* Sends the stack of @sp from its red zone up, at most @chunks pages. */
+static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 end, __u32 chunks, bool loop_form)
 {
 	struct stack_copy *copy = &loop->scratch->copy;
 	__u32 at = copy->copies;
 
-	copy->addr = addr;
+	copy->sp = sp;
+	copy->addr = sp - RED_ZONE_BYTES;
 	copy->end = end;
 	copy->tries = 0;
 	if (loop_form) {
@@ -113,7 +114,7 @@ static __always_inline void copy_stack(struct chunk_loop *loop, __u64 addr, __u6
 	if (copy->tries >= chunks)
 		loop->scratch->sample.flags |= SAMPLE_CUT;
 	if (at < MAX_COPIES) {
-		copy->done[at].start = addr;
+		copy->done[at].start = sp - RED_ZONE_BYTES;
 		copy->done[at].end = copy->addr;
 		copy->copies = at + 1;
 	}
