@@ -22,6 +22,8 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 	uint32_t base = row->cfa_reg == DWARF_RBP ? BASE_FP : BASE_SP;
 	int16_t fp;
 
+	if (row->is_guess) /* until user space knows better */
+		return ROW(start, RULE_USER, 0, 0, 0);
 	switch ((enum row_cfa)row->cfa) {
 	case ROW_CFA_NONE:
 		return ROW(start, RULE_NONE, 0, 0, 0);

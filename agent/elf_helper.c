@@ -21,7 +21,7 @@
 #include "base/metrics.h"
 
 enum {
-	SLICE_MS = 250,		/* how often a call that waits looks at the clocks */
+	SLICE_MS = 10,		/* how often a call that waits looks at the clocks, and lets others look after the rings */
 	REQUEST_LIMIT_MS = 500, /* rows of 256 bytes of code take microseconds, opening the tables of clang milliseconds */
 	NAMES_LIMIT_MS = 10000, /* all symbols of a huge binary are read for them */
 	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */

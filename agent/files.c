@@ -19,12 +19,12 @@
 #include "base/metrics.h"
 #include "bpf/event.h"
 
-enum { ROW_CACHE_SLOTS = 1024 };
+enum { ROW_CACHE_SLOTS = 2048 };
 
 struct row_slot {
 	uint32_t file; /* 0: free */
 	uint32_t count;
-	uint64_t block;
+	uint64_t group; /* of code, FILE_GROUP_BYTES each */
 	struct row *rows;
 };
 
@@ -337,17 +337,17 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 	metric_set(f->held, f->by_inode.count);
 }
 
-int files_rows(struct files *f, struct file *file, uint64_t block, const struct row **rows_ret, size_t *count_ret)
+int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **rows_ret, size_t *count_ret)
 {
-	struct row_slot *slot = &f->slots[(block * 31 + file->id * 7919u) % ROW_CACHE_SLOTS];
-	uint64_t addr = block * CODE_BLOCK_BYTES;
+	uint64_t group = addr / FILE_GROUP_BYTES, start = group * FILE_GROUP_BYTES;
+	struct row_slot *slot = &f->slots[(group * 31 + file->id * 7919u) % ROW_CACHE_SLOTS];
 	int error;
 
 	if (file->state != FILE_READABLE)
 		return -ENOENT;
-	if (slot->file != file->id || slot->block != block) {
+	if (slot->file != file->id || slot->group != group) {
 		struct elf_request request = {
-			.op = ELF_OP_ROWS, .file = file->id, .addr = addr, .addr_end = addr + CODE_BLOCK_BYTES
+			.op = ELF_OP_ROWS, .file = file->id, .addr = start, .addr_end = start + FILE_GROUP_BYTES
 		};
 		struct row *rows;
 
@@ -363,7 +363,7 @@ int files_rows(struct files *f, struct file *file, uint64_t block, const struct 
 			memcpy(rows, f->reply.data, f->reply.len);
 		free(slot->rows);
 		*slot = (struct row_slot){
-			.file = file->id, .block = block, .rows = rows, .count = (uint32_t)(f->reply.len / sizeof(*rows))
+			.file = file->id, .group = group, .rows = rows, .count = (uint32_t)(f->reply.len / sizeof(*rows))
 		};
 	}
 	*rows_ret = slot->rows;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/elf_service.h"
+#include "bpf/event.h"
 
 struct metrics;
 
@@ -65,9 +66,12 @@ void file_put(struct file *file);
 /* Closes and forgets files that no mapping leads to and nothing needed for @idle_ns. */
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns);
 
-/* The rows of one 256-byte block of code (ELF address @block * 256), sorted, cached. Valid until the next call. 0, -ENOENT
- * when the file has no tables, or -errno. */
-int files_rows(struct files *f, struct file *file, uint64_t block, const struct row **rows_ret, size_t *count_ret);
+/* What rows are asked for and cached by: code that runs for the first time seldom stays within one block. */
+enum { FILE_GROUP_BYTES = 4 * CODE_BLOCK_BYTES };
+
+/* The rows of the group of code that ELF address @addr is in, sorted, cached. Valid until the next call; the caller may note
+ * in them what it learned. 0, -ENOENT when the file has no tables, or -errno. */
+int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **rows_ret, size_t *count_ret);
 
 /* A request about @file; see elf_service_call. A file that did harm is marked, counted and said once; about that it then
  * answers -ENOENT. */

@@ -40,7 +40,10 @@ static void read_record(void *arg, const struct record *record)
 		in->malformed++;
 }
 
-enum { MAX_KEPT_BYTES = 32 << 20 };
+enum {
+	MAX_KEPT_BYTES = 32 << 20,
+	READ_AHEAD_MS = 5, /* in which half a ring of stack copies does not come together */
+};
 
 static size_t padded(const struct record *record)
 {
@@ -62,6 +65,11 @@ static void keep_record(void *arg, const struct record *record)
 
 void intake_read_ahead(struct intake *in)
 {
+	uint64_t now_ns = clock_mono_ns();
+
+	if (now_ns - in->read_ns < READ_AHEAD_MS * NSEC_PER_MSEC)
+		return;
+	in->read_ns = now_ns;
 	(void)sampler_drain(in->sampler, keep_record, in);
 }
 
@@ -152,6 +160,7 @@ static void apply_sample(void *arg, const struct pending_sample *s)
 		const struct late_result *result = late_walk(in->late, p, s);
 
 		in->late_walks++;
+		intake_read_ahead(in); /* many of these in a row take long */
 		user = result->frames;
 		user_cnt = result->count;
 		end = result->end;
@@ -178,6 +187,7 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 	side_band_drain(in->side_band, read_side_band, in);
 	read_kept(in);
 	(void)sampler_drain(in->sampler, read_record, in);
+	in->read_ns = now_ns;
 	in->lost[LOSS_MALFORMED] = in->malformed + sampler_malformed(in->sampler);
 	pending_release(in->pending, settle_ns == UINT64_MAX ? UINT64_MAX : now_ns - settle_ns, &ops, in);
 	if (in->reread_all) {

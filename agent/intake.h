@@ -37,6 +37,7 @@ struct intake {
 	struct late *late;
 	struct traces *traces;
 	struct buf kept;    /* records of intake_read_ahead() */
+	uint64_t read_ns;   /* when the rings were last emptied */
 	bool reread_all;    /* side-band records were lost */
 	uint64_t malformed; /* sample records of the rings that made no sense */
 	uint64_t lost[LOSS_MAX];
@@ -48,8 +49,8 @@ struct intake {
 /* Reads what is there; applies what is older than @settle_ns ago (UINT64_MAX: everything). */
 void intake_run(struct intake *in, uint64_t settle_ns);
 
-/* Empties the rings into memory, for the next intake_run. For when something else takes long; also from inside intake_run.
- */
+/* Empties the rings into memory for the next intake_run, unless that was done a moment ago. For when something else takes
+ * long; also from inside intake_run. */
 void intake_read_ahead(struct intake *in);
 
 #endif

@@ -186,20 +186,28 @@ static void fill_block(struct walk *w, struct file *file, uint64_t block, const 
 {
 	struct unwind_block parts[MAX_BLOCK_PARTS];
 	struct late *l = w->late;
-	uint32_t n;
+	uint32_t n = blocks_pack(file->id, block, rows, count, parts);
 
-	if (!should_fill(l, mix(file->id, block, 1), w->now_ns))
-		return;
-	n = blocks_pack(file->id, block, rows, count, parts);
 	for (uint32_t i = 0; i < n; i++)
 		if (sampler_set_block(l->sampler, &parts[i]))
 			metric_add(l->fill_errors, 1);
 	metric_add(l->filled_blocks, n);
 }
 
+/* The blocks of the group of code that @va is in: what runs for the first time soon runs into the next ones. */
+static void fill_group(struct walk *w, struct file *file, uint64_t va, const struct row *rows, size_t count)
+{
+	uint64_t group = va / FILE_GROUP_BYTES;
+
+	if (!should_fill(w->late, mix(file->id, group, 1), w->now_ns))
+		return;
+	for (uint64_t addr = group * FILE_GROUP_BYTES; addr < (group + 1) * FILE_GROUP_BYTES; addr += CODE_BLOCK_BYTES)
+		fill_block(w, file, addr / CODE_BLOCK_BYTES, rows, count);
+}
+
 /* --- one step --- */
 
-static const struct row *find_row(const struct row *rows, size_t count, uint64_t va)
+static struct row *find_row(struct row *rows, size_t count, uint64_t va)
 {
 	for (size_t i = 0; i < count; i++)
 		if (va >= rows[i].start && va < rows[i].end)
@@ -340,17 +348,27 @@ static bool is_behind_call(struct walk *w)
 			  &w->late->reply) != -ENOENT;
 }
 
-/* The kernel, which cannot look at code, hears of a guess only after it was right, and of a wrong one as of no rule. */
+/*
+ * A guess is right when it led behind a call. The kernel, which cannot look at code, hears of it only then, and of a wrong
+ * one as of no rule.
+ */
 static int step_guess(struct walk *w, struct file *file, uint64_t va, const struct row *guess, enum walk_end *end)
 {
 	struct row row = *guess; /* what it stands in may be used again by the questions below */
-	int ended = step_row(w, file, va, &row, end);
-	bool is_right = ended || is_behind_call(w);
-	const struct row *rows;
+	struct row *rows, *learned;
 	size_t count;
+	bool is_right;
+	int ended;
 
-	if (files_rows(w->late->files, file, va / CODE_BLOCK_BYTES, &rows, &count) == 0)
-		fill_block(w, file, va / CODE_BLOCK_BYTES, rows, is_right ? count : 0);
+	row.is_guess = false;
+	ended = step_row(w, file, va, &row, end);
+	is_right = ended || is_behind_call(w);
+	if (files_rows(w->late->files, file, va, &rows, &count) == 0 && (learned = find_row(rows, count, va))) {
+		learned->is_guess = false;
+		if (!is_right)
+			learned->cfa = ROW_CFA_NONE;
+		fill_block(w, file, va / CODE_BLOCK_BYTES, rows, count);
+	}
 	if (!is_right)
 		*end = END_NO_RULE;
 	return ended || !is_right;
@@ -361,7 +379,7 @@ static int step(struct walk *w, enum walk_end *end)
 {
 	uint64_t addr = w->regs.value[DWARF_RIP] - !w->regs.is_exact, va;
 	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
-	const struct row *rows, *row;
+	struct row *rows, *row;
 	size_t count;
 
 	if (!m) {
@@ -371,15 +389,15 @@ static int step(struct walk *w, enum walk_end *end)
 		return 1;
 	}
 	va = addr - m->bias;
-	if (!m->file || files_rows(w->late->files, m->file, va / CODE_BLOCK_BYTES, &rows, &count)) {
+	if (!m->file || files_rows(w->late->files, m->file, va, &rows, &count)) {
 		fill_mapping(w, addr, m, MAPPING_FP);
 		return step_frame_pointer(w, end);
 	}
 	fill_mapping(w, addr, m, MAPPING_ROWS);
 	row = find_row(rows, count, va);
+	fill_group(w, m->file, va, rows, count);
 	if (row && row->is_guess)
 		return step_guess(w, m->file, va, row, end);
-	fill_block(w, m->file, va / CODE_BLOCK_BYTES, rows, count);
 	return step_row(w, m->file, va, row, end);
 }
 
