@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Boots other kernels and runs tests/vm/inside.sh on each: every BPF object is loaded and a truth program is walked.
-#   run-vm.sh BUILD [5.10|6.1|6.12...]      (all three when none is named)
+#   run-vm.sh BUILD [5.10|6.1|6.12|7.2...]      (all of them when none is named)
 # One line a kernel; what failed shows its output. Needs root and what tests/vm/boot.sh names; a kernel that cannot be had is
 # skipped. Counts as run-system.sh does.
 set -u
@@ -12,7 +12,7 @@ set -u
 build=$(readlink -f "$1")
 cd "$(dirname "$0")/.." || exit 1
 shift
-[ $# -gt 0 ] || set -- 5.10 6.1 6.12
+[ $# -gt 0 ] || set -- 5.10 6.1 6.12 7.2
 [ -x "$build/hearth" ] || {
 	echo "$build/hearth is not built: run 'make' first" >&2
 	exit 1

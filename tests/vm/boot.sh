@@ -4,7 +4,8 @@
 # overlay; runs a shell command there as root, prints its output and exits with its status.
 #   boot.sh KERNELDIR COMMAND
 # Exit status 77: not possible here; 124: the machine did not come up or did not end in time ($HEARTH_VM_SECONDS, 180).
-# $HEARTH_VM_CPUS (2), $HEARTH_VM_MB (1024); $HEARTH_VM_LOG keeps the whole console.
+# $HEARTH_VM_CPUS (2), $HEARTH_VM_MB (1024); $HEARTH_VM_LOG keeps the whole console. $HEARTH_VM_ROOT: a folder to be the root
+# instead, for a kernel of another CPU; the folder the command was started in is seen there too.
 set -eu
 [ $# = 2 ] || {
 	echo "usage: $0 KERNELDIR COMMAND" >&2
@@ -17,7 +18,15 @@ skip() {
 	echo "$*" >&2
 	exit 77
 }
-command -v qemu-system-x86_64 >/dev/null || skip "no qemu-system-x86_64 here"
+case $(cat "$kernel/arch") in
+amd64) qemu=(qemu-system-x86_64 -machine q35,memory-backend=memory -cpu "max,cx16=off") console=ttyS0 ;;
+arm64) qemu=(qemu-system-aarch64 -machine virt,memory-backend=memory -cpu "max,pauth-impdef=on") console=ttyAMA0 ;;
+esac
+command -v "${qemu[0]}" >/dev/null || skip "no ${qemu[0]} here"
+root=
+if [ -n "${HEARTH_VM_ROOT:-}" ]; then
+	root="hearth.root=$(readlink -f "$HEARTH_VM_ROOT") hearth.see=$(pwd -P)"
+fi
 
 work=$(mktemp -d)
 share_pid=
@@ -54,11 +63,11 @@ printf '%s\n' "$command" >"$work/command"
 } >"$work/initramfs"
 
 log=${HEARTH_VM_LOG:-$work/console}
-timeout -k 5 "${HEARTH_VM_SECONDS:-180}" qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
-	-machine q35,memory-backend=memory -accel tcg,thread=multi -cpu max,cx16=off -smp "${HEARTH_VM_CPUS:-2}" -m "$mb" \
+timeout -k 5 "${HEARTH_VM_SECONDS:-180}" "${qemu[@]}" -nodefaults -no-user-config -display none -no-reboot \
+	-accel tcg,thread=multi -smp "${HEARTH_VM_CPUS:-2}" -m "$mb" \
 	-object memory-backend-memfd,id=memory,size="${mb}M",share=on \
 	-chardev socket,id=share,path="$work/share" -device vhost-user-fs-pci,chardev=share,tag=host \
-	-kernel "$kernel/vmlinuz" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1" -serial stdio \
+	-kernel "$kernel/vmlinuz" -initrd "$work/initramfs" -append "console=$console quiet panic=-1 $root" -serial stdio \
 	</dev/null 2>&1 | tr -d '\r' >"$log" || :
 sed -n '/hearth-vm: up$/,/hearth-vm: exit [0-9]*$/{/hearth-vm: up$/d;/hearth-vm: exit [0-9]*$/d;p}' "$log"
 status=$(sed -n 's/.*hearth-vm: exit \([0-9]*\)$/\1/p' "$log" | tail -n 1)
