@@ -5,16 +5,30 @@
 #   make deps       install missing packages      sudo make test             the whole test suite
 #   make test-unit | test-system | test-vm | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
+#   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
+# --- for which CPU: Debian's names; another one than this machine's is a cross build ---
+MACHINE_x86_64 := amd64
+MACHINE_aarch64 := arm64
+HOST_ARCH := $(MACHINE_$(shell uname -m))
+ARCH ?= $(HOST_ARCH)
+CROSS := $(if $(filter $(HOST_ARCH),$(ARCH)),,$(ARCH))
+TRIPLE_amd64 := x86_64-linux-gnu
+TRIPLE_arm64 := aarch64-linux-gnu
+BPF_TARGET_amd64 := x86
+BPF_TARGET_arm64 := arm64
+$(if $(TRIPLE_$(ARCH)),,$(error hearth is for x86_64 and aarch64, not for $(or $(ARCH),$(shell uname -m))))
+SYSROOT ?= $(if $(CROSS),build-$(CROSS)-sysroot)
+
 SAN ?= 0
 DEBUG ?= 0
-BUILD ?= build$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)),-debug)
+BUILD ?= build$(CROSS:%=-%)$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)),-debug)
 PREFIX ?= /usr/local
-CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CC := $(if $(filter default,$(origin CC)),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc,$(CC))
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 VERSION := $(shell cat vendor/version)
@@ -24,7 +38,9 @@ say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wformat=2 \
 	-Wimplicit-fallthrough -Wvla -Wnull-dereference -Wdate-time
-HARDEN := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+HARDEN_amd64 := -fcf-protection
+HARDEN_arm64 := -mbranch-protection=standard
+HARDEN := -fstack-protector-strong -fstack-clash-protection $(HARDEN_$(ARCH)) -fPIE
 CFLAGS_ALL := -std=gnu17 -g -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) -MMD -MP $(HARDEN)
 LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
 ifeq ($(DEBUG),1)
@@ -40,8 +56,8 @@ WARN := $(filter-out -Wnull-dereference,$(WARN))
 else ifneq ($(DEBUG),1)
 CFLAGS_ALL += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 endif
-CFLAGS_ALL += $(CFLAGS)
-LDFLAGS_ALL += $(LDFLAGS)
+CFLAGS_ALL += $(if $(CROSS),--sysroot=$(SYSROOT)) $(CFLAGS)
+LDFLAGS_ALL += $(if $(CROSS),--sysroot=$(SYSROOT)) $(LDFLAGS)
 include vendor/deps.mk
 
 # --- layers: each folder one archive; a layer links only what stands below it ---
@@ -88,7 +104,7 @@ $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
 $(call obj,proto) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
 # --- BPF: one object a program file, embedded as a skeleton ---
-BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_x86 -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
+BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)) -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$@) mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MT $@ -MF $(@:.o=.d) -c -o $@ $<
 
@@ -104,7 +120,9 @@ deps:
 
 # A build without its libraries should say so in one line, not in pages of missing headers.
 $(BUILD)/.deps: vendor/packages.txt tools/deps.sh
-	$(Q)tools/deps.sh --check && mkdir -p $(@D) && touch $@
+	$(Q)tools/deps.sh --check $(CROSS)
+	$(if $(CROSS),$(call say,SYSROOT,$(SYSROOT)) tests/vm/sysroot.sh $(CROSS) $(SYSROOT))
+	$(Q)mkdir -p $(@D) && touch $@
 
 # --- running ---
 .PHONY: run
@@ -176,6 +194,6 @@ install: all
 	$(BUILD)/hearth help --man > $(DESTDIR)$(PREFIX)/share/man/man1/hearth.1
 
 clean:
-	rm -rf build build-san build-debug build-san-debug build-fuzz
+	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*
 
 -include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

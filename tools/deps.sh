@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the packages of vendor/packages.txt that are missing or too old (Debian and Ubuntu): those to build and to test,
-# with --vm also those to boot other kernels. --check: only says what is missing of the build part, exit status 1.
+# with --vm also those to boot other kernels and to build for other CPUs. --check [CPU]: only says what is missing of the build
+# part, or of that to build for another CPU, exit status 1.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 check=0
 parts='build test'
-[ "${1:-}" = --check ] && check=1 parts=build
-[ "${1:-}" = --vm ] && parts='build test vm'
+[ "${1:-}" = --check ] && check=1 parts="build ${2:-}"
+[ "${1:-}" = --vm ] && parts='build test vm arm64'
 command -v dpkg-query >/dev/null || {
 	[ $check = 1 ] && exit 0
 	echo "deps: this is not Debian or Ubuntu; install the equivalents of vendor/packages.txt by hand" >&2
@@ -33,7 +34,7 @@ done <vendor/packages.txt
 [ ${#missing[@]} = 0 ] && exit 0
 if [ $check = 1 ]; then
 	echo "hearth cannot be built yet, these packages are missing: ${missing[*]}" >&2
-	echo "Run 'sudo make deps' (or 'sudo make run', which does it too)." >&2
+	[ -n "${2:-}" ] || echo "Run 'sudo make deps' (or 'sudo make run', which does it too)." >&2
 	exit 1
 fi
 [ "$(id -u)" = 0 ] || {

@@ -34,8 +34,22 @@ apt_unpack() {
 	shift
 	mkdir "$debs"
 	(cd "$debs" && apt-get "${apt_options[@]}" download -qq "$@" >/dev/null) || skip "cannot be fetched: $*"
-	for deb in "$debs"/*.deb; do
-		dpkg-deb -x "$deb" "$tree"
+	unpack_debs "$tree" "$debs"
+}
+
+# apt_unpack_all TREE PACKAGE...: the same with all that they depend on
+apt_unpack_all() {
+	local tree=$1 debs=$work/debs
+	shift
+	mkdir -p "$debs/partial"
+	apt-get "${apt_options[@]}" -o Dir::Cache::archives="$debs" -o Debug::NoLocking=1 install -qq -y --no-install-recommends \
+		--download-only "$@" >/dev/null || skip "cannot be fetched: $*"
+	unpack_debs "$tree" "$debs"
+}
+
+unpack_debs() {
+	for deb in "$2"/*.deb; do
+		dpkg-deb -x "$deb" "$1"
 	done
-	rm -r "$debs"
+	rm -r "$2"
 }
