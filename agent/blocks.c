@@ -19,7 +19,7 @@ static bool pack_fp(int32_t saved, int16_t *ret)
 
 uint64_t row_pack(const struct row *row, uint8_t start)
 {
-	uint32_t base = row->cfa_reg == DWARF_RBP ? BASE_FP : BASE_SP;
+	uint32_t base = row->cfa_reg == REG_FP ? BASE_FP : BASE_SP;
 	int16_t fp;
 
 	if (row->is_guess) /* until user space knows better */
@@ -37,13 +37,13 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 		return ROW(start, RULE_USER, 0, 0, 0);
 	case ROW_CFA_REG:
 	case ROW_CFA_DEREF:
-		if (row->cfa_reg != DWARF_RBP && row->cfa_reg != DWARF_RSP)
+		if (row->cfa_reg != REG_FP && row->cfa_reg != REG_SP)
 			return ROW(start, RULE_USER, 0, 0, 0);
 		break;
 	case ROW_CFA_PLT:
 		break;
 	}
-	if (row->is_signal_frame || row->saved[SAVED_RA] != -8 || !pack_fp(row->saved[SAVED_RBP], &fp))
+	if (row->is_signal_frame || row->saved[SAVED_RA] != -8 || !pack_fp(row->saved[SAVED_FP], &fp))
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_REG)
 		return ROW(start, RULE_CFA, base, fp, row->cfa_off);

@@ -243,10 +243,10 @@ static int frame_pointer_rows(const struct flow *f, struct row **ret, size_t *co
 		if (!is_last && !ends_frame(&f->code[i]))
 			continue;
 		rows[n] = (struct row){ .start = f->addr + start, .end = f->addr + i + 1, .cfa = ROW_CFA_REG };
-		rows[n].cfa_reg = DWARF_RBP;
+		rows[n].cfa_reg = REG_FP;
 		rows[n].cfa_off = 16;
 		for (int s = 0; s < SAVED_MAX; s++)
-			rows[n].saved[s] = s == SAVED_RBP ? -16 : s == SAVED_RA ? -8 : ROW_SAME;
+			rows[n].saved[s] = s == SAVED_FP ? -16 : s == SAVED_RA ? -8 : ROW_SAME;
 		n += rows[n].end > rows[n].start;
 		start = ++i + 1;
 	}

@@ -25,7 +25,7 @@ const struct code_state code_state_entry = {
 #undef E
 
 static const int8_t saved_regs[CODE_SAVED] = {
-	[SAVED_RBX] = RBX, [SAVED_RBP] = RBP, [SAVED_R12] = R12, [SAVED_R13] = R13, [SAVED_R14] = R14, [SAVED_R15] = R15
+	[SAVED_RBX] = RBX, [SAVED_FP] = RBP, [SAVED_R12] = R12, [SAVED_R13] = R13, [SAVED_R14] = R14, [SAVED_R15] = R15
 };
 
 /* --- values --- */
@@ -429,7 +429,7 @@ bool code_state_meet(struct code_state *s, const struct code_state *other)
 /* rbp was saved where it then points: nothing that a called function does to the stack can make it wrong. */
 static bool has_frame_pointer(const struct code_state *s)
 {
-	return s->reg[RBP] == -16 && s->slot[SAVED_RBP] == -16;
+	return s->reg[RBP] == -16 && s->slot[SAVED_FP] == -16;
 }
 
 static bool find_cfa(const struct code_state *s, struct row *row)
@@ -437,13 +437,13 @@ static bool find_cfa(const struct code_state *s, struct row *row)
 	static const struct {
 		int8_t reg;
 		uint8_t dwarf;
-	} order[] = { { RSP, DWARF_RSP }, { RBP, DWARF_RBP }, { RBX, DWARF_RBX }, { R12, 12 }, { R13, 13 }, { R14, 14 },
-		      { R15, 15 },	  { R10, 10 },	      { R11, 11 },	  { RAX, 0 },  { RCX, 2 },  { RDX, 1 },
-		      { RSI, 4 },	  { RDI, 5 },	      { R8, 8 },	  { R9, 9 } };
+	} order[] = { { RSP, REG_SP }, { RBP, REG_FP }, { RBX, DWARF_RBX }, { R12, 12 }, { R13, 13 }, { R14, 14 },
+		      { R15, 15 },     { R10, 10 },	{ R11, 11 },	    { RAX, 0 },	 { RCX, 2 },  { RDX, 1 },
+		      { RSI, 4 },      { RDI, 5 },	{ R8, 8 },	    { R9, 9 } };
 
 	if (is_offset(s->cfa_slot) && !is_offset(s->reg[RBP])) {
 		row->cfa = ROW_CFA_DEREF;
-		row->cfa_reg = DWARF_RSP;
+		row->cfa_reg = REG_SP;
 		row->cfa_off = s->cfa_slot;
 		row->cfa_off2 = -s->cfa_slot_value;
 		return true;
@@ -462,7 +462,7 @@ static bool find_cfa(const struct code_state *s, struct row *row)
 bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 {
 	memset(row, 0, sizeof(*row));
-	if (s->reg[RBP] == CODE_OUTMOST && !is_offset(s->slot[SAVED_RBP])) {
+	if (s->reg[RBP] == CODE_OUTMOST && !is_offset(s->slot[SAVED_FP])) {
 		row->cfa = ROW_CFA_ROOT;
 		return true;
 	}
@@ -472,5 +472,5 @@ bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 		row->saved[i] = is_offset(s->slot[i]) ? s->slot[i] : ROW_SAME;
 	row->saved[SAVED_RA] = -8;
 	/* A caller's frame pointer that is neither in place nor saved would be taken from what this function put there. */
-	return is_offset(s->slot[SAVED_RBP]) || s->reg[RBP] == CODE_ENTRY;
+	return is_offset(s->slot[SAVED_FP]) || s->reg[RBP] == CODE_ENTRY;
 }

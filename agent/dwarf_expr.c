@@ -32,7 +32,7 @@ static int push_reg(struct machine *m, uint64_t reg, uint64_t offset)
 {
 	const struct row_regs *regs = m->frame->regs;
 
-	if (reg >= DWARF_REGS || !(regs->known >> reg & 1))
+	if (reg >= USER_REGS || !(regs->known >> reg & 1))
 		return -ENODATA;
 	return push(m, regs->value[reg] + offset);
 }

@@ -223,7 +223,7 @@ static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa, u
 		int reg = row_saved_regs[i];
 		__u64 value;
 
-		if (row->saved[i] == ROW_SAME || reg == DWARF_RBP || reg == DWARF_RIP)
+		if (row->saved[i] == ROW_SAME || reg == REG_FP || reg == REG_PC)
 			continue;
 		if (unwind_read(&w->memory, base + (uint64_t)(int64_t)row->saved[i], &value)) {
 			w->regs.known &= ~(1u << reg);
@@ -243,14 +243,14 @@ static bool row_has_other(const struct row *row)
 }
 
 /* What a caller must not expect to find: the caller-saved registers. */
-enum { WALKED = 1u << DWARF_RIP | 1u << DWARF_RSP | 1u << DWARF_RBP };
-enum { CALLEE_SAVED = 1u << DWARF_RBX | 1u << DWARF_RBP | 1u << DWARF_RSP | 0xfu << DWARF_R12 | 1u << DWARF_RIP };
+enum { WALKED = 1u << REG_PC | 1u << REG_SP | 1u << REG_FP };
+enum { CALLEE_SAVED = 1u << DWARF_RBX | 1u << REG_FP | 1u << REG_SP | 0xfu << DWARF_R12 | 1u << REG_PC };
 
 /* The exact rule, whatever it is, through the ELF service. 0, or 1 with *end set. */
 static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum walk_end *end)
 {
 	struct late *l = w->late;
-	uint64_t sp = w->regs.value[DWARF_RSP];
+	uint64_t sp = w->regs.value[REG_SP];
 	const struct stack_area *stack = stack_area_find(w->sample->areas, w->sample->area_cnt, sp, 8);
 	struct elf_eval eval = { .regs = w->regs, .stack_addr = stack ? stack->addr : 0 };
 	int status;
@@ -267,10 +267,10 @@ static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum wal
 	if (!status && l->reply.len == sizeof(w->regs)) {
 		memcpy(&w->regs, l->reply.data, sizeof(w->regs));
 		*end = END_ROOT;
-		if (!w->regs.value[DWARF_RIP])
+		if (!w->regs.value[REG_PC])
 			return 1;
 		*end = END_NO_PROGRESS;
-		return w->regs.value[DWARF_RSP] <= sp && !w->regs.is_exact && ++w->falls > UNWIND_MAX_FALLS;
+		return w->regs.value[REG_SP] <= sp && !w->regs.is_exact && ++w->falls > UNWIND_MAX_FALLS;
 	}
 	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
 	return 1;
@@ -280,9 +280,9 @@ static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum wal
 static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 {
 	struct unwind_state state = {
-		.pc = w->regs.value[DWARF_RIP],
-		.sp = w->regs.value[DWARF_RSP],
-		.fp = w->regs.value[DWARF_RBP],
+		.pc = w->regs.value[REG_PC],
+		.sp = w->regs.value[REG_SP],
+		.fp = w->regs.value[REG_FP],
 		.exact = w->regs.is_exact,
 		.falls = w->falls,
 	};
@@ -291,9 +291,9 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 		*end = state.end;
 		return 1;
 	}
-	w->regs.value[DWARF_RIP] = state.pc;
-	w->regs.value[DWARF_RSP] = state.sp;
-	w->regs.value[DWARF_RBP] = state.fp;
+	w->regs.value[REG_PC] = state.pc;
+	w->regs.value[REG_SP] = state.sp;
+	w->regs.value[REG_FP] = state.fp;
 	w->regs.is_exact = state.exact;
 	w->falls = state.falls;
 	return 0;
@@ -302,7 +302,7 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 static int step_row(struct walk *w, struct file *file, uint64_t va, const struct row *row, enum walk_end *end)
 {
 	uint64_t packed = row ? row_pack(row, 0) : ROW(0, RULE_NONE, 0, 0, 0);
-	uint64_t fp = w->regs.value[DWARF_RBP];
+	uint64_t fp = w->regs.value[REG_FP];
 	uint32_t rule = ROW_RULE(packed);
 
 	/* A signal frame restores every register: only the exact rule brings them all back. */
@@ -312,7 +312,7 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 		return 1;
 	w->regs.known &= rule == RULE_SCHED ? WALKED : CALLEE_SAVED;
 	if (row)
-		restore_saved(w, row, w->regs.value[DWARF_RSP], fp);
+		restore_saved(w, row, w->regs.value[REG_SP], fp);
 	return 0;
 }
 
@@ -341,10 +341,10 @@ static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
 /* Does the pc that a guessed row led to look like a return address? Code that is in no file cannot be asked. */
 static bool is_behind_call(struct walk *w)
 {
-	const struct mapping *m = address_space_find(w->process->as, w->regs.value[DWARF_RIP] - 1);
+	const struct mapping *m = address_space_find(w->process->as, w->regs.value[REG_PC] - 1);
 
 	return !m || !m->file || m->file->state != FILE_READABLE ||
-	       files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[DWARF_RIP] - m->bias, NULL, 0,
+	       files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[REG_PC] - m->bias, NULL, 0,
 			  &w->late->reply) != -ENOENT;
 }
 
@@ -377,7 +377,7 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 /* From the frame at regs to its caller, filling the caches on the way. 0, or 1 with *end set. */
 static int step(struct walk *w, enum walk_end *end)
 {
-	uint64_t addr = w->regs.value[DWARF_RIP] - !w->regs.is_exact, va;
+	uint64_t addr = w->regs.value[REG_PC] - !w->regs.is_exact, va;
 	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
 	struct row *rows, *row;
 	size_t count;
@@ -411,7 +411,7 @@ static void fill_where_it_missed(struct walk *w)
 	if (!r->user_cnt)
 		return;
 	pc = w->sample->user[r->user_cnt - 1];
-	w->regs.value[DWARF_RIP] = pc & ~FRAME_EXACT;
+	w->regs.value[REG_PC] = pc & ~FRAME_EXACT;
 	w->regs.is_exact = pc & FRAME_EXACT;
 	(void)step(w, &end);
 }
@@ -432,7 +432,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		.process = process,
 		.sample = sample,
 		.memory = { sample },
-		.regs = { .known = (1u << DWARF_REGS) - 1, .is_exact = true },
+		.regs = { .known = (1u << USER_REGS) - 1, .is_exact = true },
 		.now_ns = clock_mono_ns(),
 	};
 	struct late_result *result = &l->result;
@@ -444,7 +444,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	result->count = 0;
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
-		result->frames[result->count++] = w.regs.value[DWARF_RIP] | (w.regs.is_exact ? FRAME_EXACT : 0);
+		result->frames[result->count++] = w.regs.value[REG_PC] | (w.regs.is_exact ? FRAME_EXACT : 0);
 		if (step(&w, &result->end))
 			break;
 	}

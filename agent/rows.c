@@ -36,8 +36,8 @@ struct row_source {
 };
 
 const uint8_t row_saved_regs[SAVED_MAX] = {
-	[SAVED_RBX] = DWARF_RBX,     [SAVED_RBP] = DWARF_RBP, [SAVED_R12] = DWARF_R12, [SAVED_R13] = DWARF_R12 + 1,
-	[SAVED_R14] = DWARF_R15 - 1, [SAVED_R15] = DWARF_R15, [SAVED_RA] = DWARF_RIP,
+	[SAVED_RBX] = DWARF_RBX,     [SAVED_FP] = REG_FP,     [SAVED_R12] = DWARF_R12, [SAVED_R13] = DWARF_R12 + 1,
+	[SAVED_R14] = DWARF_R15 - 1, [SAVED_R15] = DWARF_R15, [SAVED_RA] = REG_PC,
 };
 
 /* --- a range --- */
@@ -135,15 +135,15 @@ int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row 
 /* --- one frame, exactly --- */
 
 /* The kernel's signal frame holds all registers; where in the ucontext's general registers each stands, in DWARF's order. */
-static const uint8_t greg_places[DWARF_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
+static const uint8_t greg_places[USER_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
 
 static int eval_signal(const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
 {
-	uint64_t gregs = in->value[DWARF_RSP] + SIGFRAME_GREGS;
+	uint64_t gregs = in->value[REG_SP] + SIGFRAME_GREGS;
 
-	if (!(in->known >> DWARF_RSP & 1))
+	if (!(in->known >> REG_SP & 1))
 		return -ENODATA;
-	for (int reg = 0; reg < DWARF_REGS; reg++) {
+	for (int reg = 0; reg < USER_REGS; reg++) {
 		if (read(arg, gregs + 8ull * greg_places[reg], &out->value[reg], sizeof(out->value[reg])))
 			return -EFAULT;
 		out->known |= 1u << reg;
@@ -154,12 +154,12 @@ static int eval_signal(const struct row_regs *in, row_read_fn read, void *arg, s
 /* The CFA that @row means. */
 static int eval_cfa(const struct row *row, const struct row_regs *in, row_read_fn read, void *arg, uint64_t *ret)
 {
-	int reg = row->cfa == ROW_CFA_PLT ? DWARF_RSP : row->cfa_reg;
+	int reg = row->cfa == ROW_CFA_PLT ? REG_SP : row->cfa_reg;
 
 	if (!(in->known >> reg & 1))
 		return -ENODATA;
 	if (row->cfa == ROW_CFA_PLT) {
-		*ret = in->value[reg] + 8 + ((in->value[DWARF_RIP] & 15) >= (uint64_t)row->cfa_off ? 8 : 0);
+		*ret = in->value[reg] + 8 + ((in->value[REG_PC] & 15) >= (uint64_t)row->cfa_off ? 8 : 0);
 		return 0;
 	}
 	*ret = in->value[reg] + (uint64_t)(int64_t)row->cfa_off;
@@ -186,23 +186,23 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 	r = eval_cfa(row, in, read, arg, &cfa);
 	if (r)
 		return r;
-	out->value[DWARF_RSP] = cfa;
-	out->known = 1u << DWARF_RSP;
+	out->value[REG_SP] = cfa;
+	out->known = 1u << REG_SP;
 	for (int i = 0; i < SAVED_MAX; i++) {
 		int reg = row_saved_regs[i];
 		int32_t off = row->saved[i];
-		uint64_t at = row_is_at_fp(off) ? in->value[DWARF_RBP] + (uint64_t)(int64_t)(off - ROW_AT_FP)
+		uint64_t at = row_is_at_fp(off) ? in->value[REG_FP] + (uint64_t)(int64_t)(off - ROW_AT_FP)
 						: cfa + (uint64_t)(int64_t)off;
 
 		if (off == ROW_SAME) {
 			out->value[reg] = in->value[reg];
 			out->known |= in->known & 1u << reg;
-		} else if ((!row_is_at_fp(off) || in->known >> DWARF_RBP & 1) &&
+		} else if ((!row_is_at_fp(off) || in->known >> REG_FP & 1) &&
 			   read(arg, at, &out->value[reg], sizeof(at)) == 0) {
 			out->known |= 1u << reg;
 		}
 	}
-	return out->known >> DWARF_RIP & 1 ? 0 : -EFAULT;
+	return out->known >> REG_PC & 1 ? 0 : -EFAULT;
 }
 
 int row_eval(struct row_source *src, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,

@@ -11,17 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* DWARF numbers of the registers that matter by name. */
-enum {
-	DWARF_RDX = 1,
-	DWARF_RBX = 3,
-	DWARF_RBP = 6,
-	DWARF_RSP = 7,
-	DWARF_R12 = 12,
-	DWARF_R15 = 15,
-	DWARF_RIP = 16,
-	DWARF_REGS = 17
-};
+#include "bpf/arch.h"
+
+/* DWARF numbers of the registers that matter by name, besides those of bpf/arch.h. */
+enum { DWARF_RDX = 1, DWARF_RBX = 3, DWARF_R12 = 12, DWARF_R15 = 15 };
 
 /* How the CFA (the caller's rsp right behind the return address) is found. */
 enum row_cfa {
@@ -36,7 +29,7 @@ enum row_cfa {
 };
 
 /* What the caller gets back, in the order of row.saved. */
-enum row_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_RA, SAVED_MAX };
+enum row_saved { SAVED_RBX, SAVED_FP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_RA, SAVED_MAX };
 
 extern const uint8_t row_saved_regs[SAVED_MAX]; /* their DWARF numbers */
 
@@ -85,7 +78,7 @@ int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row 
 
 /* Registers of one frame. */
 struct row_regs {
-	uint64_t value[DWARF_REGS];
+	uint64_t value[USER_REGS];
 	uint32_t known; /* bit n: value[n] is what the frame has there */
 	bool is_exact;	/* rip is where the thread stands, not a return address */
 };

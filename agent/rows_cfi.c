@@ -36,7 +36,7 @@ static bool is_breg(const Dwarf_Op *op, uint8_t *reg, int32_t *off)
 	} else {
 		return false;
 	}
-	if (number >= DWARF_RIP || value < -INT32_MAX || value > INT32_MAX)
+	if (number >= REG_PC || value < -INT32_MAX || value > INT32_MAX)
 		return false;
 	*reg = (uint8_t)number;
 	*off = (int32_t)value;
@@ -88,9 +88,8 @@ static bool is_at_sp(Dwarf_Frame *frame, int reg, uint64_t off)
 
 static bool is_sigreturn(Dwarf_Frame *frame, const struct row *row)
 {
-	return row->is_signal_frame && row->cfa == ROW_CFA_DEREF && row->cfa_reg == DWARF_RSP &&
-	       row->cfa_off == SIGFRAME_RSP && row->cfa_off2 == 0 && is_at_sp(frame, DWARF_RIP, SIGFRAME_RIP) &&
-	       is_at_sp(frame, DWARF_RBP, SIGFRAME_RBP);
+	return row->is_signal_frame && row->cfa == ROW_CFA_DEREF && row->cfa_reg == REG_SP && row->cfa_off == SIGFRAME_RSP &&
+	       row->cfa_off2 == 0 && is_at_sp(frame, REG_PC, SIGFRAME_RIP) && is_at_sp(frame, REG_FP, SIGFRAME_RBP);
 }
 
 /* libdw says "undefined" by no operations in our memory, "same value" by no operations at all. */
@@ -105,7 +104,7 @@ static bool is_sp_at_cfa(Dwarf_Frame *frame)
 	Dwarf_Op mem[3], *ops;
 	size_t count;
 
-	return dwarf_frame_register(frame, DWARF_RSP, mem, &ops, &count) == 0 && count == 2 &&
+	return dwarf_frame_register(frame, REG_SP, mem, &ops, &count) == 0 && count == 2 &&
 	       ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value;
 }
 
@@ -134,7 +133,7 @@ static void read_rules(Dwarf_Frame *frame, struct row *row)
 	int32_t ra = ROW_OTHER;
 	size_t count;
 
-	if (dwarf_frame_register(frame, DWARF_RIP, mem, &ops, &count) == 0) {
+	if (dwarf_frame_register(frame, REG_PC, mem, &ops, &count) == 0) {
 		if (is_undefined(ops, mem, count)) {
 			row->cfa = ROW_CFA_ROOT;
 			return;
@@ -233,7 +232,7 @@ int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_
 	*out = (struct row_regs){ 0 };
 	if (dwarf_cfi_addrframe(cfi, addr, &frame) || dwarf_frame_info(frame, NULL, NULL, &out->is_exact) < 0)
 		return -ENOENT;
-	if (dwarf_frame_register(frame, DWARF_RIP, mem, &ops, &count) == 0 && is_undefined(ops, mem, count))
+	if (dwarf_frame_register(frame, REG_PC, mem, &ops, &count) == 0 && is_undefined(ops, mem, count))
 		return 1;
 	if (dwarf_frame_cfa(frame, &ops, &count) || count == 0)
 		return -ENOENT;
@@ -241,7 +240,7 @@ int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_
 	if (r)
 		return r;
 	expr.has_cfa = true;
-	for (int reg = 0; reg < DWARF_REGS; reg++) {
+	for (int reg = 0; reg < USER_REGS; reg++) {
 		r = eval_register(frame, &expr, reg, &out->value[reg]);
 		if (r == 0)
 			out->known |= 1u << reg;

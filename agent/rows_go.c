@@ -158,7 +158,7 @@ static void read_turns(const struct gopclntab *t, const struct gopclntab_functio
 				 (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS_DEPTH, .off = (int8_t)code[4] });
 		} else if (is_away && memcmp(code, "\x48\x89\x54\x24", 4) == 0) { /* mov %rdx,disp8(%rsp) */
 			add_turn(f, at + 5,
-				 (struct turn){ .cfa = ROW_CFA_DEREF, .reg = DWARF_RSP, .off = (int8_t)code[4], .off2 = 8 });
+				 (struct turn){ .cfa = ROW_CFA_DEREF, .reg = REG_SP, .off = (int8_t)code[4], .off2 = 8 });
 		}
 	}
 }
@@ -252,14 +252,14 @@ static struct row make_row(const struct frame *f, uint64_t at, uint64_t *end, in
 		row.cfa = (uint8_t)turn->cfa;
 	if (row.cfa == ROW_CFA_NONE || row.cfa == ROW_CFA_ROOT)
 		return row;
-	row.cfa_reg = turn ? turn->reg : is_moved ? DWARF_RBP : DWARF_RSP;
+	row.cfa_reg = turn ? turn->reg : is_moved ? REG_FP : REG_SP;
 	row.cfa_off = turn ? turn->off : is_moved ? 16 : depth + 8;
 	row.cfa_off2 = turn ? turn->off2 : 0;
 	for (int i = 0; i < SAVED_MAX; i++)
 		row.saved[i] = ROW_SAME;
 	row.saved[SAVED_RA] = RA_OFFSET;
 	if (!turn && f->saves_rbp && depth && at >= f->saved_from)
-		row.saved[SAVED_RBP] = RBP_OFFSET;
+		row.saved[SAVED_FP] = RBP_OFFSET;
 	return row;
 }
 

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "bpf/arch.h"
+
 enum {
 	RECORD_VERSION = 1,
 	MAX_KERNEL_FRAMES = 127, /* kernel.perf_event_max_stack's default */
@@ -15,7 +17,6 @@ enum {
 	STACK_CHUNK_BYTES = 4096,
 	RED_ZONE_BYTES = 128, /* below rsp, the x86-64 psABI's: epilogues have just popped what rules still look for there */
 	MAX_STACK_CHUNKS = 2048,
-	USER_REGS = 17,		    /* DWARF numbers 0..16 of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15, rip */
 	CODE_BLOCK_BYTES = 256,	    /* code that one unwind block describes */
 	BLOCK_ROWS = 16,	    /* a power of two: the search inside is unrolled */
 	MAX_BLOCK_PARTS = 16,	    /* 256 rows: one each byte of code */
@@ -253,7 +254,7 @@ struct cpu_state {
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
-HEARTH_SIZE_IS(struct sample_regs, 184);
+HEARTH_SIZE_IS(struct sample_regs, 48 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct proc_value, 32);
 HEARTH_SIZE_IS(struct mapping_key, 16);

@@ -146,9 +146,9 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	walk->state.end = prepare_user(ctx, scratch, task);
 	if (walk->state.end != END_MAX)
 		return false;
-	walk->state.pc = scratch->regs.regs[16];
-	walk->state.sp = scratch->regs.regs[7];
-	walk->state.fp = scratch->regs.regs[6];
+	walk->state.pc = scratch->regs.regs[REG_PC];
+	walk->state.sp = scratch->regs.regs[REG_SP];
+	walk->state.fp = scratch->regs.regs[REG_FP];
 	walk->asid = find_asid(sample->pid, scratch, walk);
 	if (!walk->asid) {
 		scratch->words[word_index(walk->kernel_cnt)] = walk->state.pc | FRAME_EXACT;

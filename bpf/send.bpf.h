@@ -145,7 +145,7 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 	if (!state || !scratch)
 		return 0;
 	go = &scratch->go;
-	find_interrupted(scratch, scratch->regs.regs[7]);
+	find_interrupted(scratch, scratch->regs.regs[REG_SP]);
 	copy_other_stack(&loop, scratch->copy.addr, 0, true);
 	if (go->is_away && go->sched.sp < go->sched.stack_hi)
 		copy_other_stack(&loop, go->sched.sp, go->sched.stack_hi, true);
@@ -184,7 +184,7 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 	struct chunk_loop loop = { state, scratch };
 	struct stack_copy *copy = &scratch->copy;
 	struct go_thread *go = &scratch->go;
-	__u64 sp = scratch->regs.regs[7];
+	__u64 sp = scratch->regs.regs[REG_SP];
 
 	count(state, COUNTER_MISSES);
 	sample->flags |= SAMPLE_HAS_REGS;

@@ -88,9 +88,9 @@ static __always_inline bool is_on_go_stack(const struct go_thread *go, __u64 add
 /* Go's calls into the vDSO leave the goroutine's stack unannounced, but keep the chain of frame pointers. 0: they do not. */
 static __always_inline __u64 find_go_frame(struct scratch *scratch)
 {
-	__u64 fp = scratch->regs.regs[6];
+	__u64 fp = scratch->regs.regs[REG_FP];
 
-	if (!scratch->go.stack_hi || is_on_go_stack(&scratch->go, scratch->regs.regs[7]))
+	if (!scratch->go.stack_hi || is_on_go_stack(&scratch->go, scratch->regs.regs[REG_SP]))
 		return 0;
 	for (int i = 0; i < 4 && fp; i++) {
 		if (is_on_go_stack(&scratch->go, fp))

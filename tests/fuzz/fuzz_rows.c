@@ -116,7 +116,7 @@ static void run_frames(uint8_t kind, const uint8_t *data, size_t size)
 			uint64_t before = i ? rows[i - 1].end : CODE_ADDR;
 
 			if (rows[i].start < before || rows[i].end <= rows[i].start || rows[i].end > CODE_ADDR + CODE_BYTES ||
-			    rows[i].cfa > ROW_CFA_EXPR || rows[i].cfa_reg >= DWARF_REGS)
+			    rows[i].cfa > ROW_CFA_EXPR || rows[i].cfa_reg >= USER_REGS)
 				abort();
 			row_eval(src, rows[i].start, &regs, read_hash, NULL, &out);
 			row_apply(&rows[i], &regs, read_hash, NULL, &out);

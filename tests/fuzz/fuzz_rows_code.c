@@ -68,7 +68,7 @@ static void check_rows(const struct row *rows, size_t count, uint64_t start)
 
 		if (rows[i].start < before || rows[i].end <= rows[i].start || rows[i].end > start + BLOCK ||
 		    !rows[i].is_guess || rows[i].cfa == ROW_CFA_NONE || rows[i].cfa >= ROW_CFA_EXPR ||
-		    rows[i].cfa_reg >= DWARF_REGS)
+		    rows[i].cfa_reg >= USER_REGS)
 			abort();
 	}
 }

@@ -35,9 +35,9 @@ static int read_made_up(void *arg, uint64_t addr, void *dst, size_t len)
 
 static struct row_regs made_up_regs(uint64_t seed)
 {
-	struct row_regs regs = { .known = (1u << DWARF_REGS) - 1 };
+	struct row_regs regs = { .known = (1u << USER_REGS) - 1 };
 
-	for (int i = 0; i < DWARF_REGS; i++)
+	for (int i = 0; i < USER_REGS; i++)
 		regs.value[i] = made_up(seed + (uint64_t)i);
 	return regs;
 }
@@ -55,18 +55,18 @@ static void check_apply(const struct row *row, const struct row_regs *in, const 
 	if (row->cfa == ROW_CFA_EXPR)
 		return;
 	assert_int_equal(row_apply(row, in, read_made_up, NULL, &by_row), r);
-	for (int reg = 0; reg < DWARF_REGS && r == 0; reg++)
+	for (int reg = 0; reg < USER_REGS && r == 0; reg++)
 		if (out->known & by_row.known & 1u << reg)
 			assert_int_equal(by_row.value[reg], out->value[reg]);
 	if (r == 0)
-		assert_true((by_row.known & out->known & 1u << DWARF_RIP) && by_row.is_exact == out->is_exact);
+		assert_true((by_row.known & out->known & 1u << REG_PC) && by_row.is_exact == out->is_exact);
 }
 
 /* What @row says must be what the exact evaluation of the same address says. */
 static void check_row_against_eval(struct row_source *src, const struct row *row)
 {
 	struct row_regs in = made_up_regs(row->start), out;
-	uint64_t sp = in.value[DWARF_RSP], cfa;
+	uint64_t sp = in.value[REG_SP], cfa;
 	int r = row_eval(src, row->start, &in, read_made_up, NULL, &out);
 
 	check_apply(row, &in, &out, r);
@@ -88,17 +88,17 @@ static void check_row_against_eval(struct row_source *src, const struct row *row
 		cfa = made_up(in.value[row->cfa_reg] + (uint64_t)(int64_t)row->cfa_off) + (uint64_t)(int64_t)row->cfa_off2;
 		break;
 	case ROW_CFA_PLT:
-		cfa = sp + 8 + ((in.value[DWARF_RIP] & 15) >= (uint64_t)row->cfa_off ? 8 : 0);
+		cfa = sp + 8 + ((in.value[REG_PC] & 15) >= (uint64_t)row->cfa_off ? 8 : 0);
 		break;
 	case ROW_CFA_SIGNAL:
-		assert_int_equal(out.value[DWARF_RIP], made_up(sp + 40 + 8 * REG_RIP));
-		assert_int_equal(out.value[DWARF_RSP], made_up(sp + 40 + 8 * REG_RSP));
-		assert_int_equal(out.value[DWARF_RBP], made_up(sp + 40 + 8 * REG_RBP));
+		assert_int_equal(out.value[REG_PC], made_up(sp + 40 + 8 * REG_RIP));
+		assert_int_equal(out.value[REG_SP], made_up(sp + 40 + 8 * REG_RSP));
+		assert_int_equal(out.value[REG_FP], made_up(sp + 40 + 8 * REG_RBP));
 		return;
 	default:
 		return;
 	}
-	assert_int_equal(out.value[DWARF_RSP], cfa);
+	assert_int_equal(out.value[REG_SP], cfa);
 	for (int i = 0; i < SAVED_MAX; i++) {
 		int reg = saved_numbers[i];
 
@@ -106,7 +106,7 @@ static void check_row_against_eval(struct row_source *src, const struct row *row
 			assert_true(!(out.known >> reg & 1) || out.value[reg] == in.value[reg]);
 		else if (row_is_at_fp(row->saved[i]))
 			assert_int_equal(out.value[reg],
-					 made_up(in.value[DWARF_RBP] + (uint64_t)(int64_t)(row->saved[i] - ROW_AT_FP)));
+					 made_up(in.value[REG_FP] + (uint64_t)(int64_t)(row->saved[i] - ROW_AT_FP)));
 		else if (row->saved[i] != ROW_OTHER)
 			assert_int_equal(out.value[reg], made_up(cfa + (uint64_t)(int64_t)row->saved[i]));
 	}
@@ -114,12 +114,12 @@ static void check_row_against_eval(struct row_source *src, const struct row *row
 
 /* --- readelf --- */
 
-static const char *const reg_names[DWARF_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-						   "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra" };
+static const char *const reg_names[USER_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+						  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15", "ra" };
 
 static int reg_by_name(const char *name)
 {
-	for (int i = 0; i < DWARF_REGS; i++)
+	for (int i = 0; i < USER_REGS; i++)
 		if (strcmp(name, reg_names[i]) == 0)
 			return i;
 	return -1;
@@ -137,9 +137,9 @@ static bool is_same_rule(const char *text, int32_t saved)
 
 struct truth {
 	uint64_t start;
-	int columns[DWARF_REGS + 2]; /* register of each column after the CFA, -1 unknown */
+	int columns[USER_REGS + 2]; /* register of each column after the CFA, -1 unknown */
 	int column_count;
-	char text[DWARF_REGS + 2][16]; /* the CFA, then the columns */
+	char text[USER_REGS + 2][16]; /* the CFA, then the columns */
 };
 
 static void split_header(char *line, struct truth *t)
@@ -149,7 +149,7 @@ static void split_header(char *line, struct truth *t)
 	strtok_r(line, " \n", &save); /* LOC */
 	strtok_r(NULL, " \n", &save); /* CFA */
 	t->column_count = 0;
-	for (char *word; (word = strtok_r(NULL, " \n", &save)) && t->column_count < DWARF_REGS;)
+	for (char *word; (word = strtok_r(NULL, " \n", &save)) && t->column_count < USER_REGS;)
 		t->columns[t->column_count++] = reg_by_name(word);
 }
 
@@ -170,7 +170,7 @@ static void split_row(char *line, struct truth *t)
 static bool moves_rsp(const struct truth *t)
 {
 	for (int c = 0; c < t->column_count; c++)
-		if (t->columns[c] == DWARF_RSP && t->text[c + 1][0] != 'u')
+		if (t->columns[c] == REG_SP && t->text[c + 1][0] != 'u')
 			return true;
 	return false;
 }
@@ -193,7 +193,7 @@ static void check_truth(struct row_source *src, const struct truth *t, uint64_t 
 		if (row.cfa == ROW_CFA_NONE) /* a builder before knows better */
 			continue;
 		for (int c = 0; c < t->column_count; c++)
-			is_root |= t->columns[c] == DWARF_RIP && strcmp(t->text[c + 1], "u") == 0;
+			is_root |= t->columns[c] == REG_PC && strcmp(t->text[c + 1], "u") == 0;
 		assert_int_equal(is_root, row.cfa == ROW_CFA_ROOT);
 		if (is_root)
 			continue;

@@ -164,7 +164,7 @@ static struct row with_saved(const struct row *from, int32_t rbp, int32_t ra)
 
 	for (int i = 0; i < SAVED_MAX; i++)
 		row.saved[i] = ROW_SAME;
-	row.saved[SAVED_RBP] = rbp;
+	row.saved[SAVED_FP] = rbp;
 	row.saved[SAVED_RA] = ra;
 	return row;
 }
@@ -227,7 +227,7 @@ static uint32_t check_block(uint64_t block, const struct row *all, size_t count)
 
 static struct row made_row(uint64_t start, uint64_t end, int32_t off)
 {
-	static const struct row plain = { .cfa = ROW_CFA_REG, .cfa_reg = DWARF_RSP };
+	static const struct row plain = { .cfa = ROW_CFA_REG, .cfa_reg = REG_SP };
 	struct row row = with_saved(&plain, ROW_SAME, -8);
 
 	row.start = start;

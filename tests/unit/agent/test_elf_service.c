@@ -187,16 +187,16 @@ static void test_eval(void **state)
 	struct {
 		struct elf_eval eval;
 		uint64_t words[64];
-	} payload = { .eval = { .regs = { .known = (1u << DWARF_REGS) - 1, .is_exact = true }, .stack_addr = 0x1000 } };
+	} payload = { .eval = { .regs = { .known = (1u << USER_REGS) - 1, .is_exact = true }, .stack_addr = 0x1000 } };
 	uint64_t addr = (uintptr_t)test_eval - self_bias; /* its first byte: the return address is at rsp */
 	struct row_regs expected;
 
 	(void)state;
 	for (uint64_t i = 0; i < ARRAY_LEN(payload.words); i++)
 		payload.words[i] = 0xabc000 + i;
-	for (uint64_t i = 0; i < DWARF_REGS; i++)
+	for (uint64_t i = 0; i < USER_REGS; i++)
 		payload.eval.regs.value[i] = 0x700 + i;
-	payload.eval.regs.value[DWARF_RSP] = 0x1000 + 5 * 8;
+	payload.eval.regs.value[REG_SP] = 0x1000 + 5 * 8;
 	assert_int_equal(row_source_new(self_fd, &direct), 0);
 	memset(&expected, 0, sizeof(expected));
 	assert_int_equal(row_eval(direct, addr, &payload.eval.regs, read_words, payload.words, &expected), 0);
@@ -204,7 +204,7 @@ static void test_eval(void **state)
 	assert_int_equal(call(ELF_OP_EVAL, SELF, self_fd, addr, 0, &payload, sizeof(payload)), 0);
 	assert_int_equal(reply.len, sizeof(expected));
 	assert_memory_equal(reply.data, &expected, sizeof(expected));
-	assert_true(expected.value[DWARF_RIP] == 0xabc005 && expected.value[DWARF_RSP] == 0x1000 + 6 * 8);
+	assert_true(expected.value[REG_PC] == 0xabc005 && expected.value[REG_SP] == 0x1000 + 6 * 8);
 
 	assert_int_equal(call(ELF_OP_EVAL, SELF, self_fd, entry_of(self_fd), 0, &payload, sizeof(payload)), 1);
 	assert_int_equal(reply.len, 0);

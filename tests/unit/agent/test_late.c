@@ -87,7 +87,9 @@ struct chain {
 static void walk_as_kernel(uint32_t asid, const struct pending_sample *s, struct chain *chain)
 {
 	struct unwind_memory memory = { s->areas[0].data, s->areas[0].addr, s->areas[0].bytes, { 0 } };
-	struct unwind_state state = { .pc = s->regs->regs[16], .sp = s->regs->regs[7], .fp = s->regs->regs[6], .exact = 1 };
+	struct unwind_state state = {
+		.pc = s->regs->regs[REG_PC], .sp = s->regs->regs[REG_SP], .fp = s->regs->regs[REG_FP], .exact = 1
+	};
 
 	for (chain->count = 0; chain->count < MAX_USER_FRAMES;) {
 		uint64_t addr = state.pc - !state.exact;
@@ -141,7 +143,7 @@ __attribute__((noinline)) static void take(struct capture *c)
 	getcontext(&here);
 	for (int i = 0; i < USER_REGS; i++)
 		c->regs.regs[i] = (uint64_t)here.uc_mcontext.gregs[gregs[i]];
-	copy_stack(c, c->regs.regs[7]);
+	copy_stack(c, c->regs.regs[REG_SP]);
 	c->record = (struct sample_record){ .pid = (uint32_t)getpid(), .end = END_MISS_PROC, .flags = SAMPLE_HAS_REGS };
 	c->sample.record = &c->record;
 	c->sample.user = c->user;
@@ -372,8 +374,8 @@ static void test_exact_pc(void **state)
 
 	(void)state;
 	take(capture);
-	capture->regs.regs[16] = (uintptr_t)hand_frame + 1;
-	capture->regs.regs[7] = 0x7000;
+	capture->regs.regs[REG_PC] = (uintptr_t)hand_frame + 1;
+	capture->regs.regs[REG_SP] = 0x7000;
 	capture->area = (struct stack_area){ 0x7000, sizeof(words), (const uint8_t *)words };
 	result = late_walk(late, process, &capture->sample);
 	assert_int_equal(result->count, 2);

@@ -151,11 +151,11 @@ static void test_hand_written(void **state)
 	assert_int_equal(rows_build(m->src, start, (uintptr_t)hand_end - base, rows, ARRAY_LEN(rows), &count), 0);
 	assert_int_equal(count, 6);
 	assert_true(rows[0].start == start && rows[0].end == start + 1);
-	assert_true(rows[0].cfa == ROW_CFA_REG && rows[0].cfa_reg == DWARF_RSP && rows[0].cfa_off == 8);
-	assert_int_equal(rows[0].saved[SAVED_RBP], ROW_SAME);
-	assert_true(rows[1].cfa_off == 16 && rows[1].saved[SAVED_RBP] == -16 && rows[1].saved[SAVED_RA] == -8);
+	assert_true(rows[0].cfa == ROW_CFA_REG && rows[0].cfa_reg == REG_SP && rows[0].cfa_off == 8);
+	assert_int_equal(rows[0].saved[SAVED_FP], ROW_SAME);
+	assert_true(rows[1].cfa_off == 16 && rows[1].saved[SAVED_FP] == -16 && rows[1].saved[SAVED_RA] == -8);
 	assert_int_equal(rows[1].end, (uintptr_t)hand_deref - base);
-	assert_true(rows[2].cfa == ROW_CFA_DEREF && rows[2].cfa_reg == DWARF_RSP);
+	assert_true(rows[2].cfa == ROW_CFA_DEREF && rows[2].cfa_reg == REG_SP);
 	assert_true(rows[2].cfa_off == 32 && rows[2].cfa_off2 == 8 && rows[2].saved[SAVED_RBX] == ROW_AT_FP - 40);
 	assert_int_equal(rows[2].end, (uintptr_t)hand_deref - base + 1);
 	assert_true(rows[3].start == (uintptr_t)hand_expr - base && rows[3].cfa == ROW_CFA_EXPR);
@@ -190,14 +190,14 @@ static void test_eval_rules(void **state)
 	(void)state;
 	in.value[9] = 3;
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_expr - m->bias, &in, read_made_up, NULL, &out), 0);
-	cfa = made_up(in.value[DWARF_RSP] + 8 + 24) + 8;
-	assert_int_equal(out.value[DWARF_RSP], cfa);
-	assert_int_equal(out.value[DWARF_RIP], made_up(cfa - 8));
+	cfa = made_up(in.value[REG_SP] + 8 + 24) + 8;
+	assert_int_equal(out.value[REG_SP], cfa);
+	assert_int_equal(out.value[REG_PC], made_up(cfa - 8));
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_deref - m->bias, &in, read_made_up, NULL, &out), 0);
-	assert_int_equal(out.value[DWARF_RBX], made_up(in.value[DWARF_RBP] - 40));
+	assert_int_equal(out.value[DWARF_RBX], made_up(in.value[REG_FP] - 40));
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_vfork - m->bias, &in, read_made_up, NULL, &out), 0);
-	assert_int_equal(out.value[DWARF_RIP], in.value[5]);
-	assert_int_equal(out.value[DWARF_RSP], in.value[DWARF_RSP]);
+	assert_int_equal(out.value[REG_PC], in.value[5]);
+	assert_int_equal(out.value[REG_SP], in.value[REG_SP]);
 
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_deref - m->bias, &in, read_nothing, NULL, &out), -EFAULT);
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_end - m->bias + 1, &in, read_made_up, NULL, &out), -ENOENT);
@@ -225,18 +225,17 @@ static int read_own(void *arg, uint64_t addr, void *dst, size_t len)
 
 __attribute__((noinline)) static void walk_here(struct walk *w)
 {
-	static const int gregs[DWARF_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-					       REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-					       REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
-	struct row_regs regs = { .known = (1u << DWARF_REGS) - 1, .is_exact = true }, out;
+	static const int gregs[USER_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+					      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+	struct row_regs regs = { .known = (1u << USER_REGS) - 1, .is_exact = true }, out;
 	ucontext_t here;
 
 	w->truth_count = backtrace(w->truth, MAX_PCS);
 	getcontext(&here);
-	for (int i = 0; i < DWARF_REGS; i++)
+	for (int i = 0; i < USER_REGS; i++)
 		regs.value[i] = (uint64_t)here.uc_mcontext.gregs[gregs[i]];
 	for (w->count = 0; w->count < MAX_PCS; regs = out) {
-		uint64_t pc = regs.value[DWARF_RIP];
+		uint64_t pc = regs.value[REG_PC];
 		struct module *m = module_at(pc);
 
 		w->pcs[w->count++] = pc;

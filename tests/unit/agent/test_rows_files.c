@@ -305,7 +305,7 @@ static void test_not_padding(void **state)
 	for (uint64_t off = 0; off < 24; off++) {
 		const struct row *row = row_at(rows, count, image.f7 + off);
 
-		assert_true(row && row->cfa == ROW_CFA_REG && row->cfa_reg == DWARF_RSP);
+		assert_true(row && row->cfa == ROW_CFA_REG && row->cfa_reg == REG_SP);
 		assert_int_equal(row->cfa_off, off < 8 ? 8 : off < 16 ? 24 : 32);
 	}
 	assert_null(row_at(rows, count, image.f7 + 24));
@@ -324,8 +324,8 @@ static void test_realigned(void **state)
 	read_image(build(GCC "a.c b.c"), &image);
 	rows = rows_of(&image, &count);
 	for (size_t i = 0; i < count; i++)
-		realigned += rows[i].cfa == ROW_CFA_DEREF && rows[i].cfa_reg == DWARF_RBP &&
-			     rows[i].saved[SAVED_RBP] == ROW_AT_FP && row_is_at_fp(rows[i].saved[SAVED_RBX]);
+		realigned += rows[i].cfa == ROW_CFA_DEREF && rows[i].cfa_reg == REG_FP &&
+			     rows[i].saved[SAVED_FP] == ROW_AT_FP && row_is_at_fp(rows[i].saved[SAVED_RBX]);
 	assert_true(realigned > 0);
 	free(rows);
 	free(image.data);

@@ -103,8 +103,8 @@ static bool is_exception(const struct gopclntab_function *fn, const struct row *
 	char name[256];
 
 	if (row->cfa == ROW_CFA_REG) /* on another stack, the frame pointer stays; or rdx holds rsp for a moment */
-		return fn->flags & GOPCLNTAB_SP_WRITE && ((row->cfa_reg == DWARF_RBP && row->cfa_off == 16) ||
-							  (row->cfa_reg == DWARF_RDX && row->cfa_off == 8));
+		return fn->flags & GOPCLNTAB_SP_WRITE &&
+		       ((row->cfa_reg == REG_FP && row->cfa_off == 16) || (row->cfa_reg == DWARF_RDX && row->cfa_off == 8));
 	go_plain_name(fn->name, name, sizeof(name));
 	for (size_t i = 0; i < ARRAY_LEN(exceptions); i++)
 		if (strcmp(name, exceptions[i].name) == 0 && row->cfa == exceptions[i].cfa)
@@ -125,7 +125,7 @@ static void check_range(const struct opened *o, uint64_t start, uint64_t end, in
 		assert_int_equal(count, 1);
 		assert_int_equal(row.start, at);
 		at = row.end;
-		if (row.cfa == ROW_CFA_REG && row.cfa_reg == DWARF_RSP && row.cfa_off == off)
+		if (row.cfa == ROW_CFA_REG && row.cfa_reg == REG_SP && row.cfa_off == off)
 			continue;
 		assert_true(find_function(o, row.start, &fn));
 		if (!is_exception(&fn, &row))
@@ -259,14 +259,14 @@ static void check_step(struct walk *w, const struct user_regs_struct *regs)
 		fail_msg("%s: no row at %llx in %s", w->o.program->name, regs->rip, fn.name);
 	if (row.cfa != ROW_CFA_REG)
 		return;
-	cfa = (row.cfa_reg == DWARF_RBP ? regs->rbp : regs->rsp) + (uint64_t)(int64_t)row.cfa_off;
-	rbp = row.saved[SAVED_RBP] == ROW_SAME ? regs->rbp : read_word(w, cfa + (uint64_t)(int64_t)row.saved[SAVED_RBP]);
+	cfa = (row.cfa_reg == REG_FP ? regs->rbp : regs->rsp) + (uint64_t)(int64_t)row.cfa_off;
+	rbp = row.saved[SAVED_FP] == ROW_SAME ? regs->rbp : read_word(w, cfa + (uint64_t)(int64_t)row.saved[SAVED_FP]);
 	if (cfa != top->cfa || rbp != top->rbp)
 		fail_msg("%s: %s at %llx: CFA %lx, rbp %lx, not %lx, %lx", w->o.program->name, fn.name, regs->rip, cfa, rbp,
 			 top->cfa, top->rbp);
 	w->checked++;
-	w->moved += row.cfa_reg == DWARF_RBP;
-	w->saved += row.saved[SAVED_RBP] != ROW_SAME;
+	w->moved += row.cfa_reg == REG_FP;
+	w->saved += row.saved[SAVED_FP] != ROW_SAME;
 }
 
 /* Runs the program's first thread step by step. */
