@@ -62,7 +62,9 @@ include vendor/deps.mk
 
 # --- layers: each folder one archive; a layer links only what stands below it ---
 LAYERS := base proto symbols sinks agent backend cmd
-src = $(wildcard $(1)/*.c)
+# A file called after another CPU is not built.
+OTHER_CPUS := $(filter-out $(if $(filter amd64,$(ARCH)),x86_64,$(ARCH)),x86_64 arm64)
+src = $(filter-out $(OTHER_CPUS:%=\%_%.c),$(wildcard $(1)/*.c))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(call src,$(1)))
 below_proto := proto base
 below_symbols := symbols $(below_proto)
@@ -172,7 +174,7 @@ FUZZ_CFLAGS := -std=gnu17 -g -O1 -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_OBJ := $(foreach l,base proto symbols,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
 # Parsers above those layers that are fuzzed too.
-FUZZ_EXTRA := agent/rows agent/rows_cfi agent/rows_eh_frame agent/rows_debug_frame agent/rows_go agent/rows_code agent/code_flow agent/code_starts agent/code_state agent/rows_entry agent/dwarf_expr agent/proc_maps agent/pending
+FUZZ_EXTRA := agent/rows agent/rows_cfi agent/rows_eh_frame agent/rows_debug_frame agent/rows_go agent/rows_code agent/code_flow agent/code_starts agent/code_state agent/code_state_x86_64 agent/rows_entry agent/dwarf_expr agent/proc_maps agent/pending
 FUZZ_OBJ += $(patsubst %,$(FUZZ_BUILD)/%.o,$(FUZZ_EXTRA))
 FUZZ_OBJ += $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(PROTO_OBJ))
 

@@ -9,7 +9,7 @@ static int fits_s16(int64_t v)
 	return v >= INT16_MIN && v <= INT16_MAX;
 }
 
-/* Where rbp was saved, as the packed row has it; false when it has no form for that. */
+/* Where the frame pointer was saved, as the packed row has it; false when it has no form for that. */
 static bool pack_fp(int32_t saved, int16_t *ret)
 {
 	*ret = saved == ROW_SAME ? 0 : saved == ROW_AT_FP ? ROW_FP_AT_FP : (int16_t)(saved / 8);
@@ -17,9 +17,31 @@ static bool pack_fp(int32_t saved, int16_t *ret)
 	       (saved && saved % 8 == 0 && saved / 8 > ROW_FP_AT_FP && saved / 8 <= INT16_MAX);
 }
 
+static bool pack_pair(int64_t low, int64_t high, uint32_t *ret)
+{
+	*ret = ROW_PAIR(low, high);
+	return fits_s16(low) && fits_s16(high);
+}
+
+/* Where the CFA and the return address are, as the upper half of a packed row has them; false when it has no form for that.
+ */
+static bool pack_places(const struct row *row, uint32_t *ret)
+{
+	int32_t ra = row->saved[SAVED_RA];
+
+	if (!CPU_HAS_LR) {
+		*ret = (uint32_t)row->cfa_off;
+		return ra == -8;
+	}
+	if (ra == ROW_SAME)
+		return row->cfa_off % 8 == 0 && pack_pair(row->cfa_off / 8, 0, ret);
+	return row->cfa_off % 8 == 0 && ra % 8 == 0 && ra && !row_is_at_fp(ra) && pack_pair(row->cfa_off / 8, ra / 8, ret);
+}
+
 uint64_t row_pack(const struct row *row, uint8_t start)
 {
 	uint32_t base = row->cfa_reg == REG_FP ? BASE_FP : BASE_SP;
+	uint32_t places;
 	int16_t fp;
 
 	if (row->is_guess) /* until user space knows better */
@@ -43,15 +65,17 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 	case ROW_CFA_PLT:
 		break;
 	}
-	if (row->is_signal_frame || row->saved[SAVED_RA] != -8 || !pack_fp(row->saved[SAVED_FP], &fp))
+	if (row->is_signal_frame || !pack_fp(row->saved[SAVED_FP], &fp) || !pack_places(row, &places))
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_REG)
-		return ROW(start, RULE_CFA, base, fp, row->cfa_off);
-	if (row->cfa == ROW_CFA_PLT)
-		return ROW(start, RULE_PLT, 0, fp, row->cfa_off);
-	if (!fits_s16(row->cfa_off) || !fits_s16(row->cfa_off2))
+		return ROW(start, RULE_CFA, base, fp, places);
+	if (CPU_HAS_LR) /* its rows have no room for the others */
 		return ROW(start, RULE_USER, 0, 0, 0);
-	return ROW(start, RULE_DEREF, base, fp, (uint32_t)(uint16_t)row->cfa_off | (uint32_t)(uint16_t)row->cfa_off2 << 16);
+	if (row->cfa == ROW_CFA_PLT)
+		return ROW(start, RULE_PLT, 0, fp, places);
+	if (!pack_pair(row->cfa_off, row->cfa_off2, &places))
+		return ROW(start, RULE_USER, 0, 0, 0);
+	return ROW(start, RULE_DEREF, base, fp, places);
 }
 
 /* Appends @packed unless it says what the row before it says. Returns the new count. */

@@ -27,7 +27,6 @@ struct visit {
 };
 
 struct flow {
-	ZydisDecoder decoder;
 	const uint8_t *code;
 	uint32_t len;
 	uint64_t addr;
@@ -111,7 +110,7 @@ static int follow(struct flow *f, struct visit *v)
 
 		if (++f->steps > MAX_STEPS)
 			return -E2BIG;
-		if (code_state_step(&f->decoder, f->code + v->off, f->len - v->off, addr, &state, &step))
+		if (code_state_step(f->code + v->off, f->len - v->off, addr, &state, &step))
 			return 0;
 		v->length_bytes = step.length_bytes;
 		f->is_contradicted |= step.is_contradiction;
@@ -153,7 +152,7 @@ static int follow_unreached(struct flow *f)
 
 	while (!r && f->has_elsewhere && off < f->len) {
 		const struct visit *v = visit_at(f, off);
-		uint32_t padding = v ? 0 : code_padding_bytes(&f->decoder, f->code + off, f->len - off);
+		uint32_t padding = v ? 0 : code_padding_bytes(f->code + off, f->len - off);
 
 		if (v && !v->length_bytes)
 			break;
@@ -208,31 +207,14 @@ static size_t collect(struct flow *f, struct row *rows)
 	return n;
 }
 
-/* Where the frame that `push rbp; mov rbp, rsp` makes stands, or 0: the function does not start so. */
-static size_t prologue_bytes(const uint8_t *code, size_t len)
-{
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	size_t at = len > sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
-
-	if (len < at + 4 || code[at] != 0x55 ||
-	    (memcmp(&code[at + 1], "\x48\x89\xe5", 3) && memcmp(&code[at + 1], "\x48\x8b\xec", 3)))
-		return 0;
-	return at + 4;
-}
-
-static bool ends_frame(const uint8_t *code)
-{
-	return (code[0] == 0x5d || code[0] == 0xc9) && (code[1] == 0xc3 || code[1] == 0xc2); /* pop rbp or leave; ret */
-}
-
 /* A function too big to follow that keeps a frame pointer: one row but at its returns, where the frame is gone already. */
 static int frame_pointer_rows(const struct flow *f, struct row **ret, size_t *count_ret)
 {
-	size_t from = prologue_bytes(f->code, f->len), n = 1;
-	struct row *rows;
+	struct row *rows, frame;
+	size_t from = code_prologue_bytes(f->code, f->len, &frame), n = 1;
 
 	for (size_t i = from; from && i + 1 < f->len; i++)
-		n += ends_frame(&f->code[i]);
+		n += code_ends_frame(&f->code[i]);
 	rows = calloc(n, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
@@ -240,13 +222,11 @@ static int frame_pointer_rows(const struct flow *f, struct row **ret, size_t *co
 	for (size_t i = from, start = from; from && i < f->len; i++) {
 		bool is_last = i + 1 == f->len;
 
-		if (!is_last && !ends_frame(&f->code[i]))
+		if (!is_last && !code_ends_frame(&f->code[i]))
 			continue;
-		rows[n] = (struct row){ .start = f->addr + start, .end = f->addr + i + 1, .cfa = ROW_CFA_REG };
-		rows[n].cfa_reg = REG_FP;
-		rows[n].cfa_off = 16;
-		for (int s = 0; s < SAVED_MAX; s++)
-			rows[n].saved[s] = s == SAVED_FP ? -16 : s == SAVED_RA ? -8 : ROW_SAME;
+		rows[n] = frame;
+		rows[n].start = f->addr + start;
+		rows[n].end = f->addr + i + 1;
 		n += rows[n].end > rows[n].start;
 		start = ++i + 1;
 	}
@@ -262,7 +242,6 @@ int code_flow_rows(const struct code_function *function, struct row **ret, size_
 
 	f.len = function->end - function->start < UINT32_MAX ? (uint32_t)(function->end - function->start) : UINT32_MAX;
 	if (f.len <= CODE_FLOW_MAX_BYTES) {
-		ZydisDecoderInit(&f.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 		f.at = calloc(f.len + 1, sizeof(*f.at));
 		r = f.at ? run(&f) : -ENOMEM;
 	}

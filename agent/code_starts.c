@@ -19,7 +19,6 @@ enum {
 	MAX_SEGMENTS = 8,
 	MAX_MARKS = 1 << 20,
 	MAX_SCAN_BYTES = 64 << 20,
-	LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
 	MAX_SIZE = 0x3fffffff,
 	LONGEST_INSN = 15,
 	MAX_HEADERS = 64, /* program headers that are looked at */
@@ -261,45 +260,15 @@ static int add_frame_ranges(struct code_starts *s, uint64_t addr, uint64_t len)
 	return r;
 }
 
-static bool may_follow(const uint8_t *code, uint64_t off)
-{
-	/* ret, int3, nop and the end of longer ones, short and near jump */
-	if (off < 5 || (off & 15) == 0)
-		return true;
-	return code[off - 1] == 0xc3 || code[off - 1] == 0xcc || code[off - 1] == 0x90 || code[off - 1] == 0x00 ||
-	       code[off - 2] == 0xeb || code[off - 5] == 0xe9;
-}
-
-/*
- * Where the instruction at code[at], if one starts there, calls to or takes the address of: call rel32, lea reg, [rip+rel32]
- * (behind its REX.W prefix) and, in code that is not relocated, mov reg, imm32 in both forms.
- */
-static bool find_reference(const struct segment *segment, uint64_t at, uint64_t *target)
-{
-	const uint8_t *code = segment->code + at;
-
-	if (code[0] == 0xe8)
-		*target = segment->addr + at + 5 + (uint64_t)read_s32(code + 1);
-	else if (code[0] == 0x8d && (code[1] & 0xc7) == 0x05 && at && (code[-1] & 0xf8) == 0x48)
-		*target = segment->addr + at + 6 + (uint64_t)read_s32(code + 2);
-	else if ((code[0] & 0xf8) == 0xb8 && segment->addr >= LEAST_FIXED_ADDR)
-		*target = (uint32_t)read_s32(code + 1);
-	else if (code[0] == 0xc7 && (code[1] & 0xf8) == 0xc0 && segment->addr >= LEAST_FIXED_ADDR)
-		*target = (uint32_t)read_s32(code + 2);
-	else
-		return false;
-	return true;
-}
-
 static int add_references(struct code_starts *s, const struct segment *segment)
 {
 	int r = 0;
 
-	for (uint64_t at = 0; !r && segment->len - at >= 6; at++) {
+	for (uint64_t at = 0; !r && segment->len - at >= CODE_REFERENCE_BYTES; at++) {
 		uint64_t target;
 
-		if (find_reference(segment, at, &target) && target - segment->addr < segment->len &&
-		    may_follow(segment->code, target - segment->addr))
+		if (code_find_reference(segment->code, segment->addr, at, &target) &&
+		    target - segment->addr < segment->len && code_may_follow(segment->code, target - segment->addr))
 			r = add_mark(s, target, 0, true, false);
 	}
 	return r;
@@ -322,7 +291,7 @@ static int load_without_symtab(struct code_starts *s)
 	if (!r)
 		tidy(s); /* the calls need the room */
 	for (uint32_t i = 0; i < s->segment_count && !r; i++)
-		if (s->segments[i].len >= 6 && s->segments[i].len <= MAX_SCAN_BYTES)
+		if (s->segments[i].len >= CODE_REFERENCE_BYTES && s->segments[i].len <= MAX_SCAN_BYTES)
 			r = add_references(s, &s->segments[i]);
 	return r;
 }
@@ -357,12 +326,10 @@ static uint64_t mark_addr(const struct code_starts *s, uint32_t i)
 /* The first address from @addr on, below @end, that is not padding. */
 static uint64_t skip_padding(const struct segment *segment, uint64_t addr, uint64_t end)
 {
-	ZydisDecoder decoder;
 	uint64_t bytes = 1;
 
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (; bytes && addr < end; addr += bytes)
-		bytes = code_padding_bytes(&decoder, segment->code + (addr - segment->addr), end - addr);
+		bytes = code_padding_bytes(segment->code + (addr - segment->addr), end - addr);
 	return addr;
 }
 

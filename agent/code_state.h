@@ -1,27 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known about a frame before one machine instruction of its function, and what the instruction makes of it. Behind
- * agent/rows_code.c. Leaf module, no state of its own.
+ * What is known about a frame before one machine instruction of its function, and what the instruction makes of it. What an
+ * instruction is, each CPU has a file for: code_state_x86_64.c, code_state_arm64.c. Behind agent/rows_code.c. Leaf module,
+ * no state of its own.
  */
 #ifndef HEARTH_AGENT_CODE_STATE_H
 #define HEARTH_AGENT_CODE_STATE_H
 
-#include <Zydis/Zydis.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "agent/rows.h"
 
-enum { CODE_REGS = 16, CODE_SAVED = SAVED_RA };
+enum {
+	CODE_REGS = CPU_GENERAL_REGS,
+	CODE_SAVED = CPU_HAS_LR ? SAVED_MAX : SAVED_RA, /* where a call pushes the return address, its place is known */
+	CODE_MAX_OFFSET = 1 << 28,
+	CODE_REFERENCE_BYTES = 8, /* what code_find_reference may look at */
+};
 
 /* Values of registers are offsets from the CFA, or one of these. */
 #define CODE_UNKNOWN INT32_MIN
 #define CODE_ENTRY   (INT32_MIN + 1) /* what the register held when the function was entered */
-#define CODE_OUTMOST (INT32_MIN + 2) /* rbp: zeroed behind a system call, as a new thread marks its first frame */
+#define CODE_OUTMOST \
+	(INT32_MIN + 2) /* the frame pointer: zeroed behind a system call, as a new thread marks its first frame */
+
+static inline bool code_is_offset(int32_t value)
+{
+	return value > CODE_OUTMOST;
+}
+
+/* @value moved @by bytes, if it is an offset and stays one of sense. */
+static inline int32_t code_shifted(int32_t value, int64_t by)
+{
+	if (!code_is_offset(value) || by < -CODE_MAX_OFFSET || by > CODE_MAX_OFFSET || value + by < -CODE_MAX_OFFSET ||
+	    value + by > CODE_MAX_OFFSET)
+		return CODE_UNKNOWN;
+	return (int32_t)(value + by);
+}
 
 struct code_state {
-	int32_t reg[CODE_REGS];	  /* by the processor's numbers: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
+	int32_t reg[CODE_REGS]; /* by the processor's numbers (rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15; x0 ... x30 sp) */
 	int32_t slot[CODE_SAVED]; /* by enum row_saved: where the register's value at entry stands, or CODE_UNKNOWN */
 	int32_t cfa_slot;	  /* where rsp is unknown: *(rsp + cfa_slot) = CFA + cfa_slot_value; or CODE_UNKNOWN */
 	int32_t cfa_slot_value;
@@ -45,8 +65,7 @@ struct code_step {
 extern const struct code_state code_state_entry;
 
 /* Decodes one instruction at @addr and takes @state behind it. 0; -EINVAL: no instruction that a program may have there. */
-int code_state_step(const ZydisDecoder *decoder, const uint8_t *code, size_t len_bytes, uint64_t addr,
-		    struct code_state *state, struct code_step *step);
+int code_state_step(const uint8_t *code, size_t len_bytes, uint64_t addr, struct code_state *state, struct code_step *step);
 
 /* What @state, as @step left it, is at the next instruction. */
 void code_state_go_on(struct code_state *state, const struct code_step *step);
@@ -55,12 +74,27 @@ void code_state_go_on(struct code_state *state, const struct code_step *step);
 bool code_state_meet(struct code_state *state, const struct code_state *other);
 
 /* How many of the @len_bytes at @code are one instruction of padding, as stands between functions; 0: it is none. */
-uint32_t code_padding_bytes(const ZydisDecoder *decoder, const uint8_t *code, size_t len_bytes);
+uint32_t code_padding_bytes(const uint8_t *code, size_t len_bytes);
 
 /* Are the @len_bytes at @code one instruction that calls? */
 bool code_is_call(const uint8_t *code, size_t len_bytes);
 
-/* The rules (all of @row but its range). False when the caller's frame is not known; @fp_only: nor by anything but rbp. */
+/* May a function begin at @code[@off]: aligned, or behind a return, a jump or padding? */
+bool code_may_follow(const uint8_t *code, uint64_t off);
+
+/* Where the instruction at @at of the @segment loaded at @addr, if one starts there, calls to or takes the address of; there
+ * are CODE_REFERENCE_BYTES to look at. */
+bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target);
+
+/* The length of the start of a function that makes a frame with a frame pointer, and the rules behind it; 0: it starts
+ * otherwise. */
+size_t code_prologue_bytes(const uint8_t *code, size_t len_bytes, struct row *frame);
+
+/* Do the two bytes at @code give up the frame by the first and return by the second? */
+bool code_ends_frame(const uint8_t *code);
+
+/* The rules (all of @row but its range). False when the caller's frame is not known; @fp_only: nor by anything but the frame
+ * pointer. */
 bool code_state_row(const struct code_state *state, bool fp_only, struct row *row);
 
 #endif

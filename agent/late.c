@@ -36,6 +36,11 @@ static __always_inline int unwind_read_sched(struct unwind_memory *memory, struc
 	return !sched->pc;
 }
 
+static __always_inline __u64 unwind_code_mask(void)
+{
+	return cpu_code_mask();
+}
+
 enum {
 	RECENT_SLOTS = 4096,
 	MAX_PREFILL = 256, /* pieces of a new process told to the kernel at once: 256 MB of code */
@@ -223,14 +228,14 @@ static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa, u
 		int reg = row_saved_regs[i];
 		__u64 value;
 
-		if (row->saved[i] == ROW_SAME || reg == REG_FP || reg == REG_PC)
+		if (row->saved[i] == ROW_SAME || i == SAVED_FP || i == SAVED_RA)
 			continue;
 		if (unwind_read(&w->memory, base + (uint64_t)(int64_t)row->saved[i], &value)) {
-			w->regs.known &= ~(1u << reg);
+			w->regs.known &= ~(REG_BIT(reg));
 			continue;
 		}
 		w->regs.value[reg] = value;
-		w->regs.known |= 1u << reg;
+		w->regs.known |= REG_BIT(reg);
 	}
 }
 
@@ -242,9 +247,9 @@ static bool row_has_other(const struct row *row)
 	return false;
 }
 
-/* What a caller must not expect to find: the caller-saved registers. */
-enum { WALKED = 1u << REG_PC | 1u << REG_SP | 1u << REG_FP };
-enum { CALLEE_SAVED = 1u << DWARF_RBX | 1u << REG_FP | 1u << REG_SP | 0xfu << DWARF_R12 | 1u << REG_PC };
+/* What a walk by frame pointers tells. */
+enum { WALKED_HAS_SP = !CPU_HAS_LR };
+#define WALKED (REG_BIT(REG_PC) | REG_BIT(REG_FP) | (WALKED_HAS_SP ? REG_BIT(REG_SP) : 0))
 
 /* The exact rule, whatever it is, through the ELF service. 0, or 1 with *end set. */
 static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum walk_end *end)
@@ -265,12 +270,15 @@ static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum wal
 	status = l->request.failed ? -ENOMEM
 				   : files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
 	if (!status && l->reply.len == sizeof(w->regs)) {
+		bool had_lr = CPU_HAS_LR && w->regs.known & REG_BIT(REG_RA);
+
 		memcpy(&w->regs, l->reply.data, sizeof(w->regs));
 		*end = END_ROOT;
 		if (!w->regs.value[REG_PC])
 			return 1;
 		*end = END_NO_PROGRESS;
-		return w->regs.value[REG_SP] <= sp && !w->regs.is_exact && ++w->falls > UNWIND_MAX_FALLS;
+		return w->regs.value[REG_SP] <= sp && !(had_lr && w->regs.value[REG_SP] == sp) && !w->regs.is_exact &&
+		       ++w->falls > UNWIND_MAX_FALLS;
 	}
 	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
 	return 1;
@@ -283,8 +291,10 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 		.pc = w->regs.value[REG_PC],
 		.sp = w->regs.value[REG_SP],
 		.fp = w->regs.value[REG_FP],
+		.lr = w->regs.known & REG_BIT(REG_RA) ? w->regs.value[REG_RA] : 0,
 		.exact = w->regs.is_exact,
 		.falls = w->falls,
+		.lost_sp = !(w->regs.known & REG_BIT(REG_SP)),
 	};
 
 	if (unwind_step(&state, packed, &w->memory)) {
@@ -310,7 +320,7 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 		return step_exactly(w, file, va, end);
 	if (step_packed(w, packed, end))
 		return 1;
-	w->regs.known &= rule == RULE_SCHED ? WALKED : CALLEE_SAVED;
+	w->regs.known &= rule == RULE_SCHED ? WALKED | REG_BIT(REG_SP) : CPU_CALLEE_SAVED;
 	if (row)
 		restore_saved(w, row, w->regs.value[REG_SP], fp);
 	return 0;
@@ -318,7 +328,7 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 
 static int step_frame_pointer(struct walk *w, enum walk_end *end)
 {
-	if (step_packed(w, ROW(0, RULE_FP, 0, -2, 0), end))
+	if (step_packed(w, ROW_FRAME_POINTER, end))
 		return 1;
 	w->regs.known = WALKED;
 	return 0;
@@ -378,13 +388,13 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 static int step(struct walk *w, enum walk_end *end)
 {
 	uint64_t addr = w->regs.value[REG_PC] - !w->regs.is_exact, va;
-	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
+	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
 	struct row *rows, *row;
 	size_t count;
 
 	if (!m) {
 		*end = END_NO_MAPPING;
-		if (!(addr >> 47))
+		if (!(addr >> CPU_USER_BITS))
 			fill_mapping(w, addr, NULL, MAPPING_NOT_CODE);
 		return 1;
 	}
@@ -432,7 +442,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		.process = process,
 		.sample = sample,
 		.memory = { sample },
-		.regs = { .known = (1u << USER_REGS) - 1, .is_exact = true },
+		.regs = { .known = REG_BIT(USER_REGS) - 1, .is_exact = true },
 		.now_ns = clock_mono_ns(),
 	};
 	struct late_result *result = &l->result;

@@ -23,8 +23,6 @@ struct row_image {
 	uint64_t entry_gap; /* bytes from there on that no builder opened before covers, at most 256; 0 while none is open */
 };
 
-enum { SIGFRAME_GREGS = 40 }; /* rt_sigframe: where rsp points is the ucontext, general registers at 40, 8 bytes each */
-
 struct row_builder {
 	const char *name;
 	/* 0 with a state of its own in *@ret; -ENODATA when the file has nothing for it; -ENOMEM. */
@@ -43,6 +41,10 @@ struct row_builder {
 
 /* As row_eval, by the rule of @row, one that says everything. */
 int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out);
+
+/* The return address, which the frame of @out had in REG_RA, becomes its pc; what lr holds then nobody knows. Nothing to do
+ * where REG_RA is the pc. */
+void row_return(struct row_regs *out);
 
 extern const struct row_builder rows_eh_frame;
 extern const struct row_builder rows_debug_frame;

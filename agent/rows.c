@@ -35,10 +35,7 @@ struct row_source {
 	struct opened opened[ARRAY_LEN(builders)];
 };
 
-const uint8_t row_saved_regs[SAVED_MAX] = {
-	[SAVED_RBX] = DWARF_RBX,     [SAVED_FP] = REG_FP,     [SAVED_R12] = DWARF_R12, [SAVED_R13] = DWARF_R12 + 1,
-	[SAVED_R14] = DWARF_R15 - 1, [SAVED_R15] = DWARF_R15, [SAVED_RA] = REG_PC,
-};
+const uint8_t row_saved_regs[SAVED_MAX] = ROW_SAVED_REGS;
 
 /* --- a range --- */
 
@@ -134,19 +131,19 @@ int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row 
 
 /* --- one frame, exactly --- */
 
-/* The kernel's signal frame holds all registers; where in the ucontext's general registers each stands, in DWARF's order. */
-static const uint8_t greg_places[USER_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
+/* The kernel's signal frame holds all registers. */
+static const uint8_t signal_places[USER_REGS] = CPU_SIGNAL_PLACES;
 
 static int eval_signal(const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
 {
-	uint64_t gregs = in->value[REG_SP] + SIGFRAME_GREGS;
+	uint64_t regs = in->value[REG_SP] + SIGNAL_REGS;
 
 	if (!(in->known >> REG_SP & 1))
 		return -ENODATA;
 	for (int reg = 0; reg < USER_REGS; reg++) {
-		if (read(arg, gregs + 8ull * greg_places[reg], &out->value[reg], sizeof(out->value[reg])))
+		if (read(arg, regs + 8ull * signal_places[reg], &out->value[reg], sizeof(out->value[reg])))
 			return -EFAULT;
-		out->known |= 1u << reg;
+		out->known |= REG_BIT(reg);
 	}
 	return 0;
 }
@@ -171,6 +168,16 @@ static int eval_cfa(const struct row *row, const struct row_regs *in, row_read_f
 	return 0;
 }
 
+void row_return(struct row_regs *out)
+{
+	if (!CPU_HAS_LR)
+		return;
+	out->value[REG_PC] = out->value[REG_RA] & cpu_code_mask();
+	out->known &= ~REG_BIT(REG_PC);
+	if (out->known & REG_BIT(REG_RA))
+		out->known ^= REG_BIT(REG_RA) | REG_BIT(REG_PC);
+}
+
 int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
 {
 	uint64_t cfa;
@@ -187,7 +194,7 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 	if (r)
 		return r;
 	out->value[REG_SP] = cfa;
-	out->known = 1u << REG_SP;
+	out->known = REG_BIT(REG_SP);
 	for (int i = 0; i < SAVED_MAX; i++) {
 		int reg = row_saved_regs[i];
 		int32_t off = row->saved[i];
@@ -196,12 +203,13 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 
 		if (off == ROW_SAME) {
 			out->value[reg] = in->value[reg];
-			out->known |= in->known & 1u << reg;
+			out->known |= in->known & REG_BIT(reg);
 		} else if ((!row_is_at_fp(off) || in->known >> REG_FP & 1) &&
 			   read(arg, at, &out->value[reg], sizeof(at)) == 0) {
-			out->known |= 1u << reg;
+			out->known |= REG_BIT(reg);
 		}
 	}
+	row_return(out);
 	return out->known >> REG_PC & 1 ? 0 : -EFAULT;
 }
 
@@ -271,7 +279,7 @@ int row_source_new_memory(const void *image, size_t len_bytes, struct row_source
 	src->image.data = image;
 	src->image.len = len_bytes;
 	src->image.elf = elf_memory((char *)image, len_bytes); /* only read, whatever the type says */
-	if (!src->image.elf || !gelf_getehdr(src->image.elf, &ehdr) || ehdr.e_machine != EM_X86_64 ||
+	if (!src->image.elf || !gelf_getehdr(src->image.elf, &ehdr) || ehdr.e_machine != CPU_ELF_MACHINE ||
 	    ehdr.e_ident[EI_CLASS] != ELFCLASS64) {
 		r = -ENOEXEC;
 		goto fail;

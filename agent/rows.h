@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind rows, x86-64: for each address of a file's code, how to find the caller's registers. rows_build gives the rules as
+ * Unwind rows: for each address of a file's code, how to find the caller's registers. rows_build gives the rules as
  * plain numbers for as many addresses as they can express; row_eval applies the exact rule at one address, whatever it is.
  * Addresses are ELF virtual addresses. Leaf module: returns errors, never logs. A source is not shared between threads.
  */
@@ -11,32 +11,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/arch.h"
+#include "agent/cpu.h"
 
-/* DWARF numbers of the registers that matter by name, besides those of bpf/arch.h. */
-enum { DWARF_RDX = 1, DWARF_RBX = 3, DWARF_R12 = 12, DWARF_R15 = 15 };
-
-/* How the CFA (the caller's rsp right behind the return address) is found. */
+/* How the CFA (the caller's stack pointer when it goes on) is found. */
 enum row_cfa {
 	ROW_CFA_NONE,	/* the tables give no rule here */
 	ROW_CFA_REG,	/* CFA = reg + off */
 	ROW_CFA_DEREF,	/* CFA = *(reg + off) + off2: realigned stacks */
-	ROW_CFA_PLT,	/* CFA = rsp + 8 + ((rip & 15) >= off ? 8 : 0): lazy-binding stubs */
+	ROW_CFA_PLT,	/* CFA = sp + 8 + ((pc & 15) >= off ? 8 : 0): x86's lazy-binding stubs */
 	ROW_CFA_SCHED,	/* Go's scheduler knows: see enum sched_base in bpf/event.h, which is cfa_reg here */
-	ROW_CFA_SIGNAL, /* rt_sigreturn trampoline: all registers stand in the ucontext at rsp */
+	ROW_CFA_SIGNAL, /* rt_sigreturn trampoline: all registers stand in the signal frame at sp */
 	ROW_CFA_ROOT,	/* outermost frame: it has no return address */
 	ROW_CFA_EXPR,	/* something else: only row_eval can tell */
 };
 
-/* What the caller gets back, in the order of row.saved. */
-enum row_saved { SAVED_RBX, SAVED_FP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_RA, SAVED_MAX };
+/* What the caller gets back, in the order of row.saved (enum row_saved): their DWARF numbers. */
+extern const uint8_t row_saved_regs[SAVED_MAX];
 
-extern const uint8_t row_saved_regs[SAVED_MAX]; /* their DWARF numbers */
+#define ROW_SAME                                                                                                 \
+	INT32_MIN /* the frame left the register alone (or nothing is known about it); the return address: in lr \
+		   */
+#define ROW_OTHER                                                                                               \
+	(INT32_MIN + 1) /* neither at an offset from the CFA nor from the frame pointer: only row_eval can tell \
+			 */
 
-#define ROW_SAME  INT32_MIN	  /* the frame left the register alone (or nothing is known about it) */
-#define ROW_OTHER (INT32_MIN + 1) /* neither at an offset from the CFA nor from rbp: only row_eval can tell */
-
-/* ROW_AT_FP + n: not at CFA + n but at rbp + n, the frame's own rbp. So gcc saves registers where it realigns the stack. */
+/* ROW_AT_FP + n: not at CFA + n but at fp + n, the frame's own fp. So gcc saves registers where it realigns the stack. */
 enum { ROW_AT_FP = -(1 << 30), ROW_AT_FP_REACH = 1 << 20 };
 
 static inline bool row_is_at_fp(int32_t saved)
@@ -60,7 +59,7 @@ struct row {
 struct row_source;
 
 /* The tables of an ELF file, mapped into memory; @fd may be closed afterwards. Several kinds of table (.eh_frame,
- * .debug_frame; agent/row_builder.h) fill each other's gaps. 0; -ENOEXEC (no ELF file for x86-64), -ENODATA (no tables),
+ * .debug_frame; agent/row_builder.h) fill each other's gaps. 0; -ENOEXEC (no ELF file for this CPU), -ENODATA (no tables),
  * -ENOMEM, or what mapping said. */
 int row_source_new(int fd, struct row_source **ret);
 
@@ -79,8 +78,8 @@ int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row 
 /* Registers of one frame. */
 struct row_regs {
 	uint64_t value[USER_REGS];
-	uint32_t known; /* bit n: value[n] is what the frame has there */
-	bool is_exact;	/* rip is where the thread stands, not a return address */
+	uint64_t known; /* bit n: value[n] is what the frame has there */
+	bool is_exact;	/* pc is where the thread stands, not a return address */
 };
 
 /* Copies @len_bytes (at most 8) of the process's memory at @addr. 0, or not 0 when it is not readable. */

@@ -13,12 +13,6 @@
 #include "agent/rows_cfi.h"
 #include "base/cleanup.h"
 
-enum {
-	SIGFRAME_RBP = SIGFRAME_GREGS + 10 * 8,
-	SIGFRAME_RSP = SIGFRAME_GREGS + 15 * 8,
-	SIGFRAME_RIP = SIGFRAME_GREGS + 16 * 8,
-};
-
 /* --- reading rules --- */
 
 /* @op pushes register + offset. */
@@ -36,15 +30,15 @@ static bool is_breg(const Dwarf_Op *op, uint8_t *reg, int32_t *off)
 	} else {
 		return false;
 	}
-	if (number >= REG_PC || value < -INT32_MAX || value > INT32_MAX)
+	if (number >= USER_REGS || number == REG_PC || value < -INT32_MAX || value > INT32_MAX)
 		return false;
 	*reg = (uint8_t)number;
 	*off = (int32_t)value;
 	return true;
 }
 
-/* rsp + 8 + ((rip & 15) >= N) << 3: how binutils describes the stubs of .plt, where N is the offset of the instruction that
- * comes after the push. */
+/* rsp + 8 + ((rip & 15) >= N) << 3: how binutils describes x86's stubs of .plt, where N is the offset of the instruction
+ * that comes after the push. */
 static bool is_plt(const Dwarf_Op *ops, size_t count, int32_t *off)
 {
 	static const uint8_t atoms[] = { DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0 /* literal */,
@@ -76,20 +70,20 @@ static void read_cfa(const Dwarf_Op *ops, size_t count, struct row *row)
 	}
 }
 
-/* Register @reg stands at *(rsp + off), as in the signal frame of the kernel. */
+/* Register @reg stands at *(sp + off), as in the signal frame of the kernel. */
 static bool is_at_sp(Dwarf_Frame *frame, int reg, uint64_t off)
 {
 	Dwarf_Op mem[3], *ops;
 	size_t count;
 
 	return dwarf_frame_register(frame, reg, mem, &ops, &count) == 0 && count == 2 &&
-	       ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_breg7 && ops[1].number == off;
+	       ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_breg0 + REG_SP && ops[1].number == off;
 }
 
 static bool is_sigreturn(Dwarf_Frame *frame, const struct row *row)
 {
-	return row->is_signal_frame && row->cfa == ROW_CFA_DEREF && row->cfa_reg == REG_SP && row->cfa_off == SIGFRAME_RSP &&
-	       row->cfa_off2 == 0 && is_at_sp(frame, REG_PC, SIGFRAME_RIP) && is_at_sp(frame, REG_FP, SIGFRAME_RBP);
+	return row->is_signal_frame && row->cfa == ROW_CFA_DEREF && row->cfa_reg == REG_SP && row->cfa_off == SIGNAL_SP &&
+	       row->cfa_off2 == 0 && is_at_sp(frame, REG_PC, SIGNAL_PC) && is_at_sp(frame, REG_FP, SIGNAL_FP);
 }
 
 /* libdw says "undefined" by no operations in our memory, "same value" by no operations at all. */
@@ -98,7 +92,7 @@ static bool is_undefined(const Dwarf_Op *ops, const Dwarf_Op *mem, size_t count)
 	return count == 0 && ops == mem;
 }
 
-/* The caller's rsp is the CFA, as always but in hand-written code (longjmp). */
+/* The caller's stack pointer is the CFA, as always but in hand-written code (longjmp). */
 static bool is_sp_at_cfa(Dwarf_Frame *frame)
 {
 	Dwarf_Op mem[3], *ops;
@@ -109,7 +103,7 @@ static bool is_sp_at_cfa(Dwarf_Frame *frame)
 }
 
 /* Where @ops, the @count operations of a register's rule, say that it was saved, as row.saved has it: by its distance from
- * the CFA, or from this frame's rbp. */
+ * the CFA, or from this frame's frame pointer. */
 static int32_t read_place(const Dwarf_Op *ops, size_t count)
 {
 	int64_t off;
@@ -119,7 +113,7 @@ static int32_t read_place(const Dwarf_Op *ops, size_t count)
 	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2)
 		return ROW_OTHER;
 	off = count == 2 ? (int64_t)ops[1].number : 0;
-	if (count == 2 && ops[1].atom == DW_OP_breg6)
+	if (count == 2 && ops[1].atom == DW_OP_breg0 + REG_FP)
 		return off >= -ROW_AT_FP_REACH && off <= ROW_AT_FP_REACH ? ROW_AT_FP + (int32_t)off : ROW_OTHER;
 	if (count == 2 && ops[1].atom != DW_OP_plus_uconst)
 		return ROW_OTHER;
@@ -133,7 +127,7 @@ static void read_rules(Dwarf_Frame *frame, struct row *row)
 	int32_t ra = ROW_OTHER;
 	size_t count;
 
-	if (dwarf_frame_register(frame, REG_PC, mem, &ops, &count) == 0) {
+	if (dwarf_frame_register(frame, REG_RA, mem, &ops, &count) == 0) {
 		if (is_undefined(ops, mem, count)) {
 			row->cfa = ROW_CFA_ROOT;
 			return;
@@ -232,7 +226,7 @@ int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_
 	*out = (struct row_regs){ 0 };
 	if (dwarf_cfi_addrframe(cfi, addr, &frame) || dwarf_frame_info(frame, NULL, NULL, &out->is_exact) < 0)
 		return -ENOENT;
-	if (dwarf_frame_register(frame, REG_PC, mem, &ops, &count) == 0 && is_undefined(ops, mem, count))
+	if (dwarf_frame_register(frame, REG_RA, mem, &ops, &count) == 0 && is_undefined(ops, mem, count))
 		return 1;
 	if (dwarf_frame_cfa(frame, &ops, &count) || count == 0)
 		return -ENOENT;
@@ -241,9 +235,13 @@ int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_
 		return r;
 	expr.has_cfa = true;
 	for (int reg = 0; reg < USER_REGS; reg++) {
-		r = eval_register(frame, &expr, reg, &out->value[reg]);
-		if (r == 0)
-			out->known |= 1u << reg;
+		int error = CPU_HAS_LR && reg == REG_PC ? -ENODATA : eval_register(frame, &expr, reg, &out->value[reg]);
+
+		if (error == 0)
+			out->known |= REG_BIT(reg);
+		if (reg == REG_RA)
+			r = error;
 	}
-	return r; /* of the last one, rip; another register may be lost as long as nobody needs it */
+	row_return(out);
+	return r; /* another register may be lost as long as nobody needs it */
 }

@@ -83,7 +83,7 @@ static void *wrap_section(const struct section *section, const uint8_t *data, si
 		char names[NAMES_BYTES];
 	} start = { .head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 			      .e_type = ET_EXEC,
-			      .e_machine = EM_X86_64,
+			      .e_machine = CPU_ELF_MACHINE,
 			      .e_version = EV_CURRENT,
 			      .e_shoff = sizeof(Elf64_Ehdr),
 			      .e_ehsize = sizeof(Elf64_Ehdr),

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
+#include "agent/cpu.h"
 #include "agent/perf_event.h"
 #include "agent/sampler.h"
 #include "base/cleanup.h"
@@ -114,6 +115,7 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
 	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / CHUNKS_PER_SECOND;
 	skel->rodata->cfg_chunk_burst_ns = 2 * NSEC_PER_SEC;
+	skel->rodata->cfg_code_mask = cpu_code_mask();
 	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;
 	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
 	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);

@@ -125,7 +125,7 @@ struct proc_value {
 	__u32 pid;
 	__u64 start_boottime_ns;
 	__u64 exec_id;
-	__u32 asid; /* address space id, from 1, below 2^29, never reused */
+	__u32 asid; /* address space id, from 1, below 2^28, never reused */
 	__u32 seq_tail;
 };
 
@@ -168,7 +168,7 @@ struct mapping_value {
  *
  * offset: CFA = base + offset. For ROW_DEREF two s16: CFA = *(base + low) + high. For ROW_PLT the constant compared with pc
  * & 15. fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged; ROW_FP_AT_FP: at fp itself (where gcc realigned the
- * stack). The return address stands at CFA - 8.
+ * stack). The return address stands at CFA - 8. What stands in the upper half on arm64: bpf/arch_arm64.h.
  */
 enum unwind_rule {
 	RULE_NONE,   /* no table covers this code */
@@ -190,13 +190,14 @@ enum sched_base {		      /* of RULE_SCHED */
 };
 enum { ROW_FP_AT_FP = -32768 };
 
-#define ROW_START(row)	((__u8)(row))
-#define ROW_RULE(row)	((__u32)((row) >> 8) & 15)
-#define ROW_BASE(row)	((__u32)((row) >> 12) & 15)
-#define ROW_FP(row)	((__s16)((row) >> 16))
-#define ROW_OFFSET(row) ((__s32)((row) >> 32))
-#define ROW_OFF1(row)	((__s16)((row) >> 32))
-#define ROW_OFF2(row)	((__s16)((row) >> 48))
+#define ROW_START(row)	    ((__u8)(row))
+#define ROW_RULE(row)	    ((__u32)((row) >> 8) & 15)
+#define ROW_BASE(row)	    ((__u32)((row) >> 12) & 15)
+#define ROW_FP(row)	    ((__s16)((row) >> 16))
+#define ROW_OFFSET(row)	    ((__s32)((row) >> 32))
+#define ROW_OFF1(row)	    ((__s16)((row) >> 32))
+#define ROW_OFF2(row)	    ((__s16)((row) >> 48))
+#define ROW_PAIR(low, high) ((__u32)(__u16)(low) | (__u32)(__u16)(high) << 16) /* as offset */
 #define ROW(start, rule, base, fp, offset)                                                            \
 	((__u64)(__u8)(start) | (__u64)(rule) << 8 | (__u64)(base) << 12 | (__u64)(__u16)(fp) << 16 | \
 	 (__u64)(__u32)(offset) << 32)
@@ -221,7 +222,8 @@ struct unwind_block {
 
 /*
  * first_level: one slice a CPU (and one for programs in task context), direct mapped. The index and the tag together are
- * exactly (pc, asid): tag = asid << 35 | pc >> 12 and index = (pc + mix(tag)) mod 4096. Only its own CPU writes a slice.
+ * exactly (pc, asid): tag = asid << 35 | pc >> 12 (36 where user addresses have
+ * 48 bits) and index = (pc + mix(tag)) mod 4096. Only its own CPU writes a slice.
  */
 struct first_level_entry {
 	__u64 tag; /* 0: empty */

@@ -33,21 +33,11 @@ struct task_struct {
 	struct thread_struct thread;
 };
 
-/* The registers as the kernel stored them; the header's struct pt_regs has user space's names. */
-struct pt_regs___kernel {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, sp;
-	unsigned short cs;
-};
-
 #pragma clang attribute pop
 
 /* include/linux/sched.h */
 enum { TASK_EXITING = 0x4, TASK_IO_WORKER = 0x10, TASK_KTHREAD = 0x200000 };
 
-/* arch/x86/include/asm/page_64_types.h: THREAD_SIZE without KASAN. Only for kernels before 5.15, without FRED's padding. */
-enum { KERNEL_STACK_BYTES = 16384 };
-
-enum { USER_CS_64 = 0x33 };	      /* arch/x86/include/asm/segment.h: __USER_CS */
 enum { CLONE_THREAD_FLAG = 0x10000 }; /* uapi/linux/sched.h */
 
 #endif

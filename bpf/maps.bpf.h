@@ -16,6 +16,7 @@ const volatile __u32 cfg_chunk_room_bytes = 0; /* chunks leave this much of a ri
 const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
+const volatile __u64 cfg_code_mask = ~0ull;  /* what of a return address is not its signature */
 const volatile bool cfg_filter_pids = false;
 const volatile bool cfg_find_vma = true; /* bpf_find_vma (5.17) is there */
 const volatile bool cfg_task_btf = true; /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */

@@ -20,55 +20,12 @@
 #include "bpf/send.bpf.h"
 #include "bpf/walk.bpf.h"
 
-#define REGS_FROM(ctx, out, AX, DX, CX, BX, SI, DI, BP, SP, IP) \
-	do {                                                    \
-		(out)[0] = (ctx)->AX;                           \
-		(out)[1] = (ctx)->DX;                           \
-		(out)[2] = (ctx)->CX;                           \
-		(out)[3] = (ctx)->BX;                           \
-		(out)[4] = (ctx)->SI;                           \
-		(out)[5] = (ctx)->DI;                           \
-		(out)[6] = (ctx)->BP;                           \
-		(out)[7] = (ctx)->SP;                           \
-		(out)[8] = (ctx)->r8;                           \
-		(out)[9] = (ctx)->r9;                           \
-		(out)[10] = (ctx)->r10;                         \
-		(out)[11] = (ctx)->r11;                         \
-		(out)[12] = (ctx)->r12;                         \
-		(out)[13] = (ctx)->r13;                         \
-		(out)[14] = (ctx)->r14;                         \
-		(out)[15] = (ctx)->r15;                         \
-		(out)[16] = (ctx)->IP;                          \
-	} while (0)
-
-/* Registers with which a thread that is in the kernel left user space. Returns the code segment, 0 when there are none. */
-static __always_inline __u64 kernel_entry_regs(struct task_struct *task, __u64 *out)
-{
-	struct pt_regs___kernel *regs;
-
-	if (cfg_task_btf) {
-		regs = (void *)bpf_task_pt_regs((void *)task);
-		REGS_FROM(regs, out, ax, dx, cx, bx, si, di, bp, sp, ip);
-		return regs->cs;
-	}
-	regs = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - bpf_core_type_size(struct pt_regs___kernel);
-	__builtin_memset(out, 0, USER_REGS * sizeof(*out)); /* of the others nothing depends on a caller-saved one */
-	out[16] = BPF_CORE_READ(regs, ip);
-	out[7] = BPF_CORE_READ(regs, sp);
-	out[6] = BPF_CORE_READ(regs, bp);
-	out[3] = BPF_CORE_READ(regs, bx);
-	out[12] = BPF_CORE_READ(regs, r12);
-	out[13] = BPF_CORE_READ(regs, r13);
-	out[14] = BPF_CORE_READ(regs, r14);
-	out[15] = BPF_CORE_READ(regs, r15);
-	return BPF_CORE_READ(regs, cs) & 0xffff;
-}
-
 /* Fills scratch->regs (identity and registers). Returns the walk's end when there is nothing to walk, END_MAX otherwise. */
 static __always_inline __u32 prepare_user(struct bpf_perf_event_data *ctx, struct scratch *scratch, struct task_struct *task)
 {
-	__u64 *regs = scratch->regs.regs, cs;
+	__u64 *regs = scratch->regs.regs;
 	__u32 flags, in_execve = 0;
+	bool is_64bit;
 	void *mm;
 
 	if (cfg_task_btf) {
@@ -90,15 +47,14 @@ static __always_inline __u32 prepare_user(struct bpf_perf_event_data *ctx, struc
 		return END_NONE;
 	if (!mm || flags & TASK_EXITING)
 		return END_EXITING;
-	if ((ctx->regs.cs & 3) == 3) {
-		REGS_FROM(&ctx->regs, regs, rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, rip);
-		cs = ctx->regs.cs;
+	if (cpu_in_user(ctx)) {
+		is_64bit = cpu_sample_regs(ctx, regs);
 	} else {
 		if (in_execve)
 			return END_EXEC;
-		cs = kernel_entry_regs(task, regs);
+		is_64bit = cpu_entry_regs(task, cfg_task_btf, regs);
 	}
-	return cs == USER_CS_64 ? END_MAX : END_COMPAT;
+	return is_64bit ? END_MAX : END_COMPAT;
 }
 
 /* The address space the process table gives this task; 0 when it does not know it. */
@@ -136,7 +92,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	sample->pid = pid_tgid >> 32;
 	sample->tid = (__u32)pid_tgid;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	if ((ctx->regs.cs & 3) != 3)
+	if (!cpu_in_user(ctx))
 		bytes = bpf_get_stack(ctx, scratch->words, MAX_KERNEL_FRAMES * 8, 0);
 
 	__builtin_memset(walk, 0, sizeof(*walk));
@@ -149,6 +105,8 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	walk->state.pc = scratch->regs.regs[REG_PC];
 	walk->state.sp = scratch->regs.regs[REG_SP];
 	walk->state.fp = scratch->regs.regs[REG_FP];
+	if (CPU_HAS_LR)
+		walk->state.lr = scratch->regs.regs[REG_RA];
 	walk->asid = find_asid(sample->pid, scratch, walk);
 	if (!walk->asid) {
 		scratch->words[word_index(walk->kernel_cnt)] = walk->state.pc | FRAME_EXACT;

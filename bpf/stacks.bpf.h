@@ -19,10 +19,9 @@ static __always_inline __u64 read_user_word(__u64 addr)
 
 /*
  * Go, src/runtime/runtime2.go. struct g: stack { lo, hi }, ..., m at 48, sched at 56 { sp, pc, g, ctxt, [ret,] lr, bp }.
- * struct m: g0, ..., curg. Until 1.25 sched has ret. A program finds its g 8 bytes below the thread's storage.
+ * struct m: g0, ..., curg. Until 1.25 sched has ret.
  */
 enum {
-	GO_TLS_G = -8,
 	GO_G_STACK_HI = 8,
 	GO_G_M = 48,
 	GO_G_SCHED_SP = 56,
@@ -52,14 +51,11 @@ static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m,
 static __always_inline void find_go(struct scratch *scratch)
 {
 	struct go_thread *go = &scratch->go;
-	__u64 tls, g, g0, m;
+	__u64 g, g0, m;
 
 	__builtin_memset(go, 0, sizeof(*go));
-	if (cfg_task_btf)
-		tls = ((struct task_struct *)bpf_get_current_task_btf())->thread.fsbase;
-	else
-		tls = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread.fsbase);
-	g = tls ? read_user_word(tls + GO_TLS_G) : 0;
+	g = cpu_go_g(cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task(), cfg_task_btf,
+		     scratch->regs.regs);
 	m = g ? read_user_word(g + GO_G_M) : 0;
 	g0 = m ? read_user_word(m) : 0;
 	if (!g0 || read_user_word(g0 + GO_G_M) != m)
@@ -112,7 +108,7 @@ static long scan_callback(__u32 index, void *context)
 	if (*(__u64 *)(scratch->window + off) != task->sas_ss_sp ||
 	    *(__u64 *)(scratch->window + off + 16) != task->sas_ss_size)
 		return 0;
-	scratch->copy.addr = read_user_word(scratch->copy.addr + off - UCONTEXT_STACK + UCONTEXT_RSP);
+	scratch->copy.addr = read_user_word(scratch->copy.addr + off - SIGNAL_STACK + SIGNAL_SP);
 	scratch->copy.scan_bytes = 0;
 	return 1;
 }

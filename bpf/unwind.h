@@ -2,21 +2,19 @@
 /*
  * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in
  * the kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory,
- * unwind_read(), which reads a word of user memory, and unwind_read_sched(): 0, or not 0 when it cannot be had.
+ * unwind_read(), which reads a word of user memory, and unwind_read_sched(): 0, or not 0 when it cannot be had; and
+ * unwind_code_mask(), what of a return address is not its signature (bpf/arch.h).
  */
 #ifndef HEARTH_BPF_UNWIND_H
 #define HEARTH_BPF_UNWIND_H
 
 #include "bpf/event.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-
 struct unwind_memory;
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
 static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched);
+static __always_inline __u64 unwind_code_mask(void);
 
 /*
  * A caller's frame lies above, unless the thread changed its stack in between: Go's calls of C, growing stacks of Rust,
@@ -28,14 +26,12 @@ struct unwind_state {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
-	__u32 exact; /* pc is where the thread stands, not a return address */
-	__u32 end;   /* enum walk_end, set when the step says stop */
-	__u32 falls; /* how often sp has fallen */
-	__u32 pad;
+	__u64 lr;      /* CPU_HAS_LR: what the frame has there; 0: not known, or surely another call's */
+	__u32 exact;   /* pc is where the thread stands, not a return address */
+	__u32 end;     /* enum walk_end, set when the step says stop */
+	__u32 falls;   /* how often sp has fallen */
+	__u32 lost_sp; /* CPU_HAS_LR: sp is only a lower bound of the frame's (behind a frame known by its pointer alone) */
 };
-
-/* struct ucontext of the kernel's rt_sigframe, arch/x86/include/uapi/asm/sigcontext.h: gregs start at 40, 8 bytes each. */
-enum { UCONTEXT_STACK = 16, UCONTEXT_RBP = 40 + 10 * 8, UCONTEXT_RSP = 40 + 15 * 8, UCONTEXT_RIP = 40 + 16 * 8 };
 
 /* The step could go on: 0. The walk ends at this frame: 1, with state->end set. */
 static __always_inline int unwind_stop(struct unwind_state *state, __u32 end)
@@ -46,14 +42,20 @@ static __always_inline int unwind_stop(struct unwind_state *state, __u32 end)
 
 static __always_inline int unwind_signal(struct unwind_state *state, struct unwind_memory *memory)
 {
-	__u64 pc, sp, fp;
+	__u64 pc, sp, fp, lr = 0;
 
-	if (unwind_read(memory, state->sp + UCONTEXT_RBP, &fp) || unwind_read(memory, state->sp + UCONTEXT_RSP, &sp) ||
-	    unwind_read(memory, state->sp + UCONTEXT_RIP, &pc))
+	if (CPU_HAS_LR && unwind_read(memory, state->sp + SIGNAL_LR, &lr))
+		return unwind_stop(state, END_BAD_MEMORY);
+	if (unwind_read(memory, state->sp + SIGNAL_FP, &fp) || unwind_read(memory, state->sp + SIGNAL_SP, &sp) ||
+	    unwind_read(memory, state->sp + SIGNAL_PC, &pc))
 		return unwind_stop(state, END_BAD_MEMORY);
 	state->pc = pc;
 	state->sp = sp;
 	state->fp = fp;
+	if (CPU_HAS_LR) {
+		state->lr = lr;
+		state->lost_sp = 0;
+	}
 	state->exact = 1;
 	return 0;
 }
@@ -68,13 +70,13 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 	if (unwind_read_sched(memory, &sched)) /* who does not return may have let its goroutine go already */
 		return unwind_stop(state, base == SCHED_RESUMES ? END_ROOT : END_BAD_MEMORY);
 	if (base == SCHED_RETURNS_DEPTH) {
-		if (unwind_read(memory, state->sp + (__s64)ROW_OFFSET(row), &depth))
+		if (unwind_read(memory, state->sp + ROW_CFA(row), &depth))
 			return unwind_stop(state, END_BAD_MEMORY);
 		*cfa = sched.stack_hi - depth + 8;
 		return 0;
 	}
 	state->fp = sched.fp;
-	*cfa = sched.sp + (__s64)ROW_OFFSET(row);
+	*cfa = sched.sp + ROW_CFA(row);
 	if (base == SCHED_RETURNS)
 		return 0;
 	*cfa = 0;
@@ -95,7 +97,12 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 	__u64 cfa, pc, fp;
 
 	if (rule == RULE_CFA) {
-		cfa = base + (__s64)ROW_OFFSET(row);
+		cfa = base + ROW_CFA(row);
+		if (CPU_HAS_LR && state->lost_sp && ROW_BASE(row) == BASE_SP) {
+			if (ROW_FP(row) >= 0)
+				return unwind_stop(state, END_NO_RULE);
+			cfa = state->fp - 8 * (__s64)ROW_FP(row); /* what keeps the frame record points at it */
+		}
 	} else if (rule == RULE_FP) {
 		if (!state->fp) /* what the first frame of a stack finds in rbp (Go's goexit, thread starts) */
 			return unwind_stop(state, END_ROOT);
@@ -116,10 +123,17 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 	} else {
 		return unwind_stop(state, rule == RULE_ROOT ? END_ROOT : rule == RULE_USER ? END_USER_RULE : END_NO_RULE);
 	}
-	if (cfa <= state->sp && (rule == RULE_FP || ++state->falls > UNWIND_MAX_FALLS))
+	if (cfa <= state->sp && !(cfa == state->sp && ROW_RA_IN_LR(row)) &&
+	    (rule == RULE_FP || ++state->falls > UNWIND_MAX_FALLS))
 		return unwind_stop(state, END_NO_PROGRESS);
-	if (unwind_read(memory, cfa - 8, &pc))
+	if (ROW_RA_IN_LR(row)) {
+		pc = state->lr;
+		if (!pc)
+			return unwind_stop(state, state->exact ? END_ROOT : END_NO_RULE);
+	} else if (unwind_read(memory, cfa + ROW_RA(row), &pc)) {
 		return unwind_stop(state, END_BAD_MEMORY);
+	}
+	pc &= unwind_code_mask();
 	fp = state->fp;
 	if (ROW_FP(row) && unwind_read(memory, ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))
 		return unwind_stop(state, END_BAD_MEMORY);
@@ -128,6 +142,10 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 	state->pc = pc;
 	state->sp = cfa;
 	state->fp = fp;
+	if (CPU_HAS_LR) {
+		state->lr = 0;
+		state->lost_sp = rule == RULE_FP;
+	}
 	state->exact = 0;
 	return 0;
 }

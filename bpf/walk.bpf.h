@@ -67,6 +67,11 @@ static __always_inline int unwind_read_sched(struct unwind_memory *memory, struc
 	return !sched->pc;
 }
 
+static __always_inline __u64 unwind_code_mask(void)
+{
+	return CPU_HAS_LR ? cfg_code_mask : ~0ull;
+}
+
 /* The mapping of @pc among the pieces of one size into the walk. 0, or a miss. */
 static __always_inline int find_piece(struct walk *walk, __u64 pc, __u32 shift)
 {
@@ -136,7 +141,7 @@ static __always_inline int find_rule(struct walk *walk, __u64 pc)
 	    find_piece(walk, pc, MAPPING_PAGE_SHIFT))
 		return END_MISS_MAPPING;
 	if (walk->kind == MAPPING_FP)
-		walk->row = ROW(0, RULE_FP, 0, -2, 0);
+		walk->row = ROW_FRAME_POINTER;
 	else if (walk->kind != MAPPING_ROWS)
 		return END_NO_MAPPING;
 	else if (find_row(walk, pc - walk->bias, &walk->row))
@@ -154,7 +159,7 @@ __noinline int find_rule_alone(struct walk *walk, __u64 pc)
 /* The finished row of @pc, out of this CPU's first level where it stands there. Returns 0, or the end reason of a miss. */
 static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row, bool loop_form)
 {
-	__u64 tag = (__u64)walk->asid << 35 | pc >> 12;
+	__u64 tag = (__u64)walk->asid << (CPU_USER_BITS - 12) | pc >> 12;
 	__u32 index = (pc + (tag * 0x9E3779B97F4A7C15ull >> 52)) & (FIRST_LEVEL_ENTRIES - 1);
 	struct first_level_entry *first;
 	__u32 end;
@@ -190,7 +195,7 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 		return unwind_stop(&walk->state, END_DEPTH);
 	scratch->words[word_index(walk->kernel_cnt + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
 	walk->user_cnt++;
-	if (pc >> 47)
+	if (pc >> CPU_USER_BITS)
 		return unwind_stop(&walk->state, END_NO_MAPPING);
 	end = find_first(walk, pc - !walk->state.exact, &row, loop_form);
 	if (end)

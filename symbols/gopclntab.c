@@ -234,6 +234,7 @@ static bool search_module(const struct image *im, struct gopclntab *t, uint64_t 
 static bool find_text(const struct image *im, struct gopclntab *t, uint64_t table)
 {
 	static const char *const names[] = { ".go.module" };
+	uint64_t relative = im->ehdr.e_machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 	unsigned left = MAX_CANDIDATES;
 	Elf64_Shdr sh;
 	Elf64_Phdr ph;
@@ -245,7 +246,7 @@ static bool find_text(const struct image *im, struct gopclntab *t, uint64_t tabl
 	for (size_t i = 0; i < im->relocation_count && left; i++) {
 		const uint8_t *r = im->relocations + i * sizeof(Elf64_Rela);
 
-		if (get_u64(r + 16) == table && get_u64(r + 8) == R_X86_64_RELATIVE && left--)
+		if (get_u64(r + 16) == table && get_u64(r + 8) == relative && left--)
 			if (accept_module(im, t, get_u64(r)))
 				return true;
 	}
@@ -258,8 +259,14 @@ static bool find_text(const struct image *im, struct gopclntab *t, uint64_t tabl
 
 /* --- the table --- */
 
+/* Bytes that instructions are a multiple of: the unit of the table's code lengths. */
+static uint8_t quantum_of(const struct image *im)
+{
+	return im->ehdr.e_machine == EM_AARCH64 ? 4 : 1;
+}
+
 /* Reads the header at @data, of which @len bytes are there. */
-static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len)
+static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len, uint8_t quantum)
 {
 	uint64_t count;
 	uint32_t magic;
@@ -267,7 +274,7 @@ static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len)
 	if (len < HEADER_BYTES)
 		return false;
 	magic = get_u32(data);
-	if ((magic != magics[0] && magic != magics[1]) || data[4] || data[5] || data[6] != 1 || data[7] != 8)
+	if ((magic != magics[0] && magic != magics[1]) || data[4] || data[5] || data[6] != quantum || data[7] != 8)
 		return false;
 	count = get_u64(data + 8);
 	*t = (struct gopclntab){
@@ -279,6 +286,7 @@ static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len)
 		.values = get_u64(data + 56),
 		.functions = get_u64(data + 64),
 		.function_count = (uint32_t)count,
+		.quantum = quantum,
 		.has_start_line = magic == magics[1],
 	};
 	return count > 0 && count <= len / 8 && count <= INT32_MAX && t->names <= len && t->units <= len &&
@@ -287,12 +295,14 @@ static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len)
 
 static bool try_table(const struct image *im, const Elf64_Phdr *ph, uint64_t off, struct gopclntab *t)
 {
-	return read_header(t, im->data + ph->p_offset + off, ph->p_filesz - off) && find_text(im, t, ph->p_vaddr + off);
+	return read_header(t, im->data + ph->p_offset + off, ph->p_filesz - off, quantum_of(im)) &&
+	       find_text(im, t, ph->p_vaddr + off);
 }
 
 /* The table by its first bytes, which are at a multiple of eight. */
 static bool search_table(const struct image *im, struct gopclntab *t)
 {
+	uint64_t first = 0x08000000fffffff1 | (uint64_t)quantum_of(im) << 48;
 	unsigned left = MAX_CANDIDATES;
 	Elf64_Phdr ph;
 
@@ -300,7 +310,7 @@ static bool search_table(const struct image *im, struct gopclntab *t)
 		if (!read_segment(im, i, &ph) || ph.p_type != PT_LOAD || ph.p_flags & PF_X)
 			continue;
 		for (uint64_t off = -ph.p_vaddr & 7; off + HEADER_BYTES <= ph.p_filesz && left; off += 8)
-			if ((get_u64(im->data + ph.p_offset + off) | 1) == 0x08010000fffffff1 && left--)
+			if ((get_u64(im->data + ph.p_offset + off) | 1) == first && left--)
 				if (try_table(im, &ph, off, t))
 					return true;
 	}
@@ -318,8 +328,8 @@ int gopclntab_open(const void *image, size_t len_bytes, struct gopclntab *ret)
 		return -ENODATA;
 	memcpy(&im.ehdr, image, sizeof(im.ehdr));
 	if (memcmp(im.ehdr.e_ident, ELFMAG, SELFMAG) != 0 || im.ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    im.ehdr.e_machine != EM_X86_64 || im.ehdr.e_phentsize != sizeof(Elf64_Phdr) || im.ehdr.e_phoff > len_bytes ||
-	    im.ehdr.e_shoff > len_bytes)
+	    (im.ehdr.e_machine != EM_X86_64 && im.ehdr.e_machine != EM_AARCH64) ||
+	    im.ehdr.e_phentsize != sizeof(Elf64_Phdr) || im.ehdr.e_phoff > len_bytes || im.ehdr.e_shoff > len_bytes)
 		return -ENODATA;
 	if (find_section(&im, names, ARRAY_LEN(names), &sh) && find_segment(&im, sh.sh_addr, HEADER_BYTES, &ph)) {
 		find_relocations(&im);
@@ -400,7 +410,7 @@ void gopclntab_values_init(const struct gopclntab *t, const struct gopclntab_fun
 {
 	uint64_t off = t->values + values;
 
-	*it = (struct gopclntab_values){ .pc = f->entry, .value = -1, .stop = t->data + t->len };
+	*it = (struct gopclntab_values){ .pc = f->entry, .value = -1, .stop = t->data + t->len, .quantum = t->quantum };
 	it->at = values && off < t->len ? t->data + off : it->stop;
 }
 
@@ -423,12 +433,12 @@ bool gopclntab_values_next(struct gopclntab_values *it, uint64_t *start_ret, uin
 	uint32_t change, bytes;
 
 	if (!read_number(it, &change) || (change == 0 && it->has_begun) || !read_number(it, &bytes) || bytes == 0 ||
-	    bytes > UINT64_MAX - it->pc)
+	    (uint64_t)bytes * it->quantum > UINT64_MAX - it->pc)
 		return false;
 	it->has_begun = true;
 	it->value = (int32_t)((uint32_t)it->value + (change & 1 ? ~(change >> 1) : change >> 1));
 	*start_ret = it->pc;
-	it->pc += bytes;
+	it->pc += (uint64_t)bytes * it->quantum;
 	*end_ret = it->pc;
 	*value_ret = it->value;
 	return true;

@@ -2,7 +2,8 @@
 /*
  * The table that Go's linker puts into every program and that its runtime walks stacks with: functions, their lines, and how
  * far the stack pointer stands below the return address at each instruction. It survives stripping. Go 1.18 and newer,
- * x86-64. Leaf module: no allocation, no state; the table borrows the image. Every offset is checked when it is used.
+ * x86-64 and arm64. Leaf module: no allocation, no state; the table borrows the image. Every offset is checked when it is
+ * used.
  */
 #ifndef HEARTH_SYMBOLS_GOPCLNTAB_H
 #define HEARTH_SYMBOLS_GOPCLNTAB_H
@@ -20,6 +21,7 @@ struct gopclntab {
 	uint64_t text;					 /* what the table's code offsets count from */
 	uint64_t names, units, files, values, functions; /* parts of the table, offsets in @data */
 	uint32_t function_count;
+	uint8_t quantum;     /* bytes that instructions are a multiple of */
 	bool has_start_line; /* 1.20 and newer: one more field a function */
 };
 
@@ -44,6 +46,7 @@ struct gopclntab_values {
 	uint64_t pc;
 	int32_t value;
 	bool has_begun;
+	uint8_t quantum;
 };
 
 /* Finds the table of the ELF file @image, which must outlive @ret. 0; -ENODATA: no table, or one we cannot read. */

@@ -35,7 +35,7 @@ static int read_made_up(void *arg, uint64_t addr, void *dst, size_t len)
 
 static struct row_regs made_up_regs(uint64_t seed)
 {
-	struct row_regs regs = { .known = (1u << USER_REGS) - 1 };
+	struct row_regs regs = { .known = (1ull << USER_REGS) - 1 };
 
 	for (int i = 0; i < USER_REGS; i++)
 		regs.value[i] = made_up(seed + (uint64_t)i);
@@ -56,10 +56,10 @@ static void check_apply(const struct row *row, const struct row_regs *in, const 
 		return;
 	assert_int_equal(row_apply(row, in, read_made_up, NULL, &by_row), r);
 	for (int reg = 0; reg < USER_REGS && r == 0; reg++)
-		if (out->known & by_row.known & 1u << reg)
+		if (out->known & by_row.known & 1ull << reg)
 			assert_int_equal(by_row.value[reg], out->value[reg]);
 	if (r == 0)
-		assert_true((by_row.known & out->known & 1u << REG_PC) && by_row.is_exact == out->is_exact);
+		assert_true((by_row.known & out->known & 1ull << REG_PC) && by_row.is_exact == out->is_exact);
 }
 
 /* What @row says must be what the exact evaluation of the same address says. */

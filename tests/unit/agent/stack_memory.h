@@ -15,6 +15,11 @@ struct unwind_memory {
 	struct unwind_sched sched;
 };
 
+static __always_inline __u64 unwind_code_mask(void)
+{
+	return ~0ull;
+}
+
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
 {
 	uint64_t off = addr - memory->addr;

@@ -83,7 +83,7 @@ static void test_expressions(void **state)
 		{ -ENOTSUP, 0, { AT(0, skip, -3), AT(3, lit0, 0) } },  /* for ever */
 		{ -ENOTSUP, 0, { AT(0, lit0, 0), AT(1, skip, 100) } }, /* beyond the end */
 	};
-	struct row_regs regs = { .known = 1u << 9, .value[9] = 100 };
+	struct row_regs regs = { .known = 1ull << 9, .value[9] = 100 };
 	struct dwarf_expr_frame frame = { .regs = &regs, .read = read_address, .cfa = 1000, .has_cfa = true };
 
 	(void)state;
@@ -114,7 +114,7 @@ static void test_value_or_place(void **state)
 		{ true, { OP(reg9) } },
 		{ true, { OPN(regx, 9) } },
 	};
-	struct row_regs regs = { .known = 1u << 9, .value[9] = 100 };
+	struct row_regs regs = { .known = 1ull << 9, .value[9] = 100 };
 	struct dwarf_expr_frame frame = { .regs = &regs, .read = read_address, .cfa = 1000, .has_cfa = true };
 
 	(void)state;

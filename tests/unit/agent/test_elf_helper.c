@@ -282,7 +282,7 @@ static void compare_eval(uint32_t file, int fd, uint64_t addr)
 	} payload;
 
 	payload.eval.stack_addr = 0x7fff00000000;
-	payload.eval.regs.known = (1u << USER_REGS) - 1;
+	payload.eval.regs.known = (1ull << USER_REGS) - 1;
 	for (uint64_t i = 0; i < ARRAY_LEN(payload.words); i++)
 		payload.words[i] = 0x7fff00000000 + i * 8;
 	for (uint64_t i = 0; i < USER_REGS; i++)

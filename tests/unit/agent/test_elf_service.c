@@ -187,7 +187,7 @@ static void test_eval(void **state)
 	struct {
 		struct elf_eval eval;
 		uint64_t words[64];
-	} payload = { .eval = { .regs = { .known = (1u << USER_REGS) - 1, .is_exact = true }, .stack_addr = 0x1000 } };
+	} payload = { .eval = { .regs = { .known = (1ull << USER_REGS) - 1, .is_exact = true }, .stack_addr = 0x1000 } };
 	uint64_t addr = (uintptr_t)test_eval - self_bias; /* its first byte: the return address is at rsp */
 	struct row_regs expected;
 

@@ -201,7 +201,7 @@ static void test_eval_rules(void **state)
 
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_deref - m->bias, &in, read_nothing, NULL, &out), -EFAULT);
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_end - m->bias + 1, &in, read_made_up, NULL, &out), -ENOENT);
-	in.known &= ~(1u << 9);
+	in.known &= ~(1ull << 9);
 	assert_int_equal(row_eval(m->src, (uintptr_t)hand_expr - m->bias, &in, read_made_up, NULL, &out), -ENODATA);
 }
 
@@ -227,7 +227,7 @@ __attribute__((noinline)) static void walk_here(struct walk *w)
 {
 	static const int gregs[USER_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
 					      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
-	struct row_regs regs = { .known = (1u << USER_REGS) - 1, .is_exact = true }, out;
+	struct row_regs regs = { .known = (1ull << USER_REGS) - 1, .is_exact = true }, out;
 	ucontext_t here;
 
 	w->truth_count = backtrace(w->truth, MAX_PCS);

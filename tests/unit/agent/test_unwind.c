@@ -147,9 +147,9 @@ static void test_signal_frame(void **state)
 	size_t needed = offsetof(ucontext_t, uc_mcontext.gregs) + 8 * (REG_RIP + 1);
 
 	(void)state;
-	assert_int_equal(UCONTEXT_RBP, offsetof(ucontext_t, uc_mcontext.gregs) + 8 * REG_RBP);
-	assert_int_equal(UCONTEXT_RSP, offsetof(ucontext_t, uc_mcontext.gregs) + 8 * REG_RSP);
-	assert_int_equal(UCONTEXT_RIP, offsetof(ucontext_t, uc_mcontext.gregs) + 8 * REG_RIP);
+	assert_int_equal(SIGNAL_FP, offsetof(ucontext_t, uc_mcontext.gregs) + 8 * REG_RBP);
+	assert_int_equal(SIGNAL_SP, offsetof(ucontext_t, uc_mcontext.gregs) + 8 * REG_RSP);
+	assert_int_equal(SIGNAL_PC, offsetof(ucontext_t, uc_mcontext.gregs) + 8 * REG_RIP);
 	memset(&context, 0x11, sizeof(context));
 	context.uc_mcontext.gregs[REG_RIP] = 0x5555;
 	context.uc_mcontext.gregs[REG_RSP] = 0x6000; /* below: the handler had a stack of its own */

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * x86-64's instructions as changes of what is known about a frame: which registers point into it and how far from the CFA,
+ * and where the caller's registers were saved. Whatever is not understood makes its destination unknown, so knowledge is
+ * only ever lost, never made up; memory is taken to change only where an instruction names a place in the frame. Decoded by
+ * Zydis.
+ */
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/code_state.h"
+#include "base/cleanup.h"
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REG = -1 };
+enum { LEAST_FIXED_ADDR = 0x10000 /* below, a number is hardly meant as an address */ };
+
+#define U CODE_UNKNOWN
+#define E CODE_ENTRY
+const struct code_state code_state_entry = {
+	.reg = { U, U, U, E, -8, E, U, U, U, U, U, U, E, E, E, E },
+	.slot = { U, U, U, U, U, U },
+	.cfa_slot = U,
+	.compared = NO_REG,
+};
+#undef U
+#undef E
+
+static const int8_t saved_regs[CODE_SAVED] = {
+	[SAVED_RBX] = RBX, [SAVED_FP] = RBP, [SAVED_R12] = R12, [SAVED_R13] = R13, [SAVED_R14] = R14, [SAVED_R15] = R15
+};
+
+/* --- values --- */
+
+/* Made once; it is 20 bytes that say "64 bits". */
+static const ZydisDecoder *get_decoder(void)
+{
+	static ZydisDecoder decoder;
+	static bool is_made;
+
+	if (!is_made)
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	is_made = true;
+	return &decoder;
+}
+
+/* The number of the general register that @reg is or is a part of. */
+static int reg_number(ZydisRegister reg)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+
+	return whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15 ? (int)(whole - ZYDIS_REGISTER_RAX) : NO_REG;
+}
+
+/* The same for all 64 bits of it only. */
+static int whole_reg(const ZydisDecodedOperand *operand)
+{
+	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER || operand->reg.value < ZYDIS_REGISTER_RAX ||
+	    operand->reg.value > ZYDIS_REGISTER_R15)
+		return NO_REG;
+	return (int)(operand->reg.value - ZYDIS_REGISTER_RAX);
+}
+
+/* --- the frame --- */
+
+/* Forgets saved registers in [from, to) of the frame. */
+static void drop_slots(struct code_state *s, int64_t from, int64_t to)
+{
+	for (int i = 0; i < CODE_SAVED; i++)
+		if (code_is_offset(s->slot[i]) && s->slot[i] + 8 > from && s->slot[i] < to)
+			s->slot[i] = CODE_UNKNOWN;
+}
+
+static void set_reg(struct code_state *s, int reg, int32_t value)
+{
+	s->reg[reg] = value;
+	if (reg != RSP)
+		return;
+	s->cfa_slot = CODE_UNKNOWN;
+	if (code_is_offset(value)) /* what is below may be overwritten at any time */
+		drop_slots(s, INT32_MIN, value);
+}
+
+static void move_rsp(struct code_state *s, int64_t by)
+{
+	int32_t cfa_slot = code_shifted(s->cfa_slot, -by);
+
+	set_reg(s, RSP, code_shifted(s->reg[RSP], by));
+	s->cfa_slot = cfa_slot >= 0 ? cfa_slot : CODE_UNKNOWN;
+}
+
+/* A place in memory, as far as it is known to be in the frame. */
+struct place {
+	int32_t off;	  /* from the CFA, or CODE_UNKNOWN */
+	int32_t above_sp; /* from rsp, where nothing else is known; or CODE_UNKNOWN */
+};
+
+static struct place place_at(const struct code_state *s, int base, int64_t displacement)
+{
+	return (struct place){ code_shifted(s->reg[base], displacement),
+			       base == RSP && !code_is_offset(s->reg[RSP]) ? code_shifted(0, displacement) : CODE_UNKNOWN };
+}
+
+static struct place place_of(const struct code_state *s, const ZydisDecodedOperand *operand)
+{
+	int base = reg_number(operand->mem.base);
+
+	if (base == NO_REG || operand->mem.index != ZYDIS_REGISTER_NONE || operand->mem.segment == ZYDIS_REGISTER_FS ||
+	    operand->mem.segment == ZYDIS_REGISTER_GS)
+		return (struct place){ CODE_UNKNOWN, CODE_UNKNOWN };
+	return place_at(s, base, operand->mem.disp.value);
+}
+
+/* @reg (NO_REG: something else) is written to @place. */
+static void store(struct code_state *s, struct place place, int64_t bytes, int reg)
+{
+	if (code_is_offset(place.off)) {
+		drop_slots(s, place.off, place.off + bytes);
+		for (int i = 0; i < CODE_SAVED && bytes == 8 && place.off % 8 == 0; i++)
+			if (saved_regs[i] == reg && s->reg[reg] == CODE_ENTRY && !code_is_offset(s->slot[i]))
+				s->slot[i] = place.off;
+	}
+	if (!code_is_offset(place.above_sp))
+		return;
+	if (code_is_offset(s->cfa_slot) && s->cfa_slot + 8 > place.above_sp && s->cfa_slot < place.above_sp + bytes)
+		s->cfa_slot = CODE_UNKNOWN;
+	if (bytes == 8 && reg != NO_REG && reg != RSP && code_is_offset(s->reg[reg])) {
+		s->cfa_slot = place.above_sp;
+		s->cfa_slot_value = s->reg[reg];
+	}
+}
+
+/* What @reg holds after it was read from @place. */
+static int32_t load(const struct code_state *s, struct place place, int reg)
+{
+	if (code_is_offset(place.above_sp) && place.above_sp == s->cfa_slot)
+		return s->cfa_slot_value;
+	for (int i = 0; i < CODE_SAVED && code_is_offset(place.off); i++)
+		if (saved_regs[i] == reg && s->slot[i] == place.off)
+			return CODE_ENTRY;
+	return CODE_UNKNOWN;
+}
+
+static void push(struct code_state *s, int reg, int64_t bytes)
+{
+	move_rsp(s, -bytes);
+	store(s, place_at(s, RSP, 0), bytes, reg);
+}
+
+static void pop(struct code_state *s, int reg, int64_t bytes)
+{
+	int32_t value = reg == NO_REG ? CODE_UNKNOWN : load(s, place_at(s, RSP, 0), reg);
+
+	move_rsp(s, bytes);
+	if (reg != NO_REG)
+		set_reg(s, reg, bytes == 8 ? value : CODE_UNKNOWN);
+}
+
+/* --- instructions --- */
+
+struct decoded {
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+/* Whatever it writes is unknown afterwards. */
+static void forget_written(struct code_state *s, const struct decoded *d)
+{
+	for (int i = 0; i < d->insn.operand_count; i++) {
+		const ZydisDecodedOperand *op = &d->op[i];
+		int reg = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_number(op->reg.value) : NO_REG;
+
+		if (!(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (reg != NO_REG)
+			set_reg(s, reg, CODE_UNKNOWN);
+		else if (op->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			store(s, place_of(s, op), op->size / 8, NO_REG);
+	}
+}
+
+static void do_mov(struct code_state *s, const struct decoded *d)
+{
+	int to = whole_reg(&d->op[0]), from = whole_reg(&d->op[1]);
+
+	if (d->op[0].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+		store(s, place_of(s, &d->op[0]), d->op[0].size / 8, from);
+	} else if (to != NO_REG && from != NO_REG) {
+		if (to != from)
+			set_reg(s, to, code_is_offset(s->reg[from]) ? s->reg[from] : CODE_UNKNOWN);
+	} else if (to != NO_REG && d->op[1].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+		set_reg(s, to, load(s, place_of(s, &d->op[1]), to));
+	} else {
+		forget_written(s, d);
+	}
+}
+
+static void do_lea(struct code_state *s, const struct decoded *d)
+{
+	struct place place = place_of(s, &d->op[1]);
+	int to = whole_reg(&d->op[0]);
+
+	if (to == RSP && code_is_offset(place.above_sp))
+		move_rsp(s, d->op[1].mem.disp.value);
+	else if (to != NO_REG && d->insn.address_width == 64)
+		set_reg(s, to, place.off);
+	else
+		forget_written(s, d);
+}
+
+/* add and sub (@sign -1) */
+static void do_add(struct code_state *s, const struct decoded *d, int sign)
+{
+	int reg = whole_reg(&d->op[0]);
+
+	if (reg == NO_REG || d->op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		forget_written(s, d);
+	else if (reg == RSP)
+		move_rsp(s, sign * d->op[1].imm.value.s);
+	else
+		set_reg(s, reg, code_shifted(s->reg[reg], sign * d->op[1].imm.value.s));
+}
+
+static void do_enter(struct code_state *s, const struct decoded *d)
+{
+	push(s, RBP, 8);
+	set_reg(s, RBP, d->op[1].imm.value.u == 0 ? s->reg[RSP] : CODE_UNKNOWN);
+	if (d->op[1].imm.value.u == 0)
+		move_rsp(s, -(int64_t)d->op[0].imm.value.u);
+	else
+		set_reg(s, RSP, CODE_UNKNOWN);
+}
+
+static void do_call(struct code_state *s, struct code_step *step, uint64_t next)
+{
+	static const int8_t lost[] = { RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11 };
+
+	if (step->has_target && step->target == next) { /* only to learn its own address */
+		step->has_target = false;
+		push(s, NO_REG, 8);
+		return;
+	}
+	step->is_call = true;
+	step->has_target = false;
+	for (size_t i = 0; i < ARRAY_LEN(lost); i++)
+		s->reg[lost[i]] = CODE_UNKNOWN;
+	if (code_is_offset(s->reg[RSP]))
+		drop_slots(s, INT32_MIN, s->reg[RSP]);
+}
+
+static void do_xor(struct code_state *s, const struct decoded *d)
+{
+	bool is_zeroing = d->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && d->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			  d->op[0].reg.value == d->op[1].reg.value && d->op[0].size >= 32;
+
+	forget_written(s, d);
+	if (is_zeroing && s->has_syscall && reg_number(d->op[0].reg.value) == RBP)
+		set_reg(s, RBP, CODE_OUTMOST);
+}
+
+static void do_cmp(struct code_state *s, const struct decoded *d)
+{
+	int a = whole_reg(&d->op[0]), b = whole_reg(&d->op[1]);
+
+	if (a == RSP || b == RSP)
+		s->compared = a == RSP ? b : a;
+}
+
+/* Jumps, calls and what ends a path. False: something else. */
+static bool step_branch(struct code_state *s, const struct decoded *d, uint64_t next, struct code_step *step)
+{
+	const ZydisDecodedOperand *op = &d->op[0];
+
+	if (d->insn.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && op->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	    op->imm.is_relative) {
+		step->has_target = true;
+		step->target = next + op->imm.value.u;
+	}
+	switch (d->insn.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		do_call(s, step, next);
+		return true;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		step->goes_on = d->insn.mnemonic == ZYDIS_MNEMONIC_XABORT;
+		step->is_indirect_jump = !step->has_target && !step->goes_on;
+		return true;
+	case ZYDIS_CATEGORY_COND_BR:
+		if (d->insn.mnemonic == ZYDIS_MNEMONIC_XBEGIN || d->insn.mnemonic == ZYDIS_MNEMONIC_LOOP)
+			forget_written(s, d);
+		return true;
+	case ZYDIS_CATEGORY_RET:
+		step->goes_on = false;
+		step->is_contradiction = code_is_offset(s->reg[RSP]) && s->reg[RSP] != -8;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void step_plain(struct code_state *s, const struct decoded *d, struct code_step *step)
+{
+	int64_t width = d->insn.operand_width == 16 ? 2 : 8;
+
+	switch (d->insn.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+		push(s, whole_reg(&d->op[0]), width);
+		break;
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		push(s, NO_REG, 8);
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		pop(s, reg_number(d->op[0].reg.value), width);
+		break;
+	case ZYDIS_MNEMONIC_POPFQ:
+		pop(s, NO_REG, 8);
+		break;
+	case ZYDIS_MNEMONIC_LEAVE:
+		set_reg(s, RSP, s->reg[RBP]);
+		pop(s, RBP, 8);
+		break;
+	case ZYDIS_MNEMONIC_ENTER:
+		do_enter(s, d);
+		break;
+	case ZYDIS_MNEMONIC_MOV:
+		do_mov(s, d);
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		do_lea(s, d);
+		break;
+	case ZYDIS_MNEMONIC_ADD:
+		do_add(s, d, 1);
+		break;
+	case ZYDIS_MNEMONIC_SUB:
+		do_add(s, d, -1);
+		break;
+	case ZYDIS_MNEMONIC_CMP:
+		do_cmp(s, d);
+		break;
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_HLT:
+		step->goes_on = false;
+		break;
+	case ZYDIS_MNEMONIC_XOR:
+		do_xor(s, d);
+		break;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		s->has_syscall = true;
+		s->reg[RAX] = CODE_UNKNOWN;
+		forget_written(s, d);
+		break;
+	default:
+		forget_written(s, d);
+	}
+}
+
+int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_state *s, struct code_step *step)
+{
+	int compared = s->compared;
+	struct decoded d;
+
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(get_decoder(), code, len, &d.insn, d.op)))
+		return -EINVAL;
+	*step = (struct code_step){ .length_bytes = d.insn.length, .goes_on = true, .equals_rsp = NO_REG };
+	s->compared = NO_REG;
+	if (!step_branch(s, &d, addr + d.insn.length, step))
+		step_plain(s, &d, step);
+	if (d.insn.mnemonic == ZYDIS_MNEMONIC_JNZ && compared != NO_REG && code_is_offset(s->reg[compared]))
+		step->equals_rsp = (int8_t)compared;
+	return 0;
+}
+
+void code_state_go_on(struct code_state *s, const struct code_step *step)
+{
+	if (step->equals_rsp != NO_REG)
+		set_reg(s, RSP, s->reg[step->equals_rsp]);
+}
+
+uint32_t code_padding_bytes(const uint8_t *code, size_t len)
+{
+	ZydisDecodedInstruction insn;
+
+	if (len && code[0] == 0 && (len == 1 || code[1] == 0)) /* an instruction, but not of sense */
+		return 1;
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(get_decoder(), NULL, code, len, &insn)) ||
+	    (insn.mnemonic != ZYDIS_MNEMONIC_NOP && insn.mnemonic != ZYDIS_MNEMONIC_INT3))
+		return 0;
+	return insn.length;
+}
+
+bool code_is_call(const uint8_t *code, size_t len)
+{
+	ZydisDecodedInstruction insn;
+
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(get_decoder(), NULL, code, len, &insn)) && insn.length == len &&
+	       insn.meta.category == ZYDIS_CATEGORY_CALL;
+}
+
+/* --- functions --- */
+
+bool code_may_follow(const uint8_t *code, uint64_t off)
+{
+	/* ret, int3, nop and the end of longer ones, short and near jump */
+	if (off < 5 || (off & 15) == 0)
+		return true;
+	return code[off - 1] == 0xc3 || code[off - 1] == 0xcc || code[off - 1] == 0x90 || code[off - 1] == 0x00 ||
+	       code[off - 2] == 0xeb || code[off - 5] == 0xe9;
+}
+
+static int32_t read_s32(const uint8_t *at)
+{
+	int32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* call rel32, lea reg, [rip+rel32] (behind its REX.W prefix) and, in code that is not relocated, mov reg, imm32 in both
+ * forms. */
+bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
+{
+	const uint8_t *code = segment + at;
+
+	if (code[0] == 0xe8)
+		*target = addr + at + 5 + (uint64_t)read_s32(code + 1);
+	else if (code[0] == 0x8d && (code[1] & 0xc7) == 0x05 && at && (code[-1] & 0xf8) == 0x48)
+		*target = addr + at + 6 + (uint64_t)read_s32(code + 2);
+	else if ((code[0] & 0xf8) == 0xb8 && addr >= LEAST_FIXED_ADDR)
+		*target = (uint32_t)read_s32(code + 1);
+	else if (code[0] == 0xc7 && (code[1] & 0xf8) == 0xc0 && addr >= LEAST_FIXED_ADDR)
+		*target = (uint32_t)read_s32(code + 2);
+	else
+		return false;
+	return true;
+}
+
+/* The frame that `push rbp; mov rbp, rsp` makes. */
+size_t code_prologue_bytes(const uint8_t *code, size_t len, struct row *frame)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t at = len > sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+
+	if (len < at + 4 || code[at] != 0x55 ||
+	    (memcmp(&code[at + 1], "\x48\x89\xe5", 3) && memcmp(&code[at + 1], "\x48\x8b\xec", 3)))
+		return 0;
+	*frame = (struct row){ .cfa = ROW_CFA_REG, .cfa_reg = REG_FP, .cfa_off = 16 };
+	for (int s = 0; s < SAVED_MAX; s++)
+		frame->saved[s] = s == SAVED_FP ? -16 : s == SAVED_RA ? -8 : ROW_SAME;
+	return at + 4;
+}
+
+bool code_ends_frame(const uint8_t *code)
+{
+	return (code[0] == 0x5d || code[0] == 0xc9) && (code[1] == 0xc3 || code[1] == 0xc2); /* pop rbp or leave; ret */
+}
+
+/* --- states --- */
+
+/* rbp was saved where it then points: nothing that a called function does to the stack can make it wrong. */
+static bool has_frame_pointer(const struct code_state *s)
+{
+	return s->reg[RBP] == -16 && s->slot[SAVED_FP] == -16;
+}
+
+static bool find_cfa(const struct code_state *s, struct row *row)
+{
+	static const struct {
+		int8_t reg;
+		uint8_t dwarf;
+	} order[] = { { RSP, REG_SP }, { RBP, REG_FP }, { RBX, DWARF_RBX }, { R12, 12 }, { R13, 13 }, { R14, 14 },
+		      { R15, 15 },     { R10, 10 },	{ R11, 11 },	    { RAX, 0 },	 { RCX, 2 },  { RDX, 1 },
+		      { RSI, 4 },      { RDI, 5 },	{ R8, 8 },	    { R9, 9 } };
+
+	if (code_is_offset(s->cfa_slot) && !code_is_offset(s->reg[RBP])) {
+		row->cfa = ROW_CFA_DEREF;
+		row->cfa_reg = REG_SP;
+		row->cfa_off = s->cfa_slot;
+		row->cfa_off2 = -s->cfa_slot_value;
+		return true;
+	}
+	for (size_t i = has_frame_pointer(s); i < ARRAY_LEN(order); i++) {
+		if (!code_is_offset(s->reg[order[i].reg]))
+			continue;
+		row->cfa = ROW_CFA_REG;
+		row->cfa_reg = order[i].dwarf;
+		row->cfa_off = -s->reg[order[i].reg];
+		return true;
+	}
+	return false;
+}
+
+bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
+{
+	memset(row, 0, sizeof(*row));
+	if (s->reg[RBP] == CODE_OUTMOST && !code_is_offset(s->slot[SAVED_FP])) {
+		row->cfa = ROW_CFA_ROOT;
+		return true;
+	}
+	if ((fp_only && !has_frame_pointer(s)) || !find_cfa(s, row))
+		return false;
+	for (int i = 0; i < CODE_SAVED; i++)
+		row->saved[i] = code_is_offset(s->slot[i]) ? s->slot[i] : ROW_SAME;
+	row->saved[SAVED_RA] = -8;
+	/* A caller's frame pointer that is neither in place nor saved would be taken from what this function put there. */
+	return code_is_offset(s->slot[SAVED_FP]) || s->reg[RBP] == CODE_ENTRY;
+}

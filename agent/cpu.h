@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What depends on the CPU in user space alone; what both halves know is in bpf/arch.h. One header a CPU, of the same names:
+ *
+ *   CPU_NAME, CPU_MACHINE  as the user and as the kernel call it
+ *   CPU_ELF_MACHINE        e_machine of its files
+ *   CPU_MIN_KERNEL         version * 1000 + patch level of the oldest kernel that will do
+ *   CPU_GENERAL_REGS       general registers, the stack pointer among them
+ *   enum row_saved, ROW_SAVED_REGS   registers that a row says something about (agent/rows.h), and their DWARF numbers
+ *   CPU_CALLEE_SAVED       bits of the registers that a caller may expect to find again
+ *   CPU_SIGNAL_PLACES      for each register its number in the kernel's signal frame, behind SIGNAL_REGS
+ */
+#ifndef HEARTH_AGENT_CPU_H
+#define HEARTH_AGENT_CPU_H
+
+#include <stdint.h>
+
+#include "bpf/arch.h"
+
+#define REG_BIT(reg) (1ull << (reg))
+
+#if defined(__aarch64__)
+#include "agent/cpu_arm64.h"
+#else
+#include "agent/cpu_x86_64.h"
+#endif
+
+#endif

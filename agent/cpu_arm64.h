@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arm64; see agent/cpu.h. */
+#ifndef HEARTH_AGENT_CPU_ARM64_H
+#define HEARTH_AGENT_CPU_ARM64_H
+
+#include <sys/auxv.h>
+
+#define CPU_NAME	"arm64"
+#define CPU_MACHINE	"aarch64"
+#define CPU_ELF_MACHINE EM_AARCH64
+enum { CPU_MIN_KERNEL = 6001, CPU_GENERAL_REGS = 32 };
+
+enum row_saved {
+	SAVED_X19,
+	SAVED_X20,
+	SAVED_X21,
+	SAVED_X22,
+	SAVED_X23,
+	SAVED_X24,
+	SAVED_X25,
+	SAVED_X26,
+	SAVED_X27,
+	SAVED_X28,
+	SAVED_FP,
+	SAVED_RA,
+	SAVED_MAX,
+};
+
+#define ROW_SAVED_REGS                                                 \
+	{                                                              \
+		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, REG_FP, REG_RA \
+	}
+
+/* Not lr: what it held is where the caller goes on, and it does so with another value in it. */
+#define CPU_CALLEE_SAVED (0x7ffull << 19 | REG_BIT(REG_SP) | REG_BIT(REG_PC))
+
+#define CPU_SIGNAL_PLACES                                                                                                 \
+	{                                                                                                                 \
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, \
+			29, 30, 31, 32                                                                                    \
+	}
+
+/*
+ * What of a return address is not its signature: the bits of a user address, which the kernel gives to the signature above
+ * them (arch/arm64/include/asm/pointer_auth.h). What the kernel tells a program at its start stands at the top of its
+ * address space, so that has the highest of them.
+ */
+static inline uint64_t cpu_code_mask(void)
+{
+	return ~0ull >> __builtin_clzll(getauxval(AT_RANDOM) | 1);
+}
+
+#endif

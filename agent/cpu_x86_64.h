@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* x86-64; see agent/cpu.h. */
+#ifndef HEARTH_AGENT_CPU_X86_64_H
+#define HEARTH_AGENT_CPU_X86_64_H
+
+#define CPU_NAME	"x86-64"
+#define CPU_MACHINE	"x86_64"
+#define CPU_ELF_MACHINE EM_X86_64
+enum { CPU_MIN_KERNEL = 5010, CPU_GENERAL_REGS = 16 };
+
+/* DWARF numbers of the registers that matter by name, besides those of bpf/arch.h. */
+enum { DWARF_RDX = 1, DWARF_RBX = 3, DWARF_R12 = 12, DWARF_R15 = 15 };
+
+enum row_saved { SAVED_RBX, SAVED_FP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_RA, SAVED_MAX };
+
+#define ROW_SAVED_REGS                                                                                              \
+	{                                                                                                           \
+		[SAVED_RBX] = DWARF_RBX, [SAVED_FP] = REG_FP, [SAVED_R12] = DWARF_R12, [SAVED_R13] = DWARF_R12 + 1, \
+		[SAVED_R14] = DWARF_R15 - 1, [SAVED_R15] = DWARF_R15, [SAVED_RA] = REG_RA,                          \
+	}
+
+#define CPU_CALLEE_SAVED (REG_BIT(DWARF_RBX) | REG_BIT(REG_FP) | REG_BIT(REG_SP) | 0xfull << DWARF_R12 | REG_BIT(REG_PC))
+
+#define CPU_SIGNAL_PLACES                                                \
+	{                                                                \
+		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 \
+	}
+
+/* What of a return address is not its signature. */
+static inline uint64_t cpu_code_mask(void)
+{
+	return ~0ull;
+}
+
+#endif

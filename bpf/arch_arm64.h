@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * arm64; see bpf/arch.h. A call leaves the return address in x30 (lr), where it stays until the function saves it, so lr
+ * says something in the innermost frame and in one that a signal interrupted, nowhere else. It may be signed (pointer
+ * authentication): the signature stands above the address. The packed row has, in place of the 32-bit offset:
+ *
+ *   63        48 47        32
+ *  | ra (s16)   | cfa (s16)  |    CFA = base + 8 * cfa; the return address stands at CFA + 8 * ra; 0: it is in lr
+ */
+#ifndef HEARTH_BPF_ARCH_ARM64_H
+#define HEARTH_BPF_ARCH_ARM64_H
+
+/* DWARF for the Arm 64-bit Architecture, 4.1: x0..x30, sp, pc. */
+enum { REG_FP = 29, REG_RA = 30, REG_SP = 31, REG_PC = 32, USER_REGS = 33 };
+enum { CPU_HAS_LR = 1, CPU_USER_BITS = 48 };
+
+/* struct rt_sigframe: siginfo of 128 bytes, then the ucontext, whose sigcontext stands at 176: fault_address, regs[31], sp,
+ * pc, pstate (arch/arm64/kernel/signal.c, arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h). */
+enum {
+	SIGNAL_STACK = 128 + 16, /* uc_stack */
+	SIGNAL_REGS = 128 + 176 + 8,
+	SIGNAL_FP = SIGNAL_REGS + REG_FP * 8,
+	SIGNAL_LR = SIGNAL_REGS + REG_RA * 8,
+	SIGNAL_SP = SIGNAL_REGS + REG_SP * 8,
+	SIGNAL_PC = SIGNAL_REGS + REG_PC * 8,
+};
+
+#define ROW_CFA(row)	  (8ll * ROW_OFF1(row))
+#define ROW_RA(row)	  (8ll * ROW_OFF2(row))
+#define ROW_RA_IN_LR(row) (ROW_OFF2(row) == 0)
+#define ROW_FRAME_POINTER ROW(0, RULE_FP, 0, -2, ROW_PAIR(2, -1))
+
+#ifdef __bpf__
+#include "bpf/kernel.h"
+
+/* arch/arm64/include/uapi/asm/ptrace.h: PSR_MODE_MASK without its bit for 32-bit programs, and that bit */
+enum { PSTATE_EL = 0xf, PSTATE_32 = 0x10 };
+
+static __always_inline bool cpu_in_user(struct bpf_perf_event_data *ctx)
+{
+	return (ctx->regs.pstate & PSTATE_EL) == 0;
+}
+
+static __always_inline bool cpu_sample_regs(struct bpf_perf_event_data *ctx, __u64 *out)
+{
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		out[i] = ctx->regs.regs[i];
+	out[REG_SP] = ctx->regs.sp;
+	out[REG_PC] = ctx->regs.pc;
+	return !(ctx->regs.pstate & PSTATE_32);
+}
+
+/* The kernel's struct pt_regs begins with a struct user_pt_regs. @has_btf: bpf_task_pt_regs is there, and here it must be.
+ */
+static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_btf, __u64 *out)
+{
+	struct user_pt_regs *regs = (void *)bpf_task_pt_regs((void *)task);
+	__u64 pstate = PSTATE_32;
+
+	bpf_probe_read_kernel(out, USER_REGS * sizeof(*out), regs);
+	bpf_probe_read_kernel(&pstate, sizeof(pstate), &regs->pstate);
+	return !(pstate & PSTATE_32);
+}
+
+/* Go code has its g in x28. */
+static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
+{
+	return regs[28];
+}
+#endif
+
+#endif
