@@ -196,6 +196,29 @@ static int fail(struct agent_error *err, int error, const char *what)
 	return error;
 }
 
+int agent_check_event(const char *event, struct agent_error *err)
+{
+	struct perf_event_attr attr;
+
+	if (!perf_event_by_name(event, &attr))
+		return 0;
+	snprintf(err->message, sizeof(err->message), "there is no event '%s'; there are %s", event, perf_event_names());
+	return -EINVAL;
+}
+
+/* @error is what opening events on the CPUs said. */
+static int explain_events(const struct agent_config *config, int error, struct agent_error *err)
+{
+	/* what perf_event_open(2) says of hardware counters that are not there */
+	if (config->event && (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV))
+		snprintf(err->message, sizeof(err->message),
+			 "this machine cannot sample on '%s' (virtual machines often have no hardware counters); cpu-clock "
+			 "works "
+			 "everywhere",
+			 config->event);
+	return fail(err, error, "cannot open perf events");
+}
+
 static int watch_clock(struct agent *a, struct loop *loop)
 {
 	struct itimerspec far = { .it_value.tv_sec = INT32_MAX };
@@ -287,7 +310,7 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	if (!error)
 		error = follow_cpus(a);
 	if (error)
-		return fail(err, error, "cannot open perf events");
+		return explain_events(config, error, err);
 	error = processes_scan(a->in.processes);
 	if (error)
 		return fail(err, error, "cannot read /proc");

@@ -38,6 +38,10 @@ struct agent_error {
 	char message[512];
 };
 
+/* Is there an event of that name? 0, or -EINVAL with @err filled; it lists the events there are. Whether this machine has it
+ * shows when it is opened. */
+int agent_check_event(const char *event, struct agent_error *err);
+
 /* Loads the programs and reads /proc; samples nothing yet. 0 or -errno with @err filled. @out and @metrics are borrowed. */
 int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
 	      struct agent **ret, struct agent_error *err);

@@ -210,13 +210,11 @@ int sampler_new(const struct agent_config *config, struct sampler **ret, struct 
 		return -ENOMEM;
 	s->freq_hz = config->freq_hz;
 	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
-	if (perf_event_by_name(config->event ? config->event : "cpu-clock", &s->kind)) {
-		snprintf(err->message, sizeof(err->message), "there is no event '%s'; there are: %s", config->event,
-			 perf_event_names());
-		free(s);
-		return -EINVAL;
+	error = agent_check_event(config->event ? config->event : "cpu-clock", err);
+	if (!error) {
+		(void)perf_event_by_name(config->event ? config->event : "cpu-clock", &s->kind);
+		error = load(s, config, err);
 	}
-	error = load(s, config, err);
 	if (error) {
 		sampler_free(s);
 		return error;

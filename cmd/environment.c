@@ -179,6 +179,21 @@ static int set_from_otel(const struct cmd *cmd, const struct option_spec *spec, 
 	return 0;
 }
 
+const char *environment_other_protocol(const char **value_ret)
+{
+	static const char *const names[] = { "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *text = getenv(names[i]);
+
+		if (!text || !*text)
+			continue;
+		*value_ret = text;
+		return strcmp(text, "http/protobuf") ? names[i] : NULL;
+	}
+	return NULL;
+}
+
 int environment_set(const struct cmd *cmd, const struct option_spec *spec, struct config *config, struct buf *error)
 {
 	char name[OPTION_ENV_BYTES];

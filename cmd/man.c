@@ -126,6 +126,8 @@ static void write_environment(struct buf *out)
 			buf_printf(out, ", then\n.BR %s ,\nthen\n.B %s", otel[0], otel[1]);
 		buf_putc(out, '\n');
 	}
+	buf_puts(out, ".TP\n.BR OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL ,\nthen\n.B OTEL_EXPORTER_OTLP_PROTOCOL\n");
+	write_line("What is sent is http/protobuf; another value is warned of.", out);
 }
 
 void help_write_man(struct buf *out)

@@ -272,7 +272,7 @@ static int run_record(const struct config *config)
 	int status = STATUS_FAILED;
 
 	r.shows_progress = isatty(STDERR_FILENO) && !config->quiet;
-	if (choose_path(&r, config))
+	if (session_check_options(config) || choose_path(&r, config))
 		status = STATUS_USAGE;
 	else if (!(config->operand_count && child_fork(config->operands, config->as_root, &r.child)) &&
 		 !session_open(&r.session, config))

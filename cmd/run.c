@@ -113,6 +113,8 @@ static int run_run(const struct config *config)
 	AUTO(session_close) struct session s = { 0 };
 
 	status.session = &s;
+	if (session_check_options(config))
+		return STATUS_USAGE;
 	if (session_open(&s, config))
 		return STATUS_FAILED;
 	return profile(&s, &status);

@@ -26,6 +26,16 @@
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
+int session_check_options(const struct config *config)
+{
+	struct agent_error error = { "" };
+	int err = agent_check_event(config->event, &error);
+
+	if (err)
+		log_error("--event: %s", error.message);
+	return err;
+}
+
 int session_open(struct session *s, const struct config *config)
 {
 	int err;

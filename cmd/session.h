@@ -29,6 +29,9 @@ struct session {
 	bool has_screen;   /* the sink draws on the terminal's alternate screen */
 };
 
+/* Checks of @config what only the agent knows. 0, or -EINVAL: wrong usage, said. */
+int session_check_options(const struct config *config);
+
 int session_open(struct session *s, const struct config *config);
 
 /* SIGINT, SIGTERM and SIGHUP end session_run(). To be called before any thread starts. */

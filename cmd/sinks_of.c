@@ -8,7 +8,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cmd/config.h"
+#include "cmd/environment.h"
 #include "cmd/nearest.h"
 #include "sinks/sinks.h"
 
@@ -21,7 +23,7 @@ struct sink_set {
 	struct buf *names, *error;
 	struct sink **items;
 	size_t count;
-	bool has_slow;
+	bool has_slow, has_otlp;
 };
 
 static void sink_set_fini(struct sink_set *set)
@@ -152,8 +154,20 @@ static int add_sink(struct sink_set *set, const char *spec, const char *value)
 		return kind->explain(set, value, err);
 	set->count++;
 	set->has_slow |= kind->is_slow;
+	set->has_otlp |= kind->make == make_otlp;
 	buf_printf(set->names, "%s%s%s%s", set->names->len ? ", " : "", kind->name, value ? " " : "", value ? value : "");
 	return 0;
+}
+
+/* Said once, not for each collector. */
+static void warn_of_protocol(const struct sink_set *set)
+{
+	const char *value, *name = set->has_otlp ? environment_other_protocol(&value) : NULL;
+
+	if (name)
+		log_warn("%s is '%s', but hearth speaks http/protobuf alone and sends that; the collector's address must be "
+			 "that of an OTLP/HTTP receiver (port 4318 as a rule)",
+			 name, value);
 }
 
 static int add_all(struct sink_set *set)
@@ -202,6 +216,7 @@ int sinks_of(const struct config *config, struct metrics *metrics, struct sink *
 	err = add_all(&set);
 	if (err)
 		return err;
+	warn_of_protocol(&set);
 	count = set.count;
 	set.count = 0; /* given away below, also when that fails */
 	if (count == 1 && !set.has_slow) {
