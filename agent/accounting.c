@@ -130,6 +130,8 @@ static void collect(void *arg)
 
 int agent_metrics(struct agent *a)
 {
+	metric_set(metrics_gauge(a->in.metrics, "hearth_kernel_map_bytes", NULL, "Kernel memory of hearth's BPF maps."),
+		   sampler_map_bytes(a->in.sampler));
 	return metrics_on_collect(a->in.metrics, collect, a);
 }
 

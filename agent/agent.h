@@ -23,14 +23,16 @@ struct agent_config {
 	double report_jitter; /* 0.2: each interval is drawn from +-20 % */
 	const uint32_t *pids; /* only these processes (and their later children); NULL: all */
 	size_t pid_count;
-	bool follow_pids_only; /* filter by pid even when @pids is empty: agent_add_pid() will add some */
-	bool no_inherit;       /* children of @pids are not followed */
-	unsigned stack_chunks; /* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
-	size_t ring_bytes;     /* a ring buffer; chosen by the number of CPUs when 0 */
-	bool error_frames;     /* a frame at the root of each truncated stack says why */
-	bool unsafe_kernel;    /* start although the kernel has the copy_from_user_nofault bug */
-	bool no_helper;	       /* read other programs' files in this process */
-	bool no_bpf_loop;      /* use the tail-call form of the walk also where bpf_loop exists (tests) */
+	bool follow_pids_only;	/* filter by pid even when @pids is empty: agent_add_pid() will add some */
+	bool no_inherit;	/* children of @pids are not followed */
+	unsigned stack_chunks;	/* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
+	size_t ring_bytes;	/* a ring buffer; chosen by the number of CPUs when 0 */
+	unsigned map_scale;	/* the caches doubled so many times, 0 to 8 */
+	unsigned bpf_log_level; /* of the verifier: 0 none, 1 brief, 2 all */
+	bool error_frames;	/* a frame at the root of each truncated stack says why */
+	bool unsafe_kernel;	/* start although the kernel has the copy_from_user_nofault bug */
+	bool no_helper;		/* read other programs' files in this process */
+	bool no_bpf_loop;	/* use the tail-call form of the walk also where bpf_loop exists (tests) */
 };
 
 /* Says in a person's words why starting failed; one or two sentences, no newline. */

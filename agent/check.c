@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "agent/agent_state.h"
+#include "agent/map_sizes.h"
 #include "agent/perf_event.h"
 #include "base/cleanup.h"
 
@@ -191,6 +192,20 @@ static void check_bpf(struct checker *c)
 		    "off: the programs are interpreted and cost more; set net.core.bpf_jit_enable=1");
 }
 
+static void check_memory(struct checker *c)
+{
+	struct map_sizes sizes;
+	struct map_host host;
+	char text[128];
+
+	map_host_read(&host);
+	sizes = map_sizes_choose(&host, 0);
+	snprintf(text, sizeof(text),
+		 "%.1f MB for %u processes, %u mappings, %u blocks of unwind rows; doubled by each --map-scale",
+		 (double)map_sizes_bytes(&sizes) / 1e6, sizes.procs, sizes.mappings, sizes.blocks);
+	say(c, CHECK_OK, "kernel caches", text);
+}
+
 static void check_perf(struct checker *c)
 {
 	struct perf_event_attr clock = { 0 }, cycles = { 0 };
@@ -217,6 +232,7 @@ int agent_check(void (*fn)(void *arg, enum check_result result, const char *what
 	check_kernel(&c);
 	check_privileges(&c);
 	check_bpf(&c);
+	check_memory(&c);
 	check_perf(&c);
 	return c.failed;
 }

@@ -12,8 +12,10 @@
 #include <sys/resource.h>
 
 #include "agent/cpu.h"
+#include "agent/map_sizes.h"
 #include "agent/perf_event.h"
 #include "agent/sampler.h"
+#include "agent/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -77,6 +79,11 @@ static int explain(struct agent_error *err, int error, const char *what)
 	return error;
 }
 
+static void free_log(struct verifier_log **log)
+{
+	verifier_log_free(*log);
+}
+
 static bool has_helper(enum bpf_func_id helper)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, NULL) == 1;
@@ -89,6 +96,21 @@ static uint32_t round_up_pow2(uint32_t n)
 	while (p < n)
 		p *= 2;
 	return p;
+}
+
+/* The caches: LRU hashes, which the kernel allocates whole. */
+static void size_caches(struct sampler *s, unsigned scale)
+{
+	struct sampler_bpf *skel = s->skel;
+	struct map_sizes sizes;
+	struct map_host host;
+
+	map_host_read(&host);
+	host.cpus = s->possible_cpus;
+	sizes = map_sizes_choose(&host, scale);
+	bpf_map__set_max_entries(skel->maps.procs, sizes.procs);
+	bpf_map__set_max_entries(skel->maps.mappings, sizes.mappings);
+	bpf_map__set_max_entries(skel->maps.unwind_blocks, sizes.blocks);
 }
 
 /* Options and sizes for this machine, between open and load. */
@@ -119,6 +141,7 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;
 	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
 	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);
+	size_caches(s, config->map_scale);
 	if (!skel->rodata->cfg_filter_pids)
 		bpf_map__set_max_entries(skel->maps.filter_pids, 1);
 	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
@@ -174,6 +197,34 @@ static void raise_limits(void)
 	}
 }
 
+static int explain_load(const struct agent_config *config, int error, struct agent_error *err)
+{
+	if (error == -ENOSPC && config->bpf_log_level) /* printed cut; the kernel loads nothing then */
+		snprintf(err->message, sizeof(err->message),
+			 "the verifier's log is longer than its 16 MB: take --bpf-log-level 1");
+	else if (error == -ENOMEM && config->map_scale)
+		snprintf(err->message, sizeof(err->message),
+			 "the kernel has no memory for caches so large: take a smaller --map-scale than %u",
+			 config->map_scale);
+	else
+		return explain(err, error, "cannot load the BPF programs");
+	return error;
+}
+
+/* Loads the programs, with the verifier's log if it is wanted. */
+static int load_object(struct sampler *s, unsigned log_level)
+{
+	AUTO(free_log) struct verifier_log *log = NULL;
+	int error = log_level ? verifier_log_new(s->skel->obj, log_level, &log) : 0;
+
+	if (error)
+		return error;
+	error = sampler_bpf__load(s->skel);
+	if (log)
+		verifier_log_print(log);
+	return error;
+}
+
 static int load(struct sampler *s, const struct agent_config *config, struct agent_error *err)
 {
 	int error;
@@ -184,9 +235,9 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	if (!s->skel)
 		return explain(err, -errno, "cannot open the BPF programs (no BTF in this kernel?)");
 	configure(s, config);
-	error = sampler_bpf__load(s->skel);
+	error = load_object(s, config->bpf_log_level);
 	if (error)
-		return explain(err, error, "cannot load the BPF programs");
+		return explain_load(config, error, err);
 	if (s->tail_form) {
 		uint32_t zero = 0;
 		int fd = bpf_program__fd(s->skel->progs.walk_tail);
@@ -197,6 +248,9 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	error = make_rings(s);
 	if (error)
 		return explain(err, error, "cannot make the ring buffers");
+	log_debug("kernel maps: %u processes, %u mappings, %u blocks of unwind rows; %.1f MB with all others",
+		  bpf_map__max_entries(s->skel->maps.procs), bpf_map__max_entries(s->skel->maps.mappings),
+		  bpf_map__max_entries(s->skel->maps.unwind_blocks), (double)sampler_map_bytes(s) / 1e6);
 	error = sampler_bpf__attach(s->skel);
 	return error ? explain(err, error, "cannot attach to task_newtask") : 0;
 }
@@ -399,6 +453,30 @@ int sampler_filter_remove(struct sampler *s, uint32_t pid)
 }
 
 /* --- what it is --- */
+
+static uint64_t map_bytes(int fd)
+{
+	char path[64], line[128];
+	AUTO_FCLOSE FILE *f = NULL;
+	unsigned long long bytes = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "memlock: %llu", &bytes) != 1)
+		;
+	return bytes;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	uint64_t sum = 0;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, s->skel->obj) sum += map_bytes(bpf_map__fd(map));
+	for (uint32_t i = 1; i < s->ring_cnt; i++)
+		sum += map_bytes(s->ring_fds[i]);
+	return sum;
+}
 
 const char *sampler_form(const struct sampler *s)
 {

@@ -51,6 +51,9 @@ int sampler_set_block(struct sampler *s, struct unwind_block *block);
 int sampler_filter_add(struct sampler *s, uint32_t pid);
 int sampler_filter_remove(struct sampler *s, uint32_t pid);
 
+/* Kernel memory of all its maps, as the kernel counts it. */
+uint64_t sampler_map_bytes(const struct sampler *s);
+
 /* "bpf_loop" or "tail calls". */
 const char *sampler_form(const struct sampler *s);
 uint32_t sampler_rings(const struct sampler *s);

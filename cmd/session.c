@@ -125,6 +125,8 @@ int session_load_agent(struct session *s, uint32_t pid)
 		.no_inherit = config->no_inherit,
 		.stack_chunks = (unsigned)config->stack_chunks,
 		.ring_bytes = config->ring_bytes,
+		.map_scale = (unsigned)config->map_scale,
+		.bpf_log_level = (unsigned)config->bpf_log_level,
 		.error_frames = config->error_frames,
 		.unsafe_kernel = config->unsafe_kernel,
 		.no_helper = config->no_helper,
