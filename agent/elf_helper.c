@@ -221,10 +221,22 @@ static bool info_is_sound(const struct buf *reply)
 	       memchr(info->build_ids.htlhash, 0, sizeof(info->build_ids.htlhash));
 }
 
+static bool need_is_sound(const struct elf_request *request, const struct buf *reply)
+{
+	const struct elf_needed *needed = (const void *)reply->data;
+
+	return request->can_bring && reply->len == sizeof(*needed) && needed->need < ELF_NEED_MAX &&
+	       elf_need_name_is_sound(needed->name, sizeof(needed->name));
+}
+
 static bool is_sound(const struct elf_request *request, size_t payload_bytes, const struct elf_wire *head,
 		     const struct buf *reply)
 {
-	if (head->kind != ELF_WIRE_REPLY || head->number > (request->op == ELF_OP_EVAL) || head->number < -4095)
+	if (head->kind != ELF_WIRE_REPLY)
+		return false;
+	if (head->number == ELF_STATUS_NEED)
+		return need_is_sound(request, reply);
+	if (head->number > (request->op == ELF_OP_EVAL) || head->number < -4095)
 		return false;
 	if (head->number)
 		return !reply->len;
@@ -239,6 +251,7 @@ static bool is_sound(const struct elf_request *request, size_t payload_bytes, co
 		return names_are_sound(payload_bytes / sizeof(uint64_t), reply);
 	case ELF_OP_RETURN:
 	case ELF_OP_FORGET:
+	case ELF_OP_GIVE:
 		return !reply->len;
 	}
 	return false;

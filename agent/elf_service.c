@@ -9,6 +9,7 @@
 #include <libelf.h>
 #include <string.h>
 
+#include "agent/elf_debug.h"
 #include "agent/elf_service.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -17,9 +18,11 @@ enum { MAX_SOURCES = 48 };
 
 struct source {
 	uint32_t file;
-	struct row_source *rows; /* NULL: the file has none, @error says why */
+	bool is_open;
+	struct row_source *rows; /* once open. NULL: the file has none, @error says why */
 	int error;
-	uint64_t used; /* value of the service's clock at the last use */
+	struct elf_debug debug; /* until then */
+	uint64_t used;		/* value of the service's clock at the last use */
 };
 
 struct in_process {
@@ -28,6 +31,12 @@ struct in_process {
 	uint32_t count;
 	uint64_t clock;
 };
+
+static void source_close(struct source *src)
+{
+	row_source_free(src->rows);
+	elf_debug_drop(&src->debug);
+}
 
 static struct source *coldest_source(struct in_process *s)
 {
@@ -38,36 +47,59 @@ static struct source *coldest_source(struct in_process *s)
 	for (uint32_t i = 1; i < s->count; i++)
 		if (s->sources[i].used < coldest->used)
 			coldest = &s->sources[i];
-	row_source_free(coldest->rows);
+	source_close(coldest);
 	return coldest;
 }
 
-static int find_source(struct in_process *s, uint32_t file, int fd, struct source **ret)
+static struct source *known_source(struct in_process *s, uint32_t file)
 {
-	struct source *src = NULL;
-
-	for (uint32_t i = 0; i < s->count && !src; i++)
+	for (uint32_t i = 0; i < s->count; i++)
 		if (s->sources[i].file == file)
-			src = &s->sources[i];
+			return &s->sources[i];
+	return NULL;
+}
+
+/* The source of the file, opened; or what it needs before that. */
+static int find_source(struct in_process *s, const struct elf_request *request, int fd, struct buf *reply,
+		       struct source **ret)
+{
+	struct source *src = known_source(s, request->file);
+	struct elf_needed needed;
+
 	if (!src) {
 		src = coldest_source(s);
-		*src = (struct source){ .file = file };
-		src->error = row_source_new(fd, &src->rows);
+		*src = (struct source){ .file = request->file };
+		elf_debug_read(&src->debug, fd);
 	}
 	src->used = ++s->clock;
 	*ret = src;
+	if (request->can_bring && elf_debug_next(&src->debug, &needed)) {
+		buf_append(reply, &needed, sizeof(needed));
+		return ELF_STATUS_NEED;
+	}
+	if (!src->is_open) {
+		src->error = row_source_new_debug(fd, src->debug.map, src->debug.map_bytes, &src->rows);
+		src->is_open = true;
+		elf_debug_drop(&src->debug);
+	}
 	return src->error;
 }
 
 static void forget_source(struct in_process *s, uint32_t file)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
-		if (s->sources[i].file != file)
-			continue;
-		row_source_free(s->sources[i].rows);
-		s->sources[i] = s->sources[--s->count];
+	struct source *src = known_source(s, file);
+
+	if (!src)
 		return;
-	}
+	source_close(src);
+	*src = s->sources[--s->count];
+}
+
+static int take_file(struct in_process *s, const struct elf_request *request, int fd)
+{
+	struct source *src = known_source(s, request->file);
+
+	return src && request->addr < ELF_NEED_MAX ? elf_debug_take(&src->debug, (enum elf_need)request->addr, fd) : -ENOENT;
 }
 
 static int read_segments(int fd, struct elf_info *info)
@@ -189,7 +221,7 @@ static int in_process_call(struct elf_service *service, const struct elf_request
 
 	buf_reset(reply);
 	if (request->op == ELF_OP_ROWS || request->op == ELF_OP_EVAL || request->op == ELF_OP_RETURN)
-		status = find_source(s, request->file, fd, &src);
+		status = find_source(s, request, fd, reply, &src);
 	if (status)
 		return status;
 	switch ((enum elf_op)request->op) {
@@ -211,6 +243,9 @@ static int in_process_call(struct elf_service *service, const struct elf_request
 	case ELF_OP_FORGET:
 		forget_source(s, request->file);
 		break;
+	case ELF_OP_GIVE:
+		status = take_file(s, request, fd);
+		break;
 	default:
 		return -EBADMSG;
 	}
@@ -222,7 +257,7 @@ static void in_process_free(struct elf_service *service)
 	struct in_process *s = (struct in_process *)service;
 
 	for (uint32_t i = 0; i < s->count; i++)
-		row_source_free(s->sources[i].rows);
+		source_close(&s->sources[i]);
 	free(s);
 }
 

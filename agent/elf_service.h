@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything the agent wants from other people's ELF files goes through this one door, as plain bytes: a request {op, file,
- * fd, range, payload} and a reply {status, bytes}. Behind it the file is read either here, in the process, or in a helper
- * process without privileges (agent/elf_helper.h). The parsers' state (libdw's) stays behind the door.
+ * fd, range, payload} and a reply {status, bytes}, or {ELF_STATUS_NEED, struct elf_needed}: a further file, which the agent
+ * looks for (agent/debug_files.h) and brings with ELF_OP_GIVE before it asks again. Behind it the file is read either here,
+ * in the process, or in a helper process without privileges (agent/elf_helper.h). The parsers' state (libdw's) stays behind
+ * the door.
  */
 #ifndef HEARTH_AGENT_ELF_SERVICE_H
 #define HEARTH_AGENT_ELF_SERVICE_H
@@ -23,12 +25,33 @@ enum elf_op {
 	ELF_OP_NAMES,  /* payload uint64_t[] -> struct symbol_query[] (one each), then the text their offsets lead into */
 	ELF_OP_RETURN, /* no bytes; status 0: a call ends at addr, so it may be a return address; -ENOENT: none does */
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
+	ELF_OP_GIVE, /* addr is the enum elf_need, fd what was found (-1: nothing more). Status 0: taken; -ENOENT: not it */
 };
+
+enum { ELF_STATUS_NEED = 2 };
+
+/* Each is asked for at most once a file. The reader checks what it gets; the agent, who opens, forms the paths. */
+enum elf_need {
+	ELF_NEED_BUILD_ID,  /* the separate debug file by the file's build id */
+	ELF_NEED_DEBUGLINK, /* the same by the name in .gnu_debuglink */
+	ELF_NEED_MAX,
+};
+
+enum { ELF_NEED_NAME_BYTES = 256 };
+
+struct elf_needed {
+	uint32_t need;			/* enum elf_need */
+	char name[ELF_NEED_NAME_BYTES]; /* the build id in hex; the link's file name (elf_need_name_is_sound) */
+};
+
+/* Is @name, of at most @bytes with its end, the plain name of a file in some folder? */
+bool elf_need_name_is_sound(const char *name, size_t bytes);
 
 struct elf_request {
 	uint32_t op;   /* enum elf_op */
 	uint32_t file; /* the agent's file id: state is kept under it */
 	uint64_t addr, addr_end;
+	uint64_t can_bring; /* bool: the caller can bring further files; else the reader goes on with what there is */
 };
 
 enum { ELF_MAX_SEGMENTS = 16 };
@@ -69,8 +92,8 @@ int elf_service_new(struct elf_service **ret);
 
 /*
  * Answers one request about the open file @fd (borrowed; the position is not moved). The reply's bytes replace @reply's
- * content. Returns the status: 0; 1 (see ELF_OP_EVAL); -ENOEXEC (not an ELF file we read), -ENODATA (no tables), -ENOENT (no
- * rule there), -EBADMSG (bad request), -ENOMEM, or another -errno.
+ * content. Returns the status: 0; 1 (see ELF_OP_EVAL); ELF_STATUS_NEED (only where request->can_bring); -ENOEXEC (not an
+ * ELF file we read), -ENODATA (no tables), -ENOENT (no rule there), -EBADMSG (bad request), -ENOMEM, or another -errno.
  */
 static inline int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
 				   size_t payload_bytes, struct buf *reply)

@@ -173,7 +173,7 @@ static int answer(struct elf_service *service, int sock, struct buf *payload, st
 		return error;
 	head.kind = ELF_WIRE_REPLY;
 	head.number = elf_service_call(service, &head.request, fd, payload->data, payload->len, reply);
-	head.body_bytes = head.number ? 0 : reply->len;
+	head.body_bytes = head.number && head.number != ELF_STATUS_NEED ? 0 : reply->len;
 	return elf_wire_send(sock, &head, reply->data, -1, NULL, NULL);
 }
 

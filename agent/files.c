@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "agent/debug_files.h"
 #include "agent/files.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -35,7 +36,7 @@ struct files {
 	bool is_service_lost;
 	struct buf reply;
 	struct row_slot slots[ROW_CACHE_SLOTS];
-	struct metric *opened, *unreadable, *hostile, *held;
+	struct metric *opened, *unreadable, *hostile, *held, *debug_used, *debug_refused;
 };
 
 int files_new(struct elf_service *service, struct metrics *metrics, struct files **ret)
@@ -53,6 +54,10 @@ int files_new(struct elf_service *service, struct metrics *metrics, struct files
 					"Mapped files that could not be opened or are no ELF file for this machine.");
 	f->hostile = metrics_counter(metrics, "hearth_files_hostile_total", NULL,
 				     "Mapped files that made their reader crash, hang or take too much memory.");
+	f->debug_used = metrics_counter(metrics, "hearth_debug_files_used_total", NULL,
+					"Separate debug files whose unwind tables are used.");
+	f->debug_refused = metrics_counter(metrics, "hearth_debug_files_refused_total", NULL,
+					   "Separate debug files that belong to another build or did harm to their reader.");
 	f->held = metrics_gauge(metrics, "hearth_files_held", NULL, "Mapped files known now.");
 	*ret = f;
 	return 0;
@@ -62,6 +67,8 @@ static void file_destroy(struct file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
 	free(file->path);
 	free(file);
 }
@@ -173,14 +180,81 @@ static void mark_hostile(struct files *f, struct file *file, enum elf_op op, int
 		 what, op == ELF_OP_NAMES ? "its functions stay without names" : "its code is walked by frame pointers");
 }
 
-static int ask(struct files *f, struct file *file, const struct elf_request *request, const void *payload,
-	       size_t payload_bytes, struct buf *reply)
+static int give(struct files *f, const struct file *file, enum elf_need need, int fd, struct buf *reply)
+{
+	const struct elf_request request = { .op = ELF_OP_GIVE, .file = file->id, .addr = need };
+
+	return elf_service_call(f->service, &request, fd, NULL, 0, reply);
+}
+
+/*
+ * Looks for what the reader needs to go on with @file, which stands in @reply, and brings it. No place is tried twice: a
+ * reader that was started again gets what the one before it took, or hears that there is nothing.
+ */
+static void bring(struct files *f, struct file *file, struct buf *reply)
+{
+	struct elf_needed needed = *(const struct elf_needed *)(const void *)reply->data;
+	const struct debug_place place = { file->path, file->pid, file->fd };
+	enum elf_need need = (enum elf_need)needed.need;
+	int fd, status;
+
+	if (file->debug_fd >= 0 && give(f, file, need, file->debug_fd, reply) == 0)
+		return;
+	while (file->debug_fd < 0 && (fd = debug_file_open(&place, &needed, file->tried[need])) != -ERANGE) {
+		file->tried[need]++;
+		if (fd < 0)
+			continue;
+		status = give(f, file, need, fd, reply);
+		if (!status) {
+			metric_add(f->debug_used, 1);
+			file->debug_fd = fd;
+			return;
+		}
+		close(fd);
+		metric_add(f->debug_refused, 1);
+		if (elf_service_is_hostile(status)) /* a new reader has to be asked first */
+			return;
+	}
+	(void)give(f, file, need, -1, reply);
+}
+
+/* The debug file may be what did harm: without it the file gets another chance. */
+static bool drop_debug_file(struct files *f, struct file *file)
+{
+	if (file->debug_fd < 0)
+		return false;
+	log_warn("%s: reading it with its separate debug file did harm to the helper process; trying without", file->path);
+	close(MOVE_FD(file->debug_fd));
+	memset(file->tried, UINT8_MAX, sizeof(file->tried));
+	metric_add(f->debug_refused, 1);
+	return true;
+}
+
+static int ask_until_answered(struct files *f, struct file *file, struct elf_request *request, const void *payload,
+			      size_t payload_bytes, struct buf *reply)
+{
+	int status = ELF_STATUS_NEED;
+
+	request->can_bring = true;
+
+	for (int i = 0; i <= ELF_NEED_MAX + DEBUG_FILE_PLACES && status == ELF_STATUS_NEED; i++) {
+		status = elf_service_call(f->service, request, file->fd, payload, payload_bytes, reply);
+		if (status == ELF_STATUS_NEED)
+			bring(f, file, reply);
+	}
+	return status == ELF_STATUS_NEED ? -EPROTO : status;
+}
+
+static int ask(struct files *f, struct file *file, struct elf_request *request, const void *payload, size_t payload_bytes,
+	       struct buf *reply)
 {
 	int status;
 
 	if (request->op == ELF_OP_NAMES ? file->is_unnameable : file->state == FILE_HOSTILE)
 		return -ENOENT;
-	status = elf_service_call(f->service, request, file->fd, payload, payload_bytes, reply);
+	do {
+		status = ask_until_answered(f, file, request, payload, payload_bytes, reply);
+	} while (request->op != ELF_OP_NAMES && elf_service_is_hostile(status) && drop_debug_file(f, file));
 	if (elf_service_is_hostile(status))
 		mark_hostile(f, file, request->op, status);
 	if (status == -ECHILD && !f->is_service_lost) {
@@ -219,7 +293,7 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 		return NULL;
 	file->path = strdup(path);
 	file->key = *key;
-	file->fd = -1;
+	file->fd = file->debug_fd = -1;
 	file->next = map_get(&f->by_inode, inode_key(key));
 	if (!file->path || map_put(&f->by_inode, inode_key(key), file)) {
 		file_destroy(file);
@@ -269,8 +343,10 @@ struct file *files_see(struct files *f, const struct file_key *key, const char *
 	}
 	if (!file)
 		file = add_file(f, key, path, pid, start, end);
-	if (file)
+	if (file) {
 		file->used_ns = clock_mono_ns();
+		file->pid = pid;
+	}
 	return file;
 }
 

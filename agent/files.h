@@ -40,7 +40,10 @@ struct file {
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
 	uint64_t size_bytes, mtime_ns; /* when it was opened */
 	struct elf_info info;
-	struct file *next; /* same (device, inode), another generation or content */
+	uint32_t pid;		     /* of a process that mapped it, the last seen: in its root debug files are looked for */
+	int debug_fd;		     /* the separate debug file, once its reader took it; -1: none */
+	uint8_t tried[ELF_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */
+	struct file *next;	     /* same (device, inode), another generation or content */
 };
 
 struct files;

@@ -18,7 +18,10 @@
 struct row_image {
 	const uint8_t *data; /* the whole file, read-only; may be unmapped beyond its end */
 	size_t len;
-	Elf *elf;	    /* over the same bytes; borrowed */
+	Elf *elf;	      /* over the same bytes; borrowed */
+	const uint8_t *debug; /* the file's separate debug file, or NULL; only while builders are opened */
+	size_t debug_len;
+	Elf *debug_elf;	    /* over those; NULL when there is none */
 	uint64_t entry;	    /* e_entry, 0 when there is none */
 	uint64_t entry_gap; /* bytes from there on that no builder opened before covers, at most 256; 0 while none is open */
 };

@@ -265,7 +265,8 @@ static int open_builders(struct row_source *src)
 	return src->opened_count ? 0 : -ENODATA;
 }
 
-int row_source_new_memory(const void *image, size_t len_bytes, struct row_source **ret)
+/* Opens @image, with the help of @debug. */
+static int new_source(const void *image, size_t len_bytes, const void *debug, size_t debug_bytes, struct row_source **ret)
 {
 	struct row_source *src;
 	GElf_Ehdr ehdr;
@@ -285,7 +286,15 @@ int row_source_new_memory(const void *image, size_t len_bytes, struct row_source
 		goto fail;
 	}
 	src->image.entry = ehdr.e_entry;
+	if (debug) {
+		src->image.debug = debug;
+		src->image.debug_len = debug_bytes;
+		src->image.debug_elf = elf_memory((char *)debug, debug_bytes);
+	}
 	r = open_builders(src);
+	elf_end(src->image.debug_elf);
+	src->image.debug_elf = NULL;
+	src->image.debug = NULL;
 	if (r)
 		goto fail;
 	*ret = src;
@@ -295,7 +304,17 @@ fail:
 	return r;
 }
 
+int row_source_new_memory(const void *image, size_t len_bytes, struct row_source **ret)
+{
+	return new_source(image, len_bytes, NULL, 0, ret);
+}
+
 int row_source_new(int fd, struct row_source **ret)
+{
+	return row_source_new_debug(fd, NULL, 0, ret);
+}
+
+int row_source_new_debug(int fd, const void *debug, size_t len_bytes, struct row_source **ret)
 {
 	struct stat st;
 	void *map;
@@ -308,7 +327,7 @@ int row_source_new(int fd, struct row_source **ret)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	r = row_source_new_memory(map, (size_t)st.st_size, ret);
+	r = new_source(map, (size_t)st.st_size, debug, len_bytes, ret);
 	if (r) {
 		munmap(map, (size_t)st.st_size);
 		return r;

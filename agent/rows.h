@@ -63,6 +63,10 @@ struct row_source;
  * -ENOMEM, or what mapping said. */
 int row_source_new(int fd, struct row_source **ret);
 
+/* The same, with what the separate debug file of @fd has; the @len_bytes of that file at @debug (NULL: there is none) are
+ * needed for this call alone. */
+int row_source_new_debug(int fd, const void *debug, size_t len_bytes, struct row_source **ret);
+
 /* The same for an image in memory (the vDSO), which is borrowed. */
 int row_source_new_memory(const void *image, size_t len_bytes, struct row_source **ret);
 

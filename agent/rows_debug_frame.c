@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The builder over .debug_frame: code built without .eh_frame but with debug information, Go's programs, assembly. The
- * section is copied into a little ELF file of its own, which libdw then opens: over the whole file it would decompress every
- * debug section, and write into an image that is only for reading. One thread.
+ * The builder over .debug_frame, of the file or else of its separate debug file: code built without .eh_frame but with debug
+ * information, Go's programs, assembly. The section is copied into a little ELF file of its own, which libdw then opens:
+ * over the whole file it would decompress every debug section, and write into an image that is only for reading. One thread.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -31,30 +31,36 @@ struct debug_frame {
 
 struct section {
 	const char *name;
+	const uint8_t *data;
 	GElf_Shdr head;
 };
 
 /* --- the section --- */
 
-static int find_section(const struct row_image *image, struct section *ret)
+/* The section of the file of @len bytes at @file. */
+static int find_section(Elf *elf, const uint8_t *file, size_t len, struct section *ret)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
 
-	if (elf_getshdrstrndx(image->elf, &names))
+	if (!elf || elf_getshdrstrndx(elf, &names))
 		return -ENODATA;
-	while ((scn = elf_nextscn(image->elf, scn))) {
+	while ((scn = elf_nextscn(elf, scn))) {
 		if (!gelf_getshdr(scn, &ret->head) || ret->head.sh_type == SHT_NOBITS)
 			continue;
-		ret->name = elf_strptr(image->elf, names, ret->head.sh_name);
-		if (ret->name && (strcmp(ret->name, ".debug_frame") == 0 || strcmp(ret->name, ".zdebug_frame") == 0))
-			return 0;
+		ret->name = elf_strptr(elf, names, ret->head.sh_name);
+		if (!ret->name || (strcmp(ret->name, ".debug_frame") != 0 && strcmp(ret->name, ".zdebug_frame") != 0))
+			continue;
+		if (ret->head.sh_offset > len || ret->head.sh_size > len - ret->head.sh_offset)
+			return -ENODATA;
+		ret->data = file + ret->head.sh_offset;
+		return 0;
 	}
 	return -ENODATA;
 }
 
 /* The size when decompressed, of any kind of section; SIZE_MAX for one too short to say. */
-static uint64_t whole_size(const struct section *section, const uint8_t *data)
+static uint64_t whole_size(const struct section *section)
 {
 	uint64_t len = section->head.sh_size, be_size;
 	Elf64_Chdr head;
@@ -62,19 +68,19 @@ static uint64_t whole_size(const struct section *section, const uint8_t *data)
 	if (section->head.sh_flags & SHF_COMPRESSED) {
 		if (len < sizeof(head))
 			return SIZE_MAX;
-		memcpy(&head, data, sizeof(head));
+		memcpy(&head, section->data, sizeof(head));
 		return head.ch_size;
 	}
 	if (section->name[1] != 'z')
 		return len;
 	if (len < GNU_HEADER_BYTES)
 		return SIZE_MAX;
-	memcpy(&be_size, data + 4, sizeof(be_size));
+	memcpy(&be_size, section->data + 4, sizeof(be_size));
 	return be64toh(be_size);
 }
 
 /* A file with nothing but @section. NULL: no memory. */
-static void *wrap_section(const struct section *section, const uint8_t *data, size_t *len_ret)
+static void *wrap_section(const struct section *section, size_t *len_ret)
 {
 	enum { FRAMES = 1, NAMES, SECTIONS };
 	struct {
@@ -107,7 +113,7 @@ static void *wrap_section(const struct section *section, const uint8_t *data, si
 	if (!file)
 		return NULL;
 	memcpy(file, &start, sizeof(start));
-	memcpy(file + sizeof(start), data, section->head.sh_size);
+	memcpy(file + sizeof(start), section->data, section->head.sh_size);
 	return file;
 }
 
@@ -153,19 +159,17 @@ static int debug_frame_open(const struct row_image *image, void **ret)
 {
 	struct section section;
 	struct debug_frame *d;
-	const uint8_t *data;
 	size_t len;
 
-	if (find_section(image, &section) || section.head.sh_offset > image->len ||
-	    section.head.sh_size > image->len - section.head.sh_offset || section.head.sh_size > MAX_SECTION_BYTES)
+	if (find_section(image->elf, image->data, image->len, &section) &&
+	    find_section(image->debug_elf, image->debug, image->debug_len, &section))
 		return -ENODATA;
-	data = image->data + section.head.sh_offset;
-	if (whole_size(&section, data) > MAX_SECTION_BYTES)
+	if (section.head.sh_size > MAX_SECTION_BYTES || whole_size(&section) > MAX_SECTION_BYTES)
 		return -ENODATA;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->file = wrap_section(&section, data, &len);
+	d->file = wrap_section(&section, &len);
 	if (!d->file) {
 		free(d);
 		return -ENOMEM;

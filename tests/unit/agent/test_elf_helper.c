@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,172 +27,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "tests/unit/agent/harmful_service.h"
 
-enum { BLOCK = 256, STACK_BYTES = 256 << 10, MANY_ADDRS = 20000, HUGE_REPLY = (16 << 20) + 1 };
-
-#ifdef __SANITIZE_ADDRESS__
-#define HAS_SANITIZER 1
-#else
-#define HAS_SANITIZER 0
-#endif
+enum { STACK_BYTES = 256 << 10, MANY_ADDRS = 20000 };
 
 static struct metrics *metrics;
 static struct buf reply, expected;
-
-/* --- a service that does harm: the address of a request says which --- */
-
-enum harm {
-	NO_HARM,
-	CRASH,
-	CRASH_IF_SPOILT, /* when the worker has answered about another file */
-	ABORT,
-	EXIT,
-	EXIT_IF_USED,
-	CALL_FORBIDDEN,
-	CALL_EXECUTABLE,
-	OPEN_FILE, /* status: the errno */
-	TAKE_MEMORY,
-	SPIN,
-	SLEEP,
-	REPLY_HUGE,
-	REPLY_BAD_STATUS,
-	REPLY_ROW_OUTSIDE, /* of ELF_OP_ROWS */
-	REPLY_ROW_REVERSED,
-	REPLY_PART,
-	REPLY_NAME_OUTSIDE, /* of ELF_OP_NAMES */
-	REPLY_UNTERMINATED, /* of ELF_OP_INFO */
-};
-
-struct harmful {
-	struct elf_service service;
-	uint32_t file;
-	bool is_spoilt;
-};
-
-static volatile uint64_t sink;
-static volatile int *volatile nowhere = (volatile int *)64; /* what a sanitizer lets pass, and nobody has */
-
-static int harm_process(struct harmful *h, enum harm harm)
-{
-	int word = 0;
-
-	switch (harm) {
-	case CRASH:
-	case CRASH_IF_SPOILT:
-		return harm == CRASH || h->is_spoilt ? *nowhere : 0;
-	case ABORT:
-		abort();
-	case EXIT:
-	case EXIT_IF_USED:
-		if (harm == EXIT || h->file)
-			_exit(0);
-		return 0;
-	case CALL_FORBIDDEN:
-		return (int)syscall(SYS_socket, 0, 0, 0);
-	case CALL_EXECUTABLE:
-		return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
-	case OPEN_FILE:
-		return open("/etc/passwd", O_RDONLY) < 0 ? -errno : 0;
-	case TAKE_MEMORY: /* 1 GB, which need not be touched to count */
-		for (int i = 0; i < 64; i++) {
-			void *volatile p = HAS_SANITIZER ? NULL : malloc(16 << 20);
-
-			if (!p)
-				return -ENOMEM;
-		}
-		return 0;
-	case SPIN:
-		for (;;)
-			sink++;
-	case SLEEP:
-		for (;;)
-			syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
-	default:
-		return 0;
-	}
-}
-
-static int harm_reply(const struct elf_request *request, enum harm harm, size_t payload_bytes, struct buf *out)
-{
-	struct row row = { .start = request->addr, .end = request->addr_end };
-	struct symbol_query query = { .name_off = 1, .name_len = 1 };
-	struct elf_info info;
-
-	switch (harm) {
-	case REPLY_HUGE:
-		if (buf_reserve(out, HUGE_REPLY))
-			return -ENOMEM;
-		memset(out->data, 0, HUGE_REPLY);
-		out->len = HUGE_REPLY;
-		return 0;
-	case REPLY_BAD_STATUS: /* 1 is for ELF_OP_EVAL alone */
-		return 1;
-	case REPLY_ROW_OUTSIDE:
-		row.end++;
-		break;
-	case REPLY_ROW_REVERSED:
-		row.end = row.start;
-		break;
-	case REPLY_PART:
-		buf_append(out, &row, sizeof(row) - 1);
-		return 0;
-	case REPLY_NAME_OUTSIDE:
-		for (size_t i = 0; i < payload_bytes / sizeof(uint64_t); i++)
-			buf_append(out, &query, sizeof(query));
-		buf_putc(out, 'x');
-		return 0;
-	case REPLY_UNTERMINATED:
-		memset(&info, 'a', sizeof(info));
-		info.segment_count = 0;
-		buf_append(out, &info, sizeof(info));
-		return 0;
-	default:
-		break;
-	}
-	buf_append(out, &row, sizeof(row));
-	return 0;
-}
-
-static int harmful_call(struct elf_service *service, const struct elf_request *request, int fd, const void *payload,
-			size_t payload_bytes, struct buf *out)
-{
-	struct harmful *h = (struct harmful *)service;
-	enum harm harm = request->addr % BLOCK;
-	int status;
-
-	(void)fd, (void)payload;
-	buf_reset(out);
-	if (request->op == ELF_OP_FORGET)
-		return 0;
-	h->is_spoilt |= h->file && h->file != request->file;
-	status = harm_process(h, harm);
-	h->file = request->file;
-	return status ? status : harm_reply(request, harm, payload_bytes, out);
-}
-
-static int harmful_new(struct elf_service **ret) /* never freed: a worker just ends */
-{
-	static const struct elf_service_ops ops = { .call = harmful_call };
-	struct harmful *h = calloc(1, sizeof(*h));
-
-	if (!h)
-		return -ENOMEM;
-	h->service.ops = &ops;
-	*ret = &h->service;
-	return 0;
-}
-
-static int do_harm(struct elf_service *s, uint32_t file, enum harm harm, struct buf *out)
-{
-	struct elf_request request = { .op = ELF_OP_ROWS, .file = file, .addr = 0x10000 + harm, .addr_end = 0x20000 };
-	uint64_t addrs[3] = { 0 };
-
-	if (harm == REPLY_NAME_OUTSIDE)
-		request.op = ELF_OP_NAMES;
-	if (harm == REPLY_UNTERMINATED)
-		request.op = ELF_OP_INFO;
-	return elf_service_call(s, &request, STDIN_FILENO, addrs, sizeof(addrs), out);
-}
 
 /* --- what the test sees of processes --- */
 
@@ -307,7 +146,8 @@ static void compare_file(uint32_t file, const char *path)
 	for (uint64_t i = 0; i < 300; i++) {
 		uint64_t addr = (code->vaddr + code->size_bytes / 300 * i) / BLOCK * BLOCK;
 
-		compare(&(struct elf_request){ ELF_OP_ROWS, file, addr, addr + BLOCK }, fd, NULL, 0);
+		compare(&(struct elf_request){ .op = ELF_OP_ROWS, .file = file, .addr = addr, .addr_end = addr + BLOCK }, fd,
+			NULL, 0);
 		rows += reply.len / sizeof(struct row);
 		if (i % 10 == 0)
 			compare_eval(file, fd, addr + 17);
@@ -337,7 +177,8 @@ static void test_same_answers(void **state)
 		compare_file(i + 1, found.gl_pathv[0]);
 		globfree(&found);
 	}
-	compare(&(struct elf_request){ ELF_OP_ROWS, 9, 0, BLOCK }, -1, NULL, 0); /* no file */
+	compare(&(struct elf_request){ .op = ELF_OP_ROWS, .file = 9, .addr = 0, .addr_end = BLOCK }, -1, NULL,
+		0); /* no file */
 	compare(&(struct elf_request){ .op = UINT32_MAX, .file = 1 }, STDIN_FILENO, NULL, 0);
 	assert_int_equal(count_fds("/proc/self/fd"), fds);
 	elf_service_free(helper);
@@ -367,6 +208,10 @@ static void test_harm(void **state)
 		{ REPLY_PART, -EPROTO, "nonsense" },
 		{ REPLY_NAME_OUTSIDE, -EPROTO, "nonsense" },
 		{ REPLY_UNTERMINATED, -EPROTO, "nonsense" },
+		{ REPLY_NEED_PATH, -EPROTO, "nonsense" },
+		{ REPLY_NEED_MORE, -EPROTO, "nonsense" },
+		{ REPLY_NEED_PART, -EPROTO, "nonsense" },
+		{ REPLY_NEED_UNASKED, -EPROTO, "nonsense" },
 	};
 	struct elf_service *s;
 	int fds;
@@ -389,6 +234,8 @@ static void test_harm(void **state)
 		assert_int_equal(do_harm(s, 100 + i, NO_HARM, &reply), 0);
 		assert_int_equal(reply.len, sizeof(struct row));
 	}
+	assert_int_equal(do_harm(s, 99, REPLY_NEED, &reply), ELF_STATUS_NEED);
+	assert_int_equal(reply.len, sizeof(struct elf_needed));
 	if (!HAS_SANITIZER)
 		assert_int_equal(do_harm(s, 200, OPEN_FILE, &reply), -EACCES);
 	assert_int_equal(count_fds("/proc/self/fd"), fds);
@@ -456,7 +303,9 @@ static void test_truncated(void **state)
 	assert_int_equal(elf_helper_new(elf_service_new, metrics, &s), 0);
 	assert_int_equal(elf_service_call(s, &request, copy, NULL, 0, &reply), 0);
 	memcpy(&info, reply.data, sizeof(info));
-	request = (struct elf_request){ ELF_OP_ROWS, 1, info.segments[0].vaddr, info.segments[0].vaddr + BLOCK };
+	request = (struct elf_request){
+		.op = ELF_OP_ROWS, .file = 1, .addr = info.segments[0].vaddr, .addr_end = info.segments[0].vaddr + BLOCK
+	};
 	assert_int_equal(elf_service_call(s, &request, copy, NULL, 0, &reply), 0);
 	assert_int_equal(ftruncate(copy, 4096), 0);
 	request.addr += info.segments[0].size_bytes / 2;

@@ -274,7 +274,7 @@ static void test_bad_requests(void **state)
 
 	(void)state;
 	assert_int_equal(write(text, "#!/bin/sh\n", 10), 10);
-	assert_int_equal(call(ELF_OP_FORGET + 1, SELF, self_fd, 0, 0, NULL, 0), -EBADMSG);
+	assert_int_equal(call(ELF_OP_GIVE + 1, SELF, self_fd, 0, 0, NULL, 0), -EBADMSG);
 	assert_int_equal(call(UINT32_MAX, SELF, self_fd, 0, 0, NULL, 0), -EBADMSG);
 	assert_int_equal(call(ELF_OP_ROWS, SELF, self_fd, 0x1000, 0x1000, NULL, 0), -EBADMSG);
 	assert_int_equal(call(ELF_OP_ROWS, SELF, self_fd, 0x1000, 0xfff, NULL, 0), -EBADMSG);
