@@ -81,14 +81,28 @@ static int rows_of(struct code_rows *c, const struct code_function *function, co
 	return r;
 }
 
+/* The first row of @k that reaches beyond @addr. */
+static size_t first_behind(const struct kept *k, uint64_t addr)
+{
+	size_t low = 0, high = k->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->rows[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /* What of @k lies in [@start, @end). */
 static int take_rows(const struct kept *k, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count)
 {
-	for (size_t i = 0; i < k->count; i++) {
+	for (size_t i = first_behind(k, start); i < k->count && k->rows[i].start < end; i++) {
 		struct row row = k->rows[i];
 
-		if (row.end <= start || row.start >= end)
-			continue;
 		if (*count == max)
 			return -ENOSPC;
 		row.start = row.start > start ? row.start : start;

@@ -312,6 +312,30 @@ static void test_this_program(void **state)
 	check_file("/proc/self/exe", 85, 1);
 }
 
+/* Asked byte by byte it says the same. */
+static void test_single_bytes(void **state)
+{
+	struct view v;
+
+	(void)state;
+	assert_int_equal(open_view("/proc/self/exe", &rows_code, &v), 0);
+	for (uint64_t at = v.start & ~255ull; at < v.end; at += 256) {
+		struct row whole[256], row;
+		size_t n, count;
+
+		assert_int_equal(rows_code.build(v.state, at, at + 256, whole, 256, &n), 0);
+		for (size_t i = 0; i < n; i++) {
+			for (uint64_t addr = whole[i].start; addr < whole[i].end; addr++) {
+				assert_int_equal(rows_code.build(v.state, addr, addr + 1, &row, 1, &count), 0);
+				assert_int_equal(count, 1);
+				assert_true(row.cfa == whole[i].cfa && row.cfa_off == whole[i].cfa_off &&
+					    row.start == addr && row.end == addr + 1);
+			}
+		}
+	}
+	close_view(&v);
+}
+
 static int take_bias(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
@@ -364,7 +388,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),      cmocka_unit_test(test_long_function), cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_libraries),      cmocka_unit_test(test_this_program),  cmocka_unit_test(test_compiled),
-		cmocka_unit_test(test_return_address),
+		cmocka_unit_test(test_return_address), cmocka_unit_test(test_single_bytes),
 	};
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
