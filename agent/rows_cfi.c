@@ -168,6 +168,48 @@ static int read_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 	return row->cfa == ROW_CFA_NONE ? -ENOENT : 0;
 }
 
+/* --- what gcc's tables say wrongly --- */
+
+/*
+ * Where gcc realigns the stack it saves registers around its rbp and says so in rules relative to rbp (ROW_AT_FP). It leaves
+ * these rules standing to the end of the function, though the epilogue (pop rbx; pop r10; pop rbp; lea -8(r10), rsp; ret)
+ * gives rbp back before its last two instructions. There all registers are the caller's again.
+ */
+static bool take_back(struct row *row)
+{
+	for (int i = 0; i < SAVED_RA; i++) {
+		if (row->saved[i] == ROW_OTHER)
+			return false;
+		if (row_is_at_fp(row->saved[i]))
+			row->saved[i] = ROW_SAME;
+	}
+	return true;
+}
+
+static bool is_at_return(const struct row *row)
+{
+	return row->cfa == ROW_CFA_REG && row->cfa_reg == DWARF_RSP && row->cfa_off == 8;
+}
+
+/* Puts that right in @row, which is of @addr; may cut its end. True when it changed a rule. */
+static bool correct_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
+{
+	enum { LEA_BYTES = 4 };
+	struct row next;
+
+	if (row->cfa != ROW_CFA_REG || !row_is_at_fp(row->saved[SAVED_RBP]))
+		return false;
+	if (!is_at_return(row)) { /* in the epilogue the CFA is in r10 or another register, until the lea */
+		if (row->cfa_reg == DWARF_RBP || row->cfa_off != 0 || read_row(cfi, row->end, &next) || !is_at_return(&next))
+			return false;
+		if (row->end - addr > LEA_BYTES) {
+			row->end -= LEA_BYTES;
+			return false;
+		}
+	}
+	return take_back(row);
+}
+
 int rows_cfi_build(void *cfi, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
 {
 	uint64_t addr = start;
@@ -180,6 +222,7 @@ int rows_cfi_build(void *cfi, uint64_t start, uint64_t end, struct row *rows, si
 			addr++;
 			continue;
 		}
+		correct_row(cfi, addr, &row);
 		if (*count_ret == max)
 			return -ENOSPC;
 		if (row.end > end)
@@ -219,10 +262,13 @@ int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_
 	struct dwarf_expr_frame expr = { .regs = in, .read = read, .arg = arg };
 	AUTO_FREE Dwarf_Frame *frame = NULL;
 	Dwarf_Op mem[3], *ops;
+	struct row row;
 	bool is_value;
 	size_t count;
 	int r;
 
+	if (!read_row(cfi, addr, &row) && correct_row(cfi, addr, &row))
+		return row_apply(&row, in, read, arg, out);
 	*out = (struct row_regs){ 0 };
 	if (dwarf_cfi_addrframe(cfi, addr, &frame) || dwarf_frame_info(frame, NULL, NULL, &out->is_exact) < 0)
 		return -ENOENT;

@@ -135,6 +135,14 @@ static bool is_same_rule(const char *text, int32_t saved)
 	return saved == ROW_OTHER || (row_is_at_fp(saved) && strcmp(text, "exp") == 0);
 }
 
+/* gcc's tables keep their expressions where a realigned frame is given back: at its lea and at its return. */
+static bool is_given_back(const struct row *row, uint64_t to_end)
+{
+	return row->cfa == ROW_CFA_REG &&
+	       ((row->cfa_reg == DWARF_RSP && row->cfa_off == 8) ||
+		(row->cfa_reg != DWARF_RSP && row->cfa_reg != DWARF_RBP && row->cfa_off == 0 && to_end <= 4));
+}
+
 struct truth {
 	uint64_t start;
 	int columns[USER_REGS + 2]; /* register of each column after the CFA, -1 unknown */
@@ -207,7 +215,9 @@ static void check_truth(struct row_source *src, const struct truth *t, uint64_t 
 		for (int c = 0; c < t->column_count; c++)
 			for (int s = 0; s < SAVED_MAX; s++)
 				if (t->columns[c] == saved_numbers[s])
-					assert_true(is_same_rule(t->text[c + 1], row.saved[s]));
+					assert_true(is_same_rule(t->text[c + 1], row.saved[s]) ||
+						    (strcmp(t->text[c + 1], "exp") == 0 && row.saved[s] == ROW_SAME &&
+						     is_given_back(&row, end - at[i])));
 	}
 }
 

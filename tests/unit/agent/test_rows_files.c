@@ -313,10 +313,11 @@ static void test_not_padding(void **state)
 	free(image.data);
 }
 
-/* gcc's code for over-aligned stacks: the caller's rbp stands where rbp points. */
+/* gcc's code for over-aligned stacks: the caller's rbp stands where rbp points, up to the pop that gives it back. */
 static void test_realigned(void **state)
 {
-	size_t count, realigned = 0;
+	static const uint8_t epilogue[] = { 0x5d, 0x49, 0x8d, 0x62, 0xf8, 0xc3 }; /* pop rbp; lea -8(r10), rsp; ret */
+	size_t count, realigned = 0, given_back = 0;
 	struct image image;
 	struct row *rows;
 
@@ -327,6 +328,18 @@ static void test_realigned(void **state)
 		realigned += rows[i].cfa == ROW_CFA_DEREF && rows[i].cfa_reg == REG_FP &&
 			     rows[i].saved[SAVED_FP] == ROW_AT_FP && row_is_at_fp(rows[i].saved[SAVED_RBX]);
 	assert_true(realigned > 0);
+	for (const uint8_t *at = image.data;
+	     (at = memmem(at, (size_t)(image.data + image.len - at), epilogue, sizeof(epilogue))); at++) {
+		uint64_t addr = (uint64_t)(at - image.data); /* the same in the file and in memory */
+		const struct row *pop = row_at(rows, count, addr), *lea = row_at(rows, count, addr + 1),
+				 *ret = row_at(rows, count, addr + 5);
+
+		given_back++;
+		assert_true(pop && pop->cfa_reg == 10 && pop->saved[SAVED_RBP] == ROW_AT_FP);
+		assert_true(lea && lea->cfa_reg == 10 && lea->saved[SAVED_RBP] == ROW_SAME);
+		assert_true(ret && ret->cfa_reg == DWARF_RSP && ret->cfa_off == 8 && ret->saved[SAVED_RBP] == ROW_SAME);
+	}
+	assert_true(given_back > 0);
 	free(rows);
 	free(image.data);
 }
