@@ -188,7 +188,7 @@ static bool take_back(struct row *row)
 
 static bool is_at_return(const struct row *row)
 {
-	return row->cfa == ROW_CFA_REG && row->cfa_reg == DWARF_RSP && row->cfa_off == 8;
+	return row->cfa == ROW_CFA_REG && row->cfa_reg == REG_SP && row->cfa_off == 8;
 }
 
 /* Puts that right in @row, which is of @addr; may cut its end. True when it changed a rule. */
@@ -197,10 +197,10 @@ static bool correct_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 	enum { LEA_BYTES = 4 };
 	struct row next;
 
-	if (row->cfa != ROW_CFA_REG || !row_is_at_fp(row->saved[SAVED_RBP]))
+	if (row->cfa != ROW_CFA_REG || !row_is_at_fp(row->saved[SAVED_FP]))
 		return false;
 	if (!is_at_return(row)) { /* in the epilogue the CFA is in r10 or another register, until the lea */
-		if (row->cfa_reg == DWARF_RBP || row->cfa_off != 0 || read_row(cfi, row->end, &next) || !is_at_return(&next))
+		if (row->cfa_reg == REG_FP || row->cfa_off != 0 || read_row(cfi, row->end, &next) || !is_at_return(&next))
 			return false;
 		if (row->end - addr > LEA_BYTES) {
 			row->end -= LEA_BYTES;

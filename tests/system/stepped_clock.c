@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into hearth: a wall clock that is set forward by an hour when the file $STEP appears, told as the kernel would: a
- * timer on CLOCK_REALTIME becomes readable then, but only if it asked for it (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+ * Preloaded into hearth: a wall clock that is set forward by an hour when the file $STEP appears, told as the kernel would:
+ * a timer on CLOCK_REALTIME becomes readable then, but only if it asked for it (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static void look(void)
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
-	static int (*real)(clockid_t id, struct timespec *ts);
+	static int (*real)(clockid_t id, struct timespec * ts);
 	int status;
 
 	if (!real)
@@ -59,7 +59,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new_value, struc
 
 	if (!real)
 		real = (int (*)(int, int, const struct itimerspec *, struct itimerspec *))dlsym(RTLD_NEXT,
-												  "timerfd_settime");
+												"timerfd_settime");
 	if (fd < 0 || fd != wall_timer)
 		return real(fd, flags, new_value, old_value);
 	is_told = (flags & wanted) == wanted && new_value->it_value.tv_sec;

@@ -139,8 +139,8 @@ static bool is_same_rule(const char *text, int32_t saved)
 static bool is_given_back(const struct row *row, uint64_t to_end)
 {
 	return row->cfa == ROW_CFA_REG &&
-	       ((row->cfa_reg == DWARF_RSP && row->cfa_off == 8) ||
-		(row->cfa_reg != DWARF_RSP && row->cfa_reg != DWARF_RBP && row->cfa_off == 0 && to_end <= 4));
+	       ((row->cfa_reg == REG_SP && row->cfa_off == 8) ||
+		(row->cfa_reg != REG_SP && row->cfa_reg != REG_FP && row->cfa_off == 0 && to_end <= 4));
 }
 
 struct truth {

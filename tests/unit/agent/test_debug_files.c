@@ -266,7 +266,7 @@ static enum file_state ask_fake(bool is_insatiable, int *status_ret)
 {
 	static const struct elf_service_ops ops = { .call = fake_call, .free = fake_free };
 	struct metrics *metrics = metrics_new();
-	const struct row *rows;
+	struct row *rows;
 	struct file_key key = { .inode = 1 };
 	struct files *files;
 	struct file *file;
@@ -286,7 +286,7 @@ static enum file_state ask_fake(bool is_insatiable, int *status_ret)
 	file = files_see(files, &key, path, (uint32_t)getpid(), 0x1000, 0x2000);
 	assert_non_null(file);
 	assert_int_equal(file->state, FILE_READABLE);
-	*status_ret = files_rows(files, file, 16, &rows, &count);
+	*status_ret = files_rows(files, file, 16 * CODE_BLOCK_BYTES, &rows, &count);
 	result = file->state;
 	files_free(files);
 	metrics_free(metrics);

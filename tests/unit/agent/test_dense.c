@@ -27,19 +27,7 @@
 #include "agent/row_builder.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-
-struct unwind_memory {
-	uint64_t none;
-};
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
-#include "bpf/unwind.h"
-
-static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
-{
-	*value = addr;
-	return memory != NULL;
-}
+#include "tests/unit/agent/stack_memory.h"
 
 enum { RUN_BLOCKS = 64, PARTS_SHOWN = 4 };
 

@@ -335,9 +335,9 @@ static void test_realigned(void **state)
 				 *ret = row_at(rows, count, addr + 5);
 
 		given_back++;
-		assert_true(pop && pop->cfa_reg == 10 && pop->saved[SAVED_RBP] == ROW_AT_FP);
-		assert_true(lea && lea->cfa_reg == 10 && lea->saved[SAVED_RBP] == ROW_SAME);
-		assert_true(ret && ret->cfa_reg == DWARF_RSP && ret->cfa_off == 8 && ret->saved[SAVED_RBP] == ROW_SAME);
+		assert_true(pop && pop->cfa_reg == 10 && pop->saved[SAVED_FP] == ROW_AT_FP);
+		assert_true(lea && lea->cfa_reg == 10 && lea->saved[SAVED_FP] == ROW_SAME);
+		assert_true(ret && ret->cfa_reg == REG_SP && ret->cfa_off == 8 && ret->saved[SAVED_FP] == ROW_SAME);
 	}
 	assert_true(given_back > 0);
 	free(rows);
