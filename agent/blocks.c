@@ -53,8 +53,6 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 		return ROW(start, RULE_ROOT, 0, 0, 0);
 	case ROW_CFA_SIGNAL:
 		return ROW(start, RULE_SIGNAL, 0, 0, 0);
-	case ROW_CFA_SCHED:
-		return ROW(start, RULE_SCHED, row->cfa_reg, 0, row->cfa_off);
 	case ROW_CFA_EXPR:
 		return ROW(start, RULE_USER, 0, 0, 0);
 	case ROW_CFA_REG:
@@ -63,12 +61,15 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 			return ROW(start, RULE_USER, 0, 0, 0);
 		break;
 	case ROW_CFA_PLT:
+	case ROW_CFA_SCHED:
 		break;
 	}
 	if (row->is_signal_frame || !pack_fp(row->saved[SAVED_FP], &fp) || !pack_places(row, &places))
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_REG)
 		return ROW(start, RULE_CFA, base, fp, places);
+	if (row->cfa == ROW_CFA_SCHED)
+		return ROW(start, RULE_SCHED, row->cfa_reg, fp, places);
 	if (CPU_HAS_LR) /* its rows have no room for the others */
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_PLT)

@@ -11,11 +11,10 @@
 #include <sys/utsname.h>
 
 #include "agent/agent_state.h"
+#include "agent/cpu.h"
 #include "agent/map_sizes.h"
 #include "agent/perf_event.h"
 #include "base/cleanup.h"
-
-enum { MIN_KERNEL = 5010 }; /* the form of kernel_version() */
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 #define NO_BTF_TEXT \
@@ -59,7 +58,8 @@ static bool first_line(const char *path, char *line, size_t size)
 }
 
 /* --- copy_from_user_nofault: kernels 5.19 to 6.3 can lock up in it under hardened usercopy (fixed by "mm: Fix
- * copy_from_user_nofault()", 6.4, and its backports). The fixed function asks nmi_uaccess_okay() first. --- */
+ * copy_from_user_nofault()", 6.4, and its backports). The fixed function does not call __check_object_size, and asks
+ * nmi_uaccess_okay() first, which is a function on some CPUs. --- */
 
 static uint64_t symbol_address(const char *name)
 {
@@ -94,21 +94,15 @@ static ssize_t read_kernel_text(uint64_t addr, void *dst, size_t len)
 /* Is the running copy_from_user_nofault the fixed one (or needs no fix)? False too when it cannot be told. */
 static bool nofault_is_fixed(void)
 {
-	uint64_t from = symbol_address("copy_from_user_nofault"), target = symbol_address("nmi_uaccess_okay");
-	uint8_t code[96]; /* the call stands among the first instructions */
+	uint64_t from = symbol_address("copy_from_user_nofault");
+	uint64_t asks = symbol_address("nmi_uaccess_okay"), locks = symbol_address("__check_object_size");
+	uint8_t code[CPU_NOFAULT_BYTES];
 
-	if (from && !symbol_address("__check_object_size"))
+	if (from && !locks)
 		return true; /* not hardened */
-	if (!from || !target || read_kernel_text(from, code, sizeof(code)) < (ssize_t)sizeof(code))
+	if (!from || read_kernel_text(from, code, sizeof(code)) < (ssize_t)sizeof(code))
 		return false;
-	for (size_t i = 0; i + 5 <= sizeof(code); i++) {
-		int32_t offset;
-
-		memcpy(&offset, &code[i + 1], sizeof(offset));
-		if (code[i] == 0xe8 && from + i + 5 + (uint64_t)(int64_t)offset == target)
-			return true;
-	}
-	return false;
+	return asks ? cpu_calls(code, sizeof(code), from, asks) : !cpu_calls(code, sizeof(code), from, locks);
 }
 
 static bool kernel_is_safe(void)
@@ -123,8 +117,9 @@ int kernel_is_supported(bool force, struct agent_error *err)
 	struct utsname u = { 0 };
 
 	uname(&u);
-	if (kernel_version() < MIN_KERNEL)
-		snprintf(err->message, sizeof(err->message), "Linux %s is too old: hearth needs 5.10 or newer", u.release);
+	if (kernel_version() < CPU_MIN_KERNEL)
+		snprintf(err->message, sizeof(err->message),
+			 "Linux %s is too old: hearth needs " CPU_MIN_KERNEL_TEXT " or newer", u.release);
 	else if (access(KERNEL_BTF, R_OK))
 		snprintf(err->message, sizeof(err->message), NO_BTF_TEXT);
 	else if (!force && !kernel_is_safe())
@@ -143,8 +138,8 @@ static void check_kernel(struct checker *c)
 	struct utsname u = { 0 };
 
 	uname(&u);
-	say(c, version >= MIN_KERNEL ? CHECK_OK : CHECK_FAIL, "kernel 5.10 or newer", u.release);
-	say(c, strcmp(u.machine, "x86_64") ? CHECK_FAIL : CHECK_OK, "x86-64", u.machine);
+	say(c, version >= CPU_MIN_KERNEL ? CHECK_OK : CHECK_FAIL, "kernel " CPU_MIN_KERNEL_TEXT " or newer", u.release);
+	say(c, strcmp(u.machine, CPU_MACHINE) ? CHECK_FAIL : CHECK_OK, CPU_NAME, u.machine);
 	say(c, safe ? CHECK_OK : CHECK_FAIL, "safe reads of user memory", safe ? "" : UNSAFE_TEXT);
 	if (access(KERNEL_BTF, R_OK))
 		say(c, CHECK_FAIL, "kernel BTF", NO_BTF_TEXT);

@@ -3,12 +3,17 @@
 #ifndef HEARTH_AGENT_CPU_ARM64_H
 #define HEARTH_AGENT_CPU_ARM64_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #define CPU_NAME	"arm64"
 #define CPU_MACHINE	"aarch64"
 #define CPU_ELF_MACHINE EM_AARCH64
-enum { CPU_MIN_KERNEL = 6001, CPU_GENERAL_REGS = 32 };
+enum { CPU_MIN_KERNEL = 6001, CPU_GENERAL_REGS = 32, CPU_NOFAULT_BYTES = 160 };
+#define CPU_MIN_KERNEL_TEXT "6.1"
 
 enum row_saved {
 	SAVED_X19,
@@ -40,6 +45,8 @@ enum row_saved {
 			29, 30, 31, 32                                                                                    \
 	}
 
+#define CPU_ROW_BUILDERS &rows_sigreturn,
+
 /*
  * What of a return address is not its signature: the bits of a user address, which the kernel gives to the signature above
  * them (arch/arm64/include/asm/pointer_auth.h). What the kernel tells a program at its start stands at the top of its
@@ -48,6 +55,18 @@ enum row_saved {
 static inline uint64_t cpu_code_mask(void)
 {
 	return ~0ull >> __builtin_clzll(getauxval(AT_RANDOM) | 1);
+}
+
+static inline bool cpu_calls(const uint8_t *code, size_t len_bytes, uint64_t addr, uint64_t target)
+{
+	for (size_t i = 0; i + 4 <= len_bytes; i += 4) {
+		uint32_t insn;
+
+		memcpy(&insn, &code[i], sizeof(insn));
+		if (insn >> 26 == 0x25 && addr + i + (uint64_t)((int64_t)((int32_t)(insn << 6) >> 6) * 4) == target)
+			return true;
+	}
+	return false;
 }
 
 #endif

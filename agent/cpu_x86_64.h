@@ -3,10 +3,16 @@
 #ifndef HEARTH_AGENT_CPU_X86_64_H
 #define HEARTH_AGENT_CPU_X86_64_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 #define CPU_NAME	"x86-64"
 #define CPU_MACHINE	"x86_64"
 #define CPU_ELF_MACHINE EM_X86_64
-enum { CPU_MIN_KERNEL = 5010, CPU_GENERAL_REGS = 16 };
+enum { CPU_MIN_KERNEL = 5010, CPU_GENERAL_REGS = 16, CPU_NOFAULT_BYTES = 96 };
+#define CPU_MIN_KERNEL_TEXT "5.10"
 
 /* DWARF numbers of the registers that matter by name, besides those of bpf/arch.h. */
 enum { DWARF_RDX = 1, DWARF_RBX = 3, DWARF_R12 = 12, DWARF_R15 = 15 };
@@ -26,10 +32,24 @@ enum row_saved { SAVED_RBX, SAVED_FP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15
 		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 \
 	}
 
+#define CPU_ROW_BUILDERS /* none */
+
 /* What of a return address is not its signature. */
 static inline uint64_t cpu_code_mask(void)
 {
 	return ~0ull;
+}
+
+static inline bool cpu_calls(const uint8_t *code, size_t len_bytes, uint64_t addr, uint64_t target)
+{
+	for (size_t i = 0; i + 5 <= len_bytes; i++) {
+		int32_t offset;
+
+		memcpy(&offset, &code[i + 1], sizeof(offset));
+		if (code[i] == 0xe8 && addr + i + 5 + (uint64_t)(int64_t)offset == target)
+			return true;
+	}
+	return false;
 }
 
 #endif

@@ -305,6 +305,12 @@ static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
 	w->regs.value[REG_SP] = state.sp;
 	w->regs.value[REG_FP] = state.fp;
 	w->regs.is_exact = state.exact;
+	if (CPU_HAS_LR && state.lr) {
+		w->regs.value[REG_RA] = state.lr;
+		w->regs.known |= REG_BIT(REG_RA);
+	} else if (CPU_HAS_LR) {
+		w->regs.known &= ~REG_BIT(REG_RA);
+	}
 	w->falls = state.falls;
 	return 0;
 }
@@ -320,7 +326,7 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 		return step_exactly(w, file, va, end);
 	if (step_packed(w, packed, end))
 		return 1;
-	w->regs.known &= rule == RULE_SCHED ? WALKED | REG_BIT(REG_SP) : CPU_CALLEE_SAVED;
+	w->regs.known &= rule == RULE_SCHED ? WALKED | REG_BIT(REG_SP) | REG_BIT(REG_RA) : CPU_CALLEE_SAVED;
 	if (row)
 		restore_saved(w, row, w->regs.value[REG_SP], fp);
 	return 0;

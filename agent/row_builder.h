@@ -49,6 +49,7 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
  * where REG_RA is the pc. */
 void row_return(struct row_regs *out);
 
+extern const struct row_builder rows_sigreturn; /* arm64 */
 extern const struct row_builder rows_eh_frame;
 extern const struct row_builder rows_debug_frame;
 extern const struct row_builder rows_go;

@@ -93,6 +93,7 @@ struct unwind_sched {
 	__u64 pc; /* 0: there is none */
 	__u64 sp;
 	__u64 fp;
+	__u64 lr;	/* CPU_HAS_LR */
 	__u64 stack_hi; /* the end of its stack */
 };
 
@@ -185,8 +186,8 @@ enum unwind_base { BASE_SP, BASE_FP };
 enum sched_base {		      /* of RULE_SCHED */
 		  SCHED_RESUMES,      /* the caller is what the scheduler noted */
 		  SCHED_RETURNS,      /* CFA = the sp it noted + offset */
-		  SCHED_RETURNS_DEPTH /* CFA = stack_hi - *(sp + offset) + 8: calls of C may be nested, and only the last is
-					 noted */
+		  SCHED_RETURNS_DEPTH /* CFA = stack_hi - *(sp + offset) and the return address's place: calls of C may be
+					 nested, and only the last is noted */
 };
 enum { ROW_FP_AT_FP = -32768 };
 
@@ -256,7 +257,7 @@ struct cpu_state {
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
-HEARTH_SIZE_IS(struct sample_regs, 48 + 8 * USER_REGS);
+HEARTH_SIZE_IS(struct sample_regs, 56 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct proc_value, 32);
 HEARTH_SIZE_IS(struct mapping_key, 16);

@@ -26,6 +26,7 @@ enum {
 	GO_G_M = 48,
 	GO_G_SCHED_SP = 56,
 	GO_G_SCHED_PC = 64,
+	GO_G_SCHED_LR = 88,
 	GO_G_SCHED_BP = 96,
 	GO_M_CURG = 0xb8,
 	GO_RET_BYTES = 8,
@@ -41,6 +42,8 @@ static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m,
 		return false;
 	go->sched.sp = read_user_word(curg + GO_G_SCHED_SP);
 	go->sched.fp = read_user_word(curg + GO_G_SCHED_BP + off);
+	if (CPU_HAS_LR)
+		go->sched.lr = read_user_word(curg + GO_G_SCHED_LR + off);
 	if (go->sched.sp)
 		go->sched.pc = read_user_word(curg + GO_G_SCHED_PC);
 	go->sched.stack_hi = read_user_word(curg + GO_G_STACK_HI);

@@ -72,7 +72,7 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 	if (base == SCHED_RETURNS_DEPTH) {
 		if (unwind_read(memory, state->sp + ROW_CFA(row), &depth))
 			return unwind_stop(state, END_BAD_MEMORY);
-		*cfa = sched.stack_hi - depth + 8;
+		*cfa = sched.stack_hi - depth - ROW_RA(row);
 		return 0;
 	}
 	state->fp = sched.fp;
@@ -82,6 +82,10 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 	*cfa = 0;
 	state->pc = sched.pc;
 	state->sp = sched.sp;
+	if (CPU_HAS_LR) {
+		state->lr = sched.lr;
+		state->lost_sp = 0;
+	}
 	state->exact = 0;
 	return 0;
 }
