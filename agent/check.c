@@ -3,6 +3,7 @@
  * What this kernel, these privileges and this host allow: `hearth check`, and the one test that start-up makes by itself.
  * Each check says what to do about its 'no'. No state.
  */
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <elf.h>
 #include <errno.h>
@@ -58,8 +59,9 @@ static bool first_line(const char *path, char *line, size_t size)
 }
 
 /* --- copy_from_user_nofault: kernels 5.19 to 6.3 can lock up in it under hardened usercopy (fixed by "mm: Fix
- * copy_from_user_nofault()", 6.4, and its backports). The fixed function does not call __check_object_size, and asks
- * nmi_uaccess_okay() first, which is a function on some CPUs. --- */
+ * copy_from_user_nofault()", 6.4, and its backports). The fix made it ask nmi_uaccess_okay() first, a function on some CPUs,
+ * and
+ * __check_object_size look at the task's pagefault_disabled before it calls find_vmap_area, which locks. --- */
 
 static uint64_t symbol_address(const char *name)
 {
@@ -91,18 +93,36 @@ static ssize_t read_kernel_text(uint64_t addr, void *dst, size_t len)
 	return -ENOENT;
 }
 
+/* Where a task's pagefault_disabled stands; 0 when it cannot be told. */
+static uint32_t pagefault_disabled_offset(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *task = btf ? btf__type_by_id(btf, (uint32_t)btf__find_by_name_kind(btf, "task_struct",
+												  BTF_KIND_STRUCT))
+					  : NULL;
+	uint32_t offset = 0;
+
+	for (uint16_t i = 0; task && i < btf_vlen(task); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(task)[i].name_off), "pagefault_disabled"))
+			offset = btf_member_bit_offset(task, i) / 8;
+	btf__free(btf);
+	return offset;
+}
+
 /* Is the running copy_from_user_nofault the fixed one (or needs no fix)? False too when it cannot be told. */
 static bool nofault_is_fixed(void)
 {
-	uint64_t from = symbol_address("copy_from_user_nofault");
-	uint64_t asks = symbol_address("nmi_uaccess_okay"), locks = symbol_address("__check_object_size");
-	uint8_t code[CPU_NOFAULT_BYTES];
+	uint64_t from = symbol_address("copy_from_user_nofault"), checks = symbol_address("__check_object_size");
+	uint64_t asks = symbol_address("nmi_uaccess_okay"), locks = symbol_address("find_vmap_area");
+	uint32_t disabled = pagefault_disabled_offset();
+	uint8_t code[96], check[1024]; /* the calls stand within */
 
-	if (from && !locks)
+	if (from && !checks)
 		return true; /* not hardened */
-	if (!from || read_kernel_text(from, code, sizeof(code)) < (ssize_t)sizeof(code))
-		return false;
-	return asks ? cpu_calls(code, sizeof(code), from, asks) : !cpu_calls(code, sizeof(code), from, locks);
+	if (from && asks && read_kernel_text(from, code, sizeof(code)) == (ssize_t)sizeof(code))
+		return cpu_calls(code, sizeof(code), from, asks);
+	return from && locks && disabled && read_kernel_text(checks, check, sizeof(check)) == (ssize_t)sizeof(check) &&
+	       cpu_loads_before_call(check, sizeof(check), checks, disabled, locks);
 }
 
 static bool kernel_is_safe(void)

@@ -5,13 +5,13 @@
  *   CPU_NAME, CPU_MACHINE  as the user and as the kernel call it
  *   CPU_ELF_MACHINE        e_machine of its files
  *   CPU_MIN_KERNEL         version * 1000 + patch level of the oldest kernel that will do; CPU_MIN_KERNEL_TEXT for the user
- *   CPU_NOFAULT_BYTES      of the kernel's copy_from_user_nofault that hold all its calls (agent/check.c)
  *   CPU_GENERAL_REGS       general registers, the stack pointer among them
  *   enum row_saved, ROW_SAVED_REGS   registers that a row says something about (agent/rows.h), and their DWARF numbers
  *   CPU_CALLEE_SAVED       bits of the registers that a caller may expect to find again
  *   CPU_SIGNAL_PLACES      for each register its number in the kernel's signal frame, behind SIGNAL_REGS
  *   CPU_ROW_BUILDERS       builders that only it has, asked before the others (agent/row_builder.h)
  *   cpu_calls()            does the code that stands at @addr call @target?
+ *   cpu_loads_before_call()  does it look at the word at @offset of something shortly before?
  *   cpu_code_mask()        what of a return address is not its signature
  */
 #ifndef HEARTH_AGENT_CPU_H

@@ -12,7 +12,7 @@
 #define CPU_NAME	"arm64"
 #define CPU_MACHINE	"aarch64"
 #define CPU_ELF_MACHINE EM_AARCH64
-enum { CPU_MIN_KERNEL = 6001, CPU_GENERAL_REGS = 32, CPU_NOFAULT_BYTES = 160 };
+enum { CPU_MIN_KERNEL = 6001, CPU_GENERAL_REGS = 32 };
 #define CPU_MIN_KERNEL_TEXT "6.1"
 
 enum row_saved {
@@ -57,15 +57,34 @@ static inline uint64_t cpu_code_mask(void)
 	return ~0ull >> __builtin_clzll(getauxval(AT_RANDOM) | 1);
 }
 
+static inline uint32_t cpu_insn(const uint8_t *code)
+{
+	uint32_t insn;
+
+	memcpy(&insn, code, sizeof(insn));
+	return insn;
+}
+
 static inline bool cpu_calls(const uint8_t *code, size_t len_bytes, uint64_t addr, uint64_t target)
 {
 	for (size_t i = 0; i + 4 <= len_bytes; i += 4) {
-		uint32_t insn;
+		uint32_t insn = cpu_insn(&code[i]); /* bl */
 
-		memcpy(&insn, &code[i], sizeof(insn));
 		if (insn >> 26 == 0x25 && addr + i + (uint64_t)((int64_t)((int32_t)(insn << 6) >> 6) * 4) == target)
 			return true;
 	}
+	return false;
+}
+
+static inline bool cpu_loads_before_call(const uint8_t *code, size_t len_bytes, uint64_t addr, uint32_t offset,
+					 uint64_t target)
+{
+	enum { NEAR = 8 * 4 };
+
+	for (size_t i = 0; i + NEAR <= len_bytes; i += 4)
+		if ((cpu_insn(&code[i]) & 0xfffffc00) == (0xb9400000 | offset / 4 << 10) && /* ldr w, [x, #offset] */
+		    cpu_calls(&code[i], NEAR, addr + i, target))
+			return true;
 	return false;
 }
 

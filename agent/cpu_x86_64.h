@@ -11,7 +11,7 @@
 #define CPU_NAME	"x86-64"
 #define CPU_MACHINE	"x86_64"
 #define CPU_ELF_MACHINE EM_X86_64
-enum { CPU_MIN_KERNEL = 5010, CPU_GENERAL_REGS = 16, CPU_NOFAULT_BYTES = 96 };
+enum { CPU_MIN_KERNEL = 5010, CPU_GENERAL_REGS = 16 };
 #define CPU_MIN_KERNEL_TEXT "5.10"
 
 /* DWARF numbers of the registers that matter by name, besides those of bpf/arch.h. */
@@ -49,6 +49,14 @@ static inline bool cpu_calls(const uint8_t *code, size_t len_bytes, uint64_t add
 		if (code[i] == 0xe8 && addr + i + 5 + (uint64_t)(int64_t)offset == target)
 			return true;
 	}
+	return false;
+}
+
+/* Not needed: nmi_uaccess_okay is a function here. */
+static inline bool cpu_loads_before_call(const uint8_t *code, size_t len_bytes, uint64_t addr, uint32_t offset,
+					 uint64_t target)
+{
+	(void)code, (void)len_bytes, (void)addr, (void)offset, (void)target;
 	return false;
 }
 
