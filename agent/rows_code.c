@@ -113,6 +113,64 @@ static int take_rows(const struct kept *k, uint64_t start, uint64_t end, struct 
 	return 0;
 }
 
+/* How long the stub of a call is whose target stands in memory: jmp *disp(rip), maybe behind endbr64. 0: none starts at
+ * @code. */
+static uint64_t stub_bytes(const struct code_starts *s, uint64_t addr)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	enum { JUMP_BYTES = 6 };
+	const uint8_t *code = code_starts_bytes(s, addr, JUMP_BYTES);
+	uint64_t at = 0;
+
+	if (code && memcmp(code, endbr64, sizeof(endbr64)) == 0) {
+		code = code_starts_bytes(s, addr, sizeof(endbr64) + 1 + JUMP_BYTES);
+		at = sizeof(endbr64);
+		at += code && code[at] == 0xf2; /* bnd */
+	}
+	return code && code[at] == 0xff && code[at + 1] == 0x25 ? at + JUMP_BYTES : 0;
+}
+
+/* Stubs in code where no function is known: linkers write no tables for those of a static program, nor symbols. */
+static int take_stubs(const struct code_starts *s, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count)
+{
+	enum { STUB_ALIGN = 8 };
+
+	for (uint64_t addr = start & ~(uint64_t)(STUB_ALIGN - 1); addr < end; addr += STUB_ALIGN) {
+		uint64_t stop = addr + stub_bytes(s, addr);
+
+		if (stop <= start || stop == addr)
+			continue;
+		if (*count == max)
+			return -ENOSPC;
+		code_state_row(&code_state_entry, false, &rows[*count]);
+		rows[*count].start = addr > start ? addr : start;
+		rows[*count].end = stop < end ? stop : end;
+		rows[(*count)++].is_guess = true;
+	}
+	return 0;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The rows of @function in [@start, @end), which does not reach beyond it. */
+static int build_function(struct code_rows *c, const struct code_function *function, uint64_t start, uint64_t end,
+			  struct row *rows, size_t max, size_t *count)
+{
+	const struct kept *k;
+	uint64_t known;
+	int r = rows_of(c, function, &k);
+
+	if (!r)
+		r = take_rows(k, start, end, rows, max, count);
+	if (r || function->is_all_its)
+		return r;
+	known = k->count ? k->rows[k->count - 1].end : function->start; /* where it ends is anybody's guess */
+	return take_stubs(c->starts, known > start ? known : start, end, rows, max, count);
+}
+
 static int code_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
 {
 	struct code_rows *c = state;
@@ -121,16 +179,14 @@ static int code_build(void *state, uint64_t start, uint64_t end, struct row *row
 	*count_ret = 0;
 	while (start < end && !r) {
 		struct code_function function;
-		const struct kept *k;
 
 		r = code_starts_find(c->starts, start, end, &function);
-		if (r)
-			return r == -ENOENT ? 0 : r;
-		if (function.start != c->entry) {
-			r = rows_of(c, &function, &k);
-			if (!r)
-				r = take_rows(k, start, end < function.end ? end : function.end, rows, max, count_ret);
-		}
+		if (r == -ENOENT)
+			return take_stubs(c->starts, start, end, rows, max, count_ret);
+		if (!r && function.start > start)
+			r = take_stubs(c->starts, start, function.start, rows, max, count_ret);
+		if (!r && function.start != c->entry)
+			r = build_function(c, &function, start, min_u64(end, function.end), rows, max, count_ret);
 		start = function.end;
 	}
 	return r;

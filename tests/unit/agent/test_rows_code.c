@@ -383,12 +383,63 @@ static void test_compiled(void **state)
 	rmdir(dir);
 }
 
+/* Between two functions with symbols, and behind one whose size is not known, what linkers put into static programs:
+ * jumps through memory, with and without endbr64.
+ */
+static void test_stubs(void **state)
+{
+	static const char text[] =
+		".text\n.globl f, g\n.type f, @function\n.type g, @function\n.balign 4096\n"
+		"f: ret\n.size f, 1\n.balign 8, 0xcc\n"
+		"jmp *v(%rip)\nxchg %ax, %ax\n"
+		"endbr64\njmp *v(%rip)\n.balign 8, 0x90\n"
+		"mov %rax, %rbx\njmp *v(%rip)\n.balign 8, 0xcc\n"
+		"g: ret\n.balign 8, 0xcc\njmp *v(%rip)\n.data\n.hidden v\nv: .quad 0\n.section .note.GNU-stack\n";
+	static const struct {
+		uint64_t start, end;
+	} wanted[] = { { 0, 1 }, { 8, 14 }, { 16, 26 }, { 48, 49 }, { 56, 62 } };
+	char dir[] = "/tmp/hearth-stubs-XXXXXX", path[64], source[64], command[256];
+	struct row rows[64];
+	struct view code;
+	size_t count;
+	FILE *f;
+
+	(void)state;
+	if (system("command -v cc >/dev/null"))
+		skip();
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/stubs.so", dir);
+	snprintf(source, sizeof(source), "%s/stubs.s", dir);
+	f = fopen(source, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	snprintf(command, sizeof(command), "cc -nostdlib -shared -o %s %s", path, source);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(open_view(path, &rows_code, &code), 0);
+	assert_int_equal(rows_code.build(code.state, code.start, code.start + 64, rows, ARRAY_LEN(rows), &count), 0);
+	for (size_t i = 0; i < count; i++)
+		printf("%llx-%llx\n", (unsigned long long)(rows[i].start - code.start),
+		       (unsigned long long)(rows[i].end - code.start));
+	assert_int_equal(count, ARRAY_LEN(wanted));
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(rows[i].start, code.start + wanted[i].start);
+		assert_int_equal(rows[i].end, code.start + wanted[i].end);
+		assert_true(rows[i].cfa == ROW_CFA_REG && rows[i].cfa_reg == DWARF_RSP && rows[i].cfa_off == 8);
+		assert_true(rows[i].is_guess && rows[i].saved[SAVED_RA] == -8 && rows[i].saved[SAVED_RBP] == ROW_SAME);
+	}
+	close_view(&code);
+	unlink(path);
+	unlink(source);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),      cmocka_unit_test(test_long_function), cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_libraries),      cmocka_unit_test(test_this_program),  cmocka_unit_test(test_compiled),
-		cmocka_unit_test(test_return_address), cmocka_unit_test(test_single_bytes),
+		cmocka_unit_test(test_return_address), cmocka_unit_test(test_single_bytes),  cmocka_unit_test(test_stubs),
 	};
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
