@@ -365,8 +365,9 @@ int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struc
 	uint32_t low = 0, high;
 	int r;
 
-	if (segment && skip_padding(segment, addr, min_u64(limit + LONGEST_INSN, segment->addr + segment->len)) >= limit)
-		return -ENOENT; /* what stands between functions everywhere does not make a file's symbols worth reading */
+	if (!s->is_loaded && segment &&
+	    skip_padding(segment, addr, min_u64(limit + LONGEST_INSN, segment->addr + segment->len)) >= limit)
+		return -ENOENT; /* what looks like the gaps between functions does not make a file's symbols worth reading */
 	r = s->is_loaded ? 0 : load(s);
 	if (r)
 		return r;

@@ -134,8 +134,10 @@ static uint64_t stub_bytes(const struct code_starts *s, uint64_t addr)
 static int take_stubs(const struct code_starts *s, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count)
 {
 	enum { STUB_ALIGN = 8 };
+	uint64_t first = start & ~(uint64_t)(STUB_ALIGN - 1);
 
-	for (uint64_t addr = start & ~(uint64_t)(STUB_ALIGN - 1); addr < end; addr += STUB_ALIGN) {
+	/* The longest reaches beyond the place of the next. */
+	for (uint64_t addr = first < STUB_ALIGN ? first : first - STUB_ALIGN; addr < end; addr += STUB_ALIGN) {
 		uint64_t stop = addr + stub_bytes(s, addr);
 
 		if (stop <= start || stop == addr)
