@@ -124,6 +124,7 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	bpf_program__set_autoload(skel->progs.on_sample, loop);
 	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
+	(void)bpf_map__set_autocreate(skel->maps.tail_programs, !loop);
 	bpf_program__set_autoload(skel->progs.on_new_task,
 				  !config->no_inherit && (config->pid_count || config->follow_pids_only));
 

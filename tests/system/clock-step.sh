@@ -5,7 +5,7 @@
 . "$TOP/tests/system/lib.sh"
 need_bpf
 
-step=3600
+step=3600 least=20
 start chain "$TRUTH/c_chain" 25
 options=(--report-interval 200ms --report-jitter 0 -F 99 -p "$started")
 before=$EPOCHREALTIME
@@ -26,7 +26,7 @@ if [ "${HEARTH_OWN_MACHINE:-0}" = 0 ]; then
 	offset=$step # of hearth's clock from ours, from here on
 else
 	date -s "@$(awk "BEGIN { printf \"%.3f\", $at + $step }")" >/dev/null
-	offset=0
+	offset=0 least=0 # emulated it may be so slow that its first interval is that of the step
 fi
 read -r up_then _ </proc/uptime
 sleep 3
@@ -36,7 +36,7 @@ HEARTH=${HEARTH_REAL:-$HEARTH}
 
 "$HEARTH" report step.otlp --format print | sed -nE 's/^ *Timestamp\[[0-9]+\]: ([0-9]+).*/\1/p' >times
 # What the interval of the step holds from before it is told in the new time too: 200 ms of it, many more on a slow machine.
-awk -v before="$before" -v at="$at" -v took="$(awk "BEGIN { print $up_then - $up }")" -v after="$after" -v step=$step -v offset="$offset" '
+awk -v before="$before" -v at="$at" -v took="$(awk "BEGIN { print $up_then - $up }")" -v after="$after" -v step=$step -v least=$least -v offset="$offset" '
 	{
 		t = $1 / 1e9
 		if (t >= before - 1 && t <= at + took + 1) old++
@@ -45,5 +45,5 @@ awk -v before="$before" -v at="$at" -v took="$(awk "BEGIN { print $up_then - $up
 	}
 	END {
 		printf "%d samples before the step, %d after it, %d at another time\n", old, new, wrong
-		exit !(old >= 20 && new >= 20 && !wrong)
+		exit !(old >= least && new >= 20 && !wrong)
 	}' times
