@@ -8,6 +8,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/dwarf_expr.h"
 #include "agent/rows_cfi.h"
@@ -152,7 +153,8 @@ static void read_rules(Dwarf_Frame *frame, struct row *row)
 	row->saved[SAVED_RA] = ra;
 }
 
-/* The row at @addr, with the range the tables give it. 0, -ENOENT, -ENOMEM. */
+/* The row at @addr, with the range the tables give it; ROW_CFA_NONE where they say nothing of use. -ENOENT: they know no
+ * function there. */
 static int read_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 {
 	AUTO_FREE Dwarf_Frame *frame = NULL;
@@ -165,7 +167,7 @@ static int read_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 		return -ENOENT;
 	row->end = end > addr ? end : addr + 1;
 	read_rules(frame, row);
-	return row->cfa == ROW_CFA_NONE ? -ENOENT : 0;
+	return 0;
 }
 
 /* --- what gcc's tables say wrongly --- */
@@ -210,7 +212,31 @@ static bool correct_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 	return take_back(row);
 }
 
-int rows_cfi_build(void *cfi, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+/* --- a range --- */
+
+/* The first function behind @addr, which none covers; without a table the next byte. */
+static uint64_t next_start(const struct cfi_starts *starts, uint64_t addr)
+{
+	size_t low = 0, high = starts->count;
+	int32_t at;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		memcpy(&at, starts->table + mid * CFI_START_BYTES, sizeof(at));
+		if (starts->base + (uint64_t)(int64_t)at <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == starts->count)
+		return starts->count ? UINT64_MAX : addr + 1;
+	memcpy(&at, starts->table + low * CFI_START_BYTES, sizeof(at));
+	return starts->base + (uint64_t)(int64_t)at;
+}
+
+int rows_cfi_build(Dwarf_CFI *cfi, const struct cfi_starts *starts, uint64_t start, uint64_t end, struct row *rows,
+		   size_t max, size_t *count_ret)
 {
 	uint64_t addr = start;
 
@@ -219,15 +245,17 @@ int rows_cfi_build(void *cfi, uint64_t start, uint64_t end, struct row *rows, si
 		struct row row;
 
 		if (read_row(cfi, addr, &row)) {
-			addr++;
+			addr = next_start(starts, addr);
 			continue;
 		}
 		correct_row(cfi, addr, &row);
-		if (*count_ret == max)
-			return -ENOSPC;
 		if (row.end > end)
 			row.end = end;
 		addr = row.end;
+		if (row.cfa == ROW_CFA_NONE)
+			continue;
+		if (*count_ret == max)
+			return -ENOSPC;
 		rows[(*count_ret)++] = row;
 	}
 	return 0;
@@ -257,7 +285,8 @@ static int eval_register(Dwarf_Frame *frame, const struct dwarf_expr_frame *expr
 	return r;
 }
 
-int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
+int rows_cfi_eval(Dwarf_CFI *cfi, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
+		  struct row_regs *out)
 {
 	struct dwarf_expr_frame expr = { .regs = in, .read = read, .arg = arg };
 	AUTO_FREE Dwarf_Frame *frame = NULL;

@@ -7,8 +7,19 @@
 
 #include "agent/row_builder.h"
 
-/* As struct row_builder's build and eval; @cfi is a Dwarf_CFI *. */
-int rows_cfi_build(void *cfi, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
-int rows_cfi_eval(void *cfi, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out);
+/* The search table of .eh_frame_hdr: two words an entry, the first a function's start, sorted by it. */
+struct cfi_starts {
+	const uint8_t *table;
+	size_t count;  /* 0: there is no table */
+	uint64_t base; /* what the starts are relative to */
+};
+
+enum { CFI_START_BYTES = 8 };
+
+/* As struct row_builder's build and eval. A gap is crossed by @starts at once, without them byte by byte. */
+int rows_cfi_build(Dwarf_CFI *cfi, const struct cfi_starts *starts, uint64_t start, uint64_t end, struct row *rows,
+		   size_t max, size_t *count_ret);
+int rows_cfi_eval(Dwarf_CFI *cfi, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
+		  struct row_regs *out);
 
 #endif

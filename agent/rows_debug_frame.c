@@ -190,9 +190,10 @@ static int debug_frame_open(const struct row_image *image, void **ret)
 
 static int debug_frame_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
 {
+	static const struct cfi_starts none;
 	struct debug_frame *d = state;
 
-	return rows_cfi_build(d->cfi, start, end, rows, max, count_ret);
+	return rows_cfi_build(d->cfi, &none, start, end, rows, max, count_ret);
 }
 
 static int debug_frame_eval(void *state, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,

@@ -28,8 +28,8 @@
 
 /* --- functions of known frames --- */
 
-static const char *const reg_names[DWARF_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-						   "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
+static const char *const reg_names[USER_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+						  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
 
 /* "OFFSET:CFA,bp=PLACE" for each row, "-" where there is none between two, "." behind the last. */
 static void print_rows(struct buf *out, const struct row *rows, size_t count)
@@ -135,7 +135,7 @@ static void test_long_function(void **state)
 	assert_int_equal(code_flow_rows(&f, &rows, &count), 0);
 	assert_int_equal(count, 2);
 	assert_true(rows[0].start == 0x1004 && rows[0].end == 0x9001 && rows[1].start == 0x9002 && rows[1].end == f.end);
-	assert_true(rows[0].cfa_reg == DWARF_RBP && rows[0].cfa_off == 16 && rows[0].saved[SAVED_RBP] == -16);
+	assert_true(rows[0].cfa_reg == REG_FP && rows[0].cfa_off == 16 && rows[0].saved[SAVED_FP] == -16);
 	code[0] = 0x90;
 	assert_int_equal(code_flow_rows(&f, &none, &count), 0);
 	assert_int_equal(count, 0);
@@ -229,9 +229,9 @@ struct score {
 /* Registers are where @ours says, or back in place already although the table still names a slot now below the stack. */
 static bool same_rbp(const struct row *ours, const struct row *truth)
 {
-	return ours->saved[SAVED_RBP] == truth->saved[SAVED_RBP] ||
-	       (ours->saved[SAVED_RBP] == ROW_SAME && truth->cfa_reg == DWARF_RSP &&
-		truth->saved[SAVED_RBP] + truth->cfa_off < 0);
+	return ours->saved[SAVED_FP] == truth->saved[SAVED_FP] ||
+	       (ours->saved[SAVED_FP] == ROW_SAME && truth->cfa_reg == REG_SP &&
+		truth->saved[SAVED_FP] + truth->cfa_off < 0);
 }
 
 static void compare(const struct row *ours, const struct row *truth, struct score *score)
