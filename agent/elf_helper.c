@@ -26,10 +26,20 @@ enum {
 	NAMES_LIMIT_MS = 10000, /* all symbols of a huge binary are read for them */
 	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
 	WALL_FACTOR = 3,
+	TEMPLATES = 3, /* the one at work and two to take its place */
 };
 
 /* Why a worker ended, what the counter calls it, and what the file is told by when it was at fault. */
-enum failure { FAILED_CRASH, FAILED_CALL, FAILED_TIME, FAILED_MEMORY, FAILED_NONSENSE, FAILED_IDLE, FAILURES };
+enum failure {
+	FAILED_CRASH,
+	FAILED_CALL,
+	FAILED_TIME,
+	FAILED_MEMORY,
+	FAILED_NONSENSE,
+	FAILED_IDLE,
+	FAILED_TEMPLATE,
+	FAILURES
+};
 static const struct {
 	const char *labels;
 	int status;
@@ -37,13 +47,19 @@ static const struct {
 	[FAILED_CRASH] = { "reason=\"crash\"", -EPROTO },	[FAILED_CALL] = { "reason=\"forbidden call\"", -EPROTO },
 	[FAILED_TIME] = { "reason=\"time\"", -ETIMEDOUT },	[FAILED_MEMORY] = { "reason=\"memory\"", -ENOBUFS },
 	[FAILED_NONSENSE] = { "reason=\"nonsense\"", -EPROTO }, [FAILED_IDLE] = { "reason=\"idle\"", -EPROTO },
+	[FAILED_TEMPLATE] = { "reason=\"template\"", -ECHILD },
 };
 
 struct helper {
 	struct elf_service service;
-	pid_t template;
-	int control; /* -1: the helper is lost for good */
-	int sock;    /* to the worker; -1: none */
+	/* All forked at the start, when there is nothing to inherit; a later copy of the agent would be one with BPF
+	 * objects. */
+	struct {
+		pid_t pid;
+		int control; /* -1: it has gone */
+	} templates[TEMPLATES];
+	uint32_t current; /* the one at work; TEMPLATES: the helper is lost for good */
+	int sock;	  /* to the worker; -1: none */
 	clockid_t worker_clock;
 	uint32_t file;	   /* the first the worker was asked about; 0: none yet */
 	bool has_answered; /* the worker has, at least once */
@@ -94,12 +110,22 @@ static bool is_patient(void *arg)
 
 /* --- orders to the template --- */
 
-static void lose(struct helper *h)
+static bool is_lost(const struct helper *h)
+{
+	return h->current == TEMPLATES;
+}
+
+/* The template at work has gone, or does not answer, and with it its worker: on to the next. */
+static void lose_template(struct helper *h)
 {
 	if (h->sock >= 0)
 		close(MOVE_FD(h->sock));
-	if (h->control >= 0)
-		close(MOVE_FD(h->control));
+	if (is_lost(h))
+		return;
+	kill(h->templates[h->current].pid, SIGKILL);
+	close(MOVE_FD(h->templates[h->current].control));
+	h->current++;
+	metric_add(h->restarts[FAILED_TEMPLATE], 1);
 }
 
 /* Sends @kind (unless it is @expected: nothing) and waits for the template to say @expected, with a number. */
@@ -107,18 +133,18 @@ static int order(struct helper *h, enum elf_wire_kind kind, int fd, enum elf_wir
 {
 	struct patience patience = patience_of(CLOCK_MONOTONIC, ORDER_LIMIT_MS);
 	struct elf_wire head = { .kind = kind };
+	int error = 0, control = h->templates[h->current].control;
 	AUTO_CLOSE int unasked_fd = -1;
-	int error = 0;
 
 	if (kind != expected)
-		error = elf_wire_send(h->control, &head, NULL, fd, is_patient, &patience);
+		error = elf_wire_send(control, &head, NULL, fd, is_patient, &patience);
 	if (!error)
-		error = elf_wire_receive(h->control, &head, &h->scratch, &unasked_fd, is_patient, &patience);
+		error = elf_wire_receive(control, &head, &h->scratch, &unasked_fd, is_patient, &patience);
 	if (!error && head.kind == expected) {
 		*number_ret = head.number;
 		return 0;
 	}
-	lose(h);
+	lose_template(h);
 	return -ECHILD;
 }
 
@@ -130,12 +156,13 @@ static int set_slices(int sock)
 	       setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof(slice));
 }
 
+/* -ECHILD: the template at work would not. */
 static int start_worker(struct helper *h)
 {
 	int pair[2], error;
 	int32_t pid;
 
-	if (h->control < 0)
+	if (is_lost(h))
 		return -ECHILD;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
@@ -160,11 +187,11 @@ static enum failure end_worker(struct helper *h, enum failure failure)
 	int32_t status;
 
 	if (order(h, kind, -1, ELF_WIRE_ENDED, &status))
-		return failure;
+		return failure == FAILED_TIME ? failure : FAILED_TEMPLATE;
 	close(MOVE_FD(h->sock));
 	if (failure == FAILED_CRASH && WIFEXITED(status)) {
 		if (WEXITSTATUS(status) == ELF_WORKER_UNFIT)
-			lose(h);
+			lose_template(h);
 		else if (!WEXITSTATUS(status) && h->has_answered)
 			failure = FAILED_IDLE;
 	}
@@ -303,7 +330,9 @@ static int helper_call(struct elf_service *service, const struct elf_request *re
 		if (h->sock < 0) {
 			if (request->op == ELF_OP_FORGET)
 				return 0;
-			status = start_worker(h);
+			do {
+				status = start_worker(h);
+			} while (status == -ECHILD && !is_lost(h));
 			if (status)
 				return status;
 		}
@@ -315,9 +344,9 @@ static int helper_call(struct elf_service *service, const struct elf_request *re
 		buf_reset(reply);
 		is_to_blame = !h->has_others;
 		failure = end_worker(h, failure);
-		if (h->control < 0)
+		if (is_lost(h))
 			return -ECHILD;
-	} while (failure == FAILED_IDLE || (failure != FAILED_TIME && !is_to_blame));
+	} while (failure == FAILED_IDLE || failure == FAILED_TEMPLATE || (failure != FAILED_TIME && !is_to_blame));
 	return failures[failure].status;
 }
 
@@ -325,9 +354,13 @@ static void helper_free(struct elf_service *service)
 {
 	struct helper *h = (struct helper *)service;
 
-	lose(h);
-	if (h->template > 0) /* it ends with its socket; its time and the workers' become our children's */
-		while (waitpid(h->template, NULL, 0) < 0 && errno == EINTR)
+	if (h->sock >= 0)
+		close(h->sock);
+	for (int i = 0; i < TEMPLATES; i++)
+		if (h->templates[i].control >= 0)
+			close(h->templates[i].control);
+	for (int i = 0; i < TEMPLATES; i++) /* it ends with its socket; its time and the workers' become our children's */
+		while (h->templates[i].pid > 0 && waitpid(h->templates[i].pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	buf_fini(&h->scratch);
 	free(h);
@@ -342,11 +375,13 @@ static int start(struct helper *h, elf_service_make_fn make)
 	enum failure failure;
 	int error, status;
 
-	h->template = elf_template_fork(make, &h->control);
-	if (h->template <0)
-		return h->template;
-	if (set_slices(h->control))
-		return -errno;
+	for (int i = 0; i < TEMPLATES; i++) {
+		h->templates[i].pid = elf_template_fork(make, &h->templates[i].control);
+		if (h->templates[i].pid < 0)
+			return h->templates[i].pid;
+		if (set_slices(h->templates[i].control))
+			return -errno;
+	}
 	error = start_worker(h);
 	if (!error && ask(h, &nothing, -1, NULL, 0, &h->scratch, &status, &failure))
 		error = -ECHILD;
@@ -362,7 +397,9 @@ int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf
 	if (!h)
 		return -ENOMEM;
 	h->service.ops = &helper_ops;
-	h->sock = h->control = -1;
+	h->sock = -1;
+	for (int i = 0; i < TEMPLATES; i++)
+		h->templates[i].control = -1;
 	for (int i = 0; i < FAILURES; i++)
 		h->restarts[i] = metrics_counter(metrics, "hearth_elf_helper_restarts_total", failures[i].labels,
 						 "Worker processes that ended, by why; each is started again when needed.");

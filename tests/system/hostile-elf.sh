@@ -32,7 +32,9 @@ kill -0 "$recorder" || fail "hearth has ended: $(cat record.out.err)"
 [ "$(children_of "$recorder" | xargs)" = "$(echo "$template" | xargs)" ] || fail "the helper process did not survive"
 stop "$recorder"
 cat record.out.err
-[ ! -d "/proc/${template% }" ] || fail "the helper process outlived hearth"
+for pid in $template; do
+	[ ! -d "/proc/$pid" ] || fail "a helper process outlived hearth"
+done
 accounted record.out.err
 grep -q "registers_slow: reading its tables took too" record.out.err || fail "registers_slow was not found hostile"
 
@@ -53,7 +55,7 @@ echo "registers_slow: $n samples by frame pointers"
 start killed "$HEARTH" record -F 49 -o killed.otlp
 killed=$started
 until_true 15 test -e killed.otlp.part || fail "no recording after 15 s: $(cat killed.err)"
-template=$(children_of "$killed" | xargs)
+read -r template _ < <(children_of "$killed") # the first is at work, the others wait for its end
 worker=$(children_of "$template" | xargs)
 [ -n "$worker" ] || fail "the helper process has no worker"
 kill -KILL "$killed"

@@ -56,19 +56,28 @@ static int count_fds(const char *path)
 	return count;
 }
 
-/* The first child of @pid, 0 when it has none. */
-static pid_t child_of(pid_t pid)
+/* The first @max children of @pid; their number. */
+static int children_of(pid_t pid, pid_t *ret, int max)
 {
 	char path[64];
+	int count = 0;
 	FILE *f;
-	int child = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	f = fopen(path, "re");
-	if (f) {
-		child = fscanf(f, "%d", &child) == 1 ? child : 0;
+	while (f && count < max && fscanf(f, "%d", &ret[count]) == 1)
+		count++;
+	if (f)
 		fclose(f);
-	}
+	return count;
+}
+
+/* The first child of @pid, 0 when it has none. */
+static pid_t child_of(pid_t pid)
+{
+	pid_t child = 0;
+
+	(void)children_of(pid, &child, 1);
 	return child;
 }
 
@@ -367,20 +376,28 @@ static void test_hang(void **state)
 
 static void test_template_dies(void **state)
 {
+	enum { TEMPLATES = 3 };
+	uint64_t before = restarts("template");
+	pid_t templates[TEMPLATES], workers[TEMPLATES];
 	struct elf_service *s;
-	pid_t template, worker;
 
 	(void)state;
 	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
-	template = child_of(getpid());
-	worker = child_of(template);
-	kill(template, SIGKILL);
-	for (int i = 0; i < 200 && !do_harm(s, 1, NO_HARM, &reply); i++)
-		usleep(10000);
+	assert_int_equal(children_of(getpid(), templates, TEMPLATES), TEMPLATES);
+	for (int i = 0; i < TEMPLATES; i++) {
+		assert_int_equal(restarts("template") - before, i);
+		workers[i] = child_of(templates[i]);
+		assert_int_equal(do_harm(s, 1, NO_HARM, &reply), 0);
+		kill(templates[i], SIGKILL);
+		assert_gone(workers[i]); /* dies with it */
+		if (i + 1 < TEMPLATES)
+			assert_int_equal(do_harm(s, 1, NO_HARM, &reply), 0);
+	}
 	assert_int_equal(do_harm(s, 1, NO_HARM, &reply), -ECHILD);
+	assert_int_equal(do_harm(s, 1, NO_HARM, &reply), -ECHILD);
+	assert_int_equal(restarts("template") - before, TEMPLATES);
 	elf_service_free(s);
-	assert_gone(template);
-	assert_gone(worker);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
 /* Its end, however sudden, is the end of all three; a signal to the whole group is not. */
