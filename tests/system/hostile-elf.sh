@@ -25,7 +25,7 @@ sleep 1
 for kind in "${kinds[@]}"; do
 	start "$kind" "bad/$kind" $seconds
 done
-start cut_under make_hostile --cut-under bad/cut.so plugin_leaf $seconds
+start cut_under make_hostile --cut-under bad/cut.so plugin_pure $seconds
 sleep $((seconds + 2))
 
 kill -0 "$recorder" || fail "hearth has ended: $(cat record.out.err)"
@@ -45,7 +45,7 @@ for program in "${kinds[@]}" cut_under; do
 	echo "$program: $n samples"
 	[ "$n" -ge $least ] || fail "$program ran for $seconds s and has $n samples, less than $least"
 done
-"$TOP/tests/truth/check.py" --min 99 --least $least folded c_chain
+judge --min 99 --least $least all.otlp c_chain
 # The hostile one is left to frame pointers: from the root on, only the caller of a leaf without a frame is missing.
 n=$(awk '/^registers_slow;_start;.*;main;f01;f02;.*;f31;f32;/ { sum += $NF } END { print sum + 0 }' folded)
 echo "registers_slow: $n samples by frame pointers"

@@ -77,3 +77,11 @@ accounted() {
 	[ "$taken" -gt 0 ] || fail "no sample was taken"
 	[ "$taken" = $((delivered + lost)) ] || fail "$taken taken, but $delivered delivered and $lost lost: $(cat "$1")"
 }
+
+# judge OPTION... CAPTURE TRUTH...: what tests/truth/check.py says; skips where there is no Python with protobuf
+judge() {
+	local status=0
+	"$TOP/tests/truth/check.py" "$@" || status=$?
+	[ $status != 77 ] || skip "no protoc or no Python with protobuf here"
+	[ $status = 0 ] || fail "stacks are not exact"
+}

@@ -39,11 +39,7 @@ __asm__(".text\n.p2align 4\n" FUNCTION(
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + seconds_argument(argc, argv);
-
 	puts("chain main pushed framed stored realigned forked unsized leaf");
-	truth_told();
-	while (now_seconds(CLOCK_MONOTONIC) < end)
-		truth_sink += pushed(truth_sink + 1);
+	RUN_CHAIN(pushed, seconds_argument(argc, argv));
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Goroutines that spend their time at the end of known calls: below main, below a function, below a closure, and 400
-// recursive calls deep. The leaf has no frame of its own.   go_chain SECONDS
+// recursive calls deep. The leaf has no frame of its own. A fifth of the time it does nothing, so that samples hit every
+// instruction on the way there and back.   go_chain SECONDS
 package main
 
 import (
@@ -13,7 +14,11 @@ import (
 	"time"
 )
 
-const depth = 400
+const (
+	depth     = 400
+	longTurns = 4000000
+	noTurns   = 2
+)
 
 var (
 	sink [4]uint64
@@ -22,37 +27,38 @@ var (
 )
 
 //go:noinline
-func leaf(x uint64) uint64 {
-	for i := 0; i < 4000000; i++ {
+func leaf(turns int, x uint64) uint64 {
+	for i := 0; i < turns; i++ {
 		x = x*6364136223846793005 + 1442695040888963407
 	}
 	return x
 }
 
 //go:noinline
-func mid(x uint64) uint64 {
-	return leaf(x) + 1
+func mid(turns int, x uint64) uint64 {
+	return leaf(turns, x) + 1
 }
 
 //go:noinline
-func outer(x uint64) uint64 {
+func outer(turns int, x uint64) uint64 {
 	var room [64]uint64
-	room[x%64] = mid(x)
+	room[x%64] = mid(turns, x)
 	return room[x%64]
 }
 
 //go:noinline
-func recurse(n int, x uint64) uint64 {
+func recurse(turns, n int, x uint64) uint64 {
 	if n == 0 {
-		return leaf(x)
+		return leaf(turns, x)
 	}
-	return recurse(n-1, x) + 1
+	return recurse(turns, n-1, x) + 1
 }
 
 //go:noinline
 func worker() {
-	for time.Now().Before(end) {
-		sink[1] = outer(sink[1])
+	turns := phases()
+	for turns.next() {
+		sink[1] = outer(turns.now, sink[1])
 	}
 	wait.Done()
 }
@@ -61,18 +67,45 @@ type walker struct{ depth int }
 
 //go:noinline
 func (w *walker) deep() {
-	for time.Now().Before(end) {
-		sink[3] = recurse(w.depth-1, sink[3])
+	turns := phases()
+	for turns.next() {
+		sink[3] = recurse(turns.now, w.depth-1, sink[3])
 	}
 	wait.Done()
 }
 
-func main() {
-	seconds := 0
-	if len(os.Args) == 2 {
-		seconds, _ = strconv.Atoi(os.Args[1])
+// How much the leaf has to do: once much, then nothing for a quarter of the time that took, and again.
+type phase struct {
+	now, calls  int
+	start, till time.Time
+}
+
+//go:noinline
+func phases() phase { return phase{start: time.Now()} }
+
+//go:noinline
+func (p *phase) next() bool {
+	p.calls++
+	if p.now == noTurns && p.calls%64 != 0 {
+		return true
 	}
-	if seconds < 1 {
+	now := time.Now()
+	if p.now == longTurns {
+		p.now = noTurns
+		p.till = now.Add(now.Sub(p.start) / 4)
+	} else if now.After(p.till) {
+		p.now = longTurns
+		p.start = now
+	}
+	return now.Before(end)
+}
+
+func main() {
+	seconds := 0.0
+	if len(os.Args) == 2 {
+		seconds, _ = strconv.ParseFloat(os.Args[1], 64)
+	}
+	if seconds <= 0 {
 		fmt.Fprintln(os.Stderr, "usage: go_chain SECONDS")
 		os.Exit(2)
 	}
@@ -80,20 +113,24 @@ func main() {
 	fmt.Println("chain main.worker main.outer main.mid main.leaf")
 	fmt.Println("chain main.main.func1 main.mid main.leaf")
 	fmt.Println("chain main.main.func2 main.(*walker).deep" + strings.Repeat(" main.recurse", depth) + " main.leaf")
-	end = time.Now().Add(time.Duration(seconds) * time.Second)
+	fmt.Println("calls * runtime.*\ncalls main.* main.phases main.(*phase).next time.* sync.*")
+	fmt.Println("calls main.main fmt.* os.* strconv.* strings.*\ncalls runtime.main *\nsweep\nfull 60")
+	end = time.Now().Add(time.Duration(seconds * float64(time.Second)))
 	wait.Add(3)
 	go worker()
 	go func() {
-		for time.Now().Before(end) {
-			sink[2] = mid(sink[2])
+		turns := phases()
+		for turns.next() {
+			sink[2] = mid(turns.now, sink[2])
 		}
 		wait.Done()
 	}()
 	go func() {
 		(&walker{depth}).deep()
 	}()
-	for time.Now().Before(end) {
-		sink[0] = outer(sink[0])
+	turns := phases()
+	for turns.next() {
+		sink[0] = outer(turns.now, sink[0])
 	}
 	wait.Wait()
 }

@@ -3,10 +3,19 @@
 #include "plugin.h"
 #include "truth.h"
 
+volatile int *plugin_turns = &truth_turns;
+
 FRAME unsigned long plugin_leaf(unsigned long x);
 FRAME unsigned long plugin_leaf(unsigned long x)
 {
+	truth_turns = *plugin_turns;
 	return spin(x);
+}
+
+/* Uses no data, for a test that maps the code alone. */
+FRAME unsigned long plugin_pure(unsigned long x)
+{
+	return turn(x, LONG_TURNS);
 }
 
 FRAME unsigned long plugin_work(unsigned long x)

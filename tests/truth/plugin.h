@@ -10,4 +10,6 @@ unsigned long plugin_enter(plugin_fn *back, unsigned long x);
 /* Where the time goes, in the plug-in again. */
 unsigned long plugin_work(unsigned long x);
 
+unsigned long plugin_pure(unsigned long x);
+
 #endif

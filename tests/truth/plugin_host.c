@@ -25,7 +25,6 @@ FRAME unsigned long host_call(unsigned long x)
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + seconds_argument(argc, argv);
 	char path[4096];
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof("libplugin.so"));
 	void *plugin;
@@ -41,9 +40,9 @@ int main(int argc, char **argv)
 	}
 	*(void **)&enter = dlsym(plugin, "plugin_enter");
 	*(void **)&work = dlsym(plugin, "plugin_work");
-	puts("chain main host_call plugin_enter plugin_middle host_back plugin_work plugin_leaf");
-	truth_told();
-	while (now_seconds(CLOCK_MONOTONIC) < end)
-		truth_sink += host_call(truth_sink);
+	*(volatile int **)dlsym(plugin, "plugin_turns") = &truth_turns;
+	puts("chain main host_call plugin_enter plugin_middle host_back plugin_work plugin_leaf\n"
+	     "calls main dl* readlink");
+	RUN_CHAIN(host_call, seconds_argument(argc, argv));
 	return 0;
 }

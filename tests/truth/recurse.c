@@ -19,16 +19,17 @@ FRAME unsigned long down(int left, unsigned long x)
 	return truth_sink;
 }
 
+INLINE unsigned long all_down(unsigned long x)
+{
+	return down(DEPTH, x);
+}
+
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + seconds_argument(argc, argv);
-
 	printf("chain main");
 	for (int i = 0; i < DEPTH; i++)
 		printf(" down");
 	puts(" leaf");
-	truth_told();
-	while (now_seconds(CLOCK_MONOTONIC) < end)
-		truth_sink += down(DEPTH, truth_sink);
+	RUN_CHAIN(all_down, seconds_argument(argc, argv));
 	return 0;
 }

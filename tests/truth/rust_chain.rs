@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rust: generic functions, a closure behind `dyn Fn`, a trait object whose methods call each other. Names are printed without
-// hashes and turbofish, blanks inside angle brackets as '_'. Builds with rustc 1.63 and later; needs no crates.
+// hashes and turbofish, blanks inside angle brackets as '_'. A fifth of the time the leaf does nothing, so that samples hit every
+// instruction on the way there and back. Builds with rustc 1.63 and later; needs no crates.
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 static mut SINK: u64 = 0;
+static TURNS: AtomicU64 = AtomicU64::new(0);
+const NO_TURNS: u64 = 2;
+const LONG: Duration = Duration::from_millis(4);
 
 /// Keeps a value alive past a call, so that the call is not the last thing its function does.
 #[inline(always)]
@@ -19,7 +24,7 @@ fn keep(x: u64) -> u64 {
 #[inline(never)]
 fn leaf(x: u64) -> u64 {
     let mut y = x;
-    for _ in 0..4_800_000 {
+    for _ in 0..TURNS.load(Ordering::Relaxed) {
         y = y.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     }
     keep(y)
@@ -85,9 +90,25 @@ fn main() {
         "chain rust_chain::main rust_chain::outer rust_chain::call rust_chain::outer::{{closure}} rust_chain::generic \
          <rust_chain::Disc_as_rust_chain::Shape>::twice <rust_chain::Disc_as_rust_chain::Shape>::area rust_chain::leaf"
     );
+    // without optimization everything is a call
+    println!("calls * core::* <* std::* alloc::*\ncalls rust_chain::main clock_gettime __rust_* libc: *\nsweep\nfull 60");
     std::io::stdout().flush().expect("stdout");
     let mut x = 0;
+    let mut turns = 10_000;
     while Instant::now() < end {
+        let start = Instant::now();
+        TURNS.store(turns, Ordering::Relaxed);
         x = outer(&*shape, x) as u32;
+        TURNS.store(NO_TURNS, Ordering::Relaxed);
+        let took = start.elapsed();
+        if took < LONG {
+            turns *= 2;
+        }
+        let after = Instant::now();
+        while after.elapsed() < took / 4 {
+            for _ in 0..200 {
+                x = outer(&*shape, x) as u32;
+            }
+        }
     }
 }

@@ -17,12 +17,16 @@ FRAME unsigned long brief(unsigned long x)
 
 int main(int argc, char **argv)
 {
+	int status;
+
 	if (argc > 1 && strcmp(argv[1], "once") == 0) {
 		while (now_seconds(CLOCK_PROCESS_CPUTIME_ID) < 0.015)
 			truth_sink += brief(truth_sink);
 		return 0;
 	}
 	puts("chain main brief leaf");
-	truth_told();
-	return again(argv[0], seconds_argument(argc, argv));
+	truth_told_again();
+	status = again(argv[0], seconds_argument(argc, argv));
+	truth_sink++;
+	return status;
 }
