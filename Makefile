@@ -3,7 +3,7 @@
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
-#   make test-unit | test-system | test-vm | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-system | test-vm | truth | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -142,7 +142,7 @@ $(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"'
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
 
-.PHONY: unit-bins test-unit test-system test-vm test lint format bench fuzz truth-bins
+.PHONY: unit-bins test-unit test-system test-vm truth test lint format bench fuzz
 unit-bins: $(UNIT_BIN)
 
 test-unit: unit-bins
@@ -154,6 +154,9 @@ test-system: all
 test-vm: all
 	$(Q)tools/deps.sh --vm
 	$(Q)tests/run-vm.sh $(BUILD)
+
+truth: all
+	$(Q)tests/truth/matrix.sh --all --table $(BUILD)/hearth $(BUILD)/truth/matrix-all $(BUILD)/truth/run
 
 test: deps
 	$(Q)tests/run.sh
