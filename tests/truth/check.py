@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges stacks against what the truth programs say about themselves.
 
-usage: check.py [--min PERCENT] [--least SAMPLES] [--known FILE] [--any-name | --only-names] [--table] STACKS TRUTH...
+usage: check.py [--min PERCENT] [--least SAMPLES] [--known FILE] [--any-name | --only-names] [--any-root]
+                [--table] STACKS TRUTH...
 
 STACKS is a capture, or text as capture.py prints it (a file whose name ends in .stacks). Each TRUTH is a file named after a
 program, with what that program printed:
@@ -14,13 +15,14 @@ program, with what that program printed:
   sweep                      at least half of the functions of each chain must be seen as the innermost one
 
 Where an address of the program lies is looked up with nm in the program's file, or in symbols/ beside it when that is stripped;
-a name that the profiler gives must be the same, and where the file has a symbol there must be a name (not with --any-name). With --only-names the profiler's names are all there is.
+a name that the profiler gives must be the same, and where the file has a symbol there must be a name. With --any-name names do not
+matter, with --only-names they are all there is; with --any-root what stands before a chain does not matter.
 
 A stack is exact when it is the root frames of its kind, all of them and nothing else; then a chain from its first function to
 its last, or to the function that was running; then possibly the stub of a call, what that function may call and whatever library
-functions follow; then kernel functions. For one chain the addresses of all root frames are the same in every stack. It is outside when it has a
-root and no function of a chain: in the dynamic linker, before main or after it, in a runtime's own threads, in the kernel's exec
-and exit. What the profiler itself calls truncated is not exact, with its reason. Everything else is wrong.
+functions follow; then kernel functions. For one chain the addresses of all root frames are the same in every stack. It is outside
+when it has a root and no function of a chain: in the dynamic linker, before main or after it, in a runtime's own threads, in the
+kernel's exec and exit. What the profiler itself calls truncated is not exact, with its reason. Everything else is wrong.
 
 FILE lists what is known to fall short: lines "GLOB PERCENT REASON", a lower PERCENT for the programs of that name.
 
@@ -154,7 +156,8 @@ def library(module):
 
 
 class Program:
-    def __init__(self, path):
+    def __init__(self, path, any_root=False):
+        self.any_root = any_root
         self.name = os.path.basename(path)
         self.chains, self.calls = [], []
         self.least_full, self.most_outside, self.sweep = 90.0, 10.0, False
@@ -205,6 +208,8 @@ class Program:
 
     def is_root(self, root, first):
         """Whether these labels are all that stands before a chain's first function."""
+        if self.any_root:
+            return True
         if first == "main":
             return bool(MAIN_ROOT.match(root))
         rust = RUST_ROOT.match(root)
@@ -271,7 +276,7 @@ class Program:
 
     def settle(self):
         """The same root for all stacks of a chain."""
-        for roots in self.roots:
+        for roots in () if self.any_root else self.roots:
             for root, count in roots.most_common()[1:]:
                 self.count["wrong"] += count
                 self.count["full"] -= count
@@ -368,12 +373,13 @@ def main():
     p.add_argument("--known")
     p.add_argument("--any-name", dest="names", action="store_const", const="any")
     p.add_argument("--only-names", dest="names", action="store_const", const="only")
+    p.add_argument("--any-root", action="store_true")
     p.add_argument("--table", action="store_true")
     p.add_argument("stacks")
     p.add_argument("truth", nargs="+")
     args = p.parse_args()
     args.shortfalls = list(read_known(args.known)) if args.known else []
-    programs = {t.name: t for t in map(Program, args.truth)}
+    programs = {t.name: t for t in (Program(path, args.any_root) for path in args.truth)}
     for count, path, end, frames in read_stacks(args.stacks):
         program = programs.get(os.path.basename(path))
         if program:

@@ -40,6 +40,21 @@ judge() {
 }
 if [ $table = 0 ]; then
 	judge
-else
-	judge --table
+	exit
 fi
+
+# The same judge for perf, which is not asked for names nor for the frames before main.
+if command -v perf >/dev/null; then
+	seconds=1
+	run perf record -q -F 99 --call-graph dwarf,32768 -o "$work/perf.data" --
+	"$here/perf_stacks.py" "$work/perf.data" "$(readlink -f "$cells")" >"$work/perf.stacks"
+	rm "$work/perf.data"
+	"$here/check.py" --any-name --any-root --table "$work/perf.stacks" "$work"/told/* >"$work/perf.table" || :
+fi
+status=0
+judge --table >"$work/table" || status=$?
+echo "| cell | stacks | exact % | at full depth | on the way | not exact, or outside of the chains | perf: exact % |"
+echo "|---|---|---|---|---|---|---|"
+awk -F ' *[|] *' 'FILENAME == ARGV[1] { perf[$2] = $3 > 0 ? $4 : "-"; next } { print $0, (($2 in perf) ? perf[$2] : "-"), "|" }' \
+	"$([ -e "$work/perf.table" ] && echo "$work/perf.table" || echo /dev/null)" "$work/table"
+exit $status
