@@ -13,7 +13,7 @@
 
 enum { PACKET_BYTES = 64 << 10 };
 
-union control { /* room for one descriptor */
+union control { /* room for one descriptor; its padding has room for a second, which nobody sends who is honest */
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
@@ -71,7 +71,7 @@ int elf_wire_send(int sock, const struct elf_wire *head, const void *body, int f
 	return 0;
 }
 
-/* The length of one packet (0: the other side has gone), or an error. */
+/* The length of one packet (0: the other side has gone, or sent an empty one), or an error. */
 static ssize_t receive_packet(int sock, struct msghdr *msg, elf_wire_wait_fn wait, void *arg)
 {
 	ssize_t len;
@@ -82,17 +82,22 @@ static ssize_t receive_packet(int sock, struct msghdr *msg, elf_wire_wait_fn wai
 		if (error)
 			return error;
 	}
-	return len ? len : -EPIPE;
+	return len;
 }
 
+/* The descriptor that came with @msg; others are closed. */
 static int fd_of(struct msghdr *msg)
 {
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
 	int fd = -1;
 
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS &&
-	    cmsg->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	if (!cmsg || cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+		return -1;
+	for (size_t at = 0; CMSG_LEN(at + sizeof(fd)) <= cmsg->cmsg_len; at += sizeof(fd)) {
+		if (fd >= 0)
+			close(fd);
+		memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof(fd));
+	}
 	return fd;
 }
 
@@ -111,8 +116,8 @@ static int receive_rest(int sock, uint64_t bytes, struct buf *body, elf_wire_wai
 			return -ENOMEM;
 		part = (struct iovec){ body->data + body->len, left };
 		len = receive_packet(sock, &msg, wait, arg);
-		if (len < 0)
-			return (int)len;
+		if (len <= 0)
+			return len ? (int)len : -EPIPE;
 		body->len += (size_t)len;
 	}
 	return 0;
@@ -137,8 +142,10 @@ int elf_wire_receive(int sock, struct elf_wire *head, struct buf *body, int *fd_
 	if (len < 0)
 		return (int)len;
 	*fd_ret = fd_of(&msg);
-	if ((size_t)len < sizeof(*head) || head->body_bytes > ELF_WIRE_MAX_BYTES ||
-	    (size_t)len - sizeof(*head) > head->body_bytes) {
+	if (!len) {
+		error = -EPIPE;
+	} else if ((size_t)len < sizeof(*head) || head->body_bytes > ELF_WIRE_MAX_BYTES ||
+		   (size_t)len - sizeof(*head) > head->body_bytes) {
 		error = -EPROTO;
 	} else {
 		body->len = (size_t)len - sizeof(*head);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #include <cmocka.h>
 
 #include "agent/elf_helper.h"
+#include "agent/elf_wire.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -400,6 +402,34 @@ static void test_template_dies(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* Descriptors that nobody asked for, several at once or with an empty packet, do not pile up in the agent. */
+static void test_unasked_descriptors(void **state)
+{
+	struct elf_wire head = { .kind = ELF_WIRE_REPLY };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = { .align = { CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	int pair[2], fd, fds = count_fds("/proc/self/fd");
+
+	(void)state;
+	memset(CMSG_DATA(&control.align), 0, 2 * sizeof(int));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (int is_empty = 0; is_empty < 2; is_empty++) {
+		struct iovec part = { &head, is_empty ? 0 : sizeof(head) };
+		struct msghdr msg = { NULL, 0, &part, 1, &control, sizeof(control), 0 };
+
+		assert_int_equal(sendmsg(pair[0], &msg, 0), part.iov_len);
+		assert_int_equal(elf_wire_receive(pair[1], &head, &reply, &fd, NULL, NULL), is_empty ? -EPIPE : 0);
+		assert_int_equal(fd >= 0, !is_empty);
+		if (fd >= 0)
+			close(fd);
+	}
+	close(pair[0]);
+	close(pair[1]);
+	assert_int_equal(count_fds("/proc/self/fd"), fds);
+}
+
 /* Its end, however sudden, is the end of all three; a signal to the whole group is not. */
 static void test_agent_dies(void **state)
 {
@@ -457,9 +487,15 @@ static int free_metrics(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_answers), cmocka_unit_test(test_harm),	cmocka_unit_test(test_blame),
-		cmocka_unit_test(test_truncated),    cmocka_unit_test(test_hang),	cmocka_unit_test(test_template_dies),
-		cmocka_unit_test(test_agent_dies),   cmocka_unit_test(test_privileges),
+		cmocka_unit_test(test_same_answers),
+		cmocka_unit_test(test_harm),
+		cmocka_unit_test(test_blame),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_hang),
+		cmocka_unit_test(test_template_dies),
+		cmocka_unit_test(test_unasked_descriptors),
+		cmocka_unit_test(test_agent_dies),
+		cmocka_unit_test(test_privileges),
 	};
 
 	return cmocka_run_group_tests(tests, make_metrics, free_metrics);
