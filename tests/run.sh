@@ -13,6 +13,7 @@ HEARTH_TEST_COUNTS=$(mktemp)
 export HEARTH_TEST_COUNTS
 trap 'rm -f "$HEARTH_TEST_COUNTS"' EXIT
 began=$SECONDS
+fuzz_seconds=120 # shared by all targets
 
 headline() {
 	echo
@@ -67,7 +68,8 @@ counted "$make" -s "$jobs" SAN=1 test-unit
 headline "fuzzing"
 probe=$(mktemp)
 if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | ${CLANG:-clang} -fsanitize=fuzzer -x c -o "$probe" - 2>/dev/null; then
-	counted "$make" -s "$jobs" fuzz FUZZ_SECONDS=10
+	targets=(tests/fuzz/fuzz_*.c)
+	counted "$make" -s "$jobs" fuzz FUZZ_SECONDS=$((fuzz_seconds / ${#targets[@]}))
 else
 	skip "fuzzing: clang has no libFuzzer here"
 fi

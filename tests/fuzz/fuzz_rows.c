@@ -59,7 +59,7 @@ static void run_expression(const uint8_t *data, size_t size)
 }
 
 /* The kinds of input, low bits of its first byte. */
-enum { IS_EXPRESSION = 1, IS_DEBUG_FRAME = 2, IS_COMPRESSED = 4 };
+enum { IS_EXPRESSION = 1, IS_DEBUG_FRAME = 2, IS_COMPRESSED = 4, IS_SEARCHED = 8, TABLE_SHIFT = 4 };
 
 static void wrap(struct buf *file, uint8_t kind, const uint8_t *data, size_t size)
 {
@@ -100,6 +100,47 @@ static void wrap(struct buf *file, uint8_t kind, const uint8_t *data, size_t siz
 	buf_append(file, data, size);
 }
 
+/* A file without sections: .eh_frame behind .eh_frame_hdr, whose table are the last bytes of the input. */
+static void wrap_searched(struct buf *file, uint8_t kind, const uint8_t *data, size_t size)
+{
+	uint32_t entries = kind >> TABLE_SHIFT;
+	struct {
+		Elf64_Ehdr ehdr;
+		Elf64_Phdr segment;
+		uint8_t version, frame_encoding, count_encoding, table_encoding;
+		int32_t frame;
+		uint32_t count;
+	} start = {
+		.ehdr = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			  .e_type = ET_DYN,
+			  .e_machine = EM_X86_64,
+			  .e_version = EV_CURRENT,
+			  .e_phoff = sizeof(Elf64_Ehdr),
+			  .e_ehsize = sizeof(Elf64_Ehdr),
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = 1 },
+		.version = 1,
+		.frame_encoding = 0x1b, /* relative to itself, 4 bytes */
+		.count_encoding = 3,
+		.table_encoding = 0x3b, /* relative to the header, 4 bytes */
+	};
+	size_t table;
+
+	while (entries * 8 > size)
+		entries--;
+	table = entries * 8;
+	start.segment = (Elf64_Phdr){ .p_type = PT_GNU_EH_FRAME,
+				      .p_flags = PF_R,
+				      .p_offset = sizeof(start) - 12,
+				      .p_vaddr = CODE_ADDR,
+				      .p_filesz = 12 + table };
+	start.count = entries;
+	start.frame = (int32_t)(8 + table);
+	buf_append(file, &start, sizeof(start));
+	buf_append(file, data + size - table, table);
+	buf_append(file, data, size - table);
+}
+
 static void run_frames(uint8_t kind, const uint8_t *data, size_t size)
 {
 	struct buf file = BUF_EMPTY;
@@ -108,7 +149,10 @@ static void run_frames(uint8_t kind, const uint8_t *data, size_t size)
 	struct row_regs out;
 	size_t count;
 
-	wrap(&file, kind, data, size);
+	if (kind & IS_SEARCHED)
+		wrap_searched(&file, kind, data, size);
+	else
+		wrap(&file, kind, data, size);
 	if (row_source_new_memory(file.data, file.len, &src) == 0) {
 		if (rows_build(src, CODE_ADDR, CODE_ADDR + CODE_BYTES, rows, ARRAY_LEN(rows), &count))
 			abort();
