@@ -2,7 +2,9 @@
 /*
  * Follows a function's paths to a fixed point: each instruction keeps the one state that all paths to it agree on, and a
  * path is followed again from where that state lost something. States only ever lose, so it ends; a bound on the number of
- * instructions makes it end soon. All memory is the call's own.
+ * instructions makes it end soon. A call may never return, and what stands behind it is another path's then: where the stack
+ * would have two depths, the call before is taken for such, and all is followed once more without going on behind it. All
+ * memory is the call's own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +17,14 @@
 enum {
 	MAX_INSNS = 16384,
 	MAX_STEPS = 4 * MAX_INSNS, /* an instruction may be passed again */
+	MAX_DEAD_ENDS = 64,	   /* calls taken for such that never return */
 };
 
 /* An instruction that was reached. */
 struct visit {
 	uint32_t off;
 	uint32_t next_todo; /* index of visit + 1 */
+	uint32_t call;	    /* offset + 1 of the call before it, while no other way is known to lead here; else 0 */
 	uint8_t length_bytes;
 	bool is_todo;
 	struct code_state state;
@@ -35,6 +39,10 @@ struct flow {
 	uint32_t count, room;
 	uint32_t todo; /* list by next_todo */
 	uint32_t steps;
+	uint32_t reached_end;		   /* of the last instruction, by address, that was reached */
+	uint32_t dead_ends[MAX_DEAD_ENDS]; /* offsets of calls that never return */
+	uint32_t dead_end_cnt;
+	bool is_to_repeat; /* one was found */
 	bool is_all_its, is_contradicted;
 	bool has_elsewhere;
 	struct code_state elsewhere; /* what all indirect jumps and calls agree on */
@@ -43,6 +51,24 @@ struct flow {
 static struct visit *visit_at(struct flow *f, uint32_t off)
 {
 	return f->at[off] ? &f->visits[f->at[off] - 1] : NULL;
+}
+
+static bool is_dead_end(const struct flow *f, uint32_t off)
+{
+	for (uint32_t i = 0; i < f->dead_end_cnt; i++)
+		if (f->dead_ends[i] == off)
+			return true;
+	return false;
+}
+
+/* The call at offset @call - 1 is one that never returns. False when that cannot be kept. */
+static bool note_dead_end(struct flow *f, uint32_t call)
+{
+	if (f->dead_end_cnt == MAX_DEAD_ENDS)
+		return false;
+	f->dead_ends[f->dead_end_cnt++] = call - 1;
+	f->is_to_repeat = true;
+	return true;
 }
 
 static int add_visit(struct flow *f, uint32_t off, const struct code_state *state, struct visit **ret)
@@ -62,23 +88,33 @@ static int add_visit(struct flow *f, uint32_t off, const struct code_state *stat
 	return 0;
 }
 
-/* A path with @state arrives at @addr. 0; 1: nothing new there; or -errno. */
-static int arrive(struct flow *f, uint64_t addr, const struct code_state *state, struct visit **ret)
+/* A path with @state arrives at @addr, from the call before it (offset @call - 1) or some other way (0). 0; 1: nothing new
+ * there; or -errno. */
+static int arrive(struct flow *f, uint64_t addr, const struct code_state *state, uint32_t call, struct visit **ret)
 {
 	uint64_t off = addr - f->addr;
+	struct visit *v;
+	int r;
 
 	if (off >= f->len)
 		return 1; /* another function's business */
-	*ret = visit_at(f, (uint32_t)off);
-	if (!*ret)
-		return add_visit(f, (uint32_t)off, state, ret);
-	return code_state_meet(&(*ret)->state, state) ? 0 : 1;
+	v = *ret = visit_at(f, (uint32_t)off);
+	if (!v) {
+		r = add_visit(f, (uint32_t)off, state, ret);
+		if (!r)
+			(*ret)->call = call;
+		return r;
+	}
+	if (v->call != call && code_state_depths_differ(&v->state, state) && note_dead_end(f, v->call ? v->call : call))
+		return 1;
+	v->call = call ? v->call : 0;
+	return code_state_meet(&v->state, state) ? 0 : 1;
 }
 
 static int arrive_later(struct flow *f, uint64_t addr, const struct code_state *state)
 {
 	struct visit *v;
-	int r = arrive(f, addr, state, &v);
+	int r = arrive(f, addr, state, 0, &v);
 
 	if (r == 0 && !v->is_todo) {
 		v->is_todo = true;
@@ -103,7 +139,7 @@ static int follow(struct flow *f, struct visit *v)
 {
 	int r = 0;
 
-	while (r == 0) {
+	while (r == 0 && !f->is_to_repeat) {
 		struct code_state state = v->state;
 		uint64_t addr = f->addr + v->off;
 		struct code_step step;
@@ -113,15 +149,17 @@ static int follow(struct flow *f, struct visit *v)
 		if (code_state_step(f->code + v->off, f->len - v->off, addr, &state, &step))
 			return 0;
 		v->length_bytes = step.length_bytes;
+		if (v->off + step.length_bytes > f->reached_end)
+			f->reached_end = v->off + step.length_bytes;
 		f->is_contradicted |= step.is_contradiction;
 		if (step.is_indirect_jump || step.is_call)
 			leave(f, &state);
 		if (step.has_target)
 			r = arrive_later(f, step.target, &state);
-		if (r || !step.goes_on)
+		if (r || !step.goes_on || (step.is_call && is_dead_end(f, v->off)))
 			return r;
 		code_state_go_on(&state, &step);
-		r = arrive(f, addr + step.length_bytes, &state, &v);
+		r = arrive(f, addr + step.length_bytes, &state, step.is_call ? v->off + 1 : 0, &v);
 	}
 	return r < 0 ? r : 0;
 }
@@ -130,7 +168,7 @@ static int follow_all(struct flow *f)
 {
 	int r = 0;
 
-	while (!r && f->todo) {
+	while (!r && f->todo && !f->is_to_repeat) {
 		struct visit *v = &f->visits[f->todo - 1];
 
 		f->todo = v->next_todo;
@@ -142,7 +180,8 @@ static int follow_all(struct flow *f)
 
 /*
  * Targets of jump tables and landing pads of exceptions: code behind the end of a path that no path reaches. The frame is
- * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same.
+ * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same. What lies behind all
+ * that was reached is the function's only where its size is known.
  */
 static int follow_unreached(struct flow *f)
 {
@@ -150,7 +189,7 @@ static int follow_unreached(struct flow *f)
 	uint32_t off = 0;
 	int r = 0;
 
-	while (!r && f->has_elsewhere && off < f->len) {
+	while (!r && f->has_elsewhere && off < (f->is_all_its ? f->len : f->reached_end) && !f->is_to_repeat) {
 		const struct visit *v = visit_at(f, off);
 		uint32_t padding = v ? 0 : code_padding_bytes(f->code + off, f->len - off);
 
@@ -169,11 +208,19 @@ static int follow_unreached(struct flow *f)
 
 static int run(struct flow *f)
 {
-	int r = arrive_later(f, f->addr, &code_state_entry);
+	int r;
 
-	if (!r)
-		r = follow_all(f);
-	return r || !f->is_all_its ? r : follow_unreached(f);
+	do {
+		memset(f->at, 0, f->len * sizeof(*f->at));
+		f->count = f->todo = f->reached_end = 0;
+		f->is_to_repeat = f->is_contradicted = f->has_elsewhere = false;
+		r = arrive_later(f, f->addr, &code_state_entry);
+		if (!r)
+			r = follow_all(f);
+		if (!r && !f->is_to_repeat)
+			r = follow_unreached(f);
+	} while (!r && f->is_to_repeat);
+	return r;
 }
 
 static bool same_rules(const struct row *a, const struct row *b)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One sorted array of marks: the functions of the symbol table and, when there is only the dynamic one, the ranges of
- * .eh_frame (whose ends are where uncovered code begins) and what neither covers but is called or has its address taken. A
- * target counts only where a function can begin: aligned, or behind a return, a jump or padding. The search for references
- * looks at every byte; that four of them by chance make such a target happens about once a megabyte of code. Made once, read
- * only afterwards.
+ * .eh_frame (whose ends are where uncovered code begins) and what neither covers but is called or has its address taken, in
+ * code or in data. A target counts only where a function can begin: aligned, or behind a return, a jump or padding. The
+ * search for references looks at every byte; that four of them by chance make such a target happens about once a megabyte of
+ * code. Made once, read only afterwards.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -274,6 +274,79 @@ static int add_references(struct code_starts *s, const struct segment *segment)
 	return r;
 }
 
+/* An address of code that stands in data, as a pointer to a function does. */
+static int add_pointer(struct code_starts *s, uint64_t target)
+{
+	const struct segment *segment = find_segment(s, target);
+
+	return segment && code_may_follow(segment->code, target - segment->addr) ? add_mark(s, target, 0, true, false) : 0;
+}
+
+/* The words of the @len bytes of data at @data that are addresses of code. */
+static int add_words(struct code_starts *s, const uint8_t *data, uint64_t len)
+{
+	int r = 0;
+
+	for (uint64_t at = 0; !r && len - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
+		uint64_t word;
+
+		memcpy(&word, data + at, sizeof(word));
+		r = add_pointer(s, word);
+	}
+	return r;
+}
+
+/* The addresses that the dynamic linker will put into data, by the @len bytes of its table at @addr. */
+static int add_relocations(struct code_starts *s, uint64_t addr, uint64_t len)
+{
+	const uint8_t *data = loaded_bytes(s->image, addr, len);
+	int r = 0;
+
+	for (uint64_t at = 0; data && !r && len - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
+		Elf64_Rela rela;
+
+		memcpy(&rela, data + at, sizeof(rela));
+		if (ELF64_R_TYPE(rela.r_info) == CPU_RELATIVE)
+			r = add_pointer(s, (uint64_t)rela.r_addend);
+	}
+	return r;
+}
+
+/* What the dynamic section at @addr says: the functions run first and last, and relocations. */
+static int add_dynamic(struct code_starts *s, uint64_t addr, uint64_t len)
+{
+	const uint8_t *data = loaded_bytes(s->image, addr, len);
+	uint64_t table = 0, table_len = 0;
+	int r = 0;
+
+	for (uint64_t at = 0; data && !r && len - at >= sizeof(Elf64_Dyn); at += sizeof(Elf64_Dyn)) {
+		Elf64_Dyn dyn;
+
+		memcpy(&dyn, data + at, sizeof(dyn));
+		if (dyn.d_tag == DT_INIT || dyn.d_tag == DT_FINI)
+			r = add_mark(s, dyn.d_un.d_ptr, 0, true, false);
+		else if (dyn.d_tag == DT_RELA)
+			table = dyn.d_un.d_ptr;
+		else if (dyn.d_tag == DT_RELASZ)
+			table_len = dyn.d_un.d_val;
+	}
+	return r ? r : add_relocations(s, table, table_len);
+}
+
+/* Functions that only data leads to. In a file that is not relocated its words are the addresses. */
+static int add_pointers(struct code_starts *s, const GElf_Phdr *ph)
+{
+	bool is_fixed = s->segments[0].addr >= CODE_LEAST_FIXED_ADDR;
+	const uint8_t *data;
+
+	if (ph->p_type == PT_DYNAMIC)
+		return add_dynamic(s, ph->p_vaddr, ph->p_filesz);
+	if (ph->p_type != PT_LOAD || ph->p_flags & PF_X || !is_fixed || ph->p_filesz > MAX_SCAN_BYTES)
+		return 0;
+	data = file_bytes(s->image, ph->p_offset, ph->p_filesz);
+	return data ? add_words(s, data, ph->p_filesz) : 0;
+}
+
 static int load_without_symtab(struct code_starts *s)
 {
 	int r = add_symbol_table(s, SHT_DYNSYM);
@@ -293,6 +366,12 @@ static int load_without_symtab(struct code_starts *s)
 	for (uint32_t i = 0; i < s->segment_count && !r; i++)
 		if (s->segments[i].len >= CODE_REFERENCE_BYTES && s->segments[i].len <= MAX_SCAN_BYTES)
 			r = add_references(s, &s->segments[i]);
+	for (size_t i = 0; i < count && i < MAX_HEADERS && !r; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(s->image->elf, (int)i, &ph))
+			r = add_pointers(s, &ph);
+	}
 	return r;
 }
 

@@ -10,6 +10,11 @@ static bool meet_value(int32_t *value, int32_t other, int32_t unknown)
 	return true;
 }
 
+bool code_state_depths_differ(const struct code_state *a, const struct code_state *b)
+{
+	return code_is_offset(a->reg[CODE_SP]) && code_is_offset(b->reg[CODE_SP]) && a->reg[CODE_SP] != b->reg[CODE_SP];
+}
+
 bool code_state_meet(struct code_state *s, const struct code_state *other)
 {
 	bool changed = false;

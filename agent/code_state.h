@@ -18,6 +18,8 @@ enum {
 	CODE_SAVED = CPU_HAS_LR ? SAVED_MAX : SAVED_RA, /* where a call pushes the return address, its place is known */
 	CODE_MAX_OFFSET = 1 << 28,
 	CODE_REFERENCE_BYTES = 8, /* what code_find_reference may look at */
+	CODE_SP = CPU_HAS_LR ? 31 : 4,
+	CODE_LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
 };
 
 /* Values of registers are offsets from the CFA, or one of these. */
@@ -70,6 +72,9 @@ int code_state_step(const uint8_t *code, size_t len_bytes, uint64_t addr, struct
 /* What @state, as @step left it, is at the next instruction. */
 void code_state_go_on(struct code_state *state, const struct code_step *step);
 
+/* Does rsp stand at different places in the two, as far as is known? No instruction is reached so. */
+bool code_state_depths_differ(const struct code_state *a, const struct code_state *b);
+
 /* Keeps in @state what @other says too. True when that changed it. */
 bool code_state_meet(struct code_state *state, const struct code_state *other);
 
@@ -79,7 +84,7 @@ uint32_t code_padding_bytes(const uint8_t *code, size_t len_bytes);
 /* Are the @len_bytes at @code one instruction that calls? */
 bool code_is_call(const uint8_t *code, size_t len_bytes);
 
-/* May a function begin at @code[@off]: aligned, or behind a return, a jump or padding? */
+/* May a function begin at @code[@off]: aligned, or behind a return, a jump, padding or a call (which may never return)? */
 bool code_may_follow(const uint8_t *code, uint64_t off);
 
 /* Where the instruction at @at of the @segment loaded at @addr, if one starts there, calls to or takes the address of; there

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REG = -1 };
-enum { LEAST_FIXED_ADDR = 0x10000 /* below, a number is hardly meant as an address */ };
 
 #define U CODE_UNKNOWN
 #define E CODE_ENTRY
@@ -402,11 +401,11 @@ bool code_is_call(const uint8_t *code, size_t len)
 
 bool code_may_follow(const uint8_t *code, uint64_t off)
 {
-	/* ret, int3, nop and the end of longer ones, short and near jump */
+	/* ret, int3, nop and the end of longer ones (and of calls forward), short and near jump, call backward */
 	if (off < 5 || (off & 15) == 0)
 		return true;
 	return code[off - 1] == 0xc3 || code[off - 1] == 0xcc || code[off - 1] == 0x90 || code[off - 1] == 0x00 ||
-	       code[off - 2] == 0xeb || code[off - 5] == 0xe9;
+	       code[off - 2] == 0xeb || code[off - 5] == 0xe9 || (code[off - 5] == 0xe8 && code[off - 1] == 0xff);
 }
 
 static int32_t read_s32(const uint8_t *at)
@@ -427,9 +426,9 @@ bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uin
 		*target = addr + at + 5 + (uint64_t)read_s32(code + 1);
 	else if (code[0] == 0x8d && (code[1] & 0xc7) == 0x05 && at && (code[-1] & 0xf8) == 0x48)
 		*target = addr + at + 6 + (uint64_t)read_s32(code + 2);
-	else if ((code[0] & 0xf8) == 0xb8 && addr >= LEAST_FIXED_ADDR)
+	else if ((code[0] & 0xf8) == 0xb8 && addr >= CODE_LEAST_FIXED_ADDR)
 		*target = (uint32_t)read_s32(code + 1);
-	else if (code[0] == 0xc7 && (code[1] & 0xf8) == 0xc0 && addr >= LEAST_FIXED_ADDR)
+	else if (code[0] == 0xc7 && (code[1] & 0xf8) == 0xc0 && addr >= CODE_LEAST_FIXED_ADDR)
 		*target = (uint32_t)read_s32(code + 2);
 	else
 		return false;

@@ -4,6 +4,7 @@
  *
  *   CPU_NAME, CPU_MACHINE  as the user and as the kernel call it
  *   CPU_ELF_MACHINE        e_machine of its files
+ *   CPU_RELATIVE           their relocation that puts an address of the file itself into its data
  *   CPU_MIN_KERNEL         version * 1000 + patch level of the oldest kernel that will do; CPU_MIN_KERNEL_TEXT for the user
  *   CPU_GENERAL_REGS       general registers, the stack pointer among them
  *   enum row_saved, ROW_SAVED_REGS   registers that a row says something about (agent/rows.h), and their DWARF numbers

@@ -357,11 +357,18 @@ static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
 /* Does the pc that a guessed row led to look like a return address? Code that is in no file cannot be asked. */
 static bool is_behind_call(struct walk *w)
 {
-	const struct mapping *m = address_space_find(w->process->as, w->regs.value[REG_PC] - 1);
+	uint64_t addr = w->regs.value[REG_PC] - 1;
+	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
 
-	return !m || !m->file || m->file->state != FILE_READABLE ||
-	       files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[REG_PC] - m->bias, NULL, 0,
-			  &w->late->reply) != -ENOENT;
+	return m && (!m->file || m->file->state != FILE_READABLE ||
+		     files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[REG_PC] - m->bias, NULL, 0,
+				&w->late->reply) != -ENOENT);
+}
+
+/* May a guess end the walk because it found no return address? A new thread finds none where its stack begins. */
+static bool may_be_first(const struct row *row)
+{
+	return row->cfa == ROW_CFA_ROOT || (row->cfa == ROW_CFA_REG && row->cfa_reg == REG_SP);
 }
 
 /*
@@ -378,7 +385,7 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 
 	row.is_guess = false;
 	ended = step_row(w, file, va, &row, end);
-	is_right = ended || is_behind_call(w);
+	is_right = ended ? *end != END_ROOT || may_be_first(&row) : is_behind_call(w);
 	if (files_rows(w->late->files, file, va, &rows, &count) == 0 && (learned = find_row(rows, count, va))) {
 		learned->is_guess = false;
 		if (!is_right)
