@@ -10,7 +10,8 @@
  *   enum row_saved, ROW_SAVED_REGS   registers that a row says something about (agent/rows.h), and their DWARF numbers
  *   CPU_CALLEE_SAVED       bits of the registers that a caller may expect to find again
  *   CPU_SIGNAL_PLACES      for each register its number in the kernel's signal frame, behind SIGNAL_REGS
- *   CPU_ROW_BUILDERS       builders that only it has, asked before the others (agent/row_builder.h)
+ *   CPU_SIGRETURN          the bytes of the code that signal handlers return to
+ *   CPU_CODE_ALIGN         bytes; CPU_NOP, CPU_TRAP: what fills gaps, where that is 1
  *   cpu_calls()            does the code that stands at @addr call @target?
  *   cpu_loads_before_call()  does it look at the word at @offset of something shortly before?
  *   cpu_code_mask()        what of a return address is not its signature

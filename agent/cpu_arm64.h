@@ -46,7 +46,12 @@ enum row_saved {
 			29, 30, 31, 32                                                                                    \
 	}
 
-#define CPU_ROW_BUILDERS &rows_sigreturn,
+enum { CPU_CODE_ALIGN = 4, CPU_NOP = 0, CPU_TRAP = 0 };
+
+#define CPU_SIGRETURN /* mov x8, #139; svc #0 */               \
+	{                                                      \
+		0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 \
+	}
 
 /*
  * What of a return address is not its signature: the bits of a user address, which the kernel gives to the signature above

@@ -33,7 +33,12 @@ enum row_saved { SAVED_RBX, SAVED_FP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15
 		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16 \
 	}
 
-#define CPU_ROW_BUILDERS /* none */
+enum { CPU_CODE_ALIGN = 1, CPU_NOP = 0x90, CPU_TRAP = 0xcc };
+
+#define CPU_SIGRETURN /* mov $15, %rax; syscall */          \
+	{                                                   \
+		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 \
+	}
 
 /* What of a return address is not its signature. */
 static inline uint64_t cpu_code_mask(void)

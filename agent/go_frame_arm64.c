@@ -191,7 +191,7 @@ static struct row make_row(const struct frame *f, uint64_t at, uint64_t *end, in
 	return row;
 }
 
-/* The kernel's own signal return is used: agent/rows_sigreturn_arm64.c. */
+/* The kernel's own signal return is used: agent/rows_sigreturn.c. */
 uint64_t go_frame_trampoline(const struct gopclntab *t, const struct gopclntab_function *fn)
 {
 	(void)t;

@@ -49,7 +49,7 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
  * where REG_RA is the pc. */
 void row_return(struct row_regs *out);
 
-extern const struct row_builder rows_sigreturn; /* arm64 */
+extern const struct row_builder rows_sigreturn;
 extern const struct row_builder rows_eh_frame;
 extern const struct row_builder rows_debug_frame;
 extern const struct row_builder rows_go;
@@ -58,5 +58,8 @@ extern const struct row_builder rows_code;
 
 /* Does an instruction that ends at address @addr of the file's code call? */
 bool rows_code_has_call_before(const struct row_image *image, uint64_t addr);
+
+/* Does the code that signal handlers return to begin at @addr? */
+bool rows_sigreturn_is_at(const struct row_image *image, uint64_t addr);
 
 #endif

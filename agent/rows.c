@@ -15,8 +15,8 @@
 #include "agent/row_builder.h"
 #include "base/cleanup.h"
 
-static const struct row_builder *const builders[] = { CPU_ROW_BUILDERS & rows_go, &rows_eh_frame, &rows_debug_frame,
-						      &rows_code, &rows_entry };
+static const struct row_builder *const builders[] = { &rows_sigreturn,	 &rows_go,   &rows_eh_frame,
+						      &rows_debug_frame, &rows_code, &rows_entry };
 
 enum {
 	PADDING_BYTES = 16, /* a gap below this is joined to the row before it */
@@ -240,7 +240,7 @@ int row_eval(struct row_source *src, uint64_t addr, const struct row_regs *in, r
 
 bool row_is_return_address(const struct row_source *src, uint64_t addr)
 {
-	return rows_code_has_call_before(&src->image, addr);
+	return rows_code_has_call_before(&src->image, addr) || rows_sigreturn_is_at(&src->image, addr);
 }
 
 /* --- the file --- */

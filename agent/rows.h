@@ -98,7 +98,8 @@ typedef int (*row_read_fn)(void *arg, uint64_t addr, void *dst, size_t len_bytes
 int row_eval(struct row_source *src, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
 	     struct row_regs *out);
 
-/* Does a call end at @addr, so that @addr can be the return address that a row with is_guess led to? */
+/* Does a call end at @addr, or the code for a handler's return begin there, so that @addr can be the return address that a
+ * row with is_guess led to? */
 bool row_is_return_address(const struct row_source *src, uint64_t addr);
 
 #endif

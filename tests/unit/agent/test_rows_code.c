@@ -99,6 +99,10 @@ static const struct {
 	{ "rbp used for something else", CODE("\x31\xed\xc3"), "0:rsp+8 2." },
 	{ "jump table", CODE("\x50\xff\xe0\x90\x58\xc3\x58\xc3"),
 	  "0:rsp+8 1:rsp+16 3:- 4:rsp+16 5:rsp+8 6:rsp+16 7:rsp+8 8." },
+	{ "a call that never returns, before another path's code", CODE("\x85\xff\x75\x06\x50\xe8\x00\x01\x00\x00\xc3"),
+	  "0:rsp+8 5:rsp+16 a:rsp+8 b." },
+	{ "the same, seen only when the other path comes",
+	  CODE("\xeb\x07\x50\xe8\x00\x01\x00\x00\xc3\x85\xff\x74\xf5\x75\xf9"), "0:rsp+8 3:rsp+16 8:rsp+8 f." },
 	{ "no instruction", CODE("\x50\x06\xc3"), "0:rsp+8 1." },
 };
 
@@ -301,9 +305,9 @@ static void test_libraries(void **state)
 {
 	(void)state;
 	/* Without symbols of their own, what follows a call that never returns is taken for its function's. */
-	check_file("/lib/x86_64-linux-gnu/libc.so.6", 60, 40);
+	check_file("/lib/x86_64-linux-gnu/libc.so.6", 70, 40);
 	/* Its own tables forget here and there that rbp was pushed. */
-	check_file("/lib/x86_64-linux-gnu/libcrypto.so.3", 60, 100);
+	check_file("/lib/x86_64-linux-gnu/libcrypto.so.3", 75, 100);
 }
 
 static void test_this_program(void **state)
@@ -362,6 +366,42 @@ static void test_return_address(void **state)
 	assert_false(rows_code_has_call_before(&code.image, addr - bias - 1));
 	assert_false(rows_code_has_call_before(&code.image, 0));
 	assert_false(rows_code_has_call_before(&code.image, UINT64_MAX));
+	close_view(&code);
+}
+
+/* As musl has it: no table, and the nop is there to be found by a return address less 1. */
+void trampoline(void);
+__asm__(".text\n"
+	"\tnop\n"
+	".type trampoline, @function\n"
+	"trampoline:\n"
+	"\tmov $15, %rax\n"
+	"\tsyscall\n"
+	".size trampoline, . - trampoline\n"
+	"\tud2\n");
+
+static void test_trampoline(void **state)
+{
+	uint64_t addr, bias;
+	struct row rows[32];
+	struct view code;
+	size_t count;
+
+	(void)state;
+	dl_iterate_phdr(take_bias, &bias);
+	addr = (uint64_t)(uintptr_t)trampoline - bias;
+	assert_int_equal(open_view("/proc/self/exe", &rows_sigreturn, &code), 0);
+	assert_true(rows_sigreturn_is_at(&code.image, addr));
+	assert_false(rows_sigreturn_is_at(&code.image, addr + 7));
+	for (uint64_t at = addr - 1; at < addr + 9; at++) { /* asked for one byte, as for one frame */
+		assert_int_equal(rows_sigreturn.build(code.state, at, at + 1, rows, ARRAY_LEN(rows), &count), 0);
+		assert_int_equal(count, 1);
+		assert_true(rows[0].cfa == ROW_CFA_SIGNAL && rows[0].is_signal_frame && !rows[0].is_guess);
+		assert_true(rows[0].start == at && rows[0].end == at + 1);
+	}
+	assert_int_equal(rows_sigreturn.build(code.state, addr - 1, addr + 16, rows, ARRAY_LEN(rows), &count), 0);
+	assert_true(count && rows[0].start == addr - 1 && rows[0].end == addr + 9 && rows[0].cfa == ROW_CFA_SIGNAL);
+	assert_int_equal(rows_sigreturn.build(code.state, addr - 1, addr + 9, rows, 0, &count), -ENOSPC);
 	close_view(&code);
 }
 
@@ -444,7 +484,7 @@ int main(void)
 		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_libraries),
 		cmocka_unit_test(test_this_program),   cmocka_unit_test(test_compiled),
 		cmocka_unit_test(test_return_address), cmocka_unit_test(test_parts_of_blocks),
-		cmocka_unit_test(test_stubs),
+		cmocka_unit_test(test_stubs),	       cmocka_unit_test(test_trampoline),
 	};
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
