@@ -3,7 +3,7 @@
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
-#   make test-unit | test-system | test-vm | truth | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-system | test-vm | truth | judge | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -148,7 +148,7 @@ unit-bins: $(UNIT_BIN)
 test-unit: unit-bins
 	$(Q)tests/run-unit.sh $(BUILD) $(UNIT_BIN)
 
-test-system: all
+test-system: all judge-bin
 	$(Q)tests/run-system.sh $(BUILD)
 
 test-vm: all
@@ -169,6 +169,17 @@ format:
 
 bench: all
 	$(Q)tools/bench/run.sh $(BUILD)
+
+# --- the judge of the stack walk: a program of its own over hearth's archives ---
+JUDGE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/judge/*.c))
+$(BUILD)/judge/judge: $(JUDGE_OBJ) $(call archives,agent)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+.PHONY: judge-bin judge
+judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-64's instructions
+
+judge: judge-bin
+	$(Q)tests/judge/run.sh $(BUILD) long
 
 # --- fuzzing: clang's libFuzzer over the same sources, in a folder of its own ---
 FUZZ_BUILD := build-fuzz

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's side on the host: bpf/walk.bpf.h and bpf/send.bpf.h compiled as they are, over caches in plain memory. The
+ * sampler's functions that fill the kernel's maps stand here and fill those.
+ */
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler.h"
+#include "base/map.h"
+#include "tests/judge/judge.h"
+
+/* What <bpf/bpf_helpers.h> and its like would declare. */
+#define SEC(name)
+#define __uint(name, val)	    int(*name)[val]
+#define __type(name, val)	    __typeof__(val) *name
+#define __array(name, val)	    __typeof__(val) *name[]
+#define __noinline		    __attribute__((noinline))
+#define BPF_CORE_READ(from, field)  ((from)->field)
+#define bpf_loop(n, fn, arg, flags) host_loop(n, (long (*)(uint32_t, void *))(fn), arg)
+#define bpf_find_vma(task, addr, fn, arg, flags) \
+	(fn)((struct task_struct *)(task), &(struct vm_area_struct){ .vm_end = kernel.thread->area_end }, arg)
+
+struct task_struct;
+
+static void *bpf_map_lookup_elem(void *map, const void *key);
+static long bpf_probe_read_user(void *dst, uint32_t len, const void *addr);
+static struct task_struct *bpf_get_current_task_btf(void);
+static struct task_struct *bpf_get_current_task(void);
+static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags);
+static void *bpf_ringbuf_reserve(void *ring, uint64_t bytes, uint64_t flags);
+static void bpf_ringbuf_discard(void *data, uint64_t flags);
+static void bpf_ringbuf_submit(void *data, uint64_t flags);
+static long bpf_ringbuf_output(void *ring, void *data, uint64_t bytes, uint64_t flags);
+static long host_loop(uint32_t count, long (*fn)(uint32_t, void *), void *arg);
+
+/* What runs on behalf of whom. */
+static struct {
+	const struct kernel_thread *thread;
+	struct memory *memory;
+} kernel;
+
+/* bpf/arch_x86_64.h has it for BPF alone. */
+static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
+{
+	__u64 g;
+
+	(void)task, (void)has_btf, (void)regs;
+	return bpf_probe_read_user(&g, sizeof(g), (const void *)(uintptr_t)(kernel.thread->fs_base - 8)) ? 0 : g;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wcast-function-type"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "bpf/maps.bpf.h"
+#define word_index(at) ((at) & (SCRATCH_WORDS - 1)) /* that of maps.bpf.h is BPF's own assembly */
+#include "bpf/walk.bpf.h"
+
+#include "bpf/send.bpf.h"
+#pragma GCC diagnostic pop
+
+/* What the maps hold. */
+static struct {
+	struct map mappings, blocks;
+	struct first_level_entry first_level[FIRST_LEVEL_ENTRIES];
+	struct scratch scratch;
+	struct cpu_state cpu;
+	struct task_struct task;
+	void (*on_record)(void *arg, const struct record *record);
+	void *arg;
+} held;
+
+/* Keys of the maps below: asids and file numbers stay small here. */
+static uint64_t hash_mapping(uint32_t asid, uint32_t shift, uint64_t piece)
+{
+	return (uint64_t)asid << 36 | (uint64_t)(shift == MAPPING_PAGE_SHIFT) << 35 | piece;
+}
+
+static uint64_t hash_block(uint32_t file, uint32_t block, uint32_t part)
+{
+	return (uint64_t)file << 36 | (uint64_t)block << 4 | part;
+}
+
+static void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	if (map == (void *)&first_level)
+		return &held.first_level[*(const uint32_t *)key];
+	if (map == (void *)&mappings) {
+		const struct mapping_key *k = key;
+
+		return map_get(&held.mappings, hash_mapping(k->asid, k->shift, k->piece));
+	}
+	if (map == (void *)&unwind_blocks) {
+		const struct block_key *k = key;
+
+		return map_get(&held.blocks, hash_block(k->file, k->block, k->part));
+	}
+	if (map == (void *)&rings)
+		return &ring_0;
+	abort();
+}
+
+static long bpf_probe_read_user(void *dst, uint32_t len, const void *addr)
+{
+	return memory_read(kernel.memory, (uintptr_t)addr, dst, len);
+}
+
+static struct task_struct *bpf_get_current_task_btf(void)
+{
+	return &held.task;
+}
+
+static struct task_struct *bpf_get_current_task(void)
+{
+	return &held.task;
+}
+
+static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags)
+{
+	(void)ring, (void)flags;
+	return 0;
+}
+
+static void *bpf_ringbuf_reserve(void *ring, uint64_t bytes, uint64_t flags)
+{
+	(void)ring, (void)flags;
+	return malloc(bytes);
+}
+
+static void bpf_ringbuf_discard(void *data, uint64_t flags)
+{
+	(void)flags;
+	free(data);
+}
+
+static void bpf_ringbuf_submit(void *data, uint64_t flags)
+{
+	(void)flags;
+	held.on_record(held.arg, data);
+	free(data);
+}
+
+static long bpf_ringbuf_output(void *ring, void *data, uint64_t bytes, uint64_t flags)
+{
+	(void)ring, (void)bytes, (void)flags;
+	held.on_record(held.arg, data);
+	return 0;
+}
+
+static long host_loop(uint32_t count, long (*fn)(uint32_t, void *), void *arg)
+{
+	uint32_t i = 0;
+
+	while (i < count && !fn(i, arg))
+		i++;
+	return i;
+}
+
+static int put(struct map *map, uint64_t key, const void *value, size_t bytes)
+{
+	void *slot = map_get(map, key);
+
+	if (!slot) {
+		slot = malloc(bytes);
+		if (!slot || map_put(map, key, slot))
+			abort();
+	}
+	memcpy(slot, value, bytes);
+	return 0;
+}
+
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
+{
+	(void)s;
+	return put(&held.mappings, hash_mapping(value->asid, value->shift, value->piece), value, sizeof(*value));
+}
+
+int sampler_set_block(struct sampler *s, struct unwind_block *block)
+{
+	(void)s;
+	return put(&held.blocks, hash_block(block->file, block->block, block->part), block, sizeof(*block));
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	return 0; /* the walk below is told its asid */
+}
+
+static void clear(struct map *map)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(map, &pos, NULL, &value))
+		free(value);
+	map_fini(map);
+	*map = MAP_EMPTY;
+}
+
+void kernel_reset(void)
+{
+	clear(&held.mappings);
+	clear(&held.blocks);
+	memset(held.first_level, 0, sizeof(held.first_level));
+}
+
+void kernel_sample(struct memory *m, const struct kernel_thread *thread, bool is_miss,
+		   void (*on_record)(void *arg, const struct record *record), void *arg)
+{
+	struct scratch *s = &held.scratch;
+
+	kernel.memory = m;
+	kernel.thread = thread;
+	held.on_record = on_record;
+	held.arg = arg;
+	held.task.sas_ss_sp = thread->alternate_sp;
+	held.task.sas_ss_size = thread->alternate_bytes;
+	memset(&s->walk, 0, sizeof(s->walk));
+	memset(&s->sample, 0, sizeof(s->sample));
+	memcpy(s->regs.regs, thread->regs, sizeof(s->regs.regs));
+	s->sample.hdr.time_ns = 1;
+	s->walk.asid = thread->asid;
+	s->walk.state.pc = thread->regs[REG_PC];
+	s->walk.state.sp = thread->regs[REG_SP];
+	s->walk.state.fp = thread->regs[REG_FP];
+	s->walk.state.exact = 1;
+	s->walk.state.end = END_DEPTH;
+	while (!walk_frame(&s->walk, s, true))
+		;
+	if (is_miss)
+		s->walk.state.end = END_USER_RULE;
+	finish_sample(&held.cpu, s, true);
+}
