@@ -72,7 +72,9 @@ static const struct {
 static void test_steps(void **state)
 {
 	uint64_t words[WORDS];
-	struct unwind_memory memory = { words, STACK, sizeof(words), { .pc = 0x999, .sp = 0x7020, .fp = 0x7028, .stack_hi = 0x7060 } };
+	struct unwind_memory memory = {
+		words, STACK, sizeof(words), { .pc = 0x999, .sp = 0x7020, .fp = 0x7028, .stack_hi = 0x7060 }
+	};
 
 	(void)state;
 	for (uint64_t i = 0; i < WORDS; i++)
