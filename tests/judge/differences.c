@@ -22,6 +22,7 @@ enum column { NAME, KIND, PROGRAM, MODULE, FUNCTION, END, REASON, COLUMNS };
 struct line {
 	char *text; /* what the columns stand in */
 	const char *column[COLUMNS];
+	uint64_t most_percent; /* of a program's stops; 0: no limit */
 	uint64_t count;
 };
 
@@ -49,14 +50,18 @@ static const char *trim(char *text)
 
 static int read_line(struct line *line)
 {
-	char *rest = line->text, *column;
+	char *rest = line->text, *column, *kind_end = NULL;
 
 	for (int i = 0; i < COLUMNS; i++) {
+		if (i == KIND + 1)
+			kind_end = (char *)(uintptr_t)line->column[KIND];
 		column = strsep(&rest, i == REASON ? "" : "|");
 		if (!column)
 			return -EINVAL;
 		line->column[i] = trim(column);
 	}
+	line->column[KIND] = strsep(&kind_end, "<");
+	line->most_percent = kind_end ? strtoul(kind_end, NULL, 10) : 0;
 	for (int kind = JUDGE_WRONG; kind < HEARTH_WRONG; kind++)
 		if (!strcmp(line->column[KIND], difference_kinds[kind]))
 			return *line->column[REASON] ? 0 : -EINVAL;
@@ -147,6 +152,23 @@ void differences_print_noted(const struct differences *d)
 		fprintf(stderr, "%8llu %s behind %s %s, end: %s\n", (unsigned long long)n->count, difference_kinds[n->kind],
 			n->module, n->function, n->end);
 	}
+}
+
+bool differences_too_many(const struct differences *d, uint64_t stops)
+{
+	bool too_many = false;
+
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct line *l = &d->lines[i];
+
+		if (!l->most_percent || l->count * 100 <= l->most_percent * stops)
+			continue;
+		fprintf(stderr, "%8llu of %llu stops were explained by %s (%s), but it may be %llu %%\n",
+			(unsigned long long)l->count, (unsigned long long)stops, l->column[NAME], l->column[KIND],
+			(unsigned long long)l->most_percent);
+		too_many = true;
+	}
+	return too_many;
 }
 
 void differences_print(const struct differences *d)

@@ -43,6 +43,9 @@ bool differences_note(struct differences *d, const struct difference *difference
 /* Prints what was noted, a line a kind and function. */
 void differences_print_noted(const struct differences *d);
 
+/* Was a line needed more often than it allows, in @stops stops? Says so then. */
+bool differences_too_many(const struct differences *d, uint64_t stops);
+
 /* Prints the lines that were needed: "class NAME COUNT". */
 void differences_print(const struct differences *d);
 
