@@ -22,30 +22,49 @@ enum {
 	CODE_LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
 };
 
-/* Values of registers are offsets from the CFA, or one of these. */
+/*
+ * Values of registers, and places in memory, are offsets from the CFA; or, plus CODE_ALIGNED, from where rsp was put when
+ * its distance from the CFA stopped being known (a realigned stack); or one of these. Only one such origin is known at a
+ * time.
+ */
+#define CODE_ALIGNED (1 << 30)
 #define CODE_UNKNOWN INT32_MIN
 #define CODE_ENTRY   (INT32_MIN + 1) /* what the register held when the function was entered */
 #define CODE_OUTMOST \
 	(INT32_MIN + 2) /* the frame pointer: zeroed behind a system call, as a new thread marks its first frame */
 
+static inline bool code_is_aligned(int32_t value)
+{
+	return value >= CODE_ALIGNED - CODE_MAX_OFFSET;
+}
+
+/* From the CFA. */
 static inline bool code_is_offset(int32_t value)
+{
+	return value > CODE_OUTMOST && !code_is_aligned(value);
+}
+
+/* From the CFA or the other origin. */
+static inline bool code_is_place(int32_t value)
 {
 	return value > CODE_OUTMOST;
 }
 
-/* @value moved @by bytes, if it is an offset and stays one of sense. */
+/* @value moved @by bytes, if it is a place and stays one of sense. */
 static inline int32_t code_shifted(int32_t value, int64_t by)
 {
-	if (!code_is_offset(value) || by < -CODE_MAX_OFFSET || by > CODE_MAX_OFFSET || value + by < -CODE_MAX_OFFSET ||
-	    value + by > CODE_MAX_OFFSET)
+	int64_t origin = code_is_aligned(value) ? CODE_ALIGNED : 0, off = value - origin + by;
+
+	if (!code_is_place(value) || by < -CODE_MAX_OFFSET || by > CODE_MAX_OFFSET || off < -CODE_MAX_OFFSET ||
+	    off > CODE_MAX_OFFSET)
 		return CODE_UNKNOWN;
-	return (int32_t)(value + by);
+	return (int32_t)(origin + off);
 }
 
 struct code_state {
 	int32_t reg[CODE_REGS]; /* by the processor's numbers (rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15; x0 ... x30 sp) */
 	int32_t slot[CODE_SAVED]; /* by enum row_saved: where the register's value at entry stands, or CODE_UNKNOWN */
-	int32_t cfa_slot;	  /* where rsp is unknown: *(rsp + cfa_slot) = CFA + cfa_slot_value; or CODE_UNKNOWN */
+	int32_t cfa_slot;	  /* a place from CODE_ALIGNED where CFA + cfa_slot_value stands; or CODE_UNKNOWN */
 	int32_t cfa_slot_value;
 	bool has_syscall; /* on the way here */
 	int32_t compared; /* the register compared with rsp by the instruction before this one; -1: none */

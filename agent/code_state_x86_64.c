@@ -62,80 +62,94 @@ static int whole_reg(const ZydisDecodedOperand *operand)
 
 /* --- the frame --- */
 
-/* Forgets saved registers in [from, to) of the frame. */
+/* Forgets what is saved in [from, to) of the frame; both from one origin. */
 static void drop_slots(struct code_state *s, int64_t from, int64_t to)
 {
 	for (int i = 0; i < CODE_SAVED; i++)
-		if (code_is_offset(s->slot[i]) && s->slot[i] + 8 > from && s->slot[i] < to)
+		if (code_is_place(s->slot[i]) && s->slot[i] + 8 > from && s->slot[i] < to)
 			s->slot[i] = CODE_UNKNOWN;
+	if (code_is_place(s->cfa_slot) && s->cfa_slot + 8 > from && s->cfa_slot < to)
+		s->cfa_slot = CODE_UNKNOWN;
+}
+
+/* What is below @sp may be overwritten at any time. */
+static void drop_below(struct code_state *s, int32_t sp)
+{
+	if (code_is_place(sp))
+		drop_slots(s, (code_is_aligned(sp) ? CODE_ALIGNED : 0) - CODE_MAX_OFFSET - 8, sp);
+}
+
+/* The distance of rsp from the CFA is no longer known. Unless places are still told from an older one it is an origin now.
+ */
+static void lose_rsp(struct code_state *s)
+{
+	s->reg[RSP] = CODE_UNKNOWN;
+	for (int i = 0; i < CODE_REGS; i++)
+		if (code_is_aligned(s->reg[i]))
+			return;
+	drop_below(s, CODE_ALIGNED + CODE_MAX_OFFSET);
+	s->reg[RSP] = CODE_ALIGNED;
 }
 
 static void set_reg(struct code_state *s, int reg, int32_t value)
 {
+	if (reg == RSP && !code_is_place(value)) {
+		lose_rsp(s);
+		return;
+	}
 	s->reg[reg] = value;
 	if (reg != RSP)
 		return;
-	s->cfa_slot = CODE_UNKNOWN;
-	if (code_is_offset(value)) /* what is below may be overwritten at any time */
-		drop_slots(s, INT32_MIN, value);
+	drop_below(s, value);
+	if (code_is_offset(value)) /* the realigned part is below it */
+		drop_below(s, CODE_ALIGNED + CODE_MAX_OFFSET);
 }
 
 static void move_rsp(struct code_state *s, int64_t by)
 {
-	int32_t cfa_slot = code_shifted(s->cfa_slot, -by);
-
 	set_reg(s, RSP, code_shifted(s->reg[RSP], by));
-	s->cfa_slot = cfa_slot >= 0 ? cfa_slot : CODE_UNKNOWN;
 }
 
-/* A place in memory, as far as it is known to be in the frame. */
-struct place {
-	int32_t off;	  /* from the CFA, or CODE_UNKNOWN */
-	int32_t above_sp; /* from rsp, where nothing else is known; or CODE_UNKNOWN */
-};
-
-static struct place place_at(const struct code_state *s, int base, int64_t displacement)
+/* A place in memory, as far as it is known to be in the frame, or CODE_UNKNOWN. */
+static int32_t place_at(const struct code_state *s, int base, int64_t displacement)
 {
-	return (struct place){ code_shifted(s->reg[base], displacement),
-			       base == RSP && !code_is_offset(s->reg[RSP]) ? code_shifted(0, displacement) : CODE_UNKNOWN };
+	return code_shifted(s->reg[base], displacement);
 }
 
-static struct place place_of(const struct code_state *s, const ZydisDecodedOperand *operand)
+static int32_t place_of(const struct code_state *s, const ZydisDecodedOperand *operand)
 {
 	int base = reg_number(operand->mem.base);
 
 	if (base == NO_REG || operand->mem.index != ZYDIS_REGISTER_NONE || operand->mem.segment == ZYDIS_REGISTER_FS ||
 	    operand->mem.segment == ZYDIS_REGISTER_GS)
-		return (struct place){ CODE_UNKNOWN, CODE_UNKNOWN };
+		return CODE_UNKNOWN;
 	return place_at(s, base, operand->mem.disp.value);
 }
 
 /* @reg (NO_REG: something else) is written to @place. */
-static void store(struct code_state *s, struct place place, int64_t bytes, int reg)
+static void store(struct code_state *s, int32_t place, int64_t bytes, int reg)
 {
-	if (code_is_offset(place.off)) {
-		drop_slots(s, place.off, place.off + bytes);
-		for (int i = 0; i < CODE_SAVED && bytes == 8 && place.off % 8 == 0; i++)
-			if (saved_regs[i] == reg && s->reg[reg] == CODE_ENTRY && !code_is_offset(s->slot[i]))
-				s->slot[i] = place.off;
-	}
-	if (!code_is_offset(place.above_sp))
+	if (!code_is_place(place))
 		return;
-	if (code_is_offset(s->cfa_slot) && s->cfa_slot + 8 > place.above_sp && s->cfa_slot < place.above_sp + bytes)
-		s->cfa_slot = CODE_UNKNOWN;
-	if (bytes == 8 && reg != NO_REG && reg != RSP && code_is_offset(s->reg[reg])) {
-		s->cfa_slot = place.above_sp;
+	drop_slots(s, place, place + bytes);
+	if (bytes != 8 || place % 8 != 0 || reg == NO_REG)
+		return;
+	for (int i = 0; i < CODE_SAVED; i++)
+		if (saved_regs[i] == reg && s->reg[reg] == CODE_ENTRY && !code_is_place(s->slot[i]))
+			s->slot[i] = place;
+	if (code_is_aligned(place) && !code_is_place(s->cfa_slot) && reg != RSP && code_is_offset(s->reg[reg])) {
+		s->cfa_slot = place;
 		s->cfa_slot_value = s->reg[reg];
 	}
 }
 
 /* What @reg holds after it was read from @place. */
-static int32_t load(const struct code_state *s, struct place place, int reg)
+static int32_t load(const struct code_state *s, int32_t place, int reg)
 {
-	if (code_is_offset(place.above_sp) && place.above_sp == s->cfa_slot)
+	if (code_is_place(place) && place == s->cfa_slot)
 		return s->cfa_slot_value;
-	for (int i = 0; i < CODE_SAVED && code_is_offset(place.off); i++)
-		if (saved_regs[i] == reg && s->slot[i] == place.off)
+	for (int i = 0; i < CODE_SAVED && code_is_place(place); i++)
+		if (saved_regs[i] == reg && s->slot[i] == place)
 			return CODE_ENTRY;
 	return CODE_UNKNOWN;
 }
@@ -186,7 +200,7 @@ static void do_mov(struct code_state *s, const struct decoded *d)
 		store(s, place_of(s, &d->op[0]), d->op[0].size / 8, from);
 	} else if (to != NO_REG && from != NO_REG) {
 		if (to != from)
-			set_reg(s, to, code_is_offset(s->reg[from]) ? s->reg[from] : CODE_UNKNOWN);
+			set_reg(s, to, code_is_place(s->reg[from]) ? s->reg[from] : CODE_UNKNOWN);
 	} else if (to != NO_REG && d->op[1].type == ZYDIS_OPERAND_TYPE_MEMORY) {
 		set_reg(s, to, load(s, place_of(s, &d->op[1]), to));
 	} else {
@@ -196,13 +210,10 @@ static void do_mov(struct code_state *s, const struct decoded *d)
 
 static void do_lea(struct code_state *s, const struct decoded *d)
 {
-	struct place place = place_of(s, &d->op[1]);
 	int to = whole_reg(&d->op[0]);
 
-	if (to == RSP && code_is_offset(place.above_sp))
-		move_rsp(s, d->op[1].mem.disp.value);
-	else if (to != NO_REG && d->insn.address_width == 64)
-		set_reg(s, to, place.off);
+	if (to != NO_REG && d->insn.address_width == 64)
+		set_reg(s, to, place_of(s, &d->op[1]));
 	else
 		forget_written(s, d);
 }
@@ -243,8 +254,7 @@ static void do_call(struct code_state *s, struct code_step *step, uint64_t next)
 	step->has_target = false;
 	for (size_t i = 0; i < ARRAY_LEN(lost); i++)
 		s->reg[lost[i]] = CODE_UNKNOWN;
-	if (code_is_offset(s->reg[RSP]))
-		drop_slots(s, INT32_MIN, s->reg[RSP]);
+	drop_below(s, s->reg[RSP]);
 }
 
 static void do_xor(struct code_state *s, const struct decoded *d)
@@ -366,7 +376,7 @@ int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_
 	s->compared = NO_REG;
 	if (!step_branch(s, &d, addr + d.insn.length, step))
 		step_plain(s, &d, step);
-	if (d.insn.mnemonic == ZYDIS_MNEMONIC_JNZ && compared != NO_REG && code_is_offset(s->reg[compared]))
+	if (d.insn.mnemonic == ZYDIS_MNEMONIC_JNZ && compared != NO_REG && code_is_place(s->reg[compared]))
 		step->equals_rsp = (int8_t)compared;
 	return 0;
 }
@@ -471,11 +481,12 @@ static bool find_cfa(const struct code_state *s, struct row *row)
 	} order[] = { { RSP, REG_SP }, { RBP, REG_FP }, { RBX, DWARF_RBX }, { R12, 12 }, { R13, 13 }, { R14, 14 },
 		      { R15, 15 },     { R10, 10 },	{ R11, 11 },	    { RAX, 0 },	 { RCX, 2 },  { RDX, 1 },
 		      { RSI, 4 },      { RDI, 5 },	{ R8, 8 },	    { R9, 9 } };
+	int base = code_is_aligned(s->reg[RBP]) ? RBP : RSP;
 
-	if (code_is_offset(s->cfa_slot) && !code_is_offset(s->reg[RBP])) {
+	if (code_is_place(s->cfa_slot) && code_is_aligned(s->reg[base]) && !code_is_offset(s->reg[RBP])) {
 		row->cfa = ROW_CFA_DEREF;
-		row->cfa_reg = REG_SP;
-		row->cfa_off = s->cfa_slot;
+		row->cfa_reg = base == RBP ? REG_FP : REG_SP;
+		row->cfa_off = s->cfa_slot - s->reg[base];
 		row->cfa_off2 = -s->cfa_slot_value;
 		return true;
 	}
@@ -490,18 +501,31 @@ static bool find_cfa(const struct code_state *s, struct row *row)
 	return false;
 }
 
+/* As row.saved has it. Places in the realigned part can only be told from rbp. */
+static int32_t row_place(const struct code_state *s, int32_t slot)
+{
+	int64_t from_fp = (int64_t)slot - s->reg[RBP];
+
+	if (code_is_offset(slot))
+		return slot;
+	if (code_is_aligned(slot) && code_is_aligned(s->reg[RBP]) && from_fp >= -ROW_AT_FP_REACH &&
+	    from_fp <= ROW_AT_FP_REACH)
+		return ROW_AT_FP + (int32_t)from_fp;
+	return ROW_SAME;
+}
+
 bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 {
 	memset(row, 0, sizeof(*row));
-	if (s->reg[RBP] == CODE_OUTMOST && !code_is_offset(s->slot[SAVED_FP])) {
+	if (s->reg[RBP] == CODE_OUTMOST && !code_is_place(s->slot[SAVED_FP])) {
 		row->cfa = ROW_CFA_ROOT;
 		return true;
 	}
 	if ((fp_only && !has_frame_pointer(s)) || !find_cfa(s, row))
 		return false;
 	for (int i = 0; i < CODE_SAVED; i++)
-		row->saved[i] = code_is_offset(s->slot[i]) ? s->slot[i] : ROW_SAME;
+		row->saved[i] = row_place(s, s->slot[i]);
 	row->saved[SAVED_RA] = -8;
 	/* A caller's frame pointer that is neither in place nor saved would be taken from what this function put there. */
-	return code_is_offset(s->slot[SAVED_FP]) || s->reg[RBP] == CODE_ENTRY;
+	return row->saved[SAVED_FP] != ROW_SAME || s->reg[RBP] == CODE_ENTRY;
 }

@@ -31,6 +31,14 @@
 static const char *const reg_names[USER_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
 						  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
 
+static void print_saved(struct buf *out, const char *name, int32_t place)
+{
+	if (row_is_at_fp(place))
+		buf_printf(out, ",%s=fp%+d", name, place - ROW_AT_FP);
+	else
+		buf_printf(out, ",%s=%d", name, place);
+}
+
 /* "OFFSET:CFA,bp=PLACE" for each row, "-" where there is none between two, "." behind the last. */
 static void print_rows(struct buf *out, const struct row *rows, size_t count)
 {
@@ -50,7 +58,7 @@ static void print_rows(struct buf *out, const struct row *rows, size_t count)
 			buf_printf(out, "%s%+d", reg_names[r->cfa_reg], r->cfa_off);
 		for (int s = 0; s < SAVED_RA; s++)
 			if (r->cfa != ROW_CFA_ROOT && r->saved[s] != ROW_SAME)
-				buf_printf(out, ",%s=%d", reg_names[row_saved_regs[s]], r->saved[s]);
+				print_saved(out, reg_names[row_saved_regs[s]], r->saved[s]);
 		buf_printf(out, " ");
 		at = r->end;
 	}
@@ -89,6 +97,12 @@ static const struct {
 	       "\x24\x08"
 	       "\x48\x8b\x6e\xf8\x48\x8d\x26\xc3"),
 	  "0:rsp+8 4:rsp+16,rbp=-16 8:rax+8,rbp=-16 11:*(rsp+8)+8,rbp=-16 24:rsp+8 25." },
+	{ "realigned by gcc: the return address copied, the CFA kept in r10 and then at rbp - 8",
+	  CODE("\x4c\x8d\x54\x24\x08\x48\x83\xe4\xc0\x41\xff\x72\xf8\x55\x48\x89\xe5\x41\x52\x53\x48\x83\xec\x20\xe8\x00"
+	       "\x01\x00\x00"
+	       "\x48\x83\xc4\x20\x5b\x41\x5a\x5d\x49\x8d\x62\xf8\xc3"),
+	  "0:rsp+8 9:r10+0 11:r10+0,rbp=fp+0 13:*(rbp-8)+0,rbp=fp+0 14:*(rbp-8)+0,rbx=fp-16,rbp=fp+0 "
+	  "22:*(rbp-8)+0,rbp=fp+0 24:r10+0,rbp=fp+0 25:r10+0 29:rsp+8 2a." },
 	{ "loop that probes the stack",
 	  CODE("\x4c\x8d\x9c\x24\x00\x00\xff\xff\x48\x81\xec\x00\x10\x00\x00\x48\x83\x0c\x24\x00\x4c\x39\xdc\x75\xef\xe8\x00"
 	       "\x01\x00"
