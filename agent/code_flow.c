@@ -46,6 +46,10 @@ struct flow {
 	bool is_all_its, is_contradicted;
 	bool has_elsewhere;
 	struct code_state elsewhere; /* what all indirect jumps and calls agree on */
+	bool is_part;		     /* of what else there is nobody knows */
+	uint64_t low, high;	     /* jumps into here are noted */
+	struct code_entry *exits;
+	size_t exit_count, max_exits;
 };
 
 static struct visit *visit_at(struct flow *f, uint32_t off)
@@ -114,8 +118,14 @@ static int arrive(struct flow *f, uint64_t addr, const struct code_state *state,
 static int arrive_later(struct flow *f, uint64_t addr, const struct code_state *state)
 {
 	struct visit *v;
-	int r = arrive(f, addr, state, 0, &v);
+	int r;
 
+	if (addr - f->low < f->high - f->low) {
+		if (f->exit_count == f->max_exits)
+			return -E2BIG;
+		f->exits[f->exit_count++] = (struct code_entry){ addr, *state };
+	}
+	r = arrive(f, addr, state, 0, &v);
 	if (r == 0 && !v->is_todo) {
 		v->is_todo = true;
 		v->next_todo = f->todo;
@@ -206,18 +216,20 @@ static int follow_unreached(struct flow *f)
 	return r;
 }
 
-static int run(struct flow *f)
+static int run(struct flow *f, const struct code_entry *entries, size_t count)
 {
-	int r;
+	int r = 0;
 
 	do {
 		memset(f->at, 0, f->len * sizeof(*f->at));
 		f->count = f->todo = f->reached_end = 0;
 		f->is_to_repeat = f->is_contradicted = f->has_elsewhere = false;
-		r = arrive_later(f, f->addr, &code_state_entry);
+		f->exit_count = 0;
+		for (size_t i = 0; i < count && !r; i++)
+			r = arrive_later(f, entries[i].addr, &entries[i].state);
 		if (!r)
 			r = follow_all(f);
-		if (!r && !f->is_to_repeat)
+		if (!r && !f->is_to_repeat && !f->is_part)
 			r = follow_unreached(f);
 	} while (!r && f->is_to_repeat);
 	return r;
@@ -282,25 +294,66 @@ static int frame_pointer_rows(const struct flow *f, struct row **ret, size_t *co
 	return 0;
 }
 
-int code_flow_rows(const struct code_function *function, struct row **ret, size_t *count_ret)
+/* Everything behind it is to be freed. 0, -E2BIG, -ENOMEM. */
+static int start(struct flow *f, const struct code_function *function, const struct code_entry *entries, size_t count)
 {
-	struct flow f = { .code = function->code, .addr = function->start, .is_all_its = function->is_all_its };
-	int r = -E2BIG;
+	f->code = function->code;
+	f->addr = function->start;
+	f->is_all_its = function->is_all_its;
+	f->len = function->end - function->start < UINT32_MAX ? (uint32_t)(function->end - function->start) : UINT32_MAX;
+	if (f->len > CODE_FLOW_MAX_BYTES)
+		return -E2BIG;
+	f->at = calloc(f->len + 1, sizeof(*f->at));
+	return f->at ? run(f, entries, count) : -ENOMEM;
+}
 
-	f.len = function->end - function->start < UINT32_MAX ? (uint32_t)(function->end - function->start) : UINT32_MAX;
-	if (f.len <= CODE_FLOW_MAX_BYTES) {
-		f.at = calloc(f.len + 1, sizeof(*f.at));
-		r = f.at ? run(&f) : -ENOMEM;
-	}
+static void finish(struct flow *f)
+{
+	free(f->visits);
+	free(f->at);
+}
+
+static int rows_of(struct flow *f, const struct code_function *function, const struct code_entry *entries, size_t count,
+		   struct row **ret, size_t *count_ret)
+{
+	int r = start(f, function, entries, count);
+
 	if (r == -E2BIG) {
-		r = frame_pointer_rows(&f, ret, count_ret);
+		r = frame_pointer_rows(f, ret, count_ret);
 	} else if (!r) {
-		*ret = calloc(f.count + 1, sizeof(**ret));
+		*ret = calloc(f->count + 1, sizeof(**ret));
 		r = *ret ? 0 : -ENOMEM;
 		if (!r)
-			*count_ret = collect(&f, *ret);
+			*count_ret = collect(f, *ret);
 	}
-	free(f.visits);
-	free(f.at);
+	finish(f);
 	return r;
+}
+
+int code_flow_part_rows(const struct code_function *function, const struct code_entry *entries, size_t entry_count,
+			struct row **ret, size_t *count_ret)
+{
+	struct flow f = { .is_part = true };
+
+	return rows_of(&f, function, entries, entry_count, ret, count_ret);
+}
+
+int code_flow_rows(const struct code_function *function, struct row **ret, size_t *count_ret)
+{
+	struct code_entry entry = { function->start, code_state_entry };
+	struct flow f = { 0 };
+
+	return rows_of(&f, function, &entry, 1, ret, count_ret);
+}
+
+int code_flow_exits(const struct code_function *function, uint64_t low, uint64_t high, struct code_entry *exits, size_t max)
+{
+	struct code_entry entry = { function->start, code_state_entry };
+	struct flow f = { .low = low, .high = high, .exits = exits, .max_exits = max };
+	int r = start(&f, function, &entry, 1);
+
+	finish(&f);
+	if (r == -ENOMEM)
+		return r;
+	return r || f.is_contradicted ? 0 : (int)f.exit_count;
 }

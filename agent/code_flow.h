@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/code_starts.h"
+#include "agent/code_state.h"
 #include "agent/rows.h"
 
 enum { CODE_FLOW_MAX_BYTES = 65536 };
@@ -17,5 +18,21 @@ enum { CODE_FLOW_MAX_BYTES = 65536 };
  * in time; a function above CODE_FLOW_MAX_BYTES is not followed. 0 or -ENOMEM.
  */
 int code_flow_rows(const struct code_function *f, struct row **ret, size_t *count_ret);
+
+/* What is known where a path comes from elsewhere. */
+struct code_entry {
+	uint64_t addr;
+	struct code_state state;
+};
+
+/* The same for code that is entered at the @entry_count @entries alone. */
+int code_flow_part_rows(const struct code_function *f, const struct code_entry *entries, size_t entry_count,
+			struct row **ret, size_t *count_ret);
+
+/*
+ * Where and how the function @f jumps into [@low, @high), into @exits: one for each time its paths come by, the same place
+ * more than once as more is learned of it. Their number, at most @max; 0 when there are more or @f is too big; or -ENOMEM.
+ */
+int code_flow_exits(const struct code_function *f, uint64_t low, uint64_t high, struct code_entry *exits, size_t max);
 
 #endif

@@ -438,10 +438,26 @@ static bool function_of(const struct code_starts *s, uint32_t i, uint64_t addr, 
 	return true;
 }
 
+/* The index of the first mark behind @addr. */
+static uint32_t mark_behind(const struct code_starts *s, uint64_t addr)
+{
+	uint32_t low = 0;
+
+	for (uint32_t high = s->count; low < high;) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (mark_addr(s, mid) <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret)
 {
 	const struct segment *segment = find_segment(s, addr);
-	uint32_t low = 0, high;
+	uint32_t behind;
 	int r;
 
 	if (!s->is_loaded && segment &&
@@ -450,16 +466,50 @@ int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struc
 	r = s->is_loaded ? 0 : load(s);
 	if (r)
 		return r;
-	for (high = s->count; low < high;) { /* the first mark behind addr */
-		uint32_t mid = low + (high - low) / 2;
-
-		if (mark_addr(s, mid) <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (uint32_t i = low ? low - 1 : 0; i < s->count && mark_addr(s, i) < limit; i++)
+	behind = mark_behind(s, addr);
+	for (uint32_t i = behind ? behind - 1 : 0; i < s->count && mark_addr(s, i) < limit; i++)
 		if (function_of(s, i, addr, limit, ret) && ret->end > addr)
 			return 0;
 	return -ENOENT;
+}
+
+/* The part of mark @i: its own range when it is no function, else what stands between its end and the next mark. */
+static bool part_of(const struct code_starts *s, uint32_t i, struct code_function *ret)
+{
+	const struct mark *m = &s->marks[i];
+	const struct segment *segment = find_segment(s, mark_addr(s, i));
+	uint64_t start = mark_addr(s, i), stop = start + m->size, end;
+
+	if (!segment || !m->size)
+		return false;
+	end = segment->addr + segment->len;
+	if (i + 1 < s->count)
+		end = min_u64(end, mark_addr(s, i + 1));
+	stop = min_u64(stop, end);
+	if (m->is_entry) {
+		start = skip_padding(segment, stop, end);
+		stop = end;
+	}
+	*ret = (struct code_function){ start, stop, segment->code + (start - segment->addr), false };
+	return start < stop;
+}
+
+int code_starts_find_part(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret)
+{
+	int r = s->is_loaded ? 0 : load(s);
+	uint32_t behind = r ? 0 : mark_behind(s, addr);
+
+	for (uint32_t i = behind ? behind - 1 : 0; !r && i < s->count && mark_addr(s, i) < limit; i++)
+		if (part_of(s, i, ret) && ret->end > addr && ret->start < limit)
+			return 0;
+	return r ? r : -ENOENT;
+}
+
+const uint8_t *code_starts_segment(const struct code_starts *s, uint32_t i, uint64_t *addr, uint64_t *len)
+{
+	if (i >= s->segment_count)
+		return NULL;
+	*addr = s->segments[i].addr;
+	*len = s->segments[i].len;
+	return s->segments[i].code;
 }

@@ -34,4 +34,14 @@ struct code_function {
  */
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret);
 
+/*
+ * What no function is known for, but padding: the rest of one that compilers placed elsewhere, with a symbol of its own
+ * (main.cold), and code between functions. The first such range that reaches beyond @addr and starts below @limit. Same
+ * errors.
+ */
+int code_starts_find_part(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret);
+
+/* The segment of code number @i with its address and length, or NULL. */
+const uint8_t *code_starts_segment(const struct code_starts *s, uint32_t i, uint64_t *addr, uint64_t *len_bytes);
+
 #endif

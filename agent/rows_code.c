@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/code_flow.h"
+#include "agent/code_jumps.h"
 #include "agent/code_starts.h"
 #include "agent/code_state.h"
 #include "agent/row_builder.h"
@@ -26,7 +27,8 @@ struct kept {
 
 struct code_rows {
 	struct code_starts *starts;
-	uint64_t entry; /* what the program starts with is no called function */
+	struct code_jumps *jumps; /* NULL until somebody asks */
+	uint64_t entry;		  /* what the program starts with is no called function */
 	struct kept kept[MAX_KEPT];
 	uint64_t clock;
 };
@@ -53,32 +55,85 @@ static void code_close(void *state)
 
 	for (size_t i = 0; i < MAX_KEPT; i++)
 		free(c->kept[i].rows);
+	code_jumps_free(c->jumps);
 	code_starts_free(c->starts);
 	free(c);
 }
 
-static int rows_of(struct code_rows *c, const struct code_function *function, const struct kept **ret)
+/* What is kept of what starts at @start, or where there is room for it (count 0, rows NULL). */
+static struct kept *find_kept(struct code_rows *c, uint64_t start, bool *is_new)
 {
 	struct kept *k = &c->kept[0];
-	int r = 0;
 
+	*is_new = false;
 	for (size_t i = 0; i < MAX_KEPT; i++) {
-		if (c->kept[i].used && c->kept[i].start == function->start) {
-			k = &c->kept[i];
-			break;
+		if (c->kept[i].used && c->kept[i].start == start) {
+			c->kept[i].used = ++c->clock;
+			return &c->kept[i];
 		}
 		if (c->kept[i].used < k->used)
 			k = &c->kept[i];
 	}
-	if (!k->used || k->start != function->start) {
-		free(k->rows);
-		*k = (struct kept){ .start = function->start };
-		r = code_flow_rows(function, &k->rows, &k->count);
-	}
-	if (!r)
-		k->used = ++c->clock;
-	*ret = k;
+	free(k->rows);
+	*k = (struct kept){ .start = start, .used = ++c->clock };
+	*is_new = true;
+	return k;
+}
+
+/* What cannot be kept is forgotten, so that it is tried again. */
+static int forget_failed(struct kept *k, int r)
+{
+	if (r)
+		*k = (struct kept){ 0 };
 	return r;
+}
+
+static int rows_of(struct code_rows *c, const struct code_function *function, const struct kept **ret)
+{
+	bool is_new;
+	struct kept *k = find_kept(c, function->start, &is_new);
+
+	*ret = k;
+	return is_new ? forget_failed(k, code_flow_rows(function, &k->rows, &k->count)) : 0;
+}
+
+/* The states with which other functions jump into @part. Their number, or -ENOMEM. */
+static int entries_of(struct code_rows *c, const struct code_function *part, struct code_entry *entries, size_t max)
+{
+	struct code_function function = { 0 };
+	uint64_t from[CODE_JUMPS_MAX];
+	int r = c->jumps ? 0 : code_jumps_new(c->starts, &c->jumps), jumps, count = 0;
+
+	if (r)
+		return r;
+	jumps = code_jumps_into(c->jumps, part->start, part->end, from);
+	for (int i = 0; i < jumps && r >= 0; i++) {
+		if (from[i] >= function.start && from[i] < function.end)
+			continue; /* that function's jumps are known all at once */
+		if (code_starts_find(c->starts, from[i], from[i] + 1, &function))
+			continue;
+		r = code_flow_exits(&function, part->start, part->end, entries + count, max - (size_t)count);
+		count += r < 0 ? 0 : r;
+	}
+	return r < 0 ? r : count;
+}
+
+static int part_rows(struct code_rows *c, const struct code_function *part, const struct kept **ret)
+{
+	enum { MAX_ENTRIES = 64 };
+	AUTO_FREE struct code_entry *entries = NULL;
+	bool is_new;
+	struct kept *k = find_kept(c, part->start, &is_new);
+	int r = 0;
+
+	*ret = k;
+	if (!is_new)
+		return 0;
+	entries = calloc(MAX_ENTRIES, sizeof(*entries));
+	r = entries ? entries_of(c, part, entries, MAX_ENTRIES) : -ENOMEM;
+	if (r > 0)
+		r = code_flow_part_rows(part, entries, (size_t)r, &k->rows, &k->count);
+	return forget_failed(k, r);
 }
 
 /* The first row of @k that reaches beyond @addr. */
@@ -157,20 +212,57 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Code that no function's own path leads to: parts of functions that are elsewhere, or stubs. */
+static int build_part(struct code_rows *c, const struct code_function *part, uint64_t start, uint64_t end, struct row *rows,
+		      size_t max, size_t *count)
+{
+	const struct kept *k;
+	int r = part_rows(c, part, &k);
+
+	if (r)
+		return r;
+	return k->count ? take_rows(k, start, end, rows, max, count) : take_stubs(c->starts, start, end, rows, max, count);
+}
+
 /* The rows of @function in [@start, @end), which does not reach beyond it. */
 static int build_function(struct code_rows *c, const struct code_function *function, uint64_t start, uint64_t end,
 			  struct row *rows, size_t max, size_t *count)
 {
+	struct code_function rest = *function;
 	const struct kept *k;
-	uint64_t known;
 	int r = rows_of(c, function, &k);
 
 	if (!r)
 		r = take_rows(k, start, end, rows, max, count);
 	if (r || function->is_all_its)
 		return r;
-	known = k->count ? k->rows[k->count - 1].end : function->start; /* where it ends is anybody's guess */
-	return take_stubs(c->starts, known > start ? known : start, end, rows, max, count);
+	if (k->count) /* where it ends is anybody's guess */
+		rest.start = k->rows[k->count - 1].end;
+	rest.code += rest.start - function->start;
+	if (start < rest.start)
+		start = rest.start;
+	return start < end ? build_part(c, &rest, start, end, rows, max, count) : 0;
+}
+
+/* [@start, @end) where there is no function. */
+static int build_between(struct code_rows *c, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count)
+{
+	int r = 0;
+
+	while (start < end && !r) {
+		struct code_function part = { 0 };
+
+		r = code_starts_find_part(c->starts, start, end, &part);
+		if (r == -ENOENT)
+			part.start = part.end = end;
+		else if (r)
+			return r;
+		r = take_stubs(c->starts, start, part.start, rows, max, count);
+		if (!r && part.start < end)
+			r = build_part(c, &part, start, min_u64(end, part.end), rows, max, count);
+		start = part.end;
+	}
+	return r;
 }
 
 static int code_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
@@ -184,9 +276,9 @@ static int code_build(void *state, uint64_t start, uint64_t end, struct row *row
 
 		r = code_starts_find(c->starts, start, end, &function);
 		if (r == -ENOENT)
-			return take_stubs(c->starts, start, end, rows, max, count_ret);
+			return build_between(c, start, end, rows, max, count_ret);
 		if (!r && function.start > start)
-			r = take_stubs(c->starts, start, function.start, rows, max, count_ret);
+			r = build_between(c, start, function.start, rows, max, count_ret);
 		if (!r && function.start != c->entry)
 			r = build_function(c, &function, start, min_u64(end, function.end), rows, max, count_ret);
 		start = function.end;

@@ -458,44 +458,52 @@ static void test_compiled(void **state)
 	rmdir(dir);
 }
 
-/* Between two functions with symbols, and behind one whose size is not known, what linkers put into static programs:
- * jumps through memory, with and without endbr64.
- */
-static void test_stubs(void **state)
+/* A library of the assembly @text, as the builder sees it. False where there is no compiler. */
+static bool open_assembly(const char *text, const char *options, struct view *v)
 {
-	static const char text[] =
-		".text\n.globl f, g\n.type f, @function\n.type g, @function\n.balign 4096\n"
-		"f: ret\n.size f, 1\n.balign 8, 0xcc\n"
-		"jmp *v(%rip)\nxchg %ax, %ax\n"
-		"endbr64\njmp *v(%rip)\n.balign 8, 0x90\n"
-		"mov %rax, %rbx\njmp *v(%rip)\n.balign 8, 0xcc\n"
-		"g: ret\n.balign 8, 0xcc\njmp *v(%rip)\n.data\n.hidden v\nv: .quad 0\n.section .note.GNU-stack\n";
-	static const struct {
-		uint64_t start, end;
-	} wanted[] = { { 0, 1 }, { 8, 14 }, { 16, 26 }, { 48, 49 }, { 56, 62 } };
-	char dir[] = "/tmp/hearth-stubs-XXXXXX", path[64], source[64], command[256];
-	struct row rows[64];
-	struct view code;
-	size_t count;
+	char dir[] = "/tmp/hearth-code-XXXXXX", path[64], source[64], command[256];
 	FILE *f;
 
-	(void)state;
 	if (system("command -v cc >/dev/null"))
-		skip();
+		return false;
 	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/stubs.so", dir);
-	snprintf(source, sizeof(source), "%s/stubs.s", dir);
+	snprintf(path, sizeof(path), "%s/code.so", dir);
+	snprintf(source, sizeof(source), "%s/code.s", dir);
 	f = fopen(source, "w");
 	assert_non_null(f);
 	fputs(text, f);
 	fclose(f);
-	snprintf(command, sizeof(command), "cc -nostdlib -shared -o %s %s", path, source);
+	snprintf(command, sizeof(command), "cc -nostdlib -shared %s -o %s %s", options, path, source);
 	assert_int_equal(system(command), 0);
-	assert_int_equal(open_view(path, &rows_code, &code), 0);
+	assert_int_equal(open_view(path, &rows_code, v), 0);
+	unlink(path);
+	unlink(source);
+	rmdir(dir);
+	return true;
+}
+
+/* Between two functions with symbols, and behind one whose size is not known, what linkers put into static programs: jumps
+ * through memory, with and without endbr64. */
+static void test_stubs(void **state)
+{
+	static const char text[] = ".text\n.globl f, g\n.type f, @function\n.type g, @function\n.balign 4096\n"
+				   "f: ret\n.size f, 1\n.balign 8, 0xcc\n"
+				   "jmp *v(%rip)\nxchg %ax, %ax\n"
+				   "endbr64\njmp *v(%rip)\n.balign 8, 0x90\n"
+				   "mov %rax, %rbx\njmp *v(%rip)\n.balign 8, 0xcc\n"
+				   "g: ret\n.balign 8, 0xcc\njmp *v(%rip)\n"
+				   ".data\n.hidden v\nv: .quad 0\n.section .note.GNU-stack\n";
+	static const struct {
+		uint64_t start, end;
+	} wanted[] = { { 0, 1 }, { 8, 14 }, { 16, 26 }, { 48, 49 }, { 56, 62 } };
+	struct row rows[64];
+	struct view code;
+	size_t count;
+
+	(void)state;
+	if (!open_assembly(text, "", &code))
+		skip();
 	assert_int_equal(rows_code.build(code.state, code.start, code.start + 64, rows, ARRAY_LEN(rows), &count), 0);
-	for (size_t i = 0; i < count; i++)
-		printf("%llx-%llx\n", (unsigned long long)(rows[i].start - code.start),
-		       (unsigned long long)(rows[i].end - code.start));
 	assert_int_equal(count, ARRAY_LEN(wanted));
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(rows[i].start, code.start + wanted[i].start);
@@ -504,9 +512,43 @@ static void test_stubs(void **state)
 		assert_true(rows[i].is_guess && rows[i].saved[SAVED_RA] == -8 && rows[i].saved[SAVED_FP] == ROW_SAME);
 	}
 	close_view(&code);
-	unlink(path);
-	unlink(source);
-	rmdir(dir);
+}
+
+/* What a compiler moved out of a function: entered from two places in it, and from another function with another frame; with
+ * its symbol, and stripped, where it looks like the end of the function before it. */
+static void test_moved_parts(void **state)
+{
+	static const char text[] = ".text\n.globl e, f\n.type e, @function\n.type f, @function\n.balign 4096\n"
+				   "e: ret\n.size e, 1\n"
+				   ".type f.cold, @function\n"
+				   "f.cold: call e\njmp back\n" /* 1 */
+				   "more: pop %rbx\nret\n"	/* b */
+				   "torn: call e\nhlt\n"	/* d: two states meet */
+				   ".size f.cold, . - f.cold\n.balign 256, 0xcc\n"
+				   "f: push %rbx\ntest %edi, %edi\njne f.cold\njs more\nje torn\n"
+				   "back: pop %rbx\njle torn\nret\n.size f, . - f\n.section .note.GNU-stack\n";
+	static const char *const options[] = { "-Wl,-Bsymbolic", "-Wl,-Bsymbolic -s" };
+	struct row rows[64];
+	struct view code;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		struct buf out = BUF_EMPTY;
+		size_t count;
+
+		if (!open_assembly(text, options[i], &code))
+			skip();
+		assert_int_equal(rows_code.build(code.state, code.start, code.start + 64, rows, ARRAY_LEN(rows), &count), 0);
+		for (size_t r = 0; r < count; r++) {
+			rows[r].start -= code.start;
+			rows[r].end -= code.start;
+		}
+		print_rows(&out, rows, count);
+		buf_printf(&out, "%c", 0);
+		assert_string_equal((char *)out.data, "0:rsp+8 1:rsp+16,rbx=-16 c:rsp+8 d.");
+		buf_fini(&out);
+		close_view(&code);
+	}
 }
 
 int main(void)
@@ -517,7 +559,7 @@ int main(void)
 		cmocka_unit_test(test_this_program),   cmocka_unit_test(test_compiled),
 		cmocka_unit_test(test_return_address), cmocka_unit_test(test_parts_of_blocks),
 		cmocka_unit_test(test_stubs),	       cmocka_unit_test(test_trampoline),
-		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_starts),	       cmocka_unit_test(test_moved_parts),
 	};
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
