@@ -4,6 +4,7 @@
  * a timer on CLOCK_REALTIME becomes readable then, but only if it asked for it (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -14,13 +15,24 @@
 enum { STEP_SECONDS = 3600 };
 
 static bool is_stepped, is_told;
+static bool is_child;	    /* hearth's helper, which may not look for files */
 static int wall_timer = -1; /* an eventfd in its place */
+
+static void note_child(void)
+{
+	is_child = true;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_atfork(NULL, NULL, note_child);
+}
 
 static void look(void)
 {
 	const char *file = getenv("STEP");
 
-	if (is_stepped || !file || access(file, F_OK))
+	if (is_child || is_stepped || !file || access(file, F_OK))
 		return;
 	is_stepped = true;
 	if (is_told)
