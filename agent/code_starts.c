@@ -262,14 +262,17 @@ static int add_frame_ranges(struct code_starts *s, uint64_t addr, uint64_t len)
 
 static int add_references(struct code_starts *s, const struct segment *segment)
 {
-	int r = 0;
+	uint64_t end = segment->len - CODE_REFERENCE_BYTES + 1, target;
+	AUTO_FREE uint8_t *seen = calloc(segment->len / 8 + 1, 1); /* a bit a byte: most functions are called many times */
+	int r = seen ? 0 : -ENOMEM;
 
-	for (uint64_t at = 0; !r && segment->len - at >= CODE_REFERENCE_BYTES; at++) {
-		uint64_t target;
+	for (uint64_t at = 0; !r && (at = code_next_reference(segment->code, segment->addr, at, end, &target)) < end; at++) {
+		uint64_t off = target - segment->addr;
 
-		if (code_find_reference(segment->code, segment->addr, at, &target) &&
-		    target - segment->addr < segment->len && code_may_follow(segment->code, target - segment->addr))
-			r = add_mark(s, target, 0, true, false);
+		if (off >= segment->len || seen[off / 8] >> off % 8 & 1 || !code_may_follow(segment->code, off))
+			continue;
+		seen[off / 8] |= (uint8_t)(1u << off % 8);
+		r = add_mark(s, target, 0, true, false);
 	}
 	return r;
 }

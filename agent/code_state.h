@@ -17,7 +17,7 @@ enum {
 	CODE_REGS = CPU_GENERAL_REGS,
 	CODE_SAVED = CPU_HAS_LR ? SAVED_MAX : SAVED_RA, /* where a call pushes the return address, its place is known */
 	CODE_MAX_OFFSET = 1 << 28,
-	CODE_REFERENCE_BYTES = 8, /* what code_find_reference may look at */
+	CODE_REFERENCE_BYTES = 8, /* what code_next_reference may look at */
 	CODE_SP = CPU_HAS_LR ? 31 : 4,
 	CODE_LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
 };
@@ -106,9 +106,9 @@ bool code_is_call(const uint8_t *code, size_t len_bytes);
 /* May a function begin at @code[@off]: aligned, or behind a return, a jump, padding or a call (which may never return)? */
 bool code_may_follow(const uint8_t *code, uint64_t off);
 
-/* Where the instruction at @at of the @segment loaded at @addr, if one starts there, calls to or takes the address of; there
- * are CODE_REFERENCE_BYTES to look at. */
-bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target);
+/* The first place from @at on, below @end, of the @segment loaded at @addr where an instruction, if one starts there, calls
+ * or takes the address of *@target; @end: there is none. CODE_REFERENCE_BYTES from below @end on can be looked at. */
+uint64_t code_next_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t end, uint64_t *target);
 
 /* The length of the start of a function that makes a frame with a frame pointer, and the rules behind it; 0: it starts
  * otherwise. */

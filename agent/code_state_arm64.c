@@ -382,7 +382,7 @@ bool code_may_follow(const uint8_t *code, uint64_t off)
 }
 
 /* bl; adrp and the add that makes an address of it. */
-bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
+static bool find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
 {
 	uint32_t insn, next;
 
@@ -399,6 +399,13 @@ bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uin
 	*target = ((addr + at) & ~0xfffull) + (uint64_t)(sbits(insn, 5, 23) * 4 + bits(insn, 29, 30)) * 4096 +
 		  bits(next, 10, 21);
 	return true;
+}
+
+uint64_t code_next_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t end, uint64_t *target)
+{
+	while (at < end && !find_reference(segment, addr, at, target))
+		at++;
+	return at;
 }
 
 /* Functions too long to follow are left to their frame pointers. */

@@ -428,7 +428,7 @@ static int32_t read_s32(const uint8_t *at)
 
 /* call rel32, lea reg, [rip+rel32] (behind its REX.W prefix) and, in code that is not relocated, mov reg, imm32 in both
  * forms. */
-bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
+static bool find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
 {
 	const uint8_t *code = segment + at;
 
@@ -443,6 +443,16 @@ bool code_find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uin
 	else
 		return false;
 	return true;
+}
+
+uint64_t code_next_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t end, uint64_t *target)
+{
+	/* Every byte of a file comes by: most are ruled out by their value alone. */
+	static const bool may_refer[256] = { [0x8d] = true, [0xb8 ... 0xbf] = true, [0xc7] = true, [0xe8] = true };
+
+	while (at < end && !(may_refer[segment[at]] && find_reference(segment, addr, at, target)))
+		at++;
+	return at;
 }
 
 /* The frame that `push rbp; mov rbp, rsp` makes. */
