@@ -50,15 +50,15 @@ __asm__(".pushsection .text.hand,\"ax\",@progbits\n"
 	"	.cfi_def_cfa_offset 16\n	.cfi_offset rbp, -16\n"
 	"	nop\n	nop\n"
 	"	.cfi_remember_state\n	.cfi_restore_state\n" /* no change: the rows merge */
-	"	nop\n"
+	"	ret\n"
 	"	.cfi_endproc\n"
 	"	.skip 12, 0x90\n"      /* padding: joined to the row before */
 	"hand_deref: .cfi_startproc\n" /* CFA = *(rsp+32) + 8; rbx at *(rbp-40) */
 	"	.cfi_escape 0x0f, 5, 0x77, 32, 0x06, 0x23, 8\n"
 	"	.cfi_escape 0x10, 3, 2, 0x76, 0x58\n"
-	"	nop\n"
+	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.skip 31, 0x90\n"     /* a real gap */
+	"	.skip 31, 0x90\n"     /* a real gap, which nothing leads to */
 	"hand_expr: .cfi_startproc\n" /* CFA = *(rsp + 8 + r9 * 8) + 8, as in OpenSSL's RSAZ code */
 	"	.cfi_escape 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8\n"
 	"	nop\n"
