@@ -65,6 +65,7 @@ expect 1 "nonsense" serve --http-address nonsense
 protocol() {
 	local want=$1
 	shift
+	rm -f asked.err # of the one before
 	start asked env "$@"
 	until_true 10 grep -q 'listening on http://' asked.err || fail "serve does not start: $(cat asked.err)"
 	stop "$started"
@@ -150,10 +151,11 @@ wait "$started" || status=$?
 [ $status = 33 ] && [ -e term.otlp ] || fail "SIGTERM passed on: status $status, $(cat forwarded.err)"
 
 # --- a second signal ends a drain that waits (for a collector that never answers) ---
-start hung "$HEARTH" run -F 99 --report-interval 200ms --drain-timeout 60s --collector-timeout 60s --collector "http://127.0.0.1:$(cat port)"
+start hung "$HEARTH" run -v -F 99 --report-interval 200ms --drain-timeout 60s --collector-timeout 60s --collector "http://127.0.0.1:$(cat port)"
 until_true 15 grep -q "profiles go to otlp http" hung.err || fail "run does not start: $(cat hung.err)"
 sleep 1
 kill -INT "$started"
+until_true 30 grep -q "stopping" hung.err || fail "the first signal is not seen: $(cat hung.err)" # it may be reading files
 sleep 1
 kill -0 "$started" 2>/dev/null || fail "the first signal does not drain: $(cat hung.err)"
 before=$EPOCHREALTIME
