@@ -127,6 +127,8 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	(void)bpf_map__set_autocreate(skel->maps.tail_programs, !loop);
 	bpf_program__set_autoload(skel->progs.on_new_task,
 				  !config->no_inherit && (config->pid_count || config->follow_pids_only));
+	bpf_program__set_autoload(skel->progs.on_free_task,
+				  !config->no_inherit && (config->pid_count || config->follow_pids_only));
 
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
 	if (s->ring_cnt > MAX_RINGS)
@@ -443,9 +445,9 @@ int sampler_set_block(struct sampler *s, struct unwind_block *block)
 
 int sampler_filter_add(struct sampler *s, uint32_t pid)
 {
-	uint8_t one = 1;
+	uint64_t since = 0;
 
-	return update(s->skel->maps.filter_pids, &pid, &one);
+	return update(s->skel->maps.filter_pids, &pid, &since);
 }
 
 int sampler_filter_remove(struct sampler *s, uint32_t pid)

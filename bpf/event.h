@@ -241,7 +241,8 @@ struct first_level_entry {
 	X(CHUNK_RING, 0, "stack copies cut short because the ring buffer was full") \
 	X(CHUNK_LIMIT, 0, "stack copies withheld by the rate limit")                \
 	X(TORN, 0, "cache entries that changed under the walk")                     \
-	X(MISSES, 0, "samples walked by user space because a cache had no entry")
+	X(MISSES, 0, "samples walked by user space because a cache had no entry")   \
+	X(NOT_FOLLOWED, 0, "children not followed because the table of chosen processes was full")
 
 #define X(name, lost, text) COUNTER_##name,
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };

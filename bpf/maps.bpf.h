@@ -128,7 +128,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384); /* preallocated: before 6.1 programs on perf events may use no other; 1 when it is off */
 	__type(key, __u32);	    /* thread group */
-	__type(value, __u8);
+	__type(value, __u64);	    /* start_boottime of a child that was followed here; 0: entered by user space */
 } filter_pids SEC(".maps");
 
 struct ring {

@@ -221,14 +221,34 @@ int walk_tail(struct bpf_perf_event_data *ctx)
 SEC("raw_tp/task_newtask")
 int on_new_task(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 parent = bpf_get_current_pid_tgid() >> 32, child;
+	__u32 parent = bpf_get_current_pid_tgid() >> 32, child, cpu = bpf_get_smp_processor_id();
 	struct task_struct *task = (void *)ctx->args[0];
-	__u8 one = 1;
+	struct cpu_state *state;
+	__u64 since;
 
 	if (ctx->args[1] & CLONE_THREAD_FLAG || !bpf_map_lookup_elem(&filter_pids, &parent))
 		return 0;
 	child = BPF_CORE_READ(task, tgid);
-	bpf_map_update_elem(&filter_pids, &child, &one, BPF_ANY);
+	since = BPF_CORE_READ(task, start_boottime);
+	if (bpf_map_update_elem(&filter_pids, &child, &since, BPF_ANY)) {
+		state = bpf_map_lookup_elem(&cpu_states, &cpu);
+		if (state)
+			count(state, COUNTER_NOT_FOLLOWED);
+	}
+	return 0;
+}
+
+/* And forgotten when the last of them is gone (raw argument: the task), or a storm of children would fill the table. Its pid
+ * may be another process's by now, which the time tells. */
+SEC("raw_tp/sched_process_free")
+int on_free_task(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	__u32 pid = BPF_CORE_READ(task, pid);
+	__u64 *since = bpf_map_lookup_elem(&filter_pids, &pid);
+
+	if (since && *since && *since == BPF_CORE_READ(task, start_boottime) && pid == (__u32)BPF_CORE_READ(task, tgid))
+		bpf_map_delete_elem(&filter_pids, &pid);
 	return 0;
 }
 
