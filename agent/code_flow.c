@@ -238,7 +238,7 @@ static int run(struct flow *f, const struct code_entry *entries, size_t count)
 static bool same_rules(const struct row *a, const struct row *b)
 {
 	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_off == b->cfa_off && a->cfa_off2 == b->cfa_off2 &&
-	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
+	       a->is_behind_syscall == b->is_behind_syscall && memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
 }
 
 /* The rows of what was reached, into @rows, which has room for each visit. Returns their number. */

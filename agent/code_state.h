@@ -33,6 +33,8 @@ enum {
 #define CODE_OUTMOST \
 	(INT32_MIN + 2) /* the frame pointer: zeroed behind a system call, as a new thread marks its first frame */
 
+#define CODE_RESULT (INT32_MIN + 3) /* what a system call returned */
+
 static inline bool code_is_aligned(int32_t value)
 {
 	return value >= CODE_ALIGNED - CODE_MAX_OFFSET;
@@ -41,13 +43,13 @@ static inline bool code_is_aligned(int32_t value)
 /* From the CFA. */
 static inline bool code_is_offset(int32_t value)
 {
-	return value > CODE_OUTMOST && !code_is_aligned(value);
+	return value > CODE_RESULT && !code_is_aligned(value);
 }
 
 /* From the CFA or the other origin. */
 static inline bool code_is_place(int32_t value)
 {
-	return value > CODE_OUTMOST;
+	return value > CODE_RESULT;
 }
 
 /* @value moved @by bytes, if it is a place and stays one of sense. */
@@ -66,6 +68,7 @@ struct code_state {
 	int32_t slot[CODE_SAVED]; /* by enum row_saved: where the register's value at entry stands, or CODE_UNKNOWN */
 	int32_t cfa_slot;	  /* a place from CODE_ALIGNED where CFA + cfa_slot_value stands; or CODE_UNKNOWN */
 	int32_t cfa_slot_value;
+	int32_t kept_rsp; /* what rsp was when it was written to a place outside of the frame; or CODE_UNKNOWN */
 	bool has_syscall; /* on the way here */
 	int32_t compared; /* the register compared with rsp by the instruction before this one; -1: none */
 };

@@ -20,6 +20,7 @@ const struct code_state code_state_entry = {
 	.reg = { U, U, U, E, -8, E, U, U, U, U, U, U, E, E, E, E },
 	.slot = { U, U, U, U, U, U },
 	.cfa_slot = U,
+	.kept_rsp = U,
 	.compared = NO_REG,
 };
 #undef U
@@ -192,17 +193,34 @@ static void forget_written(struct code_state *s, const struct decoded *d)
 	}
 }
 
+/*
+ * rsp becomes something unknown. Where it was just put away outside of the frame, this is a coroutine's switch: what it goes
+ * to was left by the same code at the same depth, and the frame there looks like the one that it leaves.
+ */
+static int32_t switched_rsp(const struct code_state *s)
+{
+	return code_is_offset(s->kept_rsp) && s->kept_rsp == s->reg[RSP] ? s->kept_rsp : CODE_UNKNOWN;
+}
+
 static void do_mov(struct code_state *s, const struct decoded *d)
 {
 	int to = whole_reg(&d->op[0]), from = whole_reg(&d->op[1]);
+	int32_t value = CODE_UNKNOWN;
 
 	if (d->op[0].type == ZYDIS_OPERAND_TYPE_MEMORY) {
-		store(s, place_of(s, &d->op[0]), d->op[0].size / 8, from);
-	} else if (to != NO_REG && from != NO_REG) {
-		if (to != from)
-			set_reg(s, to, code_is_place(s->reg[from]) ? s->reg[from] : CODE_UNKNOWN);
-	} else if (to != NO_REG && d->op[1].type == ZYDIS_OPERAND_TYPE_MEMORY) {
-		set_reg(s, to, load(s, place_of(s, &d->op[1]), to));
+		int32_t place = place_of(s, &d->op[0]);
+
+		store(s, place, d->op[0].size / 8, from);
+		if (from == RSP && !code_is_place(place))
+			s->kept_rsp = s->reg[RSP];
+	} else if (to != NO_REG && (from != NO_REG || d->op[1].type == ZYDIS_OPERAND_TYPE_MEMORY)) {
+		if (to == from)
+			return;
+		if (from == NO_REG)
+			value = load(s, place_of(s, &d->op[1]), to);
+		else if (code_is_place(s->reg[from]))
+			value = s->reg[from];
+		set_reg(s, to, to == RSP && value == CODE_UNKNOWN ? switched_rsp(s) : value);
 	} else {
 		forget_written(s, d);
 	}
@@ -357,8 +375,8 @@ static void step_plain(struct code_state *s, const struct decoded *d, struct cod
 		break;
 	case ZYDIS_MNEMONIC_SYSCALL:
 		s->has_syscall = true;
-		s->reg[RAX] = CODE_UNKNOWN;
 		forget_written(s, d);
+		s->reg[RAX] = CODE_RESULT;
 		break;
 	default:
 		forget_written(s, d);
@@ -533,6 +551,7 @@ bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 	}
 	if ((fp_only && !has_frame_pointer(s)) || !find_cfa(s, row))
 		return false;
+	row->is_behind_syscall = s->reg[RAX] == CODE_RESULT;
 	for (int i = 0; i < CODE_SAVED; i++)
 		row->saved[i] = row_place(s, s->slot[i]);
 	row->saved[SAVED_RA] = -8;

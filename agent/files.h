@@ -29,6 +29,8 @@ enum file_state {
 	FILE_HOSTILE,	 /* reading its tables crashed, hung or swelled (elf_service_is_hostile): not asked for rows again */
 };
 
+enum { FILE_ENDS_KEPT = 8 };
+
 struct file {
 	uint32_t id;   /* from 1 */
 	uint32_t refs; /* mappings that lead here */
@@ -40,6 +42,9 @@ struct file {
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
 	uint64_t size_bytes, mtime_ns; /* when it was opened */
 	struct elf_info info;
+	uint64_t ends[FILE_ENDS_KEPT]; /* return addresses less 1 that no call put on a stack: hand-made ends (agent/late.c)
+					*/
+	uint32_t end_cnt;
 	uint32_t pid;		     /* of a process that mapped it, the last seen: in its root debug files are looked for */
 	int debug_fd;		     /* the separate debug file, once its reader took it; -1: none */
 	uint8_t tried[ELF_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */

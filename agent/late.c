@@ -71,7 +71,8 @@ struct walk {
 	struct row_regs regs;
 	uint32_t falls; /* how often the stack pointer fell */
 	uint64_t now_ns;
-	bool reread; /* the mappings were read again for this sample already */
+	bool reread;	   /* the mappings were read again for this sample already */
+	bool was_followed; /* the rule that led to this frame came from instructions or frame pointers */
 };
 
 int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
@@ -187,12 +188,44 @@ static void fill_address_space(struct walk *w)
 	}
 }
 
+/* @rows with the byte at @at made the end of stacks; @out has room for two more. Returns their number. */
+static size_t with_end(const struct row *rows, size_t count, uint64_t at, struct row *out)
+{
+	struct row none = { .start = UINT64_MAX, .end = UINT64_MAX };
+	bool is_in = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i <= count; i++) {
+		struct row before = i < count ? rows[i] : none, after = before;
+
+		before.end = before.end < at ? before.end : at;
+		after.start = after.start > at ? after.start : at + 1;
+		if (before.start < before.end)
+			out[n++] = before;
+		if (!is_in && after.end > at) {
+			out[n++] = (struct row){ .start = at, .end = at + 1, .cfa = ROW_CFA_ROOT };
+			is_in = true;
+		}
+		if (after.start < after.end)
+			out[n++] = after;
+	}
+	return n;
+}
+
 static void fill_block(struct walk *w, struct file *file, uint64_t block, const struct row *rows, size_t count)
 {
+	struct row more[2][FILE_GROUP_BYTES + 2 * FILE_ENDS_KEPT];
 	struct unwind_block parts[MAX_BLOCK_PARTS];
 	struct late *l = w->late;
-	uint32_t n = blocks_pack(file->id, block, rows, count, parts);
+	uint32_t n;
 
+	for (uint32_t i = 0; i < file->end_cnt; i++) {
+		if (file->ends[i] / CODE_BLOCK_BYTES != block)
+			continue;
+		count = with_end(rows, count, file->ends[i], more[i & 1]);
+		rows = more[i & 1];
+	}
+	n = blocks_pack(file->id, block, rows, count, parts);
 	for (uint32_t i = 0; i < n; i++)
 		if (sampler_set_block(l->sampler, &parts[i]))
 			metric_add(l->fill_errors, 1);
@@ -321,9 +354,10 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 	uint64_t fp = w->regs.value[REG_FP];
 	uint32_t rule = ROW_RULE(packed);
 
-	/* A signal frame restores every register: only the exact rule brings them all back. */
+	/* A signal frame restores every register: only the exact rule brings them all back. A thread in the system call that
+	 * ends it stands behind its code. */
 	if (rule == RULE_USER || rule == RULE_SIGNAL || (row && row_has_other(row)))
-		return step_exactly(w, file, va, end);
+		return step_exactly(w, file, rule == RULE_SIGNAL ? row->start : va, end);
 	if (step_packed(w, packed, end))
 		return 1;
 	w->regs.known &= rule == RULE_SCHED ? WALKED | REG_BIT(REG_SP) | REG_BIT(REG_RA) : CPU_CALLEE_SAVED;
@@ -397,6 +431,41 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 	return ended || !is_right;
 }
 
+/*
+ * A return address that no call put on the stack, into code that no table describes: who made this stack wrote it there,
+ * and it is the stack's end. Behind a rule that is a guess itself it would say nothing.
+ */
+static bool is_hand_made_end(struct walk *w, struct file *file, uint64_t va, const struct row *row)
+{
+	if (w->regs.is_exact || w->was_followed || (row && (!row->is_followed || (!row->is_guess && va + 1 < row->end))) ||
+	    is_behind_call(w))
+		return false;
+	for (uint32_t i = 0; i < file->end_cnt; i++)
+		if (file->ends[i] == va)
+			return true;
+	if (file->end_cnt < FILE_ENDS_KEPT) /* for one more, the kernel will ask each time */
+		file->ends[file->end_cnt++] = va;
+	return true;
+}
+
+/* A thread that just began: the system call that made it returned 0, and its stack is empty. The same row is right for the
+ * thread that made it. */
+static bool may_be_new_thread(const struct walk *w, const struct row *row)
+{
+	return row && row->is_behind_syscall && w->regs.is_exact && w->regs.known & 1 && !w->regs.value[0];
+}
+
+static int step_new_thread(struct walk *w, struct file *file, uint64_t va, const struct row *new_row, enum walk_end *end)
+{
+	struct row row = *new_row;
+
+	row.is_guess = false;
+	if (!step_row(w, file, va, &row, end) && is_behind_call(w))
+		return 0;
+	*end = END_ROOT;
+	return 1;
+}
+
 /* From the frame at regs to its caller, filling the caches on the way. 0, or 1 with *end set. */
 static int step(struct walk *w, enum walk_end *end)
 {
@@ -405,6 +474,8 @@ static int step(struct walk *w, enum walk_end *end)
 	struct row *rows, *row;
 	size_t count;
 
+	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
+		return step_packed(w, ROW_VSYSCALL, end);
 	if (!m) {
 		*end = END_NO_MAPPING;
 		if (!(addr >> CPU_USER_BITS))
@@ -414,11 +485,20 @@ static int step(struct walk *w, enum walk_end *end)
 	va = addr - m->bias;
 	if (!m->file || files_rows(w->late->files, m->file, va, &rows, &count)) {
 		fill_mapping(w, addr, m, MAPPING_FP);
+		w->was_followed = true;
 		return step_frame_pointer(w, end);
 	}
 	fill_mapping(w, addr, m, MAPPING_ROWS);
 	row = find_row(rows, count, va);
+	if (is_hand_made_end(w, m->file, va, row)) {
+		fill_block(w, m->file, va / CODE_BLOCK_BYTES, rows, count);
+		*end = END_ROOT;
+		return 1;
+	}
 	fill_group(w, m->file, va, rows, count);
+	w->was_followed = row && row->is_followed;
+	if (may_be_new_thread(w, row))
+		return step_new_thread(w, m->file, va, row, end);
 	if (row && row->is_guess)
 		return step_guess(w, m->file, va, row, end);
 	return step_row(w, m->file, va, row, end);

@@ -47,10 +47,13 @@ static inline bool row_is_at_fp(int32_t saved)
 struct row {
 	uint64_t start;
 	uint64_t end;
-	uint8_t cfa;	      /* enum row_cfa */
-	uint8_t cfa_reg;      /* DWARF number: ROW_CFA_REG, ROW_CFA_DEREF */
-	bool is_signal_frame; /* the caller was interrupted, it did not call: its pc is exact */
-	bool is_guess;	      /* from the instructions: right when the return address stands behind a call */
+	uint8_t cfa;		/* enum row_cfa */
+	uint8_t cfa_reg;	/* DWARF number: ROW_CFA_REG, ROW_CFA_DEREF */
+	bool is_signal_frame;	/* the caller was interrupted, it did not call: its pc is exact */
+	bool is_guess;		/* from the instructions: right when the return address stands behind a call */
+	bool is_followed;	/* from the instructions, whatever was learned of it since */
+	bool is_behind_syscall; /* the first register is what a system call returned; 0 in a new thread, which has no caller
+				 */
 	int32_t cfa_off;
 	int32_t cfa_off2;
 	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT, _SCHED */

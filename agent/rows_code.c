@@ -162,7 +162,7 @@ static int take_rows(const struct kept *k, uint64_t start, uint64_t end, struct 
 			return -ENOSPC;
 		row.start = row.start > start ? row.start : start;
 		row.end = row.end < end ? row.end : end;
-		row.is_guess = true;
+		row.is_guess = row.is_followed = true;
 		rows[(*count)++] = row;
 	}
 	return 0;
@@ -202,7 +202,8 @@ static int take_stubs(const struct code_starts *s, uint64_t start, uint64_t end,
 		code_state_row(&code_state_entry, false, &rows[*count]);
 		rows[*count].start = addr > start ? addr : start;
 		rows[*count].end = stop < end ? stop : end;
-		rows[(*count)++].is_guess = true;
+		rows[*count].is_guess = rows[*count].is_followed = true;
+		(*count)++;
 	}
 	return 0;
 }

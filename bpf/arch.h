@@ -8,6 +8,7 @@
  *   CPU_USER_BITS       of a user address
  *   SIGNAL_*            where registers and alternate stack stand in the kernel's signal frame, from the stack pointer of
  * its trampoline ROW_CFA, ROW_RA, ROW_RA_IN_LR, ROW_FRAME_POINTER what of a packed row differs; the rest is in bpf/event.h
+ *   CPU_HAS_VSYSCALL    there is a page of the kernel's that programs call, VSYSCALL_PAGE; its row is ROW_VSYSCALL
  *
  * and for the kernel half (to be included behind the helpers):
  *

@@ -30,6 +30,10 @@ enum {
 #define ROW_RA_IN_LR(row) (ROW_OFF2(row) == 0)
 #define ROW_FRAME_POINTER ROW(0, RULE_FP, 0, -2, ROW_PAIR(2, -1))
 
+enum { CPU_HAS_VSYSCALL = 0 };
+#define VSYSCALL_PAGE 0ull
+#define ROW_VSYSCALL  0ull
+
 #ifdef __bpf__
 #include "bpf/kernel.h"
 

@@ -22,6 +22,12 @@ enum {
 #define ROW_RA_IN_LR(row) 0
 #define ROW_FRAME_POINTER ROW(0, RULE_FP, 0, -2, 0)
 
+/* The page where old programs call time() and the like: in no list of mappings, one frame that saves nothing.
+ * arch/x86/include/uapi/asm/vsyscall.h */
+enum { CPU_HAS_VSYSCALL = 1 };
+#define VSYSCALL_PAGE 0xffffffffff600ull /* address >> 12 */
+#define ROW_VSYSCALL  ROW(0, RULE_CFA, BASE_SP, 0, 8)
+
 #ifdef __bpf__
 #include "bpf/kernel.h"
 
