@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the programs of tests/turns into OUTDIR; what is newer than its sources stays. What needs a compiler that is missing is
+# left out with a notice on stderr.   build.sh OUTDIR
+set -eu
+[ $# = 1 ] || {
+	echo "usage: $0 OUTDIR" >&2
+	exit 2
+}
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+cc=${CC:-gcc}
+warn="-Wall -Wextra"
+nofp="-O2 -g0 -fomit-frame-pointer $warn"
+stubs="-L$out -lstubs -Wl,-rpath,\$ORIGIN"
+
+# build NAME SOURCE COMMAND...: runs COMMAND -o OUTDIR/NAME SOURCE when a source or this script is newer
+build() {
+	local name=$1 source=$2
+	shift 2
+	for f in "$source" *.h build.sh; do
+		if [ "$f" -nt "$out/$name" ]; then
+			"$@" -o "$out/$name" "$source"
+			return
+		fi
+	done
+}
+
+# linked NAME SOURCE COMMAND...: the same, with what the command must have behind the source
+linked() {
+	local name=$1 source=$2
+	shift 2
+	for f in "$source" *.h build.sh; do
+		if [ "$f" -nt "$out/$name" ]; then
+			# shellcheck disable=SC2086 # a list
+			"$@" -o "$out/$name" "$source" $stubs -ldl
+			return
+		fi
+	done
+}
+
+# shellcheck disable=SC2086 # the flags are lists
+{
+	build signals signals.c $cc $nofp -pthread
+	build starts starts.c $cc $nofp -pthread
+	build stacks stacks.c $cc $nofp -Wno-infinite-recursion
+	build entry entry.c $cc $nofp
+	build libstubs.so stubs.c $cc $nofp -shared -fPIC
+	linked libbinder.so binder.c $cc $nofp -shared -fPIC -Wl,-z,lazy
+	linked calls_lazy calls.c $cc $nofp -Wl,-z,lazy
+	linked calls_now calls.c $cc $nofp -Wl,-z,now
+	linked calls_ibt calls.c $cc $nofp -fcf-protection=full -Wl,-z,ibtplt -Wl,-z,lazy
+	build bare bare.c $cc -O2 -g0 $warn -nostdlib -static -fno-pie -no-pie -fno-stack-protector
+	build compat compat.c $cc -O2 -g0 $warn -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector
+	frames="-g0 $warn"
+	build frames_O0 frames.c $cc $frames -O0
+	build frames_O1 frames.c $cc $frames -O1
+	build frames_O2 frames.c $cc $frames -O2
+	build frames_O3 frames.c $cc $frames -O3
+	build frames_Os frames.c $cc $frames -Os
+	build frames_fp frames.c $cc $frames -O2 -fno-omit-frame-pointer
+	build frames_hard frames.c $cc $frames -O2 -fstack-clash-protection -fstack-protector-all -fcf-protection=full
+	build frames_nored frames.c $cc $frames -O2 -mno-red-zone -maccumulate-outgoing-args
+	build frames_bare frames.c $cc $frames -O2 -fno-asynchronous-unwind-tables
+	build frames_bareO0 frames.c $cc $frames -O0 -fno-asynchronous-unwind-tables
+	if command -v clang >/dev/null; then
+		build frames_clang frames.c clang $frames -O2
+		build frames_clangO0 frames.c clang $frames -O0
+	fi
+	if command -v g++ >/dev/null; then
+		build except except.cc g++ -std=c++17 $nofp
+	else
+		echo "turns: no g++, except left out" >&2
+	fi
+	if command -v musl-gcc >/dev/null; then # no table covers any of it
+		build signals_musl signals.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
+		build starts_musl starts.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
+	else
+		echo "turns: no musl-gcc, what it builds left out" >&2
+	fi
+}
+
+# Go: the toolchain in the path, and Debian 12's own, which has another prologue and another table.
+go_build="env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off HOME=${HOME:-$out}"
+old_go=/usr/lib/go-1.19/bin/go
+for program in goturns cgoturns; do
+	# shellcheck disable=SC2086
+	if command -v go >/dev/null; then
+		build $program $program.go $go_build go build
+	else
+		echo "turns: no go, $program left out" >&2
+	fi
+	# shellcheck disable=SC2086
+	if [ -x $old_go ]; then
+		build ${program}_1.19 $program.go $go_build $old_go build
+	fi
+done
