@@ -195,13 +195,15 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 		return unwind_stop(&walk->state, END_DEPTH);
 	scratch->words[word_index(walk->kernel_cnt + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
 	walk->user_cnt++;
-	if (CPU_HAS_VSYSCALL && pc >> 12 == VSYSCALL_PAGE)
-		return unwind_step(&walk->state, ROW_VSYSCALL, &memory);
-	if (pc >> CPU_USER_BITS)
-		return unwind_stop(&walk->state, END_NO_MAPPING);
-	end = find_first(walk, pc - !walk->state.exact, &row, loop_form);
-	if (end)
-		return unwind_stop(&walk->state, end);
+	if (pc >> CPU_USER_BITS) {
+		if (!CPU_HAS_VSYSCALL || pc >> 12 != VSYSCALL_PAGE)
+			return unwind_stop(&walk->state, END_NO_MAPPING);
+		row = ROW_VSYSCALL;
+	} else {
+		end = find_first(walk, pc - !walk->state.exact, &row, loop_form);
+		if (end)
+			return unwind_stop(&walk->state, end);
+	}
 	return unwind_step(&walk->state, row, &memory);
 }
 
