@@ -149,13 +149,12 @@ static bool is_root(const char *end)
 	return strcmp(end, "root") == 0;
 }
 
-/* A walk that ended because it went astray says so itself: its last frame, which is in no code, is none. */
-static void drop_stray(struct session *s)
+/* A walk that ended because it went astray: its last frame, which is in no code, is none. */
+static void drop_stray(struct session *s, struct chain *c)
 {
-	struct chain *c = &s->hearth_chain;
+	uint64_t last = c->count > 1 ? c->pcs[c->count - 1] & ~FRAME_EXACT : 0;
 
-	if (c->count > 1 && !is_root(c->end) &&
-	    strcmp(hearth_module(s->hearth, (c->pcs[c->count - 1] & ~FRAME_EXACT) - 1), "?") == 0)
+	if (last && !is_root(c->end) && strcmp(hearth_module(s->hearth, last - 1), "?") == 0)
 		c->count--;
 }
 
@@ -167,8 +166,9 @@ static void take_stop(struct session *s, const struct user_regs_struct *user_reg
 	s->thread.fs_base = user_regs->fs_base;
 	s->thread.area_end = area_end(s, user_regs->rsp);
 	hearth_walk(s->hearth, &s->thread, &s->hearth_chain);
-	drop_stray(s);
+	drop_stray(s, &s->hearth_chain);
 	libdwfl_walk(s->libdwfl, s->thread.regs, &s->judge_chain);
+	drop_stray(s, &s->judge_chain);
 	if (s->stop_cnt == s->stop_room) {
 		s->stop_room = s->stop_room ? s->stop_room * 2 : 1024;
 		s->stops = reallocarray(s->stops, s->stop_room, sizeof(*s->stops));

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elfutils' own unwinder over the stopped program: the same registers and bytes of memory as hearth's walk gets. */
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/judge/judge.h"
 
 struct libdwfl {
 	Dwfl *dwfl;
+	int fd; /* a file for this CPU */
+	Elf *elf;
 	pid_t pid;
 	struct memory *memory;
 	const uint64_t *regs;
@@ -78,7 +82,10 @@ struct libdwfl *libdwfl_new(pid_t pid, struct memory *m)
 	if (!d->dwfl)
 		abort();
 	libdwfl_reread(d);
-	if (!dwfl_attach_state(d->dwfl, NULL, pid, &thread_callbacks, d))
+	/* Without a file of ours it would keep to one of the program's, which the next reread may forget. */
+	d->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	d->elf = elf_begin(d->fd, ELF_C_READ_MMAP, NULL);
+	if (!d->elf || !dwfl_attach_state(d->dwfl, d->elf, pid, &thread_callbacks, d))
 		abort();
 	return d;
 }
@@ -88,6 +95,8 @@ void libdwfl_free(struct libdwfl *d)
 	if (!d)
 		return;
 	dwfl_end(d->dwfl);
+	elf_end(d->elf);
+	close(d->fd);
 	free(d);
 }
 
