@@ -444,6 +444,13 @@ static int32_t read_s32(const uint8_t *at)
 	return value;
 }
 
+/* The end of some instruction and a nop with a distance behind it (0f 1f 40 00) look like mov reg, imm32. In a program that
+ * is loaded low the number is an address of its code. */
+static bool is_nop(uint32_t number)
+{
+	return (number & 0xff00ffff) == 0x1f0f;
+}
+
 /* call rel32, lea reg, [rip+rel32] (behind its REX.W prefix) and, in code that is not relocated, mov reg, imm32 in both
  * forms. */
 static bool find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
@@ -460,7 +467,7 @@ static bool find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, u
 		*target = (uint32_t)read_s32(code + 2);
 	else
 		return false;
-	return true;
+	return *target > UINT32_MAX || !is_nop((uint32_t)*target);
 }
 
 uint64_t code_next_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t end, uint64_t *target)

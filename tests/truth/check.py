@@ -3,10 +3,10 @@
 """Judges stacks against what the truth programs say about themselves.
 
 usage: check.py [--min PERCENT] [--least SAMPLES] [--known FILE] [--any-name | --only-names] [--any-root]
-                [--table] STACKS TRUTH...
+                [--folder FOLDER] [--table] STACKS TRUTH...
 
 STACKS is a capture, or text as capture.py prints it (a file whose name ends in .stacks). Each TRUTH is a file named after a
-program, with what that program printed:
+program, with what that program printed (with --folder only of a program that lies there: another may have its name):
 
   chain main f1 ... leaf     a call chain it runs through, root first; one line each
   calls FUNCTION NAME...     what FUNCTION may call besides (globs; NAME is of a function, or MODULE:function in a library)
@@ -373,6 +373,7 @@ def main():
     p.add_argument("--known")
     p.add_argument("--any-name", dest="names", action="store_const", const="any")
     p.add_argument("--only-names", dest="names", action="store_const", const="only")
+    p.add_argument("--folder")
     p.add_argument("--any-root", action="store_true")
     p.add_argument("--table", action="store_true")
     p.add_argument("stacks")
@@ -382,7 +383,7 @@ def main():
     programs = {t.name: t for t in (Program(path, args.any_root) for path in args.truth)}
     for count, path, end, frames in read_stacks(args.stacks):
         program = programs.get(os.path.basename(path))
-        if program:
+        if program and (not args.folder or os.path.realpath(args.folder) == os.path.dirname(path)):
             program.take(path, count, end, frames, args.names)
     bad = False
     for program in programs.values():

@@ -56,9 +56,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: cgo_chain SECONDS")
 		os.Exit(2)
 	}
+	// cgocallbackg has a wrapper of its own name, which passes arguments from the stack on in registers
 	fmt.Println("chain runtime.main main.main main.outer main._Cfunc_middle runtime.cgocall runtime.asmcgocall " +
 		"_cgo_Cfunc_middle middle inner goBack crosscall2 runtime.cgocallback runtime.cgocallbackg " +
-		"runtime.cgocallbackg1 _cgoexp_goBack main.goBack main.leaf")
+		"runtime.cgocallbackg runtime.cgocallbackg1 _cgoexp_goBack main.goBack main.leaf")
 	fmt.Println("calls * runtime.* time.* fmt.* os.* strconv.* _cgo_*\ncalls runtime.main *")
 	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
 	x := uint64(0)
