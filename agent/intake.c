@@ -41,8 +41,9 @@ static void read_record(void *arg, const struct record *record)
 }
 
 enum {
-	MAX_KEPT_BYTES = 32 << 20,
-	READ_AHEAD_MS = 5, /* in which half a ring of stack copies does not come together */
+	MAX_KEPT_BYTES = 32 << 20,	   /* with stack copies, ... */
+	MAX_KEPT_SAMPLES_BYTES = 40 << 20, /* ... which leave the rest to samples: completeness is lost before samples are */
+	READ_AHEAD_MS = 5,		   /* in which half a ring of stack copies does not come together */
 };
 
 static size_t padded(const struct record *record)
@@ -55,8 +56,12 @@ static void keep_record(void *arg, const struct record *record)
 	static const uint8_t padding[8];
 	struct intake *in = arg;
 
-	if (in->kept.len + padded(record) > MAX_KEPT_BYTES || buf_reserve(&in->kept, padded(record))) {
-		in->lost[LOSS_MEMORY] += record->kind == RECORD_SAMPLE;
+	bool is_sample = record->kind == RECORD_SAMPLE;
+	size_t max = is_sample ? MAX_KEPT_SAMPLES_BYTES : MAX_KEPT_BYTES;
+
+	if (in->kept.len + padded(record) > max || buf_reserve(&in->kept, padded(record))) {
+		in->lost[LOSS_MEMORY] += is_sample;
+		in->chunks_not_kept += !is_sample;
 		return;
 	}
 	buf_append(&in->kept, record, record->size);

@@ -36,10 +36,11 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
-	struct buf kept;    /* records of intake_read_ahead() */
-	uint64_t read_ns;   /* when the rings were last emptied */
-	bool reread_all;    /* side-band records were lost */
-	uint64_t malformed; /* sample records of the rings that made no sense */
+	struct buf kept;	  /* records of intake_read_ahead() */
+	uint64_t chunks_not_kept; /* pieces of copied stacks for which it had no room */
+	uint64_t read_ns;	  /* when the rings were last emptied */
+	bool reread_all;	  /* side-band records were lost */
+	uint64_t malformed;	  /* sample records of the rings that made no sense */
 	uint64_t lost[LOSS_MAX];
 	uint64_t ends[END_MAX]; /* how user walks ended, late ones by their late end */
 	uint64_t late_walks;
