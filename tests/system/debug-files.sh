@@ -96,7 +96,7 @@ for name in "${good[@]}" "${bad[@]}"; do
 	mv "$name.out" "said/$name"
 done
 # On a busy machine the first samples of a process may leave without their stack; what is not found is cut in all of them.
-"$TOP/tests/truth/check.py" --min 95 --least 100 folded "${good[@]/#/said/}"
+judge --only-names --min 95 --least 100 all.otlp "${good[@]/#/said/}"
 for name in "${bad[@]}"; do
 	n=$(awk -v comm="$name" -F';' '$1 == comm && !/main/ && /leaf/ { sub(/.* /, ""); sum += $0 } END { print sum + 0 }' folded)
 	whole=$(awk -v comm="$name" -F';' '$1 == comm && /main.*leaf/ { sub(/.* /, ""); sum += $0 } END { print sum + 0 }' folded)
