@@ -376,6 +376,7 @@ int agent_stop(struct agent *a)
 	(void)sampler_enable(a->in.sampler, false);
 	(void)loop_set_timer(a->report_timer, 0, 0);
 	(void)loop_set_timer(a->cpu_timer, 0, 0);
+	files_always_wait(a->in.files);
 	do {
 		intake_run(&a->in, UINT64_MAX);
 	} while (a->in.kept.len); /* what came in while a file was read */

@@ -6,6 +6,7 @@
  * as suspect as the files it read: replies are checked here before anybody looks into them. Agent's thread.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ enum {
 	NAMES_LIMIT_MS = 10000, /* all symbols of a huge binary are read for them */
 	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
 	WALL_FACTOR = 3,
-	TEMPLATES = 3, /* the one at work and two to take its place */
+	OWED_WALL_MS = 10000, /* while nobody waits, a worker without processor or disk is left alone for so long */
+	TEMPLATES = 3,	      /* the one at work and two to take its place */
 };
 
 /* Why a worker ended, what the counter calls it, and what the file is told by when it was at fault. */
@@ -50,6 +52,17 @@ static const struct {
 	[FAILED_TEMPLATE] = { "reason=\"template\"", -ECHILD },
 };
 
+/* --- patience --- */
+
+struct patience {
+	struct elf_service *service; /* whose on_wait is called; NULL: none */
+	clockid_t clock;	     /* of the worker's processor time */
+	uint64_t limit_ns, wall_ns;  /* of that, and of ours */
+	bool is_spent;		     /* it was the former, or what nobody waits for any more */
+	uint64_t last_ns, waited_ns; /* waited_ns does not count when we ourselves were stopped or suspended */
+	uint64_t used_ns;	     /* of that clock, when we first looked */
+};
+
 struct helper {
 	struct elf_service service;
 	/* All forked at the start, when there is nothing to inherit; a later copy of the agent would be one with BPF
@@ -61,26 +74,25 @@ struct helper {
 	uint32_t current; /* the one at work; TEMPLATES: the helper is lost for good */
 	int sock;	  /* to the worker; -1: none */
 	clockid_t worker_clock;
-	uint32_t file;	   /* the first the worker was asked about; 0: none yet */
-	bool has_answered; /* the worker has, at least once */
-	bool has_others;   /* the worker was asked about other files as well */
+	uint32_t file;	    /* the first the worker was asked about; 0: none yet */
+	bool has_answered;  /* the worker has, at least once */
+	bool has_others;    /* the worker was asked about other files as well */
+	bool is_owed;	    /* the worker works on a request that its caller went away from; nobody waits for that reply */
+	bool is_owed_alone; /* it had not seen another file then */
+	uint32_t owed_file,
+		guilty_file; /* of that request; the file of one that failed so: told to who asks about it next */
+	enum failure guilt;
+	struct patience owed;
 	struct buf scratch;
 	struct metric *restarts[FAILURES];
 };
 
-/* --- patience --- */
-
-struct patience {
-	struct elf_service *service; /* whose on_wait is called; NULL: none */
-	clockid_t clock;	     /* of the worker's processor time */
-	uint64_t limit_ns;
-	uint64_t last_ns, waited_ns; /* waited_ns does not count when we ourselves were stopped or suspended */
-	uint64_t used_ns;	     /* of that clock, when we first looked */
-};
-
 static struct patience patience_of(clockid_t clock, uint64_t limit_ms)
 {
-	return (struct patience){ .clock = clock, .limit_ns = limit_ms * NSEC_PER_MSEC, .last_ns = clock_mono_ns() };
+	return (struct patience){ .clock = clock,
+				  .limit_ns = limit_ms * NSEC_PER_MSEC,
+				  .wall_ns = WALL_FACTOR * limit_ms * NSEC_PER_MSEC,
+				  .last_ns = clock_mono_ns() };
 }
 
 /*
@@ -105,7 +117,8 @@ static bool is_patient(void *arg)
 	used_ns = (uint64_t)used.tv_sec * NSEC_PER_SEC + (uint64_t)used.tv_nsec;
 	if (!p->used_ns)
 		p->used_ns = used_ns > p->waited_ns ? used_ns - p->waited_ns : 0;
-	return used_ns - p->used_ns < p->limit_ns && p->waited_ns < WALL_FACTOR * p->limit_ns;
+	p->is_spent = used_ns - p->used_ns >= p->limit_ns || p->waited_ns >= OWED_WALL_MS * NSEC_PER_MSEC;
+	return !p->is_spent && p->waited_ns < p->wall_ns;
 }
 
 /* --- orders to the template --- */
@@ -174,7 +187,7 @@ static int start_worker(struct helper *h)
 	}
 	h->sock = pair[0];
 	h->file = 0;
-	h->has_others = h->has_answered = false;
+	h->has_others = h->has_answered = h->is_owed = false;
 	if (clock_getcpuclockid(pid, &h->worker_clock))
 		h->worker_clock = CLOCK_MONOTONIC;
 	return 0;
@@ -288,6 +301,46 @@ static bool is_sound(const struct elf_request *request, size_t payload_bytes, co
 
 /* --- a call --- */
 
+/* Takes the reply that is owed off the socket. 0; -EAGAIN: it has not come (only if not @can_wait); another error of the
+ * worker over it. */
+static int collect_owed(struct helper *h, bool can_wait)
+{
+	struct pollfd answered = { .fd = h->sock, .events = POLLIN };
+	AUTO_CLOSE int unasked_fd = -1;
+	struct elf_wire head;
+	int error;
+
+	h->owed.wall_ns = can_wait ? h->owed.waited_ns + WALL_FACTOR * h->owed.limit_ns : UINT64_MAX;
+	if (!can_wait && poll(&answered, 1, 0) == 0)
+		return is_patient(&h->owed) ? -EAGAIN : -ETIMEDOUT;
+	error = elf_wire_receive(h->sock, &head, &h->scratch, &unasked_fd, is_patient, &h->owed);
+	if (!error)
+		h->is_owed = false;
+	return error;
+}
+
+/* Goes away from a request that is not answered within a slice. True: it is owed now. */
+static bool leave_owed(struct helper *h, const struct elf_request *request, const struct patience *patience)
+{
+	struct pollfd answered = { .fd = h->sock, .events = POLLIN };
+
+	if (!request->can_come_back || poll(&answered, 1, SLICE_MS) != 0)
+		return false;
+	h->owed = *patience;
+	h->is_owed = is_patient(&h->owed);
+	h->owed_file = request->file;
+	h->is_owed_alone = !h->has_others;
+	return h->is_owed;
+}
+
+static enum failure failure_of(int error)
+{
+	return error == -EPIPE	     ? FAILED_CRASH
+	       : error == -ETIMEDOUT ? FAILED_TIME
+	       : error == -EPROTO    ? FAILED_NONSENSE
+				     : FAILED_MEMORY;
+}
+
 /* Asks the worker. 0 with the status in *@status_ret; 1 with *@failure_ret. */
 static int ask(struct helper *h, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
 	       struct buf *reply, int *status_ret, enum failure *failure_ret)
@@ -296,11 +349,23 @@ static int ask(struct helper *h, const struct elf_request *request, int fd, cons
 					       request->op == ELF_OP_NAMES ? NAMES_LIMIT_MS : REQUEST_LIMIT_MS);
 	struct elf_wire head = { .kind = ELF_WIRE_REQUEST, .request = *request, .body_bytes = payload_bytes };
 	AUTO_CLOSE int unasked_fd = -1;
-	int error;
+	int error = h->is_owed ? collect_owed(h, !request->can_come_back) : 0;
 
+	*status_ret = -EAGAIN;
+	if (error == -EAGAIN)
+		return 0;
+	if (error) {
+		*failure_ret = failure_of(error);
+		if (*failure_ret == FAILED_TIME ? h->owed.is_spent : h->is_owed_alone) {
+			h->guilty_file = h->owed_file;
+			h->guilt = *failure_ret;
+		}
+		return 1;
+	}
 	patience.service = &h->service;
 	error = elf_wire_send(h->sock, &head, payload, fd, is_patient, &patience);
-
+	if (!error && leave_owed(h, request, &patience))
+		return 0;
 	if (!error)
 		error = elf_wire_receive(h->sock, &head, reply, &unasked_fd, is_patient, &patience);
 	if (!error && !is_sound(request, payload_bytes, &head, reply))
@@ -310,10 +375,7 @@ static int ask(struct helper *h, const struct elf_request *request, int fd, cons
 		h->has_answered = true;
 		return 0;
 	}
-	*failure_ret = error == -EPIPE	     ? FAILED_CRASH
-		       : error == -ETIMEDOUT ? FAILED_TIME
-		       : error == -EPROTO    ? FAILED_NONSENSE
-					     : FAILED_MEMORY;
+	*failure_ret = failure_of(error);
 	return 1;
 }
 
@@ -322,13 +384,17 @@ static int helper_call(struct elf_service *service, const struct elf_request *re
 {
 	struct helper *h = (struct helper *)service;
 	enum failure failure;
-	bool is_to_blame;
+	bool is_to_blame, is_others;
 	int status;
 
 	buf_reset(reply);
 	if (payload_bytes > ELF_WIRE_MAX_BYTES)
 		return -EBADMSG;
 	do {
+		if (h->guilty_file && request->file == h->guilty_file) {
+			h->guilty_file = 0;
+			return failures[h->guilt].status;
+		}
 		if (h->sock < 0) {
 			if (request->op == ELF_OP_FORGET)
 				return 0;
@@ -345,10 +411,12 @@ static int helper_call(struct elf_service *service, const struct elf_request *re
 			return status;
 		buf_reset(reply);
 		is_to_blame = !h->has_others;
+		is_others = h->is_owed;
 		failure = end_worker(h, failure);
 		if (is_lost(h))
 			return -ECHILD;
-	} while (failure == FAILED_IDLE || failure == FAILED_TEMPLATE || (failure != FAILED_TIME && !is_to_blame));
+	} while (is_others || failure == FAILED_IDLE || failure == FAILED_TEMPLATE ||
+		 (failure != FAILED_TIME && !is_to_blame));
 	return failures[failure].status;
 }
 

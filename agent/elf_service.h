@@ -51,7 +51,8 @@ struct elf_request {
 	uint32_t op;   /* enum elf_op */
 	uint32_t file; /* the agent's file id: state is kept under it */
 	uint64_t addr, addr_end;
-	uint64_t can_bring; /* bool: the caller can bring further files; else the reader goes on with what there is */
+	uint32_t can_bring;	/* bool: the caller can bring further files; else the reader goes on with what there is */
+	uint32_t can_come_back; /* bool: an answer that takes long may be -EAGAIN: ask the same again later */
 };
 
 enum { ELF_MAX_SEGMENTS = 16 };
@@ -92,7 +93,8 @@ int elf_service_new(struct elf_service **ret);
 
 /*
  * Answers one request about the open file @fd (borrowed; the position is not moved). The reply's bytes replace @reply's
- * content. Returns the status: 0; 1 (see ELF_OP_EVAL); ELF_STATUS_NEED (only where request->can_bring); -ENOEXEC (not an
+ * content. Returns the status: 0; 1 (see ELF_OP_EVAL); ELF_STATUS_NEED (only where request->can_bring); -EAGAIN (only where
+ * request->can_come_back); -ENOEXEC (not an
  * ELF file we read), -ENODATA (no tables), -ENOENT (no rule there), -EBADMSG (bad request), -ENOMEM, or another -errno.
  */
 static inline int elf_service_call(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,

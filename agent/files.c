@@ -34,6 +34,7 @@ struct files {
 	uint32_t next_id;
 	struct elf_service *service; /* owned */
 	bool is_service_lost;
+	bool always_waits;
 	struct buf reply;
 	struct row_slot slots[ROW_CACHE_SLOTS];
 	struct metric *opened, *unreadable, *hostile, *held, *debug_used, *debug_refused;
@@ -98,6 +99,11 @@ void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg)
 {
 	f->service->on_wait = fn;
 	f->service->on_wait_arg = arg;
+}
+
+void files_always_wait(struct files *f)
+{
+	f->always_waits = true;
 }
 
 static uint64_t inode_key(const struct file_key *key)
@@ -422,9 +428,11 @@ int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **r
 	if (file->state != FILE_READABLE)
 		return -ENOENT;
 	if (slot->file != file->id || slot->group != group) {
-		struct elf_request request = {
-			.op = ELF_OP_ROWS, .file = file->id, .addr = start, .addr_end = start + FILE_GROUP_BYTES
-		};
+		struct elf_request request = { .op = ELF_OP_ROWS,
+					       .file = file->id,
+					       .addr = start,
+					       .addr_end = start + FILE_GROUP_BYTES,
+					       .can_come_back = !f->always_waits };
 		struct row *rows;
 
 		error = ask(f, file, &request, NULL, 0, &f->reply);

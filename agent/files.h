@@ -57,6 +57,9 @@ struct files;
 int files_new(struct elf_service *service, struct metrics *metrics, struct files **ret);
 void files_free(struct files *f);
 
+/* From now on files_rows never returns -EAGAIN. */
+void files_always_wait(struct files *f);
+
 /* @fn is called now and then while a call below waits for a file to be read. It must not call anything here. */
 void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg);
 
@@ -78,7 +81,8 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns);
 enum { FILE_GROUP_BYTES = 4 * CODE_BLOCK_BYTES };
 
 /* The rows of the group of code that ELF address @addr is in, sorted, cached. Valid until the next call; the caller may note
- * in them what it learned. 0, -ENOENT when the file has no tables, or -errno. */
+ * in them what it learned. 0, -ENOENT when the file has no tables, -EAGAIN while its reader takes long (ask again later), or
+ * -errno. */
 int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **rows_ret, size_t *count_ret);
 
 /* A request about @file; see elf_service_call. A file that did harm is marked, counted and said once; about that it then

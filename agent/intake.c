@@ -43,6 +43,7 @@ static void read_record(void *arg, const struct record *record)
 enum {
 	MAX_KEPT_BYTES = 32 << 20,	   /* with stack copies, ... */
 	MAX_KEPT_SAMPLES_BYTES = 40 << 20, /* ... which leave the rest to samples: completeness is lost before samples are */
+	MAX_WAIT_MS = 2000,		   /* of samples for a file that is being read */
 	READ_AHEAD_MS = 5,		   /* in which half a ring of stack copies does not come together */
 };
 
@@ -146,7 +147,19 @@ static uint32_t cut_stale(const struct process *p, const struct pending_sample *
 	return i;
 }
 
-static void apply_sample(void *arg, const struct pending_sample *s)
+/* Must the sample with @result wait for a file? Not for ever, should the file's reader be stuck. */
+static bool must_wait(struct intake *in, const struct late_result *result)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!result->is_unfinished)
+		in->waits_since_ns = 0;
+	else if (!in->waits_since_ns)
+		in->waits_since_ns = now_ns;
+	return result->is_unfinished && now_ns - in->waits_since_ns < MAX_WAIT_MS * NSEC_PER_MSEC;
+}
+
+static bool apply_sample(void *arg, const struct pending_sample *s)
 {
 	const struct sample_record *r = s->record;
 	struct intake *in = arg;
@@ -159,11 +172,13 @@ static void apply_sample(void *arg, const struct pending_sample *s)
 		p = identify(in, p, s);
 	if (!p) {
 		in->lost[LOSS_MEMORY]++;
-		return;
+		return false;
 	}
 	if (s->regs) {
 		const struct late_result *result = late_walk(in->late, p, s);
 
+		if (must_wait(in, result))
+			return true;
 		in->late_walks++;
 		intake_read_ahead(in); /* many of these in a row take long */
 		user = result->frames;
@@ -177,11 +192,12 @@ static void apply_sample(void *arg, const struct pending_sample *s)
 		user_cnt--;
 	if (traces_add(in->traces, p, r, s->kernel, r->kernel_cnt, user, user_cnt, end)) {
 		in->lost[LOSS_MEMORY]++;
-		return;
+		return false;
 	}
 	in->ends[end]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;
+	return false;
 }
 
 void intake_run(struct intake *in, uint64_t settle_ns)

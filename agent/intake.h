@@ -39,6 +39,7 @@ struct intake {
 	struct buf kept;	  /* records of intake_read_ahead() */
 	uint64_t chunks_not_kept; /* pieces of copied stacks for which it had no room */
 	uint64_t read_ns;	  /* when the rings were last emptied */
+	uint64_t waits_since_ns;  /* the first sample of the pending ones waits for a file; 0: it does not */
 	bool reread_all;	  /* side-band records were lost */
 	uint64_t malformed;	  /* sample records of the rings that made no sense */
 	uint64_t lost[LOSS_MAX];

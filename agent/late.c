@@ -473,6 +473,7 @@ static int step(struct walk *w, enum walk_end *end)
 	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
 	struct row *rows, *row;
 	size_t count;
+	int error;
 
 	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
 		return step_packed(w, ROW_VSYSCALL, end);
@@ -483,7 +484,13 @@ static int step(struct walk *w, enum walk_end *end)
 		return 1;
 	}
 	va = addr - m->bias;
-	if (!m->file || files_rows(w->late->files, m->file, va, &rows, &count)) {
+	error = m->file ? files_rows(w->late->files, m->file, va, &rows, &count) : -ENOENT;
+	if (error == -EAGAIN) { /* the file is still being read; the kernel hears nothing of it */
+		*end = END_NO_RULE;
+		w->late->result.is_unfinished = true;
+		return 1;
+	}
+	if (error) {
 		fill_mapping(w, addr, m, MAPPING_FP);
 		w->was_followed = true;
 		return step_frame_pointer(w, end);
@@ -540,12 +547,12 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	};
 	struct late_result *result = &l->result;
 
-	metric_add(l->walks, 1);
 	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
 	if (sample->record->end == END_MISS_PROC)
 		fill_address_space(&w);
 	result->count = 0;
 	result->end = END_DEPTH;
+	result->is_unfinished = false;
 	while (result->count < MAX_USER_FRAMES) {
 		result->frames[result->count++] = w.regs.value[REG_PC] | (w.regs.is_exact ? FRAME_EXACT : 0);
 		if (step(&w, &result->end))
@@ -553,6 +560,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	}
 	if (result->end == END_BAD_MEMORY && sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
 		result->end = END_COPY_LIMIT;
+	metric_add(l->walks, !result->is_unfinished);
 	check_against_kernel(l, sample);
 	if (sample->record->user_cnt > result->count) { /* the copy was withheld: the kernel came further */
 		fill_where_it_missed(&w);

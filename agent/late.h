@@ -19,6 +19,7 @@ struct late_result {
 	uint64_t frames[MAX_USER_FRAMES]; /* innermost first, with FRAME_EXACT */
 	uint32_t count;
 	enum walk_end end;
+	bool is_unfinished; /* a file is still being read: walk it again later */
 };
 
 int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,

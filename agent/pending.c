@@ -244,8 +244,9 @@ void pending_release(struct pending *p, uint64_t before_ns, const struct pending
 		struct item *item = &p->items[i];
 
 		if (item->sample) {
+			if (ops->sample(arg, item->sample))
+				break;
 			p->samples--;
-			ops->sample(arg, item->sample);
 		} else {
 			ops->side_band(arg, item->record);
 		}

@@ -29,7 +29,7 @@ static void read_all(struct counts *c, const void *bytes, size_t len)
 		c->sum = (uint8_t)(c->sum + p[i]);
 }
 
-static void take_sample(void *arg, const struct pending_sample *s)
+static bool take_sample(void *arg, const struct pending_sample *s)
 {
 	struct counts *c = arg;
 
@@ -43,6 +43,7 @@ static void take_sample(void *arg, const struct pending_sample *s)
 		read_all(c, s->areas[i].data, s->areas[i].bytes);
 	if (s->regs)
 		read_all(c, s->regs, sizeof(*s->regs));
+	return false;
 }
 
 static void take_side_band(void *arg, const struct side_band_record *record)

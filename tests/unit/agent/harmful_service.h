@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/elf_service.h"
@@ -38,6 +39,7 @@ enum harm {
 	TAKE_MEMORY,
 	SPIN,
 	SLEEP,
+	SLOW, /* once a worker: longer than a caller stays who can come back, shorter than a request may take */
 	REPLY_HUGE,
 	REPLY_BAD_STATUS,
 	REPLY_ROW_OUTSIDE, /* of ELF_OP_ROWS */
@@ -55,7 +57,7 @@ enum harm {
 struct harmful {
 	struct elf_service service;
 	uint32_t file;
-	bool is_spoilt;
+	bool is_spoilt, is_slow_over;
 };
 
 static volatile uint64_t sink;
@@ -96,6 +98,11 @@ static int harm_process(struct harmful *h, enum harm harm)
 	case SLEEP:
 		for (;;)
 			syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
+	case SLOW:
+		while (!h->is_slow_over && clock() < 7 * CLOCKS_PER_SEC / 20)
+			sink++;
+		h->is_slow_over = true;
+		return 0;
 	default:
 		return 0;
 	}
@@ -179,11 +186,14 @@ static int harmful_new(struct elf_service **ret) /* never freed: a worker just e
 	return 0;
 }
 
+static bool can_come_back;
+
 static int do_harm(struct elf_service *s, uint32_t file, enum harm harm, struct buf *out)
 {
 	struct elf_request request = { .op = ELF_OP_ROWS, .file = file, .addr = 0x10000 + harm, .addr_end = 0x20000 };
 	uint64_t addrs[3] = { 0 };
 
+	request.can_come_back = can_come_back;
 	request.can_bring = harm != REPLY_NEED_UNASKED;
 	if (harm == REPLY_NAME_OUTSIDE)
 		request.op = ELF_OP_NAMES;

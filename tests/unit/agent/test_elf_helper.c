@@ -402,6 +402,41 @@ static void test_template_dies(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* A caller that can come back is not held, others are told apart from the one that is slow, and who is slow but honest is
+ * answered in the end. */
+static void test_come_back(void **state)
+{
+	uint64_t before = restarts("time");
+	struct elf_service *s;
+	int status;
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	can_come_back = true;
+	assert_int_equal(do_harm(s, 1, SLOW, &reply), -EAGAIN);
+	while ((status = do_harm(s, 1, SLOW, &reply)) == -EAGAIN)
+		usleep(10000);
+	assert_int_equal(status, 0);
+	assert_int_equal(reply.len, sizeof(struct row));
+	assert_int_equal(restarts("time"), before);
+
+	assert_int_equal(do_harm(s, 2, SPIN, &reply), -EAGAIN);
+	assert_int_equal(do_harm(s, 3, NO_HARM, &reply), -EAGAIN);
+	while ((status = do_harm(s, 3, NO_HARM, &reply)) == -EAGAIN)
+		usleep(10000);
+	assert_int_equal(status, 0);
+	assert_int_equal(restarts("time"), before + 1);
+	assert_int_equal(do_harm(s, 2, NO_HARM, &reply), -ETIMEDOUT); /* once */
+	assert_int_equal(do_harm(s, 2, NO_HARM, &reply), 0);
+
+	assert_int_equal(do_harm(s, 4, SPIN, &reply), -EAGAIN);
+	can_come_back = false; /* waits for it to end */
+	assert_int_equal(do_harm(s, 5, NO_HARM, &reply), 0);
+	assert_int_equal(do_harm(s, 4, NO_HARM, &reply), -ETIMEDOUT);
+	assert_int_equal(do_harm(s, 5, CRASH, &reply), -EPROTO);
+	elf_service_free(s);
+}
+
 /* Descriptors that nobody asked for, several at once or with an empty packet, do not pile up in the agent. */
 static void test_unasked_descriptors(void **state)
 {
@@ -487,15 +522,11 @@ static int free_metrics(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_answers),
-		cmocka_unit_test(test_harm),
-		cmocka_unit_test(test_blame),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_hang),
-		cmocka_unit_test(test_template_dies),
-		cmocka_unit_test(test_unasked_descriptors),
-		cmocka_unit_test(test_agent_dies),
-		cmocka_unit_test(test_privileges),
+		cmocka_unit_test(test_same_answers), cmocka_unit_test(test_harm),
+		cmocka_unit_test(test_blame),	     cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_hang),	     cmocka_unit_test(test_template_dies),
+		cmocka_unit_test(test_come_back),    cmocka_unit_test(test_unasked_descriptors),
+		cmocka_unit_test(test_agent_dies),   cmocka_unit_test(test_privileges),
 	};
 
 	return cmocka_run_group_tests(tests, make_metrics, free_metrics);

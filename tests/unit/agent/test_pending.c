@@ -107,11 +107,15 @@ static struct out {
 	struct stack_area areas[MAX_AREAS];
 } out;
 
-static void take_sample(void *arg, const struct pending_sample *s)
+static uint32_t not_now; /* the pid whose sample has to wait */
+
+static bool take_sample(void *arg, const struct pending_sample *s)
 {
 	struct out *o = arg;
 	const struct sample_record *r = s->record;
 
+	if (r->pid == not_now)
+		return true;
 	assert_true(o->count < MAX_OUT);
 	o->time_ns[o->count] = r->hdr.time_ns;
 	o->pid[o->count] = r->pid;
@@ -132,6 +136,7 @@ static void take_sample(void *arg, const struct pending_sample *s)
 			assert_int_equal(area->data[i], (uint8_t)((area->addr + i) * 7 >> 3));
 		o->areas[a] = *area;
 	}
+	return false;
 }
 
 static void take_side_band(void *arg, const struct side_band_record *record)
@@ -180,6 +185,28 @@ static void test_order(void **state)
 }
 
 /* Many at few instants: in order of time, side band before samples, each kind as it came. */
+/* One that is not taken holds what is behind it, the side band too, and comes first the next time. */
+static void test_waiting(void **state)
+{
+	(void)state;
+	add_side_band(10, 1);
+	assert_int_equal(add_sample(20, 0, 2, 0), 0);
+	assert_int_equal(add_sample(30, 1, 3, 0), 0);
+	add_side_band(40, 4);
+	not_now = 3;
+	release(UINT64_MAX);
+	assert_true(out.count == 2 && out.pid[0] == 1 && out.pid[1] == 2);
+	assert_int_equal(pending_samples(p), 1);
+	assert_int_equal(add_sample(50, 0, 5, 0), 0);
+	release(UINT64_MAX);
+	assert_int_equal(out.count, 0);
+	assert_int_equal(pending_samples(p), 2);
+	not_now = 0;
+	release(UINT64_MAX);
+	assert_true(out.count == 3 && out.pid[0] == 3 && out.pid[1] == 4 && out.pid[2] == 5);
+	assert_true(pending_is_empty(p) && pending_samples(p) == 0);
+}
+
 static void test_many(void **state)
 {
 	(void)state;
@@ -377,6 +404,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, make, destroy),
+		cmocka_unit_test_setup_teardown(test_waiting, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
 		cmocka_unit_test_setup_teardown(test_chunks, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bad_samples, make, destroy),
