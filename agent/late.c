@@ -511,19 +511,42 @@ static int step(struct walk *w, enum walk_end *end)
 	return step_row(w, m->file, va, row, end);
 }
 
-/* The stack was not copied: at least the place that missed gets its entries. */
-static void fill_where_it_missed(struct walk *w)
+/* Walks from the frame at regs, which is added first, to where the walk ends. */
+static void walk_on(struct walk *w)
+{
+	struct late_result *result = &w->late->result;
+
+	result->end = END_DEPTH;
+	while (result->count < MAX_USER_FRAMES) {
+		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
+		if (step(w, &result->end))
+			break;
+	}
+	if (result->end == END_BAD_MEMORY && w->sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
+		result->end = END_COPY_LIMIT;
+}
+
+/*
+ * The kernel, which needs no copy, came further: on from the frame where it missed. There pc, sp and fp are known, which is
+ * enough for nearly every rule; at the least the place gets its entries.
+ */
+static void go_on_from_kernel(struct walk *w)
 {
 	const struct sample_record *r = w->sample->record;
-	enum walk_end end;
-	uint64_t pc;
+	struct late_result *result = &w->late->result;
+	uint64_t pc = w->sample->user[r->user_cnt - 1];
+	enum walk_end first_end = result->end;
 
-	if (!r->user_cnt)
-		return;
-	pc = w->sample->user[r->user_cnt - 1];
 	w->regs.value[REG_PC] = pc & ~FRAME_EXACT;
+	w->regs.value[REG_SP] = w->sample->regs->stop_sp;
+	w->regs.value[REG_FP] = w->sample->regs->stop_fp;
 	w->regs.is_exact = pc & FRAME_EXACT;
-	(void)step(w, &end);
+	w->regs.known = WALKED | (w->sample->regs->stop_sp ? REG_BIT(REG_SP) : 0);
+	result->count = r->user_cnt - 1;
+	memcpy(result->frames, w->sample->user, result->count * sizeof(*result->frames));
+	walk_on(w);
+	if (result->end != END_ROOT && result->end != END_DEPTH)
+		result->end = first_end;
 }
 
 static void check_against_kernel(struct late *l, const struct pending_sample *sample)
@@ -551,21 +574,11 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	if (sample->record->end == END_MISS_PROC)
 		fill_address_space(&w);
 	result->count = 0;
-	result->end = END_DEPTH;
 	result->is_unfinished = false;
-	while (result->count < MAX_USER_FRAMES) {
-		result->frames[result->count++] = w.regs.value[REG_PC] | (w.regs.is_exact ? FRAME_EXACT : 0);
-		if (step(&w, &result->end))
-			break;
-	}
-	if (result->end == END_BAD_MEMORY && sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
-		result->end = END_COPY_LIMIT;
-	metric_add(l->walks, !result->is_unfinished);
+	walk_on(&w);
 	check_against_kernel(l, sample);
-	if (sample->record->user_cnt > result->count) { /* the copy was withheld: the kernel came further */
-		fill_where_it_missed(&w);
-		result->count = sample->record->user_cnt;
-		memcpy(result->frames, sample->user, result->count * sizeof(*result->frames));
-	}
+	if (sample->record->user_cnt > result->count)
+		go_on_from_kernel(&w);
+	metric_add(l->walks, !result->is_unfinished);
 	return result;
 }

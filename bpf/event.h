@@ -101,6 +101,7 @@ struct sample_regs {
 	__u64 start_boottime_ns; /* of the thread group's leader */
 	__u64 exec_id;		 /* task_struct.self_exec_id */
 	__u64 regs[USER_REGS];	 /* at the sample, DWARF order */
+	__u64 stop_sp, stop_fp;	 /* of the last user frame, where the walk missed; sp 0: not known */
 	struct unwind_sched sched;
 };
 
@@ -258,7 +259,7 @@ struct cpu_state {
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
-HEARTH_SIZE_IS(struct sample_regs, 56 + 8 * USER_REGS);
+HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct proc_value, 32);
 HEARTH_SIZE_IS(struct mapping_key, 16);

@@ -83,6 +83,7 @@ struct stack_copy {
 	__u64 sp;	  /* of the stack */
 	__u64 addr;	  /* the next page */
 	__u64 end;	  /* of the stack's memory area; ~0: not known */
+	__u64 first_end;  /* that of the stack that the sample runs on */
 	__u32 cnt;	  /* chunks sent */
 	__u32 tries;	  /* pages looked at, of one stack */
 	__u32 copies;	  /* stacks copied, and where they stood */

@@ -141,6 +141,7 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 {
 	struct chunk_loop loop = { state, scratch };
 	struct go_thread *go;
+	__u64 sp, end;
 
 	if (!state || !scratch)
 		return 0;
@@ -152,7 +153,10 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 	if (go->g0_sp < go->g0_hi)
 		copy_other_stack(&loop, go->g0_sp, 0, true);
 	copy_other_stack(&loop, find_go_frame(scratch), go->stack_hi, true);
-	copy_other_stack(&loop, scratch->walk.state.sp, 0, true); /* where the walk came to before it missed */
+	/* Where the walk came to before it missed: user space goes on there when it gets no further from the sample's sp. */
+	sp = scratch->walk.state.sp;
+	end = scratch->copy.first_end;
+	copy_other_stack(&loop, sp, sp > scratch->regs.regs[REG_SP] && sp < end && end != ~0ull ? end : 0, true);
 	return 0;
 }
 
@@ -188,6 +192,8 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 
 	count(state, COUNTER_MISSES);
 	sample->flags |= SAMPLE_HAS_REGS;
+	scratch->regs.stop_sp = scratch->walk.state.lost_sp ? 0 : scratch->walk.state.sp;
+	scratch->regs.stop_fp = scratch->walk.state.fp;
 	if (loop_form)
 		find_go_alone(scratch);
 	else
@@ -203,6 +209,7 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 		bpf_find_vma((void *)bpf_get_current_task_btf(), sp, area_callback, &loop, 0);
 	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end)
 		copy->end = go->stack_hi;
+	copy->first_end = copy->end;
 	copy_stack(&loop, sp, copy->end, cfg_stack_chunks, loop_form);
 	if (loop_form)
 		send_other_stacks(state, scratch);

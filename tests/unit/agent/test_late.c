@@ -80,6 +80,7 @@ static uint64_t find_rule(const struct mapping_value *m, uint64_t va)
 
 struct chain {
 	uint64_t pcs[MAX_USER_FRAMES];
+	uint64_t sps[MAX_USER_FRAMES], fps[MAX_USER_FRAMES];
 	uint32_t count;
 	uint32_t end;
 };
@@ -95,6 +96,8 @@ static void walk_as_kernel(uint32_t asid, const struct pending_sample *s, struct
 		uint64_t addr = state.pc - !state.exact;
 		const struct mapping_value *m = find_mapping(asid, addr);
 
+		chain->sps[chain->count] = state.sp;
+		chain->fps[chain->count] = state.fp;
 		chain->pcs[chain->count++] = state.pc | (state.exact ? FRAME_EXACT : 0);
 		chain->end = END_MISS_MAPPING;
 		if (!m || m->kind != MAPPING_ROWS || unwind_step(&state, find_rule(m, addr - m->bias), &memory))
@@ -414,6 +417,48 @@ static void test_short_copy(void **state)
 	assert_int_equal(mismatches(), 0);
 }
 
+/*
+ * A frame so large that the copy ends inside it. The kernel came further, and what it copied from there on is enough to go
+ * on to the outermost frame.
+ */
+static void test_copy_with_a_gap(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	AUTO_FREE struct chain *kernel = calloc(1, sizeof(*kernel));
+	struct stack_area areas[2];
+	const struct late_result *result;
+	enum { MISSED = 7 };
+
+	(void)state;
+	if (!kernel)
+		abort();
+	through_calls();
+	(void)late_walk(late, process, &capture->sample);
+	walk_as_kernel(process->as->asid, &capture->sample, kernel);
+	assert_int_equal(kernel->end, END_ROOT);
+	areas[0] = (struct stack_area){ capture->area.addr, 4096, capture->stack };
+	areas[1].addr = kernel->sps[MISSED] - RED_ZONE_BYTES;
+	areas[1].data = capture->stack + (areas[1].addr - capture->area.addr);
+	areas[1].bytes = capture->area.bytes - (areas[1].addr - capture->area.addr);
+	assert_true(areas[1].addr > areas[0].addr + areas[0].bytes + 4096);
+	capture->sample.areas = areas;
+	capture->sample.area_cnt = 2;
+	capture->sample.user = kernel->pcs;
+	capture->record.user_cnt = MISSED + 1;
+	capture->record.flags |= SAMPLE_CUT;
+	capture->regs.stop_sp = kernel->sps[MISSED];
+	capture->regs.stop_fp = kernel->fps[MISSED];
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->end, END_ROOT);
+	assert_int_equal(result->count, kernel->count);
+	assert_memory_equal(result->frames, kernel->pcs, kernel->count * sizeof(*kernel->pcs));
+	assert_int_equal(mismatches(), 0);
+	capture->sample.area_cnt = 1;
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->end, END_COPY_LIMIT);
+	assert_int_equal(result->count, MISSED + 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -422,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
 		cmocka_unit_test_setup_teardown(test_short_copy, make, destroy),
+		cmocka_unit_test_setup_teardown(test_copy_with_a_gap, make, destroy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
