@@ -32,8 +32,9 @@ enum {
 #define CODE_ENTRY   (INT32_MIN + 1) /* what the register held when the function was entered */
 #define CODE_OUTMOST \
 	(INT32_MIN + 2) /* the frame pointer: zeroed behind a system call, as a new thread marks its first frame */
-
-#define CODE_RESULT (INT32_MIN + 3) /* what a system call returned */
+#define CODE_RETURN    (INT32_MIN + 3) /* the return address, popped to be pushed again behind more arguments */
+#define CODE_RESULT    (INT32_MIN + 4) /* what a system call returned */
+#define CODE_LAST_MARK CODE_RESULT
 
 static inline bool code_is_aligned(int32_t value)
 {
@@ -43,13 +44,13 @@ static inline bool code_is_aligned(int32_t value)
 /* From the CFA. */
 static inline bool code_is_offset(int32_t value)
 {
-	return value > CODE_RESULT && !code_is_aligned(value);
+	return value > CODE_LAST_MARK && !code_is_aligned(value);
 }
 
 /* From the CFA or the other origin. */
 static inline bool code_is_place(int32_t value)
 {
-	return value > CODE_RESULT;
+	return value > CODE_LAST_MARK;
 }
 
 /* @value moved @by bytes, if it is a place and stays one of sense. */
@@ -70,6 +71,7 @@ struct code_state {
 	int32_t cfa_slot_value;
 	int32_t kept_rsp; /* what rsp was when it was written to a place outside of the frame; or CODE_UNKNOWN */
 	bool has_syscall; /* on the way here */
+	bool no_return;	  /* what stands at CFA - 8 is not the return address any more */
 	int32_t compared; /* the register compared with rsp by the instruction before this one; -1: none */
 };
 

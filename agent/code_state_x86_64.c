@@ -133,6 +133,7 @@ static void store(struct code_state *s, int32_t place, int64_t bytes, int reg)
 	if (!code_is_place(place))
 		return;
 	drop_slots(s, place, place + bytes);
+	s->no_return |= code_is_offset(place) && place < 0 && place + bytes > -8;
 	if (bytes != 8 || place % 8 != 0 || reg == NO_REG)
 		return;
 	for (int i = 0; i < CODE_SAVED; i++)
@@ -155,16 +156,39 @@ static int32_t load(const struct code_state *s, int32_t place, int reg)
 	return CODE_UNKNOWN;
 }
 
+/*
+ * The popped return address was pushed, behind what a function that takes its arguments away has added to them: from here on
+ * the frame is as if it had been called now.
+ */
+static void begin_frame_again(struct code_state *s)
+{
+	int64_t by = code_is_offset(s->reg[RSP]) ? -8 - (int64_t)s->reg[RSP] : INT64_MAX;
+
+	for (int i = 0; i < CODE_REGS; i++)
+		if (code_is_offset(s->reg[i]))
+			s->reg[i] = code_shifted(s->reg[i], by);
+	for (int i = 0; i < CODE_SAVED; i++)
+		if (code_is_offset(s->slot[i]))
+			s->slot[i] = code_shifted(s->slot[i], by);
+	s->cfa_slot = CODE_UNKNOWN;
+	s->reg[RSP] = -8;
+	s->no_return = false;
+}
+
 static void push(struct code_state *s, int reg, int64_t bytes)
 {
 	move_rsp(s, -bytes);
 	store(s, place_at(s, RSP, 0), bytes, reg);
+	if (reg != NO_REG && s->reg[reg] == CODE_RETURN && bytes == 8)
+		begin_frame_again(s);
 }
 
 static void pop(struct code_state *s, int reg, int64_t bytes)
 {
 	int32_t value = reg == NO_REG ? CODE_UNKNOWN : load(s, place_at(s, RSP, 0), reg);
 
+	if (s->reg[RSP] == -8 && !s->no_return)
+		value = CODE_RETURN;
 	move_rsp(s, bytes);
 	if (reg != NO_REG)
 		set_reg(s, reg, bytes == 8 ? value : CODE_UNKNOWN);
@@ -556,7 +580,7 @@ bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 		row->cfa = ROW_CFA_ROOT;
 		return true;
 	}
-	if ((fp_only && !has_frame_pointer(s)) || !find_cfa(s, row))
+	if (s->no_return || (fp_only && !has_frame_pointer(s)) || !find_cfa(s, row))
 		return false;
 	row->is_behind_syscall = s->reg[RAX] == CODE_RESULT;
 	for (int i = 0; i < CODE_SAVED; i++)

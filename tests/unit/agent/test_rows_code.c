@@ -85,6 +85,15 @@ static const struct {
 	{ "registers stored, not pushed",
 	  CODE("\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x31\xed\x48\x8b\x6c\x24\x10\x48\x83\xc4\x18\xc3"),
 	  "0:rsp+8 4:rsp+32 9:rsp+32,rbp=-16 14:rsp+8 15." },
+	/* pop rax; push r10; push rbx; push rax; push rbp; mov rbp, rsp; leave; pop rcx; add rsp, 16; push rcx; ret */
+	{ "arguments below the return address", CODE("\x58\x41\x52\x53\x50\x55\x48\x89\xe5\xc9\x59\x48\x83\xc4\x10\x51\xc3"),
+	  "0:rsp+8 1:rsp+0 3:- 5:rsp+8,rbx=0 6:rsp+16,rbx=0,rbp=-16 9:rbp+16,rbx=0,rbp=-16 a:rsp+8,rbx=0 b:rsp+0,rbx=0 "
+	  "f:rsp-16 10:rsp+8 11." },
+	/* pop rcx; sub rsp, rax; push rcx; ret: any number of them */
+	{ "arguments by the dozen", CODE("\x59\x48\x29\xc4\x51\xc3"), "0:rsp+8 1:rsp+0 4:- 5:rsp+8 6." },
+	/* pop rdx; syscall; push rdx; ret: as musl's vfork keeps it from its child */
+	{ "return address in a register", CODE("\x5a\x0f\x05\x52\xc3"), "0:rsp+8 1:rsp+0 4:rsp+8 5." },
+	{ "return address overwritten", CODE("\x48\x89\x04\x24\xc3"), "0:rsp+8 4." },
 	{ "enter", CODE("\xc8\x20\x00\x00\xc9\xc3"), "0:rsp+8 4:rbp+16,rbp=-16 5:rsp+8 6." },
 	{ "two paths that agree", CODE("\x50\x85\xff\x74\x02\x31\xc0\x58\xc3"), "0:rsp+8 1:rsp+16 8:rsp+8 9." },
 	{ "two paths that do not", CODE("\x85\xff\x74\x01\x50\x90\xc3"), "0:rsp+8 5." },
