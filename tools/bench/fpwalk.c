@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs fpwalk.bpf.c on the cpu-clock of every online CPU until it is told to end, and throws away what it sends. One thread;
- * the program's run time is read from outside, from this process's fdinfo.   fpwalk HZ
+ * the program's run time is read from outside, from this process's fdinfo. At its end it prints how many frames the user
+ * stacks of the given processes had (the median).   fpwalk HZ fp|empty PID...
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -24,17 +25,19 @@ static void end(int sig)
 	ended = sig;
 }
 
-enum { MAX_FRAMES = 127, USER_BYTES = 3 };
+enum { MAX_FRAMES = 127, PID_TGID = 1, USER_BYTES = 3 };
 static unsigned long stacks_of[MAX_FRAMES + 1]; /* how often a stack of so many frames came */
 
+/* @ctx: the pids as text, NULL behind the last. */
 static int count(void *ctx, void *data, size_t len)
 {
-	unsigned long frames = ((const unsigned long *)data)[USER_BYTES] / sizeof(long);
+	const unsigned long *sample = data;
+	unsigned long frames = sample[USER_BYTES] / sizeof(long);
 
-	(void)ctx;
 	(void)len;
-	if (frames <= MAX_FRAMES)
-		stacks_of[frames]++;
+	for (char **pid = ctx; *pid; pid++)
+		if (strtoul(*pid, NULL, 10) == sample[PID_TGID] >> 32 && frames <= MAX_FRAMES)
+			stacks_of[frames]++;
 	return 0;
 }
 
@@ -87,7 +90,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "fpwalk: %s\n", strerror(-err));
 		return 1;
 	}
-	ring = ring_buffer__new(bpf_map__fd(skel->maps.ring), count, NULL, NULL);
+	ring = ring_buffer__new(bpf_map__fd(skel->maps.ring), count, argc > 2 ? argv + 3 : argv + argc, NULL);
 	if (!ring)
 		return 1;
 	signal(SIGTERM, end);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds what the benchmarks need beside hearth into BUILD/bench and runs them (bench.py says what they are). Root.
-#   run.sh BUILD [FIGURE...]      BENCH_QUICK=1: fewer and shorter rounds
+#   run.sh BUILD [FIGURE...]      BENCH_QUICK=1: fewer and shorter rounds; BENCH_LONG=1: memory over an hour
 set -eu
 [ $# -ge 1 ] || {
 	echo "usage: $0 BUILD [FIGURE...]" >&2
@@ -18,10 +18,69 @@ out=$build/bench
 export PATH=$PATH:/usr/sbin
 mkdir -p "$out"
 tests/truth/build.sh "$build/truth"
-if [ tools/bench/fpwalk.bpf.c -nt "$out/fpwalk" ] || [ tools/bench/fpwalk.c -nt "$out/fpwalk" ]; then
+
+# stale NAME SOURCE...: is BUILD/bench/NAME missing or older than a source or this script?
+stale() {
+	local name=$1 source
+	shift
+	for source in "$@" tools/bench/run.sh; do
+		[ "$source" -nt "$out/$name" ] && return
+	done
+	return 1
+}
+
+if stale fpwalk tools/bench/fpwalk.bpf.c tools/bench/fpwalk.c; then
 	include=/usr/include/$(gcc -print-multiarch)
 	"${CLANG:-clang}" -std=gnu11 -g -O2 -target bpf -I"$include" -Wall -Wextra -Wno-unused-parameter -Werror -c -o "$out/fpwalk.bpf.o" tools/bench/fpwalk.bpf.c
 	bpftool gen skeleton "$out/fpwalk.bpf.o" name fpwalk_bpf >"$out/fpwalk.skel.h"
 	gcc -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$out" -o "$out/fpwalk" tools/bench/fpwalk.c -lbpf
+fi
+
+cxx="g++ -std=c++17 -I. -O2 -g0 -fno-pie"
+many=tools/bench/load/many.cc
+for kind in "" _fp; do
+	stale many$kind $many || continue
+	frame=-fomit-frame-pointer
+	[ -z "$kind" ] || frame=-fno-omit-frame-pointer
+	seq 0 39 | xargs -P 2 -I{} sh -c "$cxx $frame -DLINK={} -DNEXT=\$(({} + 1)) -c -o $out/many${kind}_{}.o $many"
+	g++ -no-pie -o "$out/many$kind" "$out/many${kind}"_*.o
+	rm -f "$out/many${kind}"_*.o
+done
+for depth in 35 264 1000; do
+	! stale deep$depth tools/bench/load/deep.cc ||
+		$cxx -fomit-frame-pointer -no-pie -ftemplate-depth=2000 -DDEPTH=$depth -o "$out/deep$depth" tools/bench/load/deep.cc
+done
+
+# Go: 80 functions deep, each with locals of its own size.
+write_go() {
+	echo 'package main'
+	echo 'import ("os"; "strconv"; "time")'
+	for i in $(seq 78); do
+		echo '//go:noinline'
+		echo "func f$i(x uint64) uint64 { var room [$((1 + i % 7))]uint64; room[x%$((1 + i % 7))] = f$((i + 1))(x + 1); return room[0] + x }"
+	done
+	cat <<-'END'
+		//go:noinline
+		func f79(x uint64) uint64 {
+			for i := 0; i < 4000000; i++ {
+				x = x*6364136223846793005 + 1442695040888963407
+			}
+			return x
+		}
+		func main() {
+			seconds, _ := strconv.Atoi(os.Args[1])
+			for end := time.Now().Add(time.Duration(seconds) * time.Second); time.Now().Before(end); {
+				f1(uint64(seconds))
+			}
+		}
+	END
+}
+if command -v go >/dev/null; then
+	go_build="env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off HOME=${HOME:-$out} go build"
+	if stale many_go; then
+		write_go >"$out/many.go"
+		$go_build -o "$out/many_go" "$out/many.go"
+	fi
+	! stale server_go tools/bench/load/server.go || $go_build -o "$out/server_go" tools/bench/load/server.go
 fi
 exec python3 tools/bench/bench.py "$build" "$@"
