@@ -92,7 +92,7 @@ static const struct {
 	/* pop rcx; sub rsp, rax; push rcx; ret: any number of them */
 	{ "arguments by the dozen", CODE("\x59\x48\x29\xc4\x51\xc3"), "0:rsp+8 1:rsp+0 4:- 5:rsp+8 6." },
 	/* pop rdx; syscall; push rdx; ret: as musl's vfork keeps it from its child */
-	{ "return address in a register", CODE("\x5a\x0f\x05\x52\xc3"), "0:rsp+8 1:rsp+0 4:rsp+8 5." },
+	{ "return address in a register", CODE("\x5a\x0f\x05\x52\xc3"), "0:rsp+8 1:rsp+0 3:rsp+0 4:rsp+8 5." },
 	{ "return address overwritten", CODE("\x48\x89\x04\x24\xc3"), "0:rsp+8 4." },
 	{ "enter", CODE("\xc8\x20\x00\x00\xc9\xc3"), "0:rsp+8 4:rbp+16,rbp=-16 5:rsp+8 6." },
 	{ "two paths that agree", CODE("\x50\x85\xff\x74\x02\x31\xc0\x58\xc3"), "0:rsp+8 1:rsp+16 8:rsp+8 9." },
