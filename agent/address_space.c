@@ -7,6 +7,7 @@
 
 #include "agent/address_space.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 static uint32_t last_asid; /* asids are unique in the life of the process; 29 bits fit the kernel's tags */
 
@@ -55,6 +56,7 @@ static struct address_space *copy(const struct address_space *from, uint32_t mor
 	as->count = from->count;
 	memcpy(as->replaced, from->replaced, sizeof(as->replaced));
 	as->replaced_cnt = from->replaced_cnt;
+	as->replaced_ns = from->replaced_ns;
 	for (uint32_t i = 0; i < as->count; i++)
 		file_get(as->maps[i].file);
 	return as;
@@ -161,17 +163,36 @@ static void note_replaced(struct address_space *as, uint64_t start, uint64_t end
 	as->replaced[i].start = start;
 	as->replaced[i].end = end;
 	as->replaced[i].asid = as->asid;
+	as->replaced_ns = clock_mono_ns();
+}
+
+static struct mapping new_mapping(uint64_t start, uint64_t end, uint64_t pgoff, const struct file *file)
+{
+	struct mapping new = { .start = start, .end = end, .bias = start - pgoff, .file = (struct file *)(uintptr_t)file };
+
+	if (file && file->state != FILE_UNREADABLE)
+		(void)file_bias(file, start, pgoff, &new.bias);
+	return new;
+}
+
+bool address_space_would_replace(const struct address_space *as, uint64_t start, uint64_t end, uint64_t pgoff,
+				 const struct file *file)
+{
+	struct mapping new = new_mapping(start, end, pgoff, file);
+
+	for (uint32_t i = first_above(as, start); i < as->count && as->maps[i].start < end; i++)
+		if (!same_image(&as->maps[i], new.bias, file))
+			return true;
+	return false;
 }
 
 int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file)
 {
 	struct address_space *as = *as_p;
-	struct mapping new = { .start = start, .end = end, .bias = start - pgoff, .file = file };
+	struct mapping new = new_mapping(start, end, pgoff, file);
 	const struct mapping *there = address_space_find(as, start);
 	bool changed = false;
 
-	if (file && file->state != FILE_UNREADABLE)
-		(void)file_bias(file, start, pgoff, &new.bias);
 	if (there && there->end >= end && same_image(there, new.bias, file))
 		return 0;
 	if (as->refs > 1) {

@@ -33,6 +33,7 @@ struct address_space {
 		uint32_t asid;
 	} replaced[REPLACED_KEPT];
 	uint32_t replaced_cnt;
+	uint64_t replaced_ns; /* when the last one was; 0: none was */
 };
 
 /* An empty one with an asid of its own and one reference; NULL for want of memory. */
@@ -45,6 +46,10 @@ void address_space_put(struct address_space *as);
  * the asid is another now, 0, or -ENOMEM.
  */
 int address_space_map(struct address_space **as, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file);
+
+/* Would that map over something else? */
+bool address_space_would_replace(const struct address_space *as, uint64_t start, uint64_t end, uint64_t pgoff,
+				 const struct file *file);
 
 /* The mapping that holds @addr or NULL. */
 const struct mapping *address_space_find(const struct address_space *as, uint64_t addr);

@@ -245,10 +245,10 @@ static int watch(struct agent *a, struct loop *loop)
 }
 
 /* What needs no kernel: the tables. */
-static int make_tables(struct agent *a, struct elf_service *service, const struct agent_config *config,
-		       struct metrics *metrics)
+static int make_tables(struct agent *a, struct elf_service *service, struct file_opener *opener,
+		       const struct agent_config *config, struct metrics *metrics)
 {
-	int error = files_new(service, metrics, &a->in.files);
+	int error = files_new(service, opener, metrics, &a->in.files);
 
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
@@ -288,6 +288,7 @@ static void take_priority(void)
 static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
 		    struct agent_error *err)
 {
+	struct file_opener *opener;
 	struct elf_service *service;
 	int error;
 
@@ -297,7 +298,12 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	if (error)
 		return fail(err, error,
 			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
-	error = make_tables(a, service, config, metrics);
+	error = file_opener_new(metrics, &opener);
+	if (error) {
+		elf_service_free(service);
+		return fail(err, error, "cannot start the process that opens files");
+	}
+	error = make_tables(a, service, opener, config, metrics);
 	if (error)
 		return fail(err, error, "cannot start the agent");
 	error = sampler_new(config, &a->in.sampler, err);
@@ -379,7 +385,7 @@ int agent_stop(struct agent *a)
 	files_always_wait(a->in.files);
 	do {
 		intake_run(&a->in, UINT64_MAX);
-	} while (a->in.kept.len); /* what came in while a file was read */
+	} while (a->in.kept.len || a->in.kept_side_band.len); /* what came in while a file was read */
 	report(a);
 	return a->sink_error;
 }
@@ -402,7 +408,7 @@ void agent_free(struct agent *a)
 	names_free(a->names);
 	traces_free(a->in.traces);
 	pending_free(a->in.pending);
-	buf_fini(&a->in.kept);
+	intake_fini(&a->in);
 	late_free(a->in.late);
 	processes_free(a->in.processes);
 	files_free(a->in.files);

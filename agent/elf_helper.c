@@ -23,6 +23,7 @@
 
 enum {
 	SLICE_MS = 10,		/* how often a call that waits looks at the clocks, and lets others look after the rings */
+	COME_BACK_SLICES = 25,	/* so many are waited for an answer that may also be fetched later: 0.25 s */
 	REQUEST_LIMIT_MS = 500, /* rows of 256 bytes of code take microseconds, opening the tables of clang milliseconds */
 	NAMES_LIMIT_MS = 10000, /* all symbols of a huge binary are read for them */
 	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
@@ -292,6 +293,7 @@ static bool is_sound(const struct elf_request *request, size_t payload_bytes, co
 	case ELF_OP_NAMES:
 		return names_are_sound(payload_bytes / sizeof(uint64_t), reply);
 	case ELF_OP_RETURN:
+	case ELF_OP_HOLDS:
 	case ELF_OP_FORGET:
 	case ELF_OP_GIVE:
 		return !reply->len;
@@ -319,18 +321,21 @@ static int collect_owed(struct helper *h, bool can_wait)
 	return error;
 }
 
-/* Goes away from a request that is not answered within a slice. True: it is owed now. */
+/* Goes away from a request that is not answered within COME_BACK_SLICES. True: it is owed now. */
 static bool leave_owed(struct helper *h, const struct elf_request *request, const struct patience *patience)
 {
 	struct pollfd answered = { .fd = h->sock, .events = POLLIN };
 
-	if (!request->can_come_back || poll(&answered, 1, SLICE_MS) != 0)
+	if (!request->can_come_back)
 		return false;
 	h->owed = *patience;
-	h->is_owed = is_patient(&h->owed);
+	for (int i = 0; i < COME_BACK_SLICES; i++)
+		if (poll(&answered, 1, SLICE_MS) != 0 || !is_patient(&h->owed))
+			return false;
+	h->is_owed = true;
 	h->owed_file = request->file;
 	h->is_owed_alone = !h->has_others;
-	return h->is_owed;
+	return true;
 }
 
 static enum failure failure_of(int error)

@@ -212,6 +212,15 @@ static int answer_names(int fd, const void *payload, size_t len, struct buf *rep
 	return error;
 }
 
+static int answer_holds(const struct elf_request *request, int fd, const void *payload, size_t len)
+{
+	AUTO_FREE void *bytes = malloc(len ? len : 1);
+
+	if (!bytes)
+		return -ENOMEM;
+	return pread(fd, bytes, len, (off_t)request->addr) == (ssize_t)len && !memcmp(bytes, payload, len) ? 0 : -ENOENT;
+}
+
 static int in_process_call(struct elf_service *service, const struct elf_request *request, int fd, const void *payload,
 			   size_t payload_bytes, struct buf *reply)
 {
@@ -239,6 +248,9 @@ static int in_process_call(struct elf_service *service, const struct elf_request
 		break;
 	case ELF_OP_NAMES:
 		status = answer_names(fd, payload, payload_bytes, reply);
+		break;
+	case ELF_OP_HOLDS:
+		status = answer_holds(request, fd, payload, payload_bytes);
 		break;
 	case ELF_OP_FORGET:
 		forget_source(s, request->file);

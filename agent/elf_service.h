@@ -24,6 +24,7 @@ enum elf_op {
 	ELF_OP_EVAL,   /* payload struct elf_eval + stack bytes -> struct row_regs; status 1: outermost frame */
 	ELF_OP_NAMES,  /* payload uint64_t[] -> struct symbol_query[] (one each), then the text their offsets lead into */
 	ELF_OP_RETURN, /* no bytes; status 0: a call ends at addr, so it may be a return address; -ENOENT: none does */
+	ELF_OP_HOLDS,  /* payload bytes; status 0: the file holds them at offset addr; -ENOENT: it does not */
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
 	ELF_OP_GIVE, /* addr is the enum elf_need, fd what was found (-1: nothing more). Status 0: taken; -ENOENT: not it */
 };

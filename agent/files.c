@@ -3,16 +3,14 @@
  * The table of mapped files and the cache of their rows. A (device, inode) leads to a chain: one entry each generation, and
  * a new one when a file was rewritten in place. Owned by the agent, on its thread; mappings hold references.
  */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "agent/debug_files.h"
 #include "agent/files.h"
+#include "agent/proc_maps.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,7 +18,7 @@
 #include "base/metrics.h"
 #include "bpf/event.h"
 
-enum { ROW_CACHE_SLOTS = 2048 };
+enum { ROW_CACHE_SLOTS = 4096, RETRY_MS = 20 };
 
 struct row_slot {
 	uint32_t file; /* 0: free */
@@ -33,22 +31,28 @@ struct files {
 	struct map by_inode; /* -> first of a chain */
 	uint32_t next_id;
 	struct elf_service *service; /* owned */
+	struct file_opener *opener;  /* owned */
 	bool is_service_lost;
 	bool always_waits;
+	bool is_expiring;
+	void (*on_wait)(void *arg);
+	void *on_wait_arg;
 	struct buf reply;
 	struct row_slot slots[ROW_CACHE_SLOTS];
 	struct metric *opened, *unreadable, *hostile, *held, *debug_used, *debug_refused;
 };
 
-int files_new(struct elf_service *service, struct metrics *metrics, struct files **ret)
+int files_new(struct elf_service *service, struct file_opener *opener, struct metrics *metrics, struct files **ret)
 {
 	struct files *f = calloc(1, sizeof(*f));
 
 	if (!f) {
 		elf_service_free(service);
+		file_opener_free(opener);
 		return -ENOMEM;
 	}
 	f->service = service;
+	f->opener = opener;
 	f->opened = metrics_counter(metrics, "hearth_files_opened_total", NULL,
 				    "Mapped files opened for unwind rows and names.");
 	f->unreadable = metrics_counter(metrics, "hearth_files_unreadable_total", NULL,
@@ -92,13 +96,24 @@ void files_free(struct files *f)
 		free(f->slots[i].rows);
 	buf_fini(&f->reply);
 	elf_service_free(f->service);
+	file_opener_free(f->opener);
 	free(f);
+}
+
+static void on_service_wait(void *arg)
+{
+	struct files *f = arg;
+
+	if (f->on_wait && !f->is_expiring) /* the table must not grow then */
+		f->on_wait(f->on_wait_arg);
 }
 
 void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg)
 {
-	f->service->on_wait = fn;
-	f->service->on_wait_arg = arg;
+	f->on_wait = fn;
+	f->on_wait_arg = arg;
+	f->service->on_wait = on_service_wait;
+	f->service->on_wait_arg = f;
 }
 
 void files_always_wait(struct files *f)
@@ -111,72 +126,14 @@ static uint64_t inode_key(const struct file_key *key)
 	return key->inode ^ (uint64_t)key->dev_major << 52 ^ (uint64_t)key->dev_minor << 40;
 }
 
-/* A copy of our own vDSO, which every 64-bit process shares. */
-static int open_vdso(void)
-{
-	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	AUTO_CLOSE int fd = -1;
-	const Elf64_Ehdr *eh = (const void *)image;
-	size_t len;
-
-	if (!image)
-		return -ENOENT;
-	/* The section headers stand last in it. */
-	len = eh->e_shoff + (size_t)eh->e_shentsize * eh->e_shnum;
-	fd = memfd_create("hearth-vdso", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, image, len) != (ssize_t)len)
-		return -errno;
-	return MOVE_FD(fd);
-}
-
-/* Opens a regular file for reading without ever blocking on it. */
-static int open_regular(const char *path)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	return MOVE_FD(fd);
-}
-
-static int open_mapped(const struct file_key *key, const char *path, uint32_t pid, uint64_t start, uint64_t end)
-{
-	char proc[64 + 4096];
-	struct stat st;
-	int fd;
-
-	if (!strcmp(path, "[vdso]"))
-		return open_vdso();
-	if (path[0] != '/')
-		return -ENOENT;
-	snprintf(proc, sizeof(proc), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
-		 (unsigned long long)end);
-	fd = open_regular(proc);
-	if (fd >= 0)
-		return fd;
-	if (snprintf(proc, sizeof(proc), "/proc/%u/root%s", pid, path) < (int)sizeof(proc)) {
-		fd = open_regular(proc);
-		if (fd >= 0)
-			return fd;
-	}
-	/* The process is gone: believe the plain path only if it leads to the same inode. */
-	fd = open_regular(path);
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != key->inode)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
 /* --- requests --- */
 
 static void mark_hostile(struct files *f, struct file *file, enum elf_op op, int status)
 {
 	const char *what = status == -ETIMEDOUT ? "took too long" : status == -ENOBUFS ? "took too much memory" : "crashed";
 
+	if (status == -ETIMEDOUT)
+		file_opener_blame(f->opener, &file->key);
 	metric_add(f->hostile, file->state != FILE_HOSTILE && !file->is_unnameable);
 	if (op != ELF_OP_NAMES)
 		file->state = FILE_HOSTILE;
@@ -260,6 +217,7 @@ static int ask(struct files *f, struct file *file, struct elf_request *request, 
 		return -ENOENT;
 	do {
 		status = ask_until_answered(f, file, request, payload, payload_bytes, reply);
+		on_service_wait(f); /* it is called within a long call; many short ones on a busy machine take as long */
 	} while (request->op != ELF_OP_NAMES && elf_service_is_hostile(status) && drop_debug_file(f, file));
 	if (elf_service_is_hostile(status))
 		mark_hostile(f, file, request->op, status);
@@ -271,18 +229,50 @@ static int ask(struct files *f, struct file *file, struct elf_request *request, 
 	return status;
 }
 
+struct file_version {
+	uint64_t size_bytes, mtime_ns;
+};
+
+/* As far as this kernel knows: a file system elsewhere is not asked, it might not answer. */
+static int read_version(int fd, struct file_version *ret)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_MTIME, &st))
+		return -errno;
+	ret->size_bytes = st.stx_size;
+	ret->mtime_ns = (uint64_t)st.stx_mtime.tv_sec * NSEC_PER_SEC + st.stx_mtime.tv_nsec;
+	return 0;
+}
+
+/* Nothing is read yet. A file that cannot be opened is tried again for another process, or after a moment: what was mapped
+ * may have been another file by the time we looked. */
+static void try_to_open(struct files *f, struct file *file, const struct file_place *at)
+{
+	struct file_version version = { 0 };
+
+	uint64_t now_ns = clock_mono_ns();
+
+	if (file->fd >= 0 || (file->tried_pid == at->pid && now_ns - file->tried_ns < RETRY_MS * NSEC_PER_MSEC))
+		return;
+	file->tried_pid = at->pid;
+	file->tried_ns = now_ns;
+	file->fd = file_open(f->opener, &file->key, file->path, at);
+	file->is_unread = true;
+	if (file->fd < 0)
+		return;
+	(void)read_version(file->fd, &version);
+	file->size_bytes = version.size_bytes;
+	file->mtime_ns = version.mtime_ns;
+}
+
 static void read_info(struct files *f, struct file *file)
 {
 	const struct elf_info *info;
-	struct stat st;
 
 	file->state = FILE_UNREADABLE;
 	if (file->fd < 0)
 		return;
-	if (!fstat(file->fd, &st)) {
-		file->size_bytes = (uint64_t)st.st_size;
-		file->mtime_ns = (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
-	}
 	if (files_call(f, file, ELF_OP_INFO, 0, NULL, 0, &f->reply) || f->reply.len != sizeof(*info))
 		return;
 	info = (const void *)f->reply.data;
@@ -290,8 +280,7 @@ static void read_info(struct files *f, struct file *file)
 	file->state = FILE_READABLE;
 }
 
-static struct file *add_file(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start,
-			     uint64_t end)
+static struct file *add_file(struct files *f, const struct file_key *key, const char *path)
 {
 	struct file *file = calloc(1, sizeof(*file));
 
@@ -305,10 +294,9 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 		file_destroy(file);
 		return NULL;
 	}
+	proc_path_strip(file->path);
 	file->id = ++f->next_id;
-	file->fd = open_mapped(key, path, pid, start, end);
-	read_info(f, file);
-	metric_add(file->state == FILE_UNREADABLE ? f->unreadable : f->opened, 1);
+	file->state = FILE_UNREADABLE;
 	metric_set(f->held, f->by_inode.count);
 	return file;
 }
@@ -316,43 +304,46 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 /* Is the entry what @key and its content are now? */
 static bool file_matches(struct file *file, const struct file_key *key)
 {
-	struct stat st;
+	struct file_version now;
 
 	if (file->key.inode != key->inode || file->key.dev_major != key->dev_major || file->key.dev_minor != key->dev_minor)
 		return false;
 	if (file->key.has_generation && key->has_generation && file->key.generation != key->generation)
 		return false;
 	/* Rewritten in place since we opened it? The held descriptor is the inode itself. */
-	return file->fd < 0 || !file->key.inode || fstat(file->fd, &st) ||
-	       (file->size_bytes == (uint64_t)st.st_size &&
-		file->mtime_ns == (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec);
+	return file->fd < 0 || !file->key.inode || read_version(file->fd, &now) ||
+	       (file->size_bytes == now.size_bytes && file->mtime_ns == now.mtime_ns);
 }
 
-struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start,
-		       uint64_t end)
+struct file *files_open(struct files *f, const struct file_key *key, const char *path, const struct file_place *at)
 {
 	struct file *file = map_get(&f->by_inode, inode_key(key));
 
-	for (; file; file = file->next) {
-		if (!file_matches(file, key) || (!key->inode && strcmp(file->path, path)))
-			continue;
-		if (key->has_generation && !file->key.has_generation) {
-			file->key.generation = key->generation;
-			file->key.has_generation = true;
-		}
-		if (file->fd < 0) { /* seen first in a process that was gone already */
-			file->fd = open_mapped(key, path, pid, start, end);
-			if (file->fd >= 0)
-				read_info(f, file);
-		}
-		break;
-	}
+	while (file && (!file_matches(file, key) || (!key->inode && strcmp(file->path, path))))
+		file = file->next;
 	if (!file)
-		file = add_file(f, key, path, pid, start, end);
-	if (file) {
-		file->used_ns = clock_mono_ns();
-		file->pid = pid;
+		file = add_file(f, key, path);
+	if (!file)
+		return NULL;
+	if (key->has_generation && !file->key.has_generation) {
+		file->key.generation = key->generation;
+		file->key.has_generation = true;
 	}
+	try_to_open(f, file, at);
+	file->used_ns = clock_mono_ns();
+	file->pid = at->pid;
+	return file;
+}
+
+struct file *files_see(struct files *f, const struct file_key *key, const char *path, const struct file_place *at)
+{
+	struct file *file = files_open(f, key, path, at);
+
+	if (!file || !file->is_unread)
+		return file;
+	file->is_unread = false;
+	read_info(f, file);
+	metric_add(file->state == FILE_UNREADABLE ? f->unreadable : f->opened, 1);
 	return file;
 }
 
@@ -406,6 +397,7 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 	size_t pos = 0;
 	void *first;
 
+	f->is_expiring = true;
 	while (dead_count < ARRAY_LEN(dead) && map_next(&f->by_inode, &pos, &key, &first)) {
 		struct file *rest = expire_chain(f, first, now_ns, idle_ns);
 
@@ -416,6 +408,7 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 	}
 	for (uint32_t i = 0; i < dead_count; i++)
 		map_del(&f->by_inode, dead[i]);
+	f->is_expiring = false;
 	metric_set(f->held, f->by_inode.count);
 }
 
@@ -464,6 +457,11 @@ int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr
 	return ask(f, file, &request, payload, payload_bytes, reply);
 }
 
+bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len)
+{
+	return file->fd >= 0 && !files_call(f, file, ELF_OP_HOLDS, offset, bytes, len, &f->reply);
+}
+
 int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t *bias_ret)
 {
 	for (uint32_t i = 0; i < file->info.segment_count; i++) {
@@ -471,6 +469,19 @@ int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t 
 
 		if (pgoff >= (s->offset & ~4095ull) && pgoff < s->offset + s->size_bytes) {
 			*bias_ret = start - pgoff + s->offset - s->vaddr;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int file_offset(const struct file *file, uint64_t vaddr, uint64_t *offset_ret)
+{
+	for (uint32_t i = 0; i < file->info.segment_count; i++) {
+		const struct elf_segment *s = &file->info.segments[i];
+
+		if (vaddr >= (s->vaddr & ~4095ull) && vaddr < s->vaddr + s->size_bytes) {
+			*offset_ret = vaddr - s->vaddr + s->offset;
 			return 0;
 		}
 	}

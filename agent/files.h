@@ -11,16 +11,10 @@
 #include <stdint.h>
 
 #include "agent/elf_service.h"
+#include "agent/file_open.h"
 #include "bpf/event.h"
 
 struct metrics;
-
-struct file_key {
-	uint32_t dev_major, dev_minor;
-	uint64_t inode;
-	uint64_t generation;
-	bool has_generation; /* absent from /proc/PID/maps */
-};
 
 enum file_state {
 	FILE_READABLE,	 /* open, an ELF file we understand */
@@ -32,13 +26,16 @@ enum file_state {
 enum { FILE_ENDS_KEPT = 8 };
 
 struct file {
-	uint32_t id;   /* from 1 */
-	uint32_t refs; /* mappings that lead here */
-	int fd;	       /* -1: none */
+	uint32_t id;	    /* from 1 */
+	uint32_t refs;	    /* mappings that lead here */
+	int fd;		    /* -1: none */
+	uint32_t tried_pid; /* the process through which opening it was tried last, and when */
+	uint64_t tried_ns;
 	enum file_state state;
+	bool is_unread;	    /* opened, and nothing of it read yet */
 	bool is_unnameable; /* reading its symbols did, or nothing of it can be read at all: not asked for names again */
 	struct file_key key;
-	char *path;		       /* as the process saw it */
+	char *path;		       /* as the process saw it, without the kernel's " (deleted)" */
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
 	uint64_t size_bytes, mtime_ns; /* when it was opened */
 	struct elf_info info;
@@ -53,23 +50,26 @@ struct file {
 
 struct files;
 
-/* Takes @service over, also when it fails. */
-int files_new(struct elf_service *service, struct metrics *metrics, struct files **ret);
+/* Takes @service and @opener over, also when it fails. */
+int files_new(struct elf_service *service, struct file_opener *opener, struct metrics *metrics, struct files **ret);
 void files_free(struct files *f);
 
 /* From now on files_rows never returns -EAGAIN. */
 void files_always_wait(struct files *f);
 
-/* @fn is called now and then while a call below waits for a file to be read. It must not call anything here. */
+/* @fn is called now and then while a call below waits for a file to be read. It must call nothing here but
+ * files_open. */
 void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg);
 
+/* As files_see, but nothing is read from the file yet: for when its process may be gone soon, and from inside the function
+ * of files_on_wait. */
+struct file *files_open(struct files *f, const struct file_key *key, const char *path, const struct file_place *at);
+
 /*
- * The file behind a mapping of process @pid at [@start, @end); NULL for want of memory. @path as the kernel said it;
- * "[vdso]" is the image of our own vDSO. Opens it when it is new, through /proc/PID/map_files, /proc/PID/root, or (the
- * process being gone) the plain path if that still leads to the same inode.
+ * The file behind the mapping at @at; NULL for want of memory. @path as the kernel said it. Opens it when it is new, see
+ * file_open().
  */
-struct file *files_see(struct files *f, const struct file_key *key, const char *path, uint32_t pid, uint64_t start,
-		       uint64_t end);
+struct file *files_see(struct files *f, const struct file_key *key, const char *path, const struct file_place *at);
 
 struct file *file_get(struct file *file);
 void file_put(struct file *file);
@@ -90,7 +90,13 @@ int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **r
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,
 	       struct buf *reply);
 
+/* Does @file hold these @len bytes at @offset? */
+bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len);
+
 /* Address minus ELF virtual address for a mapping of @file at @start from @pgoff bytes into it. 0 or -ENOENT. */
 int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t *bias_ret);
+
+/* The way back: where in @file the ELF virtual address @vaddr stands. 0 or -ENOENT. */
+int file_offset(const struct file *file, uint64_t vaddr, uint64_t *offset_ret);
 
 #endif

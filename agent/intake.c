@@ -13,18 +13,54 @@
 
 /* --- reading --- */
 
-static void read_side_band(void *arg, struct side_band_record *record)
+/* Opens the file of a mapping: its process may be gone when the record is applied. And where the mapping replaces another,
+ * the kernel must stop walking by what was there: samples miss until the record is applied. */
+static void read_mmap(struct intake *in, const struct side_band_record *r)
+{
+	const struct file_place at = { .pid = r->pid, .tid = r->tid, .start = r->start, .end = r->end };
+	struct file *file = r->key.inode ? files_open(in->files, &r->key, r->name, &at) : NULL;
+	struct process *p = processes_peek(in->processes, r->pid);
+
+	if (p && p->is_known && address_space_would_replace(p->as, r->start, r->end, r->pgoff, file))
+		(void)sampler_forget_proc(in->sampler, r->pid);
+}
+
+static void add_side_band(struct intake *in, struct side_band_record *record)
+{
+	if (pending_add_side_band(in->pending, record))
+		in->reread_all = true;
+}
+
+/* The first look at a record. Returns whether there is more to it. */
+static bool read_side_band(struct intake *in, struct side_band_record *record)
+{
+	if (record->kind == SIDE_BAND_MMAP)
+		read_mmap(in, record);
+	if (record->kind != SIDE_BAND_LOST)
+		return true;
+	in->reread_all = true;
+	free(record);
+	return false;
+}
+
+static void take_side_band(void *arg, struct side_band_record *record)
+{
+	if (read_side_band(arg, record))
+		add_side_band(arg, record);
+}
+
+static void keep_side_band(void *arg, struct side_band_record *record)
 {
 	struct intake *in = arg;
 
-	/* Open the file now: its process may be gone when the record is applied. */
-	if (record->kind == SIDE_BAND_MMAP && record->key.inode)
-		(void)files_see(in->files, &record->key, record->name, record->pid, record->start, record->end);
-	if (record->kind == SIDE_BAND_LOST || pending_add_side_band(in->pending, record)) {
+	if (!read_side_band(in, record))
+		return;
+	if (buf_reserve(&in->kept_side_band, sizeof(record))) {
 		in->reread_all = true;
-		if (record->kind == SIDE_BAND_LOST)
-			free(record);
+		free(record);
+		return;
 	}
+	buf_append(&in->kept_side_band, &record, sizeof(record));
 }
 
 static void read_record(void *arg, const struct record *record)
@@ -76,11 +112,17 @@ void intake_read_ahead(struct intake *in)
 	if (now_ns - in->read_ns < READ_AHEAD_MS * NSEC_PER_MSEC)
 		return;
 	in->read_ns = now_ns;
+	side_band_drain(in->side_band, keep_side_band, in);
 	(void)sampler_drain(in->sampler, keep_record, in);
 }
 
 static void read_kept(struct intake *in)
 {
+	struct side_band_record *const *records = (void *)in->kept_side_band.data;
+
+	for (size_t i = 0; i < in->kept_side_band.len / sizeof(*records); i++)
+		add_side_band(in, records[i]);
+	buf_fini(&in->kept_side_band);
 	for (size_t off = 0; off < in->kept.len;) {
 		const struct record *record = (const void *)(in->kept.data + off);
 
@@ -96,8 +138,7 @@ static void publish_asid(void *arg, struct process *p)
 {
 	struct intake *in = arg;
 
-	if (p->is_known)
-		(void)sampler_set_proc(in->sampler, p->pid, p->start_boottime_ns, p->exec_id, p->as->asid);
+	process_publish(p, in->sampler);
 }
 
 static void apply_side_band(void *arg, const struct side_band_record *record)
@@ -116,8 +157,9 @@ static struct process *identify(struct intake *in, struct process *p, const stru
 {
 	const struct sample_regs *id = s->regs;
 
-	/* Another life of the pid than the one we know: records were lost. */
-	if (p->is_known && (p->start_boottime_ns != id->start_boottime_ns || p->exec_id != id->exec_id)) {
+	/* Another life of the pid, or another program, than the one we know: records were lost. */
+	if ((p->is_known && p->start_boottime_ns != id->start_boottime_ns) ||
+	    ((p->is_known || p->expects_exec_id) && p->exec_id != id->exec_id)) {
 		p = processes_renew(in->processes, p->pid);
 		if (!p)
 			return NULL;
@@ -205,8 +247,8 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 	static const struct pending_ops ops = { .sample = apply_sample, .side_band = apply_side_band };
 	uint64_t now_ns = clock_mono_ns();
 
-	side_band_drain(in->side_band, read_side_band, in);
 	read_kept(in);
+	side_band_drain(in->side_band, take_side_band, in);
 	(void)sampler_drain(in->sampler, read_record, in);
 	in->read_ns = now_ns;
 	in->lost[LOSS_MALFORMED] = in->malformed + sampler_malformed(in->sampler);
@@ -215,4 +257,14 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 		in->reread_all = false;
 		processes_reread_all(in->processes, publish_asid, in);
 	}
+}
+
+void intake_fini(struct intake *in)
+{
+	struct side_band_record **records = (void *)in->kept_side_band.data;
+
+	for (size_t i = 0; i < in->kept_side_band.len / sizeof(*records); i++)
+		free(records[i]);
+	buf_fini(&in->kept_side_band);
+	buf_fini(&in->kept);
 }

@@ -36,12 +36,13 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
-	struct buf kept;	  /* records of intake_read_ahead() */
-	uint64_t chunks_not_kept; /* pieces of copied stacks for which it had no room */
-	uint64_t read_ns;	  /* when the rings were last emptied */
-	uint64_t waits_since_ns;  /* the first sample of the pending ones waits for a file; 0: it does not */
-	bool reread_all;	  /* side-band records were lost */
-	uint64_t malformed;	  /* sample records of the rings that made no sense */
+	struct buf kept;	   /* records of intake_read_ahead() ... */
+	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */
+	uint64_t chunks_not_kept;  /* pieces of copied stacks for which there was no room */
+	uint64_t read_ns;	   /* when the rings were last emptied */
+	uint64_t waits_since_ns;   /* the first sample of the pending ones waits for a file; 0: it does not */
+	bool reread_all;	   /* side-band records were lost */
+	uint64_t malformed;	   /* sample records of the rings that made no sense */
 	uint64_t lost[LOSS_MAX];
 	uint64_t ends[END_MAX]; /* how user walks ended, late ones by their late end */
 	uint64_t late_walks;
@@ -54,5 +55,8 @@ void intake_run(struct intake *in, uint64_t settle_ns);
 /* Empties the rings into memory for the next intake_run, unless that was done a moment ago. For when something else takes
  * long; also from inside intake_run. */
 void intake_read_ahead(struct intake *in);
+
+/* Frees what is kept; what the pointers lead to is the caller's. */
+void intake_fini(struct intake *in);
 
 #endif

@@ -380,9 +380,8 @@ static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
 
 	if (!m && !w->reread) { /* munmap and mremap make no record */
 		w->reread = true;
-		if (process_reread(w->late->processes, w->process) == 1 && w->process->is_known)
-			(void)sampler_set_proc(w->late->sampler, w->process->pid, w->process->start_boottime_ns,
-					       w->process->exec_id, w->process->as->asid);
+		if (process_reread(w->late->processes, w->process) == 1)
+			process_publish(w->process, w->late->sampler);
 		m = address_space_find(w->process->as, addr);
 	}
 	return m;

@@ -3,6 +3,8 @@
  * /proc/PID/maps. A line is "start-end perms offset major:minor inode   path"; numbers are hexadecimal except the inode. The
  * file is read in pieces by read(2): it can be far longer than a page, and a process may die on the way (then it just ends).
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -89,7 +91,7 @@ static int each_line(char *text, size_t len, size_t *used_ret, bool *is_tail, in
 		struct proc_map map;
 		int error = 0;
 
-		if (!*is_tail && !proc_maps_parse_line(text + used, line_len, &map) && map.executable)
+		if (!*is_tail && !proc_maps_parse_line(text + used, line_len, &map))
 			error = fn(arg, &map);
 		*is_tail = false;
 		if (error)
@@ -126,4 +128,44 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 		len -= used;
 	}
 	return n < 0 ? -errno : 0;
+}
+
+/* A task that has ended has no address space, so no program. */
+static bool has_memory(uint32_t task)
+{
+	char path[32], first;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", task);
+	return readlink(path, &first, 1) == 1;
+}
+
+uint32_t proc_maps_task(uint32_t pid)
+{
+	struct dirent *entry;
+	uint32_t task = 0;
+	char path[32];
+	DIR *dir;
+
+	if (has_memory(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	dir = opendir(path);
+	while (dir && !task && (entry = readdir(dir))) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(tid))
+			task = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return task ? task : pid;
+}
+
+void proc_path_strip(char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(path), mark_len = sizeof(mark) - 1;
+
+	if (len > mark_len && !strcmp(path + len - mark_len, mark))
+		path[len - mark_len] = '\0';
 }

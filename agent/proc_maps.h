@@ -19,8 +19,15 @@ struct proc_map {
 /* Reads one line (without its newline). 0 or -EBADMSG. */
 int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret);
 
-/* Calls @fn for each executable mapping of @pid, in address order; a line that cannot be read is skipped. 0, -ENOENT or
- * -ESRCH (the process is gone), another -errno, or what @fn returned when not 0. */
+/* Calls @fn for each mapping of @pid, in address order; a line that cannot be read is skipped. 0, -ENOENT or -ESRCH (the
+ * process is gone), another -errno, or what @fn returned when not 0. */
 int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map), void *arg);
+
+/* The task to look through at the memory of process @pid: its leader, or when that has ended and left its threads alone one
+ * of these. /proc answers for any task. @pid itself when there is none. */
+uint32_t proc_maps_task(uint32_t pid);
+
+/* Takes off the " (deleted)" that the kernel puts behind the path of a file no folder holds any more. */
+void proc_path_strip(char *path);
 
 #endif

@@ -10,11 +10,16 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "agent/proc_maps.h"
 #include "agent/processes.h"
+#include "agent/sampler.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/map.h"
+
+enum { REPLACED_REST_MS = 1000 };
 
 struct processes {
 	struct map by_pid; /* owns one reference each */
@@ -106,9 +111,68 @@ static struct process *add_process(struct processes *ps, uint32_t pid, struct ad
 struct read_context {
 	struct processes *ps;
 	struct process *process;
+	uint32_t task;	 /* to look through at its memory */
+	bool only_holes; /* what is known stays */
 	bool changed;
-	int error;
+	/* The latest mapping of a file so far, in the order of addresses. */
+	struct file_key key;
+	char path[PATH_MAX + 16];
+	uint64_t start, end, offset;
+	bool executable;
 };
+
+static struct file *see(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end)
+{
+	const struct file_place at = { .pid = c->process->pid, .tid = c->task, .start = start, .end = end };
+
+	return files_see(c->ps->files, key, path, &at);
+}
+
+/* Does the memory at [@start, @end) hold what @file does from @off on? Its first, middle and last page must. */
+static bool holds_file(struct read_context *c, uint64_t start, uint64_t end, struct file *file, uint64_t off)
+{
+	const uint64_t pages[] = { start, start + ((end - start) / 2 & ~4095ull), end - 4096 };
+	uint8_t bytes[1024];
+
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+		struct iovec local = { bytes, sizeof(bytes) }, remote = { (void *)pages[i], sizeof(bytes) };
+
+		if (process_vm_readv((pid_t)c->task, &local, 1, &remote, 1, 0) != sizeof(bytes) ||
+		    !files_hold(c->ps->files, file, off + (pages[i] - start), bytes, sizeof(bytes)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Programs move their code into anonymous memory at the same place, for huge pages. Is [@start, @end) such code, of the file
+ * that was there as far as we knew, or whose mapping stands right before it? Its rows and names are still the file's.
+ */
+static struct file *moved_code(struct read_context *c, uint64_t start, uint64_t end, uint64_t *off_ret)
+{
+	const struct mapping *there = address_space_find(c->process->as, start);
+	struct file *file;
+
+	if (there && there->file)
+		return !file_offset(there->file, start - there->bias, off_ret) &&
+				       holds_file(c, start, end, there->file, *off_ret)
+			       ? there->file
+			       : NULL;
+	if (there || !c->key.inode || c->end != start)
+		return NULL;
+	file = see(c, &c->key, c->path, c->start, c->end);
+	if (!file || file->state == FILE_UNREADABLE)
+		return NULL;
+	*off_ret = c->offset + (start - c->start);
+	if (c->executable)
+		return holds_file(c, start, end, file, *off_ret) ? file : NULL;
+	for (uint32_t i = 0; i < file->info.segment_count; i++) {
+		*off_ret = file->info.segments[i].offset & ~4095ull;
+		if (holds_file(c, start, end, file, *off_ret))
+			return file;
+	}
+	return NULL;
+}
 
 static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end,
 		  uint64_t off)
@@ -117,12 +181,16 @@ static int map_in(struct read_context *c, const struct file_key *key, const char
 	int status;
 
 	if (key->inode || !strcmp(path, "[vdso]")) {
-		file = files_see(c->ps->files, key, path, c->process->pid, start, end);
+		file = see(c, key, path, start, end);
 		if (!file)
 			return -ENOMEM;
 	} else if (!strcmp(path, "[vsyscall]")) {
 		return 0;
+	} else {
+		file = moved_code(c, start, end, &off);
 	}
+	if (c->only_holes && address_space_would_replace(c->process->as, start, end, off, file))
+		return 0;
 	status = address_space_map(&c->process->as, start, end, off, file);
 	c->changed |= status == 1;
 	return status < 0 ? status : 0;
@@ -131,13 +199,32 @@ static int map_in(struct read_context *c, const struct file_key *key, const char
 static int read_mapping(void *arg, const struct proc_map *map)
 {
 	struct file_key key = { .dev_major = map->dev_major, .dev_minor = map->dev_minor, .inode = map->inode };
+	struct read_context *c = arg;
 	char path[PATH_MAX + 16];
+	int error = 0;
 
-	if (map->path_len >= sizeof(path))
+	if (map->path_len >= sizeof(path) || (!map->executable && !map->inode))
 		return 0;
 	memcpy(path, map->path, map->path_len);
 	path[map->path_len] = '\0';
-	return map_in(arg, &key, path, map->start, map->end, map->offset);
+	if (map->executable)
+		error = map_in(c, &key, path, map->start, map->end, map->offset);
+	if (map->inode) {
+		memcpy(c->path, path, map->path_len + 1);
+		c->key = key;
+		c->start = map->start;
+		c->end = map->end;
+		c->offset = map->offset;
+		c->executable = map->executable;
+	}
+	return error;
+}
+
+static void set_exe(struct process *p, const char *path)
+{
+	p->exe_path = strdup(path);
+	if (p->exe_path)
+		proc_path_strip(p->exe_path);
 }
 
 /* "comm" and "exe" of /proc/PID. */
@@ -153,20 +240,25 @@ static void read_names(struct process *p)
 		p->comm[strcspn(p->comm, "\n")] = '\0';
 	if (p->exe_path)
 		return;
-	snprintf(path, sizeof(path), "/proc/%u/exe", p->pid);
+	snprintf(path, sizeof(path), "/proc/%u/exe", proc_maps_task(p->pid));
 	len = readlink(path, exe, sizeof(exe) - 1);
 	if (len > 0) {
 		exe[len] = '\0';
-		p->exe_path = strdup(exe);
+		set_exe(p, exe);
 	}
+}
+
+static int read_maps(struct processes *ps, struct process *p, bool only_holes)
+{
+	struct read_context c = { .ps = ps, .process = p, .task = proc_maps_task(p->pid), .only_holes = only_holes };
+	int error = proc_maps_each(c.task, read_mapping, &c);
+
+	return error ? error : c.changed;
 }
 
 int process_reread(struct processes *ps, struct process *p)
 {
-	struct read_context c = { .ps = ps, .process = p };
-	int error = proc_maps_each(p->pid, read_mapping, &c);
-
-	return error ? error : c.changed;
+	return read_maps(ps, p, true);
 }
 
 struct process *processes_find(struct processes *ps, uint32_t pid)
@@ -176,6 +268,21 @@ struct process *processes_find(struct processes *ps, uint32_t pid)
 	return p ? p : processes_renew(ps, pid);
 }
 
+struct process *processes_peek(struct processes *ps, uint32_t pid)
+{
+	return map_get(&ps->by_pid, pid);
+}
+
+void process_publish(struct process *p, struct sampler *sampler)
+{
+	if (!p->is_known)
+		return;
+	if (p->as->replaced_ns && clock_mono_ns() - p->as->replaced_ns < REPLACED_REST_MS * NSEC_PER_MSEC)
+		(void)sampler_forget_proc(sampler, p->pid);
+	else
+		(void)sampler_set_proc(sampler, p->pid, p->start_boottime_ns, p->exec_id, p->as->asid);
+}
+
 struct process *processes_renew(struct processes *ps, uint32_t pid)
 {
 	struct process *p = add_process(ps, pid, NULL);
@@ -183,7 +290,7 @@ struct process *processes_renew(struct processes *ps, uint32_t pid)
 	if (!p)
 		return NULL;
 	read_names(p);
-	(void)process_reread(ps, p); /* gone already: it stays without mappings */
+	(void)read_maps(ps, p, false); /* gone already: it stays without mappings */
 	return p;
 }
 
@@ -205,14 +312,34 @@ int processes_scan(struct processes *ps)
 	return 0;
 }
 
+/* Has the pid been given to another process, or has it executed another program, unheard of by us? */
+static bool has_other_program(const struct process *p)
+{
+	char path[32], exe[PATH_MAX];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", p->pid);
+	len = readlink(path, exe, sizeof(exe) - 1);
+	if (len <= 0)
+		return false;
+	exe[len] = '\0';
+	proc_path_strip(exe);
+	return !p->exe_path || strcmp(exe, p->exe_path) != 0;
+}
+
 void processes_reread_all(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg)
 {
 	size_t pos = 0;
 	void *p;
 
-	while (map_next(&ps->by_pid, &pos, NULL, &p))
-		if (process_reread(ps, p) == 1)
-			fn(arg, p);
+	while (map_next(&ps->by_pid, &pos, NULL, &p)) {
+		struct process *known = p;
+
+		if (has_other_program(known))
+			(void)processes_renew(ps, known->pid); /* replaces it in place */
+		else if (read_maps(ps, known, false) == 1)
+			fn(arg, known);
+	}
 	(void)processes_scan(ps);
 }
 
@@ -260,6 +387,8 @@ static int apply_fork(struct processes *ps, const struct side_band_record *r)
 	if (!child)
 		return -ENOMEM;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
+	child->exec_id = parent->exec_id;
+	child->expects_exec_id = parent->is_known || parent->expects_exec_id;
 	child->exe_path = parent->exe_path ? strdup(parent->exe_path) : NULL;
 	return 0;
 }
@@ -269,9 +398,14 @@ static int apply_comm(struct processes *ps, const struct side_band_record *r)
 	struct process *p = map_get(&ps->by_pid, r->pid);
 
 	if (r->is_exec) { /* a new program: nothing of the old one stays */
+		const bool expects_exec_id = p && (p->is_known || p->expects_exec_id);
+		const uint64_t exec_id = p ? p->exec_id + 1 : 0;
+
 		p = add_process(ps, r->pid, NULL);
 		if (!p)
 			return -ENOMEM;
+		p->exec_id = exec_id;
+		p->expects_exec_id = expects_exec_id;
 	}
 	if (p && r->pid == r->tid)
 		snprintf(p->comm, sizeof(p->comm), "%.*s", COMM_BYTES - 1, r->name);
@@ -281,14 +415,14 @@ static int apply_comm(struct processes *ps, const struct side_band_record *r)
 static int apply_mmap(struct processes *ps, const struct side_band_record *r, struct process **changed_ret)
 {
 	struct process *p = processes_find(ps, r->pid);
-	struct read_context c = { .ps = ps, .process = p };
+	struct read_context c = { .ps = ps, .process = p, .task = r->tid };
 	int error;
 
 	if (!p)
 		return -ENOMEM;
 	error = map_in(&c, &r->key, r->name, r->start, r->end, r->pgoff);
 	if (!p->exe_path && r->name[0] == '/' && r->key.inode) /* the program itself is mapped first */
-		p->exe_path = strdup(r->name);
+		set_exe(p, r->name);
 	if (c.changed)
 		*changed_ret = p;
 	return error;

@@ -19,6 +19,7 @@ struct process {
 	uint32_t pid;
 	bool is_known;		    /* the kernel's procs map holds it (identity below) */
 	bool has_exited;	    /* its leader's exit was seen */
+	bool expects_exec_id;	    /* not known yet, but exec_id must be what it will be: the kernel counts execs */
 	uint64_t start_boottime_ns; /* as a missing sample said */
 	uint64_t exec_id;
 	struct address_space *as;
@@ -27,6 +28,7 @@ struct process {
 };
 
 struct processes;
+struct sampler;
 
 int processes_new(struct files *files, struct processes **ret);
 void processes_free(struct processes *ps);
@@ -38,6 +40,9 @@ int processes_scan(struct processes *ps);
  * The process @pid, read from /proc if it is not known; NULL only for want of memory. Not a reference.
  */
 struct process *processes_find(struct processes *ps, uint32_t pid);
+
+/* The process @pid if it is known. Not a reference. */
+struct process *processes_peek(struct processes *ps, uint32_t pid);
 
 /* Forgets what is known of @pid and reads it from /proc as a new process. NULL for want of memory. */
 struct process *processes_renew(struct processes *ps, uint32_t pid);
@@ -51,8 +56,15 @@ void process_put(struct process *p);
 /* Applies one record. *@changed_ret is the process whose asid is another now (the kernel's entry must follow), or NULL. */
 int processes_apply(struct processes *ps, const struct side_band_record *record, struct process **changed_ret);
 
-/* Reads the mappings of @p again (an address that no mapping holds, or records were lost). 1 when the asid changed, 0,
- * -errno. */
+/*
+ * Tells the kernel which address space @p has now, if it knows @p. It is not told for a second after a mapping replaced
+ * another: who opens and closes libraries does it again, and until a replacement is heard of the kernel would walk by what
+ * was there before. Samples it does not know the process of are walked late, exactly.
+ */
+void process_publish(struct process *p, struct sampler *sampler);
+
+/* Reads the mappings of @p again, because of an address that no mapping holds. What is known stays: /proc speaks of now, and
+ * the sample may be older than what replaced a mapping since. 1 when the asid changed, 0, -errno. */
 int process_reread(struct processes *ps, struct process *p);
 
 /* Reads all processes again: records were lost. @fn is called for each whose asid changed. */

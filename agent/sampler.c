@@ -25,6 +25,9 @@ enum {
 	CPUS_A_RING = 4,
 	MAX_RINGS = 64,
 	DEFAULT_CHUNKS = 64,
+	MIN_RING_BYTES = 1 << 20,
+	MAX_RING_BYTES = 8 << 20,
+	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
 	CHUNKS_PER_SECOND = 4096, /* of one CPU, 16 MB of stack; twice that may be saved up */
 };
 
@@ -113,6 +116,19 @@ static void size_caches(struct sampler *s, unsigned scale)
 	bpf_map__set_max_entries(skel->maps.unwind_blocks, sizes.blocks);
 }
 
+/*
+ * Of one ring. Half of it is for stacks of samples that missed, about 10 KB each; when all do, that holds what CPUS_A_RING
+ * CPUs make in 100 ms, so long may a busy machine let us wait.
+ */
+static uint64_t default_ring_bytes(unsigned freq_hz)
+{
+	uint64_t bytes = MIN_RING_BYTES;
+
+	while (bytes < (uint64_t)freq_hz * RING_BYTES_A_HZ && bytes < MAX_RING_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
 /* Options and sizes for this machine, between open and load. */
 static void configure(struct sampler *s, const struct agent_config *config)
 {
@@ -133,7 +149,8 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
 	if (s->ring_cnt > MAX_RINGS)
 		s->ring_cnt = MAX_RINGS;
-	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes) : 1 << 20;
+	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes)
+					   : default_ring_bytes(config->freq_hz);
 	skel->rodata->cfg_rings = s->ring_cnt;
 	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
 	skel->rodata->cfg_chunk_room_bytes = (uint32_t)(s->ring_bytes / 2);

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/metrics.h"
 
-enum { RING_PAGES = 32, PAGE_BYTES = 4096, RING_BYTES = RING_PAGES * PAGE_BYTES };
+enum { RING_PAGES = 128, /* perf's own default */ PAGE_BYTES = 4096, RING_BYTES = RING_PAGES * PAGE_BYTES };
 
 struct cpu_ring {
 	uint32_t cpu;

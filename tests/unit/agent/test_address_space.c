@@ -146,6 +146,7 @@ static void map_something(struct slot *slots, struct slot *s, uint32_t op)
 		is_there &= old->is_mapped && old->op == s->pages[first].op && is_same(old, &new);
 		replaces |= old->is_mapped && !is_same(old, &new);
 	}
+	assert_int_equal(address_space_would_replace(s->as, start, start + (uint64_t)count * PAGE, pgoff, file), replaces);
 	status = (uint32_t)address_space_map(&s->as, start, start + (uint64_t)count * PAGE, pgoff, file);
 	assert_int_equal(status, !is_there && (was_shared || had_not_code || replaces));
 	if (status) {

@@ -267,7 +267,9 @@ static enum file_state ask_fake(bool is_insatiable, int *status_ret)
 	static const struct elf_service_ops ops = { .call = fake_call, .free = fake_free };
 	struct metrics *metrics = metrics_new();
 	struct row *rows;
+	const struct file_place at = { .pid = (uint32_t)getpid(), .start = 0x1000, .end = 0x2000 };
 	struct file_key key = { .inode = 1 };
+	struct file_opener *opener;
 	struct files *files;
 	struct file *file;
 	char path[64];
@@ -279,11 +281,12 @@ static enum file_state ask_fake(bool is_insatiable, int *status_ret)
 	fake.service.ops = &ops;
 	fake.needed = (struct elf_needed){ .need = ELF_NEED_DEBUGLINK, .name = "whole.debug" };
 	fake.is_insatiable = is_insatiable;
-	assert_int_equal(files_new(&fake.service, metrics, &files), 0);
+	assert_int_equal(file_opener_new(metrics, &opener), 0);
+	assert_int_equal(files_new(&fake.service, opener, metrics, &files), 0);
 	snprintf(path, sizeof(path), "%s/stripped", folder);
 	assert_int_equal(stat(path, &st), 0);
 	key.inode = st.st_ino;
-	file = files_see(files, &key, path, (uint32_t)getpid(), 0x1000, 0x2000);
+	file = files_see(files, &key, path, &at);
 	assert_non_null(file);
 	assert_int_equal(file->state, FILE_READABLE);
 	*status_ret = files_rows(files, file, 16 * CODE_BLOCK_BYTES, &rows, &count);

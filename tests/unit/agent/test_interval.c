@@ -66,6 +66,8 @@ enum { APP = 0x100000, LIB = 0x200000, JIT = 0x300000, AREA = 0x10000 };
 
 static int make(void **state)
 {
+	struct file_opener *opener;
+
 	(void)state;
 	app.info.segment_count = 2;
 	app.info.segments[0] = (struct elf_segment){ .size_bytes = 0x100 };
@@ -73,8 +75,8 @@ static int make(void **state)
 	lib.info.segment_count = 1;
 	lib.info.segments[0] = (struct elf_segment){ .size_bytes = AREA };
 	metrics = metrics_new();
-	return !metrics || files_new(&service, metrics, &files) || names_new(files, metrics, &names) ||
-	       truth_counts_new(metrics, &truths) || traces_new(&traces) ||
+	return !metrics || file_opener_new(metrics, &opener) || files_new(&service, opener, metrics, &files) ||
+	       names_new(files, metrics, &names) || truth_counts_new(metrics, &truths) || traces_new(&traces) ||
 	       interval_new(names, truths, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
 	       interval_new(names, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true }, &intervals[1]);
 }

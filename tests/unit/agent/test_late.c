@@ -48,6 +48,13 @@ int sampler_set_block(struct sampler *s, struct unwind_block *block)
 	return 0;
 }
 
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	(void)s;
+	(void)pid;
+	return 0;
+}
+
 int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
 {
 	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
@@ -254,6 +261,7 @@ static struct late *late;
 
 static int make(void **state)
 {
+	struct file_opener *opener;
 	struct elf_service *service;
 	struct sigaction act = { .sa_handler = on_signal };
 	pthread_attr_t attr;
@@ -269,8 +277,9 @@ static int make(void **state)
 		return -1;
 	pthread_attr_destroy(&attr);
 	stack_end = (uintptr_t)stack + bytes;
-	return sigaction(SIGUSR1, &act, NULL) || elf_service_new(&service) || files_new(service, metrics, &files) ||
-	       processes_new(files, &processes) || late_new(processes, files, NULL, metrics, &late);
+	return sigaction(SIGUSR1, &act, NULL) || elf_service_new(&service) || file_opener_new(metrics, &opener) ||
+	       files_new(service, opener, metrics, &files) || processes_new(files, &processes) ||
+	       late_new(processes, files, NULL, metrics, &late);
 }
 
 static int destroy(void **state)

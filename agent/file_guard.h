@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that opens files for the agent, one child a file, and the socket to it. */
+#ifndef HEARTH_AGENT_FILE_GUARD_H
+#define HEARTH_AGENT_FILE_GUARD_H
+
+struct file_guard;
+
+/* Forks it. 0 or -errno. */
+int file_guard_new(struct file_guard **ret);
+void file_guard_free(struct file_guard *g);
+
+/* Has @path opened as file_open_regular() does. -ETIMEDOUT when that takes longer than 1 s; -ECHILD when the process has
+ * gone. */
+int file_guard_open(struct file_guard *g, const char *path);
+
+/* Opens a regular file for reading, without waiting for what is none. A descriptor or -errno; -EINVAL: not a regular file.
+ */
+int file_open_regular(const char *path);
+
+#endif
