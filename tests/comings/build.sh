@@ -10,7 +10,7 @@ out=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
 cc="${CC:-gcc} -O2 -g0 -fomit-frame-pointer -fno-plt -D_GNU_SOURCE" # no stubs, which have no names
 
-for program in reopen memfd orphan reuse swarm hugetext crowded; do
+for program in reopen memfd orphan reuse swarm hugetext crowded crowd; do
 	$cc -pthread -o "$out/$program" $program.c -ldl
 done
 # part NAME FILE OPTION...: a build of part.c
@@ -39,5 +39,6 @@ done
 part lower lower -DCOMM='"lower"'
 part upper upper -DCOMM='"upper"'
 part memory memory -DCOMM='"memory"'
+part many many -DCOMM='"many"' -Wl,--build-id=0x00112233445566778899aabbccddeeff
 part mote mote
 part atom atom -static
