@@ -28,7 +28,8 @@ build() {
 	build c_lazy calls.c $cc $nofp -DHAS_DLOPEN -Wl,-z,lazy
 	build c_now calls.c $cc -O1 -g0 -DHAS_DLOPEN -fcf-protection -Wl,-z,now
 	build c_static calls.c $cc $nofp -static
-	build c_musl calls.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
+	build c_musl calls.c musl-gcc $nofp -DNO_THREADS -fno-asynchronous-unwind-tables -static
+	build c_musl_threads calls.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
 	build c_clang calls.c clang $nofp -DHAS_DLOPEN
 	libraries=
 	build cpp calls.cc g++ -std=c++17 $nofp

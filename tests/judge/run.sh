@@ -36,7 +36,7 @@ program() {
 	}
 	"$judge" -N "$name" -T differences.txt -s "$seed" -t "$seconds" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || status=$?
 	grep '^class' "$scratch/out" >>"$scratch/classes"
-	awk '$1 == "judged" { printf "%-10s %8d %9d %9d %8d %9d %6d %6d\n", $2, $3, $4, $8, $5, $6, $7, $9 }' "$scratch/out"
+	awk '$1 == "judged" { printf "%-14s %8d %9d %9d %8d %9d %6d %6d\n", $2, $3, $4, $8, $5, $6, $7, $9 }' "$scratch/out"
 	[ $status = 0 ] || {
 		failed=1
 		echo "$name: not as it should be (status $status)"
@@ -76,12 +76,13 @@ for (let i = 0; ; i++) {
 cc1plus=$(gcc -print-prog-name=cc1plus 2>/dev/null || echo none)
 
 echo "seed $seed, $seconds s a program"
-printf '%-10s %8s %9s %9s %8s %9s %6s %6s\n' program stops frames proved equal explained wrong cut
+printf '%-14s %8s %9s %9s %8s %9s %6s %6s\n' program stops frames proved equal explained wrong cut
 program c_lazy "$programs/c_lazy"
 long_program c_now "$programs/c_now"
 long_program c_clang "$programs/c_clang"
 program c_static "$programs/c_static"
 program c_musl "$programs/c_musl"
+long_program c_musl_threads "$programs/c_musl_threads"
 program cpp "$programs/cpp"
 long_program cpp_O0 "$programs/cpp_O0"
 program go "$programs/go"

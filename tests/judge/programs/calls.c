@@ -174,6 +174,7 @@ static void prepare_signals(void)
 	sigaction(SIGUSR2, &act, NULL);
 }
 
+#ifndef NO_THREADS
 static void *thread(void *arg)
 {
 	sort();
@@ -188,6 +189,11 @@ static NOINLINE void threads(void)
 	if (pthread_create(&id, NULL, thread, NULL) == 0)
 		pthread_join(id, NULL);
 }
+#else
+static void threads(void)
+{
+}
+#endif
 
 #ifdef HAS_DLOPEN
 static NOINLINE void load(void)
