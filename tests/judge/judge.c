@@ -327,9 +327,18 @@ static void add_return(const struct session *s, size_t at, uint32_t count, uint3
 		r->later[r->later_cnt++] = s->words[at + i + 1];
 }
 
+/* What is next for one and later for the other proves nothing: a goroutine may return from the frame between on a thread
+ * that is not looked at. */
 static bool is_next(const struct returns *r, uint64_t pc)
 {
-	return (r->next_cnt > 0 && r->next[0] == pc) || (r->next_cnt > 1 && r->next[1] == pc);
+	bool is_agreed = r->next_cnt == 1 || r->next[0] == r->next[1];
+	bool is_next = false, is_later = false;
+
+	for (uint32_t i = 0; i < r->next_cnt; i++)
+		is_next |= r->next[i] == pc;
+	for (uint32_t i = 0; i < r->later_cnt; i++)
+		is_later |= r->later[i] == pc;
+	return is_next && (is_agreed || !is_later);
 }
 
 /* Runs on until frames have returned that were not known yet. Where one is passed over (exceptions do that), it ends. */
