@@ -37,6 +37,7 @@ struct hearth *hearth_new(pid_t pid, struct memory *m)
 {
 	struct hearth *h = calloc(1, sizeof(*h));
 	struct elf_service *service;
+	struct file_opener *opener;
 
 	if (!h)
 		return NULL;
@@ -44,9 +45,9 @@ struct hearth *hearth_new(pid_t pid, struct memory *m)
 	h->pid = pid;
 	h->memory = m;
 	h->metrics = metrics_new();
-	if (!h->metrics || elf_service_new(&service) || files_new(service, h->metrics, &h->files) ||
-	    processes_new(h->files, &h->processes) || late_new(h->processes, h->files, NULL, h->metrics, &h->late) ||
-	    pending_new(1, &h->pending))
+	if (!h->metrics || elf_service_new(&service) || file_opener_new(h->metrics, &opener) ||
+	    files_new(service, opener, h->metrics, &h->files) || processes_new(h->files, &h->processes) ||
+	    late_new(h->processes, h->files, NULL, h->metrics, &h->late) || pending_new(1, &h->pending))
 		abort(); /* no memory: nothing to be done in a test */
 	h->process = processes_find(h->processes, (uint32_t)pid);
 	return h;
@@ -90,7 +91,7 @@ static void on_record(void *arg, const struct record *record)
 		abort();
 }
 
-static void on_sample(void *arg, const struct pending_sample *sample)
+static bool on_sample(void *arg, const struct pending_sample *sample)
 {
 	struct hearth *h = arg;
 	struct chain *chain = h->chain;
@@ -99,6 +100,7 @@ static void on_sample(void *arg, const struct pending_sample *sample)
 	chain->count = result ? result->count : sample->record->user_cnt;
 	chain->end = end_names[result ? result->end : sample->record->end];
 	memcpy(chain->pcs, result ? result->frames : sample->user, chain->count * sizeof(*chain->pcs));
+	return false;
 }
 
 void hearth_walk(struct hearth *h, struct kernel_thread *thread, struct chain *chain)
