@@ -191,6 +191,12 @@ int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns
 	return 0; /* the walk below is told its asid */
 }
 
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+	return 0;
+}
+
 static void clear(struct map *map)
 {
 	size_t pos = 0;
