@@ -44,7 +44,8 @@ static __always_inline __u64 unwind_code_mask(void)
 enum {
 	RECENT_SLOTS = 4096,
 	MAX_PREFILL = 256, /* pieces of a new process told to the kernel at once: 256 MB of code */
-	REFILL_MS = 500,   /* what was put into a cache so recently is not put there again: samples in flight miss it too */
+	MAX_WRONG_GUESSES = 3,
+	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
 };
 
 struct recent {
@@ -405,8 +406,9 @@ static bool may_be_first(const struct row *row)
 }
 
 /*
- * A guess is right when it led behind a call. The kernel, which cannot look at code, hears of it only then, and of a wrong
- * one as of no rule.
+ * A guess is right when it led behind a call. The kernel, which cannot look at code, hears of it only then, and of one that
+ * was wrong again and again as of no rule: once may be a thread that has just begun, or stands where two ways of a function
+ * meet.
  */
 static int step_guess(struct walk *w, struct file *file, uint64_t va, const struct row *guess, enum walk_end *end)
 {
@@ -418,10 +420,13 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 
 	row.is_guess = false;
 	ended = step_row(w, file, va, &row, end);
+	if (ended && *end == END_BAD_MEMORY) /* nothing was learned */
+		return 1;
 	is_right = ended ? *end != END_ROOT || may_be_first(&row) : is_behind_call(w);
 	if (files_rows(w->late->files, file, va, &rows, &count) == 0 && (learned = find_row(rows, count, va))) {
-		learned->is_guess = false;
-		if (!is_right)
+		learned->wrong_cnt += !is_right;
+		learned->is_guess = !is_right && learned->wrong_cnt < MAX_WRONG_GUESSES;
+		if (!is_right && !learned->is_guess)
 			learned->cfa = ROW_CFA_NONE;
 		fill_block(w, file, va / CODE_BLOCK_BYTES, rows, count);
 	}
