@@ -55,7 +55,7 @@ echo "registers_slow: $n samples by frame pointers"
 start killed "$HEARTH" record -F 49 -o killed.otlp
 killed=$started
 until_true 15 test -e killed.otlp.part || fail "no recording after 15 s: $(cat killed.err)"
-read -r template _ < <(children_of "$killed") # the first is at work, the others wait for its end
+template=$(children_of "$killed" | cut -d " " -f 1) # the first is at work, the others wait for its end
 worker=$(children_of "$template" | xargs)
 [ -n "$worker" ] || fail "the helper process has no worker"
 kill -KILL "$killed"
