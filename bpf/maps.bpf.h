@@ -74,6 +74,14 @@ struct walk {
 	__u32 kernel_cnt;
 	__u32 user_cnt;
 	__u32 torn;
+	__u32 memo_at, memo_put; /* where in scratch->memo the last walk's next frame stands, and where this one's goes */
+};
+
+/* A frame of a walk: the address its row was looked up for, its sp, the row. */
+struct memo_frame {
+	__u64 addr;
+	__u64 sp;
+	__u64 row;
 };
 
 /* The copy of a sample's stacks into chunk records. */
@@ -109,12 +117,21 @@ struct scratch {
 	struct stack_copy copy;
 	struct go_thread go;
 	__u8 window[4096];
+	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk on this CPU and the one now, in turns */
+	__u32 memo_put;				     /* which half was written last */
+	__u32 memo_asid;			     /* what it was walked under */
 };
 
 /* An index into scratch->words that the verifier believes. */
 static __always_inline __u64 word_index(__u64 at)
 {
 	asm volatile("%0 &= %1" : "+r"(at) : "i"(SCRATCH_WORDS - 1));
+	return at;
+}
+
+static __always_inline __u64 memo_index(__u64 at)
+{
+	asm volatile("%0 &= %1" : "+r"(at) : "i"(2 * MAX_USER_FRAMES - 1));
 	return at;
 }
 

@@ -157,8 +157,11 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!state || !scratch || !wanted(state))
 		return 0;
-	if (begin_sample(ctx, scratch, cpu))
+	if (begin_sample(ctx, scratch, cpu)) {
+		memo_begin(&scratch->walk, scratch);
 		bpf_loop(MAX_USER_FRAMES + 1, walk_callback, &loop, 0);
+		memo_end(&scratch->walk, scratch);
+	}
 	finish_sample(state, scratch, true);
 	return 0;
 }

@@ -184,6 +184,76 @@ static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row,
 	return 0;
 }
 
+/*
+ * The memo: what the last walk on this CPU looked up. Most frames of a thread's next stack stand in it, in the same order,
+ * so they cost a comparison in memory read from end to end, where the first level is a cache line a frame. A row belongs to
+ * (asid, address), as there, so where the memo stems from the same address space it is as good. The half that is read ends
+ * with an entry that nothing equals.
+ */
+static __always_inline void memo_begin(struct walk *walk, struct scratch *scratch)
+{
+	struct memo_frame *first = &scratch->memo[memo_index(scratch->memo_put)];
+
+	if (scratch->memo_asid != walk->asid) {
+		first->addr = ~0ull;
+		first->sp = ~0ull;
+	}
+	walk->memo_at = scratch->memo_put;
+	scratch->memo_put ^= MAX_USER_FRAMES;
+	walk->memo_put = scratch->memo_put;
+	scratch->memo_asid = walk->asid;
+}
+
+static __always_inline void memo_end(struct walk *walk, struct scratch *scratch)
+{
+	struct memo_frame *last = &scratch->memo[memo_index(walk->memo_put)];
+
+	last->addr = ~0ull;
+	last->sp = ~0ull;
+}
+
+/* Frames that only the last walk had are passed by, two for each of this walk's. */
+static __always_inline bool memo_recall(struct walk *walk, struct scratch *scratch, __u64 addr, __u64 *row)
+{
+	struct memo_frame *f = &scratch->memo[memo_index(walk->memo_at)];
+
+	if (f->sp < walk->state.sp) {
+		f = &scratch->memo[memo_index(++walk->memo_at)];
+		if (f->sp < walk->state.sp)
+			f = &scratch->memo[memo_index(++walk->memo_at)];
+	}
+	if (f->addr != addr)
+		return false;
+	*row = f->row;
+	walk->memo_at++;
+	return true;
+}
+
+static __always_inline void memo_keep(struct walk *walk, struct scratch *scratch, __u64 addr, __u64 row)
+{
+	struct memo_frame *f = &scratch->memo[memo_index(walk->memo_put++)];
+
+	f->addr = addr;
+	f->sp = walk->state.sp;
+	f->row = row;
+}
+
+/* The row of @addr, out of the memo where it stands there; into it in any case. 0, or the end reason of a miss. */
+static __always_inline __u32 find_again(struct walk *walk, struct scratch *scratch, __u64 addr, __u64 *row, bool loop_form)
+{
+	__u32 end;
+
+	if (!loop_form) /* its programs are near the verifier's limits */
+		return find_first(walk, addr, row, false);
+	if (!memo_recall(walk, scratch, addr, row)) {
+		end = find_first(walk, addr, row, true);
+		if (end)
+			return end;
+	}
+	memo_keep(walk, scratch, addr, *row);
+	return 0;
+}
+
 /* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
 static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch, bool loop_form)
 {
@@ -200,7 +270,7 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 			return unwind_stop(&walk->state, END_NO_MAPPING);
 		row = ROW_VSYSCALL;
 	} else {
-		end = find_first(walk, pc - !walk->state.exact, &row, loop_form);
+		end = find_again(walk, scratch, pc - !walk->state.exact, &row, loop_form);
 		if (end)
 			return unwind_stop(&walk->state, end);
 	}

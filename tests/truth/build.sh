@@ -33,6 +33,8 @@ nofp="-O2 -g0 -fomit-frame-pointer"
 	build deepstack deepstack.c $cc $nofp
 	build sparsestack deepstack.c $cc $nofp -DSPARSE
 	build asm_chain asm_chain.c $cc $nofp
+	build twin_small twins.c $cc $nofp -fno-pie -no-pie -DROOM=24
+	build twin_large twins.c $cc $nofp -fno-pie -no-pie -DROOM=104
 	build threads threads.c $cc $nofp -pthread
 	build libplugin.so plugin.c $cc $nofp -shared -fPIC
 	build plugin_host plugin_host.c $cc $nofp -ldl
