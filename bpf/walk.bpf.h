@@ -174,7 +174,7 @@ static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row,
 	if (end)
 		return end;
 	*row = walk->row;
-	if (first) {
+	if (first && ROW_RULE(*row) != RULE_USER) { /* user space may learn better, in the blocks */
 		first->tag = 0;
 		barrier();
 		first->row = *row;
@@ -250,7 +250,8 @@ static __always_inline __u32 find_again(struct walk *walk, struct scratch *scrat
 		if (end)
 			return end;
 	}
-	memo_keep(walk, scratch, addr, *row);
+	if (ROW_RULE(*row) != RULE_USER)
+		memo_keep(walk, scratch, addr, *row);
 	return 0;
 }
 
