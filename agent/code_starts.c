@@ -457,6 +457,13 @@ static uint32_t mark_behind(const struct code_starts *s, uint64_t addr)
 	return low;
 }
 
+bool code_starts_is_padding(const struct code_starts *s, uint64_t addr, uint64_t end)
+{
+	const struct segment *segment = find_segment(s, addr);
+
+	return segment && skip_padding(segment, addr, min_u64(end, segment->addr + segment->len)) >= end;
+}
+
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret)
 {
 	const struct segment *segment = find_segment(s, addr);

@@ -34,6 +34,9 @@ struct code_function {
  */
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret);
 
+/* Is all of [@addr, @end) what fills up the room between functions? Reads nothing but these bytes. */
+bool code_starts_is_padding(const struct code_starts *s, uint64_t addr, uint64_t end);
+
 /*
  * What no function is known for, but padding: the rest of one that compilers placed elsewhere, with a symbol of its own
  * (main.cold), and code between functions. The first such range that reaches beyond @addr and starts below @limit. Same
