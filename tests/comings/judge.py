@@ -21,6 +21,7 @@ THREAD_ROOT = re.compile(r"(__)?clone3?$|start_thread$|libc\.so\.6\+0x[0-9a-f]+$
 STARTS_MAIN = re.compile(r"(__)?libc_start\w*$|libc\.so\.6\+0x[0-9a-f]+$")
 SYSTEM = re.compile(r"(ld-linux-x86-64\.so\.2|libc\.so\.6|\[vdso\])\+0x[0-9a-f]+$")
 CLOCK = re.compile(r"(__)?(vdso_)?clock_gettime\w*$|(libc\.so\.6|ld-linux-x86-64\.so\.2|\[vdso\])\+0x[0-9a-f]+$")
+COPIED = re.compile(r"ptep_clear_flush$|flush_tlb_mm_range$")  # a page shared with a child gets a copy
 NAMELESS = re.compile(r"\+0x[0-9a-f]+$")
 LEAVING = re.compile(r"\w*(execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|exit_to_user|task_work)\w*$")
 WORST = 4
@@ -67,7 +68,7 @@ def samples(path):
                 sample["kernel"].append(found.group(1) if found else "")
 
 
-def shown_of(frames, chain, all_functions):
+def shown_of(frames, exe, chain, all_functions):
     """How many functions of @chain the user stack @frames shows, when all of it is as it should be; else None."""
     at = 1
     if ROOT.match(frames[0]):
@@ -82,6 +83,8 @@ def shown_of(frames, chain, all_functions):
     while at < len(frames) and shown < len(chain) and frames[at] == chain[shown]:
         at, shown = at + 1, shown + 1
     rest = frames[at:]
+    if rest and not shown and rest[-1].startswith(exe + "+0x"):
+        rest.pop()  # a stub for a function that a static program chooses at its start
     if any(f in all_functions or (NAMELESS.search(f) and not SYSTEM.match(f)) for f in rest):
         return None
     if shown == len(chain) > 1 and not all(CLOCK.match(f) for f in rest):
@@ -109,8 +112,10 @@ def main():
             continue
         seen[comm] += count
         right_exe, chain = chains[comm]
-        shown = shown_of(user, chain, all_functions) if user else 0
+        shown = shown_of(user, right_exe, chain, all_functions) if user else 0
         leaves = not user and any(LEAVING.match(k) for k in kernel)
+        if cut == "unreadable" and any(COPIED.match(k) for k in kernel):
+            continue  # the page of the stack was out of reach at that instant
         if not cut and (leaves if not user else exe == right_exe and shown is not None):
             whole[comm] += count if shown == len(chain) else 0
         else:

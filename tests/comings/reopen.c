@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 		same += at == last;
 		unlink("./new.so");
 		must(link(other, "./new.so") == 0 && rename("./new.so", "./turn.so") == 0, "link and rename");
-		last = visit("./turn.so", round & 1 ? "reopen_c" : "reopen_d", round < 2 ? 200 : 9); /* time to open it */
+		last = visit("./turn.so", round & 1 ? "reopen_c" : "reopen_d", round < 2 ? 700 : 9); /* time to open it */
 	}
 	errno = 0;
 	must(same > round, "opening the libraries at one address");
