@@ -185,11 +185,10 @@ static uint64_t stub_bytes(const struct code_starts *s, uint64_t addr)
 	return code && code[at] == 0xff && code[at + 1] == 0x25 ? at + JUMP_BYTES : 0;
 }
 
-enum { STUB_ALIGN = 8 };
-
 /* Stubs in code where no function is known: linkers write no tables for those of a static program, nor symbols. */
 static int take_stubs(const struct code_starts *s, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count)
 {
+	enum { STUB_ALIGN = 8 };
 	uint64_t first = start & ~(uint64_t)(STUB_ALIGN - 1);
 
 	/* The longest reaches beyond the place of the next. */
@@ -224,8 +223,6 @@ static int build_part(struct code_rows *c, const struct code_function *part, uin
 	/* To look for who jumps there takes long in a large file. */
 	if (code_starts_is_padding(c->starts, start, end))
 		return 0;
-	if (stub_bytes(c->starts, start & ~(uint64_t)(STUB_ALIGN - 1)))
-		return take_stubs(c->starts, start, end, rows, max, count);
 	r = part_rows(c, part, &k);
 	if (r)
 		return r;
