@@ -14,6 +14,7 @@
  *   CPU_CODE_ALIGN         bytes; CPU_NOP, CPU_TRAP: what fills gaps, where that is 1
  *   cpu_calls()            does the code that stands at @addr call @target?
  *   cpu_loads_before_call()  does it look at the word at @offset of something shortly before?
+ *   CPU_ROW_BUILDERS       builders that only it has, asked before the others (agent/row_builder.h)
  *   cpu_code_mask()        what of a return address is not its signature
  */
 #ifndef HEARTH_AGENT_CPU_H

@@ -46,6 +46,8 @@ enum row_saved {
 			29, 30, 31, 32                                                                                    \
 	}
 
+#define CPU_ROW_BUILDERS &rows_plt,
+
 enum { CPU_CODE_ALIGN = 4, CPU_NOP = 0, CPU_TRAP = 0 };
 
 #define CPU_SIGRETURN /* mov x8, #139; svc #0 */               \

@@ -40,6 +40,8 @@ enum { CPU_CODE_ALIGN = 1, CPU_NOP = 0x90, CPU_TRAP = 0xcc };
 		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 \
 	}
 
+#define CPU_ROW_BUILDERS /* none */
+
 /* What of a return address is not its signature. */
 static inline uint64_t cpu_code_mask(void)
 {

@@ -392,7 +392,7 @@ static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
 static bool is_behind_call(struct walk *w)
 {
 	uint64_t addr = w->regs.value[REG_PC] - 1;
-	const struct mapping *m = addr >> 47 ? NULL : find_mapping(w, addr);
+	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
 
 	return m && (!m->file || m->file->state != FILE_READABLE ||
 		     files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[REG_PC] - m->bias, NULL, 0,

@@ -50,6 +50,7 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 void row_return(struct row_regs *out);
 
 extern const struct row_builder rows_sigreturn;
+extern const struct row_builder rows_plt; /* arm64 */
 extern const struct row_builder rows_eh_frame;
 extern const struct row_builder rows_debug_frame;
 extern const struct row_builder rows_go;

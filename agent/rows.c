@@ -15,8 +15,9 @@
 #include "agent/row_builder.h"
 #include "base/cleanup.h"
 
-static const struct row_builder *const builders[] = { &rows_sigreturn,	 &rows_go,   &rows_eh_frame,
-						      &rows_debug_frame, &rows_code, &rows_entry };
+static const struct row_builder *const builders[] = {
+	CPU_ROW_BUILDERS & rows_sigreturn, &rows_go, &rows_eh_frame, &rows_debug_frame, &rows_code, &rows_entry
+};
 
 enum {
 	PADDING_BYTES = 16, /* a gap below this is joined to the row before it */

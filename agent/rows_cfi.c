@@ -170,7 +170,7 @@ static int read_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 	return 0;
 }
 
-/* --- what gcc's tables say wrongly --- */
+/* --- what tables say wrongly --- */
 
 /*
  * Where gcc realigns the stack it saves registers around its rbp and says so in rules relative to rbp (ROW_AT_FP). It leaves
@@ -193,12 +193,31 @@ static bool is_at_return(const struct row *row)
 	return row->cfa == ROW_CFA_REG && row->cfa_reg == REG_SP && row->cfa_off == 8;
 }
 
+/*
+ * arm64's glibc describes _dl_runtime_resolve as if the 16 bytes that the first stub of .plt pushed belonged to its caller:
+ * the return address stands above the CFA.
+ */
+static bool count_stub(struct row *row)
+{
+	enum { STUB_BYTES = 16 };
+
+	if (!CPU_HAS_LR || row->cfa != ROW_CFA_REG || row->saved[SAVED_RA] < 0 || row->saved[SAVED_RA] >= STUB_BYTES)
+		return false;
+	row->cfa_off += STUB_BYTES;
+	for (int i = 0; i < SAVED_MAX; i++)
+		if (row->saved[i] != ROW_SAME && row->saved[i] != ROW_OTHER && !row_is_at_fp(row->saved[i]))
+			row->saved[i] -= STUB_BYTES;
+	return true;
+}
+
 /* Puts that right in @row, which is of @addr; may cut its end. True when it changed a rule. */
 static bool correct_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 {
 	enum { LEA_BYTES = 4 };
 	struct row next;
 
+	if (count_stub(row))
+		return true;
 	if (row->cfa != ROW_CFA_REG || !row_is_at_fp(row->saved[SAVED_FP]))
 		return false;
 	if (!is_at_return(row)) { /* in the epilogue the CFA is in r10 or another register, until the lea */

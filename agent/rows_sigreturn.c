@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/code_starts.h"
+#include "agent/code_state.h"
 #include "agent/cpu.h"
 #include "agent/row_builder.h"
 #include "base/cleanup.h"
@@ -54,18 +55,28 @@ static uint64_t row_start(const struct code_starts *starts, uint64_t addr)
 	return CPU_CODE_ALIGN > 1 || (before && (*before == CPU_NOP || *before == CPU_TRAP)) ? addr - 1 : addr;
 }
 
+/* A thread in the system call stands behind it: the row ends there, if that is padding. */
+static uint64_t row_end(const struct code_starts *starts, uint64_t addr)
+{
+	uint64_t end = addr + sizeof(sigreturn);
+	const uint8_t *behind = code_starts_bytes(starts, end, CPU_CODE_ALIGN);
+
+	return behind && code_padding_bytes(behind, CPU_CODE_ALIGN) ? end + 1 : end;
+}
+
 static int sigreturn_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
 {
-	enum { AFTER = sizeof(sigreturn), BEFORE = 1 };
+	enum { AFTER = sizeof(sigreturn) + CPU_CODE_ALIGN, BEFORE = 1 };
 
 	*count_ret = 0;
 	for (uint64_t at = (start & -(uint64_t)CPU_CODE_ALIGN) - (start >= AFTER ? AFTER : 0); at < end + BEFORE;
 	     at += CPU_CODE_ALIGN) {
-		struct row row = { .end = at + AFTER, .cfa = ROW_CFA_SIGNAL, .is_signal_frame = true };
+		struct row row = { .cfa = ROW_CFA_SIGNAL, .is_signal_frame = true };
 
 		if (!at || !is_sigreturn(state, at))
 			continue;
 		row.start = row_start(state, at);
+		row.end = row_end(state, at);
 		if (row.end <= start || row.start >= end)
 			continue;
 		if (*count_ret == max)
