@@ -151,9 +151,11 @@ test-unit: unit-bins
 test-system: all judge-bin
 	$(Q)tests/run-system.sh $(BUILD)
 
+# KERNELS: those of them that are to be tried
 test-vm: all
 	$(Q)tools/deps.sh --vm
-	$(Q)tests/run-vm.sh $(BUILD)
+	$(if $(if $(KERNELS),$(filter %-arm64,$(KERNELS)),1),$(Q)$(MAKE) --no-print-directory ARCH=arm64 BUILD=$(BUILD)-arm64 all)
+	$(Q)tests/run-vm.sh $(BUILD) $(KERNELS)
 
 truth: all
 	$(Q)tests/truth/matrix.sh --all --table $(BUILD)/hearth $(BUILD)/truth/matrix-all $(BUILD)/truth/run

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Boots other kernels and runs tests/vm/inside.sh on each: every BPF object is loaded and a truth program is walked.
-#   run-vm.sh BUILD [5.10|6.1|6.12|7.2...]      (all of them when none is named)
+#   run-vm.sh BUILD [5.10|6.1|6.12|7.2|6.1-arm64|7.2-arm64...]      (all of them when none is named)
+# Those for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth programs, which are
+# judged here; a minute or two each.
 # One line a kernel; what failed shows its output. Needs root and what tests/vm/boot.sh names; a kernel that cannot be had is
 # skipped. Counts as run-system.sh does.
 set -u
@@ -12,24 +14,63 @@ set -u
 build=$(readlink -f "$1")
 cd "$(dirname "$0")/.." || exit 1
 shift
-[ $# -gt 0 ] || set -- 5.10 6.1 6.12 7.2
-[ -x "$build/hearth" ] || {
-	echo "$build/hearth is not built: run 'make' first" >&2
-	exit 1
+[ $# -gt 0 ] || set -- 5.10 6.1 6.12 7.2 6.1-arm64 7.2-arm64
+sysroot=$PWD/build-arm64-sysroot
+
+# prepare BUILD COMMAND...: is it built? Then COMMAND builds the truth programs.
+prepare() {
+	[ -x "$1/hearth" ] || {
+		echo "$1/hearth is not built"
+		return 1
+	}
+	"${@:2}"
 }
-tests/truth/build.sh "$build/truth" || exit 1
+
+# on_amd64 KERNELDIR
+on_amd64() {
+	prepare "$build" tests/truth/build.sh "$build/truth" &&
+		tests/vm/boot.sh "$1" "cd '$PWD' && tests/vm/inside.sh '$build'"
+}
+
+# on_arm64 KERNELDIR
+on_arm64() {
+	local file name programs=() result known=$PWD/tests/truth/known-arm64
+	prepare "$build-arm64" tests/truth/build-arm64.sh "$build-arm64/truth" "$sysroot" || return
+	for file in "$build-arm64/truth"/warm_*; do
+		name=${file##*/warm_}
+		[ "$name" = c_chain ] || programs+=("$name")
+	done
+	rm -rf "$out.d"
+	mkdir "$out.d"
+	HEARTH_VM_ROOT=$sysroot HEARTH_VM_OUT=$out.d HEARTH_VM_SECONDS=600 \
+		tests/vm/boot.sh "$1" "cd '$PWD' && tests/vm/inside.sh '$build-arm64' '$out.d' ${programs[*]}" || return
+	result=0
+	(
+		cd "$out.d" || exit
+		failed=0
+		mkdir bin && ln -s "$(command -v aarch64-linux-gnu-nm)" bin/nm && PATH=$PWD/bin:$PATH
+		"$OLDPWD/tests/truth/check.py" --least 30 --known "$known" helper.otlp c_chain || failed=1
+		"$OLDPWD/tests/truth/check.py" --least 30 --known "$known" all.otlp "${programs[@]}" || failed=1
+		exit $failed
+	) >"$out.verdict" 2>&1 || result=1
+	cat "$out.verdict"
+	echo "$(grep -c '^ok' "$out.verdict") of $((${#programs[@]} + 1)) programs exact"
+	return $result
+}
 
 out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+trap 'rm -rf "$out" "$out.d" "$out.verdict"' EXIT
 passed=0 failed=0 skipped=0
 for version; do
 	start=$EPOCHREALTIME
 	release=
-	kernel=$(tests/vm/kernel.sh "$version" 2>"$out")
+	cpu=amd64
+	[ "${version%-arm64}" = "$version" ] || cpu=arm64
+	kernel=$(tests/vm/kernel.sh "${version%-arm64}" $cpu 2>"$out")
 	status=$?
 	if [ $status = 0 ]; then
 		release=" ($(cat "$kernel/release"))"
-		tests/vm/boot.sh "$kernel" "cd '$PWD' && tests/vm/inside.sh '$build'" >"$out" 2>&1
+		on_$cpu "$kernel" >"$out" 2>&1
 		status=$?
 	fi
 	took=$(awk "BEGIN { printf \"%.1f s\", $EPOCHREALTIME - $start }")
