@@ -133,7 +133,9 @@ run: deps
 	$(Q)exec $(BUILD)/hearth $(ARGS)
 
 # --- tests ---
-UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+# Tests that hold x86-64's code, registers or rows.
+UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late rows rows_code rows_files rows_go unwind blocks)
+UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)),$(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 unit_layer = $(firstword $(subst /, ,$(patsubst $(BUILD)/unit/%,%,$(1))))
 
@@ -146,7 +148,7 @@ $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@
 unit-bins: $(UNIT_BIN)
 
 test-unit: unit-bins
-	$(Q)tests/run-unit.sh $(BUILD) $(UNIT_BIN)
+	$(Q)HEARTH_TEST_RUNNER="$(if $(CROSS),qemu-$(firstword $(subst -, ,$(TRIPLE_$(ARCH))))-static -L $(abspath $(SYSROOT)))" tests/run-unit.sh $(BUILD) $(UNIT_BIN)
 
 test-system: all judge-bin
 	$(Q)tests/run-system.sh $(BUILD)

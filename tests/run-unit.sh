@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the unit test binaries, shows a line for each and the whole output of those that fail.
 #   usage: tests/run-unit.sh BUILD BINARY...
-# Appends "passed failed skipped" to the file $HEARTH_TEST_COUNTS when that is set. Exit status 1 when a test failed or none ran.
+# $HEARTH_TEST_RUNNER: a command that runs them, for another CPU's. Appends "passed failed skipped" to the file $HEARTH_TEST_COUNTS when that is set. Exit status 1 when a test failed or none ran.
 set -u
 build=$(realpath "${1:?usage: tests/run-unit.sh BUILD BINARY...}")
 shift
@@ -23,7 +23,7 @@ count() {
 
 for binary in "${binaries[@]}"; do
 	name=${binary#"$build/unit/"}
-	output=$(timeout --kill-after=5 "$limit_s" "$binary" 2>&1 </dev/null | tr -d '\0'; exit "${PIPESTATUS[0]}")
+	output=$(timeout --kill-after=5 "$limit_s" ${HEARTH_TEST_RUNNER:-} "$binary" 2>&1 </dev/null | tr -d '\0'; exit "${PIPESTATUS[0]}")
 	status=$?
 	p=$(count PASSED "$output") f=$(count FAILED "$output") s=$(count SKIPPED "$output")
 	note=

@@ -17,7 +17,7 @@ struct unwind_memory {
 
 static __always_inline __u64 unwind_code_mask(void)
 {
-	return ~0ull;
+	return CPU_HAS_LR ? (1ull << CPU_USER_BITS) - 1 : ~0ull; /* what is above is a signature */
 }
 
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
