@@ -146,6 +146,10 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 	if (!state || !scratch)
 		return 0;
 	go = &scratch->go;
+	end = scratch->copy.first_end;
+	/* A stack so large mostly has one large frame not far from its root: with its end the walk may come across. */
+	if (scratch->sample.flags & SAMPLE_CUT && end != ~0ull)
+		copy_other_stack(&loop, end - OTHER_STACK_CHUNKS * STACK_CHUNK_BYTES, end, true);
 	find_interrupted(scratch, scratch->regs.regs[REG_SP]);
 	copy_other_stack(&loop, scratch->copy.addr, 0, true);
 	if (go->is_away && go->sched.sp < go->sched.stack_hi)
@@ -155,7 +159,6 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 	copy_other_stack(&loop, find_go_frame(scratch), go->stack_hi, true);
 	/* Where the walk came to before it missed: user space goes on there when it gets no further from the sample's sp. */
 	sp = scratch->walk.state.sp;
-	end = scratch->copy.first_end;
 	copy_other_stack(&loop, sp, sp > scratch->regs.regs[REG_SP] && sp < end && end != ~0ull ? end : 0, true);
 	return 0;
 }

@@ -32,6 +32,7 @@ nofp="-O2 -g0 -fomit-frame-pointer"
 	build short short.c $cc $nofp
 	build deepstack deepstack.c $cc $nofp
 	build sparsestack deepstack.c $cc $nofp -DSPARSE
+	build hugeframe deepstack.c $cc $nofp -DHUGE
 	build asm_chain asm_chain.c $cc $nofp
 	build twin_small twins.c $cc $nofp -fno-pie -no-pie -DROOM=24
 	build twin_large twins.c $cc $nofp -fno-pie -no-pie -DROOM=104

@@ -2,7 +2,8 @@
 /*
  * Each process's first sample finds the stack 200 KB deep: main, b01 ... b10 with 20 KB of locals each, leaf. A process uses
  * 100 ms of CPU and is followed by the next, so that every tenth sample or so is such a first one. With -DSPARSE most pages
- * of the locals are never touched: the stack has holes where nothing can be read.
+ * of the locals are never touched: the stack has holes where nothing can be read. With -DHUGE b01 has 400 KB more, beyond
+ * what a sample carries of a stack.
  */
 #include "truth.h"
 
@@ -20,17 +21,25 @@ FRAME unsigned long leaf(unsigned long x)
 	return x;
 }
 
-#define LINK(name, next)                                                            \
-	FRAME unsigned long name(unsigned long x);                                  \
-	FRAME unsigned long name(unsigned long x)                                   \
-	{                                                                           \
-		char local[LOCAL_BYTES];                                            \
-                                                                                    \
-		memset(local, (int)x, FILLED_BYTES);                                \
-		asm volatile("" : : "r"(local) : "memory");                         \
-		truth_sink += next(x + 1) ^ (unsigned long)local[x % FILLED_BYTES]; \
-		return truth_sink;                                                  \
+#ifdef HUGE
+enum { FIRST_BYTES = LOCAL_BYTES + (400 << 10) };
+#else
+enum { FIRST_BYTES = LOCAL_BYTES };
+#endif
+
+#define LINK_OF(bytes, name, next)                                                      \
+	FRAME unsigned long name(unsigned long x);                                      \
+	FRAME unsigned long name(unsigned long x)                                       \
+	{                                                                               \
+		char local[bytes];                                                      \
+                                                                                        \
+		memset(local, (int)x, (bytes) == LOCAL_BYTES ? FILLED_BYTES : (bytes)); \
+		asm volatile("" : : "r"(local) : "memory");                             \
+		truth_sink += next(x + 1) ^ (unsigned long)local[x % FILLED_BYTES];     \
+		return truth_sink;                                                      \
 	}
+
+#define LINK(name, next) LINK_OF(LOCAL_BYTES, name, next)
 
 LINK(b10, leaf)
 LINK(b09, b10)
@@ -41,7 +50,7 @@ LINK(b05, b06)
 LINK(b04, b05)
 LINK(b03, b04)
 LINK(b02, b03)
-LINK(b01, b02)
+LINK_OF(FIRST_BYTES, b01, b02)
 
 int main(int argc, char **argv)
 {
