@@ -10,6 +10,7 @@
 
 /* The most that every kernel takes (before 5.13 UINT_MAX >> 8, kernel/bpf/verifier.c). */
 enum { LOG_BYTES = (1 << 24) - 1, MAX_PROGRAMS = 16 };
+enum { LOG_STATS = 4 }; /* BPF_LOG_STATS of include/linux/bpf_verifier.h: also how long it took */
 
 struct verifier_log {
 	struct {
@@ -40,7 +41,7 @@ int verifier_log_new(struct bpf_object *object, unsigned level, struct verifier_
 		l->programs[l->count].program = program;
 		l->programs[l->count++].text = text;
 		(void)bpf_program__set_log_buf(program, text, LOG_BYTES); /* fail only after load */
-		(void)bpf_program__set_log_level(program, level);
+		(void)bpf_program__set_log_level(program, level | LOG_STATS);
 	}
 	*ret = l;
 	return 0;

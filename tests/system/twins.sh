@@ -10,7 +10,7 @@ address() {
 	nm "$1" | awk '$3 == "inner" { print $1 }'
 }
 [ "$(address "$TRUTH/twin_small")" = "$(address "$TRUTH/twin_large")" ] || fail "the twins are not alike"
-start_record twins.otlp -F 999
+start_record twins.otlp -F 999 --ring-bytes 16777216 # the agent may have to wait for a CPU
 for name in twin_small twin_large; do
 	start $name taskset -c 0 "$TRUTH/$name" 4
 done
