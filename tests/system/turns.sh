@@ -62,7 +62,7 @@ cases() {
 mkdir told
 start record.out nice -n -15 "$HEARTH" record -o turns.otlp -F 997 -p $$ ${HEARTH_OPTIONS:-}
 recorder=$started
-until_true 15 test -e turns.otlp.part || fail "no recording: $(cat record.out.err)"
+until_true 15 grep -q "profiles go to" record.out.err || fail "no recording: $(cat record.out.err)"
 sleep 0.3
 
 running=()

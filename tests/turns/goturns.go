@@ -38,7 +38,7 @@ func running() bool {
 const root = `(runtime\.goexit(\.abi0)?;(runtime\.main;main\.main;)?(main\.case\w+(\.gowrap\d+|\.func\d+)?;)?)`
 
 // What the runtime does on the side: its own goroutines, threads that look for work, the timer's signals.
-const side = `runtime\.(goexit|mstart|mcall|rt0_go)(\.abi0)?(;(runtime|internal/\S+|sync|syscall|time|unique|os|vdso:)[^;]*)*` +
+const side = `runtime\.goexit(\.abi0)?;main\.case\w+\.\w+|runtime\.(goexit|mstart|mcall|rt0_go)(\.abi0)?(;(runtime|internal/\S+|sync|syscall|time|unique|os|vdso:)[^;]*)*` +
 	`|(runtime\.goexit(\.abi0)?;runtime\.main;)?runtime\.morestack(\.abi0)?;runtime\.newstack;runtime\.(gopreempt_m|goschedImpl|preemptPark)[^|]*` +
 	`|(runtime\.mcall(\.abi0)?;runtime\.[^|]*;)?gogo|libc:(;libc:)?;runtime\.[^|]*|_rt0_amd64_linux|runtime\.(clone|rt0_go)(\.abi0)?(;runtime\.[^|]*)?` +
 	`|runtime\.goexit(\.abi0)?;runtime\.main;main\.main(;main\.case\w+)?(;main\.running|;os\.\S+|;fmt\.\S+|;strconv\.\S+)?(;(runtime|syscall|internal|time|fmt|os|strconv|vdso:)[^;]*)*`
@@ -111,7 +111,7 @@ func grower(done chan bool) {
 }
 
 func caseMorestack() {
-	told([]string{root + `main\.grower((;main\.deep)*` + preempt + `|(;main\.deep)*;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)*|(;main\.deep)*(;runtime[^;]*)+)`},
+	told([]string{root + `main\.grower((;main\.deep)*` + preempt + `|(;main\.deep)*;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)*|(;main\.deep)*(;(runtime|internal|vdso:)[^;]*)+)`},
 		`;main\.grower(;main\.deep)+;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)+`, 30)
 	done := make(chan bool)
 	for running() {
@@ -135,7 +135,7 @@ func systemstack() {
 }
 
 func caseSystemstack() {
-	told([]string{root + `main\.systemstack((;(runtime|internal|vdso:)[^;]*)+)?`}, root+`main\.systemstack;runtime\.\S*;runtime\.systemstack(\.abi0)?;runtime\.`, 30)
+	told([]string{root + `main\.systemstack((;(runtime|internal|vdso:|gosave_)[^;]*)+)?`}, root+`main\.systemstack;runtime\.\S*;runtime\.systemstack(\.abi0)?;runtime\.`, 30)
 	for running() {
 		systemstack()
 	}
