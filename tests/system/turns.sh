@@ -5,7 +5,7 @@
 . "$TOP/tests/system/lib.sh"
 need_bpf
 
-seconds=0.5
+seconds=0.4
 programs=$(dirname "$TRUTH")/turns
 "$TOP/tests/turns/build.sh" "$programs"
 

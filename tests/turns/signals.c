@@ -54,8 +54,6 @@ static void who(void)
 
 static void sig_plain(void)
 {
-	/* musl has the next function right behind the system call that returns from a handler. */
-	printf("odd 10 sigsetjmp\\|entry_SYSCALL\n");
 	right("@main;sig_plain;sender;@signal;on_signal;leaf");
 	right("@main;sig_plain(;sender(;@signal(;on_signal)?)?)?");
 	seen(40, "sender;@signal;on_signal;leaf");
