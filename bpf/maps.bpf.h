@@ -122,17 +122,25 @@ struct scratch {
 	__u32 memo_asid;			     /* what it was walked under */
 };
 
-/* An index into scratch->words that the verifier believes. */
+/* @at within @mask (2^n - 1), in a way that the compiler cannot take apart and the verifier believes. */
+static __always_inline __u64 masked(__u64 at, const __u64 mask)
+{
+#ifdef __bpf__
+	asm volatile("%0 &= %1" : "+r"(at) : "i"(mask));
+	return at;
+#else
+	return at & mask; /* in tests */
+#endif
+}
+
 static __always_inline __u64 word_index(__u64 at)
 {
-	asm volatile("%0 &= %1" : "+r"(at) : "i"(SCRATCH_WORDS - 1));
-	return at;
+	return masked(at, SCRATCH_WORDS - 1);
 }
 
 static __always_inline __u64 memo_index(__u64 at)
 {
-	asm volatile("%0 &= %1" : "+r"(at) : "i"(2 * MAX_USER_FRAMES - 1));
-	return at;
+	return masked(at, 2 * MAX_USER_FRAMES - 1);
 }
 
 struct {

@@ -57,9 +57,7 @@ static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64
 #pragma GCC diagnostic ignored "-Wcast-function-type"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "bpf/maps.bpf.h"
-#define word_index(at) ((at) & (SCRATCH_WORDS - 1)) /* that of maps.bpf.h is BPF's own assembly */
 #include "bpf/walk.bpf.h"
-
 #include "bpf/send.bpf.h"
 #pragma GCC diagnostic pop
 
