@@ -28,7 +28,7 @@ MACROS = {
     "@trap": r"(;step_o[nf]+)?(;(libc:|__restore_rt|[\w.]+\+)(;on_trap)?)?",
     "@libs": r"(?:(?:libc|ld|vdso):\w*)",
 }
-OUTSIDE = r"(@main|@thread|libc:(__)?clone3?)(;\w+){0,2}(;@libs|;[\w.-]+\+|;__\w+)*|@libs(;@libs)*|_start(;@libs)*"
+OUTSIDE = r"(@main|@thread|libc:(__)?clone3?)(;\w+){0,2}(;@libs|;[\w.-]+\+|;__\w+|;printf_core)*|@libs(;@libs)*|_start(;@libs)*"
 LEAVING = re.compile(r"execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|mmput|exit_mmap|^__x86_\w+$")
 COPYING = re.compile(r"do_wp_page|wp_page_copy")  # after a fork the page of the stack itself, which is nowhere at this moment
 WORST = 4
