@@ -18,7 +18,7 @@
 static void plt(const char *name)
 {
 	printf("stack @main;%s(;caller(;" STUB_RE "|;stub\\d+)?|;@libs)?\n", name);
-	printf("seen 20 %s;caller;" STUB_RE "\n", name);
+	printf("seen 4 %s;caller;" STUB_RE "\n", name);
 	told();
 }
 
@@ -39,7 +39,7 @@ static void step_told(const char *name)
 {
 	printf("stack @main;%s(;caller(;" STUB_RE "|;stub\\d+)?|;@libs)?@trap\n", name);
 	printf("stack @main;%s;caller(;" STUB_RE ")?(;@libs)+@trap\n", name);
-	printf("seen 20 %s;caller;" STUB_RE ";@signal;on_trap\n", name);
+	printf("seen 4 %s;caller;" STUB_RE ";@signal;on_trap\n", name);
 	told();
 	step_begin(0);
 	step_us = 2000;
@@ -103,7 +103,7 @@ static void binding(void)
 	strcpy(strrchr(file, '/'), "/libbinder.so");
 	right("@main;binding(;caller(;libbinder\\.so\\+)?)?(;@libs|;calls\\w*\\+|;stub\\d+|;_init|;_fini|;\\w+_tm_clones|;"
 	      "frame_dummy|;__do_global\\w+|;libbinder\\.so\\+|;libstubs\\.so\\+)*");
-	seen(20, "@main;binding;caller(;libbinder\\.so\\+)?;ld:");
+	seen(4, "@main;binding;caller(;libbinder\\.so\\+)?;ld:");
 	told();
 	while (running()) {
 		void *library = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
@@ -132,7 +132,7 @@ FRAME void ask(void)
 static void vdso(void)
 {
 	right("@main;vdso(;ask)?(;" STUB_RE "|;libc:clock_gettime(;vdso:\\w*)*)?");
-	seen(40, "vdso;ask;libc:clock_gettime;vdso:");
+	seen(10, "vdso;ask;libc:clock_gettime;vdso:");
 	told();
 	while (running())
 		ask();
@@ -143,7 +143,7 @@ static void step_vdso(void)
 	struct timespec ts;
 
 	right("@main;step_vdso(;libc:clock_gettime(;vdso:\\w*)*|;" STUB_RE "|(;@libs)*)?@trap");
-	seen(20, "step_vdso;libc:clock_gettime(;vdso:\\w*)+;@signal;on_trap");
+	seen(4, "step_vdso;libc:clock_gettime(;vdso:\\w*)+;@signal;on_trap");
 	told();
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	step_begin(0);
@@ -177,7 +177,7 @@ static void vsyscall(void)
 		leave_out("this kernel has no vsyscall page");
 	fclose(maps);
 	right("@main;vsyscall(;ask_old(;anon\\+)?|;@libs)?");
-	seen(20, "vsyscall;ask_old;[^|]*\\|.*exc_page_fault");
+	seen(4, "vsyscall;ask_old;[^|]*\\|.*exc_page_fault");
 	told();
 	while (running())
 		ask_old();
@@ -200,7 +200,7 @@ FRAME void copy(size_t n)
 static void strings(void)
 {
 	right("@main;strings(;copy(;" STUB_RE "|;libc:\\w*)?|(;@libs)*)?");
-	seen(40, "strings;copy;libc:");
+	seen(10, "strings;copy;libc:");
 	told();
 	memset(from, 'x', sizeof(from) - 1);
 	while (running())
@@ -211,7 +211,7 @@ static void strings(void)
 static void step_strings(void)
 {
 	right("@main;step_strings(;copy(;" STUB_RE "|;libc:\\w*)?|(;@libs)*)?@trap");
-	seen(20, "step_strings;copy;libc:\\w*;@signal;on_trap");
+	seen(4, "step_strings;copy;libc:\\w*;@signal;on_trap");
 	told();
 	memset(from, 'x', 200);
 	copy(8); /* bind */
@@ -251,7 +251,7 @@ static void crypto(void)
 	right("@main;crypto(;hash(;EVP_Digest(;[^;]+)*)?|(;@libs)*)?");
 	right("_start;libc:__libc_start_main;libc:;libc:exit;libc:;OPENSSL_cleanup(;[^;]+)*");
 	right("@main;crypto;(EVP_\\w+|libcrypto\\.so\\.3\\+)(;@libs)*");
-	seen(40, "crypto;hash;EVP_Digest;.*;[^;|]+\\|");
+	seen(10, "crypto;hash;EVP_Digest;.*;[^;|]+\\|");
 	told();
 	for (size_t i = 0; running(); i++)
 		hash(digest, ((const void *(*)(void))dlsym(library, names[i % 6]))());

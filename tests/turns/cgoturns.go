@@ -119,7 +119,7 @@ const runtimeOnly = `(libc:;)*(libc:|_rt0_amd64_linux|runtime\.\S*|x_cgo\w*|thre
 func told(stack, spot string) {
 	fmt.Printf("stack %s\n", stack)
 	fmt.Printf("stack %s\n", runtimeOnly)
-	fmt.Printf("seen 100 %s\n", spot)
+	fmt.Printf("seen 10 %s\n", spot)
 }
 
 func main() {

@@ -13,7 +13,7 @@ struct timespec {
 void _start(void);
 void _start(void)
 {
-	static const char told[] = "stack \nend 32-bit\nseen 40 ^\\|\n";
+	static const char told[] = "stack \nend 32-bit\nseen 10 ^\\|\n";
 	struct timespec now;
 
 	call(4, 1, (long)told, sizeof(told) - 1); /* write */

@@ -28,7 +28,7 @@ FRAME void calls(void)
 static void by_syscall(void)
 {
 	right("@main;by_syscall(;calls|(;@libs)*)?");
-	seen(20, "by_syscall;calls\\|.*do_syscall_64");
+	seen(4, "by_syscall;calls\\|.*do_syscall_64");
 	told();
 	while (running())
 		calls();
@@ -53,7 +53,7 @@ static void by_int80(void)
 	if (ret != getpid())
 		leave_out("no 32-bit system calls");
 	right("@main;by_int80(;old_calls|(;@libs)*)?");
-	seen(20, "by_int80;old_calls\\|.*int80");
+	seen(4, "by_int80;old_calls\\|.*int80");
 	told();
 	while (running())
 		old_calls();
@@ -73,7 +73,7 @@ static void by_fault(void)
 	char *p = must_map(BYTES, PROT_READ | PROT_WRITE, 0);
 
 	right("@main;by_fault(;touch|(;@libs|;entry\\+)*)?");
-	seen(20, "by_fault;touch\\|.*exc_page_fault");
+	seen(4, "by_fault;touch\\|.*exc_page_fault");
 	told();
 	while (running()) {
 		touch(p, BYTES);
@@ -135,7 +135,7 @@ static void huge_text(void)
 	char *copy = must_map(bytes, PROT_READ | PROT_WRITE, 0);
 
 	right("@main;huge_text(;moved1(;moved2(;moved3(;moved_leaf)?)?)?|(;@libs|;entry\\+)*)?");
-	seen(40, "huge_text;moved1;moved2;moved3;moved_leaf");
+	seen(10, "huge_text;moved1;moved2;moved3;moved_leaf");
 	told();
 	memcpy(copy, from, bytes);
 	mprotect(copy, bytes, PROT_READ | PROT_EXEC);

@@ -57,7 +57,7 @@ static void told_exceptions(const char *name)
 {
 	printf("stack @main;%s;catcher(\\.cold)?" LIBRARY "\n", name);
 	printf("stack @main;%s(;catcher(" LEVEL LIBRARY "|(;level;guarded)+;guard::~guard\\S*)?)?@trap\n", name);
-	printf("seen 30 %s;catcher(;level;guarded){10};level(\\.cold)?;__cxa_throw;.*_Unwind_RaiseException\n", name);
+	printf("seen 4 %s;catcher(;level;guarded){10};level(\\.cold)?;__cxa_throw;.*_Unwind_RaiseException\n", name);
 	/* The unwinder writes where it goes over its own return address before it leaves. */
 	printf("odd 30 (catcher" LEVEL ";)?(guarded|catcher)(\\.cold)?;_Unwind_R\n");
 	printf("seen 5 %s;catcher(;level;guarded)+;.*_Unwind_Resume\n", name);
@@ -78,7 +78,7 @@ static void step_throw()
 	printf("stack @main;step_throw;catcher(\\.cold)?" LIBRARY "@trap\n");
 	printf("odd 30 (guarded|catcher)(\\.cold)?;_Unwind_R\n");
 	printf("stack @main;step_throw(;catcher(" LEVEL LIBRARY "|(;level;guarded)+;guard::~guard\\S*)?)?@trap\n");
-	printf("seen 20 catcher;level;guarded;level(\\.cold)?;__cxa_throw.*on_trap\n");
+	printf("seen 4 catcher;level;guarded;level(\\.cold)?;__cxa_throw.*on_trap\n");
 	told();
 	catcher(1);
 	step_begin(0);

@@ -109,7 +109,7 @@ FRAME unsigned long all(unsigned long i)
 static void frames(void)
 {
 	right("@main;frames" ALL);
-	seen(40, "frames;all;[a-z]*\\|");
+	seen(10, "frames;all;[a-z]*\\|");
 	told();
 	while (running())
 		for (unsigned long i = 0; i < 20000; i++)
@@ -119,7 +119,7 @@ static void frames(void)
 static void step_frames(void)
 {
 	right("@main;step_frames" ALL "@trap");
-	seen(40, "step_frames;all;[a-z]*;@signal;on_trap");
+	seen(10, "step_frames;all;[a-z]*;@signal;on_trap");
 	told();
 	step_begin(0);
 	step_us = 500;

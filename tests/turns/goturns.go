@@ -63,7 +63,7 @@ func goexit(done chan bool) {
 }
 
 func caseGoexit() {
-	told([]string{root + `main\.goexit(;main\.leaf` + preempt + `|;main\.running(;[^;]+)*|(;runtime[^;]*)+)?`}, `^`+root+`main\.goexit;main\.leaf\|`, 100)
+	told([]string{root + `main\.goexit(;main\.leaf` + preempt + `|;main\.running(;[^;]+)*|(;runtime[^;]*)+)?`}, `^`+root+`main\.goexit;main\.leaf\|`, 10)
 	done := make(chan bool)
 	go goexit(done)
 	<-done
@@ -82,7 +82,7 @@ func yielder(done chan bool) {
 }
 
 func caseMcall() {
-	told([]string{root + `main\.yielder(;main\.running(;[^;]+)*|(;runtime[^;]*)+)?`}, `^runtime\.mcall(\.abi0)?;runtime\.`, 50)
+	told([]string{root + `main\.yielder(;main\.running(;[^;]+)*|(;runtime[^;]*)+)?`}, `^runtime\.mcall(\.abi0)?;runtime\.`, 10)
 	done := make(chan bool)
 	for i := 0; i < 3; i++ {
 		go yielder(done)
@@ -112,7 +112,7 @@ func grower(done chan bool) {
 
 func caseMorestack() {
 	told([]string{root + `main\.grower((;main\.deep)*` + preempt + `|(;main\.deep)*;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)*|(;main\.deep)*(;(runtime|internal|vdso:)[^;]*)+)`},
-		`;main\.grower(;main\.deep)+;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)+`, 30)
+		`;main\.grower(;main\.deep)+;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)+`, 10)
 	done := make(chan bool)
 	for running() {
 		for i := 0; i < 10; i++ {
@@ -135,7 +135,7 @@ func systemstack() {
 }
 
 func caseSystemstack() {
-	told([]string{root + `main\.systemstack((;(runtime|internal|vdso:|gosave_)[^;]*)+)?`}, root+`main\.systemstack;runtime\.\S*;runtime\.systemstack(\.abi0)?;runtime\.`, 30)
+	told([]string{root + `main\.systemstack((;(runtime|internal|vdso:|gosave_)[^;]*)+)?`}, root+`main\.systemstack;runtime\.\S*;runtime\.systemstack(\.abi0)?;runtime\.`, 10)
 	for running() {
 		systemstack()
 	}
@@ -151,7 +151,7 @@ func now() {
 }
 
 func caseVdso() {
-	told([]string{root + `main\.now((;time\.[^;]*|;runtime[^;]*|;vdso:\w*)*)`}, root+`main\.now;time\.[^|]*;vdso:`, 50)
+	told([]string{root + `main\.now((;time\.[^;]*|;runtime[^;]*|;vdso:\w*)*)`}, root+`main\.now;time\.[^|]*;vdso:`, 10)
 	for running() {
 		now()
 	}

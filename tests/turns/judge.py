@@ -100,7 +100,7 @@ class Case:
     def __init__(self, path):
         self.name = os.path.basename(path)
         self.stacks, self.seen, self.threads, self.skip, self.end = [], [], [], "", ""
-        self.least, self.aside_percent = 40, 15
+        self.least, self.aside_percent = 20, 15
         self.right = self.aside = self.wrong_count = self.odd_count = 0
         # musl has another function right behind the system call that returns from a handler, where its thread stands meanwhile.
         self.odd, self.odd_permille = r"sigsetjmp\|entry_SYSCALL", 10

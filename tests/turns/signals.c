@@ -56,7 +56,7 @@ static void sig_plain(void)
 {
 	right("@main;sig_plain;sender;@signal;on_signal;leaf");
 	right("@main;sig_plain(;sender(;@signal(;on_signal)?)?)?");
-	seen(40, "sender;@signal;on_signal;leaf");
+	seen(10, "sender;@signal;on_signal;leaf");
 	told();
 	who();
 	handle(SIGUSR1, on_signal, 0);
@@ -67,7 +67,7 @@ static void sig_plain(void)
 static void sig_rt(void)
 {
 	right("@main;sig_rt(;sender(;@signal(;on_signal(;leaf)?)?)?)?");
-	seen(40, "sender;@signal;on_signal;leaf");
+	seen(10, "sender;@signal;on_signal;leaf");
 	told();
 	who();
 	handle(SIGRTMIN + 3, on_signal, SA_NODEFER);
@@ -107,7 +107,7 @@ static void on_outer(int signal, siginfo_t *info, void *context)
 static void sig_nested(void)
 {
 	right("@main;sig_nested(;sender(;@signal(;on_outer(;inner_sender(;@signal(;on_signal(;leaf)?)?)?)?)?)?)?");
-	seen(40, "sender;@signal;on_outer;inner_sender;@signal;on_signal;leaf");
+	seen(10, "sender;@signal;on_outer;inner_sender;@signal;on_signal;leaf");
 	told();
 	who();
 	handle(SIGUSR1, on_outer, 0);
@@ -137,7 +137,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 static void sig_fault(void)
 {
 	right("@main;sig_fault(;faulter(;@signal(;on_fault(;leaf)?)?)?)?");
-	seen(40, "sig_fault;faulter;@signal;on_fault;leaf");
+	seen(10, "sig_fault;faulter;@signal;on_fault;leaf");
 	told();
 	handle(SIGSEGV, on_fault, 0);
 	while (running())
@@ -168,7 +168,7 @@ static void sig_async(void)
 
 	right("@main;sig_async(;many(;tiny)?)?(;@signal(;on_signal(;leaf)?)?)?");
 	right("@main;sig_async(;@libs)+;@signal;on_signal(;leaf)?");
-	seen(20, "sig_async;many;tiny;@signal;on_signal;leaf");
+	seen(4, "sig_async;many;tiny;@signal;on_signal;leaf");
 	told();
 	handle(SIGALRM, on_signal, 0);
 	timer_create(CLOCK_MONOTONIC, &event, &timer);
@@ -192,7 +192,7 @@ INLINE void use_stack(void *at)
 static void alt_told(const char *name, const char *root)
 {
 	printf("stack %s;%s(;sender(;@signal(;on_signal(;leaf)?)?)?)?\n", root, name);
-	printf("seen 40 %s;sender;@signal;on_signal;leaf\n", name);
+	printf("seen 10 %s;sender;@signal;on_signal;leaf\n", name);
 	told();
 }
 
@@ -259,7 +259,7 @@ static void alt_below(void)
 static void alt_nested(void)
 {
 	right("@main;alt_nested(;sender(;@signal(;on_outer(;inner_sender(;@signal(;on_signal(;leaf)?)?)?)?)?)?)?");
-	seen(40, "sender;@signal;on_outer;inner_sender;@signal;on_signal;leaf");
+	seen(10, "sender;@signal;on_outer;inner_sender;@signal;on_signal;leaf");
 	told();
 	who();
 	use_stack(must_map(STACK_BYTES, PROT_READ | PROT_WRITE, 0));
@@ -285,7 +285,7 @@ static void alt_leave(void)
 {
 	right("@main;alt_leave(;sender(;@signal(;on_leave(;leaf)?)?)?)?");
 	right("@main;alt_leave(;sender;@signal;on_leave)?(;@libs)*");
-	seen(40, "alt_leave;sender;@signal;on_leave;leaf");
+	seen(10, "alt_leave;sender;@signal;on_leave;leaf");
 	told();
 	who();
 	use_stack(must_map(STACK_BYTES, PROT_READ | PROT_WRITE, 0));

@@ -72,7 +72,7 @@ static void context(void)
 {
 	right("(libc:|__start_context);ctx_body((;ctx_work){1,4}|(;ctx_work){4};leaf|;@libs|;stacks\\+)?");
 	right("@main;context(;@libs|;stacks\\+)*");
-	seen(40, "^[^;]*;ctx_body(;ctx_work){4};leaf");
+	seen(10, "^[^;]*;ctx_body(;ctx_work){4};leaf");
 	told();
 	works = 1;
 	ctx_make();
@@ -86,7 +86,7 @@ static void ctx_storm(void)
 	right("(libc:|__start_context);ctx_body((;ctx_work){1,4}|;@libs|;stacks\\+)?");
 	right("@main;ctx_storm(;@libs|;stacks\\+)*");
 	printf("odd 10 ^libc:swapcontext\\|\n"); /* see step_ctx */
-	seen(40, "^[^;]*;ctx_body;libc:swapcontext");
+	seen(10, "^[^;]*;ctx_body;libc:swapcontext");
 	told();
 	ctx_make();
 	while (running())
@@ -99,8 +99,8 @@ static void step_ctx(void)
 	right("(libc:|__start_context)@trap");
 	/* Its tables are wrong from where it has loaded rsp to where it pushes the address it goes to. */
 	printf("odd 150 ^libc:swapcontext(\\||;@signal;on_trap)\n");
-	seen(40, ";ctx_body;libc:swapcontext;@signal;on_trap");
-	seen(20, "@main;step_ctx;libc:swapcontext;@signal;on_trap");
+	seen(10, ";ctx_body;libc:swapcontext;@signal;on_trap");
+	seen(4, "@main;step_ctx;libc:swapcontext;@signal;on_trap");
 	told();
 	step_begin(0);
 	step_us = 1200;
@@ -183,7 +183,7 @@ static void coro_run(const char *name, const char *root, void *end)
 	printf("stack %scoro_body((;coro_work){1,4}|(;coro_work){4};leaf|;coro_switch_\\w+)?\n", root);
 	printf("stack @main;%s;coro_run(;coro_switch_\\w+|(;@libs)*)?\n", name);
 	printf("stack @main(;%s)?\n", name);
-	printf("seen %d ^%scoro_body%s\n", works ? 40 : 3, root, works ? "(;coro_work){4};leaf" : ";coro_switch_");
+	printf("seen %d ^%scoro_body%s\n", works ? 10 : 2, root, works ? "(;coro_work){4};leaf" : ";coro_switch_");
 	told();
 	coro_make(end);
 	while (running())
@@ -228,7 +228,7 @@ static void step_coro(void)
 	right("@main;step_coro(;coro_switch_bare)?@trap");
 	right("(coro_end;)?coro_body((;coro_work){1,4}|;coro_switch_bare)?@trap");
 	right("@main;step_coro(;@libs)+");
-	seen(40, "^coro_body;coro_switch_bare;@signal;on_trap");
+	seen(10, "^coro_body;coro_switch_bare;@signal;on_trap");
 	told();
 	coro_switch = coro_switch_bare;
 	coro_make(NULL);
@@ -258,7 +258,7 @@ FRAME void jump_down(int n)
 static void jumps(void)
 {
 	right("@main;jumps(;jump_down){0,9}(;@libs|;stacks\\+)*");
-	seen(20, "jumps(;jump_down){9};libc:");
+	seen(4, "jumps(;jump_down){9};libc:");
 	told();
 	while (running())
 		for (volatile int i = 0; i < 1000; i++)
@@ -269,7 +269,7 @@ static void jumps(void)
 static void step_jump(void)
 {
 	right("@main;step_jump(;jump_down){0,3}(;@libs|;stacks\\+)*@trap");
-	seen(20, "step_jump(;jump_down){3};libc:[^;]*(;libc:[^;]*)?;@signal;on_trap");
+	seen(4, "step_jump(;jump_down){3};libc:[^;]*(;libc:[^;]*)?;@signal;on_trap");
 	told();
 	if (!setjmp(back)) /* bind */
 		jump_down(2);
@@ -356,7 +356,7 @@ FRAME unsigned long shape(unsigned long i)
 static void shapes(void)
 {
 	right("@main;shapes(;shape(;" SHAPES ")?)?");
-	seen(20, "shapes;shape;realigned_more;realigned;use;leaf");
+	seen(4, "shapes;shape;realigned_more;realigned;use;leaf");
 	told();
 	works = 1;
 	for (unsigned long i = 0; running(); i++)
@@ -366,7 +366,7 @@ static void shapes(void)
 static void shapes_fast(void)
 {
 	right("@main;shapes_fast(;shape(;" SHAPES ")?)?");
-	seen(20, "shapes_fast;shape;red_zone\\|");
+	seen(4, "shapes_fast;shape;red_zone\\|");
 	told();
 	for (unsigned long i = 0; running(); i++)
 		for (int n = 0; n < 1000; n++)
@@ -376,7 +376,7 @@ static void shapes_fast(void)
 static void step_shapes(void)
 {
 	right("@main;step_shapes(;shape(;" SHAPES ")?)?@trap");
-	seen(20, ";shape;realigned_more;@signal;on_trap");
+	seen(4, ";shape;realigned_more;@signal;on_trap");
 	told();
 	step_begin(0);
 	step_us = 800;

@@ -36,7 +36,7 @@ static void pthread(void)
 	pthread_t thread;
 
 	right("@thread;worker(;leaf)?");
-	seen(40, "worker;leaf");
+	seen(10, "worker;leaf");
 	told();
 	pthread_create(&thread, NULL, worker, NULL);
 	pthread_join(thread, NULL);
@@ -53,7 +53,7 @@ static void storm(void)
 {
 	right("@libs(;@libs)*(;brief)?");
 	right("@main;storm(;@libs|;starts\\+)*");
-	seen(10, "^@thread");
+	seen(4, "^@thread");
 	printf("aside 60\n");
 	told();
 	while (running()) {
@@ -79,7 +79,7 @@ static void clone_vm(void)
 	int pid;
 
 	right("libc:(__)?clone;cloned(;leaf|;@libs)?");
-	seen(40, "clone;cloned;leaf");
+	seen(10, "clone;cloned;leaf");
 	told();
 	pid = clone(cloned, stack + STACK_BYTES, CLONE_VM | CLONE_FILES | SIGCHLD, NULL);
 	waitpid(pid, NULL, 0);
@@ -91,7 +91,7 @@ static void clone_vm(void)
 static void vforked(void)
 {
 	right("@main;vforked(;leaf|(;@libs)*)");
-	seen(40, "vforked;leaf");
+	seen(10, "vforked;leaf");
 	told();
 	while (running()) {
 		int pid = vfork();
@@ -109,7 +109,7 @@ static void vfork_call(void)
 {
 	right("@main;vfork_call(;@libs)*");
 	printf("aside 40\n");
-	seen(20, "main;vfork_call;libc:(__)?vfork\\|.*(vfork|clone)");
+	seen(4, "main;vfork_call;libc:(__)?vfork\\|.*(vfork|clone)");
 	told();
 	while (running()) {
 		int pid = vfork();
@@ -128,7 +128,7 @@ static void spawned(void)
 	right("@main;spawned(;@libs|;starts\\+)*");
 	right("@libs(;@libs)*");
 	printf("aside 40\n");
-	seen(20, "^libc:[^;]*;libc:");
+	seen(4, "^libc:[^;]*;libc:");
 	told();
 	while (running()) {
 		int pid;
@@ -186,7 +186,7 @@ static void pidns(void)
 	int pid;
 
 	right("@main(;pidns(;leaf|(;@libs)*)|(;@libs)*)");
-	seen(40, "main;pidns;leaf");
+	seen(10, "main;pidns;leaf");
 	told();
 	if (unshare(CLONE_NEWPID))
 		leave_out("no pid namespaces");
@@ -261,7 +261,7 @@ static void uring_run(const char *threads, const char *spot, unsigned flags)
 		leave_out("no io_uring");
 	printf("threads %s\n", threads);
 	right("@main(;uring_\\w+)?;uring_run(;ring_read)?(;@libs|;starts\\+)*");
-	seen(20, spot);
+	seen(4, spot);
 	right("");
 	told();
 	while (running())
