@@ -211,6 +211,7 @@ void kernel_reset(void)
 	clear(&held.mappings);
 	clear(&held.blocks);
 	memset(held.first_level, 0, sizeof(held.first_level));
+	memset(&held.scratch, 0, sizeof(held.scratch));
 }
 
 void kernel_sample(struct memory *m, const struct kernel_thread *thread, bool is_miss,
@@ -234,8 +235,10 @@ void kernel_sample(struct memory *m, const struct kernel_thread *thread, bool is
 	s->walk.state.fp = thread->regs[REG_FP];
 	s->walk.state.exact = 1;
 	s->walk.state.end = END_DEPTH;
+	memo_begin(&s->walk, s);
 	while (!walk_frame(&s->walk, s, true))
 		;
+	memo_end(&s->walk, s);
 	if (is_miss)
 		s->walk.state.end = END_USER_RULE;
 	finish_sample(&held.cpu, s, true);

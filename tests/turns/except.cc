@@ -56,7 +56,7 @@ FRAME unsigned long catcher(unsigned long n)
 static void told_exceptions(const char *name)
 {
 	printf("stack @main;%s;catcher(\\.cold)?" LIBRARY "\n", name);
-	printf("stack @main;%s(;catcher(" LEVEL LIBRARY "|(;level;guarded)+;guard::~guard\\S*)?)?@trap\n", name);
+	printf("stack @main;%s(;catcher(" LEVEL LIBRARY "|(;level;guarded(\\.cold)?)+;guard::~guard\\S*)?)?@trap\n", name);
 	printf("seen 4 %s;catcher(;level;guarded){10};level(\\.cold)?;__cxa_throw;.*_Unwind_RaiseException\n", name);
 	/* The unwinder writes where it goes over its own return address before it leaves. */
 	printf("odd 30 (catcher" LEVEL ";)?(guarded|catcher)(\\.cold)?;_Unwind_R\n");
@@ -77,7 +77,7 @@ static void step_throw()
 {
 	printf("stack @main;step_throw;catcher(\\.cold)?" LIBRARY "@trap\n");
 	printf("odd 30 (guarded|catcher)(\\.cold)?;_Unwind_R\n");
-	printf("stack @main;step_throw(;catcher(" LEVEL LIBRARY "|(;level;guarded)+;guard::~guard\\S*)?)?@trap\n");
+	printf("stack @main;step_throw(;catcher(" LEVEL LIBRARY "|(;level;guarded(\\.cold)?)+;guard::~guard\\S*)?)?@trap\n");
 	printf("seen 4 catcher;level;guarded;level(\\.cold)?;__cxa_throw.*on_trap\n");
 	told();
 	catcher(1);
