@@ -275,6 +275,9 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 		if (end)
 			return unwind_stop(&walk->state, end);
 	}
+	/* Nobody called a signal's trampoline: its address stands there as it is, not behind a call. */
+	if (ROW_RULE(row) == RULE_SIGNAL)
+		scratch->words[word_index(walk->kernel_cnt + walk->user_cnt - 1)] = pc | FRAME_EXACT;
 	return unwind_step(&walk->state, row, &memory);
 }
 

@@ -91,6 +91,22 @@ static void on_record(void *arg, const struct record *record)
 		abort();
 }
 
+/* hearth has a signal's trampoline as exact, since nobody called it; the others have it as a return address. */
+static void call_trampolines(struct chain *chain)
+{
+	/* Two exact ones at the beginning: a stop in the trampoline itself, unless what it interrupted follows. */
+	bool is_behind_one = chain->count > 1 && chain->pcs[1] & FRAME_EXACT &&
+			     !(chain->count > 2 && chain->pcs[2] & FRAME_EXACT);
+
+	for (uint32_t i = 1; i < chain->count; i++) {
+		bool is_exact = chain->pcs[i] & FRAME_EXACT;
+
+		if (is_exact && !is_behind_one)
+			chain->pcs[i] &= ~FRAME_EXACT;
+		is_behind_one = is_exact && !is_behind_one;
+	}
+}
+
 static bool on_sample(void *arg, const struct pending_sample *sample)
 {
 	struct hearth *h = arg;
@@ -100,6 +116,7 @@ static bool on_sample(void *arg, const struct pending_sample *sample)
 	chain->count = result ? result->count : sample->record->user_cnt;
 	chain->end = end_names[result ? result->end : sample->record->end];
 	memcpy(chain->pcs, result ? result->frames : sample->user, chain->count * sizeof(*chain->pcs));
+	call_trampolines(chain);
 	return false;
 }
 
