@@ -422,9 +422,9 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 
 	row.is_guess = false;
 	ended = step_row(w, file, va, &row, end);
-	if (ended && *end == END_BAD_MEMORY) /* nothing was learned */
-		return 1;
-	is_right = ended ? *end != END_ROOT || may_be_first(&row) : is_behind_call(w);
+	if (ended && *end == END_BAD_MEMORY && w->sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
+		return 1; /* the copy was too short: nothing was learned */
+	is_right = ended ? *end == END_ROOT && may_be_first(&row) : is_behind_call(w);
 	if (files_rows(w->late->files, file, va, &rows, &count) == 0 && (learned = find_row(rows, count, va))) {
 		learned->wrong_cnt += !is_right;
 		learned->is_guess = !is_right && learned->wrong_cnt < MAX_WRONG_GUESSES;
