@@ -197,12 +197,25 @@ static bool is_at_return(const struct row *row)
  * arm64's glibc describes _dl_runtime_resolve as if the 16 bytes that the first stub of .plt pushed belonged to its caller:
  * the return address stands above the CFA.
  */
-static bool count_stub(struct row *row)
-{
-	enum { STUB_BYTES = 16 };
+enum { STUB_BYTES = 16 };
 
-	if (!CPU_HAS_LR || row->cfa != ROW_CFA_REG || row->saved[SAVED_RA] < 0 || row->saved[SAVED_RA] >= STUB_BYTES)
+static bool is_above(const struct row *row)
+{
+	return row->cfa == ROW_CFA_REG && row->saved[SAVED_RA] >= 0 && row->saved[SAVED_RA] < STUB_BYTES;
+}
+
+static bool count_stub(Dwarf_CFI *cfi, struct row *row)
+{
+	struct row next;
+
+	if (!CPU_HAS_LR || row->cfa != ROW_CFA_REG)
 		return false;
+	if (row->cfa_off == 0 && row->saved[SAVED_RA] == ROW_SAME) { /* its first instruction, where lr is still good */
+		if (read_row(cfi, row->end, &next) || !is_above(&next))
+			return false;
+	} else if (!is_above(row)) {
+		return false;
+	}
 	row->cfa_off += STUB_BYTES;
 	for (int i = 0; i < SAVED_MAX; i++)
 		if (row->saved[i] != ROW_SAME && row->saved[i] != ROW_OTHER && !row_is_at_fp(row->saved[i]))
@@ -216,7 +229,7 @@ static bool correct_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 	enum { LEA_BYTES = 4 };
 	struct row next;
 
-	if (count_stub(row))
+	if (count_stub(cfi, row))
 		return true;
 	if (row->cfa != ROW_CFA_REG || !row_is_at_fp(row->saved[SAVED_FP]))
 		return false;
