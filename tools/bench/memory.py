@@ -2,17 +2,20 @@
 """Memory: hearth's resident set and its maps in the kernel, a map's page counted once; the helper apart."""
 import contextlib
 import os
+import re
 import subprocess
 import time
 
-from measure import LONG, QUICK, children, fail, figure, map_mb, note, resident_mb, running
+from measure import LONG, QUICK, children, fail, figure, map_mb, note, read, resident_mb, running
 
 
 def helper_mb(pid):
+    """Of the helper's processes, which share most pages: each page once."""
     total = 0
     for child in children(pid):
         with contextlib.suppress(OSError):
-            total += resident_mb(child) + helper_mb(child)
+            total += sum(int(kb) for kb in re.findall(r"^Pss:\s+(\d+) kB", read(f"/proc/{child}/smaps_rollup"), re.M)) / 1024
+            total += helper_mb(child)
     return total
 
 
@@ -25,7 +28,7 @@ def with_processes(host, count, bar, drift):
         if h.poll() is not None:
             fail(f"hearth record ended with status {h.returncode}")
         maps, own = map_mb(h.pid), resident_mb(h.pid)
-        perf = sum(resident_mb(p.pid) for p in others) or None
+        perf = sum(resident_mb(p.pid) for p in others if p.poll() is None) or None
         figure(f"kernel maps + resident, {count:,} processes (perf: resident)", "MB", maps + own, perf, bar, absolute=True)
         note(f"maps {maps:.1f} MB, resident {own:.1f} MB; the helper apart {helper_mb(h.pid):.1f} MB")
         if drift:

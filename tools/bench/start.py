@@ -59,7 +59,7 @@ def start(host):
     mine, other = [], []
     with host.load("c_chain"):
         time.sleep(0.5)
-        for _ in range(2 if QUICK else 7):
+        for _ in range(2 if QUICK else 5):
             mine.append(first_stack_ms(host))
             if host.perf:
                 other.append(first_perf_ms(host))

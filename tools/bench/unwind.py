@@ -11,7 +11,7 @@ import time
 
 from measure import CPUS, QUICK, fail, figure, median, note, program_time, running, settle, statistics_on
 
-ROUNDS = 2 if QUICK else 7
+ROUNDS = 2 if QUICK else 5
 FURTHER = 30  # frames by which the two builds of the chain differ
 TARGET_NICE = 0 if QUICK else -20  # quick ones are for trying it out, beside other work
 
