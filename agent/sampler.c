@@ -25,7 +25,7 @@ enum {
 	CPUS_A_RING = 4,
 	MAX_RINGS = 64,
 	DEFAULT_CHUNKS = 64,
-	MIN_RING_BYTES = 1 << 20,
+	MIN_RING_BYTES = 2 << 20,
 	MAX_RING_BYTES = 8 << 20,
 	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
 	CHUNKS_PER_SECOND = 4096, /* of one CPU, 16 MB of stack; twice that may be saved up */
