@@ -149,8 +149,10 @@ int traces_add(struct traces *t, struct process *process, const struct sample_re
 	t->key.head = (struct key_head){
 		.asid = user_cnt ? process->as->asid : 0, .end = end, .kernel_cnt = kernel_cnt, .user_cnt = user_cnt
 	};
-	memcpy(t->key.addrs, kernel, kernel_cnt * sizeof(*kernel));
-	memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
+	if (kernel_cnt)
+		memcpy(t->key.addrs, kernel, kernel_cnt * sizeof(*kernel));
+	if (user_cnt)
+		memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
 	if (grow(&t->events, t->event_cnt, &t->event_cap, sizeof(*t->events)) ||
 	    grow(&t->traces, traces_count(t), &t->trace_cap, sizeof(*t->traces)))
 		return -ENOMEM;
