@@ -74,13 +74,14 @@ void file_opener_free(struct file_opener *o)
 
 /* --- devices --- */
 
-/* Types whose files are opened without asking anybody outside this kernel. An overlay counts as what it mostly lies over. */
+/* Types whose files are opened without asking anybody outside this machine. An overlay counts as what it mostly lies over.
+ */
 static bool is_local_type(const char *type)
 {
-	static const char *const local[] = { "ext2",	 "ext3",    "ext4",	 "xfs",	     "btrfs",  "f2fs",
-					     "bcachefs", "zfs",	    "vfat",	 "exfat",    "ntfs3",  "udf",
-					     "erofs",	 "iso9660", "squashfs",	 "tmpfs",    "proc",   "sysfs",
-					     "ramfs",	 "rootfs",  "hugetlbfs", "devtmpfs", "overlay" };
+	static const char *const local[] = { "ext2",	 "ext3",    "ext4",	 "xfs",	     "btrfs",	"f2fs",
+					     "bcachefs", "zfs",	    "vfat",	 "exfat",    "ntfs3",	"udf",
+					     "erofs",	 "iso9660", "squashfs",	 "tmpfs",    "proc",	"sysfs",
+					     "ramfs",	 "rootfs",  "hugetlbfs", "devtmpfs", "overlay", "virtiofs" };
 
 	for (size_t i = 0; i < ARRAY_LEN(local); i++)
 		if (!strcmp(type, local[i]))
