@@ -19,4 +19,5 @@ for pid in "${pids[@]:1}"; do
 done
 stop "$recorder"
 accounted record.out.err
-judge --least 200 twins.otlp twin_small twin_large
+# A busy agent may cut the first ones; with rows of the other twin a third is wrong.
+judge --min 90 --least 200 twins.otlp twin_small twin_large
