@@ -28,7 +28,8 @@ enum {
 	MIN_RING_BYTES = 2 << 20,
 	MAX_RING_BYTES = 8 << 20,
 	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
-	CHUNKS_PER_SECOND = 4096, /* of one CPU, 16 MB of stack; twice that may be saved up */
+	CHUNKS_PER_SECOND = 4096, /* of one CPU at least, 16 MB of stack; twice that may be saved up */
+	CHUNKS_A_SAMPLE = 16,	  /* so that every sample of high frequencies may miss: short processes do */
 };
 
 struct cpu_event {
@@ -155,7 +156,9 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
 	skel->rodata->cfg_chunk_room_bytes = (uint32_t)(s->ring_bytes / 2);
 	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
-	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / CHUNKS_PER_SECOND;
+	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / (config->freq_hz > CHUNKS_PER_SECOND / CHUNKS_A_SAMPLE
+								  ? config->freq_hz * CHUNKS_A_SAMPLE
+								  : CHUNKS_PER_SECOND);
 	skel->rodata->cfg_chunk_burst_ns = 2 * NSEC_PER_SEC;
 	skel->rodata->cfg_code_mask = cpu_code_mask();
 	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;

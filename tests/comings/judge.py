@@ -113,7 +113,8 @@ def main():
         seen[comm] += count
         right_exe, chain = chains[comm]
         shown = shown_of(user, right_exe, chain, all_functions) if user else 0
-        leaves = not user and any(LEAVING.match(k) for k in kernel)
+        # The kernel's own walk does not come out of its thunks for indirect calls.
+        leaves = not user and any(LEAVING.match(k) for k in kernel) or not user and all("_thunk_" in k for k in kernel)
         if cut == "unreadable" and any(COPIED.match(k) for k in kernel):
             continue  # the page of the stack was out of reach at that instant
         if not cut and (leaves if not user else exe == right_exe and shown is not None):
