@@ -272,6 +272,13 @@ static void on_file_wait(void *arg)
 	intake_read_ahead(&a->in);
 }
 
+static void on_open_wait(void *arg)
+{
+	struct agent *a = arg;
+
+	intake_keep_samples(&a->in);
+}
+
 /*
  * On a host with more to run than CPUs, stack copies fill the rings while the agent or its helper waits for its turn. Both
  * run seldom and briefly. Who started hearth at a priority of his own choice knows better.
@@ -310,6 +317,7 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	if (error)
 		return fail(err, error, "cannot start sampling");
 	files_on_wait(a->in.files, on_file_wait, a);
+	file_opener_on_wait(opener, on_open_wait, a);
 	error = late_new(a->in.processes, a->in.files, a->in.sampler, metrics, &a->in.late);
 	if (!error)
 		error = side_band_new(metrics, &a->in.side_band);

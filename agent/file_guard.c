@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-enum { LIMIT_MS = 1000, MAX_PATH_BYTES = 4096 + 64, GUARD_FD = 3 };
+enum { LIMIT_MS = 1000, SLICE_MS = 10, MAX_PATH_BYTES = 4096 + 64, GUARD_FD = 3 };
 
 struct file_guard {
 	pid_t pid;
@@ -183,7 +183,8 @@ static int fd_of(struct msghdr *msg)
 	return fd;
 }
 
-/* The next answer, waited for until @end_ns. 0 with *@reply and *@fd_ret (-1: none), or -errno. */
+/* The next answer, waited for until @end_ns; -EINTR now and then before that. 0 with *@reply and *@fd_ret (-1: none), or
+ * -errno. */
 static int receive(struct file_guard *g, uint64_t end_ns, struct reply *reply, int *fd_ret)
 {
 	union control control;
@@ -194,7 +195,7 @@ static int receive(struct file_guard *g, uint64_t end_ns, struct reply *reply, i
 	struct pollfd ready = { .fd = g->sock, .events = POLLIN };
 	uint64_t now_ns = clock_mono_ns();
 	ssize_t len;
-	int n = poll(&ready, 1, end_ns > now_ns ? (int)((end_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0);
+	int n = poll(&ready, 1, end_ns > now_ns ? SLICE_MS : 0);
 
 	if (n <= 0)
 		return n && errno != EINTR ? -errno : now_ns < end_ns ? -EINTR : -ETIMEDOUT;
@@ -205,7 +206,7 @@ static int receive(struct file_guard *g, uint64_t end_ns, struct reply *reply, i
 	return 0;
 }
 
-int file_guard_open(struct file_guard *g, const char *path)
+int file_guard_open(struct file_guard *g, const char *path, void (*on_wait)(void *arg), void *arg)
 {
 	uint64_t end_ns = clock_mono_ns() + LIMIT_MS * NSEC_PER_MSEC;
 	struct request request = { .seq = ++g->seq };
@@ -222,6 +223,8 @@ int file_guard_open(struct file_guard *g, const char *path)
 		AUTO_CLOSE int fd = -1;
 
 		error = receive(g, end_ns, &reply, &fd);
+		if (error == -EINTR && on_wait)
+			on_wait(arg);
 		if (!error && reply.seq == request.seq)
 			return reply.error ? reply.error : fd >= 0 ? MOVE_FD(fd) : -EBADF;
 	} while (!error || error == -EINTR); /* late answers to what was given up: closed */

@@ -10,8 +10,8 @@ int file_guard_new(struct file_guard **ret);
 void file_guard_free(struct file_guard *g);
 
 /* Has @path opened as file_open_regular() does. -ETIMEDOUT when that takes longer than 1 s; -ECHILD when the process has
- * gone. */
-int file_guard_open(struct file_guard *g, const char *path);
+ * gone. @on_wait (or NULL) is called now and then meanwhile. */
+int file_guard_open(struct file_guard *g, const char *path, void (*on_wait)(void *arg), void *arg);
 
 /* Opens a regular file for reading, without waiting for what is none. A descriptor or -errno; -EINVAL: not a regular file.
  */

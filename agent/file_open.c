@@ -43,6 +43,8 @@ struct file_opener {
 	struct file_guard *guard;
 	struct device devices[MAX_DEVICES];
 	uint32_t next_device;
+	void (*on_wait)(void *arg);
+	void *on_wait_arg;
 	struct metric *hanging;
 };
 
@@ -70,6 +72,12 @@ void file_opener_free(struct file_opener *o)
 		return;
 	file_guard_free(o->guard);
 	free(o);
+}
+
+void file_opener_on_wait(struct file_opener *o, void (*fn)(void *arg), void *arg)
+{
+	o->on_wait = fn;
+	o->on_wait_arg = arg;
 }
 
 /* --- devices --- */
@@ -173,7 +181,7 @@ static int open_guarded(struct file_opener *o, struct device *d, const char *pat
 
 	if (clock_mono_ns() < d->resting_ns)
 		return -EBUSY;
-	fd = file_guard_open(o->guard, path);
+	fd = file_guard_open(o->guard, path, o->on_wait, o->on_wait_arg);
 	if (fd == -ETIMEDOUT && !d->is_local) /* else it is the machine that is busy */
 		let_rest(o, d, path);
 	if (fd == -ETIMEDOUT)

@@ -32,6 +32,9 @@ struct file_opener;
 int file_opener_new(struct metrics *metrics, struct file_opener **ret);
 void file_opener_free(struct file_opener *o);
 
+/* @fn is called now and then while a file system does not answer. It must open nothing. */
+void file_opener_on_wait(struct file_opener *o, void (*fn)(void *arg), void *arg);
+
 /*
  * A descriptor of the regular file @key that is mapped at @at, or -errno; -EBUSY when its file system does not answer, which
  * is said after 1 s the first time and at once for a while from then on. @path as the process saw it; "[vdso]" is the

@@ -105,6 +105,11 @@ static void keep_record(void *arg, const struct record *record)
 	buf_append(&in->kept, padding, padded(record) - record->size);
 }
 
+void intake_keep_samples(struct intake *in)
+{
+	(void)sampler_drain(in->sampler, keep_record, in);
+}
+
 void intake_read_ahead(struct intake *in)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -113,7 +118,7 @@ void intake_read_ahead(struct intake *in)
 		return;
 	in->read_ns = now_ns;
 	side_band_drain(in->side_band, keep_side_band, in);
-	(void)sampler_drain(in->sampler, keep_record, in);
+	intake_keep_samples(in);
 }
 
 static void read_kept(struct intake *in)

@@ -56,6 +56,9 @@ void intake_run(struct intake *in, uint64_t settle_ns);
  * long; also from inside intake_run. */
 void intake_read_ahead(struct intake *in);
 
+/* The same for samples alone, from which no file is opened. */
+void intake_keep_samples(struct intake *in);
+
 /* Frees what is kept; what the pointers lead to is the caller's. */
 void intake_fini(struct intake *in);
 
