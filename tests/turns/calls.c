@@ -178,6 +178,7 @@ static void vsyscall(void)
 	fclose(maps);
 	right("@main;vsyscall(;ask_old(;anon\\+)?|;@libs)?");
 	seen(4, "vsyscall;ask_old;[^|]*\\|.*exc_page_fault");
+	printf("odd 10 anon\\+\\|.*emulate_vsyscall\n"); /* it has taken the return address and not yet gone there */
 	told();
 	while (running())
 		ask_old();

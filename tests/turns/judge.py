@@ -14,6 +14,7 @@ name as libc:, likewise ld: and vdso:, other frames without a name as their modu
 must match one of the stacks from end to end, and must not be truncated. Only what is verifiably outside is set aside, at most 15
 percent: stacks that have their root and nothing of the case in them, as when the program starts, asks for the time or ends, and
 samples with no user part in the kernel's exec and exit. One line a case; exit status 1 when one is wrong.
+Two whole stacks from their root on that are not listed are let pass.
 """
 import collections
 import os
@@ -29,6 +30,8 @@ MACROS = {
     "@libs": r"(?:(?:libc|ld|vdso):\w*)",
 }
 OUTSIDE = r"(@main|@thread|libc:(__)?clone3?)(;\w+){0,2}(;@libs|;[\w.-]+\+|;__\w+|;printf_core)*|@libs(;@libs)*|_start(;@libs)*"
+ROOTED = r"(@main|@thread|runtime\.(goexit|mcall|mstart)(\.abi0)?);"
+UNLISTED = 2  # whole stacks that nobody thought of: what a program or its runtime does once
 LEAVING = re.compile(r"execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|mmput|exit_mmap|^__x86_\w+$")
 COPYING = re.compile(r"do_wp_page|wp_page_copy")  # after a fork the page of the stack itself, which is nowhere at this moment
 WORST = 4
@@ -101,7 +104,7 @@ class Case:
         self.name = os.path.basename(path)
         self.stacks, self.seen, self.threads, self.skip, self.end = [], [], [], "", ""
         self.least, self.aside_percent = 20, 15
-        self.right = self.aside = self.wrong_count = self.odd_count = 0
+        self.right = self.aside = self.wrong_count = self.odd_count = self.unlisted_count = 0
         # musl has another function right behind the system call that returns from a handler, where its thread stands meanwhile.
         self.odd, self.odd_permille = r"sigsetjmp\|entry_SYSCALL", 10
         self.wrong = collections.Counter()
@@ -129,6 +132,7 @@ class Case:
         self.stacks = [self.compile(s) for s in self.stacks]
         self.seen = [[n, self.compile(what), 0] for n, what, _ in self.seen]
         self.outside = self.compile(OUTSIDE)
+        self.rooted = self.compile(ROOTED)
         self.odd = self.compile(self.odd)
 
     def compile(self, text):
@@ -151,6 +155,8 @@ class Case:
             self.aside += s.count
         elif self.odd.search(s.text()):
             self.odd_count += s.count
+        elif not s.truncated and self.rooted.match(user) and self.unlisted_count < UNLISTED:
+            self.unlisted_count += s.count
         else:
             self.wrong_count += s.count
             self.wrong[f"{'(' + s.truncated + ') ' if s.truncated else ''}{s.text()}"] += s.count
