@@ -21,7 +21,7 @@ THREAD_ROOT = re.compile(r"(__)?clone3?$|start_thread$|libc\.so\.6\+0x[0-9a-f]+$
 STARTS_MAIN = re.compile(r"(__)?libc_start\w*$|libc\.so\.6\+0x[0-9a-f]+$")
 SYSTEM = re.compile(r"(ld-linux-x86-64\.so\.2|libc\.so\.6|\[vdso\])\+0x[0-9a-f]+$")
 CLOCK = re.compile(r"(__)?(vdso_)?clock_gettime\w*$|(libc\.so\.6|ld-linux-x86-64\.so\.2|\[vdso\])\+0x[0-9a-f]+$")
-COPIED = re.compile(r"ptep_clear_flush$|flush_tlb_mm_range$")  # a page shared with a child gets a copy
+COPIED = re.compile(r"do_wp_page|wp_page_copy|copy_strings|dup_mmap|copy_process")  # a page shared with a child gets a copy
 NAMELESS = re.compile(r"\+0x[0-9a-f]+$")
 LEAVING = re.compile(r"\w*(execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|exit_to_user|task_work)\w*$")
 WORST = 4
@@ -115,7 +115,7 @@ def main():
         shown = shown_of(user, right_exe, chain, all_functions) if user else 0
         # The kernel's own walk does not come out of its thunks for indirect calls.
         leaves = not user and any(LEAVING.match(k) for k in kernel) or not user and all("_thunk_" in k for k in kernel)
-        if cut == "unreadable" and any(COPIED.match(k) for k in kernel):
+        if cut in ("unreadable", "copy limit") and any(COPIED.match(k) for k in kernel):
             continue  # the page of the stack was out of reach at that instant
         if not cut and (leaves if not user else exe == right_exe and shown is not None):
             whole[comm] += count if shown == len(chain) else 0
