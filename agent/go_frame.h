@@ -29,6 +29,29 @@ bool go_is_code(const struct gopclntab *t, uint64_t addr, const void *bytes, siz
 /* Is @fn called @name, maybe with the calling convention's name behind, which some versions write? */
 bool go_is_named(const struct gopclntab_function *fn, const char *name);
 
+/* From @at on, a function that changes the stack pointer finds its CFA so; ROW_CFA_NONE: as the table says, its stack is its
+ * own. */
+struct go_turn {
+	uint64_t at;
+	enum row_cfa cfa;
+	uint8_t reg;
+	int32_t off, off2;
+};
+
+enum { GO_MAX_TURNS = 8 };
+
+/* Those of a function, by rising address. */
+struct go_turns {
+	unsigned count;
+	struct go_turn turns[GO_MAX_TURNS];
+};
+
+/* Adds @turn at @at; those beyond GO_MAX_TURNS are left out. */
+void go_turns_add(struct go_turns *t, uint64_t at, struct go_turn turn);
+
+/* The turn that stands at @at, NULL when there is none; *@end is cut to where the next one is. */
+const struct go_turn *go_turns_find(const struct go_turns *t, uint64_t at, uint64_t *end);
+
 /* --- one for each CPU --- */
 
 /* Where the row of the runtime's own signal return begins, if @fn is that; UINT64_MAX when it is not. */

@@ -15,16 +15,7 @@
 enum {
 	INSN_BYTES = 4,
 	MAX_SWITCH_BYTES = 512, /* of a function that switches stacks; they have about 200 */
-	MAX_TURNS = 8,
-	PREEMPT_BYTES = 16, /* what the runtime makes room for when it makes a function call asyncPreempt */
-};
-
-/* From @at on, a function that changes sp finds its CFA so; ROW_CFA_NONE: as the table says, its stack is its own. */
-struct turn {
-	uint64_t at;
-	enum row_cfa cfa;
-	uint8_t reg;
-	int32_t off, off2;
+	PREEMPT_BYTES = 16,	/* what the runtime makes room for when it makes a function call asyncPreempt */
 };
 
 /* What one function does with its frame. */
@@ -35,8 +26,7 @@ struct frame {
 	uint64_t fp_from;      /* x29 does */
 	uint64_t pointer_from; /* x29 points there */
 	uint64_t moved_from;   /* sp is on another stack from here on and x29 tells */
-	unsigned turn_cnt;
-	struct turn turns[MAX_TURNS];
+	struct go_turns turns;
 };
 
 static uint32_t insn_at(const struct gopclntab *t, uint64_t addr)
@@ -70,21 +60,14 @@ static void read_prologue(const struct gopclntab *t, const struct gopclntab_func
 	f->extra = is_preempt ? PREEMPT_BYTES : 0;
 }
 
-static void add_turn(struct frame *f, uint64_t at, struct turn turn)
-{
-	turn.at = at;
-	if (f->turn_cnt < MAX_TURNS)
-		f->turns[f->turn_cnt++] = turn;
-}
-
 /*
  * The turns of the switch @fn: each move to sp leads away from its stack, which then is where @away says, or back.
  * asmcgocall makes room on the other stack first (in x13), and keeps there the depth of its own one (from x4). It has a
  * second way, for callers on the system stack already: it makes the same room, with the old sp in x2 and then on the stack.
  */
-static void read_turns(const struct gopclntab *t, const struct gopclntab_function *fn, struct turn away, struct frame *f)
+static void read_turns(const struct gopclntab *t, const struct gopclntab_function *fn, struct go_turn away, struct frame *f)
 {
-	const struct turn back = { .cfa = ROW_CFA_NONE };
+	const struct go_turn back = { .cfa = ROW_CFA_NONE };
 	bool is_away = false;
 
 	for (uint64_t at = fn->entry; at < fn->end && at - fn->entry < MAX_SWITCH_BYTES; at += INSN_BYTES) {
@@ -94,14 +77,16 @@ static void read_turns(const struct gopclntab *t, const struct gopclntab_functio
 
 		if (is_room && !is_away) {
 			is_away = true;
-			add_turn(f, next, (struct turn){ .cfa = ROW_CFA_REG, .reg = 2, .off = f->size });
+			go_turns_add(&f->turns, next, (struct go_turn){ .cfa = ROW_CFA_REG, .reg = 2, .off = f->size });
 		} else if (!is_room && (insn & 0xfffffc1f) == 0x9100001f) { /* mov sp, reg */
 			is_away = !is_away;
-			add_turn(f, next, is_away ? away : back);
+			go_turns_add(&f->turns, next, is_away ? away : back);
 		} else if (is_away && insn == 0xf90007e4) { /* str x4, [sp, #8] */
-			add_turn(f, next, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS_DEPTH, .off = 8 });
+			go_turns_add(&f->turns, next,
+				     (struct go_turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS_DEPTH, .off = 8 });
 		} else if (is_away && insn == 0xf90007e2) { /* str x2, [sp, #8] */
-			add_turn(f, next, (struct turn){ .cfa = ROW_CFA_DEREF, .reg = REG_SP, .off = 8, .off2 = f->size });
+			go_turns_add(&f->turns, next,
+				     (struct go_turn){ .cfa = ROW_CFA_DEREF, .reg = REG_SP, .off = 8, .off2 = f->size });
 		}
 	}
 }
@@ -114,15 +99,15 @@ static void read_turns(const struct gopclntab *t, const struct gopclntab_functio
 static void read_stack_switch(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
 {
 	if (go_is_named(fn, "runtime.morestack"))
-		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RESUMES }, f);
+		read_turns(t, fn, (struct go_turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RESUMES }, f);
 	else if (go_is_named(fn, "runtime.mcall") || go_is_named(fn, "gogo"))
-		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_ROOT }, f);
+		read_turns(t, fn, (struct go_turn){ .cfa = ROW_CFA_ROOT }, f);
 	else if (go_is_named(fn, "runtime.systemstack") || go_is_named(fn, "runtime.asmcgocall"))
-		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS, .off = f->size }, f);
+		read_turns(t, fn, (struct go_turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS, .off = f->size }, f);
 	else if (f->pointer_from != UINT64_MAX)
 		f->moved_from = f->pointer_from;
 	else
-		add_turn(f, fn->entry, (struct turn){ .cfa = ROW_CFA_EXPR });
+		go_turns_add(&f->turns, fn->entry, (struct go_turn){ .cfa = ROW_CFA_EXPR });
 }
 
 static void read_frame(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
@@ -146,26 +131,12 @@ static void read_frame(const struct gopclntab *t, const struct gopclntab_functio
 		read_stack_switch(t, fn, f);
 }
 
-/* The turn that stands at @at; *@end is cut to where the next one is. */
-static const struct turn *find_turn(const struct frame *f, uint64_t at, uint64_t *end)
-{
-	const struct turn *turn = NULL;
-
-	for (unsigned i = 0; i < f->turn_cnt; i++) {
-		if (f->turns[i].at <= at)
-			turn = &f->turns[i];
-		else if (f->turns[i].at < *end)
-			*end = f->turns[i].at;
-	}
-	return turn && turn->cfa != ROW_CFA_NONE ? turn : NULL;
-}
-
 /* The row at @at within a range where sp stands @depth below the caller's; *@end is cut to where it changes. */
 static struct row make_row(const struct frame *f, uint64_t at, uint64_t *end, int32_t depth)
 {
 	const uint64_t places[] = { f->lr_from, f->fp_from, f->moved_from };
 	bool is_moved = at >= f->moved_from && depth;
-	const struct turn *turn = find_turn(f, at, end);
+	const struct go_turn *turn = go_turns_find(&f->turns, at, end);
 	struct row row = { .start = at, .cfa = ROW_CFA_REG };
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)

@@ -15,15 +15,6 @@ enum {
 	RA_OFFSET = -8,
 	RBP_OFFSET = -16,
 	MAX_SWITCH_BYTES = 256, /* of a function that switches stacks; they have about 140 */
-	MAX_TURNS = 8,
-};
-
-/* From @at on, a function that changes rsp finds its CFA so; ROW_CFA_NONE: as the table says, its stack is its own. */
-struct turn {
-	uint64_t at;
-	enum row_cfa cfa;
-	uint8_t reg;
-	int32_t off, off2;
 };
 
 /* What one function does with its frame. */
@@ -32,8 +23,7 @@ struct frame {
 	uint64_t saved_from;   /* rbp stands in the frame from here on ... */
 	uint64_t pointer_from; /* ... and points at its place in it */
 	uint64_t moved_from;   /* rsp is on another stack from here on and rbp tells; UINT64_MAX: never */
-	unsigned turn_cnt;     /* of the functions without rbp */
-	struct turn turns[MAX_TURNS];
+	struct go_turns turns; /* of the functions without rbp */
 };
 
 /* Length of the instruction "mov/lea with rbp and @disp(%rsp)" at @addr, 0 when it is another one. */
@@ -71,13 +61,6 @@ static void read_prologue(const struct gopclntab *t, uint64_t addr, int32_t size
 	f->pointer_from = addr + save + sp_operand(t, addr + save, 0x8d, size - 8);
 }
 
-static void add_turn(struct frame *f, uint64_t at, struct turn turn)
-{
-	turn.at = at;
-	if (f->turn_cnt < MAX_TURNS)
-		f->turns[f->turn_cnt++] = turn;
-}
-
 /* Length of an instruction at @code that puts another stack into rsp: mov (reg),%rsp, mov disp8(reg),%rsp, mov reg,%rsp. */
 static unsigned move_to_rsp(const uint8_t *code)
 {
@@ -91,9 +74,9 @@ static unsigned move_to_rsp(const uint8_t *code)
  * asmcgocall keeps the depth of its stack (in rdi first, after the goroutine) on the other one. It has a second way, for
  * callers on the system stack already: it aligns rsp, with the old one in rdx and then on the stack.
  */
-static void read_turns(const struct gopclntab *t, const struct gopclntab_function *fn, struct turn away, struct frame *f)
+static void read_turns(const struct gopclntab *t, const struct gopclntab_function *fn, struct go_turn away, struct frame *f)
 {
-	const struct turn back = { .cfa = ROW_CFA_NONE };
+	const struct go_turn back = { .cfa = ROW_CFA_NONE };
 	bool is_away = false;
 	int rdi_stores = 0;
 
@@ -105,18 +88,20 @@ static void read_turns(const struct gopclntab *t, const struct gopclntab_functio
 			break;
 		if (len) {
 			is_away = !is_away;
-			add_turn(f, at + len, is_away ? away : back);
+			go_turns_add(&f->turns, at + len, is_away ? away : back);
 			at += len - 1;
 		} else if (!is_away && memcmp(code, "\x48\x83\xe4\xf0", 4) == 0) { /* and $-16,%rsp */
 			is_away = true;
-			add_turn(f, at, (struct turn){ .cfa = ROW_CFA_REG, .reg = DWARF_RDX, .off = 8 });
+			go_turns_add(&f->turns, at, (struct go_turn){ .cfa = ROW_CFA_REG, .reg = DWARF_RDX, .off = 8 });
 		} else if (is_away && memcmp(code, "\x48\x89\x7c\x24", 4) == 0 &&
 			   rdi_stores++ == 1) { /* mov %rdi,disp8(%rsp) */
-			add_turn(f, at + 5,
-				 (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS_DEPTH, .off = (int8_t)code[4] });
+			go_turns_add(&f->turns, at + 5,
+				     (struct go_turn){
+					     .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS_DEPTH, .off = (int8_t)code[4] });
 		} else if (is_away && memcmp(code, "\x48\x89\x54\x24", 4) == 0) { /* mov %rdx,disp8(%rsp) */
-			add_turn(f, at + 5,
-				 (struct turn){ .cfa = ROW_CFA_DEREF, .reg = REG_SP, .off = (int8_t)code[4], .off2 = 8 });
+			go_turns_add(
+				&f->turns, at + 5,
+				(struct go_turn){ .cfa = ROW_CFA_DEREF, .reg = REG_SP, .off = (int8_t)code[4], .off2 = 8 });
 		}
 	}
 }
@@ -130,16 +115,16 @@ static void read_turns(const struct gopclntab *t, const struct gopclntab_functio
 static void read_stack_switch(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
 {
 	if (go_is_named(fn, "runtime.morestack"))
-		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RESUMES }, f);
+		read_turns(t, fn, (struct go_turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RESUMES }, f);
 	else if (go_is_named(fn, "runtime.mcall") || go_is_named(fn, "gogo") || go_is_named(fn, "runtime.clone"))
-		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_ROOT }, f);
+		read_turns(t, fn, (struct go_turn){ .cfa = ROW_CFA_ROOT }, f);
 	else if (f->saves_rbp)
 		f->moved_from = f->pointer_from;
 	else if (go_is_named(fn, "runtime.systemstack") || go_is_named(fn, "runtime.asmcgocall"))
-		read_turns(t, fn, (struct turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS, .off = 8 }, f);
+		read_turns(t, fn, (struct go_turn){ .cfa = ROW_CFA_SCHED, .reg = SCHED_RETURNS, .off = 8 }, f);
 	else if (!go_is_named(fn,
 			      "runtime.cgocallback")) /* it writes rsp such that its frame stays valid, says the runtime */
-		add_turn(f, fn->entry, (struct turn){ .cfa = ROW_CFA_EXPR });
+		go_turns_add(&f->turns, fn->entry, (struct go_turn){ .cfa = ROW_CFA_EXPR });
 }
 
 static void read_frame(const struct gopclntab *t, const struct gopclntab_function *fn, struct frame *f)
@@ -176,20 +161,6 @@ static uint64_t find_restored(const struct gopclntab *t, uint64_t end, int32_t s
 	return end;
 }
 
-/* The turn that stands at @at; *@end is cut to where the next one is. */
-static const struct turn *find_turn(const struct frame *f, uint64_t at, uint64_t *end)
-{
-	const struct turn *turn = NULL;
-
-	for (unsigned i = 0; i < f->turn_cnt; i++) {
-		if (f->turns[i].at <= at)
-			turn = &f->turns[i];
-		else if (f->turns[i].at < *end)
-			*end = f->turns[i].at;
-	}
-	return turn && turn->cfa != ROW_CFA_NONE ? turn : NULL;
-}
-
 /*
  * The row at @at within a range where rsp stands @depth below the return address, up to @restored if rsp was elsewhere;
  * *@end is cut to where it changes.
@@ -198,7 +169,7 @@ static struct row make_row(const struct frame *f, uint64_t at, uint64_t *end, in
 {
 	uint64_t places[] = { f->moved_from, restored, f->saves_rbp && depth ? f->saved_from : at };
 	bool is_moved = at >= f->moved_from && at < restored && depth;
-	const struct turn *turn = find_turn(f, at, end);
+	const struct go_turn *turn = go_turns_find(&f->turns, at, end);
 	struct row row = { .start = at, .cfa = ROW_CFA_REG };
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)

@@ -61,6 +61,26 @@ int go_rows_add(struct go_rows *out, struct row row)
 	return 0;
 }
 
+void go_turns_add(struct go_turns *t, uint64_t at, struct go_turn turn)
+{
+	turn.at = at;
+	if (t->count < GO_MAX_TURNS)
+		t->turns[t->count++] = turn;
+}
+
+const struct go_turn *go_turns_find(const struct go_turns *t, uint64_t at, uint64_t *end)
+{
+	const struct go_turn *turn = NULL;
+
+	for (unsigned i = 0; i < t->count; i++) {
+		if (t->turns[i].at <= at)
+			turn = &t->turns[i];
+		else if (t->turns[i].at < *end)
+			*end = t->turns[i].at;
+	}
+	return turn && turn->cfa != ROW_CFA_NONE ? turn : NULL;
+}
+
 /*
  * The first function of a stack: what the runtime marks so, and its instructions at the entry point. sigtramp is marked too,
  * but behind it the interrupted stack follows.
