@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of the names of one file's code, while it is put together: functions, the tree of their inlined calls, the
+ * ranges of addresses each covers, and line rows. The sources (symbols/source.h) fill it one after another, the best first:
+ * where two name an address, the earlier source keeps it. After code_names_finish it answers questions itself and is what an
+ * index is written from (symbols/symbol_index.h). Leaf module: returns errors, never logs. Not shared between threads.
+ */
+#ifndef HEARTH_SYMBOLS_CODE_NAMES_H
+#define HEARTH_SYMBOLS_CODE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* Addresses are ELF virtual addresses of the file everywhere. */
+
+enum { CODE_NONE = UINT32_MAX }; /* no function, no file, no node */
+
+enum code_source {
+	CODE_SOURCE_NONE,
+	CODE_SOURCE_GO,	    /* Go's own table */
+	CODE_SOURCE_DWARF,  /* functions with inlined calls and lines */
+	CODE_SOURCE_SYMTAB, /* also the one in .gnu_debugdata */
+	CODE_SOURCE_DYNSYM, /* exported names only */
+	CODE_SOURCE_PLT,    /* stubs: name@plt */
+	CODE_SOURCE_MAX,
+};
+
+struct code_names;
+
+/*
+ * Only what names @wanted is kept, @count sorted addresses (borrowed until the end); NULL: everything. Sources look at it to
+ * pass over what nobody asks for. NULL for want of memory.
+ */
+struct code_names *code_names_new(const uint64_t *wanted, size_t count);
+void code_names_free(struct code_names *c);
+
+/* Does anybody ask for an address in [start, end)? */
+bool code_names_wants(const struct code_names *c, uint64_t start, uint64_t end);
+
+/* What follows belongs to @source, which comes behind all earlier ones. */
+void code_names_begin(struct code_names *c, enum code_source source);
+
+/*
+ * Adders. Running out of memory, or of the limit on it, sticks: they return CODE_NONE and code_names_finish says why. Texts
+ * are copied. A function's @name is as in the file (mangled); what has no name has no function. @decl_line 0: unknown.
+ * Equal files and functions are kept once.
+ */
+uint32_t code_names_file(struct code_names *c, const char *path, size_t len_bytes);
+uint32_t code_names_function(struct code_names *c, const char *name, size_t len_bytes, uint32_t decl_line);
+
+/* A function (@parent CODE_NONE), or one inlined into @parent by the call at @call_file:@call_line:@call_column. */
+uint32_t code_names_node(struct code_names *c, uint32_t parent, uint32_t function, uint32_t call_file, uint32_t call_line,
+			 uint32_t call_column);
+
+/* [start, end) belongs to @node, or to a node inlined there: of overlapping ranges of one source, that of the deeper node
+ * wins, then the one added later. */
+void code_names_range(struct code_names *c, uint64_t start, uint64_t end, uint32_t node);
+
+/* From @addr on, to the next row, code comes from @file:@line:@column; @file CODE_NONE: from nowhere known (the end of a
+ * sequence). In any order; of rows at one address of one sequence the last counts. */
+void code_names_line(struct code_names *c, uint64_t addr, uint32_t file, uint32_t line, uint32_t column);
+
+/* Sorts, and settles who names what. To be called once, before what follows. 0; -ENOMEM; -E2BIG: more than
+ * CODE_NAMES_MAX_BYTES of memory. */
+enum { CODE_NAMES_MAX_BYTES = 512 << 20 };
+int code_names_finish(struct code_names *c);
+
+/* --- answers --- */
+
+/* One frame of an answer. */
+struct code_frame {
+	uint32_t function; /* for code_names_name */
+	uint32_t file;	   /* for code_names_path; CODE_NONE: unknown */
+	uint32_t line;	   /* 0: unknown */
+	uint32_t column;   /* 0: unknown */
+};
+
+enum { CODE_MAX_FRAMES = 64 }; /* inlined calls beyond this many are left out, from the outer end; the outermost stays */
+
+struct code_answer {
+	uint64_t start; /* of the function that the code at the address is part of (of the range that names it) */
+	enum code_source source;
+	uint32_t decl_line; /* of the innermost function */
+	uint32_t frame_count;
+	struct code_frame frames[CODE_MAX_FRAMES]; /* innermost first */
+};
+
+/* 0, or -ENOENT: no source names the code at @addr. */
+int code_names_find(const struct code_names *c, uint64_t addr, struct code_answer *ret);
+
+/* The function's name as in the file, or the file's path. They live as long as @c. */
+const char *code_names_name(const struct code_names *c, uint32_t function, size_t *len_ret);
+const char *code_names_path(const struct code_names *c, uint32_t file, size_t *len_ret);
+
+#endif

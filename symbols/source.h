@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the names of a file's code come from: one file each, tried in the order of the table in symbols/sources.c; what an
+ * earlier one names, a later one does not name again. Each fills a struct code_names. Leaf modules: they return errors and
+ * never log; what they read is other people's bytes.
+ */
+#ifndef HEARTH_SYMBOLS_SOURCE_H
+#define HEARTH_SYMBOLS_SOURCE_H
+
+#include <stddef.h>
+
+#include "symbols/code_names.h"
+
+/* An ELF file that is mapped whole. */
+struct symbol_image {
+	const void *data; /* NULL: there is none */
+	size_t len_bytes;
+};
+
+/* What the names of one file are read from. */
+struct symbol_files {
+	struct symbol_image program; /* the file that runs */
+	struct symbol_image debug;   /* its separate debug file, where it has one that is believed */
+	struct symbol_image common;  /* the file into which dwz moved what several debug files share (.gnu_debugaltlink) */
+	struct symbol_image package; /* the .dwp file */
+};
+
+/*
+ * Adds what the source knows. 0; -ENODATA: the files have nothing for it; -EBADMSG: broken, and what was sound before the
+ * break has been added; -ENOMEM.
+ */
+typedef int (*symbol_source_fn)(const struct symbol_files *files, struct code_names *names);
+
+int source_go(const struct symbol_files *files, struct code_names *names);
+int source_dwarf(const struct symbol_files *files, struct code_names *names);
+int source_symtab(const struct symbol_files *files, struct code_names *names);
+int source_debugdata(const struct symbol_files *files, struct code_names *names);
+int source_dynsym(const struct symbol_files *files, struct code_names *names);
+int source_plt(const struct symbol_files *files, struct code_names *names);
+
+/* What came of each source. */
+struct symbol_sources_result {
+	enum code_source best; /* the first that had anything */
+	bool is_broken;	       /* one of them was */
+};
+
+/* All of them, in their order; then code_names_finish. 0 also when nothing names anything. -ENOMEM, -E2BIG. */
+int symbol_sources_read(const struct symbol_files *files, struct code_names *names, struct symbol_sources_result *ret);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of one file's code as one block of bytes: written once from a struct code_names, kept on disk by build id
+ * (symbols/symbol_cache.h), mapped and asked in place. docs/symbols.md has the format. Who opens one trusts nothing of it: a
+ * checksum guards against accidents, every offset is looked at against malice. Leaf module: returns errors, never logs. An
+ * open index may be asked by several threads.
+ */
+#ifndef HEARTH_SYMBOLS_SYMBOL_INDEX_H
+#define HEARTH_SYMBOLS_SYMBOL_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/code_names.h"
+
+struct buf;
+
+enum { SYMBOL_INDEX_VERSION = 1, SYMBOL_INDEX_ID_BYTES = 64 };
+
+/* What stands at an index's head beside its tables. */
+struct symbol_index_head {
+	char build_id[SYMBOL_INDEX_ID_BYTES + 1]; /* whose names these are: lower-case hex */
+	enum code_source best;			  /* the best source there was when it was written */
+	bool is_broken;				  /* a source was: names may be missing */
+};
+
+/* Writes @names, which are finished, to @out. 0, -ENOMEM, -E2BIG. */
+int symbol_index_write(const struct code_names *names, const struct symbol_index_head *head, struct buf *out);
+
+struct symbol_index;
+
+/* Opens the @len_bytes at @data (borrowed until it is closed). 0; -EPROTONOSUPPORT: another version; -EBADMSG: broken;
+ * -ENOMEM. */
+int symbol_index_open(const void *data, size_t len_bytes, struct symbol_index **ret);
+void symbol_index_close(struct symbol_index *x);
+
+const struct symbol_index_head *symbol_index_head(const struct symbol_index *x);
+
+/* As code_names_find. Also -EBADMSG. */
+int symbol_index_find(const struct symbol_index *x, uint64_t addr, struct code_answer *ret);
+
+/* Appends the name of @function as in the file, or the path of @file, to @out. 0, -EBADMSG, -ENOMEM. */
+int symbol_index_name(const struct symbol_index *x, uint32_t function, struct buf *out);
+int symbol_index_path(const struct symbol_index *x, uint32_t file, struct buf *out);
+
+#endif
