@@ -385,11 +385,11 @@ def main():
         program = programs.get(os.path.basename(path))
         if program and (not args.folder or os.path.realpath(args.folder) == os.path.dirname(path)):
             program.take(path, count, end, frames, args.names)
-    bad = False
     for program in programs.values():
         program.settle()
-        bad |= program.row(args) if args.table else program.report(args)
-    return bad
+    if not args.table:  # what went wrong is read first at the end of a long list
+        programs = dict(sorted(programs.items(), key=lambda p: bool(list(p[1].faults(args)))))
+    return any([program.row(args) if args.table else program.report(args) for program in programs.values()])
 
 
 if __name__ == "__main__":
