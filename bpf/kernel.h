@@ -8,7 +8,9 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack; /* sp as the program began */
+};
 
 struct vm_area_struct {
 	unsigned long vm_end;

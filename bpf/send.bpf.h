@@ -180,10 +180,23 @@ static __always_inline void send_other_stack(struct cpu_state *state, struct scr
 	copy_other_stack(&loop, addr, end, false);
 }
 
+/* arch/x86/mm/mmap.c, arch/arm64: mm/util.c: so far below a program's first stack, at least, nothing else is mapped unless
+ * somebody insists. */
+enum { FIRST_STACK_BYTES = 128 << 20 };
+
+/* The end of the program's first stack when @sp is on it, else 0. */
+static __always_inline __u64 first_stack_end(__u64 sp)
+{
+	struct task_struct *task = cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
+	__u64 start = cfg_task_btf && task->mm ? task->mm->start_stack : BPF_CORE_READ(task, mm, start_stack);
+
+	return sp <= start && start - sp < FIRST_STACK_BYTES ? (start | (STACK_CHUNK_BYTES - 1)) + 1 : 0;
+}
+
 /*
  * Copies the stack from the sample's sp up, as far as it can be read, then the others. Without the end of its memory area
  * the copy would go on into whatever is mapped behind a thread's stack; when busy locks make bpf_find_vma fail, then so be
- * it. A goroutine's stack is a small part of the heap.
+ * it: that happens where two recordings run. A goroutine's stack is a small part of the heap.
  */
 static __always_inline void send_stacks(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
@@ -207,9 +220,12 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 		return;
 	}
 	__builtin_memset(copy, 0, sizeof(*copy));
-	copy->end = ~0ull; /* area_callback knows better */
-	if (loop_form && cfg_find_vma)
-		bpf_find_vma((void *)bpf_get_current_task_btf(), sp, area_callback, &loop, 0);
+	copy->end = first_stack_end(sp);
+	if (!copy->end) {
+		copy->end = ~0ull; /* area_callback knows better */
+		if (loop_form && cfg_find_vma)
+			bpf_find_vma((void *)bpf_get_current_task_btf(), sp, area_callback, &loop, 0);
+	}
 	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end)
 		copy->end = go->stack_hi;
 	copy->first_end = copy->end;
