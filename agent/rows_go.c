@@ -92,10 +92,19 @@ static bool is_root(const struct gopclntab_function *fn)
 	return go_frame_is_entry(fn);
 }
 
+/* Does the runtime make interrupted code seem to have called @fn? As its own walk has it (runtime/traceback.go). */
+static bool is_injected(const struct gopclntab_function *fn)
+{
+	return go_is_named(fn, "runtime.asyncPreempt") || go_is_named(fn, "runtime.sigpanic") ||
+	       go_is_named(fn, "runtime.debugCallV2");
+}
+
 /* The rows of @fn up to @stop. */
 static int add_function(const struct gopclntab *t, const struct gopclntab_function *fn, uint64_t stop, struct go_rows *out)
 {
 	uint64_t trampoline = go_frame_trampoline(t, fn);
+	size_t before = out->count;
+	int r;
 
 	if (trampoline != UINT64_MAX)
 		return go_rows_add(
@@ -103,7 +112,10 @@ static int add_function(const struct gopclntab *t, const struct gopclntab_functi
 			(struct row){ .start = trampoline, .end = stop, .cfa = ROW_CFA_SIGNAL, .is_signal_frame = true });
 	if (is_root(fn))
 		return go_rows_add(out, (struct row){ .start = fn->entry, .end = stop, .cfa = ROW_CFA_ROOT });
-	return go_frame_rows(t, fn, stop, out);
+	r = go_frame_rows(t, fn, stop, out);
+	for (size_t i = before; i < out->count && is_injected(fn); i++)
+		out->rows[i].is_signal_frame = true;
+	return r;
 }
 
 static int rows_go_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)

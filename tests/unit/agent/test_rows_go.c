@@ -185,6 +185,46 @@ static void test_tables(void **state)
 	}
 }
 
+/* --- callers that never called --- */
+
+/* runtime/traceback.go: "injectedCall"; and the signal's own return. */
+static bool is_interruption(const char *name)
+{
+	static const char *const names[] = { "runtime.sigpanic", "runtime.asyncPreempt", "runtime.debugCallV2",
+					     "runtime.sigreturn", "runtime.sigreturn__sigaction" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void test_interruptions(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		struct opened o;
+		size_t found = 0;
+
+		if (!programs[i].path[0])
+			continue;
+		o = open_program(&programs[i]);
+		for (uint32_t f = 0; f < o.table.function_count; f++) {
+			struct gopclntab_function fn;
+			struct row row;
+			char name[256];
+
+			if (gopclntab_function(&o.table, f, &fn) || !find_row(&o, fn.entry, &row))
+				continue;
+			go_plain_name(fn.name, name, sizeof(name));
+			assert_int_equal(row.is_signal_frame, is_interruption(name));
+			found += row.is_signal_frame;
+		}
+		assert_true(found >= 3);
+		rows_go.close(o.rows);
+	}
+}
+
 /* --- the processor --- */
 
 struct call {
@@ -326,7 +366,8 @@ static void test_steps(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables), cmocka_unit_test(test_steps) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables), cmocka_unit_test(test_interruptions),
+					    cmocka_unit_test(test_steps) };
 
 	return cmocka_run_group_tests(tests, build_all, remove_all);
 }
