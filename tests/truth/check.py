@@ -42,7 +42,8 @@ import sys
 WORST = 3
 MANY = 100  # exact stacks that shares of them are asked of
 FEW = 5  # so many samples may always be outside: a program's start is no share of it
-NOT_RUNNING = re.compile(r"\w*(execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail)\w*$")
+# Kernel functions in whose reach a task has no user stack; and the kernel's own walk does not come out of its thunks for calls.
+NOT_RUNNING = re.compile(r"\w*(execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|_thunk_)\w*$")
 SUFFIX = re.compile(r" \[clone [^]]*\]|\.(cold|part|constprop|isra|llvm|lto_priv|abi)\w*\b.*$")
 
 # Root frames, as labels joined by ";". glibc 2.34 put a function of its own between __libc_start_main and main.
@@ -54,7 +55,8 @@ RUST_ROOT = re.compile(r"(?P<c>.*?);main(;std::rt::lang_start)?(?P<internal>;std
                        r"(;core::ops::function::FnOnce::call_once)?$")
 THREAD_ROOT = re.compile(r"(libc:|(libc:)?(__)?clone3?);(libc:|(libc:)?start_thread)$|(__)?clone;start$")
 GO_ROOT = re.compile(r"runtime\.goexit$")
-GO_OUTSIDE = re.compile(r"runtime\.(goexit|mcall|mstart|rt0_go|morestack|sigtramp|cgoSigtramp)$|_rt0_\w+$")
+GO_OUTSIDE = re.compile(r"runtime\.(goexit|mcall|mstart|clone|rt0_go|morestack|sigtramp|cgoSigtramp)$|_rt0_\w+$")
+GO_INIT = re.compile(r"runtime\.(doInit1?|gcenable)$")  # runtime.main before main.main
 AFTER_MAIN = re.compile(r"(libc:|musl:)?(exit|_exit|_Exit|_setjmp|__libc_start_init|\w*_init)$")
 
 
@@ -253,7 +255,11 @@ class Program:
         return n, tuple(user[:at]), k == len(self.chains[n])
 
     def is_outside(self, labels):
-        if not self.inside.isdisjoint(labels):
+        if any((GO_INIT if GO_ROOT.match(labels[0]) else GO_OUTSIDE).match(l) for l in labels):
+            inside = {f for f in self.inside if not f.startswith("runtime.")}  # the runtime calls C there too
+        else:
+            inside = self.inside
+        if not inside.isdisjoint(labels):
             return False
         joined = [";".join(labels[: i + 1]) for i in range(len(labels))]
         for i, root in enumerate(joined):
@@ -261,7 +267,7 @@ class Program:
                 rust = labels[i + 1] == "main" and not any("__rust_begin_short_backtrace" in l for l in labels)
                 return bool(AFTER_MAIN.match(labels[i + 1])) or rust
         return labels[0] in ("_start", "_dl_start_user") or labels[0].startswith(("ld:", "musl:")) or bool(
-            GO_OUTSIDE.match(labels[0])) or any(THREAD_ROOT.match(r) for r in joined[:2])
+            GO_OUTSIDE.match(labels[0])) or any(THREAD_ROOT.match(r) for r in joined[:2]) or labels == ["libc:"]  # clone's child
 
     def take(self, path, count, end, frames, names_from):
         self.path, self.folder = path, os.path.dirname(path)
