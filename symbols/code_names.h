@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
-
 /* Addresses are ELF virtual addresses of the file everywhere. */
 
 enum { CODE_NONE = UINT32_MAX }; /* no function, no file, no node */
@@ -32,12 +30,13 @@ struct code_names;
 
 /*
  * Only what names @wanted is kept, @count sorted addresses (borrowed until the end); NULL: everything. Sources look at it to
- * pass over what nobody asks for. NULL for want of memory.
+ * pass over what nobody asks for. A wanted address that has its name asks no later source, not for its line either. NULL for
+ * want of memory.
  */
 struct code_names *code_names_new(const uint64_t *wanted, size_t count);
 void code_names_free(struct code_names *c);
 
-/* Does anybody ask for an address in [start, end)? */
+/* Does anybody ask for an address in [start, end) that no earlier source has named? */
 bool code_names_wants(const struct code_names *c, uint64_t start, uint64_t end);
 
 /* What follows belongs to @source, which comes behind all earlier ones. */
@@ -51,16 +50,18 @@ void code_names_begin(struct code_names *c, enum code_source source);
 uint32_t code_names_file(struct code_names *c, const char *path, size_t len_bytes);
 uint32_t code_names_function(struct code_names *c, const char *name, size_t len_bytes, uint32_t decl_line);
 
-/* A function (@parent CODE_NONE), or one inlined into @parent by the call at @call_file:@call_line:@call_column. */
+/* A function (@parent CODE_NONE), or one inlined into @parent by the call at @call_file:@call_line:@call_column. Without a
+ * function, or inlined more than 255 deep, it counts as part of its caller: the answer is @parent. */
 uint32_t code_names_node(struct code_names *c, uint32_t parent, uint32_t function, uint32_t call_file, uint32_t call_line,
 			 uint32_t call_column);
 
 /* [start, end) belongs to @node, or to a node inlined there: of overlapping ranges of one source, that of the deeper node
- * wins, then the one added later. */
+ * wins, then that of the node added later. Nothing happens for @node CODE_NONE. */
 void code_names_range(struct code_names *c, uint64_t start, uint64_t end, uint32_t node);
 
-/* From @addr on, to the next row, code comes from @file:@line:@column; @file CODE_NONE: from nowhere known (the end of a
- * sequence). In any order; of rows at one address of one sequence the last counts. */
+/* From @addr on, to the next row, code comes from @file:@line:@column; @file CODE_NONE ends the sequence of rows, each of
+ * which has such an end. Sequences in any order, rows too; of rows at one address of one sequence the last counts. Where
+ * sequences overlap, the one that starts first counts, so far as it reaches. */
 void code_names_line(struct code_names *c, uint64_t addr, uint32_t file, uint32_t line, uint32_t column);
 
 /* Sorts, and settles who names what. To be called once, before what follows. 0; -ENOMEM; -E2BIG: more than
@@ -88,10 +89,12 @@ struct code_answer {
 	struct code_frame frames[CODE_MAX_FRAMES]; /* innermost first */
 };
 
-/* 0, or -ENOENT: no source names the code at @addr. */
+/* 0, or -ENOENT: no source names the code at @addr; where its line is known all the same, there is one frame, with function
+ * CODE_NONE, else none. */
 int code_names_find(const struct code_names *c, uint64_t addr, struct code_answer *ret);
 
-/* The function's name as in the file, or the file's path. They live as long as @c. */
+/* The function's name as in the file, or the file's path: @len_ret bytes without a NUL behind them, of at most 65,535. They
+ * live as long as @c. */
 const char *code_names_name(const struct code_names *c, uint32_t function, size_t *len_ret);
 const char *code_names_path(const struct code_names *c, uint32_t file, size_t *len_ret);
 

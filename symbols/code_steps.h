@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorted steps, the one shape that ranges and line rows end in: a step's value holds from its address up to the next step's.
+ * Sorting, flattening overlapping ranges, and letting a second run of steps fill the holes of a first. Pure functions over
+ * arrays; growing an array is counted against the owner's budget.
+ */
+#ifndef HEARTH_SYMBOLS_CODE_STEPS_H
+#define HEARTH_SYMBOLS_CODE_STEPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Also what ranges (@extra: bytes) and sequences of line rows are before they are flattened. */
+struct code_step {
+	uint64_t addr;
+	uint32_t value; /* CODE_NONE: nothing */
+	uint32_t extra; /* of a function's step: how far @addr is behind the start of the range that names the function */
+};
+
+/* Bytes held by several arrays, and how many may be. */
+struct code_budget {
+	size_t held_bytes;
+	size_t max_bytes;
+};
+
+struct code_steps {
+	struct code_step *data; /* owned */
+	size_t count;
+	size_t cap;
+};
+
+void code_steps_fini(struct code_steps *s, struct code_budget *budget);
+
+/* Makes *@array, of *@cap elements, hold @need of them; doubles. 0, -ENOMEM, -E2BIG. */
+int code_grow(void **array, size_t *cap, size_t need, size_t element_bytes, struct code_budget *budget);
+
+/* Appends a step; one at the address of the last takes its place, one of the same value is left out. 0, -ENOMEM, -E2BIG. */
+int code_steps_add(struct code_steps *s, struct code_step step, struct code_budget *budget);
+
+/* Sorts by address; equal addresses keep their order. */
+int code_steps_sort(struct code_steps *s, struct code_budget *budget);
+
+/* What decides between overlapping ranges: the value with the greater rank, then the greater value. @root_ret: the value
+ * whose range counts as the start of the whole, itself for a root. */
+typedef uint32_t (*code_rank_fn)(const void *ctx, uint32_t value, uint32_t *root_ret);
+
+/* Flattens @ranges (sorted by address, @extra their length) into @out, which is empty. 0, -ENOMEM, -E2BIG. */
+int code_steps_flatten(const struct code_steps *ranges, code_rank_fn rank, const void *ctx, struct code_steps *out,
+		       struct code_budget *budget);
+
+/* Puts into @s what @more has where @s has nothing. @more is used up. 0, -ENOMEM, -E2BIG. */
+int code_steps_fill(struct code_steps *s, struct code_steps *more, struct code_budget *budget);
+
+/* The step that holds at @addr, or NULL. */
+const struct code_step *code_steps_find(const struct code_steps *s, uint64_t addr);
+
+#endif
