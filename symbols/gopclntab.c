@@ -23,10 +23,18 @@ enum {
 	MODULE_FIRST = 20,
 	MODULE_END,
 	MODULE_TEXT,
+	MODULE_FUNCTION_DATA_1_18 = 38,
+	MODULE_FUNCTION_DATA = 40, /* since 1.20 */
 	MODULE_WORDS,
 	HEADER_TEXT = 3, /* word of the table's header */
+	/* numbers that the runtime and the compiler agree on (internal/abi, symtab.go) */
+	INLINED_VALUES = 2, /* PCDATA_InlTreeIndex */
+	INLINED_CALLS = 3,  /* FUNCDATA_InlTree */
+	CALL_BYTES = 16,
+	CALL_BYTES_1_18 = 20,
 };
 
+static const uint32_t NO_OFFSET = UINT32_MAX;
 static const uint32_t magics[] = { 0xfffffff0 /* 1.18 */, 0xfffffff1 /* 1.20 */ };
 
 /* --- the file --- */
@@ -222,16 +230,20 @@ static bool accept_module(const struct image *im, struct gopclntab *t, uint64_t 
 
 /* Looks for words of @data, loaded at @addr, that point at the table. */
 static bool search_module(const struct image *im, struct gopclntab *t, uint64_t table, const uint8_t *data, uint64_t len,
-			  uint64_t addr, unsigned *left)
+			  uint64_t addr, unsigned *left, uint64_t *ret)
 {
-	for (uint64_t off = -addr & 7; off + 8 <= len && *left; off += 8)
-		if (get_u64(data + off) == table && (*left)--)
-			if (accept_module(im, t, addr + off))
-				return true;
+	for (uint64_t off = -addr & 7; off + 8 <= len && *left; off += 8) {
+		if (get_u64(data + off) != table || !(*left)--)
+			continue;
+		*ret = addr + off;
+		if (accept_module(im, t, *ret))
+			return true;
+	}
 	return false;
 }
 
-static bool find_text(const struct image *im, struct gopclntab *t, uint64_t table)
+/* Finds the module data of the table at @table. */
+static bool find_module(const struct image *im, struct gopclntab *t, uint64_t table, uint64_t *ret)
 {
 	static const char *const names[] = { ".go.module" };
 	uint64_t relative = im->ehdr.e_machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
@@ -239,22 +251,31 @@ static bool find_text(const struct image *im, struct gopclntab *t, uint64_t tabl
 	Elf64_Shdr sh;
 	Elf64_Phdr ph;
 
-	if (accept_text(im, t, pointer_at(im, table + 8 * HEADER_TEXT)))
+	if (find_section(im, names, 1, &sh) && accept_module(im, t, sh.sh_addr)) {
+		*ret = sh.sh_addr;
 		return true;
-	if (find_section(im, names, 1, &sh) && accept_module(im, t, sh.sh_addr))
-		return true;
+	}
 	for (size_t i = 0; i < im->relocation_count && left; i++) {
 		const uint8_t *r = im->relocations + i * sizeof(Elf64_Rela);
 
-		if (get_u64(r + 16) == table && get_u64(r + 8) == relative && left--)
-			if (accept_module(im, t, get_u64(r)))
+		if (get_u64(r + 16) == table && get_u64(r + 8) == relative && left--) {
+			*ret = get_u64(r);
+			if (accept_module(im, t, *ret))
 				return true;
+		}
 	}
 	for (size_t i = 0; i < im->ehdr.e_phnum; i++)
 		if (read_segment(im, i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_W &&
-		    search_module(im, t, table, im->data + ph.p_offset, ph.p_filesz, ph.p_vaddr, &left))
+		    search_module(im, t, table, im->data + ph.p_offset, ph.p_filesz, ph.p_vaddr, &left, ret))
 			return true;
 	return false;
+}
+
+static bool find_text(const struct image *im, struct gopclntab *t)
+{
+	uint64_t module;
+
+	return accept_text(im, t, pointer_at(im, t->addr + 8 * HEADER_TEXT)) || find_module(im, t, t->addr, &module);
 }
 
 /* --- the table --- */
@@ -295,8 +316,12 @@ static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len, ui
 
 static bool try_table(const struct image *im, const Elf64_Phdr *ph, uint64_t off, struct gopclntab *t)
 {
-	return read_header(t, im->data + ph->p_offset + off, ph->p_filesz - off, quantum_of(im)) &&
-	       find_text(im, t, ph->p_vaddr + off);
+	if (!read_header(t, im->data + ph->p_offset + off, ph->p_filesz - off, quantum_of(im)))
+		return false;
+	t->image = im->data;
+	t->image_len = im->len;
+	t->addr = ph->p_vaddr + off;
+	return find_text(im, t);
 }
 
 /* The table by its first bytes, which are at a multiple of eight. */
@@ -317,19 +342,26 @@ static bool search_table(const struct image *im, struct gopclntab *t)
 	return false;
 }
 
+static bool open_image(const void *data, size_t len_bytes, struct image *ret)
+{
+	*ret = (struct image){ .data = data, .len = len_bytes };
+	if (len_bytes < sizeof(ret->ehdr))
+		return false;
+	memcpy(&ret->ehdr, data, sizeof(ret->ehdr));
+	return memcmp(ret->ehdr.e_ident, ELFMAG, SELFMAG) == 0 && ret->ehdr.e_ident[EI_CLASS] == ELFCLASS64 &&
+	       (ret->ehdr.e_machine == EM_X86_64 || ret->ehdr.e_machine == EM_AARCH64) &&
+	       ret->ehdr.e_phentsize == sizeof(Elf64_Phdr) && ret->ehdr.e_phoff <= len_bytes &&
+	       ret->ehdr.e_shoff <= len_bytes;
+}
+
 int gopclntab_open(const void *image, size_t len_bytes, struct gopclntab *ret)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
-	struct image im = { .data = image, .len = len_bytes };
+	struct image im;
 	Elf64_Shdr sh;
 	Elf64_Phdr ph;
 
-	if (len_bytes < sizeof(im.ehdr))
-		return -ENODATA;
-	memcpy(&im.ehdr, image, sizeof(im.ehdr));
-	if (memcmp(im.ehdr.e_ident, ELFMAG, SELFMAG) != 0 || im.ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    (im.ehdr.e_machine != EM_X86_64 && im.ehdr.e_machine != EM_AARCH64) ||
-	    im.ehdr.e_phentsize != sizeof(Elf64_Phdr) || im.ehdr.e_phoff > len_bytes || im.ehdr.e_shoff > len_bytes)
+	if (!open_image(image, len_bytes, &im))
 		return -ENODATA;
 	if (find_section(&im, names, ARRAY_LEN(names), &sh) && find_segment(&im, sh.sh_addr, HEADER_BYTES, &ph)) {
 		find_relocations(&im);
@@ -355,7 +387,8 @@ static const char *text_at(const struct gopclntab *t, uint64_t off, size_t *len_
 
 int gopclntab_function(const struct gopclntab *t, uint32_t index, struct gopclntab_function *ret)
 {
-	uint64_t bytes = FUNCTION_BYTES + (t->has_start_line ? 4 : 0), off;
+	uint64_t bytes = FUNCTION_BYTES + (t->has_start_line ? 4 : 0), off, lists;
+	uint32_t value_lists;
 	const uint8_t *f;
 
 	if (index >= t->function_count)
@@ -371,8 +404,17 @@ int gopclntab_function(const struct gopclntab *t, uint32_t index, struct gopclnt
 		.file_values = get_u32(f + 20),
 		.line_values = get_u32(f + 24),
 		.unit = get_u32(f + 32),
+		.start_line = t->has_start_line ? get_u32(f + 36) : 0,
 		.flags = f[bytes - 3],
+		.inlined = NO_OFFSET,
 	};
+	/* Behind it: offsets of lists of values, then of other data. */
+	value_lists = get_u32(f + 28);
+	lists = (t->len - off - bytes) / 4;
+	if (value_lists > INLINED_VALUES && value_lists + INLINED_CALLS < lists && f[bytes - 1] > INLINED_CALLS) {
+		ret->inlined_values = get_u32(f + bytes + 4ull * INLINED_VALUES);
+		ret->inlined = get_u32(f + bytes + 4 * ((uint64_t)value_lists + INLINED_CALLS));
+	}
 	ret->name = text_at(t, t->names + get_u32(f + 4), &ret->name_len);
 	return ret->name && ret->entry < ret->end ? 0 : -EBADMSG;
 }
@@ -457,15 +499,61 @@ static int32_t value_at(const struct gopclntab *t, const struct gopclntab_functi
 	return -1;
 }
 
+const char *gopclntab_path(const struct gopclntab *t, const struct gopclntab_function *f, int32_t file, size_t *len_ret)
+{
+	uint64_t unit = t->units + 4ull * ((uint64_t)f->unit + (uint32_t)file);
+
+	if (file < 0 || unit > t->len - 4 || (int32_t)get_u32(t->data + unit) == NO_FILE)
+		return NULL;
+	return text_at(t, t->files + get_u32(t->data + unit), len_ret);
+}
+
 int gopclntab_line(const struct gopclntab *t, const struct gopclntab_function *f, uint64_t addr, const char **file_ret,
 		   size_t *len_ret, int32_t *line_ret)
 {
-	int32_t file = value_at(t, f, f->file_values, addr);
-	uint64_t unit = t->units + 4ull * ((uint64_t)f->unit + (uint32_t)file);
-
 	*line_ret = value_at(t, f, f->line_values, addr);
-	if (addr < f->entry || file < 0 || *line_ret < 0 || unit > t->len - 4 || (int32_t)get_u32(t->data + unit) == NO_FILE)
+	if (addr < f->entry || *line_ret < 0)
 		return -ENOENT;
-	*file_ret = text_at(t, t->files + get_u32(t->data + unit), len_ret);
+	*file_ret = gopclntab_path(t, f, value_at(t, f, f->file_values, addr), len_ret);
 	return *file_ret ? 0 : -ENOENT;
+}
+
+/* --- inlined calls --- */
+
+int gopclntab_open_inlined(struct gopclntab *t)
+{
+	uint64_t module, base;
+	struct image im;
+	Elf64_Phdr ph;
+
+	if (!open_image(t->image, t->image_len, &im))
+		return -ENODATA;
+	find_relocations(&im);
+	if (!find_module(&im, t, t->addr, &module))
+		return -ENODATA;
+	base = pointer_at(&im, module + 8 * (t->has_start_line ? MODULE_FUNCTION_DATA : MODULE_FUNCTION_DATA_1_18));
+	if (!base || !find_segment(&im, base, 1, &ph))
+		return -ENODATA;
+	t->inlined = im.data + ph.p_offset + (base - ph.p_vaddr);
+	t->inlined_len = ph.p_filesz - (base - ph.p_vaddr);
+	return 0;
+}
+
+int gopclntab_inlined(const struct gopclntab *t, const struct gopclntab_function *f, uint32_t index,
+		      struct gopclntab_inlined *ret)
+{
+	uint64_t bytes = t->has_start_line ? CALL_BYTES : CALL_BYTES_1_18, off = f->inlined + bytes * index;
+	const uint8_t *call;
+
+	if (!t->inlined || f->inlined == NO_OFFSET)
+		return -ENODATA;
+	if (off > t->inlined_len || bytes > t->inlined_len - off)
+		return -EBADMSG;
+	call = t->inlined + off;
+	*ret = (struct gopclntab_inlined){
+		.start_line = t->has_start_line ? get_u32(call + 12) : 0,
+		.call_addr = f->entry + get_u32(call + (t->has_start_line ? 8 : 16)),
+	};
+	ret->name = text_at(t, t->names + get_u32(call + (t->has_start_line ? 4 : 12)), &ret->name_len);
+	return ret->name && ret->call_addr < f->end ? 0 : -EBADMSG;
 }

@@ -47,4 +47,7 @@ struct symbol_sources_result {
 /* All of them, in their order; then code_names_finish. 0 also when nothing names anything. -ENOMEM, -E2BIG. */
 int symbol_sources_read(const struct symbol_files *files, struct code_names *names, struct symbol_sources_result *ret);
 
+/* The same without DWARF: names of functions, soon. */
+int symbol_sources_read_quick(const struct symbol_files *files, struct code_names *names, struct symbol_sources_result *ret);
+
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names for (ELF file, virtual address) and for kernel addresses. A file's answers come in batches: the symbol tables are
- * read once, linearly, over the sorted addresses, so that nothing of a table stays in memory between batches. Leaf module:
- * returns errors, never logs. Not shared between threads.
+ * Names for (ELF file, virtual address) and for kernel addresses. A file's answers come in batches: its tables are read once
+ * for all addresses, so that nothing of them stays in memory between batches. Leaf module: returns errors, never logs. Not
+ * shared between threads.
  */
 #ifndef HEARTH_SYMBOLS_SYMBOLS_H
 #define HEARTH_SYMBOLS_SYMBOLS_H
@@ -23,11 +23,9 @@ struct symbol_query {
 };
 
 /*
- * Names @queries out of the ELF file @fd: .symtab first, then Go's function table, then .dynsym. An address outside every
- * symbol's size gets no name; a symbol of size 0 (alone at its address) reaches to the next symbol or the end of its
- * section. A nearer start comes first; among symbols at one address: global before weak before local, FUNC before NOTYPE,
- * then the longer size, then the shorter name. Versions (foo@@V1) are cut off. Text goes to @names, which is appended to.
- * The order of @queries is kept. 0; -ENOEXEC (no 64-bit ELF file), -ENOMEM.
+ * Names @queries out of the ELF file @fd, by all sources but DWARF (symbols/source.h; symbols/symbol_table.h has the order
+ * among symbols). An address outside every symbol's size gets no name; of inlined code the function around it is named. Text
+ * goes to @names, which is appended to. The order of @queries is kept. 0; -ENOEXEC (no 64-bit ELF file), -ENOMEM.
  */
 int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, struct buf *names);
 

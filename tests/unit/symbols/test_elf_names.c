@@ -220,7 +220,7 @@ static void test_libc_dynsym(void **state)
 /* Compiles @source with @compiler; false when it is missing. */
 static bool compile(const char *compiler, const char *suffix, const char *source, char *binary, size_t size)
 {
-	char command[1024], path[64] = "/tmp/test_elf_symtab.XXXXXX";
+	char command[1024], path[64] = "/tmp/test_elf_names.XXXXXX";
 	FILE *f;
 
 	snprintf(command, sizeof(command), "command -v %s >/dev/null", compiler);

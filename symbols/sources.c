@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The chain of sources of names, the best first: Go's table has names, lines and inlined calls at little cost; DWARF has the
+ * same for all other languages; then come names of functions alone, and what is made for code that has none.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "symbols/source.h"
+
+static const struct {
+	enum code_source kind;
+	symbol_source_fn read;
+	bool is_quick; /* names of functions cost little here */
+} sources[] = {
+	{ CODE_SOURCE_GO, source_go, true },
+	{ CODE_SOURCE_SYMTAB, source_symtab, true },
+	{ CODE_SOURCE_DYNSYM, source_dynsym, true },
+};
+
+static int read_all(const struct symbol_files *files, bool is_quick, struct code_names *names,
+		    struct symbol_sources_result *ret)
+{
+	*ret = (struct symbol_sources_result){ .best = CODE_SOURCE_NONE };
+	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+		int error;
+
+		if (is_quick && !sources[i].is_quick)
+			continue;
+		error = sources[i].read(files, names);
+		if (error == -ENOMEM)
+			return error;
+		if (error == -EBADMSG)
+			ret->is_broken = true;
+		if (!error && ret->best == CODE_SOURCE_NONE)
+			ret->best = sources[i].kind;
+	}
+	return code_names_finish(names);
+}
+
+int symbol_sources_read(const struct symbol_files *files, struct code_names *names, struct symbol_sources_result *ret)
+{
+	return read_all(files, false, names, ret);
+}
+
+int symbol_sources_read_quick(const struct symbol_files *files, struct code_names *names, struct symbol_sources_result *ret)
+{
+	return read_all(files, true, names, ret);
+}
