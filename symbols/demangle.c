@@ -1,19 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readable names by libiberty. C++ names come without parameter lists, as perf prints them; Rust names without their hash.
- * The mangling comes out of other people's files: libiberty bounds its recursion (it leaves C++ names of more than 1,024
- * characters alone for that reason), and here input and output are bounded too, since a short name may stand for an
- * exponentially long one. Nothing is kept; any thread.
+ * Readable names by libiberty; name_shorten bounds them. The mangling comes out of other people's files: libiberty bounds
+ * its recursion by the length of C++ names and by a depth in Rust's, and here input and output are bounded too, since a
+ * short name may stand for an exponentially long one. Nothing is kept but the setting; any thread.
  */
+#include "symbols/demangle.h"
+
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "symbols/symbols.h"
+#include "symbols/shorten.h"
 
-enum { MAX_NAME_BYTES = 64 << 10 };
+/*
+ * libiberty's own limit is 1,024 bytes of C++, which names of today's programs exceed. It is there to spare the stack, of
+ * which 4,096 bytes of the kinds that nest deepest take 0.85 MB.
+ */
+enum { MAX_NAME_BYTES = 64 << 10, MAX_CXX_BYTES = 4 << 10 };
+
+static enum demangle_style style = DEMANGLE_SHORT;
+static bool keep_hash;
+
+void symbols_set_demangling(enum demangle_style new_style, bool new_keep_hash)
+{
+	style = new_style;
+	keep_hash = new_keep_hash;
+}
 
 struct text {
 	struct buf *out;
@@ -21,14 +35,27 @@ struct text {
 	jmp_buf too_long;
 };
 
-/* libiberty's printer cannot be told to stop; it holds its state on the stack, so it is left behind. */
+static bool is_ascii(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] & 0x80)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * libiberty's printer cannot be told to stop; it holds its state on the stack, so it is left behind. All but what it decodes
+ * from Rust's punycode, which is never ASCII: it frees that after this call, so the next one is waited for.
+ */
 static void append(const char *s, size_t len, void *arg)
 {
 	struct text *t = arg;
 
-	if (t->out->len - t->start + len > MAX_NAME_BYTES)
+	if (t->out->len - t->start + len <= MAX_NAME_BYTES)
+		buf_append(t->out, s, len);
+	else if (is_ascii(s, len))
 		longjmp(t->too_long, 1);
-	buf_append(t->out, s, len);
 }
 
 /* Where the suffixes of compiler-made copies (.cold, .part.0, .llvm.123) start: a '.' with nothing else behind it than they
@@ -59,28 +86,50 @@ static void append_clones(const char *p, struct buf *out)
 	}
 }
 
+static bool run_cxx(const char *mangled, struct text *t)
+{
+	int options = DMGL_NO_RECURSE_LIMIT | (style == DEMANGLE_FULL ? DMGL_PARAMS | DMGL_ANSI | DMGL_VERBOSE : 0);
+
+	if (strlen(mangled) > MAX_CXX_BYTES || !cplus_demangle_v3_callback(mangled, options, append, t) ||
+	    t->out->len == t->start)
+		return false;
+	if (style != DEMANGLE_FULL)
+		append_clones(find_clones(mangled), t->out);
+	return true;
+}
+
 static bool run(const char *mangled, struct buf *out)
 {
 	struct text t = { .out = out, .start = out->len };
 
 	if (!setjmp(t.too_long)) {
-		if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append, &t) && out->len > t.start)
+		if (rust_demangle_callback(mangled, keep_hash ? DMGL_VERBOSE : DMGL_NO_OPTS, append, &t) &&
+		    out->len > t.start)
 			return true;
 		out->len = t.start;
-		if (cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, append, &t) && out->len > t.start) {
-			append_clones(find_clones(mangled), out);
+		if (run_cxx(mangled, &t))
 			return true;
-		}
 	}
 	out->len = t.start;
 	return false;
 }
 
+bool symbols_is_mangled(const char *name, size_t len)
+{
+	return len > 2 && len <= MAX_NAME_BYTES && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
 void symbols_demangle(const char *name, size_t len, struct buf *out)
 {
-	bool is_mangled = len > 2 && len <= MAX_NAME_BYTES && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
-	AUTO_FREE char *text = is_mangled ? strndup(name, len) : NULL;
+	bool is_wanted = style != DEMANGLE_NONE && symbols_is_mangled(name, len);
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	AUTO_FREE char *mangled = is_wanted ? strndup(name, len) : NULL;
 
-	if (!text || !run(text, out))
+	if (!mangled || !run(mangled, &text))
 		buf_append(out, name, len);
+	else if (style == DEMANGLE_SHORT)
+		name_shorten((char *)text.data, text.len, DEMANGLE_SHORT_DEPTH, DEMANGLE_SHORT_BYTES, out);
+	else
+		buf_append(out, text.data, text.len);
+	out->failed |= text.failed;
 }

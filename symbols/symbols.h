@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbols/demangle.h"
+
 struct buf;
 
 /* One question and its answer. */
@@ -28,13 +30,6 @@ struct symbol_query {
  * goes to @names, which is appended to. The order of @queries is kept. 0; -ENOEXEC (no 64-bit ELF file), -ENOMEM.
  */
 int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, struct buf *names);
-
-/*
- * C++ (Itanium) and Rust (legacy, v0) names demangled, others as they are. Without parameter lists (as perf prints them, and
- * c++filt -p -i: overloads share a name) and without Rust's hash; copies by the compiler end in " [clone .cold]". C++ names
- * above 1,024 and others above 65,536 bytes stay mangled. Appends to @out.
- */
-void symbols_demangle(const char *name, size_t len, struct buf *out);
 
 /* --- kernel --- */
 struct kallsyms;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readable names: chosen ones, every name of the C++ library against c++filt, and names made to hurt. */
+/*
+ * Readable names: chosen ones in every style, every name of the C++ library against c++filt, what is left out of long ones,
+ * and names made to hurt. tests/symbols/names.py compares those of whole programs.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -9,10 +12,12 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "symbols/symbols.h"
+#include "symbols/demangle.h"
+#include "symbols/shorten.h"
 
 static void check(const char *name, const char *expected)
 {
@@ -51,6 +56,95 @@ static void test_names(void **state)
 		check(cases[i][0], cases[i][1]);
 }
 
+static int set_short(void **state)
+{
+	(void)state;
+	symbols_set_demangling(DEMANGLE_SHORT, false);
+	return 0;
+}
+
+static void test_styles(void **state)
+{
+	static const char cxx[] = "_ZN3foo3barISsEEiT_.cold", legacy[] = "_ZN3foo3bar17h6e0c9e8f3a1b2c4dE",
+			  v0[] = "_RNvCskwGfYPst2Cb_3foo16example_function";
+
+	(void)state;
+	symbols_set_demangling(DEMANGLE_FULL, false);
+	check(cxx, "int foo::bar<std::basic_string<char, std::char_traits<char>, std::allocator<char> > >"
+		   "(std::basic_string<char, std::char_traits<char>, std::allocator<char> >) [clone .cold]");
+	check(legacy, "foo::bar");
+	check(v0, "foo::example_function");
+	symbols_set_demangling(DEMANGLE_FULL, true);
+	check(legacy, "foo::bar::h6e0c9e8f3a1b2c4d");
+	check(v0, "foo[ef17931c9e9b4641]::example_function");
+	symbols_set_demangling(DEMANGLE_SHORT, true);
+	check(cxx, "foo::bar<std::string> [clone .cold]");
+	check(legacy, "foo::bar::h6e0c9e8f3a1b2c4d");
+	symbols_set_demangling(DEMANGLE_NONE, true);
+	check(cxx, cxx);
+	check(legacy, legacy);
+	check(v0, v0);
+}
+
+/* What other languages have in their files can be read as it is. */
+static void test_other_languages(void **state)
+{
+	static const char *const names[] = { "main.(*T).Run",
+					     "runtime.mallocgc",
+					     "$s4main3FooV3baryyF",
+					     "_D3std5stdio4File5closeMFZv",
+					     "Main_zdwloop_info",
+					     "caml_main",
+					     "_RbInt",
+					     "_Zfoo" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		check(names[i], names[i]);
+}
+
+static void test_shorten(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned depth, bytes;
+		const char *expected;
+	} cases[] = {
+		{ "f", 8, 16, "f" },
+		{ "a<b<c<d> > >::f", 8, 512, "a<b<c<d> > >::f" },
+		{ "a<b<c<d> > >::f", 2, 512, "a<b<c<...> > >::f" },
+		{ "a<b<c<d> > >::f", 0, 512, "a<...>::f" },
+		{ "a<b<ccccccccc>, d>::f", 8, 20, "a<b<...>, d>::f" },
+		{ "a<b<ccccccccc>, dddddd>::f", 8, 16, "a<...>::f" },
+		{ "operator<<<a<b>>", 0, 512, "operator<<<...>" },
+		{ "n::operator< <int>", 0, 512, "n::operator< <...>" },
+		{ "n::operator-><int>::f", 0, 512, "n::operator-><...>::f" },
+		{ "n::operator()<int>::f", 0, 512, "n::operator()<...>::f" },
+		{ "my_operator<int>::f", 0, 512, "my_operator<...>::f" },
+		{ "<a::B<c> as d::E<f>>::g::<h>", 1, 512, "<a::B<...> as d::E<...>>::g::<h>" },
+		{ "f::<fn(a<b>) -> c<d>>::g", 1, 512, "f::<fn(a<...>) -> c<...>>::g" },
+		{ "e<((a)>(b)), c<d> >::f", 1, 512, "e<((a)>(b)), c<...> >::f" },
+		{ "e<(a)<(b), c<d> >::f", 1, 512, "e<(a)<(b), c<...> >::f" },
+		{ "e<(v<(b)), c<d> >::f", 1, 512, "e<(v<...), c<...> >::f" },
+		{ "a)b(c", 8, 16, "a)b(c" },
+		{ "a<b<c", 0, 16, "a<b<c" },
+		{ "0123456789abcdefghij", 8, 16, "012345...defghij" },
+		{ "01234\xc3\xa4"
+		  "789abcd\xc3\xa4"
+		  "efghijk",
+		  8, 16, "01234...efghijk" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct buf out = BUF_EMPTY;
+
+		name_shorten(cases[i].name, strlen(cases[i].name), cases[i].depth, cases[i].bytes, &out);
+		assert_string_equal(buf_text(&out), cases[i].expected);
+		buf_fini(&out);
+	}
+}
+
 /* Not terminated by a NUL, and with one inside. */
 static void test_length(void **state)
 {
@@ -67,22 +161,22 @@ static void test_length(void **state)
 	buf_fini(&out);
 }
 
-static void test_against_cxxfilt(void **state)
+/* Every exported name of the C++ library as @filter says. */
+static void check_library(const char *filter)
 {
 	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6" };
 	const char *path = access(paths[0], R_OK) == 0 ? paths[0] : paths[1];
 	AUTO_FREE char *name = NULL, *expected = NULL;
 	size_t name_cap = 0, expected_cap = 0, count = 0;
-	char list[512], filter[600];
+	char list[512], judge[600];
 	FILE *names, *truth;
 
-	(void)state;
 	if (access(path, R_OK))
 		skip();
 	snprintf(list, sizeof(list), "nm -D --defined-only %s | awk '{print $NF}' | sed 's/@.*//' | grep ^_Z", path);
-	snprintf(filter, sizeof(filter), "%s | c++filt -p -i", list);
+	snprintf(judge, sizeof(judge), "%s | %s", list, filter);
 	names = popen(list, "r");
-	truth = popen(filter, "r");
+	truth = popen(judge, "r");
 	assert_non_null(names);
 	assert_non_null(truth);
 	while (getline(&name, &name_cap, names) > 0) {
@@ -97,20 +191,81 @@ static void test_against_cxxfilt(void **state)
 	assert_true(count > 1000);
 }
 
-/* Each S<n>_ doubles what the one before stands for: some hundred characters of name, 2^60 of text. */
+static void test_against_cxxfilt(void **state)
+{
+	(void)state;
+	check_library("c++filt -p -i");
+	symbols_set_demangling(DEMANGLE_FULL, false);
+	check_library("c++filt");
+}
+
+/* Each S<n>_ is twice what the one before stands for: some hundred characters of name, 2^60 of text. */
 static void test_exponential(void **state)
 {
-	struct buf name = BUF_EMPTY, out = BUF_EMPTY;
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	struct buf name = BUF_EMPTY;
 
 	(void)state;
-	buf_puts(&name, "_Z1fIN1aE");
-	for (int i = 0; i < 60; i++)
-		buf_printf(&name, "1bIS%.*s_S%.*s_E", i > 0, &"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36], i > 0,
-			   &"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36]);
+	buf_puts(&name, "_Z1fI1a");
+	for (int i = 0; i < 60; i++) {
+		char high = digits[2 * i / 36], low = digits[2 * i % 36];
+
+		buf_printf(&name, "1bIS%.*s%c_S%.*s%c_E", 2 * i >= 36, &high, low, 2 * i >= 36, &high, low);
+		if (i == 1)
+			check("_Z1fI1a1bIS0_S0_E1bIS2_S2_EEvT_", "f<a, b<a, a>, b<b<a, a>, b<a, a> > >");
+	}
 	buf_puts(&name, "EvT_");
-	symbols_demangle((char *)name.data, name.len, &out);
-	assert_true(out.len > 0 && out.len <= 64 << 10);
-	buf_fini(&out);
+	check(buf_text(&name), buf_text(&name));
+	buf_fini(&name);
+}
+
+/* The same of Rust: each pair is twice the one before. @ident is the innermost. */
+static void print_pairs(const char *ident, struct buf *name)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t last;
+
+	buf_puts(name, "_RINvC1a1fNtC1b");
+	last = name->len - 2 - strlen("NtC1b");
+	buf_puts(name, ident);
+	for (int i = 0; i < 60; i++) {
+		size_t at = name->len - 2;
+
+		buf_putc(name, 'T');
+		for (int k = 0; k < 2; k++) {
+			size_t n = last - 1; /* "_" is 0, "0_" is 1 */
+
+			buf_putc(name, 'B');
+			if (n >= 62)
+				buf_putc(name, digits[n / 62]);
+			buf_putc(name, digits[n % 62]);
+			buf_putc(name, '_');
+		}
+		buf_putc(name, 'E');
+		last = at;
+	}
+	buf_putc(name, 'E');
+}
+
+/* And nothing is lost when the printer is left, also not what it had decoded. */
+static void test_exponential_rust(void **state)
+{
+	static const char *const idents[] = { "3abc", "u43cafcafcafcafcafcafcafcafcafcafcafcafcaf_eqd" };
+	struct buf name = BUF_EMPTY;
+	size_t before = 0;
+
+	(void)state;
+	check("_RNvC1bu7caf_dma", "b::caf\xc3\xa9");
+	for (size_t i = 0; i < ARRAY_LEN(idents); i++) {
+		buf_reset(&name);
+		print_pairs(idents[i], &name);
+		for (int k = 0; k < 100; k++) {
+			check(buf_text(&name), buf_text(&name));
+			if (!k)
+				before = mallinfo2().uordblks;
+		}
+		assert_in_range(mallinfo2().uordblks, 0, before + 256);
+	}
 	buf_fini(&name);
 }
 
@@ -141,8 +296,10 @@ static void test_deep_and_long(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),		cmocka_unit_test(test_length),
-		cmocka_unit_test(test_against_cxxfilt), cmocka_unit_test(test_exponential),
+		cmocka_unit_test(test_names),		cmocka_unit_test_teardown(test_styles, set_short),
+		cmocka_unit_test(test_other_languages), cmocka_unit_test(test_shorten),
+		cmocka_unit_test(test_length),		cmocka_unit_test_teardown(test_against_cxxfilt, set_short),
+		cmocka_unit_test(test_exponential),	cmocka_unit_test(test_exponential_rust),
 		cmocka_unit_test(test_deep_and_long),
 	};
 
