@@ -20,6 +20,10 @@ struct capture {
  */
 int capture_read(const char *path, struct capture *ret, struct buf *error);
 
+/* Makes the names of @p, which nobody else has yet, anew as the settings of symbols/demangle.h say, where it holds their
+ * mangled form. 0, -ENOMEM. */
+int capture_demangle(struct profiles *p);
+
 /* @path as messages call it. */
 const char *capture_name(const char *path);
 

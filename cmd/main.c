@@ -13,6 +13,7 @@
 #include "cmd/help.h"
 #include "cmd/nearest.h"
 #include "cmd/options.h"
+#include "symbols/demangle.h"
 
 /* The command of @argv[1]; moves *argc and *argv on so that their first word is the command's. NULL when there is none so
  * named. */
@@ -45,6 +46,17 @@ static int refuse_command(const char *word)
 	return STATUS_USAGE;
 }
 
+/* Only the commands that name things have the options. */
+static void set_demangling(const struct config *config)
+{
+	if (!config->demangle)
+		return;
+	symbols_set_demangling(!strcmp(config->demangle, "full")   ? DEMANGLE_FULL
+			       : !strcmp(config->demangle, "none") ? DEMANGLE_NONE
+								   : DEMANGLE_SHORT,
+			       config->keep_hash);
+}
+
 static int run_command(const struct cmd *cmd, const struct config *config)
 {
 	if (config->help)
@@ -53,6 +65,7 @@ static int run_command(const struct cmd *cmd, const struct config *config)
 		log_set_level(LOG_DEBUG);
 	else if (config->quiet)
 		log_set_level(LOG_WARN);
+	set_demangling(config);
 	return cmd->run(config);
 }
 

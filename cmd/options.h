@@ -30,6 +30,7 @@ enum option_kind {
 enum option_group {
 	GROUP_SAMPLING,
 	GROUP_OUTPUT,
+	GROUP_NAMES,
 	GROUP_COLLECTOR,
 	GROUP_SERVER,
 	GROUP_REPORT,

@@ -127,7 +127,9 @@ static int run_report(const struct config *config)
 			 capture.file_bytes - capture.read_bytes, capture.file_bytes);
 	if (!capture.profiles->sample_events)
 		log_warn("%s holds no samples", name);
-	err = write_format(capture.profiles, config, &text);
+	err = capture_demangle(capture.profiles);
+	if (!err)
+		err = write_format(capture.profiles, config, &text);
 	profiles_put(capture.profiles);
 	if (err) {
 		log_error("cannot report on %s: %s", name, strerror(-err));

@@ -17,6 +17,7 @@
 #include "proto/otlp.h"
 #include "proto/otlp_cut.h"
 #include "proto/profiles_builder.h"
+#include "symbols/demangle.h"
 
 static char path[64];
 
@@ -160,12 +161,57 @@ static void test_missing(void **state)
 	assert_string_equal(buf_text(&error), "cannot read /tmp: Is a directory");
 }
 
+/* A function kept as @name and, where that is not "", as @mangled. */
+static void add_function(struct builder *b, const char *name, const char *mangled)
+{
+	builder_function(b, builder_string_z(b, name), builder_string_z(b, mangled), 0, 0);
+}
+
+/* Names are made of the mangled ones, whatever they were when the capture was made. */
+static void test_demangled_anew(void **state)
+{
+	static const struct {
+		enum demangle_style style;
+		const char *names[4];
+	} cases[] = {
+		{ DEMANGLE_SHORT, { "main", "foo::bar", "foo::baz", "core::fmt" } },
+		{ DEMANGLE_FULL, { "main", "foo::bar(int)", "foo::baz(int)", "core::fmt" } },
+		{ DEMANGLE_NONE, { "main", "_ZN3foo3barEi", "_ZN3foo3bazEi", "_ZN4core3fmt17h6e0c9e8f3a1b2c4dE" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct builder *b = builder_new();
+		struct profiles *p;
+
+		assert_non_null(b);
+		add_function(b, "main", "");
+		add_function(b, "foo::bar", "_ZN3foo3barEi");
+		add_function(b, "_ZN3foo3bazEi", "");
+		add_function(b, "core::fmt", "_ZN4core3fmt17h6e0c9e8f3a1b2c4dE");
+		assert_int_equal(builder_freeze(b, 1000, 2000, &p), 0);
+		symbols_set_demangling(cases[i].style, false);
+		assert_int_equal(capture_demangle(p), 0);
+		assert_int_equal(p->dict.function_count, 1 + ARRAY_LEN(cases[i].names));
+		for (size_t k = 0; k < ARRAY_LEN(cases[i].names); k++) {
+			struct str name = profiles_string(p, p->dict.functions[1 + k].name_strindex);
+
+			if (!str_is(name, cases[i].names[k]))
+				fail_msg("%.*s instead of %s", (int)name.len, name.data, cases[i].names[k]);
+		}
+		profiles_put(p);
+		builder_free(b);
+	}
+	symbols_set_demangling(DEMANGLE_SHORT, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_cut_anywhere, make_path, remove_path),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test_setup_teardown(test_refused, make_path, remove_path),
+		cmocka_unit_test(test_demangled_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
