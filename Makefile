@@ -75,8 +75,8 @@ below_cmd := cmd agent backend sinks symbols proto base
 below_base := base
 archives = $(foreach l,$(below_$(1)),$(BUILD)/lib/$(l).a)
 
-PROTO_SRC := $(wildcard proto/opentelemetry/*.proto)
-PROTO_OBJ := $(patsubst proto/opentelemetry/%.proto,$(BUILD)/proto/opentelemetry/%.pb.o,$(PROTO_SRC))
+PROTO_SRC := $(wildcard proto/*/*.proto)
+PROTO_OBJ := $(patsubst %.proto,$(BUILD)/%.pb.o,$(PROTO_SRC))
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 BPF_SKEL := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.skel.h,$(BPF_SRC))
 
@@ -96,8 +96,8 @@ $(BUILD)/%.o: %.c | $(BUILD)/.deps
 	$(call say,CC,$@) mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) $(WARN) $(INCLUDES) -c -o $@ $<
 
 # --- nanopb: our schema -> tags and descriptors (the codec is the only user) ---
-$(BUILD)/proto/opentelemetry/%.pb.c $(BUILD)/proto/opentelemetry/%.pb.h &: proto/opentelemetry/%.proto $(wildcard proto/opentelemetry/*.options) | $(BUILD)/.deps
-	$(call say,NANOPB,$@) mkdir -p $(@D) && PATH="/usr/bin:$$PATH" protoc -Iproto/opentelemetry \
+$(BUILD)/proto/%.pb.c $(BUILD)/proto/%.pb.h &: proto/%.proto | $(BUILD)/.deps
+	$(call say,NANOPB,$@) mkdir -p $(@D) && PATH="/usr/bin:$$PATH" protoc -I$(<D) \
 		--plugin=protoc-gen-nanopb=$(NANOPB_PLUGIN) --nanopb_out=$(@D) $<
 
 $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
@@ -199,7 +199,7 @@ FUZZ_OBJ += $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(PROTO_OBJ))
 
 $(FUZZ_BUILD)/%.o: %.c | $(patsubst %.o,%.h,$(PROTO_OBJ))
 	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
-$(FUZZ_BUILD)/proto/opentelemetry/%.pb.o: $(BUILD)/proto/opentelemetry/%.pb.c
+$(FUZZ_BUILD)/proto/%.pb.o: $(BUILD)/proto/%.pb.c
 	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
 $(FUZZ_BUILD)/fuzz_%: $(FUZZ_BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_OBJ)
 	$(call say,FUZZLD,$@) $(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)

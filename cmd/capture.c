@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A capture is read whole and decoded in place: the model keeps the bytes. What cannot be decoded is looked at more closely,
- * so that the message can say what the file is instead.
+ * A capture is read whole, unpacked if need be, and decoded in place: the model keeps the bytes. What cannot be decoded is
+ * looked at more closely, so that the message can say what the file is instead.
  */
 #include "cmd/capture.h"
 
@@ -16,10 +16,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/gzip.h"
 #include "proto/otlp.h"
 #include "proto/otlp_cut.h"
 
 enum { READ_BYTES = 1 << 20 };
+
+#define MAX_UNPACKED_BYTES (8ull << 30)
 
 static int read_all(int fd, struct buf *out)
 {
@@ -50,6 +53,23 @@ static int read_file(const char *path, struct buf *out)
 	return fd < 0 ? -errno : read_all(fd, out);
 }
 
+/* In place. 0; -EBADMSG, -E2BIG or -ENOMEM with @error filled. */
+static int unpack(const char *name, struct buf *data, struct buf *error)
+{
+	AUTO(buf_fini) struct buf packed = *data;
+	int err;
+
+	*data = BUF_EMPTY;
+	err = gzip_unpack(packed.data, packed.len, MAX_UNPACKED_BYTES, data);
+	if (err == -EBADMSG)
+		buf_printf(error, "%s is gzip-compressed and damaged or cut; 'gzip -t' says where", name);
+	else if (err == -E2BIG)
+		buf_printf(error, "%s is more than %d GB once it is unpacked", name, (int)(MAX_UNPACKED_BYTES >> 30));
+	else if (err)
+		buf_printf(error, "cannot unpack %s: %s", name, strerror(-err));
+	return err;
+}
+
 /* What people hand us by mistake, by its first bytes. */
 static const char *recognise(const struct buf *data)
 {
@@ -58,7 +78,6 @@ static const char *recognise(const struct buf *data)
 		size_t len;
 		const char *is;
 	} known[] = {
-		{ "\x1f\x8b", 2, "gzip-compressed (a pprof profile?); if it is OTLP inside, run gunzip on it first" },
 		{ "\x28\xb5\x2f\xfd", 4, "zstd-compressed; if it is OTLP inside, run unzstd on it first" },
 		{ "PERFILE2", 8, "perf's own data; read it with perf report" },
 		{ "\x7f"
@@ -74,9 +93,10 @@ static const char *recognise(const struct buf *data)
 	return NULL;
 }
 
-static int refuse(const char *name, const struct buf *data, const struct otlp_error *why, struct buf *error)
+static int refuse(const char *name, const struct buf *data, bool is_packed, const struct otlp_error *why, struct buf *error)
 {
-	const char *is = recognise(data);
+	const char *is = is_packed ? "something else, gzip-compressed (a pprof profile? 'go tool pprof' reads those)"
+				   : recognise(data);
 
 	if (is)
 		buf_printf(error, "%s is no capture of hearth: it is %s", name, is);
@@ -107,12 +127,17 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
 	struct otlp_error why = { "" }, why_cut = { "" };
 	size_t len, whole;
+	bool is_packed;
 	int err = read_file(path, &data);
 
 	if (err) {
 		buf_printf(error, "cannot read %s: %s", name, strerror(-err));
 		return err;
 	}
+	is_packed = gzip_is_packed(data.data, data.len);
+	err = is_packed ? unpack(name, &data, error) : 0;
+	if (err)
+		return err;
 	len = data.len;
 	if (!len) {
 		buf_printf(error, "%s is empty; a capture that is still being written is called FILE.part", name);
@@ -126,7 +151,7 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 			ret->read_bytes = whole;
 			return 0;
 		}
-		return refuse(name, &data, &why, error);
+		return refuse(name, &data, is_packed, &why, error);
 	}
 	if (err)
 		buf_printf(error, "cannot read %s: %s", name, strerror(-err));

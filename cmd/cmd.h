@@ -17,9 +17,10 @@ enum on_command {
 	ON_CHECK = 1 << 4,
 	ON_VERSION = 1 << 5,
 	ON_HELP = 1 << 6,
+	ON_CONVERT = 1 << 7,
 	ON_AGENT = ON_RUN | ON_RECORD,
-	ON_ALL = (1 << 7) - 1,
-	ON_NO_ENV = 1 << 8, /* not a command: the option has no variable */
+	ON_ALL = (1 << 8) - 1,
+	ON_NO_ENV = 1 << 16, /* not a command: the option has no variable */
 };
 
 /* Exit statuses. A recorded command's own status is passed on as shells do: 126, 127, 128 + signal. */
@@ -37,7 +38,7 @@ struct cmd {
 	int (*run)(const struct config *config); /* returns the exit status; logs what went wrong */
 };
 
-extern const struct cmd cmd_run, cmd_record, cmd_report, cmd_serve, cmd_check, cmd_version, cmd_help;
+extern const struct cmd cmd_run, cmd_record, cmd_report, cmd_convert, cmd_serve, cmd_check, cmd_version, cmd_help;
 
 /* All commands, in the order of the overview; NULL-terminated. */
 const struct cmd *const *cmd_all(void);

@@ -22,6 +22,7 @@
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/formats.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
 #include "cmd/user.h"
@@ -74,20 +75,17 @@ struct recording {
 	struct child child;
 	struct output_sink output;
 	struct buf path; /* "-": standard output */
-	bool is_stream;	 /* standard output, a pipe, a device: nothing to rename or to measure */
+	const struct format *format;
+	struct buf
+		capture_path; /* what is recorded grows here, and is made into @path at the end if that has another format */
+	bool is_stream;	      /* standard output, a pipe, a device: nothing to rename or to measure */
 	bool shows_progress;
 };
-
-static bool ends_in_otlp(const char *name)
-{
-	size_t len = strlen(name), suffix = strlen(".otlp");
-
-	return len > suffix && !strcmp(name + len - suffix, ".otlp");
-}
 
 /* --output, or a name with the date. */
 static int choose_path(struct recording *r, const struct config *config)
 {
+	AUTO(buf_fini) struct buf suffixes = BUF_EMPTY;
 	const char *output = config->output;
 	char name[64];
 	struct stat st;
@@ -108,18 +106,22 @@ static int choose_path(struct recording *r, const struct config *config)
 		log_error("--output -: a capture is binary and standard output is a terminal; redirect it or name a file");
 		return -EINVAL;
 	}
-	if (!r->is_stream && !ends_in_otlp(output)) {
-		log_error("--output: '%s' does not end in .otlp, the one format this version writes", output);
+	r->format = r->is_stream ? format_by_name("otlp") : format_by_path(output);
+	if (!r->format) {
+		format_list_suffixes(&suffixes);
+		log_error("--output: '%s' does not say which format to write; end the name in one of %s", output,
+			  buf_text(&suffixes));
 		return -EINVAL;
 	}
 	buf_puts(&r->path, output);
+	buf_printf(&r->capture_path, "%s%s", output, r->format->is_capture ? "" : ".otlp");
 	return 0;
 }
 
 static int open_file(struct recording *r)
 {
 	AUTO(buf_fini) struct buf part = BUF_EMPTY;
-	const char *path = buf_text(&r->path);
+	const char *path = buf_text(&r->capture_path);
 	struct user user;
 	int err = sink_file_new(path, &r->output.file);
 
@@ -205,23 +207,50 @@ static void print_size(uint64_t bytes, struct buf *out)
 		buf_printf(out, "%.1f MiB", (double)bytes / (1024 * 1024));
 }
 
-/* After the sink is gone, so the file has its name. */
+/* Makes the file that was asked for of the capture, which stays when that fails. */
+static int convert(struct recording *r)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	const char *from = buf_text(&r->capture_path);
+	struct capture capture;
+	int err = capture_read(from, &capture, &error);
+
+	if (err) {
+		log_error("%s", buf_text(&error));
+		return err;
+	}
+	err = format_write_file(capture.profiles, r->format, buf_text(&r->path), NULL);
+	profiles_put(capture.profiles);
+	if (err)
+		log_error("what was recorded is in %s; write it elsewhere with: hearth convert %s FILE", from, from);
+	else
+		unlink(from);
+	return err;
+}
+
+/* After the sink is gone, so the capture has its name. */
 static int report_file(struct recording *r, double seconds)
 {
 	AUTO(buf_fini) struct buf size = BUF_EMPTY;
 	const char *path = buf_text(&r->path);
 	struct stat st;
+	int err = r->format->is_capture ? 0 : convert(r);
 
+	if (err)
+		return err;
 	if (stat(path, &st))
 		return -errno; /* the sink has said why it kept its first name */
 	print_size((uint64_t)st.st_size, &size);
-	log_info("%s: %s, %.1f s; read it with: hearth report %s", path, buf_text(&size), seconds, path);
+	if (r->format->is_capture)
+		log_info("%s: %s, %.1f s; read it with: hearth report %s", path, buf_text(&size), seconds, path);
+	else
+		log_info("%s: %s, %.1f s", path, buf_text(&size), seconds);
 	return 0;
 }
 
 static void tell_write_error(struct recording *r)
 {
-	const char *path = capture_name(buf_text(&r->path));
+	const char *path = capture_name(buf_text(&r->capture_path));
 
 	if (r->is_stream)
 		log_error("writing to %s failed: %s", path, strerror(-r->output.err));
@@ -280,6 +309,7 @@ static int run_record(const struct config *config)
 	session_close(&r.session);
 	child_fini(&r.child);
 	buf_fini(&r.path);
+	buf_fini(&r.capture_path);
 	return status;
 }
 

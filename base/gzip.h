@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gzip over whole blocks of memory, by zlib. Any thread. */
+#ifndef HEARTH_BASE_GZIP_H
+#define HEARTH_BASE_GZIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* Appends @data, compressed at zlib's @level (1 to 9), to @out. 0 or -ENOMEM. */
+int gzip_pack(const void *data, size_t len_bytes, int level, struct buf *out);
+
+/* Do the bytes begin as gzip's do? */
+bool gzip_is_packed(const void *data, size_t len_bytes);
+
+/* Appends what @data holds to @out, one member after the other. 0; -EBADMSG: broken or cut; -E2BIG: more than @max_bytes;
+ * -ENOMEM. */
+int gzip_unpack(const void *data, size_t len_bytes, size_t max_bytes, struct buf *out);
+
+#endif

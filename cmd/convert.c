@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `hearth convert`: a capture in another format. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd/capture.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/formats.h"
+
+/* --format, or what the name of the output says. NULL after a message. */
+static const struct format *choose_format(const struct config *config, const char *output)
+{
+	AUTO(buf_fini) struct buf suffixes = BUF_EMPTY;
+	const struct format *format = config->convert_format ? format_by_name(config->convert_format)
+							     : format_by_path(output);
+
+	if (format)
+		return format;
+	format_list_suffixes(&suffixes);
+	if (strcmp(output, "-"))
+		log_error("'%s' does not say which format to write; end the name in one of %s, or say --format", output,
+			  buf_text(&suffixes));
+	else
+		log_error("say which format to write to standard output: --format otlp, pprof, folded, ...");
+	return NULL;
+}
+
+static int run_convert(const struct config *config)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
+	const char *input = config->operands[0], *output = config->operands[1];
+	const struct format *format = choose_format(config, output);
+	struct capture capture;
+	int err;
+
+	if (!format)
+		return STATUS_USAGE;
+	err = capture_read(input, &capture, &error);
+	if (err) {
+		log_error("%s", buf_text(&error));
+		return STATUS_FAILED;
+	}
+	if (capture.read_bytes < capture.file_bytes)
+		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", capture_name(input),
+			 capture.file_bytes - capture.read_bytes, capture.file_bytes);
+	err = capture_demangle(capture.profiles);
+	if (err)
+		log_error("cannot convert %s: %s", capture_name(input), strerror(-err));
+	else
+		err = format_write_file(capture.profiles, format, output, &left_out);
+	if (!err && left_out.len)
+		log_info("%s has no place for: %s", format->name, buf_text(&left_out));
+	profiles_put(capture.profiles);
+	return err ? STATUS_FAILED : STATUS_DONE;
+}
+
+const struct cmd cmd_convert = {
+	.name = "convert",
+	.bit = ON_CONVERT,
+	.summary = "write a capture in another format: pprof, folded stacks, compressed",
+	.operands = "IN OUT",
+	.description =
+		"Reads a capture (IN, or - for standard input) and writes it as OUT (- for standard output). The format "
+		"is what OUT's name ends in, or what --format says. What a format has no place for is told once. Needs no "
+		"root.",
+	.example = "hearth convert x.otlp x.pb.gz",
+	.min_operands = 2,
+	.max_operands = 2,
+	.run = run_convert,
+};

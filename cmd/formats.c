@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each format's writer makes the whole file in memory; then it goes to disk in one piece and takes its name. */
+#include "cmd/formats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/gzip.h"
+#include "base/log.h"
+#include "cmd/capture.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/user.h"
+#include "proto/otlp.h"
+#include "proto/pprof.h"
+#include "proto/report.h"
+
+enum { GZIP_LEVEL = 6 };
+
+static int write_otlp(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	(void)left_out;
+	return otlp_encode(p, NULL, out);
+}
+
+static int write_otlp_gz(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
+	int err = write_otlp(p, &plain, left_out);
+
+	return err ? err : gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
+}
+
+static void tell(struct buf *out, uint64_t count, const char *what)
+{
+	if (count)
+		buf_printf(out, "%s%s (%" PRIu64 ")", out->len ? ", " : "", what, count);
+}
+
+static int write_pprof(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
+	struct pprof *pp = pprof_new();
+	int err = pp ? pprof_add(pp, p) : -ENOMEM;
+
+	if (!err)
+		err = pprof_write(pp, &plain);
+	if (!err) {
+		const struct pprof_losses *lost = pprof_losses(pp);
+
+		tell(left_out, lost->timestamps, "times of samples");
+		tell(left_out, lost->frame_attributes, "types of frames");
+		tell(left_out, lost->other_attributes, "further attributes");
+		tell(left_out, lost->events, "samples of further kinds");
+		err = gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
+	}
+	pprof_free(pp);
+	return err;
+}
+
+static int write_folded(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	struct tree *tree = tree_new();
+	int err = tree ? tree_add(tree, p) : -ENOMEM;
+
+	if (!err)
+		err = report_folded(tree, out);
+	if (!err) {
+		buf_puts(left_out, "everything but names and counts");
+		if (tree_sum(tree)->other_events)
+			tell(left_out, tree_sum(tree)->other_events, "samples of further kinds");
+	}
+	tree_free(tree);
+	return err;
+}
+
+static const struct format formats[] = {
+	{ "otlp", { ".otlp" }, true, true, write_otlp },
+	{ "otlp.gz", { ".otlp.gz" }, false, true, write_otlp_gz },
+	{ "pprof", { ".pb.gz", ".pprof" }, false, true, write_pprof },
+	{ "folded", { ".folded" }, false, false, write_folded },
+};
+
+static size_t suffix_len(const char *path, const char *suffix)
+{
+	size_t len = strlen(path), suffix_len = strlen(suffix);
+
+	return len > suffix_len && !strcmp(path + len - suffix_len, suffix) ? suffix_len : 0;
+}
+
+const struct format *format_by_path(const char *path)
+{
+	const struct format *best = NULL;
+	size_t best_len = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		for (const char *const *s = formats[i].suffixes; *s; s++) {
+			size_t len = suffix_len(path, *s);
+
+			if (len > best_len) {
+				best = &formats[i];
+				best_len = len;
+			}
+		}
+	}
+	return best;
+}
+
+const struct format *format_by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+void format_list_suffixes(struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		for (const char *const *s = formats[i].suffixes; *s; s++)
+			buf_printf(out, "%s%s", i || s != formats[i].suffixes ? ", " : "", *s);
+}
+
+/* --- the file --- */
+
+static int write_all(int fd, const struct buf *data)
+{
+	for (size_t done = 0; done < data->len;) {
+		ssize_t n = write(fd, data->data + done, data->len - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* Beside @path, so that it can be renamed. */
+static int replace_file(const char *path, const struct buf *data)
+{
+	AUTO(buf_fini) struct buf name = BUF_EMPTY;
+	struct user user;
+	char *temporary;
+	int fd, err;
+
+	buf_printf(&name, "%s.XXXXXX", path);
+	buf_putc(&name, '\0');
+	if (name.failed)
+		return -ENOMEM;
+	temporary = (char *)name.data;
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, data);
+	if (!err && (fchmod(fd, 0644) || fsync(fd)))
+		err = -errno;
+	close(fd);
+	if (!err && user_invoking(&user))
+		user_give_file(&user, temporary);
+	if (!err && rename(temporary, path))
+		err = -errno;
+	if (err)
+		unlink(temporary);
+	return err;
+}
+
+int format_write_file(const struct profiles *p, const struct format *format, const char *path, struct buf *left_out)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	AUTO(buf_fini) struct buf unwanted = BUF_EMPTY;
+	int err = format->write(p, &data, left_out ? left_out : &unwanted);
+
+	if (err) {
+		log_error("cannot put the %s file together: %s", format->name, strerror(-err));
+		return err;
+	}
+	if (!strcmp(path, "-"))
+		return output_write(&data) == STATUS_DONE ? 0 : -EIO;
+	err = replace_file(path, &data);
+	if (err)
+		log_error("cannot write %s: %s", path, strerror(-err));
+	return err;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of a pprof profile as protobuf, through nanopb's low-level writers. */
+#include <errno.h>
+#include <pb_encode.h>
+
+#include "proto/pprof/profile.pb.h"
+#include "proto/pprof_tables.h"
+
+/* One submessage is put together at a time in @part and then written with its length. */
+struct writer {
+	struct buf *out;
+	struct buf part, list;
+};
+
+static bool write_to_buf(pb_ostream_t *stream, const pb_byte_t *data, size_t len)
+{
+	struct buf *out = stream->state;
+
+	buf_append(out, data, len);
+	return !out->failed;
+}
+
+static pb_ostream_t stream_on(struct buf *out)
+{
+	return (pb_ostream_t){ .callback = write_to_buf, .state = out, .max_size = SIZE_MAX };
+}
+
+static void put_number(struct buf *out, uint32_t field, uint64_t value)
+{
+	pb_ostream_t stream = stream_on(out);
+
+	if (!value)
+		return;
+	pb_encode_tag(&stream, PB_WT_VARINT, field);
+	pb_encode_varint(&stream, value);
+}
+
+static void put_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
+{
+	pb_ostream_t stream = stream_on(out);
+
+	pb_encode_tag(&stream, PB_WT_STRING, field);
+	pb_encode_string(&stream, data, len);
+}
+
+/* Writes what was put together, and empties it. */
+static void put_part(struct buf *out, uint32_t field, struct buf *part)
+{
+	if (part->failed)
+		out->failed = true;
+	put_bytes(out, field, part->data, part->len);
+	buf_reset(part);
+}
+
+static void put_varint(struct buf *out, uint64_t value)
+{
+	pb_ostream_t stream = stream_on(out);
+
+	pb_encode_varint(&stream, value);
+}
+
+static void put_type(struct writer *w, uint32_t field, const struct pprof_column *c)
+{
+	put_number(&w->part, pprof_ValueType_type_tag, c->type);
+	put_number(&w->part, pprof_ValueType_unit_tag, c->unit);
+	put_part(w->out, field, &w->part);
+}
+
+static void put_label_message(const struct pprof *pp, struct writer *w, uint32_t id)
+{
+	const struct pprof_label *label = intern_get(pp->labels, id - 1, NULL);
+
+	put_number(&w->list, pprof_Label_key_tag, label->key);
+	put_number(&w->list, pprof_Label_str_tag, label->text);
+	put_number(&w->list, pprof_Label_num_tag, (uint64_t)label->number);
+	put_number(&w->list, pprof_Label_num_unit_tag, label->unit);
+	put_part(&w->part, pprof_Sample_label_tag, &w->list);
+}
+
+static void put_sample(const struct pprof *pp, struct writer *w, uint32_t index)
+{
+	uint32_t columns = intern_count(pp->columns);
+	size_t key_len, stack_len;
+	const uint32_t *key = intern_get(pp->samples, index, &key_len);
+	const uint32_t *stack = intern_get(pp->stacks, key[0], &stack_len);
+
+	for (size_t i = 0; i < stack_len / sizeof(*stack); i++)
+		put_varint(&w->list, stack[i]);
+	put_part(&w->part, pprof_Sample_location_id_tag, &w->list);
+	for (uint32_t i = 0; i < columns && i < PPROF_MAX_COLUMNS; i++)
+		put_varint(&w->list, (uint64_t)pp->rows[index].values[i]);
+	put_part(&w->part, pprof_Sample_value_tag, &w->list);
+	for (size_t i = 1; i < key_len / sizeof(*key); i++)
+		put_label_message(pp, w, key[i]);
+	put_part(w->out, pprof_Profile_sample_tag, &w->part);
+}
+
+static void put_mapping(const struct pprof *pp, struct writer *w, uint32_t index)
+{
+	struct buf *part = &w->part;
+	const struct pprof_mapping *m = intern_get(pp->mappings, index, NULL);
+
+	put_number(part, pprof_Mapping_id_tag, index + 1);
+	put_number(part, pprof_Mapping_memory_start_tag, m->start);
+	put_number(part, pprof_Mapping_memory_limit_tag, m->limit);
+	put_number(part, pprof_Mapping_file_offset_tag, m->offset);
+	put_number(part, pprof_Mapping_filename_tag, m->filename);
+	put_number(part, pprof_Mapping_build_id_tag, m->build_id);
+	/* So that nobody looks for more. */
+	put_number(part, pprof_Mapping_has_functions_tag, 1);
+	put_number(part, pprof_Mapping_has_filenames_tag, 1);
+	put_number(part, pprof_Mapping_has_line_numbers_tag, 1);
+	put_number(part, pprof_Mapping_has_inline_frames_tag, 1);
+	put_part(w->out, pprof_Profile_mapping_tag, part);
+}
+
+/* The first mapping counts as the program: of programs, and of libraries, before the kernel and what has no file. */
+static void put_mappings(const struct pprof *pp, struct writer *w)
+{
+	for (int is_first = 1; is_first >= 0; is_first--) {
+		for (uint32_t i = 0; i < intern_count(pp->mappings); i++) {
+			const struct pprof_mapping *m = intern_get(pp->mappings, i, NULL);
+			size_t len;
+			const char *path = intern_get(pp->strings, m->filename, &len);
+
+			if ((len > 1 && path[0] == '/' && path[1] != '/') == is_first)
+				put_mapping(pp, w, i);
+		}
+	}
+}
+
+static void put_location(const struct pprof *pp, struct writer *w, uint32_t index)
+{
+	const struct pprof_location *l = intern_get(pp->locations, index, NULL);
+	const struct pprof_line *line = (const void *)(l + 1);
+
+	put_number(&w->part, pprof_Location_id_tag, index + 1);
+	put_number(&w->part, pprof_Location_mapping_id_tag, l->mapping);
+	put_number(&w->part, pprof_Location_address_tag, l->address);
+	for (uint32_t i = 0; i < l->line_count; i++, line++) {
+		put_number(&w->list, pprof_Line_function_id_tag, line->function);
+		put_number(&w->list, pprof_Line_line_tag, (uint64_t)line->line);
+		put_number(&w->list, pprof_Line_column_tag, (uint64_t)line->column);
+		put_part(&w->part, pprof_Location_line_tag, &w->list);
+	}
+	put_part(w->out, pprof_Profile_location_tag, &w->part);
+}
+
+static void put_function(const struct pprof *pp, struct writer *w, uint32_t index)
+{
+	const struct pprof_function *f = intern_get(pp->functions, index, NULL);
+
+	put_number(&w->part, pprof_Function_id_tag, index + 1);
+	put_number(&w->part, pprof_Function_name_tag, f->name);
+	put_number(&w->part, pprof_Function_system_name_tag, f->system_name);
+	put_number(&w->part, pprof_Function_filename_tag, f->filename);
+	put_number(&w->part, pprof_Function_start_line_tag, (uint64_t)f->start_line);
+	put_part(w->out, pprof_Profile_function_tag, &w->part);
+}
+
+/* The kind of sample that is shown when nobody chooses: CPU time where there is any. */
+static uint32_t default_type(const struct pprof *pp)
+{
+	for (uint32_t i = 0; i < intern_count(pp->columns) && i < PPROF_MAX_COLUMNS; i++) {
+		const struct pprof_column *c = intern_get(pp->columns, i, NULL);
+		size_t len;
+		const char *name = intern_get(pp->strings, c->type, &len);
+
+		if (str_is((struct str){ name, (uint32_t)len }, "cpu"))
+			return c->type;
+	}
+	return 0;
+}
+
+int pprof_write(const struct pprof *pp, struct buf *out)
+{
+	struct writer w = { .out = out };
+
+	for (uint32_t i = 0; i < intern_count(pp->columns) && i < PPROF_MAX_COLUMNS; i++) {
+		const struct pprof_column *c = intern_get(pp->columns, i, NULL);
+
+		put_type(&w, pprof_Profile_sample_type_tag, c);
+	}
+	for (uint32_t i = 0; i < intern_count(pp->samples); i++)
+		put_sample(pp, &w, i);
+	put_mappings(pp, &w);
+	for (uint32_t i = 0; i < intern_count(pp->locations); i++)
+		put_location(pp, &w, i);
+	for (uint32_t i = 0; i < intern_count(pp->functions); i++)
+		put_function(pp, &w, i);
+	for (uint32_t i = 0; i < intern_count(pp->strings); i++) {
+		size_t len;
+		const void *text = intern_get(pp->strings, i, &len);
+
+		put_bytes(out, pprof_Profile_string_table_tag, text, len);
+	}
+	if (pp->start_ns != UINT64_MAX) {
+		put_number(out, pprof_Profile_time_nanos_tag, pp->start_ns);
+		put_number(out, pprof_Profile_duration_nanos_tag, pp->end_ns - pp->start_ns);
+	}
+	if (pp->period)
+		put_type(&w, pprof_Profile_period_type_tag, &pp->period_type);
+	put_number(out, pprof_Profile_period_tag, (uint64_t)pp->period);
+	put_number(out, pprof_Profile_default_sample_type_tag, default_type(pp));
+	if (w.part.failed || w.list.failed)
+		out->failed = true;
+	buf_fini(&w.part);
+	buf_fini(&w.list);
+	return out->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Captures in other formats: every stack and every count of a recording is in the pprof file, as protobuf's own decoder and
+# `go tool pprof` read it, and in the others; what cannot be written leaves nothing behind.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+
+start cpp "$TRUTH/cpp_chain" 6
+start go "$TRUTH/go_chain" 6
+"$HEARTH" record -F 199 -d 4 -o all.otlp >out 2>err || fail "exit status $?: $(cat err)"
+"$HEARTH" report all.otlp --format folded | LC_ALL=C sort >all.want
+[ "$(wc -l <all.want)" -gt 20 ] || fail "hardly anything was recorded"
+
+# pprof
+"$HEARTH" convert all.otlp all.pb.gz 2>err || fail "exit status $?: $(cat err)"
+grep -q "times of samples" err || fail "it does not say what is missing: $(cat err)"
+status=0
+"$TOP/tests/system/pprof_stacks.py" all.pb.gz >stacks || status=$?
+[ $status != 77 ] || skip "$(cat stacks)"
+[ $status = 0 ] || fail "the profile is not sound"
+LC_ALL=C sort stacks >all.got
+cmp all.want all.got || fail "not the same stacks: $(diff all.want all.got | head -n 5)"
+if command -v go >/dev/null; then
+	go tool pprof -raw -sample_index=samples all.pb.gz >raw 2>pprof.err || fail "go tool pprof: $(cat pprof.err)"
+	[ ! -s pprof.err ] || fail "go tool pprof complains: $(cat pprof.err)"
+	counted=$(go tool pprof -top -sample_index=samples -nodecount=1 all.pb.gz 2>/dev/null | sed -nE 's/.* of ([0-9]+) total.*/\1/p' | head -n 1)
+	wanted=$(awk '{ n += $NF } END { print n }' all.want)
+	[ "$counted" = "$wanted" ] || fail "go tool pprof counts $counted samples of $wanted"
+	go tool pprof -top -tagfocus=thread.name=cpp_chain all.pb.gz 2>/dev/null | grep -q 'truth::' || fail "no C++ function by label"
+fi
+
+# The same by recording, compressed, and back to folded stacks.
+"$HEARTH" convert all.otlp all.otlp.gz && gzip -t all.otlp.gz || fail "no sound .otlp.gz"
+"$HEARTH" convert all.otlp.gz all.folded 2>/dev/null && LC_ALL=C sort all.folded | cmp - all.want || fail "not the same folded stacks"
+"$HEARTH" convert all.otlp - --format folded 2>/dev/null | cmp - all.folded || fail "standard output differs"
+"$HEARTH" record -F 99 -o now.pb.gz -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
+"$TOP/tests/system/pprof_stacks.py" now.pb.gz | grep -q '^c_chain;.*;main;.*;leaf' || fail "no stack of the command"
+[ "$(echo now.pb.gz*)" = now.pb.gz ] || fail "left behind: $(echo now.pb.gz*)"
+
+# What cannot be
+! "$HEARTH" convert all.otlp all.xyz 2>err || fail "an unknown format was written"
+grep -q "does not say which format" err || fail "unclear: $(cat err)"
+mkdir -p away && : >away/x.pb.gz
+head -c 1000 all.otlp.gz >cut.otlp.gz
+! "$HEARTH" convert cut.otlp.gz away/x.pb.gz 2>err || fail "a cut file was read"
+grep -q "damaged or cut" err || fail "unclear: $(cat err)"
+[ "$(ls away)" = x.pb.gz ] && [ ! -s away/x.pb.gz ] || fail "something was written: $(ls -l away)"
+! "$HEARTH" convert all.pb.gz x.folded 2>err || fail "a pprof file was read"
+! "$HEARTH" convert all.otlp missing/x.pb.gz 2>err || fail "it was written nowhere"
+grep -q "cannot write missing/x.pb.gz" err || fail "unclear: $(cat err)"
+echo "$(wc -l <all.want) stacks"
