@@ -23,19 +23,32 @@ struct symbol_index_head {
 	char build_id[SYMBOL_INDEX_ID_BYTES + 1]; /* whose names these are: lower-case hex */
 	enum code_source best;			  /* the best source there was when it was written */
 	bool is_broken;				  /* a source was: names may be missing */
+	/* What was there beside the program itself: its separate debug file, the file that dwz made, the .dwp file. Where
+	 * one was not and is there now, a new index may know more. */
+	bool had_debug, had_common, had_package;
 };
 
-/* Writes @names, which are finished, to @out. 0, -ENOMEM, -E2BIG. */
+/* Appends @names, which are finished, to @out. 0, -ENOMEM, -E2BIG. */
 int symbol_index_write(const struct code_names *names, const struct symbol_index_head *head, struct buf *out);
 
 struct symbol_index;
 
-/* Opens the @len_bytes at @data (borrowed until it is closed). 0; -EPROTONOSUPPORT: another version; -EBADMSG: broken;
- * -ENOMEM. */
+/* Opens the @len_bytes at @data (borrowed until it is closed). The head is checked at once, the rest where it is first used,
+ * so that what nobody asks for is not read from disk. 0; -EPROTONOSUPPORT: another version; -EBADMSG: broken; -ENOMEM. */
 int symbol_index_open(const void *data, size_t len_bytes, struct symbol_index **ret);
 void symbol_index_close(struct symbol_index *x);
 
 const struct symbol_index_head *symbol_index_head(const struct symbol_index *x);
+
+/* What it holds, and how many bytes that takes. */
+struct symbol_index_sizes {
+	uint64_t steps, functions, files, calls, places;
+	uint64_t code_bytes, name_bytes, path_bytes, table_bytes, all_bytes;
+};
+struct symbol_index_sizes symbol_index_sizes(const struct symbol_index *x);
+
+/* Checks all of it now. 0 or -EBADMSG. */
+int symbol_index_check(const struct symbol_index *x);
 
 /* As code_names_find. Also -EBADMSG. */
 int symbol_index_find(const struct symbol_index *x, uint64_t addr, struct code_answer *ret);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An index says what the struct code_names says that it was written from: over random worlds, over much code, over deep
+ * chains. And no damage to its bytes makes it say anything else.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "symbols/symbol_index.h"
+#include "symbols/symbol_index_format.h"
+#include "tests/unit/symbols/code_worlds.h"
+
+static const struct symbol_index_head head = { .build_id = "0123456789abcdef",
+					       .best = CODE_SOURCE_DWARF,
+					       .had_debug = true };
+
+static struct buf write_index(const struct code_names *c)
+{
+	struct buf bytes = BUF_EMPTY;
+
+	assert_int_equal(symbol_index_write(c, &head, &bytes), 0);
+	return bytes;
+}
+
+/* Whether an address has the same answer, and all of its texts, in both. */
+static bool answers_equal(const struct code_names *c, const struct symbol_index *x, uint64_t addr)
+{
+	struct code_answer a, b;
+	int r = code_names_find(c, addr, &a);
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	bool equal = symbol_index_find(x, addr, &b) == r && a.frame_count == b.frame_count;
+
+	equal = equal && (r || (a.start == b.start && a.source == b.source && a.decl_line == b.decl_line));
+	for (uint32_t i = 0; equal && i < a.frame_count; i++) {
+		const struct code_frame *f = &a.frames[i], *g = &b.frames[i];
+		size_t len;
+
+		equal = f->line == g->line && f->column == g->column && (f->file == CODE_NONE) == (g->file == CODE_NONE) &&
+			(f->function == CODE_NONE) == (g->function == CODE_NONE);
+		if (equal && f->function != CODE_NONE) {
+			const char *name = code_names_name(c, f->function, &len);
+
+			buf_reset(&text);
+			equal = symbol_index_name(x, g->function, &text) == 0 && text.len == len &&
+				memcmp(text.data, name, len) == 0;
+		}
+		if (equal && f->file != CODE_NONE) {
+			const char *path = code_names_path(c, f->file, &len);
+
+			buf_reset(&text);
+			buf_putc(&text, '>'); /* what is there stays */
+			equal = symbol_index_path(x, g->file, &text) == 0 && text.len == len + 1 && text.data[0] == '>' &&
+				memcmp(text.data + 1, path, len) == 0;
+		}
+	}
+	return equal;
+}
+
+static void test_random(void **state)
+{
+	static struct world w;
+	uint32_t seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		struct code_names *c;
+		struct symbol_index *x;
+		struct buf bytes;
+
+		make_world(&w, &seed);
+		c = tell_world(&w, NULL, 0, round % 2);
+		bytes = write_index(c);
+		assert_int_equal(symbol_index_open(bytes.data, bytes.len, &x), 0);
+		for (uint64_t addr = 0; addr < SPACE + 100; addr++)
+			assert_true(answers_equal(c, x, addr));
+		assert_true(answers_equal(c, x, UINT64_MAX));
+		symbol_index_close(x);
+		buf_fini(&bytes);
+		code_names_free(c);
+	}
+}
+
+/* Many functions, far apart and with long names, and inlined calls deeper than an answer is long. */
+static struct code_names *make_much(uint64_t base)
+{
+	struct code_names *c = code_names_new(NULL, 0);
+	uint32_t seed = 7;
+	char text[512];
+
+	code_names_begin(c, CODE_SOURCE_GO);
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint64_t at = base + i * 1000ull + (i > 10000 ? 1ull << 40 : 0);
+		uint32_t node = CODE_NONE;
+
+		for (uint32_t depth = 0; depth <= (i % 2000 ? i % 7 : 255); depth++) {
+			uint32_t n = below(&seed, 3000);
+
+			snprintf(text, sizeof(text), "package%u/%0*u.function%u", n % 9, (int)(n % 300), n, n * n);
+			node = code_names_node(c, node, code_names_function(c, text, strlen(text), n % 5 ? n : 0),
+					       n % 3 ? add_file(c, text + n % 4) : CODE_NONE, n * 100, n % 70000);
+			code_names_range(c, at + depth, at + 900 - depth, node);
+		}
+		for (uint32_t row = 0; row < 5; row++)
+			code_names_line(c, at + row * 200, row % 2 ? add_file(c, text) : add_file(c, "same.go"),
+					row % 2 ? row : UINT32_MAX, i % 2);
+		code_names_line(c, at + 850, CODE_NONE, 0, 0);
+	}
+	assert_int_equal(code_names_finish(c), 0);
+	return c;
+}
+
+static void test_much(void **state)
+{
+	static const uint64_t bases[] = { 0, 0x400000, 0xffffffff80000000 - (1ull << 41) };
+
+	(void)state;
+	for (size_t b = 0; b < ARRAY_LEN(bases); b++) {
+		struct code_names *c = make_much(bases[b]);
+		struct buf bytes = write_index(c);
+		struct symbol_index_sizes sizes;
+		struct symbol_index *x;
+		uint32_t seed = 3;
+
+		assert_int_equal(symbol_index_open(bytes.data, bytes.len, &x), 0);
+		sizes = symbol_index_sizes(x);
+		assert_true(sizes.steps >= 100000 && sizes.functions > 2000 && sizes.all_bytes == bytes.len);
+		assert_int_equal(symbol_index_check(x), 0);
+		for (int i = 0; i < 100000; i++) {
+			uint64_t addr = bases[b] + below(&seed, 10000) * 1000ull + below(&seed, 1000);
+
+			assert_true(answers_equal(c, x, addr + (i % 2 ? 10000 * 1000ull + (1ull << 40) : 0)));
+		}
+		for (uint64_t at = 0; at < 1000; at++)
+			assert_true(answers_equal(c, x, bases[b] + at));
+		symbol_index_close(x);
+		buf_fini(&bytes);
+		code_names_free(c);
+	}
+}
+
+static void test_head(void **state)
+{
+	struct code_names *c = code_names_new(NULL, 0);
+	struct symbol_index_head full = {
+		.best = CODE_SOURCE_PLT, .is_broken = true, .had_common = true, .had_package = true
+	};
+	struct buf bytes = BUF_EMPTY;
+	struct code_answer a;
+	struct symbol_index *x;
+	uint8_t *data;
+
+	(void)state;
+	assert_int_equal(code_names_finish(c), 0);
+	memset(full.build_id, 'f', SYMBOL_INDEX_ID_BYTES);
+	buf_puts(&bytes, "in front");
+	assert_int_equal(symbol_index_write(c, &full, &bytes), 0);
+	data = bytes.data + strlen("in front");
+	assert_int_equal(symbol_index_open(data, bytes.len - 8, &x), 0);
+	assert_string_equal(symbol_index_head(x)->build_id, full.build_id);
+	assert_int_equal(symbol_index_head(x)->best, CODE_SOURCE_PLT);
+	assert_true(symbol_index_head(x)->is_broken && symbol_index_head(x)->had_common &&
+		    symbol_index_head(x)->had_package);
+	assert_false(symbol_index_head(x)->had_debug);
+	assert_int_equal(symbol_index_find(x, 0, &a), -ENOENT);
+	assert_int_equal(symbol_index_find(x, UINT64_MAX, &a), -ENOENT);
+	assert_int_equal(symbol_index_name(x, 0, &bytes), -EBADMSG);
+	assert_int_equal(symbol_index_path(x, CODE_NONE, &bytes), -EBADMSG);
+	symbol_index_close(x);
+
+	assert_int_equal(symbol_index_open(data, bytes.len - 9, &x), -EBADMSG);
+	assert_int_equal(symbol_index_open(data, 20, &x), -EBADMSG);
+	assert_int_equal(symbol_index_open(data, 0, &x), -EBADMSG);
+	((struct index_header *)data)->version++;
+	assert_int_equal(symbol_index_open(data, bytes.len - 8, &x), -EPROTONOSUPPORT);
+	buf_fini(&bytes);
+	code_names_free(c);
+}
+
+/* Any byte changed: nothing opens, or is found, unless it is what it was. */
+static void test_damaged(void **state)
+{
+	static struct world w;
+	uint32_t seed = 5, broken = 0;
+	struct code_names *c;
+	struct buf bytes;
+
+	(void)state;
+	make_world(&w, &seed);
+	c = tell_world(&w, NULL, 0, false);
+	bytes = write_index(c);
+	for (size_t at = 0; at < bytes.len; at++) {
+		struct symbol_index *x;
+
+		bytes.data[at] ^= (uint8_t)(1 << at % 8);
+		if (symbol_index_open(bytes.data, bytes.len, &x) == 0) {
+			assert_true(at >= ((struct index_header *)bytes.data)->data);
+			assert_int_equal(symbol_index_check(x), -EBADMSG);
+			for (uint64_t addr = 0; addr < SPACE; addr += 13) {
+				struct code_answer a;
+				int r = symbol_index_find(x, addr, &a);
+
+				assert_true(r == -EBADMSG || (r == -ENOENT && answers_equal(c, x, addr)));
+			}
+			symbol_index_close(x);
+			broken++;
+		}
+		bytes.data[at] ^= (uint8_t)(1 << at % 8);
+	}
+	assert_true(broken > 100);
+	buf_fini(&bytes);
+	code_names_free(c);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_much),
+		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
