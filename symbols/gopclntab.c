@@ -411,7 +411,7 @@ int gopclntab_function(const struct gopclntab *t, uint32_t index, struct gopclnt
 	/* Behind it: offsets of lists of values, then of other data. */
 	value_lists = get_u32(f + 28);
 	lists = (t->len - off - bytes) / 4;
-	if (value_lists > INLINED_VALUES && value_lists + INLINED_CALLS < lists && f[bytes - 1] > INLINED_CALLS) {
+	if (value_lists > INLINED_VALUES && (uint64_t)value_lists + INLINED_CALLS < lists && f[bytes - 1] > INLINED_CALLS) {
 		ret->inlined_values = get_u32(f + bytes + 4ull * INLINED_VALUES);
 		ret->inlined = get_u32(f + bytes + 4 * ((uint64_t)value_lists + INLINED_CALLS));
 	}

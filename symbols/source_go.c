@@ -249,10 +249,11 @@ static int add_function(struct reader *r, uint32_t index)
 		return 0;
 	function = code_names_function(r->names, fn->name, fn->name_len, fn->start_line);
 	r->root = code_names_node(r->names, CODE_NONE, function, CODE_NONE, 0, 0);
-	code_names_range(r->names, fn->entry, fn->end, r->root);
 	if (read_runs(r, fn->file_values, &r->files) || read_runs(r, fn->line_values, &r->lines) ||
 	    read_runs(r, r->table.inlined ? fn->inlined_values : 0, &r->calls))
 		return -ENOMEM;
+	/* Up to the next function there may be padding, which has no line. */
+	code_names_range(r->names, fn->entry, r->lines.count ? r->lines.end : fn->end, r->root);
 	add_lines(r);
 	return add_inlined(r);
 }

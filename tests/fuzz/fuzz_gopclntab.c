@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbols/gopclntab.h"
+#include "symbols/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -74,6 +75,30 @@ static void read_function(const struct gopclntab *t, const struct gopclntab_func
 		abort();
 }
 
+/* Inlined calls by number, and all that the table says as a source of names. */
+static void read_inlined(struct gopclntab *t)
+{
+	const struct symbol_files files = { .program = { t->image, t->image_len } };
+	struct code_names *names = code_names_new(NULL, 0);
+	struct gopclntab_inlined inlined;
+	struct gopclntab_function fn;
+	struct code_answer answer;
+
+	if (gopclntab_open_inlined(t) == 0)
+		for (uint32_t i = 0; i < t->function_count && i < MAX_FUNCTIONS; i++)
+			if (gopclntab_function(t, i, &fn) == 0 && gopclntab_inlined(t, &fn, i, &inlined) == 0 &&
+			    (strlen(inlined.name) != inlined.name_len || inlined.call_addr >= fn.end))
+				abort();
+	if (!names)
+		return;
+	source_go(&files, names);
+	if (code_names_finish(names) == 0)
+		for (uint64_t addr = t->text; addr - t->text < CODE_BYTES; addr++)
+			if (code_names_find(names, addr, &answer) == 0 && !answer.frame_count)
+				abort();
+	code_names_free(names);
+}
+
 static void read_rows(const struct row_image *image, uint64_t start)
 {
 	struct row rows[256];
@@ -107,6 +132,7 @@ static void read_table(const uint8_t *data, size_t size)
 			read_function(&t, &fn);
 	if (gopclntab_find(&t, t.text, &index) == 0 && index >= t.function_count)
 		abort();
+	read_inlined(&t);
 	read_rows(&image, t.text > 128 ? t.text - 128 : 0);
 }
 
