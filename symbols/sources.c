@@ -15,6 +15,7 @@ static const struct {
 } sources[] = {
 	{ CODE_SOURCE_GO, source_go, true },
 	{ CODE_SOURCE_SYMTAB, source_symtab, true },
+	{ CODE_SOURCE_SYMTAB, source_debugdata, true },
 	{ CODE_SOURCE_DYNSYM, source_dynsym, true },
 };
 
