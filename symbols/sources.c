@@ -17,6 +17,7 @@ static const struct {
 	{ CODE_SOURCE_SYMTAB, source_symtab, true },
 	{ CODE_SOURCE_SYMTAB, source_debugdata, true },
 	{ CODE_SOURCE_DYNSYM, source_dynsym, true },
+	{ CODE_SOURCE_PLT, source_plt, true },
 };
 
 static int read_all(const struct symbol_files *files, bool is_quick, struct code_names *names,
