@@ -124,13 +124,23 @@ static void hand_over(struct agent *a, uint32_t events, uint64_t now_ns)
 	profiles_put(p);
 }
 
+static void on_file_wait(void *arg)
+{
+	struct agent *a = arg;
+
+	intake_read_ahead(&a->in);
+}
+
 static void report(struct agent *a)
 {
 	uint32_t events = traces_event_count(a->in.traces);
 	uint64_t now_ns = clock_mono_ns();
 
-	if (events)
+	if (events) {
+		jit_names_update(a->in.jit_names, a->in.traces, on_file_wait, a);
 		hand_over(a, events, now_ns);
+		jit_names_settle(a->in.jit_names, a->in.traces);
+	}
 	traces_reset(a->in.traces);
 	a->in.oldest_ns = 0;
 	a->interval_start_ns = now_ns;
@@ -257,19 +267,14 @@ static int make_tables(struct agent *a, struct elf_service *service, struct file
 	if (!error)
 		error = traces_new(&a->in.traces);
 	if (!error)
+		error = jit_names_new(a->in.files, metrics, &a->in.jit_names);
+	if (!error)
 		error = names_new(a->in.files, metrics, &a->names);
 	if (!error)
 		error = truth_counts_new(metrics, &a->truths);
 	if (!error)
-		error = interval_new(a->names, a->truths, config, &a->interval);
+		error = interval_new(a->names, a->in.jit_names, a->truths, config, &a->interval);
 	return error;
-}
-
-static void on_file_wait(void *arg)
-{
-	struct agent *a = arg;
-
-	intake_read_ahead(&a->in);
 }
 
 static void on_open_wait(void *arg)
@@ -419,6 +424,7 @@ void agent_free(struct agent *a)
 	intake_fini(&a->in);
 	late_free(a->in.late);
 	processes_free(a->in.processes);
+	jit_names_free(a->in.jit_names);
 	files_free(a->in.files);
 	side_band_free(a->in.side_band);
 	sampler_free(a->in.sampler);

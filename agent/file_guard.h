@@ -13,6 +13,13 @@ void file_guard_free(struct file_guard *g);
  * gone. @on_wait (or NULL) is called now and then meanwhile. */
 int file_guard_open(struct file_guard *g, const char *path, void (*on_wait)(void *arg), void *arg);
 
+/*
+ * Has a folder opened (O_PATH), for the files in it to be opened without waiting: "ROOT//FOLDER" is FOLDER as it is for
+ * those whose root folder ROOT is; neither ".." nor a link leads out of there. -EREMOTE when it is on no local file system;
+ * else as file_guard_open.
+ */
+int file_guard_open_folder(struct file_guard *g, const char *path, void (*on_wait)(void *arg), void *arg);
+
 /* Opens a regular file for reading, without waiting for what is none. A descriptor or -errno; -EINVAL: not a regular file.
  */
 int file_open_regular(const char *path);

@@ -43,6 +43,7 @@ struct file_opener {
 	struct file_guard *guard;
 	struct device devices[MAX_DEVICES];
 	uint32_t next_device;
+	uint64_t folders_resting_ns; /* a folder took too long: none is asked for before this time */
 	void (*on_wait)(void *arg);
 	void *on_wait_arg;
 	struct metric *hanging;
@@ -173,6 +174,30 @@ void file_opener_blame(struct file_opener *o, const struct file_key *key)
 
 	if (!d->is_local)
 		let_rest(o, d, "a mapped file");
+}
+
+bool file_opener_is_local(struct file_opener *o, const struct file_key *key, uint32_t task)
+{
+	return is_local(find_device(o, key), key, task);
+}
+
+int file_opener_folder(struct file_opener *o, uint32_t pid, const char *name)
+{
+	uint64_t now_ns = clock_mono_ns();
+	char path[80];
+	int fd;
+
+	if (now_ns < o->folders_resting_ns)
+		return -EBUSY;
+	if (snprintf(path, sizeof(path), pid ? "/proc/%u/root//%s" : "/proc/self/root%.0u//%s", pid, name) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = file_guard_open_folder(o->guard, path, o->on_wait, o->on_wait_arg);
+	if (fd != -ETIMEDOUT)
+		return fd;
+	metric_add(o->hanging, 1);
+	o->folders_resting_ns = now_ns + FIRST_REST_SECONDS * NSEC_PER_SEC;
+	return -EBUSY;
 }
 
 static int open_guarded(struct file_opener *o, struct device *d, const char *path)

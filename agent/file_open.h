@@ -43,6 +43,15 @@ void file_opener_on_wait(struct file_opener *o, void (*fn)(void *arg), void *arg
  */
 int file_open(struct file_opener *o, const struct file_key *key, const char *path, const struct file_place *at);
 
+/*
+ * A descriptor (O_PATH) of the folder @name in the root folder of process @pid, 0: in ours, if it is on a local file system;
+ * or -errno: -EREMOTE when it is not, -EBUSY when that is not known in time, or was not a moment ago for another process.
+ */
+int file_opener_folder(struct file_opener *o, uint32_t pid, const char *name);
+
+/* Can the file @key, which @task has mapped, be read without waiting for anybody? */
+bool file_opener_is_local(struct file_opener *o, const struct file_key *key, uint32_t task);
+
 /* The file system of @key let a reader wait for too long: as if opening had. */
 void file_opener_blame(struct file_opener *o, const struct file_key *key);
 

@@ -457,6 +457,16 @@ int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr
 	return ask(f, file, &request, payload, payload_bytes, reply);
 }
 
+int files_open_folder(struct files *f, uint32_t pid, const char *name)
+{
+	return file_opener_folder(f->opener, pid, name);
+}
+
+bool files_is_local(struct files *f, const struct file *file, uint32_t task)
+{
+	return file_opener_is_local(f->opener, &file->key, task);
+}
+
 bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len)
 {
 	return file->fd >= 0 && !files_call(f, file, ELF_OP_HOLDS, offset, bytes, len, &f->reply);

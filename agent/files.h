@@ -90,6 +90,10 @@ int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **r
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,
 	       struct buf *reply);
 
+/* See file_opener_folder() and file_opener_is_local(). */
+int files_open_folder(struct files *f, uint32_t pid, const char *name);
+bool files_is_local(struct files *f, const struct file *file, uint32_t task);
+
 /* Does @file hold these @len bytes at @offset? */
 bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len);
 

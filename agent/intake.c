@@ -241,6 +241,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		in->lost[LOSS_MEMORY]++;
 		return false;
 	}
+	if (traces_last_has_anonymous(in->traces))
+		jit_names_see(in->jit_names, p);
 	in->ends[end]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;

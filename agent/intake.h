@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/jit_names.h"
 #include "agent/late.h"
 #include "agent/pending.h"
 #include "agent/processes.h"
@@ -36,6 +37,7 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
+	struct jit_names *jit_names;
 	struct buf kept;	   /* records of intake_read_ahead() ... */
 	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */
 	uint64_t chunks_not_kept;  /* pieces of copied stacks for which there was no room */

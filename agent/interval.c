@@ -29,10 +29,11 @@ struct file_entry {
 	bool has_mapping;
 };
 
-enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_MARKER, TYPE_MAX };
+enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_V8, TYPE_MARKER, TYPE_MAX };
 
 struct interval {
 	struct names *names;
+	struct jit_names *jit_names;
 	struct truth_counts *truths;
 	struct builder *builder;
 	struct builder_profile_spec spec;
@@ -46,7 +47,8 @@ struct interval {
 	int32_t markers[END_MAX]; /* locations; the same */
 };
 
-int interval_new(struct names *names, struct truth_counts *truths, const struct agent_config *config, struct interval **ret)
+int interval_new(struct names *names, struct jit_names *jit_names, struct truth_counts *truths,
+		 const struct agent_config *config, struct interval **ret)
 {
 	struct interval *iv = calloc(1, sizeof(*iv));
 	const char *event = config->event;
@@ -60,6 +62,7 @@ int interval_new(struct names *names, struct truth_counts *truths, const struct 
 		return -ENOMEM;
 	}
 	iv->names = names;
+	iv->jit_names = jit_names;
 	iv->truths = truths;
 	iv->error_frames = config->error_frames;
 	iv->spec = (struct builder_profile_spec){
@@ -95,9 +98,11 @@ static struct str str_of(const char *text)
 
 static int32_t type_attribute(struct interval *iv, enum frame_type type)
 {
-	static const char *const names[] = {
-		[TYPE_KERNEL] = "kernel", [TYPE_NATIVE] = "native", [TYPE_GO] = "go", [TYPE_MARKER] = TRUTH_MARKER_TYPE
-	};
+	static const char *const names[] = { [TYPE_KERNEL] = "kernel",
+					     [TYPE_NATIVE] = "native",
+					     [TYPE_GO] = "go",
+					     [TYPE_V8] = "v8js",
+					     [TYPE_MARKER] = TRUTH_MARKER_TYPE };
 
 	if (!iv->types[type])
 		iv->types[type] = builder_attribute_string(iv->builder, "profile.frame.type", str_of(names[type]));
@@ -210,6 +215,26 @@ static int32_t build_location(struct interval *iv, const struct trace_frame *fra
 	return builder_location(b, mapping, frame->addr, &line, truth->is_named, &type, 1);
 }
 
+/* A frame in code that the program made itself, as it was at @time_ns. */
+static int32_t build_jit_location(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
+				  struct truth_frame *truth)
+{
+	int32_t mapping = frame_mapping(iv, frame, STR(""), &truth->module), type;
+	struct builder *b = iv->builder;
+	struct profile_line line = { 0 };
+	struct jit_name name;
+
+	truth->is_named = jit_names_find(iv->jit_names, frame->process, frame->addr, time_ns, &name);
+	type = type_attribute(iv, truth->is_named && name.is_v8 ? TYPE_V8 : TYPE_NATIVE);
+	if (truth->is_named) {
+		line.line = name.line;
+		line.function_index = builder_function(b, builder_string(b, name.name),
+						       name.system_name.len ? builder_string(b, name.system_name) : 0,
+						       name.file.len ? builder_string(b, name.file) : 0, name.start_line);
+	}
+	return builder_location(b, mapping, frame->addr, &line, truth->is_named, &type, 1);
+}
+
 /* What --error-frames puts at the root of a truncated stack: a location that says why. */
 static int32_t marker_location(struct interval *iv, enum walk_end end)
 {
@@ -223,6 +248,13 @@ static int32_t marker_location(struct interval *iv, enum walk_end end)
 		iv->markers[end] = builder_location(iv->builder, 0, 0, &line, 1, &type, 1);
 	}
 	return iv->markers[end];
+}
+
+static int32_t build_frame(struct interval *iv, const struct trace_frame *frame, struct truth_frame *truth)
+{
+	if (frame->kind == FRAME_ANONYMOUS)
+		return build_jit_location(iv, frame, UINT64_MAX, truth);
+	return build_location(iv, frame, truth);
 }
 
 /* --- resources --- */
@@ -248,19 +280,26 @@ static uint32_t build_profile(struct interval *iv, struct process *p)
 
 /* --- the interval --- */
 
-static void build_stack(struct interval *iv, const struct traces *t, uint32_t index, const int32_t *locations,
-			int32_t *stack)
+/* The stack @trace, with @locations of its frames; code that was made while the program ran as it was at @time_ns, unless
+ * that is UINT64_MAX. */
+static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace, const int32_t *locations,
+			   uint64_t time_ns)
 {
 	int32_t indices[MAX_KERNEL_FRAMES + MAX_USER_FRAMES + 1];
-	const struct trace *trace = traces_get(t, index);
 	const uint32_t *ids = traces_frame_ids(t, trace);
 	uint32_t count = trace->frame_cnt;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_frame *frame = traces_frame(t, ids[i]);
+		struct truth_frame truth;
+
 		indices[i] = locations[ids[i]];
+		if (time_ns != UINT64_MAX && frame->kind == FRAME_ANONYMOUS)
+			indices[i] = build_jit_location(iv, frame, time_ns, &truth);
+	}
 	if (iv->error_frames && walk_end_is_truncated(trace->end))
 		indices[count++] = marker_location(iv, trace->end);
-	*stack = builder_stack(iv->builder, indices, count);
+	return builder_stack(iv->builder, indices, count);
 }
 
 static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
@@ -301,13 +340,15 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		return -ENOMEM;
 	begin(iv);
 	for (uint32_t i = 0; i < frames; i++)
-		locations[i] = build_location(iv, traces_frame(t, i), &truths[i]);
+		locations[i] = build_frame(iv, traces_frame(t, i), &truths[i]);
 	for (uint32_t i = 0; i < stacks; i++)
-		build_stack(iv, t, i, locations, &stack[i]);
+		stack[i] = build_stack(iv, t, traces_get(t, i), locations, UINT64_MAX);
 	for (uint32_t i = 0; i < events; i++) {
 		const struct trace_event *e = &traces_events(t)[i];
+		const struct trace *trace = traces_get(t, e->trace);
+		bool varies = trace->has_anonymous && jit_names_vary(e->process);
 
-		build_event(iv, e, traces_get(t, e->trace)->end, stack[e->trace]);
+		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, locations, e->time_ns) : stack[e->trace]);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);
 	return builder_freeze(iv->builder, clock_mono_to_unix_ns(start_ns), clock_mono_to_unix_ns(end_ns), ret);

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "agent/jit_names.h"
 #include "agent/names.h"
 #include "agent/traces.h"
 #include "agent/truth_counts.h"
@@ -13,9 +14,11 @@
 struct agent_config;
 struct interval;
 
-/* Of @config the frequency and the event (the period), and whether error frames are wanted. @names and @truths are borrowed.
+/* Of @config the frequency and the event (the period), and whether error frames are wanted. @names, @jit_names and @truths
+ * are borrowed.
  */
-int interval_new(struct names *names, struct truth_counts *truths, const struct agent_config *config, struct interval **ret);
+int interval_new(struct names *names, struct jit_names *jit_names, struct truth_counts *truths,
+		 const struct agent_config *config, struct interval **ret);
 void interval_free(struct interval *iv);
 
 /* The profiles of @t (not reset by this); window [@start_ns, @end_ns) of CLOCK_MONOTONIC. 0 or -ENOMEM. */

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "agent/jit_files.h"
+#include "agent/jit_names.h"
 #include "agent/proc_maps.h"
 #include "agent/processes.h"
 #include "agent/sampler.h"
@@ -56,6 +58,8 @@ void process_put(struct process *p)
 	if (!p || --p->refs)
 		return;
 	address_space_put(p->as);
+	jit_free(p->jit);
+	file_put(p->dump);
 	free(p->exe_path);
 	free(p);
 }
@@ -174,6 +178,20 @@ static struct file *moved_code(struct read_context *c, uint64_t start, uint64_t 
 	return NULL;
 }
 
+/* Who maps a jitdump as code announces it by that. One whose reader might have to wait is not read. */
+static void take_dump(struct read_context *c, struct file *file)
+{
+	struct process *p = c->process;
+
+	if (file->fd < 0 || p->dump == file || !files_is_local(c->ps->files, file, c->task))
+		return;
+	if (p->dump && p->dump->key.inode == file->key.inode && p->dump->key.dev_major == file->key.dev_major &&
+	    p->dump->key.dev_minor == file->key.dev_minor)
+		return; /* it only grew */
+	file_put(p->dump);
+	p->dump = file_get(file);
+}
+
 static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end,
 		  uint64_t off)
 {
@@ -184,6 +202,8 @@ static int map_in(struct read_context *c, const struct file_key *key, const char
 		file = see(c, key, path, start, end);
 		if (!file)
 			return -ENOMEM;
+		if (jit_dump_is_named(path))
+			take_dump(c, file);
 	} else if (!strcmp(path, "[vsyscall]")) {
 		return 0;
 	} else {

@@ -24,7 +24,9 @@ struct process {
 	uint64_t exec_id;
 	struct address_space *as;
 	char comm[COMM_BYTES];
-	char *exe_path; /* NULL: not known yet */
+	char *exe_path;	   /* NULL: not known yet */
+	struct jit *jit;   /* what names the code it makes (agent/jit_names.h); NULL: it was not met in such code */
+	struct file *dump; /* its jitdump, a reference; NULL: it announced none */
 };
 
 struct processes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interning of stacks. The key of a stack is what was walked: address space id, end, and the raw addresses, so that a stack
- * seen before costs one hash of its bytes and nothing else. Agent's thread.
+ * Interning of stacks. The key of a stack is what was walked: process, address space id, end, and the raw addresses, so that
+ * a stack seen before costs one hash of its bytes and nothing else. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,9 @@
 #include "base/intern.h"
 
 struct key_head {
-	uint32_t asid; /* 0 for stacks without user frames */
+	const struct process *process; /* NULL for stacks without user frames: processes that share mappings make code of
+					* their own */
+	uint32_t asid;
 	uint32_t end;
 	uint32_t kernel_cnt;
 	uint32_t user_cnt;
@@ -105,18 +107,18 @@ static int add_frame(struct traces *t, const struct trace_frame *frame)
 	return 0;
 }
 
-static struct trace_frame resolve(const struct process *process, uint64_t pc)
+static struct trace_frame resolve(struct process *process, uint64_t pc)
 {
 	uint64_t addr = (pc & ~FRAME_EXACT) - !(pc & FRAME_EXACT);
 	const struct mapping *m = address_space_find(process->as, addr);
 
 	if (!m || !m->file || m->file->state == FILE_UNREADABLE)
-		return (struct trace_frame){ .kind = FRAME_ANONYMOUS, .addr = addr };
+		return (struct trace_frame){ .kind = FRAME_ANONYMOUS, .process = process, .addr = addr };
 	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
 }
 
 /* The frames of a stack that was not seen before. There is room for it; without memory for its frames it stands cut. */
-static int add_trace(struct traces *t, uint32_t index, const struct process *process)
+static int add_trace(struct traces *t, uint32_t index, struct process *process)
 {
 	const struct key_head *head = &t->key.head;
 	struct trace *trace = &t->traces[index];
@@ -132,6 +134,7 @@ static int add_trace(struct traces *t, uint32_t index, const struct process *pro
 		if (add_frame(t, &frame))
 			return -ENOMEM;
 		trace->frame_cnt++;
+		trace->has_anonymous |= frame.kind == FRAME_ANONYMOUS;
 	}
 	return 0;
 }
@@ -146,9 +149,11 @@ int traces_add(struct traces *t, struct process *process, const struct sample_re
 
 	if (kernel_cnt > MAX_KERNEL_FRAMES || user_cnt > MAX_USER_FRAMES)
 		return -ENOMEM;
-	t->key.head = (struct key_head){
-		.asid = user_cnt ? process->as->asid : 0, .end = end, .kernel_cnt = kernel_cnt, .user_cnt = user_cnt
-	};
+	t->key.head = (struct key_head){ .process = user_cnt ? process : NULL,
+					 .asid = user_cnt ? process->as->asid : 0,
+					 .end = end,
+					 .kernel_cnt = kernel_cnt,
+					 .user_cnt = user_cnt };
 	if (kernel_cnt)
 		memcpy(t->key.addrs, kernel, kernel_cnt * sizeof(*kernel));
 	if (user_cnt)
@@ -182,6 +187,11 @@ const struct trace_event *traces_events(const struct traces *t)
 uint32_t traces_count(const struct traces *t)
 {
 	return intern_count(t->keys);
+}
+
+bool traces_last_has_anonymous(const struct traces *t)
+{
+	return t->event_cnt && t->traces[t->events[t->event_cnt - 1].trace].has_anonymous;
 }
 
 const struct trace *traces_get(const struct traces *t, uint32_t trace)

@@ -15,8 +15,9 @@ enum frame_kind { FRAME_KERNEL, FRAME_NATIVE, FRAME_ANONYMOUS };
 
 /* What a frame is: interned by its bytes. */
 struct trace_frame {
-	struct file *file; /* FRAME_NATIVE: held until traces_reset */
-	uint64_t addr;	   /* ELF address (NATIVE) or plain address; of return addresses already minus 1 */
+	struct file *file;	 /* FRAME_NATIVE: held until traces_reset */
+	struct process *process; /* FRAME_ANONYMOUS: whose code it is; held by the events of its stacks */
+	uint64_t addr;		 /* ELF address (NATIVE) or plain address; of return addresses already minus 1 */
 	uint32_t kind;
 	uint32_t pad;
 };
@@ -25,6 +26,7 @@ struct trace {
 	uint32_t first_frame; /* index into the list of frame ids */
 	uint32_t frame_cnt;   /* innermost first, kernel frames before user frames */
 	enum walk_end end;
+	bool has_anonymous; /* a frame of FRAME_ANONYMOUS */
 };
 
 struct trace_event {
@@ -48,6 +50,8 @@ int traces_add(struct traces *t, struct process *process, const struct sample_re
 uint32_t traces_event_count(const struct traces *t);
 const struct trace_event *traces_events(const struct traces *t);
 uint32_t traces_count(const struct traces *t);
+/* Has the sample that was added last a frame of FRAME_ANONYMOUS? */
+bool traces_last_has_anonymous(const struct traces *t);
 const struct trace *traces_get(const struct traces *t, uint32_t trace);
 const uint32_t *traces_frame_ids(const struct traces *t, const struct trace *trace);
 uint32_t traces_frame_count(const struct traces *t);

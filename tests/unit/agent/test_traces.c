@@ -135,10 +135,10 @@ static void test_sharing(void **state)
 	assert_int_equal(add(process, 2, a, 3, END_ROOT), 0);
 	first = last_trace();
 	assert_int_equal(add(process, 2, a, 3, END_ROOT), 0);
-	assert_int_equal(add(twin, 2, a, 3, END_ROOT), 0);
-	for (uint32_t i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(traces_events(t)[i].trace, first);
-	assert_int_equal(traces_count(t), 1);
+	assert_int_equal(add(twin, 2, a, 3, END_ROOT), 0); /* it may have made code of its own since */
+	assert_int_equal(traces_count(t), 2);
 	assert_int_equal(traces_frame_count(t), 5);
 
 	/* Whatever differs makes another stack; frames are shared all the same. */
@@ -148,10 +148,10 @@ static void test_sharing(void **state)
 	assert_int_equal(add(child, 2, a, 3, END_ROOT), 0); /* an address space of its own */
 	assert_int_equal(add(process, 1, a, 3, END_ROOT), 0);
 	assert_int_equal(add(process, 2, a, 2, END_ROOT), 0);
-	assert_int_equal(traces_count(t), 5);
+	assert_int_equal(traces_count(t), 6);
 	assert_int_equal(traces_frame_count(t), 5);
 	assert_int_equal(add(process, 2, exact, 3, END_ROOT), 0);
-	assert_int_equal(traces_count(t), 6);
+	assert_int_equal(traces_count(t), 7);
 	assert_int_equal(traces_frame_count(t), 6);
 	assert_int_equal(add(process, 2, a, 0, END_NONE), 0);
 	count = traces_count(t);
