@@ -21,6 +21,7 @@
 #include "proto/otlp.h"
 #include "proto/pprof.h"
 #include "proto/report.h"
+#include "proto/timeline.h"
 
 enum { GZIP_LEVEL = 6 };
 
@@ -81,11 +82,42 @@ static int write_folded(const struct profiles *p, struct buf *out, struct buf *l
 	return err;
 }
 
+static int write_timeline(const struct profiles *p, bool is_speedscope, struct buf *out, struct buf *left_out)
+{
+	struct timeline *t = NULL;
+	int err = timeline_new(p, &t);
+
+	if (!err && is_speedscope) {
+		err = timeline_write_speedscope(t, "hearth", out);
+	} else if (!err) {
+		timeline_sort_by_time(t);
+		err = timeline_write_perf_script(t, out);
+	}
+	if (!err) {
+		buf_puts(left_out, is_speedscope ? "addresses and attributes" : "lines and attributes");
+		tell(left_out, t->sum.other_events, "samples of further kinds");
+	}
+	timeline_free(t);
+	return err;
+}
+
+static int write_speedscope(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	return write_timeline(p, true, out, left_out);
+}
+
+static int write_perf_script(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	return write_timeline(p, false, out, left_out);
+}
+
 static const struct format formats[] = {
 	{ "otlp", { ".otlp" }, true, true, write_otlp },
 	{ "otlp.gz", { ".otlp.gz" }, false, true, write_otlp_gz },
 	{ "pprof", { ".pb.gz", ".pprof" }, false, true, write_pprof },
 	{ "folded", { ".folded" }, false, false, write_folded },
+	{ "speedscope", { ".speedscope.json" }, false, false, write_speedscope },
+	{ "perf-script", { ".perf.txt" }, false, false, write_perf_script },
 };
 
 static size_t suffix_len(const char *path, const char *suffix)

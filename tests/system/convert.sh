@@ -29,6 +29,14 @@ if command -v go >/dev/null; then
 	go tool pprof -top -tagfocus=thread.name=cpp_chain all.pb.gz 2>/dev/null | grep -q 'truth::' || fail "no C++ function by label"
 fi
 
+# Event by event
+period=$(python3 -c 'print(10**9 // 199)')
+for file in all.speedscope.json all.perf.txt; do
+	"$HEARTH" convert all.otlp $file 2>/dev/null || fail "no $file"
+	"$TOP/tests/system/text_stacks.py" $file "$period" | LC_ALL=C sort >all.got || fail "$file is not sound"
+	cmp all.want all.got || fail "$file has not the same stacks: $(diff all.want all.got | head -n 5)"
+done
+
 # The same by recording, compressed, and back to folded stacks.
 "$HEARTH" convert all.otlp all.otlp.gz && gzip -t all.otlp.gz || fail "no sound .otlp.gz"
 "$HEARTH" convert all.otlp.gz all.folded 2>/dev/null && LC_ALL=C sort all.folded | cmp - all.want || fail "not the same folded stacks"

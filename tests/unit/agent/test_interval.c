@@ -78,7 +78,8 @@ static int make(void **state)
 	return !metrics || file_opener_new(metrics, &opener) || files_new(&service, opener, metrics, &files) ||
 	       names_new(files, metrics, &names) || truth_counts_new(metrics, &truths) || traces_new(&traces) ||
 	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
-	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true }, &intervals[1]);
+	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true },
+			    &intervals[1]);
 }
 
 static int destroy(void **state)

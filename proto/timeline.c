@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One walk over the samples collects events, threads and stacks; a stack is copied the first time its index comes, a thread
+ * found by its pid, tid and name.
+ */
+#include "proto/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+
+struct collector {
+	struct timeline *t;
+	struct intern *threads; /* key: pid, tid, name */
+	uint32_t *stack_of;	/* by index of the dictionary: index + 1 */
+	struct buf key;
+	size_t thread_cap, event_cap, stack_cap, frame_id_cap;
+};
+
+static int grow(void **array, size_t *cap, size_t need, size_t element_bytes)
+{
+	size_t wanted = *cap ? *cap : 256;
+	void *grown;
+
+	if (need <= *cap)
+		return 0;
+	while (wanted < need)
+		wanted *= 2;
+	grown = reallocarray(*array, wanted, element_bytes);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*cap = wanted;
+	return 0;
+}
+
+static int64_t number_of(const struct stack_sample *s, const char *key)
+{
+	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, key);
+
+	return value && value->kind == VALUE_INT ? value->integer : -1;
+}
+
+static int thread_of(struct collector *c, const struct stack_sample *s, uint32_t *ret)
+{
+	struct timeline *t = c->t;
+	struct timeline_thread thread = { .pid = s->pid, .tid = number_of(s, "thread.id"), .comm = s->comm };
+	int is_new;
+
+	buf_reset(&c->key);
+	buf_append(&c->key, &thread.pid, sizeof(thread.pid));
+	buf_append(&c->key, &thread.tid, sizeof(thread.tid));
+	buf_append(&c->key, thread.comm.data, thread.comm.len);
+	is_new = c->key.failed ? -ENOMEM : intern_add(c->threads, c->key.data, c->key.len, ret);
+	if (is_new > 0) {
+		int err = grow((void **)&t->threads, &c->thread_cap, t->thread_count + 1, sizeof(*t->threads));
+
+		if (err)
+			return err;
+		t->threads[t->thread_count++] = thread;
+	}
+	return is_new < 0 ? is_new : 0;
+}
+
+static int stack_of(struct collector *c, const struct stack_sample *s, uint32_t *ret)
+{
+	struct timeline *t = c->t;
+	uint32_t *known = &c->stack_of[s->sample->stack_index];
+	int err;
+
+	if (*known) {
+		*ret = *known - 1;
+		return 0;
+	}
+	err = grow((void **)&t->stacks, &c->stack_cap, t->stack_count + 1, sizeof(*t->stacks));
+	if (!err)
+		err = grow((void **)&t->frame_ids, &c->frame_id_cap, t->frame_id_count + s->frame_count,
+			   sizeof(*t->frame_ids));
+	if (err)
+		return err;
+	t->stacks[t->stack_count] = (struct timeline_stack){ (uint32_t)t->frame_id_count, s->frame_count };
+	for (uint32_t i = 0; i < s->frame_count; i++) {
+		t->frames[s->frames[i]->id] = *s->frames[i];
+		t->frame_ids[t->frame_id_count++] = s->frames[i]->id;
+	}
+	*ret = (uint32_t)t->stack_count++;
+	*known = *ret + 1;
+	return 0;
+}
+
+static int on_sample(void *arg, const struct stack_sample *s)
+{
+	struct collector *c = arg;
+	struct timeline *t = c->t;
+	uint64_t cpu_ns = t->sum.cpu_ns, each;
+	struct timeline_event event;
+	int err;
+
+	if (!weight_sum_add(&t->sum, s))
+		return 0;
+	cpu_ns = t->sum.cpu_ns - cpu_ns;
+	each = (t->is_time ? cpu_ns : s->weight) / s->events;
+	event = (struct timeline_event){ .weight = each, .cpu = (int32_t)number_of(s, "cpu.logical_number") };
+	err = thread_of(c, s, &event.thread);
+	if (!err)
+		err = stack_of(c, s, &event.stack);
+	if (!err)
+		err = grow((void **)&t->events, &c->event_cap, t->event_count + s->events, sizeof(*t->events));
+	for (uint64_t i = 0; !err && i < s->events; i++) {
+		event.time_unix_ns = s->sample->timestamp_count ? s->sample->timestamps_unix_ns[i]
+								: s->profile->time_unix_ns;
+		t->events[t->event_count++] = event;
+	}
+	return err;
+}
+
+/* Has the first sample a time? */
+static int find_unit(void *arg, const struct stack_sample *s)
+{
+	struct weight_sum sum = { .type = "" };
+
+	weight_sum_add(&sum, s);
+	*(bool *)arg = sum.cpu_ns != 0;
+	return 1;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct timeline_event *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->time_unix_ns > y->time_unix_ns) - (x->time_unix_ns < y->time_unix_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct timeline_event *x = a, *y = b;
+
+	if (x->time_unix_ns != y->time_unix_ns)
+		return x->time_unix_ns < y->time_unix_ns ? -1 : 1;
+	return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+int timeline_new(const struct profiles *p, struct timeline **ret)
+{
+	struct collector c = { .t = calloc(1, sizeof(*c.t)) };
+	int err = -ENOMEM;
+
+	if (!c.t)
+		return err;
+	c.threads = intern_new();
+	c.stack_of = calloc(p->dict.stack_count, sizeof(*c.stack_of));
+	c.t->frame_count = profiles_frame_count(p);
+	c.t->frames = calloc(c.t->frame_count, sizeof(*c.t->frames));
+	if (c.threads && c.stack_of && c.t->frames)
+		err = profiles_each_stack(p, find_unit, &c.t->is_time);
+	if (err >= 0)
+		err = profiles_each_stack(p, on_sample, &c);
+	if (!err && c.t->event_count)
+		qsort(c.t->events, c.t->event_count, sizeof(*c.t->events), by_thread);
+	intern_free(c.threads);
+	free(c.stack_of);
+	buf_fini(&c.key);
+	if (err)
+		timeline_free(c.t);
+	else
+		*ret = c.t;
+	return err;
+}
+
+void timeline_sort_by_time(struct timeline *t)
+{
+	if (t->event_count)
+		qsort(t->events, t->event_count, sizeof(*t->events), by_time);
+}
+
+void timeline_free(struct timeline *t)
+{
+	if (!t)
+		return;
+	free(t->threads);
+	free(t->events);
+	free(t->stacks);
+	free(t->frame_ids);
+	free(t->frames);
+	free(t);
+}
