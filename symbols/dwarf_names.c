@@ -108,8 +108,11 @@ struct scope_walk {
 	struct dwarf_names *n;
 	struct place unit;
 	struct scopes *scopes;
-	struct {
-		uint32_t depth, scope;
+	struct level {
+		uint32_t depth;
+		uint32_t scope; /* of a function: the one around it */
+		bool is_function;
+		struct dwarf_value name; /* of a function, which becomes a scope when it has a class in it */
 	} stack[MAX_NESTING];
 	size_t height;
 };
@@ -128,37 +131,63 @@ static struct dwarf_value scope_name(struct scope_walk *w, const struct dwarf_di
 	return (struct dwarf_value){ .raw = die->tag };
 }
 
+static int add_scope(struct scope_walk *w, struct dwarf_value name, uint32_t parent, uint32_t *ret)
+{
+	struct scopes *s = w->scopes;
+
+	if (!grow((void **)&s->scopes, &s->scope_cap, s->scope_cnt, sizeof(*s->scopes)))
+		return -ENOMEM;
+	s->scopes[s->scope_cnt] = (struct scope){ name, parent };
+	*ret = (uint32_t)s->scope_cnt++;
+	w->n->scope_cnt++;
+	return 0;
+}
+
+/* A class or namespace. */
+static int on_type(struct scope_walk *w, const struct level *around, struct dwarf_value name, uint32_t *ret)
+{
+	uint32_t parent = around ? around->scope : NO_SCOPE;
+	int error = 0;
+
+	if (around && around->is_function && around->name.form)
+		error = add_scope(w, around->name, around->scope, &parent);
+	return error ? error : add_scope(w, name, parent, ret);
+}
+
+static int on_member(struct scope_walk *w, uint64_t off, uint32_t scope)
+{
+	struct scopes *s = w->scopes;
+
+	if (!grow((void **)&s->members, &s->member_cap, s->member_cnt, sizeof(*s->members)))
+		return -ENOMEM;
+	s->members[s->member_cnt++] = (struct member){ off, scope };
+	w->n->scope_cnt++;
+	return 0;
+}
+
 static int on_scope(void *arg, const struct dwarf_die *die)
 {
 	struct scope_walk *w = arg;
-	struct scopes *s = w->scopes;
-	uint32_t parent;
+	const struct level *around;
+	struct level level = { .depth = die->depth, .scope = NO_SCOPE, .is_function = die->tag == DW_TAG_subprogram };
+	int error = 0;
 
 	while (w->height && w->stack[w->height - 1].depth >= die->ended_depth)
 		w->height--;
-	parent = w->height ? w->stack[w->height - 1].scope : NO_SCOPE;
-	if (w->n->scope_cnt == MAX_SCOPES)
+	around = w->height ? &w->stack[w->height - 1] : NULL;
+	if (w->n->scope_cnt >= MAX_SCOPES)
 		return 0;
-	if (die->tag == DW_TAG_subprogram) {
-		if (parent != NO_SCOPE && dwarf_has(die, DWARF_AT_NAME) && !dwarf_has(die, DWARF_AT_LINKAGE_NAME)) {
-			if (!grow((void **)&s->members, &s->member_cap, s->member_cnt, sizeof(*s->members)))
-				return -ENOMEM;
-			s->members[s->member_cnt++] = (struct member){ die->off, parent };
-			w->n->scope_cnt++;
-		}
-		parent = NO_SCOPE; /* what is local to a function starts anew */
-	} else {
-		if (!grow((void **)&s->scopes, &s->scope_cap, s->scope_cnt, sizeof(*s->scopes)))
-			return -ENOMEM;
-		s->scopes[s->scope_cnt] = (struct scope){ scope_name(w, die), parent };
-		parent = (uint32_t)s->scope_cnt++;
-		w->n->scope_cnt++;
+	level.name = scope_name(w, die);
+	if (!level.is_function) {
+		error = on_type(w, around, level.name, &level.scope);
+	} else if (around && !around->is_function && around->scope != NO_SCOPE) { /* those within functions start anew */
+		level.scope = around->scope;
+		if (dwarf_has(die, DWARF_AT_NAME) && !dwarf_has(die, DWARF_AT_LINKAGE_NAME))
+			error = on_member(w, die->off, level.scope);
 	}
-	if (die->has_children && w->height < MAX_NESTING) {
-		w->stack[w->height].depth = die->depth;
-		w->stack[w->height++].scope = parent;
-	}
-	return 0;
+	if (die->has_children && w->height < MAX_NESTING)
+		w->stack[w->height++] = level;
+	return error;
 }
 
 /* The scopes of the unit at @place; NULL for want of memory. What is broken in it ends them early. */
@@ -195,8 +224,16 @@ static uint32_t find_scope(const struct scopes *s, uint64_t off)
 	return low < s->member_cnt && s->members[low].off == off ? s->members[low].scope : NO_SCOPE;
 }
 
-/* Writes the names of the scopes around the entry at @place, each with "::" behind it. */
-static void put_scopes(struct dwarf_names *n, const struct place *place)
+/* What a scope without a name is called. */
+static const char *stand_in(uint64_t tag, bool is_lambda)
+{
+	if (tag == DW_TAG_namespace)
+		return "(anonymous namespace)";
+	return is_lambda ? "{lambda}" : "(anonymous class)";
+}
+
+/* Writes the names of the scopes around the function @name, whose entry is at @place, each with "::" behind it. */
+static void put_scopes(struct dwarf_names *n, const struct place *place, const char *name)
 {
 	const struct scopes *s = scopes_of(n, place);
 	const struct scope *chain[MAX_NESTING];
@@ -208,12 +245,12 @@ static void put_scopes(struct dwarf_names *n, const struct place *place)
 	while (count--) {
 		struct dwarf_value value = chain[count]->name;
 		size_t len;
-		const char *name = dwarf_string(place->info, place->unit, value, &len);
+		const char *text = dwarf_string(place->info, place->unit, value, &len);
 
-		if (name)
-			buf_append(&n->text, name, len);
+		if (text)
+			buf_append(&n->text, text, len);
 		else
-			buf_puts(&n->text, value.raw == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)");
+			buf_puts(&n->text, stand_in(value.raw, !count && !strcmp(name, "operator()")));
 		buf_puts(&n->text, "::");
 	}
 }
@@ -258,7 +295,7 @@ static uint32_t add_function(struct dwarf_names *n, const struct found *f)
 		return CODE_NONE;
 	buf_reset(&n->text);
 	if (!f->is_external)
-		put_scopes(n, &f->named);
+		put_scopes(n, &f->named, f->name);
 	buf_append(&n->text, f->name, f->name_len);
 	if (n->text.failed || !dwarf_spend(n->info->budget, n->text.len) || n->text.len > MAX_NAME_BYTES)
 		return CODE_NONE;
