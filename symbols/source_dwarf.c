@@ -247,6 +247,7 @@ int source_dwarf(const struct symbol_files *files, struct code_names *names)
 		error = dwarf_file_open(&file, &files->debug, false);
 	if (error)
 		return error;
+	code_names_begin(names, CODE_SOURCE_DWARF);
 	/* Without the common file some names are missing. */
 	error = dwarf_file_open(&common, &files->common, false);
 	if (error != -ENOMEM)

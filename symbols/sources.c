@@ -14,6 +14,7 @@ static const struct {
 	bool is_quick; /* names of functions cost little here */
 } sources[] = {
 	{ CODE_SOURCE_GO, source_go, true },
+	{ CODE_SOURCE_DWARF, source_dwarf, false },
 	{ CODE_SOURCE_SYMTAB, source_symtab, true },
 	{ CODE_SOURCE_SYMTAB, source_debugdata, true },
 	{ CODE_SOURCE_DYNSYM, source_dynsym, true },
