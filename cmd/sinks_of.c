@@ -75,7 +75,8 @@ static int explain_otlp(const struct sink_set *set, const char *value, int err)
 {
 	if (err == -EINVAL || err == -EPROTONOSUPPORT)
 		buf_printf(set->error,
-			   "--collector: '%s' is not an http:// or https:// URL; give one such as http://127.0.0.1:4318",
+			   "--collector: '%s' is no collector's address; give one such as http://127.0.0.1:4318 or "
+			   "grpc://127.0.0.1:4317",
 			   value);
 	else if (err == -EBADMSG)
 		buf_puts(set->error, "--collector-header: not every header is 'NAME: VALUE'");
@@ -165,8 +166,8 @@ static void warn_of_protocol(const struct sink_set *set)
 	const char *value, *name = set->has_otlp ? environment_other_protocol(&value) : NULL;
 
 	if (name)
-		log_warn("%s is '%s', but hearth speaks http/protobuf alone and sends that; the collector's address must be "
-			 "that of an OTLP/HTTP receiver (port 4318 as a rule)",
+		log_warn("%s is '%s', but it is the collector's address that decides: http:// is http/protobuf, grpc:// is "
+			 "grpc",
 			 name, value);
 }
 

@@ -52,4 +52,8 @@ int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, 
 int otlp_decode_status(const uint8_t *data, size_t len, int32_t *grpc_code_ret, char *message_ret, size_t message_size);
 int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size);
 
+/* The delay of the google.rpc.RetryInfo among the details of a google.rpc.Status. True and *@ns_ret when there is one that
+ * is not negative; false leaves it alone. */
+bool otlp_decode_retry_delay(const uint8_t *status, size_t len, uint64_t *ns_ret);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OTLP/HTTP exporter: consume() encodes, compresses and queues; one thread of its own sends, oldest first, and tries
+ * The OTLP exporter: consume() encodes, compresses and queues; one thread of its own sends, oldest first, and tries
  * again until the collector has answered. Every sample that came in is in the end counted once: exported, or dropped with a
  * reason.
  *
@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "proto/otlp.h"
+#include "sinks/gzip.h"
 #include "sinks/otlp_http.h"
 #include "sinks/thread.h"
 
@@ -44,8 +45,8 @@ struct batch {		 /* what one consume() queued */
 struct request {
 	struct request *next;
 	struct batch *batch;
-	uint8_t *body;
-	size_t len;
+	uint8_t *frame; /* OTLP_GRPC_PREFIX_BYTES, then the body */
+	size_t len;	/* of the body */
 	uint64_t samples;
 };
 
@@ -103,7 +104,7 @@ static struct request *list_pop(struct request_list *list)
 
 static void request_free(struct request *r)
 {
-	free(r->body);
+	free(r->frame);
 	free(r);
 }
 
@@ -152,12 +153,12 @@ static int add_request(void *arg, const uint8_t *message, size_t len, uint64_t s
 	if (!r)
 		return -ENOMEM;
 	if (e->sink->gzip) {
-		error = otlp_http_gzip(message, len, &r->body, &r->len);
+		error = gzip_pack(message, len, OTLP_GRPC_PREFIX_BYTES, &r->frame, &r->len);
 	} else {
-		r->body = malloc(len + 1);
+		r->frame = malloc(OTLP_GRPC_PREFIX_BYTES + len);
 		r->len = len;
-		if (r->body)
-			memcpy(r->body, message, len);
+		if (r->frame)
+			memcpy(r->frame + OTLP_GRPC_PREFIX_BYTES, message, len);
 		else
 			error = -ENOMEM;
 	}
@@ -222,16 +223,15 @@ static int otlp_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 
 /* --- the sending thread --- */
 
-static const char *advice(long status)
+static const char *advice(enum otlp_http_cause cause)
 {
-	switch (status) {
-	case 401:
-	case 403:
+	switch (cause) {
+	case OTLP_CAUSE_CREDENTIALS:
 		return " (check the credentials: a header or the URL's user)";
-	case 404:
-	case 405:
-		return " (check the URL's path; collectors take profiles at /v1development/profiles)";
-	case 413:
+	case OTLP_CAUSE_PLACE:
+		return " (check the URL; collectors take profiles at http://HOST:4318/v1development/profiles and "
+		       "grpc://HOST:4317)";
+	case OTLP_CAUSE_SIZE:
 		return " (lower the size of an export)";
 	default:
 		return "";
@@ -240,15 +240,11 @@ static const char *advice(long status)
 
 static void note_away(struct sink_otlp *o, const struct otlp_http_answer *a)
 {
-	char status[sizeof("status -9223372036854775808")] = "";
-
 	if (o->away)
 		return;
 	o->away = true;
-	if (a->status)
-		snprintf(status, sizeof(status), "status %ld", a->status);
-	log_warn("cannot reach %s: %s%s%s; keeping up to %zu MiB and retrying", otlp_http_url(o->http), status,
-		 status[0] && a->message[0] ? ": " : "", a->message, o->max_queue_bytes >> 20);
+	log_warn("cannot reach %s: %s%s%s; keeping up to %zu MiB and retrying", otlp_http_url(o->http), a->status,
+		 a->status[0] && a->message[0] ? ": " : "", a->message, o->max_queue_bytes >> 20);
 }
 
 static void note_back(struct sink_otlp *o)
@@ -258,10 +254,10 @@ static void note_back(struct sink_otlp *o)
 	o->away = false;
 }
 
-static void account_ok(struct sink_otlp *o, const struct request *r, const struct otlp_http_answer *a)
+static void account_ok(struct sink_otlp *o, const struct request *r, size_t sent, const struct otlp_http_answer *a)
 {
 	metric_add(o->exported, r->samples);
-	metric_add(o->bytes, r->len);
+	metric_add(o->bytes, sent);
 	if (a->rejected > 0)
 		metric_add(o->rejected_profiles, a->rejected);
 	if (a->rejected > 0 || a->message[0])
@@ -274,8 +270,8 @@ static void account_refused(struct sink_otlp *o, const struct request *r, const 
 {
 	metric_add(o->dropped_refused, r->samples);
 	log_limited(&o->refused_limit, LOG_INTERVAL_S * NSEC_PER_SEC, LOG_ERROR,
-		    "%s refused %" PRIu64 " samples with status %ld%s%s%s", otlp_http_url(o->http), r->samples, a->status,
-		    a->message[0] ? ": " : "", a->message, advice(a->status));
+		    "%s refused %" PRIu64 " samples with %s%s%s%s", otlp_http_url(o->http), r->samples, a->status,
+		    a->message[0] ? ": " : "", a->message, advice(a->cause));
 }
 
 /* How long to wait after the @failures-th failure in a row: doubled each time, and half of it left to chance, so that many
@@ -318,14 +314,15 @@ static int deliver(struct sink_otlp *o, const struct request *r)
 {
 	for (unsigned failures = 1;; failures++) {
 		struct otlp_http_answer answer;
+		size_t sent;
 
-		otlp_http_post(o->http, r->body, r->len, &o->abandon, &answer);
+		otlp_http_post(o->http, r->frame + OTLP_GRPC_PREFIX_BYTES, r->len, &o->abandon, &answer, &sent);
 		if (answer.outcome == OTLP_HTTP_ABANDONED)
 			break;
 		metric_add(o->requests[answer.outcome], 1);
 		if (answer.outcome == OTLP_HTTP_OK) {
 			note_back(o);
-			account_ok(o, r, &answer);
+			account_ok(o, r, sent, &answer);
 			return 0;
 		}
 		if (answer.outcome == OTLP_HTTP_REFUSED) {

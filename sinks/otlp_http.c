@@ -1,75 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OTLP over HTTP on libcurl. One easy handle inside one multi handle: the connection is kept alive between requests, and a
- * request under way can be abandoned at once (curl_multi_wakeup), which curl_easy_perform cannot. Redirects are not
- * followed: profiles go only where they were sent. Belongs to the sending thread; only otlp_http_wake() may be called from
- * elsewhere.
+ * OTLP over HTTP on libcurl, and over gRPC, which is HTTP/2 with a prefix in front of the message and a status behind it.
+ * One easy handle inside one multi handle: the connection is kept alive between requests, and a request under way can be
+ * abandoned at once (curl_multi_wakeup), which curl_easy_perform cannot. Redirects are not followed: profiles go only where
+ * they were sent. Belongs to the sending thread; only otlp_http_wake() may be called from elsewhere.
  */
 #include "sinks/otlp_http.h"
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proto/otlp.h"
+#include "sinks/otlp_endpoint.h"
 #include "sinks/sinks.h"
 
 #define PROTOBUF "application/x-protobuf"
+#define GRPC	 "application/grpc"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 10000,
 	MAX_ANSWER_BYTES = 64 << 10, /* of a response body that are read */
 	MAX_TEXT_CHARS = 200,	     /* of a text/plain answer that are shown */
 	POLL_MS = 1000,
-	GZIP_LEVEL = 1,	       /* profiles shrink about as well as at 6, at a third of the time */
-	GZIP_WINDOW = 15 + 16, /* 32 KiB with a gzip header, in zlib's notation */
 	MAX_RETRY_AFTER_S = 3600,
 };
 
 struct otlp_http {
+	struct otlp_endpoint endpoint;
+	bool gzip;
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *url;     /* with credentials, if any */
-	char *display; /* without */
 	struct buf answer;
 	char error[CURL_ERROR_SIZE];
 };
-
-int otlp_http_gzip(const uint8_t *data, size_t len, uint8_t **ret, size_t *len_ret)
-{
-	z_stream z = { 0 };
-	size_t bound;
-	int end;
-
-	if (len > UINT32_MAX / 2)
-		return -E2BIG;
-	if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	bound = deflateBound(&z, len);
-	*ret = malloc(bound);
-	z.next_in = (uint8_t *)(uintptr_t)data;
-	z.avail_in = len;
-	z.next_out = *ret;
-	z.avail_out = bound;
-	end = *ret ? deflate(&z, Z_FINISH) : Z_MEM_ERROR;
-	*len_ret = z.total_out;
-	deflateEnd(&z);
-	if (end == Z_STREAM_END) {
-		uint8_t *fitted = realloc(*ret, *len_ret); /* the queue's bound counts what is used */
-
-		*ret = fitted ? fitted : *ret;
-		return 0;
-	}
-	free(*ret);
-	return -ENOMEM;
-}
 
 /* Takes all of the body off the wire but keeps no more than the limit. */
 static size_t keep_answer(char *data, size_t size, size_t count, void *arg)
@@ -103,12 +74,20 @@ static CURLcode perform(struct otlp_http *h, const _Atomic bool *abandon)
 	return running && atomic_load(abandon) ? CURLE_ABORTED_BY_CALLBACK : code;
 }
 
-static bool answer_is_protobuf(struct otlp_http *h)
+/* A header of the answer; with gRPC also a trailer, which older libcurls file under headers. NULL when it is not there. */
+static const char *answer_header(struct otlp_http *h, const char *name)
 {
-	const char *type = NULL;
+	struct curl_header *header;
 
-	curl_easy_getinfo(h->easy, CURLINFO_CONTENT_TYPE, &type);
-	return type && strncasecmp(type, PROTOBUF, sizeof(PROTOBUF) - 1) == 0;
+	return curl_easy_header(h->easy, name, 0, CURLH_HEADER | CURLH_TRAILER, -1, &header) == CURLHE_OK ? header->value
+													  : NULL;
+}
+
+static bool answer_is(struct otlp_http *h, const char *type)
+{
+	const char *is = answer_header(h, "content-type");
+
+	return is && strncasecmp(is, type, strlen(type)) == 0;
 }
 
 /* Why it was not taken: a Status, or, from the many servers that send none, the beginning of the text. */
@@ -116,7 +95,7 @@ static void read_refusal(struct otlp_http *h, struct otlp_http_answer *answer)
 {
 	int32_t grpc_code; /* says less than the HTTP status */
 
-	if (answer_is_protobuf(h)) {
+	if (answer_is(h, PROTOBUF)) {
 		otlp_decode_status(h->answer.data, h->answer.len, &grpc_code, answer->message, sizeof(answer->message));
 		return;
 	}
@@ -124,46 +103,97 @@ static void read_refusal(struct otlp_http *h, struct otlp_http_answer *answer)
 	answer->message[strcspn(answer->message, "\r\n")] = '\0';
 }
 
-static void read_answer(struct otlp_http *h, struct otlp_http_answer *answer)
+static enum otlp_http_cause cause_of(long status)
+{
+	switch (status) {
+	case 401:
+	case 403:
+		return OTLP_CAUSE_CREDENTIALS;
+	case 404:
+	case 405:
+		return OTLP_CAUSE_PLACE;
+	case 413:
+		return OTLP_CAUSE_SIZE;
+	default:
+		return OTLP_CAUSE_REQUEST;
+	}
+}
+
+static void read_http_answer(struct otlp_http *h, long status, struct otlp_http_answer *answer)
 {
 	curl_off_t seconds = 0;
 
-	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
-	if (answer->status >= 200 && answer->status < 300) {
+	if (status >= 200 && status < 300) {
 		answer->outcome = OTLP_HTTP_OK;
-		if (answer_is_protobuf(h))
+		if (answer_is(h, PROTOBUF))
 			otlp_decode_response(h->answer.data, h->answer.len, &answer->rejected, answer->message,
 					     sizeof(answer->message));
 		return;
 	}
-	answer->outcome = OTLP_HTTP_REFUSED;
-	if (answer->status == 429 || (answer->status >= 502 && answer->status <= 504))
-		answer->outcome = OTLP_HTTP_BUSY;
+	answer->outcome = status == 429 || (status >= 502 && status <= 504) ? OTLP_HTTP_BUSY : OTLP_HTTP_REFUSED;
+	answer->cause = cause_of(status);
+	snprintf(answer->status, sizeof(answer->status), "status %ld", status);
 	curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &seconds); /* seconds or an HTTP-date, as seconds from now */
 	if (seconds > 0)
-		answer->retry_after_ns = (seconds < MAX_RETRY_AFTER_S ? seconds : MAX_RETRY_AFTER_S) * NSEC_PER_SEC;
+		answer->retry_after_ns = (uint64_t)(seconds < MAX_RETRY_AFTER_S ? seconds : MAX_RETRY_AFTER_S) *
+					 NSEC_PER_SEC;
 	read_refusal(h, answer);
 }
 
-void otlp_http_post(struct otlp_http *h, const uint8_t *body, size_t len, const _Atomic bool *abandon,
-		    struct otlp_http_answer *answer_ret)
+static void read_grpc_answer(struct otlp_http *h, long status, struct otlp_http_answer *answer)
 {
-	CURLcode code;
+	struct otlp_grpc_reply reply = {
+		.http_status = status,
+		.content_type = answer_header(h, "content-type"),
+		.status = answer_header(h, "grpc-status"),
+		.message = answer_header(h, "grpc-message"),
+		.details = answer_header(h, "grpc-status-details-bin"),
+		.encoding = answer_header(h, "grpc-encoding"),
+		.body = h->answer.data,
+		.len = h->answer.len,
+	};
 
+	otlp_grpc_read(&reply, answer);
+	if (answer->retry_after_ns > MAX_RETRY_AFTER_S * NSEC_PER_SEC)
+		answer->retry_after_ns = MAX_RETRY_AFTER_S * NSEC_PER_SEC;
+}
+
+static void read_answer(struct otlp_http *h, CURLcode code, struct otlp_http_answer *answer)
+{
+	bool is_grpc = h->endpoint.protocol == OTLP_GRPC;
+	long status = 0;
+
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	/* A server may end the stream abruptly once it has said what it has to say. */
+	if (code == CURLE_OK || (is_grpc && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_ABORTED_BY_CALLBACK &&
+				 answer_header(h, "grpc-status"))) {
+		if (is_grpc)
+			read_grpc_answer(h, status, answer);
+		else
+			read_http_answer(h, status, answer);
+		return;
+	}
+	answer->outcome = code == CURLE_ABORTED_BY_CALLBACK  ? OTLP_HTTP_ABANDONED
+			  : code == CURLE_OPERATION_TIMEDOUT ? OTLP_HTTP_TIMEOUT
+							     : OTLP_HTTP_UNREACHABLE;
+	snprintf(answer->message, sizeof(answer->message), "%s", h->error[0] ? h->error : curl_easy_strerror(code));
+}
+
+void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomic bool *abandon,
+		    struct otlp_http_answer *answer_ret, size_t *sent_ret)
+{
+	if (h->endpoint.protocol == OTLP_GRPC) {
+		body -= OTLP_GRPC_PREFIX_BYTES;
+		otlp_grpc_prefix(body, h->gzip, (uint32_t)len);
+		len += OTLP_GRPC_PREFIX_BYTES;
+	}
 	*answer_ret = (struct otlp_http_answer){ 0 };
+	*sent_ret = len;
 	buf_reset(&h->answer);
 	h->error[0] = '\0';
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
-	code = perform(h, abandon);
-	if (code == CURLE_OK) {
-		read_answer(h, answer_ret);
-		return;
-	}
-	answer_ret->outcome = code == CURLE_ABORTED_BY_CALLBACK	 ? OTLP_HTTP_ABANDONED
-			      : code == CURLE_OPERATION_TIMEDOUT ? OTLP_HTTP_TIMEOUT
-								 : OTLP_HTTP_UNREACHABLE;
-	snprintf(answer_ret->message, sizeof(answer_ret->message), "%s", h->error[0] ? h->error : curl_easy_strerror(code));
+	read_answer(h, perform(h, abandon), answer_ret);
 }
 
 void otlp_http_wake(struct otlp_http *h)
@@ -173,55 +203,12 @@ void otlp_http_wake(struct otlp_http *h)
 
 const char *otlp_http_url(const struct otlp_http *h)
 {
-	return h->display;
+	return h->endpoint.display;
 }
 
-/* A copy of the whole URL, which is malloc'd by libcurl's allocator, in ours. */
-static int url_text(CURLU *parsed, char **ret)
+enum otlp_protocol otlp_http_protocol(const struct otlp_http *h)
 {
-	char *text = NULL;
-
-	if (curl_url_get(parsed, CURLUPART_URL, &text, 0) != CURLUE_OK)
-		return -ENOMEM;
-	*ret = strdup(text);
-	curl_free(text);
-	return *ret ? 0 : -ENOMEM;
-}
-
-static int url_complete(CURLU *parsed, const char *url, struct otlp_http *h)
-{
-	char *scheme = NULL, *path = NULL;
-	int error = -ENOMEM;
-	CURLUcode code = curl_url_set(parsed, CURLUPART_URL, url, 0);
-
-	if (code == CURLUE_UNSUPPORTED_SCHEME)
-		return -EPROTONOSUPPORT;
-	if (code != CURLUE_OK)
-		return code == CURLUE_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
-	if (curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-	    curl_url_get(parsed, CURLUPART_PATH, &path, 0) == CURLUE_OK) {
-		error = strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0 ? -EPROTONOSUPPORT : 0;
-		if (!error && strcmp(path, "/") == 0)
-			curl_url_set(parsed, CURLUPART_PATH, "/v1development/profiles", 0);
-	}
-	curl_free(scheme);
-	curl_free(path);
-	if (!error)
-		error = url_text(parsed, &h->url);
-	if (error)
-		return error;
-	curl_url_set(parsed, CURLUPART_USER, NULL, 0);
-	curl_url_set(parsed, CURLUPART_PASSWORD, NULL, 0);
-	return url_text(parsed, &h->display);
-}
-
-static int url_init(struct otlp_http *h, const char *url)
-{
-	CURLU *parsed = curl_url();
-	int error = parsed ? url_complete(parsed, url, h) : -ENOMEM;
-
-	curl_url_cleanup(parsed);
-	return error;
+	return h->endpoint.protocol;
 }
 
 static int add_header(struct otlp_http *h, const char *line)
@@ -234,16 +221,40 @@ static int add_header(struct otlp_http *h, const char *line)
 	return 0;
 }
 
+static uint64_t timeout_ms(const struct otlp_sink_config *config)
+{
+	uint64_t ms = config->timeout_ns / NSEC_PER_MSEC;
+
+	if (config->timeout_ns == UINT64_MAX)
+		return 0;
+	return !config->timeout_ns ? DEFAULT_TIMEOUT_MS : ms ? ms : 1;
+}
+
+/* What the protocol has to say in headers. */
+static int add_own_headers(struct otlp_http *h, const struct otlp_sink_config *config)
+{
+	static const char *const of_http[] = { "Content-Type: " PROTOBUF, NULL };
+	static const char *const of_grpc[] = { "Content-Type: " GRPC, "TE: trailers", "grpc-accept-encoding: identity,gzip",
+					       NULL };
+	bool is_grpc = h->endpoint.protocol == OTLP_GRPC;
+	const char *encoding = is_grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip";
+	char timeout[48];
+	int error = config->no_gzip ? 0 : add_header(h, encoding);
+
+	for (const char *const *line = is_grpc ? of_grpc : of_http; *line && !error; line++)
+		error = add_header(h, *line);
+	if (!error)
+		error = add_header(h, "otlp-profiles-development-version: 1");
+	if (!error) /* no round trip of its own to ask whether a body is welcome */
+		error = add_header(h, "Expect:");
+	snprintf(timeout, sizeof(timeout), "grpc-timeout: %" PRIu64 "m", timeout_ms(config));
+	return !error && is_grpc && timeout_ms(config) ? add_header(h, timeout) : error;
+}
+
 static int headers_init(struct otlp_http *h, const struct otlp_sink_config *config)
 {
-	static const char *const own[] = {
-		"Content-Type: " PROTOBUF, "otlp-profiles-development-version: 1",
-		"Expect:", /* no round trip of its own to ask whether a body is welcome */
-	};
-	int error = config->no_gzip ? 0 : add_header(h, "Content-Encoding: gzip");
+	int error = add_own_headers(h, config);
 
-	for (size_t i = 0; i < ARRAY_LEN(own) && !error; i++)
-		error = add_header(h, own[i]);
 	for (const char *const *line = config->headers; line && *line && !error; line++) {
 		const char *colon = strchr(*line, ':');
 
@@ -254,22 +265,46 @@ static int headers_init(struct otlp_http *h, const struct otlp_sink_config *conf
 	return error;
 }
 
+/* HTTP/2 from the first byte, or by TLS's own negotiation; a proxy would not pass HTTP/2 on, but a tunnel. */
+static void speak_grpc(struct otlp_http *h)
+{
+	/* libcurl before 8.0 sends HTTP/2's preface again on a connection of prior knowledge that it uses again. */
+	if (!h->endpoint.tls && curl_version_info(CURLVERSION_NOW)->version_num < 0x080000)
+		curl_easy_setopt(h->easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_HTTP_VERSION,
+			 h->endpoint.tls ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+	curl_easy_setopt(h->easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+}
+
+static CURLcode connection_init(struct otlp_http *h, const struct otlp_sink_config *config)
+{
+	CURLcode code = curl_easy_setopt(h->easy, CURLOPT_URL, h->endpoint.url);
+
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(h->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (code == CURLE_OK && config->ca_file)
+		code = curl_easy_setopt(h->easy, CURLOPT_CAINFO, config->ca_file);
+	if (code == CURLE_OK && h->endpoint.unix_path) {
+		code = curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->endpoint.unix_path);
+		if (code == CURLE_OK)
+			code = curl_easy_setopt(h->easy, CURLOPT_PROXY, "");
+	}
+	if (h->endpoint.protocol == OTLP_GRPC)
+		speak_grpc(h);
+	return code;
+}
+
 static int easy_init(struct otlp_http *h, const struct otlp_sink_config *config)
 {
-	long timeout_ms = config->timeout_ns ? (long)(config->timeout_ns / NSEC_PER_MSEC) : DEFAULT_TIMEOUT_MS;
 	CURL *e = h->easy;
-	CURLcode code = curl_easy_setopt(e, CURLOPT_URL, h->url);
+	CURLcode code = connection_init(h, config);
 
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(e, CURLOPT_USERAGENT,
 					"hearth/" HEARTH_VERSION " OTel-OTLP-Exporter-C/" HEARTH_VERSION);
-	if (code == CURLE_OK && config->ca_file)
-		code = curl_easy_setopt(e, CURLOPT_CAINFO, config->ca_file);
-	if (code == CURLE_OK)
-		code = curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(e, CURLOPT_POST, 1L);
 	curl_easy_setopt(e, CURLOPT_HTTPHEADER, h->headers);
-	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, timeout_ms > 0 ? timeout_ms : 1L);
+	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)timeout_ms(config));
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name server when abandoned */
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, h->error);
@@ -291,7 +326,9 @@ int otlp_http_new(const struct otlp_sink_config *config, struct otlp_http **ret)
 	curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; otlp_http_free() gives it back */
 	h->multi = curl_multi_init();
 	h->easy = curl_easy_init();
-	error = h->multi && h->easy ? url_init(h, config->url) : -ENOMEM;
+	h->gzip = !config->no_gzip;
+	error = h->multi && h->easy ? otlp_endpoint_init(&h->endpoint, config->url, config->protocol, config->insecure)
+				    : -ENOMEM;
 	if (!error)
 		error = headers_init(h, config);
 	if (!error)
@@ -313,8 +350,7 @@ void otlp_http_free(struct otlp_http *h)
 		curl_multi_cleanup(h->multi);
 	curl_slist_free_all(h->headers);
 	buf_fini(&h->answer);
-	free(h->url);
-	free(h->display);
+	otlp_endpoint_fini(&h->endpoint);
 	free(h);
 	curl_global_cleanup();
 }

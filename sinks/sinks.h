@@ -55,10 +55,18 @@ void print_profiles(const struct profiles *p, const struct print_options *option
  */
 int sink_file_new(const char *path, struct sink **ret);
 
+enum otlp_protocol {
+	OTLP_BY_URL, /* HTTP for an http URL, gRPC for the other forms */
+	OTLP_HTTP_PROTOBUF,
+	OTLP_GRPC,
+};
+
 struct otlp_sink_config {
-	const char *url;	    /* http(s)://host:port[/path]; path "" or "/" becomes /v1development/profiles */
-	const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
-	uint64_t timeout_ns;	    /* an attempt; 10 s when 0 */
+	const char *url;	     /* as otlp_endpoint_init() takes it: http(s)://, grpc(s)://, HOST:PORT, unix:PATH */
+	enum otlp_protocol protocol; /* where the URL's scheme does not say grpc */
+	bool insecure;		     /* HOST:PORT is spoken to without TLS */
+	const char *const *headers;  /* "Name: value", NULL-terminated; may be NULL */
+	uint64_t timeout_ns;	     /* an attempt; 10 s when 0, UINT64_MAX: no limit */
 	bool no_gzip;
 	size_t max_export_bytes; /* 4 MiB less a margin when 0 */
 	size_t max_queue_bytes;	 /* encoded requests that wait while the collector is away; 64 MiB when 0 */
@@ -66,14 +74,15 @@ struct otlp_sink_config {
 };
 
 /*
- * OTLP/HTTP over libcurl with a sending thread of its own. consume() encodes and queues; when max_queue_bytes is reached the
- * oldest request goes and is counted. Retries 429, 502, 503, 504, refused and broken connections with jittered exponential
- * backoff and Retry-After; other answers are final and counted. flush() waits for the queue to be sent; what is left at its
- * deadline is dropped and counted. An ack is completed when the collector acknowledged, or with an error when a part of the
- * profiles was dropped. Accounting: samples consumed = hearth_exported_samples_total + hearth_export_dropped_samples_total.
+ * OTLP over HTTP or gRPC, on libcurl, with a sending thread of its own. consume() encodes and queues; when max_queue_bytes
+ * is reached the oldest request goes and is counted. Retries what OTLP calls retryable (429, 502, 503, 504 and their like of
+ * gRPC), refused and broken connections with jittered exponential backoff, or when the collector says; other answers are
+ * final and counted. flush() waits for the queue to be sent; what is left at its deadline is dropped and counted. An ack is
+ * completed when the collector acknowledged, or with an error when a part of the profiles was dropped. Accounting: samples
+ * consumed = hearth_exported_samples_total + hearth_export_dropped_samples_total.
  *
- * -EINVAL: the url is none; -EPROTONOSUPPORT: it is neither http nor https; -EBADMSG: a header is not "Name: value"; why
- * ca_file cannot be read. consume() returns -ENOMEM only.
+ * -EINVAL: the url is none; -EPROTONOSUPPORT: another scheme; -EBADMSG: a header is not "Name: value"; why ca_file cannot be
+ * read. consume() returns -ENOMEM only.
  */
 int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics, struct sink **ret);
 

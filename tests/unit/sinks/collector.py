@@ -111,7 +111,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
-server.answers = sys.argv[2:]
-print(f"port {server.server_port}", flush=True)
-server.serve_forever()
+if __name__ == "__main__":
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+    server.answers = sys.argv[2:]
+    print(f"port {server.server_port}", flush=True)
+    server.serve_forever()

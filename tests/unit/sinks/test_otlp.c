@@ -9,205 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/metrics.h"
-#include "sinks/sinks.h"
-#include "tests/unit/sinks/vectors.h"
-#include "tests/unit/sinks/counted_ack.h"
-
-#define LONG_NS (20 * NSEC_PER_SEC)
-
-enum { MAX_ANSWERS = 8, MAX_REQUESTS = 512, EVENTS = 100 };
-
-static const char *const accepted_answers[] = { "answer=200 ", "answer=202 ", "answer=200:partial" };
-
-struct collector {
-	pid_t pid;
-	FILE *out;
-	int port;
-};
-
-/* Starts the server; it goes with this process. */
-static struct collector collector_start(int port, const char *const *answers)
-{
-	struct collector c = { .pid = -1 };
-	char port_text[16], *argv[MAX_ANSWERS + 4] = { "python3", TEST_DATA "/unit/sinks/collector.py", port_text };
-	int pipe_fds[2], argc = 3;
-
-	snprintf(port_text, sizeof(port_text), "%d", port);
-	for (; *answers; answers++)
-		argv[argc++] = (char *)(uintptr_t)*answers;
-	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-	c.pid = fork();
-	assert_true(c.pid >= 0);
-	if (c.pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(pipe_fds[1], STDOUT_FILENO);
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	close(pipe_fds[1]);
-	c.out = fdopen(pipe_fds[0], "r");
-	assert_non_null(c.out);
-	if (!fgets(port_text, sizeof(port_text), c.out) || sscanf(port_text, "port %d", &c.port) != 1)
-		fail_msg("the test collector did not start");
-	return c;
-}
-
-/* Ends the server and returns its lines. */
-static void collector_stop(struct collector *c, struct buf *lines)
-{
-	char chunk[4096];
-	size_t n;
-
-	kill(c->pid, SIGTERM);
-	waitpid(c->pid, NULL, 0);
-	while ((n = fread(chunk, 1, sizeof(chunk), c->out)) > 0)
-		buf_append(lines, chunk, n);
-	fclose(c->out);
-}
-
-struct exporter {
-	struct sink *sink;
-	struct metrics *metrics;
-	struct counted_ack ack;
-	struct counted_ack acks[MAX_REQUESTS];
-	unsigned consumed;
-	uint64_t samples;
-	FILE *log; /* what went to stderr since the start */
-	int saved_stderr;
-};
-
-static void exporter_start(struct exporter *e, int port, struct otlp_sink_config config)
-{
-	char url[64];
-
-	*e = (struct exporter){ .metrics = metrics_new(), .log = tmpfile(), .saved_stderr = dup(STDERR_FILENO) };
-	assert_non_null(e->log);
-	dup2(fileno(e->log), STDERR_FILENO);
-	snprintf(url, sizeof(url), "http://user:secret@127.0.0.1:%d", port);
-	config.url = url;
-	assert_int_equal(sink_otlp_new(&config, e->metrics, &e->sink), 0);
-}
-
-static void export_events(struct exporter *e, unsigned events)
-{
-	struct profiles *p = agent_profiles(e->consumed, events);
-	struct counted_ack *ack = &e->acks[e->consumed++];
-
-	ack->ack.done = counted_done;
-	e->samples += events;
-	assert_int_equal(sink_consume(e->sink, p, &ack->ack), 0);
-	assert_int_equal(p->refs, 1);
-	profiles_put(p);
-}
-
-static int flush_for(struct exporter *e, uint64_t ns)
-{
-	return sink_flush(e->sink, clock_mono_ns() + ns);
-}
-
-static uint64_t counter(struct exporter *e, const char *name, const char *labels)
-{
-	return metric_get(metrics_counter(e->metrics, name, labels, ""));
-}
-
-static uint64_t attempts(struct exporter *e, const char *result)
-{
-	char labels[64];
-
-	snprintf(labels, sizeof(labels), "result=\"%s\"", result);
-	return counter(e, "hearth_export_requests_total", labels);
-}
-
-static uint64_t dropped(struct exporter *e, const char *reason)
-{
-	char labels[64];
-
-	snprintf(labels, sizeof(labels), "reason=\"%s\"", reason);
-	return counter(e, "hearth_export_dropped_samples_total", labels);
-}
-
-static uint64_t exported(struct exporter *e)
-{
-	return counter(e, "hearth_exported_samples_total", NULL);
-}
-
-/* Sum of @field over the request lines whose answer acknowledged them. */
-static uint64_t acknowledged(struct buf *lines, const char *field)
-{
-	AUTO_FREE char *copy = strdup(buf_text(lines));
-	uint64_t sum = 0;
-	char *rest = copy;
-
-	assert_non_null(copy);
-	for (char *line; (line = strsep(&rest, "\n"));) {
-		const char *value = strstr(line, field);
-
-		for (size_t i = 0; value && i < ARRAY_LEN(accepted_answers); i++)
-			if (strstr(line, accepted_answers[i]))
-				sum += strtoull(value + strlen(field), NULL, 10);
-	}
-	return sum;
-}
-
-static unsigned count_lines(struct buf *lines)
-{
-	unsigned count = 0;
-
-	for (const char *c = buf_text(lines); (c = strchr(c, '\n')); c++)
-		count++;
-	return count;
-}
-
-/* Ends both, balances the books, and leaves the collector's lines and our messages. Either may be NULL. */
-static void finish(struct exporter *e, struct collector *c, struct buf *lines, struct buf *messages)
-{
-	struct buf own_lines = BUF_EMPTY;
-	uint64_t sum = exported(e), delivered = sum, bytes = counter(e, "hearth_export_bytes_total", NULL);
-	char chunk[4096];
-	size_t n;
-
-	lines = lines ? lines : &own_lines;
-	sink_free(e->sink);
-	for (unsigned i = 0; i < e->consumed; i++)
-		assert_int_equal(e->acks[i].done, 1);
-	sum += dropped(e, "queue full") + dropped(e, "refused") + dropped(e, "shutdown");
-	assert_int_equal(sum, e->samples);
-	if (c) {
-		collector_stop(c, lines);
-		assert_int_equal(acknowledged(lines, " events="), delivered);
-		assert_int_equal(acknowledged(lines, " sent="), bytes);
-	}
-	dup2(e->saved_stderr, STDERR_FILENO);
-	close(e->saved_stderr);
-	rewind(e->log);
-	while (messages && (n = fread(chunk, 1, sizeof(chunk), e->log)) > 0)
-		buf_append(messages, chunk, n);
-	fclose(e->log);
-	metrics_free(e->metrics);
-	buf_fini(&own_lines);
-}
-
-#define ANSWERS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-static void assert_has(struct buf *text, const char *part)
-{
-	if (!strstr(buf_text(text), part))
-		fail_msg("'%s' is not in:\n%s", part, buf_text(text));
-}
+#include "tests/unit/sinks/exporter.h"
 
 static void test_headers(void **state)
 {
@@ -311,7 +113,7 @@ static const struct final_case final_cases[] = {
 	{ "400:status=index 7 is out of range", " refused 100 samples with status 400: index 7 is out of range\n" },
 	{ "400:status=", " with status 400\n" }, /* empty */
 	{ "400:text=no", " with status 400: no\n" },
-	{ "404", " with status 404 (check the URL's path; collectors take profiles at /v1development/profiles)\n" },
+	{ "404", " with status 404 (check the URL; " },
 	{ "401", " with status 401 (check the credentials" },
 	{ "413", " with status 413 (" },
 	{ "500", " with status 500\n" },
@@ -356,28 +158,6 @@ static void test_partial_success(void **state)
 	finish(&e, &c, NULL, &messages);
 	assert_has(&messages, " did not take 3 of the profiles of a request: too old\n");
 	buf_fini(&messages);
-}
-
-/* A port where nothing listens now. */
-static int free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
-static void wait_for_attempt(struct exporter *e, const char *result)
-{
-	uint64_t until = clock_mono_ns() + LONG_NS;
-
-	while (attempts(e, result) == 0 && clock_mono_ns() < until)
-		usleep(1000);
-	assert_true(attempts(e, result) > 0);
 }
 
 static void test_collector_comes_later(void **state)
@@ -503,7 +283,7 @@ static const struct config_case config_cases[] = {
 	{ { .url = "http://127.0.0.1:1" }, 0 },
 	{ { .url = "https://collector.example/own/path", .headers = header_good }, 0 },
 	{ { .url = "" }, -EINVAL },
-	{ { .url = "127.0.0.1:4318" }, -EPROTONOSUPPORT },
+	{ { .url = "127.0.0.1:4317" }, 0 },
 	{ { .url = "http://" }, -EINVAL },
 	{ { .url = "http://host:99999" }, -EINVAL },
 	{ { .url = "ftp://host/" }, -EPROTONOSUPPORT },

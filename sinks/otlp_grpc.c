@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gRPC's answers. The codes and what they come to are those of gRPC's "Status codes", "HTTP to gRPC status code mapping" and
+ * of OTLP's table of retryable codes. No state; reads what the transfer brought and trusts nothing of it.
+ */
+#include "sinks/otlp_grpc.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "proto/otlp.h"
+#include "sinks/gzip.h"
+#include "sinks/otlp_http.h"
+
+enum grpc_code {
+	GRPC_OK = 0,
+	GRPC_UNKNOWN = 2,
+	GRPC_PERMISSION_DENIED = 7,
+	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_UNIMPLEMENTED = 12,
+	GRPC_INTERNAL = 13,
+	GRPC_UNAVAILABLE = 14,
+	GRPC_UNAUTHENTICATED = 16,
+};
+
+enum { MAX_REPLY_BYTES = 64 << 10, MAX_DETAILS_BYTES = 8 << 10 };
+
+static const struct {
+	const char *name;
+	bool retry; /* RESOURCE_EXHAUSTED: with a RetryInfo only */
+} codes[] = {
+	{ "OK", false },
+	{ "CANCELLED", true },
+	{ "UNKNOWN", false },
+	{ "INVALID_ARGUMENT", false },
+	{ "DEADLINE_EXCEEDED", true },
+	{ "NOT_FOUND", false },
+	{ "ALREADY_EXISTS", false },
+	{ "PERMISSION_DENIED", false },
+	{ "RESOURCE_EXHAUSTED", false },
+	{ "FAILED_PRECONDITION", false },
+	{ "ABORTED", true },
+	{ "OUT_OF_RANGE", true },
+	{ "UNIMPLEMENTED", false },
+	{ "INTERNAL", false },
+	{ "UNAVAILABLE", true },
+	{ "DATA_LOSS", true },
+	{ "UNAUTHENTICATED", false },
+};
+
+void otlp_grpc_prefix(uint8_t prefix[static OTLP_GRPC_PREFIX_BYTES], bool is_compressed, uint32_t len)
+{
+	prefix[0] = is_compressed;
+	for (int i = 0; i < 4; i++)
+		prefix[1 + i] = (uint8_t)(len >> (24 - 8 * i));
+}
+
+static unsigned code_of_http(long http_status)
+{
+	switch (http_status) {
+	case 400:
+		return GRPC_INTERNAL;
+	case 401:
+		return GRPC_UNAUTHENTICATED;
+	case 403:
+		return GRPC_PERMISSION_DENIED;
+	case 404:
+		return GRPC_UNIMPLEMENTED;
+	case 429:
+	case 502:
+	case 503:
+	case 504:
+		return GRPC_UNAVAILABLE;
+	default:
+		return GRPC_UNKNOWN;
+	}
+}
+
+static unsigned code_of(const struct otlp_grpc_reply *r)
+{
+	char *end;
+	unsigned long code;
+
+	if (!r->status)
+		return code_of_http(r->http_status);
+	code = strtoul(r->status, &end, 10);
+	return isdigit((unsigned char)r->status[0]) && !*end && code < ARRAY_LEN(codes) ? (unsigned)code : GRPC_UNKNOWN;
+}
+
+static int hex_digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+/* A percent-encoded text; what is no encoding stays as it is. */
+static void decode_percent(const char *text, char *out, size_t size)
+{
+	AUTO(buf_fini) struct buf raw = BUF_EMPTY, clean = BUF_EMPTY;
+
+	for (; *text; text++) {
+		int high = *text == '%' ? hex_digit(text[1]) : -1, low = high >= 0 ? hex_digit(text[2]) : -1;
+
+		buf_putc(&raw, low >= 0 ? (char)(high << 4 | low) : *text);
+		text += low >= 0 ? 2 : 0;
+	}
+	utf8_append_clean(&clean, raw.data, raw.len);
+	snprintf(out, size, "%.*s", (int)utf8_cut(clean.data, clean.len, size - 1), buf_text(&clean));
+	for (char *c = out; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = ' ';
+}
+
+/* Base64, with or without padding; false when it is none. */
+static bool decode_base64(const char *text, struct buf *out)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	unsigned bits = 0, held = 0;
+
+	for (; *text && *text != '='; text++) {
+		const char *letter = strchr(letters, *text);
+
+		if (!letter || out->len > MAX_DETAILS_BYTES)
+			return false;
+		held = held << 6 | (unsigned)(letter - letters);
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			buf_putc(out, (char)(held >> bits));
+		}
+	}
+	return !out->failed;
+}
+
+static void read_details(const char *text, struct otlp_http_answer *answer)
+{
+	AUTO(buf_fini) struct buf status = BUF_EMPTY;
+	int32_t code;
+
+	if (!text || !decode_base64(text, &status))
+		return;
+	if (!answer->message[0])
+		otlp_decode_status(status.data, status.len, &code, answer->message, sizeof(answer->message));
+	otlp_decode_retry_delay(status.data, status.len, &answer->retry_after_ns);
+}
+
+/* The one message of an OK; what cannot be read does not undo the acknowledgement. */
+static void read_message(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
+{
+	AUTO_FREE uint8_t *unpacked = NULL;
+	const uint8_t *message = r->body + OTLP_GRPC_PREFIX_BYTES;
+	size_t len;
+
+	if (r->len < OTLP_GRPC_PREFIX_BYTES)
+		return;
+	len = (size_t)r->body[1] << 24 | (size_t)r->body[2] << 16 | (size_t)r->body[3] << 8 | r->body[4];
+	if (len > r->len - OTLP_GRPC_PREFIX_BYTES)
+		return;
+	if (r->body[0]) {
+		if (!r->encoding || strcmp(r->encoding, "gzip") != 0 ||
+		    gzip_unpack(message, len, MAX_REPLY_BYTES, &unpacked, &len))
+			return;
+		message = unpacked;
+	}
+	otlp_decode_response(message, len, &answer->rejected, answer->message, sizeof(answer->message));
+}
+
+/* The code has no better name for a message that is too large; implementations say so in words. */
+static bool is_about_size(const char *message)
+{
+	return strcasestr(message, "larger than") || strcasestr(message, "too large") || strcasestr(message, "exceed");
+}
+
+static void judge(unsigned code, struct otlp_http_answer *answer)
+{
+	bool retry = codes[code].retry || (code == GRPC_RESOURCE_EXHAUSTED && answer->retry_after_ns);
+
+	answer->outcome = retry ? OTLP_HTTP_BUSY : OTLP_HTTP_REFUSED;
+	if (code == GRPC_UNAUTHENTICATED || code == GRPC_PERMISSION_DENIED)
+		answer->cause = OTLP_CAUSE_CREDENTIALS;
+	else if (code == GRPC_UNIMPLEMENTED)
+		answer->cause = OTLP_CAUSE_PLACE;
+	else if (code == GRPC_RESOURCE_EXHAUSTED && !retry && is_about_size(answer->message))
+		answer->cause = OTLP_CAUSE_SIZE;
+}
+
+void otlp_grpc_read(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
+{
+	unsigned code = code_of(r);
+
+	if (code == GRPC_OK) {
+		answer->outcome = OTLP_HTTP_OK;
+		read_message(r, answer);
+		return;
+	}
+	snprintf(answer->status, sizeof(answer->status), "gRPC status %u (%s)", code, codes[code].name);
+	if (r->message)
+		decode_percent(r->message, answer->message, sizeof(answer->message));
+	read_details(r->details, answer);
+	if (!r->status && r->http_status != 200)
+		snprintf(answer->message, sizeof(answer->message), "HTTP status %ld without a gRPC status", r->http_status);
+	else if (!r->status)
+		snprintf(answer->message, sizeof(answer->message), "an answer without a gRPC status");
+	judge(code, answer);
+}

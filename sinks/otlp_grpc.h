@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What gRPC puts around a message on HTTP/2, and what its answers mean. */
+#ifndef HEARTH_SINKS_OTLP_GRPC_H
+#define HEARTH_SINKS_OTLP_GRPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct otlp_http_answer;
+
+enum { OTLP_GRPC_PREFIX_BYTES = 5 };
+
+/* The five bytes in front of a message of @len bytes: whether it is compressed, and its length, most significant byte first.
+ */
+void otlp_grpc_prefix(uint8_t prefix[static OTLP_GRPC_PREFIX_BYTES], bool is_compressed, uint32_t len);
+
+/* An answer as it came; texts are NULL where a header or trailer was not there. */
+struct otlp_grpc_reply {
+	long http_status;
+	const char *content_type;
+	const char *status;   /* grpc-status */
+	const char *message;  /* grpc-message, percent-encoded */
+	const char *details;  /* grpc-status-details-bin, base64 */
+	const char *encoding; /* grpc-encoding */
+	const uint8_t *body;
+	size_t len;
+};
+
+/*
+ * Says in @answer what became of the request: the outcome and its cause, the status in words, what the collector asked for
+ * and said. Without grpc-status it is made of the HTTP status, as gRPC's specification has it, and UNKNOWN in the end.
+ */
+void otlp_grpc_read(const struct otlp_grpc_reply *reply, struct otlp_http_answer *answer);
+
+#endif
