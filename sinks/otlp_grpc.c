@@ -14,9 +14,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/utf8.h"
 #include "proto/otlp.h"
-#include "sinks/gzip.h"
 #include "sinks/otlp_http.h"
 
 enum grpc_code {
@@ -153,7 +153,7 @@ static void read_details(const char *text, struct otlp_http_answer *answer)
 /* The one message of an OK; what cannot be read does not undo the acknowledgement. */
 static void read_message(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
 {
-	AUTO_FREE uint8_t *unpacked = NULL;
+	AUTO(buf_fini) struct buf unpacked = BUF_EMPTY;
 	const uint8_t *message = r->body + OTLP_GRPC_PREFIX_BYTES;
 	size_t len;
 
@@ -164,9 +164,10 @@ static void read_message(const struct otlp_grpc_reply *r, struct otlp_http_answe
 		return;
 	if (r->body[0]) {
 		if (!r->encoding || strcmp(r->encoding, "gzip") != 0 ||
-		    gzip_unpack(message, len, MAX_REPLY_BYTES, &unpacked, &len))
+		    gzip_unpack(message, len, MAX_REPLY_BYTES, &unpacked))
 			return;
-		message = unpacked;
+		message = unpacked.data;
+		len = unpacked.len;
 	}
 	otlp_decode_response(message, len, &answer->rejected, answer->message, sizeof(answer->message));
 }
