@@ -14,6 +14,7 @@
 #include "agent/agent.h"
 #include "agent/agent_state.h"
 #include "agent/elf_helper.h"
+#include "agent/indexes.h"
 #include "agent/perf_event.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -27,6 +28,7 @@ enum {
 	SETTLE_TIMER_MS = 3,
 	CPU_CHECK_MS = 1000,
 	FILE_IDLE_SECONDS = 60,
+	WAIT_SLICE_MS = 50,
 	MAX_CPUS = 4096,
 };
 
@@ -101,27 +103,54 @@ static void forget_process(void *arg, struct process *p)
 	(void)sampler_filter_remove(a->in.sampler, p->pid);
 }
 
-/* Builds the profiles of @events samples up to @now_ns and hands them to the sink. */
-static void hand_over(struct agent *a, uint32_t events, uint64_t now_ns)
+/* Builds the profiles of @t, hands them to the sink, and empties it. */
+static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint64_t end_ns)
 {
-	uint64_t start_ns = a->interval_start_ns;
-	struct profiles *p;
+	uint32_t events = traces_event_count(t);
+	struct profiles *p = NULL;
 	int error;
 
-	if (a->in.oldest_ns < start_ns)
-		start_ns = a->in.oldest_ns;
-	if (interval_build(a->interval, a->in.traces, start_ns, now_ns, &p)) {
-		a->in.lost[LOSS_MEMORY] += events;
+	if (!events)
 		return;
+	if (interval_build(a->interval, t, start_ns, end_ns, &p)) {
+		a->in.lost[LOSS_MEMORY] += events;
+	} else {
+		error = sink_consume(a->out, p, NULL);
+		if (error)
+			a->in.lost[LOSS_SINK] += events;
+		else
+			a->delivered += events;
+		if (error && error != -EAGAIN)
+			a->sink_error = error;
+		profiles_put(p);
 	}
-	error = sink_consume(a->out, p, NULL);
-	if (error)
-		a->in.lost[LOSS_SINK] += events;
-	else
-		a->delivered += events;
-	if (error && error != -EAGAIN)
-		a->sink_error = error;
-	profiles_put(p);
+	jit_names_settle(a->in.jit_names, t, end_ns);
+	traces_reset(t);
+}
+
+/* May its frames get better names soon? */
+static bool waits_for_names(const struct traces *t)
+{
+	for (uint32_t i = 0; i < traces_frame_count(t); i++) {
+		const struct trace_frame *frame = traces_frame(t, i);
+
+		if (frame->kind == FRAME_NATIVE && file_names_are_coming(frame->file))
+			return true;
+	}
+	return false;
+}
+
+static void hand_over_held(struct agent *a)
+{
+	hand_over(a, a->held, a->held_start_ns, a->held_end_ns);
+}
+
+static void on_names(void *arg)
+{
+	struct agent *a = arg;
+
+	if (!waits_for_names(a->held))
+		hand_over_held(a);
 }
 
 static void on_file_wait(void *arg)
@@ -133,15 +162,23 @@ static void on_file_wait(void *arg)
 
 static void report(struct agent *a)
 {
-	uint32_t events = traces_event_count(a->in.traces);
-	uint64_t now_ns = clock_mono_ns();
+	uint64_t start_ns = a->interval_start_ns, now_ns = clock_mono_ns();
 
-	if (events) {
+	if (traces_event_count(a->in.traces))
 		jit_names_update(a->in.jit_names, a->in.traces, on_file_wait, a);
-		hand_over(a, events, now_ns);
-		jit_names_settle(a->in.jit_names, a->in.traces);
+	hand_over_held(a);
+	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
+		start_ns = a->in.oldest_ns;
+	if (!a->stopped && waits_for_names(a->in.traces)) {
+		struct traces *empty = a->held;
+
+		a->held = a->in.traces;
+		a->held_start_ns = start_ns;
+		a->held_end_ns = now_ns;
+		a->in.traces = empty;
+	} else {
+		hand_over(a, a->in.traces, start_ns, now_ns);
 	}
-	traces_reset(a->in.traces);
 	a->in.oldest_ns = 0;
 	a->interval_start_ns = now_ns;
 	processes_expire(a->in.processes, forget_process, a);
@@ -256,10 +293,15 @@ static int watch(struct agent *a, struct loop *loop)
 
 /* What needs no kernel: the tables. */
 static int make_tables(struct agent *a, struct elf_service *service, struct file_opener *opener,
-		       const struct agent_config *config, struct metrics *metrics)
+		       struct index_helper *index_helper, const struct agent_config *config, struct loop *loop,
+		       struct metrics *metrics)
 {
 	int error = files_new(service, opener, metrics, &a->in.files);
 
+	if (error)
+		index_helper_free(index_helper);
+	else
+		error = indexes_new(config->symbols, index_helper, a->in.files, loop, metrics, &a->indexes);
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
 	if (!error)
@@ -267,13 +309,19 @@ static int make_tables(struct agent *a, struct elf_service *service, struct file
 	if (!error)
 		error = traces_new(&a->in.traces);
 	if (!error)
+		error = traces_new(&a->held);
+	if (!error)
 		error = jit_names_new(a->in.files, metrics, &a->in.jit_names);
 	if (!error)
-		error = names_new(a->in.files, metrics, &a->names);
+		error = names_new(metrics, &a->names);
 	if (!error)
 		error = truth_counts_new(metrics, &a->truths);
 	if (!error)
 		error = interval_new(a->names, a->in.jit_names, a->truths, config, &a->interval);
+	if (!error) {
+		a->in.indexes = a->indexes;
+		indexes_on_done(a->indexes, on_names, a);
+	}
 	return error;
 }
 
@@ -297,32 +345,48 @@ static void take_priority(void)
 		(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 }
 
-static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
-		    struct agent_error *err)
-{
-	struct file_opener *opener;
+/* The processes that read files for us, forked before there is anything to inherit. */
+struct readers {
 	struct elf_service *service;
-	int error;
+	struct index_helper *index_helper; /* NULL: no names are wanted */
+	struct file_opener *opener;
+};
 
-	take_priority();
-	error = config->no_helper ? elf_service_new(&service) : elf_helper_new(elf_service_new, metrics, &service);
+static int start_readers(const struct agent_config *config, struct metrics *metrics, struct readers *r,
+			 struct agent_error *err)
+{
+	int error = config->no_helper ? elf_service_new(&r->service) : elf_helper_new(elf_service_new, metrics, &r->service);
 
+	if (!error && config->symbols != SYMBOLS_OFF)
+		error = index_helper_new(&index_worker_kind, config->no_helper, &r->index_helper);
 	if (error)
 		return fail(err, error,
 			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
-	error = file_opener_new(metrics, &opener);
+	error = file_opener_new(metrics, &r->opener);
+	return error ? fail(err, error, "cannot start the process that opens files") : 0;
+}
+
+static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
+		    struct agent_error *err)
+{
+	struct readers readers = { 0 };
+	int error;
+
+	take_priority();
+	error = start_readers(config, metrics, &readers, err);
 	if (error) {
-		elf_service_free(service);
-		return fail(err, error, "cannot start the process that opens files");
+		elf_service_free(readers.service);
+		index_helper_free(readers.index_helper);
+		return error;
 	}
-	error = make_tables(a, service, opener, config, metrics);
+	error = make_tables(a, readers.service, readers.opener, readers.index_helper, config, loop, metrics);
 	if (error)
 		return fail(err, error, "cannot start the agent");
 	error = sampler_new(config, &a->in.sampler, err);
 	if (error)
 		return fail(err, error, "cannot start sampling");
 	files_on_wait(a->in.files, on_file_wait, a);
-	file_opener_on_wait(opener, on_open_wait, a);
+	file_opener_on_wait(readers.opener, on_open_wait, a);
 	error = late_new(a->in.processes, a->in.files, a->in.sampler, metrics, &a->in.late);
 	if (!error)
 		error = side_band_new(metrics, &a->in.side_band);
@@ -387,7 +451,25 @@ int agent_add_pid(struct agent *a, uint32_t pid)
 	return sampler_filter_add(a->in.sampler, pid);
 }
 
-int agent_stop(struct agent *a)
+/* The last samples wait for their names. */
+static void wait_for_names(struct agent *a, uint64_t deadline_ns)
+{
+	uint64_t start_ns = clock_mono_ns(), now_ns = start_ns;
+	bool is_said = false;
+
+	while ((waits_for_names(a->in.traces) || waits_for_names(a->held)) && now_ns < deadline_ns) {
+		indexes_wait(a->indexes, WAIT_SLICE_MS);
+		now_ns = clock_mono_ns();
+		if (is_said || now_ns - start_ns < NSEC_PER_SEC)
+			continue;
+		is_said = true;
+		log_info("waiting for the names of %u files, %.1f s at most", indexes_coming(a->indexes),
+			 (double)(deadline_ns - start_ns) / (double)NSEC_PER_SEC);
+	}
+	indexes_tell_late(a->indexes);
+}
+
+int agent_stop(struct agent *a, uint64_t deadline_ns)
 {
 	if (a->stopped)
 		return 0;
@@ -399,6 +481,7 @@ int agent_stop(struct agent *a)
 	do {
 		intake_run(&a->in, UINT64_MAX);
 	} while (a->in.kept.len || a->in.kept_side_band.len); /* what came in while a file was read */
+	wait_for_names(a, deadline_ns);
 	report(a);
 	return a->sink_error;
 }
@@ -420,11 +503,13 @@ void agent_free(struct agent *a)
 	truth_counts_free(a->truths);
 	names_free(a->names);
 	traces_free(a->in.traces);
+	traces_free(a->held);
 	pending_free(a->in.pending);
 	intake_fini(&a->in);
 	late_free(a->in.late);
 	processes_free(a->in.processes);
 	jit_names_free(a->in.jit_names);
+	indexes_free(a->indexes);
 	files_free(a->in.files);
 	side_band_free(a->in.side_band);
 	sampler_free(a->in.sampler);

@@ -16,6 +16,13 @@ struct loop;
 struct metrics;
 struct sink;
 
+/* Whether functions are named, and how well. */
+enum symbols_wanted {
+	SYMBOLS_FULL,	/* with inlined calls, files and lines */
+	SYMBOLS_TABLES, /* names out of tables of symbols */
+	SYMBOLS_OFF,
+};
+
 struct agent_config {
 	unsigned freq_hz;  /* samples per second and CPU */
 	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
@@ -31,8 +38,9 @@ struct agent_config {
 	unsigned bpf_log_level; /* of the verifier: 0 none, 1 brief, 2 all */
 	bool error_frames;	/* a frame at the root of each truncated stack says why */
 	bool unsafe_kernel;	/* start although the kernel has the copy_from_user_nofault bug */
-	bool no_helper;		/* read other programs' files in this process */
-	bool no_bpf_loop;	/* use the tail-call form of the walk also where bpf_loop exists (tests) */
+	enum symbols_wanted symbols;
+	bool no_helper;	  /* read other programs' files in this process */
+	bool no_bpf_loop; /* use the tail-call form of the walk also where bpf_loop exists (tests) */
 };
 
 /* Says in a person's words why starting failed; one or two sentences, no newline. */
@@ -54,9 +62,10 @@ int agent_start(struct agent *a, struct agent_error *err);
 /* Adds a process to the pid filter. */
 int agent_add_pid(struct agent *a, uint32_t pid);
 
-/* Stops taking samples, reads out what the kernel still holds, names it and hands the last profile to the sink (which is not
- * flushed). The counts below are final after it. 0, or the last error of the sink's consume() other than -EAGAIN. */
-int agent_stop(struct agent *a);
+/* Stops taking samples, reads out what the kernel still holds, waits for names until @deadline_ns (CLOCK_MONOTONIC) at most,
+ * and hands the last profiles to the sink (which is not flushed). The counts below are final after it. 0, or the last error
+ * of the sink's consume() other than -EAGAIN. */
+int agent_stop(struct agent *a, uint64_t deadline_ns);
 
 void agent_free(struct agent *a);
 

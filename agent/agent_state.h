@@ -12,6 +12,7 @@ struct loop_watch;
 
 struct agent {
 	struct intake in; /* owns what its pointers lead to, but the metrics */
+	struct indexes *indexes;
 	struct names *names;
 	struct truth_counts *truths;
 	struct interval *interval;
@@ -25,6 +26,9 @@ struct agent {
 	uint64_t report_interval_ns;
 	double report_jitter;
 	uint64_t interval_start_ns;
+	/* The interval before, which waits for names: until the next one ends at most. */
+	struct traces *held; /* empty: none does */
+	uint64_t held_start_ns, held_end_ns;
 	uint64_t delivered;
 	int sink_error; /* the last that was not -EAGAIN */
 	bool stopped;

@@ -33,6 +33,8 @@ static const struct {
 	{ ELF_NEED_BUILD_ID, PROCESS_ROOT, NULL, NULL },	 { ELF_NEED_BUILD_ID, OUR_ROOT, NULL, NULL },
 	{ ELF_NEED_DEBUGLINK, PROCESS_ROOT, "", "/" },		 { ELF_NEED_DEBUGLINK, PROCESS_ROOT, "", "/.debug/" },
 	{ ELF_NEED_DEBUGLINK, PROCESS_ROOT, DEBUG_FOLDER, "/" }, { ELF_NEED_DEBUGLINK, OUR_ROOT, DEBUG_FOLDER, "/" },
+	{ ELF_NEED_COMMON, PROCESS_ROOT, NULL, NULL },		 { ELF_NEED_COMMON, OUR_ROOT, NULL, NULL },
+	{ ELF_NEED_PACKAGE, PROCESS_ROOT, NULL, NULL },
 };
 
 static bool is_build_id(const char *id)
@@ -46,18 +48,29 @@ static bool is_build_id(const char *id)
 /* The path of place number @at. 0 or -errno. */
 static int form_path(const struct debug_place *place, const struct elf_needed *needed, unsigned at, char *dst, size_t bytes)
 {
-	const char *slash = strrchr(place->path, '/'), *name = needed->name;
-	int n;
+	const char *slash = place->path[0] == '/' ? strrchr(place->path, '/') : NULL, *name = needed->name;
+	int n = -1;
 
-	if (needed->need == ELF_NEED_BUILD_ID) {
+	if (!elf_needed_is_sound(needed) || (!slash && needed->need != ELF_NEED_BUILD_ID))
+		return -EINVAL;
+	switch ((enum elf_need)needed->need) {
+	case ELF_NEED_BUILD_ID:
 		if (!is_build_id(name))
 			return -EINVAL;
 		n = snprintf(dst, bytes, DEBUG_FOLDER "/.build-id/%.2s/%s.debug", name, name + 2);
-	} else {
-		if (place->path[0] != '/' || !elf_need_name_is_sound(name, sizeof(needed->name)))
-			return -EINVAL;
+		break;
+	case ELF_NEED_DEBUGLINK:
 		n = snprintf(dst, bytes, "%s%.*s%s%s", places[at].before, (int)(slash - place->path), place->path,
 			     places[at].behind, name);
+		break;
+	case ELF_NEED_COMMON:
+		n = snprintf(dst, bytes, DEBUG_FOLDER "/.dwz/%s", name);
+		break;
+	case ELF_NEED_PACKAGE:
+		n = snprintf(dst, bytes, "%s.dwp", place->path);
+		break;
+	case ELF_NEED_MAX:
+		return -EINVAL;
 	}
 	return n < (int)bytes ? 0 : -ENAMETOOLONG;
 }

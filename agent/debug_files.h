@@ -10,7 +10,7 @@
 
 #include "agent/elf_service.h"
 
-enum { DEBUG_FILE_PLACES = 6 }; /* of all needs together */
+enum { DEBUG_FILE_PLACES = 9 }; /* of all needs together */
 
 /* Whose debug file it is. */
 struct debug_place {

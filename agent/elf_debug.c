@@ -28,6 +28,39 @@ bool elf_need_name_is_sound(const char *name, size_t bytes)
 	       strcmp(name, "..") != 0;
 }
 
+/* Plain names with a slash between them. */
+static bool is_path_below(const char *path)
+{
+	char part[ELF_NEED_NAME_BYTES];
+
+	for (size_t len; *path; path += len + (path[len] == '/')) {
+		len = strcspn(path, "/");
+		memcpy(part, path, len);
+		part[len] = '\0';
+		if (!elf_need_name_is_sound(part, sizeof(part)))
+			return false;
+	}
+	return true;
+}
+
+bool elf_needed_is_sound(const struct elf_needed *needed)
+{
+	if (needed->need >= ELF_NEED_MAX || !memchr(needed->name, '\0', sizeof(needed->name)))
+		return false;
+	switch ((enum elf_need)needed->need) {
+	case ELF_NEED_BUILD_ID:
+	case ELF_NEED_DEBUGLINK:
+		return elf_need_name_is_sound(needed->name, sizeof(needed->name));
+	case ELF_NEED_COMMON:
+		return needed->name[0] && is_path_below(needed->name);
+	case ELF_NEED_PACKAGE:
+		return !needed->name[0];
+	case ELF_NEED_MAX:
+		break;
+	}
+	return false;
+}
+
 /* .gnu_debuglink: a file name, padded with zeroes to a multiple of four, then the CRC-32 of that file. */
 static void read_link(struct elf_debug *d, Elf_Scn *scn)
 {
@@ -44,8 +77,8 @@ static void read_link(struct elf_debug *d, Elf_Scn *scn)
 	memcpy(&d->link_crc, (const uint8_t *)data->d_buf + crc_at, CRC_BYTES);
 }
 
-/* Has the file unwind tables that a debug file could only repeat? Notes the link on the way. */
-static bool read_sections(struct elf_debug *d, Elf *elf)
+/* Has the file the tables that a debug file could only repeat? Notes the link on the way. */
+static bool read_sections(struct elf_debug *d, Elf *elf, const char *tables)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
@@ -58,7 +91,8 @@ static bool read_sections(struct elf_debug *d, Elf *elf)
 
 		if (!name || shdr.sh_type == SHT_NOBITS)
 			continue;
-		if (!strcmp(name, ".debug_frame") || !strcmp(name, ".zdebug_frame"))
+		if ((!strncmp(name, ".debug_", 7) && !strcmp(name + 7, tables)) ||
+		    (!strncmp(name, ".zdebug_", 8) && !strcmp(name + 8, tables)))
 			return true;
 		if (!strcmp(name, ".gnu_debuglink"))
 			read_link(d, scn);
@@ -66,7 +100,7 @@ static bool read_sections(struct elf_debug *d, Elf *elf)
 	return false;
 }
 
-void elf_debug_read(struct elf_debug *d, int fd)
+void elf_debug_read(struct elf_debug *d, int fd, const char *tables)
 {
 	struct build_ids ids;
 	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -74,7 +108,7 @@ void elf_debug_read(struct elf_debug *d, int fd)
 
 	*d = (struct elf_debug){ 0 };
 	if (!is_whole)
-		is_whole = read_sections(d, elf);
+		is_whole = read_sections(d, elf, tables);
 	elf_end(elf);
 	if (is_whole)
 		return;

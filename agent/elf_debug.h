@@ -21,8 +21,9 @@ struct elf_debug {
 	size_t map_bytes;
 };
 
-/* What the ELF file @fd says. A file that has the tables itself, or names no other, wants nothing. Never fails. */
-void elf_debug_read(struct elf_debug *d, int fd);
+/* What the ELF file @fd says. A file that has the section .debug_@tables itself, or names no other file, wants nothing.
+ * Never fails. */
+void elf_debug_read(struct elf_debug *d, int fd, const char *tables);
 
 /* The next question for the agent; false: there is none. */
 bool elf_debug_next(const struct elf_debug *d, struct elf_needed *ret);

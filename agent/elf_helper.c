@@ -25,11 +25,11 @@ enum {
 	SLICE_MS = 10,		/* how often a call that waits looks at the clocks, and lets others look after the rings */
 	COME_BACK_SLICES = 25,	/* so many are waited for an answer that may also be fetched later: 0.25 s */
 	REQUEST_LIMIT_MS = 500, /* rows of 256 bytes of code take microseconds, opening the tables of clang milliseconds */
-	NAMES_LIMIT_MS = 10000, /* all symbols of a huge binary are read for them */
 	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
 	WALL_FACTOR = 3,
 	OWED_WALL_MS = 10000, /* while nobody waits, a worker without processor or disk is left alone for so long */
 	TEMPLATES = 3,	      /* the one at work and two to take its place */
+	WORKER_MEMORY_BYTES = 512 << 20,
 };
 
 /* Why a worker ended, what the counter calls it, and what the file is told by when it was at fault. */
@@ -237,23 +237,6 @@ static bool rows_are_sound(const struct elf_request *request, const struct buf *
 	return true;
 }
 
-static bool names_are_sound(size_t count, const struct buf *reply)
-{
-	size_t text = count * sizeof(struct symbol_query);
-
-	if (reply->len < text)
-		return false;
-	text = reply->len - text;
-	for (size_t i = 0; i < count; i++) {
-		struct symbol_query q;
-
-		memcpy(&q, reply->data + i * sizeof(q), sizeof(q));
-		if (q.name_off > text || q.name_len > text - q.name_off || q.raw_off > text || q.raw_len > text - q.raw_off)
-			return false;
-	}
-	return true;
-}
-
 static bool info_is_sound(const struct buf *reply)
 {
 	const struct elf_info *info = (const void *)reply->data;
@@ -268,12 +251,10 @@ static bool need_is_sound(const struct elf_request *request, const struct buf *r
 {
 	const struct elf_needed *needed = (const void *)reply->data;
 
-	return request->can_bring && reply->len == sizeof(*needed) && needed->need < ELF_NEED_MAX &&
-	       elf_need_name_is_sound(needed->name, sizeof(needed->name));
+	return request->can_bring && reply->len == sizeof(*needed) && elf_needed_is_sound(needed);
 }
 
-static bool is_sound(const struct elf_request *request, size_t payload_bytes, const struct elf_wire *head,
-		     const struct buf *reply)
+static bool is_sound(const struct elf_request *request, const struct elf_wire *head, const struct buf *reply)
 {
 	if (head->kind != ELF_WIRE_REPLY)
 		return false;
@@ -290,8 +271,6 @@ static bool is_sound(const struct elf_request *request, size_t payload_bytes, co
 		return rows_are_sound(request, reply);
 	case ELF_OP_EVAL:
 		return reply->len == sizeof(struct row_regs) && reply->data[offsetof(struct row_regs, is_exact)] <= 1;
-	case ELF_OP_NAMES:
-		return names_are_sound(payload_bytes / sizeof(uint64_t), reply);
 	case ELF_OP_RETURN:
 	case ELF_OP_HOLDS:
 	case ELF_OP_FORGET:
@@ -350,8 +329,7 @@ static enum failure failure_of(int error)
 static int ask(struct helper *h, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
 	       struct buf *reply, int *status_ret, enum failure *failure_ret)
 {
-	struct patience patience = patience_of(h->worker_clock,
-					       request->op == ELF_OP_NAMES ? NAMES_LIMIT_MS : REQUEST_LIMIT_MS);
+	struct patience patience = patience_of(h->worker_clock, REQUEST_LIMIT_MS);
 	struct elf_wire head = { .kind = ELF_WIRE_REQUEST, .request = *request, .body_bytes = payload_bytes };
 	AUTO_CLOSE int unasked_fd = -1;
 	int error = h->is_owed ? collect_owed(h, !request->can_come_back) : 0;
@@ -373,7 +351,7 @@ static int ask(struct helper *h, const struct elf_request *request, int fd, cons
 		return 0;
 	if (!error)
 		error = elf_wire_receive(h->sock, &head, reply, &unasked_fd, is_patient, &patience);
-	if (!error && !is_sound(request, payload_bytes, &head, reply))
+	if (!error && !is_sound(request, &head, reply))
 		error = -EPROTO;
 	if (!error && head.number != -ENOMEM) {
 		*status_ret = head.number;
@@ -396,8 +374,7 @@ static int helper_call(struct elf_service *service, const struct elf_request *re
 	if (payload_bytes > ELF_WIRE_MAX_BYTES)
 		return -EBADMSG;
 	do {
-		/* Its tables were slow; nothing is known of its symbols. */
-		if (h->guilty_file && request->file == h->guilty_file && request->op != ELF_OP_NAMES) {
+		if (h->guilty_file && request->file == h->guilty_file) {
 			h->guilty_file = 0;
 			return failures[h->guilt].status;
 		}
@@ -447,12 +424,13 @@ static const struct elf_service_ops helper_ops = { .call = helper_call, .free = 
 /* The first worker starts at once, so that a machine where it cannot work is known now. */
 static int start(struct helper *h, elf_service_make_fn make)
 {
+	const struct elf_worker_kind kind = { .name = "hearth-elf", .make = make, .memory_bytes = WORKER_MEMORY_BYTES };
 	static const struct elf_request nothing = { .op = ELF_OP_FORGET };
 	enum failure failure;
 	int error, status;
 
 	for (int i = 0; i < TEMPLATES; i++) {
-		h->templates[i].pid = elf_template_fork(make, &h->templates[i].control);
+		h->templates[i].pid = elf_template_fork(&kind, &h->templates[i].control);
 		if (h->templates[i].pid < 0)
 			return h->templates[i].pid;
 		if (set_slices(h->templates[i].control))

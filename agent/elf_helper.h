@@ -17,7 +17,7 @@ typedef int (*elf_service_make_fn)(struct elf_service **ret);
  * Forks the helper; to be called before the process has threads that hold locks, or descriptors that matter. @make makes the
  * service inside each worker: elf_service_new. Besides what that service returns, elf_service_call then returns the errors
  * of elf_service_is_hostile(), and -ECHILD when there is no helper any more (somebody killed it three times; until then
- * another takes its place). It does not take longer than 0.5 s of the worker's processor time (10 s for ELF_OP_NAMES), or
+ * another takes its place). It does not take longer than 0.5 s of the worker's processor time, or
  * three times that when the worker gets no processor or disk. A request that can come back takes 0.25 s at most: the worker
  * goes on with it, and until it is done other such requests get -EAGAIN at once, the rest wait for it. Freed with
  * elf_service_free. 0 or -errno.

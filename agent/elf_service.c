@@ -69,7 +69,7 @@ static int find_source(struct in_process *s, const struct elf_request *request, 
 	if (!src) {
 		src = coldest_source(s);
 		*src = (struct source){ .file = request->file };
-		elf_debug_read(&src->debug, fd);
+		elf_debug_read(&src->debug, fd, "frame");
 	}
 	src->used = ++s->clock;
 	*ret = src;
@@ -191,27 +191,6 @@ static int answer_eval(struct source *src, const struct elf_request *request, co
 	return status;
 }
 
-static int answer_names(int fd, const void *payload, size_t len, struct buf *reply)
-{
-	size_t count = len / sizeof(uint64_t);
-	AUTO_FREE struct symbol_query *queries = calloc(count ? count : 1, sizeof(*queries));
-	struct buf names = BUF_EMPTY;
-	const uint64_t *addrs = payload;
-	int error;
-
-	if (!queries)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		queries[i].addr = addrs[i];
-	error = symbols_resolve_elf(fd, queries, count, &names);
-	if (!error) {
-		buf_append(reply, queries, count * sizeof(*queries));
-		buf_append(reply, names.data, names.len);
-	}
-	buf_fini(&names);
-	return error;
-}
-
 static int answer_holds(const struct elf_request *request, int fd, const void *payload, size_t len)
 {
 	AUTO_FREE void *bytes = malloc(len ? len : 1);
@@ -245,9 +224,6 @@ static int in_process_call(struct elf_service *service, const struct elf_request
 		break;
 	case ELF_OP_RETURN:
 		status = row_is_return_address(src->rows, request->addr) ? 0 : -ENOENT;
-		break;
-	case ELF_OP_NAMES:
-		status = answer_names(fd, payload, payload_bytes, reply);
 		break;
 	case ELF_OP_HOLDS:
 		status = answer_holds(request, fd, payload, payload_bytes);

@@ -22,7 +22,6 @@ enum elf_op {
 	ELF_OP_INFO,   /* -> struct elf_info */
 	ELF_OP_ROWS,   /* [addr, addr_end) -> struct row[] */
 	ELF_OP_EVAL,   /* payload struct elf_eval + stack bytes -> struct row_regs; status 1: outermost frame */
-	ELF_OP_NAMES,  /* payload uint64_t[] -> struct symbol_query[] (one each), then the text their offsets lead into */
 	ELF_OP_RETURN, /* no bytes; status 0: a call ends at addr, so it may be a return address; -ENOENT: none does */
 	ELF_OP_HOLDS,  /* payload bytes; status 0: the file holds them at offset addr; -ENOENT: it does not */
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
@@ -35,6 +34,8 @@ enum { ELF_STATUS_NEED = 2 };
 enum elf_need {
 	ELF_NEED_BUILD_ID,  /* the separate debug file by the file's build id */
 	ELF_NEED_DEBUGLINK, /* the same by the name in .gnu_debuglink */
+	ELF_NEED_COMMON,    /* for names: what dwz moved out of the debug file, by its path below the folder .dwz */
+	ELF_NEED_PACKAGE,   /* for names: the .dwp file beside the program */
 	ELF_NEED_MAX,
 };
 
@@ -42,11 +43,14 @@ enum { ELF_NEED_NAME_BYTES = 256 };
 
 struct elf_needed {
 	uint32_t need;			/* enum elf_need */
-	char name[ELF_NEED_NAME_BYTES]; /* the build id in hex; the link's file name (elf_need_name_is_sound) */
+	char name[ELF_NEED_NAME_BYTES]; /* the build id in hex; the link's file name; the path; nothing */
 };
 
 /* Is @name, of at most @bytes with its end, the plain name of a file in some folder? */
 bool elf_need_name_is_sound(const char *name, size_t bytes);
+
+/* Is it a need there is, with a name fit for it? */
+bool elf_needed_is_sound(const struct elf_needed *needed);
 
 struct elf_request {
 	uint32_t op;   /* enum elf_op */

@@ -35,8 +35,7 @@ enum {
 	MAX_FILES = 16,
 };
 
-#define MEMORY_BYTES (512ull << 20)
-#define SPACE_BYTES  (16ull << 30)
+#define SPACE_BYTES (16ull << 30)
 
 #if defined(__SANITIZE_ADDRESS__)
 enum { HAS_SANITIZER = 1 };
@@ -58,16 +57,19 @@ static int limit(int resource, uint64_t value)
  * has up to 48, some above 100 MB each, that cost no memory of their own; it only keeps absurd sparse files out. The shadow
  * memory of a sanitizer build fits into neither.
  */
-static int bound_resources(void)
+static int bound_resources(const struct elf_worker_kind *kind)
 {
+	const struct rlimit cpu = { kind->cpu_seconds, kind->cpu_seconds + 1 }; /* SIGXCPU, before SIGKILL */
 	int error = limit(RLIMIT_NOFILE, MAX_FILES);
 
 	if (!error)
 		error = limit(RLIMIT_CORE, 0);
 	if (!error)
-		error = limit(RLIMIT_FSIZE, 0);
+		error = limit(RLIMIT_FSIZE, kind->file_bytes);
+	if (!error && kind->cpu_seconds && setrlimit(RLIMIT_CPU, &cpu))
+		error = -errno;
 	if (!error && !HAS_SANITIZER)
-		error = limit(RLIMIT_DATA, MEMORY_BYTES);
+		error = limit(RLIMIT_DATA, kind->memory_bytes);
 	if (!error && !HAS_SANITIZER)
 		error = limit(RLIMIT_AS, SPACE_BYTES);
 	return error;
@@ -115,7 +117,7 @@ static int keep_only(int sock)
 static void reset_signals(void)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2 };
-	static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGCHLD };
+	static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGCHLD, SIGXCPU, SIGXFSZ };
 	sigset_t none;
 
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
@@ -128,7 +130,7 @@ static void reset_signals(void)
 
 /* What reading mapped files takes. Opening anything fails, as if it was not there; everything else kills the process (but
  * where a sanitizer must be able to tell what it found). */
-static int filter_calls(void)
+static int filter_calls(const struct elf_worker_kind *kind)
 {
 	static const int allowed[] = {
 		SCMP_SYS(recvmsg),	SCMP_SYS(sendmsg),	  SCMP_SYS(close),	   SCMP_SYS(read),
@@ -152,6 +154,8 @@ static int filter_calls(void)
 	for (size_t i = 0; !error && i < ARRAY_LEN(executable); i++)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, executable[i], 1,
 					 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	if (!error && kind->file_bytes)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 0);
 	if (!error) /* abort() */
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
 					 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
@@ -177,15 +181,15 @@ static int answer(struct elf_service *service, int sock, struct buf *payload, st
 	return elf_wire_send(sock, &head, reply->data, -1, NULL, NULL);
 }
 
-__attribute__((noreturn)) static void work(elf_service_make_fn make, int sock, pid_t template_pid)
+__attribute__((noreturn)) static void work(const struct elf_worker_kind *kind, int sock, pid_t template_pid)
 {
 	const struct timeval idle = { .tv_sec = IDLE_SECONDS };
 	struct buf payload = BUF_EMPTY, reply = BUF_EMPTY;
 	struct elf_service *service;
 
 	close(CONTROL_FD);
-	if (end_with(template_pid) || make(&service) || setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof(idle)) ||
-	    filter_calls())
+	if (end_with(template_pid) || kind->make(&service) ||
+	    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof(idle)) || filter_calls(kind))
 		_exit(ELF_WORKER_UNFIT);
 	while (!answer(service, sock, &payload, &reply))
 		;
@@ -195,7 +199,7 @@ __attribute__((noreturn)) static void work(elf_service_make_fn make, int sock, p
 /* --- the template --- */
 
 struct elf_template {
-	elf_service_make_fn make;
+	const struct elf_worker_kind *kind;
 	pid_t pid, worker; /* worker: 0 when there is none */
 	int worker_fd;	   /* pidfd */
 };
@@ -211,7 +215,7 @@ static int spawn(struct elf_template *t, int sock)
 {
 	t->worker = fork();
 	if (!t->worker)
-		work(t->make, sock, t->pid);
+		work(t->kind, sock, t->pid);
 	t->worker_fd = t->worker > 0 ? pidfd_open(t->worker, 0) : -1;
 	return t->worker_fd < 0 ? -errno : tell(ELF_WIRE_SPAWNED, t->worker);
 }
@@ -251,17 +255,19 @@ static int obey(struct elf_template *t, struct buf *body)
 	return error ? error : kill_worker(t);
 }
 
-__attribute__((noreturn)) static void serve(elf_service_make_fn make, int control, pid_t agent)
+__attribute__((noreturn)) static void serve(const struct elf_worker_kind *kind, int control, pid_t agent)
 {
-	struct elf_template t = { .make = make, .pid = getpid(), .worker_fd = -1 };
+	struct elf_template t = { .kind = kind, .pid = getpid(), .worker_fd = -1 };
 	struct buf body = BUF_EMPTY;
 	int error;
 
-	(void)prctl(PR_SET_NAME, "hearth-elf");
+	(void)prctl(PR_SET_NAME, kind->name);
 	reset_signals();
 	error = keep_only(control);
+	if (!error && kind->nice && setpriority(PRIO_PROCESS, 0, kind->nice))
+		error = -errno;
 	if (!error)
-		error = bound_resources();
+		error = bound_resources(kind);
 	if (!error)
 		error = drop_privileges();
 	if (!error)
@@ -280,7 +286,7 @@ __attribute__((noreturn)) static void serve(elf_service_make_fn make, int contro
 	_exit(0);
 }
 
-int elf_template_fork(elf_service_make_fn make, int *control_ret)
+int elf_template_fork(const struct elf_worker_kind *kind, int *control_ret)
 {
 	pid_t agent = getpid(), pid;
 	int pair[2];
@@ -289,7 +295,7 @@ int elf_template_fork(elf_service_make_fn make, int *control_ret)
 		return -errno;
 	pid = fork();
 	if (!pid)
-		serve(make, pair[1], agent);
+		serve(kind, pair[1], agent);
 	if (pid < 0) {
 		pid = -errno;
 		close(pair[0]);

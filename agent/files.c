@@ -10,6 +10,7 @@
 
 #include "agent/debug_files.h"
 #include "agent/files.h"
+#include "agent/indexes.h"
 #include "agent/proc_maps.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -74,6 +75,7 @@ static void file_destroy(struct file *file)
 		close(file->fd);
 	if (file->debug_fd >= 0)
 		close(file->debug_fd);
+	file_index_free(file->index);
 	free(file->path);
 	free(file);
 }
@@ -128,19 +130,28 @@ static uint64_t inode_key(const struct file_key *key)
 
 /* --- requests --- */
 
+static const char *harm_text(int status)
+{
+	return status == -ETIMEDOUT ? "took too long" : status == -ENOBUFS ? "took too much memory" : "crashed";
+}
+
 static void mark_hostile(struct files *f, struct file *file, enum elf_op op, int status)
 {
-	const char *what = status == -ETIMEDOUT ? "took too long" : status == -ENOBUFS ? "took too much memory" : "crashed";
-
 	if (status == -ETIMEDOUT)
 		file_opener_blame(f->opener, &file->key);
 	metric_add(f->hostile, file->state != FILE_HOSTILE && !file->is_unnameable);
-	if (op != ELF_OP_NAMES)
-		file->state = FILE_HOSTILE;
-	if (op == ELF_OP_NAMES || op == ELF_OP_INFO)
-		file->is_unnameable = true;
-	log_warn("%s: reading its %s %s, in the helper process; %s", file->path, op == ELF_OP_NAMES ? "symbols" : "tables",
-		 what, op == ELF_OP_NAMES ? "its functions stay without names" : "its code is walked by frame pointers");
+	file->state = FILE_HOSTILE;
+	file->is_unnameable |= op == ELF_OP_INFO;
+	log_warn("%s: reading its tables %s, in the helper process; its code is walked by frame pointers", file->path,
+		 harm_text(status));
+}
+
+void files_blame_names(struct files *f, struct file *file, int status, bool has_more)
+{
+	metric_add(f->hostile, file->state != FILE_HOSTILE && !file->is_unnameable);
+	file->is_unnameable = true;
+	log_warn("%s: reading its names %s, in the helper process; %s", file->path, harm_text(status),
+		 has_more ? "trying its symbol tables alone" : "its functions stay without them");
 }
 
 static int give(struct files *f, const struct file *file, enum elf_need need, int fd, struct buf *reply)
@@ -213,18 +224,18 @@ static int ask(struct files *f, struct file *file, struct elf_request *request, 
 {
 	int status;
 
-	if (request->op == ELF_OP_NAMES ? file->is_unnameable : file->state == FILE_HOSTILE)
+	if (file->state == FILE_HOSTILE)
 		return -ENOENT;
 	do {
 		status = ask_until_answered(f, file, request, payload, payload_bytes, reply);
 		on_service_wait(f); /* it is called within a long call; many short ones on a busy machine take as long */
-	} while (request->op != ELF_OP_NAMES && elf_service_is_hostile(status) && drop_debug_file(f, file));
+	} while (elf_service_is_hostile(status) && drop_debug_file(f, file));
 	if (elf_service_is_hostile(status))
 		mark_hostile(f, file, request->op, status);
 	if (status == -ECHILD && !f->is_service_lost) {
 		f->is_service_lost = true;
 		log_error("the helper process that reads programs' files has gone; what is not known yet gets frame-pointer "
-			  "stacks and no names until hearth is started again");
+			  "stacks until hearth is started again");
 	}
 	return status;
 }

@@ -14,6 +14,7 @@
 #include "agent/file_open.h"
 #include "bpf/event.h"
 
+struct file_index;
 struct metrics;
 
 enum file_state {
@@ -33,7 +34,7 @@ struct file {
 	uint64_t tried_ns;
 	enum file_state state;
 	bool is_unread;	    /* opened, and nothing of it read yet */
-	bool is_unnameable; /* reading its symbols did, or nothing of it can be read at all: not asked for names again */
+	bool is_unnameable; /* reading its names did, or nothing of it can be read at all: not read for names again */
 	struct file_key key;
 	char *path;		       /* as the process saw it, without the kernel's " (deleted)" */
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
@@ -45,6 +46,7 @@ struct file {
 	uint32_t pid;		     /* of a process that mapped it, the last seen: in its root debug files are looked for */
 	int debug_fd;		     /* the separate debug file, once its reader took it; -1: none */
 	uint8_t tried[ELF_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */
+	struct file_index *index;    /* of its names, once a sample met it (agent/indexes.h); NULL: none yet */
 	struct file *next;	     /* same (device, inode), another generation or content */
 };
 
@@ -93,6 +95,10 @@ int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr
 /* See file_opener_folder() and file_opener_is_local(). */
 int files_open_folder(struct files *f, uint32_t pid, const char *name);
 bool files_is_local(struct files *f, const struct file *file, uint32_t task);
+
+/* Reading the names of @file did harm (elf_service_is_hostile): marks, counts and says it. @has_more: there is another,
+ * safer way to its names. */
+void files_blame_names(struct files *f, struct file *file, int status, bool has_more);
 
 /* Does @file hold these @len bytes at @offset? */
 bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len);

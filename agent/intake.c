@@ -206,13 +206,25 @@ static bool must_wait(struct intake *in, const struct late_result *result)
 	return result->is_unfinished && now_ns - in->waits_since_ns < MAX_WAIT_MS * NSEC_PER_MSEC;
 }
 
+/* The last sample's files, of which frames from @known on are new: their names are got from now on. */
+static void meet_files(struct intake *in, uint32_t known)
+{
+	const struct trace_frame *innermost = traces_last_user_frame(in->traces);
+
+	for (uint32_t i = known; i < traces_frame_count(in->traces); i++)
+		if (traces_frame(in->traces, i)->kind == FRAME_NATIVE)
+			indexes_meet(in->indexes, traces_frame(in->traces, i)->file);
+	if (innermost && innermost->kind == FRAME_NATIVE && innermost->file->index)
+		innermost->file->index->samples++;
+}
+
 static bool apply_sample(void *arg, const struct pending_sample *s)
 {
 	const struct sample_record *r = s->record;
 	struct intake *in = arg;
 	struct process *p = processes_find(in->processes, r->pid);
 	const uint64_t *user = s->user;
-	uint32_t user_cnt = r->user_cnt;
+	uint32_t user_cnt = r->user_cnt, known;
 	enum walk_end end = r->end;
 
 	if (p && s->regs)
@@ -237,12 +249,14 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
 	if (end == END_NO_MAPPING && user_cnt > 1)
 		user_cnt--;
+	known = traces_frame_count(in->traces);
 	if (traces_add(in->traces, p, r, s->kernel, r->kernel_cnt, user, user_cnt, end)) {
 		in->lost[LOSS_MEMORY]++;
 		return false;
 	}
 	if (traces_last_has_anonymous(in->traces))
 		jit_names_see(in->jit_names, p);
+	meet_files(in, known);
 	in->ends[end]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;

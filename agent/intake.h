@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/indexes.h"
 #include "agent/jit_names.h"
 #include "agent/late.h"
 #include "agent/pending.h"
@@ -37,6 +38,7 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
+	struct indexes *indexes;   /* borrowed */
 	struct jit_names *jit_names;
 	struct buf kept;	   /* records of intake_read_ahead() ... */
 	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */

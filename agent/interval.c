@@ -10,11 +10,13 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/indexes.h"
 #include "agent/interval.h"
 #include "agent/walk_ends.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "proto/modules.h"
 #include "proto/profiles_builder.h"
 #include "proto/truth.h"
 
@@ -22,7 +24,7 @@
 struct file_entry {
 	int32_t path;
 	uint32_t module;       /* of the truth counts */
-	int32_t attributes[3]; /* build ids */
+	int32_t attributes[4]; /* build ids, and what its names come from */
 	uint32_t attribute_cnt;
 	int32_t mapping; /* of @segment, as most frames of a file lie in one */
 	const struct elf_segment *segment;
@@ -116,6 +118,14 @@ static struct str base_name(const char *path)
 	return str_of(slash ? slash + 1 : path);
 }
 
+/* What the names of @file come from. */
+static const char *names_source(const struct file *file)
+{
+	if (file->index->open)
+		return code_source_name(symbol_index_head(file->index->open)->best);
+	return file_names_are_coming(file) ? "pending" : code_source_name(CODE_SOURCE_NONE);
+}
+
 static void describe_file(struct interval *iv, const struct file *file, struct file_entry *entry)
 {
 	const struct build_ids *ids = &file->info.build_ids;
@@ -132,6 +142,8 @@ static void describe_file(struct interval *iv, const struct file *file, struct f
 	if (ids->htlhash[0])
 		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash",
 								      str_of(ids->htlhash));
+	if (file->index)
+		entry->attributes[count++] = builder_attribute_string(b, MODULES_SOURCE_KEY, str_of(names_source(file)));
 	entry->attribute_cnt = count;
 }
 
@@ -200,19 +212,30 @@ static int32_t frame_mapping(struct interval *iv, const struct trace_frame *fram
 	return builder_mapping(b, 0, 0, 0, builder_string(b, frame->kind == FRAME_KERNEL ? module : STR("//anon")), NULL, 0);
 }
 
+static struct profile_line build_line(struct builder *b, const struct frame_line *l)
+{
+	int32_t name = builder_string(b, l->name);
+	int32_t system_name = l->system_name.len ? builder_string(b, l->system_name) : 0;
+	int32_t file = l->file.len ? builder_string(b, l->file) : 0;
+
+	return (struct profile_line){ .function_index = builder_function(b, name, system_name, file, l->start_line),
+				      .line = l->line,
+				      .column = l->column };
+}
+
 static int32_t build_location(struct interval *iv, const struct trace_frame *frame, struct truth_frame *truth)
 {
-	struct frame_name name = names_find(iv->names, frame);
 	struct builder *b = iv->builder;
-	int32_t mapping = frame_mapping(iv, frame, name.module, &truth->module);
-	int32_t type = frame_type(iv, frame);
-	struct profile_line line = { 0 };
+	struct profile_line lines[CODE_MAX_FRAMES];
+	struct frame_name name;
+	int32_t mapping, type = frame_type(iv, frame);
 
-	truth->is_named = name.name.len;
-	if (truth->is_named)
-		line.function_index = builder_function(b, builder_string(b, name.name),
-						       name.system_name.len ? builder_string(b, name.system_name) : 0, 0, 0);
-	return builder_location(b, mapping, frame->addr, &line, truth->is_named, &type, 1);
+	names_find(iv->names, frame, &name);
+	mapping = frame_mapping(iv, frame, name.module, &truth->module);
+	truth->is_named = name.line_count;
+	for (uint32_t i = 0; i < name.line_count; i++)
+		lines[i] = build_line(b, &name.lines[i]);
+	return builder_location(b, mapping, frame->addr, lines, name.line_count, &type, 1);
 }
 
 /* A frame in code that the program made itself, as it was at @time_ns. */

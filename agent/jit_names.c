@@ -329,13 +329,11 @@ void jit_names_update(struct jit_names *j, const struct traces *t, void (*on_wai
 	}
 }
 
-void jit_names_settle(struct jit_names *j, const struct traces *t)
+void jit_names_settle(struct jit_names *j, const struct traces *t, uint64_t end_ns)
 {
-	uint64_t now_ns = clock_mono_ns();
-
 	list(j, t);
 	for (uint32_t i = 0; i < j->listed; i++)
-		jit_code_forget(j->list[i]->code, now_ns);
+		jit_code_forget(j->list[i]->code, end_ns);
 }
 
 /* --- asking --- */

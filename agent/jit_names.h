@@ -50,8 +50,8 @@ bool jit_names_find(struct jit_names *j, const struct process *p, uint64_t addr,
 /* Has @p used memory of code again in this interval, so that an address has several names? */
 bool jit_names_vary(const struct process *p);
 
-/* The interval of @t is over. */
-void jit_names_settle(struct jit_names *j, const struct traces *t);
+/* The interval of @t, which ended at @end_ns, has its names. */
+void jit_names_settle(struct jit_names *j, const struct traces *t, uint64_t end_ns);
 
 /* What a process keeps of it. */
 struct jit;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache of names. Keys are (file id, address); answers lead into interned strings. Bounded: when it holds too many
- * answers it starts over, and the frames of this interval are asked again. Agent's thread.
+ * The cache of names. An answer is kept by (file, version of its index, address) and is a run of lines; the functions and
+ * paths that lines lead to are kept by their numbers in the index, so that each is read and demangled once. Bounded: when it
+ * holds too many answers it starts over, and the frames of this interval are looked up again. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "agent/indexes.h"
 #include "agent/names.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,32 +17,55 @@
 
 enum {
 	MAX_ANSWERS = 65536,
+	MAX_LINES = 4 * MAX_ANSWERS,
 	KERNEL_FILE = UINT32_MAX,
 	KALLSYMS_AGE_SECONDS =
 		60, /* modules and BPF programs come and go: an unnamed address makes us look again after so long */
 };
 
+/* What is asked: an address, or (in @things) a function or path of an index. */
+enum key_kind { KEY_ADDRESS, KEY_FUNCTION, KEY_PATH };
+
 struct name_key {
-	uint64_t addr;
-	uint32_t file;
+	uint64_t value; /* the address; the number in the index */
+	uint32_t file;	/* its id, or KERNEL_FILE */
+	uint32_t version;
+	uint32_t kind;
 	uint32_t pad;
 };
 
 struct answer {
-	uint32_t name, system_name, module; /* indices of strings */
+	uint32_t first_line, line_count;
+	uint32_t module; /* in @strings */
+	enum code_source source;
+};
+
+/* A function: name and system name. A path: its text, twice. */
+struct thing {
+	uint32_t name, system_name; /* in @strings */
+};
+
+struct line {
+	uint32_t function; /* in @things */
+	uint32_t path;	   /* in @strings */
+	uint32_t line, column, start_line;
 };
 
 struct names {
-	struct files *files;
 	struct intern *keys;
 	struct answer *answers; /* parallel to keys */
-	uint32_t cap;
+	uint32_t answer_cap;
+	struct intern *thing_keys;
+	struct thing *things; /* parallel to thing_keys */
+	uint32_t thing_cap;
+	struct line *lines;
+	uint32_t line_cnt, line_cap;
 	struct intern *strings; /* 0 is "" */
 	struct kallsyms *kernel;
 	uint64_t kernel_read_ns;
 	bool kernel_refused;
-	struct buf reply;
-	struct metric *looked_up, *unnamed;
+	struct buf text, readable;
+	struct metric *looked_up, *unnamed, *found[CODE_SOURCE_MAX];
 };
 
 /* Empties the cache. */
@@ -49,26 +74,35 @@ static int start_over(struct names *n)
 	uint32_t zero;
 
 	intern_reset(n->keys);
+	intern_reset(n->thing_keys);
 	intern_reset(n->strings);
+	n->line_cnt = 0;
 	return intern_add(n->strings, "", 0, &zero) < 0 ? -ENOMEM : 0;
 }
 
-int names_new(struct files *files, struct metrics *metrics, struct names **ret)
+int names_new(struct metrics *metrics, struct names **ret)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
-	n->files = files;
 	n->keys = intern_new();
+	n->thing_keys = intern_new();
 	n->strings = intern_new();
-	if (!n->keys || !n->strings || start_over(n)) {
+	if (!n->keys || !n->thing_keys || !n->strings || start_over(n)) {
 		names_free(n);
 		return -ENOMEM;
 	}
 	n->looked_up = metrics_counter(metrics, "hearth_names_looked_up_total", NULL,
 				       "Addresses that were looked up for a name.");
 	n->unnamed = metrics_counter(metrics, "hearth_names_not_found_total", NULL, "Of these the ones no source names.");
+	for (int i = CODE_SOURCE_NONE + 1; i < CODE_SOURCE_MAX; i++) {
+		AUTO(buf_fini) struct buf labels = BUF_EMPTY;
+
+		metrics_label(&labels, "source", code_source_name(i), strlen(code_source_name(i)));
+		n->found[i] = metrics_counter(metrics, "hearth_names_found_total", buf_text(&labels),
+					      "Addresses in files that have names, by what names them.");
+	}
 	*ret = n;
 	return 0;
 }
@@ -78,38 +112,69 @@ void names_free(struct names *n)
 	if (!n)
 		return;
 	intern_free(n->keys);
+	intern_free(n->thing_keys);
 	intern_free(n->strings);
 	kallsyms_free(n->kernel);
 	free(n->answers);
-	buf_fini(&n->reply);
+	free(n->things);
+	free(n->lines);
+	buf_fini(&n->text);
+	buf_fini(&n->readable);
 	free(n);
 }
 
 static struct name_key key_of(const struct trace_frame *frame)
 {
-	return (struct name_key){ .addr = frame->addr, .file = frame->kind == FRAME_KERNEL ? KERNEL_FILE : frame->file->id };
+	if (frame->kind == FRAME_KERNEL)
+		return (struct name_key){ .value = frame->addr, .file = KERNEL_FILE };
+	return (struct name_key){ .value = frame->addr,
+				  .file = frame->file->id,
+				  .version = frame->file->index ? frame->file->index->version : 0 };
 }
 
-/* Makes room for @key. 1 when it is new, 0 when it has its answer, -ENOMEM. */
-static int claim(struct names *n, const struct name_key *key, uint32_t *index_ret)
+/* Room for element @count of *@array. */
+static int grow(void *array, uint32_t count, uint32_t *cap, size_t element_bytes)
 {
-	if (intern_count(n->keys) == n->cap) {
-		uint32_t cap = n->cap ? n->cap * 2 : 1024;
-		struct answer *answers = realloc(n->answers, cap * sizeof(*answers));
+	void **p = array, *bigger;
+	uint32_t more = *cap ? *cap * 2 : 1024;
 
-		if (!answers)
-			return -ENOMEM;
-		n->answers = answers;
-		n->cap = cap;
-	}
-	return intern_add(n->keys, key, sizeof(*key), index_ret);
+	if (count < *cap)
+		return 0;
+	bigger = reallocarray(*p, more, element_bytes);
+	if (!bigger)
+		return -ENOMEM;
+	*p = bigger;
+	*cap = more;
+	return 0;
 }
 
-static uint32_t add_string(struct names *n, const char *text, size_t len)
+static uint32_t add_string(struct names *n, const void *text, size_t len)
 {
 	uint32_t index;
 
 	return len && intern_add(n->strings, text, len, &index) >= 0 ? index : 0;
+}
+
+/* A line of a function whose thing is @function; it is left out without memory. */
+static void add_line(struct names *n, struct answer *answer, const struct line *line)
+{
+	if (grow(&n->lines, n->line_cnt, &n->line_cap, sizeof(*n->lines)))
+		return;
+	n->lines[n->line_cnt++] = *line;
+	answer->line_count++;
+}
+
+/* The number of @key's thing. 1: it is new, and empty; 0; -ENOMEM. */
+static int find_thing(struct names *n, const struct name_key *key, uint32_t *index_ret)
+{
+	int status;
+
+	if (grow(&n->things, intern_count(n->thing_keys), &n->thing_cap, sizeof(*n->things)))
+		return -ENOMEM;
+	status = intern_add(n->thing_keys, key, sizeof(*key), index_ret);
+	if (status > 0)
+		n->things[*index_ret] = (struct thing){ 0 };
+	return status;
 }
 
 /* --- the kernel --- */
@@ -138,7 +203,9 @@ static void read_kernel(struct names *n)
 
 static void name_kernel(struct names *n, uint64_t addr, struct answer *answer)
 {
+	struct name_key key = { .file = KERNEL_FILE, .kind = KEY_FUNCTION };
 	const char *name, *module;
+	struct line line = { 0 };
 	uint64_t start;
 
 	if (!n->kernel)
@@ -152,85 +219,112 @@ static void name_kernel(struct names *n, uint64_t addr, struct answer *answer)
 	}
 	if (!name)
 		return;
-	answer->name = add_string(n, name, strlen(name));
+	key.value = add_string(n, name, strlen(name));
 	answer->module = add_string(n, module, strlen(module));
+	if (find_thing(n, &key, &line.function) >= 0) {
+		n->things[line.function].name = (uint32_t)key.value;
+		add_line(n, answer, &line);
+	}
 }
 
 /* --- files --- */
 
-struct wanted {
-	const struct trace_frame *frame;
-	uint32_t index; /* of the answer */
-};
-
-static int by_file(const void *a, const void *b)
+/* The function @number of the file's index. 0 or -ENOMEM; it may have no name. */
+static int find_function(struct names *n, const struct file *file, uint32_t number, uint32_t *index_ret)
 {
-	const struct wanted *x = a, *y = b;
-	uint32_t f = x->frame->file->id, g = y->frame->file->id;
+	struct name_key key = { .value = number, .file = file->id, .version = file->index->version, .kind = KEY_FUNCTION };
+	int status = find_thing(n, &key, index_ret);
+	struct thing *thing;
 
-	return f != g ? (f < g ? -1 : 1) : (x->frame->addr > y->frame->addr) - (x->frame->addr < y->frame->addr);
+	if (status <= 0)
+		return status;
+	thing = &n->things[*index_ret];
+	buf_reset(&n->text);
+	buf_reset(&n->readable);
+	if (symbol_index_name(file->index->open, number, &n->text))
+		return 0;
+	symbols_demangle(buf_text(&n->text), n->text.len, &n->readable);
+	if (n->text.failed || n->readable.failed)
+		return -ENOMEM;
+	thing->name = add_string(n, n->readable.data, n->readable.len);
+	thing->system_name = add_string(n, n->text.data, n->text.len);
+	if (thing->system_name == thing->name)
+		thing->system_name = 0;
+	return 0;
 }
 
-/* One batch: the addresses of one file. */
-static void name_file(struct names *n, struct wanted *wanted, uint32_t count)
+/* The path @number of the file's index, in @strings; 0: unknown. */
+static uint32_t find_path(struct names *n, const struct file *file, uint32_t number)
 {
-	AUTO_FREE uint64_t *addrs = malloc(count * sizeof(*addrs));
-	struct file *file = wanted[0].frame->file;
-	const struct symbol_query *queries;
-	const char *text;
+	struct name_key key = { .value = number, .file = file->id, .version = file->index->version, .kind = KEY_PATH };
+	uint32_t index;
+	int status = number == CODE_NONE ? -ENOENT : find_thing(n, &key, &index);
 
-	if (!addrs || file->fd < 0)
-		return;
-	for (uint32_t i = 0; i < count; i++)
-		addrs[i] = wanted[i].frame->addr;
-	if (files_call(n->files, file, ELF_OP_NAMES, 0, addrs, count * sizeof(*addrs), &n->reply))
-		return;
-	queries = (const void *)n->reply.data;
-	text = (const char *)(queries + count);
-	for (uint32_t i = 0; i < count; i++) {
-		struct answer *a = &n->answers[wanted[i].index];
-
-		a->name = add_string(n, text + queries[i].name_off, queries[i].name_len);
-		a->system_name = add_string(n, text + queries[i].raw_off, queries[i].raw_len);
-		metric_add(n->unnamed, !a->name);
+	if (status < 0)
+		return 0;
+	if (status) {
+		buf_reset(&n->text);
+		if (!symbol_index_path(file->index->open, number, &n->text))
+			n->things[index].name = add_string(n, n->text.data, n->text.len);
 	}
+	return n->things[index].name;
+}
+
+static void name_native(struct names *n, const struct file *file, uint64_t addr, struct answer *answer)
+{
+	struct code_answer code;
+
+	if (!file->index || !file->index->open || symbol_index_find(file->index->open, addr, &code))
+		return;
+	for (uint32_t i = 0; i < code.frame_count; i++) {
+		const struct code_frame *f = &code.frames[i];
+		struct line line = { .line = f->line, .column = f->column };
+
+		if (f->function == CODE_NONE || find_function(n, file, f->function, &line.function) ||
+		    !n->things[line.function].name)
+			continue;
+		line.path = find_path(n, file, f->file);
+		line.start_line = i ? 0 : code.decl_line;
+		add_line(n, answer, &line);
+	}
+	answer->source = code.source < CODE_SOURCE_MAX ? code.source : CODE_SOURCE_NONE;
+}
+
+static int update_frame(struct names *n, const struct trace_frame *frame)
+{
+	struct answer answer = { .first_line = n->line_cnt };
+	struct name_key key = key_of(frame);
+	uint32_t index;
+	int status;
+
+	if (grow(&n->answers, intern_count(n->keys), &n->answer_cap, sizeof(*n->answers)))
+		return -ENOMEM;
+	status = intern_add(n->keys, &key, sizeof(key), &index);
+	if (status <= 0)
+		return status;
+	if (frame->kind == FRAME_KERNEL)
+		name_kernel(n, frame->addr, &answer);
+	else
+		name_native(n, frame->file, frame->addr, &answer);
+	n->answers[index] = answer;
+	metric_add(n->looked_up, 1);
+	metric_add(n->unnamed, !answer.line_count);
+	if (answer.line_count && frame->kind == FRAME_NATIVE)
+		metric_add(n->found[answer.source], 1);
+	return 0;
 }
 
 int names_update(struct names *n, const struct traces *t)
 {
-	uint32_t frames = traces_frame_count(t), count = 0;
-	AUTO_FREE struct wanted *wanted = malloc((frames ? frames : 1) * sizeof(*wanted));
+	uint32_t frames = traces_frame_count(t);
+	int error = 0;
 
-	if (!wanted || (intern_count(n->keys) + frames > MAX_ANSWERS && start_over(n)))
+	if ((intern_count(n->keys) + frames > MAX_ANSWERS || n->line_cnt > MAX_LINES) && start_over(n))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < frames; i++) {
-		const struct trace_frame *frame = traces_frame(t, i);
-		struct name_key key;
-		uint32_t index;
-		int status;
-
-		if (frame->kind == FRAME_ANONYMOUS)
-			continue;
-		key = key_of(frame);
-		status = claim(n, &key, &index);
-		if (status < 0)
-			return status;
-		if (!status)
-			continue;
-		n->answers[index] = (struct answer){ 0 };
-		metric_add(n->looked_up, 1);
-		if (frame->kind == FRAME_KERNEL)
-			name_kernel(n, frame->addr, &n->answers[index]);
-		else
-			wanted[count++] = (struct wanted){ frame, index };
-	}
-	qsort(wanted, count, sizeof(*wanted), by_file);
-	for (uint32_t i = 0, next; i < count; i = next) {
-		for (next = i + 1; next < count && wanted[next].frame->file == wanted[i].frame->file; next++)
-			;
-		name_file(n, wanted + i, next - i);
-	}
-	return 0;
+	for (uint32_t i = 0; !error && i < frames; i++)
+		if (traces_frame(t, i)->kind != FRAME_ANONYMOUS)
+			error = update_frame(n, traces_frame(t, i));
+	return error;
 }
 
 static struct str string_at(const struct names *n, uint32_t index)
@@ -241,20 +335,34 @@ static struct str string_at(const struct names *n, uint32_t index)
 	return (struct str){ text, (uint32_t)len };
 }
 
-struct frame_name names_find(const struct names *n, const struct trace_frame *frame)
+void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret)
 {
-	struct frame_name result = { STR(""), STR(""), STR("") };
+	const struct answer *answer;
 	struct name_key key;
 	uint32_t index;
 
+	ret->module = STR("");
+	ret->source = CODE_SOURCE_NONE;
+	ret->line_count = 0;
 	if (frame->kind == FRAME_ANONYMOUS)
-		return result;
+		return;
 	key = key_of(frame);
 	/* It stands already: nothing is added. */
 	if (intern_add(n->keys, &key, sizeof(key), &index) != 0)
-		return result;
-	result.name = string_at(n, n->answers[index].name);
-	result.system_name = string_at(n, n->answers[index].system_name);
-	result.module = string_at(n, n->answers[index].module);
-	return result;
+		return;
+	answer = &n->answers[index];
+	ret->module = string_at(n, answer->module);
+	ret->source = answer->source;
+	ret->line_count = answer->line_count;
+	for (uint32_t i = 0; i < answer->line_count; i++) {
+		const struct line *line = &n->lines[answer->first_line + i];
+		const struct thing *function = &n->things[line->function];
+
+		ret->lines[i] = (struct frame_line){ .name = string_at(n, function->name),
+						     .system_name = string_at(n, function->system_name),
+						     .file = string_at(n, line->path),
+						     .line = line->line,
+						     .column = line->column,
+						     .start_line = line->start_line };
+	}
 }

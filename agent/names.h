@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of frames, kept from interval to interval: each (file, address) is asked once. Off the sampling path: called for the
- * whole interval at its end, one batch a file.
+ * Names of frames, kept from interval to interval: each (file, address) is looked up once, and once more when the file gets
+ * a better index (agent/indexes.h). Off the sampling path: called for a whole interval at its end; nothing here waits for
+ * anybody.
  */
 #ifndef HEARTH_AGENT_NAMES_H
 #define HEARTH_AGENT_NAMES_H
@@ -10,24 +11,34 @@
 
 #include "agent/traces.h"
 #include "proto/profiles.h"
+#include "symbols/code_names.h"
 
 struct metrics;
 struct names;
 
-/* A name; empty strings where there is none. They live until the next names_update. */
-struct frame_name {
-	struct str name;	/* for people */
-	struct str system_name; /* as in the file */
-	struct str module;	/* kernel frames: the module, or "" */
+/* One function at a frame: the innermost is the one whose code it is, each further one is what it was inlined into. */
+struct frame_line {
+	struct str name;	/* for people; never empty */
+	struct str system_name; /* as in the file, where that differs, else empty */
+	struct str file;	/* path of the source file; empty: unknown */
+	uint32_t line, column;	/* 0: unknown */
+	uint32_t start_line;	/* where the function is declared; 0: unknown */
 };
 
-int names_new(struct files *files, struct metrics *metrics, struct names **ret);
+struct frame_name {
+	struct str module;	 /* kernel frames: the module, or "" */
+	enum code_source source; /* of a file's names */
+	uint32_t line_count;	 /* 0: nothing names the frame */
+	struct frame_line lines[CODE_MAX_FRAMES];
+};
+
+int names_new(struct metrics *metrics, struct names **ret);
 void names_free(struct names *n);
 
 /* Looks up what is not known yet of the frames of @t. What fails stays without a name. 0 or -ENOMEM. */
 int names_update(struct names *n, const struct traces *t);
 
-/* The name of a frame after names_update. */
-struct frame_name names_find(const struct names *n, const struct trace_frame *frame);
+/* The names of a frame after names_update. Strings live until the next names_update. */
+void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret);
 
 #endif

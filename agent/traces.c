@@ -123,7 +123,7 @@ static int add_trace(struct traces *t, uint32_t index, struct process *process)
 	const struct key_head *head = &t->key.head;
 	struct trace *trace = &t->traces[index];
 
-	*trace = (struct trace){ .first_frame = t->frame_id_cnt, .end = head->end };
+	*trace = (struct trace){ .first_frame = t->frame_id_cnt, .kernel_cnt = head->kernel_cnt, .end = head->end };
 	for (uint32_t i = 0; i < head->kernel_cnt + head->user_cnt; i++) {
 		struct trace_frame frame;
 
@@ -172,6 +172,15 @@ int traces_add(struct traces *t, struct process *process, const struct sample_re
 				       .cpu = sample->hdr.cpu };
 	memcpy(event->comm, sample->comm, sizeof(event->comm));
 	return 0;
+}
+
+const struct trace_frame *traces_last_user_frame(const struct traces *t)
+{
+	const struct trace *trace = &t->traces[t->events[t->event_cnt - 1].trace];
+
+	if (trace->kernel_cnt >= trace->frame_cnt)
+		return NULL;
+	return traces_frame(t, t->frame_ids[trace->first_frame + trace->kernel_cnt]);
 }
 
 uint32_t traces_event_count(const struct traces *t)

@@ -25,6 +25,7 @@ struct trace_frame {
 struct trace {
 	uint32_t first_frame; /* index into the list of frame ids */
 	uint32_t frame_cnt;   /* innermost first, kernel frames before user frames */
+	uint32_t kernel_cnt;
 	enum walk_end end;
 	bool has_anonymous; /* a frame of FRAME_ANONYMOUS */
 };
@@ -46,6 +47,9 @@ void traces_free(struct traces *t);
 /* One sample: kernel frames as sampled, user frames with FRAME_EXACT. 0 or -ENOMEM (the sample is lost then). */
 int traces_add(struct traces *t, struct process *process, const struct sample_record *sample, const uint64_t *kernel,
 	       uint32_t kernel_cnt, const uint64_t *user, uint32_t user_cnt, enum walk_end end);
+
+/* The innermost user frame of the sample added last; NULL: it has none. */
+const struct trace_frame *traces_last_user_frame(const struct traces *t);
 
 uint32_t traces_event_count(const struct traces *t);
 const struct trace_event *traces_events(const struct traces *t);

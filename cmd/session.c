@@ -129,6 +129,9 @@ int session_load_agent(struct session *s, uint32_t pid)
 		.bpf_log_level = (unsigned)config->bpf_log_level,
 		.error_frames = config->error_frames,
 		.unsafe_kernel = config->unsafe_kernel,
+		.symbols = !strcmp(config->symbols, "off")	? SYMBOLS_OFF
+			   : !strcmp(config->symbols, "tables") ? SYMBOLS_TABLES
+								: SYMBOLS_FULL,
 		.no_helper = config->no_helper,
 		.no_bpf_loop = config->no_bpf_loop,
 	};
@@ -210,13 +213,15 @@ static void let_signals_through(const struct session *s)
 
 int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_ns), void *arg)
 {
-	uint64_t deadline_ns = clock_mono_ns() + s->config->drain_timeout_ns;
+	uint64_t deadline_ns = clock_mono_ns() + s->config->drain_timeout_ns, names_ns;
 	int agent_err, err;
 
 	let_signals_through(s);
 	if (stop)
 		stop(arg, deadline_ns);
-	agent_err = s->agent ? agent_stop(s->agent) : 0;
+	/* Names may take half of it: what was sampled must still be sent. */
+	names_ns = clock_mono_ns() + s->config->drain_timeout_ns / 2;
+	agent_err = s->agent ? agent_stop(s->agent, names_ns) : 0;
 	err = sink_flush(s->sink, deadline_ns);
 	if (!err)
 		err = agent_err;

@@ -26,6 +26,9 @@ enum code_source {
 	CODE_SOURCE_MAX,
 };
 
+/* "dwarf", "symtab", ... as users see it; "none". */
+const char *code_source_name(enum code_source source);
+
 struct code_names;
 
 /*

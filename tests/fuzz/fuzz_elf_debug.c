@@ -97,9 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	debug = kind == IS_FILE ? memfd_create("fuzz", MFD_CLOEXEC) : make_file(".debug_frame", data + 1, size - 1);
 	if (debug < 0 || (kind == IS_FILE && write(debug, data + 1, size - 1) != (ssize_t)size - 1))
 		abort();
-	elf_debug_read(&d, program);
+	elf_debug_read(&d, program, "frame");
 	while (elf_debug_next(&d, &needed)) {
-		if (needed.need >= ELF_NEED_MAX || !elf_need_name_is_sound(needed.name, sizeof(needed.name)))
+		if (!elf_needed_is_sound(&needed))
 			abort();
 		if (kind == IS_LINK && needed.need == ELF_NEED_BUILD_ID) /* on to the link */
 			(void)elf_debug_take(&d, ELF_NEED_BUILD_ID, -1);

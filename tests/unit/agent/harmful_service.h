@@ -45,7 +45,6 @@ enum harm {
 	REPLY_ROW_OUTSIDE, /* of ELF_OP_ROWS */
 	REPLY_ROW_REVERSED,
 	REPLY_PART,
-	REPLY_NAME_OUTSIDE, /* of ELF_OP_NAMES */
 	REPLY_UNTERMINATED, /* of ELF_OP_INFO */
 	REPLY_NEED,	    /* sound */
 	REPLY_NEED_PATH,    /* a path of its own choosing */
@@ -108,10 +107,9 @@ static int harm_process(struct harmful *h, enum harm harm)
 	}
 }
 
-static int harm_reply(const struct elf_request *request, enum harm harm, size_t payload_bytes, struct buf *out)
+static int harm_reply(const struct elf_request *request, enum harm harm, struct buf *out)
 {
 	struct row row = { .start = request->addr, .end = request->addr_end };
-	struct symbol_query query = { .name_off = 1, .name_len = 1 };
 	struct elf_needed needed = { .need = ELF_NEED_DEBUGLINK, .name = "a.debug" };
 	struct elf_info info;
 
@@ -140,11 +138,6 @@ static int harm_reply(const struct elf_request *request, enum harm harm, size_t 
 	case REPLY_PART:
 		buf_append(out, &row, sizeof(row) - 1);
 		return 0;
-	case REPLY_NAME_OUTSIDE:
-		for (size_t i = 0; i < payload_bytes / sizeof(uint64_t); i++)
-			buf_append(out, &query, sizeof(query));
-		buf_putc(out, 'x');
-		return 0;
 	case REPLY_UNTERMINATED:
 		memset(&info, 'a', sizeof(info));
 		info.segment_count = 0;
@@ -164,14 +157,14 @@ static int harmful_call(struct elf_service *service, const struct elf_request *r
 	enum harm harm = request->addr % BLOCK;
 	int status;
 
-	(void)fd, (void)payload;
+	(void)fd, (void)payload, (void)payload_bytes;
 	buf_reset(out);
 	if (request->op == ELF_OP_FORGET)
 		return 0;
 	h->is_spoilt |= h->file && h->file != request->file;
 	status = harm_process(h, harm);
 	h->file = request->file;
-	return status ? status : harm_reply(request, harm, payload_bytes, out);
+	return status ? status : harm_reply(request, harm, out);
 }
 
 static int harmful_new(struct elf_service **ret) /* never freed: a worker just ends */
@@ -195,8 +188,6 @@ static int do_harm(struct elf_service *s, uint32_t file, enum harm harm, struct 
 
 	request.can_come_back = can_come_back;
 	request.can_bring = harm != REPLY_NEED_UNASKED;
-	if (harm == REPLY_NAME_OUTSIDE)
-		request.op = ELF_OP_NAMES;
 	if (harm == REPLY_UNTERMINATED)
 		request.op = ELF_OP_INFO;
 	return elf_service_call(s, &request, STDIN_FILENO, addrs, sizeof(addrs), out);

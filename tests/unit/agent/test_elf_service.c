@@ -226,28 +226,6 @@ static void test_eval(void **state)
 	assert_int_equal(call(ELF_OP_EVAL, SELF, self_fd, addr, 0, &payload, sizeof(payload.eval) - 1), -EBADMSG);
 }
 
-/* --- names --- */
-
-static void test_names(void **state)
-{
-	uint64_t addrs[] = { (uintptr_t)test_names - self_bias, 1, (uintptr_t)test_eval - self_bias + 1 };
-	static const char *const names[] = { "test_names", "", "test_eval" };
-	const struct symbol_query *q;
-
-	(void)state;
-	assert_int_equal(call(ELF_OP_NAMES, SELF, self_fd, 0, 0, addrs, sizeof(addrs)), 0);
-	assert_true(reply.len >= sizeof(*q) * ARRAY_LEN(addrs));
-	q = (const void *)reply.data;
-	for (size_t i = 0; i < ARRAY_LEN(addrs); i++) {
-		assert_int_equal(q[i].addr, addrs[i]);
-		assert_int_equal(q[i].name_len, strlen(names[i]));
-		assert_true(sizeof(*q) * ARRAY_LEN(addrs) + q[i].name_off + q[i].name_len <= reply.len);
-		assert_memory_equal((const char *)(q + ARRAY_LEN(addrs)) + q[i].name_off, names[i], q[i].name_len);
-	}
-	assert_int_equal(call(ELF_OP_NAMES, SELF, self_fd, 0, 0, addrs, 0), 0);
-	assert_int_equal(reply.len, 0);
-}
-
 /* --- state, and requests that make no sense --- */
 
 /* More files than the service keeps, then the first again; one forgotten and met again; its id given to another file. */
@@ -278,7 +256,6 @@ static void test_bad_requests(void **state)
 {
 	int empty = memfd_create("empty", MFD_CLOEXEC), text = memfd_create("text", MFD_CLOEXEC);
 	static const enum elf_op about_rows[] = { ELF_OP_ROWS, ELF_OP_EVAL };
-	uint64_t addr = 0;
 
 	(void)state;
 	assert_int_equal(write(text, "#!/bin/sh\n", 10), 10);
@@ -299,7 +276,6 @@ static void test_bad_requests(void **state)
 		assert_int_equal(call(ELF_OP_INFO, 301, empty, 0, 0, NULL, 0), -ENOEXEC);
 		assert_int_equal(call(ELF_OP_INFO, 302, text, 0, 0, NULL, 0), -ENOEXEC);
 		assert_true(call(ELF_OP_INFO, 303, -1, 0, 0, NULL, 0) < 0);
-		assert_true(call(ELF_OP_NAMES, 302, text, 0, 0, &addr, sizeof(addr)) < 0);
 		assert_int_equal(reply.len, 0);
 	}
 	close(empty);
@@ -309,9 +285,8 @@ static void test_bad_requests(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_info),	     cmocka_unit_test(test_rows),  cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_eval),	     cmocka_unit_test(test_names), cmocka_unit_test(test_many_files),
-		cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_info), cmocka_unit_test(test_rows),	cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_eval), cmocka_unit_test(test_many_files), cmocka_unit_test(test_bad_requests),
 	};
 
 	return cmocka_run_group_tests(tests, make, destroy);

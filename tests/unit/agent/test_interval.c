@@ -13,36 +13,23 @@
 #include <cmocka.h>
 
 #include "agent/agent.h"
+#include "agent/indexes.h"
 #include "agent/interval.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
+#include "proto/modules.h"
 #include "proto/stack_walk.h"
 #include "proto/truth.h"
 
-enum { NAMED_BELOW = 0x8000 }; /* addresses that the service below names */
+enum { NAMED_BELOW = 0x8000 }; /* addresses that the index below names */
 
-/* A service that names fn_ADDRESS. */
+/* Nobody is asked about a file here. */
 static int answer(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t bytes,
 		  struct buf *reply)
 {
-	const uint64_t *addrs = payload;
-	size_t count = bytes / sizeof(*addrs);
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-
-	(void)s;
-	(void)fd;
-	assert_int_equal(request->op, ELF_OP_NAMES);
-	buf_reset(reply);
-	for (size_t i = 0; i < count; i++) {
-		struct symbol_query query = { .addr = addrs[i], .name_off = (uint32_t)text.len };
-
-		if (addrs[i] < NAMED_BELOW)
-			buf_printf(&text, "fn_%llx", (unsigned long long)addrs[i]);
-		query.name_len = (uint32_t)text.len - query.name_off;
-		buf_append(reply, &query, sizeof(query));
-	}
-	buf_append(reply, text.data, text.len);
-	return 0;
+	(void)s, (void)request, (void)fd, (void)payload, (void)bytes, (void)reply;
+	fail();
+	return -EINVAL;
 }
 
 static void no_free(struct elf_service *s)
@@ -59,10 +46,53 @@ static struct names *names;
 static struct truth_counts *truths;
 static struct traces *traces;
 static struct interval *intervals[2]; /* without and with error frames */
+static struct buf index_bytes;
+static struct file_index file_index;
 static struct file app = { .id = 1, .path = "/opt/app", .info = { .build_ids = { .gnu = "a1", .htlhash = "a2" } } };
 static struct file lib = { .id = 2, .path = "/lib/libx.so", .info = { .build_ids = { .go = "g", .htlhash = "b2" } } };
 
 enum { APP = 0x100000, LIB = 0x200000, JIT = 0x300000, AREA = 0x10000 };
+
+/* fn_ADDRESS at each address below NAMED_BELOW; at INLINED a function of file and line, inlined into two others. */
+enum { INLINED = 0x7000 };
+
+static int make_index(void)
+{
+	const struct symbol_index_head head = { .build_id = "a1", .best = CODE_SOURCE_DWARF };
+	struct code_names *c = code_names_new(NULL, 0);
+	uint32_t file, other, node;
+	char name[32];
+
+	code_names_begin(c, CODE_SOURCE_DWARF);
+	for (uint64_t addr = 0; addr < NAMED_BELOW; addr++) {
+		int len = snprintf(name, sizeof(name), "fn_%llx", (unsigned long long)addr);
+
+		if (addr < INLINED || addr >= INLINED + 0x10)
+			code_names_range(c, addr, addr + 1,
+					 code_names_node(c, CODE_NONE, code_names_function(c, name, (size_t)len, 0),
+							 CODE_NONE, 0, 0));
+	}
+	file = code_names_file(c, "/src/a.cc", 9);
+	other = code_names_file(c, "/src/b.h", 8);
+	node = code_names_node(c, CODE_NONE, code_names_function(c, "outer", 5, 100), CODE_NONE, 0, 0);
+	code_names_range(c, INLINED, INLINED + 0x10, node);
+	node = code_names_node(c, node, code_names_function(c, "_Z6middlei", 10, 50), file, 103, 7);
+	code_names_range(c, INLINED, INLINED + 8, node);
+	node = code_names_node(c, node, code_names_function(c, "inner", 5, 20), other, 52, 9);
+	code_names_range(c, INLINED, INLINED + 4, node);
+	code_names_line(c, INLINED, other, 21, 3);
+	code_names_line(c, INLINED + 4, file, 53, 0);
+	code_names_line(c, INLINED + 8, file, 104, 0);
+	code_names_line(c, INLINED + 0x10, CODE_NONE, 0, 0);
+	buf_reset(&index_bytes);
+	if (code_names_finish(c) || symbol_index_write(c, &head, &index_bytes) ||
+	    symbol_index_open(index_bytes.data, index_bytes.len, &file_index.open))
+		return -1;
+	code_names_free(c);
+	file_index.state = FILE_INDEX_DONE;
+	app.index = lib.index = &file_index;
+	return 0;
+}
 
 static int make(void **state)
 {
@@ -75,8 +105,9 @@ static int make(void **state)
 	lib.info.segment_count = 1;
 	lib.info.segments[0] = (struct elf_segment){ .size_bytes = AREA };
 	metrics = metrics_new();
-	return !metrics || file_opener_new(metrics, &opener) || files_new(&service, opener, metrics, &files) ||
-	       names_new(files, metrics, &names) || truth_counts_new(metrics, &truths) || traces_new(&traces) ||
+	return make_index() || !metrics || file_opener_new(metrics, &opener) ||
+	       files_new(&service, opener, metrics, &files) || names_new(metrics, &names) ||
+	       truth_counts_new(metrics, &truths) || traces_new(&traces) ||
 	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
 	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true },
 			    &intervals[1]);
@@ -92,6 +123,8 @@ static int destroy(void **state)
 	names_free(names);
 	files_free(files);
 	metrics_free(metrics);
+	symbol_index_close(file_index.open);
+	buf_fini(&index_bytes);
 	return app.refs || lib.refs;
 }
 
@@ -209,14 +242,81 @@ static void test_locations(void **state)
 			assert_int_equal(m->attributes.count, 0);
 			continue;
 		}
-		assert_int_equal(m->attributes.count, 2);
+		assert_int_equal(m->attributes.count, 3);
 		assert_true(id && profiles_value_string(profiles, id, &value));
 		assert_true(str_is(value, str_is(path, "/opt/app") ? "a1" : "g"));
+		id = profiles_find_attribute(profiles, &m->attributes, MODULES_SOURCE_KEY);
+		assert_true(id && profiles_value_string(profiles, id, &value) && str_is(value, "dwarf"));
 		assert_int_equal(m->memory_limit, str_is(path, "/opt/app") && !m->memory_start ? 0x100 : AREA);
 	}
 	assert_int_equal(profiles_each_stack(profiles, check_stack, &seen), 0);
 	assert_int_equal(seen, (1u << ARRAY_LEN(known_stacks)) - 1);
 	profiles_put(profiles);
+	process_put(p);
+}
+
+/* A location's lines: innermost first, each where it stands in its file; the outer ones where they call the inner ones. */
+static int check_lines(void *arg, const struct stack_sample *s)
+{
+	const struct profile_location *l =
+		&s->profiles->dict.locations[s->profiles->dict.stacks[s->sample->stack_index].items[0]];
+	static const struct {
+		const char *name, *system_name, *file;
+		int64_t line, column;
+	} expected[] = {
+		{ "inner", "", "/src/b.h", 21, 3 },
+		{ "middle", "_Z6middlei", "/src/b.h", 52, 9 },
+		{ "outer", "", "/src/a.cc", 103, 7 },
+	};
+
+	(void)arg;
+	assert_int_equal(l->line_count, ARRAY_LEN(expected));
+	for (uint32_t i = 0; i < l->line_count; i++) {
+		const struct profile_function *f = &s->profiles->dict.functions[l->lines[i].function_index];
+
+		assert_true(str_is(profiles_string(s->profiles, f->name_strindex), expected[i].name));
+		assert_true(str_is(profiles_string(s->profiles, f->system_name_strindex), expected[i].system_name));
+		assert_true(str_is(profiles_string(s->profiles, f->filename_strindex), expected[i].file));
+		assert_int_equal(l->lines[i].line, expected[i].line);
+		assert_int_equal(l->lines[i].column, expected[i].column);
+		assert_int_equal(f->start_line, i ? 0 : 20);
+	}
+	return 0;
+}
+
+static void test_lines(void **state)
+{
+	struct process *p = new_process(7, "/opt/app");
+	struct profiles *profiles;
+
+	(void)state;
+	add(p, 1, END_ROOT, (uint64_t[]){ (APP + INLINED) | FRAME_EXACT, 0 });
+	profiles = build(false);
+	assert_int_equal(profiles_each_stack(profiles, check_lines, NULL), 0);
+	profiles_put(profiles);
+	assert_int_equal(value_of("hearth_names_found_total{source=\"dwarf\"}"), 1);
+	process_put(p);
+}
+
+/* A file that gets a better index is asked again; one without any has no names. */
+static void test_better_index(void **state)
+{
+	struct process *p = new_process(7, "/opt/app");
+	struct symbol_index *open = file_index.open;
+
+	(void)state;
+	file_index.open = NULL;
+	add(p, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });
+	profiles_put(build(false));
+	assert_int_equal(value_of("hearth_names_not_found_total"), 1);
+	file_index.open = open;
+	file_index.version++;
+	for (int i = 0; i < 2; i++) {
+		add(p, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });
+		profiles_put(build(false));
+	}
+	assert_int_equal(value_of("hearth_names_not_found_total"), 1);
+	assert_int_equal(value_of("hearth_names_looked_up_total"), 2);
 	process_put(p);
 }
 
@@ -360,6 +460,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_locations, make, destroy),
+		cmocka_unit_test_setup_teardown(test_lines, make, destroy),
+		cmocka_unit_test_setup_teardown(test_better_index, make, destroy),
 		cmocka_unit_test_setup_teardown(test_markers, make, destroy),
 		cmocka_unit_test_setup_teardown(test_counts, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bounded, make, destroy),

@@ -203,7 +203,7 @@ static void expect(const struct process *p, uint64_t addr, uint64_t time_ns, con
 
 static void settle(void)
 {
-	jit_names_settle(names, traces);
+	jit_names_settle(names, traces, clock_mono_ns());
 	traces_reset(traces);
 }
 

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One index a file that samples were met in. The queue holds references to its files, so that one that was deleted, or whose
+ * last process has gone, still gets its names. An index is believed when its head says it is the file's, and it was made by
+ * a worker that has ended. A file whose DWARF broke its worker gets another chance with its tables alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/indexes.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/parse.h"
+#include "symbols/sha256.h"
+
+struct indexes {
+	enum symbols_wanted wanted;
+	struct index_helper *helper; /* owned */
+	struct symbol_cache *cache;  /* owned */
+	struct files *files;
+	struct file **queue; /* references */
+	uint32_t queue_cnt, queue_cap;
+	struct file *making;	/* whose index is made now, a reference; NULL: none */
+	enum index_depth depth; /* of the job */
+	int quick_fd, fd;	/* its outputs */
+	bool is_running;	/* inside of run_queue */
+	bool is_helper_lost;
+	void (*on_done)(void *arg);
+	void *on_done_arg;
+	struct metric *opened, *made, *failed, *cut, *dwarf_bytes, *coming;
+};
+
+/* --- a file's id --- */
+
+/* What an index is kept under: the build id; else of Go's; else what says that no byte of the file has changed. */
+static void form_id(const struct file *file, char id[static SYMBOL_INDEX_ID_BYTES + 1])
+{
+	const struct build_ids *ids = &file->info.build_ids;
+	uint8_t digest[SHA256_BYTES];
+	char text[256];
+	int len;
+
+	if (ids->gnu[0]) {
+		memcpy(id, ids->gnu, sizeof(ids->gnu));
+		return;
+	}
+	len = ids->go[0] ? snprintf(text, sizeof(text), "go %s", ids->go)
+			 : snprintf(text, sizeof(text), "file %s %llu %u:%u %llu %llu", ids->htlhash,
+				    (unsigned long long)file->key.inode, file->key.dev_major, file->key.dev_minor,
+				    (unsigned long long)file->size_bytes, (unsigned long long)file->mtime_ns);
+	sha256(text, (size_t)len, digest);
+	hex_encode(id, digest, sizeof(digest));
+}
+
+/* --- what a file has --- */
+
+static void index_drop(struct file_index *fi)
+{
+	symbol_index_close(fi->open);
+	if (fi->map)
+		munmap(fi->map, fi->map_bytes);
+	fi->open = NULL;
+	fi->map = NULL;
+}
+
+void file_index_free(struct file_index *fi)
+{
+	if (!fi)
+		return;
+	index_drop(fi);
+	free(fi);
+}
+
+/* Takes what @fd holds for the names of @file, in place of what it had. 0, or why it is not believed. */
+static int adopt(struct file_index *fi, int fd)
+{
+	struct symbol_index *index;
+	struct stat st;
+	void *map;
+	int error;
+
+	if (fstat(fd, &st) || st.st_size <= 0)
+		return -EBADMSG;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	error = symbol_index_open(map, (size_t)st.st_size, &index);
+	if (!error && strcmp(symbol_index_head(index)->build_id, fi->id) != 0) {
+		symbol_index_close(index);
+		error = -EBADMSG;
+	}
+	if (error) {
+		munmap(map, (size_t)st.st_size);
+		return error;
+	}
+	index_drop(fi);
+	fi->open = index;
+	fi->map = map;
+	fi->map_bytes = (size_t)st.st_size;
+	fi->version++;
+	return 0;
+}
+
+/* --- what is kept on disk --- */
+
+/* An empty file for an index, such that keep() need not copy it where that can be had. */
+static int new_output(struct indexes *x)
+{
+	(void)x;
+	return memfd_create("hearth-names", MFD_CLOEXEC);
+}
+
+static void keep(struct indexes *x, const struct file_index *fi)
+{
+	(void)x, (void)fi;
+}
+
+/* 0: the names of @file stand, for good. */
+static int open_kept(struct indexes *x, struct file *file)
+{
+	(void)x, (void)file;
+	return -ENOENT;
+}
+
+/* --- the queue --- */
+
+uint32_t indexes_coming(const struct indexes *x)
+{
+	return x->queue_cnt + (x->making != NULL);
+}
+
+/* Its names will not get better. Gives a reference back. */
+static void be_done(struct indexes *x, struct file *file)
+{
+	file->index->state = FILE_INDEX_DONE;
+	file_put(file);
+	metric_set(x->coming, indexes_coming(x));
+	if (x->on_done)
+		x->on_done(x->on_done_arg);
+}
+
+static void enqueue(struct indexes *x, struct file *file)
+{
+	if (x->queue_cnt == x->queue_cap) {
+		uint32_t cap = x->queue_cap ? x->queue_cap * 2 : 64;
+		struct file **queue = realloc(x->queue, cap * sizeof(struct file *));
+
+		if (!queue)
+			return;
+		x->queue = queue;
+		x->queue_cap = cap;
+	}
+	file->index->state = FILE_INDEX_COMING;
+	x->queue[x->queue_cnt++] = file_get(file);
+	metric_set(x->coming, indexes_coming(x));
+}
+
+/* Takes the file that most samples wait for out of the queue, and its reference over. */
+static struct file *dequeue(struct indexes *x)
+{
+	struct file *file;
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < x->queue_cnt; i++)
+		if (x->queue[i]->index->samples > x->queue[best]->index->samples)
+			best = i;
+	file = x->queue[best];
+	x->queue[best] = x->queue[--x->queue_cnt];
+	return file;
+}
+
+/* --- jobs --- */
+
+static void close_outputs(struct indexes *x)
+{
+	if (x->quick_fd >= 0)
+		close(MOVE_FD(x->quick_fd));
+	if (x->fd >= 0)
+		close(MOVE_FD(x->fd));
+}
+
+static int start_job(struct indexes *x, struct file *file, enum index_depth depth)
+{
+	struct index_job job = { .place = { file->path, file->pid, file->fd }, .id = file->index->id, .depth = depth };
+
+	x->making = file;
+	x->depth = depth;
+	x->quick_fd = memfd_create("hearth-names", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	x->fd = new_output(x);
+	if (x->quick_fd < 0 || x->fd < 0)
+		return -errno;
+	job.quick_fd = x->quick_fd;
+	job.fd = x->fd;
+	return index_helper_start(x->helper, &job);
+}
+
+/* The job under way has come to its end. */
+static void end_job(struct indexes *x)
+{
+	struct file *file = MOVE(x->making);
+
+	close_outputs(x);
+	be_done(x, file);
+}
+
+/* As many jobs as the helper takes. */
+static void run_queue(struct indexes *x)
+{
+	if (x->is_running) /* an answer that came at once: the loop below goes on */
+		return;
+	x->is_running = true;
+	while (!x->making && x->queue_cnt) {
+		struct file *file = dequeue(x);
+
+		if (start_job(x, file, x->wanted == SYMBOLS_TABLES ? INDEX_TABLES : INDEX_FULL))
+			end_job(x);
+	}
+	x->is_running = false;
+}
+
+static void fail_job(struct indexes *x, int status)
+{
+	struct file *file = x->making;
+	bool is_hostile = elf_service_is_hostile(status);
+
+	metric_add(x->failed, 1);
+	if (status == -ECHILD && !x->is_helper_lost) {
+		x->is_helper_lost = true;
+		log_error(
+			"the helper process that reads programs' symbols has gone; code that is not known yet stays without "
+			"names until hearth is started again");
+	}
+	if (is_hostile)
+		files_blame_names(x->files, file, status, x->depth == INDEX_FULL);
+	if (is_hostile && x->depth == INDEX_FULL) {
+		close_outputs(x);
+		if (!start_job(x, file, INDEX_TABLES))
+			return;
+	}
+	end_job(x);
+}
+
+/* The names out of tables stand in quick_fd, whose writer still lives. */
+static void take_quick(struct indexes *x)
+{
+	if (!fcntl(x->quick_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		(void)adopt(x->making->index, x->quick_fd);
+}
+
+static void on_answer(void *arg, const struct index_answer *answer)
+{
+	struct indexes *x = arg;
+	int error = answer->status;
+
+	if (!answer->is_last) {
+		take_quick(x);
+		return;
+	}
+	if (!error)
+		error = adopt(x->making->index, x->fd);
+	if (error) {
+		fail_job(x, error == -EBADMSG ? -EPROTO : error);
+	} else {
+		metric_add(x->made, 1);
+		metric_add(x->cut, answer->made.is_cut);
+		metric_add(x->dwarf_bytes, answer->dwarf_bytes);
+		if (x->wanted == SYMBOLS_FULL)
+			keep(x, x->making->index);
+		end_job(x);
+	}
+	run_queue(x);
+}
+
+/* --- files --- */
+
+static bool is_readable(const struct file *file)
+{
+	return file->fd >= 0 && !file->is_unnameable && file->state != FILE_UNREADABLE;
+}
+
+static void begin(struct indexes *x, struct file *file)
+{
+	struct file_index *fi = is_readable(file) ? calloc(1, sizeof(*fi)) : NULL;
+
+	file->index = fi;
+	if (!fi)
+		return;
+	fi->state = FILE_INDEX_DONE;
+	if (x->wanted == SYMBOLS_OFF)
+		return;
+	form_id(file, fi->id);
+	if (open_kept(x, file)) {
+		enqueue(x, file);
+		run_queue(x);
+	}
+}
+
+void indexes_meet(struct indexes *x, struct file *file)
+{
+	if (!file->index)
+		begin(x, file);
+}
+
+/* --- life --- */
+
+void indexes_on_done(struct indexes *x, void (*fn)(void *arg), void *arg)
+{
+	x->on_done = fn;
+	x->on_done_arg = arg;
+}
+
+void indexes_wait(struct indexes *x, int timeout_ms)
+{
+	index_helper_wait(x->helper, timeout_ms);
+}
+
+void indexes_tell_late(const struct indexes *x)
+{
+	uint32_t more = x->queue_cnt;
+
+	if (!x->making)
+		return;
+	if (more)
+		log_warn("the names of %s and %u other files were not ready in time", x->making->path, more);
+	else
+		log_warn("the names of %s were not ready in time", x->making->path);
+	log_warn("'hearth symbols build FILE' makes them ready for the next time");
+}
+
+int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct files *files, struct loop *loop,
+		struct metrics *metrics, struct indexes **ret)
+{
+	struct indexes *x = calloc(1, sizeof(*x));
+	int error = x ? 0 : -ENOMEM;
+
+	if (!error && helper)
+		error = index_helper_watch(helper, loop, on_answer, x);
+	if (error) {
+		index_helper_free(helper);
+		free(x);
+		return error;
+	}
+	x->wanted = helper ? wanted : SYMBOLS_OFF;
+	x->helper = helper;
+	x->files = files;
+	x->quick_fd = x->fd = -1;
+	x->opened = metrics_counter(metrics, "hearth_symbol_indexes_opened_total", NULL,
+				    "Indexes of files' names that were found on disk.");
+	x->made = metrics_counter(metrics, "hearth_symbol_indexes_built_total", NULL,
+				  "Indexes of files' names that were made.");
+	x->failed = metrics_counter(
+		metrics, "hearth_symbol_indexes_failed_total", NULL,
+		"Files whose names could not be read, or not all of them: their reader crashed, took too "
+		"long or too much memory.");
+	x->cut = metrics_counter(metrics, "hearth_symbol_indexes_cut_total", NULL,
+				 "Indexes made of symbol tables alone, for want of memory for more.");
+	x->dwarf_bytes = metrics_counter(metrics, "hearth_symbol_dwarf_bytes_total", NULL,
+					 "Bytes of debug sections read to make indexes.");
+	x->coming = metrics_gauge(metrics, "hearth_symbol_indexes_coming", NULL,
+				  "Indexes that are being made or wait for it.");
+	*ret = x;
+	return 0;
+}
+
+/* Before the files. */
+void indexes_free(struct indexes *x)
+{
+	if (!x)
+		return;
+	index_helper_free(x->helper);
+	x->on_done = NULL;
+	close_outputs(x);
+	if (x->making)
+		file_put(x->making);
+	while (x->queue_cnt)
+		file_put(x->queue[--x->queue_cnt]);
+	free(x->queue);
+	free(x);
+}

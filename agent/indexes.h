@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Indexes of the names of mapped files (symbols/symbol_index.h): opened from the folder on disk when a sample first meets
+ * the file, else made in the background (agent/index_helper.h), those first that most samples wait for, and kept there.
+ * Nothing here waits but indexes_wait. Agent's thread.
+ */
+#ifndef HEARTH_AGENT_INDEXES_H
+#define HEARTH_AGENT_INDEXES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "agent/files.h"
+#include "agent/index_helper.h"
+#include "symbols/symbol_index.h"
+
+struct indexes;
+struct loop;
+struct metrics;
+
+enum file_index_state {
+	FILE_INDEX_COMING, /* is made, or will be */
+	FILE_INDEX_DONE,   /* there will be no other than what stands in @open */
+};
+
+/* What a file's names come from; the file owns it. */
+struct file_index {
+	enum file_index_state state;
+	struct symbol_index *open; /* NULL: none (yet) */
+	void *map;		   /* its bytes */
+	size_t map_bytes;
+	uint32_t version; /* another one each time @open changes: names are asked again */
+	uint64_t samples; /* whose innermost user frame is in the file: who has most comes first */
+	char id[SYMBOL_INDEX_ID_BYTES + 1];
+};
+
+/* Takes @helper over, also when it fails; NULL: no names are wanted. */
+int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct files *files, struct loop *loop,
+		struct metrics *metrics, struct indexes **ret);
+void indexes_free(struct indexes *x);
+
+/* A sample's frame is in @file. */
+void indexes_meet(struct indexes *x, struct file *file);
+
+/* @fn is called each time a file is done. */
+void indexes_on_done(struct indexes *x, void (*fn)(void *arg), void *arg);
+
+/* Names of @file may come yet. */
+static inline bool file_names_are_coming(const struct file *file)
+{
+	return file->index && file->index->state == FILE_INDEX_COMING;
+}
+
+/* How many files wait for theirs. */
+uint32_t indexes_coming(const struct indexes *x);
+
+/* Waits at most @timeout_ms for the job under way. */
+void indexes_wait(struct indexes *x, int timeout_ms);
+
+/* Says which files' names were not ready in time, if any. */
+void indexes_tell_late(const struct indexes *x);
+
+/* Accepts NULL. */
+void file_index_free(struct file_index *fi);
+
+#endif
