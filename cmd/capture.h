@@ -24,6 +24,9 @@ int capture_read(const char *path, struct capture *ret, struct buf *error);
  * mangled form. 0, -ENOMEM. */
 int capture_demangle(struct profiles *p);
 
+/* Leaves the inlined calls of @p, which nobody else has yet, out of its stacks. */
+void capture_drop_inlined(struct profiles *p);
+
 /* @path as messages call it. */
 const char *capture_name(const char *path);
 

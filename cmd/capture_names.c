@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of a capture made anew out of the mangled ones that it keeps beside them. */
+/* The names of a capture made anew out of the mangled ones that it keeps beside them, or without those of inlined calls. */
 #include <errno.h>
 #include <string.h>
 
@@ -54,4 +54,16 @@ int capture_demangle(struct profiles *p)
 			err = rename_function(p, &d->functions[i], &text);
 	}
 	return err;
+}
+
+void capture_drop_inlined(struct profiles *p)
+{
+	for (uint32_t i = 0; i < p->dict.location_count; i++) {
+		struct profile_location *l = &p->dict.locations[i];
+
+		if (l->line_count < 2)
+			continue;
+		l->lines += l->line_count - 1;
+		l->line_count = 1;
+	}
 }

@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "cmd/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/advice.h"
 #include "cmd/config.h"
 #include "cmd/output.h"
+#include "proto/modules.h"
 #include "proto/report.h"
 #include "proto/truth.h"
 #include "sinks/sinks.h"
@@ -24,11 +26,20 @@ static unsigned terminal_columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
+static unsigned place(const struct config *config)
+{
+	return config->lines ? FRAME_PLACE : 0;
+}
+
 static int write_top(const struct profiles *p, const struct config *config, struct buf *out)
 {
 	struct top *top = top_new();
-	int err = top ? top_add(top, p) : -ENOMEM;
+	int err = -ENOMEM;
 
+	if (top) {
+		top_show(top, place(config));
+		err = top_add(top, p);
+	}
 	if (!err)
 		err = report_top(top, (uint32_t)config->rows, terminal_columns(), out);
 	top_free(top);
@@ -38,8 +49,12 @@ static int write_top(const struct profiles *p, const struct config *config, stru
 static int write_tree(const struct profiles *p, const struct config *config, struct buf *out)
 {
 	struct tree *tree = tree_new();
-	int err = tree ? tree_add(tree, p) : -ENOMEM;
+	int err = -ENOMEM;
 
+	if (tree) {
+		tree_show(tree, FRAME_INLINED | place(config));
+		err = tree_add(tree, p);
+	}
 	if (!err)
 		err = report_tree(tree, config->min_percent, terminal_columns(), out);
 	tree_free(tree);
@@ -49,9 +64,12 @@ static int write_tree(const struct profiles *p, const struct config *config, str
 static int write_folded(const struct profiles *p, const struct config *config, struct buf *out)
 {
 	struct tree *tree = tree_new();
-	int err = tree ? tree_add(tree, p) : -ENOMEM;
+	int err = -ENOMEM;
 
-	(void)config;
+	if (tree) {
+		tree_show(tree, place(config));
+		err = tree_add(tree, p);
+	}
 	if (!err)
 		err = report_folded(tree, out);
 	tree_free(tree);
@@ -93,12 +111,24 @@ static int write_truth(const struct profiles *p, const struct config *config, st
 	return err;
 }
 
+static int write_modules(const struct profiles *p, const struct config *config, struct buf *out)
+{
+	struct modules *modules = modules_new();
+	int err = modules ? modules_add(modules, p) : -ENOMEM;
+
+	(void)config;
+	if (!err)
+		err = modules_report(modules, advise_debug_files, NULL, out);
+	modules_free(modules);
+	return err;
+}
+
 static const struct {
 	const char *name; /* as in --format */
 	int (*write)(const struct profiles *p, const struct config *config, struct buf *out);
 } formats[] = {
-	{ "top", write_top },	  { "tree", write_tree }, { "folded", write_folded },
-	{ "print", write_print }, { "json", write_json }, { "truth", write_truth },
+	{ "top", write_top },	{ "tree", write_tree },	  { "folded", write_folded },	{ "print", write_print },
+	{ "json", write_json }, { "truth", write_truth }, { "modules", write_modules },
 };
 
 static int write_format(const struct profiles *p, const struct config *config, struct buf *out)
@@ -128,6 +158,8 @@ static int run_report(const struct config *config)
 	if (!capture.profiles->sample_events)
 		log_warn("%s holds no samples", name);
 	err = capture_demangle(capture.profiles);
+	if (config->no_inline)
+		capture_drop_inlined(capture.profiles);
 	if (!err)
 		err = write_format(capture.profiles, config, &text);
 	profiles_put(capture.profiles);
@@ -141,7 +173,8 @@ static int run_report(const struct config *config)
 const struct cmd cmd_report = {
 	.name = "report",
 	.bit = ON_REPORT,
-	.summary = "read a capture again: table, call tree, folded stacks, truth of the stacks, text or JSON",
+	.summary = "read a capture again: table, call tree, folded stacks, truth of the stacks, where names are from, "
+		   "text or JSON",
 	.operands = "FILE",
 	.description = "Reads a capture (FILE, or - for standard input) and prints it. A capture that is cut in the middle, "
 		       "such as the "

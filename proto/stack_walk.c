@@ -188,14 +188,24 @@ int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const str
 	return err;
 }
 
-void frame_print(const struct frame *f, struct buf *out)
+void frame_print(const struct frame *f, unsigned extras, struct buf *out)
 {
+	struct str file = base_name(f->file);
+
 	if (f->function.len)
 		buf_append(out, f->function.data, f->function.len);
 	else if (f->module.len)
 		buf_printf(out, "%.*s+0x%" PRIx64, (int)f->module.len, f->module.data, f->address);
 	else
 		buf_printf(out, "0x%" PRIx64, f->address);
+	if (extras & FRAME_PLACE && file.len) {
+		buf_putc(out, ' ');
+		buf_append(out, file.data, file.len);
+		if (f->line > 0)
+			buf_printf(out, ":%" PRId64, f->line);
+	}
+	if (extras & FRAME_INLINED && f->inlined)
+		buf_puts(out, " (inlined)");
 }
 
 static void keep_name(char *dst, size_t size, struct str s)

@@ -42,8 +42,14 @@ int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const str
 /* How many frame ids a walk of @p hands out. */
 size_t profiles_frame_count(const struct profiles *p);
 
-/* The name to print for a frame: function, or module+0xaddress, or 0xaddress. Appends to @out. */
-void frame_print(const struct frame *f, struct buf *out);
+/* What is printed of a frame beside its name. */
+enum frame_extra {
+	FRAME_INLINED = 1, /* " (inlined)", where it is */
+	FRAME_PLACE = 2,   /* " file.c:12", where it is known: so frames of a function are told apart by their lines */
+};
+
+/* The name to print for a frame: function, or module+0xaddress, or 0xaddress; then the @extras. Appends to @out. */
+void frame_print(const struct frame *f, unsigned extras, struct buf *out);
 
 /*
  * What an aggregate adds up. Weights of different kinds (samples, nanoseconds off CPU) make no sum, so an aggregate takes

@@ -29,6 +29,7 @@ struct top {
 	size_t row_cap;
 	uint64_t sample_number;
 	struct weight_sum sum, recent_sum;
+	unsigned extras; /* enum frame_extra */
 	struct buf key;
 };
 
@@ -45,6 +46,11 @@ struct top *top_new(void)
 		return NULL;
 	}
 	return t;
+}
+
+void top_show(struct top *t, unsigned extras)
+{
+	t->extras = extras;
 }
 
 void top_free(struct top *t)
@@ -123,7 +129,7 @@ static int function_of(struct adding *a, const struct frame *f, uint32_t *index_
 		return 0;
 	}
 	buf_reset(key);
-	frame_print(f, key);
+	frame_print(f, a->t->extras, key);
 	buf_putc(key, '\0');
 	buf_append(key, f->module.data, f->module.len);
 	buf_putc(key, '\0');

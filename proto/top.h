@@ -26,6 +26,10 @@ struct top_row {
 
 struct top *top_new(void);
 void top_free(struct top *t);
+
+/* Names come with these enum frame_extra; none at first. Before top_add. */
+void top_show(struct top *t, unsigned extras);
+
 int top_add(struct top *t, const struct profiles *p);
 void top_reset(struct top *t);
 

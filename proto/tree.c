@@ -31,6 +31,7 @@ struct tree {
 	uint32_t node_count;
 	struct node *root;
 	struct weight_sum sum;
+	unsigned extras; /* enum frame_extra */
 	struct buf key;
 };
 
@@ -77,6 +78,11 @@ struct tree *tree_new(void)
 		return NULL;
 	}
 	return t;
+}
+
+void tree_show(struct tree *t, unsigned extras)
+{
+	t->extras = extras;
 }
 
 void tree_free(struct tree *t)
@@ -130,7 +136,7 @@ static int name_of_frame(struct adding *a, const struct frame *f, uint32_t *name
 {
 	if (!a->name_of[f->id]) {
 		buf_reset(&a->t->key);
-		frame_print(f, &a->t->key);
+		frame_print(f, a->t->extras, &a->t->key);
 		if (add_name(a->t, &a->name_of[f->id]) < 0)
 			return -ENOMEM;
 	}

@@ -22,6 +22,10 @@ struct tree;
 
 struct tree *tree_new(void);
 void tree_free(struct tree *t);
+
+/* Names come with these enum frame_extra; none at first. Before tree_add. */
+void tree_show(struct tree *t, unsigned extras);
+
 /* 0 or -ENOMEM (the tree then misses samples). */
 int tree_add(struct tree *t, const struct profiles *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts by name: each table is a tally over interned text. Events are counted, not weights: a stack is true or not however
- * long it took. Frames are counted once an event, those of the kernel too. Not shared between threads.
+ * long it took. Frames are counted once an event, those of the kernel too, inlined calls not. Not shared between threads.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -131,7 +131,7 @@ static int count_frames(struct truth *t, const struct stack_sample *s, struct us
 		const struct frame *f = s->frames[i];
 		struct line *line;
 
-		if (is_marker(f))
+		if (is_marker(f) || f->inlined)
 			continue;
 		line = line_of(t, &t->modules, f->module, STR("[no file]"));
 		if (!line)

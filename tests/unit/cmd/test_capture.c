@@ -205,6 +205,39 @@ static void test_demangled_anew(void **state)
 	symbols_set_demangling(DEMANGLE_SHORT, false);
 }
 
+/* Of a frame with inlined calls the function stays that they are part of. */
+static void test_drop_inlined(void **state)
+{
+	static const struct builder_profile_spec samples = { .scope_name = "test",
+							     .scope_version = "1",
+							     .sample_type = "samples",
+							     .sample_unit = "count",
+							     .period_type = "",
+							     .period_unit = "" };
+	struct builder *b = builder_new();
+	struct profile_line lines[] = {
+		{ .function_index = builder_function(b, builder_string_z(b, "inner"), 0, 0, 0), .line = 1 },
+		{ .function_index = builder_function(b, builder_string_z(b, "outer"), 0, 0, 0), .line = 2 },
+	};
+	int32_t frames[] = { builder_location(b, 0, 1, lines, 2, NULL, 0), builder_location(b, 0, 2, lines, 1, NULL, 0),
+			     builder_location(b, 0, 3, NULL, 0, NULL, 0) };
+	static const int64_t expected[] = { 0, 2, 1 };
+	struct profiles *p;
+
+	(void)state;
+	builder_event(b, builder_profile(b, builder_resource(b, NULL, 0), &samples), builder_stack(b, frames, 3), NULL, 0, 0,
+		      1, false, 0);
+	assert_int_equal(builder_freeze(b, 1, 2, &p), 0);
+	capture_drop_inlined(p);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(p->dict.locations[i].line_count, 1);
+		assert_int_equal(p->dict.locations[i].lines[0].line, expected[i]);
+	}
+	assert_int_equal(p->dict.locations[3].line_count, 0);
+	profiles_put(p);
+	builder_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test_setup_teardown(test_refused, make_path, remove_path),
 		cmocka_unit_test(test_demangled_anew),
+		cmocka_unit_test(test_drop_inlined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static int describe(void *arg, const struct stack_sample *s)
 		const struct frame *f = s->frames[i];
 
 		buf_putc(out, i ? '|' : ' ');
-		frame_print(f, out);
+		frame_print(f, 0, out);
 		buf_printf(out, "@%.*s/%.*s", (int)f->module.len, f->module.data, (int)f->type.len, f->type.data);
 		if (f->line)
 			buf_printf(out, ":%d", (int)f->line);

@@ -92,6 +92,62 @@ static void test_tree(void **state)
 	}
 }
 
+/* main calls f, into which g is inlined, and h into that; the source of h is known without its line. */
+static struct profiles *inlined_profiles(void)
+{
+	static const char *const names[] = { "h", "g", "f" }, *const files[] = { "/src/h.h", "/src/a.c", "/src/a.c" };
+	static const int64_t numbers[] = { 0, 7, 12 };
+	struct builder *b = builder_new();
+	struct profile_line lines[3] = { 0 }, line = { 0 };
+	int32_t stack[2];
+	struct profiles *p;
+
+	for (int i = 0; i < 3; i++) {
+		lines[i].function_index = builder_function(b, builder_string_z(b, names[i]), 0,
+							   builder_string_z(b, files[i]), 0);
+		lines[i].line = numbers[i];
+	}
+	line.function_index = builder_function(b, builder_string_z(b, "main"), 0, 0, 0);
+	stack[0] = builder_location(b, 0, 0x20, lines, 3, NULL, 0);
+	stack[1] = builder_location(b, 0, 0x10, &line, 1, NULL, 0);
+	builder_event(b, builder_profile(b, builder_resource(b, NULL, 0), &text_cpu_spec), builder_stack(b, stack, 2), NULL,
+		      0, 0, 1, false, 0);
+	assert_int_equal(builder_freeze(b, 1, 2, &p), 0);
+	builder_free(b);
+	return p;
+}
+
+static void test_inlined(void **state)
+{
+	static const struct {
+		unsigned extras;
+		const char *folded;
+	} cases[] = {
+		{ 0, "[unknown];main;f;g;h 1\n" },
+		{ FRAME_INLINED, "[unknown];main;f;g (inlined);h (inlined) 1\n" },
+		{ FRAME_PLACE, "[unknown];main;f a.c:12;g a.c:7;h h.h 1\n" },
+		{ FRAME_INLINED | FRAME_PLACE, "[unknown];main;f a.c:12;g a.c:7 (inlined);h h.h (inlined) 1\n" },
+	};
+	AUTO(put_profiles) struct profiles *p = inlined_profiles();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(free_tree) struct tree *t = tree_new();
+		AUTO(free_top) struct top *top = top_new();
+		AUTO(buf_fini) struct buf out = BUF_EMPTY;
+		uint32_t count;
+
+		tree_show(t, cases[i].extras);
+		assert_int_equal(tree_add(t, p), 0);
+		assert_int_equal(report_folded(t, &out), 0);
+		assert_string_equal(buf_text(&out), cases[i].folded);
+		top_show(top, cases[i].extras & FRAME_PLACE);
+		assert_int_equal(top_add(top, p), 0);
+		assert_string_equal(top_rows(top, &count)[0].name, cases[i].extras & FRAME_PLACE ? "h h.h" : "h");
+		assert_int_equal(count, 4);
+	}
+}
+
 static void test_folded(void **state)
 {
 	AUTO(put_profiles) struct profiles *p = text_profiles(text, 0);
@@ -261,10 +317,15 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_top),	   cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_folded),	   cmocka_unit_test(test_folded_separators_in_names),
-		cmocka_unit_test(test_json),	   cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_deep_forks), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_folded_separators_in_names),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_deep_forks),
+		cmocka_unit_test(test_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
