@@ -38,7 +38,7 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct traces *traces;
-	struct indexes *indexes;   /* borrowed */
+	struct indexes *indexes; /* borrowed */
 	struct jit_names *jit_names;
 	struct buf kept;	   /* records of intake_read_ahead() ... */
 	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */

@@ -78,7 +78,9 @@ static void test_report(void **state)
 	libc = frame("/lib/libc.so", 0, "bb02", "dynsym", "read");
 	libc_other = frame("/lib/libc.so", 0, "cc03", "symtab", "read"); /* in a container, another build */
 	kernel = frame("vmlinux", 0, NULL, NULL, "vfs_read");
-	odd = frame("/tmp/o\x1b" "dd", 0, NULL, "none", NULL);
+	odd = frame("/tmp/o\x1b"
+		    "dd",
+		    0, NULL, "none", NULL);
 	add(3, (int32_t[]){ libc, app }, 2);
 	add(2, (int32_t[]){ app_unnamed, app, app }, 3); /* one sample, three frames */
 	add(4, (int32_t[]){ kernel, libc_other, app_later }, 3);
