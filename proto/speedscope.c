@@ -25,7 +25,7 @@ static void write_frames(const struct timeline *t, struct json *j)
 		const struct frame *f = &t->frames[i];
 
 		buf_reset(&name);
-		frame_print(f, &name);
+		frame_print(f, 0, &name);
 		json_object_begin(j);
 		json_key(j, "name");
 		json_string_n(j, (const char *)name.data, name.len);
