@@ -188,7 +188,8 @@ enum { FIRST_STACK_BYTES = 128 << 20 };
 static __always_inline __u64 first_stack_end(__u64 sp)
 {
 	struct task_struct *task = cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
-	__u64 start = cfg_task_btf && task->mm ? task->mm->start_stack : BPF_CORE_READ(task, mm, start_stack);
+	struct mm_struct *mm = cfg_task_btf ? task->mm : BPF_CORE_READ(task, mm);
+	__u64 start = mm ? BPF_CORE_READ(mm, start_stack) : 0;
 
 	return sp <= start && start - sp < FIRST_STACK_BYTES ? (start | (STACK_CHUNK_BYTES - 1)) + 1 : 0;
 }

@@ -109,12 +109,15 @@ static long bpf_probe_read_user(void *dst, uint32_t len, const void *addr)
 
 static struct task_struct *bpf_get_current_task_btf(void)
 {
+	static struct mm_struct mm; /* says nothing of the first stack: its area is found as any other's */
+
+	held.task.mm = &mm;
 	return &held.task;
 }
 
 static struct task_struct *bpf_get_current_task(void)
 {
-	return &held.task;
+	return bpf_get_current_task_btf();
 }
 
 static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags)
