@@ -18,6 +18,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/user.h"
+#include "proto/flamegraph.h"
 #include "proto/otlp.h"
 #include "proto/pprof.h"
 #include "proto/report.h"
@@ -82,6 +83,19 @@ static int write_folded(const struct profiles *p, struct buf *out, struct buf *l
 	return err;
 }
 
+static int write_svg(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	struct tree *tree = tree_new();
+	int err = tree ? tree_add(tree, p) : -ENOMEM;
+
+	if (!err)
+		err = flamegraph_write_svg(tree, out);
+	if (!err)
+		buf_puts(left_out, "everything but names and counts");
+	tree_free(tree);
+	return err;
+}
+
 static int write_timeline(const struct profiles *p, bool is_speedscope, struct buf *out, struct buf *left_out)
 {
 	struct timeline *t = NULL;
@@ -116,6 +130,7 @@ static const struct format formats[] = {
 	{ "otlp.gz", { ".otlp.gz" }, false, true, write_otlp_gz },
 	{ "pprof", { ".pb.gz", ".pprof" }, false, true, write_pprof },
 	{ "folded", { ".folded" }, false, false, write_folded },
+	{ "svg", { ".svg" }, false, false, write_svg },
 	{ "speedscope", { ".speedscope.json" }, false, false, write_speedscope },
 	{ "perf-script", { ".perf.txt" }, false, false, write_perf_script },
 };

@@ -144,6 +144,28 @@ static int name_of_frame(struct adding *a, const struct frame *f, uint32_t *name
 	return 0;
 }
 
+static enum tree_kind kind_of(struct str type)
+{
+	static const struct {
+		const char *type;
+		enum tree_kind kind;
+	} kinds[] = { { "kernel", TREE_KERNEL }, { "native", TREE_NATIVE }, { "unknown", TREE_NATIVE },
+		      { "go", TREE_GO },	 { "rust", TREE_NATIVE },   { "abort-marker", TREE_MARKER } };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (str_is(type, kinds[i].type))
+			return kinds[i].kind;
+	return TREE_SCRIPT;
+}
+
+static void describe(struct tree_node *n, const struct frame *f)
+{
+	if (n->total)
+		return; /* known */
+	n->kind = kind_of(f->type);
+	n->is_inlined = f->inlined;
+}
+
 static int add_sample(void *arg, const struct stack_sample *s)
 {
 	struct adding *a = arg;
@@ -163,6 +185,8 @@ static int add_sample(void *arg, const struct stack_sample *s)
 		n = child_of(t, n, name);
 		if (!n)
 			return -ENOMEM;
+		if (i < s->frame_count)
+			describe(&n->pub, s->frames[i]);
 		n->pub.total += s->weight;
 		if (!i)
 			break;

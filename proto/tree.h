@@ -9,8 +9,13 @@
 
 #include "proto/stack_walk.h"
 
+/* What a node stands for, by the type of its first frame. */
+enum tree_kind { TREE_PROCESS, TREE_KERNEL, TREE_NATIVE, TREE_GO, TREE_SCRIPT, TREE_MARKER };
+
 struct tree_node {
 	const char *name;
+	enum tree_kind kind;
+	bool is_inlined;
 	uint64_t self;
 	uint64_t total;
 	struct tree_node *parent; /* NULL for the root */

@@ -13,12 +13,9 @@ static const struct {
 	symbol_source_fn read;
 	bool is_quick; /* names of functions cost little here */
 } sources[] = {
-	{ CODE_SOURCE_GO, source_go, true },
-	{ CODE_SOURCE_DWARF, source_dwarf, false },
-	{ CODE_SOURCE_SYMTAB, source_symtab, true },
-	{ CODE_SOURCE_SYMTAB, source_debugdata, true },
-	{ CODE_SOURCE_DYNSYM, source_dynsym, true },
-	{ CODE_SOURCE_PLT, source_plt, true },
+	{ CODE_SOURCE_GO, source_go, true },	     { CODE_SOURCE_DWARF, source_dwarf, false },
+	{ CODE_SOURCE_SYMTAB, source_symtab, true }, { CODE_SOURCE_SYMTAB, source_debugdata, true },
+	{ CODE_SOURCE_DYNSYM, source_dynsym, true }, { CODE_SOURCE_PLT, source_plt, true },
 };
 
 static int read_all(const struct symbol_files *files, bool is_quick, struct code_names *names,

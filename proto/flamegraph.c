@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree is walked twice: once for what will be drawn (how deep, how much is too narrow), once to write it. Where a frame
+ * stands is known from its parent and the siblings before it, which are kept in a stack of one place a level.
+ */
+#include "proto/flamegraph.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/embed.h"
+#include "proto/report.h"
+
+EMBED(flamegraph_css, "proto/flamegraph.css");
+EMBED(flamegraph_js, "proto/flamegraph.js");
+
+enum {
+	WIDTH = 1200, /* of the coordinates; the picture takes the window's */
+	MARGIN = 10,
+	HEAD = 86, /* title, search, the frame below the pointer */
+	ROW = 17,
+	MAX_NAME_BYTES = 2048,
+	SHADES = 5,
+};
+
+static const double LETTER = 7.23; /* width of the font's letters at 12 px */
+static const double NARROWEST = 0.1;
+
+struct picture {
+	struct buf *out;
+	uint64_t total;
+	double *next; /* by level: where the next sibling begins; owned */
+	uint32_t depth;
+	uint64_t drawn, narrow;
+};
+
+static double pixels(const struct picture *p, uint64_t weight)
+{
+	return (double)weight / (double)p->total * (WIDTH - 2 * MARGIN);
+}
+
+/* XML text; control characters, which it has no place for, become '?'. */
+static void put_text(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		uint8_t c = (uint8_t)text[i];
+
+		if (c == '&')
+			buf_puts(out, "&amp;");
+		else if (c == '<')
+			buf_puts(out, "&lt;");
+		else if (c == '>')
+			buf_puts(out, "&gt;");
+		else if (c == '"')
+			buf_puts(out, "&quot;");
+		else
+			buf_putc(out, c < ' ' || c == 0x7f ? '?' : (char)c);
+	}
+}
+
+/* How many of the first @max bytes of a name are whole characters. */
+static size_t whole(const char *name, size_t max)
+{
+	size_t len = strnlen(name, max + 1);
+
+	if (len <= max)
+		return len;
+	for (len = max; len && ((uint8_t)name[len] & 0xc0) == 0x80; len--)
+		;
+	return len;
+}
+
+static void put_label(struct buf *out, const char *name, double width)
+{
+	size_t room = width > 6 ? (size_t)((width - 6) / LETTER) : 0, len;
+
+	if (room < 3)
+		return;
+	len = whole(name, strlen(name) <= room ? room : room - 1);
+	put_text(out, name, len);
+	if (name[len])
+		buf_puts(out, "\u2026");
+}
+
+/* One colour a kind, in shades, so that neighbours differ. */
+static const struct {
+	char class;
+	int hue, saturation, lightness;
+} colours[] = {
+	[TREE_PROCESS] = { 'p', 220, 8, 80 }, [TREE_KERNEL] = { 'k', 28, 82, 66 },  [TREE_NATIVE] = { 'n', 46, 80, 66 },
+	[TREE_GO] = { 'g', 196, 62, 70 },     [TREE_SCRIPT] = { 's', 104, 45, 66 }, [TREE_MARKER] = { 'm', 0, 70, 65 },
+};
+
+static void put_colours(struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(colours); i++)
+		for (int shade = 0; shade < SHADES; shade++)
+			buf_printf(out, ".%c%d{fill:hsl(%d %d%% %d%%)}", colours[i].class, shade, colours[i].hue - shade * 2,
+				   colours[i].saturation, colours[i].lightness + shade * 3);
+	buf_putc(out, '\n');
+}
+
+/* FNV-1a: the same name has the same shade in every picture. */
+static unsigned shade_of(const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	return (hash >> 16) % SHADES;
+}
+
+static void put_frame(struct picture *p, const struct tree_node *n, uint32_t depth, double x)
+{
+	const char *name = depth ? n->name : "all";
+	double width = pixels(p, n->total), part = 100.0 * (double)n->total / (double)p->total;
+	size_t len = whole(name, MAX_NAME_BYTES);
+	struct buf *out = p->out;
+
+	buf_puts(out, "<g tabindex=\"-1\" data-name=\"");
+	put_text(out, name, len);
+	buf_printf(out, "\" data-x=\"%.10g\" data-w=\"%.10g\" data-y=\"%u\"><title>", (x - MARGIN) / (WIDTH - 2 * MARGIN),
+		   (double)n->total / (double)p->total, depth);
+	put_text(out, name, len);
+	buf_printf(out, "\n%s%" PRIu64 " samples, %.2f %%", n->is_inlined ? "inlined, " : "", n->total, part);
+	if (n->self)
+		buf_printf(out, " (itself %.2f %%)", 100.0 * (double)n->self / (double)p->total);
+	buf_printf(out, "</title><rect class=\"%c%u%s\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
+		   colours[n->kind].class, shade_of(name), n->is_inlined ? " i" : "", x, HEAD + depth * ROW, width, ROW - 1);
+	buf_printf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, HEAD + depth * ROW + 12);
+	put_label(out, name, width);
+	buf_puts(out, "</text></g>\n");
+}
+
+/* Calls put_frame, when @is_drawing, for what is wide enough; else finds out about it. */
+static void walk(struct picture *p, const struct tree_node *root, bool is_drawing)
+{
+	const struct tree_node *n = root;
+
+	for (uint32_t depth = 0; n;) {
+		double width = pixels(p, n->total), x = is_drawing ? p->next[depth] : 0;
+		bool is_wide = width >= NARROWEST;
+
+		if (is_drawing) {
+			p->next[depth] += width;
+			p->next[depth + 1] = x;
+			if (is_wide)
+				put_frame(p, n, depth, x);
+		} else if (is_wide) {
+			p->drawn++;
+			if (depth > p->depth)
+				p->depth = depth;
+		} else {
+			p->narrow++;
+		}
+		/* Below a narrow one all are. */
+		if (is_wide && n->child) {
+			n = n->child;
+			depth++;
+			continue;
+		}
+		while (n != root && !n->sibling) {
+			n = n->parent;
+			depth--;
+		}
+		n = n == root ? NULL : n->sibling;
+	}
+}
+
+static void put_head(struct picture *p, const struct weight_sum *sum)
+{
+	uint32_t height = HEAD + (p->depth + 1) * ROW + 2 * MARGIN;
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct buf *out = p->out;
+
+	report_sum(sum, &text);
+	buf_printf(out,
+		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+		   "data-margin=\"%d\" data-letter=\"%.2f\">\n<title>hearth</title>\n<style>",
+		   WIDTH, height, WIDTH, height, MARGIN, LETTER);
+	buf_append(out, flamegraph_css, EMBEDDED_LEN(flamegraph_css));
+	put_colours(out);
+	buf_printf(out, "</style>\n<text class=\"title\" x=\"%d\" y=\"22\">", MARGIN);
+	put_text(out, (const char *)text.data, text.len);
+	buf_puts(out, "</text>\n");
+	if (p->narrow)
+		buf_printf(out,
+			   "<text class=\"quiet\" x=\"%d\" y=\"22\" text-anchor=\"end\">%" PRIu64
+			   " frames are too narrow to be drawn</text>\n",
+			   WIDTH - MARGIN, p->narrow);
+	buf_printf(
+		out,
+		"<foreignObject x=\"%d\" y=\"32\" width=\"240\" height=\"24\"><input xmlns=\"http://www.w3.org/1999/xhtml\" "
+		"id=\"search\" type=\"search\" placeholder=\"search (/)\" aria-label=\"search\"/></foreignObject>\n"
+		"<text id=\"found\" class=\"quiet\" x=\"%d\" y=\"48\"></text>\n"
+		"<text id=\"info\" x=\"%d\" y=\"48\">a click zooms, Esc goes back, c copies the name</text>\n"
+		"<text id=\"reset\" class=\"button\" x=\"%d\" y=\"48\" text-anchor=\"end\" style=\"display: none\">reset "
+		"zoom</text>\n",
+		MARGIN, MARGIN + 250, MARGIN, WIDTH - MARGIN);
+}
+
+int flamegraph_write_svg(struct tree *t, struct buf *out)
+{
+	const struct tree_node *root = tree_root_by_name(t);
+	struct picture p = { .out = out, .total = root->total ? root->total : 1 };
+
+	walk(&p, root, false);
+	p.next = calloc(p.depth + 3, sizeof(*p.next));
+	if (!p.next)
+		return -ENOMEM;
+	p.next[0] = MARGIN;
+	put_head(&p, tree_sum(t));
+	buf_puts(out, "<g id=\"frames\">\n");
+	walk(&p, root, true);
+	buf_puts(out, "</g>\n<script><![CDATA[\n");
+	buf_append(out, flamegraph_js, EMBEDDED_LEN(flamegraph_js));
+	buf_puts(out, "]]></script>\n</svg>\n");
+	free(p.next);
+	return out->failed ? -ENOMEM : 0;
+}

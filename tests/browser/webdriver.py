@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless Chromium, driven by the WebDriver protocol (W3C) as chromedriver speaks it."""
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the specification's name for a reference to an element
+QUIET = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--no-default-browser-check"]
+
+
+class Browser:
+    """with Browser(1400, 900) as b: ..."""
+
+    def __init__(self, width, height, dark=False):
+        if not shutil.which("chromedriver") or not shutil.which("chromium"):
+            print("no chromium and chromedriver here")
+            sys.exit(77)
+        self.size, self.dark = (width, height), dark
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True)
+        for line in self.driver.stdout:
+            found = re.search(r"successfully on port (\d+)", line)
+            if found:
+                break
+        self.base = f"http://127.0.0.1:{found[1]}"
+        args = QUIET + [f"--user-data-dir={self.folder.name}", f"--window-size={self.size[0]},{self.size[1]}"]
+        if self.dark:
+            args.append("--force-dark-mode")
+        options = {"goog:chromeOptions": {"binary": shutil.which("chromium"), "args": args}}
+        answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
+        self.session = f"/session/{answer['sessionId']}"
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.call("DELETE", self.session)
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            time.sleep(0.2)
+            shutil.rmtree(self.folder.name, ignore_errors=True)
+            self.folder._finalizer.detach()
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data=data, method=method, headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            sys.exit(f"{method} {path}: {error.read().decode()[:500]}")
+
+    def open(self, path):
+        self.call("POST", self.session + "/url", {"url": "file://" + os.path.abspath(path)})
+
+    def run(self, script, *args):
+        return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
+
+    def keys(self, text):
+        """Typed one after the other, as a person does."""
+        actions = [{"type": kind, "value": c} for c in text for kind in ("keyDown", "keyUp")]
+        self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "k", "actions": actions}]})
+
+    def click(self, x, y):
+        moves = [{"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0}, {"type": "pointerDown", "button": 0},
+                 {"type": "pointerUp", "button": 0}]
+        self.call("POST", self.session + "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": moves}]})
+
+    def picture(self, path):
+        with open(path, "wb") as f:
+            f.write(base64.b64decode(self.call("GET", self.session + "/screenshot")))
