@@ -45,9 +45,8 @@ struct code_names {
 	struct buf key;
 	int failed;
 
-	const uint64_t *wanted; /* sorted; NULL: everything */
-	size_t wanted_count;
-	uint64_t *open; /* those of @wanted that no source names yet; owned */
+	bool has_wanted; /* else everything is */
+	uint64_t *open;	 /* the wanted addresses that no source names yet; sorted */
 	size_t open_count;
 	uint32_t *open_index; /* for each 1 << open_shift of addresses from open[0] on: the first of @open there or behind */
 	unsigned int open_shift;
@@ -78,8 +77,7 @@ struct code_names *code_names_new(const uint64_t *wanted, size_t count)
 	c->files = intern_new();
 	c->functions = intern_new();
 	if (wanted) {
-		c->wanted = wanted;
-		c->wanted_count = count;
+		c->has_wanted = true;
 		c->open = malloc((count ? count : 1) * sizeof(*c->open));
 		if (c->open && count)
 			memcpy(c->open, wanted, count * sizeof(*wanted));
@@ -143,7 +141,7 @@ bool code_names_wants(const struct code_names *c, uint64_t start, uint64_t end)
 {
 	size_t i;
 
-	if (!c->wanted)
+	if (!c->has_wanted)
 		return start < end;
 	if (!c->open_count || start >= end || start > c->open[c->open_count - 1] || end <= c->open[0])
 		return false;
@@ -334,7 +332,7 @@ void code_names_line(struct code_names *c, uint64_t addr, uint32_t file, uint32_
 
 	if (c->failed)
 		return;
-	if (!c->wanted) {
+	if (!c->has_wanted) {
 		keep_row(c, row);
 	} else {
 		decide_pending(c, addr);
@@ -431,7 +429,7 @@ static void settle(struct code_names *c)
 		fail(c, settle_lines(c));
 	if (!c->failed)
 		fail(c, settle_ranges(c));
-	if (!c->failed && c->wanted)
+	if (!c->failed && c->has_wanted)
 		fail(c, narrow_wanted(c));
 }
 

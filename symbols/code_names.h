@@ -32,7 +32,7 @@ const char *code_source_name(enum code_source source);
 struct code_names;
 
 /*
- * Only what names @wanted is kept, @count sorted addresses (borrowed until the end); NULL: everything. Sources look at it to
+ * Only what names @wanted is kept, @count sorted addresses; NULL: everything. Sources look at it to
  * pass over what nobody asks for. A wanted address that has its name asks no later source, not for its line either. NULL for
  * want of memory.
  */

@@ -15,6 +15,7 @@
 #include "symbols/code_names.h"
 
 struct buf;
+struct symbol_files;
 
 enum { SYMBOL_INDEX_VERSION = 1, SYMBOL_INDEX_ID_BYTES = 64 };
 
@@ -30,6 +31,13 @@ struct symbol_index_head {
 
 /* Appends @names, which are finished, to @out. 0, -ENOMEM, -E2BIG. */
 int symbol_index_write(const struct code_names *names, const struct symbol_index_head *head, struct buf *out);
+
+/* Reads all sources of @files and appends the index of what they know. 0; -E2BIG: too much for CODE_NAMES_MAX_BYTES;
+ * -ENOMEM. */
+int symbol_index_build(const struct symbol_files *files, const char *build_id, struct buf *out);
+
+/* Is there a file now that was not there when the index with this @head was made? */
+bool symbol_index_is_behind(const struct symbol_index_head *head, const struct symbol_files *files);
 
 struct symbol_index;
 
