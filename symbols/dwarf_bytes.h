@@ -20,11 +20,13 @@ struct dwarf_bytes {
 
 /*
  * What may still be read, in bytes, of all the files together. Sections that refer to each other can make a reader go over
- * the same bytes again and again; a sound file needs a few times its own size.
+ * the same bytes again and again.
  */
 struct dwarf_budget {
 	uint64_t left;
 };
+
+enum { DWARF_BUDGET_TIMES = 32 /* of the sections' bytes; a sound file takes less than ten */ };
 
 /* False once there is nothing left. */
 static inline bool dwarf_spend(struct dwarf_budget *budget, uint64_t bytes)

@@ -4,6 +4,7 @@
  * know is needed as soon as one function is asked for. zlib is ours; other ways of packing are left to libelf, as far as it
  * can.
  */
+#include <dwarf.h>
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
@@ -222,6 +223,24 @@ static void add_code(struct dwarf_file *f, const Elf64_Shdr *s)
 		f->code_end = s->sh_addr + s->sh_size;
 }
 
+/* Does the section start with a type unit of version 5? In a .dwo file each of those has a section of its own. */
+static bool has_type_unit(const struct dwarf_bytes *info)
+{
+	size_t head = info->len >= 4 && !memcmp(info->data, "\xff\xff\xff\xff", 4) ? 12 : 4;
+
+	return info->len > head + 2 && info->data[head] == 5 && !info->data[head + 1] &&
+	       (info->data[head + 2] == DW_UT_type || info->data[head + 2] == DW_UT_split_type);
+}
+
+static void drop_section(struct dwarf_file *f, enum dwarf_section which)
+{
+	if (f->unpacked[which])
+		munmap(f->unpacked[which], f->unpacked_bytes[which]);
+	f->unpacked[which] = NULL;
+	f->unpacked_bytes[which] = 0;
+	f->sections[which] = DWARF_NO_BYTES;
+}
+
 int dwarf_file_open(struct dwarf_file *f, const struct symbol_image *image, bool is_split)
 {
 	struct headers h;
@@ -238,6 +257,8 @@ int dwarf_file_open(struct dwarf_file *f, const struct symbol_image *image, bool
 		enum dwarf_section which = find_section(&h, i, is_split, &s, &is_zdebug);
 
 		add_code(f, &s);
+		if (which == DWARF_INFO && has_type_unit(&f->sections[which]))
+			drop_section(f, which);
 		if (which == DWARF_SECTION_MAX || f->sections[which].len)
 			continue;
 		error = add_section(f, which, &h, i, &s, is_zdebug);
@@ -257,8 +278,7 @@ int dwarf_file_open(struct dwarf_file *f, const struct symbol_image *image, bool
 void dwarf_file_close(struct dwarf_file *f)
 {
 	for (int i = 0; i < DWARF_SECTION_MAX; i++)
-		if (f->unpacked[i])
-			munmap(f->unpacked[i], f->unpacked_bytes[i]);
+		drop_section(f, (enum dwarf_section)i);
 	*f = (struct dwarf_file){ 0 };
 }
 

@@ -17,12 +17,22 @@ struct symbol_image {
 	size_t len_bytes;
 };
 
+/* Opens the files that a program names itself: those beside its objects which hold its DWARF (-gsplit-dwarf, .dwo). */
+struct symbol_opener {
+	/* Maps the file that was called @name where the compiler ran, in the folder @dir ("": unknown). A hostile program
+	 * chooses both. 0 or -errno. */
+	int (*open)(void *arg, const char *dir, const char *name, struct symbol_image *ret);
+	void (*close)(void *arg, struct symbol_image *image);
+	void *arg;
+};
+
 /* What the names of one file are read from. */
 struct symbol_files {
 	struct symbol_image program; /* the file that runs */
 	struct symbol_image debug;   /* its separate debug file, where it has one that is believed */
 	struct symbol_image common;  /* the file into which dwz moved what several debug files share (.gnu_debugaltlink) */
-	struct symbol_image package; /* the .dwp file */
+	struct symbol_image package; /* the .dwp file: all the .dwo files of the program in one */
+	const struct symbol_opener *split; /* for .dwo files that are in no package; NULL: they are not read */
 };
 
 /*

@@ -9,12 +9,12 @@
 
 #include "symbols/dwarf_line.h"
 #include "symbols/dwarf_names.h"
+#include "symbols/dwarf_split.h"
 #include "symbols/source.h"
 
 enum { MAX_NESTING = 512 /* calls inlined deeper are left to the caller */ };
 
-/* What a sound file makes us read: its bytes some times over. The rest is for small ones. */
-enum { BUDGET_TIMES = 32, BUDGET_BYTES = 4 << 20 };
+enum { BUDGET_BYTES = 4 << 20 /* for the smallest files */ };
 
 /* A function or inlined call around the entry that is just looked at. */
 struct frame {
@@ -26,16 +26,18 @@ struct frame {
 };
 
 struct reader {
+	const struct symbol_files *files; /* borrowed, as the three below */
 	struct code_names *names;
 	uint64_t code_start, code_end;
-	struct dwarf_info *info;
-	struct dwarf_names functions;
+	struct dwarf_info *program, *common;
+	struct dwarf_split split;
+	struct dwarf_names program_functions, *functions; /* the latter of @info */
 	struct dwarf_lines lines;
 	struct map lines_run; /* offsets of line programs that have been run */
 	bool is_broken;
-	/* the unit */
+	/* the unit whose entries are walked: of the program, or split off */
+	struct dwarf_info *info;
 	struct dwarf_unit *unit;
-	bool has_lines;
 	bool is_wanted; /* something in it was */
 	struct frame stack[MAX_NESTING];
 	size_t height;
@@ -65,7 +67,7 @@ static uint32_t small_number(const struct dwarf_die *die, enum dwarf_attribute a
 
 static uint32_t add_node(struct reader *r, uint32_t parent, const struct dwarf_die *die)
 {
-	uint32_t function = dwarf_names_function(&r->functions, r->unit, die), file = CODE_NONE;
+	uint32_t function = dwarf_names_function(r->functions, r->unit, die), file = CODE_NONE;
 
 	if (function == CODE_NONE || die->tag == DW_TAG_subprogram)
 		return code_names_node(r->names, parent, function, CODE_NONE, 0, 0);
@@ -160,56 +162,85 @@ static bool may_be_wanted(struct reader *r, const struct dwarf_die *die)
 	return r->is_wanted;
 }
 
-static void run_lines(struct reader *r)
+static void run_lines(struct reader *r, const struct dwarf_unit *unit)
 {
-	if (map_get(&r->lines_run, r->unit->stmt_list))
+	if (map_get(&r->lines_run, unit->stmt_list))
 		return;
-	map_put(&r->lines_run, r->unit->stmt_list, r);
+	map_put(&r->lines_run, unit->stmt_list, r);
 	if (dwarf_lines_run(&r->lines, r->code_start, r->code_end))
 		r->is_broken = true;
+}
+
+/* The entries of @unit, which has been read. */
+static int walk_unit(struct reader *r, struct dwarf_info *info, struct dwarf_names *functions, struct dwarf_unit *unit)
+{
+	r->info = info;
+	r->functions = functions;
+	r->unit = unit;
+	r->height = 0;
+	return dwarf_unit_walk(info, unit, DWARF_WALK_FUNCTIONS, on_function, r);
+}
+
+/* The entries that the skeleton @unit, whose own is @die, stands for. */
+static int walk_split_unit(struct reader *r, const struct dwarf_unit *skeleton, const struct dwarf_die *die)
+{
+	struct dwarf_unit *unit;
+	int error = dwarf_split_open_unit(&r->split, r->program, skeleton, die, &unit);
+
+	if (!error) {
+		struct dwarf_names functions;
+
+		dwarf_names_init(&functions, r->names, &r->split.info, NULL);
+		error = walk_unit(r, &r->split.info, &functions, unit);
+		dwarf_names_fini(&functions);
+	}
+	dwarf_split_close_unit(&r->split);
+	return error;
 }
 
 /* 0 or -ENOMEM. */
 static int read_unit(struct reader *r, struct dwarf_unit *unit)
 {
 	struct dwarf_die die;
-	int error;
+	int error, lines_error;
 
 	if (unit->type == DW_UT_type || unit->type == DW_UT_split_type)
 		return 0;
-	r->unit = unit;
-	r->height = 0;
-	error = dwarf_unit_read(r->info, unit, &die);
-	if (!error && !may_be_wanted(r, &die))
-		return 0;
-	if (!error) {
-		int no_lines = dwarf_lines_open(&r->lines, r->info, unit);
-
-		r->is_broken |= no_lines == -EBADMSG;
-		error = no_lines == -ENOMEM ? -ENOMEM : dwarf_unit_walk(r->info, unit, DWARF_WALK_FUNCTIONS, on_function, r);
-		if (error != -ENOMEM && !no_lines && r->is_wanted)
-			run_lines(r);
-	}
+	error = dwarf_unit_read(r->program, unit, &die);
 	r->is_broken |= error != 0;
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	r->info = r->program;
+	r->unit = unit;
+	if (!may_be_wanted(r, &die))
+		return 0;
+	lines_error = dwarf_lines_open(&r->lines, r->program, unit);
+	if (lines_error == -ENOMEM)
+		return lines_error;
+	if (dwarf_is_skeleton(unit))
+		error = walk_split_unit(r, unit, &die);
+	else
+		error = walk_unit(r, r->program, &r->program_functions, unit);
+	if (!lines_error && r->is_wanted)
+		run_lines(r, unit);
+	r->is_broken |= error != 0 || lines_error == -EBADMSG;
 	return error == -ENOMEM ? error : 0;
 }
 
-static int read_units(struct dwarf_info *info, struct dwarf_info *common, const struct dwarf_file *file,
-		      struct code_names *names)
+static int read_units(struct reader *r)
 {
-	struct reader r = { .names = names, .info = info, .code_start = file->code_start, .code_end = file->code_end };
 	int error = 0;
 
-	dwarf_names_init(&r.functions, names, info, common);
-	dwarf_lines_init(&r.lines, names);
-	for (size_t i = 0; !error && i < info->unit_cnt; i++)
-		error = read_unit(&r, &info->units[i]);
-	map_fini(&r.lines_run);
-	dwarf_lines_fini(&r.lines);
-	dwarf_names_fini(&r.functions);
-	if (!error && (r.is_broken || info->is_broken || file->is_broken))
-		error = -EBADMSG;
-	return error;
+	dwarf_split_init(&r->split, r->files);
+	dwarf_names_init(&r->program_functions, r->names, r->program, r->common);
+	dwarf_lines_init(&r->lines, r->names);
+	for (size_t i = 0; !error && i < r->program->unit_cnt; i++)
+		error = read_unit(r, &r->program->units[i]);
+	map_fini(&r->lines_run);
+	dwarf_lines_fini(&r->lines);
+	dwarf_names_fini(&r->program_functions);
+	dwarf_split_fini(&r->split);
+	return error ? error : r->is_broken ? -EBADMSG : 0;
 }
 
 static uint64_t section_bytes(const struct dwarf_file *file)
@@ -221,20 +252,26 @@ static uint64_t section_bytes(const struct dwarf_file *file)
 	return sum;
 }
 
-static int read_files(const struct dwarf_file *file, const struct dwarf_file *common_file, struct code_names *names)
+static int read_files(const struct symbol_files *files, const struct dwarf_file *file, const struct dwarf_file *common_file,
+		      struct code_names *names)
 {
-	struct dwarf_budget budget = { BUDGET_BYTES + BUDGET_TIMES * (section_bytes(file) + section_bytes(common_file)) };
-	struct dwarf_info info, common = { 0 };
+	struct dwarf_budget budget = { BUDGET_BYTES +
+				       DWARF_BUDGET_TIMES * (section_bytes(file) + section_bytes(common_file)) };
 	bool has_common = common_file->sections[DWARF_INFO].len != 0;
-	int error = dwarf_info_open(&info, file->sections, &budget);
+	struct dwarf_info program, common = { 0 };
+	struct reader r = { .files = files, .names = names, .program = &program, .common = has_common ? &common : NULL };
+	int error = dwarf_info_open(&program, file->sections, &budget);
 
 	if (!error && has_common)
 		error = dwarf_info_open(&common, common_file->sections, &budget);
-	info.common = has_common ? &common : NULL;
+	program.common = r.common;
+	r.code_start = file->code_start;
+	r.code_end = file->code_end;
+	r.is_broken = program.is_broken || file->is_broken;
 	if (!error)
-		error = read_units(&info, has_common ? &common : NULL, file, names);
+		error = read_units(&r);
 	dwarf_info_close(&common);
-	dwarf_info_close(&info);
+	dwarf_info_close(&program);
 	return error;
 }
 
@@ -251,7 +288,7 @@ int source_dwarf(const struct symbol_files *files, struct code_names *names)
 	/* Without the common file some names are missing. */
 	error = dwarf_file_open(&common, &files->common, false);
 	if (error != -ENOMEM)
-		error = read_files(&file, &common, names);
+		error = read_files(files, &file, &common, names);
 	dwarf_file_close(&common);
 	dwarf_file_close(&file);
 	return error;
