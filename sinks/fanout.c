@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/queue.h"
-#include "sinks/thread.h"
+#include "base/thread.h"
 
 enum { MAX_CHILDREN = 64, ERROR_LOG_SECONDS = 10 };
 

@@ -27,7 +27,7 @@
 #include "base/metrics.h"
 #include "proto/otlp.h"
 #include "sinks/otlp_http.h"
-#include "sinks/thread.h"
+#include "base/thread.h"
 
 enum {
 	DEFAULT_EXPORT_BYTES = (4 << 20) - (64 << 10), /* common receivers stop at 4 MiB */

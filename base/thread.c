@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few lines of pthreads that the fan-out and the exporter share. */
-#include "sinks/thread.h"
+/* The few lines of pthreads that all who have a thread share. */
+#include "base/thread.h"
 
 #include <signal.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the sinks' own threads start. */
-#ifndef HEARTH_SINKS_THREAD_H
-#define HEARTH_SINKS_THREAD_H
+/* How threads start besides the main loop. */
+#ifndef HEARTH_BASE_THREAD_H
+#define HEARTH_BASE_THREAD_H
 
 #include <pthread.h>
 #include <stdint.h>
