@@ -61,6 +61,9 @@ static int form_path(const struct debug_need *need, const char *program, const c
 		if (index == 0)
 			return snprintf(dst, bytes, "%s.dwp", program);
 		return index == 1 && debug ? snprintf(dst, bytes, "%s.dwp", debug) : -ERANGE;
+	case DEBUG_NEED_SERVED:
+	case DEBUG_NEED_COMMON_SERVED:
+		return -ERANGE;
 	case DEBUG_NEED_MAX:
 		break;
 	}

@@ -19,6 +19,10 @@ enum {
 	CRC_BYTES = 4,
 	CRC_ALIGN = 4,
 	MIN_BUILD_ID = 4, /* hex digits; the first two are a folder */
+	/* needs for one and the same file */
+	DEBUG_FILE = 1 << DEBUG_NEED_BUILD_ID | 1 << DEBUG_NEED_LINK | 1 << DEBUG_NEED_SERVED,
+	COMMON_FILE = 1 << DEBUG_NEED_COMMON | 1 << DEBUG_NEED_COMMON_SERVED,
+	PACKAGE_FILE = 1 << DEBUG_NEED_PACKAGE,
 };
 
 #define COMMON_FOLDER ".dwz/"
@@ -56,6 +60,8 @@ bool debug_need_is_sound(const struct debug_need *need)
 		return false;
 	switch ((enum debug_need_kind)need->kind) {
 	case DEBUG_NEED_BUILD_ID:
+	case DEBUG_NEED_SERVED:
+	case DEBUG_NEED_COMMON_SERVED:
 		return is_build_id(need->name);
 	case DEBUG_NEED_LINK:
 		return is_plain_name(need->name, strlen(need->name));
@@ -120,11 +126,13 @@ static void read_common_link(struct debug_search *s, const struct elf_image *im)
 	name = strstr(path, COMMON_FOLDER);
 	slash = strrchr(path, '/');
 	name = name ? name + strlen(COMMON_FOLDER) : slash ? slash + 1 : path;
-	if (!id_len || id_len > sizeof(s->common_id) / 2 || strlen(name) >= sizeof(s->common) || !is_path_below(name))
+	if (id_len > sizeof(s->common_id) / 2 || strlen(name) >= sizeof(s->common) || !is_path_below(name))
 		return;
 	hex_encode(s->common_id, (const uint8_t *)path + strlen(path) + 1, id_len);
+	if (!is_build_id(s->common_id))
+		return;
 	memcpy(s->common, name, strlen(name) + 1);
-	s->wanted |= 1u << DEBUG_NEED_COMMON;
+	s->wanted |= COMMON_FILE;
 }
 
 /* Once the debug file is there, or is known not to be. */
@@ -158,14 +166,18 @@ void debug_search_start(struct debug_search *s, int fd, const struct symbol_imag
 	if (build_ids_read(fd, &ids) || !is_build_id(ids.gnu))
 		return;
 	memcpy(s->build_id, ids.gnu, sizeof(s->build_id));
-	s->wanted |= 1u << DEBUG_NEED_BUILD_ID;
+	s->wanted |= 1u << DEBUG_NEED_BUILD_ID | (is_for_names ? 1u << DEBUG_NEED_SERVED : 0);
 }
 
 /* --- questions and answers --- */
 
 bool debug_search_next(struct debug_search *s, struct debug_need *ret)
 {
-	const char *const names[DEBUG_NEED_MAX] = { s->build_id, s->link, s->common, "" };
+	const char *const names[DEBUG_NEED_MAX] = {
+		[DEBUG_NEED_BUILD_ID] = s->build_id,	   [DEBUG_NEED_LINK] = s->link,
+		[DEBUG_NEED_SERVED] = s->build_id,	   [DEBUG_NEED_COMMON] = s->common,
+		[DEBUG_NEED_COMMON_SERVED] = s->common_id, [DEBUG_NEED_PACKAGE] = "",
+	};
 
 	if (!s->wanted && !s->has_looked_further)
 		look_further(s);
@@ -189,7 +201,7 @@ static bool fits(const struct debug_search *s, enum debug_need_kind kind, int fd
 {
 	if (kind == DEBUG_NEED_PACKAGE)
 		return true;
-	if (kind == DEBUG_NEED_COMMON)
+	if (1u << kind & COMMON_FILE)
 		return has_build_id(fd, s->common_id);
 	if (has_build_id(fd, s->build_id))
 		return true;
@@ -199,8 +211,6 @@ static bool fits(const struct debug_search *s, enum debug_need_kind kind, int fd
 
 int debug_search_take(struct debug_search *s, enum debug_need_kind kind, int fd)
 {
-	struct symbol_image *const places[DEBUG_NEED_MAX] = { &s->files.debug, &s->files.debug, &s->files.common,
-							      &s->files.package };
 	struct symbol_image image;
 	int error;
 
@@ -217,8 +227,16 @@ int debug_search_take(struct debug_search *s, enum debug_need_kind kind, int fd)
 		symbol_image_unmap(&image);
 		return -ENOENT;
 	}
-	*places[kind] = image;
-	s->wanted &= kind <= DEBUG_NEED_LINK ? 0 : ~(1u << kind);
+	if (1u << kind & DEBUG_FILE) {
+		s->files.debug = image;
+		s->wanted &= ~(uint32_t)DEBUG_FILE;
+	} else if (1u << kind & COMMON_FILE) {
+		s->files.common = image;
+		s->wanted &= ~(uint32_t)COMMON_FILE;
+	} else {
+		s->files.package = image;
+		s->wanted &= ~(uint32_t)PACKAGE_FILE;
+	}
 	return 0;
 }
 

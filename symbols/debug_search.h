@@ -16,10 +16,12 @@
 
 /* Each is asked for at most once, in this order. */
 enum debug_need_kind {
-	DEBUG_NEED_BUILD_ID, /* the separate debug file by the file's build id */
-	DEBUG_NEED_LINK,     /* the same by the name in .gnu_debuglink */
-	DEBUG_NEED_COMMON,   /* for names: what dwz moved out of the debug file (.gnu_debugaltlink) */
-	DEBUG_NEED_PACKAGE,  /* for names: the .dwp file */
+	DEBUG_NEED_BUILD_ID,	  /* the separate debug file by the file's build id */
+	DEBUG_NEED_LINK,	  /* the same by the name in .gnu_debuglink */
+	DEBUG_NEED_SERVED,	  /* for names: the same by its build id from a server (symbols/debuginfod.h) */
+	DEBUG_NEED_COMMON,	  /* for names: what dwz moved out of the debug file (.gnu_debugaltlink) */
+	DEBUG_NEED_COMMON_SERVED, /* for names: the same by its build id from a server */
+	DEBUG_NEED_PACKAGE,	  /* for names: the .dwp file */
 	DEBUG_NEED_MAX,
 };
 
@@ -27,7 +29,7 @@ enum { DEBUG_NAME_BYTES = 256 };
 
 struct debug_need {
 	uint32_t kind;		     /* enum debug_need_kind */
-	char name[DEBUG_NAME_BYTES]; /* the build id in hex; the link's file name; the path below the folder .dwz; "" */
+	char name[DEBUG_NAME_BYTES]; /* a build id in hex; the link's file name; the path below the folder .dwz; "" */
 };
 
 /* Is it a need there is, with a name that leads out of no folder? For needs that come from another process. */

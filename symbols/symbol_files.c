@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "symbols/debug_places.h"
 #include "symbols/debug_search.h"
+#include "symbols/debuginfod.h"
 #include "symbols/symbol_files.h"
 #include "symbols/symbol_image.h"
 
@@ -17,10 +18,20 @@
 
 struct finder {
 	struct debug_search search;
+	struct debuginfod *servers; /* NULL: none */
 	int root_fd, program_fd;
 	const char *program;  /* path below the root */
 	char debug[PATH_MAX]; /* the same of the debug file; "": none */
 };
+
+/* Asks the servers. */
+static int fetch(struct finder *f, const struct debug_need *need)
+{
+	AUTO_CLOSE int fd = f->servers ? debuginfod_wait(f->servers, need->name) : -1;
+	int error = fd < 0 ? 0 : debug_search_take(&f->search, (enum debug_need_kind)need->kind, fd);
+
+	return error == -ENOMEM ? error : 0;
+}
 
 /* Looks for @need in all its places. */
 static int find(struct finder *f, const struct debug_need *need)
@@ -43,19 +54,21 @@ static int find(struct finder *f, const struct debug_need *need)
 		if (!error || error == -ENOMEM)
 			return error;
 	}
-	return debug_search_take(&f->search, (enum debug_need_kind)need->kind, -1);
+	if ((need->kind == DEBUG_NEED_SERVED || need->kind == DEBUG_NEED_COMMON_SERVED) && fetch(f, need))
+		return -ENOMEM;
+	error = debug_search_take(&f->search, (enum debug_need_kind)need->kind, -1);
+	return error == -ENOENT ? 0 : error; /* taken already */
 }
 
 int symbol_files_open(int fd, const char *path, const char *root, struct debuginfod *servers, struct symbol_files *ret)
 {
 	AUTO_CLOSE int root_fd = open(root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	AUTO_FREE char *real = root ? strdup(path) : realpath(path, NULL);
-	struct finder f = { .root_fd = root_fd, .program_fd = fd };
+	struct finder f = { .root_fd = root_fd, .program_fd = fd, .servers = servers };
 	struct symbol_image program;
 	struct debug_need need;
 	int error;
 
-	(void)servers;
 	if (root_fd < 0)
 		return -errno;
 	f.program = real ? real : path;

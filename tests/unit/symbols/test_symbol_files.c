@@ -151,6 +151,7 @@ static void test_link(void **state)
 /* A link is followed inside the root alone. */
 static void test_root(void **state)
 {
+	AUTO_CLOSE int root_fd = -1, program_fd = -1;
 	struct symbol_files files;
 
 	(void)state;
@@ -166,6 +167,9 @@ static void test_root(void **state)
 	open_program("link_only", &files);
 	assert_is(&files.debug, NULL);
 	symbol_files_close(&files);
+	root_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(debug_place_open(root_fd, "root/bin/no_id.debug", program_fd), -EACCES);
 	run("rm root/bin/no_id.debug");
 }
 
