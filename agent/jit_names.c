@@ -25,6 +25,7 @@ enum {
 	CHUNK_BYTES = 1 << 20, /* read in one turn, so that no process waits for another's huge map */
 	FIRST_TRY_MS = 10,
 	LAST_TRY_MS = 5000,
+	REPLACED_SECONDS = 5, /* samples of before may still wait for a file that is being read */
 };
 
 struct jit {
@@ -37,7 +38,7 @@ struct jit {
 	int refused;	 /* why one was not believed, said once; 0 */
 	uint32_t try_ms; /* until the next look for it */
 	uint64_t next_try_ns;
-	uint64_t read_ns; /* when the map was read last: what is new there came since */
+	uint64_t read_ns; /* when the map was read to its end last; 0: never */
 	struct perf_map map;
 	struct jitdump dump;
 	struct file *dump_file;		/* a reference; the one that @dump is about */
@@ -234,6 +235,20 @@ static bool note_result(struct jit *jit, int status, bool *is_over)
 	return status == 1;
 }
 
+/* Since when what is new in the map replaces what was there. It has no times of its own: from the file's last change on,
+ * which for a program that seldom makes code is when it made that; never from before the last read. */
+static uint64_t map_time_ns(const struct jit *jit, uint64_t now_ns)
+{
+	uint64_t ago_ns, written_ns;
+	struct stat st;
+
+	if (fstat(jit->fd, &st))
+		return now_ns;
+	written_ns = (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	ago_ns = clock_mono_to_unix_ns(now_ns) - written_ns; /* wraps where it says it is of the future */
+	return ago_ns < now_ns - jit->read_ns ? now_ns - ago_ns : jit->read_ns ? jit->read_ns : now_ns;
+}
+
 static bool read_map(struct jit *jit, uint64_t now_ns)
 {
 	uint64_t offset = jit->map.offset, malformed = jit->map.malformed;
@@ -241,7 +256,7 @@ static bool read_map(struct jit *jit, uint64_t now_ns)
 
 	if (jit->fd < 0 || jit->is_map_over)
 		return false;
-	has_more = note_result(jit, perf_map_read(&jit->map, jit->fd, jit->read_ns, CHUNK_BYTES, jit->code),
+	has_more = note_result(jit, perf_map_read(&jit->map, jit->fd, map_time_ns(jit, now_ns), CHUNK_BYTES, jit->code),
 			       &jit->is_map_over);
 	metric_add(jit->owner->read_bytes, jit->map.offset > offset ? jit->map.offset - offset : jit->map.offset);
 	metric_add(jit->owner->malformed, jit->map.malformed - malformed);
@@ -332,8 +347,8 @@ void jit_names_update(struct jit_names *j, const struct traces *t, void (*on_wai
 void jit_names_settle(struct jit_names *j, const struct traces *t, uint64_t end_ns)
 {
 	list(j, t);
-	for (uint32_t i = 0; i < j->listed; i++)
-		jit_code_forget(j->list[i]->code, end_ns);
+	for (uint32_t i = 0; i < j->listed && end_ns > REPLACED_SECONDS * NSEC_PER_SEC; i++)
+		jit_code_forget(j->list[i]->code, end_ns - REPLACED_SECONDS * NSEC_PER_SEC);
 }
 
 /* --- asking --- */

@@ -47,7 +47,7 @@ void jit_names_update(struct jit_names *j, const struct traces *t, void (*on_wai
 /* What @p ran at @addr at the moment @time_ns (UINT64_MAX: the latest). Returns whether that has a name. */
 bool jit_names_find(struct jit_names *j, const struct process *p, uint64_t addr, uint64_t time_ns, struct jit_name *ret);
 
-/* Has @p used memory of code again in this interval, so that an address has several names? */
+/* Has @p used memory of code again a moment ago, so that an address has several names? */
 bool jit_names_vary(const struct process *p);
 
 /* The interval of @t, which ended at @end_ns, has its names. */

@@ -148,7 +148,7 @@ static void remember(struct jit_code *c, const struct piece *p, uint64_t start, 
 {
 	struct replaced *r;
 
-	if (p->since_ns >= until_ns || !p->body)
+	if (p->since_ns > until_ns || !until_ns || !p->body)
 		return;
 	if (!c->replaced)
 		c->replaced = calloc(JIT_CODE_MAX_REPLACED, sizeof(*c->replaced));
@@ -160,6 +160,8 @@ static void remember(struct jit_code *c, const struct piece *p, uint64_t start, 
 	*r = (struct replaced){ *p, until_ns };
 	r->piece.start = start;
 	r->piece.end = end;
+	if (p->since_ns == until_ns) /* only the order is known: it came at some time before */
+		r->piece.since_ns = 0;
 	body_get(p->body);
 }
 

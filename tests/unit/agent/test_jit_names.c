@@ -306,7 +306,7 @@ static void test_dump_of_a_process(void **state)
 	assert_int_equal(found.line, 12);
 	assert_memory_equal(found.file.data, "/src/made.c", found.file.len);
 	settle();
-	assert_false(jit_names_vary(p));
+	assert_false(jit_names_vary(p)); /* that was long ago */
 	process_put(p);
 	assert_int_equal(dump.refs, 0);
 	close(dump.fd);

@@ -85,6 +85,13 @@ static void test_times(void **state)
 	assert_string_equal(name_at(c, 155, 25), "second");
 	jit_code_forget(c, 30);
 	assert_false(jit_code_has_replaced(c));
+	/* two at one time: the order tells who was there before */
+	assert_int_equal(add(c, 500, 510, 40, "elder"), 0);
+	assert_int_equal(add(c, 500, 505, 40, "younger"), 0);
+	assert_string_equal(name_at(c, 502, 39), "elder");
+	assert_string_equal(name_at(c, 502, 40), "younger");
+	assert_string_equal(name_at(c, 507, 39), "elder");
+	jit_code_forget(c, 40);
 	/* gone, and what was there before */
 	assert_int_equal(jit_code_remove(c, 100, 120, 50), 0);
 	assert_string_equal(name_at(c, 110, 49), "first");
