@@ -243,19 +243,14 @@ static int32_t build_jit_location(struct interval *iv, const struct trace_frame 
 				  struct truth_frame *truth)
 {
 	int32_t mapping = frame_mapping(iv, frame, STR(""), &truth->module), type;
-	struct builder *b = iv->builder;
 	struct profile_line line = { 0 };
 	struct jit_name name;
 
 	truth->is_named = jit_names_find(iv->jit_names, frame->process, frame->addr, time_ns, &name);
 	type = type_attribute(iv, truth->is_named && name.is_v8 ? TYPE_V8 : TYPE_NATIVE);
-	if (truth->is_named) {
-		line.line = name.line;
-		line.function_index = builder_function(b, builder_string(b, name.name),
-						       name.system_name.len ? builder_string(b, name.system_name) : 0,
-						       name.file.len ? builder_string(b, name.file) : 0, name.start_line);
-	}
-	return builder_location(b, mapping, frame->addr, &line, truth->is_named, &type, 1);
+	if (truth->is_named)
+		line = build_line(iv->builder, &name.line);
+	return builder_location(iv->builder, mapping, frame->addr, &line, truth->is_named, &type, 1);
 }
 
 /* What --error-frames puts at the root of a truncated stack: a location that says why. */

@@ -365,30 +365,32 @@ static struct str str_of(const char *text, size_t len)
 
 bool jit_names_find(struct jit_names *j, const struct process *p, uint64_t addr, uint64_t time_ns, struct jit_name *ret)
 {
+	struct frame_line *line = &ret->line;
 	struct jit_answer a;
 	struct v8_name v8;
 
 	if (!p->jit || jit_code_find(p->jit->code, addr, time_ns, &a))
 		return false;
-	*ret = (struct jit_name){ .name = str_of(a.name, a.name_len),
-				  .file = str_of(a.file_len ? a.file : "", a.file_len),
-				  .line = a.line };
+	*ret = (struct jit_name){ .line = { .name = str_of(a.name, a.name_len),
+					    .system_name = STR(""),
+					    .file = str_of(a.file_len ? a.file : "", a.file_len),
+					    .line = a.line } };
 	if (v8_name_parse(a.name, a.name_len, &v8)) {
 		ret->is_v8 = true;
-		ret->system_name = ret->name;
-		ret->name = str_of(v8.name, v8.name_len);
-		ret->start_line = v8.line;
-		if (!ret->file.len)
-			ret->file = str_of(v8.file_len ? v8.file : "", v8.file_len);
+		line->system_name = line->name;
+		line->name = str_of(v8.name, v8.name_len);
+		line->start_line = v8.line;
+		if (!line->file.len)
+			line->file = str_of(v8.file_len ? v8.file : "", v8.file_len);
 		return true;
 	}
 	if (a.name_len > 2 && a.name[0] == '_' && (a.name[1] == 'Z' || a.name[1] == 'R')) {
 		buf_reset(&j->text);
 		symbols_demangle(a.name, a.name_len, &j->text);
 		if (j->text.len && !j->text.failed) {
-			ret->system_name = ret->name;
-			ret->name = str_of((const char *)j->text.data, j->text.len);
+			line->system_name = line->name;
+			line->name = str_of((const char *)j->text.data, j->text.len);
 		}
 	}
-	return ret->name.len > 0;
+	return line->name.len > 0;
 }

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/names.h"
 #include "agent/processes.h"
 #include "agent/traces.h"
-#include "proto/profiles.h"
 
 struct jit_names;
 struct metrics;
@@ -24,13 +24,8 @@ enum {
 	JIT_NAMES_READ_MS = 100,	 /* of reading at the end of an interval; the rest is read at the next one's */
 };
 
-/* Strings live until the next jit_names_find or jit_names_update. */
 struct jit_name {
-	struct str name;	/* for people */
-	struct str system_name; /* as the program says it; empty: the same */
-	struct str file;	/* empty: not known */
-	int64_t line;		/* of the address; 0: not known */
-	int64_t start_line;	/* where the function begins; 0: not known */
+	struct frame_line line; /* strings live until the next jit_names_find or jit_names_update */
 	bool is_v8;		/* JavaScript in V8, for certain */
 };
 

@@ -197,8 +197,8 @@ static void expect(const struct process *p, uint64_t addr, uint64_t time_ns, con
 	assert_int_equal(has_name, name != NULL);
 	if (!name)
 		return;
-	if (found.name.len != strlen(name) || memcmp(found.name.data, name, found.name.len))
-		fail_msg("%.*s, not %s", (int)found.name.len, found.name.data, name);
+	if (found.line.name.len != strlen(name) || memcmp(found.line.name.data, name, found.line.name.len))
+		fail_msg("%.*s, not %s", (int)found.line.name.len, found.line.name.data, name);
 }
 
 static void settle(void)
@@ -226,14 +226,14 @@ static void test_map_of_a_process(void **state)
 	usleep(30000); /* a look now and then */
 	jit_names_update(names, traces, NULL, NULL);
 	assert_true(jit_names_find(names, p, JIT + 0x10, UINT64_MAX, &found));
-	assert_int_equal(found.name.len, 8);
-	assert_memory_equal(found.name.data, "foo::bar", 8);
-	assert_memory_equal(found.system_name.data, "_ZN3foo3barEv", found.system_name.len);
+	assert_int_equal(found.line.name.len, 8);
+	assert_memory_equal(found.line.name.data, "foo::bar", 8);
+	assert_memory_equal(found.line.system_name.data, "_ZN3foo3barEv", found.line.system_name.len);
 	assert_false(found.is_v8);
 	assert_true(jit_names_find(names, p, JIT + 0x1ff, UINT64_MAX, &found));
-	assert_memory_equal(found.name.data, "fib", found.name.len);
-	assert_memory_equal(found.file.data, "/tmp/fib.js", found.file.len);
-	assert_true(found.is_v8 && found.start_line == 3 && found.line == 0);
+	assert_memory_equal(found.line.name.data, "fib", found.line.name.len);
+	assert_memory_equal(found.line.file.data, "/tmp/fib.js", found.line.file.len);
+	assert_true(found.is_v8 && found.line.start_line == 3 && found.line.line == 0);
 	settle();
 	/* it grows, and it is gone by its name: names come all the same */
 	assert_int_equal(unlink(own_map), 0);
@@ -303,8 +303,8 @@ static void test_dump_of_a_process(void **state)
 	expect(p, JIT + 4, 150, "first");
 	expect(p, JIT + 4, 250, "second");
 	assert_true(jit_names_find(names, p, JIT + 4, 150, &found));
-	assert_int_equal(found.line, 12);
-	assert_memory_equal(found.file.data, "/src/made.c", found.file.len);
+	assert_int_equal(found.line.line, 12);
+	assert_memory_equal(found.line.file.data, "/src/made.c", found.line.file.len);
 	settle();
 	assert_false(jit_names_vary(p)); /* that was long ago */
 	process_put(p);
