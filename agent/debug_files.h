@@ -20,9 +20,9 @@ struct debug_place {
 };
 
 /*
- * Opens what may be the debug file, in place number @index of those of @needed->need. A descriptor for reading, the caller's
+ * Opens what may be the debug file, in place number @index of those of @need->kind. A descriptor for reading, the caller's
  * to close; -ERANGE: there are no more places; another -errno: nothing to be had there.
  */
-int debug_file_open(const struct debug_place *place, const struct elf_needed *needed, unsigned index);
+int debug_file_open(const struct debug_place *place, const struct debug_need *need, unsigned index);
 
 #endif

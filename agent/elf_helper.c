@@ -249,9 +249,9 @@ static bool info_is_sound(const struct buf *reply)
 
 static bool need_is_sound(const struct elf_request *request, const struct buf *reply)
 {
-	const struct elf_needed *needed = (const void *)reply->data;
+	const struct debug_need *needed = (const void *)reply->data;
 
-	return request->can_bring && reply->len == sizeof(*needed) && elf_needed_is_sound(needed);
+	return request->can_bring && reply->len == sizeof(*needed) && debug_need_is_sound(needed);
 }
 
 static bool is_sound(const struct elf_request *request, const struct elf_wire *head, const struct buf *reply)

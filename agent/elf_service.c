@@ -9,20 +9,23 @@
 #include <libelf.h>
 #include <string.h>
 
-#include "agent/elf_debug.h"
 #include "agent/elf_service.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "symbols/symbol_image.h"
 
-enum { MAX_SOURCES = 48 };
+enum {
+	MAX_SOURCES = 48,
+	MAX_CRC_BYTES = 128 << 20, /* a checksum over more takes longer than a request may */
+};
 
 struct source {
 	uint32_t file;
 	bool is_open;
 	struct row_source *rows; /* once open. NULL: the file has none, @error says why */
 	int error;
-	struct elf_debug debug; /* until then */
-	uint64_t used;		/* value of the service's clock at the last use */
+	struct debug_search search; /* until then */
+	uint64_t used;		    /* value of the service's clock at the last use */
 };
 
 struct in_process {
@@ -32,10 +35,16 @@ struct in_process {
 	uint64_t clock;
 };
 
+static void end_search(struct source *src)
+{
+	debug_search_fini(&src->search);
+	symbol_image_unmap(&src->search.files.program);
+}
+
 static void source_close(struct source *src)
 {
 	row_source_free(src->rows);
-	elf_debug_drop(&src->debug);
+	end_search(src);
 }
 
 static struct source *coldest_source(struct in_process *s)
@@ -59,28 +68,38 @@ static struct source *known_source(struct in_process *s, uint32_t file)
 	return NULL;
 }
 
+static void begin_search(struct source *src, int fd)
+{
+	struct symbol_image program = { 0 };
+
+	if (!symbol_image_map(fd, &program))
+		debug_search_start(&src->search, fd, &program, false, MAX_CRC_BYTES);
+}
+
 /* The source of the file, opened; or what it needs before that. */
 static int find_source(struct in_process *s, const struct elf_request *request, int fd, struct buf *reply,
 		       struct source **ret)
 {
 	struct source *src = known_source(s, request->file);
-	struct elf_needed needed;
+	const struct symbol_image *debug;
+	struct debug_need needed;
 
 	if (!src) {
 		src = coldest_source(s);
 		*src = (struct source){ .file = request->file };
-		elf_debug_read(&src->debug, fd, "frame");
+		begin_search(src, fd);
 	}
 	src->used = ++s->clock;
 	*ret = src;
-	if (request->can_bring && elf_debug_next(&src->debug, &needed)) {
+	if (request->can_bring && debug_search_next(&src->search, &needed)) {
 		buf_append(reply, &needed, sizeof(needed));
 		return ELF_STATUS_NEED;
 	}
 	if (!src->is_open) {
-		src->error = row_source_new_debug(fd, src->debug.map, src->debug.map_bytes, &src->rows);
+		debug = &src->search.files.debug;
+		src->error = row_source_new_debug(fd, (void *)(uintptr_t)debug->data, debug->len_bytes, &src->rows);
 		src->is_open = true;
-		elf_debug_drop(&src->debug);
+		end_search(src);
 	}
 	return src->error;
 }
@@ -99,7 +118,9 @@ static int take_file(struct in_process *s, const struct elf_request *request, in
 {
 	struct source *src = known_source(s, request->file);
 
-	return src && request->addr < ELF_NEED_MAX ? elf_debug_take(&src->debug, (enum elf_need)request->addr, fd) : -ENOENT;
+	return src && request->addr < DEBUG_NEED_MAX
+		       ? debug_search_take(&src->search, (enum debug_need_kind)request->addr, fd)
+		       : -ENOENT;
 }
 
 static int read_segments(int fd, struct elf_info *info)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything the agent wants from other people's ELF files goes through this one door, as plain bytes: a request {op, file,
- * fd, range, payload} and a reply {status, bytes}, or {ELF_STATUS_NEED, struct elf_needed}: a further file, which the agent
+ * fd, range, payload} and a reply {status, bytes}, or {ELF_STATUS_NEED, struct debug_need}: a further file, which the agent
  * looks for (agent/debug_files.h) and brings with ELF_OP_GIVE before it asks again. Behind it the file is read either here,
  * in the process, or in a helper process without privileges (agent/elf_helper.h). The parsers' state (libdw's) stays behind
  * the door.
@@ -16,6 +16,7 @@
 
 #include "agent/rows.h"
 #include "base/buf.h"
+#include "symbols/debug_search.h"
 #include "symbols/symbols.h"
 
 enum elf_op {
@@ -25,32 +26,11 @@ enum elf_op {
 	ELF_OP_RETURN, /* no bytes; status 0: a call ends at addr, so it may be a return address; -ENOENT: none does */
 	ELF_OP_HOLDS,  /* payload bytes; status 0: the file holds them at offset addr; -ENOENT: it does not */
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
-	ELF_OP_GIVE, /* addr is the enum elf_need, fd what was found (-1: nothing more). Status 0: taken; -ENOENT: not it */
+	ELF_OP_GIVE, /* addr is the enum debug_need_kind, fd what was found (-1: nothing more). Status 0: taken; -ENOENT: not
+			it */
 };
 
 enum { ELF_STATUS_NEED = 2 };
-
-/* Each is asked for at most once a file. The reader checks what it gets; the agent, who opens, forms the paths. */
-enum elf_need {
-	ELF_NEED_BUILD_ID,  /* the separate debug file by the file's build id */
-	ELF_NEED_DEBUGLINK, /* the same by the name in .gnu_debuglink */
-	ELF_NEED_COMMON,    /* for names: what dwz moved out of the debug file, by its path below the folder .dwz */
-	ELF_NEED_PACKAGE,   /* for names: the .dwp file beside the program */
-	ELF_NEED_MAX,
-};
-
-enum { ELF_NEED_NAME_BYTES = 256 };
-
-struct elf_needed {
-	uint32_t need;			/* enum elf_need */
-	char name[ELF_NEED_NAME_BYTES]; /* the build id in hex; the link's file name; the path; nothing */
-};
-
-/* Is @name, of at most @bytes with its end, the plain name of a file in some folder? */
-bool elf_need_name_is_sound(const char *name, size_t bytes);
-
-/* Is it a need there is, with a name fit for it? */
-bool elf_needed_is_sound(const struct elf_needed *needed);
 
 struct elf_request {
 	uint32_t op;   /* enum elf_op */

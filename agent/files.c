@@ -154,7 +154,7 @@ void files_blame_names(struct files *f, struct file *file, int status, bool has_
 		 has_more ? "trying its symbol tables alone" : "its functions stay without them");
 }
 
-static int give(struct files *f, const struct file *file, enum elf_need need, int fd, struct buf *reply)
+static int give(struct files *f, const struct file *file, enum debug_need_kind need, int fd, struct buf *reply)
 {
 	const struct elf_request request = { .op = ELF_OP_GIVE, .file = file->id, .addr = need };
 
@@ -167,9 +167,9 @@ static int give(struct files *f, const struct file *file, enum elf_need need, in
  */
 static void bring(struct files *f, struct file *file, struct buf *reply)
 {
-	struct elf_needed needed = *(const struct elf_needed *)(const void *)reply->data;
+	struct debug_need needed = *(const struct debug_need *)(const void *)reply->data;
 	const struct debug_place place = { file->path, file->pid, file->fd };
-	enum elf_need need = (enum elf_need)needed.need;
+	enum debug_need_kind need = (enum debug_need_kind)needed.kind;
 	int fd, status;
 
 	if (file->debug_fd >= 0 && give(f, file, need, file->debug_fd, reply) == 0)
@@ -211,7 +211,7 @@ static int ask_until_answered(struct files *f, struct file *file, struct elf_req
 
 	request->can_bring = true;
 
-	for (int i = 0; i <= ELF_NEED_MAX + DEBUG_FILE_PLACES && status == ELF_STATUS_NEED; i++) {
+	for (int i = 0; i <= DEBUG_NEED_MAX + DEBUG_FILE_PLACES && status == ELF_STATUS_NEED; i++) {
 		status = elf_service_call(f->service, request, file->fd, payload, payload_bytes, reply);
 		if (status == ELF_STATUS_NEED)
 			bring(f, file, reply);

@@ -43,11 +43,11 @@ struct file {
 	uint64_t ends[FILE_ENDS_KEPT]; /* return addresses less 1 that no call put on a stack: hand-made ends (agent/late.c)
 					*/
 	uint32_t end_cnt;
-	uint32_t pid;		     /* of a process that mapped it, the last seen: in its root debug files are looked for */
-	int debug_fd;		     /* the separate debug file, once its reader took it; -1: none */
-	uint8_t tried[ELF_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */
-	struct file_index *index;    /* of its names, once a sample met it (agent/indexes.h); NULL: none yet */
-	struct file *next;	     /* same (device, inode), another generation or content */
+	uint32_t pid; /* of a process that mapped it, the last seen: in its root debug files are looked for */
+	int debug_fd; /* the separate debug file, once its reader took it; -1: none */
+	uint8_t tried[DEBUG_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */
+	struct file_index *index;      /* of its names, once a sample met it (agent/indexes.h); NULL: none yet */
+	struct file *next;	       /* same (device, inode), another generation or content */
 };
 
 struct files;

@@ -51,8 +51,8 @@ struct index_helper {
 
 	struct index_job job;
 	enum step step;
-	uint32_t needed; /* bits of enum elf_need: was asked for already */
-	struct elf_needed need;
+	uint32_t needed; /* bits of enum debug_need_kind: was asked for already */
+	struct debug_need need;
 	unsigned place; /* where the next one is looked for */
 	bool has_given; /* the last GIVE brought a file */
 	struct index_answer answer;
@@ -136,19 +136,19 @@ static void give(struct index_helper *h)
 		fd = debug_file_open(&h->job.place, &h->need, h->place++);
 	} while (fd < 0 && fd != -ERANGE);
 	h->has_given = fd >= 0;
-	request(h, STEP_GIVE, h->need.need, fd < 0 ? -1 : fd);
+	request(h, STEP_GIVE, h->need.kind, fd < 0 ? -1 : fd);
 }
 
 static void take_need(struct index_helper *h)
 {
-	const struct elf_needed *needed = (const void *)h->body.data;
+	const struct debug_need *needed = (const void *)h->body.data;
 
-	if (h->body.len != sizeof(*needed) || !elf_needed_is_sound(needed) || h->needed >> needed->need & 1) {
+	if (h->body.len != sizeof(*needed) || !debug_need_is_sound(needed) || h->needed >> needed->kind & 1) {
 		end_job(h, -EPROTO);
 		return;
 	}
 	h->need = *needed;
-	h->needed |= 1u << needed->need;
+	h->needed |= 1u << needed->kind;
 	h->place = 0;
 	give(h);
 }

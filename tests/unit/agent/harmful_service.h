@@ -110,7 +110,7 @@ static int harm_process(struct harmful *h, enum harm harm)
 static int harm_reply(const struct elf_request *request, enum harm harm, struct buf *out)
 {
 	struct row row = { .start = request->addr, .end = request->addr_end };
-	struct elf_needed needed = { .need = ELF_NEED_DEBUGLINK, .name = "a.debug" };
+	struct debug_need needed = { .kind = DEBUG_NEED_LINK, .name = "a.debug" };
 	struct elf_info info;
 
 	switch (harm) {
@@ -118,7 +118,7 @@ static int harm_reply(const struct elf_request *request, enum harm harm, struct 
 		if (harm == REPLY_NEED_PATH)
 			strcpy(needed.name, "../shadow");
 		if (harm == REPLY_NEED_MORE)
-			needed.need = ELF_NEED_MAX;
+			needed.kind = DEBUG_NEED_MAX;
 		buf_append(out, &needed, sizeof(needed) - (harm == REPLY_NEED_PART));
 		return ELF_STATUS_NEED;
 	case REPLY_HUGE:

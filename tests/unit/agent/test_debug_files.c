@@ -82,7 +82,7 @@ static int call(enum elf_op op, uint32_t file, int fd, uint64_t addr)
 	return elf_service_call(service, &request, fd, NULL, 0, &reply);
 }
 
-static int give(uint32_t file, enum elf_need need, int fd)
+static int give(uint32_t file, enum debug_need_kind need, int fd)
 {
 	return call(ELF_OP_GIVE, file, fd, need);
 }
@@ -105,16 +105,16 @@ static uint64_t address_of_f(void)
 	return addr;
 }
 
-static void assert_needs(uint32_t file, int fd, enum elf_need need, const char *name)
+static void assert_needs(uint32_t file, int fd, enum debug_need_kind need, const char *name)
 {
 	static const enum elf_op ops[] = { ELF_OP_RETURN, ELF_OP_EVAL, ELF_OP_ROWS };
-	const struct elf_needed *needed;
+	const struct debug_need *needed;
 
 	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
 		assert_int_equal(call(ops[i], file, fd, address_of_f()), ELF_STATUS_NEED);
 		assert_int_equal(reply.len, sizeof(*needed));
 		needed = (const void *)reply.data;
-		assert_int_equal(needed->need, need);
+		assert_int_equal(needed->kind, need);
 		assert_string_equal(needed->name, name);
 	}
 }
@@ -144,26 +144,26 @@ static void test_reader(void **state)
 	assert_int_equal(call(ELF_OP_ROWS, 1, whole, address_of_f()), 0); /* it has the tables itself */
 	assert_true(reply.len >= 2 * sizeof(struct row));
 	buf_append(&expected, reply.data, reply.len);
-	assert_int_equal(give(1, ELF_NEED_BUILD_ID, debug), -ENOENT);
+	assert_int_equal(give(1, DEBUG_NEED_BUILD_ID, debug), -ENOENT);
 
-	assert_int_equal(give(2, ELF_NEED_BUILD_ID, debug), -ENOENT); /* nobody asked */
-	assert_needs(2, linked, ELF_NEED_BUILD_ID, "feedc0de01");
-	assert_int_equal(give(2, ELF_NEED_DEBUGLINK, no_id), -ENOENT);
-	assert_int_equal(give(2, ELF_NEED_BUILD_ID, no_id), -ENOENT);
-	assert_int_equal(give(2, ELF_NEED_MAX, debug), -ENOENT);
-	assert_int_equal(give(2, ELF_NEED_BUILD_ID, debug), 0);
+	assert_int_equal(give(2, DEBUG_NEED_BUILD_ID, debug), -ENOENT); /* nobody asked */
+	assert_needs(2, linked, DEBUG_NEED_BUILD_ID, "feedc0de01");
+	assert_int_equal(give(2, DEBUG_NEED_LINK, no_id), -ENOENT);
+	assert_int_equal(give(2, DEBUG_NEED_BUILD_ID, no_id), -ENOENT);
+	assert_int_equal(give(2, DEBUG_NEED_MAX, debug), -ENOENT);
+	assert_int_equal(give(2, DEBUG_NEED_BUILD_ID, debug), 0);
 	assert_rows(2, linked, true);
-	assert_int_equal(give(2, ELF_NEED_DEBUGLINK, debug), -ENOENT);
+	assert_int_equal(give(2, DEBUG_NEED_LINK, debug), -ENOENT);
 	assert_int_equal(call(ELF_OP_FORGET, 2, -1, 0), 0);
-	assert_needs(2, linked, ELF_NEED_BUILD_ID, "feedc0de01");
-	assert_int_equal(give(2, ELF_NEED_BUILD_ID, -1), 0); /* nothing by the id: by the link */
-	assert_needs(2, linked, ELF_NEED_DEBUGLINK, "whole.debug");
-	assert_int_equal(give(2, ELF_NEED_DEBUGLINK, -1), 0);
+	assert_needs(2, linked, DEBUG_NEED_BUILD_ID, "feedc0de01");
+	assert_int_equal(give(2, DEBUG_NEED_BUILD_ID, -1), 0); /* nothing by the id: by the link */
+	assert_needs(2, linked, DEBUG_NEED_LINK, "whole.debug");
+	assert_int_equal(give(2, DEBUG_NEED_LINK, -1), 0);
 	assert_rows(2, linked, false);
 
-	assert_needs(3, link_only, ELF_NEED_DEBUGLINK, "no_id.debug");
-	assert_int_equal(give(3, ELF_NEED_DEBUGLINK, wrong), -ENOENT);
-	assert_int_equal(give(3, ELF_NEED_DEBUGLINK, no_id), 0);
+	assert_needs(3, link_only, DEBUG_NEED_LINK, "no_id.debug");
+	assert_int_equal(give(3, DEBUG_NEED_LINK, wrong), -ENOENT);
+	assert_int_equal(give(3, DEBUG_NEED_LINK, no_id), 0);
 	assert_rows(3, link_only, true);
 
 	assert_rows(4, nameless, false);
@@ -171,10 +171,10 @@ static void test_reader(void **state)
 
 /* --- opening --- */
 
-static int open_place(const char *program, enum elf_need need, const char *name, unsigned index)
+static int open_place(const char *program, enum debug_need_kind need, const char *name, unsigned index)
 {
 	AUTO_CLOSE int fd = open_file(program);
-	struct elf_needed needed = { .need = need };
+	struct debug_need needed = { .kind = need };
 	char path[64];
 	struct debug_place place = { path, (uint32_t)getpid(), fd };
 
@@ -191,34 +191,34 @@ static void test_opening(void **state)
 	int fd;
 
 	(void)state;
-	fd = open_place("stripped", ELF_NEED_DEBUGLINK, "whole.debug", 0);
+	fd = open_place("stripped", DEBUG_NEED_LINK, "whole.debug", 0);
 	assert_true(fd >= 0 && fstat(fd, &a) == 0);
 	assert_int_equal(close(fd), 0);
 	run("mkdir .debug && mv whole.debug .debug/other");
-	fd = open_place("stripped", ELF_NEED_DEBUGLINK, "other", 1);
+	fd = open_place("stripped", DEBUG_NEED_LINK, "other", 1);
 	assert_true(fd >= 0 && fstat(fd, &b) == 0 && a.st_ino == b.st_ino);
 	assert_int_equal(close(fd), 0);
 	run("mv .debug/other whole.debug");
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "stripped", 0), -ENOENT); /* itself */
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "nothing", 0), -ENOENT);
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "nothing", 4), -ERANGE);
-	assert_int_equal(open_place("stripped", ELF_NEED_BUILD_ID, "feedc0de01", 2), -ERANGE);
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "stripped", 0), -ENOENT); /* itself */
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "nothing", 0), -ENOENT);
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "nothing", 4), -ERANGE);
+	assert_int_equal(open_place("stripped", DEBUG_NEED_BUILD_ID, "feedc0de01", 2), -ERANGE);
 	for (size_t i = 0; i < ARRAY_LEN(not_names); i++)
-		assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, not_names[i], 0), -EINVAL);
+		assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, not_names[i], 0), -EINVAL);
 	for (size_t i = 0; i < ARRAY_LEN(not_ids); i++)
-		assert_int_equal(open_place("stripped", ELF_NEED_BUILD_ID, not_ids[i], 0), -EINVAL);
+		assert_int_equal(open_place("stripped", DEBUG_NEED_BUILD_ID, not_ids[i], 0), -EINVAL);
 
 	run("mkfifo pipe && ln -s /proc/self/exe magic && ln -s /dev/zero device && mkdir dir");
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "pipe", 0), -EACCES); /* and does not wait */
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "dir", 0), -EACCES);
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "magic", 0), -ELOOP);
-	assert_int_equal(open_place("stripped", ELF_NEED_DEBUGLINK, "device", 0), -EACCES);
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "pipe", 0), -EACCES); /* and does not wait */
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "dir", 0), -EACCES);
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "magic", 0), -ELOOP);
+	assert_int_equal(open_place("stripped", DEBUG_NEED_LINK, "device", 0), -EACCES);
 	if (geteuid())
 		skip();
 	run("cp stripped foreign && chown 65534 foreign && echo secret >secret && chmod 600 secret");
-	assert_int_equal(open_place("foreign", ELF_NEED_DEBUGLINK, "secret", 0), -EACCES);
+	assert_int_equal(open_place("foreign", DEBUG_NEED_LINK, "secret", 0), -EACCES);
 	run("chown 65534 secret");
-	fd = open_place("foreign", ELF_NEED_DEBUGLINK, "secret", 0);
+	fd = open_place("foreign", DEBUG_NEED_LINK, "secret", 0);
 	assert_true(fd >= 0 && close(fd) == 0);
 }
 
@@ -226,7 +226,7 @@ static void test_opening(void **state)
 
 static struct {
 	struct elf_service service;
-	struct elf_needed needed;
+	struct debug_need needed;
 	bool is_insatiable; /* asks whatever it gets; else breaks over any rows once it has taken a file */
 	int calls, taken;
 } fake;
@@ -279,7 +279,7 @@ static enum file_state ask_fake(bool is_insatiable, int *status_ret)
 
 	memset(&fake, 0, sizeof(fake));
 	fake.service.ops = &ops;
-	fake.needed = (struct elf_needed){ .need = ELF_NEED_DEBUGLINK, .name = "whole.debug" };
+	fake.needed = (struct debug_need){ .kind = DEBUG_NEED_LINK, .name = "whole.debug" };
 	fake.is_insatiable = is_insatiable;
 	assert_int_equal(file_opener_new(metrics, &opener), 0);
 	assert_int_equal(files_new(&fake.service, opener, metrics, &files), 0);

@@ -248,7 +248,7 @@ static void test_harm(void **state)
 		assert_int_equal(reply.len, sizeof(struct row));
 	}
 	assert_int_equal(do_harm(s, 99, REPLY_NEED, &reply), ELF_STATUS_NEED);
-	assert_int_equal(reply.len, sizeof(struct elf_needed));
+	assert_int_equal(reply.len, sizeof(struct debug_need));
 	if (!HAS_SANITIZER)
 		assert_int_equal(do_harm(s, 200, OPEN_FILE, &reply), -EACCES);
 	assert_int_equal(count_fds("/proc/self/fd"), fds);

@@ -265,7 +265,7 @@ static int do_harm(enum harm harm, int fd, struct buf *reply)
 
 static int open_harm(enum harm harm, struct buf *reply)
 {
-	struct elf_needed needed = { .need = ELF_NEED_DEBUGLINK, .name = "no.debug" };
+	struct debug_need needed = { .kind = DEBUG_NEED_LINK, .name = "no.debug" };
 	struct index_opened opened = { harm == QUICK_FIRST ? 1 << 30 : 0 };
 
 	if (harm == NO_ELF)
@@ -274,7 +274,7 @@ static int open_harm(enum harm harm, struct buf *reply)
 		if (harm == NEED_PATH)
 			strcpy(needed.name, "../shadow");
 		if (harm == NEED_MORE)
-			needed.need = ELF_NEED_MAX;
+			needed.kind = DEBUG_NEED_MAX;
 		buf_append(reply, &needed, sizeof(needed) - (harm == NEED_PART));
 		return ELF_STATUS_NEED;
 	}

@@ -11,9 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/elf_debug.h"
 #include "base/buf.h"
+#include "agent/rows.h"
 #include "base/cleanup.h"
+#include "symbols/debug_search.h"
+#include "symbols/symbol_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,13 +70,13 @@ static int make_file(const char *name, const uint8_t *data, size_t size)
 	return fd;
 }
 
-static void build_rows(int program, const struct elf_debug *d)
+static void build_rows(int program, const struct debug_search *s)
 {
 	struct row rows[CODE_BYTES];
 	struct row_source *src;
 	size_t count;
 
-	if (row_source_new_debug(program, d->map, d->map_bytes, &src))
+	if (row_source_new_debug(program, (void *)(uintptr_t)s->files.debug.data, s->files.debug.len_bytes, &src))
 		return;
 	if (rows_build(src, CODE_ADDR, CODE_ADDR + CODE_BYTES, rows, CODE_BYTES, &count))
 		abort();
@@ -88,8 +90,9 @@ static void build_rows(int program, const struct elf_debug *d)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int kind = size ? data[0] % KINDS : -1, program, debug;
-	struct elf_needed needed;
-	struct elf_debug d;
+	struct debug_need needed;
+	struct symbol_image image;
+	struct debug_search s;
 
 	if (kind < 0)
 		return 0;
@@ -97,17 +100,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	debug = kind == IS_FILE ? memfd_create("fuzz", MFD_CLOEXEC) : make_file(".debug_frame", data + 1, size - 1);
 	if (debug < 0 || (kind == IS_FILE && write(debug, data + 1, size - 1) != (ssize_t)size - 1))
 		abort();
-	elf_debug_read(&d, program, "frame");
-	while (elf_debug_next(&d, &needed)) {
-		if (!elf_needed_is_sound(&needed))
+	if (symbol_image_map(program, &image))
+		abort();
+	debug_search_start(&s, program, &image, data[0] & 0x80, UINT64_MAX);
+	while (debug_search_next(&s, &needed)) {
+		if (!debug_need_is_sound(&needed))
 			abort();
-		if (kind == IS_LINK && needed.need == ELF_NEED_BUILD_ID) /* on to the link */
-			(void)elf_debug_take(&d, ELF_NEED_BUILD_ID, -1);
-		else if (elf_debug_take(&d, (enum elf_need)needed.need, debug))
-			(void)elf_debug_take(&d, (enum elf_need)needed.need, -1);
+		if (kind == IS_LINK && needed.kind == DEBUG_NEED_BUILD_ID) /* on to the link */
+			(void)debug_search_take(&s, DEBUG_NEED_BUILD_ID, -1);
+		else if (debug_search_take(&s, (enum debug_need_kind)needed.kind, debug))
+			(void)debug_search_take(&s, (enum debug_need_kind)needed.kind, -1);
 	}
-	build_rows(program, &d);
-	elf_debug_drop(&d);
+	build_rows(program, &s);
+	debug_search_fini(&s);
+	symbol_image_unmap(&image);
 	close(program);
 	close(debug);
 	return 0;
