@@ -291,6 +291,27 @@ static int watch(struct agent *a, struct loop *loop)
 	return error ? error : watch_clock(a, loop);
 }
 
+/* Without it names are there all the same, made anew each time. */
+static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
+{
+	AUTO(buf_fini) struct buf folder = BUF_EMPTY;
+	struct symbol_cache *cache = NULL;
+	int error = 0;
+
+	if (config->symbols == SYMBOLS_OFF)
+		return NULL;
+	if (config->symbol_cache)
+		buf_puts(&folder, config->symbol_cache);
+	else
+		error = symbol_cache_default_folder(&folder);
+	if (!error)
+		error = symbol_cache_open(buf_text(&folder), config->symbol_cache_bytes, &cache);
+	if (error)
+		log_warn("indexes of programs' names are not kept in %s: %s%s", buf_text(&folder), strerror(-error),
+			 error == -EPERM ? " (others may write there; --symbol-cache names another folder)" : "");
+	return cache;
+}
+
 /* What needs no kernel: the tables. */
 static int make_tables(struct agent *a, struct elf_service *service, struct file_opener *opener,
 		       struct index_helper *index_helper, const struct agent_config *config, struct loop *loop,
@@ -301,7 +322,8 @@ static int make_tables(struct agent *a, struct elf_service *service, struct file
 	if (error)
 		index_helper_free(index_helper);
 	else
-		error = indexes_new(config->symbols, index_helper, a->in.files, loop, metrics, &a->indexes);
+		error = indexes_new(config->symbols, index_helper, open_symbol_cache(config), a->in.files, loop, metrics,
+				    &a->indexes);
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
 	if (!error)
@@ -466,7 +488,7 @@ static void wait_for_names(struct agent *a, uint64_t deadline_ns)
 		log_info("waiting for the names of %u files, %.1f s at most", indexes_coming(a->indexes),
 			 (double)(deadline_ns - start_ns) / (double)NSEC_PER_SEC);
 	}
-	indexes_tell_late(a->indexes);
+	indexes_tell(a->indexes);
 }
 
 int agent_stop(struct agent *a, uint64_t deadline_ns)

@@ -39,8 +39,10 @@ struct agent_config {
 	bool error_frames;	/* a frame at the root of each truncated stack says why */
 	bool unsafe_kernel;	/* start although the kernel has the copy_from_user_nofault bug */
 	enum symbols_wanted symbols;
-	bool no_helper;	  /* read other programs' files in this process */
-	bool no_bpf_loop; /* use the tail-call form of the walk also where bpf_loop exists (tests) */
+	const char *symbol_cache;    /* folder of indexes of names; NULL: the default one */
+	uint64_t symbol_cache_bytes; /* what they may take */
+	bool no_helper;		     /* read other programs' files in this process */
+	bool no_bpf_loop;	     /* use the tail-call form of the walk also where bpf_loop exists (tests) */
 };
 
 /* Says in a person's words why starting failed; one or two sentences, no newline. */

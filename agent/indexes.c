@@ -17,8 +17,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "base/parse.h"
-#include "symbols/sha256.h"
 
 struct indexes {
 	enum symbols_wanted wanted;
@@ -30,103 +28,126 @@ struct indexes {
 	struct file *making;	/* whose index is made now, a reference; NULL: none */
 	enum index_depth depth; /* of the job */
 	int quick_fd, fd;	/* its outputs */
-	bool is_running;	/* inside of run_queue */
+	bool is_memory;		/* the latter is in no folder */
+	bool is_unkept_said;
+	bool is_running; /* inside of run_queue */
 	bool is_helper_lost;
 	void (*on_done)(void *arg);
 	void *on_done_arg;
 	struct metric *opened, *made, *failed, *cut, *dwarf_bytes, *coming;
 };
 
-/* --- a file's id --- */
-
-/* What an index is kept under: the build id; else of Go's; else what says that no byte of the file has changed. */
-static void form_id(const struct file *file, char id[static SYMBOL_INDEX_ID_BYTES + 1])
-{
-	const struct build_ids *ids = &file->info.build_ids;
-	uint8_t digest[SHA256_BYTES];
-	char text[256];
-	int len;
-
-	if (ids->gnu[0]) {
-		memcpy(id, ids->gnu, sizeof(ids->gnu));
-		return;
-	}
-	len = ids->go[0] ? snprintf(text, sizeof(text), "go %s", ids->go)
-			 : snprintf(text, sizeof(text), "file %s %llu %u:%u %llu %llu", ids->htlhash,
-				    (unsigned long long)file->key.inode, file->key.dev_major, file->key.dev_minor,
-				    (unsigned long long)file->size_bytes, (unsigned long long)file->mtime_ns);
-	sha256(text, (size_t)len, digest);
-	hex_encode(id, digest, sizeof(digest));
-}
-
 /* --- what a file has --- */
 
-static void index_drop(struct file_index *fi)
+/* Without a build id the hash of a file's ends is not enough: what says that no byte of it has changed stands in its place.
+ */
+static void form_key(const struct file *file, struct symbol_cache_key *ret)
 {
-	symbol_index_close(fi->open);
-	if (fi->map)
-		munmap(fi->map, fi->map_bytes);
-	fi->open = NULL;
-	fi->map = NULL;
+	struct build_ids ids = file->info.build_ids;
+	struct statx st = { .stx_uid = 0 };
+
+	(void)statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &st);
+	if (!ids.gnu[0] && !ids.go[0])
+		snprintf(ids.go, sizeof(ids.go), "%s %u:%u %llu %llu %llu", ids.htlhash, file->key.dev_major,
+			 file->key.dev_minor, (unsigned long long)file->key.inode, (unsigned long long)file->size_bytes,
+			 (unsigned long long)file->mtime_ns);
+	symbol_cache_key(&ids, st.stx_uid, ret);
 }
 
 void file_index_free(struct file_index *fi)
 {
-	if (!fi)
-		return;
-	index_drop(fi);
+	if (fi)
+		symbol_cache_entry_close(&fi->entry);
 	free(fi);
 }
 
-/* Takes what @fd holds for the names of @file, in place of what it had. 0, or why it is not believed. */
-static int adopt(struct file_index *fi, int fd)
+/* @entry, which is taken over, is what the names are from now on. */
+static void replace(struct file_index *fi, struct symbol_cache_entry *entry)
 {
-	struct symbol_index *index;
+	symbol_cache_entry_close(&fi->entry);
+	fi->entry = *entry;
+	fi->version++;
+}
+
+/* Takes what @fd holds. 0, or why it is not believed. */
+static int take_file(struct file_index *fi, int fd)
+{
+	struct symbol_cache_entry e = { 0 };
 	struct stat st;
-	void *map;
 	int error;
 
 	if (fstat(fd, &st) || st.st_size <= 0)
 		return -EBADMSG;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
+	e.len_bytes = (size_t)st.st_size;
+	e.data = mmap(NULL, e.len_bytes, PROT_READ, MAP_SHARED, fd, 0);
+	if (e.data == MAP_FAILED)
 		return -errno;
-	error = symbol_index_open(map, (size_t)st.st_size, &index);
-	if (!error && strcmp(symbol_index_head(index)->build_id, fi->id) != 0) {
-		symbol_index_close(index);
+	error = symbol_index_open(e.data, e.len_bytes, &e.index);
+	if (!error && strcmp(symbol_index_head(e.index)->build_id, fi->key.build_id) != 0)
 		error = -EBADMSG;
-	}
-	if (error) {
-		munmap(map, (size_t)st.st_size);
-		return error;
-	}
-	index_drop(fi);
-	fi->open = index;
-	fi->map = map;
-	fi->map_bytes = (size_t)st.st_size;
-	fi->version++;
-	return 0;
+	if (error)
+		symbol_cache_entry_close(&e);
+	else
+		replace(fi, &e);
+	return error;
 }
 
 /* --- what is kept on disk --- */
 
-/* An empty file for an index, such that keep() need not copy it where that can be had. */
+/* An empty file for an index: where it will be kept, if that can be. */
 static int new_output(struct indexes *x)
 {
-	(void)x;
-	return memfd_create("hearth-names", MFD_CLOEXEC);
+	int fd = x->cache && x->wanted == SYMBOLS_FULL ? symbol_cache_file(x->cache) : -1;
+
+	x->is_memory = fd < 0;
+	return fd < 0 ? memfd_create("hearth-names", MFD_CLOEXEC) : fd;
 }
 
 static void keep(struct indexes *x, const struct file_index *fi)
 {
-	(void)x, (void)fi;
+	int error = 0;
+
+	if (!x->cache || x->wanted != SYMBOLS_FULL)
+		return;
+	if (x->is_memory)
+		error = symbol_cache_add(x->cache, &fi->key, fi->entry.data, fi->entry.len_bytes);
+	else
+		error = symbol_cache_adopt(x->cache, &fi->key, x->fd);
+	if (error && !x->is_unkept_said) {
+		x->is_unkept_said = true;
+		log_warn("cannot keep the indexes of programs' names, so they are made anew at the next start: %s",
+			 strerror(-error));
+	}
 }
 
-/* 0: the names of @file stand, for good. */
-static int open_kept(struct indexes *x, struct file *file)
+/* Is a debug file there now that was not when the index was made? */
+static bool has_debug_file_now(const struct file *file, const struct symbol_index_head *head)
 {
-	(void)x, (void)file;
-	return -ENOENT;
+	const struct debug_place place = { file->path, file->pid, file->fd };
+	struct debug_need need = { .kind = DEBUG_NEED_BUILD_ID };
+
+	if (head->best == CODE_SOURCE_GO || head->best == CODE_SOURCE_DWARF || head->had_debug)
+		return false;
+	snprintf(need.name, sizeof(need.name), "%s", file->info.build_ids.gnu);
+	for (unsigned i = 0;; i++) {
+		AUTO_CLOSE int fd = debug_file_open(&place, &need, i);
+
+		if (fd >= 0 || fd == -ERANGE || fd == -EINVAL)
+			return fd >= 0;
+	}
+}
+
+/* Opens what is kept of @file. 0: that is all that can be had; -ENOENT. */
+static int open_kept(struct indexes *x, const struct file *file)
+{
+	struct file_index *fi = file->index;
+	struct symbol_cache_entry e;
+
+	if (!x->cache || symbol_cache_find(x->cache, &fi->key, &e))
+		return -ENOENT;
+	replace(fi, &e);
+	metric_add(x->opened, 1);
+	return x->wanted == SYMBOLS_FULL && has_debug_file_now(file, symbol_index_head(e.index)) ? -ENOENT : 0;
 }
 
 /* --- the queue --- */
@@ -188,7 +209,9 @@ static void close_outputs(struct indexes *x)
 
 static int start_job(struct indexes *x, struct file *file, enum index_depth depth)
 {
-	struct index_job job = { .place = { file->path, file->pid, file->fd }, .id = file->index->id, .depth = depth };
+	struct index_job job = { .place = { file->path, file->pid, file->fd },
+				 .id = file->index->key.build_id,
+				 .depth = depth };
 
 	x->making = file;
 	x->depth = depth;
@@ -251,7 +274,7 @@ static void fail_job(struct indexes *x, int status)
 static void take_quick(struct indexes *x)
 {
 	if (!fcntl(x->quick_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
-		(void)adopt(x->making->index, x->quick_fd);
+		(void)take_file(x->making->index, x->quick_fd);
 }
 
 static void on_answer(void *arg, const struct index_answer *answer)
@@ -264,15 +287,14 @@ static void on_answer(void *arg, const struct index_answer *answer)
 		return;
 	}
 	if (!error)
-		error = adopt(x->making->index, x->fd);
+		error = take_file(x->making->index, x->fd);
 	if (error) {
 		fail_job(x, error == -EBADMSG ? -EPROTO : error);
 	} else {
 		metric_add(x->made, 1);
 		metric_add(x->cut, answer->made.is_cut);
 		metric_add(x->dwarf_bytes, answer->dwarf_bytes);
-		if (x->wanted == SYMBOLS_FULL)
-			keep(x, x->making->index);
+		keep(x, x->making->index);
 		end_job(x);
 	}
 	run_queue(x);
@@ -295,17 +317,34 @@ static void begin(struct indexes *x, struct file *file)
 	fi->state = FILE_INDEX_DONE;
 	if (x->wanted == SYMBOLS_OFF)
 		return;
-	form_id(file, fi->id);
+	form_key(file, &fi->key);
 	if (open_kept(x, file)) {
 		enqueue(x, file);
 		run_queue(x);
 	}
 }
 
+/* Its index is broken somewhere: what is on disk goes, and it is made anew, once. */
+static void mend(struct indexes *x, struct file *file)
+{
+	struct file_index *fi = file->index;
+
+	fi->is_broken = false;
+	if (fi->was_broken || fi->state == FILE_INDEX_COMING)
+		return;
+	fi->was_broken = true;
+	if (x->cache)
+		(void)symbol_cache_remove(x->cache, &fi->key);
+	enqueue(x, file);
+	run_queue(x);
+}
+
 void indexes_meet(struct indexes *x, struct file *file)
 {
 	if (!file->index)
 		begin(x, file);
+	else if (file->index->is_broken)
+		mend(x, file);
 }
 
 /* --- life --- */
@@ -321,10 +360,13 @@ void indexes_wait(struct indexes *x, int timeout_ms)
 	index_helper_wait(x->helper, timeout_ms);
 }
 
-void indexes_tell_late(const struct indexes *x)
+void indexes_tell(const struct indexes *x)
 {
 	uint32_t more = x->queue_cnt;
 
+	log_debug("names: %llu indexes from disk, %llu made, %llu failed; %llu bytes of debug sections read",
+		  (unsigned long long)metric_get(x->opened), (unsigned long long)metric_get(x->made),
+		  (unsigned long long)metric_get(x->failed), (unsigned long long)metric_get(x->dwarf_bytes));
 	if (!x->making)
 		return;
 	if (more)
@@ -334,8 +376,8 @@ void indexes_tell_late(const struct indexes *x)
 	log_warn("'hearth symbols build FILE' makes them ready for the next time");
 }
 
-int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct files *files, struct loop *loop,
-		struct metrics *metrics, struct indexes **ret)
+int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct symbol_cache *cache, struct files *files,
+		struct loop *loop, struct metrics *metrics, struct indexes **ret)
 {
 	struct indexes *x = calloc(1, sizeof(*x));
 	int error = x ? 0 : -ENOMEM;
@@ -344,11 +386,13 @@ int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct 
 		error = index_helper_watch(helper, loop, on_answer, x);
 	if (error) {
 		index_helper_free(helper);
+		symbol_cache_close(cache);
 		free(x);
 		return error;
 	}
 	x->wanted = helper ? wanted : SYMBOLS_OFF;
 	x->helper = helper;
+	x->cache = cache;
 	x->files = files;
 	x->quick_fd = x->fd = -1;
 	x->opened = metrics_counter(metrics, "hearth_symbol_indexes_opened_total", NULL,
@@ -382,5 +426,6 @@ void indexes_free(struct indexes *x)
 	while (x->queue_cnt)
 		file_put(x->queue[--x->queue_cnt]);
 	free(x->queue);
+	symbol_cache_close(x->cache);
 	free(x);
 }

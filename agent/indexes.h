@@ -13,7 +13,7 @@
 #include "agent/agent.h"
 #include "agent/files.h"
 #include "agent/index_helper.h"
-#include "symbols/symbol_index.h"
+#include "symbols/symbol_cache.h"
 
 struct indexes;
 struct loop;
@@ -21,23 +21,23 @@ struct metrics;
 
 enum file_index_state {
 	FILE_INDEX_COMING, /* is made, or will be */
-	FILE_INDEX_DONE,   /* there will be no other than what stands in @open */
+	FILE_INDEX_DONE,   /* there will be no other than there is */
 };
 
 /* What a file's names come from; the file owns it. */
 struct file_index {
 	enum file_index_state state;
-	struct symbol_index *open; /* NULL: none (yet) */
-	void *map;		   /* its bytes */
-	size_t map_bytes;
-	uint32_t version; /* another one each time @open changes: names are asked again */
-	uint64_t samples; /* whose innermost user frame is in the file: who has most comes first */
-	char id[SYMBOL_INDEX_ID_BYTES + 1];
+	struct symbol_cache_entry entry; /* its index is NULL: none (yet) */
+	uint32_t version;		 /* another one each time that changes: names are asked again */
+	uint64_t samples;		 /* whose innermost user frame is in the file: who has most comes first */
+	bool is_broken;			 /* said by who asked it: it is made anew */
+	bool was_broken;		 /* that happened: not again */
+	struct symbol_cache_key key;
 };
 
-/* Takes @helper over, also when it fails; NULL: no names are wanted. */
-int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct files *files, struct loop *loop,
-		struct metrics *metrics, struct indexes **ret);
+/* Takes @helper (NULL: no names are wanted) and @cache (NULL: nothing is kept) over, also when it fails. */
+int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct symbol_cache *cache, struct files *files,
+		struct loop *loop, struct metrics *metrics, struct indexes **ret);
 void indexes_free(struct indexes *x);
 
 /* A sample's frame is in @file. */
@@ -58,8 +58,8 @@ uint32_t indexes_coming(const struct indexes *x);
 /* Waits at most @timeout_ms for the job under way. */
 void indexes_wait(struct indexes *x, int timeout_ms);
 
-/* Says which files' names were not ready in time, if any. */
-void indexes_tell_late(const struct indexes *x);
+/* Says at the end which files' names were not ready in time, if any; to who wants to know more, also what was done. */
+void indexes_tell(const struct indexes *x);
 
 /* Accepts NULL. */
 void file_index_free(struct file_index *fi);

@@ -121,8 +121,8 @@ static struct str base_name(const char *path)
 /* What the names of @file come from. */
 static const char *names_source(const struct file *file)
 {
-	if (file->index->open)
-		return code_source_name(symbol_index_head(file->index->open)->best);
+	if (file->index->entry.index)
+		return code_source_name(symbol_index_head(file->index->entry.index)->best);
 	return file_names_are_coming(file) ? "pending" : code_source_name(CODE_SOURCE_NONE);
 }
 

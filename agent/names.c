@@ -241,7 +241,7 @@ static int find_function(struct names *n, const struct file *file, uint32_t numb
 	thing = &n->things[*index_ret];
 	buf_reset(&n->text);
 	buf_reset(&n->readable);
-	if (symbol_index_name(file->index->open, number, &n->text))
+	if (symbol_index_name(file->index->entry.index, number, &n->text))
 		return 0;
 	symbols_demangle(buf_text(&n->text), n->text.len, &n->readable);
 	if (n->text.failed || n->readable.failed)
@@ -264,7 +264,7 @@ static uint32_t find_path(struct names *n, const struct file *file, uint32_t num
 		return 0;
 	if (status) {
 		buf_reset(&n->text);
-		if (!symbol_index_path(file->index->open, number, &n->text))
+		if (!symbol_index_path(file->index->entry.index, number, &n->text))
 			n->things[index].name = add_string(n, n->text.data, n->text.len);
 	}
 	return n->things[index].name;
@@ -273,8 +273,13 @@ static uint32_t find_path(struct names *n, const struct file *file, uint32_t num
 static void name_native(struct names *n, const struct file *file, uint64_t addr, struct answer *answer)
 {
 	struct code_answer code;
+	int error;
 
-	if (!file->index || !file->index->open || symbol_index_find(file->index->open, addr, &code))
+	if (!file->index || !file->index->entry.index)
+		return;
+	error = symbol_index_find(file->index->entry.index, addr, &code);
+	file->index->is_broken |= error == -EBADMSG;
+	if (error)
 		return;
 	for (uint32_t i = 0; i < code.frame_count; i++) {
 		const struct code_frame *f = &code.frames[i];

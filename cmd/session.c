@@ -132,6 +132,8 @@ int session_load_agent(struct session *s, uint32_t pid)
 		.symbols = !strcmp(config->symbols, "off")	? SYMBOLS_OFF
 			   : !strcmp(config->symbols, "tables") ? SYMBOLS_TABLES
 								: SYMBOLS_FULL,
+		.symbol_cache = config->symbol_cache,
+		.symbol_cache_bytes = config->symbol_cache_bytes,
 		.no_helper = config->no_helper,
 		.no_bpf_loop = config->no_bpf_loop,
 	};

@@ -354,29 +354,74 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 	return 0;
 }
 
-int symbol_cache_add(struct symbol_cache *c, const struct symbol_cache_key *key, const void *data, size_t len_bytes)
+static int temporary_name(char *dst, size_t bytes)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -errno;
+	snprintf(dst, bytes, "%s%016" PRIx64, temporary_prefix, random);
+	return 0;
+}
+
+/* Gives the whole file @name its own name. */
+static int settle(struct symbol_cache *c, const char *name, const struct symbol_cache_key *key)
 {
 	struct symbol_cache_pruned done = { 0 };
-	uint64_t random;
+	int r;
+
+	if (renameat(c->dir_fd, name, c->dir_fd, key->name)) {
+		r = -errno;
+		unlinkat(c->dir_fd, name, 0);
+		return r;
+	}
+	return remove_beyond(c, &done);
+}
+
+int symbol_cache_add(struct symbol_cache *c, const struct symbol_cache_key *key, const void *data, size_t len_bytes)
+{
 	char name[64];
-	int r = 0, fd;
+	int r, fd;
 
 	if (len_bytes > c->max_bytes)
 		return -EFBIG;
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -errno;
-	snprintf(name, sizeof(name), "%s%016" PRIx64, temporary_prefix, random);
+	r = temporary_name(name, sizeof(name));
+	if (r)
+		return r;
 	fd = openat(c->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = write_all(fd, data, len_bytes);
 	if (close(fd) && r == 0)
 		r = -errno;
-	if (r == 0 && renameat(c->dir_fd, name, c->dir_fd, key->name))
-		r = -errno;
 	if (r) {
 		unlinkat(c->dir_fd, name, 0);
 		return r;
 	}
-	return remove_beyond(c, &done);
+	return settle(c, name, key);
+}
+
+int symbol_cache_file(struct symbol_cache *c)
+{
+	int fd = openat(c->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int symbol_cache_adopt(struct symbol_cache *c, const struct symbol_cache_key *key, int fd)
+{
+	char name[64], path[32];
+	struct stat st;
+	int r = temporary_name(name, sizeof(name));
+
+	if (r)
+		return r;
+	if (fstat(fd, &st))
+		return -errno;
+	if ((uint64_t)st.st_size > c->max_bytes)
+		return -EFBIG;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* as open(2) has it of O_TMPFILE */
+	if (linkat(AT_FDCWD, path, c->dir_fd, name, AT_SYMLINK_FOLLOW))
+		return -errno;
+	return settle(c, name, key);
 }

@@ -62,6 +62,13 @@ void symbol_cache_entry_close(struct symbol_cache_entry *e);
  * -errno. */
 int symbol_cache_add(struct symbol_cache *c, const struct symbol_cache_key *key, const void *data, size_t len_bytes);
 
+/* An empty file without a name in the folder, the caller's to close: for an index that another process writes, which then
+ * need not be copied. -errno; -EOPNOTSUPP: the file system has no such files. */
+int symbol_cache_file(struct symbol_cache *c);
+
+/* As symbol_cache_add, of all that @fd holds, which is from symbol_cache_file and which nobody writes to any more. */
+int symbol_cache_adopt(struct symbol_cache *c, const struct symbol_cache_key *key, int fd);
+
 /* For an index that turned out to be broken (-EBADMSG), or is to be made anew. 0, also when there is none; -errno. */
 int symbol_cache_remove(struct symbol_cache *c, const struct symbol_cache_key *key);
 

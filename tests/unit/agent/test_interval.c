@@ -86,7 +86,7 @@ static int make_index(void)
 	code_names_line(c, INLINED + 0x10, CODE_NONE, 0, 0);
 	buf_reset(&index_bytes);
 	if (code_names_finish(c) || symbol_index_write(c, &head, &index_bytes) ||
-	    symbol_index_open(index_bytes.data, index_bytes.len, &file_index.open))
+	    symbol_index_open(index_bytes.data, index_bytes.len, &file_index.entry.index))
 		return -1;
 	code_names_free(c);
 	file_index.state = FILE_INDEX_DONE;
@@ -123,7 +123,7 @@ static int destroy(void **state)
 	names_free(names);
 	files_free(files);
 	metrics_free(metrics);
-	symbol_index_close(file_index.open);
+	symbol_index_close(file_index.entry.index);
 	buf_fini(&index_bytes);
 	return app.refs || lib.refs;
 }
@@ -302,14 +302,14 @@ static void test_lines(void **state)
 static void test_better_index(void **state)
 {
 	struct process *p = new_process(7, "/opt/app");
-	struct symbol_index *open = file_index.open;
+	struct symbol_index *open = file_index.entry.index;
 
 	(void)state;
-	file_index.open = NULL;
+	file_index.entry.index = NULL;
 	add(p, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });
 	profiles_put(build(false));
 	assert_int_equal(value_of("hearth_names_not_found_total"), 1);
-	file_index.open = open;
+	file_index.entry.index = open;
 	file_index.version++;
 	for (int i = 0; i < 2; i++) {
 		add(p, 1, END_ROOT, (uint64_t[]){ (APP + 0x20) | FRAME_EXACT, 0 });

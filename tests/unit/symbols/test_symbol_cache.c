@@ -143,6 +143,42 @@ static void test_keep_and_find(void **state)
 	symbol_cache_close(c);
 }
 
+/* What another process wrote into a file of the folder: kept as it is, not copied, and gone when nobody keeps it. */
+static void test_adopt(void **state)
+{
+	AUTO(buf_fini) struct buf bytes = index_of(7);
+	struct symbol_cache_key key = key_of(7);
+	struct symbol_cache *c;
+	struct stat st, kept;
+	char path[128];
+	int fd;
+
+	(void)state;
+	assert_int_equal(symbol_cache_open(path_of("adopted"), 1 << 20, &c), 0);
+	fd = symbol_cache_file(c);
+	if (fd == -EOPNOTSUPP) /* no such files here */
+		skip();
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes.data, bytes.len), bytes.len);
+	assert_int_equal(find(c, 7), -ENOENT);
+	assert_int_equal(symbol_cache_adopt(c, &key, fd), 0);
+	assert_int_equal(find(c, 7), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	snprintf(path, sizeof(path), "adopted/%s", key.name);
+	assert_int_equal(stat(path_of(path), &kept), 0);
+	assert_int_equal(kept.st_ino, st.st_ino);
+
+	fd = symbol_cache_file(c); /* in the place of the one there is */
+	assert_int_equal(write(fd, bytes.data, bytes.len), bytes.len);
+	assert_int_equal(symbol_cache_adopt(c, &key, fd), 0);
+	assert_int_equal(find(c, 7), 0);
+	assert_int_equal(ftruncate(fd, 2 << 20), 0);
+	assert_int_equal(symbol_cache_adopt(c, &key, fd), -EFBIG);
+	close(fd);
+	symbol_cache_close(c);
+}
+
 static void test_keys(void **state)
 {
 	struct build_ids ids = { .gnu = "0123456789abcdef", .go = "a/b/c/d", .htlhash = "00112233445566778899aabbccddeeff" };
@@ -368,13 +404,10 @@ int main(void)
 {
 #define with_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 	static const struct CMUnitTest tests[] = {
-		with_folder(test_keep_and_find),
-		cmocka_unit_test(test_keys),
-		with_folder(test_not_believed),
-		with_folder(test_limit),
-		with_folder(test_prune),
-		with_folder(test_together),
-		cmocka_unit_test(test_default_folder),
+		with_folder(test_keep_and_find), with_folder(test_adopt),
+		cmocka_unit_test(test_keys),	 with_folder(test_not_believed),
+		with_folder(test_limit),	 with_folder(test_prune),
+		with_folder(test_together),	 cmocka_unit_test(test_default_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
