@@ -3,7 +3,7 @@
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
-#   make test-unit | test-system | test-vm | truth | judge | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-system | test-vm | truth | judge | symbols-truth | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -148,7 +148,7 @@ $(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"'
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
 
-.PHONY: unit-bins test-unit test-system test-vm truth test lint format bench fuzz
+.PHONY: unit-bins test-unit test-system test-vm truth symbols-truth test lint format bench fuzz
 unit-bins: $(UNIT_BIN)
 
 test-unit: unit-bins
@@ -165,6 +165,14 @@ test-vm: all
 
 truth: all
 	$(Q)tests/truth/matrix.sh --all --table $(BUILD)/hearth $(BUILD)/truth/matrix-all $(BUILD)/truth/run
+
+# Names, files and lines of more than 100,000 addresses against other tools, and every name of the largest programs here.
+symbols-truth: all $(BUILD)/symbols/demangle
+	$(Q)tests/symbols/names.sh $(BUILD)
+	$(Q)tests/symbols/run.sh $(BUILD) long
+
+$(BUILD)/symbols/demangle: $(BUILD)/tests/symbols/demangle.o $(call archives,symbols)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 test: deps
 	$(Q)tests/run.sh
