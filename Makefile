@@ -183,8 +183,11 @@ lint:
 format:
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 
-bench: all
-	$(Q)tools/bench/run.sh $(BUILD)
+bench: all $(BUILD)/bench/names
+	$(Q)tools/bench/run.sh $(BUILD) $(FIGURES)
+
+$(BUILD)/bench/names: $(BUILD)/tools/bench/names.o $(call archives,symbols)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # --- the judge of the stack walk: a program of its own over hearth's archives ---
 JUDGE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/judge/*.c))

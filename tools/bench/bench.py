@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, which needs packages that nothing else does
+usage: bench.py BUILD [FIGURE...]        without names: all but `busy` and `symbols`, which need what nothing
+        else does
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
             64 MB of memory between samples
@@ -17,6 +18,8 @@ compiling   CPU time of whole runs of both during builds of many small files
 delivered   samples against the CPU time that the kernel accounts for
 busy        a busy host of compilers, servers and interpreters: stacks that reach a root, and why others do not; misses in
             steady state
+symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line and llvm-symbolizer, time and memory; the index: size,
+            time to make, to open and to ask; 10,000 addresses in a symbol table
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
 not be measured.
@@ -28,6 +31,7 @@ import cpu
 import measure
 import memory
 import start
+import symbols
 import unwind
 
 FIGURES = {
@@ -45,11 +49,12 @@ FIGURES = {
     "compiling": cpu.compiling,
     "delivered": cpu.delivered,
     "busy": busy.busy,
+    "symbols": symbols.symbols,
 }
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n != "busy"]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols")]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")

@@ -83,4 +83,14 @@ if command -v go >/dev/null; then
 	fi
 	! stale server_go tools/bench/load/server.go || $go_build -o "$out/server_go" tools/bench/load/server.go
 fi
+
+# For `symbols`: a Rust program with all of its debug information, and the counterpart. Only when asked for: it takes minutes.
+if [[ " $* " == *" symbols "* ]] && command -v cargo >/dev/null && [ ! -x "$out/symbols/bin/rg" ]; then
+	crate() {
+		nice cargo install -q -j1 --root "$out/symbols" --target-dir "$out/symbols/target" "$@"
+	}
+	crate --features bin addr2line || :
+	CARGO_PROFILE_RELEASE_DEBUG=2 CARGO_PROFILE_RELEASE_STRIP=false crate ripgrep || :
+	rm -rf "$out/symbols/target"
+fi
 exec python3 tools/bench/bench.py "$build" "$@"
