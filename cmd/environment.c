@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 
@@ -47,11 +49,24 @@ static int set_from(const struct option_spec *spec, const char *text, const char
 
 /* --- OpenTelemetry's forms into ours; -EINVAL when @text is not what the variable takes --- */
 
-/* The base URL of all signals: the signal's path is appended. */
+/* Where the host of an http URL begins; NULL for other forms, which have no path. */
+static const char *http_host(const char *text)
+{
+	size_t len = strcspn(text, ":");
+
+	return (len == 4 || len == 5) && !strncasecmp(text, "https", len) && !strncmp(text + len, "://", 3) ? text + len + 3
+													    : NULL;
+}
+
+/* The base URL of all signals: the signal's path is appended. (gRPC has a path of its own and drops this one.) */
 static int convert_endpoint(const char *text, struct buf *out)
 {
 	size_t len = strlen(text);
 
+	if (!http_host(text)) {
+		buf_puts(out, text);
+		return 0;
+	}
 	while (len && text[len - 1] == '/')
 		len--;
 	buf_append(out, text, len);
@@ -59,11 +74,36 @@ static int convert_endpoint(const char *text, struct buf *out)
 	return 0;
 }
 
+/* This signal's own URL is taken as it is: without a path it means the root, which our flag would complete. */
+static int convert_own_endpoint(const char *text, struct buf *out)
+{
+	const char *host = http_host(text), *path = host ? strchr(host, '/') : NULL;
+
+	buf_puts(out, text);
+	if (host && !path)
+		buf_puts(out, "/.");
+	else if (host && !path[1])
+		buf_putc(out, '.');
+	return 0;
+}
+
 static int convert_timeout(const char *text, struct buf *out)
 {
-	if (text[strspn(text, "0123456789")])
+	bool is_negative = *text == '-';
+
+	if (!text[is_negative] || text[is_negative + strspn(text + is_negative, "0123456789")])
 		return -EINVAL;
-	buf_printf(out, "%sms", text);
+	if (is_negative) /* the specification: warn, and take the default, which stands in the table */
+		log_warn("OpenTelemetry's variable for the time-out is '%s', less than nothing: it does not count", text);
+	else
+		buf_printf(out, "%sms", text);
+	return 0;
+}
+
+/* A boolean there is true in one spelling, and false in all others. */
+static int convert_bool(const char *text, struct buf *out)
+{
+	buf_puts(out, strcasecmp(text, "true") ? "no" : "yes");
 	return 0;
 }
 
@@ -121,11 +161,15 @@ struct otel_variable {
 
 /* The endpoint is where applications send: a receiver that read it could be told to send to itself. */
 static const struct otel_variable otel_variables[] = {
-	{ "ENDPOINT", "collector", ON_RUN, convert_endpoint, NULL, "a URL" },
+	{ "ENDPOINT", "collector", ON_RUN, convert_endpoint, convert_own_endpoint, "a URL" },
 	{ "HEADERS", "collector-header", ON_RUN | ON_SERVE, convert_headers, convert_headers, "NAME=VALUE,..." },
 	{ "TIMEOUT", "collector-timeout", ON_RUN | ON_SERVE, convert_timeout, convert_timeout, "a number of milliseconds" },
 	{ "COMPRESSION", "collector-compression", ON_RUN | ON_SERVE, NULL, NULL, "gzip or none" },
+	{ "PROTOCOL", "collector-protocol", ON_RUN | ON_SERVE, NULL, NULL, "a protocol" },
+	{ "INSECURE", "collector-insecure", ON_RUN | ON_SERVE, convert_bool, convert_bool, "true or false" },
 	{ "CERTIFICATE", "collector-ca", ON_RUN | ON_SERVE, NULL, NULL, "a file" },
+	{ "CLIENT_CERTIFICATE", "collector-cert", ON_RUN | ON_SERVE, NULL, NULL, "a file" },
+	{ "CLIENT_KEY", "collector-key", ON_RUN | ON_SERVE, NULL, NULL, "a file" },
 };
 
 static const struct otel_variable *find_otel(const struct cmd *cmd, const struct option_spec *spec)
@@ -160,6 +204,8 @@ static int set_converted(const struct otel_variable *v, int (*convert)(const cha
 		buf_printf(error, "%s: '%s' is not %s", origin, text, v->form);
 		return -EINVAL;
 	}
+	if (!ours.failed && !ours.len)
+		return 0; /* as if it were not set */
 	return ours.failed ? -ENOMEM : set_from(spec, buf_text(&ours), origin, config, error);
 }
 
@@ -177,21 +223,6 @@ static int set_from_otel(const struct cmd *cmd, const struct option_spec *spec, 
 					     error);
 	}
 	return 0;
-}
-
-const char *environment_other_protocol(const char **value_ret)
-{
-	static const char *const names[] = { "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const char *text = getenv(names[i]);
-
-		if (!text || !*text)
-			continue;
-		*value_ret = text;
-		return strcmp(text, "http/protobuf") ? names[i] : NULL;
-	}
-	return NULL;
 }
 
 int environment_set(const struct cmd *cmd, const struct option_spec *spec, struct config *config, struct buf *error)

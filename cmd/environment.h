@@ -14,10 +14,6 @@ struct option_spec;
 /* Returns 1 when a variable set @spec, 0 when there is none, -EINVAL with a message in @error, -ENOMEM. */
 int environment_set(const struct cmd *cmd, const struct option_spec *spec, struct config *config, struct buf *error);
 
-/* OpenTelemetry's variable that asks for another protocol than the one we speak, http/protobuf; NULL when none does.
- * *@value_ret is what it asks for. */
-const char *environment_other_protocol(const char **value_ret);
-
 /* OpenTelemetry's variables for @spec under @cmd, the preferred first, at most two; returns how many. */
 int environment_otel_names(const struct cmd *cmd, const struct option_spec *spec, char names[2][64]);
 

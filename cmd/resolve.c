@@ -399,7 +399,7 @@ int resolve(const struct config *config, struct symbol_cache *cache, const char 
 {
 	AUTO_CLOSE int fd = open_elf(path);
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
-	struct resolver r = { .path = path, .with_inlines = !config->no_inlines };
+	struct resolver r = { .path = path, .with_inlines = !config->no_inline };
 	bool is_input = count == 0 || (count == 1 && !strcmp(words[0], "-"));
 	int err = fd < 0 ? fd : symbol_files_open(fd, path, NULL, NULL, &r.files);
 

@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "cmd/config.h"
-#include "cmd/environment.h"
 #include "cmd/nearest.h"
 #include "sinks/sinks.h"
 
@@ -23,7 +22,7 @@ struct sink_set {
 	struct buf *names, *error;
 	struct sink **items;
 	size_t count;
-	bool has_slow, has_otlp;
+	bool has_slow;
 };
 
 static void sink_set_fini(struct sink_set *set)
@@ -54,23 +53,57 @@ static int make_file(const struct sink_set *set, const char *value, struct sink 
 	return sink_file_new(value, ret);
 }
 
+static enum otlp_protocol protocol_of(const char *name)
+{
+	if (!name)
+		return OTLP_BY_URL;
+	return strcmp(name, "grpc") == 0 ? OTLP_GRPC : OTLP_HTTP_PROTOBUF;
+}
+
 static int make_otlp(const struct sink_set *set, const char *value, struct sink **ret)
 {
 	const struct config *config = set->config;
 	struct otlp_sink_config otlp = {
 		.url = value,
+		.protocol = protocol_of(config->collector_protocol),
+		.insecure = config->collector_insecure,
 		.headers = (const char *const *)config->collector_headers.items,
-		.timeout_ns = config->collector_timeout_ns,
+		.token_file = config->collector_token_file,
+		.timeout_ns = config->collector_timeout_ns ? config->collector_timeout_ns : UINT64_MAX,
 		.no_gzip = !strcmp(config->collector_compression, "none"),
 		.max_export_bytes = config->max_export_bytes,
 		.max_queue_bytes = config->max_queue_bytes,
 		.ca_file = config->collector_ca,
+		.cert_file = config->collector_cert,
+		.key_file = config->collector_key,
+		.proxy = config->collector_proxy,
 	};
 
 	return sink_otlp_new(&otlp, set->metrics, ret);
 }
 
-/* @config's URL, headers or certificates are at fault; all but the last is wrong usage. */
+/* Which of the collector's files cannot be read, by its option; false when all can. */
+static bool explain_files(const struct config *config, struct buf *error)
+{
+	const struct {
+		const char *option, *file;
+	} files[] = {
+		{ "--collector-ca", config->collector_ca },
+		{ "--collector-cert", config->collector_cert },
+		{ "--collector-key", config->collector_key },
+		{ "--collector-token-file", config->collector_token_file },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		if (files[i].file && access(files[i].file, R_OK)) {
+			buf_printf(error, "%s: cannot read %s: %s", files[i].option, files[i].file, strerror(errno));
+			return true;
+		}
+	}
+	return false;
+}
+
+/* @config's address, headers or files are at fault; all but the last is wrong usage. */
 static int explain_otlp(const struct sink_set *set, const char *value, int err)
 {
 	if (err == -EINVAL || err == -EPROTONOSUPPORT)
@@ -80,9 +113,10 @@ static int explain_otlp(const struct sink_set *set, const char *value, int err)
 			   value);
 	else if (err == -EBADMSG)
 		buf_puts(set->error, "--collector-header: not every header is 'NAME: VALUE'");
-	else if (set->config->collector_ca)
-		buf_printf(set->error, "--collector-ca: cannot read %s: %s", set->config->collector_ca, strerror(-err));
-	else
+	else if (err == -ENODATA)
+		buf_printf(set->error, "--collector-token-file: %s does not hold a token: one word on one line",
+			   set->config->collector_token_file);
+	else if (!explain_files(set->config, set->error))
 		buf_printf(set->error, "cannot send to %s: %s", value, strerror(-err));
 	return err == -EPROTONOSUPPORT || err == -EBADMSG ? -EINVAL : err;
 }
@@ -155,20 +189,8 @@ static int add_sink(struct sink_set *set, const char *spec, const char *value)
 		return kind->explain(set, value, err);
 	set->count++;
 	set->has_slow |= kind->is_slow;
-	set->has_otlp |= kind->make == make_otlp;
 	buf_printf(set->names, "%s%s%s%s", set->names->len ? ", " : "", kind->name, value ? " " : "", value ? value : "");
 	return 0;
-}
-
-/* Said once, not for each collector. */
-static void warn_of_protocol(const struct sink_set *set)
-{
-	const char *value, *name = set->has_otlp ? environment_other_protocol(&value) : NULL;
-
-	if (name)
-		log_warn("%s is '%s', but it is the collector's address that decides: http:// is http/protobuf, grpc:// is "
-			 "grpc",
-			 name, value);
 }
 
 static int add_all(struct sink_set *set)
@@ -217,7 +239,6 @@ int sinks_of(const struct config *config, struct metrics *metrics, struct sink *
 	err = add_all(&set);
 	if (err)
 		return err;
-	warn_of_protocol(&set);
 	count = set.count;
 	set.count = 0; /* given away below, also when that fails */
 	if (count == 1 && !set.has_slow) {

@@ -232,7 +232,7 @@ static const char *advice(enum otlp_http_cause cause)
 {
 	switch (cause) {
 	case OTLP_CAUSE_CREDENTIALS:
-		return " (check the credentials: a header or the URL's user)";
+		return " (check the credentials: a header, the token's file or the URL's user)";
 	case OTLP_CAUSE_PLACE:
 		return " (check the URL; collectors take profiles at http://HOST:4318/v1development/profiles and "
 		       "grpc://HOST:4317)";

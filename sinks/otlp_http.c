@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proto/otlp.h"
+#include "sinks/bearer_token.h"
 #include "sinks/otlp_endpoint.h"
 #include "sinks/sinks.h"
 
@@ -30,6 +31,7 @@ enum {
 	MAX_TEXT_CHARS = 200,	     /* of a text/plain answer that are shown */
 	POLL_MS = 1000,
 	MAX_RETRY_AFTER_S = 3600,
+	CA_CACHE_S = 60, /* then a changed ca_file is seen */
 };
 
 struct otlp_http {
@@ -38,6 +40,8 @@ struct otlp_http {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
+	struct bearer_token *token;   /* or NULL */
+	struct curl_slist with_token; /* a list's head: the token's header, then @headers */
 	struct buf answer;
 	char error[CURL_ERROR_SIZE];
 };
@@ -179,6 +183,19 @@ static void read_answer(struct otlp_http *h, CURLcode code, struct otlp_http_ans
 	snprintf(answer->message, sizeof(answer->message), "%s", h->error[0] ? h->error : curl_easy_strerror(code));
 }
 
+/* Puts the token of now into the headers. True when it is another than before. */
+static bool renew_token(struct otlp_http *h)
+{
+	bool is_new = h->token && bearer_token_read(h->token) > 0;
+
+	if (is_new) {
+		h->with_token.data = (char *)(uintptr_t)bearer_token_header(h->token);
+		h->with_token.next = h->headers;
+		curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, &h->with_token);
+	}
+	return is_new;
+}
+
 void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomic bool *abandon,
 		    struct otlp_http_answer *answer_ret, size_t *sent_ret)
 {
@@ -193,7 +210,10 @@ void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomi
 	h->error[0] = '\0';
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+	renew_token(h);
 	read_answer(h, perform(h, abandon), answer_ret);
+	if (answer_ret->outcome == OTLP_HTTP_REFUSED && answer_ret->cause == OTLP_CAUSE_CREDENTIALS && renew_token(h))
+		answer_ret->outcome = OTLP_HTTP_BUSY; /* the token was replaced just then */
 }
 
 void otlp_http_wake(struct otlp_http *h)
@@ -284,6 +304,13 @@ static CURLcode connection_init(struct otlp_http *h, const struct otlp_sink_conf
 		code = curl_easy_setopt(h->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	if (code == CURLE_OK && config->ca_file)
 		code = curl_easy_setopt(h->easy, CURLOPT_CAINFO, config->ca_file);
+	if (code == CURLE_OK && config->cert_file)
+		code = curl_easy_setopt(h->easy, CURLOPT_SSLCERT, config->cert_file);
+	if (code == CURLE_OK && config->cert_file)
+		code = curl_easy_setopt(h->easy, CURLOPT_SSLKEY, config->key_file ? config->key_file : config->cert_file);
+	if (code == CURLE_OK && config->proxy)
+		code = curl_easy_setopt(h->easy, CURLOPT_PROXY, config->proxy);
+	curl_easy_setopt(h->easy, CURLOPT_CA_CACHE_TIMEOUT, (long)CA_CACHE_S);
 	if (code == CURLE_OK && h->endpoint.unix_path) {
 		code = curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->endpoint.unix_path);
 		if (code == CURLE_OK)
@@ -318,8 +345,11 @@ int otlp_http_new(const struct otlp_sink_config *config, struct otlp_http **ret)
 	struct otlp_http *h;
 	int error;
 
-	if (config->ca_file && access(config->ca_file, R_OK) != 0)
-		return -errno;
+	const char *const files[] = { config->ca_file, config->cert_file, config->key_file };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (files[i] && access(files[i], R_OK) != 0)
+			return -errno;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
@@ -333,6 +363,8 @@ int otlp_http_new(const struct otlp_sink_config *config, struct otlp_http **ret)
 		error = headers_init(h, config);
 	if (!error)
 		error = easy_init(h, config);
+	if (!error && config->token_file)
+		error = bearer_token_new(config->token_file, &h->token);
 	if (error) {
 		otlp_http_free(h);
 		return error;
@@ -350,6 +382,7 @@ void otlp_http_free(struct otlp_http *h)
 		curl_multi_cleanup(h->multi);
 	curl_slist_free_all(h->headers);
 	buf_fini(&h->answer);
+	bearer_token_free(h->token);
 	otlp_endpoint_fini(&h->endpoint);
 	free(h);
 	curl_global_cleanup();

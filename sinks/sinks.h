@@ -66,11 +66,15 @@ struct otlp_sink_config {
 	enum otlp_protocol protocol; /* where the URL's scheme does not say grpc */
 	bool insecure;		     /* HOST:PORT is spoken to without TLS */
 	const char *const *headers;  /* "Name: value", NULL-terminated; may be NULL */
+	const char *token_file;	     /* its first line is a bearer token; or NULL */
 	uint64_t timeout_ns;	     /* an attempt; 10 s when 0, UINT64_MAX: no limit */
 	bool no_gzip;
 	size_t max_export_bytes; /* 4 MiB less a margin when 0 */
 	size_t max_queue_bytes;	 /* encoded requests that wait while the collector is away; 64 MiB when 0 */
 	const char *ca_file;	 /* PEM trust anchors or NULL */
+	const char *cert_file;	 /* PEM certificate with its chain to show, or NULL */
+	const char *key_file;	 /* its key; NULL: it is in cert_file */
+	const char *proxy;	 /* URL; NULL: that of the environment (http_proxy and so on) */
 };
 
 /*
@@ -81,8 +85,9 @@ struct otlp_sink_config {
  * completed when the collector acknowledged, or with an error when a part of the profiles was dropped. Accounting: samples
  * consumed = hearth_exported_samples_total + hearth_export_dropped_samples_total.
  *
- * -EINVAL: the url is none; -EPROTONOSUPPORT: another scheme; -EBADMSG: a header is not "Name: value"; why ca_file cannot be
- * read. consume() returns -ENOMEM only.
+ * -EINVAL: the url is none; -EPROTONOSUPPORT: another scheme; -EBADMSG: a header is not "Name: value"; -ENODATA:
+ * token_file holds no token; why a file cannot be read. Strings are borrowed until the sink is freed. consume() returns
+ * -ENOMEM only.
  */
 int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics, struct sink **ret);
 

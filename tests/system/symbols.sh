@@ -53,7 +53,7 @@ llvm-symbolizer --obj=program --no-demangle <addrs | $as_dwarf >want
 diff want cold >difference || fail "not what llvm-symbolizer says: $(head -n 10 difference)"
 grep -q '^_ZN4deep4workEi$' want && grep -q '^_ZN4deep3boxIiE3addEi$' want || fail "nothing inlined was compared"
 llvm-symbolizer --obj=program --no-demangle --no-inlines <addrs | $as_dwarf >want.outer
-"$HEARTH" symbols resolve --demangle none --no-inlines program <addrs >cold.outer
+"$HEARTH" symbols resolve --demangle none --no-inline program <addrs >cold.outer
 diff want.outer cold.outer >difference || fail "without inlines: $(head -n 10 difference)"
 [ ! -e folder ] || fail "resolve made a folder"
 

@@ -11,6 +11,7 @@ the number of events in its body, counted here from the bytes. The answers are u
   CODE:partial=N       with a partial success that rejects N profiles
   CODE:after=SECONDS   with Retry-After in seconds
   CODE:date=SECONDS    with Retry-After as a date that many seconds ahead
+  slow401=SECONDS      401 after so long
   hang=SECONDS         no answer for so long, then none
   close                the connection ends without an answer
   cut                  the connection ends in the middle of the answer
@@ -73,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers["Content-Length"]))
         body = gzip.decompress(raw) if self.headers.get("Content-Encoding") == "gzip" else raw
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
-        names = ("Content-Type", "Content-Encoding", "otlp-profiles-development-version", "X-Test")
+        names = ("Content-Type", "Content-Encoding", "otlp-profiles-development-version", "X-Test", "Authorization")
         headers = " ".join(f"{name}={self.headers.get(name)}" for name in names)
         print(f"request answer={answer} path={self.path} {headers} sent={len(raw)} size={len(body)} "
               f"events={count_events(body)} agent={self.headers['User-Agent']}", flush=True)
@@ -81,6 +82,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def reply(self, answer):
         status, _, more = answer.partition(":")
+        if answer.startswith("slow401="):
+            time.sleep(float(answer[8:]))
+            status = "401"
         if answer.startswith("hang="):
             time.sleep(float(answer[5:]))
         if not status.isdigit():

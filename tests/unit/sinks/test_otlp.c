@@ -270,6 +270,74 @@ static void test_nothing_to_send(void **state)
 	buf_fini(&lines);
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* The token of the moment goes along; a file without one leaves the old, and one that was replaced during a refusal gets a
+ * second try. */
+static void test_token(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("200", "200", "200", "slow401=1", "200", "401"));
+	char path[] = "/tmp/hearth-token-XXXXXX";
+	struct buf lines = BUF_EMPTY;
+	struct exporter e;
+	char url[64];
+
+	(void)state;
+	close(mkstemp(path));
+	write_file(path, "first\n");
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", c.port);
+	exporter_open(&e, (struct otlp_sink_config){ .url = url, .token_file = path });
+	export_events(&e, 1);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	write_file(path, "second");
+	export_events(&e, 2);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	write_file(path, "two words");
+	export_events(&e, 4);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	export_events(&e, 8);
+	usleep(500000); /* it is on its way, and will be refused */
+	write_file(path, "third\n");
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	export_events(&e, 16);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(dropped(&e, "refused"), 16);
+	finish(&e, &c, &lines, NULL);
+	assert_has(&lines, "Authorization=Bearer first sent=");
+	assert_has(&lines, "Authorization=Bearer second sent=");
+	assert_has(&lines, "answer=slow401=1 ");
+	assert_has(&lines, "Authorization=Bearer third sent=");
+	assert_int_equal(count_lines(&lines), 6);
+	assert_null(strstr(buf_text(&lines), "words"));
+	buf_fini(&lines);
+	unlink(path);
+}
+
+/* The proxy is asked for the whole URL. */
+static void test_proxy(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("200"));
+	struct buf lines = BUF_EMPTY;
+	struct exporter e;
+	char proxy[64];
+
+	(void)state;
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", c.port);
+	exporter_open(&e, (struct otlp_sink_config){ .url = "http://collector.invalid:4318", .proxy = proxy });
+	export_events(&e, EVENTS);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	finish(&e, &c, &lines, NULL);
+	assert_has(&lines, "path=http://collector.invalid:4318/v1development/profiles ");
+	buf_fini(&lines);
+}
+
 struct config_case {
 	struct otlp_sink_config config;
 	int error;
@@ -291,6 +359,10 @@ static const struct config_case config_cases[] = {
 	{ { .url = "http://h", .headers = header_without_colon }, -EBADMSG },
 	{ { .url = "http://h", .headers = header_with_newline }, -EBADMSG },
 	{ { .url = "https://h", .ca_file = "/nonexistent/ca.pem" }, -ENOENT },
+	{ { .url = "https://h", .cert_file = "/nonexistent/cert.pem" }, -ENOENT },
+	{ { .url = "https://h", .cert_file = "/dev/null", .key_file = "/nonexistent/key.pem" }, -ENOENT },
+	{ { .url = "https://h", .token_file = "/nonexistent/token" }, -ENOENT },
+	{ { .url = "https://h", .token_file = "/dev/null" }, -ENODATA },
 };
 
 static void test_configuration(void **state)
@@ -312,12 +384,20 @@ static void test_configuration(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_headers),		  cmocka_unit_test(test_split_without_gzip),
-		cmocka_unit_test(test_retries),		  cmocka_unit_test(test_final_answers),
-		cmocka_unit_test(test_partial_success),	  cmocka_unit_test(test_collector_comes_later),
-		cmocka_unit_test(test_queue_bound),	  cmocka_unit_test(test_queue_smaller_than_request),
-		cmocka_unit_test(test_hanging_collector), cmocka_unit_test(test_flush_hurries),
-		cmocka_unit_test(test_nothing_to_send),	  cmocka_unit_test(test_configuration),
+		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_split_without_gzip),
+		cmocka_unit_test(test_retries),
+		cmocka_unit_test(test_final_answers),
+		cmocka_unit_test(test_partial_success),
+		cmocka_unit_test(test_collector_comes_later),
+		cmocka_unit_test(test_queue_bound),
+		cmocka_unit_test(test_queue_smaller_than_request),
+		cmocka_unit_test(test_hanging_collector),
+		cmocka_unit_test(test_flush_hurries),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_proxy),
+		cmocka_unit_test(test_nothing_to_send),
+		cmocka_unit_test(test_configuration),
 	};
 
 	setenv("no_proxy", "127.0.0.1", 1);
