@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library of names by itself, without a process's start. Prints nanoseconds of elapsed and of processor time, then counts.
- *   names build FILE INDEX     reads all names of FILE and writes the index; prints its size
- *   names ask INDEX            names the hexadecimal addresses on standard input; prints what opening took before the rest
- *   names look-up FILE         the same out of FILE itself, for these addresses alone
+ * The library of names by itself, without a process's start. Prints nanoseconds of elapsed and of processor time, then
+ * counts. names build FILE INDEX     reads all names of FILE and writes the index; prints its size names ask INDEX names the
+ * hexadecimal addresses on standard input; prints what opening took before the rest names look-up FILE         the same out
+ * of FILE itself, for these addresses alone
  */
 #include <errno.h>
 #include <fcntl.h>
