@@ -280,3 +280,70 @@ int symbol_table_add(const struct symbol_image *image, uint32_t type, struct cod
 	add_sized(&t, &sized, names);
 	return 0;
 }
+
+/* --- entries --- */
+
+void symbol_entries_fini(struct symbol_entries *e)
+{
+	free(e->all);
+	*e = (struct symbol_entries){ 0 };
+}
+
+static int read_entries(const struct symbol_image *image, uint32_t type, const struct code_names *names,
+			struct symbol_entries *ret)
+{
+	AUTO(symbols_fini) struct symbols found = { 0 };
+	AUTO(table_fini) struct table t = { 0 };
+	struct elf_image im;
+	int error;
+
+	if (elf_image_open(image->data, image->len_bytes, &im))
+		return -ENODATA;
+	error = table_init(&t, &im, type);
+	if (error || !t.count)
+		return error ? error : -ENODATA;
+	error = collect(&t, names, &found, &found);
+	if (error || !found.count)
+		return error;
+	qsort_r(found.all, found.count, sizeof(*found.all), compare_symbols, &t);
+	ret->all = reallocarray(NULL, found.count, sizeof(*ret->all));
+	if (!ret->all)
+		return -ENOMEM;
+	for (size_t i = 0; i < found.count; i++) {
+		const struct symbol *s = &found.all[i];
+
+		if (!ret->count || ret->all[ret->count - 1].addr != s->start)
+			ret->all[ret->count++] = (struct symbol_entry){ s->start, t.strings + s->name,
+									name_len(&t, s->name) };
+	}
+	return 0;
+}
+
+int symbol_entries_read(const struct symbol_files *files, const struct code_names *names, struct symbol_entries *ret)
+{
+	const struct {
+		const struct symbol_image *image;
+		uint32_t type;
+	} tables[] = { { &files->debug, SHT_SYMTAB }, { &files->program, SHT_SYMTAB }, { &files->program, SHT_DYNSYM } };
+	int error = -ENODATA;
+
+	*ret = (struct symbol_entries){ 0 };
+	for (size_t i = 0; i < ARRAY_LEN(tables) && error && error != -ENOMEM; i++)
+		error = read_entries(tables[i].image, tables[i].type, names, ret);
+	return error == -ENOMEM ? error : 0;
+}
+
+const struct symbol_entry *symbol_entries_find(const struct symbol_entries *e, uint64_t addr)
+{
+	size_t low = 0, high = e->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (e->all[middle].addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < e->count && e->all[low].addr == addr ? &e->all[low] : NULL;
+}
