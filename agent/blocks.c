@@ -54,6 +54,7 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 	case ROW_CFA_SIGNAL:
 		return ROW(start, RULE_SIGNAL, 0, 0, 0);
 	case ROW_CFA_EXPR:
+	case ROW_CFA_UNASKED:
 		return ROW(start, RULE_USER, 0, 0, 0);
 	case ROW_CFA_REG:
 	case ROW_CFA_DEREF:

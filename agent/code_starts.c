@@ -461,7 +461,7 @@ bool code_starts_is_padding(const struct code_starts *s, uint64_t addr, uint64_t
 {
 	const struct segment *segment = find_segment(s, addr);
 
-	return segment && skip_padding(segment, addr, min_u64(end, segment->addr + segment->len)) >= end;
+	return segment && skip_padding(segment, addr, min_u64(end + LONGEST_INSN, segment->addr + segment->len)) >= end;
 }
 
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret)

@@ -170,7 +170,8 @@ static int answer_rows(struct source *src, const struct elf_request *request, st
 	if (buf_reserve(reply, max * sizeof(struct row)))
 		return -ENOMEM;
 	rows = (struct row *)(void *)reply->data;
-	error = rows_build(src->rows, request->addr, request->addr_end, rows, max, &count);
+	error = request->at ? rows_build_at(src->rows, request->at, request->addr, request->addr_end, rows, max, &count)
+			    : rows_build(src->rows, request->addr, request->addr_end, rows, max, &count);
 	if (error)
 		return error;
 	reply->len = count * sizeof(struct row);

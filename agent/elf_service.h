@@ -36,6 +36,7 @@ struct elf_request {
 	uint32_t op;   /* enum elf_op */
 	uint32_t file; /* the agent's file id: state is kept under it */
 	uint64_t addr, addr_end;
+	uint64_t at;		/* ELF_OP_ROWS: for whose sake (rows_build_at); 0: all that can be known */
 	uint32_t can_bring;	/* bool: the caller can bring further files; else the reader goes on with what there is */
 	uint32_t can_come_back; /* bool: an answer that takes long may be -EAGAIN: ask the same again later */
 };

@@ -12,6 +12,7 @@
 #include "agent/files.h"
 #include "agent/indexes.h"
 #include "agent/proc_maps.h"
+#include "agent/row_cache.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,14 +20,7 @@
 #include "base/metrics.h"
 #include "bpf/event.h"
 
-enum { ROW_CACHE_SLOTS = 4096, RETRY_MS = 20 };
-
-struct row_slot {
-	uint32_t file; /* 0: free */
-	uint32_t count;
-	uint64_t group; /* of code, FILE_GROUP_BYTES each */
-	struct row *rows;
-};
+enum { RETRY_MS = 20 };
 
 struct files {
 	struct map by_inode; /* -> first of a chain */
@@ -39,7 +33,7 @@ struct files {
 	void (*on_wait)(void *arg);
 	void *on_wait_arg;
 	struct buf reply;
-	struct row_slot slots[ROW_CACHE_SLOTS];
+	struct row_cache *rows;
 	struct metric *opened, *unreadable, *hostile, *held, *debug_used, *debug_refused;
 };
 
@@ -47,7 +41,8 @@ int files_new(struct elf_service *service, struct file_opener *opener, struct me
 {
 	struct files *f = calloc(1, sizeof(*f));
 
-	if (!f) {
+	if (!f || row_cache_new(&f->rows)) {
+		free(f);
 		elf_service_free(service);
 		file_opener_free(opener);
 		return -ENOMEM;
@@ -94,8 +89,7 @@ void files_free(struct files *f)
 		}
 	}
 	map_fini(&f->by_inode);
-	for (size_t i = 0; i < ROW_CACHE_SLOTS; i++)
-		free(f->slots[i].rows);
+	row_cache_free(f->rows);
 	buf_fini(&f->reply);
 	elf_service_free(f->service);
 	file_opener_free(f->opener);
@@ -371,16 +365,6 @@ void file_put(struct file *file)
 		file->refs--;
 }
 
-static void forget_rows(struct files *f, uint32_t id)
-{
-	for (size_t i = 0; i < ROW_CACHE_SLOTS; i++) {
-		if (f->slots[i].file != id)
-			continue;
-		free(f->slots[i].rows);
-		f->slots[i] = (struct row_slot){ 0 };
-	}
-}
-
 /* Takes the idle files out of one chain; returns what is left of it. */
 static struct file *expire_chain(struct files *f, struct file *first, uint64_t now_ns, uint64_t idle_ns)
 {
@@ -395,7 +379,7 @@ static struct file *expire_chain(struct files *f, struct file *first, uint64_t n
 		}
 		*link = file->next;
 		files_call(f, file, ELF_OP_FORGET, 0, NULL, 0, &f->reply);
-		forget_rows(f, file->id);
+		row_cache_forget(f->rows, file->id);
 		file_destroy(file);
 	}
 	return first;
@@ -423,40 +407,47 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 	metric_set(f->held, f->by_inode.count);
 }
 
-int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **rows_ret, size_t *count_ret)
+/* Asks for the rows of the group of code that @addr is in. */
+static int ask_for_rows(struct files *f, struct file *file, uint64_t addr)
 {
-	uint64_t group = addr / FILE_GROUP_BYTES, start = group * FILE_GROUP_BYTES;
-	struct row_slot *slot = &f->slots[(group * 31 + file->id * 7919u) % ROW_CACHE_SLOTS];
+	struct elf_request request = { .op = ELF_OP_ROWS,
+				       .file = file->id,
+				       .at = addr,
+				       .addr = addr / ROW_GROUP_BYTES * ROW_GROUP_BYTES,
+				       .can_come_back = !f->always_waits };
 	int error;
+
+	request.addr_end = request.addr + ROW_GROUP_BYTES;
+	error = ask(f, file, &request, NULL, 0, &f->reply);
+	if (error == -ENODATA)
+		file->state = FILE_NO_ROWS;
+	if (error)
+		return error == -ENODATA ? -ENOENT : error;
+	return row_cache_put(f->rows, file->id, addr, (const struct row *)(const void *)f->reply.data,
+			     f->reply.len / sizeof(struct row));
+}
+
+int files_row(struct files *f, struct file *file, uint64_t addr, struct row *row)
+{
+	int error = 0;
 
 	if (file->state != FILE_READABLE)
 		return -ENOENT;
-	if (slot->file != file->id || slot->group != group) {
-		struct elf_request request = { .op = ELF_OP_ROWS,
-					       .file = file->id,
-					       .addr = start,
-					       .addr_end = start + FILE_GROUP_BYTES,
-					       .can_come_back = !f->always_waits };
-		struct row *rows;
+	if (!row_cache_has(f->rows, file->id, addr))
+		error = ask_for_rows(f, file, addr);
+	if (!error && row_cache_find(f->rows, file->id, addr, row) && row->cfa == ROW_CFA_UNASKED)
+		error = ask_for_rows(f, file, addr);
+	return error ? error : !row_cache_find(f->rows, file->id, addr, row);
+}
 
-		error = ask(f, file, &request, NULL, 0, &f->reply);
-		if (error == -ENODATA)
-			file->state = FILE_NO_ROWS;
-		if (error)
-			return error == -ENODATA ? -ENOENT : error;
-		rows = malloc(f->reply.len ? f->reply.len : 1);
-		if (!rows)
-			return -ENOMEM;
-		if (f->reply.len)
-			memcpy(rows, f->reply.data, f->reply.len);
-		free(slot->rows);
-		*slot = (struct row_slot){
-			.file = file->id, .group = group, .rows = rows, .count = (uint32_t)(f->reply.len / sizeof(*rows))
-		};
-	}
-	*rows_ret = slot->rows;
-	*count_ret = slot->count;
-	return 0;
+size_t files_block(const struct files *f, const struct file *file, uint64_t addr, struct row *rows)
+{
+	return row_cache_block(f->rows, file->id, addr, rows);
+}
+
+void files_learn(struct files *f, const struct file *file, uint64_t addr, const struct row *row)
+{
+	(void)row_cache_learn(f->rows, file->id, addr, row); /* for want of memory it is learned once more */
 }
 
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,

@@ -79,13 +79,16 @@ void file_put(struct file *file);
 /* Closes and forgets files that no mapping leads to and nothing needed for @idle_ns. */
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns);
 
-/* What rows are asked for and cached by: code that runs for the first time seldom stays within one block. */
-enum { FILE_GROUP_BYTES = 4 * CODE_BLOCK_BYTES };
+/* The row at ELF address @addr into *@row; its group of code is asked for when it is not known. 0; 1: no rule there; -ENOENT
+ * when the file has no tables, -EAGAIN while its reader takes long (ask again later), or -errno. */
+int files_row(struct files *f, struct file *file, uint64_t addr, struct row *row);
 
-/* The rows of the group of code that ELF address @addr is in, sorted, cached. Valid until the next call; the caller may note
- * in them what it learned. 0, -ENOENT when the file has no tables, -EAGAIN while its reader takes long (ask again later), or
- * -errno. */
-int files_rows(struct files *f, struct file *file, uint64_t addr, struct row **rows_ret, size_t *count_ret);
+/* The rows that touch the block of code of @addr, whole, into @rows, as far as they were asked for. Their number, at most
+ * CODE_BLOCK_BYTES. */
+size_t files_block(const struct files *f, const struct file *file, uint64_t addr, struct row *rows);
+
+/* The row at @addr says from now on what @row does. */
+void files_learn(struct files *f, const struct file *file, uint64_t addr, const struct row *row);
 
 /* A request about @file; see elf_service_call. A file that did harm is marked, counted and said once; about that it then
  * answers -ENOENT. */

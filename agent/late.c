@@ -46,6 +46,7 @@ enum {
 	MAX_PREFILL = 256, /* pieces of a new process told to the kernel at once: 256 MB of code */
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
+	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
 };
 
 struct recent {
@@ -114,14 +115,14 @@ void late_free(struct late *l)
 /* --- filling the kernel's caches --- */
 
 /* Is it time to put the thing with @key (a hash) into its cache? */
-static bool should_fill(struct late *l, uint64_t key, uint64_t now_ns)
+static bool should_fill(struct walk *w, uint64_t key)
 {
-	struct recent *r = &l->recent[key % RECENT_SLOTS];
+	struct recent *r = &w->late->recent[key % RECENT_SLOTS];
 
-	if (r->key == key && now_ns - r->time_ns < REFILL_MS * NSEC_PER_MSEC)
+	if (r->key == key && w->now_ns - r->time_ns < REFILL_MS * NSEC_PER_MSEC)
 		return false;
 	r->key = key;
-	r->time_ns = now_ns;
+	r->time_ns = w->now_ns;
 	return true;
 }
 
@@ -147,7 +148,7 @@ static void put_mapping(struct walk *w, uint64_t addr, unsigned shift, const str
 		.shift = (uint16_t)shift,
 	};
 
-	if (!should_fill(l, mix(value.asid, value.piece, shift == MAPPING_BIG_SHIFT ? 0 : 2), w->now_ns))
+	if (!should_fill(w, mix(value.asid, value.piece, shift == MAPPING_BIG_SHIFT ? 0 : 2)))
 		return;
 	metric_add(sampler_set_mapping(l->sampler, &value) ? l->fill_errors : l->filled_mappings, 1);
 }
@@ -176,7 +177,7 @@ static void fill_address_space(struct walk *w)
 	const struct address_space *as = w->process->as;
 	uint32_t left = MAX_PREFILL;
 
-	if (!should_fill(w->late, mix(as->asid, 0, 3), w->now_ns))
+	if (!should_fill(w, mix(as->asid, 0, 3)))
 		return;
 	for (uint32_t i = 0; i < as->count; i++) {
 		const struct mapping *m = &as->maps[i];
@@ -213,11 +214,15 @@ static size_t with_end(const struct row *rows, size_t count, uint64_t at, struct
 	return n;
 }
 
-static void fill_block(struct walk *w, struct file *file, uint64_t block, const struct row *rows, size_t count)
+/* The block of code that @va is in. */
+static void fill_block(struct walk *w, struct file *file, uint64_t va)
 {
-	struct row more[2][FILE_GROUP_BYTES + 2 * FILE_ENDS_KEPT];
+	struct row known[CODE_BLOCK_BYTES], more[2][CODE_BLOCK_BYTES + 2 * FILE_ENDS_KEPT];
 	struct unwind_block parts[MAX_BLOCK_PARTS];
+	uint64_t block = va / CODE_BLOCK_BYTES;
+	const struct row *rows = known;
 	struct late *l = w->late;
+	size_t count = files_block(l->files, file, va, known);
 	uint32_t n;
 
 	for (uint32_t i = 0; i < file->end_cnt; i++) {
@@ -233,26 +238,18 @@ static void fill_block(struct walk *w, struct file *file, uint64_t block, const 
 	metric_add(l->filled_blocks, n);
 }
 
-/* The blocks of the group of code that @va is in: what runs for the first time soon runs into the next ones. */
-static void fill_group(struct walk *w, struct file *file, uint64_t va, const struct row *rows, size_t count)
+/* The blocks of code around @va: what runs for the first time soon runs into the next ones. */
+static void fill_blocks(struct walk *w, struct file *file, uint64_t va)
 {
-	uint64_t group = va / FILE_GROUP_BYTES;
+	uint64_t start = va / FILL_BYTES * FILL_BYTES;
 
-	if (!should_fill(w->late, mix(file->id, group, 1), w->now_ns))
+	if (!should_fill(w, mix(file->id, start, 1)))
 		return;
-	for (uint64_t addr = group * FILE_GROUP_BYTES; addr < (group + 1) * FILE_GROUP_BYTES; addr += CODE_BLOCK_BYTES)
-		fill_block(w, file, addr / CODE_BLOCK_BYTES, rows, count);
+	for (uint64_t at = start; at < start + FILL_BYTES; at += CODE_BLOCK_BYTES)
+		fill_block(w, file, at);
 }
 
 /* --- one step --- */
-
-static struct row *find_row(struct row *rows, size_t count, uint64_t va)
-{
-	for (size_t i = 0; i < count; i++)
-		if (va >= rows[i].start && va < rows[i].end)
-			return &rows[i];
-	return NULL;
-}
 
 /* The registers besides pc, sp and fp, from where @row says the frame with @cfa and @fp saved them. */
 static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa, uint64_t fp)
@@ -414,9 +411,7 @@ static bool may_be_first(const struct row *row)
  */
 static int step_guess(struct walk *w, struct file *file, uint64_t va, const struct row *guess, enum walk_end *end)
 {
-	struct row row = *guess; /* what it stands in may be used again by the questions below */
-	struct row *rows, *learned;
-	size_t count;
+	struct row row = *guess, learned;
 	bool is_right;
 	int ended;
 
@@ -425,12 +420,13 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 	if (ended && *end == END_BAD_MEMORY && w->sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
 		return 1; /* the copy was too short: nothing was learned */
 	is_right = ended ? *end == END_ROOT && may_be_first(&row) : is_behind_call(w);
-	if (files_rows(w->late->files, file, va, &rows, &count) == 0 && (learned = find_row(rows, count, va))) {
-		learned->wrong_cnt += !is_right;
-		learned->is_guess = !is_right && learned->wrong_cnt < MAX_WRONG_GUESSES;
-		if (!is_right && !learned->is_guess)
-			learned->cfa = ROW_CFA_NONE;
-		fill_block(w, file, va / CODE_BLOCK_BYTES, rows, count);
+	if (files_row(w->late->files, file, va, &learned) == 0) {
+		learned.wrong_cnt += !is_right;
+		learned.is_guess = !is_right && learned.wrong_cnt < MAX_WRONG_GUESSES;
+		if (!is_right && !learned.is_guess)
+			learned.cfa = ROW_CFA_NONE;
+		files_learn(w->late->files, file, va, &learned);
+		fill_block(w, file, va);
 	}
 	if (!is_right)
 		*end = END_NO_RULE;
@@ -477,8 +473,7 @@ static int step(struct walk *w, enum walk_end *end)
 {
 	uint64_t addr = w->regs.value[REG_PC] - !w->regs.is_exact, va;
 	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
-	struct row *rows, *row;
-	size_t count;
+	struct row found, *row;
 	int error;
 
 	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
@@ -490,25 +485,25 @@ static int step(struct walk *w, enum walk_end *end)
 		return 1;
 	}
 	va = addr - m->bias;
-	error = m->file ? files_rows(w->late->files, m->file, va, &rows, &count) : -ENOENT;
+	error = m->file ? files_row(w->late->files, m->file, va, &found) : -ENOENT;
 	if (error == -EAGAIN) { /* the file is still being read; the kernel hears nothing of it */
 		*end = END_NO_RULE;
 		w->late->result.is_unfinished = true;
 		return 1;
 	}
-	if (error) {
+	if (error < 0) {
 		fill_mapping(w, addr, m, MAPPING_FP);
 		w->was_followed = true;
 		return step_frame_pointer(w, end);
 	}
 	fill_mapping(w, addr, m, MAPPING_ROWS);
-	row = find_row(rows, count, va);
+	row = error ? NULL : &found;
 	if (is_hand_made_end(w, m->file, va, row)) {
-		fill_block(w, m->file, va / CODE_BLOCK_BYTES, rows, count);
+		fill_block(w, m->file, va);
 		*end = END_ROOT;
 		return 1;
 	}
-	fill_group(w, m->file, va, rows, count);
+	fill_blocks(w, m->file, va);
 	w->was_followed = row && row->is_followed;
 	if (may_be_new_thread(w, row))
 		return step_new_thread(w, m->file, va, row, end);

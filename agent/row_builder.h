@@ -36,6 +36,8 @@ struct row_builder {
 	 * rows_build; merging and padding are the caller's business.
 	 */
 	int (*build)(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
+	/* The same without what takes long: there a row of ROW_CFA_UNASKED. NULL: nothing does. */
+	int (*build_quickly)(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
 	/* As row_eval. NULL: the rows say everything (there is no ROW_CFA_EXPR and no ROW_OTHER among them). */
 	int (*eval)(void *state, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
 		    struct row_regs *out);

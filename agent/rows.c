@@ -33,6 +33,7 @@ struct row_source {
 	void *map; /* owned; NULL for a borrowed image */
 	size_t map_len;
 	struct row_image image; /* its elf is owned */
+	bool is_quick;		/* builders are asked for what does not take long */
 	size_t opened_count;
 	struct opened opened[ARRAY_LEN(builders)];
 };
@@ -72,6 +73,14 @@ static int emit(struct output *out, const struct row *row)
 	return 0;
 }
 
+static int ask(const struct row_source *src, const struct opened *o, uint64_t start, uint64_t end, struct row *rows,
+	       size_t max, size_t *count)
+{
+	bool is_quick = src->is_quick && o->builder->build_quickly;
+
+	return (is_quick ? o->builder->build_quickly : o->builder->build)(o->state, start, end, rows, max, count);
+}
+
 /* At most PIECE_BYTES, by the builders from number @first on. */
 static int build_piece(const struct row_source *src, size_t first, uint64_t start, uint64_t end, struct output *out)
 {
@@ -82,7 +91,7 @@ static int build_piece(const struct row_source *src, size_t first, uint64_t star
 
 	if (first == src->opened_count || start == end)
 		return 0;
-	r = o->builder->build(o->state, start, end, rows, PIECE_BYTES, &count);
+	r = ask(src, o, start, end, rows, PIECE_BYTES, &count);
 	if (r)
 		return r;
 	for (size_t i = 0; i < count && !r; i++) {
@@ -103,7 +112,7 @@ static uint64_t skip_gap(const struct row_source *src, uint64_t addr, uint64_t e
 			struct row row;
 			size_t count;
 
-			if (o->builder->build(o->state, addr, addr + 1, &row, 1, &count) == 0 && count)
+			if (ask(src, o, addr, addr + 1, &row, 1, &count) == 0 && count)
 				return addr;
 		}
 	}
@@ -130,6 +139,20 @@ int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row 
 	    skip_gap(src, end, last->end + PADDING_BYTES) < last->end + PADDING_BYTES)
 		last->end = end;
 	return 0;
+}
+
+int rows_build_at(struct row_source *src, uint64_t addr, uint64_t start, uint64_t end, struct row *rows, size_t max,
+		  size_t *count_ret)
+{
+	int r;
+
+	src->is_quick = true;
+	r = rows_build(src, start, end, rows, max, count_ret);
+	src->is_quick = false;
+	for (size_t i = 0; !r && i < *count_ret; i++)
+		if (rows[i].cfa == ROW_CFA_UNASKED && addr >= rows[i].start && addr < rows[i].end)
+			return rows_build(src, start, end, rows, max, count_ret);
+	return r;
 }
 
 /* --- one frame, exactly --- */
@@ -187,7 +210,7 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 	int r;
 
 	*out = (struct row_regs){ .is_exact = row->is_signal_frame };
-	if (row->cfa == ROW_CFA_NONE || row->cfa == ROW_CFA_EXPR || row->cfa == ROW_CFA_SCHED)
+	if (row->cfa == ROW_CFA_NONE || row->cfa == ROW_CFA_EXPR || row->cfa == ROW_CFA_SCHED || row->cfa == ROW_CFA_UNASKED)
 		return -ENOENT;
 	if (row->cfa == ROW_CFA_ROOT)
 		return 1;

@@ -15,14 +15,15 @@
 
 /* How the CFA (the caller's stack pointer when it goes on) is found. */
 enum row_cfa {
-	ROW_CFA_NONE,	/* the tables give no rule here */
-	ROW_CFA_REG,	/* CFA = reg + off */
-	ROW_CFA_DEREF,	/* CFA = *(reg + off) + off2: realigned stacks */
-	ROW_CFA_PLT,	/* CFA = sp + 8 + ((pc & 15) >= off ? 8 : 0): x86's lazy-binding stubs */
-	ROW_CFA_SCHED,	/* Go's scheduler knows: see enum sched_base in bpf/event.h, which is cfa_reg here */
-	ROW_CFA_SIGNAL, /* rt_sigreturn trampoline: all registers stand in the signal frame at sp */
-	ROW_CFA_ROOT,	/* outermost frame: it has no return address */
-	ROW_CFA_EXPR,	/* something else: only row_eval can tell */
+	ROW_CFA_NONE,	 /* the tables give no rule here */
+	ROW_CFA_REG,	 /* CFA = reg + off */
+	ROW_CFA_DEREF,	 /* CFA = *(reg + off) + off2: realigned stacks */
+	ROW_CFA_PLT,	 /* CFA = sp + 8 + ((pc & 15) >= off ? 8 : 0): x86's lazy-binding stubs */
+	ROW_CFA_SCHED,	 /* Go's scheduler knows: see enum sched_base in bpf/event.h, which is cfa_reg here */
+	ROW_CFA_SIGNAL,	 /* rt_sigreturn trampoline: all registers stand in the signal frame at sp */
+	ROW_CFA_ROOT,	 /* outermost frame: it has no return address */
+	ROW_CFA_EXPR,	 /* something else: only row_eval can tell */
+	ROW_CFA_UNASKED, /* no table tells, and who knows more was not asked (rows_build_at) */
 };
 
 /* What the caller gets back, in the order of row.saved (enum row_saved): their DWARF numbers. */
@@ -82,6 +83,14 @@ void row_source_free(struct row_source *src);
  * @max rows (the first @max stand). A range of n bytes never has more than n rows.
  */
 int rows_build(struct row_source *src, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret);
+
+/*
+ * The same for the sake of @addr: where only the instructions could tell, the rows are ROW_CFA_UNASKED (in the kernel's
+ * caches a miss) unless @addr is there. To look at the instructions takes long in a large file, and nearly all that no table
+ * covers never runs.
+ */
+int rows_build_at(struct row_source *src, uint64_t addr, uint64_t start, uint64_t end, struct row *rows, size_t max,
+		  size_t *count_ret);
 
 /* Registers of one frame. */
 struct row_regs {

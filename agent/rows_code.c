@@ -293,6 +293,25 @@ static int code_build(void *state, uint64_t start, uint64_t end, struct row *row
 	return r;
 }
 
+static int code_build_quickly(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+{
+	const struct code_rows *c = state;
+	uint64_t addr, len;
+
+	*count_ret = 0;
+	for (uint32_t i = 0; code_starts_segment(c->starts, i, &addr, &len); i++) {
+		uint64_t from = start > addr ? start : addr, to = min_u64(end, addr + len);
+
+		if (from >= to || (*count_ret && from < rows[*count_ret - 1].end) ||
+		    code_starts_is_padding(c->starts, from, to))
+			continue;
+		if (*count_ret == max)
+			return -ENOSPC;
+		rows[(*count_ret)++] = (struct row){ .start = from, .end = to, .cfa = ROW_CFA_UNASKED };
+	}
+	return 0;
+}
+
 bool rows_code_has_call_before(const struct row_image *image, uint64_t addr)
 {
 	enum { SHORTEST = 2, LONGEST = 8 };
@@ -314,5 +333,6 @@ const struct row_builder rows_code = {
 	.name = "instructions",
 	.open = code_open,
 	.build = code_build,
+	.build_quickly = code_build_quickly,
 	.close = code_close,
 };

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The row cache against the rows that were put into it, over random groups. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/row_cache.h"
+
+static struct row_cache *cache;
+static unsigned seed = 1;
+
+static bool same(const struct row *a, const struct row *b)
+{
+	return a->start == b->start && a->end == b->end && a->cfa == b->cfa && a->cfa_off == b->cfa_off &&
+	       a->wrong_cnt == b->wrong_cnt;
+}
+
+/* Sorted rows in the group at @base, of few rules, with gaps; all of one byte when @is_dense. Their number. */
+static size_t make_rows(uint64_t base, bool is_dense, struct row *rows)
+{
+	uint64_t at = base;
+	size_t n = 0;
+
+	while (at < base + ROW_GROUP_BYTES) {
+		uint64_t len = is_dense ? 1 : 1 + (unsigned)rand_r(&seed) % 200;
+
+		if (len > base + ROW_GROUP_BYTES - at)
+			len = base + ROW_GROUP_BYTES - at;
+		if (is_dense || rand_r(&seed) % 4) {
+			memset(&rows[n], 0, sizeof(rows[n]));
+			rows[n].start = at;
+			rows[n].end = at + len;
+			rows[n].cfa = ROW_CFA_REG;
+			rows[n].cfa_off = is_dense ? (int32_t)(at & 2047) : rand_r(&seed) % 50 * 8;
+			n++;
+		}
+		at += len;
+	}
+	return n;
+}
+
+static void check(uint32_t file, uint64_t base, const struct row *rows, size_t count)
+{
+	struct row found, block[CODE_BLOCK_BYTES];
+	size_t next = 0, n = 0, i = 0;
+
+	assert_true(row_cache_has(cache, file, base + 17));
+	for (uint64_t at = base; at < base + ROW_GROUP_BYTES; at++) {
+		while (next < count && rows[next].end <= at)
+			next++;
+		if (next == count || rows[next].start > at) {
+			assert_false(row_cache_find(cache, file, at, &found));
+		} else {
+			assert_true(row_cache_find(cache, file, at, &found));
+			assert_true(same(&found, &rows[next]));
+		}
+		if (at % CODE_BLOCK_BYTES)
+			continue;
+		for (i = 0; i < count && rows[i].end <= at; i++)
+			;
+		n = row_cache_block(cache, file, at + 5, block);
+		for (size_t k = 0; k < n; k++)
+			assert_true(same(&block[k], &rows[i + k]));
+		assert_true(i + n == count || rows[i + n].start >= at + CODE_BLOCK_BYTES);
+	}
+}
+
+static void test_random(void **state)
+{
+	static struct row rows[ROW_GROUP_BYTES];
+
+	(void)state;
+	assert_int_equal(row_cache_new(&cache), 0);
+	for (uint32_t i = 0; i < 60; i++) {
+		uint64_t base = (uint64_t)rand_r(&seed) % 100000 * ROW_GROUP_BYTES;
+		size_t count = make_rows(base, i % 20 == 0, rows);
+
+		assert_int_equal(row_cache_put(cache, 1 + i % 3, base + 99, rows, count), 0);
+		check(1 + i % 3, base, rows, count);
+		for (int k = 0; k < 30 && count; k++) { /* what is learned stays, of this row alone */
+			struct row *row = &rows[(size_t)rand_r(&seed) % count];
+
+			row->wrong_cnt++;
+			assert_int_equal(row_cache_learn(cache, 1 + i % 3, row->end - 1, row), 0);
+		}
+		check(1 + i % 3, base, rows, count);
+		row_cache_forget(cache, 7);
+		assert_true(row_cache_has(cache, 1 + i % 3, base));
+		row_cache_forget(cache, 1 + i % 3);
+		assert_false(row_cache_has(cache, 1 + i % 3, base));
+	}
+	row_cache_free(cache);
+}
+
+static void test_places(void **state)
+{
+	struct row row = { .start = 0, .end = 5, .cfa = ROW_CFA_ROOT }, found;
+
+	(void)state;
+	assert_int_equal(row_cache_new(&cache), 0);
+	assert_false(row_cache_find(cache, 1, 0, &found));
+	assert_int_equal(row_cache_put(cache, 1, 0, &row, 1), 0);
+	assert_int_equal(row_cache_put(cache, 2, 0, NULL, 0), 0);
+	assert_true(row_cache_has(cache, 2, 0));
+	assert_false(row_cache_find(cache, 2, 0, &found));
+	assert_true(row_cache_find(cache, 1, 4, &found));
+	assert_false(row_cache_find(cache, 1, 5, &found));
+	assert_int_equal(row_cache_learn(cache, 1, 5, &row), 0); /* there is none */
+	for (uint64_t group = 1; group < 100000; group++)	 /* others take its place sooner or later */
+		assert_int_equal(row_cache_put(cache, 1, group * ROW_GROUP_BYTES, NULL, 0), 0);
+	assert_false(row_cache_has(cache, 1, 0));
+	row_cache_free(cache);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_places) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
