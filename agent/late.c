@@ -47,6 +47,7 @@ enum {
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
 	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
+	KEPT_MS = 10000, /* for so long the kernel is believed to have what it did not miss */
 };
 
 struct recent {
@@ -73,6 +74,7 @@ struct walk {
 	struct row_regs regs;
 	uint32_t falls; /* how often the stack pointer fell */
 	uint64_t now_ns;
+	uint64_t kept_ns;  /* a cache is believed to have what was put into it at this age; UINT64_MAX: it has everything */
 	bool reread;	   /* the mappings were read again for this sample already */
 	bool was_followed; /* the rule that led to this frame came from instructions or frame pointers */
 };
@@ -119,7 +121,7 @@ static bool should_fill(struct walk *w, uint64_t key)
 {
 	struct recent *r = &w->late->recent[key % RECENT_SLOTS];
 
-	if (r->key == key && w->now_ns - r->time_ns < REFILL_MS * NSEC_PER_MSEC)
+	if (w->kept_ns == UINT64_MAX || (r->key == key && w->now_ns - r->time_ns < w->kept_ns))
 		return false;
 	r->key = key;
 	r->time_ns = w->now_ns;
@@ -516,10 +518,12 @@ static int step(struct walk *w, enum walk_end *end)
 static void walk_on(struct walk *w)
 {
 	struct late_result *result = &w->late->result;
+	uint32_t met = w->sample->record->user_cnt; /* frames, the last where the kernel missed */
 
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
 		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
+		w->kept_ns = result->count < met ? UINT64_MAX : (result->count == met ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC;
 		if (step(w, &result->end))
 			break;
 	}
@@ -573,6 +577,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		.memory = { sample },
 		.regs = { .known = REG_BIT(USER_REGS) - 1, .is_exact = true },
 		.now_ns = clock_mono_ns(),
+		.kept_ns = REFILL_MS * NSEC_PER_MSEC,
 	};
 	struct late_result *result = &l->result;
 
