@@ -11,8 +11,6 @@
 #include "symbols/dwarf_names.h"
 #include "symbols/dwarf_split.h"
 #include "symbols/source.h"
-#include "symbols/symbol_table.h"
-#include "symbols/code_names_parts.h"
 
 enum { MAX_NESTING = 512 /* calls inlined deeper are left to the caller */ };
 
@@ -24,8 +22,7 @@ struct frame {
 	uint32_t depth;
 	uint32_t node; /* CODE_NONE: not added, nothing of it was asked for so far */
 	bool is_added;
-	bool is_root;	/* no call: what is around it does not count */
-	uint64_t entry; /* where it begins; 0: not known */
+	bool is_root; /* no call: what is around it does not count */
 };
 
 struct reader {
@@ -36,7 +33,6 @@ struct reader {
 	struct dwarf_split split;
 	struct dwarf_names program_functions, *functions; /* the latter of @info */
 	struct dwarf_lines lines;
-	struct symbol_entries entries;
 	struct map lines_run; /* offsets of line programs that have been run */
 	bool is_broken;
 	/* the unit whose entries are walked: of the program, or split off */
@@ -69,23 +65,10 @@ static uint32_t small_number(const struct dwarf_die *die, enum dwarf_attribute a
 	return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* A function that begins where a symbol does goes by the symbol's name, as with others (llvm-symbolizer, gdb): DWARF may
- * know it by an alias for use within its library (__GI_malloc) or by no constructor in particular. */
-static uint32_t function_at(struct reader *r, uint64_t entry, uint32_t function)
-{
-	const struct symbol_entry *symbol = entry ? symbol_entries_find(&r->entries, entry) : NULL;
-
-	if (!symbol || function == CODE_NONE)
-		return function;
-	return code_names_function(r->names, symbol->name, symbol->name_len, code_names_decl_line(r->names, function));
-}
-
-static uint32_t add_node(struct reader *r, uint32_t parent, const struct frame *frame, const struct dwarf_die *die)
+static uint32_t add_node(struct reader *r, uint32_t parent, const struct dwarf_die *die)
 {
 	uint32_t function = dwarf_names_function(r->functions, r->unit, die), file = CODE_NONE;
 
-	if (frame->is_root)
-		function = function_at(r, frame->entry, function);
 	if (function == CODE_NONE || die->tag == DW_TAG_subprogram)
 		return code_names_node(r->names, parent, function, CODE_NONE, 0, 0);
 	if (dwarf_has(die, DWARF_AT_CALL_FILE))
@@ -111,7 +94,7 @@ static uint32_t top_node(struct reader *r)
 			if (i + 1 < r->height)
 				die = dwarf_die_read(r->info, r->unit, f->off, &around) ? NULL : &around;
 			f->is_added = true;
-			f->node = die ? add_node(r, parent, f, die) : parent;
+			f->node = die ? add_node(r, parent, die) : parent;
 		}
 		parent = f->node;
 	}
@@ -122,8 +105,6 @@ static bool on_range(void *arg, uint64_t start, uint64_t end)
 {
 	struct reader *r = arg;
 
-	if (!r->has_ranges)
-		r->stack[r->height - 1].entry = start;
 	r->has_ranges = true;
 	if (!is_code(r, start, end) || !code_names_wants(r->names, start, end))
 		return false;
@@ -248,7 +229,7 @@ static int read_unit(struct reader *r, struct dwarf_unit *unit)
 
 static int read_units(struct reader *r)
 {
-	int error = symbol_entries_read(r->files, r->names, &r->entries);
+	int error = 0;
 
 	dwarf_split_init(&r->split, r->files);
 	dwarf_names_init(&r->program_functions, r->names, r->program, r->common);
@@ -259,7 +240,6 @@ static int read_units(struct reader *r)
 	dwarf_lines_fini(&r->lines);
 	dwarf_names_fini(&r->program_functions);
 	dwarf_split_fini(&r->split);
-	symbol_entries_fini(&r->entries);
 	return error ? error : r->is_broken ? -EBADMSG : 0;
 }
 

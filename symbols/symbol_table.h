@@ -17,23 +17,4 @@
  */
 int symbol_table_add(const struct symbol_image *image, uint32_t type, struct code_names *names);
 
-/* Where functions begin, by the first table there is: the debug file's .symtab, the program's, its .dynsym. */
-struct symbol_entry {
-	uint64_t addr;
-	const char *name; /* in the image */
-	size_t name_len;
-};
-
-struct symbol_entries {
-	struct symbol_entry *all; /* sorted, one an address, the best by the order above; owned */
-	size_t count;
-};
-
-/* Those of functions in which @names wants something. 0, also when there are none, or -ENOMEM. */
-int symbol_entries_read(const struct symbol_files *files, const struct code_names *names, struct symbol_entries *ret);
-void symbol_entries_fini(struct symbol_entries *e);
-
-/* The one at @addr, or NULL. */
-const struct symbol_entry *symbol_entries_find(const struct symbol_entries *e, uint64_t addr);
-
 #endif
