@@ -382,8 +382,10 @@ static int add_sequence(struct code_names *c, const struct code_step *sequence, 
 		if (i == last || rows[i].file == CODE_NONE)
 			step.value = CODE_NONE;
 		else if (before && before->value != CODE_NONE && before->addr != step.addr &&
-			 rows_equal(&rows[i], &c->rows[before->value]))
-			step.value = before->value;
+			 rows_equal(&rows[i], &c->rows[before->value])) {
+			step.value = before->value; /* goes on */
+			step.extra = before->extra + (uint32_t)(step.addr - before->addr);
+		}
 		r = code_steps_add(out, step, &c->budget);
 	}
 	*from = rows[last].addr;

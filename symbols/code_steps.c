@@ -2,11 +2,12 @@
 /*
  * Steps: sorted by radix, since hundreds of thousands of ranges are to be settled in milliseconds; flattened by a sweep over
  * the sorted ranges with a heap of those that are open. Ranges come from other people's files: they may overlap in any way,
- * and the time stays n log n. Invariant of a finished run: addresses ascend strictly, neighbouring values differ.
+ * and the time stays n log n. Invariant of a finished run: addresses ascend strictly, neighbours differ.
  */
 #include "symbols/code_steps.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,11 +53,18 @@ static int push(struct code_steps *s, struct code_step step, struct code_budget 
 	return r;
 }
 
+/* Does @step only go on with what @last says? */
+static bool goes_on(const struct code_step *last, const struct code_step *step)
+{
+	return last->value == step->value &&
+	       (step->value == CODE_NONE || last->addr - last->extra == step->addr - step->extra);
+}
+
 int code_steps_add(struct code_steps *s, struct code_step step, struct code_budget *budget)
 {
 	if (s->count && s->data[s->count - 1].addr == step.addr)
 		s->count--;
-	if (s->count ? s->data[s->count - 1].value == step.value : step.value == CODE_NONE)
+	if (s->count ? goes_on(&s->data[s->count - 1], &step) : step.value == CODE_NONE)
 		return 0;
 	return push(s, step, budget);
 }

@@ -14,7 +14,7 @@
 struct code_step {
 	uint64_t addr;
 	uint32_t value; /* CODE_NONE: nothing */
-	uint32_t extra; /* of a function's step: how far @addr is behind the start of the range that names the function */
+	uint32_t extra; /* how far @addr is behind the start of what holds there, at most UINT32_MAX */
 };
 
 /* Bytes held by several arrays, and how many may be. */
@@ -34,7 +34,8 @@ void code_steps_fini(struct code_steps *s, struct code_budget *budget);
 /* Makes *@array, of *@cap elements, hold @need of them; doubles. 0, -ENOMEM, -E2BIG. */
 int code_grow(void **array, size_t *cap, size_t need, size_t element_bytes, struct code_budget *budget);
 
-/* Appends a step; one at the address of the last takes its place, one of the same value is left out. 0, -ENOMEM, -E2BIG. */
+/* Appends a step; one at the address of the last takes its place, one of the same value and start is left out. 0, -ENOMEM,
+ * -E2BIG. */
 int code_steps_add(struct code_steps *s, struct code_step step, struct code_budget *budget);
 
 /* Sorts by address; equal addresses keep their order. */

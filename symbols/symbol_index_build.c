@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From files to an index in one step, for commands and the process that does it for the agent. */
+/* From files to an index in one step, for commands and the backend. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,21 +12,34 @@ bool symbol_index_is_behind(const struct symbol_index_head *head, const struct s
 	       (files->package.data && !head->had_package);
 }
 
+typedef int (*read_fn)(const struct symbol_files *files, struct code_names *names, struct symbol_sources_result *ret);
+
+static int build(const struct symbol_files *files, read_fn read, struct symbol_index_head *head, struct buf *out)
+{
+	struct code_names *names = code_names_new(NULL, 0);
+	struct symbol_sources_result result;
+	int r = names ? read(files, names, &result) : -ENOMEM;
+
+	if (r == 0) {
+		head->best = result.best;
+		head->is_broken |= result.is_broken;
+		r = symbol_index_write(names, head, out);
+	}
+	code_names_free(names);
+	return r;
+}
+
 int symbol_index_build(const struct symbol_files *files, const char *build_id, struct buf *out)
 {
 	struct symbol_index_head head = { .had_debug = files->debug.data,
 					  .had_common = files->common.data,
 					  .had_package = files->package.data };
-	struct code_names *names = code_names_new(NULL, 0);
-	struct symbol_sources_result result;
-	int r = names ? symbol_sources_read(files, names, &result) : -ENOMEM;
+	int r;
 
-	if (r == 0) {
-		strncpy(head.build_id, build_id, sizeof(head.build_id) - 1);
-		head.best = result.best;
-		head.is_broken = result.is_broken;
-		r = symbol_index_write(names, &head, out);
-	}
-	code_names_free(names);
-	return r;
+	strncpy(head.build_id, build_id, sizeof(head.build_id) - 1);
+	r = build(files, symbol_sources_read, &head, out);
+	if (r != -E2BIG)
+		return r;
+	head.is_broken = true; /* something is missing */
+	return build(files, symbol_sources_read_quick, &head, out);
 }

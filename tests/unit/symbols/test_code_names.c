@@ -63,6 +63,7 @@ static void test_inlines_and_lines(void **state)
 	code_names_range(c, 0x1000, 0x1100, outer);
 	code_names_range(c, 0x1040, 0x1080, middle);
 	code_names_range(c, 0x3000, 0x3010, cold);
+	code_names_range(c, 0x3010, 0x3020, cold);
 	code_names_line(c, 0x1000, file, 8, 1);
 	code_names_line(c, 0x1040, other, 2, 2);
 	code_names_line(c, 0x1050, other, 99, 0);
@@ -96,6 +97,8 @@ static void test_inlines_and_lines(void **state)
 	assert_int_equal(a.decl_line, 7);
 	assert_int_equal(code_names_find(c, 0x3005, &a), 0);
 	assert_int_equal(a.start, 0x3000);
+	assert_int_equal(code_names_find(c, 0x3015, &a), 0);
+	assert_int_equal(a.start, 0x3010); /* of its range, not of the one before it */
 	assert_int_equal(code_names_find(c, 0x1105, &a), 0);
 	assert_int_equal(a.start, 0x1000); /* of the symbol, not of the hole */
 	assert_int_equal(a.source, CODE_SOURCE_SYMTAB);
