@@ -15,17 +15,11 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "symbols/code_names_parts.h"
+#include "symbols/code_rename.h"
 
 enum {
 	MAX_NAME_BYTES = 65535, /* of a name or path; the rest of a longer one is cut off */
 	MAX_DEPTH = 255,	/* calls inlined deeper count as part of their caller */
-	MAX_TURNS = 16,		/* sources that come behind one another */
-};
-
-/* The nodes from @first_node on are of @source. */
-struct turn {
-	uint32_t first_node;
-	enum code_source source;
 };
 
 /* The sequence of line rows that is coming in. Where only some addresses are wanted, a row is kept when one of them lies
@@ -55,8 +49,8 @@ struct code_names {
 	size_t node_count, node_cap;
 	struct code_row *rows;
 	size_t row_count, row_cap;
-	struct turn turns[MAX_TURNS];
-	size_t turn_count;
+	enum code_source source;	     /* that adds just now */
+	bool has_symbols;		     /* a symbol table was among the sources */
 	struct code_steps ranges, sequences; /* of the source that adds just now; @extra: bytes, and rows */
 	struct sequence sequence;
 
@@ -151,14 +145,17 @@ bool code_names_wants(const struct code_names *c, uint64_t start, uint64_t end)
 	return c->open[i] < end;
 }
 
-/* Forgets those of the wanted that have their name now. */
+/* Forgets those of the wanted that have their name now; those that DWARF named, once symbols had their say. */
 static int narrow_wanted(struct code_names *c)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < c->open_count; i++)
-		if (!code_steps_find(&c->functions_at, c->open[i]))
+	for (size_t i = 0; i < c->open_count; i++) {
+		const struct code_step *step = code_steps_find(&c->functions_at, c->open[i]);
+
+		if (!step || (c->nodes[step->value].source == CODE_SOURCE_DWARF && !c->has_symbols))
 			c->open[kept++] = c->open[i];
+	}
 	c->open_count = kept;
 	return index_open(c);
 }
@@ -206,6 +203,18 @@ uint32_t code_names_function(struct code_names *c, const char *name, size_t len_
 	return intern_text(c, c->functions, c->key.data, c->key.len);
 }
 
+static uint32_t add_node(struct code_names *c, struct code_node node)
+{
+	int r = code_grow((void **)&c->nodes, &c->node_cap, c->node_count + 1, sizeof(*c->nodes), &c->budget);
+
+	if (r || c->node_count >= CODE_NONE) {
+		fail(c, r ? r : -E2BIG);
+		return CODE_NONE;
+	}
+	c->nodes[c->node_count] = node;
+	return (uint32_t)c->node_count++;
+}
+
 uint32_t code_names_node(struct code_names *c, uint32_t parent, uint32_t function, uint32_t call_file, uint32_t call_line,
 			 uint32_t call_column)
 {
@@ -213,22 +222,25 @@ uint32_t code_names_node(struct code_names *c, uint32_t parent, uint32_t functio
 				  .function = function,
 				  .call_file = call_file,
 				  .call_line = call_line,
-				  .call_column = call_column <= UINT16_MAX ? (uint16_t)call_column : 0 };
-	int r;
+				  .call_column = call_column <= UINT16_MAX ? (uint16_t)call_column : 0,
+				  .source = (uint8_t)c->source };
 
 	if (c->failed)
 		return CODE_NONE;
 	if (function == CODE_NONE || (parent != CODE_NONE && c->nodes[parent].depth == MAX_DEPTH))
 		return parent;
 	if (parent != CODE_NONE)
-		node.depth = (uint16_t)(c->nodes[parent].depth + 1);
-	r = code_grow((void **)&c->nodes, &c->node_cap, c->node_count + 1, sizeof(*c->nodes), &c->budget);
-	if (r || c->node_count >= CODE_NONE) {
-		fail(c, r ? r : -E2BIG);
-		return CODE_NONE;
-	}
-	c->nodes[c->node_count] = node;
-	return (uint32_t)c->node_count++;
+		node.depth = (uint8_t)(c->nodes[parent].depth + 1);
+	return add_node(c, node);
+}
+
+uint32_t code_names_copy(struct code_names *c, uint32_t node, uint32_t parent, uint32_t function)
+{
+	struct code_node copy = c->nodes[node];
+
+	copy.parent = parent;
+	copy.function = function;
+	return c->failed ? CODE_NONE : add_node(c, copy);
 }
 
 void code_names_range(struct code_names *c, uint64_t start, uint64_t end, uint32_t node)
@@ -406,21 +418,32 @@ static int settle_lines(struct code_names *c)
 		r = add_sequence(c, &c->sequences.data[i], &from, &out);
 	code_steps_fini(&c->sequences, &c->budget);
 	if (r == 0)
-		return code_steps_fill(&c->lines_at, &out, &c->budget);
+		return code_steps_fill(&c->lines_at, &out, NULL, NULL, &c->budget);
 	code_steps_fini(&out, &c->budget);
 	return r;
 }
 
+/* May the source that adds just now say how functions are called that DWARF described? The first symbol table may. */
+static bool may_rename(const struct code_names *c)
+{
+	return c->source == CODE_SOURCE_SYMTAB || (c->source == CODE_SOURCE_DYNSYM && !c->has_symbols);
+}
+
 static int settle_ranges(struct code_names *c)
 {
+	AUTO(code_rename_fini) struct code_rename rename = { .names = c };
 	struct code_steps out = { 0 };
+	bool has_any = c->ranges.count;
 	int r = code_steps_sort(&c->ranges, &c->budget);
 
 	if (r == 0)
 		r = code_steps_flatten(&c->ranges, rank_node, c->nodes, &out, &c->budget);
 	code_steps_fini(&c->ranges, &c->budget);
-	if (r == 0)
-		return code_steps_fill(&c->functions_at, &out, &c->budget);
+	if (r == 0) {
+		r = code_steps_fill(&c->functions_at, &out, may_rename(c) ? code_rename : NULL, &rename, &c->budget);
+		c->has_symbols |= may_rename(c) && has_any;
+		return r;
+	}
 	code_steps_fini(&out, &c->budget);
 	return r;
 }
@@ -437,10 +460,9 @@ static void settle(struct code_names *c)
 
 void code_names_begin(struct code_names *c, enum code_source source)
 {
-	if (c->turn_count)
+	if (c->source != CODE_SOURCE_NONE)
 		settle(c);
-	if (c->turn_count < MAX_TURNS)
-		c->turns[c->turn_count++] = (struct turn){ .first_node = (uint32_t)c->node_count, .source = source };
+	c->source = source;
 }
 
 int code_names_finish(struct code_names *c)
@@ -450,15 +472,6 @@ int code_names_finish(struct code_names *c)
 }
 
 /* --- answers --- */
-
-enum code_source code_names_source(const struct code_names *c, uint32_t node)
-{
-	enum code_source source = CODE_SOURCE_NONE;
-
-	for (size_t i = 0; i < c->turn_count && c->turns[i].first_node <= node; i++)
-		source = c->turns[i].source;
-	return source;
-}
 
 uint32_t code_names_decl_line(const struct code_names *c, uint32_t function)
 {
@@ -506,7 +519,7 @@ int code_names_find(const struct code_names *c, uint64_t addr, struct code_answe
 	if (!function)
 		return -ENOENT;
 	ret->start = function->addr - function->extra;
-	ret->source = code_names_source(c, function->value);
+	ret->source = (enum code_source)c->nodes[function->value].source;
 	ret->decl_line = code_names_decl_line(c, c->nodes[function->value].function);
 	add_frames(c, function->value, ret);
 	return 0;

@@ -2,8 +2,9 @@
 /*
  * What is known of the names of one file's code, while it is put together: functions, the tree of their inlined calls, the
  * ranges of addresses each covers, and line rows. The sources (symbols/source.h) fill it one after another, the best first:
- * where two name an address, the earlier source keeps it. After code_names_finish it answers questions itself and is what an
- * index is written from (symbols/symbol_index.h). Leaf module: returns errors, never logs. Not shared between threads.
+ * where two name an address, the earlier source keeps it; only what DWARF describes is called as the first symbol table
+ * calls it (symbols/code_rename.h). After code_names_finish it answers questions itself and is what an index is written from
+ * (symbols/symbol_index.h). Leaf module: returns errors, never logs. Not shared between threads.
  */
 #ifndef HEARTH_SYMBOLS_CODE_NAMES_H
 #define HEARTH_SYMBOLS_CODE_NAMES_H

@@ -15,7 +15,8 @@ struct code_node {
 	uint32_t call_file;
 	uint32_t call_line;
 	uint16_t call_column; /* 0 also for what does not fit */
-	uint16_t depth;	      /* of parents */
+	uint8_t depth;	      /* of parents */
+	uint8_t source;	      /* enum code_source */
 };
 
 struct code_row {
@@ -35,7 +36,8 @@ struct code_names_parts {
 
 struct code_names_parts code_names_parts(const struct code_names *c);
 
-enum code_source code_names_source(const struct code_names *c, uint32_t node);
+/* A copy of @node with another parent and function; CODE_NONE: as code_names_node. */
+uint32_t code_names_copy(struct code_names *c, uint32_t node, uint32_t parent, uint32_t function);
 
 /* The line on which the source says that @function begins; 0: unknown. */
 uint32_t code_names_decl_line(const struct code_names *c, uint32_t function);

@@ -245,9 +245,24 @@ static struct code_step step_from(struct code_step step, uint64_t addr)
 	return step;
 }
 
-int code_steps_fill(struct code_steps *s, struct code_steps *more, struct code_budget *budget)
+/* The step at @addr where @first and @second hold. */
+static struct code_step pick_step(struct code_step first, struct code_step second, uint64_t addr, code_pick_fn pick,
+				  void *ctx)
 {
-	struct code_step first = { .value = CODE_NONE }, second = first, none = first;
+	uint32_t value = first.value;
+
+	if (first.value == CODE_NONE)
+		return step_from(second.value != CODE_NONE ? second : (struct code_step){ .value = CODE_NONE }, addr);
+	if (second.value != CODE_NONE && pick)
+		value = pick(ctx, first.value, second.value);
+	first = step_from(value == first.value ? first : second, addr);
+	first.value = value;
+	return first;
+}
+
+int code_steps_fill(struct code_steps *s, struct code_steps *more, code_pick_fn pick, void *ctx, struct code_budget *budget)
+{
+	struct code_step first = { .value = CODE_NONE }, second = first;
 	struct code_steps both = { 0 };
 	size_t i = 0, k = 0;
 	int r = 0;
@@ -267,10 +282,7 @@ int code_steps_fill(struct code_steps *s, struct code_steps *more, struct code_b
 			first = s->data[i++];
 		if (k < more->count && more->data[k].addr == addr)
 			second = more->data[k++];
-		if (first.value != CODE_NONE)
-			r = code_steps_add(&both, step_from(first, addr), budget);
-		else
-			r = code_steps_add(&both, step_from(second.value != CODE_NONE ? second : none, addr), budget);
+		r = code_steps_add(&both, pick_step(first, second, addr, pick, ctx), budget);
 	}
 	code_steps_fini(s, budget);
 	code_steps_fini(more, budget);

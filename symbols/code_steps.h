@@ -49,8 +49,12 @@ typedef uint32_t (*code_rank_fn)(const void *ctx, uint32_t value, uint32_t *root
 int code_steps_flatten(const struct code_steps *ranges, code_rank_fn rank, const void *ctx, struct code_steps *out,
 		       struct code_budget *budget);
 
-/* Puts into @s what @more has where @s has nothing. @more is used up. 0, -ENOMEM, -E2BIG. */
-int code_steps_fill(struct code_steps *s, struct code_steps *more, struct code_budget *budget);
+/* What holds where both runs have a value: @first or another one, which then counts from where @second's does. */
+typedef uint32_t (*code_pick_fn)(void *ctx, uint32_t first, uint32_t second);
+
+/* Puts into @s what @more has where @s has nothing, and what @pick (NULL: @s stays) says where both have something. @more is
+ * used up. 0, -ENOMEM, -E2BIG. */
+int code_steps_fill(struct code_steps *s, struct code_steps *more, code_pick_fn pick, void *ctx, struct code_budget *budget);
 
 /* The step that holds at @addr, or NULL. */
 const struct code_step *code_steps_find(const struct code_steps *s, uint64_t addr);

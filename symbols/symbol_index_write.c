@@ -234,7 +234,7 @@ static int put_chain(struct writer *w, uint8_t **p, uint64_t addr, uint32_t node
 		return 0;
 	if (!common) {
 		uint64_t root = depth ? (uint64_t)w->functions[w->parts.nodes[chain[0]].function] << ROOT_FUNCTION_SHIFT |
-						(uint64_t)code_names_source(w->names, chain[0]) << ROOT_SOURCE_SHIFT
+						(uint64_t)w->parts.nodes[chain[0]].source << ROOT_SOURCE_SHIFT
 				      : 0;
 
 		flags = STEP_ROOT;
