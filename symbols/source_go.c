@@ -37,6 +37,7 @@ struct reader {
 	/* the file asked for last */
 	uint32_t unit, file_id;
 	int32_t file;
+	bool is_without_places; /* of @fn: see find_places */
 	bool is_broken;
 };
 
@@ -166,11 +167,27 @@ static int forget_nodes(struct reader *r, int32_t most)
 	return 0;
 }
 
+/* Go's linker leaves the places of calls in package initializers at zero, the first instruction, which there belongs to an
+ * inlined call itself. Then it is not known where a call was, nor in which other call. */
+static bool has_call_addr(const struct reader *r, const struct gopclntab_inlined *inlined)
+{
+	return inlined->call_addr != r->fn.entry || !r->is_without_places;
+}
+
+static void find_places(struct reader *r)
+{
+	int32_t first = value_at(&r->calls, r->fn.entry);
+	struct gopclntab_inlined inlined;
+
+	r->is_without_places = first >= 0 && !gopclntab_inlined(&r->table, &r->fn, (uint32_t)first, &inlined) &&
+			       inlined.call_addr == r->fn.entry;
+}
+
 /* The node of call number @call, once that of its caller is known. */
 static uint32_t make_node(struct reader *r, const struct gopclntab_inlined *inlined, uint32_t parent)
 {
 	uint32_t function = code_names_function(r->names, inlined->name, inlined->name_len, inlined->start_line);
-	int32_t line = value_at(&r->lines, inlined->call_addr);
+	int32_t line = has_call_addr(r, inlined) ? value_at(&r->lines, inlined->call_addr) : -1;
 	uint32_t file = line >= 0 ? file_id(r, value_at(&r->files, inlined->call_addr)) : CODE_NONE;
 
 	return code_names_node(r->names, parent, function, file, file == CODE_NONE ? 0 : (uint32_t)line, 0);
@@ -185,25 +202,17 @@ static uint32_t node_of(struct reader *r, int32_t call)
 	uint32_t node = r->root;
 	int depth = 0;
 
-	while (call >= 0 && depth < MAX_DEPTH) {
-		int32_t caller;
-
-		if (r->nodes[call] != CODE_NONE) {
-			node = r->nodes[call];
-			break;
-		}
-		if (gopclntab_inlined(&r->table, &r->fn, (uint32_t)call, &chain[depth])) {
+	while (call >= 0 && r->nodes[call] == CODE_NONE) {
+		if (depth == MAX_DEPTH || gopclntab_inlined(&r->table, &r->fn, (uint32_t)call, &chain[depth])) {
 			r->is_broken = true;
 			break;
 		}
 		numbers[depth] = call;
-		caller = value_at(&r->calls, chain[depth++].call_addr);
-		if (caller >= call) {
-			r->is_broken = true;
-			break;
-		}
-		call = caller;
+		call = has_call_addr(r, &chain[depth]) ? value_at(&r->calls, chain[depth].call_addr) : -1;
+		depth++;
 	}
+	if (call >= 0 && r->nodes[call] != CODE_NONE)
+		node = r->nodes[call];
 	while (depth--)
 		r->nodes[numbers[depth]] = node = make_node(r, &chain[depth], node);
 	return node;
@@ -225,6 +234,7 @@ static int add_inlined(struct reader *r)
 	}
 	if (forget_nodes(r, most))
 		return -ENOMEM;
+	find_places(r);
 	for (size_t i = 0; i < calls->count; i++) {
 		uint64_t end = i + 1 < calls->count ? calls->all[i + 1].start : calls->end;
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "symbols/code_names_parts.h"
 #include "symbols/source.h"
 
 static const struct {
@@ -18,11 +19,20 @@ static const struct {
 	{ CODE_SOURCE_DYNSYM, source_dynsym, true }, { CODE_SOURCE_PLT, source_plt, true },
 };
 
+/* Is the last node from a source of @kind, and behind the first @before? */
+static bool has_added(const struct code_names *names, uint32_t before, enum code_source kind)
+{
+	struct code_names_parts parts = code_names_parts(names);
+
+	return parts.node_count > before && parts.nodes[parts.node_count - 1].source == kind;
+}
+
 static int read_all(const struct symbol_files *files, bool is_quick, struct code_names *names,
 		    struct symbol_sources_result *ret)
 {
 	*ret = (struct symbol_sources_result){ .best = CODE_SOURCE_NONE };
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+		uint32_t before = code_names_parts(names).node_count;
 		int error;
 
 		if (is_quick && !sources[i].is_quick)
@@ -32,7 +42,7 @@ static int read_all(const struct symbol_files *files, bool is_quick, struct code
 			return error;
 		if (error == -EBADMSG)
 			ret->is_broken = true;
-		if (!error && ret->best == CODE_SOURCE_NONE)
+		if (ret->best == CODE_SOURCE_NONE && has_added(names, before, sources[i].kind))
 			ret->best = sources[i].kind;
 	}
 	return code_names_finish(names);
