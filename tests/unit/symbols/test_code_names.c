@@ -301,6 +301,31 @@ static void test_unsorted_rows(void **state)
 	}
 }
 
+/* Of sequences that overlap the one that starts first counts as far as it reaches; of rows at one address the last. */
+static void test_overlapping_sequences(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		uint32_t line; /* 0: the end */
+	} rows[] = { { 50, 5 }, { 60, 6 }, { 66, 7 }, { 90, 0 }, { 10, 1 },
+		     { 40, 2 }, { 40, 3 }, { 70, 0 }, { 20, 8 }, { 65, 0 } };
+	static const struct {
+		uint64_t addr;
+		const char *expected;
+	} cases[] = { { 9, "" },	 { 10, "?@f:1:0" }, { 20, "?@f:1:0" }, { 40, "?@f:3:0" }, { 64, "?@f:3:0" },
+		      { 69, "?@f:3:0" }, { 70, "?@f:7:0" }, { 89, "?@f:7:0" }, { 90, "" } };
+	struct code_names *c = code_names_new(NULL, 0);
+
+	(void)state;
+	code_names_begin(c, CODE_SOURCE_DWARF);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		code_names_line(c, rows[i].addr, rows[i].line ? add_file(c, "f") : CODE_NONE, rows[i].line, 0);
+	assert_int_equal(code_names_finish(c), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(answer_text(c, cases[i].addr), cases[i].expected);
+	code_names_free(c);
+}
+
 static void test_wants(void **state)
 {
 	static const uint64_t wanted[] = { 100, 105, 5000, UINT64_MAX - 1 };

@@ -3,12 +3,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,6 +40,24 @@ static int remove_folder(void **state)
 	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
+}
+
+/* The same where the file system does not note by itself when a file is read. As root; else as it comes. */
+static int make_noatime_folder(void **state)
+{
+	if (make_folder(state))
+		return -1;
+	if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0) {
+		assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+		assert_int_equal(mount("none", folder, "tmpfs", MS_NOATIME, NULL), 0);
+	}
+	return 0;
+}
+
+static int remove_noatime_folder(void **state)
+{
+	umount2(folder, MNT_DETACH);
+	return remove_folder(state);
 }
 
 /* The key of file number @n. */
@@ -404,10 +424,14 @@ int main(void)
 {
 #define with_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 	static const struct CMUnitTest tests[] = {
-		with_folder(test_keep_and_find), with_folder(test_adopt),
-		cmocka_unit_test(test_keys),	 with_folder(test_not_believed),
-		with_folder(test_limit),	 with_folder(test_prune),
-		with_folder(test_together),	 cmocka_unit_test(test_default_folder),
+		with_folder(test_keep_and_find),
+		with_folder(test_adopt),
+		cmocka_unit_test(test_keys),
+		with_folder(test_not_believed),
+		cmocka_unit_test_setup_teardown(test_limit, make_noatime_folder, remove_noatime_folder),
+		with_folder(test_prune),
+		with_folder(test_together),
+		cmocka_unit_test(test_default_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
