@@ -329,13 +329,15 @@ static int make_tables(struct agent *a, struct elf_service *service, struct file
 	if (!error)
 		error = pending_new(MAX_CPUS, &a->in.pending);
 	if (!error)
-		error = traces_new(&a->in.traces);
+		error = kernel_names_new(metrics, &a->in.kernel_names);
 	if (!error)
-		error = traces_new(&a->held);
+		error = traces_new(a->in.kernel_names, &a->in.traces);
+	if (!error)
+		error = traces_new(a->in.kernel_names, &a->held);
 	if (!error)
 		error = jit_names_new(a->in.files, metrics, &a->in.jit_names);
 	if (!error)
-		error = names_new(metrics, &a->names);
+		error = names_new(a->in.kernel_names, metrics, &a->names);
 	if (!error)
 		error = truth_counts_new(metrics, &a->truths);
 	if (!error)
@@ -531,6 +533,7 @@ void agent_free(struct agent *a)
 	late_free(a->in.late);
 	processes_free(a->in.processes);
 	jit_names_free(a->in.jit_names);
+	kernel_names_free(a->in.kernel_names);
 	indexes_free(a->indexes);
 	files_free(a->in.files);
 	side_band_free(a->in.side_band);

@@ -151,7 +151,9 @@ static void apply_side_band(void *arg, const struct side_band_record *record)
 	struct intake *in = arg;
 	struct process *changed;
 
-	if (processes_apply(in->processes, record, &changed))
+	if (record->kind == SIDE_BAND_KSYMBOL)
+		kernel_names_apply(in->kernel_names, record);
+	else if (processes_apply(in->processes, record, &changed))
 		in->reread_all = true;
 	else if (changed)
 		publish_asid(in, changed);

@@ -11,6 +11,7 @@
 
 #include "agent/indexes.h"
 #include "agent/jit_names.h"
+#include "agent/kernel_names.h"
 #include "agent/late.h"
 #include "agent/pending.h"
 #include "agent/processes.h"
@@ -40,6 +41,7 @@ struct intake {
 	struct traces *traces;
 	struct indexes *indexes; /* borrowed */
 	struct jit_names *jit_names;
+	struct kernel_names *kernel_names;
 	struct buf kept;	   /* records of intake_read_ahead() ... */
 	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */
 	uint64_t chunks_not_kept;  /* pieces of copied stacks for which there was no room */

@@ -354,7 +354,7 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 	AUTO_FREE struct truth_stack *scratch = calloc(stacks + 1, sizeof(*scratch));
 	AUTO_FREE int32_t *stack = calloc(stacks + 1, sizeof(*stack));
 
-	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t))
+	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t, start_ns))
 		return -ENOMEM;
 	begin(iv);
 	for (uint32_t i = 0; i < frames; i++)

@@ -8,19 +8,16 @@
 #include <string.h>
 
 #include "agent/indexes.h"
+#include "agent/kernel_names.h"
 #include "agent/names.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/intern.h"
-#include "base/log.h"
 #include "base/metrics.h"
 
 enum {
 	MAX_ANSWERS = 65536,
 	MAX_LINES = 4 * MAX_ANSWERS,
 	KERNEL_FILE = UINT32_MAX,
-	KALLSYMS_AGE_SECONDS =
-		60, /* modules and BPF programs come and go: an unnamed address makes us look again after so long */
 };
 
 /* What is asked: an address, or (in @things) a function or path of an index. */
@@ -28,7 +25,8 @@ enum key_kind { KEY_ADDRESS, KEY_FUNCTION, KEY_PATH };
 
 struct name_key {
 	uint64_t value; /* the address; the number in the index */
-	uint32_t file;	/* its id, or KERNEL_FILE */
+	uint64_t kernel_code;
+	uint32_t file; /* its id, or KERNEL_FILE */
 	uint32_t version;
 	uint32_t kind;
 	uint32_t pad;
@@ -60,10 +58,8 @@ struct names {
 	uint32_t thing_cap;
 	struct line *lines;
 	uint32_t line_cnt, line_cap;
-	struct intern *strings; /* 0 is "" */
-	struct kallsyms *kernel;
-	uint64_t kernel_read_ns;
-	bool kernel_refused;
+	struct intern *strings;	     /* 0 is "" */
+	struct kernel_names *kernel; /* borrowed */
 	struct buf text, readable;
 	struct metric *looked_up, *unnamed, *found[CODE_SOURCE_MAX];
 };
@@ -80,12 +76,13 @@ static int start_over(struct names *n)
 	return intern_add(n->strings, "", 0, &zero) < 0 ? -ENOMEM : 0;
 }
 
-int names_new(struct metrics *metrics, struct names **ret)
+int names_new(struct kernel_names *kernel, struct metrics *metrics, struct names **ret)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
+	n->kernel = kernel;
 	n->keys = intern_new();
 	n->thing_keys = intern_new();
 	n->strings = intern_new();
@@ -114,7 +111,6 @@ void names_free(struct names *n)
 	intern_free(n->keys);
 	intern_free(n->thing_keys);
 	intern_free(n->strings);
-	kallsyms_free(n->kernel);
 	free(n->answers);
 	free(n->things);
 	free(n->lines);
@@ -123,10 +119,13 @@ void names_free(struct names *n)
 	free(n);
 }
 
-static struct name_key key_of(const struct trace_frame *frame)
+static struct name_key key_of(const struct names *n, const struct trace_frame *frame)
 {
 	if (frame->kind == FRAME_KERNEL)
-		return (struct name_key){ .value = frame->addr, .file = KERNEL_FILE };
+		return (struct name_key){ .value = frame->addr,
+					  .kernel_code = frame->kernel_code,
+					  .file = KERNEL_FILE,
+					  .version = kernel_names_version(n->kernel) };
 	return (struct name_key){ .value = frame->addr,
 				  .file = frame->file->id,
 				  .version = frame->file->index ? frame->file->index->version : 0 };
@@ -179,45 +178,13 @@ static int find_thing(struct names *n, const struct name_key *key, uint32_t *ind
 
 /* --- the kernel --- */
 
-static void read_kernel(struct names *n)
-{
-	uint64_t now_ns = clock_mono_ns();
-	struct kallsyms *fresh;
-	int error;
-
-	if (n->kernel_refused || (n->kernel && now_ns - n->kernel_read_ns < KALLSYMS_AGE_SECONDS * NSEC_PER_SEC))
-		return;
-	n->kernel_read_ns = now_ns;
-	error = kallsyms_new(NULL, &fresh);
-	if (error) {
-		n->kernel_refused = !n->kernel;
-		log_warn("kernel frames stay without names: /proc/kallsyms: %s%s", strerror(-error),
-			 error == -EPERM ? " (kernel.kptr_restrict hides the addresses; 'sysctl kernel.kptr_restrict=1' "
-					   "shows them to root)"
-					 : "");
-		return;
-	}
-	kallsyms_free(n->kernel);
-	n->kernel = fresh;
-}
-
-static void name_kernel(struct names *n, uint64_t addr, struct answer *answer)
+static void name_kernel(struct names *n, const struct trace_frame *frame, struct answer *answer)
 {
 	struct name_key key = { .file = KERNEL_FILE, .kind = KEY_FUNCTION };
 	const char *name, *module;
 	struct line line = { 0 };
-	uint64_t start;
 
-	if (!n->kernel)
-		read_kernel(n);
-	if (n->kernel && kallsyms_find(n->kernel, addr, &name, &module, &start)) {
-		read_kernel(n); /* a module loaded since? */
-		if (kallsyms_find(n->kernel, addr, &name, &module, &start))
-			name = NULL;
-	} else if (!n->kernel) {
-		name = NULL;
-	}
-	if (!name)
+	if (!kernel_names_find(n->kernel, frame->addr, frame->kernel_code, &name, &module))
 		return;
 	key.value = add_string(n, name, strlen(name));
 	answer->module = add_string(n, module, strlen(module));
@@ -298,7 +265,7 @@ static void name_native(struct names *n, const struct file *file, uint64_t addr,
 static int update_frame(struct names *n, const struct trace_frame *frame)
 {
 	struct answer answer = { .first_line = n->line_cnt };
-	struct name_key key = key_of(frame);
+	struct name_key key = key_of(n, frame);
 	uint32_t index;
 	int status;
 
@@ -308,7 +275,7 @@ static int update_frame(struct names *n, const struct trace_frame *frame)
 	if (status <= 0)
 		return status;
 	if (frame->kind == FRAME_KERNEL)
-		name_kernel(n, frame->addr, &answer);
+		name_kernel(n, frame, &answer);
 	else
 		name_native(n, frame->file, frame->addr, &answer);
 	n->answers[index] = answer;
@@ -319,11 +286,16 @@ static int update_frame(struct names *n, const struct trace_frame *frame)
 	return 0;
 }
 
-int names_update(struct names *n, const struct traces *t)
+int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
 {
 	uint32_t frames = traces_frame_count(t);
+	bool has_kernel = false;
 	int error = 0;
 
+	for (uint32_t i = 0; i < frames && !has_kernel; i++)
+		has_kernel = traces_frame(t, i)->kind == FRAME_KERNEL;
+	if (has_kernel)
+		kernel_names_update(n->kernel, since_ns);
 	if ((intern_count(n->keys) + frames > MAX_ANSWERS || n->line_cnt > MAX_LINES) && start_over(n))
 		return -ENOMEM;
 	for (uint32_t i = 0; !error && i < frames; i++)
@@ -351,7 +323,7 @@ void names_find(const struct names *n, const struct trace_frame *frame, struct f
 	ret->line_count = 0;
 	if (frame->kind == FRAME_ANONYMOUS)
 		return;
-	key = key_of(frame);
+	key = key_of(n, frame);
 	/* It stands already: nothing is added. */
 	if (intern_add(n->keys, &key, sizeof(key), &index) != 0)
 		return;

@@ -13,6 +13,7 @@
 #include "proto/profiles.h"
 #include "symbols/code_names.h"
 
+struct kernel_names;
 struct metrics;
 struct names;
 
@@ -32,11 +33,13 @@ struct frame_name {
 	struct frame_line lines[CODE_MAX_FRAMES];
 };
 
-int names_new(struct metrics *metrics, struct names **ret);
+/* @kernel is borrowed. */
+int names_new(struct kernel_names *kernel, struct metrics *metrics, struct names **ret);
 void names_free(struct names *n);
 
-/* Looks up what is not known yet of the frames of @t. What fails stays without a name. 0 or -ENOMEM. */
-int names_update(struct names *n, const struct traces *t);
+/* Looks up what is not known yet of the frames of @t, of samples since @since_ns. What fails stays without a name. 0 or
+ * -ENOMEM. */
+int names_update(struct names *n, const struct traces *t, uint64_t since_ns);
 
 /* The names of a frame after names_update. Strings live until the next names_update. */
 void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret);

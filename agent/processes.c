@@ -465,6 +465,7 @@ int processes_apply(struct processes *ps, const struct side_band_record *r, stru
 		if (p && r->pid == r->tid)
 			p->has_exited = true;
 		return 0;
+	case SIDE_BAND_KSYMBOL:
 	case SIDE_BAND_LOST: /* the agent's business */
 		return 0;
 	}

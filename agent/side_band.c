@@ -45,7 +45,7 @@ int side_band_new(struct metrics *metrics, struct side_band **ret)
 		return -errno;
 	}
 	s->records = metrics_counter(metrics, "hearth_side_band_records_total", NULL,
-				     "Records of mmap, comm, fork and exit read from the kernel.");
+				     "Records of mmap, comm, fork, exit and kernel code read from the kernel.");
 	s->lost = metrics_counter(metrics, "hearth_side_band_lost_total", NULL,
 				  "Such records that the kernel dropped; all processes are read again then.");
 	*ret = s;
@@ -84,6 +84,7 @@ static int open_event(uint32_t cpu)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -157,6 +158,13 @@ struct task_body { /* fork and exit */
 	uint64_t time;
 };
 
+struct ksymbol_body {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t type, flags;
+	char name[];
+};
+
 struct lost_body {
 	uint64_t id, lost;
 };
@@ -198,6 +206,19 @@ static struct side_band_record *parse_mmap2(const struct perf_event_header *h, c
 	return r;
 }
 
+static struct side_band_record *parse_ksymbol(const struct ksymbol_body *b, size_t len)
+{
+	struct side_band_record *r = len > sizeof(*b) ? new_record(SIDE_BAND_KSYMBOL, 0, 0, b->name, len - sizeof(*b))
+						      : NULL;
+
+	if (!r)
+		return NULL;
+	r->start = b->addr;
+	r->end = b->addr + b->len;
+	r->is_unregister = b->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	return r;
+}
+
 /* One record into our form; NULL when it is none of ours (or for want of memory). */
 static struct side_band_record *parse_record(struct side_band *s, const struct perf_event_header *h)
 {
@@ -216,6 +237,8 @@ static struct side_band_record *parse_record(struct side_band *s, const struct p
 	len -= SAMPLE_ID_BYTES;
 	if (h->type == PERF_RECORD_MMAP2) {
 		r = parse_mmap2(h, body, len);
+	} else if (h->type == PERF_RECORD_KSYMBOL) {
+		r = parse_ksymbol(body, len);
 	} else if (h->type == PERF_RECORD_COMM && len > sizeof(*comm)) {
 		r = new_record(SIDE_BAND_COMM, comm->pid, comm->tid, comm->name, len - sizeof(*comm));
 		if (r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf side-band records: mmap, comm, fork and exit of every process, on one dummy event a CPU, stamped with CLOCK_MONOTONIC
- * as the samples are. They survive the process they speak of.
+ * perf side-band records: mmap, comm, fork and exit of every process, and code the kernel makes, on one dummy event a CPU,
+ * stamped with CLOCK_MONOTONIC as the samples are. They survive the process they speak of.
  */
 #ifndef HEARTH_AGENT_SIDE_BAND_H
 #define HEARTH_AGENT_SIDE_BAND_H
@@ -14,7 +14,7 @@
 struct loop;
 struct metrics;
 
-enum side_band_kind { SIDE_BAND_MMAP, SIDE_BAND_COMM, SIDE_BAND_FORK, SIDE_BAND_EXIT, SIDE_BAND_LOST };
+enum side_band_kind { SIDE_BAND_MMAP, SIDE_BAND_COMM, SIDE_BAND_FORK, SIDE_BAND_EXIT, SIDE_BAND_KSYMBOL, SIDE_BAND_LOST };
 
 struct side_band_record {
 	enum side_band_kind kind;
@@ -22,9 +22,10 @@ struct side_band_record {
 	uint32_t pid, tid;
 	uint32_t parent_pid;	    /* FORK */
 	bool is_exec;		    /* COMM: a new program */
-	uint64_t start, end, pgoff; /* MMAP */
+	bool is_unregister;	    /* KSYMBOL: the code is gone */
+	uint64_t start, end, pgoff; /* MMAP; KSYMBOL without pgoff: code the kernel made */
 	struct file_key key;	    /* MMAP */
-	char name[];		    /* MMAP: path; COMM: name; NUL-terminated */
+	char name[];		    /* MMAP: path; COMM, KSYMBOL: name; NUL-terminated */
 };
 
 struct side_band;

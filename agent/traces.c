@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/kernel_names.h"
 #include "agent/traces.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -17,14 +18,17 @@ struct key_head {
 	uint32_t end;
 	uint32_t kernel_cnt;
 	uint32_t user_cnt;
+	uint32_t kernel_changes; /* kernel_names_changes(); 0 without kernel frames */
+	uint32_t pad;
 };
 
 enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_USER_FRAMES };
 
 struct traces {
-	struct intern *keys;   /* struct key_head + addresses -> trace */
-	struct intern *frames; /* struct trace_frame -> frame id */
-	struct trace *traces;  /* parallel to keys */
+	const struct kernel_names *kernel; /* may be NULL */
+	struct intern *keys;		   /* struct key_head + addresses -> trace */
+	struct intern *frames;		   /* struct trace_frame -> frame id */
+	struct trace *traces;		   /* parallel to keys */
 	uint32_t trace_cap;
 	uint32_t *frame_ids;
 	uint32_t frame_id_cnt, frame_id_cap;
@@ -36,12 +40,13 @@ struct traces {
 	} key;
 };
 
-int traces_new(struct traces **ret)
+int traces_new(const struct kernel_names *kernel, struct traces **ret)
 {
 	struct traces *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
+	t->kernel = kernel;
 	t->keys = intern_new();
 	t->frames = intern_new();
 	if (!t->keys || !t->frames) {
@@ -117,6 +122,13 @@ static struct trace_frame resolve(struct process *process, uint64_t pc)
 	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
 }
 
+static struct trace_frame resolve_kernel(const struct traces *t, uint64_t addr)
+{
+	return (struct trace_frame){ .kind = FRAME_KERNEL,
+				     .addr = addr,
+				     .kernel_code = t->kernel ? kernel_names_code(t->kernel, addr) : 0 };
+}
+
 /* The frames of a stack that was not seen before. There is room for it; without memory for its frames it stands cut. */
 static int add_trace(struct traces *t, uint32_t index, struct process *process)
 {
@@ -130,7 +142,7 @@ static int add_trace(struct traces *t, uint32_t index, struct process *process)
 		if (i >= head->kernel_cnt)
 			frame = resolve(process, t->key.addrs[i]);
 		else
-			frame = (struct trace_frame){ .kind = FRAME_KERNEL, .addr = t->key.addrs[i] - (i > 0) };
+			frame = resolve_kernel(t, t->key.addrs[i] - (i > 0));
 		if (add_frame(t, &frame))
 			return -ENOMEM;
 		trace->frame_cnt++;
@@ -153,7 +165,8 @@ int traces_add(struct traces *t, struct process *process, const struct sample_re
 					 .asid = user_cnt ? process->as->asid : 0,
 					 .end = end,
 					 .kernel_cnt = kernel_cnt,
-					 .user_cnt = user_cnt };
+					 .user_cnt = user_cnt,
+					 .kernel_changes = t->kernel && kernel_cnt ? kernel_names_changes(t->kernel) : 0 };
 	if (kernel_cnt)
 		memcpy(t->key.addrs, kernel, kernel_cnt * sizeof(*kernel));
 	if (user_cnt)

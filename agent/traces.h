@@ -18,6 +18,7 @@ struct trace_frame {
 	struct file *file;	 /* FRAME_NATIVE: held until traces_reset */
 	struct process *process; /* FRAME_ANONYMOUS: whose code it is; held by the events of its stacks */
 	uint64_t addr;		 /* ELF address (NATIVE) or plain address; of return addresses already minus 1 */
+	uint64_t kernel_code;	 /* FRAME_KERNEL: see kernel_names_code() */
 	uint32_t kind;
 	uint32_t pad;
 };
@@ -39,9 +40,11 @@ struct trace_event {
 	char comm[COMM_BYTES];
 };
 
+struct kernel_names;
 struct traces;
 
-int traces_new(struct traces **ret);
+/* @kernel (borrowed, may be NULL) knows what code the kernel made. */
+int traces_new(const struct kernel_names *kernel, struct traces **ret);
 void traces_free(struct traces *t);
 
 /* One sample: kernel frames as sampled, user frames with FRAME_EXACT. 0 or -ENOMEM (the sample is lost then). */

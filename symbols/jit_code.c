@@ -148,7 +148,7 @@ static void remember(struct jit_code *c, const struct piece *p, uint64_t start, 
 {
 	struct replaced *r;
 
-	if (p->since_ns > until_ns || !until_ns || !p->body)
+	if (p->since_ns > until_ns || !until_ns)
 		return;
 	if (!c->replaced)
 		c->replaced = calloc(JIT_CODE_MAX_REPLACED, sizeof(*c->replaced));
@@ -341,7 +341,7 @@ static const struct piece *find_then(const struct jit_code *c, uint64_t addr, ui
 			continue;
 		if (r->piece.since_ns <= time_ns && time_ns < r->until_ns)
 			return &r->piece;
-		if (!first || r->piece.since_ns < first->since_ns)
+		if (r->piece.since_ns > time_ns && (!first || r->piece.since_ns < first->since_ns))
 			first = &r->piece;
 	}
 	return first;
@@ -369,11 +369,11 @@ int jit_code_find(const struct jit_code *c, uint64_t addr, uint64_t time_ns, str
 
 	if (!p)
 		return -ENOENT;
+	*ret = (struct jit_answer){ .start = p->base, .since_ns = p->since_ns };
 	if (!p->body)
 		return -ENODATA;
-	*ret = (struct jit_answer){
-		.name = text_of(p->body), .name_len = p->body->name_len, .start = p->base, .since_ns = p->since_ns
-	};
+	ret->name = text_of(p->body);
+	ret->name_len = p->body->name_len;
 	row = find_row(p->body, addr - p->base);
 	if (row) {
 		ret->file = text_of(p->body) + row->file;

@@ -66,7 +66,8 @@ int jit_code_move(struct jit_code *c, uint64_t from, uint64_t to, uint64_t size,
 int jit_code_remove(struct jit_code *c, uint64_t start, uint64_t end, uint64_t time_ns);
 
 /* What ran at @addr at the moment @time_ns (UINT64_MAX: the latest). Code that was announced only after it ran has its
- * first name. 0; -ENOENT: never heard of; -ENODATA: known to be nobody's. */
+ * first name. 0; -ENOENT: never heard of; -ENODATA: known to be nobody's, since
+ * @ret->since_ns. */
 int jit_code_find(const struct jit_code *c, uint64_t addr, uint64_t time_ns, struct jit_answer *ret);
 
 /* Is something remembered that was replaced? */

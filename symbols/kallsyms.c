@@ -16,7 +16,11 @@
 enum {
 	READ_BYTES = 64 << 10,
 	MAX_MODULES = UINT16_MAX,
-	MAX_TAIL_BYTES = 64 << 10, /* how far the last function of a text section may reach: nothing tells its end */
+	/* How far the last function of a text section may reach, as nothing tells its end: that of a module, behind which
+	 * other code may stand that nobody names, and others. */
+	MAX_MODULE_TAIL_BYTES = 4 << 10,
+	MAX_TAIL_BYTES = 64 << 10,
+	RANK_END = UINT16_MAX, /* no function: what stands before ends here */
 };
 
 struct entry {
@@ -101,6 +105,7 @@ static uint16_t rank_of(char type, const char *name, size_t len)
 
 	while (underscores < len && underscores < 3 && name[underscores] == '_')
 		underscores++;
+	/* never RANK_END: locals have 2 up there, or less */
 	return (uint16_t)((type == 'T' ? 0 : type == 't' ? 2 : 1) << 14 | underscores << 12 | (len < 4095 ? len : 4095));
 }
 
@@ -124,9 +129,11 @@ static int add_line(struct kallsyms *k, const char *line, const char *end)
 	type = p[1];
 	name = p + 3;
 	k->has_address |= e.addr != 0;
-	if (type != 'T' && type != 't' && type != 'W' && type != 'w')
-		return 0;
 	name_end = memchr(name, '\t', (size_t)(end - name));
+	if (type != 'T' && type != 't' && type != 'W' && type != 'w') {
+		e.rank = RANK_END; /* a module's data tells where its text ends; the kernel's own has marks */
+		return name_end ? add_entry(k, &e) : 0;
+	}
 	if (!name_end)
 		name_end = end;
 	if (name == name_end || is_noise(name, (size_t)(name_end - name)))
@@ -182,7 +189,7 @@ static int compare_entries(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Sorts, keeps one name an address, and gives back what is not needed. */
+/* Sorts, keeps one name an address and one end in a row, and gives back what is not needed. */
 static void finish(struct kallsyms *k)
 {
 	size_t kept = 0;
@@ -192,8 +199,11 @@ static void finish(struct kallsyms *k)
 		return;
 	qsort(k->entries, k->count, sizeof(*k->entries), compare_entries);
 	for (size_t i = 0; i < k->count; i++) {
-		if (kept == 0 || k->entries[i].addr != k->entries[kept - 1].addr)
-			k->entries[kept++] = k->entries[i];
+		const struct entry *e = &k->entries[i], *before = kept ? &k->entries[kept - 1] : NULL;
+
+		if (before && (e->addr == before->addr || (e->rank == RANK_END && before->rank == RANK_END)))
+			continue;
+		k->entries[kept++] = *e;
 	}
 	k->count = kept;
 	smaller = realloc(k->entries, kept * sizeof(*k->entries));
@@ -250,6 +260,12 @@ static bool is_end(const char *name)
 	return strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
 }
 
+/* Neither the kernel itself nor BPF programs, of which nothing but the end of their memory follows the last. */
+static bool is_loaded_module(const char *module)
+{
+	return *module && strcmp(module, "bpf") != 0;
+}
+
 int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret, const char **module_ret,
 		  uint64_t *start_ret)
 {
@@ -268,10 +284,14 @@ int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret
 	if (low == 0)
 		return -ENOENT;
 	e = &k->entries[low - 1];
-	if (is_end(texts + e->name))
+	if (e->rank == RANK_END || is_end(texts + e->name))
 		return -ENOENT;
-	if ((low == k->count || e[1].module != e->module) && addr - e->addr >= MAX_TAIL_BYTES)
-		return -ENOENT;
+	if (low == k->count || (e[1].module != e->module && e[1].rank != RANK_END)) {
+		uint64_t max = is_loaded_module(texts + module_name(k, e->module)) ? MAX_MODULE_TAIL_BYTES : MAX_TAIL_BYTES;
+
+		if (addr - e->addr >= max)
+			return -ENOENT;
+	}
 	*name_ret = texts + e->name;
 	*module_ret = texts + module_name(k, e->module);
 	*start_ret = e->addr;
@@ -281,4 +301,29 @@ int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret
 size_t kallsyms_memory_bytes(const struct kallsyms *k)
 {
 	return sizeof(*k) + k->cap * sizeof(*k->entries) + k->names.cap + k->modules.cap;
+}
+
+/* --- modules --- */
+
+/* A word of a line and the blank behind it. */
+static const char *skip_word(const char *p, const char *end)
+{
+	p = memchr(p, ' ', (size_t)(end - p));
+	return p ? p + 1 : end;
+}
+
+void kallsyms_modules(const char *text, struct buf *out)
+{
+	const char *line = text, *end;
+
+	for (; *line; line = *end ? end + 1 : end) {
+		const char *users, *behind;
+
+		end = strchrnul(line, '\n');
+		users = skip_word(skip_word(line, end), end);
+		behind = skip_word(skip_word(users, end), end);
+		buf_append(out, line, (size_t)(users - line));
+		buf_append(out, behind, (size_t)(end - behind));
+		buf_putc(out, '\n');
+	}
 }

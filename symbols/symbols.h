@@ -38,10 +38,18 @@ struct kallsyms;
 int kallsyms_new(const char *path, struct kallsyms **ret);
 void kallsyms_free(struct kallsyms *k);
 
-/* The text symbol at or below @addr within its module's text; 0, or -ENOENT. Strings live as long as @k. @module_ret is ""
- * for the kernel itself ("bpf" for BPF programs). */
+/*
+ * The text symbol at or below @addr; 0, or -ENOENT. Strings live as long as @k. @module_ret is "" for the kernel itself
+ * ("bpf" for BPF programs). Of several symbols at one address: global before weak before local, then the one with fewer
+ * leading underscores, then the shorter, then the one that is listed first. The list has no sizes: a function reaches to the
+ * next symbol; the last one of a module's text to the module's data, and where that lies elsewhere no further than 4 KB.
+ */
 int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret, const char **module_ret,
 		  uint64_t *start_ret);
+
+/* What of @text, the content of /proc/modules, changes when a module comes or goes: name, size, state and address of each.
+ */
+void kallsyms_modules(const char *text, struct buf *out);
 size_t kallsyms_memory_bytes(const struct kallsyms *k);
 
 /* --- build ids --- */

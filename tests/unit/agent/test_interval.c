@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/indexes.h"
 #include "agent/interval.h"
+#include "agent/kernel_names.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
 #include "proto/modules.h"
@@ -42,6 +43,7 @@ static struct elf_service service = { .ops = &ops };
 
 static struct metrics *metrics;
 static struct files *files;
+static struct kernel_names *kernel;
 static struct names *names;
 static struct truth_counts *truths;
 static struct traces *traces;
@@ -106,8 +108,8 @@ static int make(void **state)
 	lib.info.segments[0] = (struct elf_segment){ .size_bytes = AREA };
 	metrics = metrics_new();
 	return make_index() || !metrics || file_opener_new(metrics, &opener) ||
-	       files_new(&service, opener, metrics, &files) || names_new(metrics, &names) ||
-	       truth_counts_new(metrics, &truths) || traces_new(&traces) ||
+	       files_new(&service, opener, metrics, &files) || kernel_names_new(metrics, &kernel) ||
+	       names_new(kernel, metrics, &names) || truth_counts_new(metrics, &truths) || traces_new(NULL, &traces) ||
 	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
 	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true },
 			    &intervals[1]);
@@ -121,6 +123,7 @@ static int destroy(void **state)
 	traces_free(traces);
 	truth_counts_free(truths);
 	names_free(names);
+	kernel_names_free(kernel);
 	files_free(files);
 	metrics_free(metrics);
 	symbol_index_close(file_index.entry.index);

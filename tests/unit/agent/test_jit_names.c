@@ -59,7 +59,7 @@ static int set_up(void **state)
 	snprintf(own_map, sizeof(own_map), "/tmp/perf-%d.map", getpid());
 	metrics = metrics_new();
 	return folder < 0 || !metrics || file_opener_new(metrics, &opener) || files_new(&service, opener, metrics, &files) ||
-	       jit_names_new(files, metrics, &names) || traces_new(&traces);
+	       jit_names_new(files, metrics, &names) || traces_new(NULL, &traces);
 }
 
 static int tear_down(void **state)

@@ -42,7 +42,7 @@ static int make(void **state)
 {
 	(void)state;
 	process = new_process();
-	return traces_new(&t);
+	return traces_new(NULL, &t);
 }
 
 static int destroy(void **state)

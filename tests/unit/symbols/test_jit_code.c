@@ -96,6 +96,9 @@ static void test_times(void **state)
 	assert_int_equal(jit_code_remove(c, 100, 120, 50), 0);
 	assert_string_equal(name_at(c, 110, 49), "first");
 	assert_string_equal(name_at(c, 110, 50), "!");
+	assert_int_equal(add(c, 100, 120, 55, "next"), 0);
+	assert_string_equal(name_at(c, 110, 52), "!");
+	assert_string_equal(name_at(c, 110, 55), "next");
 	/* moved: the second half's name comes along, its start too */
 	assert_int_equal(jit_code_move(c, 160, 1160, 90, 60), 0);
 	assert_string_equal(name_at(c, 1249, 60), "second");

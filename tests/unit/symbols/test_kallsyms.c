@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbols/symbols.h"
 
@@ -44,6 +45,10 @@ static const char list[] = "0000000000000000 A fixed_percpu_data\n"
 			   "ffffffffc0002000 t second_mod\t[beta]\n"
 			   "ffffffffc0000000 t first_init\t[alpha]\n"
 			   "ffffffffc0000100 t first_do\t[alpha]\n"
+			   "ffffffffc0000200 r first_data\t[alpha]\n"
+			   "ffffffffc0000180 d more_data\t[alpha]\n"
+			   "ffffffffc0004000 t lone_do\t[gamma]\n"
+			   "ffffffffc0004000 d same_place\t[gamma]\n"
 			   "ffffffffc0003000 t bpf_prog_0123456789abcdef_walk\t[bpf]";
 
 static void test_list(void **state)
@@ -62,9 +67,15 @@ static void test_list(void **state)
 		{ 0xffffffff81002000, NULL, NULL, 0 },
 		{ 0xffffffff83000000, NULL, NULL, 0 },
 		{ 0xffffffffc0000001, "first_init", "alpha", 0xffffffffc0000000 },
-		{ 0xffffffffc00001ff, "first_do", "alpha", 0xffffffffc0000100 },
+		{ 0xffffffffc000017f, "first_do", "alpha", 0xffffffffc0000100 },
+		{ 0xffffffffc0000180, NULL, NULL, 0 }, /* the module's data */
+		{ 0xffffffffc00001ff, NULL, NULL, 0 },
+		{ 0xffffffffc0000abc, NULL, NULL, 0 },
 		{ 0xffffffffc0002abc, "second_mod", "beta", 0xffffffffc0002000 },
 		{ 0xffffffffc0003004, "bpf_prog_0123456789abcdef_walk", "bpf", 0xffffffffc0003000 },
+		{ 0xffffffffc0003fff, "bpf_prog_0123456789abcdef_walk", "bpf", 0xffffffffc0003000 },
+		{ 0xffffffffc0004fff, "lone_do", "gamma", 0xffffffffc0004000 }, /* the last of its text */
+		{ 0xffffffffc0005000, NULL, NULL, 0 },
 		{ 0xffffffffc0103004, NULL, NULL, 0 },
 		{ 0, NULL, NULL, 0 },
 		{ UINT64_MAX, NULL, NULL, 0 },
@@ -87,6 +98,32 @@ static void test_list(void **state)
 	}
 	assert_true(kallsyms_memory_bytes(k) > 100 && kallsyms_memory_bytes(k) < 10000);
 	kallsyms_free(k);
+}
+
+static void test_modules(void **state)
+{
+	static const char one[] =
+		"xfs 1843200 2 - Live 0xffffffffc0a00000\nkvm 1400832 1 kvm_intel, Live 0xffffffffc0600000 (OE)\n";
+	static const char used[] = "xfs 1843200 9 - Live 0xffffffffc0a00000\nkvm 1400832 0 - Live 0xffffffffc0600000 (OE)\n";
+	static const char moved[] =
+		"xfs 1843200 2 - Live 0xffffffffc0b00000\nkvm 1400832 1 kvm_intel, Live 0xffffffffc0600000 (OE)\n";
+	struct buf a = BUF_EMPTY, b = BUF_EMPTY;
+
+	(void)state;
+	kallsyms_modules(one, &a);
+	kallsyms_modules(used, &b); /* who uses it is no matter */
+	assert_string_equal(buf_text(&a), "xfs 1843200 Live 0xffffffffc0a00000\nkvm 1400832 Live 0xffffffffc0600000 (OE)\n");
+	assert_string_equal(buf_text(&b), buf_text(&a));
+	buf_reset(&b);
+	kallsyms_modules(moved, &b);
+	assert_string_not_equal(buf_text(&b), buf_text(&a));
+	buf_reset(&b);
+	kallsyms_modules("", &b);
+	assert_int_equal(b.len, 0);
+	kallsyms_modules("a\nb 1", &b); /* whatever it is: not read past its end */
+	assert_true(b.len > 0);
+	buf_fini(&a);
+	buf_fini(&b);
 }
 
 static void test_broken(void **state)
@@ -194,10 +231,8 @@ static void test_running_kernel(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_long_list),
-		cmocka_unit_test(test_running_kernel),
+		cmocka_unit_test(test_list),	  cmocka_unit_test(test_modules),	 cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_long_list), cmocka_unit_test(test_running_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
