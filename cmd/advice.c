@@ -85,9 +85,8 @@ void advise_debug_files(void *arg, const char *path, const char *build_id, struc
 	} else if (is_same_here(path, build_id) && find_package(path, &package)) {
 		const char *name = buf_text(&package);
 
-		buf_printf(out, "install %s%s, or set DEBUGINFOD_URLS", name, !strcmp(name, "libc6") ? "-dbg" : "-dbgsym");
+		buf_printf(out, "install %s%s", name, !strcmp(name, "libc6") ? "-dbg" : "-dbgsym");
 	} else {
-		buf_printf(out, "put its debug file at /usr/lib/debug/.build-id/%.2s/%s.debug, or set DEBUGINFOD_URLS",
-			   build_id, build_id + 2);
+		buf_printf(out, "put its debug file at /usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2);
 	}
 }

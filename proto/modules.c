@@ -14,6 +14,8 @@
 #include "proto/modules.h"
 #include "proto/report_text.h"
 
+enum { MAX_ADVISED = 20 }; /* modules, from the first on; the others are in few samples */
+
 struct module {
 	uint64_t samples, frames, named;
 	uint64_t last_sample;	     /* the number of the sample that was counted last */
@@ -248,7 +250,7 @@ int modules_report(struct modules *m, modules_advise_fn advise, void *arg, struc
 		buf_printf(out, "\n  SAMPLES     NAMED  SOURCE   NAMES ARE     %-*s  BUILD ID\n", (int)columns, "MODULE");
 	for (uint32_t i = 0; i < shown; i++)
 		print_module(m, &sorted[i], columns, out);
-	for (uint32_t i = 0; i < shown; i++)
+	for (uint32_t i = 0; i < shown && i < MAX_ADVISED; i++)
 		print_advice(m, &sorted[i], advise, arg, &has_title, out);
 	return out->failed ? -ENOMEM : 0;
 }
