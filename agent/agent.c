@@ -312,17 +312,29 @@ static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
 	return cache;
 }
 
-/* What needs no kernel: the tables. */
-static int make_tables(struct agent *a, struct elf_service *service, struct file_opener *opener,
-		       struct index_helper *index_helper, const struct agent_config *config, struct loop *loop,
+/* The processes that read files for us, forked before there is anything to inherit. */
+struct readers {
+	struct elf_service *service;
+	struct index_helper *index_helpers[LANES]; /* NULL: no names are wanted */
+	struct file_opener *opener;
+};
+
+static void free_index_helpers(const struct readers *r)
+{
+	for (int i = 0; i < LANES; i++)
+		index_helper_free(r->index_helpers[i]);
+}
+
+/* What needs no kernel: the tables. Takes @r over. */
+static int make_tables(struct agent *a, const struct readers *r, const struct agent_config *config, struct loop *loop,
 		       struct metrics *metrics)
 {
-	int error = files_new(service, opener, metrics, &a->in.files);
+	int error = files_new(r->service, r->opener, metrics, &a->in.files);
 
 	if (error)
-		index_helper_free(index_helper);
+		free_index_helpers(r);
 	else
-		error = indexes_new(config->symbols, index_helper, open_symbol_cache(config), a->in.files, loop, metrics,
+		error = indexes_new(config->symbols, r->index_helpers, open_symbol_cache(config), a->in.files, loop, metrics,
 				    &a->indexes);
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
@@ -369,20 +381,16 @@ static void take_priority(void)
 		(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 }
 
-/* The processes that read files for us, forked before there is anything to inherit. */
-struct readers {
-	struct elf_service *service;
-	struct index_helper *index_helper; /* NULL: no names are wanted */
-	struct file_opener *opener;
-};
-
 static int start_readers(const struct agent_config *config, struct metrics *metrics, struct readers *r,
 			 struct agent_error *err)
 {
+	static const struct elf_worker_kind *const kinds[LANES] = {
+		[LANE_FIRST] = &index_first_kind, [LANE_REST] = &index_rest_kind
+	};
 	int error = config->no_helper ? elf_service_new(&r->service) : elf_helper_new(elf_service_new, metrics, &r->service);
 
-	if (!error && config->symbols != SYMBOLS_OFF)
-		error = index_helper_new(&index_worker_kind, config->no_helper, &r->index_helper);
+	for (int i = 0; i < LANES && !error && config->symbols != SYMBOLS_OFF; i++)
+		error = index_helper_new(kinds[i], config->no_helper, &r->index_helpers[i]);
 	if (error)
 		return fail(err, error,
 			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
@@ -400,10 +408,10 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	error = start_readers(config, metrics, &readers, err);
 	if (error) {
 		elf_service_free(readers.service);
-		index_helper_free(readers.index_helper);
+		free_index_helpers(&readers);
 		return error;
 	}
-	error = make_tables(a, readers.service, readers.opener, readers.index_helper, config, loop, metrics);
+	error = make_tables(a, &readers, config, loop, metrics);
 	if (error)
 		return fail(err, error, "cannot start the agent");
 	error = sampler_new(config, &a->in.sampler, err);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -26,24 +27,27 @@ enum {
 	MUCH_DWARF_BYTES = 16 << 20,
 };
 
-const struct elf_worker_kind index_worker_kind = {
-	.name = "hearth-names",
-	.make = index_service_new,
-	.memory_bytes = 1ull << 30, /* names put together (CODE_NAMES_MAX_BYTES), the index, sections that were compressed */
-	.file_bytes = 512ull << 20,
-	.cpu_seconds = 120, /* 1 GB of DWARF takes some 10 */
-	.nice = 19,
-};
+/* Names while they are put together (CODE_NAMES_MAX_BYTES), the index, sections that were compressed. 1 GB of DWARF takes
+ * some 10 s. */
+#define KIND(text, how_nice)                                                                                     \
+	{                                                                                                        \
+		.name = text, .make = index_service_new, .memory_bytes = 1ull << 30, .file_bytes = 512ull << 20, \
+		.cpu_seconds = 120, .nice = how_nice                                                             \
+	}
+const struct elf_worker_kind index_first_kind = KIND("hearth-names", 10);
+const struct elf_worker_kind index_rest_kind = KIND("hearth-dwarf", 19);
 
-enum step { STEP_IDLE, STEP_OPEN, STEP_GIVE, STEP_MAKE_QUICK, STEP_MAKE, STEP_END };
+enum step { STEP_IDLE, STEP_OPEN, STEP_GIVE, STEP_MAKE, STEP_END };
 
 struct index_helper {
 	const struct elf_worker_kind *kind;
 	bool is_in_process;
 	struct elf_service *service; /* of the job, where it is made in this process */
 	pid_t template_pid;
-	int control; /* to the template; -1: it has gone */
-	int sock;    /* to the worker; -1: none */
+	int control;	  /* to the template; -1: it has gone */
+	int sock;	  /* to the worker; -1: none */
+	pid_t worker_pid; /* 0: not known */
+	bool is_hurried;
 	struct loop *loop;
 	struct loop_watch *control_watch, *sock_watch, *timer;
 	index_answer_fn fn;
@@ -84,7 +88,6 @@ static void end_job(struct index_helper *h, int status)
 static void tell(struct index_helper *h)
 {
 	h->step = STEP_IDLE;
-	h->answer.is_last = true;
 	if (h->timer)
 		(void)loop_set_timer(h->timer, 0, 0);
 	h->fn(h->arg, &h->answer);
@@ -107,10 +110,9 @@ static int status_of_end(int ended)
 
 static void request(struct index_helper *h, enum step step, uint64_t addr, int fd)
 {
-	static const uint32_t ops[] = { [STEP_OPEN] = INDEX_OP_OPEN,
-					[STEP_GIVE] = INDEX_OP_GIVE,
-					[STEP_MAKE_QUICK] = INDEX_OP_MAKE,
-					[STEP_MAKE] = INDEX_OP_MAKE };
+	static const uint32_t ops[] = {
+		[STEP_OPEN] = INDEX_OP_OPEN, [STEP_GIVE] = INDEX_OP_GIVE, [STEP_MAKE] = INDEX_OP_MAKE
+	};
 	struct elf_wire head = {
 		.kind = ELF_WIRE_REQUEST,
 		.request = { .op = ops[step], .file = 1, .addr = addr, .can_bring = true },
@@ -162,26 +164,20 @@ static void take_opened(struct index_helper *h)
 		return;
 	}
 	memcpy(&opened, h->body.data, sizeof(opened));
+	h->answer.has_more = h->job.is_first && h->job.depth == INDEX_FULL && opened.dwarf_bytes > MUCH_DWARF_BYTES;
+	if (h->answer.has_more)
+		h->job.depth = INDEX_TABLES;
 	h->answer.dwarf_bytes = h->job.depth == INDEX_FULL ? opened.dwarf_bytes : 0;
-	if (h->answer.dwarf_bytes > MUCH_DWARF_BYTES)
-		request(h, STEP_MAKE_QUICK, INDEX_TABLES, h->job.quick_fd);
-	else
-		request(h, STEP_MAKE, h->job.depth, h->job.fd);
+	request(h, STEP_MAKE, h->job.depth, h->job.fd);
 }
 
 static void take_made(struct index_helper *h)
 {
-	if (h->body.len != sizeof(h->answer.made)) {
-		end_job(h, -EPROTO);
-		return;
-	}
-	memcpy(&h->answer.made, h->body.data, sizeof(h->answer.made));
-	if (h->step == STEP_MAKE) {
-		end_job(h, 0);
-		return;
-	}
-	h->fn(h->arg, &h->answer);
-	request(h, STEP_MAKE, h->job.depth, h->job.fd);
+	bool is_sound = h->body.len == sizeof(h->answer.made);
+
+	if (is_sound)
+		memcpy(&h->answer.made, h->body.data, sizeof(h->answer.made));
+	end_job(h, is_sound ? 0 : -EPROTO);
 }
 
 /* Its body is h->body. */
@@ -260,8 +256,14 @@ static void on_template(void *arg, int fd, uint32_t events)
 		lose_template(h);
 		return;
 	}
+	if (head.kind == ELF_WIRE_SPAWNED) {
+		h->worker_pid = head.number;
+		if (h->is_hurried)
+			index_helper_hurry(h);
+	}
 	if (head.kind != ELF_WIRE_ENDED || h->step == STEP_IDLE)
 		return;
+	h->worker_pid = 0;
 	hear_last_words(h);
 	if (h->answer.status == -EPIPE)
 		h->answer.status = status_of_end(head.number);
@@ -325,6 +327,13 @@ int index_helper_start(struct index_helper *h, const struct index_job *job)
 bool index_helper_is_busy(const struct index_helper *h)
 {
 	return h->step != STEP_IDLE;
+}
+
+void index_helper_hurry(struct index_helper *h)
+{
+	h->is_hurried = true;
+	if (h->worker_pid > 0)
+		(void)setpriority(PRIO_PROCESS, (id_t)h->worker_pid, 0);
 }
 
 void index_helper_wait(struct index_helper *h, int timeout_ms)

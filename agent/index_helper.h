@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's side of the process that makes indexes of names: one job at a time, each in a worker of its own that ends with
- * it, and never waited for: its answers come through the loop. The worker has no privileges, only what the processor has
- * left, and bounded time and memory, as agent/elf_helper.h says of another kind. Everything on the loop's thread.
+ * it, and never waited for: its answer comes through the loop. The worker has no privileges, what other programs leave of
+ * the processor, and bounded time and memory, as agent/elf_helper.h says of another kind. Everything on the loop's thread.
  */
 #ifndef HEARTH_AGENT_INDEX_HELPER_H
 #define HEARTH_AGENT_INDEX_HELPER_H
@@ -16,28 +16,28 @@
 struct loop;
 struct index_helper;
 
-/* Borrowed, with what it leads to, until the last answer. */
+/* Borrowed, with what it leads to, until the answer. */
 struct index_job {
 	struct debug_place place; /* the program; its debug files are looked for beside it */
 	const char *id;		  /* for the index's head */
 	enum index_depth depth;
-	int quick_fd; /* where names out of tables go first when there is much to read for the rest */
-	int fd;	      /* where the index goes. Both are empty files, the caller's */
+	bool is_first; /* nothing is named yet: where there is much to read, names out of tables will do for now */
+	int fd;	       /* where the index goes: an empty file, the caller's */
 };
 
 struct index_answer {
 	/* 0; an error of elf_service_is_hostile(); -ECHILD: there is no helper any more; or what the file is not (-ENOEXEC)
 	 */
 	int status;
-	bool is_last;	      /* else the index in quick_fd stands, and the worker goes on */
+	bool has_more;	      /* see is_first: the rest is another job */
 	uint64_t dwarf_bytes; /* that were read */
 	struct index_made made;
 };
 
 typedef void (*index_answer_fn)(void *arg, const struct index_answer *answer);
 
-/* What its workers may take. Tests have others. */
-extern const struct elf_worker_kind index_worker_kind;
+/* What its workers may take: for first jobs, which many samples wait for, and for those that have much to read. */
+extern const struct elf_worker_kind index_first_kind, index_rest_kind;
 
 /*
  * Forks the template of workers of @kind, which outlives it: to be called before there are threads, or descriptors that
@@ -49,10 +49,13 @@ void index_helper_free(struct index_helper *h);
 /* Answers go to @fn, from @loop. 0 or -errno. */
 int index_helper_watch(struct index_helper *h, struct loop *loop, index_answer_fn fn, void *arg);
 
-/* One job at a time: not while one has not had its last answer. 0 or -errno: there will be no answer. */
+/* One job at a time: not while one has not had its answer. 0 or -errno: there will be no answer. */
 int index_helper_start(struct index_helper *h, const struct index_job *job);
 
 bool index_helper_is_busy(const struct index_helper *h);
+
+/* From now on its workers run as others do: somebody waits. */
+void index_helper_hurry(struct index_helper *h);
 
 /* Waits at most @timeout_ms for something to come, and takes it as the loop would. */
 void index_helper_wait(struct index_helper *h, int timeout_ms);

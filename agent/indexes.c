@@ -18,20 +18,25 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-struct indexes {
-	enum symbols_wanted wanted;
+/* One job at a time. */
+struct lane {
+	struct indexes *owner;
 	struct index_helper *helper; /* owned */
-	struct symbol_cache *cache;  /* owned */
-	struct files *files;
-	struct file **queue; /* references */
+	struct file **queue;	     /* references */
 	uint32_t queue_cnt, queue_cap;
 	struct file *making;	/* whose index is made now, a reference; NULL: none */
 	enum index_depth depth; /* of the job */
-	int quick_fd, fd;	/* its outputs */
-	bool is_memory;		/* the latter is in no folder */
-	bool is_unkept_said;
-	bool is_running; /* inside of run_queue */
-	bool is_helper_lost;
+	int fd;			/* its output */
+	bool is_memory;		/* which is in no folder */
+	bool is_running;	/* inside of run_queue */
+};
+
+struct indexes {
+	enum symbols_wanted wanted;
+	struct lane lanes[LANES];
+	struct symbol_cache *cache; /* owned */
+	struct files *files;
+	bool is_helper_lost, is_unkept_said;
 	void (*on_done)(void *arg);
 	void *on_done_arg;
 	struct metric *opened, *made, *failed, *cut, *dwarf_bytes, *coming;
@@ -95,24 +100,26 @@ static int take_file(struct file_index *fi, int fd)
 /* --- what is kept on disk --- */
 
 /* An empty file for an index: where it will be kept, if that can be. */
-static int new_output(struct indexes *x)
+static int new_output(struct lane *l)
 {
+	const struct indexes *x = l->owner;
 	int fd = x->cache && x->wanted == SYMBOLS_FULL ? symbol_cache_file(x->cache) : -1;
 
-	x->is_memory = fd < 0;
+	l->is_memory = fd < 0;
 	return fd < 0 ? memfd_create("hearth-names", MFD_CLOEXEC) : fd;
 }
 
-static void keep(struct indexes *x, const struct file_index *fi)
+static void keep(struct indexes *x, const struct lane *l)
 {
+	const struct file_index *fi = l->making->index;
 	int error = 0;
 
 	if (!x->cache || x->wanted != SYMBOLS_FULL)
 		return;
-	if (x->is_memory)
+	if (l->is_memory)
 		error = symbol_cache_add(x->cache, &fi->key, fi->entry.data, fi->entry.len_bytes);
 	else
-		error = symbol_cache_adopt(x->cache, &fi->key, x->fd);
+		error = symbol_cache_adopt(x->cache, &fi->key, l->fd);
 	if (error && !x->is_unkept_said) {
 		x->is_unkept_said = true;
 		log_warn("cannot keep the indexes of programs' names, so they are made anew at the next start: %s",
@@ -150,14 +157,18 @@ static int open_kept(struct indexes *x, const struct file *file)
 	return x->wanted == SYMBOLS_FULL && has_debug_file_now(file, symbol_index_head(e.index)) ? -ENOENT : 0;
 }
 
-/* --- the queue --- */
+/* --- the queues --- */
 
 uint32_t indexes_coming(const struct indexes *x)
 {
-	return x->queue_cnt + (x->making != NULL);
+	uint32_t count = 0;
+
+	for (int i = 0; i < LANES; i++)
+		count += x->lanes[i].queue_cnt + (x->lanes[i].making != NULL);
+	return count;
 }
 
-/* Its names will not get better. Gives a reference back. */
+/* The names of @file will not get better. Gives a reference back. */
 static void be_done(struct indexes *x, struct file *file)
 {
 	file->index->state = FILE_INDEX_DONE;
@@ -167,91 +178,82 @@ static void be_done(struct indexes *x, struct file *file)
 		x->on_done(x->on_done_arg);
 }
 
-static void enqueue(struct indexes *x, struct file *file)
+/* Takes a reference over. */
+static void enqueue(struct lane *l, struct file *file)
 {
-	if (x->queue_cnt == x->queue_cap) {
-		uint32_t cap = x->queue_cap ? x->queue_cap * 2 : 64;
-		struct file **queue = realloc(x->queue, cap * sizeof(struct file *));
+	if (l->queue_cnt == l->queue_cap) {
+		uint32_t cap = l->queue_cap ? l->queue_cap * 2 : 64;
+		struct file **queue = realloc(l->queue, cap * sizeof(struct file *));
 
-		if (!queue)
+		if (!queue) {
+			be_done(l->owner, file);
 			return;
-		x->queue = queue;
-		x->queue_cap = cap;
+		}
+		l->queue = queue;
+		l->queue_cap = cap;
 	}
 	file->index->state = FILE_INDEX_COMING;
-	x->queue[x->queue_cnt++] = file_get(file);
-	metric_set(x->coming, indexes_coming(x));
+	l->queue[l->queue_cnt++] = file;
+	metric_set(l->owner->coming, indexes_coming(l->owner));
 }
 
 /* Takes the file that most samples wait for out of the queue, and its reference over. */
-static struct file *dequeue(struct indexes *x)
+static struct file *dequeue(struct lane *l)
 {
 	struct file *file;
 	uint32_t best = 0;
 
-	for (uint32_t i = 1; i < x->queue_cnt; i++)
-		if (x->queue[i]->index->samples > x->queue[best]->index->samples)
+	for (uint32_t i = 1; i < l->queue_cnt; i++)
+		if (l->queue[i]->index->samples > l->queue[best]->index->samples)
 			best = i;
-	file = x->queue[best];
-	x->queue[best] = x->queue[--x->queue_cnt];
+	file = l->queue[best];
+	l->queue[best] = l->queue[--l->queue_cnt];
 	return file;
 }
 
 /* --- jobs --- */
 
-static void close_outputs(struct indexes *x)
-{
-	if (x->quick_fd >= 0)
-		close(MOVE_FD(x->quick_fd));
-	if (x->fd >= 0)
-		close(MOVE_FD(x->fd));
-}
-
-static int start_job(struct indexes *x, struct file *file, enum index_depth depth)
+static int start_job(struct lane *l, struct file *file, enum index_depth depth)
 {
 	struct index_job job = { .place = { file->path, file->pid, file->fd },
 				 .id = file->index->key.build_id,
-				 .depth = depth };
+				 .depth = depth,
+				 .is_first = l == &l->owner->lanes[LANE_FIRST] };
 
-	x->making = file;
-	x->depth = depth;
-	x->quick_fd = memfd_create("hearth-names", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	x->fd = new_output(x);
-	if (x->quick_fd < 0 || x->fd < 0)
-		return -errno;
-	job.quick_fd = x->quick_fd;
-	job.fd = x->fd;
-	return index_helper_start(x->helper, &job);
+	l->making = file;
+	l->depth = depth;
+	l->fd = job.fd = new_output(l);
+	return l->fd < 0 ? -errno : index_helper_start(l->helper, &job);
 }
 
-/* The job under way has come to its end. */
-static void end_job(struct indexes *x)
+/* The job under way has come to its end; what becomes of its file is the caller's affair. */
+static struct file *end_job(struct lane *l)
 {
-	struct file *file = MOVE(x->making);
-
-	close_outputs(x);
-	be_done(x, file);
+	if (l->fd >= 0)
+		close(MOVE_FD(l->fd));
+	return MOVE(l->making);
 }
 
 /* As many jobs as the helper takes. */
-static void run_queue(struct indexes *x)
+static void run_queue(struct lane *l)
 {
-	if (x->is_running) /* an answer that came at once: the loop below goes on */
+	if (l->is_running) /* an answer that came at once: the loop below goes on */
 		return;
-	x->is_running = true;
-	while (!x->making && x->queue_cnt) {
-		struct file *file = dequeue(x);
+	l->is_running = true;
+	while (!l->making && l->queue_cnt) {
+		struct file *file = dequeue(l);
 
-		if (start_job(x, file, x->wanted == SYMBOLS_TABLES ? INDEX_TABLES : INDEX_FULL))
-			end_job(x);
+		if (start_job(l, file, l->owner->wanted == SYMBOLS_TABLES ? INDEX_TABLES : INDEX_FULL))
+			be_done(l->owner, end_job(l));
 	}
-	x->is_running = false;
+	l->is_running = false;
 }
 
-static void fail_job(struct indexes *x, int status)
+static void fail_job(struct lane *l, int status)
 {
-	struct file *file = x->making;
 	bool is_hostile = elf_service_is_hostile(status);
+	struct indexes *x = l->owner;
+	struct file *file = end_job(l);
 
 	metric_add(x->failed, 1);
 	if (status == -ECHILD && !x->is_helper_lost) {
@@ -261,43 +263,34 @@ static void fail_job(struct indexes *x, int status)
 			"names until hearth is started again");
 	}
 	if (is_hostile)
-		files_blame_names(x->files, file, status, x->depth == INDEX_FULL);
-	if (is_hostile && x->depth == INDEX_FULL) {
-		close_outputs(x);
-		if (!start_job(x, file, INDEX_TABLES))
-			return;
-	}
-	end_job(x);
-}
-
-/* The names out of tables stand in quick_fd, whose writer still lives. */
-static void take_quick(struct indexes *x)
-{
-	if (!fcntl(x->quick_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
-		(void)take_file(x->making->index, x->quick_fd);
+		files_blame_names(x->files, file, status, l->depth == INDEX_FULL);
+	if (!is_hostile || l->depth != INDEX_FULL)
+		be_done(x, file);
+	else if (start_job(l, file, INDEX_TABLES))
+		be_done(x, end_job(l));
 }
 
 static void on_answer(void *arg, const struct index_answer *answer)
 {
-	struct indexes *x = arg;
+	struct lane *l = arg;
+	struct indexes *x = l->owner;
 	int error = answer->status;
 
-	if (!answer->is_last) {
-		take_quick(x);
-		return;
-	}
 	if (!error)
-		error = take_file(x->making->index, x->fd);
+		error = take_file(l->making->index, l->fd);
 	if (error) {
-		fail_job(x, error == -EBADMSG ? -EPROTO : error);
+		fail_job(l, error == -EBADMSG ? -EPROTO : error);
+	} else if (answer->has_more) {
+		enqueue(&x->lanes[LANE_REST], end_job(l));
+		run_queue(&x->lanes[LANE_REST]);
 	} else {
 		metric_add(x->made, 1);
 		metric_add(x->cut, answer->made.is_cut);
 		metric_add(x->dwarf_bytes, answer->dwarf_bytes);
-		keep(x, x->making->index);
-		end_job(x);
+		keep(x, l);
+		be_done(x, end_job(l));
 	}
-	run_queue(x);
+	run_queue(l);
 }
 
 /* --- files --- */
@@ -319,8 +312,8 @@ static void begin(struct indexes *x, struct file *file)
 		return;
 	form_key(file, &fi->key);
 	if (open_kept(x, file)) {
-		enqueue(x, file);
-		run_queue(x);
+		enqueue(&x->lanes[LANE_FIRST], file_get(file));
+		run_queue(&x->lanes[LANE_FIRST]);
 	}
 }
 
@@ -335,8 +328,8 @@ static void mend(struct indexes *x, struct file *file)
 	fi->was_broken = true;
 	if (x->cache)
 		(void)symbol_cache_remove(x->cache, &fi->key);
-	enqueue(x, file);
-	run_queue(x);
+	enqueue(&x->lanes[LANE_FIRST], file_get(file));
+	run_queue(&x->lanes[LANE_FIRST]);
 }
 
 void indexes_meet(struct indexes *x, struct file *file)
@@ -357,44 +350,72 @@ void indexes_on_done(struct indexes *x, void (*fn)(void *arg), void *arg)
 
 void indexes_wait(struct indexes *x, int timeout_ms)
 {
-	index_helper_wait(x->helper, timeout_ms);
+	for (int i = 0; i < LANES; i++)
+		index_helper_hurry(x->lanes[i].helper);
+	for (int i = 0; i < LANES; i++)
+		if (x->lanes[i].making)
+			index_helper_wait(x->lanes[i].helper, timeout_ms);
 }
 
 void indexes_tell(const struct indexes *x)
 {
-	uint32_t more = x->queue_cnt;
+	const char *path = NULL;
 
 	log_debug("names: %llu indexes from disk, %llu made, %llu failed; %llu bytes of debug sections read",
 		  (unsigned long long)metric_get(x->opened), (unsigned long long)metric_get(x->made),
 		  (unsigned long long)metric_get(x->failed), (unsigned long long)metric_get(x->dwarf_bytes));
-	if (!x->making)
+	for (int i = 0; i < LANES; i++)
+		path = x->lanes[i].making ? x->lanes[i].making->path : path;
+	if (!path)
 		return;
-	if (more)
-		log_warn("the names of %s and %u other files were not ready in time", x->making->path, more);
-	else
-		log_warn("the names of %s were not ready in time", x->making->path);
-	log_warn("'hearth symbols build FILE' makes them ready for the next time");
+	log_warn("the names of %u files were not ready in time, among them those of %s; 'hearth symbols build FILE' makes "
+		 "them "
+		 "for the next time",
+		 indexes_coming(x), path);
 }
 
-int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct symbol_cache *cache, struct files *files,
-		struct loop *loop, struct metrics *metrics, struct indexes **ret)
+static int lane_init(struct lane *l, struct indexes *x, struct index_helper *helper, struct loop *loop)
+{
+	l->owner = x;
+	l->helper = helper;
+	l->fd = -1;
+	return helper ? index_helper_watch(helper, loop, on_answer, l) : 0;
+}
+
+static void lane_fini(struct lane *l)
+{
+	index_helper_free(l->helper);
+	if (l->making)
+		file_put(end_job(l));
+	while (l->queue_cnt)
+		file_put(l->queue[--l->queue_cnt]);
+	free(l->queue);
+}
+
+int indexes_new(enum symbols_wanted wanted, struct index_helper *const helpers[static LANES], struct symbol_cache *cache,
+		struct files *files, struct loop *loop, struct metrics *metrics, struct indexes **ret)
 {
 	struct indexes *x = calloc(1, sizeof(*x));
 	int error = x ? 0 : -ENOMEM;
 
-	if (!error && helper)
-		error = index_helper_watch(helper, loop, on_answer, x);
+	for (int i = 0; i < LANES; i++) {
+		int failed = x ? lane_init(&x->lanes[i], x, helpers[i], loop) : 0;
+
+		error = error ? error : failed;
+		if (!x)
+			index_helper_free(helpers[i]);
+	}
 	if (error) {
-		index_helper_free(helper);
-		symbol_cache_close(cache);
-		free(x);
+		if (x)
+			x->cache = cache;
+		else
+			symbol_cache_close(cache);
+		indexes_free(x);
 		return error;
 	}
-	x->wanted = helper ? wanted : SYMBOLS_OFF;
-	x->helper = helper;
+	x->wanted = helpers[LANE_FIRST] ? wanted : SYMBOLS_OFF;
 	x->cache = cache;
 	x->files = files;
-	x->quick_fd = x->fd = -1;
 	x->opened = metrics_counter(metrics, "hearth_symbol_indexes_opened_total", NULL,
 				    "Indexes of files' names that were found on disk.");
 	x->made = metrics_counter(metrics, "hearth_symbol_indexes_built_total", NULL,
@@ -418,14 +439,8 @@ void indexes_free(struct indexes *x)
 {
 	if (!x)
 		return;
-	index_helper_free(x->helper);
-	x->on_done = NULL;
-	close_outputs(x);
-	if (x->making)
-		file_put(x->making);
-	while (x->queue_cnt)
-		file_put(x->queue[--x->queue_cnt]);
-	free(x->queue);
+	for (int i = 0; i < LANES; i++)
+		lane_fini(&x->lanes[i]);
 	symbol_cache_close(x->cache);
 	free(x);
 }

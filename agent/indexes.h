@@ -35,9 +35,13 @@ struct file_index {
 	struct symbol_cache_key key;
 };
 
-/* Takes @helper (NULL: no names are wanted) and @cache (NULL: nothing is kept) over, also when it fails. */
-int indexes_new(enum symbols_wanted wanted, struct index_helper *helper, struct symbol_cache *cache, struct files *files,
-		struct loop *loop, struct metrics *metrics, struct indexes **ret);
+/* First jobs, and the rest of those that have much to read. */
+enum { LANE_FIRST, LANE_REST, LANES };
+
+/* Takes @helpers, a helper a lane (NULL: no names are wanted), and @cache (NULL: nothing is kept) over, also when it fails.
+ */
+int indexes_new(enum symbols_wanted wanted, struct index_helper *const helpers[static LANES], struct symbol_cache *cache,
+		struct files *files, struct loop *loop, struct metrics *metrics, struct indexes **ret);
 void indexes_free(struct indexes *x);
 
 /* A sample's frame is in @file. */
@@ -55,7 +59,7 @@ static inline bool file_names_are_coming(const struct file *file)
 /* How many files wait for theirs. */
 uint32_t indexes_coming(const struct indexes *x);
 
-/* Waits at most @timeout_ms for the job under way. */
+/* Waits at most @timeout_ms for a job under way, which is in a hurry from now on. */
 void indexes_wait(struct indexes *x, int timeout_ms);
 
 /* Says at the end which files' names were not ready in time, if any; to who wants to know more, also what was done. */

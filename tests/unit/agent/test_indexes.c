@@ -36,7 +36,7 @@ static struct file file[FILES];
 
 /* --- a maker that does harm as it is told, by the depth it is asked for --- */
 
-enum harm { NONE, CRASH_ON_FULL, CRASH_ALWAYS, GARBAGE };
+enum harm { NONE, CRASH_ON_FULL, CRASH_ALWAYS, GARBAGE, MUCH };
 static enum harm harm; /* forked with the template */
 
 static struct elf_service *real;
@@ -47,6 +47,14 @@ static int harmful_call(struct elf_service *s, const struct elf_request *request
 	struct index_made made = { .best = CODE_SOURCE_DWARF };
 
 	(void)s;
+	if (request->op == INDEX_OP_OPEN && harm == MUCH) { /* as if it had */
+		struct index_opened opened = { 1 << 30 };
+		int status = elf_service_call(real, request, fd, payload, bytes, reply);
+
+		if (!status)
+			memcpy(reply->data, &opened, sizeof(opened));
+		return status;
+	}
 	if (request->op == INDEX_OP_MAKE && harm == GARBAGE) {
 		buf_reset(reply);
 		buf_append(reply, &made, sizeof(made));
@@ -94,23 +102,24 @@ static void run(const char *command)
 /* What a start of the agent does. */
 static void begin(enum harm h)
 {
+	struct index_helper *helpers[LANES];
 	static struct elf_worker_kind kind;
 	struct symbol_cache *cache;
-	struct index_helper *helper;
 	struct file_opener *opener;
 	char path[64];
 
 	harm = h;
-	kind = index_worker_kind;
+	kind = index_first_kind;
 	kind.make = harmful_new;
 	snprintf(path, sizeof(path), "%s/cache", folder);
 	metrics = metrics_new();
 	assert_non_null(metrics);
-	assert_int_equal(index_helper_new(&kind, false, &helper), 0);
+	for (int i = 0; i < LANES; i++)
+		assert_int_equal(index_helper_new(&kind, false, &helpers[i]), 0);
 	assert_int_equal(file_opener_new(metrics, &opener), 0);
 	assert_int_equal(files_new(&nobody, opener, metrics, &files), 0);
 	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache), 0);
-	assert_int_equal(indexes_new(SYMBOLS_FULL, helper, cache, files, loop, metrics, &indexes), 0);
+	assert_int_equal(indexes_new(SYMBOLS_FULL, helpers, cache, files, loop, metrics, &indexes), 0);
 	for (uint32_t i = 0; i < FILES; i++) {
 		file[i] = (struct file){ .id = i + 1, .state = FILE_READABLE, .debug_fd = -1, .pid = (uint32_t)getpid() };
 		assert_true(asprintf(&file[i].path, "%s/program%u", folder, i) > 0);
@@ -293,6 +302,29 @@ static void test_harm(void **state)
 	end();
 }
 
+/* What has much to read is named out of its tables first; others do not wait for the rest of it. */
+static void test_much(void **state)
+{
+	uint32_t quick = 0;
+
+	(void)state;
+	run("rm -f cache/*");
+	begin(MUCH);
+	for (uint32_t i = 0; i < FILES; i++)
+		indexes_meet(indexes, &file[i]);
+	while (indexes_coming(indexes)) {
+		assert_int_equal(loop_step(loop, LOOP_MS), 0);
+		for (uint32_t i = 0; i < FILES; i++)
+			quick |= (uint32_t)(source_of(i) == CODE_SOURCE_SYMTAB && file_names_are_coming(&file[i])) << i;
+	}
+	assert_int_equal(quick, (1u << FILES) - 1);
+	assert_counts(0, FILES, 0);
+	for (uint32_t i = 0; i < FILES; i++)
+		assert_int_equal(source_of(i), i == 1 ? CODE_SOURCE_SYMTAB : CODE_SOURCE_DWARF); /* stripped above */
+	end();
+	run("[ $(ls cache | wc -l) = 4 ]");
+}
+
 /* One at a time, and the next is the one with most samples. */
 static void test_order(void **state)
 {
@@ -318,7 +350,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept), cmocka_unit_test(test_broken), cmocka_unit_test(test_debug_file_came),
-		cmocka_unit_test(test_harm), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_harm), cmocka_unit_test(test_much),   cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, make, destroy);
