@@ -30,6 +30,7 @@ enum {
 	OWED_WALL_MS = 10000, /* while nobody waits, a worker without processor or disk is left alone for so long */
 	TEMPLATES = 3,	      /* the one at work and two to take its place */
 	WORKER_MEMORY_BYTES = 512 << 20,
+	LEAST_NICE = -20, /* the agent waits for it */
 };
 
 /* Why a worker ended, what the counter calls it, and what the file is told by when it was at fault. */
@@ -424,7 +425,9 @@ static const struct elf_service_ops helper_ops = { .call = helper_call, .free = 
 /* The first worker starts at once, so that a machine where it cannot work is known now. */
 static int start(struct helper *h, elf_service_make_fn make)
 {
-	const struct elf_worker_kind kind = { .name = "hearth-elf", .make = make, .memory_bytes = WORKER_MEMORY_BYTES };
+	const struct elf_worker_kind kind = {
+		.name = "hearth-elf", .make = make, .memory_bytes = WORKER_MEMORY_BYTES, .nice = LEAST_NICE
+	};
 	static const struct elf_request nothing = { .op = ELF_OP_FORGET };
 	enum failure failure;
 	int error, status;

@@ -264,7 +264,7 @@ __attribute__((noreturn)) static void serve(const struct elf_worker_kind *kind, 
 	(void)prctl(PR_SET_NAME, kind->name);
 	reset_signals();
 	error = keep_only(control);
-	if (!error && kind->nice && setpriority(PRIO_PROCESS, 0, kind->nice))
+	if (!error && getpriority(PRIO_PROCESS, 0) < kind->nice && setpriority(PRIO_PROCESS, 0, kind->nice))
 		error = -errno;
 	if (!error)
 		error = bound_resources(kind);

@@ -14,7 +14,7 @@ struct elf_worker_kind {
 	uint64_t memory_bytes;	  /* allocated */
 	uint64_t file_bytes;	  /* of a file that is written; 0: none may be */
 	unsigned cpu_seconds;	  /* processor time until SIGXCPU; 0: the caller looks after that */
-	int nice;		  /* 0: the caller's */
+	int nice;		  /* at least: what the caller has, if that is more */
 };
 
 /*

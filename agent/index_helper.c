@@ -34,7 +34,7 @@ enum {
 		.name = text, .make = index_service_new, .memory_bytes = 1ull << 30, .file_bytes = 512ull << 20, \
 		.cpu_seconds = 120, .nice = how_nice                                                             \
 	}
-const struct elf_worker_kind index_first_kind = KIND("hearth-names", 10);
+const struct elf_worker_kind index_first_kind = KIND("hearth-names", 0);
 const struct elf_worker_kind index_rest_kind = KIND("hearth-dwarf", 19);
 
 enum step { STEP_IDLE, STEP_OPEN, STEP_GIVE, STEP_MAKE, STEP_END };
