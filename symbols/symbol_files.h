@@ -9,8 +9,9 @@ struct debuginfod;
 
 /*
  * Maps the ELF file @fd, known as @path, with its debug file, dwz's file and .dwp, as far as they are below the folder @root
- * (NULL: "/"; @path then is one below it) and fit. A debug file that is nowhere is asked for at @servers (NULL: nowhere) and
- * waited for. symbol_files_close gives all back. 0; -ENOEXEC: not a file with anything in it; -errno.
+ * (NULL: "/"; @path then is one below it) and fit; .dwo files are opened there as they are needed. A debug file that is
+ * nowhere is asked for at @servers (NULL: nowhere) and waited for. symbol_files_close gives all back. 0; -ENOEXEC: not a
+ * file with anything in it; -errno.
  */
 int symbol_files_open(int fd, const char *path, const char *root, struct debuginfod *servers, struct symbol_files *ret);
 void symbol_files_close(struct symbol_files *files);
