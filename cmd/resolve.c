@@ -20,6 +20,7 @@
 #include "cmd/cmd.h"
 #include "cmd/config.h"
 #include "cmd/output.h"
+#include "symbols/debuginfod.h"
 #include "symbols/demangle.h"
 #include "symbols/source.h"
 #include "symbols/symbol_cache.h"
@@ -375,6 +376,19 @@ int open_elf(const char *path)
 	return MOVE_FD(fd);
 }
 
+int open_symbol_files(int fd, const char *path, struct symbol_files *ret)
+{
+	struct debuginfod *servers = NULL;
+	int err = debuginfod_new(&servers);
+
+	if (err && err != -ENOENT)
+		log_warn("no server is asked for debug files: %s",
+			 err == -EPERM ? "the folder of debuginfod's cache is another user's" : strerror(-err));
+	err = symbol_files_open(fd, path, NULL, err ? NULL : servers, ret);
+	debuginfod_free(servers);
+	return err;
+}
+
 /* Its index, if there is one that knows as much as could be known. */
 static void find_index(struct resolver *r, struct symbol_cache *cache, int fd)
 {
@@ -401,7 +415,7 @@ int resolve(const struct config *config, struct symbol_cache *cache, const char 
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
 	struct resolver r = { .path = path, .with_inlines = !config->no_inline };
 	bool is_input = count == 0 || (count == 1 && !strcmp(words[0], "-"));
-	int err = fd < 0 ? fd : symbol_files_open(fd, path, NULL, NULL, &r.files);
+	int err = fd < 0 ? fd : open_symbol_files(fd, path, &r.files);
 
 	if (err) {
 		log_error("cannot read %s: %s", path, err == -ENOEXEC ? "it is no 64-bit ELF file" : strerror(-err));

@@ -11,6 +11,11 @@ struct symbol_cache;
 /* Opens the 64-bit ELF file @path for reading. A descriptor, or -errno; -ENOEXEC: it is something else. */
 int open_elf(const char *path);
 
+struct symbol_files;
+
+/* symbol_files_open for the file @fd, with the servers that the environment names. */
+int open_symbol_files(int fd, const char *path, struct symbol_files *ret);
+
 /*
  * Answers the @count addresses in @words about the ELF file @path on standard output; without any, or for the one word "-",
  * each line of standard input, at once. @cache: where its index may be (NULL: nowhere). Exit status; logs what went wrong.

@@ -104,7 +104,7 @@ static int build_one(struct symbol_cache *cache, const char *path, struct buf *d
 
 	if (err)
 		return err;
-	err = symbol_files_open(fd, path, NULL, NULL, &files);
+	err = open_symbol_files(fd, path, &files);
 	if (err)
 		return err;
 	err = symbol_index_build(&files, key.build_id, data);
