@@ -34,8 +34,8 @@ DIFFERENCES = {
     "label": "hearth takes the function whose size covers the address, llvm-symbolizer a label without size inside it",
     "dwz": "llvm-symbolizer does not follow .gnu_debugaltlink: it has no name for some of the frames, and hearth's outermost one is the"
            " symbol's",
-    "nothing": "no function and no symbol covers the address (padding, hand-written assembly): llvm-symbolizer gives a line alone,"
-               " or the nearest symbol before",
+    "nothing": "no function and no symbol covers the address (padding, hand-written assembly): one gives a line alone, the other"
+               " nothing, or llvm-symbolizer the nearest symbol before",
     "go": "Go's own table, whose functions reach to the next one, names padding and more inlined calls than its DWARF; `go tool"
           " addr2line` says what hearth says",
 }
@@ -57,18 +57,25 @@ def bare(name):
     return CLONE.sub("", name)
 
 
-def skeleton(name, demangled):
-    """The last part of a name, without arguments of any kind: what DWARF and a mangled name say alike."""
+def parts(name, demangled):
+    """The scopes and the name, without arguments of any kind and without local classes and lambdas, which have no name of their own."""
     name = bare(re.sub(r" \[clone .*", "", demangled.get(name, name))).replace("operator()", "operator\0")
     while name != (shorter := re.sub(r"<[^<>]*>|\([^()]*\)|\{[^{}]*\}|\[[^][]*\]", "", re.sub(r"->|operator[<>=-]+", "op", name))):
         name = shorter
-    return name.split("::")[-1].strip()
+    return [part for part in name.split("::") if part.strip()]
+
+
+def is_unmangled(mine, judge, demangled):
+    """Is @mine, which DWARF has no mangled name for, what the judge's is? That may have the last part alone, and DWARF 2 has no
+    namespaces."""
+    a, b = parts(mine, demangled), parts(judge, demangled)
+    return not mine.startswith(("_Z", "_R")) and bool(a) and (a == b[-len(a):] or b == a[-1:])
 
 
 def explain_name(addr, mine, judge, case):
     """The key of DIFFERENCES, "" when nothing explains it."""
     right = case.symbols.names_at(addr)
-    if not mine and (not right or all(f.name == "??" for f in judge)):
+    if {"??"}.issuperset(names(mine)) and (not right or {"??"}.issuperset(names(judge))):
         return "nothing"
     if case.go and case.go(addr, mine):
         return "go"
@@ -85,7 +92,7 @@ def explain_name(addr, mine, judge, case):
     for a, b in zip(mine[:-1], judge[:-1]):
         if a.name != b.name:
             key = "unmangled"
-            if skeleton(a.name, case.demangled) != skeleton(b.name, case.demangled):
+            if not is_unmangled(a.name, b.name, case.demangled):
                 return ""
     mine, judge = mine[-1].name, judge[-1].name
     if mine == judge:
@@ -98,7 +105,7 @@ def explain_name(addr, mine, judge, case):
         return "clone"
     if bare(mine) in shared and bare(judge) in shared:
         return "alias"
-    return "unmangled" if skeleton(mine, case.demangled) == skeleton(judge, case.demangled) else ""
+    return "unmangled" if is_unmangled(mine, judge, case.demangled) else ""
 
 
 def explain_place(a, b):
@@ -183,7 +190,7 @@ def compare(resolver, path, debug, options):
     c = result.count
     print(f"{path}: {c['addresses']} addresses, {c['equal names']} with equal names, {c['WRONG']} wrong;"
           f" {c['frames'] - c['line']} of {c['frames']} lines equal", flush=True)
-    for addr, a, b in result.wrong[:20]:
+    for addr, a, b in result.wrong[:5]:
         show("WRONG", addr, a, b)
     return c
 

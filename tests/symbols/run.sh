@@ -10,7 +10,7 @@ set -eu
 }
 build=$(readlink -f "$1")
 form=$2
-resolver=${3:-$build/hearth symbols resolve --demangle none}
+resolver=${3:-$build/hearth symbols resolve --symbol-cache $build/no-such-folder --demangle none}
 cd "$(dirname "$0")"
 programs=$build/symbols
 command -v llvm-symbolizer >/dev/null || {
