@@ -14,16 +14,21 @@
 
 #include "base/utf8.h"
 
-enum { MAX_DEPTH = 63 };
-
 void json_init(struct json *j, struct buf *out, unsigned indent)
 {
 	*j = (struct json){ .out = out, .indent = indent };
 }
 
-static bool has_bit(uint64_t bits, unsigned depth)
+static bool has_bit(const uint64_t *bits, unsigned depth)
 {
-	return bits >> depth & 1;
+	return bits[depth / 64] >> depth % 64 & 1;
+}
+
+static void set_bit(uint64_t *bits, unsigned depth, bool value)
+{
+	uint64_t bit = 1ull << depth % 64;
+
+	bits[depth / 64] = value ? bits[depth / 64] | bit : bits[depth / 64] & ~bit;
 }
 
 static void break_line(struct json *j)
@@ -42,7 +47,7 @@ static void begin_item(struct json *j)
 		buf_putc(j->out, ',');
 	if (j->depth)
 		break_line(j);
-	j->has_items |= 1ull << j->depth;
+	set_bit(j->has_items, j->depth, true);
 }
 
 static void begin_value(struct json *j)
@@ -51,21 +56,19 @@ static void begin_value(struct json *j)
 		j->after_key = false;
 		return;
 	}
-	assert(!has_bit(j->is_object, j->depth)); /* a key comes first there */
-	assert(j->depth || !j->has_items);	  /* one document a writer */
+	assert(!has_bit(j->is_object, j->depth));      /* a key comes first there */
+	assert(j->depth || !has_bit(j->has_items, 0)); /* one document a writer */
 	begin_item(j);
 }
 
 static void begin_container(struct json *j, char open, bool is_object)
 {
-	uint64_t bit;
-
 	begin_value(j);
 	buf_putc(j->out, open);
-	assert(j->depth < MAX_DEPTH);
-	bit = 1ull << ++j->depth;
-	j->has_items &= ~bit;
-	j->is_object = is_object ? j->is_object | bit : j->is_object & ~bit;
+	assert(j->depth < JSON_MAX_DEPTH);
+	j->depth++;
+	set_bit(j->has_items, j->depth, false);
+	set_bit(j->is_object, j->depth, is_object);
 }
 
 static void end_container(struct json *j, char close, bool is_object)

@@ -12,11 +12,13 @@
 
 #include "base/buf.h"
 
+enum { JSON_MAX_DEPTH = 127 }; /* OTLP's deepest value takes 32 levels of three, and a few around it */
+
 struct json {
-	struct buf *out; /* borrowed */
-	unsigned depth;
-	uint64_t has_items; /* bit d: something was written at depth d, a comma comes first (depth <= 63) */
-	uint64_t is_object; /* bit d: the container at depth d is an object */
+	struct buf *out;			       /* borrowed */
+	unsigned depth;				       /* <= JSON_MAX_DEPTH */
+	uint64_t has_items[(JSON_MAX_DEPTH + 1) / 64]; /* bit d: something was written at depth d, a comma comes first */
+	uint64_t is_object[(JSON_MAX_DEPTH + 1) / 64]; /* bit d: the container at depth d is an object */
 	bool after_key;
 	unsigned indent; /* spaces a level; 0: compact */
 };

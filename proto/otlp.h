@@ -24,6 +24,9 @@ struct otlp_continuation {
  */
 int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct buf *out);
 
+/* Appends @p as one ExportProfilesServiceRequest in OTLP/JSON, compact: the same fields as otlp_encode(). 0 or -ENOMEM. */
+int otlp_json_encode(const struct profiles *p, struct buf *out);
+
 /* Why a message was refused; text for a person and for google.rpc.Status. */
 struct otlp_error {
 	char message[256];
@@ -51,6 +54,10 @@ int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, 
  * "". */
 int otlp_decode_status(const uint8_t *data, size_t len, int32_t *grpc_code_ret, char *message_ret, size_t message_size);
 int otlp_decode_response(const uint8_t *data, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size);
+
+/* What a JSON answer says: a Status's "message", or a partial success's "errorMessage" and "rejectedProfiles". Lenient:
+ * reads as far as the text is JSON; what it does not find is 0 and "". @message_ret is cut to fit. */
+void otlp_json_decode_answer(const char *text, size_t len, int64_t *rejected_ret, char *message_ret, size_t message_size);
 
 /* The delay of the google.rpc.RetryInfo among the details of a google.rpc.Status. True and *@ns_ret when there is one that
  * is not negative; false leaves it alone. */

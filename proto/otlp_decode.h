@@ -31,12 +31,21 @@ enum otlp_kind {
 	KIND_MESSAGES,
 };
 
+/* How a value stands in OTLP/JSON where its kind does not say. */
+enum otlp_json {
+	JSON_BY_KIND,
+	JSON_UNSIGNED, /* KIND_INT64: a uint64 */
+	JSON_DOUBLE,   /* KIND_FIXED64 */
+	JSON_HEX,      /* KIND_BYTES: not base64 */
+};
+
 struct otlp_field {
 	const char *name;
 	const struct otlp_message *sub; /* KIND_MESSAGE(S) */
 	uint8_t kind;
 	uint8_t table;	 /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
 	uint8_t variant; /* member of AnyValue's oneof: its enum value_kind */
+	uint8_t json;	 /* enum otlp_json */
 	bool has;	 /* KIND_MESSAGE: a bool at @count tells that it was there */
 	uint16_t offset;
 	uint16_t count; /* repeated: offset of the count */

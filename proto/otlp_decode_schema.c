@@ -53,7 +53,8 @@ static const struct otlp_field any_value_fields[] = {
 	COMMON(AnyValue, string_value, KIND_STRING, AT(struct any_value, string), .variant = VALUE_STRING),
 	COMMON(AnyValue, bool_value, KIND_BOOL, AT(struct any_value, boolean), .variant = VALUE_BOOL),
 	COMMON(AnyValue, int_value, KIND_INT64, AT(struct any_value, integer), .variant = VALUE_INT),
-	COMMON(AnyValue, double_value, KIND_FIXED64, AT(struct any_value, real), .variant = VALUE_DOUBLE),
+	COMMON(AnyValue, double_value, KIND_FIXED64, AT(struct any_value, real), .json = JSON_DOUBLE,
+	       .variant = VALUE_DOUBLE),
 	COMMON(AnyValue, array_value, KIND_MESSAGE, .sub = &array_value, .variant = VALUE_ARRAY),
 	COMMON(AnyValue, kvlist_value, KIND_MESSAGE, .sub = &kvlist, .variant = VALUE_KVLIST),
 	COMMON(AnyValue, bytes_value, KIND_BYTES, AT(struct any_value, string), .variant = VALUE_BYTES),
@@ -102,9 +103,9 @@ static const struct otlp_message resource = { .name = "Resource", FIELDS(resourc
 
 /* --- the dictionary --- */
 static const struct otlp_field mapping_fields[] = {
-	PROFILES(Mapping, memory_start, KIND_INT64, AT(struct profile_mapping, memory_start)),
-	PROFILES(Mapping, memory_limit, KIND_INT64, AT(struct profile_mapping, memory_limit)),
-	PROFILES(Mapping, file_offset, KIND_INT64, AT(struct profile_mapping, file_offset)),
+	PROFILES(Mapping, memory_start, KIND_INT64, AT(struct profile_mapping, memory_start), .json = JSON_UNSIGNED),
+	PROFILES(Mapping, memory_limit, KIND_INT64, AT(struct profile_mapping, memory_limit), .json = JSON_UNSIGNED),
+	PROFILES(Mapping, file_offset, KIND_INT64, AT(struct profile_mapping, file_offset), .json = JSON_UNSIGNED),
 	PROFILES(Mapping, filename_strindex, KIND_INDEX, AT(struct profile_mapping, filename_strindex), TABLE(string_table)),
 	PROFILES(Mapping, attribute_indices, KIND_INDICES, LIST(struct profile_mapping, attributes.items, attributes.count),
 		 TABLE(attribute_table)),
@@ -120,7 +121,7 @@ static const struct otlp_message line = { .name = "Line", FIELDS(line_fields, st
 
 static const struct otlp_field location_fields[] = {
 	PROFILES(Location, mapping_index, KIND_INDEX, AT(struct profile_location, mapping_index), TABLE(mapping_table)),
-	PROFILES(Location, address, KIND_INT64, AT(struct profile_location, address)),
+	PROFILES(Location, address, KIND_INT64, AT(struct profile_location, address), .json = JSON_UNSIGNED),
 	PROFILES(Location, lines, KIND_MESSAGES, LIST(struct profile_location, lines, line_count), .sub = &line),
 	PROFILES(Location, attribute_indices, KIND_INDICES,
 		 LIST(struct profile_location, attributes.items, attributes.count), TABLE(attribute_table)),
@@ -138,8 +139,8 @@ static const struct otlp_field function_fields[] = {
 static const struct otlp_message function = { .name = "Function", FIELDS(function_fields, struct profile_function) };
 
 static const struct otlp_field link_fields[] = {
-	PROFILES(Link, trace_id, KIND_BYTES, AT(struct profile_link, trace_id)),
-	PROFILES(Link, span_id, KIND_BYTES, AT(struct profile_link, span_id)),
+	PROFILES(Link, trace_id, KIND_BYTES, AT(struct profile_link, trace_id), .json = JSON_HEX),
+	PROFILES(Link, span_id, KIND_BYTES, AT(struct profile_link, span_id), .json = JSON_HEX),
 };
 static const struct otlp_message link_message = {
 	.name = "Link",
@@ -207,10 +208,10 @@ static const struct otlp_field profile_fields[] = {
 	PROFILES(Profile, sample_type, KIND_MESSAGE, AT(struct profile, sample_type), .sub = &value_type),
 	PROFILES(Profile, samples, KIND_MESSAGES, LIST(struct profile, samples, sample_count), .sub = &sample),
 	PROFILES(Profile, time_unix_nano, KIND_FIXED64, AT(struct profile, time_unix_ns)),
-	PROFILES(Profile, duration_nano, KIND_INT64, AT(struct profile, duration_ns)),
+	PROFILES(Profile, duration_nano, KIND_INT64, AT(struct profile, duration_ns), .json = JSON_UNSIGNED),
 	PROFILES(Profile, period_type, KIND_MESSAGE, AT(struct profile, period_type), .sub = &value_type),
 	PROFILES(Profile, period, KIND_INT64, AT(struct profile, period)),
-	PROFILES(Profile, profile_id, KIND_BYTES, AT(struct profile, profile_id)),
+	PROFILES(Profile, profile_id, KIND_BYTES, AT(struct profile, profile_id), .json = JSON_HEX),
 	PROFILES(Profile, dropped_attributes_count, KIND_UINT32, AT(struct profile, dropped_attributes_count)),
 	PROFILES(Profile, original_payload_format, KIND_STRING, AT(struct profile, original_payload_format)),
 	PROFILES(Profile, original_payload, KIND_BYTES, AT(struct profile, original_payload)),

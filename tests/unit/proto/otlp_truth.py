@@ -6,9 +6,12 @@ make DIR COUNT        writes random messages over every field of the schema: DIR
                       the same content with fields in random order, lists unpacked and messages cut in two
 same A B...           message A and the stream of B... say the same once all indices are followed
 same A --apart B...   the same for B... as messages of their own
+json DIR COUNT        DIR/N.json is DIR/N.otlp in OTLP/JSON
 check FILE            the rules of the conformance checker for valid profiles, and no unknown fields
 schema                the schema in one line a field, to compare with otlp_schema.txt, which was made of the official one
 """
+import base64
+import json
 import os
 import random
 import re
@@ -17,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../proto/opentelemetry")
 PROFILES = "opentelemetry.proto.profiles.v1development."
@@ -246,6 +249,23 @@ def same(a, *parts):
     need(payloads(one) == sorted(x for o in others for x in payloads(o)), "%s: other payloads" % a)
 
 
+# --- JSON ---
+def with_hex(value):
+    """What protobuf's mapping gives, with ids in hex as OTLP has them."""
+    if isinstance(value, list):
+        return [with_hex(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: base64.b64decode(v).hex() if k in ("traceId", "spanId", "profileId") else with_hex(v) for k, v in value.items()}
+
+
+def same_json(folder, count):
+    for i in range(int(count)):
+        name = "%s/%d" % (folder, i)
+        with open(name + ".json", encoding="utf-8") as f:
+            need(json.load(f) == with_hex(json_format.MessageToDict(read([name + ".otlp"]))), name, "is not the same in JSON")
+
+
 # --- validity ---
 def need(ok, *text):
     if not ok:
@@ -303,4 +323,4 @@ def check_profile(p, d):
 
 
 if __name__ == "__main__":
-    {"make": make, "same": same, "check": check, "schema": schema}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "same": same, "check": check, "json": same_json, "schema": schema}[sys.argv[1]](*sys.argv[2:])

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 
 #include "base/cleanup.h"
 #include "otlp_bytes.h"
@@ -371,11 +372,82 @@ static void writes_replies(void **state)
 	buf_fini(&want);
 }
 
+static void writes_json_as_protobuf_does(void **state)
+{
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++) {
+		struct profiles *p = decoded_file(i, "otlp");
+		struct buf out = BUF_EMPTY;
+		char name[32];
+
+		assert_int_equal(otlp_json_encode(p, &out), 0);
+		snprintf(name, sizeof(name), "%d.json", i);
+		write_file(name, out.data, out.len);
+		buf_fini(&out);
+		profiles_put(p);
+	}
+	assert_int_equal(truth("json %s %d", dir, MESSAGES), 0);
+}
+
+/* The deepest value that is decoded, and what JSON has no number for. */
+static void writes_deep_json(void **state)
+{
+	struct any_value values[32] = { [31] = { .kind = VALUE_DOUBLE, .real = NAN } };
+	struct profile_attribute attributes[1] = { 0 };
+	struct profiles *p = profiles_new();
+	struct buf out = BUF_EMPTY;
+
+	(void)state;
+	for (size_t i = 31; i > 0; i--)
+		values[i - 1] = (struct any_value){ .kind = VALUE_ARRAY, .array = { &values[i], 1 } };
+	attributes[0].value = values[0];
+	p->dict.attributes = attributes;
+	p->dict.attribute_count = 1;
+	assert_int_equal(otlp_json_encode(p, &out), 0);
+	assert_non_null(strstr(buf_text(&out), "[{\"arrayValue\":{\"values\":[{\"doubleValue\":\"NaN\"}]}}]"));
+	buf_fini(&out);
+	profiles_put(p);
+}
+
+static const struct {
+	const char *text;
+	int64_t rejected;
+	const char *message;
+} answers[] = {
+	{ "", 0, "" },
+	{ "{}", 0, "" },
+	{ "{\"partialSuccess\":{\"rejectedProfiles\":\"12\",\"errorMessage\":\"too old\"}}", 12, "too old" },
+	{ "{ \"partialSuccess\" : { \"rejectedProfiles\" : 3 } }", 3, "" },
+	{ "{\"code\":3,\"message\":\"a \\\"b\\\" \\u00e9\\ud83d\\ude00\\n\",\"details\":[{\"message2\":1}]}", 0,
+	  "a \"b\" \u00e9\U0001f600\n" },
+	{ "{\"message\":\"half \\ud83d\"}", 0, "half \xef\xbf\xbd" },
+	{ "{\"message\":\"cut", 0, "" },
+	{ "{\"message\":\"bad \\x\"}", 0, "" },
+	{ "[\"message\",\"x\"]", 0, "" },
+	{ "<html>", 0, "" },
+};
+
+static void reads_json_answers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		int64_t rejected = -1;
+		char message[64] = "?";
+
+		otlp_json_decode_answer(answers[i].text, strlen(answers[i].text), &rejected, message, sizeof(message));
+		assert_int_equal(rejected, answers[i].rejected);
+		assert_string_equal(message, answers[i].message);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(schema_is_the_official_one),
 		cmocka_unit_test(writes_as_protobuf_does),
+		cmocka_unit_test(writes_json_as_protobuf_does),
+		cmocka_unit_test(writes_deep_json),
+		cmocka_unit_test(reads_json_answers),
 		cmocka_unit_test(golden),
 		cmocka_unit_test(valid_stays_valid),
 		cmocka_unit_test(stream_is_one_message),
