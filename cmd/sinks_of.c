@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -57,7 +58,7 @@ static enum otlp_protocol protocol_of(const char *name)
 {
 	if (!name)
 		return OTLP_BY_URL;
-	return strcmp(name, "grpc") == 0 ? OTLP_GRPC : OTLP_HTTP_PROTOBUF;
+	return !strcmp(name, "grpc") ? OTLP_GRPC : !strcmp(name, "http/json") ? OTLP_HTTP_JSON : OTLP_HTTP_PROTOBUF;
 }
 
 static int make_otlp(const struct sink_set *set, const char *value, struct sink **ret)
@@ -77,13 +78,16 @@ static int make_otlp(const struct sink_set *set, const char *value, struct sink 
 		.cert_file = config->collector_cert,
 		.key_file = config->collector_key,
 		.proxy = config->collector_proxy,
+		.spool_dir = config->spool,
+		.spool_bytes = config->spool_bytes,
+		.spool_age_ns = config->spool_age_ns,
 	};
 
 	return sink_otlp_new(&otlp, set->metrics, ret);
 }
 
-/* Which of the collector's files cannot be read, by its option; false when all can. */
-static bool explain_files(const struct config *config, struct buf *error)
+/* Which of the collector's files or folders cannot be used, by its option; false when all can. */
+static bool explain_files(const struct config *config, int err, struct buf *error)
 {
 	const struct {
 		const char *option, *file;
@@ -93,6 +97,7 @@ static bool explain_files(const struct config *config, struct buf *error)
 		{ "--collector-key", config->collector_key },
 		{ "--collector-token-file", config->collector_token_file },
 	};
+	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (files[i].file && access(files[i].file, R_OK)) {
@@ -100,7 +105,11 @@ static bool explain_files(const struct config *config, struct buf *error)
 			return true;
 		}
 	}
-	return false;
+	if (!config->spool ||
+	    (!stat(config->spool, &st) && S_ISDIR(st.st_mode) && !access(config->spool, R_OK | W_OK | X_OK)))
+		return false;
+	buf_printf(error, "--spool: cannot keep files in %s: %s", config->spool, strerror(err));
+	return true;
 }
 
 /* @config's address, headers or files are at fault; all but the last is wrong usage. */
@@ -116,7 +125,9 @@ static int explain_otlp(const struct sink_set *set, const char *value, int err)
 	else if (err == -ENODATA)
 		buf_printf(set->error, "--collector-token-file: %s does not hold a token: one word on one line",
 			   set->config->collector_token_file);
-	else if (!explain_files(set->config, set->error))
+	else if (err == -EBUSY)
+		buf_printf(set->error, "--spool: another process uses %s for %s", set->config->spool, value);
+	else if (!explain_files(set->config, -err, set->error))
 		buf_printf(set->error, "cannot send to %s: %s", value, strerror(-err));
 	return err == -EPROTONOSUPPORT || err == -EBADMSG ? -EINVAL : err;
 }

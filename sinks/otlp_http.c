@@ -23,6 +23,7 @@
 #include "sinks/sinks.h"
 
 #define PROTOBUF "application/x-protobuf"
+#define JSON	 "application/json"
 #define GRPC	 "application/grpc"
 
 enum {
@@ -98,9 +99,15 @@ static bool answer_is(struct otlp_http *h, const char *type)
 static void read_refusal(struct otlp_http *h, struct otlp_http_answer *answer)
 {
 	int32_t grpc_code; /* says less than the HTTP status */
+	int64_t rejected;
 
 	if (answer_is(h, PROTOBUF)) {
 		otlp_decode_status(h->answer.data, h->answer.len, &grpc_code, answer->message, sizeof(answer->message));
+		return;
+	}
+	if (answer_is(h, JSON)) {
+		otlp_json_decode_answer(buf_text(&h->answer), h->answer.len, &rejected, answer->message,
+					sizeof(answer->message));
 		return;
 	}
 	snprintf(answer->message, sizeof(answer->message), "%.*s", MAX_TEXT_CHARS, buf_text(&h->answer));
@@ -132,6 +139,9 @@ static void read_http_answer(struct otlp_http *h, long status, struct otlp_http_
 		if (answer_is(h, PROTOBUF))
 			otlp_decode_response(h->answer.data, h->answer.len, &answer->rejected, answer->message,
 					     sizeof(answer->message));
+		else if (answer_is(h, JSON))
+			otlp_json_decode_answer(buf_text(&h->answer), h->answer.len, &answer->rejected, answer->message,
+						sizeof(answer->message));
 		return;
 	}
 	answer->outcome = status == 429 || (status >= 502 && status <= 504) ? OTLP_HTTP_BUSY : OTLP_HTTP_REFUSED;
@@ -254,14 +264,15 @@ static uint64_t timeout_ms(const struct otlp_sink_config *config)
 static int add_own_headers(struct otlp_http *h, const struct otlp_sink_config *config)
 {
 	static const char *const of_http[] = { "Content-Type: " PROTOBUF, NULL };
+	static const char *const of_json[] = { "Content-Type: " JSON, NULL };
 	static const char *const of_grpc[] = { "Content-Type: " GRPC, "TE: trailers", "grpc-accept-encoding: identity,gzip",
 					       NULL };
-	bool is_grpc = h->endpoint.protocol == OTLP_GRPC;
+	bool is_grpc = h->endpoint.protocol == OTLP_GRPC, is_json = h->endpoint.protocol == OTLP_HTTP_JSON;
 	const char *encoding = is_grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip";
 	char timeout[48];
 	int error = config->no_gzip ? 0 : add_header(h, encoding);
 
-	for (const char *const *line = is_grpc ? of_grpc : of_http; *line && !error; line++)
+	for (const char *const *line = is_grpc ? of_grpc : is_json ? of_json : of_http; *line && !error; line++)
 		error = add_header(h, *line);
 	if (!error)
 		error = add_header(h, "otlp-profiles-development-version: 1");

@@ -58,6 +58,7 @@ int sink_file_new(const char *path, struct sink **ret);
 enum otlp_protocol {
 	OTLP_BY_URL, /* HTTP for an http URL, gRPC for the other forms */
 	OTLP_HTTP_PROTOBUF,
+	OTLP_HTTP_JSON,
 	OTLP_GRPC,
 };
 
@@ -74,20 +75,27 @@ struct otlp_sink_config {
 	const char *ca_file;	 /* PEM trust anchors or NULL */
 	const char *cert_file;	 /* PEM certificate with its chain to show, or NULL */
 	const char *key_file;	 /* its key; NULL: it is in cert_file */
+	const char *spool_dir;	 /* requests wait there, in a folder a collector, while it is away; NULL: in memory only */
+	uint64_t spool_bytes;	 /* at most; 512 MiB when 0 */
+	uint64_t spool_age_ns;	 /* older ones are dropped; 0: no limit */
 	const char *proxy;	 /* URL; NULL: that of the environment (http_proxy and so on) */
 };
 
 /*
  * OTLP over HTTP or gRPC, on libcurl, with a sending thread of its own. consume() encodes and queues; when max_queue_bytes
  * is reached the oldest request goes and is counted. Retries what OTLP calls retryable (429, 502, 503, 504 and their like of
- * gRPC), refused and broken connections with jittered exponential backoff, or when the collector says; other answers are
- * final and counted. flush() waits for the queue to be sent; what is left at its deadline is dropped and counted. An ack is
- * completed when the collector acknowledged, or with an error when a part of the profiles was dropped. Accounting: samples
- * consumed = hearth_exported_samples_total + hearth_export_dropped_samples_total.
+ * gRPC), refused and broken connections with jittered exponential backoff, or when the collector says; a request that is too
+ * large for the collector is split; other answers are final and counted.
  *
- * -EINVAL: the url is none; -EPROTONOSUPPORT: another scheme; -EBADMSG: a header is not "Name: value"; -ENODATA:
- * token_file holds no token; why a file cannot be read. Strings are borrowed until the sink is freed. consume() returns
- * -ENOMEM only.
+ * With a spool, requests go to disk while the collector is away, and what is left at the end; they are sent by turns with
+ * fresh ones, oldest first. flush() waits for the queue to be sent or spooled; what is left at its deadline is spooled, or
+ * dropped and counted. An ack is completed when the collector acknowledged or the spool has synced, or with an error when a
+ * part of the profiles was dropped. Accounting: samples consumed + samples that were in the spool =
+ * hearth_exported_samples_total + hearth_export_dropped_samples_total + hearth_spool_samples.
+ *
+ * -EINVAL: the url is none; -EPROTONOSUPPORT: another scheme; -EBADMSG: a header is not "Name: value"; -ENODATA: token_file
+ * holds no token; -EBUSY: another process uses the spool; why a file or the spool cannot be used. Strings are borrowed until
+ * the sink is freed. consume() returns -ENOMEM only.
  */
 int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics, struct sink **ret);
 

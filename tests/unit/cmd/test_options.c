@@ -166,6 +166,9 @@ static const struct parse_case cases[] = {
 	{ "run", { "OTEL_EXPORTER_OTLP_PROFILES_HEADERS=a=b" }, .name = "collector-header", .value = "a: b" },
 	{ "run", { "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION=none" }, .name = "collector-compression", .value = "none" },
 	{ "run", .name = "collector-protocol", .value = "(null)" },
+	{ "run", { "OTEL_EXPORTER_OTLP_PROTOCOL=http/json" }, .name = "collector-protocol", .value = "http/json" },
+	{ "serve", .name = "spool-bytes", .value = "536870912" },
+	{ "run --spool-age 0", .name = "spool-age", .value = "0" },
 	{ "run", { "OTEL_EXPORTER_OTLP_PROTOCOL=grpc" }, .name = "collector-protocol", .value = "grpc" },
 	{ "run",
 	  { "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL=http/protobuf" },
@@ -185,7 +188,7 @@ static const struct parse_case cases[] = {
 	/* bad values */
 	{ "run",
 	  { "OTEL_EXPORTER_OTLP_PROTOCOL=http/thrift" },
-	  .error = "OTEL_EXPORTER_OTLP_PROTOCOL: 'http/thrift' is none of http/protobuf|grpc" },
+	  .error = "OTEL_EXPORTER_OTLP_PROTOCOL: 'http/thrift' is none of http/protobuf|http/json|grpc" },
 	{ "run",
 	  { "OTEL_EXPORTER_OTLP_TIMEOUT=-" },
 	  .error = "OTEL_EXPORTER_OTLP_TIMEOUT: '-' is not a number of milliseconds" },

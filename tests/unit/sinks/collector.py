@@ -6,11 +6,13 @@ The first line on stdout is "port N" (PORT 0: one that is free); then one line a
 the number of events in its body, counted here from the bytes. The answers are used up in order, the last one stays.
 
   CODE                 that status, no body
+  limit=BYTES          413 for bodies that are larger unpacked, else 200
   CODE:status=TEXT     with a google.rpc.Status
   CODE:text=TEXT       with a text/plain body
   CODE:partial=N       with a partial success that rejects N profiles
   CODE:after=SECONDS   with Retry-After in seconds
   CODE:date=SECONDS    with Retry-After as a date that many seconds ahead
+  slow=SECONDS         200 after so long
   slow401=SECONDS      401 after so long
   hang=SECONDS         no answer for so long, then none
   close                the connection ends without an answer
@@ -19,6 +21,7 @@ the number of events in its body, counted here from the bytes. The answers are u
 import email.utils
 import gzip
 import http.server
+import json
 import sys
 import time
 
@@ -63,6 +66,12 @@ def count_events(body):
     return sum(max(sum(len(times) // 8 for times in below([sample], 5)), 1) for sample in samples)
 
 
+def count_json_events(body):
+    return sum(max(len(sample.get("timestampsUnixNano", [])), 1)
+               for resource in json.loads(body)["resourceProfiles"] for scope in resource["scopeProfiles"]
+               for profile in scope["profiles"] for sample in profile.get("samples", []))
+
+
 def delimited(number, data):
     return bytes([number << 3 | 2, len(data)]) + data
 
@@ -76,12 +85,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
         names = ("Content-Type", "Content-Encoding", "otlp-profiles-development-version", "X-Test", "Authorization")
         headers = " ".join(f"{name}={self.headers.get(name)}" for name in names)
-        print(f"request answer={answer} path={self.path} {headers} sent={len(raw)} size={len(body)} "
-              f"events={count_events(body)} agent={self.headers['User-Agent']}", flush=True)
-        self.reply(answer)
+        shown = f"{answer}:{413 if len(body) > int(answer[6:]) else 200}" if answer.startswith("limit=") else answer
+        print(f"request answer={shown} path={self.path} {headers} sent={len(raw)} size={len(body)} "
+              f"events={(count_json_events if self.is_json() else count_events)(body)} agent={self.headers['User-Agent']}", flush=True)
+        self.reply(answer, len(body))
 
-    def reply(self, answer):
+    def is_json(self):
+        return self.headers["Content-Type"] == "application/json"
+
+    def reply(self, answer, size):
         status, _, more = answer.partition(":")
+        if answer.startswith("limit="):
+            status = "413" if size > int(answer[6:]) else "200"
+        if answer.startswith("slow="):
+            time.sleep(float(answer[5:]))
+            status = "200"
         if answer.startswith("slow401="):
             time.sleep(float(answer[8:]))
             status = "401"
@@ -101,8 +119,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = text + b"\nand a second line\n"
         elif kind == "partial":
             body = delimited(1, b"\x08" + bytes([int(value)]) + delimited(2, b"too old"))
+        if self.is_json() and kind == "status":
+            body = json.dumps({"code": 3, "message": value}).encode()
+        elif self.is_json() and kind == "partial":
+            body = json.dumps({"partialSuccess": {"rejectedProfiles": value, "errorMessage": "too old"}}).encode()
         self.send_response(int(status))
-        self.send_header("Content-Type", "text/plain" if kind == "text" else "application/x-protobuf")
+        self.send_header("Content-Type", "text/plain" if kind == "text" else
+                         "application/json" if self.is_json() else "application/x-protobuf")
         self.send_header("Content-Length", str(len(body)))
         if kind == "after":
             self.send_header("Retry-After", value)

@@ -8,6 +8,7 @@ The answers are used up in order, the last one stays.
 
   OK                   an empty message, status 0 in trailers
   OK:gzip=N, OK:partial=N    a partial success that rejects N profiles, compressed or not
+  limit=BYTES          RESOURCE_EXHAUSTED for messages that are larger unpacked, else OK
   CODE                 that status, in the only headers; CODE:message=TEXT with a percent-encoded message
   CODE:late=TEXT       headers first, then the status and the message as trailers
   CODE:retry=MS        with a RetryInfo of so many milliseconds; CODE:bare=MS without base64's padding
@@ -81,6 +82,8 @@ class Connection:
         assert raw[0] == (headers.get("grpc-encoding") == "gzip"), "compressed flag"
         body = gzip.decompress(raw[5:]) if raw[0] else bytes(raw[5:])
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer.startswith("limit="):
+            answer = "OK" if len(body) <= int(answer[6:]) else "8:message=message larger than max"
         names = (":method", ":scheme", ":path", "content-type", "te", "grpc-encoding", "grpc-accept-encoding", "grpc-timeout",
                  "otlp-profiles-development-version", "x-test", "authorization")
         print(f"request answer={answer} " + " ".join(f"{name}={headers.get(name)}" for name in names) +

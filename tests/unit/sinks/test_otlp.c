@@ -55,6 +55,87 @@ static void test_split_without_gzip(void **state)
 	buf_fini(&lines);
 }
 
+/* The same content, split so that no body of JSON is above the limit. */
+static void test_json(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("200", "200:partial=4", "200"));
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .protocol = OTLP_HTTP_JSON, .max_export_bytes = 16 << 10 });
+	export_events(&e, 3000);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), 3000);
+	assert_int_equal(counter(&e, "hearth_export_rejected_profiles_total", NULL), 4);
+	finish(&e, &c, &lines, &messages);
+	assert_true(count_lines(&lines) > 4);
+	assert_has(&lines, "path=/v1development/profiles Content-Type=application/json Content-Encoding=gzip ");
+	assert_has(&messages, " did not take 4 of the profiles of a request: too old\n");
+	for (const char *at = buf_text(&lines); (at = strstr(at, " size=")); at++)
+		assert_in_range(strtoul(at + strlen(" size="), NULL, 10), 1, 16 << 10);
+	buf_fini(&lines);
+	buf_fini(&messages);
+}
+
+static void test_json_refusal(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("400:status=no \"x\""));
+	struct buf messages = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .protocol = OTLP_HTTP_JSON, .no_gzip = true });
+	export_events(&e, EVENTS);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	finish(&e, &c, NULL, &messages);
+	assert_has(&messages, "with status 400: no \"x\"\n");
+	buf_fini(&messages);
+}
+
+/* What a collector finds too large is sent in parts; what comes after is small enough at once. */
+static void test_too_large(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("limit=40000"));
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	uint64_t refusals;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, 20000);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), 20000);
+	assert_int_equal(e.acks[0].error, 0);
+	refusals = attempts(&e, "refused");
+	assert_int_equal(counter(&e, "hearth_export_splits_total", NULL), refusals);
+	assert_in_range(refusals, 3, 12); /* halved each time, not each part anew */
+	export_events(&e, 20000);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(attempts(&e, "refused"), refusals);
+	finish(&e, &c, &lines, &messages);
+	assert_has(&lines, ":413 ");
+	assert_has(&messages, "too large; sending at most");
+	buf_fini(&lines);
+	buf_fini(&messages);
+}
+
+/* A collector that finds everything too large gets it down to a size that cannot be the reason, and no further. */
+static void test_everything_too_large(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("413"));
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, 5000);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(dropped(&e, "refused"), 5000);
+	assert_int_equal(e.acks[0].error, -EREMOTEIO);
+	assert_in_range(attempts(&e, "refused"), 3, 60);
+	finish(&e, &c, NULL, NULL);
+}
+
 struct retry_case {
 	const char *first; /* the first answer; the second request gets 200 */
 	const char *result;
@@ -394,6 +475,10 @@ int main(void)
 		cmocka_unit_test(test_queue_smaller_than_request),
 		cmocka_unit_test(test_hanging_collector),
 		cmocka_unit_test(test_flush_hurries),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_refusal),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_everything_too_large),
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_proxy),
 		cmocka_unit_test(test_nothing_to_send),

@@ -195,6 +195,21 @@ static void test_final_answers(void **state)
 	}
 }
 
+static void test_too_large(void **state)
+{
+	struct collector c;
+	struct exporter e;
+
+	NEEDS_H2();
+	c = grpc_start("0", ANSWERS("limit=40000"));
+	grpc_exporter(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, 5000);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), 5000);
+	assert_true(counter(&e, "hearth_export_splits_total", NULL) > 0);
+	finish(&e, &c, NULL, NULL);
+}
+
 static void test_partial_success(void **state)
 {
 	static const char *const answers[] = { "OK:partial=3", "OK:gzip=3" };
@@ -237,7 +252,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_request),		cmocka_unit_test(test_large_over_unix_socket),
 		cmocka_unit_test(test_retries),		cmocka_unit_test(test_final_answers),
-		cmocka_unit_test(test_partial_success), cmocka_unit_test(test_http1_server),
+		cmocka_unit_test(test_partial_success), cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_http1_server),
 	};
 
 	setenv("no_proxy", "127.0.0.1", 1);
