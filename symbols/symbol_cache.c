@@ -30,6 +30,7 @@ enum {
 	USE_EVERY_S = 3600,	  /* how exactly the last use is known */
 	ABANDONED_AFTER_S = 3600, /* an unfinished file of this age is nobody's any more */
 	MIN_ID_BYTES = 8,	  /* shorter names are no build ids */
+	ENDS_BYTES = 8,		  /* hex digits of the hash over head and tail that names have */
 };
 
 static const char temporary_prefix[] = ".new-";
@@ -132,9 +133,9 @@ void symbol_cache_key(const struct build_ids *ids, uid_t owner, struct symbol_ca
 		snprintf(ret->build_id, sizeof(ret->build_id), "%s", ids->htlhash);
 	}
 	if (owner)
-		snprintf(ret->name, sizeof(ret->name), "%s-u%u", ret->build_id, owner);
+		snprintf(ret->name, sizeof(ret->name), "%s-%.*s-u%u", ret->build_id, ENDS_BYTES, ids->htlhash, owner);
 	else
-		snprintf(ret->name, sizeof(ret->name), "%s", ret->build_id);
+		snprintf(ret->name, sizeof(ret->name), "%s-%.*s", ret->build_id, ENDS_BYTES, ids->htlhash);
 }
 
 /* The length of the build id that @name, a file of the folder, begins with; 0: it is no index. */
@@ -143,8 +144,10 @@ static size_t id_len(const char *name)
 	size_t len = strspn(name, "0123456789abcdef");
 	const char *rest = name + len;
 
-	if (len < MIN_ID_BYTES || len > SYMBOL_INDEX_ID_BYTES)
+	if (len < MIN_ID_BYTES || len > SYMBOL_INDEX_ID_BYTES || rest[0] != '-' ||
+	    strspn(rest + 1, "0123456789abcdef") != ENDS_BYTES)
 		return 0;
+	rest += 1 + ENDS_BYTES;
 	if (rest[0] == '-' && rest[1] == 'u' && rest[2])
 		rest += 2 + strspn(rest + 2, "0123456789");
 	return *rest ? 0 : len;

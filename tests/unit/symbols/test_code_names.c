@@ -367,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_too_much),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_unsorted_rows),
+		cmocka_unit_test(test_overlapping_sequences),
 		cmocka_unit_test(test_wants),
 	};
 

@@ -63,7 +63,7 @@ static int remove_noatime_folder(void **state)
 /* The key of file number @n. */
 static struct symbol_cache_key key_of(unsigned int n)
 {
-	struct build_ids ids = { .go = "ignored", .htlhash = "ignored" };
+	struct build_ids ids = { .go = "ignored", .htlhash = "00112233445566778899aabbccddeeff" };
 	struct symbol_cache_key key;
 
 	snprintf(ids.gnu, sizeof(ids.gnu), "%040x", n);
@@ -207,17 +207,17 @@ static void test_keys(void **state)
 	(void)state;
 	symbol_cache_key(&ids, 0, &key);
 	assert_string_equal(key.build_id, "0123456789abcdef");
-	assert_string_equal(key.name, key.build_id);
+	assert_string_equal(key.name, "0123456789abcdef-00112233");
 	symbol_cache_key(&ids, 1000, &other);
 	assert_string_equal(other.build_id, key.build_id);
-	assert_string_equal(other.name, "0123456789abcdef-u1000");
+	assert_string_equal(other.name, "0123456789abcdef-00112233-u1000");
 	strcpy(ids.gnu, "0123"); /* too short to tell files apart */
 	symbol_cache_key(&ids, 0, &key);
 	/* printf a/b/c/d | sha256sum */
 	assert_string_equal(key.build_id, "69b3db0fc351a54b1f59b63568d114e3db0db94e25d1ecd2330df81da631cefc");
 	ids.go[0] = '\0';
 	symbol_cache_key(&ids, 0, &key);
-	assert_string_equal(key.name, ids.htlhash);
+	assert_string_equal(key.name, "00112233445566778899aabbccddeeff-00112233");
 }
 
 static void test_not_believed(void **state)
