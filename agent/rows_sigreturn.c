@@ -64,16 +64,30 @@ static uint64_t row_end(const struct code_starts *starts, uint64_t addr)
 	return behind && code_padding_bytes(behind, CPU_CODE_ALIGN) ? end + 1 : end;
 }
 
+/* The first address in [@at, @end) where it stands; @end: nowhere. */
+static uint64_t next_sigreturn(const struct code_starts *starts, uint64_t at, uint64_t end)
+{
+	size_t len = end - at + sizeof(sigreturn) - 1;
+	const uint8_t *code = code_starts_bytes(starts, at, len);
+	const uint8_t *found = code ? memmem(code, len, sigreturn, sizeof(sigreturn)) : NULL;
+
+	if (code)
+		return found ? at + (uint64_t)(found - code) : end;
+	while (at < end && !is_sigreturn(starts, at)) /* at the border of a segment */
+		at++;
+	return at;
+}
+
 static int sigreturn_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
 {
 	enum { AFTER = sizeof(sigreturn) + CPU_CODE_ALIGN, BEFORE = 1 };
 
 	*count_ret = 0;
-	for (uint64_t at = (start & -(uint64_t)CPU_CODE_ALIGN) - (start >= AFTER ? AFTER : 0); at < end + BEFORE;
-	     at += CPU_CODE_ALIGN) {
+	for (uint64_t at = (start & -(uint64_t)CPU_CODE_ALIGN) - (start >= AFTER ? AFTER : 0);
+	     (at = next_sigreturn(state, at, end + BEFORE)) < end + BEFORE; at++) {
 		struct row row = { .cfa = ROW_CFA_SIGNAL, .is_signal_frame = true };
 
-		if (!at || !is_sigreturn(state, at))
+		if (!at || at % CPU_CODE_ALIGN)
 			continue;
 		row.start = row_start(state, at);
 		row.end = row_end(state, at);
