@@ -21,6 +21,8 @@ struct chunk_loop {
 	struct scratch *scratch;
 };
 
+enum { FAIR_CHUNKS = 16 }; /* of a sample; more go while half of the chunks' room is free, or few deep stacks take it all */
+
 /* Sends the page of stack at copy.addr. Returns 1 at the end of the stack (or of the ring's room). */
 static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch)
 {
@@ -29,11 +31,12 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	__u32 len = STACK_CHUNK_BYTES - (copy->addr & (STACK_CHUNK_BYTES - 1));
 	void *ring = bpf_map_lookup_elem(&rings, &index);
 	struct stack_chunk *chunk;
+	__u64 room = copy->cnt < FAIR_CHUNKS ? cfg_chunk_room_bytes : cfg_chunk_room_bytes / 2;
 
 	if (!ring || copy->addr >= copy->end)
 		return 1;
 	copy->tries++;
-	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_chunk_room_bytes) {
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > room) {
 		count(state, COUNTER_CHUNK_RING);
 		scratch->sample.flags |= SAMPLE_LIMITED;
 		return 1;
