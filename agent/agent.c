@@ -198,7 +198,8 @@ static void on_settle_timer(void *arg);
 static void run_intake(struct agent *a)
 {
 	intake_run(&a->in, SETTLE_MS * NSEC_PER_MSEC);
-	if (!pending_is_empty(a->in.pending))
+	a->is_settling = !pending_is_empty(a->in.pending);
+	if (a->is_settling)
 		(void)loop_set_timer(a->settle_timer, SETTLE_TIMER_MS * NSEC_PER_MSEC, 0);
 }
 
@@ -207,7 +208,20 @@ static void on_settle_timer(void *arg)
 	run_intake(arg);
 }
 
-static void on_kernel(void *arg, int fd, uint32_t events)
+/* Files are opened and the kernel is told at once; the rest can wait for the timer that is set already. */
+static void on_side_band(void *arg, int fd, uint32_t events)
+{
+	struct agent *a = arg;
+
+	(void)fd;
+	(void)events;
+	if (a->is_settling)
+		intake_read_side_band(&a->in);
+	else
+		run_intake(a);
+}
+
+static void on_ring(void *arg, int fd, uint32_t events)
 {
 	(void)fd;
 	(void)events;
@@ -278,10 +292,10 @@ static int watch_clock(struct agent *a, struct loop *loop)
 
 static int watch(struct agent *a, struct loop *loop)
 {
-	int error = loop_add_fd(loop, side_band_fd(a->in.side_band), EPOLLIN, on_kernel, a, &a->side_band_watch);
+	int error = loop_add_fd(loop, side_band_fd(a->in.side_band), EPOLLIN, on_side_band, a, &a->side_band_watch);
 
 	if (!error)
-		error = loop_add_fd(loop, sampler_fd(a->in.sampler), EPOLLIN, on_kernel, a, &a->ring_watch);
+		error = loop_add_fd(loop, sampler_fd(a->in.sampler), EPOLLIN, on_ring, a, &a->ring_watch);
 	if (!error)
 		error = loop_add_timer(loop, on_settle_timer, a, &a->settle_timer);
 	if (!error)

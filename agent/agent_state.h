@@ -18,6 +18,7 @@ struct agent {
 	struct interval *interval;
 	struct sink *out; /* borrowed */
 	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch;
+	bool is_settling; /* the settle timer is set */
 	int clock_fd;
 	uint32_t *cpus; /* sampled now */
 	uint32_t cpu_cnt, cpu_cap;

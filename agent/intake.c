@@ -265,6 +265,11 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	return false;
 }
 
+void intake_read_side_band(struct intake *in)
+{
+	side_band_drain(in->side_band, keep_side_band, in);
+}
+
 void intake_run(struct intake *in, uint64_t settle_ns)
 {
 	static const struct pending_ops ops = { .sample = apply_sample, .side_band = apply_side_band };

@@ -62,6 +62,9 @@ void intake_run(struct intake *in, uint64_t settle_ns);
  * long; also from inside intake_run. */
 void intake_read_ahead(struct intake *in);
 
+/* Reads the side band alone for the next intake_run: opens files, and stops the kernel from walking by what was replaced. */
+void intake_read_side_band(struct intake *in);
+
 /* The same for samples alone, from which no file is opened. */
 void intake_keep_samples(struct intake *in);
 
