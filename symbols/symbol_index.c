@@ -18,10 +18,14 @@
 #include "symbols/symbol_index_format.h"
 
 enum {
-	/* More than any block takes: 32 steps that each put 255 calls of 5 bytes onto the chain; 8 texts of 65,535 bytes.
+	/* More than any block takes: 16 steps that each put 255 calls of 5 bytes onto the chain; 8 texts of 65,535 bytes.
 	 */
-	MAX_CODE_BLOCK_BYTES = 64 << 10,
+	MAX_CODE_BLOCK_BYTES = 32 << 10,
 	MAX_TEXT_BLOCK_BYTES = 1 << 20,
+};
+
+static const uint8_t table_fields[TABLE_MAX] = {
+	[TABLE_BLOCKS] = 2, [TABLE_CALLS] = 2, [TABLE_PLACES] = 3, [TABLE_NAMES] = 1, [TABLE_PATHS] = 1, [TABLE_LINES] = 1,
 };
 
 struct symbol_index {
@@ -41,6 +45,22 @@ uint64_t index_head_hash(const void *head, size_t len)
 				    before);
 }
 
+bool index_varint_long(const uint8_t **p, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; *p < end && shift < 64; shift += 7) {
+		uint8_t byte = *(*p)++;
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* --- bytes --- */
 
 static bool check_chunk(const struct symbol_index *x, uint64_t chunk)
@@ -48,8 +68,6 @@ static bool check_chunk(const struct symbol_index *x, uint64_t chunk)
 	const struct index_header *h = &x->header;
 	uint64_t from = h->data + (chunk << INDEX_CHUNK_SHIFT), rest = h->len_bytes - from, hash;
 
-	if (__atomic_load_n(&x->is_checked[chunk], __ATOMIC_RELAXED))
-		return true;
 	memcpy(&hash, x->bytes + sizeof(*h) + 8 * chunk, sizeof(hash));
 	if (XXH3_64bits(x->bytes + from, rest < INDEX_CHUNK_BYTES ? rest : INDEX_CHUNK_BYTES) != hash)
 		return false;
@@ -58,18 +76,34 @@ static bool check_chunk(const struct symbol_index *x, uint64_t chunk)
 }
 
 /* @len bytes at @offset of the file, checked; NULL: they are not there, or broken. */
-static const uint8_t *view(const struct symbol_index *x, uint64_t offset, uint64_t len)
+static inline const uint8_t *view(const struct symbol_index *x, uint64_t offset, uint64_t len)
 {
 	const struct index_header *h = &x->header;
+	uint64_t chunk, last;
 
 	if (offset < h->data || offset > h->len_bytes || len > h->len_bytes - offset)
 		return NULL;
-	for (uint64_t at = offset - h->data;
-	     len && at >> INDEX_CHUNK_SHIFT <= (offset - h->data + len - 1) >> INDEX_CHUNK_SHIFT; at += INDEX_CHUNK_BYTES) {
-		if (!check_chunk(x, at >> INDEX_CHUNK_SHIFT))
+	chunk = (offset - h->data) >> INDEX_CHUNK_SHIFT;
+	last = len ? (offset - h->data + len - 1) >> INDEX_CHUNK_SHIFT : chunk;
+	for (; len && chunk <= last; chunk++) {
+		if (!__atomic_load_n(&x->is_checked[chunk], __ATOMIC_RELAXED) && !check_chunk(x, chunk))
 			return NULL;
 	}
 	return x->bytes + offset;
+}
+
+/* A number of @width bytes at @p, behind which the file goes on for @rest. */
+static inline uint64_t get_number(const uint8_t *p, unsigned int width, uint64_t rest)
+{
+	uint64_t value = 0;
+
+	if (rest < sizeof(value)) {
+		for (unsigned int i = 0; i < width; i++)
+			value |= (uint64_t)p[i] << (8 * i);
+		return value;
+	}
+	memcpy(&value, p, sizeof(value));
+	return width < sizeof(value) ? value & ((1ull << (8 * width)) - 1) : value;
 }
 
 /* Bytes [@from, @to) of a stream, at most @max. */
@@ -82,18 +116,17 @@ static const uint8_t *view_stream(const struct symbol_index *x, enum index_strea
 }
 
 /* The fields of a table's row, as many as it has. */
-static bool get_row(const struct symbol_index *x, enum index_table table, uint64_t row, uint64_t fields[INDEX_MAX_FIELDS])
+static inline bool get_row(const struct symbol_index *x, enum index_table table, uint64_t row,
+			   uint64_t fields[INDEX_MAX_FIELDS])
 {
 	const struct index_table_head *t = &x->header.tables[table];
-	const uint8_t *p;
+	uint64_t offset = t->offset + row * x->row_bytes[table];
+	const uint8_t *p = row < t->rows ? view(x, offset, x->row_bytes[table]) : NULL;
 
-	if (row >= t->rows)
-		return false;
-	p = view(x, t->offset + row * x->row_bytes[table], x->row_bytes[table]);
-	for (unsigned int f = 0; p && f < INDEX_MAX_FIELDS; f++) {
-		fields[f] = 0;
-		for (unsigned int i = 0; i < t->widths[f]; i++)
-			fields[f] |= (uint64_t)*p++ << (8 * i);
+	for (unsigned int f = 0; p && f < table_fields[table]; f++) {
+		fields[f] = get_number(p, t->widths[f], x->header.len_bytes - offset);
+		p += t->widths[f];
+		offset += t->widths[f];
 	}
 	return p;
 }

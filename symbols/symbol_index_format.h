@@ -29,7 +29,7 @@ enum {
 	INDEX_MAX_FIELDS = 3,
 	INDEX_CHUNK_SHIFT = 14, /* a checksum for each 16 KB of what follows the header */
 	INDEX_CHUNK_BYTES = 1 << INDEX_CHUNK_SHIFT,
-	INDEX_STEPS_A_BLOCK = 32,
+	INDEX_STEPS_A_BLOCK = 16,
 	INDEX_TEXTS_A_BLOCK = 8,
 	INDEX_MAX_DEPTH = 256,
 };
@@ -51,7 +51,7 @@ struct index_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t best;	    /* enum code_source */
-	uint64_t hash;	    /* XXH3 of the head, that is of this header (this field taken for 0) and the chunks' checksums */
+	uint64_t hash;	    /* index_head_hash of this header and the chunks' checksums */
 	uint64_t len_bytes; /* of the whole file */
 	uint64_t data;	    /* where the chunks begin: behind this header and their checksums, 8 bytes each */
 	uint64_t first;	    /* address of the first block */
@@ -83,25 +83,20 @@ enum { ROOT_HAS_BACK = 1, ROOT_SOURCE_SHIFT = 1, ROOT_SOURCE_MASK = 7, ROOT_FUNC
 
 _Static_assert(CODE_SOURCE_MAX <= ROOT_SOURCE_MASK + 1, "a source fits into its bits");
 
+bool index_varint_long(const uint8_t **p, const uint8_t *end, uint64_t *ret);
+
 /* A varint of at most @end - *@p bytes: seven bits a byte, the low ones first. False: it does not end there, or has more
  * than 64 bits. */
 static inline bool index_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 {
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; *p < end && shift < 64; shift += 7) {
-		uint8_t byte = *(*p)++;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = value;
-			return true;
-		}
+	if (*p < end && !(**p & 0x80)) { /* most are short */
+		*ret = *(*p)++;
+		return true;
 	}
-	return false;
+	return index_varint_long(p, end, ret);
 }
 
-/* The hash of a head of @len bytes, the chunks' checksums with it. */
+/* The hash of a head of @len bytes, but for its field of the hash. */
 uint64_t index_head_hash(const void *head, size_t len);
 
 #endif
