@@ -4,17 +4,21 @@
  * chains. And no damage to its bytes makes it say anything else.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "symbols/source.h"
+#include "symbols/symbol_image.h"
 #include "symbols/symbol_index.h"
 #include "symbols/symbol_index_format.h"
 #include "tests/unit/symbols/code_worlds.h"
@@ -220,13 +224,67 @@ static void test_damaged(void **state)
 	code_names_free(c);
 }
 
+/* DWARF with 9,500 names of 60 KB, each the tail of one text, and a symbol table. The zeros are there because a reader
+ * spends no more effort than goes with a file's size. */
+static const char much_dwarf[] =
+	".text\n.skip 200000, 0x90\n.globl in_symtab\n.type in_symtab,@function\nin_symtab: .skip 100, 0x90\n"
+	".size in_symtab, 100\n"
+	".section .debug_abbrev,\"\",@progbits\n"
+	".uleb128 1, 0x11\n.byte 1\n.uleb128 0x11, 0x01, 0x12, 0x06, 0, 0\n" /* unit: low_pc, high_pc data4 */
+	".uleb128 2, 0x2e\n.byte 0\n"					     /* subprogram: */
+	".uleb128 0x6e, 0x0e, 0x11, 0x01, 0x12, 0x06, 0, 0, 0\n"	     /* linkage_name strp, low_pc, high_pc data4 */
+	".section .debug_info,\"\",@progbits\n"
+	".4byte 2f - 1f\n1: .2byte 4\n.4byte .debug_abbrev\n.byte 8\n"
+	".uleb128 1\n.8byte .text\n.4byte 200000\n"
+	".set i, 0\n"
+	".rept 9500\n.uleb128 2\n.4byte .debug_str + i\n.8byte .text + i * 20\n.4byte 20\n"
+	".set i, i + 1\n.endr\n"
+	".byte 0\n2:\n"
+	".section .debug_str,\"\",@progbits\n\n.fill 60000, 1, 'a'\n.fill 20000000\n";
+
+static void test_too_much_dwarf(void **state)
+{
+	char folder[] = "/tmp/test_symbol_index.XXXXXX", path[64], command[256];
+	struct buf bytes = BUF_EMPTY, name = BUF_EMPTY;
+	struct symbol_files files = { 0 };
+	struct code_answer a;
+	struct symbol_index *x;
+	FILE *f;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/much", folder);
+	snprintf(command, sizeof(command), "gcc -shared -nostdlib -x assembler -o %s -", path);
+	f = popen(command, "w");
+	assert_non_null(f);
+	fputs(much_dwarf, f);
+	assert_int_equal(pclose(f), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(symbol_image_map(fd, &files.program), 0);
+	assert_int_equal(symbol_index_build(&files, "abcdabcd", &bytes), 0);
+	assert_int_equal(symbol_index_open(bytes.data, bytes.len, &x), 0);
+	assert_true(symbol_index_head(x)->is_broken);
+	assert_int_equal(symbol_index_head(x)->best, CODE_SOURCE_SYMTAB);
+	assert_string_equal(symbol_index_head(x)->build_id, "abcdabcd");
+	assert_int_equal(symbol_index_sizes(x).functions, 1);
+	assert_int_equal(symbol_index_find(x, 0x1000 + 200000, &a), 0);
+	assert_int_equal(symbol_index_name(x, a.frames[0].function, &name), 0);
+	assert_string_equal(buf_text(&name), "in_symtab");
+	symbol_index_close(x);
+	symbol_image_unmap(&files.program);
+	buf_fini(&bytes);
+	buf_fini(&name);
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_much),
-		cmocka_unit_test(test_head),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_random),	cmocka_unit_test(test_much),	       cmocka_unit_test(test_head),
+		cmocka_unit_test(test_damaged), cmocka_unit_test(test_too_much_dwarf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
