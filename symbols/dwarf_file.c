@@ -114,13 +114,11 @@ static enum dwarf_section find_section(const struct headers *h, size_t i, bool i
 /* Room for @bytes in section @which. */
 static int make_room(struct dwarf_file *f, enum dwarf_section which, uint64_t bytes)
 {
-	uint64_t sum = 0;
 	void *room;
 
-	for (int i = 0; i < DWARF_SECTION_MAX; i++)
-		sum += f->unpacked_bytes[i];
-	if (!bytes || f->unpacked[which] || bytes > DWARF_MAX_UNPACKED_BYTES - sum)
+	if (!bytes || f->unpacked[which] || bytes > DWARF_MAX_UNPACKED_BYTES - f->unpacked_sum)
 		return -EBADMSG;
+	f->unpacked_sum += bytes;
 	room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED)
 		return -ENOMEM;

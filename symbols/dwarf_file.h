@@ -30,6 +30,7 @@ struct dwarf_file {
 	struct dwarf_bytes sections[DWARF_SECTION_MAX]; /* empty: there is none */
 	void *unpacked[DWARF_SECTION_MAX];		/* owned mappings */
 	size_t unpacked_bytes[DWARF_SECTION_MAX];
+	uint64_t unpacked_sum;	       /* also of those given up again */
 	uint64_t code_start, code_end; /* all executable sections lie in between; empty when there is none */
 	bool is_broken;		       /* a section was left out: it lies outside the file, or cannot be unpacked */
 };

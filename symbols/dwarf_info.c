@@ -66,12 +66,12 @@ static bool skip_value(const struct dwarf_info *info, const struct dwarf_unit *u
 static bool take_attributes(const struct dwarf_info *info, const struct dwarf_unit *unit, const struct dwarf_abbrevs *t,
 			    const struct dwarf_abbrev *abbrev, struct dwarf_cursor *c, struct dwarf_die *die)
 {
-	const struct dwarf_op *op = t->ops + abbrev->first;
-
 	die->tag = abbrev->tag;
 	die->has_children = abbrev->has_children;
 	die->present = 0;
-	for (uint32_t i = 0; i < abbrev->count; i++, op++) {
+	for (uint32_t i = 0; i < abbrev->count; i++) {
+		const struct dwarf_op *op = &t->ops[abbrev->first + i];
+
 		if (op->attribute == DWARF_NOT_WANTED) {
 			if (!skip_value(info, unit, c, op))
 				return false;
@@ -87,12 +87,10 @@ static bool take_attributes(const struct dwarf_info *info, const struct dwarf_un
 static bool skip_attributes(const struct dwarf_info *info, const struct dwarf_unit *unit, const struct dwarf_abbrevs *t,
 			    const struct dwarf_abbrev *abbrev, struct dwarf_cursor *c)
 {
-	const struct dwarf_op *op = t->ops + abbrev->first;
-
 	if (abbrev->is_fixed)
 		return dwarf_skip(c, abbrev->bytes);
-	for (uint32_t i = 0; i < abbrev->count; i++, op++)
-		if (!skip_value(info, unit, c, op))
+	for (uint32_t i = 0; i < abbrev->count; i++)
+		if (!skip_value(info, unit, c, &t->ops[abbrev->first + i]))
 			return false;
 	return true;
 }
