@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "symbols/split_files.h"
+#include "symbols/symbol_files.h"
 #include "tests/unit/symbols/dwarf_program.h"
 
 enum { MAX_ADDRS = 1 << 16, STRIDE = 7 };
@@ -114,6 +114,20 @@ static bool build(const struct variant *v)
 static struct symbol_image map_if_any(const char *name)
 {
 	return dwarf_run("test -f %s", name) ? (struct symbol_image){ 0 } : dwarf_map(name);
+}
+
+/* What is found beside the program: here for the way to its .dwo files. */
+static struct symbol_files open_found(void)
+{
+	struct symbol_files found;
+	char path[128];
+	AUTO_CLOSE int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/program", dwarf_folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(symbol_files_open(fd, path, NULL, NULL, &found), 0);
+	return found;
 }
 
 static struct code_names *read_names(const struct symbol_files *files, const uint64_t *wanted, size_t count)
@@ -268,13 +282,12 @@ static void check_wanted(const struct symbol_files *files, const struct code_nam
 static void check_variant(const struct variant *v)
 {
 	static uint64_t addrs[MAX_ADDRS];
-	struct split_files near = { .root = "", .near = NULL };
-	struct symbol_opener opener = split_files_opener(&near);
+	struct symbol_files found = open_found();
 	struct symbol_files files = { .program = dwarf_map("program"),
 				      .debug = map_if_any("program.debug"),
 				      .common = map_if_any("program.common"),
 				      .package = map_if_any("program.dwp"),
-				      .split = &opener };
+				      .split = found.split };
 	size_t count = list_addresses(&files.program, addrs);
 	struct code_names *names = read_names(&files, NULL, 0);
 
@@ -288,6 +301,7 @@ static void check_variant(const struct variant *v)
 	symbol_image_unmap(&files.debug);
 	symbol_image_unmap(&files.common);
 	symbol_image_unmap(&files.package);
+	symbol_files_close(&found);
 }
 
 static void test_variants(void **state)
@@ -351,9 +365,7 @@ static void test_no_split_file(void **state)
 {
 	static const struct variant v = { "gcc", C_FILES, "-O2 -gdwarf-5 -gsplit-dwarf", "rm *.dwo" };
 	static struct code_answer answer;
-	struct split_files near = { .root = "", .near = dwarf_folder };
-	struct symbol_opener opener = split_files_opener(&near);
-	struct symbol_files files = { .split = &opener };
+	struct symbol_files found, files = { 0 };
 	struct code_names *names = code_names_new(NULL, 0);
 	Elf64_Shdr text;
 
@@ -361,6 +373,8 @@ static void test_no_split_file(void **state)
 	if (!build(&v))
 		skip();
 	files.program = dwarf_map("program");
+	found = open_found();
+	files.split = found.split;
 	text = dwarf_section_header(&files.program, ".text");
 	assert_int_equal(source_dwarf(&files, names), -EBADMSG);
 	assert_int_equal(code_names_finish(names), 0);
@@ -368,6 +382,7 @@ static void test_no_split_file(void **state)
 	assert_int_equal(answer.frame_count, 1);
 	assert_true(answer.frames[0].line > 0);
 	code_names_free(names);
+	symbol_files_close(&found);
 	symbol_image_unmap(&files.program);
 }
 
