@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces are disjoint and stand in a search tree (the C library's red-black tree) whose order calls two overlapping pieces
- * equal: looking one up finds any that overlaps. A function that lost its middle has two pieces, which share its body by
- * counted references.
+ * Pieces are disjoint and sorted, in chunks, as a tree of two levels: few places are touched when one is looked up, little
+ * is moved when one comes. A function that lost its middle has two pieces, which share its body by counted references.
  *
- *   tree:      [ A )      [ B          )[ C )        now
+ *   pieces:    [ A )      [ B          )[ C )        now
  *   replaced:  [ Z: since..until )                   what a sample of then may have run
  */
 #include <errno.h>
 #include <limits.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,20 +41,34 @@ struct replaced {
 	uint64_t until_ns;
 };
 
+enum { CHUNK_PIECES = 128 };
+
+struct chunk {
+	uint64_t end; /* of its last piece */
+	uint32_t count;
+	struct piece *pieces; /* owned, room for CHUNK_PIECES */
+};
+
 struct jit_code {
-	void *root; /* of struct piece, owned */
+	struct chunk *chunks; /* owned, sorted; none is empty */
+	uint32_t chunk_cnt, chunk_cap;
 	size_t count;
 	size_t bytes;
 	struct replaced *replaced; /* a ring of JIT_CODE_MAX_REPLACED, in the order of coming */
 	uint32_t first, replaced_cnt;
 };
 
-enum { PIECE_BYTES = sizeof(struct piece) + 64 /* a node of the tree and what malloc adds */ };
+/* Where a piece is or would be. */
+struct place {
+	uint32_t chunk, at;
+};
 
 struct jit_code *jit_code_new(void)
 {
 	return calloc(1, sizeof(struct jit_code));
 }
+
+enum { CHUNK_BYTES = sizeof(struct chunk) + CHUNK_PIECES * sizeof(struct piece) };
 
 static void body_put(struct jit_code *c, struct body *body)
 {
@@ -73,33 +85,67 @@ static struct body *body_get(struct body *body)
 	return body;
 }
 
-static int compare(const void *a, const void *b)
+/* The first piece that ends behind @addr. */
+static struct place find_place(const struct jit_code *c, uint64_t addr)
 {
-	const struct piece *x = a, *y = b;
+	struct place p = { 0 };
+	uint32_t high = c->chunk_cnt;
+	const struct chunk *chunk;
 
-	return x->end <= y->start ? -1 : x->start >= y->end;
+	while (p.chunk < high) {
+		uint32_t middle = p.chunk + (high - p.chunk) / 2;
+
+		if (c->chunks[middle].end > addr)
+			high = middle;
+		else
+			p.chunk = middle + 1;
+	}
+	if (p.chunk == c->chunk_cnt)
+		return p;
+	chunk = &c->chunks[p.chunk];
+	for (high = chunk->count; p.at < high;) {
+		uint32_t middle = p.at + (high - p.at) / 2;
+
+		if (chunk->pieces[middle].end > addr)
+			high = middle;
+		else
+			p.at = middle + 1;
+	}
+	return p;
 }
 
-static struct piece *find_overlapping(const struct jit_code *c, uint64_t start, uint64_t end)
+/* A piece that overlaps [start, end), with its place, or NULL. Valid until the next change. */
+static struct piece *find_overlapping(const struct jit_code *c, uint64_t start, uint64_t end, struct place *place_ret)
 {
-	const struct piece key = { .start = start, .end = end };
-	void *node = tfind(&key, &c->root, compare);
+	struct place p = find_place(c, start);
+	struct piece *piece = p.chunk < c->chunk_cnt ? &c->chunks[p.chunk].pieces[p.at] : NULL;
 
-	return node ? *(struct piece **)node : NULL;
+	*place_ret = p;
+	return piece && piece->start < end ? piece : NULL;
 }
 
-/* Takes @p, which is in the tree, out of it; the caller's then. */
-static void take_out(struct jit_code *c, struct piece *p)
+static void remove_chunk(struct jit_code *c, uint32_t i)
 {
-	(void)tdelete(p, &c->root, compare);
+	free(c->chunks[i].pieces);
+	c->chunk_cnt--;
+	memmove(&c->chunks[i], &c->chunks[i + 1], (c->chunk_cnt - i) * sizeof(*c->chunks));
+	c->bytes -= CHUNK_BYTES;
+}
+
+/* Takes a piece out; its reference is the caller's. */
+static struct piece take_out(struct jit_code *c, struct place p)
+{
+	struct chunk *chunk = &c->chunks[p.chunk];
+	struct piece piece = chunk->pieces[p.at];
+
+	chunk->count--;
 	c->count--;
-	c->bytes -= PIECE_BYTES;
-}
-
-static void drop(struct jit_code *c, struct piece *p)
-{
-	body_put(c, p->body);
-	free(p);
+	memmove(&chunk->pieces[p.at], &chunk->pieces[p.at + 1], (chunk->count - p.at) * sizeof(piece));
+	if (chunk->count)
+		chunk->end = chunk->pieces[chunk->count - 1].end;
+	else
+		remove_chunk(c, p.chunk);
+	return piece;
 }
 
 void jit_code_free(struct jit_code *c)
@@ -107,33 +153,75 @@ void jit_code_free(struct jit_code *c)
 	if (!c)
 		return;
 	jit_code_forget(c, UINT64_MAX);
-	while (c->root) {
-		struct piece *p = *(struct piece **)c->root;
-
-		take_out(c, p);
-		drop(c, p);
+	for (uint32_t i = 0; i < c->chunk_cnt; i++) {
+		for (uint32_t k = 0; k < c->chunks[i].count; k++)
+			body_put(c, c->chunks[i].pieces[k].body);
+		free(c->chunks[i].pieces);
 	}
+	free(c->chunks);
 	free(c->replaced);
 	free(c);
 }
 
 /* --- making --- */
 
-/* A piece of @like's function; takes no other reference than its own. Its place must be free. */
+/* A chunk at number @i that takes over the upper half of the one before it, if there is one. */
+static int add_chunk(struct jit_code *c, uint32_t i)
+{
+	struct piece *pieces = malloc(CHUNK_PIECES * sizeof(*pieces));
+
+	if (!pieces)
+		return -ENOMEM;
+	if (c->chunk_cnt == c->chunk_cap) {
+		uint32_t cap = c->chunk_cap ? c->chunk_cap * 2 : 8;
+		struct chunk *chunks = reallocarray(c->chunks, cap, sizeof(*chunks));
+
+		if (!chunks) {
+			free(pieces);
+			return -ENOMEM;
+		}
+		c->chunks = chunks;
+		c->chunk_cap = cap;
+	}
+	memmove(&c->chunks[i + 1], &c->chunks[i], (c->chunk_cnt++ - i) * sizeof(*c->chunks));
+	c->chunks[i] = (struct chunk){ .pieces = pieces };
+	c->bytes += CHUNK_BYTES;
+	if (i) {
+		struct chunk *full = &c->chunks[i - 1], *half = &c->chunks[i];
+
+		half->count = full->count / 2;
+		full->count -= half->count;
+		memcpy(half->pieces, full->pieces + full->count, half->count * sizeof(*pieces));
+		half->end = full->end;
+		full->end = full->pieces[full->count - 1].end;
+	}
+	return 0;
+}
+
+/* A piece of @like's function; takes a reference of its own. Nothing else may be there. */
 static int insert(struct jit_code *c, const struct piece *like)
 {
-	struct piece *p = malloc(sizeof(*p));
+	struct place p = find_place(c, like->start);
+	struct chunk *chunk;
 
-	if (!p)
-		return -ENOMEM;
-	*p = *like;
-	if (!tsearch(p, &c->root, compare)) {
-		free(p);
-		return -ENOMEM;
+	if (p.chunk == c->chunk_cnt && p.chunk) { /* behind all */
+		p.chunk--;
+		p.at = c->chunks[p.chunk].count;
 	}
-	body_get(p->body);
+	if (!c->chunk_cnt || c->chunks[p.chunk].count == CHUNK_PIECES) {
+		if (add_chunk(c, c->chunk_cnt ? p.chunk + 1 : 0))
+			return -ENOMEM;
+		if (p.at > c->chunks[p.chunk].count) {
+			p.at -= c->chunks[p.chunk].count;
+			p.chunk++;
+		}
+	}
+	chunk = &c->chunks[p.chunk];
+	memmove(&chunk->pieces[p.at + 1], &chunk->pieces[p.at], (chunk->count++ - p.at) * sizeof(*like));
+	chunk->pieces[p.at] = *like;
+	chunk->end = chunk->pieces[chunk->count - 1].end;
+	body_get(like->body);
 	c->count++;
-	c->bytes += PIECE_BYTES;
 	return 0;
 }
 
@@ -169,21 +257,20 @@ static void remember(struct jit_code *c, const struct piece *p, uint64_t start, 
  * lost. */
 static int clear(struct jit_code *c, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-	struct piece *old;
+	struct place at;
 	int error = 0;
 
-	while ((old = find_overlapping(c, start, end))) {
-		struct piece front = *old, back = *old;
+	while (find_overlapping(c, start, end, &at)) {
+		struct piece old = take_out(c, at), front = old, back = old;
 
-		take_out(c, old);
-		remember(c, old, old->start > start ? old->start : start, old->end < end ? old->end : end, time_ns);
+		remember(c, &old, old.start > start ? old.start : start, old.end < end ? old.end : end, time_ns);
 		front.end = start;
 		back.start = end;
 		if (front.start < front.end && insert(c, &front))
 			error = -ENOMEM;
 		if (back.start < back.end && insert(c, &back))
 			error = -ENOMEM;
-		drop(c, old);
+		body_put(c, old.body);
 	}
 	return error;
 }
@@ -265,7 +352,8 @@ static int check_range(const struct jit_code *c, uint64_t start, uint64_t end)
 /* Was the same said before? Maps are read again, and JITs announce code twice. */
 static bool is_known(const struct jit_code *c, const struct jit_function *f)
 {
-	const struct piece *there = find_overlapping(c, f->start, f->end);
+	struct place at;
+	const struct piece *there = find_overlapping(c, f->start, f->end, &at);
 
 	return there && there->start == f->start && there->end == f->end && there->base == f->start && there->body &&
 	       !there->body->row_cnt && !f->line_cnt && there->body->name_len == f->name_len &&
@@ -298,13 +386,14 @@ int jit_code_add(struct jit_code *c, const struct jit_function *f)
 int jit_code_move(struct jit_code *c, uint64_t from, uint64_t to, uint64_t size, uint64_t time_ns)
 {
 	const struct piece *there;
+	struct place at;
 	struct piece p;
 	int error;
 
 	if (to > UINT64_MAX - size || from == UINT64_MAX)
 		return -EINVAL;
 	error = check_range(c, to, to + size);
-	there = find_overlapping(c, from, from + 1);
+	there = find_overlapping(c, from, from + 1, &at);
 	if (error || !there || !there->body)
 		return error ? error : -ENOENT;
 	p = (struct piece){ .start = to,
@@ -330,7 +419,8 @@ int jit_code_remove(struct jit_code *c, uint64_t start, uint64_t end, uint64_t t
 /* The piece that a sample of @time_ns at @addr ran. */
 static const struct piece *find_then(const struct jit_code *c, uint64_t addr, uint64_t time_ns)
 {
-	const struct piece *now = find_overlapping(c, addr, addr + 1), *first = now;
+	struct place at;
+	const struct piece *now = find_overlapping(c, addr, addr + 1, &at), *first = now;
 
 	if (now && now->since_ns <= time_ns)
 		return now;
@@ -401,5 +491,6 @@ size_t jit_code_count(const struct jit_code *c)
 
 size_t jit_code_memory_bytes(const struct jit_code *c)
 {
-	return sizeof(*c) + c->bytes + (c->replaced ? JIT_CODE_MAX_REPLACED * sizeof(*c->replaced) : 0);
+	return sizeof(*c) + c->bytes + c->chunk_cap * sizeof(*c->chunks) +
+	       (c->replaced ? JIT_CODE_MAX_REPLACED * sizeof(*c->replaced) : 0);
 }

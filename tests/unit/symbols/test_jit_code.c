@@ -197,8 +197,8 @@ static void test_memory(void **state)
 /* Random adds, removes and moves beside a table that holds the name of each byte. */
 static void test_random(void **state)
 {
-	enum { SPACE = 512, STEPS = 20000 };
-	static char truth[SPACE];
+	enum { SPACE = 32768, STEPS = 40000 };
+	static char truth[SPACE]; /* more pieces than one chunk holds */
 	struct jit_code *c = jit_code_new();
 	unsigned seed = 7;
 
