@@ -367,7 +367,9 @@ static int make_tables(struct agent *a, const struct readers *r, const struct ag
 	if (!error)
 		error = truth_counts_new(metrics, &a->truths);
 	if (!error)
-		error = interval_new(a->names, a->in.jit_names, a->truths, config, &a->interval);
+		error = module_status_new(metrics, &a->modules);
+	if (!error)
+		error = interval_new(a->names, a->in.jit_names, a->truths, a->modules, config, &a->interval);
 	if (!error) {
 		a->in.indexes = a->indexes;
 		indexes_on_done(a->indexes, on_names, a);
@@ -547,6 +549,7 @@ void agent_free(struct agent *a)
 		close(a->clock_fd);
 	interval_free(a->interval);
 	truth_counts_free(a->truths);
+	module_status_free(a->modules);
 	names_free(a->names);
 	traces_free(a->in.traces);
 	traces_free(a->held);

@@ -15,6 +15,7 @@ struct agent {
 	struct indexes *indexes;
 	struct names *names;
 	struct truth_counts *truths;
+	struct module_status *modules;
 	struct interval *interval;
 	struct sink *out; /* borrowed */
 	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch;

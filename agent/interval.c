@@ -29,6 +29,8 @@ struct file_entry {
 	int32_t mapping; /* of @segment, as most frames of a file lie in one */
 	const struct elf_segment *segment;
 	bool has_mapping;
+	uint32_t status;     /* its number in the module status */
+	uint32_t last_stack; /* the number of the stack that was counted there last, from 1 */
 };
 
 enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_V8, TYPE_MARKER, TYPE_MAX };
@@ -37,6 +39,7 @@ struct interval {
 	struct names *names;
 	struct jit_names *jit_names;
 	struct truth_counts *truths;
+	struct module_status *modules;
 	struct builder *builder;
 	struct builder_profile_spec spec;
 	bool error_frames;
@@ -50,7 +53,7 @@ struct interval {
 };
 
 int interval_new(struct names *names, struct jit_names *jit_names, struct truth_counts *truths,
-		 const struct agent_config *config, struct interval **ret)
+		 struct module_status *modules, const struct agent_config *config, struct interval **ret)
 {
 	struct interval *iv = calloc(1, sizeof(*iv));
 	const char *event = config->event;
@@ -66,6 +69,7 @@ int interval_new(struct names *names, struct jit_names *jit_names, struct truth_
 	iv->names = names;
 	iv->jit_names = jit_names;
 	iv->truths = truths;
+	iv->modules = modules;
 	iv->error_frames = config->error_frames;
 	iv->spec = (struct builder_profile_spec){
 		.scope_name = "hearth",
@@ -121,6 +125,8 @@ static struct str base_name(const char *path)
 /* What the names of @file come from. */
 static const char *names_source(const struct file *file)
 {
+	if (!file->index)
+		return code_source_name(CODE_SOURCE_NONE);
 	if (file->index->entry.index)
 		return code_source_name(symbol_index_head(file->index->entry.index)->best);
 	return file_names_are_coming(file) ? "pending" : code_source_name(CODE_SOURCE_NONE);
@@ -133,7 +139,9 @@ static void describe_file(struct interval *iv, const struct file *file, struct f
 	uint32_t count = 0;
 
 	*entry = (struct file_entry){ .path = builder_string(b, str_of(file->path)),
-				      .module = truth_counts_module(iv->truths, base_name(file->path)) };
+				      .module = truth_counts_module(iv->truths, base_name(file->path)),
+				      .status = module_status_find(iv->modules, base_name(file->path), ids->gnu,
+								   names_source(file)) };
 	if (ids->gnu[0])
 		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu",
 								      str_of(ids->gnu));
@@ -346,6 +354,28 @@ static void begin(struct interval *iv)
 	memset(iv->markers, 0, sizeof(iv->markers));
 }
 
+/* A sample counts once for each file it has a frame in. */
+static void count_modules(struct interval *iv, const struct traces *t, const struct truth_stack *stacks)
+{
+	for (uint32_t i = 0; i < traces_count(t); i++) {
+		const struct trace *trace = traces_get(t, i);
+		const uint32_t *ids = traces_frame_ids(t, trace);
+
+		for (uint32_t k = 0; k < trace->frame_cnt; k++) {
+			const struct trace_frame *frame = traces_frame(t, ids[k]);
+			uintptr_t known = frame->kind == FRAME_NATIVE
+						  ? (uintptr_t)map_get(&iv->files, (uintptr_t)frame->file)
+						  : 0;
+
+			if (!known || iv->entries[known - 1].last_stack == i + 1)
+				continue;
+			iv->entries[known - 1].last_stack = i + 1;
+			module_status_add(iv->modules, iv->entries[known - 1].status, stacks[i].events);
+		}
+	}
+	module_status_publish(iv->modules);
+}
+
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret)
 {
 	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
@@ -369,5 +399,6 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, locations, e->time_ns) : stack[e->trace]);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);
+	count_modules(iv, t, scratch);
 	return builder_freeze(iv->builder, clock_mono_to_unix_ns(start_ns), clock_mono_to_unix_ns(end_ns), ret);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/jit_names.h"
+#include "agent/module_status.h"
 #include "agent/names.h"
 #include "agent/traces.h"
 #include "agent/truth_counts.h"
@@ -18,7 +19,7 @@ struct interval;
  * are borrowed.
  */
 int interval_new(struct names *names, struct jit_names *jit_names, struct truth_counts *truths,
-		 const struct agent_config *config, struct interval **ret);
+		 struct module_status *modules, const struct agent_config *config, struct interval **ret);
 void interval_free(struct interval *iv);
 
 /* The profiles of @t (not reset by this); window [@start_ns, @end_ns) of CLOCK_MONOTONIC. 0 or -ENOMEM. */

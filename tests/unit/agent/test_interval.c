@@ -46,6 +46,7 @@ static struct files *files;
 static struct kernel_names *kernel;
 static struct names *names;
 static struct truth_counts *truths;
+static struct module_status *modules;
 static struct traces *traces;
 static struct interval *intervals[2]; /* without and with error frames */
 static struct buf index_bytes;
@@ -109,9 +110,10 @@ static int make(void **state)
 	metrics = metrics_new();
 	return make_index() || !metrics || file_opener_new(metrics, &opener) ||
 	       files_new(&service, opener, metrics, &files) || kernel_names_new(metrics, &kernel) ||
-	       names_new(kernel, metrics, &names) || truth_counts_new(metrics, &truths) || traces_new(NULL, &traces) ||
-	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
-	       interval_new(names, NULL, truths, &(struct agent_config){ .freq_hz = 100, .error_frames = true },
+	       names_new(kernel, metrics, &names) || truth_counts_new(metrics, &truths) ||
+	       module_status_new(metrics, &modules) || traces_new(NULL, &traces) ||
+	       interval_new(names, NULL, truths, modules, &(struct agent_config){ .freq_hz = 100 }, &intervals[0]) ||
+	       interval_new(names, NULL, truths, modules, &(struct agent_config){ .freq_hz = 100, .error_frames = true },
 			    &intervals[1]);
 }
 
@@ -122,6 +124,7 @@ static int destroy(void **state)
 	interval_free(intervals[1]);
 	traces_free(traces);
 	truth_counts_free(truths);
+	module_status_free(modules);
 	names_free(names);
 	kernel_names_free(kernel);
 	files_free(files);
@@ -397,6 +400,10 @@ static void test_counts(void **state)
 		IS("hearth_module_frames_unnamed_total{module=\"libx.so\"}", 3);
 		IS("hearth_module_frames_unnamed_total{module=\"app\"}", 4);
 		IS("hearth_module_frames_unnamed_total{module=\"anon\"}", 2);
+		/* a sample once, however many of its frames are there */
+		IS("hearth_module_symbols_samples{module=\"app\",build_id=\"a1\",source=\"dwarf\",quality=\"full\"}", 4 + 1);
+		IS("hearth_module_symbols_samples{module=\"libx.so\",build_id=\"\",source=\"dwarf\",quality=\"full\"}",
+		   4 + 2 + 3 + 1);
 #undef IS
 	}
 	process_put(one);
@@ -419,6 +426,37 @@ static uint64_t sum_of(const char *prefix, unsigned *count_ret)
 		++*count_ret;
 	}
 	return sum;
+}
+
+/* Thousands of files: those in most samples are shown, the sum is kept, and one whose names got better has one series. */
+static void test_bounded_modules(void **state)
+{
+	enum { MODULES = 5000 };
+	uint64_t expected = 0, sum;
+	unsigned count;
+	char name[32];
+
+	(void)state;
+	for (int round = 1; round <= 2; round++) {
+		for (unsigned i = 0; i < MODULES; i++) {
+			int len = snprintf(name, sizeof(name), "m%u", i);
+			struct str text = { name, (uint32_t)len };
+
+			module_status_add(modules, module_status_find(modules, text, "", round == 1 ? "symtab" : "dwarf"),
+					  i + 1);
+			expected += i + 1;
+		}
+		module_status_publish(modules);
+		sum = sum_of("hearth_module_symbols_samples{", &count);
+		assert_int_equal(sum, expected);
+		assert_int_equal(count, MODULES_SHOWN + 1);
+		assert_int_equal(value_of("hearth_module_symbols_samples{module=\"m4999\",build_id=\"\",source=\"symtab\","
+					  "quality=\"symbols\"}"),
+				 round == 1 ? 5000 : UINT64_MAX);
+	}
+	assert_int_equal(
+		value_of("hearth_module_symbols_samples{module=\"m4999\",build_id=\"\",source=\"dwarf\",quality=\"full\"}"),
+		10000);
 }
 
 /* Thousands of executables: few series, an exact sum, nothing that falls but what ends, and the worst have their names. */
@@ -468,6 +506,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_markers, make, destroy),
 		cmocka_unit_test_setup_teardown(test_counts, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bounded, make, destroy),
+		cmocka_unit_test_setup_teardown(test_bounded_modules, make, destroy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
