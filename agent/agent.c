@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "symbols/debuginfod.h"
 #include "proto/sink.h"
 
 enum {
@@ -326,6 +327,17 @@ static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
 	return cache;
 }
 
+/* Those of DEBUGINFOD_URLS, asked for debug files that are nowhere here. */
+static struct debuginfod *find_servers(const struct agent_config *config)
+{
+	struct debuginfod *servers = NULL;
+	int error = config->symbols == SYMBOLS_FULL ? debuginfod_new(&servers) : 0;
+
+	if (error && error != -ENOENT)
+		log_warn("the servers of DEBUGINFOD_URLS are not asked: %s", strerror(-error));
+	return servers;
+}
+
 /* The processes that read files for us, forked before there is anything to inherit. */
 struct readers {
 	struct elf_service *service;
@@ -348,8 +360,8 @@ static int make_tables(struct agent *a, const struct readers *r, const struct ag
 	if (error)
 		free_index_helpers(r);
 	else
-		error = indexes_new(config->symbols, r->index_helpers, open_symbol_cache(config), a->in.files, loop, metrics,
-				    &a->indexes);
+		error = indexes_new(config->symbols, r->index_helpers, open_symbol_cache(config), find_servers(config),
+				    a->in.files, loop, metrics, &a->indexes);
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
 	if (!error)

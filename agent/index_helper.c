@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "symbols/debuginfod.h"
 
 enum {
 	WALL_SECONDS = 600, /* at nice 19 on a busy machine */
@@ -49,6 +50,7 @@ struct index_helper {
 	pid_t worker_pid; /* 0: not known */
 	bool is_hurried;
 	struct loop *loop;
+	struct debuginfod *servers; /* borrowed; NULL: none */
 	struct loop_watch *control_watch, *sock_watch, *timer;
 	index_answer_fn fn;
 	void *arg;
@@ -129,13 +131,26 @@ static void request(struct index_helper *h, enum step step, uint64_t addr, int f
 	}
 }
 
+/* What a server has, if it is here already. */
+static int open_served(struct index_helper *h)
+{
+	int fd = h->servers && !h->place++ ? debuginfod_find(h->servers, h->need.name) : -ERANGE;
+
+	if (fd == -EINPROGRESS) {
+		h->answer.is_awaited = true;
+		h->answer.awaited = h->need;
+	}
+	return fd < 0 ? -ERANGE : fd;
+}
+
 /* The next file that may be what was asked for, or none. */
 static void give(struct index_helper *h)
 {
+	bool is_served = h->need.kind == DEBUG_NEED_SERVED || h->need.kind == DEBUG_NEED_COMMON_SERVED;
 	AUTO_CLOSE int fd = -1;
 
 	do {
-		fd = debug_file_open(&h->job.place, &h->need, h->place++);
+		fd = is_served ? open_served(h) : debug_file_open(&h->job.place, &h->need, h->place++);
 	} while (fd < 0 && fd != -ERANGE);
 	h->has_given = fd >= 0;
 	request(h, STEP_GIVE, h->need.kind, fd < 0 ? -1 : fd);
@@ -374,11 +389,12 @@ int index_helper_new(const struct elf_worker_kind *kind, bool is_in_process, str
 	return 0;
 }
 
-int index_helper_watch(struct index_helper *h, struct loop *loop, index_answer_fn fn, void *arg)
+int index_helper_watch(struct index_helper *h, struct loop *loop, struct debuginfod *servers, index_answer_fn fn, void *arg)
 {
 	int error = 0;
 
 	h->loop = loop;
+	h->servers = servers;
 	h->fn = fn;
 	h->arg = arg;
 	if (!h->is_in_process) {

@@ -13,6 +13,7 @@
 #include "agent/elf_worker.h"
 #include "agent/index_service.h"
 
+struct debuginfod;
 struct loop;
 struct index_helper;
 
@@ -29,7 +30,9 @@ struct index_answer {
 	/* 0; an error of elf_service_is_hostile(); -ECHILD: there is no helper any more; or what the file is not (-ENOEXEC)
 	 */
 	int status;
-	bool has_more;	      /* see is_first: the rest is another job */
+	bool has_more;	 /* see is_first: the rest is another job */
+	bool is_awaited; /* a server was asked for a file, and has not answered yet: */
+	struct debug_need awaited;
 	uint64_t dwarf_bytes; /* that were read */
 	struct index_made made;
 };
@@ -46,8 +49,8 @@ extern const struct elf_worker_kind index_first_kind, index_rest_kind;
 int index_helper_new(const struct elf_worker_kind *kind, bool is_in_process, struct index_helper **ret);
 void index_helper_free(struct index_helper *h);
 
-/* Answers go to @fn, from @loop. 0 or -errno. */
-int index_helper_watch(struct index_helper *h, struct loop *loop, index_answer_fn fn, void *arg);
+/* Answers go to @fn, from @loop. @servers (NULL: none; borrowed) have debug files that are nowhere here. 0 or -errno. */
+int index_helper_watch(struct index_helper *h, struct loop *loop, struct debuginfod *servers, index_answer_fn fn, void *arg);
 
 /* One job at a time: not while one has not had its answer. 0 or -errno: there will be no answer. */
 int index_helper_start(struct index_helper *h, const struct index_job *job);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +17,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/metrics.h"
+#include "symbols/debuginfod.h"
 
 /* One job at a time. */
 struct lane {
@@ -31,10 +34,20 @@ struct lane {
 	bool is_running;	/* inside of run_queue */
 };
 
+/* A server was asked for a debug file of @file. */
+struct awaited {
+	struct file *file; /* a reference */
+	struct debug_need need;
+};
+
 struct indexes {
 	enum symbols_wanted wanted;
 	struct lane lanes[LANES];
 	struct symbol_cache *cache; /* owned */
+	struct debuginfod *servers; /* owned; NULL: none */
+	struct loop_watch *served_watch;
+	struct awaited *awaited; /* whom nothing waits for meanwhile */
+	uint32_t awaited_cnt, awaited_cap;
 	struct files *files;
 	bool is_helper_lost, is_unkept_said;
 	void (*on_done)(void *arg);
@@ -127,8 +140,34 @@ static void keep(struct indexes *x, const struct lane *l)
 	}
 }
 
+/* @file is indexed anew when the server has answered to @need. */
+static void await_server(struct indexes *x, struct file *file, const struct debug_need *need)
+{
+	if (x->awaited_cnt == x->awaited_cap) {
+		uint32_t cap = x->awaited_cap ? x->awaited_cap * 2 : 16;
+		struct awaited *awaited = reallocarray(x->awaited, cap, sizeof(*awaited));
+
+		if (!awaited)
+			return;
+		x->awaited = awaited;
+		x->awaited_cap = cap;
+	}
+	x->awaited[x->awaited_cnt++] = (struct awaited){ file_get(file), *need };
+}
+
+/* Does a server have the file, in the cache already? If it is asked only now, @file comes again. */
+static bool is_served_now(struct indexes *x, struct file *file, struct debug_need *need)
+{
+	AUTO_CLOSE int fd = x->servers ? debuginfod_find(x->servers, need->name) : -ENOENT;
+
+	need->kind = DEBUG_NEED_SERVED;
+	if (fd == -EINPROGRESS)
+		await_server(x, file, need);
+	return fd >= 0;
+}
+
 /* Is a debug file there now that was not when the index was made? */
-static bool has_debug_file_now(const struct file *file, const struct symbol_index_head *head)
+static bool has_debug_file_now(struct indexes *x, struct file *file, const struct symbol_index_head *head)
 {
 	const struct debug_place place = { file->path, file->pid, file->fd };
 	struct debug_need need = { .kind = DEBUG_NEED_BUILD_ID };
@@ -139,13 +178,15 @@ static bool has_debug_file_now(const struct file *file, const struct symbol_inde
 	for (unsigned i = 0;; i++) {
 		AUTO_CLOSE int fd = debug_file_open(&place, &need, i);
 
-		if (fd >= 0 || fd == -ERANGE || fd == -EINVAL)
-			return fd >= 0;
+		if (fd >= 0)
+			return true;
+		if (fd == -ERANGE || fd == -EINVAL)
+			return fd == -ERANGE && is_served_now(x, file, &need);
 	}
 }
 
 /* Opens what is kept of @file. 0: that is all that can be had; -ENOENT. */
-static int open_kept(struct indexes *x, const struct file *file)
+static int open_kept(struct indexes *x, struct file *file)
 {
 	struct file_index *fi = file->index;
 	struct symbol_cache_entry e;
@@ -154,7 +195,7 @@ static int open_kept(struct indexes *x, const struct file *file)
 		return -ENOENT;
 	replace(fi, &e);
 	metric_add(x->opened, 1);
-	return x->wanted == SYMBOLS_FULL && has_debug_file_now(file, symbol_index_head(e.index)) ? -ENOENT : 0;
+	return x->wanted == SYMBOLS_FULL && has_debug_file_now(x, file, symbol_index_head(e.index)) ? -ENOENT : 0;
 }
 
 /* --- the queues --- */
@@ -288,9 +329,35 @@ static void on_answer(void *arg, const struct index_answer *answer)
 		metric_add(x->cut, answer->made.is_cut);
 		metric_add(x->dwarf_bytes, answer->dwarf_bytes);
 		keep(x, l);
+		if (answer->is_awaited)
+			await_server(x, l->making, &answer->awaited);
 		be_done(x, end_job(l));
 	}
 	run_queue(l);
+}
+
+/* Files that servers had, or had not. */
+static void on_served(void *arg, int fd, uint32_t events)
+{
+	struct indexes *x = arg;
+	uint32_t kept = 0;
+	uint64_t count;
+
+	(void)events;
+	(void)!read(fd, &count, sizeof(count));
+	for (uint32_t i = 0; i < x->awaited_cnt; i++) {
+		struct awaited a = x->awaited[i];
+		AUTO_CLOSE int file = debuginfod_find(x->servers, a.need.name);
+
+		if (file == -EINPROGRESS)
+			x->awaited[kept++] = a;
+		else if (file < 0 || a.file->index->state == FILE_INDEX_COMING)
+			file_put(a.file);
+		else
+			enqueue(&x->lanes[LANE_REST], a.file);
+	}
+	x->awaited_cnt = kept;
+	run_queue(&x->lanes[LANE_REST]);
 }
 
 /* --- files --- */
@@ -374,12 +441,13 @@ void indexes_tell(const struct indexes *x)
 		 indexes_coming(x), path);
 }
 
-static int lane_init(struct lane *l, struct indexes *x, struct index_helper *helper, struct loop *loop)
+static int lane_init(struct lane *l, struct indexes *x, struct index_helper *helper, struct debuginfod *servers,
+		     struct loop *loop)
 {
 	l->owner = x;
 	l->helper = helper;
 	l->fd = -1;
-	return helper ? index_helper_watch(helper, loop, on_answer, l) : 0;
+	return helper ? index_helper_watch(helper, loop, servers, on_answer, l) : 0;
 }
 
 static void lane_fini(struct lane *l)
@@ -393,28 +461,33 @@ static void lane_fini(struct lane *l)
 }
 
 int indexes_new(enum symbols_wanted wanted, struct index_helper *const helpers[static LANES], struct symbol_cache *cache,
-		struct files *files, struct loop *loop, struct metrics *metrics, struct indexes **ret)
+		struct debuginfod *servers, struct files *files, struct loop *loop, struct metrics *metrics,
+		struct indexes **ret)
 {
 	struct indexes *x = calloc(1, sizeof(*x));
 	int error = x ? 0 : -ENOMEM;
 
 	for (int i = 0; i < LANES; i++) {
-		int failed = x ? lane_init(&x->lanes[i], x, helpers[i], loop) : 0;
+		int failed = x ? lane_init(&x->lanes[i], x, helpers[i], servers, loop) : 0;
 
 		error = error ? error : failed;
 		if (!x)
 			index_helper_free(helpers[i]);
 	}
+	if (!error && servers)
+		error = loop_add_fd(loop, debuginfod_event_fd(servers), EPOLLIN, on_served, x, &x->served_watch);
+	if (x) {
+		x->cache = cache;
+		x->servers = servers;
+	} else {
+		symbol_cache_close(cache);
+		debuginfod_free(servers);
+	}
 	if (error) {
-		if (x)
-			x->cache = cache;
-		else
-			symbol_cache_close(cache);
 		indexes_free(x);
 		return error;
 	}
 	x->wanted = helpers[LANE_FIRST] ? wanted : SYMBOLS_OFF;
-	x->cache = cache;
 	x->files = files;
 	x->opened = metrics_counter(metrics, "hearth_symbol_indexes_opened_total", NULL,
 				    "Indexes of files' names that were found on disk.");
@@ -441,6 +514,11 @@ void indexes_free(struct indexes *x)
 		return;
 	for (int i = 0; i < LANES; i++)
 		lane_fini(&x->lanes[i]);
+	while (x->awaited_cnt)
+		file_put(x->awaited[--x->awaited_cnt].file);
+	free(x->awaited);
+	loop_remove(x->served_watch);
+	debuginfod_free(x->servers);
 	symbol_cache_close(x->cache);
 	free(x);
 }

@@ -15,6 +15,7 @@
 #include "agent/index_helper.h"
 #include "symbols/symbol_cache.h"
 
+struct debuginfod;
 struct indexes;
 struct loop;
 struct metrics;
@@ -38,10 +39,11 @@ struct file_index {
 /* First jobs, and the rest of those that have much to read. */
 enum { LANE_FIRST, LANE_REST, LANES };
 
-/* Takes @helpers, a helper a lane (NULL: no names are wanted), and @cache (NULL: nothing is kept) over, also when it fails.
- */
+/* Takes @helpers, a helper a lane (NULL: no names are wanted), @cache (NULL: nothing is kept) and @servers (NULL: there are
+ * none) over, also when it fails. */
 int indexes_new(enum symbols_wanted wanted, struct index_helper *const helpers[static LANES], struct symbol_cache *cache,
-		struct files *files, struct loop *loop, struct metrics *metrics, struct indexes **ret);
+		struct debuginfod *servers, struct files *files, struct loop *loop, struct metrics *metrics,
+		struct indexes **ret);
 void indexes_free(struct indexes *x);
 
 /* A sample's frame is in @file. */

@@ -216,7 +216,7 @@ static void print_advice(const struct modules *m, const struct module *module, m
 	if (!text.len)
 		return;
 	if (!*has_title)
-		buf_puts(out, "\nfor inlined calls, files and lines\n");
+		buf_puts(out, "\nfor inlined calls, files and lines (servers in $DEBUGINFOD_URLS are asked, too)\n");
 	*has_title = true;
 	buf_puts(out, "  ");
 	text_name(out, module->path, 0);

@@ -113,7 +113,7 @@ static struct index_helper *new_helper(const struct elf_worker_kind *kind)
 	struct index_helper *helper;
 
 	assert_int_equal(index_helper_new(kind, false, &helper), 0);
-	assert_int_equal(index_helper_watch(helper, loop, on_answer, NULL), 0);
+	assert_int_equal(index_helper_watch(helper, loop, NULL, on_answer, NULL), 0);
 	return helper;
 }
 
@@ -187,7 +187,7 @@ static void test_honest(void **state)
 	assert_names(helper, "linked", INDEX_FULL, CODE_SOURCE_DWARF, "inner 3<outer 7 ");
 	assert_names(helper, "tables", INDEX_FULL, CODE_SOURCE_SYMTAB, "outer 0 ");
 	assert_names(helper, "whole", INDEX_TABLES, CODE_SOURCE_SYMTAB, "outer 0 ");
-	assert_names(helper, "alone/linked", INDEX_FULL, CODE_SOURCE_DYNSYM, NULL);
+	assert_names(helper, "alone/linked", INDEX_FULL, CODE_SOURCE_PLT, NULL);
 	index_helper_free(helper);
 }
 
@@ -364,7 +364,7 @@ static void test_in_process(void **state)
 
 	(void)state;
 	assert_int_equal(index_helper_new(&index_first_kind, true, &helper), 0);
-	assert_int_equal(index_helper_watch(helper, loop, on_answer, NULL), 0);
+	assert_int_equal(index_helper_watch(helper, loop, NULL, on_answer, NULL), 0);
 	assert_names(helper, "linked", INDEX_FULL, CODE_SOURCE_DWARF, "inner 3<outer 7 ");
 	assert_names(helper, "tables", INDEX_FULL, CODE_SOURCE_SYMTAB, "outer 0 ");
 	index_helper_free(helper);

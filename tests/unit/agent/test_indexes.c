@@ -119,7 +119,7 @@ static void begin(enum harm h)
 	assert_int_equal(file_opener_new(metrics, &opener), 0);
 	assert_int_equal(files_new(&nobody, opener, metrics, &files), 0);
 	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache), 0);
-	assert_int_equal(indexes_new(SYMBOLS_FULL, helpers, cache, files, loop, metrics, &indexes), 0);
+	assert_int_equal(indexes_new(SYMBOLS_FULL, helpers, cache, NULL, files, loop, metrics, &indexes), 0);
 	for (uint32_t i = 0; i < FILES; i++) {
 		file[i] = (struct file){ .id = i + 1, .state = FILE_READABLE, .debug_fd = -1, .pid = (uint32_t)getpid() };
 		assert_true(asprintf(&file[i].path, "%s/program%u", folder, i) > 0);
