@@ -10,9 +10,9 @@ import subprocess
 Frame = collections.namedtuple("Frame", "name file line column")
 
 
-def run(command, text=""):
+def run(command, text="", most_status=0):
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="surrogateescape", check=False)
-    if done.returncode:
+    if not 0 <= done.returncode <= most_status:
         raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr[-500:]}")
     return done.stdout
 
@@ -111,6 +111,22 @@ def ask_hearth(hearth, path, addrs):
 
 def ask_llvm(path, addrs):
     return ask(["llvm-symbolizer", "--inlines", "--no-demangle", f"--obj={path}"], addrs)
+
+
+def ask_elfutils(path, addrs):
+    """eu-addr2line -i: the same form, but slow."""
+    text = run(["eu-addr2line", "-i", "-f", "-a", "-e", path], "".join(f"{a:#x}\n" for a in addrs), 1)  # 1: one has no name
+    found = []
+    for block in re.split(r"^0x[0-9a-f]{16}\n", text, flags=re.M)[1:]:
+        lines = block.splitlines()
+        frames = []
+        for name, place in zip(lines[::2], lines[1::2]):
+            file, line, column = (place.split(" (")[0].split(":") + ["0", "0"])[:3]
+            frames.append(Frame(re.sub(r" inlined (at|in) .*", "", name), file, int(line or 0), int(column or 0)))
+        found.append([] if not frames or (frames[0].name == "??" and not frames[0].line) else frames)
+    if len(found) != len(addrs):
+        raise SystemExit(f"eu-addr2line {path}: {len(found)} answers to {len(addrs)} addresses")
+    return found
 
 
 def demangle(names):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the names, files and lines that hearth gives random code addresses with those of other tools.
 
-usage: compare.py [--count N] [--seed S] [--judge WHOLE] [-v] RESOLVER FILE[=DEBUG]...
+usage: compare.py [--count N] [--seed S] [--judge WHOLE] [--elfutils N] [-v] RESOLVER FILE[=DEBUG]...
 
 RESOLVER is the command that is judged, to be called with FILE and '-': 'build/hearth symbols resolve --demangle none'. N addresses
 (1,000) are drawn from each FILE; DEBUG is where its separate debug file is, which all find by themselves. The judge is
@@ -28,8 +28,8 @@ DIFFERENCES = {
              " or a function folded into an equal one",
     "clone": "a copy by the compiler, with and without its suffix (.cold, .isra.0, .llvm.123): one takes the symbol's name, the other"
              " DWARF's",
-    "unmangled": "DWARF has no mangled name for functions of local types and some static ones: hearth makes one of the scopes they"
-                 " are in, llvm-symbolizer takes the last part alone, or for the outermost frame the symbol",
+    "unmangled": "DWARF has no mangled name for functions of local types and some static ones: hearth takes the symbol, or else makes"
+                 " one of the scopes they are in; others take the last part alone",
     "symbol": "llvm-symbolizer names nothing in a unit without functions (libgcc's assembly); readelf has a symbol there",
     "label": "hearth takes the function whose size covers the address, llvm-symbolizer a label without size inside it",
     "dwz": "llvm-symbolizer does not follow .gnu_debugaltlink: it has no name for some of the frames, and hearth's outermost one is the"
@@ -105,6 +105,8 @@ def explain_name(addr, mine, judge, case):
         return "clone"
     if bare(mine) in shared and bare(judge) in shared:
         return "alias"
+    if bare(mine) in shared and parts(judge, case.demangled) == parts(mine, case.demangled)[-1:]:
+        return "unmangled"
     return "unmangled" if is_unmangled(mine, judge, case.demangled) else ""
 
 
@@ -177,6 +179,24 @@ def show(key, addr, mine, judge):
             print(f"    {who:6} {f.name} {f.file}:{f.line}:{f.column}")
 
 
+def second_opinion(path, addrs, mine, judge, symbols):
+    """eu-addr2line's on some addresses. It has more faults than llvm-symbolizer, so what fails is only where neither agrees."""
+    theirs = answers.ask_elfutils(path, addrs)
+    other = {f.name for a, b in zip(mine, theirs) for f in a + b}
+    case = Case(symbols, None, answers.demangle(other))
+    count = collections.Counter()
+    for addr, a, b, first in zip(addrs, mine, theirs, judge):
+        count["second opinions"] += 1
+        if names(a) == names(b):
+            count["second equal"] += 1
+        elif explain_name(addr, a, b, case) or (len(b) == 1 and (names(a[-1:]) == names(b) or explain_name(addr, a[-1:], b, case))):
+            count["second explained"] += 1  # it shows no inlined calls of split DWARF and of LTO's
+        elif names(a) != names(first):
+            count["WRONG"] += 1
+            show("WRONG (eu-addr2line)", addr, a, b)
+    return count
+
+
 def compare(resolver, path, debug, options):
     whole = options.judge or path
     addrs = answers.draw(path, options.count, options.seed)
@@ -192,6 +212,9 @@ def compare(resolver, path, debug, options):
           f" {c['frames'] - c['line']} of {c['frames']} lines equal", flush=True)
     for addr, a, b in result.wrong[:5]:
         show("WRONG", addr, a, b)
+    some = slice(0, None, max(1, len(addrs) // options.elfutils)) if options.elfutils else slice(0)
+    if options.elfutils and not case.go:
+        c += second_opinion(whole, addrs[some], mine[some], judge[some], case.symbols)
     return c
 
 
@@ -200,6 +223,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", default="hearth")
     parser.add_argument("--judge", help="ask the judges about this file instead: the same with all its names")
+    parser.add_argument("--elfutils", type=int, default=0, metavar="N", help="ask eu-addr2line about N of the addresses, too")
     parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("resolver")
     parser.add_argument("files", nargs="+")
@@ -214,6 +238,8 @@ def main():
             if total[key]:
                 print(f"  {total[key]:7} {key}: {reason}")
     share = 1 - total["line"] / max(1, total["frames"])
+    if total["second opinions"]:
+        print(f"eu-addr2line: {total['second opinions']} addresses, {total['second equal']} with equal names, {total['second explained']} explained")
     print(f"lines: {share:.4%} of {total['frames']} equal")
     return 1 if total["WRONG"] or share < LINES_LEAST or not total["addresses"] else 0
 

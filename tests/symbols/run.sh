@@ -47,7 +47,9 @@ long)
 		"$library"/{ld-linux-x86-64.so.2,libLLVM-14.so.1,libclang-cpp.so.14,libdw.so.1,libbfd-*-system.so} \
 		/usr/bin/{python3.11,python3.11-dbg,redis-server,node,git,gdb,bash,perf,ld.bfd} \
 		"$build/hearth" "$build/judge/judge" "$build"/bench/symbols/bin/{rg,addr2line} /usr/local/go/bin/go /usr/lib/go-1.19/bin/go
-	exec ./compare.py --count 3000 "$resolver" "${files[@]}"
+	second=0
+	! command -v eu-addr2line >/dev/null || second=60
+	exec ./compare.py --count 3000 --elfutils $second "$resolver" "${files[@]}"
 	;;
 esac
 echo "no such form: $form" >&2
