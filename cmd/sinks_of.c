@@ -61,6 +61,16 @@ static enum otlp_protocol protocol_of(const char *name)
 	return !strcmp(name, "grpc") ? OTLP_GRPC : !strcmp(name, "http/json") ? OTLP_HTTP_JSON : OTLP_HTTP_PROTOBUF;
 }
 
+/* How many collectors there are, by either option. */
+static size_t count_collectors(const struct config *config)
+{
+	size_t count = config->collectors.count;
+
+	for (size_t i = 0; i < config->sinks.count; i++)
+		count += !strncmp(config->sinks.items[i], "otlp=", 5);
+	return count;
+}
+
 static int make_otlp(const struct sink_set *set, const char *value, struct sink **ret)
 {
 	const struct config *config = set->config;
@@ -78,6 +88,7 @@ static int make_otlp(const struct sink_set *set, const char *value, struct sink 
 		.cert_file = config->collector_cert,
 		.key_file = config->collector_key,
 		.proxy = config->collector_proxy,
+		.one_of_several = count_collectors(config) > 1,
 		.spool_dir = config->spool,
 		.spool_bytes = config->spool_bytes,
 		.spool_age_ns = config->spool_age_ns,

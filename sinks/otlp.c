@@ -209,39 +209,66 @@ static const struct sink_ops otlp_ops = {
 
 /* --- the beginning --- */
 
-static struct metric *dropped_counter(struct metrics *m, const char *labels)
+/* Where the exporter's series are registered; where there are several exporters each has a label of its own. */
+struct series {
+	struct metrics *metrics;
+	const char *collector; /* or NULL */
+};
+
+/* The labels of one series: the collector, when it is named, and @key, when there is one. */
+static void put_labels(const struct series *s, const char *key, const char *value, struct buf *out)
 {
-	return metrics_counter(m, "hearth_export_dropped_samples_total", labels,
-			       "Samples that no collector will get from this process, by reason.");
+	if (s->collector)
+		metrics_label(out, "collector", s->collector, strlen(s->collector));
+	if (key)
+		metrics_label(out, key, value, strlen(value));
 }
 
-static void register_counters(struct otlp_counters *c, struct metrics *m)
+static struct metric *counter(const struct series *s, const char *name, const char *key, const char *value, const char *help)
+{
+	AUTO(buf_fini) struct buf labels = BUF_EMPTY;
+
+	put_labels(s, key, value, &labels);
+	return metrics_counter(s->metrics, name, labels.len ? buf_text(&labels) : NULL, help);
+}
+
+static struct metric *gauge(const struct series *s, const char *name, const char *help)
+{
+	AUTO(buf_fini) struct buf labels = BUF_EMPTY;
+
+	put_labels(s, NULL, NULL, &labels);
+	return metrics_gauge(s->metrics, name, labels.len ? buf_text(&labels) : NULL, help);
+}
+
+static struct metric *dropped_counter(const struct series *s, const char *reason)
+{
+	return counter(s, "hearth_export_dropped_samples_total", "reason", reason,
+		       "Samples that no collector will get from this process, by reason.");
+}
+
+static void register_counters(struct otlp_counters *c, const struct series *s)
 {
 	static const char *const results[] = {
-		[OTLP_HTTP_OK] = "result=\"ok\"",
-		[OTLP_HTTP_REFUSED] = "result=\"refused\"",
-		[OTLP_HTTP_BUSY] = "result=\"busy\"",
-		[OTLP_HTTP_TIMEOUT] = "result=\"timeout\"",
-		[OTLP_HTTP_UNREACHABLE] = "result=\"unreachable\"",
+		[OTLP_HTTP_OK] = "ok",		 [OTLP_HTTP_REFUSED] = "refused",	  [OTLP_HTTP_BUSY] = "busy",
+		[OTLP_HTTP_TIMEOUT] = "timeout", [OTLP_HTTP_UNREACHABLE] = "unreachable",
 	};
 
 	for (size_t i = 0; i < OTLP_HTTP_ABANDONED; i++)
-		c->requests[i] = metrics_counter(m, "hearth_export_requests_total", results[i],
-						 "Attempts to deliver an export request, by how they ended.");
-	c->retries = metrics_counter(m, "hearth_export_retries_total", NULL,
-				     "Attempts that repeated an earlier one of the same request.");
-	c->splits = metrics_counter(m, "hearth_export_splits_total", NULL,
-				    "Requests that a collector called too large, sent again in parts.");
-	c->bytes = metrics_counter(m, "hearth_export_bytes_total", NULL,
-				   "Bytes of the acknowledged request bodies, as sent (compressed).");
-	c->exported = metrics_counter(m, "hearth_exported_samples_total", NULL, "Samples in acknowledged requests.");
-	c->rejected_profiles = metrics_counter(
-		m, "hearth_export_rejected_profiles_total", NULL,
-		"Profiles inside acknowledged requests that the collector says it did not take.");
-	c->dropped_full = dropped_counter(m, "reason=\"queue full\"");
-	c->dropped_refused = dropped_counter(m, "reason=\"refused\"");
-	c->dropped_shutdown = dropped_counter(m, "reason=\"shutdown\"");
-	c->dropped_error = dropped_counter(m, "reason=\"error\"");
+		c->requests[i] = counter(s, "hearth_export_requests_total", "result", results[i],
+					 "Attempts to deliver an export request, by how they ended.");
+	c->retries = counter(s, "hearth_export_retries_total", NULL, NULL,
+			     "Attempts that repeated an earlier one of the same request.");
+	c->splits = counter(s, "hearth_export_splits_total", NULL, NULL,
+			    "Requests that a collector called too large, sent again in parts.");
+	c->bytes = counter(s, "hearth_export_bytes_total", NULL, NULL,
+			   "Bytes of the acknowledged request bodies, as sent (compressed).");
+	c->exported = counter(s, "hearth_exported_samples_total", NULL, NULL, "Samples in acknowledged requests.");
+	c->rejected_profiles = counter(s, "hearth_export_rejected_profiles_total", NULL, NULL,
+				       "Profiles inside acknowledged requests that the collector says it did not take.");
+	c->dropped_full = dropped_counter(s, "queue full");
+	c->dropped_refused = dropped_counter(s, "refused");
+	c->dropped_shutdown = dropped_counter(s, "shutdown");
+	c->dropped_error = dropped_counter(s, "error");
 }
 
 /* DIR/NAME, with a NAME made of the collector's address: letters, digits, and a number against mix-ups. */
@@ -262,19 +289,19 @@ static int spool_path(const char *dir, const char *address, struct buf *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
-static int open_spool(struct sink_otlp *o, const struct otlp_sink_config *config, struct metrics *m)
+static int open_spool(struct sink_otlp *o, const struct otlp_sink_config *config, const struct series *series)
 {
 	AUTO(buf_fini) struct buf path = BUF_EMPTY;
 	struct spool_config spool = {
 		.max_bytes = config->spool_bytes ? config->spool_bytes : DEFAULT_SPOOL_BYTES,
 		.max_age_ns = config->spool_age_ns,
-		.bytes = metrics_gauge(m, "hearth_spool_bytes", NULL, "Size of the files in the spool."),
-		.samples = metrics_gauge(m, "hearth_spool_samples", NULL, "Samples in the spool, not sent yet."),
-		.dropped_full = dropped_counter(m, "reason=\"spool full\""),
-		.dropped_age = dropped_counter(m, "reason=\"spool age\""),
-		.dropped_corrupt = dropped_counter(m, "reason=\"spool corrupt\""),
-		.corrupt_bytes = metrics_counter(m, "hearth_spool_corrupt_bytes_total", NULL,
-						 "Bytes of the spool's files that made no sense and were skipped."),
+		.bytes = gauge(series, "hearth_spool_bytes", "Size of the files in the spool."),
+		.samples = gauge(series, "hearth_spool_samples", "Samples in the spool, not sent yet."),
+		.dropped_full = dropped_counter(series, "spool full"),
+		.dropped_age = dropped_counter(series, "spool age"),
+		.dropped_corrupt = dropped_counter(series, "spool corrupt"),
+		.corrupt_bytes = counter(series, "hearth_spool_corrupt_bytes_total", NULL, NULL,
+					 "Bytes of the spool's files that made no sense and were skipped."),
 	};
 	int error = spool_path(config->spool_dir, otlp_http_url(o->http), &path);
 
@@ -282,7 +309,7 @@ static int open_spool(struct sink_otlp *o, const struct otlp_sink_config *config
 		return error;
 	spool.dir = buf_text(&path);
 	o->spool_bytes = spool.max_bytes;
-	o->counters.spooled = metrics_counter(m, "hearth_spooled_samples_total", NULL, "Samples written into the spool.");
+	o->counters.spooled = counter(series, "hearth_spooled_samples_total", NULL, NULL, "Samples written into the spool.");
 	error = spool_open(&spool, &o->spool);
 	if (!error && spool_samples(o->spool))
 		log_info("%" PRIu64 " samples from before wait in %s and will be sent to %s", spool_samples(o->spool),
@@ -293,6 +320,7 @@ static int open_spool(struct sink_otlp *o, const struct otlp_sink_config *config
 int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics, struct sink **ret)
 {
 	struct sink_otlp *o = calloc(1, sizeof(*o));
+	struct series series = { .metrics = metrics };
 	int error;
 
 	if (!o)
@@ -306,10 +334,12 @@ int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics
 	thread_cond_init(&o->wake);
 	thread_cond_init(&o->idle);
 	error = otlp_http_new(config, &o->http);
-	if (!error)
-		register_counters(&o->counters, metrics);
+	if (!error) {
+		series.collector = config->one_of_several ? otlp_http_url(o->http) : NULL;
+		register_counters(&o->counters, &series);
+	}
 	if (!error && config->spool_dir)
-		error = open_spool(o, config, metrics);
+		error = open_spool(o, config, &series);
 	if (!error)
 		error = thread_start(&o->thread, "sink-otlp-send", otlp_send_main, o);
 	o->running = !error;

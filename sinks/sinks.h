@@ -78,6 +78,7 @@ struct otlp_sink_config {
 	const char *spool_dir;	 /* requests wait there, in a folder a collector, while it is away; NULL: in memory only */
 	uint64_t spool_bytes;	 /* at most; 512 MiB when 0 */
 	uint64_t spool_age_ns;	 /* older ones are dropped; 0: no limit */
+	bool one_of_several;	 /* its series have a label of their own, collector="ADDRESS" */
 	const char *proxy;	 /* URL; NULL: that of the environment (http_proxy and so on) */
 };
 
