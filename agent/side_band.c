@@ -206,16 +206,25 @@ static struct side_band_record *parse_mmap2(const struct perf_event_header *h, c
 	return r;
 }
 
+/*
+ * @len: of all behind the header. The kernel (perf_event_ksymbol_output) adds the size of sample_id to the header's once
+ * more for each further event that gets the record, another profiler's too, so sample_id is looked for behind the name.
+ */
 static struct side_band_record *parse_ksymbol(const struct ksymbol_body *b, size_t len)
 {
-	struct side_band_record *r = len > sizeof(*b) ? new_record(SIDE_BAND_KSYMBOL, 0, 0, b->name, len - sizeof(*b))
-						      : NULL;
+	size_t name_bytes = len > sizeof(*b) ? strnlen(b->name, len - sizeof(*b)) + 1 : 0;
+	size_t id = sizeof(*b) + ((name_bytes + 7) & ~7ull);
+	struct side_band_record *r;
 
+	if (!name_bytes || id + SAMPLE_ID_BYTES > len)
+		return NULL;
+	r = new_record(SIDE_BAND_KSYMBOL, 0, 0, b->name, name_bytes);
 	if (!r)
 		return NULL;
 	r->start = b->addr;
 	r->end = b->addr + b->len;
 	r->is_unregister = b->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	memcpy(&r->time_ns, (const uint8_t *)b + id + sizeof(uint64_t), sizeof(r->time_ns));
 	return r;
 }
 
@@ -232,13 +241,13 @@ static struct side_band_record *parse_record(struct side_band *s, const struct p
 		metric_add(s->lost, ((const struct lost_body *)body)->lost);
 		r = new_record(SIDE_BAND_LOST, 0, 0, "", 0);
 	}
+	if (h->type == PERF_RECORD_KSYMBOL)
+		return parse_ksymbol(body, len);
 	if (len < SAMPLE_ID_BYTES)
 		return r;
 	len -= SAMPLE_ID_BYTES;
 	if (h->type == PERF_RECORD_MMAP2) {
 		r = parse_mmap2(h, body, len);
-	} else if (h->type == PERF_RECORD_KSYMBOL) {
-		r = parse_ksymbol(body, len);
 	} else if (h->type == PERF_RECORD_COMM && len > sizeof(*comm)) {
 		r = new_record(SIDE_BAND_COMM, comm->pid, comm->tid, comm->name, len - sizeof(*comm));
 		if (r)

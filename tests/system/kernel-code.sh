@@ -6,6 +6,10 @@
 need_bpf
 "${CC:-gcc}" -O2 -o bpf_maker "$TOP/tests/system/bpf_maker.c"
 names=(judged_1 judged_2 judged_3 judged_4)
+# A second profiler beside: the kernel then writes its records in another size.
+start beside "$HEARTH" record -q -o beside.otlp -p $$
+beside=$started
+until_true 15 test -e beside.otlp.part || fail "no second recording"
 start_record all.otlp -F 499 --report-interval 1m -p $$ # and its children; everything is named at the end
 for name in "${names[@]}"; do
 	cp bpf_maker "bm_$name"
@@ -15,6 +19,7 @@ for name in "${names[@]}"; do
 	[ $status = 0 ] || fail "bm_$name failed"
 done
 stop "$recorder"
+stop "$beside"
 cat record.out.err
 accounted record.out.err
 "$HEARTH" report all.otlp --format folded >folded
@@ -25,5 +30,5 @@ for name in "${names[@]}"; do
 		for (i = 2; i < NF; i++)
 			if ($i == "bpf_test_run" && ($(i + 1) ~ /^bpf_prog_/ || $(i + 1) ~ /^(bpf|vmlinux)?\+?0x/))
 				if ($(i + 1) ~ name "$") right += n; else { wrong += n; print "    " $(i + 1), n }
-	} END { print comm ": " right + 0 " right, " wrong + 0 " wrong"; exit !(right >= 50 && !wrong) }' folded || fail "a BPF program has another name"
+	} END { print comm ": " right + 0 " right, " wrong + 0 " wrong"; exit !(right >= 5 && !wrong) }' folded || fail "a BPF program has another name"
 done
