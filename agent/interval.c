@@ -48,6 +48,8 @@ struct interval {
 	struct map files;	    /* struct file * -> index into entries + 1 */
 	struct file_entry *entries; /* owned */
 	uint32_t entry_cnt, entry_cap;
+	int32_t *functions; /* by names' numbers; 0: not made yet. Owned */
+	uint32_t function_cnt, function_cap;
 	int32_t types[TYPE_MAX];  /* attributes of frames; 0: not made yet */
 	int32_t markers[END_MAX]; /* locations; the same */
 };
@@ -92,6 +94,7 @@ void interval_free(struct interval *iv)
 	map_fini(&iv->profiles);
 	map_fini(&iv->files);
 	free(iv->entries);
+	free(iv->functions);
 	free(iv);
 }
 
@@ -220,15 +223,23 @@ static int32_t frame_mapping(struct interval *iv, const struct trace_frame *fram
 	return builder_mapping(b, 0, 0, 0, builder_string(b, frame->kind == FRAME_KERNEL ? module : STR("//anon")), NULL, 0);
 }
 
-static struct profile_line build_line(struct builder *b, const struct frame_line *l)
+static int32_t build_function(struct builder *b, const struct frame_line *l)
 {
 	int32_t name = builder_string(b, l->name);
 	int32_t system_name = l->system_name.len ? builder_string(b, l->system_name) : 0;
 	int32_t file = l->file.len ? builder_string(b, l->file) : 0;
 
-	return (struct profile_line){ .function_index = builder_function(b, name, system_name, file, l->start_line),
-				      .line = l->line,
-				      .column = l->column };
+	return builder_function(b, name, system_name, file, l->start_line);
+}
+
+/* A function is looked up by its texts, which may be long, once an interval. */
+static struct profile_line build_line(struct interval *iv, const struct frame_line *l)
+{
+	int32_t made, *function = l->function && l->function < iv->function_cnt ? &iv->functions[l->function] : &made;
+
+	if (function == &made || !*function)
+		*function = build_function(iv->builder, l);
+	return (struct profile_line){ .function_index = *function, .line = l->line, .column = l->column };
 }
 
 static int32_t build_location(struct interval *iv, const struct trace_frame *frame, struct truth_frame *truth)
@@ -242,7 +253,7 @@ static int32_t build_location(struct interval *iv, const struct trace_frame *fra
 	mapping = frame_mapping(iv, frame, name.module, &truth->module);
 	truth->is_named = name.line_count;
 	for (uint32_t i = 0; i < name.line_count; i++)
-		lines[i] = build_line(b, &name.lines[i]);
+		lines[i] = build_line(iv, &name.lines[i]);
 	return builder_location(b, mapping, frame->addr, lines, name.line_count, &type, 1);
 }
 
@@ -257,7 +268,7 @@ static int32_t build_jit_location(struct interval *iv, const struct trace_frame 
 	truth->is_named = jit_names_find(iv->jit_names, frame->process, frame->addr, time_ns, &name);
 	type = type_attribute(iv, truth->is_named && name.is_v8 ? TYPE_V8 : TYPE_NATIVE);
 	if (truth->is_named)
-		line = build_line(iv->builder, &name.line);
+		line = build_line(iv, &name.line);
 	return builder_location(iv->builder, mapping, frame->addr, &line, truth->is_named, &type, 1);
 }
 
@@ -344,12 +355,27 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 		      false, 0);
 }
 
+static void begin_functions(struct interval *iv)
+{
+	uint32_t count = names_function_count(iv->names);
+
+	if (count > iv->function_cap) {
+		free(iv->functions);
+		iv->functions = malloc(2 * (size_t)count * sizeof(*iv->functions));
+		iv->function_cap = iv->functions ? 2 * count : 0;
+	}
+	iv->function_cnt = count < iv->function_cap ? count : iv->function_cap;
+	if (iv->function_cnt)
+		memset(iv->functions, 0, iv->function_cnt * sizeof(*iv->functions));
+}
+
 /* The builder's handles and indices are new each interval. */
 static void begin(struct interval *iv)
 {
 	map_fini(&iv->profiles);
 	map_fini(&iv->files);
 	iv->entry_cnt = 0;
+	begin_functions(iv);
 	memset(iv->types, 0, sizeof(iv->types));
 	memset(iv->markers, 0, sizeof(iv->markers));
 }

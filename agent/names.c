@@ -21,7 +21,7 @@ enum {
 };
 
 /* What is asked: an address, or (in @things) a function or path of an index. */
-enum key_kind { KEY_ADDRESS, KEY_FUNCTION, KEY_PATH };
+enum key_kind { KEY_ADDRESS, KEY_FUNCTION, KEY_PATH, KEY_LINES };
 
 struct name_key {
 	uint64_t value; /* the address; the number in the index */
@@ -47,6 +47,7 @@ struct line {
 	uint32_t function; /* in @things */
 	uint32_t path;	   /* in @strings */
 	uint32_t line, column, start_line;
+	uint32_t all_lines; /* its function's lines in @path, in @things */
 };
 
 struct names {
@@ -237,6 +238,16 @@ static uint32_t find_path(struct names *n, const struct file *file, uint32_t num
 	return n->things[index].name;
 }
 
+/* Numbers what @line has in common with other lines of its function. */
+static int find_lines(struct names *n, struct line *line)
+{
+	struct name_key key = { .value = (uint64_t)line->function << 32 | line->path,
+				.file = line->start_line,
+				.kind = KEY_LINES };
+
+	return find_thing(n, &key, &line->all_lines);
+}
+
 static void name_native(struct names *n, const struct file *file, uint64_t addr, struct answer *answer)
 {
 	struct code_answer code;
@@ -257,6 +268,8 @@ static void name_native(struct names *n, const struct file *file, uint64_t addr,
 			continue;
 		line.path = find_path(n, file, f->file);
 		line.start_line = i ? 0 : code.decl_line;
+		if (find_lines(n, &line) < 0)
+			continue;
 		add_line(n, answer, &line);
 	}
 	answer->source = code.source < CODE_SOURCE_MAX ? code.source : CODE_SOURCE_NONE;
@@ -340,6 +353,12 @@ void names_find(const struct names *n, const struct trace_frame *frame, struct f
 						     .file = string_at(n, line->path),
 						     .line = line->line,
 						     .column = line->column,
-						     .start_line = line->start_line };
+						     .start_line = line->start_line,
+						     .function = line->all_lines };
 	}
+}
+
+uint32_t names_function_count(const struct names *n)
+{
+	return intern_count(n->thing_keys);
 }

@@ -24,6 +24,8 @@ struct frame_line {
 	struct str file;	/* path of the source file; empty: unknown */
 	uint32_t line, column;	/* 0: unknown */
 	uint32_t start_line;	/* where the function is declared; 0: unknown */
+	uint32_t function;	/* equal for lines that differ in line and column alone; 0: not known, else below
+				   names_function_count() */
 };
 
 struct frame_name {
@@ -43,5 +45,8 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns);
 
 /* The names of a frame after names_update. Strings live until the next names_update. */
 void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret);
+
+/* Until the next names_update. */
+uint32_t names_function_count(const struct names *n);
 
 #endif

@@ -166,12 +166,38 @@ static void test_many_reasons(void **state)
 	assert_non_null(strstr(buf_text(&out), "others 17"));
 }
 
+/* Functions that were inlined into a frame's are no frames of their own. */
+static void test_inlined(void **state)
+{
+	AUTO(buf_fini) struct buf out = BUF_EMPTY;
+	struct profile_line lines[3] = { 0 };
+	struct truth *t = truth_new();
+	struct profiles *p;
+	int32_t location;
+
+	(void)state;
+	builder = builder_new();
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		lines[i].function_index = builder_function(builder, builder_string_z(builder, "f"), 0, 0, 0);
+	location = builder_location(builder, 0, 0x10, lines, ARRAY_LEN(lines), NULL, 0);
+	builder_event(builder, builder_profile(builder, builder_resource(builder, NULL, 0), &spec),
+		      builder_stack(builder, &location, 1), NULL, 0, 0, 1, false, 0);
+	assert_int_equal(builder_freeze(builder, 1, 2, &p), 0);
+	builder_free(builder);
+	assert_int_equal(truth_add(t, p), 0);
+	assert_int_equal(truth_report(t, &out), 0);
+	assert_non_null(strstr(buf_text(&out), "1 user frames, 0 without a name"));
+	truth_free(t);
+	profiles_put(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_nothing_to_say),
 		cmocka_unit_test(test_many_reasons),
+		cmocka_unit_test(test_inlined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
