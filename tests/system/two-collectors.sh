@@ -40,7 +40,7 @@ for _ in 1 2 3 4 5 6; do
 	curl -fsS -m 20 -H 'Content-Type: application/x-protobuf' --data-binary @request "http://127.0.0.1:$here/v1development/profiles"
 done
 until_true 20 is hearth_exported_samples_total http 6 || fail "the collector that is there got $(metric hearth_exported_samples_total http) of 6"
-is hearth_spool_samples grpc 6 || fail "$(metric hearth_spool_samples grpc) samples wait for the other, not 6"
+until_true 10 is hearth_spool_samples grpc 6 || fail "$(metric hearth_spool_samples grpc) samples wait for the other, not 6"
 is hearth_exported_samples_total grpc 0 || fail "sent to nobody"
 
 start second /usr/bin/python3 -u "$TOP/tests/unit/sinks/grpc_collector.py" "$other" OK
