@@ -26,6 +26,7 @@ enum {
 	WALL_SECONDS = 600, /* at nice 19 on a busy machine */
 	SLICE_MS = 10,	    /* a message is small and comes whole */
 	MUCH_DWARF_BYTES = 16 << 20,
+	HURRIED_NICE = -5, /* jobs of milliseconds, each once, that a busy machine would make last as many seconds */
 };
 
 /* Names while they are put together (CODE_NAMES_MAX_BYTES), the index, sections that were compressed. 1 GB of DWARF takes
@@ -348,7 +349,7 @@ void index_helper_hurry(struct index_helper *h)
 {
 	h->is_hurried = true;
 	if (h->worker_pid > 0)
-		(void)setpriority(PRIO_PROCESS, (id_t)h->worker_pid, 0);
+		(void)setpriority(PRIO_PROCESS, (id_t)h->worker_pid, HURRIED_NICE);
 }
 
 void index_helper_wait(struct index_helper *h, int timeout_ms)

@@ -57,7 +57,7 @@ int index_helper_start(struct index_helper *h, const struct index_job *job);
 
 bool index_helper_is_busy(const struct index_helper *h);
 
-/* From now on its workers run as others do: somebody waits. */
+/* From now on its workers run before others, where we may say so: somebody waits. */
 void index_helper_hurry(struct index_helper *h);
 
 /* Waits at most @timeout_ms for something to come, and takes it as the loop would. */

@@ -474,6 +474,8 @@ int indexes_new(enum symbols_wanted wanted, struct index_helper *const helpers[s
 		if (!x)
 			index_helper_free(helpers[i]);
 	}
+	if (!error && helpers[LANE_FIRST])
+		index_helper_hurry(helpers[LANE_FIRST]);
 	if (!error && servers)
 		error = loop_add_fd(loop, debuginfod_event_fd(servers), EPOLLIN, on_served, x, &x->served_watch);
 	if (x) {

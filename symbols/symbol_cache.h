@@ -41,8 +41,8 @@ struct symbol_cache_key {
 /*
  * The key of a file with these @ids that belongs to @owner: the linker's build id, else a hash of Go's, else the hash over
  * head and tail. That hash is also part of the file's name: a program and what strip made of it have the same build id, as
- * have programs that differ in their symbols' names alone. Whoever makes a file chooses its build id, so a user's file has a key of its own and cannot give names to
- * root's.
+ * have programs that differ in their symbols' names alone. Whoever makes a file chooses its build id, so a user's file has a
+ * key of its own and cannot give names to root's.
  */
 void symbol_cache_key(const struct build_ids *ids, uid_t owner, struct symbol_cache_key *ret);
 

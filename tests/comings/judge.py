@@ -16,7 +16,7 @@ import re
 import sys
 
 NATIVE = re.compile(r"Instrumentation: native(?:, Function: (.*), File: .*, Line: \d+, Column: \d+|: Function: (0x[0-9a-f]+), File: (.*))$")
-ROOT = re.compile(r"_start$|ld-linux-x86-64\.so\.2\+0x[0-9a-f]+$")
+ROOT = re.compile(r"_start$|_dl_start(_user)?$|ld-linux-x86-64\.so\.2\+0x[0-9a-f]+$")
 THREAD_ROOT = re.compile(r"(__)?clone3?$|start_thread$|libc\.so\.6\+0x[0-9a-f]+$")
 STARTS_MAIN = re.compile(r"(__)?libc_start\w*$|libc\.so\.6\+0x[0-9a-f]+$")
 SYSTEM = re.compile(r"(ld-linux-x86-64\.so\.2|libc\.so\.6|\[vdso\])\+0x[0-9a-f]+$")
