@@ -89,7 +89,7 @@ look() {
 	cp nm_deleted.truth nm_deleted
 	start deleted ./nm_deleted 1
 	running=("$started")
-	until_true 5 test -e "/proc/$started/exe"
+	until_true 5 grep -q nm_deleted "/proc/$started/comm"
 	rm nm_deleted
 	mkdir -p jail
 	cp nm_jail.truth jail/nm_jail
