@@ -277,7 +277,8 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 
 	read_kept(in);
 	side_band_drain(in->side_band, take_side_band, in);
-	read_kept(in); /* opening a mapped file may have waited; what was kept meanwhile is older than what is released below */
+	read_kept(in); /* opening a mapped file may have waited; what was kept meanwhile is older than what is released below
+			*/
 	(void)sampler_drain(in->sampler, read_record, in);
 	in->read_ns = now_ns;
 	in->lost[LOSS_MALFORMED] = in->malformed + sampler_malformed(in->sampler);
