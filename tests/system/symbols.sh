@@ -118,6 +118,17 @@ cmp again cold || fail "not named from the debug file"
 grep -q 'made without a debug file that is there now' err || fail "it does not say so: $(cat err)"
 "$HEARTH" symbols build linked 2>/dev/null && "$HEARTH" symbols show linked | grep -q '^also read *debug file' || fail "not read for the index"
 
+# The same from a server (a folder stands for it), into the cache that debuginfod's clients share; once it is there, without.
+build_id=$(readelf -n program | awk '/Build ID/ { print $3 }')
+mkdir -p "served/buildid/$build_id" && mv stripped.debug "served/buildid/$build_id/debuginfo" && rm -rf folder
+export DEBUGINFOD_CACHE_PATH=$PWD/cache
+DEBUGINFOD_URLS=file://$PWD/served "$HEARTH" symbols resolve --demangle none linked <addrs >again 2>err || fail "$(cat err)"
+cmp again cold && [ -s "cache/$build_id/debuginfo" ] || fail "not named from the server"
+DEBUGINFOD_URLS=file:///nowhere "$HEARTH" symbols resolve --demangle none linked <addrs >again 2>err && cmp again cold || fail "not from the cache"
+rm -r cache
+DEBUGINFOD_URLS=file:///nowhere "$HEARTH" symbols resolve linked "$work" >out 2>err && grep -qx '??' out || fail "named from nowhere: $(cat out)"
+unset DEBUGINFOD_CACHE_PATH
+
 # What is wrong is said.
 for words in '' nothing build 'build addrs' 'build nowhere' 'resolve addrs 1' 'show nowhere' 'resolve'; do
 	# shellcheck disable=SC2086
