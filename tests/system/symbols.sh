@@ -64,7 +64,7 @@ grep -q '^best source DWARF$' shown && grep -q 'checksums right$' shown || fail 
 mkdir -m 700 aside && mv program.cc aside # nothing is read of the sources
 "$HEARTH" symbols resolve --demangle none program <addrs | cmp - cold || fail "the index says something else"
 objcopy --strip-all program stripped
-"$HEARTH" symbols resolve --demangle none stripped <addrs | cmp - cold || fail "the stripped program has another index"
+! "$HEARTH" symbols resolve --demangle none stripped <addrs | grep -q deep || fail "a stripped program, which has the same build id, took the other's index"
 
 # Addresses as arguments, in all forms; what is no address comes back.
 work=$(nm program | sed -n 's/ T _ZN4deep4workEi$//p')
