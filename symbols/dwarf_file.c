@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Section headers are read where they lie. A section is unpacked whole when the file is opened: nearly every one that we
- * know is needed as soon as one function is asked for. zlib is ours; other ways of packing are left to libelf, as far as it
- * can.
+ * know is needed as soon as one function is asked for. zlib and zstd are unpacked here: libelf would copy all of it once
+ * more.
  */
 #include <dwarf.h>
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
-#include <libelf.h>
 #include <sys/mman.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/cleanup.h"
 #include "symbols/dwarf_file.h"
@@ -156,25 +156,22 @@ static int unpack_zlib(struct dwarf_file *f, enum dwarf_section which, const uin
 	return 0;
 }
 
-/* libelf unpacks section @i of the file. */
-static int unpack_other(struct dwarf_file *f, enum dwarf_section which, const struct headers *h, size_t i, uint64_t bytes)
+static int unpack_zstd(struct dwarf_file *f, enum dwarf_section which, const uint8_t *data, size_t len, uint64_t bytes)
 {
-	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_memory((char *)(uintptr_t)h->data, h->len);
-	Elf_Scn *scn = elf ? elf_getscn(elf, i) : NULL;
-	Elf_Data *data = scn && elf_compress(scn, 0, 0) >= 0 ? elf_getdata(scn, NULL) : NULL;
-	int error = data && data->d_size == bytes ? make_room(f, which, bytes) : -EBADMSG;
+	int error = make_room(f, which, bytes);
 
-	if (!error) {
-		memcpy(f->unpacked[which], data->d_buf, bytes);
-		f->sections[which] = (struct dwarf_bytes){ f->unpacked[which], bytes };
-	}
-	if (elf)
-		elf_end(elf);
-	return error;
+	if (error)
+		return error;
+	if (ZSTD_decompress(f->unpacked[which], bytes, data, len) != bytes) /* an error is a number beyond any size */
+		return -EBADMSG;
+	f->sections[which] = (struct dwarf_bytes){ f->unpacked[which], bytes };
+	return 0;
 }
 
-static int unpack_section(struct dwarf_file *f, enum dwarf_section which, const struct headers *h, size_t i,
-			  const Elf64_Shdr *s)
+/* ELFCOMPRESS_ZSTD, which glibc's elf.h has since 2.37. */
+enum { PACKED_ZSTD = 2 };
+
+static int unpack_section(struct dwarf_file *f, enum dwarf_section which, const struct headers *h, const Elf64_Shdr *s)
 {
 	const uint8_t *data = h->data + s->sh_offset;
 	Elf64_Chdr packed;
@@ -184,7 +181,9 @@ static int unpack_section(struct dwarf_file *f, enum dwarf_section which, const 
 	memcpy(&packed, data, sizeof(packed));
 	if (packed.ch_type == ELFCOMPRESS_ZLIB)
 		return unpack_zlib(f, which, data + sizeof(packed), s->sh_size - sizeof(packed), packed.ch_size);
-	return packed.ch_size > DWARF_MAX_UNPACKED_BYTES ? -EBADMSG : unpack_other(f, which, h, i, packed.ch_size);
+	if (packed.ch_type == PACKED_ZSTD)
+		return unpack_zstd(f, which, data + sizeof(packed), s->sh_size - sizeof(packed), packed.ch_size);
+	return -EBADMSG;
 }
 
 /* "ZLIB", the size in eight bytes, the most significant first, and a stream of zlib's. */
@@ -198,13 +197,13 @@ static int unpack_zdebug(struct dwarf_file *f, enum dwarf_section which, const u
 	return unpack_zlib(f, which, data + 12, len - 12, be64toh(bytes));
 }
 
-static int add_section(struct dwarf_file *f, enum dwarf_section which, const struct headers *h, size_t i,
-		       const Elf64_Shdr *s, bool is_zdebug)
+static int add_section(struct dwarf_file *f, enum dwarf_section which, const struct headers *h, const Elf64_Shdr *s,
+		       bool is_zdebug)
 {
 	if (!is_inside(h, s->sh_offset, s->sh_size))
 		return -EBADMSG;
 	if (s->sh_flags & SHF_COMPRESSED)
-		return unpack_section(f, which, h, i, s);
+		return unpack_section(f, which, h, s);
 	if (is_zdebug)
 		return unpack_zdebug(f, which, h->data + s->sh_offset, s->sh_size);
 	f->sections[which] = (struct dwarf_bytes){ h->data + s->sh_offset, s->sh_size };
@@ -259,7 +258,7 @@ int dwarf_file_open(struct dwarf_file *f, const struct symbol_image *image, bool
 			drop_section(f, which);
 		if (which == DWARF_SECTION_MAX || f->sections[which].len)
 			continue;
-		error = add_section(f, which, &h, i, &s, is_zdebug);
+		error = add_section(f, which, &h, &s, is_zdebug);
 		if (error == -ENOMEM) {
 			dwarf_file_close(f);
 			return error;

@@ -40,6 +40,8 @@ static const struct variant variants[] = {
 	{ "gcc", C_FILES, "-O2 -gdwarf-4 -flto", NULL },
 	{ "gcc", C_FILES, "-O2 -gdwarf-5 -gz=zlib", NULL },
 	{ "gcc", C_FILES, "-O2 -gdwarf-4 -gz=zlib-gnu", NULL },
+	{ "gcc", C_FILES, "-O2 -gdwarf-5",
+	  "objcopy --compress-debug-sections=zstd $P $P.debug && objcopy --strip-debug $P" },
 	{ "gcc", C_FILES, "-O2 -gdwarf-4 -ffunction-sections -Wl,--gc-sections", NULL },
 	{ "gcc", C_FILES, "-O2 -gdwarf-5 -ffunction-sections -Wl,--gc-sections", NULL },
 	{ "g++", CXX_FILES, "-O2 -gdwarf-4 -gsplit-dwarf", NULL },

@@ -444,7 +444,7 @@ static void test_packed(void **state)
 	(void)state;
 	assert_int_equal(compress2(packed + sizeof(Elf64_Chdr), &packed_len, zeros, sizeof(zeros), 9), Z_OK);
 	for (size_t i = 0; i < 3 * ARRAY_LEN(sizes); i++) {
-		/* zlib, zstd (left to libelf), and what nobody knows. */
+		/* zlib, zstd, which these bytes are not, and what nobody knows. */
 		Elf64_Chdr head = { .ch_type = (Elf64_Word)(1 + i % 3), .ch_addralign = 1, .ch_size = sizes[i / 3] };
 		const struct dwarf_elf_section section = { ".debug_info", packed, sizeof(head) + packed_len,
 							   SHF_COMPRESSED };
