@@ -27,7 +27,7 @@ wrong "unknown option --frq; did you mean --freq?" run --frq 9
 wrong "unknown option --frq; did you mean --freq?" --frq 9
 wrong "--freq: 'abc' is not a number" run --freq abc
 wrong "'hearth report' needs FILE" report
-wrong "does not end in .otlp" record -o x.pb.gz
+wrong "does not say which format to write" record -o x.xyz
 wrong "the command writes to standard output too" record -o - -- ls
 wrong "there is no sink 'flie'; did you mean file?" run --sink flie=x
 wrong "otlp needs a value: otlp=URL" serve --sink otlp
