@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the system tests, every executable of tests/system, one after another, each in a folder of its own.
+# Runs the system tests, every executable tests/system/*.sh, one after another, each in a folder of its own.
 #   run-system.sh BUILD [TEST...]
 # A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Its exit status: 0 passed, 77 skipped
 # (the last line it printed says why), anything else failed, and then its output is shown. These tests watch a whole machine, and
@@ -46,7 +46,7 @@ show() {
 }
 
 passed=0 failed=0 skipped=0 again=''
-[ $# -gt 0 ] || set -- tests/system/*
+[ $# -gt 0 ] || set -- tests/system/*.sh
 for test; do
 	[ -f "$test" ] && [ -x "$test" ] || continue
 	test=$(readlink -f "$test")

@@ -15,7 +15,7 @@ start go "$TRUTH/go_chain" 6
 "$HEARTH" convert all.otlp all.pb.gz 2>err || fail "exit status $?: $(cat err)"
 grep -q "times of samples" err || fail "it does not say what is missing: $(cat err)"
 status=0
-"$TOP/tests/system/pprof_stacks.py" all.pb.gz >stacks || status=$?
+python3 "$TOP/tests/system/pprof_stacks.py" all.pb.gz >stacks || status=$?
 [ $status != 77 ] || skip "$(cat stacks)"
 [ $status = 0 ] || fail "the profile is not sound"
 LC_ALL=C sort stacks >all.got
@@ -33,7 +33,7 @@ fi
 period=$(python3 -c 'print(10**9 // 199)')
 for file in all.speedscope.json all.perf.txt; do
 	"$HEARTH" convert all.otlp $file 2>/dev/null || fail "no $file"
-	"$TOP/tests/system/text_stacks.py" $file "$period" | LC_ALL=C sort >all.got || fail "$file is not sound"
+	python3 "$TOP/tests/system/text_stacks.py" $file "$period" | LC_ALL=C sort >all.got || fail "$file is not sound"
 	cmp all.want all.got || fail "$file has not the same stacks: $(diff all.want all.got | head -n 5)"
 done
 
@@ -42,7 +42,7 @@ done
 "$HEARTH" convert all.otlp.gz all.folded 2>/dev/null && LC_ALL=C sort all.folded | cmp - all.want || fail "not the same folded stacks"
 "$HEARTH" convert all.otlp - --format folded 2>/dev/null | cmp - all.folded || fail "standard output differs"
 "$HEARTH" record -F 99 -o now.pb.gz -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
-"$TOP/tests/system/pprof_stacks.py" now.pb.gz | grep -q '^c_chain;.*;main;.*;leaf' || fail "no stack of the command"
+python3 "$TOP/tests/system/pprof_stacks.py" now.pb.gz | grep -q '^c_chain;.*;main;.*;leaf' || fail "no stack of the command"
 [ "$(echo now.pb.gz*)" = now.pb.gz ] || fail "left behind: $(echo now.pb.gz*)"
 
 # What cannot be

@@ -25,7 +25,7 @@ program() {
 # judged CAPTURE PROGRAM KIND LEAST [MOST_WRONG [SECOND]]
 judged() {
 	local status=0
-	"$TOP/tests/system/jit_judge.py" "$@" || status=$?
+	python3 "$TOP/tests/system/jit_judge.py" "$@" || status=$?
 	[ $status != 77 ] || skip "no protoc or no Python with protobuf here"
 	[ $status = 0 ] || fail "made code has wrong names in $2"
 }

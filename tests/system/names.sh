@@ -111,7 +111,7 @@ made() { sed -nE "s/.*names: .*\b([0-9]+) $1.*/\1/p" record.out.err; }
 look
 [ "$(made made)" -ge 6 ] || fail "no indexes were made"
 [ "$(made 'bytes of debug')" -gt 100000 ] || fail "no debug information was read"
-"$TOP/tests/system/names.py" names.otlp "$judge_of_names" nm_whole=nm_whole nm_linked=nm_linked.truth \
+python3 "$TOP/tests/system/names.py" names.otlp "$judge_of_names" nm_whole=nm_whole nm_linked=nm_linked.truth \
 	nm_deleted=nm_deleted.truth nm_jail=nm_jail.truth nm_short=nm_short
 # What is broken in it is not known; names are, from its symbol table at least, and none is wrong.
 "$HEARTH" report names.otlp --format folded >folded
@@ -133,7 +133,7 @@ grep -qE 'dwarf +full .*/nm_whole ' modules || fail "the report on modules does 
 look
 [ "$(made 'bytes of debug')" = 0 ] || fail "the second start read debug information" # of cp, if that was met now, there is none
 [ "$(made 'indexes from disk')" -ge 6 ] || fail "the second start opened no indexes"
-"$TOP/tests/system/names.py" names.otlp "$judge_of_names" nm_whole=nm_whole nm_linked=nm_linked.truth \
+python3 "$TOP/tests/system/names.py" names.otlp "$judge_of_names" nm_whole=nm_whole nm_linked=nm_linked.truth \
 	nm_deleted=nm_deleted.truth nm_jail=nm_jail.truth nm_short=nm_short
 
 look --symbols tables --symbol-cache empty
