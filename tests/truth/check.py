@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges stacks against what the truth programs say about themselves.
 
-usage: check.py [--min PERCENT] [--least SAMPLES] [--known FILE] [--any-name | --only-names] [--any-root]
+usage: check.py [--min PERCENT] [--slack STACKS] [--least SAMPLES] [--known FILE] [--any-name | --only-names] [--any-root]
                 [--folder FOLDER] [--table] STACKS TRUTH...
 
 STACKS is a capture, or text as capture.py prints it (a file whose name ends in .stacks). Each TRUTH is a file named after a
@@ -27,7 +27,8 @@ kernel's exec and exit. What the profiler itself calls truncated is not exact, w
 FILE lists what is known to fall short: lines "GLOB PERCENT REASON", a lower PERCENT for the programs of that name.
 
 Prints a line a program and its most frequent inexact stacks; with --table a row of a Markdown table instead. Exit status 1 when
-a program has less than PERCENT (100) exact stacks, less than SAMPLES (50), or breaks one of its shares; 2 for wrong usage."""
+a program has less than PERCENT (100) exact stacks and more than STACKS (0) that are not, less than SAMPLES (50), or breaks one of
+its shares; 2 for wrong usage."""
 import argparse
 import bisect
 import collections
@@ -56,7 +57,6 @@ RUST_ROOT = re.compile(r"(?P<c>.*?);main(;std::rt::lang_start)?(?P<internal>;std
 THREAD_ROOT = re.compile(r"(libc:|(libc:)?(__)?clone3?);(libc:|(libc:)?start_thread)$|(__)?clone;start$")
 GO_ROOT = re.compile(r"runtime\.goexit$")
 GO_OUTSIDE = re.compile(r"runtime\.(goexit|mcall|mstart|clone|rt0_go|morestack|sigtramp|cgoSigtramp)$|_rt0_\w+$")
-GO_INIT = re.compile(r"runtime\.(doInit1?|gcenable)$")  # runtime.main before main.main
 AFTER_MAIN = re.compile(r"(libc:|musl:)?(exit|_exit|_Exit|_setjmp|__libc_start_init|\w*_init)$")
 
 
@@ -254,11 +254,14 @@ class Program:
         self.innermost[labels[-1]] += 1
         return n, tuple(user[:at]), k == len(self.chains[n])
 
+    @staticmethod
+    def is_system_stack(labels):
+        return not GO_ROOT.match(labels[0]) and bool(GO_OUTSIDE.match(labels[0]))
+
     def is_outside(self, labels):
-        if any((GO_INIT if GO_ROOT.match(labels[0]) else GO_OUTSIDE).match(l) for l in labels):
-            inside = {f for f in self.inside if not f.startswith("runtime.")}  # the runtime calls C there too
-        else:
-            inside = self.inside
+        # Go's own threads, and its start before main.main: the runtime calls C there too.
+        starts = labels[1:2] == ["runtime.main"] and labels[2:] and labels[2] not in self.inside
+        inside = {f for f in self.inside if not f.startswith("runtime.")} if starts or self.is_system_stack(labels) else self.inside
         if not inside.isdisjoint(labels):
             return False
         joined = [";".join(labels[: i + 1]) for i in range(len(labels))]
@@ -302,7 +305,7 @@ class Program:
         every = judged + self.count["outside"]
         if judged < args.least:
             yield f"wants {args.least} samples"
-        if percent < wanted:
+        if percent < wanted and judged - exact > args.slack:
             yield f"wants {wanted:g} % exact"
         if self.count["outside"] > max(FEW, every * self.most_outside / 100):
             yield f"wants {self.most_outside:g} % outside at most"
@@ -375,6 +378,7 @@ def read_stacks(path):
 def main():
     p = argparse.ArgumentParser(usage=__doc__)
     p.add_argument("--min", type=float, default=100.0)
+    p.add_argument("--slack", type=int, default=0)
     p.add_argument("--least", type=int, default=50)
     p.add_argument("--known")
     p.add_argument("--any-name", dest="names", action="store_const", const="any")

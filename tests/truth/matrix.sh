@@ -4,18 +4,20 @@
 #   matrix.sh [OPTION]... HEARTH OUTDIR WORKDIR
 #   --all           all cells, and other Go toolchains through the module proxy
 #   --seconds N     of each cell (5)          --least N       samples of each cell (50)
+#   --slack N       stacks of a cell that may be inexact (0)
 #   --table         a Markdown table, with a column of what perf makes of the same cells, where perf is installed
 # The cells land in OUTDIR; the capture, what the cells said and the verdict in WORKDIR. Exit status 1 when a stack is not exact.
 set -eu
-all='' seconds=5 least=50 table=0
+all='' seconds=5 least=50 slack=0 table=0
 while [ $# -gt 3 ]; do
 	case $1 in
 	--all) all=--all ;;
 	--seconds) seconds=$2 && shift ;;
 	--least) least=$2 && shift ;;
+	--slack) slack=$2 && shift ;;
 	--table) table=1 ;;
 	*)
-		echo "usage: $0 [--all] [--seconds N] [--least N] [--table] HEARTH OUTDIR WORKDIR" >&2
+		echo "usage: $0 [--all] [--seconds N] [--least N] [--slack N] [--table] HEARTH OUTDIR WORKDIR" >&2
 		exit 2
 		;;
 	esac
@@ -36,7 +38,7 @@ run() {
 # The ring has room for a storm: every function of every cell is new once.
 run "$hearth" record -F 997 --ring-bytes 16777216 -o "$work/matrix.otlp" --
 judge() {
-	"$here/check.py" --known "$here/known" --least "$least" "$@" "$work/matrix.otlp" "$work"/told/*
+	"$here/check.py" --known "$here/known" --least "$least" --slack "$slack" "$@" "$work/matrix.otlp" "$work"/told/*
 }
 if [ $table = 0 ]; then
 	judge
