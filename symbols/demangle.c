@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "symbols/shorten.h"
 
 /*
@@ -125,7 +126,8 @@ void symbols_demangle(const char *name, size_t len, struct buf *out)
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	AUTO_FREE char *mangled = is_wanted ? strndup(name, len) : NULL;
 
-	if (!mangled || !run(mangled, &text))
+	/* A Rust name's punycode may stand for half of a surrogate pair, which is no character. */
+	if (!mangled || !run(mangled, &text) || !utf8_is_valid(text.data, text.len))
 		buf_append(out, name, len);
 	else if (style == DEMANGLE_SHORT)
 		name_shorten((char *)text.data, text.len, DEMANGLE_SHORT_DEPTH, DEMANGLE_SHORT_BYTES, out);

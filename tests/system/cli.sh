@@ -61,23 +61,6 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(8); print(s.getsockname(
 until_true 10 test -s port || fail "no port"
 expect 1 "127.0.0.1:$(cat port)" serve --http-address "127.0.0.1:$(cat port)"
 expect 1 "nonsense" serve --http-address nonsense
-# a protocol that hearth does not speak is warned of, once, where something is sent; what is spoken, and nothing sent, is not
-protocol() {
-	local want=$1
-	shift
-	rm -f asked.err # of the one before
-	start asked env "$@"
-	until_true 10 grep -q 'listening on http://' asked.err || fail "serve does not start: $(cat asked.err)"
-	stop "$started"
-	[ "$(grep -c 'speaks http/protobuf alone' asked.err)" = "$want" ] || fail "$want warnings of a protocol: $(cat asked.err)"
-}
-serve=("$HEARTH" serve --http-address 127.0.0.1:0)
-to=(--collector "http://127.0.0.1:$(cat port)" --collector "http://127.0.0.1:$(cat port)/x")
-protocol 1 OTEL_EXPORTER_OTLP_PROTOCOL=grpc "${serve[@]}" "${to[@]}"
-grep -q "warning: OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'" asked.err || fail "does not name the variable: $(cat asked.err)"
-protocol 1 OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL=http/json OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf "${serve[@]}" "${to[@]}"
-protocol 0 OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL=http/protobuf OTEL_EXPORTER_OTLP_PROTOCOL=grpc "${serve[@]}" "${to[@]}"
-protocol 0 OTEL_EXPORTER_OTLP_PROTOCOL=grpc "${serve[@]}" --sink null
 start served "$HEARTH" serve --http-address 127.0.0.1:0 --sink null
 until_true 10 grep -q 'listening on http://127.0.0.1:[1-9]' served.err || fail "serve does not say where: $(cat served.err)"
 stop "$started"

@@ -256,6 +256,7 @@ static void test_exponential_rust(void **state)
 
 	(void)state;
 	check("_RNvC1bu7caf_dma", "b::caf\xc3\xa9");
+	check("_RNvC1bu7cu0cafd", "_RNvC1bu7cu0cafd"); /* punycode of no character */
 	for (size_t i = 0; i < ARRAY_LEN(idents); i++) {
 		buf_reset(&name);
 		print_pairs(idents[i], &name);
