@@ -85,5 +85,5 @@ stop "$recorder"
 cat record.out.err
 accounted record.out.err
 rm -f told/*.err
-"$HEARTH" report turns.otlp --format print >printed
+"$HEARTH" report turns.otlp --format print --no-inline >printed
 "$TOP/tests/turns/judge.py" printed told/*

@@ -37,16 +37,30 @@ COPYING = re.compile(r"do_wp_page|wp_page_copy")  # after a fork the page of the
 WORST = 4
 
 
-def library_names():
-    """What the C library and the vDSO export: how a frame of theirs is told from a program's own function."""
+def names_in(path, *options):
+    """The names of functions in a file; none when it is not there."""
+    symbols = subprocess.run(["nm", "--defined-only", *options, path], capture_output=True, text=True, check=False).stdout
+    return {line.split()[-1].split("@")[0] for line in symbols.splitlines() if re.search(r" [tTwWi] ", line)}
+
+
+def debug_file(path):
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+    build_id = re.search(r"Build ID: (\w+)", notes)[1]
+    return f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+
+
+def mapped(pattern):
     with open("/proc/self/maps", encoding="ascii") as f:
-        libc = next(line.split()[-1] for line in f if re.search(r"/libc(\.so\.6|-[\d.]+\.so)$", line))
-    symbols = subprocess.run(["nm", "-D", "--defined-only", libc], capture_output=True, text=True, check=True).stdout
-    return {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
+        return next(line.split()[-1] for line in f if re.search(pattern, line))
 
 
-LIBC = library_names()
+# What the C library and the linker export, and what they call their other functions, which has a name only where their debug files
+# are installed: how a frame of theirs is told from a program's own function.
+LIBC_FILE, LD_FILE = mapped(r"/libc(\.so\.6|-[\d.]+\.so)$"), mapped(r"/ld-[\w.-]+$")
+LIBC = names_in(LIBC_FILE, "-D")
+LIBC_INSIDE, LD_INSIDE = names_in(debug_file(LIBC_FILE)) - LIBC, names_in(debug_file(LD_FILE)) - LIBC
 LIBRARIES = {"libc.so.6": "libc:", "ld-linux-x86-64.so.2": "ld:", "[vdso]": "vdso:"}
+OTHERS = re.compile(r"main$|_start$|leaf$|_Unwind_")  # names that programs and other libraries have too
 
 
 def user_name(name, module):
@@ -54,7 +68,13 @@ def user_name(name, module):
         return LIBRARIES.get(module, module + "+")
     if name.startswith("__vdso_"):
         return "vdso:" + name
-    return "libc:" + name if name in LIBC else "ld:" + name if re.match(r"_dl_|__tls_", name) else name
+    if name.endswith("@plt"):
+        return "stub+"
+    if name in LIBC:
+        return "libc:" + name
+    if re.match(r"_dl_|__tls_", name):
+        return "ld:" + name
+    return name if OTHERS.match(name) else "libc:" if name in LIBC_INSIDE else "ld:" if name in LD_INSIDE else name
 
 
 class Sample:
@@ -138,6 +158,8 @@ class Case:
     def compile(self, text):
         for macro, meaning in MACROS.items():
             text = text.replace(macro, meaning)
+        # A stub for a call has a name of its own; cases write it as the nameless code of their program that it once was.
+        text = re.sub(r"(stacks|calls\\w\*)\\\+", r"(?:\1|stub)\\+", text)
         return re.compile(text.replace("@case", self.name))
 
     def has_thread(self, comm):
