@@ -100,7 +100,6 @@ FRAME void interrupted(void)
 static void by_interrupt(void)
 {
 	right("@main;by_interrupt(;interrupted(;@libs|;entry\\+)?|(;@libs)*)?");
-	seen(1, "by_interrupt;interrupted\\|asm_sysvec");
 	told();
 	while (running())
 		interrupted();

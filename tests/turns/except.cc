@@ -48,8 +48,9 @@ FRAME unsigned long catcher(unsigned long n)
 }
 }
 
-#define LIBRARY                                                                                                         \
-	"(;(libstdc\\+\\+[^;]*\\+|libgcc_s\\.so\\.1\\+|except\\w*\\+|@libs|_Unwind\\w*|__cxa\\w*|__gxx\\w*|std::[^;]*|" \
+#define LIBRARY                                                                                                             \
+	"(;(stub\\+|libstdc\\+\\+[^;]*\\+|libgcc_s\\.so\\.1\\+|except\\w*\\+|@libs|_Unwind\\w*|__cxa\\w*|__gxx\\w*|std::[^" \
+	";]*|"                                                                                                              \
 	"operator[^;]*|__gcc\\w*|__cxxabiv1::[^;]*))*"
 #define LEVEL "((;level;guarded)*(;level(\\.cold)?|;level;guarded\\.cold)?)"
 

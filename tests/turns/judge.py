@@ -32,7 +32,7 @@ MACROS = {
 OUTSIDE = r"(@main|@thread|libc:(__)?clone3?)(;\w+){0,2}(;@libs|;[\w.-]+\+|;__\w+|;printf_core)*|@libs(;@libs)*|_start(;@libs)*"
 ROOTED = r"(_start;|@thread|runtime\.(goexit|mcall|mstart)(\.abi0)?;)"
 UNLISTED = 2  # whole stacks that nobody thought of: what a program or its runtime does once
-LEAVING = re.compile(r"execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|mmput|exit_mmap|^__x86_\w+$")
+LEAVING = re.compile(r"execve|do_exit|do_group_exit|begin_new_exec|ret_from_fork|schedule_tail|mmput|exit_mmap|^__x86_\w+")
 COPYING = re.compile(r"do_wp_page|wp_page_copy")  # after a fork the page of the stack itself, which is nowhere at this moment
 WORST = 4
 
