@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
+#include "base/log.h"
 #include "proto/otlp.h"
 #include "proto/otlp_cut.h"
 
@@ -155,5 +156,18 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 	}
 	if (err)
 		buf_printf(error, "cannot read %s: %s", name, strerror(-err));
+	return err;
+}
+
+int capture_load(const char *path, struct capture *ret)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	int err = capture_read(path, ret, &error);
+
+	if (err)
+		log_error("%s", buf_text(&error));
+	else if (ret->read_bytes < ret->file_bytes)
+		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", capture_name(path),
+			 ret->file_bytes - ret->read_bytes, ret->file_bytes);
 	return err;
 }

@@ -20,6 +20,9 @@ struct capture {
  */
 int capture_read(const char *path, struct capture *ret, struct buf *error);
 
+/* The same; says on the log what is wrong, and of a file that is cut what is left out. */
+int capture_load(const char *path, struct capture *ret);
+
 /* Makes the names of @p, which nobody else has yet, anew as the settings of symbols/demangle.h say, where it holds their
  * mangled form. 0, -ENOMEM. */
 int capture_demangle(struct profiles *p);

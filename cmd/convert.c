@@ -30,7 +30,6 @@ static const struct format *choose_format(const struct config *config, const cha
 
 static int run_convert(const struct config *config)
 {
-	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
 	const char *input = config->operands[0], *output = config->operands[1];
 	const struct format *format = choose_format(config, output);
@@ -39,14 +38,9 @@ static int run_convert(const struct config *config)
 
 	if (!format)
 		return STATUS_USAGE;
-	err = capture_read(input, &capture, &error);
-	if (err) {
-		log_error("%s", buf_text(&error));
+	err = capture_load(input, &capture);
+	if (err)
 		return STATUS_FAILED;
-	}
-	if (capture.read_bytes < capture.file_bytes)
-		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", capture_name(input),
-			 capture.file_bytes - capture.read_bytes, capture.file_bytes);
 	err = capture_demangle(capture.profiles);
 	if (err)
 		log_error("cannot convert %s: %s", capture_name(input), strerror(-err));

@@ -210,15 +210,12 @@ static void print_size(uint64_t bytes, struct buf *out)
 /* Makes the file that was asked for of the capture, which stays when that fails. */
 static int convert(struct recording *r)
 {
-	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	const char *from = buf_text(&r->capture_path);
 	struct capture capture;
-	int err = capture_read(from, &capture, &error);
+	int err = capture_load(from, &capture);
 
-	if (err) {
-		log_error("%s", buf_text(&error));
+	if (err)
 		return err;
-	}
 	err = format_write_file(capture.profiles, r->format, buf_text(&r->path), NULL);
 	profiles_put(capture.profiles);
 	if (err)

@@ -142,19 +142,13 @@ static int write_format(const struct profiles *p, const struct config *config, s
 
 static int run_report(const struct config *config)
 {
-	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	const char *name = capture_name(config->operands[0]);
 	struct capture capture;
-	int err = capture_read(config->operands[0], &capture, &error);
+	int err = capture_load(config->operands[0], &capture);
 
-	if (err) {
-		log_error("%s", buf_text(&error));
+	if (err)
 		return STATUS_FAILED;
-	}
-	if (capture.read_bytes < capture.file_bytes)
-		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", name,
-			 capture.file_bytes - capture.read_bytes, capture.file_bytes);
 	if (!capture.profiles->sample_events)
 		log_warn("%s holds no samples", name);
 	err = capture_demangle(capture.profiles);
