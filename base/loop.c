@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop. Everything belongs to the thread that runs it. A watch is in the loop's live list until loop_remove; one
+ * The event loop. Everything belongs to the thread that runs it, but for the list of posted work, which has a lock and wakes
+ * the loop through an eventfd. A watch is in the loop's live list until loop_remove; one
  * that is removed while callbacks run moves to the dead list and is freed when the outermost round ends, because events of
  * that round may still point to it. So a removed watch is never called again, and its memory never reused in between.
  */
 #include "base/loop.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -38,45 +41,10 @@ struct loop {
 	bool is_stopped;
 	unsigned depth; /* rounds under way: a callback may call loop_step */
 	struct loop_watch *live, *dead;
+	int posted_fd; /* readable while @posted is not empty */
+	pthread_mutex_t lock;
+	struct loop_work *posted, **posted_end; /* under the lock */
 };
-
-int loop_new(struct loop **ret)
-{
-	struct loop *loop = calloc(1, sizeof(*loop));
-
-	if (!loop)
-		return -ENOMEM;
-	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->epoll_fd < 0) {
-		int err = -errno;
-
-		free(loop);
-		return err;
-	}
-	*ret = loop;
-	return 0;
-}
-
-static void free_dead(struct loop *loop)
-{
-	while (loop->dead) {
-		struct loop_watch *w = loop->dead;
-
-		loop->dead = w->next;
-		free(w);
-	}
-}
-
-void loop_free(struct loop *loop)
-{
-	if (!loop)
-		return;
-	while (loop->live)
-		loop_remove(loop->live);
-	free_dead(loop);
-	close(loop->epoll_fd);
-	free(loop);
-}
 
 /* Takes @fd over when @kind owns it: closed on failure too. */
 static int add_watch(struct loop *loop, enum watch_kind kind, int fd, uint32_t events, struct loop_watch **ret)
@@ -119,6 +87,62 @@ int loop_add_fd(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void 
 	w->arg = arg;
 	if (ret)
 		*ret = w;
+	return 0;
+}
+
+static void run_posted(void *arg, int fd, uint32_t events)
+{
+	struct loop *loop = arg;
+	struct loop_work *work, *next;
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count));
+
+	(void)n;
+	(void)events;
+	pthread_mutex_lock(&loop->lock);
+	work = loop->posted;
+	loop->posted = NULL;
+	loop->posted_end = &loop->posted;
+	pthread_mutex_unlock(&loop->lock);
+	for (; work; work = next) {
+		next = work->next;
+		work->fn(work);
+	}
+}
+
+void loop_post(struct loop *loop, struct loop_work *work)
+{
+	bool was_empty;
+
+	work->next = NULL;
+	pthread_mutex_lock(&loop->lock);
+	was_empty = !loop->posted;
+	*loop->posted_end = work;
+	loop->posted_end = &work->next;
+	if (was_empty) /* inside the lock: once the loop has the work, it may be freed at any time */
+		eventfd_write(loop->posted_fd, 1);
+	pthread_mutex_unlock(&loop->lock);
+}
+
+int loop_new(struct loop **ret)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int err;
+
+	if (!loop)
+		return -ENOMEM;
+	pthread_mutex_init(&loop->lock, NULL);
+	loop->posted_end = &loop->posted;
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	loop->posted_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = loop->epoll_fd < 0 || loop->posted_fd < 0
+		      ? -errno
+		      : loop_add_fd(loop, loop->posted_fd, EPOLLIN, run_posted, loop, NULL);
+	if (err) {
+		loop_free(loop);
+		return err;
+	}
+	*ret = loop;
 	return 0;
 }
 
@@ -179,6 +203,16 @@ int loop_add_signals(struct loop *loop, const sigset_t *set, loop_signal_fn fn, 
 	return 0;
 }
 
+static void free_dead(struct loop *loop)
+{
+	while (loop->dead) {
+		struct loop_watch *w = loop->dead;
+
+		loop->dead = w->next;
+		free(w);
+	}
+}
+
 void loop_remove(struct loop_watch *w)
 {
 	struct loop *loop;
@@ -197,6 +231,21 @@ void loop_remove(struct loop_watch *w)
 	loop->dead = w;
 	if (!loop->depth)
 		free_dead(loop);
+}
+
+void loop_free(struct loop *loop)
+{
+	if (!loop)
+		return;
+	while (loop->live)
+		loop_remove(loop->live);
+	free_dead(loop);
+	if (loop->posted_fd >= 0)
+		close(loop->posted_fd);
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	pthread_mutex_destroy(&loop->lock);
+	free(loop);
 }
 
 static void call_back(struct loop_watch *w, uint32_t events)

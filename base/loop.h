@@ -13,6 +13,12 @@
 struct loop;
 struct loop_watch; /* a file descriptor, timer or signal set in the loop */
 
+/* A call to be made on the loop's thread; lies in the object it is about. */
+struct loop_work {
+	void (*fn)(struct loop_work *work);
+	struct loop_work *next; /* the loop's */
+};
+
 /* @events are EPOLLIN... as epoll(7) reported them. */
 typedef void (*loop_fd_fn)(void *arg, int fd, uint32_t events);
 typedef void (*loop_timer_fn)(void *arg);
@@ -47,6 +53,12 @@ int loop_step(struct loop *loop, int timeout_ms);
 
 /* May be called from a callback; loop_run then returns. */
 void loop_stop(struct loop *loop);
+
+/*
+ * Has @work->fn called once on the loop's thread, soon; in the order of the posts. Any thread; cannot fail. @work is the
+ * loop's until the call (fn may free it or post it again). What is still waiting at loop_free() is not called.
+ */
+void loop_post(struct loop *loop, struct loop_work *work);
 
 /* The epoll descriptor, to nest this loop in another. */
 int loop_fd(const struct loop *loop);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -289,11 +290,71 @@ static void test_free_closes_own(void **state)
 	assert_int_equal(loop_new(&own), 0);
 	assert_int_equal(loop_add_timer(own, on_tick, NULL, &watch), 0);
 	assert_int_equal(loop_add_signals(own, &set, on_signal, NULL, NULL), 0);
-	assert_int_equal(count_fds(), before + 3);
+	assert_int_equal(count_fds(), before + 4); /* epoll, posts, timer, signals */
 	loop_remove(watch);
-	assert_int_equal(count_fds(), before + 2);
+	assert_int_equal(count_fds(), before + 3);
 	loop_free(own);
 	assert_int_equal(count_fds(), before);
+}
+
+struct post {
+	struct loop_work work;
+	unsigned *calls;
+	unsigned number, again;
+};
+
+/* Counts, and sees that the work of one thread comes in its order. */
+static void on_post(struct loop_work *work)
+{
+	struct post *post = (struct post *)work;
+
+	assert_int_equal(*post->calls % 1000, post->number);
+	(*post->calls)++;
+	if (post->again) {
+		post->again--;
+		*post->calls = post->number;
+		loop_post(loop, work);
+	}
+}
+
+static void *post_many(void *arg)
+{
+	struct post *posts = arg;
+
+	for (int i = 0; i < 1000; i++)
+		loop_post(loop, &posts[i].work);
+	return NULL;
+}
+
+static void test_post(void **state)
+{
+	static struct post posts[2][1000];
+	unsigned calls[2] = { 0 };
+	pthread_t threads[2];
+
+	(void)state;
+	for (unsigned t = 0; t < 2; t++)
+		for (unsigned i = 0; i < 1000; i++)
+			posts[t][i] = (struct post){ .work.fn = on_post, .calls = &calls[t], .number = i };
+	for (int t = 0; t < 2; t++)
+		assert_int_equal(pthread_create(&threads[t], NULL, post_many, posts[t]), 0);
+	for (int round = 0; round < 5000 && calls[0] + calls[1] < 2000; round++)
+		loop_step(loop, STEP_MS);
+	for (int t = 0; t < 2; t++)
+		pthread_join(threads[t], NULL);
+	assert_int_equal(calls[0], 1000);
+	assert_int_equal(calls[1], 1000);
+
+	/* Work that posts itself is called in the next round, not in this one. */
+	posts[0][0].again = 1;
+	calls[0] = 0;
+	loop_post(loop, &posts[0][0].work);
+	loop_step(loop, STEP_MS);
+	assert_int_equal(calls[0], 0);
+	loop_step(loop, STEP_MS);
+	assert_int_equal(calls[0], 1);
+	loop_step(loop, 0);
+	assert_int_equal(calls[0], 1);
 }
 
 int main(void)
@@ -308,6 +369,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_timer_once_and_disarmed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nested_loop, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_post, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_free_closes_own, setup, teardown),
 	};
 
