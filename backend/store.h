@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store: profiles kept, and questions about them answered. This is the interface of all stores (SQLite in
+ * store_sqlite_*.c, ClickHouse) and all that queries, API and page know of them; what is written comes through a durable
+ * sink.
+ *
+ * A sample is kept as one event a time stamp: its series (the resource it came from, and its profile's type), its labels
+ * (thread.id, thread.name, cpu.logical_number, hearth.stack.truncated, others), its stack, its time, its weight. A stack is
+ * a node of one prefix tree over all that was ever kept, root first: node 0 is the empty stack, every other node is its
+ * caller's node and one frame more, and a node's number is greater than its parent's. Numbers of nodes and frames stay the
+ * same while the store is open, so results of several questions can be put together by them.
+ *
+ * Questions may be asked on one thread at a time, which need not be the writer's; they see what is committed, and what is
+ * committed later does not disturb them. They return 0, -errno, -ETIMEDOUT past the selection's deadline, -EBADMSG when the
+ * store is damaged there, or what the callback returned when that was not 0. Strings given to callbacks live until the
+ * callback returns, those of frames until store_close().
+ */
+#ifndef HEARTH_BACKEND_STORE_H
+#define HEARTH_BACKEND_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/sink.h"
+
+struct metrics;
+struct store;
+
+enum store_match { MATCH_EQUAL, MATCH_NOT_EQUAL, MATCH_REGEX, MATCH_NOT_REGEX };
+
+/* As in PromQL: a label that is absent has the value ""; a regular expression (POSIX extended) matches the whole value. */
+struct store_matcher {
+	const char *label; /* attribute's key as it came, "service.name"; see store_label_key() */
+	enum store_match match;
+	const char *value;
+};
+
+struct store_selection {
+	uint64_t from_ns, to_ns; /* Unix ns, from <= time < to */
+	const char *kind;	 /* sample type: "samples", "cpu", "off_cpu"; NULL: the one with the most events */
+	const struct store_matcher *matchers;
+	size_t matcher_count;
+	/* Only samples with these stacks: bit N of stacks[N / 64] for node N; nodes beyond stack_count are not in. NULL:
+	 * all. */
+	const uint64_t *stacks;
+	size_t stack_count;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+};
+
+/* A frame as it is shown; strings are "" when unknown. */
+struct store_frame {
+	const char *function;
+	const char *system_name; /* mangled, where it is another */
+	const char *file;
+	const char *module; /* base name of the mapping's file, "[kernel]" */
+	const char *path;   /* of the mapping's file */
+	const char *build_id;
+	const char *type; /* profile.frame.type */
+	int64_t line;
+	int64_t start_line; /* of the function */
+	uint64_t address;   /* in the file's own address space */
+	bool inlined;	    /* an inlined call of the frame of the parent node */
+};
+
+struct store_kind {
+	const char *type, *unit;
+	const char *period_type, *period_unit;
+	int64_t period;
+	uint64_t events;
+};
+
+struct store_executable {
+	const char *path, *build_id;   /* build_id: the GNU one, else Go's, else htlhash, as text */
+	const char *id_kind;	       /* "gnu", "go", "htlhash", "" */
+	uint64_t events;	       /* with a frame of it */
+	uint64_t frames, named_frames; /* distinct ones, and how many of them have a function */
+};
+
+struct store_status {
+	const char *kind;	    /* "sqlite", "clickhouse" */
+	const char *place;	    /* folder or URL */
+	uint64_t bytes;		    /* on disk */
+	uint64_t events;	    /* kept */
+	uint64_t first_ns, last_ns; /* times of the first and the last event; 0 when empty */
+	uint64_t series, nodes, frames;
+};
+
+struct store_ops {
+	/* Weights summed by stack, and by the value of the label @by when that is not NULL ("" where absent; else @group is
+	 * ""). */
+	int (*sum_stacks)(struct store *s, const struct store_selection *sel, const char *by,
+			  int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events),
+			  void *arg);
+
+	/* Weights summed by time: bucket i is from_ns + i * step_ns; only those that are not empty. */
+	int (*sum_times)(struct store *s, const struct store_selection *sel, uint64_t step_ns, const char *by,
+			 int (*fn)(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events),
+			 void *arg);
+
+	/* Keys of labels, and the values of one with what they weigh, unordered. */
+	int (*labels)(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const char *label),
+		      void *arg);
+	int (*label_values)(struct store *s, const struct store_selection *sel, const char *label,
+			    int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg);
+
+	/* Kinds of samples, most events first; the selection's own kind is ignored. */
+	int (*kinds)(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
+		     void *arg);
+
+	int (*executables)(struct store *s, const struct store_selection *sel,
+			   int (*fn)(void *arg, const struct store_executable *e), void *arg);
+
+	/* All that was selected as profiles again, some at a time: labels, times and resources as they came. */
+	int (*export)(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p),
+		      void *arg);
+
+	/* How many nodes there are, node 0 included; and of one its parent and its frame. 0, or -EBADMSG for a number
+	 * unknown. */
+	uint32_t (*node_count)(struct store *s);
+	int (*node)(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret);
+	int (*frame)(struct store *s, uint32_t frame, struct store_frame *ret);
+
+	int (*status)(struct store *s, struct store_status *ret);
+
+	/* A sink that writes here: durable, an ack comes after the commit, within 200 ms. The store outlives it. */
+	int (*writer)(struct store *s, struct sink **ret);
+
+	void (*close)(struct store *s);
+};
+
+struct store { /* first member of every kind of store */
+	const struct store_ops *ops;
+};
+
+struct store_config {
+	const char *place;     /* folder, made with mode 0700 when it is not there; or ":memory:" */
+	uint64_t keep_age_ns;  /* older events go; 0: 7 days */
+	uint64_t keep_bytes;   /* on disk; 0: 2 GB */
+	double keep_free_part; /* of the file system that stays free; 0: 0.1 */
+	bool read_only;	       /* no writer, no retention */
+};
+
+struct store_error {
+	char message[512]; /* what, on what file, why, and what to do */
+};
+
+/* Opens or makes the default store. 0 or -errno with @err filled: -EBUSY: another process writes it; -EPROTO: it is of a
+ * newer hearth. A damaged file is moved aside (said in the log) and a new one begun. */
+int store_sqlite_open(const struct store_config *config, struct metrics *metrics, struct store **ret,
+		      struct store_error *err);
+
+#endif
