@@ -104,6 +104,11 @@ struct store_ops {
 	int (*label_values)(struct store *s, const struct store_selection *sel, const char *label,
 			    int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg);
 
+	/* The resources, each with its attributes (profiles_key() needs no dictionary for them: all are resolved) and
+	 * weight. */
+	int (*series)(struct store *s, const struct store_selection *sel,
+		      int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg);
+
 	/* Kinds of samples, most events first; the selection's own kind is ignored. */
 	int (*kinds)(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
 		     void *arg);
