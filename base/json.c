@@ -208,3 +208,9 @@ void json_null(struct json *j)
 	begin_value(j);
 	buf_puts(j->out, "null");
 }
+
+void json_raw(struct json *j, const char *value)
+{
+	begin_value(j);
+	buf_puts(j->out, value);
+}

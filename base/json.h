@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-enum { JSON_MAX_DEPTH = 127 }; /* OTLP's deepest value takes 32 levels of three, and a few around it */
+enum { JSON_MAX_DEPTH = 4095 }; /* a call tree has two levels a call */
 
 struct json {
 	struct buf *out;			       /* borrowed */
@@ -38,5 +38,7 @@ void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *value);
 
 #endif

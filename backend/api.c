@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the API's paths, and what every answer has in common: errors, units, times. */
+#include "backend/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/api_call.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum {
+	DEFAULT_TIMEOUT_S = 30,
+	MAX_FUNCTIONS = 1 << 20,
+	HTTP_OK = 200,
+	HTTP_BAD_REQUEST = 400,
+	HTTP_NOT_FOUND = 404,
+	HTTP_INTERNAL_ERROR = 500,
+	HTTP_UNAVAILABLE = 503,
+};
+
+static const struct {
+	const char *path;
+	int (*answer)(struct api_call *call);
+} paths[] = {
+	{ "/api/v1/flamegraph", api_flamegraph },
+	{ "/api/v1/tree", api_tree },
+	{ "/api/v1/sandwich", api_sandwich },
+	{ "/api/v1/top", api_top },
+	{ "/api/v1/diff", api_diff },
+	{ "/api/v1/timeline", api_timeline },
+	{ "/api/v1/heatmap", api_heatmap },
+	{ "/api/v1/labels", api_labels },
+	{ "/api/v1/values", api_values },
+	{ "/api/v1/series", api_series },
+	{ "/api/v1/executables", api_executables },
+	{ "/api/v1/truth", api_truth },
+	{ "/api/v1/status", api_status },
+	{ "/api/v1/export", api_export },
+	{ "/debug/pprof/profile", api_pprof },
+	{ "/pprof/profile", api_pprof },
+};
+
+static size_t find(const char *path)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(paths) && strcmp(paths[i].path, path) != 0)
+		i++;
+	return i;
+}
+
+bool api_has_path(const char *path)
+{
+	return find(path) < ARRAY_LEN(paths);
+}
+
+int api_new(const struct api_config *config, struct api **ret)
+{
+	struct api *api = calloc(1, sizeof(*api));
+
+	if (!api)
+		return -ENOMEM;
+	api->config = *config;
+	if (!api->config.timeout_ns)
+		api->config.timeout_ns = DEFAULT_TIMEOUT_S * NSEC_PER_SEC;
+	api->start_ns = clock_unix_ns();
+	api->functions = functions_new(config->store);
+	if (!api->functions) {
+		free(api);
+		return -ENOMEM;
+	}
+	*ret = api;
+	return 0;
+}
+
+void api_free(struct api *api)
+{
+	if (!api)
+		return;
+	functions_free(api->functions);
+	free(api);
+}
+
+const char *api_label(const struct api_call *call, const char *key)
+{
+	const char *label = query_param(call->params, key), *full;
+
+	if (!label || !*label)
+		return NULL;
+	full = selector_label(label);
+	return full ? full : label;
+}
+
+void api_write_time(struct json *j, const char *key, uint64_t unix_ns)
+{
+	json_key(j, key);
+	json_double(j, (double)unix_ns / (double)NSEC_PER_SEC);
+}
+
+void api_write_number(struct json *j, const char *key, int64_t value)
+{
+	json_key(j, key);
+	json_i64(j, value);
+}
+
+void api_write_text(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_string(j, text);
+}
+
+void api_write_about(struct api_call *call, const struct query *q)
+{
+	struct json *j = &call->json;
+
+	json_key(j, "kind");
+	json_object_begin(j);
+	api_write_text(j, "type", q->about.type);
+	api_write_text(j, "unit", q->about.unit);
+	json_object_end(j);
+	json_key(j, "weight_ns");
+	json_u64(j, query_weight_ns(q));
+	api_write_time(j, "from", q->sel.from_ns);
+	api_write_time(j, "to", q->sel.to_ns);
+}
+
+struct fill {
+	struct graph *graph;
+	const char *by;
+	char *group; /* owned: the label's value that is being added */
+	unsigned side;
+	uint64_t events;
+};
+
+static int take_stack(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
+{
+	struct fill *fill = arg;
+	int err = 0;
+
+	fill->events += events;
+	if (fill->by && (!fill->group || strcmp(fill->group, group) != 0)) {
+		if (fill->group)
+			err = graph_place(fill->graph);
+		free(fill->group);
+		fill->group = strdup(group);
+		if (!err)
+			err = fill->group ? graph_group(fill->graph, group) : -ENOMEM;
+	}
+	return err ? err : graph_take(fill->graph, fill->side, node, weight);
+}
+
+int api_fill(struct graph *g, const struct api_call *call, const struct query *q, const char *by, unsigned side,
+	     uint64_t *events_ret)
+{
+	const struct store *store = call->ctx.store;
+	struct fill fill = { .graph = g, .by = by, .side = side };
+	int err = store->ops->sum_stacks(call->ctx.store, &q->sel, by, take_stack, &fill);
+
+	free(fill.group);
+	*events_ret = fill.events;
+	return err ? err : graph_place(g);
+}
+
+/* The status and the words for @err. */
+static unsigned explain(const struct api_call *call, int err, const char **text_ret)
+{
+	switch (err) {
+	case -EINVAL:
+	case -ENOENT:
+		*text_ret = buf_text((struct buf *)&call->error);
+		if (!**text_ret)
+			*text_ret = strerror(-err);
+		return err == -EINVAL ? HTTP_BAD_REQUEST : HTTP_NOT_FOUND;
+	case -ETIMEDOUT:
+		*text_ret = "this takes too long: ask for a shorter range or fewer series";
+		return HTTP_UNAVAILABLE;
+	case -ENOMEM:
+		*text_ret = "no memory for this now: ask for a shorter range or fewer series";
+		return HTTP_UNAVAILABLE;
+	case -EBADMSG:
+		*text_ret = "the store is damaged there: see the log, and 'hearth store verify'";
+		return HTTP_INTERNAL_ERROR;
+	default:
+		*text_ret = strerror(-err);
+		return HTTP_INTERNAL_ERROR;
+	}
+}
+
+static void answer_error(struct api_call *call, int err)
+{
+	struct api_answer *answer = call->answer;
+	const char *text;
+
+	answer->status = explain(call, err, &text);
+	answer->content_type = "application/json";
+	answer->file_name[0] = 0;
+	buf_reset(&answer->body);
+	json_init(&call->json, &answer->body, 0);
+	json_object_begin(&call->json);
+	api_write_text(&call->json, "error", text);
+	json_object_end(&call->json);
+}
+
+void api_answer(struct api *api, const char *path, const struct query_params *params, struct api_answer *answer)
+{
+	struct api_call call = { .api = api, .params = params, .answer = answer };
+	size_t i = find(path);
+	int err;
+
+	functions_trim(api->functions, MAX_FUNCTIONS);
+	call.ctx = (struct query_context){
+		.store = api->config.store,
+		.functions = api->functions,
+		.now_ns = clock_unix_ns(),
+		.deadline_ns = clock_mono_ns() + api->config.timeout_ns,
+	};
+	answer->status = HTTP_OK;
+	answer->content_type = "application/json";
+	json_init(&call.json, &answer->body, 0);
+	err = i < ARRAY_LEN(paths) ? paths[i].answer(&call) : -ENOENT;
+	if (!err && answer->body.failed)
+		err = -ENOMEM;
+	if (err)
+		answer_error(&call, err);
+	buf_fini(&call.error);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The query API of docs/api.md, without HTTP: a path and its parameters in, a status and a body out. Belongs to the thread
+ * that asks the store (backend/query_thread.h).
+ */
+#ifndef HEARTH_BACKEND_API_H
+#define HEARTH_BACKEND_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/query.h"
+#include "backend/store.h"
+#include "base/buf.h"
+
+struct api;
+struct metrics;
+
+/* What a format of files makes of profiles; the commands' table of formats stands behind it. */
+struct api_export {
+	/* The content type and the end of the name of files of @format, NULL when there is no such format. */
+	const char *(*suffix)(const char *format, const char **content_type_ret);
+	/* Appends @profiles, together one file, to @out. 0 or -errno. */
+	int (*write)(const char *format, struct profiles *const *profiles, size_t count, struct buf *out);
+};
+
+struct api_config {
+	struct store *store;		  /* borrowed, as are metrics and exports */
+	struct metrics *metrics;	  /* of this process; may be NULL */
+	const struct api_export *exports; /* NULL: no files */
+	bool is_live;			  /* an agent in this process is profiling */
+	uint64_t timeout_ns;		  /* of one question; 30 s when 0 */
+};
+
+struct api_answer {
+	unsigned status; /* of HTTP */
+	const char *content_type;
+	char file_name[128]; /* "" or what the browser is to save it as */
+	struct buf body;
+};
+
+int api_new(const struct api_config *config, struct api **ret);
+void api_free(struct api *api);
+
+/* Whether @path is one of the API's. Any thread. */
+bool api_has_path(const char *path);
+
+/* Answers; what goes wrong is an answer too. @answer is all zeros before; its body is the caller's to free. */
+void api_answer(struct api *api, const char *path, const struct query_params *params, struct api_answer *answer);
+
+#endif

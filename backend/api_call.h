@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the query API: one call, its handlers, and what they share. */
+#ifndef HEARTH_BACKEND_API_CALL_H
+#define HEARTH_BACKEND_API_CALL_H
+
+#include "backend/api.h"
+#include "backend/graph.h"
+#include "base/json.h"
+
+struct api {
+	struct api_config config;
+	struct functions *functions;
+	uint64_t start_ns; /* Unix */
+};
+
+struct api_call {
+	struct api *api;
+	struct query_context ctx;
+	const struct query_params *params;
+	struct json json; /* over answer->body */
+	struct api_answer *answer;
+	struct buf error; /* what the asker did wrong */
+};
+
+/* Each writes one JSON object to call->json (or a file to call->answer). 0; -EINVAL with call->error filled; -ENOENT: there
+ * is no such thing (error filled); -ETIMEDOUT; another -errno. */
+int api_flamegraph(struct api_call *call);
+int api_tree(struct api_call *call);
+int api_sandwich(struct api_call *call);
+int api_top(struct api_call *call);
+int api_diff(struct api_call *call);
+int api_diff_top(struct api_call *call); /* diff as a table */
+int api_timeline(struct api_call *call);
+int api_heatmap(struct api_call *call);
+int api_labels(struct api_call *call);
+int api_values(struct api_call *call);
+int api_series(struct api_call *call);
+int api_executables(struct api_call *call);
+int api_truth(struct api_call *call);
+int api_status(struct api_call *call);
+int api_export(struct api_call *call);
+int api_pprof(struct api_call *call);
+
+/* The label that parameter @key names, NULL when it is absent. */
+const char *api_label(const struct api_call *call, const char *key);
+
+/* Writes the members "kind", "weight_ns", "from" and "to" of @q. */
+void api_write_about(struct api_call *call, const struct query *q);
+
+/* A point in time as the API has it: Unix seconds with a fraction. */
+void api_write_time(struct json *j, const char *key, uint64_t unix_ns);
+
+void api_write_number(struct json *j, const char *key, int64_t value);
+void api_write_text(struct json *j, const char *key, const char *text);
+
+/* Adds what @q selects to side @side of @g, below labels of @by when that is not NULL. *@events_ret gets the events. */
+int api_fill(struct graph *g, const struct api_call *call, const struct query *q, const char *by, unsigned side,
+	     uint64_t *events_ret);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions are interned by name, module and type. What is known of a frame stands in an array by the frame's number, which
+ * is dense. Strings of functions live in the interning table's keys and in the store.
+ */
+#include "backend/functions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/store.h"
+#include "base/buf.h"
+#include "base/intern.h"
+
+struct functions {
+	struct store *store;
+	struct intern *keys;	/* name NUL module NUL type NUL */
+	struct function *items; /* by number */
+	uint32_t cap;
+	struct function_call *calls; /* by frame; function UINT32_MAX: not looked at yet */
+	uint32_t call_count;
+	struct buf key;
+};
+
+struct functions *functions_new(struct store *store)
+{
+	struct functions *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->store = store;
+	f->keys = intern_new();
+	if (f->keys)
+		return f;
+	free(f);
+	return NULL;
+}
+
+void functions_free(struct functions *f)
+{
+	if (!f)
+		return;
+	intern_free(f->keys);
+	buf_fini(&f->key);
+	free(f->items);
+	free(f->calls);
+	free(f);
+}
+
+static int grow_items(struct functions *f, uint32_t count)
+{
+	uint32_t cap = f->cap ? f->cap : 256;
+	struct function *items;
+
+	if (count <= f->cap)
+		return 0;
+	while (cap < count)
+		cap *= 2;
+	items = realloc(f->items, cap * sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	f->items = items;
+	f->cap = cap;
+	return 0;
+}
+
+static int grow_calls(struct functions *f, uint32_t frame)
+{
+	uint64_t cap = f->call_count ? f->call_count : 1024;
+	struct function_call *calls;
+
+	if (frame < f->call_count)
+		return 0;
+	while (cap <= frame)
+		cap *= 2;
+	calls = realloc(f->calls, cap * sizeof(*calls));
+	if (!calls)
+		return -ENOMEM;
+	for (uint64_t i = f->call_count; i < cap; i++)
+		calls[i] = (struct function_call){ .function = UINT32_MAX };
+	f->calls = calls;
+	f->call_count = (uint32_t)cap;
+	return 0;
+}
+
+/* The function of f->key, made when it is new; 1 then. */
+static int find_or_add(struct functions *f, uint32_t *ret)
+{
+	int is_new, err = f->key.failed ? -ENOMEM : grow_items(f, intern_count(f->keys) + 1);
+
+	if (err)
+		return err;
+	is_new = intern_add(f->keys, f->key.data, f->key.len, ret);
+	if (is_new == 1)
+		f->items[*ret] = (struct function){ .file = "", .build_id = "", .path = "" };
+	return is_new;
+}
+
+static void keep_first(const char **at, const char *text)
+{
+	if (!**at)
+		*at = text;
+}
+
+static int add_frame(struct functions *f, const struct store_frame *frame, uint32_t *ret)
+{
+	struct function *function;
+	int err;
+
+	buf_reset(&f->key);
+	if (*frame->function)
+		buf_puts(&f->key, frame->function);
+	else if (*frame->module)
+		buf_printf(&f->key, "%s+0x%" PRIx64, frame->module, frame->address);
+	else
+		buf_printf(&f->key, "0x%" PRIx64, frame->address);
+	buf_putc(&f->key, 0);
+	buf_append(&f->key, frame->module, strlen(frame->module) + 1);
+	buf_append(&f->key, frame->type, strlen(frame->type) + 1);
+	err = find_or_add(f, ret);
+	if (err < 0)
+		return err;
+	function = &f->items[*ret];
+	function->has_name = *frame->function;
+	keep_first(&function->file, frame->file);
+	keep_first(&function->build_id, frame->build_id);
+	keep_first(&function->path, frame->path);
+	return 0;
+}
+
+int functions_of_frame(struct functions *f, uint32_t number, struct function_call *ret)
+{
+	int err = grow_calls(f, number);
+
+	if (err)
+		return err;
+	if (f->calls[number].function == UINT32_MAX) {
+		struct function_call call = { 0 };
+		struct store_frame frame;
+
+		err = f->store->ops->frame(f->store, number, &frame);
+		if (!err)
+			err = add_frame(f, &frame, &call.function);
+		if (err)
+			return err;
+		call.line = frame.line > 0 && frame.line < UINT32_MAX ? (uint32_t)frame.line : 0;
+		call.inlined = frame.inlined;
+		f->calls[number] = call;
+	}
+	*ret = f->calls[number];
+	return 0;
+}
+
+int functions_of_label(struct functions *f, const char *label, uint32_t *ret)
+{
+	int err;
+
+	buf_reset(&f->key);
+	buf_puts(&f->key, *label ? label : "(none)");
+	buf_append(&f->key, "\0\0label", sizeof("\0\0label"));
+	err = find_or_add(f, ret);
+	if (err < 0)
+		return err;
+	f->items[*ret].has_name = true;
+	return 0;
+}
+
+/* Keys move when the table grows, so the pointers into them are made here. */
+const struct function *functions_get(const struct functions *f, uint32_t number)
+{
+	struct function *function = &f->items[number];
+
+	function->name = intern_get(f->keys, number, NULL);
+	function->module = function->name + strlen(function->name) + 1;
+	function->type = function->module + strlen(function->module) + 1;
+	return function;
+}
+
+uint32_t functions_count(const struct functions *f)
+{
+	return intern_count(f->keys);
+}
+
+void functions_trim(struct functions *f, uint32_t max)
+{
+	if (intern_count(f->keys) <= max)
+		return;
+	intern_reset(f->keys);
+	for (uint32_t i = 0; i < f->call_count; i++)
+		f->calls[i].function = UINT32_MAX;
+}

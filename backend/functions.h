@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of a store's frames: frames of one function in one module are one. Kept from question to question, so each
+ * frame is looked at once; belongs to the thread that asks.
+ */
+#ifndef HEARTH_BACKEND_FUNCTIONS_H
+#define HEARTH_BACKEND_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct store;
+
+struct function {
+	const char *name; /* never empty: "module+0xaddress" where the frame has none */
+	const char *module, *type;
+	const char *file, *build_id, *path; /* of the first frame that had one */
+	bool has_name;
+};
+
+/* What a frame is within its function. */
+struct function_call {
+	uint32_t function;
+	uint32_t line;
+	bool inlined;
+};
+
+struct functions;
+
+/* @store is borrowed. NULL for want of memory. */
+struct functions *functions_new(struct store *store);
+void functions_free(struct functions *f);
+
+/* The call that @frame of the store stands for. 0, -ENOMEM, or what the store said. */
+int functions_of_frame(struct functions *f, uint32_t frame, struct function_call *ret);
+
+/* The function that stands for the value @label of a grouping; its type is "label". 0 or -ENOMEM. */
+int functions_of_label(struct functions *f, const char *label, uint32_t *ret);
+
+/* Valid until the next functions_of_...(). */
+const struct function *functions_get(const struct functions *f, uint32_t function);
+uint32_t functions_count(const struct functions *f);
+
+/* Forgets everything once more than @max functions are known, as after days of JIT code. Numbers begin anew. */
+void functions_trim(struct functions *f, uint32_t max);
+
+#endif

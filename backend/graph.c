@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Placing: the stacks that were taken are marked in a bit map, with all their callers; the marks are then walked in the
+ * order of the store's numbers, in which a caller comes first, so that the place of each stack's caller is known. What it
+ * costs is linear in the stacks that were taken, not in those of the store, but for the bit map itself.
+ */
+#include "backend/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/store.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+
+struct edge { /* interned: the number of a child's key is the number of the node less one */
+	uint32_t parent;
+	uint32_t function;
+	uint32_t line;
+	uint32_t inlined;
+};
+
+struct graph {
+	struct store *store;
+	struct functions *functions;
+	unsigned flags;
+	struct intern *edges;
+	struct graph_node *nodes;
+	uint32_t count, cap;
+	uint32_t top; /* below which stacks are placed: the root or a label's node */
+	/* Of the store's nodes, by number: what is being placed. */
+	uint32_t stack_count;
+	uint64_t *marks;
+	int64_t *weights[2];
+	uint32_t *places;
+};
+
+struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags)
+{
+	struct graph *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->store = store;
+	g->functions = functions;
+	g->flags = flags;
+	g->stack_count = store->ops->node_count(store);
+	g->edges = intern_new();
+	g->marks = calloc(g->stack_count / 64 + 1, sizeof(*g->marks));
+	g->weights[0] = calloc((size_t)g->stack_count + 1, sizeof(int64_t));
+	g->places = calloc((size_t)g->stack_count + 1, sizeof(*g->places));
+	g->cap = 1024;
+	g->nodes = calloc(g->cap, sizeof(*g->nodes));
+	if (!g->edges || !g->marks || !g->weights[0] || !g->places || !g->nodes) {
+		graph_free(g);
+		return NULL;
+	}
+	g->nodes[0].call.function = UINT32_MAX;
+	g->count = 1;
+	return g;
+}
+
+void graph_free(struct graph *g)
+{
+	if (!g)
+		return;
+	intern_free(g->edges);
+	free(g->marks);
+	free(g->weights[0]);
+	free(g->weights[1]);
+	free(g->places);
+	free(g->nodes);
+	free(g);
+}
+
+struct functions *graph_functions(const struct graph *g)
+{
+	return g->functions;
+}
+
+struct graph_node *graph_nodes(const struct graph *g, uint32_t *count_ret)
+{
+	if (count_ret)
+		*count_ret = g->count;
+	return g->nodes;
+}
+
+int graph_child(struct graph *g, uint32_t parent, struct function_call call, uint32_t *ret)
+{
+	struct edge edge = { .parent = parent, .function = call.function };
+	uint32_t number;
+	int is_new;
+
+	if (call.inlined && g->flags & GRAPH_NO_INLINE) {
+		*ret = parent;
+		return 0;
+	}
+	edge.inlined = call.inlined;
+	edge.line = g->flags & GRAPH_LINES ? call.line : 0;
+	call.line = edge.line;
+	if (g->count == g->cap) {
+		uint32_t cap = g->cap * 2;
+		struct graph_node *nodes = cap > g->cap ? realloc(g->nodes, cap * sizeof(*nodes)) : NULL;
+
+		if (!nodes)
+			return -ENOMEM;
+		g->nodes = nodes;
+		g->cap = cap;
+	}
+	is_new = intern_add(g->edges, &edge, sizeof(edge), &number);
+	if (is_new < 0)
+		return is_new;
+	*ret = number + 1;
+	if (is_new)
+		g->nodes[g->count++] = (struct graph_node){ .parent = parent, .call = call };
+	return 0;
+}
+
+int graph_group(struct graph *g, const char *value)
+{
+	struct function_call call = { 0 };
+	int err = functions_of_label(g->functions, value, &call.function);
+
+	return err ? err : graph_child(g, 0, call, &g->top);
+}
+
+int graph_take(struct graph *g, unsigned side, uint32_t node, int64_t weight)
+{
+	if (node >= g->stack_count) /* kept since the question began */
+		return 0;
+	if (!g->weights[side]) {
+		g->weights[side] = calloc((size_t)g->stack_count + 1, sizeof(int64_t));
+		if (!g->weights[side])
+			return -ENOMEM;
+	}
+	g->weights[side][node] += weight;
+	while (!(g->marks[node / 64] >> (node % 64) & 1)) {
+		uint32_t parent, frame;
+		int err;
+
+		g->marks[node / 64] |= 1ull << (node % 64);
+		if (!node)
+			break;
+		err = g->store->ops->node(g->store, node, &parent, &frame);
+		if (err)
+			return err;
+		if (parent >= node)
+			return -EBADMSG;
+		node = parent;
+	}
+	return 0;
+}
+
+static int place_node(struct graph *g, uint32_t node)
+{
+	uint32_t parent, frame, place = g->top;
+
+	if (node) {
+		struct function_call call;
+		int err = g->store->ops->node(g->store, node, &parent, &frame);
+
+		if (!err)
+			err = functions_of_frame(g->functions, frame, &call);
+		if (!err)
+			err = graph_child(g, g->places[parent], call, &place);
+		if (err)
+			return err;
+	}
+	g->places[node] = place;
+	for (unsigned side = 0; side < 2; side++) {
+		if (g->weights[side]) {
+			g->nodes[place].self[side] += g->weights[side][node];
+			g->weights[side][node] = 0;
+		}
+	}
+	return 0;
+}
+
+int graph_place(struct graph *g)
+{
+	for (uint32_t word = 0; word <= g->stack_count / 64; word++) {
+		while (g->marks[word]) {
+			int err = place_node(g, word * 64 + (uint32_t)__builtin_ctzll(g->marks[word]));
+
+			if (err)
+				return err;
+			g->marks[word] &= g->marks[word] - 1;
+		}
+	}
+	return 0;
+}
+
+static int heaviest_first(const void *a, const void *b, void *arg)
+{
+	const struct graph_node *nodes = arg, *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
+	int64_t xw = graph_weight(x), yw = graph_weight(y);
+
+	if (xw != yw)
+		return xw > yw ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* Sorts the children of each node. They are gathered by parent first (a counting sort), so each sort is of one family. */
+static int link_children(struct graph *g)
+{
+	AUTO_FREE uint32_t *start = calloc((size_t)g->count + 1, sizeof(*start));
+	AUTO_FREE uint32_t *family = calloc(g->count, sizeof(*family));
+
+	if (!start || !family)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < g->count; i++)
+		start[g->nodes[i].parent + 1]++;
+	for (uint32_t i = 0; i < g->count; i++)
+		start[i + 1] += start[i];
+	for (uint32_t i = 1; i < g->count; i++)
+		family[start[g->nodes[i].parent]++] = i; /* start[p] becomes the end of p's family */
+	for (uint32_t p = 0, begin = 0; p < g->count; begin = start[p++]) {
+		uint32_t size = start[p] - begin;
+
+		if (size > 1)
+			qsort_r(family + begin, size, sizeof(*family), heaviest_first, g->nodes);
+		if (size)
+			g->nodes[p].child = family[begin];
+		for (uint32_t i = 0; i + 1 < size; i++)
+			g->nodes[family[begin + i]].sibling = family[begin + i + 1];
+	}
+	return 0;
+}
+
+int graph_sum(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		for (unsigned side = 0; side < 2; side++)
+			g->nodes[i].total[side] = g->nodes[i].self[side];
+	for (uint32_t i = g->count - 1; i > 0; i--)
+		for (unsigned side = 0; side < 2; side++)
+			g->nodes[g->nodes[i].parent].total[side] += g->nodes[i].total[side];
+	return link_children(g);
+}

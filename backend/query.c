@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From parameters to a selection. Filters over frames become a set of stacks: one pass over the tree of stacks, callers
+ * first, in which a stack inherits what its caller has. So every kind of question obeys them in the same way.
+ */
+#include "backend/query.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/functions.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/parse.h"
+
+enum { DEFAULT_RANGE_S = 3600, HAS_FOCUS = 1, HAS_IGNORE = 2 };
+
+const char *query_param(const struct query_params *params, const char *key)
+{
+	for (size_t i = 0; i < params->count; i++)
+		if (!strcmp(params->items[i].key, key))
+			return params->items[i].value ? params->items[i].value : "";
+	return NULL;
+}
+
+int query_number(const struct query_params *params, const char *key, uint64_t preset, uint64_t least, uint64_t most,
+		 uint64_t *ret, struct buf *error)
+{
+	const char *text = query_param(params, key);
+
+	*ret = preset;
+	if (!text || !*text || (!parse_u64(text, ret) && *ret >= least && *ret <= most))
+		return 0;
+	buf_printf(error, "%s: '%s' is no whole number between %" PRIu64 " and %" PRIu64, key, text, least, most);
+	return -EINVAL;
+}
+
+/* The parameter @name with @suffix, or without where there is none with it. */
+static const char *suffixed(const struct query_params *params, const char *name, const char *suffix)
+{
+	char key[32];
+	const char *value;
+
+	snprintf(key, sizeof(key), "%s%s", name, suffix);
+	value = query_param(params, key);
+	return value ? value : query_param(params, name);
+}
+
+static int read_range(struct query *q, const struct query_context *ctx, const struct query_params *params,
+		      const char *suffix, struct buf *error)
+{
+	const char *from = suffixed(params, "from", suffix), *to = suffixed(params, "to", suffix);
+	struct store_status status = { 0 };
+	int err = ctx->store->ops->status(ctx->store, &status);
+
+	if (err)
+		return err;
+	if (query_time(to && *to ? to : "now", ctx->now_ns, &status, &q->sel.to_ns)) {
+		buf_printf(error, "to: '%s' is no time: write now-15m, Unix seconds or 2026-11-22T05:00:00Z", to);
+		return -EINVAL;
+	}
+	if (!from || !*from) {
+		q->sel.from_ns = q->sel.to_ns - (q->sel.to_ns < DEFAULT_RANGE_S * NSEC_PER_SEC
+							 ? q->sel.to_ns
+							 : DEFAULT_RANGE_S * NSEC_PER_SEC);
+	} else if (query_time(from, ctx->now_ns, &status, &q->sel.from_ns)) {
+		buf_printf(error, "from: '%s' is no time: write now-15m, Unix seconds or 2026-11-22T05:00:00Z", from);
+		return -EINVAL;
+	}
+	if (q->sel.from_ns <= q->sel.to_ns)
+		return 0;
+	buf_puts(error, "from is after to");
+	return -EINVAL;
+}
+
+struct kind_search {
+	struct query *q;
+	const char *wanted; /* NULL: the first */
+	bool found;
+};
+
+static int copy(const char **to, const char *text)
+{
+	*to = strdup(text ? text : "");
+	return *to ? 0 : -ENOMEM;
+}
+
+static int see_kind(void *arg, const struct store_kind *kind)
+{
+	struct kind_search *search = arg;
+	struct store_kind *about = &search->q->about;
+
+	if (search->found || (search->wanted && strcmp(search->wanted, kind->type) != 0))
+		return 0;
+	search->found = true;
+	about->period = kind->period;
+	about->events = kind->events;
+	return copy(&about->type, kind->type) || copy(&about->unit, kind->unit) ||
+			       copy(&about->period_type, kind->period_type) || copy(&about->period_unit, kind->period_unit)
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Which kind is asked for, and what it is: its units stand in every answer. */
+static int read_kind(struct query *q, const struct query_context *ctx, const char *wanted)
+{
+	struct kind_search search = { .q = q, .wanted = wanted && *wanted ? wanted : NULL };
+	int err = ctx->store->ops->kinds(ctx->store, &q->sel, see_kind, &search);
+
+	if (err)
+		return err;
+	if (!search.found &&
+	    (copy(&q->about.type, search.wanted ? search.wanted : "samples") || copy(&q->about.unit, "count") ||
+	     copy(&q->about.period_type, "") || copy(&q->about.period_unit, "")))
+		return -ENOMEM;
+	q->kind = strdup(q->about.type);
+	q->sel.kind = q->kind;
+	return q->kind ? 0 : -ENOMEM;
+}
+
+struct frame_filter {
+	regex_t focus, ignore;
+	bool has_focus, has_ignore;
+};
+
+static void frame_filter_fini(struct frame_filter *f)
+{
+	if (f->has_focus)
+		regfree(&f->focus);
+	if (f->has_ignore)
+		regfree(&f->ignore);
+}
+
+static int compile(regex_t *re, bool *has, const char *name, const char *text, struct buf *error)
+{
+	char why[128];
+	int err;
+
+	if (!text || !*text)
+		return 0;
+	err = regcomp(re, text, REG_EXTENDED | REG_NOSUB);
+	*has = !err;
+	if (!err)
+		return 0;
+	regerror(err, re, why, sizeof(why));
+	buf_printf(error, "%s: '%s' is no regular expression: %s", name, text, why);
+	return -EINVAL;
+}
+
+static bool is_match(const regex_t *re, const char *text)
+{
+	return regexec(re, text, 0, NULL, 0) == 0;
+}
+
+/* What function @number has, kept in @known (0: not looked at, else 1 + the bits). */
+static uint8_t function_bits(const struct frame_filter *filter, const struct functions *functions, uint32_t number,
+			     struct buf *known)
+{
+	uint8_t *at;
+
+	if (known->len <= number && !buf_reserve(known, number + 1 - known->len + 1024)) {
+		memset(known->data + known->len, 0, known->cap - known->len);
+		known->len = known->cap;
+	}
+	if (known->failed)
+		return 0;
+	at = known->data + number;
+	if (!*at) {
+		const char *name = functions_get(functions, number)->name;
+
+		*at = (uint8_t)(1 + (filter->has_focus && is_match(&filter->focus, name) ? HAS_FOCUS : 0) +
+				(filter->has_ignore && is_match(&filter->ignore, name) ? HAS_IGNORE : 0));
+	}
+	return *at - 1;
+}
+
+static int mark_stacks(struct query *q, const struct query_context *ctx, const struct frame_filter *filter)
+{
+	struct store *store = ctx->store;
+	uint32_t count = store->ops->node_count(store);
+	AUTO_FREE uint8_t *bits = calloc(count ? count : 1, 1);
+	AUTO(buf_fini) struct buf known = BUF_EMPTY;
+	uint8_t wanted = filter->has_focus ? HAS_FOCUS : 0;
+
+	q->stacks = calloc(count / 64 + 1, sizeof(*q->stacks));
+	if (!bits || !q->stacks)
+		return -ENOMEM;
+	q->sel.stacks = q->stacks;
+	q->sel.stack_count = count;
+	if (!wanted)
+		q->stacks[0] = 1; /* the empty stack has nothing to ignore */
+	for (uint32_t node = 1; node < count; node++) {
+		struct function_call call;
+		uint32_t parent, frame;
+		int err = store->ops->node(store, node, &parent, &frame);
+
+		if (!err)
+			err = functions_of_frame(ctx->functions, frame, &call);
+		if (err)
+			return err;
+		bits[node] = bits[parent] | function_bits(filter, ctx->functions, call.function, &known);
+		if (bits[node] == wanted)
+			q->stacks[node / 64] |= 1ull << (node % 64);
+	}
+	return known.failed ? -ENOMEM : 0;
+}
+
+static int read_filters(struct query *q, const struct query_context *ctx, const struct query_params *params,
+			const char *suffix, struct buf *error)
+{
+	AUTO(frame_filter_fini) struct frame_filter filter = { .has_focus = false };
+	int err = compile(&filter.focus, &filter.has_focus, "focus", suffixed(params, "focus", suffix), error);
+
+	if (!err)
+		err = compile(&filter.ignore, &filter.has_ignore, "ignore", suffixed(params, "ignore", suffix), error);
+	if (err || (!filter.has_focus && !filter.has_ignore))
+		return err;
+	return mark_stacks(q, ctx, &filter);
+}
+
+int query_read(struct query *q, const struct query_context *ctx, const struct query_params *params, const char *suffix,
+	       struct buf *error)
+{
+	const char *selector = suffixed(params, "query", suffix), *is_inline = suffixed(params, "inline", suffix);
+	int err = read_range(q, ctx, params, suffix, error);
+
+	q->sel.deadline_ns = ctx->deadline_ns;
+	q->no_inline = is_inline && !strcmp(is_inline, "0");
+	if (!err)
+		err = selector_parse(selector ? selector : "", &q->selector, error);
+	q->sel.matchers = q->selector.items;
+	q->sel.matcher_count = q->selector.count;
+	if (!err)
+		err = read_kind(q, ctx, suffixed(params, "kind", suffix));
+	return err ? err : read_filters(q, ctx, params, suffix, error);
+}
+
+void query_fini(struct query *q)
+{
+	selector_fini(&q->selector);
+	free((char *)q->about.type);
+	free((char *)q->about.unit);
+	free((char *)q->about.period_type);
+	free((char *)q->about.period_unit);
+	free(q->kind);
+	free(q->stacks);
+	*q = (struct query){ .no_inline = false };
+}
+
+uint64_t query_weight_ns(const struct query *q)
+{
+	const struct store_kind *about = &q->about;
+
+	if (!strcmp(about->unit, "nanoseconds"))
+		return 1;
+	return !strcmp(about->unit, "count") && !strcmp(about->period_unit, "nanoseconds") && about->period > 0
+		       ? (uint64_t)about->period
+		       : 0;
+}

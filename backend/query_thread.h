@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that asks the store, so that a question that takes its time holds up neither receivers nor sampling. Questions
+ * are answered one after another, in their order; answers come back on the loop's thread.
+ */
+#ifndef HEARTH_BACKEND_QUERY_THREAD_H
+#define HEARTH_BACKEND_QUERY_THREAD_H
+
+#include <stdint.h>
+
+#include "backend/api.h"
+#include "base/loop.h"
+
+struct query_thread;
+
+/* One question. Lies in the asker's own object, which must live until done(). */
+struct query_job {
+	const char *path; /* borrowed, as are the parameters, until done() */
+	struct query_params params;
+	uint64_t not_before_ns;	  /* CLOCK_MONOTONIC: not asked earlier; others go on meanwhile. 0: at once */
+	struct api_answer answer; /* all zeros before; whoever asked frees its body */
+	void (*done)(struct query_job *job);
+	/* the thread's own */
+	struct query_thread *thread;
+	struct query_job *next;
+	struct loop_work work;
+};
+
+/* @api is the thread's from now on (api_free() at the end); @loop is borrowed. 0 or -errno, @api then freed. */
+int query_thread_new(struct api *api, struct loop *loop, unsigned max_waiting, struct query_thread **ret);
+
+/* Waits for the question that is being answered; what waits is not answered and not told. Accepts NULL. */
+void query_thread_free(struct query_thread *t);
+
+/* 0, or -EAGAIN: too many wait already. */
+int query_thread_ask(struct query_thread *t, struct query_job *job);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The selector's parser: one pass over the text, a matcher at a time. Label names are PromQL's with dots allowed too; values
+ * are strings in double or single quotes with the escapes of Go, or in backquotes without any.
+ */
+#include "backend/selector.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum { MAX_MATCHERS = 64 };
+
+static const struct {
+	const char *name, *key;
+} names[] = {
+	{ "comm", "process.executable.name" }, { "pid", "process.pid" },	{ "tid", "thread.id" },
+	{ "thread", "thread.name" },	       { "cpu", "cpu.logical_number" }, { "container", "container.id" },
+	{ "service", "service.name" },	       { "host", "host.name" },
+};
+
+static const char *const dotted[] = {
+	"service.name",
+	"service.namespace",
+	"service.version",
+	"service.instance.id",
+	"process.pid",
+	"process.parent_pid",
+	"process.command_line",
+	"process.executable.name",
+	"process.executable.path",
+	"process.runtime.name",
+	"process.owner",
+	"thread.id",
+	"thread.name",
+	"cpu.logical_number",
+	"container.id",
+	"container.name",
+	"host.name",
+	"host.id",
+	"host.arch",
+	"os.type",
+	"k8s.namespace.name",
+	"k8s.pod.name",
+	"k8s.pod.uid",
+	"k8s.container.name",
+	"k8s.node.name",
+	"k8s.deployment.name",
+	"deployment.environment.name",
+	"hearth.stack.truncated",
+};
+
+/* Equal but for '_' where @key has '.'. */
+static bool is_underscored(const char *label, const char *key)
+{
+	for (; *label && *key; label++, key++)
+		if (*label != *key && !(*label == '_' && *key == '.'))
+			return false;
+	return *label == *key;
+}
+
+const char *selector_label(const char *label)
+{
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(names[i].name, label))
+			return names[i].key;
+	for (size_t i = 0; i < ARRAY_LEN(dotted); i++)
+		if (is_underscored(label, dotted[i]))
+			return dotted[i];
+	return NULL;
+}
+
+struct parser {
+	const char *text, *at;
+	struct buf *error;
+};
+
+static int fail(const struct parser *p, const char *what)
+{
+	buf_printf(p->error, "query: %s at character %zu of %s", what, (size_t)(p->at - p->text) + 1, p->text);
+	return -EINVAL;
+}
+
+static void skip_space(struct parser *p)
+{
+	p->at += strspn(p->at, " \t\r\n");
+}
+
+static bool take(struct parser *p, const char *token)
+{
+	size_t len = strlen(token);
+
+	skip_space(p);
+	if (strncmp(p->at, token, len) != 0)
+		return false;
+	p->at += len;
+	return true;
+}
+
+static int take_label(struct parser *p, char **ret)
+{
+	size_t len = 0;
+
+	skip_space(p);
+	if (isdigit((unsigned char)*p->at))
+		return fail(p, "a label's name cannot begin with a digit");
+	while (isalnum((unsigned char)p->at[len]) || (p->at[len] && strchr("_.:-/", p->at[len])))
+		len++;
+	if (!len)
+		return fail(p, "a label's name is missing");
+	*ret = strndup(p->at, len);
+	p->at += len;
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int take_match(struct parser *p, enum store_match *ret)
+{
+	static const struct {
+		const char *token;
+		enum store_match match;
+	} tokens[] = { { "=~", MATCH_REGEX }, { "!~", MATCH_NOT_REGEX }, { "!=", MATCH_NOT_EQUAL }, { "=", MATCH_EQUAL } };
+
+	for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
+		if (take(p, tokens[i].token)) {
+			*ret = tokens[i].match;
+			return 0;
+		}
+	}
+	return fail(p, "one of = != =~ !~ is missing");
+}
+
+/* The character that an escape stands for; p->at is behind the backslash. -1: none that is known. */
+static int take_escape(struct parser *p)
+{
+	static const char from[] = "abfnrtv\\\"'", to[] = "\a\b\f\n\r\t\v\\\"'";
+	const char *found = *p->at ? strchr(from, *p->at) : NULL;
+
+	if (!found)
+		return -1;
+	p->at++;
+	return to[found - from];
+}
+
+static int take_value(struct parser *p, char **ret)
+{
+	AUTO(buf_fini) struct buf value = BUF_EMPTY;
+	char quote;
+
+	skip_space(p);
+	quote = *p->at;
+	if (quote != '"' && quote != '\'' && quote != '`')
+		return fail(p, "a value in quotes is missing");
+	for (p->at++; *p->at != quote;) {
+		int c = (unsigned char)*p->at;
+
+		if (!c)
+			return fail(p, "the closing quote is missing");
+		p->at++;
+		if (c == '\\' && quote != '`') {
+			c = take_escape(p);
+			if (c < 0)
+				return fail(p, "an escape that is not known");
+		}
+		buf_putc(&value, (char)c);
+	}
+	p->at++;
+	*ret = strdup(buf_text(&value));
+	return *ret && !value.failed ? 0 : -ENOMEM;
+}
+
+static int check_regex(const struct parser *p, const char *value)
+{
+	char why[128];
+	regex_t re;
+	int err = regcomp(&re, value, REG_EXTENDED | REG_NOSUB);
+
+	if (!err) {
+		regfree(&re);
+		return 0;
+	}
+	regerror(err, &re, why, sizeof(why));
+	buf_printf(p->error, "query: '%s' is no regular expression: %s", value, why);
+	return -EINVAL;
+}
+
+static int take_matcher(struct parser *p, struct store_matcher *m)
+{
+	AUTO_FREE char *label = NULL;
+	AUTO_FREE char *value = NULL;
+	const char *key;
+	int err = take_label(p, &label);
+
+	if (!err)
+		err = take_match(p, &m->match);
+	if (!err)
+		err = take_value(p, &value);
+	if (!err && (m->match == MATCH_REGEX || m->match == MATCH_NOT_REGEX))
+		err = check_regex(p, value);
+	if (err)
+		return err;
+	key = selector_label(label);
+	if (key) {
+		free(label);
+		label = strdup(key);
+		if (!label)
+			return -ENOMEM;
+	}
+	m->label = label;
+	m->value = value;
+	label = value = NULL;
+	return 0;
+}
+
+int selector_parse(const char *text, struct selector *s, struct buf *error)
+{
+	struct parser p = { .text = text, .at = text, .error = error };
+	bool braces = take(&p, "{");
+	int err;
+
+	s->items = calloc(MAX_MATCHERS, sizeof(*s->items));
+	if (!s->items)
+		return -ENOMEM;
+	for (skip_space(&p); *p.at && *p.at != '}';) {
+		if (s->count == MAX_MATCHERS)
+			return fail(&p, "too many labels");
+		err = take_matcher(&p, &s->items[s->count]);
+		if (err)
+			return err;
+		s->count++;
+		if (!take(&p, ","))
+			break;
+		skip_space(&p);
+	}
+	if (braces && !take(&p, "}"))
+		return fail(&p, "a comma or the closing brace is missing");
+	skip_space(&p);
+	return *p.at ? fail(&p, "more text than a selector") : 0;
+}
+
+void selector_fini(struct selector *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		free((char *)s->items[i].label);
+		free((char *)s->items[i].value);
+	}
+	free(s->items);
+	*s = (struct selector){ 0 };
+}
