@@ -36,7 +36,7 @@ static int unix_seconds(const char *text, uint64_t *ns_ret)
 		return -EINVAL;
 	for (; isdigit((unsigned char)*text); text++) {
 		seconds = seconds * 10 + (uint64_t)(*text - '0');
-		if (seconds > UINT64_MAX / NSEC_PER_SEC / 16)
+		if (seconds > INT64_MAX / NSEC_PER_SEC)
 			return -EINVAL;
 	}
 	if (*text == '.')
