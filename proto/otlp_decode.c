@@ -55,9 +55,7 @@ void otlp_init_strings(const struct otlp_message *m, void *base)
 	}
 }
 
-/* The place of @n further elements of @size bytes behind those that a repeated field of @base has; counts them in. NULL:
- * out of memory, reported. */
-static void *extend(struct otlp_decoder *d, void *base, const struct otlp_field *f, size_t size, uint32_t n)
+void *otlp_decode_extend(struct otlp_decoder *d, void *base, const struct otlp_field *f, size_t size, uint32_t n)
 {
 	void **items = (void **)((char *)base + f->offset);
 	uint32_t *count = (uint32_t *)((char *)base + f->count);
@@ -124,7 +122,7 @@ static uint32_t count_run(const uint8_t *p, const uint8_t *end, uint8_t tag)
 static const uint8_t *decode_strings(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f,
 				     void *base, const uint8_t *p, const uint8_t *end, uint32_t n)
 {
-	struct str *s = extend(d, base, f, sizeof(*s), n);
+	struct str *s = otlp_decode_extend(d, base, f, sizeof(*s), n);
 	size_t len = 0;
 
 	for (uint32_t i = 0; s && i < n; i++, p += len) {
@@ -138,7 +136,7 @@ static const uint8_t *decode_strings(struct otlp_decoder *d, const struct otlp_m
 static const uint8_t *decode_messages(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
 				      const uint8_t *end, uint32_t n)
 {
-	char *item = extend(d, base, f, f->sub->size, n);
+	char *item = otlp_decode_extend(d, base, f, f->sub->size, n);
 	size_t len = 0;
 
 	for (uint32_t i = 0; item && i < n; i++, p += len, item += f->sub->size) {
@@ -190,7 +188,7 @@ static bool decode_packed(struct otlp_decoder *d, const struct otlp_field *f, vo
 	uint32_t n = count_numbers(p, end);
 
 	if (f->kind == KIND_INDICES) {
-		indices = extend(d, base, f, sizeof(*indices), n);
+		indices = otlp_decode_extend(d, base, f, sizeof(*indices), n);
 		for (; indices && p && p < end; *indices++ = (int32_t)v) {
 			p = packed_varint(p, end, &v);
 			if (!p || v > INT32_MAX)
@@ -200,7 +198,7 @@ static bool decode_packed(struct otlp_decoder *d, const struct otlp_field *f, vo
 		d->max_index[f->table] = (uint32_t)max;
 		return indices;
 	}
-	values = extend(d, base, f, sizeof(*values), n);
+	values = otlp_decode_extend(d, base, f, sizeof(*values), n);
 	for (; values && p && p < end; *values++ = (int64_t)v)
 		p = packed_varint(p, end, &v);
 	return values && p;
@@ -231,7 +229,7 @@ static const uint8_t *decode_numbers(struct otlp_decoder *d, const struct otlp_m
 	if (f->kind == KIND_FIXED64S) {
 		if (len % 8)
 			return otlp_decode_fail(d, at, m, f, "has %zu bytes, not a multiple of 8", len);
-		place = extend(d, base, f, 8, (uint32_t)(len / 8));
+		place = otlp_decode_extend(d, base, f, 8, (uint32_t)(len / 8));
 		if (place)
 			memcpy(place, p, len);
 		return place ? p + len : NULL;
@@ -407,6 +405,16 @@ static void refuse_older(struct otlp_decoder *d, const uint8_t *data, size_t len
 	d->error = -EBADMSG;
 }
 
+int otlp_decode_finish(struct otlp_decoder *d)
+{
+	if (!fill_tables(d->profiles))
+		return d->error = -ENOMEM;
+	/* An index that a later field replaced does not count, so the walk has the last word. */
+	if (!indices_fit(d) && !otlp_check_indices(d->profiles, d->is_json, d->text))
+		d->error = -EBADMSG;
+	return d->error;
+}
+
 static int decode(struct otlp_decoder *d, const uint8_t *data, size_t len)
 {
 	bool doubtful = false;
@@ -416,11 +424,7 @@ static int decode(struct otlp_decoder *d, const uint8_t *data, size_t len)
 		return d->error;
 	}
 	if (!len || otlp_decode_message(d, &otlp_profiles_data, d->profiles, data, data + len)) {
-		if (!fill_tables(d->profiles))
-			return -ENOMEM;
-		/* An index that a later field replaced does not count, so the walk has the last word. */
-		if (!indices_fit(d) && !otlp_check_indices(d->profiles, d->text))
-			d->error = -EBADMSG;
+		otlp_decode_finish(d);
 		doubtful = !d->has_current && ((d->shapeless_samples && !d->shaped_samples) ||
 					       d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >=
 						       d->profiles->dict.attribute_count);

@@ -41,6 +41,7 @@ enum otlp_json {
 
 struct otlp_field {
 	const char *name;
+	const char *old_name;		/* in the JSON of releases before 1.9; or NULL */
 	const struct otlp_message *sub; /* KIND_MESSAGE(S) */
 	uint8_t kind;
 	uint8_t table;	 /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
@@ -70,6 +71,7 @@ struct otlp_decoder {
 	const uint8_t *start;
 	struct profiles *profiles; /* whose arena is used */
 	bool own_data;
+	bool is_json;
 	int error; /* 0 or -errno */
 	struct otlp_error *text;
 	unsigned nesting;
@@ -103,8 +105,22 @@ void *otlp_decode_fail(struct otlp_decoder *d, const uint8_t *at, const struct o
 /* Sets strings that no field brought to "". */
 void otlp_init_strings(const struct otlp_message *m, void *base);
 
-/* Walks the whole model; false and a message about the first index that leads nowhere. */
-bool otlp_check_indices(const struct profiles *p, struct otlp_error *err);
+/* The place of @n further elements of @size bytes behind those that a repeated field of @base has; counts them in. NULL:
+ * out of memory, reported. */
+void *otlp_decode_extend(struct otlp_decoder *d, void *base, const struct otlp_field *f, size_t size, uint32_t n);
+
+/* What follows when all fields are read: tables that were left out get their element 0, indices are checked. 0 or d->error.
+ */
+int otlp_decode_finish(struct otlp_decoder *d);
+
+/* Walks the whole model; false and a message about the first index that leads nowhere. @json: with the names of OTLP/JSON.
+ */
+bool otlp_check_indices(const struct profiles *p, bool json, struct otlp_error *err);
+
+enum { OTLP_JSON_NAME_BYTES = 64 };
+
+/* "time_unix_nano" as "timeUnixNano"; returns its length. */
+size_t otlp_json_name(const char *name, char out[static OTLP_JSON_NAME_BYTES]);
 
 /* The OTLP release whose layout the bytes show by its fingerprints, when that is older than 1.10; else NULL. @doubtful: the
  * samples' attributes made no sense as such, so weak evidence counts. */

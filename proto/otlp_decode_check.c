@@ -11,6 +11,7 @@
 struct walk {
 	const struct profiles *profiles;
 	struct otlp_error *err;
+	bool json;
 	char path[160]; /* what does not fit is left out of the message */
 };
 
@@ -31,11 +32,14 @@ static bool check_index(struct walk *w, const struct otlp_field *f, int32_t inde
 {
 	const struct otlp_field *table = &otlp_dictionary.fields[f->table];
 	uint32_t count = *(const uint32_t *)((const char *)&w->profiles->dict + table->count);
+	char name[OTLP_JSON_NAME_BYTES];
 
 	if ((uint32_t)index < count)
 		return true;
-	snprintf(w->err->message, sizeof(w->err->message), "%s is %d, but %s has %u elements", w->path, index, table->name,
-		 count);
+	if (w->json)
+		otlp_json_name(table->name, name);
+	snprintf(w->err->message, sizeof(w->err->message), "%s is %d, but %s has %u elements", w->path, index,
+		 w->json ? name : table->name, count);
 	return false;
 }
 
@@ -45,10 +49,13 @@ static bool check_message(struct walk *w, size_t at, const struct otlp_message *
 static bool check_field(struct walk *w, size_t at, const struct otlp_field *f, const void *base)
 {
 	const void *value = (const char *)base + f->offset;
+	char name[OTLP_JSON_NAME_BYTES];
 	const void *items;
 	uint32_t count;
 
-	at = push(w, at, "%s%s", at ? "." : "", f->name);
+	if (w->json)
+		otlp_json_name(f->name, name);
+	at = push(w, at, "%s%s", at ? "." : "", w->json ? name : f->name);
 	if (f->kind == KIND_INDEX)
 		return check_index(w, f, *(const int32_t *)value);
 	if (f->kind == KIND_MESSAGE)
@@ -80,9 +87,9 @@ static bool check_message(struct walk *w, size_t at, const struct otlp_message *
 	return true;
 }
 
-bool otlp_check_indices(const struct profiles *p, struct otlp_error *err)
+bool otlp_check_indices(const struct profiles *p, bool json, struct otlp_error *err)
 {
-	struct walk w = { .profiles = p, .err = err };
+	struct walk w = { .profiles = p, .err = err, .json = json };
 
 	return check_message(&w, 0, &otlp_profiles_data, p);
 }

@@ -13,23 +13,27 @@
 #include "base/json.h"
 #include "proto/otlp_decode.h"
 
-enum { MAX_NAME_BYTES = 64 };
-
 static void put_message(struct json *j, const struct otlp_message *m, const void *base);
 
-/* "time_unix_nano" as "timeUnixNano". */
-static void put_key(struct json *j, const char *name)
+size_t otlp_json_name(const char *name, char out[static OTLP_JSON_NAME_BYTES])
 {
-	char key[MAX_NAME_BYTES];
 	size_t len = 0;
 
-	for (; *name && len < sizeof(key); name++) {
+	for (; *name && len < OTLP_JSON_NAME_BYTES - 1; name++) {
 		bool starts_word = *name == '_' && name[1];
 
 		name += starts_word;
-		key[len++] = starts_word ? (char)(*name - 'a' + 'A') : *name; /* all names are lower case */
+		out[len++] = starts_word ? (char)(*name - 'a' + 'A') : *name; /* all names are lower case */
 	}
-	json_key_n(j, key, len);
+	out[len] = '\0';
+	return len;
+}
+
+static void put_key(struct json *j, const char *name)
+{
+	char key[OTLP_JSON_NAME_BYTES];
+
+	json_key_n(j, key, otlp_json_name(name, key));
 }
 
 static void put_int64(struct json *j, int64_t v)

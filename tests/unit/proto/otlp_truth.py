@@ -7,6 +7,9 @@ make DIR COUNT        writes random messages over every field of the schema: DIR
 same A B...           message A and the stream of B... say the same once all indices are followed
 same A --apart B...   the same for B... as messages of their own
 json DIR COUNT        DIR/N.json is DIR/N.otlp in OTLP/JSON
+tojson DIR COUNT      writes DIR/N.otlp as JSON in the ways senders do: DIR/N.camel with ids in base64 as protobuf's own mapping
+                      has them, DIR/N.hex with names as in the schema, 64-bit integers as numbers and ids in hex, members in
+                      random order among unknown ones and nulls, and all of it indented and escaped
 check FILE            the rules of the conformance checker for valid profiles, and no unknown fields
 schema                the schema in one line a field, to compare with otlp_schema.txt, which was made of the official one
 """
@@ -266,6 +269,35 @@ def same_json(folder, count):
             need(json.load(f) == with_hex(json_format.MessageToDict(read([name + ".otlp"]))), name, "is not the same in JSON")
 
 
+def unquoted(value, m, r):
+    """As other senders write it: numbers are numbers where JSON can hold them, ids are hex; members in random order."""
+    if isinstance(value, list):
+        return [unquoted(v, m, r) for v in value]
+    if not isinstance(value, dict):
+        return int(value) if isinstance(value, str) and m and m.type in (m.TYPE_INT64, m.TYPE_UINT64, m.TYPE_FIXED64) else value
+    fields = m.fields_by_name if hasattr(m, "fields_by_name") else m.message_type.fields_by_name
+    out = [("never_heard_of", [{"a": [None, True, 1e5, "x"]}, {}]), ("nothing", None)]
+    for k, v in value.items():
+        if k in ("trace_id", "span_id", "profile_id"):
+            v = base64.b64decode(v).hex()
+        else:
+            v = unquoted(v, fields[k], r)
+        out.append((k, v))
+    r.shuffle(out)
+    return dict(out)
+
+
+def tojson(folder, count):
+    for i in range(int(count)):
+        name = "%s/%d" % (folder, i)
+        m = read([name + ".otlp"])
+        with open(name + ".camel", "w", encoding="utf-8") as f:
+            json.dump(json_format.MessageToDict(m), f, ensure_ascii=False, separators=(",", ":"))
+        value = json_format.MessageToDict(m, preserving_proto_field_name=True)
+        with open(name + ".hex", "w", encoding="utf-8") as f:
+            json.dump(unquoted(value, m.DESCRIPTOR, random.Random(i)), f, indent=2)
+
+
 # --- validity ---
 def need(ok, *text):
     if not ok:
@@ -323,4 +355,4 @@ def check_profile(p, d):
 
 
 if __name__ == "__main__":
-    {"make": make, "same": same, "check": check, "json": same_json, "schema": schema}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "same": same, "check": check, "json": same_json, "tojson": tojson, "schema": schema}[sys.argv[1]](*sys.argv[2:])

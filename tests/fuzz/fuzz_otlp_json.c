@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OTLP/JSON decoder on arbitrary bytes. What it accepts must come through encoding as JSON and decoding unchanged; what
+ * it refuses must have a reason. Seeds are written into the corpus folder at start: the protobuf seeds as JSON.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "proto/otlp.h"
+#include "proto/otlp_json_decode.h"
+#include "tests/unit/proto/otlp_bytes.h"
+
+#define REQUIRE(condition)                                                              \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+static const char *const seeds[] = {
+	bytes_rich,
+	"2{5'' 5'a' 6{} 6{1:1 2{6{1{1'k' 2{5{1{4=1} 1{7'ab'}}}}}}}} 1{1{1{3:1 2{8:1}}}}",
+};
+
+static const char plain_seed[] =
+	"{\"resource_profiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"sample\":[{\"values\":[\"1\",2e0,null],"
+	"\"timestampsUnixNano\":[\"\\u0031\"]}],\"profileId\":\"00ff\",\"other\":[{},[],true,1.5e-3]}]}]}]}";
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void write_seed(const char *folder, size_t i, const void *data, size_t len)
+{
+	AUTO_FCLOSE FILE *f = NULL;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/seed-%zu", folder, i);
+	f = fopen(path, "wb");
+	if (f)
+		fwrite(data, 1, len, f);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	const char *folder = *argc > 1 && (*argv)[1][0] != '-' ? (*argv)[1] : NULL;
+
+	for (size_t i = 0; folder && i < ARRAY_LEN(seeds); i++) {
+		AUTO(buf_fini) struct buf b = BUF_EMPTY, json = BUF_EMPTY;
+		struct otlp_error err;
+		struct profiles *p;
+
+		bytes_fields(seeds[i], &b);
+		REQUIRE(otlp_decode(b.data, b.len, false, &p, &err) == 0);
+		REQUIRE(otlp_json_encode(p, &json) == 0);
+		write_seed(folder, i, json.data, json.len);
+		profiles_put(p);
+	}
+	if (folder)
+		write_seed(folder, ARRAY_LEN(seeds), plain_seed, sizeof(plain_seed) - 1);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	AUTO(buf_fini) struct buf once = BUF_EMPTY, twice = BUF_EMPTY;
+	uint8_t *copy = malloc(size ? size : 1); /* so that a read behind its end is seen */
+	struct profiles *p, *again;
+	struct otlp_error err;
+	int r;
+
+	memcpy(copy, data, size);
+	r = otlp_json_decode(copy, size, &p, &err);
+	free(copy);
+	REQUIRE(r == 0 || (r == -EBADMSG && err.message[0]));
+	if (r)
+		return 0;
+	REQUIRE(otlp_json_encode(p, &once) == 0);
+	REQUIRE(otlp_json_decode(once.data, once.len, &again, &err) == 0);
+	REQUIRE(again->resource_count == p->resource_count && again->sample_events == p->sample_events);
+	REQUIRE(otlp_json_encode(again, &twice) == 0);
+	REQUIRE(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
+	profiles_put(again);
+	profiles_put(p);
+	return 0;
+}
