@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/log.h"
+#include "base/zstd.h"
 #include "cmd/capture.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -24,7 +25,8 @@
 #include "proto/report.h"
 #include "proto/timeline.h"
 
-enum { GZIP_LEVEL = 6 };
+enum { GZIP_LEVEL = 6, ZSTD_LEVEL = 9 };
+enum { MAX_LINE_BYTES = 4 << 20 }; /* of a message as protobuf, before it becomes a line of JSON */
 
 static int write_otlp(const struct profiles *p, struct buf *out, struct buf *left_out)
 {
@@ -38,6 +40,45 @@ static int write_otlp_gz(const struct profiles *p, struct buf *out, struct buf *
 	int err = write_otlp(p, &plain, left_out);
 
 	return err ? err : gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
+}
+
+static int write_otlp_zst(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
+	int err = write_otlp(p, &plain, left_out);
+
+	return err ? err : zstd_pack(plain.data, plain.len, ZSTD_LEVEL, out);
+}
+
+/* One message on one line: both a JSON document and JSON lines. */
+static int write_otlp_json(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	int err = otlp_json_encode(p, out);
+
+	(void)left_out;
+	buf_putc(out, '\n');
+	return err ? err : out->failed ? -ENOMEM : 0;
+}
+
+static int write_json_line(void *arg, const uint8_t *message, size_t len, uint64_t sample_events)
+{
+	struct otlp_error why;
+	struct profiles *part;
+	int err = otlp_decode((uint8_t *)(uintptr_t)message, len, false, &part, &why);
+
+	(void)sample_events;
+	if (err)
+		return err;
+	err = write_otlp_json(part, arg, NULL);
+	profiles_put(part);
+	return err;
+}
+
+/* A message a line, each complete in itself, as the Collector's file exporter writes them. */
+static int write_otlp_jsonl(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	(void)left_out;
+	return otlp_encode_split(p, MAX_LINE_BYTES, write_json_line, out);
 }
 
 static void tell(struct buf *out, uint64_t count, const char *what)
@@ -128,6 +169,9 @@ static int write_perf_script(const struct profiles *p, struct buf *out, struct b
 static const struct format formats[] = {
 	{ "otlp", { ".otlp" }, true, true, write_otlp },
 	{ "otlp.gz", { ".otlp.gz" }, false, true, write_otlp_gz },
+	{ "otlp.zst", { ".otlp.zst" }, false, true, write_otlp_zst },
+	{ "otlp.json", { ".otlp.json" }, false, false, write_otlp_json },
+	{ "otlp.jsonl", { ".otlp.jsonl" }, false, false, write_otlp_jsonl },
 	{ "pprof", { ".pb.gz", ".pprof" }, false, true, write_pprof },
 	{ "folded", { ".folded" }, false, false, write_folded },
 	{ "svg", { ".svg" }, false, false, write_svg },
