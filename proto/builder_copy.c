@@ -92,6 +92,27 @@ static bool copy_mapping(struct copy *c, uint32_t i)
 	return copy_indices(c, &m->attributes, k->attributes, k->attribute_count);
 }
 
+/* An array of strings. */
+static bool copy_texts(struct copy *c, struct any_value *out, const struct attribute_key *k)
+{
+	const char *at = k->text;
+	uint32_t len;
+
+	out->array.items = arena_array(c, k->number ? (size_t)k->number : 1, sizeof(*out->array.items));
+	if (!out->array.items)
+		return false;
+	for (; out->array.count < k->number; at += len) {
+		struct any_value *item = &out->array.items[out->array.count++];
+
+		memcpy(&len, at, sizeof(len));
+		at += sizeof(len);
+		item->kind = VALUE_STRING;
+		if (!copy_str(c, &item->string, at, len))
+			return false;
+	}
+	return true;
+}
+
 static bool copy_attribute(struct copy *c, uint32_t i)
 {
 	size_t len;
@@ -99,11 +120,16 @@ static bool copy_attribute(struct copy *c, uint32_t i)
 	struct profile_attribute *a = &c->p->dict.attributes[i];
 
 	a->key_strindex = k->key;
+	a->unit_strindex = k->unit;
 	a->value.kind = (enum value_kind)k->kind;
 	if (a->value.kind == VALUE_STRING)
 		return copy_str(c, &a->value.string, k->text, len - sizeof(*k));
+	if (a->value.kind == VALUE_ARRAY)
+		return copy_texts(c, &a->value, k);
 	if (a->value.kind == VALUE_BOOL)
 		a->value.boolean = k->number;
+	else if (a->value.kind == VALUE_DOUBLE)
+		memcpy(&a->value.real, &k->number, sizeof(k->number));
 	else
 		a->value.integer = k->number;
 	return true;
@@ -257,6 +283,8 @@ static int fill_profile(struct copy *c, struct profile *out, uint32_t position)
 	out->duration_ns = c->end_unix_ns; /* the end, until the events are dealt out */
 	out->samples = arena_array(c, c->b->slots[index].sample_count, sizeof(*out->samples));
 	c->profiles[index] = out;
+	if (!copy_indices(c, &out->attributes, spec->attributes, spec->attribute_count))
+		return -ENOMEM;
 	return out->samples ? 0 : -ENOMEM;
 }
 
@@ -357,42 +385,59 @@ static void sort_events(struct builder *b)
 	}
 }
 
-/* Gives every sample its arrays, fills them in the order of time, and widens the windows of the profiles. */
+/* Gives every sample its arrays: times, and where there are values as many of them; of sums one. */
+static int make_arrays(struct copy *c)
+{
+	struct builder *b = c->b;
+	uint64_t *times = arena_array(c, b->event_count, sizeof(*times));
+
+	if (!times)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->event_count; i++)
+		c->samples[b->events[i].sample]->timestamp_count++;
+	for (uint32_t i = 0; i < intern_count(b->tables[TABLE_SAMPLES]); i++) {
+		const struct sample_key *k = entry(c, TABLE_SAMPLES, i, NULL);
+		const struct builder_profile_slot *slot = &b->slots[k->profile];
+		struct sample *s = c->samples[i];
+
+		if (slot->has_sums) {
+			s->value_count = 1;
+		} else {
+			s->timestamps_unix_ns = times;
+			times += s->timestamp_count;
+			s->value_count = slot->has_values ? s->timestamp_count : 0;
+		}
+		if (s->value_count) {
+			s->values = arena_array(c, s->value_count, sizeof(*s->values));
+			if (!s->values)
+				return -ENOMEM;
+		}
+		c->p->sample_events += slot->has_sums ? 1 : s->timestamp_count;
+		s->timestamp_count = 0;
+	}
+	return 0;
+}
+
+/* Deals the events out in the order of time and widens the windows of the profiles. */
 static int copy_events(struct copy *c)
 {
 	struct builder *b = c->b;
-	uint64_t *times;
-	int64_t *values;
 
 	if (!b->event_count)
 		return 0;
 	sort_events(b);
-	for (size_t i = 0; i < b->event_count; i++)
-		c->samples[b->events[i].sample]->timestamp_count++;
-	times = arena_array(c, b->event_count, sizeof(*times));
-	if (!times)
+	if (make_arrays(c))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < intern_count(b->tables[TABLE_SAMPLES]); i++) {
-		const struct sample_key *k = entry(c, TABLE_SAMPLES, i, NULL);
-		struct sample *s = c->samples[i];
-
-		s->timestamps_unix_ns = times;
-		times += s->timestamp_count;
-		if (b->slots[k->profile].has_values) {
-			values = arena_array(c, s->timestamp_count, sizeof(*values));
-			if (!values)
-				return -ENOMEM;
-			s->values = values;
-			s->value_count = s->timestamp_count;
-		}
-		s->timestamp_count = 0;
-	}
 	for (size_t i = 0; i < b->event_count; i++) {
 		const struct builder_event *e = &b->events[i];
 		const struct sample_key *k = entry(c, TABLE_SAMPLES, e->sample, NULL);
 		struct profile *profile = c->profiles[k->profile];
 		struct sample *s = c->samples[e->sample];
 
+		if (!s->timestamps_unix_ns) {
+			s->values[0] = (int64_t)((uint64_t)s->values[0] + (uint64_t)e->value); /* may wrap, as protobuf's */
+			continue;
+		}
 		if (s->values)
 			s->values[s->timestamp_count] = e->value;
 		s->timestamps_unix_ns[s->timestamp_count++] = e->time_unix_ns;
@@ -403,7 +448,6 @@ static int copy_events(struct copy *c)
 	}
 	for (uint32_t i = 0; i < c->order_count; i++)
 		c->profiles[c->order[i]]->duration_ns -= c->profiles[c->order[i]]->time_unix_ns;
-	c->p->sample_events = b->event_count;
 	return 0;
 }
 
@@ -462,7 +506,7 @@ int builder_copy(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns
 
 	if (!order || !profile_of || !sample_of)
 		return -ENOMEM;
-	if (c.end_unix_ns <= start_unix_ns)
+	if (c.end_unix_ns <= start_unix_ns && (start_unix_ns || end_unix_ns))
 		c.end_unix_ns = start_unix_ns + 1;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int err = steps[i](&c);

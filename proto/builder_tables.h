@@ -45,9 +45,9 @@ struct location_key {
 };
 
 struct attribute_key {
-	int32_t key, kind;
-	int64_t number; /* integer, or 0 and 1 */
-	char text[];
+	int32_t key, kind, unit, zero;
+	int64_t number; /* integer, the bits of a double, 0 and 1, or how many texts */
+	char text[];	/* of an array: uint32_t length and bytes, one after another */
 };
 
 struct resource_attribute_key {
@@ -69,6 +69,7 @@ struct sample_key {
 struct builder_profile_slot { /* one for each entry of TABLE_PROFILES */
 	uint32_t sample_count;
 	bool has_values;
+	bool has_sums; /* one value a sample and no times */
 };
 
 struct builder_spec { /* kept from one freeze to the next, so that the order of profiles stays */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/utf8.h"
 #include "proto/builder_tables.h"
 
@@ -198,6 +199,50 @@ int32_t builder_string_z(struct builder *b, const char *s)
 	return builder_string(b, (struct str){ s, (uint32_t)strlen(s) });
 }
 
+/* Appends the texts of an array; returns how many. */
+static uint32_t add_texts(struct builder *b, const struct any_value *array, struct buf *out)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < array->array.count; i++) {
+		struct str text = STR("");
+
+		if (array->array.items[i].kind != VALUE_STRING)
+			continue;
+		text = clean(b, array->array.items[i].string);
+		buf_append(out, &text.len, sizeof(text.len));
+		buf_append(out, text.data, text.len);
+		count++;
+	}
+	return count;
+}
+
+int32_t builder_attribute(struct builder *b, struct str key, const struct any_value *value, int32_t unit)
+{
+	struct attribute_key k = { .kind = (int32_t)value->kind, .unit = unit };
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
+	struct str text = STR("");
+
+	k.key = builder_string(b, key);
+	if (value->kind == VALUE_INT)
+		k.number = value->integer;
+	else if (value->kind == VALUE_BOOL)
+		k.number = value->boolean;
+	else if (value->kind == VALUE_DOUBLE)
+		memcpy(&k.number, &value->real, sizeof(k.number));
+	else if (value->kind == VALUE_STRING)
+		text = clean(b, value->string);
+	buf_append(&bytes, &k, sizeof(k));
+	buf_append(&bytes, text.data, text.len);
+	if (value->kind == VALUE_ARRAY) {
+		k.number = add_texts(b, value, &bytes);
+		if (!bytes.failed)
+			memcpy(bytes.data, &k, sizeof(k));
+	}
+	b->failed |= bytes.failed;
+	return b->failed ? 0 : add(b, TABLE_ATTRIBUTES, bytes.data, bytes.len);
+}
+
 static int32_t add_attribute(struct builder *b, const char *key, enum value_kind kind, int64_t number, struct str text)
 {
 	size_t size = sizeof(struct attribute_key) + text.len;
@@ -334,26 +379,48 @@ uint32_t builder_profile(struct builder *b, uint32_t resource, const struct buil
 	return make_room(b, (void **)&b->slots, &b->slot_cap, index, sizeof(*b->slots)) ? index : 0;
 }
 
-void builder_event(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes, uint32_t attribute_count,
-		   int32_t link, uint64_t time_unix_ns, bool has_value, int64_t value)
+/* The number of the sample, which stands from now on; -1 for want of memory, also of an event's. */
+static int64_t add_sample(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes,
+			  uint32_t attribute_count, int32_t link)
 {
 	struct sample_key *k = key_room(b, sizeof(*k) + attribute_count * sizeof(*attributes));
 	uint32_t before = intern_count(b->tables[TABLE_SAMPLES]);
 	uint32_t sample;
 
 	if (!k || !make_room(b, (void **)&b->events, &b->event_cap, b->event_count, sizeof(*b->events)))
-		return;
+		return -1;
 	k->profile = profile;
 	k->stack = stack;
 	k->link = link;
 	attribute_count = sorted_set(k->attributes, attributes, attribute_count);
 	sample = (uint32_t)add(b, TABLE_SAMPLES, k, sizeof(*k) + attribute_count * sizeof(*attributes));
 	if (b->failed)
-		return;
+		return -1;
 	if (sample == before)
 		b->slots[profile].sample_count++;
+	return sample;
+}
+
+void builder_event(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes, uint32_t attribute_count,
+		   int32_t link, uint64_t time_unix_ns, bool has_value, int64_t value)
+{
+	int64_t sample = add_sample(b, profile, stack, attributes, attribute_count, link);
+
+	if (sample < 0)
+		return;
 	b->slots[profile].has_values |= has_value;
-	b->events[b->event_count++] = (struct builder_event){ time_unix_ns, has_value ? value : 1, sample };
+	b->events[b->event_count++] = (struct builder_event){ time_unix_ns, has_value ? value : 1, (uint32_t)sample };
+}
+
+void builder_value(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes, uint32_t attribute_count,
+		   int32_t link, int64_t value)
+{
+	int64_t sample = add_sample(b, profile, stack, attributes, attribute_count, link);
+
+	if (sample < 0)
+		return;
+	b->slots[profile].has_sums = true;
+	b->events[b->event_count++] = (struct builder_event){ 0, value, (uint32_t)sample };
 }
 
 uint64_t builder_event_count(const struct builder *b)

@@ -26,6 +26,9 @@ int32_t builder_attribute_string(struct builder *b, const char *key, struct str 
 int32_t builder_attribute_int(struct builder *b, const char *key, int64_t value);
 int32_t builder_attribute_bool(struct builder *b, const char *key, bool value);
 
+/* Of any key; kinds string, bool, int, double, and array of strings. @unit is a string of this builder. */
+int32_t builder_attribute(struct builder *b, struct str key, const struct any_value *value, int32_t unit);
+
 /* The strings are indices of this builder; 0 where there is none. */
 int32_t builder_function(struct builder *b, int32_t name, int32_t system_name, int32_t filename, int64_t start_line);
 int32_t builder_mapping(struct builder *b, uint64_t memory_start, uint64_t memory_limit, uint64_t file_offset,
@@ -47,6 +50,8 @@ struct builder_profile_spec {
 	const char *sample_type, *sample_unit; /* samples/count */
 	const char *period_type, *period_unit; /* cpu/nanoseconds, or "" */
 	int64_t period;
+	const int32_t *attributes; /* of this builder */
+	uint32_t attribute_count;
 };
 
 /* The profile of @spec (by address: one spec object a kind of profile; it outlives the builder) within @resource. */
@@ -57,7 +62,12 @@ uint32_t builder_profile(struct builder *b, uint32_t resource, const struct buil
 void builder_event(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes, uint32_t attribute_count,
 		   int32_t link, uint64_t time_unix_ns, bool has_value, int64_t value);
 
-/* Events since the last freeze. */
+/* Adds @value to the one value of a sample that has no times: what formats know that hold sums. All samples of a profile
+ * come by this or by builder_event. */
+void builder_value(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes, uint32_t attribute_count,
+		   int32_t link, int64_t value);
+
+/* Events and values since the last freeze. */
 uint64_t builder_event_count(const struct builder *b);
 
 /* Bytes of memory held. What an interval left unused by far is given back at its freeze. */
@@ -67,7 +77,8 @@ size_t builder_memory_bytes(const struct builder *b);
  * Freezes what was gathered into *@ret (one reference, the caller's) and starts empty: no index or handle from before is
  * valid any more. Resources stand as first seen, profiles in the order their specs were first seen, timestamps ascending; a
  * profile without events is left out. The window of each profile is [@start_unix_ns, @end_unix_ns) widened to hold all its
- * timestamps. 0, or -ENOMEM (what was gathered is gone: count it), or why there was no randomness for the ids.
+ * timestamps (0 and 0: there are no times). 0, or -ENOMEM (what was gathered is gone: count it), or why there was no
+ * randomness for the ids.
  */
 int builder_freeze(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, struct profiles **ret);
 

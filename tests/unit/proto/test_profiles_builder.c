@@ -17,9 +17,12 @@
 
 enum { S = 1000000000 };
 
-static const struct builder_profile_spec cpu_spec = { "hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000 };
-static const struct builder_profile_spec off_cpu_spec = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0 };
-static const struct builder_profile_spec foreign_spec = { "other", "2", "samples", "count", "cpu", "nanoseconds", 1 };
+static const struct builder_profile_spec cpu_spec = { "hearth",	     "1",      "samples", "count", "cpu",
+						      "nanoseconds", 50000000, NULL,	  0 };
+static const struct builder_profile_spec off_cpu_spec = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 };
+static const struct builder_profile_spec foreign_spec = {
+	"other", "2", "samples", "count", "cpu", "nanoseconds", 1, NULL, 0
+};
 
 static void free_builder(struct builder **b)
 {
@@ -437,9 +440,59 @@ static void test_out_of_memory(void **state)
 #endif
 }
 
+/* What formats hold that know no times: one value a sample, and attributes of any kind. */
+static void test_sums_and_attributes(void **state)
+{
+	AUTO(free_builder) struct builder *b = builder_new();
+	AUTO(put_profiles) struct profiles *p = NULL;
+	struct any_value texts[] = { { .kind = VALUE_STRING, .string = STR("one") },
+				     { .kind = VALUE_STRING, .string = STR("") } };
+	const struct any_value values[] = { { .kind = VALUE_INT, .integer = -5 },
+					    { .kind = VALUE_DOUBLE, .real = 0.5 },
+					    { .kind = VALUE_ARRAY, .array = { texts, 2 } },
+					    { .kind = VALUE_STRING, .string = STR("a\xff") } };
+	int32_t ids[ARRAY_LEN(values)];
+	struct builder_profile_spec spec = cpu_spec;
+	const struct sample *s;
+	uint32_t profile;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		char key[] = { 'k', (char)('0' + i) };
+
+		ids[i] = builder_attribute(b, (struct str){ key, 2 }, &values[i], i ? 0 : builder_string_z(b, "bytes"));
+	}
+	assert_int_equal(builder_attribute(b, STR("k2"), &values[2], 0), ids[2]);
+	spec.attributes = &ids[2];
+	spec.attribute_count = 1;
+	profile = builder_profile(b, builder_resource(b, NULL, 0), &spec);
+	builder_value(b, profile, stack_of(b, "a"), ids, 2, 0, 40);
+	builder_value(b, profile, stack_of(b, "a"), ids, 2, 0, 2);
+	builder_value(b, profile, stack_of(b, "b"), NULL, 0, 0, -1);
+	assert_int_equal(builder_freeze(b, 0, 0, &p), 0);
+	assert_int_equal(p->sample_events, 2);
+	assert_int_equal(p->resources[0].scopes[0].profiles[0].time_unix_ns, 0);
+	assert_int_equal(p->resources[0].scopes[0].profiles[0].duration_ns, 0);
+	assert_int_equal(p->resources[0].scopes[0].profiles[0].attributes.items[0], ids[2]);
+	s = p->resources[0].scopes[0].profiles[0].samples;
+	assert_int_equal(s[0].value_count, 1);
+	assert_int_equal(s[0].timestamp_count, 0);
+	assert_int_equal(s[0].values[0], 42);
+	assert_int_equal(s[1].values[0], -1);
+	assert_true(str_is(profiles_string(p, p->dict.attributes[ids[0]].unit_strindex), "bytes"));
+	assert_int_equal(p->dict.attributes[ids[0]].value.integer, -5);
+	assert_true(p->dict.attributes[ids[1]].value.real == 0.5);
+	assert_int_equal(p->dict.attributes[ids[2]].value.array.count, 2);
+	assert_true(str_is(p->dict.attributes[ids[2]].value.array.items[0].string, "one"));
+	assert_true(str_is(p->dict.attributes[ids[2]].value.array.items[1].string, ""));
+	assert_true(str_is(p->dict.attributes[ids[3]].value.string, "a\xef\xbf\xbd"));
+	assert_null(rules_dictionary(p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums_and_attributes),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_profile_without_events_is_left_out),
 		cmocka_unit_test(test_equal_things_have_equal_indices),
