@@ -16,53 +16,20 @@
 #include "base/clock.h"
 #include "base/gzip.h"
 #include "base/utf8.h"
+#include "proto/grpc.h"
 #include "proto/otlp.h"
 #include "sinks/otlp_http.h"
 
-enum grpc_code {
-	GRPC_OK = 0,
-	GRPC_UNKNOWN = 2,
-	GRPC_PERMISSION_DENIED = 7,
-	GRPC_RESOURCE_EXHAUSTED = 8,
-	GRPC_UNIMPLEMENTED = 12,
-	GRPC_INTERNAL = 13,
-	GRPC_UNAVAILABLE = 14,
-	GRPC_UNAUTHENTICATED = 16,
-};
-
 enum { MAX_REPLY_BYTES = 64 << 10, MAX_DETAILS_BYTES = 8 << 10 };
 
-static const struct {
-	const char *name;
-	bool retry; /* RESOURCE_EXHAUSTED: with a RetryInfo only */
-} codes[] = {
-	{ "OK", false },
-	{ "CANCELLED", true },
-	{ "UNKNOWN", false },
-	{ "INVALID_ARGUMENT", false },
-	{ "DEADLINE_EXCEEDED", true },
-	{ "NOT_FOUND", false },
-	{ "ALREADY_EXISTS", false },
-	{ "PERMISSION_DENIED", false },
-	{ "RESOURCE_EXHAUSTED", false },
-	{ "FAILED_PRECONDITION", false },
-	{ "ABORTED", true },
-	{ "OUT_OF_RANGE", true },
-	{ "UNIMPLEMENTED", false },
-	{ "INTERNAL", false },
-	{ "UNAVAILABLE", true },
-	{ "DATA_LOSS", true },
-	{ "UNAUTHENTICATED", false },
-};
-
-void otlp_grpc_prefix(uint8_t prefix[static OTLP_GRPC_PREFIX_BYTES], bool is_compressed, uint32_t len)
+/* OTLP's table; RESOURCE_EXHAUSTED: with a RetryInfo only. */
+static bool is_retryable(enum grpc_code code)
 {
-	prefix[0] = is_compressed;
-	for (int i = 0; i < 4; i++)
-		prefix[1 + i] = (uint8_t)(len >> (24 - 8 * i));
+	return code == GRPC_CANCELLED || code == GRPC_DEADLINE_EXCEEDED || code == GRPC_ABORTED ||
+	       code == GRPC_OUT_OF_RANGE || code == GRPC_UNAVAILABLE || code == GRPC_DATA_LOSS;
 }
 
-static unsigned code_of_http(long http_status)
+static enum grpc_code code_of_http(long http_status)
 {
 	switch (http_status) {
 	case 400:
@@ -83,7 +50,7 @@ static unsigned code_of_http(long http_status)
 	}
 }
 
-static unsigned code_of(const struct otlp_grpc_reply *r)
+static enum grpc_code code_of(const struct otlp_grpc_reply *r)
 {
 	char *end;
 	unsigned long code;
@@ -91,7 +58,7 @@ static unsigned code_of(const struct otlp_grpc_reply *r)
 	if (!r->status)
 		return code_of_http(r->http_status);
 	code = strtoul(r->status, &end, 10);
-	return isdigit((unsigned char)r->status[0]) && !*end && code < ARRAY_LEN(codes) ? (unsigned)code : GRPC_UNKNOWN;
+	return isdigit((unsigned char)r->status[0]) && !*end && code < GRPC_CODE_COUNT ? (enum grpc_code)code : GRPC_UNKNOWN;
 }
 
 static int hex_digit(char c)
@@ -154,13 +121,13 @@ static void read_details(const char *text, struct otlp_http_answer *answer)
 static void read_message(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
 {
 	AUTO(buf_fini) struct buf unpacked = BUF_EMPTY;
-	const uint8_t *message = r->body + OTLP_GRPC_PREFIX_BYTES;
+	const uint8_t *message = r->body + GRPC_PREFIX_BYTES;
 	size_t len;
 
-	if (r->len < OTLP_GRPC_PREFIX_BYTES)
+	if (r->len < GRPC_PREFIX_BYTES)
 		return;
 	len = (size_t)r->body[1] << 24 | (size_t)r->body[2] << 16 | (size_t)r->body[3] << 8 | r->body[4];
-	if (len > r->len - OTLP_GRPC_PREFIX_BYTES)
+	if (len > r->len - GRPC_PREFIX_BYTES)
 		return;
 	if (r->body[0]) {
 		if (!r->encoding || strcmp(r->encoding, "gzip") != 0 ||
@@ -178,9 +145,9 @@ static bool is_about_size(const char *message)
 	return strcasestr(message, "larger than") || strcasestr(message, "too large") || strcasestr(message, "exceed");
 }
 
-static void judge(unsigned code, struct otlp_http_answer *answer)
+static void judge(enum grpc_code code, struct otlp_http_answer *answer)
 {
-	bool retry = codes[code].retry || (code == GRPC_RESOURCE_EXHAUSTED && answer->retry_after_ns);
+	bool retry = is_retryable(code) || (code == GRPC_RESOURCE_EXHAUSTED && answer->retry_after_ns);
 
 	answer->outcome = retry ? OTLP_HTTP_BUSY : OTLP_HTTP_REFUSED;
 	if (code == GRPC_UNAUTHENTICATED || code == GRPC_PERMISSION_DENIED)
@@ -193,14 +160,14 @@ static void judge(unsigned code, struct otlp_http_answer *answer)
 
 void otlp_grpc_read(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
 {
-	unsigned code = code_of(r);
+	enum grpc_code code = code_of(r);
 
 	if (code == GRPC_OK) {
 		answer->outcome = OTLP_HTTP_OK;
 		read_message(r, answer);
 		return;
 	}
-	snprintf(answer->status, sizeof(answer->status), "gRPC status %u (%s)", code, codes[code].name);
+	snprintf(answer->status, sizeof(answer->status), "gRPC status %u (%s)", code, grpc_code_name(code));
 	if (r->message)
 		decode_percent(r->message, answer->message, sizeof(answer->message));
 	read_details(r->details, answer);

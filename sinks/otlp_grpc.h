@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gRPC puts around a message on HTTP/2, and what its answers mean. */
+/* What gRPC's answers mean. */
 #ifndef HEARTH_SINKS_OTLP_GRPC_H
 #define HEARTH_SINKS_OTLP_GRPC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct otlp_http_answer;
-
-enum { OTLP_GRPC_PREFIX_BYTES = 5 };
-
-/* The five bytes in front of a message of @len bytes: whether it is compressed, and its length, most significant byte first.
- */
-void otlp_grpc_prefix(uint8_t prefix[static OTLP_GRPC_PREFIX_BYTES], bool is_compressed, uint32_t len);
 
 /* An answer as it came; texts are NULL where a header or trailer was not there. */
 struct otlp_grpc_reply {

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "proto/grpc.h"
 #include "proto/otlp.h"
 #include "sinks/bearer_token.h"
 #include "sinks/otlp_endpoint.h"
@@ -210,9 +211,9 @@ void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomi
 		    struct otlp_http_answer *answer_ret, size_t *sent_ret)
 {
 	if (h->endpoint.protocol == OTLP_GRPC) {
-		body -= OTLP_GRPC_PREFIX_BYTES;
-		otlp_grpc_prefix(body, h->gzip, (uint32_t)len);
-		len += OTLP_GRPC_PREFIX_BYTES;
+		body -= GRPC_PREFIX_BYTES;
+		grpc_prefix(body, h->gzip, (uint32_t)len);
+		len += GRPC_PREFIX_BYTES;
 	}
 	*answer_ret = (struct otlp_http_answer){ 0 };
 	*sent_ret = len;

@@ -52,7 +52,7 @@ enum otlp_protocol otlp_http_protocol(const struct otlp_http *h);
 
 /*
  * Posts a body of @len bytes (compressed, unless config->no_gzip) and waits for the answer, or until *@abandon is set and
- * otlp_http_wake() called. One thread at a time. OTLP_GRPC_PREFIX_BYTES in front of @body must be writable: gRPC's prefix
+ * otlp_http_wake() called. One thread at a time. GRPC_PREFIX_BYTES in front of @body must be writable: gRPC's prefix
  * goes there. *@sent_ret is how many bytes the body was on the wire.
  */
 void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomic bool *abandon,

@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "proto/grpc.h"
 #include "proto/sink.h"
-#include "sinks/otlp_grpc.h"
 #include "sinks/sinks.h"
 
-enum { OTLP_REQUEST_ROOM_BYTES = OTLP_GRPC_PREFIX_BYTES };
+enum { OTLP_REQUEST_ROOM_BYTES = GRPC_PREFIX_BYTES };
 
 struct otlp_batch {	 /* what one consume() made; goes with the last of its requests */
 	struct ack *ack; /* or NULL */
