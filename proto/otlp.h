@@ -49,6 +49,8 @@ int otlp_encode_split(const struct profiles *p, size_t max_bytes,
 
 /* google.rpc.Status {code, message} and ExportProfilesServiceResponse {partial_success {rejected, message}}. */
 int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out);
+/* The same with the details that say when to come again: RetryInfo {retry_delay}. */
+int otlp_encode_retry_status(int32_t grpc_code, const char *message, uint64_t retry_delay_ns, struct buf *out);
 int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, struct buf *out);
 /* Read them back. 0, or -EBADMSG and nothing stored. @message_ret is NUL-terminated and cut to fit. A full success is 0 and
  * "". */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "proto/otlp_encode.h"
 #include "proto/otlp_wire.h"
@@ -476,6 +477,24 @@ int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out)
 	put_number(&e, STATUS_TAG(Status, code), (uint64_t)grpc_code);
 	put_text(&e, STATUS_TAG(Status, message), message);
 	return out->failed ? -ENOMEM : 0;
+}
+
+#define RETRY_INFO_URL "type.googleapis.com/google.rpc.RetryInfo"
+
+int otlp_encode_retry_status(int32_t grpc_code, const char *message, uint64_t retry_delay_ns, struct buf *out)
+{
+	int ret = otlp_encode_status(grpc_code, message, out);
+	struct encoder e = encoder_on(out);
+	size_t details = out->len;
+
+	put_text(&e, STATUS_TAG(Any, type_url), RETRY_INFO_URL);
+	size_t value = out->len, delay = value;
+	put_number(&e, STATUS_TAG(Duration, seconds), retry_delay_ns / NSEC_PER_SEC);
+	put_number(&e, STATUS_TAG(Duration, nanos), retry_delay_ns % NSEC_PER_SEC);
+	wrap(&e, STATUS_TAG(RetryInfo, retry_delay), delay);
+	wrap(&e, STATUS_TAG(Any, value), value);
+	wrap(&e, STATUS_TAG(Status, details), details);
+	return ret || out->failed ? -ENOMEM : 0;
 }
 
 int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, struct buf *out)

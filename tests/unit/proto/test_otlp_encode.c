@@ -372,6 +372,23 @@ static void writes_replies(void **state)
 	buf_fini(&want);
 }
 
+static void writes_when_to_come_again(void **state)
+{
+	static const char want[] = "\x08\x0e\x12\x04"
+				   "busy\x1a\x36\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x0a"
+				   "\x0a\x08\x08\x01\x10\x80\xca\xb5\xee\x01"; /* 1 s and 500,000,000 ns */
+	struct buf out = BUF_EMPTY;
+	uint64_t delay_ns = 0;
+
+	(void)state;
+	assert_int_equal(otlp_encode_retry_status(14, "busy", 1500000000, &out), 0);
+	assert_int_equal(out.len, sizeof(want) - 1);
+	assert_memory_equal(out.data, want, out.len);
+	assert_true(otlp_decode_retry_delay(out.data, out.len, &delay_ns));
+	assert_int_equal(delay_ns, 1500000000);
+	buf_fini(&out);
+}
+
 static void writes_json_as_protobuf_does(void **state)
 {
 	(void)state;
@@ -455,6 +472,7 @@ int main(void)
 		cmocka_unit_test(parts_carry_what_they_need),
 		cmocka_unit_test(split_stops_when_told),
 		cmocka_unit_test(writes_replies),
+		cmocka_unit_test(writes_when_to_come_again),
 	};
 
 	return cmocka_run_group_tests(tests, make_messages, remove_messages);
