@@ -85,7 +85,12 @@ static void test_frames(void **state)
 		builder_location(b, mapping, 0xabc, NULL, 0, &native, 1),
 		builder_location(b, 0, 0x7f00, NULL, 0, NULL, 0),
 	};
-	static const struct builder_profile_spec spec = { "s", "1", "off_cpu", "nanoseconds", "", "", 0 };
+	static const struct builder_profile_spec spec = { .scope_name = "s",
+							  .scope_version = "1",
+							  .sample_type = "off_cpu",
+							  .sample_unit = "nanoseconds",
+							  .period_type = "",
+							  .period_unit = "" };
 	const struct key_value resource[] = {
 		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = STR("exe") } },
 		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = 42 } },
@@ -231,7 +236,12 @@ static void test_top_trim(void **state)
 
 static void test_other_sample_types_are_left_out(void **state)
 {
-	static const struct builder_profile_spec waits = { "s", "1", "off_cpu", "nanoseconds", "", "", 0 };
+	static const struct builder_profile_spec waits = { .scope_name = "s",
+							   .scope_version = "1",
+							   .sample_type = "off_cpu",
+							   .sample_unit = "nanoseconds",
+							   .period_type = "",
+							   .period_unit = "" };
 	AUTO(free_top) struct top *t = top_new();
 	AUTO(free_tree) struct tree *tree = tree_new();
 	struct builder *b = builder_new();
