@@ -209,7 +209,13 @@ static inline struct profiles *vector_new(struct resource_profiles *resources, u
 static inline struct profiles *agent_profiles(unsigned seed, unsigned events)
 {
 	static const struct builder_profile_spec spec = {
-		"hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000
+		.scope_name = "hearth",
+		.scope_version = "1",
+		.sample_type = "samples",
+		.sample_unit = "count",
+		.period_type = "cpu",
+		.period_unit = "nanoseconds",
+		.period = 50000000,
 	};
 	struct key_value who[] = { { TEXT("process.executable.name"), 0, STRING_VALUE("worker") } };
 	struct builder *b = builder_new();
