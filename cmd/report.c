@@ -1,180 +1,304 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth report`: a capture file as text. */
+/*
+ * `hearth report`: captures as text. Each format is made of aggregates, which read one capture after another, and a writer
+ * of what they hold in the end.
+ */
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cmd/advice.h"
 #include "cmd/capture.h"
 #include "cmd/cmd.h"
-#include "cmd/advice.h"
 #include "cmd/config.h"
-#include "cmd/output.h"
+#include "cmd/pager.h"
+#include "cmd/view_of.h"
 #include "proto/modules.h"
 #include "proto/report.h"
 #include "proto/truth.h"
 #include "sinks/sinks.h"
 
-/* Names are cut to the terminal's width, never in a file or a pipe. */
-static unsigned terminal_columns(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
-}
-
-static unsigned place(const struct config *config)
-{
-	return config->lines ? FRAME_PLACE : 0;
-}
-
-static int write_top(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	struct top *top = top_new();
-	int err = -ENOMEM;
-
-	if (top) {
-		top_show(top, place(config));
-		err = top_add(top, p);
-	}
-	if (!err)
-		err = report_top(top, (uint32_t)config->rows, terminal_columns(), out);
-	top_free(top);
-	return err;
-}
-
-static int write_tree(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	struct tree *tree = tree_new();
-	int err = -ENOMEM;
-
-	if (tree) {
-		tree_show(tree, FRAME_INLINED | place(config));
-		err = tree_add(tree, p);
-	}
-	if (!err)
-		err = report_tree(tree, config->min_percent, terminal_columns(), out);
-	tree_free(tree);
-	return err;
-}
-
-static int write_folded(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	struct tree *tree = tree_new();
-	int err = -ENOMEM;
-
-	if (tree) {
-		tree_show(tree, place(config));
-		err = tree_add(tree, p);
-	}
-	if (!err)
-		err = report_folded(tree, out);
-	tree_free(tree);
-	return err;
-}
-
-static int write_print(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	(void)config;
-	print_profiles(p, NULL, out);
-	return out->failed ? -ENOMEM : 0;
-}
-
-static int write_json(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	struct top *top = top_new();
-	struct tree *tree = tree_new();
-	int err = top && tree ? top_add(top, p) : -ENOMEM;
-
-	(void)config;
-	if (!err)
-		err = tree_add(tree, p);
-	if (!err)
-		err = report_json(top, tree, out);
-	top_free(top);
-	tree_free(tree);
-	return err;
-}
-
-static int write_truth(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	struct truth *truth = truth_new();
-	int err = truth ? truth_add(truth, p) : -ENOMEM;
-
-	(void)config;
-	if (!err)
-		err = truth_report(truth, out);
-	truth_free(truth);
-	return err;
-}
-
-static int write_modules(const struct profiles *p, const struct config *config, struct buf *out)
-{
-	struct modules *modules = modules_new();
-	int err = modules ? modules_add(modules, p) : -ENOMEM;
-
-	(void)config;
-	if (!err)
-		err = modules_report(modules, advise_debug_files, NULL, out);
-	modules_free(modules);
-	return err;
-}
-
-static const struct {
-	const char *name; /* as in --format */
-	int (*write)(const struct profiles *p, const struct config *config, struct buf *out);
-} formats[] = {
-	{ "top", write_top },	{ "tree", write_tree },	  { "folded", write_folded },	{ "print", write_print },
-	{ "json", write_json }, { "truth", write_truth }, { "modules", write_modules },
+/* What a format needs of the samples. */
+enum need {
+	NEED_TOP = 1,
+	NEED_LINES = 2,
+	NEED_TREE = 4,
+	NEED_ACTIVITY = 8,
+	NEED_MODULES = 16,
+	NEED_TRUTH = 32,
+	NEED_ALL = 64
 };
 
-static int write_format(const struct profiles *p, const struct config *config, struct buf *out)
+struct report {
+	const struct config *config;
+	const struct report_format *format;
+	struct report_style style;
+	struct view *view;
+	/* Those that the format needs. */
+	struct top *top, *lines;
+	struct tree *tree;
+	struct activity *activity;
+	struct modules *modules;
+	struct truth *truth;
+	struct buf out;
+};
+
+struct report_format {
+	const char *name; /* as in --format */
+	unsigned needs;	  /* enum need */
+	int (*write)(struct report *r);
+	unsigned extras;	 /* enum frame_extra, in a tree */
+	enum activity_rows rows; /* of NEED_ACTIVITY */
+};
+
+/* The table of functions, by line if that was asked for. */
+static struct top *table(struct report *r)
 {
-	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
-		if (!strcmp(formats[i].name, config->format))
-			return formats[i].write(p, config, out);
+	return r->top ? r->top : r->lines;
+}
+
+static int write_top(struct report *r)
+{
+	return report_top(table(r), &r->style, &r->out);
+}
+
+static int write_csv(struct report *r)
+{
+	return report_csv(table(r), &r->out);
+}
+
+static int write_lines(struct report *r)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	regex_t pattern;
+	char why[128];
+	int err;
+
+	if (!r->config->function)
+		return report_lines(r->top, r->lines, NULL, &r->style, &r->out);
+	err = regcomp(&pattern, r->config->function, REG_EXTENDED | REG_NOSUB);
+	if (err) {
+		regerror(err, &pattern, why, sizeof(why));
+		log_error("--function: '%s' is no regular expression: %s", r->config->function, why);
+		return -EINVAL;
 	}
-	return -EINVAL;
+	err = report_lines(r->top, r->lines, &pattern, &r->style, &r->out);
+	regfree(&pattern);
+	return err;
+}
+
+static int write_tree(struct report *r)
+{
+	return report_tree(r->tree, &r->style, &r->out);
+}
+
+static int write_folded(struct report *r)
+{
+	return report_folded(r->tree, &r->out);
+}
+
+static int write_activity(struct report *r)
+{
+	bool is_timeline = !strcmp(r->format->name, "timeline");
+
+	return report_activity(r->activity, is_timeline, &r->style, &r->out);
+}
+
+static int write_json(struct report *r)
+{
+	return report_json(table(r), r->activity, r->tree, &r->out);
+}
+
+static int write_truth(struct report *r)
+{
+	return truth_report(r->truth, &r->out);
+}
+
+static int write_modules(struct report *r)
+{
+	return modules_report(r->modules, advise_debug_files, NULL, &r->out);
+}
+
+/* It stands in r->out already. */
+static int write_nothing(struct report *r)
+{
+	(void)r;
+	return 0;
+}
+
+static const struct report_format formats[] = {
+	{ .name = "top", .needs = NEED_TOP, .write = write_top },
+	{ .name = "tree", .needs = NEED_TREE, .write = write_tree, .extras = FRAME_INLINED },
+	{ .name = "folded", .needs = NEED_TREE, .write = write_folded },
+	{ .name = "lines", .needs = NEED_TOP | NEED_LINES, .write = write_lines },
+	{ .name = "processes", .needs = NEED_ACTIVITY, .write = write_activity, .rows = ACTIVITY_PROCESSES },
+	{ .name = "threads", .needs = NEED_ACTIVITY, .write = write_activity, .rows = ACTIVITY_THREADS },
+	{ .name = "timeline", .needs = NEED_ACTIVITY, .write = write_activity, .rows = ACTIVITY_PROCESSES },
+	{ .name = "csv", .needs = NEED_TOP, .write = write_csv },
+	{ .name = "json", .needs = NEED_TOP | NEED_TREE | NEED_ACTIVITY, .write = write_json, .rows = ACTIVITY_PROCESSES },
+	{ .name = "truth", .needs = NEED_TRUTH, .write = write_truth },
+	{ .name = "modules", .needs = NEED_MODULES, .write = write_modules },
+	{ .name = "print", .needs = NEED_ALL, .write = write_nothing },
+};
+
+static void report_fini(struct report *r)
+{
+	view_free(r->view);
+	top_free(r->top);
+	top_free(r->lines);
+	tree_free(r->tree);
+	activity_free(r->activity);
+	modules_free(r->modules);
+	truth_free(r->truth);
+	buf_fini(&r->out);
+}
+
+/* A timeline is by process, by thread, or by whatever else samples can be grouped by. */
+static enum activity_rows rows_of(const struct report *r)
+{
+	const char *by = r->config->by;
+
+	if (strcmp(r->format->name, "timeline") || !by)
+		return r->format->rows;
+	return !strcmp(by, "process") ? ACTIVITY_PROCESSES : !strcmp(by, "thread") ? ACTIVITY_THREADS : ACTIVITY_GROUPS;
+}
+
+static int make_aggregates(struct report *r)
+{
+	unsigned needs = r->format->needs;
+
+	if (r->config->lines && needs & NEED_TOP && !(needs & NEED_LINES))
+		needs = (needs & ~(unsigned)NEED_TOP) | NEED_LINES;
+	if ((needs & NEED_TOP && !(r->top = top_new())) || (needs & NEED_LINES && !(r->lines = top_new())) ||
+	    (needs & NEED_TREE && !(r->tree = tree_new())) ||
+	    (needs & NEED_ACTIVITY && !(r->activity = activity_new(rows_of(r), r->view))) ||
+	    (needs & NEED_MODULES && !(r->modules = modules_new())) || (needs & NEED_TRUTH && !(r->truth = truth_new())))
+		return -ENOMEM;
+	if (r->top)
+		top_view(r->top, r->view);
+	if (r->lines) {
+		top_view(r->lines, r->view);
+		top_split_lines(r->lines);
+	}
+	if (r->tree) {
+		tree_view(r->tree, r->view);
+		tree_show(r->tree, r->format->extras | (r->config->lines ? FRAME_PLACE : 0));
+		if (r->config->invert)
+			tree_invert(r->tree);
+	}
+	return 0;
+}
+
+static int add(struct report *r, const struct profiles *p)
+{
+	int err = 0;
+
+	if (r->top)
+		err = top_add(r->top, p);
+	if (!err && r->lines)
+		err = top_add(r->lines, p);
+	if (!err && r->tree)
+		err = tree_add(r->tree, p);
+	if (!err && r->activity)
+		err = activity_add(r->activity, p);
+	if (!err && r->modules)
+		err = modules_add(r->modules, p);
+	if (!err && r->truth)
+		err = truth_add(r->truth, p);
+	if (!err && r->format->needs & NEED_ALL) {
+		print_profiles(p, NULL, &r->out);
+		err = r->out.failed ? -ENOMEM : 0;
+	}
+	return err;
+}
+
+static int add_file(struct report *r, const char *path)
+{
+	struct capture capture;
+	int err = capture_load(path, &capture);
+
+	if (err)
+		return err;
+	if (!capture.profiles->sample_events)
+		log_warn("%s holds no samples", capture_name(path));
+	err = capture_demangle(capture.profiles);
+	if (r->config->no_inline)
+		capture_drop_inlined(capture.profiles);
+	if (!err)
+		err = add(r, capture.profiles);
+	profiles_put(capture.profiles);
+	if (err)
+		log_error("cannot report on %s: %s", capture_name(path), strerror(-err));
+	return err;
+}
+
+/* Options that say nothing about this format would be believed to have had an effect. */
+static const char *useless_option(const struct report *r)
+{
+	const struct config *config = r->config;
+	unsigned needs = r->format->needs;
+
+	if (needs & (NEED_MODULES | NEED_TRUTH | NEED_ALL) && view_option_given(config))
+		return view_option_given(config);
+	if (config->by && needs & NEED_ACTIVITY && !(needs & NEED_TREE) && strcmp(r->format->name, "timeline"))
+		return "--by";
+	if (config->invert && !(needs & NEED_TREE))
+		return "--invert";
+	if (config->depth && r->format->write != write_tree)
+		return "--depth";
+	if (config->function && !(needs & NEED_LINES))
+		return "--function";
+	return NULL;
 }
 
 static int run_report(const struct config *config)
 {
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	const char *name = capture_name(config->operands[0]);
-	struct capture capture;
-	int err = capture_load(config->operands[0], &capture);
+	AUTO(report_fini) struct report r = { .config = config, .style = style_of(config), .out = BUF_EMPTY };
+	int err, status = STATUS_FAILED;
 
-	if (err)
-		return STATUS_FAILED;
-	if (!capture.profiles->sample_events)
-		log_warn("%s holds no samples", name);
-	err = capture_demangle(capture.profiles);
-	if (config->no_inline)
-		capture_drop_inlined(capture.profiles);
-	if (!err)
-		err = write_format(capture.profiles, config, &text);
-	profiles_put(capture.profiles);
-	if (err) {
-		log_error("cannot report on %s: %s", name, strerror(-err));
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (!strcmp(formats[i].name, config->format))
+			r.format = &formats[i];
+	if (useless_option(&r)) {
+		log_error("%s has no meaning with --format %s", useless_option(&r), config->format);
+		return STATUS_USAGE;
+	}
+	r.view = view_of(config, &status);
+	if (!r.view)
+		return status;
+	if (make_aggregates(&r)) {
+		log_error("cannot report: %s", strerror(ENOMEM));
 		return STATUS_FAILED;
 	}
-	return output_write(&text);
+	for (size_t i = 0; i < config->operand_count; i++)
+		if (add_file(&r, config->operands[i]))
+			return STATUS_FAILED;
+	err = r.format->write(&r);
+	if (err == -EINVAL)
+		return STATUS_USAGE;
+	if (err) {
+		log_error("cannot put the report together: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	return pager_write(&r.out, config->no_pager);
 }
 
 const struct cmd cmd_report = {
 	.name = "report",
 	.bit = ON_REPORT,
-	.summary = "read a capture again: table, call tree, folded stacks, truth of the stacks, where names are from, "
-		   "text or JSON",
-	.operands = "FILE",
-	.description = "Reads a capture (FILE, or - for standard input) and prints it. A capture that is cut in the middle, "
-		       "such as the "
-		       "FILE.part of a recording under way, is read as far as it goes. Needs no root.",
-	.example = "hearth report x.otlp --format tree",
+	.summary = "read captures again: table, call tree, source lines, processes, timeline, truth of the stacks, text, "
+		   "CSV or JSON",
+	.operands = "FILE...",
+	.description =
+		"Reads captures (FILE, or - for standard input) and prints them as one. A capture that is cut in the "
+		"middle, such as the FILE.part of a recording under way, is read as far as it goes. Needs no root.\n"
+		"\n"
+		"RE is an extended regular expression that may match anywhere in a name. On a terminal, what is longer "
+		"than it goes through $PAGER, or less; elsewhere the text is plain and the same for the same input.",
+	.example = "hearth report x.otlp --format tree --focus malloc",
 	.min_operands = 1,
-	.max_operands = 1,
+	.max_operands = SIZE_MAX,
 	.run = run_report,
 };

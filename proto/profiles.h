@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes inside the arena or the request it keeps; not NUL-terminated. data is never NULL ("" when empty). */
 struct str {
@@ -26,6 +27,11 @@ struct str {
 };
 
 #define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+
+static inline struct str str_z(const char *text)
+{
+	return (struct str){ text, (uint32_t)strlen(text) };
+}
 
 struct key_value;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line of sums, the table of functions, folded stacks and JSON. (The call tree is in report_tree.c.) Plain functions of
+ * The line of sums, folded stacks and JSON. (Tables are in report_top.c, the call tree in report_tree.c.) Plain functions of
  * their input that append to a buffer; the buffer remembers when memory ran out. One thread, as the aggregates they read.
  */
 #include "proto/report.h"
@@ -12,8 +12,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "proto/report_text.h"
-
-enum { FUNCTION_MIN_COLUMNS = 12 };
 
 static bool is_nanoseconds(const struct weight_sum *sum)
 {
@@ -47,60 +45,24 @@ void report_sum(const struct weight_sum *sum, struct buf *out)
 	}
 }
 
-static unsigned digits(uint64_t n)
+void report_weight(const struct weight_sum *sum, uint64_t weight, struct buf *out)
 {
-	unsigned count = 1;
+	double seconds = sum->weight ? (double)sum->cpu_ns / 1e9 : 0;
 
-	for (; n >= 10; n /= 10)
-		count++;
-	return count;
+	if (sum->cpu_ns)
+		buf_printf(out, "%.*f", seconds < 10 ? 3 : 2, seconds * (double)weight / (double)sum->weight);
+	else
+		buf_printf(out, "%" PRIu64, weight);
 }
 
-static void top_row_print(const struct top_row *row, uint64_t weight, unsigned number_columns, unsigned module_columns,
-			  unsigned function_columns, struct buf *out)
+void report_place(const struct top_row *row, struct buf *out)
 {
-	buf_printf(out, "%6.2f%% %6.2f%%  %*" PRIu64 "  %*" PRIu64 "  ", text_percent(row->all.self, weight),
-		   text_percent(row->all.total, weight), (int)number_columns, row->all.self, (int)number_columns,
-		   row->all.total);
-	text_padded(out, row->module, module_columns);
-	buf_puts(out, "  ");
-	text_name(out, row->name, function_columns);
-	buf_putc(out, '\n');
-}
+	const char *slash = strrchr(row->file, '/');
 
-int report_top(struct top *t, uint32_t max_rows, unsigned columns, struct buf *out)
-{
-	uint64_t weight = top_sum(t)->weight, rest = 0;
-	unsigned number_columns = digits(weight) > 5 ? digits(weight) : 5, module_columns = 6, function_columns = 0;
-	uint32_t count, shown;
-	const struct top_row *rows = top_rows(t, &count);
-
-	report_sum(top_sum(t), out);
-	buf_putc(out, '\n');
-	shown = max_rows && max_rows < count ? max_rows : count;
-	for (uint32_t i = 0; i < shown; i++) {
-		unsigned wanted = text_columns(rows[i].module);
-
-		module_columns = wanted > module_columns ? wanted : module_columns;
-	}
-	if (columns) {
-		unsigned before;
-
-		module_columns = module_columns < columns / 5 ? module_columns : columns / 5;
-		before = 19 + 2 * (number_columns + 1) + module_columns + 2;
-		function_columns = columns > before + FUNCTION_MIN_COLUMNS ? columns - before : FUNCTION_MIN_COLUMNS;
-	}
-	if (count)
-		buf_printf(out, "\n  SELF%%  TOTAL%%  %*s  %*s  %-*s  FUNCTION\n", (int)number_columns, "SELF",
-			   (int)number_columns, "TOTAL", (int)module_columns, "MODULE");
-	for (uint32_t i = 0; i < shown; i++)
-		top_row_print(&rows[i], weight, number_columns, module_columns, function_columns, out);
-	for (uint32_t i = shown; i < count; i++)
-		rest += rows[i].all.self;
-	if (shown < count)
-		buf_printf(out, "%6.2f%%          %*" PRIu64 "  (%" PRIu32 " more)\n", text_percent(rest, weight),
-			   (int)number_columns, rest, count - shown);
-	return out->failed ? -ENOMEM : 0;
+	if (row->file[0])
+		buf_printf(out, " %s", slash ? slash + 1 : row->file);
+	if (row->file[0] && row->line)
+		buf_printf(out, ":%" PRId64, row->line);
 }
 
 static void folded_name(struct buf *out, const char *name)
@@ -178,7 +140,27 @@ static int json_tree(struct json *j, struct tree *tree)
 	return 0;
 }
 
-int report_json(struct top *t, struct tree *tree, struct buf *out)
+static void json_processes(struct json *j, struct activity *processes)
+{
+	uint32_t count;
+	const struct activity_row *const *rows = activity_rows(processes, &count);
+
+	json_key(j, "processes");
+	json_array_begin(j);
+	for (uint32_t i = 0; i < count; i++) {
+		json_object_begin(j);
+		json_text(j, "name", rows[i]->name);
+		json_key(j, "pid");
+		json_i64(j, rows[i]->pid);
+		json_number(j, "threads", rows[i]->threads);
+		json_number(j, "samples", rows[i]->events);
+		json_number(j, "weight", rows[i]->weight);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+int report_json(struct top *t, struct activity *processes, struct tree *tree, struct buf *out)
 {
 	const struct weight_sum *sum = top_sum(t);
 	struct json j;
@@ -191,18 +173,28 @@ int report_json(struct top *t, struct tree *tree, struct buf *out)
 	json_number(&j, "weight", sum->weight);
 	json_text(&j, "type", sum->type);
 	json_text(&j, "unit", sum->unit);
+	json_number(&j, "cpu_ns", sum->cpu_ns);
 	json_key(&j, "functions");
 	json_array_begin(&j);
 	for (uint32_t i = 0; i < count; i++) {
 		json_object_begin(&j);
 		json_text(&j, "name", rows[i].name);
 		json_text(&j, "module", rows[i].module);
+		if (rows[i].group[0])
+			json_text(&j, "group", rows[i].group);
+		if (rows[i].file[0]) {
+			json_text(&j, "file", rows[i].file);
+			json_key(&j, "line");
+			json_i64(&j, rows[i].line);
+		}
 		json_text(&j, "type", rows[i].type);
+		json_text(&j, "source", rows[i].source);
 		json_number(&j, "self", rows[i].all.self);
 		json_number(&j, "total", rows[i].all.total);
 		json_object_end(&j);
 	}
 	json_array_end(&j);
+	json_processes(&j, processes);
 	json_key(&j, "tree");
 	if (json_tree(&j, tree) < 0)
 		return -ENOMEM;

@@ -101,6 +101,22 @@ void text_duration(struct buf *out, uint64_t ns)
 		buf_printf(out, "%" PRIu64 " h %02" PRIu64 " m", s / 3600, s % 3600 / 60);
 }
 
+void text_tone(struct buf *out, bool colour, enum text_tone tone)
+{
+	static const char *const codes[] = {
+		[TONE_PLAIN] = "0", [TONE_HEAD] = "1",	  [TONE_HOT] = "1;31", [TONE_WARM] = "33",
+		[TONE_FAINT] = "2", [TONE_KERNEL] = "36", [TONE_MORE] = "31",  [TONE_LESS] = "34",
+	};
+
+	if (colour)
+		buf_printf(out, "\033[%sm", codes[tone]);
+}
+
+enum text_tone text_heat(double percent)
+{
+	return percent >= 5 ? TONE_HOT : percent >= 1 ? TONE_WARM : TONE_PLAIN;
+}
+
 double text_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;

@@ -3,6 +3,7 @@
 #ifndef HEARTH_PROTO_REPORT_TEXT_H
 #define HEARTH_PROTO_REPORT_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -27,6 +28,12 @@ void text_count(struct buf *out, uint64_t n);
 
 /* "120 ms", "12.3 s", "5 m 07 s", "3 h 02 m" */
 void text_duration(struct buf *out, uint64_t ns);
+
+/* How a terminal shows what follows; TONE_PLAIN ends it. Nothing where @colour is false. */
+enum text_tone { TONE_PLAIN, TONE_HEAD, TONE_HOT, TONE_WARM, TONE_FAINT, TONE_KERNEL, TONE_MORE, TONE_LESS };
+void text_tone(struct buf *out, bool colour, enum text_tone tone);
+/* The tone of a number that is @percent of everything. */
+enum text_tone text_heat(double percent);
 
 /* @part of @whole in percent, 0 when @whole is 0. */
 double text_percent(uint64_t part, uint64_t whole);

@@ -14,6 +14,7 @@
 
 enum {
 	NUMBER_COLUMNS = 17,
+	INVERTED_COLUMNS = 9,
 	GUIDE_COLUMNS = 3,
 	MAX_GUIDES = 40, /* deeper forks are written "+N" instead of with ever more lines */
 	NAME_MIN_COLUMNS = 16,
@@ -30,12 +31,23 @@ struct printer {
 	struct buf forks; /* a byte each: 1 when more of the fork follows below */
 	uint64_t weight;
 	double min_weight;
-	unsigned columns;
+	const struct report_style *style;
+	bool has_self; /* the tree is not inverted */
 };
+
+/* Looks no further up than the lowest level that is shown. */
+static bool is_too_deep(const struct printer *p, const struct tree_node *n)
+{
+	uint32_t depth = 0;
+
+	for (n = n->parent; n && p->style->max_depth && depth <= p->style->max_depth; n = n->parent)
+		depth++;
+	return depth > p->style->max_depth;
+}
 
 static bool is_visible(const struct printer *p, const struct tree_node *n)
 {
-	return n && (double)n->total >= p->min_weight;
+	return n && (double)n->total >= p->min_weight && !is_too_deep(p, n);
 }
 
 /* The visible callees of @n get lines of their own depth. */
@@ -77,22 +89,33 @@ static unsigned guides(struct printer *p, size_t forks, enum line_kind kind)
 
 static void numbers(struct printer *p, uint64_t total, uint64_t self)
 {
-	buf_printf(p->out, "%6.2f%%", text_percent(total, p->weight));
-	if (self)
-		buf_printf(p->out, " %6.2f%%  ", text_percent(self, p->weight));
-	else
-		buf_puts(p->out, "          ");
+	double percent = text_percent(self, p->weight);
+	bool colour = p->style->colour && text_heat(percent) != TONE_PLAIN;
+
+	buf_printf(p->out, "%6.2f%% ", text_percent(total, p->weight));
+	if (!self || !p->has_self) {
+		buf_puts(p->out, p->has_self ? "         " : " ");
+		return;
+	}
+	text_tone(p->out, colour, text_heat(percent));
+	buf_printf(p->out, "%6.2f%%", percent);
+	text_tone(p->out, colour, TONE_PLAIN);
+	buf_puts(p->out, "  ");
 }
 
 static void node_line(struct printer *p, const struct tree_node *n, size_t forks, enum line_kind kind)
 {
+	enum text_tone tone = n->kind == TREE_KERNEL ? TONE_KERNEL : n->kind == TREE_PROCESS ? TONE_HEAD : TONE_PLAIN;
+	bool colour = p->style->colour && tone != TONE_PLAIN;
 	unsigned used, room = 0;
 
 	numbers(p, n->total, n->self);
-	used = NUMBER_COLUMNS + guides(p, forks, kind);
-	if (p->columns)
-		room = p->columns > used + NAME_MIN_COLUMNS ? p->columns - used : NAME_MIN_COLUMNS;
+	used = (p->has_self ? NUMBER_COLUMNS : INVERTED_COLUMNS) + guides(p, forks, kind);
+	if (p->style->columns)
+		room = p->style->columns > used + NAME_MIN_COLUMNS ? p->style->columns - used : NAME_MIN_COLUMNS;
+	text_tone(p->out, colour, tone);
 	text_name(p->out, n->name, room);
+	text_tone(p->out, colour, TONE_PLAIN);
 	buf_putc(p->out, '\n');
 }
 
@@ -103,7 +126,7 @@ static void hidden_line(struct printer *p, const struct tree_node *n, enum line_
 
 	for (const struct tree_node *c = first_hidden(p, n); c; c = c->sibling, count++)
 		total += c->total;
-	if (!count)
+	if (!count || is_too_deep(p, n->child))
 		return;
 	numbers(p, total, 0);
 	guides(p, p->forks.len, kind);
@@ -157,13 +180,25 @@ static const struct tree_node *go_up(struct printer *p, const struct tree_node *
 	return NULL;
 }
 
-int report_tree(struct tree *t, double min_percent, unsigned columns, struct buf *out)
+int report_tree(struct tree *t, const struct report_style *style, struct buf *out)
 {
 	const struct tree_node *root = tree_root(t);
-	struct printer p = { out, BUF_EMPTY, root->total, min_percent / 100 * (double)root->total, columns };
+	struct printer p = {
+		.out = out,
+		.weight = root->total,
+		.min_weight = style->min_percent / 100 * (double)root->total,
+		.style = style,
+		.has_self = !tree_is_inverted(t),
+	};
 
 	report_sum(tree_sum(t), out);
-	buf_puts(out, root->child ? "\n\n TOTAL%   SELF%\n" : "\n");
+	buf_puts(out, root->child ? "\n\n" : "\n");
+	text_tone(out, style->colour && root->child, TONE_HEAD);
+	if (root->child)
+		buf_puts(out, p.has_self ? " TOTAL%   SELF%" : " TOTAL%  FUNCTION, AND WHO CALLED IT");
+	text_tone(out, style->colour && root->child, TONE_PLAIN);
+	if (root->child)
+		buf_putc(out, '\n');
 	for (const struct tree_node *comm = root->child; is_visible(&p, comm); comm = comm->sibling) {
 		node_line(&p, comm, 0, LINE_CHAIN);
 		for (const struct tree_node *n = comm, *down; n && !p.forks.failed; n = down ? down : go_up(&p, n))

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "proto/modules.h"
 
 enum { MAX_STACK_FRAMES = 1 << 20 }; /* the rest, at the root, is cut: a small hostile input can ask for 10^12 */
 
@@ -19,6 +20,7 @@ struct walk {
 	const struct profiles *p;
 	struct frame *frames;	    /* of all locations, one after another */
 	uint32_t *first;	    /* where a location's frames start; one more at the end */
+	bool *is_thread_name;	    /* by attribute: has it that key? */
 	const struct frame **stack; /* of the current sample */
 	size_t stack_cap;
 };
@@ -36,11 +38,16 @@ static void resolve_location(struct walk *w, uint32_t index)
 	const struct profiles *p = w->p;
 	const struct profile_location *l = &p->dict.locations[index];
 	const struct any_value *type = profiles_find_attribute(p, &l->attributes, "profile.frame.type");
-	struct frame base = { .function = STR(""), .file = STR(""), .type = STR("unknown"), .address = l->address };
+	struct frame base = {
+		.function = STR(""), .file = STR(""), .type = STR("unknown"), .source = STR(""), .address = l->address
+	};
 	uint32_t count = w->first[index + 1] - w->first[index];
 
 	if (type)
 		profiles_value_string(p, type, &base.type);
+	type = profiles_find_attribute(p, &p->dict.mappings[l->mapping_index].attributes, MODULES_SOURCE_KEY);
+	if (type)
+		profiles_value_string(p, type, &base.source);
 	base.module = base_name(profiles_string(p, p->dict.mappings[l->mapping_index].filename_strindex));
 	if (!base.module.len && str_is(base.type, "kernel"))
 		base.module = STR("[kernel]");
@@ -79,8 +86,11 @@ static int walk_init(struct walk *w)
 		return -ENOMEM;
 	w->first = malloc(((size_t)d->location_count + 1) * sizeof(*w->first));
 	w->frames = reallocarray(NULL, count + 1, sizeof(*w->frames));
-	if (!w->first || !w->frames)
+	w->is_thread_name = calloc((size_t)d->attribute_count + 1, sizeof(*w->is_thread_name));
+	if (!w->first || !w->frames || !w->is_thread_name)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < d->attribute_count; i++)
+		w->is_thread_name[i] = str_is(profiles_string(w->p, d->attributes[i].key_strindex), "thread.name");
 	w->first[0] = 0;
 	for (uint32_t i = 0; i < d->location_count; i++) {
 		w->first[i + 1] = w->first[i] + (d->locations[i].line_count ? d->locations[i].line_count : 1);
@@ -93,6 +103,7 @@ static void walk_fini(struct walk *w)
 {
 	free(w->first);
 	free(w->frames);
+	free(w->is_thread_name);
 	free(w->stack);
 }
 
@@ -132,10 +143,18 @@ static uint64_t sample_weight(const struct sample *s, uint64_t events)
 	return sum;
 }
 
+static const struct any_value *thread_name(const struct walk *w, const struct sample *s)
+{
+	for (uint32_t i = 0; i < s->attributes.count; i++)
+		if (w->is_thread_name[s->attributes.items[i]])
+			return &w->p->dict.attributes[s->attributes.items[i]].value;
+	return NULL;
+}
+
 static int visit(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
 {
 	const struct resource *resource = &s->resource->resource;
-	const struct any_value *name = profiles_find_attribute(w->p, &s->sample->attributes, "thread.name");
+	const struct any_value *name = thread_name(w, s->sample);
 	int64_t count = walk_stack(w, s->sample);
 
 	if (count < 0)
@@ -170,7 +189,7 @@ static int visit_profile(struct walk *w, struct stack_sample *s, int (*fn)(void 
 int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
 {
 	AUTO(walk_fini) struct walk w = { .p = p };
-	struct stack_sample s = { .profiles = p };
+	struct stack_sample s = { .profiles = p, .group = STR("") };
 	int err = walk_init(&w);
 
 	for (uint32_t r = 0; !err && r < p->resource_count; r++) {

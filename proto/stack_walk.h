@@ -16,6 +16,7 @@ struct frame {
 	struct str file;     /* source file */
 	struct str module;   /* base name of the mapping's file, "[kernel]" for kernel code without one, "" when unknown */
 	struct str type;     /* profile.frame.type, "unknown" when absent */
+	struct str source;   /* what the names of its module are from, as in MODULES_SOURCE_KEY; "" when not told */
 	int64_t line;
 	uint64_t address;
 	uint32_t id;  /* equal for equal (location, line) within one walk, dense: what a frame led to can be kept by it */
@@ -31,6 +32,7 @@ struct stack_sample {
 	uint64_t weight;
 	uint64_t events;		   /* how often it was seen */
 	struct str comm;		   /* sample's thread.name, else resource's process.executable.name, else "" */
+	struct str group;		   /* what a view (proto/view.h) groups by, until the next sample; else "" */
 	int64_t pid;			   /* process.pid, -1 when absent */
 	const struct frame *const *frames; /* leaf first */
 	uint32_t frame_count;

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "proto/view.h"
 
 struct collector {
 	struct timeline *t;
@@ -38,17 +39,10 @@ static int grow(void **array, size_t *cap, size_t need, size_t element_bytes)
 	return 0;
 }
 
-static int64_t number_of(const struct stack_sample *s, const char *key)
-{
-	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, key);
-
-	return value && value->kind == VALUE_INT ? value->integer : -1;
-}
-
 static int thread_of(struct collector *c, const struct stack_sample *s, uint32_t *ret)
 {
 	struct timeline *t = c->t;
-	struct timeline_thread thread = { .pid = s->pid, .tid = number_of(s, "thread.id"), .comm = s->comm };
+	struct timeline_thread thread = { .pid = s->pid, .tid = stack_sample_number(s, "thread.id"), .comm = s->comm };
 	int is_new;
 
 	buf_reset(&c->key);
@@ -104,7 +98,7 @@ static int on_sample(void *arg, const struct stack_sample *s)
 		return 0;
 	cpu_ns = t->sum.cpu_ns - cpu_ns;
 	each = (t->is_time ? cpu_ns : s->weight) / s->events;
-	event = (struct timeline_event){ .weight = each, .cpu = (int32_t)number_of(s, "cpu.logical_number") };
+	event = (struct timeline_event){ .weight = each, .cpu = (int32_t)stack_sample_number(s, "cpu.logical_number") };
 	err = thread_of(c, s, &event.thread);
 	if (!err)
 		err = stack_of(c, s, &event.stack);

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of functions. A function is the bytes "name NUL module NUL" in an intern table, whose index is the function's
- * place in the counters beside it; the rows that readers see are made of both when they ask. While profiles are added, each
- * frame's function is looked up once and then known by the frame's id. One thread.
+ * The table of functions. A function is the bytes "name NUL module NUL group NUL file NUL line NUL" in an intern table,
+ * whose index is the function's place in the counters beside it; the rows that readers see are made of both when they ask.
+ * While profiles are added, each frame's function is looked up once a group and then known by the frame's id. One thread.
  */
 #include "proto/top.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 struct counters {
 	struct top_counts all, recent;
-	uint64_t last_sample; /* the number of the sample that was last counted in the totals */
-	uint32_t type;	      /* in @types */
+	uint64_t last_sample;  /* the number of the sample that was last counted in the totals */
+	uint32_t type, source; /* in @texts */
 };
 
 struct top {
 	struct intern *names;
-	struct intern *types; /* NUL-terminated */
+	struct intern *texts; /* NUL-terminated */
 	struct counters *counters;
 	size_t counter_cap;
 	struct top_row *rows; /* what readers saw last */
 	size_t row_cap;
 	uint64_t sample_number;
 	struct weight_sum sum, recent_sum;
-	unsigned extras; /* enum frame_extra */
+	const struct view *view;
+	bool by_line;
 	struct buf key;
 };
 
@@ -40,17 +43,22 @@ struct top *top_new(void)
 	if (!t)
 		return NULL;
 	t->names = intern_new();
-	t->types = intern_new();
-	if (!t->names || !t->types) {
+	t->texts = intern_new();
+	if (!t->names || !t->texts) {
 		top_free(t);
 		return NULL;
 	}
 	return t;
 }
 
-void top_show(struct top *t, unsigned extras)
+void top_view(struct top *t, const struct view *view)
 {
-	t->extras = extras;
+	t->view = view;
+}
+
+void top_split_lines(struct top *t)
+{
+	t->by_line = true;
 }
 
 void top_free(struct top *t)
@@ -58,7 +66,7 @@ void top_free(struct top *t)
 	if (!t)
 		return;
 	intern_free(t->names);
-	intern_free(t->types);
+	intern_free(t->texts);
 	free(t->counters);
 	free(t->rows);
 	buf_fini(&t->key);
@@ -88,14 +96,24 @@ const struct weight_sum *top_recent_sum(const struct top *t)
 	return &t->recent_sum;
 }
 
-/* The place of the function whose key stands in @key. -ENOMEM. */
-static int add_function(struct top *t, struct intern *names, struct str type, uint32_t *index_ret)
+static int add_text(struct top *t, struct str text, uint32_t *index_ret)
 {
-	uint32_t type_index;
+	buf_reset(&t->key);
+	buf_append(&t->key, text.data, text.len);
+	buf_putc(&t->key, '\0');
+	return t->key.failed || intern_add(t->texts, t->key.data, t->key.len, index_ret) < 0 ? -ENOMEM : 0;
+}
+
+/* The place of the function whose key stands in @key. The source that is told last counts. -ENOMEM. */
+static int add_function(struct top *t, struct intern *names, struct str type, struct str source, uint32_t *index_ret)
+{
+	struct counters *c;
 	int is_new = intern_add(names, t->key.data, t->key.len, index_ret);
 
-	if (is_new <= 0)
+	if (is_new < 0)
 		return is_new;
+	if (!is_new)
+		return source.len ? add_text(t, source, &t->counters[*index_ret].source) : 0;
 	if (*index_ret >= t->counter_cap) {
 		size_t cap = t->counter_cap ? t->counter_cap * 2 : 256;
 		struct counters *grown = reallocarray(t->counters, cap, sizeof(*grown));
@@ -105,23 +123,58 @@ static int add_function(struct top *t, struct intern *names, struct str type, ui
 		t->counters = grown;
 		t->counter_cap = cap;
 	}
-	buf_reset(&t->key);
-	buf_append(&t->key, type.data, type.len);
-	buf_putc(&t->key, '\0');
-	if (t->key.failed || intern_add(t->types, t->key.data, t->key.len, &type_index) < 0)
-		return -ENOMEM;
-	t->counters[*index_ret] = (struct counters){ .type = type_index };
-	return 0;
+	c = &t->counters[*index_ret];
+	*c = (struct counters){ 0 };
+	return add_text(t, type, &c->type) || add_text(t, source, &c->source) ? -ENOMEM : 0;
 }
 
 struct adding {
 	struct top *t;
-	uint32_t *function_of; /* place + 1 by frame id, 0: not looked up yet */
+	struct intern *groups;	 /* their names, when the view groups */
+	struct map functions_of; /* by group, of which each has: place + 1 by frame id, 0: not looked up yet */
+	uint32_t *function_of;	 /* those of the current group */
+	size_t frame_count;
 };
 
-static int function_of(struct adding *a, const struct frame *f, uint32_t *index_ret)
+static void adding_fini(struct adding *a)
+{
+	size_t at = 0;
+	void *places;
+
+	while (map_next(&a->functions_of, &at, NULL, &places))
+		free(places);
+	map_fini(&a->functions_of);
+	intern_free(a->groups);
+}
+
+/* Makes @group the current one. -ENOMEM. */
+static int enter_group(struct adding *a, struct str group)
+{
+	uint32_t number = 0;
+
+	if (a->groups && intern_add(a->groups, group.data, group.len, &number) < 0)
+		return -ENOMEM;
+	a->function_of = map_get(&a->functions_of, number);
+	if (a->function_of)
+		return 0;
+	a->function_of = calloc(a->frame_count + 1, sizeof(*a->function_of));
+	if (!a->function_of || map_put(&a->functions_of, number, a->function_of)) {
+		free(a->function_of);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void put_part(struct buf *key, struct str part)
+{
+	buf_append(key, part.data, strnlen(part.data, part.len));
+	buf_putc(key, '\0');
+}
+
+static int function_of(struct adding *a, const struct frame *f, struct str group, uint32_t *index_ret)
 {
 	struct buf *key = &a->t->key;
+	bool by_line = a->t->by_line;
 	int err;
 
 	if (a->function_of[f->id]) {
@@ -129,11 +182,16 @@ static int function_of(struct adding *a, const struct frame *f, uint32_t *index_
 		return 0;
 	}
 	buf_reset(key);
-	frame_print(f, a->t->extras, key);
+	frame_print(f, 0, key);
+	for (char *nul = (char *)key->data; nul && (nul = memchr(nul, '\0', key->len - (size_t)(nul - (char *)key->data)));)
+		*nul = '?'; /* what stands in names is anybody's */
 	buf_putc(key, '\0');
-	buf_append(key, f->module.data, f->module.len);
+	put_part(key, f->module);
+	put_part(key, group);
+	put_part(key, by_line ? f->file : STR(""));
+	buf_printf(key, "%" PRId64, by_line && f->line > 0 ? f->line : 0);
 	buf_putc(key, '\0');
-	err = key->failed ? -ENOMEM : add_function(a->t, a->t->names, f->type, index_ret);
+	err = key->failed ? -ENOMEM : add_function(a->t, a->t->names, f->type, f->source, index_ret);
 	if (!err)
 		a->function_of[f->id] = *index_ret + 1;
 	return err;
@@ -148,10 +206,12 @@ static int add_sample(void *arg, const struct stack_sample *s)
 		return 0;
 	weight_sum_add(&t->recent_sum, s);
 	t->sample_number++;
+	if (a->groups && enter_group(a, s->group))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < s->frame_count; i++) {
 		struct counters *c;
 		uint32_t index;
-		int err = function_of(a, s->frames[i], &index);
+		int err = function_of(a, s->frames[i], s->group, &index);
 
 		if (err)
 			return err;
@@ -171,17 +231,26 @@ static int add_sample(void *arg, const struct stack_sample *s)
 
 int top_add(struct top *t, const struct profiles *p)
 {
-	AUTO_FREE uint32_t *places = calloc(profiles_frame_count(p) + 1, sizeof(*places));
-	struct adding a = { t, places };
+	AUTO(adding_fini) struct adding a = { .t = t, .frame_count = profiles_frame_count(p) };
 
-	return places ? profiles_each_stack(p, add_sample, &a) : -ENOMEM;
+	if (view_is_grouped(t->view)) {
+		a.groups = intern_new();
+		if (!a.groups)
+			return -ENOMEM;
+	} else if (enter_group(&a, STR(""))) {
+		return -ENOMEM;
+	}
+	return view_each_stack(t->view, p, add_sample, &a);
 }
 
 static int compare_names(const struct top_row *a, const struct top_row *b)
 {
 	int order = strcmp(a->name, b->name);
 
-	return order ? order : strcmp(a->module, b->module);
+	order = order ? order : strcmp(a->module, b->module);
+	order = order ? order : strcmp(a->group, b->group);
+	order = order ? order : strcmp(a->file, b->file);
+	return order ? order : (a->line > b->line) - (a->line < b->line);
 }
 
 static int compare_counts(const struct top_counts *a, const struct top_counts *b)
@@ -216,6 +285,29 @@ static int by_total(const void *x, const void *y)
 	return by_self(x, y);
 }
 
+static const char *next_part(const char *part)
+{
+	return part + strlen(part) + 1;
+}
+
+static struct top_row row_of(const struct top *t, uint32_t function)
+{
+	const struct counters *c = &t->counters[function];
+	struct top_row row = {
+		.name = intern_get(t->names, function, NULL),
+		.type = intern_get(t->texts, c->type, NULL),
+		.source = intern_get(t->texts, c->source, NULL),
+		.all = c->all,
+		.recent = c->recent,
+	};
+
+	row.module = next_part(row.name);
+	row.group = next_part(row.module);
+	row.file = next_part(row.group);
+	row.line = strtoll(next_part(row.file), NULL, 10);
+	return row;
+}
+
 static const struct top_row *make_rows(struct top *t, bool recent, int (*order)(const void *, const void *),
 				       uint32_t *count_ret)
 {
@@ -233,18 +325,8 @@ static const struct top_row *make_rows(struct top *t, bool recent, int (*order)(
 		t->row_cap = count;
 	}
 	for (uint32_t i = 0; i < functions; i++) {
-		const struct counters *c = &t->counters[i];
-		const char *name = intern_get(t->names, i, NULL);
-
-		if (recent && !c->recent.total)
-			continue;
-		t->rows[(*count_ret)++] = (struct top_row){
-			.name = name,
-			.module = name + strlen(name) + 1,
-			.type = intern_get(t->types, c->type, NULL),
-			.all = c->all,
-			.recent = c->recent,
-		};
+		if (!recent || t->counters[i].recent.total)
+			t->rows[(*count_ret)++] = row_of(t, i);
 	}
 	if (*count_ret)
 		qsort(t->rows, *count_ret, sizeof(*t->rows), order);
@@ -270,7 +352,11 @@ static int carry_over(struct top *t, struct intern *fresh, const struct top_row 
 	buf_reset(&t->key);
 	buf_append(&t->key, row->name, strlen(row->name) + 1);
 	buf_append(&t->key, row->module, strlen(row->module) + 1);
-	if (t->key.failed || add_function(t, fresh, (struct str){ row->type, (uint32_t)strlen(row->type) }, &index) < 0)
+	buf_append(&t->key, row->group, strlen(row->group) + 1);
+	buf_append(&t->key, row->file, strlen(row->file) + 1);
+	buf_printf(&t->key, "%" PRId64, row->line);
+	buf_putc(&t->key, '\0');
+	if (t->key.failed || add_function(t, fresh, str_z(row->type), str_z(row->source), &index) < 0)
 		return -ENOMEM;
 	c = &t->counters[index];
 	c->all.self += row->all.self;
@@ -282,7 +368,7 @@ static int carry_over(struct top *t, struct intern *fresh, const struct top_row 
 
 int top_trim(struct top *t, uint32_t max_rows)
 {
-	struct top_row dropped = { .name = TOP_DROPPED, .module = "" };
+	struct top_row dropped = { .name = TOP_DROPPED, .module = "", .group = "", .file = "", .source = "" };
 	struct intern *fresh;
 	uint32_t count, kept = 0;
 	const struct top_row *rows;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of functions: self and total weight of each (name, module), since the start and in the current interval. Grows
- * with the number of distinct functions. Not shared between threads. Adders return 0 or -ENOMEM (the table then misses
- * samples).
+ * The table of functions: self and total weight of each (name, module), or of each of their source lines, in each group of a
+ * view if that groups, since the start and in the current interval. Grows with the number of distinct ones. Not shared
+ * between threads. Adders return 0 or -ENOMEM (the table then misses samples).
  */
 #ifndef HEARTH_PROTO_TOP_H
 #define HEARTH_PROTO_TOP_H
 
-#include "proto/stack_walk.h"
+#include "proto/view.h"
 
 struct top;
 
@@ -19,7 +19,11 @@ struct top_counts {
 struct top_row {
 	const char *name;	  /* as frame_print */
 	const char *module;	  /* base name, "" when unknown */
+	const char *group;	  /* of the view; "" when it does not group */
+	const char *file;	  /* source file; "" when not known or asked for */
+	int64_t line;		  /* 0: the same */
 	const char *type;	  /* frame type */
+	const char *source;	  /* what the name is from, as in MODULES_SOURCE_KEY; "" when not told */
 	struct top_counts all;	  /* since top_new or top_reset */
 	struct top_counts recent; /* since top_begin_interval */
 };
@@ -27,8 +31,13 @@ struct top_row {
 struct top *top_new(void);
 void top_free(struct top *t);
 
-/* Names come with these enum frame_extra; none at first. Before top_add. */
-void top_show(struct top *t, unsigned extras);
+/* What follows is set before top_add. */
+
+/* Looks through @view, which the caller keeps for as long as it adds; NULL, as at first: at everything. */
+void top_view(struct top *t, const struct view *view);
+
+/* A row for each source line. */
+void top_split_lines(struct top *t);
 
 int top_add(struct top *t, const struct profiles *p);
 void top_reset(struct top *t);
@@ -45,8 +54,8 @@ const struct weight_sum *top_sum(const struct top *t);
 const struct weight_sum *top_recent_sum(const struct top *t);
 
 /*
- * The rows by falling self weight (ties: total, name, module): all of them, or those of the current interval. Valid until
- * the next call on @t. NULL with *@count_ret 0 when there are none, or for want of memory.
+ * The rows by falling self weight (ties: total, name, module, group, file, line): all of them, or those of the current
+ * interval. Valid until the next call on @t. NULL with *@count_ret 0 when there are none, or for want of memory.
  */
 const struct top_row *top_rows(struct top *t, uint32_t *count_ret);
 const struct top_row *top_recent_rows(struct top *t, uint32_t *count_ret);

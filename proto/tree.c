@@ -32,6 +32,8 @@ struct tree {
 	struct node *root;
 	struct weight_sum sum;
 	unsigned extras; /* enum frame_extra */
+	const struct view *view;
+	bool is_inverted;
 	struct buf key;
 };
 
@@ -83,6 +85,21 @@ struct tree *tree_new(void)
 void tree_show(struct tree *t, unsigned extras)
 {
 	t->extras = extras;
+}
+
+void tree_view(struct tree *t, const struct view *view)
+{
+	t->view = view;
+}
+
+void tree_invert(struct tree *t)
+{
+	t->is_inverted = true;
+}
+
+bool tree_is_inverted(const struct tree *t)
+{
+	return t->is_inverted;
 }
 
 void tree_free(struct tree *t)
@@ -170,28 +187,31 @@ static int add_sample(void *arg, const struct stack_sample *s)
 {
 	struct adding *a = arg;
 	struct tree *t = a->t;
-	struct str comm = s->comm.len ? s->comm : STR("[unknown]");
 	struct node *n = t->root;
 	uint32_t name;
 
 	if (!weight_sum_add(&t->sum, s))
 		return 0;
-	buf_reset(&t->key);
-	buf_append(&t->key, comm.data, comm.len);
-	if (add_name(t, &name) < 0)
-		return -ENOMEM;
 	n->pub.total += s->weight;
-	for (uint32_t i = s->frame_count;; i--) {
-		n = child_of(t, n, name);
+	if (!t->is_inverted || view_is_grouped(t->view)) {
+		struct str group = view_is_grouped(t->view) ? s->group : s->comm;
+
+		group = group.len ? group : STR("[unknown]");
+		buf_reset(&t->key);
+		buf_append(&t->key, group.data, group.len);
+		n = add_name(t, &name) < 0 ? NULL : child_of(t, n, name);
 		if (!n)
 			return -ENOMEM;
-		if (i < s->frame_count)
-			describe(&n->pub, s->frames[i]);
 		n->pub.total += s->weight;
-		if (!i)
-			break;
-		if (name_of_frame(a, s->frames[i - 1], &name) < 0)
+	}
+	for (uint32_t i = 0; i < s->frame_count; i++) {
+		const struct frame *f = s->frames[t->is_inverted ? i : s->frame_count - 1 - i];
+
+		n = name_of_frame(a, f, &name) < 0 ? NULL : child_of(t, n, name);
+		if (!n)
 			return -ENOMEM;
+		describe(&n->pub, f);
+		n->pub.total += s->weight;
 	}
 	n->pub.self += s->weight;
 	return 0;
@@ -202,7 +222,7 @@ int tree_add(struct tree *t, const struct profiles *p)
 	AUTO_FREE uint32_t *name_of = calloc(profiles_frame_count(p) + 1, sizeof(*name_of));
 	struct adding a = { t, name_of };
 
-	return name_of ? profiles_each_stack(p, add_sample, &a) : -ENOMEM;
+	return name_of ? view_each_stack(t->view, p, add_sample, &a) : -ENOMEM;
 }
 
 static bool heavier(const struct tree_node *a, const struct tree_node *b)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call tree: stacks of equal comm and equal function names, root first, merged into one node a path. The outermost level
- * is the comm. Grows with the number of distinct paths. Not shared between threads. A stack may be as deep as its input
- * says, so walks over a tree go along its links, not by recursion: tree_next() is the walk.
+ * The call tree: stacks of equal group and equal function names, root first, merged into one node a path. The outermost
+ * level is the group of the view, or the comm where that does not group. Inverted, it has the functions at the leaves of the
+ * stacks outermost and their callers below them, with the group as outermost level only where the view groups. Grows with
+ * the number of distinct paths. Not shared between threads. A stack may be as deep as its input says, so walks over a tree
+ * go along its links, not by recursion: tree_next() is the walk.
  */
 #ifndef HEARTH_PROTO_TREE_H
 #define HEARTH_PROTO_TREE_H
 
-#include "proto/stack_walk.h"
+#include "proto/view.h"
 
 /* What a node stands for, by the type of its first frame. */
 enum tree_kind { TREE_PROCESS, TREE_KERNEL, TREE_NATIVE, TREE_GO, TREE_SCRIPT, TREE_MARKER };
@@ -28,8 +30,17 @@ struct tree;
 struct tree *tree_new(void);
 void tree_free(struct tree *t);
 
-/* Names come with these enum frame_extra; none at first. Before tree_add. */
+/* What follows is set before tree_add. */
+
+/* Names come with these enum frame_extra; none at first. */
 void tree_show(struct tree *t, unsigned extras);
+
+/* Looks through @view, which the caller keeps for as long as it adds; NULL, as at first: at everything. */
+void tree_view(struct tree *t, const struct view *view);
+
+/* From the leaves to their callers. */
+void tree_invert(struct tree *t);
+bool tree_is_inverted(const struct tree *t);
 
 /* 0 or -ENOMEM (the tree then misses samples). */
 int tree_add(struct tree *t, const struct profiles *p);

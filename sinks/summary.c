@@ -284,7 +284,7 @@ static int summary_flush(struct sink *sink, uint64_t deadline_ns)
 	leave_screen(s);
 	if (s->options.live)
 		terminal_size(s, &rows, &columns);
-	report_top(s->top, FINAL_ROWS, columns, &s->screen);
+	report_top(s->top, &(struct report_style){ .columns = columns, .max_rows = FINAL_ROWS }, &s->screen);
 	buf_putc(&s->screen, '\n');
 	text_count(&s->screen, top_sum(s->top)->events);
 	buf_puts(&s->screen, " samples in ");

@@ -42,6 +42,11 @@ static void free_tree(struct tree **t)
 	tree_free(*t);
 }
 
+static void free_activity(struct activity **a)
+{
+	activity_free(*a);
+}
+
 static void put_profiles(struct profiles **p)
 {
 	profiles_put(*p);
@@ -52,7 +57,7 @@ static int group_top(struct top *t, struct buf *out, unsigned rows, unsigned col
 	AUTO(put_profiles) struct profiles *p = text_profiles(text, 0);
 
 	assert_int_equal(top_add(t, p), 0);
-	return report_top(t, rows, columns, out);
+	return report_top(t, &(struct report_style){ .max_rows = rows, .columns = columns }, out);
 }
 
 static void test_top(void **state)
@@ -87,7 +92,11 @@ static void test_tree(void **state)
 		AUTO(buf_fini) struct buf out = BUF_EMPTY;
 
 		assert_int_equal(tree_add(t, p), 0);
-		assert_int_equal(report_tree(t, cases[i].min_percent, cases[i].columns, &out), 0);
+		assert_int_equal(report_tree(t,
+					     &(struct report_style){ .min_percent = cases[i].min_percent,
+								     .columns = cases[i].columns },
+					     &out),
+				 0);
 		assert_golden(&out, cases[i].golden);
 	}
 }
@@ -141,9 +150,11 @@ static void test_inlined(void **state)
 		assert_int_equal(tree_add(t, p), 0);
 		assert_int_equal(report_folded(t, &out), 0);
 		assert_string_equal(buf_text(&out), cases[i].folded);
-		top_show(top, cases[i].extras & FRAME_PLACE);
+		if (cases[i].extras & FRAME_PLACE)
+			top_split_lines(top);
 		assert_int_equal(top_add(top, p), 0);
-		assert_string_equal(top_rows(top, &count)[0].name, cases[i].extras & FRAME_PLACE ? "h h.h" : "h");
+		assert_string_equal(top_rows(top, &count)[0].name, "h");
+		assert_string_equal(top_rows(top, &count)[0].file, cases[i].extras & FRAME_PLACE ? "/src/h.h" : "");
 		assert_int_equal(count, 4);
 	}
 }
@@ -198,20 +209,26 @@ static void test_json(void **state)
 		"lex = [i for i, n in enumerate(tree) if n[\"name\"] == \"lex\"]\n"
 		"assert [path(i) for i in lex] == [[\"cc1plus\", \"_start\", \"__libc_start_main\", \"main\", \"parse\", "
 		"\"parse\", \"lex\"]]\n"
-		"assert {\"name\": \"parse\", \"module\": \"cc1plus\", \"type\": \"native\", \"self\": 30, \"total\": 450} "
+		"assert {\"name\": \"parse\", \"module\": \"cc1plus\", \"type\": \"native\", \"source\": \"\", \"self\": "
+		"30, "
+		"\"total\": 450} "
 		"in functions\n"
+		"assert sum(p[\"weight\"] for p in d[\"processes\"]) == 1000 and len(d[\"processes\"]) == 5, "
+		"d[\"processes\"]\n"
 		"assert sum(f[\"self\"] for f in functions) == 996\n"
 		"'";
 	AUTO(put_profiles) struct profiles *p = text_profiles(text, 0);
 	AUTO(free_top) struct top *top = top_new();
 	AUTO(free_tree) struct tree *tree = tree_new();
+	AUTO(free_activity) struct activity *activity = activity_new(ACTIVITY_PROCESSES, NULL);
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
 	FILE *python;
 
 	(void)state;
 	assert_int_equal(top_add(top, p), 0);
 	assert_int_equal(tree_add(tree, p), 0);
-	assert_int_equal(report_json(top, tree, &out), 0);
+	assert_int_equal(activity_add(activity, p), 0);
+	assert_int_equal(report_json(top, activity, tree, &out), 0);
 	python = popen(check, "w");
 	assert_non_null(python);
 	assert_int_equal(fwrite(out.data, 1, out.len, python), out.len);
@@ -222,17 +239,19 @@ static void test_nothing(void **state)
 {
 	AUTO(free_top) struct top *top = top_new();
 	AUTO(free_tree) struct tree *tree = tree_new();
+	AUTO(free_activity) struct activity *activity = activity_new(ACTIVITY_PROCESSES, NULL);
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
 
 	(void)state;
-	assert_int_equal(report_top(top, 20, 80, &out), 0);
-	assert_int_equal(report_tree(tree, 0.5, 80, &out), 0);
+	assert_int_equal(report_top(top, &(struct report_style){ .max_rows = 20, .columns = 80 }, &out), 0);
+	assert_int_equal(report_tree(tree, &(struct report_style){ .min_percent = 0.5, .columns = 80 }, &out), 0);
 	assert_int_equal(report_folded(tree, &out), 0);
 	assert_string_equal(buf_text(&out), "0 samples\n0 samples\n");
 	buf_reset(&out);
-	assert_int_equal(report_json(top, tree, &out), 0);
-	assert_string_equal(buf_text(&out), "{\"samples\":0,\"weight\":0,\"type\":\"\",\"unit\":\"\",\"functions\":[],"
-					    "\"tree\":[{\"name\":\"\",\"parent\":-1,\"self\":0,\"total\":0}]}\n");
+	assert_int_equal(report_json(top, activity, tree, &out), 0);
+	assert_string_equal(buf_text(&out),
+			    "{\"samples\":0,\"weight\":0,\"type\":\"\",\"unit\":\"\",\"cpu_ns\":0,\"functions\":[],"
+			    "\"processes\":[],\"tree\":[{\"name\":\"\",\"parent\":-1,\"self\":0,\"total\":0}]}\n");
 }
 
 /* A recursion that forks at every level: 3,000 forks deep, and still no line wider than the screen's guides allow. */
@@ -258,7 +277,7 @@ static void test_deep_forks(void **state)
 	assert_int_equal(builder_freeze(b, 1, 2, &p), 0);
 	builder_free(b);
 	assert_int_equal(tree_add(t, p), 0);
-	assert_int_equal(report_tree(t, 0, 0, &out), 0);
+	assert_int_equal(report_tree(t, &(struct report_style){ 0 }, &out), 0);
 	for (char *line = (char *)out.data, *end; line < (char *)out.data + out.len; line = end + 1, lines++) {
 		end = memchr(line, '\n', (size_t)((char *)out.data + out.len - line));
 		assert_non_null(end);

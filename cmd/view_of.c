@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options into views and styles. Runs once, on the main thread. */
+#include "cmd/view_of.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+
+struct selection {
+	const char *option, *value;
+	enum view_pattern pattern; /* VIEW_PATTERN_MAX: --by */
+};
+
+enum { SELECTIONS = 7 };
+
+static void list_selections(const struct config *config, struct selection list[static SELECTIONS])
+{
+	const struct selection all[SELECTIONS] = {
+		{ "--process", config->only_process, VIEW_PROCESS },
+		{ "--comm", config->only_comm, VIEW_COMM },
+		{ "--thread", config->only_thread, VIEW_THREAD },
+		{ "--focus", config->focus, VIEW_FOCUS },
+		{ "--ignore", config->ignore, VIEW_IGNORE },
+		{ "--hide", config->hide, VIEW_HIDE },
+		{ "--by", config->by, VIEW_PATTERN_MAX },
+	};
+
+	memcpy(list, all, sizeof(all));
+}
+
+const char *view_option_given(const struct config *config)
+{
+	struct selection list[SELECTIONS];
+
+	list_selections(config, list);
+	for (size_t i = 0; i < SELECTIONS; i++)
+		if (list[i].value)
+			return list[i].option;
+	return NULL;
+}
+
+struct view *view_of(const struct config *config, int *status_ret)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct selection list[SELECTIONS];
+	struct view *view = view_new();
+	int err = view ? 0 : -ENOMEM;
+
+	list_selections(config, list);
+	for (size_t i = 0; i < SELECTIONS && !err; i++) {
+		if (!list[i].value)
+			continue;
+		if (list[i].pattern == VIEW_PATTERN_MAX)
+			err = view_group(view, list[i].value, &error);
+		else
+			err = view_match(view, list[i].pattern, list[i].value, &error);
+		if (err == -EINVAL)
+			log_error("%s: %s", list[i].option, buf_text(&error));
+	}
+	if (!err)
+		return view;
+	if (err == -ENOMEM)
+		log_error("cannot set up the selection: %s", strerror(ENOMEM));
+	*status_ret = err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	view_free(view);
+	return NULL;
+}
+
+struct report_style style_of(const struct config *config)
+{
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+	bool is_terminal = isatty(STDOUT_FILENO), can = term && strcmp(term, "dumb") != 0 && (!no_color || !no_color[0]);
+	struct winsize size;
+
+	return (struct report_style){
+		.columns = is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0,
+		.colour = !strcmp(config->color, "always") || (!strcmp(config->color, "auto") && is_terminal && can),
+		.max_rows = (uint32_t)config->rows,
+		.min_percent = config->min_percent,
+		.max_depth = (uint32_t)config->depth,
+		.by = !config->by			 ? NULL
+		      : strncmp(config->by, "label=", 6) ? config->by
+							 : config->by + 6,
+	};
+}

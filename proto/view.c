@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk between the samples and who asked for them. What the patterns say of a frame is found out once a frame, what they
+ * say of a process or thread once for as long as its name stays the same from one sample to the next.
+ */
+#include "proto/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
+
+enum group_by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CONTAINER, BY_CPU, BY_COMM, BY_LABEL };
+
+struct pattern {
+	bool is_set;
+	bool is_number; /* of a process or thread: that id, and not a part of a name */
+	uint64_t number;
+	regex_t regex;
+};
+
+struct view {
+	struct pattern patterns[VIEW_PATTERN_MAX];
+	enum group_by by;
+	char *label;
+};
+
+struct view *view_new(void)
+{
+	return calloc(1, sizeof(struct view));
+}
+
+static void pattern_fini(struct pattern *pattern)
+{
+	if (pattern->is_set && !pattern->is_number)
+		regfree(&pattern->regex);
+	*pattern = (struct pattern){ 0 };
+}
+
+void view_free(struct view *v)
+{
+	if (!v)
+		return;
+	for (size_t i = 0; i < VIEW_PATTERN_MAX; i++)
+		pattern_fini(&v->patterns[i]);
+	free(v->label);
+	free(v);
+}
+
+int view_match(struct view *v, enum view_pattern which, const char *expression, struct buf *error)
+{
+	struct pattern *pattern = &v->patterns[which];
+	char text[128];
+	int status;
+
+	pattern_fini(pattern);
+	pattern->is_number = (which == VIEW_PROCESS || which == VIEW_THREAD) && !parse_u64(expression, &pattern->number);
+	if (!pattern->is_number) {
+		status = regcomp(&pattern->regex, expression, REG_EXTENDED | REG_NOSUB);
+		if (status) {
+			regerror(status, &pattern->regex, text, sizeof(text));
+			buf_printf(error, "'%s' is no regular expression: %s", expression, text);
+			return status == REG_ESPACE ? -ENOMEM : -EINVAL;
+		}
+	}
+	pattern->is_set = true;
+	return 0;
+}
+
+int view_group(struct view *v, const char *by, struct buf *error)
+{
+	static const char *const names[] = {
+		[BY_PROCESS] = "process", [BY_THREAD] = "thread", [BY_CONTAINER] = "container",
+		[BY_CPU] = "cpu",	  [BY_COMM] = "comm",
+	};
+
+	free(v->label);
+	v->label = NULL;
+	for (size_t i = BY_PROCESS; i < ARRAY_LEN(names); i++) {
+		if (!strcmp(names[i], by)) {
+			v->by = (enum group_by)i;
+			return 0;
+		}
+	}
+	if (strncmp(by, "label=", 6) || !by[6]) {
+		buf_printf(error,
+			   "'%s' is nothing to group by; there are process, thread, container, cpu, comm and label=KEY", by);
+		return -EINVAL;
+	}
+	v->by = BY_LABEL;
+	v->label = strdup(by + 6);
+	return v->label ? 0 : -ENOMEM;
+}
+
+bool view_is_grouped(const struct view *v)
+{
+	return v && v->by != BY_NOTHING;
+}
+
+/* --- what is known of a sample --- */
+
+const struct any_value *stack_sample_label(const struct stack_sample *s, const char *key)
+{
+	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, key);
+
+	if (!value)
+		value = profiles_find_attribute(s->profiles, &s->profile->attributes, key);
+	return value ? value : profiles_find_key(s->profiles, &s->resource->resource.attributes, key);
+}
+
+int64_t stack_sample_number(const struct stack_sample *s, const char *key)
+{
+	const struct any_value *value = stack_sample_label(s, key);
+
+	return value && value->kind == VALUE_INT ? value->integer : -1;
+}
+
+static struct str label_text(const struct stack_sample *s, const char *key)
+{
+	const struct any_value *value = stack_sample_label(s, key);
+	struct str text;
+
+	return value && profiles_value_string(s->profiles, value, &text) ? text : STR("");
+}
+
+static struct str process_name(const struct stack_sample *s)
+{
+	struct str name = label_text(s, "process.executable.name");
+
+	return name.len ? name : s->comm;
+}
+
+/* --- one walk --- */
+
+enum { FRAME_SEEN = 1, FRAME_IN_FOCUS = 2, FRAME_IGNORED = 4, FRAME_HIDDEN = 8 };
+
+/* The last name a pattern was tried on; names lie still while their profiles do. */
+struct verdict {
+	struct str name;
+	bool matches;
+};
+
+struct walk {
+	const struct view *v;
+	int (*fn)(void *arg, const struct stack_sample *s);
+	void *arg;
+	uint8_t *frames; /* by id */
+	const struct frame **shown;
+	size_t shown_cap;
+	struct verdict verdicts[VIEW_PATTERN_MAX];
+	struct buf text;
+};
+
+static bool matches(const struct pattern *pattern, struct str text)
+{
+	regmatch_t range = { 0, (regoff_t)text.len };
+
+	return !regexec(&pattern->regex, text.data, 1, &range, REG_STARTEND);
+}
+
+static bool is_named(struct walk *w, enum view_pattern which, struct str name, int64_t number)
+{
+	const struct pattern *pattern = &w->v->patterns[which];
+	struct verdict *last = &w->verdicts[which];
+
+	if (!pattern->is_set)
+		return true;
+	if (pattern->is_number)
+		return number >= 0 && (uint64_t)number == pattern->number;
+	if (last->name.data != name.data || last->name.len != name.len)
+		*last = (struct verdict){ name, matches(pattern, name) };
+	return last->matches;
+}
+
+static uint8_t judge_frame(struct walk *w, const struct frame *f)
+{
+	static const struct {
+		enum view_pattern pattern;
+		uint8_t bit;
+	} all[] = { { VIEW_FOCUS, FRAME_IN_FOCUS }, { VIEW_IGNORE, FRAME_IGNORED }, { VIEW_HIDE, FRAME_HIDDEN } };
+	uint8_t *known = &w->frames[f->id];
+
+	if (*known)
+		return *known;
+	*known = FRAME_SEEN;
+	buf_reset(&w->text);
+	frame_print(f, 0, &w->text);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		const struct pattern *pattern = &w->v->patterns[all[i].pattern];
+		struct str name = { buf_text(&w->text), (uint32_t)w->text.len };
+
+		if (pattern->is_set && (matches(pattern, name) || matches(pattern, f->module)))
+			*known |= all[i].bit;
+	}
+	return *known;
+}
+
+/* Whether the frames let @s pass; takes the hidden ones out of it. -ENOMEM. */
+static int filter_frames(struct walk *w, struct stack_sample *s)
+{
+	uint8_t seen = 0;
+	uint32_t count = 0;
+
+	if (s->frame_count > w->shown_cap) {
+		const struct frame **grown = reallocarray(w->shown, s->frame_count, 2 * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		w->shown = grown;
+		w->shown_cap = 2 * (size_t)s->frame_count;
+	}
+	for (uint32_t i = 0; i < s->frame_count; i++) {
+		uint8_t verdict = judge_frame(w, s->frames[i]);
+
+		seen |= verdict;
+		if (!(verdict & FRAME_HIDDEN))
+			w->shown[count++] = s->frames[i];
+	}
+	if (w->text.failed)
+		return -ENOMEM;
+	s->frames = w->shown;
+	s->frame_count = count;
+	return !(seen & FRAME_IGNORED) && (seen & FRAME_IN_FOCUS || !w->v->patterns[VIEW_FOCUS].is_set);
+}
+
+static void print_label(const struct stack_sample *s, const char *key, struct buf *out)
+{
+	const struct any_value *value = stack_sample_label(s, key);
+	struct str text;
+
+	if (value && profiles_value_string(s->profiles, value, &text))
+		buf_append(out, text.data, text.len);
+	else if (value && value->kind == VALUE_INT)
+		buf_printf(out, "%" PRId64, value->integer);
+	else if (value && value->kind == VALUE_DOUBLE)
+		buf_printf(out, "%g", value->real);
+	else if (value && value->kind == VALUE_BOOL)
+		buf_puts(out, value->boolean ? "true" : "false");
+	if (!out->len)
+		buf_printf(out, "[no %s]", key);
+}
+
+static void print_with_id(struct str name, int64_t id, struct buf *out)
+{
+	if (name.len)
+		buf_append(out, name.data, name.len);
+	else
+		buf_puts(out, "[unknown]");
+	if (id >= 0)
+		buf_printf(out, " (%" PRId64 ")", id);
+}
+
+static void print_group(const struct view *v, const struct stack_sample *s, struct buf *out)
+{
+	int64_t cpu;
+
+	buf_reset(out);
+	switch (v->by) {
+	case BY_NOTHING:
+		break;
+	case BY_PROCESS:
+		print_with_id(process_name(s), s->pid, out);
+		break;
+	case BY_THREAD:
+		print_with_id(s->comm, stack_sample_number(s, "thread.id"), out);
+		break;
+	case BY_CONTAINER:
+		print_label(s, stack_sample_label(s, "container.name") ? "container.name" : "container.id", out);
+		break;
+	case BY_CPU:
+		cpu = stack_sample_number(s, "cpu.logical_number");
+		buf_printf(out, cpu < 0 ? "[no cpu]" : "CPU %" PRId64, cpu);
+		break;
+	case BY_COMM:
+		print_with_id(s->comm, -1, out);
+		break;
+	case BY_LABEL:
+		print_label(s, v->label, out);
+		break;
+	}
+}
+
+static int take(void *arg, const struct stack_sample *sample)
+{
+	struct walk *w = arg;
+	const struct pattern *patterns = w->v->patterns;
+	struct stack_sample s = *sample;
+	int passes;
+
+	if (patterns[VIEW_PROCESS].is_set && !is_named(w, VIEW_PROCESS, process_name(&s), s.pid))
+		return 0;
+	if (!is_named(w, VIEW_COMM, s.comm, -1))
+		return 0;
+	if (patterns[VIEW_THREAD].is_set && !is_named(w, VIEW_THREAD, s.comm, stack_sample_number(&s, "thread.id")))
+		return 0;
+	if (w->frames) {
+		passes = filter_frames(w, &s);
+		if (passes <= 0)
+			return passes;
+	}
+	if (w->v->by != BY_NOTHING) {
+		print_group(w->v, &s, &w->text);
+		s.group = (struct str){ buf_text(&w->text), (uint32_t)w->text.len };
+		if (w->text.failed)
+			return -ENOMEM;
+	}
+	return w->fn(w->arg, &s);
+}
+
+int view_each_stack(const struct view *v, const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s),
+		    void *arg)
+{
+	struct walk w = { .v = v, .fn = fn, .arg = arg };
+	int err = 0;
+
+	if (!v)
+		return profiles_each_stack(p, fn, arg);
+	if (v->patterns[VIEW_FOCUS].is_set || v->patterns[VIEW_IGNORE].is_set || v->patterns[VIEW_HIDE].is_set) {
+		w.frames = calloc(profiles_frame_count(p) + 1, 1);
+		err = w.frames ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < VIEW_PATTERN_MAX; i++)
+		w.verdicts[i].name = (struct str){ NULL, 0 };
+	if (!err)
+		err = profiles_each_stack(p, take, &w);
+	free(w.frames);
+	free(w.shown);
+	buf_fini(&w.text);
+	return err;
+}
