@@ -82,9 +82,13 @@ void agent_describe(struct agent *a, struct buf *out)
 	struct utsname u;
 
 	uname(&u);
-	buf_printf(out, "Linux %s, %u CPUs, %u Hz, %u processes, walk by %s, %u ring%s of %llu KB", u.release,
-		   sampler_cpus(a->in.sampler), a->freq_hz, processes_count(a->in.processes), sampler_form(a->in.sampler),
-		   sampler_rings(a->in.sampler), sampler_rings(a->in.sampler) == 1 ? "" : "s",
+	buf_printf(out, "Linux %s, %u CPUs, ", u.release, sampler_cpus(a->in.sampler));
+	if (a->period)
+		buf_printf(out, "a sample each %llu events", (unsigned long long)a->period);
+	else
+		buf_printf(out, "%u Hz", a->freq_hz);
+	buf_printf(out, ", %u processes, walk by %s, %u ring%s of %llu KB", processes_count(a->in.processes),
+		   sampler_form(a->in.sampler), sampler_rings(a->in.sampler), sampler_rings(a->in.sampler) == 1 ? "" : "s",
 		   (unsigned long long)sampler_ring_bytes(a->in.sampler) >> 10);
 }
 

@@ -16,6 +16,7 @@
 #include "agent/elf_helper.h"
 #include "agent/indexes.h"
 #include "agent/perf_event.h"
+#include "agent/sampler_filter.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -30,64 +31,13 @@ enum {
 	CPU_CHECK_MS = 1000,
 	FILE_IDLE_SECONDS = 60,
 	WAIT_SLICE_MS = 50,
-	MAX_CPUS = 4096,
 };
 
-/* --- CPUs that come and go --- */
-
-static bool contains(const uint32_t *list, uint32_t count, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (list[i] == cpu)
-			return true;
-	return false;
-}
-
-static int add_cpu(struct agent *a, uint32_t cpu)
-{
-	int error = side_band_add_cpu(a->in.side_band, cpu);
-
-	if (!error || error == -EEXIST)
-		error = sampler_add_cpu(a->in.sampler, cpu);
-	if (error && error != -EEXIST) {
-		side_band_remove_cpu(a->in.side_band, cpu);
-		return error;
-	}
-	return 0;
-}
-
-/* Opens events on CPUs that are online now, closes those of CPUs that went. 0 or the last error. */
-static int follow_cpus(struct agent *a)
-{
-	uint32_t online[MAX_CPUS];
-	int count = cpu_list_online(online, MAX_CPUS), error = 0;
-
-	if (count <= 0)
-		return count ? count : -ENODEV;
-	for (uint32_t i = a->cpu_cnt; i-- > 0;) {
-		if (contains(online, (uint32_t)count, a->cpus[i]))
-			continue;
-		sampler_remove_cpu(a->in.sampler, a->cpus[i]);
-		side_band_remove_cpu(a->in.side_band, a->cpus[i]);
-		a->cpus[i] = a->cpus[--a->cpu_cnt];
-	}
-	for (int i = 0; i < count; i++) {
-		int failed;
-
-		if (contains(a->cpus, a->cpu_cnt, online[i]) || a->cpu_cnt == a->cpu_cap)
-			continue;
-		failed = add_cpu(a, online[i]);
-		if (failed)
-			error = failed;
-		else
-			a->cpus[a->cpu_cnt++] = online[i];
-	}
-	return error;
-}
+/* --- CPUs that come and go: agent/cpus.c --- */
 
 static void on_cpu_timer(void *arg)
 {
-	int error = follow_cpus(arg);
+	int error = agent_follow_cpus(arg);
 	static struct log_limit limit;
 
 	if (error)
@@ -258,26 +208,32 @@ static int fail(struct agent_error *err, int error, const char *what)
 	return error;
 }
 
-int agent_check_event(const char *event, struct agent_error *err)
+int agent_check_config(const struct agent_config *config, const char **option_ret, struct agent_error *err)
 {
-	struct perf_event_attr attr;
+	struct perf_event_attr attr = { 0 };
 
-	if (!perf_event_by_name(event, &attr))
-		return 0;
-	snprintf(err->message, sizeof(err->message), "there is no event '%s'; there are %s", event, perf_event_names());
-	return -EINVAL;
+	*option_ret = "event";
+	if (perf_event_parse(config->event ? config->event : "cpu-clock", &attr, err))
+		return -EINVAL;
+	return sampler_filter_check(&config->filter, option_ret, err);
 }
 
 /* @error is what opening events on the CPUs said. */
 static int explain_events(const struct agent_config *config, int error, struct agent_error *err)
 {
 	/* what perf_event_open(2) says of hardware counters that are not there */
+	if (err->message[0])
+		return error;
 	if (config->event && (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV))
 		snprintf(err->message, sizeof(err->message),
 			 "this machine cannot sample on '%s' (virtual machines often have no hardware counters); cpu-clock "
 			 "works "
 			 "everywhere",
 			 config->event);
+	else if (error == -EINVAL && !config->period)
+		snprintf(err->message, sizeof(err->message),
+			 "the kernel refuses '%s' %u times a second; kernel.perf_event_max_sample_rate allows %u",
+			 config->event, config->freq_hz, perf_event_max_freq());
 	return fail(err, error, "cannot open perf events");
 }
 
@@ -365,7 +321,7 @@ static int make_tables(struct agent *a, const struct readers *r, const struct ag
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
 	if (!error)
-		error = pending_new(MAX_CPUS, &a->in.pending);
+		error = pending_new(AGENT_MAX_CPUS, &a->in.pending);
 	if (!error)
 		error = kernel_names_new(metrics, &a->in.kernel_names);
 	if (!error)
@@ -451,7 +407,9 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	if (!error)
 		error = side_band_new(metrics, &a->in.side_band);
 	if (!error)
-		error = follow_cpus(a);
+		error = agent_choose_cpus(a, &config->filter, err);
+	if (!error)
+		error = agent_follow_cpus(a);
 	if (error)
 		return explain_events(config, error, err);
 	error = processes_scan(a->in.processes);
@@ -467,23 +425,27 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 	      struct agent **ret, struct agent_error *err)
 {
 	struct agent *a = calloc(1, sizeof(*a));
+	struct agent_config resolved = *config;
 	int error;
 
 	err->message[0] = '\0';
 	if (!a)
 		return fail(err, -ENOMEM, "cannot start the agent");
+	if (!config->freq_hz)
+		resolved.freq_hz = perf_event_max_freq() < AGENT_MAX_FREQ ? perf_event_max_freq() : AGENT_MAX_FREQ;
+	a->freq_hz = resolved.freq_hz;
+	a->period = config->period;
 	a->out = out;
 	a->in.metrics = metrics;
 	a->clock_fd = -1;
-	a->freq_hz = config->freq_hz;
 	a->random = (unsigned)clock_mono_ns();
 	a->report_interval_ns = config->report_interval_ns;
 	a->report_jitter = config->report_jitter;
-	a->cpu_cap = MAX_CPUS;
-	a->cpus = calloc(MAX_CPUS, sizeof(*a->cpus));
+	a->cpu_cap = AGENT_MAX_CPUS;
+	a->cpus = calloc(AGENT_MAX_CPUS, sizeof(*a->cpus));
 	error = a->cpus ? kernel_is_supported(config->unsafe_kernel, err) : fail(err, -ENOMEM, "cannot start the agent");
 	if (!error)
-		error = make_all(a, config, loop, metrics, err);
+		error = make_all(a, &resolved, loop, metrics, err);
 	if (error) {
 		agent_free(a);
 		return error;
@@ -498,12 +460,18 @@ int agent_start(struct agent *a, struct agent_error *err)
 
 	err->message[0] = '\0';
 	a->interval_start_ns = clock_mono_ns();
-	error = sampler_enable(a->in.sampler, true);
+	error = a->paused ? 0 : sampler_enable(a->in.sampler, true);
 	if (!error)
 		error = loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
 	if (!error)
 		error = loop_set_timer(a->cpu_timer, CPU_CHECK_MS * NSEC_PER_MSEC, CPU_CHECK_MS * NSEC_PER_MSEC);
 	return error ? fail(err, error, "cannot enable the sampling events") : 0;
+}
+
+int agent_pause(struct agent *a, bool on)
+{
+	a->paused = on;
+	return sampler_enable(a->in.sampler, !on);
 }
 
 int agent_add_pid(struct agent *a, uint32_t pid)
@@ -576,5 +544,6 @@ void agent_free(struct agent *a)
 	side_band_free(a->in.side_band);
 	sampler_free(a->in.sampler);
 	free(a->cpus);
+	free(a->chosen);
 	free(a);
 }

@@ -23,15 +23,39 @@ enum symbols_wanted {
 	SYMBOLS_OFF,
 };
 
-struct agent_config {
-	unsigned freq_hz;  /* samples per second and CPU */
-	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
-	uint64_t report_interval_ns;
-	double report_jitter; /* 0.2: each interval is drawn from +-20 % */
-	const uint32_t *pids; /* only these processes (and their later children); NULL: all */
+/* What is sampled. Filters of different kinds must all let a sample pass, of the values of one kind any will do; a kind
+ * without values is off. Everything is borrowed. */
+struct agent_filter {
+	const uint32_t *pids; /* these processes (and their later children) ... */
 	size_t pid_count;
-	bool follow_pids_only;	/* filter by pid even when @pids is empty: agent_add_pid() will add some */
-	bool no_inherit;	/* children of @pids are not followed */
+	bool follow_pids_only; /* filter by pid even when @pids is empty: agent_add_pid() will add some */
+	bool no_inherit;       /* children of @pids are not followed */
+	const uint32_t *tids;  /* ... and these threads */
+	size_t tid_count;
+	const uint32_t *cpus;
+	size_t cpu_count;
+	const uint32_t *uids;
+	size_t uid_count;
+	const char *const *cgroups; /* of version 2, with those below them */
+	size_t cgroup_count;
+	const char *const *containers; /* by id or its beginning; one kind with @cgroups */
+	size_t container_count;
+	const char *const *comms; /* shell patterns for names of threads, or of the processes they are of */
+	size_t comm_count;
+	uint64_t min_age_ns; /* of a process */
+	bool idle;	     /* idle CPUs too */
+	bool no_kernel;	     /* no kernel frames and no kernel threads */
+	bool kernel_only;    /* nothing but time in the kernel */
+};
+
+struct agent_config {
+	unsigned freq_hz; /* samples per second and CPU; 0: as many as the kernel allows, AGENT_MAX_FREQ at most */
+	uint64_t period; /* events from sample to sample, instead of @freq_hz when not 0; nanoseconds where the event is time
+			  */
+	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
+	struct agent_filter filter;
+	uint64_t report_interval_ns;
+	double report_jitter;	/* 0.2: each interval is drawn from +-20 % */
 	unsigned stack_chunks;	/* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
 	size_t ring_bytes;	/* a ring buffer; chosen by the number of CPUs when 0 */
 	unsigned map_scale;	/* the caches doubled so many times, 0 to 8 */
@@ -50,9 +74,14 @@ struct agent_error {
 	char message[512];
 };
 
-/* Is there an event of that name? 0, or -EINVAL with @err filled; it lists the events there are. Whether this machine has it
- * shows when it is opened. */
-int agent_check_event(const char *event, struct agent_error *err);
+enum { AGENT_MAX_FREQ = 10000 };
+
+/* Checks of the event and the filters what needs no kernel. 0, or -EINVAL with @err filled; @option_ret: the option that is
+ * wrong. Whether this machine has the event shows when it is opened. */
+int agent_check_config(const struct agent_config *config, const char **option_ret, struct agent_error *err);
+
+/* Reads a list of CPUs such as "0-3,8" into @cpus. Their number, or -EBADMSG, -ENOSPC. */
+int agent_parse_cpus(const char *text, uint32_t *cpus, size_t max);
 
 /* Loads the programs and reads /proc; samples nothing yet. 0 or -errno with @err filled. @out and @metrics are borrowed. */
 int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
@@ -60,6 +89,9 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 
 /* Starts sampling. */
 int agent_start(struct agent *a, struct agent_error *err);
+
+/* Goes on without sampling, and with it again; what was sampled is reported as ever. 0 or -errno. */
+int agent_pause(struct agent *a, bool on);
 
 /* Adds a process to the pid filter. */
 int agent_add_pid(struct agent *a, uint32_t pid);

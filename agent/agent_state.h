@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's insides, shared by agent.c and accounting.c. */
+/* The agent's insides, shared by agent.c, cpus.c and accounting.c. */
 #ifndef HEARTH_AGENT_AGENT_STATE_H
 #define HEARTH_AGENT_AGENT_STATE_H
 
@@ -24,6 +24,9 @@ struct agent {
 	uint32_t *cpus; /* sampled now */
 	uint32_t cpu_cnt, cpu_cap;
 	unsigned freq_hz;
+	uint64_t period;  /* instead of it, when not 0 */
+	uint32_t *chosen; /* of --cpu; none: all are */
+	uint32_t chosen_cnt;
 	unsigned random; /* state of rand_r */
 	uint64_t report_interval_ns;
 	double report_jitter;
@@ -33,8 +36,17 @@ struct agent {
 	uint64_t held_start_ns, held_end_ns;
 	uint64_t delivered;
 	int sink_error; /* the last that was not -EAGAIN */
-	bool stopped;
+	bool paused, stopped;
 };
+
+enum { AGENT_MAX_CPUS = 4096 };
+
+/* Opens events on CPUs that are online now, closes those of CPUs that went. 0 or the last error. */
+int agent_follow_cpus(struct agent *a);
+
+/* Takes the CPUs of @filter. All must be there when we start; one that goes later is waited for. 0; -ENODEV with @err
+ * filled; -errno. */
+int agent_choose_cpus(struct agent *a, const struct agent_filter *filter, struct agent_error *err);
 
 /* Registers the agent's counters, refreshed when metrics are collected. 0 or -ENOMEM. */
 int agent_metrics(struct agent *a);

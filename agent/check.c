@@ -224,15 +224,16 @@ static void check_memory(struct checker *c)
 static void check_perf(struct checker *c)
 {
 	struct perf_event_attr clock = { 0 }, cycles = { 0 };
+	struct agent_error ignored;
 	int fd;
 
-	(void)perf_event_by_name("cpu-clock", &clock);
-	(void)perf_event_by_name("cycles", &cycles);
-	fd = perf_event_open_cpu(&clock, 0, 99);
+	(void)perf_event_parse("cpu-clock", &clock, &ignored);
+	(void)perf_event_parse("cycles", &cycles, &ignored);
+	fd = perf_event_open_cpu(&clock, 0, 99, 0);
 	say(c, fd < 0 ? CHECK_FAIL : CHECK_OK, "perf event cpu-clock", fd < 0 ? strerror(-fd) : "");
 	if (fd >= 0)
 		close(fd);
-	fd = perf_event_open_cpu(&cycles, 0, 99);
+	fd = perf_event_open_cpu(&cycles, 0, 99, 0);
 	say(c, fd < 0 ? CHECK_WARN : CHECK_OK, "perf event cycles",
 	    fd < 0 ? "no hardware counters here (usual in virtual machines); the default event does not need them" : "");
 	if (fd >= 0)

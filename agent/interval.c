@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/indexes.h"
 #include "agent/interval.h"
+#include "agent/perf_event.h"
 #include "agent/walk_ends.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -59,7 +60,9 @@ int interval_new(struct names *names, struct jit_names *jit_names, struct truth_
 {
 	struct interval *iv = calloc(1, sizeof(*iv));
 	const char *event = config->event;
-	bool is_time = !event || !strcmp(event, "cpu-clock") || !strcmp(event, "task-clock");
+	struct perf_event_attr attr = { 0 };
+	struct agent_error ignored;
+	bool is_time = !event || (!perf_event_parse(event, &attr, &ignored) && perf_event_is_time(&attr));
 
 	if (!iv)
 		return -ENOMEM;
@@ -78,9 +81,15 @@ int interval_new(struct names *names, struct jit_names *jit_names, struct truth_
 		.scope_version = HEARTH_VERSION,
 		.sample_type = is_time ? "samples" : event,
 		.sample_unit = "count",
-		.period_type = is_time ? "cpu" : "",
-		.period_unit = is_time ? "nanoseconds" : "",
-		.period = is_time ? (int64_t)(NSEC_PER_SEC / config->freq_hz) : 0,
+		.period_type = is_time		? "cpu"
+			       : config->period ? event
+						: "",
+		.period_unit = is_time		? "nanoseconds"
+			       : config->period ? "count"
+						: "",
+		.period = config->period ? (int64_t)config->period
+			  : is_time	 ? (int64_t)(NSEC_PER_SEC / config->freq_hz)
+					 : 0,
 	};
 	*ret = iv;
 	return 0;

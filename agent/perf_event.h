@@ -4,17 +4,28 @@
 #define HEARTH_AGENT_PERF_EVENT_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fills type and config of @attr for @name (cpu-clock, task-clock, cycles, instructions, ...). 0 or -EINVAL. */
-int perf_event_by_name(const char *name, struct perf_event_attr *attr);
+struct agent_error;
 
-/* The names perf_event_by_name knows, comma separated. */
-const char *perf_event_names(void);
+/*
+ * Fills @attr (type, config, what is excluded, how precise) for @text, in the form of perf's -e: a name (cpu-clock, cycles,
+ * L1-dcache-load-misses, ...) or rHEX (a raw event of the CPU), then perhaps ':' and modifiers (u: only user space, k: only
+ * the kernel, p: precise). 0, or -EINVAL with @err filled.
+ */
+int perf_event_parse(const char *text, struct perf_event_attr *attr, struct agent_error *err);
 
-/* A disabled event that samples @cpu @freq_hz times a second. A descriptor or -errno. */
-int perf_event_open_cpu(const struct perf_event_attr *kind, uint32_t cpu, unsigned freq_hz);
+/* Does it count nanoseconds? */
+bool perf_event_is_time(const struct perf_event_attr *attr);
+
+/* How many samples a second of each CPU the kernel allows (kernel.perf_event_max_sample_rate). */
+unsigned perf_event_max_freq(void);
+
+/* A disabled event that samples @cpu each @period events, or when that is 0 @freq_hz times a second. A descriptor or -errno.
+ */
+int perf_event_open_cpu(const struct perf_event_attr *kind, uint32_t cpu, unsigned freq_hz, uint64_t period);
 
 /* Reads a CPU list such as "0-3,8" (sysfs's form) from @text into @cpus. Their number, or -EBADMSG, -ENOSPC. */
 int cpu_list_parse(const char *text, uint32_t *cpus, size_t max);

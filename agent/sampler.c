@@ -14,6 +14,7 @@
 #include "agent/cpu.h"
 #include "agent/map_sizes.h"
 #include "agent/perf_event.h"
+#include "agent/sampler_filter.h"
 #include "agent/sampler.h"
 #include "agent/verifier_log.h"
 #include "base/cleanup.h"
@@ -29,7 +30,8 @@ enum {
 	MAX_RING_BYTES = 8 << 20,
 	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
 	CHUNKS_PER_SECOND = 4096, /* of one CPU at least, 16 MB of stack; twice that may be saved up */
-	CHUNKS_A_SAMPLE = 16,	  /* so that every sample of high frequencies may miss: short processes do */
+	UNKNOWN_RATE = 1000,
+	CHUNKS_A_SAMPLE = 16, /* so that every sample of high frequencies may miss: short processes do */
 };
 
 struct cpu_event {
@@ -49,6 +51,7 @@ struct sampler {
 	uint32_t possible_cpus;
 	struct perf_event_attr kind;
 	unsigned freq_hz;
+	uint64_t period; /* instead of it, when not 0 */
 	bool enabled, tail_form;
 	uint64_t expected; /* of events that are closed or disabled */
 	uint64_t malformed;
@@ -130,43 +133,45 @@ static uint64_t default_ring_bytes(unsigned freq_hz)
 	return bytes;
 }
 
+/* Samples a second and CPU to make room for. */
+static unsigned expected_rate(const struct sampler *s)
+{
+	if (!s->period)
+		return s->freq_hz;
+	if (!perf_event_is_time(&s->kind) || s->period > NSEC_PER_SEC)
+		return UNKNOWN_RATE;
+	return (unsigned)(NSEC_PER_SEC / s->period);
+}
+
 /* Options and sizes for this machine, between open and load. */
 static void configure(struct sampler *s, const struct agent_config *config)
 {
 	struct sampler_bpf *skel = s->skel;
 	uint32_t chunks = config->stack_chunks ? config->stack_chunks : DEFAULT_CHUNKS;
 	bool loop = !config->no_bpf_loop && has_helper(BPF_FUNC_loop);
+	unsigned rate = expected_rate(s);
 
 	s->tail_form = !loop;
 	bpf_program__set_autoload(skel->progs.on_sample, loop);
 	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
 	(void)bpf_map__set_autocreate(skel->maps.tail_programs, !loop);
-	bpf_program__set_autoload(skel->progs.on_new_task,
-				  !config->no_inherit && (config->pid_count || config->follow_pids_only));
-	bpf_program__set_autoload(skel->progs.on_free_task,
-				  !config->no_inherit && (config->pid_count || config->follow_pids_only));
-
+	sampler_filter_configure(skel, &config->filter);
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
 	if (s->ring_cnt > MAX_RINGS)
 		s->ring_cnt = MAX_RINGS;
-	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes)
-					   : default_ring_bytes(config->freq_hz);
+	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes) : default_ring_bytes(rate);
 	skel->rodata->cfg_rings = s->ring_cnt;
 	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
 	skel->rodata->cfg_chunk_room_bytes = (uint32_t)(s->ring_bytes / 2);
 	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
-	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / (config->freq_hz > CHUNKS_PER_SECOND / CHUNKS_A_SAMPLE
-								  ? config->freq_hz * CHUNKS_A_SAMPLE
-								  : CHUNKS_PER_SECOND);
+	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / (rate > CHUNKS_PER_SECOND / CHUNKS_A_SAMPLE ? rate * CHUNKS_A_SAMPLE
+												     : CHUNKS_PER_SECOND);
 	skel->rodata->cfg_chunk_burst_ns = 2 * NSEC_PER_SEC;
 	skel->rodata->cfg_code_mask = cpu_code_mask();
-	skel->rodata->cfg_filter_pids = config->pid_count || config->follow_pids_only;
 	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
 	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);
 	size_caches(s, config->map_scale);
-	if (!skel->rodata->cfg_filter_pids)
-		bpf_map__set_max_entries(skel->maps.filter_pids, 1);
 	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.scratches, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.first_level, s->possible_cpus * FIRST_LEVEL_ENTRIES);
@@ -271,6 +276,9 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	error = make_rings(s);
 	if (error)
 		return explain(err, error, "cannot make the ring buffers");
+	error = sampler_filter_fill(s->skel, &config->filter, err);
+	if (error)
+		return error;
 	log_debug("kernel maps: %u processes, %u mappings, %u blocks of unwind rows; %.1f MB with all others",
 		  bpf_map__max_entries(s->skel->maps.procs), bpf_map__max_entries(s->skel->maps.mappings),
 		  bpf_map__max_entries(s->skel->maps.unwind_blocks), (double)sampler_map_bytes(s) / 1e6);
@@ -286,18 +294,17 @@ int sampler_new(const struct agent_config *config, struct sampler **ret, struct 
 	if (!s)
 		return -ENOMEM;
 	s->freq_hz = config->freq_hz;
+	s->period = config->period;
 	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
-	error = agent_check_event(config->event ? config->event : "cpu-clock", err);
-	if (!error) {
-		(void)perf_event_by_name(config->event ? config->event : "cpu-clock", &s->kind);
+	error = perf_event_parse(config->event ? config->event : "cpu-clock", &s->kind, err);
+	if (config->filter.kernel_only)
+		s->kind.exclude_user = 1;
+	if (!error)
 		error = load(s, config, err);
-	}
 	if (error) {
 		sampler_free(s);
 		return error;
 	}
-	for (size_t i = 0; i < config->pid_count; i++)
-		(void)sampler_filter_add(s, config->pids[i]);
 	*ret = s;
 	return 0;
 }
@@ -319,9 +326,14 @@ void sampler_free(struct sampler *s)
 
 /* --- events --- */
 
+/* Only time passes at a known rate, and only where none of it is excluded. */
 static uint64_t expected_of(const struct sampler *s, const struct cpu_event *e)
 {
-	return e->since_ns ? (uint64_t)((double)(clock_mono_ns() - e->since_ns) * s->freq_hz / 1e9) : 0;
+	uint64_t period_ns = s->period ? s->period : NSEC_PER_SEC / s->freq_hz;
+
+	if (!e->since_ns || !perf_event_is_time(&s->kind) || s->kind.exclude_user || s->kind.exclude_kernel)
+		return 0;
+	return (clock_mono_ns() - e->since_ns) / period_ns;
 }
 
 static void event_enable(struct sampler *s, struct cpu_event *e, bool on)
@@ -348,7 +360,7 @@ int sampler_add_cpu(struct sampler *s, uint32_t cpu)
 	if (!events)
 		return -ENOMEM;
 	s->events = events;
-	fd = perf_event_open_cpu(&s->kind, cpu, s->freq_hz);
+	fd = perf_event_open_cpu(&s->kind, cpu, s->freq_hz, s->period);
 	if (fd < 0)
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(prog)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel half as the agent sees it: loads the BPF programs, opens a sampling event on each CPU, reads the rings, writes
- * the caches. The only file that knows the skeleton. Agent's thread.
+ * the caches. The only file, with sampler_filter.c, that knows the skeleton. Agent's thread.
  */
 #ifndef HEARTH_AGENT_SAMPLER_H
 #define HEARTH_AGENT_SAMPLER_H

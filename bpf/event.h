@@ -22,6 +22,8 @@ enum {
 	MAX_BLOCK_PARTS = 16,	    /* 256 rows: one each byte of code */
 	FIRST_LEVEL_ENTRIES = 4096, /* of one CPU's slice, a power of two */
 	COMM_BYTES = 16,
+	FILTER_UIDS = 16,
+	FILTER_CGROUPS = 16,
 };
 
 /* --- records --- */
@@ -230,6 +232,17 @@ struct unwind_block {
 struct first_level_entry {
 	__u64 tag; /* 0: empty */
 	__u64 row;
+};
+
+/*
+ * Which names of threads are wanted: shell patterns as one automaton, a bit a state. A state stands before an item of a
+ * pattern (a character, '?' or a set); the last of each pattern is where it is matched. Reading c, the states go from s to
+ * (s & accepts[c]) << 1 | (s & stays).
+ */
+struct comm_automaton {
+	__u64 accepts[256]; /* states whose item takes this character */
+	__u64 stays;	    /* states behind a '*' */
+	__u64 start, end;   /* where patterns begin, and where they are matched */
 };
 
 /* --- counters, one set a CPU. X(name, is a lost sample, text) --- */

@@ -32,6 +32,7 @@ struct task_struct {
 	void *stack;
 	unsigned long sas_ss_sp; /* the thread's alternate signal stack */
 	unsigned long sas_ss_size;
+	char comm[16];
 	struct thread_struct thread;
 };
 

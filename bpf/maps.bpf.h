@@ -18,8 +18,17 @@ const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk cos
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
 const volatile __u64 cfg_code_mask = ~0ull;  /* what of a return address is not its signature */
 const volatile bool cfg_filter_pids = false;
-const volatile bool cfg_find_vma = true; /* bpf_find_vma (5.17) is there */
-const volatile bool cfg_task_btf = true; /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
+const volatile bool cfg_filter_tids = false;
+const volatile bool cfg_filter_comm = false;
+const volatile bool cfg_idle = false;	   /* samples of idle CPUs too */
+const volatile bool cfg_no_kernel = false; /* no kernel frames, no kernel threads */
+const volatile __u32 cfg_uid_cnt = 0;	   /* of cfg_uids; 0: all users */
+const volatile __u32 cfg_uids[FILTER_UIDS];
+const volatile __u32 cfg_cgroup_cnt = 0;       /* of filter_cgroups; 0: all */
+const volatile __u64 cfg_min_age_ns = 0;       /* of a process */
+const volatile struct comm_automaton cfg_comm; /* what names match */
+const volatile bool cfg_find_vma = true;       /* bpf_find_vma (5.17) is there */
+const volatile bool cfg_task_btf = true;       /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -156,6 +165,20 @@ struct {
 	__type(key, __u32);	    /* thread group */
 	__type(value, __u64);	    /* start_boottime of a child that was followed here; 0: entered by user space */
 } filter_pids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32); /* thread */
+	__type(value, __u8);
+} filter_tids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, FILTER_CGROUPS);
+	__type(key, __u32);
+	__type(value, __u32);
+} filter_cgroups SEC(".maps");
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -17,6 +17,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/filter.bpf.h"
 #include "bpf/send.bpf.h"
 #include "bpf/walk.bpf.h"
 
@@ -92,7 +93,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	sample->pid = pid_tgid >> 32;
 	sample->tid = (__u32)pid_tgid;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	if (!cpu_in_user(ctx))
+	if (!cfg_no_kernel && !cpu_in_user(ctx))
 		bytes = bpf_get_stack(ctx, scratch->words, MAX_KERNEL_FRAMES * 8, 0);
 
 	__builtin_memset(walk, 0, sizeof(*walk));
@@ -115,24 +116,6 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 		return false;
 	}
 	walk->state.end = END_DEPTH;
-	return true;
-}
-
-/* Counts the entry and says whether it is a sample to take. */
-static __always_inline bool wanted(struct cpu_state *state)
-{
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-
-	count(state, COUNTER_ENTRIES);
-	if (!pid) {
-		count(state, COUNTER_IDLE);
-		return false;
-	}
-	if (cfg_filter_pids && !bpf_map_lookup_elem(&filter_pids, &pid)) {
-		count(state, COUNTER_FILTERED);
-		return false;
-	}
-	count(state, COUNTER_TAKEN);
 	return true;
 }
 

@@ -6,14 +6,10 @@
 #ifndef HEARTH_BPF_SEND_H
 #define HEARTH_BPF_SEND_H
 
+#include "bpf/filter.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/stacks.bpf.h"
-
-static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
-{
-	cpu->counters[which]++;
-}
 
 /* What the callbacks get. The copy's own state is in scratch->copy, where the verifier does not follow its values. */
 struct chunk_loop {

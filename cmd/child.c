@@ -103,7 +103,10 @@ static void on_signals(void *arg, int fd, uint32_t events)
 
 	(void)events;
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_code <= 0 && !c->is_reaped) /* SI_USER, SI_QUEUE, SI_TKILL */
+		c->is_signalled = true;
+		if (c->is_reaped)
+			c->on_end(c->arg);
+		else if (info.ssi_code <= 0) /* SI_USER, SI_QUEUE, SI_TKILL */
 			kill(c->pid, (int)info.ssi_signo);
 	}
 }

@@ -16,7 +16,7 @@ struct child {
 	int go_fd;  /* a byte here lets it start; closing it instead makes it leave */
 	int pid_fd; /* readable when it has ended */
 	int signals_fd;
-	bool is_reaped;
+	bool is_reaped, is_signalled;
 	int wait_status; /* as of waitpid(2), once reaped */
 	void (*on_end)(void *arg);
 	void *arg;
@@ -28,8 +28,8 @@ struct child {
 int child_fork(char *const *argv, bool as_root, struct child *ret);
 
 /*
- * From now on signals that ask us to end go to the command instead, and @on_end is called from @loop when it has ended. To
- * be called before any thread starts.
+ * From now on signals that ask us to end go to the command instead, and @on_end is called from @loop when it has ended, and
+ * again when a signal comes after that. To be called before any thread starts.
  */
 int child_watch(struct child *c, struct loop *loop, void (*on_end)(void *arg), void *arg);
 

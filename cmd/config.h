@@ -29,7 +29,9 @@ struct pid_list {
 #define CONFIG_STRING	const char * /* borrowed from argv, the environment or the table; NULL: not set */
 #define CONFIG_CHOICE	const char * /* the same; one of the values listed */
 #define CONFIG_LIST	struct string_list
+#define CONFIG_WORDS	struct string_list
 #define CONFIG_PIDS	struct pid_list
+#define CONFIG_FREQ	uint64_t /* 0: max */
 
 struct config {
 #define OPTION(field, name, letter, argument, kind, ...) CONFIG_##kind field;

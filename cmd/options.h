@@ -23,12 +23,15 @@ enum option_kind {
 	OPTION_SIZE,
 	OPTION_STRING,
 	OPTION_CHOICE,
-	OPTION_LIST,
-	OPTION_PIDS
+	OPTION_LIST,  /* a value each time it is given */
+	OPTION_WORDS, /* values with commas between them */
+	OPTION_PIDS,
+	OPTION_FREQ, /* a number, or "max", which is 0 */
 };
 
 enum option_group {
 	GROUP_SAMPLING,
+	GROUP_FILTERS,
 	GROUP_OUTPUT,
 	GROUP_NAMES,
 	GROUP_COLLECTOR,

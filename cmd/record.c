@@ -25,6 +25,7 @@
 #include "cmd/formats.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
+#include "cmd/targets.h"
 #include "cmd/user.h"
 #include "sinks/sinks.h"
 
@@ -73,6 +74,7 @@ static const struct sink_ops output_ops = {
 struct recording {
 	struct session session;
 	struct child child;
+	struct targets targets;
 	struct output_sink output;
 	struct buf path; /* "-": standard output */
 	const struct format *format;
@@ -149,10 +151,45 @@ static void on_progress(void *arg)
 {
 	struct recording *r = arg;
 	struct agent_stats stats;
-	double seconds = (double)(clock_mono_ns() - r->session.start_ns) / (double)NSEC_PER_SEC;
+	uint64_t now_ns = clock_mono_ns(), start_ns = r->session.start_ns;
+	double seconds = now_ns > start_ns ? (double)(now_ns - start_ns) / (double)NSEC_PER_SEC : 0;
 
+	if (now_ns < start_ns) {
+		fprintf(stderr, "\r\033[Kbegins in %.0f s", (double)(start_ns - now_ns) / (double)NSEC_PER_SEC);
+		return;
+	}
 	agent_stats_read(r->session.agent, &stats);
 	fprintf(stderr, "\r\033[K%.0f s  %" PRIu64 " samples  %" PRIu64 " lost", seconds, stats.taken, stats.lost);
+}
+
+/* Of the command, or a signal after it. */
+static void on_command_end(void *arg)
+{
+	struct recording *r = arg;
+
+	if (!r->session.config->until_signal || r->child.is_signalled) {
+		loop_stop(r->session.loop);
+		return;
+	}
+	log_info("the command has ended; recording goes on until Ctrl-C (--until-signal)");
+}
+
+static void on_target_end(void *arg)
+{
+	struct recording *r = arg;
+
+	log_info("the processes of --pid and the threads of --tid have ended");
+	loop_stop(r->session.loop);
+}
+
+/* As perf: without the processes there is nothing left to record, but their children. */
+static int watch_targets(struct recording *r)
+{
+	const struct config *config = r->session.config;
+
+	if (r->child.pid || config->until_signal)
+		return 0;
+	return targets_watch(&r->targets, config, r->session.loop, on_target_end, r);
 }
 
 static int start_timers(struct recording *r)
@@ -164,7 +201,7 @@ static int start_timers(struct recording *r)
 	if (duration_ns) {
 		err = loop_add_timer(r->session.loop, on_time, r, &timer);
 		if (!err)
-			err = loop_set_timer(timer, duration_ns, 0);
+			err = loop_set_timer(timer, r->session.config->delay_ns + duration_ns, 0);
 	}
 	if (!err && r->shows_progress) {
 		err = loop_add_timer(r->session.loop, on_progress, r, &timer);
@@ -179,7 +216,7 @@ static int start_timers(struct recording *r)
 static int start(struct recording *r)
 {
 	struct session *s = &r->session;
-	int err = r->child.pid ? child_watch(&r->child, s->loop, on_time, r) : session_end_on_signals(s);
+	int err = r->child.pid ? child_watch(&r->child, s->loop, on_command_end, r) : session_end_on_signals(s);
 
 	if (!err)
 		err = open_file(r);
@@ -191,6 +228,8 @@ static int start(struct recording *r)
 		err = session_start_agent(s, capture_name(buf_text(&r->path)));
 	if (!err)
 		err = start_timers(r);
+	if (!err)
+		err = watch_targets(r);
 	if (!err && r->child.pid)
 		err = child_release(&r->child);
 	return err;
@@ -303,6 +342,7 @@ static int run_record(const struct config *config)
 	else if (!(config->operand_count && child_fork(config->operands, config->as_root, &r.child)) &&
 		 !session_open(&r.session, config))
 		status = record(&r);
+	targets_fini(&r.targets);
 	session_close(&r.session);
 	child_fini(&r.child);
 	buf_fini(&r.path);

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "cmd/agent_setup.h"
 #include "cmd/config.h"
 #include "proto/sink.h"
 
@@ -28,11 +29,15 @@ static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 int session_check_options(const struct config *config)
 {
-	struct agent_error error = { "" };
-	int err = agent_check_event(config->event, &error);
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	AUTO(agent_setup_fini) struct agent_setup setup;
+	struct schedule schedule;
+	int err = agent_setup_init(&setup, config);
 
-	if (err)
-		log_error("--event: %s", error.message);
+	if (!err && schedule_init(&schedule, config, &error)) {
+		log_error("%s", buf_text(&error));
+		err = -EINVAL;
+	}
 	return err;
 }
 
@@ -97,14 +102,14 @@ void session_end_on_closed_stdout(struct session *s)
 	loop_add_fd(s->loop, STDOUT_FILENO, 0, on_stdout, s, NULL);
 }
 
-static int check_pids(const struct pid_list *pids)
+static int check_pids(const struct pid_list *pids, const char *option, const char *what)
 {
 	char path[32];
 
 	for (size_t i = 0; i < pids->count; i++) {
 		snprintf(path, sizeof(path), "/proc/%" PRIu32, pids->items[i]);
 		if (access(path, F_OK)) {
-			log_error("--pid: there is no process %" PRIu32, pids->items[i]);
+			log_error("--%s: there is no %s %" PRIu32, option, what, pids->items[i]);
 			return -ESRCH;
 		}
 	}
@@ -113,36 +118,21 @@ static int check_pids(const struct pid_list *pids)
 
 int session_load_agent(struct session *s, uint32_t pid)
 {
-	const struct config *config = s->config;
-	const struct agent_config agent = {
-		.freq_hz = (unsigned)config->freq_hz,
-		.event = config->event,
-		.report_interval_ns = config->report_interval_ns,
-		.report_jitter = config->report_jitter,
-		.pids = config->pids.items,
-		.pid_count = config->pids.count,
-		.follow_pids_only = pid != 0,
-		.no_inherit = config->no_inherit,
-		.stack_chunks = (unsigned)config->stack_chunks,
-		.ring_bytes = config->ring_bytes,
-		.map_scale = (unsigned)config->map_scale,
-		.bpf_log_level = (unsigned)config->bpf_log_level,
-		.error_frames = config->error_frames,
-		.unsafe_kernel = config->unsafe_kernel,
-		.symbols = !strcmp(config->symbols, "off")	? SYMBOLS_OFF
-			   : !strcmp(config->symbols, "tables") ? SYMBOLS_TABLES
-								: SYMBOLS_FULL,
-		.symbol_cache = config->symbol_cache,
-		.symbol_cache_bytes = config->symbol_cache_bytes,
-		.no_helper = config->no_helper,
-		.no_bpf_loop = config->no_bpf_loop,
-	};
+	AUTO(agent_setup_fini) struct agent_setup setup = { 0 };
+	AUTO(buf_fini) struct buf ignored = BUF_EMPTY; /* session_check_options() has said it */
 	struct agent_error error = { "" };
-	int err = check_pids(&config->pids);
+	int err = check_pids(&s->config->pids, "pid", "process");
 
+	if (!err)
+		err = check_pids(&s->config->tids, "tid", "thread");
+	if (!err)
+		err = schedule_init(&s->schedule, s->config, &ignored);
+	if (!err)
+		err = agent_setup_init(&setup, s->config);
 	if (err)
 		return err;
-	err = agent_new(&agent, s->loop, s->metrics, s->sink, &s->agent, &error);
+	setup.agent.filter.follow_pids_only = pid != 0;
+	err = agent_new(&setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
@@ -157,13 +147,17 @@ int session_start_agent(struct session *s, const char *target)
 {
 	AUTO(buf_fini) struct buf line = BUF_EMPTY;
 	struct agent_error error = { "" };
-	int err = agent_start(s->agent, &error);
+	int err = schedule_is_on(&s->schedule) ? agent_pause(s->agent, true) : 0;
 
+	if (!err)
+		err = agent_start(s->agent, &error);
+	if (!err)
+		err = schedule_start(&s->schedule, s->loop, s->agent);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
-	s->start_ns = clock_mono_ns();
+	s->start_ns = clock_mono_ns() + s->config->delay_ns;
 	agent_describe(s->agent, &line);
 	if (target)
 		buf_printf(&line, "; profiles go to %s", target);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/schedule.h"
+
 struct agent;
 struct buf;
 struct config;
@@ -23,7 +25,8 @@ struct session {
 	struct metrics *metrics;
 	struct sink *sink;   /* set by the command; freed by session_close() */
 	struct agent *agent; /* NULL until session_load_agent() */
-	uint64_t start_ns;   /* of sampling, CLOCK_MONOTONIC */
+	struct schedule schedule;
+	uint64_t start_ns; /* of sampling, after --delay; CLOCK_MONOTONIC */
 	uint64_t end_ns;
 	bool is_signalled; /* a signal ended it */
 	bool has_screen;   /* the sink draws on the terminal's alternate screen */

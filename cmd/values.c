@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
 
@@ -47,6 +48,7 @@ static int set_number(const struct option_spec *spec, const char *text, const ch
 		const char *is_not;
 	} forms[] = {
 		[OPTION_U64] = { parse_u64, "a number; give a whole number such as" },
+		[OPTION_FREQ] = { parse_u64, "a number; give a whole number or max, such as" },
 		[OPTION_DURATION] = { parse_duration, "a time; give one such as 500ms, 2m or" },
 		[OPTION_SIZE] = { parse_size, "a size; give one such as 64K, 4MiB or" },
 	};
@@ -133,6 +135,30 @@ static int pids_append(struct pid_list *pids, uint32_t pid)
 	return 0;
 }
 
+static int set_words(const char *text, const char *origin, struct string_list *list, struct buf *error)
+{
+	AUTO_FREE char *copy = strdup(text);
+	char *rest = copy, *word;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (word = strsep(&rest, ","))) {
+		if (!*word) {
+			buf_printf(error, "%s: '%s' has an empty value; give values with commas between them", origin, text);
+			return -EINVAL;
+		}
+		err = list_append(list, word);
+	}
+	return err;
+}
+
+static int set_freq(const struct option_spec *spec, const char *text, const char *origin, uint64_t *field, struct buf *error)
+{
+	if (strcmp(text, "max"))
+		return set_number(spec, text, origin, field, error);
+	*field = 0;
+	return 0;
+}
+
 static int set_pids(const char *text, const char *origin, struct pid_list *pids, struct buf *error)
 {
 	for (const char *p = text;; p++) {
@@ -192,6 +218,10 @@ int option_set(const struct option_spec *spec, const char *text, const char *ori
 	case OPTION_LIST:
 		err = set_string(text, origin, &checked, error);
 		return err ? err : list_append(field, checked);
+	case OPTION_WORDS:
+		return set_words(text, origin, field, error);
+	case OPTION_FREQ:
+		return set_freq(spec, text, origin, field, error);
 	case OPTION_PIDS:
 		return set_pids(text, origin, field, error);
 	}
@@ -208,7 +238,7 @@ void config_fini(struct config *config)
 
 		if (specs[i].kind == OPTION_PIDS) {
 			free(((struct pid_list *)field)->items);
-		} else if (specs[i].kind == OPTION_LIST) {
+		} else if (specs[i].kind == OPTION_LIST || specs[i].kind == OPTION_WORDS) {
 			struct string_list *list = field;
 
 			for (size_t k = 0; k < list->count; k++)

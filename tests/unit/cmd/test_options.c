@@ -33,6 +33,7 @@ static void render(const struct config *config, const char *name, struct buf *ou
 		buf_puts(out, *(const bool *)field ? "yes" : "no");
 		break;
 	case OPTION_U64:
+	case OPTION_FREQ:
 	case OPTION_DURATION:
 	case OPTION_SIZE:
 		buf_printf(out, "%" PRIu64, *(const uint64_t *)field);
@@ -44,6 +45,7 @@ static void render(const struct config *config, const char *name, struct buf *ou
 	case OPTION_CHOICE:
 		buf_puts(out, *(const char *const *)field ? *(const char *const *)field : "(null)");
 		break;
+	case OPTION_WORDS:
 	case OPTION_LIST: {
 		const struct string_list *list = field;
 
@@ -97,6 +99,12 @@ static const struct parse_case cases[] = {
 	{ "record -d 250ms", .name = "duration", .value = "250000000" },
 	{ "run --ring-bytes 4MiB", .name = "ring-bytes", .value = "4194304" },
 	{ "run -p 1", .name = "pid", .value = "1" },
+	{ "run -F max", .name = "freq", .value = "0" },
+	{ "run -t 5,6", .name = "tid", .value = "5|6" },
+	{ "run --comm a,b* --comm c", .name = "comm", .value = "a|b*|c" },
+	{ "run --uid root,1000", .name = "uid", .value = "root|1000" },
+	{ "run", { "HEARTH_CGROUP=a/b,c" }, .name = "cgroup", .value = "a/b|c" },
+	{ "run -c 18446744073709551615", .name = "count", .value = "18446744073709551615" },
 	{ "run -p 1,22,333", .name = "pid", .value = "1|22|333" },
 	{ "run -p 1 -p 2", .name = "pid", .value = "1|2" },
 	{ "run --collector http://a --collector http://b", .name = "collector", .value = "http://a|http://b" },
@@ -192,9 +200,9 @@ static const struct parse_case cases[] = {
 	{ "run",
 	  { "OTEL_EXPORTER_OTLP_TIMEOUT=-" },
 	  .error = "OTEL_EXPORTER_OTLP_TIMEOUT: '-' is not a number of milliseconds" },
-	{ "run --freq abc", .error = "--freq: 'abc' is not a number; give a whole number such as 20" },
-	{ "run -F 12x", .error = "--freq: '12x' is not a number; give a whole number such as 20" },
-	{ "run -F -5", .error = "--freq: '-5' is not a number; give a whole number such as 20" },
+	{ "run --freq abc", .error = "--freq: 'abc' is not a number; give a whole number or max, such as 20" },
+	{ "run -F 12x", .error = "--freq: '12x' is not a number; give a whole number or max, such as 20" },
+	{ "run -F -5", .error = "--freq: '-5' is not a number; give a whole number or max, such as 20" },
 	{ "run -F 0", .error = "--freq: '0' is too small; the least is 1" },
 	{ "run -F 10001", .error = "--freq: '10001' is too large; the most is 10000" },
 	{ "run -F 99999999999999999999999", .error = "--freq: '99999999999999999999999' is too large; the most is 10000" },
@@ -211,10 +219,16 @@ static const struct parse_case cases[] = {
 	{ "run -p 0", .error = "--pid: '0' is not a process id; give numbers with commas between them, 123,456" },
 	{ "run -p 1,99999999999",
 	  .error = "--pid: '99999999999' is not a process id; give numbers with commas between them, 123,456" },
+	{ "run --comm a,,b", .error = "--comm: 'a,,b' has an empty value; give values with commas between them" },
+	{ "run --comm=", .error = "--comm: '' has an empty value; give values with commas between them" },
+	{ "run -F maximum", .error = "--freq: 'maximum' is not a number; give a whole number or max, such as 20" },
+	{ "run -c 0", .error = "--count: '0' is too small; the least is 1" },
 	{ "record --output=", .error = "--output: the value is empty" },
 	{ "report x --format yaml", .error = "--format: 'yaml' is none of top|tree|folded|print|json|truth|modules" },
 	{ "report x --format to", .error = "--format: 'to' is none of top|tree|folded|print|json|truth|modules" },
-	{ "run", { "HEARTH_FREQ=abc" }, .error = "HEARTH_FREQ: 'abc' is not a number; give a whole number such as 20" },
+	{ "run",
+	  { "HEARTH_FREQ=abc" },
+	  .error = "HEARTH_FREQ: 'abc' is not a number; give a whole number or max, such as 20" },
 	{ "run", { "HEARTH_PRINT=maybe" }, .error = "HEARTH_PRINT: 'maybe' is neither yes nor no" },
 	{ "run",
 	  { "OTEL_EXPORTER_OTLP_TIMEOUT=5s" },

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where control groups are. Version 2 has one tree, mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified beside the trees
+ * of version 1, which the kernel's filter (bpf_current_task_under_cgroup) does not look at.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/cgroups.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+enum { MAX_DEPTH = 16, MAX_ID = 128 };
+
+/* Where version 2 is mounted: the fifth word of its line in mountinfo (proc(5)). */
+static int find_mount(struct buf *out, struct agent_error *err)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[4096], place[2048];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *type = strstr(line, " - ");
+
+		if (!type || strncmp(type, " - cgroup2 ", 11) || sscanf(line, "%*s %*s %*s %*s %2047s", place) != 1)
+			continue;
+		buf_puts(out, place);
+		return out->failed ? -ENOMEM : 0;
+	}
+	snprintf(err->message, sizeof(err->message),
+		 "no control groups of version 2 are mounted here; try: mount -t cgroup2 none /sys/fs/cgroup/unified");
+	return -EOPNOTSUPP;
+}
+
+int cgroup_open(const char *path, struct agent_error *err)
+{
+	AUTO(buf_fini) struct buf mount = BUF_EMPTY;
+	AUTO(buf_fini) struct buf full = BUF_EMPTY;
+	AUTO_CLOSE int fd = -1;
+	struct statfs fs;
+	int error = find_mount(&mount, err);
+
+	if (error)
+		return error;
+	if (strncmp(path, "/sys/fs/cgroup/", 15) && strncmp(path, buf_text(&mount), mount.len))
+		buf_printf(&full, "%s/", buf_text(&mount));
+	buf_puts(&full, path);
+	fd = open(buf_text(&full), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		error = -errno;
+		snprintf(err->message, sizeof(err->message), "there is no control group %s: %s", buf_text(&full),
+			 strerror(-error));
+		return error;
+	}
+	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC) {
+		snprintf(err->message, sizeof(err->message),
+			 "%s is not a control group of version 2, and the kernel's filter knows no others; those stand "
+			 "below %s",
+			 buf_text(&full), buf_text(&mount));
+		return -EOPNOTSUPP;
+	}
+	return MOVE_FD(fd);
+}
+
+/* --- containers --- */
+
+static bool is_hex(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isxdigit((unsigned char)text[i]))
+			return false;
+	return len;
+}
+
+bool cgroup_name_is_container(const char *name, const char *id, const char **start_ret, size_t *len_ret)
+{
+	size_t len = strlen(name), suffix = strlen(".scope");
+	const char *start = name, *dash;
+
+	if (strstr(name, "conmon-"))
+		return false;
+	if (len > suffix && !strcmp(name + len - suffix, ".scope")) {
+		len -= suffix;
+		dash = memrchr(name, '-', len);
+		start = dash ? dash + 1 : name;
+		len -= (size_t)(start - name);
+	}
+	*start_ret = start;
+	*len_ret = len;
+	/* The ids of runtimes are 64 hexadecimal digits (ECS: 32, a dash and a number); a name that people gave must be
+	 * whole. */
+	if (strlen(id) == len)
+		return !memcmp(start, id, len);
+	return len >= 32 && is_hex(start, 32) && strlen(id) < len && !memcmp(start, id, strlen(id));
+}
+
+struct search {
+	const char *id;
+	int fd; /* what was found */
+	char found[MAX_ID];
+	bool is_ambiguous;
+};
+
+static void take_container(struct search *s, int fd, const char *start, size_t len)
+{
+	if (len >= sizeof(s->found))
+		return;
+	if (s->fd >= 0 && (strlen(s->found) != len || memcmp(s->found, start, len)))
+		s->is_ambiguous = true;
+	if (s->fd >= 0)
+		return;
+	memcpy(s->found, start, len);
+	s->found[len] = '\0';
+	s->fd = dup(fd);
+}
+
+/* @fd is taken over. What is below a container's group belongs to it already. */
+static void search_folder(struct search *s, int fd, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *e;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while (depth < MAX_DEPTH && (e = readdir(dir))) {
+		const char *start;
+		size_t len;
+		int below;
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		below = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below < 0)
+			continue;
+		if (cgroup_name_is_container(e->d_name, s->id, &start, &len)) {
+			take_container(s, below, start, len);
+			close(below);
+		} else {
+			search_folder(s, below, depth + 1);
+		}
+	}
+	closedir(dir);
+}
+
+int cgroup_open_container_below(const char *root, const char *id, struct agent_error *err)
+{
+	struct search s = { .id = id, .fd = -1 };
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		snprintf(err->message, sizeof(err->message), "cannot read %s: %s", root, strerror(errno));
+		return -errno;
+	}
+	search_folder(&s, fd, 0);
+	if (s.is_ambiguous) {
+		close(s.fd);
+		snprintf(err->message, sizeof(err->message), "the ids of several containers begin with %s; give more of it",
+			 id);
+		return -EEXIST;
+	}
+	if (s.fd < 0) {
+		snprintf(err->message, sizeof(err->message),
+			 "there is no container %s running: no control group below %s is called so", id, root);
+		return -ENOENT;
+	}
+	return s.fd;
+}
+
+int cgroup_open_container(const char *id, struct agent_error *err)
+{
+	AUTO(buf_fini) struct buf mount = BUF_EMPTY;
+	int error = find_mount(&mount, err);
+
+	return error ? error : cgroup_open_container_below(buf_text(&mount), id, err);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Control groups (version 2) by path and containers by id, as folders whose descriptors the kernel's filter takes. No state.
+ */
+#ifndef HEARTH_AGENT_CGROUPS_H
+#define HEARTH_AGENT_CGROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct agent_error;
+struct buf;
+
+/*
+ * Opens the control group @path: a path below where version 2 is mounted, with or without that in front. A descriptor; or
+ * -ENOENT, -EOPNOTSUPP (there is no version 2, or the path is in a hierarchy of version 1), -errno, with @err filled.
+ */
+int cgroup_open(const char *path, struct agent_error *err);
+
+/*
+ * Opens the control group of the container @id, which may be the beginning of an id when no other container's begins so. A
+ * descriptor; or -ENOENT, -EEXIST (it is not the only one), -errno, with @err filled.
+ */
+int cgroup_open_container(const char *id, struct agent_error *err);
+
+/* The same in the tree below @root (tests). */
+int cgroup_open_container_below(const char *root, const char *id, struct agent_error *err);
+
+/*
+ * Is the folder @name that of a container whose id begins with @id? The container's id into *@start_ret, *@len_ret.
+ * Runtimes call the folder by the id, or PREFIX-ID.scope; what lies beside it for the runtime itself (conmon) is none.
+ */
+bool cgroup_name_is_container(const char *name, const char *id, const char **start_ret, size_t *len_ret);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which samples are taken, decided before anything is walked. Filters of different kinds must all let a sample pass; of the
+ * values of one kind any will do (processes and threads are one kind). What is off is a constant that the verifier removes.
+ * BPF programs only; included after the helpers.
+ */
+#ifndef HEARTH_BPF_FILTER_H
+#define HEARTH_BPF_FILTER_H
+
+#include "bpf/kernel.h"
+#include "bpf/maps.bpf.h"
+
+static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
+{
+	cpu->counters[which]++;
+}
+
+static __always_inline bool is_chosen_task(__u64 pid_tgid)
+{
+	__u32 pid = pid_tgid >> 32, tid = (__u32)pid_tgid;
+
+	if (!cfg_filter_pids && !cfg_filter_tids)
+		return true;
+	if (cfg_filter_pids && bpf_map_lookup_elem(&filter_pids, &pid))
+		return true;
+	return cfg_filter_tids && bpf_map_lookup_elem(&filter_tids, &tid);
+}
+
+static __always_inline bool comm_matches(const char *comm)
+{
+	__u64 states = cfg_comm.start;
+
+	for (int i = 0; i < COMM_BYTES - 1 && comm[i]; i++)
+		states = (states & cfg_comm.accepts[(__u8)comm[i]]) << 1 | (states & cfg_comm.stays);
+	return states & cfg_comm.end;
+}
+
+/* The thread's own name, or that of its process. */
+static __always_inline bool is_chosen_comm(struct task_struct *task)
+{
+	char comm[COMM_BYTES] = {};
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	if (comm_matches(comm))
+		return true;
+	if (cfg_task_btf)
+		bpf_probe_read_kernel(comm, sizeof(comm), task->group_leader->comm);
+	else
+		BPF_CORE_READ_INTO(&comm, task, group_leader, comm);
+	return comm_matches(comm);
+}
+
+static __always_inline bool is_chosen_uid(void)
+{
+	__u32 uid = (__u32)bpf_get_current_uid_gid();
+
+	for (__u32 i = 0; i < FILTER_UIDS; i++)
+		if (i < cfg_uid_cnt && cfg_uids[i] == uid)
+			return true;
+	return false;
+}
+
+static __always_inline bool is_chosen_cgroup(void)
+{
+	for (__u32 i = 0; i < FILTER_CGROUPS; i++)
+		if (i < cfg_cgroup_cnt && bpf_current_task_under_cgroup(&filter_cgroups, i) == 1)
+			return true;
+	return false;
+}
+
+static __always_inline bool is_old_enough(struct task_struct *task)
+{
+	__u64 start = cfg_task_btf ? task->group_leader->start_boottime : BPF_CORE_READ(task, group_leader, start_boottime);
+
+	return bpf_ktime_get_boot_ns() - start >= cfg_min_age_ns;
+}
+
+static __always_inline bool passes(__u64 pid_tgid)
+{
+	struct task_struct *task = cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
+
+	if (!is_chosen_task(pid_tgid))
+		return false;
+	if (cfg_no_kernel && (cfg_task_btf ? task->flags : BPF_CORE_READ(task, flags)) & TASK_KTHREAD)
+		return false;
+	if (cfg_min_age_ns && !is_old_enough(task))
+		return false;
+	if (cfg_uid_cnt && !is_chosen_uid())
+		return false;
+	if (cfg_filter_comm && !is_chosen_comm(task))
+		return false;
+	return !cfg_cgroup_cnt || is_chosen_cgroup();
+}
+
+/* Counts the entry and says whether it is a sample to take. */
+static __always_inline bool wanted(struct cpu_state *state)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	count(state, COUNTER_ENTRIES);
+	if (!cfg_idle && !(pid_tgid >> 32)) {
+		count(state, COUNTER_IDLE);
+		return false;
+	}
+	if (!passes(pid_tgid)) {
+		count(state, COUNTER_FILTERED);
+		return false;
+	}
+	count(state, COUNTER_TAKEN);
+	return true;
+}
+
+#endif
