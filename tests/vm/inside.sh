@@ -48,6 +48,22 @@ if [ $# -gt 1 ]; then
 	exit
 fi
 
+# With every filter on the programs are others: the verifier must take these as well, in both forms.
+mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null || :
+for form in '' --no-bpf-loop; do
+	"$build/hearth" record $insist $form -F 99 -o filters.otlp -t 1 --comm 'dd,h*' --uid root --min-process-age 1ms -G / --idle \
+		--no-kernel -- dd if=/dev/zero of=/dev/null bs=64k count=4000 2>err || {
+		cat err
+		echo "hearth record with filters $form: does not start"
+		exit 1
+	}
+	grep -q '^hearth: [1-9][0-9]* samples taken' err || {
+		cat err
+		echo "hearth record with filters $form: no samples"
+		exit 1
+	}
+done
+
 "$build/hearth" record $insist -F 99 -d 7 -o vm.otlp 2>err &
 recorder=$!
 for _ in $(seq 600); do
