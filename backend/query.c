@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/pattern.h"
 
 enum { DEFAULT_RANGE_S = 3600, HAS_FOCUS = 1, HAS_IGNORE = 2 };
 
@@ -121,37 +122,28 @@ static int read_kind(struct query *q, const struct query_context *ctx, const cha
 }
 
 struct frame_filter {
-	regex_t focus, ignore;
-	bool has_focus, has_ignore;
+	struct pattern *focus, *ignore; /* NULL: none */
 };
 
 static void frame_filter_fini(struct frame_filter *f)
 {
-	if (f->has_focus)
-		regfree(&f->focus);
-	if (f->has_ignore)
-		regfree(&f->ignore);
+	pattern_free(f->focus);
+	pattern_free(f->ignore);
 }
 
-static int compile(regex_t *re, bool *has, const char *name, const char *text, struct buf *error)
+static int compile(const char *name, const char *text, struct pattern **ret, struct buf *error)
 {
-	char why[128];
-	int err;
+	struct pattern_error why;
+	int err = text && *text ? pattern_new(text, 0, ret, &why) : 0;
 
-	if (!text || !*text)
-		return 0;
-	err = regcomp(re, text, REG_EXTENDED | REG_NOSUB);
-	*has = !err;
-	if (!err)
-		return 0;
-	regerror(err, re, why, sizeof(why));
-	buf_printf(error, "%s: '%s' is no regular expression: %s", name, text, why);
-	return -EINVAL;
+	if (err == -EINVAL)
+		buf_printf(error, "%s: '%.200s' is no regular expression: %s", name, text, why.message);
+	return err;
 }
 
-static bool is_match(const regex_t *re, const char *text)
+static bool is_match(const struct pattern *pattern, const char *text)
 {
-	return regexec(re, text, 0, NULL, 0) == 0;
+	return pattern && pattern_matches(pattern, text, strlen(text));
 }
 
 /* What function @number has, kept in @known (0: not looked at, else 1 + the bits). */
@@ -170,8 +162,8 @@ static uint8_t function_bits(const struct frame_filter *filter, const struct fun
 	if (!*at) {
 		const char *name = functions_get(functions, number)->name;
 
-		*at = (uint8_t)(1 + (filter->has_focus && is_match(&filter->focus, name) ? HAS_FOCUS : 0) +
-				(filter->has_ignore && is_match(&filter->ignore, name) ? HAS_IGNORE : 0));
+		*at = (uint8_t)(1 + (is_match(filter->focus, name) ? HAS_FOCUS : 0) +
+				(is_match(filter->ignore, name) ? HAS_IGNORE : 0));
 	}
 	return *at - 1;
 }
@@ -182,7 +174,7 @@ static int mark_stacks(struct query *q, const struct query_context *ctx, const s
 	uint32_t count = store->ops->node_count(store);
 	AUTO_FREE uint8_t *bits = calloc(count ? count : 1, 1);
 	AUTO(buf_fini) struct buf known = BUF_EMPTY;
-	uint8_t wanted = filter->has_focus ? HAS_FOCUS : 0;
+	uint8_t wanted = filter->focus ? HAS_FOCUS : 0;
 
 	q->stacks = calloc(count / 64 + 1, sizeof(*q->stacks));
 	if (!bits || !q->stacks)
@@ -210,12 +202,12 @@ static int mark_stacks(struct query *q, const struct query_context *ctx, const s
 static int read_filters(struct query *q, const struct query_context *ctx, const struct query_params *params,
 			const char *suffix, struct buf *error)
 {
-	AUTO(frame_filter_fini) struct frame_filter filter = { .has_focus = false };
-	int err = compile(&filter.focus, &filter.has_focus, "focus", suffixed(params, "focus", suffix), error);
+	AUTO(frame_filter_fini) struct frame_filter filter = { NULL, NULL };
+	int err = compile("focus", suffixed(params, "focus", suffix), &filter.focus, error);
 
 	if (!err)
-		err = compile(&filter.ignore, &filter.has_ignore, "ignore", suffixed(params, "ignore", suffix), error);
-	if (err || (!filter.has_focus && !filter.has_ignore))
+		err = compile("ignore", suffixed(params, "ignore", suffix), &filter.ignore, error);
+	if (err || (!filter.focus && !filter.ignore))
 		return err;
 	return mark_stacks(q, ctx, &filter);
 }

@@ -6,7 +6,6 @@
 #ifndef HEARTH_BACKEND_QUERY_H
 #define HEARTH_BACKEND_QUERY_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

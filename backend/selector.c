@@ -7,11 +7,11 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/pattern.h"
 
 enum { MAX_MATCHERS = 64 };
 
@@ -172,19 +172,14 @@ static int take_value(struct parser *p, char **ret)
 	return *ret && !value.failed ? 0 : -ENOMEM;
 }
 
-static int check_regex(const struct parser *p, const char *value)
+static int compile(const struct parser *p, const char *value, struct pattern **ret)
 {
-	char why[128];
-	regex_t re;
-	int err = regcomp(&re, value, REG_EXTENDED | REG_NOSUB);
+	struct pattern_error why;
+	int err = pattern_new(value, PATTERN_WHOLE, ret, &why);
 
-	if (!err) {
-		regfree(&re);
-		return 0;
-	}
-	regerror(err, &re, why, sizeof(why));
-	buf_printf(p->error, "query: '%s' is no regular expression: %s", value, why);
-	return -EINVAL;
+	if (err == -EINVAL)
+		buf_printf(p->error, "query: '%.200s' is no regular expression: %s", value, why.message);
+	return err;
 }
 
 static int take_matcher(struct parser *p, struct store_matcher *m)
@@ -198,8 +193,6 @@ static int take_matcher(struct parser *p, struct store_matcher *m)
 		err = take_match(p, &m->match);
 	if (!err)
 		err = take_value(p, &value);
-	if (!err && (m->match == MATCH_REGEX || m->match == MATCH_NOT_REGEX))
-		err = check_regex(p, value);
 	if (err)
 		return err;
 	key = selector_label(label);
@@ -208,6 +201,11 @@ static int take_matcher(struct parser *p, struct store_matcher *m)
 		label = strdup(key);
 		if (!label)
 			return -ENOMEM;
+	}
+	if (m->match == MATCH_REGEX || m->match == MATCH_NOT_REGEX) {
+		err = compile(p, value, &m->pattern);
+		if (err)
+			return err;
 	}
 	m->label = label;
 	m->value = value;
@@ -246,6 +244,7 @@ void selector_fini(struct selector *s)
 	for (size_t i = 0; i < s->count; i++) {
 		free((char *)s->items[i].label);
 		free((char *)s->items[i].value);
+		pattern_free(s->items[i].pattern);
 	}
 	free(s->items);
 	*s = (struct selector){ 0 };

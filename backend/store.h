@@ -25,15 +25,17 @@
 #include "proto/sink.h"
 
 struct metrics;
+struct pattern;
 struct store;
 
 enum store_match { MATCH_EQUAL, MATCH_NOT_EQUAL, MATCH_REGEX, MATCH_NOT_REGEX };
 
-/* As in PromQL: a label that is absent has the value ""; a regular expression (POSIX extended) matches the whole value. */
+/* As in PromQL: a label that is absent has the value ""; a regular expression matches the whole value. */
 struct store_matcher {
-	const char *label; /* attribute's key as it came, "service.name"; see store_label_key() */
+	const char *label; /* attribute's key as it came, "service.name" */
 	enum store_match match;
 	const char *value;
+	struct pattern *pattern; /* @value compiled, PATTERN_WHOLE, where it is a regular expression; else NULL */
 };
 
 struct store_selection {

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,6 +323,7 @@ static void test_filters(void **state)
 	EXPECT("/api/v1/flamegraph?focus=^work$&" ALL, "\"total\":9,\"events\":3");
 	EXPECT("/api/v1/flamegraph?ignore=^(work|send)$&" ALL, "\"total\":8,\"events\":2");
 	EXPECT("/api/v1/flamegraph?focus=main&ignore=fast&" ALL, "\"total\":11,\"events\":4");
+	EXPECT("/api/v1/flamegraph?focus=^w[[:alpha:]{99}{99}]{3}$&" ALL, "\"total\":9,\"events\":3");
 	EXPECT("/api/v1/flamegraph?from=1001&to=1003.5", "\"total\":6,\"events\":3");
 	EXPECT("/api/v1/flamegraph?from=1970-01-01T00:16:41Z&to=1970-01-01T01:16:43.5+01:00", "\"total\":6,\"events\":3");
 }
@@ -406,6 +406,8 @@ static void test_mistakes(void **state)
 		{ "/api/v1/flamegraph?query={service", "query: one of = != =~ !~ is missing at character 9 of {service" },
 		{ "/api/v1/flamegraph?query={service=\"a\"", "a comma or the closing brace is missing at character 13" },
 		{ "/api/v1/flamegraph?query={service=~\"(\"}", "query: '(' is no regular expression" },
+		{ "/api/v1/flamegraph?focus=((a{900}){900}){900}",
+		  "focus: '((a{900}){900}){900}' is no regular expression: " },
 		{ "/api/v1/sandwich?" ALL, "function: say of which function" },
 		{ "/api/v1/values?" ALL, "label: say of which label" },
 		{ "/api/v1/timeline?step=x", "step: 'x' is no number of seconds" },
