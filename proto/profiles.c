@@ -39,8 +39,19 @@ void profiles_put(struct profiles *p)
 {
 	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
 		return;
+
+	void (*freed)(void *arg) = p->freed;
+	void *arg = p->freed_arg;
 	free(p->source);
-	arena_free(p->arena);
+	arena_free(p->arena); /* @p is in it */
+	if (freed)
+		freed(arg);
+}
+
+void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg)
+{
+	p->freed = fn;
+	p->freed_arg = arg;
 }
 
 size_t profiles_memory_bytes(const struct profiles *p)

@@ -220,6 +220,8 @@ struct profiles {
 	_Atomic uint32_t refs;
 	struct arena *arena; /* owns everything above */
 	void *source;	     /* owned request body that strings point into, or NULL */
+	void (*freed)(void *arg);
+	void *freed_arg;
 };
 
 /* An empty, unshared object with an arena, one reference. For producers only. NULL for want of memory. */
@@ -227,6 +229,10 @@ struct profiles *profiles_new(void);
 
 /* @size_bytes zeroed bytes that live as long as @p, 8-byte aligned. For producers only. NULL for want of memory. */
 void *profiles_alloc(struct profiles *p, size_t size_bytes);
+
+/* Has @fn called when the last reference has gone and the memory is free, on the thread that dropped it. For the producer,
+ * before it shares @p, once. */
+void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg);
 
 /* References. profiles_put accepts NULL and frees with the last one. Any thread. */
 struct profiles *profiles_get(struct profiles *p);
