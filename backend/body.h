@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request bodies: collected in one block each, inflated in one go, every byte charged to a budget all connections share. */
+/* The body of one request while it comes in: a block of memory, claimed from the budget before it is filled. Loop's thread.
+ */
 #ifndef HEARTH_BACKEND_BODY_H
 #define HEARTH_BACKEND_BODY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct body_budget {
-	size_t limit_bytes;
-	size_t used_bytes;
-};
+#include "backend/budget.h"
 
 struct body {
-	struct body_budget *budget;
+	struct claim claim;
 	uint8_t *data; /* owned */
 	size_t len;
-	size_t cap; /* charged to the budget */
+	size_t cap;
 };
 
-void body_init(struct body *b, struct body_budget *budget);
+/* @granted is the claim's: after a body_room() that has to wait. */
+void body_init(struct body *b, struct budget *budget, void (*granted)(struct claim *claim));
 void body_fini(struct body *b);
 
-/*
- * Makes room for what the client announced (0: unknown), as far as a first block goes. Appends. Neither lets the body grow
- * beyond
- * @max_bytes. 0; -EFBIG: beyond @max_bytes; -ENOBUFS: the budget is used up; -ENOMEM.
- */
-int body_expect(struct body *b, uint64_t announced_bytes, size_t max_bytes);
-int body_append(struct body *b, const void *data, size_t len, size_t max_bytes);
+/* Has room for @cap bytes in all. 0; -EINPROGRESS: granted() will come, then call it again; -ENOMEM. A body that may need
+ * room a second time, or will be decompressed, is opened first: claim_open(). */
+int body_room(struct body *b, size_t cap);
 
-/* Replaces a gzip body (one member, nothing behind it) by its content. As above, and -EBADMSG: not gzip, cut, corrupt or
- * followed by something else. On failure the body is as it was. */
-int body_gunzip(struct body *b, size_t max_bytes);
+/* The next room to ask for when a body of unknown length is full: at most @max_bytes, and b->cap when that is reached. */
+size_t body_next_cap(const struct body *b, size_t max_bytes);
 
-/* Hands the block on, also when it is empty: the caller frees it. NULL for want of memory. Its charge ends. */
-uint8_t *body_take(struct body *b, size_t *len_ret);
+/* Takes what there is room for and says how much that is. */
+size_t body_append(struct body *b, const void *data, size_t len);
+
+/* The struct body of its claim, for granted(). */
+static inline struct body *body_of_claim(struct claim *claim)
+{
+	return (struct body *)((char *)claim - offsetof(struct body, claim));
+}
 
 #endif

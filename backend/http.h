@@ -11,21 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/body.h"
+#include "backend/ingest.h"
 #include "backend/stats.h"
 #include "base/buf.h"
-#include "proto/sink.h"
 
-struct lazy_counters;
+#define CONTENT_TYPE_JSON "application/json"
+
 struct loop;
 struct loop_watch;
 struct metrics;
 struct server_error;
 
 struct server {
-	struct loop *loop; /* borrowed, as are metrics and out */
+	struct loop *loop; /* borrowed, as are metrics and ingest */
 	struct metrics *metrics;
-	struct sink *out;
+	struct ingest *ingest;
 	struct MHD_Daemon *mhd;
 	struct loop_watch *ready; /* libmicrohttpd's epoll descriptor */
 	struct loop_watch *again; /* its timer: work left over, or a time it asked for */
@@ -38,11 +38,9 @@ struct server {
 	uint64_t request_timeout_ns;
 	uint64_t idle_timeout_ns;
 	uint64_t swept_ns;
-	struct body_budget bodies;
 	struct connection *connections;
 	unsigned open_requests;
 	struct server_stats stats;
-	struct lazy_counters *lazy;
 };
 
 struct connection {
@@ -59,39 +57,61 @@ struct reply {
 	struct buf body;
 };
 
+/* NEW -> [WAITING] -> BODY <-> [GROWING] -> [TAKEN] -> answered. In states in brackets its connection is suspended. */
+enum request_state {
+	REQUEST_NEW,	 /* its headers are still to be looked at */
+	REQUEST_WAITING, /* for memory for its body, unread so far */
+	REQUEST_BODY,	 /* comes in, or is swallowed */
+	REQUEST_GROWING, /* for memory for the rest of its body */
+	REQUEST_TAKEN,	 /* ingest has it */
+};
+
 struct request {
 	struct server *server;
 	struct connection *connection;
 	const struct route *route; /* NULL: no such path */
-	bool begun;		   /* its headers were looked at */
-	bool receiving;		   /* its headers or body are still coming */
-	bool too_slow;		   /* we cut it */
-	bool gzip;
+	enum request_state state;
+	bool receiving; /* its headers or body are still coming */
+	bool suspended;
+	bool too_slow;		  /* we cut it */
+	bool gone;		  /* its client went away, or waits for an answer that will not come */
+	uint64_t suspended_ns;	  /* when */
 	const char *content_type; /* of an OTLP request and so of its answer; NULL: none that we speak */
 	uint64_t received_bytes;
-	struct body body;
+	uint64_t announced_bytes; /* UINT64_MAX: unknown */
+	struct ingest_request ingest;
 	struct reply reply;
 };
 
 struct route {
 	const char *method; /* "GET" serves HEAD too */
 	const char *path;
-	enum otlp_signal signal;	   /* of the receiver's other signals */
-	void (*begin)(struct request *r);  /* optional: judges the headers before the body comes, may decide the reply */
-	void (*handle)(struct request *r); /* the whole body is there; decides the reply */
+	enum ingest_signal signal;	   /* of the receiver's paths */
+	void (*begin)(struct request *r);  /* judges the headers before the body comes, may decide the reply; without it a
+					    * body is  not kept */
+	void (*handle)(struct request *r); /* all is there; decides the reply, now or later: request_resume() */
 };
+
+/* server.c: has libmicrohttpd work soon: it does not tell its epoll descriptor that a connection was resumed. */
+void server_wake(struct server *s);
 
 /* request.c: what libmicrohttpd calls; @server is the struct server. */
 enum MHD_Result request_step(void *server, struct MHD_Connection *mhd, const char *path, const char *method,
 			     const char *version, const char *data, size_t *len, void **context);
 void *request_start(void *server, const char *uri, struct MHD_Connection *mhd);
 void request_end(void *server, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode how);
+/* Lets libmicrohttpd go on with a suspended request. */
+void request_resume(struct request *r);
+/* Nothing that it waits for matters any more; resumed, it ends without an answer. */
+void request_abort(struct request *r);
+
+/* connection.c: what libmicrohttpd says about connections. */
 void connection_change(void *server, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what);
 
 /* Cuts every connection that is over its time, below the least rate, or whose client has gone. */
 void connections_sweep(struct server *s, uint64_t now_ns);
 
-/* The route of @path whatever the method, or NULL.. */
+/* The route of @path whatever the method, or NULL. */
 const struct route *route_find(const char *path);
 size_t route_index(const struct route *route);
 bool route_has_method(const struct route *route, const char *method);
@@ -107,13 +127,14 @@ void reply_text(struct request *r, unsigned status, const char *text);
 /* Refuses, and counts @why: google.rpc.Status in the request's content type, or text where it has none that we speak. */
 void reply_refuse(struct request *r, unsigned status, enum rejection why, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* A success: an empty message, or a partial one when there is something to tell. */
+void reply_taken(struct request *r, int64_t rejected, const char *message);
 /* Hands the decided reply to libmicrohttpd. */
 enum MHD_Result reply_send(struct request *r, bool close);
 
 /* The pages. */
 void receiver_begin(struct request *r);
-void receiver_profiles(struct request *r);
-void receiver_other(struct request *r);
+void receiver_take(struct request *r);
 void page_metrics(struct request *r);
 void page_health(struct request *r);
 

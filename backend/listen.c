@@ -3,6 +3,7 @@
  * "host:port" to a listening socket. The host must be spelled out: what all the world may reach is never a default. Errors
  * are told here in full, because only here is it known what failed.
  */
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /metrics: the whole registry as Prometheus text. The figures of the process and of the server's memory are read at this
- * moment, not kept. Loop's thread only.
+ * /metrics: the whole registry as Prometheus text. The figures of the process are read at this moment, not kept. Loop's
+ * thread only.
  */
 #include "backend/http.h"
 #include "base/metrics.h"
@@ -9,7 +9,6 @@
 void page_metrics(struct request *r)
 {
 	struct server_stats *stats = &r->server->stats;
-	metric_set(stats->body_bytes, r->server->bodies.used_bytes);
 	server_stats_refresh_process(stats);
 	metrics_write(r->server->metrics, &r->reply.body);
 	reply_body(r, r->reply.body.failed ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_OK,

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OTLP receiver: headers judged before the body comes, then body -> (inflate) -> decode -> sink. A bad request is
- * refused whole and touches nothing else. The body's block is handed to the decoded model, which keeps strings in it.
+ * OTLP over HTTP: headers judged before the body comes, the whole body handed to ingest, and what became of it put into the
+ * status codes and messages that the specification has for it.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/http.h"
-#include "backend/lazy_counters.h"
+#include "base/cleanup.h"
 #include "base/metrics.h"
-#include "proto/otlp.h"
 
 #define VERSION_HEADER "otlp-profiles-development-version"
 #define VERSION_SPOKEN "1"
@@ -17,9 +15,9 @@
 /* The media type without its parameters, as we name it in the answer; NULL: none that we speak. */
 static const char *otlp_content_type(const char *value)
 {
-	static const char *const spoken[] = { "application/x-protobuf", "application/protobuf" };
+	static const char *const spoken[] = { "application/x-protobuf", "application/protobuf", CONTENT_TYPE_JSON };
 	size_t len = value ? strcspn(value, "; \t") : 0;
-	for (size_t i = 0; i < sizeof(spoken) / sizeof(spoken[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(spoken); i++)
 		if (len == strlen(spoken[i]) && strncasecmp(value, spoken[i], len) == 0)
 			return spoken[i];
 	return NULL;
@@ -44,125 +42,71 @@ static enum MHD_Result check_version(void *arg, enum MHD_ValueKind kind, const c
 	return MHD_YES;
 }
 
+/* False: one that we do not speak. */
+static bool content_encoding(const char *value, enum ingest_encoding *ret)
+{
+	*ret = ENCODING_IDENTITY;
+	if (!value || !value[0] || strcasecmp(value, "identity") == 0)
+		return true;
+	*ret = strcasecmp(value, "zstd") == 0 ? ENCODING_ZSTD : ENCODING_GZIP;
+	return *ret == ENCODING_ZSTD || strcasecmp(value, "gzip") == 0;
+}
+
 void receiver_begin(struct request *r)
 {
+	struct ingest_request *ingest = &r->ingest;
+
 	r->content_type = otlp_content_type(request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE));
 	if (!r->content_type) {
 		metric_add(r->server->stats.rejected[REJECTED_CONTENT_TYPE], 1);
 		reply_text(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-			   "415 unsupported media type, supported: [application/x-protobuf]");
+			   "415 unsupported media type, supported: [application/json, application/x-protobuf]");
 		return;
 	}
+	ingest->signal = r->route->signal;
+	ingest->format = strcmp(r->content_type, CONTENT_TYPE_JSON) == 0 ? FORMAT_JSON : FORMAT_PROTOBUF;
 
 	const char *encoding = request_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING);
-	r->gzip = encoding && strcasecmp(encoding, "gzip") == 0;
-	if (encoding && !r->gzip && encoding[0] && strcasecmp(encoding, "identity") != 0) {
+	if (!content_encoding(encoding, &ingest->encoding)) {
 		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_ENCODING,
-			     "content encoding '%.64s' is not supported: send gzip or identity", encoding);
+			     "content encoding '%.64s' is not supported: send gzip, zstd or identity", encoding);
 		return;
 	}
 
 	struct version_check check = { 0 };
-	if (r->route->handle == receiver_profiles)
+	if (ingest->signal == INGEST_PROFILES)
 		MHD_get_connection_values(r->connection->mhd, MHD_HEADER_KIND, check_version, &check);
+	ingest->version_said = check.seen;
 	if (check.bad || check.seen > 1)
 		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_VERSION,
 			     "header " VERSION_HEADER " must be absent or just " VERSION_SPOKEN
 			     ": no other version is spoken here");
 }
 
-/* The body, inflated where needed. False: refused. */
-static bool unpack(struct request *r)
+static void on_done(struct ingest_request *ingest, const struct ingest_answer *answer)
 {
-	int ret = r->gzip ? body_gunzip(&r->body, r->server->max_receive_bytes) : 0;
-	switch (ret) {
-	case 0:
-		return true;
-	case -EBADMSG:
-		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_MALFORMED,
-			     "body is not one whole gzip member: cut, corrupt, or followed by something else");
-		return false;
-	case -EFBIG:
-		reply_refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, REJECTED_TOO_LARGE,
-			     "request body is larger than %zu bytes when unpacked: send smaller batches, or raise the limit",
-			     r->server->max_receive_bytes);
-		return false;
-	default:
-		reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY,
-			     "no memory to unpack the body now: try again");
-		return false;
-	}
-}
+	static const struct {
+		unsigned status;
+		enum rejection why;
+	} refusals[INGEST_OUTCOMES] = {
+		[INGEST_MALFORMED] = { MHD_HTTP_BAD_REQUEST, REJECTED_MALFORMED },
+		[INGEST_UNSUPPORTED] = { MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, REJECTED_CONTENT_TYPE },
+		[INGEST_TOO_LARGE] = { MHD_HTTP_CONTENT_TOO_LARGE, REJECTED_TOO_LARGE },
+		[INGEST_BUSY] = { MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_BUSY },
+		[INGEST_NO_MEMORY] = { MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY },
+		[INGEST_FAILED] = { MHD_HTTP_INTERNAL_SERVER_ERROR, REJECTED_SINK },
+	};
+	struct request *r = (struct request *)((char *)ingest - offsetof(struct request, ingest));
 
-/* A full success is an empty message. */
-static void answer_sink(struct request *r, int ret)
-{
-	if (ret == 0)
-		reply_body(r, MHD_HTTP_OK, r->content_type);
-	else if (ret == -EAGAIN)
-		reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_BUSY, "queues are full: try again");
+	if (refusals[answer->outcome].status)
+		reply_refuse(r, refusals[answer->outcome].status, refusals[answer->outcome].why, "%s", answer->message);
 	else
-		reply_refuse(r, MHD_HTTP_INTERNAL_SERVER_ERROR, REJECTED_SINK, "what came could not be passed on: %s",
-			     strerror(-ret));
+		reply_taken(r, answer->rejected, answer->message);
+	request_resume(r);
 }
 
-/* NULL: refused. */
-static struct profiles *decode(struct request *r)
+void receiver_take(struct request *r)
 {
-	size_t len;
-	uint8_t *data = body_take(&r->body, &len);
-	struct profiles *p = NULL;
-	struct otlp_error err;
-	int ret = data ? otlp_decode(data, len, true, &p, &err) : -ENOMEM;
-	if (ret == 0)
-		return p;
-
-	free(data);
-	if (ret == -EBADMSG)
-		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_MALFORMED, "%s", err.message);
-	else
-		reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY,
-			     "no memory to decode the body now: try again");
-	return NULL;
-}
-
-static uint64_t count_profiles(const struct profiles *p)
-{
-	uint64_t count = 0;
-	for (uint32_t i = 0; i < p->resource_count; i++)
-		for (uint32_t j = 0; j < p->resources[i].scope_count; j++)
-			count += p->resources[i].scopes[j].profile_count;
-	return count;
-}
-
-/*
- * Sinks that are not durable never complete an ack, so none is given and the answer follows consume() at once. A durable
- * sink makes this the place where the request is suspended with an ack, whose done() brings it back to the loop's thread for
- * answer_sink().
- */
-void receiver_profiles(struct request *r)
-{
-	struct server *s = r->server;
-	if (!unpack(r))
-		return;
-	struct profiles *p = decode(r);
-	if (!p)
-		return;
-
-	int ret = sink_consume(s->out, p, NULL);
-	if (ret == 0) {
-		metric_add(s->stats.received_profiles, count_profiles(p));
-		metric_add(s->stats.received_samples, p->sample_events);
-		lazy_counters_add(s->lazy, p);
-	}
-	profiles_put(p);
-	answer_sink(r, ret);
-}
-
-void receiver_other(struct request *r)
-{
-	if (!unpack(r))
-		return;
-	const uint8_t *data = r->body.data ? r->body.data : (const uint8_t *)"";
-	answer_sink(r, sink_consume_other(r->server->out, r->route->signal, data, r->body.len));
+	r->ingest.done = on_done;
+	ingest_take(r->server->ingest, &r->ingest);
 }

@@ -3,11 +3,14 @@
  * Replies: decided by one of three functions, handed to libmicrohttpd by a fourth, which also counts them. A request has at
  * most one reply; the first decision stands. Loop's thread only.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/http.h"
+#include "base/json.h"
 #include "base/metrics.h"
 #include "proto/otlp.h"
 
@@ -46,6 +49,25 @@ static int32_t rpc_code(unsigned status)
 	}
 }
 
+/* A failure sticks in the buffer: the answer then goes out without its explanation. */
+static void encode_status(struct request *r, int32_t code, const char *message)
+{
+	struct json j;
+
+	if (r->ingest.format != FORMAT_JSON) {
+		if (otlp_encode_status(code, message, &r->reply.body))
+			r->reply.body.failed = true;
+		return;
+	}
+	json_init(&j, &r->reply.body, 0);
+	json_object_begin(&j);
+	json_key(&j, "code");
+	json_i64(&j, code);
+	json_key(&j, "message");
+	json_string(&j, message);
+	json_object_end(&j);
+}
+
 void reply_refuse(struct request *r, unsigned status, enum rejection why, const char *fmt, ...)
 {
 	char message[512];
@@ -61,10 +83,45 @@ void reply_refuse(struct request *r, unsigned status, enum rejection why, const 
 		reply_text(r, status, message);
 		return;
 	}
-	/* A failure sticks in the buffer: the answer then goes out without its explanation. */
-	if (otlp_encode_status(rpc_code(status), message, &r->reply.body))
-		r->reply.body.failed = true;
+	encode_status(r, rpc_code(status), message);
 	reply_body(r, status, r->content_type);
+}
+
+/* What each signal's partial success calls its items: the specification's JSON names. */
+static const char *const rejected_names[] = {
+	[INGEST_PROFILES] = "rejectedProfiles",
+	[INGEST_LOGS] = "rejectedLogRecords",
+	[INGEST_METRICS] = "rejectedDataPoints",
+	[INGEST_TRACES] = "rejectedSpans",
+};
+
+static void encode_partial_success_json(struct request *r, int64_t rejected, const char *message)
+{
+	struct json j;
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRId64, rejected); /* 64 bits: a string in OTLP/JSON */
+	json_init(&j, &r->reply.body, 0);
+	json_object_begin(&j);
+	if (rejected || message[0]) {
+		json_key(&j, "partialSuccess");
+		json_object_begin(&j);
+		json_key(&j, rejected_names[r->ingest.signal]);
+		json_string(&j, number);
+		json_key(&j, "errorMessage");
+		json_string(&j, message);
+		json_object_end(&j);
+	}
+	json_object_end(&j);
+}
+
+void reply_taken(struct request *r, int64_t rejected, const char *message)
+{
+	if (r->ingest.format == FORMAT_JSON)
+		encode_partial_success_json(r, rejected, message);
+	else if ((rejected || message[0]) && otlp_encode_partial_success(rejected, message, &r->reply.body))
+		r->reply.body.failed = true;
+	reply_body(r, MHD_HTTP_OK, r->content_type);
 }
 
 static bool add_headers(const struct request *r, struct MHD_Response *response, bool close)

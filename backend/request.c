@@ -1,39 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections and requests as libmicrohttpd reports them, on the loop's thread. A connection is made when it is accepted and
- * lives in its socket context; a request is made when its first line is there (so its time counts from then) and lives until
- * libmicrohttpd says that it ended, whatever the end was.
+ * Requests as libmicrohttpd reports them, on the loop's thread. A request is made when its first line is there (so its time
+ * counts from then) and lives until libmicrohttpd says that it ended, whatever the end was.
+ *
+ * What it has to wait for (memory for its body, the sinks) it waits for with its connection suspended: libmicrohttpd then
+ * neither reads nor calls, and calls again with the same arguments once it is resumed. A suspended connection is not ended
+ * by its client's going away; the sweep (connection.c) looks after it.
  *
  * libmicrohttpd cannot answer in the middle of an upload. A refusal that is known early is therefore kept, the rest of the
  * body swallowed unread, and the answer sent at its end, on a connection that lives on. Three exceptions: a body announced
  * to be too large and a client that waits for 100 Continue are answered before the body, and who sends four times the limit
  * is cut off.
- *
- * Time limits are ours, for libmicrohttpd's own sees only silence: the sweep shuts the socket down and libmicrohttpd then
- * ends request and connection as it does for a client that went away.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "backend/http.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/parse.h"
 
-enum {
-	SWALLOW_FACTOR = 4, /* times max_receive_bytes of a body without announced length */
-	GRACE_DIVISOR = 6,  /* of the request's time before the least rate counts: 10 s of 60 */
-	LEAST_BYTES_PER_S = 1024,
-};
+enum { SWALLOW_FACTOR = 4 }; /* times max_receive_bytes of a body that nobody wants */
 
 const char *request_header(const struct request *r, const char *name)
 {
 	return MHD_lookup_connection_value(r->connection->mhd, MHD_HEADER_KIND, name);
 }
 
-/* --- requests --- */
+static size_t max_bytes(const struct request *r)
+{
+	return ingest_max_bytes(r->server->ingest);
+}
+
+/* --- waiting --- */
+
+static void request_suspend(struct request *r, enum request_state state)
+{
+	r->state = state;
+	r->suspended = true;
+	r->suspended_ns = clock_mono_ns();
+	MHD_suspend_connection(r->connection->mhd);
+}
+
+void request_resume(struct request *r)
+{
+	if (!r->suspended)
+		return;
+	r->suspended = false;
+	r->connection->since_ns += clock_mono_ns() - r->suspended_ns; /* that time is not held against the client */
+	MHD_resume_connection(r->connection->mhd);
+	server_wake(r->server);
+}
+
+void request_abort(struct request *r)
+{
+	r->gone = true;
+	ingest_cancel(&r->ingest);
+	body_fini(&r->ingest.body);
+	request_resume(r);
+}
+
+static void on_room(struct claim *claim)
+{
+	struct ingest_request *ingest = (struct ingest_request *)((char *)body_of_claim(claim) -
+								  offsetof(struct ingest_request, body));
+	request_resume((struct request *)((char *)ingest - offsetof(struct request, ingest)));
+}
+
+/* --- requests begin and end --- */
 
 void *request_start(void *arg, const char *uri, struct MHD_Connection *mhd)
 {
@@ -48,7 +84,7 @@ void *request_start(void *arg, const char *uri, struct MHD_Connection *mhd)
 	r->server = s;
 	r->connection = c;
 	r->receiving = true;
-	body_init(&r->body, &s->bodies);
+	body_init(&r->ingest.body, ingest_budget(s->ingest), on_room);
 	c->request = r;
 	c->since_ns = clock_mono_ns();
 	s->open_requests++;
@@ -69,39 +105,58 @@ void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD
 	r->connection->request = NULL;
 	r->connection->since_ns = clock_mono_ns();
 	s->open_requests--;
-	body_fini(&r->body);
+	ingest_cancel(&r->ingest);
+	body_fini(&r->ingest.body);
 	buf_fini(&r->reply.body);
 	free(r);
 }
 
+/* --- the body's memory --- */
+
 static void refuse_too_large(struct request *r)
 {
-	body_fini(&r->body);
+	body_fini(&r->ingest.body);
 	reply_refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, REJECTED_TOO_LARGE,
-		     "request body is larger than %zu bytes: send smaller batches, or raise the limit",
-		     r->server->max_receive_bytes);
+		     "request body is larger than %zu bytes: send smaller batches, or raise the limit", max_bytes(r));
 }
 
-/* What becomes of a body that did not fit. */
-static void refuse_body(struct request *r, int error)
+/* Asks for room for @cap bytes; when that takes a while, suspends in @state. */
+static void make_room(struct request *r, size_t cap, enum request_state state)
 {
-	if (error == -EFBIG) {
-		refuse_too_large(r);
-		return;
+	switch (body_room(&r->ingest.body, cap)) {
+	case 0:
+		r->state = REQUEST_BODY;
+		break;
+	case -EINPROGRESS:
+		request_suspend(r, state);
+		break;
+	default:
+		body_fini(&r->ingest.body);
+		r->state = REQUEST_BODY;
+		reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY, "no memory for the body now: try again");
 	}
-	body_fini(&r->body);
-	reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY, "too many large requests at once: try again");
 }
 
-/* The body's announced length; 0 when there is none. */
+static void make_first_room(struct request *r)
+{
+	bool known = r->announced_bytes != UINT64_MAX;
+
+	if (!known || r->ingest.encoding != ENCODING_IDENTITY)
+		claim_open(&r->ingest.body.claim);
+	make_room(r, known ? (size_t)r->announced_bytes : body_next_cap(&r->ingest.body, max_bytes(r)), REQUEST_WAITING);
+}
+
+/* --- headers --- */
+
+/* The body's announced length; UINT64_MAX: unknown. */
 static uint64_t announced_bytes(const struct request *r)
 {
 	const char *text = request_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
 	uint64_t len = 0;
-	if (!text || request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING))
-		return 0;
+	if (request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+		return UINT64_MAX;
 	/* libmicrohttpd refused what is no number; too large a number is too large a body. */
-	return parse_u64(text, &len) ? UINT64_MAX : len;
+	return !text ? 0 : parse_u64(text, &len) || len == UINT64_MAX ? UINT64_MAX - 1 : len;
 }
 
 static bool expects_continue(const struct request *r)
@@ -118,10 +173,9 @@ static void refuse_method(struct request *r)
 	reply_text(r, MHD_HTTP_METHOD_NOT_ALLOWED, text);
 }
 
-/* The headers are there. */
-static enum MHD_Result request_begin(struct request *r, const char *path, const char *method)
+static void judge(struct request *r, const char *path, const char *method)
 {
-	r->begun = true;
+	r->announced_bytes = announced_bytes(r);
 	r->route = route_find(path);
 	if (!r->route) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
@@ -131,138 +185,92 @@ static enum MHD_Result request_begin(struct request *r, const char *path, const 
 	} else if (r->route->begin) {
 		r->route->begin(r);
 	}
+}
 
-	uint64_t len = announced_bytes(r);
-	bool too_large = len > r->server->max_receive_bytes;
-	if (too_large && !r->reply.status)
-		refuse_too_large(r);
-	if (!r->reply.status) {
-		int ret = body_expect(&r->body, len, r->server->max_receive_bytes);
-		if (ret)
-			refuse_body(r, ret);
+/* The headers are there; or the memory that the body waited for, or a refusal because there was none for too long. */
+static enum MHD_Result request_begin(struct request *r, const char *path, const char *method)
+{
+	bool too_large = false;
+
+	if (r->state == REQUEST_NEW) {
+		judge(r, path, method);
+		too_large = r->announced_bytes != UINT64_MAX && r->announced_bytes > max_bytes(r);
+		if (too_large && !r->reply.status)
+			refuse_too_large(r);
 	}
 	if (r->reply.status && (too_large || expects_continue(r))) {
 		r->receiving = false;
 		return reply_send(r, true);
 	}
+
+	r->state = REQUEST_BODY;
+	if (!r->reply.status && r->route->begin && r->announced_bytes)
+		make_first_room(r);
 	return MHD_YES;
 }
 
-static enum MHD_Result request_data(struct request *r, const char *data, size_t len)
-{
-	struct server *s = r->server;
-	r->received_bytes += len;
-	if (r->route && r->route->begin)
-		metric_add(s->stats.received_bytes, len);
+/* --- the body --- */
 
-	if (!r->reply.status) {
-		int ret = body_append(&r->body, data, len, s->max_receive_bytes);
-		if (ret)
-			refuse_body(r, ret);
-	} else if (r->received_bytes / SWALLOW_FACTOR > s->max_receive_bytes) {
-		return MHD_NO;
+/* Takes what there is room for; suspended when there will be more later. */
+static size_t collect(struct request *r, const char *data, size_t len)
+{
+	struct body *b = &r->ingest.body;
+	size_t taken = body_append(b, data, len);
+
+	while (taken < len && !r->reply.status && !r->suspended) {
+		size_t cap = body_next_cap(b, max_bytes(r));
+		if (cap == b->cap)
+			refuse_too_large(r);
+		else
+			make_room(r, cap, REQUEST_GROWING);
+		if (!r->reply.status && !r->suspended)
+			taken += body_append(b, data + taken, len - taken);
 	}
-	return MHD_YES;
+	return r->reply.status ? len : taken;
+}
+
+/* @len becomes what is left of it. */
+static enum MHD_Result request_data(struct request *r, const char *data, size_t *len)
+{
+	size_t taken = *len;
+
+	if (!r->reply.status && r->route->begin)
+		taken = collect(r, data, *len);
+	r->received_bytes += taken;
+	if (r->route && r->route->begin)
+		metric_add(r->server->stats.received_bytes, taken);
+	*len -= taken;
+	/* A refused body, or one to a page, is nobody's: it is swallowed, up to a bound. */
+	return r->received_bytes / SWALLOW_FACTOR > max_bytes(r) ? MHD_NO : MHD_YES;
+}
+
+/* All is there. */
+static enum MHD_Result request_whole(struct request *r)
+{
+	r->receiving = false;
+	if (r->state != REQUEST_TAKEN && !r->reply.status) {
+		r->state = REQUEST_TAKEN;
+		r->route->handle(r);
+		if (!r->reply.status) {
+			request_suspend(r, REQUEST_TAKEN);
+			return MHD_YES;
+		}
+	}
+	return reply_send(r, r->server->stopping);
 }
 
 enum MHD_Result request_step(void *arg, struct MHD_Connection *mhd, const char *path, const char *method,
 			     const char *version, const char *data, size_t *len, void **context)
 {
-	struct server *s = arg;
 	struct request *r = *context;
+	(void)arg;
 	(void)mhd;
 	(void)version;
-	if (!r)
+	if (!r || r->gone)
 		return MHD_NO;
-	if (!r->begun)
+	if (r->state == REQUEST_NEW || r->state == REQUEST_WAITING)
 		return request_begin(r, path, method);
-	if (*len) {
-		enum MHD_Result ret = request_data(r, data, *len);
-		*len = 0;
-		return ret;
-	}
-
-	r->receiving = false;
-	if (!r->reply.status)
-		r->route->handle(r);
-	return reply_send(r, s->stopping);
-}
-
-/* --- connections --- */
-
-static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd, void **context)
-{
-	struct connection *c = calloc(1, sizeof(*c));
-	if (!c) {
-		shutdown(fd, SHUT_RDWR);
-		return;
-	}
-	c->mhd = mhd;
-	c->since_ns = clock_mono_ns();
-	c->next = s->connections;
-	c->link = &s->connections;
-	if (c->next)
-		c->next->link = &c->next;
-	s->connections = c;
-	metric_set(s->stats.connections, metric_get(s->stats.connections) + 1);
-	*context = c;
-}
-
-static void connection_close(struct server *s, struct connection *c)
-{
-	*c->link = c->next;
-	if (c->next)
-		c->next->link = c->link;
-	metric_set(s->stats.connections, metric_get(s->stats.connections) - 1);
-	s->run_again = true;
-	free(c);
-}
-
-static int connection_fd(struct MHD_Connection *mhd)
-{
-	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-}
-
-void connection_change(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
-{
-	struct server *s = arg;
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		connection_open(s, mhd, connection_fd(mhd), context);
-	} else if (*context) {
-		connection_close(s, *context);
-		*context = NULL;
-	}
-}
-
-static bool is_overdue(const struct server *s, const struct connection *c, uint64_t now_ns)
-{
-	const struct request *r = c->request;
-	uint64_t age_ns = now_ns > c->since_ns ? now_ns - c->since_ns : 0;
-	if (!r)
-		return age_ns > s->idle_timeout_ns;
-	if (age_ns > s->request_timeout_ns)
-		return true;
-	return r->receiving && age_ns > s->request_timeout_ns / GRACE_DIVISOR &&
-	       r->received_bytes < LEAST_BYTES_PER_S * age_ns / NSEC_PER_SEC;
-}
-
-/* libmicrohttpd waits for edges and takes a short read for the last: an end of stream that came together with data escapes
- * it. */
-static bool is_gone(const struct connection *c)
-{
-	char byte;
-	return (!c->request || c->request->receiving) && recv(connection_fd(c->mhd), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-void connections_sweep(struct server *s, uint64_t now_ns)
-{
-	for (struct connection *c = s->connections; c; c = c->next) {
-		bool overdue = is_overdue(s, c, now_ns);
-		/* With work left over libmicrohttpd may hold bytes that it read before the end of the stream. */
-		if (!overdue && (s->again_armed || !is_gone(c)))
-			continue;
-		if (c->request)
-			c->request->too_slow = overdue;
-		shutdown(connection_fd(c->mhd), SHUT_RDWR);
-	}
+	if (r->state == REQUEST_GROWING)
+		r->state = REQUEST_BODY;
+	return *len ? request_data(r, data, len) : request_whole(r);
 }

@@ -7,16 +7,17 @@
 #include "backend/http.h"
 #include "base/cleanup.h"
 
+#define RECEIVER(url, what)                                                                                     \
+	{                                                                                                       \
+		.method = "POST", .path = url, .signal = what, .begin = receiver_begin, .handle = receiver_take \
+	}
+
 static const struct route routes[] = {
-	{ .method = "POST", .path = "/v1development/profiles", .begin = receiver_begin, .handle = receiver_profiles },
-	{ .method = "POST", .path = "/v1/profiles", .begin = receiver_begin, .handle = receiver_profiles },
-	{ .method = "POST", .path = "/v1/logs", .signal = OTLP_LOGS, .begin = receiver_begin, .handle = receiver_other },
-	{ .method = "POST",
-	  .path = "/v1/metrics",
-	  .signal = OTLP_METRICS,
-	  .begin = receiver_begin,
-	  .handle = receiver_other },
-	{ .method = "POST", .path = "/v1/traces", .signal = OTLP_TRACES, .begin = receiver_begin, .handle = receiver_other },
+	RECEIVER("/v1development/profiles", INGEST_PROFILES),
+	RECEIVER("/v1/profiles", INGEST_PROFILES),
+	RECEIVER("/v1/logs", INGEST_LOGS),
+	RECEIVER("/v1/metrics", INGEST_METRICS),
+	RECEIVER("/v1/traces", INGEST_TRACES),
 	{ .method = "GET", .path = "/metrics", .handle = page_metrics },
 	{ .method = "GET", .path = "/healthz", .handle = page_health },
 };

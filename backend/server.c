@@ -6,7 +6,7 @@
  */
 #include "backend/server.h"
 
-#include <poll.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +14,14 @@
 #include <unistd.h>
 
 #include "backend/http.h"
-#include "backend/lazy_counters.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 
 enum {
-	DEFAULT_RECEIVE_BYTES = 64 << 20,
 	DEFAULT_CONNECTIONS = 1000,
 	DEFAULT_REQUEST_TIMEOUT_S = 60,
 	DEFAULT_IDLE_TIMEOUT_S = 75,
-	BODIES_FACTOR = 4,		    /* memory of all bodies, in times of the largest one */
 	CONNECTION_MEMORY_BYTES = 32 << 10, /* headers and read buffer of one connection */
 	PUMP_ROUNDS = 16,		    /* before the loop's other watches have their turn */
 	SWEEPS_PER_TIMEOUT = 60,
@@ -36,6 +33,12 @@ static void arm_again(struct server *s, uint64_t after_ns)
 		return;
 	loop_set_timer(s->again, after_ns, 0);
 	s->again_armed = after_ns != 0;
+}
+
+void server_wake(struct server *s)
+{
+	s->run_again = true; /* when it is working right now */
+	arm_again(s, 1);
 }
 
 /* Lets libmicrohttpd work; one round moves each ready connection one step. */
@@ -92,7 +95,7 @@ static void on_sweep(void *arg)
 
 static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd, unsigned max_connections)
 {
-	return MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request_step, s, /* */
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, request_step, s, /* */
 				MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, max_connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 				MHD_OPTION_URI_LOG_CALLBACK, request_start, s, MHD_OPTION_NOTIFY_COMPLETED, request_end, s,
@@ -120,7 +123,7 @@ static int fail(struct server *s, int error, struct server_error *err)
 	return error;
 }
 
-int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
+int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct ingest *ingest,
 	       struct server **ret, struct server_error *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -128,18 +131,11 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 		return fail(NULL, -ENOMEM, err);
 	s->loop = loop;
 	s->metrics = metrics;
-	s->out = out;
-	s->max_receive_bytes = config->max_receive_bytes ? config->max_receive_bytes : DEFAULT_RECEIVE_BYTES;
-	if (__builtin_mul_overflow(s->max_receive_bytes, BODIES_FACTOR, &s->bodies.limit_bytes))
-		s->bodies.limit_bytes = SIZE_MAX;
+	s->ingest = ingest;
 	s->request_timeout_ns = config->request_timeout_ns ? config->request_timeout_ns
 							   : DEFAULT_REQUEST_TIMEOUT_S * NSEC_PER_SEC;
 	s->idle_timeout_ns = config->idle_timeout_ns ? config->idle_timeout_ns : DEFAULT_IDLE_TIMEOUT_S * NSEC_PER_SEC;
 	server_stats_init(&s->stats, metrics);
-	s->lazy = lazy_counters_new(metrics);
-	if (!s->lazy)
-		return fail(s, -ENOMEM, err);
-
 	int fd = listen_on(config->http_address, &s->port, err);
 	if (fd < 0) {
 		server_free(s);
@@ -172,11 +168,9 @@ void server_stop(struct server *s, uint64_t deadline_ns)
 	if (listen_fd >= 0)
 		close(listen_fd);
 
-	struct pollfd ready = { .fd = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, .events = POLLIN };
 	while (s->open_requests && clock_mono_ns() < deadline_ns) {
-		if (!s->again_armed)
-			poll(&ready, 1, LOOK_AGAIN_MS);
-		pump(s);
+		if (loop_step(s->loop, s->again_armed ? 0 : LOOK_AGAIN_MS))
+			break;
 		on_sweep(s);
 	}
 }
@@ -188,8 +182,11 @@ void server_free(struct server *s)
 	loop_remove(s->ready);
 	loop_remove(s->again);
 	loop_remove(s->sweep);
+	/* libmicrohttpd cannot end what is suspended. */
+	for (struct connection *c = s->connections; c; c = c->next)
+		if (c->request)
+			request_abort(c->request);
 	if (s->mhd)
 		MHD_stop_daemon(s->mhd); /* ends requests and connections, which free what they hold */
-	lazy_counters_free(s->lazy);
 	free(s);
 }

@@ -9,14 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ingest;
 struct loop;
 struct metrics;
 struct server;
-struct sink;
 
 struct server_config {
 	const char *http_address;    /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
-	size_t max_receive_bytes;    /* body before and after decompression; 64 MiB when 0 */
 	unsigned max_connections;    /* 1000 when 0 */
 	uint64_t request_timeout_ns; /* first line of a request to the end of its answer; 60 s when 0 */
 	uint64_t idle_timeout_ns;    /* a connection without a request; 75 s when 0 */
@@ -26,13 +25,13 @@ struct server_error {
 	char message[256];
 };
 
-/* Listens. @out takes what is received (borrowed, as is @metrics). 0 or -errno with @err filled. */
-int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
+/* Listens. @ingest takes what is received (borrowed, as is @metrics). 0 or -errno with @err filled. */
+int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct ingest *ingest,
 	       struct server **ret, struct server_error *err);
 uint16_t server_http_port(const struct server *s);
 
-/* Stops accepting and serves on until no request is open or @deadline_ns (CLOCK_MONOTONIC) has come; blocks, on the loop's
- * thread. From then on /healthz answers 503 and every answer closes its connection. */
+/* Stops accepting and runs the loop until no request is open or @deadline_ns (CLOCK_MONOTONIC) has come, on its thread. From
+ * then on /healthz answers 503 and every answer closes its connection. */
 void server_stop(struct server *s, uint64_t deadline_ns);
 
 /* Closes what is still open. Accepts NULL. */

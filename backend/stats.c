@@ -58,10 +58,7 @@ void server_stats_init(struct server_stats *s, struct metrics *m)
 {
 	*s = (struct server_stats){ .metrics = m };
 	s->received_bytes = metrics_counter(m, "hearth_received_bytes_total", NULL, "Bytes of request bodies, as sent.");
-	s->received_profiles = metrics_counter(m, "hearth_received_profiles_total", NULL, "Profiles taken.");
-	s->received_samples = metrics_counter(m, "hearth_received_samples_total", NULL, "Sample events taken.");
 	s->connections = metrics_gauge(m, "hearth_http_connections", NULL, "Open HTTP connections.");
-	s->body_bytes = metrics_gauge(m, "hearth_http_body_bytes", NULL, "Memory held by request bodies.");
 	for (int why = 0; why < REJECTION_COUNT; why++) {
 		struct buf labels = BUF_EMPTY;
 		metrics_label(&labels, "reason", rejection_names[why], strlen(rejection_names[why]));

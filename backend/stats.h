@@ -31,10 +31,7 @@ enum { STATS_PATHS_MAX = 16, STATS_CODES_MAX = 16 };
 struct server_stats {
 	struct metrics *metrics;
 	struct metric *received_bytes;
-	struct metric *received_profiles;
-	struct metric *received_samples;
 	struct metric *connections;
-	struct metric *body_bytes;
 	struct metric *rejected[REJECTION_COUNT];
 	struct metric *requests[STATS_PATHS_MAX + 1][STATS_CODES_MAX]; /* made at first use */
 	struct metric *cpu_ns;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "backend/ingest.h"
 #include "backend/server.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -27,6 +28,11 @@ static void free_server(struct server **server)
 	server_free(*server);
 }
 
+static void free_ingest(struct ingest **ingest)
+{
+	ingest_free(*ingest);
+}
+
 static void stop_server(void *arg, uint64_t deadline_ns)
 {
 	server_stop(arg, deadline_ns);
@@ -44,16 +50,22 @@ static void print_address(const char *address, uint16_t port, struct buf *out)
 static int listen_and_serve(struct session *s, const char *names)
 {
 	const struct config *config = s->config;
+	const struct ingest_config ingest_config = {
+		.max_receive_bytes = config->max_receive_bytes,
+		.receive_memory = config->receive_memory,
+	};
 	const struct server_config server_config = {
 		.http_address = config->http_address,
-		.max_receive_bytes = config->max_receive_bytes,
 		.max_connections = (unsigned)config->max_connections,
 	};
 	AUTO(buf_fini) struct buf address = BUF_EMPTY;
+	AUTO(free_ingest) struct ingest *ingest = NULL;
 	AUTO(free_server) struct server *server = NULL;
 	struct server_error error = { "" };
-	int run_err, err = server_new(&server_config, s->loop, s->metrics, s->sink, &server, &error);
+	int run_err, err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
 
+	if (!err)
+		err = server_new(&server_config, s->loop, s->metrics, ingest, &server, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;

@@ -3,4 +3,7 @@
 NANOPB_PLUGIN := $(firstword $(wildcard /usr/bin/protoc-gen-nanopb) protoc-gen-nanopb)
 BPF_INCLUDES := -I$(SYSROOT)/usr/include/$(TRIPLE_$(ARCH)) $(if $(CROSS),-I$(SYSROOT)/usr/include)
 INCLUDES :=
-LIBS := -lbpf -ldw -lelf -lprotobuf-nanopb -lmicrohttpd -lcurl -lz -llzma -lzstd -liberty -lZydis -lseccomp -lpcre2-8 -lpthread -lm
+LIBS := -lbpf -ldw -lelf -lZydis -liberty
+LIBS += -lprotobuf-nanopb -lmicrohttpd -lcurl
+LIBS += -lz -ldeflate -llzma -lzstd
+LIBS += -lseccomp -lpcre2-8 -lpthread -lm

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/ingest.h"
 #include "backend/server.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -70,6 +71,7 @@ struct world {
 	struct loop *loop;
 	struct metrics *metrics;
 	struct sink_recorder sink;
+	struct ingest *ingest;
 	struct server *servers[2];
 	int command; /* eventfd, takes an enum command */
 	uint64_t stop_timeout_ns;
@@ -110,8 +112,10 @@ static void world_start(struct world *w, const struct server_config *configs, si
 	assert_int_equal(loop_new(&w->loop), 0);
 	w->metrics = metrics_new();
 	assert_non_null(w->metrics);
+	const struct ingest_config ingest = { .max_receive_bytes = 1 << 20, .receive_memory = 4 << 20 };
+	assert_int_equal(ingest_new(&ingest, w->loop, w->metrics, &w->sink.sink, &w->ingest), 0);
 	for (size_t i = 0; i < count; i++)
-		if (server_new(&configs[i], w->loop, w->metrics, &w->sink.sink, &w->servers[i], &err))
+		if (server_new(&configs[i], w->loop, w->metrics, w->ingest, &w->servers[i], &err))
 			fail_msg("%s", err.message);
 	assert_int_equal(loop_add_fd(w->loop, w->command, EPOLLIN, on_command, w, NULL), 0);
 	assert_int_equal(pthread_create(&w->thread, NULL, run, w), 0);
@@ -129,6 +133,7 @@ static void world_end(struct world *w)
 	pthread_join(w->thread, NULL);
 	server_free(w->servers[0]);
 	server_free(w->servers[1]);
+	ingest_free(w->ingest);
 	metrics_free(w->metrics);
 	loop_free(w->loop);
 	close(w->command);
@@ -159,9 +164,8 @@ static uint64_t metric_total(struct world *w, const char *name)
 static void test_requests(void **state)
 {
 	const struct server_config configs[] = {
-		{ .http_address = "127.0.0.1:0", .max_receive_bytes = 1 << 20 },
+		{ .http_address = "127.0.0.1:0" },
 		{ .http_address = "localhost:0",
-		  .max_receive_bytes = 1 << 20,
 		  .max_connections = 4,
 		  .request_timeout_ns = 2400 * NSEC_PER_MSEC,
 		  .idle_timeout_ns = 600 * NSEC_PER_MSEC },
@@ -324,20 +328,23 @@ static void test_addresses(void **state)
 	struct loop *loop = NULL;
 	struct metrics *metrics = metrics_new();
 	struct sink_recorder sink = { .sink.ops = &recorder_ops };
+	struct ingest *ingest = NULL;
 	(void)state;
 
 	assert_int_equal(loop_new(&loop), 0);
+	assert_int_equal(ingest_new(&(struct ingest_config){ 0 }, loop, metrics, &sink.sink, &ingest), 0);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		struct server *server = NULL;
 		struct server_error err = { "" };
 		const struct server_config config = { .http_address = table[i].address };
-		int ret = server_new(&config, loop, metrics, &sink.sink, &server, &err);
+		int ret = server_new(&config, loop, metrics, ingest, &server, &err);
 		if (ret != table[i].error || !strstr(err.message, table[i].says))
 			fail_msg("'%s': %d '%s'", table[i].address, ret, err.message);
 		if (ret == 0)
 			assert_int_not_equal(server_http_port(server), 0);
 		server_free(server);
 	}
+	ingest_free(ingest);
 	metrics_free(metrics);
 	loop_free(loop);
 }
@@ -352,9 +359,9 @@ static void test_taken_port(void **state)
 
 	world_start(&w, &(struct server_config){ .http_address = "127.0.0.1:0" }, 1);
 	snprintf(address, sizeof(address), "127.0.0.1:%u", server_http_port(w.servers[0]));
-	assert_int_equal(server_new(&(struct server_config){ .http_address = address }, w.loop, w.metrics, &w.sink.sink,
-				    &second, &err),
-			 -EADDRINUSE);
+	assert_int_equal(
+		server_new(&(struct server_config){ .http_address = address }, w.loop, w.metrics, w.ingest, &second, &err),
+		-EADDRINUSE);
 	assert_non_null(strstr(err.message, address));
 	assert_non_null(strstr(err.message, "another port"));
 	assert_null(second);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections, from accept to close, and the sweep over them. A connection lives in its socket context of libmicrohttpd.
+ *
+ * Time limits are ours, for libmicrohttpd's own sees only silence: the sweep shuts the socket down and libmicrohttpd then
+ * ends request and connection as it does for a client that went away. A suspended one is resumed for that. Loop's thread.
+ */
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "backend/http.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+
+enum {
+	GRACE_DIVISOR = 6, /* of the request's time before the least rate counts: 10 s of 60 */
+	WAIT_DIVISOR =
+		12, /* of the request's time that it may wait for memory: senders wait for an answer for 5 s and more */
+	LEAST_BYTES_PER_S = 1024,
+};
+
+static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd, void **context)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	if (!c) {
+		shutdown(fd, SHUT_RDWR);
+		return;
+	}
+	c->mhd = mhd;
+	c->since_ns = clock_mono_ns();
+	c->next = s->connections;
+	c->link = &s->connections;
+	if (c->next)
+		c->next->link = &c->next;
+	s->connections = c;
+	metric_set(s->stats.connections, metric_get(s->stats.connections) + 1);
+	*context = c;
+}
+
+static void connection_close(struct server *s, struct connection *c)
+{
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	metric_set(s->stats.connections, metric_get(s->stats.connections) - 1);
+	s->run_again = true;
+	free(c);
+}
+
+static int connection_fd(struct MHD_Connection *mhd)
+{
+	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+void connection_change(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
+{
+	struct server *s = arg;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		connection_open(s, mhd, connection_fd(mhd), context);
+	} else if (*context) {
+		connection_close(s, *context);
+		*context = NULL;
+	}
+}
+
+/* --- the sweep --- */
+
+/* What a request must have brought after @age_ns: a little always; when others wait for memory that it holds, as much as
+ * ends it in time. */
+static uint64_t least_bytes(const struct server *s, const struct request *r, uint64_t age_ns)
+{
+	uint64_t least = LEAST_BYTES_PER_S * age_ns / NSEC_PER_SEC;
+	double part = (double)age_ns / (double)s->request_timeout_ns;
+
+	if (budget_has_waiters(ingest_budget(s->ingest)) && part * (double)r->ingest.body.cap > (double)least)
+		return (uint64_t)(part * (double)r->ingest.body.cap);
+	return least;
+}
+
+static bool is_overdue(const struct server *s, const struct connection *c, uint64_t now_ns)
+{
+	const struct request *r = c->request;
+	uint64_t age_ns = now_ns > c->since_ns ? now_ns - c->since_ns : 0;
+	if (!r)
+		return age_ns > s->idle_timeout_ns;
+	if (age_ns > s->request_timeout_ns)
+		return true;
+	return r->receiving && age_ns > s->request_timeout_ns / GRACE_DIVISOR &&
+	       r->received_bytes < least_bytes(s, r, age_ns);
+}
+
+/* libmicrohttpd waits for edges and takes a short read for the last: an end of stream that came together with data escapes
+ * it. */
+static bool is_gone(const struct connection *c)
+{
+	char byte;
+	return (!c->request || c->request->receiving) && recv(connection_fd(c->mhd), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Answers a suspended request whose wait has no end in sight, and forgets one whose client has gone. */
+static void look_at_suspended(struct server *s, struct request *r, uint64_t now_ns)
+{
+	uint64_t waited_ns = now_ns > r->suspended_ns ? now_ns - r->suspended_ns : 0;
+
+	if (r->state == REQUEST_TAKEN) {
+		if (waited_ns < s->request_timeout_ns)
+			return;
+		ingest_cancel(&r->ingest);
+		reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_BUSY,
+			     "what came could not be kept in time: it may be kept all the same, try again");
+	} else if (is_gone(r->connection)) {
+		request_abort(r);
+		return;
+	} else if (waited_ns < s->request_timeout_ns / WAIT_DIVISOR) {
+		return;
+	} else {
+		body_fini(&r->ingest.body);
+		reply_refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY, "too many large requests at once: try again");
+	}
+	request_resume(r);
+}
+
+void connections_sweep(struct server *s, uint64_t now_ns)
+{
+	for (struct connection *c = s->connections; c; c = c->next) {
+		if (c->request && c->request->suspended) {
+			look_at_suspended(s, c->request, now_ns);
+			continue;
+		}
+		bool overdue = is_overdue(s, c, now_ns);
+		/* With work left over libmicrohttpd may hold bytes that it read before the end of the stream. */
+		if (!overdue && (s->again_armed || !is_gone(c)))
+			continue;
+		if (c->request)
+			c->request->too_slow = overdue;
+		shutdown(connection_fd(c->mhd), SHUT_RDWR);
+	}
+}
