@@ -28,6 +28,7 @@ static const char *const rejection_names[REJECTION_COUNT] = {
 	[REJECTED_BUSY] = "busy",
 	[REJECTED_SINK] = "sink failed",
 	[REJECTED_SLOW] = "too slow",
+	[REJECTED_DEADLINE] = "deadline",
 	[REJECTED_INCOMPLETE] = "incomplete",
 };
 
@@ -54,18 +55,23 @@ static uint64_t process_start_time_s(void)
 	return (clock_unix_ns() - up_ns + started_ns) / NSEC_PER_SEC;
 }
 
+void stats_init_rejected(struct metric *rejected[REJECTION_COUNT], struct metrics *m)
+{
+	for (int why = 0; why < REJECTION_COUNT; why++) {
+		struct buf labels = BUF_EMPTY;
+		metrics_label(&labels, "reason", rejection_names[why], strlen(rejection_names[why]));
+		rejected[why] = metrics_counter(m, "hearth_rejected_requests_total", buf_text(&labels),
+						"Requests that were not taken.");
+		buf_fini(&labels);
+	}
+}
+
 void server_stats_init(struct server_stats *s, struct metrics *m)
 {
 	*s = (struct server_stats){ .metrics = m };
 	s->received_bytes = metrics_counter(m, "hearth_received_bytes_total", NULL, "Bytes of request bodies, as sent.");
 	s->connections = metrics_gauge(m, "hearth_http_connections", NULL, "Open HTTP connections.");
-	for (int why = 0; why < REJECTION_COUNT; why++) {
-		struct buf labels = BUF_EMPTY;
-		metrics_label(&labels, "reason", rejection_names[why], strlen(rejection_names[why]));
-		s->rejected[why] = metrics_counter(m, "hearth_rejected_requests_total", buf_text(&labels),
-						   "Requests that were not taken.");
-		buf_fini(&labels);
-	}
+	stats_init_rejected(s->rejected, m);
 	s->cpu_ns = metrics_counter(m, "hearth_process_cpu_nanoseconds_total", NULL,
 				    "CPU time of the process, user and system.");
 	s->resident_bytes = metrics_gauge(m, "process_resident_memory_bytes", NULL, "Resident memory.");

@@ -22,6 +22,7 @@ enum rejection {
 	REJECTED_BUSY,	     /* the sink is full */
 	REJECTED_SINK,	     /* the sink failed */
 	REJECTED_SLOW,	     /* cut by us */
+	REJECTED_DEADLINE,   /* its client's own */
 	REJECTED_INCOMPLETE, /* the client went away, or what it sent was not HTTP */
 	REJECTION_COUNT,
 };
@@ -39,6 +40,9 @@ struct server_stats {
 	struct metric *open_fds;
 	struct metric *start_time_s;
 };
+
+/* The counters of requests that were not taken, one for each reason. */
+void stats_init_rejected(struct metric *rejected[REJECTION_COUNT], struct metrics *metrics);
 
 void server_stats_init(struct server_stats *s, struct metrics *metrics);
 

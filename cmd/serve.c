@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "backend/grpc.h"
 #include "backend/ingest.h"
 #include "backend/server.h"
 #include "base/buf.h"
@@ -33,50 +34,94 @@ static void free_ingest(struct ingest **ingest)
 	ingest_free(*ingest);
 }
 
-static void stop_server(void *arg, uint64_t deadline_ns)
+static void free_grpc(struct grpc **grpc)
 {
-	server_stop(arg, deadline_ns);
+	grpc_free(*grpc);
 }
 
-/* "127.0.0.1:0" with the port that was taken. */
-static void print_address(const char *address, uint16_t port, struct buf *out)
+struct receivers {
+	struct server *http;
+	struct grpc *grpc; /* NULL: off */
+};
+
+static void stop_receivers(void *arg, uint64_t deadline_ns)
+{
+	struct receivers *r = arg;
+
+	if (r->grpc)
+		grpc_quiesce(r->grpc);
+	server_stop(r->http, deadline_ns);
+	if (r->grpc)
+		grpc_stop(r->grpc, deadline_ns);
+}
+
+/* "http://127.0.0.1:0" with the port that was taken; a warning when others reach it. */
+static void print_address(const char *scheme, const char *address, uint16_t port, struct buf *out)
 {
 	const char *colon = strrchr(address, ':');
 	int host_len = colon ? (int)(colon - address) : (int)strlen(address);
 
-	buf_printf(out, "http://%.*s:%u", host_len, address, port);
+	buf_printf(out, "%s://%.*s:%u", scheme, host_len, address, port);
+	if (!is_loopback(address))
+		log_warn("%s is reachable from other machines, without TLS or a password", buf_text(out));
+}
+
+static int listen_on_http(struct session *s, struct ingest *ingest, struct server **ret, struct server_error *error)
+{
+	const struct server_config config = {
+		.http_address = s->config->http_address,
+		.max_connections = (unsigned)s->config->max_connections,
+	};
+
+	return server_new(&config, s->loop, s->metrics, ingest, ret, error);
+}
+
+static int listen_on_grpc(struct session *s, struct ingest *ingest, struct grpc **ret, struct server_error *error)
+{
+	const struct grpc_config config = {
+		.address = s->config->grpc_address,
+		.max_connections = (unsigned)s->config->max_connections,
+	};
+
+	return strcmp(config.address, "off") == 0 ? 0 : grpc_new(&config, s->loop, s->metrics, ingest, ret, error);
+}
+
+static void tell_addresses(const struct session *s, const struct receivers *r, const char *names)
+{
+	AUTO(buf_fini) struct buf http = BUF_EMPTY, grpc = BUF_EMPTY;
+
+	print_address("http", s->config->http_address, server_http_port(r->http), &http);
+	if (r->grpc)
+		print_address("grpc", s->config->grpc_address, grpc_port(r->grpc), &grpc);
+	log_info("listening on %s for OTLP/HTTP (POST /v1development/profiles), /metrics and /healthz%s%s%s; profiles go to "
+		 "%s",
+		 buf_text(&http), r->grpc ? ", on " : "", buf_text(&grpc), r->grpc ? " for OTLP/gRPC" : "", names);
 }
 
 static int listen_and_serve(struct session *s, const char *names)
 {
-	const struct config *config = s->config;
 	const struct ingest_config ingest_config = {
-		.max_receive_bytes = config->max_receive_bytes,
-		.receive_memory = config->receive_memory,
+		.max_receive_bytes = s->config->max_receive_bytes,
+		.receive_memory = s->config->receive_memory,
 	};
-	const struct server_config server_config = {
-		.http_address = config->http_address,
-		.max_connections = (unsigned)config->max_connections,
-	};
-	AUTO(buf_fini) struct buf address = BUF_EMPTY;
 	AUTO(free_ingest) struct ingest *ingest = NULL;
-	AUTO(free_server) struct server *server = NULL;
+	AUTO(free_server) struct server *http = NULL;
+	AUTO(free_grpc) struct grpc *grpc = NULL;
 	struct server_error error = { "" };
 	int run_err, err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
 
 	if (!err)
-		err = server_new(&server_config, s->loop, s->metrics, ingest, &server, &error);
+		err = listen_on_http(s, ingest, &http, &error);
+	if (!err)
+		err = listen_on_grpc(s, ingest, &grpc, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
-	print_address(config->http_address, server_http_port(server), &address);
-	log_info("listening on %s for OTLP/HTTP (POST /v1development/profiles), /metrics and /healthz; profiles go to %s",
-		 buf_text(&address), names);
-	if (!is_loopback(config->http_address))
-		log_warn("%s is reachable from other machines, without TLS or a password", buf_text(&address));
+	struct receivers receivers = { http, grpc };
+	tell_addresses(s, &receivers, names);
 	run_err = session_run(s);
-	err = session_drain(s, stop_server, server);
+	err = session_drain(s, stop_receivers, &receivers);
 	session_log_undelivered(s, err);
 	return run_err ? run_err : err;
 }
@@ -108,11 +153,12 @@ static int run_serve(const struct config *config)
 const struct cmd cmd_serve = {
 	.name = "serve",
 	.bit = ON_SERVE,
-	.summary = "receive profiles over OTLP/HTTP and print or forward them",
+	.summary = "receive profiles over OTLP and print or forward them",
 	.operands = "",
-	.description = "The backend alone: receives OTLP profiles over HTTP and passes them to the sinks; prints them when "
+	.description = "The backend alone: receives OTLP profiles over HTTP and gRPC and passes them to the sinks; prints "
+		       "them when "
 		       "none is named. "
-		       "/metrics and /healthz are on the same port. Needs no root.",
+		       "/metrics and /healthz are on the port of HTTP. Needs no root.",
 	.example = "hearth serve --print",
 	.run = run_serve,
 };

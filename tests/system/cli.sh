@@ -59,9 +59,9 @@ expect 1 "zeros.otlp is no capture of hearth" report zeros.otlp
 start port python3 -u -c 'import socket, time
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(8); print(s.getsockname()[1]); time.sleep(170)'
 until_true 10 test -s port || fail "no port"
-expect 1 "127.0.0.1:$(cat port)" serve --http-address "127.0.0.1:$(cat port)"
+expect 1 "127.0.0.1:$(cat port)" serve --grpc-address off --http-address "127.0.0.1:$(cat port)"
 expect 1 "nonsense" serve --http-address nonsense
-start served "$HEARTH" serve --http-address 127.0.0.1:0 --sink null
+start served "$HEARTH" serve --grpc-address off --http-address 127.0.0.1:0 --sink null
 until_true 10 grep -q 'listening on http://127.0.0.1:[1-9]' served.err || fail "serve does not say where: $(cat served.err)"
 stop "$started"
 

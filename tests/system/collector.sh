@@ -6,7 +6,7 @@
 need_bpf
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-start printed "$HEARTH" serve --http-address "127.0.0.1:$port" --print
+start printed "$HEARTH" serve --grpc-address off --http-address "127.0.0.1:$port" --print
 receiver=$started
 until_true 10 curl -fsS "http://127.0.0.1:$port/healthz" || fail "the receiver does not answer: $(cat printed.err)"
 

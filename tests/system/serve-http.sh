@@ -4,7 +4,7 @@
 . "$TOP/tests/system/lib.sh"
 
 # The port is the kernel's choice; the start-up line names it.
-start printed "$HEARTH" serve --http-address 127.0.0.1:0 --print
+start printed "$HEARTH" serve --grpc-address off --http-address 127.0.0.1:0 --print
 server=$started
 until_true 10 grep -q 'listening on http://127.0.0.1:[1-9]' printed.err || fail "does not listen: $(cat printed.err)"
 url=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' printed.err)
@@ -84,7 +84,7 @@ grep -qx 'hearth_received_requests_total{path="/v1development/profiles",code="20
 
 # A second server on the port says what is wrong and what to do.
 status=0
-"$HEARTH" serve --http-address "${url#http://}" >second 2>second.err || status=$?
+"$HEARTH" serve --grpc-address off --http-address "${url#http://}" >second 2>second.err || status=$?
 [ $status = 1 ] && grep -q 'in use.*another port' second.err || fail "second server: status $status, $(cat second.err)"
 rm second.err
 

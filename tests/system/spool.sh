@@ -12,7 +12,7 @@ here=$(free_port)
 there=$(free_port)
 
 forward() {
-	start "forward.$1" "$HEARTH" serve --http-address "127.0.0.1:$here" --collector "http://127.0.0.1:$there" --spool "$PWD/spool" \
+	start "forward.$1" "$HEARTH" serve --grpc-address off --http-address "127.0.0.1:$here" --collector "http://127.0.0.1:$there" --spool "$PWD/spool" \
 		--collector-timeout 2s
 	forwarder=$started
 	until_true 10 curl -fsS "http://127.0.0.1:$here/healthz" || fail "the forwarder does not answer: $(cat "forward.$1.err")"

@@ -11,7 +11,7 @@ free_port() {
 here=$(free_port) one=$(free_port) other=$(free_port)
 
 start first python3 -u "$TOP/tests/unit/sinks/collector.py" "$one" 200
-start forward "$HEARTH" serve --http-address "127.0.0.1:$here" --collector "http://127.0.0.1:$one" \
+start forward "$HEARTH" serve --grpc-address off --http-address "127.0.0.1:$here" --collector "http://127.0.0.1:$one" \
 	--collector "grpc://127.0.0.1:$other" --spool "$PWD/spool"
 forwarder=$started
 until_true 10 curl -fsS "http://127.0.0.1:$here/healthz" || fail "the forwarder does not answer: $(cat forward.err)"
