@@ -37,7 +37,7 @@ class Browser:
         args = QUIET + [f"--user-data-dir={self.folder.name}", f"--window-size={self.size[0]},{self.size[1]}"]
         if self.dark:
             args.append("--force-dark-mode")
-        options = {"goog:chromeOptions": {"binary": shutil.which("chromium"), "args": args}}
+        options = {"goog:chromeOptions": {"binary": shutil.which("chromium"), "args": args}, "goog:loggingPrefs": {"browser": "ALL"}}
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
         self.session = f"/session/{answer['sessionId']}"
         return self
@@ -62,7 +62,14 @@ class Browser:
             sys.exit(f"{method} {path}: {error.read().decode()[:500]}")
 
     def open(self, path):
-        self.call("POST", self.session + "/url", {"url": "file://" + os.path.abspath(path)})
+        self.go("file://" + os.path.abspath(path))
+
+    def go(self, url):
+        self.call("POST", self.session + "/url", {"url": url})
+
+    def console(self):
+        """What the page's console got since the last call: [(level, text)...], broken rules of the CSP among them."""
+        return [(e["level"], e["message"]) for e in self.call("POST", self.session + "/se/log", {"type": "browser"})]
 
     def run(self, script, *args):
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
