@@ -107,6 +107,7 @@ $(call obj,proto) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
 # Files that base/embed.h puts into an object.
 $(BUILD)/proto/flamegraph.o $(BUILD)-fuzz/proto/flamegraph.o: proto/flamegraph.css proto/flamegraph.js
+$(BUILD)/backend/page.o: $(wildcard backend/page/*)
 
 # --- BPF: one object a program file, embedded as a skeleton ---
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)) -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP

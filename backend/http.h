@@ -50,10 +50,15 @@ struct connection {
 	uint64_t since_ns;	 /* when the request, or the wait for one, began */
 };
 
+struct reply_header {
+	const char *name, *value;
+};
+
 struct reply {
 	unsigned status; /* 0: not decided yet */
 	const char *content_type;
-	unsigned retry_after_s; /* 0: no such header */
+	unsigned retry_after_s;		    /* 0: no such header */
+	const struct reply_header *headers; /* further ones up to a name of NULL, or NULL; they outlive the request */
 	struct buf body;
 };
 
@@ -70,6 +75,7 @@ struct request {
 	struct server *server;
 	struct connection *connection;
 	const struct route *route; /* NULL: no such path */
+	const char *path;	   /* libmicrohttpd's */
 	enum request_state state;
 	bool receiving; /* its headers or body are still coming */
 	bool suspended;
@@ -84,11 +90,11 @@ struct request {
 };
 
 struct route {
-	const char *method; /* "GET" serves HEAD too */
-	const char *path;
+	const char *method;		   /* "GET" serves HEAD too */
+	const char *path;		   /* one that ends in "/", but "/" itself: all below it too */
 	enum ingest_signal signal;	   /* of the receiver's paths */
 	void (*begin)(struct request *r);  /* judges the headers before the body comes, may decide the reply; without it a
-					    * body is  not kept */
+					    * body is not kept */
 	void (*handle)(struct request *r); /* all is there; decides the reply, now or later: request_resume() */
 };
 
@@ -121,6 +127,10 @@ const char *route_allow(const struct route *route);
 /* A request header's first value, or NULL. */
 const char *request_header(const struct request *r, const char *name);
 
+/* negotiate.c: whether the client takes gzip; whether it has a copy with this ETag (RFC 9110, 12.5.3 and 13.1.2). */
+bool request_takes_gzip(const struct request *r);
+bool request_has_copy(const struct request *r, const char *etag);
+
 /* The reply is r->reply.body as it stands. */
 void reply_body(struct request *r, unsigned status, const char *content_type);
 void reply_text(struct request *r, unsigned status, const char *text);
@@ -137,6 +147,7 @@ void receiver_begin(struct request *r);
 void receiver_take(struct request *r);
 void page_metrics(struct request *r);
 void page_health(struct request *r);
+void page_file(struct request *r);
 
 /* listen.c: a listening socket for "host:port"; fills *@port_ret with the port it has. The socket or -errno with @err
  * filled. */

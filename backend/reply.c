@@ -128,6 +128,9 @@ static bool add_headers(const struct request *r, struct MHD_Response *response, 
 {
 	const struct reply *reply = &r->reply;
 	char seconds[16];
+	for (const struct reply_header *h = reply->headers; h && h->name; h++)
+		if (MHD_add_response_header(response, h->name, h->value) != MHD_YES)
+			return false;
 	snprintf(seconds, sizeof(seconds), "%u", reply->retry_after_s);
 
 	return MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type) == MHD_YES &&

@@ -176,6 +176,7 @@ static void refuse_method(struct request *r)
 static void judge(struct request *r, const char *path, const char *method)
 {
 	r->announced_bytes = announced_bytes(r);
+	r->path = path;
 	r->route = route_find(path);
 	if (!r->route) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);

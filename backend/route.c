@@ -20,14 +20,22 @@ static const struct route routes[] = {
 	RECEIVER("/v1/traces", INGEST_TRACES),
 	{ .method = "GET", .path = "/metrics", .handle = page_metrics },
 	{ .method = "GET", .path = "/healthz", .handle = page_health },
+	{ .method = "GET", .path = "/", .handle = page_file },
+	{ .method = "GET", .path = "/page/", .handle = page_file },
 };
 
 _Static_assert(ARRAY_LEN(routes) <= STATS_PATHS_MAX, "each route has counters of its own");
 
+static bool is_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+	return len > 1 && folder[len - 1] == '/' && strncmp(path, folder, len) == 0;
+}
+
 const struct route *route_find(const char *path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (strcmp(routes[i].path, path) == 0)
+		if (strcmp(routes[i].path, path) == 0 || is_below(path, routes[i].path))
 			return &routes[i];
 	return NULL;
 }

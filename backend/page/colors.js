@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours of boxes. Types differ in lightness as well as in hue, so that they can be told apart with any eyes; a difference goes
+// from blue (less) over grey to orange (more). Each colour has a few shades, by name, so that neighbours differ.
+
+const SHADES = 4;
+
+// hue, saturation, lightness on a light page and on a dark one
+export const TYPES = {
+  native: { title: "native", light: [38, 88, 70], dark: [36, 62, 58] },
+  kernel: { title: "kernel", light: [212, 62, 70], dark: [212, 48, 58] },
+  go: { title: "Go", light: [178, 42, 58], dark: [178, 38, 48] },
+  script: { title: "interpreted", light: [88, 42, 64], dark: [88, 32, 52] },
+  jit: { title: "JIT", light: [285, 46, 78], dark: [285, 34, 66] },
+  unnamed: { title: "unnamed", light: [30, 6, 78], dark: [30, 4, 62] },
+  label: { title: "group", light: [225, 14, 88], dark: [225, 10, 74] },
+  marker: { title: "cut stack", light: [352, 72, 72], dark: [352, 55, 62] },
+};
+
+const SCRIPTS = /^(cpython|python|ruby|perl|php|lua|luajit|beam|script)$/, JITS = /^(v8js|hotspot|jvm|dotnet|jit|php-jit|phpjit)$/;
+
+// Which of TYPES a function is.
+export function kindOf(type, name) {
+  if (type === "label") return "label";
+  if (type === "abort-marker" || type === "abort_marker") return "marker";
+  if (!type && (name === "all" || name === "(other)")) return "label";
+  if (/\+0x[0-9a-f]+$/.test(name) || name.startsWith("0x")) return "unnamed";
+  if (type === "kernel") return "kernel";
+  if (type === "go") return "go";
+  if (JITS.test(type)) return "jit";
+  if (SCRIPTS.test(type)) return "script";
+  return "native";
+}
+
+export function hashOf(text) {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+const hsl = (h, s, l) => `hsl(${h} ${s}% ${l}%)`;
+export const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark";
+
+// --- palettes: lists of colours, and for each node an index into them ---
+
+function typePalette(dark) {
+  const list = [];
+  for (const type of Object.values(TYPES)) {
+    const [h, s, l] = dark ? type.dark : type.light;
+    for (let k = 0; k < SHADES; k++) list.push(hsl(h - k * 2, s, l + k * (dark ? 2 : 3)));
+  }
+  return list;
+}
+
+const KINDS = Object.keys(TYPES);
+
+function huePalette(dark) {
+  const list = [];
+  for (let k = 0; k < 24; k++) list.push(hsl((k * 137.5) % 360, dark ? 34 : 52, (dark ? 54 : 70) + (k % 3) * 5));
+  list.push(dark ? hsl(30, 4, 62) : hsl(30, 6, 80));
+  return list;
+}
+
+const STEPS = 7; // each way
+export function diffColor(part, dark) {
+  const k = Math.sign(part) * Math.min(1, Math.sqrt(Math.abs(part))), grey = dark ? 52 : 86;
+  if (Math.abs(k) < 0.02) return hsl(40, 6, grey);
+  const strong = Math.abs(k);
+  return k > 0 ? hsl(26, 25 + 65 * strong, grey - strong * (dark ? 0 : 26)) : hsl(212, 20 + 55 * strong, grey - strong * (dark ? 2 : 24));
+}
+
+function diffPalette(dark) {
+  const list = [];
+  for (let k = -STEPS; k <= STEPS; k++) list.push(diffColor(Math.sign(k) * (k / STEPS) ** 2, dark));
+  return list;
+}
+
+// How much of its own weight changed, with the change in the whole beside it: a box that doubled, but is nothing, is pale.
+function diffStep(tree, i) {
+  const change = tree.change(i), both = tree.value[i] || 1;
+  const strength = Math.sign(change) * Math.sqrt(Math.abs(change) / both) * Math.min(1, Math.sqrt(both / (tree.value[0] || 1)) * 4 + 0.25);
+  return Math.round(strength * STEPS) + STEPS;
+}
+
+// { palette, of: Uint8Array by node }
+export function coloring(mode, tree, dark) {
+  const of = new Uint8Array(tree.n), { name, module, type } = tree.functions;
+  if (mode === "diff" && tree.isDiff) {
+    for (let i = 0; i < tree.n; i++) of[i] = diffStep(tree, i);
+    return { palette: diffPalette(dark), of };
+  }
+  if (mode === "module" || mode === "package") {
+    const palette = huePalette(dark), known = palette.length - 1;
+    const byFunction = name.map((text, f) => {
+      const key = mode === "module" ? module[f] : packageOf(text, module[f]);
+      return key ? hashOf(key) % known : known;
+    });
+    for (let i = 0; i < tree.n; i++) of[i] = byFunction[tree.fn[i]];
+    return { palette, of };
+  }
+  const byFunction = name.map((text, f) => KINDS.indexOf(kindOf(type[f], text)) * SHADES + (hashOf(text) % SHADES));
+  for (let i = 0; i < tree.n; i++) of[i] = byFunction[tree.fn[i]];
+  return { palette: typePalette(dark), of };
+}
+
+// What a function belongs to by its name: Go's import path, a C++ or Rust name space, a Java package; else its module.
+export function packageOf(name, module) {
+  const plain = name.replace(/<.*|\(.*/, "");
+  const slash = plain.lastIndexOf("/"), dot = plain.indexOf(".", slash + 1);
+  if (slash >= 0 && dot > 0) return plain.slice(0, dot);
+  const colons = plain.indexOf("::");
+  if (colons > 0) return plain.slice(0, colons);
+  if (dot > 0 && !plain.includes(" ")) return plain.slice(0, plain.lastIndexOf("."));
+  return module;
+}
+
+export function swatch(kind, dark) {
+  const [h, s, l] = dark ? TYPES[kind].dark : TYPES[kind].light;
+  return hsl(h, s, l);
+}

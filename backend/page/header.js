@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The top of the page: which series, which time, which kind of samples; following or frozen; share, download, theme, help.
+import { h, replace, button, select } from "./dom.js";
+import { state, set, isLive, selection, matchers, withoutMatcher } from "./state.js";
+import { address } from "./api.js";
+import { kindName, span } from "./format.js";
+import { QueryBox } from "./querybox.js";
+import { showMenu } from "./menu.js";
+import { showHelp } from "./help.js";
+
+const RANGES = [["now-5m", "5 m"], ["now-15m", "15 m"], ["now-1h", "1 h"], ["now-6h", "6 h"], ["now-24h", "24 h"], ["now-7d", "7 d"], ["first", "All"]];
+const FILES = [["otlp", "OTLP", "otlp"], ["pprof", "pprof", "pb.gz"], ["folded", "Folded stacks", "folded"], ["svg", "Flame graph as SVG", "svg"],
+  ["speedscope", "speedscope", "speedscope.json"]];
+const THEMES = { "": "System", light: "Light", dark: "Dark" };
+
+export class Header {
+  constructor({ freeze, share, app }) {
+    this.freeze = freeze;
+    this.share = share;
+    this.app = app;
+    this.query = new QueryBox();
+    this.filters = h("div", { class: "filters" });
+    replace(document.getElementById("query"), this.query.el);
+    this.range = document.getElementById("range");
+    this.tools = document.getElementById("tools");
+    this.kinds = [];
+    this.setTheme(localStorage.getItem("theme") || "");
+  }
+
+  setTheme(theme) {
+    localStorage.setItem("theme", theme);
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+  }
+
+  // The next of system, light, dark.
+  theme() {
+    const all = Object.keys(THEMES), now = localStorage.getItem("theme") || "";
+    this.setTheme(all[(all.indexOf(now) + 1) % all.length]);
+    this.render();
+    this.app.repaint();
+  }
+
+  status(status, trouble) {
+    const kinds = status ? status.kinds.map((k) => k.type) : [], before = this.seen;
+    this.seen = JSON.stringify([kinds, status && status.live, trouble]);
+    this.kinds = kinds;
+    this.trouble = trouble;
+    if (this.seen !== before) this.render();
+  }
+
+  downloads() {
+    const params = selection();
+    const items = FILES.map(([format, text, ending]) => ({
+      text, says: `hearth.${ending}`,
+      run: () => {
+        const a = h("a", { href: address("export", { ...params, format }), download: `hearth.${ending}` });
+        document.body.append(a);
+        a.click();
+        a.remove();
+      },
+    }));
+    const r = this.tools.getBoundingClientRect();
+    showMenu(items, r.right - 230, r.bottom + 4, "Download this selection");
+  }
+
+  render() {
+    this.query.render();
+    const relative = state.to === "now" || state.from === "first";
+    replace(this.range,
+      h("div", { class: "segments", role: "group", "aria-label": "Range" }, RANGES.map(([from, text]) => button(text, from === "first" ? "All that is kept" : `The last ${text}`,
+        () => set({ from, to: from === "first" ? "last" : "now", sel: "", live: from === "first" ? "" : "1" }),
+        { "aria-pressed": String(state.from === from && relative) }))),
+      !relative && h("span", { class: "fixed", title: "A fixed range" }, span(+state.from, +state.to)),
+      this.kinds.length > 1 && select("Kind of samples", this.kinds.map((k, i) => [i ? k : "", kindName(k)]), this.kinds.indexOf(state.kind) > 0 ? state.kind : "", (kind) => set({ kind, z: "", w: "" })));
+    const live = isLive(), theme = localStorage.getItem("theme") || "";
+    replace(this.tools,
+      this.trouble ? h("span", { class: "trouble", title: this.trouble }, "no answer") : null,
+      button(live ? "Following" : "Frozen", live ? "New samples are shown as they come; freeze (z)" : "Follow again (z)", this.freeze, { class: live ? "live on" : "live", "aria-pressed": String(live) }),
+      button("Share", "Copy a link to exactly this (L)", this.share),
+      button("Download", "As OTLP, pprof, folded, SVG (D)", () => this.downloads(), { "aria-haspopup": "menu" }),
+      button({ "": "◐", light: "○", dark: "●" }[theme], `Theme: ${THEMES[theme]} (t)`, () => this.theme(), { class: "icon", "aria-label": `Theme: ${THEMES[theme]}` }),
+      button("?", "All keys (?)", showHelp, { class: "icon", "aria-label": "Help" }));
+  }
+}
+
+// What narrows the selection, as chips that can be taken away.
+export function chips() {
+  const out = [], chip = (text, undo) => out.push(h("span", { class: "chip" }, text, button("×", "Take this away", undo)));
+  (matchers(state.q) || []).forEach((m, i) => chip(m.text, () => set({ q: withoutMatcher(state.q, i), z: "", w: "" })));
+  if (state.focus) chip(`only stacks with ${state.focus}`, () => set({ focus: "" }));
+  if (state.ignore) chip(`without ${state.ignore}`, () => set({ ignore: "" }));
+  return out;
+}

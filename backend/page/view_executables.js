@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs and libraries: whether their functions have names, and what to do where they have not. Files with symbols can be
+// dropped here; the server takes them with its token only.
+import { h, replace, button, say } from "./dom.js";
+import { selection } from "./state.js";
+import { count, percent, bytes } from "./format.js";
+
+const STATUS = { named: ["named", "good"], partly: ["partly named", "fair"], unnamed: ["unnamed", "bad"] };
+
+export class ExecutablesView {
+  constructor(app) {
+    this.app = app;
+    this.body = h("tbody");
+    this.summary = h("p", { class: "lead" });
+    this.told = h("p", { role: "status" });
+    this.file = h("input", { type: "file", class: "offscreen", multiple: true, "aria-label": "Files with symbols", onchange: () => this.push(this.file.files) });
+    this.token = h("input", { type: "password", placeholder: "Token", "aria-label": "Token of this hearth", autocomplete: "off" });
+    this.drop = h("div", { class: "drop" }, h("span", null, h("b", null, "Drop files with symbols here"), " (executables, .debug files): names come for the same build id, also for what was stored before. "),
+      this.token, button("Choose files…", "Files with symbols", () => this.file.click()), this.file, this.told);
+    this.el = h("div", { class: "scroll padded" }, this.summary, h("table", { class: "grid executables" }, h("thead", null, h("tr", null,
+      h("th", { scope: "col", class: "number" }, "Samples"), h("th", { scope: "col" }, "File"), h("th", { scope: "col" }, "Symbols"),
+      h("th", { scope: "col", class: "wide" }, "What to do"))), this.body), this.drop);
+    this.el.addEventListener("dragover", (e) => {
+      e.preventDefault();
+      this.drop.classList.add("over");
+    });
+    this.el.addEventListener("dragleave", () => this.drop.classList.remove("over"));
+    this.el.addEventListener("drop", (e) => {
+      e.preventDefault();
+      this.drop.classList.remove("over");
+      this.push(e.dataTransfer.files);
+    });
+  }
+
+  query() {
+    const { from, to, query, kind } = selection();
+    return { path: "executables", params: { from, to, query, kind } };
+  }
+
+  show(data) {
+    this.data = data;
+    this.render();
+  }
+
+  render() {
+    const d = this.data;
+    if (!d) return;
+    const total = d.executables.reduce((a, e) => a + e.events, 0) || 1, bad = d.executables.filter((e) => e.status !== "named");
+    replace(this.summary, d.executables.length === 0 ? "No executable in this range." : bad.length ? `${count(bad.length)} of ${count(d.executables.length)} files could have better names.`
+      : `All ${count(d.executables.length)} files have names.`);
+    replace(this.body, d.executables.map((e) => {
+      const [text, tone] = STATUS[e.status] || [e.status, "fair"], slash = e.path.lastIndexOf("/") + 1;
+      return h("tr", null,
+        h("td", { class: "number", title: `${percent(e.events, total)} of what these files have` }, count(e.events)),
+        h("td", { class: "file" }, h("span", { class: "quiet" }, e.path.slice(0, slash)), h("b", null, e.path.slice(slash)),
+          h("small", { title: `${e.id_kind} build id` }, e.build_id ? `${e.id_kind} ${e.build_id}` : "no build id")),
+        h("td", null, h("span", { class: `pill ${tone}` }, text), h("small", null, ` ${count(e.named_frames)} of ${count(e.frames)} frames`), e.advice && h("small", { class: "narrow" }, e.advice)),
+        h("td", { class: "wide advice" }, e.advice));
+    }));
+  }
+
+  async push(files) {
+    for (const file of files) {
+      this.told.textContent = `${file.name}, ${bytes(file.size)}: on its way…`;
+      try {
+        const answer = await fetch("/api/v1/symbols", { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream", ...(this.token.value ? { Authorization: `Bearer ${this.token.value}` } : {}) } });
+        const text = await answer.text();
+        let said = {};
+        try {
+          said = JSON.parse(text);
+        } catch (e) {
+          said = { error: text.slice(0, 200) };
+        }
+        this.told.textContent = answer.ok ? `${file.name}: taken${said.build_id ? ` for build id ${said.build_id}` : ""}.` : `${file.name}: not taken: ${said.error || answer.status}`;
+        if (answer.ok) say(`${file.name}: taken.`);
+      } catch (e) {
+        this.told.textContent = `${file.name}: hearth does not answer`;
+      }
+    }
+    this.app.refresh(true);
+  }
+}
