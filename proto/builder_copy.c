@@ -266,7 +266,8 @@ static int compare_profiles(const void *x, const void *y, void *arg)
 /* choose_profiles() put these strings there, so that from then on they are only found. */
 static struct value_type value_type(struct copy *c, const char *type, const char *unit)
 {
-	return (struct value_type){ builder_string_z(c->b, type), builder_string_z(c->b, unit) };
+	return (struct value_type){ .type_strindex = builder_string_z(c->b, type),
+				    .unit_strindex = builder_string_z(c->b, unit) };
 }
 
 static int fill_profile(struct copy *c, struct profile *out, uint32_t position)

@@ -41,6 +41,16 @@ struct otlp_error {
  */
 int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err);
 
+struct otlp_decode_options {
+	/* The sender said "development version 1": this is the layout of 1.10. Otherwise the layout is decided once a
+	 * message, from what it holds: that of 1.7, 1.8 or 1.9 on evidence, else 1.10's; older ones are refused by name. */
+	bool no_guess;
+};
+
+/* otlp_decode() is this with no options set. */
+int otlp_decode_with(uint8_t *data, size_t len, bool own_data, const struct otlp_decode_options *options,
+		     struct profiles **ret, struct otlp_error *err);
+
 /* Splits: makes messages of at most @max_bytes each of @p's profiles, with dictionaries of their own. @fn gets each message
  * and its share of @p's sample_events (the shares add up); returns what @fn returned when not 0. Samples of one profile may
  * land in several messages; a single sample larger than @max_bytes is still sent alone. */

@@ -289,8 +289,6 @@ static const uint8_t *decode_bytes(struct otlp_decoder *d, const struct otlp_mes
 		return otlp_decode_fail(d, p, m, f, "is cut off");
 	if (f->kind == KIND_STRING || f->kind == KIND_BYTES)
 		return set_string(d, m, f, at, value, len) ? value + len : NULL;
-	if (f->has)
-		*(bool *)((char *)base + f->count) = true;
 	return otlp_decode_message(d, f->sub, at, value, value + len) ? value + len : NULL;
 }
 
@@ -309,6 +307,8 @@ static const uint8_t *decode_field(struct otlp_decoder *d, const struct otlp_mes
 	}
 	if (f->variant && ((struct any_value *)base)->kind != f->variant)
 		*(struct any_value *)base = (struct any_value){ .kind = f->variant };
+	if (f->has)
+		*(bool *)((char *)base + f->count) = true;
 	switch (wire) {
 	case WIRE_VARINT:
 		p = wire_varint(p, end, &v);
@@ -391,20 +391,6 @@ static bool indices_fit(const struct otlp_decoder *d)
 	return true;
 }
 
-/* Refuses a message that shows the layout of an older release, whether it made sense as 1.10 or not. */
-static void refuse_older(struct otlp_decoder *d, const uint8_t *data, size_t len, bool doubtful)
-{
-	const char *release = d->error || doubtful || d->odd ? otlp_older_release(data, len, doubtful) : NULL;
-	struct otlp_error why = *d->text;
-
-	if (!release)
-		return;
-	snprintf(d->text->message, sizeof(d->text->message),
-		 "this is the OTLP %s layout; hearth reads 1.10 and newer%s%.160s%s", release, d->error ? " (" : "",
-		 d->error ? why.message : "", d->error ? ")" : "");
-	d->error = -EBADMSG;
-}
-
 int otlp_decode_finish(struct otlp_decoder *d)
 {
 	if (!fill_tables(d->profiles))
@@ -415,43 +401,86 @@ int otlp_decode_finish(struct otlp_decoder *d)
 	return d->error;
 }
 
-static int decode(struct otlp_decoder *d, const uint8_t *data, size_t len)
+/* The whole message in one layout; d->error. */
+static int decode(struct otlp_decoder *d, const struct otlp_layout *layout, const uint8_t *data, size_t len)
 {
-	bool doubtful = false;
+	void *root = layout->size_bytes ? profiles_alloc(d->profiles, layout->size_bytes) : d->profiles;
 
-	if (len > UINT32_MAX) {
-		otlp_decode_fail(d, NULL, &otlp_profiles_data, NULL, "has %zu bytes, more than a message can have", len);
+	if (!root)
+		return d->error = -ENOMEM;
+	if (len && !otlp_decode_message(d, layout->root, root, data, data + len))
 		return d->error;
-	}
-	if (!len || otlp_decode_message(d, &otlp_profiles_data, d->profiles, data, data + len)) {
-		otlp_decode_finish(d);
-		doubtful = !d->has_current && ((d->shapeless_samples && !d->shaped_samples) ||
-					       d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >=
-						       d->profiles->dict.attribute_count);
-	}
-	if (d->error != -ENOMEM)
-		refuse_older(d, data, len, doubtful);
-	return d->error;
+	if (layout->convert && !layout->convert(d, root))
+		return d->error;
+	d->whole = true;
+	return otlp_decode_finish(d);
 }
 
-int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err)
+/* Whether the message makes no sense as what it was decoded as. */
+static bool is_doubtful(const struct otlp_decoder *d)
 {
-	struct otlp_decoder d = { .start = data, .own_data = own_data, .text = err };
-	int r;
+	if (!d->whole || d->has_current)
+		return false;
+	return (d->shapeless_samples && !d->shaped_samples) || d->twins ||
+	       d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >= d->profiles->dict.attribute_count;
+}
+
+/* Decodes the message again when it shows the layout of an older release, whether it made sense as 1.10 or not. */
+static void try_older(struct otlp_decoder *d, const uint8_t *data, size_t len)
+{
+	const struct otlp_layout *layout = NULL;
+	struct otlp_decoder older = { .start = d->start, .len = len, .own_data = d->own_data, .text = d->text };
+	bool doubtful = is_doubtful(d);
+	struct otlp_error why;
+
+	if (d->error || doubtful || d->odd)
+		layout = otlp_layout(otlp_older_release(data, len, doubtful));
+	if (!layout || !layout->release)
+		return;
+	profiles_put(d->profiles);
+	older.profiles = profiles_new();
+	older.error = older.profiles ? 0 : -ENOMEM;
+	if (layout->root && !older.error)
+		decode(&older, layout, data, len);
+	*d = older;
+	if (!layout->root) {
+		snprintf(d->text->message, sizeof(d->text->message), OTLP_TOO_OLD, layout->release);
+		d->error = -EBADMSG;
+	} else if (d->error == -EBADMSG) {
+		why = *d->text;
+		snprintf(d->text->message, sizeof(d->text->message), OTLP_FAULT_IN_OLDER, layout->release, why.message);
+	}
+}
+
+int otlp_decode_with(uint8_t *data, size_t len, bool own_data, const struct otlp_decode_options *options,
+		     struct profiles **ret, struct otlp_error *err)
+{
+	struct otlp_decoder d = { .start = data, .len = len, .own_data = own_data, .text = err };
 
 	err->message[0] = '\0';
+	if (len > UINT32_MAX) {
+		otlp_decode_fail(&d, NULL, &otlp_profiles_data, NULL, "has %zu bytes, more than a message can have", len);
+		return d.error;
+	}
 	d.profiles = profiles_new();
 	if (!d.profiles)
 		return -ENOMEM;
-	r = decode(&d, data, len);
-	if (r < 0) {
+	decode(&d, otlp_layout(RELEASE_CURRENT), data, len);
+	if (d.error != -ENOMEM && !options->no_guess)
+		try_older(&d, data, len);
+	if (d.error) {
 		profiles_put(d.profiles);
-		return r;
+		return d.error;
 	}
 	if (own_data)
 		d.profiles->source = data;
 	*ret = d.profiles;
 	return 0;
+}
+
+int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err)
+{
+	return otlp_decode_with(data, len, own_data, &(struct otlp_decode_options){ 0 }, ret, err);
 }
 
 static int decode_answer(const struct otlp_message *m, const uint8_t *data, size_t len, int64_t *number_ret,

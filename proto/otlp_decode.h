@@ -15,9 +15,9 @@ enum { OTLP_MAX_NESTING = 32 };
 
 enum otlp_kind {
 	KIND_NONE,
-	KIND_INDEX, /* int32_t into a table; all int32 fields of the schema are that */
-	KIND_UINT32,
-	KIND_INT64, /* int64_t or uint64_t */
+	KIND_INDEX,  /* int32_t into a table; all int32 fields of the schema are that */
+	KIND_UINT32, /* also an enum */
+	KIND_INT64,  /* int64_t or uint64_t */
 	KIND_BOOL,
 	KIND_FIXED64, /* uint64_t or double */
 	KIND_STRING,  /* struct str; UTF-8 */
@@ -43,11 +43,12 @@ struct otlp_field {
 	const char *name;
 	const char *old_name;		/* in the JSON of releases before 1.9; or NULL */
 	const struct otlp_message *sub; /* KIND_MESSAGE(S) */
+	const char *const *names;	/* of an enum's numbers, from 0 on, NULL-terminated */
 	uint8_t kind;
 	uint8_t table;	 /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
 	uint8_t variant; /* member of AnyValue's oneof: its enum value_kind */
 	uint8_t json;	 /* enum otlp_json */
-	bool has;	 /* KIND_MESSAGE: a bool at @count tells that it was there */
+	bool has;	 /* of one value: a bool at @count tells that it was there */
 	uint16_t offset;
 	uint16_t count; /* repeated: offset of the count */
 };
@@ -69,6 +70,7 @@ enum { OTLP_TABLES = 8 }; /* tables are numbered 1 to 7, as in ProfilesDictionar
 
 struct otlp_decoder {
 	const uint8_t *start;
+	size_t len;
 	struct profiles *profiles; /* whose arena is used */
 	bool own_data;
 	bool is_json;
@@ -77,9 +79,11 @@ struct otlp_decoder {
 	unsigned nesting;
 	uint32_t max_index[OTLP_TABLES]; /* largest index seen into each table */
 	/* Hints that the layout is another release's. */
+	bool whole;		    /* all fields could be read */
 	uint64_t shaped_samples;    /* with values, timestamps or no attributes */
 	uint64_t shapeless_samples; /* the others, which make no sense */
 	bool has_current;	    /* a sample has a link or values where 1.10 has them */
+	bool twins;		    /* a sample has the same attribute twice */
 	bool odd;		    /* unknown fields or unpacked lists */
 };
 
@@ -122,8 +126,32 @@ enum { OTLP_JSON_NAME_BYTES = 64 };
 /* "time_unix_nano" as "timeUnixNano"; returns its length. */
 size_t otlp_json_name(const char *name, char out[static OTLP_JSON_NAME_BYTES]);
 
-/* The OTLP release whose layout the bytes show by its fingerprints, when that is older than 1.10; else NULL. @doubtful: the
- * samples' attributes made no sense as such, so weak evidence counts. */
-const char *otlp_older_release(const uint8_t *data, size_t len, bool doubtful);
+/* Releases by their layout on the wire; all of 1.10 on is one. */
+enum otlp_release { RELEASE_CURRENT, RELEASE_1_6, RELEASE_1_4_TO_1_6, RELEASE_1_7, RELEASE_1_8, RELEASE_1_9 };
+
+/* The release whose layout the bytes show by its fingerprints. @doubtful: the samples' attributes made no sense as such, so
+ * weak evidence counts. 1.9 stands for 1.8 where the two are the same. */
+enum otlp_release otlp_older_release(const uint8_t *data, size_t len, bool doubtful);
+
+/*
+ * How messages of a release become the model. convert() makes it of what the tables of @root were read into, which is the
+ * model itself where @size_bytes is 0. False: reported.
+ */
+struct otlp_layout {
+	const char *release;
+	const struct otlp_message *root; /* NULL: not decoded */
+	size_t size_bytes;
+	bool (*convert)(struct otlp_decoder *d, const void *root);
+};
+
+const struct otlp_layout *otlp_layout(enum otlp_release release);
+
+extern const char *const otlp_temporalities[];
+
+extern const struct otlp_layout otlp_layout_1_7;
+
+/* What is said of a message of an older release. */
+#define OTLP_TOO_OLD	    "this is the OTLP %s layout; hearth reads 1.7 and newer"
+#define OTLP_FAULT_IN_OLDER "this is the OTLP %s layout: %.200s"
 
 #endif

@@ -54,29 +54,30 @@ static bool saw(const struct prints *s, enum node node, unsigned field, enum wir
 	return s->wires[node][field] & 1u << wire;
 }
 
-const char *otlp_older_release(const uint8_t *data, size_t len, bool doubtful)
+enum otlp_release otlp_older_release(const uint8_t *data, size_t len, bool doubtful)
 {
 	struct prints s = { 0 };
 
 	if (len)
 		take(&s, TOP, data, data + len);
 	if (!saw(&s, TOP, 1, WIRE_BYTES))
-		return NULL;
+		return RELEASE_CURRENT;
 	if (saw(&s, DICTIONARY, 1, WIRE_VARINT) || saw(&s, DICTIONARY, 2, WIRE_VARINT)) /* field 2 was the mapping table */
-		return "1.6";
+		return RELEASE_1_6;
 	if (saw(&s, PROFILE, 3, WIRE_BYTES)) /* mapping_table, then location_indices, then fixed64 */
-		return saw(&s, TOP, 2, WIRE_BYTES) ? "1.7" : "1.4 to 1.6";
-	if (saw(&s, ATTRIBUTE, 1, WIRE_BYTES))
-		return "1.7";
-	if (saw(&s, PROFILE, 8, WIRE_BYTES)) /* profile_id */
-		return "1.8";
+		return saw(&s, TOP, 2, WIRE_BYTES) ? RELEASE_1_7 : RELEASE_1_4_TO_1_6;
+	/* Attributes had their keys in them; Profile: 5 duration, then period_type. */
+	if (saw(&s, ATTRIBUTE, 1, WIRE_BYTES) || saw(&s, PROFILE, 5, WIRE_VARINT))
+		return RELEASE_1_7;
+	if (saw(&s, PROFILE, 8, WIRE_BYTES) || saw(&s, PROFILE, 12, WIRE_BYTES)) /* profile_id, attributes */
+		return RELEASE_1_8;
 	/* Sample of 1.8 and 1.9: 2 values, 3 attribute_indices, 4 link_index. Who packs one list packs all. */
 	if (saw(&s, SAMPLE, 3, WIRE_BYTES) ||
 	    (s.wires[SAMPLE][2] == 1u << WIRE_BYTES && s.wires[SAMPLE][4] == 1u << WIRE_VARINT))
-		return s.aggregated ? "1.8" : "1.8 or 1.9";
+		return s.aggregated ? RELEASE_1_8 : RELEASE_1_9;
 	if (s.aggregated)
-		return "1.8";
+		return RELEASE_1_8;
 	if (doubtful && s.wires[SAMPLE][2]) /* values taken for attributes */
-		return "1.8 or 1.9";
-	return NULL;
+		return RELEASE_1_9;
+	return RELEASE_CURRENT;
 }

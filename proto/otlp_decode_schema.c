@@ -5,33 +5,17 @@
  */
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "proto/otlp_decode.h"
-#include "proto/otlp_wire.h"
-
-#define AT(type, member)		.offset = offsetof(type, member)
-#define LIST(type, items, count_member) .offset = offsetof(type, items), .count = offsetof(type, count_member)
-#define TABLE(field)			.table = PROFILES_TAG(ProfilesDictionary, field)
-
-#define COMMON(message, field, kind_, ...)   [COMMON_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
-#define RESOURCE(message, field, kind_, ...) [RESOURCE_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
-#define PROFILES(message, field, kind_, ...) [PROFILES_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
-#define STATUS(message, field, kind_, ...)   [STATUS_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
-#define SERVICE(message, field, kind_, ...)  [SERVICE_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
-
-/* Completes a struct otlp_message: the array @list and the struct it fills. */
-#define FIELDS(list, type) .fields = (list), .field_count = ARRAY_LEN(list), .size = sizeof(type)
-
-static const struct otlp_message any_value;
+#include "proto/otlp_schema.h"
 
 /* --- common, resource --- */
 static bool key_value_done(struct otlp_decoder *d, const void *base);
 
 static const struct otlp_field key_value_fields[] = {
 	COMMON(KeyValue, key, KIND_STRING, AT(struct key_value, key)),
-	COMMON(KeyValue, value, KIND_MESSAGE, AT(struct key_value, value), .sub = &any_value),
+	COMMON(KeyValue, value, KIND_MESSAGE, AT(struct key_value, value), .sub = &otlp_any_value),
 	COMMON(KeyValue, key_strindex, KIND_INDEX, AT(struct key_value, key_strindex), TABLE(string_table)),
 };
-static const struct otlp_message key_value = {
+const struct otlp_message otlp_key_value = {
 	.name = "KeyValue",
 	.has_strings = true,
 	.done = key_value_done,
@@ -40,12 +24,13 @@ static const struct otlp_message key_value = {
 
 /* The two list messages have no struct of their own: they fill the any_value that holds them. */
 static const struct otlp_field array_value_fields[] = {
-	COMMON(ArrayValue, values, KIND_MESSAGES, LIST(struct any_value, array.items, array.count), .sub = &any_value),
+	COMMON(ArrayValue, values, KIND_MESSAGES, LIST(struct any_value, array.items, array.count), .sub = &otlp_any_value),
 };
 static const struct otlp_message array_value = { .name = "ArrayValue", FIELDS(array_value_fields, struct any_value) };
 
 static const struct otlp_field kvlist_fields[] = {
-	COMMON(KeyValueList, values, KIND_MESSAGES, LIST(struct any_value, kvlist.items, kvlist.count), .sub = &key_value),
+	COMMON(KeyValueList, values, KIND_MESSAGES, LIST(struct any_value, kvlist.items, kvlist.count),
+	       .sub = &otlp_key_value),
 };
 static const struct otlp_message kvlist = { .name = "KeyValueList", FIELDS(kvlist_fields, struct any_value) };
 
@@ -61,7 +46,7 @@ static const struct otlp_field any_value_fields[] = {
 	COMMON(AnyValue, string_value_strindex, KIND_INDEX, AT(struct any_value, strindex), TABLE(string_table),
 	       .variant = VALUE_STRINDEX),
 };
-static const struct otlp_message any_value = {
+const struct otlp_message otlp_any_value = {
 	.name = "AnyValue",
 	.nests = true,
 	FIELDS(any_value_fields, struct any_value),
@@ -71,10 +56,10 @@ static const struct otlp_field scope_fields[] = {
 	COMMON(InstrumentationScope, name, KIND_STRING, AT(struct scope, name)),
 	COMMON(InstrumentationScope, version, KIND_STRING, AT(struct scope, version)),
 	COMMON(InstrumentationScope, attributes, KIND_MESSAGES, LIST(struct scope, attributes.items, attributes.count),
-	       .sub = &key_value),
+	       .sub = &otlp_key_value),
 	COMMON(InstrumentationScope, dropped_attributes_count, KIND_UINT32, AT(struct scope, dropped_attributes_count)),
 };
-static const struct otlp_message scope = {
+const struct otlp_message otlp_scope = {
 	.name = "InstrumentationScope",
 	.has_strings = true,
 	FIELDS(scope_fields, struct scope),
@@ -94,12 +79,12 @@ static const struct otlp_message entity_ref = {
 
 static const struct otlp_field resource_fields[] = {
 	RESOURCE(Resource, attributes, KIND_MESSAGES, LIST(struct resource, attributes.items, attributes.count),
-		 .sub = &key_value),
+		 .sub = &otlp_key_value),
 	RESOURCE(Resource, dropped_attributes_count, KIND_UINT32, AT(struct resource, dropped_attributes_count)),
 	RESOURCE(Resource, entity_refs, KIND_MESSAGES, LIST(struct resource, entity_refs, entity_ref_count),
 		 .sub = &entity_ref),
 };
-static const struct otlp_message resource = { .name = "Resource", FIELDS(resource_fields, struct resource) };
+const struct otlp_message otlp_resource = { .name = "Resource", FIELDS(resource_fields, struct resource) };
 
 /* --- the dictionary --- */
 static const struct otlp_field mapping_fields[] = {
@@ -110,24 +95,24 @@ static const struct otlp_field mapping_fields[] = {
 	PROFILES(Mapping, attribute_indices, KIND_INDICES, LIST(struct profile_mapping, attributes.items, attributes.count),
 		 TABLE(attribute_table)),
 };
-static const struct otlp_message mapping = { .name = "Mapping", FIELDS(mapping_fields, struct profile_mapping) };
+const struct otlp_message otlp_mapping = { .name = "Mapping", FIELDS(mapping_fields, struct profile_mapping) };
 
 static const struct otlp_field line_fields[] = {
 	PROFILES(Line, function_index, KIND_INDEX, AT(struct profile_line, function_index), TABLE(function_table)),
 	PROFILES(Line, line, KIND_INT64, AT(struct profile_line, line)),
 	PROFILES(Line, column, KIND_INT64, AT(struct profile_line, column)),
 };
-static const struct otlp_message line = { .name = "Line", FIELDS(line_fields, struct profile_line) };
+const struct otlp_message otlp_line = { .name = "Line", FIELDS(line_fields, struct profile_line) };
 
 static const struct otlp_field location_fields[] = {
 	PROFILES(Location, mapping_index, KIND_INDEX, AT(struct profile_location, mapping_index), TABLE(mapping_table)),
 	PROFILES(Location, address, KIND_INT64, AT(struct profile_location, address), .json = JSON_UNSIGNED),
-	PROFILES(Location, lines, KIND_MESSAGES, LIST(struct profile_location, lines, line_count), .sub = &line,
+	PROFILES(Location, lines, KIND_MESSAGES, LIST(struct profile_location, lines, line_count), .sub = &otlp_line,
 		 .old_name = "line"),
 	PROFILES(Location, attribute_indices, KIND_INDICES,
 		 LIST(struct profile_location, attributes.items, attributes.count), TABLE(attribute_table)),
 };
-static const struct otlp_message location = { .name = "Location", FIELDS(location_fields, struct profile_location) };
+const struct otlp_message otlp_location = { .name = "Location", FIELDS(location_fields, struct profile_location) };
 
 static const struct otlp_field function_fields[] = {
 	PROFILES(Function, name_strindex, KIND_INDEX, AT(struct profile_function, name_strindex), TABLE(string_table)),
@@ -137,13 +122,13 @@ static const struct otlp_field function_fields[] = {
 		 TABLE(string_table)),
 	PROFILES(Function, start_line, KIND_INT64, AT(struct profile_function, start_line)),
 };
-static const struct otlp_message function = { .name = "Function", FIELDS(function_fields, struct profile_function) };
+const struct otlp_message otlp_function = { .name = "Function", FIELDS(function_fields, struct profile_function) };
 
 static const struct otlp_field link_fields[] = {
 	PROFILES(Link, trace_id, KIND_BYTES, AT(struct profile_link, trace_id), .json = JSON_HEX),
 	PROFILES(Link, span_id, KIND_BYTES, AT(struct profile_link, span_id), .json = JSON_HEX),
 };
-static const struct otlp_message link_message = {
+const struct otlp_message otlp_link = {
 	.name = "Link",
 	.has_strings = true,
 	FIELDS(link_fields, struct profile_link),
@@ -151,11 +136,11 @@ static const struct otlp_message link_message = {
 
 static const struct otlp_field attribute_fields[] = {
 	PROFILES(KeyValueAndUnit, key_strindex, KIND_INDEX, AT(struct profile_attribute, key_strindex), TABLE(string_table)),
-	PROFILES(KeyValueAndUnit, value, KIND_MESSAGE, AT(struct profile_attribute, value), .sub = &any_value),
+	PROFILES(KeyValueAndUnit, value, KIND_MESSAGE, AT(struct profile_attribute, value), .sub = &otlp_any_value),
 	PROFILES(KeyValueAndUnit, unit_strindex, KIND_INDEX, AT(struct profile_attribute, unit_strindex),
 		 TABLE(string_table)),
 };
-static const struct otlp_message attribute = {
+const struct otlp_message otlp_attribute = {
 	.name = "KeyValueAndUnit",
 	FIELDS(attribute_fields, struct profile_attribute),
 };
@@ -163,28 +148,26 @@ static const struct otlp_message attribute = {
 static const struct otlp_field stack_fields[] = {
 	PROFILES(Stack, location_indices, KIND_INDICES, LIST(struct indices, items, count), TABLE(location_table)),
 };
-static const struct otlp_message stack = { .name = "Stack", FIELDS(stack_fields, struct indices) };
+const struct otlp_message otlp_stack = { .name = "Stack", FIELDS(stack_fields, struct indices) };
 
 static const struct otlp_field dictionary_fields[] = {
 	PROFILES(ProfilesDictionary, mapping_table, KIND_MESSAGES, LIST(struct dictionary, mappings, mapping_count),
-		 .sub = &mapping),
+		 .sub = &otlp_mapping),
 	PROFILES(ProfilesDictionary, location_table, KIND_MESSAGES, LIST(struct dictionary, locations, location_count),
-		 .sub = &location),
+		 .sub = &otlp_location),
 	PROFILES(ProfilesDictionary, function_table, KIND_MESSAGES, LIST(struct dictionary, functions, function_count),
-		 .sub = &function),
+		 .sub = &otlp_function),
 	PROFILES(ProfilesDictionary, link_table, KIND_MESSAGES, LIST(struct dictionary, links, link_count),
-		 .sub = &link_message),
+		 .sub = &otlp_link),
 	PROFILES(ProfilesDictionary, string_table, KIND_STRINGS, LIST(struct dictionary, strings, string_count)),
 	PROFILES(ProfilesDictionary, attribute_table, KIND_MESSAGES, LIST(struct dictionary, attributes, attribute_count),
-		 .sub = &attribute),
+		 .sub = &otlp_attribute),
 	PROFILES(ProfilesDictionary, stack_table, KIND_MESSAGES, LIST(struct dictionary, stacks, stack_count),
-		 .sub = &stack),
+		 .sub = &otlp_stack),
 };
 const struct otlp_message otlp_dictionary = { .name = "ProfilesDictionary", FIELDS(dictionary_fields, struct dictionary) };
 
 /* --- profiles --- */
-static bool sample_done(struct otlp_decoder *d, const void *base);
-
 static const struct otlp_field value_type_fields[] = {
 	PROFILES(ValueType, type_strindex, KIND_INDEX, AT(struct value_type, type_strindex), TABLE(string_table)),
 	PROFILES(ValueType, unit_strindex, KIND_INDEX, AT(struct value_type, unit_strindex), TABLE(string_table)),
@@ -201,7 +184,7 @@ static const struct otlp_field sample_fields[] = {
 };
 static const struct otlp_message sample = {
 	.name = "Sample",
-	.done = sample_done,
+	.done = otlp_sample_done,
 	FIELDS(sample_fields, struct sample),
 };
 
@@ -226,7 +209,7 @@ static const struct otlp_message profile = { .name = "Profile",
 
 static const struct otlp_field scope_profiles_fields[] = {
 	PROFILES(ScopeProfiles, scope, KIND_MESSAGE, LIST(struct scope_profiles, scope, has_scope), .has = true,
-		 .sub = &scope),
+		 .sub = &otlp_scope),
 	PROFILES(ScopeProfiles, profiles, KIND_MESSAGES, LIST(struct scope_profiles, profiles, profile_count),
 		 .sub = &profile),
 	PROFILES(ScopeProfiles, schema_url, KIND_STRING, AT(struct scope_profiles, schema_url)),
@@ -239,7 +222,7 @@ static const struct otlp_message scope_profiles = {
 
 static const struct otlp_field resource_profiles_fields[] = {
 	PROFILES(ResourceProfiles, resource, KIND_MESSAGE, LIST(struct resource_profiles, resource, has_resource),
-		 .has = true, .sub = &resource),
+		 .has = true, .sub = &otlp_resource),
 	PROFILES(ResourceProfiles, scope_profiles, KIND_MESSAGES, LIST(struct resource_profiles, scopes, scope_count),
 		 .sub = &scope_profiles),
 	PROFILES(ResourceProfiles, schema_url, KIND_STRING, AT(struct resource_profiles, schema_url)),
@@ -293,12 +276,13 @@ static bool key_value_done(struct otlp_decoder *d, const void *base)
 
 	if (!kv->key.len || !kv->key_strindex)
 		return true;
-	otlp_decode_fail(d, NULL, &key_value, NULL, "has both key (\"%.*s\") and key_strindex (%d); only one may be set",
+	otlp_decode_fail(d, NULL, &otlp_key_value, NULL,
+			 "has both key (\"%.*s\") and key_strindex (%d); only one may be set",
 			 (int)utf8_cut(kv->key.data, kv->key.len, 60), kv->key.data, kv->key_strindex);
 	return false;
 }
 
-static bool sample_done(struct otlp_decoder *d, const void *base)
+bool otlp_sample_done(struct otlp_decoder *d, const void *base)
 {
 	const struct sample *s = base;
 
@@ -308,5 +292,6 @@ static bool sample_done(struct otlp_decoder *d, const void *base)
 	else
 		d->shaped_samples++;
 	d->has_current |= s->link_index || s->value_count;
+	d->twins |= s->attributes.count > 1 && s->attributes.items[0] == s->attributes.items[1];
 	return true;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json_read.h"
 #include "base/utf8.h"
 #include "proto/otlp_decode.h"
@@ -21,7 +22,8 @@ enum { PATH_BYTES = 128 };
 struct json_decoder {
 	struct otlp_decoder d;
 	struct json_reader in;
-	struct buf numbers; /* of the list being read */
+	struct buf numbers;	 /* of the list being read */
+	enum otlp_release older; /* the oldest release that has a name which was seen; RELEASE_CURRENT: none */
 	char path[PATH_BYTES];
 	size_t path_at; /* it grows from the back */
 	char what[128];
@@ -77,11 +79,34 @@ static bool under_item(struct json_decoder *j, uint32_t i)
 }
 
 /* --- values --- */
+/* The number of an enum's name, when one is next. */
+static bool read_name(struct json_decoder *j, const struct otlp_field *f, uint32_t *ret)
+{
+	struct json_reader here = j->in;
+	struct json_text text;
+	bool found = false;
+
+	here.text = BUF_EMPTY;
+	if (json_peek(&here) == '"' && json_read_string(&here, &text)) {
+		for (uint32_t i = 0; f->names[i] && !found; i++) {
+			found = strlen(f->names[i]) == text.len && !memcmp(f->names[i], text.data, text.len);
+			*ret = i;
+		}
+	}
+	if (found)
+		j->in.p = here.p;
+	buf_fini(&here.text);
+	return found;
+}
+
 static bool read_number(struct json_decoder *j, const struct otlp_field *f, void *at)
 {
 	struct json_int v;
-	const char *what = json_read_int(&j->in, &v);
+	const char *what;
 
+	if (f->names && read_name(j, f, at))
+		return true;
+	what = json_read_int(&j->in, &v);
 	if (what)
 		return fail(j, what);
 	switch (f->kind) {
@@ -284,12 +309,45 @@ static const struct otlp_field *find_field(const struct otlp_message *m, struct 
 	return NULL;
 }
 
+static void note_release(struct json_decoder *j, enum otlp_release release)
+{
+	if (!j->older || release < j->older)
+		j->older = release;
+}
+
+/* Whether a name that 1.10 does not have is an older release's. */
+static void note_unknown(struct json_decoder *j, const struct otlp_message *m, struct json_text key)
+{
+	static const struct {
+		const char *message, *name;
+		enum otlp_release release;
+	} marks[] = {
+		{ "ProfilesData", "string_table", RELEASE_1_6 },
+		{ "Profile", "string_table", RELEASE_1_4_TO_1_6 },
+		{ "Profile", "location_indices", RELEASE_1_7 },
+		{ "Profile", "time_nanos", RELEASE_1_7 },
+		{ "Profile", "duration_nanos", RELEASE_1_7 },
+		{ "Sample", "locations_start_index", RELEASE_1_7 },
+		{ "Sample", "locations_length", RELEASE_1_7 },
+		{ "Sample", "value", RELEASE_1_7 },
+		{ "KeyValueAndUnit", "key", RELEASE_1_7 },
+		{ "Profile", "comment_strindices", RELEASE_1_8 },
+		{ "ValueType", "aggregation_temporality", RELEASE_1_8 },
+	};
+
+	for (size_t i = 0; key.len && i < ARRAY_LEN(marks); i++)
+		if (!strcmp(marks[i].message, m->name) && is_name(key, marks[i].name))
+			note_release(j, marks[i].release);
+}
+
 static bool read_field(struct json_decoder *j, const struct otlp_field *f, void *base)
 {
 	void *at = (char *)base + f->offset;
 
 	if (json_read_null(&j->in))
 		return true;
+	if (f->kind == KIND_MESSAGE && !f->has && json_peek(&j->in) == '[' && !strcmp(f->name, "sample_type"))
+		note_release(j, RELEASE_1_7); /* it had several */
 	if (f->kind >= KIND_INDICES)
 		return read_list(j, f, base);
 	if (f->variant) {
@@ -313,6 +371,8 @@ static bool read_member(struct json_decoder *j, const struct otlp_message *m, vo
 	if (!json_read_key(&j->in, &key))
 		return fail_reading(j);
 	f = find_field(m, key, at);
+	if (!f)
+		note_unknown(j, m, key);
 	if (!f)
 		return json_skip(&j->in) || fail_reading(j);
 	bit = 1ull << (f - m->fields);
@@ -357,35 +417,77 @@ static void report(struct json_decoder *j)
 		 strstr(j->what, "has both") ? ": " : " ", j->what);
 }
 
-static int decode(struct json_decoder *j)
+/* One pass, in one layout; j->d.error. */
+static void decode(struct json_decoder *j, const struct otlp_layout *layout)
 {
-	if (j->in.end - j->in.p > UINT32_MAX) {
-		snprintf(j->d.text->message, sizeof(j->d.text->message), "more than 4 GiB of JSON");
-		return -EBADMSG;
+	void *root;
+
+	j->d.profiles = profiles_new();
+	root = !j->d.profiles || !layout->size_bytes ? j->d.profiles : profiles_alloc(j->d.profiles, layout->size_bytes);
+	if (!root) {
+		j->d.error = -ENOMEM;
+		return;
 	}
-	if (read_message(j, &otlp_profiles_data, j->d.profiles) && !json_at_end(&j->in))
+	if (read_message(j, layout->root, root) && !json_at_end(&j->in))
 		fail(j, "goes on behind its end");
 	if (j->d.error == -EBADMSG)
 		report(j);
-	return j->d.error ? j->d.error : otlp_decode_finish(&j->d);
+	if (!j->d.error && (!layout->convert || layout->convert(&j->d, root)))
+		otlp_decode_finish(&j->d);
+}
+
+static int decode_in(const struct otlp_layout *layout, const uint8_t *data, size_t len, struct profiles **ret,
+		     struct otlp_error *err, enum otlp_release *older_ret)
+{
+	struct json_decoder j = { .d = { .start = data, .len = len, .is_json = true, .text = err },
+				  .path_at = PATH_BYTES - 1 };
+
+	json_reader_init(&j.in, data, len);
+	decode(&j, layout);
+	json_reader_fini(&j.in);
+	buf_fini(&j.numbers);
+	*older_ret = j.older;
+	if (j.d.error)
+		profiles_put(j.d.profiles);
+	else
+		*ret = j.d.profiles;
+	return j.d.error;
+}
+
+int otlp_json_decode_with(const uint8_t *data, size_t len, const struct otlp_decode_options *options, struct profiles **ret,
+			  struct otlp_error *err)
+{
+	const struct otlp_layout *layout = otlp_layout(RELEASE_CURRENT);
+	struct profiles *p = NULL;
+	enum otlp_release older;
+	struct otlp_error why;
+	int r;
+
+	err->message[0] = '\0';
+	if (len > UINT32_MAX) {
+		snprintf(err->message, sizeof(err->message), "%zu bytes are more than a message can have", len);
+		return -EBADMSG;
+	}
+	r = decode_in(layout, data, len, &p, err, &older);
+	if (r == -ENOMEM || !older || options->no_guess) {
+		*ret = r ? *ret : p;
+		return r;
+	}
+	profiles_put(p);
+	layout = otlp_layout(older);
+	if (!layout->root) {
+		snprintf(err->message, sizeof(err->message), OTLP_TOO_OLD, layout->release);
+		return -EBADMSG;
+	}
+	err->message[0] = '\0';
+	r = decode_in(layout, data, len, ret, err, &older);
+	why = *err;
+	if (r == -EBADMSG)
+		snprintf(err->message, sizeof(err->message), OTLP_FAULT_IN_OLDER, layout->release, why.message);
+	return r;
 }
 
 int otlp_json_decode(const uint8_t *data, size_t len, struct profiles **ret, struct otlp_error *err)
 {
-	struct json_decoder j = { .d = { .start = data, .is_json = true, .text = err }, .path_at = PATH_BYTES - 1 };
-	int r;
-
-	err->message[0] = '\0';
-	j.d.profiles = profiles_new();
-	if (!j.d.profiles)
-		return -ENOMEM;
-	json_reader_init(&j.in, data, len);
-	r = decode(&j);
-	json_reader_fini(&j.in);
-	buf_fini(&j.numbers);
-	if (r)
-		profiles_put(j.d.profiles);
-	else
-		*ret = j.d.profiles;
-	return r;
+	return otlp_json_decode_with(data, len, &(struct otlp_decode_options){ 0 }, ret, err);
 }

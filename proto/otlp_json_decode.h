@@ -16,4 +16,8 @@
  */
 int otlp_json_decode(const uint8_t *data, size_t len, struct profiles **ret, struct otlp_error *err);
 
+/* otlp_json_decode() is this with no options set. Older releases show by their names. */
+int otlp_json_decode_with(const uint8_t *data, size_t len, const struct otlp_decode_options *options, struct profiles **ret,
+			  struct otlp_error *err);
+
 #endif

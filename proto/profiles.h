@@ -143,6 +143,7 @@ struct dictionary {
 struct value_type {
 	int32_t type_strindex;
 	int32_t unit_strindex;
+	uint32_t temporality; /* of releases before 1.9: 0 unspecified, 1 delta, 2 cumulative */
 };
 
 struct sample {

@@ -184,35 +184,6 @@ static void accepts_what_protobuf_accepts(void **state)
 	}
 }
 
-static void names_older_releases(void **state)
-{
-	static const struct {
-		const char *text, *release;
-	} cases[] = {
-		{ PROFILE("3{1:4096} 3{} 10'' 10'main'"), "1.4 to 1.6" },
-		{ PROFILE("2{2:3 3[1]}") "2{1:4096 2:8192} 3{2:5} 5{1:1} 8'' 8'a'", "1.6" },
-		{ PROFILE("1{1:1 2:2} 2{2:3 3[7] 6[5]} 3[0 1 2] 4:5 5:6") DICT("5'' 5'a' 5'b'"), "1.7" },
-		{ "1{}" DICT("6{1'key' 2{3:1}}"), "1.7" },
-		{ PROFILE("2{1:1 2[5] 3[1]} 3=5 8'0123456789abcdef'") DICT("6{} 6{} 7{} 7{}"), "1.8" },
-		{ PROFILE("1{1:1 3:1} 2{1:1 2[1]}") DICT("5'' 5'a' 6{} 6{} 7{} 7{}"), "1.8" },
-		{ PROFILE("2{1:1 2[5] 3[1]} 3=5 7'0123456789abcdef'") DICT("6{} 6{} 7{} 7{}"), "1.8 or 1.9" },
-		{ PROFILE("2{2[1] 4:1 5=7}") DICT("4{} 4{} 6{} 6{}"), "1.8 or 1.9" },
-		{ PROFILE("2{2[70000] 5=7}") DICT("6{} 6{}"), "1.8 or 1.9" },
-		{ PROFILE("2{2[1]} 2{2[1]}") DICT("6{} 6{}"), "1.8 or 1.9" },
-	};
-	char want[128];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct profiles *p = NULL;
-		struct otlp_error err;
-
-		snprintf(want, sizeof(want), "this is the OTLP %s layout; hearth reads 1.10 and newer", cases[i].release);
-		if (decode_text(cases[i].text, &p, &err) != -EBADMSG || strncmp(err.message, want, strlen(want)))
-			fail_msg("%s: got \"%s\", not \"%s\"", cases[i].text, p ? "(accepted)" : err.message, want);
-	}
-}
-
 /* AnyValue within @levels lists. */
 static int decode_nested(unsigned levels, struct otlp_error *err)
 {
@@ -374,10 +345,13 @@ static void reads_replies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refuses_malformed),	   cmocka_unit_test(accepts_what_protobuf_accepts),
-		cmocka_unit_test(names_older_releases),	   cmocka_unit_test(bounds_nesting),
-		cmocka_unit_test(survives_cuts_and_flips), cmocka_unit_test(takes_ownership_only_on_success),
-		cmocka_unit_test(memory_is_bounded),	   cmocka_unit_test(reads_replies),
+		cmocka_unit_test(refuses_malformed),
+		cmocka_unit_test(accepts_what_protobuf_accepts),
+		cmocka_unit_test(bounds_nesting),
+		cmocka_unit_test(survives_cuts_and_flips),
+		cmocka_unit_test(takes_ownership_only_on_success),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(reads_replies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
