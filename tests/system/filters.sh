@@ -84,8 +84,12 @@ record --uid nobody --comm filt-one
 [ ! -s got ] || fail "$test: $(cat got)"
 
 test=--cpu
-record -C 0 -p $one,$two,$user,$threads
-[ "$(cut -d ' ' -f 3 got | sort -u)" = 0 ] || fail "--cpu 0: $(cat got)"
+if [ "$(nproc)" -gt 1 ]; then
+	taskset -cp 0 $one >/dev/null
+	taskset -cp 1 $two >/dev/null
+	record -C 1 -p $one,$two
+	sees only $two
+fi
 ! "$HEARTH" record -C 4095 -d 1 -o no.otlp 2>err || fail "CPU 4095 is there?"
 grep -q "CPU 4095 is not online" err || fail "--cpu: $(cat err)"
 echo "ok $test"
