@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A capture is read whole, unpacked if need be, and decoded in place: the model keeps the bytes. What cannot be decoded is
- * looked at more closely, so that the message can say what the file is instead.
+ * A capture is read whole, unpacked if need be, and recognised by its content, never by its name. OTLP is decoded in place:
+ * the model keeps the bytes. What cannot be decoded is looked at more closely, so that the message can say what the file is
+ * instead.
  */
 #include "cmd/capture.h"
 
@@ -18,29 +19,53 @@
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/log.h"
-#include "proto/otlp.h"
-#include "proto/otlp_cut.h"
+#include "base/zstd.h"
+#include "cmd/perf_data.h"
+#include "proto/otlp_read.h"
+#include "proto/read.h"
 
-enum { READ_BYTES = 1 << 20 };
+enum {
+	READ_BYTES = 1 << 20,
+	LOOK_BYTES = 1 << 16, /* some of which must not be zero */
+};
 
-#define MAX_UNPACKED_BYTES (8ull << 30)
+#define MAX_BYTES (8ull << 30) /* of a file, packed and unpacked */
 
+static bool is_zero(const struct buf *data)
+{
+	for (size_t i = 0; i < data->len; i++) {
+		if (data->data[i])
+			return false;
+	}
+	return true;
+}
+
+/* -EFBIG: larger than MAX_BYTES; -ENODATA: LOOK_BYTES of zeros, as a sparse file begins. */
 static int read_all(int fd, struct buf *out)
 {
 	struct stat st;
 	size_t expected = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : 0;
+	bool has_looked = false;
 
+	if (expected > MAX_BYTES)
+		return -EFBIG;
 	for (;;) {
+		size_t room = !has_looked ? LOOK_BYTES : expected > out->len ? expected - out->len : READ_BYTES;
 		ssize_t n;
 
-		if (buf_reserve(out, expected > out->len ? expected - out->len : READ_BYTES))
+		if (buf_reserve(out, room))
 			return -ENOMEM;
-		n = read(fd, out->data + out->len, out->cap - out->len);
+		n = read(fd, out->data + out->len, room);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n ? -errno : 0;
 		out->len += (size_t)n;
+		if (!has_looked && out->len >= LOOK_BYTES && is_zero(out))
+			return -ENODATA;
+		has_looked |= out->len >= LOOK_BYTES;
+		if (out->len > MAX_BYTES)
+			return -EFBIG;
 	}
 }
 
@@ -54,18 +79,33 @@ static int read_file(const char *path, struct buf *out)
 	return fd < 0 ? -errno : read_all(fd, out);
 }
 
+static int refuse_unread(const char *name, int err, struct buf *error)
+{
+	if (err == -EFBIG)
+		buf_printf(error, "%s is larger than %d GB, which is the most that is read", name, (int)(MAX_BYTES >> 30));
+	else if (err == -ENODATA)
+		buf_printf(error, "%s begins with %d zero bytes: it is no capture, or its copy was never finished", name,
+			   (int)LOOK_BYTES);
+	else
+		buf_printf(error, "cannot read %s: %s", name, strerror(-err));
+	return err;
+}
+
 /* In place. 0; -EBADMSG, -E2BIG or -ENOMEM with @error filled. */
 static int unpack(const char *name, struct buf *data, struct buf *error)
 {
+	bool is_gzip = gzip_is_packed(data->data, data->len);
 	AUTO(buf_fini) struct buf packed = *data;
 	int err;
 
 	*data = BUF_EMPTY;
-	err = gzip_unpack(packed.data, packed.len, MAX_UNPACKED_BYTES, data);
+	err = is_gzip ? gzip_unpack(packed.data, packed.len, MAX_BYTES, data)
+		      : zstd_unpack(packed.data, packed.len, MAX_BYTES, data);
 	if (err == -EBADMSG)
-		buf_printf(error, "%s is gzip-compressed and damaged or cut; 'gzip -t' says where", name);
+		buf_printf(error, "%s is %s-compressed and damaged or cut; '%s -t' says where", name,
+			   is_gzip ? "gzip" : "zstd", is_gzip ? "gzip" : "zstd");
 	else if (err == -E2BIG)
-		buf_printf(error, "%s is more than %d GB once it is unpacked", name, (int)(MAX_UNPACKED_BYTES >> 30));
+		buf_printf(error, "%s is more than %d GB once it is unpacked", name, (int)(MAX_BYTES >> 30));
 	else if (err)
 		buf_printf(error, "cannot unpack %s: %s", name, strerror(-err));
 	return err;
@@ -79,12 +119,16 @@ static const char *recognise(const struct buf *data)
 		size_t len;
 		const char *is;
 	} known[] = {
-		{ "\x28\xb5\x2f\xfd", 4, "zstd-compressed; if it is OTLP inside, run unzstd on it first" },
-		{ "PERFILE2", 8, "perf's own data; read it with perf report" },
 		{ "\x7f"
 		  "ELF",
 		  4, "a program; record it with: hearth record -- PROGRAM" },
-		{ "{", 1, "JSON; only OTLP's protobuf form is read" },
+		{ "PERFILE2", 8, "perf's data on standard input, which perf cannot read there; name the file" },
+		{ "{", 1, "JSON, but neither OTLP's nor speedscope's" },
+		{ "[", 1, "JSON, but neither OTLP's nor speedscope's" },
+		{ "<", 1, "XML or a page; the data that it was made of can be read" },
+		{ "PK\x03\x04", 4, "a zip file; unpack it first" },
+		{ "SQLite format 3", 15, "a database" },
+		{ "FLR", 4, "a recording of Java's flight recorder" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -94,26 +138,31 @@ static const char *recognise(const struct buf *data)
 	return NULL;
 }
 
-static int refuse(const char *name, const struct buf *data, bool is_packed, const struct otlp_error *why, struct buf *error)
+static int refuse(const char *name, const struct buf *data, const struct otlp_error *why, struct buf *error)
 {
-	const char *is = is_packed ? "something else, gzip-compressed (a pprof profile? 'go tool pprof' reads those)"
-				   : recognise(data);
+	const char *is = otlp_read_is_json(data->data, data->len) ? NULL : recognise(data);
 
 	if (is)
-		buf_printf(error, "%s is no capture of hearth: it is %s", name, is);
+		buf_printf(error, "%s cannot be read as a profile: it is %s", name, is);
 	else
-		buf_printf(error, "%s is no capture of hearth, or is damaged: %s; name a file that 'hearth record' wrote",
+		buf_printf(error,
+			   "%s cannot be read as a profile, or is damaged: %s; hearth reads OTLP, pprof, folded stacks, "
+			   "speedscope, perf script and perf.data",
 			   name, why->message);
 	return -EBADMSG;
 }
 
-/* Decodes the first @len bytes of @data, which go over to the model on success. */
-static int decode(struct buf *data, size_t len, struct profiles **ret, struct otlp_error *why)
+/* @data is taken over on success. @why is filled after -EBADMSG. */
+static int decode(const char *name, struct buf *data, struct capture *ret, struct otlp_error *why, struct buf *error)
 {
-	int err = otlp_decode(data->data, len, true, ret, why);
+	const struct read_format *format = read_format_of(data->data, data->len);
+	int err;
 
-	if (!err)
-		*data = BUF_EMPTY;
+	if (!format)
+		return otlp_read(data, MAX_BYTES, &ret->profiles, &ret->read_bytes, why);
+	err = format->read(data->data, data->len, &ret->profiles, why);
+	if (err == -EBADMSG)
+		buf_printf(error, "%s is %s, but damaged: %s", name, format->name, why->message);
 	return err;
 }
 
@@ -126,34 +175,29 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 {
 	const char *name = capture_name(path);
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
-	struct otlp_error why = { "" }, why_cut = { "" };
-	size_t len, whole;
-	bool is_packed;
+	struct otlp_error why = { "" };
 	int err = read_file(path, &data);
 
-	if (err) {
-		buf_printf(error, "cannot read %s: %s", name, strerror(-err));
-		return err;
+	if (err)
+		return refuse_unread(name, err, error);
+	if (perf_data_is(data.data, data.len) && strcmp(path, "-") != 0) {
+		buf_reset(&data);
+		err = perf_data_read(path, &data, error);
+	} else if (gzip_is_packed(data.data, data.len) || zstd_is_packed(data.data, data.len)) {
+		err = unpack(name, &data, error);
 	}
-	is_packed = gzip_is_packed(data.data, data.len);
-	err = is_packed ? unpack(name, &data, error) : 0;
 	if (err)
 		return err;
-	len = data.len;
-	if (!len) {
+	if (!data.len) {
 		buf_printf(error, "%s is empty; a capture that is still being written is called FILE.part", name);
 		return -ENODATA;
 	}
-	*ret = (struct capture){ .file_bytes = len, .read_bytes = len };
-	err = decode(&data, len, &ret->profiles, &why);
-	if (err == -EBADMSG) {
-		whole = otlp_whole_bytes(data.data, len);
-		if (whole && whole < len && !decode(&data, whole, &ret->profiles, &why_cut)) {
-			ret->read_bytes = whole;
-			return 0;
-		}
-		return refuse(name, &data, is_packed, &why, error);
-	}
+	*ret = (struct capture){ .file_bytes = data.len, .read_bytes = data.len };
+	err = decode(name, &data, ret, &why, error);
+	if (err && error->len)
+		return err;
+	if (err == -EBADMSG)
+		return refuse(name, &data, &why, error);
 	if (err)
 		buf_printf(error, "cannot read %s: %s", name, strerror(-err));
 	return err;

@@ -151,6 +151,20 @@ static const struct any_value *thread_name(const struct walk *w, const struct sa
 	return NULL;
 }
 
+/* A sample without times that counts samples is that many. */
+static uint64_t event_count(const struct profiles *p, const struct stack_sample *s)
+{
+	const struct sample *sample = s->sample;
+
+	if (sample->timestamp_count)
+		return sample->timestamp_count;
+	if (sample->value_count == 1 && sample->values[0] > 0 &&
+	    str_is(profiles_string(p, s->profile->sample_type.type_strindex), "samples") &&
+	    str_is(profiles_string(p, s->profile->sample_type.unit_strindex), "count"))
+		return (uint64_t)sample->values[0];
+	return 1;
+}
+
 static int visit(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
 {
 	const struct resource *resource = &s->resource->resource;
@@ -165,7 +179,7 @@ static int visit(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, co
 		if (name)
 			profiles_value_string(w->p, name, &s->comm);
 	}
-	s->events = s->sample->timestamp_count ? s->sample->timestamp_count : 1;
+	s->events = event_count(w->p, s);
 	s->weight = sample_weight(s->sample, s->events);
 	s->frames = w->stack;
 	s->frame_count = (uint32_t)count;

@@ -90,21 +90,21 @@ static int on_sample(void *arg, const struct stack_sample *s)
 {
 	struct collector *c = arg;
 	struct timeline *t = c->t;
-	uint64_t cpu_ns = t->sum.cpu_ns, each;
+	uint64_t cpu_ns = t->sum.cpu_ns, each, count = s->sample->timestamp_count ? s->sample->timestamp_count : 1;
 	struct timeline_event event;
 	int err;
 
 	if (!weight_sum_add(&t->sum, s))
 		return 0;
 	cpu_ns = t->sum.cpu_ns - cpu_ns;
-	each = (t->is_time ? cpu_ns : s->weight) / s->events;
+	each = (t->is_time ? cpu_ns : s->weight) / count;
 	event = (struct timeline_event){ .weight = each, .cpu = (int32_t)stack_sample_number(s, "cpu.logical_number") };
 	err = thread_of(c, s, &event.thread);
 	if (!err)
 		err = stack_of(c, s, &event.stack);
 	if (!err)
-		err = grow((void **)&t->events, &c->event_cap, t->event_count + s->events, sizeof(*t->events));
-	for (uint64_t i = 0; !err && i < s->events; i++) {
+		err = grow((void **)&t->events, &c->event_cap, t->event_count + count, sizeof(*t->events));
+	for (uint64_t i = 0; !err && i < count; i++) {
 		event.time_unix_ns = s->sample->timestamp_count ? s->sample->timestamps_unix_ns[i]
 								: s->profile->time_unix_ns;
 		t->events[t->event_count++] = event;

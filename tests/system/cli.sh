@@ -51,9 +51,9 @@ expect 1 "cannot read missing.otlp: No such file or directory" report missing.ot
 : >empty.otlp
 expect 1 "empty.otlp is empty" report empty.otlp
 expect 1 "it is a program" report /bin/ls
-expect 1 "/etc/passwd is no capture of hearth" report /etc/passwd
+expect 1 "/etc/passwd cannot be read as a profile, or is damaged" report /etc/passwd
 head -c 4096 /dev/zero >zeros.otlp
-expect 1 "zeros.otlp is no capture of hearth" report zeros.otlp
+expect 1 "zeros.otlp cannot be read as a profile" report zeros.otlp
 
 # --- serve: a port that is taken, an address that is none ---
 start port python3 -u -c 'import socket, time
@@ -102,7 +102,7 @@ head -c -10 short.otlp >cut.otlp
 "$HEARTH" report cut.otlp >out 2>err && status=0 || status=$?
 case $status in
 0) grep -q "cut.otlp is cut" err || fail "says nothing about the cut: $(cat err)" ;;
-*) grep -q "cut.otlp is no capture of hearth, or is damaged" err || fail "a cut file: $(cat err)" ;;
+*) grep -q "cut.otlp cannot be read as a profile, or is damaged" err || fail "a cut file: $(cat err)" ;;
 esac
 
 # --- a reader that goes away ends the output quietly; a device that is full does not ---

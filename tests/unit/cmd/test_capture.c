@@ -128,12 +128,13 @@ static void test_refused(void **state)
 	} cases[] = {
 		{ "", 0, -ENODATA, "is empty" },
 		{ "\x1f\x8b\x08\0", 4, -EBADMSG, "gzip-compressed" },
-		{ "PERFILE2....", 12, -EBADMSG, "perf report" },
+		{ "\x28\xb5\x2f\xfd\0", 5, -EBADMSG, "zstd-compressed" },
+		{ "PERFILE2....", 12, -EBADMSG, "perf" },
 		{ "\x7f"
 		  "ELF\2\1\1",
 		  7, -EBADMSG, "hearth record -- PROGRAM" },
-		{ "{\"resourceProfiles\":[]}", 23, -EBADMSG, "JSON" },
-		{ "root:x:0:0:root:/root:/bin/bash\n", 32, -EBADMSG, "no capture of hearth, or is damaged" },
+		{ "{\"nodes\":[]}", 12, -EBADMSG, "neither OTLP's nor speedscope's" },
+		{ "root:x:0:0:root:/root:/bin/bash\n", 32, -EBADMSG, "cannot be read as a profile, or is damaged: " },
 	};
 
 	(void)state;
