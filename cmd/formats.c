@@ -137,33 +137,54 @@ static int write_svg(const struct profiles *p, struct buf *out, struct buf *left
 	return err;
 }
 
-static int write_timeline(const struct profiles *p, bool is_speedscope, struct buf *out, struct buf *left_out)
+static int write_timeline(const struct profiles *p, int (*write)(struct timeline *t, struct buf *out), const char *unsaid,
+			  struct buf *out, struct buf *left_out)
 {
 	struct timeline *t = NULL;
 	int err = timeline_new(p, &t);
 
-	if (!err && is_speedscope) {
-		err = timeline_write_speedscope(t, "hearth", out);
-	} else if (!err) {
-		timeline_sort_by_time(t);
-		err = timeline_write_perf_script(t, out);
-	}
+	if (!err)
+		err = write(t, out);
 	if (!err) {
-		buf_puts(left_out, is_speedscope ? "addresses and attributes" : "lines and attributes");
+		buf_puts(left_out, unsaid);
 		tell(left_out, t->sum.other_events, "samples of further kinds");
 	}
 	timeline_free(t);
 	return err;
 }
 
+static int speedscope(struct timeline *t, struct buf *out)
+{
+	return timeline_write_speedscope(t, "hearth", out);
+}
+
 static int write_speedscope(const struct profiles *p, struct buf *out, struct buf *left_out)
 {
-	return write_timeline(p, true, out, left_out);
+	return write_timeline(p, speedscope, "addresses, modules, times and attributes", out, left_out);
+}
+
+static int perf_script(struct timeline *t, struct buf *out)
+{
+	timeline_sort_by_time(t);
+	return timeline_write_perf_script(t, out);
 }
 
 static int write_perf_script(const struct profiles *p, struct buf *out, struct buf *left_out)
 {
-	return write_timeline(p, false, out, left_out);
+	return write_timeline(p, perf_script, "lines and attributes", out, left_out);
+}
+
+static int firefox_gz(struct timeline *t, struct buf *out)
+{
+	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
+	int err = timeline_write_firefox(t, &plain);
+
+	return err ? err : gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
+}
+
+static int write_firefox(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	return write_timeline(p, firefox_gz, "attributes other than of threads", out, left_out);
 }
 
 static const struct format formats[] = {
@@ -176,6 +197,7 @@ static const struct format formats[] = {
 	{ "folded", { ".folded" }, false, false, write_folded },
 	{ "svg", { ".svg" }, false, false, write_svg },
 	{ "speedscope", { ".speedscope.json" }, false, false, write_speedscope },
+	{ "firefox", { ".firefox.json.gz" }, false, true, write_firefox },
 	{ "perf-script", { ".perf.txt" }, false, false, write_perf_script },
 };
 

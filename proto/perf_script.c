@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A timeline as `perf script` prints samples: a line with the thread, then a line a frame, leaf first, then an empty one.
- * (tools/perf/builtin-script.c, tools/perf/util/evsel_fprintf.c.) Blanks and line ends in names become '_': readers split at
- * them.
+ * (tools/perf/builtin-script.c, tools/perf/util/evsel_fprintf.c; times as with --ns.) Blanks and line ends in names become
+ * '_': readers split at them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,8 +45,8 @@ static void put_event(const struct timeline *t, const struct timeline_event *e, 
 	buf_printf(out, " %6" PRId64 "/%-6" PRId64, thread->pid, thread->tid >= 0 ? thread->tid : thread->pid);
 	if (e->cpu >= 0)
 		buf_printf(out, " [%03d]", e->cpu);
-	buf_printf(out, " %" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s:\n", e->time_unix_ns / 1000000000,
-		   e->time_unix_ns / 1000 % 1000000, e->weight, t->is_time ? "cpu-clock" : t->sum.type);
+	buf_printf(out, " %" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " %s:\n", e->time_unix_ns / 1000000000,
+		   e->time_unix_ns % 1000000000, e->weight, t->is_time ? "cpu-clock" : t->sum.type);
 	for (uint32_t i = 0; i < stack->count; i++)
 		put_frame(&t->frames[t->frame_ids[stack->first + i]], out);
 	buf_putc(out, '\n');

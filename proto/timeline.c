@@ -39,10 +39,21 @@ static int grow(void **array, size_t *cap, size_t need, size_t element_bytes)
 	return 0;
 }
 
+static struct str process_of(const struct stack_sample *s)
+{
+	const struct any_value *name = profiles_find_key(s->profiles, &s->resource->resource.attributes,
+							 "process.executable.name");
+	struct str text;
+
+	return name && profiles_value_string(s->profiles, name, &text) ? text : STR("");
+}
+
 static int thread_of(struct collector *c, const struct stack_sample *s, uint32_t *ret)
 {
 	struct timeline *t = c->t;
-	struct timeline_thread thread = { .pid = s->pid, .tid = stack_sample_number(s, "thread.id"), .comm = s->comm };
+	struct timeline_thread thread = {
+		.pid = s->pid, .tid = stack_sample_number(s, "thread.id"), .comm = s->comm, .process = process_of(s)
+	};
 	int is_new;
 
 	buf_reset(&c->key);
@@ -98,7 +109,9 @@ static int on_sample(void *arg, const struct stack_sample *s)
 		return 0;
 	cpu_ns = t->sum.cpu_ns - cpu_ns;
 	each = (t->is_time ? cpu_ns : s->weight) / count;
-	event = (struct timeline_event){ .weight = each, .cpu = (int32_t)stack_sample_number(s, "cpu.logical_number") };
+	event = (struct timeline_event){ .weight = each,
+					 .samples = s->events / count,
+					 .cpu = (int32_t)stack_sample_number(s, "cpu.logical_number") };
 	err = thread_of(c, s, &event.thread);
 	if (!err)
 		err = stack_of(c, s, &event.stack);

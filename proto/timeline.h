@@ -12,11 +12,13 @@
 struct timeline_thread {
 	int64_t pid, tid; /* -1: unknown */
 	struct str comm;
+	struct str process; /* its executable's name; "" when unknown */
 };
 
 struct timeline_event {
 	uint64_t time_unix_ns;
-	uint64_t weight; /* nanoseconds where the kind of sample has a time, else samples */
+	uint64_t weight;  /* nanoseconds where the kind of sample has a time, else samples */
+	uint64_t samples; /* that it stands for: 1 where there are times */
 	uint32_t thread, stack;
 	int32_t cpu; /* -1: unknown */
 };
@@ -48,6 +50,9 @@ void timeline_sort_by_time(struct timeline *t);
 
 /* speedscope's own (file-format-schema.json): one sampled profile a thread, heaviest first. 0 or -ENOMEM. */
 int timeline_write_speedscope(const struct timeline *t, const char *name, struct buf *out);
+
+/* Firefox Profiler's processed profile format: threads on a time line. Not compressed. 0 or -ENOMEM. */
+int timeline_write_firefox(const struct timeline *t, struct buf *out);
 
 /* What `perf script` prints, event by event in the order of time; for flame graph tools and those that import it. The
  * timeline must be sorted by time. 0 or -ENOMEM. */

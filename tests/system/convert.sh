@@ -31,7 +31,7 @@ fi
 
 # Event by event
 period=$(python3 -c 'print(10**9 // 199)')
-for file in all.speedscope.json all.perf.txt; do
+for file in all.speedscope.json all.perf.txt all.firefox.json.gz; do
 	"$HEARTH" convert all.otlp $file 2>/dev/null || fail "no $file"
 	python3 "$TOP/tests/system/text_stacks.py" $file "$period" | LC_ALL=C sort >all.got || fail "$file is not sound"
 	cmp all.want all.got || fail "$file has not the same stacks: $(diff all.want all.got | head -n 5)"
