@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "backend/http.h"
+#include "backend/tls.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 
@@ -26,6 +27,7 @@ static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd
 		shutdown(fd, SHUT_RDWR);
 		return;
 	}
+	c->server = s;
 	c->mhd = mhd;
 	c->since_ns = clock_mono_ns();
 	c->next = s->connections;
@@ -44,6 +46,7 @@ static void connection_close(struct server *s, struct connection *c)
 		c->next->link = c->link;
 	metric_set(s->stats.connections, metric_get(s->stats.connections) - 1);
 	s->run_again = true;
+	tls_keys_put(c->keys);
 	free(c);
 }
 
@@ -61,6 +64,43 @@ void connection_change(void *arg, struct MHD_Connection *mhd, void **context, en
 		connection_close(s, *context);
 		*context = NULL;
 	}
+}
+
+/* --- TLS --- */
+
+static struct connection *connection_of_session(gnutls_session_t session)
+{
+	struct MHD_Connection *mhd = gnutls_session_get_ptr(session); /* libmicrohttpd sets it */
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+static int verify_client(gnutls_session_t session)
+{
+	const struct connection *c = connection_of_session(session);
+	return c && c->keys ? tls_keys_verify(c->keys, session) : GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+int connection_certificate(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_count,
+			   const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **certs_ret,
+			   unsigned *count_ret, gnutls_privkey_t *key_ret)
+{
+	struct connection *c = connection_of_session(session);
+	(void)ca_names;
+	(void)ca_count;
+	(void)algorithms;
+	(void)algorithm_count;
+	if (!c)
+		return -1;
+	if (!c->keys)
+		c->keys = tls_keys_get(c->server->tls);
+	/* The handshake has not come to the client's certificate yet. */
+	if (tls_keys_ask_clients(c->keys)) {
+		gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
+		gnutls_session_set_verify_function(session, verify_client);
+	}
+	tls_keys_chain(c->keys, certs_ret, count_ret, key_ret);
+	return 0;
 }
 
 /* --- the sweep --- */

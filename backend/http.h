@@ -6,6 +6,7 @@
 #ifndef HEARTH_BACKEND_HTTP_H
 #define HEARTH_BACKEND_HTTP_H
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +22,17 @@ struct loop;
 struct loop_watch;
 struct metrics;
 struct server_error;
+struct tls;
+struct tls_keys;
+struct tokens;
 
 struct server {
 	struct loop *loop; /* borrowed, as are metrics and ingest */
 	struct metrics *metrics;
 	struct ingest *ingest;
+	struct tls *tls; /* borrowed, or NULL, as are the next two */
+	struct tokens *tokens;
+	const char *const *cors_origins; /* NULL-terminated */
 	struct MHD_Daemon *mhd;
 	struct loop_watch *ready; /* libmicrohttpd's epoll descriptor */
 	struct loop_watch *again; /* its timer: work left over, or a time it asked for */
@@ -45,7 +52,9 @@ struct server {
 
 struct connection {
 	struct connection *next, **link; /* in server.connections */
+	struct server *server;
 	struct MHD_Connection *mhd;
+	struct tls_keys *keys;	 /* that its handshake was with */
 	struct request *request; /* NULL between requests */
 	uint64_t since_ns;	 /* when the request, or the wait for one, began */
 };
@@ -95,6 +104,7 @@ struct route {
 	enum ingest_signal signal;	   /* of the receiver's paths */
 	void (*begin)(struct request *r);  /* judges the headers before the body comes, may decide the reply; without it a
 					    * body is not kept */
+	bool is_public;			   /* no token is asked for */
 	void (*handle)(struct request *r); /* all is there; decides the reply, now or later: request_resume() */
 };
 
@@ -113,6 +123,11 @@ void request_abort(struct request *r);
 
 /* connection.c: what libmicrohttpd says about connections. */
 void connection_change(void *server, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what);
+
+/* A gnutls_certificate_retrieve_function2. */
+int connection_certificate(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_count,
+			   const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **certs_ret,
+			   unsigned *count_ret, gnutls_privkey_t *key_ret);
 
 /* Cuts every connection that is over its time, below the least rate, or whose client has gone. */
 void connections_sweep(struct server *s, uint64_t now_ns);
@@ -142,7 +157,14 @@ void reply_taken(struct request *r, int64_t rejected, const char *message);
 /* Hands the decided reply to libmicrohttpd. */
 enum MHD_Result reply_send(struct request *r, bool close);
 
+/* cors.c: the origin to name in the answer, or NULL; a preflight of one that may send; and the headers that say so. */
+const char *cors_origin(const struct request *r);
+bool cors_is_preflight(const struct request *r, const char *method);
+bool cors_add_headers(const struct request *r, struct MHD_Response *response);
+
 /* The pages. */
+/* Whether the request's content type is one that we speak, which its answer then has too. */
+bool receiver_speaks(struct request *r);
 void receiver_begin(struct request *r);
 void receiver_take(struct request *r);
 void page_metrics(struct request *r);

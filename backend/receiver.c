@@ -52,11 +52,18 @@ static bool content_encoding(const char *value, enum ingest_encoding *ret)
 	return *ret == ENCODING_ZSTD || strcasecmp(value, "gzip") == 0;
 }
 
+bool receiver_speaks(struct request *r)
+{
+	r->content_type = otlp_content_type(request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE));
+	if (r->content_type && strcmp(r->content_type, CONTENT_TYPE_JSON) == 0)
+		r->ingest.format = FORMAT_JSON;
+	return r->content_type;
+}
+
 void receiver_begin(struct request *r)
 {
 	struct ingest_request *ingest = &r->ingest;
 
-	r->content_type = otlp_content_type(request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE));
 	if (!r->content_type) {
 		metric_add(r->server->stats.rejected[REJECTED_CONTENT_TYPE], 1);
 		reply_text(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
@@ -64,7 +71,6 @@ void receiver_begin(struct request *r)
 		return;
 	}
 	ingest->signal = r->route->signal;
-	ingest->format = strcmp(r->content_type, CONTENT_TYPE_JSON) == 0 ? FORMAT_JSON : FORMAT_PROTOBUF;
 
 	const char *encoding = request_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING);
 	if (!content_encoding(encoding, &ingest->encoding)) {

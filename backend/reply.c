@@ -19,7 +19,14 @@
 enum { RETRY_AFTER_S = 1 };
 
 /* The codes of google.rpc.Status that our refusals have. */
-enum { RPC_UNKNOWN = 2, RPC_INVALID_ARGUMENT = 3, RPC_RESOURCE_EXHAUSTED = 8, RPC_INTERNAL = 13, RPC_UNAVAILABLE = 14 };
+enum {
+	RPC_UNKNOWN = 2,
+	RPC_INVALID_ARGUMENT = 3,
+	RPC_RESOURCE_EXHAUSTED = 8,
+	RPC_INTERNAL = 13,
+	RPC_UNAVAILABLE = 14,
+	RPC_UNAUTHENTICATED = 16
+};
 
 void reply_body(struct request *r, unsigned status, const char *content_type)
 {
@@ -38,6 +45,8 @@ static int32_t rpc_code(unsigned status)
 	switch (status) {
 	case MHD_HTTP_BAD_REQUEST:
 		return RPC_INVALID_ARGUMENT;
+	case MHD_HTTP_UNAUTHORIZED:
+		return RPC_UNAUTHENTICATED;
 	case MHD_HTTP_CONTENT_TOO_LARGE:
 		return RPC_RESOURCE_EXHAUSTED;
 	case MHD_HTTP_INTERNAL_SERVER_ERROR:
@@ -133,7 +142,11 @@ static bool add_headers(const struct request *r, struct MHD_Response *response, 
 			return false;
 	snprintf(seconds, sizeof(seconds), "%u", reply->retry_after_s);
 
-	return MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type) == MHD_YES &&
+	return (!reply->content_type ||
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type) == MHD_YES) &&
+	       (reply->status != MHD_HTTP_UNAUTHORIZED ||
+		MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer") == MHD_YES) &&
+	       cors_add_headers(r, response) &&
 	       (reply->status != MHD_HTTP_METHOD_NOT_ALLOWED ||
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, route_allow(r->route)) == MHD_YES) &&
 	       (!reply->retry_after_s ||

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "backend/http.h"
+#include "backend/token.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/parse.h"
@@ -173,14 +174,27 @@ static void refuse_method(struct request *r)
 	reply_text(r, MHD_HTTP_METHOD_NOT_ALLOWED, text);
 }
 
+static bool is_allowed(const struct request *r)
+{
+	return !r->server->tokens || r->route->is_public ||
+	       tokens_allow(r->server->tokens, request_header(r, MHD_HTTP_HEADER_AUTHORIZATION));
+}
+
 static void judge(struct request *r, const char *path, const char *method)
 {
 	r->announced_bytes = announced_bytes(r);
 	r->path = path;
 	r->route = route_find(path);
+	if (r->route && r->route->begin)
+		receiver_speaks(r);
 	if (!r->route) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
+	} else if (cors_is_preflight(r, method)) {
+		reply_body(r, MHD_HTTP_NO_CONTENT, NULL);
+	} else if (!is_allowed(r)) {
+		reply_refuse(r, MHD_HTTP_UNAUTHORIZED, REJECTED_TOKEN,
+			     "no valid token: send 'Authorization: Bearer' and one that this server knows");
 	} else if (!route_has_method(r->route, method)) {
 		refuse_method(r);
 	} else if (r->route->begin) {

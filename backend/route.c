@@ -19,7 +19,7 @@ static const struct route routes[] = {
 	RECEIVER("/v1/metrics", INGEST_METRICS),
 	RECEIVER("/v1/traces", INGEST_TRACES),
 	{ .method = "GET", .path = "/metrics", .handle = page_metrics },
-	{ .method = "GET", .path = "/healthz", .handle = page_health },
+	{ .method = "GET", .path = "/healthz", .is_public = true, .handle = page_health },
 	{ .method = "GET", .path = "/", .handle = page_file },
 	{ .method = "GET", .path = "/page/", .handle = page_file },
 };

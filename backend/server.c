@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backend/http.h"
+#include "backend/tls.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
@@ -91,15 +92,26 @@ static void on_sweep(void *arg)
 			c->since_ns += late_ns - sweep_interval_ns(s);
 	s->swept_ns = now_ns;
 	connections_sweep(s, now_ns);
+	if (s->tls)
+		tls_refresh(s->tls);
 }
 
 static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd, unsigned max_connections)
 {
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, request_step, s, /* */
+	const struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)connection_certificate },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+	const struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (s->tls ? MHD_USE_TLS : 0);
+
+	return MHD_start_daemon(flags, 0, NULL, NULL, request_step, s, /* */
 				MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, max_connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 				MHD_OPTION_URI_LOG_CALLBACK, request_start, s, MHD_OPTION_NOTIFY_COMPLETED, request_end, s,
-				MHD_OPTION_NOTIFY_CONNECTION, connection_change, s, MHD_OPTION_END);
+				MHD_OPTION_NOTIFY_CONNECTION, connection_change, s, MHD_OPTION_ARRAY, s->tls ? tls : none,
+				MHD_OPTION_END);
 }
 
 static int join_loop(struct server *s)
@@ -132,6 +144,9 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->loop = loop;
 	s->metrics = metrics;
 	s->ingest = ingest;
+	s->tls = config->tls;
+	s->tokens = config->tokens;
+	s->cors_origins = config->cors_origins;
 	s->request_timeout_ns = config->request_timeout_ns ? config->request_timeout_ns
 							   : DEFAULT_REQUEST_TIMEOUT_S * NSEC_PER_SEC;
 	s->idle_timeout_ns = config->idle_timeout_ns ? config->idle_timeout_ns : DEFAULT_IDLE_TIMEOUT_S * NSEC_PER_SEC;

@@ -13,12 +13,17 @@ struct ingest;
 struct loop;
 struct metrics;
 struct server;
+struct tls;
+struct tokens;
 
 struct server_config {
-	const char *http_address;    /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
-	unsigned max_connections;    /* 1000 when 0 */
-	uint64_t request_timeout_ns; /* first line of a request to the end of its answer; 60 s when 0 */
-	uint64_t idle_timeout_ns;    /* a connection without a request; 75 s when 0 */
+	const char *http_address;	 /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
+	struct tls *tls;		 /* NULL: none; borrowed, as are the next two */
+	struct tokens *tokens;		 /* NULL: requests need no token */
+	const char *const *cors_origins; /* NULL-terminated, "*": any; NULL: none */
+	unsigned max_connections;	 /* 1000 when 0 */
+	uint64_t request_timeout_ns;	 /* first line of a request to the end of its answer; 60 s when 0 */
+	uint64_t idle_timeout_ns;	 /* a connection without a request; 75 s when 0 */
 };
 
 struct server_error {

@@ -19,6 +19,7 @@
 static const char *const rejection_names[REJECTION_COUNT] = {
 	[REJECTED_PATH] = "unknown path",
 	[REJECTED_METHOD] = "method",
+	[REJECTED_TOKEN] = "token",
 	[REJECTED_CONTENT_TYPE] = "content type",
 	[REJECTED_ENCODING] = "content encoding",
 	[REJECTED_VERSION] = "profiles version",
@@ -82,7 +83,7 @@ void server_stats_init(struct server_stats *s, struct metrics *m)
 
 void server_stats_answered(struct server_stats *s, size_t path_index, const char *path, unsigned status)
 {
-	static const unsigned codes[] = { 200, 400, 404, 405, 413, 415, 500, 503 };
+	static const unsigned codes[] = { 200, 204, 400, 401, 404, 405, 413, 415, 500, 503 };
 	_Static_assert(ARRAY_LEN(codes) < STATS_CODES_MAX, "one more column for all other codes");
 	size_t code = 0;
 	while (code < ARRAY_LEN(codes) && codes[code] != status)

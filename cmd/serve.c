@@ -8,6 +8,8 @@
 #include "backend/grpc.h"
 #include "backend/ingest.h"
 #include "backend/server.h"
+#include "backend/tls.h"
+#include "backend/token.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -39,6 +41,48 @@ static void free_grpc(struct grpc **grpc)
 	grpc_free(*grpc);
 }
 
+/* What all servers share. */
+struct guard {
+	struct tls *tls;       /* NULL: no TLS */
+	struct tokens *tokens; /* NULL: no token is asked for */
+	bool asks_clients;     /* for certificates */
+};
+
+static void guard_fini(struct guard *g)
+{
+	tls_free(g->tls);
+	tokens_free(g->tokens);
+}
+
+static int guard_init(struct guard *g, const struct config *config, struct metrics *metrics)
+{
+	const struct tls_config files = {
+		.cert_file = config->tls_cert,
+		.key_file = config->tls_key,
+		.client_ca_file = config->tls_client_ca,
+	};
+	struct tls_error error = { "" };
+	int err = 0;
+
+	if (!config->tls_cert && (config->tls_key || config->tls_client_ca)) {
+		log_error("%s needs --tls-cert", config->tls_key ? "--tls-key" : "--tls-client-ca");
+		return -EINVAL;
+	}
+	g->asks_clients = config->tls_client_ca;
+	if (config->tls_cert)
+		err = tls_new(&files, metrics, &g->tls, &error);
+	if (err) {
+		log_error("--tls-cert: %s", error.message);
+		return err;
+	}
+	if (config->token_file)
+		err = tokens_new(config->token_file, &g->tokens);
+	if (err)
+		log_error("--token-file: cannot use %s: %s", config->token_file,
+			  err == -ENODATA ? "there is no token in it" : strerror(-err));
+	return err;
+}
+
 struct receivers {
 	struct server *http;
 	struct grpc *grpc; /* NULL: off */
@@ -55,44 +99,56 @@ static void stop_receivers(void *arg, uint64_t deadline_ns)
 		grpc_stop(r->grpc, deadline_ns);
 }
 
-/* "http://127.0.0.1:0" with the port that was taken; a warning when others reach it. */
-static void print_address(const char *scheme, const char *address, uint16_t port, struct buf *out)
+/* "http://127.0.0.1:0" with the port that was taken; a warning when others reach it who should not. */
+static void print_address(const struct guard *guard, const char *scheme, const char *address, uint16_t port, struct buf *out)
 {
 	const char *colon = strrchr(address, ':');
 	int host_len = colon ? (int)(colon - address) : (int)strlen(address);
 
-	buf_printf(out, "%s://%.*s:%u", scheme, host_len, address, port);
-	if (!is_loopback(address))
-		log_warn("%s is reachable from other machines, without TLS or a password", buf_text(out));
+	buf_printf(out, "%s%s://%.*s:%u", scheme, guard->tls ? "s" : "", host_len, address, port);
+	if (!is_loopback(address) && !(guard->tls && (guard->tokens || guard->asks_clients)))
+		log_warn("%s is reachable from other machines, without %s", buf_text(out),
+			 guard->tls	 ? "a token (--token-file)"
+			 : guard->tokens ? "TLS (--tls-cert)"
+					 : "TLS or a token");
 }
 
-static int listen_on_http(struct session *s, struct ingest *ingest, struct server **ret, struct server_error *error)
+static int listen_on_http(struct session *s, const struct guard *guard, struct ingest *ingest, struct server **ret,
+			  struct server_error *error)
 {
 	const struct server_config config = {
 		.http_address = s->config->http_address,
+		.tls = guard->tls,
+		.tokens = guard->tokens,
+		.cors_origins = (const char *const *)s->config->cors_origins.items,
 		.max_connections = (unsigned)s->config->max_connections,
 	};
 
 	return server_new(&config, s->loop, s->metrics, ingest, ret, error);
 }
 
-static int listen_on_grpc(struct session *s, struct ingest *ingest, struct grpc **ret, struct server_error *error)
+static int listen_on_grpc(struct session *s, const struct guard *guard, struct ingest *ingest, struct grpc **ret,
+			  struct server_error *error)
 {
 	const struct grpc_config config = {
 		.address = s->config->grpc_address,
 		.max_connections = (unsigned)s->config->max_connections,
 	};
 
+	if (guard->tls || guard->tokens) {
+		log_warn("--grpc-address is off: gRPC has no TLS and no tokens here yet");
+		return 0;
+	}
 	return strcmp(config.address, "off") == 0 ? 0 : grpc_new(&config, s->loop, s->metrics, ingest, ret, error);
 }
 
-static void tell_addresses(const struct session *s, const struct receivers *r, const char *names)
+static void tell_addresses(const struct session *s, const struct guard *guard, const struct receivers *r, const char *names)
 {
 	AUTO(buf_fini) struct buf http = BUF_EMPTY, grpc = BUF_EMPTY;
 
-	print_address("http", s->config->http_address, server_http_port(r->http), &http);
+	print_address(guard, "http", s->config->http_address, server_http_port(r->http), &http);
 	if (r->grpc)
-		print_address("grpc", s->config->grpc_address, grpc_port(r->grpc), &grpc);
+		print_address(guard, "grpc", s->config->grpc_address, grpc_port(r->grpc), &grpc);
 	log_info("listening on %s for OTLP/HTTP (POST /v1development/profiles), /metrics and /healthz%s%s%s; profiles go to "
 		 "%s",
 		 buf_text(&http), r->grpc ? ", on " : "", buf_text(&grpc), r->grpc ? " for OTLP/gRPC" : "", names);
@@ -100,6 +156,7 @@ static void tell_addresses(const struct session *s, const struct receivers *r, c
 
 static int listen_and_serve(struct session *s, const char *names)
 {
+	AUTO(guard_fini) struct guard guard = { 0 };
 	const struct ingest_config ingest_config = {
 		.max_receive_bytes = s->config->max_receive_bytes,
 		.receive_memory = s->config->receive_memory,
@@ -108,18 +165,21 @@ static int listen_and_serve(struct session *s, const char *names)
 	AUTO(free_server) struct server *http = NULL;
 	AUTO(free_grpc) struct grpc *grpc = NULL;
 	struct server_error error = { "" };
-	int run_err, err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
+	int run_err, err = guard_init(&guard, s->config, s->metrics);
 
+	if (err)
+		return err;
+	err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
 	if (!err)
-		err = listen_on_http(s, ingest, &http, &error);
+		err = listen_on_http(s, &guard, ingest, &http, &error);
 	if (!err)
-		err = listen_on_grpc(s, ingest, &grpc, &error);
+		err = listen_on_grpc(s, &guard, ingest, &grpc, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
 	struct receivers receivers = { http, grpc };
-	tell_addresses(s, &receivers, names);
+	tell_addresses(s, &guard, &receivers, names);
 	run_err = session_run(s);
 	err = session_drain(s, stop_receivers, &receivers);
 	session_log_undelivered(s, err);

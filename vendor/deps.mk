@@ -4,6 +4,6 @@ NANOPB_PLUGIN := $(firstword $(wildcard /usr/bin/protoc-gen-nanopb) protoc-gen-n
 BPF_INCLUDES := -I$(SYSROOT)/usr/include/$(TRIPLE_$(ARCH)) $(if $(CROSS),-I$(SYSROOT)/usr/include)
 INCLUDES :=
 LIBS := -lbpf -ldw -lelf -lZydis -liberty
-LIBS += -lprotobuf-nanopb -lmicrohttpd -lnghttp2 -lcurl
+LIBS += -lprotobuf-nanopb -lmicrohttpd -lgnutls -lnghttp2 -lcurl
 LIBS += -lz -ldeflate -llzma -lzstd -ljansson
 LIBS += -lseccomp -lpcre2-8 -lpthread -lm
