@@ -246,6 +246,7 @@ int api_sandwich(struct api_call *call)
 	if (!err) {
 		json_object_begin(&call->json);
 		api_write_about(call, &q);
+		api_write_number(&call->json, "whole", graph_nodes(graph, NULL)[0].total[0]);
 		err = write_sandwich(&s, (uint32_t)nodes, &call->json);
 		json_object_end(&call->json);
 	}

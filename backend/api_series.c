@@ -127,6 +127,7 @@ int api_values(struct api_call *call)
 	if (err)
 		return err;
 	json_object_begin(j);
+	api_write_about(call, &q);
 	json_key(j, "values");
 	json_array_begin(j);
 	for (size_t i = 0; i < v.count && i < limit; i++) {

@@ -254,7 +254,7 @@ static void write_row(const struct table *t, const struct row *row, struct json 
 	api_write_text(j, "type", f->type);
 	api_write_text(j, "build_id", f->build_id);
 	if (row->group != NO_GROUP)
-		api_write_text(j, "group", functions_get(t->call->ctx.functions, row->group)->name);
+		api_write_text(j, "value", functions_get(t->call->ctx.functions, row->group)->name);
 	api_write_number(j, "self", row->self[0]);
 	api_write_number(j, "total", row->total[0]);
 	if (t->two_sides) {

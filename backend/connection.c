@@ -134,7 +134,8 @@ static bool is_overdue(const struct server *s, const struct connection *c, uint6
 static bool is_gone(const struct connection *c)
 {
 	char byte;
-	return (!c->request || c->request->receiving) && recv(connection_fd(c->mhd), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return (!c->request || c->request->receiving || c->request->api) &&
+	       recv(connection_fd(c->mhd), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* Answers a suspended request whose wait has no end in sight, and forgets one whose client has gone. */
@@ -142,6 +143,11 @@ static void look_at_suspended(struct server *s, struct request *r, uint64_t now_
 {
 	uint64_t waited_ns = now_ns > r->suspended_ns ? now_ns - r->suspended_ns : 0;
 
+	if (r->api) {
+		if (is_gone(r->connection))
+			request_abort(r);
+		return; /* a question has its own time limit */
+	}
 	if (r->state == REQUEST_TAKEN) {
 		if (waited_ns < s->request_timeout_ns)
 			return;

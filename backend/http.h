@@ -18,9 +18,11 @@
 
 #define CONTENT_TYPE_JSON "application/json"
 
+struct api_request;
 struct loop;
 struct loop_watch;
 struct metrics;
+struct query_thread;
 struct server_error;
 struct tls;
 struct tls_keys;
@@ -32,7 +34,10 @@ struct server {
 	struct ingest *ingest;
 	struct tls *tls; /* borrowed, or NULL, as are the next two */
 	struct tokens *tokens;
-	const char *const *cors_origins; /* NULL-terminated */
+	const char *const *cors_origins;		/* NULL-terminated */
+	struct query_thread *queries;			/* borrowed; NULL: no API */
+	void (*window_ends)(void *arg, uint64_t at_ns); /* as in the configuration */
+	void *window_arg;
 	struct MHD_Daemon *mhd;
 	struct loop_watch *ready; /* libmicrohttpd's epoll descriptor */
 	struct loop_watch *again; /* its timer: work left over, or a time it asked for */
@@ -95,6 +100,7 @@ struct request {
 	uint64_t received_bytes;
 	uint64_t announced_bytes; /* UINT64_MAX: unknown */
 	struct ingest_request ingest;
+	struct api_request *api; /* its question to the query thread, or NULL */
 	struct reply reply;
 };
 
@@ -170,6 +176,9 @@ void receiver_take(struct request *r);
 void page_metrics(struct request *r);
 void page_health(struct request *r);
 void page_file(struct request *r);
+void page_api(struct request *r);
+/* Takes back the question of a request that ends. */
+void page_api_cancel(struct request *r);
 
 /* listen.c: a listening socket for "host:port"; fills *@port_ret with the port it has. The socket or -errno with @err
  * filled. */

@@ -49,7 +49,7 @@
 
 #define JAVASCRIPT "text/javascript; charset=utf-8"
 
-#define EMBED_FILE(symbol, name, type) EMBED(page_##symbol, "backend/page/" name);
+#define EMBED_FILE(symbol, name, type) EMBED(page_file_##symbol, "backend/page/" name);
 PAGE_FILES(EMBED_FILE)
 
 enum { GZIP_LEVEL = 9, HEADERS = 10 };
@@ -67,7 +67,7 @@ struct page {
 };
 
 #define FILE_ENTRY(symbol, file, type) \
-	{ .name = (file), .content_type = (type), .data = page_##symbol, .end = page_##symbol##_end },
+	{ .name = (file), .content_type = (type), .data = page_file_##symbol, .end = page_file_##symbol##_end },
 static struct page pages[] = { PAGE_FILES(FILE_ENTRY) };
 
 static const struct reply_header common_headers[] = {

@@ -10,8 +10,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/thread.h"
+
+enum { PACK_BYTES = 1400 /* about what one packet holds */, GZIP_LEVEL = 3 };
 
 struct query_thread {
 	struct api *api;
@@ -20,16 +26,55 @@ struct query_thread {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
+	struct loop_work tell;		/* first called when jobs are answered; never posted twice */
 	struct query_job *first, **end; /* under the lock, as are the following */
+	struct query_job *answered, **answered_end;
 	unsigned waiting;
 	bool is_ended;
 };
 
-static void tell(struct loop_work *work)
+static void tell_answered(struct loop_work *work)
 {
-	struct query_job *job = (struct query_job *)((char *)work - offsetof(struct query_job, work));
+	struct query_thread *t = (struct query_thread *)((char *)work - offsetof(struct query_thread, tell));
+	struct query_job *job, *next;
 
-	job->done(job);
+	pthread_mutex_lock(&t->lock);
+	job = t->answered;
+	t->answered = NULL;
+	t->answered_end = &t->answered;
+	pthread_mutex_unlock(&t->lock);
+	for (; job; job = next) {
+		next = job->next;
+		job->done(job);
+	}
+}
+
+/* Under the lock. */
+static void put_answered(struct query_thread *t, struct query_job *job)
+{
+	bool was_empty = !t->answered;
+
+	job->next = NULL;
+	*t->answered_end = job;
+	t->answered_end = &job->next;
+	if (was_empty)
+		loop_post(t->loop, &t->tell);
+}
+
+static void answer(struct query_thread *t, struct query_job *job)
+{
+	struct buf *body = &job->answer.body;
+	struct buf packed = BUF_EMPTY;
+
+	api_answer(t->api, job->path, &job->params, &job->answer);
+	job->hash = XXH3_64bits(body->data ? body->data : (const uint8_t *)"", body->len);
+	if (!job->pack || body->len < PACK_BYTES || gzip_pack(body->data, body->len, GZIP_LEVEL, &packed)) {
+		buf_fini(&packed);
+		return;
+	}
+	buf_fini(body);
+	*body = packed;
+	job->is_packed = true;
 }
 
 /* Takes the first job that is due out of the list; NULL when there is none, *@next_ns is then when one will be. */
@@ -68,10 +113,9 @@ static void *query_main(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&t->lock);
-		api_answer(t->api, job->path, &job->params, &job->answer);
-		job->work.fn = tell;
-		loop_post(t->loop, &job->work);
+		answer(t, job);
 		pthread_mutex_lock(&t->lock);
+		put_answered(t, job);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -91,10 +135,11 @@ int query_thread_new(struct api *api, struct loop *loop, unsigned max_waiting, s
 	t->loop = loop;
 	t->max_waiting = max_waiting;
 	t->end = &t->first;
+	t->answered_end = &t->answered;
+	t->tell.fn = tell_answered;
 	pthread_mutex_init(&t->lock, NULL);
 	err = thread_start(&t->thread, "query", query_main, t);
 	if (err) {
-		t->is_ended = true;
 		api_free(api);
 		pthread_cond_destroy(&t->changed);
 		pthread_mutex_destroy(&t->lock);
@@ -114,6 +159,7 @@ void query_thread_free(struct query_thread *t)
 	pthread_cond_signal(&t->changed);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
+	tell_answered(&t->tell);
 	api_free(t->api);
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);
@@ -124,7 +170,6 @@ int query_thread_ask(struct query_thread *t, struct query_job *job)
 {
 	int err = 0;
 
-	job->thread = t;
 	job->next = NULL;
 	pthread_mutex_lock(&t->lock);
 	if (t->waiting >= t->max_waiting) {
@@ -137,4 +182,23 @@ int query_thread_ask(struct query_thread *t, struct query_job *job)
 	}
 	pthread_mutex_unlock(&t->lock);
 	return err;
+}
+
+bool query_thread_cancel(struct query_thread *t, struct query_job *job)
+{
+	bool is_found = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (struct query_job **link = &t->first; *link; link = &(*link)->next) {
+		if (*link != job)
+			continue;
+		is_found = true;
+		*link = job->next;
+		if (!*link)
+			t->end = link;
+		t->waiting--;
+		break;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return is_found;
 }

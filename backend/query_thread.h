@@ -6,6 +6,7 @@
 #ifndef HEARTH_BACKEND_QUERY_THREAD_H
 #define HEARTH_BACKEND_QUERY_THREAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "backend/api.h"
@@ -18,21 +19,25 @@ struct query_job {
 	const char *path; /* borrowed, as are the parameters, until done() */
 	struct query_params params;
 	uint64_t not_before_ns;	  /* CLOCK_MONOTONIC: not asked earlier; others go on meanwhile. 0: at once */
+	bool pack;		  /* a long answer is packed by gzip */
 	struct api_answer answer; /* all zeros before; whoever asked frees its body */
+	bool is_packed;
+	uint64_t hash; /* of the answer's body before it was packed */
 	void (*done)(struct query_job *job);
-	/* the thread's own */
-	struct query_thread *thread;
-	struct query_job *next;
-	struct loop_work work;
+	struct query_job *next; /* the thread's own */
 };
 
 /* @api is the thread's from now on (api_free() at the end); @loop is borrowed. 0 or -errno, @api then freed. */
 int query_thread_new(struct api *api, struct loop *loop, unsigned max_waiting, struct query_thread **ret);
 
-/* Waits for the question that is being answered; what waits is not answered and not told. Accepts NULL. */
+/* Waits for the question that is being answered and tells it; no other may be under way then: see query_thread_cancel(). The
+ * loop must not run again. Accepts NULL. */
 void query_thread_free(struct query_thread *t);
 
 /* 0, or -EAGAIN: too many wait already. */
 int query_thread_ask(struct query_thread *t, struct query_job *job);
+
+/* Takes back a question that still waits: true, and done() will not come. False: it is too late. */
+bool query_thread_cancel(struct query_thread *t, struct query_job *job);
 
 #endif

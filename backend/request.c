@@ -58,6 +58,7 @@ void request_resume(struct request *r)
 void request_abort(struct request *r)
 {
 	r->gone = true;
+	page_api_cancel(r);
 	ingest_cancel(&r->ingest);
 	body_fini(&r->ingest.body);
 	request_resume(r);
@@ -106,6 +107,7 @@ void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD
 	r->connection->request = NULL;
 	r->connection->since_ns = clock_mono_ns();
 	s->open_requests--;
+	page_api_cancel(r);
 	ingest_cancel(&r->ingest);
 	body_fini(&r->ingest.body);
 	buf_fini(&r->reply.body);

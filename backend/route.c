@@ -22,6 +22,9 @@ static const struct route routes[] = {
 	{ .method = "GET", .path = "/healthz", .is_public = true, .handle = page_health },
 	{ .method = "GET", .path = "/", .handle = page_file },
 	{ .method = "GET", .path = "/page/", .handle = page_file },
+	{ .method = "GET", .path = "/api/v1/", .handle = page_api },
+	{ .method = "GET", .path = "/debug/pprof/", .handle = page_api },
+	{ .method = "GET", .path = "/pprof/", .handle = page_api },
 };
 
 _Static_assert(ARRAY_LEN(routes) <= STATS_PATHS_MAX, "each route has counters of its own");

@@ -12,6 +12,7 @@
 struct ingest;
 struct loop;
 struct metrics;
+struct query_thread;
 struct server;
 struct tls;
 struct tokens;
@@ -21,9 +22,13 @@ struct server_config {
 	struct tls *tls;		 /* NULL: none; borrowed, as are the next two */
 	struct tokens *tokens;		 /* NULL: requests need no token */
 	const char *const *cors_origins; /* NULL-terminated, "*": any; NULL: none */
-	unsigned max_connections;	 /* 1000 when 0 */
-	uint64_t request_timeout_ns;	 /* first line of a request to the end of its answer; 60 s when 0 */
-	uint64_t idle_timeout_ns;	 /* a connection without a request; 75 s when 0 */
+	struct query_thread *queries;	 /* answers the query API; NULL: there is none */
+	/* Told when somebody waits for what will have been sampled until @at_ns (CLOCK_MONOTONIC); may be NULL. */
+	void (*window_ends)(void *arg, uint64_t at_ns);
+	void *window_arg;
+	unsigned max_connections;    /* 1000 when 0 */
+	uint64_t request_timeout_ns; /* first line of a request to the end of its answer; 60 s when 0 */
+	uint64_t idle_timeout_ns;    /* a connection without a request; 75 s when 0 */
 };
 
 struct server_error {

@@ -339,15 +339,15 @@ static void test_top(void **state)
 	EXPECT("/api/v1/top?sort=total&limit=1&" ALL, "\"rows\":[{\"name\":\"main\"", "\"total\":15}]}");
 	EXPECT("/api/v1/top?from=1000&to=1004&strip=4", "\"self\":5,\"total\":9,\"strip\":[0,2,0,3]", "\"strip\":[4,0,0,0]");
 	EXPECT("/api/v1/top?inline=0&from=1000&to=1004&strip=2", "\"self\":9,\"total\":9,\"strip\":[6,3]");
-	EXPECT("/api/v1/top?by=thread&" ALL, "\"group\":\"t2\",\"self\":3,\"total\":3}",
-	       "\"group\":\"t1\",\"self\":2,\"total\":6}");
+	EXPECT("/api/v1/top?by=thread&" ALL, "\"value\":\"t2\",\"self\":3,\"total\":3}",
+	       "\"value\":\"t1\",\"self\":2,\"total\":6}");
 }
 
 static void test_sandwich(void **state)
 {
 	(void)state;
 	EXPECT("/api/v1/sandwich?function=work&" ALL,
-	       "\"self\":2,\"total\":9,\"callers\":{\"functions\":{\"name\":[\"work\",\"(other)\",\"main\"]",
+	       "\"whole\":22,\"self\":2,\"total\":9,\"callers\":{\"functions\":{\"name\":[\"work\",\"(other)\",\"main\"]",
 	       "\"callees\":{\"functions\":{\"name\":[\"work\",\"(other)\",\"fast\",\"main\",\"work\"]");
 	EXPECT("/api/v1/sandwich?function=absent&" ALL, "\"self\":0,\"total\":0");
 }
@@ -380,7 +380,7 @@ static void test_labels(void **state)
 	EXPECT("/api/v1/values?label=service&" ALL,
 	       "[{\"value\":\"mail\",\"weight\":12,\"events\":2},{\"value\":\"shop\",\"weight\":10,\"events\":4}]");
 	EXPECT("/api/v1/values?label=service&prefix=sh&" ALL,
-	       "{\"values\":[{\"value\":\"shop\",\"weight\":10,\"events\":4}]}");
+	       "\"values\":[{\"value\":\"shop\",\"weight\":10,\"events\":4}]}");
 }
 
 static void test_status(void **state)
