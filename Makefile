@@ -103,7 +103,7 @@ $(BUILD)/proto/%.pb.c $(BUILD)/proto/%.pb.h &: proto/%.proto | $(BUILD)/.deps
 $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
 	$(call say,CC,$@) $(CC) $(CFLAGS_ALL) $(INCLUDES) -c -o $@ $<
 
-$(call obj,proto) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
+$(call obj,proto) $(call obj,backend) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
 # Files that base/embed.h puts into an object.
 $(BUILD)/proto/flamegraph.o $(BUILD)-fuzz/proto/flamegraph.o: proto/flamegraph.css proto/flamegraph.js
