@@ -24,6 +24,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "proto/otlp.h"
+#include "proto/otlp_json_decode.h"
 #include "proto/sink.h"
 
 enum { DEFAULT_RECEIVE_BYTES = 16 << 20, DEFAULT_MEMORY_BYTES = 48 << 20 };
@@ -263,15 +264,22 @@ static void pass_other(struct ingest_job *job)
 	};
 	const uint8_t *data = job->data ? job->data : (const uint8_t *)"";
 
+	if (job->format == FORMAT_JSON) {
+		finish(job, INGEST_UNSUPPORTED, 0, "JSON is taken for profiles only: send protobuf");
+		return;
+	}
 	finish_sink(job, sink_consume_other(job->in->out, signals[job->signal], data, job->len));
 }
 
-static int decode_protobuf(struct ingest_job *job, struct profiles **ret, struct otlp_error *err)
+static int decode_profiles(struct ingest_job *job, struct profiles **ret, struct otlp_error *err)
 {
-	int error = job->data ? 0 : -ENOMEM;
+	const struct otlp_decode_options options = { .no_guess = job->version_said };
 
-	if (!error)
-		error = otlp_decode(job->data, job->len, true, ret, err);
+	if (job->format == FORMAT_JSON)
+		return otlp_json_decode_with(job->data ? job->data : (const uint8_t *)"", job->len, &options, ret, err);
+	if (!job->data)
+		job->data = malloc(1); /* no body: an empty message */
+	int error = job->data ? otlp_decode_with(job->data, job->len, true, &options, ret, err) : -ENOMEM;
 	if (!error)
 		job->data = NULL; /* the profiles' */
 	return error;
@@ -286,18 +294,13 @@ static void decode(struct ingest_job *job)
 		pass_other(job);
 		return;
 	}
-	if (job->format == FORMAT_JSON) {
-		finish(job, INGEST_UNSUPPORTED, 0, "JSON is not taken here: send protobuf");
-		return;
-	}
-	if (!job->data)
-		job->data = malloc(1); /* no body: an empty message */
-	int error = decode_protobuf(job, &p, &err);
+	int error = decode_profiles(job, &p, &err);
 	if (error == -EBADMSG) {
 		finish(job, INGEST_MALFORMED, 0, "%s", err.message);
 	} else if (error) {
 		finish_no_memory(job, "decode");
 	} else {
+		free(MOVE(job->data));
 		claim_set(&job->claim, profiles_memory_bytes(p));
 		job_hold(job);
 		profiles_on_free(p, on_profiles_freed, job);
