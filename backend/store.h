@@ -95,7 +95,8 @@ struct store_ops {
 			  int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events),
 			  void *arg);
 
-	/* Weights summed by time: bucket i is from_ns + i * step_ns; only those that are not empty. */
+	/* Weights summed by time: bucket i is from_ns + i * step_ns; only those that are not empty. Fast when both are whole
+	 * minutes (and no stacks are given): then nothing is looked at event by event. */
 	int (*sum_times)(struct store *s, const struct store_selection *sel, uint64_t step_ns, const char *by,
 			 int (*fn)(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events),
 			 void *arg);

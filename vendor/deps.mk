@@ -5,5 +5,5 @@ BPF_INCLUDES := -I$(SYSROOT)/usr/include/$(TRIPLE_$(ARCH)) $(if $(CROSS),-I$(SYS
 INCLUDES :=
 LIBS := -lbpf -ldw -lelf -lZydis -liberty
 LIBS += -lprotobuf-nanopb -lmicrohttpd -lgnutls -lnghttp2 -lcurl
-LIBS += -lz -ldeflate -llzma -lzstd -ljansson
+LIBS += -lz -ldeflate -llzma -lzstd -ljansson -lsqlite3
 LIBS += -lseccomp -lpcre2-8 -lpthread -lm

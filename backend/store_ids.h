@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store's writer has already kept: from the 128-bit hash of a thing's content to its number. 96 bits of the hash
+ * are held. Bounded: when the table is at its largest, what was not met for longest in its bucket is forgotten, and would be
+ * kept a second time under another number; readers put equal things together by content, so that costs bytes alone.
+ * Not shared between threads.
+ */
+#ifndef HEARTH_BACKEND_STORE_IDS_H
+#define HEARTH_BACKEND_STORE_IDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct id_key {
+	uint64_t low;
+	uint32_t high;
+};
+
+struct id_slot {
+	uint64_t low;
+	uint32_t high;
+	uint32_t id; /* 0: free */
+};
+
+struct ids {
+	struct id_slot *slots; /* buckets of ID_WAYS, newest met first */
+	size_t bucket_count;   /* power of two or 0 */
+	size_t most_buckets;
+	size_t count;
+};
+
+enum { ID_WAYS = 8 };
+
+/* At most @most entries are held, rounded up to a power of two. */
+void ids_init(struct ids *t, size_t most);
+void ids_fini(struct ids *t);
+void ids_clear(struct ids *t); /* forgets all, keeps the bound */
+
+struct id_key id_key_of(const void *content, size_t len);
+
+/* The number under @key, or 0. */
+uint32_t ids_get(struct ids *t, struct id_key key);
+
+/* Puts @id, not 0, under @key, which is not there. 0 or -ENOMEM. */
+int ids_put(struct ids *t, struct id_key key, uint32_t id);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of what is kept: tables of known things, filled from the store at the start, and the packed rows of frames and
+ * nodes. The walk over a message is in store_sqlite_message.c. */
+#include "backend/store_sqlite_keep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum { ROWS_AT_ONCE = 8192 };
+
+/* What is remembered at most; see store_ids.h. 16 bytes an entry. */
+static const uint32_t most_held[KEPT_MAX] = {
+	[KEPT_STRING] = 1 << 18,   [KEPT_ATTRIBUTE] = 1 << 15, [KEPT_SET] = 1 << 15,   [KEPT_LINK] = 1 << 12,
+	[KEPT_FUNCTION] = 1 << 18, [KEPT_MAPPING] = 1 << 14,   [KEPT_FRAME] = 1 << 19, [KEPT_NODE] = 1 << 20,
+	[KEPT_ORIGIN] = 1 << 10,   [KEPT_SERIES] = 1 << 15,
+};
+
+static const char *const insert_sql[KEPT_MAX] = {
+	[KEPT_STRING] = "INSERT INTO strings VALUES(?1, ?2)",
+	[KEPT_ATTRIBUTE] = "INSERT INTO attributes VALUES(?1, ?2, ?3, ?4, ?5)",
+	[KEPT_SET] = "INSERT INTO sets VALUES(?1, ?2)",
+	[KEPT_LINK] = "INSERT INTO links VALUES(?1, ?2, ?3)",
+	[KEPT_FUNCTION] = "INSERT INTO functions VALUES(?1, ?2, ?3, ?4, ?5)",
+	[KEPT_MAPPING] = "INSERT INTO mappings VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[KEPT_FRAME] = "INSERT INTO frames VALUES(?1, ?2, ?3)",
+	[KEPT_NODE] = "INSERT INTO nodes VALUES(?1, ?2, ?3)",
+	[KEPT_ORIGIN] = "INSERT INTO origins VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+	[KEPT_SERIES] = "INSERT INTO series VALUES(?1, ?2, ?3)",
+};
+
+static const char *const last_sql[KEPT_MAX] = {
+	[KEPT_STRING] = "SELECT max(id) FROM strings",
+	[KEPT_ATTRIBUTE] = "SELECT max(id) FROM attributes",
+	[KEPT_SET] = "SELECT max(id) FROM sets",
+	[KEPT_LINK] = "SELECT max(id) FROM links",
+	[KEPT_FUNCTION] = "SELECT max(id) FROM functions",
+	[KEPT_MAPPING] = "SELECT max(id) FROM mappings",
+	[KEPT_FRAME] = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1",
+	[KEPT_NODE] = "SELECT first + count - 1 FROM nodes ORDER BY first DESC LIMIT 1",
+	[KEPT_ORIGIN] = "SELECT max(id) FROM origins",
+	[KEPT_SERIES] = "SELECT max(id) FROM series",
+};
+
+/* What makes a thing this one, as rows in the order of the fields that are hashed. Links are not looked up again. */
+static const char *const content_sql[KEPT_MAX] = {
+	[KEPT_STRING] = "SELECT id, text FROM strings",
+	[KEPT_ATTRIBUTE] = "SELECT id, key, unit, kind, value FROM attributes",
+	[KEPT_SET] = "SELECT id, attributes FROM sets",
+	[KEPT_FUNCTION] = "SELECT id, name, system_name, file, start_line FROM functions",
+	[KEPT_MAPPING] = "SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings",
+	[KEPT_ORIGIN] = "SELECT id, shape, attributes, message FROM origins",
+	[KEPT_SERIES] = "SELECT id, resource, origin FROM series",
+};
+
+int keep_init(struct keep *k, sqlite3 *db, struct column_codec *codec)
+{
+	*k = (struct keep){ .db = db, .codec = codec };
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		ids_init(&k->ids[i], most_held[i]);
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		int code = sqlite3_prepare_v3(db, insert_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &k->insert[i], NULL);
+
+		if (code != SQLITE_OK)
+			return store_sqlite_errno(code);
+	}
+	return keep_reload(k);
+}
+
+void keep_fini(struct keep *k)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		sqlite3_finalize(k->insert[i]);
+		ids_fini(&k->ids[i]);
+	}
+	free(k->frames);
+	free(k->nodes);
+	free(k->events);
+	buf_fini(&k->text);
+	*k = (struct keep){ 0 };
+}
+
+/* --- content as bytes --- */
+
+/* Appends the columns from 1 on as keep_number()'s callers make them: integers as 8 bytes, the rest as it is. */
+static void row_content(sqlite3_stmt *st, struct buf *out)
+{
+	buf_reset(out);
+	for (int i = 1; i < sqlite3_column_count(st); i++) {
+		int type = sqlite3_column_type(st, i);
+
+		if (type == SQLITE_INTEGER) {
+			int64_t v = sqlite3_column_int64(st, i);
+
+			buf_append(out, &v, sizeof(v));
+		} else if (type == SQLITE_FLOAT) {
+			double v = sqlite3_column_double(st, i);
+
+			buf_append(out, &v, sizeof(v));
+		} else if (type != SQLITE_NULL) {
+			buf_append(out, sqlite3_column_blob(st, i), (size_t)sqlite3_column_bytes(st, i));
+		}
+	}
+}
+
+uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t len, uint32_t *id_new)
+{
+	struct id_key key = id_key_of(content, len);
+	uint32_t id = ids_get(&k->ids[kind], key);
+
+	if (id)
+		return id;
+	*id_new = k->next[kind]++;
+	(void)ids_put(&k->ids[kind], key, *id_new); /* without memory it is kept again when it comes again */
+	return 0;
+}
+
+static int load_rows(struct keep *k, enum kept kind)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(k->db, content_sql[kind], -1, &st, NULL);
+
+	while (code == SQLITE_OK || code == SQLITE_ROW) {
+		code = sqlite3_step(st);
+		if (code != SQLITE_ROW)
+			break;
+		row_content(st, &k->text);
+		(void)ids_put(&k->ids[kind], id_key_of(k->text.data, k->text.len), (uint32_t)sqlite3_column_int64(st, 0));
+	}
+	sqlite3_finalize(st);
+	return store_sqlite_errno(code);
+}
+
+static int load_frames(struct keep *k, uint32_t first, const void *data, size_t len, size_t count)
+{
+	AUTO_FREE struct frame_row *rows = malloc(count * sizeof(*rows) + 1);
+	int err = rows ? frames_unpack(k->codec, data, len, rows, count) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < count; i++)
+		(void)ids_put(&k->ids[KEPT_FRAME], id_key_of(&rows[i], sizeof(rows[i])), first + (uint32_t)i);
+	return err;
+}
+
+static struct id_key node_key(struct node_row row)
+{
+	return (struct id_key){ .low = (uint64_t)row.parent << 32 | row.frame };
+}
+
+static int load_nodes(struct keep *k, uint32_t first, const void *data, size_t len, size_t count)
+{
+	AUTO_FREE struct node_row *rows = malloc(count * sizeof(*rows) + 1);
+	int err = rows ? nodes_unpack(k->codec, data, len, rows, count, first) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		if (rows[i].frame)
+			(void)ids_put(&k->ids[KEPT_NODE], node_key(rows[i]), first + (uint32_t)i);
+	}
+	return err;
+}
+
+/* Packed rows, the newest ones as many as the table holds. */
+static int load_packed(struct keep *k, enum kept kind)
+{
+	sqlite3_stmt *st = NULL;
+	int err, code = sqlite3_prepare_v2(k->db,
+					   kind == KEPT_FRAME
+						   ? "SELECT first, data, count FROM frames WHERE first + count > ?1"
+						   : "SELECT first, data, count FROM nodes WHERE first + count > ?1",
+					   -1, &st, NULL);
+
+	err = store_sqlite_errno(code);
+	if (!err)
+		sqlite3_bind_int64(st, 1, (int64_t)k->next[kind] - most_held[kind]);
+	while (!err && (code = sqlite3_step(st)) == SQLITE_ROW) {
+		uint32_t first = (uint32_t)sqlite3_column_int64(st, 0);
+		const void *data = sqlite3_column_blob(st, 1);
+		size_t len = (size_t)sqlite3_column_bytes(st, 1);
+		int64_t count = sqlite3_column_int64(st, 2);
+
+		if (count < 1 || count > COLUMN_MAX_VALUES)
+			err = -EBADMSG;
+		else
+			err = kind == KEPT_FRAME ? load_frames(k, first, data, len, (size_t)count)
+						 : load_nodes(k, first, data, len, (size_t)count);
+	}
+	sqlite3_finalize(st);
+	return err ? err : store_sqlite_errno(code);
+}
+
+int keep_reload(struct keep *k)
+{
+	int err = 0;
+
+	k->frame_count = k->node_count = k->event_count = 0;
+	for (size_t i = 0; !err && i < KEPT_MAX; i++) {
+		int64_t last;
+
+		ids_clear(&k->ids[i]);
+		err = store_get_int(k->db, last_sql[i], 0, &last);
+		k->next[i] = (uint32_t)last + 1;
+		if (!err && (i == KEPT_FRAME || i == KEPT_NODE))
+			err = load_packed(k, (enum kept)i);
+		else if (!err && content_sql[i])
+			err = load_rows(k, (enum kept)i);
+	}
+	return err;
+}
+
+static int write_packed(struct keep *k, enum kept kind, uint32_t first, size_t count)
+{
+	sqlite3_stmt *st = k->insert[kind];
+	int code;
+
+	if (k->text.failed)
+		return -ENOMEM;
+	sqlite3_bind_int64(st, 1, first);
+	sqlite3_bind_int64(st, 2, (int64_t)count);
+	sqlite3_bind_blob64(st, 3, k->text.data, k->text.len, SQLITE_STATIC);
+	code = sqlite3_step(st);
+	sqlite3_reset(st);
+	return store_sqlite_errno(code);
+}
+
+int keep_write(struct keep *k)
+{
+	uint32_t first = k->next[KEPT_FRAME] - (uint32_t)k->frame_count;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < k->frame_count; i += ROWS_AT_ONCE) {
+		size_t n = k->frame_count - i < ROWS_AT_ONCE ? k->frame_count - i : ROWS_AT_ONCE;
+
+		buf_reset(&k->text);
+		frames_pack(k->codec, k->frames + i, n, &k->text);
+		err = write_packed(k, KEPT_FRAME, first + (uint32_t)i, n);
+	}
+	first = k->next[KEPT_NODE] - (uint32_t)k->node_count;
+	for (size_t i = 0; !err && i < k->node_count; i += ROWS_AT_ONCE) {
+		size_t n = k->node_count - i < ROWS_AT_ONCE ? k->node_count - i : ROWS_AT_ONCE;
+
+		buf_reset(&k->text);
+		nodes_pack(k->codec, k->nodes + i, n, first + (uint32_t)i, &k->text);
+		err = write_packed(k, KEPT_NODE, first + (uint32_t)i, n);
+	}
+	k->frame_count = k->node_count = 0;
+	return err;
+}

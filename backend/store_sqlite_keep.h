@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles into the store's terms: every string, function, mapping, frame, stack node, set of attributes and series gets its
+ * number, new ones are written, and samples become events. The writer thread's; all within its transaction. When anything
+ * failed, the transaction must be rolled back and keep_reload() called, because numbers were given out.
+ */
+#ifndef HEARTH_BACKEND_STORE_SQLITE_KEEP_H
+#define HEARTH_BACKEND_STORE_SQLITE_KEEP_H
+
+#include "backend/store_ids.h"
+#include "backend/store_sqlite.h"
+
+/* What is numbered, each by a table of its own. */
+enum kept {
+	KEPT_STRING,
+	KEPT_ATTRIBUTE,
+	KEPT_SET,
+	KEPT_LINK,
+	KEPT_FUNCTION,
+	KEPT_MAPPING,
+	KEPT_FRAME,
+	KEPT_NODE,
+	KEPT_ORIGIN,
+	KEPT_SERIES,
+	KEPT_MAX,
+};
+
+/* A frame as it is kept; hashed as bytes, so without padding. Numbers are of the store. */
+struct frame_row {
+	uint64_t address;
+	int64_t line, column;
+	uint32_t mapping, function, attributes;
+	uint32_t inlined;
+};
+
+struct node_row {
+	uint32_t parent, frame;
+};
+
+struct keep {
+	sqlite3 *db;
+	struct column_codec *codec;
+	sqlite3_stmt *insert[KEPT_MAX];
+	struct ids ids[KEPT_MAX];
+	uint32_t next[KEPT_MAX];
+	/* new since the last write; the first has the number next - count */
+	struct frame_row *frames;
+	struct node_row *nodes;
+	size_t frame_count, frame_cap, node_count, node_cap;
+	struct event *events;
+	size_t event_count, event_cap;
+	struct buf text; /* scratch */
+};
+
+/* 0 or -errno; keep_fini() after either. */
+int keep_init(struct keep *k, sqlite3 *db, struct column_codec *codec);
+void keep_fini(struct keep *k);
+
+/* Forgets all numbers and reads what is in the store. 0 or -errno. */
+int keep_reload(struct keep *k);
+
+/* The number of the thing with this content, or 0 with *@id_new its new number, which stands at once. */
+uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t len, uint32_t *id_new);
+
+/* Adds @p's samples to k->events. 0 or -errno. */
+int keep_profiles(struct keep *k, const struct profiles *p);
+
+/* Writes new frames and nodes. 0 or -errno. */
+int keep_write(struct keep *k);
+
+/* Rows of frames and nodes, packed and read. Reading: 0, -EBADMSG, -ENOMEM. */
+void frames_pack(struct column_codec *c, const struct frame_row *rows, size_t count, struct buf *out);
+int frames_unpack(struct column_codec *c, const void *data, size_t len, struct frame_row *rows, size_t count);
+void nodes_pack(struct column_codec *c, const struct node_row *rows, size_t count, uint32_t first, struct buf *out);
+int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct node_row *rows, size_t count, uint32_t first);
+
+#endif

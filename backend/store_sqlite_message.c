@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One message's samples to events. What the message's own tables refer to is numbered when it is first met. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/store_sqlite_keep.h"
+#include "backend/store_sqlite_origin.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* What a list of a sample's attributes means. */
+struct label_set {
+	uint32_t set, cpu;
+};
+
+/* A location's frames, outermost first, among struct message's. */
+struct location_frames {
+	uint32_t first, count; /* count 0: not met yet */
+};
+
+struct message {
+	struct keep *k;
+	const struct profiles *p;
+	uint32_t *strings, *attributes, *functions, *mappings, *stacks,
+		*links; /* numbers in the store; 0: not met, or none */
+	uint8_t *stack_met;
+	struct location_frames *locations;
+	uint32_t *frames;
+	size_t frame_count, frame_cap;
+	struct label_set *label_sets;
+	size_t label_set_count, label_set_cap;
+	struct ids label_set_of; /* bytes of the list of indices: place among label_sets + 1 */
+	struct buf text;
+	int err; /* sticks */
+};
+
+static void message_fini(struct message *m)
+{
+	void *const arrays[] = { m->strings, m->attributes, m->functions, m->mappings, m->stacks,
+				 m->links,   m->stack_met,  m->locations, m->frames,   m->label_sets };
+
+	for (size_t i = 0; i < ARRAY_LEN(arrays); i++)
+		free(arrays[i]);
+	ids_fini(&m->label_set_of);
+	buf_fini(&m->text);
+}
+
+static int message_init(struct message *m, struct keep *k, const struct profiles *p)
+{
+	const struct dictionary *d = &p->dict;
+
+	*m = (struct message){ .k = k, .p = p };
+	ids_init(&m->label_set_of, 1 << 16);
+	m->strings = calloc(d->string_count + 1, sizeof(*m->strings));
+	m->attributes = calloc(d->attribute_count + 1, sizeof(*m->attributes));
+	m->functions = calloc(d->function_count + 1, sizeof(*m->functions));
+	m->mappings = calloc(d->mapping_count + 1, sizeof(*m->mappings));
+	m->stacks = calloc(d->stack_count + 1, sizeof(*m->stacks));
+	m->stack_met = calloc(d->stack_count + 1, sizeof(*m->stack_met));
+	m->links = calloc(d->link_count + 1, sizeof(*m->links));
+	m->locations = calloc(d->location_count + 1, sizeof(*m->locations));
+	return m->strings && m->attributes && m->functions && m->mappings && m->stacks && m->stack_met && m->links &&
+			       m->locations
+		       ? 0
+		       : -ENOMEM;
+}
+
+static void *grow(void *array, size_t *cap, size_t wanted, size_t size)
+{
+	size_t cap_new = *cap ? *cap * 2 : 1024;
+	void *grown;
+
+	if (wanted <= *cap)
+		return array;
+	while (cap_new < wanted)
+		cap_new *= 2;
+	grown = realloc(array, cap_new * size);
+	if (grown)
+		*cap = cap_new;
+	return grown;
+}
+
+/* Room for one more of @array, or the message fails. */
+#define ROOM(m, array, cap, count)                                                   \
+	({                                                                           \
+		void *grown_ = grow((array), &(cap), (count) + 1, sizeof(*(array))); \
+		if (grown_)                                                          \
+			(array) = grown_;                                            \
+		else                                                                 \
+			(m)->err = -ENOMEM;                                          \
+		grown_ != NULL;                                                      \
+	})
+
+/* --- rows --- */
+
+static void insert(struct message *m, enum kept kind)
+{
+	sqlite3_stmt *st = m->k->insert[kind];
+	int code = sqlite3_step(st);
+
+	sqlite3_reset(st);
+	if (!m->err)
+		m->err = store_sqlite_errno(code);
+}
+
+/* Rows of integers alone: the content is those. */
+static uint32_t keep_integers(struct message *m, enum kept kind, const int64_t *values, size_t count)
+{
+	uint32_t id_new, id = keep_number(m->k, kind, values, count * sizeof(*values), &id_new);
+
+	if (id)
+		return id;
+	sqlite3_bind_int64(m->k->insert[kind], 1, id_new);
+	for (size_t i = 0; i < count; i++)
+		sqlite3_bind_int64(m->k->insert[kind], (int)i + 2, values[i]);
+	insert(m, kind);
+	return id_new;
+}
+
+static uint32_t keep_text(struct message *m, struct str s)
+{
+	uint32_t id_new, id = s.len ? keep_number(m->k, KEPT_STRING, s.data, s.len, &id_new) : 0;
+	sqlite3_stmt *st = m->k->insert[KEPT_STRING];
+
+	if (id || !s.len)
+		return id;
+	sqlite3_bind_int64(st, 1, id_new);
+	sqlite3_bind_text64(st, 2, s.data, s.len, SQLITE_STATIC, SQLITE_UTF8);
+	insert(m, KEPT_STRING);
+	return id_new;
+}
+
+static uint32_t keep_string(struct message *m, int32_t index)
+{
+	if (!m->strings[index])
+		m->strings[index] = keep_text(m, m->p->dict.strings[index]);
+	return m->strings[index];
+}
+
+static uint32_t keep_attribute(struct message *m, uint32_t key, uint32_t unit, const struct any_value *value)
+{
+	AUTO(buf_fini) struct buf complex = BUF_EMPTY;
+	struct any_value v = *value;
+	struct buf *content = &m->text;
+	int64_t head[3];
+	uint32_t id, id_new;
+	sqlite3_stmt *st = m->k->insert[KEPT_ATTRIBUTE];
+
+	if (v.kind == VALUE_STRINDEX)
+		v = (struct any_value){ .kind = VALUE_STRING, .string = profiles_string(m->p, value->strindex) };
+	if (v.kind == VALUE_ARRAY || v.kind == VALUE_KVLIST) {
+		int err = origin_encode_value(m->p, &v, &complex);
+
+		m->err = m->err ? m->err : err;
+		v.string = (struct str){ complex.data ? (const char *)complex.data : "", (uint32_t)complex.len };
+	}
+	head[0] = key;
+	head[1] = unit;
+	head[2] = v.kind;
+	buf_reset(content);
+	buf_append(content, head, sizeof(head));
+	sqlite3_bind_null(st, 5);
+	if (v.kind == VALUE_INT || v.kind == VALUE_BOOL) {
+		int64_t number = v.kind == VALUE_INT ? v.integer : v.boolean;
+
+		buf_append(content, &number, sizeof(number));
+		sqlite3_bind_int64(st, 5, number);
+	} else if (v.kind == VALUE_DOUBLE) {
+		buf_append(content, &v.real, sizeof(v.real));
+		sqlite3_bind_double(st, 5, v.real);
+	} else if (v.kind != VALUE_NONE) {
+		buf_append(content, v.string.data, v.string.len);
+		if (v.kind == VALUE_STRING)
+			sqlite3_bind_text64(st, 5, v.string.data, v.string.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+		else
+			sqlite3_bind_blob64(st, 5, v.string.data, v.string.len, SQLITE_TRANSIENT);
+	}
+	id = keep_number(m->k, KEPT_ATTRIBUTE, content->data, content->len, &id_new);
+	if (id)
+		return id;
+	sqlite3_bind_int64(st, 1, id_new);
+	for (int i = 0; i < 3; i++)
+		sqlite3_bind_int64(st, i + 2, head[i]);
+	insert(m, KEPT_ATTRIBUTE);
+	return id_new;
+}
+
+/* Attribute @index of the message's table. */
+static uint32_t keep_attribute_at(struct message *m, int32_t index)
+{
+	const struct profile_attribute *a = &m->p->dict.attributes[index];
+
+	if (!m->attributes[index])
+		m->attributes[index] = keep_attribute(m, keep_string(m, a->key_strindex), keep_string(m, a->unit_strindex),
+						      &a->value);
+	return m->attributes[index];
+}
+
+/* The set whose JSON text stands in m->text; "[]" is set 0. */
+static uint32_t keep_set_text(struct message *m)
+{
+	uint32_t id, id_new;
+	sqlite3_stmt *st = m->k->insert[KEPT_SET];
+
+	if (m->text.failed)
+		m->err = -ENOMEM;
+	if (m->text.len <= 2)
+		return 0;
+	id = keep_number(m->k, KEPT_SET, m->text.data, m->text.len, &id_new);
+	if (id)
+		return id;
+	sqlite3_bind_int64(st, 1, id_new);
+	sqlite3_bind_text64(st, 2, (const char *)m->text.data, m->text.len, SQLITE_STATIC, SQLITE_UTF8);
+	insert(m, KEPT_SET);
+	return id_new;
+}
+
+/* A set of numbered attributes in this order. */
+static uint32_t keep_set(struct message *m, const uint32_t *attributes, size_t count)
+{
+	buf_reset(&m->text);
+	buf_putc(&m->text, '[');
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&m->text, i ? ",%u" : "%u", attributes[i]);
+	buf_putc(&m->text, ']');
+	return keep_set_text(m);
+}
+
+static uint32_t keep_indices(struct message *m, const struct indices *list)
+{
+	AUTO_FREE uint32_t *numbers = malloc((list->count + 1) * sizeof(*numbers));
+
+	if (!numbers) {
+		m->err = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < list->count; i++)
+		numbers[i] = keep_attribute_at(m, list->items[i]);
+	return keep_set(m, numbers, list->count);
+}
+
+static uint32_t keep_key_values(struct message *m, const struct key_values *kvs)
+{
+	AUTO_FREE uint32_t *numbers = malloc((kvs->count + 1) * sizeof(*numbers));
+
+	if (!numbers) {
+		m->err = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < kvs->count; i++)
+		numbers[i] = keep_attribute(m, keep_text(m, profiles_key(m->p, &kvs->items[i])), 0, &kvs->items[i].value);
+	return keep_set(m, numbers, kvs->count);
+}
+
+/* --- stacks --- */
+
+static uint32_t keep_function(struct message *m, int32_t index)
+{
+	const struct profile_function *f = &m->p->dict.functions[index];
+
+	if (index && !m->functions[index]) {
+		const int64_t row[] = { keep_string(m, f->name_strindex), keep_string(m, f->system_name_strindex),
+					keep_string(m, f->filename_strindex), f->start_line };
+
+		m->functions[index] = keep_integers(m, KEPT_FUNCTION, row, ARRAY_LEN(row));
+	}
+	return m->functions[index];
+}
+
+static uint32_t keep_mapping(struct message *m, int32_t index)
+{
+	const struct profile_mapping *mapping = &m->p->dict.mappings[index];
+
+	if (index && !m->mappings[index]) {
+		const int64_t row[] = { keep_string(m, mapping->filename_strindex), (int64_t)mapping->memory_start,
+					(int64_t)mapping->memory_limit, (int64_t)mapping->file_offset,
+					keep_indices(m, &mapping->attributes) };
+
+		m->mappings[index] = keep_integers(m, KEPT_MAPPING, row, ARRAY_LEN(row));
+	}
+	return m->mappings[index];
+}
+
+static uint32_t keep_frame(struct message *m, const struct frame_row *row)
+{
+	struct keep *k = m->k;
+	uint32_t id_new, id = keep_number(k, KEPT_FRAME, row, sizeof(*row), &id_new);
+
+	if (id)
+		return id;
+	if (ROOM(m, k->frames, k->frame_cap, k->frame_count))
+		k->frames[k->frame_count++] = *row;
+	return id_new;
+}
+
+/* The frames of location @index, numbered. */
+static struct location_frames keep_location(struct message *m, int32_t index)
+{
+	const struct profile_location *l = &m->p->dict.locations[index];
+	struct location_frames *frames = &m->locations[index];
+	uint32_t count = l->line_count ? l->line_count : 1;
+	struct frame_row row = { .address = l->address };
+
+	if (frames->count)
+		return *frames;
+	row.mapping = keep_mapping(m, l->mapping_index);
+	row.attributes = keep_indices(m, &l->attributes);
+	*frames = (struct location_frames){ .first = (uint32_t)m->frame_count, .count = count };
+	for (uint32_t i = count; i > 0; i--) {
+		const struct profile_line *line = l->line_count ? &l->lines[i - 1] : NULL;
+
+		row.function = line ? keep_function(m, line->function_index) : 0;
+		row.line = line ? line->line : 0;
+		row.column = line ? line->column : 0;
+		row.inlined = i < count;
+		if (ROOM(m, m->frames, m->frame_cap, m->frame_count))
+			m->frames[m->frame_count++] = keep_frame(m, &row);
+	}
+	return *frames;
+}
+
+static uint32_t keep_node(struct message *m, uint32_t parent, uint32_t frame)
+{
+	struct keep *k = m->k;
+	const struct id_key key = { .low = (uint64_t)parent << 32 | frame };
+	uint32_t id = ids_get(&k->ids[KEPT_NODE], key);
+
+	if (id)
+		return id;
+	id = k->next[KEPT_NODE]++;
+	(void)ids_put(&k->ids[KEPT_NODE], key, id);
+	if (ROOM(m, k->nodes, k->node_cap, k->node_count))
+		k->nodes[k->node_count++] = (struct node_row){ .parent = parent, .frame = frame };
+	return id;
+}
+
+static uint32_t keep_stack(struct message *m, int32_t index)
+{
+	const struct indices *stack = &m->p->dict.stacks[index];
+	uint32_t node = 0;
+
+	if (m->stack_met[index])
+		return m->stacks[index];
+	for (uint32_t i = stack->count; i > 0 && !m->err; i--) {
+		struct location_frames frames = keep_location(m, stack->items[i - 1]);
+
+		for (uint32_t f = 0; f < frames.count && !m->err; f++)
+			node = keep_node(m, node, m->frames[frames.first + f]);
+	}
+	m->stack_met[index] = 1;
+	m->stacks[index] = node;
+	return node;
+}
+
+/* --- samples --- */
+
+static bool is_cpu(const struct message *m, const struct profile_attribute *a)
+{
+	return a->value.kind == VALUE_INT && !a->unit_strindex && a->value.integer >= 0 && a->value.integer < UINT16_MAX &&
+	       str_is(profiles_string(m->p, a->key_strindex), "cpu.logical_number");
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct label_set make_label_set(struct message *m, const struct indices *list)
+{
+	AUTO_FREE uint32_t *numbers = malloc((list->count + 1) * sizeof(*numbers));
+	struct label_set set = { 0 };
+	size_t count = 0;
+
+	if (!numbers) {
+		m->err = -ENOMEM;
+		return set;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct profile_attribute *a = &m->p->dict.attributes[list->items[i]];
+
+		if (!set.cpu && is_cpu(m, a))
+			set.cpu = (uint32_t)a->value.integer + 1;
+		else
+			numbers[count++] = keep_attribute_at(m, list->items[i]);
+	}
+	qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	set.set = keep_set(m, numbers, count);
+	return set;
+}
+
+static struct label_set keep_label_set(struct message *m, const struct indices *list)
+{
+	struct id_key key;
+	struct label_set set;
+	uint32_t place;
+
+	if (!list->count)
+		return (struct label_set){ 0 };
+	key = id_key_of(list->items, list->count * sizeof(*list->items));
+	place = ids_get(&m->label_set_of, key);
+	if (place)
+		return m->label_sets[place - 1];
+	set = make_label_set(m, list);
+	if (!m->err && ROOM(m, m->label_sets, m->label_set_cap, m->label_set_count)) {
+		m->label_sets[m->label_set_count++] = set;
+		(void)ids_put(&m->label_set_of, key, (uint32_t)m->label_set_count);
+	}
+	return set;
+}
+
+static uint32_t keep_link(struct message *m, int32_t index)
+{
+	const struct profile_link *link = &m->p->dict.links[index];
+	sqlite3_stmt *st = m->k->insert[KEPT_LINK];
+
+	if (!index || m->links[index] || link->trace_id.len + link->span_id.len == 0)
+		return m->links[index];
+	m->links[index] = m->k->next[KEPT_LINK]++;
+	sqlite3_bind_int64(st, 1, m->links[index]);
+	sqlite3_bind_blob64(st, 2, link->trace_id.data, link->trace_id.len, SQLITE_STATIC);
+	sqlite3_bind_blob64(st, 3, link->span_id.data, link->span_id.len, SQLITE_STATIC);
+	insert(m, KEPT_LINK);
+	return m->links[index];
+}
+
+static void add_sample(struct message *m, const struct profile *profile, const struct sample *sample, struct event *e)
+{
+	const struct label_set set = keep_label_set(m, &sample->attributes);
+	const bool has_values = sample->value_count == sample->timestamp_count;
+	struct keep *k = m->k;
+
+	e->stack = keep_stack(m, sample->stack_index);
+	e->link = keep_link(m, sample->link_index);
+	e->labels = set.set;
+	e->cpu = set.cpu;
+	for (uint32_t i = 0; i < sample->timestamp_count && !m->err; i++) {
+		e->time_ns = sample->timestamps_unix_ns[i] > INT64_MAX ? INT64_MAX : sample->timestamps_unix_ns[i];
+		e->weight = has_values ? sample->values[i] : 1;
+		if (ROOM(m, k->events, k->event_cap, k->event_count))
+			k->events[k->event_count++] = *e;
+	}
+	if (sample->timestamp_count || m->err)
+		return;
+	e->time_ns = profile->time_unix_ns ? profile->time_unix_ns : clock_unix_ns();
+	e->time_ns = e->time_ns > INT64_MAX ? INT64_MAX : e->time_ns;
+	e->weight = sample->value_count ? 0 : 1;
+	for (uint32_t i = 0; i < sample->value_count; i++)
+		e->weight = (int64_t)((uint64_t)e->weight + (uint64_t)sample->values[i]);
+	if (ROOM(m, k->events, k->event_cap, k->event_count))
+		k->events[k->event_count++] = *e;
+}
+
+/* The series of a profile's samples. */
+static uint32_t keep_series(struct message *m, uint32_t resource_set, const struct origin *origin)
+{
+	AUTO(buf_fini) struct buf message = BUF_EMPTY;
+	const struct profile *profile = origin->profile;
+	const int64_t head[2] = { origin->shape, keep_indices(m, &profile->attributes) };
+	sqlite3_stmt *st = m->k->insert[KEPT_ORIGIN];
+	const int32_t texts[4] = { profile->sample_type.type_strindex, profile->sample_type.unit_strindex,
+				   profile->period_type.type_strindex, profile->period_type.unit_strindex };
+	int err = origin_encode(m->p, origin, &message);
+	uint32_t id, id_new;
+
+	m->err = m->err ? m->err : err;
+	if (m->err)
+		return 0;
+	buf_reset(&m->text);
+	buf_append(&m->text, head, sizeof(head));
+	buf_append(&m->text, message.data, message.len);
+	id = keep_number(m->k, KEPT_ORIGIN, m->text.data, m->text.len, &id_new);
+	if (!id) {
+		id = id_new;
+		sqlite3_bind_int64(st, 1, id);
+		for (int i = 0; i < 4; i++) {
+			struct str s = profiles_string(m->p, texts[i]);
+
+			sqlite3_bind_text64(st, i + 2, s.data, s.len, SQLITE_STATIC, SQLITE_UTF8);
+		}
+		sqlite3_bind_int64(st, 6, profile->period);
+		sqlite3_bind_int64(st, 7, head[0]);
+		sqlite3_bind_int64(st, 8, head[1]);
+		sqlite3_bind_blob64(st, 9, message.data, message.len, SQLITE_STATIC);
+		insert(m, KEPT_ORIGIN);
+	}
+	return keep_integers(m, KEPT_SERIES, (const int64_t[]){ resource_set, id }, 2);
+}
+
+static void add_profile(struct message *m, uint32_t resource_set, struct origin *origin)
+{
+	const struct profile *profile = origin->profile;
+	bool ticks = str_is(profiles_string(m->p, profile->period_type.unit_strindex), "nanoseconds") &&
+		     profile->period > 0 && profile->period <= BLOCK_MAX_PERIOD;
+	struct event e = { .period = ticks ? (uint32_t)profile->period : 0 };
+
+	if (!profile->sample_count)
+		return;
+	for (uint32_t i = 0; i < profile->sample_count; i++)
+		origin->shape |= (profile->samples[i].timestamp_count ? 1 : 0) | (profile->samples[i].value_count ? 2 : 0);
+	e.series = keep_series(m, resource_set, origin);
+	for (uint32_t i = 0; i < profile->sample_count && !m->err; i++)
+		add_sample(m, profile, &profile->samples[i], &e);
+}
+
+int keep_profiles(struct keep *k, const struct profiles *p)
+{
+	AUTO(message_fini) struct message m;
+
+	if (message_init(&m, k, p))
+		return -ENOMEM;
+	for (uint32_t r = 0; r < p->resource_count; r++) {
+		const struct resource_profiles *rp = &p->resources[r];
+		uint32_t set = keep_key_values(&m, &rp->resource.attributes);
+
+		for (uint32_t s = 0; s < rp->scope_count; s++) {
+			for (uint32_t i = 0; i < rp->scopes[s].profile_count && !m.err; i++)
+				add_profile(&m, set, &(struct origin){ rp, &rp->scopes[s], &rp->scopes[s].profiles[i], 0 });
+		}
+	}
+	return m.err;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts, functions, mappings and frames by number: arrays that are filled up to the newest row when a number beyond their
+ * end is asked for. Nodes, sets and series are in store_sqlite_labels.c's caches. */
+#include "backend/store_sqlite_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/store_sqlite_names_parts.h"
+#include "base/cleanup.h"
+
+int names_new(struct store_sqlite *s, struct store_names **ret)
+{
+	struct store_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->s = s;
+	*ret = n;
+	return 0;
+}
+
+static void free_texts(struct store_names *n)
+{
+	while (n->chunks) {
+		struct text_chunk *next = n->chunks->next;
+
+		free(n->chunks);
+		n->chunks = next;
+	}
+}
+
+void names_detach(struct store_names *n)
+{
+	names_caches_clear(n);
+	for (size_t i = 0; i < NAME_STATEMENTS; i++) {
+		sqlite3_finalize(n->statements[i]);
+		n->statements[i] = NULL;
+	}
+	n->string_count = n->function_count = n->mapping_count = n->frame_count = 0;
+}
+
+void names_free(struct store_names *n)
+{
+	if (!n)
+		return;
+	names_detach(n);
+	free_texts(n);
+	free(n->strings);
+	free(n->functions);
+	free(n->mappings);
+	free(n->frames);
+	free(n);
+}
+
+/* A NUL-terminated copy that stays; NULL for want of memory. */
+static const char *keep_copy(struct store_names *n, const void *data, size_t len)
+{
+	struct text_chunk *chunk = n->chunks;
+	char *copy;
+
+	if (!chunk || chunk->size - chunk->used < len + 1) {
+		size_t size = len + 1 > TEXT_CHUNK_BYTES ? len + 1 : TEXT_CHUNK_BYTES;
+
+		chunk = malloc(sizeof(*chunk) + size);
+		if (!chunk)
+			return NULL;
+		*chunk = (struct text_chunk){ .next = n->chunks, .size = size };
+		n->chunks = chunk;
+	}
+	copy = chunk->data + chunk->used;
+	chunk->used += len + 1;
+	if (len)
+		memcpy(copy, data, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+/* Room for number @id in @array, new places zeroed. */
+static int make_place(void **array, size_t *cap, size_t id, size_t size)
+{
+	size_t cap_new = *cap ? *cap : 1024;
+	char *grown;
+
+	if (id < *cap)
+		return 0;
+	if (id > UINT32_MAX)
+		return -EBADMSG;
+	while (cap_new <= id)
+		cap_new += cap_new / 2;
+	grown = realloc(*array, cap_new * size);
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + *cap * size, 0, (cap_new - *cap) * size);
+	*array = grown;
+	*cap = cap_new;
+	return 0;
+}
+
+sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, int64_t value, int *err)
+{
+	static const char *const sql[NAME_STATEMENTS] = {
+		[NAME_STRINGS] = "SELECT id, text FROM strings WHERE id >= ?1",
+		[NAME_FUNCTIONS] = "SELECT id, name, system_name, file, start_line FROM functions WHERE id >= ?1",
+		[NAME_MAPPINGS] =
+			"SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE id >= ?1",
+		[NAME_FRAMES] = "SELECT first, count, data FROM frames WHERE first + count > ?1",
+		[NAME_NODES] = "SELECT first, count, data FROM nodes WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
+		[NAME_SET] = "SELECT attributes FROM sets WHERE id = ?1",
+		[NAME_ATTRIBUTE] = "SELECT key, unit, kind, value FROM attributes WHERE id = ?1",
+		[NAME_SERIES] = "SELECT resource, origin FROM series WHERE id = ?1",
+		[NAME_ORIGIN] =
+			"SELECT sample_type, sample_unit, period_type, period_unit, period, shape, attributes, message"
+			" FROM origins WHERE id = ?1",
+		[NAME_NODE_LAST] = "SELECT first + count FROM nodes WHERE ?1 = 0 ORDER BY first DESC LIMIT 1",
+	};
+	int code = n->statements[which] ? SQLITE_OK
+					: sqlite3_prepare_v3(n->s->read_db, sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+							     &n->statements[which], NULL);
+
+	if (code != SQLITE_OK) {
+		*err = store_sqlite_errno(code);
+		return NULL;
+	}
+	sqlite3_reset(n->statements[which]);
+	sqlite3_bind_int64(n->statements[which], 1, value);
+	return n->statements[which];
+}
+
+/* --- rows to arrays --- */
+
+static int add_string(struct store_names *n, sqlite3_stmt *st, size_t id)
+{
+	int err = make_place((void **)&n->strings, &n->string_cap, id, sizeof(*n->strings));
+
+	if (err)
+		return err;
+	n->strings[id] = keep_copy(n, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1));
+	n->string_count = id + 1;
+	return n->strings[id] ? 0 : -ENOMEM;
+}
+
+static int add_function(struct store_names *n, sqlite3_stmt *st, size_t id)
+{
+	int err = make_place((void **)&n->functions, &n->function_cap, id, sizeof(*n->functions));
+
+	if (err)
+		return err;
+	n->functions[id] = (struct name_function){
+		.name = (uint32_t)sqlite3_column_int64(st, 1),
+		.system_name = (uint32_t)sqlite3_column_int64(st, 2),
+		.file = (uint32_t)sqlite3_column_int64(st, 3),
+		.start_line = sqlite3_column_int64(st, 4),
+	};
+	n->function_count = id + 1;
+	return 0;
+}
+
+static void find_build_id(struct store_names *n, struct name_mapping *m)
+{
+	static const char *const kinds[] = { "gnu", "go", "htlhash" };
+	static const char *const keys[] = { "process.executable.build_id.gnu", "process.executable.build_id.go",
+					    "process.executable.build_id.htlhash" };
+	int err = 0;
+	const struct name_set *set = names_set(n, m->attributes, &err);
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const char *id = set ? names_set_value(set, keys[i]) : NULL;
+
+		if (!id || !*id)
+			continue;
+		id = keep_copy(n, id, strlen(id)); /* sets do not stay */
+		if (id) {
+			m->build_id = id;
+			m->id_kind = kinds[i];
+			return;
+		}
+	}
+}
+
+static int add_mapping(struct store_names *n, sqlite3_stmt *st, size_t id)
+{
+	int err = make_place((void **)&n->mappings, &n->mapping_cap, id, sizeof(*n->mappings));
+	const char *path, *slash;
+	struct name_mapping m = { .build_id = "", .id_kind = "" };
+
+	if (err)
+		return err;
+	path = names_string(n, (uint32_t)sqlite3_column_int64(st, 1), &err);
+	if (!path)
+		return err;
+	slash = strrchr(path, '/');
+	m.path = path;
+	m.module = slash && slash[1] ? slash + 1 : path;
+	m.memory_start = sqlite3_column_int64(st, 2);
+	m.memory_limit = sqlite3_column_int64(st, 3);
+	m.file_offset = sqlite3_column_int64(st, 4);
+	m.attributes = (uint32_t)sqlite3_column_int64(st, 5);
+	find_build_id(n, &m);
+	n->mappings[id] = m;
+	n->mapping_count = id + 1;
+	return 0;
+}
+
+static int add_frames(struct store_names *n, sqlite3_stmt *st, size_t first)
+{
+	int64_t count = sqlite3_column_int64(st, 1);
+	int err;
+
+	if (count < 1 || count > COLUMN_MAX_VALUES)
+		return -EBADMSG;
+	err = make_place((void **)&n->frames, &n->frame_cap, first + (size_t)count - 1, sizeof(*n->frames));
+	if (err)
+		return err;
+	err = frames_unpack(n->s->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), n->frames + first,
+			    (size_t)count);
+	if (!err)
+		n->frame_count = first + (size_t)count;
+	return err;
+}
+
+/* Reads the rows of a table from number @from on. */
+static int load(struct store_names *n, enum name_statement which, size_t from)
+{
+	static int (*const add[])(struct store_names * n, sqlite3_stmt * st, size_t id) = {
+		[NAME_STRINGS] = add_string,
+		[NAME_FUNCTIONS] = add_function,
+		[NAME_MAPPINGS] = add_mapping,
+		[NAME_FRAMES] = add_frames,
+	};
+	int code = SQLITE_DONE, err = 0;
+	sqlite3_stmt *st = names_statement(n, which, (int64_t)from, &err);
+
+	while (st && !err && (code = sqlite3_step(st)) == SQLITE_ROW)
+		err = sqlite3_column_int64(st, 0) < 0 ? -EBADMSG : add[which](n, st, (size_t)sqlite3_column_int64(st, 0));
+	sqlite3_reset(st);
+	return err ? err : store_sqlite_errno(code);
+}
+
+/* Whether @id is among the @count loaded; loads what came since when not. */
+static bool have(struct store_names *n, enum name_statement which, size_t id, const size_t *count, int *err)
+{
+	if (id < *count)
+		return true;
+	*err = load(n, which, *count);
+	if (!*err && id >= *count)
+		*err = -EBADMSG;
+	return !*err;
+}
+
+const char *names_string(struct store_names *n, uint32_t id, int *err)
+{
+	if (!id)
+		return "";
+	if (!have(n, NAME_STRINGS, id, &n->string_count, err))
+		return NULL;
+	if (!n->strings[id])
+		*err = -EBADMSG;
+	return n->strings[id];
+}
+
+const struct name_function *names_function(struct store_names *n, uint32_t id, int *err)
+{
+	static const struct name_function none = { 0 };
+
+	if (!id)
+		return &none;
+	return have(n, NAME_FUNCTIONS, id, &n->function_count, err) ? &n->functions[id] : NULL;
+}
+
+const struct name_mapping *names_mapping(struct store_names *n, uint32_t id, int *err)
+{
+	static const struct name_mapping none = { .path = "", .module = "", .build_id = "", .id_kind = "" };
+
+	if (!id)
+		return &none;
+	if (!have(n, NAME_MAPPINGS, id, &n->mapping_count, err))
+		return NULL;
+	return n->mappings[id].path ? &n->mappings[id] : &none;
+}
+
+const struct frame_row *names_frame(struct store_names *n, uint32_t id, int *err)
+{
+	static const struct frame_row none = { 0 };
+
+	if (!id)
+		return &none;
+	return have(n, NAME_FRAMES, id, &n->frame_count, err) ? &n->frames[id] : NULL;
+}
+
+/* A copy of @type that stays; "" for NULL. */
+static const char *frame_type(struct store_names *n, const char *type)
+{
+	size_t i = 0;
+
+	if (!type || !*type)
+		return "";
+	for (; i < FRAME_TYPES && n->frame_types[i]; i++) {
+		if (!strcmp(n->frame_types[i], type))
+			return n->frame_types[i];
+	}
+	if (i == FRAME_TYPES)
+		return "";
+	n->frame_types[i] = keep_copy(n, type, strlen(type));
+	return n->frame_types[i] ? n->frame_types[i] : "";
+}
+
+int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame *ret)
+{
+	const struct name_function *function = NULL;
+	const struct name_mapping *mapping = NULL;
+	const struct name_set *set = NULL;
+	int err = 0;
+	const struct frame_row *row = names_frame(n, frame, &err);
+
+	if (row)
+		function = names_function(n, row->function, &err);
+	if (function)
+		mapping = names_mapping(n, row->mapping, &err);
+	if (mapping)
+		set = names_set(n, row->attributes, &err);
+	if (!set)
+		return err;
+	*ret = (struct store_frame){
+		.function = names_string(n, function->name, &err),
+		.system_name = names_string(n, function->system_name, &err),
+		.file = names_string(n, function->file, &err),
+		.module = mapping->module,
+		.path = mapping->path,
+		.build_id = mapping->build_id,
+		.type = frame_type(n, names_set_value(set, "profile.frame.type")),
+		.line = row->line,
+		.start_line = function->start_line,
+		.address = row->address,
+		.inlined = row->inlined,
+	};
+	return err;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store's numbers mean, as readers want it: texts, frames, nodes, labels of series. Read when first asked for.
+ * Strings, functions, mappings and frames stay until the store is closed; nodes, sets and series are cached in bounds.
+ * Used under the store's read_lock.
+ */
+#ifndef HEARTH_BACKEND_STORE_SQLITE_NAMES_H
+#define HEARTH_BACKEND_STORE_SQLITE_NAMES_H
+
+#include "backend/store_sqlite_keep.h"
+
+struct name_label {
+	const char *key, *value; /* value as text; "" for what has none */
+	uint32_t attribute;	 /* its number */
+};
+
+/* A list of labels. */
+struct name_set {
+	uint32_t count;
+	struct name_label labels[];
+};
+
+struct name_origin {
+	char *sample_type, *sample_unit, *period_type, *period_unit;
+	int64_t period;
+	int shape;
+	uint32_t attributes; /* set */
+	char *scope_name, *scope_version;
+	struct buf message; /* OTLP, see store_sqlite_origin.h */
+};
+
+struct name_series {
+	uint32_t resource; /* set */
+	uint32_t origin_id;
+	const struct name_origin *origin;
+};
+
+struct name_function {
+	uint32_t name, system_name, file; /* strings */
+	int64_t start_line;
+};
+
+struct name_mapping {
+	const char *path, *module;	/* module: last part of the path */
+	const char *build_id, *id_kind; /* "" */
+	uint32_t attributes;		/* set */
+	int64_t memory_start, memory_limit, file_offset;
+};
+
+int names_new(struct store_sqlite *s, struct store_names **ret);
+void names_free(struct store_names *n);
+
+/* Finalizes what it has prepared, before the connection is closed; everything read so far is forgotten but for texts. */
+void names_detach(struct store_names *n);
+
+/* Called at a question's start: caches that grew beyond their bounds are emptied. Pointers from before are gone. */
+void names_refresh(struct store_names *n);
+
+/* Each gives NULL with *@err set when it is not in the store (-EBADMSG) or cannot be read. */
+const char *names_string(struct store_names *n, uint32_t id, int *err); /* 0 is "" */
+const struct name_function *names_function(struct store_names *n, uint32_t id, int *err);
+const struct name_mapping *names_mapping(struct store_names *n, uint32_t id, int *err);
+const struct frame_row *names_frame(struct store_names *n, uint32_t id, int *err);
+const struct name_set *names_set(struct store_names *n, uint32_t id, int *err);
+const struct name_series *names_series(struct store_names *n, uint32_t id, int *err);
+
+/* The value of label @key of a set; NULL when it has none. */
+const char *names_set_value(const struct name_set *set, const char *key);
+
+/* One more than the largest number of a node that is committed. */
+uint32_t names_node_count(struct store_names *n, int *err);
+int names_node(struct store_names *n, uint32_t node, struct node_row *ret);
+
+/* The frame as store.h shows it. */
+int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame *ret);
+
+#endif

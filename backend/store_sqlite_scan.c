@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk over blocks, and which events of them are selected. */
+#include "backend/store_sqlite_scan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { COLUMN_FROM = BLOCK_PARTS, COLUMN_TO };
+
+static const char blocks_sql[] =
+	"SELECT head, stacks, cells, cpus, labels, weights, times, links, from_ns, to_ns FROM blocks"
+	" WHERE from_ns < ?2 AND to_ns >= ?1 ORDER BY from_ns";
+
+/* --- matching --- */
+
+static int compile_matchers(struct scan *scan)
+{
+	const struct store_selection *sel = scan->sel;
+
+	if (sel->matcher_count > SCAN_MATCHERS)
+		return -E2BIG;
+	for (size_t i = 0; i < sel->matcher_count; i++) {
+		const struct store_matcher *m = &sel->matchers[i];
+		AUTO_FREE char *whole = NULL;
+
+		if (m->match != MATCH_REGEX && m->match != MATCH_NOT_REGEX)
+			continue;
+		if (asprintf(&whole, "^(%s)$", m->value) < 0) {
+			whole = NULL;
+			return -ENOMEM;
+		}
+		if (regcomp(&scan->regex[i], whole, REG_EXTENDED | REG_NOSUB))
+			return -EINVAL;
+		scan->regex_count |= 1u << i;
+	}
+	return 0;
+}
+
+static bool is_match(const struct scan *scan, size_t i, const char *value)
+{
+	const struct store_matcher *m = &scan->sel->matchers[i];
+
+	switch (m->match) {
+	case MATCH_EQUAL:
+		return !strcmp(m->value, value);
+	case MATCH_NOT_EQUAL:
+		return strcmp(m->value, value) != 0;
+	case MATCH_REGEX:
+		return !regexec(&scan->regex[i], value, 0, NULL, 0);
+	case MATCH_NOT_REGEX:
+		return regexec(&scan->regex[i], value, 0, NULL, 0) != 0;
+	}
+	return false;
+}
+
+const char *scan_series_value(struct scan *scan, const struct name_series *series, const char *key, int *err)
+{
+	struct store_names *n = scan->s->names;
+	const struct name_set *set = names_set(n, series->resource, err);
+	const char *value = set ? names_set_value(set, key) : NULL;
+
+	if (*err || value)
+		return value;
+	set = names_set(n, series->origin->attributes, err);
+	value = set ? names_set_value(set, key) : NULL;
+	if (*err || value)
+		return value;
+	if (!strcmp(key, "otel.scope.name"))
+		value = series->origin->scope_name;
+	else if (!strcmp(key, "otel.scope.version"))
+		value = series->origin->scope_version;
+	return value && *value ? value : NULL;
+}
+
+static int match_series(struct scan *scan, struct scan_series *m)
+{
+	int err = 0;
+
+	m->is_out = scan->kind[0] && strcmp(m->series->origin->sample_type, scan->kind) != 0;
+	for (size_t i = 0; i < scan->sel->matcher_count && !m->is_out && !err; i++) {
+		const char *value = scan_series_value(scan, m->series, scan->sel->matchers[i].label, &err);
+
+		if (!value)
+			m->undecided |= 1u << i;
+		else
+			m->is_out = !is_match(scan, i, value);
+	}
+	return err;
+}
+
+static struct scan_series *get_series(struct scan *scan, uint32_t id, int *err)
+{
+	struct scan_series *m = map_get(&scan->series, id);
+
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	*err = m ? map_put(&scan->series, id, m) : -ENOMEM;
+	if (*err) {
+		free(m);
+		return NULL;
+	}
+	m->series = names_series(scan->s->names, id, err);
+	if (m->series)
+		*err = match_series(scan, m);
+	return *err ? NULL : m;
+}
+
+/* --- beginning and end --- */
+
+/* The kind with the most events. One kind needs no counting. */
+static int find_kind(struct scan *scan)
+{
+	struct {
+		char *type;
+		uint64_t events;
+	} kinds[16] = { 0 };
+	size_t count = 0, best = 0;
+	int more;
+
+	while ((more = scan_next(scan)) > 0) {
+		for (uint32_t i = 0; i < scan->block->series_count; i++) {
+			const char *type = scan->of[i] ? scan->of[i]->series->origin->sample_type : NULL;
+			size_t k = 0;
+
+			while (type && k < count && strcmp(kinds[k].type, type) != 0)
+				k++;
+			if (!type || k == ARRAY_LEN(kinds))
+				continue;
+			if (k == count)
+				kinds[count++].type = (char *)(uintptr_t)type;
+			kinds[k].events += scan->block->event_start[i + 1] - scan->block->event_start[i];
+		}
+	}
+	for (size_t k = 1; k < count; k++)
+		best = kinds[k].events > kinds[best].events ? k : best;
+	if (count)
+		snprintf(scan->kind, sizeof(scan->kind), "%s", kinds[best].type);
+	return more;
+}
+
+static void forget_series(struct scan *scan)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&scan->series, &pos, NULL, &value))
+		free(value);
+	map_fini(&scan->series);
+	scan->series = MAP_EMPTY;
+}
+
+static int64_t clamp_time(uint64_t ns)
+{
+	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+static int start(struct scan *scan)
+{
+	int code = scan->st ? SQLITE_OK : sqlite3_prepare_v2(scan->s->read_db, blocks_sql, -1, &scan->st, NULL);
+
+	if (code != SQLITE_OK)
+		return store_sqlite_errno(code);
+	sqlite3_reset(scan->st);
+	sqlite3_bind_int64(scan->st, 1, clamp_time(scan->sel->from_ns));
+	sqlite3_bind_int64(scan->st, 2, clamp_time(scan->sel->to_ns));
+	return 0;
+}
+
+int scan_begin(struct scan *scan, struct store *s, const struct store_selection *sel, bool any_kind)
+{
+	int64_t types;
+	int err;
+
+	*scan = (struct scan){ .s = store_sqlite_of(s), .sel = sel, .block = &store_sqlite_of(s)->block };
+	pthread_mutex_lock(&scan->s->read_lock);
+	names_refresh(scan->s->names);
+	err = store_exec(scan->s->read_db, "BEGIN");
+	err = err ? err : compile_matchers(scan);
+	err = err ? err : start(scan);
+	if (err || any_kind)
+		return err;
+	if (sel->kind) {
+		snprintf(scan->kind, sizeof(scan->kind), "%s", sel->kind);
+		return strlen(sel->kind) < sizeof(scan->kind) ? 0 : -EINVAL;
+	}
+	err = store_get_int(scan->s->read_db, "SELECT count(DISTINCT sample_type) FROM origins", 0, &types);
+	if (err || types < 2)
+		return err;
+	err = find_kind(scan);
+	forget_series(scan);
+	return err ? err : start(scan);
+}
+
+void scan_end(struct scan *scan)
+{
+	sqlite3_finalize(scan->st);
+	if (!sqlite3_get_autocommit(scan->s->read_db))
+		store_exec(scan->s->read_db, "COMMIT");
+	for (uint32_t i = 0; i < SCAN_MATCHERS; i++) {
+		if (scan->regex_count & 1u << i)
+			regfree(&scan->regex[i]);
+	}
+	forget_series(scan);
+	free(scan->of);
+	free(scan->mask);
+	pthread_mutex_unlock(&scan->s->read_lock);
+}
+
+/* --- blocks --- */
+
+int scan_part(struct scan *scan, enum block_part part)
+{
+	int err = 0;
+
+	if (scan->block->parts_read & 1u << part)
+		return 0;
+	if (part == BLOCK_TIMES) {
+		err = scan_part(scan, BLOCK_STACKS);
+		err = err ? err : scan_part(scan, BLOCK_CPUS);
+	} else if (part == BLOCK_LABELS) {
+		err = scan_part(scan, BLOCK_CELLS);
+	}
+	if (err)
+		return err;
+	return block_read(scan->block, part, sqlite3_column_blob(scan->st, part),
+			  (size_t)sqlite3_column_bytes(scan->st, part));
+}
+
+static int enough(struct scan *scan, size_t series_count)
+{
+	struct scan_series **grown;
+
+	if (series_count <= scan->of_cap)
+		return 0;
+	grown = realloc(scan->of, series_count * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	scan->of = grown;
+	scan->of_cap = series_count;
+	return 0;
+}
+
+/* Which series of the block are selected: how many, or -errno. */
+static int match_block(struct scan *scan)
+{
+	struct block *b = scan->block;
+	int err = block_read_head(b, sqlite3_column_blob(scan->st, BLOCK_HEAD),
+				  (size_t)sqlite3_column_bytes(scan->st, BLOCK_HEAD));
+	int found = 0;
+
+	err = err ? err : enough(scan, b->series_count);
+	for (uint32_t i = 0; i < b->series_count && !err; i++) {
+		struct scan_series *m = get_series(scan, b->series[i], &err);
+
+		scan->of[i] = m && !m->is_out ? m : NULL;
+		found += scan->of[i] != NULL;
+	}
+	return err ? err : found;
+}
+
+int scan_next(struct scan *scan)
+{
+	const uint64_t deadline = scan->sel->deadline_ns;
+	int code, found;
+
+	while ((code = sqlite3_step(scan->st)) == SQLITE_ROW) {
+		if (deadline && clock_mono_ns() > deadline)
+			return -ETIMEDOUT;
+		found = match_block(scan);
+		if (found == -EBADMSG) {
+			metric_add(scan->s->metrics.damaged_blocks, 1);
+			continue;
+		}
+		scan->is_whole = (uint64_t)sqlite3_column_int64(scan->st, COLUMN_FROM) >= scan->sel->from_ns &&
+				 (uint64_t)sqlite3_column_int64(scan->st, COLUMN_TO) < scan->sel->to_ns;
+		if (found)
+			return found < 0 ? found : 1;
+	}
+	return store_sqlite_errno(code);
+}
+
+int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
+{
+	int more;
+
+	while ((more = scan_next(scan)) > 0) {
+		for (uint32_t i = 0; i < scan->block->series_count; i++) {
+			int err = scan->of[i] ? fn(arg, scan, i) : 0;
+
+			if (err == -EBADMSG) {
+				metric_add(scan->s->metrics.damaged_blocks, 1);
+				break;
+			}
+			if (err)
+				return err;
+		}
+	}
+	return more;
+}
+
+/* --- events --- */
+
+static const char *cpu_text(uint32_t cpu, char text[16])
+{
+	text[0] = '\0';
+	if (cpu)
+		snprintf(text, 16, "%" PRIu32, cpu - 1);
+	return text;
+}
+
+/* Takes out of the mask what the undecided matchers refuse by the sets of labels. */
+static int mask_labels(struct scan *scan, uint32_t index, uint32_t undecided)
+{
+	struct block *b = scan->block;
+	int err = scan_part(scan, BLOCK_LABELS);
+
+	for (uint32_t c = b->cell_start[index]; c < b->cell_start[index + 1] && !err; c++) {
+		const struct name_set *set = names_set(scan->s->names, b->cell_set[c], &err);
+		bool fits = true;
+
+		for (size_t i = 0; i < scan->sel->matcher_count && set && fits; i++) {
+			const char *key = scan->sel->matchers[i].label, *value;
+
+			if (!(undecided & 1u << i) || !strcmp(key, STORE_CPU_LABEL))
+				continue;
+			value = names_set_value(set, key);
+			fits = is_match(scan, i, value ? value : "");
+		}
+		for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !fits; e++) {
+			if (b->label[e] == c)
+				scan->mask[e] = 0;
+		}
+	}
+	return err;
+}
+
+static int mask_cpus(struct scan *scan, uint32_t index, size_t matcher)
+{
+	struct block *b = scan->block;
+	uint32_t last = UINT32_MAX;
+	bool fits = false;
+	int err = scan_part(scan, BLOCK_CPUS);
+
+	for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !err; e++) {
+		char text[16];
+
+		if (b->cpu[e] != last)
+			fits = is_match(scan, matcher, cpu_text(b->cpu[e], text));
+		last = b->cpu[e];
+		scan->mask[e] &= fits;
+	}
+	return err;
+}
+
+static int mask_times(struct scan *scan, uint32_t index)
+{
+	struct block *b = scan->block;
+	int err = scan_part(scan, BLOCK_TIMES);
+
+	for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !err; e++)
+		scan->mask[e] &= b->time_ns[e] >= scan->sel->from_ns && b->time_ns[e] < scan->sel->to_ns;
+	return err;
+}
+
+int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
+{
+	const struct block *b = scan->block;
+	const uint32_t undecided = scan->of[index]->undecided;
+	int err = 0;
+
+	*mask_ret = NULL;
+	if (scan->is_whole && !undecided)
+		return 0;
+	if (b->event_count > scan->mask_cap) {
+		uint8_t *grown = realloc(scan->mask, b->event_count);
+
+		if (!grown)
+			return -ENOMEM;
+		scan->mask = grown;
+		scan->mask_cap = b->event_count;
+	}
+	memset(scan->mask + b->event_start[index], 1, b->event_start[index + 1] - b->event_start[index]);
+	if (!scan->is_whole)
+		err = mask_times(scan, index);
+	if (undecided && !err)
+		err = mask_labels(scan, index, undecided);
+	for (size_t i = 0; i < scan->sel->matcher_count && !err; i++) {
+		if (undecided & 1u << i && !strcmp(scan->sel->matchers[i].label, STORE_CPU_LABEL))
+			err = mask_cpus(scan, index, i);
+	}
+	*mask_ret = scan->mask;
+	return err;
+}

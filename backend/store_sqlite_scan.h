@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk over the blocks that a selection touches. For each block it is known which of its series are selected, wholly or by
+ * event; the question then reads the parts it needs. Everything sees one snapshot of the store.
+ */
+#ifndef HEARTH_BACKEND_STORE_SQLITE_SCAN_H
+#define HEARTH_BACKEND_STORE_SQLITE_SCAN_H
+
+#include <regex.h>
+
+#include "backend/store_sqlite_names.h"
+#include "base/map.h"
+
+#define STORE_CPU_LABEL "cpu.logical_number"
+
+enum { SCAN_MATCHERS = 32 };
+
+/* What the selection says of a series. */
+struct scan_series {
+	const struct name_series *series;
+	bool is_out;	    /* of another kind, or its labels do not fit */
+	uint32_t undecided; /* matchers that look at each event's labels, a bit each */
+};
+
+struct scan {
+	struct store_sqlite *s;
+	const struct store_selection *sel;
+	char kind[128];
+	regex_t regex[SCAN_MATCHERS];
+	uint32_t regex_count; /* bit of each that is compiled */
+	struct map series;    /* number + 1 -> struct scan_series */
+	sqlite3_stmt *st;
+	/* the block */
+	struct block *block;
+	bool is_whole;		 /* all its events are in the time range */
+	struct scan_series **of; /* of each series in the block; NULL: out */
+	size_t of_cap;
+	uint8_t *mask; /* of each event; grown as needed */
+	size_t mask_cap;
+};
+
+/* Takes the store's read_lock and begins a snapshot; scan_end() after 0 or an error. With @any_kind the selection's kind
+ * does not matter. */
+int scan_begin(struct scan *scan, struct store *s, const struct store_selection *sel, bool any_kind);
+void scan_end(struct scan *scan);
+
+/* The next block with a selected series: 1, 0 at the end, -errno. Damaged ones are counted and left out. */
+int scan_next(struct scan *scan);
+
+/* Calls @fn for every selected series of every block, by its place there, until it returns an error. What is left of a block
+ * found damaged is counted and left out. */
+int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
+
+/* Reads a part, and what it depends on. */
+int scan_part(struct scan *scan, enum block_part part);
+
+/*
+ * Which events of the block's series @index are selected: *@mask_ret gets NULL when all are, or a byte for each of the
+ * block's events (only those of this series count). 0 or -errno.
+ */
+int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret);
+
+/* The value of @key among the labels of a series: resource's, profile's, scope's; NULL when it has none. */
+const char *scan_series_value(struct scan *scan, const struct name_series *series, const char *key, int *err);
+
+#endif

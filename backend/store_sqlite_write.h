@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer among the files it is made of. All on its thread but what has a lock. */
+#ifndef HEARTH_BACKEND_STORE_SQLITE_WRITE_H
+#define HEARTH_BACKEND_STORE_SQLITE_WRITE_H
+
+#include <stdatomic.h>
+
+#include "backend/store_sqlite_keep.h"
+#include "base/log.h"
+
+#define HOUR_NS (60 * MINUTE_NS)
+
+struct store_writer {
+	struct store_sqlite *s;
+	pthread_t thread;
+	struct queue *queue; /* of struct store_item */
+	_Atomic size_t queued_bytes;
+	_Atomic bool is_ending;
+	pthread_mutex_t lock; /* accepted, done */
+	pthread_cond_t moved;
+	uint64_t accepted, done; /* items */
+	struct keep keep;
+	struct column_codec *codec;
+	struct block block; /* being merged */
+	struct buf parts[BLOCK_PARTS];
+	sqlite3_stmt *insert_block;
+	bool is_stale; /* the numbers in keep are not the store's: reload before the next write */
+	bool has_work; /* the last step of work found more to do */
+	uint64_t next_look_ns, next_prune_ns, last_checkpoint_ns;
+	struct log_limit commit_limit, work_limit;
+};
+
+/* A transaction; in memory it holds the readers off. store_end() commits, or rolls back when @err is not 0. */
+int store_begin(struct store_writer *w);
+int store_end(struct store_writer *w, int err);
+
+/* Packs sorted events, at most COLUMN_MAX_VALUES, into a row. Within a transaction. */
+int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level);
+
+/* Statements and tables of the writer's connection. */
+int store_writer_prepare(struct store_writer *w);
+void store_writer_unprepare(struct store_writer *w);
+
+/* Moves the damaged file aside and begins a new one for writer and readers. 0 or -errno: then nothing can be written. */
+int store_writer_replace_file(struct store_writer *w);
+
+/* --- store_sqlite_merge.c --- */
+
+/* Whether there is more to merge at once; and one step of it, of checkpoints and of retention. */
+bool store_writer_is_busy(const struct store_writer *w);
+void store_writer_work(struct store_writer *w);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The SQLite store: what goes in comes out, by every question, from memory and from disk, before and after merges. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backend/store.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "proto/profiles_builder.h"
+#include "tests/unit/sinks/counted_ack.h"
+
+#define T0     1700000040000000000ull /* a whole minute */
+#define MINUTE (60 * NSEC_PER_SEC)
+
+static const struct builder_profile_spec on_cpu = { "hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000 };
+static const struct builder_profile_spec off_cpu = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0 };
+
+static int32_t location(struct builder *b, const char *function, uint64_t address)
+{
+	int32_t file = builder_attribute_string(b, "process.executable.build_id.gnu", STR("abcd"));
+	int32_t type = builder_attribute_string(b, "profile.frame.type", STR("native"));
+	int32_t name = builder_string_z(b, function), path = builder_string_z(b, "/usr/bin/prog");
+	struct profile_line line = { builder_function(b, name, 0, builder_string_z(b, "prog.c"), 10), 12, 0 };
+
+	return builder_location(b, builder_mapping(b, 0x1000, 0x2000, 0, path, &file, 1), address, &line, 1, &type, 1);
+}
+
+static uint32_t resource(struct builder *b, const char *service)
+{
+	struct key_value kv[2] = {
+		{ .key = STR("service.name"),
+		  .value = { .kind = VALUE_STRING, .string = { service, (uint32_t)strlen(service) } } },
+		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = 42 } },
+	};
+
+	return builder_resource(b, kv, 2);
+}
+
+static void event(struct builder *b, uint32_t profile, int32_t stack, int64_t thread, int64_t cpu, uint64_t time,
+		  int64_t value)
+{
+	int32_t attributes[2] = { builder_attribute_int(b, "thread.id", thread),
+				  builder_attribute_int(b, "cpu.logical_number", cpu) };
+
+	builder_event(b, profile, stack, attributes, 2, 0, time, value != 0, value);
+}
+
+/* Service "a": 3 x main>work>leaf on cpu 0 and 1 x main on cpu 1, a minute later; service "b": 2 x main>work. Off-CPU of
+ * "a": main, 500 ns. */
+static struct profiles *make_profiles(void)
+{
+	struct builder *b = builder_new();
+	int32_t main_ = location(b, "main", 0x1100), work = location(b, "work", 0x1200), leaf = location(b, "leaf", 0x1300);
+	int32_t deep = builder_stack(b, (int32_t[]){ leaf, work, main_ }, 3);
+	int32_t middle = builder_stack(b, (int32_t[]){ work, main_ }, 2);
+	int32_t top = builder_stack(b, (int32_t[]){ main_ }, 1);
+	uint32_t a = resource(b, "a"), other = resource(b, "b");
+	uint32_t on = builder_profile(b, a, &on_cpu), off = builder_profile(b, a, &off_cpu);
+	struct profiles *p;
+
+	for (int i = 0; i < 3; i++)
+		event(b, on, deep, 7, 0, T0 + (uint64_t)i * 50000000 + 123, 0);
+	event(b, on, top, 8, 1, T0 + MINUTE + 77, 0);
+	event(b, off, top, 8, 1, T0 + 5, 500);
+	event(b, builder_profile(b, other, &on_cpu), middle, 9, 0, T0 + 1, 0);
+	event(b, builder_profile(b, other, &on_cpu), middle, 9, 0, T0 + 2, 0);
+	assert_int_equal(builder_freeze(b, T0, T0 + 2 * MINUTE, &p), 0);
+	builder_free(b);
+	return p;
+}
+
+static struct store *open_store(const char *place, struct metrics *metrics)
+{
+	struct store_config config = { .place = place };
+	struct store_error err;
+	struct store *s = NULL;
+
+	if (store_sqlite_open(&config, metrics, &s, &err))
+		fail_msg("%s", err.message);
+	return s;
+}
+
+static void put(struct store *s, struct profiles *p)
+{
+	struct counted_ack ack = { .ack.done = counted_done };
+	struct sink *sink;
+
+	assert_int_equal(s->ops->writer(s, &sink), 0);
+	assert_int_equal(sink_consume(sink, p, &ack.ack), 0);
+	assert_int_equal(sink_flush(sink, clock_mono_ns() + 20 * NSEC_PER_SEC), 0);
+	assert_int_equal(ack.done, 1);
+	assert_int_equal(ack.error, 0);
+	sink_free(sink);
+}
+
+/* Lines "GROUP WEIGHT main;work;leaf", sorted. */
+struct told {
+	struct store *s;
+	char lines[32][256];
+	size_t count;
+};
+
+static int tell_stack(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
+{
+	struct told *t = arg;
+	char path[200] = "";
+
+	(void)events;
+	while (node) {
+		uint32_t parent, frame;
+		struct store_frame f;
+		char longer[200];
+
+		assert_int_equal(t->s->ops->node(t->s, node, &parent, &frame), 0);
+		assert_true(parent < node);
+		assert_int_equal(t->s->ops->frame(t->s, frame, &f), 0);
+		assert_string_equal(f.module, "prog");
+		assert_string_equal(f.build_id, "abcd");
+		assert_string_equal(f.type, "native");
+		assert_string_equal(f.file, "prog.c");
+		assert_int_equal(f.line, 12);
+		snprintf(longer, sizeof(longer), "%.90s%s%.90s", f.function, *path ? ";" : "", path);
+		strcpy(path, longer);
+		node = parent;
+	}
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %lld %s", group, (long long)weight, path);
+	return 0;
+}
+
+static int tell_time(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events)
+{
+	struct told *t = arg;
+
+	(void)events;
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %u %lld", group, bucket, (long long)weight);
+	return 0;
+}
+
+static int tell_value(void *arg, const char *value, int64_t weight, uint64_t events)
+{
+	struct told *t = arg;
+
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %lld %llu", value, (long long)weight,
+		 (unsigned long long)events);
+	return 0;
+}
+
+static int tell_label(void *arg, const char *label)
+{
+	struct told *t = arg;
+
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s", label);
+	return 0;
+}
+
+static int tell_kind(void *arg, const struct store_kind *k)
+{
+	struct told *t = arg;
+
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s/%s %s/%s %lld %llu", k->type, k->unit, k->period_type,
+		 k->period_unit, (long long)k->period, (unsigned long long)k->events);
+	return 0;
+}
+
+static int tell_executable(void *arg, const struct store_executable *e)
+{
+	struct told *t = arg;
+
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %s:%s %llu %llu/%llu", e->path, e->id_kind, e->build_id,
+		 (unsigned long long)e->events, (unsigned long long)e->named_frames, (unsigned long long)e->frames);
+	return 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void check_told(struct told *t, const char *expected)
+{
+	char text[4096] = "";
+
+	qsort(t->lines, t->count, sizeof(t->lines[0]), compare_lines);
+	for (size_t i = 0; i < t->count; i++) {
+		strcat(text, t->lines[i]);
+		strcat(text, "\n");
+	}
+	assert_string_equal(text, expected);
+	t->count = 0;
+}
+
+static void check_questions(struct store *s, int times)
+{
+	struct told t = { .s = s };
+	struct store_selection all = { .from_ns = T0 - MINUTE, .to_ns = T0 + 10 * MINUTE };
+	struct store_selection cut = { .from_ns = T0 + 50000000, .to_ns = T0 + MINUTE + 77 };
+	struct store_matcher only_b = { "service.name", MATCH_EQUAL, "b" },
+			     cpu = { "cpu.logical_number", MATCH_REGEX, "[1-9]" };
+	struct store_matcher thread = { "thread.id", MATCH_NOT_EQUAL, "7" };
+	char expected[512];
+
+	assert_int_equal(s->ops->sum_stacks(s, &all, NULL, tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), " %d main\n %d main;work\n %d main;work;leaf\n", times, 2 * times, 3 * times);
+	check_told(&t, expected);
+	assert_int_equal(s->ops->sum_stacks(s, &cut, NULL, tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), " %d main;work;leaf\n", 2 * times);
+	check_told(&t, expected);
+	assert_int_equal(s->ops->sum_stacks(s, &all, "thread.id", tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), "7 %d main;work;leaf\n8 %d main\n9 %d main;work\n", 3 * times, times,
+		 2 * times);
+	check_told(&t, expected);
+	assert_int_equal(s->ops->sum_stacks(s, &all, "cpu.logical_number", tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), "0 %d main;work\n0 %d main;work;leaf\n1 %d main\n", 2 * times, 3 * times,
+		 times);
+	check_told(&t, expected);
+	all.matchers = &only_b;
+	all.matcher_count = 1;
+	assert_int_equal(s->ops->sum_stacks(s, &all, "service.name", tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), "b %d main;work\n", 2 * times);
+	check_told(&t, expected);
+	all.matchers = &cpu;
+	assert_int_equal(s->ops->sum_stacks(s, &all, NULL, tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), " %d main\n", times);
+	check_told(&t, expected);
+	all.matchers = &thread;
+	assert_int_equal(s->ops->label_values(s, &all, "service.name", tell_value, &t), 0);
+	snprintf(expected, sizeof(expected), "a %d %d\nb %d %d\n", times, times, 2 * times, 2 * times);
+	check_told(&t, expected);
+	all.matcher_count = 0;
+	all.kind = "off_cpu";
+	assert_int_equal(s->ops->sum_stacks(s, &all, NULL, tell_stack, &t), 0);
+	snprintf(expected, sizeof(expected), " %d main\n", 500 * times);
+	check_told(&t, expected);
+	all.kind = NULL;
+	assert_int_equal(s->ops->label_values(s, &all, "thread.id", tell_value, &t), 0);
+	snprintf(expected, sizeof(expected), "7 %d %d\n8 %d %d\n9 %d %d\n", 3 * times, 3 * times, times, times, 2 * times,
+		 2 * times);
+	check_told(&t, expected);
+	for (uint64_t step = MINUTE; step >= NSEC_PER_SEC; step /= 60) {
+		assert_int_equal(s->ops->sum_times(s, &all, step, "service.name", tell_time, &t), 0);
+		snprintf(expected, sizeof(expected), "a %d %d\na %d %d\nb %d %d\n", (int)(MINUTE / step), 3 * times,
+			 (int)(2 * MINUTE / step), times, (int)(MINUTE / step), 2 * times);
+		if (step == NSEC_PER_SEC) /* the other order of "120" and "60" */
+			snprintf(expected, sizeof(expected), "a 120 %d\na 60 %d\nb 60 %d\n", times, 3 * times, 2 * times);
+		check_told(&t, expected);
+	}
+	assert_int_equal(s->ops->labels(s, &all, tell_label, &t), 0);
+	check_told(&t, "cpu.logical_number\notel.scope.name\notel.scope.version\nprocess.pid\nservice.name\nthread.id\n");
+	assert_int_equal(s->ops->kinds(s, &all, tell_kind, &t), 0);
+	snprintf(expected, sizeof(expected), "off_cpu/nanoseconds / 0 %d\nsamples/count cpu/nanoseconds 50000000 %d\n",
+		 times, 6 * times);
+	check_told(&t, expected);
+	assert_int_equal(s->ops->executables(s, &all, tell_executable, &t), 0);
+	snprintf(expected, sizeof(expected), "/usr/bin/prog gnu:abcd %d 3/3\n", 6 * times);
+	check_told(&t, expected);
+}
+
+static void test_memory(void **state)
+{
+	struct metrics *metrics = metrics_new();
+	struct store *s = open_store(":memory:", metrics);
+	struct profiles *p = make_profiles();
+
+	(void)state;
+	put(s, p);
+	check_questions(s, 1);
+	put(s, p);
+	check_questions(s, 2);
+	profiles_put(p);
+	s->ops->close(s);
+	metrics_free(metrics);
+}
+
+static void remove_folder(const char *folder)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_disk(void **state)
+{
+	char folder[] = "/tmp/hearth-store-XXXXXX";
+	struct profiles *p = make_profiles();
+	struct store *s;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	s = open_store(folder, NULL);
+	put(s, p);
+	check_questions(s, 1);
+	s->ops->close(s);
+	s = open_store(folder, NULL);
+	check_questions(s, 1);
+	put(s, p);
+	check_questions(s, 2);
+	/* The events are old: blocks are merged at the first look. */
+	for (int i = 3; i <= 3; i++)
+		put(s, p);
+	sleep(3);
+	check_questions(s, 3);
+	s->ops->close(s);
+	profiles_put(p);
+	remove_folder(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_disk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
