@@ -113,6 +113,7 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 		[NAME_ORIGIN] =
 			"SELECT sample_type, sample_unit, period_type, period_unit, period, shape, attributes, message"
 			" FROM origins WHERE id = ?1",
+		[NAME_LINK] = "SELECT trace, span FROM links WHERE id = ?1",
 		[NAME_NODE_LAST] = "SELECT first + count FROM nodes WHERE ?1 = 0 ORDER BY first DESC LIMIT 1",
 	};
 	int code = n->statements[which] ? SQLITE_OK

@@ -64,6 +64,11 @@ const struct frame_row *names_frame(struct store_names *n, uint32_t id, int *err
 const struct name_set *names_set(struct store_names *n, uint32_t id, int *err);
 const struct name_series *names_series(struct store_names *n, uint32_t id, int *err);
 
+/* Attribute @id as it came: numbers of its key and unit, and its value in @to's memory. 0 or -errno. */
+int names_attribute(struct store_names *n, uint32_t id, struct profiles *to, uint32_t *key_ret, uint32_t *unit_ret,
+		    struct any_value *ret);
+int names_link(struct store_names *n, uint32_t id, struct profiles *to, struct profile_link *ret);
+
 /* The value of label @key of a set; NULL when it has none. */
 const char *names_set_value(const struct name_set *set, const char *key);
 

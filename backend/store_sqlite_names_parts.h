@@ -17,6 +17,7 @@ enum name_statement {
 	NAME_SERIES,
 	NAME_ORIGIN,
 	NAME_NODE_LAST,
+	NAME_LINK,
 	NAME_STATEMENTS,
 };
 

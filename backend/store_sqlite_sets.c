@@ -185,6 +185,85 @@ const char *names_set_value(const struct name_set *set, const char *key)
 	return NULL;
 }
 
+static int copy_bytes(struct profiles *to, sqlite3_stmt *st, int column, struct str *ret)
+{
+	const void *data = sqlite3_column_blob(st, column);
+
+	return origin_copy_string(to, (struct str){ data ? data : "", (uint32_t)sqlite3_column_bytes(st, column) }, ret);
+}
+
+/* The value of an array or a list, which is attribute 1 of an OTLP message. */
+static int decode_value(sqlite3_stmt *st, struct profiles *to, struct any_value *ret)
+{
+	struct otlp_error why;
+	struct profiles *m;
+	int err = otlp_decode((uint8_t *)(uintptr_t)sqlite3_column_blob(st, 3), (size_t)sqlite3_column_bytes(st, 3), false,
+			      &m, &why);
+
+	if (err)
+		return err;
+	err = m->dict.attribute_count > 1 ? origin_copy_value(to, m, &m->dict.attributes[1].value, ret) : -EBADMSG;
+	profiles_put(m);
+	return err;
+}
+
+int names_attribute(struct store_names *n, uint32_t id, struct profiles *to, uint32_t *key_ret, uint32_t *unit_ret,
+		    struct any_value *ret)
+{
+	int err = 0;
+	sqlite3_stmt *st = names_statement(n, NAME_ATTRIBUTE, id, &err);
+	int code = st ? sqlite3_step(st) : SQLITE_ERROR;
+
+	if (!st)
+		return err;
+	if (code != SQLITE_ROW)
+		return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
+	*key_ret = (uint32_t)sqlite3_column_int64(st, 0);
+	*unit_ret = (uint32_t)sqlite3_column_int64(st, 1);
+	*ret = (struct any_value){ .kind = (enum value_kind)sqlite3_column_int(st, 2) };
+	switch (ret->kind) {
+	case VALUE_STRING:
+	case VALUE_BYTES:
+		err = copy_bytes(to, st, 3, &ret->string);
+		break;
+	case VALUE_INT:
+		ret->integer = sqlite3_column_int64(st, 3);
+		break;
+	case VALUE_BOOL:
+		ret->boolean = sqlite3_column_int64(st, 3) != 0;
+		break;
+	case VALUE_DOUBLE:
+		ret->real = sqlite3_column_double(st, 3);
+		break;
+	case VALUE_ARRAY:
+	case VALUE_KVLIST:
+		err = decode_value(st, to, ret);
+		break;
+	default:
+		ret->kind = VALUE_NONE;
+	}
+	sqlite3_reset(st);
+	return err;
+}
+
+int names_link(struct store_names *n, uint32_t id, struct profiles *to, struct profile_link *ret)
+{
+	int err = 0;
+	sqlite3_stmt *st = names_statement(n, NAME_LINK, id, &err);
+	int code = st ? sqlite3_step(st) : SQLITE_ERROR;
+
+	if (!st)
+		return err;
+	if (code == SQLITE_ROW) {
+		err = copy_bytes(to, st, 0, &ret->trace_id);
+		err = err ? err : copy_bytes(to, st, 1, &ret->span_id);
+	} else {
+		err = code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
+	}
+	sqlite3_reset(st);
+	return err;
+}
+
 /* --- series --- */
 
 static char *copy_column(sqlite3_stmt *st, int column)

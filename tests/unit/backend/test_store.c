@@ -313,11 +313,34 @@ static void test_disk(void **state)
 	remove_folder(folder);
 }
 
+static int put_exported(void *arg, struct profiles *p)
+{
+	put(arg, p);
+	return 0;
+}
+
+/* What is exported and stored again answers the same; its resources and windows are what came. */
+static void test_export(void **state)
+{
+	struct store *from = open_store(":memory:", NULL), *to = open_store(":memory:", NULL);
+	struct store_selection all = { .to_ns = UINT64_MAX };
+	struct profiles *p = make_profiles();
+
+	(void)state;
+	put(from, p);
+	assert_int_equal(from->ops->export(from, &all, put_exported, to), 0);
+	check_questions(to, 1);
+	profiles_put(p);
+	from->ops->close(from);
+	to->ops->close(to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_disk),
+		cmocka_unit_test(test_export),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
