@@ -167,8 +167,8 @@ static int copy_names(struct exporting *x, const struct name_origin *o, struct p
 		if (indices[i] < 0)
 			return indices[i];
 	}
-	profile->sample_type = (struct value_type){ indices[0], indices[1] };
-	profile->period_type = (struct value_type){ indices[2], indices[3] };
+	profile->sample_type = (struct value_type){ .type_strindex = indices[0], .unit_strindex = indices[1] };
+	profile->period_type = (struct value_type){ .type_strindex = indices[2], .unit_strindex = indices[3] };
 	profile->period = o->period;
 	profile->profile_id = (struct str){ id, PROFILE_ID_BYTES };
 	profile->original_payload = profile->original_payload_format = STR("");

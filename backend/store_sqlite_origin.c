@@ -99,7 +99,7 @@ static struct value_type copy_type(struct profiles *to, const struct profiles *f
 {
 	to->dict.strings[first] = profiles_string(from, type.type_strindex);
 	to->dict.strings[first + 1] = profiles_string(from, type.unit_strindex);
-	return (struct value_type){ first, first + 1 };
+	return (struct value_type){ .type_strindex = first, .unit_strindex = first + 1 };
 }
 
 /* Strings are borrowed from @p: the copy is encoded at once. */
