@@ -108,6 +108,7 @@ async function poll() {
     app.status = (await ask(address("status"))).data;
     app.truth = (await ask(address("truth", { ...range() }))).data;
     header.status(app.status);
+    timeline.refresh(false); // a lane for each kind of samples
     document.body.classList.remove("offline");
   } catch (e) {
     document.body.classList.add("offline");
@@ -169,7 +170,9 @@ function onKey(e) {
 
 const header = new Header({ freeze, share, app });
 const timeline = new Timeline(document.getElementById("timeline"), app);
+timeline.onload = () => app.view.waits && refresh(false);
 app.header = header;
+window.hearth = app; // for the console, and for tests
 app.timeline = timeline;
 
 onChange((changed) => {

@@ -39,10 +39,12 @@ export class FlameChart {
   // --- what is shown ---
 
   set({ tree, coloring, up, matches }) {
-    const isNew = tree !== this.tree;
+    const isNew = tree !== this.tree, isFirst = !this.tree;
     if (isNew) {
+      const chosen = this.tree && this.selected >= 0 ? this.tree.id(this.selected) : "";
       this.tree = tree;
-      this.selected = this.hovered = -1;
+      this.selected = chosen ? tree.find(chosen) : -1;
+      this.hovered = -1;
       this.zoomed = 0;
       this.from = 0;
       this.to = tree.value[0] || 1;
@@ -52,7 +54,7 @@ export class FlameChart {
     this.coloring = coloring;
     this.matches = matches;
     this.fit();
-    if (isNew ? up : up !== wasUp) this.el.scrollTop = up ? this.el.scrollHeight : 0;
+    if (isFirst ? up : up !== wasUp) this.el.scrollTop = up ? this.el.scrollHeight : 0;
     this.outline();
   }
 

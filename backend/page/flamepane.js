@@ -83,7 +83,8 @@ export class FlamePane {
     this.renderTools();
     this.renderPath();
     this.renderLegend();
-    if (this.chart.selected < 0) dock(this.dock, this.tree, this.chart.zoomed, this.actions(this.chart.zoomed));
+    const shown = this.chart.selected >= 0 ? this.chart.selected : this.chart.zoomed;
+    dock(this.dock, this.tree, shown, this.actions(shown));
     this.readable();
   }
 
@@ -215,14 +216,15 @@ export class FlamePane {
     const presets = [["", "Hide…"], ...Object.entries(PRESETS).map(([id, p]) => [id, p.title])];
     const parts = [
       h("div", { class: "search" }, this.box, toggle("Aa", "Upper and lower case are different", state.case === "1", () => set({ case: state.case ? "" : "1" }, true)), this.found),
-      ...this.extra.map((make) => make()),
-      !this.isDiff && select("Colour of boxes", colors, state.color, (color) => set({ color })),
-      !this.isDiff && select("Group by", groups, state.by, (by) => set({ by, z: "", w: "" })),
-      select("Hide what is not of interest", presets, "", (id) => id && this.step(`preset:${id}`)),
-      toggle(state.dir === "flame" ? "Flame" : "Icicle", "Root below or above", state.dir === "flame", () => set({ dir: state.dir === "flame" ? "icicle" : "flame" }), "i"),
-      toggle("Inverted", "Callers below the functions that took the time", state.inv === "1", () => this.invert(), "v"),
-      toggle("Inlined", "Show inlined calls as boxes of their own", state.inline === "1", () => set({ inline: state.inline === "1" ? "0" : "1" }), "l"),
-      select("How many boxes at most", nodes, state.nodes, (n) => set({ nodes: n })),
+      h("div", { class: "controls" },
+        ...this.extra.map((make) => make()),
+        !this.isDiff && select("Colour of boxes", colors, state.color, (color) => set({ color })),
+        !this.isDiff && select("Group by", groups, state.by, (by) => set({ by, z: "", w: "" })),
+        select("Hide what is not of interest", presets, "", (id) => id && this.step(`preset:${id}`)),
+        toggle(state.dir === "flame" ? "Flame" : "Icicle", "Root below or above", state.dir === "flame", () => set({ dir: state.dir === "flame" ? "icicle" : "flame" }), "i"),
+        toggle("Inverted", "Callers below the functions that took the time", state.inv === "1", () => this.invert(), "v"),
+        toggle("Inlined", "Show inlined calls as boxes of their own", state.inline === "1", () => set({ inline: state.inline === "1" ? "0" : "1" }), "l"),
+        select("How many boxes at most", nodes, state.nodes, (n) => set({ nodes: n }))),
     ];
     const focused = document.activeElement, index = [...this.tools.querySelectorAll("select, button.toggle")].indexOf(focused);
     replace(this.tools, parts);

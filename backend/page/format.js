@@ -9,6 +9,7 @@ export function percent(part, whole) {
   if (!whole) return "0 %";
   const p = (100 * part) / whole;
   if (p === 0) return "0 %";
+  if (p < 100 && p > 99.9) return `${(Math.floor(p * 100) / 100).toFixed(2)} %`; // not quite all is not all
   return Math.abs(p) < 0.01 ? "<0.01 %" : `${p.toFixed(Math.abs(p) < 10 ? 2 : 1)} %`;
 }
 

@@ -27,10 +27,12 @@ export class Timeline {
     this.tooltip = new Tooltip();
     this.cursor = -1;
     this.lanes = new Map();
+    this.onload = () => {};
     this.loader = new Loader((data) => {
       this.data = data;
       this.failed = "";
       this.render();
+      this.onload();
     }, (e) => {
       this.data = null;
       this.failed = e.message;
@@ -142,7 +144,7 @@ export class Timeline {
   areas(c, d, height) {
     const n = Math.max(0, ...d.series.map((s) => s.weights.length)), sums = new Float64Array(n);
     for (const s of d.series) s.weights.forEach((w, i) => (sums[i] += w));
-    const most = Math.max(1e-9, ...sums), step = this.x(d.from + d.step), base = new Float64Array(n);
+    const most = Math.max(1e-9, ...sums) * 1.06, step = this.x(d.from + d.step), base = new Float64Array(n);
     for (const s of d.series) {
       c.fillStyle = d.series.length > 1 ? areaColor(s.value) : css("--area");
       s.weights.forEach((w, i) => {
@@ -154,7 +156,7 @@ export class Timeline {
       });
     }
     this.sums = sums;
-    const label = cores(most, { ...d, from: 0, to: d.step }) || weight(most, d);
+    const label = cores(most / 1.06, { ...d, from: 0, to: d.step }) || weight(most / 1.06, d);
     const w = c.measureText(label).width;
     c.fillStyle = css("--page");
     c.globalAlpha = 0.8;

@@ -19,6 +19,7 @@ export class DiffView {
       ["Change", "A", "B"].map((t) => h("th", { scope: "col", class: "number" }, t)), h("th", { scope: "col" }, "Function"), h("th", { scope: "col", class: "wide" }, "Module"))), this.body);
     this.holder = h("div", { class: "diff-holder" });
     this.el = h("div", { class: "diff" }, this.sides, this.holder);
+    this.waits = true; // for the timeline, whose range is what A and B are made of
     this.default();
     this.renderSides();
   }
@@ -48,6 +49,7 @@ export class DiffView {
 
   query() {
     this.default();
+    if (!state.from1 && !state.from2 && !state.q2 && !state.q1) return null;
     const format = state.dv === "top" ? "top" : "";
     return { path: "diff", params: { ...this.params(), format, max_nodes: format || state.nodes === "5000" ? "" : state.nodes } };
   }

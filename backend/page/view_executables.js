@@ -15,7 +15,7 @@ export class ExecutablesView {
     this.told = h("p", { role: "status" });
     this.file = h("input", { type: "file", class: "offscreen", multiple: true, "aria-label": "Files with symbols", onchange: () => this.push(this.file.files) });
     this.token = h("input", { type: "password", placeholder: "Token", "aria-label": "Token of this hearth", autocomplete: "off" });
-    this.drop = h("div", { class: "drop" }, h("span", null, h("b", null, "Drop files with symbols here"), " (executables, .debug files): names come for the same build id, also for what was stored before. "),
+    this.drop = h("form", { class: "drop", onsubmit: (e) => e.preventDefault() }, h("span", null, h("b", null, "Drop files with symbols here"), " (executables, .debug files): names come for the same build id, also for what was stored before. "),
       this.token, button("Choose files…", "Files with symbols", () => this.file.click()), this.file, this.told);
     this.el = h("div", { class: "scroll padded" }, this.summary, h("table", { class: "grid executables" }, h("thead", null, h("tr", null,
       h("th", { scope: "col", class: "number" }, "Samples"), h("th", { scope: "col" }, "File"), h("th", { scope: "col" }, "Symbols"),

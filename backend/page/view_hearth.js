@@ -76,7 +76,7 @@ export class DeveloperView {
       ["store", `${s.kind}, ${s.place}`], ["size", `${bytes(s.bytes)}${s.events ? `, ${(s.bytes / s.events).toFixed(1)} bytes a sample` : ""}`],
       ["samples", count(s.events)], ["range", s.events ? `${moment(s.first)} – ${moment(s.last)}` : "none"],
       ["series", count(s.series)], ["stack nodes", count(s.nodes)], ["frames", count(s.frames)],
-      ...d.kinds.map((k) => [`kind ${k.type}`, `${k.unit}, ${count(k.events)} samples, period ${k.period} ${k.period_unit}`])];
+      ...d.kinds.map((k) => [`kind ${k.type}`, `${k.unit}, ${count(k.events)} samples, period ${k.period_unit === "nanoseconds" ? seconds(k.period / 1e9) : `${k.period} ${k.period_unit}`}`])];
     replace(this.store, rows.map(([k, v]) => [h("dt", null, k), h("dd", null, v)]));
     replace(this.requests, d.requests.slice().reverse().map((r) => h("tr", { class: r.status >= 400 ? "some" : null }, h("td", null, moment(r.time)), h("td", { class: "name" }, r.path),
       h("td", { class: "number" }, String(r.status)), h("td", { class: "number" }, bytes(r.bytes)))));

@@ -61,6 +61,7 @@ export class HeatView {
     const d = this.data;
     if (!d) return;
     const cut = this.cut();
+    this.el.classList.toggle("whole", !cut);
     replace(this.tools,
       h("span", null, h("b", null, `${seconds(d.column_seconds)} a column`), h("span", { class: "quiet" }, `, ${seconds(d.column_seconds / d.rows)} a cell`)),
       select("Range of the map", [["", "Finer…"], ["60", "last minute"], ["120", "last 2 minutes"], ["600", "last 10 minutes"]], "", (s) => s && set({ from: `${d.to - +s}`, to: `${d.to}`, sel: "", hs: "", live: "" })),

@@ -75,8 +75,8 @@ export class TopView {
     return h("tr", { onclick: () => this.go(i) },
       h("td", { class: "number", title: numbers(r.self) }, bar(d.total ? r.self / d.total : 0), percent(r.self, d.total)),
       h("td", { class: "number", title: numbers(r.total) }, percent(r.total, d.total)),
-      h("td", { class: "wide" }, strip(r.strip || [], most)),
-      h("td", { class: "name" }, mark, h("a", { href: "#", title: [r.name, r.file].filter(Boolean).join("\n"), onclick: (e) => e.preventDefault() }, r.name), h("small", { class: "narrow" }, r.module)),
+      h("td", { class: "wide strips" }, strip(r.strip || [], most)),
+      h("td", { class: "name" }, h("div", null, mark, h("a", { href: "#", title: [r.name, r.file].filter(Boolean).join("\n"), onclick: (e) => e.preventDefault() }, r.name)), h("small", { class: "narrow" }, r.module)),
       state.by && h("td", null, r.value || r.by || ""),
       h("td", { class: "wide module" }, r.module));
   }
