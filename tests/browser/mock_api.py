@@ -374,6 +374,13 @@ ANSWERS = {f.__name__: f for f in (flamegraph, diff, sandwich, top, timeline, he
 TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html; charset=utf-8"}
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A browser that went on to another question."""
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -432,8 +439,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def serve(port=0, page=None, folder=None, samples=(), boxes=0):
     """A server that is ready; run its serve_forever()."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", port), Handler)
     server.page, server.folder, server.store = page, folder, Store(list(samples))
     server.boxes = many_boxes(boxes) if boxes else None
     return server

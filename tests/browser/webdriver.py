@@ -17,6 +17,10 @@ QUIET = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
          "--disable-component-update", "--disable-sync", "--no-default-browser-check"]
 
 
+def pointer(x, y):
+    return {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0}
+
+
 class Browser:
     """with Browser(1400, 900) as b: ..."""
 
@@ -74,15 +78,33 @@ class Browser:
     def run(self, script, *args):
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
 
-    def keys(self, text):
+    def keys(self, text, holding=""):
         """Typed one after the other, as a person does."""
         actions = [{"type": kind, "value": c} for c in text for kind in ("keyDown", "keyUp")]
-        self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "k", "actions": actions}]})
+        if holding:
+            actions = [{"type": "keyDown", "value": holding}] + actions + [{"type": "keyUp", "value": holding}]
+        self.act("key", actions)
 
-    def click(self, x, y):
-        moves = [{"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0}, {"type": "pointerDown", "button": 0},
-                 {"type": "pointerUp", "button": 0}]
-        self.call("POST", self.session + "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": moves}]})
+    def act(self, kind, actions):
+        self.call("POST", self.session + "/actions", {"actions": [{"type": kind, "id": kind, "actions": actions}]})
+
+    def click(self, x, y, button=0):
+        self.act("pointer", [pointer(x, y), {"type": "pointerDown", "button": button}, {"type": "pointerUp", "button": button}])
+
+    def move(self, x, y):
+        self.act("pointer", [pointer(x, y)])
+
+    def drag(self, x0, y0, x1, y1):
+        between = [pointer(x0 + (x1 - x0) * k / 5, y0 + (y1 - y0) * k / 5) for k in range(1, 6)]
+        self.act("pointer", [pointer(x0, y0), {"type": "pointerDown", "button": 0}, *between, {"type": "pointerUp", "button": 0}])
+
+    def command(self, name, **params):
+        """A command of the browser's own protocol (CDP)."""
+        return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": name, "params": params})
+
+    def screen(self, width, height):
+        """A window's least width is more than a phone's: what the page sees is set apart."""
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
 
     def picture(self, path):
         with open(path, "wb") as f:
