@@ -19,7 +19,7 @@ static const uint8_t wire_of[] = {
 	[KIND_BOOL] = WIRE_VARINT,    [KIND_FIXED64] = WIRE_FIXED64, [KIND_STRING] = WIRE_BYTES,
 	[KIND_BYTES] = WIRE_BYTES,    [KIND_MESSAGE] = WIRE_BYTES,   [KIND_INDICES] = WIRE_BYTES,
 	[KIND_INT64S] = WIRE_BYTES,   [KIND_FIXED64S] = WIRE_BYTES,  [KIND_STRINGS] = WIRE_BYTES,
-	[KIND_MESSAGES] = WIRE_BYTES,
+	[KIND_MESSAGES] = WIRE_BYTES, [KIND_FIXED32] = WIRE_FIXED32, [KIND_SINT32] = WIRE_VARINT,
 };
 
 static const char *const wire_names[] = {
@@ -262,6 +262,11 @@ static bool set_number(struct otlp_decoder *d, const struct otlp_field *f, void 
 	case KIND_BOOL:
 		*(bool *)at = v;
 		return true;
+	case KIND_SINT32:
+		if (v > UINT32_MAX)
+			return false;
+		*(int32_t *)at = (int32_t)((uint32_t)v >> 1 ^ -((uint32_t)v & 1));
+		return true;
 	default:
 		*(int64_t *)at = (int64_t)v;
 		return true;
@@ -322,6 +327,11 @@ static const uint8_t *decode_field(struct otlp_decoder *d, const struct otlp_mes
 			return otlp_decode_fail(d, at, m, f, "is cut off");
 		memcpy((char *)base + f->offset, p, 8);
 		return p + 8;
+	case WIRE_FIXED32:
+		if (end - p < 4)
+			return otlp_decode_fail(d, at, m, f, "is cut off");
+		memcpy((char *)base + f->offset, p, 4);
+		return p + 4;
 	default:
 		if (f->kind >= KIND_INDICES && f->kind <= KIND_FIXED64S)
 			return decode_numbers(d, m, f, wire, base, p, end);
@@ -395,25 +405,30 @@ int otlp_decode_finish(struct otlp_decoder *d)
 {
 	if (!fill_tables(d->profiles))
 		return d->error = -ENOMEM;
+	if (d->forgets_references)
+		return 0;
 	/* An index that a later field replaced does not count, so the walk has the last word. */
 	if (!indices_fit(d) && !otlp_check_indices(d->profiles, d->is_json, d->text))
 		d->error = -EBADMSG;
 	return d->error;
 }
 
-/* The whole message in one layout; d->error. */
-static int decode(struct otlp_decoder *d, const struct otlp_layout *layout, const uint8_t *data, size_t len)
+void *otlp_decode_root(struct otlp_decoder *d, const struct otlp_layout *layout)
 {
-	void *root = layout->size_bytes ? profiles_alloc(d->profiles, layout->size_bytes) : d->profiles;
+	void *root;
 
-	if (!root)
-		return d->error = -ENOMEM;
-	if (len && !otlp_decode_message(d, layout->root, root, data, data + len))
-		return d->error;
+	d->profiles = profiles_new();
+	root = d->profiles && layout->size_bytes ? profiles_alloc(d->profiles, layout->size_bytes) : d->profiles;
+	if (!root) {
+		d->error = -ENOMEM;
+		return NULL;
+	}
+	if (d->len && !otlp_decode_message(d, layout->root, root, d->start, d->start + d->len))
+		return NULL;
 	if (layout->convert && !layout->convert(d, root))
-		return d->error;
+		return NULL;
 	d->whole = true;
-	return otlp_decode_finish(d);
+	return otlp_decode_finish(d) ? NULL : root;
 }
 
 /* Whether the message makes no sense as what it was decoded as. */
@@ -438,10 +453,8 @@ static void try_older(struct otlp_decoder *d, const uint8_t *data, size_t len)
 	if (!layout || !layout->release)
 		return;
 	profiles_put(d->profiles);
-	older.profiles = profiles_new();
-	older.error = older.profiles ? 0 : -ENOMEM;
-	if (layout->root && !older.error)
-		decode(&older, layout, data, len);
+	if (layout->root)
+		otlp_decode_root(&older, layout);
 	*d = older;
 	if (!layout->root) {
 		snprintf(d->text->message, sizeof(d->text->message), OTLP_TOO_OLD, layout->release);
@@ -462,10 +475,7 @@ int otlp_decode_with(uint8_t *data, size_t len, bool own_data, const struct otlp
 		otlp_decode_fail(&d, NULL, &otlp_profiles_data, NULL, "has %zu bytes, more than a message can have", len);
 		return d.error;
 	}
-	d.profiles = profiles_new();
-	if (!d.profiles)
-		return -ENOMEM;
-	decode(&d, otlp_layout(RELEASE_CURRENT), data, len);
+	otlp_decode_root(&d, otlp_layout(RELEASE_CURRENT));
 	if (d.error != -ENOMEM && !options->no_guess)
 		try_older(&d, data, len);
 	if (d.error) {

@@ -20,6 +20,8 @@ enum otlp_kind {
 	KIND_INT64,  /* int64_t or uint64_t */
 	KIND_BOOL,
 	KIND_FIXED64, /* uint64_t or double */
+	KIND_FIXED32, /* uint32_t */
+	KIND_SINT32,  /* int32_t */
 	KIND_STRING,  /* struct str; UTF-8 */
 	KIND_BYTES,   /* struct str */
 	KIND_MESSAGE, /* embedded struct; a second occurrence merges into it */
@@ -35,7 +37,8 @@ enum otlp_kind {
 enum otlp_json {
 	JSON_BY_KIND,
 	JSON_UNSIGNED, /* KIND_INT64: a uint64 */
-	JSON_DOUBLE,   /* KIND_FIXED64 */
+	JSON_DOUBLE,   /* KIND_FIXED64, KIND_FIXED64S */
+	JSON_SIGNED,   /* KIND_FIXED64: an sfixed64 */
 	JSON_HEX,      /* KIND_BYTES: not base64 */
 };
 
@@ -74,10 +77,12 @@ struct otlp_decoder {
 	struct profiles *profiles; /* whose arena is used */
 	bool own_data;
 	bool is_json;
-	int error; /* 0 or -errno */
+	bool forgets_references; /* into a dictionary: the signal has none */
+	int error;		 /* 0 or -errno */
 	struct otlp_error *text;
 	unsigned nesting;
 	uint32_t max_index[OTLP_TABLES]; /* largest index seen into each table */
+	uint64_t items;			 /* log records, spans, data points */
 	/* Hints that the layout is another release's. */
 	bool whole;		    /* all fields could be read */
 	uint64_t shaped_samples;    /* with values, timestamps or no attributes */
@@ -121,6 +126,12 @@ int otlp_decode_finish(struct otlp_decoder *d);
  */
 bool otlp_check_indices(const struct profiles *p, bool json, struct otlp_error *err);
 
+/* Whether a field that is no list is there: the member of a oneof that is set, a message that was brought, a value that says
+ * something. */
+bool otlp_field_is_present(const struct otlp_field *f, const void *base);
+
+int otlp_json_encode_message(const struct otlp_message *m, const void *base, struct buf *out);
+
 enum { OTLP_JSON_NAME_BYTES = 64 };
 
 /* "time_unix_nano" as "timeUnixNano"; returns its length. */
@@ -145,6 +156,11 @@ struct otlp_layout {
 };
 
 const struct otlp_layout *otlp_layout(enum otlp_release release);
+
+/* One pass over @data by @layout, into d->profiles, which is made here; the caller lets go of it. NULL, d->error and d->text
+ * say why; or the root that was read. */
+void *otlp_decode_root(struct otlp_decoder *d, const struct otlp_layout *layout);
+void *otlp_json_decode_root(struct otlp_decoder *d, const struct otlp_layout *layout, enum otlp_release *older_ret);
 
 extern const char *const otlp_temporalities[];
 

@@ -118,14 +118,21 @@ static bool read_number(struct json_decoder *j, const struct otlp_field *f, void
 		if (v.magnitude > j->d.max_index[f->table])
 			j->d.max_index[f->table] = (uint32_t)v.magnitude;
 		return true;
+	case KIND_SINT32:
+		if (v.magnitude > (uint64_t)INT32_MAX + v.negative)
+			return fail(j, "is out of range");
+		*(int32_t *)at = (int32_t)(v.negative ? -v.magnitude : v.magnitude);
+		return true;
 	case KIND_UINT32:
+	case KIND_FIXED32:
 		if (v.magnitude > UINT32_MAX || (v.negative && v.magnitude))
 			return fail(j, "is out of range");
 		*(uint32_t *)at = (uint32_t)v.magnitude;
 		return true;
 	case KIND_INT64:
 	case KIND_INT64S:
-		if (f->json != JSON_UNSIGNED) {
+	case KIND_FIXED64:
+		if (f->kind == KIND_FIXED64 ? f->json == JSON_SIGNED : f->json != JSON_UNSIGNED) {
 			if (v.magnitude > (uint64_t)INT64_MAX + v.negative)
 				return fail(j, "is out of range");
 			*(uint64_t *)at = v.negative ? -v.magnitude : v.magnitude;
@@ -190,10 +197,15 @@ static bool read_bytes(struct json_decoder *j, const struct otlp_field *f, struc
 	return true;
 }
 
+static bool read_double(struct json_decoder *j, double *at)
+{
+	const char *what = json_read_double(&j->in, at);
+
+	return what ? fail(j, what) : true;
+}
+
 static bool read_value(struct json_decoder *j, const struct otlp_field *f, void *at)
 {
-	const char *what;
-
 	switch (f->kind) {
 	case KIND_BOOL:
 		return json_read_bool(&j->in, at) || fail_reading(j);
@@ -204,11 +216,7 @@ static bool read_value(struct json_decoder *j, const struct otlp_field *f, void 
 	case KIND_MESSAGE:
 		return read_message(j, f->sub, at);
 	case KIND_FIXED64:
-		if (f->json == JSON_DOUBLE) {
-			what = json_read_double(&j->in, at);
-			return what ? fail(j, what) : true;
-		}
-		return read_number(j, f, at);
+		return f->json == JSON_DOUBLE ? read_double(j, at) : read_number(j, f, at);
 	default:
 		return read_number(j, f, at);
 	}
@@ -229,7 +237,8 @@ static bool read_numbers(struct json_decoder *j, const struct otlp_field *f, voi
 			j->d.error = -ENOMEM;
 			return false;
 		}
-		if (!read_number(j, f, j->numbers.data + j->numbers.len))
+		if (!(f->json == JSON_DOUBLE ? read_double(j, (void *)(j->numbers.data + j->numbers.len))
+					     : read_number(j, f, j->numbers.data + j->numbers.len)))
 			return under_item(j, (uint32_t)(j->numbers.len / size));
 		j->numbers.len += size;
 	}
@@ -417,41 +426,51 @@ static void report(struct json_decoder *j)
 		 strstr(j->what, "has both") ? ": " : " ", j->what);
 }
 
-/* One pass, in one layout; j->d.error. */
-static void decode(struct json_decoder *j, const struct otlp_layout *layout)
+static void *decode(struct json_decoder *j, const struct otlp_layout *layout)
 {
 	void *root;
 
 	j->d.profiles = profiles_new();
-	root = !j->d.profiles || !layout->size_bytes ? j->d.profiles : profiles_alloc(j->d.profiles, layout->size_bytes);
+	root = j->d.profiles && layout->size_bytes ? profiles_alloc(j->d.profiles, layout->size_bytes) : j->d.profiles;
 	if (!root) {
 		j->d.error = -ENOMEM;
-		return;
+		return NULL;
 	}
 	if (read_message(j, layout->root, root) && !json_at_end(&j->in))
 		fail(j, "goes on behind its end");
 	if (j->d.error == -EBADMSG)
 		report(j);
-	if (!j->d.error && (!layout->convert || layout->convert(&j->d, root)))
-		otlp_decode_finish(&j->d);
+	if (j->d.error || (layout->convert && !layout->convert(&j->d, root)))
+		return NULL;
+	return otlp_decode_finish(&j->d) ? NULL : root;
 }
 
+void *otlp_json_decode_root(struct otlp_decoder *d, const struct otlp_layout *layout, enum otlp_release *older_ret)
+{
+	struct json_decoder j = { .d = *d, .path_at = PATH_BYTES - 1 };
+	void *root;
+
+	j.d.is_json = true;
+	json_reader_init(&j.in, d->start, d->len);
+	root = decode(&j, layout);
+	json_reader_fini(&j.in);
+	buf_fini(&j.numbers);
+	*d = j.d;
+	*older_ret = j.older;
+	return root;
+}
+
+/* One pass, in one layout. */
 static int decode_in(const struct otlp_layout *layout, const uint8_t *data, size_t len, struct profiles **ret,
 		     struct otlp_error *err, enum otlp_release *older_ret)
 {
-	struct json_decoder j = { .d = { .start = data, .len = len, .is_json = true, .text = err },
-				  .path_at = PATH_BYTES - 1 };
+	struct otlp_decoder d = { .start = data, .len = len, .text = err };
 
-	json_reader_init(&j.in, data, len);
-	decode(&j, layout);
-	json_reader_fini(&j.in);
-	buf_fini(&j.numbers);
-	*older_ret = j.older;
-	if (j.d.error)
-		profiles_put(j.d.profiles);
+	if (otlp_json_decode_root(&d, layout, older_ret))
+		*ret = d.profiles;
 	else
-		*ret = j.d.profiles;
-	return j.d.error;
+		profiles_put(d.profiles);
+	return d.error;
 }
 
 int otlp_json_decode_with(const uint8_t *data, size_t len, const struct otlp_decode_options *options, struct profiles **ret,

@@ -98,6 +98,8 @@ static bool is_default(const struct otlp_field *f, const void *at)
 	switch (f->kind) {
 	case KIND_INDEX:
 	case KIND_UINT32:
+	case KIND_FIXED32:
+	case KIND_SINT32:
 		return memcmp(at, &zero, sizeof(uint32_t)) == 0;
 	case KIND_BOOL:
 		return !*(const bool *)at;
@@ -121,7 +123,11 @@ static void put_value(struct json *j, const struct otlp_field *f, const void *at
 		json_i64(j, *(const int32_t *)at);
 		break;
 	case KIND_UINT32:
+	case KIND_FIXED32:
 		json_u64(j, *(const uint32_t *)at);
+		break;
+	case KIND_SINT32:
+		json_i64(j, *(const int32_t *)at);
 		break;
 	case KIND_BOOL:
 		json_bool(j, *(const bool *)at);
@@ -135,6 +141,8 @@ static void put_value(struct json *j, const struct otlp_field *f, const void *at
 	case KIND_FIXED64:
 		if (f->json == JSON_DOUBLE)
 			put_double(j, *(const double *)at);
+		else if (f->json == JSON_SIGNED)
+			put_int64(j, *(const int64_t *)at);
 		else
 			put_uint64(j, *(const uint64_t *)at);
 		break;
@@ -161,7 +169,10 @@ static void put_item(struct json *j, const struct otlp_field *f, const void *ite
 		put_int64(j, ((const int64_t *)items)[i]);
 		break;
 	case KIND_FIXED64S:
-		put_uint64(j, ((const uint64_t *)items)[i]);
+		if (f->json == JSON_DOUBLE)
+			put_double(j, ((const double *)items)[i]);
+		else
+			put_uint64(j, ((const uint64_t *)items)[i]);
 		break;
 	case KIND_STRINGS:
 		json_string_n(j, ((const struct str *)items)[i].data, ((const struct str *)items)[i].len);
@@ -191,14 +202,13 @@ static bool is_list(const struct otlp_field *f)
 	return f->kind >= KIND_INDICES;
 }
 
-/* Whether the field is there: the member of a oneof that is set, a message that was brought, a value that says something. */
-static bool is_present(const struct otlp_field *f, const void *base)
+bool otlp_field_is_present(const struct otlp_field *f, const void *base)
 {
 	const char *at = (const char *)base + f->offset;
 
 	if (f->variant)
 		return ((const struct any_value *)base)->kind == (enum value_kind)f->variant;
-	if (f->kind == KIND_MESSAGE && f->has)
+	if (f->has)
 		return *(const bool *)((const char *)base + f->count);
 	if (f->kind == KIND_MESSAGE && f->sub->nests)
 		return ((const struct any_value *)(const void *)at)->kind != VALUE_NONE;
@@ -215,7 +225,7 @@ static void put_message(struct json *j, const struct otlp_message *m, const void
 			continue;
 		if (is_list(f)) {
 			put_list(j, f, base);
-		} else if (is_present(f, base)) {
+		} else if (otlp_field_is_present(f, base)) {
 			put_key(j, f->name);
 			put_value(j, f, (const char *)base + f->offset);
 		}
@@ -223,11 +233,16 @@ static void put_message(struct json *j, const struct otlp_message *m, const void
 	json_object_end(j);
 }
 
-int otlp_json_encode(const struct profiles *p, struct buf *out)
+int otlp_json_encode_message(const struct otlp_message *m, const void *base, struct buf *out)
 {
 	struct json j;
 
 	json_init(&j, out, 0);
-	put_message(&j, &otlp_profiles_data, p);
+	put_message(&j, m, base);
 	return out->failed ? -ENOMEM : 0;
+}
+
+int otlp_json_encode(const struct profiles *p, struct buf *out)
+{
+	return otlp_json_encode_message(&otlp_profiles_data, p, out);
 }

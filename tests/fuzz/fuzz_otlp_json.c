@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OTLP/JSON decoder on arbitrary bytes. What it accepts must come through encoding as JSON and decoding unchanged; what
- * it refuses must have a reason. Seeds are written into the corpus folder at start: the protobuf seeds as JSON.
+ * The OTLP/JSON decoder on arbitrary bytes, and the decoders of the other signals, JSON and protobuf. What they accept must
+ * come through encoding and decoding unchanged; what they refuse must have a reason. Seeds are written into the corpus
+ * folder at start: the protobuf seeds as JSON.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "proto/otlp.h"
 #include "proto/otlp_json_decode.h"
+#include "proto/otlp_signals.h"
 #include "tests/unit/proto/otlp_bytes.h"
 
 #define REQUIRE(condition)                                                              \
@@ -29,6 +31,14 @@ static const char *const seeds[] = {
 static const char plain_seed[] =
 	"{\"resource_profiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"sample\":[{\"values\":[\"1\",2e0,null],"
 	"\"timestampsUnixNano\":[\"\\u0031\"]}],\"profileId\":\"00ff\",\"other\":[{},[],true,1.5e-3]}]}]}]}";
+
+/* By signal. */
+static const char *const other_seeds[] = {
+	"1{1{1{1'a' 2{3:1}}} 2{1{1'n'} 2{1=5 2:9 3'INFO' 5{1'text'} 6{1'k' 2{5{1{4=1}}}} 11=6 12'e'} 3'u'} 3'v'}",
+	"1{2{2{1'm' 3'By' 9{1{2=1 3=2 4=3 5=4 6'01234567' 8{6=1 4'x'} 11=0} 2:2}} 2{10{1{6:3 8{1:1 2[1 2]}}}} "
+	"2{11{1{6{2=1}}}}}}",
+	"1{2{2{1'0123456789abcdef' 2'01234567' 5'span' 6:2 7=1 8=2 11{1=1 2'e'} 13{1'x'} 15{2'm' 3:1}}}}",
+};
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -61,7 +71,37 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	}
 	if (folder)
 		write_seed(folder, ARRAY_LEN(seeds), plain_seed, sizeof(plain_seed) - 1);
+	for (size_t i = 0; folder && i < ARRAY_LEN(other_seeds); i++) {
+		AUTO(buf_fini) struct buf b = BUF_EMPTY, json = BUF_EMPTY;
+		struct otlp_error err;
+		struct otlp_other o;
+
+		bytes_fields(other_seeds[i], &b);
+		REQUIRE(otlp_other_decode((enum otlp_signal)i, false, b.data, b.len, &o, &err) == 0);
+		REQUIRE(otlp_other_json_encode(&o, &json) == 0);
+		write_seed(folder, 10 + 2 * i, b.data, b.len);
+		write_seed(folder, 11 + 2 * i, json.data, json.len);
+		otlp_other_fini(&o);
+	}
 	return 0;
+}
+
+static void check_other(enum otlp_signal signal, bool is_json, const uint8_t *data, size_t size)
+{
+	AUTO(buf_fini) struct buf once = BUF_EMPTY, json = BUF_EMPTY, twice = BUF_EMPTY;
+	struct otlp_other o, again;
+	struct otlp_error err;
+	int r = otlp_other_decode(signal, is_json, data, size, &o, &err);
+
+	REQUIRE(r == 0 || (r == -EBADMSG && err.message[0]));
+	if (r)
+		return;
+	REQUIRE(otlp_other_encode(&o, &once) == 0 && otlp_other_json_encode(&o, &json) == 0);
+	REQUIRE(otlp_other_decode(signal, true, json.data, json.len, &again, &err) == 0);
+	REQUIRE(again.items == o.items && otlp_other_encode(&again, &twice) == 0);
+	REQUIRE(once.len == twice.len && (!once.len || memcmp(once.data, twice.data, once.len) == 0));
+	otlp_other_fini(&again);
+	otlp_other_fini(&o);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -73,6 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r;
 
 	memcpy(copy, data, size);
+	for (enum otlp_signal signal = OTLP_LOGS; signal <= OTLP_TRACES; signal++)
+		check_other(signal, size && (data[0] == '{' || data[0] == ' '), copy, size);
 	r = otlp_json_decode(copy, size, &p, &err);
 	free(copy);
 	REQUIRE(r == 0 || (r == -EBADMSG && err.message[0]));

@@ -11,6 +11,7 @@ tojson DIR COUNT      writes DIR/N.otlp as JSON in the ways senders do: DIR/N.ca
                       has them, DIR/N.hex with names as in the schema, 64-bit integers as numbers and ids in hex, members in
                       random order among unknown ones and nulls, and all of it indented and escaped
 check FILE            the rules of the conformance checker for valid profiles, and no unknown fields
+signals DIR COUNT     random logs, metrics and traces: DIR/logs-N.otlp, .camel, .hex and so on
 schema                the schema in one line a field, to compare with otlp_schema.txt, which was made of the official one
 """
 import base64
@@ -31,18 +32,18 @@ TABLES = {"mapping_index": "mapping_table", "function_index": "function_table", 
           "stack_index": "stack_table", "attribute_indices": "attribute_table", "location_indices": "location_table"}
 
 
-def schema_files():
+def schema_files(name="profiles_service.proto"):
     with tempfile.NamedTemporaryFile() as out:
-        subprocess.check_call(["protoc", "-I" + SCHEMA, "--include_imports", "--descriptor_set_out=" + out.name,
-                               "profiles_service.proto"])
+        subprocess.check_call(["protoc", "-I" + SCHEMA, "-I" + os.path.dirname(os.path.abspath(__file__)), "--include_imports",
+                               "--descriptor_set_out=" + out.name, name])
         return descriptor_pb2.FileDescriptorSet.FromString(out.read()).file
 
 
-def load():
+def load(message=PROFILES + "ProfilesData", name="profiles_service.proto"):
     pool = descriptor_pool.DescriptorPool()
-    for file in schema_files():
+    for file in schema_files(name):
         pool.Add(file)
-    wanted = pool.FindMessageTypeByName(PROFILES + "ProfilesData")
+    wanted = pool.FindMessageTypeByName(message)
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(wanted)
     return message_factory.MessageFactory(pool).GetPrototype(wanted)
@@ -87,7 +88,8 @@ class Maker:
             return self.r.choice([0.0, -0.0, 1.5, float("inf"), -1e300])
         if f.type == f.TYPE_BOOL:
             return self.r.random() < 0.5
-        return self.number(32 if f.type == f.TYPE_UINT32 else 64, f.type == f.TYPE_INT64)
+        small = f.type in (f.TYPE_UINT32, f.TYPE_FIXED32, f.TYPE_SINT32)
+        return self.number(32 if small else 64, f.type in (f.TYPE_INT64, f.TYPE_SFIXED64, f.TYPE_SINT32))
 
     def fill(self, m, depth=0):
         fields = list(m.DESCRIPTOR.fields)
@@ -97,6 +99,10 @@ class Maker:
         elif name == "KeyValue":
             without = self.r.choice(["key", "key_strindex"])
             fields = [f for f in fields if f.name != without]
+        for group in m.DESCRIPTOR.oneofs:
+            if name != "AnyValue" and len(group.fields) > 1:
+                chosen = self.r.choice(group.fields)
+                fields = [f for f in fields if f.containing_oneof != group or f == chosen]
         for f in fields:
             if name not in ("ProfilesData", "ProfilesDictionary", "AnyValue") and f.name not in ("sample_type", "period_type", "value"):
                 if self.r.random() < 0.2:
@@ -274,11 +280,12 @@ def unquoted(value, m, r):
     if isinstance(value, list):
         return [unquoted(v, m, r) for v in value]
     if not isinstance(value, dict):
-        return int(value) if isinstance(value, str) and m and m.type in (m.TYPE_INT64, m.TYPE_UINT64, m.TYPE_FIXED64) else value
+        wide = m and m.type in (m.TYPE_INT64, m.TYPE_UINT64, m.TYPE_FIXED64, m.TYPE_SFIXED64)
+        return int(value) if isinstance(value, str) and wide else value
     fields = m.fields_by_name if hasattr(m, "fields_by_name") else m.message_type.fields_by_name
     out = [("never_heard_of", [{"a": [None, True, 1e5, "x"]}, {}]), ("nothing", None)]
     for k, v in value.items():
-        if k in ("trace_id", "span_id", "profile_id"):
+        if k in ("trace_id", "span_id", "profile_id", "parent_span_id"):
             v = base64.b64decode(v).hex()
         else:
             v = unquoted(v, fields[k], r)
@@ -287,15 +294,44 @@ def unquoted(value, m, r):
     return dict(out)
 
 
+def write_json(m, name, seed):
+    with open(name + ".camel", "w", encoding="utf-8") as f:
+        json.dump(json_format.MessageToDict(m), f, ensure_ascii=False, separators=(",", ":"))
+    value = json_format.MessageToDict(m, preserving_proto_field_name=True)
+    with open(name + ".hex", "w", encoding="utf-8") as f:
+        json.dump(unquoted(value, m.DESCRIPTOR, random.Random(seed)), f, indent=2)
+
+
 def tojson(folder, count):
     for i in range(int(count)):
         name = "%s/%d" % (folder, i)
-        m = read([name + ".otlp"])
-        with open(name + ".camel", "w", encoding="utf-8") as f:
-            json.dump(json_format.MessageToDict(m), f, ensure_ascii=False, separators=(",", ":"))
-        value = json_format.MessageToDict(m, preserving_proto_field_name=True)
-        with open(name + ".hex", "w", encoding="utf-8") as f:
-            json.dump(unquoted(value, m.DESCRIPTOR, random.Random(i)), f, indent=2)
+        write_json(read([name + ".otlp"]), name, i)
+
+
+def without_references(m):
+    """Only profiles have a dictionary. A value that is not set is not written either."""
+    for f, v in m.ListFields():
+        for x in v if f.label == f.LABEL_REPEATED else [v]:
+            if f.message_type:
+                without_references(x)
+        if f.name in ("value", "body") and f.message_type and not v.ByteSize():
+            m.ClearField(f.name)
+    for name in ("key_strindex", "string_value_strindex"):
+        if name in m.DESCRIPTOR.fields_by_name:
+            m.ClearField(name)
+
+
+def signals(folder, count):
+    for kind in ("logs", "metrics", "traces"):
+        make_message = load("signals.%sData" % kind.capitalize(), "signals.proto")
+        for seed in range(int(count)):
+            m = make_message()
+            Maker(seed).fill(m)
+            without_references(m)
+            name = "%s/%s-%d" % (folder, kind, seed)
+            with open(name + ".otlp", "wb") as f:
+                f.write(m.SerializeToString())
+            write_json(m, name, seed)
 
 
 # --- validity ---
@@ -355,4 +391,4 @@ def check_profile(p, d):
 
 
 if __name__ == "__main__":
-    {"make": make, "same": same, "check": check, "json": same_json, "tojson": tojson, "schema": schema}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "same": same, "check": check, "json": same_json, "tojson": tojson, "signals": signals, "schema": schema}[sys.argv[1]](*sys.argv[2:])
