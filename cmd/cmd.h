@@ -19,8 +19,10 @@ enum on_command {
 	ON_HELP = 1 << 6,
 	ON_CONVERT = 1 << 7,
 	ON_SYMBOLS = 1 << 8,
-	ON_AGENT = ON_RUN | ON_RECORD,
-	ON_ALL = (1 << 9) - 1,
+	ON_TOP = 1 << 9,
+	ON_LIVE = ON_RUN | ON_TOP,
+	ON_AGENT = ON_RUN | ON_RECORD | ON_TOP,
+	ON_ALL = (1 << 10) - 1,
 	ON_NO_ENV = 1 << 16, /* not a command: the option has no variable */
 };
 
@@ -39,8 +41,8 @@ struct cmd {
 	int (*run)(const struct config *config); /* returns the exit status; logs what went wrong */
 };
 
-extern const struct cmd cmd_run, cmd_record, cmd_report, cmd_convert, cmd_symbols, cmd_serve, cmd_check, cmd_version,
-	cmd_help;
+extern const struct cmd cmd_run, cmd_top, cmd_record, cmd_report, cmd_convert, cmd_symbols, cmd_serve, cmd_check,
+	cmd_version, cmd_help;
 
 /* All commands, in the order of the overview; NULL-terminated. */
 const struct cmd *const *cmd_all(void);

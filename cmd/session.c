@@ -23,6 +23,7 @@
 #include "base/metrics.h"
 #include "cmd/agent_setup.h"
 #include "cmd/config.h"
+#include "cmd/terminal.h"
 #include "proto/sink.h"
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -178,10 +179,7 @@ int session_run(struct session *s)
 /* The alternate screen is left and the cursor shown again, or the shell would come back on a ruined terminal. */
 static void die_off_screen(int signo)
 {
-	static const char leave[] = "\033[?7h\033[?25h\033[?1049l";
-
-	if (write(STDOUT_FILENO, leave, sizeof(leave) - 1) < 0)
-		_exit(128 + signo);
+	terminal_restore(true);
 	raise(signo); /* whose action is the default one again */
 }
 

@@ -33,6 +33,7 @@ struct top {
 	struct weight_sum sum, recent_sum;
 	const struct view *view;
 	bool by_line;
+	enum top_kind kind;
 	struct buf key;
 };
 
@@ -59,6 +60,11 @@ void top_view(struct top *t, const struct view *view)
 void top_split_lines(struct top *t)
 {
 	t->by_line = true;
+}
+
+void top_count(struct top *t, enum top_kind kind)
+{
+	t->kind = kind;
 }
 
 void top_free(struct top *t)
@@ -182,12 +188,19 @@ static int function_of(struct adding *a, const struct frame *f, struct str group
 		return 0;
 	}
 	buf_reset(key);
-	frame_print(f, 0, key);
+	if (a->t->kind == TOP_MODULES)
+		buf_append(key, f->module.data, strnlen(f->module.data, f->module.len));
+	else if (a->t->kind == TOP_GROUPS)
+		buf_append(key, group.data, strnlen(group.data, group.len));
+	else
+		frame_print(f, 0, key);
+	if (!key->len)
+		buf_puts(key, "[unknown]");
 	for (char *nul = (char *)key->data; nul && (nul = memchr(nul, '\0', key->len - (size_t)(nul - (char *)key->data)));)
 		*nul = '?'; /* what stands in names is anybody's */
 	buf_putc(key, '\0');
-	put_part(key, f->module);
-	put_part(key, group);
+	put_part(key, a->t->kind == TOP_FUNCTIONS ? f->module : STR(""));
+	put_part(key, a->t->kind == TOP_MODULES ? STR("") : group);
 	put_part(key, by_line ? f->file : STR(""));
 	buf_printf(key, "%" PRId64, by_line && f->line > 0 ? f->line : 0);
 	buf_putc(key, '\0');

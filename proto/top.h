@@ -36,6 +36,10 @@ void top_free(struct top *t);
 /* Looks through @view, which the caller keeps for as long as it adds; NULL, as at first: at everything. */
 void top_view(struct top *t, const struct view *view);
 
+/* What the rows count: functions, as at first; modules; or the groups of the view, whose type then is that of any frame. */
+enum top_kind { TOP_FUNCTIONS, TOP_MODULES, TOP_GROUPS };
+void top_count(struct top *t, enum top_kind kind);
+
 /* A row for each source line. */
 void top_split_lines(struct top *t);
 

@@ -102,16 +102,28 @@ int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics
 
 /*
  * The terminal summary: the live table of the top functions. On a terminal it redraws in place each interval; otherwise it
- * is silent until the final table at flush(). @status fills the line above the table (samples/s, losses) and may be NULL.
+ * prints the heaviest as plain lines if that is wanted, and the final table at flush(). @status fills the line above the
+ * table (samples/s, losses) and may be NULL.
  */
 struct summary_options {
 	FILE *out;
-	bool live; /* @out is a terminal: redraw */
+	bool live;  /* @out is a terminal: redraw */
+	bool keys;  /* sink_summary_keys() will be called */
+	bool lines; /* not live: a few lines each interval */
 	bool colour;
 	unsigned rows, columns; /* of the terminal; asked anew at each drawing when 0 */
 	void (*status)(void *arg, struct buf *line);
 	void *status_arg;
 };
 int sink_summary_new(const struct summary_options *options, struct sink **ret);
+
+/* Obeys the keys that a terminal sent, and draws; *@quit_ret: one asked for the end. 0 or -errno. */
+int sink_summary_keys(struct sink *sink, const char *bytes, size_t len, bool *quit_ret);
+
+/* Draws again, for a terminal of another size or one that comes back; nothing when it is not live. 0 or -errno. */
+int sink_summary_redraw(struct sink *sink);
+
+/* Gives the terminal back for a while. 0 or -errno. */
+int sink_summary_leave(struct sink *sink);
 
 #endif

@@ -148,7 +148,7 @@ wait "$started" || status=$?
 took=$(awk "BEGIN { printf \"%d\", ($EPOCHREALTIME - $before) * 1000 }")
 [ $status = 130 ] && [ "$took" -lt 1000 ] || fail "after a second signal: status $status, $took ms"
 
-# --- run without sinks and without a terminal: silent until its final table ---
+# --- run without sinks and without a terminal: plain lines, and a final table ---
 start table "$HEARTH" run -F 99
 until_true 15 test -s table.err || fail "run does not say that it started"
 sleep 1

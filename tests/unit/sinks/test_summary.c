@@ -46,13 +46,14 @@ static void status(void *arg, struct buf *line)
 	buf_puts(line, arg);
 }
 
-static void setup(struct fixture *f, bool live, bool colour, unsigned rows, unsigned columns)
+static void setup_keys(struct fixture *f, bool live, bool keys, bool colour, unsigned rows, unsigned columns)
 {
 	struct summary_options options = {
 		.live = live,
 		.colour = colour,
 		.rows = rows,
 		.columns = columns,
+		.keys = keys,
 		.status = status,
 		.status_arg = "hearth  20 Hz x 2 CPUs · 40 samples/s · nothing lost",
 	};
@@ -63,6 +64,11 @@ static void setup(struct fixture *f, bool live, bool colour, unsigned rows, unsi
 	f->screen.columns = columns;
 	assert_non_null(f->out);
 	assert_int_equal(sink_summary_new(&options, &f->sink), 0);
+}
+
+static void setup(struct fixture *f, bool live, bool colour, unsigned rows, unsigned columns)
+{
+	setup_keys(f, live, false, colour, rows, columns);
 }
 
 static void finish(struct fixture *f)
@@ -198,6 +204,82 @@ static void test_live(void **state)
 	}
 }
 
+static void press(struct fixture *f, const char *keys)
+{
+	bool quit;
+
+	assert_int_equal(sink_summary_keys(f->sink, keys, strlen(keys), &quit), 0);
+	assert_false(quit);
+	play(f);
+}
+
+/* What stands on the screen after @keys, which are also its heading. */
+static void show(struct fixture *f, const char *keys, const char *heading, struct buf *out)
+{
+	press(f, keys);
+	buf_printf(out, "--- %s\n", heading);
+	screen_text(&f->screen, out);
+}
+
+static void test_keys(void **state)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct fixture f;
+	bool quit;
+
+	(void)state;
+	setup_keys(&f, true, true, false, 18, 80);
+	consume(&f, first_interval, 0);
+	show(&f, "", "as it begins", &text);
+	show(&f, "jj\r", "down, down, Enter: callers", &text);
+	consume(&f, second_interval, 1);
+	show(&f, "", "another interval: without the expanded row", &text);
+	show(&f, "\x1b[B\x1bOA\r", "Down, Up, Enter on the first", &text);
+	show(&f, "z", "frozen", &text);
+	consume(&f, first_interval, 2);
+	show(&f, "tr", "still, but by total and reversed", &text);
+	show(&f, "rsz", "as it was and going on", &text);
+	show(&f, "m", "modules", &text);
+	show(&f, "\x1b[C", "Right: functions of the first", &text);
+	show(&f, "\x1b[D", "Left", &text);
+	show(&f, "p\r", "processes, and functions of the first", &text);
+	show(&f,
+	     "f/LE\x7f"
+	     "ex",
+	     "a filter being typed: /LEx", &text);
+	show(&f, "\r", "done", &text);
+	show(&f, "\x1b", "Escape: no filter", &text);
+	show(&f, "on?", "help", &text);
+	show(&f, "?c", "counting anew", &text);
+	press(&f, "/q\x1b");									 /* q is a letter there */
+	assert_int_equal(sink_summary_keys(f.sink, "\x1b[5;3~\x1b[<0;1;1M\x1b[", 15, &quit), 0); /* others do nothing */
+	assert_false(quit);
+	assert_int_equal(sink_summary_keys(f.sink, "q", 1, &quit), 0);
+	assert_true(quit);
+	play(&f);
+	assert_int_equal(sink_summary_leave(f.sink), 0);
+	play(&f);
+	assert_false(f.screen.alternate || f.screen.cursor_hidden);
+	assert_golden(&text, "summary_keys.txt");
+	finish(&f);
+}
+
+static void test_lines_without_a_terminal(void **state)
+{
+	struct summary_options options = { .lines = true };
+	struct fixture f = { 0 };
+
+	(void)state;
+	f.out = options.out = open_memstream(&f.text, &f.len);
+	assert_int_equal(sink_summary_new(&options, &f.sink), 0);
+	consume(&f, second_interval, 0);
+	fflush(f.out);
+	assert_non_null(strstr(
+		f.text, " 90.00%  90.00%   90.00%  cc1plus               optimize_everything_that_can_be_optimized\n"));
+	assert_null(strchr(f.text, '\033'));
+	finish(&f);
+}
+
 static void test_free_gives_the_terminal_back(void **state)
 {
 	struct fixture f;
@@ -264,6 +346,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_lines_without_a_terminal),
 		cmocka_unit_test(test_free_gives_the_terminal_back),
 		cmocka_unit_test(test_silent_until_the_end),
 		cmocka_unit_test(test_nothing_seen),

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `hearth top`, and `hearth` alone: a session whose sink is the terminal summary (sinks/summary.c), which gets the keys, the
+ * changes of size and the suspensions of the terminal from here.
+ */
+#include "cmd/top.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/session.h"
+#include "cmd/terminal.h"
+#include "sinks/sinks.h"
+
+struct live {
+	struct session session;
+	struct config config; /* the user's, with what is different here */
+	bool has_keys;
+	/* of the line above the table */
+	uint64_t last_ns, last_taken;
+	double per_second;
+};
+
+enum { RATE_LEAST_NS = NSEC_PER_MSEC * 100 }; /* a rate over less would jump about */
+
+static void write_status(void *arg, struct buf *line)
+{
+	struct live *live = arg;
+	uint64_t now = clock_mono_ns();
+	struct agent_stats stats;
+
+	if (!live->session.agent)
+		return;
+	agent_stats_read(live->session.agent, &stats);
+	if (!live->last_ns)
+		live->last_ns = live->session.start_ns;
+	if (now > live->last_ns && now - live->last_ns >= RATE_LEAST_NS) {
+		live->per_second = (double)(stats.taken - live->last_taken) * (double)NSEC_PER_SEC /
+				   (double)(now - live->last_ns);
+		live->last_ns = now;
+		live->last_taken = stats.taken;
+	}
+	buf_printf(line,
+		   "hearth  %.0f samples/s on %" PRIu64 " CPUs, %" PRIu64 " processes  %" PRIu64 " taken  %" PRIu64 " lost",
+		   live->per_second, stats.cpus, stats.processes, stats.taken, stats.lost);
+}
+
+static int open_summary(struct live *live)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	bool is_terminal = isatty(STDOUT_FILENO);
+	struct summary_options options = {
+		.out = stdout,
+		.live = is_terminal,
+		.keys = is_terminal && terminal_has_keys(),
+		.lines = true,
+		.colour = is_terminal && !(no_colour && *no_colour),
+		.status = write_status,
+		.status_arg = live,
+	};
+	int err = sink_summary_new(&options, &live->session.sink);
+
+	live->has_keys = options.keys;
+	live->session.has_screen = is_terminal;
+	if (err)
+		log_error("cannot open the summary: %s", strerror(-err));
+	return err;
+}
+
+static void stop_on_error(struct live *live, int err)
+{
+	if (err)
+		loop_stop(live->session.loop); /* who looked at it has gone */
+}
+
+static void on_keys(void *arg, int fd, uint32_t events)
+{
+	struct live *live = arg;
+	char bytes[256];
+	ssize_t len = read(fd, bytes, sizeof(bytes));
+	bool quit = false;
+
+	(void)events;
+	if (len <= 0) { /* the terminal has gone */
+		loop_stop(live->session.loop);
+		return;
+	}
+	stop_on_error(live, sink_summary_keys(live->session.sink, bytes, (size_t)len, &quit));
+	if (quit)
+		loop_stop(live->session.loop);
+}
+
+/* SIGTSTP: as if we had not caught it, but on a screen that is in order. */
+static void suspend(struct live *live)
+{
+	(void)sink_summary_leave(live->session.sink);
+	terminal_restore(false);
+	kill(getpid(), SIGSTOP);
+}
+
+static void on_terminal_signal(void *arg, int signo)
+{
+	struct live *live = arg;
+
+	if (signo == SIGTSTP)
+		suspend(live);
+	if (signo != SIGWINCH && live->has_keys)
+		(void)terminal_enter();
+	stop_on_error(live, sink_summary_redraw(live->session.sink));
+}
+
+/* Before threads start. */
+static int watch_terminal(struct live *live)
+{
+	struct session *s = &live->session;
+	sigset_t set;
+	int err;
+
+	session_end_on_closed_stdout(s);
+	if (!s->has_screen)
+		return 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGTSTP);
+	sigaddset(&set, SIGCONT);
+	err = loop_add_signals(s->loop, &set, on_terminal_signal, live, NULL);
+	if (!err && live->has_keys)
+		err = loop_add_fd(s->loop, STDIN_FILENO, EPOLLIN, on_keys, live, NULL);
+	if (!err && live->has_keys)
+		err = terminal_enter();
+	if (err)
+		log_error("cannot take the terminal: %s", strerror(-err));
+	return err;
+}
+
+static void on_time(void *arg)
+{
+	loop_stop(((struct live *)arg)->session.loop);
+}
+
+static int set_end(struct live *live)
+{
+	struct loop_watch *timer;
+	int err;
+
+	if (!live->config.duration_ns)
+		return 0;
+	err = loop_add_timer(live->session.loop, on_time, live, &timer);
+	return err ? err : loop_set_timer(timer, live->config.delay_ns + live->config.duration_ns, 0);
+}
+
+static int profile(struct live *live)
+{
+	AUTO(buf_fini) struct buf account = BUF_EMPTY;
+	struct session *s = &live->session;
+	int run_err, err;
+
+	if (session_end_on_signals(s) || open_summary(live) || watch_terminal(live))
+		return STATUS_FAILED;
+	if (session_load_agent(s, 0) || session_start_agent(s, NULL) || set_end(live))
+		return STATUS_FAILED;
+	stop_on_error(live, sink_summary_redraw(s->sink));
+	run_err = session_run(s);
+	terminal_restore(false);
+	err = session_drain(s, NULL, NULL);
+	session_log_undelivered(s, err);
+	session_log_truth(s);
+	session_account(s, &account);
+	log_info("%s", buf_text(&account));
+	return run_err || err ? STATUS_FAILED : STATUS_DONE;
+}
+
+int top_run(const struct config *config)
+{
+	struct live live = { .config = *config };
+	int status = STATUS_FAILED;
+
+	live.config.report_interval_ns = config->refresh_ns;
+	live.config.report_jitter = 0;
+	if (session_check_options(&live.config))
+		return STATUS_USAGE;
+	if (!session_open(&live.session, &live.config))
+		status = profile(&live);
+	terminal_restore(false);
+	session_close(&live.session);
+	return status;
+}
+
+const struct cmd cmd_top = {
+	.name = "top",
+	.bit = ON_TOP,
+	.summary = "show live which functions, modules and processes take the time",
+	.operands = "",
+	.description =
+		"Shows where the time goes, drawn anew each --refresh until q or Ctrl-C, which leaves a last table. Keys "
+		"choose functions, modules or processes, sort, filter, freeze, and show who calls a function; ? lists "
+		"them. Where standard output is no terminal, a few lines are printed each time. Needs root.",
+	.example = "sudo hearth top -F 99",
+	.run = top_run,
+};

@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `hearth top` in a real terminal (tmux), at two sizes: its table, its keys, a change of size, suspension; and that the terminal is as
+# it was however it ends. Without a terminal: plain lines.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+command -v tmux >/dev/null || skip "no tmux here"
+
+socket=hearth-top-$$
+terminal() {
+	tmux -L "$socket" -f /dev/null "$@"
+}
+trap 'terminal kill-server 2>/dev/null || :; for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done' EXIT
+
+screen() {
+	terminal capture-pane -p -t "$1"
+}
+# shows PANE REGEX: within 15 s
+shows() {
+	until_true 15 eval "screen $1 | grep -qE '$2'" || fail "$1 does not show '$2': $(screen "$1")"
+}
+keys() {
+	terminal send-keys -t "$@"
+}
+# restored PANE: a shell's line is seen, echoed, canonical, on the normal screen
+restored() {
+	keys "$1" "clear; stty -a | tr ' ' '\n' | grep -cE '^(icanon|echo);?$'; echo en''d" Enter
+	shows "$1" '^end'
+	screen "$1" | grep -q '^2' || fail "the terminal is not as it was after $2: $(screen "$1")"
+	[ "$(terminal display -p -t "$1" '#{alternate_on} #{cursor_flag}')" = "0 1" ] || fail "still on the other screen after $2"
+}
+
+cp "$(readlink -f "$(command -v dash)")" topbusy
+start busy ./topbusy -c 'while :; do :; done'
+terminal new-session -d -s small -x 80 -y 24 "exec sh"
+terminal new-session -d -s large -x 200 -y 50 "exec sh"
+top="$HEARTH top -F 199 --refresh 500ms --comm topbusy"
+
+for size in small large; do
+	keys $size "$top" Enter
+	shows $size 'SELF%  TOTAL% OVERALL%   MODULE'
+	shows $size '^> *[0-9.]+%'
+	screen $size >table
+	rows=$([ $size = small ] && echo 24 || echo 50)
+	columns=$([ $size = small ] && echo 80 || echo 200)
+	[ "$(wc -l <table)" -le "$rows" ] && ! grep -qE "^.{$columns}" table || fail "$size: too large a table: $(cat table)"
+	grep -q 'q quit  ? help' table || fail "$size: no legend: $(cat table)"
+	keys $size p
+	shows $size 'PROCESS *$'
+	shows $size "topbusy \\($started\\)"
+	keys $size Enter
+	shows $size '^ +[0-9.]+% +[0-9.]+%  {10,}[^ ]'
+	keys $size m
+	shows $size '^modules'
+	keys $size f /
+	keys $size -l 'no such thing'
+	shows $size "with .no such thing."
+	! screen $size | grep -qE '^[> ] *[0-9.]+%' || fail "$size: rows that do not fit the filter: $(screen $size)"
+	keys $size Escape
+	shows $size '^> *[0-9.]+%'
+	keys $size '?'
+	shows $size 'begin to count anew'
+	keys $size '?' z
+	shows $size '^FROZEN'
+	before=$(screen $size | tail -n +2)
+	sleep 1.2
+	[ "$(screen $size | tail -n +2)" = "$before" ] || fail "$size: it moves although frozen: $(screen $size)"
+	keys $size q
+	shows $size 'samples taken = '
+	restored $size q
+done
+
+# --- another size ---
+keys small "$top" Enter
+shows small '^> *[0-9.]+%'
+terminal resize-window -t small -x 60 -y 12
+until_true 5 eval 'screen small | tail -n 1 | grep -q "q quit"' || fail "at 60x12: $(screen small)"
+! screen small | grep -qE '^.{60}' || fail "wider than 60: $(screen small)"
+terminal resize-window -t small -x 80 -y 24
+
+# --- suspended and back ---
+keys small C-z
+shows small '(Stopped|Suspended)'
+[ "$(terminal display -p -t small '#{alternate_on} #{cursor_flag}')" = "0 1" ] || fail "suspended on its screen"
+keys small "fg" Enter
+shows small '^> *[0-9.]+%'
+
+# --- however it ends ---
+keys small C-c
+shows small 'samples taken = '
+restored small Ctrl-C
+for signal in TERM SEGV QUIT; do
+	keys small "clear; $top" Enter
+	shows small '^> *[0-9.]+%'
+	pid=$(pgrep -P "$(terminal display -p -t small '#{pane_pid}')")
+	kill -$signal "$pid"
+	until_true 10 test ! -e "/proc/$pid" || fail "SIG$signal does not end it"
+	restored small SIG$signal
+done
+
+# --- no terminal: lines, and a last table ---
+"$HEARTH" top -F 199 --refresh 300ms --comm topbusy -d 1.5 >lines 2>err </dev/null || fail "top into a file: $(cat err)"
+! grep -q $'\033' lines || fail "escape sequences in a file"
+[ "$(grep -c '^  SELF%  TOTAL% OVERALL%' lines)" -ge 2 ] || fail "not a table each interval: $(cat lines)"
+tail -n 1 lines | grep -qE '^[0-9,]+ samples in ' || fail "no last table: $(tail -n 5 lines)"
+"$HEARTH" -F 199 --refresh 300ms 2>err | head -n 3 >first
+[ "$(wc -l <first)" = 3 ] || fail "hearth alone prints nothing: $(cat err)"
+echo "all as it should be"
