@@ -108,33 +108,35 @@ static int write_pprof(const struct profiles *p, struct buf *out, struct buf *le
 	return err;
 }
 
-static int write_folded(const struct profiles *p, struct buf *out, struct buf *left_out)
+static int write_picture(const struct profiles *p, int (*write)(struct tree *t, struct buf *out), struct buf *out,
+			 struct buf *left_out)
 {
 	struct tree *tree = tree_new();
 	int err = tree ? tree_add(tree, p) : -ENOMEM;
 
 	if (!err)
-		err = report_folded(tree, out);
+		err = write(tree, out);
 	if (!err) {
 		buf_puts(left_out, "everything but names and counts");
-		if (tree_sum(tree)->other_events)
-			tell(left_out, tree_sum(tree)->other_events, "samples of further kinds");
+		tell(left_out, tree_sum(tree)->other_events, "samples of further kinds");
 	}
 	tree_free(tree);
 	return err;
 }
 
+static int write_folded(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	return write_picture(p, report_folded, out, left_out);
+}
+
 static int write_svg(const struct profiles *p, struct buf *out, struct buf *left_out)
 {
-	struct tree *tree = tree_new();
-	int err = tree ? tree_add(tree, p) : -ENOMEM;
+	return write_picture(p, flamegraph_write_svg, out, left_out);
+}
 
-	if (!err)
-		err = flamegraph_write_svg(tree, out);
-	if (!err)
-		buf_puts(left_out, "everything but names and counts");
-	tree_free(tree);
-	return err;
+static int write_html(const struct profiles *p, struct buf *out, struct buf *left_out)
+{
+	return write_picture(p, flamegraph_write_html, out, left_out);
 }
 
 static int write_timeline(const struct profiles *p, int (*write)(struct timeline *t, struct buf *out), const char *unsaid,
@@ -196,6 +198,7 @@ static const struct format formats[] = {
 	{ "pprof", { ".pb.gz", ".pprof" }, false, true, write_pprof },
 	{ "folded", { ".folded" }, false, false, write_folded },
 	{ "svg", { ".svg" }, false, false, write_svg },
+	{ "html", { ".html" }, false, false, write_html },
 	{ "speedscope", { ".speedscope.json" }, false, false, write_speedscope },
 	{ "firefox", { ".firefox.json.gz" }, false, true, write_firefox },
 	{ "perf-script", { ".perf.txt" }, false, false, write_perf_script },

@@ -24,7 +24,6 @@ enum {
 	HEAD = 86, /* title, search, the frame below the pointer */
 	ROW = 17,
 	MAX_NAME_BYTES = 2048,
-	SHADES = 5,
 };
 
 static const double LETTER = 7.23; /* width of the font's letters at 12 px */
@@ -43,8 +42,7 @@ static double pixels(const struct picture *p, uint64_t weight)
 	return (double)weight / (double)p->total * (WIDTH - 2 * MARGIN);
 }
 
-/* XML text; control characters, which it has no place for, become '?'. */
-static void put_text(struct buf *out, const char *text, size_t len)
+void flamegraph_text(struct buf *out, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		uint8_t c = (uint8_t)text[i];
@@ -81,12 +79,11 @@ static void put_label(struct buf *out, const char *name, double width)
 	if (room < 3)
 		return;
 	len = whole(name, strlen(name) <= room ? room : room - 1);
-	put_text(out, name, len);
+	flamegraph_text(out, name, len);
 	if (name[len])
 		buf_puts(out, "\u2026");
 }
 
-/* One colour a kind, in shades, so that neighbours differ. */
 static const struct {
 	char class;
 	int hue, saturation, lightness;
@@ -95,23 +92,32 @@ static const struct {
 	[TREE_GO] = { 'g', 196, 62, 70 },     [TREE_SCRIPT] = { 's', 104, 45, 66 }, [TREE_MARKER] = { 'm', 0, 70, 65 },
 };
 
+void flamegraph_colour(enum tree_kind kind, unsigned shade, struct buf *out)
+{
+	buf_printf(out, "hsl(%d %d%% %d%%)", colours[kind].hue - (int)shade * 2, colours[kind].saturation,
+		   colours[kind].lightness + (int)shade * 3);
+}
+
 static void put_colours(struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(colours); i++)
-		for (int shade = 0; shade < SHADES; shade++)
-			buf_printf(out, ".%c%d{fill:hsl(%d %d%% %d%%)}", colours[i].class, shade, colours[i].hue - shade * 2,
-				   colours[i].saturation, colours[i].lightness + shade * 3);
+	for (size_t i = 0; i < ARRAY_LEN(colours); i++) {
+		for (unsigned shade = 0; shade < FLAMEGRAPH_SHADES; shade++) {
+			buf_printf(out, ".%c%u{fill:", colours[i].class, shade);
+			flamegraph_colour((enum tree_kind)i, shade, out);
+			buf_putc(out, '}');
+		}
+	}
 	buf_putc(out, '\n');
 }
 
-/* FNV-1a: the same name has the same shade in every picture. */
-static unsigned shade_of(const char *name)
+/* FNV-1a. */
+unsigned flamegraph_shade(const char *name, size_t len)
 {
 	uint32_t hash = 2166136261u;
 
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * 16777619u;
-	return (hash >> 16) % SHADES;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (uint8_t)name[i]) * 16777619u;
+	return (hash >> 16) % FLAMEGRAPH_SHADES;
 }
 
 static void put_frame(struct picture *p, const struct tree_node *n, uint32_t depth, double x)
@@ -122,15 +128,16 @@ static void put_frame(struct picture *p, const struct tree_node *n, uint32_t dep
 	struct buf *out = p->out;
 
 	buf_puts(out, "<g tabindex=\"-1\" data-name=\"");
-	put_text(out, name, len);
+	flamegraph_text(out, name, len);
 	buf_printf(out, "\" data-x=\"%.10g\" data-w=\"%.10g\" data-y=\"%u\"><title>", (x - MARGIN) / (WIDTH - 2 * MARGIN),
 		   (double)n->total / (double)p->total, depth);
-	put_text(out, name, len);
+	flamegraph_text(out, name, len);
 	buf_printf(out, "\n%s%" PRIu64 " samples, %.2f %%", n->is_inlined ? "inlined, " : "", n->total, part);
 	if (n->self)
 		buf_printf(out, " (itself %.2f %%)", 100.0 * (double)n->self / (double)p->total);
 	buf_printf(out, "</title><rect class=\"%c%u%s\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
-		   colours[n->kind].class, shade_of(name), n->is_inlined ? " i" : "", x, HEAD + depth * ROW, width, ROW - 1);
+		   colours[n->kind].class, flamegraph_shade(name, strlen(name)), n->is_inlined ? " i" : "", x,
+		   HEAD + depth * ROW, width, ROW - 1);
 	buf_printf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, HEAD + depth * ROW + 12);
 	put_label(out, name, width);
 	buf_puts(out, "</text></g>\n");
@@ -186,7 +193,7 @@ static void put_head(struct picture *p, const struct weight_sum *sum)
 	buf_append(out, flamegraph_css, EMBEDDED_LEN(flamegraph_css));
 	put_colours(out);
 	buf_printf(out, "</style>\n<text class=\"title\" x=\"%d\" y=\"22\">", MARGIN);
-	put_text(out, (const char *)text.data, text.len);
+	flamegraph_text(out, (const char *)text.data, text.len);
 	buf_puts(out, "</text>\n");
 	if (p->narrow)
 		buf_printf(out,

@@ -13,4 +13,24 @@
  */
 int flamegraph_write_svg(struct tree *t, struct buf *out);
 
+/*
+ * Appends @t as a page that is complete in itself and asks for nothing from elsewhere: flame graph, callers, table of
+ * functions, search. It holds every frame, however narrow. Needs a browser that runs its script (proto/flamegraph_page.js).
+ * 0 or -ENOMEM.
+ */
+int flamegraph_write_html(struct tree *t, struct buf *out);
+
+/* --- what both share --- */
+
+enum { FLAMEGRAPH_SHADES = 5 };
+
+/* Appends a kind's colour as CSS writes it: one a kind, in shades, so that neighbours differ. */
+void flamegraph_colour(enum tree_kind kind, unsigned shade, struct buf *out);
+
+/* The shade of a name, the same in every picture. */
+unsigned flamegraph_shade(const char *name, size_t len);
+
+/* Appends @text for XML and HTML; control characters, which they have no place for, become '?'. */
+void flamegraph_text(struct buf *out, const char *text, size_t len);
+
 #endif

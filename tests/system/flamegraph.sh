@@ -31,4 +31,7 @@ PY
 status=0
 python3 "$TOP/tests/browser/flamegraph.py" chain.svg truth::outer . || status=$?
 [ $status != 77 ] || skip "no chromium and chromedriver here"
-exit $status
+[ $status = 0 ] || exit $status
+"$HEARTH" convert chain.otlp chain.html 2>/dev/null || fail "no page"
+"$HEARTH" convert chain.otlp chain.folded 2>/dev/null || fail "no folded stacks"
+python3 "$TOP/tests/browser/flamegraph_page.py" chain.html chain.folded truth::outer .

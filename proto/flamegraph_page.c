@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page holds the whole tree, in pre-order and by columns, as JSON in a script element that is not run; its own script
+ * draws from that. Names stand there once. JSON's strings are the only place where '<' can come from, and it is escaped
+ * there, so that nothing in a name can end the element.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/embed.h"
+#include "base/intern.h"
+#include "base/json.h"
+#include "proto/flamegraph.h"
+#include "proto/report.h"
+
+EMBED(flamegraph_page_css, "proto/flamegraph_page.css");
+EMBED(flamegraph_page_js, "proto/flamegraph_page.js");
+
+enum { INLINED = 8 }; /* beside the kind; as in flamegraph_page.js */
+
+struct columns {
+	struct buf name, depth, self, kind; /* "1,2,3," */
+};
+
+/* Quicker than printf: there are millions of them. */
+static void put_number(struct buf *out, uint64_t n)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	digits[--at] = ',';
+	do {
+		digits[--at] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	buf_append(out, digits + at, sizeof(digits) - at);
+}
+
+static int gather(const struct tree_node *root, struct intern *names, struct columns *c)
+{
+	uint32_t depth = 0, name;
+
+	for (const struct tree_node *n = root; n; n = tree_next(n, &depth)) {
+		/* "" is the root and nothing else: a frame has a name or an address */
+		if (intern_add(names, n->name, strlen(n->name), &name) < 0)
+			return -ENOMEM;
+		put_number(&c->name, name);
+		put_number(&c->depth, depth);
+		put_number(&c->self, n->self);
+		put_number(&c->kind, n->kind | (n->is_inlined ? INLINED : 0));
+	}
+	return c->name.failed || c->depth.failed || c->self.failed || c->kind.failed ? -ENOMEM : 0;
+}
+
+static void put_column(struct buf *out, const char *name, const struct buf *column)
+{
+	buf_printf(out, "%s\"%s\":[", out->data[out->len - 1] == '{' ? "" : ",", name);
+	buf_append(out, column->data, column->len - 1); /* all but the last comma */
+	buf_putc(out, ']');
+}
+
+/* JSON with '<' as an escape. */
+static void put_escaped(struct buf *out, const struct buf *json)
+{
+	size_t from = 0;
+
+	for (const uint8_t *at; (at = memchr(json->data + from, '<', json->len - from));) {
+		size_t to = (size_t)(at - json->data);
+
+		buf_append(out, json->data + from, to - from);
+		buf_puts(out, "\\u003c");
+		from = to + 1;
+	}
+	buf_append(out, json->data + from, json->len - from);
+}
+
+static int put_names(struct buf *out, const struct intern *names)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY, shades = BUF_EMPTY;
+	struct json j;
+
+	json_init(&j, &text, 0);
+	json_array_begin(&j);
+	for (uint32_t i = 0; i < intern_count(names); i++) {
+		size_t len;
+		const char *name = intern_get(names, i, &len);
+
+		json_string_n(&j, i ? name : "all", i ? len : strlen("all"));
+		put_number(&shades, flamegraph_shade(name, len));
+	}
+	json_array_end(&j);
+	if (text.failed || shades.failed)
+		return -ENOMEM;
+	buf_puts(out, "\"names\":");
+	put_escaped(out, &text);
+	put_column(out, "shades", &shades);
+	return 0;
+}
+
+static int put_data(struct buf *out, const struct weight_sum *sum, const struct intern *names, const struct columns *c)
+{
+	AUTO(buf_fini) struct buf unit = BUF_EMPTY;
+	struct json j;
+
+	json_init(&j, &unit, 0);
+	json_string(&j, sum->unit);
+	buf_puts(out, "{\"unit\":");
+	put_escaped(out, &unit);
+	buf_puts(out, ",\"colours\":[");
+	for (int kind = TREE_PROCESS; kind <= TREE_MARKER; kind++) {
+		buf_puts(out, kind ? ",[" : "[");
+		for (unsigned shade = 0; shade < FLAMEGRAPH_SHADES; shade++) {
+			buf_puts(out, shade ? ",\"" : "\"");
+			flamegraph_colour((enum tree_kind)kind, shade, out);
+			buf_putc(out, '"');
+		}
+		buf_putc(out, ']');
+	}
+	buf_puts(out, "],");
+	if (put_names(out, names))
+		return -ENOMEM;
+	buf_puts(out, ",\"tree\":{");
+	put_column(out, "name", &c->name);
+	put_column(out, "depth", &c->depth);
+	put_column(out, "self", &c->self);
+	put_column(out, "kind", &c->kind);
+	buf_puts(out, "}}");
+	return 0;
+}
+
+static void put_head(struct buf *out, const char *title)
+{
+	buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
+		      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		      "<link rel=\"icon\" href=\"data:,\">\n<title>hearth: ");
+	flamegraph_text(out, title, strlen(title));
+	buf_puts(out, "</title>\n<style>\n");
+	buf_append(out, flamegraph_page_css, EMBEDDED_LEN(flamegraph_page_css));
+	buf_puts(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
+	flamegraph_text(out, title, strlen(title));
+	buf_puts(out, "</h1>\n<div id=\"views\" role=\"group\" aria-label=\"view\">\n"
+		      "<button type=\"button\" data-view=\"flame\" aria-pressed=\"true\">Flame graph</button>\n"
+		      "<button type=\"button\" data-view=\"callers\" aria-pressed=\"false\">Callers</button>\n"
+		      "<button type=\"button\" data-view=\"table\" aria-pressed=\"false\">Table</button>\n</div>\n"
+		      "<input id=\"search\" type=\"search\" placeholder=\"search, a regular expression (/)\" "
+		      "aria-label=\"search\">\n"
+		      "<output id=\"found\" for=\"search\"></output>\n<div id=\"tools\">\n"
+		      "<button type=\"button\" id=\"reset\" hidden>Reset zoom</button>\n"
+		      "<button type=\"button\" id=\"copy\">Copy name</button>\n"
+		      "<button type=\"button\" id=\"theme\">Light/dark</button>\n</div>\n</header>\n"
+		      "<div id=\"info\" aria-live=\"polite\"></div>\n<div id=\"legend\"></div>\n");
+	buf_puts(out, "<noscript><p>This page draws the profile with a script, which is part of it.</p></noscript>\n"
+		      "<main id=\"main\">\n<div id=\"graph\"><canvas id=\"canvas\" role=\"img\" "
+		      "aria-label=\"flame graph; the table has the same figures\"></canvas></div>\n"
+		      "<div id=\"table\" hidden>\n<table>\n<thead><tr>"
+		      "<th><button type=\"button\" data-by=\"self\">Self</button></th><th>Self</th>"
+		      "<th><button type=\"button\" "
+		      "data-by=\"total\">Total</button></th><th>Total</th><th>Function</th></tr></thead>\n"
+		      "<tbody id=\"rows\"></tbody>\n</table>\n<p id=\"more\"></p>\n</div>\n</main>\n"
+		      "<footer>hearth " HEARTH_VERSION "</footer>\n");
+}
+
+int flamegraph_write_html(struct tree *t, struct buf *out)
+{
+	AUTO(buf_fini) struct buf title = BUF_EMPTY;
+	struct intern *names = intern_new();
+	struct columns c = { .name = BUF_EMPTY };
+	int err = names ? gather(tree_root_by_name(t), names, &c) : -ENOMEM;
+
+	report_sum(tree_sum(t), &title);
+	if (!err) {
+		put_head(out, buf_text(&title));
+		buf_puts(out, "<script id=\"data\" type=\"application/json\">");
+		err = put_data(out, tree_sum(t), names, &c);
+		buf_puts(out, "</script>\n<script>\n");
+		buf_append(out, flamegraph_page_js, EMBEDDED_LEN(flamegraph_page_js));
+		buf_puts(out, "</script>\n</body>\n</html>\n");
+	}
+	intern_free(names);
+	buf_fini(&c.name);
+	buf_fini(&c.depth);
+	buf_fini(&c.self);
+	buf_fini(&c.kind);
+	return err ? err : out->failed ? -ENOMEM : 0;
+}
