@@ -13,8 +13,6 @@
 #include "base/cleanup.h"
 #include "base/pattern.h"
 
-enum { MAX_MATCHERS = 64 };
-
 static const struct {
 	const char *name, *key;
 } names[] = {
@@ -219,11 +217,11 @@ int selector_parse(const char *text, struct selector *s, struct buf *error)
 	bool braces = take(&p, "{");
 	int err;
 
-	s->items = calloc(MAX_MATCHERS, sizeof(*s->items));
+	s->items = calloc(STORE_MAX_MATCHERS, sizeof(*s->items));
 	if (!s->items)
 		return -ENOMEM;
 	for (skip_space(&p); *p.at && *p.at != '}';) {
-		if (s->count == MAX_MATCHERS)
+		if (s->count == STORE_MAX_MATCHERS)
 			return fail(&p, "too many labels");
 		err = take_matcher(&p, &s->items[s->count]);
 		if (err)

@@ -38,6 +38,8 @@ struct store_matcher {
 	struct pattern *pattern; /* @value compiled, PATTERN_WHOLE, where it is a regular expression; else NULL */
 };
 
+enum { STORE_MAX_MATCHERS = 32 };
+
 struct store_selection {
 	uint64_t from_ns, to_ns; /* Unix ns, from <= time < to */
 	const char *kind;	 /* sample type: "samples", "cpu", "off_cpu"; NULL: the one with the most events */

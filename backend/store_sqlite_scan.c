@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pattern.h"
 
 enum { COLUMN_FROM = BLOCK_PARTS, COLUMN_TO };
 
@@ -18,29 +19,6 @@ static const char blocks_sql[] =
 	" WHERE from_ns < ?2 AND to_ns >= ?1 ORDER BY from_ns";
 
 /* --- matching --- */
-
-static int compile_matchers(struct scan *scan)
-{
-	const struct store_selection *sel = scan->sel;
-
-	if (sel->matcher_count > SCAN_MATCHERS)
-		return -E2BIG;
-	for (size_t i = 0; i < sel->matcher_count; i++) {
-		const struct store_matcher *m = &sel->matchers[i];
-		AUTO_FREE char *whole = NULL;
-
-		if (m->match != MATCH_REGEX && m->match != MATCH_NOT_REGEX)
-			continue;
-		if (asprintf(&whole, "^(%s)$", m->value) < 0) {
-			whole = NULL;
-			return -ENOMEM;
-		}
-		if (regcomp(&scan->regex[i], whole, REG_EXTENDED | REG_NOSUB))
-			return -EINVAL;
-		scan->regex_count |= 1u << i;
-	}
-	return 0;
-}
 
 static bool is_match(const struct scan *scan, size_t i, const char *value)
 {
@@ -52,9 +30,9 @@ static bool is_match(const struct scan *scan, size_t i, const char *value)
 	case MATCH_NOT_EQUAL:
 		return strcmp(m->value, value) != 0;
 	case MATCH_REGEX:
-		return !regexec(&scan->regex[i], value, 0, NULL, 0);
+		return pattern_matches(m->pattern, value, strlen(value));
 	case MATCH_NOT_REGEX:
-		return regexec(&scan->regex[i], value, 0, NULL, 0) != 0;
+		return !pattern_matches(m->pattern, value, strlen(value));
 	}
 	return false;
 }
@@ -182,7 +160,8 @@ int scan_begin(struct scan *scan, struct store *s, const struct store_selection 
 	pthread_mutex_lock(&scan->s->read_lock);
 	names_refresh(scan->s->names);
 	err = store_exec(scan->s->read_db, "BEGIN");
-	err = err ? err : compile_matchers(scan);
+	if (!err && sel->matcher_count > STORE_MAX_MATCHERS)
+		err = -E2BIG;
 	err = err ? err : start(scan);
 	if (err || any_kind)
 		return err;
@@ -203,10 +182,6 @@ void scan_end(struct scan *scan)
 	sqlite3_finalize(scan->st);
 	if (!sqlite3_get_autocommit(scan->s->read_db))
 		store_exec(scan->s->read_db, "COMMIT");
-	for (uint32_t i = 0; i < SCAN_MATCHERS; i++) {
-		if (scan->regex_count & 1u << i)
-			regfree(&scan->regex[i]);
-	}
 	forget_series(scan);
 	free(scan->of);
 	free(scan->mask);

@@ -6,14 +6,10 @@
 #ifndef HEARTH_BACKEND_STORE_SQLITE_SCAN_H
 #define HEARTH_BACKEND_STORE_SQLITE_SCAN_H
 
-#include <regex.h>
-
 #include "backend/store_sqlite_names.h"
 #include "base/map.h"
 
 #define STORE_CPU_LABEL "cpu.logical_number"
-
-enum { SCAN_MATCHERS = 32 };
 
 /* What the selection says of a series. */
 struct scan_series {
@@ -26,9 +22,7 @@ struct scan {
 	struct store_sqlite *s;
 	const struct store_selection *sel;
 	char kind[128];
-	regex_t regex[SCAN_MATCHERS];
-	uint32_t regex_count; /* bit of each that is compiled */
-	struct map series;    /* number + 1 -> struct scan_series */
+	struct map series; /* number + 1 -> struct scan_series */
 	sqlite3_stmt *st;
 	/* the block */
 	struct block *block;

@@ -14,14 +14,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/pattern.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/sinks/counted_ack.h"
 
 #define T0     1700000040000000000ull /* a whole minute */
 #define MINUTE (60 * NSEC_PER_SEC)
 
-static const struct builder_profile_spec on_cpu = { "hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000 };
-static const struct builder_profile_spec off_cpu = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0 };
+static const struct builder_profile_spec on_cpu = { "hearth",	   "1",	     "samples", "count", "cpu",
+						    "nanoseconds", 50000000, NULL,	0 };
+static const struct builder_profile_spec off_cpu = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 };
 
 static int32_t location(struct builder *b, const char *function, uint64_t address)
 {
@@ -202,11 +204,13 @@ static void check_questions(struct store *s, int times)
 	struct told t = { .s = s };
 	struct store_selection all = { .from_ns = T0 - MINUTE, .to_ns = T0 + 10 * MINUTE };
 	struct store_selection cut = { .from_ns = T0 + 50000000, .to_ns = T0 + MINUTE + 77 };
-	struct store_matcher only_b = { "service.name", MATCH_EQUAL, "b" },
-			     cpu = { "cpu.logical_number", MATCH_REGEX, "[1-9]" };
-	struct store_matcher thread = { "thread.id", MATCH_NOT_EQUAL, "7" };
+	struct store_matcher only_b = { "service.name", MATCH_EQUAL, "b", NULL },
+			     cpu = { "cpu.logical_number", MATCH_REGEX, "[1-9]", NULL };
+	struct store_matcher thread = { "thread.id", MATCH_NOT_EQUAL, "7", NULL };
+	struct pattern_error why;
 	char expected[512];
 
+	assert_int_equal(pattern_new(cpu.value, PATTERN_WHOLE, &cpu.pattern, &why), 0);
 	assert_int_equal(s->ops->sum_stacks(s, &all, NULL, tell_stack, &t), 0);
 	snprintf(expected, sizeof(expected), " %d main\n %d main;work\n %d main;work;leaf\n", times, 2 * times, 3 * times);
 	check_told(&t, expected);
@@ -261,6 +265,7 @@ static void check_questions(struct store *s, int times)
 	assert_int_equal(s->ops->executables(s, &all, tell_executable, &t), 0);
 	snprintf(expected, sizeof(expected), "/usr/bin/prog gnu:abcd %d 3/3\n", 6 * times);
 	check_told(&t, expected);
+	pattern_free(cpu.pattern);
 }
 
 static void test_memory(void **state)

@@ -82,7 +82,7 @@ static const struct parse_case cases[] = {
 	{ "run", .name = "print", .value = "no" },
 	{ "run", .name = "collector", .value = "" },
 	{ "serve", .name = "http-address", .value = "127.0.0.1:4318" },
-	{ "serve", .name = "max-receive-bytes", .value = "67108864" },
+	{ "serve", .name = "max-receive-bytes", .value = "16777216" },
 	{ "record", .name = "output", .value = "(null)" },
 	{ "report x", .name = "format", .value = "top" },
 	/* each kind, in the ways getopt_long knows */
