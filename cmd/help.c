@@ -13,7 +13,7 @@
 #include "cmd/options.h"
 #include "cmd/output.h"
 
-enum { HELP_COLUMNS = 100, LEFT_COLUMN = 34 };
+enum { HELP_COLUMNS = 100, LEFT_COLUMN = 34, LONGEST_ARGUMENT = 60 /* longer ones are told in the text */ };
 
 /* Appends @text from column @column on, broken at spaces to lines of HELP_COLUMNS that start at column @indent. */
 static void write_wrapped(const char *text, size_t column, size_t indent, struct buf *out)
@@ -51,6 +51,21 @@ static void write_row(const char *left, const char *text, struct buf *out)
 	write_wrapped(text, LEFT_COLUMN, LEFT_COLUMN, out);
 }
 
+/* " (a, b or c)" of "a|b|c". */
+static void write_choices(const char *choices, struct buf *out)
+{
+	const char *last = strrchr(choices, '|');
+
+	buf_puts(out, " (");
+	for (const char *p = choices; *p; p++) {
+		if (*p == '|')
+			buf_puts(out, p == last ? " or " : ", ");
+		else
+			buf_putc(out, *p);
+	}
+	buf_putc(out, ')');
+}
+
 static void write_option(const struct option_spec *o, struct buf *out)
 {
 	AUTO(buf_fini) struct buf left = BUF_EMPTY;
@@ -62,9 +77,13 @@ static void write_option(const struct option_spec *o, struct buf *out)
 		buf_puts(&left, "      ");
 	if (o->name[0])
 		buf_printf(&left, "--%s", o->name);
-	if (o->argument[0])
-		buf_printf(&left, " %s", o->argument);
 	buf_puts(&text, o->help);
+	if (strlen(o->argument) > LONGEST_ARGUMENT) {
+		buf_puts(&left, " WHICH");
+		write_choices(o->argument, &text);
+	} else if (o->argument[0]) {
+		buf_printf(&left, " %s", o->argument);
+	}
 	if (o->default_text[0])
 		buf_printf(&text, " [%s]", o->default_text);
 	write_row(buf_text(&left), buf_text(&text), out);
