@@ -224,7 +224,9 @@ static const struct parse_case cases[] = {
 	{ "run -F maximum", .error = "--freq: 'maximum' is not a number; give a whole number or max, such as 20" },
 	{ "run -c 0", .error = "--count: '0' is too small; the least is 1" },
 	{ "record --output=", .error = "--output: the value is empty" },
-	{ "report x --format yaml", .error = "--format: 'yaml' is none of top|tree|folded|print|json|truth|modules" },
+	{ "report x --format yaml",
+	  .error = "--format: 'yaml' is none of "
+		   "top|tree|folded|lines|processes|threads|timeline|csv|json|truth|modules|print" },
 	{ "report x --format to", .error = "--format: 'to' is none of top|tree|folded|print|json|truth|modules" },
 	{ "run",
 	  { "HEARTH_FREQ=abc" },
