@@ -391,17 +391,16 @@ static void begin_message(struct grpc_call *call)
 static void keep_early(struct grpc_call *call, const uint8_t *data, size_t len)
 {
 	struct grpc *g = call->connection->server;
-	size_t before = call->early.cap;
 
-	/* Its capacity may be the double of what is in it. */
-	if (call->early.cap < call->early.len + len && g->early_bytes + 2 * len > EARLY_MAX_BYTES) {
-		refuse_memory(call);
-		return;
+	if (call->early.cap == 0) {
+		size_t room = call->frame.len < GRPC_FIRST_WINDOW_BYTES ? call->frame.len : GRPC_FIRST_WINDOW_BYTES;
+		if (g->early_bytes + room > EARLY_MAX_BYTES || buf_reserve(&call->early, room)) {
+			refuse_memory(call);
+			return;
+		}
+		count_early(g, 0, call->early.cap);
 	}
-	buf_append(&call->early, data, len);
-	count_early(g, before, call->early.cap);
-	if (call->early.failed)
-		refuse_memory(call);
+	buf_append(&call->early, data, len); /* there is room for all that may come */
 }
 
 static void keep(struct grpc_call *call, const uint8_t *data, size_t len)

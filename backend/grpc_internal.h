@@ -164,6 +164,8 @@ int grpc_session_open(struct grpc_connection *c);
 void grpc_session_feed(struct grpc_connection *c, const uint8_t *data, size_t len);
 /* GOAWAY with an HTTP/2 error code, counted; nothing that comes is looked at any more. */
 void grpc_session_doom(struct grpc_connection *c, enum grpc_cut why, uint32_t error);
+enum { GRPC_FIRST_WINDOW_BYTES = 65535 }; /* of every stream: RFC 9113, 6.9.2 */
+
 /* Lets the client send @message_len bytes of a message. */
 void grpc_session_grant(struct grpc_call *call, size_t message_len);
 /* Sends call->answer as response and then, when call->is_last, the trailers. */

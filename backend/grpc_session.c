@@ -24,9 +24,8 @@
 enum {
 	MAX_STREAMS = 100,
 	MAX_HEADERS_BYTES = 16 << 10,
-	HEADERS_CUT_BYTES = 64 << 10,	     /* beyond it they are no mistake */
-	CONNECTION_WINDOW_BYTES = 16 << 20,  /* always given back at once: see grpc_call.c */
-	FIRST_WINDOW_BYTES = (64 << 10) - 1, /* HTTP/2's own, RFC 9113, 6.9.2 */
+	HEADERS_CUT_BYTES = 64 << 10,	    /* beyond it they are no mistake */
+	CONNECTION_WINDOW_BYTES = 16 << 20, /* always given back at once: see grpc_call.c */
 	RETRY_AFTER_S = 1,
 };
 
@@ -357,10 +356,10 @@ void grpc_session_grant(struct grpc_call *call, size_t message_len)
 
 	/* What comes on a stream is never given back, so its window is all that may come. One more first window than the
 	 * message needs, so that who sends more is heard. */
-	if (message_len + GRPC_PREFIX_BYTES <= FIRST_WINDOW_BYTES)
+	if (message_len + GRPC_PREFIX_BYTES <= GRPC_FIRST_WINDOW_BYTES)
 		return;
 	if (nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, call->stream_id,
-						  (int32_t)(message_len + GRPC_PREFIX_BYTES + FIRST_WINDOW_BYTES)))
+						  (int32_t)(message_len + GRPC_PREFIX_BYTES + GRPC_FIRST_WINDOW_BYTES)))
 		c->is_dead = true;
 }
 
@@ -409,10 +408,13 @@ void grpc_session_feed(struct grpc_connection *c, const uint8_t *data, size_t le
 	c->in_session = false;
 	if (ret >= 0 || c->is_doomed)
 		return;
-	c->is_foreign = ret == NGHTTP2_ERR_BAD_CLIENT_MAGIC;
-	c->is_dead = !c->is_foreign;
-	metric_add(c->server->stats.cut[c->is_foreign		     ? GRPC_CUT_PROTOCOL
-					: ret == NGHTTP2_ERR_FLOODED ? GRPC_CUT_FLOOD
-								     : GRPC_CUT_MEMORY],
-		   1);
+	if (ret == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
+		c->is_foreign = true;
+		metric_add(c->server->stats.cut[GRPC_CUT_PROTOCOL], 1);
+	} else if (ret == NGHTTP2_ERR_NOMEM) {
+		c->is_dead = true;
+		metric_add(c->server->stats.cut[GRPC_CUT_MEMORY], 1);
+	} else { /* one of nghttp2's own bounds on floods */
+		grpc_session_doom(c, GRPC_CUT_FLOOD, NGHTTP2_ENHANCE_YOUR_CALM);
+	}
 }
