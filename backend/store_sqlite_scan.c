@@ -65,7 +65,7 @@ static int match_series(struct scan *scan, struct scan_series *m)
 		const char *value = scan_series_value(scan, m->series, scan->sel->matchers[i].label, &err);
 
 		if (!value)
-			m->undecided |= 1u << i;
+			m->undecided |= 1ull << i;
 		else
 			m->is_out = !is_match(scan, i, value);
 	}
@@ -160,8 +160,7 @@ int scan_begin(struct scan *scan, struct store *s, const struct store_selection 
 	pthread_mutex_lock(&scan->s->read_lock);
 	names_refresh(scan->s->names);
 	err = store_exec(scan->s->read_db, "BEGIN");
-	if (!err && sel->matcher_count > STORE_MAX_MATCHERS)
-		err = -E2BIG;
+	err = err || sel->matcher_count <= SCAN_MATCHERS ? err : -E2BIG;
 	err = err ? err : start(scan);
 	if (err || any_kind)
 		return err;
@@ -291,7 +290,7 @@ static const char *cpu_text(uint32_t cpu, char text[16])
 }
 
 /* Takes out of the mask what the undecided matchers refuse by the sets of labels. */
-static int mask_labels(struct scan *scan, uint32_t index, uint32_t undecided)
+static int mask_labels(struct scan *scan, uint32_t index, uint64_t undecided)
 {
 	struct block *b = scan->block;
 	int err = scan_part(scan, BLOCK_LABELS);
@@ -303,7 +302,7 @@ static int mask_labels(struct scan *scan, uint32_t index, uint32_t undecided)
 		for (size_t i = 0; i < scan->sel->matcher_count && set && fits; i++) {
 			const char *key = scan->sel->matchers[i].label, *value;
 
-			if (!(undecided & 1u << i) || !strcmp(key, STORE_CPU_LABEL))
+			if (!(undecided & 1ull << i) || !strcmp(key, STORE_CPU_LABEL))
 				continue;
 			value = names_set_value(set, key);
 			fits = is_match(scan, i, value ? value : "");
@@ -347,7 +346,7 @@ static int mask_times(struct scan *scan, uint32_t index)
 int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
 {
 	const struct block *b = scan->block;
-	const uint32_t undecided = scan->of[index]->undecided;
+	const uint64_t undecided = scan->of[index]->undecided;
 	int err = 0;
 
 	*mask_ret = NULL;
@@ -367,7 +366,7 @@ int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
 	if (undecided && !err)
 		err = mask_labels(scan, index, undecided);
 	for (size_t i = 0; i < scan->sel->matcher_count && !err; i++) {
-		if (undecided & 1u << i && !strcmp(scan->sel->matchers[i].label, STORE_CPU_LABEL))
+		if (undecided & 1ull << i && !strcmp(scan->sel->matchers[i].label, STORE_CPU_LABEL))
 			err = mask_cpus(scan, index, i);
 	}
 	*mask_ret = scan->mask;

@@ -11,18 +11,20 @@
 
 #define STORE_CPU_LABEL "cpu.logical_number"
 
+enum { SCAN_MATCHERS = 64 };
+
 /* What the selection says of a series. */
 struct scan_series {
 	const struct name_series *series;
 	bool is_out;	    /* of another kind, or its labels do not fit */
-	uint32_t undecided; /* matchers that look at each event's labels, a bit each */
+	uint64_t undecided; /* matchers that look at each event's labels, a bit each */
 };
 
 struct scan {
 	struct store_sqlite *s;
 	const struct store_selection *sel;
 	char kind[128];
-	struct map series; /* number + 1 -> struct scan_series */
+	struct map series;    /* number + 1 -> struct scan_series */
 	sqlite3_stmt *st;
 	/* the block */
 	struct block *block;

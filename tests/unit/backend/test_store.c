@@ -204,8 +204,8 @@ static void check_questions(struct store *s, int times)
 	struct told t = { .s = s };
 	struct store_selection all = { .from_ns = T0 - MINUTE, .to_ns = T0 + 10 * MINUTE };
 	struct store_selection cut = { .from_ns = T0 + 50000000, .to_ns = T0 + MINUTE + 77 };
-	struct store_matcher only_b = { "service.name", MATCH_EQUAL, "b", NULL },
-			     cpu = { "cpu.logical_number", MATCH_REGEX, "[1-9]", NULL };
+	struct store_matcher only_b = { "service.name", MATCH_EQUAL, "b", NULL };
+	struct store_matcher cpu = { "cpu.logical_number", MATCH_REGEX, "[1-9]", NULL };
 	struct store_matcher thread = { "thread.id", MATCH_NOT_EQUAL, "7", NULL };
 	struct pattern_error why;
 	char expected[512];
@@ -234,6 +234,7 @@ static void check_questions(struct store *s, int times)
 	assert_int_equal(s->ops->sum_stacks(s, &all, NULL, tell_stack, &t), 0);
 	snprintf(expected, sizeof(expected), " %d main\n", times);
 	check_told(&t, expected);
+	pattern_free(cpu.pattern);
 	all.matchers = &thread;
 	assert_int_equal(s->ops->label_values(s, &all, "service.name", tell_value, &t), 0);
 	snprintf(expected, sizeof(expected), "a %d %d\nb %d %d\n", times, times, 2 * times, 2 * times);
@@ -265,7 +266,6 @@ static void check_questions(struct store *s, int times)
 	assert_int_equal(s->ops->executables(s, &all, tell_executable, &t), 0);
 	snprintf(expected, sizeof(expected), "/usr/bin/prog gnu:abcd %d 3/3\n", 6 * times);
 	check_told(&t, expected);
-	pattern_free(cpu.pattern);
 }
 
 static void test_memory(void **state)

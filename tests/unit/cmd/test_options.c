@@ -227,7 +227,8 @@ static const struct parse_case cases[] = {
 	{ "report x --format yaml",
 	  .error = "--format: 'yaml' is none of "
 		   "top|tree|folded|lines|processes|threads|timeline|csv|json|truth|modules|print" },
-	{ "report x --format to", .error = "--format: 'to' is none of top|tree|folded|print|json|truth|modules" },
+	{ "report x --format to", .error = "--format: 'to' is none of "
+					   "top|tree|folded|lines|processes|threads|timeline|csv|json|truth|modules|print" },
 	{ "run",
 	  { "HEARTH_FREQ=abc" },
 	  .error = "HEARTH_FREQ: 'abc' is not a number; give a whole number or max, such as 20" },
