@@ -160,7 +160,7 @@ int scan_begin(struct scan *scan, struct store *s, const struct store_selection 
 	pthread_mutex_lock(&scan->s->read_lock);
 	names_refresh(scan->s->names);
 	err = store_exec(scan->s->read_db, "BEGIN");
-	err = err || sel->matcher_count <= SCAN_MATCHERS ? err : -E2BIG;
+	err = err || sel->matcher_count <= STORE_MAX_MATCHERS ? err : -E2BIG;
 	err = err ? err : start(scan);
 	if (err || any_kind)
 		return err;

@@ -11,8 +11,6 @@
 
 #define STORE_CPU_LABEL "cpu.logical_number"
 
-enum { SCAN_MATCHERS = 64 };
-
 /* What the selection says of a series. */
 struct scan_series {
 	const struct name_series *series;
@@ -24,7 +22,7 @@ struct scan {
 	struct store_sqlite *s;
 	const struct store_selection *sel;
 	char kind[128];
-	struct map series;    /* number + 1 -> struct scan_series */
+	struct map series; /* number + 1 -> struct scan_series */
 	sqlite3_stmt *st;
 	/* the block */
 	struct block *block;
