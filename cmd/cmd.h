@@ -22,6 +22,7 @@ enum on_command {
 	ON_TOP = 1 << 9,
 	ON_LIVE = ON_RUN | ON_TOP,
 	ON_AGENT = ON_RUN | ON_RECORD | ON_TOP,
+	ON_PRINT = ON_RUN | ON_SERVE | ON_REPORT,
 	ON_ALL = (1 << 10) - 1,
 	ON_NO_ENV = 1 << 16, /* not a command: the option has no variable */
 };

@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/config.h"
 #include "cmd/pager.h"
+#include "cmd/print_of.h"
 #include "cmd/view_of.h"
 #include "proto/modules.h"
 #include "proto/report.h"
@@ -208,7 +209,9 @@ static int add(struct report *r, const struct profiles *p)
 	if (!err && r->truth)
 		err = truth_add(r->truth, p);
 	if (!err && r->format->needs & NEED_ALL) {
-		print_profiles(p, NULL, &r->out);
+		struct print_options options = print_options_of(r->config);
+
+		print_profiles(p, &options, &r->out);
 		err = r->out.failed ? -ENOMEM : 0;
 	}
 	return err;

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "cmd/config.h"
 #include "cmd/nearest.h"
+#include "cmd/print_of.h"
 #include "sinks/sinks.h"
 
 enum { FANOUT_QUEUE_ITEMS = 16 };
@@ -36,9 +37,10 @@ static void sink_set_fini(struct sink_set *set)
 /* --- the kinds --- */
 static int make_print(const struct sink_set *set, const char *value, struct sink **ret)
 {
-	(void)set;
+	struct print_options options = print_options_of(set->config);
+
 	(void)value;
-	return sink_print_new(stdout, NULL, ret);
+	return sink_print_new(stdout, &options, ret);
 }
 
 static int make_null(const struct sink_set *set, const char *value, struct sink **ret)

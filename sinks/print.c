@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles as text for people: the lazy backend's form byte for byte, or the collector distribution's typed form. Nothing is
- * sorted, merged or left out that the options do not leave out. The model is trusted: its producers checked every index.
- * The sink writes a whole request with one fwrite, so that concurrent output never tears one; it is used by one thread.
+ * Profiles as text for people: the lazy backend's forms byte for byte, or the collector distribution's typed form. Nothing
+ * is sorted, merged or left out that the options do not leave out. Control bytes in strings, which a terminal would obey,
+ * are escaped unless they are asked for. The model is trusted: its producers checked every index.
  */
-#include "sinks/sinks.h"
+#include "sinks/print.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,8 +12,10 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
+#include "proto/otlp_dump.h"
 #include "sinks/value_text.h"
 
 #define LINE_RESOURCE		    "--------------- New Resource Profile --------------\n"
@@ -26,16 +28,12 @@
 #define LINE_SAMPLE_ATTRIBUTES_END  "---------------------------------------------------\n"
 #define LINE_SAMPLE_END		    "------------------- End Sample --------------------\n"
 
-struct printer {
-	const struct profiles *p;
-	const struct print_options *options;
-	struct buf *out;
-	struct buf scratch; /* a frame type that is not a string */
-};
-
-static void put_str(struct buf *out, struct str s)
+static void put_str(struct printer *pr, struct str s)
 {
-	buf_append(out, s.data, s.len);
+	size_t start = pr->out->len;
+
+	buf_append(pr->out, s.data, s.len);
+	print_escape(pr, start);
 }
 
 /* A NULL list holds everything. */
@@ -49,8 +47,7 @@ static bool list_has(const char *const *list, struct str s)
 	return false;
 }
 
-/* 2025-09-23 04:55:35.51787723 +0000 UTC: the fraction loses its trailing zeros. */
-static void put_time(struct buf *out, uint64_t unix_ns, bool local)
+void print_time(struct buf *out, uint64_t unix_ns, bool local)
 {
 	int64_t ns = (int64_t)unix_ns; /* as the lazy backend: what does not fit lies before 1970 */
 	int64_t second_ns = (int64_t)NSEC_PER_SEC;
@@ -75,15 +72,25 @@ static void put_time(struct buf *out, uint64_t unix_ns, bool local)
 		   local ? tm.tm_zone : "UTC");
 }
 
-static void print_attribute(struct printer *pr, struct str key, const struct any_value *v)
+void print_attribute(struct printer *pr, struct str key, const struct any_value *v)
 {
+	size_t start;
+
 	buf_puts(pr->out, "  ");
-	put_str(pr->out, key);
+	put_str(pr, key);
 	buf_puts(pr->out, ": ");
+	start = pr->out->len;
 	value_text(pr->p, v, pr->out);
+	print_escape(pr, start);
 	if (pr->options->form == PRINT_TYPED)
 		buf_printf(pr->out, " (%s)", value_type_name(v));
 	buf_putc(pr->out, '\n');
+}
+
+/* Whether rows of functions have file, line and column. */
+static bool shows_source(const struct print_options *options)
+{
+	return options->form == PRINT_TYPED ? options->show_source : !options->hide_source;
 }
 
 static void print_attributes(struct printer *pr, const struct indices *indices)
@@ -115,12 +122,12 @@ static void print_line(struct printer *pr, struct str type, const struct profile
 	const struct profile_function *f = &pr->p->dict.functions[line->function_index];
 
 	buf_puts(pr->out, "Instrumentation: ");
-	put_str(pr->out, type);
+	put_str(pr, type);
 	buf_puts(pr->out, ", Function: ");
-	put_str(pr->out, profiles_string(pr->p, f->name_strindex));
-	if (pr->options->form == PRINT_PLAIN) {
+	put_str(pr, profiles_string(pr->p, f->name_strindex));
+	if (shows_source(pr->options)) {
 		buf_puts(pr->out, ", File: ");
-		put_str(pr->out, profiles_string(pr->p, f->filename_strindex));
+		put_str(pr, profiles_string(pr->p, f->filename_strindex));
 		buf_printf(pr->out, ", Line: %" PRId64 ", Column: %" PRId64, line->line, line->column);
 	}
 	buf_putc(pr->out, '\n');
@@ -140,9 +147,9 @@ static void print_location(struct printer *pr, const struct profile_location *lo
 	if (location->mapping_index > 0)
 		file = profiles_string(pr->p, pr->p->dict.mappings[location->mapping_index].filename_strindex);
 	buf_puts(pr->out, "Instrumentation: ");
-	put_str(pr->out, type);
+	put_str(pr, type);
 	buf_printf(pr->out, ": Function: 0x%04" PRIx64 ", File: ", location->address);
-	put_str(pr->out, file);
+	put_str(pr, file);
 	buf_putc(pr->out, '\n');
 }
 
@@ -151,11 +158,12 @@ static void print_sample(struct printer *pr, const struct sample *sample)
 	const struct indices *stack = &pr->p->dict.stacks[sample->stack_index];
 
 	buf_puts(pr->out, LINE_SAMPLE);
-	for (uint32_t i = 0; pr->options->form == PRINT_PLAIN && i < sample->timestamp_count; i++) {
+	for (uint32_t i = 0; pr->options->form != PRINT_TYPED && i < sample->timestamp_count; i++) {
 		uint64_t time_ns = sample->timestamps_unix_ns[i];
 
-		buf_printf(pr->out, "  Timestamp[%" PRIu32 "]: %" PRIu64 " (", i, time_ns);
-		put_time(pr->out, time_ns, true);
+		buf_printf(pr->out, "  %cimestamp[%" PRIu32 "]: %" PRIu64 " (",
+			   pr->options->form == PRINT_2025_08 ? 't' : 'T', i, time_ns);
+		print_time(pr->out, time_ns, true);
 		buf_puts(pr->out, ")\n");
 	}
 	if (!pr->options->hide_sample_attributes) {
@@ -169,12 +177,23 @@ static void print_sample(struct printer *pr, const struct sample *sample)
 
 static void print_profile_times(struct printer *pr, const struct profile *profile)
 {
+	static const char *const temporalities[] = { "Unspecified", "Delta", "Cumulative" };
+	uint32_t temporality = profile->period_type.temporality;
+	bool is_older = pr->options->form == PRINT_2025_09;
+
 	buf_puts(pr->out, "  Time: ");
-	put_time(pr->out, profile->time_unix_ns, false);
-	buf_printf(pr->out, "\n  Duration: %" PRIu64 "\n  PeriodType: [", profile->duration_ns);
-	put_str(pr->out, profiles_string(pr->p, profile->period_type.type_strindex));
+	print_time(pr->out, profile->time_unix_ns, false);
+	buf_puts(pr->out, "\n  Duration: ");
+	if (is_older)
+		print_time(pr->out, profile->duration_ns, false);
+	else
+		buf_printf(pr->out, "%" PRIu64, profile->duration_ns);
+	buf_puts(pr->out, "\n  PeriodType: [");
+	put_str(pr, profiles_string(pr->p, profile->period_type.type_strindex));
 	buf_puts(pr->out, ", ");
-	put_str(pr->out, profiles_string(pr->p, profile->period_type.unit_strindex));
+	put_str(pr, profiles_string(pr->p, profile->period_type.unit_strindex));
+	if (is_older) /* a number that is none of the names prints as none */
+		buf_printf(pr->out, ", %s", temporality < ARRAY_LEN(temporalities) ? temporalities[temporality] : "");
 	buf_printf(pr->out, "]\n  Period: %" PRId64 "\n", profile->period);
 }
 
@@ -190,11 +209,15 @@ static void print_profile(struct printer *pr, const struct profile *profile)
 		memcpy(id, profile->profile_id.data, sizeof(id));
 	hex_encode(hex, id, sizeof(id));
 	buf_printf(pr->out, LINE_PROFILE "  ProfileID: %s\n", hex);
-	if (pr->options->form == PRINT_PLAIN)
+	if (pr->options->form == PRINT_PLAIN || pr->options->form == PRINT_2025_09)
 		print_profile_times(pr, profile);
-	buf_printf(pr->out, "  Dropped attributes count: %" PRIu32 "\n  SampleType: ", profile->dropped_attributes_count);
-	put_str(pr->out, type);
-	buf_putc(pr->out, '\n');
+	buf_printf(pr->out, "  Dropped attributes count: %" PRIu32 "\n", profile->dropped_attributes_count);
+	/* A profile then had a list of types, which could be empty. */
+	if (pr->options->form != PRINT_2025_08 || profile->sample_type.type_strindex || profile->sample_type.unit_strindex) {
+		buf_puts(pr->out, "  SampleType: ");
+		put_str(pr, type);
+		buf_putc(pr->out, '\n');
+	}
 	if (profile->attributes.count > 0 && !pr->options->hide_profile_attributes) {
 		print_attributes(pr, &profile->attributes);
 		buf_puts(pr->out, LINE_PROFILE_ATTRIBUTES_END);
@@ -212,10 +235,20 @@ static bool has_container_id(const struct profiles *p, const struct resource *re
 	return v && v->kind != VALUE_NONE && !(profiles_value_string(p, v, &s) && s.len == 0);
 }
 
+static bool is_of_container(const struct printer *pr, const struct resource *resource)
+{
+	const struct any_value *v = profiles_find_key(pr->p, &resource->attributes, "container.id");
+	struct str s;
+
+	return v && profiles_value_string(pr->p, v, &s) && str_is(s, pr->options->container_id);
+}
+
 static void print_resource(struct printer *pr, const struct resource_profiles *rp)
 {
 	const struct key_values *attributes = &rp->resource.attributes;
 
+	if (pr->options->container_id && !is_of_container(pr, &rp->resource))
+		return;
 	buf_puts(pr->out, LINE_RESOURCE);
 	if (pr->options->skip_without_container_id && !has_container_id(pr->p, &rp->resource)) {
 		buf_puts(pr->out, LINE_SKIPPED LINE_RESOURCE_END);
@@ -234,71 +267,12 @@ void print_profiles(const struct profiles *p, const struct print_options *option
 	static const struct print_options defaults = { .form = PRINT_PLAIN };
 	struct printer pr = { .p = p, .options = options ? options : &defaults, .out = out, .scratch = BUF_EMPTY };
 
+	if (pr.options->form == PRINT_DEBUG) {
+		otlp_dump(p, out);
+		return;
+	}
 	for (uint32_t i = 0; i < p->resource_count; i++)
 		print_resource(&pr, &p->resources[i]);
 	out->failed |= pr.scratch.failed;
 	buf_fini(&pr.scratch);
-}
-
-enum { KEEP_BYTES = 1 << 20 }; /* of the buffer between requests */
-
-struct sink_print {
-	struct sink sink;
-	FILE *out; /* borrowed */
-	struct print_options options;
-	struct buf text;
-};
-
-static int write_text(FILE *out, const struct buf *text)
-{
-	if (text->failed)
-		return -ENOMEM;
-	errno = 0;
-	if ((text->len > 0 && fwrite(text->data, 1, text->len, out) != text->len) || fflush(out) != 0) {
-		clearerr(out);
-		return errno ? -errno : -EIO;
-	}
-	return 0;
-}
-
-static int print_consume(struct sink *sink, struct profiles *p, struct ack *ack)
-{
-	struct sink_print *s = (struct sink_print *)sink;
-	int error;
-
-	(void)ack;
-	buf_reset(&s->text);
-	print_profiles(p, &s->options, &s->text);
-	error = write_text(s->out, &s->text);
-	if (s->text.cap > KEEP_BYTES)
-		buf_fini(&s->text);
-	return error;
-}
-
-static void print_free(struct sink *sink)
-{
-	struct sink_print *s = (struct sink_print *)sink;
-
-	buf_fini(&s->text);
-	free(s);
-}
-
-static const struct sink_ops print_ops = {
-	.name = "print",
-	.consume = print_consume,
-	.free = print_free,
-};
-
-int sink_print_new(FILE *out, const struct print_options *options, struct sink **ret)
-{
-	struct sink_print *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->sink.ops = &print_ops;
-	s->out = out;
-	if (options)
-		s->options = *options;
-	*ret = &s->sink;
-	return 0;
 }

@@ -26,14 +26,21 @@ int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_ite
 		    struct sink **ret);
 
 enum print_form {
-	PRINT_PLAIN, /* the lazy backend's HEAD text */
-	PRINT_TYPED, /* the collector distribution's: (Str), (Int) behind values, no times */
+	PRINT_PLAIN,   /* the lazy backend's HEAD text */
+	PRINT_TYPED,   /* the collector distribution's: (Str), (Int) behind values, no times, no files and lines */
+	PRINT_DEBUG,   /* everything in a request, as it lies in the message; the rest of the options does not matter */
+	PRINT_2025_09, /* the lazy backend's of that time: durations as times, a third part of the period's type */
+	PRINT_2025_08, /* and before: no times of profiles */
 };
 
 struct print_options {
 	enum print_form form;
 	bool skip_without_container_id;
 	bool hide_resource_attributes, hide_profile_attributes, hide_sample_attributes, hide_frames;
+	bool hide_source;		 /* no file, line and column where there is a function; */
+	bool show_source;		 /* or, in the typed form, show them */
+	bool raw;			 /* control bytes in strings as they are, not escaped */
+	const char *container_id;	 /* only resources of this container; NULL: all */
 	const char *const *sample_types; /* NULL-terminated; NULL: all */
 	const char *const *frame_types;	 /* NULL-terminated; NULL: all */
 };
@@ -45,6 +52,9 @@ struct print_options {
 int sink_print_new(FILE *out, const struct print_options *options, struct sink **ret);
 /* The same text appended to @out. */
 void print_profiles(const struct profiles *p, const struct print_options *options, struct buf *out);
+/* Log records with body and attributes; of metrics and traces nothing, but in the debug form. @o is a struct otlp_other. */
+struct otlp_other;
+void print_other(const struct otlp_other *o, const struct print_options *options, struct buf *out);
 
 /*
  * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "proto/otlp_signals.h"
 #include "sinks/sinks.h"
 #include "sinks/value_text.h"
 #include "tests/unit/sinks/vectors.h"
@@ -236,7 +237,7 @@ static void test_values(void **state)
 {
 	struct key_value pair = { .key = TEXT("k") };
 	struct resource_profiles resource = { .has_resource = true, .resource.attributes = { &pair, 1 } };
-	struct print_options typed = { .form = PRINT_TYPED };
+	struct print_options plain = { .raw = true }, typed = { .form = PRINT_TYPED, .raw = true };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(value_cases); i++) {
@@ -246,7 +247,7 @@ static void test_values(void **state)
 		char expected[512];
 
 		pair.value = c->value;
-		print_profiles(p, NULL, &got);
+		print_profiles(p, &plain, &got);
 		print_profiles(p, &typed, &got);
 		snprintf(expected, sizeof(expected),
 			 "--------------- New Resource Profile --------------\n  k: %s\n"
@@ -276,6 +277,7 @@ static const struct switch_case switch_cases[] = {
 	{ { .hide_profile_attributes = true }, "~~~", "SampleType: samples" },
 	{ { .frame_types = only_go }, "do_syscall_64", "runtime.futex" },
 	{ { .sample_types = only_events }, "New Profile", "container.id" },
+	{ { .hide_source = true }, "File: runtime/sys_linux_amd64.s", "Function: runtime.futex\n" },
 };
 
 static void test_switches(void **state)
@@ -324,6 +326,206 @@ static void test_profile_attributes(void **state)
 	profiles_put(p);
 }
 
+/* What a terminal would obey is shown, in keys, values, names and types; other bytes stay. */
+static void test_escapes(void **state)
+{
+	static const struct {
+		struct str value;
+		const char *text, *raw;
+	} cases[] = {
+		{ TEXT("a\nb\tc\rd"), "a\\nb\\tc\\rd", "a\nb\tc\rd" },
+		{ TEXT("\x1b[31m\x07\x7f"), "\\x1b[31m\\x07\\x7f", "\x1b[31m\x07\x7f" },
+		{ TEXT("\xc2\x9b"
+		       "2J"),
+		  "\\u009b2J",
+		  "\xc2\x9b"
+		  "2J" },
+		{ TEXT("\\n \xc3\xa9 \xc2\xa0"), "\\n \xc3\xa9 \xc2\xa0", "\\n \xc3\xa9 \xc2\xa0" },
+	};
+	struct print_options raw = { .raw = true };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct key_value pair = { .key = cases[i].value,
+					  .value = { .kind = VALUE_STRING, .string = cases[i].value } };
+		struct resource_profiles resource = { .has_resource = true, .resource.attributes = { &pair, 1 } };
+		struct profiles *p = vector_new(&resource, 1);
+		struct buf got = BUF_EMPTY;
+		char expected[64];
+
+		print_profiles(p, NULL, &got);
+		snprintf(expected, sizeof(expected), "\n  %s: %s\n-----", cases[i].text, cases[i].text);
+		assert_non_null(strstr(buf_text(&got), expected));
+		buf_reset(&got);
+		print_profiles(p, &raw, &got);
+		snprintf(expected, sizeof(expected), "\n  %s: %s\n-----", cases[i].raw, cases[i].raw);
+		assert_non_null(strstr(buf_text(&got), expected));
+		buf_fini(&got);
+		profiles_put(p);
+	}
+}
+
+/* T1 and T2 in the older forms: T1's golden text with the lines that differ. */
+static void test_older_forms(void **state)
+{
+	static const struct {
+		enum print_form form;
+		const char *lines;
+	} cases[] = {
+		{ PRINT_2025_09, "  Time: 2025-09-23 04:55:35.51787723 +0000 UTC\n"
+				 "  Duration: 1970-01-01 00:00:02.840298447 +0000 UTC\n"
+				 "  PeriodType: [cpu, nanoseconds, Cumulative]\n"
+				 "  Period: 50000000\n"
+				 "  Dropped attributes count: 0\n"
+				 "  SampleType: samples\n"
+				 "------------------- New Sample --------------------\n"
+				 "  Timestamp[0]: 1758603335517877230 (2025-09-23 04:55:35.51787723 +0000 UTC)\n" },
+		{ PRINT_2025_08, "  ProfileID: 00000000000000000000000000000000\n"
+				 "  Dropped attributes count: 0\n"
+				 "  SampleType: samples\n"
+				 "------------------- New Sample --------------------\n"
+				 "  timestamp[0]: 1758603335517877230 (2025-09-23 04:55:35.51787723 +0000 UTC)\n"
+				 "  thread.name: etcd\n" },
+	};
+	struct profile profile = t1_profile;
+	struct scope_profiles scope = { .profiles = &profile, .profile_count = 1 };
+	struct resource_profiles resource = t1_resources[0];
+
+	(void)state;
+	set_zone("UTC");
+	profile.period_type.temporality = 2;
+	resource.scopes = &scope;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct print_options options = { .form = cases[i].form };
+		struct profiles *p = vector_new(&resource, 1), *q = vector_new(t2_resources, ARRAY_LEN(t2_resources));
+		struct buf got = BUF_EMPTY;
+
+		print_profiles(p, &options, &got);
+		assert_non_null(strstr(buf_text(&got), cases[i].lines));
+		assert_non_null(strstr(buf_text(&got), "Line: 558, Column: 0\n"));
+		buf_reset(&got);
+		print_profiles(q, &options, &got);
+		assert_int_equal(!strstr(buf_text(&got), "SampleType"), cases[i].form == PRINT_2025_08);
+		assert_int_equal(!strstr(buf_text(&got), "  PeriodType: [, , Unspecified]\n"),
+				 cases[i].form == PRINT_2025_08);
+		buf_fini(&got);
+		profiles_put(p);
+		profiles_put(q);
+	}
+}
+
+static void test_containers(void **state)
+{
+	struct print_options one = { .container_id = "abc123" }, none = { .container_id = "abc" };
+	struct print_options typed = { .form = PRINT_TYPED, .show_source = true };
+	struct profiles *p = vector_new(t2_resources, ARRAY_LEN(t2_resources));
+	struct profiles *t1 = vector_new(t1_resources, ARRAY_LEN(t1_resources));
+	struct buf got = BUF_EMPTY;
+
+	(void)state;
+	print_profiles(p, &one, &got);
+	assert_non_null(strstr(buf_text(&got), "container.id: abc123"));
+	assert_null(strstr(buf_text(&got), "service.name"));
+	buf_reset(&got);
+	print_profiles(p, &none, &got);
+	assert_int_equal(got.len, 0);
+	print_profiles(t1, &typed, &got);
+	assert_non_null(
+		strstr(buf_text(&got), "Function: runtime.futex, File: runtime/sys_linux_amd64.s, Line: 558, Column: 0\n"));
+	buf_fini(&got);
+	profiles_put(p);
+	profiles_put(t1);
+}
+
+static const char log_json[] =
+	"{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"shop\"}}]}"
+	","
+	"\"scopeLogs\":[{\"logRecords\":[{\"timeUnixNano\":\"1758603335517877230\",\"severityNumber\":9,"
+	"\"severityText\":\"INFO\",\"body\":{\"stringValue\":\"paid\\u001b[0m\"},\"attributes\":[{\"key\":\"n\",\"value\":"
+	"{\"intValue\":3}}]},{\"observedTimeUnixNano\":1,\"body\":{\"kvlistValue\":{\"values\":[{\"key\":\"a\",\"value\":"
+	"{\"boolValue\":true}}]}}}]}]}]}";
+
+static void test_logs(void **state)
+{
+	static const char expected[] = "---------------- New Resource Logs ----------------\n"
+				       "  service.name: shop\n"
+				       "------------------ New Log Record -----------------\n"
+				       "  Time: 2025-09-23 04:55:35.51787723 +0000 UTC\n"
+				       "  SeverityNumber: 9\n"
+				       "  SeverityText: INFO\n"
+				       "  Body: paid\\x1b[0m\n"
+				       "  n: 3\n"
+				       "------------------ End Log Record -----------------\n"
+				       "------------------ New Log Record -----------------\n"
+				       "  Time: 1970-01-01 00:00:00.000000001 +0000 UTC\n"
+				       "  SeverityNumber: 0\n"
+				       "  SeverityText: \n"
+				       "  Body: {\"a\":true}\n"
+				       "------------------ End Log Record -----------------\n"
+				       "---------------- End Resource Logs ----------------\n\n";
+	struct print_options debug = { .form = PRINT_DEBUG }, other = { .container_id = "x" };
+	struct otlp_other o;
+	struct otlp_error err;
+	struct buf got = BUF_EMPTY, protobuf = BUF_EMPTY;
+	char path[] = "/tmp/test_print.XXXXXX";
+	AUTO_FCLOSE FILE *f = fdopen(mkstemp(path), "w");
+	struct sink *s;
+
+	(void)state;
+	assert_int_equal(otlp_other_decode(OTLP_LOGS, true, (const uint8_t *)log_json, sizeof(log_json) - 1, &o, &err), 0);
+	print_other(&o, NULL, &got);
+	assert_string_equal(buf_text(&got), expected);
+	buf_reset(&got);
+	print_other(&o, &other, &got);
+	assert_int_equal(got.len, 0);
+	print_other(&o, &debug, &got);
+	assert_non_null(strstr(buf_text(&got),
+			       "LogsData:\n  resource_logs[0]:\n    resource:\n      attributes[0]:\n"
+			       "        key: \"service.name\"\n        value:\n          string_value: \"shop\"\n"));
+	assert_non_null(strstr(buf_text(&got), "        severity_number: 9 SEVERITY_NUMBER_INFO\n"));
+	assert_non_null(strstr(buf_text(&got), "string_value: \"paid\\u001b[0m\"\n"));
+
+	/* and through the sink, which gets protobuf */
+	buf_reset(&got);
+	assert_int_equal(otlp_other_encode(&o, &protobuf), 0);
+	assert_int_equal(sink_print_new(f, NULL, &s), 0);
+	assert_int_equal(sink_consume_other(s, OTLP_LOGS, protobuf.data, protobuf.len), 0);
+	assert_int_equal(sink_consume_other(s, OTLP_TRACES, (const uint8_t *)"", 0), 0);
+	assert_int_equal(sink_consume_other(s, OTLP_LOGS, (const uint8_t *)"\x0a\x05", 2), -EBADMSG);
+	read_text(path, &got);
+	assert_string_equal(buf_text(&got), expected);
+	sink_free(s);
+	unlink(path);
+	otlp_other_fini(&o);
+	buf_fini(&got);
+	buf_fini(&protobuf);
+}
+
+/* The debug form names every field that is set. */
+static void test_debug(void **state)
+{
+	static const char *const lines[] = {
+		"ProfilesData:\n  resource_profiles[0]:\n",
+		"        sample_type:\n          type_strindex: 1 \"samples\"\n          unit_strindex: 2 \"count\"\n",
+		"\n        time_unix_nano: 1758603335517877230\n",
+		"\n          timestamps_unix_nano: [1758603335517877230]\n",
+		"  dictionary:\n",
+		"    string_table[1]: \"samples\"\n",
+		"      name_strindex: ",
+	};
+	struct print_options debug = { .form = PRINT_DEBUG };
+	struct profiles *p = vector_new(t1_resources, 1);
+	struct buf got = BUF_EMPTY;
+
+	(void)state;
+	print_profiles(p, &debug, &got);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		if (!strstr(buf_text(&got), lines[i]))
+			fail_msg("not there: %s\nin %s", lines[i], buf_text(&got));
+	buf_fini(&got);
+	profiles_put(p);
+}
+
 static void test_write_error(void **state)
 {
 	AUTO_FCLOSE FILE *full = fopen("/dev/full", "w");
@@ -341,10 +543,12 @@ static void test_write_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),	    cmocka_unit_test(test_empty_dictionary),
-		cmocka_unit_test(test_zones),	    cmocka_unit_test(test_values),
-		cmocka_unit_test(test_switches),    cmocka_unit_test(test_profile_attributes),
-		cmocka_unit_test(test_write_error),
+		cmocka_unit_test(test_golden),	   cmocka_unit_test(test_empty_dictionary),
+		cmocka_unit_test(test_zones),	   cmocka_unit_test(test_values),
+		cmocka_unit_test(test_switches),   cmocka_unit_test(test_profile_attributes),
+		cmocka_unit_test(test_escapes),	   cmocka_unit_test(test_older_forms),
+		cmocka_unit_test(test_containers), cmocka_unit_test(test_logs),
+		cmocka_unit_test(test_debug),	   cmocka_unit_test(test_write_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
