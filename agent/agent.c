@@ -15,6 +15,7 @@
 #include "agent/agent_state.h"
 #include "agent/elf_helper.h"
 #include "agent/indexes.h"
+#include "agent/kernel_version.h"
 #include "agent/perf_event.h"
 #include "agent/sampler_filter.h"
 #include "base/cleanup.h"
@@ -443,7 +444,8 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 	a->report_jitter = config->report_jitter;
 	a->cpu_cap = AGENT_MAX_CPUS;
 	a->cpus = calloc(AGENT_MAX_CPUS, sizeof(*a->cpus));
-	error = a->cpus ? kernel_is_supported(config->unsafe_kernel, err) : fail(err, -ENOMEM, "cannot start the agent");
+	error = a->cpus ? kernel_is_supported(config->unsafe_kernel, config->no_version_check, err)
+			: fail(err, -ENOMEM, "cannot start the agent");
 	if (!error)
 		error = make_all(a, &resolved, loop, metrics, err);
 	if (error) {

@@ -61,6 +61,7 @@ struct agent_config {
 	unsigned map_scale;	/* the caches doubled so many times, 0 to 8 */
 	unsigned bpf_log_level; /* of the verifier: 0 none, 1 brief, 2 all */
 	bool error_frames;	/* a frame at the root of each truncated stack says why */
+	bool no_version_check;	/* start although the kernel is older than any that was tried */
 	bool unsafe_kernel;	/* start although the kernel has the copy_from_user_nofault bug */
 	enum symbols_wanted symbols;
 	const char *symbol_cache;    /* folder of indexes of names; NULL: the default one */
@@ -126,9 +127,23 @@ void agent_losses_print(struct agent *a, struct buf *out);
 /* One line of what was configured and found (kernel, CPUs, form of the walk, rings), for the log. */
 void agent_describe(struct agent *a, struct buf *out);
 
-/* What this kernel, these privileges and this host allow: calls @fn for each check (for `hearth check`). Returns the number
- * of checks that failed and are needed. */
-enum check_result { CHECK_OK, CHECK_WARN, CHECK_FAIL };
-int agent_check(void (*fn)(void *arg, enum check_result result, const char *what, const char *detail), void *arg);
+/* What hearth needs of a kernel, its settings and its own privileges, for `hearth check`. */
+enum check_result {
+	CHECK_YES,
+	CHECK_PARTLY,  /* it works, but less well, or not all of it */
+	CHECK_NO,      /* it does not work */
+	CHECK_UNKNOWN, /* it cannot be told, and nothing hangs on it alone */
+	CHECK_RESULT_MAX,
+};
+struct check {
+	const char *name; /* of the requirement */
+	enum check_result result;
+	const char *found;  /* what is there; "" when there is nothing to say */
+	const char *means;  /* what it is for */
+	const char *advice; /* what to do about it; "" when the result is yes */
+};
+
+/* Calls @fn for each requirement. Returns how many of them are CHECK_NO. */
+int agent_check(bool any_version, void (*fn)(void *arg, const struct check *check), void *arg);
 
 #endif

@@ -52,8 +52,4 @@ int agent_choose_cpus(struct agent *a, const struct agent_filter *filter, struct
 int agent_metrics(struct agent *a);
 void agent_metrics_off(struct agent *a);
 
-/* Refuses kernels that are too old, have no BTF, or (unless @force) can lock up in bpf_probe_read_user. 0 or -ENOTSUP with
- * @err filled. */
-int kernel_is_supported(bool force, struct agent_error *err);
-
 #endif

@@ -30,7 +30,7 @@ near() {
 maps
 cat maps
 read -r procs mappings blocks <<<"$(entries)"
-grep -q "^ok  *kernel caches: .* for $procs processes, $mappings mappings, $blocks blocks" check ||
+grep -q "^yes  *kernel caches: .* for $procs processes, $mappings mappings, $blocks blocks" check ||
 	fail "hearth check tells other sizes than $procs, $mappings, $blocks: $(grep caches check)"
 told=$(sed -nE 's/.*kernel caches: ([0-9.]+) MB.*/\1/p' check)
 near "$(bytes $lru_hash)" "$(awk "BEGIN { print $told * 1e6 }")" || fail "hearth check tells $told MB, the kernel $(bytes $lru_hash) bytes"

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `hearth check` where something is missing: each 'no' by its name, with what to do, and an exit status; as JSON; without privileges.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+cp "$HEARTH" hearth
+chmod 755 . hearth
+
+# check STATUS COMMAND...: what hearth check says inside of COMMAND, into out
+check() {
+	local want=$1 status=0
+	shift
+	"$@" ./hearth check >out 2>err || status=$?
+	[ $status = "$want" ] || fail "$*: status $status, not $want: $(cat out err)"
+	grep -vqE '^(yes|partly|no|unknown)  |^ {9}[^ ]' out && fail "lines of another form: $(cat out)"
+	[ "$(grep -cE '^(no|partly|unknown) ' out)" = "$(grep -c '^ *=> ' out)" ] || fail "not each 'no' says what to do: $(cat out)"
+	return 0
+}
+# says RESULT NAME
+says() {
+	grep -qE "^$1 +$2" out || fail "does not say '$1 $2': $(cat out)"
+}
+
+check 0
+says yes "kernel BTF"
+says yes "BPF programs on perf events"
+says yes "the host's process ids"
+! grep -q '^no ' out || fail "a 'no' here: $(cat out)"
+
+# without privileges
+check 1 setpriv --reuid 65534 --regid 65534 --clear-groups
+says no "capabilities: CAP_BPF, CAP_PERFMON"
+says no "BPF programs on perf events: permission denied"
+says yes "kernel BTF"
+grep -q 'needed things are missing' err || fail "stderr: $(cat err)"
+
+# less than root
+check 0 setpriv --bounding-set=-syslog
+says partly "capabilities: CAP_SYSLOG missing"
+
+# namespaces of its own, no BTF, as a container would have it
+check 1 unshare -pf --mount-proc
+says no "the host's process ids: another pid namespace"
+check 1 unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh
+says no "kernel BTF: /sys/kernel/btf/vmlinux is not there"
+if unshare -Ur true 2>/dev/null; then
+	check 1 unshare -Ur
+	says no "the host's users: another user namespace"
+fi
+
+# the same as JSON
+status=0
+setpriv --reuid 65534 --regid 65534 --clear-groups ./hearth check --json >json 2>err || status=$?
+[ $status = 1 ] || fail "--json: status $status: $(cat err)"
+python3 - <<'END' || fail "--json: $(cat json)"
+import json
+d = json.load(open("json"))
+no = [c for c in d["checks"] if c["result"] == "no"]
+assert d["missing"] == len(no) > 0
+assert all(c["do"] and c["means"] for c in no)
+assert len(d["checks"]) >= 20 and len({c["name"] for c in d["checks"]}) == len(d["checks"])
+assert all(set(c) == {"name", "result", "found", "means", "do"} for c in d["checks"])
+END
+echo "all as it should be"
