@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,11 +25,15 @@
 #include "cmd/cmd.h"
 #include "cmd/config.h"
 #include "cmd/formats.h"
+#include "cmd/output.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
 #include "cmd/targets.h"
 #include "cmd/user.h"
+#include "proto/report.h"
 #include "sinks/sinks.h"
+
+enum { SUMMARY_ROWS = 15 };
 
 /* The file, and the end of the recording when it cannot be written. finish() tells the error, nobody else. */
 struct output_sink {
@@ -81,13 +87,53 @@ struct recording {
 	struct buf
 		capture_path; /* what is recorded grows here, and is made into @path at the end if that has another format */
 	bool is_stream;	      /* standard output, a pipe, a device: nothing to rename or to measure */
+	struct buf folder;    /* that the capture of a stream lies in; empty when there is none */
 	bool shows_progress;
+	bool summarises; /* the capture on the terminal in the end */
 };
+
+/* --format, or what the name says; a stream without either is a capture. NULL after a message. */
+static const struct format *choose_format(const struct config *config, const char *output, bool is_stream)
+{
+	AUTO(buf_fini) struct buf suffixes = BUF_EMPTY;
+	const struct format *format;
+
+	if (config->convert_format)
+		format = format_by_name(config->convert_format);
+	else
+		format = is_stream ? format_by_name("otlp") : format_by_path(output);
+	if (format)
+		return format;
+	format_list_suffixes(&suffixes);
+	log_error("--output: '%s' does not say which format to write; end the name in one of %s, or say --format", output,
+		  buf_text(&suffixes));
+	return NULL;
+}
+
+/* Where the capture grows that is made into @output in the end: beside it, or in a folder of its own when that is a stream.
+ */
+static int choose_capture_path(struct recording *r, const char *output)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (r->format->is_capture || !r->is_stream) {
+		buf_printf(&r->capture_path, "%s%s", output, r->format->is_capture ? "" : ".otlp");
+		return 0;
+	}
+	buf_printf(&r->folder, "%s/hearth-XXXXXX", parent && *parent ? parent : "/tmp");
+	if (!mkdtemp((char *)(uintptr_t)buf_text(&r->folder))) {
+		log_error("cannot make a folder for the capture, %s: %s; set TMPDIR to a place that can be written to",
+			  buf_text(&r->folder), strerror(errno));
+		buf_reset(&r->folder);
+		return -errno;
+	}
+	buf_printf(&r->capture_path, "%s/capture.otlp", buf_text(&r->folder));
+	return 0;
+}
 
 /* --output, or a name with the date. */
 static int choose_path(struct recording *r, const struct config *config)
 {
-	AUTO(buf_fini) struct buf suffixes = BUF_EMPTY;
 	const char *output = config->output;
 	char name[64];
 	struct stat st;
@@ -104,20 +150,23 @@ static int choose_path(struct recording *r, const struct config *config)
 		log_error("--output -: the command writes to standard output too; name a file");
 		return -EINVAL;
 	}
-	if (!strcmp(output, "-") && isatty(STDOUT_FILENO)) {
-		log_error("--output -: a capture is binary and standard output is a terminal; redirect it or name a file");
+	r->format = choose_format(config, output, r->is_stream);
+	if (!r->format)
 		return -EINVAL;
-	}
-	r->format = r->is_stream ? format_by_name("otlp") : format_by_path(output);
-	if (!r->format) {
-		format_list_suffixes(&suffixes);
-		log_error("--output: '%s' does not say which format to write; end the name in one of %s", output,
-			  buf_text(&suffixes));
+	if (!strcmp(output, "-") && r->format->is_binary && isatty(STDOUT_FILENO)) {
+		log_error(
+			"--output -: the format %s is binary and standard output is a terminal; redirect it or name a file",
+			r->format->name);
 		return -EINVAL;
 	}
 	buf_puts(&r->path, output);
-	buf_printf(&r->capture_path, "%s%s", output, r->format->is_capture ? "" : ".otlp");
-	return 0;
+	r->summarises = !config->output && isatty(STDOUT_FILENO) && !config->quiet;
+	return choose_capture_path(r, output);
+}
+
+static const char *output_name(const char *path)
+{
+	return strcmp(path, "-") ? path : "standard output";
 }
 
 static int open_file(struct recording *r)
@@ -134,7 +183,7 @@ static int open_file(struct recording *r)
 	r->output.base.ops = &output_ops;
 	r->output.loop = r->session.loop;
 	r->session.sink = &r->output.base;
-	if (!r->is_stream && user_invoking(&user)) {
+	if (!r->is_stream && user_invoking(&user)) { /* a stream's capture is root's, and nobody else's */
 		buf_printf(&part, "%s.part", path);
 		user_give_file(&user, buf_text(&part));
 	}
@@ -225,7 +274,7 @@ static int start(struct recording *r)
 	if (!err)
 		err = session_load_agent(s, (uint32_t)r->child.pid);
 	if (!err)
-		err = session_start_agent(s, capture_name(buf_text(&r->path)));
+		err = session_start_agent(s, output_name(buf_text(&r->path)));
 	if (!err)
 		err = start_timers(r);
 	if (!err)
@@ -264,6 +313,24 @@ static int convert(struct recording *r)
 	return err;
 }
 
+/* The heaviest functions, for who did not say what to do with the capture. */
+static void summarise(const char *path)
+{
+	struct winsize size;
+	const struct report_style style = { .columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col,
+					    .max_rows = SUMMARY_ROWS };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct top *top = top_new();
+	struct capture capture;
+
+	if (top && !capture_load(path, &capture)) {
+		if (!top_add(top, capture.profiles) && !report_top(top, &style, &text))
+			output_write(&text);
+		profiles_put(capture.profiles);
+	}
+	top_free(top);
+}
+
 /* After the sink is gone, so the capture has its name. */
 static int report_file(struct recording *r, double seconds)
 {
@@ -281,12 +348,14 @@ static int report_file(struct recording *r, double seconds)
 		log_info("%s: %s, %.1f s; read it with: hearth report %s", path, buf_text(&size), seconds, path);
 	else
 		log_info("%s: %s, %.1f s", path, buf_text(&size), seconds);
+	if (r->summarises)
+		summarise(path);
 	return 0;
 }
 
 static void tell_write_error(struct recording *r)
 {
-	const char *path = capture_name(buf_text(&r->capture_path));
+	const char *path = output_name(buf_text(&r->capture_path));
 
 	if (r->is_stream)
 		log_error("writing to %s failed: %s", path, strerror(-r->output.err));
@@ -313,6 +382,8 @@ static int finish(struct recording *r)
 		session_log_undelivered(s, err);
 	else if (!r->is_stream)
 		err = report_file(r, seconds);
+	else if (!r->format->is_capture)
+		err = convert(r);
 	session_log_truth(s);
 	log_info("%s", buf_text(&account));
 	return err;
@@ -331,6 +402,13 @@ static int record(struct recording *r)
 	return status ? status : err ? STATUS_FAILED : STATUS_DONE;
 }
 
+/* Takes what a stream was made of away, or tells where it is. */
+static void end_folder(struct recording *r)
+{
+	if (r->folder.len && rmdir(buf_text(&r->folder)))
+		log_warn("%s is left behind: %s", buf_text(&r->folder), strerror(errno));
+}
+
 static int run_record(const struct config *config)
 {
 	struct recording r = { .child = CHILD_NONE, .path = BUF_EMPTY };
@@ -345,8 +423,10 @@ static int run_record(const struct config *config)
 	targets_fini(&r.targets);
 	session_close(&r.session);
 	child_fini(&r.child);
+	end_folder(&r);
 	buf_fini(&r.path);
 	buf_fini(&r.capture_path);
+	buf_fini(&r.folder);
 	return status;
 }
 

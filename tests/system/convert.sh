@@ -63,6 +63,13 @@ if command -v perf >/dev/null && perf record -F 199 -g -e cpu-clock -o perf.data
 		fail "perf script has other samples than $(head -n 1 top)"
 fi
 
+mkdir -p scratch
+TMPDIR=$PWD/scratch "$HEARTH" record -F 99 -d 1 -o - --format folded >now.folded 2>err || fail "exit status $?: $(cat err)"
+"$HEARTH" report now.folded >/dev/null 2>err && [ -s now.folded ] || fail "no folded stacks on standard output: $(cat err)"
+[ -z "$(ls scratch)" ] || fail "left behind: $(ls -R scratch)"
+"$HEARTH" record -F 99 -o odd.name --format pprof -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
+python3 "$TOP/tests/system/pprof_stacks.py" odd.name >/dev/null || fail "--format pprof is not obeyed"
+
 # What cannot be
 ! "$HEARTH" convert all.otlp all.xyz 2>err || fail "an unknown format was written"
 grep -q "does not say which format" err || fail "unclear: $(cat err)"
