@@ -180,12 +180,22 @@ static void on_ring(void *arg, int fd, uint32_t events)
 	run_intake(arg);
 }
 
+void agent_report(struct agent *a)
+{
+	run_intake(a);
+	report(a);
+}
+
+void agent_hand_over_held(struct agent *a)
+{
+	hand_over_held(a);
+}
+
 static void on_report_timer(void *arg)
 {
 	struct agent *a = arg;
 
-	run_intake(a);
-	report(a);
+	agent_report(a);
 	(void)loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
 }
 
@@ -436,6 +446,7 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 		resolved.freq_hz = perf_event_max_freq() < AGENT_MAX_FREQ ? perf_event_max_freq() : AGENT_MAX_FREQ;
 	a->freq_hz = resolved.freq_hz;
 	a->period = config->period;
+	a->loop = loop;
 	a->out = out;
 	a->in.metrics = metrics;
 	a->clock_fd = -1;
@@ -504,6 +515,7 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 	if (a->stopped)
 		return 0;
 	a->stopped = true;
+	agent_drop_extra_reports(a);
 	(void)sampler_enable(a->in.sampler, false);
 	(void)loop_set_timer(a->report_timer, 0, 0);
 	(void)loop_set_timer(a->cpu_timer, 0, 0);
@@ -521,6 +533,7 @@ void agent_free(struct agent *a)
 	if (!a)
 		return;
 	agent_metrics_off(a);
+	agent_drop_extra_reports(a);
 	loop_remove(a->side_band_watch);
 	loop_remove(a->ring_watch);
 	loop_remove(a->settle_timer);

@@ -97,6 +97,9 @@ int agent_pause(struct agent *a, bool on);
 /* Adds a process to the pid filter. */
 int agent_add_pid(struct agent *a, uint32_t pid);
 
+/* Has what is sampled until @at_ns (CLOCK_MONOTONIC) reported soon after it, out of turn. 0 or -errno. */
+int agent_report_at(struct agent *a, uint64_t at_ns);
+
 /* Stops taking samples, reads out what the kernel still holds, waits for names until @deadline_ns (CLOCK_MONOTONIC) at most,
  * and hands the last profiles to the sink (which is not flushed). The counts below are final after it. 0, or the last error
  * of the sink's consume() other than -EAGAIN. */

@@ -17,7 +17,9 @@ struct agent {
 	struct truth_counts *truths;
 	struct module_status *modules;
 	struct interval *interval;
-	struct sink *out; /* borrowed */
+	struct sink *out;  /* borrowed */
+	struct loop *loop; /* borrowed */
+	struct extra_report *extra_reports;
 	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch;
 	bool is_settling; /* the settle timer is set */
 	int clock_fd;
@@ -47,6 +49,13 @@ int agent_follow_cpus(struct agent *a);
 /* Takes the CPUs of @filter. All must be there when we start; one that goes later is waited for. 0; -ENODEV with @err
  * filled; -errno. */
 int agent_choose_cpus(struct agent *a, const struct agent_filter *filter, struct agent_error *err);
+
+/* What is read so far becomes a report now; what a report held back for its names goes out without them. */
+void agent_report(struct agent *a);
+void agent_hand_over_held(struct agent *a);
+
+/* Those asked for by agent_report_at() that are still to come do not come. */
+void agent_drop_extra_reports(struct agent *a);
 
 /* Registers the agent's counters, refreshed when metrics are collected. 0 or -ENOMEM. */
 int agent_metrics(struct agent *a);

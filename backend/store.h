@@ -147,13 +147,22 @@ struct store_config {
 	const char *place;     /* folder, made with mode 0700 when it is not there; or ":memory:" */
 	uint64_t keep_age_ns;  /* older events go; 0: 7 days */
 	uint64_t keep_bytes;   /* on disk; 0: 2 GB */
-	double keep_free_part; /* of the file system that stays free; 0: 0.1 */
+	double keep_free_part; /* of the file system that stays free; 0: none need */
 	bool read_only;	       /* no writer, no retention */
 };
 
 struct store_error {
 	char message[512]; /* what, on what file, why, and what to do */
 };
+
+/* Work on the whole of a SQLite store, done by its writer; returns when it is done. Merging is done anyhow, but only of
+ * hours that are over; compacting also gives all free room back, which takes as much again while it lasts. */
+enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
+
+int store_sqlite_task(struct store *s, enum store_task task);
+
+/* Reads everything that is in a SQLite store and calls @fn for each problem found. 0, -errno, or what @fn returned. */
+int store_sqlite_verify(struct store *s, int (*fn)(void *arg, const char *problem), void *arg);
 
 /* Opens or makes the default store. 0 or -errno with @err filled: -EBUSY: another process writes it; -EPROTO: it is of a
  * newer hearth. A damaged file is moved aside (said in the log) and a new one begun. */

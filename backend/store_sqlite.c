@@ -112,7 +112,7 @@ static void sqlite_close(struct store *store)
 	struct store_sqlite *s = store_sqlite_of(store);
 
 	store_writer_stop(s);
-	names_free(s->names);
+	store_names_free(s->names);
 	block_fini(&s->block);
 	column_codec_free(s->codec);
 	store_files_close(s);
@@ -187,7 +187,7 @@ int store_sqlite_open(const struct store_config *config, struct metrics *metrics
 	s->codec = column_codec_new(READ_LEVEL);
 	if (s->codec) {
 		block_init(&s->block, s->codec);
-		code = names_new(s, &s->names);
+		code = store_names_new(s, &s->names);
 	}
 	if (!code)
 		code = store_files_open(s, err);

@@ -10,7 +10,7 @@
 #include "backend/store_sqlite_names_parts.h"
 #include "base/cleanup.h"
 
-int names_new(struct store_sqlite *s, struct store_names **ret)
+int store_names_new(struct store_sqlite *s, struct store_names **ret)
 {
 	struct store_names *n = calloc(1, sizeof(*n));
 
@@ -41,7 +41,7 @@ void names_detach(struct store_names *n)
 	n->string_count = n->function_count = n->mapping_count = n->frame_count = 0;
 }
 
-void names_free(struct store_names *n)
+void store_names_free(struct store_names *n)
 {
 	if (!n)
 		return;

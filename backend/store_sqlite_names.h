@@ -47,8 +47,8 @@ struct name_mapping {
 	int64_t memory_start, memory_limit, file_offset;
 };
 
-int names_new(struct store_sqlite *s, struct store_names **ret);
-void names_free(struct store_names *n);
+int store_names_new(struct store_sqlite *s, struct store_names **ret);
+void store_names_free(struct store_names *n);
 
 /* Finalizes what it has prepared, before the connection is closed; everything read so far is forgotten but for texts. */
 void names_detach(struct store_names *n);

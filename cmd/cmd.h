@@ -20,10 +20,11 @@ enum on_command {
 	ON_CONVERT = 1 << 7,
 	ON_SYMBOLS = 1 << 8,
 	ON_TOP = 1 << 9,
+	ON_STORE = 1 << 10,
 	ON_LIVE = ON_RUN | ON_TOP,
 	ON_AGENT = ON_RUN | ON_RECORD | ON_TOP,
 	ON_PRINT = ON_RUN | ON_SERVE | ON_REPORT,
-	ON_ALL = (1 << 10) - 1,
+	ON_ALL = (1 << 11) - 1,
 	ON_NO_ENV = 1 << 16, /* not a command: the option has no variable */
 };
 

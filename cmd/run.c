@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/page.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
 #include "cmd/top.h"
@@ -19,16 +20,22 @@ static int open_sink(struct session *s, struct buf *names)
 
 	if (sinks_use_stdout(s->config))
 		session_end_on_closed_stdout(s);
-	err = sinks_of(s->config, s->metrics, &s->sink, names, &error);
+	err = sinks_of(s->config, s->metrics, &s->sink, &s->store, names, &error);
 	if (err)
 		log_error("%s", buf_text(&error));
 	return err;
+}
+
+static void free_page(struct page **page)
+{
+	page_free(*page);
 }
 
 static int profile(struct session *s)
 {
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
 	AUTO(buf_fini) struct buf account = BUF_EMPTY;
+	AUTO(free_page) struct page *page = NULL;
 	int run_err, err;
 
 	if (session_end_on_signals(s))
@@ -36,10 +43,14 @@ static int profile(struct session *s)
 	err = open_sink(s, &names);
 	if (err)
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
-	if (session_load_agent(s, 0) || session_start_agent(s, buf_text(&names)))
+	if (session_load_agent(s, 0) || (s->store && page_start(s, &page)))
+		return STATUS_FAILED;
+	if (page)
+		log_info("page at %s", page_url(page));
+	if (session_start_agent(s, buf_text(&names)))
 		return STATUS_FAILED;
 	run_err = session_run(s);
-	err = session_drain(s, NULL, NULL);
+	err = session_drain(s, page_stop, page);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
 	session_account(s, &account);
@@ -52,7 +63,7 @@ static int run_run(const struct config *config)
 	AUTO(session_close) struct session s = { 0 };
 
 	if (!sinks_are_named(config))
-		return top_run(config);
+		return top_run(config, true);
 	if (session_check_options(config))
 		return STATUS_USAGE;
 	if (session_open(&s, config))
@@ -65,9 +76,9 @@ const struct cmd cmd_run = {
 	.bit = ON_RUN,
 	.summary = "profile until Ctrl-C, onto the terminal or to a collector (also: hearth alone)",
 	.operands = "",
-	.description = "Profiles the whole machine, or the processes of --pid, until Ctrl-C. Without --print, --collector "
-		       "or --sink it is "
-		       "'hearth top'. 'hearth' alone is the same. Needs root.",
+	.description = "Profiles the whole machine, or the processes of --pid, until Ctrl-C. Without --print, --store, "
+		       "--collector or --sink it shows the live table of 'hearth top', keeps the profiles in a store and "
+		       "shows them on a page at --http-address. 'hearth' alone is the same. Needs root.",
 	.example = "sudo hearth run --collector http://127.0.0.1:4318",
 	.run = run_run,
 };

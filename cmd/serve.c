@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth serve`: the backend alone. Receives OTLP and passes it to the sinks; printing when none is named. */
+/* `hearth serve`: the backend alone. Receives OTLP and passes it to the sinks; into the store when none is named. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 
 #include "backend/grpc.h"
 #include "backend/ingest.h"
+#include "backend/query_thread.h"
 #include "backend/server.h"
 #include "backend/tls.h"
 #include "backend/token.h"
@@ -15,8 +16,10 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/page.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
+#include "cmd/store_of.h"
 
 enum { KEPT_MEMORY_BYTES = 16 << 20 };
 
@@ -34,6 +37,11 @@ static void free_server(struct server **server)
 static void free_ingest(struct ingest **ingest)
 {
 	ingest_free(*ingest);
+}
+
+static void free_queries(struct query_thread **queries)
+{
+	query_thread_free(*queries);
 }
 
 static void free_grpc(struct grpc **grpc)
@@ -113,14 +121,15 @@ static void print_address(const struct guard *guard, const char *scheme, const c
 					 : "TLS or a token");
 }
 
-static int listen_on_http(struct session *s, const struct guard *guard, struct ingest *ingest, struct server **ret,
-			  struct server_error *error)
+static int listen_on_http(struct session *s, const struct guard *guard, struct ingest *ingest, struct query_thread *queries,
+			  struct server **ret, struct server_error *error)
 {
 	const struct server_config config = {
 		.http_address = s->config->http_address,
 		.tls = guard->tls,
 		.tokens = guard->tokens,
 		.cors_origins = (const char *const *)s->config->cors_origins.items,
+		.queries = queries,
 		.max_connections = (unsigned)s->config->max_connections,
 	};
 
@@ -161,6 +170,7 @@ static int listen_and_serve(struct session *s, const char *names)
 		.max_receive_bytes = s->config->max_receive_bytes,
 		.receive_memory = s->config->receive_memory,
 	};
+	AUTO(free_queries) struct query_thread *queries = NULL;
 	AUTO(free_ingest) struct ingest *ingest = NULL;
 	AUTO(free_server) struct server *http = NULL;
 	AUTO(free_grpc) struct grpc *grpc = NULL;
@@ -169,9 +179,13 @@ static int listen_and_serve(struct session *s, const char *names)
 
 	if (err)
 		return err;
+	if (s->store)
+		err = page_queries(s, s->loop, false, &queries);
+	if (err)
+		return err;
 	err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
 	if (!err)
-		err = listen_on_http(s, &guard, ingest, &http, &error);
+		err = listen_on_http(s, &guard, ingest, queries, &http, &error);
 	if (!err)
 		err = listen_on_grpc(s, &guard, ingest, &grpc, &error);
 	if (err) {
@@ -191,18 +205,26 @@ static int run_serve(const struct config *config)
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	AUTO(session_close) struct session s = { 0 };
+	AUTO(buf_fini) struct buf folder = BUF_EMPTY;
 	struct config with_default = *config; /* its lists stay @config's */
 	int err;
 
 	/* Bodies and decoded requests of some MB stay mapped, or each request would fault its pages in again. */
 	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY_BYTES);
-	with_default.print |= !sinks_are_named(config);
+	if (!sinks_are_named(config)) {
+		err = store_default_folder(&folder);
+		if (err) {
+			log_error("there is no place to keep profiles, HOME is not set; say one with --store");
+			return STATUS_FAILED;
+		}
+		with_default.store = (char *)(uintptr_t)buf_text(&folder);
+	}
 	if (session_open(&s, &with_default) || session_end_on_signals(&s))
 		return STATUS_FAILED;
 	if (sinks_use_stdout(&with_default))
 		session_end_on_closed_stdout(&s);
-	err = sinks_of(&with_default, s.metrics, &s.sink, &names, &error);
+	err = sinks_of(&with_default, s.metrics, &s.sink, &s.store, &names, &error);
 	if (err) {
 		log_error("%s", buf_text(&error));
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -213,11 +235,10 @@ static int run_serve(const struct config *config)
 const struct cmd cmd_serve = {
 	.name = "serve",
 	.bit = ON_SERVE,
-	.summary = "receive profiles over OTLP and print or forward them",
+	.summary = "receive profiles over OTLP and keep, print or forward them",
 	.operands = "",
-	.description = "The backend alone: receives OTLP profiles over HTTP and gRPC and passes them to the sinks; prints "
-		       "them when "
-		       "none is named. "
+	.description = "The backend alone: receives OTLP profiles over HTTP and gRPC and passes them to the sinks; "
+		       "keeps them in the store when none is named. "
 		       "/metrics and /healthz are on the port of HTTP. Needs no root.",
 	.example = "hearth serve --print",
 	.run = run_serve,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "backend/store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -282,6 +283,8 @@ void session_close(struct session *s)
 {
 	agent_free(s->agent);
 	sink_free(s->sink);
+	if (s->store)
+		s->store->ops->close(s->store);
 	metrics_free(s->metrics);
 	loop_free(s->loop);
 	*s = (struct session){ 0 };

@@ -18,12 +18,14 @@ struct loop;
 struct loop_watch;
 struct metrics;
 struct sink;
+struct store;
 
 struct session {
 	const struct config *config; /* borrowed */
 	struct loop *loop;
 	struct metrics *metrics;
 	struct sink *sink;   /* set by the command; freed by session_close() */
+	struct store *store; /* the one the sink writes to, or NULL; closed by session_close() */
 	struct agent *agent; /* NULL until session_load_agent() */
 	struct schedule schedule;
 	uint64_t start_ns; /* of sampling, after --delay; CLOCK_MONOTONIC */

@@ -11,8 +11,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cmd/config.h"
+#include "backend/store.h"
 #include "cmd/nearest.h"
 #include "cmd/print_of.h"
+#include "cmd/store_of.h"
 #include "sinks/sinks.h"
 
 enum { FANOUT_QUEUE_ITEMS = 16 };
@@ -21,6 +23,7 @@ enum { FANOUT_QUEUE_ITEMS = 16 };
 struct sink_set {
 	const struct config *config;
 	struct metrics *metrics;
+	struct store **store; /* the one that is made */
 	struct buf *names, *error;
 	struct sink **items;
 	size_t count;
@@ -54,6 +57,26 @@ static int make_file(const struct sink_set *set, const char *value, struct sink 
 {
 	(void)set;
 	return sink_file_new(value, ret);
+}
+
+/* One store is enough: the page and the questions have one place to look. */
+static int make_store(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	int err;
+
+	if (*set->store) {
+		buf_puts(set->error, "--store: profiles are kept in one store only");
+		return -EINVAL;
+	}
+	err = store_of(set->config, value, false, set->metrics, set->store, set->error);
+	return err ? err : (*set->store)->ops->writer(*set->store, ret);
+}
+
+static int explain_store(const struct sink_set *set, const char *value, int err)
+{
+	if (!set->error->len)
+		buf_printf(set->error, "cannot keep profiles in %s: %s", value, strerror(-err));
+	return err;
 }
 
 static enum otlp_protocol protocol_of(const char *name)
@@ -171,6 +194,7 @@ static const struct sink_kind kinds[] = {
 	{ .name = "print", .is_slow = true, .make = make_print, .explain = explain },
 	{ .name = "null", .make = make_null, .explain = explain },
 	{ .name = "file", .value = "PATH", .is_slow = true, .make = make_file, .explain = explain_file },
+	{ .name = "store", .value = "FOLDER", .make = make_store, .explain = explain_store },
 	{ .name = "otlp", .value = "URL", .make = make_otlp, .explain = explain_otlp },
 };
 
@@ -188,7 +212,7 @@ static const struct sink_kind *find_kind(const char *name, size_t len, struct bu
 	if (nearest.best)
 		buf_printf(error, "did you mean %s?", nearest.best);
 	else
-		buf_puts(error, "there are print, null, file=PATH and otlp=URL");
+		buf_puts(error, "there are print, null, file=PATH, store=FOLDER and otlp=URL");
 	return NULL;
 }
 
@@ -222,6 +246,8 @@ static int add_all(struct sink_set *set)
 	const struct config *config = set->config;
 	int err = config->print ? add_sink(set, "print", NULL) : 0;
 
+	if (!err && config->store)
+		err = add_sink(set, "store", config->store);
 	for (size_t i = 0; !err && i < config->collectors.count; i++)
 		err = add_sink(set, "otlp", config->collectors.items[i]);
 	for (size_t i = 0; !err && i < config->sinks.count; i++)
@@ -236,7 +262,7 @@ const char *file_sink_error(int err)
 
 bool sinks_are_named(const struct config *config)
 {
-	return config->print || config->collectors.count || config->sinks.count;
+	return config->print || config->store || config->collectors.count || config->sinks.count;
 }
 
 bool sinks_use_stdout(const struct config *config)
@@ -248,14 +274,15 @@ bool sinks_use_stdout(const struct config *config)
 	return yes;
 }
 
-int sinks_of(const struct config *config, struct metrics *metrics, struct sink **ret, struct buf *names, struct buf *error)
+int sinks_of(const struct config *config, struct metrics *metrics, struct sink **ret, struct store **store_ret,
+	     struct buf *names, struct buf *error)
 {
 	AUTO(sink_set_fini)
-	struct sink_set set = { .config = config, .metrics = metrics, .names = names, .error = error };
+	struct sink_set set = { .config = config, .metrics = metrics, .store = store_ret, .names = names, .error = error };
 	size_t count;
 	int err;
 
-	set.items = calloc(1 + config->collectors.count + config->sinks.count, sizeof(*set.items));
+	set.items = calloc(2 + config->collectors.count + config->sinks.count, sizeof(*set.items));
 	if (!set.items) {
 		buf_printf(error, "cannot open the sinks: %s", strerror(ENOMEM));
 		return -ENOMEM;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "backend/store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -23,7 +24,9 @@
 #include "base/loop.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/page.h"
 #include "cmd/session.h"
+#include "cmd/store_of.h"
 #include "cmd/terminal.h"
 #include "sinks/sinks.h"
 
@@ -31,6 +34,9 @@ struct live {
 	struct session session;
 	struct config config; /* the user's, with what is different here */
 	bool has_keys;
+	bool keeps;	      /* in a store, which a page shows */
+	struct sink *summary; /* the session's, or a part of it */
+	struct page *page;    /* NULL: none */
 	/* of the line above the table */
 	uint64_t last_ns, last_taken;
 	double per_second;
@@ -58,6 +64,8 @@ static void write_status(void *arg, struct buf *line)
 	buf_printf(line,
 		   "hearth  %.0f samples/s on %" PRIu64 " CPUs, %" PRIu64 " processes  %" PRIu64 " taken  %" PRIu64 " lost",
 		   live->per_second, stats.cpus, stats.processes, stats.taken, stats.lost);
+	if (live->page)
+		buf_printf(line, "  %s", page_url(live->page));
 }
 
 static int open_summary(struct live *live)
@@ -73,8 +81,9 @@ static int open_summary(struct live *live)
 		.status = write_status,
 		.status_arg = live,
 	};
-	int err = sink_summary_new(&options, &live->session.sink);
+	int err = sink_summary_new(&options, &live->summary);
 
+	live->session.sink = live->summary;
 	live->has_keys = options.keys;
 	live->session.has_screen = is_terminal;
 	if (err)
@@ -100,7 +109,7 @@ static void on_keys(void *arg, int fd, uint32_t events)
 		loop_stop(live->session.loop);
 		return;
 	}
-	stop_on_error(live, sink_summary_keys(live->session.sink, bytes, (size_t)len, &quit));
+	stop_on_error(live, sink_summary_keys(live->summary, bytes, (size_t)len, &quit));
 	if (quit)
 		loop_stop(live->session.loop);
 }
@@ -108,7 +117,7 @@ static void on_keys(void *arg, int fd, uint32_t events)
 /* SIGTSTP: as if we had not caught it, but on a screen that is in order. */
 static void suspend(struct live *live)
 {
-	(void)sink_summary_leave(live->session.sink);
+	(void)sink_summary_leave(live->summary);
 	terminal_restore(false);
 	kill(getpid(), SIGSTOP);
 }
@@ -121,7 +130,7 @@ static void on_terminal_signal(void *arg, int signo)
 		suspend(live);
 	if (signo != SIGWINCH && live->has_keys)
 		(void)terminal_enter();
-	stop_on_error(live, sink_summary_redraw(live->session.sink));
+	stop_on_error(live, sink_summary_redraw(live->summary));
 }
 
 /* Before threads start. */
@@ -164,20 +173,48 @@ static int set_end(struct live *live)
 	return err ? err : loop_set_timer(timer, live->config.delay_ns + live->config.duration_ns, 0);
 }
 
+/* The store, beside the summary. Where there can be none, that is said and the table goes on. */
+static int open_store(struct live *live)
+{
+	struct session *s = &live->session;
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct sink *writer = NULL;
+	int err = store_of(&live->config, NULL, false, s->metrics, &s->store, &error);
+
+	if (!err)
+		err = s->store->ops->writer(s->store, &writer);
+	if (err) {
+		log_warn("profiles are not kept, and there is no page: %s", error.len ? buf_text(&error) : strerror(-err));
+		return 0;
+	}
+	return sink_tee_new(live->summary, writer, s->metrics, &s->sink);
+}
+
+/* The page, where there is a store. Without it the table goes on too. */
+static void open_page(struct live *live)
+{
+	if (!live->session.store || page_start(&live->session, &live->page) || !live->page)
+		return;
+	log_info("page at %s", page_url(live->page));
+}
+
 static int profile(struct live *live)
 {
 	AUTO(buf_fini) struct buf account = BUF_EMPTY;
 	struct session *s = &live->session;
 	int run_err, err;
 
-	if (session_end_on_signals(s) || open_summary(live) || watch_terminal(live))
+	if (session_end_on_signals(s) || open_summary(live) || (live->keeps && open_store(live)) || watch_terminal(live))
 		return STATUS_FAILED;
-	if (session_load_agent(s, 0) || session_start_agent(s, NULL) || set_end(live))
+	if (session_load_agent(s, 0))
 		return STATUS_FAILED;
-	stop_on_error(live, sink_summary_redraw(s->sink));
+	open_page(live);
+	if (session_start_agent(s, NULL) || set_end(live))
+		return STATUS_FAILED;
+	stop_on_error(live, sink_summary_redraw(live->summary));
 	run_err = session_run(s);
 	terminal_restore(false);
-	err = session_drain(s, NULL, NULL);
+	err = session_drain(s, page_stop, live->page);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
 	session_account(s, &account);
@@ -185,9 +222,9 @@ static int profile(struct live *live)
 	return run_err || err ? STATUS_FAILED : STATUS_DONE;
 }
 
-int top_run(const struct config *config)
+int top_run(const struct config *config, bool keep)
 {
-	struct live live = { .config = *config };
+	struct live live = { .config = *config, .keeps = keep };
 	int status = STATUS_FAILED;
 
 	live.config.report_interval_ns = config->refresh_ns;
@@ -197,8 +234,14 @@ int top_run(const struct config *config)
 	if (!session_open(&live.session, &live.config))
 		status = profile(&live);
 	terminal_restore(false);
+	page_free(live.page);
 	session_close(&live.session);
 	return status;
+}
+
+static int run_top(const struct config *config)
+{
+	return top_run(config, false);
 }
 
 const struct cmd cmd_top = {
@@ -211,5 +254,5 @@ const struct cmd cmd_top = {
 		"choose functions, modules or processes, sort, filter, freeze, and show who calls a function; ? lists "
 		"them. Where standard output is no terminal, a few lines are printed each time. Needs root.",
 	.example = "sudo hearth top -F 99",
-	.run = top_run,
+	.run = run_top,
 };

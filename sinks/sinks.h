@@ -25,6 +25,13 @@ int sink_null_new(struct sink **ret);
 int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_items, struct metrics *metrics,
 		    struct sink **ret);
 
+/*
+ * Hands every profile to @first and then to @second, in the producer's thread; both must be of the kind that does not wait.
+ * Both are owned from the call on, also when it fails. What @second does not take is counted as dropped; consume() says what
+ * @first said.
+ */
+int sink_tee_new(struct sink *first, struct sink *second, struct metrics *metrics, struct sink **ret);
+
 enum print_form {
 	PRINT_PLAIN,   /* the lazy backend's HEAD text */
 	PRINT_TYPED,   /* the collector distribution's: (Str), (Int) behind values, no times, no files and lines */

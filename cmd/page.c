@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's thread runs its loop until it is told to end, by work posted to it; everything of the server is made before
+ * the thread starts and freed after it ended, on the main thread. Words to the agent go the other way, as work posted to its
+ * loop.
+ */
+#include "cmd/page.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "backend/api.h"
+#include "backend/ingest.h"
+#include "backend/query_thread.h"
+#include "backend/server.h"
+#include "backend/store.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/thread.h"
+#include "cmd/config.h"
+#include "cmd/exports.h"
+#include "cmd/session.h"
+
+enum { MAX_QUESTIONS = 256, PORTS_TO_TRY = 20, MAX_CONNECTIONS = 256 };
+
+struct page {
+	struct session *session;
+	struct loop *loop;
+	struct sink *received; /* where OTLP that comes in goes */
+	struct ingest *ingest;
+	struct query_thread *queries;
+	struct server *server;
+	struct buf url;
+	pthread_t thread;
+	bool is_running;
+	struct loop_work stop;
+	uint64_t stop_deadline_ns;
+};
+
+int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret)
+{
+	const struct api_config config = {
+		.store = s->store,
+		.metrics = s->metrics,
+		.exports = &exports,
+		.is_live = is_live,
+	};
+	struct api *api = NULL;
+	int err = api_new(&config, &api);
+
+	if (!err)
+		err = query_thread_new(api, loop, MAX_QUESTIONS, ret);
+	if (err)
+		log_error("cannot start answering questions: %s", strerror(-err));
+	return err;
+}
+
+/* --- windows: from the server's thread to the agent's --- */
+
+struct window {
+	struct loop_work work;
+	struct session *session;
+	uint64_t end_ns;
+};
+
+static void ask_agent(struct loop_work *work)
+{
+	struct window *w = (struct window *)work;
+
+	if (w->session->agent)
+		(void)agent_report_at(w->session->agent, w->end_ns); /* else the next report brings it */
+	free(w);
+}
+
+static void on_window(void *arg, uint64_t at_ns)
+{
+	struct page *page = arg;
+	struct window *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return;
+	w->work.fn = ask_agent;
+	w->session = page->session;
+	w->end_ns = at_ns;
+	loop_post(page->session->loop, &w->work);
+}
+
+/* --- the server --- */
+
+static void *page_main(void *arg)
+{
+	struct page *page = arg;
+
+	(void)loop_run(page->loop);
+	return NULL;
+}
+
+static void stop_serving(struct loop_work *work)
+{
+	struct page *page = (struct page *)((char *)work - offsetof(struct page, stop));
+
+	server_stop(page->server, page->stop_deadline_ns);
+	loop_stop(page->loop);
+}
+
+/* @address with another port. */
+static void with_port(const char *address, unsigned port, struct buf *out)
+{
+	const char *colon = strrchr(address, ':');
+
+	buf_printf(out, "%.*s:%u", colon ? (int)(colon - address) : (int)strlen(address), address, port);
+}
+
+static int listen_on(struct page *page, const char *address, struct server_error *error)
+{
+	const struct server_config config = {
+		.http_address = address,
+		.max_connections = MAX_CONNECTIONS,
+		.queries = page->queries,
+		.window_ends = on_window,
+		.window_arg = page,
+	};
+
+	return server_new(&config, page->loop, page->session->metrics, page->ingest, &page->server, error);
+}
+
+/* The port that was asked for, or one of the next ones where somebody has it. */
+static int find_port(struct page *page)
+{
+	const char *address = page->session->config->http_address, *colon = strrchr(address, ':');
+	unsigned first = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, port = first;
+	struct server_error error = { "" };
+	int err = listen_on(page, address, &error);
+
+	while (err == -EADDRINUSE && first && ++port < first + PORTS_TO_TRY && port <= UINT16_MAX) {
+		AUTO(buf_fini) struct buf next = BUF_EMPTY;
+
+		with_port(address, port, &next);
+		err = listen_on(page, buf_text(&next), &error);
+	}
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	if (port != first && first)
+		log_warn("%s is taken by another program; the page has port %u", address, port);
+	buf_puts(&page->url, "http://");
+	with_port(address, server_http_port(page->server), &page->url);
+	buf_putc(&page->url, '/');
+	return 0;
+}
+
+static int make(struct page *page)
+{
+	const struct config *config = page->session->config;
+	const struct ingest_config ingest_config = {
+		.max_receive_bytes = config->max_receive_bytes,
+		.receive_memory = config->receive_memory,
+	};
+	struct store *store = page->session->store;
+	int err = loop_new(&page->loop);
+
+	if (!err)
+		err = store->ops->writer(store, &page->received);
+	if (!err)
+		err = ingest_new(&ingest_config, page->loop, page->session->metrics, page->received, &page->ingest);
+	if (err) {
+		log_error("cannot start the page: %s", strerror(-err));
+		return err;
+	}
+	err = page_queries(page->session, page->loop, true, &page->queries);
+	return err ? err : find_port(page);
+}
+
+int page_start(struct session *s, struct page **ret)
+{
+	struct page *page;
+	int err;
+
+	if (!strcmp(s->config->http_address, "off"))
+		return 0;
+	page = calloc(1, sizeof(*page));
+	if (!page)
+		return -ENOMEM;
+	page->session = s;
+	page->stop.fn = stop_serving;
+	err = make(page);
+	if (!err) {
+		err = thread_start(&page->thread, "page", page_main, page);
+		page->is_running = !err;
+		if (err)
+			log_error("cannot start the page: %s", strerror(-err));
+	}
+	if (err) {
+		page_free(page);
+		return err;
+	}
+	*ret = page;
+	return 0;
+}
+
+const char *page_url(const struct page *page)
+{
+	return buf_text((struct buf *)&page->url);
+}
+
+void page_stop(void *arg, uint64_t deadline_ns)
+{
+	struct page *page = arg;
+
+	if (!page || !page->is_running)
+		return;
+	page->stop_deadline_ns = deadline_ns;
+	loop_post(page->loop, &page->stop);
+	pthread_join(page->thread, NULL);
+	page->is_running = false;
+}
+
+void page_free(struct page *page)
+{
+	if (!page)
+		return;
+	page_stop(page, 0);
+	server_free(page->server);
+	ingest_free(page->ingest);
+	query_thread_free(page->queries);
+	sink_free(page->received);
+	loop_free(page->loop);
+	buf_fini(&page->url);
+	free(page);
+}

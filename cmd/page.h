@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page and the query API beside an agent in the same process: an HTTP server on a loop and a thread of its own, so that
+ * neither a slow question nor a slow client holds up sampling. `hearth serve` has the same server on its one loop.
+ */
+#ifndef HEARTH_CMD_PAGE_H
+#define HEARTH_CMD_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct loop;
+struct page;
+struct query_thread;
+struct session;
+
+/* The thread that answers questions about @s->store; answers come on @loop. Logs what fails; 0 or -errno. */
+int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret);
+
+/*
+ * Starts serving @s->store, after s->agent was made. When the port is taken, another is looked for and said. *@ret stays
+ * NULL where --http-address is off. Logs what fails; 0 or -errno.
+ */
+int page_start(struct session *s, struct page **ret);
+
+/* "http://127.0.0.1:4318/". */
+const char *page_url(const struct page *page);
+
+/* For session_drain(): no further requests. @page is a struct page. */
+void page_stop(void *page, uint64_t deadline_ns);
+
+/* Before session_close(). Accepts NULL. */
+void page_free(struct page *page);
+
+#endif
