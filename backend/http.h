@@ -92,6 +92,7 @@ struct request {
 	const char *path;	   /* libmicrohttpd's */
 	enum request_state state;
 	bool receiving; /* its headers or body are still coming */
+	bool has_nul;	/* in its path */
 	bool suspended;
 	bool too_slow;		  /* we cut it */
 	bool gone;		  /* its client went away, or waits for an answer that will not come */

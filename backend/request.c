@@ -79,13 +79,13 @@ void *request_start(void *arg, const char *uri, struct MHD_Connection *mhd)
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct connection *c = info ? info->socket_context : NULL;
 	struct request *r = c ? calloc(1, sizeof(*r)) : NULL;
-	(void)uri;
 	if (!r)
 		return NULL; /* request_step then cuts the connection */
 
 	r->server = s;
 	r->connection = c;
 	r->receiving = true;
+	r->has_nul = strstr(uri, "%00"); /* libmicrohttpd's string of the path ends there */
 	body_init(&r->ingest.body, ingest_budget(s->ingest), on_room);
 	c->request = r;
 	c->since_ns = clock_mono_ns();
@@ -176,6 +176,28 @@ static void refuse_method(struct request *r)
 	reply_text(r, MHD_HTTP_METHOD_NOT_ALLOWED, text);
 }
 
+struct framing {
+	unsigned lengths, codings;
+};
+
+static enum MHD_Result count_framing(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct framing *f = arg;
+	(void)kind;
+	(void)value;
+	f->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+	f->codings += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+	return MHD_YES;
+}
+
+/* Whether all would agree on where the body ends: RFC 9112, 6.3. */
+static bool is_framed_once(const struct request *r)
+{
+	struct framing f = { 0 };
+	MHD_get_connection_values(r->connection->mhd, MHD_HEADER_KIND, count_framing, &f);
+	return f.lengths + f.codings <= 1;
+}
+
 static bool is_allowed(const struct request *r)
 {
 	return !r->server->tokens || r->route->is_public ||
@@ -186,10 +208,13 @@ static void judge(struct request *r, const char *path, const char *method)
 {
 	r->announced_bytes = announced_bytes(r);
 	r->path = path;
-	r->route = route_find(path);
+	r->route = r->has_nul ? NULL : route_find(path);
 	if (r->route && r->route->begin)
 		receiver_speaks(r);
-	if (!r->route) {
+	if (!is_framed_once(r)) {
+		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_INCOMPLETE,
+			     "more than one Content-Length or Transfer-Encoding: where the body ends is not clear");
+	} else if (!r->route) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
 	} else if (cors_is_preflight(r, method)) {
@@ -207,15 +232,16 @@ static void judge(struct request *r, const char *path, const char *method)
 /* The headers are there; or the memory that the body waited for, or a refusal because there was none for too long. */
 static enum MHD_Result request_begin(struct request *r, const char *path, const char *method)
 {
-	bool too_large = false;
+	bool unread = false; /* its body cannot or will not be read */
 
 	if (r->state == REQUEST_NEW) {
 		judge(r, path, method);
-		too_large = r->announced_bytes != UINT64_MAX && r->announced_bytes > max_bytes(r);
+		bool too_large = r->announced_bytes != UINT64_MAX && r->announced_bytes > max_bytes(r);
 		if (too_large && !r->reply.status)
 			refuse_too_large(r);
+		unread = too_large || !is_framed_once(r);
 	}
-	if (r->reply.status && (too_large || expects_continue(r))) {
+	if (r->reply.status && (unread || expects_continue(r))) {
 		r->receiving = false;
 		return reply_send(r, true);
 	}

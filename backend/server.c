@@ -109,6 +109,7 @@ static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd, unsigned
 	return MHD_start_daemon(flags, 0, NULL, NULL, request_step, s, /* */
 				MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, max_connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+				MHD_OPTION_STRICT_FOR_CLIENT, 1, /* as the RFCs have it: a Host, no bare line feeds */
 				MHD_OPTION_URI_LOG_CALLBACK, request_start, s, MHD_OPTION_NOTIFY_COMPLETED, request_end, s,
 				MHD_OPTION_NOTIFY_CONNECTION, connection_change, s, MHD_OPTION_ARRAY, s->tls ? tls : none,
 				MHD_OPTION_END);

@@ -4,13 +4,11 @@
 
 usage: requests.py PORT IMPATIENT_PORT
 
-PORT takes bodies up to 1 MiB. IMPATIENT_PORT as well, but gives a request 2.4 s, an idle connection 0.6 s, and has room for
-four connections. Bodies are encoded here by hand after the protobuf specification, so that nothing of hearth checks itself. A
-profile whose resource says test.errno=N makes the sink fail with that error.
+A profile whose resource says test.errno=N makes the sink fail with that error.
 """
 import errno
 import gzip
-import http.client
+import json
 import re
 import socket
 import struct
@@ -19,97 +17,7 @@ import threading
 import time
 import zlib
 
-from messages import field, nested, profile, request, resource, sample, dictionary
-
-PORT, IMPATIENT = int(sys.argv[1]), int(sys.argv[2])
-LIMIT = 1 << 20
-PROFILES = "/v1development/profiles"
-PROTOBUF = "application/x-protobuf"
-failures = []
-
-
-def status_message(body):
-    """(code, message) of a google.rpc.Status."""
-    assert body[0] == 8 and body[2] == 18, body
-    length, at, shift = 0, 3, 0
-    while True:
-        length |= (body[at] & 127) << shift
-        at, shift = at + 1, shift + 7
-        if body[at - 1] < 128:
-            break
-    assert at + length == len(body), body
-    return body[1], body[at:].decode()
-
-
-# --- HTTP ---
-
-def connect(port=PORT):
-    sock = socket.create_connection(("127.0.0.1", port), timeout=20)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock
-
-
-def head_of(method, path, headers):
-    return ("%s %s HTTP/1.1\r\nHost: localhost\r\n" % (method, path) + "".join("%s: %s\r\n" % h for h in headers) + "\r\n").encode()
-
-
-def chunked(body, size=60000):
-    pieces = [body[i:i + size] for i in range(0, len(body), size)]
-    return b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\n\r\n"
-
-
-def answer(sock, method="POST"):
-    response = http.client.HTTPResponse(sock, method=method)
-    response.begin()
-    response.body = response.read()
-    return response
-
-
-def send(sock, method="POST", path=PROFILES, headers=None, body=b"", length=True):
-    headers = list([("Content-Type", PROTOBUF)] if headers is None else headers)
-    if length:
-        headers.append(("Content-Length", str(len(body))))
-    sock.sendall(head_of(method, path, headers) + body)
-    return answer(sock, method)
-
-
-def get(path, method="GET"):
-    with connect() as sock:
-        return send(sock, method, path, [], length=False)
-
-
-def series():
-    text = get("/metrics").body.decode()
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line and line[0] != "#"}
-
-
-def check(ok, what):
-    if not ok:
-        failures.append(what)
-        print("FAIL", what)
-
-
-def test(fn):
-    began = time.time()
-    try:
-        fn()
-    except Exception as e:  # a broken connection is a finding like any other
-        check(False, "%s: %s" % (fn.__name__, repr(e)[:300]))
-    with connect() as sock:
-        check(send(sock, body=request()).status == 200, "a good request after " + fn.__name__)
-    print("%-20s %5.2f s" % (fn.__name__, time.time() - began))
-
-
-def is_closed(sock, within):
-    """The server ends the connection without an answer."""
-    sock.settimeout(within)
-    try:
-        return sock.recv(1) == b""
-    except ConnectionResetError:
-        return True
-    except socket.timeout:
-        return False
-
+from otlp_client import *
 
 # --- the tests ---
 
@@ -131,6 +39,12 @@ def lying(body, length):
 
 def raw_index(bad):
     return resource((), [[profile([sample([bad], 1)])]]) + dictionary()
+
+
+def json_errno(number):
+    """A profile that makes the sink fail."""
+    attribute = {"key": "test.errno", "value": {"intValue": str(number)}}
+    return json.dumps({"resourceProfiles": [{"resource": {"attributes": [attribute]}}]}).encode()
 
 
 TABLE = [  # name, method, path, headers, body, status
@@ -177,14 +91,18 @@ TABLE = [  # name, method, path, headers, body, status
     ("not protobuf", "POST", PROFILES, typed(PROTOBUF), b"<html>hello</html>", 400),
     ("cut message", "POST", PROFILES, typed(PROTOBUF), GOOD[:-3], 400),
     ("wrong wire type", "POST", PROFILES, typed(PROTOBUF), field(1, 5), 400),
-    ("index beyond its table", "POST", PROFILES, typed(PROTOBUF), raw_index(77), 400),
+    ("index beyond its table", "POST", PROFILES, version("1"), raw_index(77), 400),
     ("string that is not UTF-8", "POST", PROFILES, typed(PROTOBUF), request((("container.id", b"b\xffd"),)), 400),
     ("nested too deep", "POST", PROFILES, typed(PROTOBUF), nested(10000), 400),
     ("no type", "POST", PROFILES, [], GOOD, 415),
     ("nearly the type", "POST", PROFILES, typed("application/x-protobufs"), GOOD, 415),
     ("unknown path", "POST", "/v1/nothing", typed(PROTOBUF), GOOD, 404),
     ("path below", "POST", PROFILES + "/x", typed(PROTOBUF), GOOD, 404),
-    ("root", "GET", "/", [], b"", 404),
+    ("json", "POST", PROFILES, typed("application/json"), b"{}", 200),
+    ("json and gzip", "POST", PROFILES, typed("application/json; charset=utf-8") + GZ[1:], gzip.compress(b"{}"), 200),
+    ("json that is none", "POST", PROFILES, typed("application/json"), b"{", 400),
+    ("json, sink full", "POST", PROFILES, typed("application/json"), json_errno(errno.EAGAIN), 503),
+    ("json, sink broken", "POST", PROFILES, typed("application/json"), json_errno(errno.EIO), 500),
     ("get profiles", "GET", PROFILES, [], b"", 405),
     ("put profiles", "PUT", PROFILES, typed(PROTOBUF), GOOD, 405),
     ("post metrics page", "POST", "/metrics", typed(PROTOBUF), GOOD, 405),
@@ -200,11 +118,14 @@ def check_answer(name, response, method, path, headers, status):
     got_type = response.getheader("Content-Type")
     check(response.status == status, "%s: status %d, not %d: %r" % (name, response.status, status, response.body[:200]))
     if response.status in CODES:
-        code, message = status_message(response.body)
+        if got_type == "application/json":
+            code, message = (json.loads(response.body)[key] for key in ("code", "message"))
+        else:
+            code, message = status_message(response.body)
         check(code == CODES[response.status] and len(message) > 10, "%s: Status %d %s" % (name, code, message))
         check(got_type == sent_type, "%s: answered in %s" % (name, got_type))
     elif response.status == 200:
-        check(response.body == b"" and got_type == sent_type, "%s: answered %r in %s" % (name, response.body, got_type))
+        check(response.body == (b"{}" if sent_type == "application/json" else b"") and got_type == sent_type, "%s: answered %r in %s" % (name, response.body, got_type))
     else:
         check(got_type.startswith("text/plain"), "%s: answered in %s" % (name, got_type))
     if status == 405:

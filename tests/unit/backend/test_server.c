@@ -126,6 +126,16 @@ static uint64_t metric_total(struct world *w, const char *name)
 	return total.value;
 }
 
+static void run_script(struct world *w, const char *name)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "python3 " TEST_DATA "/unit/backend/%s %u %u", name,
+		 server_http_port(w->servers[0]), server_http_port(w->servers[1]));
+	int status = system(command);
+	assert_int_equal(status, 0);
+}
+
 static void test_requests(void **state)
 {
 	const struct server_config configs[] = {
@@ -136,14 +146,11 @@ static void test_requests(void **state)
 		  .idle_timeout_ns = 600 * NSEC_PER_MSEC },
 	};
 	struct world w;
-	char command[256];
 	(void)state;
 
 	world_start(&w, configs, ARRAY_LEN(configs));
-	snprintf(command, sizeof(command), "python3 " TEST_DATA "/unit/backend/requests.py %u %u",
-		 server_http_port(w.servers[0]), server_http_port(w.servers[1]));
-	int status = system(command);
-	assert_int_equal(status, 0);
+	run_script(&w, "malformed.py");
+	run_script(&w, "requests.py");
 
 	/* What the counters say is what the sink got. */
 	assert_true(w.sink.sample_events > 1000);
