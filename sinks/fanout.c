@@ -5,8 +5,9 @@
  *   consume() --item--> [queue] --> thread --> child 0          an item holds one reference of the profiles and
  *             --item--> [queue] --> thread --> child 1          one hold of the shared ack; both go with the item
  *
- * The producer's ack is completed with the last hold: consume() has one while it hands out, each item one until its child is
- * done with it (a durable child: until it completes the item's own ack). consume() may be called from several threads. A
+ * The producer's ack is completed with the last hold: consume() has one while it hands out, each item of a durable child one
+ * until that completes the item's own ack; the other children never delay it. Who asks for an ack wants it kept: when a
+ * durable child has no room, nothing is handed out. consume() may be called from several threads. A
  * child's consume() is only called by its thread; its flush() and free() by the caller of ours, while its thread is idle.
  */
 #include "sinks/sinks.h"
@@ -41,6 +42,7 @@ struct sink_fanout {
 	struct sink sink;
 	struct child *children;
 	size_t count;
+	size_t queue_items;
 	pthread_mutex_t lock;
 	pthread_cond_t settled; /* a child's pending reached 0 */
 };
@@ -115,7 +117,7 @@ static int child_push(struct child *child, struct item *item)
 
 static void child_consume(struct child *child, struct item *item)
 {
-	bool acks = item->shared && child->sink->ops->durable;
+	bool acks = item->shared;
 	struct profiles *p = profiles_get(item->p);
 	int error = sink_consume(child->sink, p, acks ? &item->ack : NULL);
 
@@ -155,6 +157,8 @@ static int child_offer(struct child *child, struct profiles *p, struct shared_ac
 
 	if (!item)
 		return -ENOMEM;
+	if (!child->sink->ops->durable)
+		shared = NULL;
 	item->ack.done = item_acked;
 	item->shared = shared;
 	item->p = profiles_get(p);
@@ -170,16 +174,29 @@ static int child_offer(struct child *child, struct profiles *p, struct shared_ac
 	return error;
 }
 
+/* A durable child has no room. */
+static bool is_full(const struct sink_fanout *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->children[i].sink->ops->durable && queue_count(f->children[i].queue) >= f->queue_items)
+			return true;
+	return false;
+}
+
 static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
 	struct sink_fanout *f = (struct sink_fanout *)sink;
 	struct shared_ack *shared = ack ? calloc(1, sizeof(*shared)) : NULL;
 	uint64_t missed = 0;
 	size_t accepted = 0;
-	int error = 0;
+	int error = 0, lost = 0;
 
 	if (ack && !shared)
 		return -ENOMEM;
+	if (shared && is_full(f)) {
+		free(shared);
+		return -EAGAIN;
+	}
 	if (shared) {
 		shared->ack = ack;
 		shared->holds = 1;
@@ -198,10 +215,14 @@ static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack
 		free(shared);
 		return error;
 	}
-	for (size_t i = 0; i < f->count; i++)
-		if (missed >> i & 1)
-			metric_add(f->children[i].dropped_full, p->sample_events);
-	shared_ack_put(shared, 0);
+	for (size_t i = 0; i < f->count; i++) {
+		if (!(missed >> i & 1))
+			continue;
+		metric_add(f->children[i].dropped_full, p->sample_events);
+		if (f->children[i].sink->ops->durable) /* another producer was quicker */
+			lost = -EAGAIN;
+	}
+	shared_ack_put(shared, lost);
 	return 0;
 }
 
@@ -355,6 +376,7 @@ int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_ite
 	f->sink.ops = &fanout_ops;
 	pthread_mutex_init(&f->lock, NULL);
 	f->count = count;
+	f->queue_items = queue_items;
 	for (size_t i = 0; i < count; i++) {
 		f->children[i].fanout = f;
 		f->children[i].sink = children[i];

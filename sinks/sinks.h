@@ -20,7 +20,8 @@ int sink_null_new(struct sink **ret);
  * Hands every profile to each child through a bounded queue and a thread a child, so that a slow child delays nobody.
  * @children are owned from the call on, also when it fails. consume() returns -EAGAIN when no child had room, 0 otherwise;
  * what a full child missed is counted (hearth_sink_dropped_samples_total{sink=,reason="queue full"}). An ack is completed
- * when all children that accepted the profile have. flush() waits for the queues to run empty, then flushes the children.
+ * when all durable children have; with an ack, consume() also returns -EAGAIN, and hands out nothing, when a durable child
+ * has no room. flush() waits for the queues to run empty, then flushes the children.
  */
 int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_items, struct metrics *metrics,
 		    struct sink **ret);

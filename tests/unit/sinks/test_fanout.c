@@ -248,6 +248,46 @@ static void test_ack_waits_for_durable_children(void **state)
 	setup_free(&s);
 }
 
+/* A child that is not durable may be as slow as it likes. */
+static void test_ack_waits_for_nobody_else(void **state)
+{
+	struct setup s = setup_new(10, true, false);
+	struct counted_ack ack = { .ack.done = counted_done };
+
+	(void)state;
+	probe_set_hold(s.b, true);
+	assert_int_equal(sink_consume(s.fanout, s.p, &ack.ack), 0);
+	probe_wait_entered(s.b);
+	probe_wait_consumed(s.a, 1);
+	s.a->acks[0]->done(s.a->acks[0], 0);
+	assert_int_equal(ack.done, 1);
+	assert_int_equal(ack.error, 0);
+	probe_set_hold(s.b, false);
+	setup_free(&s);
+}
+
+/* What is to be kept is handed to nobody when it cannot be kept. */
+static void test_full_durable_child(void **state)
+{
+	struct setup s = setup_new(1, true, false);
+	struct counted_ack ack = { .ack.done = counted_done };
+
+	(void)state;
+	probe_set_hold(s.a, true);
+	assert_int_equal(sink_consume(s.fanout, s.p, NULL), 0);
+	probe_wait_entered(s.a);
+	assert_int_equal(sink_consume(s.fanout, s.p, NULL), 0);
+	probe_wait_consumed(s.b, 2);
+	assert_int_equal(sink_consume(s.fanout, s.p, &ack.ack), -EAGAIN);
+	probe_set_hold(s.a, false);
+	assert_int_equal(flush_for(s.fanout, LONG_NS), 0);
+	assert_int_equal(s.a->consumed, 2);
+	assert_int_equal(s.b->consumed, 2);
+	assert_int_equal(dropped(&s, "a", "queue full"), 0);
+	assert_int_equal(ack.done, 0);
+	setup_free(&s);
+}
+
 static void test_ack_of_indifferent_children(void **state)
 {
 	struct setup s = setup_new(10, false, false);
@@ -313,7 +353,7 @@ static void test_failures_are_logged(void **state)
 /* A child that does not come back: flush gives up at its deadline, counts what was queued, and serves the other child. */
 static void test_flush_deadline(void **state)
 {
-	struct setup s = setup_new(10, false, false);
+	struct setup s = setup_new(10, true, false);
 	struct counted_ack ack = { .ack.done = counted_done };
 	uint64_t start;
 
@@ -441,6 +481,8 @@ int main(void)
 		cmocka_unit_test(test_slow_child),
 		cmocka_unit_test(test_all_full),
 		cmocka_unit_test(test_ack_waits_for_durable_children),
+		cmocka_unit_test(test_ack_waits_for_nobody_else),
+		cmocka_unit_test(test_full_durable_child),
 		cmocka_unit_test(test_ack_of_indifferent_children),
 		cmocka_unit_test(test_failing_child),
 		cmocka_unit_test(test_failures_are_logged),
