@@ -17,6 +17,7 @@
 #include "backend/grpc_internal.h"
 #include "backend/http.h"
 #include "backend/server.h"
+#include "backend/tls.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
@@ -76,6 +77,8 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	struct grpc *g = arg;
 	(void)events;
 
+	if (g->tls)
+		tls_refresh(g->tls);
 	for (int i = 0; i < ACCEPTS_A_TURN && g->listener; i++) {
 		if (g->connection_count >= g->max_connections) {
 			stop_accepting(g);
@@ -132,6 +135,8 @@ int grpc_new(const struct grpc_config *config, struct loop *loop, struct metrics
 		return fail(NULL, -ENOMEM, err);
 	g->loop = loop;
 	g->ingest = ingest;
+	g->tls = config->tls;
+	g->tokens = config->tokens;
 	g->due_ns = UINT64_MAX;
 	g->max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
 	g->request_timeout_ns = config->request_timeout_ns ? config->request_timeout_ns

@@ -15,9 +15,13 @@ struct ingest;
 struct loop;
 struct metrics;
 struct server_error;
+struct tls;
+struct tokens;
 
 struct grpc_config {
 	const char *address;	     /* "127.0.0.1:4317", "[::1]:0"; port 0: any, see grpc_port() */
+	struct tls *tls;	     /* NULL: none; borrowed, as are the tokens */
+	struct tokens *tokens;	     /* NULL: calls need no token; the health service needs none ever */
 	unsigned max_connections;    /* 1000 when 0 */
 	uint64_t request_timeout_ns; /* first header of a call to the end of its answer; 60 s when 0 */
 	uint64_t idle_timeout_ns;    /* a connection without a call; 300 s when 0 */

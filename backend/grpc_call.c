@@ -21,6 +21,7 @@
 
 #include "backend/grpc_internal.h"
 #include "backend/grpc_text.h"
+#include "backend/token.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -36,6 +37,7 @@ enum {
 	HEALTH_MAX_BYTES = 4 << 10,
 	EARLY_MAX_BYTES = 8 << 20,
 	GRACE_DIVISOR = 6, /* of the call's time before the least rate counts: 10 s of 60 */
+	WAIT_DIVISOR = 12, /* of the call's time that it may wait for memory: senders wait for an answer for 5 s and more */
 	LEAST_BYTES_PER_S = 1024,
 };
 
@@ -231,6 +233,16 @@ static void read_version(struct grpc_call *call, const char *value, size_t len)
 		call->version_count = 2; /* whether it matters, the method says */
 }
 
+static void read_token(struct grpc_call *call, const char *value, size_t len)
+{
+	struct tokens *tokens = call->connection->server->tokens;
+	(void)len; /* nghttp2 ends values with a NUL */
+
+	if (tokens && !call->has_token) /* the first counts */
+		call->is_token_good = tokens_allow(tokens, value);
+	call->has_token = true;
+}
+
 static const struct {
 	const char *name;
 	void (*read)(struct grpc_call *call, const char *value, size_t len);
@@ -240,6 +252,7 @@ static const struct {
 	{ "content-type", read_content_type },
 	{ "grpc-encoding", read_encoding },
 	{ "grpc-timeout", read_timeout },
+	{ "authorization", read_token },
 	{ VERSION_HEADER, read_version },
 };
 
@@ -259,10 +272,16 @@ void grpc_call_header(struct grpc_call *call, const char *name, size_t name_len,
 /* What only all headers together tell. */
 static void judge_headers(struct grpc_call *call)
 {
+	bool is_export = call->method && call->method->kind == GRPC_EXPORT;
+
+	if (is_export && call->connection->server->tokens && !call->is_token_good) {
+		call->refusal.code = GRPC_OK; /* a stranger is told nothing else */
+		refuse(call, GRPC_UNAUTHENTICATED, REJECTED_TOKEN, "%s: send 'authorization: Bearer TOKEN'",
+		       call->has_token ? "not a token that is good here" : "a token is needed");
+	}
 	if (!call->has_content_type)
 		refuse(call, GRPC_INVALID_ARGUMENT, REJECTED_CONTENT_TYPE, "no content type: send application/grpc");
-	if (call->method && call->method->kind == GRPC_EXPORT && call->method->signal == INGEST_PROFILES &&
-	    call->version_count > 1)
+	if (is_export && call->method->signal == INGEST_PROFILES && call->version_count > 1)
 		refuse(call, GRPC_INVALID_ARGUMENT, REJECTED_VERSION,
 		       VERSION_HEADER " must be absent or just " VERSION_SPOKEN ": no other version is spoken here");
 }
@@ -343,12 +362,19 @@ static void let_in(struct grpc_call *call)
 	grpc_session_grant(call, call->frame.len);
 }
 
+static void wait_for_memory(struct grpc_call *call)
+{
+	call->is_waiting = true;
+	call->reading_ns = clock_mono_ns();
+	grpc_schedule(call->connection->server, grpc_call_check(call, call->reading_ns));
+}
+
 static void ask_for_memory(struct grpc_call *call)
 {
 	int ret = body_room(&call->request.body, call->frame.len);
 
 	if (ret == -EINPROGRESS)
-		call->is_waiting = true;
+		wait_for_memory(call);
 	else if (ret)
 		refuse_memory(call);
 	else
@@ -457,50 +483,68 @@ void grpc_call_end(struct grpc_call *call)
 
 /* --- its time --- */
 
-static bool is_too_slow(const struct grpc_call *call, uint64_t now_ns, uint64_t grace_ns)
+/* What must have come after @age_ns: a little always; when others wait for memory that it holds, as much as ends it in
+ * time. */
+static uint64_t least_bytes(const struct grpc_call *call, uint64_t age_ns)
 {
-	uint64_t age_ns = now_ns > call->reading_ns ? now_ns - call->reading_ns : 0;
+	const struct grpc *g = call->connection->server;
+	uint64_t least = LEAST_BYTES_PER_S * age_ns / NSEC_PER_SEC;
+	double part = (double)age_ns / (double)g->request_timeout_ns * (double)call->request.body.cap;
 
-	return age_ns > grace_ns && call->received_bytes < LEAST_BYTES_PER_S * age_ns / NSEC_PER_SEC;
+	return budget_has_waiters(ingest_budget(g->ingest)) && part > (double)least ? (uint64_t)part : least;
 }
 
 /* When to look again at what it is to receive. */
 static uint64_t check_receiving(struct grpc_call *call, uint64_t now_ns)
 {
-	uint64_t grace_ns = call->connection->server->request_timeout_ns / GRACE_DIVISOR;
+	uint64_t timeout_ns = call->connection->server->request_timeout_ns, grace_ns = timeout_ns / GRACE_DIVISOR;
+	uint64_t age_ns = now_ns > call->reading_ns ? now_ns - call->reading_ns : 0;
 
-	if (call->is_waiting || call->has_ended)
+	if (call->is_waiting) {
+		if (age_ns >= timeout_ns / WAIT_DIVISOR)
+			refuse_memory(call);
+		return call->reading_ns + timeout_ns / WAIT_DIVISOR;
+	}
+	if (call->has_ended)
 		return UINT64_MAX;
-	if (is_too_slow(call, now_ns, grace_ns)) {
-		grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, REJECTED_SLOW, "less than %d bytes a second came",
-			       (int)LEAST_BYTES_PER_S);
+	if (age_ns > grace_ns && call->received_bytes < least_bytes(call, age_ns)) {
+		grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, REJECTED_SLOW, "too few bytes came in %llu s",
+			       (unsigned long long)(age_ns / NSEC_PER_SEC));
 		return UINT64_MAX;
 	}
-	return now_ns < call->reading_ns + grace_ns ? call->reading_ns + grace_ns + 1 : now_ns + NSEC_PER_SEC;
+	return age_ns <= grace_ns ? call->reading_ns + grace_ns + 1 : now_ns + NSEC_PER_SEC;
+}
+
+/* It is over its time. */
+static void end_overdue(struct grpc_call *call)
+{
+	uint64_t timeout_s = call->connection->server->request_timeout_ns / NSEC_PER_SEC;
+
+	if (call->phase == GRPC_CALL_TAKEN)
+		grpc_call_fail(call, GRPC_UNAVAILABLE, REJECTED_BUSY,
+			       "what came could not be kept in time: it may be kept all the same, try again");
+	else
+		grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, REJECTED_SLOW, "not done after %llu s",
+			       (unsigned long long)timeout_s);
 }
 
 uint64_t grpc_call_check(struct grpc_call *call, uint64_t now_ns)
 {
-	uint64_t timeout_ns = call->connection->server->request_timeout_ns, due_ns = UINT64_MAX;
+	uint64_t end_ns = call->since_ns + call->connection->server->request_timeout_ns, due_ns = UINT64_MAX;
 
 	if (call->phase == GRPC_CALL_ANSWERED) {
-		/* Its client leaves the answer lying. */
-		if (now_ns >= call->since_ns + timeout_ns)
+		if (now_ns >= end_ns) /* its client leaves the answer lying */
 			grpc_session_reset(call, NGHTTP2_CANCEL);
-		return call->since_ns + timeout_ns;
+		return end_ns;
 	}
 	if (call->phase == GRPC_CALL_RECEIVING)
 		due_ns = check_receiving(call, now_ns);
 	if (now_ns >= call->deadline_ns)
 		grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, REJECTED_DEADLINE, "not done by the deadline of its client");
-	else if (call->phase != GRPC_CALL_WATCHING && now_ns >= call->since_ns + timeout_ns && call->is_waiting)
-		refuse_memory(call);
-	else if (call->phase != GRPC_CALL_WATCHING && now_ns >= call->since_ns + timeout_ns)
-		grpc_call_fail(call, GRPC_DEADLINE_EXCEEDED, REJECTED_SLOW, "not done after %llu s",
-			       (unsigned long long)(timeout_ns / NSEC_PER_SEC));
-	if (due_ns > call->deadline_ns)
-		due_ns = call->deadline_ns;
-	if (call->phase != GRPC_CALL_WATCHING && due_ns > call->since_ns + timeout_ns)
-		due_ns = call->since_ns + timeout_ns;
-	return due_ns;
+	if (call->phase == GRPC_CALL_WATCHING) /* as long as it likes */
+		return call->deadline_ns;
+	if (now_ns >= end_ns)
+		end_overdue(call);
+	due_ns = due_ns < call->deadline_ns ? due_ns : call->deadline_ns;
+	return due_ns < end_ns ? due_ns : end_ns;
 }

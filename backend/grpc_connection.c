@@ -62,11 +62,9 @@ static size_t put(struct grpc_connection *c, const uint8_t *data, size_t len)
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = send(c->fd, data + done, len - done, MSG_NOSIGNAL);
+		ssize_t n = grpc_socket_write(&c->socket, data + done, len - done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+		if (n < 0 && n != -EAGAIN)
 			c->is_dead = true;
 		if (n <= 0)
 			break;
@@ -128,7 +126,7 @@ void grpc_connection_free(struct grpc_connection *c)
 		grpc_call_free(c->calls);
 	nghttp2_session_del(c->session);
 	buf_fini(&c->out);
-	close(c->fd);
+	grpc_socket_close(&c->socket);
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;
@@ -144,7 +142,7 @@ static void linger(struct grpc_connection *c)
 		nghttp2_session_set_stream_user_data(c->session, c->calls->stream_id, NULL);
 		grpc_call_free(c->calls);
 	}
-	shutdown(c->fd, SHUT_WR);
+	grpc_socket_shut(&c->socket);
 	enter(c, GRPC_LINGERING);
 	grpc_schedule(c->server, c->since_ns + LINGER_S * NSEC_PER_SEC);
 }
@@ -162,10 +160,23 @@ static void watch(struct grpc_connection *c, uint32_t events)
 static const char foreign[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
 			      "This port speaks gRPC, over HTTP/2 from the first byte; OTLP/HTTP has a port of its own.\n";
 
+/* There is no session to speak of yet. */
+static void settle_handshake(struct grpc_connection *c)
+{
+	if (!c->is_dead)
+		watch(c, EPOLLIN | EPOLLRDHUP | (grpc_socket_waits_to_write(&c->socket) ? EPOLLOUT : 0));
+	if (c->is_dead)
+		grpc_connection_free(c);
+}
+
 void grpc_connection_settle(struct grpc_connection *c)
 {
 	if (c->in_session)
 		return;
+	if (!c->socket.is_shaken) {
+		settle_handshake(c);
+		return;
+	}
 	if (c->is_foreign && c->phase != GRPC_LINGERING) {
 		put(c, (const uint8_t *)foreign, sizeof(foreign) - 1);
 		linger(c);
@@ -195,18 +206,26 @@ static void take(struct grpc_connection *c, const uint8_t *data, size_t len)
 static void receive(struct grpc_connection *c)
 {
 	for (int i = 0; i < READS_A_TURN && !c->is_dead; i++) {
-		ssize_t n = recv(c->fd, c->server->in, GRPC_READ_BYTES, 0);
+		ssize_t n = grpc_socket_read(&c->socket, c->server->in, GRPC_READ_BYTES);
 
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		if (n == -EAGAIN)
 			break;
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			c->is_dead = true;
 		else
 			take(c, c->server->in, (size_t)n);
-		if (n < GRPC_READ_BYTES) /* that was all */
+		if (n < GRPC_READ_BYTES && !c->socket.tls) /* that was all */
 			break;
+	}
+}
+
+static void shake(struct grpc_connection *c)
+{
+	int ret = grpc_socket_shake(&c->socket);
+
+	if (ret && ret != -EAGAIN) {
+		metric_add(c->server->stats.cut[GRPC_CUT_PROTOCOL], 1);
+		c->is_dead = true;
 	}
 }
 
@@ -215,7 +234,8 @@ static void on_ready(void *arg, int fd, uint32_t events)
 	struct grpc_connection *c = arg;
 	(void)fd;
 
-	if (events & ~(uint32_t)EPOLLOUT)
+	shake(c);
+	if (c->socket.is_shaken && !c->is_dead && (events & ~(uint32_t)EPOLLOUT))
 		receive(c);
 	grpc_connection_settle(c);
 }
@@ -357,7 +377,6 @@ int grpc_connection_new(struct grpc *g, int fd)
 		return -ENOMEM;
 	}
 	c->server = g;
-	c->fd = fd;
 	c->next = g->connections;
 	c->link = &g->connections;
 	if (c->next)
@@ -368,7 +387,9 @@ int grpc_connection_new(struct grpc *g, int fd)
 	c->heard_ns = c->since_ns;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c->events = EPOLLIN | EPOLLRDHUP;
-	int ret = loop_add_fd(g->loop, fd, c->events, on_ready, c, &c->watch);
+	int ret = grpc_socket_open(&c->socket, fd, g->tls);
+	if (!ret)
+		ret = loop_add_fd(g->loop, fd, c->events, on_ready, c, &c->watch);
 	if (!ret)
 		ret = grpc_session_open(c);
 	if (ret) {

@@ -8,7 +8,7 @@
 #include "backend/grpc_internal.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
-#include "proto/otlp_wire.h"
+#include "proto/wire.h"
 
 enum serving_status { STATUS_NEVER_TOLD = 0, STATUS_SERVING = 1, STATUS_NOT_SERVING = 2, STATUS_SERVICE_UNKNOWN = 3 };
 

@@ -5,6 +5,7 @@
  *
  *   grpc.c             listens, keeps the connections and their one timer
  *   grpc_connection.c  bytes between socket and session; a connection's times and its end
+ *   grpc_socket.c      the socket, with TLS or without
  *   grpc_session.c     what nghttp2 reports and is told; how much of what is no work is borne
  *   grpc_call.c        a call, from its headers to its answer
  *   grpc_method.c      which methods there are
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #include "backend/grpc_frame.h"
+#include "backend/grpc_socket.h"
 #include "backend/ingest.h"
 #include "backend/stats.h"
 #include "base/buf.h"
@@ -29,6 +31,8 @@ struct grpc_call;
 struct loop;
 struct loop_watch;
 struct metrics;
+struct tls;
+struct tokens;
 
 /* --- methods --- */
 
@@ -80,6 +84,8 @@ enum { GRPC_READ_BYTES = 128 << 10 };
 struct grpc {
 	struct loop *loop; /* borrowed, as are metrics and ingest */
 	struct ingest *ingest;
+	struct tls *tls;       /* NULL: plain; borrowed, as are the tokens */
+	struct tokens *tokens; /* NULL: calls need none */
 	int listen_fd;
 	struct loop_watch *listener;
 	bool is_accepting;
@@ -116,7 +122,7 @@ enum grpc_drain { GRPC_SERVING, GRPC_NOTICED, GRPC_DRAINED }; /* how much of a g
 struct grpc_connection {
 	struct grpc *server;
 	struct grpc_connection *next, **link; /* in grpc.connections */
-	int fd;
+	struct grpc_socket socket;
 	struct loop_watch *watch;
 	uint32_t events; /* that it is watched for */
 	enum grpc_phase phase;
@@ -201,7 +207,7 @@ struct grpc_call {
 	const struct grpc_method *method; /* NULL: unknown */
 	/* from its headers */
 	size_t header_bytes;
-	bool has_content_type;
+	bool has_content_type, has_token, is_token_good;
 	unsigned version_count;
 	enum ingest_encoding encoding;
 	uint64_t timeout_ns; /* UINT64_MAX: none said */

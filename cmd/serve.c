@@ -141,13 +141,11 @@ static int listen_on_grpc(struct session *s, const struct guard *guard, struct i
 {
 	const struct grpc_config config = {
 		.address = s->config->grpc_address,
+		.tls = guard->tls,
+		.tokens = guard->tokens,
 		.max_connections = (unsigned)s->config->max_connections,
 	};
 
-	if (guard->tls || guard->tokens) {
-		log_warn("--grpc-address is off: gRPC has no TLS and no tokens here yet");
-		return 0;
-	}
 	return strcmp(config.address, "off") == 0 ? 0 : grpc_new(&config, s->loop, s->metrics, ingest, ret, error);
 }
 

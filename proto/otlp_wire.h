@@ -1,76 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The codec's own: field numbers of the generated schema by short names, and the first steps of reading protobuf. Readers
- * take [p, end) and return where they stopped, or NULL when the bytes are not what they should be; they never look at *end.
+ * The codec's own: field numbers of the generated schema by short names, and how bytes are read (proto/wire.h).
  */
 #ifndef HEARTH_PROTO_OTLP_WIRE_H
 #define HEARTH_PROTO_OTLP_WIRE_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include "proto/opentelemetry/common.pb.h"
 #include "proto/opentelemetry/profiles.pb.h"
 #include "proto/opentelemetry/profiles_service.pb.h"
 #include "proto/opentelemetry/resource.pb.h"
 #include "proto/opentelemetry/status.pb.h"
+#include "proto/wire.h"
 
 #define COMMON_TAG(message, field)   opentelemetry_proto_common_v1_##message##_##field##_tag
 #define RESOURCE_TAG(message, field) opentelemetry_proto_resource_v1_##message##_##field##_tag
 #define PROFILES_TAG(message, field) opentelemetry_proto_profiles_v1development_##message##_##field##_tag
 #define SERVICE_TAG(message, field)  opentelemetry_proto_collector_profiles_v1development_##message##_##field##_tag
 #define STATUS_TAG(message, field)   google_rpc_##message##_##field##_tag
-
-enum wire {
-	WIRE_VARINT = 0,
-	WIRE_FIXED64 = 1,
-	WIRE_BYTES = 2,
-	WIRE_GROUP = 3,
-	WIRE_GROUP_END = 4,
-	WIRE_FIXED32 = 5,
-};
-
-const uint8_t *wire_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *ret);
-
-static inline const uint8_t *wire_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
-{
-	if (p < end && p[0] < 0x80) {
-		*ret = p[0];
-		return p + 1;
-	}
-	if (end - p >= 2 && p[1] < 0x80) {
-		*ret = (p[0] & 0x7f) | (uint64_t)p[1] << 7;
-		return p + 2;
-	}
-	return wire_varint_slow(p, end, ret);
-}
-
-/* A length that the bytes after it fulfil. */
-static inline const uint8_t *wire_length(const uint8_t *p, const uint8_t *end, size_t *ret)
-{
-	uint64_t len;
-
-	p = wire_varint(p, end, &len);
-	if (!p || len > (uint64_t)(end - p))
-		return NULL;
-	*ret = len;
-	return p;
-}
-
-/* Field number (1 to 2^29 - 1) and wire type. */
-static inline const uint8_t *wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *field_ret, unsigned *wire_ret)
-{
-	uint64_t tag;
-
-	p = wire_varint(p, end, &tag);
-	if (!p || tag > UINT32_MAX || tag < 8)
-		return NULL;
-	*field_ret = (uint32_t)tag >> 3;
-	*wire_ret = tag & 7;
-	return p;
-}
-
-/* Over the value of a field; groups are not proto3 and refused. */
-const uint8_t *wire_skip(const uint8_t *p, const uint8_t *end, unsigned wire);
 
 #endif

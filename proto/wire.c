@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading protobuf: the uncommon cases. Stateless. */
-#include "proto/otlp_wire.h"
+#include "proto/wire.h"
 
 const uint8_t *wire_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *ret)
 {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection's bytes, with TLS or without; never blocks. Loop's thread. */
+#ifndef HEARTH_BACKEND_GRPC_SOCKET_H
+#define HEARTH_BACKEND_GRPC_SOCKET_H
+
+#include <gnutls/gnutls.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tls;
+struct tls_keys;
+
+struct grpc_socket {
+	int fd;		       /* owned */
+	gnutls_session_t tls;  /* NULL: plain */
+	struct tls_keys *keys; /* that its session uses */
+	bool is_shaken;	       /* hands: the bytes of both sides may flow */
+	bool is_sending;       /* a record that the kernel did not take yet */
+};
+
+/* Takes @fd over, also on failure; @tls NULL: plain. 0 or -errno. */
+int grpc_socket_open(struct grpc_socket *s, int fd, struct tls *tls);
+void grpc_socket_close(struct grpc_socket *s);
+
+/* The handshake's next steps. 0: done, also of a plain socket; -EAGAIN: when it is ready again; -EPROTO: it failed. */
+int grpc_socket_shake(struct grpc_socket *s);
+/* Whether -EAGAIN of grpc_socket_shake() waits for room to write. */
+bool grpc_socket_waits_to_write(const struct grpc_socket *s);
+
+/* At least one byte, 0: the end, -EAGAIN, or another -errno. */
+ssize_t grpc_socket_read(struct grpc_socket *s, void *data, size_t size);
+/* At least one byte, -EAGAIN (then the next call must bring the same bytes again), or another -errno. */
+ssize_t grpc_socket_write(struct grpc_socket *s, const void *data, size_t len);
+
+/* All is said: the other side reads an end. */
+void grpc_socket_shut(struct grpc_socket *s);
+
+#endif
