@@ -3,6 +3,7 @@
 """The page in a browser, every interaction, over samples of which every number is known (mock_api.py's made_up()).
 
 usage: page.py URL PICTURES [TEST...]    URL: a hearth, whose page this is; screenshots go into the folder PICTURES
+                                         tests by name; of dark and narrow-dark only pictures are made, when named
 
 A message of the console that is no mere information fails the test, and what breaks the page's policy is one."""
 import re
@@ -40,6 +41,11 @@ class Page:
         self.b.go("about:blank")
         self.b.go(self.base + ("#" + hash_ if hash_ else ""))
         self.until("return Boolean(window.hearth && hearth.status && hearth.timeline.data)", "the page does not start")
+
+    def go(self, hash_):
+        """Another address of the page that is open: sooner than opening it anew."""
+        self.run("location.hash = arguments[0]", hash_ or "#")
+        time.sleep(0.3)
 
     def until(self, script, what, *args):
         end = time.time() + 15
@@ -108,7 +114,7 @@ class Page:
 
     def quiet(self):
         """No complaint in the console since the last call."""
-        wrong = [e for e in self.b.console() if e[0] not in ("DEBUG", "INFO")]
+        wrong = [e for e in self.b.console() if e[0] not in ("DEBUG", "INFO") and "willReadFrequently" not in e[1]]  # the tests read pictures
         check(not wrong, f"the console has {wrong}")
 
     def no_sideways(self, what):
@@ -186,6 +192,7 @@ def test_search(p):
 
 
 def test_steps(p):
+    p.graph()
     for key, row, part, name, expect in (
             ("f", 3, 0.1, "focus", lambda: close(p.share("parse<std::vector<std::string> >"), 100)),
             ("F", 2, 0.57, "subtree", lambda: close(p.share("fib"), 100) and "parse" not in str(p.names())),
@@ -195,7 +202,7 @@ def test_steps(p):
             ("C", 2, 0.1, "library", lambda: "[shop]" in p.names() and "serve_forever" not in p.names()),
             ("M", 2, 0.1, "hidelib", lambda: "main" not in p.names() and close(p.share("vfs_read"), 15)),
             ("r", 2, 0.57, "recursion", lambda: p.names().count("fib") == 1 and close(p.share("fib"), 5))):
-        p.graph()
+        p.go("")
         p.box(part, row)
         p.b.keys(ESCAPE)
         p.b.keys(key)
@@ -362,7 +369,7 @@ def test_top(p):
     row = "return [...document.querySelectorAll('.top tbody tr')].map((r) => [...r.cells].map((c) => c.innerText.trim()))"
     rows = p.until(row, "no rows")
     check(rows[0][3].startswith("github.com/acme/index.(*Tree).Find") and rows[0][0] == "20.0 %" and rows[0][1] == "25.0 %", f"first is {rows[0]}")
-    check(p.run("return document.querySelectorAll('.top .strip path[d*=M]').length") == len(rows), "rows without a strip")
+    check(p.run("return document.querySelectorAll('.top .strip path[d*=M]').length") == sum(r[0] != "0 %" for r in rows), "rows without a strip")
     p.button("Total", ".top")
     p.state("sort", "total")
     p.until("return document.querySelector('.top tbody tr').cells[3].innerText.startsWith('main')", "not sorted by total")
@@ -373,7 +380,7 @@ def test_top(p):
     p.run("document.activeElement.blur()")
     p.b.keys("jj" + ENTER)
     p.state("view", "sandwich")
-    p.state("fn", "hash_v2")
+    check(p.hash()["fn"].startswith("hash_v"), "the chosen row is not shown")
 
 
 def test_sandwich(p):
@@ -404,9 +411,10 @@ def test_diff(p):
     p.choose("Show as", "top")
     rows = p.until("return [...document.querySelectorAll('.diff .grid tbody tr')].map((r) => [...r.cells].map((c) => c.innerText.trim()))", "no table")
     check({rows[0][3], rows[1][3]} == {"hash_v1", "hash_v2"} and rows[0][0].lstrip("+-") == "15.00", f"{rows[:2]}")
-    first = rows[0][0]
+    sign = "return [...document.querySelectorAll('.diff .grid tbody tr')].some((r) => r.cells[3].innerText === 'hash_v2' && r.cells[0].innerText === arguments[0])"
+    check(p.run(sign, "+15.00"), "hash_v2 is not 15 points more")
     p.b.keys("x")
-    p.until("return document.querySelector('.diff .grid tbody tr') && document.querySelector('.diff .grid tbody').innerText.split(/\\s/)[0] !== arguments[0]", "x does not swap", first)
+    p.until(sign, "x does not swap", "-15.00")
     p.open('view=diff&from=first&to=last&from1=first&to1=last&from2=first&to2=last&q1={version="1"}&q2={version="2"}')
     p.until("const v = hearth.view.pane; return Boolean(v.tree && v.chart.drawn)", "no difference by label")
     check(p.run(PANE + "return [t.total[t.fn.indexOf(t.functions.name.indexOf('hash_v2'))], t.total2[t.fn.indexOf(t.functions.name.indexOf('hash_v1'))]].join()") == "0,0", "labels do not tell A from B")
@@ -444,13 +452,14 @@ def test_query(p):
     p.state("q", '{service.name="search"}')
     p.until("return hearth.view.pane.tree.name(1) === 'main.main'", "the graph is not of search alone")
     p.b.keys(ESCAPE + "q" + BACKSPACE + "nonsense=")
-    p.b.keys(ESCAPE + ENTER)
+    p.b.keys(ENTER)
     check(p.run("return document.querySelector('#selector').classList.contains('wrong')"), "nonsense is taken")
     p.open('q={container="none"}')
     p.until("return /No samples of this selection/.test(document.querySelector('#main').innerText)", "nothing selected, nothing said")
     p.button("All series")
     p.until("return Boolean(hearth.view.pane.tree)", "All series does not help")
-    p.open("from=never")
+    p.b.go("about:blank")
+    p.b.go(p.base + "#from=never")
     p.until("return /is no time/.test(document.querySelector('#main').innerText)", "the server's complaint is not shown")
     p.b.console()  # Chromium tells of the 400 there
 
@@ -476,7 +485,7 @@ def test_truth(p):
     p.state("view", "truth")
     p.until("return /no rule/.test(document.querySelector('#main').innerText)", "no reasons")
     text = p.text("#main")
-    check("99.98 %" in text and "97.5 %" in text and "of one CPU" in text and "ring full" in text, text)
+    check(re.search(r"99\.9\d %", text) and "97.5 %" in text and "of one CPU" in text and "ring full" in text, text)
 
 
 def test_hearth(p):
@@ -504,9 +513,10 @@ def test_download(p):
 
 def test_hostile_names(p):
     """Names that are markup stay text, and the policy would stop them anyway."""
+    p.graph()
     for view in ("flame&by=comm", "top", "who", "executables", "log", "sandwich&fn=" + "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", "diff&from=first&to=last"):
-        p.open("view=" + view)
-        time.sleep(0.5)
+        p.go("view=" + view)
+        p.until("return Boolean(hearth.view.data || hearth.view.pane && hearth.view.pane.tree)", f"{view} shows nothing")
         check(p.run("return document.querySelectorAll('#main img, #main script, #main i:not([class]):not([style]), #foot b, .log i').length") == 0, f"{view}: a name became markup")
     p.quiet()
     p.run("const s = document.createElement('script'); s.textContent = 'window.broken = 1'; document.body.append(s); const i = document.createElement('img'); i.src = 'http://127.0.0.2:9/x.png'; document.body.append(i)")
@@ -544,9 +554,11 @@ TESTS = [f for name, f in list(globals().items()) if name.startswith("test_")]
 
 
 def pictures(p, folder, name):
+    p.open()
     for view in VIEWS:
-        p.open("view=" + view)
-        time.sleep(0.7)
+        p.go("view=" + view)
+        p.until("return Boolean(hearth.view.data || hearth.view.pane && hearth.view.pane.tree)", f"{view} shows nothing")
+        time.sleep(0.3)
         p.no_sideways(f"{view}, {name}")
         p.b.picture(f"{folder}/{view.split('&')[0]}-{name}.png")
     p.quiet()
@@ -586,8 +598,8 @@ def main():
         gone = serve(url, mock_api.made_up(time.time()))
         attempt("gone", Page(b, gone.server_address[1]), lambda p: test_of_silence(p, gone))
         attempt("wide", Page(b, port), pictures, folder, "light")
-    for name, size, dark in (("dark", (1400, 900), True), ("narrow", (390, 844), False), ("narrow-dark", (390, 844), True), ("4k", (3840, 2160), False)):
-        if wanted and name not in wanted:
+    for name, size, dark in (("narrow", (390, 844), False), ("4k", (3840, 2160), True), ("dark", (1400, 900), True), ("narrow-dark", (390, 844), True)):
+        if name not in (wanted or ("narrow", "4k")):
             continue
         with webdriver.Browser(*size, dark=dark) as b:
             b.screen(*size)
@@ -603,8 +615,7 @@ def test_of_nothing(p):
 
 def test_of_silence(p, server):
     p.graph()
-    server.shutdown()
-    server.server_close()
+    server.store = None  # from here on no request has an answer
     p.b.keys("R")
     p.until("return /does not answer/.test(document.querySelector('#main').innerText)", "silence is not told")
     p.b.console()  # Chromium tells of it too
