@@ -119,16 +119,25 @@ static void append_escape(struct buf *out, unsigned char c)
 		buf_printf(out, "\\u%04x", c);
 }
 
-static void append_quoted(struct buf *out, const char *text, size_t len)
+static bool is_html(unsigned char c)
+{
+	return c == '<' || c == '>' || c == '&';
+}
+
+static void append_quoted(const struct json *j, const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
+	struct buf *out = j->out;
 	size_t n, skip = 0;
 
 	buf_putc(out, '"');
 	for (size_t i = 0; i < len; i += n) {
-		for (n = 0; i + n < len && is_plain(s[i + n]);)
+		for (n = 0; i + n < len && is_plain(s[i + n]) && !(j->html_safe && is_html(s[i + n]));)
 			n++;
-		if (n) {
+		if (j->html_safe && len - i >= 3 && s[i] == 0xe2 && s[i + 1] == 0x80 && (s[i + 2] & 0xfe) == 0xa8) {
+			buf_printf(out, "\\u%04x", 0x2000 | (s[i + 2] & 0x3f));
+			n = 3;
+		} else if (n) {
 			buf_append(out, s + i, n);
 		} else if (s[i] < 0x80) {
 			append_escape(out, s[i]);
@@ -147,7 +156,7 @@ void json_key_n(struct json *j, const char *key, size_t len)
 {
 	assert(has_bit(j->is_object, j->depth) && !j->after_key);
 	begin_item(j);
-	append_quoted(j->out, key, len);
+	append_quoted(j, key, len);
 	buf_puts(j->out, j->indent ? ": " : ":");
 	j->after_key = true;
 }
@@ -160,7 +169,7 @@ void json_key(struct json *j, const char *key)
 void json_string_n(struct json *j, const char *s, size_t len)
 {
 	begin_value(j);
-	append_quoted(j->out, s, len);
+	append_quoted(j, s, len);
 }
 
 void json_string(struct json *j, const char *s)

@@ -21,6 +21,7 @@ struct json {
 	uint64_t is_object[(JSON_MAX_DEPTH + 1) / 64]; /* bit d: the container at depth d is an object */
 	bool after_key;
 	unsigned indent; /* spaces a level; 0: compact */
+	bool html_safe;	 /* false after json_init(); true: < > & and U+2028, U+2029 are escaped */
 };
 
 void json_init(struct json *j, struct buf *out, unsigned indent);

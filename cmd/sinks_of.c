@@ -53,9 +53,20 @@ static int make_null(const struct sink_set *set, const char *value, struct sink 
 	return sink_null_new(ret);
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), end_len = strlen(end);
+
+	return len > end_len && !strcmp(name + len - end_len, end);
+}
+
 static int make_file(const struct sink_set *set, const char *value, struct sink **ret)
 {
 	(void)set;
+	if (ends_in(value, ".jsonl") || ends_in(value, ".json"))
+		return sink_lines_new(value, LINES_JSON, ret);
+	if (ends_in(value, ".framed"))
+		return sink_lines_new(value, LINES_FRAMED, ret);
 	return sink_file_new(value, ret);
 }
 
@@ -77,6 +88,16 @@ static int explain_store(const struct sink_set *set, const char *value, int err)
 	if (!set->error->len)
 		buf_printf(set->error, "cannot keep profiles in %s: %s", value, strerror(-err));
 	return err;
+}
+
+static int make_dir(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	const struct dir_options options = {
+		.container_id = set->config->dir_container,
+		.sample_types = (const char *const *)set->config->dir_sample_types.items,
+	};
+
+	return sink_dir_new(value, &options, ret);
 }
 
 static enum otlp_protocol protocol_of(const char *name)
@@ -170,7 +191,7 @@ static int explain_otlp(const struct sink_set *set, const char *value, int err)
 
 static int explain_file(const struct sink_set *set, const char *value, int err)
 {
-	buf_printf(set->error, "cannot write %s: %s", value, file_sink_error(err));
+	buf_printf(set->error, "cannot write to %s: %s", value, file_sink_error(err));
 	return err;
 }
 
@@ -195,6 +216,7 @@ static const struct sink_kind kinds[] = {
 	{ .name = "null", .make = make_null, .explain = explain },
 	{ .name = "file", .value = "PATH", .is_slow = true, .make = make_file, .explain = explain_file },
 	{ .name = "store", .value = "FOLDER", .make = make_store, .explain = explain_store },
+	{ .name = "dir", .value = "DIR", .is_slow = true, .make = make_dir, .explain = explain_file },
 	{ .name = "otlp", .value = "URL", .make = make_otlp, .explain = explain_otlp },
 };
 
@@ -212,7 +234,7 @@ static const struct sink_kind *find_kind(const char *name, size_t len, struct bu
 	if (nearest.best)
 		buf_printf(error, "did you mean %s?", nearest.best);
 	else
-		buf_puts(error, "there are print, null, file=PATH, store=FOLDER and otlp=URL");
+		buf_puts(error, "there are print, null, file=PATH, dir=DIR, store=FOLDER and otlp=URL");
 	return NULL;
 }
 
@@ -257,6 +279,8 @@ static int add_all(struct sink_set *set)
 
 const char *file_sink_error(int err)
 {
+	if (err == -EBADMSG)
+		return "what is in it are no requests";
 	return err == -EBUSY ? "another process is writing it" : strerror(-err);
 }
 

@@ -8,7 +8,6 @@
 #include "sinks/sinks.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,6 +19,8 @@
 #include "base/log.h"
 #include "proto/otlp.h"
 #include "proto/profiles_builder.h"
+#include "sinks/commit.h"
+#include "sinks/write_all.h"
 
 struct sink_file {
 	struct sink sink;
@@ -31,26 +32,8 @@ struct sink_file {
 	uint64_t whole_bytes; /* length up to the last whole message */
 	int error;	      /* of the first write that failed; sticks */
 	bool complete;	      /* flushed since the last consume() */
+	struct commit *commit;
 };
-
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EAGAIN) {
-			struct pollfd writable = { .fd = fd, .events = POLLOUT };
-
-			poll(&writable, 1, -1);
-		} else if (n < 0 && errno != EINTR) {
-			return -errno;
-		} else if (n > 0) {
-			data += n;
-			len -= n;
-		}
-	}
-	return 0;
-}
 
 /* Takes a message that was cut off away again; what cannot be truncated (a pipe) stays as it is. */
 static void cut_back(struct sink_file *s)
@@ -65,7 +48,6 @@ static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	struct otlp_continuation cont = s->cont;
 	int error;
 
-	(void)ack;
 	if (s->error)
 		return s->error;
 	buf_reset(&s->message);
@@ -81,7 +63,7 @@ static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	}
 	s->whole_bytes += s->message.len;
 	s->cont = cont;
-	return 0;
+	return ack ? commit_add(s->commit, ack) : 0;
 }
 
 /* A capture in which nothing happened is a message too: seven tables with their element 0. */
@@ -116,6 +98,7 @@ static void file_free(struct sink *sink)
 {
 	struct sink_file *s = (struct sink_file *)sink;
 
+	commit_free(s->commit);
 	bool nothing = s->path && s->fd >= 0 && s->whole_bytes == 0;
 
 	if (nothing)
@@ -133,6 +116,7 @@ static void file_free(struct sink *sink)
 
 static const struct sink_ops file_ops = {
 	.name = "file",
+	.durable = true,
 	.consume = file_consume,
 	.flush = file_flush,
 	.free = file_free,
@@ -196,6 +180,10 @@ int sink_file_new(const char *path, struct sink **ret)
 	s->sink.ops = &file_ops;
 	s->fd = -1;
 	error = file_open(s, path);
+	if (!error) {
+		s->commit = commit_new(s->fd);
+		error = s->commit ? 0 : -ENOMEM;
+	}
 	if (error) {
 		file_free(&s->sink);
 		return error;

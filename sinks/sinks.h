@@ -67,11 +67,36 @@ void print_other(const struct otlp_other *o, const struct print_options *options
 /*
  * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a
  * successful flush(). @path "-" writes to stdout, and what is not a regular file (/dev/null, a FIFO) is written to directly.
- * A write error is returned by consume() and sticks; the .part file stays readable up to its last whole message. A .part
- * that a dead process left is replaced. -EISDIR: @path is a directory; -EBUSY: another process is writing this capture; or
- * why @path.part cannot be made.
+ * Durable: an ack comes after an fsync. A write error is returned by consume() and sticks; the .part file stays readable up
+ * to its last whole message. A .part that a dead process left is replaced. -EISDIR: @path is a directory; -EBUSY: another
+ * process is writing this capture; or why @path.part cannot be made.
  */
 int sink_file_new(const char *path, struct sink **ret);
+
+enum lines_format {
+	LINES_JSON,   /* a line of OTLP/JSON a request */
+	LINES_FRAMED, /* a request's length, 4 bytes, big-endian, and the request as protobuf */
+};
+
+/*
+ * Appends each request to @path as the Collector's file exporter writes them. What is there already stays, but for a last
+ * request that is not whole. Durable: an ack comes after an fsync. consume() fails while the disk is full and goes on when
+ * there is room again. -EISDIR; -EBUSY: another process writes it; -EBADMSG: something else is in it; or why it cannot be
+ * opened.
+ */
+int sink_lines_new(const char *path, enum lines_format format, struct sink **ret);
+
+struct dir_options {
+	const char *container_id;	 /* only samples of this container; NULL: all */
+	const char *const *sample_types; /* NULL-terminated; NULL: all */
+};
+
+/*
+ * A JSON file a sample: @dir/CONTAINER/TYPE/N.json, with "unknown" for what has no name. Folders are made; names that would
+ * lead elsewhere are percent-encoded; N goes on behind the highest number that is there. Files appear whole. -ENOTDIR, or
+ * why @dir cannot be made. @options may be NULL; its strings are borrowed.
+ */
+int sink_dir_new(const char *dir, const struct dir_options *options, struct sink **ret);
 
 enum otlp_protocol {
 	OTLP_BY_URL, /* HTTP for an http URL, gRPC for the other forms */

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests one behind the other in a file: what python's json and protobuf's framing read, torn ends, and acks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "proto/otlp.h"
+#include "proto/otlp_json_decode.h"
+#include "sinks/sinks.h"
+#include "tests/unit/sinks/counted_ack.h"
+#include "tests/unit/sinks/vectors.h"
+
+static char path[] = "/tmp/hearth-lines-XXXXXX";
+
+static int make_file(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	fd = mkstemp(path);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static void write_events(enum lines_format format, unsigned first, unsigned count)
+{
+	struct sink *s;
+
+	assert_int_equal(sink_lines_new(path, format, &s), 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct profiles *p = agent_profiles(first + i, first + i);
+
+		assert_int_equal(sink_consume(s, p, NULL), 0);
+		profiles_put(p);
+	}
+	assert_int_equal(sink_flush(s, UINT64_MAX), 0);
+	sink_free(s);
+}
+
+static size_t read_all(uint8_t **ret)
+{
+	AUTO_FCLOSE FILE *f = fopen(path, "r");
+	size_t len;
+
+	*ret = malloc(1 << 20);
+	assert_non_null(f);
+	len = fread(*ret, 1, (1 << 20) - 1, f);
+	(*ret)[len] = '\0';
+	return len;
+}
+
+/* Requests of first, first + 1, ... events, and nothing else. */
+static void assert_requests(enum lines_format format, unsigned first, unsigned count)
+{
+	AUTO_FREE uint8_t *data = NULL;
+	size_t len = read_all(&data), at = 0;
+	struct otlp_error err;
+	struct profiles *p;
+
+	for (unsigned i = 0; i < count; i++) {
+		size_t end, n;
+
+		if (format == LINES_JSON) {
+			end = at + strcspn((char *)data + at, "\n");
+			assert_int_equal(otlp_json_decode(data + at, end - at, &p, &err), 0);
+			at = end + 1;
+		} else {
+			n = (size_t)data[at] << 24 | (size_t)data[at + 1] << 16 | (size_t)data[at + 2] << 8 | data[at + 3];
+			assert_int_equal(otlp_decode(data + at + 4, n, false, &p, &err), 0);
+			at += 4 + n;
+		}
+		assert_int_equal(p->sample_events, first + i);
+		profiles_put(p);
+	}
+	assert_int_equal(at, len);
+}
+
+static void goes_on(void **state)
+{
+	(void)state;
+	for (enum lines_format format = LINES_JSON; format <= LINES_FRAMED; format++) {
+		assert_int_equal(truncate(path, 0), 0);
+		write_events(format, 1, 3);
+		assert_requests(format, 1, 3);
+		write_events(format, 4, 2);
+		assert_requests(format, 1, 5);
+	}
+}
+
+/* The JSON is what others read as such. */
+static void lines_are_json(void **state)
+{
+	char command[512];
+
+	(void)state;
+	write_events(LINES_JSON, 1, 3);
+	snprintf(
+		command, sizeof(command),
+		"python3 -c 'import json, sys\nlines = open(sys.argv[1]).read().split(\"\\n\")\nassert lines.pop() == \"\"\n"
+		"assert len(lines) == 3 and all(\"resourceProfiles\" in json.loads(l) for l in lines)' %s",
+		path);
+	assert_int_equal(system(command), 0);
+}
+
+/* However much of the last request a crash has left, the next run cuts it off and goes on. */
+static void torn_ends_go(void **state)
+{
+	(void)state;
+	for (enum lines_format format = LINES_JSON; format <= LINES_FRAMED; format++) {
+		struct stat two, three;
+
+		assert_int_equal(truncate(path, 0), 0);
+		write_events(format, 1, 2);
+		stat(path, &two);
+		write_events(format, 3, 1);
+		stat(path, &three);
+		for (off_t len = two.st_size + 1; len < three.st_size; len += 97) {
+			assert_int_equal(truncate(path, len), 0);
+			write_events(format, 3, 1);
+			assert_requests(format, 1, 3);
+		}
+	}
+}
+
+static void wait_for(struct counted_ack *ack)
+{
+	for (int i = 0; i < 5000 && !ack->done; i++)
+		usleep(1000);
+	assert_int_equal(ack->done, 1);
+}
+
+static void acks_come_once(void **state)
+{
+	static struct counted_ack acks[200];
+	struct profiles *p = agent_profiles(1, 1);
+	struct sink *s;
+
+	(void)state;
+	assert_int_equal(sink_lines_new(path, LINES_FRAMED, &s), 0);
+	assert_true(s->ops->durable);
+	for (size_t i = 0; i < ARRAY_LEN(acks); i++) {
+		acks[i] = (struct counted_ack){ .ack.done = counted_done, .error = 1 };
+		assert_int_equal(sink_consume(s, p, &acks[i].ack), 0);
+	}
+	wait_for(&acks[0]);
+	sink_free(s); /* completes the others */
+	for (size_t i = 0; i < ARRAY_LEN(acks); i++) {
+		assert_int_equal(acks[i].done, 1);
+		assert_int_equal(acks[i].error, 0);
+	}
+	profiles_put(p);
+}
+
+static void captures_ack_too(void **state)
+{
+	struct counted_ack ack = { .ack.done = counted_done };
+	struct profiles *p = agent_profiles(1, 1);
+	struct sink *s;
+
+	(void)state;
+	assert_int_equal(sink_file_new(path, &s), 0);
+	assert_int_equal(sink_consume(s, p, &ack.ack), 0);
+	wait_for(&ack);
+	assert_int_equal(ack.error, 0);
+	assert_int_equal(sink_flush(s, UINT64_MAX), 0);
+	sink_free(s);
+	assert_int_equal(ack.done, 1);
+	profiles_put(p);
+}
+
+static void refuses(void **state)
+{
+	struct counted_ack ack = { .ack.done = counted_done };
+	struct profiles *p = agent_profiles(1, 1);
+	struct sink *s, *other;
+	char command[64];
+
+	(void)state;
+	assert_int_equal(sink_lines_new("/tmp", LINES_JSON, &s), -EISDIR);
+	assert_int_equal(sink_lines_new("/nowhere/x.jsonl", LINES_JSON, &s), -ENOENT);
+	assert_int_equal(sink_lines_new(path, LINES_JSON, &s), 0);
+	assert_int_equal(sink_lines_new(path, LINES_JSON, &other), -EBUSY);
+	sink_free(s);
+	assert_int_equal(sink_lines_new("/proc/self/exe", LINES_JSON, &s), -ETXTBSY);
+	snprintf(command, sizeof(command), "echo some text of mine >%s", path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(sink_lines_new(path, LINES_JSON, &s), -EBADMSG);
+	assert_int_equal(sink_lines_new(path, LINES_FRAMED, &s), -EBADMSG);
+	assert_int_equal(sink_lines_new("/dev/null", LINES_JSON, &s), 0);
+	assert_int_equal(sink_consume(s, p, &ack.ack), 0);
+	sink_free(s);
+	assert_true(ack.done == 1 && ack.error == 0);
+	assert_int_equal(sink_lines_new("/dev/full", LINES_FRAMED, &s), 0);
+	assert_int_equal(sink_consume(s, p, &ack.ack), -ENOSPC);
+	assert_int_equal(sink_flush(s, UINT64_MAX), -ENOSPC);
+	sink_free(s);
+	assert_int_equal(ack.done, 1);
+	profiles_put(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(goes_on, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(lines_are_json, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(torn_ends_go, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(acks_come_once, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(captures_ack_too, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(refuses, make_file, remove_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
