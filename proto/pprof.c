@@ -18,8 +18,8 @@
 struct pprof *pprof_new(void)
 {
 	struct pprof *pp = calloc(1, sizeof(*pp));
-	struct intern **tables[] = { &pp->strings, &pp->functions, &pp->mappings, &pp->locations,
-				     &pp->stacks,  &pp->labels,	   &pp->samples,  &pp->columns };
+	struct intern **tables[] = { &pp->strings, &pp->functions, &pp->mappings, &pp->locations, &pp->stacks,
+				     &pp->labels,  &pp->samples,   &pp->columns,  &pp->comments };
 	uint32_t zero;
 
 	if (!pp)
@@ -60,6 +60,7 @@ void pprof_free(struct pprof *pp)
 	intern_free(pp->labels);
 	intern_free(pp->samples);
 	intern_free(pp->columns);
+	intern_free(pp->comments);
 	free(pp->rows);
 	known_fini(&pp->known);
 	buf_fini(&pp->key);
@@ -106,7 +107,8 @@ static uint32_t function_of(struct pprof *pp, const struct profiles *p, int32_t 
 	uint32_t *known = &pp->known.functions[index];
 
 	if (!*known) {
-		struct pprof_function key = { .name = string_of(pp, p, f->name_strindex),
+		int32_t name = f->name_strindex ? f->name_strindex : f->system_name_strindex;
+		struct pprof_function key = { .name = string_of(pp, p, name),
 					      .system_name = string_of(pp, p, f->system_name_strindex),
 					      .filename = string_of(pp, p, f->filename_strindex),
 					      .start_line = f->start_line };
@@ -181,17 +183,24 @@ static uint32_t location_of(struct pprof *pp, const struct profiles *p, int32_t 
 {
 	const struct profile_location *l = &p->dict.locations[index];
 	uint32_t *known = &pp->known.locations[index];
+	const struct any_value *folded;
 	struct pprof_location key = { .address = l->address, .line_count = l->line_count ? l->line_count : 1 };
 
 	if (*known)
 		return *known;
 	key.mapping = mapping_of(pp, p, l->mapping_index);
 	pp->losses.frame_attributes += l->attributes.count;
+	folded = profiles_find_attribute(p, &l->attributes, "pprof.location.is_folded");
+	if (folded) {
+		pp->losses.frame_attributes--;
+		key.is_folded = folded->kind == VALUE_BOOL && folded->boolean;
+	}
 	buf_reset(&pp->key);
 	buf_append(&pp->key, &key, sizeof(key));
 	for (uint32_t i = 0; i < l->line_count; i++) {
 		int32_t f = l->lines[i].function_index;
-		bool has_name = profiles_string(p, p->dict.functions[f].name_strindex).len;
+		const struct profile_function *function = &p->dict.functions[f];
+		bool has_name = function->name_strindex || function->system_name_strindex;
 
 		add_line(pp, has_name ? function_of(pp, p, f) : nameless(pp, p, l), l->lines[i].line, l->lines[i].column);
 	}
@@ -268,6 +277,28 @@ static void put_label(struct buf *key, uint32_t label)
 {
 	if (label)
 		buf_append(key, &label, sizeof(label));
+}
+
+/* A list becomes several labels of one key. */
+static void put_value(struct pprof *pp, const struct profiles *p, struct str name, const struct any_value *value,
+		      struct buf *key)
+{
+	bool is_list = value->kind == VALUE_ARRAY;
+
+	for (uint32_t i = 0; is_list && i < value->array.count; i++)
+		put_label(key, label_of(pp, p, name, &value->array.items[i], STR("")));
+	if (!is_list)
+		put_label(key, label_of(pp, p, name, value, STR("")));
+}
+
+static void put_attribute(struct pprof *pp, const struct profiles *p, int32_t index)
+{
+	const struct profile_attribute *a = &p->dict.attributes[index];
+
+	if (a->value.kind == VALUE_ARRAY)
+		put_value(pp, p, profiles_string(p, a->key_strindex), &a->value, &pp->sample_key);
+	else
+		put_label(&pp->sample_key, attribute_label(pp, p, index));
 }
 
 static void put_link(struct pprof *pp, const struct profiles *p, int32_t index)
@@ -362,7 +393,7 @@ static void add_sample(struct pprof *pp, const struct profiles *p, const struct 
 	buf_append(&pp->sample_key, &stack, sizeof(stack));
 	buf_append(&pp->sample_key, resource_labels->data, resource_labels->len);
 	for (uint32_t i = 0; i < s->attributes.count; i++)
-		put_label(&pp->sample_key, attribute_label(pp, p, s->attributes.items[i]));
+		put_attribute(pp, p, s->attributes.items[i]);
 	if (s->link_index)
 		put_link(pp, p, s->link_index);
 	if (pp->sample_key.failed)
@@ -376,12 +407,53 @@ static void add_sample(struct pprof *pp, const struct profiles *p, const struct 
 	pp->losses.timestamps += s->timestamp_count;
 }
 
+static void add_comment(struct pprof *pp, const struct profiles *p, const struct any_value *value)
+{
+	uint32_t string;
+	struct str text;
+
+	if (profiles_value_string(p, value, &text)) {
+		string = add_text(pp, text);
+		add(pp, pp->comments, &string, sizeof(string));
+	}
+}
+
+/* What pprof says of a profile as a whole, under the names that OpenTelemetry has for that. */
+static void add_attribute(struct pprof *pp, const struct profiles *p, const struct profile_attribute *a)
+{
+	const struct {
+		const char *key;
+		uint32_t *string;
+	} known[] = {
+		{ "pprof.profile.drop_frames", &pp->drop_frames },
+		{ "pprof.profile.keep_frames", &pp->keep_frames },
+		{ "pprof.profile.doc_url", &pp->doc_url },
+	};
+	struct str key = profiles_string(p, a->key_strindex), text;
+
+	if (str_is(key, "pprof.profile.comment")) {
+		for (uint32_t i = 0; a->value.kind == VALUE_ARRAY && i < a->value.array.count; i++)
+			add_comment(pp, p, &a->value.array.items[i]);
+		if (a->value.kind != VALUE_ARRAY)
+			add_comment(pp, p, &a->value);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (str_is(key, known[i].key) && profiles_value_string(p, &a->value, &text)) {
+			*known[i].string = add_text(pp, text);
+			return;
+		}
+	}
+	pp->losses.other_attributes++;
+}
+
 static void add_profile(struct pprof *pp, const struct profiles *p, const struct profile *profile,
 			const struct buf *resource_labels)
 {
 	struct measure m = measure_of(pp, p, profile);
 
-	pp->losses.other_attributes += profile->attributes.count;
+	for (uint32_t i = 0; i < profile->attributes.count; i++)
+		add_attribute(pp, p, &p->dict.attributes[profile->attributes.items[i]]);
 	if (profile->time_unix_ns && profile->time_unix_ns < pp->start_ns)
 		pp->start_ns = profile->time_unix_ns;
 	if (profile->time_unix_ns + profile->duration_ns > pp->end_ns)
@@ -415,7 +487,7 @@ int pprof_add(struct pprof *pp, const struct profiles *p)
 
 		buf_reset(&labels);
 		for (uint32_t i = 0; i < kvs->count; i++)
-			put_label(&labels, label_of(pp, p, profiles_key(p, &kvs->items[i]), &kvs->items[i].value, STR("")));
+			put_value(pp, p, profiles_key(p, &kvs->items[i]), &kvs->items[i].value, &labels);
 		if (labels.failed)
 			pp->error = -ENOMEM;
 		for (uint32_t s = 0; s < resource->scope_count; s++)

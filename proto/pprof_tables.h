@@ -38,6 +38,7 @@ struct pprof_line {
 struct pprof_location { /* lines follow */
 	uint64_t address;
 	uint32_t mapping, line_count; /* id, 0: none */
+	uint32_t is_folded, pad;
 };
 
 struct pprof_column {
@@ -55,6 +56,8 @@ struct pprof_known {
 
 struct pprof {
 	struct intern *strings, *functions, *mappings, *locations, *stacks, *labels, *samples, *columns;
+	struct intern *comments; /* uint32_t: a string */
+	uint32_t drop_frames, keep_frames, doc_url;
 	struct pprof_row *rows; /* parallel to samples; owned */
 	uint32_t row_cap;
 	struct pprof_known known;

@@ -143,6 +143,7 @@ static void put_location(const struct pprof *pp, struct writer *w, uint32_t inde
 		put_number(&w->list, pprof_Line_column_tag, (uint64_t)line->column);
 		put_part(&w->part, pprof_Location_line_tag, &w->list);
 	}
+	put_number(&w->part, pprof_Location_is_folded_tag, l->is_folded);
 	put_part(w->out, pprof_Profile_location_tag, &w->part);
 }
 
@@ -158,7 +159,8 @@ static void put_function(const struct pprof *pp, struct writer *w, uint32_t inde
 	put_part(w->out, pprof_Profile_function_tag, &w->part);
 }
 
-/* The kind of sample that is shown when nobody chooses: CPU time where there is any. */
+/* The kind of sample that is shown when nobody chooses: CPU time where there is any, else the first. pprof would show the
+ * last. */
 static uint32_t default_type(const struct pprof *pp)
 {
 	for (uint32_t i = 0; i < intern_count(pp->columns) && i < PPROF_MAX_COLUMNS; i++) {
@@ -169,7 +171,28 @@ static uint32_t default_type(const struct pprof *pp)
 		if (str_is((struct str){ name, (uint32_t)len }, "cpu"))
 			return c->type;
 	}
-	return 0;
+	return intern_count(pp->columns) ? ((const struct pprof_column *)intern_get(pp->columns, 0, NULL))->type : 0;
+}
+
+static void put_whole(const struct pprof *pp, struct writer *w)
+{
+	struct buf *out = w->out;
+
+	put_number(out, pprof_Profile_drop_frames_tag, pp->drop_frames);
+	put_number(out, pprof_Profile_keep_frames_tag, pp->keep_frames);
+	if (pp->start_ns != UINT64_MAX) {
+		put_number(out, pprof_Profile_time_nanos_tag, pp->start_ns);
+		put_number(out, pprof_Profile_duration_nanos_tag, pp->end_ns - pp->start_ns);
+	}
+	if (pp->period)
+		put_type(w, pprof_Profile_period_type_tag, &pp->period_type);
+	put_number(out, pprof_Profile_period_tag, (uint64_t)pp->period);
+	for (uint32_t i = 0; i < intern_count(pp->comments); i++)
+		put_varint(&w->list, *(const uint32_t *)intern_get(pp->comments, i, NULL));
+	if (w->list.len)
+		put_part(out, pprof_Profile_comment_tag, &w->list);
+	put_number(out, pprof_Profile_default_sample_type_tag, default_type(pp));
+	put_number(out, pprof_Profile_doc_url_tag, pp->doc_url);
 }
 
 int pprof_write(const struct pprof *pp, struct buf *out)
@@ -194,14 +217,7 @@ int pprof_write(const struct pprof *pp, struct buf *out)
 
 		put_bytes(out, pprof_Profile_string_table_tag, text, len);
 	}
-	if (pp->start_ns != UINT64_MAX) {
-		put_number(out, pprof_Profile_time_nanos_tag, pp->start_ns);
-		put_number(out, pprof_Profile_duration_nanos_tag, pp->end_ns - pp->start_ns);
-	}
-	if (pp->period)
-		put_type(&w, pprof_Profile_period_type_tag, &pp->period_type);
-	put_number(out, pprof_Profile_period_tag, (uint64_t)pp->period);
-	put_number(out, pprof_Profile_default_sample_type_tag, default_type(pp));
+	put_whole(pp, &w);
 	if (w.part.failed || w.list.failed)
 		out->failed = true;
 	buf_fini(&w.part);
