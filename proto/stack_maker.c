@@ -106,7 +106,7 @@ void stack_maker_add(struct stack_maker *m, const struct frame_said *said)
 	struct frame_said f = *said;
 
 	read_nameless(&f);
-	if (f.function.len) {
+	if (f.function.len || m->lines.len) { /* what a call is inlined into is a line, with or without a name */
 		struct profile_line line = { .line = f.line, .column = f.column };
 
 		line.function_index = builder_function(m->b, builder_string(m->b, f.function), 0,

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text formats and framings: what each input says, told as folded stacks and sums; and what is refused, with its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+
+#include "base/gzip.h"
+#include "base/zstd.h"
+#include "proto/otlp_read.h"
+#include "proto/read.h"
+#include "proto/report.h"
+#include "proto/timeline.h"
+#include "tests/unit/proto/random_profiles.h"
+#include "tests/unit/proto/text_profiles.h"
+
+enum { MAX_BYTES = 1 << 26 };
+
+static void put_profiles(struct profiles **p)
+{
+	profiles_put(*p);
+}
+
+/* The line of sums and the folded stacks. */
+static void tell(const struct profiles *p, struct buf *out)
+{
+	struct tree *tree = tree_new();
+
+	assert_non_null(tree);
+	assert_int_equal(tree_add(tree, p), 0);
+	report_sum(tree_sum(tree), out);
+	buf_putc(out, '\n');
+	assert_int_equal(report_folded(tree, out), 0);
+	tree_free(tree);
+}
+
+static const struct {
+	const char *format, *text, *says;
+} texts[] = {
+	{ "folded stacks", "sh;main;f 2\nsh;main 1\n# a comment\n\nsh;main;f 3\r\n", "6 samples\nsh;main 1\nsh;main;f 5\n" },
+	{ "folded stacks", "java;run;a b(c, d)_[j];read_[k] 10\nonly 4",
+	  "14 samples\njava;run;a b(c, d);read 10\nonly 4\n" },
+	{ "folded stacks", "a;libc.so.6+0x12;0x34;b_[i] 0.6\na;libc.so.6+0x12;0x34;b_[i] 1.4\n",
+	  "2 samples\na;libc.so.6+0x12;0x34;b 2\n" },
+	{ "perf script",
+	  "# captured\na b  12/13   [001] 100.000000001:   1000 cpu-clock:ppp: \n\t  401000 leaf+0x1f (/bin/x)\n\t  401100 "
+	  "main (/bin/x)\n"
+	  "  x.c:12\n\nsh 7/7 [000] 100.5:   1000 cpu-clock:ppp: \n\tffffffff81 do_it ([kernel.kallsyms])\n\t12 [unknown] "
+	  "(/tmp/y (deleted))\n\n",
+	  "2 samples, 0 ms of CPU time\na b;main;leaf 1\nsh;y (deleted)+0x12;do_it 1\n" },
+	{ "perf script",
+	  "         swapper     0 [000]  1.25:     200 cycles:  ffffffff81 idle+0x1 ([kernel.kallsyms])\n"
+	  "            bash   123 [001]  1.50:     300 cycles:  ffffffff82 work ([kernel.kallsyms])\n",
+	  "2 samples, 500 count of cycles\nbash;work 300\nswapper;idle 200\n" },
+	{ "perf script", "x 1/1 5.0: sched:sched_switch: prev=a ==> next=b\n\t12 f (/x)\n\t13 g (inlined)\n\t13 h (/x)\n",
+	  "1 sample\nx;h;g;f 1\n" },
+	{ "speedscope",
+	  "{\"$schema\":\"https://www.speedscope.app/"
+	  "file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":\"main\"},{\"name\":"
+	  "\"f\",\"file\":\"f.c\",\"line\":3}]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"t (pid 5, tid 6)\",\"unit\":"
+	  "\"milliseconds\",\"startValue\":0,\"endValue\":3,\"samples\":[[0],[0,1]],\"weights\":[1,2.5]}]}",
+	  "2 samples, 4 ms of time\nt;main 1000000\nt;main;f 2500000\n" },
+	{ "speedscope",
+	  " {\"profiles\":[{\"type\":\"evented\",\"name\":\"e\",\"unit\":\"none\",\"startValue\":10,\"endValue\":20,"
+	  "\"events\":["
+	  "{\"type\":\"O\",\"at\":10,\"frame\":0},{\"type\":\"O\",\"at\":12,\"frame\":1},{\"type\":\"C\",\"at\":15,"
+	  "\"frame\":1},"
+	  "{\"type\":\"C\",\"at\":20,\"frame\":0}]}],\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}",
+	  "10 samples\ne;a 7\ne;a;b 3\n" },
+};
+
+static void test_texts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		const uint8_t *data = (const uint8_t *)texts[i].text;
+		size_t len = strlen(texts[i].text);
+		const struct read_format *format = read_format_of(data, len);
+		AUTO(put_profiles) struct profiles *p = NULL;
+		AUTO(buf_fini) struct buf got = BUF_EMPTY;
+		struct otlp_error error = { "" };
+
+		if (!format || strcmp(format->name, texts[i].format) != 0)
+			fail_msg("%zu: taken for %s", i, format ? format->name : "nothing");
+		if (format->read(data, len, &p, &error))
+			fail_msg("%zu: %s", i, error.message);
+		tell(p, &got);
+		if (strcmp(buf_text(&got), texts[i].says) != 0)
+			fail_msg("%zu: %s", i, buf_text(&got));
+	}
+}
+
+/* What perf script says beside names. */
+static void test_perf_script_context(void **state)
+{
+	AUTO(put_profiles) struct profiles *p = NULL;
+	struct otlp_error error = { "" };
+	const struct profile *profile;
+	const struct sample *s;
+
+	(void)state;
+	assert_int_equal(perf_script_read((const uint8_t *)texts[3].text, strlen(texts[3].text), &p, &error), 0);
+	assert_int_equal(profiles_find_key(p, &p->resources[0].resource.attributes, "process.pid")->integer, 12);
+	profile = &p->resources[0].scopes[0].profiles[0];
+	assert_int_equal(profile->period, 1000);
+	assert_int_equal(profile->time_unix_ns, 100000000001);
+	s = &profile->samples[0];
+	assert_int_equal(s->timestamps_unix_ns[0], 100000000001);
+	assert_int_equal(profiles_find_attribute(p, &s->attributes, "thread.id")->integer, 13);
+	assert_int_equal(profiles_find_attribute(p, &s->attributes, "cpu.logical_number")->integer, 1);
+	for (uint32_t i = 0; i < p->dict.location_count; i++) {
+		const struct profile_location *l = &p->dict.locations[i];
+
+		if (l->address == 0x401100)
+			assert_int_equal(l->lines[0].line, 12);
+	}
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "a;b 1\na;b\n", "line 2 does not end in a count" },
+		{ "a;b 1\na;b 1e5\n", "line 2" },
+		{ "a 1/1 5.0: 1 cycles:\n\t12 f (x)\n\nnonsense\n", "line 4" },
+		{ "{\"shared\":", "line 1, column" },
+		{ "{\"shared\":{\"frames\":[]},\"profiles\":[{\"type\":\"sampled\",\"unit\":\"none\",\"samples\":[[0]],"
+		  "\"weights\":[1]}]}",
+		  "profile 0, sample 0: a frame that is not in the table" },
+		{ "{\"shared\":{\"frames\":[]},\"profiles\":[{\"type\":\"sampled\",\"unit\":\"none\",\"samples\":[[]],"
+		  "\"weights\":[]}]}",
+		  "not as many weights" },
+		{ "{\"shared\":{\"frames\":[{}]},\"profiles\":[{\"type\":\"evented\",\"unit\":\"none\",\"events\":[{"
+		  "\"type\":\"C\",\"at\":1,"
+		  "\"frame\":0}]}]}",
+		  "closes what is not" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const uint8_t *data = (const uint8_t *)cases[i].text;
+		const struct read_format *format = read_format_of(data, strlen(cases[i].text));
+		struct otlp_error error = { "" };
+		struct profiles *p = NULL;
+
+		assert_non_null(format);
+		assert_int_equal(format->read(data, strlen(cases[i].text), &p, &error), -EBADMSG);
+		if (!strstr(error.message, cases[i].says))
+			fail_msg("%zu: %s", i, error.message);
+	}
+	assert_null(read_format_of((const uint8_t *)"root:x:0:0::/root:/bin/sh\n", 26));
+	assert_null(read_format_of((const uint8_t *)"{\"resourceProfiles\":[\"shared\"]}", 31));
+}
+
+/* --- framings --- */
+
+static void put_prefixed(struct buf *out, const struct buf *message)
+{
+	for (int shift = 24; shift >= 0; shift -= 8)
+		buf_putc(out, (char)(message->len >> shift));
+	buf_append(out, message->data, message->len);
+}
+
+/* Messages of their own: "one" and "two", of one and two samples. */
+static void make_messages(struct buf out[2], bool as_json)
+{
+	static const char *const said[] = { "t;main;one 1", "t;main;two 2" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		AUTO(put_profiles) struct profiles *p = text_profiles(said[i], i);
+
+		assert_non_null(p);
+		assert_int_equal(as_json ? otlp_json_encode(p, &out[i]) : otlp_encode(p, NULL, &out[i]), 0);
+	}
+}
+
+static void expect_both(struct buf *data, const char *how, bool is_cut)
+{
+	AUTO(put_profiles) struct profiles *p = NULL;
+	AUTO(buf_fini) struct buf got = BUF_EMPTY;
+	struct otlp_error error = { "" };
+	size_t read_bytes = 0, len = data->len;
+
+	if (otlp_read(data, MAX_BYTES, &p, &read_bytes, &error))
+		fail_msg("%s: %s", how, error.message);
+	tell(p, &got);
+	if (strcmp(buf_text(&got), is_cut ? "1 sample, 50 ms of CPU time\nt;main;one 1\n"
+					  : "3 samples, 150 ms of CPU time\nt;main;one 1\nt;main;two 2\n") != 0)
+		fail_msg("%s: %s", how, buf_text(&got));
+	assert_true(is_cut ? read_bytes < len : read_bytes == len);
+}
+
+static void test_framings(void **state)
+{
+	struct buf proto[2] = { BUF_EMPTY, BUF_EMPTY }, json[2] = { BUF_EMPTY, BUF_EMPTY }, data = BUF_EMPTY;
+
+	(void)state;
+	make_messages(proto, false);
+	make_messages(json, true);
+	for (int i = 0; i < 2; i++)
+		buf_append(&data, proto[i].data, proto[i].len);
+	expect_both(&data, "one after the other", false);
+	data.len = 0;
+	for (int i = 0; i < 2; i++)
+		put_prefixed(&data, &proto[i]);
+	expect_both(&data, "with lengths", false);
+	data.len = 0;
+	for (int i = 0; i < 2; i++) {
+		AUTO(buf_fini) struct buf packed = BUF_EMPTY;
+
+		assert_int_equal((i ? gzip_pack : zstd_pack)(json[i].data, json[i].len, 1, &packed), 0);
+		put_prefixed(&data, &packed);
+	}
+	expect_both(&data, "JSON, compressed one by one, with lengths", false);
+	data.len = 0;
+	for (int i = 0; i < 2; i++) {
+		uint64_t len = proto[i].len;
+
+		for (; len >= 0x80; len >>= 7)
+			buf_putc(&data, (char)(len | 0x80));
+		buf_putc(&data, (char)len);
+		buf_append(&data, proto[i].data, proto[i].len);
+	}
+	expect_both(&data, "with protobuf's lengths", false);
+	data.len = 0;
+	for (int i = 0; i < 2; i++) {
+		buf_append(&data, json[i].data, json[i].len);
+		buf_putc(&data, '\n');
+	}
+	expect_both(&data, "JSON lines", false);
+	data.len -= 7;
+	expect_both(&data, "JSON lines, cut", true);
+	data.len = 0;
+	for (int i = 0; i < 2; i++)
+		put_prefixed(&data, &proto[i]);
+	data.len -= 7;
+	expect_both(&data, "with lengths, cut", true);
+	buf_fini(&data);
+	for (int i = 0; i < 2; i++) {
+		buf_fini(&proto[i]);
+		buf_fini(&json[i]);
+	}
+}
+
+/* Events come back from perf script with their times, threads, CPUs and modules. */
+static void test_perf_script_comes_back(void **state)
+{
+	AUTO(put_profiles)
+	struct profiles *p = text_profiles("t;main@app;@libfoo.so;read@libc.so.6;vfs_read@[kernel] 3\nu;x@app 2", 0);
+	AUTO(put_profiles) struct profiles *q = NULL;
+	AUTO(buf_fini) struct buf once = BUF_EMPTY, twice = BUF_EMPTY;
+	struct otlp_error error = { "" };
+	struct timeline *t = NULL;
+
+	(void)state;
+	assert_int_equal(timeline_new(p, &t), 0);
+	timeline_sort_by_time(t);
+	assert_int_equal(timeline_write_perf_script(t, &once), 0);
+	timeline_free(t);
+	assert_int_equal(perf_script_read(once.data, once.len, &q, &error), 0);
+	assert_int_equal(timeline_new(q, &t), 0);
+	timeline_sort_by_time(t);
+	assert_int_equal(timeline_write_perf_script(t, &twice), 0);
+	timeline_free(t);
+	assert_string_equal(buf_text(&once), buf_text(&twice));
+	assert_int_equal(q->sample_events, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_perf_script_context),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_framings),
+		cmocka_unit_test(test_perf_script_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
