@@ -502,12 +502,15 @@ int builder_copy(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns
 	AUTO_FREE struct profile **profile_of = calloc(profiles + 1, sizeof(*profile_of));
 	AUTO_FREE struct sample **sample_of = calloc(samples + 1, sizeof(*sample_of));
 	struct copy c = { b, p, start_unix_ns, end_unix_ns, order, 0, profile_of, sample_of, NULL };
+	bool has_times = false;
 	int (*const steps[])(struct copy * c) = { choose_profiles, make_ids,	 copy_dictionary,
 						  lay_out,	   copy_samples, copy_events };
 
 	if (!order || !profile_of || !sample_of)
 		return -ENOMEM;
-	if (c.end_unix_ns <= start_unix_ns && (start_unix_ns || end_unix_ns))
+	for (size_t i = 0; i < profiles; i++)
+		has_times |= b->slots[i].sample_count && !b->slots[i].has_sums;
+	if (c.end_unix_ns <= start_unix_ns && has_times)
 		c.end_unix_ns = start_unix_ns + 1;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int err = steps[i](&c);

@@ -372,7 +372,7 @@ bool pprof_fits(const uint8_t *data, size_t len)
 	bool has_type = false, has_table = false;
 	struct field f;
 
-	while (!has_table && pprof_next(&r, &message, &f)) {
+	while (!(has_type && has_table) && pprof_next(&r, &message, &f)) { /* Go writes the time first */
 		if (f.number < pprof_Profile_sample_type_tag || f.number > pprof_Profile_doc_url_tag)
 			return false;
 		if (f.number == pprof_Profile_sample_type_tag && !has_type) {
@@ -380,7 +380,7 @@ bool pprof_fits(const uint8_t *data, size_t len)
 				return false;
 			has_type = true;
 		}
-		has_table = f.number >= pprof_Profile_mapping_tag;
+		has_table |= f.number >= pprof_Profile_mapping_tag;
 	}
 	return has_type && has_table;
 }

@@ -77,7 +77,7 @@ size_t builder_memory_bytes(const struct builder *b);
  * Freezes what was gathered into *@ret (one reference, the caller's) and starts empty: no index or handle from before is
  * valid any more. Resources stand as first seen, profiles in the order their specs were first seen, timestamps ascending; a
  * profile without events is left out. The window of each profile is [@start_unix_ns, @end_unix_ns) widened to hold all its
- * timestamps (0 and 0: there are no times). 0, or -ENOMEM (what was gathered is gone: count it), or why there was no
+ * timestamps. 0, or -ENOMEM (what was gathered is gone: count it), or why there was no
  * randomness for the ids.
  */
 int builder_freeze(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, struct profiles **ret);

@@ -128,6 +128,7 @@ static void make_heap(struct buf *out)
 					     "size",   "a comment",	"drop.*", "space" };
 	struct buf sample = BUF_EMPTY;
 
+	put_number(out, 9, 1700000000000000000); /* first, as Go writes it */
 	PUT(out, 1, 1, 2);
 	PUT(out, 1, 3, 4);
 	put_number(&sample, 1, 7); /* location, twice, not packed */
@@ -149,7 +150,6 @@ static void make_heap(struct buf *out)
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		put_bytes(out, 6, texts[i], strlen(texts[i]));
 	put_number(out, 7, 12);
-	put_number(out, 9, 1700000000000000000);
 	put_number(out, 10, 5000);
 	PUT(out, 11, 13, 4);
 	put_number(out, 12, 524288);
