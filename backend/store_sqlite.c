@@ -13,6 +13,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#define KEEP_AGE_NS (7ull * 24 * 3600 * NSEC_PER_SEC)
+#define KEEP_BYTES  (2ull << 30)
+
 enum { READ_LEVEL = 1 }; /* readers compress nothing */
 
 static uint32_t sqlite_node_count(struct store *store)
@@ -182,6 +185,8 @@ int store_sqlite_open(const struct store_config *config, struct metrics *metrics
 	}
 	s->store.ops = &sqlite_ops;
 	s->config = *config;
+	s->config.keep_age_ns = config->keep_age_ns ? config->keep_age_ns : KEEP_AGE_NS;
+	s->config.keep_bytes = config->keep_bytes ? config->keep_bytes : KEEP_BYTES;
 	s->lock_fd = -1;
 	register_metrics(&s->metrics, metrics);
 	s->codec = column_codec_new(READ_LEVEL);

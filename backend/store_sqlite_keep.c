@@ -4,6 +4,7 @@
 #include "backend/store_sqlite_keep.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,28 +32,40 @@ static const char *const insert_sql[KEPT_MAX] = {
 	[KEPT_SERIES] = "INSERT INTO series VALUES(?1, ?2, ?3)",
 };
 
+const char *const kept_tables[KEPT_MAX] = {
+	[KEPT_STRING] = "strings",     [KEPT_ATTRIBUTE] = "attributes", [KEPT_SET] = "sets",	 [KEPT_LINK] = "links",
+	[KEPT_FUNCTION] = "functions", [KEPT_MAPPING] = "mappings",	[KEPT_FRAME] = "frames", [KEPT_NODE] = "nodes",
+	[KEPT_ORIGIN] = "origins",     [KEPT_SERIES] = "series",
+};
+
+/* What the newest generation has seen or older ones had, whichever is more: numbers are given out once. */
 static const char *const last_sql[KEPT_MAX] = {
-	[KEPT_STRING] = "SELECT max(id) FROM strings",
-	[KEPT_ATTRIBUTE] = "SELECT max(id) FROM attributes",
-	[KEPT_SET] = "SELECT max(id) FROM sets",
-	[KEPT_LINK] = "SELECT max(id) FROM links",
-	[KEPT_FUNCTION] = "SELECT max(id) FROM functions",
-	[KEPT_MAPPING] = "SELECT max(id) FROM mappings",
-	[KEPT_FRAME] = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1",
-	[KEPT_NODE] = "SELECT first + count - 1 FROM nodes ORDER BY first DESC LIMIT 1",
-	[KEPT_ORIGIN] = "SELECT max(id) FROM origins",
-	[KEPT_SERIES] = "SELECT max(id) FROM series",
+	[KEPT_STRING] = "SELECT max((SELECT coalesce(max(id), 0) FROM strings), (SELECT max(strings) - 1 FROM generations))",
+	[KEPT_ATTRIBUTE] =
+		"SELECT max((SELECT coalesce(max(id), 0) FROM attributes), (SELECT max(attributes) - 1 FROM generations))",
+	[KEPT_SET] = "SELECT max((SELECT coalesce(max(id), 0) FROM sets), (SELECT max(sets) - 1 FROM generations))",
+	[KEPT_LINK] = "SELECT max((SELECT coalesce(max(id), 0) FROM links), (SELECT max(links) - 1 FROM generations))",
+	[KEPT_FUNCTION] =
+		"SELECT max((SELECT coalesce(max(id), 0) FROM functions), (SELECT max(functions) - 1 FROM generations))",
+	[KEPT_MAPPING] =
+		"SELECT max((SELECT coalesce(max(id), 0) FROM mappings), (SELECT max(mappings) - 1 FROM generations))",
+	[KEPT_FRAME] = "SELECT max((SELECT coalesce(max(first + count), 1) - 1 FROM frames), (SELECT max(frames) - 1 FROM "
+		       "generations))",
+	[KEPT_NODE] = "SELECT max((SELECT coalesce(max(first + count), 1) - 1 FROM nodes), (SELECT max(nodes) - 1 FROM "
+		      "generations))",
+	[KEPT_ORIGIN] = "SELECT max((SELECT coalesce(max(id), 0) FROM origins), (SELECT max(origins) - 1 FROM generations))",
+	[KEPT_SERIES] = "SELECT max((SELECT coalesce(max(id), 0) FROM series), (SELECT max(series) - 1 FROM generations))",
 };
 
 /* What makes a thing this one, as rows in the order of the fields that are hashed. Links are not looked up again. */
 static const char *const content_sql[KEPT_MAX] = {
-	[KEPT_STRING] = "SELECT id, text FROM strings",
-	[KEPT_ATTRIBUTE] = "SELECT id, key, unit, kind, value FROM attributes",
-	[KEPT_SET] = "SELECT id, attributes FROM sets",
-	[KEPT_FUNCTION] = "SELECT id, name, system_name, file, start_line FROM functions",
-	[KEPT_MAPPING] = "SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings",
-	[KEPT_ORIGIN] = "SELECT id, shape, attributes, message FROM origins",
-	[KEPT_SERIES] = "SELECT id, resource, origin FROM series",
+	[KEPT_STRING] = "SELECT id, text FROM strings WHERE id >= ?1",
+	[KEPT_ATTRIBUTE] = "SELECT id, key, unit, kind, value FROM attributes WHERE id >= ?1",
+	[KEPT_SET] = "SELECT id, attributes FROM sets WHERE id >= ?1",
+	[KEPT_FUNCTION] = "SELECT id, name, system_name, file, start_line FROM functions WHERE id >= ?1",
+	[KEPT_MAPPING] = "SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE id >= ?1",
+	[KEPT_ORIGIN] = "SELECT id, shape, attributes, message FROM origins WHERE id >= ?1",
+	[KEPT_SERIES] = "SELECT id, resource, origin FROM series WHERE id >= ?1",
 };
 
 int keep_init(struct keep *k, sqlite3 *db, struct column_codec *codec)
@@ -117,11 +130,13 @@ uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t
 	return 0;
 }
 
-static int load_rows(struct keep *k, enum kept kind)
+static int load_rows(struct keep *k, enum kept kind, int64_t first)
 {
 	sqlite3_stmt *st = NULL;
 	int code = sqlite3_prepare_v2(k->db, content_sql[kind], -1, &st, NULL);
 
+	if (code == SQLITE_OK)
+		sqlite3_bind_int64(st, 1, first);
 	while (code == SQLITE_OK || code == SQLITE_ROW) {
 		code = sqlite3_step(st);
 		if (code != SQLITE_ROW)
@@ -161,7 +176,7 @@ static int load_nodes(struct keep *k, uint32_t first, const void *data, size_t l
 }
 
 /* Packed rows, the newest ones as many as the table holds. */
-static int load_packed(struct keep *k, enum kept kind)
+static int load_packed(struct keep *k, enum kept kind, int64_t oldest)
 {
 	sqlite3_stmt *st = NULL;
 	int err, code = sqlite3_prepare_v2(k->db,
@@ -172,7 +187,10 @@ static int load_packed(struct keep *k, enum kept kind)
 
 	err = store_sqlite_errno(code);
 	if (!err)
-		sqlite3_bind_int64(st, 1, (int64_t)k->next[kind] - most_held[kind]);
+		sqlite3_bind_int64(st, 1,
+				   oldest > (int64_t)k->next[kind] - most_held[kind]
+					   ? oldest
+					   : (int64_t)k->next[kind] - most_held[kind]);
 	while (!err && (code = sqlite3_step(st)) == SQLITE_ROW) {
 		uint32_t first = (uint32_t)sqlite3_column_int64(st, 0);
 		const void *data = sqlite3_column_blob(st, 1);
@@ -189,23 +207,55 @@ static int load_packed(struct keep *k, enum kept kind)
 	return err ? err : store_sqlite_errno(code);
 }
 
+/* The first number of the current generation. */
+static int first_number(struct keep *k, enum kept kind, int64_t *ret)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM generations", kept_tables[kind]);
+	return store_get_int(k->db, sql, 1, ret);
+}
+
 int keep_reload(struct keep *k)
 {
-	int err = 0;
+	int err = store_get_int(k->db, "SELECT max(id) FROM generations", 0, &k->generation);
 
 	k->frame_count = k->node_count = k->event_count = 0;
 	for (size_t i = 0; !err && i < KEPT_MAX; i++) {
-		int64_t last;
+		int64_t first, last;
 
 		ids_clear(&k->ids[i]);
-		err = store_get_int(k->db, last_sql[i], 0, &last);
+		err = first_number(k, (enum kept)i, &first);
+		err = err ? err : store_get_int(k->db, last_sql[i], 0, &last);
+		if (err)
+			break;
 		k->next[i] = (uint32_t)last + 1;
-		if (!err && (i == KEPT_FRAME || i == KEPT_NODE))
-			err = load_packed(k, (enum kept)i);
-		else if (!err && content_sql[i])
-			err = load_rows(k, (enum kept)i);
+		if (i == KEPT_FRAME || i == KEPT_NODE)
+			err = load_packed(k, (enum kept)i, first);
+		else if (content_sql[i])
+			err = load_rows(k, (enum kept)i, first);
 	}
 	return err;
+}
+
+int keep_begin_generation(struct keep *k, uint64_t now_ns)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(
+		k->db, "INSERT INTO generations VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)", -1, &st, NULL);
+
+	if (code != SQLITE_OK)
+		return store_sqlite_errno(code);
+	sqlite3_bind_int64(st, 1, k->generation + 1);
+	sqlite3_bind_int64(st, 2, (int64_t)now_ns);
+	for (int i = 0; i < KEPT_MAX; i++) {
+		sqlite3_bind_int64(st, i + 3, k->next[i]);
+		ids_clear(&k->ids[i]);
+	}
+	code = sqlite3_step(st);
+	sqlite3_finalize(st);
+	k->generation++;
+	return store_sqlite_errno(code);
 }
 
 static int write_packed(struct keep *k, enum kept kind, uint32_t first, size_t count)

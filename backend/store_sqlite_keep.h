@@ -43,6 +43,7 @@ struct keep {
 	sqlite3_stmt *insert[KEPT_MAX];
 	struct ids ids[KEPT_MAX];
 	uint32_t next[KEPT_MAX];
+	int64_t generation; /* see keep_begin_generation() */
 	/* new since the last write; the first has the number next - count */
 	struct frame_row *frames;
 	struct node_row *nodes;
@@ -58,6 +59,15 @@ void keep_fini(struct keep *k);
 
 /* Forgets all numbers and reads what is in the store. 0 or -errno. */
 int keep_reload(struct keep *k);
+
+/*
+ * From here on nothing that was numbered before is referred to: what is met again is kept again. So what older blocks refer
+ * to can go with them, without looking for who else does. Within a transaction. 0 or -errno.
+ */
+int keep_begin_generation(struct keep *k, uint64_t now_ns);
+
+/* Names of the tables, in the order of enum kept; as the columns of the table of generations. */
+extern const char *const kept_tables[KEPT_MAX];
 
 /* The number of the thing with this content, or 0 with *@id_new its new number, which stands at once. */
 uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t len, uint32_t *id_new);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ enum {
 };
 
 #define LOOK_NS	      (2 * NSEC_PER_SEC)
+#define PRUNE_NS      (10 * NSEC_PER_SEC)
 #define LEVEL0_AGE_NS (60 * NSEC_PER_SEC)
 
 /* Rows to merge: of one level and one hour, oldest first, and what they hold. */
@@ -31,6 +33,7 @@ struct merge {
 	int64_t ids[MERGE_BLOCKS];
 	size_t count;
 	int64_t events;
+	int64_t generation; /* the oldest of theirs */
 };
 
 static int append_events(struct keep *k, const struct block *b)
@@ -64,8 +67,7 @@ static int append_events(struct keep *k, const struct block *b)
 	return 0;
 }
 
-/* Reads all parts of the row @st stands on; the head is its column 0. */
-static int read_row(struct block *b, sqlite3_stmt *st)
+int store_read_block(struct block *b, sqlite3_stmt *st)
 {
 	int err = block_read_head(b, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
 
@@ -87,7 +89,9 @@ static int read_blocks(struct store_writer *w, const struct merge *m)
 	for (size_t i = 0; i < m->count && !err; i++) {
 		sqlite3_bind_int64(st, 1, m->ids[i]);
 		code = sqlite3_step(st);
-		err = code == SQLITE_ROW ? read_row(&w->block, st) : code == SQLITE_DONE ? 0 : store_sqlite_errno(code);
+		err = code == SQLITE_ROW    ? store_read_block(&w->block, st)
+		      : code == SQLITE_DONE ? 0
+					    : store_sqlite_errno(code);
 		if (code == SQLITE_ROW && !err)
 			err = append_events(&w->keep, &w->block);
 		if (err == -EBADMSG && code == SQLITE_ROW) {
@@ -103,7 +107,7 @@ static int read_blocks(struct store_writer *w, const struct merge *m)
 	return err;
 }
 
-static int write_blocks(struct store_writer *w, int level)
+static int write_blocks(struct store_writer *w, int level, int64_t generation)
 {
 	const struct event *events = w->keep.events;
 	size_t count = w->keep.event_count, end;
@@ -116,7 +120,7 @@ static int write_blocks(struct store_writer *w, int level)
 			    events[end].series != events[end - 1].series)
 				break;
 		}
-		err = store_insert_block(w, events + start, end - start, level);
+		err = store_insert_block(w, events + start, end - start, level, generation);
 	}
 	return err;
 }
@@ -135,16 +139,27 @@ static int delete_blocks(struct store_writer *w, const struct merge *m)
 	return store_sqlite_errno(code);
 }
 
+/* One block alone is only said to be of the next level, when it is packed densely already. */
+static int raise_level(struct store_writer *w, const struct merge *m, int level)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "UPDATE blocks SET level = %d WHERE id = %" PRId64, level, m->ids[0]);
+	return store_exec(w->s->write_db, sql);
+}
+
 static int merge_blocks(struct store_writer *w, const struct merge *m, int level)
 {
 	int err = store_begin(w);
 
 	if (err)
 		return err;
+	if (m->count == 1 && level > 1)
+		return store_end(w, raise_level(w, m, level));
 	column_codec_set_level(w->codec, DENSE_LEVEL);
 	err = read_blocks(w, m);
 	err = err ? err : delete_blocks(w, m);
-	err = err ? err : write_blocks(w, level);
+	err = err ? err : write_blocks(w, level, m->generation);
 	err = store_end(w, err);
 	w->keep.event_count = 0;
 	metric_add(w->s->metrics.merges, !err);
@@ -159,10 +174,10 @@ static int find_blocks(struct store_writer *w, int level, struct merge *m)
 {
 	sqlite3_stmt *st = NULL;
 	int64_t now = (int64_t)clock_unix_ns(), count, hour = -1, oldest = 0;
-	int code = sqlite3_prepare_v2(
-		w->s->write_db,
-		"SELECT id, from_ns, events FROM blocks INDEXED BY blocks_time WHERE level = ?1 ORDER BY from_ns", -1, &st,
-		NULL);
+	int code = sqlite3_prepare_v2(w->s->write_db,
+				      "SELECT id, from_ns, events, generation FROM blocks INDEXED BY blocks_time WHERE "
+				      "level = ?1 ORDER BY from_ns",
+				      -1, &st, NULL);
 
 	*m = (struct merge){ 0 };
 	sqlite3_bind_int64(st, 1, level);
@@ -175,12 +190,16 @@ static int find_blocks(struct store_writer *w, int level, struct merge *m)
 			break;
 		oldest = m->count ? oldest : sqlite3_column_int64(st, 1);
 		hour = sqlite3_column_int64(st, 1) / (int64_t)HOUR_NS;
+		if (!m->count || sqlite3_column_int64(st, 3) < m->generation)
+			m->generation = sqlite3_column_int64(st, 3);
 		m->ids[m->count++] = sqlite3_column_int64(st, 0);
 		m->events += count;
 	}
 	sqlite3_finalize(st);
 	if (code != SQLITE_ROW && code != SQLITE_DONE)
 		return store_sqlite_errno(code);
+	if (w->merge_all)
+		return 0;
 	if (level == 0 && m->count < ENOUGH_BLOCKS && m->events < MERGE_EVENTS / 2 && oldest + (int64_t)LEVEL0_AGE_NS > now)
 		m->count = 0;
 	if (level == 1 && (hour + 1) * (int64_t)HOUR_NS + (int64_t)LEVEL0_AGE_NS > now)
@@ -188,7 +207,7 @@ static int find_blocks(struct store_writer *w, int level, struct merge *m)
 	return 0;
 }
 
-static int merge_step(struct store_writer *w)
+int store_merge_step(struct store_writer *w)
 {
 	struct merge m;
 	int err = 0;
@@ -226,9 +245,15 @@ void store_writer_work(struct store_writer *w)
 		return;
 	w->has_work = false;
 	w->next_look_ns = now + LOOK_NS;
-	err = merge_step(w);
+	err = store_merge_step(w);
 	if (!err && !w->s->in_memory)
 		err = checkpoint(w);
+	if (!err && now >= w->next_prune_ns) {
+		err = store_prune_step(w);
+		w->has_work |= err > 0;
+		w->next_prune_ns = err > 0 ? 0 : now + PRUNE_NS;
+		err = err > 0 ? 0 : err;
+	}
 	if (err == -EBADMSG)
 		w->is_stale = store_writer_replace_file(w) != 0;
 	else if (err)

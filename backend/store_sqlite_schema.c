@@ -49,9 +49,16 @@ static const char schema[] =
 	" attributes INTEGER NOT NULL, message BLOB NOT NULL) STRICT;"
 	"CREATE TABLE series(id INTEGER PRIMARY KEY, resource INTEGER NOT NULL, origin INTEGER NOT NULL) STRICT;"
 	"CREATE TABLE blocks(id INTEGER PRIMARY KEY, level INTEGER NOT NULL, from_ns INTEGER NOT NULL,"
-	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, head BLOB NOT NULL, stacks BLOB NOT NULL, cells BLOB NOT NULL,"
+	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, generation INTEGER NOT NULL, head BLOB NOT NULL, stacks BLOB NOT "
+	"NULL, cells BLOB NOT NULL,"
 	" cpus BLOB NOT NULL, labels BLOB NOT NULL, weights BLOB NOT NULL, times BLOB NOT NULL, links BLOB NOT NULL) STRICT;"
-	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events);"
+	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation);"
+	/* the first number of each table that this generation gave out; its blocks hold no smaller ones */
+	"CREATE TABLE generations(id INTEGER PRIMARY KEY, since_ns INTEGER NOT NULL, strings INTEGER NOT NULL,"
+	" attributes INTEGER NOT NULL, sets INTEGER NOT NULL, links INTEGER NOT NULL, functions INTEGER NOT NULL,"
+	" mappings INTEGER NOT NULL, frames INTEGER NOT NULL, nodes INTEGER NOT NULL, origins INTEGER NOT NULL,"
+	" series INTEGER NOT NULL) STRICT;"
+	"INSERT INTO generations VALUES(1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);"
 	"PRAGMA application_id = 1752331368;"
 	"PRAGMA user_version = 1;"
 	"COMMIT;";

@@ -43,7 +43,7 @@ struct store_sink {
 
 /* --- blocks --- */
 
-int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level)
+int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level, int64_t generation)
 {
 	sqlite3_stmt *st = w->insert_block;
 	uint64_t first = UINT64_MAX, last = 0;
@@ -62,9 +62,12 @@ int store_insert_block(struct store_writer *w, const struct event *events, size_
 	sqlite3_bind_int64(st, 2, (int64_t)first);
 	sqlite3_bind_int64(st, 3, (int64_t)last);
 	sqlite3_bind_int64(st, 4, (int64_t)count);
+	sqlite3_bind_int64(st, 5, generation);
 	for (size_t i = 0; i < BLOCK_PARTS; i++)
-		sqlite3_bind_blob64(st, (int)i + 5, w->parts[i].len ? (void *)w->parts[i].data : "", w->parts[i].len,
+		sqlite3_bind_blob64(st, (int)i + 6, w->parts[i].len ? (void *)w->parts[i].data : "", w->parts[i].len,
 				    SQLITE_STATIC);
+	for (size_t i = 0; i < BLOCK_PARTS; i++)
+		w->generation_bytes += level ? w->parts[i].len : 0;
 	code = sqlite3_step(st);
 	sqlite3_reset(st);
 	return store_sqlite_errno(code);
@@ -95,7 +98,7 @@ static int write_events(struct store_writer *w)
 		       (is_one_hour || events[end].time_ns / HOUR_NS == events[start].time_ns / HOUR_NS))
 			end++;
 		events_sort(events + start, end - start);
-		err = store_insert_block(w, events + start, end - start, 0);
+		err = store_insert_block(w, events + start, end - start, 0, w->keep.generation);
 	}
 	return err;
 }
@@ -215,6 +218,7 @@ static void *run_writer(void *arg)
 		}
 		if (!w->is_stale)
 			store_writer_work(w);
+		store_writer_task(w);
 	}
 }
 
@@ -300,8 +304,8 @@ int store_writer_prepare(struct store_writer *w)
 
 	code = sqlite3_prepare_v3(
 		w->s->write_db,
-		"INSERT INTO blocks(level, from_ns, to_ns, events, head, stacks, cells, cpus, labels, weights,"
-		" times, links) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+		"INSERT INTO blocks(level, from_ns, to_ns, events, generation, head, stacks, cells, cpus, labels, weights,"
+		" times, links) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
 		-1, SQLITE_PREPARE_PERSISTENT, &w->insert_block, NULL);
 	err = store_sqlite_errno(code);
 	return err ? err : keep_init(&w->keep, w->s->write_db, w->codec);

@@ -27,6 +27,13 @@ struct store_writer {
 	bool is_stale; /* the numbers in keep are not the store's: reload before the next write */
 	bool has_work; /* the last step of work found more to do */
 	uint64_t next_look_ns, next_prune_ns, last_checkpoint_ns;
+	uint64_t generation_bytes; /* of blocks written since this generation began, or since the start */
+	uint64_t start_unix_ns, start_boot_ns;
+	/* under lock; task itself is set before it is asked for */
+	enum store_task task;
+	bool task_asked;
+	int task_result;
+	bool merge_all; /* whatever its age */
 	struct log_limit commit_limit, work_limit;
 };
 
@@ -35,7 +42,7 @@ int store_begin(struct store_writer *w);
 int store_end(struct store_writer *w, int err);
 
 /* Packs sorted events, at most COLUMN_MAX_VALUES, into a row. Within a transaction. */
-int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level);
+int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level, int64_t generation);
 
 /* Statements and tables of the writer's connection. */
 int store_writer_prepare(struct store_writer *w);
@@ -44,9 +51,23 @@ void store_writer_unprepare(struct store_writer *w);
 /* Moves the damaged file aside and begins a new one for writer and readers. 0 or -errno: then nothing can be written. */
 int store_writer_replace_file(struct store_writer *w);
 
+/* --- store_sqlite_prune.c --- */
+
+/* One small step of retention: 1 when there is more to do, 0 or -errno. */
+int store_prune_step(struct store_writer *w);
+
+/* --- store_sqlite_tasks.c --- */
+
+/* Does what store_sqlite_task() asked for, if it did. */
+void store_writer_task(struct store_writer *w);
+
 /* --- store_sqlite_merge.c --- */
 
+/* Reads all parts of the row that @st stands on, whose first columns are the parts. 0, -EBADMSG or -ENOMEM. */
+int store_read_block(struct block *b, sqlite3_stmt *st);
+
 /* Whether there is more to merge at once; and one step of it, of checkpoints and of retention. */
+int store_merge_step(struct store_writer *w);
 bool store_writer_is_busy(const struct store_writer *w);
 void store_writer_work(struct store_writer *w);
 

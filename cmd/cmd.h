@@ -43,7 +43,7 @@ struct cmd {
 	int (*run)(const struct config *config); /* returns the exit status; logs what went wrong */
 };
 
-extern const struct cmd cmd_run, cmd_top, cmd_record, cmd_report, cmd_convert, cmd_symbols, cmd_serve, cmd_check,
+extern const struct cmd cmd_run, cmd_top, cmd_record, cmd_report, cmd_convert, cmd_symbols, cmd_store, cmd_serve, cmd_check,
 	cmd_version, cmd_help;
 
 /* All commands, in the order of the overview; NULL-terminated. */

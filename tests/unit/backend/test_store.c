@@ -81,7 +81,7 @@ static struct profiles *make_profiles(void)
 
 static struct store *open_store(const char *place, struct metrics *metrics)
 {
-	struct store_config config = { .place = place };
+	struct store_config config = { .place = place, .keep_age_ns = UINT64_MAX, .keep_bytes = UINT64_MAX };
 	struct store_error err;
 	struct store *s = NULL;
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Retention: what is too old, beyond the size, or takes the last free disk goes, oldest blocks first, some blocks a step.
+ * Names, frames and stacks are of generations: a new one begins several times within the store's age or size, refers to
+ * nothing of those before, and the numbers of a generation go when the last block that was written in it has gone.
+ *
+ * Invariant: a step is one short transaction; nothing is removed because the clock was set forward while we run.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "backend/store_sqlite_write.h"
+#include "base/clock.h"
+
+enum {
+	STEP_BLOCKS = 32,
+	STEP_ROWS = 4096,      /* of names */
+	STEP_PAGES = 512,      /* given back to the file system */
+	GENERATIONS = 8,       /* within the age or the size that is kept */
+	LEAST_BYTES = 1 << 20, /* a full disk is not our doing below this */
+};
+
+static uint64_t boot_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Unix time, but not later than the clock would be had nobody set it since the start. */
+static uint64_t careful_now(struct store_writer *w)
+{
+	uint64_t now = clock_unix_ns(), boot = boot_ns(), unset;
+
+	if (!w->start_unix_ns) {
+		w->start_unix_ns = now;
+		w->start_boot_ns = boot;
+	}
+	unset = w->start_unix_ns + (boot - w->start_boot_ns);
+	return now < unset ? now : unset;
+}
+
+/* Bytes in use: what is free within the file does not count. */
+static int used_bytes(struct store_writer *w, uint64_t *ret)
+{
+	int64_t pages = 0, free_pages = 0, size = 0;
+	int err = store_get_int(w->s->write_db, "PRAGMA page_count", 0, &pages);
+
+	err = err ? err : store_get_int(w->s->write_db, "PRAGMA freelist_count", 0, &free_pages);
+	err = err ? err : store_get_int(w->s->write_db, "PRAGMA page_size", 0, &size);
+	*ret = (uint64_t)((pages - free_pages) * size);
+	return err;
+}
+
+static bool is_disk_full(const struct store_sqlite *s)
+{
+	double part = s->config.keep_free_part;
+	struct statvfs fs;
+
+	if (s->in_memory || part <= 0 || statvfs(s->place, &fs) || !fs.f_blocks)
+		return false;
+	return (double)fs.f_bavail < part * (double)fs.f_blocks;
+}
+
+/* Removes the oldest blocks that end before @before_ns, some of them: how many, or -errno. */
+static int remove_blocks(struct store_writer *w, int64_t before_ns, int most)
+{
+	static const char which[] =
+		"FROM blocks WHERE id IN (SELECT id FROM blocks INDEXED BY blocks_time WHERE to_ns < %" PRId64
+		" ORDER BY from_ns LIMIT %d)";
+	char where[256], sql[320];
+	int64_t events = 0;
+	int err = store_begin(w);
+
+	if (err)
+		return err;
+	snprintf(where, sizeof(where), which, before_ns, most);
+	snprintf(sql, sizeof(sql), "SELECT sum(events) %s", where);
+	err = store_get_int(w->s->write_db, sql, 0, &events);
+	snprintf(sql, sizeof(sql), "DELETE %s", where);
+	err = err ? err : store_exec(w->s->write_db, sql);
+	most = sqlite3_changes(w->s->write_db);
+	err = store_end(w, err);
+	if (!err)
+		metric_add(w->s->metrics.pruned_events, (uint64_t)events);
+	return err ? err : most;
+}
+
+/* Rows of names that only generations before @oldest refer to: how many were removed, or -errno. */
+static int remove_names(struct store_writer *w, int64_t oldest)
+{
+	char sql[256];
+	int removed = 0, err = store_begin(w);
+
+	if (err)
+		return err;
+	for (int i = 0; i < KEPT_MAX && !err && removed < STEP_ROWS; i++) {
+		const char *table = kept_tables[i];
+		const bool is_packed = i == KEPT_FRAME || i == KEPT_NODE;
+
+		snprintf(sql, sizeof(sql),
+			 "DELETE FROM %s WHERE rowid IN (SELECT rowid FROM %s WHERE %s < (SELECT %s FROM generations WHERE "
+			 "id = "
+			 "%" PRId64 ") LIMIT %d)",
+			 table, table, is_packed ? "first" : "id", table, oldest, STEP_ROWS);
+		err = store_exec(w->s->write_db, sql);
+		removed += err ? 0 : sqlite3_changes(w->s->write_db);
+	}
+	if (!err && removed < STEP_ROWS) {
+		snprintf(sql, sizeof(sql), "DELETE FROM generations WHERE id < %" PRId64, oldest);
+		err = store_exec(w->s->write_db, sql);
+	}
+	err = store_end(w, err);
+	return err ? err : removed;
+}
+
+/* Names nobody refers to any more: 1 when there is more, 0, -errno. */
+static int collect_names(struct store_writer *w)
+{
+	int64_t oldest, first;
+	int err = store_get_int(w->s->write_db, "SELECT min(generation) FROM blocks INDEXED BY blocks_time",
+				w->keep.generation, &oldest);
+
+	err = err ? err : store_get_int(w->s->write_db, "SELECT min(id) FROM generations", oldest, &first);
+	if (err || first >= oldest)
+		return err;
+	err = remove_names(w, oldest);
+	return err < 0 ? err : err >= STEP_ROWS;
+}
+
+/* Begins a generation when this one holds its share of what is kept. */
+static int renew_generation(struct store_writer *w, uint64_t now)
+{
+	const struct store_config *config = &w->s->config;
+	int64_t since;
+	int err = store_get_int(w->s->write_db, "SELECT max(since_ns) FROM generations", 0, &since);
+
+	if (err)
+		return err;
+	if (!since) {
+		/* The first one is of the store's making. */
+		since = (int64_t)now;
+		err = store_begin(w);
+		if (!err)
+			err = store_end(w, store_exec(w->s->write_db,
+						      "UPDATE generations SET since_ns = CAST(unixepoch() AS INTEGER)"
+						      " * 1000000000 WHERE since_ns = 0"));
+		return err;
+	}
+	if (now < (uint64_t)since + config->keep_age_ns / GENERATIONS &&
+	    w->generation_bytes < config->keep_bytes / GENERATIONS)
+		return 0;
+	err = store_begin(w);
+	if (err)
+		return err;
+	err = store_end(w, keep_begin_generation(&w->keep, now));
+	w->is_stale = err != 0;
+	w->generation_bytes = 0;
+	return err;
+}
+
+/* Free pages of the file back to the file system, some of them: 1 when there are more. */
+static int give_back(struct store_writer *w)
+{
+	int64_t free_pages = 0;
+	char sql[64];
+	int err = store_get_int(w->s->write_db, "PRAGMA freelist_count", 0, &free_pages);
+
+	if (err || free_pages < STEP_PAGES)
+		return err;
+	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", STEP_PAGES);
+	err = store_begin(w);
+	if (err)
+		return err;
+	err = store_end(w, store_exec(w->s->write_db, sql));
+	return err ? err : free_pages >= 2 * STEP_PAGES;
+}
+
+int store_prune_step(struct store_writer *w)
+{
+	const struct store_config *config = &w->s->config;
+	uint64_t now = careful_now(w), used;
+	int done = remove_blocks(w, now > config->keep_age_ns ? (int64_t)(now - config->keep_age_ns) : 0, STEP_BLOCKS);
+	int err;
+
+	if (done)
+		return done < 0 ? done : 1;
+	err = used_bytes(w, &used);
+	if (err)
+		return err;
+	metric_set(w->s->metrics.bytes, store_bytes(w->s, w->s->write_db));
+	if (used > config->keep_bytes || (is_disk_full(w->s) && used > LEAST_BYTES)) {
+		done = remove_blocks(w, INT64_MAX, STEP_BLOCKS / 8);
+		if (done)
+			return done < 0 ? done : 1;
+	}
+	done = collect_names(w);
+	if (done)
+		return done;
+	err = renew_generation(w, now);
+	return err ? err : give_back(w);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work on the whole store that somebody asked for: run by the writer's thread between commits, waited for by the caller.
+ * And the check of everything in it, which only reads. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/store_sqlite_names.h"
+#include "backend/store_sqlite_write.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* --- tasks --- */
+
+static int prune_all(struct store_writer *w)
+{
+	int more;
+
+	while ((more = store_prune_step(w)) > 0)
+		;
+	return more;
+}
+
+static int merge_all(struct store_writer *w)
+{
+	int err = 0;
+
+	w->merge_all = true;
+	do {
+		w->has_work = false;
+		err = store_merge_step(w);
+	} while (!err && w->has_work);
+	w->merge_all = false;
+	return err;
+}
+
+static int compact(struct store_writer *w)
+{
+	int err = prune_all(w);
+
+	err = err ? err : merge_all(w);
+	if (!err && w->s->in_memory)
+		pthread_mutex_lock(&w->s->read_lock);
+	err = err ? err : store_exec(w->s->write_db, "VACUUM");
+	if (w->s->in_memory)
+		pthread_mutex_unlock(&w->s->read_lock);
+	return err;
+}
+
+static int clear(struct store_writer *w)
+{
+	char sql[64];
+	int err = store_begin(w);
+
+	if (err)
+		return err;
+	err = store_exec(w->s->write_db, "DELETE FROM blocks");
+	/* Numbers go on: readers may still have some in hand. */
+	err = err ? err : keep_begin_generation(&w->keep, clock_unix_ns());
+	for (int i = 0; i < KEPT_MAX && !err; i++) {
+		snprintf(sql, sizeof(sql), "DELETE FROM %s", kept_tables[i]);
+		err = store_exec(w->s->write_db, sql);
+	}
+	err = store_end(w, err);
+	w->is_stale |= err != 0;
+	return err ? err : compact(w);
+}
+
+void store_writer_task(struct store_writer *w)
+{
+	static int (*const tasks[])(struct store_writer * w) = {
+		[STORE_PRUNE] = prune_all,
+		[STORE_MERGE] = merge_all,
+		[STORE_COMPACT] = compact,
+		[STORE_CLEAR] = clear,
+	};
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	if (!w->task_asked) {
+		pthread_mutex_unlock(&w->lock);
+		return;
+	}
+	pthread_mutex_unlock(&w->lock);
+	err = tasks[w->task](w);
+	if (!err && !w->s->in_memory) {
+		int code = sqlite3_wal_checkpoint_v2(w->s->write_db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+		err = code == SQLITE_BUSY ? 0 : store_sqlite_errno(code);
+	}
+	pthread_mutex_lock(&w->lock);
+	w->task_asked = false;
+	w->task_result = err;
+	pthread_cond_broadcast(&w->moved);
+	pthread_mutex_unlock(&w->lock);
+}
+
+int store_sqlite_task(struct store *store, enum store_task task)
+{
+	struct store_writer *w = store_sqlite_of(store)->writer;
+	int err;
+
+	if (!w)
+		return -EROFS;
+	pthread_mutex_lock(&w->lock);
+	while (w->task_asked)
+		pthread_cond_wait(&w->moved, &w->lock);
+	w->task = task;
+	w->task_asked = true;
+	while (w->task_asked)
+		pthread_cond_wait(&w->moved, &w->lock);
+	err = w->task_result;
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+/* --- verify --- */
+
+struct verify {
+	struct store_sqlite *s;
+	int (*fn)(void *arg, const char *problem);
+	void *arg;
+};
+
+__attribute__((format(printf, 2, 3))) static int problem(const struct verify *v, const char *fmt, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return v->fn(v->arg, text);
+}
+
+static int verify_pages(const struct verify *v)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(v->s->read_db, "PRAGMA integrity_check(20)", -1, &st, NULL), err = 0;
+
+	while (code == SQLITE_OK || code == SQLITE_ROW) {
+		const char *text;
+
+		code = sqlite3_step(st);
+		text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+		if (text && strcmp(text, "ok") != 0 && !err)
+			err = problem(v, "%s", text);
+	}
+	sqlite3_finalize(st);
+	code = store_sqlite_errno(code);
+	return err ? err : code == -EBADMSG ? problem(v, "a page is damaged: %s", sqlite3_errmsg(v->s->read_db)) : code;
+}
+
+/* What the block refers to is there. */
+static int verify_references(const struct verify *v, const struct block *b, int64_t id, uint32_t nodes)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->series_count && !err; i++) {
+		if (!names_series(v->s->names, b->series[i], &err) && err == -EBADMSG)
+			err = problem(v, "block %" PRId64 ": series %" PRIu32 " is missing", id, b->series[i]);
+	}
+	for (uint32_t i = 0; i < b->cell_count && !err; i++) {
+		if (!names_set(v->s->names, b->cell_set[i], &err) && err == -EBADMSG)
+			err = problem(v, "block %" PRId64 ": set %" PRIu32 " is missing or broken", id, b->cell_set[i]);
+	}
+	for (uint32_t i = 0; i < b->run_count && !err; i++) {
+		uint32_t node = b->run_stack[i];
+		struct node_row row = { 0 };
+
+		err = node < nodes ? names_node(v->s->names, node, &row) : -EBADMSG;
+		if (!err && !names_frame(v->s->names, row.frame, &err) && !err)
+			err = -EBADMSG;
+		if (err == -EBADMSG)
+			return problem(v, "block %" PRId64 ": stack %" PRIu32 " is missing or broken", id, node);
+	}
+	return err;
+}
+
+static int verify_blocks(const struct verify *v)
+{
+	struct block *b = &v->s->block;
+	sqlite3_stmt *st = NULL;
+	int err = 0;
+	uint32_t nodes = names_node_count(v->s->names, &err);
+	int code = sqlite3_prepare_v2(
+		v->s->read_db, "SELECT head, stacks, cells, cpus, labels, weights, times, links, id, events FROM blocks", -1,
+		&st, NULL);
+
+	while (!err && (code == SQLITE_OK || code == SQLITE_ROW)) {
+		int64_t id;
+
+		code = sqlite3_step(st);
+		if (code != SQLITE_ROW)
+			break;
+		id = sqlite3_column_int64(st, 8);
+		err = store_read_block(b, st);
+		if (!err && b->event_count != sqlite3_column_int64(st, 9))
+			err = -EBADMSG;
+		err = err == -EBADMSG ? problem(v, "block %" PRId64 " is damaged", id)
+		      : err	      ? err
+				      : verify_references(v, b, id, nodes);
+	}
+	sqlite3_finalize(st);
+	code = err ? 0 : store_sqlite_errno(code);
+	return code == -EBADMSG ? problem(v, "the table of blocks is damaged") : err ? err : code;
+}
+
+int store_sqlite_verify(struct store *store, int (*fn)(void *arg, const char *problem), void *arg)
+{
+	const struct verify v = { store_sqlite_of(store), fn, arg };
+	int err;
+
+	pthread_mutex_lock(&v.s->read_lock);
+	err = store_exec(v.s->read_db, "BEGIN");
+	err = err ? err : verify_pages(&v);
+	err = err ? err : verify_blocks(&v);
+	store_exec(v.s->read_db, "COMMIT");
+	pthread_mutex_unlock(&v.s->read_lock);
+	return err;
+}
