@@ -24,11 +24,12 @@ def pointer(x, y):
 class Browser:
     """with Browser(1400, 900) as b: ..."""
 
-    def __init__(self, width, height, dark=False):
+    def __init__(self, width, height, dark=False, trace=""):
+        """trace: categories of Chromium's tracing; see traced()"""
         if not shutil.which("chromedriver") or not shutil.which("chromium"):
             print("no chromium and chromedriver here")
             sys.exit(77)
-        self.size, self.dark = (width, height), dark
+        self.size, self.dark, self.trace = (width, height), dark, trace
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -42,6 +43,9 @@ class Browser:
         if self.dark:
             args.append("--force-dark-mode")
         options = {"goog:chromeOptions": {"binary": shutil.which("chromium"), "args": args}, "goog:loggingPrefs": {"browser": "ALL"}}
+        if self.trace:
+            options["goog:loggingPrefs"]["performance"] = "ALL"
+            options["goog:chromeOptions"]["perfLoggingPrefs"] = {"traceCategories": self.trace}
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
         self.session = f"/session/{answer['sessionId']}"
         return self
@@ -77,6 +81,13 @@ class Browser:
 
     def run(self, script, *args):
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
+
+    def traced(self):
+        """Events of the trace since the last call, as Chromium's trace format has them. chromedriver takes them in when another
+        page is opened, so this leaves the page."""
+        self.go("about:blank")
+        log = [json.loads(e["message"])["message"] for e in self.call("POST", self.session + "/se/log", {"type": "performance"})]
+        return [m["params"] for m in log if m["method"] == "Tracing.dataCollected"]
 
     def keys(self, text, holding=""):
         """Typed one after the other, as a person does."""
