@@ -223,6 +223,8 @@ $(FUZZ_BUILD)/proto/%.pb.o: $(BUILD)/proto/%.pb.c
 	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
 $(FUZZ_BUILD)/fuzz_%: $(FUZZ_BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_OBJ)
 	$(call say,FUZZLD,$@) $(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+# It has a table of commands of its own, which the others must not be asked for.
+$(FUZZ_BUILD)/fuzz_config_file: $(patsubst %,$(FUZZ_BUILD)/cmd/%.o,config_file options values environment nearest)
 
 fuzz: $(FUZZ_BIN)
 	$(Q)tests/run-fuzz.sh $(FUZZ_BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)

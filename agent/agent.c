@@ -487,6 +487,13 @@ int agent_pause(struct agent *a, bool on)
 	return sampler_enable(a->in.sampler, !on);
 }
 
+void agent_set_interval(struct agent *a, uint64_t report_interval_ns, double report_jitter)
+{
+	a->report_interval_ns = report_interval_ns;
+	a->report_jitter = report_jitter;
+	(void)loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
+}
+
 int agent_add_pid(struct agent *a, uint32_t pid)
 {
 	return sampler_filter_add(a->in.sampler, pid);

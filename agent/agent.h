@@ -94,6 +94,9 @@ int agent_start(struct agent *a, struct agent_error *err);
 /* Goes on without sampling, and with it again; what was sampled is reported as ever. 0 or -errno. */
 int agent_pause(struct agent *a, bool on);
 
+/* Other report intervals, from the next one on. */
+void agent_set_interval(struct agent *a, uint64_t report_interval_ns, double report_jitter);
+
 /* Adds a process to the pid filter. */
 int agent_add_pid(struct agent *a, uint32_t pid);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `hearth check`: the agent's own checks as text, three lines at most each, or as JSON. */
+#include <string.h>
+
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -7,6 +9,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/config_file.h"
 #include "cmd/output.h"
 
 static const char *const words[CHECK_RESULT_MAX] = {
@@ -47,6 +50,52 @@ static void print_json(void *arg, const struct check *check)
 	json_object_end(j);
 }
 
+/* The file of --config alone: every problem by its line. */
+static int check_file(const char *path)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY, error = BUF_EMPTY;
+	struct config_file *file = NULL;
+	int problems = config_file_read(path, &file, &error);
+
+	if (problems) {
+		log_error("%s", buf_text(&error));
+		return STATUS_FAILED;
+	}
+	problems = config_file_check(file, &text);
+	if (!problems)
+		buf_printf(&text, "%s: %zu settings, all of them right\n", path, config_file_count(file));
+	config_file_free(file);
+	if (problems < 0)
+		log_error("cannot check %s: %s", path, strerror(-problems));
+	else if (output_write(&text) || !problems)
+		return problems ? STATUS_FAILED : STATUS_DONE;
+	else
+		log_error("%d %s wrong in %s", problems, problems == 1 ? "setting is" : "settings are", path);
+	return STATUS_FAILED;
+}
+
+/* Which file counts where none is named. */
+static void check_found_file(void (*fn)(void *arg, const struct check *check), void *arg)
+{
+	AUTO(buf_fini) struct buf path = BUF_EMPTY, problems = BUF_EMPTY, error = BUF_EMPTY;
+	struct check check = { .name = "configuration file",
+			       .result = CHECK_YES,
+			       .found = "none",
+			       .means = "settings for all commands, whose keys are the options' names",
+			       .advice = "" };
+	struct config_file *file = NULL;
+
+	if (!config_file_find(&path)) {
+		check.found = buf_text(&path);
+		if (config_file_read(check.found, &file, &error) || config_file_check(file, &problems)) {
+			check.result = CHECK_PARTLY;
+			check.advice = "hearth check --config FILE names what is wrong in it";
+		}
+		config_file_free(file);
+	}
+	fn(arg, &check);
+}
+
 static int check_json(const struct config *config, struct buf *out)
 {
 	struct json j;
@@ -57,6 +106,7 @@ static int check_json(const struct config *config, struct buf *out)
 	json_key(&j, "checks");
 	json_array_begin(&j);
 	failed = agent_check(config->no_version_check, print_json, &j);
+	check_found_file(print_json, &j);
 	json_array_end(&j);
 	json_key(&j, "missing");
 	json_u64(&j, (uint64_t)failed);
@@ -65,17 +115,31 @@ static int check_json(const struct config *config, struct buf *out)
 	return failed;
 }
 
-static int run_check(const struct config *config)
+static int check_host(const struct config *config)
 {
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct text_output t = { .out = &text, .all = config->verbose };
-	int failed = config->json ? check_json(config, &text) : agent_check(config->no_version_check, print_text, &t);
-	int status = output_write(&text);
+	int failed, status;
+
+	if (config->json) {
+		failed = check_json(config, &text);
+	} else {
+		failed = agent_check(config->no_version_check, print_text, &t);
+		check_found_file(print_text, &t);
+	}
+	status = output_write(&text);
 
 	if (failed)
 		log_error("%d needed %s missing here; the lines with 'no' say which", failed,
 			  failed == 1 ? "thing is" : "things are");
 	return failed ? STATUS_FAILED : status;
+}
+
+static int run_check(const struct config *config)
+{
+	if (config->config_path)
+		return check_file(config->config_path);
+	return check_host(config);
 }
 
 const struct cmd cmd_check = {
@@ -86,7 +150,9 @@ const struct cmd cmd_check = {
 	.description =
 		"Says what this kernel, these privileges and this host allow: yes, no, partly (hearth works, but not all of "
 		"it) or unknown; what each means where it is not yes (--verbose: always), and what to do about it. Exit "
-		"status 1 when something is missing that hearth needs. Works without privileges.",
+		"status 1 when something is missing that hearth needs. Works without privileges. With --config it names "
+		"unknown "
+		"keys and wrong values in that file by their lines instead.",
 	.example = "sudo hearth check",
 	.run = run_check,
 };

@@ -25,7 +25,10 @@ enum on_command {
 	ON_AGENT = ON_RUN | ON_RECORD | ON_TOP,
 	ON_PRINT = ON_RUN | ON_SERVE | ON_REPORT,
 	ON_ALL = (1 << 11) - 1,
-	ON_NO_ENV = 1 << 16, /* not a command: the option has no variable */
+	/* not commands: */
+	ON_NO_ENV = 1 << 16,  /* the option has no variable, */
+	ON_NO_FILE = 1 << 17, /* is no key of a configuration file, */
+	ON_RELOAD = 1 << 18,  /* counts at once when that is read again */
 };
 
 /* Exit statuses. A recorded command's own status is passed on as shells do: 126, 127, 128 + signal. */

@@ -33,10 +33,17 @@ struct pid_list {
 #define CONFIG_PIDS	struct pid_list
 #define CONFIG_FREQ	uint64_t /* 0: max */
 
+struct cmd;
+struct config_file;
+
 struct config {
 #define OPTION(field, name, letter, argument, kind, ...) CONFIG_##kind field;
 #include "cmd/options.def"
 #undef OPTION
+	struct config_file *file; /* that texts above are borrowed from; owned, NULL when there is none */
+	const struct cmd *cmd;	  /* what was parsed ... */
+	int argc;
+	char **argv;	       /* ... to be parsed again when the file changes; borrowed */
 	char *const *operands; /* what follows the options; borrowed from argv, NULL-terminated */
 	size_t operand_count;
 };

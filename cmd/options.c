@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/config_file.h"
 #include "cmd/environment.h"
 #include "cmd/nearest.h"
 
@@ -222,25 +223,57 @@ static int parse_flags(const struct cmd *cmd, int argc, char **argv, bool *is_se
 	return err;
 }
 
+/* The file of --config, or the one that is found. For `hearth check` it is what is checked, not what counts. */
+static int read_file(const struct cmd *cmd, struct config *config, struct buf *error)
+{
+	AUTO(buf_fini) struct buf found = BUF_EMPTY;
+	const char *path = config->config_path;
+	int err;
+
+	if (cmd->bit & (ON_CHECK | ON_HELP | ON_VERSION))
+		return 0;
+	if (!path) {
+		err = config_file_find(&found);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+		path = buf_text(&found);
+	}
+	err = config_file_read(path, &config->file, error);
+	if (!err)
+		err = config_file_check_keys(config->file, error);
+	return err && err != -ENOMEM ? -EINVAL : err;
+}
+
+/* What no flag has set: from the environment, else the file, else the default. */
+static int fill_option(const struct cmd *cmd, const struct option_spec *spec, struct config *config, struct buf *error)
+{
+	int err = environment_set(cmd, spec, config, error);
+
+	if (!err && config->file)
+		err = config_file_set(config->file, cmd, spec, config, error);
+	if (!err && spec->default_text[0])
+		err = option_set(spec, spec->default_text, spec->name, config, error);
+	return err < 0 ? err : 0;
+}
+
 int options_parse(const struct cmd *cmd, int argc, char **argv, struct config *config, struct buf *error)
 {
 	bool is_set[OPTION_COUNT] = { false };
 	int err;
 
-	*config = (struct config){ 0 };
+	*config = (struct config){ .cmd = cmd, .argc = argc, .argv = argv };
 	err = parse_flags(cmd, argc, argv, is_set, config, error);
 	if (err || config->help)
 		return err;
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if (is_set[i] || !(table[i].commands & cmd->bit))
-			continue;
-		err = environment_set(cmd, &table[i], config, error);
-		if (err < 0)
-			return err;
-		if (!err && table[i].default_text[0])
-			err = option_set(&table[i], table[i].default_text, table[i].name, config, error);
-		if (err < 0)
-			return err;
+	/* Where the file is must be known before what is in it. */
+	for (size_t i = 0; i < OPTION_COUNT && !config->config_path; i++)
+		if (table[i].offset == offsetof(struct config, config_path))
+			err = environment_set(cmd, &table[i], config, error);
+	if (err >= 0)
+		err = read_file(cmd, config, error);
+	for (size_t i = 0; i < OPTION_COUNT && err >= 0; i++) {
+		if (!is_set[i] && table[i].commands & cmd->bit && table[i].offset != offsetof(struct config, config_path))
+			err = fill_option(cmd, &table[i], config, error);
 	}
-	return check_operands(cmd, config, error);
+	return err < 0 ? err : check_operands(cmd, config, error);
 }

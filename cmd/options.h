@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table made of options.def, and the parser it drives. An option's value comes from the first of: its flag, its HEARTH_
- * variable, OpenTelemetry's standard variables (the collector's options only; see environment.c), the default.
+ * variable, OpenTelemetry's standard variables (the collector's options only; see environment.c), the configuration file,
+ * the default.
  */
 #ifndef HEARTH_CMD_OPTIONS_H
 #define HEARTH_CMD_OPTIONS_H

@@ -68,6 +68,7 @@ static int run_run(const struct config *config)
 		return STATUS_USAGE;
 	if (session_open(&s, config))
 		return STATUS_FAILED;
+	s.is_service = true;
 	return profile(&s);
 }
 

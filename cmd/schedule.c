@@ -59,6 +59,7 @@ static void draw(struct schedule *s)
 	bool is_chosen = (double)rand_r(&s->random) < s->percent / 100 * ((double)RAND_MAX + 1);
 	int err = agent_pause(s->agent, !is_chosen);
 
+	s->has_begun = true;
 	if (err)
 		log_error("cannot %s sampling: %s", is_chosen ? "begin" : "stop", strerror(-err));
 	else if (s->percent < 100 && !s->interval_ns)
@@ -85,4 +86,22 @@ int schedule_start(struct schedule *s, struct loop *loop, struct agent *agent)
 		return 0;
 	err = loop_add_timer(loop, on_timer, s, &s->timer);
 	return err ? err : loop_set_timer(s->timer, s->delay_ns ? s->delay_ns : s->interval_ns, s->interval_ns);
+}
+
+int schedule_change(struct schedule *s, const struct schedule *to, struct loop *loop)
+{
+	bool is_waiting = s->delay_ns && s->timer && !s->has_begun;
+	int err = 0;
+
+	s->percent = to->percent;
+	s->interval_ns = to->interval_ns;
+	if (is_waiting)
+		return 0; /* the delay's end will draw */
+	if (!s->timer && s->interval_ns)
+		err = loop_add_timer(loop, on_timer, s, &s->timer);
+	if (!err && s->timer)
+		err = loop_set_timer(s->timer, s->interval_ns, s->interval_ns);
+	if (!err)
+		draw(s);
+	return err;
 }

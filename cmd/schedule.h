@@ -20,6 +20,7 @@ struct schedule {
 	uint64_t delay_ns;
 	uint64_t interval_ns; /* 0: chance is asked once */
 	double percent;
+	bool has_begun;	 /* the delay is over */
 	unsigned random; /* state of rand_r */
 };
 
@@ -31,6 +32,9 @@ int schedule_parse(const char *text, double *percent_ret, uint64_t *interval_ns_
 
 /* Does sampling begin later, or not always? Then the agent is to be started paused. */
 bool schedule_is_on(const struct schedule *s);
+
+/* From now on as @to says of chance; the delay stays. 0 or -errno. */
+int schedule_change(struct schedule *s, const struct schedule *to, struct loop *loop);
 
 /* Takes over from the agent's start on. 0 or -errno. */
 int schedule_start(struct schedule *s, struct loop *loop, struct agent *agent);

@@ -220,6 +220,8 @@ static int run_serve(const struct config *config)
 	}
 	if (session_open(&s, &with_default) || session_end_on_signals(&s))
 		return STATUS_FAILED;
+	s.current = config;
+	s.is_service = true;
 	if (sinks_use_stdout(&with_default))
 		session_end_on_closed_stdout(&s);
 	err = sinks_of(&with_default, s.metrics, &s.sink, &s.store, &names, &error);

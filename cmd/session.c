@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "base/metrics.h"
 #include "cmd/agent_setup.h"
 #include "cmd/config.h"
+#include "cmd/reload.h"
 #include "cmd/terminal.h"
 #include "proto/sink.h"
 
@@ -47,7 +49,7 @@ int session_open(struct session *s, const struct config *config)
 {
 	int err;
 
-	*s = (struct session){ .config = config };
+	*s = (struct session){ .config = config, .current = config };
 	err = loop_new(&s->loop);
 	if (!err) {
 		s->metrics = metrics_new();
@@ -62,6 +64,10 @@ static void on_signal(void *arg, int signo)
 {
 	struct session *s = arg;
 
+	if (signo == SIGHUP && s->is_service && reload_is_wanted(s->config)) {
+		reload(s);
+		return;
+	}
 	log_debug("%s: stopping", strsignal(signo));
 	s->is_signalled = true;
 	loop_stop(s->loop);
@@ -287,5 +293,8 @@ void session_close(struct session *s)
 		s->store->ops->close(s->store);
 	metrics_free(s->metrics);
 	loop_free(s->loop);
+	if (s->reloaded)
+		config_fini(s->reloaded);
+	free(s->reloaded);
 	*s = (struct session){ 0 };
 }

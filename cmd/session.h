@@ -21,7 +21,10 @@ struct sink;
 struct store;
 
 struct session {
-	const struct config *config; /* borrowed */
+	const struct config *config;  /* borrowed */
+	const struct config *current; /* the same, or as SIGHUP read it last */
+	struct config *reloaded;      /* that one, owned */
+	bool is_service;	      /* set by the command: SIGHUP may mean to read the configuration again */
 	struct loop *loop;
 	struct metrics *metrics;
 	struct sink *sink;   /* set by the command; freed by session_close() */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/parse.h"
+#include "cmd/config_file.h"
 
 /* A bound as a user would write it. */
 static void print_bound(enum option_kind kind, uint64_t v, struct buf *out)
@@ -246,5 +247,6 @@ void config_fini(struct config *config)
 			free(list->items);
 		}
 	}
+	config_file_free(config->file);
 	*config = (struct config){ 0 };
 }

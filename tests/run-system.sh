@@ -28,6 +28,8 @@ unset SUDO_USER SUDO_UID SUDO_GID SUDO_COMMAND
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"
+# The machine's own settings are not the tests'.
+export HEARTH_CONFIG=/dev/null
 # Indexes of names go nowhere else; kept from test to test, as on a machine.
 export HEARTH_SYMBOL_CACHE=$scratch/symbols
 # attempt TEST NAME: runs it in an empty folder, its output into $scratch/NAME.out; sets $status and $took

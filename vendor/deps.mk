@@ -6,4 +6,4 @@ INCLUDES :=
 LIBS := -lbpf -ldw -lelf -lZydis -liberty
 LIBS += -lprotobuf-nanopb -lmicrohttpd -lgnutls -lnghttp2 -lcurl
 LIBS += -lz -ldeflate -llzma -lzstd -ljansson -lsqlite3
-LIBS += -lseccomp -lpcre2-8 -lpthread -lm
+LIBS += -lseccomp -lyaml -lpcre2-8 -lpthread -lm
