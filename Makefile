@@ -185,8 +185,11 @@ lint:
 format:
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 
-bench: all $(BUILD)/bench/names
+bench: all $(BUILD)/bench/names $(BUILD)/bench/store
 	$(Q)tools/bench/run.sh $(BUILD) $(FIGURES)
+
+$(BUILD)/bench/store: $(BUILD)/tools/bench/store.o $(call archives,backend)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/names: $(BUILD)/tools/bench/names.o $(call archives,symbols)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of known things: buckets of eight, moved to the front when met, doubled while that is allowed. */
+/* The table of known things: buckets of eight, moved to the front when met, doubled when both are full and it is allowed. */
 #include "backend/store_ids.h"
 
 #include <errno.h>
@@ -37,39 +37,56 @@ struct id_key id_key_of(const void *content, size_t len)
 	return (struct id_key){ .low = hash.low64, .high = (uint32_t)hash.high64 };
 }
 
-/* Keys of nodes are no hashes, so they are mixed here. */
-static struct id_slot *bucket_of(const struct ids *t, struct id_key key)
+/* A key may be in either of two buckets, so that both are rarely full before the table is. Keys of nodes are no hashes:
+ * they are mixed here. */
+static struct id_slot *bucket_of(const struct ids *t, struct id_key key, int choice)
 {
-	uint64_t mixed = (key.low ^ key.high) * 0x9e3779b97f4a7c15ull;
+	uint64_t mixed = (key.low ^ key.high) * (choice ? 0xc2b2ae3d27d4eb4full : 0x9e3779b97f4a7c15ull);
 
-	return &t->slots[(mixed >> 32 & (t->bucket_count - 1)) * ID_WAYS];
+	mixed ^= mixed >> 29;
+	return &t->slots[(mixed * 0xbf58476d1ce4e5b9ull >> 32 & (t->bucket_count - 1)) * ID_WAYS];
+}
+
+static size_t used_of(const struct id_slot *bucket)
+{
+	size_t used = 0;
+
+	while (used < ID_WAYS && bucket[used].id)
+		used++;
+	return used;
 }
 
 uint32_t ids_get(struct ids *t, struct id_key key)
 {
-	struct id_slot *bucket;
+	for (int choice = 0; choice < 2 && t->bucket_count; choice++) {
+		struct id_slot *bucket = bucket_of(t, key, choice);
 
-	if (!t->bucket_count)
-		return 0;
-	bucket = bucket_of(t, key);
-	for (size_t i = 0; i < ID_WAYS && bucket[i].id; i++) {
-		struct id_slot met = bucket[i];
+		for (size_t i = 0; i < ID_WAYS && bucket[i].id; i++) {
+			struct id_slot met = bucket[i];
 
-		if (met.low != key.low || met.high != key.high)
-			continue;
-		memmove(&bucket[1], &bucket[0], i * sizeof(*bucket));
-		bucket[0] = met;
-		return met.id;
+			if (met.low != key.low || met.high != key.high)
+				continue;
+			memmove(&bucket[1], &bucket[0], i * sizeof(*bucket));
+			bucket[0] = met;
+			return met.id;
+		}
 	}
 	return 0;
 }
 
+/* The emptier bucket of @key. */
+static struct id_slot *choose(const struct ids *t, struct id_key key)
+{
+	struct id_slot *first = bucket_of(t, key, 0), *second = bucket_of(t, key, 1);
+
+	return used_of(second) < used_of(first) ? second : first;
+}
+
 static void insert(struct ids *t, struct id_key key, uint32_t id)
 {
-	struct id_slot *bucket = bucket_of(t, key);
+	struct id_slot *bucket = choose(t, key);
 
-	if (!bucket[ID_WAYS - 1].id)
-		t->count++;
+	t->count += !bucket[ID_WAYS - 1].id;
 	memmove(&bucket[1], &bucket[0], (ID_WAYS - 1) * sizeof(*bucket));
 	bucket[0] = (struct id_slot){ .low = key.low, .high = key.high, .id = id };
 }
@@ -98,11 +115,7 @@ static int grow(struct ids *t)
 
 int ids_put(struct ids *t, struct id_key key, uint32_t id)
 {
-	bool is_full = t->bucket_count && bucket_of(t, key)[ID_WAYS - 1].id;
-
-	/* A full bucket in a table with much room left is chance, and loses its oldest. */
-	if ((!t->bucket_count || (is_full && t->count * 2 > t->bucket_count * ID_WAYS)) &&
-	    t->bucket_count < t->most_buckets) {
+	if (!t->bucket_count || (used_of(choose(t, key)) == ID_WAYS && t->bucket_count < t->most_buckets)) {
 		int err = grow(t);
 
 		if (err && !t->bucket_count)
