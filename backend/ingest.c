@@ -27,7 +27,11 @@
 #include "proto/otlp_json_decode.h"
 #include "proto/sink.h"
 
-enum { DEFAULT_RECEIVE_BYTES = 16 << 20, DEFAULT_MEMORY_BYTES = 48 << 20 };
+enum {
+	DEFAULT_RECEIVE_BYTES = 16 << 20,
+	DEFAULT_MEMORY_BYTES = 48 << 20,
+	DECODING_DIVISOR = 4, /* of the memory: left for what a decoded request takes beside the bodies */
+};
 
 enum event { EVENT_ACKED = 1, EVENT_PROFILES_FREED = 2 };
 
@@ -479,7 +483,8 @@ int ingest_new(const struct ingest_config *config, struct loop *loop, struct met
 	in->holds = 1;
 	in->work.fn = on_work;
 	pthread_mutex_init(&in->lock, NULL);
-	budget_init(&in->budget, loop, config->receive_memory ? config->receive_memory : DEFAULT_MEMORY_BYTES,
+	size_t memory = config->receive_memory ? config->receive_memory : DEFAULT_MEMORY_BYTES;
+	budget_init(&in->budget, loop, memory - memory / DECODING_DIVISOR,
 		    config->max_receive_bytes ? config->max_receive_bytes : DEFAULT_RECEIVE_BYTES);
 	in->unpacker = unpacker_new();
 	in->lazy = lazy_counters_new(metrics);

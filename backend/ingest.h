@@ -60,7 +60,8 @@ struct ingest_request {
 
 struct ingest_config {
 	size_t max_receive_bytes; /* of a body, before and after decompression; 16 MiB when 0 */
-	size_t receive_memory;	  /* of all requests; 48 MiB when 0, and never less than twice max_receive_bytes */
+	size_t receive_memory;	  /* of all requests; 48 MiB when 0; a quarter of it is for decoding, and the rest never
+				   * less than twice max_receive_bytes */
 };
 
 /* @out is borrowed, as are loop and metrics; out and loop live longer. 0 or -errno. */

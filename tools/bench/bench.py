@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy` and `symbols`, which need what nothing
-        else does
+usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols` and `receive`, which need what
+        nothing else does
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
             64 MB of memory between samples
@@ -20,6 +20,7 @@ busy        a busy host of compilers, servers and interpreters: stacks that reac
             steady state
 symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line and llvm-symbolizer, time and memory; the index: size,
             time to make, to open and to ask; 10,000 addresses in a symbol table
+receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
 not be measured.
@@ -30,6 +31,7 @@ import busy
 import cpu
 import measure
 import memory
+import receive
 import start
 import symbols
 import unwind
@@ -50,11 +52,12 @@ FIGURES = {
     "delivered": cpu.delivered,
     "busy": busy.busy,
     "symbols": symbols.symbols,
+    "receive": receive.receive,
 }
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols")]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "receive")]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")

@@ -77,7 +77,8 @@ static void world_start(struct world *w, const struct server_config *configs, si
 	assert_int_equal(loop_new(&w->loop), 0);
 	w->metrics = metrics_new();
 	assert_non_null(w->metrics);
-	const struct ingest_config ingest = { .max_receive_bytes = 1 << 20, .receive_memory = 4 << 20 };
+	const struct ingest_config ingest = { .max_receive_bytes = 1 << 20,
+					      .receive_memory = 5592406 /* 4 MiB for bodies */ };
 	assert_int_equal(ingest_new(&ingest, w->loop, w->metrics, &w->sink.sink, &w->ingest), 0);
 	for (size_t i = 0; i < count; i++)
 		if (server_new(&configs[i], w->loop, w->metrics, w->ingest, &w->servers[i], &err))

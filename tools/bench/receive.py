@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receiving: bytes that a CPU second takes in, decodes and validates, beside an OpenTelemetry Collector with a nop exporter (built
+here by its own builder, through Go's proxy); and what `serve` holds while idle, under many clients, and under many that stop
+half-way. The clients are here: plain sockets that send the same request again and again."""
+import contextlib
+import gzip
+import os
+import re
+import select
+import socket
+import subprocess
+import time
+
+from measure import QUICK, cpu_ns, fail, figure, median, note, read, resident_mb
+
+COLLECTOR = "v0.159.0"
+PORT, COLLECTOR_PORT = 14318, 24318
+PATH = "/v1development/profiles"
+
+
+def request_of(body, encoding=None, announced=None):
+    lines = [f"POST {PATH} HTTP/1.1", "Host: localhost", "Content-Type: application/x-protobuf",
+             f"Content-Length: {announced or len(body)}"]
+    if encoding:
+        lines.append(f"Content-Encoding: {encoding}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+# --- the servers ---
+def wait_for(port, process):
+    for _ in range(200):
+        if process.poll() is not None:
+            fail(f"the server on port {port} ended with status {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.05)
+    fail(f"nothing listens on port {port}")
+
+
+@contextlib.contextmanager
+def server(command, port):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(port, process)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def serve(host, *more):
+    return server([host.hearth, "serve", "--sink", "null", "--http-address", f"127.0.0.1:{PORT}", "--grpc-address", "off", *more],
+                  PORT)
+
+
+def collector(host):
+    folder = os.path.join(os.path.dirname(host.hearth), "bench", "collector")
+    binary = os.path.join(folder, "out", "collector")
+    config = os.path.join(folder, "config.yaml")
+    os.makedirs(folder, exist_ok=True)
+    with open(config, "w", encoding="ascii") as f:
+        f.write("receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:%d'}}}}\nexporters: {nop: {}}\n"
+                "service:\n  telemetry: {metrics: {level: none}, logs: {level: error}}\n"
+                "  pipelines: {profiles: {receivers: [otlp], exporters: [nop]}}\n" % COLLECTOR_PORT)
+    if not os.path.exists(binary):
+        build_collector(folder)
+    return server([binary, "--config", config, "--feature-gates=service.profilesSupport"], COLLECTOR_PORT)
+
+
+def build_collector(folder):
+    manifest = os.path.join(folder, "manifest.yaml")
+    with open(manifest, "w", encoding="ascii") as f:
+        f.write(f"dist: {{name: collector, output_path: {folder}/out}}\n"
+                f"receivers: [{{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver {COLLECTOR}}}]\n"
+                f"exporters: [{{gomod: go.opentelemetry.io/collector/exporter/nopexporter {COLLECTOR}}}]\n"
+                "providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.65.0}, "
+                "{gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.65.0}]\n")
+    environment = {**os.environ, "GOBIN": folder}
+    for command in (["go", "install", f"go.opentelemetry.io/collector/cmd/builder@{COLLECTOR}"],
+                    [os.path.join(folder, "builder"), "--config", manifest]):
+        if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode:
+            fail("cannot build the Collector: " + " ".join(command))
+
+
+# --- the clients ---
+def read_answer(sock):
+    head = b""
+    while b"\r\n\r\n" not in head:
+        piece = sock.recv(65536)
+        if not piece:
+            fail("the server closed the connection")
+        head += piece
+    if not head.startswith(b"HTTP/1.1 200 "):
+        fail(f"answered {head[:200]!r}")
+    length = re.search(rb"Content-Length: *(\d+)", head, re.I)
+    left = (int(length.group(1)) if length else 0) - len(head.split(b"\r\n\r\n", 1)[1])
+    while left > 0:
+        left -= len(sock.recv(65536))
+
+
+def rate(pid, port, request, unpacked_bytes, seconds):
+    """MB of unpacked requests that a CPU second of @pid takes."""
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        for _ in range(20):
+            sock.sendall(request)
+            read_answer(sock)
+        cpu, count, end = cpu_ns(pid), 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            sock.sendall(request)
+            read_answer(sock)
+            count += 1
+        return count * unpacked_bytes / 1e6 / ((cpu_ns(pid) - cpu) / 1e9)
+
+
+def capture(host, seconds, hz):
+    """One request, as hearth sends it: a recording of this machine, unpacked."""
+    path = host.file("receive.otlp")
+    subprocess.run([host.hearth, "record", "-q", "-d", str(seconds), "-F", str(hz), "-o", path], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def rates(host):
+    rounds, seconds = (1, 1) if QUICK else (5, 2)
+    for name, body in (("a few seconds at 20 Hz", capture(host, 3, 20)), ("at 999 Hz", capture(host, 4, 999))):
+        packed = gzip.compress(body, 6)
+        note(f"{name}: {len(body):,} bytes, {len(packed):,} with gzip")
+        with serve(host) as mine, collector(host) as other:
+            for kind, request in (("plain", request_of(body)), ("gzip", request_of(packed, "gzip"))):
+                results = [(rate(mine, PORT, request, len(body), seconds), rate(other, COLLECTOR_PORT, request, len(body), seconds))
+                           for _ in range(rounds)]
+                figure(f"received per CPU second, {kind}, {name}", "MB", median([r[0] for r in results]),
+                       median([r[1] for r in results]), 3, least=True)
+
+
+def crowd(host, clients, size):
+    """The most that is resident while @clients send requests of @size bytes, all at once, time and again."""
+    body = capture(host, 4, 999)
+    request = memoryview(request_of(body * (size // len(body) + 1)))  # messages put together are one message
+    with serve(host) as pid:
+        figure("resident, idle", "MB", resident_mb(pid), None, 10, absolute=True)
+        socks = {}
+        for _ in range(clients):
+            sock = socket.create_connection(("127.0.0.1", PORT))
+            sock.setblocking(False)
+            socks[sock.fileno()] = [sock, 0]
+        answered, end = 0, time.monotonic() + (3 if QUICK else 15)
+        poll = select.epoll()
+        for fd in socks:
+            poll.register(fd, select.EPOLLIN | select.EPOLLOUT)
+        while time.monotonic() < end:
+            for fd, events in poll.poll(1):
+                answered += step(poll, fd, events, socks[fd], request)
+        most = int(re.search(r"VmHWM:\s+(\d+) kB", read(f"/proc/{pid}/status")).group(1)) / 1024
+        figure(f"resident at most, {clients} clients sending {len(request) / (1 << 20):.1f} MiB", "MB", most, None, 80, absolute=True)
+        note(f"{answered} requests answered")
+        for sock, _ in socks.values():
+            sock.close()
+
+
+def step(poll, fd, events, state, request):
+    """Sends on, or takes the answer and begins anew; 1 when it was answered."""
+    sock, sent = state
+    if events & select.EPOLLIN:
+        answer = sock.recv(65536)
+        if not answer.startswith(b"HTTP/1.1 200 "):
+            fail(f"answered {answer[:100]!r}")
+        state[1] = 0
+        poll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+        return 1
+    with contextlib.suppress(BlockingIOError):
+        state[1] += sock.send(request[sent:sent + (256 << 10)])
+    if state[1] == len(request):
+        poll.modify(fd, select.EPOLLIN)
+    return 0
+
+
+def half_sent(host, count):
+    with serve(host, "--max-connections", "1100") as pid:
+        before = resident_mb(pid)
+        socks = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(count)]
+        for sock in socks:
+            sock.sendall(request_of(bytes(500), announced=1000))
+        time.sleep(2)
+        figure(f"resident more with {count:,} half-sent requests", "MB", resident_mb(pid) - before, None, 16, absolute=True)
+        for sock in socks:
+            sock.close()
+
+
+def receive(host):
+    rates(host)
+    crowd(host, 100, 4 << 20)
+    half_sent(host, 1000)
