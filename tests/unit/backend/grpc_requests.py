@@ -446,7 +446,8 @@ def memory():
     size = LIMIT - 100
     body = message(request(padding=size - len(GOOD) - 8))
     with Client(PORT) as client, Client(PORT) as neighbour:
-        client.settle()
+        while client.window < 10 * LIMIT:  # the connection's is to hold nobody back
+            client.read_frame()
         streams = [client.call(end=False) for _ in range(10)]
         left = {s: send_within_windows(client, s, body) for s in streams}
         client.settle()
