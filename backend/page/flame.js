@@ -4,8 +4,8 @@
 // the rest is one grey box. So a frame costs what can be seen, not what is in the tree.
 import { h, sized, css } from "./dom.js";
 
-const ROW = 19, GAP = 1, NARROWEST = 0.7, LETTERS_FROM = 26, GLIDE_MS = 140;
-const FONT = "11.5px ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
+const GAP = 1, NARROWEST = 0.7, LETTERS_FROM = 26, GLIDE_MS = 140;
+const FONT = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
 export class FlameChart {
   // @on: { zoom(i), window(from, to), hover(i, x, y), select(i), menu(i, x, y), key(event) }
@@ -25,6 +25,7 @@ export class FlameChart {
     this.hovered = -1;
     this.matches = null;
     this.drawn = 0;
+    this.row = 19; // height, px
     this.glide = 0;
     this.listen();
     this.resize = new ResizeObserver(() => this.fit());
@@ -91,12 +92,12 @@ export class FlameChart {
   // Scrolls so that the row of @i is in view.
   reveal(i) {
     const y = this.rowY(this.tree.depth[i]), top = this.el.scrollTop, room = this.el.clientHeight;
-    if (y < top) this.el.scrollTop = y - ROW;
-    else if (y + ROW > top + room) this.el.scrollTop = y + 2 * ROW - room;
+    if (y < top) this.el.scrollTop = y - this.row;
+    else if (y + this.row > top + room) this.el.scrollTop = y + 2 * this.row - room;
   }
 
   rowY(depth) {
-    return (this.up ? this.tree.deepest - depth : depth) * ROW + this.lift;
+    return (this.up ? this.tree.deepest - depth : depth) * this.row + this.lift;
   }
 
   // --- drawing ---
@@ -105,7 +106,9 @@ export class FlameChart {
     if (!this.tree) return;
     this.width = this.el.clientWidth;
     this.height = this.el.clientHeight;
-    const high = (this.tree.deepest + 1) * ROW;
+    this.row = innerWidth >= 2400 ? 24 : 19;
+    this.font = `${innerWidth >= 2400 ? 14.5 : 11.5}px ${FONT}`;
+    const high = (this.tree.deepest + 1) * this.row;
     this.lift = this.up ? Math.max(0, this.height - high) : 0; // the root stands on the ground
     this.space.style.height = `${high + this.lift}px`;
     this.draw();
@@ -130,7 +133,7 @@ export class FlameChart {
   // The boxes in view: arrays of node, x, y, width; node -1: siblings too narrow to draw.
   collect() {
     const { tree, from, to, width } = this, { start, value, end, depth, parent, kids, n } = tree;
-    const scale = width / (to - from), top = this.el.scrollTop, bottom = top + this.height;
+    const scale = width / (to - from), top = this.el.scrollTop, bottom = top + this.height, row = this.row;
     const b = this.boxes || (this.boxes = { node: [], x: [], y: [], w: [], count: 0 });
     let k = 0, i = 0;
     const put = (node, x, y, w) => {
@@ -146,12 +149,12 @@ export class FlameChart {
         i = i ? end[parent[i]] : n;
       } else if (w < NARROWEST) {
         const p = parent[i], rest = i ? (start[p] + kids[p] - start[i]) * scale : w;
-        if (rest >= NARROWEST && x + rest > 0 && y + ROW > top && y < bottom) put(-1, x, y, rest);
+        if (rest >= NARROWEST && x + rest > 0 && y + row > top && y < bottom) put(-1, x, y, rest);
         i = i ? end[p] : n;
-      } else if (x + w <= 0 || (this.up ? y + ROW <= top : y >= bottom)) {
+      } else if (x + w <= 0 || (this.up ? y + row <= top : y >= bottom)) {
         i = end[i];
       } else {
-        if (y + ROW > top && y < bottom) put(i, x, y, w);
+        if (y + row > top && y < bottom) put(i, x, y, w);
         i++;
       }
     }
@@ -176,16 +179,17 @@ export class FlameChart {
     for (const [key, list] of buckets) {
       c.globalAlpha = key === "rest" ? 0.5 : key === "match" ? 1 : key & 1 ? 0.42 : 1;
       c.fillStyle = key === "rest" ? css("--rest") : key === "match" ? css("--match") : palette[key >> 1];
-      for (const k of list) c.fillRect(b.x[k], b.y[k], b.w[k] > 3 ? b.w[k] - GAP : b.w[k], ROW - GAP);
+      for (const k of list) c.fillRect(b.x[k], b.y[k], b.w[k] > 3 ? b.w[k] - GAP : b.w[k], this.row - GAP);
     }
     c.globalAlpha = 1;
   }
 
   letter(c, b) {
     const { tree } = this, ink = css("--box-ink"), quiet = css("--ink");
-    c.font = FONT;
+    c.font = this.font;
     c.textBaseline = "middle";
-    if (!this.letterWidth) this.letterWidth = c.measureText("mmmmmmmmmm").width / 10;
+    if (this.lettersOf !== this.font) this.letterWidth = c.measureText("mmmmmmmmmm").width / 10;
+    this.lettersOf = this.font;
     const least = tree.depth[this.zoomed], matched = this.matches ? this.matches.matches : null;
     for (const faded of [false, true]) {
       c.fillStyle = faded ? quiet : ink;
@@ -194,7 +198,7 @@ export class FlameChart {
         if (i < 0 || w < LETTERS_FROM) continue;
         if ((tree.depth[i] < least || Boolean(matched && !matched[tree.fn[i]])) !== faded) continue;
         const name = this.text(i), room = Math.floor((w - 8) / this.letterWidth);
-        c.fillText(name.length <= room ? name : `${name.slice(0, Math.max(1, room - 1))}\u2026`, b.x[k] + 4, b.y[k] + ROW / 2);
+        c.fillText(name.length <= room ? name : `${name.slice(0, Math.max(1, room - 1))}\u2026`, b.x[k] + 4, b.y[k] + this.row / 2);
       }
     }
   }
@@ -212,7 +216,7 @@ export class FlameChart {
       if (!place) continue;
       box.style.transform = `translate(${place.x}px, ${place.y}px)`;
       box.style.width = `${place.w}px`;
-      box.style.height = `${ROW - GAP}px`;
+      box.style.height = `${this.row - GAP}px`;
     }
   }
 
@@ -230,7 +234,7 @@ export class FlameChart {
   at(x, y) {
     const t = this.tree;
     if (!t) return -1;
-    const row = Math.floor((y + this.el.scrollTop - this.lift) / ROW), depth = this.up ? t.deepest - row : row;
+    const row = Math.floor((y + this.el.scrollTop - this.lift) / this.row), depth = this.up ? t.deepest - row : row;
     const v = this.from + (x / this.width) * (this.to - this.from);
     if (depth < 0 || v < t.start[0] || v >= t.start[0] + t.value[0]) return -1;
     for (let i = 0, end = t.n; i < end; ) {

@@ -118,7 +118,8 @@ export class FlamePane {
     if (at === undefined) this.minimap.mark(this.chart.from / all, this.chart.to / all);
     else if (cut) this.minimap.mark(+cut[1], +cut[2]);
     else this.minimap.mark(t.start[at] / all, (t.start[at] + t.value[at]) / all);
-    this.minimap.el.classList.toggle("whole", at === 0 && !cut);
+    const whole = at === undefined ? this.chart.to - this.chart.from >= all * 0.999 : at === 0 && !cut;
+    this.minimap.el.classList.toggle("whole", whole);
   }
 
   zoom(i) {
@@ -202,7 +203,7 @@ export class FlamePane {
 
   renderTools() {
     if (document.activeElement !== this.box) this.box.value = state.s;
-    const depends = JSON.stringify([state.case, state.color, state.by, state.dir, state.inv, state.inline, state.nodes, state.dm, state.dv]);
+    const depends = JSON.stringify([state.case, state.color, state.by, state.dir, state.inv, state.inline, state.nodes, state.lines, state.dm, state.dv]);
     if (depends === this.toolsFor) {
       this.renderFound();
       return;
@@ -223,6 +224,7 @@ export class FlamePane {
         select("Hide what is not of interest", presets, "", (id) => id && this.step(`preset:${id}`)),
         toggle(state.dir === "flame" ? "Flame" : "Icicle", "Root below or above", state.dir === "flame", () => set({ dir: state.dir === "flame" ? "icicle" : "flame" }), "i"),
         toggle("Inverted", "Callers below the functions that took the time", state.inv === "1", () => this.invert(), "v"),
+        !this.isDiff && toggle("Lines", "Tell a function's calls apart by line", state.lines === "1", () => set({ lines: state.lines ? "" : "1", z: "", w: "" })),
         toggle("Inlined", "Show inlined calls as boxes of their own", state.inline === "1", () => set({ inline: state.inline === "1" ? "0" : "1" }), "l"),
         select("How many boxes at most", nodes, state.nodes, (n) => set({ nodes: n }))),
     ];
@@ -271,14 +273,15 @@ export class FlamePane {
       replace(this.legend, h("span", { class: "quiet" }, `one colour for each ${state.color}`));
       return;
     }
-    // What each type weighs by itself.
+    // What each type weighs by itself; a click hides it.
     const self = {};
     const kinds = t.functions.name.map((name, f) => kindOf(t.functions.type[f], name));
     for (let i = 1; i < t.n; i++) self[kinds[t.fn[i]]] = (self[kinds[t.fn[i]]] || 0) + t.self[i];
     replace(this.legend, Object.keys(TYPES).filter((k) => k in self && (self[k] > 0 || k !== "label")).map((k) => {
       const mark = h("i", { class: "swatch" });
       mark.style.backgroundColor = swatch(k, isDark());
-      return h("span", { title: "self weight of boxes of this type" }, mark, k === "label" ? "other" : TYPES[k].title, h("small", null, ` ${percent(self[k], t.total[0])}`));
+      const text = [mark, k === "label" ? "other" : TYPES[k].title, h("small", null, ` ${percent(self[k], t.total[0])}`)];
+      return k === "label" ? h("span", null, text) : button(text, `Self weight of ${TYPES[k].title} functions; click to hide them`, () => this.step(`type:${k}`));
     }));
   }
 

@@ -12,7 +12,18 @@ const LANE = 16, FOOT = 16, MOST_LANES = 3;
 // Okabe and Ito's colours, which differ for all eyes, softened for areas.
 const AREAS = { light: ["#6fa8dc", "#e6a04b", "#5fb7a3", "#c58ab8", "#8c9be0", "#d98c6a", "#a7b860", "#7cc0dd"],
   dark: ["#4f83b5", "#b97c33", "#43907f", "#9a6790", "#6a77b8", "#ab694c", "#808e45", "#5795b0"] };
-export const areaColor = (value) => (value === "(other)" || value === "" ? css("--rest") : AREAS[isDark() ? "dark" : "light"][hashOf(value) % 8]);
+
+// A colour for each value: its own by its name, another where a heavier one has it already.
+function areaColors(values) {
+  const list = AREAS[isDark() ? "dark" : "light"], taken = new Set(), out = new Map();
+  for (const value of values) {
+    let k = hashOf(value) % list.length;
+    for (let tries = 0; taken.has(k) && tries < list.length; tries++) k = (k + 1) % list.length;
+    if (value !== "(other)" && value !== "") taken.add(k);
+    out.set(value, value === "(other)" || value === "" ? css("--rest") : list[k]);
+  }
+  return out;
+}
 
 export class Timeline {
   constructor(el, app) {
@@ -70,6 +81,7 @@ export class Timeline {
   }
 
   render() {
+    const colors = areaColors(this.data ? this.data.series.map((s) => s.value) : []);
     const by = [["", "All together"], ["comm", "By process"], ["service.name", "By service"], ["container", "By container"], ["cpu", "By CPU"], ["thread.name", "By thread name"]];
     const d = this.data, cut = this.cut();
     if (!this.tools.contains(document.activeElement) || document.activeElement.tagName !== "SELECT") {
@@ -82,7 +94,7 @@ export class Timeline {
           button("All", "Show all of the range (Escape)", () => set({ sel: "" }), { class: "small" })),
         h("span", { class: "keys" }, d && d.series.length > 1 ? d.series.map((s) => {
           const mark = h("i", { class: "swatch" });
-          mark.style.backgroundColor = areaColor(s.value);
+          mark.style.backgroundColor = colors.get(s.value);
           return h("span", null, mark, s.value || "(none)");
         }) : null));
     }
@@ -142,11 +154,12 @@ export class Timeline {
   }
 
   areas(c, d, height) {
+    const colors = areaColors(d.series.map((s) => s.value));
     const n = Math.max(0, ...d.series.map((s) => s.weights.length)), sums = new Float64Array(n);
     for (const s of d.series) s.weights.forEach((w, i) => (sums[i] += w));
     const most = Math.max(1e-9, ...sums) * 1.06, step = this.x(d.from + d.step), base = new Float64Array(n);
     for (const s of d.series) {
-      c.fillStyle = d.series.length > 1 ? areaColor(s.value) : css("--area");
+      c.fillStyle = d.series.length > 1 ? colors.get(s.value) : css("--area");
       s.weights.forEach((w, i) => {
         if (!w) return;
         const left = Math.round(i * step), right = Math.round((i + 1) * step);

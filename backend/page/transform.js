@@ -2,6 +2,7 @@
 // Trees made from trees. A step is "KIND:ARGUMENT", as it stands in the page's address; steps are taken one after the other.
 // What a step takes out of the tree (drop, focus) leaves the total; what it merges stays in it.
 import { Tree } from "./tree.js";
+import { kindOf } from "./colors.js";
 
 export const KINDS = {
   focus: { key: "f", title: "Focus on function", text: "only", says: "only what this function calls, wherever it is called from" },
@@ -13,6 +14,7 @@ export const KINDS = {
   hidelib: { key: "M", title: "Hide library", text: "hide", says: "the functions of this module are merged into their callers" },
   recursion: { key: "r", title: "Collapse recursion", text: "no direct recursion", says: "a function that calls itself is one box", alone: true },
   preset: { title: "Preset", text: "" },
+  type: { title: "Hide type", text: "hide", says: "functions of this type are merged into their callers" },
 };
 
 // What people hide all the time. Modules by name, or functions by name.
@@ -175,6 +177,7 @@ const STEPS = {
   library: collapseLibrary,
   recursion: collapseRecursion,
   preset,
+  type: (tree, kind) => mergeWhere(tree, byFunction(tree, (f, { type, name }) => kindOf(type[f], name[f]) === kind)),
 };
 
 export function transformed(tree, steps) {

@@ -65,7 +65,7 @@ export class HeatView {
     replace(this.tools,
       h("span", null, h("b", null, `${seconds(d.column_seconds)} a column`), h("span", { class: "quiet" }, `, ${seconds(d.column_seconds / d.rows)} a cell`)),
       select("Range of the map", [["", "Finer…"], ["60", "last minute"], ["120", "last 2 minutes"], ["600", "last 10 minutes"]], "", (s) => s && set({ from: `${d.to - +s}`, to: `${d.to}`, sel: "", hs: "", live: "" })),
-      cut ? h("span", null, h("b", null, `${clock(cut[0], true)} – ${clock(cut[1], true)}`), h("span", { class: "quiet" }, ` ${seconds(cut[1] - cut[0])}`),
+      cut ? h("span", { class: "cut" }, h("b", null, `${clock(cut[0], true)} – ${clock(cut[1], true)}`), h("span", { class: "quiet" }, ` ${seconds(cut[1] - cut[0])}`),
         button("Use in all views", "Select this time", () => set({ sel: `${cut[0].toFixed(6)}-${cut[1].toFixed(6)}`, hs: "", view: "flame" }), { class: "small" }),
         button("Clear", "Choose nothing (Escape)", () => set({ hs: "" }), { class: "small" }))
         : h("span", { class: "quiet" }, "Drag from one cell to another: the time between becomes a flame graph."));
@@ -149,7 +149,7 @@ export class HeatView {
 
   tell(cell, x, y) {
     const d = this.data, piece = d.column_seconds / d.rows, from = d.from + cell * piece;
-    const kind = d.weight_ns ? [["", [weight(d.weights[cell], d), cores(d.weights[cell], { ...d, from: 0, to: piece })].filter(Boolean).join(" · ")]] : [["weight", String(d.weights[cell])]];
+    const kind = d.weight_ns ? [["weight", [weight(d.weights[cell], d), cores(d.weights[cell], { ...d, from: 0, to: piece })].filter(Boolean).join(" · ")]] : [["weight", String(d.weights[cell])]];
     this.tooltip.text(`${clock(from, true)} – ${clock(from + piece, true)}`, kind, x, y);
   }
 
