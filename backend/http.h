@@ -35,6 +35,8 @@ struct server {
 	struct tls *tls; /* borrowed, or NULL, as are the next two */
 	struct tokens *tokens;
 	const char *const *cors_origins;		/* NULL-terminated */
+	const char *const *page_names;			/* of ours, NULL-terminated, or NULL; borrowed */
+	bool is_loopback;				/* only this machine reaches us */
 	struct query_thread *queries;			/* borrowed; NULL: no API */
 	void (*window_ends)(void *arg, uint64_t at_ns); /* as in the configuration */
 	void *window_arg;
@@ -112,6 +114,7 @@ struct route {
 	void (*begin)(struct request *r);  /* judges the headers before the body comes, may decide the reply; without it a
 					    * body is not kept */
 	bool is_public;			   /* no token is asked for */
+	bool is_page;			   /* for browsers: see page_guard() */
 	void (*handle)(struct request *r); /* all is there; decides the reply, now or later: request_resume() */
 };
 
@@ -176,6 +179,8 @@ void receiver_begin(struct request *r);
 void receiver_take(struct request *r);
 void page_metrics(struct request *r);
 void page_health(struct request *r);
+/* Whether the request may see the page; else it is refused. */
+bool page_guard(struct request *r);
 void page_file(struct request *r);
 void page_api(struct request *r);
 /* Takes back the question of a request that ends. */

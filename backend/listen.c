@@ -126,3 +126,8 @@ int listen_on(const char *address, uint16_t *port_ret, struct server_error *err)
 		return refuse(err, fd, "cannot listen on '%.64s': %s%s", address, strerror(-fd), advice(fd));
 	return fd;
 }
+
+bool is_loopback_address(const char *address)
+{
+	return !strncmp(address, "127.", 4) || !strncmp(address, "[::1]:", 6) || !strncmp(address, "localhost:", 10);
+}

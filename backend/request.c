@@ -219,6 +219,8 @@ static void judge(struct request *r, const char *path, const char *method)
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
 	} else if (cors_is_preflight(r, method)) {
 		reply_body(r, MHD_HTTP_NO_CONTENT, NULL);
+	} else if (r->route->is_page && !page_guard(r)) {
+		return;
 	} else if (!is_allowed(r)) {
 		reply_refuse(r, MHD_HTTP_UNAUTHORIZED, REJECTED_TOKEN,
 			     "no valid token: send 'Authorization: Bearer' and one that this server knows");

@@ -20,11 +20,11 @@ static const struct route routes[] = {
 	RECEIVER("/v1/traces", INGEST_TRACES),
 	{ .method = "GET", .path = "/metrics", .handle = page_metrics },
 	{ .method = "GET", .path = "/healthz", .is_public = true, .handle = page_health },
-	{ .method = "GET", .path = "/", .handle = page_file },
-	{ .method = "GET", .path = "/page/", .handle = page_file },
-	{ .method = "GET", .path = "/api/v1/", .handle = page_api },
-	{ .method = "GET", .path = "/debug/pprof/", .handle = page_api },
-	{ .method = "GET", .path = "/pprof/", .handle = page_api },
+	{ .method = "GET", .path = "/", .is_page = true, .handle = page_file },
+	{ .method = "GET", .path = "/page/", .is_page = true, .handle = page_file },
+	{ .method = "GET", .path = "/api/v1/", .is_page = true, .handle = page_api },
+	{ .method = "GET", .path = "/debug/pprof/", .is_page = true, .handle = page_api },
+	{ .method = "GET", .path = "/pprof/", .is_page = true, .handle = page_api },
 };
 
 _Static_assert(ARRAY_LEN(routes) <= STATS_PATHS_MAX, "each route has counters of its own");

@@ -6,6 +6,7 @@
 #ifndef HEARTH_BACKEND_SERVER_H
 #define HEARTH_BACKEND_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,9 @@ struct server_config {
 	struct tls *tls;		 /* NULL: none; borrowed, as are the next two */
 	struct tokens *tokens;		 /* NULL: requests need no token */
 	const char *const *cors_origins; /* NULL-terminated, "*": any; NULL: none */
-	struct query_thread *queries;	 /* answers the query API; NULL: there is none */
+	const char *const
+		*page_names; /* by which the page is known beside addresses and localhost; NULL-terminated, or NULL */
+	struct query_thread *queries; /* answers the query API; NULL: there is none */
 	/* Told when somebody waits for what will have been sampled until @at_ns (CLOCK_MONOTONIC); may be NULL. */
 	void (*window_ends)(void *arg, uint64_t at_ns);
 	void *window_arg;
@@ -39,6 +42,9 @@ struct server_error {
 int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct ingest *ingest,
 	       struct server **ret, struct server_error *err);
 uint16_t server_http_port(const struct server *s);
+
+/* Whether only this machine reaches @address, HOST:PORT. */
+bool is_loopback_address(const char *address);
 
 /* Stops accepting and runs the loop until no request is open or @deadline_ns (CLOCK_MONOTONIC) has come, on its thread. From
  * then on /healthz answers 503 and every answer closes its connection. */

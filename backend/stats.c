@@ -26,6 +26,7 @@ static const char *const rejection_names[REJECTION_COUNT] = {
 	[REJECTED_TOO_LARGE] = "too large",
 	[REJECTED_MEMORY] = "memory",
 	[REJECTED_MALFORMED] = "malformed",
+	[REJECTED_ORIGIN] = "origin",
 	[REJECTED_BUSY] = "busy",
 	[REJECTED_SINK] = "sink failed",
 	[REJECTED_SLOW] = "too slow",

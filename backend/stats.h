@@ -20,6 +20,7 @@ enum rejection {
 	REJECTED_TOO_LARGE,
 	REJECTED_MEMORY,
 	REJECTED_MALFORMED,
+	REJECTED_ORIGIN,     /* the page asked for from elsewhere, or under a name that is not ours */
 	REJECTED_BUSY,	     /* the sink is full */
 	REJECTED_SINK,	     /* the sink failed */
 	REJECTED_SLOW,	     /* cut by us */

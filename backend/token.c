@@ -15,8 +15,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define SCHEME "Bearer "
-
 enum { MAX_FILE_BYTES = 64 << 10, LOG_SECONDS = 60 };
 
 struct tokens {
@@ -101,19 +99,45 @@ static void refresh(struct tokens *t)
 	t->text = text;
 }
 
+/* Takes the same time for every token of a length. */
+static bool is_token(const struct tokens *t, const char *shown, size_t len)
+{
+	bool is_one = false;
+
+	for (const char *token = t->text; *token; token += strlen(token) + 1)
+		is_one |= strlen(token) == len && gnutls_memcmp(token, shown, len) == 0;
+	return is_one;
+}
+
+/* Basic: base64 of "user:password" (RFC 7617), the user whoever, the password a token. */
+static bool is_password(const struct tokens *t, const char *encoded)
+{
+	const gnutls_datum_t in = { (unsigned char *)(uintptr_t)encoded, (unsigned)strlen(encoded) };
+	gnutls_datum_t out = { NULL, 0 };
+	const char *colon;
+	bool is_one = false;
+
+	if (gnutls_base64_decode2(&in, &out) != GNUTLS_E_SUCCESS)
+		return false;
+	colon = memchr(out.data, ':', out.size);
+	if (colon)
+		is_one = is_token(t, colon + 1, out.size - (size_t)(colon + 1 - (const char *)out.data));
+	gnutls_free(out.data);
+	return is_one;
+}
+
 bool tokens_allow(struct tokens *t, const char *authorization)
 {
-	bool allowed = false;
 	const char *shown;
-	size_t len;
+	size_t scheme;
 
 	refresh(t);
-	if (!authorization || strncasecmp(authorization, SCHEME, strlen(SCHEME)) != 0)
+	if (!authorization)
 		return false;
-	shown = authorization + strlen(SCHEME);
+	scheme = strcspn(authorization, " ");
+	shown = authorization + scheme;
 	shown += strspn(shown, " ");
-	len = strlen(shown);
-	for (const char *token = t->text; *token; token += strlen(token) + 1)
-		allowed |= strlen(token) == len && gnutls_memcmp(token, shown, len) == 0;
-	return allowed;
+	if (scheme == strlen("Bearer") && strncasecmp(authorization, "Bearer", scheme) == 0)
+		return is_token(t, shown, strlen(shown));
+	return scheme == strlen("Basic") && strncasecmp(authorization, "Basic", scheme) == 0 && is_password(t, shown);
 }

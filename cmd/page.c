@@ -121,6 +121,7 @@ static int listen_on(struct page *page, const char *address, struct server_error
 	const struct server_config config = {
 		.http_address = address,
 		.max_connections = MAX_CONNECTIONS,
+		.page_names = (const char *const *)page->session->config->page_names.items,
 		.queries = page->queries,
 		.window_ends = on_window,
 		.window_arg = page,

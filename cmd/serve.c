@@ -23,12 +23,6 @@
 
 enum { KEPT_MEMORY_BYTES = 16 << 20 };
 
-/* Whether only this machine reaches @address, HOST:PORT. */
-static bool is_loopback(const char *address)
-{
-	return !strncmp(address, "127.", 4) || !strncmp(address, "[::1]:", 6) || !strncmp(address, "localhost:", 10);
-}
-
 static void free_server(struct server **server)
 {
 	server_free(*server);
@@ -114,7 +108,7 @@ static void print_address(const struct guard *guard, const char *scheme, const c
 	int host_len = colon ? (int)(colon - address) : (int)strlen(address);
 
 	buf_printf(out, "%s%s://%.*s:%u", scheme, guard->tls ? "s" : "", host_len, address, port);
-	if (!is_loopback(address) && !(guard->tls && (guard->tokens || guard->asks_clients)))
+	if (!is_loopback_address(address) && !(guard->tls && (guard->tokens || guard->asks_clients)))
 		log_warn("%s is reachable from other machines, without %s", buf_text(out),
 			 guard->tls	 ? "a token (--token-file)"
 			 : guard->tokens ? "TLS (--tls-cert)"
@@ -129,6 +123,7 @@ static int listen_on_http(struct session *s, const struct guard *guard, struct i
 		.tls = guard->tls,
 		.tokens = guard->tokens,
 		.cors_origins = (const char *const *)s->config->cors_origins.items,
+		.page_names = (const char *const *)s->config->page_names.items,
 		.queries = queries,
 		.max_connections = (unsigned)s->config->max_connections,
 	};
@@ -159,6 +154,8 @@ static void tell_addresses(const struct session *s, const struct guard *guard, c
 	log_info("listening on %s for OTLP/HTTP (POST /v1development/profiles), /metrics and /healthz%s%s%s; profiles go to "
 		 "%s",
 		 buf_text(&http), r->grpc ? ", on " : "", buf_text(&grpc), r->grpc ? " for OTLP/gRPC" : "", names);
+	if (s->store)
+		log_info("page at %s/", buf_text(&http));
 }
 
 static int listen_and_serve(struct session *s, const char *names)
