@@ -210,13 +210,12 @@ FUZZ_BUILD := build-fuzz
 FUZZ_SECONDS ?= 60
 FUZZ_CFLAGS := -std=gnu17 -g -O1 -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) $(INCLUDES) -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -MMD -MP
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_OBJ := $(foreach l,base proto symbols,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
+FUZZ_OBJ := $(foreach l,base proto symbols backend,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
 # Parsers above those layers that are fuzzed too.
 FUZZ_AGENT := rows rows_cfi rows_eh_frame rows_debug_frame rows_go go_frame_x86_64 rows_code rows_sigreturn code_flow code_jumps \
 	code_starts code_state code_state_x86_64 rows_entry dwarf_expr proc_maps pending blocks elf_wire comm_pattern perf_event
 FUZZ_SINKS := spool
-FUZZ_BACKEND := grpc_frame grpc_text query_time selector
-FUZZ_EXTRA := $(FUZZ_AGENT:%=agent/%) $(FUZZ_SINKS:%=sinks/%) $(FUZZ_BACKEND:%=backend/%)
+FUZZ_EXTRA := $(FUZZ_AGENT:%=agent/%) $(FUZZ_SINKS:%=sinks/%)
 FUZZ_OBJ += $(patsubst %,$(FUZZ_BUILD)/%.o,$(FUZZ_EXTRA))
 FUZZ_OBJ += $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(PROTO_OBJ))
 
