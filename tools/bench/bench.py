@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols` and `receive`, which need what
+usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols` and those of receiving, which need what
         nothing else does
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
@@ -20,6 +20,7 @@ busy        a busy host of compilers, servers and interpreters: stacks that reac
             steady state
 symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line and llvm-symbolizer, time and memory; the index: size,
             time to make, to open and to ask; 10,000 addresses in a symbol table
+receive_grpc  the next, over gRPC
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
@@ -32,6 +33,7 @@ import cpu
 import measure
 import memory
 import receive
+import receive_grpc
 import start
 import symbols
 import unwind
@@ -53,11 +55,12 @@ FIGURES = {
     "busy": busy.busy,
     "symbols": symbols.symbols,
     "receive": receive.receive,
+    "receive_grpc": receive_grpc.receive_grpc,
 }
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "receive")]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "receive", "receive_grpc")]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")

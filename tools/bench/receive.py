@@ -14,7 +14,7 @@ import time
 from measure import QUICK, cpu_ns, fail, figure, median, note, read, resident_mb
 
 COLLECTOR = "v0.159.0"
-PORT, COLLECTOR_PORT = 14318, 24318
+PORT, COLLECTOR_PORT, COLLECTOR_GRPC_PORT = 14318, 24318, 24317
 PATH = "/v1development/profiles"
 
 
@@ -59,9 +59,10 @@ def collector(host):
     config = os.path.join(folder, "config.yaml")
     os.makedirs(folder, exist_ok=True)
     with open(config, "w", encoding="ascii") as f:
-        f.write("receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:%d'}}}}\nexporters: {nop: {}}\n"
+        f.write("receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:%d'}, grpc: {endpoint: '127.0.0.1:%d'}}}}\n"
+                "exporters: {nop: {}}\n"
                 "service:\n  telemetry: {metrics: {level: none}, logs: {level: error}}\n"
-                "  pipelines: {profiles: {receivers: [otlp], exporters: [nop]}}\n" % COLLECTOR_PORT)
+                "  pipelines: {profiles: {receivers: [otlp], exporters: [nop]}}\n" % (COLLECTOR_PORT, COLLECTOR_GRPC_PORT))
     if not os.path.exists(binary):
         build_collector(folder)
     return server([binary, "--config", config, "--feature-gates=service.profilesSupport"], COLLECTOR_PORT)
