@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "backend/api_call.h"
-#include "backend/request_log.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -69,9 +68,8 @@ int api_new(const struct api_config *config, struct api **ret)
 		api->config.timeout_ns = DEFAULT_TIMEOUT_S * NSEC_PER_SEC;
 	api->start_ns = clock_unix_ns();
 	api->functions = functions_new(config->store);
-	api->requests = request_log_new();
-	if (!api->functions || !api->requests) {
-		api_free(api);
+	if (!api->functions) {
+		free(api);
 		return -ENOMEM;
 	}
 	*ret = api;
@@ -83,13 +81,7 @@ void api_free(struct api *api)
 	if (!api)
 		return;
 	functions_free(api->functions);
-	request_log_free(api->requests);
 	free(api);
-}
-
-struct request_log *api_request_log(const struct api *api)
-{
-	return api->requests;
 }
 
 const char *api_label(const struct api_call *call, const char *key)

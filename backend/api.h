@@ -16,7 +16,6 @@
 
 struct api;
 struct metrics;
-struct request_log;
 
 /* What a format of files makes of profiles; the commands' table of formats stands behind it. */
 struct api_export {
@@ -43,9 +42,6 @@ struct api_answer {
 
 int api_new(const struct api_config *config, struct api **ret);
 void api_free(struct api *api);
-
-/* Where requests are put down; lives as long as @api. Any thread. */
-struct request_log *api_request_log(const struct api *api);
 
 /* Whether @path is one of the API's. Any thread. */
 bool api_has_path(const char *path);

@@ -10,7 +10,6 @@
 struct api {
 	struct api_config config;
 	struct functions *functions;
-	struct request_log *requests;
 	uint64_t start_ns; /* Unix */
 };
 

@@ -6,10 +6,8 @@
 #include <sys/resource.h>
 
 #include "backend/api_call.h"
-#include "backend/request_log.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/metrics.h"
 
 #define TRUNCATED "hearth.stack.truncated"
@@ -238,47 +236,6 @@ static int write_store(struct api_call *call)
 	return 0;
 }
 
-static void write_message(void *arg, const struct log_entry *e)
-{
-	static const char *const levels[] = {
-		[LOG_ERROR] = "error", [LOG_WARN] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
-	};
-	struct json *j = arg;
-
-	json_object_begin(j);
-	api_write_time(j, "time", e->time_ns);
-	api_write_text(j, "level", levels[e->level]);
-	api_write_text(j, "text", e->text);
-	json_object_end(j);
-}
-
-static void write_request(void *arg, const struct request_entry *e)
-{
-	struct json *j = arg;
-
-	json_object_begin(j);
-	api_write_time(j, "time", e->time_ns);
-	api_write_text(j, "path", e->path);
-	api_write_number(j, "status", e->status);
-	api_write_number(j, "bytes", (int64_t)e->bytes);
-	json_object_end(j);
-}
-
-/* What hearth said, and who brought what. */
-static void write_history(struct api_call *call)
-{
-	struct json *j = &call->json;
-
-	json_key(j, "log");
-	json_array_begin(j);
-	log_each(write_message, j);
-	json_array_end(j);
-	json_key(j, "requests");
-	json_array_begin(j);
-	request_log_each(call->api->requests, write_request, j);
-	json_array_end(j);
-}
-
 int api_status(struct api_call *call)
 {
 	struct store_selection everything = { .to_ns = UINT64_MAX, .deadline_ns = call->ctx.deadline_ns };
@@ -298,7 +255,6 @@ int api_status(struct api_call *call)
 	if (!err)
 		err = store->ops->kinds(store, &everything, write_kind, j);
 	json_array_end(j);
-	write_history(call);
 	write_counters(call, write_counter);
 	json_object_end(j);
 	return err;

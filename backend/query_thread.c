@@ -166,11 +166,6 @@ void query_thread_free(struct query_thread *t)
 	free(t);
 }
 
-struct request_log *query_thread_request_log(const struct query_thread *t)
-{
-	return api_request_log(t->api);
-}
-
 int query_thread_ask(struct query_thread *t, struct query_job *job)
 {
 	int err = 0;

@@ -34,9 +34,6 @@ int query_thread_new(struct api *api, struct loop *loop, unsigned max_waiting, s
  * loop must not run again. Accepts NULL. */
 void query_thread_free(struct query_thread *t);
 
-/* Where requests are put down. */
-struct request_log *query_thread_request_log(const struct query_thread *t);
-
 /* 0, or -EAGAIN: too many wait already. */
 int query_thread_ask(struct query_thread *t, struct query_job *job);
 

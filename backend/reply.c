@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "backend/http.h"
-#include "backend/query_thread.h"
-#include "backend/request_log.h"
 #include "base/json.h"
 #include "base/metrics.h"
 #include "proto/otlp.h"
@@ -176,9 +174,6 @@ enum MHD_Result reply_send(struct request *r, bool close)
 	if (ret != MHD_YES)
 		return ret;
 
-	if (r->server->queries && (r->content_type || reply->status >= MHD_HTTP_BAD_REQUEST))
-		request_log_add(query_thread_request_log(r->server->queries), r->path ? r->path : "?", reply->status,
-				r->received_bytes);
 	size_t path = r->route ? route_index(r->route) : STATS_PATHS_MAX;
 	server_stats_answered(&r->server->stats, path, r->route ? r->route->path : "other", reply->status);
 	return MHD_YES;

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 
 #include "base/clock.h"
 
-enum { LINE_MAX_BYTES = 4096 /* what a pipe takes in one piece */, KEPT = 200 };
+enum { LINE_MAX_BYTES = 4096 }; /* what a pipe takes in one piece */
 
 struct level_style {
 	const char *plain;
@@ -42,40 +41,6 @@ void log_set_level(enum log_level level)
 bool log_is_enabled(enum log_level level)
 {
 	return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
-}
-
-/* The last messages, the oldest one at next when the ring is full. */
-static struct {
-	pthread_mutex_t lock;
-	struct log_entry entries[KEPT];
-	unsigned count, next;
-} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void keep(enum log_level level, const char *text, size_t len)
-{
-	struct log_entry *e;
-
-	/* Not waited for: in a child that was forked while another thread held it, it stays held. */
-	if (pthread_mutex_trylock(&kept.lock))
-		return;
-	e = &kept.entries[kept.next];
-	kept.next = (kept.next + 1) % KEPT;
-	kept.count += kept.count < KEPT;
-	e->time_ns = clock_unix_ns();
-	e->level = level;
-	if (len >= sizeof(e->text))
-		len = sizeof(e->text) - 1;
-	memcpy(e->text, text, len);
-	e->text[len] = '\0';
-	pthread_mutex_unlock(&kept.lock);
-}
-
-void log_each(void (*fn)(void *arg, const struct log_entry *e), void *arg)
-{
-	pthread_mutex_lock(&kept.lock);
-	for (unsigned i = 0; i < kept.count; i++)
-		fn(arg, &kept.entries[(kept.next + KEPT - kept.count + i) % KEPT]);
-	pthread_mutex_unlock(&kept.lock);
 }
 
 /* @held_back > 0 is told behind the message. */
@@ -107,7 +72,6 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	}
 	memcpy(line + len, tail, strlen(tail));
 	len += strlen(tail);
-	keep(level, line + start, len - start);
 	line[len++] = '\n';
 	do {
 		written = write(STDERR_FILENO, line, len);

@@ -26,16 +26,6 @@ struct log_limit {
 void log_limited(struct log_limit *limit, uint64_t interval_ns, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* One of the last messages, for who looks from elsewhere. */
-struct log_entry {
-	uint64_t time_ns; /* Unix */
-	enum log_level level;
-	char text[256]; /* without the prefix; cut to fit */
-};
-
-/* Calls @fn for each of the last 200, oldest first. @fn must not log. */
-void log_each(void (*fn)(void *arg, const struct log_entry *e), void *arg);
-
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_at(LOG_WARN, __VA_ARGS__)
 #define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
