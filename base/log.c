@@ -2,12 +2,14 @@
 /*
  * Messages on stderr. A line is put together on the caller's stack and written by one write(2), so lines of several threads
  * never mix. Control characters (file names and comms come from other people) become '?': a message stays one line and
- * cannot steer the terminal. Colour only where stderr is a terminal and NO_COLOR is not set. errno is left as it was.
+ * cannot steer the terminal. Colour only where stderr is a terminal and NO_COLOR is not set. errno is left as it was. The
+ * last messages stay in a ring below a lock of its own.
  */
 #include "base/log.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +19,10 @@
 
 #include "base/clock.h"
 
-enum { LINE_MAX_BYTES = 4096 }; /* what a pipe takes in one piece */
+enum {
+	LINE_MAX_BYTES = 4096, /* what a pipe takes in one piece */
+	KEPT = 100,
+};
 
 struct level_style {
 	const char *plain;
@@ -33,6 +38,12 @@ static const struct level_style styles[] = {
 
 static _Atomic int max_level = LOG_INFO;
 
+static struct {
+	pthread_mutex_t lock;
+	struct log_message ring[KEPT];
+	uint64_t count; /* ever kept; the next one goes to count % KEPT */
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
 void log_set_level(enum log_level level)
 {
 	atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
@@ -41,6 +52,44 @@ void log_set_level(enum log_level level)
 bool log_is_enabled(enum log_level level)
 {
 	return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
+}
+
+static void keep(enum log_level level, const char *text, size_t len)
+{
+	struct log_message *m;
+	size_t fits = len;
+
+	if (fits >= sizeof(m->text)) /* cut between characters */
+		for (fits = sizeof(m->text) - 1; fits && ((unsigned char)text[fits] & 0xc0) == 0x80; fits--)
+			;
+	pthread_mutex_lock(&kept.lock);
+	m = &kept.ring[kept.count++ % KEPT];
+	m->unix_ns = clock_unix_ns();
+	m->level = level;
+	memcpy(m->text, text, fits);
+	m->text[fits] = '\0';
+	pthread_mutex_unlock(&kept.lock);
+}
+
+size_t log_recent(struct log_message *messages, size_t max)
+{
+	pthread_mutex_lock(&kept.lock);
+	uint64_t n = kept.count < KEPT ? kept.count : KEPT;
+
+	if (n > max)
+		n = max;
+	for (uint64_t i = 0; i < n; i++)
+		messages[i] = kept.ring[(kept.count - n + i) % KEPT];
+	pthread_mutex_unlock(&kept.lock);
+	return n;
+}
+
+const char *log_level_name(enum log_level level)
+{
+	static const char *const names[] = {
+		[LOG_ERROR] = "error", [LOG_WARN] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
+	};
+	return names[level];
 }
 
 /* @held_back > 0 is told behind the message. */
@@ -72,6 +121,7 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	}
 	memcpy(line + len, tail, strlen(tail));
 	len += strlen(tail);
+	keep(level, line + start, len - start);
 	line[len++] = '\n';
 	do {
 		written = write(STDERR_FILENO, line, len);

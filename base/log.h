@@ -7,6 +7,7 @@
 #define HEARTH_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
@@ -16,6 +17,19 @@ void log_set_level(enum log_level level);
 bool log_is_enabled(enum log_level level);
 
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The last messages that were written are kept, each cut to what fits here, for who shows them elsewhere. */
+struct log_message {
+	uint64_t unix_ns;
+	enum log_level level;
+	char text[244];
+};
+
+/* Copies the last ones, at most @max and at most as many as are kept, oldest first. Returns how many. */
+size_t log_recent(struct log_message *messages, size_t max);
+
+/* "error", "warning", "info", "debug" */
+const char *log_level_name(enum log_level level);
 
 /* As log_at, but at most one message each @interval_ns from the place that owns *@last_ns (0 at first). Says at the next
  * message how many were held back. */

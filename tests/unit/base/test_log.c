@@ -127,6 +127,35 @@ static void test_limited(void **state)
 	assert_int_equal(limit.held_back, 0);
 }
 
+static void test_recent(void **state)
+{
+	static struct log_message kept[200];
+	char longest[400];
+
+	(void)state;
+	for (int i = 0; i < 150; i++) {
+		log_warn("message %d", i);
+		one_write();
+	}
+	log_debug("below the level");
+	size_t n = log_recent(kept, 200);
+	assert_int_equal(n, 100);
+	assert_string_equal(kept[0].text, "message 50");
+	assert_string_equal(kept[99].text, "message 149");
+	assert_string_equal(log_level_name(kept[99].level), "warning");
+	assert_true(clock_unix_ns() - kept[99].unix_ns < 60 * NSEC_PER_SEC);
+	assert_int_equal(log_recent(kept, 2), 2);
+	assert_string_equal(kept[0].text, "message 148");
+
+	/* What is too long ends between two characters. */
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest + 242, "\u20ac", sizeof("\u20ac"));
+	log_error("%s", longest);
+	one_write();
+	assert_int_equal(log_recent(kept, 1), 1);
+	assert_int_equal(strlen(kept[0].text), 242);
+}
+
 static void test_colour_on_terminal(void **state)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
@@ -159,6 +188,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_message, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_errno, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_limited, redirect, restore),
+		cmocka_unit_test_setup_teardown(test_recent, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_colour_on_terminal, redirect, restore),
 	};
 
