@@ -6,8 +6,10 @@
 #include <sys/resource.h>
 
 #include "backend/api_call.h"
+#include "backend/recent.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 
 #define TRUNCATED "hearth.stack.truncated"
@@ -236,6 +238,42 @@ static int write_store(struct api_call *call)
 	return 0;
 }
 
+static void write_log(struct json *j)
+{
+	enum { MESSAGES = 100 };
+	AUTO_FREE struct log_message *messages = calloc(MESSAGES, sizeof(*messages));
+	size_t count = messages ? log_recent(messages, MESSAGES) : 0;
+
+	json_key(j, "log");
+	json_array_begin(j);
+	for (size_t i = 0; i < count; i++) {
+		json_object_begin(j);
+		api_write_time(j, "time", messages[i].unix_ns);
+		api_write_text(j, "level", log_level_name(messages[i].level));
+		api_write_text(j, "text", messages[i].text);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void write_requests(struct json *j)
+{
+	struct recent_request requests[50];
+	size_t count = recent_list(requests, ARRAY_LEN(requests));
+
+	json_key(j, "requests");
+	json_array_begin(j);
+	for (size_t i = 0; i < count; i++) {
+		json_object_begin(j);
+		api_write_time(j, "time", requests[i].unix_ns);
+		api_write_text(j, "path", requests[i].path);
+		api_write_number(j, "status", requests[i].status);
+		api_write_number(j, "bytes", (int64_t)requests[i].bytes);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 int api_status(struct api_call *call)
 {
 	struct store_selection everything = { .to_ns = UINT64_MAX, .deadline_ns = call->ctx.deadline_ns };
@@ -255,6 +293,8 @@ int api_status(struct api_call *call)
 	if (!err)
 		err = store->ops->kinds(store, &everything, write_kind, j);
 	json_array_end(j);
+	write_log(j);
+	write_requests(j);
 	write_counters(call, write_counter);
 	json_object_end(j);
 	return err;

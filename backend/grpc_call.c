@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "backend/grpc_internal.h"
+#include "backend/recent.h"
 #include "backend/grpc_text.h"
 #include "backend/token.h"
 #include "base/cleanup.h"
@@ -113,12 +114,46 @@ void grpc_call_append(struct grpc_call *call, const void *message, size_t len)
 		buf_append(&call->answer, message, len);
 }
 
+/* The HTTP status that says the same (google.rpc.Code has them beside its codes). */
+static unsigned http_status_of(enum grpc_code code)
+{
+	switch (code) {
+	case GRPC_OK:
+		return 200;
+	case GRPC_INVALID_ARGUMENT:
+		return 400;
+	case GRPC_UNAUTHENTICATED:
+		return 401;
+	case GRPC_RESOURCE_EXHAUSTED:
+		return 429;
+	case GRPC_UNIMPLEMENTED:
+		return 501;
+	case GRPC_UNAVAILABLE:
+		return 503;
+	case GRPC_DEADLINE_EXCEEDED:
+		return 504;
+	default:
+		return 500;
+	}
+}
+
+static void note(const struct grpc_call *call, enum grpc_code code)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/%s/%s", call->method ? call->method->service : "?",
+		 call->method ? call->method->name : "?");
+	if (code != GRPC_OK || call->received_bytes)
+		recent_add(path, http_status_of(code), call->received_bytes);
+}
+
 static void end(struct grpc_call *call, enum grpc_code code)
 {
 	call->phase = GRPC_CALL_ANSWERED;
 	call->code = code;
 	call->is_last = true;
 	grpc_stats_answered(&call->connection->server->stats, call->method, code);
+	note(call, code);
 }
 
 void grpc_call_succeed(struct grpc_call *call, const void *message, size_t len)

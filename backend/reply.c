@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/http.h"
+#include "backend/recent.h"
 #include "base/json.h"
 #include "base/metrics.h"
 #include "proto/otlp.h"
@@ -176,5 +177,8 @@ enum MHD_Result reply_send(struct request *r, bool close)
 
 	size_t path = r->route ? route_index(r->route) : STATS_PATHS_MAX;
 	server_stats_answered(&r->server->stats, path, r->route ? r->route->path : "other", reply->status);
+	/* What merely reads, as the page does all the time, would push out what matters. */
+	if (reply->status >= MHD_HTTP_BAD_REQUEST || r->received_bytes)
+		recent_add(r->path ? r->path : "?", reply->status, r->received_bytes);
 	return MHD_YES;
 }

@@ -30,7 +30,7 @@ export class LogView {
 
   render() {
     const text = this.box.value.toLowerCase(), from = LEVELS.indexOf(this.least);
-    const shown = (this.data ? this.data.log : []).filter((m) => LEVELS.indexOf(m.level) >= from && m.text.toLowerCase().includes(text));
+    const shown = ((this.data && this.data.log) || []).filter((m) => LEVELS.indexOf(m.level) >= from && m.text.toLowerCase().includes(text));
     replace(this.list, shown.length ? shown.slice().reverse().map((m) => h("li", { class: m.level }, h("time", null, moment(m.time)), h("span", { class: "level" }, m.level), h("span", null, m.text)))
       : h("li", { class: "quiet" }, "No message."));
   }
@@ -78,7 +78,7 @@ export class DeveloperView {
       ["series", count(s.series)], ["stack nodes", count(s.nodes)], ["frames", count(s.frames)],
       ...d.kinds.map((k) => [`kind ${k.type}`, `${k.unit}, ${count(k.events)} samples, period ${k.period_unit === "nanoseconds" ? seconds(k.period / 1e9) : `${k.period} ${k.period_unit}`}`])];
     replace(this.store, rows.map(([k, v]) => [h("dt", null, k), h("dd", null, v)]));
-    replace(this.requests, d.requests.slice().reverse().map((r) => h("tr", { class: r.status >= 400 ? "some" : null }, h("td", null, moment(r.time)), h("td", { class: "name" }, r.path),
+    replace(this.requests, (d.requests || []).slice().reverse().map((r) => h("tr", { class: r.status >= 400 ? "some" : null }, h("td", null, moment(r.time)), h("td", { class: "name" }, r.path),
       h("td", { class: "number" }, String(r.status)), h("td", { class: "number" }, bytes(r.bytes)))));
     const text = this.box.value.toLowerCase(), span = this.before ? d.now - this.before.now : 0;
     replace(this.counters, Object.entries(d.counters).filter(([name]) => name.toLowerCase().includes(text)).map(([name, value]) => {
