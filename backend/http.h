@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "backend/ingest.h"
+#include "backend/server.h"
 #include "backend/stats.h"
 #include "base/buf.h"
 
@@ -34,9 +35,11 @@ struct server {
 	struct ingest *ingest;
 	struct tls *tls; /* borrowed, or NULL, as are the next two */
 	struct tokens *tokens;
-	const char *const *cors_origins;		/* NULL-terminated */
-	const char *const *page_names;			/* of ours, NULL-terminated, or NULL; borrowed */
-	bool is_loopback;				/* only this machine reaches us */
+	const char *const *cors_origins; /* NULL-terminated */
+	const char *const *page_names;	 /* of ours, NULL-terminated, or NULL; borrowed */
+	bool is_loopback;		 /* only this machine reaches us */
+	enum server_pages pages;
+	struct workloads *workloads;			/* borrowed, or NULL */
 	struct query_thread *queries;			/* borrowed; NULL: no API */
 	void (*window_ends)(void *arg, uint64_t at_ns); /* as in the configuration */
 	void *window_arg;
@@ -144,6 +147,7 @@ void connections_sweep(struct server *s, uint64_t now_ns);
 
 /* The route of @path whatever the method, or NULL. */
 const struct route *route_find(const char *path);
+bool route_is_on(const struct route *route, enum server_pages pages);
 size_t route_index(const struct route *route);
 bool route_has_method(const struct route *route, const char *method);
 /* "POST" or "GET, HEAD", for Allow. */
@@ -181,6 +185,8 @@ void page_metrics(struct request *r);
 void page_health(struct request *r);
 /* Whether the request may see the page; else it is refused. */
 bool page_guard(struct request *r);
+void page_workloads(struct request *r);
+void page_workload(struct request *r);
 void page_file(struct request *r);
 void page_api(struct request *r);
 /* Takes back the question of a request that ends. */

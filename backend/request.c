@@ -209,6 +209,8 @@ static void judge(struct request *r, const char *path, const char *method)
 	r->announced_bytes = announced_bytes(r);
 	r->path = path;
 	r->route = r->has_nul ? NULL : route_find(path);
+	if (r->route && !route_is_on(r->route, r->server->pages))
+		r->route = NULL;
 	if (r->route && r->route->begin)
 		receiver_speaks(r);
 	if (!is_framed_once(r)) {

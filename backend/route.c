@@ -20,6 +20,8 @@ static const struct route routes[] = {
 	RECEIVER("/v1/traces", INGEST_TRACES),
 	{ .method = "GET", .path = "/metrics", .handle = page_metrics },
 	{ .method = "GET", .path = "/healthz", .is_public = true, .handle = page_health },
+	{ .method = "GET", .path = "/workloads", .handle = page_workloads },
+	{ .method = "GET", .path = "/workload/", .handle = page_workload },
 	{ .method = "GET", .path = "/", .is_page = true, .handle = page_file },
 	{ .method = "GET", .path = "/page/", .is_page = true, .handle = page_file },
 	{ .method = "GET", .path = "/api/v1/", .is_page = true, .handle = page_api },
@@ -41,6 +43,15 @@ const struct route *route_find(const char *path)
 		if (strcmp(routes[i].path, path) == 0 || is_below(path, routes[i].path))
 			return &routes[i];
 	return NULL;
+}
+
+bool route_is_on(const struct route *route, enum server_pages pages)
+{
+	if (pages == PAGES_METRICS)
+		return route->handle == page_metrics || route->handle == page_health;
+	if (pages == PAGES_WORKLOADS)
+		return route->handle == page_workloads || route->handle == page_workload || route->handle == page_health;
+	return true;
 }
 
 size_t route_index(const struct route *route)

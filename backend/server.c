@@ -150,6 +150,8 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->cors_origins = config->cors_origins;
 	s->page_names = config->page_names;
 	s->is_loopback = is_loopback_address(config->http_address);
+	s->pages = config->pages;
+	s->workloads = config->workloads;
 	s->queries = config->queries;
 	s->window_ends = config->window_ends;
 	s->window_arg = config->window_arg;

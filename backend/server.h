@@ -17,6 +17,14 @@ struct query_thread;
 struct server;
 struct tls;
 struct tokens;
+struct workloads;
+
+/* Which of the pages a server has. */
+enum server_pages {
+	PAGES_ALL,
+	PAGES_METRICS,	 /* /metrics and /healthz */
+	PAGES_WORKLOADS, /* /workloads and below, and /healthz */
+};
 
 struct server_config {
 	const char *http_address;	 /* "127.0.0.1:4318", "[::1]:0"; port 0: any, see server_http_port() */
@@ -25,6 +33,8 @@ struct server_config {
 	const char *const *cors_origins; /* NULL-terminated, "*": any; NULL: none */
 	const char *const
 		*page_names; /* by which the page is known beside addresses and localhost; NULL-terminated, or NULL */
+	enum server_pages pages;
+	struct workloads *workloads;  /* what /workloads tells of, borrowed; NULL: nothing */
 	struct query_thread *queries; /* answers the query API; NULL: there is none */
 	/* Told when somebody waits for what will have been sampled until @at_ns (CLOCK_MONOTONIC); may be NULL. */
 	void (*window_ends)(void *arg, uint64_t at_ns);

@@ -29,7 +29,7 @@ enum rejection {
 	REJECTION_COUNT,
 };
 
-enum { STATS_PATHS_MAX = 16, STATS_CODES_MAX = 16 };
+enum { STATS_PATHS_MAX = 24, STATS_CODES_MAX = 16 };
 
 struct server_stats {
 	struct metrics *metrics;

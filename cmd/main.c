@@ -13,6 +13,7 @@
 #include "cmd/help.h"
 #include "cmd/nearest.h"
 #include "cmd/options.h"
+#include "cmd/seed_flags.h"
 #include "symbols/demangle.h"
 
 /* The command of @argv[1]; moves *argc and *argv on so that their first word is the command's. NULL when there is none so
@@ -72,14 +73,21 @@ static int run_command(const struct cmd *cmd, const struct config *config)
 int main(int argc, char **argv)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	AUTO(seed_flags_fini) struct seed_flags seed = { 0 }; /* config borrows its strings */
 	AUTO(config_fini) struct config config = { 0 };
 	const struct cmd *cmd = choose_command(&argc, &argv);
-	int err;
+	int err = 0;
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of that write, not the end of us */
 	if (!cmd)
 		return refuse_command(argv[0]);
-	err = options_parse(cmd, argc, argv, &config, &error);
+	if (cmd == &cmd_serve)
+		err = seed_flags_rewrite(argc, argv, &seed, &error);
+	if (!err && seed.argv)
+		log_warn("these are the lazy backend's flags: listening where it did, on all addresses unless said "
+			 "otherwise");
+	if (!err)
+		err = options_parse(cmd, seed.argv ? seed.argc : argc, seed.argv ? seed.argv : argv, &config, &error);
 	if (err == -EINVAL) {
 		log_error("%s", buf_text(&error));
 		return STATUS_USAGE;

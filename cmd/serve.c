@@ -11,6 +11,7 @@
 #include "backend/server.h"
 #include "backend/tls.h"
 #include "backend/token.h"
+#include "backend/workloads.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -23,9 +24,9 @@
 
 enum { KEPT_MEMORY_BYTES = 16 << 20 };
 
-static void free_server(struct server **server)
+static void free_workloads(struct workloads **workloads)
 {
-	server_free(*server);
+	workloads_free(*workloads);
 }
 
 static void free_ingest(struct ingest **ingest)
@@ -36,11 +37,6 @@ static void free_ingest(struct ingest **ingest)
 static void free_queries(struct query_thread **queries)
 {
 	query_thread_free(*queries);
-}
-
-static void free_grpc(struct grpc **grpc)
-{
-	grpc_free(*grpc);
 }
 
 /* What all servers share. */
@@ -87,8 +83,18 @@ static int guard_init(struct guard *g, const struct config *config, struct metri
 
 struct receivers {
 	struct server *http;
-	struct grpc *grpc; /* NULL: off */
+	struct grpc *grpc;	       /* NULL: off */
+	struct server *rest, *metrics; /* ports of their own for a few of the pages; NULL: none */
+	struct workloads *workloads;   /* NULL: not kept */
 };
+
+static void receivers_fini(struct receivers *r)
+{
+	grpc_free(r->grpc);
+	server_free(r->http);
+	server_free(r->rest);
+	server_free(r->metrics);
+}
 
 static void stop_receivers(void *arg, uint64_t deadline_ns)
 {
@@ -99,6 +105,10 @@ static void stop_receivers(void *arg, uint64_t deadline_ns)
 	server_stop(r->http, deadline_ns);
 	if (r->grpc)
 		grpc_stop(r->grpc, deadline_ns);
+	if (r->rest)
+		server_stop(r->rest, deadline_ns);
+	if (r->metrics)
+		server_stop(r->metrics, deadline_ns);
 }
 
 /* "http://127.0.0.1:0" with the port that was taken; a warning when others reach it who should not. */
@@ -115,11 +125,15 @@ static void print_address(const struct guard *guard, const char *scheme, const c
 					 : "TLS or a token");
 }
 
-static int listen_on_http(struct session *s, const struct guard *guard, struct ingest *ingest, struct query_thread *queries,
+/* One server for @pages, on @address; NULL: it is not wanted. */
+static int listen_on_http(struct session *s, const struct guard *guard, enum server_pages pages, const char *address,
+			  struct ingest *ingest, struct query_thread *queries, struct workloads *workloads,
 			  struct server **ret, struct server_error *error)
 {
 	const struct server_config config = {
-		.http_address = s->config->http_address,
+		.http_address = address,
+		.pages = pages,
+		.workloads = workloads,
 		.tls = guard->tls,
 		.tokens = guard->tokens,
 		.cors_origins = (const char *const *)s->config->cors_origins.items,
@@ -128,7 +142,7 @@ static int listen_on_http(struct session *s, const struct guard *guard, struct i
 		.max_connections = (unsigned)s->config->max_connections,
 	};
 
-	return server_new(&config, s->loop, s->metrics, ingest, ret, error);
+	return address ? server_new(&config, s->loop, s->metrics, ingest, ret, error) : 0;
 }
 
 static int listen_on_grpc(struct session *s, const struct guard *guard, struct ingest *ingest, struct grpc **ret,
@@ -144,6 +158,16 @@ static int listen_on_grpc(struct session *s, const struct guard *guard, struct i
 	return strcmp(config.address, "off") == 0 ? 0 : grpc_new(&config, s->loop, s->metrics, ingest, ret, error);
 }
 
+static void tell_further(const struct guard *guard, const char *address, const struct server *server, const char *what)
+{
+	AUTO(buf_fini) struct buf url = BUF_EMPTY;
+
+	if (!server)
+		return;
+	print_address(guard, "http", address, server_http_port(server), &url);
+	log_info("listening on %s for %s", buf_text(&url), what);
+}
+
 static void tell_addresses(const struct session *s, const struct guard *guard, const struct receivers *r, const char *names)
 {
 	AUTO(buf_fini) struct buf http = BUF_EMPTY, grpc = BUF_EMPTY;
@@ -156,6 +180,42 @@ static void tell_addresses(const struct session *s, const struct guard *guard, c
 		 buf_text(&http), r->grpc ? ", on " : "", buf_text(&grpc), r->grpc ? " for OTLP/gRPC" : "", names);
 	if (s->store)
 		log_info("page at %s/", buf_text(&http));
+	tell_further(guard, s->config->metrics_address, r->metrics, "/metrics alone");
+	tell_further(guard, s->config->rest_address, r->rest, "/workloads alone");
+}
+
+/* Puts the workloads in front of the session's sinks, when somebody may ask for them. */
+static int watch_workloads(struct session *s, struct workloads **ret)
+{
+	const struct workloads_config config = { .memory_bytes = s->config->workloads_memory };
+	struct sink *sink = NULL;
+	int err;
+
+	if (!s->config->workloads && !s->config->rest_address)
+		return 0;
+	*ret = workloads_new(&config, s->metrics);
+	if (!*ret)
+		return -ENOMEM;
+	err = workloads_sink_new(*ret, s->sink, &sink);
+	s->sink = sink;
+	return err;
+}
+
+static int listen_on_all(struct session *s, const struct guard *guard, struct ingest *ingest, struct query_thread *queries,
+			 struct receivers *r, struct server_error *error)
+{
+	const struct config *config = s->config;
+	int err = listen_on_http(s, guard, PAGES_ALL, config->http_address, ingest, queries, r->workloads, &r->http, error);
+
+	if (!err)
+		err = listen_on_grpc(s, guard, ingest, &r->grpc, error);
+	if (!err)
+		err = listen_on_http(s, guard, PAGES_METRICS, config->metrics_address, ingest, NULL, NULL, &r->metrics,
+				     error);
+	if (!err)
+		err = listen_on_http(s, guard, PAGES_WORKLOADS, config->rest_address, ingest, NULL, r->workloads, &r->rest,
+				     error);
+	return err;
 }
 
 static int listen_and_serve(struct session *s, const char *names)
@@ -165,10 +225,10 @@ static int listen_and_serve(struct session *s, const char *names)
 		.max_receive_bytes = s->config->max_receive_bytes,
 		.receive_memory = s->config->receive_memory,
 	};
+	AUTO(free_workloads) struct workloads *workloads = NULL;
 	AUTO(free_queries) struct query_thread *queries = NULL;
 	AUTO(free_ingest) struct ingest *ingest = NULL;
-	AUTO(free_server) struct server *http = NULL;
-	AUTO(free_grpc) struct grpc *grpc = NULL;
+	AUTO(receivers_fini) struct receivers receivers = { 0 };
 	struct server_error error = { "" };
 	int run_err, err = guard_init(&guard, s->config, s->metrics);
 
@@ -178,16 +238,16 @@ static int listen_and_serve(struct session *s, const char *names)
 		err = page_queries(s, s->loop, false, &queries);
 	if (err)
 		return err;
-	err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
+	err = watch_workloads(s, &workloads);
 	if (!err)
-		err = listen_on_http(s, &guard, ingest, queries, &http, &error);
+		err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
+	receivers.workloads = workloads;
 	if (!err)
-		err = listen_on_grpc(s, &guard, ingest, &grpc, &error);
+		err = listen_on_all(s, &guard, ingest, queries, &receivers, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
-	struct receivers receivers = { http, grpc };
 	tell_addresses(s, &guard, &receivers, names);
 	run_err = session_run(s);
 	err = session_drain(s, stop_receivers, &receivers);

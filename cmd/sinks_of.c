@@ -53,6 +53,17 @@ static int make_null(const struct sink_set *set, const char *value, struct sink 
 	return sink_null_new(ret);
 }
 
+/* The counters are there whatever the sinks are; who names this one wants them and nothing else. */
+static int make_prometheus(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	(void)value;
+	if (!set->config->grpc_address) { /* an option of serve alone */
+		buf_puts(set->error, "--sink: prometheus is what 'hearth serve' counts for /metrics");
+		return -EINVAL;
+	}
+	return sink_null_new(ret);
+}
+
 static bool ends_in(const char *name, const char *end)
 {
 	size_t len = strlen(name), end_len = strlen(end);
@@ -198,7 +209,8 @@ static int explain_file(const struct sink_set *set, const char *value, int err)
 static int explain(const struct sink_set *set, const char *value, int err)
 {
 	(void)value;
-	buf_printf(set->error, "cannot open a sink: %s", strerror(-err));
+	if (!set->error->len)
+		buf_printf(set->error, "cannot open a sink: %s", strerror(-err));
 	return err;
 }
 
@@ -214,6 +226,7 @@ struct sink_kind {
 static const struct sink_kind kinds[] = {
 	{ .name = "print", .is_slow = true, .make = make_print, .explain = explain },
 	{ .name = "null", .make = make_null, .explain = explain },
+	{ .name = "prometheus", .make = make_prometheus, .explain = explain },
 	{ .name = "file", .value = "PATH", .is_slow = true, .make = make_file, .explain = explain_file },
 	{ .name = "store", .value = "FOLDER", .make = make_store, .explain = explain_store },
 	{ .name = "dir", .value = "DIR", .is_slow = true, .make = make_dir, .explain = explain_file },
@@ -234,7 +247,7 @@ static const struct sink_kind *find_kind(const char *name, size_t len, struct bu
 	if (nearest.best)
 		buf_printf(error, "did you mean %s?", nearest.best);
 	else
-		buf_puts(error, "there are print, null, file=PATH, dir=DIR, store=FOLDER and otlp=URL");
+		buf_puts(error, "there are print, null, file=PATH, dir=DIR, store=FOLDER, prometheus and otlp=URL");
 	return NULL;
 }
 

@@ -48,10 +48,10 @@ static void add(struct workloads *w, uint64_t now_ns, const char *json)
 	"\"stackTable\":[{},{\"locationIndices\":[1,2]},{\"locationIndices\":[3,2]}]}}"
 
 #define C1 ATTR("container.id", "c1") "," NUMBER("process.pid", "12") "," ATTR("process.executable.name", "sh")
-#define K8S                                                                                                       \
-	ATTR("k8s.namespace.name", "ns")                                                                          \
-	"," ATTR("k8s.pod.name", "pod") "," ATTR("k8s.container.name", "box") "," ATTR("process.executable.path", \
-										       "/bin/sh")
+#define K8S                                                                                                               \
+	ATTR("k8s.namespace.name", "ns")                                                                                  \
+	"," ATTR("k8s.pod.name", "pod") "," ATTR("k8s.container.name", "box") "," ATTR("process.executable.path", "/bin/" \
+														  "sh")
 
 static void assert_workloads(const struct workloads *w, const char *want)
 {
