@@ -11,8 +11,9 @@ struct seed_flags {
 };
 
 /*
- * Writes @argv in hearth's own options when it holds one of the lazy backend's flags, in Go's way: one dash or two, the value
- * behind '=' or as the next word. Its defaults come with them: all addresses, printing. 0; -EINVAL with what is wrong in
+ * Writes @argv in hearth's own options when it holds one of the lazy backend's flags, in Go's way: one dash or two, the
+ * value behind '=' or as the next word. Its defaults come with them: all addresses, printing. 0; -EINVAL with what is wrong
+ * in
  * @error; -ENOMEM. seed_flags_fini() either way.
  */
 int seed_flags_rewrite(int argc, char **argv, struct seed_flags *ret, struct buf *error);
