@@ -254,9 +254,9 @@ static const struct parse_case cases[] = {
 	{ "run --print=yes", .error = "--print takes no value" },
 	{ "run --output x", .error = "--output is no option of 'hearth run' but of 'hearth record'" },
 	{ "record --print", .error = "--print is no option of 'hearth record' but of 'hearth run' and 'hearth serve'" },
-	{ "report -F 9", .error = "-F is no option of 'hearth report' but of 'hearth run' and 'hearth top' and 'hearth record'" },
-	{ "report", .error = "'hearth report' needs FILE; try 'hearth help report'" },
-	{ "report a b", .error = "'hearth report' does not take 'b'; try 'hearth help report'" },
+	{ "report -F 9",
+	  .error = "-F is no option of 'hearth report' but of 'hearth run' and 'hearth top' and 'hearth record'" },
+	{ "report", .error = "'hearth report' needs FILE...; try 'hearth help report'" },
 	{ "serve x", .error = "'hearth serve' does not take 'x'; try 'hearth help serve'" },
 	{ "run make", .error = "'hearth run' does not take 'make'; try 'hearth help run', or 'hearth record -- make' to "
 			       "profile a command" },
