@@ -237,6 +237,11 @@ install: all
 	install -Dm755 -s $(BUILD)/hearth $(DESTDIR)$(PREFIX)/bin/hearth
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
 	$(BUILD)/hearth help --man > $(DESTDIR)$(PREFIX)/share/man/man1/hearth.1
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(BUILD)/hearth help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hearth
+	$(BUILD)/hearth help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hearth
+	$(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
 
 clean:
 	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*

@@ -9,9 +9,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/completion.h"
 #include "cmd/config.h"
+#include "cmd/nearest.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/topics.h"
 
 enum { HELP_COLUMNS = 100, LEFT_COLUMN = 34, LONGEST_ARGUMENT = 60 /* longer ones are told in the text */ };
 
@@ -123,6 +126,10 @@ static void write_overview(struct buf *out)
 		if ((*c)->example)
 			buf_printf(out, "  %s\n", (*c)->example);
 	}
+	buf_puts(out, "\nTopics:\n ");
+	for (const struct topic *t = topics; t->name; t++)
+		buf_printf(out, " %s", t->name);
+	buf_putc(out, '\n');
 	buf_puts(out,
 		 "\n'hearth help COMMAND' lists a command's options. Each option is also a variable: --report-interval is\n"
 		 "HEARTH_REPORT_INTERVAL. Exit status: 0 done, 1 failed, 2 wrong usage.\n");
@@ -149,6 +156,27 @@ int help_print(const struct cmd *cmd)
 	return output_write(&text);
 }
 
+static int help_on_topic(const char *word)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct nearest nearest = nearest_to(word);
+
+	for (const struct topic *t = topics; t->name; t++) {
+		nearest_offer(&nearest, t->name);
+		if (strcmp(t->name, word))
+			continue;
+		buf_puts(&text, t->text);
+		return output_write(&text);
+	}
+	for (const struct cmd *const *c = cmd_all(); *c; c++)
+		nearest_offer(&nearest, (*c)->name);
+	if (nearest.best)
+		log_error("no help on '%s'; did you mean 'hearth help %s'?", word, nearest.best);
+	else
+		log_error("no help on '%s': there is no such command or topic; 'hearth help' lists them", word);
+	return STATUS_USAGE;
+}
+
 static int run_help(const struct config *config)
 {
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
@@ -158,22 +186,23 @@ static int run_help(const struct config *config)
 		help_write_man(&text);
 		return output_write(&text);
 	}
-	if (config->operand_count)
-		cmd = cmd_find(config->operands[0]);
-	if (config->operand_count && !cmd) {
-		log_error("no help on '%s': there is no such command; 'hearth help' lists them", config->operands[0]);
-		return STATUS_USAGE;
+	if (config->completion) {
+		completion_write(config->completion, &text);
+		return output_write(&text);
 	}
-	return help_print(cmd);
+	if (!config->operand_count)
+		return help_print(NULL);
+	cmd = cmd_find(config->operands[0]);
+	return cmd ? help_print(cmd) : help_on_topic(config->operands[0]);
 }
 
 const struct cmd cmd_help = {
 	.name = "help",
 	.bit = ON_HELP,
 	.summary = "explain the commands and their options",
-	.operands = "[COMMAND]",
-	.description =
-		"Explains one command, or lists them all. --man prints the manual page, for `hearth help --man | man -l -`.",
+	.operands = "[COMMAND|TOPIC]",
+	.description = "Explains a command or a topic, or lists them all. --man prints the manual page, for `hearth help "
+		       "--man | man -l -`.",
 	.max_operands = 1,
 	.run = run_help,
 };

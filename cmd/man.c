@@ -147,6 +147,10 @@ void help_write_man(struct buf *out)
 	write_commands(out);
 	write_options(out);
 	write_environment(out);
+	buf_puts(out, ".SH FILES\n");
+	write_line("$XDG_CONFIG_HOME/hearth.yaml (~/.config/hearth.yaml), else /etc/hearth.yaml: settings, as 'hearth help "
+		   "configuration' explains them.",
+		   out);
 	buf_puts(out, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage.\n");
 	write_line("hearth record with a command passes on the command's status: 128 + the signal that killed it, 126 when "
 		   "it could not "
