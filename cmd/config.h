@@ -46,6 +46,7 @@ struct config {
 	char **argv;	       /* ... to be parsed again when the file changes; borrowed */
 	char *const *operands; /* what follows the options; borrowed from argv, NULL-terminated */
 	size_t operand_count;
+	size_t operands_after_dashes; /* how many of them stand behind a `--` */
 };
 
 void config_fini(struct config *config);

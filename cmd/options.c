@@ -201,6 +201,9 @@ static int parse_flags(const struct cmd *cmd, int argc, char **argv, bool *is_se
 	int value, err = 0;
 
 	make_tables(cmd, &tables);
+	for (int i = 1; i < argc && !config->operands_after_dashes; i++)
+		if (!strcmp(argv[i], "--")) /* getopt will put all operands together */
+			config->operands_after_dashes = (size_t)(argc - i - 1);
 	optind = 0; /* glibc: start anew */
 	opterr = 0;
 	while (!err && (value = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
