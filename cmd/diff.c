@@ -14,6 +14,7 @@
 #include "cmd/capture.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/formats.h"
 #include "cmd/pager.h"
 #include "cmd/view_of.h"
 #include "proto/report_diff.h"
@@ -82,6 +83,28 @@ static int write_result(const struct diff_result *result, const struct config *c
 	return report_diff(result, &style, out);
 }
 
+static bool is_picture(const char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+
+	if (!path || (len > 4 && !strcmp(path + len - 4, ".svg")))
+		return true;
+	log_error("-o: '%s' is no name of a picture; end it in .svg (--format has the texts, on standard output)", path);
+	return false;
+}
+
+static int write_picture(const struct diff *d, const struct diff_result *result, const char *path)
+{
+	AUTO(buf_fini) struct buf picture = BUF_EMPTY;
+	int err = report_diff_svg(d, result, &picture);
+
+	if (!err)
+		err = format_replace_file(path, &picture);
+	if (err)
+		log_error("cannot write %s: %s", path, strerror(-err));
+	return err;
+}
+
 /* The status of --fail-above. */
 static int check(const struct diff_result *result, const struct config *config, double limit)
 {
@@ -132,7 +155,7 @@ static int run_diff(const struct config *config)
 	size_t a = count_a(config);
 	int status = STATUS_FAILED, written;
 
-	if (!a || (config->fail_above && parse_percent(config->fail_above, &limit)))
+	if (!a || !is_picture(config->picture) || (config->fail_above && parse_percent(config->fail_above, &limit)))
 		return STATUS_USAGE;
 	view = view_of(config, &status);
 	if (!view)
@@ -141,7 +164,9 @@ static int run_diff(const struct config *config)
 	if (!d)
 		log_error("cannot compare: %s", strerror(ENOMEM));
 	if (d && !load(d, config, a) && !judge(d, config, &result)) {
-		written = write_result(result, config, &out) ? STATUS_FAILED : pager_write(&out, config->no_pager);
+		written = config->picture && write_picture(d, result, config->picture) ? STATUS_FAILED : STATUS_DONE;
+		if (written == STATUS_DONE)
+			written = write_result(result, config, &out) ? STATUS_FAILED : pager_write(&out, config->no_pager);
 		status = written == STATUS_DONE && config->fail_above ? check(result, config, limit) : written;
 	}
 	diff_free(d);
@@ -161,7 +186,7 @@ const struct cmd cmd_diff = {
 		"of equal programs, one may show something.\n"
 		"\n"
 		"Exit status: 0, or 3 when --fail-above says so.",
-	.example = "hearth diff old1.otlp old2.otlp old3.otlp -- new1.otlp new2.otlp new3.otlp --fail-above 2%",
+	.example = "hearth diff --fail-above 2% old1.otlp old2.otlp old3.otlp -- new1.otlp new2.otlp new3.otlp",
 	.min_operands = 2,
 	.max_operands = SIZE_MAX,
 	.run = run_diff,

@@ -259,7 +259,7 @@ static int write_all(int fd, const struct buf *data)
 }
 
 /* Beside @path, so that it can be renamed. */
-static int replace_file(const char *path, const struct buf *data)
+int format_replace_file(const char *path, const struct buf *data)
 {
 	AUTO(buf_fini) struct buf name = BUF_EMPTY;
 	struct user user;
@@ -299,7 +299,7 @@ int format_write_file(const struct profiles *p, const struct format *format, con
 	}
 	if (!strcmp(path, "-"))
 		return output_write(&data) == STATUS_DONE ? 0 : -EIO;
-	err = replace_file(path, &data);
+	err = format_replace_file(path, &data);
 	if (err)
 		log_error("cannot write %s: %s", path, strerror(-err));
 	return err;

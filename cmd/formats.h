@@ -30,4 +30,7 @@ void format_list_suffixes(struct buf *out);
  */
 int format_write_file(const struct profiles *p, const struct format *format, const char *path, struct buf *left_out);
 
+/* @data becomes the file @path as a whole, which belongs to the invoking user. 0 or -errno. */
+int format_replace_file(const char *path, const struct buf *data);
+
 #endif

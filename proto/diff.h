@@ -61,7 +61,7 @@ struct diff_summary {
 };
 
 struct diff_result {
-	struct diff_function *functions; /* most changed first: by |delta| of the heavier change, then by name */
+	struct diff_function *functions; /* most changed first: in themselves, then with what they call; ties by name */
 	struct diff_function **by_index;
 	struct diff_stack *stacks; /* the same */
 	uint32_t function_count, stack_count;

@@ -289,6 +289,8 @@ static int by_change(const void *x, const void *y)
 	double of_a = strength(a), of_b = strength(b);
 	int order;
 
+	if (a->self.changed != b->self.changed)
+		return a->self.changed ? -1 : 1; /* who did it, then who calls that */
 	if (of_a != of_b)
 		return of_a > of_b ? -1 : 1;
 	if (a->self.delta != b->self.delta)

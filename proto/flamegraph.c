@@ -31,6 +31,7 @@ static const double NARROWEST = 0.1;
 
 struct picture {
 	struct buf *out;
+	const struct flamegraph_look *look;
 	uint64_t total;
 	double *next; /* by level: where the next sibling begins; owned */
 	uint32_t depth;
@@ -98,8 +99,9 @@ void flamegraph_colour(enum tree_kind kind, unsigned shade, struct buf *out)
 		   colours[kind].lightness + (int)shade * 3);
 }
 
-static void put_colours(struct buf *out)
+static void put_colours(void *arg, struct buf *out)
 {
+	(void)arg;
 	for (size_t i = 0; i < ARRAY_LEN(colours); i++) {
 		for (unsigned shade = 0; shade < FLAMEGRAPH_SHADES; shade++) {
 			buf_printf(out, ".%c%u{fill:", colours[i].class, shade);
@@ -120,10 +122,28 @@ unsigned flamegraph_shade(const char *name, size_t len)
 	return (hash >> 16) % FLAMEGRAPH_SHADES;
 }
 
+static void put_class(void *arg, const struct tree_node *n, struct buf *out)
+{
+	const char *name = n->parent ? n->name : "all";
+
+	(void)arg;
+	buf_printf(out, "%c%u%s", colours[n->kind].class, flamegraph_shade(name, strlen(name)), n->is_inlined ? " i" : "");
+}
+
+static void put_figures(void *arg, const struct tree_node *n, struct buf *out)
+{
+	double total = (double)tree_sum(arg)->weight;
+
+	buf_printf(out, "%s%" PRIu64 " samples, %.2f %%", n->is_inlined ? "inlined, " : "", n->total,
+		   100.0 * (double)n->total / total);
+	if (n->self)
+		buf_printf(out, " (itself %.2f %%)", 100.0 * (double)n->self / total);
+}
+
 static void put_frame(struct picture *p, const struct tree_node *n, uint32_t depth, double x)
 {
 	const char *name = depth ? n->name : "all";
-	double width = pixels(p, n->total), part = 100.0 * (double)n->total / (double)p->total;
+	double width = pixels(p, n->total);
 	size_t len = whole(name, MAX_NAME_BYTES);
 	struct buf *out = p->out;
 
@@ -132,12 +152,11 @@ static void put_frame(struct picture *p, const struct tree_node *n, uint32_t dep
 	buf_printf(out, "\" data-x=\"%.10g\" data-w=\"%.10g\" data-y=\"%u\"><title>", (x - MARGIN) / (WIDTH - 2 * MARGIN),
 		   (double)n->total / (double)p->total, depth);
 	flamegraph_text(out, name, len);
-	buf_printf(out, "\n%s%" PRIu64 " samples, %.2f %%", n->is_inlined ? "inlined, " : "", n->total, part);
-	if (n->self)
-		buf_printf(out, " (itself %.2f %%)", 100.0 * (double)n->self / (double)p->total);
-	buf_printf(out, "</title><rect class=\"%c%u%s\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
-		   colours[n->kind].class, flamegraph_shade(name, strlen(name)), n->is_inlined ? " i" : "", x,
-		   HEAD + depth * ROW, width, ROW - 1);
+	buf_putc(out, '\n');
+	p->look->figures(p->look->arg, n, out);
+	buf_puts(out, "</title><rect class=\"");
+	p->look->class(p->look->arg, n, out);
+	buf_printf(out, "\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>", x, HEAD + depth * ROW, width, ROW - 1);
 	buf_printf(out, "<text x=\"%.2f\" y=\"%u\">", x + 3, HEAD + depth * ROW + 12);
 	put_label(out, name, width);
 	buf_puts(out, "</text></g>\n");
@@ -178,22 +197,20 @@ static void walk(struct picture *p, const struct tree_node *root, bool is_drawin
 	}
 }
 
-static void put_head(struct picture *p, const struct weight_sum *sum)
+static void put_head(struct picture *p)
 {
 	uint32_t height = HEAD + (p->depth + 1) * ROW + 2 * MARGIN;
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct buf *out = p->out;
 
-	report_sum(sum, &text);
 	buf_printf(out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
 		   "data-margin=\"%d\" data-letter=\"%.2f\">\n<title>hearth</title>\n<style>",
 		   WIDTH, height, WIDTH, height, MARGIN, LETTER);
 	buf_append(out, flamegraph_css, EMBEDDED_LEN(flamegraph_css));
-	put_colours(out);
+	p->look->style(p->look->arg, out);
 	buf_printf(out, "</style>\n<text class=\"title\" x=\"%d\" y=\"22\">", MARGIN);
-	flamegraph_text(out, (const char *)text.data, text.len);
+	p->look->heading(p->look->arg, out);
 	buf_puts(out, "</text>\n");
 	if (p->narrow)
 		buf_printf(out,
@@ -211,17 +228,17 @@ static void put_head(struct picture *p, const struct weight_sum *sum)
 		MARGIN, MARGIN + 250, MARGIN, WIDTH - MARGIN);
 }
 
-int flamegraph_write_svg(struct tree *t, struct buf *out)
+int flamegraph_write_svg_as(struct tree *t, const struct flamegraph_look *look, struct buf *out)
 {
 	const struct tree_node *root = tree_root_by_name(t);
-	struct picture p = { .out = out, .total = root->total ? root->total : 1 };
+	struct picture p = { .out = out, .look = look, .total = root->total ? root->total : 1 };
 
 	walk(&p, root, false);
 	p.next = calloc(p.depth + 3, sizeof(*p.next));
 	if (!p.next)
 		return -ENOMEM;
 	p.next[0] = MARGIN;
-	put_head(&p, tree_sum(t));
+	put_head(&p);
 	buf_puts(out, "<g id=\"frames\">\n");
 	walk(&p, root, true);
 	buf_puts(out, "</g>\n<script><![CDATA[\n");
@@ -229,4 +246,21 @@ int flamegraph_write_svg(struct tree *t, struct buf *out)
 	buf_puts(out, "]]></script>\n</svg>\n");
 	free(p.next);
 	return out->failed ? -ENOMEM : 0;
+}
+
+/* --- the plain picture --- */
+
+static void put_sum(void *arg, struct buf *out)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	report_sum(tree_sum(arg), &text);
+	flamegraph_text(out, (const char *)text.data, text.len);
+}
+
+int flamegraph_write_svg(struct tree *t, struct buf *out)
+{
+	const struct flamegraph_look look = { put_colours, put_sum, put_class, put_figures, t };
+
+	return flamegraph_write_svg_as(t, &look, out);
 }

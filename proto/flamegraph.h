@@ -13,6 +13,16 @@
  */
 int flamegraph_write_svg(struct tree *t, struct buf *out);
 
+/* What a picture shows of a frame but its place: appended to @out in each case, as XML. */
+struct flamegraph_look {
+	void (*style)(void *arg, struct buf *out);				/* CSS of the classes */
+	void (*heading)(void *arg, struct buf *out);				/* one line */
+	void (*class)(void *arg, const struct tree_node *n, struct buf *out);	/* of the frame's box */
+	void (*figures)(void *arg, const struct tree_node *n, struct buf *out); /* what is said below its name */
+	void *arg;
+};
+int flamegraph_write_svg_as(struct tree *t, const struct flamegraph_look *look, struct buf *out);
+
 /*
  * Appends @t as a page that is complete in itself and asks for nothing from elsewhere: flame graph, callers, table of
  * functions, search. It holds every frame, however narrow. Needs a browser that runs its script (proto/flamegraph_page.js).

@@ -10,7 +10,10 @@
 int report_diff(const struct diff_result *r, const struct report_style *style, struct buf *out);
 /* The same as a table for a pull request. */
 int report_diff_markdown(const struct diff_result *r, const struct report_style *style, struct buf *out);
-/* All functions and judged stacks, changed or not. */
+/* A flame graph of both sides together: what B takes more of is red, what A does blue, in shades of how much, and what
+ * differs by no more than noise is grey. */
+int report_diff_svg(const struct diff *d, const struct diff_result *r, struct buf *out);
+/* All functions and stacks, changed or not. */
 int report_diff_csv(const struct diff_result *r, struct buf *out);
 /* {"measure","unit","runs":{"a","b"},"samples":{..},"cpu_seconds":{..},"changed","functions":[{"name","module","type",
  * "self":{"a","b","delta","band","changed"},"total":{..}}],"stacks":[{"stack":[names, root first],"self":{..}}]} */

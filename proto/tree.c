@@ -217,6 +217,27 @@ static int add_sample(void *arg, const struct stack_sample *s)
 	return 0;
 }
 
+int tree_add_path(struct tree *t, const struct tree_step *steps, uint32_t count, uint64_t total, uint64_t second)
+{
+	struct node *n = t->root;
+	uint32_t name;
+
+	n->pub.total += total;
+	n->pub.second += second;
+	for (uint32_t i = 0; i < count; i++) {
+		buf_reset(&t->key);
+		buf_puts(&t->key, steps[i].name);
+		n = add_name(t, &name) < 0 ? NULL : child_of(t, n, name);
+		if (!n)
+			return -ENOMEM;
+		n->pub.kind = kind_of(str_z(steps[i].type));
+		n->pub.total += total;
+		n->pub.second += second;
+	}
+	n->pub.self += total;
+	return 0;
+}
+
 int tree_add(struct tree *t, const struct profiles *p)
 {
 	AUTO_FREE uint32_t *name_of = calloc(profiles_frame_count(p) + 1, sizeof(*name_of));

@@ -20,6 +20,7 @@ struct tree_node {
 	bool is_inlined;
 	uint64_t self;
 	uint64_t total;
+	uint64_t second;	  /* the part of @total that tree_add_path() was told is of the second of two sides */
 	struct tree_node *parent; /* NULL for the root */
 	struct tree_node *child;
 	struct tree_node *sibling;
@@ -44,6 +45,12 @@ bool tree_is_inverted(const struct tree *t);
 
 /* 0 or -ENOMEM (the tree then misses samples). */
 int tree_add(struct tree *t, const struct profiles *p);
+
+/* A stack of @count names, root first; @total with @second in it. 0 or -ENOMEM. */
+struct tree_step {
+	const char *name, *type; /* profile.frame.type */
+};
+int tree_add_path(struct tree *t, const struct tree_step *steps, uint32_t count, uint64_t total, uint64_t second);
 
 const struct weight_sum *tree_sum(const struct tree *t);
 
