@@ -3,7 +3,7 @@
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
-#   make test-unit | test-system | test-vm | truth | judge | symbols-truth | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-system | test-vm | truth | judge | peers | symbols-truth | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -198,6 +198,11 @@ $(BUILD)/bench/names: $(BUILD)/tools/bench/names.o $(call archives,symbols)
 JUDGE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/judge/*.c))
 $(BUILD)/judge/judge: $(JUDGE_OBJ) $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+# Peers from language registries: what hearth writes, in the tools that read it.
+.PHONY: peers
+peers: all
+	$(Q)tests/peers/formats.sh $(BUILD)
 
 .PHONY: judge-bin judge
 judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-64's instructions

@@ -164,6 +164,8 @@ int timeline_new(const struct profiles *p, struct timeline **ret)
 	c.stack_of = calloc(p->dict.stack_count, sizeof(*c.stack_of));
 	c.t->frame_count = profiles_frame_count(p);
 	c.t->frames = calloc(c.t->frame_count, sizeof(*c.t->frames));
+	for (size_t i = 0; c.t->frames && i < c.t->frame_count; i++) /* those that no sample has stay so */
+		c.t->frames[i] = (struct frame){ .function = STR(""), .file = STR(""), .module = STR(""), .type = STR("") };
 	if (c.threads && c.stack_of && c.t->frames)
 		err = profiles_each_stack(p, find_unit, &c.t->is_time);
 	if (err >= 0)
