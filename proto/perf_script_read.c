@@ -251,6 +251,7 @@ static struct kind *kind_of(struct reader *r, const struct event_line *e)
 		name.len = (uint32_t)(modifiers - name.data);
 	if (name.len >= MAX_NAME_BYTES)
 		name.len = MAX_NAME_BYTES - 1;
+	name.len = (uint32_t)strnlen(name.data, name.len); /* it is kept as a string */
 	for (uint32_t i = 0; i < r->kind_count; i++) {
 		if (str_is(name, r->kinds[i].name))
 			return &r->kinds[i];

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols` and those of receiving, which need what
+usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols`, `convert` and those of receiving, which need what
         nothing else does
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
@@ -21,6 +21,7 @@ busy        a busy host of compilers, servers and interpreters: stacks that reac
 symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line and llvm-symbolizer, time and memory; the index: size,
             time to make, to open and to ask; 10,000 addresses in a symbol table
 receive_grpc  the next, over gRPC
+convert     ten million samples into pprof, a picture and a page; a pprof file read and written beside `go tool pprof -proto`
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
@@ -29,6 +30,7 @@ not be measured.
 import sys
 
 import busy
+import convert
 import cpu
 import measure
 import memory
@@ -54,13 +56,14 @@ FIGURES = {
     "delivered": cpu.delivered,
     "busy": busy.busy,
     "symbols": symbols.symbols,
+    "convert": convert.convert,
     "receive": receive.receive,
     "receive_grpc": receive_grpc.receive_grpc,
 }
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "receive", "receive_grpc")]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "convert", "receive", "receive_grpc")]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")

@@ -118,6 +118,19 @@ static void test_perf_script_context(void **state)
 	}
 }
 
+/* A zero byte ends the name of an event; both passes must agree about it. */
+static void test_perf_script_zero_byte(void **state)
+{
+	static const char text[] = "a 1/1 5.0: 7 cyc\0les:\n\t12 f (x)\n\na 1/1 6.0: 7 cyc\0les:\n\t12 f (x)\n";
+	AUTO(put_profiles) struct profiles *p = NULL;
+	struct otlp_error error = { "" };
+
+	(void)state;
+	assert_int_equal(perf_script_read((const uint8_t *)text, sizeof(text) - 1, &p, &error), 0);
+	assert_int_equal(p->resources[0].scopes[0].profile_count, 1);
+	assert_true(str_is(profiles_string(p, p->resources[0].scopes[0].profiles[0].sample_type.type_strindex), "cyc"));
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -274,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_perf_script_context),
+		cmocka_unit_test(test_perf_script_zero_byte),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_framings),
 		cmocka_unit_test(test_perf_script_comes_back),
