@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const struct cmd *const all[] = {
-	&cmd_run,   &cmd_top,	&cmd_record, &cmd_report,  &cmd_diff, &cmd_convert, &cmd_symbols,
-	&cmd_store, &cmd_serve, &cmd_check,  &cmd_version, &cmd_help, NULL,
+	&cmd_run,     &cmd_top,	  &cmd_record, &cmd_report, &cmd_diff,	  &cmd_view, &cmd_convert,
+	&cmd_symbols, &cmd_store, &cmd_serve,  &cmd_check,  &cmd_version, &cmd_help, NULL,
 };
 
 const struct cmd *const *cmd_all(void)

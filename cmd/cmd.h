@@ -22,10 +22,11 @@ enum on_command {
 	ON_TOP = 1 << 9,
 	ON_STORE = 1 << 10,
 	ON_DIFF = 1 << 11,
+	ON_VIEW = 1 << 12,
 	ON_LIVE = ON_RUN | ON_TOP,
 	ON_AGENT = ON_RUN | ON_RECORD | ON_TOP,
 	ON_PRINT = ON_RUN | ON_SERVE | ON_REPORT,
-	ON_ALL = (1 << 12) - 1,
+	ON_ALL = (1 << 13) - 1,
 	/* not commands: */
 	ON_NO_ENV = 1 << 16,  /* the option has no variable, */
 	ON_NO_FILE = 1 << 17, /* is no key of a configuration file, */
@@ -54,8 +55,8 @@ struct cmd {
 	int (*run)(const struct config *config); /* returns the exit status; logs what went wrong */
 };
 
-extern const struct cmd cmd_run, cmd_top, cmd_record, cmd_report, cmd_diff, cmd_convert, cmd_symbols, cmd_store, cmd_serve,
-	cmd_check, cmd_version, cmd_help;
+extern const struct cmd cmd_run, cmd_top, cmd_record, cmd_report, cmd_diff, cmd_view, cmd_convert, cmd_symbols, cmd_store,
+	cmd_serve, cmd_check, cmd_version, cmd_help;
 
 /* All commands, in the order of the overview; NULL-terminated. */
 const struct cmd *const *cmd_all(void);

@@ -174,7 +174,7 @@ static int make(struct page *page)
 		log_error("cannot start the page: %s", strerror(-err));
 		return err;
 	}
-	err = page_queries(page->session, page->loop, true, &page->queries);
+	err = page_queries(page->session, page->loop, page->session->agent, &page->queries);
 	return err ? err : find_port(page);
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `hearth view`: the page on captures. They are read into a store in memory, which is gone with the command. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "backend/store.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cmd/browser.h"
+#include "cmd/capture.h"
+#include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/page.h"
+#include "cmd/session.h"
+
+enum { COMMIT_SECONDS = 120 }; /* for the largest capture */
+
+/* Nothing of a capture is too old or too much to be shown. */
+static int open_store(struct session *s)
+{
+	const struct store_config config = {
+		.place = ":memory:",
+		.keep_age_ns = clock_unix_ns(),
+		.keep_bytes = UINT64_MAX / 4,
+	};
+	struct store_error error = { "" };
+	int err = store_sqlite_open(&config, s->metrics, &s->store, &error);
+
+	if (!err)
+		err = s->store->ops->writer(s->store, &s->sink);
+	if (err)
+		log_error("cannot read captures into memory: %s", error.message[0] ? error.message : strerror(-err));
+	return err;
+}
+
+static int read_capture(struct session *s, const char *path)
+{
+	struct capture capture;
+	int err = capture_load(path, &capture);
+
+	if (err)
+		return err;
+	err = capture_demangle(capture.profiles);
+	if (!err)
+		err = sink_consume(s->sink, capture.profiles, NULL);
+	profiles_put(capture.profiles);
+	if (!err)
+		err = sink_flush(s->sink, clock_mono_ns() + COMMIT_SECONDS * NSEC_PER_SEC);
+	if (err)
+		log_error("cannot read %s into memory: %s", capture_name(path), strerror(-err));
+	return err;
+}
+
+static void free_page(struct page **page)
+{
+	page_free(*page);
+}
+
+static int show(struct session *s)
+{
+	AUTO(free_page) struct page *page = NULL;
+	AUTO(buf_fini) struct buf url = BUF_EMPTY;
+	int err = page_start(s, &page);
+
+	if (err || !page)
+		return err;
+	buf_printf(&url, "%s#from=first&to=last&live=", page_url(page));
+	log_info("page at %s until Ctrl-C", buf_text(&url));
+	if (s->config->open)
+		browser_open(buf_text(&url));
+	err = session_run(s);
+	page_stop(page, clock_mono_ns() + NSEC_PER_SEC);
+	return err;
+}
+
+static int run_view(const struct config *config)
+{
+	AUTO(session_close) struct session s = { 0 };
+	int err = session_open(&s, config);
+
+	if (!err)
+		err = session_end_on_signals(&s);
+	if (!err)
+		err = open_store(&s);
+	for (size_t i = 0; !err && i < config->operand_count; i++)
+		err = read_capture(&s, config->operands[i]);
+	if (!err)
+		err = show(&s);
+	return err ? STATUS_FAILED : STATUS_DONE;
+}
+
+const struct cmd cmd_view = {
+	.name = "view",
+	.bit = ON_VIEW,
+	.summary = "show captures on the page: flame graph, table, timeline",
+	.operands = "FILE...",
+	.description = "Reads captures, of any format that 'hearth convert' reads, into memory and shows them on a page of "
+		       "this machine until Ctrl-C. Needs no root.",
+	.example = "hearth view x.otlp --open",
+	.min_operands = 1,
+	.max_operands = SIZE_MAX,
+	.run = run_view,
+};
