@@ -6,12 +6,12 @@ const SHADES = 4;
 
 // hue, saturation, lightness on a light page and on a dark one
 export const TYPES = {
-  native: { title: "native", light: [38, 88, 70], dark: [36, 62, 58] },
-  kernel: { title: "kernel", light: [212, 62, 70], dark: [212, 48, 58] },
-  go: { title: "Go", light: [178, 42, 58], dark: [178, 38, 48] },
-  script: { title: "interpreted", light: [88, 42, 64], dark: [88, 32, 52] },
-  jit: { title: "JIT", light: [285, 46, 78], dark: [285, 34, 66] },
-  unnamed: { title: "unnamed", light: [30, 6, 78], dark: [30, 4, 62] },
+  native: { title: "native", light: [37, 86, 72], dark: [37, 65, 66] },
+  kernel: { title: "kernel", light: [218, 58, 64], dark: [220, 48, 62] },
+  go: { title: "Go", light: [170, 42, 48], dark: [175, 43, 40] },
+  script: { title: "interpreted", light: [84, 46, 52], dark: [85, 40, 46] },
+  jit: { title: "JIT", light: [286, 42, 77], dark: [290, 46, 78] },
+  unnamed: { title: "unnamed", light: [30, 7, 84], dark: [30, 3, 72] },
   label: { title: "group", light: [225, 14, 88], dark: [225, 10, 74] },
   marker: { title: "cut stack", light: [352, 72, 72], dark: [352, 55, 62] },
 };

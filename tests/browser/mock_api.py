@@ -21,6 +21,7 @@ import urllib.request
 SHORT = {"comm": "process.executable.name", "pid": "process.pid", "tid": "thread.id", "cpu": "cpu.logical_number", "container": "container.id"}
 Frame = collections.namedtuple("Frame", "name module file line type build_id inlined")
 Sample = collections.namedtuple("Sample", "time kind labels stack weight")
+STEP = 4
 PERIOD_NS = {"samples": 50_000_000, "off_cpu": 1_000_000}
 
 
@@ -29,7 +30,8 @@ def frame(name, module="", file="", line=0, kind="native", build_id="", inlined=
 
 
 def made_up(now):
-    """An hour of two services, 20 samples a second in all: 12 of shop, 6 of search, 2 of nobody; the second half has hash_v2."""
+    """An hour of two services, a weight of 20 a second in all, every STEP seconds: 12 of shop, 6 of search, 2 of nobody; the
+    second half has hash_v2."""
     main, loop = frame("main", "shop", "main.c", 40, build_id="ab12"), frame("serve_forever", "shop", "serve.c", 88, build_id="ab12")
     parse = frame("parse<std::vector<std::string> >", "shop", "parse.cc", 12, build_id="ab12")
     inline = frame("next_token", "shop", "parse.h", 7, build_id="ab12", inlined=True)
@@ -44,22 +46,22 @@ def made_up(now):
     search = [[go_main, go_find]] * 4 + [[go_main, go_find, copy], [go_main, read]]
     other = [[py, attack], [bare]]
     samples = []
-    for second in range(3600):
+    for second in range(0, 3600, STEP):
         at = now - 3600 + second
         hashed = old if second < 1800 else new
         for k, stack in enumerate(shop):
             labels = {"service.name": "shop", "process.executable.name": "shop", "process.pid": "101", "thread.id": str(101 + k % 2),
                       "thread.name": ["shop-io", "shop-work"][k % 2], "cpu.logical_number": str(k % 4), "container.id": "c0ffee", "version": "1" if second < 1800 else "2"}
-            samples.append(Sample(at + k / 12, "samples", labels, [hashed if f is None else f for f in stack], 1))
+            samples.append(Sample(at + k / 12, "samples", labels, [hashed if f is None else f for f in stack], STEP))
         for k, stack in enumerate(search):
             labels = {"service.name": "search", "process.executable.name": "search", "process.pid": "202", "thread.id": str(202 + k), "thread.name": "worker",
                       "cpu.logical_number": str(k % 4), "container.id": "decaf"}
-            samples.append(Sample(at + 0.1, "samples", labels, stack, 1))
+            samples.append(Sample(at + 0.1, "samples", labels, stack, STEP))
         for stack in other:
-            samples.append(Sample(at + 0.55, "samples", {"process.executable.name": "<b>python</b>", "process.pid": "303", "thread.id": "303"}, stack, 1))
-        if second % 5 == 0:
+            samples.append(Sample(at + 0.55, "samples", {"process.executable.name": "<b>python</b>", "process.pid": "303", "thread.id": "303"}, stack, STEP))
+        if second % 20 == 0:
             labels = {"service.name": "shop", "process.executable.name": "shop", "process.pid": "101", "thread.id": "101"}
-            samples.append(Sample(at + 0.3, "off_cpu", labels, [main, loop, frame("futex_wait", "vmlinux", kind="kernel")], 300))
+            samples.append(Sample(at + 0.3, "off_cpu", labels, [main, loop, frame("futex_wait", "vmlinux", kind="kernel")], 1200))
     return samples
 
 

@@ -3,7 +3,8 @@
 """The page in a browser, every interaction, over samples of which every number is known (mock_api.py's made_up()).
 
 usage: page.py URL PICTURES [TEST...]    URL: a hearth, whose page this is; screenshots go into the folder PICTURES
-                                         tests by name; of dark and narrow-dark only pictures are made, when named
+                                         tests by name; "graph": those of the flame graph, "others": all but those;
+                                         dark and narrow-dark, of which pictures are made, only when named
 
 A message of the console that is no mere information fails the test, and what breaks the page's policy is one."""
 import re
@@ -352,7 +353,7 @@ def test_heat(p):
     p.until("return /hs=/.test(location.hash) && Boolean(hearth.view.pane.tree)", "dragging makes no flame graph")
     a, b = (float(x) for x in p.hash()["hs"].split("-"))
     check(500 < b - a < 900, f"a fifth of an hour is {b - a} s")
-    check(close(p.run(PANE + "return t.total[0]") / 20, b - a, 3), "the graph is not of the chosen time")
+    check(close(p.run(PANE + "return t.total[0]") / 20, b - a, 9), "the graph is not of the chosen time")
     p.button("Use in all views")
     p.until("return /sel=/.test(location.hash) && !/view=/.test(location.hash)", "it is not used in all views")
     p.open("view=heat")
@@ -526,6 +527,33 @@ def test_hostile_names(p):
     check("script-src" in said and "img-src" in said, f"the policy stops nothing: {said}")
 
 
+def test_colors(p):
+    """Types of frames can be told apart by people who lack one kind of cone (Machado et al., 2009, severity 1), and in grey."""
+    p.graph()
+    least = p.b.async_run("""const done = arguments[arguments.length - 1];
+        import("/page/colors.js").then(({ swatch, diffColor, TYPES }) => {
+          const seen = { protan: [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+            deutan: [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881],
+            tritan: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900], full: [1, 0, 0, 0, 1, 0, 0, 0, 1] };
+          const probe = document.createElement("span");
+          document.body.append(probe);
+          const linear = (css) => { probe.style.color = css; return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map((v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)); };
+          const lab = ([r, g, b]) => { const f = (t) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
+            const [x, y, z] = [(0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089].map(f); return [116 * y - 16, 500 * (x - y), 200 * (y - z)]; };
+          const by = (m, c) => [0, 3, 6].map((i) => Math.max(0, m[i] * c[0] + m[i + 1] * c[1] + m[i + 2] * c[2]));
+          const out = [];
+          for (const dark of [false, true]) for (const [eyes, m] of Object.entries(seen)) {
+            const colors = ["native", "kernel", "go", "script", "jit", "unnamed"].map((k) => [k, lab(by(m, linear(swatch(k, dark))))]);
+            colors.push(["less", lab(by(m, linear(diffColor(-1, dark))))]);
+            colors.push(["more", lab(by(m, linear(diffColor(1, dark))))]);
+            colors.forEach(([a, x], i) => colors.slice(i + 1).forEach(([b, y]) => { if ((i >= 6) === (b === "more" || b === "less")) out.push([Math.hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]), `${a} and ${b}, ${eyes}, ${dark ? "dark" : "light"}`]); }));
+          }
+          probe.remove();
+          done(out.sort((a, b) => a[0] - b[0]).slice(0, 8));
+        });""")
+    check(least[0][0] >= 12, f"colours too much alike: {least}")
+
+
 def test_themes(p):
     contrast = """
     const lum = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -550,6 +578,7 @@ def test_themes(p):
 
 
 VIEWS = ("flame", "top", "sandwich&fn=memcpy", "diff&from=first&to=last", "heat", "who", "executables", "truth", "log", "developer")
+GRAPH = ("zoom", "keys", "search", "steps", "menu", "shapes", "tooltip", "live_keeps")
 TESTS = [f for name, f in list(globals().items()) if name.startswith("test_")]
 
 
@@ -571,14 +600,16 @@ def serve(url, samples):
 
 
 def main():
-    url, folder, wanted = sys.argv[1].rstrip("/"), sys.argv[2], sys.argv[3:]
+    url, folder, named = sys.argv[1].rstrip("/"), sys.argv[2], sys.argv[3:]
+    every = [f.__name__.removeprefix("test_") for f in TESTS] + ["empty", "gone", "wide", "narrow", "4k"]
+    wanted = GRAPH if named == ["graph"] else [n for n in every if n not in GRAPH] if named == ["others"] else named or every
     failed = 0
     server = serve(url, mock_api.made_up(time.time()))
     port = server.server_address[1]
 
     def attempt(name, page, test, *args):
         nonlocal failed
-        if wanted and name not in wanted:
+        if name not in wanted:
             return
         began = time.time()
         try:
@@ -599,7 +630,7 @@ def main():
         attempt("gone", Page(b, gone.server_address[1]), lambda p: test_of_silence(p, gone))
         attempt("wide", Page(b, port), pictures, folder, "light")
     for name, size, dark in (("narrow", (390, 844), False), ("4k", (3840, 2160), True), ("dark", (1400, 900), True), ("narrow-dark", (390, 844), True)):
-        if name not in (wanted or ("narrow", "4k")):
+        if name not in wanted:
             continue
         with webdriver.Browser(*size, dark=dark) as b:
             b.screen(*size)

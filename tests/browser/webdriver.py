@@ -82,6 +82,10 @@ class Browser:
     def run(self, script, *args):
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
 
+    def async_run(self, script, *args):
+        """As run(), but the answer is what the script gives to its last argument, a function."""
+        return self.call("POST", self.session + "/execute/async", {"script": script, "args": list(args)})
+
     def traced(self):
         """Events of the trace since the last call, as Chromium's trace format has them. chromedriver takes them in when another
         page is opened, so this leaves the page."""

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The page: how it is served, and all that can be done with it in a browser.
+# The page: how it is served, and what can be done with its views in a browser.
 . "$TOP/tests/system/lib.sh"
 
-start printed "$HEARTH" serve --http-address 127.0.0.1:0 --print
+start printed "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address 127.0.0.1:0 --print
 until_true 10 grep -q 'listening on http://127.0.0.1:[1-9]' printed.err || fail "does not listen: $(cat printed.err)"
 url=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' printed.err)
 
@@ -33,6 +33,6 @@ done
 
 status=0
 mkdir pictures
-python3 "$TOP/tests/browser/page.py" "$url" pictures || status=$?
+python3 "$TOP/tests/browser/page.py" "$url" pictures others || status=$?
 [ $status != 77 ] || skip "no chromium and chromedriver here"
 exit $status
