@@ -7,7 +7,7 @@ const DEFAULTS = {
   from: "now-1h", to: "now", // the range the timeline spans, as the API takes it
   sel: "", // "FROM-TO" in Unix seconds: the part of it that all views show
   kind: "", q: "", focus: "", ignore: "", inline: "1",
-  by: "", nodes: "5000", lines: "", // of the flame graph
+  by: "", nodes: "20000", lines: "", // of the flame graph
   dir: "icicle", color: "type", inv: "", x: [], z: "", w: "",
   s: "", case: "",
   fn: "", mod: "", // sandwich

@@ -51,7 +51,7 @@ export class DiffView {
     this.default();
     if (!state.from1 && !state.from2 && !state.q2 && !state.q1) return null;
     const format = state.dv === "top" ? "top" : "";
-    return { path: "diff", params: { ...this.params(), format, max_nodes: format || state.nodes === "5000" ? "" : state.nodes } };
+    return { path: "diff", params: { ...this.params(), format, max_nodes: format ? "" : state.nodes } };
   }
 
   show(data) {

@@ -11,7 +11,7 @@ export class FlameView {
   }
 
   query() {
-    return { path: "flamegraph", params: { ...selection(), by: state.by, max_nodes: state.nodes === "5000" ? "" : state.nodes, lines: state.lines } };
+    return { path: "flamegraph", params: { ...selection(), by: state.by, max_nodes: state.nodes, lines: state.lines } };
   }
 
   show(data) {

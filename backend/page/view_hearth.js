@@ -78,7 +78,8 @@ export class DeveloperView {
       ["series", count(s.series)], ["stack nodes", count(s.nodes)], ["frames", count(s.frames)],
       ...d.kinds.map((k) => [`kind ${k.type}`, `${k.unit}, ${count(k.events)} samples, period ${k.period_unit === "nanoseconds" ? seconds(k.period / 1e9) : `${k.period} ${k.period_unit}`}`])];
     replace(this.store, rows.map(([k, v]) => [h("dt", null, k), h("dd", null, v)]));
-    replace(this.requests, (d.requests || []).slice().reverse().map((r) => h("tr", { class: r.status >= 400 ? "some" : null }, h("td", null, moment(r.time)), h("td", { class: "name" }, r.path),
+    const none = h("tr", null, h("td", { colspan: 4, class: "quiet" }, "None that brought something or failed."));
+    replace(this.requests, !(d.requests || []).length ? none : d.requests.slice().reverse().map((r) => h("tr", { class: r.status >= 400 ? "some" : null }, h("td", null, moment(r.time)), h("td", { class: "name" }, r.path),
       h("td", { class: "number" }, String(r.status)), h("td", { class: "number" }, bytes(r.bytes)))));
     const text = this.box.value.toLowerCase(), span = this.before ? d.now - this.before.now : 0;
     replace(this.counters, Object.entries(d.counters).filter(([name]) => name.toLowerCase().includes(text)).map(([name, value]) => {

@@ -70,7 +70,7 @@ export class HeatView {
         button("Clear", "Choose nothing (Escape)", () => set({ hs: "" }), { class: "small" }))
         : h("span", { class: "quiet" }, "Drag from one cell to another: the time between becomes a flame graph."));
     this.draw();
-    if (cut) this.loader.load(address("flamegraph", { ...selection(), from: cut[0].toFixed(6), to: cut[1].toFixed(6), by: state.by, max_nodes: state.nodes === "5000" ? "" : state.nodes }));
+    if (cut) this.loader.load(address("flamegraph", { ...selection(), from: cut[0].toFixed(6), to: cut[1].toFixed(6), by: state.by, max_nodes: state.nodes }));
     else replace(this.below, h("p", { class: "hint" }, "Columns that look alike are alike; a dark row is something that happens at the same moment again and again."));
     if (cut && this.loader.last) this.pane.render();
   }

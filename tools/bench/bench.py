@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols`, `convert` and those of receiving, which need what
-        nothing else does
+usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols`, `convert`, `page` and those of receiving, which need
+        what nothing else does
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
             64 MB of memory between samples
@@ -22,6 +22,7 @@ symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line 
             time to make, to open and to ask; 10,000 addresses in a symbol table
 receive_grpc  the next, over gRPC
 convert     ten million samples into pprof, a picture and a page; a pprof file read and written beside `go tool pprof -proto`
+page        zooming a large flame graph in Chromium: time of a frame, memory; first paint, size
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
@@ -34,6 +35,7 @@ import convert
 import cpu
 import measure
 import memory
+import page
 import receive
 import receive_grpc
 import start
@@ -57,13 +59,14 @@ FIGURES = {
     "busy": busy.busy,
     "symbols": symbols.symbols,
     "convert": convert.convert,
+    "page": page.page,
     "receive": receive.receive,
     "receive_grpc": receive_grpc.receive_grpc,
 }
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "convert", "receive", "receive_grpc")]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "convert", "page", "receive", "receive_grpc")]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")
