@@ -53,6 +53,28 @@ samples_in() {
 	"$HEARTH" store info --store "$1" | sed -n 's/^samples //p'
 }
 
+# --- docs/store.md says what sqlite3 finds ---
+serve_at "$PWD/documented"
+python3 - <<-'PYTHON'
+	def varint(n):
+	    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+	def field(number, data):
+	    return varint(number << 3) + varint(data) if isinstance(data, int) else varint(number << 3 | 2) + varint(len(data)) + data
+	def resource(name, host):
+	    label = lambda key, value: field(1, field(1, key) + field(2, field(1, value)))
+	    sample = field(1, 1) + field(5, (TIME).to_bytes(8, "little"))
+	    return field(1, field(1, label(b"service.name", name) + label(b"host.name", host)) + field(2, field(2, field(1, field(1, 1) + field(2, 2)) + field(2, sample) + field(2, sample))))
+	import time
+	TIME = time.time_ns()
+	tables = field(1, b"") + field(2, b"") + b"".join(field(2, field(2, i) + field(3, field(1, i))) for i in (1, 2))
+	tables += field(3, b"") + field(3, field(1, 3) + field(3, 5)) + field(3, field(1, 4)) + field(4, b"")
+	tables += b"".join(field(5, s) for s in (b"", b"samples", b"count", b"main", b"work", b"main.c")) + field(6, b"") + field(7, b"") + field(7, field(1, bytes([2, 1])))
+	open("request", "wb").write(resource(b"shop", b"a") + resource(b"the other", b"a") + resource(b"the other", b"b") + field(2, tables))
+PYTHON
+[ "$(send)" = 200 ] || fail "not taken: $(cat answer)"
+python3 "$TOP/tests/system/store_docs.py" "$TOP/docs/store.md" documented/profiles.db 6 || fail "docs/store.md"
+stop "$server"
+
 # --- two processes on one store ---
 serve_at "$PWD/shared"
 status=0
