@@ -161,6 +161,20 @@ enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
 
 int store_sqlite_task(struct store *s, enum store_task task);
 
+/* What is at an address of a file: the function whose code it is, not the calls inlined there. Strings may be "". */
+struct store_name {
+	uint64_t address;
+	const char *function, *system_name, *file;
+	int64_t line, start_line;
+};
+
+/* Names frames of the file with @build_id (as struct store_frame has it) that came as bare addresses, those stored and those
+ * still to come. frame() tells them from then on. 0 or -errno. */
+int store_sqlite_name_frames(struct store *s, const char *build_id, const struct store_name *names, size_t count);
+
+/* Calls @fn for each address that has no name yet, of files with a build id. Strings live until it returns. */
+int store_sqlite_unnamed(struct store *s, int (*fn)(void *arg, const struct store_frame *frame), void *arg);
+
 /* Reads everything that is in a SQLite store and calls @fn for each problem found. 0, -errno, or what @fn returned. */
 int store_sqlite_verify(struct store *s, int (*fn)(void *arg, const char *problem), void *arg);
 

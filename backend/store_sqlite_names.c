@@ -33,11 +33,18 @@ static void free_texts(struct store_names *n)
 
 void names_detach(struct store_names *n)
 {
+	size_t pos = 0;
+	void *given;
+
 	names_caches_clear(n);
 	for (size_t i = 0; i < NAME_STATEMENTS; i++) {
 		sqlite3_finalize(n->statements[i]);
 		n->statements[i] = NULL;
 	}
+	while (map_next(&n->given, &pos, NULL, &given))
+		free(given);
+	map_fini(&n->given);
+	n->given = MAP_EMPTY;
 	n->string_count = n->function_count = n->mapping_count = n->frame_count = 0;
 }
 
@@ -113,6 +120,8 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 		[NAME_ORIGIN] =
 			"SELECT sample_type, sample_unit, period_type, period_unit, period, shape, attributes, message"
 			" FROM origins WHERE id = ?1",
+		[NAME_GIVEN] = "SELECT function, system_name, file, line, start_line FROM names WHERE address = ?1 AND "
+			       "build_id = ?2",
 		[NAME_LINK] = "SELECT trace, span FROM links WHERE id = ?1",
 		[NAME_NODE_LAST] = "SELECT first + count FROM nodes WHERE ?1 = 0 ORDER BY first DESC LIMIT 1",
 	};
@@ -307,6 +316,58 @@ static const char *frame_type(struct store_names *n, const char *type)
 	return n->frame_types[i] ? n->frame_types[i] : "";
 }
 
+/* What was found out later about a frame without a function. */
+struct given_name {
+	const char *function, *system_name, *file;
+	int64_t line, start_line;
+};
+
+static const char *keep_column(struct store_names *n, sqlite3_stmt *st, int column)
+{
+	return keep_copy(n, sqlite3_column_blob(st, column), (size_t)sqlite3_column_bytes(st, column));
+}
+
+/* Names are looked for until there is one. 0 or -errno. */
+static int give_name(struct store_names *n, uint32_t frame, struct store_frame *f)
+{
+	struct given_name *given = map_get(&n->given, frame);
+	int err = 0, code;
+	sqlite3_stmt *st;
+
+	if (!given) {
+		st = names_statement(n, NAME_GIVEN, (int64_t)f->address, &err);
+		if (!st)
+			return err;
+		sqlite3_bind_text(st, 2, f->build_id, -1, SQLITE_STATIC);
+		code = sqlite3_step(st);
+		if (code == SQLITE_ROW) {
+			given = malloc(sizeof(*given));
+			if (given)
+				*given = (struct given_name){ keep_column(n, st, 0), keep_column(n, st, 1),
+							      keep_column(n, st, 2), sqlite3_column_int64(st, 3),
+							      sqlite3_column_int64(st, 4) };
+			err = given && given->function && given->system_name && given->file
+				      ? map_put(&n->given, frame, given)
+				      : -ENOMEM;
+			if (err) {
+				free(given);
+				given = NULL;
+			}
+		} else {
+			err = store_sqlite_errno(code);
+		}
+		sqlite3_reset(st);
+	}
+	if (given) {
+		f->function = given->function;
+		f->system_name = given->system_name;
+		f->file = given->file;
+		f->line = given->line;
+		f->start_line = given->start_line;
+	}
+	return err;
+}
+
 int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame *ret)
 {
 	const struct name_function *function = NULL;
@@ -336,5 +397,5 @@ int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame 
 		.address = row->address,
 		.inlined = row->inlined,
 	};
-	return err;
+	return err || row->function || !*mapping->build_id ? err : give_name(n, frame, ret);
 }

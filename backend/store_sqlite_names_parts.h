@@ -18,6 +18,7 @@ enum name_statement {
 	NAME_ORIGIN,
 	NAME_NODE_LAST,
 	NAME_LINK,
+	NAME_GIVEN,
 	NAME_STATEMENTS,
 };
 
@@ -46,6 +47,7 @@ struct store_names {
 	struct frame_row *frames;
 	size_t string_count, function_count, mapping_count, frame_count; /* one more than the largest number loaded */
 	size_t string_cap, function_cap, mapping_cap, frame_cap;
+	struct map given;		  /* frame -> struct given_name */
 	struct map sets, series, origins; /* number + 1 -> struct name_set *, ... */
 	struct node_run node_runs[NODE_RUNS];
 	size_t last_run; /* the one used last */

@@ -53,6 +53,11 @@ static const char schema[] =
 	"NULL, cells BLOB NOT NULL,"
 	" cpus BLOB NOT NULL, labels BLOB NOT NULL, weights BLOB NOT NULL, times BLOB NOT NULL, links BLOB NOT NULL) STRICT;"
 	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation);"
+	/* what frames without a function are called, found out later */
+	"CREATE TABLE names(build_id TEXT NOT NULL, address INTEGER NOT NULL, function TEXT NOT NULL, system_name TEXT NOT "
+	"NULL,"
+	" file TEXT NOT NULL, line INTEGER NOT NULL, start_line INTEGER NOT NULL, PRIMARY KEY(build_id, address))"
+	" STRICT, WITHOUT ROWID;"
 	/* the first number of each table that this generation gave out; its blocks hold no smaller ones */
 	"CREATE TABLE generations(id INTEGER PRIMARY KEY, since_ns INTEGER NOT NULL, strings INTEGER NOT NULL,"
 	" attributes INTEGER NOT NULL, sets INTEGER NOT NULL, links INTEGER NOT NULL, functions INTEGER NOT NULL,"

@@ -69,13 +69,38 @@ static int clear(struct store_writer *w)
 	return err ? err : compact(w);
 }
 
+static int give_names(struct store_writer *w)
+{
+	const struct store_given *given = w->task_names;
+	sqlite3_stmt *st = NULL;
+	int err = store_begin(w), code;
+
+	if (err)
+		return err;
+	code = sqlite3_prepare_v2(w->s->write_db, "INSERT OR REPLACE INTO names VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)", -1, &st,
+				  NULL);
+	for (size_t i = 0; i < given->count && code == SQLITE_OK; i++) {
+		const struct store_name *name = &given->names[i];
+
+		sqlite3_bind_text(st, 1, given->build_id, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(st, 2, (int64_t)name->address);
+		sqlite3_bind_text(st, 3, name->function, -1, SQLITE_STATIC);
+		sqlite3_bind_text(st, 4, name->system_name, -1, SQLITE_STATIC);
+		sqlite3_bind_text(st, 5, name->file, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(st, 6, name->line);
+		sqlite3_bind_int64(st, 7, name->start_line);
+		sqlite3_step(st);
+		code = sqlite3_reset(st);
+	}
+	sqlite3_finalize(st);
+	return store_end(w, store_sqlite_errno(code));
+}
+
 void store_writer_task(struct store_writer *w)
 {
 	static int (*const tasks[])(struct store_writer * w) = {
-		[STORE_PRUNE] = prune_all,
-		[STORE_MERGE] = merge_all,
-		[STORE_COMPACT] = compact,
-		[STORE_CLEAR] = clear,
+		[STORE_PRUNE] = prune_all, [STORE_MERGE] = merge_all, [STORE_COMPACT] = compact,
+		[STORE_CLEAR] = clear,	   [TASK_NAME] = give_names,
 	};
 	int err;
 
@@ -98,7 +123,7 @@ void store_writer_task(struct store_writer *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-int store_sqlite_task(struct store *store, enum store_task task)
+static int run_task(struct store *store, int task, const struct store_given *names)
 {
 	struct store_writer *w = store_sqlite_of(store)->writer;
 	int err;
@@ -109,11 +134,44 @@ int store_sqlite_task(struct store *store, enum store_task task)
 	while (w->task_asked)
 		pthread_cond_wait(&w->moved, &w->lock);
 	w->task = task;
+	w->task_names = names;
 	w->task_asked = true;
 	while (w->task_asked)
 		pthread_cond_wait(&w->moved, &w->lock);
 	err = w->task_result;
 	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+int store_sqlite_task(struct store *store, enum store_task task)
+{
+	return run_task(store, task, NULL);
+}
+
+int store_sqlite_name_frames(struct store *store, const char *build_id, const struct store_name *names, size_t count)
+{
+	const struct store_given given = { build_id, names, count };
+
+	return count && *build_id ? run_task(store, TASK_NAME, &given) : -EINVAL;
+}
+
+int store_sqlite_unnamed(struct store *store, int (*fn)(void *arg, const struct store_frame *frame), void *arg)
+{
+	struct store_sqlite *s = store_sqlite_of(store);
+	int64_t first, last;
+	int err;
+
+	pthread_mutex_lock(&s->read_lock);
+	err = store_get_int(s->read_db, "SELECT min(first) FROM frames", 1, &first);
+	err = err ? err : store_get_int(s->read_db, "SELECT max(first + count) FROM frames", 1, &last);
+	for (int64_t i = first; i < last && !err; i++) {
+		struct store_frame frame;
+
+		err = names_store_frame(s->names, (uint32_t)i, &frame);
+		if (!err && !*frame.function && *frame.build_id)
+			err = fn(arg, &frame);
+	}
+	pthread_mutex_unlock(&s->read_lock);
 	return err;
 }
 

@@ -10,6 +10,15 @@
 
 #define HOUR_NS (60 * MINUTE_NS)
 
+/* Names given to addresses of one file. */
+struct store_given {
+	const char *build_id;
+	const struct store_name *names;
+	size_t count;
+};
+
+enum { TASK_NAME = STORE_CLEAR + 1 }; /* besides enum store_task */
+
 struct store_writer {
 	struct store_sqlite *s;
 	pthread_t thread;
@@ -30,10 +39,11 @@ struct store_writer {
 	uint64_t generation_bytes; /* of blocks written since this generation began, or since the start */
 	uint64_t start_unix_ns, start_boot_ns;
 	/* under lock; task itself is set before it is asked for */
-	enum store_task task;
+	int task; /* enum store_task or TASK_NAME */
 	bool task_asked;
 	int task_result;
-	bool merge_all; /* whatever its age */
+	const struct store_given *task_names; /* of TASK_NAME */
+	bool merge_all;			      /* whatever its age */
 	struct log_limit commit_limit, work_limit;
 };
 

@@ -340,12 +340,75 @@ static void test_export(void **state)
 	to->ops->close(to);
 }
 
+static int count_unnamed(void *arg, const struct store_frame *frame)
+{
+	assert_string_equal(frame->build_id, "abcd");
+	assert_int_equal(frame->address, 0x1234);
+	++*(int *)arg;
+	return 0;
+}
+
+static int tell_function(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
+{
+	struct told *t = arg;
+	uint32_t parent, frame;
+	struct store_frame f;
+
+	(void)group;
+	(void)weight;
+	(void)events;
+	assert_int_equal(t->s->ops->node(t->s, node, &parent, &frame), 0);
+	assert_int_equal(t->s->ops->frame(t->s, frame, &f), 0);
+	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %s:%lld", f.function, f.file, (long long)f.line);
+	return 0;
+}
+
+/* A bare address gets its name later, while the store is open and after it was opened again. */
+static void test_names_later(void **state)
+{
+	char folder[] = "/tmp/hearth-store-XXXXXX";
+	const struct store_name name = { 0x1234, "found", "_Zfound", "found.c", 7, 5 };
+	struct store_selection all = { .to_ns = UINT64_MAX };
+	struct builder *b = builder_new();
+	int32_t file = builder_attribute_string(b, "process.executable.build_id.gnu", STR("abcd"));
+	int32_t mapping = builder_mapping(b, 0x1000, 0x2000, 0, builder_string_z(b, "/bin/x"), &file, 1);
+	int32_t bare = builder_location(b, mapping, 0x1234, NULL, 0, NULL, 0);
+	struct profiles *p;
+	struct told t;
+	int unnamed = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	event(b, builder_profile(b, resource(b, "a"), &on_cpu), builder_stack(b, &bare, 1), 1, 0, T0, 0);
+	assert_int_equal(builder_freeze(b, T0, T0 + MINUTE, &p), 0);
+	builder_free(b);
+	t = (struct told){ .s = open_store(folder, NULL) };
+	put(t.s, p);
+	assert_int_equal(t.s->ops->sum_stacks(t.s, &all, NULL, tell_function, &t), 0);
+	check_told(&t, " :0\n");
+	assert_int_equal(store_sqlite_unnamed(t.s, count_unnamed, &unnamed), 0);
+	assert_int_equal(unnamed, 1);
+	assert_int_equal(store_sqlite_name_frames(t.s, "abcd", &name, 1), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(t.s->ops->sum_stacks(t.s, &all, NULL, tell_function, &t), 0);
+		check_told(&t, "found found.c:7\n");
+		assert_int_equal(store_sqlite_unnamed(t.s, count_unnamed, &unnamed), 0);
+		assert_int_equal(unnamed, 1);
+		t.s->ops->close(t.s);
+		t.s = open_store(folder, NULL);
+	}
+	t.s->ops->close(t.s);
+	profiles_put(p);
+	remove_folder(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_export),
+		cmocka_unit_test(test_names_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
