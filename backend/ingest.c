@@ -20,11 +20,13 @@
 #include <string.h>
 
 #include "backend/lazy_counters.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "proto/otlp.h"
 #include "proto/otlp_json_decode.h"
+#include "proto/otlp_signals.h"
 #include "proto/sink.h"
 
 enum {
@@ -261,18 +263,34 @@ static void pass_on(struct ingest_job *job, struct profiles *p)
 		finish_sink(job, error);
 }
 
+/* Logs, metrics, traces: decoded to see that they are what they say, passed on as protobuf. */
 static void pass_other(struct ingest_job *job)
 {
 	static const enum otlp_signal signals[] = {
 		[INGEST_LOGS] = OTLP_LOGS, [INGEST_METRICS] = OTLP_METRICS, [INGEST_TRACES] = OTLP_TRACES
 	};
 	const uint8_t *data = job->data ? job->data : (const uint8_t *)"";
+	bool is_json = job->format == FORMAT_JSON;
+	AUTO(buf_fini) struct buf protobuf = BUF_EMPTY;
+	struct otlp_error err = { "" };
+	struct otlp_other other;
+	int error = otlp_other_decode(signals[job->signal], is_json, data, job->len, &other, &err);
 
-	if (job->format == FORMAT_JSON) {
-		finish(job, INGEST_UNSUPPORTED, 0, "JSON is taken for profiles only: send protobuf");
+	if (error == -EBADMSG) {
+		finish(job, INGEST_MALFORMED, 0, "%s", err.message);
 		return;
 	}
-	finish_sink(job, sink_consume_other(job->in->out, signals[job->signal], data, job->len));
+	if (!error) {
+		error = is_json ? otlp_other_encode(&other, &protobuf) : 0;
+		otlp_other_fini(&other);
+	}
+	if (error)
+		finish_no_memory(job, "decode");
+	else if (is_json)
+		finish_sink(job, sink_consume_other(job->in->out, signals[job->signal],
+						    protobuf.data ? protobuf.data : (const uint8_t *)"", protobuf.len));
+	else
+		finish_sink(job, sink_consume_other(job->in->out, signals[job->signal], data, job->len));
 }
 
 static int decode_profiles(struct ingest_job *job, struct profiles **ret, struct otlp_error *err)

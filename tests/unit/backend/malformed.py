@@ -258,6 +258,10 @@ def header_rows():
                     gzip.compress(bytes(50 << 20)), 413))
         out.append(("cut gzip of " + signal, "POST", "/v1/" + signal, [TYPE, ("Content-Encoding", "gzip")],
                     gzip.compress(b"")[:-1], 400))
+        for n, (bad, kind) in enumerate(((b"\x0a\x01", PROTOBUF), (b"\x08\x01", PROTOBUF), (b"\x0a\x02\x12\x05", PROTOBUF),
+                                         (b"text", PROTOBUF), (b"{", JSON[1]), (b"[]", JSON[1]), (b"", JSON[1]))):
+            out.append(("bad %s %d" % (signal, n), "POST", "/v1/" + signal, [("Content-Type", kind)], bad, 400))
+        out.append(("%s in JSON" % signal, "POST", "/v1/" + signal, [JSON], b"{}", 200))
         out.append(("type of " + signal, "POST", "/v1/" + signal, [("Content-Type", "text/xml")], b"", 415))
     return out
 

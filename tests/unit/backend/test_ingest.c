@@ -339,6 +339,17 @@ static void test_other_signals(void **state)
 	assert_int_equal(a.done, 1);
 	assert_int_equal(a.answer.outcome, INGEST_OK);
 	assert_int_equal(sink.others, 2);
+	a.request.format = FORMAT_JSON; /* passed on as protobuf */
+	ask_with(&a, "{\"resourceLogs\":[{}]}", 21);
+	assert_int_equal(a.done, 2);
+	assert_int_equal(a.answer.outcome, INGEST_OK);
+	assert_int_equal(sink.others, 2 + 2);
+	ask_with(&a, "{\"resourceLogs\":1}", 18);
+	assert_int_equal(a.answer.outcome, INGEST_MALFORMED);
+	a.request.format = FORMAT_PROTOBUF;
+	ask_with(&a, "\x0a\x01", 2);
+	assert_int_equal(a.answer.outcome, INGEST_MALFORMED);
+	assert_int_equal(sink.others, 2 + 2);
 	end();
 }
 

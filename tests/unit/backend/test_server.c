@@ -156,9 +156,9 @@ static void test_requests(void **state)
 	/* What the counters say is what the sink got. */
 	assert_true(w.sink.sample_events > 1000);
 	assert_int_equal(metric_total(&w, "hearth_received_samples_total"), w.sink.sample_events);
-	assert_int_equal(w.sink.other[OTLP_LOGS], 1 + 2 + 1);
-	assert_int_equal(w.sink.other[OTLP_METRICS], 1 + 2);
-	assert_int_equal(w.sink.other[OTLP_TRACES], 1);
+	assert_int_equal(w.sink.other[OTLP_LOGS], 1 + 2 + 1 + 1);
+	assert_int_equal(w.sink.other[OTLP_METRICS], 1 + 2 + 1);
+	assert_int_equal(w.sink.other[OTLP_TRACES], 1 + 1);
 	assert_int_equal(metric_total(&w, "hearth_uncounted_requests_total"), 0);
 	world_end(&w);
 }
@@ -198,8 +198,8 @@ static void expect_text(int fd, const char *needle)
 }
 
 static const char health[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
-static const char half[] =
-	"POST /v1/logs HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-protobuf\r\nContent-Length: 2\r\n\r\n\n";
+static const char half[] = "POST /v1/logs HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-protobuf\r\nContent-Length: "
+			   "2\r\n\r\nx"; /* then another x: a field that nobody knows */
 
 static void test_stop_lets_requests_finish(void **state)
 {
