@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "backend/lazy_counters.h"
+#include "backend/unusable.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
@@ -43,7 +44,7 @@ struct ingest {
 	struct budget budget;
 	struct unpacker *unpacker;
 	struct lazy_counters *lazy;
-	struct metric *received_profiles, *received_samples;
+	struct metric *received_profiles, *received_samples, *rejected_profiles;
 	struct ingest_job *pending; /* their done() is still to come */
 	size_t pending_count;
 	struct loop_work work; /* handles the events */
@@ -66,7 +67,9 @@ struct ingest_job {
 	struct claim claim;
 	uint8_t *data; /* owned */
 	size_t len;
-	size_t room;			 /* to unpack into */
+	size_t room;	  /* to unpack into */
+	int64_t rejected; /* profiles, for the reason in @why */
+	char why[160];
 	struct ingest_job *next, **link; /* among the pending */
 	/* under the lock */
 	struct ingest_job *next_event;
@@ -152,7 +155,7 @@ __attribute__((format(printf, 4, 5))) static void finish(struct ingest_job *job,
 static void finish_sink(struct ingest_job *job, int error)
 {
 	if (error == 0)
-		finish(job, INGEST_OK, 0, "%s", "");
+		finish(job, job->rejected ? INGEST_PARTIAL : INGEST_OK, job->rejected, "%s", job->why);
 	else if (error == -EAGAIN)
 		finish(job, INGEST_BUSY, 0, "queues are full: try again");
 	else
@@ -323,6 +326,8 @@ static void decode(struct ingest_job *job)
 		finish_no_memory(job, "decode");
 	} else {
 		free(MOVE(job->data));
+		job->rejected = drop_unusable(p, job->why, sizeof(job->why));
+		metric_add(job->in->rejected_profiles, (uint64_t)job->rejected);
 		claim_set(&job->claim, profiles_memory_bytes(p));
 		job_hold(job);
 		profiles_on_free(p, on_profiles_freed, job);
@@ -512,6 +517,8 @@ int ingest_new(const struct ingest_config *config, struct loop *loop, struct met
 	}
 	in->received_profiles = metrics_counter(metrics, "hearth_received_profiles_total", NULL, "Profiles taken.");
 	in->received_samples = metrics_counter(metrics, "hearth_received_samples_total", NULL, "Sample events taken.");
+	in->rejected_profiles = metrics_counter(metrics, "hearth_rejected_profiles_total", NULL,
+						"Profiles of good requests that nobody can use.");
 	in->budget.used_metric = metrics_gauge(metrics, "hearth_receive_memory_bytes", NULL,
 					       "Memory held by requests: bodies, unpacked ones, decoded ones.");
 	in->budget.waits_metric = metrics_counter(metrics, "hearth_receive_memory_waits_total", NULL,

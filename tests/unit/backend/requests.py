@@ -438,6 +438,28 @@ def pages():
     check(10**6 < before <= series()["hearth_process_cpu_nanoseconds_total"] < 10**12, "CPU time %d" % before)
 
 
+def partial():
+    """A profile that nobody can use among others: the others are taken."""
+    bad = profile([sample([1, 4], 2) + packed(4, [1, 2, 3])])
+    good = profile([sample([1, 4], 2) + packed(4, [1, 2])])
+    body = resource([], [[good, bad, good], [bad]]) + dictionary()
+    why = "resource_profiles[0].scope_profiles[0].profiles[1].samples[0] has 3 values for 2 time stamps"
+    before = series()
+    with connect() as sock:
+        response = send(sock, body=body, headers=version("1"))
+        check(response.status == 200 and response.body == field(1, field(1, 2) + field(2, why)), "partial: %r" % response.body)
+    after = series()
+    for name, value in (("received_profiles", 2), ("rejected_profiles", 2), ("received_samples", 4)):
+        name = "hearth_%s_total" % name
+        check(after[name] - before[name] == value, "%s: %d" % (name, after[name] - before[name]))
+    text = {"resourceProfiles": [{"scopeProfiles": [{"profiles": [{"samples": [
+        {"values": ["1", "2"], "timestampsUnixNano": ["5"]}]}]}]}]}
+    with connect() as sock:
+        response = send(sock, body=json.dumps(text).encode(), headers=typed("application/json"))
+        answer = json.loads(response.body)["partialSuccess"]
+        check(answer["rejectedProfiles"] == "1" and "2 values for 1 time stamps" in answer["errorMessage"], "partial: %r" % answer)
+
+
 def counters():
     """The lazy backend's three, by its own rules, and ours."""
     samples = [sample([1, 4], 2), sample([4], 1), sample([5], 3), sample([1], 1)]
@@ -483,7 +505,7 @@ def cardinality():
 
 
 for t in (table, chunked_bodies, chunked_without_end, announced_too_large, expect_continue, broken_http, disconnects, pipelining,
-          many_clients, half_sent, memory_budget, crowd, slow_clients, connection_limit, counters, pages, cardinality):
+          many_clients, half_sent, memory_budget, crowd, slow_clients, connection_limit, partial, counters, pages, cardinality):
     test(t)
 print("%d failures" % len(failures))
 sys.exit(1 if failures else 0)
