@@ -8,6 +8,7 @@ import os
 import re
 import select
 import socket
+import ssl
 import subprocess
 import time
 
@@ -177,14 +178,24 @@ def step(poll, fd, events, state, request):
     return 0
 
 
-def half_sent(host, count):
-    with serve(host, "--max-connections", "1100") as pid:
+def half_sent(host, count, tls=False):
+    more, wrap = [], lambda sock: sock
+    if tls:
+        pem = host.file("receive.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", pem,
+                        "-out", pem + ".crt", "-days", "1", "-subj", "/CN=localhost"], check=True, stderr=subprocess.DEVNULL)
+        more = ["--tls-cert", pem + ".crt", "--tls-key", pem]
+        context = ssl.create_default_context(cafile=pem + ".crt")
+        context.check_hostname = False
+        wrap = context.wrap_socket
+    with serve(host, "--max-connections", str(count + 100), *more) as pid:
         before = resident_mb(pid)
-        socks = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(count)]
+        socks = [wrap(socket.create_connection(("127.0.0.1", PORT))) for _ in range(count)]
         for sock in socks:
             sock.sendall(request_of(bytes(500), announced=1000))
         time.sleep(2)
-        figure(f"resident more with {count:,} half-sent requests", "MB", resident_mb(pid) - before, None, 16, absolute=True)
+        figure(f"resident more with {count:,} half-sent requests{' over TLS' if tls else ''}", "MB", resident_mb(pid) - before, None,
+               None if tls else 16, absolute=True)
         for sock in socks:
             sock.close()
 
@@ -193,3 +204,4 @@ def receive(host):
     rates(host)
     crowd(host, 100, 4 << 20)
     half_sent(host, 1000)
+    half_sent(host, 1000, tls=True)
