@@ -422,9 +422,11 @@ static void on_granted(struct claim *claim)
 	struct grpc_call *call = (struct grpc_call *)((char *)body - offsetof(struct grpc_call, request.body));
 	struct grpc_connection *c = call->connection;
 
+	c->is_held = true; /* taking may answer at once, and an answer settles */
 	ask_for_memory(call);
 	if (call->phase == GRPC_CALL_RECEIVING && call->has_ended)
 		take(call);
+	c->is_held = false;
 	grpc_connection_settle(c);
 }
 
@@ -565,12 +567,15 @@ static void end_overdue(struct grpc_call *call)
 
 uint64_t grpc_call_check(struct grpc_call *call, uint64_t now_ns)
 {
-	uint64_t end_ns = call->since_ns + call->connection->server->request_timeout_ns, due_ns = UINT64_MAX;
+	uint64_t timeout_ns = call->connection->server->request_timeout_ns, due_ns = UINT64_MAX;
+	uint64_t end_ns = call->since_ns + timeout_ns, last_ns = end_ns + timeout_ns / GRACE_DIVISOR;
 
 	if (call->phase == GRPC_CALL_ANSWERED) {
-		if (now_ns >= end_ns) /* its client leaves the answer lying */
+		if (now_ns < last_ns)
+			return last_ns;
+		if (!call->is_reset) /* its client leaves the answer lying */
 			grpc_session_reset(call, NGHTTP2_CANCEL);
-		return end_ns;
+		return UINT64_MAX;
 	}
 	if (call->phase == GRPC_CALL_RECEIVING)
 		due_ns = check_receiving(call, now_ns);
@@ -580,6 +585,8 @@ uint64_t grpc_call_check(struct grpc_call *call, uint64_t now_ns)
 		return call->deadline_ns;
 	if (now_ns >= end_ns)
 		end_overdue(call);
+	if (call->phase == GRPC_CALL_ANSWERED)
+		return last_ns;
 	due_ns = due_ns < call->deadline_ns ? due_ns : call->deadline_ns;
 	return due_ns < end_ns ? due_ns : end_ns;
 }

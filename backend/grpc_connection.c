@@ -48,10 +48,10 @@ static void gather(struct grpc_connection *c)
 	const uint8_t *data;
 	ssize_t len = 0;
 
-	c->in_session = true;
+	c->is_held = true;
 	while (out->len < WRITE_BYTES && (len = nghttp2_session_mem_send(c->session, &data)) > 0)
 		buf_append(out, data, (size_t)len);
-	c->in_session = false;
+	c->is_held = false;
 	if (len < 0 || out->failed)
 		c->is_dead = true;
 }
@@ -171,7 +171,7 @@ static void settle_handshake(struct grpc_connection *c)
 
 void grpc_connection_settle(struct grpc_connection *c)
 {
-	if (c->in_session)
+	if (c->is_held)
 		return;
 	if (!c->socket.is_shaken) {
 		settle_handshake(c);

@@ -127,7 +127,7 @@ struct grpc_connection {
 	uint32_t events; /* that it is watched for */
 	enum grpc_phase phase;
 	nghttp2_session *session;
-	bool in_session; /* a callback of it is running: nothing may be sent or freed */
+	bool is_held;	 /* somebody below still works with it or its session: nothing may be sent or freed */
 	bool is_dead;	 /* to be freed without further words */
 	bool is_doomed;	 /* GOAWAY with an error is on its way: nothing more is read */
 	bool is_foreign; /* it does not speak HTTP/2 at all */
@@ -224,6 +224,7 @@ struct grpc_call {
 	/* its answer */
 	int watched_status; /* that was told last, see grpc_health.c */
 	bool is_last;
+	bool is_reset;
 	struct buf answer; /* framed messages */
 	size_t answer_at;  /* how much of it has left */
 	enum grpc_code code;

@@ -346,6 +346,7 @@ void grpc_session_resume(struct grpc_call *call)
 
 void grpc_session_reset(struct grpc_call *call, uint32_t error)
 {
+	call->is_reset = true;
 	if (nghttp2_submit_rst_stream(call->connection->session, NGHTTP2_FLAG_NONE, call->stream_id, error))
 		call->connection->is_dead = true;
 }
@@ -403,9 +404,9 @@ void grpc_session_feed(struct grpc_connection *c, const uint8_t *data, size_t le
 {
 	if (c->is_doomed || c->is_dead)
 		return;
-	c->in_session = true;
+	c->is_held = true;
 	ssize_t ret = nghttp2_session_mem_recv(c->session, data, len);
-	c->in_session = false;
+	c->is_held = false;
 	if (ret >= 0 || c->is_doomed)
 		return;
 	if (ret == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {

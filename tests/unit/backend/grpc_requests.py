@@ -569,8 +569,9 @@ def deadline():
 
 
 def slow():
-    """Calls that bring too little, or never end, are answered; half preface, half headers and silence are cut."""
-    with Client(IMPATIENT) as client:
+    """Calls that bring too little, or never end, are answered; an answer that nobody takes is taken back."""
+    with Client(IMPATIENT) as client, Client(IMPATIENT, settings=setting(4, 0)) as deaf:
+        unread = deaf.call(body=message(GOOD))
         s = client.wait(client.call(body=message(GOOD)[:20], end=False))
         check(s.status == DEADLINE and "too few bytes" in unquoted(s), "slow: %s" % s.blocks)
         stream, sent = client.new_stream(), 0
@@ -582,6 +583,20 @@ def slow():
         s = client.streams[stream]
         check(s.status == DEADLINE and "not done after" in unquoted(s), "endless: %s" % s.blocks)
         good(client, "slow calls")
+        check(deaf.wait(unread).reset == 8 and deaf.streams[unread].data == b"", "an answer without a window: reset %s" % deaf.streams[unread].reset)
+
+
+def no_memory():
+    """Who waits for memory too long is told to come again."""
+    with Client(PORT) as holder, Client(IMPATIENT) as client:
+        while holder.window < 10 * LIMIT:
+            holder.read_frame()
+        for _ in range(4):
+            holder.call(body=message(bytes(LIMIT))[:50000], end=False)
+        holder.settle()
+        s = client.wait(client.call(body=message(bytes(LIMIT))[:50000], end=False))
+        check(s.status == UNAVAILABLE and "too many large" in unquoted(s), "no memory: %s" % s.blocks)
+        check_details("no memory", s)
 
 
 def idle():
@@ -638,6 +653,6 @@ def run(fn):
 
 
 for test in (calls, shapes, resets, cuts, truncated, truncated_messages, windows, memory, early_bytes, many_streams, pings, busy,
-             ignored, cancelled, deadline, slow, idle, crowded, watch, many_connections):
+             ignored, cancelled, deadline, slow, no_memory, idle, crowded, watch, many_connections):
     run(test)
 sys.exit(1 if failures else 0)
