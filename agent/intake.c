@@ -231,6 +231,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 
 	if (p && s->regs)
 		p = identify(in, p, s);
+	if (p)
+		p->own_pid = r->own_pid;
 	if (!p) {
 		in->lost[LOSS_MEMORY]++;
 		return false;

@@ -308,17 +308,20 @@ static int32_t build_frame(struct interval *iv, const struct trace_frame *frame,
 static uint32_t build_profile(struct interval *iv, struct process *p)
 {
 	const char *path = p->exe_path ? p->exe_path : "";
-	struct key_value attributes[3] = {
+	struct key_value attributes[4] = {
 		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = p->pid } },
 		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = process_name(p) } },
 		{ .key = STR("process.executable.path"), .value = { .kind = VALUE_STRING, .string = str_of(path) } },
 	};
 	uintptr_t known = (uintptr_t)map_get(&iv->profiles, (uintptr_t)p);
-	uint32_t profile;
+	uint32_t profile, count = p->exe_path ? 3 : 2;
 
+	if (p->own_pid) /* OpenTelemetry's name of it */
+		attributes[count++] = (struct key_value){ .key = STR("process.vpid"),
+							  .value = { .kind = VALUE_INT, .integer = p->own_pid } };
 	if (known)
 		return (uint32_t)(known - 1);
-	profile = builder_profile(iv->builder, builder_resource(iv->builder, attributes, p->exe_path ? 3 : 2), &iv->spec);
+	profile = builder_profile(iv->builder, builder_resource(iv->builder, attributes, count), &iv->spec);
 	(void)map_put(&iv->profiles, (uintptr_t)p,
 		      (void *)((uintptr_t)profile + 1)); /* else it is found again by its bytes */
 	return profile;

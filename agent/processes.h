@@ -17,6 +17,7 @@
 struct process {
 	uint32_t refs;
 	uint32_t pid;
+	uint32_t own_pid;	    /* in its own pid namespace, as a sample said; 0: that is the host's */
 	bool is_known;		    /* the kernel's procs map holds it (identity below) */
 	bool has_exited;	    /* its leader's exit was seen */
 	bool expects_exec_id;	    /* not known yet, but exec_id must be what it will be: the kernel counts execs */

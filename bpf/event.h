@@ -86,7 +86,7 @@ struct sample_record {
 	__u8 end;   /* enum walk_end */
 	__u8 flags; /* enum sample_flags */
 	__u16 chunk_cnt;
-	__u32 pad;
+	__u32 own_pid; /* of the thread group, in its own pid namespace; 0: that is the initial one */
 	char comm[COMM_BYTES];
 };
 

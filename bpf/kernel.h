@@ -20,6 +20,15 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;	/* of the namespace it was made in; 0: the initial one */
+	struct upid numbers[1]; /* one a level */
+};
+
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;
@@ -27,6 +36,7 @@ struct task_struct {
 	int tgid;
 	unsigned in_execve : 1;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;		   /* 4.19 */
 	unsigned long long start_boottime; /* 5.5 */
 	unsigned long long self_exec_id;   /* 64 bits since 5.7 */
 	void *stack;
@@ -40,6 +50,8 @@ struct task_struct {
 
 /* include/linux/sched.h */
 enum { TASK_EXITING = 0x4, TASK_IO_WORKER = 0x10, TASK_KTHREAD = 0x200000 };
+
+enum { MAX_PID_LEVEL = 32 }; /* include/linux/pid_namespace.h */
 
 enum { CLONE_THREAD_FLAG = 0x10000 }; /* uapi/linux/sched.h */
 

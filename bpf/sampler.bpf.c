@@ -58,6 +58,20 @@ static __always_inline __u32 prepare_user(struct bpf_perf_event_data *ctx, struc
 	return is_64bit ? END_MAX : END_COMPAT;
 }
 
+/* The pid that a container's process has there; 0 outside of containers. */
+static __always_inline __u32 find_own_pid(struct task_struct *task)
+{
+	struct pid *ids = cfg_task_btf ? task->group_leader->thread_pid : BPF_CORE_READ(task, group_leader, thread_pid);
+	__u32 level = ids ? (cfg_task_btf ? ids->level : BPF_CORE_READ(ids, level)) : 0;
+	__s32 nr = 0;
+
+	if (!level || level > MAX_PID_LEVEL)
+		return 0;
+	bpf_probe_read_kernel(&nr, sizeof(nr),
+			      (void *)ids + bpf_core_field_offset(ids->numbers) + level * bpf_core_type_size(struct upid));
+	return nr;
+}
+
 /* The address space the process table gives this task; 0 when it does not know it. */
 static __always_inline __u32 find_asid(__u32 pid, const struct scratch *scratch, struct walk *walk)
 {
@@ -92,6 +106,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	sample->hdr.time_ns = bpf_ktime_get_ns();
 	sample->pid = pid_tgid >> 32;
 	sample->tid = (__u32)pid_tgid;
+	sample->own_pid = find_own_pid(task);
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	if (!cfg_no_kernel && !cpu_in_user(ctx))
 		bytes = bpf_get_stack(ctx, scratch->words, MAX_KERNEL_FRAMES * 8, 0);

@@ -261,7 +261,6 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	sample->end = end;
 	sample->flags = 0;
 	sample->chunk_cnt = 0;
-	sample->pad = 0;
 	state->counters[COUNTER_TORN] += walk->torn;
 	words = walk->kernel_cnt + walk->user_cnt;
 	if (miss) {

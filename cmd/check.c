@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `hearth check`: the agent's own checks as text, three lines at most each, or as JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -83,9 +84,12 @@ static void check_found_file(void (*fn)(void *arg, const struct check *check), v
 			       .found = "none",
 			       .means = "settings for all commands, whose keys are the options' names",
 			       .advice = "" };
+	const char *variable = getenv("HEARTH_CONFIG");
 	struct config_file *file = NULL;
 
-	if (!config_file_find(&path)) {
+	if (variable && *variable)
+		buf_puts(&path, variable);
+	if (path.len || !config_file_find(&path)) {
 		check.found = buf_text(&path);
 		if (config_file_read(check.found, &file, &error) || config_file_check(file, &problems)) {
 			check.result = CHECK_PARTLY;

@@ -268,8 +268,8 @@ int options_parse(const struct cmd *cmd, int argc, char **argv, struct config *c
 	err = parse_flags(cmd, argc, argv, is_set, config, error);
 	if (err || config->help)
 		return err;
-	/* Where the file is must be known before what is in it. */
-	for (size_t i = 0; i < OPTION_COUNT && !config->config_path; i++)
+	/* Where the file is must be known before what is in it. `hearth check` looks at the variable itself. */
+	for (size_t i = 0; i < OPTION_COUNT && !config->config_path && cmd->bit != ON_CHECK; i++)
 		if (table[i].offset == offsetof(struct config, config_path))
 			err = environment_set(cmd, &table[i], config, error);
 	if (err >= 0)

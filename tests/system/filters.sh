@@ -132,6 +132,21 @@ fi
 for pid in $ours; do kill -CONT "$pid" 2>/dev/null || :; done
 echo "ok $test"
 
+# --- pids are the host's; the one that a container gives its process stands beside it ---
+start inner.out unshare -pf --mount-proc "$PWD/bin/filt-one" -c 'echo $$; while :; do :; done'
+until_true 10 grep -qx 1 inner.out || fail "no pid namespace: $(cat inner.out.err)"
+inner=$(pgrep -P "$started")
+pids+=("$inner")
+test='a pid namespace'
+record -p "$inner"
+sees only "$inner"
+"$HEARTH" report x.otlp --format print >print
+grep -q "process.vpid: 1$" print && grep -q "process.pid: $inner$" print || fail "$test: $(grep process print)"
+record -p "$one"
+"$HEARTH" report x.otlp --format print >print
+! grep -q process.vpid print || fail "a pid of its own without a namespace: $(grep process print)"
+kill -KILL "$inner"
+
 # --- control groups ---
 group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 if [ -n "$group" ] && mkdir "$group/hearth-filters-$$" 2>/dev/null; then
