@@ -40,6 +40,23 @@ static bool is_zero(const struct buf *data)
 	return true;
 }
 
+/* Where @fd, a file of @size bytes, has a hole that no writer of captures leaves; -1: nowhere, or the file system does not
+ * say. */
+static off_t find_hole(int fd, off_t size)
+{
+	off_t hole = lseek(fd, 0, SEEK_HOLE), data;
+
+	for (; hole >= 0 && hole < size; hole = lseek(fd, data, SEEK_HOLE)) {
+		data = lseek(fd, hole, SEEK_DATA);
+		if (data < 0)
+			data = size;
+		if (data - hole >= LOOK_BYTES)
+			break;
+	}
+	lseek(fd, 0, SEEK_SET);
+	return hole < size ? hole : -1;
+}
+
 /* -EFBIG: larger than MAX_BYTES; -ENODATA: LOOK_BYTES of zeros, as a sparse file begins. */
 static int read_all(int fd, struct buf *out)
 {
@@ -69,14 +86,25 @@ static int read_all(int fd, struct buf *out)
 	}
 }
 
-static int read_file(const char *path, struct buf *out)
+/* @error is filled where errno does not say it all. */
+static int read_file(const char *path, struct buf *out, struct buf *error)
 {
 	AUTO_CLOSE int fd = -1;
+	struct stat st;
+	off_t hole;
 
 	if (!strcmp(path, "-"))
 		return read_all(STDIN_FILENO, out);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : read_all(fd, out);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	hole = S_ISREG(st.st_mode) && (uint64_t)st.st_size <= MAX_BYTES ? find_hole(fd, st.st_size) : -1;
+	if (hole >= 0) {
+		buf_printf(error, "%s has a hole from byte %lld on: it is no capture, or its copy was never finished", path,
+			   (long long)hole);
+		return -EBADMSG;
+	}
+	return read_all(fd, out);
 }
 
 static int refuse_unread(const char *name, int err, struct buf *error)
@@ -176,10 +204,10 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 	const char *name = capture_name(path);
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
 	struct otlp_error why = { "" };
-	int err = read_file(path, &data);
+	int err = read_file(path, &data, error);
 
 	if (err)
-		return refuse_unread(name, err, error);
+		return error->len ? err : refuse_unread(name, err, error);
 	if (perf_data_is(data.data, data.len) && strcmp(path, "-") != 0) {
 		buf_reset(&data);
 		err = perf_data_read(path, &data, error);

@@ -308,7 +308,12 @@
   main.addEventListener("scroll", redraw);
   window.addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(document.documentElement.dataset.theme));
-  box.addEventListener("input", () => search(box.value));
+  let waiting = 0;
+  box.addEventListener("input", () => {
+    clearTimeout(waiting);
+    if (flame.name.length < 200000) search(box.value); // a large tree takes a while: not after each letter
+    else waiting = setTimeout(() => search(box.value), 250);
+  });
   byId("reset").addEventListener("click", () => zoom(0));
   byId("copy").addEventListener("click", copy);
   byId("theme").addEventListener("click", () => setTheme(dark ? "light" : "dark"));

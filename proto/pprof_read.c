@@ -362,8 +362,8 @@ static bool begins_with_number(struct slice s)
 	return s.at < s.end && wire_tag(s.at, s.end, &number, &wire) && wire == WIRE_VARINT;
 }
 
-/* OTLP's messages have the fields 1 and 2 alone, but its release 1.6 had tables in the further ones; what stands in field 1
- * tells them apart. */
+/* Where OTLP has a ResourceProfiles, which is made of messages, pprof has a ValueType, which is made of numbers. Go writes
+ * the time before it. One that is empty says nothing; then it is the further fields, which OTLP's messages do not have. */
 bool pprof_fits(const uint8_t *data, size_t len)
 {
 	struct otlp_error unwanted;
@@ -372,14 +372,14 @@ bool pprof_fits(const uint8_t *data, size_t len)
 	bool has_type = false, has_table = false;
 	struct field f;
 
-	while (!(has_type && has_table) && pprof_next(&r, &message, &f)) { /* Go writes the time first */
+	while (!(has_type && has_table) && pprof_next(&r, &message, &f)) {
 		if (f.number < pprof_Profile_sample_type_tag || f.number > pprof_Profile_doc_url_tag)
 			return false;
-		if (f.number == pprof_Profile_sample_type_tag && !has_type) {
-			if (!f.is_bytes || (f.bytes.at < f.bytes.end && !begins_with_number(f.bytes)))
-				return false;
-			has_type = true;
-		}
+		if (f.number == pprof_Profile_sample_type_tag && f.is_bytes && f.bytes.at < f.bytes.end)
+			return begins_with_number(f.bytes);
+		if (f.number == pprof_Profile_sample_type_tag && !f.is_bytes)
+			return false;
+		has_type |= f.number == pprof_Profile_sample_type_tag;
 		has_table |= f.number >= pprof_Profile_mapping_tag;
 	}
 	return has_type && has_table;

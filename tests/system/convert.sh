@@ -78,6 +78,18 @@ head -c 1000 all.otlp.gz >cut.otlp.gz
 ! "$HEARTH" convert cut.otlp.gz away/x.pb.gz 2>err || fail "a cut file was read"
 grep -q "damaged or cut" err || fail "unclear: $(cat err)"
 [ "$(ls away)" = x.pb.gz ] && [ ! -s away/x.pb.gz ] || fail "something was written: $(ls -l away)"
+truncate -s 10G sparse.otlp
+! "$HEARTH" convert sparse.otlp away/x.pb.gz 2>err || fail "10 GB of nothing were read"
+grep -q "larger than 8 GB" err || fail "unclear: $(cat err)"
+for format in otlp otlp.zst otlp.json pb.gz speedscope.json; do
+	"$HEARTH" convert all.otlp whole.$format 2>/dev/null
+	head -c $(($(stat -c %s whole.$format) * 2 / 3)) whole.$format >cut
+	printf 'x\n' >>cut
+	"$HEARTH" convert cut away/y.folded >out 2>err || [ "$(wc -l <err)" = 1 ] || fail "$format, damaged: $(cat err)"
+	grep -qE "cut is |cut cannot be read" err || fail "$format, damaged: nothing is said: $(cat err)"
+done
+rm -f away/y.folded
+[ "$(ls away)" = x.pb.gz ] && [ ! -s away/x.pb.gz ] || fail "something was written: $(ls -l away)"
 ! "$HEARTH" convert all.otlp missing/x.pb.gz 2>err || fail "it was written nowhere"
 grep -q "cannot write missing/x.pb.gz" err || fail "unclear: $(cat err)"
 echo "$(wc -l <all.want) stacks"

@@ -149,6 +149,33 @@ static void test_refused(void **state)
 	}
 }
 
+/* Sparse files are refused before they are read. */
+static void test_sparse(void **state)
+{
+	static const struct {
+		off_t begin, size; /* of a message; the file's */
+		const char *says;
+	} cases[] = {
+		{ 0, 10ll << 30, "larger than 8 GB" },
+		{ 0, 7ll << 30, "has a hole from byte 0 on" },
+		{ 4096, 7ll << 30, "has a hole from byte 4096 on" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf error = BUF_EMPTY, data = BUF_EMPTY;
+		struct capture capture;
+
+		for (off_t k = 0; k < cases[i].begin; k++)
+			buf_putc(&data, '\n');
+		write_file(data.data ? data.data : (const uint8_t *)"", data.len);
+		assert_int_equal(truncate(path, cases[i].size), 0);
+		assert_true(capture_read(path, &capture, &error) < 0);
+		if (!strstr(buf_text(&error), cases[i].says))
+			fail_msg("case %zu: %s", i, buf_text(&error));
+	}
+}
+
 static void test_missing(void **state)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
@@ -244,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_cut_anywhere, make_path, remove_path),
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test_setup_teardown(test_sparse, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(test_refused, make_path, remove_path),
 		cmocka_unit_test(test_demangled_anew),
 		cmocka_unit_test(test_drop_inlined),
