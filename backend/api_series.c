@@ -191,6 +191,32 @@ static int take_series(void *arg, const struct key_values *labels, int64_t weigh
 	return take_value(&fill->values, buf_text(&fill->json), weight, events);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(((const struct value *)a)->text, ((const struct value *)b)->text);
+}
+
+/* Equal ones become one; then the heaviest comes first. */
+static void merge_values(struct values *v)
+{
+	size_t kept = 0;
+
+	if (!v->count)
+		return;
+	qsort(v->items, v->count, sizeof(*v->items), by_text);
+	for (size_t i = 1; i < v->count; i++) {
+		if (by_text(&v->items[kept], &v->items[i])) {
+			v->items[++kept] = v->items[i];
+			continue;
+		}
+		v->items[kept].weight += v->items[i].weight;
+		v->items[kept].events += v->items[i].events;
+		free(v->items[i].text);
+	}
+	v->count = kept + 1;
+	qsort(v->items, v->count, sizeof(*v->items), heaviest_value);
+}
+
 int api_series(struct api_call *call)
 {
 	struct series_fill fill = { .json = BUF_EMPTY };
@@ -204,8 +230,7 @@ int api_series(struct api_call *call)
 	if (!err)
 		err = call->ctx.store->ops->series(call->ctx.store, &q.sel, take_series, &fill);
 	if (!err) {
-		if (fill.values.count)
-			qsort(fill.values.items, fill.values.count, sizeof(*fill.values.items), heaviest_value);
+		merge_values(&fill.values);
 		json_object_begin(j);
 		json_key(j, "series");
 		json_array_begin(j);

@@ -109,8 +109,8 @@ struct store_ops {
 	int (*label_values)(struct store *s, const struct store_selection *sel, const char *label,
 			    int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg);
 
-	/* The resources, each with its attributes (profiles_key() needs no dictionary for them: all are resolved) and
-	 * weight. */
+	/* The resources, each with its attributes as text and what it weighs; one that was met again after long may come
+	 * twice. */
 	int (*series)(struct store *s, const struct store_selection *sel,
 		      int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg);
 

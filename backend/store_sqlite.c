@@ -128,6 +128,7 @@ static const struct store_ops sqlite_ops = {
 	.sum_times = store_sum_times,
 	.labels = store_labels,
 	.label_values = store_label_values,
+	.series = store_series,
 	.kinds = store_kinds,
 	.executables = store_executables,
 	.export = store_export,

@@ -81,6 +81,8 @@ int store_sum_stacks(struct store *s, const struct store_selection *sel, const c
 int store_sum_times(struct store *s, const struct store_selection *sel, uint64_t step_ns, const char *by,
 		    int (*fn)(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events), void *arg);
 int store_labels(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const char *label), void *arg);
+int store_series(struct store *s, const struct store_selection *sel,
+		 int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg);
 int store_label_values(struct store *s, const struct store_selection *sel, const char *label,
 		       int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg);
 int store_kinds(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),

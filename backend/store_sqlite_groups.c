@@ -3,6 +3,8 @@
 #include "backend/store_sqlite_groups.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,15 +90,22 @@ static int find_cells(struct groups *g, struct scan *scan, uint32_t index)
 	return 0;
 }
 
+const char groups_by_resource[] = "resource";
+
 int groups_find(struct groups *g, struct scan *scan, uint32_t index)
 {
 	const char *value;
+	char number[16];
 	int err = 0;
 
 	g->how = GROUP_SERIES;
 	g->of_series = 0;
 	if (!g->by)
 		return 0;
+	if (g->by == groups_by_resource) {
+		snprintf(number, sizeof(number), "%" PRIu32, scan->of[index]->series->resource);
+		return groups_add(g, number, &g->of_series);
+	}
 	value = scan_series_value(scan, scan->of[index]->series, g->by, &err);
 	if (err)
 		return err;

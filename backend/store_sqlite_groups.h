@@ -8,6 +8,9 @@
 
 enum { GROUP_CPUS = 1 << 16 };
 
+/* Instead of a label (told by its address): groups are resources, their texts the numbers of their sets. */
+extern const char groups_by_resource[];
+
 struct groups {
 	const char *by;	       /* NULL: one group, "" */
 	struct intern *values; /* with their NUL */

@@ -302,3 +302,46 @@ int store_executables(struct store *s, const struct store_selection *sel,
 	pthread_mutex_unlock(&sqlite->read_lock);
 	return err;
 }
+
+/* --- series --- */
+
+struct series_list {
+	struct store_names *names;
+	int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events);
+	void *arg;
+};
+
+/* @number is that of the resource's set. */
+static int tell_resource(void *arg, const char *number, int64_t weight, uint64_t events)
+{
+	const struct series_list *list = arg;
+	int err = 0;
+	const struct name_set *set = names_set(list->names, (uint32_t)strtoul(number, NULL, 10), &err);
+	AUTO_FREE struct key_value *items = set ? calloc(set->count + 1, sizeof(*items)) : NULL;
+	struct key_values labels = { .items = items };
+
+	if (err || !items)
+		return err ? err : -ENOMEM;
+	for (; labels.count < set->count; labels.count++) {
+		const struct name_label *label = &set->labels[labels.count];
+
+		items[labels.count] = (struct key_value){
+			.key = { label->key, (uint32_t)strlen(label->key) },
+			.value = { .kind = VALUE_STRING, .string = { label->value, (uint32_t)strlen(label->value) } },
+		};
+	}
+	return list->fn(list->arg, &labels, weight, events);
+}
+
+int store_series(struct store *s, const struct store_selection *sel,
+		 int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg)
+{
+	struct store_sqlite *sqlite = store_sqlite_of(s);
+	struct series_list list = { sqlite->names, fn, arg };
+	int err;
+
+	pthread_mutex_lock(&sqlite->read_lock); /* sets are looked up after the sums */
+	err = store_label_values(s, sel, groups_by_resource, tell_resource, &list);
+	pthread_mutex_unlock(&sqlite->read_lock);
+	return err;
+}
