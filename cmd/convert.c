@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth convert`: a capture in another format. */
+/* `hearth convert`: a profile in another format. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -58,9 +58,12 @@ const struct cmd cmd_convert = {
 	.summary = "write a capture in another format: pprof, folded stacks, compressed",
 	.operands = "IN OUT",
 	.description =
-		"Reads a capture (IN, or - for standard input) and writes it as OUT (- for standard output). The format "
-		"is what OUT's name ends in, or what --format says. What a format has no place for is told once. Needs no "
-		"root.",
+		"Reads a profile (IN, or - for standard input) and writes it as OUT (- for standard output). What is read "
+		"is "
+		"known by its content: OTLP in every framing, protobuf or JSON; pprof; folded stacks; speedscope; perf "
+		"script; perf.data by way of perf; gzip or zstd around them. What is written is what OUT's name ends in, or "
+		"what "
+		"--format says. What a format has no place for is told once. Needs no root.",
 	.example = "hearth convert x.otlp x.pb.gz",
 	.min_operands = 2,
 	.max_operands = 2,

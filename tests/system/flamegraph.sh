@@ -34,4 +34,8 @@ python3 "$TOP/tests/browser/flamegraph.py" chain.svg truth::outer . || status=$?
 [ $status = 0 ] || exit $status
 "$HEARTH" convert chain.otlp chain.html 2>/dev/null || fail "no page"
 "$HEARTH" convert chain.otlp chain.folded 2>/dev/null || fail "no folded stacks"
+printf 'a;</script><script>alert(1)</script>;&amp;"<!--;x 5\n' >hostile.folded
+"$HEARTH" convert hostile.folded hostile.html 2>/dev/null && "$HEARTH" convert hostile.folded hostile.svg 2>/dev/null || fail "hostile names"
+[ "$(grep -ao '</script' hostile.html | wc -l)" = 2 ] && ! grep -q '<!--' hostile.html || fail "a name ends the page's data"
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' hostile.svg || fail "a name breaks the picture"
 python3 "$TOP/tests/browser/flamegraph_page.py" chain.html chain.folded truth::outer .
