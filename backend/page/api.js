@@ -20,7 +20,8 @@ export async function ask(url, signal) {
   const began = performance.now();
   let answer;
   try {
-    answer = await fetch(url, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+    // The whole address: that of the page may have a name and token in it, which fetch() refuses to take over.
+    answer = await fetch(location.origin + url, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
   } catch (e) {
     if (e.name === "AbortError") throw e;
     throw new ApiError("hearth does not answer. Is it still running?", 0);

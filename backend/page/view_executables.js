@@ -63,7 +63,7 @@ export class ExecutablesView {
     for (const file of files) {
       this.told.textContent = `${file.name}, ${bytes(file.size)}: on its way…`;
       try {
-        const answer = await fetch("/api/v1/symbols", { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream", ...(this.token.value ? { Authorization: `Bearer ${this.token.value}` } : {}) } });
+        const answer = await fetch(`${location.origin}/api/v1/symbols`, { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream", ...(this.token.value ? { Authorization: `Bearer ${this.token.value}` } : {}) } });
         const text = await answer.text();
         let said = {};
         try {
