@@ -162,7 +162,7 @@ void column_seal(struct buf *out, size_t start)
 
 	if (out->failed)
 		return;
-	check = htole32((uint32_t)XXH3_64bits(out->data + start, out->len - start));
+	check = htole32((uint32_t)XXH3_64bits(out->len > start ? out->data + start : NULL, out->len - start));
 	buf_append(out, &check, CHECK_BYTES);
 }
 
