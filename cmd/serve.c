@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `hearth serve`: the backend alone. Receives OTLP and passes it to the sinks; into the store when none is named. */
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "backend/grpc.h"
 #include "backend/ingest.h"
@@ -218,6 +220,24 @@ static int listen_on_all(struct session *s, const struct guard *guard, struct in
 	return err;
 }
 
+/* Both protocols may have as many connections as --max-connections says. */
+static void raise_file_limit(uint64_t max_connections)
+{
+	enum { OTHER_FILES = 200 };
+	uint64_t wanted = 2 * max_connections + OTHER_FILES;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= wanted)
+		return;
+	files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < wanted)
+		log_warn("only %" PRIu64
+			 " files may be open, which is less than --max-connections takes: raise 'ulimit -Hn' to "
+			 "%" PRIu64,
+			 (uint64_t)files.rlim_cur, wanted);
+}
+
 static int listen_and_serve(struct session *s, const char *names)
 {
 	AUTO(guard_fini) struct guard guard = { 0 };
@@ -238,6 +258,7 @@ static int listen_and_serve(struct session *s, const char *names)
 		err = page_queries(s, s->loop, false, &queries);
 	if (err)
 		return err;
+	raise_file_limit(s->config->max_connections);
 	err = watch_workloads(s, &workloads);
 	if (!err)
 		err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
