@@ -12,10 +12,9 @@ struct tokens;
 int tokens_new(const char *path, struct tokens **ret);
 void tokens_free(struct tokens *t); /* accepts NULL */
 
-/* Whether @authorization, the header's value or NULL, is "Bearer " and one of the tokens, or "Basic " with one of them as the
- * password, as browsers and pprof send it. The file is read again at most
- * once a second; while it cannot be used the old tokens stay. The time this takes tells nothing about the tokens but their
- * lengths. */
+/* Whether @authorization, the header's value or NULL, is "Bearer " and one of the tokens, or "Basic " with one of them as
+ * the password, as browsers and pprof send it. The file is read again at most once a second; while it cannot be used the old
+ * tokens stay. The time this takes tells nothing about the tokens but their lengths. */
 bool tokens_allow(struct tokens *t, const char *authorization);
 
 #endif
