@@ -68,7 +68,7 @@ post 400 --data-binary @request.bin.gz
 refused 3 .
 head -c 100000000 /dev/zero | gzip >bomb.gz
 post 413 --data-binary @bomb.gz -H 'Content-Encoding: gzip'
-refused 8 67108864
+refused 8 16777216
 
 # Printing happens behind a queue.
 three_printed() {
