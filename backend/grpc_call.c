@@ -20,8 +20,8 @@
 #include <strings.h>
 
 #include "backend/grpc_internal.h"
-#include "backend/recent.h"
 #include "backend/grpc_text.h"
+#include "backend/recent.h"
 #include "backend/token.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

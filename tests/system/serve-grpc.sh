@@ -33,7 +33,7 @@ samples() {
 }
 
 # --- plain ---
-serve plain --print
+serve plain --print --store :memory:
 "$clients" plain "$port" request || fail "grpcio"
 [ "$(samples "$http")" = 4 ] || fail "$(samples "$http") samples of 4"
 
@@ -46,6 +46,11 @@ tr -d '\r' <headers | grep -qx 'grpc-status: 0' || fail "curl: $(cat headers)"
 curl -sS -o answer "http://127.0.0.1:$port/v1development/profiles" && grep -q 'OTLP/HTTP has a port' answer || fail "HTTP/1.1: $(cat answer)"
 curl -fsS "$http/metrics" >metrics
 grep -q '^hearth_received_requests_total{path="/opentelemetry.*ProfilesService/Export",code="OK"} 5$' metrics || fail "$(cat metrics)"
+curl -fsS "$http/api/v1/status" | python3 -c '
+import json, sys
+seen = {(r["path"].split(".")[-1], r["status"]) for r in json.load(sys.stdin)["requests"]}
+wanted = {("ProfilesService/Export", s) for s in (200, 400, 429)} | {("LogsService/Export", 200)}
+sys.exit(f"not among the last requests: {wanted - seen}" if wanted - seen else 0)' || fail "the last requests"
 
 # hearth sends to hearth.
 start forward "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address off --collector "grpc://127.0.0.1:$port"
