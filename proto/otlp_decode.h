@@ -44,9 +44,10 @@ enum otlp_json {
 
 struct otlp_field {
 	const char *name;
-	const char *old_name;		/* in the JSON of releases before 1.9; or NULL */
-	const struct otlp_message *sub; /* KIND_MESSAGE(S) */
-	const char *const *names;	/* of an enum's numbers, from 0 on, NULL-terminated */
+	union {
+		const struct otlp_message *sub; /* KIND_MESSAGE(S) */
+		const char *const *names;	/* KIND_UINT32: of an enum's numbers, from 0 on, NULL-terminated; or NULL */
+	};
 	uint8_t kind;
 	uint8_t table;	 /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
 	uint8_t variant; /* member of AnyValue's oneof: its enum value_kind */
@@ -55,6 +56,8 @@ struct otlp_field {
 	uint16_t offset;
 	uint16_t count; /* repeated: offset of the count */
 };
+
+_Static_assert(sizeof(struct otlp_field) == 32, "the decoder's tables stay small");
 
 struct otlp_decoder;
 

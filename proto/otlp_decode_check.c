@@ -77,7 +77,7 @@ static bool check_message(struct walk *w, size_t at, const struct otlp_message *
 	for (unsigned i = 0; i < m->field_count; i++) {
 		const struct otlp_field *f = &m->fields[i];
 
-		if (f->kind != KIND_INDEX && f->kind != KIND_INDICES && !f->sub)
+		if (f->kind != KIND_INDEX && f->kind != KIND_INDICES && f->kind != KIND_MESSAGE && f->kind != KIND_MESSAGES)
 			continue;
 		if (f->variant && ((const struct any_value *)base)->kind != f->variant)
 			continue;

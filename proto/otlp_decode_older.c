@@ -31,7 +31,7 @@ static const struct otlp_message sample = { .name = "Sample",
 /* --- 1.9 --- */
 static const struct otlp_field profile_1_9_fields[] = {
 	FIELD(1, sample_type, KIND_MESSAGE, AT(struct profile, sample_type), .sub = &otlp_value_type_older),
-	FIELD(2, samples, KIND_MESSAGES, LIST(struct profile, samples, sample_count), .sub = &sample, .old_name = "sample"),
+	FIELD(2, samples, KIND_MESSAGES, LIST(struct profile, samples, sample_count), .sub = &sample),
 	FIELD(3, time_unix_nano, KIND_FIXED64, AT(struct profile, time_unix_ns)),
 	FIELD(4, duration_nano, KIND_INT64, AT(struct profile, duration_ns), .json = JSON_UNSIGNED),
 	FIELD(5, period_type, KIND_MESSAGE, AT(struct profile, period_type), .sub = &otlp_value_type_older),

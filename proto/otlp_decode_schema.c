@@ -107,8 +107,7 @@ const struct otlp_message otlp_line = { .name = "Line", FIELDS(line_fields, stru
 static const struct otlp_field location_fields[] = {
 	PROFILES(Location, mapping_index, KIND_INDEX, AT(struct profile_location, mapping_index), TABLE(mapping_table)),
 	PROFILES(Location, address, KIND_INT64, AT(struct profile_location, address), .json = JSON_UNSIGNED),
-	PROFILES(Location, lines, KIND_MESSAGES, LIST(struct profile_location, lines, line_count), .sub = &otlp_line,
-		 .old_name = "line"),
+	PROFILES(Location, lines, KIND_MESSAGES, LIST(struct profile_location, lines, line_count), .sub = &otlp_line),
 	PROFILES(Location, attribute_indices, KIND_INDICES,
 		 LIST(struct profile_location, attributes.items, attributes.count), TABLE(attribute_table)),
 };
@@ -190,8 +189,7 @@ static const struct otlp_message sample = {
 
 static const struct otlp_field profile_fields[] = {
 	PROFILES(Profile, sample_type, KIND_MESSAGE, AT(struct profile, sample_type), .sub = &value_type),
-	PROFILES(Profile, samples, KIND_MESSAGES, LIST(struct profile, samples, sample_count), .sub = &sample,
-		 .old_name = "sample"),
+	PROFILES(Profile, samples, KIND_MESSAGES, LIST(struct profile, samples, sample_count), .sub = &sample),
 	PROFILES(Profile, time_unix_nano, KIND_FIXED64, AT(struct profile, time_unix_ns)),
 	PROFILES(Profile, duration_nano, KIND_INT64, AT(struct profile, duration_ns), .json = JSON_UNSIGNED),
 	PROFILES(Profile, period_type, KIND_MESSAGE, AT(struct profile, period_type), .sub = &value_type),

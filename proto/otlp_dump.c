@@ -61,9 +61,11 @@ static void put_number(struct dump *d, const struct otlp_field *f, uint32_t v)
 	uint32_t count = 0;
 
 	buf_printf(d->out, "%" PRIu32, v);
-	while (f->names && f->names[count] && count < v)
+	if (f->kind != KIND_UINT32 || !f->names)
+		return;
+	while (f->names[count] && count < v)
 		count++;
-	if (f->names && f->names[count] && count == v)
+	if (f->names[count] && count == v)
 		buf_printf(d->out, " %s", f->names[v]);
 }
 

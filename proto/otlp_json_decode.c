@@ -104,7 +104,7 @@ static bool read_number(struct json_decoder *j, const struct otlp_field *f, void
 	struct json_int v;
 	const char *what;
 
-	if (f->names && read_name(j, f, at))
+	if (f->kind == KIND_UINT32 && f->names && read_name(j, f, at))
 		return true;
 	what = json_read_int(&j->in, &v);
 	if (what)
@@ -254,11 +254,11 @@ static bool read_numbers(struct json_decoder *j, const struct otlp_field *f, voi
 
 static bool read_item(struct json_decoder *j, const struct otlp_field *f, void *base)
 {
-	void *item = otlp_decode_extend(&j->d, base, f, f->sub ? f->sub->size : sizeof(struct str), 1);
+	void *item = otlp_decode_extend(&j->d, base, f, f->kind == KIND_MESSAGES ? f->sub->size : sizeof(struct str), 1);
 
 	if (!item)
 		return false;
-	if (!f->sub) {
+	if (f->kind == KIND_STRINGS) {
 		((struct str *)item)->data = "";
 		return read_string(j, item);
 	}
@@ -302,6 +302,15 @@ static bool is_name(struct json_text key, const char *name)
 	return i == key.len;
 }
 
+/* Before 1.9 two lists had the names of one of their items. */
+static bool is_old_name(struct json_text key, const struct otlp_message *m, const struct otlp_field *f)
+{
+	bool is_list = f->kind == KIND_MESSAGES && key.len + 1 == strlen(f->name) && !memcmp(key.data, f->name, key.len);
+
+	return is_list && ((key.len == strlen("sample") && !strcmp(m->name, "Profile")) ||
+			   (key.len == strlen("line") && !strcmp(m->name, "Location")));
+}
+
 /* The field called @key; senders write them in order, so the search begins behind the last one, @at. */
 static const struct otlp_field *find_field(const struct otlp_message *m, struct json_text key, unsigned *at)
 {
@@ -310,7 +319,7 @@ static const struct otlp_field *find_field(const struct otlp_message *m, struct 
 	for (unsigned n = 0, i = *at; n < m->field_count; n++, i++) {
 		const struct otlp_field *f = &m->fields[i >= m->field_count ? i -= m->field_count : i];
 
-		if (f->kind && (is_name(key, f->name) || (f->old_name && is_name(key, f->old_name)))) {
+		if (f->kind && (is_name(key, f->name) || is_old_name(key, m, f))) {
 			*at = i + 1;
 			return f;
 		}
