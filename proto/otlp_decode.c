@@ -297,6 +297,15 @@ static const uint8_t *decode_bytes(struct otlp_decoder *d, const struct otlp_mes
 	return otlp_decode_message(d, f->sub, at, value, value + len) ? value + len : NULL;
 }
 
+/* Of a member of a oneof, or a value that counts also when it is 0. */
+static void note_presence(const struct otlp_field *f, void *base)
+{
+	if (f->variant && ((struct any_value *)base)->kind != f->variant)
+		*(struct any_value *)base = (struct any_value){ .kind = f->variant };
+	if (f->has)
+		*(bool *)((char *)base + f->count) = true;
+}
+
 static const uint8_t *decode_field(struct otlp_decoder *d, const struct otlp_message *m, const struct otlp_field *f,
 				   unsigned wire, void *base, const uint8_t *p, const uint8_t *end)
 {
@@ -310,10 +319,8 @@ static const uint8_t *decode_field(struct otlp_decoder *d, const struct otlp_mes
 		return otlp_decode_fail(d, p, m, f, "has wire type %s, not %s", wire_names[wire],
 					wire_names[wire_of[f->kind]]);
 	}
-	if (f->variant && ((struct any_value *)base)->kind != f->variant)
-		*(struct any_value *)base = (struct any_value){ .kind = f->variant };
-	if (f->has)
-		*(bool *)((char *)base + f->count) = true;
+	if (f->variant | f->has)
+		note_presence(f, base);
 	switch (wire) {
 	case WIRE_VARINT:
 		p = wire_varint(p, end, &v);
