@@ -4,6 +4,7 @@
 # it was however it ends. Without a terminal: plain lines.
 . "$TOP/tests/system/lib.sh"
 need_bpf
+export LC_ALL=C.UTF-8 # columns are characters, not bytes
 command -v tmux >/dev/null || skip "no tmux here"
 
 socket=hearth-top-$$
