@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a capture of as many samples as wanted, as `hearth record` would over a long time: intervals of 10,000 samples, each
- * with the stacks it saw, drawn from 20,000 different ones of 15 to 45 frames of 3,000 functions, a few of them often.
+ * Writes a capture of as many samples as wanted, as `hearth record` would over a long time: intervals of 10,000 samples,
+ * each with the stacks it saw, drawn from 20,000 different ones of 15 to 45 frames of 3,000 functions, a few of them often.
  *   capture SAMPLES FILE
  */
 #include <stdio.h>
@@ -35,8 +35,8 @@ static uint64_t draw(uint64_t below)
 static int32_t location(struct builder *b, uint32_t function)
 {
 	struct profile_line line = { .line = 10 + function % 500 };
-	int32_t mapping = builder_mapping(b, 0x400000, 0x800000, 0, builder_string_z(b, function % 3 ? "/usr/bin/app" : "/usr/lib/lib.so"),
-					  NULL, 0);
+	int32_t mapping = builder_mapping(b, 0x400000, 0x800000, 0,
+					  builder_string_z(b, function % 3 ? "/usr/bin/app" : "/usr/lib/lib.so"), NULL, 0);
 	int32_t type = builder_attribute_string(b, "profile.frame.type", STR("native"));
 	char name[64];
 
@@ -79,8 +79,8 @@ static void add_interval(struct builder *b, uint64_t start_ns, unsigned samples)
 		attributes[0] = builder_attribute_string(b, "thread.name", str_z(name));
 		attributes[1] = builder_attribute_int(b, "thread.id", 5000 + thread);
 		attributes[2] = builder_attribute_int(b, "cpu.logical_number", (int64_t)draw(CPUS));
-		builder_event(b, profile, stack(b, (uint32_t)(draw(STACKS) * draw(STACKS) / STACKS), known), attributes, 3, 0,
-			      start_ns + i * 500000ull, false, 0);
+		builder_event(b, profile, stack(b, (uint32_t)(draw(STACKS) * draw(STACKS) / STACKS), known), attributes, 3,
+			      0, start_ns + i * 500000ull, false, 0);
 	}
 }
 

@@ -276,6 +276,7 @@ static void test_full_durable_child(void **state)
 	probe_set_hold(s.a, true);
 	assert_int_equal(sink_consume(s.fanout, s.p, NULL), 0);
 	probe_wait_entered(s.a);
+	probe_wait_consumed(s.b, 1); /* its queue has one place, too */
 	assert_int_equal(sink_consume(s.fanout, s.p, NULL), 0);
 	probe_wait_consumed(s.b, 2);
 	assert_int_equal(sink_consume(s.fanout, s.p, &ack.ack), -EAGAIN);
