@@ -283,18 +283,19 @@ static int run_serve(const struct config *config)
 	AUTO(session_close) struct session s = { 0 };
 	AUTO(buf_fini) struct buf folder = BUF_EMPTY;
 	struct config with_default = *config; /* its lists stay @config's */
+	bool is_default;
 	int err;
 
 	/* Bodies and decoded requests of some MB stay mapped, or each request would fault its pages in again. */
 	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY_BYTES);
-	if (!sinks_are_named(config)) {
-		err = store_default_folder(&folder);
-		if (err) {
-			log_error("there is no place to keep profiles, HOME is not set; say one with --store");
-			return STATUS_FAILED;
-		}
-		with_default.store = (char *)(uintptr_t)buf_text(&folder);
+	is_default = !sinks_are_named(config);
+	if (is_default) {
+		with_default.print = true;
+		if (store_default_folder(&folder))
+			log_warn("profiles are printed but not kept: HOME is not set; say where with --store");
+		else
+			with_default.store = (char *)(uintptr_t)buf_text(&folder);
 	}
 	if (session_open(&s, &with_default) || session_end_on_signals(&s))
 		return STATUS_FAILED;
@@ -303,6 +304,13 @@ static int run_serve(const struct config *config)
 	if (sinks_use_stdout(&with_default))
 		session_end_on_closed_stdout(&s);
 	err = sinks_of(&with_default, s.metrics, &s.sink, &s.store, &names, &error);
+	if (err && is_default && with_default.store) { /* nobody asked for the store */
+		log_warn("profiles are printed but not kept: %s", buf_text(&error));
+		buf_reset(&error);
+		buf_reset(&names);
+		with_default.store = NULL;
+		err = sinks_of(&with_default, s.metrics, &s.sink, &s.store, &names, &error);
+	}
 	if (err) {
 		log_error("%s", buf_text(&error));
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -316,7 +324,7 @@ const struct cmd cmd_serve = {
 	.summary = "receive profiles over OTLP and keep, print or forward them",
 	.operands = "",
 	.description = "The backend alone: receives OTLP profiles over HTTP and gRPC and passes them to the sinks; "
-		       "keeps them in the store when none is named. "
+		       "prints them and keeps them in the store when none is named. "
 		       "/metrics and /healthz are on the port of HTTP. Needs no root.",
 	.example = "hearth serve --print",
 	.run = run_serve,
