@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/http.h"
 #include "backend/query_thread.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/parse.h"
@@ -152,6 +154,39 @@ static bool begin_window(struct request *r, struct api_request *a)
 	return true;
 }
 
+/* process=NAME of pprof's paths: a selector by name; hearth is this very process. False: answered. */
+static bool choose_process(struct request *r, struct api_request *a)
+{
+	const struct query_params params = { a->items, a->count };
+	const char *name = query_param(&params, "process");
+	AUTO(buf_fini) struct buf query = BUF_EMPTY;
+
+	if (!name || !strstr(a->path, "pprof/"))
+		return true;
+	if (!strcmp(name, "hearth"))
+		buf_printf(&query, "{process.pid=\"%d\"}", (int)getpid());
+	else
+		buf_printf(&query, "{process.executable.name=`%s`}", name);
+	if (!query_param(&params, "query") && !strchr(name, '`') && add_param(a, "query", buf_text(&query)))
+		return true;
+	reply_text(r, MHD_HTTP_BAD_REQUEST, "process: a name, and no query beside it\n");
+	return false;
+}
+
+/* What pprof's tools may ask for beside the profile. Ours has its names in it, so there are no symbols to look up. */
+static bool answer_pprof_extra(struct request *r)
+{
+	const char *name = strrchr(r->path, '/') + 1;
+
+	if (!strcmp(name, "symbol"))
+		reply_text(r, MHD_HTTP_OK, "num_symbols: 0\n");
+	else if (!strcmp(name, "cmdline"))
+		reply_text(r, MHD_HTTP_OK, "hearth\n");
+	else
+		return false;
+	return true;
+}
+
 static bool is_live_profile(const struct api_request *a)
 {
 	const struct query_params params = { a->items, a->count };
@@ -182,6 +217,8 @@ void page_api(struct request *r)
 		reply_text(r, MHD_HTTP_NOT_FOUND, "there is no store here: start hearth with --store DIR\n");
 		return;
 	}
+	if (strstr(r->path, "/pprof/") && answer_pprof_extra(r))
+		return;
 	if (!api_has_path(r->path)) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found\n");
@@ -194,7 +231,7 @@ void page_api(struct request *r)
 	}
 	if (a->dropped) {
 		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
-	} else if (!is_live_profile(a) || begin_window(r, a)) {
+	} else if (choose_process(r, a) && (!is_live_profile(a) || begin_window(r, a))) {
 		a->job.path = a->path;
 		a->job.params = (struct query_params){ a->items, a->count };
 		a->job.pack = request_takes_gzip(r);

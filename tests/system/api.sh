@@ -5,6 +5,8 @@
 . "$TOP/tests/system/lib.sh"
 need_bpf
 
+code() { curl -s -o /dev/null -w '%{http_code}' "$@"; }
+
 cat >spin.c <<'END'
 #include <stdint.h>
 volatile uint64_t sink;
@@ -39,6 +41,16 @@ if command -v go >/dev/null; then
 	grep -q spin_inner stored.txt || fail "pprof sees no stored spin_inner"
 fi
 
+[ "$(curl -sf "$url/pprof/cmdline") $(curl -sf "$url/debug/pprof/symbol")" = "hearth num_symbols: 0" ] || fail "pprof's further paths"
+[ "$(code "$url/pprof/nothing")" = 404 ] || fail "/pprof/nothing is something"
+# Of one process alone, by name and hearth itself.
+for name in spin-api hearth; do
+	curl -sf -o of.pb.gz "$url/debug/pprof/profile?from=first&to=now&process=$name" || fail "no profile of $name"
+	"$HEARTH" report of.pb.gz --format csv >of.csv
+	! grep -q spin_inner of.csv || [ $name = spin-api ] || fail "spin_inner in the profile of $name"
+	grep -qE 'spin_inner|hearth' of.csv || fail "the profile of $name: $(head of.csv)"
+done
+
 before=$(curl -sf "$url/api/v1/values?label=comm&from=first&to=now&prefix=spin" | sed 's/.*"events":\([0-9]*\).*/\1/')
 kill -INT "$hearth"
 wait "$hearth" || fail "hearth ended with $?"
@@ -51,7 +63,6 @@ url=$(sed -n 's/.*page at \(http:[^ ]*\)\/.*/\1/p' serve.out.err)
 after=$(curl -sf -u x:s3cret "$url/api/v1/values?label=comm&from=first&to=now&prefix=spin" | sed 's/.*"events":\([0-9]*\).*/\1/')
 [ "$after" -ge "$before" ] || fail "$before events of spin-api were there, now $after"
 curl -sf -u x:s3cret "$url/api/v1/top?from=first&to=now&query=\{comm=\"spin-api\"\}" | grep -q spin_inner || fail "names are gone"
-code() { curl -s -o /dev/null -w '%{http_code}' "$@"; }
 [ "$(code "$url/api/v1/top")" = 401 ] || fail "no token is asked for"
 [ "$(code -u x:wrong "$url/")" = 401 ] || fail "any token will do"
 [ "$(code -H 'Authorization: Bearer s3cret' "$url/api/v1/top")" = 200 ] || fail "the token is refused"
