@@ -30,6 +30,7 @@
 #include "cmd/sinks_of.h"
 #include "cmd/targets.h"
 #include "cmd/user.h"
+#include "cmd/view.h"
 #include "proto/report.h"
 #include "sinks/sinks.h"
 
@@ -424,6 +425,8 @@ static int run_record(const struct config *config)
 	session_close(&r.session);
 	child_fini(&r.child);
 	end_folder(&r);
+	if (config->open && status != STATUS_USAGE && !access(buf_text(&r.path), R_OK))
+		view_recorded(buf_text(&r.path));
 	buf_fini(&r.path);
 	buf_fini(&r.capture_path);
 	buf_fini(&r.folder);

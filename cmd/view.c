@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `hearth view`: the page on captures. They are read into a store in memory, which is gone with the command. */
+#include "cmd/view.h"
+
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backend/store.h"
 #include "base/buf.h"
@@ -15,6 +20,7 @@
 #include "cmd/config.h"
 #include "cmd/page.h"
 #include "cmd/session.h"
+#include "cmd/user.h"
 
 enum { COMMIT_SECONDS = 120 }; /* for the largest capture */
 
@@ -74,6 +80,32 @@ static int show(struct session *s)
 	err = session_run(s);
 	page_stop(page, clock_mono_ns() + NSEC_PER_SEC);
 	return err;
+}
+
+/* In the child: the page needs no root, and what is shown belongs to the user. */
+static void become_viewer(const char *path)
+{
+	sigset_t none;
+	struct user user;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (!user_invoking(&user) || !user_become(&user))
+		execl("/proc/self/exe", "hearth", "view", "--open", "--", path, (char *)NULL);
+	log_error("cannot show %s: %s", path, strerror(errno));
+	_exit(STATUS_FAILED);
+}
+
+void view_recorded(const char *path)
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		become_viewer(path);
+	if (child < 0)
+		log_error("cannot show %s: %s", path, strerror(errno));
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 static int run_view(const struct config *config)

@@ -14,12 +14,10 @@ import urllib.request
 
 document, base, function = sys.argv[1:]
 failures = 0
-RANGE = {"from": "first", "to": "last"}
 # What the document's paths are asked with, beside the range.
 PARAMETERS = {
     "sandwich": {"function": function},
     "values": {"label": "comm"},
-    "diff": {"from2": "first", "to2": "last"},
     "top": {"strip": "4", "by": "comm"},
     "export": {"format": "folded"},
 }
@@ -63,6 +61,11 @@ def documented(section):
         names |= set(re.findall(r'[{,] ?"([a-z_0-9]+)"(?=, "|, TREE|\}|, \.\.\.)', text)) if '": ' not in text else set()
     return names - {"error"}
 
+
+# Times that stand still, while more comes in.
+kept = json.loads(ask("/api/v1/status", {})[2])["store"]
+RANGE = {"from": repr(kept["first"]), "to": repr(kept["last"] - 1)}
+PARAMETERS["diff"] = {"from2": repr(kept["first"] + 1), "to2": RANGE["to"]}
 
 sections = re.split(r"\n## ", open(document).read())
 asked = 0
