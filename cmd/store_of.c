@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "backend/store.h"
@@ -13,9 +14,11 @@
 
 int store_default_folder(struct buf *out)
 {
-	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *service = getenv("STATE_DIRECTORY");
 
-	if (geteuid() == 0)
+	if (service && service[0] == '/') /* systemd's, of a unit with StateDirectory= */
+		buf_append(out, service, strcspn(service, ":"));
+	else if (geteuid() == 0)
 		buf_puts(out, "/var/lib/hearth");
 	else if (base && base[0] == '/')
 		buf_printf(out, "%s/hearth", base);

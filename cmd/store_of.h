@@ -10,7 +10,8 @@ struct config;
 struct metrics;
 struct store;
 
-/* /var/lib/hearth as root, below the XDG state folder otherwise: appended to @out. -ENOENT: HOME is not set. */
+/* systemd's STATE_DIRECTORY where it is set, /var/lib/hearth as root, below the XDG state folder otherwise: appended to
+ * @out. -ENOENT: HOME is not set. */
 int store_default_folder(struct buf *out);
 
 /* Opens the store in @place (NULL: the default folder). The caller closes it. 0, or -errno with @error filled. */

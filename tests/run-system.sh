@@ -32,6 +32,8 @@ chmod 755 "$scratch"
 export HEARTH_CONFIG=/dev/null
 # Indexes of names go nowhere else; kept from test to test, as on a machine.
 export HEARTH_SYMBOL_CACHE=$scratch/symbols
+# Nor do profiles that are kept where nothing else was said.
+export STATE_DIRECTORY=$scratch/state
 # attempt TEST NAME: runs it in an empty folder, its output into $scratch/NAME.out; sets $status and $took
 attempt() {
 	local dir=$scratch/$2 start=$EPOCHREALTIME
