@@ -10,11 +10,6 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
 
-static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
-{
-	cpu->counters[which]++;
-}
-
 static __always_inline bool is_chosen_task(__u64 pid_tgid)
 {
 	__u32 pid = pid_tgid >> 32, tid = (__u32)pid_tgid;

@@ -193,4 +193,9 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps") = { .values = { &ring_0 } };
 
+static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
+{
+	cpu->counters[which]++;
+}
+
 #endif

@@ -6,7 +6,6 @@
 #ifndef HEARTH_BPF_SEND_H
 #define HEARTH_BPF_SEND_H
 
-#include "bpf/filter.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/stacks.bpf.h"
