@@ -2,7 +2,8 @@
 /*
  * A capture is read whole, unpacked if need be, and recognised by its content, never by its name. OTLP is decoded in place:
  * the model keeps the bytes. What cannot be decoded is looked at more closely, so that the message can say what the file is
- * instead.
+ * instead. For who wants samples only, what the file sink wrote is mapped and decoded a message at a time; whatever is
+ * unusual there is left to the reader of whole captures.
  */
 #include "cmd/capture.h"
 
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,11 +24,13 @@
 #include "base/zstd.h"
 #include "cmd/perf_data.h"
 #include "proto/otlp_read.h"
+#include "proto/profiles.h"
 #include "proto/read.h"
 
 enum {
 	READ_BYTES = 1 << 20,
-	LOOK_BYTES = 1 << 16, /* some of which must not be zero */
+	LOOK_BYTES = 1 << 16,	 /* some of which must not be zero */
+	RELEASE_BYTES = 4 << 20, /* of a mapped file, a multiple of all page sizes */
 };
 
 #define MAX_BYTES (8ull << 30) /* of a file, packed and unpacked */
@@ -231,6 +235,14 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 	return err;
 }
 
+/* @read_bytes of @file_bytes were read. */
+static void warn_of_cut(const char *path, size_t read_bytes, size_t file_bytes)
+{
+	if (read_bytes < file_bytes)
+		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", capture_name(path),
+			 file_bytes - read_bytes, file_bytes);
+}
+
 int capture_load(const char *path, struct capture *ret)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
@@ -238,8 +250,91 @@ int capture_load(const char *path, struct capture *ret)
 
 	if (err)
 		log_error("%s", buf_text(&error));
-	else if (ret->read_bytes < ret->file_bytes)
-		log_warn("%s is cut: the last %zu of %zu bytes are no whole record and are left out", capture_name(path),
-			 ret->file_bytes - ret->read_bytes, ret->file_bytes);
+	else
+		warn_of_cut(path, ret->read_bytes, ret->file_bytes);
+	return err;
+}
+
+/* --- in parts --- */
+
+struct mapped {
+	uint8_t *data;
+	size_t len, released; /* bytes */
+	struct otlp_parts parts;
+	int (*fn)(void *arg, struct profiles *p);
+	void *arg;
+	bool has_failed; /* @fn, not the reading */
+};
+
+static void mapped_fini(struct mapped *m)
+{
+	if (m->data)
+		munmap(m->data, m->len);
+}
+
+/* Maps @path if it is a file of the kind and size that is read in parts; else leaves @m empty. */
+static void map_stream(const char *path, struct mapped *m)
+{
+	AUTO_CLOSE int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	struct stat st;
+	void *data;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size > MAX_BYTES)
+		return;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return;
+	m->data = data;
+	m->len = (size_t)st.st_size;
+}
+
+/* What stands before the part's end is not needed any more. */
+static int take_part(void *arg, struct profiles *p)
+{
+	struct mapped *m = arg;
+	int err = m->fn(m->arg, p);
+	size_t done = m->parts.bytes / RELEASE_BYTES * RELEASE_BYTES;
+
+	m->has_failed = err;
+	if (done > m->released)
+		madvise(m->data + m->released, done - m->released, MADV_DONTNEED);
+	m->released = done;
+	return err;
+}
+
+/* Gives what @m's parts left of the capture, as one: all of it, if there were none. */
+static int take_rest(const char *path, struct mapped *m)
+{
+	struct capture capture;
+	struct profiles *p;
+	int err = capture_load(path, &capture);
+
+	if (err)
+		return err;
+	p = capture.profiles;
+	if (!p->sample_events)
+		log_warn("%s holds no samples", capture_name(path));
+	p->resources += m->parts.resources;
+	p->resource_count -= m->parts.resources;
+	p->sample_events -= m->parts.events;
+	err = m->fn(m->arg, p);
+	profiles_put(p);
+	return err;
+}
+
+int capture_each(const char *path, int (*fn)(void *arg, struct profiles *p), void *arg)
+{
+	AUTO(mapped_fini) struct mapped m = { .fn = fn, .arg = arg };
+	int err = -EBADMSG;
+
+	map_stream(path, &m);
+	if (m.data && !read_format_of(m.data, m.len))
+		err = otlp_read_parts(m.data, m.len, take_part, &m, &m.parts);
+	if (err && !m.has_failed)
+		return take_rest(path, &m);
+	if (!err && !m.parts.events)
+		log_warn("%s holds no samples", capture_name(path));
+	if (!err)
+		warn_of_cut(path, m.parts.bytes, m.len);
 	return err;
 }

@@ -23,6 +23,13 @@ int capture_read(const char *path, struct capture *ret, struct buf *error);
 /* The same; says on the log what is wrong, and of a file that is cut what is left out. */
 int capture_load(const char *path, struct capture *ret);
 
+/*
+ * Reads the capture @path a part at a time, so that memory holds one: @fn gets each for the time of the call and may change
+ * it. What cannot be read in parts is one. Stops when @fn returns not 0 and returns that; else 0, or -errno. Says on the log
+ * what is wrong with the file, and what capture_load() and reports warn of: that it is cut, that it holds no samples.
+ */
+int capture_each(const char *path, int (*fn)(void *arg, struct profiles *p), void *arg);
+
 /* Makes the names of @p, which nobody else has yet, anew as the settings of symbols/demangle.h say, where it holds their
  * mangled form. 0, -ENOMEM. */
 int capture_demangle(struct profiles *p);

@@ -37,6 +37,7 @@ struct report {
 	const struct report_format *format;
 	struct report_style style;
 	struct view *view;
+	const char *path; /* of the capture that is read */
 	/* Those that the format needs. */
 	struct top *top, *lines;
 	struct tree *tree;
@@ -217,23 +218,17 @@ static int add(struct report *r, const struct profiles *p)
 	return err;
 }
 
-static int add_file(struct report *r, const char *path)
+static int add_part(void *arg, struct profiles *p)
 {
-	struct capture capture;
-	int err = capture_load(path, &capture);
+	struct report *r = arg;
+	int err = capture_demangle(p);
 
-	if (err)
-		return err;
-	if (!capture.profiles->sample_events)
-		log_warn("%s holds no samples", capture_name(path));
-	err = capture_demangle(capture.profiles);
 	if (r->config->no_inline)
-		capture_drop_inlined(capture.profiles);
+		capture_drop_inlined(p);
 	if (!err)
-		err = add(r, capture.profiles);
-	profiles_put(capture.profiles);
+		err = add(r, p);
 	if (err)
-		log_error("cannot report on %s: %s", capture_name(path), strerror(-err));
+		log_error("cannot report on %s: %s", capture_name(r->path), strerror(-err));
 	return err;
 }
 
@@ -276,7 +271,7 @@ static int run_report(const struct config *config)
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < config->operand_count; i++)
-		if (add_file(&r, config->operands[i]))
+		if (capture_each(r.path = config->operands[i], add_part, &r))
 			return STATUS_FAILED;
 	err = r.format->write(&r);
 	if (err == -EINVAL)

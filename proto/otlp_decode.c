@@ -182,7 +182,7 @@ static uint32_t count_numbers(const uint8_t *p, const uint8_t *end)
 static bool decode_packed(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
 			  const uint8_t *end)
 {
-	uint64_t max = d->max_index[f->table], v;
+	uint64_t max = d->max_index[f->table], shift = d->shift[f->table], v;
 	int64_t *values;
 	int32_t *indices;
 	uint32_t n = count_numbers(p, end);
@@ -191,8 +191,9 @@ static bool decode_packed(struct otlp_decoder *d, const struct otlp_field *f, vo
 		indices = otlp_decode_extend(d, base, f, sizeof(*indices), n);
 		for (; indices && p && p < end; *indices++ = (int32_t)v) {
 			p = packed_varint(p, end, &v);
-			if (!p || v > INT32_MAX)
+			if (!p || v > INT32_MAX || v - 1 < shift)
 				return false;
+			v -= v ? shift : 0;
 			max = v > max ? v : max;
 		}
 		d->max_index[f->table] = (uint32_t)max;
@@ -248,8 +249,9 @@ static bool set_number(struct otlp_decoder *d, const struct otlp_field *f, void 
 {
 	switch (f->kind) {
 	case KIND_INDEX:
-		if (v > INT32_MAX)
+		if (v > INT32_MAX || v - 1 < d->shift[f->table])
 			return false;
+		v -= v ? d->shift[f->table] : 0;
 		*(int32_t *)at = (int32_t)v;
 		if (v > d->max_index[f->table])
 			d->max_index[f->table] = (uint32_t)v;
@@ -375,25 +377,25 @@ bool otlp_decode_message(struct otlp_decoder *d, const struct otlp_message *m, v
 	return !m->done || m->done(d, base);
 }
 
-/* Gives each table that the input left out its element 0; false for want of memory. */
-static bool fill_tables(struct profiles *p)
+/* Gives each table that has no element its element 0; false for want of memory. */
+static bool fill_tables(struct otlp_decoder *d)
 {
+	struct dictionary *dict = &d->profiles->dict;
+
 	for (unsigned t = 1; t < otlp_dictionary.field_count; t++) {
 		const struct otlp_field *f = &otlp_dictionary.fields[t];
-		uint32_t *count = (uint32_t *)((char *)&p->dict + f->count);
 		void *item;
 
-		if (*count)
+		if (*(const uint32_t *)((const char *)dict + f->count))
 			continue;
-		item = profiles_alloc(p, f->sub ? f->sub->size : sizeof(struct str));
+		d->lacks_table = true;
+		item = otlp_decode_extend(d, dict, f, f->sub ? f->sub->size : sizeof(struct str), 1);
 		if (!item)
 			return false;
 		if (f->sub)
 			otlp_init_strings(f->sub, item);
 		else
 			*(struct str *)item = STR("");
-		*(void **)((char *)&p->dict + f->offset) = item;
-		*count = 1;
 	}
 	return true;
 }
@@ -410,7 +412,7 @@ static bool indices_fit(const struct otlp_decoder *d)
 
 int otlp_decode_finish(struct otlp_decoder *d)
 {
-	if (!fill_tables(d->profiles))
+	if (!fill_tables(d))
 		return d->error = -ENOMEM;
 	if (d->forgets_references)
 		return 0;
@@ -430,6 +432,8 @@ void *otlp_decode_root(struct otlp_decoder *d, const struct otlp_layout *layout)
 		d->error = -ENOMEM;
 		return NULL;
 	}
+	if (d->continues && !fill_tables(d))
+		return NULL;
 	if (d->len && !otlp_decode_message(d, layout->root, root, d->start, d->start + d->len))
 		return NULL;
 	if (layout->convert && !layout->convert(d, root))
@@ -498,6 +502,30 @@ int otlp_decode_with(uint8_t *data, size_t len, bool own_data, const struct otlp
 int otlp_decode(uint8_t *data, size_t len, bool own_data, struct profiles **ret, struct otlp_error *err)
 {
 	return otlp_decode_with(data, len, own_data, &(struct otlp_decode_options){ 0 }, ret, err);
+}
+
+int otlp_decode_part(const uint8_t *data, size_t len, uint32_t before[OTLP_TABLES], struct profiles **ret)
+{
+	struct otlp_error unwanted;
+	struct otlp_decoder d = { .start = data, .len = len, .own_data = true, .text = &unwanted };
+
+	if (len > UINT32_MAX)
+		return -EBADMSG;
+	d.continues = before[1];
+	for (unsigned t = 1; d.continues && t < OTLP_TABLES; t++)
+		d.shift[t] = before[t] - 1;
+	otlp_decode_root(&d, otlp_layout(RELEASE_CURRENT));
+	if (!d.error && (d.odd || is_doubtful(&d) || (d.lacks_table && !d.continues)))
+		d.error = -EBADMSG;
+	if (d.error) {
+		profiles_put(d.profiles);
+		return d.error;
+	}
+	for (unsigned t = 1; t < OTLP_TABLES; t++)
+		before[t] += *(const uint32_t *)((const char *)&d.profiles->dict + otlp_dictionary.fields[t].count) -
+			     d.continues;
+	*ret = d.profiles;
+	return 0;
 }
 
 static int decode_answer(const struct otlp_message *m, const uint8_t *data, size_t len, int64_t *number_ret,

@@ -85,7 +85,10 @@ struct otlp_decoder {
 	struct otlp_error *text;
 	unsigned nesting;
 	uint32_t max_index[OTLP_TABLES]; /* largest index seen into each table */
-	uint64_t items;			 /* log records, spans, data points */
+	bool continues;			 /* a stream: indices other than 0 count from shift[] on */
+	uint32_t shift[OTLP_TABLES];
+	bool lacks_table; /* one had to be made up */
+	uint64_t items;	  /* log records, spans, data points */
 	/* Hints that the layout is another release's. */
 	bool whole;		    /* all fields could be read */
 	uint64_t shaped_samples;    /* with values, timestamps or no attributes */
@@ -120,6 +123,14 @@ void otlp_init_strings(const struct otlp_message *m, void *base);
 /* The place of @n further elements of @size bytes behind those that a repeated field of @base has; counts them in. NULL:
  * out of memory, reported. */
 void *otlp_decode_extend(struct otlp_decoder *d, void *base, const struct otlp_field *f, size_t size, uint32_t n);
+
+/*
+ * Decodes @data, a part of a stream whose dictionaries continue one another. @before: elements of each table in the parts
+ * before it, or all 0 in the first; advanced by those of this part. Strings point into @data. 0 with one reference in *@ret;
+ * -EBADMSG when this cannot be read without what stands before it, is not of 1.10's layout beyond doubt, or is damaged:
+ * otlp_decode() of the whole stream has the last word; -ENOMEM.
+ */
+int otlp_decode_part(const uint8_t *data, size_t len, uint32_t before[OTLP_TABLES], struct profiles **ret);
 
 /* What follows when all fields are read: tables that were left out get their element 0, indices are checked. 0 or d->error.
  */

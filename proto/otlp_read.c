@@ -2,7 +2,8 @@
 /*
  * The input is split into messages that are complete in themselves. One is decoded in place; several are decoded one by one
  * and encoded into one stream, in which their indices go on counting, and that is decoded: the encoder renumbers, nothing
- * else has to.
+ * else has to. A stream of the file sink's can also be read message by message: a message there refers to its own elements
+ * and to those numbered 0.
  */
 #include "proto/otlp_read.h"
 
@@ -15,6 +16,7 @@
 #include "base/gzip.h"
 #include "base/zstd.h"
 #include "proto/otlp_cut.h"
+#include "proto/otlp_decode.h"
 #include "proto/otlp_json_decode.h"
 #include "proto/otlp_wire.h"
 #include "proto/read.h"
@@ -303,5 +305,61 @@ int otlp_read(struct buf *data, size_t max_bytes, struct profiles **ret, size_t 
 
 	buf_fini(&r.messages);
 	buf_fini(&r.stream);
+	return err;
+}
+
+/* --- a part at a time --- */
+
+/* The end of the message that begins at @p: that of its dictionary. NULL: it is cut, or (*@is_whole_ret) has none. */
+static const uint8_t *message_end(const uint8_t *p, const uint8_t *end, bool *is_new_ret, bool *is_whole_ret)
+{
+	uint32_t field;
+	unsigned wire;
+	size_t size;
+
+	while (p && p < end) {
+		const uint8_t *value = wire_tag(p, end, &field, &wire);
+
+		p = value ? wire_skip(value, end, wire) : NULL;
+		if (p && field == PROFILES_TAG(ProfilesData, dictionary) && wire == WIRE_BYTES) {
+			value = wire_length(value, end, &size);
+			*is_new_ret = begins_anew(value, p);
+			return p;
+		}
+	}
+	*is_whole_ret = p;
+	return NULL;
+}
+
+int otlp_read_parts(const uint8_t *data, size_t len, int (*fn)(void *arg, struct profiles *p), void *arg,
+		    struct otlp_parts *parts)
+{
+	uint32_t before[OTLP_TABLES] = { 0 };
+	int err = 0;
+
+	*parts = (struct otlp_parts){ 0 };
+	if (!len || data[0] >> 3 != PROFILES_TAG(ProfilesData, resource_profiles))
+		return -EBADMSG;
+	while (!err && parts->bytes < len) {
+		const uint8_t *start = data + parts->bytes, *end;
+		bool is_new = false, is_whole = false;
+		struct profiles *p;
+
+		end = message_end(start, data + len, &is_new, &is_whole);
+		if (!end)
+			return parts->bytes && !is_whole ? 0 : -EBADMSG;
+		if (is_new)
+			memset(before, 0, sizeof(before));
+		else if (start == data)
+			return -EBADMSG;
+		err = otlp_decode_part(start, (size_t)(end - start), before, &p);
+		if (err)
+			return err;
+		parts->bytes = (size_t)(end - data);
+		parts->resources += p->resource_count;
+		parts->events += p->sample_events;
+		err = fn(arg, p);
+		profiles_put(p);
+	}
 	return err;
 }

@@ -17,6 +17,23 @@
  */
 int otlp_read(struct buf *data, size_t max_bytes, struct profiles **ret, size_t *read_bytes_ret, struct otlp_error *error);
 
+/* How far otlp_read_parts() came. */
+struct otlp_parts {
+	size_t bytes;	    /* of the parts that were given */
+	uint32_t resources; /* in them */
+	uint64_t events;    /* their sample_events */
+};
+
+/*
+ * Reads @data, one or more captures as the file sink writes them, a message at a time, so that memory holds one message:
+ * @fn gets each, for the time of the call and to change as it likes, and may let go of @data up to parts->bytes. Stops when
+ * it returns not 0 and returns that. 0: that was all, or all before a cut; *@parts_ret says how far. -EBADMSG: what follows
+ * cannot be read alone, maybe from the start; otlp_read() of the whole then says what it is, and has the same resources in
+ * the same order. -ENOMEM.
+ */
+int otlp_read_parts(const uint8_t *data, size_t len, int (*fn)(void *arg, struct profiles *p), void *arg,
+		    struct otlp_parts *parts);
+
 /* Has the JSON object @data one of the members of OTLP's ProfilesData? */
 bool otlp_read_is_json(const uint8_t *data, size_t len);
 

@@ -118,6 +118,48 @@ static void test_cut_anywhere(void **state)
 	}
 }
 
+static int count_events(void *arg, struct profiles *p)
+{
+	uint64_t events = 0;
+
+	for (uint32_t i = 0; i < p->resource_count; i++)
+		events += p->resources[i].scopes->profiles->samples->timestamp_count;
+	assert_int_equal(events, p->sample_events);
+	*(uint64_t *)arg += events;
+	return 0;
+}
+
+/* In parts the same; also where a message refers to one before it, from which on the rest is one part. */
+static void test_parts(void **state)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	struct otlp_continuation cont = { 0 };
+	struct builder *b = builder_new();
+	uint64_t events = 0;
+	size_t ends[3];
+
+	(void)state;
+	make_capture(&data, ends);
+	for (unsigned i = 0; i < 3; i++) {
+		write_file(data.data, i == 2 ? ends[2] : ends[i] + 3);
+		events = 0;
+		assert_int_equal(capture_each(path, count_events, &events), 0);
+		assert_int_equal(events, (i + 1) * (i + 2) / 2);
+	}
+	write_file(data.data, ends[0] - 1);
+	assert_int_equal(capture_each(path, count_events, &events), -EBADMSG);
+	data.len = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		cont.strings -= i == 2;
+		append_message(b, i == 2 ? "early" : "some", 1u << i, &cont, &data);
+	}
+	builder_free(b);
+	write_file(data.data, data.len);
+	events = 0;
+	assert_int_equal(capture_each(path, count_events, &events), 0);
+	assert_int_equal(events, 15);
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -270,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_cut_anywhere, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(test_parts, make_path, remove_path),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test_setup_teardown(test_sparse, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(test_refused, make_path, remove_path),

@@ -258,6 +258,98 @@ static void test_framings(void **state)
 	}
 }
 
+/* --- parts --- */
+
+enum { PARTS = 6 };
+
+/* Adds @count messages that continue one another; *@ends_ret are their ends. */
+static void put_stream(struct buf *data, uint64_t seed, unsigned count, size_t *ends_ret)
+{
+	struct otlp_continuation cont = { 0 };
+
+	for (unsigned i = 0; i < count; i++) {
+		AUTO(put_profiles) struct profiles *p = random_profiles(seed + i);
+
+		assert_int_equal(otlp_encode(p, &cont, data), 0);
+		ends_ret[i] = data->len;
+	}
+}
+
+struct encoded {
+	struct otlp_continuation cont;
+	unsigned parts, stop_at;
+	struct buf data;
+};
+
+/* Writes the part as the file sink did: the same bytes, if it was read right. */
+static int encode_part(void *arg, struct profiles *p)
+{
+	struct encoded *e = arg;
+
+	if (e->parts == PARTS)
+		e->cont = (struct otlp_continuation){ 0 };
+	if (++e->parts == e->stop_at)
+		return -EIO;
+	return otlp_encode(p, &e->cont, &e->data);
+}
+
+static void expect_parts(const struct buf *data, size_t len, int err, size_t bytes)
+{
+	struct encoded e = { .data = BUF_EMPTY };
+	struct otlp_parts parts;
+	int got = otlp_read_parts(data->data, len, encode_part, &e, &parts);
+
+	if (got != err || parts.bytes != bytes || e.data.len != bytes || (bytes && memcmp(e.data.data, data->data, bytes)))
+		fail_msg("of %zu bytes: %d, not %d; %zu read, not %zu; %zu written", len, got, err, parts.bytes, bytes,
+			 e.data.len);
+	buf_fini(&e.data);
+}
+
+/* Two captures in one file, whole and cut at many places. */
+static void test_parts(void **state)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	struct encoded e = { .data = BUF_EMPTY, .stop_at = 2 };
+	struct otlp_parts parts;
+	size_t ends[2 * PARTS];
+
+	(void)state;
+	put_stream(&data, 1, PARTS, ends);
+	put_stream(&data, 100, PARTS, ends + PARTS);
+	expect_parts(&data, data.len, 0, data.len);
+	expect_parts(&data, 0, -EBADMSG, 0);
+	expect_parts(&data, ends[0] - 1, -EBADMSG, 0);
+	for (unsigned i = 1; i < 2 * PARTS; i++) {
+		expect_parts(&data, ends[i - 1], 0, ends[i - 1]);
+		expect_parts(&data, ends[i - 1] + 1, 0, ends[i - 1]);
+		expect_parts(&data, ends[i] - 1, 0, ends[i - 1]);
+	}
+	assert_int_equal(otlp_read_parts(data.data, data.len, encode_part, &e, &parts), -EIO);
+	assert_int_equal(e.parts, 2);
+	buf_fini(&e.data);
+}
+
+/* What refers to a message before it, and what begins with its dictionary, is not for reading in parts. */
+static void test_no_parts(void **state)
+{
+	struct otlp_continuation cont = { 0 };
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	size_t first = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		AUTO(put_profiles) struct profiles *p = text_profiles("t;main;one 1", 0);
+
+		cont.locations -= i;
+		assert_int_equal(otlp_encode(p, &cont, &data), 0);
+		first = i ? first : data.len;
+	}
+	expect_parts(&data, data.len, -EBADMSG, first);
+	data.len = 0;
+	buf_append(&data, "\x12\x00\x0a\x00\x12\x00", 6);
+	expect_parts(&data, data.len, -EBADMSG, 0);
+}
+
 /* Events come back from perf script with their times, threads, CPUs and modules. */
 static void test_perf_script_comes_back(void **state)
 {
@@ -290,6 +382,8 @@ int main(void)
 		cmocka_unit_test(test_perf_script_zero_byte),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_framings),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_no_parts),
 		cmocka_unit_test(test_perf_script_comes_back),
 	};
 
