@@ -20,9 +20,23 @@ struct walk {
 	const struct profiles *p;
 	struct frame *frames;	    /* of all locations, one after another */
 	uint32_t *first;	    /* where a location's frames start; one more at the end */
-	bool *is_thread_name;	    /* by attribute: has it that key? */
+	enum key *keys;		    /* by attribute: which of those that matter here? */
 	const struct frame **stack; /* of the current sample */
 	size_t stack_cap;
+	struct sample_kind kind; /* of the current profile */
+	struct str process;	 /* of the current resource */
+	struct sums *sums;	 /* by stack, of the current profile; NULL: each sample comes alone */
+	uint32_t *seen;		 /* the stacks that have one */
+	uint32_t seen_count;
+	int (*fn)(void *arg, const struct stack_sample *s);
+	void *arg;
+};
+
+enum key { KEY_OTHER, KEY_THREAD_NAME, KEY_FRAME_TYPE };
+
+struct sums {
+	uint64_t weight, events;
+	const struct sample *sample; /* the first */
 };
 
 static struct str base_name(struct str path)
@@ -33,11 +47,19 @@ static struct str base_name(struct str path)
 	return (struct str){ path.data + skip, path.len - skip };
 }
 
+static const struct any_value *find_key(const struct walk *w, const struct indices *attributes, enum key key)
+{
+	for (uint32_t i = 0; i < attributes->count; i++)
+		if (w->keys[attributes->items[i]] == key)
+			return &w->p->dict.attributes[attributes->items[i]].value;
+	return NULL;
+}
+
 static void resolve_location(struct walk *w, uint32_t index)
 {
 	const struct profiles *p = w->p;
 	const struct profile_location *l = &p->dict.locations[index];
-	const struct any_value *type = profiles_find_attribute(p, &l->attributes, "profile.frame.type");
+	const struct any_value *type = find_key(w, &l->attributes, KEY_FRAME_TYPE);
 	struct frame base = {
 		.function = STR(""), .file = STR(""), .type = STR("unknown"), .source = STR(""), .address = l->address
 	};
@@ -86,11 +108,16 @@ static int walk_init(struct walk *w)
 		return -ENOMEM;
 	w->first = malloc(((size_t)d->location_count + 1) * sizeof(*w->first));
 	w->frames = reallocarray(NULL, count + 1, sizeof(*w->frames));
-	w->is_thread_name = calloc((size_t)d->attribute_count + 1, sizeof(*w->is_thread_name));
-	if (!w->first || !w->frames || !w->is_thread_name)
+	w->keys = calloc((size_t)d->attribute_count + 1, sizeof(*w->keys));
+	if (!w->first || !w->frames || !w->keys)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < d->attribute_count; i++)
-		w->is_thread_name[i] = str_is(profiles_string(w->p, d->attributes[i].key_strindex), "thread.name");
+	for (uint32_t i = 0; i < d->attribute_count; i++) {
+		struct str key = profiles_string(w->p, d->attributes[i].key_strindex);
+
+		w->keys[i] = str_is(key, "thread.name")		 ? KEY_THREAD_NAME
+			     : str_is(key, "profile.frame.type") ? KEY_FRAME_TYPE
+								 : KEY_OTHER;
+	}
 	w->first[0] = 0;
 	for (uint32_t i = 0; i < d->location_count; i++) {
 		w->first[i + 1] = w->first[i] + (d->locations[i].line_count ? d->locations[i].line_count : 1);
@@ -103,8 +130,10 @@ static void walk_fini(struct walk *w)
 {
 	free(w->first);
 	free(w->frames);
-	free(w->is_thread_name);
+	free(w->keys);
 	free(w->stack);
+	free(w->sums);
+	free(w->seen);
 }
 
 /* Fills @stack with the frames of @s and says how many. -ENOMEM. */
@@ -143,82 +172,136 @@ static uint64_t sample_weight(const struct sample *s, uint64_t events)
 	return sum;
 }
 
-static const struct any_value *thread_name(const struct walk *w, const struct sample *s)
+static struct sample_kind kind_of(const struct profiles *p, const struct profile *profile)
 {
-	for (uint32_t i = 0; i < s->attributes.count; i++)
-		if (w->is_thread_name[s->attributes.items[i]])
-			return &w->p->dict.attributes[s->attributes.items[i]].value;
-	return NULL;
+	struct str period_type = profiles_string(p, profile->period_type.type_strindex);
+	struct str period_unit = profiles_string(p, profile->period_type.unit_strindex);
+	struct sample_kind kind = {
+		.type = profiles_string(p, profile->sample_type.type_strindex),
+		.unit = profiles_string(p, profile->sample_type.unit_strindex),
+	};
+	bool is_count = str_is(kind.unit, "count");
+
+	if (str_is(kind.type, "cpu") && str_is(kind.unit, "nanoseconds"))
+		kind.cpu_ns = 1;
+	else if (is_count && str_is(period_type, "cpu") && str_is(period_unit, "nanoseconds") && profile->period > 0)
+		kind.cpu_ns = (uint64_t)profile->period;
+	kind.counts_events = is_count && str_is(kind.type, "samples");
+	return kind;
 }
 
 /* A sample without times that counts samples is that many. */
-static uint64_t event_count(const struct profiles *p, const struct stack_sample *s)
+static uint64_t event_count(const struct walk *w, const struct sample *s)
 {
-	const struct sample *sample = s->sample;
-
-	if (sample->timestamp_count)
-		return sample->timestamp_count;
-	if (sample->value_count == 1 && sample->values[0] > 0 &&
-	    str_is(profiles_string(p, s->profile->sample_type.type_strindex), "samples") &&
-	    str_is(profiles_string(p, s->profile->sample_type.unit_strindex), "count"))
-		return (uint64_t)sample->values[0];
-	return 1;
+	if (s->timestamp_count)
+		return s->timestamp_count;
+	return w->kind.counts_events && s->value_count == 1 && s->values[0] > 0 ? (uint64_t)s->values[0] : 1;
 }
 
-static int visit(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
+/* @s has its weight and events. */
+static int visit(struct walk *w, struct stack_sample *s)
 {
-	const struct resource *resource = &s->resource->resource;
-	const struct any_value *name = thread_name(w, s->sample);
+	const struct any_value *name = find_key(w, &s->sample->attributes, KEY_THREAD_NAME);
 	int64_t count = walk_stack(w, s->sample);
 
 	if (count < 0)
 		return (int)count;
 	s->comm = STR("");
-	if (!name || !profiles_value_string(w->p, name, &s->comm) || !s->comm.len) {
-		name = profiles_find_key(w->p, &resource->attributes, "process.executable.name");
-		if (name)
-			profiles_value_string(w->p, name, &s->comm);
-	}
-	s->events = event_count(w->p, s);
-	s->weight = sample_weight(s->sample, s->events);
+	if (!name || !profiles_value_string(w->p, name, &s->comm) || !s->comm.len)
+		s->comm = w->process;
 	s->frames = w->stack;
 	s->frame_count = (uint32_t)count;
-	return fn(arg, s);
+	return w->fn(w->arg, s);
 }
 
-static int visit_profile(struct walk *w, struct stack_sample *s, int (*fn)(void *arg, const struct stack_sample *s),
-			 void *arg)
+static void add_to_sums(struct walk *w, const struct stack_sample *s)
 {
+	struct sums *sums = &w->sums[s->sample->stack_index];
+
+	if (!sums->sample) {
+		sums->sample = s->sample;
+		w->seen[w->seen_count++] = (uint32_t)s->sample->stack_index;
+	}
+	sums->weight += s->weight;
+	sums->events += s->events;
+}
+
+static int visit_sums(struct walk *w, struct stack_sample *s)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->seen_count && !err; i++) {
+		struct sums *sums = &w->sums[w->seen[i]];
+
+		s->sample = sums->sample;
+		s->weight = sums->weight;
+		s->events = sums->events;
+		*sums = (struct sums){ 0 };
+		err = visit(w, s);
+	}
+	w->seen_count = 0;
+	return err;
+}
+
+static int visit_profile(struct walk *w, struct stack_sample *s)
+{
+	w->kind = kind_of(w->p, s->profile);
 	for (uint32_t i = 0; i < s->profile->sample_count; i++) {
-		int err;
+		int err = 0;
 
 		s->sample = &s->profile->samples[i];
-		err = visit(w, s, fn, arg);
+		s->events = event_count(w, s->sample);
+		s->weight = sample_weight(s->sample, s->events);
+		if (w->sums)
+			add_to_sums(w, s);
+		else
+			err = visit(w, s);
 		if (err)
 			return err;
 	}
-	return 0;
+	return visit_sums(w, s);
 }
 
-int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
+static int visit_all(struct walk *w)
 {
-	AUTO(walk_fini) struct walk w = { .p = p };
-	struct stack_sample s = { .profiles = p, .group = STR("") };
-	int err = walk_init(&w);
+	const struct profiles *p = w->p;
+	struct stack_sample s = { .profiles = p, .group = STR(""), .kind = &w->kind };
+	int err = walk_init(w);
 
 	for (uint32_t r = 0; !err && r < p->resource_count; r++) {
-		const struct any_value *pid = profiles_find_key(p, &p->resources[r].resource.attributes, "process.pid");
+		const struct key_values *attributes = &p->resources[r].resource.attributes;
+		const struct any_value *pid = profiles_find_key(p, attributes, "process.pid");
+		const struct any_value *name = profiles_find_key(p, attributes, "process.executable.name");
 
 		s.resource = &p->resources[r];
 		s.pid = pid && pid->kind == VALUE_INT ? pid->integer : -1;
+		w->process = STR("");
+		if (name)
+			profiles_value_string(p, name, &w->process);
 		for (uint32_t c = 0; !err && c < s.resource->scope_count; c++) {
 			for (uint32_t i = 0; !err && i < s.resource->scopes[c].profile_count; i++) {
 				s.profile = &s.resource->scopes[c].profiles[i];
-				err = visit_profile(&w, &s, fn, arg);
+				err = visit_profile(w, &s);
 			}
 		}
 	}
 	return err;
+}
+
+int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
+{
+	AUTO(walk_fini) struct walk w = { .p = p, .fn = fn, .arg = arg };
+
+	return visit_all(&w);
+}
+
+int profiles_each_sum(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg)
+{
+	AUTO(walk_fini) struct walk w = { .p = p, .fn = fn, .arg = arg };
+
+	w.sums = calloc(p->dict.stack_count, sizeof(*w.sums));
+	w.seen = reallocarray(NULL, p->dict.stack_count, sizeof(*w.seen));
+	return w.sums && w.seen ? visit_all(&w) : -ENOMEM;
 }
 
 void frame_print(const struct frame *f, unsigned extras, struct buf *out)
@@ -258,25 +341,18 @@ static bool same_name(const char *kept, size_t size, struct str s)
 
 bool weight_sum_add(struct weight_sum *sum, const struct stack_sample *s)
 {
-	const struct profiles *p = s->profiles;
-	struct str type = profiles_string(p, s->profile->sample_type.type_strindex);
-	struct str unit = profiles_string(p, s->profile->sample_type.unit_strindex);
-	struct str period_type = profiles_string(p, s->profile->period_type.type_strindex);
-	struct str period_unit = profiles_string(p, s->profile->period_type.unit_strindex);
+	const struct sample_kind *kind = s->kind;
 
 	if (!sum->events) {
-		keep_name(sum->type, sizeof(sum->type), type);
-		keep_name(sum->unit, sizeof(sum->unit), unit);
-	} else if (!same_name(sum->type, sizeof(sum->type), type) || !same_name(sum->unit, sizeof(sum->unit), unit)) {
+		keep_name(sum->type, sizeof(sum->type), kind->type);
+		keep_name(sum->unit, sizeof(sum->unit), kind->unit);
+	} else if (!same_name(sum->type, sizeof(sum->type), kind->type) ||
+		   !same_name(sum->unit, sizeof(sum->unit), kind->unit)) {
 		sum->other_events += s->events;
 		return false;
 	}
 	sum->weight += s->weight;
 	sum->events += s->events;
-	if (str_is(type, "cpu") && str_is(unit, "nanoseconds"))
-		sum->cpu_ns += s->weight;
-	else if (str_is(unit, "count") && str_is(period_type, "cpu") && str_is(period_unit, "nanoseconds") &&
-		 s->profile->period > 0)
-		sum->cpu_ns += s->weight * (uint64_t)s->profile->period;
+	sum->cpu_ns += s->weight * kind->cpu_ns;
 	return true;
 }

@@ -23,11 +23,19 @@ struct frame {
 	bool inlined; /* is an inlined call of the frame after it */
 };
 
+/* What a profile's samples measure; found out once a profile. */
+struct sample_kind {
+	struct str type, unit;
+	uint64_t cpu_ns;    /* of CPU time that a weight of 1 is; 0: it is no such time */
+	bool counts_events; /* values are numbers of samples */
+};
+
 /* One sample with its context. Strings live in @profiles, frames until the end of the walk. */
 struct stack_sample {
 	const struct profiles *profiles;
 	const struct resource_profiles *resource;
 	const struct profile *profile;
+	const struct sample_kind *kind; /* of @profile */
 	const struct sample *sample;
 	uint64_t weight;
 	uint64_t events;		   /* how often it was seen */
@@ -40,6 +48,10 @@ struct stack_sample {
 
 /* Calls @fn for every sample; stops when it returns not 0 and returns that. -ENOMEM. */
 int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg);
+
+/* The same, but samples of one profile that have the same stack come as one, whose @sample is any of theirs, with the sums
+ * of their weights and events: for who needs no more than that. */
+int profiles_each_sum(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg);
 
 /* How many frame ids a walk of @p hands out. */
 size_t profiles_frame_count(const struct profiles *p);

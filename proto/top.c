@@ -202,7 +202,10 @@ static int function_of(struct adding *a, const struct frame *f, struct str group
 	put_part(key, a->t->kind == TOP_FUNCTIONS ? f->module : STR(""));
 	put_part(key, a->t->kind == TOP_MODULES ? STR("") : group);
 	put_part(key, by_line ? f->file : STR(""));
-	buf_printf(key, "%" PRId64, by_line && f->line > 0 ? f->line : 0);
+	if (by_line && f->line > 0)
+		buf_printf(key, "%" PRId64, f->line);
+	else
+		buf_putc(key, '0');
 	buf_putc(key, '\0');
 	err = key->failed ? -ENOMEM : add_function(a->t, a->t->names, f->type, f->source, index_ret);
 	if (!err)
@@ -253,7 +256,7 @@ int top_add(struct top *t, const struct profiles *p)
 	} else if (enter_group(&a, STR(""))) {
 		return -ENOMEM;
 	}
-	return view_each_stack(t->view, p, add_sample, &a);
+	return view_each_sum(t->view, p, add_sample, &a);
 }
 
 static int compare_names(const struct top_row *a, const struct top_row *b)

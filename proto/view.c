@@ -312,24 +312,50 @@ static int take(void *arg, const struct stack_sample *sample)
 	return w->fn(w->arg, &s);
 }
 
-int view_each_stack(const struct view *v, const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s),
-		    void *arg)
+typedef int each_fn(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg);
+
+static bool judges_frames(const struct view *v)
+{
+	return v->patterns[VIEW_FOCUS].is_set || v->patterns[VIEW_IGNORE].is_set || v->patterns[VIEW_HIDE].is_set;
+}
+
+/* Looks at what samples of one stack can differ in. */
+static bool judges_samples(const struct view *v)
+{
+	return v->patterns[VIEW_PROCESS].is_set || v->patterns[VIEW_COMM].is_set || v->patterns[VIEW_THREAD].is_set ||
+	       v->by != BY_NOTHING;
+}
+
+static int each(const struct view *v, const struct profiles *p, each_fn *walk,
+		int (*fn)(void *arg, const struct stack_sample *s), void *arg)
 {
 	struct walk w = { .v = v, .fn = fn, .arg = arg };
 	int err = 0;
 
-	if (!v)
-		return profiles_each_stack(p, fn, arg);
-	if (v->patterns[VIEW_FOCUS].is_set || v->patterns[VIEW_IGNORE].is_set || v->patterns[VIEW_HIDE].is_set) {
+	if (!v || (!judges_frames(v) && !judges_samples(v)))
+		return walk(p, fn, arg);
+	if (judges_frames(v)) {
 		w.frames = calloc(profiles_frame_count(p) + 1, 1);
 		err = w.frames ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < VIEW_PATTERN_MAX; i++)
 		w.verdicts[i].name = (struct str){ NULL, 0 };
 	if (!err)
-		err = profiles_each_stack(p, take, &w);
+		err = walk(p, take, &w);
 	free(w.frames);
 	free(w.shown);
 	buf_fini(&w.text);
 	return err;
+}
+
+int view_each_stack(const struct view *v, const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s),
+		    void *arg)
+{
+	return each(v, p, profiles_each_stack, fn, arg);
+}
+
+int view_each_sum(const struct view *v, const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s),
+		  void *arg)
+{
+	return each(v, p, v && judges_samples(v) ? profiles_each_stack : profiles_each_sum, fn, arg);
 }

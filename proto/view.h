@@ -40,6 +40,10 @@ bool view_is_grouped(const struct view *v);
 int view_each_stack(const struct view *v, const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s),
 		    void *arg);
 
+/* As profiles_each_sum(), unless @v looks at more than frames: then each sample comes alone. */
+int view_each_sum(const struct view *v, const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s),
+		  void *arg);
+
 /* The attribute @key of a sample, else of its profile, else of its resource; NULL. */
 const struct any_value *stack_sample_label(const struct stack_sample *s, const char *key);
 /* It as a number, -1 when it is none. */

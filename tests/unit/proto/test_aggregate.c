@@ -119,6 +119,31 @@ static void test_frames(void **state)
 			    "exe 42 500 2: 0x7f00@/unknown\n");
 }
 
+/* Threads do not keep a stack's samples apart, profiles and stacks do. */
+static void test_walk_sums(void **state)
+{
+	struct builder *b = builder_new();
+	int32_t threads[] = { builder_attribute_string(b, "thread.name", STR("one")),
+			      builder_attribute_string(b, "thread.name", STR("two")) };
+	int32_t locations[] = { builder_location(b, 0, 0x10, NULL, 0, NULL, 0),
+				builder_location(b, 0, 0x20, NULL, 0, NULL, 0) };
+	int32_t stacks[] = { builder_stack(b, &locations[0], 1), builder_stack(b, &locations[1], 1) };
+	AUTO(put_profiles) struct profiles *p = NULL;
+	AUTO(buf_fini) struct buf out = BUF_EMPTY;
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		const struct key_value pid = { .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = i / 8 } };
+		uint32_t profile = builder_profile(b, builder_resource(b, &pid, 1), &text_cpu_spec);
+
+		builder_event(b, profile, stacks[i % 4 == 3], &threads[i % 2], 1, 0, 1 + i, false, 0);
+	}
+	p = freeze(b);
+	assert_int_equal(profiles_each_sum(p, describe, &out), 0);
+	assert_string_equal(buf_text(&out), "one 0 6 6: 0x10@/unknown\ntwo 0 2 2: 0x20@/unknown\n"
+					    "one 1 3 3: 0x10@/unknown\ntwo 1 1 1: 0x20@/unknown\n");
+}
+
 static int stop_at_second(void *arg, const struct stack_sample *s)
 {
 	(void)s;
@@ -357,6 +382,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_walk_sums),
 		cmocka_unit_test(test_walk_stops),
 		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_top_intervals),
