@@ -160,6 +160,14 @@ static inline const uint8_t *packed_varint(const uint8_t *p, const uint8_t *end,
 		*ret = (p[0] & 0x7f) | (uint64_t)p[1] << 7;
 		return p + 2;
 	}
+	if (p[2] < 0x80) {
+		*ret = (p[0] & 0x7f) | (p[1] & 0x7fu) << 7 | (uint64_t)p[2] << 14;
+		return p + 3;
+	}
+	if (p[3] < 0x80) {
+		*ret = (p[0] & 0x7f) | (p[1] & 0x7fu) << 7 | (p[2] & 0x7fu) << 14 | (uint64_t)p[3] << 21;
+		return p + 4;
+	}
 	return wire_varint_slow(p, end, ret);
 }
 

@@ -3,12 +3,14 @@
  * The input is split into messages that are complete in themselves. One is decoded in place; several are decoded one by one
  * and encoded into one stream, in which their indices go on counting, and that is decoded: the encoder renumbers, nothing
  * else has to. A stream of the file sink's can also be read message by message: a message there refers to its own elements
- * and to those numbered 0.
+ * and to those numbered 0. While the caller looks at one, a thread decodes the next; only one of the two uses struct
+ * parts_reader at a time.
  */
 #include "proto/otlp_read.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -331,35 +333,63 @@ static const uint8_t *message_end(const uint8_t *p, const uint8_t *end, bool *is
 	return NULL;
 }
 
+struct parts_reader {
+	const uint8_t *data;
+	size_t len;
+	size_t at; /* where the message begins that is next */
+	uint32_t before[OTLP_TABLES];
+	struct profiles *p; /* the message that was read last; NULL: there is none */
+	int err;
+};
+
+/* Reads the next message. */
+static void *read_part(void *arg)
+{
+	struct parts_reader *r = arg;
+	const uint8_t *start = r->data + r->at, *end;
+	bool is_new = false, is_whole = true;
+
+	r->p = NULL;
+	end = message_end(start, r->data + r->len, &is_new, &is_whole);
+	if (!end) {
+		r->err = is_whole && r->at < r->len ? -EBADMSG : 0;
+		return NULL;
+	}
+	if (is_new)
+		memset(r->before, 0, sizeof(r->before));
+	r->err = r->at || is_new ? otlp_decode_part(start, (size_t)(end - start), r->before, &r->p) : -EBADMSG;
+	r->at = (size_t)(end - r->data);
+	return NULL;
+}
+
 int otlp_read_parts(const uint8_t *data, size_t len, int (*fn)(void *arg, struct profiles *p), void *arg,
 		    struct otlp_parts *parts)
 {
-	uint32_t before[OTLP_TABLES] = { 0 };
+	struct parts_reader r = { .data = data, .len = len };
 	int err = 0;
 
 	*parts = (struct otlp_parts){ 0 };
 	if (!len || data[0] >> 3 != PROFILES_TAG(ProfilesData, resource_profiles))
 		return -EBADMSG;
-	while (!err && parts->bytes < len) {
-		const uint8_t *start = data + parts->bytes, *end;
-		bool is_new = false, is_whole = false;
-		struct profiles *p;
+	read_part(&r);
+	if (!r.p)
+		return r.err ? r.err : -EBADMSG;
+	while (r.p && !err) {
+		struct profiles *p = r.p;
+		pthread_t ahead;
+		bool is_ahead;
 
-		end = message_end(start, data + len, &is_new, &is_whole);
-		if (!end)
-			return parts->bytes && !is_whole ? 0 : -EBADMSG;
-		if (is_new)
-			memset(before, 0, sizeof(before));
-		else if (start == data)
-			return -EBADMSG;
-		err = otlp_decode_part(start, (size_t)(end - start), before, &p);
-		if (err)
-			return err;
-		parts->bytes = (size_t)(end - data);
+		parts->bytes = r.at;
 		parts->resources += p->resource_count;
 		parts->events += p->sample_events;
+		is_ahead = !pthread_create(&ahead, NULL, read_part, &r);
 		err = fn(arg, p);
 		profiles_put(p);
+		if (is_ahead)
+			pthread_join(ahead, NULL);
+		else
+			read_part(&r);
 	}
-	return err;
+	profiles_put(r.p);
+	return err ? err : r.err;
 }

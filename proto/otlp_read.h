@@ -25,11 +25,11 @@ struct otlp_parts {
 };
 
 /*
- * Reads @data, one or more captures as the file sink writes them, a message at a time, so that memory holds one message:
- * @fn gets each, for the time of the call and to change as it likes, and may let go of @data up to parts->bytes. Stops when
- * it returns not 0 and returns that. 0: that was all, or all before a cut; *@parts_ret says how far. -EBADMSG: what follows
- * cannot be read alone, maybe from the start; otlp_read() of the whole then says what it is, and has the same resources in
- * the same order. -ENOMEM.
+ * Reads @data, one or more captures as the file sink writes them, a message at a time, so that memory holds two: @fn
+ * gets each, on the caller's thread, for the time of the call and to change as it likes, and may let go of @data up to
+ * parts->bytes. Stops when it returns not 0 and returns that. 0: that was all, or all before a cut; *@parts says how far.
+ * -EBADMSG: what follows cannot be read alone, maybe from the start; otlp_read() of the whole then says what it is, and has
+ * the same resources in the same order. -ENOMEM.
  */
 int otlp_read_parts(const uint8_t *data, size_t len, int (*fn)(void *arg, struct profiles *p), void *arg,
 		    struct otlp_parts *parts);
