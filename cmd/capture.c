@@ -312,8 +312,6 @@ static int take_rest(const char *path, struct mapped *m)
 	if (err)
 		return err;
 	p = capture.profiles;
-	if (!p->sample_events)
-		log_warn("%s holds no samples", capture_name(path));
 	p->resources += m->parts.resources;
 	p->resource_count -= m->parts.resources;
 	p->sample_events -= m->parts.events;
@@ -332,8 +330,6 @@ int capture_each(const char *path, int (*fn)(void *arg, struct profiles *p), voi
 		err = otlp_read_parts(m.data, m.len, take_part, &m, &m.parts);
 	if (err && !m.has_failed)
 		return take_rest(path, &m);
-	if (!err && !m.parts.events)
-		log_warn("%s holds no samples", capture_name(path));
 	if (!err)
 		warn_of_cut(path, m.parts.bytes, m.len);
 	return err;

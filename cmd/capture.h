@@ -26,13 +26,19 @@ int capture_load(const char *path, struct capture *ret);
 /*
  * Reads the capture @path a part at a time, so that memory holds one: @fn gets each for the time of the call and may change
  * it. What cannot be read in parts is one. Stops when @fn returns not 0 and returns that; else 0, or -errno. Says on the log
- * what is wrong with the file, and what capture_load() and reports warn of: that it is cut, that it holds no samples.
+ * what capture_load() does.
  */
 int capture_each(const char *path, int (*fn)(void *arg, struct profiles *p), void *arg);
 
+/* Names that were made already, as the parts of a capture have the same ones. One thread. */
+struct capture_names;
+
+struct capture_names *capture_names_new(void);
+void capture_names_free(struct capture_names *names);
+
 /* Makes the names of @p, which nobody else has yet, anew as the settings of symbols/demangle.h say, where it holds their
- * mangled form. 0, -ENOMEM. */
-int capture_demangle(struct profiles *p);
+ * mangled form. @known: NULL, or what it takes them from and adds them to. 0, -ENOMEM. */
+int capture_demangle(struct profiles *p, struct capture_names *known);
 
 /* Leaves the inlined calls of @p, which nobody else has yet, out of its stacks. */
 void capture_drop_inlined(struct profiles *p);

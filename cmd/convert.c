@@ -41,7 +41,7 @@ static int run_convert(const struct config *config)
 	err = capture_load(input, &capture);
 	if (err)
 		return STATUS_FAILED;
-	err = capture_demangle(capture.profiles);
+	err = capture_demangle(capture.profiles, NULL);
 	if (err)
 		log_error("cannot convert %s: %s", capture_name(input), strerror(-err));
 	else

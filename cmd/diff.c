@@ -39,7 +39,7 @@ static int add_file(struct diff *d, enum diff_side side, const char *path, const
 
 	if (err)
 		return err;
-	err = capture_demangle(capture.profiles);
+	err = capture_demangle(capture.profiles, NULL);
 	if (config->no_inline)
 		capture_drop_inlined(capture.profiles);
 	if (!err)

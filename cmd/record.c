@@ -314,6 +314,11 @@ static int convert(struct recording *r)
 	return err;
 }
 
+static int add_to_top(void *top, struct profiles *p)
+{
+	return top_add(top, p);
+}
+
 /* The heaviest functions, for who did not say what to do with the capture. */
 static void summarise(const char *path)
 {
@@ -322,13 +327,9 @@ static void summarise(const char *path)
 					    .max_rows = SUMMARY_ROWS };
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct top *top = top_new();
-	struct capture capture;
 
-	if (top && !capture_load(path, &capture)) {
-		if (!top_add(top, capture.profiles) && !report_top(top, &style, &text))
-			output_write(&text);
-		profiles_put(capture.profiles);
-	}
+	if (top && !capture_each(path, add_to_top, top) && !report_top(top, &style, &text))
+		output_write(&text);
 	top_free(top);
 }
 

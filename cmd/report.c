@@ -38,6 +38,8 @@ struct report {
 	struct report_style style;
 	struct view *view;
 	const char *path; /* of the capture that is read */
+	uint64_t events;  /* in it */
+	struct capture_names *names;
 	/* Those that the format needs. */
 	struct top *top, *lines;
 	struct tree *tree;
@@ -148,6 +150,7 @@ static const struct report_format formats[] = {
 static void report_fini(struct report *r)
 {
 	view_free(r->view);
+	capture_names_free(r->names);
 	top_free(r->top);
 	top_free(r->lines);
 	tree_free(r->tree);
@@ -221,14 +224,27 @@ static int add(struct report *r, const struct profiles *p)
 static int add_part(void *arg, struct profiles *p)
 {
 	struct report *r = arg;
-	int err = capture_demangle(p);
+	int err = capture_demangle(p, r->names);
 
+	r->events += p->sample_events;
 	if (r->config->no_inline)
 		capture_drop_inlined(p);
 	if (!err)
 		err = add(r, p);
 	if (err)
 		log_error("cannot report on %s: %s", capture_name(r->path), strerror(-err));
+	return err;
+}
+
+static int add_file(struct report *r, const char *path)
+{
+	int err;
+
+	r->path = path;
+	r->events = 0;
+	err = capture_each(path, add_part, r);
+	if (!err && !r->events)
+		log_warn("%s holds no samples", capture_name(path));
 	return err;
 }
 
@@ -266,12 +282,13 @@ static int run_report(const struct config *config)
 	r.view = view_of(config, &status);
 	if (!r.view)
 		return status;
-	if (make_aggregates(&r)) {
+	r.names = capture_names_new();
+	if (!r.names || make_aggregates(&r)) {
 		log_error("cannot report: %s", strerror(ENOMEM));
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < config->operand_count; i++)
-		if (capture_each(r.path = config->operands[i], add_part, &r))
+		if (add_file(&r, config->operands[i]))
 			return STATUS_FAILED;
 	err = r.format->write(&r);
 	if (err == -EINVAL)

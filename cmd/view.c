@@ -49,7 +49,7 @@ static int read_capture(struct session *s, const char *path)
 
 	if (err)
 		return err;
-	err = capture_demangle(capture.profiles);
+	err = capture_demangle(capture.profiles, NULL);
 	if (!err)
 		err = sink_consume(s->sink, capture.profiles, NULL);
 	profiles_put(capture.profiles);

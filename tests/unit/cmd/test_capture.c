@@ -251,17 +251,24 @@ static void test_demangled_anew(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct capture_names *known = capture_names_new();
 		struct builder *b = builder_new();
 		struct profiles *p;
 
 		assert_non_null(b);
+		assert_non_null(known);
+		add_function(b, "other", "_ZN3foo5otherEi");
+		add_function(b, "foo::bar", "_ZN3foo3barEi");
+		assert_int_equal(builder_freeze(b, 1000, 2000, &p), 0);
+		symbols_set_demangling(cases[i].style, false);
+		assert_int_equal(capture_demangle(p, known), 0);
+		profiles_put(p);
 		add_function(b, "main", "");
 		add_function(b, "foo::bar", "_ZN3foo3barEi");
 		add_function(b, "_ZN3foo3bazEi", "");
 		add_function(b, "core::fmt", "_ZN4core3fmt17h6e0c9e8f3a1b2c4dE");
 		assert_int_equal(builder_freeze(b, 1000, 2000, &p), 0);
-		symbols_set_demangling(cases[i].style, false);
-		assert_int_equal(capture_demangle(p), 0);
+		assert_int_equal(capture_demangle(p, i % 2 ? NULL : known), 0);
 		assert_int_equal(p->dict.function_count, 1 + ARRAY_LEN(cases[i].names));
 		for (size_t k = 0; k < ARRAY_LEN(cases[i].names); k++) {
 			struct str name = profiles_string(p, p->dict.functions[1 + k].name_strindex);
@@ -271,6 +278,7 @@ static void test_demangled_anew(void **state)
 		}
 		profiles_put(p);
 		builder_free(b);
+		capture_names_free(known);
 	}
 	symbols_set_demangling(DEMANGLE_SHORT, false);
 }
