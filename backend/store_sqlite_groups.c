@@ -134,7 +134,7 @@ void sums_fini(struct sums *t)
 
 static size_t place_of(const struct sums *t, uint64_t key)
 {
-	size_t i = (key * 0x9e3779b97f4a7c15ull) >> 20 & (t->cap - 1);
+	size_t i = (key * 0x9e3779b97f4a7c15ull) >> 32 & (t->cap - 1); /* below bit 32 the group is not in it */
 
 	while (t->slots[i].events && t->slots[i].key != key)
 		i = (i + 1) & (t->cap - 1);
