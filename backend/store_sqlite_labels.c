@@ -25,6 +25,7 @@ static int count_events(struct scan *scan, uint32_t index, uint64_t *ret)
 struct key_list {
 	struct intern *keys;
 	struct intern *sets; /* numbers of those already looked at */
+	bool has_cpu;
 };
 
 static int add_key(struct key_list *t, const char *key)
@@ -56,28 +57,27 @@ static int labels_fn(void *arg, struct scan *scan, uint32_t index)
 	const struct block *b = scan->block;
 	const struct name_series *series = scan->of[index]->series;
 	const uint8_t *mask;
-	bool has_cpu = false;
 	int err = scan_mask(scan, index, &mask);
 
 	err = err ? err : scan_part(scan, BLOCK_CELLS);
-	err = err ? err : scan_part(scan, BLOCK_CPUS);
+	if (!t->has_cpu && !err)
+		err = scan_part(scan, BLOCK_CPUS);
 	if (mask && !err)
 		err = scan_part(scan, BLOCK_LABELS);
-	for (uint32_t e = b->event_start[index]; !err && e < b->event_start[index + 1]; e++) {
+	for (uint32_t e = b->event_start[index]; !err && (mask || !t->has_cpu) && e < b->event_start[index + 1]; e++) {
 		if (mask && !mask[e])
 			continue;
-		has_cpu |= b->cpu[e] != 0;
-		if (mask)
+		if (!t->has_cpu && b->cpu[e]) {
+			t->has_cpu = true;
+			err = add_key(t, STORE_CPU_LABEL);
+		}
+		if (mask && !err)
 			err = add_set(t, scan, b->cell_set[b->label[e]]);
-		else if (has_cpu)
-			break;
 	}
 	for (uint32_t c = b->cell_start[index]; !mask && !err && c < b->cell_start[index + 1]; c++)
 		err = add_set(t, scan, b->cell_set[c]);
 	err = err ? err : add_set(t, scan, series->resource);
 	err = err ? err : add_set(t, scan, series->origin->attributes);
-	if (!err && has_cpu)
-		err = add_key(t, STORE_CPU_LABEL);
 	if (!err && series->origin->scope_name && *series->origin->scope_name)
 		err = add_key(t, "otel.scope.name");
 	if (!err && series->origin->scope_version && *series->origin->scope_version)
@@ -87,7 +87,7 @@ static int labels_fn(void *arg, struct scan *scan, uint32_t index)
 
 int store_labels(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const char *label), void *arg)
 {
-	struct key_list t = { intern_new(), intern_new() };
+	struct key_list t = { intern_new(), intern_new(), false };
 	struct scan scan;
 	int err = t.keys && t.sets ? 0 : -ENOMEM;
 

@@ -2,37 +2,80 @@
 /* Weights by stack and by time. Runs answer where whole runs are selected; events are looked at one by one elsewhere. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/store_sqlite_groups.h"
 #include "base/cleanup.h"
 
-enum { PAGE_NODES = 1 << 10 };
+enum { PAGE_NODES = 1 << 9, PIECE_GROUPS = 8, PIECE_CPUS = 16, CHUNK_BYTES = 1 << 17 };
 
-/* Sums by node: pages made where something is. */
-struct node_sum {
+struct stack_sum {
 	int64_t weight;
-	uint64_t events;
+	uint64_t events; /* 0: nothing */
 };
 
-struct node_sums {
-	struct node_sum **pages;
+/*
+ * Sums of one node, of some groups whose numbers follow each other: what has a node in common (its process's threads, the
+ * cpus) was mostly numbered together. So what a run adds lies side by side, and next to what the node's neighbours have.
+ */
+struct piece {
+	struct piece *next; /* of the same node */
+	uint32_t first;	    /* group */
+	struct stack_sum sums[];
+};
+
+struct piece_chunk {
+	struct piece_chunk *next;
+	size_t used;
+	char data[CHUNK_BYTES];
+};
+
+struct stack_sums {
+	struct groups groups;
+	uint32_t piece_groups; /* power of two */
+	struct piece ***pages; /* of PAGE_NODES nodes each; NULL where nothing is */
 	size_t page_count;
+	struct piece_chunk *chunks;
 };
 
-static void node_sums_fini(struct node_sums *t)
+static void stack_sums_fini(struct stack_sums *t)
 {
+	groups_fini(&t->groups);
 	for (size_t i = 0; i < t->page_count; i++)
 		free(t->pages[i]);
 	free(t->pages);
+	while (t->chunks) {
+		struct piece_chunk *next = t->chunks->next;
+
+		free(t->chunks);
+		t->chunks = next;
+	}
 }
 
-static struct node_sum *node_sum_new_page(struct node_sums *t, uint32_t node)
+static struct piece *new_piece(struct stack_sums *t, uint32_t first)
 {
-	size_t page = node / PAGE_NODES;
+	const size_t size = sizeof(struct piece) + t->piece_groups * sizeof(struct stack_sum);
+	struct piece_chunk *chunk = t->chunks;
+	struct piece *piece;
 
+	if (!chunk || sizeof(chunk->data) - chunk->used < size) {
+		chunk = calloc(1, sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->next = t->chunks;
+		t->chunks = chunk;
+	}
+	piece = (struct piece *)(chunk->data + chunk->used);
+	chunk->used += size;
+	piece->first = first;
+	return piece;
+}
+
+static struct piece **new_page(struct stack_sums *t, size_t page)
+{
 	if (page >= t->page_count) {
 		size_t count = page + page / 2 + 16;
-		struct node_sum **grown = realloc(t->pages, count * sizeof(*grown));
+		struct piece ***grown = realloc(t->pages, count * sizeof(*grown));
 
 		if (!grown)
 			return NULL;
@@ -41,15 +84,25 @@ static struct node_sum *node_sum_new_page(struct node_sums *t, uint32_t node)
 		t->pages = grown;
 		t->page_count = count;
 	}
-	t->pages[page] = calloc(PAGE_NODES, sizeof(struct node_sum));
-	return t->pages[page] ? &t->pages[page][node % PAGE_NODES] : NULL;
+	t->pages[page] = calloc(PAGE_NODES, sizeof(**t->pages));
+	return t->pages[page];
 }
 
-static inline struct node_sum *node_sum_at(struct node_sums *t, uint32_t node)
+/* The piece of @node with @group; NULL for want of memory. */
+static struct piece *piece_of(struct stack_sums *t, uint32_t node, uint32_t group)
 {
-	if (node / PAGE_NODES < t->page_count && t->pages[node / PAGE_NODES])
-		return &t->pages[node / PAGE_NODES][node % PAGE_NODES];
-	return node_sum_new_page(t, node);
+	const size_t page = node / PAGE_NODES;
+	const uint32_t first = group & -t->piece_groups;
+	struct piece **at = page < t->page_count && t->pages[page] ? t->pages[page] : new_page(t, page);
+
+	if (!at)
+		return NULL;
+	for (at += node % PAGE_NODES; *at; at = &(*at)->next) {
+		if ((*at)->first == first)
+			return *at;
+	}
+	*at = new_piece(t, first);
+	return *at;
 }
 
 static inline bool is_stack_in(const struct store_selection *sel, uint32_t node)
@@ -69,88 +122,66 @@ static inline int64_t add_weights(int64_t a, int64_t b)
 
 /* --- by stack --- */
 
-struct stack_sums {
-	struct groups groups;
-	struct node_sums nodes; /* without groups */
-	struct sums sums;	/* with */
-	/* what a run has of each group, while it is counted; and which groups it has */
-	struct node_sum *of_group;
-	uint32_t *met;
-	size_t group_cap, met_count;
-};
-
-static void stack_sums_fini(struct stack_sums *t)
+/* Runs are added in no order of the memory where their sums are, so those some runs ahead are called for in time. */
+static inline void call_for(const struct stack_sums *t, const struct block *b, uint32_t run)
 {
-	groups_fini(&t->groups);
-	node_sums_fini(&t->nodes);
-	sums_fini(&t->sums);
-	free(t->of_group);
-	free(t->met);
+	enum { ENTRY_AHEAD = 16, PIECE_AHEAD = 8, LINE_BYTES = 64 };
+
+	if (run + ENTRY_AHEAD >= b->run_count)
+		return;
+	for (uint32_t ahead = PIECE_AHEAD; ahead <= ENTRY_AHEAD; ahead += ENTRY_AHEAD - PIECE_AHEAD) {
+		uint32_t node = b->run_stack[run + ahead];
+		struct piece *const *page = node / PAGE_NODES < t->page_count ? t->pages[node / PAGE_NODES] : NULL;
+
+		if (!page)
+			continue;
+		if (ahead == ENTRY_AHEAD) {
+			__builtin_prefetch(&page[node % PAGE_NODES]);
+			continue;
+		}
+		for (size_t i = 0; i < sizeof(struct piece) + t->piece_groups * sizeof(struct stack_sum); i += LINE_BYTES)
+			__builtin_prefetch((const char *)page[node % PAGE_NODES] + i, 1);
+	}
 }
 
-static int add(struct stack_sums *t, uint32_t group, uint32_t node, int64_t weight, uint64_t events)
+static inline void add(struct piece *piece, uint32_t group, int64_t weight, uint64_t events)
 {
-	struct node_sum *sum;
+	struct stack_sum *sum = &piece->sums[group - piece->first];
 
-	if (t->groups.by)
-		return sums_add(&t->sums, group, node, weight, events);
-	sum = node_sum_at(&t->nodes, node);
-	if (!sum)
-		return -ENOMEM;
 	sum->weight = add_weights(sum->weight, weight);
 	sum->events += events;
-	return 0;
 }
 
-static int room_for_groups(struct stack_sums *t)
+/* The events [@at, @at + @count) are of one run. */
+static int add_events(struct stack_sums *t, const struct block *b, const uint8_t *mask, uint32_t at, uint32_t count,
+		      uint32_t node)
 {
-	size_t count = intern_count(t->groups.values), cap = count * 2;
-	struct node_sum *sums;
-	uint32_t *met;
+	struct piece *piece = NULL;
 
-	if (count <= t->group_cap)
-		return 0;
-	sums = realloc(t->of_group, cap * sizeof(*sums));
-	if (sums)
-		t->of_group = sums;
-	met = realloc(t->met, cap * sizeof(*met));
-	if (met)
-		t->met = met;
-	if (!sums || !met)
-		return -ENOMEM;
-	for (size_t i = t->group_cap; i < cap; i++)
-		sums[i] = (struct node_sum){ 0 };
-	t->group_cap = cap;
-	return 0;
-}
-
-/* The events [@at, @at + @count) are of one run: summed by group first, then added. */
-static int add_run(struct stack_sums *t, const struct block *b, const uint8_t *mask, uint32_t at, uint32_t count,
-		   uint32_t node)
-{
-	int err = 0;
-
-	t->met_count = 0;
 	for (uint32_t e = at; e < at + count; e++) {
 		uint32_t group;
-		struct node_sum *sum;
 
 		if (mask && !mask[e])
 			continue;
 		group = groups_of(&t->groups, b, e);
-		sum = &t->of_group[group];
-		if (!sum->events++)
-			t->met[t->met_count++] = group;
-		sum->weight = add_weights(sum->weight, weight_of(b, e));
+		if (!piece || group - piece->first >= t->piece_groups)
+			piece = piece_of(t, node, group);
+		if (!piece)
+			return -ENOMEM;
+		add(piece, group, weight_of(b, e), 1);
 	}
-	for (size_t i = 0; i < t->met_count; i++) {
-		struct node_sum *sum = &t->of_group[t->met[i]];
+	return 0;
+}
 
-		if (!err)
-			err = add(t, t->met[i], node, sum->weight, sum->events);
-		*sum = (struct node_sum){ 0 };
-	}
-	return err;
+static int add_run(struct stack_sums *t, const struct block *b, uint32_t run)
+{
+	struct piece *piece = piece_of(t, b->run_stack[run], t->groups.of_series);
+
+	if (!piece)
+		return -ENOMEM;
+	add(piece, t->groups.of_series, b->has_weights ? b->run_weight[run] : (int64_t)b->run_events[run],
+	    b->run_events[run]);
+	return 0;
 }
 
 static int sum_series(struct stack_sums *t, struct scan *scan, uint32_t index)
@@ -164,15 +195,12 @@ static int sum_series(struct stack_sums *t, struct scan *scan, uint32_t index)
 	if (!err)
 		err = mask || t->groups.how != GROUP_SERIES ? groups_events(&t->groups, scan)
 							    : scan_part(scan, BLOCK_STACKS);
-	err = err ? err : room_for_groups(t);
 	for (uint32_t r = b->run_start[index]; r < b->run_start[index + 1] && !err; at += b->run_events[r++]) {
+		call_for(t, b, r);
 		if (!is_stack_in(scan->sel, b->run_stack[r]))
 			continue;
-		if (mask || t->groups.how != GROUP_SERIES)
-			err = add_run(t, b, mask, at, b->run_events[r], b->run_stack[r]);
-		else
-			err = add(t, t->groups.of_series, b->run_stack[r],
-				  b->has_weights ? b->run_weight[r] : (int64_t)b->run_events[r], b->run_events[r]);
+		err = mask || t->groups.how != GROUP_SERIES ? add_events(t, b, mask, at, b->run_events[r], b->run_stack[r])
+							    : add_run(t, b, r);
 	}
 	return err;
 }
@@ -182,20 +210,19 @@ static int tell_stacks(const struct stack_sums *t,
 {
 	int err = 0;
 
-	for (size_t page = 0; page < t->nodes.page_count; page++) {
-		const struct node_sum *sums = t->nodes.pages[page];
+	for (size_t n = 0; n < t->page_count * PAGE_NODES && !err; n++) {
+		struct piece *const *page = t->pages[n / PAGE_NODES];
+		const struct piece *piece = page ? page[n % PAGE_NODES] : NULL;
 
-		for (size_t i = 0; sums && i < PAGE_NODES && !err; i++) {
-			if (sums[i].events)
-				err = fn(arg, "", (uint32_t)(page * PAGE_NODES + i), sums[i].weight, sums[i].events);
+		for (; piece; piece = piece->next) {
+			for (uint32_t i = 0; i < t->piece_groups && !err; i++) {
+				const struct stack_sum *sum = &piece->sums[i];
+
+				if (sum->events)
+					err = fn(arg, groups_text(&t->groups, piece->first + i), (uint32_t)n, sum->weight,
+						 sum->events);
+			}
 		}
-	}
-	for (size_t i = 0; i < t->sums.cap && !err; i++) {
-		const struct sum *sum = &t->sums.slots[i];
-
-		if (sum->events)
-			err = fn(arg, groups_text(&t->groups, (uint32_t)(sum->key >> 32)), (uint32_t)sum->key, sum->weight,
-				 sum->events);
 	}
 	return err;
 }
@@ -211,6 +238,8 @@ int store_sum_stacks(struct store *s, const struct store_selection *sel, const c
 	AUTO(stack_sums_fini) struct stack_sums t = { 0 };
 	struct scan scan;
 	int err = groups_init(&t.groups, by);
+
+	t.piece_groups = !by ? 1 : strcmp(by, STORE_CPU_LABEL) ? PIECE_GROUPS : PIECE_CPUS;
 
 	if (err)
 		return err;
