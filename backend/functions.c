@@ -16,6 +16,7 @@
 
 struct functions {
 	struct store *store;
+	uint64_t names_version; /* the store's, of all that is known */
 	struct intern *keys;	/* name NUL module NUL type NUL */
 	struct function *items; /* by number */
 	uint32_t cap;
@@ -31,6 +32,7 @@ struct functions *functions_new(struct store *store)
 	if (!f)
 		return NULL;
 	f->store = store;
+	f->names_version = atomic_load(&store->names_version);
 	f->keys = intern_new();
 	if (f->keys)
 		return f;
@@ -185,8 +187,11 @@ uint32_t functions_count(const struct functions *f)
 
 void functions_trim(struct functions *f, uint32_t max)
 {
-	if (intern_count(f->keys) <= max)
+	const uint64_t version = atomic_load(&f->store->names_version);
+
+	if (intern_count(f->keys) <= max && version == f->names_version)
 		return;
+	f->names_version = version;
 	intern_reset(f->keys);
 	for (uint32_t i = 0; i < f->call_count; i++)
 		f->calls[i].function = UINT32_MAX;

@@ -41,7 +41,8 @@ int functions_of_label(struct functions *f, const char *label, uint32_t *ret);
 const struct function *functions_get(const struct functions *f, uint32_t function);
 uint32_t functions_count(const struct functions *f);
 
-/* Forgets everything once more than @max functions are known, as after days of JIT code. Numbers begin anew. */
+/* Forgets everything once more than @max functions are known, as after days of JIT code, or when the store has other names
+ * for frames than before. Numbers begin anew. For between questions. */
 void functions_trim(struct functions *f, uint32_t max);
 
 #endif

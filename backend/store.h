@@ -18,6 +18,7 @@
 #ifndef HEARTH_BACKEND_STORE_H
 #define HEARTH_BACKEND_STORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -141,6 +142,8 @@ struct store_ops {
 
 struct store { /* first member of every kind of store */
 	const struct store_ops *ops;
+	/* Another number than before: frames that were asked about may be called otherwise now. It changes at any time. */
+	_Atomic uint64_t names_version;
 };
 
 struct store_config {

@@ -220,6 +220,7 @@ int store_writer_replace_file(struct store_writer *w)
 
 	pthread_mutex_lock(&s->read_lock);
 	names_detach(s->names);
+	atomic_fetch_add(&s->store.names_version, 1); /* numbers of frames begin anew */
 	store_writer_unprepare(w);
 	err = store_files_replace(s, &why);
 	err = err ? err : store_writer_prepare(w);

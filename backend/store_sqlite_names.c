@@ -31,20 +31,25 @@ static void free_texts(struct store_names *n)
 	}
 }
 
-void names_detach(struct store_names *n)
+static void forget_given(struct store_names *n)
 {
 	size_t pos = 0;
 	void *given;
 
+	while (map_next(&n->given, &pos, NULL, &given))
+		free(given);
+	map_fini(&n->given);
+	n->given = MAP_EMPTY;
+}
+
+void names_detach(struct store_names *n)
+{
 	names_caches_clear(n);
 	for (size_t i = 0; i < NAME_STATEMENTS; i++) {
 		sqlite3_finalize(n->statements[i]);
 		n->statements[i] = NULL;
 	}
-	while (map_next(&n->given, &pos, NULL, &given))
-		free(given);
-	map_fini(&n->given);
-	n->given = MAP_EMPTY;
+	forget_given(n);
 	n->string_count = n->function_count = n->mapping_count = n->frame_count = 0;
 }
 
@@ -327,13 +332,18 @@ static const char *keep_column(struct store_names *n, sqlite3_stmt *st, int colu
 	return keep_copy(n, sqlite3_column_blob(st, column), (size_t)sqlite3_column_bytes(st, column));
 }
 
-/* Names are looked for until there is one. 0 or -errno. */
+/* Names are looked for until there is one, and again when others were given. 0 or -errno. */
 static int give_name(struct store_names *n, uint32_t frame, struct store_frame *f)
 {
-	struct given_name *given = map_get(&n->given, frame);
+	const uint64_t version = atomic_load(&n->s->store.names_version);
+	struct given_name *given;
 	int err = 0, code;
 	sqlite3_stmt *st;
 
+	if (version != n->given_version)
+		forget_given(n);
+	n->given_version = version;
+	given = map_get(&n->given, frame);
 	if (!given) {
 		st = names_statement(n, NAME_GIVEN, (int64_t)f->address, &err);
 		if (!st)

@@ -48,6 +48,7 @@ struct store_names {
 	size_t string_count, function_count, mapping_count, frame_count; /* one more than the largest number loaded */
 	size_t string_cap, function_cap, mapping_cap, frame_cap;
 	struct map given;		  /* frame -> struct given_name */
+	uint64_t given_version;		  /* the store's names_version of those */
 	struct map sets, series, origins; /* number + 1 -> struct name_set *, ... */
 	struct node_run node_runs[NODE_RUNS];
 	size_t last_run; /* the one used last */

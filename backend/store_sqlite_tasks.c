@@ -93,7 +93,10 @@ static int give_names(struct store_writer *w)
 		code = sqlite3_reset(st);
 	}
 	sqlite3_finalize(st);
-	return store_end(w, store_sqlite_errno(code));
+	code = store_end(w, store_sqlite_errno(code));
+	if (!code)
+		atomic_fetch_add(&w->s->store.names_version, 1);
+	return code;
 }
 
 void store_writer_task(struct store_writer *w)

@@ -293,6 +293,18 @@ static void test_flamegraph(void **state)
 	       "\"self\":[7,0,2,4,0,3,0,5,1]", "\"total\":[22,15,9,4,3,3,5,5,1]", "\"cut_nodes\":0,\"cut_weight\":0");
 }
 
+/* A frame gets its name between two questions. */
+static void test_names_later(void **state)
+{
+	(void)state;
+	EXPECT("/api/v1/flamegraph?" ALL, "\"app+0x1000\"");
+	for (uint32_t i = 1; i < table_store.count; i++)
+		if (!strcmp(table_store.nodes[i].name, "4096"))
+			strcpy(table_store.nodes[i].name, "found");
+	table_store.store.names_version++;
+	EXPECT("/api/v1/flamegraph?" ALL, "\"found\"");
+}
+
 static void test_flamegraph_without_inlines(void **state)
 {
 	(void)state;
@@ -494,6 +506,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_flamegraph, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flamegraph_without_inlines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flamegraph_by, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flamegraph_cut, setup, teardown),

@@ -368,6 +368,8 @@ static void test_names_later(void **state)
 {
 	char folder[] = "/tmp/hearth-store-XXXXXX";
 	const struct store_name name = { 0x1234, "found", "_Zfound", "found.c", 7, 5 };
+	const struct store_name better = { 0x1234, "better", "_Zbetter", "better.c", 8, 5 };
+	uint64_t version;
 	struct store_selection all = { .to_ns = UINT64_MAX };
 	struct builder *b = builder_new();
 	int32_t file = builder_attribute_string(b, "process.executable.build_id.gnu", STR("abcd"));
@@ -397,6 +399,14 @@ static void test_names_later(void **state)
 		t.s->ops->close(t.s);
 		t.s = open_store(folder, NULL);
 	}
+	/* A better one is told, too, and what is kept of names elsewhere is known to be old. */
+	assert_int_equal(t.s->ops->sum_stacks(t.s, &all, NULL, tell_function, &t), 0);
+	check_told(&t, "found found.c:7\n");
+	version = atomic_load(&t.s->names_version);
+	assert_int_equal(store_sqlite_name_frames(t.s, "abcd", &better, 1), 0);
+	assert_int_not_equal(atomic_load(&t.s->names_version), version);
+	assert_int_equal(t.s->ops->sum_stacks(t.s, &all, NULL, tell_function, &t), 0);
+	check_told(&t, "better better.c:8\n");
 	t.s->ops->close(t.s);
 	profiles_put(p);
 	remove_folder(folder);
