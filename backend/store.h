@@ -182,7 +182,7 @@ int store_sqlite_unnamed(struct store *s, int (*fn)(void *arg, const struct stor
 int store_sqlite_verify(struct store *s, int (*fn)(void *arg, const char *problem), void *arg);
 
 /* Opens or makes the default store. 0 or -errno with @err filled: -EBUSY: another process writes it; -EPROTO: it is of a
- * newer hearth. A damaged file is moved aside (said in the log) and a new one begun. */
+ * newer hearth, or of one too old. A damaged file is moved aside (said in the log) and a new one begun. */
 int store_sqlite_open(const struct store_config *config, struct metrics *metrics, struct store **ret,
 		      struct store_error *err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of frames and of stack nodes, packed: one column a field, each with a checksum behind all. */
+/* Runs of frames, of stack nodes and of lists, packed: one column a field, with a checksum behind all. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/store_sqlite_keep.h"
 #include "base/cleanup.h"
@@ -114,5 +115,147 @@ int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct no
 			return -EBADMSG; /* a parent comes before its child */
 		rows[i] = (struct node_row){ .parent = number - 1 - parents[i], .frame = parents[count + i] };
 	}
+	return 0;
+}
+
+/* --- lists --- */
+
+/* Lists of one length are of one kind (a process, a thread of it), so each is kept as the difference from the last one of
+ * its length; numbers behind so many places stay as they are. Packing and reading go through the same steps. */
+enum { LIST_PLACES = 64 };
+
+struct list_before {
+	uint64_t numbers[LIST_PLACES + 1][LIST_PLACES]; /* by length, the last for all that are longer */
+	uint64_t none;
+};
+
+static uint64_t *number_before(struct list_before *before, size_t length, size_t place)
+{
+	if (place >= LIST_PLACES) {
+		before->none = 0;
+		return &before->none;
+	}
+	return &before->numbers[length < LIST_PLACES ? length : LIST_PLACES][place];
+}
+
+void lists_pack(struct column_codec *c, const int64_t *numbers, const uint32_t *lengths, size_t count, struct buf *out)
+{
+	AUTO_FREE struct list_before *before = calloc(1, sizeof(*before));
+	AUTO_FREE uint64_t *differences = NULL, *column = NULL;
+	size_t start = out->len, total = 0, longest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		total += lengths[i];
+		longest = lengths[i] > longest ? lengths[i] : longest;
+	}
+	differences = malloc(total * sizeof(*differences) + 1);
+	column = malloc(count * sizeof(*column) + 1);
+	if (!before || !differences || !column) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0, at = 0; i < count; i++) {
+		for (size_t place = 0; place < lengths[i]; place++, at++) {
+			uint64_t *last = number_before(before, lengths[i], place);
+
+			differences[at] = column_zigzag((int64_t)((uint64_t)numbers[at] - *last));
+			*last = (uint64_t)numbers[at];
+		}
+	}
+	column_put_u32(c, out, lengths, count);
+	for (size_t place = 0; place < longest; place++) {
+		size_t n = 0;
+
+		for (size_t i = 0, at = 0; i < count; at += lengths[i++]) {
+			if (place < lengths[i])
+				column[n++] = differences[at + place];
+		}
+		column_put(c, out, column, n);
+	}
+	column_seal(out, start);
+}
+
+void lists_fini(struct lists *l)
+{
+	free(l->starts);
+	free(l->numbers);
+	*l = (struct lists){ 0 };
+}
+
+/* Lengths to starts. The longest, or -EBADMSG. */
+static int64_t read_starts(struct lists *l, size_t count)
+{
+	uint64_t at = 0;
+	uint32_t longest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t length = l->starts[i];
+
+		if (length > LIST_MOST_NUMBERS)
+			return -EBADMSG;
+		longest = length > longest ? length : longest;
+		l->starts[i] = (uint32_t)at;
+		at += length;
+	}
+	if (at > COLUMN_MAX_VALUES)
+		return -EBADMSG;
+	l->starts[count] = (uint32_t)at;
+	return longest;
+}
+
+/* The columns' differences in the lists' order. 0, -EBADMSG or -ENOMEM. */
+static int read_differences(struct column_codec *c, struct column_bytes *in, struct lists *l, size_t count, size_t longest)
+{
+	AUTO_FREE uint64_t *column = malloc(count * sizeof(*column) + 1);
+
+	for (size_t place = 0; column && place < longest && !in->failed; place++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < count; i++)
+			n += l->starts[i] + place < l->starts[i + 1];
+		column_get(c, in, column, n);
+		n = 0;
+		for (size_t i = 0; i < count; i++) {
+			if (l->starts[i] + place < l->starts[i + 1])
+				l->numbers[l->starts[i] + place] = column_unzigzag(column[n++]);
+		}
+	}
+	return column ? in->failed : -ENOMEM;
+}
+
+int lists_unpack(struct column_codec *c, const void *data, size_t len, size_t count, struct lists *ret)
+{
+	AUTO_FREE struct list_before *before = calloc(1, sizeof(*before));
+	AUTO(lists_fini) struct lists l = { 0 };
+	struct column_bytes in;
+	int64_t longest;
+	int err;
+
+	if (count > COLUMN_MAX_VALUES || column_open(data, len, &in))
+		return -EBADMSG;
+	l.starts = malloc((count + 1) * sizeof(*l.starts));
+	if (!before || !l.starts)
+		return -ENOMEM;
+	column_get_u32(c, &in, l.starts, count);
+	longest = in.failed ? in.failed : read_starts(&l, count);
+	if (longest < 0)
+		return (int)longest;
+	l.numbers = malloc(l.starts[count] * sizeof(*l.numbers) + 1);
+	err = l.numbers ? read_differences(c, &in, &l, count, (size_t)longest) : -ENOMEM;
+	if (err)
+		return err;
+	for (size_t i = 0; i < count; i++) {
+		const size_t length = l.starts[i + 1] - l.starts[i];
+
+		for (size_t place = 0; place < length; place++) {
+			uint64_t *last = number_before(before, length, place);
+			int64_t *number = &l.numbers[l.starts[i] + place];
+
+			*last += (uint64_t)*number;
+			*number = (int64_t)*last;
+		}
+	}
+	*ret = l;
+	l = (struct lists){ 0 };
 	return 0;
 }

@@ -89,7 +89,7 @@ static int sqlite_status(struct store *store, struct store_status *ret)
 		{ "SELECT sum(events) FROM blocks", &ret->events },
 		{ "SELECT min(from_ns) FROM blocks", &ret->first_ns },
 		{ "SELECT max(to_ns) FROM blocks", &ret->last_ns },
-		{ "SELECT count(*) FROM series", &ret->series },
+		{ "SELECT sum(count) FROM series", &ret->series },
 		{ "SELECT first + count - 1 FROM nodes ORDER BY first DESC LIMIT 1", &ret->nodes },
 		{ "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1", &ret->frames },
 	};

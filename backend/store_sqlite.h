@@ -17,7 +17,7 @@
 #include "backend/store_block.h"
 #include "base/metrics.h"
 
-enum { STORE_SCHEMA_VERSION = 1 };
+enum { STORE_SCHEMA_VERSION = 2 };
 
 struct store_names;
 struct store_writer;

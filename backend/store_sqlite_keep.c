@@ -21,8 +21,8 @@ static const uint32_t most_held[KEPT_MAX] = {
 
 static const char *const insert_sql[KEPT_MAX] = {
 	[KEPT_STRING] = "INSERT INTO strings VALUES(?1, ?2)",
-	[KEPT_ATTRIBUTE] = "INSERT INTO attributes VALUES(?1, ?2, ?3, ?4, ?5)",
-	[KEPT_SET] = "INSERT INTO sets VALUES(?1, ?2)",
+	[KEPT_ATTRIBUTE] = "INSERT INTO attributes VALUES(?1, ?2, ?3)",
+	[KEPT_SET] = "INSERT INTO sets VALUES(?1, ?2, ?3)",
 	[KEPT_LINK] = "INSERT INTO links VALUES(?1, ?2, ?3)",
 	[KEPT_FUNCTION] = "INSERT INTO functions VALUES(?1, ?2, ?3, ?4, ?5)",
 	[KEPT_MAPPING] = "INSERT INTO mappings VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
@@ -38,34 +38,12 @@ const char *const kept_tables[KEPT_MAX] = {
 	[KEPT_ORIGIN] = "origins",     [KEPT_SERIES] = "series",
 };
 
-/* What the newest generation has seen or older ones had, whichever is more: numbers are given out once. */
-static const char *const last_sql[KEPT_MAX] = {
-	[KEPT_STRING] = "SELECT max((SELECT coalesce(max(id), 0) FROM strings), (SELECT max(strings) - 1 FROM generations))",
-	[KEPT_ATTRIBUTE] =
-		"SELECT max((SELECT coalesce(max(id), 0) FROM attributes), (SELECT max(attributes) - 1 FROM generations))",
-	[KEPT_SET] = "SELECT max((SELECT coalesce(max(id), 0) FROM sets), (SELECT max(sets) - 1 FROM generations))",
-	[KEPT_LINK] = "SELECT max((SELECT coalesce(max(id), 0) FROM links), (SELECT max(links) - 1 FROM generations))",
-	[KEPT_FUNCTION] =
-		"SELECT max((SELECT coalesce(max(id), 0) FROM functions), (SELECT max(functions) - 1 FROM generations))",
-	[KEPT_MAPPING] =
-		"SELECT max((SELECT coalesce(max(id), 0) FROM mappings), (SELECT max(mappings) - 1 FROM generations))",
-	[KEPT_FRAME] = "SELECT max((SELECT coalesce(max(first + count), 1) - 1 FROM frames), (SELECT max(frames) - 1 FROM "
-		       "generations))",
-	[KEPT_NODE] = "SELECT max((SELECT coalesce(max(first + count), 1) - 1 FROM nodes), (SELECT max(nodes) - 1 FROM "
-		      "generations))",
-	[KEPT_ORIGIN] = "SELECT max((SELECT coalesce(max(id), 0) FROM origins), (SELECT max(origins) - 1 FROM generations))",
-	[KEPT_SERIES] = "SELECT max((SELECT coalesce(max(id), 0) FROM series), (SELECT max(series) - 1 FROM generations))",
-};
-
 /* What makes a thing this one, as rows in the order of the fields that are hashed. Links are not looked up again. */
 static const char *const content_sql[KEPT_MAX] = {
 	[KEPT_STRING] = "SELECT id, text FROM strings WHERE id >= ?1",
-	[KEPT_ATTRIBUTE] = "SELECT id, key, unit, kind, value FROM attributes WHERE id >= ?1",
-	[KEPT_SET] = "SELECT id, attributes FROM sets WHERE id >= ?1",
 	[KEPT_FUNCTION] = "SELECT id, name, system_name, file, start_line FROM functions WHERE id >= ?1",
 	[KEPT_MAPPING] = "SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE id >= ?1",
 	[KEPT_ORIGIN] = "SELECT id, shape, attributes, message FROM origins WHERE id >= ?1",
-	[KEPT_SERIES] = "SELECT id, resource, origin FROM series WHERE id >= ?1",
 };
 
 int keep_init(struct keep *k, sqlite3 *db, struct column_codec *codec)
@@ -87,6 +65,8 @@ void keep_fini(struct keep *k)
 	for (size_t i = 0; i < KEPT_MAX; i++) {
 		sqlite3_finalize(k->insert[i]);
 		ids_fini(&k->ids[i]);
+		buf_fini(&k->lists[i].numbers);
+		buf_fini(&k->lists[i].lengths);
 	}
 	free(k->frames);
 	free(k->nodes);
@@ -175,16 +155,27 @@ static int load_nodes(struct keep *k, uint32_t first, const void *data, size_t l
 	return err;
 }
 
+static int load_lists(struct keep *k, enum kept kind, uint32_t first, const void *data, size_t len, size_t count)
+{
+	AUTO(lists_fini) struct lists l = { 0 };
+	int err = lists_unpack(k->codec, data, len, count, &l);
+
+	for (size_t i = 0; !err && i < count; i++)
+		(void)ids_put(&k->ids[kind],
+			      id_key_of(l.numbers + l.starts[i], (l.starts[i + 1] - l.starts[i]) * sizeof(*l.numbers)),
+			      first + (uint32_t)i);
+	return err;
+}
+
 /* Packed rows, the newest ones as many as the table holds. */
 static int load_packed(struct keep *k, enum kept kind, int64_t oldest)
 {
 	sqlite3_stmt *st = NULL;
-	int err, code = sqlite3_prepare_v2(k->db,
-					   kind == KEPT_FRAME
-						   ? "SELECT first, data, count FROM frames WHERE first + count > ?1"
-						   : "SELECT first, data, count FROM nodes WHERE first + count > ?1",
-					   -1, &st, NULL);
+	char sql[96];
+	int err, code;
 
+	snprintf(sql, sizeof(sql), "SELECT first, data, count FROM %s WHERE first + count > ?1", kept_tables[kind]);
+	code = sqlite3_prepare_v2(k->db, sql, -1, &st, NULL);
 	err = store_sqlite_errno(code);
 	if (!err)
 		sqlite3_bind_int64(st, 1,
@@ -199,6 +190,8 @@ static int load_packed(struct keep *k, enum kept kind, int64_t oldest)
 
 		if (count < 1 || count > COLUMN_MAX_VALUES)
 			err = -EBADMSG;
+		else if (kept_as_lists(kind))
+			err = load_lists(k, kind, first, data, len, (size_t)count);
 		else
 			err = kind == KEPT_FRAME ? load_frames(k, first, data, len, (size_t)count)
 						 : load_nodes(k, first, data, len, (size_t)count);
@@ -216,6 +209,18 @@ static int first_number(struct keep *k, enum kept kind, int64_t *ret)
 	return store_get_int(k->db, sql, 1, ret);
 }
 
+/* The last number given out: what the table has or older generations had, whichever is more. */
+static int last_number(struct keep *k, enum kept kind, int64_t *ret)
+{
+	const char *table = kept_tables[kind];
+	char sql[192];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT max((SELECT coalesce(max(%s), 1) - 1 FROM %s), (SELECT max(%s) - 1 FROM generations))",
+		 kept_packed(kind) ? "first + count" : "id + 1", table, table);
+	return store_get_int(k->db, sql, 0, ret);
+}
+
 int keep_reload(struct keep *k)
 {
 	int err = store_get_int(k->db, "SELECT max(id) FROM generations", 0, &k->generation);
@@ -225,12 +230,14 @@ int keep_reload(struct keep *k)
 		int64_t first, last;
 
 		ids_clear(&k->ids[i]);
+		buf_reset(&k->lists[i].numbers);
+		buf_reset(&k->lists[i].lengths);
 		err = first_number(k, (enum kept)i, &first);
-		err = err ? err : store_get_int(k->db, last_sql[i], 0, &last);
+		err = err ? err : last_number(k, (enum kept)i, &last);
 		if (err)
 			break;
 		k->next[i] = (uint32_t)last + 1;
-		if (i == KEPT_FRAME || i == KEPT_NODE)
+		if (kept_packed((enum kept)i))
 			err = load_packed(k, (enum kept)i, first);
 		else if (content_sql[i])
 			err = load_rows(k, (enum kept)i, first);
@@ -273,6 +280,42 @@ static int write_packed(struct keep *k, enum kept kind, uint32_t first, size_t c
 	return store_sqlite_errno(code);
 }
 
+uint32_t keep_list(struct keep *k, enum kept kind, const int64_t *numbers, size_t count)
+{
+	const uint32_t length = (uint32_t)count;
+	uint32_t id_new, id = keep_number(k, kind, numbers, count * sizeof(*numbers), &id_new);
+
+	if (id)
+		return id;
+	buf_append(&k->lists[kind].numbers, numbers, count * sizeof(*numbers));
+	buf_append(&k->lists[kind].lengths, &length, sizeof(length));
+	return id_new;
+}
+
+/* Runs of new lists, none too large to be read. */
+static int write_lists(struct keep *k, enum kept kind)
+{
+	struct new_lists *new = &k->lists[kind];
+	const int64_t *numbers = (const int64_t *)new->numbers.data;
+	const uint32_t *lengths = (const uint32_t *)new->lengths.data;
+	const size_t count = new->lengths.len / sizeof(*lengths);
+	const uint32_t first = k->next[kind] - (uint32_t)count;
+	size_t end, total;
+	int err = new->numbers.failed || new->lengths.failed ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < count && !err; i = end, numbers += total) {
+		total = 0;
+		for (end = i; end < count && end - i < ROWS_AT_ONCE && total < COLUMN_MAX_VALUES / 2; end++)
+			total += lengths[end];
+		buf_reset(&k->text);
+		lists_pack(k->codec, numbers, lengths + i, end - i, &k->text);
+		err = write_packed(k, kind, first + (uint32_t)i, end - i);
+	}
+	buf_reset(&new->numbers);
+	buf_reset(&new->lengths);
+	return err;
+}
+
 int keep_write(struct keep *k)
 {
 	uint32_t first = k->next[KEPT_FRAME] - (uint32_t)k->frame_count;
@@ -294,5 +337,9 @@ int keep_write(struct keep *k)
 		err = write_packed(k, KEPT_NODE, first + (uint32_t)i, n);
 	}
 	k->frame_count = k->node_count = 0;
+	for (int kind = 0; kind < KEPT_MAX && !err; kind++) {
+		if (kept_as_lists((enum kept)kind))
+			err = write_lists(k, (enum kept)kind);
+	}
 	return err;
 }

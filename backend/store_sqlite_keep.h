@@ -37,6 +37,26 @@ struct node_row {
 	uint32_t parent, frame;
 };
 
+/* A list of numbers, at most so many: an attribute is key, unit, kind, value; a set its attributes; a series its resource
+ * and origin. */
+enum { LIST_MOST_NUMBERS = 4096 };
+
+static inline bool kept_as_lists(enum kept kind)
+{
+	return kind == KEPT_ATTRIBUTE || kind == KEPT_SET || kind == KEPT_SERIES;
+}
+
+/* Kinds that stand many to a row: first number, how many, packed data. */
+static inline bool kept_packed(enum kept kind)
+{
+	return kept_as_lists(kind) || kind == KEPT_FRAME || kind == KEPT_NODE;
+}
+
+/* Lists that wait to be written: the numbers of all (int64_t), and how many each has (uint32_t). */
+struct new_lists {
+	struct buf numbers, lengths;
+};
+
 struct keep {
 	sqlite3 *db;
 	struct column_codec *codec;
@@ -48,6 +68,7 @@ struct keep {
 	struct frame_row *frames;
 	struct node_row *nodes;
 	size_t frame_count, frame_cap, node_count, node_cap;
+	struct new_lists lists[KEPT_MAX]; /* of those kept as lists */
 	struct event *events;
 	size_t event_count, event_cap;
 	struct buf text; /* scratch */
@@ -75,8 +96,21 @@ uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t
 /* Adds @p's samples to k->events. 0 or -errno. */
 int keep_profiles(struct keep *k, const struct profiles *p);
 
-/* Writes new frames and nodes. 0 or -errno. */
+/* Writes new frames, nodes and lists. 0 or -errno. */
 int keep_write(struct keep *k);
+
+/* The number of the list, at most LIST_MOST_NUMBERS long, kept when it is new. */
+uint32_t keep_list(struct keep *k, enum kept kind, const int64_t *numbers, size_t count);
+
+/* Lists read back: list i is numbers[starts[i]] to numbers[starts[i + 1]]. */
+struct lists {
+	uint32_t *starts;
+	int64_t *numbers;
+};
+
+void lists_fini(struct lists *l);
+void lists_pack(struct column_codec *c, const int64_t *numbers, const uint32_t *lengths, size_t count, struct buf *out);
+int lists_unpack(struct column_codec *c, const void *data, size_t len, size_t count, struct lists *ret);
 
 /* Rows of frames and nodes, packed and read. Reading: 0, -EBADMSG, -ENOMEM. */
 void frames_pack(struct column_codec *c, const struct frame_row *rows, size_t count, struct buf *out);

@@ -118,7 +118,8 @@ static uint32_t keep_integers(struct message *m, enum kept kind, const int64_t *
 	return id_new;
 }
 
-static uint32_t keep_text(struct message *m, struct str s)
+/* Text, or with @is_bytes what is none. */
+static uint32_t keep_bytes(struct message *m, struct str s, bool is_bytes)
 {
 	uint32_t id_new, id = s.len ? keep_number(m->k, KEPT_STRING, s.data, s.len, &id_new) : 0;
 	sqlite3_stmt *st = m->k->insert[KEPT_STRING];
@@ -126,9 +127,17 @@ static uint32_t keep_text(struct message *m, struct str s)
 	if (id || !s.len)
 		return id;
 	sqlite3_bind_int64(st, 1, id_new);
-	sqlite3_bind_text64(st, 2, s.data, s.len, SQLITE_STATIC, SQLITE_UTF8);
+	if (is_bytes)
+		sqlite3_bind_blob64(st, 2, s.data, s.len, SQLITE_STATIC);
+	else
+		sqlite3_bind_text64(st, 2, s.data, s.len, SQLITE_STATIC, SQLITE_UTF8);
 	insert(m, KEPT_STRING);
 	return id_new;
+}
+
+static uint32_t keep_text(struct message *m, struct str s)
+{
+	return keep_bytes(m, s, false);
 }
 
 static uint32_t keep_string(struct message *m, int32_t index)
@@ -142,10 +151,7 @@ static uint32_t keep_attribute(struct message *m, uint32_t key, uint32_t unit, c
 {
 	AUTO(buf_fini) struct buf complex = BUF_EMPTY;
 	struct any_value v = *value;
-	struct buf *content = &m->text;
-	int64_t head[3];
-	uint32_t id, id_new;
-	sqlite3_stmt *st = m->k->insert[KEPT_ATTRIBUTE];
+	int64_t number = 0;
 
 	if (v.kind == VALUE_STRINDEX)
 		v = (struct any_value){ .kind = VALUE_STRING, .string = profiles_string(m->p, value->strindex) };
@@ -155,35 +161,15 @@ static uint32_t keep_attribute(struct message *m, uint32_t key, uint32_t unit, c
 		m->err = m->err ? m->err : err;
 		v.string = (struct str){ complex.data ? (const char *)complex.data : "", (uint32_t)complex.len };
 	}
-	head[0] = key;
-	head[1] = unit;
-	head[2] = v.kind;
-	buf_reset(content);
-	buf_append(content, head, sizeof(head));
-	sqlite3_bind_null(st, 5);
-	if (v.kind == VALUE_INT || v.kind == VALUE_BOOL) {
-		int64_t number = v.kind == VALUE_INT ? v.integer : v.boolean;
-
-		buf_append(content, &number, sizeof(number));
-		sqlite3_bind_int64(st, 5, number);
-	} else if (v.kind == VALUE_DOUBLE) {
-		buf_append(content, &v.real, sizeof(v.real));
-		sqlite3_bind_double(st, 5, v.real);
-	} else if (v.kind != VALUE_NONE) {
-		buf_append(content, v.string.data, v.string.len);
-		if (v.kind == VALUE_STRING)
-			sqlite3_bind_text64(st, 5, v.string.data, v.string.len, SQLITE_TRANSIENT, SQLITE_UTF8);
-		else
-			sqlite3_bind_blob64(st, 5, v.string.data, v.string.len, SQLITE_TRANSIENT);
-	}
-	id = keep_number(m->k, KEPT_ATTRIBUTE, content->data, content->len, &id_new);
-	if (id)
-		return id;
-	sqlite3_bind_int64(st, 1, id_new);
-	for (int i = 0; i < 3; i++)
-		sqlite3_bind_int64(st, i + 2, head[i]);
-	insert(m, KEPT_ATTRIBUTE);
-	return id_new;
+	if (v.kind == VALUE_INT)
+		number = v.integer;
+	else if (v.kind == VALUE_BOOL)
+		number = v.boolean;
+	else if (v.kind == VALUE_DOUBLE)
+		memcpy(&number, &v.real, sizeof(number));
+	else if (v.kind != VALUE_NONE)
+		number = keep_bytes(m, v.string, v.kind != VALUE_STRING);
+	return keep_list(m->k, KEPT_ATTRIBUTE, (const int64_t[]){ key, unit, v.kind, number }, 4);
 }
 
 /* Attribute @index of the message's table. */
@@ -197,39 +183,15 @@ static uint32_t keep_attribute_at(struct message *m, int32_t index)
 	return m->attributes[index];
 }
 
-/* The set whose JSON text stands in m->text; "[]" is set 0. */
-static uint32_t keep_set_text(struct message *m)
+/* A set of numbered attributes in this order; one of none is 0. */
+static uint32_t keep_set(struct message *m, const int64_t *attributes, size_t count)
 {
-	uint32_t id, id_new;
-	sqlite3_stmt *st = m->k->insert[KEPT_SET];
-
-	if (m->text.failed)
-		m->err = -ENOMEM;
-	if (m->text.len <= 2)
-		return 0;
-	id = keep_number(m->k, KEPT_SET, m->text.data, m->text.len, &id_new);
-	if (id)
-		return id;
-	sqlite3_bind_int64(st, 1, id_new);
-	sqlite3_bind_text64(st, 2, (const char *)m->text.data, m->text.len, SQLITE_STATIC, SQLITE_UTF8);
-	insert(m, KEPT_SET);
-	return id_new;
-}
-
-/* A set of numbered attributes in this order. */
-static uint32_t keep_set(struct message *m, const uint32_t *attributes, size_t count)
-{
-	buf_reset(&m->text);
-	buf_putc(&m->text, '[');
-	for (size_t i = 0; i < count; i++)
-		buf_printf(&m->text, i ? ",%u" : "%u", attributes[i]);
-	buf_putc(&m->text, ']');
-	return keep_set_text(m);
+	return count ? keep_list(m->k, KEPT_SET, attributes, count < LIST_MOST_NUMBERS ? count : LIST_MOST_NUMBERS) : 0;
 }
 
 static uint32_t keep_indices(struct message *m, const struct indices *list)
 {
-	AUTO_FREE uint32_t *numbers = malloc((list->count + 1) * sizeof(*numbers));
+	AUTO_FREE int64_t *numbers = malloc((list->count + 1) * sizeof(*numbers));
 
 	if (!numbers) {
 		m->err = -ENOMEM;
@@ -242,7 +204,7 @@ static uint32_t keep_indices(struct message *m, const struct indices *list)
 
 static uint32_t keep_key_values(struct message *m, const struct key_values *kvs)
 {
-	AUTO_FREE uint32_t *numbers = malloc((kvs->count + 1) * sizeof(*numbers));
+	AUTO_FREE int64_t *numbers = malloc((kvs->count + 1) * sizeof(*numbers));
 
 	if (!numbers) {
 		m->err = -ENOMEM;
@@ -363,14 +325,14 @@ static bool is_cpu(const struct message *m, const struct profile_attribute *a)
 
 static int compare_numbers(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
 static struct label_set make_label_set(struct message *m, const struct indices *list)
 {
-	AUTO_FREE uint32_t *numbers = malloc((list->count + 1) * sizeof(*numbers));
+	AUTO_FREE int64_t *numbers = malloc((list->count + 1) * sizeof(*numbers));
 	struct label_set set = { 0 };
 	size_t count = 0;
 
@@ -486,7 +448,7 @@ static uint32_t keep_series(struct message *m, uint32_t resource_set, const stru
 		sqlite3_bind_blob64(st, 9, message.data, message.len, SQLITE_STATIC);
 		insert(m, KEPT_ORIGIN);
 	}
-	return keep_integers(m, KEPT_SERIES, (const int64_t[]){ resource_set, id }, 2);
+	return keep_list(m->k, KEPT_SERIES, (const int64_t[]){ resource_set, id }, 2);
 }
 
 static void add_profile(struct message *m, uint32_t resource_set, struct origin *origin)

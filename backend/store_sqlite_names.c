@@ -119,9 +119,11 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 			"SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE id >= ?1",
 		[NAME_FRAMES] = "SELECT first, count, data FROM frames WHERE first + count > ?1",
 		[NAME_NODES] = "SELECT first, count, data FROM nodes WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
-		[NAME_SET] = "SELECT attributes FROM sets WHERE id = ?1",
-		[NAME_ATTRIBUTE] = "SELECT key, unit, kind, value FROM attributes WHERE id = ?1",
-		[NAME_SERIES] = "SELECT resource, origin FROM series WHERE id = ?1",
+		[NAME_TEXT] = "SELECT text FROM strings WHERE id = ?1",
+		[NAME_SETS] = "SELECT first, count, data FROM sets WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
+		[NAME_ATTRIBUTES] =
+			"SELECT first, count, data FROM attributes WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
+		[NAME_SERIES] = "SELECT first, count, data FROM series WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
 		[NAME_ORIGIN] =
 			"SELECT sample_type, sample_unit, period_type, period_unit, period, shape, attributes, message"
 			" FROM origins WHERE id = ?1",

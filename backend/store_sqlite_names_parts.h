@@ -12,8 +12,9 @@ enum name_statement {
 	NAME_MAPPINGS,
 	NAME_FRAMES,
 	NAME_NODES,
-	NAME_SET,
-	NAME_ATTRIBUTE,
+	NAME_TEXT,
+	NAME_SETS,
+	NAME_ATTRIBUTES,
 	NAME_SERIES,
 	NAME_ORIGIN,
 	NAME_NODE_LAST,
@@ -22,7 +23,7 @@ enum name_statement {
 	NAME_STATEMENTS,
 };
 
-enum { TEXT_CHUNK_BYTES = 64 * 1024, NODE_RUNS = 128, FRAME_TYPES = 64 };
+enum { TEXT_CHUNK_BYTES = 64 * 1024, NODE_RUNS = 128, LIST_RUNS = 4, FRAME_TYPES = 64 };
 
 struct text_chunk {
 	struct text_chunk *next;
@@ -35,6 +36,13 @@ struct node_run {
 	uint32_t first, count; /* count 0: free */
 	uint64_t used;
 	struct node_row *rows;
+};
+
+/* Lists of one row. */
+struct list_run {
+	uint32_t first, count; /* count 0: free */
+	uint64_t used;
+	struct lists lists;
 };
 
 struct store_names {
@@ -51,7 +59,8 @@ struct store_names {
 	uint64_t given_version;		  /* the store's names_version of those */
 	struct map sets, series, origins; /* number + 1 -> struct name_set *, ... */
 	struct node_run node_runs[NODE_RUNS];
-	size_t last_run; /* the one used last */
+	size_t last_run;			 /* the one used last */
+	struct list_run list_runs[3][LIST_RUNS]; /* attributes, sets, series */
 	uint64_t uses;
 	const char *frame_types[FRAME_TYPES]; /* profile.frame.type has few values */
 };

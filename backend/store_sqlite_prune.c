@@ -101,13 +101,12 @@ static int remove_names(struct store_writer *w, int64_t oldest)
 		return err;
 	for (int i = 0; i < KEPT_MAX && !err && removed < STEP_ROWS; i++) {
 		const char *table = kept_tables[i];
-		const bool is_packed = i == KEPT_FRAME || i == KEPT_NODE;
 
 		snprintf(sql, sizeof(sql),
 			 "DELETE FROM %s WHERE rowid IN (SELECT rowid FROM %s WHERE %s < (SELECT %s FROM generations WHERE "
 			 "id = "
 			 "%" PRId64 ") LIMIT %d)",
-			 table, table, is_packed ? "first" : "id", table, oldest, STEP_ROWS);
+			 table, table, kept_packed((enum kept)i) ? "first" : "id", table, oldest, STEP_ROWS);
 		err = store_exec(w->s->write_db, sql);
 		removed += err ? 0 : sqlite3_changes(w->s->write_db);
 	}

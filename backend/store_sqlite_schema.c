@@ -30,12 +30,11 @@ enum { APPLICATION_ID = 0x68727468 /* "hrth" */ };
 static const char schema[] =
 	"PRAGMA auto_vacuum = INCREMENTAL;"
 	"BEGIN IMMEDIATE;"
-	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;"
-	/* kind: enum value_kind of proto/profiles.h; value: of arrays and lists an OTLP message with it as attribute 1 */
-	"CREATE TABLE attributes(id INTEGER PRIMARY KEY, key INTEGER NOT NULL, unit INTEGER NOT NULL,"
-	" kind INTEGER NOT NULL, value ANY) STRICT;"
-	/* attributes: a JSON array of attributes.id */
-	"CREATE TABLE sets(id INTEGER PRIMARY KEY, attributes TEXT NOT NULL) STRICT;"
+	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text ANY NOT NULL) STRICT;"
+	/* lists of numbers, see store_rows.c */
+	"CREATE TABLE attributes(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
+	"CREATE TABLE sets(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
+	"CREATE TABLE series(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
 	"CREATE TABLE links(id INTEGER PRIMARY KEY, trace BLOB NOT NULL, span BLOB NOT NULL) STRICT;"
 	"CREATE TABLE functions(id INTEGER PRIMARY KEY, name INTEGER NOT NULL, system_name INTEGER NOT NULL,"
 	" file INTEGER NOT NULL, start_line INTEGER NOT NULL) STRICT;"
@@ -47,7 +46,6 @@ static const char schema[] =
 	"CREATE TABLE origins(id INTEGER PRIMARY KEY, sample_type TEXT NOT NULL, sample_unit TEXT NOT NULL,"
 	" period_type TEXT NOT NULL, period_unit TEXT NOT NULL, period INTEGER NOT NULL, shape INTEGER NOT NULL,"
 	" attributes INTEGER NOT NULL, message BLOB NOT NULL) STRICT;"
-	"CREATE TABLE series(id INTEGER PRIMARY KEY, resource INTEGER NOT NULL, origin INTEGER NOT NULL) STRICT;"
 	"CREATE TABLE blocks(id INTEGER PRIMARY KEY, level INTEGER NOT NULL, from_ns INTEGER NOT NULL,"
 	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, generation INTEGER NOT NULL, head BLOB NOT NULL, stacks BLOB NOT "
 	"NULL, cells BLOB NOT NULL,"
@@ -65,12 +63,14 @@ static const char schema[] =
 	" series INTEGER NOT NULL) STRICT;"
 	"INSERT INTO generations VALUES(1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);"
 	"PRAGMA application_id = 1752331368;"
-	"PRAGMA user_version = 1;"
+	"PRAGMA user_version = 2;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 1, "as in the schema");
+_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 2, "as in the schema");
 
-/* What leads from version i + 1 to i + 2. */
+/* What leads from version i to i + 1; older ones than the first of them were never released. */
+enum { OLDEST_VERSION = 2 };
+
 static const char *const migrations[STORE_SCHEMA_VERSION] = { NULL };
 
 int store_sqlite_errno(int code)
@@ -235,11 +235,16 @@ static int check_version(struct store_sqlite *s, sqlite3 *db, struct store_error
 			    "%s was written by a newer hearth (its format is %" PRId64
 			    ", this hearth knows up to %d); use that one, or give another folder with --store",
 			    s->path, version, STORE_SCHEMA_VERSION);
+	if (version < OLDEST_VERSION)
+		return fail(err, -EPROTO,
+			    "%s was written by a hearth from before the first release (its format is %" PRId64
+			    ", the oldest that can be read is %d); remove it, or give another folder with --store",
+			    s->path, version, OLDEST_VERSION);
 	if (version < STORE_SCHEMA_VERSION && s->config.read_only)
 		return fail(err, -EPROTO, "%s was written by an older hearth; open it once for writing to bring it forward",
 			    s->path);
 	for (; !code && version < STORE_SCHEMA_VERSION; version++)
-		code = migrations[version] ? store_exec(db, migrations[version]) : 0;
+		code = store_exec(db, migrations[version]);
 	return code;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bounded half of the names: sets of labels, series and where they come from, nodes. */
+/* The bounded half of the names: lists, and what they are of (attributes, sets of labels, series); nodes. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "base/cleanup.h"
 #include "proto/otlp.h"
 
-enum { CACHED_SETS = 50000, SET_MOST_LABELS = 4096 };
+enum { CACHED_SETS = 50000, ATTRIBUTE_NUMBERS = 4, SERIES_NUMBERS = 2 };
 
 static void free_origin(struct name_origin *o)
 {
@@ -51,6 +52,12 @@ void names_caches_clear(struct store_names *n)
 		free(n->node_runs[i].rows);
 		n->node_runs[i] = (struct node_run){ 0 };
 	}
+	for (size_t i = 0; i < ARRAY_LEN(n->list_runs) * LIST_RUNS; i++) {
+		struct list_run *run = &n->list_runs[i / LIST_RUNS][i % LIST_RUNS];
+
+		lists_fini(&run->lists);
+		*run = (struct list_run){ 0 };
+	}
 }
 
 void names_refresh(struct store_names *n)
@@ -61,57 +68,104 @@ void names_refresh(struct store_names *n)
 		clear_map(&n->series, free);
 }
 
-/* --- sets --- */
+/* --- lists --- */
 
-/* The numbers of a JSON array such as [1,2,3]. 0 or -EBADMSG. */
-static int parse_numbers(const char *text, uint32_t *numbers, uint32_t *count_ret)
+struct list {
+	const int64_t *numbers; /* until the next list of this kind is asked for */
+	size_t count;
+};
+
+static int load_lists(struct store_names *n, enum name_statement which, uint32_t id, struct list_run *run)
 {
-	uint32_t count = 0;
-	char *end;
-
-	if (*text++ != '[')
-		return -EBADMSG;
-	while (*text != ']') {
-		unsigned long v;
-
-		if (count == SET_MOST_LABELS || *text < '0' || *text > '9')
-			return -EBADMSG;
-		v = strtoul(text, &end, 10);
-		if (v > UINT32_MAX || (*end != ',' && *end != ']'))
-			return -EBADMSG;
-		numbers[count++] = (uint32_t)v;
-		text = *end == ',' ? end + 1 : end;
-	}
-	*count_ret = count;
-	return 0;
-}
-
-/* Appends attribute @id's value as text with a NUL; its key is *@key_ret. */
-static int append_attribute(struct store_names *n, uint32_t id, struct buf *values, const char **key_ret)
-{
-	int err = 0;
-	sqlite3_stmt *st = names_statement(n, NAME_ATTRIBUTE, id, &err);
-	int code = st ? sqlite3_step(st) : SQLITE_ERROR;
-	enum value_kind kind;
+	int err = 0, code;
+	sqlite3_stmt *st = names_statement(n, which, id, &err);
+	int64_t count;
 
 	if (!st)
 		return err;
+	lists_fini(&run->lists);
+	*run = (struct list_run){ 0 };
+	code = sqlite3_step(st);
+	count = code == SQLITE_ROW ? sqlite3_column_int64(st, 1) : 0;
 	if (code != SQLITE_ROW)
-		return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
-	kind = (enum value_kind)sqlite3_column_int(st, 2);
-	if (kind == VALUE_BOOL)
-		buf_puts(values, sqlite3_column_int(st, 3) ? "true" : "false");
-	else if (kind == VALUE_STRING || kind == VALUE_INT || kind == VALUE_DOUBLE)
-		buf_append(values, sqlite3_column_text(st, 3), (size_t)sqlite3_column_bytes(st, 3));
-	buf_putc(values, '\0');
-	*key_ret = names_string(n, (uint32_t)sqlite3_column_int64(st, 0), &err);
+		err = code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
+	else if (count < 1 || count > COLUMN_MAX_VALUES || id - sqlite3_column_int64(st, 0) >= count)
+		err = -EBADMSG;
+	else
+		err = lists_unpack(n->s->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2),
+				   (size_t)count, &run->lists);
+	if (!err) {
+		run->first = (uint32_t)sqlite3_column_int64(st, 0);
+		run->count = (uint32_t)count;
+	}
 	sqlite3_reset(st);
 	return err;
 }
 
-/* One block of memory: the set, then its texts; keys are strings that stay. */
-static struct name_set *make_set(const char **keys, const uint32_t *numbers, uint32_t count, const struct buf *values)
+/* List @id of the table that @which reads; its row takes the place of the one that was not used for longest. 0 or -errno. */
+static int get_list(struct store_names *n, enum name_statement which, uint32_t id, struct list *ret)
 {
+	struct list_run *runs = n->list_runs[which == NAME_ATTRIBUTES ? 0 : which == NAME_SETS ? 1 : 2], *run = runs;
+	uint32_t at;
+
+	for (size_t i = 0; i < LIST_RUNS && id - run->first >= run->count; i++) {
+		if (id - runs[i].first < runs[i].count || runs[i].used < run->used)
+			run = &runs[i];
+	}
+	if (id - run->first >= run->count) {
+		int err = load_lists(n, which, id, run);
+
+		if (err)
+			return err;
+	}
+	run->used = ++n->uses;
+	at = id - run->first;
+	*ret = (struct list){ run->lists.numbers + run->lists.starts[at],
+			      run->lists.starts[at + 1] - run->lists.starts[at] };
+	return 0;
+}
+
+/* --- sets --- */
+
+/* Appends attribute @id's value as text with a NUL; its key is *@key_ret. */
+static int append_attribute(struct store_names *n, uint32_t id, struct buf *values, const char **key_ret)
+{
+	struct list attribute;
+	const char *text = "";
+	char number[32];
+	double real;
+	int err = get_list(n, NAME_ATTRIBUTES, id, &attribute);
+
+	if (err || attribute.count != ATTRIBUTE_NUMBERS)
+		return err ? err : -EBADMSG;
+	*key_ret = names_string(n, (uint32_t)attribute.numbers[0], &err);
+	switch ((enum value_kind)attribute.numbers[2]) {
+	case VALUE_BOOL:
+		text = attribute.numbers[3] ? "true" : "false";
+		break;
+	case VALUE_STRING:
+		text = names_string(n, (uint32_t)attribute.numbers[3], &err);
+		break;
+	case VALUE_INT:
+		snprintf(number, sizeof(number), "%" PRId64, attribute.numbers[3]);
+		text = number;
+		break;
+	case VALUE_DOUBLE:
+		memcpy(&real, &attribute.numbers[3], sizeof(real));
+		text = sqlite3_snprintf(sizeof(number), number, "%!.15g", real);
+		break;
+	default:
+		break;
+	}
+	if (!err)
+		buf_append(values, text, strlen(text) + 1);
+	return err;
+}
+
+/* One block of memory: the set, then its texts; keys are strings that stay. */
+static struct name_set *make_set(const char **keys, const struct list *attributes, const struct buf *values)
+{
+	const uint32_t count = (uint32_t)attributes->count;
 	size_t head = sizeof(struct name_set) + count * sizeof(struct name_label);
 	struct name_set *set = values->failed ? NULL : malloc(head + values->len);
 	char *text;
@@ -123,7 +177,7 @@ static struct name_set *make_set(const char **keys, const uint32_t *numbers, uin
 		memcpy(text, values->data, values->len);
 	set->count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		set->labels[i] = (struct name_label){ keys[i], text, numbers[i] };
+		set->labels[i] = (struct name_label){ keys[i], text, (uint32_t)attributes->numbers[i] };
 		text += strlen(text) + 1;
 	}
 	return set;
@@ -131,29 +185,21 @@ static struct name_set *make_set(const char **keys, const uint32_t *numbers, uin
 
 static int load_set(struct store_names *n, uint32_t id, struct name_set **ret)
 {
-	AUTO_FREE uint32_t *numbers = malloc(SET_MOST_LABELS * sizeof(*numbers));
-	AUTO_FREE const char **keys = malloc(SET_MOST_LABELS * sizeof(*keys));
 	AUTO(buf_fini) struct buf values = BUF_EMPTY;
-	int err = 0, code;
-	uint32_t count = 0;
-	sqlite3_stmt *st = names_statement(n, NAME_SET, id, &err);
+	AUTO_FREE const char **keys = NULL;
+	struct list attributes;
+	int err = get_list(n, NAME_SETS, id, &attributes);
 
-	if (!numbers || !keys || !st)
-		return err ? err : -ENOMEM;
-	code = sqlite3_step(st);
-	if (code == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(st, 0);
-
-		err = text ? parse_numbers(text, numbers, &count) : -EBADMSG;
-	} else {
-		err = code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
-	}
-	sqlite3_reset(st);
-	for (uint32_t i = 0; i < count && !err; i++)
-		err = append_attribute(n, numbers[i], &values, &keys[i]);
 	if (err)
 		return err;
-	*ret = make_set(keys, numbers, count, &values);
+	keys = malloc((attributes.count + 1) * sizeof(*keys));
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < attributes.count && !err; i++)
+		err = append_attribute(n, (uint32_t)attributes.numbers[i], &values, &keys[i]);
+	if (err)
+		return err;
+	*ret = make_set(keys, &attributes, &values);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -192,13 +238,27 @@ static int copy_bytes(struct profiles *to, sqlite3_stmt *st, int column, struct 
 	return origin_copy_string(to, (struct str){ data ? data : "", (uint32_t)sqlite3_column_bytes(st, column) }, ret);
 }
 
-/* The value of an array or a list, which is attribute 1 of an OTLP message. */
-static int decode_value(sqlite3_stmt *st, struct profiles *to, struct any_value *ret)
+/* String @id, which may be no text, in @to's memory. */
+static int copy_text(struct store_names *n, struct profiles *to, uint32_t id, struct str *ret)
+{
+	int err = 0, code;
+	sqlite3_stmt *st = id ? names_statement(n, NAME_TEXT, id, &err) : NULL;
+
+	*ret = STR("");
+	if (!st)
+		return err;
+	code = sqlite3_step(st);
+	err = code == SQLITE_ROW ? copy_bytes(to, st, 0, ret) : code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
+	sqlite3_reset(st);
+	return err;
+}
+
+/* The value of an array or a list, which is attribute 1 of the OTLP message @bytes. */
+static int decode_value(struct str bytes, struct profiles *to, struct any_value *ret)
 {
 	struct otlp_error why;
 	struct profiles *m;
-	int err = otlp_decode((uint8_t *)(uintptr_t)sqlite3_column_blob(st, 3), (size_t)sqlite3_column_bytes(st, 3), false,
-			      &m, &why);
+	int err = otlp_decode((uint8_t *)(uintptr_t)bytes.data, bytes.len, false, &m, &why);
 
 	if (err)
 		return err;
@@ -210,40 +270,38 @@ static int decode_value(sqlite3_stmt *st, struct profiles *to, struct any_value 
 int names_attribute(struct store_names *n, uint32_t id, struct profiles *to, uint32_t *key_ret, uint32_t *unit_ret,
 		    struct any_value *ret)
 {
-	int err = 0;
-	sqlite3_stmt *st = names_statement(n, NAME_ATTRIBUTE, id, &err);
-	int code = st ? sqlite3_step(st) : SQLITE_ERROR;
+	struct list attribute;
+	struct str bytes;
+	int64_t number;
+	int err = get_list(n, NAME_ATTRIBUTES, id, &attribute);
 
-	if (!st)
-		return err;
-	if (code != SQLITE_ROW)
-		return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
-	*key_ret = (uint32_t)sqlite3_column_int64(st, 0);
-	*unit_ret = (uint32_t)sqlite3_column_int64(st, 1);
-	*ret = (struct any_value){ .kind = (enum value_kind)sqlite3_column_int(st, 2) };
+	if (err || attribute.count != ATTRIBUTE_NUMBERS)
+		return err ? err : -EBADMSG;
+	*key_ret = (uint32_t)attribute.numbers[0];
+	*unit_ret = (uint32_t)attribute.numbers[1];
+	*ret = (struct any_value){ .kind = (enum value_kind)attribute.numbers[2] };
+	number = attribute.numbers[3];
 	switch (ret->kind) {
 	case VALUE_STRING:
 	case VALUE_BYTES:
-		err = copy_bytes(to, st, 3, &ret->string);
-		break;
+		return copy_text(n, to, (uint32_t)number, &ret->string);
 	case VALUE_INT:
-		ret->integer = sqlite3_column_int64(st, 3);
-		break;
+		ret->integer = number;
+		return 0;
 	case VALUE_BOOL:
-		ret->boolean = sqlite3_column_int64(st, 3) != 0;
-		break;
+		ret->boolean = number != 0;
+		return 0;
 	case VALUE_DOUBLE:
-		ret->real = sqlite3_column_double(st, 3);
-		break;
+		memcpy(&ret->real, &number, sizeof(number));
+		return 0;
 	case VALUE_ARRAY:
 	case VALUE_KVLIST:
-		err = decode_value(st, to, ret);
-		break;
+		err = copy_text(n, to, (uint32_t)number, &bytes);
+		return err ? err : decode_value(bytes, to, ret);
 	default:
 		ret->kind = VALUE_NONE;
+		return 0;
 	}
-	sqlite3_reset(st);
-	return err;
 }
 
 int names_link(struct store_names *n, uint32_t id, struct profiles *to, struct profile_link *ret)
@@ -346,21 +404,15 @@ static const struct name_origin *get_origin(struct store_names *n, uint32_t id, 
 const struct name_series *names_series(struct store_names *n, uint32_t id, int *err)
 {
 	struct name_series *s = map_get(&n->series, id), row = { 0 };
-	sqlite3_stmt *st;
-	int code;
+	struct list list;
 
 	if (s)
 		return s;
-	st = names_statement(n, NAME_SERIES, id, err);
-	if (!st)
-		return NULL;
-	code = sqlite3_step(st);
-	if (code == SQLITE_ROW)
-		row = (struct name_series){ (uint32_t)sqlite3_column_int64(st, 0), (uint32_t)sqlite3_column_int64(st, 1),
-					    NULL };
-	else
-		*err = code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
-	sqlite3_reset(st);
+	*err = get_list(n, NAME_SERIES, id, &list);
+	if (!*err && list.count != SERIES_NUMBERS)
+		*err = -EBADMSG;
+	if (!*err)
+		row = (struct name_series){ (uint32_t)list.numbers[0], (uint32_t)list.numbers[1], NULL };
 	if (!*err)
 		row.origin = get_origin(n, row.origin_id, err);
 	if (*err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The readers of the store's packed parts on arbitrary bytes: blocks of events, rows of frames and of nodes. The checksum is
- * put right, so that what is behind it is reached. The input: a byte that says what, then for blocks each part with its
- * length (2 bytes) before it. Seeds are made of real blocks at start.
+ * The readers of the store's packed parts on arbitrary bytes: blocks of events, rows of frames, of nodes and of lists. The
+ * checksum is put right, so that what is behind it is reached. The input: a byte that says what, then for blocks each part
+ * with its length (2 bytes) before it. Seeds are made of real blocks at start.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +58,20 @@ static void make_block_seed(const char *folder, struct column_codec *c, bool has
 	buf_fini(&seed);
 }
 
+static void make_list_seed(const char *folder, struct column_codec *c)
+{
+	static const int64_t numbers[] = { 1, 2, 300, 7, -5, 1, 3, 301 };
+	static const uint32_t lengths[] = { 3, 2, 0, 3 };
+	struct buf packed = BUF_EMPTY, seed = BUF_EMPTY;
+
+	lists_pack(c, numbers, lengths, ARRAY_LEN(lengths), &packed);
+	buf_append(&seed, (const uint8_t[]){ 2, ARRAY_LEN(lengths), 0 }, 3);
+	buf_append(&seed, packed.data, packed.len - 4); /* without its checksum */
+	write_seed(folder, "lists", &seed);
+	buf_fini(&packed);
+	buf_fini(&seed);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const char *folder = *argc > 1 && (*argv)[1][0] != '-' ? (*argv)[1] : NULL;
@@ -66,6 +80,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (folder) {
 		make_block_seed(folder, c, false);
 		make_block_seed(folder, c, true);
+		make_list_seed(folder, c);
 	}
 	column_codec_free(c);
 	return 0;
@@ -124,6 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct frame_row frames[MAX_ROWS];
 	static struct node_row nodes[MAX_ROWS];
 	struct buf sealed = BUF_EMPTY;
+	struct lists lists = { 0 };
 
 	c = c ? c : column_codec_new(1);
 	if (size < 3)
@@ -136,8 +152,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	column_seal(&sealed, 0);
 	if (data[0] == 1)
 		frames_unpack(c, sealed.data, sealed.len, frames, (data[1] | data[2] << 8) % MAX_ROWS);
+	else if (data[0] == 2)
+		lists_unpack(c, sealed.data, sealed.len, (data[1] | data[2] << 8) % MAX_ROWS, &lists);
 	else
 		nodes_unpack(c, sealed.data, sealed.len, nodes, (data[1] | data[2] << 8) % MAX_ROWS, 1);
+	lists_fini(&lists);
 	buf_fini(&sealed);
 	return 0;
 }

@@ -66,9 +66,9 @@ python3 - <<-'PYTHON'
 	    return field(1, field(1, label(b"service.name", name) + label(b"host.name", host)) + field(2, field(2, field(1, field(1, 1) + field(2, 2)) + field(2, sample) + field(2, sample))))
 	import time
 	TIME = time.time_ns()
-	tables = field(1, b"") + field(2, b"") + b"".join(field(2, field(2, i) + field(3, field(1, i))) for i in (1, 2))
+	tables = field(1, b"") + field(1, field(4, 6)) + field(2, b"") + b"".join(field(2, field(1, 1) + field(2, i) + field(3, field(1, i))) for i in (1, 2))
 	tables += field(3, b"") + field(3, field(1, 3) + field(3, 5)) + field(3, field(1, 4)) + field(4, b"")
-	tables += b"".join(field(5, s) for s in (b"", b"samples", b"count", b"main", b"work", b"main.c")) + field(6, b"") + field(7, b"") + field(7, field(1, bytes([2, 1])))
+	tables += b"".join(field(5, s) for s in (b"", b"samples", b"count", b"main", b"work", b"main.c", b"/bin/shop")) + field(6, b"") + field(7, b"") + field(7, field(1, bytes([2, 1])))
 	open("request", "wb").write(resource(b"shop", b"a") + resource(b"the other", b"a") + resource(b"the other", b"b") + field(2, tables))
 PYTHON
 [ "$(send)" = 200 ] || fail "not taken: $(cat answer)"
@@ -130,6 +130,10 @@ sqlite3 damaged/profiles.db 'PRAGMA user_version = 99'
 status=0
 "$HEARTH" store info --store "$PWD/damaged" 2>newer.err || status=$?
 [ $status = 1 ] && grep -q 'newer hearth' newer.err || fail "newer: $status, $(cat newer.err)"
+sqlite3 damaged/profiles.db 'PRAGMA user_version = 1'
+status=0
+"$HEARTH" store info --store "$PWD/damaged" 2>older.err || status=$?
+[ $status = 1 ] && grep -q 'before the first release.*--store' older.err || fail "older: $status, $(cat older.err)"
 
 [ "$(id -u)" = 0 ] || exit 0
 # --- a full disk: refused and counted, kept again when there is room; then a disk that cannot be written ---

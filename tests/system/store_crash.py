@@ -5,6 +5,7 @@ store_crash.py HEARTH FOLDER ROUNDS. Each request carries a process.pid of its o
 be there in the end, whole, and nothing may be there that was never sent. Samples are of now, of hours that are over (these are
 merged at once) and of too long ago (these are removed)."""
 import http.client
+import json
 import os
 import random
 import sqlite3
@@ -88,13 +89,20 @@ def serve():
 
 
 def stored():
-    """Samples and series by process.pid, as Python's SQLite reads them."""
+    """Samples as Python's SQLite counts them."""
     db = sqlite3.connect(folder + "/profiles.db")
     assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    events = db.execute("SELECT sum(events) FROM blocks").fetchone()[0] or 0
-    pids = db.execute("SELECT attributes.value FROM series JOIN sets ON sets.id = resource, json_each(sets.attributes) AS a"
-                      " JOIN attributes ON attributes.id = a.value JOIN strings ON strings.id = attributes.key WHERE text = 'process.pid'")
-    return events, {pid for (pid,) in pids}
+    return db.execute("SELECT sum(events) FROM blocks").fetchone()[0] or 0
+
+
+def processes(port):
+    """Every process.pid there are samples of."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/api/v1/series?from=first&to=last&limit=100000")
+    answer = connection.getresponse()
+    body = answer.read()
+    assert answer.status == 200, body
+    return {int(series["labels"]["process.pid"]) for series in json.loads(body)["series"]}
 
 
 for round_ in range(rounds):
@@ -112,10 +120,11 @@ for round_ in range(rounds):
 
 server, port = serve()
 time.sleep(3)
+pids = processes(port)
 server.terminate()
 assert server.wait() == 0, "the server did not end well"
 assert not [name for name in os.listdir(folder) if "damaged" in name], os.listdir(folder)
-events, pids = stored()
+events = stored()
 missing = set(acknowledged) - pids
 assert not missing, f"{len(missing)} acknowledged requests are gone"
 least, most = sum(acknowledged.values()), sum(map(len, sent.values()))

@@ -30,6 +30,6 @@ assert db.execute("PRAGMA user_version").fetchone()[0] == int(re.search(r"## Sch
 queries = re.findall(r"```sql\n(.*?)```", document, re.S)
 answers = [db.execute(query).fetchall() for query in queries]
 assert len(answers) == 3, "queries were added: check their answers here"
-assert answers[0] == [("shop", 1), ("the other", 2)], answers[0]
+assert answers[0] == [("/bin/shop",)], answers[0]
 assert sum(count for _, count in answers[1]) == samples, answers[1]
 assert answers[2] == [("main", "main.c"), ("work", "")], answers[2]

@@ -340,6 +340,65 @@ static void test_export(void **state)
 	to->ops->close(to);
 }
 
+static const double tenth = 0.1;
+
+static int check_values(void *arg, struct profiles *p)
+{
+	const struct key_values *kvs = &p->resources[0].resource.attributes;
+
+	assert_int_equal(kvs->count, 6);
+	assert_int_equal(kvs->items[0].value.kind, VALUE_BOOL);
+	assert_true(kvs->items[0].value.boolean);
+	assert_int_equal(kvs->items[1].value.kind, VALUE_DOUBLE);
+	assert_memory_equal(&kvs->items[1].value.real, &tenth, sizeof(tenth));
+	assert_int_equal(kvs->items[2].value.integer, INT64_MIN);
+	assert_int_equal(kvs->items[3].value.kind, VALUE_BYTES);
+	assert_int_equal(kvs->items[3].value.string.len, 3);
+	assert_memory_equal(kvs->items[3].value.string.data, "a\0b", 3);
+	assert_int_equal(kvs->items[4].value.kind, VALUE_ARRAY);
+	assert_int_equal(kvs->items[4].value.array.count, 2);
+	assert_int_equal(kvs->items[4].value.array.items[1].integer, 12);
+	assert_int_equal(kvs->items[5].value.kind, VALUE_STRING);
+	assert_int_equal(kvs->items[5].value.string.len, 0);
+	++*(int *)arg;
+	return 0;
+}
+
+/* Values of every kind come out as they came. */
+static void test_values(void **state)
+{
+	struct store *s = open_store(":memory:", NULL);
+	struct store_selection all = { .to_ns = UINT64_MAX };
+	struct any_value items[] = { { .kind = VALUE_INT, .integer = 11 }, { .kind = VALUE_INT, .integer = 12 } };
+	struct any_value values[] = {
+		{ .kind = VALUE_BOOL, .boolean = true },	{ .kind = VALUE_DOUBLE, .real = tenth },
+		{ .kind = VALUE_INT, .integer = INT64_MIN },	{ .kind = VALUE_BYTES, .string = { "a\0b", 3 } },
+		{ .kind = VALUE_ARRAY, .array = { items, 2 } }, { .kind = VALUE_STRING, .string = STR("") },
+	};
+	struct key_value kv[6];
+	struct builder *b = builder_new();
+	struct told t = { .s = s };
+	struct profiles *p;
+	int times = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++)
+		kv[i] = (struct key_value){ .key = { "abcdef" + i, 1 }, .value = { .kind = VALUE_INT } };
+	event(b, builder_profile(b, builder_resource(b, kv, 6), &on_cpu), 0, 1, 0, T0, 0);
+	assert_int_equal(builder_freeze(b, T0, T0 + MINUTE, &p), 0);
+	builder_free(b);
+	for (size_t i = 0; i < 6; i++)
+		p->resources[0].resource.attributes.items[i].value = values[i];
+	put(s, p);
+	assert_int_equal(s->ops->export(s, &all, check_values, &times), 0);
+	assert_int_equal(times, 1);
+	for (const char *label = "abc"; *label; label++)
+		assert_int_equal(s->ops->label_values(s, &all, (char[]){ *label, 0 }, tell_value, &t), 0);
+	check_told(&t, "-9223372036854775808 1 1\n0.1 1 1\ntrue 1 1\n");
+	profiles_put(p);
+	s->ops->close(s);
+}
+
 static int count_unnamed(void *arg, const struct store_frame *frame)
 {
 	assert_string_equal(frame->build_id, "abcd");
@@ -415,10 +474,8 @@ static void test_names_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_disk),
-		cmocka_unit_test(test_export),
-		cmocka_unit_test(test_names_later),
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_disk),	   cmocka_unit_test(test_export),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_names_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

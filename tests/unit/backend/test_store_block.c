@@ -161,6 +161,42 @@ static void test_rows(void **arg)
 	column_codec_free(c);
 }
 
+/* Lists of all lengths and numbers, empty ones too; what was cut short or claims more than there is is refused. */
+static void test_lists(void **arg)
+{
+	static const uint32_t lengths[] = { 3, 0, 2, 3, 70, 1, 63, 64, 2, 70, 0, 200 };
+	enum { LISTS = sizeof(lengths) / sizeof(*lengths), NUMBERS = 478 };
+	struct column_codec *c = column_codec_new(3);
+	int64_t numbers[NUMBERS];
+	struct buf buf = BUF_EMPTY;
+	struct lists back = { 0 };
+
+	(void)arg;
+	for (int shift = 0; shift < 64; shift += 21) {
+		size_t at = 0;
+
+		for (size_t i = 0; i < NUMBERS; i++)
+			numbers[i] = (int64_t)(rnd() << shift);
+		numbers[4] = INT64_MIN;
+		buf_reset(&buf);
+		lists_pack(c, numbers, lengths, LISTS, &buf);
+		assert_int_equal(lists_unpack(c, buf.data, buf.len, LISTS, &back), 0);
+		for (size_t i = 0; i < LISTS; at += lengths[i++])
+			assert_int_equal(back.starts[i], at);
+		assert_int_equal(back.starts[LISTS], NUMBERS);
+		assert_memory_equal(back.numbers, numbers, sizeof(numbers));
+		lists_fini(&back);
+		assert_int_equal(lists_unpack(c, buf.data, buf.len, LISTS + 1, &back), -EBADMSG);
+		assert_int_equal(lists_unpack(c, buf.data, buf.len - 1, LISTS, &back), -EBADMSG);
+	}
+	buf_reset(&buf);
+	column_put_u32(c, &buf, (const uint32_t[]){ LIST_MOST_NUMBERS + 1 }, 1);
+	column_seal(&buf, 0);
+	assert_int_equal(lists_unpack(c, buf.data, buf.len, 1, &back), -EBADMSG);
+	buf_fini(&buf);
+	column_codec_free(c);
+}
+
 /* Nothing is forgotten before the table is full; then what was not met for long. */
 static void test_ids(void **arg)
 {
@@ -189,10 +225,8 @@ static void test_ids(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_blocks), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_lists),	cmocka_unit_test(test_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
