@@ -190,8 +190,7 @@ static void test_lists(void **arg)
 		assert_int_equal(lists_unpack(c, buf.data, buf.len - 1, LISTS, &back), -EBADMSG);
 	}
 	buf_reset(&buf);
-	column_put_u32(c, &buf, (const uint32_t[]){ LIST_MOST_NUMBERS + 1 }, 1);
-	column_seal(&buf, 0);
+	lists_pack(c, (const int64_t[LIST_MOST_NUMBERS + 1]){ 1 }, (const uint32_t[]){ LIST_MOST_NUMBERS + 1 }, 1, &buf);
 	assert_int_equal(lists_unpack(c, buf.data, buf.len, 1, &back), -EBADMSG);
 	buf_fini(&buf);
 	column_codec_free(c);
