@@ -172,11 +172,14 @@ struct store_name {
 };
 
 /* Names frames of the file with @build_id (as struct store_frame has it) that came as bare addresses, those stored and those
- * still to come. frame() tells them from then on. 0 or -errno. */
+ * still to come; earlier ones of the same addresses are replaced. frame() tells them from then on. 0 or -errno. */
 int store_sqlite_name_frames(struct store *s, const char *build_id, const struct store_name *names, size_t count);
 
-/* Calls @fn for each address that has no name yet, of files with a build id. Strings live until it returns. */
-int store_sqlite_unnamed(struct store *s, int (*fn)(void *arg, const struct store_frame *frame), void *arg);
+/* Calls @fn for each frame, from number @from on, that came as a bare address of a file with a build id; one that has been
+ * given a name since has it. *@next_ret: the number behind the last one that @fn returned 0 for, or that needed no call.
+ * Strings live until it returns. */
+int store_sqlite_bare_frames(struct store *s, uint32_t from, uint32_t *next_ret,
+			     int (*fn)(void *arg, const struct store_frame *frame), void *arg);
 
 /* Reads everything that is in a SQLite store and calls @fn for each problem found. 0, -errno, or what @fn returned. */
 int store_sqlite_verify(struct store *s, int (*fn)(void *arg, const char *problem), void *arg);

@@ -227,9 +227,9 @@ static size_t exe_of(struct exe_list *t, uint32_t id)
 }
 
 /* Counts frame @id once among its executable's. */
-static void count_frame(struct exe_list *t, uint32_t id, const struct frame_row *row, size_t exe)
+static void count_frame(struct exe_list *t, uint32_t id, size_t exe)
 {
-	const struct name_function *function;
+	struct store_frame shown;
 
 	if (id >= t->frame_cap) {
 		size_t cap = id + id / 2 + 1024;
@@ -246,9 +246,9 @@ static void count_frame(struct exe_list *t, uint32_t id, const struct frame_row 
 	if (t->frames_met[id])
 		return;
 	t->frames_met[id] = 1;
-	function = names_function(t->names, row->function, &t->err);
+	t->err = names_store_frame(t->names, id, &shown);
 	t->items[exe].frames++;
-	t->items[exe].named_frames += function && function->name;
+	t->items[exe].named_frames += !t->err && *shown.function;
 }
 
 static void count_stack(struct exe_list *t, uint32_t node, uint64_t events)
@@ -267,7 +267,7 @@ static void count_stack(struct exe_list *t, uint32_t node, uint64_t events)
 		exe = exe_of(t, frame->mapping);
 		if (exe == SIZE_MAX)
 			return;
-		count_frame(t, row.frame, frame, exe);
+		count_frame(t, row.frame, exe);
 		while (i < t->on_stack_count && t->on_stack[i] != exe)
 			i++;
 		if (i < t->on_stack_count)

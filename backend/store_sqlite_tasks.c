@@ -154,26 +154,41 @@ int store_sqlite_task(struct store *store, enum store_task task)
 int store_sqlite_name_frames(struct store *store, const char *build_id, const struct store_name *names, size_t count)
 {
 	const struct store_given given = { build_id, names, count };
+	struct store_sqlite *s = store_sqlite_of(store);
+	int err = count && *build_id ? run_task(store, TASK_NAME, &given) : -EINVAL;
 
-	return count && *build_id ? run_task(store, TASK_NAME, &given) : -EINVAL;
+	if (!err) {
+		pthread_mutex_lock(&s->read_lock);
+		names_forget_given(s->names);
+		pthread_mutex_unlock(&s->read_lock);
+	}
+	return err;
 }
 
-int store_sqlite_unnamed(struct store *store, int (*fn)(void *arg, const struct store_frame *frame), void *arg)
+int store_sqlite_bare_frames(struct store *store, uint32_t from, uint32_t *next_ret,
+			     int (*fn)(void *arg, const struct store_frame *frame), void *arg)
 {
 	struct store_sqlite *s = store_sqlite_of(store);
-	int64_t first, last;
+	int64_t first, last, i;
 	int err;
 
 	pthread_mutex_lock(&s->read_lock);
 	err = store_get_int(s->read_db, "SELECT min(first) FROM frames", 1, &first);
 	err = err ? err : store_get_int(s->read_db, "SELECT max(first + count) FROM frames", 1, &last);
-	for (int64_t i = first; i < last && !err; i++) {
+	i = err || first < from ? from : first;
+	for (; !err && i < last; i++) {
+		const struct frame_row *row = names_frame(s->names, (uint32_t)i, &err);
 		struct store_frame frame;
 
+		if (!row || row->function || !row->mapping)
+			continue;
 		err = names_store_frame(s->names, (uint32_t)i, &frame);
-		if (!err && !*frame.function && *frame.build_id)
+		if (!err && *frame.build_id)
 			err = fn(arg, &frame);
+		if (err)
+			break;
 	}
+	*next_ret = (uint32_t)i;
 	pthread_mutex_unlock(&s->read_lock);
 	return err;
 }
