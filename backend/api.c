@@ -60,6 +60,7 @@ bool api_has_path(const char *path)
 int api_new(const struct api_config *config, struct api **ret)
 {
 	struct api *api = calloc(1, sizeof(*api));
+	int err;
 
 	if (!api)
 		return -ENOMEM;
@@ -68,9 +69,10 @@ int api_new(const struct api_config *config, struct api **ret)
 		api->config.timeout_ns = DEFAULT_TIMEOUT_S * NSEC_PER_SEC;
 	api->start_ns = clock_unix_ns();
 	api->functions = functions_new(config->store);
-	if (!api->functions) {
-		free(api);
-		return -ENOMEM;
+	err = api->functions ? api_symbols_init(api) : -ENOMEM;
+	if (err) {
+		api_free(api);
+		return err;
 	}
 	*ret = api;
 	return 0;
@@ -80,6 +82,7 @@ void api_free(struct api *api)
 {
 	if (!api)
 		return;
+	api_symbols_fini(api);
 	functions_free(api->functions);
 	free(api);
 }
@@ -189,19 +192,26 @@ static unsigned explain(const struct api_call *call, int err, const char **text_
 	}
 }
 
-static void answer_error(struct api_call *call, int err)
+void api_write_error(struct api_answer *answer, unsigned status, const char *text)
 {
-	struct api_answer *answer = call->answer;
-	const char *text;
+	struct json j;
 
-	answer->status = explain(call, err, &text);
+	answer->status = status;
 	answer->content_type = "application/json";
 	answer->file_name[0] = 0;
 	buf_reset(&answer->body);
-	json_init(&call->json, &answer->body, 0);
-	json_object_begin(&call->json);
-	api_write_text(&call->json, "error", text);
-	json_object_end(&call->json);
+	json_init(&j, &answer->body, 0);
+	json_object_begin(&j);
+	api_write_text(&j, "error", text);
+	json_object_end(&j);
+}
+
+static void answer_error(struct api_call *call, int err)
+{
+	const char *text;
+	unsigned status = explain(call, err, &text);
+
+	api_write_error(call->answer, status, text);
 }
 
 void api_answer(struct api *api, const char *path, const struct query_params *params, struct api_answer *answer)
@@ -210,6 +220,7 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	size_t i = find(path);
 	int err;
 
+	api_symbols_update(api);
 	functions_trim(api->functions, MAX_FUNCTIONS);
 	call.ctx = (struct query_context){
 		.store = api->config.store,

@@ -12,6 +12,7 @@
 
 #include "backend/query.h"
 #include "backend/store.h"
+#include "backend/unpack.h"
 #include "base/buf.h"
 
 struct api;
@@ -45,6 +46,17 @@ void api_free(struct api *api);
 
 /* Whether @path is one of the API's. Any thread. */
 bool api_has_path(const char *path);
+
+/* An empty file without a name for symbols that are sent, the caller's to close; -ENOENT: this store takes none; -errno. Any
+ * thread. */
+int api_symbols_file(const struct api *api);
+
+/* Takes the symbols in @fd, which is from api_symbols_file(): an ELF file, or one packed by @encoding. Answers as
+ * api_answer(). */
+void api_take_symbols(struct api *api, int fd, enum ingest_encoding encoding, struct api_answer *answer);
+
+/* Of a file with symbols, packed or not. */
+#define API_SYMBOLS_MAX_BYTES (1ull << 30)
 
 /* Answers; what goes wrong is an answer too. @answer is all zeros before; its body is the caller's to free. */
 void api_answer(struct api *api, const char *path, const struct query_params *params, struct api_answer *answer);

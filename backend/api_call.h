@@ -10,7 +10,9 @@
 struct api {
 	struct api_config config;
 	struct functions *functions;
-	uint64_t start_ns; /* Unix */
+	uint64_t start_ns;	  /* Unix */
+	struct bare_names *names; /* NULL: this store takes no symbols */
+	char *folder;		  /* where files with symbols lie while they are read */
 };
 
 struct api_call {
@@ -40,6 +42,14 @@ int api_truth(struct api_call *call);
 int api_status(struct api_call *call);
 int api_export(struct api_call *call);
 int api_pprof(struct api_call *call);
+
+/* api_symbols.c: names for what came as bare addresses, out of files that were sent; and what came since they were. */
+int api_symbols_init(struct api *api);
+void api_symbols_fini(struct api *api);
+void api_symbols_update(struct api *api);
+
+/* Writes an answer that says what went wrong. */
+void api_write_error(struct api_answer *answer, unsigned status, const char *text);
 
 /* The label that parameter @key names, NULL when it is absent. */
 const char *api_label(const struct api_call *call, const char *key);

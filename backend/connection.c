@@ -18,6 +18,7 @@ enum {
 	WAIT_DIVISOR =
 		12, /* of the request's time that it may wait for memory: senders wait for an answer for 5 s and more */
 	LEAST_BYTES_PER_S = 1024,
+	UPLOAD_FACTOR = 10, /* more time for files */
 };
 
 static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd, void **context)
@@ -123,7 +124,7 @@ static bool is_overdue(const struct server *s, const struct connection *c, uint6
 	uint64_t age_ns = now_ns > c->since_ns ? now_ns - c->since_ns : 0;
 	if (!r)
 		return age_ns > s->idle_timeout_ns;
-	if (age_ns > s->request_timeout_ns)
+	if (age_ns > s->request_timeout_ns * (r->upload ? UPLOAD_FACTOR : 1))
 		return true;
 	return r->receiving && age_ns > s->request_timeout_ns / GRACE_DIVISOR &&
 	       r->received_bytes < least_bytes(s, r, age_ns);

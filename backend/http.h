@@ -28,6 +28,7 @@ struct server_error;
 struct tls;
 struct tls_keys;
 struct tokens;
+struct upload;
 
 struct server {
 	struct loop *loop; /* borrowed, as are metrics and ingest */
@@ -57,6 +58,7 @@ struct server {
 	uint64_t swept_ns;
 	struct connection *connections;
 	unsigned open_requests;
+	unsigned uploads; /* files with symbols that are on their way */
 	struct server_stats stats;
 };
 
@@ -107,15 +109,18 @@ struct request {
 	uint64_t announced_bytes; /* UINT64_MAX: unknown */
 	struct ingest_request ingest;
 	struct api_request *api; /* its question to the query thread, or NULL */
+	struct upload *upload;	 /* the file that it sends, or NULL */
 	struct reply reply;
 };
 
 struct route {
-	const char *method;		   /* "GET" serves HEAD too */
-	const char *path;		   /* one that ends in "/", but "/" itself: all below it too */
-	enum ingest_signal signal;	   /* of the receiver's paths */
-	void (*begin)(struct request *r);  /* judges the headers before the body comes, may decide the reply; without it a
-					    * body is not kept */
+	const char *method;		  /* "GET" serves HEAD too */
+	const char *path;		  /* one that ends in "/", but "/" itself: all below it too */
+	enum ingest_signal signal;	  /* of the receiver's paths */
+	void (*begin)(struct request *r); /* judges the headers before the body comes, may decide the reply; without it a
+					   * body is not kept */
+	/* Takes the next of the body, which then is nobody else's; may decide the reply. NULL: it is collected. */
+	void (*write)(struct request *r, const char *data, size_t len);
 	bool is_public;			   /* no token is asked for */
 	bool is_page;			   /* for browsers: see page_guard() */
 	void (*handle)(struct request *r); /* all is there; decides the reply, now or later: request_resume() */
@@ -180,6 +185,8 @@ bool cors_add_headers(const struct request *r, struct MHD_Response *response);
 /* Whether the request's content type is one that we speak, which its answer then has too. */
 bool receiver_speaks(struct request *r);
 void receiver_begin(struct request *r);
+/* Reads the header Content-Encoding; refuses one that is not spoken and says false. */
+bool receiver_encoding(struct request *r, enum ingest_encoding *ret);
 void receiver_take(struct request *r);
 void page_metrics(struct request *r);
 void page_health(struct request *r);
@@ -189,6 +196,13 @@ void page_workloads(struct request *r);
 void page_workload(struct request *r);
 void page_file(struct request *r);
 void page_api(struct request *r);
+/* Has the symbols in *@fd (taken over, -1 then) read; the answer comes later. */
+void page_api_symbols(struct request *r, int *fd, enum ingest_encoding encoding);
+void page_symbols_begin(struct request *r);
+void page_symbols_write(struct request *r, const char *data, size_t len);
+void page_symbols(struct request *r);
+/* Gives back what the request had for its file. */
+void page_symbols_end(struct request *r);
 /* Takes back the question of a request that ends. */
 void page_api_cancel(struct request *r);
 

@@ -43,6 +43,8 @@ static void api_request_free(struct api_request *a)
 	for (size_t i = 0; i < a->count; i++)
 		free((char *)a->items[i].key);
 	free(a->path);
+	if (a->job.symbols_fd >= 0)
+		close(a->job.symbols_fd);
 	buf_fini(&a->job.answer.body);
 	free(a);
 }
@@ -201,12 +203,53 @@ static struct api_request *api_request_new(struct request *r)
 	if (!a)
 		return NULL;
 	a->request = r;
+	a->job.symbols_fd = -1;
 	a->path = strdup(r->path);
 	MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, take_param, a);
 	if (a->path)
 		return a;
 	api_request_free(a);
 	return NULL;
+}
+
+/* Hands the question over; false: it is refused. */
+static bool ask(struct request *r, struct api_request *a)
+{
+	a->job.path = a->path;
+	a->job.params = (struct query_params){ a->items, a->count };
+	a->job.done = on_answer;
+	if (query_thread_ask(r->server->queries, &a->job) == 0) {
+		r->api = a;
+		return true;
+	}
+	r->reply.retry_after_s = 1;
+	reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many questions at once: try again\n");
+	return false;
+}
+
+static struct api_request *begin(struct request *r)
+{
+	struct api_request *a = api_request_new(r);
+
+	if (!a) {
+		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
+	} else if (a->dropped) {
+		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
+		api_request_free(MOVE(a));
+	}
+	return a;
+}
+
+void page_api_symbols(struct request *r, int *fd, enum ingest_encoding encoding)
+{
+	struct api_request *a = begin(r);
+
+	if (!a)
+		return;
+	a->job.symbols_fd = MOVE_FD(*fd);
+	a->job.symbols_encoding = encoding;
+	if (!ask(r, a))
+		api_request_free(a);
 }
 
 void page_api(struct request *r)
@@ -224,24 +267,10 @@ void page_api(struct request *r)
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found\n");
 		return;
 	}
-	a = api_request_new(r);
-	if (!a) {
-		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
+	a = begin(r);
+	if (!a)
 		return;
-	}
-	if (a->dropped) {
-		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
-	} else if (choose_process(r, a) && (!is_live_profile(a) || begin_window(r, a))) {
-		a->job.path = a->path;
-		a->job.params = (struct query_params){ a->items, a->count };
-		a->job.pack = request_takes_gzip(r);
-		a->job.done = on_answer;
-		if (query_thread_ask(r->server->queries, &a->job) == 0) {
-			r->api = a;
-			return;
-		}
-		r->reply.retry_after_s = 1;
-		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many questions at once: try again\n");
-	}
-	api_request_free(a);
+	a->job.pack = request_takes_gzip(r);
+	if (!choose_process(r, a) || (is_live_profile(a) && !begin_window(r, a)) || !ask(r, a))
+		api_request_free(a);
 }

@@ -66,7 +66,10 @@ static void answer(struct query_thread *t, struct query_job *job)
 	struct buf *body = &job->answer.body;
 	struct buf packed = BUF_EMPTY;
 
-	api_answer(t->api, job->path, &job->params, &job->answer);
+	if (job->symbols_fd >= 0)
+		api_take_symbols(t->api, job->symbols_fd, job->symbols_encoding, &job->answer);
+	else
+		api_answer(t->api, job->path, &job->params, &job->answer);
 	job->hash = XXH3_64bits(body->data ? body->data : (const uint8_t *)"", body->len);
 	if (!job->pack || body->len < PACK_BYTES || gzip_pack(body->data, body->len, GZIP_LEVEL, &packed)) {
 		buf_fini(&packed);
@@ -201,4 +204,9 @@ bool query_thread_cancel(struct query_thread *t, struct query_job *job)
 	}
 	pthread_mutex_unlock(&t->lock);
 	return is_found;
+}
+
+int query_thread_symbols_file(const struct query_thread *t)
+{
+	return api_symbols_file(t->api);
 }

@@ -18,7 +18,9 @@ struct query_thread;
 struct query_job {
 	const char *path; /* borrowed, as are the parameters, until done() */
 	struct query_params params;
-	uint64_t not_before_ns;	  /* CLOCK_MONOTONIC: not asked earlier; others go on meanwhile. 0: at once */
+	uint64_t not_before_ns; /* CLOCK_MONOTONIC: not asked earlier; others go on meanwhile. 0: at once */
+	int symbols_fd;		/* not a question but a file with symbols, from query_thread_symbols_file(); -1: none */
+	enum ingest_encoding symbols_encoding;
 	bool pack;		  /* a long answer is packed by gzip */
 	struct api_answer answer; /* all zeros before; whoever asked frees its body */
 	bool is_packed;
@@ -36,6 +38,9 @@ void query_thread_free(struct query_thread *t);
 
 /* 0, or -EAGAIN: too many wait already. */
 int query_thread_ask(struct query_thread *t, struct query_job *job);
+
+/* See api_symbols_file(). Any thread. */
+int query_thread_symbols_file(const struct query_thread *t);
 
 /* Takes back a question that still waits: true, and done() will not come. False: it is too late. */
 bool query_thread_cancel(struct query_thread *t, struct query_job *job);

@@ -52,6 +52,17 @@ static bool content_encoding(const char *value, enum ingest_encoding *ret)
 	return *ret == ENCODING_ZSTD || strcasecmp(value, "gzip") == 0;
 }
 
+bool receiver_encoding(struct request *r, enum ingest_encoding *ret)
+{
+	const char *encoding = request_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING);
+
+	if (content_encoding(encoding, ret))
+		return true;
+	reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_ENCODING,
+		     "content encoding '%.64s' is not supported: send gzip, zstd or identity", encoding);
+	return false;
+}
+
 bool receiver_speaks(struct request *r)
 {
 	r->content_type = otlp_content_type(request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE));
@@ -72,12 +83,8 @@ void receiver_begin(struct request *r)
 	}
 	ingest->signal = r->route->signal;
 
-	const char *encoding = request_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING);
-	if (!content_encoding(encoding, &ingest->encoding)) {
-		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_ENCODING,
-			     "content encoding '%.64s' is not supported: send gzip, zstd or identity", encoding);
+	if (!receiver_encoding(r, &ingest->encoding))
 		return;
-	}
 
 	struct version_check check = { 0 };
 	if (ingest->signal == INGEST_PROFILES)

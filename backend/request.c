@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/api.h"
 #include "backend/http.h"
 #include "backend/token.h"
 #include "base/clock.h"
@@ -32,7 +33,13 @@ const char *request_header(const struct request *r, const char *name)
 
 static size_t max_bytes(const struct request *r)
 {
-	return ingest_max_bytes(r->server->ingest);
+	return r->route && r->route->write ? API_SYMBOLS_MAX_BYTES : ingest_max_bytes(r->server->ingest);
+}
+
+/* Is its body collected in memory, for ingest? */
+static bool is_collected(const struct request *r)
+{
+	return r->route && r->route->begin && !r->route->write;
 }
 
 /* --- waiting --- */
@@ -108,6 +115,7 @@ void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD
 	r->connection->since_ns = clock_mono_ns();
 	s->open_requests--;
 	page_api_cancel(r);
+	page_symbols_end(r);
 	ingest_cancel(&r->ingest);
 	body_fini(&r->ingest.body);
 	buf_fini(&r->reply.body);
@@ -119,8 +127,8 @@ void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD
 static void refuse_too_large(struct request *r)
 {
 	body_fini(&r->ingest.body);
-	reply_refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, REJECTED_TOO_LARGE,
-		     "request body is larger than %zu bytes: send smaller batches, or raise the limit", max_bytes(r));
+	reply_refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, REJECTED_TOO_LARGE, "request body is larger than %zu bytes%s",
+		     max_bytes(r), is_collected(r) ? ": send smaller batches, or raise the limit" : "");
 }
 
 /* Asks for room for @cap bytes; when that takes a while, suspends in @state. */
@@ -211,7 +219,7 @@ static void judge(struct request *r, const char *path, const char *method)
 	r->route = r->has_nul ? NULL : route_find(path);
 	if (r->route && !route_is_on(r->route, r->server->pages))
 		r->route = NULL;
-	if (r->route && r->route->begin)
+	if (is_collected(r))
 		receiver_speaks(r);
 	if (!is_framed_once(r)) {
 		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_INCOMPLETE,
@@ -251,7 +259,7 @@ static enum MHD_Result request_begin(struct request *r, const char *path, const 
 	}
 
 	r->state = REQUEST_BODY;
-	if (!r->reply.status && r->route->begin && r->announced_bytes)
+	if (!r->reply.status && is_collected(r) && r->announced_bytes)
 		make_first_room(r);
 	return MHD_YES;
 }
@@ -281,14 +289,18 @@ static enum MHD_Result request_data(struct request *r, const char *data, size_t 
 {
 	size_t taken = *len;
 
-	if (!r->reply.status && r->route->begin)
+	if (!r->reply.status && is_collected(r))
 		taken = collect(r, data, *len);
+	else if (!r->reply.status && r->route->write)
+		r->route->write(r, data, *len);
 	r->received_bytes += taken;
-	if (r->route && r->route->begin)
+	if (is_collected(r))
 		metric_add(r->server->stats.received_bytes, taken);
 	*len -= taken;
 	/* A refused body, or one to a page, is nobody's: it is swallowed, up to a bound. */
-	return r->received_bytes / SWALLOW_FACTOR > max_bytes(r) ? MHD_NO : MHD_YES;
+	return r->received_bytes / SWALLOW_FACTOR > (r->reply.status ? ingest_max_bytes(r->server->ingest) : max_bytes(r))
+		       ? MHD_NO
+		       : MHD_YES;
 }
 
 /* All is there. */

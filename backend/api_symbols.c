@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /api/v1/symbols, without HTTP: files with symbols are unpacked, read and put to use. See backend/bare_names.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/api_call.h"
+#include "backend/bare_names.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "symbols/symbol_image.h"
+
+enum {
+	HTTP_OK = 200,
+	HTTP_BAD_REQUEST = 400,
+	HTTP_TOO_LARGE = 413,
+	HTTP_UNPROCESSABLE = 422,
+	HTTP_INTERNAL_ERROR = 500,
+	HTTP_UNAVAILABLE = 503,
+	HTTP_NO_ROOM = 507,
+};
+
+/* --- with the store --- */
+
+int api_symbols_init(struct api *api)
+{
+	struct store *store = api->config.store;
+	struct store_status status;
+	const char *folder;
+	int err;
+
+	if (!store->ops->writer || store->ops->status(store, &status) || strcmp(status.kind, "sqlite") != 0)
+		return 0;
+	folder = strcmp(status.place, ":memory:") != 0 ? status.place : NULL;
+	err = bare_names_new(store, folder, &api->names);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		log_warn("symbols cannot be sent to this store, its folder %s/symbols cannot be used: %s", folder,
+			 strerror(-err));
+		return 0;
+	}
+	api->folder = strdup(folder ? folder : "/tmp");
+	return api->folder ? 0 : -ENOMEM;
+}
+
+void api_symbols_fini(struct api *api)
+{
+	bare_names_free(api->names);
+	free(api->folder);
+}
+
+/* Whoever shows functions has kept those without names. */
+static int forget_functions(struct api *api)
+{
+	struct functions *functions = functions_new(api->config.store);
+
+	if (!functions)
+		return -ENOMEM;
+	functions_free(api->functions);
+	api->functions = functions;
+	return 0;
+}
+
+void api_symbols_update(struct api *api)
+{
+	bool is_named = false;
+	int err = api->names ? bare_names_update(api->names, &is_named) : 0;
+
+	if (!err && is_named)
+		err = forget_functions(api);
+	if (err)
+		log_debug("bare addresses could not be named: %s", strerror(-err));
+}
+
+int api_symbols_file(const struct api *api)
+{
+	int fd = api->names ? open(api->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -ENOENT;
+
+	return fd < 0 && api->names ? -errno : fd;
+}
+
+/* --- unpacking --- */
+
+/* The file's content into @out, another file. Its blocks are there before it is written to, or a full disk would be a
+ * signal. */
+static int unpack_mapped(const struct symbol_image *packed, enum ingest_encoding encoding, size_t room, int out)
+{
+	struct unpacker *u = unpacker_new();
+	size_t len = 0;
+	void *data;
+	int err = u ? -posix_fallocate(out, 0, (off_t)(room ? room : 1)) : -ENOMEM;
+
+	data = err ? MAP_FAILED : mmap(NULL, room ? room : 1, PROT_READ | PROT_WRITE, MAP_SHARED, out, 0);
+	if (!err && data == MAP_FAILED)
+		err = -errno;
+	if (!err)
+		err = unpack(u, encoding, packed->data, packed->len_bytes, data, room, &len);
+	if (data != MAP_FAILED)
+		munmap(data, room ? room : 1);
+	if (!err && ftruncate(out, (off_t)len))
+		err = -errno;
+	unpacker_free(u);
+	return err;
+}
+
+static int unpack_file(int fd, enum ingest_encoding encoding, int out)
+{
+	struct symbol_image packed;
+	size_t room;
+	int err = symbol_image_map(fd, &packed);
+
+	if (err)
+		return err;
+	err = unpack_room(encoding, packed.data, packed.len_bytes, API_SYMBOLS_MAX_BYTES, &room);
+	err = err ? err : unpack_mapped(&packed, encoding, room, out);
+	if (err == -ENOSPC &&
+	    room < API_SYMBOLS_MAX_BYTES) { /* several members; or the disk is full, which it will say again */
+		room = API_SYMBOLS_MAX_BYTES;
+		err = unpack_mapped(&packed, encoding, room, out);
+	}
+	symbol_image_unmap(&packed);
+	return err == -EBADMSG ? -EILSEQ : err; /* the former says that the store is damaged */
+}
+
+/* --- the answer --- */
+
+static const struct {
+	int err;
+	unsigned status;
+	const char *text;
+} refusals[] = {
+	{ -ENOEXEC, HTTP_BAD_REQUEST, "this is no 64-bit ELF file: send an executable, a library or a .debug file" },
+	{ -EILSEQ, HTTP_BAD_REQUEST, "it is not compressed as its Content-Encoding says, or broken" },
+	{ -EBADMSG, HTTP_INTERNAL_ERROR, "the store is damaged: see the log, and 'hearth store verify'" },
+	{ -ENODATA, HTTP_UNPROCESSABLE,
+	  "there are no names in it: send the file as it was before 'strip', or its .debug file" },
+	{ -EFBIG, HTTP_TOO_LARGE, "unpacked it is larger than 1 GB" },
+	{ -E2BIG, HTTP_TOO_LARGE, "its names take more memory than hearth uses for one file" },
+	{ -ENOMEM, HTTP_UNAVAILABLE, "no memory for this now: try again" },
+	{ -ETIMEDOUT, HTTP_UNPROCESSABLE, "reading it takes too long" },
+	{ -EPROTO, HTTP_UNPROCESSABLE, "it is broken: its reader ended over it" },
+	{ -ENOSPC, HTTP_NO_ROOM, "there is no room left on the store's disk" },
+	{ -EROFS, HTTP_UNPROCESSABLE, "this store is only read" },
+};
+
+static void answer_refusal(struct api_answer *answer, int err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		if (refusals[i].err == err) {
+			api_write_error(answer, refusals[i].status, refusals[i].text);
+			return;
+		}
+	}
+	log_warn("symbols that were sent cannot be kept: %s", strerror(-err));
+	api_write_error(answer, HTTP_INTERNAL_ERROR, strerror(-err));
+}
+
+static void answer_taken(struct api_answer *answer, const struct bare_names_taken *taken)
+{
+	struct json j;
+
+	answer->status = HTTP_OK;
+	answer->content_type = "application/json";
+	json_init(&j, &answer->body, 0);
+	json_object_begin(&j);
+	api_write_text(&j, "build_id", taken->build_id);
+	api_write_number(&j, "functions", (int64_t)taken->functions);
+	api_write_number(&j, "named", (int64_t)taken->named);
+	json_object_end(&j);
+	log_info("symbols of build id %s: %llu functions, %llu addresses named", taken->build_id,
+		 (unsigned long long)taken->functions, (unsigned long long)taken->named);
+}
+
+void api_take_symbols(struct api *api, int fd, enum ingest_encoding encoding, struct api_answer *answer)
+{
+	AUTO_CLOSE int unpacked = -1;
+	struct bare_names_taken taken;
+	int err = 0;
+
+	if (encoding != ENCODING_IDENTITY) {
+		unpacked = api_symbols_file(api);
+		err = unpacked < 0 ? unpacked : unpack_file(fd, encoding, unpacked);
+		fd = unpacked;
+	}
+	err = err ? err : bare_names_take(api->names, fd, &taken);
+	err = err ? err : forget_functions(api);
+	if (err)
+		answer_refusal(answer, err);
+	else
+		answer_taken(answer, &taken);
+}

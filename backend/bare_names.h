@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names for frames that came as bare addresses, as the OpenTelemetry profiler sends them: out of files that were sent here
+ * (POST /api/v1/symbols). Their indexes stay in the store's folder, one a build id, and name what comes later, too. Belongs
+ * to the thread that asks the store.
+ */
+#ifndef HEARTH_BACKEND_BARE_NAMES_H
+#define HEARTH_BACKEND_BARE_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/store.h"
+
+struct bare_names;
+
+/* @store is a SQLite store, borrowed; @folder is its folder, NULL for one in memory, where indexes are not kept. 0 or
+ * -errno. */
+int bare_names_new(struct store *store, const char *folder, struct bare_names **ret);
+void bare_names_free(struct bare_names *b); /* accepts NULL */
+
+struct bare_names_taken {
+	char build_id[129]; /* the linker's, else Go's, else htlhash */
+	uint64_t functions; /* whose names are in the file */
+	uint64_t named;	    /* addresses in the store that have a name of it now */
+};
+
+/*
+ * Reads the ELF file @fd, in another process (backend/index_maker.h), and names all frames of its build ids: those of before
+ * get the new names, those that come later when bare_names_update() is called. 0; -ENODATA: there are no names in it; what
+ * index_make() returns; -errno of the store or the folder.
+ */
+int bare_names_take(struct bare_names *b, int fd, struct bare_names_taken *ret);
+
+/* Names what came since the last call, as far as there are indexes. *@named_ret: whether anything was. Looks at most once a
+ * second. 0 or -errno. */
+int bare_names_update(struct bare_names *b, bool *named_ret);
+
+#endif

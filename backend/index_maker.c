@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A forked child reads and ends; what it has to say is its exit status, an errno. The fork is of a process with threads, so
+ * the child does what needs no lock that one of those may have held: it allocates, which the C library takes care of, and
+ * never logs. All signals are blocked in it, so its limits of time are hard ones.
+ */
+#include "backend/index_maker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "symbols/elf_image.h"
+#include "symbols/symbol_image.h"
+#include "symbols/symbol_index.h"
+
+enum {
+	CPU_SECONDS = 120,
+	WALL_SECONDS = 300, /* at nice 19 on a busy machine */
+	INDEX_MAX_BYTES = 512 << 20,
+	NOBODY = 65534,
+	ABOVE_OURS = 16, /* numbers of descriptors that are in nobody's way */
+	NICE = 19,
+};
+
+/* What it allocates: names while they are put together (CODE_NAMES_MAX_BYTES), the index, unpacked sections. Its share of
+ * what the parent has is counted, too. */
+#define MEMORY_BYTES (2ull << 30)
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_SANITIZER 1
+#else
+#define HAS_SANITIZER 0
+#endif
+
+/* --- the child --- */
+
+static int limit(int resource, uint64_t value)
+{
+	const struct rlimit both = { value, value };
+
+	return setrlimit((__rlimit_resource_t)resource, &both) ? -errno : 0;
+}
+
+/* Keeps @fd as 0 and @outs as the numbers behind it; closes all others. */
+static int keep_files(int fd, const int *outs, size_t count)
+{
+	int moved[INDEX_MAKER_IDS + 1];
+
+	for (size_t i = 0; i <= count; i++) {
+		moved[i] = fcntl(i ? outs[i - 1] : fd, F_DUPFD, ABOVE_OURS);
+		if (moved[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i <= count; i++)
+		if (dup2(moved[i], (int)i) < 0)
+			return -errno;
+	return close_range((unsigned)count + 1, ~0u, 0) ? -errno : 0;
+}
+
+static int confine(pid_t parent)
+{
+	int error = limit(RLIMIT_CORE, 0);
+
+	error = error ? error : limit(RLIMIT_CPU, CPU_SECONDS);
+	error = error ? error : limit(RLIMIT_FSIZE, INDEX_MAX_BYTES);
+	if (!error && !HAS_SANITIZER)
+		error = limit(RLIMIT_DATA, MEMORY_BYTES);
+	if (error)
+		return error;
+	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+		return -errno;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		return -errno;
+	if (getppid() != parent)
+		return -ESRCH;
+	(void)prctl(PR_SET_NAME, "hearth-names");
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	return 0;
+}
+
+static int write_whole(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_indexes(const struct code_names *names, const struct symbol_sources_result *found, const char *const *ids,
+			 size_t count)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < count && !error; i++) {
+		struct symbol_index_head head = { .best = found->best, .is_broken = found->is_broken };
+		struct buf out = BUF_EMPTY;
+
+		if (strlen(ids[i]) > SYMBOL_INDEX_ID_BYTES)
+			return -EINVAL;
+		memcpy(head.build_id, ids[i], strlen(ids[i]) + 1);
+		error = symbol_index_write(names, &head, &out);
+		error = error ? error : write_whole((int)i + 1, out.data, out.len);
+		buf_fini(&out);
+	}
+	return error;
+}
+
+static int read_names(const char *const *ids, size_t count)
+{
+	struct symbol_files files = { 0 };
+	struct symbol_sources_result found;
+	struct elf_image elf;
+	struct code_names *names;
+	int error = symbol_image_map(0, &files.program);
+
+	if (!error && elf_image_open(files.program.data, files.program.len_bytes, &elf))
+		error = -ENOEXEC;
+	if (error)
+		return error;
+	names = code_names_new(NULL, 0);
+	if (!names)
+		return -ENOMEM;
+	error = symbol_sources_read(&files, names, &found);
+	if (error == -ENOMEM || error == -E2BIG) { /* functions' names at least */
+		code_names_free(names);
+		names = code_names_new(NULL, 0);
+		error = names ? symbol_sources_read_quick(&files, names, &found) : -ENOMEM;
+	}
+	return error ? error : write_indexes(names, &found, ids, count);
+}
+
+_Noreturn static void child_main(pid_t parent, int fd, const char *const *ids, const int *outs, size_t count)
+{
+	int error = keep_files(fd, outs, count);
+
+	error = error ? error : confine(parent);
+	error = error ? error : read_names(ids, count);
+	_exit(-error & 0xff);
+}
+
+/* --- the parent --- */
+
+static int result_of(int status)
+{
+	if (WIFEXITED(status))
+		return -WEXITSTATUS(status);
+	return WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU ? -ETIMEDOUT : -EPROTO;
+}
+
+int index_make(int fd, const char *const *ids, const int *outs, size_t count)
+{
+	pid_t parent = getpid(), pid;
+	struct pollfd ended = { .events = POLLIN };
+	int status = 0;
+
+	if (!count || count > INDEX_MAKER_IDS)
+		return -EINVAL;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		child_main(parent, fd, ids, outs, count);
+	ended.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (ended.fd < 0 || poll(&ended, 1, WALL_SECONDS * 1000) <= 0)
+		(void)kill(pid, SIGKILL);
+	if (ended.fd >= 0)
+		close(ended.fd);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return result_of(status);
+}
