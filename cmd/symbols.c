@@ -15,6 +15,7 @@
 #include "cmd/config.h"
 #include "cmd/output.h"
 #include "cmd/resolve.h"
+#include "cmd/symbols_push.h"
 #include "symbols/source.h"
 #include "symbols/symbol_cache.h"
 #include "symbols/symbol_files.h"
@@ -241,15 +242,23 @@ static int run_resolve(const struct config *config, struct symbol_cache *cache, 
 	return resolve(config, cache, words[0], words + 1, count - 1);
 }
 
+static int run_push(const struct config *config, struct symbol_cache *cache, char *const *words, size_t count)
+{
+	(void)cache;
+	if (count < 2) {
+		log_error("'hearth symbols push' needs files and then the address of a hearth, http://HOST:4318");
+		return STATUS_USAGE;
+	}
+	return symbols_push(config, words[count - 1], words, count - 1);
+}
+
 static const struct {
 	const char *name;
 	bool needs_file, needs_folder;
 	int (*run)(const struct config *config, struct symbol_cache *cache, char *const *words, size_t count);
 } verbs[] = {
-	{ "build", true, true, run_build },
-	{ "show", true, true, run_show },
-	{ "prune", false, true, run_prune },
-	{ "resolve", true, false, run_resolve },
+	{ "build", true, true, run_build },	 { "show", true, true, run_show },  { "prune", false, true, run_prune },
+	{ "resolve", true, false, run_resolve }, { "push", true, false, run_push },
 };
 
 static int run_symbols(const struct config *config)
@@ -262,7 +271,7 @@ static int run_symbols(const struct config *config)
 	while (i < ARRAY_LEN(verbs) && strcmp(verbs[i].name, word) != 0)
 		i++;
 	if (i == ARRAY_LEN(verbs)) {
-		log_error("'hearth symbols' does not know '%s'; it knows build, show, prune and resolve", word);
+		log_error("'hearth symbols' does not know '%s'; it knows build, show, prune, resolve and push", word);
 		return STATUS_USAGE;
 	}
 	if (verbs[i].needs_file && config->operand_count < 2) {
@@ -280,8 +289,8 @@ static int run_symbols(const struct config *config)
 const struct cmd cmd_symbols = {
 	.name = "symbols",
 	.bit = ON_SYMBOLS,
-	.summary = "name addresses of a file; make, show or remove indexes of names",
-	.operands = "build|show|prune|resolve [FILE] [ADDR...]",
+	.summary = "name addresses of a file; make, show or remove indexes of names; send files with symbols",
+	.operands = "build|show|prune|resolve|push [FILE...] [ADDR...|URL]",
 	.description =
 		"hearth keeps what it knows of a program's or library's names in an index, a file a build id. build makes "
 		"the "
@@ -292,7 +301,10 @@ const struct cmd cmd_symbols = {
 		"none: the function on a line, file:line:column on the next, the same for each function that it was inlined "
 		"into, then an empty line. What is not known is ?? and ??:0:0. This is what llvm-symbolizer writes. Without "
 		"an "
-		"ADDR, or for -, it answers the lines of standard input, each at once. Needs no root.",
+		"ADDR, or for -, it answers the lines of standard input, each at once.\n\n"
+		"push sends FILEs with symbols (executables, libraries, .debug files) to the hearth at URL, the last word: "
+		"what "
+		"it has got, or will get, as bare addresses of the same build ids then has names. Needs no root.",
 	.example = "hearth symbols resolve /usr/bin/python3.11 4d1000",
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,
