@@ -27,7 +27,9 @@ static const char *advice_for(const struct store_executable *e)
 	if (!*e->build_id)
 		return "it has no build id, so debug symbols cannot be found for it: link with -Wl,--build-id, or keep the "
 		       "symbols in it";
-	return "install its debug symbols (a package such as NAME-dbgsym), or set DEBUGINFOD_URLS";
+	return "install its debug symbols (a package such as NAME-dbgsym), set DEBUGINFOD_URLS, or send the file: hearth "
+	       "symbols "
+	       "push FILE URL";
 }
 
 static int write_executable(void *arg, const struct store_executable *e)

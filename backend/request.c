@@ -287,7 +287,7 @@ static size_t collect(struct request *r, const char *data, size_t len)
 /* @len becomes what is left of it. */
 static enum MHD_Result request_data(struct request *r, const char *data, size_t *len)
 {
-	size_t taken = *len;
+	size_t taken = *len, most;
 
 	if (!r->reply.status && is_collected(r))
 		taken = collect(r, data, *len);
@@ -298,9 +298,8 @@ static enum MHD_Result request_data(struct request *r, const char *data, size_t 
 		metric_add(r->server->stats.received_bytes, taken);
 	*len -= taken;
 	/* A refused body, or one to a page, is nobody's: it is swallowed, up to a bound. */
-	return r->received_bytes / SWALLOW_FACTOR > (r->reply.status ? ingest_max_bytes(r->server->ingest) : max_bytes(r))
-		       ? MHD_NO
-		       : MHD_YES;
+	most = r->reply.status && !r->upload ? ingest_max_bytes(r->server->ingest) : max_bytes(r);
+	return r->received_bytes / SWALLOW_FACTOR > most ? MHD_NO : MHD_YES;
 }
 
 /* All is there. */
