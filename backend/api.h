@@ -55,6 +55,14 @@ int api_symbols_file(const struct api *api);
  * api_answer(). */
 void api_take_symbols(struct api *api, int fd, enum ingest_encoding encoding, struct api_answer *answer);
 
+/* Work of the API's own, for when no question waits: when it is due (CLOCK_MONOTONIC; UINT64_MAX: there is none), and a
+ * piece of it. */
+uint64_t api_work_ns(const struct api *api);
+void api_work(struct api *api);
+
+/* From any thread: the end is near, what takes long is given up. */
+void api_abandon(struct api *api);
+
 /* Of a file with symbols, packed or not. */
 #define API_SYMBOLS_MAX_BYTES (1ull << 30)
 

@@ -77,6 +77,31 @@ void api_symbols_update(struct api *api)
 		log_debug("bare addresses could not be named: %s", strerror(-err));
 }
 
+uint64_t api_work_ns(const struct api *api)
+{
+	return api->names ? bare_names_search_ns(api->names) : UINT64_MAX;
+}
+
+void api_work(struct api *api)
+{
+	struct bare_names_taken taken;
+	int err = bare_names_search(api->names, &taken);
+
+	if (!err)
+		err = forget_functions(api);
+	if (!err)
+		log_info("symbols of build id %s were found: %llu addresses named", taken.build_id,
+			 (unsigned long long)taken.named);
+	else if (err != -ENOENT)
+		log_debug("a file with symbols that was found is of no use: %s", strerror(-err));
+}
+
+void api_abandon(struct api *api)
+{
+	if (api->names)
+		bare_names_abandon(api->names);
+}
+
 int api_symbols_file(const struct api *api)
 {
 	int fd = api->names ? open(api->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -ENOENT;
@@ -145,6 +170,7 @@ static const struct {
 	{ -ETIMEDOUT, HTTP_UNPROCESSABLE, "reading it takes too long" },
 	{ -EPROTO, HTTP_UNPROCESSABLE, "it is broken: its reader ended over it" },
 	{ -ENOSPC, HTTP_NO_ROOM, "there is no room left on the store's disk" },
+	{ -ECANCELED, HTTP_UNAVAILABLE, "hearth ends: try again" },
 	{ -EROFS, HTTP_UNPROCESSABLE, "this store is only read" },
 };
 

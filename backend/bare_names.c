@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "backend/index_maker.h"
+#include "backend/local_files.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -28,6 +30,7 @@ enum {
 	MAX_BARE = 1 << 20, /* addresses named in one go */
 	ENOUGH = 1,	    /* so many are there */
 	LOOK_EVERY_NS = NSEC_PER_SEC,
+	MAX_ASKED = 4096, /* build ids that files are looked for in the life of a process: senders choose them */
 };
 
 #define FOLDER_MAX_BYTES (1ull << 30)
@@ -37,6 +40,17 @@ struct bare_names {
 	struct symbol_cache *cache; /* NULL: there is none */
 	uint32_t next;		    /* frame to look at */
 	uint64_t looked_ns;
+	_Atomic bool is_abandoned;
+	struct local_files *local;
+	struct intern *asked; /* build ids that files are, or were, looked for */
+	struct wanted *wanted;
+	size_t wanted_count;
+};
+
+/* A file to look for. */
+struct wanted {
+	uint64_t again_ns;
+	uint32_t id; /* in asked */
 };
 
 /* An address of the file with the build id number @id. */
@@ -237,6 +251,25 @@ static bool key_of(const char *id, struct symbol_cache_key *ret)
 	return true;
 }
 
+/* Puts @id on the list of files to look for, once. */
+static int want(struct bare_names *b, const char *id)
+{
+	struct wanted *grown;
+	uint32_t number;
+	int is_new = 0;
+
+	if (intern_count(b->asked) < MAX_ASKED)
+		is_new = intern_add(b->asked, id, strlen(id) + 1, &number);
+	if (is_new <= 0)
+		return is_new;
+	grown = realloc(b->wanted, (b->wanted_count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	b->wanted = grown;
+	grown[b->wanted_count++] = (struct wanted){ .id = number };
+	return 0;
+}
+
 static int name_from_kept(struct bare_names *b, const char *id, const struct bare *bare, size_t count, void *arg)
 {
 	struct symbol_cache_entry entry;
@@ -244,8 +277,10 @@ static int name_from_kept(struct bare_names *b, const char *id, const struct bar
 	uint64_t *named = arg;
 	int err;
 
-	if (!key_of(id, &key) || symbol_cache_find(b->cache, &key, &entry))
+	if (!key_of(id, &key))
 		return 0;
+	if (symbol_cache_find(b->cache, &key, &entry))
+		return want(b, id);
 	err = name_file(b, id, bare, count, entry.index, named);
 	symbol_cache_entry_close(&entry);
 	if (err == -EBADMSG) /* damaged: as if it were not there */
@@ -307,14 +342,14 @@ static int add_id(struct bare_names *b, struct sent *s, const char *id)
 }
 
 /* Has the indexes made and looks at the first. */
-static int make_indexes(struct sent *s, int fd)
+static int make_indexes(struct sent *s, int fd, const _Atomic bool *abandon)
 {
 	const char *heads[INDEX_MAKER_IDS];
 	int err;
 
 	for (size_t i = 0; i < s->count; i++)
 		heads[i] = s->keys[i].build_id;
-	err = index_make(fd, heads, s->outs, s->count);
+	err = index_make(fd, heads, s->outs, s->count, abandon);
 	err = err ? err : symbol_image_map(s->outs[0], &s->image);
 	err = err ? err : symbol_index_open(s->image.data, s->image.len_bytes, &s->index);
 	return err == -EBADMSG || err == -EPROTONOSUPPORT ? -EPROTO : err;
@@ -369,7 +404,7 @@ int bare_names_take(struct bare_names *b, int fd, struct bare_names_taken *ret)
 	err = err ? err : add_id(b, &s, ids.gnu);
 	err = err ? err : add_id(b, &s, ids.go);
 	err = err ? err : add_id(b, &s, ids.htlhash);
-	err = err ? err : make_indexes(&s, fd);
+	err = err ? err : make_indexes(&s, fd, &b->is_abandoned);
 	if (err)
 		return err;
 	ret->functions = symbol_index_sizes(s.index).functions;
@@ -384,6 +419,44 @@ int bare_names_take(struct bare_names *b, int fd, struct bare_names_taken *ret)
 	return err;
 }
 
+/* --- files that are looked for --- */
+
+static const struct wanted *first_wanted(const struct bare_names *b)
+{
+	const struct wanted *first = b->wanted_count ? &b->wanted[0] : NULL;
+
+	for (size_t i = 1; i < b->wanted_count; i++)
+		if (b->wanted[i].again_ns < first->again_ns)
+			first = &b->wanted[i];
+	return first;
+}
+
+uint64_t bare_names_search_ns(const struct bare_names *b)
+{
+	const struct wanted *first = first_wanted(b);
+
+	return first ? first->again_ns : UINT64_MAX;
+}
+
+int bare_names_search(struct bare_names *b, struct bare_names_taken *ret)
+{
+	struct wanted *w = (struct wanted *)first_wanted(b);
+	AUTO_CLOSE int fd = w ? local_files_open(b->local, intern_get(b->asked, w->id, NULL)) : -ENOENT;
+
+	if (fd == -EINPROGRESS) {
+		w->again_ns = clock_mono_ns() + LOOK_EVERY_NS;
+		return -ENOENT;
+	}
+	if (w)
+		*w = b->wanted[--b->wanted_count];
+	return fd < 0 ? -ENOENT : bare_names_take(b, fd, ret);
+}
+
+void bare_names_abandon(struct bare_names *b)
+{
+	atomic_store(&b->is_abandoned, true);
+}
+
 /* --- life --- */
 
 int bare_names_new(struct store *store, const char *folder, struct bare_names **ret)
@@ -395,12 +468,16 @@ int bare_names_new(struct store *store, const char *folder, struct bare_names **
 	if (!b)
 		return -ENOMEM;
 	b->store = store;
-	if (folder) {
+	b->local = local_files_new();
+	b->asked = intern_new();
+	if (!b->local || !b->asked)
+		err = -ENOMEM;
+	if (!err && folder) {
 		buf_printf(&path, "%s/symbols", folder);
 		err = path.failed ? -ENOMEM : symbol_cache_open(buf_text(&path), FOLDER_MAX_BYTES, &b->cache);
 	}
 	if (err) {
-		free(b);
+		bare_names_free(b);
 		return err;
 	}
 	*ret = b;
@@ -412,5 +489,8 @@ void bare_names_free(struct bare_names *b)
 	if (!b)
 		return;
 	symbol_cache_close(b->cache);
+	local_files_free(b->local);
+	intern_free(b->asked);
+	free(b->wanted);
 	free(b);
 }

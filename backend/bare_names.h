@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names for frames that came as bare addresses, as the OpenTelemetry profiler sends them: out of files that were sent here
- * (POST /api/v1/symbols). Their indexes stay in the store's folder, one a build id, and name what comes later, too. Belongs
- * to the thread that asks the store.
+ * (POST /api/v1/symbols), or that are found (backend/local_files.h). Their indexes stay in the store's folder, one a build
+ * id, and name what comes later, too. Belongs to the thread that asks the store.
  */
 #ifndef HEARTH_BACKEND_BARE_NAMES_H
 #define HEARTH_BACKEND_BARE_NAMES_H
@@ -32,8 +32,17 @@ struct bare_names_taken {
  */
 int bare_names_take(struct bare_names *b, int fd, struct bare_names_taken *ret);
 
-/* Names what came since the last call, as far as there are indexes. *@named_ret: whether anything was. Looks at most once a
- * second. 0 or -errno. */
+/* Names what came since the last call, as far as there are indexes; for the others files will be looked for. *@named_ret:
+ * whether anything was. Looks at most once a second. 0 or -errno. */
 int bare_names_update(struct bare_names *b, bool *named_ret);
+
+/* When there is a file to look for (CLOCK_MONOTONIC); UINT64_MAX: none. */
+uint64_t bare_names_search_ns(const struct bare_names *b);
+
+/* Looks for one file, and takes it. 0; -ENOENT: there was none, or not yet; as bare_names_take(). */
+int bare_names_search(struct bare_names *b, struct bare_names_taken *ret);
+
+/* From any thread: a file that is being read is given up, -ECANCELED. */
+void bare_names_abandon(struct bare_names *b);
 
 #endif

@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "symbols/elf_image.h"
 #include "symbols/symbol_image.h"
 #include "symbols/symbol_index.h"
@@ -30,6 +32,7 @@ enum {
 	NOBODY = 65534,
 	ABOVE_OURS = 16, /* numbers of descriptors that are in nobody's way */
 	NICE = 19,
+	SLICE_MS = 100,
 };
 
 /* What it allocates: names while they are put together (CODE_NAMES_MAX_BYTES), the index, unpacked sections. Its share of
@@ -165,11 +168,30 @@ static int result_of(int status)
 	return WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU ? -ETIMEDOUT : -EPROTO;
 }
 
-int index_make(int fd, const char *const *ids, const int *outs, size_t count)
+/* Until it has ended. 0; or why it is to be killed. */
+static int wait_for(pid_t pid, const _Atomic bool *abandon)
+{
+	uint64_t deadline_ns = clock_mono_ns() + WALL_SECONDS * NSEC_PER_SEC;
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	int error = ended.fd < 0 ? -errno : -EINPROGRESS;
+
+	while (error == -EINPROGRESS) {
+		if (poll(&ended, 1, SLICE_MS) > 0)
+			error = 0;
+		else if (atomic_load(abandon))
+			error = -ECANCELED;
+		else if (clock_mono_ns() > deadline_ns)
+			error = -ETIMEDOUT;
+	}
+	if (ended.fd >= 0)
+		close(ended.fd);
+	return error;
+}
+
+int index_make(int fd, const char *const *ids, const int *outs, size_t count, const _Atomic bool *abandon)
 {
 	pid_t parent = getpid(), pid;
-	struct pollfd ended = { .events = POLLIN };
-	int status = 0;
+	int status = 0, error;
 
 	if (!count || count > INDEX_MAKER_IDS)
 		return -EINVAL;
@@ -178,13 +200,11 @@ int index_make(int fd, const char *const *ids, const int *outs, size_t count)
 		return -errno;
 	if (!pid)
 		child_main(parent, fd, ids, outs, count);
-	ended.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (ended.fd < 0 || poll(&ended, 1, WALL_SECONDS * 1000) <= 0)
+	error = wait_for(pid, abandon);
+	if (error)
 		(void)kill(pid, SIGKILL);
-	if (ended.fd >= 0)
-		close(ended.fd);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return result_of(status);
+	return error ? error : result_of(status);
 }

@@ -6,6 +6,7 @@
 #ifndef HEARTH_BACKEND_INDEX_MAKER_H
 #define HEARTH_BACKEND_INDEX_MAKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { INDEX_MAKER_IDS = 3 };
@@ -14,8 +15,8 @@ enum { INDEX_MAKER_IDS = 3 };
  * Reads the ELF file @fd and writes what it knows to each of the empty files @outs: one index a build id of @ids (as
  * struct symbol_index_head has it), @count of them, at most INDEX_MAKER_IDS. Waits for it: a GB of debug information takes
  * some 10 s. 0; -ENOEXEC: no 64-bit ELF file; -E2BIG, -ENOMEM: its names are too many; -ETIMEDOUT: too much work;
- * -EPROTO: the reader died of it; -errno.
+ * -EPROTO: the reader died of it; -ECANCELED: *@abandon, which another thread may set, became true; -errno.
  */
-int index_make(int fd, const char *const *ids, const int *outs, size_t count);
+int index_make(int fd, const char *const *ids, const int *outs, size_t count, const _Atomic bool *abandon);
 
 #endif

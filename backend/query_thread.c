@@ -102,6 +102,21 @@ static struct query_job *take_due(struct query_thread *t, uint64_t *next_ns)
 	return NULL;
 }
 
+/* Nothing is asked until @next_ns: time for what the API has to do of its own. Under the lock, which it gives up for that.
+ */
+static void work_or_wait(struct query_thread *t, uint64_t next_ns)
+{
+	uint64_t work_ns = api_work_ns(t->api);
+
+	if (work_ns > clock_mono_ns()) {
+		thread_cond_wait(&t->changed, &t->lock, work_ns < next_ns ? work_ns : next_ns);
+		return;
+	}
+	pthread_mutex_unlock(&t->lock);
+	api_work(t->api);
+	pthread_mutex_lock(&t->lock);
+}
+
 static void *query_main(void *arg)
 {
 	struct query_thread *t = arg;
@@ -112,7 +127,7 @@ static void *query_main(void *arg)
 		struct query_job *job = take_due(t, &next_ns);
 
 		if (!job) {
-			thread_cond_wait(&t->changed, &t->lock, next_ns);
+			work_or_wait(t, next_ns);
 			continue;
 		}
 		pthread_mutex_unlock(&t->lock);
@@ -157,6 +172,7 @@ void query_thread_free(struct query_thread *t)
 {
 	if (!t)
 		return;
+	api_abandon(t->api);
 	pthread_mutex_lock(&t->lock);
 	t->is_ended = true;
 	pthread_cond_signal(&t->changed);

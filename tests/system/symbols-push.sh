@@ -129,6 +129,22 @@ send prog "gnu=$gnu_id" "htlhash=$(htlhash prog)" -- "$(printf %x $((0x$second +
 until_true 10 eval '! top | grep -qF "prog+0x"' || fail "what comes after a restart has no name: $(top)"
 [ "$(stat -c %a store/symbols)" = 700 ] || fail "others may read store/symbols"
 
+# --- a server of debug files has it: nobody need send it ---
+sed 's/_work/_found/g' prog.c >found.c
+gcc -O1 -g -o found found.c
+found_id=$(readelf -n found | sed -n 's/.*Build ID: //p')
+mkdir -p "files/buildid/$found_id"
+cp found "files/buildid/$found_id/debuginfo"
+start files.out python3 -u -m http.server -b 127.0.0.1 -d files 0
+until_true 10 grep -q 'port [0-9]' files.out || fail "no server of files: $(cat files.out.err)"
+export DEBUGINFOD_CACHE_PATH=$PWD/debuginfod
+DEBUGINFOD_URLS=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' files.out)
+export DEBUGINFOD_URLS
+stop "$server"
+serve --token-file tokens
+send found "gnu=$found_id" "htlhash=$(htlhash found)" -- "$(address found first_found)"
+until_true 20 has first_found || fail "the file that a server has is not found: $(cat serve.out.err files.out.err)"
+
 # --- the token, and compression ---
 refused 401 --data-binary @prog
 "$HEARTH" symbols push prog "$url" 2>push.err && fail "no token is asked for"
