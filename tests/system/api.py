@@ -13,6 +13,7 @@ import urllib.parse
 import urllib.request
 
 document, base, function = sys.argv[1:]
+sys.setrecursionlimit(100000)  # a tree is as deep as the stacks are
 failures = 0
 # What the document's paths are asked with, beside the range.
 PARAMETERS = {
