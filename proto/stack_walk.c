@@ -136,29 +136,35 @@ static void walk_fini(struct walk *w)
 	free(w->seen);
 }
 
+/* Makes room for @count frames and as many again. -ENOMEM. */
+static int grow_stack(struct walk *w, size_t count)
+{
+	const struct frame **grown = reallocarray(w->stack, count * 2, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	w->stack = grown;
+	w->stack_cap = count * 2;
+	return 0;
+}
+
 /* Fills @stack with the frames of @s and says how many. -ENOMEM. */
 static int64_t walk_stack(struct walk *w, const struct sample *s)
 {
 	const struct indices *locations = &w->p->dict.stacks[s->stack_index];
-	size_t count = 0, at = 0;
+	size_t at = 0;
 
-	for (uint32_t i = 0; i < locations->count && count < MAX_STACK_FRAMES; i++)
-		count += w->first[locations->items[i] + 1] - w->first[locations->items[i]];
-	if (count > MAX_STACK_FRAMES)
-		count = MAX_STACK_FRAMES;
-	if (count > w->stack_cap) {
-		const struct frame **grown = reallocarray(w->stack, count * 2, sizeof(*grown));
+	for (uint32_t i = 0; i < locations->count && at < MAX_STACK_FRAMES; i++) {
+		uint32_t first = w->first[locations->items[i]], end = w->first[locations->items[i] + 1];
 
-		if (!grown)
+		if (end - first > MAX_STACK_FRAMES - at)
+			end = first + (uint32_t)(MAX_STACK_FRAMES - at);
+		if (at + (end - first) > w->stack_cap && grow_stack(w, at + (end - first)))
 			return -ENOMEM;
-		w->stack = grown;
-		w->stack_cap = count * 2;
+		while (first < end)
+			w->stack[at++] = &w->frames[first++];
 	}
-	for (uint32_t i = 0; at < count; i++) {
-		for (uint32_t f = w->first[locations->items[i]]; f < w->first[locations->items[i] + 1] && at < count; f++)
-			w->stack[at++] = &w->frames[f];
-	}
-	return (int64_t)count;
+	return (int64_t)at;
 }
 
 static uint64_t sample_weight(const struct sample *s, uint64_t events)
