@@ -216,6 +216,7 @@ static int visit(struct walk *w, struct stack_sample *s)
 	if (!name || !profiles_value_string(w->p, name, &s->comm) || !s->comm.len)
 		s->comm = w->process;
 	s->frames = w->stack;
+	s->all_frames = w->frames;
 	s->frame_count = (uint32_t)count;
 	return w->fn(w->arg, s);
 }

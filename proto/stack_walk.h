@@ -44,7 +44,14 @@ struct stack_sample {
 	int64_t pid;			   /* process.pid, -1 when absent */
 	const struct frame *const *frames; /* leaf first */
 	uint32_t frame_count;
+	const struct frame *all_frames; /* of the walk, by id */
 };
+
+/* The id of @f, without looking into it. */
+static inline uint32_t stack_frame_id(const struct stack_sample *s, const struct frame *f)
+{
+	return (uint32_t)(f - s->all_frames);
+}
 
 /* Calls @fn for every sample; stops when it returns not 0 and returns that. -ENOMEM. */
 int profiles_each_stack(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg);

@@ -177,16 +177,14 @@ static void put_part(struct buf *key, struct str part)
 	buf_putc(key, '\0');
 }
 
-static int function_of(struct adding *a, const struct frame *f, struct str group, uint32_t *index_ret)
+/* Looks the function of @f up, for the first time in this walk. */
+static int find_function(struct adding *a, const struct frame *f, struct str group, uint32_t *place)
 {
 	struct buf *key = &a->t->key;
 	bool by_line = a->t->by_line;
+	uint32_t index;
 	int err;
 
-	if (a->function_of[f->id]) {
-		*index_ret = a->function_of[f->id] - 1;
-		return 0;
-	}
 	buf_reset(key);
 	if (a->t->kind == TOP_MODULES)
 		buf_append(key, f->module.data, strnlen(f->module.data, f->module.len));
@@ -207,9 +205,9 @@ static int function_of(struct adding *a, const struct frame *f, struct str group
 	else
 		buf_putc(key, '0');
 	buf_putc(key, '\0');
-	err = key->failed ? -ENOMEM : add_function(a->t, a->t->names, f->type, f->source, index_ret);
+	err = key->failed ? -ENOMEM : add_function(a->t, a->t->names, f->type, f->source, &index);
 	if (!err)
-		a->function_of[f->id] = *index_ret + 1;
+		*place = index + 1;
 	return err;
 }
 
@@ -225,13 +223,12 @@ static int add_sample(void *arg, const struct stack_sample *s)
 	if (a->groups && enter_group(a, s->group))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->frame_count; i++) {
+		uint32_t *place = &a->function_of[stack_frame_id(s, s->frames[i])];
 		struct counters *c;
-		uint32_t index;
-		int err = function_of(a, s->frames[i], s->group, &index);
 
-		if (err)
-			return err;
-		c = &t->counters[index];
+		if (!*place && find_function(a, s->frames[i], s->group, place))
+			return -ENOMEM;
+		c = &t->counters[*place - 1];
 		if (i == 0) {
 			c->all.self += s->weight;
 			c->recent.self += s->weight;

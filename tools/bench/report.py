@@ -32,7 +32,7 @@ def report(host):
     hearth = host.hearth
     with tempfile.TemporaryDirectory() as folder:
         source, pprof = f"{folder}/x.otlp", f"{folder}/x.pb.gz"
-        subprocess.run([f"{os.path.dirname(hearth)}/bench/capture", str(SAMPLES), source], check=True)
+        subprocess.run([f"{host.bench}/capture", str(SAMPLES), source], check=True)
         note(f"{SAMPLES:,} samples, {os.stat(source).st_size >> 20} MB of OTLP")
         other = None, None
         if shutil.which("go"):
