@@ -96,6 +96,9 @@ uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t
 /* Adds @p's samples to k->events. 0 or -errno. */
 int keep_profiles(struct keep *k, const struct profiles *p);
 
+/* Gives back the memory of many events; between groups. */
+void keep_forget_events(struct keep *k);
+
 /* Writes new frames, nodes and lists. 0 or -errno. */
 int keep_write(struct keep *k);
 

@@ -161,7 +161,9 @@ static int merge_blocks(struct store_writer *w, const struct merge *m, int level
 	err = err ? err : delete_blocks(w, m);
 	err = err ? err : write_blocks(w, level, m->generation);
 	err = store_end(w, err);
-	w->keep.event_count = 0;
+	keep_forget_events(&w->keep);
+	block_fini(&w->block);
+	block_init(&w->block, w->codec);
 	metric_add(w->s->metrics.merges, !err);
 	return err;
 }
