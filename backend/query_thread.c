@@ -7,6 +7,7 @@
 #include "backend/query_thread.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -19,11 +20,14 @@
 
 enum { PACK_BYTES = 1400 /* about what one packet holds */, GZIP_LEVEL = 3 };
 
+#define TRIM_NS (2 * NSEC_PER_SEC)
+
 struct query_thread {
 	struct api *api;
 	struct loop *loop;
 	unsigned max_waiting;
 	pthread_t thread;
+	uint64_t trim_ns; /* the thread's: when memory that answers took goes back; not while they follow each other */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct loop_work tell;		/* first called when jobs are answered; never posted twice */
@@ -102,18 +106,25 @@ static struct query_job *take_due(struct query_thread *t, uint64_t *next_ns)
 	return NULL;
 }
 
-/* Nothing is asked until @next_ns: time for what the API has to do of its own. Under the lock, which it gives up for that.
- */
+/* Nothing is asked until @next_ns: time for what the API has to do of its own, and to give memory back. Under the lock,
+ * which it gives up for that. */
 static void work_or_wait(struct query_thread *t, uint64_t next_ns)
 {
-	uint64_t work_ns = api_work_ns(t->api);
+	const uint64_t work_ns = api_work_ns(t->api), now_ns = clock_mono_ns();
 
-	if (work_ns > clock_mono_ns()) {
-		thread_cond_wait(&t->changed, &t->lock, work_ns < next_ns ? work_ns : next_ns);
+	next_ns = work_ns < next_ns ? work_ns : next_ns;
+	next_ns = t->trim_ns < next_ns ? t->trim_ns : next_ns;
+	if (next_ns > now_ns) {
+		thread_cond_wait(&t->changed, &t->lock, next_ns);
 		return;
 	}
 	pthread_mutex_unlock(&t->lock);
-	api_work(t->api);
+	if (work_ns <= now_ns)
+		api_work(t->api);
+	if (t->trim_ns <= now_ns) {
+		malloc_trim(0);
+		t->trim_ns = UINT64_MAX;
+	}
 	pthread_mutex_lock(&t->lock);
 }
 
@@ -134,6 +145,7 @@ static void *query_main(void *arg)
 		answer(t, job);
 		pthread_mutex_lock(&t->lock);
 		put_answered(t, job);
+		t->trim_ns = clock_mono_ns() + TRIM_NS;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -152,6 +164,7 @@ int query_thread_new(struct api *api, struct loop *loop, unsigned max_waiting, s
 	t->api = api;
 	t->loop = loop;
 	t->max_waiting = max_waiting;
+	t->trim_ns = UINT64_MAX;
 	t->end = &t->first;
 	t->answered_end = &t->answered;
 	t->tell.fn = tell_answered;
