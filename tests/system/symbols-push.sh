@@ -61,6 +61,7 @@ send() {
 		fail "the request is not taken: $(cat sent)"
 }
 serve() {
+	rm -f serve.out.err
 	start serve.out "$HEARTH" serve --grpc-address off --http-address 127.0.0.1:0 --store "$PWD/store" --keep-free 0 "$@"
 	server=$started
 	until_true 10 grep -q 'page at http' serve.out.err || fail "no page: $(cat serve.out.err)"
