@@ -54,25 +54,10 @@ void api_symbols_fini(struct api *api)
 	free(api->folder);
 }
 
-/* Whoever shows functions has kept those without names. */
-static int forget_functions(struct api *api)
-{
-	struct functions *functions = functions_new(api->config.store);
-
-	if (!functions)
-		return -ENOMEM;
-	functions_free(api->functions);
-	api->functions = functions;
-	return 0;
-}
-
 void api_symbols_update(struct api *api)
 {
-	bool is_named = false;
-	int err = api->names ? bare_names_update(api->names, &is_named) : 0;
+	int err = api->names ? bare_names_update(api->names) : 0;
 
-	if (!err && is_named)
-		err = forget_functions(api);
 	if (err)
 		log_debug("bare addresses could not be named: %s", strerror(-err));
 }
@@ -87,8 +72,6 @@ void api_work(struct api *api)
 	struct bare_names_taken taken;
 	int err = bare_names_search(api->names, &taken);
 
-	if (!err)
-		err = forget_functions(api);
 	if (!err)
 		log_info("symbols of build id %s were found: %llu addresses named", taken.build_id,
 			 (unsigned long long)taken.named);
@@ -214,7 +197,6 @@ void api_take_symbols(struct api *api, int fd, enum ingest_encoding encoding, st
 		fd = unpacked;
 	}
 	err = err ? err : bare_names_take(api->names, fd, &taken);
-	err = err ? err : forget_functions(api);
 	if (err)
 		answer_refusal(answer, err);
 	else

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,21 +289,17 @@ static int name_from_kept(struct bare_names *b, const char *id, const struct bar
 	return err;
 }
 
-int bare_names_update(struct bare_names *b, bool *named_ret)
+int bare_names_update(struct bare_names *b)
 {
 	AUTO(bare_list_fini) struct bare_list l = { .is_for_new = true };
 	uint64_t now_ns = clock_mono_ns(), named = 0;
 	int err;
 
-	*named_ret = false;
 	if (!b->cache || (b->looked_ns && now_ns - b->looked_ns < LOOK_EVERY_NS))
 		return 0;
 	b->looked_ns = now_ns;
 	err = collect_all(b, &l, &b->next);
-	if (err >= 0)
-		err = each_file(b, &l, name_from_kept, &named);
-	*named_ret = named;
-	return err;
+	return err < 0 ? err : each_file(b, &l, name_from_kept, &named);
 }
 
 /* --- files that are sent --- */

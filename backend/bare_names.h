@@ -7,7 +7,6 @@
 #ifndef HEARTH_BACKEND_BARE_NAMES_H
 #define HEARTH_BACKEND_BARE_NAMES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "backend/store.h"
@@ -32,9 +31,9 @@ struct bare_names_taken {
  */
 int bare_names_take(struct bare_names *b, int fd, struct bare_names_taken *ret);
 
-/* Names what came since the last call, as far as there are indexes; for the others files will be looked for. *@named_ret:
- * whether anything was. Looks at most once a second. 0 or -errno. */
-int bare_names_update(struct bare_names *b, bool *named_ret);
+/* Names what came since the last call, as far as there are indexes; for the others files will be looked for. Looks
+ * at most once a second. 0 or -errno. */
+int bare_names_update(struct bare_names *b);
 
 /* When there is a file to look for (CLOCK_MONOTONIC); UINT64_MAX: none. */
 uint64_t bare_names_search_ns(const struct bare_names *b);

@@ -147,7 +147,9 @@ static int read_names(const char *const *ids, size_t count)
 		names = code_names_new(NULL, 0);
 		error = names ? symbol_sources_read_quick(&files, names, &found) : -ENOMEM;
 	}
-	return error ? error : write_indexes(names, &found, ids, count);
+	error = error ? error : write_indexes(names, &found, ids, count);
+	code_names_free(names);
+	return error; /* the file stays mapped until the end, which is near */
 }
 
 _Noreturn static void child_main(pid_t parent, int fd, const char *const *ids, const int *outs, size_t count)

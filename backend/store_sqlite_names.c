@@ -31,7 +31,7 @@ static void free_texts(struct store_names *n)
 	}
 }
 
-void names_forget_given(struct store_names *n)
+static void forget_given(struct store_names *n)
 {
 	size_t pos = 0;
 	void *given;
@@ -49,7 +49,7 @@ void names_detach(struct store_names *n)
 		sqlite3_finalize(n->statements[i]);
 		n->statements[i] = NULL;
 	}
-	names_forget_given(n);
+	forget_given(n);
 	n->string_count = n->function_count = n->mapping_count = n->frame_count = 0;
 }
 
@@ -343,7 +343,7 @@ static int give_name(struct store_names *n, uint32_t frame, struct store_frame *
 	sqlite3_stmt *st;
 
 	if (version != n->given_version)
-		names_forget_given(n);
+		forget_given(n);
 	n->given_version = version;
 	given = map_get(&n->given, frame);
 	if (!given) {

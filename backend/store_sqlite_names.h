@@ -53,9 +53,6 @@ void store_names_free(struct store_names *n);
 /* Finalizes what it has prepared, before the connection is closed; everything read so far is forgotten but for texts. */
 void names_detach(struct store_names *n);
 
-/* Names that were found later may have changed: they are read again. Texts handed out stay. */
-void names_forget_given(struct store_names *n);
-
 /* Called at a question's start: caches that grew beyond their bounds are emptied. Pointers from before are gone. */
 void names_refresh(struct store_names *n);
 

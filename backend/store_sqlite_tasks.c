@@ -154,15 +154,8 @@ int store_sqlite_task(struct store *store, enum store_task task)
 int store_sqlite_name_frames(struct store *store, const char *build_id, const struct store_name *names, size_t count)
 {
 	const struct store_given given = { build_id, names, count };
-	struct store_sqlite *s = store_sqlite_of(store);
-	int err = count && *build_id ? run_task(store, TASK_NAME, &given) : -EINVAL;
 
-	if (!err) {
-		pthread_mutex_lock(&s->read_lock);
-		names_forget_given(s->names);
-		pthread_mutex_unlock(&s->read_lock);
-	}
-	return err;
+	return count && *build_id ? run_task(store, TASK_NAME, &given) : -EINVAL;
 }
 
 int store_sqlite_bare_frames(struct store *store, uint32_t from, uint32_t *next_ret,
@@ -175,7 +168,7 @@ int store_sqlite_bare_frames(struct store *store, uint32_t from, uint32_t *next_
 	pthread_mutex_lock(&s->read_lock);
 	err = store_get_int(s->read_db, "SELECT min(first) FROM frames", 1, &first);
 	err = err ? err : store_get_int(s->read_db, "SELECT max(first + count) FROM frames", 1, &last);
-	i = err || first < from ? from : first;
+	i = err || (first < from && from <= last) ? from : first; /* in a new file numbers begin anew */
 	for (; !err && i < last; i++) {
 		const struct frame_row *row = names_frame(s->names, (uint32_t)i, &err);
 		struct store_frame frame;
