@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/capture.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
 #include "cmd/formats.h"
@@ -33,22 +32,13 @@ static int run_convert(const struct config *config)
 	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
 	const char *input = config->operands[0], *output = config->operands[1];
 	const struct format *format = choose_format(config, output);
-	struct capture capture;
 	int err;
 
 	if (!format)
 		return STATUS_USAGE;
-	err = capture_load(input, &capture);
-	if (err)
-		return STATUS_FAILED;
-	err = capture_demangle(capture.profiles, NULL);
-	if (err)
-		log_error("cannot convert %s: %s", capture_name(input), strerror(-err));
-	else
-		err = format_write_file(capture.profiles, format, output, &left_out);
+	err = format_convert(input, format, output, &left_out);
 	if (!err && left_out.len)
 		log_info("%s has no place for: %s", format->name, buf_text(&left_out));
-	profiles_put(capture.profiles);
 	return err ? STATUS_FAILED : STATUS_DONE;
 }
 

@@ -53,10 +53,10 @@ static int write_export(const char *name, struct profiles *const *pieces, size_t
 	if (!format)
 		return -EINVAL;
 	if (count == 1)
-		return format->write(pieces[0], out, &left_out);
+		return format_write(pieces[0], format, out, &left_out);
 	err = count ? join(pieces, count, &p) : make_empty(&p);
 	if (!err)
-		err = format->write(p, out, &left_out);
+		err = format_write(p, format, out, &left_out);
 	profiles_put(p);
 	return err;
 }

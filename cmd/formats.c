@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each format's writer makes the whole file in memory; then it goes to disk in one piece and takes its name. */
+/*
+ * Each format's writer makes the whole file in memory; then it goes to disk in one piece and takes its name. Formats that
+ * are sums of samples read the capture in parts; the others need all of it at once.
+ */
 #include "cmd/formats.h"
 
 #include <errno.h>
@@ -87,56 +90,70 @@ static void tell(struct buf *out, uint64_t count, const char *what)
 		buf_printf(out, "%s%s (%" PRIu64 ")", out->len ? ", " : "", what, count);
 }
 
-static int write_pprof(const struct profiles *p, struct buf *out, struct buf *left_out)
+/* What formats are made of that read a capture part by part: one of the two. */
+struct gathered {
+	struct tree *tree;
+	struct pprof *pprof;
+	struct capture_names *names;
+};
+
+static void gathered_fini(struct gathered *g)
+{
+	tree_free(g->tree);
+	pprof_free(g->pprof);
+	capture_names_free(g->names);
+}
+
+static int gathered_init(struct gathered *g, const struct format *format)
+{
+	*g = (struct gathered){ .names = capture_names_new() };
+	if (format->from_tree)
+		g->tree = tree_new();
+	else
+		g->pprof = pprof_new();
+	return g->names && (g->tree || g->pprof) ? 0 : -ENOMEM;
+}
+
+static int gather(struct gathered *g, const struct profiles *p)
+{
+	return g->tree ? tree_add(g->tree, p) : pprof_add(g->pprof, p);
+}
+
+static int gather_part(void *arg, struct profiles *p)
+{
+	struct gathered *g = arg;
+	int err = capture_demangle(p, g->names);
+
+	if (!err)
+		err = gather(g, p);
+	if (err)
+		log_error("cannot convert: %s", strerror(-err));
+	return err;
+}
+
+static int write_pprof(const struct pprof *pp, struct buf *out, struct buf *left_out)
 {
 	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
-	struct pprof *pp = pprof_new();
-	int err = pp ? pprof_add(pp, p) : -ENOMEM;
+	const struct pprof_losses *lost = pprof_losses(pp);
+	int err = pprof_write(pp, &plain);
 
-	if (!err)
-		err = pprof_write(pp, &plain);
-	if (!err) {
-		const struct pprof_losses *lost = pprof_losses(pp);
+	tell(left_out, lost->timestamps, "times of samples");
+	tell(left_out, lost->frame_attributes, "types of frames");
+	tell(left_out, lost->other_attributes, "further attributes");
+	tell(left_out, lost->events, "samples of further kinds");
+	return err ? err : gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
+}
 
-		tell(left_out, lost->timestamps, "times of samples");
-		tell(left_out, lost->frame_attributes, "types of frames");
-		tell(left_out, lost->other_attributes, "further attributes");
-		tell(left_out, lost->events, "samples of further kinds");
-		err = gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
-	}
-	pprof_free(pp);
+static int write_gathered(const struct gathered *g, const struct format *format, struct buf *out, struct buf *left_out)
+{
+	int err;
+
+	if (g->pprof)
+		return write_pprof(g->pprof, out, left_out);
+	err = format->from_tree(g->tree, out);
+	buf_puts(left_out, "everything but names and counts");
+	tell(left_out, tree_sum(g->tree)->other_events, "samples of further kinds");
 	return err;
-}
-
-static int write_picture(const struct profiles *p, int (*write)(struct tree *t, struct buf *out), struct buf *out,
-			 struct buf *left_out)
-{
-	struct tree *tree = tree_new();
-	int err = tree ? tree_add(tree, p) : -ENOMEM;
-
-	if (!err)
-		err = write(tree, out);
-	if (!err) {
-		buf_puts(left_out, "everything but names and counts");
-		tell(left_out, tree_sum(tree)->other_events, "samples of further kinds");
-	}
-	tree_free(tree);
-	return err;
-}
-
-static int write_folded(const struct profiles *p, struct buf *out, struct buf *left_out)
-{
-	return write_picture(p, report_folded, out, left_out);
-}
-
-static int write_svg(const struct profiles *p, struct buf *out, struct buf *left_out)
-{
-	return write_picture(p, flamegraph_write_svg, out, left_out);
-}
-
-static int write_html(const struct profiles *p, struct buf *out, struct buf *left_out)
-{
-	return write_picture(p, flamegraph_write_html, out, left_out);
 }
 
 static int write_timeline(const struct profiles *p, int (*write)(struct timeline *t, struct buf *out), const char *unsaid,
@@ -190,18 +207,18 @@ static int write_firefox(const struct profiles *p, struct buf *out, struct buf *
 }
 
 static const struct format formats[] = {
-	{ "otlp", { ".otlp" }, true, true, write_otlp },
-	{ "otlp.gz", { ".otlp.gz" }, false, true, write_otlp_gz },
-	{ "otlp.zst", { ".otlp.zst" }, false, true, write_otlp_zst },
-	{ "otlp.json", { ".otlp.json" }, false, false, write_otlp_json },
-	{ "otlp.jsonl", { ".otlp.jsonl" }, false, false, write_otlp_jsonl },
-	{ "pprof", { ".pb.gz", ".pprof" }, false, true, write_pprof },
-	{ "folded", { ".folded" }, false, false, write_folded },
-	{ "svg", { ".svg" }, false, false, write_svg },
-	{ "html", { ".html" }, false, false, write_html },
-	{ "speedscope", { ".speedscope.json" }, false, false, write_speedscope },
-	{ "firefox", { ".firefox.json.gz" }, false, true, write_firefox },
-	{ "perf-script", { ".perf.txt" }, false, false, write_perf_script },
+	{ "otlp", { ".otlp" }, true, true, write_otlp, NULL },
+	{ "otlp.gz", { ".otlp.gz" }, false, true, write_otlp_gz, NULL },
+	{ "otlp.zst", { ".otlp.zst" }, false, true, write_otlp_zst, NULL },
+	{ "otlp.json", { ".otlp.json" }, false, false, write_otlp_json, NULL },
+	{ "otlp.jsonl", { ".otlp.jsonl" }, false, false, write_otlp_jsonl, NULL },
+	{ "pprof", { ".pb.gz", ".pprof" }, false, true, NULL, NULL },
+	{ "folded", { ".folded" }, false, false, NULL, report_folded },
+	{ "svg", { ".svg" }, false, false, NULL, flamegraph_write_svg },
+	{ "html", { ".html" }, false, false, NULL, flamegraph_write_html },
+	{ "speedscope", { ".speedscope.json" }, false, false, write_speedscope, NULL },
+	{ "firefox", { ".firefox.json.gz" }, false, true, write_firefox, NULL },
+	{ "perf-script", { ".perf.txt" }, false, false, write_perf_script, NULL },
 };
 
 static size_t suffix_len(const char *path, const char *suffix)
@@ -287,20 +304,74 @@ int format_replace_file(const char *path, const struct buf *data)
 	return err;
 }
 
-int format_write_file(const struct profiles *p, const struct format *format, const char *path, struct buf *left_out)
+/* @err: of putting @data together. */
+static int write_out(const struct format *format, const struct buf *data, int err, const char *path)
 {
-	AUTO(buf_fini) struct buf data = BUF_EMPTY;
-	AUTO(buf_fini) struct buf unwanted = BUF_EMPTY;
-	int err = format->write(p, &data, left_out ? left_out : &unwanted);
-
 	if (err) {
 		log_error("cannot put the %s file together: %s", format->name, strerror(-err));
 		return err;
 	}
 	if (!strcmp(path, "-"))
-		return output_write(&data) == STATUS_DONE ? 0 : -EIO;
-	err = format_replace_file(path, &data);
+		return output_write(data) == STATUS_DONE ? 0 : -EIO;
+	err = format_replace_file(path, data);
 	if (err)
 		log_error("cannot write %s: %s", path, strerror(-err));
 	return err;
+}
+
+int format_write(const struct profiles *p, const struct format *format, struct buf *out, struct buf *left_out)
+{
+	AUTO(gathered_fini) struct gathered g = { 0 };
+	int err;
+
+	if (format->write)
+		return format->write(p, out, left_out);
+	err = gathered_init(&g, format);
+	if (!err)
+		err = gather(&g, p);
+	return err ? err : write_gathered(&g, format, out, left_out);
+}
+
+int format_write_file(const struct profiles *p, const struct format *format, const char *path, struct buf *left_out)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	AUTO(buf_fini) struct buf unwanted = BUF_EMPTY;
+	int err = format_write(p, format, &data, left_out ? left_out : &unwanted);
+
+	return write_out(format, &data, err, path);
+}
+
+static int convert_whole(const char *input, const struct format *format, const char *output, struct buf *left_out)
+{
+	struct capture capture;
+	int err = capture_load(input, &capture);
+
+	if (err)
+		return err;
+	err = capture_demangle(capture.profiles, NULL);
+	if (err)
+		log_error("cannot convert %s: %s", capture_name(input), strerror(-err));
+	else
+		err = format_write_file(capture.profiles, format, output, left_out);
+	profiles_put(capture.profiles);
+	return err;
+}
+
+int format_convert(const char *input, const struct format *format, const char *output, struct buf *left_out)
+{
+	AUTO(gathered_fini) struct gathered g = { 0 };
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	int err;
+
+	if (format->write)
+		return convert_whole(input, format, output, left_out);
+	err = gathered_init(&g, format);
+	if (err) {
+		log_error("cannot convert %s: %s", capture_name(input), strerror(-err));
+		return err;
+	}
+	err = capture_each(input, gather_part, &g);
+	if (err)
+		return err;
+	return write_out(format, &data, write_gathered(&g, format, &data, left_out), output);
 }
