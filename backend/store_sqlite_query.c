@@ -7,7 +7,7 @@
 #include "backend/store_sqlite_groups.h"
 #include "base/cleanup.h"
 
-enum { PAGE_NODES = 1 << 9, PIECE_GROUPS = 8, PIECE_CPUS = 16, CHUNK_BYTES = 1 << 17 };
+enum { PAGE_NODES = 1 << 9, PIECE_GROUPS = 4, PIECE_CPUS = 16, CHUNK_BYTES = 1 << 17 };
 
 struct stack_sum {
 	int64_t weight;
