@@ -166,7 +166,7 @@ static int renew_generation(struct store_writer *w, uint64_t now)
 /* Free pages of the file back to the file system, some of them: 1 when there are more. */
 static int give_back(struct store_writer *w)
 {
-	int64_t free_pages = 0;
+	int64_t free_pages = 0, left = 0;
 	char sql[64];
 	int err = store_get_int(w->s->write_db, "PRAGMA freelist_count", 0, &free_pages);
 
@@ -177,7 +177,8 @@ static int give_back(struct store_writer *w)
 	if (err)
 		return err;
 	err = store_end(w, store_exec(w->s->write_db, sql));
-	return err ? err : free_pages >= 2 * STEP_PAGES;
+	err = err ? err : store_get_int(w->s->write_db, "PRAGMA freelist_count", 0, &left);
+	return err ? err : left < free_pages && left >= STEP_PAGES;
 }
 
 int store_prune_step(struct store_writer *w)

@@ -28,7 +28,6 @@
 enum { APPLICATION_ID = 0x68727468 /* "hrth" */ };
 
 static const char schema[] =
-	"PRAGMA auto_vacuum = INCREMENTAL;"
 	"BEGIN IMMEDIATE;"
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text ANY NOT NULL) STRICT;"
 	/* lists of numbers, see store_rows.c */
@@ -208,8 +207,10 @@ static int set_up(sqlite3 *db, bool is_writer)
 	int err = store_exec(db, "PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024;"
 				 "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = OFF;");
 
+	/* A log begins the file; what is given back of it must be settled before. */
 	if (!err && is_writer)
-		err = store_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
+		err = store_exec(db, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = "
+				     "NORMAL; PRAGMA wal_autocheckpoint = 0;"
 				     "PRAGMA journal_size_limit = 16777216;");
 	return err;
 }
