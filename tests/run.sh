@@ -13,7 +13,7 @@ HEARTH_TEST_COUNTS=$(mktemp)
 export HEARTH_TEST_COUNTS
 trap 'rm -f "$HEARTH_TEST_COUNTS"' EXIT
 began=$SECONDS
-fuzz_seconds=120 # shared by all targets
+fuzz_seconds=60 # shared by all targets
 
 headline() {
 	echo
