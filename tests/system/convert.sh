@@ -64,8 +64,10 @@ if command -v perf >/dev/null && perf record -F 199 -g -e cpu-clock -o perf.data
 fi
 
 mkdir -p scratch
+start busy sh -c 'while :; do :; done'
 TMPDIR=$PWD/scratch "$HEARTH" record -F 99 -d 1 -o - --format folded >now.folded 2>err || fail "exit status $?: $(cat err)"
 "$HEARTH" report now.folded >/dev/null 2>err && [ -s now.folded ] || fail "no folded stacks on standard output: $(cat err)"
+kill "$started"
 [ -z "$(ls scratch)" ] || fail "left behind: $(ls -R scratch)"
 "$HEARTH" record -F 99 -o odd.name --format pprof -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
 python3 "$TOP/tests/system/pprof_stacks.py" odd.name >/dev/null || fail "--format pprof is not obeyed"
