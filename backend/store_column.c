@@ -120,12 +120,16 @@ static uint8_t bytes_of(uint64_t any)
 	return any ? (uint8_t)(8 - __builtin_clzll(any) / 8) : 0;
 }
 
-void column_put(struct column_codec *c, struct buf *out, const uint64_t *values, size_t n)
+/* For both widths; inlined, so that each has loops of its own. */
+static inline __attribute__((always_inline)) void put_planes(struct column_codec *c, struct buf *out, const void *values,
+							     size_t n, bool is_wide)
 {
+	const uint64_t *wide = values;
+	const uint32_t *narrow = values;
 	uint64_t any = 0;
 
 	for (size_t i = 0; i < n; i++)
-		any |= values[i];
+		any |= is_wide ? wide[i] : narrow[i];
 	buf_putc(out, (char)bytes_of(any));
 	if (any && !make_room(&c->plane, &c->plane_size, n)) {
 		out->failed = true;
@@ -133,27 +137,19 @@ void column_put(struct column_codec *c, struct buf *out, const uint64_t *values,
 	}
 	for (unsigned k = 0; k < bytes_of(any); k++) {
 		for (size_t i = 0; i < n; i++)
-			c->plane[i] = (uint8_t)(values[i] >> 8 * k);
+			c->plane[i] = (uint8_t)((is_wide ? wide[i] : narrow[i]) >> 8 * k);
 		put_plane(c, out, n);
 	}
 }
 
+void column_put(struct column_codec *c, struct buf *out, const uint64_t *values, size_t n)
+{
+	put_planes(c, out, values, n, true);
+}
+
 void column_put_u32(struct column_codec *c, struct buf *out, const uint32_t *values, size_t n)
 {
-	uint32_t any = 0;
-
-	for (size_t i = 0; i < n; i++)
-		any |= values[i];
-	buf_putc(out, (char)bytes_of(any));
-	if (any && !make_room(&c->plane, &c->plane_size, n)) {
-		out->failed = true;
-		return;
-	}
-	for (unsigned k = 0; k < bytes_of(any); k++) {
-		for (size_t i = 0; i < n; i++)
-			c->plane[i] = (uint8_t)(values[i] >> 8 * k);
-		put_plane(c, out, n);
-	}
+	put_planes(c, out, values, n, false);
 }
 
 void column_seal(struct buf *out, size_t start)
