@@ -130,6 +130,24 @@ void api_write_about(struct api_call *call, const struct query *q)
 	api_write_time(j, "to", q->sel.to_ns);
 }
 
+int api_write_list(struct api_call *call, const char *key,
+		   int (*list)(struct api_call *call, const struct store_selection *sel))
+{
+	AUTO(query_fini) struct query q = { 0 };
+	struct json *j = &call->json;
+	int err = query_read(&q, &call->ctx, call->params, "", &call->error);
+
+	if (err)
+		return err;
+	json_object_begin(j);
+	json_key(j, key);
+	json_array_begin(j);
+	err = list(call, &q.sel);
+	json_array_end(j);
+	json_object_end(j);
+	return err;
+}
+
 struct fill {
 	struct graph *graph;
 	const char *by;

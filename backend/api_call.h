@@ -63,6 +63,10 @@ void api_write_time(struct json *j, const char *key, uint64_t unix_ns);
 void api_write_number(struct json *j, const char *key, int64_t value);
 void api_write_text(struct json *j, const char *key, const char *text);
 
+/* Writes an object of one list, @key, whose elements @list writes of what the parameters select. */
+int api_write_list(struct api_call *call, const char *key,
+		   int (*list)(struct api_call *call, const struct store_selection *sel));
+
 /* Adds what @q selects to side @side of @g, below labels of @by when that is not NULL. *@events_ret gets the events. */
 int api_fill(struct graph *g, const struct api_call *call, const struct query *q, const char *by, unsigned side,
 	     uint64_t *events_ret);

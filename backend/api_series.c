@@ -31,21 +31,14 @@ static int write_label(void *arg, const char *label)
 	return 0;
 }
 
+static int list_labels(struct api_call *call, const struct store_selection *sel)
+{
+	return call->ctx.store->ops->labels(call->ctx.store, sel, write_label, &call->json);
+}
+
 int api_labels(struct api_call *call)
 {
-	AUTO(query_fini) struct query q = { 0 };
-	struct json *j = &call->json;
-	int err = query_read(&q, &call->ctx, call->params, "", &call->error);
-
-	if (err)
-		return err;
-	json_object_begin(j);
-	json_key(j, "labels");
-	json_array_begin(j);
-	err = call->ctx.store->ops->labels(call->ctx.store, &q.sel, write_label, j);
-	json_array_end(j);
-	json_object_end(j);
-	return err;
+	return api_write_list(call, "labels", list_labels);
 }
 
 /* --- values of a label --- */

@@ -54,21 +54,14 @@ static int write_executable(void *arg, const struct store_executable *e)
 	return 0;
 }
 
+static int list_executables(struct api_call *call, const struct store_selection *sel)
+{
+	return call->ctx.store->ops->executables(call->ctx.store, sel, write_executable, &call->json);
+}
+
 int api_executables(struct api_call *call)
 {
-	AUTO(query_fini) struct query q = { 0 };
-	struct json *j = &call->json;
-	int err = query_read(&q, &call->ctx, call->params, "", &call->error);
-
-	if (err)
-		return err;
-	json_object_begin(j);
-	json_key(j, "executables");
-	json_array_begin(j);
-	err = call->ctx.store->ops->executables(call->ctx.store, &q.sel, write_executable, j);
-	json_array_end(j);
-	json_object_end(j);
-	return err;
+	return api_write_list(call, "executables", list_executables);
 }
 
 /* --- counters --- */

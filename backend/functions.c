@@ -96,7 +96,7 @@ static int find_or_add(struct functions *f, uint32_t *ret)
 		return err;
 	is_new = intern_add(f->keys, f->key.data, f->key.len, ret);
 	if (is_new == 1)
-		f->items[*ret] = (struct function){ .file = "", .build_id = "", .path = "" };
+		f->items[*ret] = (struct function){ .file = "", .build_id = "" };
 	return is_new;
 }
 
@@ -125,10 +125,8 @@ static int add_frame(struct functions *f, const struct store_frame *frame, uint3
 	if (err < 0)
 		return err;
 	function = &f->items[*ret];
-	function->has_name = *frame->function;
 	keep_first(&function->file, frame->file);
 	keep_first(&function->build_id, frame->build_id);
-	keep_first(&function->path, frame->path);
 	return 0;
 }
 
@@ -163,10 +161,7 @@ int functions_of_label(struct functions *f, const char *label, uint32_t *ret)
 	buf_puts(&f->key, *label ? label : "(none)");
 	buf_append(&f->key, "\0\0label", sizeof("\0\0label"));
 	err = find_or_add(f, ret);
-	if (err < 0)
-		return err;
-	f->items[*ret].has_name = true;
-	return 0;
+	return err < 0 ? err : 0;
 }
 
 /* Keys move when the table grows, so the pointers into them are made here. */

@@ -14,8 +14,7 @@ struct store;
 struct function {
 	const char *name; /* never empty: "module+0xaddress" where the frame has none */
 	const char *module, *type;
-	const char *file, *build_id, *path; /* of the first frame that had one */
-	bool has_name;
+	const char *file, *build_id; /* of the first frame that had one */
 };
 
 /* What a frame is within its function. */

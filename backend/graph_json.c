@@ -227,7 +227,7 @@ static int writer_init(struct writer *w, const struct graph *g, uint32_t max_nod
 
 static const struct function *function_of(const struct writer *w, uint32_t local, const char *root)
 {
-	static const struct function other = { "(other)", "", "", "", "", "", true };
+	static const struct function other = { "(other)", "", "", "", "" };
 	static _Thread_local struct function top;
 
 	if (local >= LOCAL_FIRST)

@@ -49,13 +49,22 @@ static const char *suffixed(const struct query_params *params, const char *name,
 	return value ? value : query_param(params, name);
 }
 
+/* A time that the store's data tells. */
+static bool is_place(const char *time)
+{
+	return time && (!strcmp(time, "first") || !strcmp(time, "last"));
+}
+
 static int read_range(struct query *q, const struct query_context *ctx, const struct query_params *params,
 		      const char *suffix, struct buf *error)
 {
 	const char *from = suffixed(params, "from", suffix), *to = suffixed(params, "to", suffix);
 	struct store_status status = { 0 };
-	int err = ctx->store->ops->status(ctx->store, &status);
+	int err = 0;
 
+	/* It counts all that is kept: not for questions that do not need it. */
+	if (is_place(from) || is_place(to))
+		err = ctx->store->ops->status(ctx->store, &status);
 	if (err)
 		return err;
 	if (query_time(to && *to ? to : "now", ctx->now_ns, &status, &q->sel.to_ns)) {
@@ -97,7 +106,6 @@ static int see_kind(void *arg, const struct store_kind *kind)
 		return 0;
 	search->found = true;
 	about->period = kind->period;
-	about->events = kind->events;
 	return copy(&about->type, kind->type) || copy(&about->unit, kind->unit) ||
 			       copy(&about->period_type, kind->period_type) || copy(&about->period_unit, kind->period_unit)
 		       ? -ENOMEM
@@ -116,9 +124,8 @@ static int read_kind(struct query *q, const struct query_context *ctx, const cha
 	    (copy(&q->about.type, search.wanted ? search.wanted : "samples") || copy(&q->about.unit, "count") ||
 	     copy(&q->about.period_type, "") || copy(&q->about.period_unit, "")))
 		return -ENOMEM;
-	q->kind = strdup(q->about.type);
-	q->sel.kind = q->kind;
-	return q->kind ? 0 : -ENOMEM;
+	q->sel.kind = q->about.type;
+	return 0;
 }
 
 struct frame_filter {
@@ -236,7 +243,6 @@ void query_fini(struct query *q)
 	free((char *)q->about.unit);
 	free((char *)q->about.period_type);
 	free((char *)q->about.period_unit);
-	free(q->kind);
 	free(q->stacks);
 	*q = (struct query){ .no_inline = false };
 }

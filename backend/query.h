@@ -35,7 +35,6 @@ int query_number(const struct query_params *params, const char *key, uint64_t pr
 struct query {
 	struct store_selection sel;
 	struct selector selector;
-	char *kind;		 /* owned; what sel.kind points to */
 	struct store_kind about; /* of that kind; its strings are owned */
 	bool no_inline;
 	uint64_t *stacks; /* owned; what sel.stacks points to */
