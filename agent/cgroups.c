@@ -17,10 +17,11 @@
 
 #include "agent/agent.h"
 #include "agent/cgroups.h"
+#include "agent/container_id.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-enum { MAX_DEPTH = 16, MAX_ID = 128 };
+enum { MAX_DEPTH = 16 };
 
 /* Where version 2 is mounted: the fifth word of its line in mountinfo (proc(5)). */
 static int find_mount(struct buf *out, struct agent_error *err)
@@ -81,7 +82,8 @@ static bool is_hex(const char *text, size_t len)
 	return len;
 }
 
-bool cgroup_name_is_container(const char *name, const char *id, const char **start_ret, size_t *len_ret)
+/* The name of a container whose folder follows no runtime's rule: the folder's, or what stands in PREFIX-NAME.scope. */
+static bool loose_name(const char *name, char found[static CONTAINER_ID_BYTES])
 {
 	size_t len = strlen(name), suffix = strlen(".scope");
 	const char *start = name, *dash;
@@ -94,37 +96,42 @@ bool cgroup_name_is_container(const char *name, const char *id, const char **sta
 		start = dash ? dash + 1 : name;
 		len -= (size_t)(start - name);
 	}
-	*start_ret = start;
-	*len_ret = len;
+	return snprintf(found, CONTAINER_ID_BYTES, "%.*s", (int)len, start) < CONTAINER_ID_BYTES;
+}
+
+bool cgroup_name_is_container(const char *parent, const char *name, const char *id, char found[static CONTAINER_ID_BYTES])
+{
+	size_t len;
+
+	if (!container_id_of_folder(parent, name, found) && !loose_name(name, found))
+		return false;
+	len = strlen(found);
 	/* The ids of runtimes are 64 hexadecimal digits (ECS: 32, a dash and a number); a name that people gave must be
 	 * whole. */
 	if (strlen(id) == len)
-		return !memcmp(start, id, len);
-	return len >= 32 && is_hex(start, 32) && strlen(id) < len && !memcmp(start, id, strlen(id));
+		return !memcmp(found, id, len);
+	return len >= 32 && is_hex(found, 32) && strlen(id) < len && !memcmp(found, id, strlen(id));
 }
 
 struct search {
 	const char *id;
 	int fd; /* what was found */
-	char found[MAX_ID];
+	char found[CONTAINER_ID_BYTES];
 	bool is_ambiguous;
 };
 
-static void take_container(struct search *s, int fd, const char *start, size_t len)
+static void take_container(struct search *s, int fd, const char *found)
 {
-	if (len >= sizeof(s->found))
+	if (s->fd >= 0) {
+		s->is_ambiguous |= strcmp(s->found, found) != 0;
 		return;
-	if (s->fd >= 0 && (strlen(s->found) != len || memcmp(s->found, start, len)))
-		s->is_ambiguous = true;
-	if (s->fd >= 0)
-		return;
-	memcpy(s->found, start, len);
-	s->found[len] = '\0';
+	}
+	snprintf(s->found, sizeof(s->found), "%s", found);
 	s->fd = dup(fd);
 }
 
-/* @fd is taken over. What is below a container's group belongs to it already. */
-static void search_folder(struct search *s, int fd, int depth)
+/* @fd, of the folder @parent, is taken over. What is below a container's group belongs to it already. */
+static void search_folder(struct search *s, const char *parent, int fd, int depth)
 {
 	DIR *dir = fdopendir(fd);
 	const struct dirent *e;
@@ -134,8 +141,7 @@ static void search_folder(struct search *s, int fd, int depth)
 		return;
 	}
 	while (depth < MAX_DEPTH && (e = readdir(dir))) {
-		const char *start;
-		size_t len;
+		char found[CONTAINER_ID_BYTES];
 		int below;
 
 		if (e->d_type != DT_DIR || e->d_name[0] == '.')
@@ -143,11 +149,11 @@ static void search_folder(struct search *s, int fd, int depth)
 		below = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (below < 0)
 			continue;
-		if (cgroup_name_is_container(e->d_name, s->id, &start, &len)) {
-			take_container(s, below, start, len);
+		if (cgroup_name_is_container(parent, e->d_name, s->id, found)) {
+			take_container(s, below, found);
 			close(below);
 		} else {
-			search_folder(s, below, depth + 1);
+			search_folder(s, e->d_name, below, depth + 1);
 		}
 	}
 	closedir(dir);
@@ -162,7 +168,7 @@ int cgroup_open_container_below(const char *root, const char *id, struct agent_e
 		snprintf(err->message, sizeof(err->message), "cannot read %s: %s", root, strerror(errno));
 		return -errno;
 	}
-	search_folder(&s, fd, 0);
+	search_folder(&s, "", fd, 0);
 	if (s.is_ambiguous) {
 		close(s.fd);
 		snprintf(err->message, sizeof(err->message), "the ids of several containers begin with %s; give more of it",

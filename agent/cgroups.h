@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/container_id.h"
+
 struct agent_error;
 struct buf;
 
@@ -27,9 +29,10 @@ int cgroup_open_container(const char *id, struct agent_error *err);
 int cgroup_open_container_below(const char *root, const char *id, struct agent_error *err);
 
 /*
- * Is the folder @name that of a container whose id begins with @id? The container's id into *@start_ret, *@len_ret.
- * Runtimes call the folder by the id, or PREFIX-ID.scope; what lies beside it for the runtime itself (conmon) is none.
+ * Is the folder @name in @parent that of a container whose id begins with @id? The container's id into @found. What lies
+ * beside it for the runtime itself (conmon) is none. Beyond the names that container_id_of_folder() knows, any folder counts
+ * that is called so, or PREFIX-ID.scope: people name containers, too.
  */
-bool cgroup_name_is_container(const char *name, const char *id, const char **start_ret, size_t *len_ret);
+bool cgroup_name_is_container(const char *parent, const char *name, const char *id, char found[static CONTAINER_ID_BYTES]);
 
 #endif

@@ -164,6 +164,8 @@ static void test_container_names(void **state)
 		{ "crio-conmon-" ID_A ".scope", ID_A, false },
 		{ "machine-web.scope", "web", true },
 		{ "machine-web.scope", "we", false },
+		{ "systemd-nspawn@my\\x2dweb.service", "my-web", true },
+		{ "libpod-payload-" ID_A, "0123", true },
 		{ "web", "web", true },
 		{ "system.slice", "system", false },
 		{ "0123456789abcdef0123456789abcdef-1234567890", "01234567", true }, /* ECS */
@@ -171,10 +173,9 @@ static void test_container_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const char *start;
-		size_t len;
+		char found[CONTAINER_ID_BYTES];
 
-		if (cgroup_name_is_container(names[i].name, names[i].id, &start, &len) != names[i].is_it)
+		if (cgroup_name_is_container("", names[i].name, names[i].id, found) != names[i].is_it)
 			fail_msg("'%s' and '%s'", names[i].name, names[i].id);
 	}
 }
