@@ -221,7 +221,8 @@ FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz
 FUZZ_OBJ := $(foreach l,base proto symbols backend,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
 # Parsers above those layers that are fuzzed too.
 FUZZ_AGENT := rows rows_cfi rows_eh_frame rows_debug_frame rows_go go_frame_x86_64 rows_code rows_sigreturn code_flow code_jumps \
-	code_starts code_state code_state_x86_64 rows_entry dwarf_expr proc_maps pending blocks elf_wire comm_pattern perf_event
+	code_starts code_state code_state_x86_64 rows_entry dwarf_expr proc_maps pending blocks elf_wire comm_pattern perf_event \
+	attributes container_id host_facts process_facts
 FUZZ_SINKS := spool
 FUZZ_EXTRA := $(FUZZ_AGENT:%=agent/%) $(FUZZ_SINKS:%=sinks/%)
 FUZZ_OBJ += $(patsubst %,$(FUZZ_BUILD)/%.o,$(FUZZ_EXTRA))

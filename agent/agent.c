@@ -134,6 +134,7 @@ static void report(struct agent *a)
 	a->in.oldest_ns = 0;
 	a->interval_start_ns = now_ns;
 	processes_expire(a->in.processes, forget_process, a);
+	facts_reader_settle(a->in.facts);
 	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
 }
 
@@ -331,6 +332,8 @@ static int make_tables(struct agent *a, const struct readers *r, const struct ag
 				    a->in.files, loop, metrics, &a->indexes);
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
+	if (!error)
+		error = facts_reader_new(config->env_vars, config->env_var_count, metrics, &a->in.facts);
 	if (!error)
 		error = pending_new(AGENT_MAX_CPUS, &a->in.pending);
 	if (!error)
@@ -559,6 +562,7 @@ void agent_free(struct agent *a)
 	intake_fini(&a->in);
 	late_free(a->in.late);
 	processes_free(a->in.processes);
+	facts_reader_free(a->in.facts);
 	jit_names_free(a->in.jit_names);
 	kernel_names_free(a->in.kernel_names);
 	indexes_free(a->indexes);

@@ -55,7 +55,12 @@ struct agent_config {
 	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
 	struct agent_filter filter;
 	uint64_t report_interval_ns;
-	double report_jitter;	/* 0.2: each interval is drawn from +-20 % */
+	double report_jitter; /* 0.2: each interval is drawn from +-20 % */
+	/* What is told of each process's resource, beside what hearth sees: variables of its environment; and for all that
+	 * say nothing else of themselves, in the form of OTEL_RESOURCE_ATTRIBUTES, and a service's name. NULL: none. */
+	const char *const *env_vars;
+	size_t env_var_count;
+	const char *resource_attributes, *service_name;
 	unsigned stack_chunks;	/* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
 	size_t ring_bytes;	/* a ring buffer; chosen by the number of CPUs when 0 */
 	unsigned map_scale;	/* the caches doubled so many times, 0 to 8 */

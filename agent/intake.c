@@ -25,6 +25,26 @@ static void read_mmap(struct intake *in, const struct side_band_record *r)
 		(void)sampler_forget_proc(in->sampler, r->pid);
 }
 
+/* The first sample of a program, or one taken while it ends: reads what /proc has of it before it is gone. */
+static void meet_program(struct intake *in, const struct record *record)
+{
+	const struct sample_record *r = (const void *)record;
+	const struct sample_regs *regs = pending_regs(record);
+	struct program_id id = { 0 };
+	const struct process *p;
+
+	if (record->kind != RECORD_SAMPLE || record->size < sizeof(*r) || (!regs && r->end != END_EXITING))
+		return;
+	id.pid = r->pid;
+	if (regs) {
+		id.start_boottime_ns = regs->start_boottime_ns;
+		id.exec_id = regs->exec_id;
+	}
+	p = processes_peek(in->processes, r->pid);
+	if (!p || !p->has_own_facts || (regs && (p->start_boottime_ns != id.start_boottime_ns || p->exec_id != id.exec_id)))
+		facts_reader_meet(in->facts, &id);
+}
+
 static void add_side_band(struct intake *in, struct side_band_record *record)
 {
 	if (pending_add_side_band(in->pending, record))
@@ -66,8 +86,10 @@ static void keep_side_band(void *arg, struct side_band_record *record)
 static void read_record(void *arg, const struct record *record)
 {
 	struct intake *in = arg;
-	int error = pending_add(in->pending, record);
+	int error;
 
+	meet_program(in, record);
+	error = pending_add(in->pending, record);
 	if (record->kind != RECORD_SAMPLE)
 		return;
 	if (error == -ENOMEM)
@@ -93,6 +115,7 @@ static void keep_record(void *arg, const struct record *record)
 	static const uint8_t padding[8];
 	struct intake *in = arg;
 
+	meet_program(in, record);
 	bool is_sample = record->kind == RECORD_SAMPLE;
 	size_t max = is_sample ? MAX_KEPT_SAMPLES_BYTES : MAX_KEPT_BYTES;
 
@@ -146,11 +169,25 @@ static void publish_asid(void *arg, struct process *p)
 	process_publish(p, in->sampler);
 }
 
+/* What was read for a sample before an exec, but only after that, is the new program's. */
+static void forget_mistaken(struct intake *in, const struct side_band_record *record)
+{
+	struct process *p = processes_peek(in->processes, record->pid);
+
+	if (!p || !p->has_own_facts || !p->facts || p->facts->read_ns < record->time_ns)
+		return;
+	process_facts_put(p->facts);
+	p->facts = NULL;
+	facts_reader_count_mistaken(in->facts);
+}
+
 static void apply_side_band(void *arg, const struct side_band_record *record)
 {
 	struct intake *in = arg;
 	struct process *changed;
 
+	if (record->kind == SIDE_BAND_COMM && record->is_exec)
+		forget_mistaken(in, record);
 	if (record->kind == SIDE_BAND_KSYMBOL)
 		kernel_names_apply(in->kernel_names, record);
 	else if (processes_apply(in->processes, record, &changed))
@@ -178,6 +215,28 @@ static struct process *identify(struct intake *in, struct process *p, const stru
 		publish_asid(in, p);
 	}
 	return p;
+}
+
+/* What was read when @s arrived. When the process was gone, what its parent had holds still: it has run nothing else. */
+static void take_facts(struct intake *in, struct process *p, const struct pending_sample *s)
+{
+	struct program_id id = { .pid = p->pid };
+	struct process_facts *facts;
+
+	if (p->has_own_facts || (!s->regs && s->record->end != END_EXITING))
+		return;
+	if (s->regs) {
+		id.start_boottime_ns = s->regs->start_boottime_ns;
+		id.exec_id = s->regs->exec_id;
+	}
+	facts = facts_reader_take(in->facts, &id);
+	p->has_own_facts = true;
+	if (facts && p->facts && !facts->is_whole) {
+		process_facts_put(facts);
+	} else if (facts) {
+		process_facts_put(p->facts);
+		p->facts = facts;
+	}
 }
 
 /* Frames up to the first whose row may be out of date. */
@@ -237,6 +296,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		in->lost[LOSS_MEMORY]++;
 		return false;
 	}
+	take_facts(in, p, s);
 	if (s->regs) {
 		const struct late_result *result = late_walk(in->late, p, s);
 

@@ -34,6 +34,7 @@ struct intake {
 	struct metrics *metrics; /* borrowed */
 	struct files *files;
 	struct processes *processes;
+	struct facts_reader *facts;
 	struct sampler *sampler;
 	struct side_band *side_band;
 	struct pending *pending;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/attributes.h"
+#include "agent/host_facts.h"
 #include "agent/indexes.h"
 #include "agent/interval.h"
 #include "agent/perf_event.h"
@@ -43,6 +45,7 @@ struct interval {
 	struct module_status *modules;
 	struct builder *builder;
 	struct builder_profile_spec spec;
+	struct attributes common; /* of all resources */
 	bool error_frames;
 	/* of the interval being built */
 	struct map profiles;	    /* struct process * -> profile handle + 1 */
@@ -54,6 +57,17 @@ struct interval {
 	int32_t types[TYPE_MAX];  /* attributes of frames; 0: not made yet */
 	int32_t markers[END_MAX]; /* locations; the same */
 };
+
+/* What the configuration says goes before what the machine does. */
+static int find_common(struct interval *iv, const struct agent_config *config)
+{
+	struct attributes *a = &iv->common;
+	int error = config->service_name ? attributes_add(a, STR("service.name"), str_z(config->service_name)) : 0;
+
+	if (!error && config->resource_attributes)
+		error = attributes_parse(a, str_z(config->resource_attributes));
+	return error ? error : host_facts_add(a);
+}
 
 int interval_new(struct names *names, struct jit_names *jit_names, struct truth_counts *truths,
 		 struct module_status *modules, const struct agent_config *config, struct interval **ret)
@@ -67,8 +81,8 @@ int interval_new(struct names *names, struct jit_names *jit_names, struct truth_
 	if (!iv)
 		return -ENOMEM;
 	iv->builder = builder_new();
-	if (!iv->builder) {
-		free(iv);
+	if (!iv->builder || find_common(iv, config)) {
+		interval_free(iv);
 		return -ENOMEM;
 	}
 	iv->names = names;
@@ -102,14 +116,10 @@ void interval_free(struct interval *iv)
 	builder_free(iv->builder);
 	map_fini(&iv->profiles);
 	map_fini(&iv->files);
+	attributes_fini(&iv->common);
 	free(iv->entries);
 	free(iv->functions);
 	free(iv);
-}
-
-static struct str str_of(const char *text)
-{
-	return (struct str){ text, (uint32_t)strlen(text) };
 }
 
 /* --- locations --- */
@@ -123,7 +133,7 @@ static int32_t type_attribute(struct interval *iv, enum frame_type type)
 					     [TYPE_MARKER] = TRUTH_MARKER_TYPE };
 
 	if (!iv->types[type])
-		iv->types[type] = builder_attribute_string(iv->builder, "profile.frame.type", str_of(names[type]));
+		iv->types[type] = builder_attribute_string(iv->builder, "profile.frame.type", str_z(names[type]));
 	return iv->types[type];
 }
 
@@ -131,7 +141,7 @@ static struct str base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return str_of(slash ? slash + 1 : path);
+	return str_z(slash ? slash + 1 : path);
 }
 
 /* What the names of @file come from. */
@@ -150,20 +160,19 @@ static void describe_file(struct interval *iv, const struct file *file, struct f
 	struct builder *b = iv->builder;
 	uint32_t count = 0;
 
-	*entry = (struct file_entry){ .path = builder_string(b, str_of(file->path)),
+	*entry = (struct file_entry){ .path = builder_string(b, str_z(file->path)),
 				      .module = truth_counts_module(iv->truths, base_name(file->path)),
 				      .status = module_status_find(iv->modules, base_name(file->path), ids->gnu,
 								   names_source(file)) };
 	if (ids->gnu[0])
-		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu",
-								      str_of(ids->gnu));
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu", str_z(ids->gnu));
 	if (ids->go[0])
-		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.go", str_of(ids->go));
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.go", str_z(ids->go));
 	if (ids->htlhash[0])
 		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash",
-								      str_of(ids->htlhash));
+								      str_z(ids->htlhash));
 	if (file->index)
-		entry->attributes[count++] = builder_attribute_string(b, MODULES_SOURCE_KEY, str_of(names_source(file)));
+		entry->attributes[count++] = builder_attribute_string(b, MODULES_SOURCE_KEY, str_z(names_source(file)));
 	entry->attribute_cnt = count;
 }
 
@@ -305,23 +314,47 @@ static int32_t build_frame(struct interval *iv, const struct trace_frame *frame,
 
 /* --- resources --- */
 
-static uint32_t build_profile(struct interval *iv, struct process *p)
+enum { OWN_ATTRIBUTES = 4 };
+
+/* Adds to the @count attributes of @list those of @more whose keys it has not. Their number then. */
+static uint32_t add_others(struct key_value *list, uint32_t count, const struct attributes *more)
+{
+	const struct attributes there = { list, count, 0 };
+
+	for (uint32_t i = 0; i < more->count; i++)
+		if (!attributes_find(&there, more->items[i].key))
+			list[count++] = more->items[i];
+	return count;
+}
+
+/* What the kernel says of the process goes before what it says of itself, and that before what hearth was told to say. */
+static uint32_t build_resource(struct interval *iv, const struct process *p)
 {
 	const char *path = p->exe_path ? p->exe_path : "";
-	struct key_value attributes[4] = {
+	struct key_value list[OWN_ATTRIBUTES + 2 * ATTRIBUTES_MAX] = {
 		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = p->pid } },
 		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = process_name(p) } },
-		{ .key = STR("process.executable.path"), .value = { .kind = VALUE_STRING, .string = str_of(path) } },
+		{ .key = STR("process.executable.path"), .value = { .kind = VALUE_STRING, .string = str_z(path) } },
 	};
-	uintptr_t known = (uintptr_t)map_get(&iv->profiles, (uintptr_t)p);
-	uint32_t profile, count = p->exe_path ? 3 : 2;
+	uint32_t count = p->exe_path ? 3 : 2;
 
 	if (p->own_pid) /* OpenTelemetry's name of it */
-		attributes[count++] = (struct key_value){ .key = STR("process.vpid"),
-							  .value = { .kind = VALUE_INT, .integer = p->own_pid } };
+		list[count++] = (struct key_value){ .key = STR("process.vpid"),
+						    .value = { .kind = VALUE_INT, .integer = p->own_pid } };
+	if (p->facts)
+		count = add_others(list, count, &p->facts->attributes);
+	count = add_others(list, count, &iv->common);
+	return builder_resource(iv->builder, list, count);
+}
+
+static uint32_t build_profile(struct interval *iv, struct process *p)
+{
+	uintptr_t known = (uintptr_t)map_get(&iv->profiles, (uintptr_t)p);
+	uint32_t profile;
+
 	if (known)
 		return (uint32_t)(known - 1);
-	profile = builder_profile(iv->builder, builder_resource(iv->builder, attributes, count), &iv->spec);
+	profile = builder_profile(iv->builder, build_resource(iv, p), &iv->spec);
 	(void)map_put(&iv->profiles, (uintptr_t)p,
 		      (void *)((uintptr_t)profile + 1)); /* else it is found again by its bytes */
 	return profile;
@@ -356,13 +389,13 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 	struct builder *b = iv->builder;
 	uint32_t count = 3;
 	int32_t attributes[4] = {
-		builder_attribute_string(b, "thread.name", str_of(e->comm)),
+		builder_attribute_string(b, "thread.name", str_z(e->comm)),
 		builder_attribute_int(b, "thread.id", e->tid),
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
 
 	if (walk_end_is_truncated(end))
-		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_of(walk_end_text(end)));
+		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
 	builder_event(b, build_profile(iv, e->process), stack, attributes, count, 0, clock_mono_to_unix_ns(e->time_ns),
 		      false, 0);
 }

@@ -179,9 +179,24 @@ static void copy_stack(struct pending_sample *s, struct stack_area *areas, uint8
 	s->areas = areas;
 }
 
+static size_t frame_bytes(const struct sample_record *r)
+{
+	return ((size_t)r->kernel_cnt + r->user_cnt) * sizeof(uint64_t);
+}
+
+const struct sample_regs *pending_regs(const struct record *record)
+{
+	const struct sample_record *r = (const void *)record;
+
+	if (record->kind != RECORD_SAMPLE || record->size < sizeof(*r) || !(r->flags & SAMPLE_HAS_REGS) ||
+	    record->size != sizeof(*r) + frame_bytes(r) + sizeof(struct sample_regs))
+		return NULL;
+	return (const void *)((const uint8_t *)(r + 1) + frame_bytes(r));
+}
+
 static int add_sample(struct pending *p, struct chunk_list *list, const struct sample_record *r)
 {
-	size_t frames = ((size_t)r->kernel_cnt + r->user_cnt) * sizeof(uint64_t);
+	size_t frames = frame_bytes(r);
 	size_t regs = r->flags & SAMPLE_HAS_REGS ? sizeof(struct sample_regs) : 0;
 	struct pending_sample *s;
 	uint32_t area_cnt;

@@ -60,6 +60,7 @@ void process_put(struct process *p)
 	address_space_put(p->as);
 	jit_free(p->jit);
 	file_put(p->dump);
+	process_facts_put(p->facts);
 	free(p->exe_path);
 	free(p);
 }
@@ -410,6 +411,7 @@ static int apply_fork(struct processes *ps, const struct side_band_record *r)
 	child->exec_id = parent->exec_id;
 	child->expects_exec_id = parent->is_known || parent->expects_exec_id;
 	child->exe_path = parent->exe_path ? strdup(parent->exe_path) : NULL;
+	child->facts = process_facts_get(parent->facts);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "agent/address_space.h"
+#include "agent/process_facts.h"
 #include "agent/side_band.h"
 #include "bpf/event.h"
 #include "proto/profiles.h"
@@ -25,7 +26,9 @@ struct process {
 	uint64_t exec_id;
 	struct address_space *as;
 	char comm[COMM_BYTES];
-	char *exe_path;	   /* NULL: not known yet */
+	char *exe_path;		     /* NULL: not known yet */
+	struct process_facts *facts; /* a reference; NULL: nothing is known */
+	bool has_own_facts;	     /* @facts were read for it, or it was gone before; else they are those of its parent */
 	struct jit *jit;   /* what names the code it makes (agent/jit_names.h); NULL: it was not met in such code */
 	struct file *dump; /* its jitdump, a reference; NULL: it announced none */
 };

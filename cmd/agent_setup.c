@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/attributes.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "cmd/config.h"
@@ -72,6 +73,17 @@ static void set_filter(struct agent_filter *filter, const struct config *config)
 	filter->kernel_only = config->kernel;
 }
 
+static int check_attributes(const char *text)
+{
+	struct attributes parsed = ATTRIBUTES_EMPTY;
+	int err = text ? attributes_parse(&parsed, str_z(text)) : 0;
+
+	attributes_fini(&parsed);
+	if (err == -EINVAL)
+		log_error("--resource-attributes: '%s' is not KEY=VALUE,... with %%XX for what is no plain character", text);
+	return err;
+}
+
 static int check(const struct agent_setup *setup)
 {
 	struct agent_error error = { "" };
@@ -94,6 +106,10 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 			.event = config->event,
 			.report_interval_ns = config->report_interval_ns,
 			.report_jitter = config->report_jitter,
+			.env_vars = (const char *const *)config->env_vars.items,
+			.env_var_count = config->env_vars.count,
+			.service_name = config->service_name,
+			.resource_attributes = config->resource_attributes,
 			.stack_chunks = (unsigned)config->stack_chunks,
 			.ring_bytes = config->ring_bytes,
 			.map_scale = (unsigned)config->map_scale,
@@ -114,6 +130,8 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 	err = set_cpus(setup, config->cpus);
 	if (!err)
 		err = set_uids(setup, &config->uids);
+	if (!err)
+		err = check_attributes(config->resource_attributes);
 	return err ? err : check(setup);
 }
 

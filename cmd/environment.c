@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/attributes.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -150,26 +151,45 @@ static int convert_headers(const char *text, struct buf *out)
 	return 0;
 }
 
+/* What is not of the form is left out whole, with a warning: the specification has it so. */
+static int convert_attributes(const char *text, struct buf *out)
+{
+	struct attributes parsed = ATTRIBUTES_EMPTY;
+	int error = attributes_parse(&parsed, str_z(text));
+
+	attributes_fini(&parsed);
+	if (error == -EINVAL)
+		log_warn("OTEL_RESOURCE_ATTRIBUTES is '%s', not KEY=VALUE,...: it does not count", text);
+	else
+		buf_puts(out, text);
+	return 0;
+}
+
 struct otel_variable {
-	const char *suffix; /* behind OTEL_EXPORTER_OTLP_ and OTEL_EXPORTER_OTLP_PROFILES_ */
-	const char *option; /* name of ours */
-	unsigned commands;  /* where it counts */
+	const char *
+		suffix; /* behind OTEL_EXPORTER_OTLP_ and OTEL_EXPORTER_OTLP_PROFILES_, or OTEL_ where it is no exporter's */
+	const char *option;					   /* name of ours */
+	unsigned commands;					   /* where it counts */
 	int (*convert_general)(const char *text, struct buf *out); /* NULL: the text as it is */
 	int (*convert_profiles)(const char *text, struct buf *out);
 	const char *form;
+	bool is_general; /* OTEL_@suffix alone */
 };
 
 /* The endpoint is where applications send: a receiver that read it could be told to send to itself. */
 static const struct otel_variable otel_variables[] = {
-	{ "ENDPOINT", "collector", ON_RUN, convert_endpoint, convert_own_endpoint, "a URL" },
-	{ "HEADERS", "collector-header", ON_RUN | ON_SERVE, convert_headers, convert_headers, "NAME=VALUE,..." },
-	{ "TIMEOUT", "collector-timeout", ON_RUN | ON_SERVE, convert_timeout, convert_timeout, "a number of milliseconds" },
-	{ "COMPRESSION", "collector-compression", ON_RUN | ON_SERVE, NULL, NULL, "gzip or none" },
-	{ "PROTOCOL", "collector-protocol", ON_RUN | ON_SERVE, NULL, NULL, "a protocol" },
-	{ "INSECURE", "collector-insecure", ON_RUN | ON_SERVE, convert_bool, convert_bool, "true or false" },
-	{ "CERTIFICATE", "collector-ca", ON_RUN | ON_SERVE, NULL, NULL, "a file" },
-	{ "CLIENT_CERTIFICATE", "collector-cert", ON_RUN | ON_SERVE, NULL, NULL, "a file" },
-	{ "CLIENT_KEY", "collector-key", ON_RUN | ON_SERVE, NULL, NULL, "a file" },
+	{ "ENDPOINT", "collector", ON_RUN, convert_endpoint, convert_own_endpoint, "a URL", false },
+	{ "HEADERS", "collector-header", ON_RUN | ON_SERVE, convert_headers, convert_headers, "NAME=VALUE,...", false },
+	{ "TIMEOUT", "collector-timeout", ON_RUN | ON_SERVE, convert_timeout, convert_timeout, "a number of milliseconds",
+	  false },
+	{ "COMPRESSION", "collector-compression", ON_RUN | ON_SERVE, NULL, NULL, "gzip or none", false },
+	{ "PROTOCOL", "collector-protocol", ON_RUN | ON_SERVE, NULL, NULL, "a protocol", false },
+	{ "INSECURE", "collector-insecure", ON_RUN | ON_SERVE, convert_bool, convert_bool, "true or false", false },
+	{ "CERTIFICATE", "collector-ca", ON_RUN | ON_SERVE, NULL, NULL, "a file", false },
+	{ "CLIENT_CERTIFICATE", "collector-cert", ON_RUN | ON_SERVE, NULL, NULL, "a file", false },
+	{ "CLIENT_KEY", "collector-key", ON_RUN | ON_SERVE, NULL, NULL, "a file", false },
+	{ "SERVICE_NAME", "service-name", ON_AGENT, NULL, NULL, "a name", true },
+	{ "RESOURCE_ATTRIBUTES", "resource-attributes", ON_AGENT, NULL, convert_attributes, "KEY=VALUE,...", true },
 };
 
 static const struct otel_variable *find_otel(const struct cmd *cmd, const struct option_spec *spec)
@@ -187,6 +207,8 @@ int environment_otel_names(const struct cmd *cmd, const struct option_spec *spec
 
 	if (!v)
 		return 0;
+	if (v->is_general)
+		return snprintf(names[0], 64, "OTEL_%s", v->suffix) > 0;
 	snprintf(names[0], 64, "OTEL_EXPORTER_OTLP_PROFILES_%s", v->suffix);
 	snprintf(names[1], 64, "OTEL_EXPORTER_OTLP_%s", v->suffix);
 	return 2;
@@ -206,7 +228,11 @@ static int set_converted(const struct otel_variable *v, int (*convert)(const cha
 	}
 	if (!ours.failed && !ours.len)
 		return 0; /* as if it were not set */
-	return ours.failed ? -ENOMEM : set_from(spec, buf_text(&ours), origin, config, error);
+	if (ours.failed)
+		return -ENOMEM;
+	if (!strcmp(buf_text(&ours), text)) /* a STRING is borrowed, and the environment stays */
+		return set_from(spec, text, origin, config, error);
+	return set_from(spec, buf_text(&ours), origin, config, error);
 }
 
 static int set_from_otel(const struct cmd *cmd, const struct option_spec *spec, struct config *config, struct buf *error)

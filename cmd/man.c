@@ -122,7 +122,9 @@ static void write_environment(struct buf *out)
 		buf_printf(out, ".TP\n.B %s\n", name);
 		write_text("--", out);
 		write_text(options[i].name, out);
-		if (otel_count)
+		if (otel_count == 1)
+			buf_printf(out, ", then\n.B %s", otel[0]);
+		else if (otel_count)
 			buf_printf(out, ", then\n.BR %s ,\nthen\n.B %s", otel[0], otel[1]);
 		buf_putc(out, '\n');
 	}

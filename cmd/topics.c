@@ -47,8 +47,9 @@ const struct topic topics[] = {
 	  "no; options that may be repeated take one value a line. An empty variable counts as unset.\n\n"
 	  "OpenTelemetry's variables are known where they fit: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS,\n"
 	  "_TIMEOUT, _COMPRESSION, _PROTOCOL, _INSECURE, _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY, and\n"
-	  "the same with OTEL_EXPORTER_OTLP_PROFILES_ in front, which go first. Others: DEBUGINFOD_URLS,\n"
-	  "NO_COLOR, http_proxy and its like, XDG_CONFIG_HOME.\n" },
+	  "the same with OTEL_EXPORTER_OTLP_PROFILES_ in front, which go first; OTEL_SERVICE_NAME and\n"
+	  "OTEL_RESOURCE_ATTRIBUTES, both hearth's own and, before these, each profiled process's. Others:\n"
+	  "DEBUGINFOD_URLS, NO_COLOR, http_proxy and its like, XDG_CONFIG_HOME.\n" },
 	{ "units", "Times: 5, 5s, 250ms, 1.5m, 2h, 7d; a bare number is seconds. Sizes: 4096, 64K, 4MiB, 2G, in powers\n"
 		   "of 1024. Lists: values with commas between them, or the option again.\n" },
 	{ "exit-status",
