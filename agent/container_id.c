@@ -83,7 +83,7 @@ static struct word behind(struct word w, char separator)
 	return at ? (struct word){ at + 1, (size_t)(w.text + w.len - at - 1) } : w;
 }
 
-/* systemd.unit(5): \xNN is a byte. Returns its length, 0 when it does not fit. */
+/* systemd.unit(5): \xNN is a byte. Returns its length, 0 when it does not fit or is no name. */
 static size_t unescape(struct word w, char out[static CONTAINER_ID_BYTES])
 {
 	size_t n = 0;
@@ -92,7 +92,7 @@ static size_t unescape(struct word w, char out[static CONTAINER_ID_BYTES])
 		unsigned byte = 0;
 		size_t k = 2;
 
-		if (n + 1 >= CONTAINER_ID_BYTES)
+		if (n + 1 >= CONTAINER_ID_BYTES || !w.text[i])
 			return 0;
 		if (i + 3 < w.len && w.text[i] == '\\' && w.text[i + 1] == 'x')
 			for (; k < 4 && isxdigit((unsigned char)w.text[i + k]); k++)
