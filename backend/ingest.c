@@ -45,6 +45,7 @@ struct ingest {
 	struct unpacker *unpacker;
 	struct lazy_counters *lazy;
 	struct metric *received_profiles, *received_samples, *rejected_profiles;
+	struct metric *received_others[OTLP_SIGNALS], *unkept[OTLP_SIGNALS];
 	struct ingest_job *pending; /* their done() is still to come */
 	size_t pending_count;
 	struct loop_work work; /* handles the events */
@@ -266,6 +267,23 @@ static void pass_on(struct ingest_job *job, struct profiles *p)
 		finish_sink(job, error);
 }
 
+/* @items of @signal. What no sink has a use for is taken, as who sends all signals to one address expects, and counted. */
+static void pass_bytes(struct ingest_job *job, enum otlp_signal signal, const uint8_t *data, size_t len, uint64_t items)
+{
+	struct ingest *in = job->in;
+	bool acks = in->out->ops->durable;
+
+	if (acks)
+		job_hold(job);
+	int error = sink_consume_other(in->out, signal, data, len, acks ? &job->ack : NULL);
+	if (!error || error == -EOPNOTSUPP)
+		metric_add(error ? in->unkept[signal] : in->received_others[signal], items);
+	if (error && acks)
+		job_put(job);
+	if (error || !acks)
+		finish_sink(job, error == -EOPNOTSUPP ? 0 : error);
+}
+
 /* Logs, metrics, traces: decoded to see that they are what they say, passed on as protobuf. */
 static void pass_other(struct ingest_job *job)
 {
@@ -277,6 +295,7 @@ static void pass_other(struct ingest_job *job)
 	AUTO(buf_fini) struct buf protobuf = BUF_EMPTY;
 	struct otlp_error err = { "" };
 	struct otlp_other other;
+	uint64_t items = 0;
 	int error = otlp_other_decode(signals[job->signal], is_json, data, job->len, &other, &err);
 
 	if (error == -EBADMSG) {
@@ -285,15 +304,16 @@ static void pass_other(struct ingest_job *job)
 	}
 	if (!error) {
 		error = is_json ? otlp_other_encode(&other, &protobuf) : 0;
+		items = other.items;
 		otlp_other_fini(&other);
 	}
 	if (error)
 		finish_no_memory(job, "decode");
 	else if (is_json)
-		finish_sink(job, sink_consume_other(job->in->out, signals[job->signal],
-						    protobuf.data ? protobuf.data : (const uint8_t *)"", protobuf.len));
+		pass_bytes(job, signals[job->signal], protobuf.data ? protobuf.data : (const uint8_t *)"", protobuf.len,
+			   items);
 	else
-		finish_sink(job, sink_consume_other(job->in->out, signals[job->signal], data, job->len));
+		pass_bytes(job, signals[job->signal], data, job->len, items);
 }
 
 static int decode_profiles(struct ingest_job *job, struct profiles **ret, struct otlp_error *err)
@@ -494,6 +514,18 @@ size_t ingest_max_bytes(const struct ingest *in)
 	return in->budget.largest_bytes;
 }
 
+static void register_other(struct ingest *in, struct metrics *metrics, enum otlp_signal signal)
+{
+	AUTO(buf_fini) struct buf labels = BUF_EMPTY;
+
+	metrics_label(&labels, "signal", otlp_signal_name(signal), strlen(otlp_signal_name(signal)));
+	in->received_others[signal] = metrics_counter(metrics, "hearth_received_items_total", buf_text(&labels),
+						      "Log records, data points and spans taken.");
+	in->unkept[signal] = metrics_counter(
+		metrics, "hearth_unkept_items_total", buf_text(&labels),
+		"Log records, data points and spans that were acknowledged and forgotten: no sink keeps such.");
+}
+
 int ingest_new(const struct ingest_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
 	       struct ingest **ret)
 {
@@ -517,6 +549,8 @@ int ingest_new(const struct ingest_config *config, struct loop *loop, struct met
 	}
 	in->received_profiles = metrics_counter(metrics, "hearth_received_profiles_total", NULL, "Profiles taken.");
 	in->received_samples = metrics_counter(metrics, "hearth_received_samples_total", NULL, "Sample events taken.");
+	for (enum otlp_signal signal = 0; signal < OTLP_SIGNALS; signal++)
+		register_other(in, metrics, signal);
 	in->rejected_profiles = metrics_counter(metrics, "hearth_rejected_profiles_total", NULL,
 						"Profiles of good requests that nobody can use.");
 	in->budget.used_metric = metrics_gauge(metrics, "hearth_receive_memory_bytes", NULL,

@@ -22,9 +22,10 @@ static int workloads_consume(struct sink *sink, struct profiles *p, struct ack *
 	return error;
 }
 
-static int workloads_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+static int workloads_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len,
+				   struct ack *ack)
 {
-	return sink_consume_other(((struct workloads_sink *)sink)->next, signal, data, len);
+	return sink_consume_other(((struct workloads_sink *)sink)->next, signal, data, len, ack);
 }
 
 static int workloads_flush(struct sink *sink, uint64_t deadline_ns)

@@ -8,7 +8,8 @@
  * accepting; the others ignore it. A producer that gets an error from consume() itself completes nothing and is told nothing
  * later.
  *
- * consume_other() takes OTLP logs, metrics and traces as encoded bytes (borrowed). flush() brings out what is buffered,
+ * consume_other() takes OTLP logs, metrics and traces, sound requests as encoded bytes (borrowed), with acks as consume()
+ * has them; -EOPNOTSUPP: this sink has no use for the signal, and no ack will come. flush() brings out what is buffered,
  * until
  * @deadline_ns of CLOCK_MONOTONIC: 0, or -ETIMEDOUT with the rest counted as lost. free() accepts what is half built. flush
  * and free are called by the thread that wired the sink.
@@ -26,7 +27,15 @@ struct ack {
 	void (*done)(struct ack *ack, int error); /* 0 or -errno */
 };
 
-enum otlp_signal { OTLP_LOGS, OTLP_METRICS, OTLP_TRACES };
+enum otlp_signal { OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, OTLP_SIGNALS };
+
+/* For the names of files and the labels of counters. */
+static inline const char *otlp_signal_name(enum otlp_signal signal)
+{
+	static const char *const names[] = { [OTLP_LOGS] = "logs", [OTLP_METRICS] = "metrics", [OTLP_TRACES] = "traces" };
+
+	return names[signal];
+}
 
 struct sink;
 
@@ -34,8 +43,9 @@ struct sink_ops {
 	const char *name; /* as in --sink NAME */
 	bool durable;	  /* completes acks; the others ignore them */
 	int (*consume)(struct sink *sink, struct profiles *p, struct ack *ack);
-	int (*consume_other)(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len); /* optional */
-	int (*flush)(struct sink *sink, uint64_t deadline_ns);						   /* optional */
+	int (*consume_other)(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len,
+			     struct ack *ack);		       /* optional */
+	int (*flush)(struct sink *sink, uint64_t deadline_ns); /* optional */
 	void (*free)(struct sink *sink);
 };
 
@@ -48,9 +58,10 @@ static inline int sink_consume(struct sink *s, struct profiles *p, struct ack *a
 	return s->ops->consume(s, p, ack);
 }
 
-static inline int sink_consume_other(struct sink *s, enum otlp_signal signal, const uint8_t *data, size_t len)
+static inline int sink_consume_other(struct sink *s, enum otlp_signal signal, const uint8_t *data, size_t len,
+				     struct ack *ack)
 {
-	return s->ops->consume_other ? s->ops->consume_other(s, signal, data, len) : 0;
+	return s->ops->consume_other ? s->ops->consume_other(s, signal, data, len, ack) : -EOPNOTSUPP;
 }
 
 static inline int sink_flush(struct sink *s, uint64_t deadline_ns)

@@ -34,7 +34,8 @@ struct child {
 	pthread_t thread;
 	bool running;
 	size_t pending; /* items queued or being consumed; under the fan-out's lock */
-	struct metric *dropped_full, *dropped_error, *dropped_shutdown;
+	struct metric *dropped_full, *dropped_error, *dropped_shutdown;	   /* samples */
+	struct metric *requests_full, *requests_error, *requests_shutdown; /* of the other signals */
 	struct log_limit limit;
 };
 
@@ -133,26 +134,46 @@ static void child_consume(struct child *child, struct item *item)
 	profiles_put(p);
 }
 
+static void child_consume_other(struct child *child, struct item *item)
+{
+	bool acks = item->shared;
+	int error = sink_consume_other(child->sink, item->signal, item->data, item->len, acks ? &item->ack : NULL);
+
+	if (error == -EOPNOTSUPP) { /* not this one: there is nothing to wait for */
+		item_done(item, 0);
+		return;
+	}
+	if (error) {
+		metric_add(child->requests_error, 1);
+		if (error != -EPIPE)
+			log_limited(&child->limit, ERROR_LOG_SECONDS * NSEC_PER_SEC, LOG_ERROR,
+				    "sink %s failed: %s; %" PRIu64 " requests of other signals are missing there so far",
+				    child->sink->ops->name, strerror(-error), metric_get(child->requests_error));
+	}
+	if (error || !acks)
+		item_done(item, error);
+}
+
 static void *child_main(void *arg)
 {
 	struct child *child = arg;
 	struct item *item;
 
 	while ((item = queue_pop(child->queue, UINT64_MAX))) {
-		if (item->p) {
+		if (item->p)
 			child_consume(child, item);
-		} else {
-			sink_consume_other(child->sink, item->signal, item->data, item->len);
-			item_done(item, 0);
-		}
+		else
+			child_consume_other(child, item);
 		child_settle(child);
 	}
 	return NULL;
 }
 
-static int child_offer(struct child *child, struct profiles *p, struct shared_ack *shared)
+/* Gives @child the profiles @p, or, where that is NULL, @len bytes of @signal. */
+static int child_offer(struct child *child, struct profiles *p, enum otlp_signal signal, const uint8_t *data, size_t len,
+		       struct shared_ack *shared)
 {
-	struct item *item = calloc(1, sizeof(*item));
+	struct item *item = len <= SIZE_MAX - sizeof(*item) ? calloc(1, sizeof(*item) + len) : NULL;
 	int error;
 
 	if (!item)
@@ -161,7 +182,11 @@ static int child_offer(struct child *child, struct profiles *p, struct shared_ac
 		shared = NULL;
 	item->ack.done = item_acked;
 	item->shared = shared;
-	item->p = profiles_get(p);
+	item->p = p ? profiles_get(p) : NULL;
+	item->signal = signal;
+	item->len = len;
+	if (len)
+		memcpy(item->data, data, len);
 	if (shared)
 		atomic_fetch_add(&shared->holds, 1);
 	error = child_push(child, item);
@@ -174,18 +199,26 @@ static int child_offer(struct child *child, struct profiles *p, struct shared_ac
 	return error;
 }
 
+/* Takes part in profiles all, in other signals who says so. */
+static bool child_takes(const struct child *child, const struct profiles *p)
+{
+	return p || child->sink->ops->consume_other;
+}
+
 /* A durable child has no room. */
-static bool is_full(const struct sink_fanout *f)
+static bool is_full(const struct sink_fanout *f, const struct profiles *p)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (f->children[i].sink->ops->durable && queue_count(f->children[i].queue) >= f->queue_items)
+		if (f->children[i].sink->ops->durable && child_takes(&f->children[i], p) &&
+		    queue_count(f->children[i].queue) >= f->queue_items)
 			return true;
 	return false;
 }
 
-static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack)
+/* Hands out the profiles @p, or, where that is NULL, @len bytes of @signal. */
+static int hand_out(struct sink_fanout *f, struct profiles *p, enum otlp_signal signal, const uint8_t *data, size_t len,
+		    struct ack *ack)
 {
-	struct sink_fanout *f = (struct sink_fanout *)sink;
 	struct shared_ack *shared = ack ? calloc(1, sizeof(*shared)) : NULL;
 	uint64_t missed = 0;
 	size_t accepted = 0;
@@ -193,7 +226,7 @@ static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack
 
 	if (ack && !shared)
 		return -ENOMEM;
-	if (shared && is_full(f)) {
+	if (shared && is_full(f, p)) {
 		free(shared);
 		return -EAGAIN;
 	}
@@ -202,23 +235,24 @@ static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack
 		shared->holds = 1;
 	}
 	for (size_t i = 0; i < f->count; i++) {
-		int refused = child_offer(&f->children[i], p, shared);
+		int refused = child_takes(&f->children[i], p) ? child_offer(&f->children[i], p, signal, data, len, shared)
+							      : 0;
 
 		if (refused) {
 			missed |= 1ull << i;
 			error = refused;
 		} else {
-			accepted++;
+			accepted += child_takes(&f->children[i], p);
 		}
 	}
-	if (error && accepted == 0) { /* the producer decides, and counts */
+	if (accepted == 0 && (error || !p)) { /* the producer decides, and counts */
 		free(shared);
-		return error;
+		return error ? error : -EOPNOTSUPP;
 	}
 	for (size_t i = 0; i < f->count; i++) {
 		if (!(missed >> i & 1))
 			continue;
-		metric_add(f->children[i].dropped_full, p->sample_events);
+		metric_add(p ? f->children[i].dropped_full : f->children[i].requests_full, p ? p->sample_events : 1);
 		if (f->children[i].sink->ops->durable) /* another producer was quicker */
 			lost = -EAGAIN;
 	}
@@ -226,30 +260,14 @@ static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack
 	return 0;
 }
 
-static int fanout_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+static int fanout_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
-	struct sink_fanout *f = (struct sink_fanout *)sink;
-	int error = 0;
+	return hand_out((struct sink_fanout *)sink, p, 0, NULL, 0, ack);
+}
 
-	for (size_t i = 0; i < f->count; i++) {
-		struct item *item;
-		int refused;
-
-		if (!f->children[i].sink->ops->consume_other)
-			continue;
-		item = len <= SIZE_MAX - sizeof(*item) ? calloc(1, sizeof(*item) + len) : NULL;
-		if (!item)
-			return -ENOMEM;
-		item->signal = signal;
-		item->len = len;
-		memcpy(item->data, data, len);
-		refused = child_push(&f->children[i], item);
-		if (refused) {
-			error = refused;
-			free(item);
-		}
-	}
-	return error;
+static int fanout_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
+{
+	return hand_out((struct sink_fanout *)sink, NULL, signal, data, len, ack);
 }
 
 /* Waits for @child to have nothing left. Past the deadline what is still queued is dropped; false when it is busy even so.
@@ -268,8 +286,8 @@ static bool child_drain(struct child *child, uint64_t deadline_ns)
 	if (idle)
 		return true;
 	while ((item = queue_steal_oldest(child->queue))) {
-		if (item->p)
-			metric_add(child->dropped_shutdown, item->p->sample_events);
+		metric_add(item->p ? child->dropped_shutdown : child->requests_shutdown,
+			   item->p ? item->p->sample_events : 1);
 		item_done(item, -ETIMEDOUT);
 		child_settle(child);
 	}
@@ -321,17 +339,30 @@ static const struct sink_ops fanout_ops = {
 	.free = fanout_free,
 };
 
-static struct metric *dropped_counter(struct metrics *metrics, const char *sink_name, const char *reason)
+static struct metric *dropped_counter(struct metrics *metrics, const char *name, const char *help, const char *sink_name,
+				      const char *reason)
 {
 	struct buf labels = BUF_EMPTY;
 	struct metric *m;
 
 	metrics_label(&labels, "sink", sink_name, strlen(sink_name));
 	metrics_label(&labels, "reason", reason, strlen(reason));
-	m = metrics_counter(metrics, "hearth_sink_dropped_samples_total", buf_text(&labels),
-			    "Samples that a sink did not get or could not take.");
+	m = metrics_counter(metrics, name, buf_text(&labels), help);
 	buf_fini(&labels);
 	return m;
+}
+
+static struct metric *dropped_samples(struct metrics *metrics, const char *sink_name, const char *reason)
+{
+	return dropped_counter(metrics, "hearth_sink_dropped_samples_total",
+			       "Samples that a sink did not get or could not take.", sink_name, reason);
+}
+
+static struct metric *dropped_requests(struct metrics *metrics, const char *sink_name, const char *reason)
+{
+	return dropped_counter(metrics, "hearth_sink_dropped_requests_total",
+			       "Requests of logs, metrics or traces that a sink did not get or could not take.", sink_name,
+			       reason);
 }
 
 static int child_start(struct child *child, size_t queue_items, struct metrics *metrics)
@@ -340,9 +371,14 @@ static int child_start(struct child *child, size_t queue_items, struct metrics *
 	char thread_name[16];
 	int error;
 
-	child->dropped_full = dropped_counter(metrics, name, "queue full");
-	child->dropped_error = dropped_counter(metrics, name, "error");
-	child->dropped_shutdown = dropped_counter(metrics, name, "shutdown");
+	child->dropped_full = dropped_samples(metrics, name, "queue full");
+	child->dropped_error = dropped_samples(metrics, name, "error");
+	child->dropped_shutdown = dropped_samples(metrics, name, "shutdown");
+	if (child->sink->ops->consume_other) {
+		child->requests_full = dropped_requests(metrics, name, "queue full");
+		child->requests_error = dropped_requests(metrics, name, "error");
+		child->requests_shutdown = dropped_requests(metrics, name, "shutdown");
+	}
 	child->queue = queue_new(queue_items);
 	if (!child->queue)
 		return -ENOMEM;

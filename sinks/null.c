@@ -10,6 +10,12 @@ static int null_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	return 0;
 }
 
+static int null_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
+{
+	(void)sink, (void)signal, (void)data, (void)len, (void)ack;
+	return 0;
+}
+
 static void null_free(struct sink *sink)
 {
 	free(sink);
@@ -18,6 +24,7 @@ static void null_free(struct sink *sink)
 static const struct sink_ops null_ops = {
 	.name = "null",
 	.consume = null_consume,
+	.consume_other = null_consume_other,
 	.free = null_free,
 };
 

@@ -152,15 +152,16 @@ static int print_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	return write_text(s);
 }
 
-static int print_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+static int print_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
 {
 	struct sink_print *s = (struct sink_print *)sink;
 	struct otlp_other other;
 	struct otlp_error err;
 	int error;
 
+	(void)ack;
 	if (signal != OTLP_LOGS && s->options.form != PRINT_DEBUG)
-		return 0;
+		return -EOPNOTSUPP;
 	error = otlp_other_decode(signal, false, data, len, &other, &err);
 	if (error)
 		return error;

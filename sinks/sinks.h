@@ -79,10 +79,11 @@ enum lines_format {
 };
 
 /*
- * Appends each request to @path as the Collector's file exporter writes them. What is there already stays, but for a last
- * request that is not whole. Durable: an ack comes after an fsync. consume() fails while the disk is full and goes on when
- * there is room again. -EISDIR; -EBUSY: another process writes it; -EBADMSG: something else is in it; or why it cannot be
- * opened.
+ * Appends each request to @path as the Collector's file exporter writes them; logs, metrics and traces to files beside it,
+ * with the signal's name in front of the last dot (all.jsonl, all.logs.jsonl), made when the first of them comes. What is
+ * there already stays, but for a last request that is not whole. Durable: an ack comes after an fsync. consume() fails while
+ * the disk is full and goes on when there is room again. -EISDIR; -EBUSY: another process writes it; -EBADMSG: something
+ * else is in it; or why it cannot be opened.
  */
 int sink_lines_new(const char *path, enum lines_format format, struct sink **ret);
 

@@ -24,9 +24,11 @@ static inline int recorder_consume(struct sink *sink, struct profiles *p, struct
 	return 0;
 }
 
-static inline int recorder_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+static inline int recorder_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len,
+				 struct ack *ack)
 {
 	struct sink_recorder *r = (struct sink_recorder *)sink;
+	assert_null(ack);
 	assert_non_null(data);
 	r->other[signal] += 1 + len;
 	return 0;

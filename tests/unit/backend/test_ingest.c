@@ -50,12 +50,14 @@ static int told_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	return 0;
 }
 
-static int told_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+static int told_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
 {
 	struct told_sink *s = (struct told_sink *)sink;
 	(void)signal;
 	assert_non_null(data);
+	assert_int_equal(ack != NULL, sink->ops->durable);
 	s->others += (unsigned)len;
+	s->ack = s->result ? NULL : ack;
 	return s->result;
 }
 
@@ -332,7 +334,7 @@ static void test_other_signals(void **state)
 	struct asked a = { 0 };
 	(void)state;
 
-	setup_with(&durable_ops); /* they have no ack */
+	setup_with(&quick_ops);
 	body_init(&a.request.body, ingest_budget(in), NULL);
 	a.request.signal = INGEST_LOGS;
 	ask_with(&a, "\x0a", 2);
@@ -353,6 +355,65 @@ static void test_other_signals(void **state)
 	end();
 }
 
+static uint64_t counted_logs(const char *name)
+{
+	return metric_get(metrics_counter(metrics, name, "signal=\"logs\"", ""));
+}
+
+/* A request with one log record, taken by a sink that keeps what it acknowledges. */
+static void ask_logs(struct asked *a, const struct sink_ops *ops, int result)
+{
+	static const uint8_t one_record[] = { 0x0a, 0x04, 0x12, 0x02, 0x12, 0x00 };
+
+	setup_with(ops);
+	sink.result = result;
+	*a = (struct asked){ .request.signal = INGEST_LOGS };
+	body_init(&a->request.body, ingest_budget(in), NULL);
+	ask_with(a, one_record, sizeof(one_record));
+	settle();
+}
+
+static void test_other_signals_are_kept(void **state)
+{
+	int errors[] = { 0, -EIO, -EAGAIN };
+	static const enum ingest_outcome outcomes[] = { INGEST_OK, INGEST_FAILED, INGEST_BUSY };
+	struct asked a;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+		pthread_t thread;
+
+		ask_logs(&a, &durable_ops, 0);
+		assert_int_equal(a.done, 0); /* not before the sink says so */
+		assert_int_equal(ingest_pending(in), 1);
+		pthread_create(&thread, NULL, ack_on_thread, &errors[i]);
+		while (!a.done)
+			assert_int_equal(loop_step(loop, STEP_MS), 0);
+		pthread_join(thread, NULL);
+		settle();
+		assert_int_equal(a.done, 1);
+		assert_int_equal(a.answer.outcome, outcomes[i]);
+		assert_int_equal(ingest_budget(in)->used_bytes, 0);
+		assert_int_equal(counted_logs("hearth_received_items_total"), 1);
+		end();
+	}
+	for (int durable = 0; durable < 2; durable++) {
+		for (size_t i = 1; i < ARRAY_LEN(errors); i++) {
+			ask_logs(&a, durable ? &durable_ops : &quick_ops, errors[i]);
+			assert_int_equal(a.done, 1);
+			assert_int_equal(a.answer.outcome, outcomes[i]);
+			assert_int_equal(counted_logs("hearth_received_items_total"), 0);
+			end();
+		}
+		/* No sink has a use for it: taken, and counted as forgotten. */
+		ask_logs(&a, durable ? &durable_ops : &quick_ops, -EOPNOTSUPP);
+		assert_int_equal(a.done, 1);
+		assert_int_equal(a.answer.outcome, INGEST_OK);
+		assert_int_equal(counted_logs("hearth_unkept_items_total"), 1);
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_freed_first),
 		cmocka_unit_test(test_waiting_for_memory),
 		cmocka_unit_test(test_other_signals),
+		cmocka_unit_test(test_other_signals_are_kept),
 	};
 	return cmocka_run_group_tests_name("ingest", tests, NULL, NULL);
 }

@@ -61,15 +61,23 @@ static int probe_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	return error;
 }
 
-static int probe_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len)
+static int probe_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
 {
 	struct probe *probe = (struct probe *)sink;
+	int error;
 
 	pthread_mutex_lock(&probe->lock);
-	if (signal == OTLP_LOGS && memcmp(data, "logs", len) == 0)
+	probe->entered = true;
+	pthread_cond_broadcast(&probe->changed);
+	while (probe->hold)
+		pthread_cond_wait(&probe->changed, &probe->lock);
+	error = probe->error;
+	if (!error && signal == OTLP_LOGS && memcmp(data, "logs", len) == 0)
 		probe->other_bytes += len;
+	if (!error && ack)
+		probe->acks[probe->ack_count++] = ack;
 	pthread_mutex_unlock(&probe->lock);
-	return 0;
+	return error;
 }
 
 static int probe_flush(struct sink *sink, uint64_t deadline_ns)
@@ -178,7 +186,7 @@ static void test_everybody_gets_everything(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(sink_consume(s.fanout, s.p, NULL), 0);
-	assert_int_equal(sink_consume_other(s.fanout, OTLP_LOGS, (const uint8_t *)"logs", 4), 0);
+	assert_int_equal(sink_consume_other(s.fanout, OTLP_LOGS, (const uint8_t *)"logs", 4, NULL), 0);
 	assert_int_equal(flush_for(s.fanout, LONG_NS), 0);
 	assert_int_equal(s.a->consumed, 50);
 	assert_int_equal(s.b->consumed, 50);
@@ -245,6 +253,62 @@ static void test_ack_waits_for_durable_children(void **state)
 	s.a->acks[0]->done(s.a->acks[0], -EREMOTEIO);
 	assert_int_equal(ack.done, 1);
 	assert_int_equal(ack.error, -EREMOTEIO);
+	setup_free(&s);
+}
+
+static int consume_logs(struct sink *sink, struct ack *ack)
+{
+	return sink_consume_other(sink, OTLP_LOGS, (const uint8_t *)"logs", 4, ack);
+}
+
+static uint64_t dropped_logs(struct setup *s, const char *reason)
+{
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "sink=\"a\",reason=\"%s\"", reason);
+	return metric_get(metrics_counter(s->metrics, "hearth_sink_dropped_requests_total", labels, ""));
+}
+
+/* Logs are acknowledged as profiles are. */
+static void test_acks_of_other_signals(void **state)
+{
+	struct setup s = setup_new(1, true, false);
+	struct counted_ack acks[4] = { { .ack.done = counted_done },
+				       { .ack.done = counted_done },
+				       { .ack.done = counted_done },
+				       { .ack.done = counted_done } };
+
+	(void)state;
+	assert_int_equal(consume_logs(s.fanout, &acks[0].ack), 0);
+	assert_int_equal(flush_for(s.fanout, LONG_NS), 0);
+	assert_int_equal(acks[0].done, 0);
+	s.a->acks[0]->done(s.a->acks[0], -EIO);
+	assert_int_equal(acks[0].done, 1);
+	assert_int_equal(acks[0].error, -EIO);
+
+	s.a->entered = false;
+	probe_set_hold(s.a, true); /* one in it, one queued, no room for a third */
+	assert_int_equal(consume_logs(s.fanout, &acks[1].ack), 0);
+	probe_wait_entered(s.a);
+	assert_int_equal(consume_logs(s.fanout, &acks[2].ack), 0);
+	assert_int_equal(consume_logs(s.fanout, &acks[3].ack), -EAGAIN);
+	s.a->error = -ENOSPC;
+	probe_set_hold(s.a, false);
+	flush_for(s.fanout, LONG_NS);
+	assert_int_equal(acks[1].error, -ENOSPC);
+	assert_int_equal(acks[2].error, -ENOSPC);
+	assert_int_equal(acks[3].done, 0);
+	assert_int_equal(dropped_logs(&s, "error"), 2);
+
+	s.a->error = -EOPNOTSUPP; /* no use for logs of this kind */
+	acks[1].done = acks[1].error = 0;
+	assert_int_equal(consume_logs(s.fanout, &acks[1].ack), 0);
+	flush_for(s.fanout, LONG_NS);
+	assert_int_equal(acks[1].done, 1);
+	assert_int_equal(acks[1].error, 0);
+	s.a->ops.consume_other = s.b->ops.consume_other = NULL;
+	assert_int_equal(consume_logs(s.fanout, &acks[3].ack), -EOPNOTSUPP);
+	assert_int_equal(acks[3].done, 0);
 	setup_free(&s);
 }
 
@@ -483,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_all_full),
 		cmocka_unit_test(test_ack_waits_for_durable_children),
 		cmocka_unit_test(test_ack_waits_for_nobody_else),
+		cmocka_unit_test(test_acks_of_other_signals),
 		cmocka_unit_test(test_full_durable_child),
 		cmocka_unit_test(test_ack_of_indifferent_children),
 		cmocka_unit_test(test_failing_child),

@@ -183,6 +183,56 @@ static void captures_ack_too(void **state)
 	profiles_put(p);
 }
 
+/* Logs and their like stand in files of their own, acknowledged once they are there. */
+static void other_signals(void **state)
+{
+	static const uint8_t logs[] = { 0x0a, 0x04, 0x12, 0x02, 0x12, 0x00 };
+
+	(void)state;
+	for (enum lines_format format = LINES_JSON; format <= LINES_FRAMED; format++) {
+		struct counted_ack ack = { .ack.done = counted_done };
+		char other[64], text[256] = "";
+		AUTO_FCLOSE FILE *f = NULL;
+		struct sink *s;
+		size_t len;
+
+		assert_int_equal(truncate(path, 0), 0);
+		snprintf(other, sizeof(other), "%s.logs", path);
+		assert_int_equal(sink_lines_new(path, format, &s), 0);
+		assert_int_not_equal(access(other, F_OK), 0);
+		assert_int_equal(sink_consume_other(s, OTLP_LOGS, logs, sizeof(logs), &ack.ack), 0);
+		wait_for(&ack);
+		assert_int_equal(ack.error, 0);
+		f = fopen(other, "r");
+		assert_non_null(f);
+		len = fread(text, 1, sizeof(text), f);
+		if (format == LINES_JSON) {
+			assert_string_equal(text, "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{}]}]}]}\n");
+		} else {
+			assert_int_equal(len, 4 + sizeof(logs));
+			assert_memory_equal(text, "\0\0\0\6", 4);
+			assert_memory_equal(text + 4, logs, sizeof(logs));
+		}
+		assert_int_equal(sink_flush(s, UINT64_MAX), 0);
+		sink_free(s);
+		assert_int_equal(truncate(other, 0), 0);
+		assert_requests(format, 1, 0);
+		/* What cannot be written is not taken. */
+		assert_int_equal(sink_lines_new(path, format, &s), 0);
+		unlink(other);
+		assert_int_equal(mkdir(other, 0755), 0);
+		assert_int_equal(sink_consume_other(s, OTLP_LOGS, logs, sizeof(logs), &ack.ack), -EISDIR);
+		assert_int_equal(rmdir(other), 0);
+		assert_int_equal(sink_consume_other(s, OTLP_LOGS, logs, sizeof(logs), NULL), 0);
+		sink_free(s);
+		unlink(other);
+		assert_int_equal(sink_lines_new("/dev/null", format, &s), 0);
+		assert_int_equal(sink_consume_other(s, OTLP_LOGS, logs, sizeof(logs), &ack.ack), -EOPNOTSUPP);
+		sink_free(s);
+		assert_int_equal(ack.done, 1);
+	}
+}
+
 static void refuses(void **state)
 {
 	struct counted_ack ack = { .ack.done = counted_done };
@@ -221,6 +271,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(torn_ends_go, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(acks_come_once, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(captures_ack_too, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(other_signals, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(refuses, make_file, remove_file),
 	};
 

@@ -489,9 +489,9 @@ static void test_logs(void **state)
 	buf_reset(&got);
 	assert_int_equal(otlp_other_encode(&o, &protobuf), 0);
 	assert_int_equal(sink_print_new(f, NULL, &s), 0);
-	assert_int_equal(sink_consume_other(s, OTLP_LOGS, protobuf.data, protobuf.len), 0);
-	assert_int_equal(sink_consume_other(s, OTLP_TRACES, (const uint8_t *)"", 0), 0);
-	assert_int_equal(sink_consume_other(s, OTLP_LOGS, (const uint8_t *)"\x0a\x05", 2), -EBADMSG);
+	assert_int_equal(sink_consume_other(s, OTLP_LOGS, protobuf.data, protobuf.len, NULL), 0);
+	assert_int_equal(sink_consume_other(s, OTLP_TRACES, (const uint8_t *)"", 0, NULL), -EOPNOTSUPP);
+	assert_int_equal(sink_consume_other(s, OTLP_LOGS, (const uint8_t *)"\x0a\x05", 2, NULL), -EBADMSG);
 	read_text(path, &got);
 	assert_string_equal(buf_text(&got), expected);
 	sink_free(s);
