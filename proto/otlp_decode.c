@@ -88,6 +88,8 @@ static bool set_string(struct otlp_decoder *d, const struct otlp_message *m, con
 
 	if (f->kind != KIND_BYTES && !utf8_is_valid(p, len))
 		return otlp_decode_fail(d, p, m, f, "is not UTF-8");
+	if (f->id_bytes && len && len != f->id_bytes)
+		return otlp_decode_fail(d, p, m, f, "has %zu bytes, not %u or none", len, f->id_bytes);
 	s->len = (uint32_t)len;
 	if (len == 0 || d->own_data) {
 		s->data = len ? (const char *)p : "";

@@ -49,10 +49,11 @@ struct otlp_field {
 		const char *const *names;	/* KIND_UINT32: of an enum's numbers, from 0 on, NULL-terminated; or NULL */
 	};
 	uint8_t kind;
-	uint8_t table;	 /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
-	uint8_t variant; /* member of AnyValue's oneof: its enum value_kind */
-	uint8_t json;	 /* enum otlp_json */
-	bool has;	 /* of one value: a bool at @count tells that it was there */
+	uint8_t table;	  /* KIND_INDEX, KIND_INDICES: field number of the table in ProfilesDictionary */
+	uint8_t variant;  /* member of AnyValue's oneof: its enum value_kind */
+	uint8_t json;	  /* enum otlp_json */
+	uint8_t id_bytes; /* KIND_BYTES: an id of that length, or empty; 0: any */
+	bool has;	  /* of one value: a bool at @count tells that it was there */
 	uint16_t offset;
 	uint16_t count; /* repeated: offset of the count */
 };

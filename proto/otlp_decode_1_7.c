@@ -66,7 +66,7 @@ static const struct otlp_field profile_fields[] = {
 	FIELD(6, period_type, KIND_MESSAGE, AT(struct profile_1_7, period_type), .sub = &otlp_value_type_older),
 	FIELD(7, period, KIND_INT64, AT(struct profile_1_7, period)),
 	FIELD(8, comment_strindices, KIND_INDICES, LIST(struct profile_1_7, comments.items, comments.count)),
-	FIELD(10, profile_id, KIND_BYTES, AT(struct profile_1_7, profile_id), .json = JSON_HEX),
+	FIELD(10, profile_id, KIND_BYTES, AT(struct profile_1_7, profile_id), ID(16)),
 	FIELD(11, dropped_attributes_count, KIND_UINT32, AT(struct profile_1_7, dropped_attributes_count)),
 	FIELD(12, original_payload_format, KIND_STRING, AT(struct profile_1_7, original_payload_format)),
 	FIELD(13, original_payload, KIND_BYTES, AT(struct profile_1_7, original_payload)),

@@ -124,8 +124,8 @@ static const struct otlp_field function_fields[] = {
 const struct otlp_message otlp_function = { .name = "Function", FIELDS(function_fields, struct profile_function) };
 
 static const struct otlp_field link_fields[] = {
-	PROFILES(Link, trace_id, KIND_BYTES, AT(struct profile_link, trace_id), .json = JSON_HEX),
-	PROFILES(Link, span_id, KIND_BYTES, AT(struct profile_link, span_id), .json = JSON_HEX),
+	PROFILES(Link, trace_id, KIND_BYTES, AT(struct profile_link, trace_id), ID(16)),
+	PROFILES(Link, span_id, KIND_BYTES, AT(struct profile_link, span_id), ID(8)),
 };
 const struct otlp_message otlp_link = {
 	.name = "Link",
@@ -194,7 +194,7 @@ static const struct otlp_field profile_fields[] = {
 	PROFILES(Profile, duration_nano, KIND_INT64, AT(struct profile, duration_ns), .json = JSON_UNSIGNED),
 	PROFILES(Profile, period_type, KIND_MESSAGE, AT(struct profile, period_type), .sub = &value_type),
 	PROFILES(Profile, period, KIND_INT64, AT(struct profile, period)),
-	PROFILES(Profile, profile_id, KIND_BYTES, AT(struct profile, profile_id), .json = JSON_HEX),
+	PROFILES(Profile, profile_id, KIND_BYTES, AT(struct profile, profile_id), ID(16)),
 	PROFILES(Profile, dropped_attributes_count, KIND_UINT32, AT(struct profile, dropped_attributes_count)),
 	PROFILES(Profile, original_payload_format, KIND_STRING, AT(struct profile, original_payload_format)),
 	PROFILES(Profile, original_payload, KIND_BYTES, AT(struct profile, original_payload)),

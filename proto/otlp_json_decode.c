@@ -193,6 +193,8 @@ static bool read_bytes(struct json_decoder *j, const struct otlp_field *f, struc
 	}
 	if (!(f->json == JSON_HEX && json_unhex(text, out, &len)) && !json_unbase64(text, out, &len))
 		return fail(j, f->json == JSON_HEX ? "is neither hex nor base64" : "is not base64");
+	if (f->id_bytes && len && len != f->id_bytes)
+		return fail(j, f->id_bytes == 16 ? "has not 16 bytes" : "has not 8 bytes");
 	*ret = (struct str){ (const char *)out, (uint32_t)len };
 	return true;
 }

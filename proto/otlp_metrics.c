@@ -74,8 +74,8 @@ struct resource_metrics {
 static const struct otlp_field exemplar_fields[] = {
 	FIELD(2, time_unix_nano, KIND_FIXED64, AT(struct exemplar, time_unix_ns)),
 	FIELD(3, as_double, KIND_FIXED64, LIST(struct exemplar, as_double, has_double), .has = true, .json = JSON_DOUBLE),
-	FIELD(4, span_id, KIND_BYTES, AT(struct exemplar, span_id), .json = JSON_HEX),
-	FIELD(5, trace_id, KIND_BYTES, AT(struct exemplar, trace_id), .json = JSON_HEX),
+	FIELD(4, span_id, KIND_BYTES, AT(struct exemplar, span_id), ID(8)),
+	FIELD(5, trace_id, KIND_BYTES, AT(struct exemplar, trace_id), ID(16)),
 	FIELD(6, as_int, KIND_FIXED64, LIST(struct exemplar, as_int, has_int), .has = true, .json = JSON_SIGNED),
 	FIELD(7, filtered_attributes, KIND_MESSAGES, LIST(struct exemplar, attributes.items, attributes.count),
 	      .sub = &otlp_key_value),

@@ -18,6 +18,9 @@
 #define STATUS(message, field, kind_, ...)   [STATUS_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
 #define SERVICE(message, field, kind_, ...)  [SERVICE_TAG(message, field)] = { .name = #field, .kind = kind_, __VA_ARGS__ }
 
+/* Of a field that is an id: so many bytes, or none. */
+#define ID(bytes) .json = JSON_HEX, .id_bytes = (bytes)
+
 /* Completes a struct otlp_message: the array @list and the struct it fills. */
 #define FIELDS(list, type) .fields = (list), .field_count = ARRAY_LEN(list), .size = sizeof(type)
 

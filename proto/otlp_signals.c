@@ -42,8 +42,8 @@ static const struct otlp_field record_fields[] = {
 	      .sub = &otlp_key_value),
 	FIELD(7, dropped_attributes_count, KIND_UINT32, AT(struct log_record, dropped_attributes_count)),
 	FIELD(8, flags, KIND_FIXED32, AT(struct log_record, flags)),
-	FIELD(9, trace_id, KIND_BYTES, AT(struct log_record, trace_id), .json = JSON_HEX),
-	FIELD(10, span_id, KIND_BYTES, AT(struct log_record, span_id), .json = JSON_HEX),
+	FIELD(9, trace_id, KIND_BYTES, AT(struct log_record, trace_id), ID(16)),
+	FIELD(10, span_id, KIND_BYTES, AT(struct log_record, span_id), ID(8)),
 	FIELD(11, observed_time_unix_nano, KIND_FIXED64, AT(struct log_record, observed_time_unix_ns)),
 	FIELD(12, event_name, KIND_STRING, AT(struct log_record, event_name)),
 };

@@ -67,8 +67,8 @@ static const struct otlp_field event_fields[] = {
 static const struct otlp_message event = { .name = "Event", .has_strings = true, FIELDS(event_fields, struct span_event) };
 
 static const struct otlp_field link_fields[] = {
-	FIELD(1, trace_id, KIND_BYTES, AT(struct span_link, trace_id), .json = JSON_HEX),
-	FIELD(2, span_id, KIND_BYTES, AT(struct span_link, span_id), .json = JSON_HEX),
+	FIELD(1, trace_id, KIND_BYTES, AT(struct span_link, trace_id), ID(16)),
+	FIELD(2, span_id, KIND_BYTES, AT(struct span_link, span_id), ID(8)),
 	FIELD(3, trace_state, KIND_STRING, AT(struct span_link, trace_state)),
 	FIELD(4, attributes, KIND_MESSAGES, LIST(struct span_link, attributes.items, attributes.count),
 	      .sub = &otlp_key_value),
@@ -86,10 +86,10 @@ static const struct otlp_message status = { .name = "Status",
 					    FIELDS(status_fields, struct span_status) };
 
 static const struct otlp_field span_fields[] = {
-	FIELD(1, trace_id, KIND_BYTES, AT(struct span, trace_id), .json = JSON_HEX),
-	FIELD(2, span_id, KIND_BYTES, AT(struct span, span_id), .json = JSON_HEX),
+	FIELD(1, trace_id, KIND_BYTES, AT(struct span, trace_id), ID(16)),
+	FIELD(2, span_id, KIND_BYTES, AT(struct span, span_id), ID(8)),
 	FIELD(3, trace_state, KIND_STRING, AT(struct span, trace_state)),
-	FIELD(4, parent_span_id, KIND_BYTES, AT(struct span, parent_span_id), .json = JSON_HEX),
+	FIELD(4, parent_span_id, KIND_BYTES, AT(struct span, parent_span_id), ID(8)),
 	FIELD(5, name, KIND_STRING, AT(struct span, name)),
 	FIELD(6, kind, KIND_UINT32, AT(struct span, kind), .names = kinds),
 	FIELD(7, start_time_unix_nano, KIND_FIXED64, AT(struct span, start_time_unix_ns)),

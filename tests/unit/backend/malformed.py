@@ -119,6 +119,10 @@ def schema_rows():
             if kind == "varint":
                 row("%s of eleven bytes" % where, inside(message, tag(number, 0) + b"\x80" * 10 + b"\x01"))
                 row("%s cut" % where, inside(message, tag(number, 0) + b"\x80"))
+    for message, number, right in (("Profile", 7, 16), ("Link", 1, 16), ("Link", 2, 8)):
+        for n in (0, 1, 4, 7, 8, 9, 15, 16, 17, 32):
+            row("%s.%d of %d bytes" % (message, number, n), inside(message, field(number, b"\x01" * n)),
+                200 if n in (0, right) else 400)
     for name, bad in (("field number 0", b"\x00\x01"), ("a tag of six bytes", b"\x80\x80\x80\x80\x80\x01\x01"),
                       ("a tag cut", b"\x80"), ("a group", b"\x0b\x0c"), ("text", b"<html></html>"), ("JSON", b'{"a": 1}'),
                       ("0xff", b"\xff" * 20)):
@@ -196,6 +200,10 @@ def json_rows():
         row("JSON: " + name, body if isinstance(body, bytes) else body.encode(), status, (JSON,))
 
     bad("good", text, 200)
+    for n in (0, 1, 8, 15, 16, 17):
+        bad("a profileId of %d bytes" % n, '{"resourceProfiles":[{"scopeProfiles":[{"profiles":[{"profileId":"%s"}]}]}]}' % ("01" * n),
+            200 if n in (0, 16) else 400)
+        bad("a spanId of %d bytes" % n, '{"dictionary":{"linkTable":[{"spanId":"%s"}]}}' % ("01" * n), 200 if n in (0, 8) else 400)
     bad("lone surrogate, replaced", '{"dictionary":{"stringTable":["","\\ud800"]}}', 200)
     for n in range(len(text)):
         bad("cut after %d bytes" % n, text[:n])

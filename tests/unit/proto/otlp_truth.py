@@ -83,7 +83,8 @@ class Maker:
         if f.type == f.TYPE_STRING:
             return self.r.choice(["", "x", "name", "ключ", "a" * 130])
         if f.type == f.TYPE_BYTES:
-            return bytes(self.r.getrandbits(8) for _ in range(self.r.choice([0, 8, 16])))
+            lengths = [0, 8] if f.name.endswith("span_id") else [0, 16] if f.name in ("trace_id", "profile_id") else [0, 8, 16]
+            return bytes(self.r.getrandbits(8) for _ in range(self.r.choice(lengths)))
         if f.type == f.TYPE_DOUBLE:
             return self.r.choice([0.0, -0.0, 1.5, float("inf"), -1e300])
         if f.type == f.TYPE_BOOL:

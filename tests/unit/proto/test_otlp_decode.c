@@ -93,6 +93,10 @@ static const struct {
 	{ PROFILE("8:4294967296"), "Profile.dropped_attributes_count is 4294967296, out of range" },
 	{ ATTRIBUTE("2{4=1 4:1}"), "AnyValue.double_value has wire type varint, not fixed64" },
 	/* strings */
+	{ "1{2{2{7'abc'}}}", "byte 8: Profile.profile_id has 3 bytes, not 16 or none" },
+	{ "1{2{2{7'0123456789abcdef0'}}}", "Profile.profile_id has 17 bytes, not 16 or none" },
+	{ DICT("4{1'0123456789abcde'}"), "Link.trace_id has 15 bytes, not 16 or none" },
+	{ DICT("4{2'0123456789abcdef'}"), "Link.span_id has 16 bytes, not 8 or none" },
 	{ DICT("5'' x2a x02 xff xfe"), "byte 6: ProfilesDictionary.string_table is not UTF-8" },
 	{ DICT("x2a x01 xc3 5'a'"), "ProfilesDictionary.string_table is not UTF-8" },
 	{ DICT("6{2{x0a x03 xed xa0 x80}}"), "AnyValue.string_value is not UTF-8" },
@@ -167,7 +171,8 @@ static void accepts_what_protobuf_accepts(void **state)
 		"3'a table to come'" SAMPLE("3:0 17'x'"),
 		"3'\xff'" SAMPLE("17'\xff'"), /* unknown fields may be bytes */
 		DICT("5'' 5'grün €' 6{2{1'\xf0\x9f\x94\xa5'}}"),
-		DICT("4{1'\xff' 2'\xc0'} 6{2{7'\xed\xa0\x80'}}") PROFILE("7'\xff\xfe' 10'\x80'"), /* bytes are no strings */
+		DICT("4{1'0123456789abcde\xff' 2'1234567\xc0'} 6{2{7'\xed\xa0\x80'}}")
+			PROFILE("7'0123456789abcd\xff\xfe' 10'\x80'"), /* bytes are no strings */
 	};
 
 	(void)state;
