@@ -16,7 +16,7 @@ const char *cors_origin(const struct request *r)
 	const char *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
 	const char *const *named = r->server->cors_origins;
 
-	if (!origin || !named || !r->route || !r->route->begin)
+	if (!origin || !named || !r->route || r->route->begin != receiver_begin)
 		return NULL;
 	for (; *named; named++)
 		if (strcmp(*named, "*") == 0 || strcmp(*named, origin) == 0)

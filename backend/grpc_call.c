@@ -22,7 +22,6 @@
 #include "backend/grpc_internal.h"
 #include "backend/grpc_text.h"
 #include "backend/recent.h"
-#include "backend/token.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -271,11 +270,11 @@ static void read_version(struct grpc_call *call, const char *value, size_t len)
 static void read_token(struct grpc_call *call, const char *value, size_t len)
 {
 	struct tokens *tokens = call->connection->server->tokens;
+	struct sockaddr_storage peer;
 	(void)len; /* nghttp2 ends values with a NUL */
 
-	if (tokens && !call->has_token) /* the first counts */
-		call->is_token_good = tokens_allow(tokens, value);
-	call->has_token = true;
+	if (tokens && call->token == TOKEN_NONE) /* the first counts */
+		call->token = tokens_judge(tokens, value, grpc_socket_peer(&call->connection->socket, &peer), NULL);
 }
 
 static const struct {
@@ -309,10 +308,13 @@ static void judge_headers(struct grpc_call *call)
 {
 	bool is_export = call->method && call->method->kind == GRPC_EXPORT;
 
-	if (is_export && call->connection->server->tokens && !call->is_token_good) {
+	if (is_export && call->connection->server->tokens && call->token != TOKEN_GOOD) {
 		call->refusal.code = GRPC_OK; /* a stranger is told nothing else */
-		refuse(call, GRPC_UNAUTHENTICATED, REJECTED_TOKEN, "%s: send 'authorization: Bearer TOKEN'",
-		       call->has_token ? "not a token that is good here" : "a token is needed");
+		if (call->token == TOKEN_TOO_MANY)
+			refuse(call, GRPC_UNAVAILABLE, REJECTED_TOKEN, TOKEN_TOO_MANY_TEXT);
+		else
+			refuse(call, GRPC_UNAUTHENTICATED, REJECTED_TOKEN, "%s: send 'authorization: Bearer TOKEN'",
+			       call->token == TOKEN_NONE ? "a token is needed" : "not a token that is good here");
 	}
 	if (!call->has_content_type)
 		refuse(call, GRPC_INVALID_ARGUMENT, REJECTED_CONTENT_TYPE, "no content type: send application/grpc");

@@ -24,6 +24,7 @@
 #include "backend/grpc_socket.h"
 #include "backend/ingest.h"
 #include "backend/stats.h"
+#include "backend/token.h"
 #include "base/buf.h"
 #include "proto/grpc.h"
 
@@ -207,7 +208,8 @@ struct grpc_call {
 	const struct grpc_method *method; /* NULL: unknown */
 	/* from its headers */
 	size_t header_bytes;
-	bool has_content_type, has_token, is_token_good;
+	bool has_content_type;
+	enum token_verdict token;
 	unsigned version_count;
 	enum ingest_encoding encoding;
 	uint64_t timeout_ns; /* UINT64_MAX: none said */

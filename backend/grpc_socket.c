@@ -123,3 +123,10 @@ void grpc_socket_shut(struct grpc_socket *s)
 		gnutls_bye(s->tls, GNUTLS_SHUT_WR);
 	shutdown(s->fd, SHUT_WR);
 }
+
+const struct sockaddr *grpc_socket_peer(const struct grpc_socket *s, struct sockaddr_storage *ret)
+{
+	socklen_t len = sizeof(*ret);
+
+	return getpeername(s->fd, (struct sockaddr *)ret, &len) ? NULL : (const struct sockaddr *)ret;
+}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 struct tls;
@@ -33,6 +34,9 @@ bool grpc_socket_waits_to_write(const struct grpc_socket *s);
 ssize_t grpc_socket_read(struct grpc_socket *s, void *data, size_t size);
 /* At least one byte, -EAGAIN (then the next call must bring the same bytes again), or another -errno. */
 ssize_t grpc_socket_write(struct grpc_socket *s, const void *data, size_t len);
+
+/* Who is at the other end: @ret, or NULL when that is not known. */
+const struct sockaddr *grpc_socket_peer(const struct grpc_socket *s, struct sockaddr_storage *ret);
 
 /* All is said: the other side reads an end. */
 void grpc_socket_shut(struct grpc_socket *s);

@@ -14,6 +14,7 @@
 
 #include "backend/ingest.h"
 #include "backend/server.h"
+#include "backend/sessions.h"
 #include "backend/stats.h"
 #include "base/buf.h"
 
@@ -60,6 +61,7 @@ struct server {
 	unsigned open_requests;
 	unsigned uploads; /* files with symbols that are on their way */
 	struct server_stats stats;
+	struct sessions sessions;
 };
 
 struct connection {
@@ -110,7 +112,17 @@ struct request {
 	struct ingest_request ingest;
 	struct api_request *api; /* its question to the query thread, or NULL */
 	struct upload *upload;	 /* the file that it sends, or NULL */
+	bool by_cookie;		 /* it is let in for its session */
+	char cookie[160];	 /* that its answer sets */
+	struct reply_header cookie_headers[3];
 	struct reply reply;
+};
+
+/* Which requests a path is not for, whatever token they bring: page_guard.c. */
+enum route_guard {
+	GUARD_NONE, /* takes, and tells nothing */
+	GUARD_NAME, /* tells: on loopback under a name of ours only */
+	GUARD_PAGE, /* shows profiles: that, everywhere; not to pages of elsewhere; off loopback only with tokens */
 };
 
 struct route {
@@ -121,8 +133,9 @@ struct route {
 					   * body is not kept */
 	/* Takes the next of the body, which then is nobody else's; may decide the reply. NULL: it is collected. */
 	void (*write)(struct request *r, const char *data, size_t len);
-	bool is_public;			   /* no token is asked for */
-	bool is_page;			   /* for browsers: see page_guard() */
+	bool is_public; /* no token is asked for */
+	enum route_guard guard;
+	bool asks_basic; /* for a name and password: of the page's own paths browsers are to ask its form, not themselves */
 	void (*handle)(struct request *r); /* all is there; decides the reply, now or later: request_resume() */
 };
 
@@ -190,11 +203,18 @@ bool receiver_encoding(struct request *r, enum ingest_encoding *ret);
 void receiver_take(struct request *r);
 void page_metrics(struct request *r);
 void page_health(struct request *r);
-/* Whether the request may see the page; else it is refused. */
+/* Whether what the request asks for may be told under the name it asks by, and to its origin; else it is refused. */
 bool page_guard(struct request *r);
+/* page_login.c: whether it brought what it must to have this asked with @method; else it is refused. */
+bool request_admit(struct request *r, const char *method);
 void page_workloads(struct request *r);
 void page_workload(struct request *r);
 void page_file(struct request *r);
+/* What a browser without a token is shown instead of the page. */
+void page_login_form(struct request *r);
+void page_login(struct request *r);
+void page_logout(struct request *r);
+void page_session(struct request *r);
 void page_api(struct request *r);
 /* Has the symbols in *@fd (taken over, -1 then) read; the answer comes later. */
 void page_api_symbols(struct request *r, int *fd, enum ingest_encoding encoding);

@@ -31,6 +31,9 @@
 	X(format, "format.js", JAVASCRIPT)                     \
 	X(header, "header.js", JAVASCRIPT)                     \
 	X(help, "help.js", JAVASCRIPT)                         \
+	X(login, "login.html", "text/html; charset=utf-8")     \
+	X(login_style, "login.css", "text/css; charset=utf-8") \
+	X(login_script, "login.js", JAVASCRIPT)                \
 	X(menu, "menu.js", JAVASCRIPT)                         \
 	X(querybox, "querybox.js", JAVASCRIPT)                 \
 	X(state, "state.js", JAVASCRIPT)                       \
@@ -82,9 +85,8 @@ static const struct reply_header common_headers[] = {
 };
 _Static_assert(ARRAY_LEN(common_headers) + 3 <= HEADERS, "and ETag, Content-Encoding, the end");
 
-static struct page *page_find(const char *path)
+static struct page *page_find(const char *name)
 {
-	const char *name = strcmp(path, "/") == 0 ? "index.html" : path + strlen("/page/");
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++)
 		if (strcmp(pages[i].name, name) == 0)
 			return &pages[i];
@@ -109,23 +111,18 @@ static int form_make(const struct page *page, struct page_form *form, bool gzip)
 	return 0;
 }
 
-void page_file(struct request *r)
+/* @page with @status; when it is what the client has already, not even that. */
+static void reply_page(struct request *r, struct page *page, unsigned status)
 {
-	struct page *page = page_find(r->path);
-	if (!page) {
-		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
-		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
-		return;
-	}
-
 	bool gzip = request_takes_gzip(r);
 	struct page_form *form = &page->forms[gzip];
+
 	if (!form->etag[0] && form_make(page, form, gzip)) {
 		reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
 		return;
 	}
 	r->reply.headers = form->headers;
-	if (request_has_copy(r, form->etag)) {
+	if (status == MHD_HTTP_OK && request_has_copy(r, form->etag)) {
 		reply_body(r, MHD_HTTP_NOT_MODIFIED, page->content_type);
 		return;
 	}
@@ -133,5 +130,23 @@ void page_file(struct request *r)
 		buf_append(&r->reply.body, form->packed.data, form->packed.len);
 	else
 		buf_append(&r->reply.body, page->data, (size_t)(page->end - page->data));
-	reply_body(r, r->reply.body.failed ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_OK, page->content_type);
+	reply_body(r, r->reply.body.failed ? MHD_HTTP_INTERNAL_SERVER_ERROR : status, page->content_type);
+}
+
+void page_file(struct request *r)
+{
+	struct page *page = page_find(strcmp(r->path, "/") == 0 ? "index.html" : r->path + strlen("/page/"));
+
+	if (page) {
+		reply_page(r, page, MHD_HTTP_OK);
+		return;
+	}
+	metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
+	reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
+}
+
+void page_login_form(struct request *r)
+{
+	metric_add(r->server->stats.rejected[REJECTED_TOKEN], 1);
+	reply_page(r, page_find("login.html"), MHD_HTTP_UNAUTHORIZED);
 }

@@ -2,7 +2,11 @@
 /*
  * Who may see the page and ask questions. Profiles tell what a machine runs, so: only this machine, or with a token. And no
  * page of elsewhere through a visitor's browser: what comes from another origin is refused, and so is a name that is not
- * ours, or a site could point its own name at this address (DNS rebinding). Loop's thread only.
+ * ours, or a site could point its own name at this address (DNS rebinding).
+ *
+ * Counters and workloads tell less, and their readers ask by whatever name they know a machine by. Where anybody who can
+ * reach us may ask, a name adds nothing; but on loopback it is all that keeps other machines' sites out, so there it is
+ * looked at, unless a token keeps them out. Loop's thread only.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -49,23 +53,47 @@ static bool is_same_origin(const char *origin, const char *host)
 	return begin && strcasecmp(begin + 3, host) == 0;
 }
 
-bool page_guard(struct request *r)
+static bool asks_by_our_name(struct request *r, const char *authority)
 {
-	const char *authority = request_header(r, MHD_HTTP_HEADER_HOST), *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
 	char host[256];
 
-	copy_host(authority ? authority : "", host, sizeof(host));
+	copy_host(authority, host, sizeof(host));
+	if (!authority[0] || is_ours(r->server, host))
+		return true;
+	reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
+		     "'%.100s' is no name of this page: use the address, or start hearth with --page-name %.100s", host,
+		     host);
+	return false;
+}
+
+static bool guard_page(struct request *r, const char *authority)
+{
+	const char *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
+
 	if (!r->server->is_loopback && !r->server->tokens) {
 		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
 			     "the page is for this machine only: start hearth with --token-file to show it to others");
-	} else if (authority && !is_ours(r->server, host)) {
-		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
-			     "'%.100s' is no name of this page: use the address, or start hearth with --page-name %.100s",
-			     host, host);
-	} else if (origin && !is_same_origin(origin, authority ? authority : "")) {
-		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN, "pages of %.100s may not ask here", origin);
-	} else {
-		return true;
+		return false;
 	}
+	if (!asks_by_our_name(r, authority))
+		return false;
+	if (!origin || is_same_origin(origin, authority))
+		return true;
+	reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN, "pages of %.100s may not ask here", origin);
 	return false;
+}
+
+bool page_guard(struct request *r)
+{
+	const char *host = request_header(r, MHD_HTTP_HEADER_HOST), *authority = host ? host : "";
+
+	switch (r->route->guard) {
+	case GUARD_NONE:
+		break;
+	case GUARD_NAME:
+		return !r->server->is_loopback || r->server->tokens || asks_by_our_name(r, authority);
+	case GUARD_PAGE:
+		return guard_page(r, authority);
+	}
+	return true;
 }

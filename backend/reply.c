@@ -147,8 +147,8 @@ static bool add_headers(const struct request *r, struct MHD_Response *response, 
 		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type) == MHD_YES) &&
 	       (reply->status != MHD_HTTP_UNAUTHORIZED ||
 		MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
-					r->route && r->route->is_page ? "Basic realm=\"hearth\", charset=\"UTF-8\""
-								      : "Bearer") == MHD_YES) &&
+					r->route && r->route->asks_basic ? "Basic realm=\"hearth\", charset=\"UTF-8\""
+									 : "Bearer") == MHD_YES) &&
 	       cors_add_headers(r, response) &&
 	       (reply->status != MHD_HTTP_METHOD_NOT_ALLOWED ||
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, route_allow(r->route)) == MHD_YES) &&

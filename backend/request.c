@@ -19,7 +19,6 @@
 
 #include "backend/api.h"
 #include "backend/http.h"
-#include "backend/token.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/parse.h"
@@ -206,12 +205,6 @@ static bool is_framed_once(const struct request *r)
 	return f.lengths + f.codings <= 1;
 }
 
-static bool is_allowed(const struct request *r)
-{
-	return !r->server->tokens || r->route->is_public ||
-	       tokens_allow(r->server->tokens, request_header(r, MHD_HTTP_HEADER_AUTHORIZATION));
-}
-
 static void judge(struct request *r, const char *path, const char *method)
 {
 	r->announced_bytes = announced_bytes(r);
@@ -229,11 +222,8 @@ static void judge(struct request *r, const char *path, const char *method)
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
 	} else if (cors_is_preflight(r, method)) {
 		reply_body(r, MHD_HTTP_NO_CONTENT, NULL);
-	} else if (r->route->is_page && !page_guard(r)) {
+	} else if (!page_guard(r) || !request_admit(r, method)) {
 		return;
-	} else if (!is_allowed(r)) {
-		reply_refuse(r, MHD_HTTP_UNAUTHORIZED, REJECTED_TOKEN,
-			     "no valid token: send 'Authorization: Bearer' and one that this server knows");
 	} else if (!route_has_method(r->route, method)) {
 		refuse_method(r);
 	} else if (r->route->begin) {

@@ -211,5 +211,6 @@ void server_free(struct server *s)
 			request_abort(c->request);
 	if (s->mhd)
 		MHD_stop_daemon(s->mhd); /* ends requests and connections, which free what they hold */
+	sessions_fini(&s->sessions);
 	free(s);
 }

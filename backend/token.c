@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bearer tokens. The file is read whole each time: it is small, and time stamps would miss a second change within their
- * grain. */
+/* Tokens. The file is read whole each time: it is small, and time stamps would miss a second change within their grain. */
 #include "backend/token.h"
 
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "backend/guesses.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,6 +22,7 @@ struct tokens {
 	char *text; /* tokens, each with a NUL behind it, and an empty one at the end */
 	uint64_t looked_ns;
 	struct log_limit limit;
+	struct guesses guesses;
 };
 
 /* Puts the words of @text one behind the other; false when there is none. */
@@ -99,45 +100,74 @@ static void refresh(struct tokens *t)
 	t->text = text;
 }
 
-/* Takes the same time for every token of a length. */
-static bool is_token(const struct tokens *t, const char *shown, size_t len)
+/* Takes the same time for every token of a length. NULL: it is none. */
+static const char *find(const struct tokens *t, const char *shown, size_t len)
 {
-	bool is_one = false;
+	const char *found = NULL;
 
 	for (const char *token = t->text; *token; token += strlen(token) + 1)
-		is_one |= strlen(token) == len && gnutls_memcmp(token, shown, len) == 0;
-	return is_one;
+		if (strlen(token) == len && gnutls_memcmp(token, shown, len) == 0)
+			found = token;
+	return found;
+}
+
+bool tokens_know(struct tokens *t, const char *token)
+{
+	refresh(t);
+	return find(t, token, strlen(token));
+}
+
+static enum token_verdict judge(struct tokens *t, const char *shown, size_t len, const struct sockaddr *peer,
+				const char **token_ret)
+{
+	uint64_t now_ns = clock_mono_ns();
+	const char *token;
+
+	refresh(t);
+	if (guesses_wait_ns(&t->guesses, peer, now_ns))
+		return TOKEN_TOO_MANY;
+	token = find(t, shown, len);
+	if (!token) {
+		guesses_wrong(&t->guesses, peer, shown, len, now_ns);
+		return TOKEN_WRONG;
+	}
+	if (token_ret)
+		*token_ret = token;
+	return TOKEN_GOOD;
 }
 
 /* Basic: base64 of "user:password" (RFC 7617), the user whoever, the password a token. */
-static bool is_password(const struct tokens *t, const char *encoded)
+static enum token_verdict judge_password(struct tokens *t, const char *encoded, const struct sockaddr *peer,
+					 const char **token_ret)
 {
 	const gnutls_datum_t in = { (unsigned char *)(uintptr_t)encoded, (unsigned)strlen(encoded) };
 	gnutls_datum_t out = { NULL, 0 };
+	enum token_verdict ret = TOKEN_WRONG;
 	const char *colon;
-	bool is_one = false;
 
 	if (gnutls_base64_decode2(&in, &out) != GNUTLS_E_SUCCESS)
-		return false;
+		return TOKEN_WRONG;
 	colon = memchr(out.data, ':', out.size);
 	if (colon)
-		is_one = is_token(t, colon + 1, out.size - (size_t)(colon + 1 - (const char *)out.data));
+		ret = judge(t, colon + 1, out.size - (size_t)(colon + 1 - (const char *)out.data), peer, token_ret);
 	gnutls_free(out.data);
-	return is_one;
+	return ret;
 }
 
-bool tokens_allow(struct tokens *t, const char *authorization)
+enum token_verdict tokens_judge(struct tokens *t, const char *authorization, const struct sockaddr *peer,
+				const char **token_ret)
 {
 	const char *shown;
 	size_t scheme;
 
-	refresh(t);
 	if (!authorization)
-		return false;
+		return TOKEN_NONE;
 	scheme = strcspn(authorization, " ");
 	shown = authorization + scheme;
 	shown += strspn(shown, " ");
 	if (scheme == strlen("Bearer") && strncasecmp(authorization, "Bearer", scheme) == 0)
-		return is_token(t, shown, strlen(shown));
-	return scheme == strlen("Basic") && strncasecmp(authorization, "Basic", scheme) == 0 && is_password(t, shown);
+		return judge(t, shown, strlen(shown), peer, token_ret);
+	if (scheme == strlen("Basic") && strncasecmp(authorization, "Basic", scheme) == 0)
+		return judge_password(t, shown, peer, token_ret);
+	return TOKEN_WRONG;
 }

@@ -26,6 +26,7 @@ export async function ask(url, signal) {
     if (e.name === "AbortError") throw e;
     throw new ApiError("hearth does not answer. Is it still running?", 0);
   }
+  if (answer.status === 401) location.reload(); // the session is over: to the form
   const text = await answer.text();
   let data = null;
   try {

@@ -206,4 +206,5 @@ poll().then(() => {
 });
 timeline.refresh(true);
 refresh(true);
+header.findSession();
 setInterval(tick, LIVE_MS);

@@ -64,6 +64,21 @@ export class Header {
     showMenu(items, r.right - 230, r.bottom + 4, "Download this selection");
   }
 
+  // Whether a token was shown for this browser (docs/api.md): then there is something to end.
+  async findSession() {
+    try {
+      this.hasSession = (await (await fetch(`${location.origin}/session`)).json()).session;
+    } catch (e) {
+      return; // the page says elsewhere that nobody answers
+    }
+    if (this.hasSession) this.render();
+  }
+
+  async logOut() {
+    await fetch(`${location.origin}/logout`, { method: "POST" });
+    location.reload();
+  }
+
   render() {
     this.query.render();
     const relative = state.to === "now" || state.from === "first";
@@ -80,6 +95,7 @@ export class Header {
       button("Share", "Copy a link to exactly this (L)", this.share),
       button("Download", "As OTLP, pprof, folded, SVG (D)", () => this.downloads(), { "aria-haspopup": "menu" }),
       button({ "": "◐", light: "○", dark: "●" }[theme], `Theme: ${THEMES[theme]} (t)`, () => this.theme(), { class: "icon", "aria-label": `Theme: ${THEMES[theme]}` }),
+      this.hasSession && button("Log out", "End this browser's session", () => this.logOut()),
       button("?", "All keys (?)", showHelp, { class: "icon", "aria-label": "Help" }));
   }
 }

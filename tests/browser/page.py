@@ -43,6 +43,11 @@ class Page:
         self.b.go(self.base + ("#" + hash_ if hash_ else ""))
         self.until("return Boolean(window.hearth && hearth.status && hearth.timeline.data)", "the page does not start")
 
+    def log_in(self, token):
+        """At the form that stands where a token is asked for."""
+        self.until("return Boolean(document.querySelector('#token'))", "no form asks for a token")
+        self.b.keys(token + ENTER)
+
     def go(self, hash_):
         """Another address of the page that is open: sooner than opening it anew."""
         self.run("location.hash = arguments[0]", hash_ or "#")
@@ -470,14 +475,13 @@ def test_executables(p):
     p.open("view=executables")
     p.until("return /plugin.so/.test(document.querySelector('#main').innerText)", "no executables")
     check("install its debug package" in p.text("#main"), "no advice")
-    drop = """const d = new DataTransfer(); d.items.add(new File(["ELF"], "plugin.debug"));
+    drop = """const d = new DataTransfer(); d.items.add(new File([arguments[0]], "plugin.debug"));
         document.querySelector('.drop').dispatchEvent(new DragEvent('drop', { dataTransfer: d, bubbles: true }))"""
-    p.run(drop)
-    p.until("return /not taken: symbols are taken with the token/.test(document.querySelector('.drop').innerText)", "a refusal is not told")
-    p.b.console()  # the 401
-    p.run("document.querySelector('.drop input[type=password]').value = 'secret'")
-    p.run(drop)
-    p.until("return /taken for build id 9999/.test(document.querySelector('.drop').innerText)", "the file is not sent")
+    p.run(drop, "no such thing")
+    p.until("return /not taken: this is no ELF file/.test(document.querySelector('.drop').innerText)", "a refusal is not told")
+    p.b.console()  # the 400
+    p.run(drop, "\x7fELF")
+    p.until("return /taken for build id 9999: 3 functions, of which 2 /.test(document.querySelector('.drop').innerText)", "the file is not sent")
 
 
 def test_truth(p):

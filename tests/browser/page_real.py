@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every view of the page over a hearth's own answers: that they understand each other.
 
-usage: page_real.py URL FUNCTION PERCENT PICTURES    URL: with NAME:TOKEN@ before the host where a token is asked for; FUNCTION has PERCENT of what the store of the hearth at URL holds"""
+usage: page_real.py URL TOKEN FUNCTION PERCENT PICTURES    FUNCTION has PERCENT of what the store of the hearth at URL holds, which asks for TOKEN"""
 import re
 import sys
 import time
@@ -15,10 +15,13 @@ SHOWN = {"top": ".top tbody tr", "sandwich": ".sandwich canvas", "diff": ".diff 
 
 
 def main():
-    url, function, percent, folder = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
+    url, token, function, percent, folder = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), sys.argv[5]
     with webdriver.Browser(1400, 900) as b:
         p = Page(b, int(url.rsplit(":", 1)[1]))
-        p.base = url + "/"
+        b.go(p.base)
+        p.log_in(token)
+        p.until("return Boolean(window.hearth)", "not let in")
+        b.console()  # the 401 that brought the form
         p.graph("from=first&to=last")
         check(function in p.names(), f"{function} is not in the flame graph: {sorted(set(p.names()))[:50]}")
         b.keys("/^" + re.escape(function) + "$")

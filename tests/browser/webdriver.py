@@ -113,7 +113,7 @@ class Browser:
         between = [pointer(x0 + (x1 - x0) * k / 5, y0 + (y1 - y0) * k / 5) for k in range(1, 6)]
         self.act("pointer", [pointer(x0, y0), {"type": "pointerDown", "button": 0}, *between, {"type": "pointerUp", "button": 0}])
 
-    def command(self, name, **params):
+    def command(self, name, /, **params):
         """A command of the browser's own protocol (CDP)."""
         return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": name, "params": params})
 

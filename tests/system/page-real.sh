@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A known program is recorded, sent and stored; the page shows its functions, with the share that the folded stacks have. All of
-# it with a token, which a browser sends as HTTP Basic has it.
+# it with a token, which the browser is asked for.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 
@@ -15,6 +15,6 @@ curl -sf -o answer -H 'Authorization: Bearer open-sesame' -H 'Content-Type: appl
 percent=$("$HEARTH" report chain.otlp --format folded | awk '{ n = $NF; all += n; if ($0 ~ /(^|;)truth::outer( \(inlined\))?(;| )/) of += n } END { print 100 * of / all }')
 
 status=0
-python3 "$TOP/tests/browser/page_real.py" "${url/:\/\//://browser:open-sesame@}" truth::outer "$percent" . || status=$?
+python3 "$TOP/tests/browser/page_real.py" "$url" open-sesame truth::outer "$percent" . || status=$?
 [ $status != 77 ] || skip "no chromium and chromedriver here"
 exit $status
