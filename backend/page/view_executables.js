@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs and libraries: whether their functions have names, and what to do where they have not. Files with symbols can be
-// dropped here; the server takes them with its token only.
+// dropped here; where the page asks for a token, its session is what the server takes them by.
 import { h, replace, button, say } from "./dom.js";
 import { selection } from "./state.js";
 import { count, percent, bytes } from "./format.js";
@@ -14,9 +14,8 @@ export class ExecutablesView {
     this.summary = h("p", { class: "lead" });
     this.told = h("p", { role: "status" });
     this.file = h("input", { type: "file", class: "offscreen", multiple: true, "aria-label": "Files with symbols", onchange: () => this.push(this.file.files) });
-    this.token = h("input", { type: "password", placeholder: "Token", "aria-label": "Token of this hearth", autocomplete: "off" });
     this.drop = h("form", { class: "drop", onsubmit: (e) => e.preventDefault() }, h("span", null, h("b", null, "Drop files with symbols here"), " (executables, .debug files): names come for the same build id, also for what was stored before. "),
-      this.token, button("Choose files…", "Files with symbols", () => this.file.click()), this.file, this.told);
+      button("Choose files…", "Files with symbols", () => this.file.click()), this.file, this.told);
     this.el = h("div", { class: "scroll padded" }, this.summary, h("table", { class: "grid executables" }, h("thead", null, h("tr", null,
       h("th", { scope: "col", class: "number" }, "Samples"), h("th", { scope: "col" }, "File"), h("th", { scope: "col" }, "Symbols"),
       h("th", { scope: "col", class: "wide" }, "What to do"))), this.body), this.drop);
@@ -63,7 +62,7 @@ export class ExecutablesView {
     for (const file of files) {
       this.told.textContent = `${file.name}, ${bytes(file.size)}: on its way…`;
       try {
-        const answer = await fetch(`${location.origin}/api/v1/symbols`, { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream", ...(this.token.value ? { Authorization: `Bearer ${this.token.value}` } : {}) } });
+        const answer = await fetch(`${location.origin}/api/v1/symbols`, { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } });
         const text = await answer.text();
         let said = {};
         try {
@@ -71,7 +70,7 @@ export class ExecutablesView {
         } catch (e) {
           said = { error: text.slice(0, 200) };
         }
-        this.told.textContent = answer.ok ? `${file.name}: taken${said.build_id ? ` for build id ${said.build_id}` : ""}.` : `${file.name}: not taken: ${said.error || answer.status}`;
+        this.told.textContent = answer.ok ? `${file.name}: taken for build id ${said.build_id}: ${count(said.functions)} functions, of which ${count(said.named)} addresses here have their names now.` : `${file.name}: not taken: ${said.error || answer.status}`;
         if (answer.ok) say(`${file.name}: taken.`);
       } catch (e) {
         this.told.textContent = `${file.name}: hearth does not answer`;

@@ -157,4 +157,13 @@ for packed in gzip:prog.gz zstd:prog.zst; do
 	curl -sf -u x:s3cret -H "Content-Encoding: ${packed%:*}" --data-binary "@${packed#*:}" "$url/api/v1/symbols" | grep -q "\"build_id\":\"$gnu_id\"" ||
 		fail "$packed is not taken"
 done
+
+# --- dropped on the page, for the session that the browser has ---
+sed 's/_work/_dropped/g' prog.c >dropped.c
+gcc -O1 -g -o dropped dropped.c
+send dropped "gnu=$(readelf -n dropped | sed -n 's/.*Build ID: //p')" -- "$(address dropped first_dropped)"
+status=0
+python3 "$TOP/tests/browser/page_drop.py" "$url" s3cret "$PWD/dropped" first_dropped || status=$?
 stop "$server"
+[ $status != 77 ] || skip "no chromium and chromedriver here: dropping a file on the page"
+exit $status
