@@ -95,7 +95,7 @@ static int add_sample(void *arg, const struct stack_sample *s)
 	if (!weight_sum_add(&f->sum, s))
 		return 0;
 	for (; at < s->frame_count; at++) {
-		err = name_of(f, s->frames[at], &name);
+		err = name_of(f, stack_frame(s, at), &name);
 		if (err)
 			return err;
 		if (name == f->target)
@@ -105,7 +105,7 @@ static int add_sample(void *arg, const struct stack_sample *s)
 		return 0;
 	f->nodes[0].weight += s->weight;
 	for (unsigned depth = 0; depth < f->max_depth && ++at < s->frame_count; depth++) {
-		err = name_of(f, s->frames[at], &name);
+		err = name_of(f, stack_frame(s, at), &name);
 		node = err ? 0 : child_of(f, node, name);
 		if (!node)
 			return -ENOMEM;

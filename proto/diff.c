@@ -243,7 +243,7 @@ static int add_sample(void *arg, const struct stack_sample *s)
 	slice_up(a, s, slices);
 	buf_reset(&a->path);
 	for (uint32_t i = s->frame_count; i-- > 0;) {
-		if (function_of(a, s->frames[i], &function))
+		if (function_of(a, stack_frame(s, i), &function))
 			return -ENOMEM;
 		buf_append(&a->path, &function, sizeof(function));
 		if (i == 0 && count(&a->run->items[DIFF_SELF], function, slices))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the samples of a frozen struct profiles. All locations are resolved into frames before the first call, so that a
- * sample costs one pointer a frame; the arrays are the call's own. Any thread, as the model is never written.
+ * Walks the samples of a frozen struct profiles. All locations are resolved into frames before the first call. Where each is
+ * one frame, their indices are the frames' ids and a stack is given as it lies in the model; else a sample costs a number a
+ * frame. The arrays are the call's own. Any thread, as the model is never written.
  */
 #include "proto/stack_walk.h"
 
@@ -20,8 +21,10 @@ struct walk {
 	const struct profiles *p;
 	struct frame *frames;	    /* of all locations, one after another */
 	uint32_t *first;	    /* where a location's frames start; one more at the end */
+	bool has_inlined;	    /* locations of several frames */
 	enum key *keys;		    /* by attribute: which of those that matter here? */
-	const struct frame **stack; /* of the current sample */
+	struct module *modules;	    /* by mapping */
+	uint32_t *stack;	    /* of the current sample */
 	size_t stack_cap;
 	struct sample_kind kind; /* of the current profile */
 	struct str process;	 /* of the current resource */
@@ -33,6 +36,11 @@ struct walk {
 };
 
 enum key { KEY_OTHER, KEY_THREAD_NAME, KEY_FRAME_TYPE };
+
+/* What a mapping says of its frames. */
+struct module {
+	struct str name, source;
+};
 
 struct sums {
 	uint64_t weight, events;
@@ -55,22 +63,34 @@ static const struct any_value *find_key(const struct walk *w, const struct indic
 	return NULL;
 }
 
+static struct module resolve_mapping(const struct profiles *p, const struct profile_mapping *mapping)
+{
+	const struct any_value *source = profiles_find_attribute(p, &mapping->attributes, MODULES_SOURCE_KEY);
+	struct module module = { base_name(profiles_string(p, mapping->filename_strindex)), STR("") };
+
+	if (source)
+		profiles_value_string(p, source, &module.source);
+	return module;
+}
+
 static void resolve_location(struct walk *w, uint32_t index)
 {
 	const struct profiles *p = w->p;
 	const struct profile_location *l = &p->dict.locations[index];
 	const struct any_value *type = find_key(w, &l->attributes, KEY_FRAME_TYPE);
+	const struct module *module = &w->modules[l->mapping_index];
 	struct frame base = {
-		.function = STR(""), .file = STR(""), .type = STR("unknown"), .source = STR(""), .address = l->address
+		.function = STR(""),
+		.file = STR(""),
+		.module = module->name,
+		.type = STR("unknown"),
+		.source = module->source,
+		.address = l->address,
 	};
 	uint32_t count = w->first[index + 1] - w->first[index];
 
 	if (type)
 		profiles_value_string(p, type, &base.type);
-	type = profiles_find_attribute(p, &p->dict.mappings[l->mapping_index].attributes, MODULES_SOURCE_KEY);
-	if (type)
-		profiles_value_string(p, type, &base.source);
-	base.module = base_name(profiles_string(p, p->dict.mappings[l->mapping_index].filename_strindex));
 	if (!base.module.len && str_is(base.type, "kernel"))
 		base.module = STR("[kernel]");
 	for (uint32_t i = 0; i < count; i++) {
@@ -109,8 +129,12 @@ static int walk_init(struct walk *w)
 	w->first = malloc(((size_t)d->location_count + 1) * sizeof(*w->first));
 	w->frames = reallocarray(NULL, count + 1, sizeof(*w->frames));
 	w->keys = calloc((size_t)d->attribute_count + 1, sizeof(*w->keys));
-	if (!w->first || !w->frames || !w->keys)
+	w->modules = reallocarray(NULL, d->mapping_count, sizeof(*w->modules));
+	if (!w->first || !w->frames || !w->keys || !w->modules)
 		return -ENOMEM;
+	w->has_inlined = count != d->location_count;
+	for (uint32_t i = 0; i < d->mapping_count; i++)
+		w->modules[i] = resolve_mapping(w->p, &d->mappings[i]);
 	for (uint32_t i = 0; i < d->attribute_count; i++) {
 		struct str key = profiles_string(w->p, d->attributes[i].key_strindex);
 
@@ -131,6 +155,7 @@ static void walk_fini(struct walk *w)
 	free(w->first);
 	free(w->frames);
 	free(w->keys);
+	free(w->modules);
 	free(w->stack);
 	free(w->sums);
 	free(w->seen);
@@ -139,7 +164,7 @@ static void walk_fini(struct walk *w)
 /* Makes room for @count frames and as many again. -ENOMEM. */
 static int grow_stack(struct walk *w, size_t count)
 {
-	const struct frame **grown = reallocarray(w->stack, count * 2, sizeof(*grown));
+	uint32_t *grown = reallocarray(w->stack, count * 2, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -148,12 +173,17 @@ static int grow_stack(struct walk *w, size_t count)
 	return 0;
 }
 
-/* Fills @stack with the frames of @s and says how many. -ENOMEM. */
-static int64_t walk_stack(struct walk *w, const struct sample *s)
+/* Finds the frames of @s. -ENOMEM. */
+static int walk_stack(struct walk *w, struct stack_sample *s)
 {
-	const struct indices *locations = &w->p->dict.stacks[s->stack_index];
+	const struct indices *locations = &w->p->dict.stacks[s->sample->stack_index];
 	size_t at = 0;
 
+	if (!w->has_inlined) {
+		s->frame_ids = (const uint32_t *)locations->items;
+		s->frame_count = locations->count < MAX_STACK_FRAMES ? locations->count : MAX_STACK_FRAMES;
+		return 0;
+	}
 	for (uint32_t i = 0; i < locations->count && at < MAX_STACK_FRAMES; i++) {
 		uint32_t first = w->first[locations->items[i]], end = w->first[locations->items[i] + 1];
 
@@ -162,9 +192,11 @@ static int64_t walk_stack(struct walk *w, const struct sample *s)
 		if (at + (end - first) > w->stack_cap && grow_stack(w, at + (end - first)))
 			return -ENOMEM;
 		while (first < end)
-			w->stack[at++] = &w->frames[first++];
+			w->stack[at++] = first++;
 	}
-	return (int64_t)at;
+	s->frame_ids = w->stack;
+	s->frame_count = (uint32_t)at;
+	return 0;
 }
 
 static uint64_t sample_weight(const struct sample *s, uint64_t events)
@@ -208,16 +240,14 @@ static uint64_t event_count(const struct walk *w, const struct sample *s)
 static int visit(struct walk *w, struct stack_sample *s)
 {
 	const struct any_value *name = find_key(w, &s->sample->attributes, KEY_THREAD_NAME);
-	int64_t count = walk_stack(w, s->sample);
+	int err = walk_stack(w, s);
 
-	if (count < 0)
-		return (int)count;
+	if (err)
+		return err;
 	s->comm = STR("");
 	if (!name || !profiles_value_string(w->p, name, &s->comm) || !s->comm.len)
 		s->comm = w->process;
-	s->frames = w->stack;
-	s->all_frames = w->frames;
-	s->frame_count = (uint32_t)count;
+	s->frames = w->frames;
 	return w->fn(w->arg, s);
 }
 
@@ -343,7 +373,7 @@ static bool same_name(const char *kept, size_t size, struct str s)
 {
 	size_t len = s.len < size - 1 ? s.len : size - 1;
 
-	return !strncmp(kept, s.data, len) && !kept[len];
+	return !memcmp(kept, s.data, len) && !kept[len];
 }
 
 bool weight_sum_add(struct weight_sum *sum, const struct stack_sample *s)

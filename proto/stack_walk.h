@@ -42,15 +42,15 @@ struct stack_sample {
 	struct str comm;		   /* sample's thread.name, else resource's process.executable.name, else "" */
 	struct str group;		   /* what a view (proto/view.h) groups by, until the next sample; else "" */
 	int64_t pid;			   /* process.pid, -1 when absent */
-	const struct frame *const *frames; /* leaf first */
+	const uint32_t *frame_ids; /* leaf first */
 	uint32_t frame_count;
-	const struct frame *all_frames; /* of the walk, by id */
+	const struct frame *frames; /* of the walk, by id */
 };
 
-/* The id of @f, without looking into it. */
-static inline uint32_t stack_frame_id(const struct stack_sample *s, const struct frame *f)
+/* Frame @i of @s, counted from the leaf. */
+static inline const struct frame *stack_frame(const struct stack_sample *s, uint32_t i)
 {
-	return (uint32_t)(f - s->all_frames);
+	return &s->frames[s->frame_ids[i]];
 }
 
 /* Calls @fn for every sample; stops when it returns not 0 and returns that. -ENOMEM. */

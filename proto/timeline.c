@@ -89,8 +89,8 @@ static int stack_of(struct collector *c, const struct stack_sample *s, uint32_t 
 		return err;
 	t->stacks[t->stack_count] = (struct timeline_stack){ (uint32_t)t->frame_id_count, s->frame_count };
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		t->frames[s->frames[i]->id] = *s->frames[i];
-		t->frame_ids[t->frame_id_count++] = s->frames[i]->id;
+		t->frames[s->frame_ids[i]] = *stack_frame(s, i);
+		t->frame_ids[t->frame_id_count++] = s->frame_ids[i];
 	}
 	*ret = (uint32_t)t->stack_count++;
 	*known = *ret + 1;

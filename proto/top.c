@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of functions. A function is the bytes "name NUL module NUL group NUL file NUL line NUL" in an intern table,
- * whose index is the function's place in the counters beside it; the rows that readers see are made of both when they ask.
+ * whose index is the function's place in the counters beside it, which go on for ever: what is recent is the difference to
+ * what they were at the interval's begin. The rows that readers see are made of both when they ask.
  * While profiles are added, each frame's function is looked up once a group and then known by the frame's id. One thread.
  */
 #include "proto/top.h"
@@ -17,20 +18,28 @@
 #include "base/map.h"
 
 struct counters {
-	struct top_counts all, recent;
-	uint64_t last_sample;  /* the number of the sample that was last counted in the totals */
-	uint32_t type, source; /* in @texts */
+	uint64_t self;
+	struct top_counts before; /* the current interval */
+	uint32_t type, source;	  /* in @texts */
+};
+
+/* What a frame costs most samples to look at: apart from the rest, so that more of them are in the CPU's cache. */
+struct total {
+	uint64_t weight;
+	uint64_t last_sample; /* the number of the sample that was last counted */
 };
 
 struct top {
 	struct intern *names;
 	struct intern *texts; /* NUL-terminated */
 	struct counters *counters;
-	size_t counter_cap;
+	struct total *totals;
+	size_t counter_cap; /* of both */
 	struct top_row *rows; /* what readers saw last */
 	size_t row_cap;
 	uint64_t sample_number;
-	struct weight_sum sum, recent_sum;
+	struct weight_sum sum, sum_before; /* the current interval */
+	struct weight_sum recent_sum;	   /* what readers saw last */
 	const struct view *view;
 	bool by_line;
 	enum top_kind kind;
@@ -74,6 +83,7 @@ void top_free(struct top *t)
 	intern_free(t->names);
 	intern_free(t->texts);
 	free(t->counters);
+	free(t->totals);
 	free(t->rows);
 	buf_fini(&t->key);
 	free(t);
@@ -82,14 +92,14 @@ void top_free(struct top *t)
 void top_reset(struct top *t)
 {
 	intern_reset(t->names);
-	t->sum = t->recent_sum = (struct weight_sum){ 0 };
+	t->sum = t->sum_before = (struct weight_sum){ 0 };
 }
 
 void top_begin_interval(struct top *t)
 {
 	for (uint32_t i = 0; i < intern_count(t->names); i++)
-		t->counters[i].recent = (struct top_counts){ 0 };
-	t->recent_sum = (struct weight_sum){ 0 };
+		t->counters[i].before = (struct top_counts){ t->counters[i].self, t->totals[i].weight };
+	t->sum_before = t->sum;
 }
 
 const struct weight_sum *top_sum(const struct top *t)
@@ -97,8 +107,13 @@ const struct weight_sum *top_sum(const struct top *t)
 	return &t->sum;
 }
 
-const struct weight_sum *top_recent_sum(const struct top *t)
+const struct weight_sum *top_recent_sum(struct top *t)
 {
+	t->recent_sum = t->sum;
+	t->recent_sum.weight -= t->sum_before.weight;
+	t->recent_sum.events -= t->sum_before.events;
+	t->recent_sum.cpu_ns -= t->sum_before.cpu_ns;
+	t->recent_sum.other_events -= t->sum_before.other_events;
 	return &t->recent_sum;
 }
 
@@ -108,6 +123,21 @@ static int add_text(struct top *t, struct str text, uint32_t *index_ret)
 	buf_append(&t->key, text.data, text.len);
 	buf_putc(&t->key, '\0');
 	return t->key.failed || intern_add(t->texts, t->key.data, t->key.len, index_ret) < 0 ? -ENOMEM : 0;
+}
+
+static int grow_counters(struct top *t)
+{
+	size_t cap = t->counter_cap ? t->counter_cap * 2 : 256;
+	struct counters *counters = reallocarray(t->counters, cap, sizeof(*counters));
+	struct total *totals;
+
+	t->counters = counters ? counters : t->counters;
+	totals = counters ? reallocarray(t->totals, cap, sizeof(*totals)) : NULL;
+	if (!totals)
+		return -ENOMEM;
+	t->totals = totals;
+	t->counter_cap = cap;
+	return 0;
 }
 
 /* The place of the function whose key stands in @key. The source that is told last counts. -ENOMEM. */
@@ -120,15 +150,9 @@ static int add_function(struct top *t, struct intern *names, struct str type, st
 		return is_new;
 	if (!is_new)
 		return source.len ? add_text(t, source, &t->counters[*index_ret].source) : 0;
-	if (*index_ret >= t->counter_cap) {
-		size_t cap = t->counter_cap ? t->counter_cap * 2 : 256;
-		struct counters *grown = reallocarray(t->counters, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		t->counters = grown;
-		t->counter_cap = cap;
-	}
+	if (*index_ret >= t->counter_cap && grow_counters(t))
+		return -ENOMEM;
+	t->totals[*index_ret] = (struct total){ 0 };
 	c = &t->counters[*index_ret];
 	*c = (struct counters){ 0 };
 	return add_text(t, type, &c->type) || add_text(t, source, &c->source) ? -ENOMEM : 0;
@@ -218,27 +242,23 @@ static int add_sample(void *arg, const struct stack_sample *s)
 
 	if (!weight_sum_add(&t->sum, s))
 		return 0;
-	weight_sum_add(&t->recent_sum, s);
 	t->sample_number++;
 	if (a->groups && enter_group(a, s->group))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		uint32_t *place = &a->function_of[stack_frame_id(s, s->frames[i])];
-		struct counters *c;
+		uint32_t *place = &a->function_of[s->frame_ids[i]];
+		struct total *total;
 
-		if (!*place && find_function(a, s->frames[i], s->group, place))
+		if (!*place && find_function(a, stack_frame(s, i), s->group, place))
 			return -ENOMEM;
-		c = &t->counters[*place - 1];
-		if (i == 0) {
-			c->all.self += s->weight;
-			c->recent.self += s->weight;
-		}
-		if (c->last_sample == t->sample_number)
+		total = &t->totals[*place - 1];
+		if (total->last_sample == t->sample_number)
 			continue;
-		c->last_sample = t->sample_number;
-		c->all.total += s->weight;
-		c->recent.total += s->weight;
+		total->last_sample = t->sample_number;
+		total->weight += s->weight;
 	}
+	if (s->frame_count)
+		t->counters[a->function_of[s->frame_ids[0]] - 1].self += s->weight;
 	return 0;
 }
 
@@ -310,10 +330,10 @@ static struct top_row row_of(const struct top *t, uint32_t function)
 		.name = intern_get(t->names, function, NULL),
 		.type = intern_get(t->texts, c->type, NULL),
 		.source = intern_get(t->texts, c->source, NULL),
-		.all = c->all,
-		.recent = c->recent,
+		.all = { c->self, t->totals[function].weight },
 	};
 
+	row.recent = (struct top_counts){ row.all.self - c->before.self, row.all.total - c->before.total };
 	row.module = next_part(row.name);
 	row.group = next_part(row.module);
 	row.file = next_part(row.group);
@@ -328,7 +348,7 @@ static const struct top_row *make_rows(struct top *t, bool recent, int (*order)(
 
 	*count_ret = 0;
 	for (uint32_t i = 0; i < functions; i++)
-		count += !recent || t->counters[i].recent.total;
+		count += !recent || t->totals[i].weight != t->counters[i].before.total;
 	if (count > t->row_cap) {
 		struct top_row *grown = reallocarray(t->rows, count, sizeof(*grown));
 
@@ -338,7 +358,7 @@ static const struct top_row *make_rows(struct top *t, bool recent, int (*order)(
 		t->row_cap = count;
 	}
 	for (uint32_t i = 0; i < functions; i++) {
-		if (!recent || t->counters[i].recent.total)
+		if (!recent || t->totals[i].weight != t->counters[i].before.total)
 			t->rows[(*count_ret)++] = row_of(t, i);
 	}
 	if (*count_ret)
@@ -372,10 +392,10 @@ static int carry_over(struct top *t, struct intern *fresh, const struct top_row 
 	if (t->key.failed || add_function(t, fresh, str_z(row->type), str_z(row->source), &index) < 0)
 		return -ENOMEM;
 	c = &t->counters[index];
-	c->all.self += row->all.self;
-	c->all.total += row->all.total;
-	c->recent.self += row->recent.self;
-	c->recent.total += row->recent.total;
+	c->self += row->all.self;
+	t->totals[index].weight += row->all.total;
+	c->before.self += row->all.self - row->recent.self;
+	c->before.total += row->all.total - row->recent.total;
 	return 0;
 }
 

@@ -55,7 +55,7 @@ void top_begin_interval(struct top *t);
 int top_trim(struct top *t, uint32_t max_rows);
 
 const struct weight_sum *top_sum(const struct top *t);
-const struct weight_sum *top_recent_sum(const struct top *t);
+const struct weight_sum *top_recent_sum(struct top *t);
 
 /*
  * The rows by falling self weight (ties: total, name, module, group, file, line): all of them, or those of the current

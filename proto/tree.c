@@ -205,7 +205,7 @@ static int add_sample(void *arg, const struct stack_sample *s)
 		n->pub.total += s->weight;
 	}
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		const struct frame *f = s->frames[t->is_inverted ? i : s->frame_count - 1 - i];
+		const struct frame *f = stack_frame(s, t->is_inverted ? i : s->frame_count - 1 - i);
 
 		n = name_of_frame(a, f, &name) < 0 ? NULL : child_of(t, n, name);
 		if (!n)

@@ -128,7 +128,7 @@ static bool is_marker(const struct frame *f)
 static int count_frames(struct truth *t, const struct stack_sample *s, struct user_part *part)
 {
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		const struct frame *f = s->frames[i];
+		const struct frame *f = stack_frame(s, i);
 		struct line *line;
 
 		if (is_marker(f) || f->inlined)
@@ -152,7 +152,7 @@ static int count_frames(struct truth *t, const struct stack_sample *s, struct us
 static void find_reason(const struct stack_sample *s, struct user_part *part)
 {
 	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, TRUTH_TRUNCATED_KEY);
-	const struct frame *outermost = s->frame_count ? s->frames[s->frame_count - 1] : NULL;
+	const struct frame *outermost = s->frame_count ? stack_frame(s, s->frame_count - 1) : NULL;
 
 	if (value && profiles_value_string(s->profiles, value, &part->reason))
 		part->has_stack = true;

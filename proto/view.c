@@ -150,7 +150,7 @@ struct walk {
 	int (*fn)(void *arg, const struct stack_sample *s);
 	void *arg;
 	uint8_t *frames; /* by id */
-	const struct frame **shown;
+	uint32_t *shown; /* ids */
 	size_t shown_cap;
 	struct verdict verdicts[VIEW_PATTERN_MAX];
 	struct buf text;
@@ -207,7 +207,7 @@ static int filter_frames(struct walk *w, struct stack_sample *s)
 	uint32_t count = 0;
 
 	if (s->frame_count > w->shown_cap) {
-		const struct frame **grown = reallocarray(w->shown, s->frame_count, 2 * sizeof(*grown));
+		uint32_t *grown = reallocarray(w->shown, s->frame_count, 2 * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -215,15 +215,15 @@ static int filter_frames(struct walk *w, struct stack_sample *s)
 		w->shown_cap = 2 * (size_t)s->frame_count;
 	}
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		uint8_t verdict = judge_frame(w, s->frames[i]);
+		uint8_t verdict = judge_frame(w, stack_frame(s, i));
 
 		seen |= verdict;
 		if (!(verdict & FRAME_HIDDEN))
-			w->shown[count++] = s->frames[i];
+			w->shown[count++] = s->frame_ids[i];
 	}
 	if (w->text.failed)
 		return -ENOMEM;
-	s->frames = w->shown;
+	s->frame_ids = w->shown;
 	s->frame_count = count;
 	return !(seen & FRAME_IGNORED) && (seen & FRAME_IN_FOCUS || !w->v->patterns[VIEW_FOCUS].is_set);
 }

@@ -203,7 +203,7 @@ static int check_stack(void *arg, const struct stack_sample *s)
 	unsigned *seen = arg;
 
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		const struct frame *f = s->frames[i];
+		const struct frame *f = stack_frame(s, i);
 
 		buf_printf(&text, "%s", i ? "|" : "");
 		if (f->function.len)
@@ -342,9 +342,9 @@ static int count_markers(void *arg, const struct stack_sample *s)
 	const struct any_value *reason = profiles_find_attribute(s->profiles, &s->sample->attributes, TRUTH_TRUNCATED_KEY);
 
 	for (uint32_t i = 0; i < s->frame_count; i++)
-		markers += str_is(s->frames[i]->type, TRUTH_MARKER_TYPE);
+		markers += str_is(stack_frame(s, i)->type, TRUTH_MARKER_TYPE);
 	if (markers) /* the outermost frame, and only of truncated stacks */
-		assert_true(markers == 1 && reason && str_is(s->frames[s->frame_count - 1]->type, TRUTH_MARKER_TYPE));
+		assert_true(markers == 1 && reason && str_is(stack_frame(s, s->frame_count - 1)->type, TRUTH_MARKER_TYPE));
 	counts[0] += markers ? (uint32_t)s->events : 0;
 	counts[1] += reason ? (uint32_t)s->events : 0;
 	return 0;

@@ -52,7 +52,7 @@ static int describe(void *arg, const struct stack_sample *s)
 	buf_printf(out, "%.*s %d %u %u:", (int)s->comm.len, s->comm.data, (int)s->pid, (unsigned)s->weight,
 		   (unsigned)s->events);
 	for (uint32_t i = 0; i < s->frame_count; i++) {
-		const struct frame *f = s->frames[i];
+		const struct frame *f = stack_frame(s, i);
 
 		buf_putc(out, i ? '|' : ' ');
 		frame_print(f, 0, out);
