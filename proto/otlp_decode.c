@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "proto/otlp_decode.h"
+#include "proto/otlp_packed.h"
 #include "proto/otlp_wire.h"
 
 static const uint8_t wire_of[] = {
@@ -55,6 +56,18 @@ void otlp_init_strings(const struct otlp_message *m, void *base)
 	}
 }
 
+void *otlp_decode_new_list(struct otlp_decoder *d, size_t cap, size_t size)
+{
+	uint64_t *block = profiles_alloc(d->profiles, sizeof(*block) + cap * size);
+
+	if (!block) {
+		d->error = -ENOMEM;
+		return NULL;
+	}
+	*block = cap;
+	return block + 1;
+}
+
 void *otlp_decode_extend(struct otlp_decoder *d, void *base, const struct otlp_field *f, size_t size, uint32_t n)
 {
 	void **items = (void **)((char *)base + f->offset);
@@ -63,15 +76,10 @@ void *otlp_decode_extend(struct otlp_decoder *d, void *base, const struct otlp_f
 	void *place;
 
 	if (need > cap) {
-		uint64_t *block;
+		void *block = otlp_decode_new_list(d, need > 2 * cap ? need : 2 * cap, size);
 
-		cap = need > 2 * cap ? need : 2 * cap;
-		block = profiles_alloc(d->profiles, sizeof(*block) + cap * size);
-		if (!block) {
-			d->error = -ENOMEM;
+		if (!block)
 			return NULL;
-		}
-		*block++ = cap;
 		if (*count)
 			memcpy(block, *items, *count * size);
 		*items = block;
@@ -151,63 +159,17 @@ static const uint8_t *decode_messages(struct otlp_decoder *d, const struct otlp_
 	return item ? p : NULL;
 }
 
-/* A varint of a packed list, whose last byte is known to end one. */
-static inline const uint8_t *packed_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
-{
-	if (p[0] < 0x80) {
-		*ret = p[0];
-		return p + 1;
-	}
-	if (p[1] < 0x80) {
-		*ret = (p[0] & 0x7f) | (uint64_t)p[1] << 7;
-		return p + 2;
-	}
-	if (p[2] < 0x80) {
-		*ret = (p[0] & 0x7f) | (p[1] & 0x7fu) << 7 | (uint64_t)p[2] << 14;
-		return p + 3;
-	}
-	if (p[3] < 0x80) {
-		*ret = (p[0] & 0x7f) | (p[1] & 0x7fu) << 7 | (p[2] & 0x7fu) << 14 | (uint64_t)p[3] << 21;
-		return p + 4;
-	}
-	return wire_varint_slow(p, end, ret);
-}
-
-/* Varints that end in [p, end): bytes without the top bit, eight at a time. */
-static uint32_t count_numbers(const uint8_t *p, const uint8_t *end)
-{
-	const uint64_t ones = 0x0101010101010101;
-	uint64_t bytes;
-	uint32_t n = 0;
-
-	for (; end - p >= 8; p += 8) {
-		memcpy(&bytes, p, 8);
-		n += (uint32_t)(((~bytes >> 7 & ones) * ones) >> 56);
-	}
-	for (; p < end; p++)
-		n += *p < 0x80;
-	return n;
-}
-
 static bool decode_packed(struct otlp_decoder *d, const struct otlp_field *f, void *base, const uint8_t *p,
 			  const uint8_t *end)
 {
-	uint64_t max = d->max_index[f->table], shift = d->shift[f->table], v;
+	uint32_t n = otlp_packed_count(p, end);
 	int64_t *values;
 	int32_t *indices;
-	uint32_t n = count_numbers(p, end);
+	uint64_t v;
 
 	if (f->kind == KIND_INDICES) {
 		indices = otlp_decode_extend(d, base, f, sizeof(*indices), n);
-		for (; indices && p && p < end; *indices++ = (int32_t)v) {
-			p = packed_varint(p, end, &v);
-			if (!p || v > INT32_MAX || v - 1 < shift)
-				return false;
-			v -= v ? shift : 0;
-			max = v > max ? v : max;
-		}
-		d->max_index[f->table] = (uint32_t)max;
-		return indices;
+		return indices && otlp_packed_indices(d, f->table, p, end, indices);
 	}
 	values = otlp_decode_extend(d, base, f, sizeof(*values), n);
 	for (; values && p && p < end; *values++ = (int64_t)v)
@@ -363,6 +325,8 @@ bool otlp_decode_message(struct otlp_decoder *d, const struct otlp_message *m, v
 {
 	if (m->nests && ++d->nesting > OTLP_MAX_NESTING)
 		return otlp_decode_fail(d, p, m, NULL, "is nested more than %d deep", OTLP_MAX_NESTING);
+	if (m->usual)
+		p = m->usual(d, base, p, end);
 	while (p < end) {
 		const uint8_t *at = p;
 		uint32_t number;

@@ -69,6 +69,8 @@ struct otlp_message {
 	uint16_t size;	      /* of the struct */
 	bool has_strings;     /* members that must not stay NULL, here or in an embedded struct */
 	bool nests;	      /* counts against OTLP_MAX_NESTING */
+	/* Reads what is usual without a look at @fields, and returns where the rest begins. Only of elements of lists. */
+	const uint8_t *(*usual)(struct otlp_decoder *d, void *base, const uint8_t *p, const uint8_t *end);
 	/* Called after each occurrence; false: refused, reported. */
 	bool (*done)(struct otlp_decoder *d, const void *base);
 };
@@ -120,6 +122,9 @@ void *otlp_decode_fail(struct otlp_decoder *d, const uint8_t *at, const struct o
 
 /* Sets strings that no field brought to "". */
 void otlp_init_strings(const struct otlp_message *m, void *base);
+
+/* A list for @cap elements of @size bytes, that a repeated field may point at. NULL: out of memory, reported. */
+void *otlp_decode_new_list(struct otlp_decoder *d, size_t cap, size_t size);
 
 /* The place of @n further elements of @size bytes behind those that a repeated field of @base has; counts them in. NULL:
  * out of memory, reported. */

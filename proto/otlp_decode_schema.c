@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "proto/otlp_packed.h"
 #include "proto/otlp_schema.h"
 
 /* --- common, resource --- */
@@ -147,7 +148,11 @@ const struct otlp_message otlp_attribute = {
 static const struct otlp_field stack_fields[] = {
 	PROFILES(Stack, location_indices, KIND_INDICES, LIST(struct indices, items, count), TABLE(location_table)),
 };
-const struct otlp_message otlp_stack = { .name = "Stack", FIELDS(stack_fields, struct indices) };
+const struct otlp_message otlp_stack = {
+	.name = "Stack",
+	.usual = otlp_usual_stack,
+	FIELDS(stack_fields, struct indices),
+};
 
 static const struct otlp_field dictionary_fields[] = {
 	PROFILES(ProfilesDictionary, mapping_table, KIND_MESSAGES, LIST(struct dictionary, mappings, mapping_count),
@@ -183,6 +188,7 @@ static const struct otlp_field sample_fields[] = {
 };
 static const struct otlp_message sample = {
 	.name = "Sample",
+	.usual = otlp_usual_sample,
 	.done = otlp_sample_done,
 	FIELDS(sample_fields, struct sample),
 };

@@ -125,6 +125,11 @@ static int add_text(struct top *t, struct str text, uint32_t *index_ret)
 	return t->key.failed || intern_add(t->texts, t->key.data, t->key.len, index_ret) < 0 ? -ENOMEM : 0;
 }
 
+static int set_source(struct top *t, struct counters *c, struct str source)
+{
+	return str_is(source, intern_get(t->texts, c->source, NULL)) ? 0 : add_text(t, source, &c->source);
+}
+
 static int grow_counters(struct top *t)
 {
 	size_t cap = t->counter_cap ? t->counter_cap * 2 : 256;
@@ -149,7 +154,7 @@ static int add_function(struct top *t, struct intern *names, struct str type, st
 	if (is_new < 0)
 		return is_new;
 	if (!is_new)
-		return source.len ? add_text(t, source, &t->counters[*index_ret].source) : 0;
+		return source.len ? set_source(t, &t->counters[*index_ret], source) : 0;
 	if (*index_ret >= t->counter_cap && grow_counters(t))
 		return -ENOMEM;
 	t->totals[*index_ret] = (struct total){ 0 };
@@ -235,30 +240,40 @@ static int find_function(struct adding *a, const struct frame *f, struct str gro
 	return err;
 }
 
+/* The innermost loop of every report: what it needs stands in variables, as it writes what might be them. */
 static int add_sample(void *arg, const struct stack_sample *s)
 {
 	struct adding *a = arg;
 	struct top *t = a->t;
+	const uint32_t *ids = s->frame_ids, *end = ids + s->frame_count;
+	struct total *totals = t->totals;
+	uint64_t weight = s->weight, number;
+	uint32_t *function_of;
 
 	if (!weight_sum_add(&t->sum, s))
 		return 0;
-	t->sample_number++;
+	number = ++t->sample_number;
 	if (a->groups && enter_group(a, s->group))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->frame_count; i++) {
-		uint32_t *place = &a->function_of[s->frame_ids[i]];
+	function_of = a->function_of;
+	for (; ids < end; ids++) {
+		uint32_t place = function_of[*ids];
 		struct total *total;
 
-		if (!*place && find_function(a, stack_frame(s, i), s->group, place))
-			return -ENOMEM;
-		total = &t->totals[*place - 1];
-		if (total->last_sample == t->sample_number)
+		if (!place) {
+			if (find_function(a, &s->frames[*ids], s->group, &place))
+				return -ENOMEM;
+			function_of[*ids] = place;
+			totals = t->totals;
+		}
+		total = &totals[place - 1];
+		if (total->last_sample == number)
 			continue;
-		total->last_sample = t->sample_number;
-		total->weight += s->weight;
+		total->last_sample = number;
+		total->weight += weight;
 	}
 	if (s->frame_count)
-		t->counters[a->function_of[s->frame_ids[0]] - 1].self += s->weight;
+		t->counters[function_of[s->frame_ids[0]] - 1].self += weight;
 	return 0;
 }
 

@@ -6,6 +6,10 @@ const uint8_t *wire_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *
 {
 	uint64_t v = 0;
 
+	if (end - p >= 3 && p[0] & p[1] & 0x80 && p[2] < 0x80) {
+		*ret = (p[0] & 0x7f) | (p[1] & 0x7fu) << 7 | (uint64_t)p[2] << 14;
+		return p + 3;
+	}
 	for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
 		uint8_t byte = *p++;
 
