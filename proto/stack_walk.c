@@ -19,12 +19,12 @@ enum { MAX_STACK_FRAMES = 1 << 20 }; /* the rest, at the root, is cut: a small h
 
 struct walk {
 	const struct profiles *p;
-	struct frame *frames;	    /* of all locations, one after another */
-	uint32_t *first;	    /* where a location's frames start; one more at the end */
-	bool has_inlined;	    /* locations of several frames */
-	enum key *keys;		    /* by attribute: which of those that matter here? */
-	struct module *modules;	    /* by mapping */
-	uint32_t *stack;	    /* of the current sample */
+	struct frame *frames;	/* of all locations, one after another */
+	uint32_t *first;	/* where a location's frames start; one more at the end */
+	bool has_inlined;	/* locations of several frames */
+	enum key *keys;		/* by attribute: which of those that matter here? */
+	struct module *modules; /* by mapping */
+	uint32_t *stack;	/* of the current sample */
 	size_t stack_cap;
 	struct sample_kind kind; /* of the current profile */
 	struct str process;	 /* of the current resource */

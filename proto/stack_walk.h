@@ -38,10 +38,10 @@ struct stack_sample {
 	const struct sample_kind *kind; /* of @profile */
 	const struct sample *sample;
 	uint64_t weight;
-	uint64_t events;		   /* how often it was seen */
-	struct str comm;		   /* sample's thread.name, else resource's process.executable.name, else "" */
-	struct str group;		   /* what a view (proto/view.h) groups by, until the next sample; else "" */
-	int64_t pid;			   /* process.pid, -1 when absent */
+	uint64_t events;	   /* how often it was seen */
+	struct str comm;	   /* sample's thread.name, else resource's process.executable.name, else "" */
+	struct str group;	   /* what a view (proto/view.h) groups by, until the next sample; else "" */
+	int64_t pid;		   /* process.pid, -1 when absent */
 	const uint32_t *frame_ids; /* leaf first */
 	uint32_t frame_count;
 	const struct frame *frames; /* of the walk, by id */

@@ -34,7 +34,7 @@ struct top {
 	struct intern *texts; /* NUL-terminated */
 	struct counters *counters;
 	struct total *totals;
-	size_t counter_cap; /* of both */
+	size_t counter_cap;   /* of both */
 	struct top_row *rows; /* what readers saw last */
 	size_t row_cap;
 	uint64_t sample_number;
