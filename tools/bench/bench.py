@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols`, `convert`, `report`, `page` and those of receiving,
-        which need what nothing else does
+usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols`, `convert`, `record`, `report`, `page` and those
+        of receiving, which need what nothing else does
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
             64 MB of memory between samples
@@ -22,6 +22,7 @@ symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line 
             time to make, to open and to ask; 10,000 addresses in a symbol table
 receive_grpc  the next, over gRPC
 convert     ten million samples into pprof, a picture and a page; a pprof file read and written beside `go tool pprof -proto`
+record      captures at 99 Hz beside perf's: size, time to the file once it ends; memory over a long one at -F max
 report      reading a capture of ten million samples beside `go tool pprof -top`: time, memory
 page        zooming a large flame graph in Chromium: time of a frame, memory; first paint, size
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
@@ -39,6 +40,7 @@ import memory
 import page
 import receive
 import receive_grpc
+import record
 import report
 import start
 import symbols
@@ -61,6 +63,7 @@ FIGURES = {
     "busy": busy.busy,
     "symbols": symbols.symbols,
     "convert": convert.convert,
+    "record": record.record,
     "report": report.report,
     "page": page.page,
     "receive": receive.receive,
@@ -69,7 +72,7 @@ FIGURES = {
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "convert", "report", "page", "receive", "receive_grpc")]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc")]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")
