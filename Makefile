@@ -108,7 +108,8 @@ $(call obj,proto) $(call obj,backend) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO
 # Files that base/embed.h puts into an object.
 $(BUILD)/proto/flamegraph.o $(BUILD)-fuzz/proto/flamegraph.o: proto/flamegraph.css proto/flamegraph.js
 $(BUILD)/backend/page.o: $(wildcard backend/page/*)
-$(BUILD)/proto/flamegraph_page.o $(BUILD)-fuzz/proto/flamegraph_page.o: proto/flamegraph_page.css proto/flamegraph_page.js
+$(BUILD)/proto/flamegraph_page.o $(BUILD)-fuzz/proto/flamegraph_page.o: proto/flamegraph_page.css proto/flamegraph_page.js proto/flamegraph_plain.js
+$(BUILD)/proto/report_diff_picture.o $(BUILD)-fuzz/proto/report_diff_picture.o: proto/flamegraph_compare.js
 
 # --- BPF: one object a program file, embedded as a skeleton ---
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)) -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP

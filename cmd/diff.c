@@ -83,20 +83,30 @@ static int write_result(const struct diff_result *result, const struct config *c
 	return report_diff(result, &style, out);
 }
 
+/* What writes the picture @path, by its end. NULL: nothing does. */
+typedef int picture_fn(const struct diff *d, const struct diff_result *result, struct buf *out);
+static picture_fn *picture_of(const char *path)
+{
+	const struct format *format = format_by_path(path);
+
+	if (format && !strcmp(format->name, "svg"))
+		return report_diff_svg;
+	return format && !strcmp(format->name, "html") ? report_diff_html : NULL;
+}
+
 static bool is_picture(const char *path)
 {
-	size_t len = path ? strlen(path) : 0;
-
-	if (!path || (len > 4 && !strcmp(path + len - 4, ".svg")))
+	if (!path || picture_of(path))
 		return true;
-	log_error("-o: '%s' is no name of a picture; end it in .svg (--format has the texts, on standard output)", path);
+	log_error("-o: '%s' is no name of a picture; end it in .svg or .html (--format has the texts, on standard output)",
+		  path);
 	return false;
 }
 
 static int write_picture(const struct diff *d, const struct diff_result *result, const char *path)
 {
 	AUTO(buf_fini) struct buf picture = BUF_EMPTY;
-	int err = report_diff_svg(d, result, &picture);
+	int err = picture_of(path)(d, result, &picture);
 
 	if (!err)
 		err = format_replace_file(path, &picture);
@@ -115,7 +125,7 @@ static int check(const struct diff_result *result, const struct config *config, 
 		return STATUS_DONE;
 	log_error("failed: more than noise, and more than %s of the whole (--fail-above), was added by", config->fail_above);
 	fputs(buf_text(&why), stderr);
-	fputs("  To see where: the same command with -o diff.svg, or hearth report --format tree --focus NAME on both "
+	fputs("  To see where: the same command with -o diff.html, or hearth report --format tree --focus NAME on both "
 	      "sides.\n"
 	      "  If it is meant, and the first side is a kept baseline: record that anew.\n",
 	      stderr);

@@ -9,6 +9,9 @@
 
 #include "proto/tree.h"
 
+struct intern;
+struct json;
+
 /* Appends the picture of @t to @out. Frames narrower than a tenth of a pixel are not drawn, and that is said. 0 or -ENOMEM.
  */
 int flamegraph_write_svg(struct tree *t, struct buf *out);
@@ -29,6 +32,20 @@ int flamegraph_write_svg_as(struct tree *t, const struct flamegraph_look *look, 
  * 0 or -ENOMEM.
  */
 int flamegraph_write_html(struct tree *t, struct buf *out);
+
+/* What such a page shows of a frame, in the legend and in the table: a script that makes it, and what the script needs. */
+struct flamegraph_page {
+	void (*title)(void *arg, struct buf *out); /* one line, as XML */
+	/* Adds members to the object that the script gets as data.look; functions are called by their numbers in @names, to
+	 * which those that are not in the tree may be added. 0 or -ENOMEM. NULL: nothing. */
+	int (*data)(void *arg, struct intern *names, struct json *j);
+	const char *table_head; /* the cells of its first row, HTML */
+	const char *script;	/* as proto/flamegraph_plain.js; ends at @script_len */
+	size_t script_len;
+	bool has_sides; /* the tree has tree_node.second */
+	void *arg;
+};
+int flamegraph_write_html_as(struct tree *t, const struct flamegraph_page *page, struct buf *out);
 
 /* --- what both share --- */
 

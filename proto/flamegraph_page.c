@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page holds the whole tree, in pre-order and by columns, as JSON in a script element that is not run; its own script
- * draws from that. Names stand there once. JSON's strings are the only place where '<' can come from, and it is escaped
+ * The page holds the whole tree, in pre-order and by columns, as JSON in a script element that is not run; its own scripts
+ * draw from that. Names stand there once. JSON's strings are the only place where '<' can come from, and it is escaped
  * there, so that nothing in a name can end the element.
  */
 #include <errno.h>
@@ -18,11 +18,12 @@
 
 EMBED(flamegraph_page_css, "proto/flamegraph_page.css");
 EMBED(flamegraph_page_js, "proto/flamegraph_page.js");
+EMBED(flamegraph_plain_js, "proto/flamegraph_plain.js");
 
-enum { INLINED = 8 }; /* beside the kind; as in flamegraph_page.js */
+enum { INLINED = 8 }; /* beside the kind; as in flamegraph_plain.js */
 
 struct columns {
-	struct buf name, depth, self, kind; /* "1,2,3," */
+	struct buf name, depth, self, second, kind; /* "1,2,3," */
 };
 
 /* Quicker than printf: there are millions of them. */
@@ -39,6 +40,16 @@ static void put_number(struct buf *out, uint64_t n)
 	buf_append(out, digits + at, sizeof(digits) - at);
 }
 
+/* What of the second side is @n itself. */
+static uint64_t own_second(const struct tree_node *n)
+{
+	uint64_t below = 0;
+
+	for (const struct tree_node *child = n->child; child; child = child->sibling)
+		below += child->second;
+	return n->second - below;
+}
+
 static int gather(const struct tree_node *root, struct intern *names, struct columns *c)
 {
 	uint32_t depth = 0, name;
@@ -50,9 +61,10 @@ static int gather(const struct tree_node *root, struct intern *names, struct col
 		put_number(&c->name, name);
 		put_number(&c->depth, depth);
 		put_number(&c->self, n->self);
+		put_number(&c->second, own_second(n));
 		put_number(&c->kind, n->kind | (n->is_inlined ? INLINED : 0));
 	}
-	return c->name.failed || c->depth.failed || c->self.failed || c->kind.failed ? -ENOMEM : 0;
+	return c->name.failed || c->depth.failed || c->self.failed || c->second.failed || c->kind.failed ? -ENOMEM : 0;
 }
 
 static void put_column(struct buf *out, const char *name, const struct buf *column)
@@ -62,27 +74,13 @@ static void put_column(struct buf *out, const char *name, const struct buf *colu
 	buf_putc(out, ']');
 }
 
-/* JSON with '<' as an escape. */
-static void put_escaped(struct buf *out, const struct buf *json)
-{
-	size_t from = 0;
-
-	for (const uint8_t *at; (at = memchr(json->data + from, '<', json->len - from));) {
-		size_t to = (size_t)(at - json->data);
-
-		buf_append(out, json->data + from, to - from);
-		buf_puts(out, "\\u003c");
-		from = to + 1;
-	}
-	buf_append(out, json->data + from, json->len - from);
-}
-
 static int put_names(struct buf *out, const struct intern *names)
 {
 	AUTO(buf_fini) struct buf text = BUF_EMPTY, shades = BUF_EMPTY;
 	struct json j;
 
 	json_init(&j, &text, 0);
+	j.html_safe = true;
 	json_array_begin(&j);
 	for (uint32_t i = 0; i < intern_count(names); i++) {
 		size_t len;
@@ -95,54 +93,63 @@ static int put_names(struct buf *out, const struct intern *names)
 	if (text.failed || shades.failed)
 		return -ENOMEM;
 	buf_puts(out, "\"names\":");
-	put_escaped(out, &text);
+	buf_append(out, text.data, text.len);
 	put_column(out, "shades", &shades);
 	return 0;
 }
 
-static int put_data(struct buf *out, const struct weight_sum *sum, const struct intern *names, const struct columns *c)
+/* What the page's own script needs, before the names, to which it may add. */
+static int put_look(struct buf *out, const struct flamegraph_page *page, struct intern *names)
 {
-	AUTO(buf_fini) struct buf unit = BUF_EMPTY;
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct json j;
+	int err = 0;
 
-	json_init(&j, &unit, 0);
-	json_string(&j, sum->unit);
-	buf_puts(out, "{\"unit\":");
-	put_escaped(out, &unit);
-	buf_puts(out, ",\"colours\":[");
-	for (int kind = TREE_PROCESS; kind <= TREE_MARKER; kind++) {
-		buf_puts(out, kind ? ",[" : "[");
-		for (unsigned shade = 0; shade < FLAMEGRAPH_SHADES; shade++) {
-			buf_puts(out, shade ? ",\"" : "\"");
-			flamegraph_colour((enum tree_kind)kind, shade, out);
-			buf_putc(out, '"');
-		}
-		buf_putc(out, ']');
-	}
-	buf_puts(out, "],");
-	if (put_names(out, names))
-		return -ENOMEM;
+	json_init(&j, &text, 0);
+	j.html_safe = true;
+	json_object_begin(&j);
+	if (page->data)
+		err = page->data(page->arg, names, &j);
+	json_object_end(&j);
+	buf_puts(out, "\"look\":");
+	buf_append(out, text.data, text.len);
+	return err ? err : text.failed ? -ENOMEM : 0;
+}
+
+static int put_data(struct buf *out, const struct flamegraph_page *page, struct intern *names, const struct columns *c)
+{
+	int err;
+
+	buf_puts(out, "{");
+	err = put_look(out, page, names);
+	buf_puts(out, ",");
+	if (!err)
+		err = put_names(out, names);
+	if (err)
+		return err;
 	buf_puts(out, ",\"tree\":{");
 	put_column(out, "name", &c->name);
 	put_column(out, "depth", &c->depth);
 	put_column(out, "self", &c->self);
+	if (page->has_sides)
+		put_column(out, "second", &c->second);
 	put_column(out, "kind", &c->kind);
 	buf_puts(out, "}}");
 	return 0;
 }
 
-static void put_head(struct buf *out, const char *title)
+static void put_head(struct buf *out, const char *title, const char *table_head)
 {
 	buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
 		      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
 		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		      "<link rel=\"icon\" href=\"data:,\">\n<title>hearth: ");
-	flamegraph_text(out, title, strlen(title));
+	buf_puts(out, title);
 	buf_puts(out, "</title>\n<style>\n");
 	buf_append(out, flamegraph_page_css, EMBEDDED_LEN(flamegraph_page_css));
 	buf_puts(out, "</style>\n</head>\n<body>\n<header>\n<h1>");
-	flamegraph_text(out, title, strlen(title));
+	buf_puts(out, title);
 	buf_puts(out, "</h1>\n<div id=\"views\" role=\"group\" aria-label=\"view\">\n"
 		      "<button type=\"button\" data-view=\"flame\" aria-pressed=\"true\">Flame graph</button>\n"
 		      "<button type=\"button\" data-view=\"callers\" aria-pressed=\"false\">Callers</button>\n"
@@ -157,27 +164,27 @@ static void put_head(struct buf *out, const char *title)
 	buf_puts(out, "<noscript><p>This page draws the profile with a script, which is part of it.</p></noscript>\n"
 		      "<main id=\"main\">\n<div id=\"graph\"><canvas id=\"canvas\" role=\"img\" "
 		      "aria-label=\"flame graph; the table has the same figures\"></canvas></div>\n"
-		      "<div id=\"table\" hidden>\n<table>\n<thead><tr>"
-		      "<th><button type=\"button\" data-by=\"self\">Self</button></th><th>Self</th>"
-		      "<th><button type=\"button\" "
-		      "data-by=\"total\">Total</button></th><th>Total</th><th>Function</th></tr></thead>\n"
+		      "<div id=\"table\" hidden>\n<table>\n<thead><tr>");
+	buf_puts(out, table_head);
+	buf_puts(out, "</tr></thead>\n"
 		      "<tbody id=\"rows\"></tbody>\n</table>\n<p id=\"more\"></p>\n</div>\n</main>\n"
 		      "<footer>hearth " HEARTH_VERSION "</footer>\n");
 }
 
-int flamegraph_write_html(struct tree *t, struct buf *out)
+int flamegraph_write_html_as(struct tree *t, const struct flamegraph_page *page, struct buf *out)
 {
 	AUTO(buf_fini) struct buf title = BUF_EMPTY;
 	struct intern *names = intern_new();
 	struct columns c = { .name = BUF_EMPTY };
 	int err = names ? gather(tree_root_by_name(t), names, &c) : -ENOMEM;
 
-	report_sum(tree_sum(t), &title);
+	page->title(page->arg, &title);
 	if (!err) {
-		put_head(out, buf_text(&title));
+		put_head(out, buf_text(&title), page->table_head);
 		buf_puts(out, "<script id=\"data\" type=\"application/json\">");
-		err = put_data(out, tree_sum(t), names, &c);
+		err = put_data(out, page, names, &c);
 		buf_puts(out, "</script>\n<script>\n");
+		buf_append(out, page->script, page->script_len);
 		buf_append(out, flamegraph_page_js, EMBEDDED_LEN(flamegraph_page_js));
 		buf_puts(out, "</script>\n</body>\n</html>\n");
 	}
@@ -185,6 +192,56 @@ int flamegraph_write_html(struct tree *t, struct buf *out)
 	buf_fini(&c.name);
 	buf_fini(&c.depth);
 	buf_fini(&c.self);
+	buf_fini(&c.second);
 	buf_fini(&c.kind);
-	return err ? err : out->failed ? -ENOMEM : 0;
+	return err ? err : out->failed || title.failed ? -ENOMEM : 0;
+}
+
+/* --- the plain page --- */
+
+static void put_sum(void *arg, struct buf *out)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	report_sum(tree_sum(arg), &text);
+	flamegraph_text(out, buf_text(&text), text.len);
+}
+
+static int put_plain(void *arg, struct intern *names, struct json *j)
+{
+	AUTO(buf_fini) struct buf colour = BUF_EMPTY;
+
+	(void)names;
+	json_key(j, "unit");
+	json_string(j, tree_sum(arg)->unit);
+	json_key(j, "colours");
+	json_array_begin(j);
+	for (int kind = TREE_PROCESS; kind <= TREE_MARKER; kind++) {
+		json_array_begin(j);
+		for (unsigned shade = 0; shade < FLAMEGRAPH_SHADES; shade++) {
+			buf_reset(&colour);
+			flamegraph_colour((enum tree_kind)kind, shade, &colour);
+			json_string(j, buf_text(&colour));
+		}
+		json_array_end(j);
+	}
+	json_array_end(j);
+	return colour.failed ? -ENOMEM : 0;
+}
+
+int flamegraph_write_html(struct tree *t, struct buf *out)
+{
+	const struct flamegraph_page page = {
+		.title = put_sum,
+		.data = put_plain,
+		.table_head =
+			"<th><button type=\"button\" data-by=\"self\">Self</button></th><th class=\"detail\">Self</th>"
+			"<th><button type=\"button\" data-by=\"total\">Total</button></th><th class=\"detail\">Total</th>"
+			"<th>Function</th>",
+		.script = flamegraph_plain_js,
+		.script_len = EMBEDDED_LEN(flamegraph_plain_js),
+		.arg = t,
+	};
+
+	return flamegraph_write_html_as(t, &page, out);
 }

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call tree on one page: flame graph, callers, table. The tree comes in pre-order as columns (name, depth, self, kind); all that
-// is drawn is found by walking it, skipping what is narrower than half a pixel together with everything below.
+// A call tree on one page: flame graph, callers, table. The tree comes in pre-order as columns (name, depth, self, kind; second, of
+// a tree of two sides: what of self is of the second one); all that is drawn is found by walking it, skipping what is narrower than
+// half a pixel together with everything below. How a frame looks and what is said of it is makeLook()'s, which stands before this:
+//   colour(tree, i), alpha(tree, i), describe(tree, i): of a node;  found(total, second): of the nodes that a search found;
+//   legend(tree): [[CSS colour, text]...];  functions(tree): the table's rows, with name (an index);
+//   orders: what each of its buttons sorts by;  cells(row): [[text, class]...], the last one the function.
 "use strict";
 (() => {
   const byId = (id) => document.getElementById(id), data = JSON.parse(byId("data").textContent);
-  const { names, shades, colours, unit } = data;
+  const { names } = data;
   const ROW = 18, canvas = byId("canvas"), main = byId("main"), info = byId("info"), box = byId("search"), found = byId("found");
-  const INLINED = 8, KINDS = ["process", "kernel", "native", "Go", "interpreted", "marker"];
 
   // --- trees ---
-  // Columns, and what follows from them: end (the first node behind the subtree), parent, total, x (where it begins).
+  // Columns, and what follows from them: end (the first node behind the subtree), parent, total and totalSecond, x (where it begins).
   function complete(tree) {
     const n = tree.name.length, path = [];
     tree.end = new Int32Array(n).fill(n);
     tree.parent = new Int32Array(n).fill(-1);
     tree.total = Float64Array.from(tree.self);
+    tree.totalSecond = tree.second ? Float64Array.from(tree.second) : new Float64Array(n);
     tree.x = new Float64Array(n);
     tree.rows = 0;
     for (let i = 0; i < n; i++) {
@@ -24,7 +28,10 @@
       path.push(i);
       tree.rows = Math.max(tree.rows, depth + 1);
     }
-    for (let i = n - 1; i > 0; i--) tree.total[tree.parent[i]] += tree.total[i];
+    for (let i = n - 1; i > 0; i--) {
+      tree.total[tree.parent[i]] += tree.total[i];
+      tree.totalSecond[tree.parent[i]] += tree.totalSecond[i];
+    }
     const next = new Float64Array(n);
     for (let i = 1; i < n; i++) {
       const p = tree.parent[i];
@@ -36,17 +43,18 @@
 
   // The other way round: below each function those that called it. By name only, as a function may be of several kinds.
   function invert(tree) {
-    const root = { self: 0, kids: new Map(), kind: 0 }, out = { name: [], depth: [], self: [], kind: [] };
+    const root = { self: 0, second: 0, kids: new Map(), kind: 0 }, out = { name: [], depth: [], self: [], second: [], kind: [] };
     for (let i = 1; i < tree.name.length; i++) {
       if (!tree.self[i]) continue;
       let at = root;
       for (let k = i; k > 0; k = tree.parent[k]) {
         let kid = at.kids.get(tree.name[k]);
-        if (!kid) at.kids.set(tree.name[k], (kid = { self: 0, weight: 0, kids: new Map(), kind: tree.kind[k] }));
+        if (!kid) at.kids.set(tree.name[k], (kid = { self: 0, second: 0, weight: 0, kids: new Map(), kind: tree.kind[k] }));
         kid.weight += tree.self[i];
         at = kid;
       }
       at.self += tree.self[i];
+      at.second += tree.second ? tree.second[i] : 0;
     }
     const todo = [[0, 0, root]];
     while (todo.length) {
@@ -54,6 +62,7 @@
       out.name.push(name);
       out.depth.push(depth);
       out.self.push(node.self);
+      out.second.push(node.second);
       out.kind.push(node.kind);
       for (const [kid, below] of [...node.kids].sort((a, b) => a[1].weight - b[1].weight)) todo.push([kid, depth + 1, below]);
     }
@@ -62,16 +71,10 @@
 
   const flame = complete(data.tree);
   let callers = null, tree = flame, zoomed = 0, selected = -1, marks = null, view = "flame", dark = false;
-  const whole = () => tree.total[0] || 1;
 
   // --- text ---
-  const number = (v) => {
-    if (unit !== "nanoseconds") return v.toLocaleString("en") + (unit === "count" ? "" : " " + unit);
-    return v >= 1e9 ? (v / 1e9).toFixed(2) + " s" : v >= 1e6 ? (v / 1e6).toFixed(1) + " ms" : v.toLocaleString("en") + " ns";
-  };
-  const percent = (v) => ((100 * v) / whole()).toFixed(2) + " %";
-  const describe = (i) => `${names[tree.name[i]]}${tree.kind[i] & INLINED ? " (inlined)" : ""}: ${number(tree.total[i])}, ` +
-    `${percent(tree.total[i])}` + (tree.self[i] ? `, itself ${percent(tree.self[i])}` : "") +
+  const look = makeLook(data, flame);
+  const describe = (i) => look.describe(tree, i) +
     (zoomed ? `, ${((100 * tree.total[i]) / tree.total[zoomed]).toFixed(2)} % of what is shown` : "");
   const idle = "A click zooms, Esc goes back, / searches, n and N go to the next and the last match, arrows move, c copies the name.";
   const say = (i) => (info.textContent = i >= 0 ? describe(i) : idle);
@@ -93,9 +96,9 @@
   }
 
   function drawFrame(i, x, w, y, page) {
-    const kind = tree.kind[i] & 7, hit = marks && marks[tree.name[i]];
-    pen.globalAlpha = isAround(i) ? 0.4 : tree.kind[i] & INLINED ? 0.65 : 1;
-    pen.fillStyle = hit ? "#c078d8" : colours[kind][shades[tree.name[i]]];
+    const hit = marks && marks[tree.name[i]];
+    pen.globalAlpha = isAround(i) ? 0.4 : look.alpha(tree, i);
+    pen.fillStyle = hit ? "#c078d8" : look.colour(tree, i);
     pen.fillRect(x, y, Math.max(w - (w > 2 ? 0.5 : 0), 0.5), ROW - 1);
     pen.globalAlpha = 1;
     if (i === selected) {
@@ -168,15 +171,18 @@
       found.textContent = "no regular expression";
     }
     if (pattern) {
-      let sum = 0, hits = 0;
+      let sum = 0, second = 0, hits = 0;
       marks = names.map((name) => pattern.test(name));
       marks[0] = false;
       for (let i = 0; i < tree.name.length; i++) hits += marks[tree.name[i]] ? 1 : 0;
       for (let i = 0; i < tree.name.length;) {
-        if (marks[tree.name[i]]) sum += tree.total[i];
+        if (marks[tree.name[i]]) {
+          sum += tree.total[i];
+          second += tree.totalSecond[i];
+        }
         i = marks[tree.name[i]] ? tree.end[i] : i + 1;
       }
-      found.textContent = `${percent(sum)} in ${hits.toLocaleString("en")} frames`;
+      found.textContent = `${look.found(sum, second)} in ${hits.toLocaleString("en")} frames`;
     }
     if (view === "table") fillTable();
     redraw();
@@ -236,33 +242,24 @@
 
   // --- the table ---
   let functions = null, order = "self";
-  function sumFunctions() {
-    const self = new Float64Array(names.length), total = new Float64Array(names.length), open = new Int32Array(names.length), path = [];
-    for (let i = 1; i < flame.name.length; i++) {
-      while (path.length && flame.depth[path[path.length - 1]] >= flame.depth[i]) open[flame.name[path.pop()]]--;
-      const name = flame.name[i];
-      if (flame.depth[i] > 1) {
-        self[name] += flame.self[i];
-        if (!open[name]) total[name] += flame.total[i]; // recursion counts once
-      }
-      open[name]++;
-      path.push(i);
-    }
-    return names.map((name, i) => ({ i, name, self: self[i], total: total[i] })).filter((f) => f.total);
-  }
-
   function fillTable() {
-    functions = functions || sumFunctions();
-    const sorted = functions.filter((f) => !marks || marks[f.i]).sort((a, b) => b[order] - a[order] || b.total - a.total || (a.name < b.name ? -1 : 1));
+    functions = functions || look.functions(flame);
+    const of = look.orders[order];
+    const sorted = functions.filter((f) => !marks || marks[f.name]).sort((a, b) => of(b) - of(a) || look.orders.total(b) - look.orders.total(a) ||
+      (names[a.name] < names[b.name] ? -1 : 1));
     const body = byId("rows");
     body.textContent = "";
     for (const f of sorted.slice(0, 1000)) {
       const row = body.insertRow();
-      for (const text of [percent(f.self), number(f.self), percent(f.total), number(f.total), f.name]) row.insertCell().textContent = text;
+      for (const [text, className] of look.cells(f)) {
+        const cell = row.insertCell();
+        cell.textContent = text;
+        cell.className = className || "";
+      }
       row.classList.toggle("marked", !!marks);
       row.lastChild.addEventListener("click", () => {
         show("flame");
-        box.value = "^" + f.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
+        box.value = "^" + names[f.name].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
         search(box.value);
       });
     }
@@ -343,10 +340,10 @@
     } else if (view !== "table" && event.key === "Enter" && event.target === document.body && selected >= 0) zoom(selected);
   });
 
-  for (const kind of new Set(flame.kind.map((k) => k & 7))) {
-    const entry = document.createElement("span"), colour = document.createElement("i");
-    colour.style.background = colours[kind][0];
-    entry.append(colour, KINDS[kind]);
+  for (const [colour, text] of look.legend(flame)) {
+    const entry = document.createElement("span"), sample = document.createElement("i");
+    sample.style.background = colour;
+    entry.append(sample, text);
     byId("legend").append(entry);
   }
   setTheme(null);

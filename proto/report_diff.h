@@ -13,6 +13,8 @@ int report_diff_markdown(const struct diff_result *r, const struct report_style 
 /* A flame graph of both sides together: what B takes more of is red, what A does blue, in shades of how much, and what
  * differs by no more than noise is grey. */
 int report_diff_svg(const struct diff *d, const struct diff_result *r, struct buf *out);
+/* The same as a page that is complete in itself, with search and a table of the functions and their noise. */
+int report_diff_html(const struct diff *d, const struct diff_result *r, struct buf *out);
 /* All functions and stacks, changed or not. */
 int report_diff_csv(const struct diff_result *r, struct buf *out);
 /* {"measure","unit","runs":{"a","b"},"samples":{..},"cpu_seconds":{..},"changed","functions":[{"name","module","type",

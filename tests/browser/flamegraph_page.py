@@ -167,8 +167,7 @@ def main():
         paint = b.run("return performance.getEntriesByType('paint')[0].startTime")
         print(f"{len(rows)} nodes, first paint after {paint:.0f} ms")
     with webdriver.Browser(500, 900, dark=True) as b:
-        b.call("POST", b.session + "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params":
-               {"width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": True}})
+        b.command("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=3, mobile=True)
         b.open(path)
         check(b.run("return getComputedStyle(document.body).backgroundColor") == "rgb(22, 24, 28)", "not dark")
         fits(b, "narrow-dark", pictures)
@@ -177,4 +176,5 @@ def main():
         fits(b, "4k", pictures)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -25,6 +25,8 @@ bash -e -c "$(step compare)" 2>err || status=$?
 [ $status = 3 ] || fail "a slower program: status $status: $(cat err summary.md)"
 grep -q 'hash_keys (blocks)' err && grep -q 'hash&#95;keys' summary.md || fail "does not say what is slower: $(cat err summary.md)"
 [ "$(wc -l <err)" -le 24 ] || fail "more than one screen: $(cat err)"
+[ -s diff.html ] || fail "the step makes no page"
+"$HEARTH" diff -o diff.svg old?.otlp -- new?.otlp >/dev/null || fail "no picture"
 python3 -c "import xml.dom.minidom as m; m.parse('diff.svg')" || fail "diff.svg is no XML"
 grep -A1 'data-name="hash_keys"' diff.svg | grep -q 'class="u[0-3]"' || fail "hash_keys is not red"
 
@@ -47,6 +49,11 @@ rows = [r for r in csv.DictReader(sys.stdin) if r["name"] == "hash_keys"]
 assert {r["of"] for r in rows} == {"self", "total"} and all(r["changed"] == "1" for r in rows), rows
 ' || fail "--format csv"
 
+"$HEARTH" diff --format json -o diff.html old?.otlp -- new?.otlp >diff.json || fail "no page"
+status=0
+python3 "$TOP/tests/browser/diff_page.py" diff.html diff.json hash_keys . || status=$?
+[ $status = 0 ] || [ $status = 77 ] || exit $status # 77: no browser here
+
 # --- what is wrong is said ---
 refused() {
 	local status=0
@@ -55,5 +62,5 @@ refused() {
 }
 refused "Say: hearth diff A1 A2 -- B1 B2" old1.otlp old2.otlp new1.otlp
 refused "'x%' is no part of the whole" --fail-above x% old1.otlp new1.otlp
-refused "end it in .svg" -o diff.png old1.otlp new1.otlp
+refused "end it in .svg or .html" -o diff.png old1.otlp new1.otlp
 refused "is no regular expression" --focus 'a(b' old1.otlp new1.otlp
