@@ -222,7 +222,7 @@ FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz
 FUZZ_OBJ := $(foreach l,base proto symbols backend,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
 # Parsers above those layers that are fuzzed too.
 FUZZ_AGENT := rows rows_cfi rows_eh_frame rows_debug_frame rows_go go_frame_x86_64 rows_code rows_sigreturn code_flow code_jumps \
-	code_starts code_state code_state_x86_64 rows_entry dwarf_expr proc_maps pending blocks elf_wire comm_pattern perf_event \
+	code_starts code_state code_state_x86_64 rows_entry dwarf_expr proc_maps pending blocks elf_wire comm_pattern perf_event tracepoints \
 	attributes container_id host_facts process_facts
 FUZZ_SINKS := spool
 FUZZ_EXTRA := $(FUZZ_AGENT:%=agent/%) $(FUZZ_SINKS:%=sinks/%)
@@ -236,7 +236,7 @@ $(FUZZ_BUILD)/proto/%.pb.o: $(BUILD)/proto/%.pb.c
 $(FUZZ_BUILD)/fuzz_%: $(FUZZ_BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_OBJ)
 	$(call say,FUZZLD,$@) $(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 # It has a table of commands of its own, which the others must not be asked for.
-$(FUZZ_BUILD)/fuzz_config_file: $(patsubst %,$(FUZZ_BUILD)/cmd/%.o,config_file options values environment nearest)
+$(FUZZ_BUILD)/fuzz_config_file: $(patsubst %,$(FUZZ_BUILD)/cmd/%.o,config_file options values environment)
 
 fuzz: $(FUZZ_BIN)
 	$(Q)tests/run-fuzz.sh $(FUZZ_BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)

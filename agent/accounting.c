@@ -83,7 +83,9 @@ void agent_describe(struct agent *a, struct buf *out)
 
 	uname(&u);
 	buf_printf(out, "Linux %s, %u CPUs, ", u.release, sampler_cpus(a->in.sampler));
-	if (a->period)
+	if (a->period == 1)
+		buf_puts(out, "a sample each event");
+	else if (a->period)
 		buf_printf(out, "a sample each %llu events", (unsigned long long)a->period);
 	else
 		buf_printf(out, "%u Hz", a->freq_hz);

@@ -225,7 +225,7 @@ int agent_check_config(const struct agent_config *config, const char **option_re
 	struct perf_event_attr attr = { 0 };
 
 	*option_ret = "event";
-	if (perf_event_parse(config->event ? config->event : "cpu-clock", &attr, err))
+	if (perf_event_find(config->event ? config->event : "cpu-clock", &attr, err))
 		return -EINVAL;
 	return sampler_filter_check(&config->filter, option_ret, err);
 }
@@ -435,6 +435,17 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	return error ? fail(err, error, "cannot start the agent") : 0;
 }
 
+/* Of tracepoints each event is a sample, as with perf: there is no clock in them to ask for a frequency. */
+static uint64_t agent_period(const struct agent_config *config)
+{
+	struct perf_event_attr attr = { 0 };
+	struct agent_error ignored;
+
+	if (config->period || !config->event || perf_event_parse(config->event, &attr, &ignored))
+		return config->period;
+	return attr.type == PERF_TYPE_TRACEPOINT;
+}
+
 int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
 	      struct agent **ret, struct agent_error *err)
 {
@@ -448,7 +459,8 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 	if (!config->freq_hz)
 		resolved.freq_hz = perf_event_max_freq() < AGENT_MAX_FREQ ? perf_event_max_freq() : AGENT_MAX_FREQ;
 	a->freq_hz = resolved.freq_hz;
-	a->period = config->period;
+	resolved.period = agent_period(config);
+	a->period = resolved.period;
 	a->loop = loop;
 	a->out = out;
 	a->in.metrics = metrics;

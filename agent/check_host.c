@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "agent/tracepoints.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
@@ -225,6 +226,7 @@ void check_security(struct checker *c)
 void check_settings(struct checker *c)
 {
 	char line[64];
+	int error;
 
 	if (checker_first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)))
 		checker_say(c, "kernel.perf_event_paranoid", CHECK_YES, line,
@@ -240,9 +242,13 @@ void check_settings(struct checker *c)
 		checker_say(c, "kernel stack frames", atoi(line) < 127 ? CHECK_PARTLY : CHECK_YES, line,
 			    "kernel stacks are cut at kernel.perf_event_max_stack, 127 by default",
 			    "sysctl kernel.perf_event_max_stack=127");
-	checker_say(c, "tracefs", CHECK_YES,
-		    access("/sys/kernel/tracing/events", F_OK) ? "not mounted" : "/sys/kernel/tracing",
-		    "hearth does not need it: it attaches to raw tracepoints", "");
+	error = tracepoints_check();
+	checker_say(c, "tracefs", error ? CHECK_PARTLY : CHECK_YES,
+		    error					 ? strerror(-error)
+		    : access("/sys/kernel/tracing/events", F_OK) ? "not mounted, but can be read"
+								 : "/sys/kernel/tracing",
+		    "for --event SYSTEM:EVENT (tracepoints); nothing else needs it",
+		    "run it as root, on a kernel with CONFIG_TRACING that is not locked down");
 }
 
 /* --- where we run --- */

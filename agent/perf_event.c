@@ -7,8 +7,10 @@
 
 #include "agent/agent.h"
 #include "agent/perf_event.h"
+#include "agent/tracepoints.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/nearest.h"
 
 /* perf's names (tools/perf: perf list), in the order shown to people; those after the first of an event are other names of
  * it. */
@@ -126,37 +128,63 @@ static bool add_modifiers(const char *text, struct perf_event_attr *attr)
 	return true;
 }
 
-/* The first name of each event. */
-static void print_names(char *out, size_t size)
+/* Which of the names @text is a mistyped one of. NULL: none. */
+static const char *nearest_event(const char *text, size_t len)
 {
-	size_t len = 0;
+	char word[64];
+	struct nearest nearest;
 
+	snprintf(word, sizeof(word), "%.*s", (int)len, text);
+	nearest = nearest_to(word);
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
-		if (!i || events[i].type != events[i - 1].type || events[i].config != events[i - 1].config)
-			len += (size_t)snprintf(out + len, len < size ? size - len : 0, "%s, ", events[i].name);
+		nearest_offer(&nearest, events[i].name);
+	return nearest.best;
 }
 
 int perf_event_parse(const char *text, struct perf_event_attr *attr, struct agent_error *err)
 {
 	size_t len = strcspn(text, ":");
-	char names[384];
+	const char *modifiers = text[len] ? text + len + 1 : "";
+	const char *near;
 
 	if (!find_event(text, len, attr)) {
-		print_names(names, sizeof(names));
+		/* not cycels:u */
+		if (tracepoint_is_name(text) && modifiers[strspn(modifiers, "ukhp")]) {
+			attr->type = PERF_TYPE_TRACEPOINT;
+			return 0;
+		}
+		near = nearest_event(text, len);
 		snprintf(err->message, sizeof(err->message),
-			 "there is no event '%s'; there are %sL1-dcache-load-misses and its like, rHEX (tracepoints and "
-			 "CPU/.../ are "
-			 "not sampled on)",
-			 text, names);
+			 "there is no event '%.200s'%s%s%s; 'hearth help events' names them", text,
+			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 		return -EINVAL;
 	}
-	if (text[len] && !add_modifiers(text + len + 1, attr)) {
+	if (text[len] && !add_modifiers(modifiers, attr)) {
 		snprintf(err->message, sizeof(err->message),
 			 "'%s': behind the colon there may be u (user space alone), k (the kernel alone), h, p (precise)",
 			 text);
 		return -EINVAL;
 	}
 	return 0;
+}
+
+int perf_event_find(const char *text, struct perf_event_attr *attr, struct agent_error *err)
+{
+	char suggestion[160] = "";
+	int error = perf_event_parse(text, attr, err);
+	uint64_t id;
+
+	if (error) {
+		tracepoint_suggest(text, suggestion, sizeof(suggestion));
+		if (*suggestion)
+			snprintf(err->message, sizeof(err->message), "there is no event '%.200s'%s", text, suggestion);
+		return error;
+	}
+	if (attr->type != PERF_TYPE_TRACEPOINT)
+		return 0;
+	error = tracepoint_find(text, &id, err);
+	attr->config = error ? 0 : id;
+	return error;
 }
 
 bool perf_event_is_time(const struct perf_event_attr *attr)

@@ -12,10 +12,14 @@ struct agent_error;
 
 /*
  * Fills @attr (type, config, what is excluded, how precise) for @text, in the form of perf's -e: a name (cpu-clock, cycles,
- * L1-dcache-load-misses, ...) or rHEX (a raw event of the CPU), then perhaps ':' and modifiers (u: only user space, k: only
- * the kernel, p: precise). 0, or -EINVAL with @err filled.
+ * L1-dcache-load-misses, ...), rHEX (a raw event of the CPU) or SYSTEM:EVENT (a tracepoint), but for the last then perhaps
+ * ':' and modifiers (u: only user space, k: only the kernel, p: precise). 0, or -EINVAL with @err filled.
  */
 int perf_event_parse(const char *text, struct perf_event_attr *attr, struct agent_error *err);
+
+/* The same, and of a tracepoint, of which perf_event_parse() fills in the type alone, its number (see tracepoint_find()).
+ * 0, or -errno with @err filled. */
+int perf_event_find(const char *text, struct perf_event_attr *attr, struct agent_error *err);
 
 /* Does it count nanoseconds? */
 bool perf_event_is_time(const struct perf_event_attr *attr);

@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading and feeding the kernel half. The skeleton is opened, its options and map sizes set for this machine, loaded; then
- * one perf event a CPU runs the program. Map values carry unique sequence numbers so that the program sees when an element
- * was rewritten under it.
+ * agent/sampler_events.c lets the machine's events run the program. Map values carry unique sequence numbers so that the
+ * program sees when an element was rewritten under it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 #include "agent/cpu.h"
 #include "agent/map_sizes.h"
 #include "agent/perf_event.h"
 #include "agent/sampler_filter.h"
-#include "agent/sampler.h"
+#include "agent/sampler_state.h"
 #include "agent/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/sampler.skel.h"
 
 enum {
 	CPUS_A_RING = 4,
-	MAX_RINGS = 64,
 	DEFAULT_CHUNKS = 64,
 	MIN_RING_BYTES = 2 << 20,
 	MAX_RING_BYTES = 8 << 20,
@@ -32,32 +29,6 @@ enum {
 	CHUNKS_PER_SECOND = 4096, /* of one CPU at least, 16 MB of stack; twice that may be saved up */
 	UNKNOWN_RATE = 1000,
 	CHUNKS_A_SAMPLE = 16, /* so that every sample of high frequencies may miss: short processes do */
-};
-
-struct cpu_event {
-	uint32_t cpu;
-	int fd;
-	uint64_t since_ns; /* enabled since then; 0: not */
-};
-
-struct sampler {
-	struct sampler_bpf *skel;
-	struct ring_buffer *rings;
-	int ring_fds[MAX_RINGS];
-	uint32_t ring_cnt;
-	uint64_t ring_bytes;
-	struct cpu_event *events;
-	uint32_t event_cnt;
-	uint32_t possible_cpus;
-	struct perf_event_attr kind;
-	unsigned freq_hz;
-	uint64_t period; /* instead of it, when not 0 */
-	bool enabled, tail_form;
-	uint64_t expected; /* of events that are closed or disabled */
-	uint64_t malformed;
-	uint32_t seq;
-	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
-	void *arg;
 };
 
 /* libbpf's messages (the verifier's log is one of many lines) for --verbose. */
@@ -156,6 +127,7 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
 	(void)bpf_map__set_autocreate(skel->maps.tail_programs, !loop);
+	sampler_events_configure(s);
 	sampler_filter_configure(skel, &config->filter);
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
 	if (s->ring_cnt > MAX_RINGS)
@@ -296,7 +268,8 @@ int sampler_new(const struct agent_config *config, struct sampler **ret, struct 
 	s->freq_hz = config->freq_hz;
 	s->period = config->period;
 	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
-	error = perf_event_parse(config->event ? config->event : "cpu-clock", &s->kind, err);
+	s->tracepoint_fd = -1;
+	error = perf_event_find(config->event ? config->event : "cpu-clock", &s->kind, err);
 	if (config->filter.kernel_only)
 		s->kind.exclude_user = 1;
 	if (!error)
@@ -313,93 +286,13 @@ void sampler_free(struct sampler *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->event_cnt; i++)
-		close(s->events[i].fd);
-	free(s->events);
+	sampler_events_free(s);
 	ring_buffer__free(s->rings);
 	for (uint32_t i = 1; i < s->ring_cnt; i++)
 		if (s->ring_fds[i])
 			close(s->ring_fds[i]);
 	sampler_bpf__destroy(s->skel);
 	free(s);
-}
-
-/* --- events --- */
-
-/* Only time passes at a known rate, and only where none of it is excluded. */
-static uint64_t expected_of(const struct sampler *s, const struct cpu_event *e)
-{
-	uint64_t period_ns = s->period ? s->period : NSEC_PER_SEC / s->freq_hz;
-
-	if (!e->since_ns || !perf_event_is_time(&s->kind) || s->kind.exclude_user || s->kind.exclude_kernel)
-		return 0;
-	return (clock_mono_ns() - e->since_ns) / period_ns;
-}
-
-static void event_enable(struct sampler *s, struct cpu_event *e, bool on)
-{
-	if (on && !e->since_ns && !ioctl(e->fd, PERF_EVENT_IOC_ENABLE, 0)) {
-		e->since_ns = clock_mono_ns();
-	} else if (!on && e->since_ns) {
-		(void)ioctl(e->fd, PERF_EVENT_IOC_DISABLE, 0);
-		s->expected += expected_of(s, e);
-		e->since_ns = 0;
-	}
-}
-
-int sampler_add_cpu(struct sampler *s, uint32_t cpu)
-{
-	struct bpf_program *prog = s->tail_form ? s->skel->progs.on_sample_tail : s->skel->progs.on_sample;
-	struct cpu_event *events;
-	AUTO_CLOSE int fd = -1;
-
-	for (uint32_t i = 0; i < s->event_cnt; i++)
-		if (s->events[i].cpu == cpu)
-			return -EEXIST;
-	events = realloc(s->events, (s->event_cnt + 1) * sizeof(*events));
-	if (!events)
-		return -ENOMEM;
-	s->events = events;
-	fd = perf_event_open_cpu(&s->kind, cpu, s->freq_hz, s->period);
-	if (fd < 0)
-		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(prog)))
-		return -errno;
-	events[s->event_cnt] = (struct cpu_event){ .cpu = cpu, .fd = MOVE_FD(fd) };
-	event_enable(s, &events[s->event_cnt++], s->enabled);
-	return 0;
-}
-
-void sampler_remove_cpu(struct sampler *s, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < s->event_cnt; i++) {
-		if (s->events[i].cpu != cpu)
-			continue;
-		event_enable(s, &s->events[i], false);
-		close(s->events[i].fd);
-		s->events[i] = s->events[--s->event_cnt];
-		return;
-	}
-}
-
-int sampler_enable(struct sampler *s, bool on)
-{
-	s->enabled = on;
-	for (uint32_t i = 0; i < s->event_cnt; i++) {
-		event_enable(s, &s->events[i], on);
-		if (on && !s->events[i].since_ns)
-			return -errno;
-	}
-	return 0;
-}
-
-uint64_t sampler_expected(const struct sampler *s)
-{
-	uint64_t sum = s->expected;
-
-	for (uint32_t i = 0; i < s->event_cnt; i++)
-		sum += expected_of(s, &s->events[i]);
-	return sum;
 }
 
 /* --- reading --- */

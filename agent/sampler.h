@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel half as the agent sees it: loads the BPF programs, opens a sampling event on each CPU, reads the rings, writes
- * the caches. The only file, with sampler_filter.c, that knows the skeleton. Agent's thread.
+ * the caches. Its files, agent/sampler*.c, alone know the skeleton. Agent's thread.
  */
 #ifndef HEARTH_AGENT_SAMPLER_H
 #define HEARTH_AGENT_SAMPLER_H
@@ -23,7 +23,7 @@ void sampler_free(struct sampler *s);
 int sampler_add_cpu(struct sampler *s, uint32_t cpu);
 void sampler_remove_cpu(struct sampler *s, uint32_t cpu);
 
-/* Enables or disables all events. */
+/* Enables or disables all events. 0 or -errno. */
 int sampler_enable(struct sampler *s, bool on);
 
 /* Readable when the kernel thinks the rings should be read. */
@@ -38,7 +38,7 @@ uint64_t sampler_malformed(const struct sampler *s);
 /* Sums over CPUs. */
 void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX]);
 
-/* Samples that time and frequency imply up to now, since the events were enabled. */
+/* Samples that time and frequency imply up to now, since the events were enabled; of a tracepoint, that its events do. */
 uint64_t sampler_expected(const struct sampler *s);
 
 /* The caches. Each returns 0 or -errno; sequence numbers are filled in here. */

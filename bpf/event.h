@@ -265,6 +265,7 @@ enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };
 struct cpu_state {
 	__u64 counters[COUNTER_MAX];
 	__u64 chunk_tokens_ns; /* token bucket: time already paid for */
+	__u64 events;	       /* of a tracepoint, that passed the filters */
 	__u32 seq;
 	__u32 pad;
 };

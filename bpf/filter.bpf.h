@@ -87,11 +87,24 @@ static __always_inline bool passes(__u64 pid_tgid)
 	return !cfg_cgroup_cnt || is_chosen_cgroup();
 }
 
+/* Of a tracepoint: is the event on a CPU that is sampled, and its turn? The turns are those of events that pass. */
+static __always_inline bool is_turn(struct cpu_state *state, __u64 pid_tgid)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 *on = bpf_map_lookup_elem(&tracepoint_cpus, &cpu);
+
+	if (!on || !*on)
+		return false;
+	return cfg_every <= 1 || (passes(pid_tgid) && ++state->events % cfg_every == 0);
+}
+
 /* Counts the entry and says whether it is a sample to take. */
 static __always_inline bool wanted(struct cpu_state *state)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
+	if (cfg_tracepoint && !is_turn(state, pid_tgid))
+		return false;
 	count(state, COUNTER_ENTRIES);
 	if (!cfg_idle && !(pid_tgid >> 32)) {
 		count(state, COUNTER_IDLE);

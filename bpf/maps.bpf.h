@@ -17,6 +17,8 @@ const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
 const volatile __u64 cfg_code_mask = ~0ull;  /* what of a return address is not its signature */
+const volatile bool cfg_tracepoint = false;  /* loaded as a program on a tracepoint, whose context is not that of an event */
+const volatile __u64 cfg_every = 1;	     /* of a tracepoint's events each so many-th one of a CPU is a sample */
 const volatile bool cfg_filter_pids = false;
 const volatile bool cfg_filter_tids = false;
 const volatile bool cfg_filter_comm = false;
@@ -172,6 +174,14 @@ struct {
 	__type(key, __u32); /* thread */
 	__type(value, __u8);
 } filter_tids SEC(".maps");
+
+/* Of a tracepoint, which knows no CPUs: those that are sampled. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one a CPU when it is on */
+	__type(key, __u32);
+	__type(value, __u32);
+} tracepoint_cpus SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);

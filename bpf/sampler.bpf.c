@@ -4,6 +4,9 @@
  * record. The kernel holds a cache of unwind rows; where it has no entry the sample leaves with the frames walked so far,
  * the registers at the sample and a copy of the stack, and user space walks it again and fills the cache.
  *
+ * On a tracepoint the same program is loaded as one of that type: what it hits is always in the kernel, and nothing but
+ * bpf_get_stack() looks at its context.
+ *
  * Two forms of the same walk: on_sample (bpf_loop, kernel 5.17) and on_sample_tail + walk_tail (tail calls, 5.10). One
  * program a CPU runs at a time, so scratch and cpu_state belong to it alone.
  */
@@ -48,7 +51,7 @@ static __always_inline __u32 prepare_user(struct bpf_perf_event_data *ctx, struc
 		return END_NONE;
 	if (!mm || flags & TASK_EXITING)
 		return END_EXITING;
-	if (cpu_in_user(ctx)) {
+	if (!cfg_tracepoint && cpu_in_user(ctx)) {
 		is_64bit = cpu_sample_regs(ctx, regs);
 	} else {
 		if (in_execve)
@@ -108,7 +111,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	sample->tid = (__u32)pid_tgid;
 	sample->own_pid = find_own_pid(task);
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	if (!cfg_no_kernel && !cpu_in_user(ctx))
+	if (!cfg_no_kernel && (cfg_tracepoint || !cpu_in_user(ctx)))
 		bytes = bpf_get_stack(ctx, scratch->words, MAX_KERNEL_FRAMES * 8, 0);
 
 	__builtin_memset(walk, 0, sizeof(*walk));

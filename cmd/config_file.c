@@ -17,9 +17,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
-#include "cmd/nearest.h"
 #include "cmd/options.h"
 
 struct setting {

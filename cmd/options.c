@@ -17,7 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/config_file.h"
 #include "cmd/environment.h"
-#include "cmd/nearest.h"
+#include "base/nearest.h"
 
 static const struct option_spec table[] = {
 #define OPTION(field, name_, letter_, argument_, kind_, default_, least_, most_, commands_, group_, help_) \

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "cmd/config.h"
-#include "backend/store.h"
-#include "cmd/nearest.h"
 #include "cmd/print_of.h"
 #include "cmd/store_of.h"
 #include "sinks/sinks.h"

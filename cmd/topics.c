@@ -26,10 +26,13 @@ const struct topic topics[] = {
 		    "  branch-misses, stalled-cycles-frontend, stalled-cycles-backend      counted by the CPU\n"
 		    "  L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node with -loads, -load-misses, -stores,\n"
 		    "  -store-misses, -prefetches, -prefetch-misses: LLC-load-misses\n"
-		    "  rHEX                       a raw event of the CPU\n\n"
+		    "  rHEX                       a raw event of the CPU\n"
+		    "  SYSTEM:EVENT               a tracepoint of the kernel: sched:sched_switch,\n"
+		    "                             syscalls:sys_enter_openat; 'perf list tracepoint' shows all\n\n"
 		    "Behind a colon: u user space alone, k the kernel alone, p (pp, ppp) more precise. -F HZ asks for\n"
-		    "so many samples a second, -c N for one each N events. Virtual machines often count nothing of the\n"
-		    "CPU's; 'hearth check' says which events are here.\n" },
+		    "so many samples a second, -c N for one each N events. Of a tracepoint each event is a sample unless\n"
+		    "-c says less, there are no u, k and p, and -F does nothing. Virtual machines often count nothing of\n"
+		    "the CPU's; 'hearth check' says which events are here.\n" },
 	{ "configuration",
 	  "Each option may also stand in a YAML file, under its long name:\n\n"
 	  "  freq: 99\n"

@@ -32,8 +32,8 @@ wrong "the command writes to standard output too" record -o - -- ls
 wrong "there is no sink 'flie'; did you mean file?" run --sink flie=x
 wrong "otlp needs a value: otlp=URL" serve --sink otlp
 wrong "no help on 'nothing'" help nothing
-wrong "--event: there is no event 'nonsense'; there are cpu-clock, task-clock, " run -e nonsense
-wrong "--event: there is no event 'nonsense'; there are cpu-clock, task-clock, " record -e nonsense -o x.otlp -- touch has-run
+wrong "--event: there is no event 'nonsense'; 'hearth help events' names them" run -e nonsense
+wrong "--event: there is no event 'nonsense'; 'hearth help events' names them" record -e nonsense -o x.otlp -- touch has-run
 [ ! -e has-run ] && [ ! -e x.otlp.part ] || fail "something was begun although the event is none: $(ls)"
 HEARTH_EVENT=nonsense wrong "there is no event 'nonsense'" run
 HEARTH_FREQ=abc wrong "HEARTH_FREQ: 'abc' is not a number" run

@@ -2,6 +2,7 @@
 /* What filters are made of: patterns of names (against fnmatch(3)), names of events (against linux/perf_event.h),
  * containers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include "agent/cgroups.h"
 #include "agent/comm_pattern.h"
 #include "agent/perf_event.h"
+#include "agent/tracepoints.h"
 #include "base/cleanup.h"
 
 /* --- names --- */
@@ -116,9 +118,11 @@ static void test_events(void **state)
 		{ "LLC-stores", PERF_TYPE_HW_CACHE, 0x102, 0, 0, 0 },
 		{ "iTLB-prefetch-misses", PERF_TYPE_HW_CACHE, 0x10204, 0, 0, 0 },
 		{ "r1a8", PERF_TYPE_RAW, 0x1a8, 0, 0, 0 },
+		{ "sched:sched_switch", PERF_TYPE_TRACEPOINT, 0, 0, 0, 0 },
 	};
-	static const char *const bad[] = { "",	   "cycle", "cycles:", "cycles:x",     "r",	  "rxyz",
-					   "LLC-", "LLC",   ":u",      "sched:switch", "cycles,", "r12345678123456789" };
+	static const char *const bad[] = { "",	     "cycle", "cycles:", "cycles:x", "r",	"rxyz",
+					   "LLC-",   "LLC",   ":u",	 "cycels:u", "cycles,", "r12345678123456789",
+					   "a:../b", "a:b:c", "a:",	 "sched:*",  "a b:c" };
 	struct agent_error error;
 
 	(void)state;
@@ -220,12 +224,59 @@ static void test_container_tree(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* --- tracepoints --- */
+
+static void test_tracepoints(void **state)
+{
+	static const struct {
+		const char *name;
+		int result;
+		const char *says;
+	} cases[] = {
+		{ "sched:sched_switch", 0, "" },
+		{ "sched:sched_swich", -ENOENT, "did you mean sched:sched_switch?" },
+		{ "sched:nothing_like_it", -ENOENT, "in this kernel; " },
+		{ "irq:sched_switch", -ENOENT, "did you mean sched:sched_switch?" },
+		{ "shed:waking", -ENOENT, "there is a system sched" },
+		{ "sched:broken", -EIO, "does not tell the number" },
+	};
+	char root[] = "/tmp/hearth-tracefs-XXXXXX", command[256], suggestion[64] = "";
+	struct agent_error error;
+	uint64_t id;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p sched/sched_switch sched/broken && echo 314 >sched/sched_switch/id && >sched/broken/id",
+		 root);
+	assert_int_equal(system(command), 0);
+	fd = open(root, O_RDONLY | O_DIRECTORY);
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		error.message[0] = '\0';
+		assert_int_equal(tracepoint_find_in(fd, cases[i].name, &id, &error), cases[i].result);
+		assert_non_null(strstr(error.message, cases[i].says));
+		if (!cases[i].result)
+			assert_int_equal(id, 314);
+	}
+	tracepoint_suggest_in(fd, "sched_switch", suggestion, sizeof(suggestion));
+	assert_string_equal(suggestion, " (did you mean sched:sched_switch?)");
+	suggestion[0] = '\0';
+	tracepoint_suggest_in(fd, "../sched", suggestion, sizeof(suggestion));
+	assert_string_equal(suggestion, "");
+	close(fd);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_patterns_as_fnmatch), cmocka_unit_test(test_several_patterns),
 		cmocka_unit_test(test_pattern_lengths),	    cmocka_unit_test(test_events),
 		cmocka_unit_test(test_container_names),	    cmocka_unit_test(test_container_tree),
+		cmocka_unit_test(test_tracepoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

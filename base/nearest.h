@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "Did you mean ...?": the nearest of several known names to a mistyped one. */
-#ifndef HEARTH_CMD_NEAREST_H
-#define HEARTH_CMD_NEAREST_H
+#ifndef HEARTH_BASE_NEAREST_H
+#define HEARTH_BASE_NEAREST_H
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
  * alignment), kept to three rows of the table. A name counts as near within a third of the typed word's length, at least 2;
  * a word that is the beginning of a name counts as one edit away.
  */
-#include "cmd/nearest.h"
+#include "base/nearest.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cmd/nearest.h"
+#include "base/nearest.h"
 
 static const char *const names[] = { "run", "record", "report", "serve", "check", "version", "help", "report-interval" };
 
