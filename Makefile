@@ -28,8 +28,9 @@ SAN ?= 0
 DEBUG ?= 0
 BUILD ?= build$(CROSS:%=-%)$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)),-debug)
 PREFIX ?= /usr/local
-CC := $(if $(filter default,$(origin CC)),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc,$(CC))
 CLANG ?= clang
+# The sanitized build is also what libFuzzer runs.
+CC := $(if $(filter default,$(origin CC)),$(if $(filter 1,$(SAN)),$(CLANG),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc),$(CC))
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 VERSION := $(shell cat vendor/version)
 
@@ -46,13 +47,13 @@ LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
 ifeq ($(DEBUG),1)
 CFLAGS_ALL += -O0
 else
-CFLAGS_ALL += -O2 -ffunction-sections -fdata-sections
+CFLAGS_ALL += $(if $(filter 1,$(SAN)),-O1,-O2) -ffunction-sections -fdata-sections
 LDFLAGS_ALL += -Wl,--gc-sections
 endif
 ifeq ($(SAN),1)
-CFLAGS_ALL += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_ALL += -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
-WARN := $(filter-out -Wnull-dereference,$(WARN))
+WARN := $(filter-out -Wnull-dereference,$(WARN)) -Wno-missing-field-initializers # clang's are others than gcc's
 else ifneq ($(DEBUG),1)
 CFLAGS_ALL += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 endif
@@ -106,10 +107,10 @@ $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
 $(call obj,proto) $(call obj,backend) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
 # Files that base/embed.h puts into an object.
-$(BUILD)/proto/flamegraph.o $(BUILD)-fuzz/proto/flamegraph.o: proto/flamegraph.css proto/flamegraph.js
+$(BUILD)/proto/flamegraph.o: proto/flamegraph.css proto/flamegraph.js
 $(BUILD)/backend/page.o: $(wildcard backend/page/*)
-$(BUILD)/proto/flamegraph_page.o $(BUILD)-fuzz/proto/flamegraph_page.o: proto/flamegraph_page.css proto/flamegraph_page.js proto/flamegraph_plain.js
-$(BUILD)/proto/report_diff_picture.o $(BUILD)-fuzz/proto/report_diff_picture.o: proto/flamegraph_compare.js
+$(BUILD)/proto/flamegraph_page.o: proto/flamegraph_page.css proto/flamegraph_page.js proto/flamegraph_plain.js
+$(BUILD)/proto/report_diff_picture.o: proto/flamegraph_compare.js
 
 # --- BPF: one object a program file, embedded as a skeleton ---
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)) -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
@@ -146,7 +147,8 @@ UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 unit_layer = $(firstword $(subst /, ,$(patsubst $(BUILD)/unit/%,%,$(1))))
 
-$(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"'
+# Not optimized, which takes longer than running them.
+$(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"' -O0 -U_FORTIFY_SOURCE
 .SECONDEXPANSION:
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
@@ -214,32 +216,20 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
 
-# --- fuzzing: clang's libFuzzer over the same sources, in a folder of its own ---
-FUZZ_BUILD := build-fuzz
+# --- fuzzing: clang's libFuzzer over the sanitized build ---
 FUZZ_SECONDS ?= 60
-FUZZ_CFLAGS := -std=gnu17 -g -O1 -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) $(INCLUDES) -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -MMD -MP
-FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(FUZZ_BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_OBJ := $(foreach l,base proto symbols backend,$(patsubst %.c,$(FUZZ_BUILD)/%.o,$(call src,$(l))))
-# Parsers above those layers that are fuzzed too.
-FUZZ_AGENT := rows rows_cfi rows_eh_frame rows_debug_frame rows_go go_frame_x86_64 rows_code rows_sigreturn code_flow code_jumps \
-	code_starts code_state code_state_x86_64 rows_entry dwarf_expr proc_maps pending blocks elf_wire comm_pattern perf_event tracepoints \
-	attributes container_id host_facts process_facts
-FUZZ_SINKS := spool
-FUZZ_EXTRA := $(FUZZ_AGENT:%=agent/%) $(FUZZ_SINKS:%=sinks/%)
-FUZZ_OBJ += $(patsubst %,$(FUZZ_BUILD)/%.o,$(FUZZ_EXTRA))
-FUZZ_OBJ += $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(PROTO_OBJ))
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-$(FUZZ_BUILD)/%.o: %.c | $(patsubst %.o,%.h,$(PROTO_OBJ))
-	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
-$(FUZZ_BUILD)/proto/%.pb.o: $(BUILD)/proto/%.pb.c
-	$(call say,FUZZCC,$@) mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
-$(FUZZ_BUILD)/fuzz_%: $(FUZZ_BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_OBJ)
-	$(call say,FUZZLD,$@) $(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
-# It has a table of commands of its own, which the others must not be asked for.
-$(FUZZ_BUILD)/fuzz_config_file: $(patsubst %,$(FUZZ_BUILD)/cmd/%.o,config_file options values environment)
+$(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call archives,cmd)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
+ifeq ($(SAN),1)
 fuzz: $(FUZZ_BIN)
-	$(Q)tests/run-fuzz.sh $(FUZZ_BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
+	$(Q)tests/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
+else
+fuzz:
+	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz
+endif
 
 # --- installing ---
 .PHONY: install clean
@@ -254,6 +244,6 @@ install: all
 	$(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
 
 clean:
-	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*
+	rm -rf build build-san build-debug build-san-debug build-arm64*
 
--include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -158,7 +158,7 @@ static int filter_calls(const struct elf_worker_kind *kind)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 0);
 	if (!error) /* abort() */
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-					 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+					 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
 	if (!error)
 		error = seccomp_load(filter);
 	seccomp_release(filter);

@@ -32,7 +32,8 @@ enum {
 };
 
 /* libbpf's messages (the verifier's log is one of many lines) for --verbose. */
-static int libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int libbpf_message(enum libbpf_print_level level, const char *format,
+								va_list args)
 {
 	AUTO_FREE char *text = NULL;
 

@@ -75,7 +75,6 @@ static int write_csv(struct report *r)
 
 static int write_lines(struct report *r)
 {
-	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	regex_t pattern;
 	char why[128];
 	int err;

@@ -239,7 +239,7 @@ static void test_locations(void **state)
 	assert_int_equal(profiles->dict.mapping_count, 1 + 4);
 	for (uint32_t i = 1; i < profiles->dict.mapping_count; i++) {
 		const struct profile_mapping *m = &profiles->dict.mappings[i];
-		struct str path = profiles_string(profiles, m->filename_strindex), value;
+		struct str path = profiles_string(profiles, m->filename_strindex), value = { 0 };
 		const struct any_value *id = profiles_find_attribute(
 			profiles, &m->attributes,
 			str_is(path, "/opt/app") ? "process.executable.build_id.gnu" : "process.executable.build_id.go");

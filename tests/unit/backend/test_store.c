@@ -383,7 +383,7 @@ static void test_values(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 6; i++)
-		kv[i] = (struct key_value){ .key = { "abcdef" + i, 1 }, .value = { .kind = VALUE_INT } };
+		kv[i] = (struct key_value){ .key = { &"abcdef"[i], 1 }, .value = { .kind = VALUE_INT } };
 	event(b, builder_profile(b, builder_resource(b, kv, 6), &on_cpu), 0, 1, 0, T0, 0);
 	assert_int_equal(builder_freeze(b, T0, T0 + MINUTE, &p), 0);
 	builder_free(b);

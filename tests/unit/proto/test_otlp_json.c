@@ -425,7 +425,7 @@ static void bounds_nesting(void **state)
 
 static void survives_cuts_and_flips(void **state)
 {
-	AUTO(buf_fini) struct buf whole = BUF_EMPTY, protobuf = read_file(0, "otlp");
+	AUTO(buf_fini) struct buf whole = BUF_EMPTY;
 	struct otlp_error err;
 	struct profiles *p;
 	unsigned good = 0, bad = 0;
