@@ -41,6 +41,12 @@ static const struct {
 	{ "/api/v1/export", api_export },
 	{ "/debug/pprof/profile", api_pprof },
 	{ "/pprof/profile", api_pprof },
+	{ CONNECT_PATH "ProfileTypes", api_profile_types },
+	{ CONNECT_PATH "LabelNames", api_label_names },
+	{ CONNECT_PATH "LabelValues", api_label_values },
+	{ CONNECT_PATH "Series", api_series_labels },
+	{ CONNECT_PATH "SelectSeries", api_select_series },
+	{ CONNECT_PATH "SelectMergeStacktraces", api_select_stacktraces },
 };
 
 static size_t find(const char *path)
@@ -224,12 +230,20 @@ void api_write_error(struct api_answer *answer, unsigned status, const char *tex
 	json_object_end(&j);
 }
 
-static void answer_error(struct api_call *call, int err)
+static void answer_error(struct api_call *call, const char *path, int err)
 {
+	struct api_answer *answer = call->answer;
 	const char *text;
 	unsigned status = explain(call, err, &text);
 
-	api_write_error(call->answer, status, text);
+	if (strncmp(path, CONNECT_PATH, strlen(CONNECT_PATH)) != 0) {
+		api_write_error(answer, status, text);
+		return;
+	}
+	answer->status = status;
+	answer->content_type = "application/json"; /* of errors, whatever was asked in */
+	buf_reset(&answer->body);
+	api_write_connect_error(&answer->body, status, text);
 }
 
 void api_answer(struct api *api, const char *path, const struct query_params *params, struct api_answer *answer)
@@ -253,6 +267,6 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	if (!err && answer->body.failed)
 		err = -ENOMEM;
 	if (err)
-		answer_error(&call, err);
+		answer_error(&call, path, err);
 	buf_fini(&call.error);
 }

@@ -63,6 +63,12 @@ void api_work(struct api *api);
 /* From any thread: the end is near, what takes long is given up. */
 void api_abandon(struct api *api);
 
+/* Where Pyroscope's query service has its methods (backend/api_pyroscope.c); their parameters are from page_connect.c. */
+#define CONNECT_PATH "/querier.v1.QuerierService/"
+
+/* Appends Connect's form of an error with HTTP's @status. */
+void api_write_connect_error(struct buf *out, unsigned status, const char *text);
+
 /* Of a file with symbols, packed or not. */
 #define API_SYMBOLS_MAX_BYTES (1ull << 30)
 

@@ -43,6 +43,14 @@ int api_status(struct api_call *call);
 int api_export(struct api_call *call);
 int api_pprof(struct api_call *call);
 
+/* api_pyroscope.c: these write the message of Connect's that parameter "codec" says. */
+int api_profile_types(struct api_call *call);
+int api_label_names(struct api_call *call);
+int api_label_values(struct api_call *call);
+int api_series_labels(struct api_call *call);
+int api_select_series(struct api_call *call);
+int api_select_stacktraces(struct api_call *call);
+
 /* api_symbols.c: names for what came as bare addresses, out of files that were sent; and what came since they were. */
 int api_symbols_init(struct api *api);
 void api_symbols_fini(struct api *api);
@@ -62,6 +70,10 @@ void api_write_time(struct json *j, const char *key, uint64_t unix_ns);
 
 void api_write_number(struct json *j, const char *key, int64_t value);
 void api_write_text(struct json *j, const char *key, const char *text);
+
+/* Appends a label's value as text. */
+struct any_value;
+void api_value_text(const struct any_value *v, struct buf *out);
 
 /* Writes an object of one list, @key, whose elements @list writes of what the parameters select. */
 int api_write_list(struct api_call *call, const char *key,

@@ -137,8 +137,7 @@ int api_values(struct api_call *call)
 
 /* --- series --- */
 
-/* A label's value as text. */
-static void value_text(const struct any_value *v, struct buf *out)
+void api_value_text(const struct any_value *v, struct buf *out)
 {
 	switch (v->kind) {
 	case VALUE_STRING:
@@ -176,7 +175,7 @@ static int take_series(void *arg, const struct key_values *labels, int64_t weigh
 		const struct key_value *kv = &labels->items[i];
 
 		buf_reset(&text);
-		value_text(&kv->value, &text);
+		api_value_text(&kv->value, &text);
 		json_key_n(&j, kv->key.data, kv->key.len);
 		json_string_n(&j, buf_text(&text), text.len);
 	}

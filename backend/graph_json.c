@@ -317,6 +317,22 @@ int graph_write_columns(const struct graph *g, const char *root, uint32_t max_no
 	return 0;
 }
 
+int graph_each_row(const struct graph *g, const char *root, uint32_t max_nodes,
+		   int (*fn)(void *arg, const struct graph_row *row), void *arg)
+{
+	AUTO(writer_fini) struct writer w = { 0 };
+	int err = writer_init(&w, g, max_nodes);
+
+	for (uint32_t i = 0; !err && i < w.row_count; i++) {
+		const struct row *row = &w.rows[i];
+		const struct graph_row shown = { function_of(&w, row->function, root)->name, row->depth, row->self[0],
+						 row->total[0] };
+
+		err = fn(arg, &shown);
+	}
+	return err;
+}
+
 /* Deeper callees are left out: their weight is in their callers' totals. */
 enum { NESTED_DEPTH = JSON_MAX_DEPTH / 2 - 8 };
 

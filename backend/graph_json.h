@@ -22,6 +22,17 @@ struct graph_cut {
 int graph_write_columns(const struct graph *g, const char *root, uint32_t max_nodes, bool two_sides, struct json *j,
 			struct graph_cut *cut_ret);
 
+/* The nodes that it would write, in pre-order, callers before callees, siblings heaviest first. */
+struct graph_row {
+	const char *name; /* the function's, "(other)", or the root's */
+	uint32_t depth;	  /* 0: the root */
+	int64_t self, total;
+};
+
+/* Calls @fn for each; what it returns other than 0 ends it. 0, -ENOMEM, or that. */
+int graph_each_row(const struct graph *g, const char *root, uint32_t max_nodes,
+		   int (*fn)(void *arg, const struct graph_row *row), void *arg);
+
 /* The same as one nested object a node. */
 int graph_write_nested(const struct graph *g, const char *root, uint32_t max_nodes, struct json *j);
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "backend/ingest.h"
+#include "backend/query.h"
 #include "backend/server.h"
 #include "backend/sessions.h"
 #include "backend/stats.h"
@@ -216,6 +217,10 @@ void page_login(struct request *r);
 void page_logout(struct request *r);
 void page_session(struct request *r);
 void page_api(struct request *r);
+/* Asks the API for the request's path with @params (copied). */
+void page_api_question(struct request *r, const struct query_param *params, size_t count);
+void page_connect_begin(struct request *r);
+void page_connect(struct request *r);
 /* Has the symbols in *@fd (taken over, -1 then) read; the answer comes later. */
 void page_api_symbols(struct request *r, int *fd, enum ingest_encoding encoding);
 void page_symbols_begin(struct request *r);

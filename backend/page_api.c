@@ -252,6 +252,26 @@ void page_api_symbols(struct request *r, int *fd, enum ingest_encoding encoding)
 		api_request_free(a);
 }
 
+void page_api_question(struct request *r, const struct query_param *params, size_t count)
+{
+	struct api_request *a;
+
+	if (!r->server->queries) {
+		reply_text(r, MHD_HTTP_NOT_FOUND, "there is no store here: start hearth with --store DIR\n");
+		return;
+	}
+	a = begin(r);
+	for (size_t i = 0; a && i < count; i++)
+		add_param(a, params[i].key, params[i].value);
+	if (!a)
+		return;
+	a->job.pack = request_takes_gzip(r);
+	if (a->dropped)
+		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
+	if (a->dropped || !ask(r, a))
+		api_request_free(a);
+}
+
 void page_api(struct request *r)
 {
 	struct api_request *a;

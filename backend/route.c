@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "backend/api.h"
 #include "backend/http.h"
 #include "base/cleanup.h"
 
@@ -37,6 +38,7 @@ static const struct route routes[] = {
 	  .handle = page_symbols },
 	{ .method = "GET", .path = "/api/v1/", .guard = GUARD_PAGE, .handle = page_api },
 	{ .method = "GET", .path = "/debug/pprof/", .guard = GUARD_PAGE, .asks_basic = true, .handle = page_api },
+	{ .method = "POST", .path = CONNECT_PATH, .guard = GUARD_PAGE, .begin = page_connect_begin, .handle = page_connect },
 	{ .method = "GET", .path = "/pprof/", .guard = GUARD_PAGE, .asks_basic = true, .handle = page_api },
 };
 
