@@ -36,6 +36,37 @@ struct graph {
 	uint32_t *places;
 };
 
+/* @array of @size_bytes elements, one for each stack and one more, longer than before by zeros. */
+static int grow(void *array, size_t size_bytes, size_t from, size_t to)
+{
+	char **at = array, *grown = realloc(*at, to * size_bytes);
+
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + from * size_bytes, 0, (to - from) * size_bytes);
+	*at = grown;
+	return 0;
+}
+
+/* Makes room for all stacks that the store knows by now: some get their numbers when a question meets them. */
+static int know_stacks(struct graph *g)
+{
+	const size_t from = g->places ? (size_t)g->stack_count + 1 : 0;
+	const size_t to = (size_t)g->store->ops->node_count(g->store) + 1;
+	int err = 0;
+
+	if (to <= from)
+		return 0;
+	err = grow(&g->marks, sizeof(*g->marks), from ? (from - 1) / 64 + 1 : 0, (to - 1) / 64 + 1);
+	for (unsigned side = 0; side < 2 && !err; side++)
+		if (g->weights[side] || !side)
+			err = grow(&g->weights[side], sizeof(int64_t), from, to);
+	err = err ? err : grow(&g->places, sizeof(*g->places), from, to);
+	if (!err)
+		g->stack_count = (uint32_t)(to - 1);
+	return err;
+}
+
 struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags)
 {
 	struct graph *g = calloc(1, sizeof(*g));
@@ -45,14 +76,10 @@ struct graph *graph_new(struct store *store, struct functions *functions, unsign
 	g->store = store;
 	g->functions = functions;
 	g->flags = flags;
-	g->stack_count = store->ops->node_count(store);
 	g->edges = intern_new();
-	g->marks = calloc(g->stack_count / 64 + 1, sizeof(*g->marks));
-	g->weights[0] = calloc((size_t)g->stack_count + 1, sizeof(int64_t));
-	g->places = calloc((size_t)g->stack_count + 1, sizeof(*g->places));
 	g->cap = 1024;
 	g->nodes = calloc(g->cap, sizeof(*g->nodes));
-	if (!g->edges || !g->marks || !g->weights[0] || !g->places || !g->nodes) {
+	if (!g->edges || !g->nodes || know_stacks(g)) {
 		graph_free(g);
 		return NULL;
 	}
@@ -127,8 +154,12 @@ int graph_group(struct graph *g, const char *value)
 
 int graph_take(struct graph *g, unsigned side, uint32_t node, int64_t weight)
 {
-	if (node >= g->stack_count) /* kept since the question began */
-		return 0;
+	if (node >= g->stack_count) { /* met since the question began */
+		int err = know_stacks(g);
+
+		if (err || node >= g->stack_count)
+			return err ? err : -EBADMSG;
+	}
 	if (!g->weights[side]) {
 		g->weights[side] = calloc((size_t)g->stack_count + 1, sizeof(int64_t));
 		if (!g->weights[side])
