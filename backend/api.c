@@ -253,6 +253,8 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	int err;
 
 	api_symbols_update(api);
+	if (api->config.store->ops->rest)
+		api->config.store->ops->rest(api->config.store);
 	functions_trim(api->functions, MAX_FUNCTIONS);
 	call.ctx = (struct query_context){
 		.store = api->config.store,

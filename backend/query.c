@@ -216,6 +216,10 @@ static int read_filters(struct query *q, const struct query_context *ctx, const 
 		err = compile("ignore", suffixed(params, "ignore", suffix), &filter.ignore, error);
 	if (err || (!filter.focus && !filter.ignore))
 		return err;
+	if (ctx->store->ops->load_stacks)
+		err = ctx->store->ops->load_stacks(ctx->store, &q->sel);
+	if (err)
+		return err;
 	return mark_stacks(q, ctx, &filter);
 }
 

@@ -8,7 +8,7 @@
  * (thread.id, thread.name, cpu.logical_number, hearth.stack.truncated, others), its stack, its time, its weight. A stack is
  * a node of one prefix tree over all that was ever kept, root first: node 0 is the empty stack, every other node is its
  * caller's node and one frame more, and a node's number is greater than its parent's. Numbers of nodes and frames stay the
- * same while the store is open, so results of several questions can be put together by them.
+ * same while the store is open (or until its rest()), so results of several questions can be put together by them.
  *
  * Questions may be asked on one thread at a time, which need not be the writer's; they see what is committed, and what is
  * committed later does not disturb them. They return 0, -errno, -ETIMEDOUT past the selection's deadline, -EBADMSG when the
@@ -126,6 +126,12 @@ struct store_ops {
 	int (*export)(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p),
 		      void *arg);
 
+	/* Optional: has node_count() cover all stacks of the selection, for a store that learns of them as questions do. */
+	int (*load_stacks)(struct store *s, const struct store_selection *sel);
+
+	/* Optional: for between answers. Numbers of nodes and frames may begin anew here (names_version changes then). */
+	void (*rest)(struct store *s);
+
 	/* How many nodes there are, node 0 included; and of one its parent and its frame. 0, or -EBADMSG for a number
 	 * unknown. */
 	uint32_t (*node_count)(struct store *s);
@@ -152,6 +158,11 @@ struct store_config {
 	uint64_t keep_bytes;   /* on disk; 0: 2 GB */
 	double keep_free_part; /* of the file system that stays free; 0: none need */
 	bool read_only;	       /* no writer, no retention */
+	/* Of ClickHouse alone, which knows no keep_bytes and no keep_free_part. */
+	const char *password_file; /* its first line; NULL: the password stands in the address, or there is none */
+	const char *spool_dir;	   /* batches wait there, in a folder an address, while it is away; NULL: in memory only */
+	uint64_t spool_bytes;	   /* at most; 0: 512 MiB */
+	uint64_t spool_age_ns;	   /* older ones are dropped; 0: no limit */
 };
 
 struct store_error {
@@ -188,5 +199,11 @@ int store_sqlite_verify(struct store *s, int (*fn)(void *arg, const char *proble
  * newer hearth, or of one too old. A damaged file is moved aside (said in the log) and a new one begun. */
 int store_sqlite_open(const struct store_config *config, struct metrics *metrics, struct store **ret,
 		      struct store_error *err);
+
+/* Opens a store in ClickHouse, config's place being "clickhouse+http(s)://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]"; makes
+ * database and tables. One that cannot be reached yet is waited for, unless read only. 0 or -errno with @err filled:
+ * -EINVAL: no such address; -EPROTO: the tables are of a newer hearth; -EBUSY: another process uses the spool. */
+int store_clickhouse_open(const struct store_config *config, struct metrics *metrics, struct store **ret,
+			  struct store_error *err);
 
 #endif

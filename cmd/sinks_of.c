@@ -94,6 +94,15 @@ static int make_store(const struct sink_set *set, const char *value, struct sink
 	return err ? err : (*set->store)->ops->writer(*set->store, ret);
 }
 
+/* The same as --store clickhouse+URL, which may stand here, too. */
+static int make_clickhouse(const struct sink_set *set, const char *value, struct sink **ret)
+{
+	AUTO(buf_fini) struct buf place = BUF_EMPTY;
+
+	buf_printf(&place, "%s%s", store_is_clickhouse(value) ? "" : "clickhouse+", value);
+	return make_store(set, buf_text(&place), ret);
+}
+
 static int explain_store(const struct sink_set *set, const char *value, int err)
 {
 	if (!set->error->len)
@@ -229,6 +238,7 @@ static const struct sink_kind kinds[] = {
 	{ .name = "prometheus", .make = make_prometheus, .explain = explain },
 	{ .name = "file", .value = "PATH", .is_slow = true, .make = make_file, .explain = explain_file },
 	{ .name = "store", .value = "FOLDER", .make = make_store, .explain = explain_store },
+	{ .name = "clickhouse", .value = "URL", .make = make_clickhouse, .explain = explain_store },
 	{ .name = "dir", .value = "DIR", .is_slow = true, .make = make_dir, .explain = explain_file },
 	{ .name = "otlp", .value = "URL", .make = make_otlp, .explain = explain_otlp },
 };
@@ -247,7 +257,8 @@ static const struct sink_kind *find_kind(const char *name, size_t len, struct bu
 	if (nearest.best)
 		buf_printf(error, "did you mean %s?", nearest.best);
 	else
-		buf_puts(error, "there are print, null, file=PATH, dir=DIR, store=FOLDER, prometheus and otlp=URL");
+		buf_puts(error,
+			 "there are print, null, file=PATH, dir=DIR, store=FOLDER, clickhouse=URL, prometheus and otlp=URL");
 	return NULL;
 }
 
@@ -282,7 +293,7 @@ static int add_all(struct sink_set *set)
 	int err = config->print ? add_sink(set, "print", NULL) : 0;
 
 	if (!err && config->store)
-		err = add_sink(set, "store", config->store);
+		err = add_sink(set, store_is_clickhouse(config->store) ? "clickhouse" : "store", config->store);
 	for (size_t i = 0; !err && i < config->collectors.count; i++)
 		err = add_sink(set, "otlp", config->collectors.items[i]);
 	for (size_t i = 0; !err && i < config->sinks.count; i++)

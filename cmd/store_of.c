@@ -29,6 +29,11 @@ int store_default_folder(struct buf *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
+bool store_is_clickhouse(const char *place)
+{
+	return !strncmp(place, "clickhouse+", strlen("clickhouse+"));
+}
+
 int store_of(const struct config *config, const char *place, bool read_only, struct metrics *metrics, struct store **ret,
 	     struct buf *error)
 {
@@ -40,7 +45,12 @@ int store_of(const struct config *config, const char *place, bool read_only, str
 		.keep_bytes = config->keep_bytes,
 		.keep_free_part = config->keep_free_percent / 100,
 		.read_only = read_only,
+		.password_file = config->store_password_file,
+		.spool_dir = config->spool,
+		.spool_bytes = config->spool_bytes,
+		.spool_age_ns = config->spool_age_ns,
 	};
+	const bool in_clickhouse = place && store_is_clickhouse(place);
 	int err = place ? 0 : store_default_folder(&folder);
 
 	if (err) {
@@ -49,7 +59,8 @@ int store_of(const struct config *config, const char *place, bool read_only, str
 	}
 	if (!place)
 		store.place = buf_text(&folder);
-	err = store_sqlite_open(&store, metrics, ret, &why);
+	err = in_clickhouse ? store_clickhouse_open(&store, metrics, ret, &why)
+			    : store_sqlite_open(&store, metrics, ret, &why);
 	if (err)
 		buf_puts(error, why.message);
 	return err;

@@ -14,6 +14,9 @@ struct store;
  * @out. -ENOENT: HOME is not set. */
 int store_default_folder(struct buf *out);
 
+/* Whether @place is no folder but an address, clickhouse+http(s)://... */
+bool store_is_clickhouse(const char *place);
+
 /* Opens the store in @place (NULL: the default folder). The caller closes it. 0, or -errno with @error filled. */
 int store_of(const struct config *config, const char *place, bool read_only, struct metrics *metrics, struct store **ret,
 	     struct buf *error);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the ClickHouse store among themselves; others see backend/store.h alone. The tables stand in
+ * store_clickhouse_schema.c and docs/fleet.md.
+ *
+ * Everything has a 64-bit id made of its content, so that any number of hearths may write the same things to one database:
+ * an event refers to its stack, series and labels by id, a stack to its frames. What is asked is summed up by ClickHouse;
+ * the stacks of the answer that are not known yet are fetched, and numbered here.
+ *
+ * Two connections: the writer thread's, and the one for questions, used under @read_lock.
+ */
+#ifndef HEARTH_BACKEND_STORE_CLICKHOUSE_H
+#define HEARTH_BACKEND_STORE_CLICKHOUSE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "backend/store.h"
+#include "base/buf.h"
+#include "base/metrics.h"
+
+enum { CLICK_SCHEMA_VERSION = 1 };
+
+struct click_connection;
+struct click_names;
+struct click_writer;
+
+struct store_clickhouse {
+	struct store store;
+	char *place;	/* URL without the password */
+	char *database; /* as it is in the URL */
+	struct store_config config;
+	pthread_mutex_t read_lock;
+	struct click_connection *reader;
+	struct click_names *names;
+	struct click_writer *writer; /* NULL when read only */
+	_Atomic bool is_ready;	     /* the tables are there, and of this version */
+	struct click_metrics {
+		struct metrics *registry;
+		struct metric *events, *commits, *commit_errors, *lost_events, *queue_full, *sent_bytes, *spooled_events;
+	} metrics;
+};
+
+static inline struct store_clickhouse *store_clickhouse_of(struct store *s)
+{
+	return (struct store_clickhouse *)s;
+}
+
+/* --- store_clickhouse_http.c: one connection; belongs to one thread at a time --- */
+
+/* What @place, "clickhouse+http(s)://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]", says. The texts are the caller's. 0,
+ * -EINVAL, -ENOMEM. */
+struct click_address {
+	char *url;	       /* for libcurl: no credentials, no path */
+	char *user, *password; /* or NULL */
+	char *database;	       /* "hearth" where none is said */
+	char *display;	       /* for people: no password */
+};
+
+int click_address_init(struct click_address *a, const char *place, const char *password_file);
+void click_address_fini(struct click_address *a);
+
+/* @a and @abandon (may be NULL) are borrowed: once *@abandon is set, requests end with -ECANCELED. */
+int click_connect(const struct click_address *a, const _Atomic bool *abandon, struct click_connection **ret);
+void click_disconnect(struct click_connection *c);
+
+struct click_request {
+	const char *sql;	/* in the body; or in the URL, where there are rows */
+	const struct buf *rows; /* of an INSERT, packed by zstd; NULL: none */
+	const char *params;	/* "&name=value&..." as click_param() makes them; NULL: none */
+	uint64_t timeout_ns;	/* 0: a minute */
+	bool no_database;	/* not within the address's database: it may not be there yet */
+};
+
+/*
+ * Sends it; @answer (may be NULL) gets what comes back. 0; -EHOSTUNREACH: nobody answered; -ETIMEDOUT; -ENOMEM: out
+ * of the server's memory, or of ours; -EACCES; -ENOENT: no such database or table; -EINVAL: what was sent makes no sense to
+ * the server; -EBUSY: it is not able to now; -ECANCELED. click_error() says more.
+ */
+int click_request(struct click_connection *c, const struct click_request *r, struct buf *answer);
+const char *click_error(const struct click_connection *c);
+
+/* Appends "&name=value"; escaped, so that any text may be a value. With "param_" before its name it stands in SQL as
+ * {name:String}. */
+void click_param(struct buf *params, const char *name, const char *value);
+
+/* --- rows in ClickHouse's RowBinary --- */
+
+static inline void put_number(struct buf *b, uint64_t value, size_t bytes) /* little endian, as this machine */
+{
+	buf_append(b, &value, bytes);
+}
+
+static inline void put_count(struct buf *b, uint64_t value)
+{
+	while (value >= 0x80) {
+		buf_putc(b, (char)(value | 0x80));
+		value >>= 7;
+	}
+	buf_putc(b, (char)value);
+}
+
+static inline void put_text(struct buf *b, const char *text, size_t len)
+{
+	put_count(b, len);
+	buf_append(b, text, len);
+}
+
+struct row_reader {
+	const uint8_t *at, *end;
+	bool is_bad; /* an answer that ends early */
+};
+
+static inline uint64_t get_number(struct row_reader *r, size_t bytes)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(r->end - r->at) < bytes) {
+		r->is_bad = true;
+		r->at = r->end;
+		return 0;
+	}
+	memcpy(&value, r->at, bytes);
+	r->at += bytes;
+	return value;
+}
+
+static inline uint64_t get_count(struct row_reader *r)
+{
+	uint64_t value = 0, byte = 0x80;
+
+	for (unsigned shift = 0; byte & 0x80 && shift < 64 && !r->is_bad; shift += 7) {
+		byte = get_number(r, 1);
+		value |= (byte & 0x7f) << shift;
+	}
+	return value;
+}
+
+/* Not terminated; within the answer. */
+static inline struct str get_text(struct row_reader *r)
+{
+	uint64_t len = get_count(r);
+	struct str s = { (const char *)r->at, (uint32_t)len };
+
+	if (len > (uint64_t)(r->end - r->at) || len > UINT32_MAX) {
+		r->is_bad = true;
+		r->at = r->end;
+		return STR("");
+	}
+	r->at += len;
+	return s;
+}
+
+static inline bool has_row(const struct row_reader *r)
+{
+	return r->at < r->end;
+}
+
+static inline struct row_reader rows_of(const struct buf *answer)
+{
+	return (struct row_reader){ answer->data, answer->data + answer->len, false };
+}
+
+/* --- store_clickhouse_schema.c --- */
+
+/* Makes database and tables where they are not there, and has ClickHouse let go of what is older than config says. 0;
+ * -EPROTO: a newer hearth's, @err says so; or as click_request(). */
+int click_make_schema(struct store_clickhouse *s, struct click_connection *c, struct store_error *err);
+
+/* --- store_clickhouse_rows.c: profiles as rows --- */
+
+enum click_table { CLICK_FRAMES, CLICK_STACKS, CLICK_LABELS, CLICK_SERIES, CLICK_SAMPLES, CLICK_TABLES };
+
+extern const char *const click_inserts[CLICK_TABLES]; /* the statement for the rows of a batch */
+
+struct click_sent; /* what ClickHouse has already; bounded */
+
+struct click_batch {
+	struct buf rows[CLICK_TABLES];
+	uint64_t events;
+};
+
+struct click_sent *click_sent_new(void);
+void click_sent_free(struct click_sent *t);
+
+/* Forgets all, so that everything is sent again when it is met: for when a batch did not arrive. */
+void click_sent_forget(struct click_sent *t);
+
+/* Adds @p's samples, and what they refer to and was not sent. 0 or -errno. */
+int click_batch_add(struct click_batch *b, struct click_sent *sent, const struct profiles *p, uint64_t now_ns);
+void click_batch_reset(struct click_batch *b);
+void click_batch_fini(struct click_batch *b);
+
+/* --- store_clickhouse_send.c: a batch on its way, to ClickHouse or to the disk --- */
+
+struct spool;
+
+struct click_parcel {
+	struct buf rows[CLICK_TABLES]; /* packed by zstd; empty: none */
+	char token[32];		       /* of its samples: ClickHouse takes none twice */
+	uint64_t events;
+};
+
+/* Packs @b. 0 or -ENOMEM. */
+int click_parcel_make(struct click_parcel *p, const struct click_batch *b);
+void click_parcel_fini(struct click_parcel *p);
+
+/* Everything of it, samples last: once they are there, all is. As click_request(). */
+int click_parcel_send(struct click_connection *c, const struct click_parcel *p, uint64_t timeout_ns);
+
+/* Opens the folder for @s within config.spool_dir. As spool_open(). */
+int click_spool_open(struct store_clickhouse *s, struct spool **ret);
+
+/* Onto the disk, synced. 0 or -errno. */
+int click_parcel_spool(struct spool *spool, const struct click_parcel *p);
+
+/* The oldest in the spool: 1; 0: there is none; -errno. What makes no sense is removed. */
+int click_parcel_unspool(struct spool *spool, struct click_parcel *ret);
+
+/* --- store_clickhouse_write.c: the writer thread and its sink --- */
+
+int click_writer_start(struct store_clickhouse *s, const struct click_address *address);
+void click_writer_stop(struct store_clickhouse *s); /* what is left is spooled, or counted as lost */
+int click_writer_sink(struct store *s, struct sink **ret);
+
+/* --- store_clickhouse_select.c: a selection in SQL --- */
+
+struct click_sql {
+	struct buf text, params;
+	unsigned count; /* of params */
+};
+
+void click_sql_fini(struct click_sql *q);
+
+/* A condition on the table of samples: those of @sel; with @any_kind of all kinds. */
+void click_where(struct click_sql *q, const struct store_selection *sel, bool any_kind);
+
+/* Appends {p:String} for @value. */
+void click_bind(struct click_sql *q, const char *value);
+
+/*
+ * Begins "SELECT [group,] KEYS, weight, events ..." over the selected samples, which are summed up by @keys (columns of the
+ * table, or expressions with a name: "stack, intDiv(...) AS bucket"; names in @names) and, where @by is not NULL, by its
+ * value, in the order of the groups. Each row: the group as text (where there is one), the keys, Int64 weight, UInt64
+ * events.
+ */
+void click_sum(struct click_sql *q, const struct store_selection *sel, bool any_kind, const char *keys, const char *names,
+	       const char *by);
+
+/* Sends it within the selection's deadline. */
+int click_ask(struct store_clickhouse *s, struct click_sql *q, const struct store_selection *sel, struct buf *answer);
+
+/* --- store_clickhouse_names.c: stacks and frames as they are numbered here; under read_lock --- */
+
+struct click_names *click_names_new(void);
+void click_names_free(struct click_names *n);
+
+/* Forgets all when there is much, or when frames are called otherwise than before. For between answers. */
+void click_rest(struct store *s);
+
+/* "(1,2,3)". */
+void click_put_ids(struct buf *sql, const uint64_t *ids, size_t count);
+
+/* Fetches what is not known yet of the stacks with these ids. 0 or -errno. */
+int click_names_load(struct store_clickhouse *s, const struct store_selection *sel, const uint64_t *ids, size_t count);
+
+/* The node of a stack that was loaded; 0 where ClickHouse did not know it. */
+uint32_t click_names_stack(const struct click_names *n, uint64_t id);
+
+uint32_t click_node_count(struct store *s);
+int click_node(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret);
+int click_frame(struct store *s, uint32_t frame, struct store_frame *ret);
+
+/* What store_frame does not have. */
+struct click_frame_more {
+	const char *id_kind;
+	int64_t column;
+	uint64_t memory_start, memory_limit, file_offset;
+	struct str attributes[2]; /* location's, mapping's: four columns of a row */
+};
+
+const struct click_frame_more *click_frame_more(const struct click_names *n, uint32_t frame);
+
+/* --- store_clickhouse_query.c, store_clickhouse_labels.c, store_clickhouse_export.c: the questions of store.h --- */
+
+int click_load_stacks(struct store *s, const struct store_selection *sel);
+int click_sum_stacks(struct store *s, const struct store_selection *sel, const char *by,
+		     int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events), void *arg);
+int click_sum_times(struct store *s, const struct store_selection *sel, uint64_t step_ns, const char *by,
+		    int (*fn)(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events), void *arg);
+int click_labels(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const char *label), void *arg);
+int click_series(struct store *s, const struct store_selection *sel,
+		 int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg);
+int click_label_values(struct store *s, const struct store_selection *sel, const char *label,
+		       int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg);
+int click_kinds(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
+		void *arg);
+int click_executables(struct store *s, const struct store_selection *sel,
+		      int (*fn)(void *arg, const struct store_executable *e), void *arg);
+int click_export(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p), void *arg);
+
+#endif

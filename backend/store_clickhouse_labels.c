@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What there is to choose from: keys of labels, series, kinds of samples, executables. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "backend/store_clickhouse.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+
+/* Asks and keeps the answer's rows; the lock is held from here to finish(). */
+static int start(struct store *store, struct click_sql *q, const struct store_selection *sel, struct buf *answer,
+		 struct row_reader *r)
+{
+	struct store_clickhouse *s = store_clickhouse_of(store);
+	int err;
+
+	pthread_mutex_lock(&s->read_lock);
+	err = click_ask(s, q, sel, answer);
+	*r = rows_of(answer);
+	return err;
+}
+
+static int finish(struct store *store, const struct row_reader *r, int err)
+{
+	pthread_mutex_unlock(&store_clickhouse_of(store)->read_lock);
+	return err ? err : r->is_bad ? -EBADMSG : 0;
+}
+
+/* --- keys --- */
+
+int click_labels(struct store *store, const struct store_selection *sel, int (*fn)(void *arg, const char *label), void *arg)
+{
+	static const char *const tables[] = { "series", "labels" };
+	AUTO(click_sql_fini) struct click_sql q = { 0 };
+	AUTO(buf_fini) struct buf answer = BUF_EMPTY, text = BUF_EMPTY;
+	struct row_reader r;
+	int err;
+
+	buf_puts(&q.text, "SELECT DISTINCT name FROM (");
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		buf_printf(&q.text,
+			   "SELECT toString(arrayJoin(key)) AS name FROM hearth_%s WHERE id IN (SELECT %s FROM "
+			   "hearth_samples WHERE ",
+			   tables[i], tables[i]);
+		click_where(&q, sel, false);
+		buf_puts(&q.text, ") UNION ALL ");
+	}
+	buf_puts(&q.text, "SELECT 'cpu.logical_number' FROM (SELECT max(cpu) AS most FROM hearth_samples WHERE ");
+	click_where(&q, sel, false);
+	buf_puts(&q.text, ") WHERE most > 0) ORDER BY name");
+	err = start(store, &q, sel, &answer, &r);
+	while (!err && has_row(&r)) {
+		struct str s = get_text(&r);
+
+		buf_reset(&text);
+		buf_append(&text, s.data, s.len);
+		err = fn(arg, buf_text(&text));
+	}
+	return finish(store, &r, err);
+}
+
+/* --- kinds --- */
+
+static void add_text(struct buf *texts, struct str s)
+{
+	buf_append(texts, s.data, s.len);
+	buf_putc(texts, 0);
+}
+
+int click_kinds(struct store *store, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
+		void *arg)
+{
+	AUTO(click_sql_fini) struct click_sql q = { 0 };
+	AUTO(buf_fini) struct buf answer = BUF_EMPTY, texts = BUF_EMPTY;
+	struct row_reader r;
+	int err;
+
+	buf_puts(&q.text,
+		 "SELECT sample_type, sample_unit, period_type, period_unit, period, sum(e.n) AS events FROM (SELECT series,"
+		 " count() AS n FROM hearth_samples WHERE ");
+	click_where(&q, sel, true);
+	buf_puts(&q.text, " GROUP BY series) AS e ANY INNER JOIN hearth_series AS s ON e.series = s.id GROUP BY sample_type,"
+			  " sample_unit, period_type, period_unit, period ORDER BY events DESC, sample_type LIMIT 64");
+	err = start(store, &q, sel, &answer, &r);
+	while (!err && has_row(&r)) {
+		struct store_kind kind;
+		const char *at[4];
+
+		buf_reset(&texts);
+		for (size_t i = 0; i < 4; i++)
+			add_text(&texts, get_text(&r));
+		at[0] = buf_text(&texts);
+		for (size_t i = 1; i < 4; i++)
+			at[i] = texts.failed ? "" : at[i - 1] + strlen(at[i - 1]) + 1;
+		kind = (struct store_kind){ at[0], at[1], at[2], at[3], (int64_t)get_number(&r, 8), get_number(&r, 8) };
+		if (!r.is_bad)
+			err = texts.failed ? -ENOMEM : fn(arg, &kind);
+	}
+	return finish(store, &r, err);
+}
+
+/* --- series --- */
+
+static void skip_texts(struct row_reader *r)
+{
+	for (uint64_t i = get_count(r); i > 0 && !r->is_bad; i--)
+		(void)get_text(r);
+}
+
+/* One resource: columns of keys, values and kinds, and what it weighs. Lists and bytes are no labels to choose by. */
+static int tell_series(struct row_reader *r,
+		       int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg)
+{
+	struct row_reader keys = *r;
+	const uint64_t count = get_count(&keys);
+	AUTO_FREE struct key_value *items = count < UINT16_MAX ? calloc(count + 1, sizeof(*items)) : NULL;
+	struct key_values labels = { items, (uint32_t)count };
+	int64_t weight;
+
+	if (!items)
+		return -ENOMEM;
+	skip_texts(r);
+	for (uint64_t i = 0; i < count; i++)
+		items[i].key = get_text(&keys);
+	(void)get_count(r);
+	for (uint64_t i = 0; i < count; i++)
+		items[i].value = (struct any_value){ .kind = VALUE_STRING, .string = get_text(r) };
+	(void)get_count(r);
+	for (uint64_t i = 0; i < count; i++)
+		if (get_number(r, 1) >= VALUE_ARRAY)
+			items[i].value.string = STR("");
+	weight = (int64_t)get_number(r, 8);
+	return fn(arg, &labels, weight, get_number(r, 8));
+}
+
+int click_series(struct store *store, const struct store_selection *sel,
+		 int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg)
+{
+	AUTO(click_sql_fini) struct click_sql q = { 0 };
+	AUTO(buf_fini) struct buf answer = BUF_EMPTY;
+	struct row_reader r;
+	int err;
+
+	buf_puts(&q.text, "SELECT arraySlice(s.key, 1, s.resource_keys) AS k, arraySlice(s.value, 1, s.resource_keys) AS v,"
+			  " arraySlice(s.kind, 1, s.resource_keys) AS t, sum(e.w) AS w, sum(e.n) AS n FROM (");
+	click_sum(&q, sel, false, "series", "series", NULL);
+	buf_puts(&q.text, ") AS e ANY INNER JOIN hearth_series AS s ON e.series = s.id GROUP BY k, v, t");
+	err = start(store, &q, sel, &answer, &r);
+	while (!err && has_row(&r))
+		err = tell_series(&r, fn, arg);
+	return finish(store, &r, err);
+}
+
+/* --- executables --- */
+
+struct exe_list {
+	struct store_clickhouse *s;
+	struct intern *names; /* path NUL build id NUL kind -> place */
+	struct store_executable *items;
+	size_t count, cap;
+	uint32_t *of_frame; /* place + 1; 0: not looked at; UINT32_MAX: of none */
+	size_t frame_cap;
+	uint64_t *last_stack; /* by place: the last stack that was counted, + 1 */
+	uint64_t stacks;
+};
+
+static void exe_list_fini(struct exe_list *t)
+{
+	intern_free(t->names);
+	free(t->items);
+	free(t->of_frame);
+	free(t->last_stack);
+}
+
+static int add_exe(struct exe_list *t, const struct store_executable *exe)
+{
+	if (t->count == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 64;
+		struct store_executable *items = realloc(t->items, cap * sizeof(*items));
+		uint64_t *last = items ? realloc(t->last_stack, cap * sizeof(*last)) : NULL;
+
+		t->items = items ? items : t->items;
+		t->last_stack = last ? last : t->last_stack;
+		if (!last)
+			return -ENOMEM;
+		t->cap = cap;
+	}
+	t->last_stack[t->count] = 0;
+	t->items[t->count++] = *exe;
+	return 0;
+}
+
+/* The place + 1 of frame @number's executable, UINT32_MAX where it has none; counts the frame when it is met first. */
+static int exe_of(struct exe_list *t, uint32_t number, uint32_t *ret)
+{
+	const struct click_frame_more *more = click_frame_more(t->s->names, number);
+	AUTO(buf_fini) struct buf name = BUF_EMPTY;
+	struct store_frame f;
+	uint32_t place;
+	int err;
+
+	if (number >= t->frame_cap) {
+		size_t cap = number + number / 2 + 1024;
+		uint32_t *grown = realloc(t->of_frame, cap * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + t->frame_cap, 0, (cap - t->frame_cap) * sizeof(*grown));
+		t->of_frame = grown;
+		t->frame_cap = cap;
+	}
+	*ret = t->of_frame[number];
+	if (*ret)
+		return 0;
+	err = click_frame(&t->s->store, number, &f);
+	if (err)
+		return err;
+	*ret = t->of_frame[number] = UINT32_MAX;
+	if (!*f.path && !*f.build_id && !more->memory_start && !more->memory_limit)
+		return 0; /* it has no mapping */
+	buf_append(&name, f.path, strlen(f.path) + 1);
+	buf_append(&name, f.build_id, strlen(f.build_id) + 1);
+	err = name.failed ? -ENOMEM : intern_add(t->names, name.data, name.len, &place);
+	if (err == 1)
+		err = add_exe(
+			t, &(struct store_executable){ .path = f.path, .build_id = f.build_id, .id_kind = more->id_kind });
+	if (err)
+		return err;
+	t->items[place].frames++;
+	t->items[place].named_frames += *f.function != 0;
+	*ret = t->of_frame[number] = place + 1;
+	return 0;
+}
+
+static int count_stack(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
+{
+	struct exe_list *t = arg;
+	int err = 0;
+
+	(void)group;
+	(void)weight;
+	t->stacks++;
+	while (node && !err) {
+		uint32_t parent, frame, exe = 0;
+
+		err = click_node(&t->s->store, node, &parent, &frame);
+		err = err ? err : exe_of(t, frame, &exe);
+		node = parent;
+		if (err || exe == UINT32_MAX || t->last_stack[exe - 1] == t->stacks)
+			continue;
+		t->last_stack[exe - 1] = t->stacks;
+		t->items[exe - 1].events += events;
+	}
+	return err;
+}
+
+int click_executables(struct store *store, const struct store_selection *sel,
+		      int (*fn)(void *arg, const struct store_executable *e), void *arg)
+{
+	struct store_clickhouse *s = store_clickhouse_of(store);
+	AUTO(exe_list_fini) struct exe_list t = { .s = s, .names = intern_new() };
+	int err = t.names ? 0 : -ENOMEM;
+
+	pthread_mutex_lock(&s->read_lock); /* texts of frames are used after the sums, too */
+	err = err ? err : click_sum_stacks(store, sel, NULL, count_stack, &t);
+	for (size_t i = 0; i < t.count && !err; i++)
+		err = fn(arg, &t.items[i]);
+	pthread_mutex_unlock(&s->read_lock);
+	return err;
+}
