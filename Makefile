@@ -3,6 +3,7 @@
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
+#   make chdb       a ClickHouse for the tests over it
 #   make test-unit | test-system | test-vm | truth | judge | peers | symbols-truth | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
@@ -209,6 +210,12 @@ $(BUILD)/judge/judge: $(JUDGE_OBJ) $(call archives,agent)
 .PHONY: peers
 peers: all
 	$(Q)tests/peers/formats.sh $(BUILD)
+
+# A real ClickHouse for the tests over it: the engine inside npm's chdb, 550 MB unpacked. Without it they are skipped.
+.PHONY: chdb
+chdb: $(BUILD)/chdb/node_modules/chdb
+$(BUILD)/chdb/node_modules/chdb:
+	$(call say,NPM,chdb) mkdir -p $(BUILD)/chdb && npm install --prefix $(BUILD)/chdb --no-audit --no-fund --silent chdb@3.4.0
 
 .PHONY: judge-bin judge
 judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-64's instructions

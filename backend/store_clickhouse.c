@@ -84,6 +84,8 @@ static const struct store_ops click_ops = {
 static void register_metrics(struct click_metrics *m, struct metrics *registry)
 {
 	m->registry = registry;
+	if (!registry)
+		return;
 	m->events = metrics_counter(registry, "hearth_store_events_total", NULL, "Sample events kept in the store.");
 	m->commits = metrics_counter(registry, "hearth_store_commits_total", NULL, "Batches that ClickHouse took.");
 	m->commit_errors = metrics_counter(registry, "hearth_store_commit_errors_total", NULL,

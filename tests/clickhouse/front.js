@@ -4,6 +4,8 @@
 // the body or in ?query=, rows of an INSERT in the body, parameters, settings, compression both ways, exceptions.
 //
 // usage: front.js MODULES DATA [PORT]    MODULES: a node_modules folder with chdb. Says its port on standard output.
+//
+// FRONT_LOSE=N: the first N inserts of samples are done, but not answered. FRONT_LOG=1: exceptions on standard error, too.
 const fs = require('fs'), http = require('http'), path = require('path'), zlib = require('zlib');
 const [modules, data, port] = process.argv.slice(2);
 const { Session } = require(path.resolve(modules, 'chdb'));
@@ -12,7 +14,7 @@ const session = new Session(path.resolve(data));
 // Not for the engine: the server's own, and those of its HTTP interface.
 const OF_SERVER = new Set(['query', 'database', 'default_format', 'wait_end_of_query', 'enable_http_compression', 'user', 'password',
 	'buffer_size', 'query_id', 'session_id']);
-let files = 0;
+let files = 0, lose = +process.env.FRONT_LOSE || 0;
 
 const text = (value) => `'${value.replace(/\\/g, '\\\\').replace(/'/g, "\\'")}'`;
 const quoted = (name) => '`' + name.replace(/`/g, '') + '`';
@@ -84,6 +86,8 @@ http.createServer((request, reply) => {
 				reply.setHeader('Content-Encoding', 'gzip');
 				rows = zlib.gzipSync(rows, { level: 1 });
 			}
+			if (/^INSERT INTO hearth_samples/.test(url.searchParams.get('query') || '') && lose-- > 0)
+				return request.socket.destroy();
 			reply.end(rows);
 		} catch (error) {
 			const code = (/Code: (\d+)/.exec(error.message) || [])[1] || '1001';
