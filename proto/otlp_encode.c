@@ -397,34 +397,51 @@ uint32_t otlp_table_count(const struct profiles *p, enum otlp_table t)
 	return *(const uint32_t *)((const char *)&p->dict + tables[t].count);
 }
 
+static void put_table_element(struct encoder *e, enum otlp_table t, uint32_t i)
+{
+	size_t item = e->out->len;
+
+	tables[t].put(e, i);
+	wrap(e, tables[t].field, item);
+}
+
 static void put_dictionary(struct encoder *e)
 {
-	size_t at = e->out->len;
-
 	for (unsigned t = 0; t < TABLES; t++) {
 		const int32_t *map = e->part->map[t];
 		uint32_t count = otlp_table_count(e->p, (enum otlp_table)t);
 
 		for (uint32_t i = e->part->without_zero[t]; i < count; i++) {
-			size_t item = e->out->len;
-
-			if (i && map && !map[i])
-				continue;
-			tables[t].put(e, i);
-			wrap(e, tables[t].field, item);
+			if (!i || !map || map[i])
+				put_table_element(e, (enum otlp_table)t, i);
 		}
 	}
-	if (e->out->len > at)
-		wrap(e, PROFILES_TAG(ProfilesData, dictionary), at);
 }
 
 /* --- what others call --- */
-int otlp_encode_part(const struct profiles *p, const struct otlp_part *part, struct buf *out)
+static struct encoder encoder_of(const struct profiles *p, const struct otlp_part *part, struct buf *out)
 {
 	struct encoder e = encoder_on(out);
 
 	e.p = p;
 	e.part = part;
+	return e;
+}
+
+int otlp_encode_element(const struct profiles *p, const struct otlp_part *part, enum otlp_table t, uint32_t i,
+			struct buf *out)
+{
+	struct encoder e = encoder_of(p, part, out);
+
+	put_table_element(&e, t, i);
+	return out->failed ? -ENOMEM : 0;
+}
+
+int otlp_encode_around(const struct profiles *p, const struct otlp_part *part, const struct buf *dictionary, struct buf *out)
+{
+	struct encoder e = encoder_of(p, part, out);
+	size_t at;
+
 	for (uint32_t i = 0; i < p->resource_count; i++) {
 		uint64_t units = otlp_resource_units(&p->resources[i]);
 
@@ -433,8 +450,19 @@ int otlp_encode_part(const struct profiles *p, const struct otlp_part *part, str
 		else
 			e.unit += units;
 	}
-	put_dictionary(&e);
+	at = out->len;
+	if (dictionary)
+		buf_append(out, dictionary->data, dictionary->len);
+	else
+		put_dictionary(&e);
+	if (dictionary || out->len > at) /* in a stream it tells where the message ends, empty or not */
+		wrap(&e, PROFILES_TAG(ProfilesData, dictionary), at);
 	return out->failed ? -ENOMEM : 0;
+}
+
+int otlp_encode_part(const struct profiles *p, const struct otlp_part *part, struct buf *out)
+{
+	return otlp_encode_around(p, part, NULL, out);
 }
 
 int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct buf *out)

@@ -46,4 +46,11 @@ uint64_t otlp_resource_units(const struct resource_profiles *rp);
 /* Appends the part as one message. 0 or -ENOMEM. */
 int otlp_encode_part(const struct profiles *p, const struct otlp_part *part, struct buf *out);
 
+/* The two that it is made of: element @i of the table @t as a field of ProfilesDictionary, by the maps of the tables that it
+ * refers to; and the message around the @dictionary, ProfilesDictionary's fields (NULL: those of the part). 0 or -ENOMEM. */
+int otlp_encode_element(const struct profiles *p, const struct otlp_part *part, enum otlp_table t, uint32_t i,
+			struct buf *out);
+int otlp_encode_around(const struct profiles *p, const struct otlp_part *part, const struct buf *dictionary,
+		       struct buf *out);
+
 #endif

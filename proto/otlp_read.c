@@ -2,9 +2,9 @@
 /*
  * The input is split into messages that are complete in themselves. One is decoded in place; several are decoded one by one
  * and encoded into one stream, in which their indices go on counting, and that is decoded: the encoder renumbers, nothing
- * else has to. A stream of the file sink's can also be read message by message: a message there refers to its own elements
- * and to those numbered 0. While the caller looks at one, a thread decodes the next; only one of the two uses struct
- * parts_reader at a time.
+ * else has to. A stream of the file sink's can also be read a run of messages at a time (proto/otlp_stream.h): a run refers
+ * to its own elements and to those numbered 0. While the caller looks at one, a thread decodes the next; only one of the two
+ * uses struct parts_reader at a time.
  */
 #include "proto/otlp_read.h"
 
@@ -20,6 +20,7 @@
 #include "proto/otlp_cut.h"
 #include "proto/otlp_decode.h"
 #include "proto/otlp_json_decode.h"
+#include "proto/otlp_stream.h"
 #include "proto/otlp_wire.h"
 #include "proto/read.h"
 
@@ -336,13 +337,24 @@ static const uint8_t *message_end(const uint8_t *p, const uint8_t *end, bool *is
 struct parts_reader {
 	const uint8_t *data;
 	size_t len;
-	size_t at; /* where the message begins that is next */
+	size_t at; /* where the run begins that is next */
 	uint32_t before[OTLP_TABLES];
-	struct profiles *p; /* the message that was read last; NULL: there is none */
+	struct profiles *p; /* the run that was read last; NULL: there is none */
 	int err;
 };
 
-/* Reads the next message. */
+/* The end of the run that begins at @start; else as message_end(). */
+static const uint8_t *run_end(const uint8_t *start, const uint8_t *end, bool *is_new_ret, bool *is_whole_ret)
+{
+	const uint8_t *at = message_end(start, end, is_new_ret, is_whole_ret), *next;
+	bool is_new = false, unwanted;
+
+	while (at && (next = message_end(at, end, &is_new, &unwanted)) && !is_new && next - start <= OTLP_RUN_BYTES)
+		at = next;
+	return at;
+}
+
+/* Reads the next run. */
 static void *read_part(void *arg)
 {
 	struct parts_reader *r = arg;
@@ -350,7 +362,7 @@ static void *read_part(void *arg)
 	bool is_new = false, is_whole = true;
 
 	r->p = NULL;
-	end = message_end(start, r->data + r->len, &is_new, &is_whole);
+	end = run_end(start, r->data + r->len, &is_new, &is_whole);
 	if (!end) {
 		r->err = is_whole && r->at < r->len ? -EBADMSG : 0;
 		return NULL;

@@ -25,7 +25,7 @@ struct otlp_parts {
 };
 
 /*
- * Reads @data, one or more captures as the file sink writes them, a message at a time, so that memory holds two: @fn
+ * Reads @data, one or more captures as the file sink writes them, a run of messages at a time, so that memory holds two: @fn
  * gets each, on the caller's thread, for the time of the call and to change as it likes, and may let go of @data up to
  * parts->bytes. Stops when it returns not 0 and returns that. 0: that was all, or all before a cut; *@parts says how far.
  * -EBADMSG: what follows cannot be read alone, maybe from the start; otlp_read() of the whole then says what it is, and has

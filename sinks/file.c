@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A capture on disk: one OTLP ProfilesData written as a stream of messages whose dictionaries continue one another, so that
- * memory stays flat and any OTLP tool reads the whole as one message. It grows as PATH.part and takes its name only when it
- * is complete; PATH.part always ends with a whole message. What is not a regular file ("-", /dev/null, a FIFO) is written to
- * directly. Used by one thread at a time.
+ * A capture on disk: one OTLP ProfilesData written as a stream of messages with one dictionary (proto/otlp_stream.h), so
+ * that memory stays flat and any OTLP tool reads the whole as one message. It grows as PATH.part and takes its name only
+ * when it is complete; PATH.part always ends with a whole message. What is not a regular file ("-", /dev/null, a FIFO) is
+ * written to directly. Used by one thread at a time.
  */
 #include "sinks/sinks.h"
 
@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "proto/otlp.h"
+#include "proto/otlp_stream.h"
 #include "proto/profiles_builder.h"
 #include "sinks/commit.h"
 #include "sinks/write_all.h"
@@ -28,7 +28,7 @@ struct sink_file {
 	char *path; /* the name in the end; NULL when there is nothing to rename */
 	char *part;
 	struct buf message;
-	struct otlp_continuation cont;
+	struct otlp_stream *stream;
 	uint64_t whole_bytes; /* length up to the last whole message */
 	int error;	      /* of the first write that failed; sticks */
 	bool complete;	      /* flushed since the last consume() */
@@ -45,13 +45,12 @@ static void cut_back(struct sink_file *s)
 static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
 	struct sink_file *s = (struct sink_file *)sink;
-	struct otlp_continuation cont = s->cont;
 	int error;
 
 	if (s->error)
 		return s->error;
 	buf_reset(&s->message);
-	error = otlp_encode(p, &cont, &s->message);
+	error = otlp_stream_encode(s->stream, p, &s->message);
 	if (error)
 		return error;
 	s->complete = false;
@@ -62,7 +61,6 @@ static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 		return s->error = error;
 	}
 	s->whole_bytes += s->message.len;
-	s->cont = cont;
 	return ack ? commit_add(s->commit, ack) : 0;
 }
 
@@ -108,6 +106,7 @@ static void file_free(struct sink *sink)
 			  strerror(errno));
 	if (s->fd != STDOUT_FILENO)
 		cleanup_close(&s->fd);
+	otlp_stream_free(s->stream);
 	buf_fini(&s->message);
 	free(s->path);
 	free(s->part);
@@ -179,7 +178,8 @@ int sink_file_new(const char *path, struct sink **ret)
 		return -ENOMEM;
 	s->sink.ops = &file_ops;
 	s->fd = -1;
-	error = file_open(s, path);
+	s->stream = otlp_stream_new();
+	error = s->stream ? file_open(s, path) : -ENOMEM;
 	if (!error) {
 		s->commit = commit_new(s->fd);
 		error = s->commit ? 0 : -ENOMEM;

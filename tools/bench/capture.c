@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "proto/otlp.h"
+#include "proto/otlp_stream.h"
 #include "proto/profiles_builder.h"
 
 enum { FUNCTIONS = 3000, STACKS = 20000, INTERVAL_SAMPLES = 10000, THREADS = 16, CPUS = 8 };
@@ -87,11 +87,11 @@ static void add_interval(struct builder *b, uint64_t start_ns, unsigned samples)
 int main(int argc, char **argv)
 {
 	uint64_t samples = argc == 3 ? strtoull(argv[1], NULL, 10) : 0;
-	struct otlp_continuation cont = { 0 };
+	struct otlp_stream *stream = otlp_stream_new();
 	struct builder *b = builder_new();
 	FILE *out = samples ? fopen(argv[2], "w") : NULL;
 
-	if (!out || !b) {
+	if (!out || !b || !stream) {
 		fprintf(stderr, "usage: capture SAMPLES FILE\n");
 		return 2;
 	}
@@ -101,12 +101,13 @@ int main(int argc, char **argv)
 		struct profiles *p;
 
 		add_interval(b, start, samples - done < INTERVAL_SAMPLES ? (unsigned)(samples - done) : INTERVAL_SAMPLES);
-		if (builder_freeze(b, start, start + 5000000000, &p) || otlp_encode(p, &cont, &message) ||
+		if (builder_freeze(b, start, start + 5000000000, &p) || otlp_stream_encode(stream, p, &message) ||
 		    fwrite(message.data, 1, message.len, out) != message.len)
 			return 1;
 		buf_fini(&message);
 		profiles_put(p);
 	}
 	builder_free(b);
+	otlp_stream_free(stream);
 	return fclose(out) != 0;
 }
