@@ -19,8 +19,8 @@ struct otlp_stream;
 struct otlp_stream *otlp_stream_new(void);
 void otlp_stream_free(struct otlp_stream *s); /* accepts NULL */
 
-/* Appends @p as the next message. 0; -ENOMEM, or -EOVERFLOW (the stream would have more elements in a table than an index can
- * count): nothing was appended. */
+/* Appends @p as the next message. 0; -ENOMEM, or -EOVERFLOW (the stream would have more elements in a table than an index
+ * can count): nothing was appended. */
 int otlp_stream_encode(struct otlp_stream *s, const struct profiles *p, struct buf *out);
 
 #endif
