@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call tree. Nodes lie in blocks that never move, so links between them stay; a node is found by (its parent's number,
- * its name's number) in one hash map. Names are interned and resolved to text only when a reader asks for the tree, which is
+ * The call tree. Nodes lie in blocks that never move, so links between them stay. An only child is found through its parent;
+ * others by (their parent's number, their name's number) in one hash map, which most nodes are thus not in. Names are interned and resolved to text only when a reader asks for the tree, which is
  * also when siblings are put in order. One thread.
  */
 #include "proto/tree.h"
@@ -18,7 +18,7 @@
 enum { BLOCK_NODES = 1024 };
 
 struct node {
-	struct tree_node pub;
+	struct tree_node pub; /* first: links lead to it */
 	uint32_t name;
 	uint32_t number;
 };
@@ -120,16 +120,27 @@ const struct weight_sum *tree_sum(const struct tree *t)
 	return &t->sum;
 }
 
+static uint64_t key_of(const struct node *parent, uint32_t name)
+{
+	return (uint64_t)parent->number << 32 | name;
+}
+
 /* The child of @parent with that name, made when it does not stand; NULL for want of memory. */
 static struct node *child_of(struct tree *t, struct node *parent, uint32_t name)
 {
-	uint64_t key = (uint64_t)parent->number << 32 | name;
-	struct node *n = map_get(&t->index, key);
+	struct node *last = (struct node *)parent->pub.child, *n;
 
+	if (last && last->name == name)
+		return last;
+	n = last && last->pub.sibling ? map_get(&t->index, key_of(parent, name)) : NULL;
 	if (n)
 		return n;
 	n = new_node(t, name);
-	if (!n || map_put(&t->index, key, n) < 0)
+	if (!n)
+		return NULL;
+	if (last && !last->pub.sibling && map_put(&t->index, key_of(parent, last->name), last) < 0)
+		return NULL;
+	if (last && map_put(&t->index, key_of(parent, name), n) < 0)
 		return NULL;
 	n->pub.parent = &parent->pub;
 	n->pub.sibling = parent->pub.child;
