@@ -133,6 +133,11 @@ static void collect(void *arg)
 	for (int i = 0; i < END_MAX; i++)
 		set_series(a, "hearth_walk_ends_total", "end", walk_end_text(i), "How user stack walks ended.",
 			   a->in.ends[i]);
+	for (int i = 0; i < END_MAX; i++)
+		if (a->in.misses[i])
+			set_series(a, "hearth_misses_total", "cause", walk_end_text(i),
+				   "Samples walked again in user space, by what the kernel's caches did not have.",
+				   a->in.misses[i]);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_cpus", NULL, "CPUs sampled now."), stats.cpus);
 }

@@ -303,6 +303,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		if (must_wait(in, result))
 			return true;
 		in->late_walks++;
+		in->misses[r->end]++;
 		intake_read_ahead(in); /* many of these in a row take long */
 		user = result->frames;
 		user_cnt = result->count;
