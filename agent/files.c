@@ -440,7 +440,7 @@ int files_row(struct files *f, struct file *file, uint64_t addr, struct row *row
 	return error ? error : !row_cache_find(f->rows, file->id, addr, row);
 }
 
-size_t files_block(const struct files *f, const struct file *file, uint64_t addr, struct row *rows)
+size_t files_block(struct files *f, const struct file *file, uint64_t addr, struct row *rows)
 {
 	return row_cache_block(f->rows, file->id, addr, rows);
 }

@@ -85,7 +85,7 @@ int files_row(struct files *f, struct file *file, uint64_t addr, struct row *row
 
 /* The rows that touch the block of code of @addr, whole, into @rows, as far as they were asked for. Their number, at most
  * CODE_BLOCK_BYTES. */
-size_t files_block(const struct files *f, const struct file *file, uint64_t addr, struct row *rows);
+size_t files_block(struct files *f, const struct file *file, uint64_t addr, struct row *rows);
 
 /* The row at @addr says from now on what @row does. */
 void files_learn(struct files *f, const struct file *file, uint64_t addr, const struct row *row);

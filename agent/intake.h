@@ -51,7 +51,7 @@ struct intake {
 	bool reread_all;	   /* side-band records were lost */
 	uint64_t malformed;	   /* sample records of the rings that made no sense */
 	uint64_t lost[LOSS_MAX];
-	uint64_t ends[END_MAX]; /* how user walks ended, late ones by their late end */
+	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
 	uint64_t misses[END_MAX]; /* samples that came to be walked again, by what the kernel did not have */
 	uint64_t late_walks;
 	uint64_t oldest_ns; /* of the samples in the traces; 0: none */

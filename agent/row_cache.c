@@ -1,110 +1,165 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of slots, one for each group that falls on it. A slot owns one piece of memory: its rules, then the places where
- * they hold. Agent's thread.
+ * A table of sets of slots, a slot for a group. A slot owns the places where rules hold; the rules are numbered, once for
+ * all. When there are more rules or places than honest files have, everything is forgotten. Agent's thread.
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/row_cache.h"
+#include "base/intern.h"
 
 enum {
-	SLOTS = 2048,
-	RECENT_RULES = 32, /* so many are looked through for an equal one: a file's size is its own choice */
-};
-
-struct place { /* from the group's start */
-	uint16_t start, end;
-	uint16_t rule;
+	SETS = 2048,
+	WAYS = 4,
+	MAX_RULES = UINT16_MAX,
+	MAX_PLACES = 2 << 20,
 };
 
 struct slot {
 	uint32_t file; /* 0: free */
-	uint32_t place_cnt, rule_cnt;
+	uint32_t used; /* the clock at the last use */
 	uint64_t group;
-	struct row *rules; /* whose ranges say nothing; the places stand behind them */
+	uint16_t place_cnt, hot;
+	struct row_place *places; /* owned */
 };
 
 struct row_cache {
-	struct slot slots[SLOTS];
+	struct slot slots[SETS * WAYS];
+	struct intern *rules;
+	uint32_t place_cnt; /* of all */
+	uint32_t clock;
 };
 
 int row_cache_new(struct row_cache **ret)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	struct row_cache *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->rules = intern_new();
+	if (!c || !c->rules) {
+		free(c);
+		return -ENOMEM;
+	}
+	*ret = c;
+	return 0;
+}
+
+static void empty(struct row_cache *c, struct slot *s)
+{
+	c->place_cnt -= s->place_cnt;
+	free(s->places);
+	*s = (struct slot){ 0 };
 }
 
 void row_cache_free(struct row_cache *c)
 {
-	for (size_t i = 0; c && i < SLOTS; i++)
-		free(c->slots[i].rules);
+	if (!c)
+		return;
+	for (size_t i = 0; i < SETS * WAYS; i++)
+		free(c->slots[i].places);
+	intern_free(c->rules);
 	free(c);
 }
 
-static struct slot *slot_of(const struct row_cache *c, uint32_t file, uint64_t group)
+static struct slot *set_of(struct row_cache *c, uint32_t file, uint64_t group)
 {
-	return (struct slot *)&c->slots[(group * 31 + file * 7919u) % SLOTS];
+	return &c->slots[(group * 31 + file * 7919u) % SETS * WAYS];
 }
 
-static struct slot *find_slot(const struct row_cache *c, uint32_t file, uint64_t addr)
+static struct slot *find_slot(struct row_cache *c, uint32_t file, uint64_t addr)
 {
-	struct slot *s = slot_of(c, file, addr / ROW_GROUP_BYTES);
+	uint64_t group = addr / ROW_GROUP_BYTES;
+	struct slot *set = set_of(c, file, group);
 
-	return s->file == file && s->group == addr / ROW_GROUP_BYTES ? s : NULL;
+	for (int i = 0; i < WAYS; i++) {
+		if (set[i].file != file || set[i].group != group)
+			continue;
+		set[i].used = ++c->clock;
+		return &set[i];
+	}
+	return NULL;
 }
 
-static struct place *places_of(const struct slot *s)
+/* The slot of the group of @addr, or one for it: a free one, else the one not used for longest. */
+static struct slot *take_slot(struct row_cache *c, uint32_t file, uint64_t addr)
 {
-	return (struct place *)(s->rules + s->rule_cnt);
+	struct slot *set = set_of(c, file, addr / ROW_GROUP_BYTES), *s = find_slot(c, file, addr);
+
+	if (s)
+		return s;
+	s = set;
+	for (int i = 1; i < WAYS && s->file; i++)
+		if (!set[i].file || set[i].used - c->clock < s->used - c->clock)
+			s = &set[i];
+	return s;
 }
 
-/* All but the range. Bytes between the members may differ: then a rule is kept twice. */
-static bool is_same_rule(const struct row *a, const struct row *b)
+/* The number of @row's rule, or -ENOMEM. */
+static int number_rule(struct row_cache *c, const struct row *row)
 {
-	enum { FIRST = offsetof(struct row, cfa), END = offsetof(struct row, saved) + sizeof(a->saved) };
+	uint32_t number;
+	struct row rule;
 
-	return memcmp((const uint8_t *)a + FIRST, (const uint8_t *)b + FIRST, END - FIRST) == 0;
+	memset(&rule, 0, sizeof(rule)); /* what is between the members counts too */
+	rule.cfa = row->cfa;
+	rule.cfa_reg = row->cfa_reg;
+	rule.is_signal_frame = row->is_signal_frame;
+	rule.is_guess = row->is_guess;
+	rule.is_followed = row->is_followed;
+	rule.is_behind_syscall = row->is_behind_syscall;
+	rule.wrong_cnt = row->wrong_cnt;
+	rule.cfa_off = row->cfa_off;
+	rule.cfa_off2 = row->cfa_off2;
+	memcpy(rule.saved, row->saved, sizeof(rule.saved));
+	return intern_add(c->rules, &rule, sizeof(rule), &number) < 0 ? -ENOMEM : (int)number;
 }
 
-/* The index of @rule among the last of @rules, where it is put if it is none of them. */
-static uint32_t add_rule(struct row *rules, uint32_t *count, const struct row *rule)
+/* Makes room for as many rules and places as @count rows may need. */
+static void make_room(struct row_cache *c, size_t count)
 {
-	for (uint32_t i = *count; i > 0 && i + RECENT_RULES > *count; i--)
-		if (is_same_rule(&rules[i - 1], rule))
-			return i - 1;
-	memcpy(&rules[*count], rule, sizeof(*rule));
-	return (*count)++;
+	if (intern_count(c->rules) + count <= MAX_RULES && c->place_cnt + count <= MAX_PLACES)
+		return;
+	for (size_t i = 0; i < SETS * WAYS; i++)
+		empty(c, &c->slots[i]);
+	intern_reset(c->rules);
 }
 
 int row_cache_put(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *rows, size_t count)
 {
-	uint64_t group = addr / ROW_GROUP_BYTES, base = group * ROW_GROUP_BYTES;
-	struct slot *old = slot_of(c, file, group), s = { .file = file, .group = group, .place_cnt = (uint32_t)count };
-	struct row *rules = malloc((count + 1) * (sizeof(*rules) + sizeof(struct place))), *fitted;
-	uint16_t *of = rules ? (uint16_t *)(rules + count) : NULL; /* where the places will be, which are larger */
+	uint64_t base = addr / ROW_GROUP_BYTES * ROW_GROUP_BYTES;
+	struct row_place *places = malloc((count + 1) * sizeof(*places));
+	struct slot *s;
+	uint16_t hot;
 
-	if (!rules)
+	if (!places)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		of[i] = (uint16_t)add_rule(rules, &s.rule_cnt, &rows[i]);
-	s.rules = malloc(s.rule_cnt * sizeof(*rules) + (count + 1) * sizeof(struct place));
-	fitted = s.rules;
-	if (fitted) {
-		memcpy(fitted, rules, s.rule_cnt * sizeof(*rules));
-		for (size_t i = 0; i < count; i++)
-			places_of(&s)[i] = (struct place){ (uint16_t)(rows[i].start - base), (uint16_t)(rows[i].end - base),
-							   of[i] };
-		free(old->rules);
-		*old = s;
+	make_room(c, count);
+	for (size_t i = 0; i < count; i++) {
+		int rule = number_rule(c, &rows[i]);
+
+		if (rule < 0) {
+			free(places);
+			return rule;
+		}
+		places[i] = (struct row_place){ (uint16_t)(rows[i].start - base), (uint16_t)(rows[i].end - base),
+						(uint16_t)rule };
 	}
-	free(rules);
-	return fitted ? 0 : -ENOMEM;
+	s = take_slot(c, file, addr);
+	hot = s->file == file && s->group == addr / ROW_GROUP_BYTES ? s->hot : 0;
+	empty(c, s);
+	*s = (struct slot){ .file = file,
+			    .used = ++c->clock,
+			    .group = addr / ROW_GROUP_BYTES,
+			    .place_cnt = (uint16_t)count,
+			    .hot = hot,
+			    .places = places };
+	c->place_cnt += (uint32_t)count;
+	return 0;
 }
 
-bool row_cache_has(const struct row_cache *c, uint32_t file, uint64_t addr)
+bool row_cache_has(struct row_cache *c, uint32_t file, uint64_t addr)
 {
 	return find_slot(c, file, addr);
 }
@@ -112,13 +167,12 @@ bool row_cache_has(const struct row_cache *c, uint32_t file, uint64_t addr)
 /* The first place that reaches beyond @off. */
 static uint32_t first_behind(const struct slot *s, uint64_t off)
 {
-	const struct place *places = places_of(s);
 	uint32_t low = 0;
 
 	for (uint32_t high = s->place_cnt; low < high;) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (places[mid].end <= off)
+		if (s->places[mid].end <= off)
 			low = mid + 1;
 		else
 			high = mid;
@@ -126,29 +180,36 @@ static uint32_t first_behind(const struct slot *s, uint64_t off)
 	return low;
 }
 
-static struct row row_at(const struct slot *s, uint32_t i)
+static struct row row_at(const struct row_cache *c, const struct slot *s, uint32_t i)
 {
-	const struct place *place = &places_of(s)[i];
-	struct row row = s->rules[place->rule];
+	const struct row_place *place = &s->places[i];
+	struct row row = *row_cache_rule(c, place->rule);
 
 	row.start = s->group * ROW_GROUP_BYTES + place->start;
 	row.end = s->group * ROW_GROUP_BYTES + place->end;
 	return row;
 }
 
-bool row_cache_find(const struct row_cache *c, uint32_t file, uint64_t addr, struct row *ret)
+/* The place of @addr, which may be in a gap. */
+static struct row_place *find_place(struct slot *s, uint64_t addr)
 {
-	const struct slot *s = find_slot(c, file, addr);
 	uint64_t off = addr % ROW_GROUP_BYTES;
 	uint32_t i = s ? first_behind(s, off) : 0;
 
-	if (!s || i == s->place_cnt || places_of(s)[i].start > off)
-		return false;
-	*ret = row_at(s, i);
-	return true;
+	return !s || i == s->place_cnt || s->places[i].start > off ? NULL : &s->places[i];
 }
 
-size_t row_cache_block(const struct row_cache *c, uint32_t file, uint64_t addr, struct row *rows)
+bool row_cache_find(struct row_cache *c, uint32_t file, uint64_t addr, struct row *ret)
+{
+	struct slot *s = find_slot(c, file, addr);
+	const struct row_place *place = find_place(s, addr);
+
+	if (place)
+		*ret = row_at(c, s, (uint32_t)(place - s->places));
+	return place;
+}
+
+size_t row_cache_block(struct row_cache *c, uint32_t file, uint64_t addr, struct row *rows)
 {
 	const struct slot *s = find_slot(c, file, addr);
 	uint64_t off = addr % ROW_GROUP_BYTES / CODE_BLOCK_BYTES * CODE_BLOCK_BYTES;
@@ -156,39 +217,58 @@ size_t row_cache_block(const struct row_cache *c, uint32_t file, uint64_t addr, 
 
 	if (!s)
 		return 0;
-	for (uint32_t i = first_behind(s, off); i < s->place_cnt && places_of(s)[i].start < off + CODE_BLOCK_BYTES; i++)
-		rows[count++] = row_at(s, i);
+	for (uint32_t i = first_behind(s, off); i < s->place_cnt && s->places[i].start < off + CODE_BLOCK_BYTES; i++)
+		rows[count++] = row_at(c, s, i);
 	return count;
 }
 
 int row_cache_learn(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *row)
 {
-	struct slot *s = find_slot(c, file, addr);
-	uint64_t off = addr % ROW_GROUP_BYTES;
-	uint32_t i = s ? first_behind(s, off) : 0;
-	struct row *rules;
+	struct row_place *place;
+	int rule;
 
-	if (!s || i == s->place_cnt || places_of(s)[i].start > off)
-		return 0;
-	rules = malloc((s->rule_cnt + 1) * sizeof(*rules) + (s->place_cnt + 1) * sizeof(struct place));
-	if (!rules)
-		return -ENOMEM;
-	memcpy(rules, s->rules, s->rule_cnt * sizeof(*rules));
-	rules[s->rule_cnt] = *row;
-	memcpy(rules + s->rule_cnt + 1, places_of(s), s->place_cnt * sizeof(struct place));
-	free(s->rules);
-	s->rules = rules;
-	s->rule_cnt++;
-	places_of(s)[i].rule = (uint16_t)(s->rule_cnt - 1);
-	return 0;
+	make_room(c, 1);
+	place = find_place(find_slot(c, file, addr), addr);
+	rule = place ? number_rule(c, row) : 0;
+	if (place && rule >= 0)
+		place->rule = (uint16_t)rule;
+	return rule < 0 ? rule : 0;
+}
+
+void row_cache_mark(struct row_cache *c, uint32_t file, uint64_t addr)
+{
+	struct slot *s = find_slot(c, file, addr);
+
+	if (s)
+		s->hot |= (uint16_t)(1u << addr % ROW_GROUP_BYTES / CODE_BLOCK_BYTES);
 }
 
 void row_cache_forget(struct row_cache *c, uint32_t file)
 {
-	for (size_t i = 0; i < SLOTS; i++) {
-		if (c->slots[i].file != file)
+	for (size_t i = 0; i < SETS * WAYS; i++)
+		if (c->slots[i].file == file)
+			empty(c, &c->slots[i]);
+}
+
+bool row_cache_next(const struct row_cache *c, size_t *pos, struct row_group *ret)
+{
+	while (*pos < SETS * WAYS) {
+		const struct slot *s = &c->slots[(*pos)++];
+
+		if (!s->file)
 			continue;
-		free(c->slots[i].rules);
-		c->slots[i] = (struct slot){ 0 };
+		*ret = (struct row_group){ s->group, s->file, s->place_cnt, s->hot, s->places };
+		return true;
 	}
+	return false;
+}
+
+uint32_t row_cache_rule_count(const struct row_cache *c)
+{
+	return intern_count(c->rules);
+}
+
+const struct row *row_cache_rule(const struct row_cache *c, uint32_t number)
+{
+	return intern_get(c->rules, number, NULL);
 }

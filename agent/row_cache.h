@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows that were asked for, by groups of code: a late walk needs those of all its frames, also where the kernel has them. A
- * row takes 6 bytes here, as most functions save the same registers in the same places: the rules of a group are kept once.
- * Bounded; a group that needs the place of another takes it. Agent's thread.
+ * row takes 6 bytes here, as most functions save the same registers in the same places: each rule is kept once, for all
+ * files. Bounded; of the groups that share places the one not used for longest goes. Agent's thread.
  */
 #ifndef HEARTH_AGENT_ROW_CACHE_H
 #define HEARTH_AGENT_ROW_CACHE_H
@@ -23,17 +23,42 @@ void row_cache_free(struct row_cache *c);
 int row_cache_put(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *rows, size_t count);
 
 /* Is the group of @addr known? */
-bool row_cache_has(const struct row_cache *c, uint32_t file, uint64_t addr);
+bool row_cache_has(struct row_cache *c, uint32_t file, uint64_t addr);
 
 /* The row at @addr into *@ret; false: its group is not known, or has none there. */
-bool row_cache_find(const struct row_cache *c, uint32_t file, uint64_t addr, struct row *ret);
+bool row_cache_find(struct row_cache *c, uint32_t file, uint64_t addr, struct row *ret);
 
 /* The rows that touch the block of code of @addr, whole, into @rows. Their number, at most CODE_BLOCK_BYTES. */
-size_t row_cache_block(const struct row_cache *c, uint32_t file, uint64_t addr, struct row *rows);
+size_t row_cache_block(struct row_cache *c, uint32_t file, uint64_t addr, struct row *rows);
 
 /* The row at @addr, if there is one, says from now on what @row does; its range stays. 0 or -ENOMEM. */
 int row_cache_learn(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *row);
 
+/* A stack had a frame at @addr. */
+void row_cache_mark(struct row_cache *c, uint32_t file, uint64_t addr);
+
 void row_cache_forget(struct row_cache *c, uint32_t file);
+
+/* --- the form that is kept on disk (agent/row_store.h) --- */
+
+struct row_place { /* from the group's start */
+	uint16_t start, end;
+	uint16_t rule; /* a number among the rules */
+};
+
+struct row_group {
+	uint64_t group; /* address / ROW_GROUP_BYTES */
+	uint32_t file;
+	uint16_t place_cnt;
+	uint16_t hot; /* a bit for each block where a stack had a frame */
+	const struct row_place *places;
+};
+
+/* Each group, from *@pos = 0 on. False at the end. What @ret leads to lives until the cache changes. */
+bool row_cache_next(const struct row_cache *c, size_t *pos, struct row_group *ret);
+
+/* The rules, whose ranges say nothing. */
+uint32_t row_cache_rule_count(const struct row_cache *c);
+const struct row *row_cache_rule(const struct row_cache *c, uint32_t number);
 
 #endif
