@@ -11,6 +11,7 @@
 #include "agent/walk_ends.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/metrics.h"
 
 #include <sys/utsname.h>
@@ -75,6 +76,18 @@ void agent_losses_print(struct agent *a, struct buf *out)
 		if (a->in.lost[i])
 			buf_printf(out, "%s%s %llu", out->len > start ? ", " : "", intake_losses[i],
 				   (unsigned long long)a->in.lost[i]);
+}
+
+void agent_tell_misses(const struct agent *a)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	for (int i = 0; i < END_MAX; i++)
+		if (a->in.misses[i])
+			buf_printf(&text, "%s%s %llu", text.len ? ", " : "", walk_end_text(i),
+				   (unsigned long long)a->in.misses[i]);
+	if (text.len)
+		log_debug("walked again in user space: %s", buf_text(&text));
 }
 
 void agent_describe(struct agent *a, struct buf *out)

@@ -17,6 +17,7 @@
 #include "agent/indexes.h"
 #include "agent/kernel_version.h"
 #include "agent/perf_event.h"
+#include "agent/row_store.h"
 #include "agent/sampler_filter.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -31,6 +32,7 @@ enum {
 	SETTLE_TIMER_MS = 3,
 	CPU_CHECK_MS = 1000,
 	FILE_IDLE_SECONDS = 60,
+	SAVE_ROWS_SECONDS = 600,
 	WAIT_SLICE_MS = 50,
 };
 
@@ -112,6 +114,16 @@ static void on_file_wait(void *arg)
 	intake_read_ahead(&a->in);
 }
 
+static void save_rows(struct agent *a)
+{
+	static struct log_limit limit;
+	int error = files_save_rows(a->in.files);
+
+	a->rows_saved_ns = clock_mono_ns();
+	if (error)
+		log_limited(&limit, 3600 * NSEC_PER_SEC, LOG_WARN, "unwind rows are not kept: %s", strerror(-error));
+}
+
 static void report(struct agent *a)
 {
 	uint64_t start_ns = a->interval_start_ns, now_ns = clock_mono_ns();
@@ -136,6 +148,8 @@ static void report(struct agent *a)
 	processes_expire(a->in.processes, forget_process, a);
 	facts_reader_settle(a->in.facts);
 	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
+	if (now_ns - a->rows_saved_ns > SAVE_ROWS_SECONDS * NSEC_PER_SEC)
+		save_rows(a);
 }
 
 /* The next interval's length, drawn anew each time so that two hosts never beat in step. */
@@ -281,8 +295,6 @@ static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
 	struct symbol_cache *cache = NULL;
 	int error = 0;
 
-	if (config->symbols == SYMBOLS_OFF)
-		return NULL;
 	if (config->symbol_cache)
 		buf_puts(&folder, config->symbol_cache);
 	else
@@ -293,6 +305,17 @@ static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
 		log_warn("indexes of programs' names are not kept in %s: %s%s", buf_text(&folder), strerror(-error),
 			 error == -EPERM ? " (others may write there; --symbol-cache names another folder)" : "");
 	return cache;
+}
+
+/* Rows of earlier lives, in the same folder. */
+static int keep_rows(struct files *files, const struct symbol_cache *cache)
+{
+	struct row_store *store;
+	int error = row_store_new(cache ? symbol_cache_folder(cache) : -1, &store);
+
+	if (!error)
+		files_keep_rows(files, store);
+	return error;
 }
 
 /* Those of DEBUGINFOD_URLS, asked for debug files that are nowhere here. */
@@ -323,13 +346,18 @@ static void free_index_helpers(const struct readers *r)
 static int make_tables(struct agent *a, const struct readers *r, const struct agent_config *config, struct loop *loop,
 		       struct metrics *metrics)
 {
+	struct symbol_cache *cache = open_symbol_cache(config);
 	int error = files_new(r->service, r->opener, metrics, &a->in.files);
 
-	if (error)
+	if (!error)
+		error = keep_rows(a->in.files, cache);
+	if (error) {
 		free_index_helpers(r);
-	else
-		error = indexes_new(config->symbols, r->index_helpers, open_symbol_cache(config), find_servers(config),
-				    a->in.files, loop, metrics, &a->indexes);
+		symbol_cache_close(cache);
+	} else {
+		error = indexes_new(config->symbols, r->index_helpers, cache, find_servers(config), a->in.files, loop,
+				    metrics, &a->indexes);
+	}
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
 	if (!error)
@@ -361,9 +389,7 @@ static int make_tables(struct agent *a, const struct readers *r, const struct ag
 
 static void on_open_wait(void *arg)
 {
-	struct agent *a = arg;
-
-	intake_keep_samples(&a->in);
+	intake_keep_samples(&((struct agent *)arg)->in);
 }
 
 /*
@@ -487,7 +513,7 @@ int agent_start(struct agent *a, struct agent_error *err)
 	int error;
 
 	err->message[0] = '\0';
-	a->interval_start_ns = clock_mono_ns();
+	a->interval_start_ns = a->rows_saved_ns = clock_mono_ns();
 	error = a->paused ? 0 : sampler_enable(a->in.sampler, true);
 	if (!error)
 		error = loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
@@ -547,6 +573,8 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 	} while (a->in.kept.len || a->in.kept_side_band.len); /* what came in while a file was read */
 	wait_for_names(a, deadline_ns);
 	report(a);
+	save_rows(a);
+	agent_tell_misses(a);
 	return a->sink_error;
 }
 

@@ -33,6 +33,7 @@ struct agent {
 	uint64_t report_interval_ns;
 	double report_jitter;
 	uint64_t interval_start_ns;
+	uint64_t rows_saved_ns; /* when rows were last kept for later lives */
 	/* The interval before, which waits for names: until the next one ends at most. */
 	struct traces *held; /* empty: none does */
 	uint64_t held_start_ns, held_end_ns;
@@ -56,6 +57,9 @@ void agent_hand_over_held(struct agent *a);
 
 /* Those asked for by agent_report_at() that are still to come do not come. */
 void agent_drop_extra_reports(struct agent *a);
+
+/* Says what the kernel's caches did not have, to who wants to know more. */
+void agent_tell_misses(const struct agent *a);
 
 /* Registers the agent's counters, refreshed when metrics are collected. 0 or -ENOMEM. */
 int agent_metrics(struct agent *a);

@@ -13,14 +13,22 @@
 #include "agent/indexes.h"
 #include "agent/proc_maps.h"
 #include "agent/row_cache.h"
+#include "agent/row_store.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
 #include "bpf/event.h"
+#include "symbols/symbol_cache.h"
 
-enum { RETRY_MS = 20 };
+enum {
+	RETRY_MS = 20,
+	SAVE_GROUPS = 32,
+};
+
+/* Of files whose rows are not kept: beyond the store's numbers. */
+#define OWN_ROWS_ID (1u << 31)
 
 struct files {
 	struct map by_inode; /* -> first of a chain */
@@ -34,6 +42,8 @@ struct files {
 	void *on_wait_arg;
 	struct buf reply;
 	struct row_cache *rows;
+	struct row_store *store; /* owned; NULL: rows are not kept */
+	uint32_t unsaved;	 /* groups that came since the last time */
 	struct metric *opened, *unreadable, *hostile, *held, *debug_used, *debug_refused;
 };
 
@@ -90,6 +100,7 @@ void files_free(struct files *f)
 	}
 	map_fini(&f->by_inode);
 	row_cache_free(f->rows);
+	row_store_free(f->store);
 	buf_fini(&f->reply);
 	elf_service_free(f->service);
 	file_opener_free(f->opener);
@@ -271,6 +282,33 @@ static void try_to_open(struct files *f, struct file *file, const struct file_pl
 	file->mtime_ns = version.mtime_ns;
 }
 
+/* Without a build id the hash of a file's ends is not enough: what says that no byte of it has changed stands in its place.
+ */
+void file_cache_key(const struct file *file, struct symbol_cache_key *ret)
+{
+	struct build_ids ids = file->info.build_ids;
+	struct statx st = { .stx_uid = 0 };
+
+	(void)statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &st);
+	if (!ids.gnu[0] && !ids.go[0])
+		snprintf(ids.go, sizeof(ids.go), "%s %u:%u %llu %llu %llu", ids.htlhash, file->key.dev_major,
+			 file->key.dev_minor, (unsigned long long)file->key.inode, (unsigned long long)file->size_bytes,
+			 (unsigned long long)file->mtime_ns);
+	symbol_cache_key(&ids, st.stx_uid, ret);
+}
+
+static void number_rows(const struct files *f, struct file *file)
+{
+	struct symbol_cache_key key;
+
+	if (!f->store || !file->info.build_ids.htlhash[0])
+		return;
+	file_cache_key(file, &key);
+	file->rows_id = row_store_number(f->store, key.name);
+	if (!file->rows_id)
+		file->rows_id = file->id | OWN_ROWS_ID;
+}
+
 static void read_info(struct files *f, struct file *file)
 {
 	const struct elf_info *info;
@@ -283,6 +321,7 @@ static void read_info(struct files *f, struct file *file)
 	info = (const void *)f->reply.data;
 	file->info = *info;
 	file->state = FILE_READABLE;
+	number_rows(f, file);
 }
 
 static struct file *add_file(struct files *f, const struct file_key *key, const char *path)
@@ -301,6 +340,7 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 	}
 	proc_path_strip(file->path);
 	file->id = ++f->next_id;
+	file->rows_id = file->id | OWN_ROWS_ID;
 	file->state = FILE_UNREADABLE;
 	metric_set(f->held, f->by_inode.count);
 	return file;
@@ -379,7 +419,8 @@ static struct file *expire_chain(struct files *f, struct file *first, uint64_t n
 		}
 		*link = file->next;
 		files_call(f, file, ELF_OP_FORGET, 0, NULL, 0, &f->reply);
-		row_cache_forget(f->rows, file->id);
+		if (file->rows_id & OWN_ROWS_ID)
+			row_cache_forget(f->rows, file->rows_id);
 		file_destroy(file);
 	}
 	return first;
@@ -423,7 +464,8 @@ static int ask_for_rows(struct files *f, struct file *file, uint64_t addr)
 		file->state = FILE_NO_ROWS;
 	if (error)
 		return error == -ENODATA ? -ENOENT : error;
-	return row_cache_put(f->rows, file->id, addr, (const struct row *)(const void *)f->reply.data,
+	f->unsaved++;
+	return row_cache_put(f->rows, file->rows_id, addr, (const struct row *)(const void *)f->reply.data,
 			     f->reply.len / sizeof(struct row));
 }
 
@@ -433,21 +475,47 @@ int files_row(struct files *f, struct file *file, uint64_t addr, struct row *row
 
 	if (file->state != FILE_READABLE)
 		return -ENOENT;
-	if (!row_cache_has(f->rows, file->id, addr))
+	if (!row_cache_has(f->rows, file->rows_id, addr) &&
+	    (!f->store || row_store_load(f->store, file->rows_id, addr, f->rows)))
 		error = ask_for_rows(f, file, addr);
-	if (!error && row_cache_find(f->rows, file->id, addr, row) && row->cfa == ROW_CFA_UNASKED)
+	if (!error && row_cache_find(f->rows, file->rows_id, addr, row) && row->cfa == ROW_CFA_UNASKED)
 		error = ask_for_rows(f, file, addr);
-	return error ? error : !row_cache_find(f->rows, file->id, addr, row);
+	return error ? error : !row_cache_find(f->rows, file->rows_id, addr, row);
 }
 
 size_t files_block(struct files *f, const struct file *file, uint64_t addr, struct row *rows)
 {
-	return row_cache_block(f->rows, file->id, addr, rows);
+	return row_cache_block(f->rows, file->rows_id, addr, rows);
+}
+
+void files_hot(struct files *f, const struct file *file, uint32_t max,
+	       void (*fn)(void *arg, uint64_t addr, const struct row *rows, size_t count), void *arg)
+{
+	if (f->store)
+		row_store_hot(f->store, file->rows_id, max, fn, arg);
+}
+
+void files_mark(struct files *f, const struct file *file, uint64_t addr)
+{
+	row_cache_mark(f->rows, file->rows_id, addr);
+}
+
+void files_keep_rows(struct files *f, struct row_store *store)
+{
+	f->store = store;
+}
+
+int files_save_rows(struct files *f)
+{
+	if (!f->store || f->unsaved < SAVE_GROUPS)
+		return 0;
+	f->unsaved = 0;
+	return row_store_save(f->store, f->rows);
 }
 
 void files_learn(struct files *f, const struct file *file, uint64_t addr, const struct row *row)
 {
-	(void)row_cache_learn(f->rows, file->id, addr, row); /* for want of memory it is learned once more */
+	(void)row_cache_learn(f->rows, file->rows_id, addr, row); /* for want of memory it is learned once more */
 }
 
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,

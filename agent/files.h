@@ -16,6 +16,8 @@
 
 struct file_index;
 struct metrics;
+struct row_store;
+struct symbol_cache_key;
 
 enum file_state {
 	FILE_READABLE,	 /* open, an ELF file we understand */
@@ -28,13 +30,15 @@ enum { FILE_ENDS_KEPT = 8 };
 
 struct file {
 	uint32_t id;	    /* from 1 */
+	uint32_t rows_id;   /* by which its rows are kept: another life of the same file has the same */
 	uint32_t refs;	    /* mappings that lead here */
 	int fd;		    /* -1: none */
 	uint32_t tried_pid; /* the process through which opening it was tried last, and when */
 	uint64_t tried_ns;
 	enum file_state state;
-	bool is_unread;	    /* opened, and nothing of it read yet */
-	bool is_unnameable; /* reading its names did, or nothing of it can be read at all: not read for names again */
+	bool is_unread;	      /* opened, and nothing of it read yet */
+	bool is_filled_ahead; /* the kernel heard of what of it ran in earlier lives */
+	bool is_unnameable;   /* reading its names did, or nothing of it can be read at all: not read for names again */
 	struct file_key key;
 	char *path;		       /* as the process saw it, without the kernel's " (deleted)" */
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
@@ -55,6 +59,12 @@ struct files;
 /* Takes @service and @opener over, also when it fails. */
 int files_new(struct elf_service *service, struct file_opener *opener, struct metrics *metrics, struct files **ret);
 void files_free(struct files *f);
+
+/* Keeps rows from life to life in @store, which is taken over. */
+void files_keep_rows(struct files *f, struct row_store *store);
+
+/* Writes what was learned of rows since the last time, if that is worth it. 0 or -errno. */
+int files_save_rows(struct files *f);
 
 /* From now on files_rows never returns -EAGAIN. */
 void files_always_wait(struct files *f);
@@ -87,6 +97,13 @@ int files_row(struct files *f, struct file *file, uint64_t addr, struct row *row
  * CODE_BLOCK_BYTES. */
 size_t files_block(struct files *f, const struct file *file, uint64_t addr, struct row *rows);
 
+/* The blocks of code where stacks had frames in earlier lives (row_store_hot). */
+void files_hot(struct files *f, const struct file *file, uint32_t max,
+	       void (*fn)(void *arg, uint64_t addr, const struct row *rows, size_t count), void *arg);
+
+/* A stack had a frame at @addr. */
+void files_mark(struct files *f, const struct file *file, uint64_t addr);
+
 /* The row at @addr says from now on what @row does. */
 void files_learn(struct files *f, const struct file *file, uint64_t addr, const struct row *row);
 
@@ -105,6 +122,9 @@ void files_blame_names(struct files *f, struct file *file, int status, bool has_
 
 /* Does @file hold these @len bytes at @offset? */
 bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len);
+
+/* By what @file, which is open and readable, is known on disk. */
+void file_cache_key(const struct file *file, struct symbol_cache_key *ret);
 
 /* Address minus ELF virtual address for a mapping of @file at @start from @pgoff bytes into it. 0 or -ENOENT. */
 int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t *bias_ret);

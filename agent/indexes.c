@@ -57,21 +57,6 @@ struct indexes {
 
 /* --- what a file has --- */
 
-/* Without a build id the hash of a file's ends is not enough: what says that no byte of it has changed stands in its place.
- */
-static void form_key(const struct file *file, struct symbol_cache_key *ret)
-{
-	struct build_ids ids = file->info.build_ids;
-	struct statx st = { .stx_uid = 0 };
-
-	(void)statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &st);
-	if (!ids.gnu[0] && !ids.go[0])
-		snprintf(ids.go, sizeof(ids.go), "%s %u:%u %llu %llu %llu", ids.htlhash, file->key.dev_major,
-			 file->key.dev_minor, (unsigned long long)file->key.inode, (unsigned long long)file->size_bytes,
-			 (unsigned long long)file->mtime_ns);
-	symbol_cache_key(&ids, st.stx_uid, ret);
-}
-
 void file_index_free(struct file_index *fi)
 {
 	if (fi)
@@ -377,7 +362,7 @@ static void begin(struct indexes *x, struct file *file)
 	fi->state = FILE_INDEX_DONE;
 	if (x->wanted == SYMBOLS_OFF)
 		return;
-	form_key(file, &fi->key);
+	file_cache_key(file, &fi->key);
 	if (open_kept(x, file)) {
 		enqueue(&x->lanes[LANE_FIRST], file_get(file));
 		run_queue(&x->lanes[LANE_FIRST]);

@@ -272,9 +272,14 @@ static void meet_files(struct intake *in, uint32_t known)
 {
 	const struct trace_frame *innermost = traces_last_user_frame(in->traces);
 
-	for (uint32_t i = known; i < traces_frame_count(in->traces); i++)
-		if (traces_frame(in->traces, i)->kind == FRAME_NATIVE)
-			indexes_meet(in->indexes, traces_frame(in->traces, i)->file);
+	for (uint32_t i = known; i < traces_frame_count(in->traces); i++) {
+		const struct trace_frame *frame = traces_frame(in->traces, i);
+
+		if (frame->kind != FRAME_NATIVE)
+			continue;
+		files_mark(in->files, frame->file, frame->addr);
+		indexes_meet(in->indexes, frame->file);
+	}
 	if (innermost && innermost->kind == FRAME_NATIVE && innermost->file->index)
 		innermost->file->index->samples++;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/blocks.h"
+#include "agent/cache_fill.h"
 #include "agent/late.h"
 #include "agent/sampler.h"
 #include "base/cleanup.h"
@@ -42,27 +43,19 @@ static __always_inline __u64 unwind_code_mask(void)
 }
 
 enum {
-	RECENT_SLOTS = 4096,
-	MAX_PREFILL = 256, /* pieces of a new process told to the kernel at once: 256 MB of code */
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
-	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
 	KEPT_MS = 10000, /* for so long the kernel is believed to have what it did not miss */
-};
-
-struct recent {
-	uint64_t key;
-	uint64_t time_ns;
 };
 
 struct late {
 	struct processes *processes;
 	struct files *files;
 	struct sampler *sampler;
-	struct recent recent[RECENT_SLOTS];
+	struct cache_fill *fill; /* owned */
 	struct buf request, reply;
 	struct late_result result;
-	struct metric *walks, *mismatches, *filled_mappings, *filled_blocks, *fill_errors, *evaluated;
+	struct metric *walks, *mismatches, *evaluated;
 };
 
 /* One walk in progress. */
@@ -74,7 +67,6 @@ struct walk {
 	struct row_regs regs;
 	uint32_t falls; /* how often the stack pointer fell */
 	uint64_t now_ns;
-	uint64_t kept_ns;  /* a cache is believed to have what was put into it at this age; UINT64_MAX: it has everything */
 	bool reread;	   /* the mappings were read again for this sample already */
 	bool was_followed; /* the rule that led to this frame came from instructions or frame pointers */
 };
@@ -84,8 +76,10 @@ int late_new(struct processes *processes, struct files *files, struct sampler *s
 {
 	struct late *l = calloc(1, sizeof(*l));
 
-	if (!l)
+	if (!l || cache_fill_new(files, sampler, metrics, &l->fill)) {
+		free(l);
 		return -ENOMEM;
+	}
 	l->processes = processes;
 	l->files = files;
 	l->sampler = sampler;
@@ -95,12 +89,6 @@ int late_new(struct processes *processes, struct files *files, struct sampler *s
 				       "Frames whose rule only user space can evaluate.");
 	l->mismatches = metrics_counter(metrics, "hearth_late_mismatches_total", NULL,
 					"Late walks that did not meet the frames the kernel found (a bug in hearth).");
-	l->filled_mappings = metrics_counter(metrics, "hearth_cache_mappings_filled_total", NULL,
-					     "Entries put into the kernel's mapping cache.");
-	l->filled_blocks = metrics_counter(metrics, "hearth_cache_blocks_filled_total", NULL,
-					   "Blocks of unwind rows put into the kernel's cache.");
-	l->fill_errors = metrics_counter(metrics, "hearth_cache_fill_errors_total", NULL,
-					 "Cache entries the kernel did not take.");
 	*ret = l;
 	return 0;
 }
@@ -109,146 +97,10 @@ void late_free(struct late *l)
 {
 	if (!l)
 		return;
+	cache_fill_free(l->fill);
 	buf_fini(&l->request);
 	buf_fini(&l->reply);
 	free(l);
-}
-
-/* --- filling the kernel's caches --- */
-
-/* Is it time to put the thing with @key (a hash) into its cache? */
-static bool should_fill(struct walk *w, uint64_t key)
-{
-	struct recent *r = &w->late->recent[key % RECENT_SLOTS];
-
-	if (w->kept_ns == UINT64_MAX || (r->key == key && w->now_ns - r->time_ns < w->kept_ns))
-		return false;
-	r->key = key;
-	r->time_ns = w->now_ns;
-	return true;
-}
-
-static uint64_t mix(uint64_t a, uint64_t b, uint64_t kind)
-{
-	uint64_t h = (a * 4 + kind) * 0x9E3779B97F4A7C15ull ^ b * 0xC2B2AE3D27D4EB4Full;
-
-	return h ^ h >> 29;
-}
-
-static void put_mapping(struct walk *w, uint64_t addr, unsigned shift, const struct mapping *m, enum mapping_kind kind)
-{
-	uint64_t from = addr >> shift << shift, to = from + (1ull << shift);
-	struct late *l = w->late;
-	struct mapping_value value = {
-		.asid = w->process->as->asid,
-		.piece = addr >> shift,
-		.start = m && m->start > from ? m->start : from,
-		.end = m && m->end < to ? m->end : to,
-		.bias = m ? m->bias : 0,
-		.file = m && m->file ? m->file->id : 0,
-		.kind = (uint16_t)kind,
-		.shift = (uint16_t)shift,
-	};
-
-	if (!should_fill(w, mix(value.asid, value.piece, shift == MAPPING_BIG_SHIFT ? 0 : 2)))
-		return;
-	metric_add(sampler_set_mapping(l->sampler, &value) ? l->fill_errors : l->filled_mappings, 1);
-}
-
-/* @addr is in @m (NULL: in no mapping, told page by page). */
-static void fill_mapping(struct walk *w, uint64_t addr, const struct mapping *m, enum mapping_kind kind)
-{
-	struct address_space *as = w->process->as;
-
-	if (!m)
-		as->has_not_code = true;
-	if (m && address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
-		put_mapping(w, addr, MAPPING_BIG_SHIFT, m, kind);
-	else
-		put_mapping(w, addr, MAPPING_PAGE_SHIFT, m, kind);
-}
-
-static enum mapping_kind kind_of(const struct mapping *m)
-{
-	return m->file && m->file->state == FILE_READABLE ? MAPPING_ROWS : MAPPING_FP;
-}
-
-/* All mappings of a process seen for the first time: few entries, and its next sample finds them. */
-static void fill_address_space(struct walk *w)
-{
-	const struct address_space *as = w->process->as;
-	uint32_t left = MAX_PREFILL;
-
-	if (!should_fill(w, mix(as->asid, 0, 3)))
-		return;
-	for (uint32_t i = 0; i < as->count; i++) {
-		const struct mapping *m = &as->maps[i];
-
-		for (uint64_t addr = m->start; addr < m->end && left; left--) {
-			if (address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
-				put_mapping(w, addr, MAPPING_BIG_SHIFT, m, kind_of(m));
-			addr = ((addr >> MAPPING_BIG_SHIFT) + 1) << MAPPING_BIG_SHIFT;
-		}
-	}
-}
-
-/* @rows with the byte at @at made the end of stacks; @out has room for two more. Returns their number. */
-static size_t with_end(const struct row *rows, size_t count, uint64_t at, struct row *out)
-{
-	struct row none = { .start = UINT64_MAX, .end = UINT64_MAX };
-	bool is_in = false;
-	size_t n = 0;
-
-	for (size_t i = 0; i <= count; i++) {
-		struct row before = i < count ? rows[i] : none, after = before;
-
-		before.end = before.end < at ? before.end : at;
-		after.start = after.start > at ? after.start : at + 1;
-		if (before.start < before.end)
-			out[n++] = before;
-		if (!is_in && after.end > at) {
-			out[n++] = (struct row){ .start = at, .end = at + 1, .cfa = ROW_CFA_ROOT };
-			is_in = true;
-		}
-		if (after.start < after.end)
-			out[n++] = after;
-	}
-	return n;
-}
-
-/* The block of code that @va is in. */
-static void fill_block(struct walk *w, struct file *file, uint64_t va)
-{
-	struct row known[CODE_BLOCK_BYTES], more[2][CODE_BLOCK_BYTES + 2 * FILE_ENDS_KEPT];
-	struct unwind_block parts[MAX_BLOCK_PARTS];
-	uint64_t block = va / CODE_BLOCK_BYTES;
-	const struct row *rows = known;
-	struct late *l = w->late;
-	size_t count = files_block(l->files, file, va, known);
-	uint32_t n;
-
-	for (uint32_t i = 0; i < file->end_cnt; i++) {
-		if (file->ends[i] / CODE_BLOCK_BYTES != block)
-			continue;
-		count = with_end(rows, count, file->ends[i], more[i & 1]);
-		rows = more[i & 1];
-	}
-	n = blocks_pack(file->id, block, rows, count, parts);
-	for (uint32_t i = 0; i < n; i++)
-		if (sampler_set_block(l->sampler, &parts[i]))
-			metric_add(l->fill_errors, 1);
-	metric_add(l->filled_blocks, n);
-}
-
-/* The blocks of code around @va: what runs for the first time soon runs into the next ones. */
-static void fill_blocks(struct walk *w, struct file *file, uint64_t va)
-{
-	uint64_t start = va / FILL_BYTES * FILL_BYTES;
-
-	if (!should_fill(w, mix(file->id, start, 1)))
-		return;
-	for (uint64_t at = start; at < start + FILL_BYTES; at += CODE_BLOCK_BYTES)
-		fill_block(w, file, at);
 }
 
 /* --- one step --- */
@@ -428,7 +280,7 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
 		if (!is_right && !learned.is_guess)
 			learned.cfa = ROW_CFA_NONE;
 		files_learn(w->late->files, file, va, &learned);
-		fill_block(w, file, va);
+		cache_fill_block(w->late->fill, file, va);
 	}
 	if (!is_right)
 		*end = END_NO_RULE;
@@ -483,7 +335,7 @@ static int step(struct walk *w, enum walk_end *end)
 	if (!m) {
 		*end = END_NO_MAPPING;
 		if (!(addr >> CPU_USER_BITS))
-			fill_mapping(w, addr, NULL, MAPPING_NOT_CODE);
+			cache_fill_mapping(w->late->fill, w->process->as, addr, NULL, MAPPING_NOT_CODE);
 		return 1;
 	}
 	va = addr - m->bias;
@@ -494,18 +346,18 @@ static int step(struct walk *w, enum walk_end *end)
 		return 1;
 	}
 	if (error < 0) {
-		fill_mapping(w, addr, m, MAPPING_FP);
+		cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_FP);
 		w->was_followed = true;
 		return step_frame_pointer(w, end);
 	}
-	fill_mapping(w, addr, m, MAPPING_ROWS);
+	cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_ROWS);
 	row = error ? NULL : &found;
 	if (is_hand_made_end(w, m->file, va, row)) {
-		fill_block(w, m->file, va);
+		cache_fill_block(w->late->fill, m->file, va);
 		*end = END_ROOT;
 		return 1;
 	}
-	fill_blocks(w, m->file, va);
+	cache_fill_blocks(w->late->fill, m->file, va);
 	w->was_followed = row && row->is_followed;
 	if (may_be_new_thread(w, row))
 		return step_new_thread(w, m->file, va, row, end);
@@ -523,7 +375,9 @@ static void walk_on(struct walk *w)
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
 		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
-		w->kept_ns = result->count < met ? UINT64_MAX : (result->count == met ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC;
+		cache_fill_begin(w->late->fill, w->now_ns,
+				 result->count < met ? UINT64_MAX
+						     : (result->count == met ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC);
 		if (step(w, &result->end))
 			break;
 	}
@@ -577,13 +431,13 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 		.memory = { sample },
 		.regs = { .known = REG_BIT(USER_REGS) - 1, .is_exact = true },
 		.now_ns = clock_mono_ns(),
-		.kept_ns = REFILL_MS * NSEC_PER_MSEC,
 	};
 	struct late_result *result = &l->result;
 
 	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
+	cache_fill_begin(l->fill, w.now_ns, REFILL_MS * NSEC_PER_MSEC);
 	if (sample->record->end == END_MISS_PROC)
-		fill_address_space(&w);
+		cache_fill_address_space(l->fill, process->as);
 	result->count = 0;
 	result->is_unfinished = false;
 	walk_on(&w);

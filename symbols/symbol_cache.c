@@ -117,6 +117,11 @@ void symbol_cache_close(struct symbol_cache *c)
 	free(c);
 }
 
+int symbol_cache_folder(const struct symbol_cache *c)
+{
+	return c->dir_fd;
+}
+
 /* --- keys --- */
 
 void symbol_cache_key(const struct build_ids *ids, uid_t owner, struct symbol_cache_key *ret)

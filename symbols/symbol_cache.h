@@ -30,6 +30,9 @@ int symbol_cache_default_folder(struct buf *out);
 int symbol_cache_open(const char *folder, uint64_t max_bytes, struct symbol_cache **ret);
 void symbol_cache_close(struct symbol_cache *c);
 
+/* The folder, borrowed: what else is kept there has names that no index has, and nobody else removes it. */
+int symbol_cache_folder(const struct symbol_cache *c);
+
 enum { SYMBOL_CACHE_KEY_BYTES = SYMBOL_INDEX_ID_BYTES + 32 };
 
 /* By what a file is known here. */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling the kernel's caches. What was put into one a moment ago is not put there again. Agent's thread. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/blocks.h"
+#include "agent/cache_fill.h"
+#include "agent/sampler.h"
+#include "base/metrics.h"
+
+enum {
+	RECENT_SLOTS = 4096,
+	MAX_PREFILL = 256,     /* pieces of a new process told to the kernel at once: 256 MB of code */
+	MAX_HOT_BLOCKS = 4096, /* of a file: a quarter of the smallest cache */
+	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
+};
+
+struct recent {
+	uint64_t key;
+	uint64_t time_ns;
+};
+
+struct cache_fill {
+	struct files *files;
+	struct sampler *sampler;
+	uint64_t now_ns, kept_ns;
+	struct recent recent[RECENT_SLOTS];
+	struct metric *mappings, *blocks, *ahead, *errors;
+};
+
+int cache_fill_new(struct files *files, struct sampler *sampler, struct metrics *metrics, struct cache_fill **ret)
+{
+	struct cache_fill *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->files = files;
+	c->sampler = sampler;
+	c->mappings = metrics_counter(metrics, "hearth_cache_mappings_filled_total", NULL,
+				      "Entries put into the kernel's mapping cache.");
+	c->blocks = metrics_counter(metrics, "hearth_cache_blocks_filled_total", NULL,
+				    "Blocks of unwind rows put into the kernel's cache.");
+	c->ahead = metrics_counter(metrics, "hearth_cache_blocks_ahead_total", NULL,
+				   "Of these the ones put there before a sample missed them, as they ran in earlier lives.");
+	c->errors = metrics_counter(metrics, "hearth_cache_fill_errors_total", NULL,
+				    "Cache entries the kernel did not take.");
+	*ret = c;
+	return 0;
+}
+
+void cache_fill_free(struct cache_fill *c)
+{
+	free(c);
+}
+
+void cache_fill_begin(struct cache_fill *c, uint64_t now_ns, uint64_t kept_ns)
+{
+	c->now_ns = now_ns;
+	c->kept_ns = kept_ns;
+}
+
+/* Is it time to put the thing with @key (a hash) into its cache? */
+static bool should_fill(struct cache_fill *c, uint64_t key)
+{
+	struct recent *r = &c->recent[key % RECENT_SLOTS];
+
+	if (c->kept_ns == UINT64_MAX || (r->key == key && c->now_ns - r->time_ns < c->kept_ns))
+		return false;
+	r->key = key;
+	r->time_ns = c->now_ns;
+	return true;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b, uint64_t kind)
+{
+	uint64_t h = (a * 4 + kind) * 0x9E3779B97F4A7C15ull ^ b * 0xC2B2AE3D27D4EB4Full;
+
+	return h ^ h >> 29;
+}
+
+static void put_mapping(struct cache_fill *c, const struct address_space *as, uint64_t addr, unsigned shift,
+			const struct mapping *m, enum mapping_kind kind)
+{
+	uint64_t from = addr >> shift << shift, to = from + (1ull << shift);
+	struct mapping_value value = {
+		.asid = as->asid,
+		.piece = addr >> shift,
+		.start = m && m->start > from ? m->start : from,
+		.end = m && m->end < to ? m->end : to,
+		.bias = m ? m->bias : 0,
+		.file = m && m->file ? m->file->id : 0,
+		.kind = (uint16_t)kind,
+		.shift = (uint16_t)shift,
+	};
+
+	if (!should_fill(c, mix(value.asid, value.piece, shift == MAPPING_BIG_SHIFT ? 0 : 2)))
+		return;
+	metric_add(sampler_set_mapping(c->sampler, &value) ? c->errors : c->mappings, 1);
+}
+
+void cache_fill_mapping(struct cache_fill *c, struct address_space *as, uint64_t addr, const struct mapping *m,
+			enum mapping_kind kind)
+{
+	if (!m)
+		as->has_not_code = true;
+	if (m && address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
+		put_mapping(c, as, addr, MAPPING_BIG_SHIFT, m, kind);
+	else
+		put_mapping(c, as, addr, MAPPING_PAGE_SHIFT, m, kind);
+}
+
+static enum mapping_kind kind_of(const struct mapping *m)
+{
+	return m->file && m->file->state == FILE_READABLE ? MAPPING_ROWS : MAPPING_FP;
+}
+
+void cache_fill_address_space(struct cache_fill *c, const struct address_space *as)
+{
+	uint32_t left = MAX_PREFILL;
+
+	if (!should_fill(c, mix(as->asid, 0, 3)))
+		return;
+	for (uint32_t i = 0; i < as->count; i++) {
+		const struct mapping *m = &as->maps[i];
+
+		for (uint64_t addr = m->start; addr < m->end && left; left--) {
+			if (address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
+				put_mapping(c, as, addr, MAPPING_BIG_SHIFT, m, kind_of(m));
+			addr = ((addr >> MAPPING_BIG_SHIFT) + 1) << MAPPING_BIG_SHIFT;
+		}
+	}
+}
+
+/* @rows with the byte at @at made the end of stacks; @out has room for two more. Returns their number. */
+static size_t with_end(const struct row *rows, size_t count, uint64_t at, struct row *out)
+{
+	struct row none = { .start = UINT64_MAX, .end = UINT64_MAX };
+	bool is_in = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i <= count; i++) {
+		struct row before = i < count ? rows[i] : none, after = before;
+
+		before.end = before.end < at ? before.end : at;
+		after.start = after.start > at ? after.start : at + 1;
+		if (before.start < before.end)
+			out[n++] = before;
+		if (!is_in && after.end > at) {
+			out[n++] = (struct row){ .start = at, .end = at + 1, .cfa = ROW_CFA_ROOT };
+			is_in = true;
+		}
+		if (after.start < after.end)
+			out[n++] = after;
+	}
+	return n;
+}
+
+static void put_block(struct cache_fill *c, const struct file *file, uint64_t va, const struct row *rows, size_t count)
+{
+	struct row more[2][CODE_BLOCK_BYTES + 2 * FILE_ENDS_KEPT];
+	struct unwind_block parts[MAX_BLOCK_PARTS];
+	uint64_t block = va / CODE_BLOCK_BYTES;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < file->end_cnt; i++) {
+		if (file->ends[i] / CODE_BLOCK_BYTES != block)
+			continue;
+		count = with_end(rows, count, file->ends[i], more[i & 1]);
+		rows = more[i & 1];
+	}
+	n = blocks_pack(file->id, block, rows, count, parts);
+	for (uint32_t i = 0; i < n; i++)
+		if (sampler_set_block(c->sampler, &parts[i]))
+			metric_add(c->errors, 1);
+	metric_add(c->blocks, n);
+}
+
+void cache_fill_block(struct cache_fill *c, const struct file *file, uint64_t va)
+{
+	struct row rows[CODE_BLOCK_BYTES];
+	size_t count = files_block(c->files, file, va, rows);
+
+	put_block(c, file, va, rows, count);
+}
+
+struct ahead {
+	struct cache_fill *fill;
+	const struct file *file;
+};
+
+static void put_ahead(void *arg, uint64_t va, const struct row *rows, size_t count)
+{
+	const struct ahead *a = arg;
+
+	put_block(a->fill, a->file, va, rows, count);
+	metric_add(a->fill->ahead, 1);
+}
+
+void cache_fill_blocks(struct cache_fill *c, struct file *file, uint64_t va)
+{
+	uint64_t start = va / FILL_BYTES * FILL_BYTES;
+
+	if (!file->is_filled_ahead) {
+		struct ahead ahead = { c, file };
+
+		file->is_filled_ahead = true;
+		files_hot(c->files, file, MAX_HOT_BLOCKS, put_ahead, &ahead);
+	}
+	if (!should_fill(c, mix(file->id, start, 1)))
+		return;
+	for (uint64_t at = start; at < start + FILL_BYTES; at += CODE_BLOCK_BYTES)
+		cache_fill_block(c, file, at);
+}

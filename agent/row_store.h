@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows on disk: what was asked of files, by their identity (symbol_cache_key), so that the next start asks nobody, and knows
+ * before the first sample which of a file's code runs. One file for all, for one build of hearth: another one may build
+ * other rows. A checksum guards against accidents; the folder is believed as indexes of names are. Leaf module: returns
+ * errors, never logs. Agent's thread.
+ */
+#ifndef HEARTH_AGENT_ROW_STORE_H
+#define HEARTH_AGENT_ROW_STORE_H
+
+#include "agent/row_cache.h"
+
+struct row_store;
+
+/* @dir_fd: the folder, which only this user and root write to; duplicated. -1: nothing is on disk. 0 or -ENOMEM. */
+int row_store_new(int dir_fd, struct row_store **ret);
+void row_store_free(struct row_store *s);
+
+/* The number by which the row cache knows the file called @name: the same each time. 0: there are too many. */
+uint32_t row_store_number(struct row_store *s, const char *name);
+
+/* Brings the group of @addr of the file @number into @cache. 0; -ENOENT: it is not kept; -ENOMEM. */
+int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct row_cache *cache);
+
+/* Calls @fn with each block of code of the file @number where stacks had frames in earlier lives, @max at most: an address
+ * in it, and the rows that touch it. */
+void row_store_hot(struct row_store *s, uint32_t number, uint32_t max,
+		   void (*fn)(void *arg, uint64_t addr, const struct row *rows, size_t count), void *arg);
+
+/* Writes what is in @cache and what was kept before, the latter as far as there is room. 0 or -errno. */
+int row_store_save(struct row_store *s, struct row_cache *cache);
+
+#endif
