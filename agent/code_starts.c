@@ -131,28 +131,65 @@ static int add_mark(struct code_starts *s, uint64_t addr, uint64_t size, bool is
 	return 0;
 }
 
-/* By address; of equal ones first what is no entry, then the most certain and longest. */
-static int compare_marks(const void *a, const void *b)
+/* Orders by address; of equal ones first what is no entry, then the most certain and longest. */
+static uint64_t mark_key(const struct mark *m)
 {
-	const struct mark *x = a, *y = b;
+	return (uint64_t)m->at << 32 | (uint64_t)m->is_entry << 31 | (uint64_t)!m->is_certain << 30 | (MAX_SIZE - m->size);
+}
 
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	if (x->is_entry != y->is_entry)
-		return x->is_entry ? 1 : -1;
-	if (x->is_certain != y->is_certain)
-		return x->is_certain ? -1 : 1;
-	return x->size > y->size ? -1 : x->size < y->size;
+static struct mark mark_of_key(uint64_t key)
+{
+	return (struct mark){ .at = (uint32_t)(key >> 32),
+			      .size = MAX_SIZE - (uint32_t)(key & MAX_SIZE),
+			      .is_entry = key >> 31 & 1,
+			      .is_certain = !(key >> 30 & 1) };
+}
+
+/* Byte by byte, from the lowest: there are 100,000 and more, and comparing them would take most of the time that a file
+ * takes. @other has room for as many. */
+static void sort_keys(uint64_t *keys, uint64_t *other, uint32_t count)
+{
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		uint32_t place[256] = { 0 }, next = 0;
+
+		for (uint32_t i = 0; i < count; i++)
+			place[keys[i] >> shift & 255]++;
+		if (count && place[keys[0] >> shift & 255] == count)
+			continue; /* of all the same */
+		for (int digit = 0; digit < 256; digit++) {
+			uint32_t n = place[digit];
+
+			place[digit] = next;
+			next += n;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			other[place[keys[i] >> shift & 255]++] = keys[i];
+		memcpy(keys, other, count * sizeof(*keys));
+	}
+}
+
+static int sort_marks(struct code_starts *s)
+{
+	AUTO_FREE uint64_t *keys = malloc(((size_t)s->count * 2 + 1) * sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->count; i++)
+		keys[i] = mark_key(&s->marks[i]);
+	sort_keys(keys, keys + s->count, s->count);
+	for (uint32_t i = 0; i < s->count; i++)
+		s->marks[i] = mark_of_key(keys[i]);
+	return 0;
 }
 
 /* Sorts, and takes out duplicates and labels inside of what is certain. */
-static void tidy(struct code_starts *s)
+static int tidy(struct code_starts *s)
 {
 	uint64_t certain_end = 0;
 	uint32_t n = 0;
 
-	if (s->count)
-		qsort(s->marks, s->count, sizeof(*s->marks), compare_marks);
+	if (sort_marks(s))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct mark m = s->marks[i];
 
@@ -163,6 +200,7 @@ static void tidy(struct code_starts *s)
 		s->marks[n++] = m;
 	}
 	s->count = n;
+	return 0;
 }
 
 /* --- where marks come from --- */
@@ -365,7 +403,7 @@ static int load_without_symtab(struct code_starts *s)
 			r = add_frame_ranges(s, ph.p_vaddr, ph.p_filesz);
 	}
 	if (!r)
-		tidy(s); /* the calls need the room */
+		r = tidy(s); /* the calls need the room */
 	for (uint32_t i = 0; i < s->segment_count && !r; i++)
 		if (s->segments[i].len >= CODE_REFERENCE_BYTES && s->segments[i].len <= MAX_SCAN_BYTES)
 			r = add_references(s, &s->segments[i]);
@@ -386,11 +424,10 @@ static int load(struct code_starts *s)
 		r = load_without_symtab(s);
 	if (!r)
 		r = add_mark(s, s->image->entry, 0, true, false);
-	if (r)
-		return r;
-	tidy(s);
-	s->is_loaded = true;
-	return 0;
+	if (!r)
+		r = tidy(s);
+	s->is_loaded = !r;
+	return r;
 }
 
 /* --- answers --- */
