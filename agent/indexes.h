@@ -31,6 +31,7 @@ struct file_index {
 	struct symbol_cache_entry entry; /* its index is NULL: none (yet) */
 	uint32_t version;		 /* another one each time that changes: names are asked again */
 	uint64_t samples;		 /* whose innermost user frame is in the file: who has most comes first */
+	bool is_read;			 /* since its pages were given back */
 	bool is_broken;			 /* said by who asked it: it is made anew */
 	bool was_broken;		 /* that happened: not again */
 	struct symbol_cache_key key;

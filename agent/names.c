@@ -255,6 +255,7 @@ static void name_native(struct names *n, const struct file *file, uint64_t addr,
 
 	if (!file->index || !file->index->entry.index)
 		return;
+	file->index->is_read = true;
 	error = symbol_index_find(file->index->entry.index, addr, &code);
 	file->index->is_broken |= error == -EBADMSG;
 	if (error)
@@ -299,6 +300,20 @@ static int update_frame(struct names *n, const struct trace_frame *frame)
 	return 0;
 }
 
+/* Answers are kept, so hardly a page of an index is needed twice; those of many files would be most of the agent's memory.
+ */
+static void let_indexes_rest(const struct traces *t)
+{
+	for (uint32_t i = 0; i < traces_frame_count(t); i++) {
+		const struct trace_frame *frame = traces_frame(t, i);
+
+		if (frame->kind != FRAME_NATIVE || !frame->file->index || !frame->file->index->is_read)
+			continue;
+		frame->file->index->is_read = false;
+		symbol_cache_entry_rest(&frame->file->index->entry);
+	}
+}
+
 int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
 {
 	uint32_t frames = traces_frame_count(t);
@@ -314,6 +329,7 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
 	for (uint32_t i = 0; !error && i < frames; i++)
 		if (traces_frame(t, i)->kind != FRAME_ANONYMOUS)
 			error = update_frame(n, traces_frame(t, i));
+	let_indexes_rest(t);
 	return error;
 }
 

@@ -168,6 +168,12 @@ void symbol_cache_entry_close(struct symbol_cache_entry *e)
 	*e = (struct symbol_cache_entry){ 0 };
 }
 
+void symbol_cache_entry_rest(const struct symbol_cache_entry *e)
+{
+	if (e->data)
+		(void)madvise(e->data, e->len_bytes, MADV_DONTNEED);
+}
+
 /* Opens the file @name. 0; -ENOENT; -EBADMSG: it is not to be believed; -EPROTONOSUPPORT; -errno. */
 static int open_entry(const struct symbol_cache *c, const char *name, struct symbol_cache_entry *e, struct stat *st)
 {

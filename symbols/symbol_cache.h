@@ -62,6 +62,9 @@ int symbol_cache_find(struct symbol_cache *c, const struct symbol_cache_key *key
 /* Accepts one that is empty, and leaves it so. */
 void symbol_cache_entry_close(struct symbol_cache_entry *e);
 
+/* Gives the memory back that reading took; what is read again comes from the file. */
+void symbol_cache_entry_rest(const struct symbol_cache_entry *e);
+
 /* Keeps the @len_bytes of an index, in the place of one there may be. 0; -EFBIG: more than the whole folder may take;
  * -errno. */
 int symbol_cache_add(struct symbol_cache *c, const struct symbol_cache_key *key, const void *data, size_t len_bytes);
