@@ -142,7 +142,7 @@ run: deps
 
 # --- tests ---
 # Tests that hold x86-64's code, registers or rows, or build programs for this machine; and what qemu-user cannot do.
-UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late rows rows_code rows_files rows_go unwind blocks dense \
+UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late rows rows_code code_bounds rows_files rows_go unwind blocks dense \
 	debug_files $(if $(CROSS),elf_helper elf_service))
 UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)),$(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))

@@ -43,8 +43,9 @@ struct flow {
 	uint32_t dead_ends[MAX_DEAD_ENDS]; /* offsets of calls that never return */
 	uint32_t dead_end_cnt;
 	bool is_to_repeat; /* one was found */
-	bool is_all_its, is_contradicted;
-	bool has_elsewhere;
+	bool is_all_its, is_by_look, is_contradicted;
+	bool is_in_frame;	     /* an instruction used a frame that was not made */
+	unsigned elsewhere_frame;    /* how much of a frame is there; 0: nothing is known */
 	struct code_state elsewhere; /* what all indirect jumps and calls agree on */
 	bool is_part;		     /* of what else there is nobody knows */
 	uint64_t low, high;	     /* jumps into here are noted */
@@ -134,14 +135,77 @@ static int arrive_later(struct flow *f, uint64_t addr, const struct code_state *
 	return r < 0 ? r : 0;
 }
 
-/* With @state the function goes elsewhere, whence it may come back to code that no known path reaches. */
+/*
+ * With @state the function goes elsewhere, whence it may come back to code that no known path reaches. What has less of a
+ * frame than others counts no more: a jump there is a last call.
+ */
 static void leave(struct flow *f, const struct code_state *state)
 {
-	if (f->has_elsewhere)
+	enum { BARE = 1, STACK, POINTER } frame = BARE;
+
+	if (code_state_has_frame(state))
+		frame = POINTER;
+	else if (state->reg[CODE_SP] != code_state_entry.reg[CODE_SP])
+		frame = STACK;
+	if (frame == f->elsewhere_frame)
 		code_state_meet(&f->elsewhere, state);
-	else
-		f->elsewhere = *state;
-	f->has_elsewhere = true;
+	if (frame <= f->elsewhere_frame)
+		return;
+	f->elsewhere = *state;
+	f->elsewhere_frame = frame;
+}
+
+/* Is @begin, where perhaps no path leads, the function's all the same? As a function of its own it would jump into the
+ * middle of this one, or return while its frame stands. */
+static bool is_part_of(struct flow *f, uint32_t begin)
+{
+	enum { MOST = 256 };
+	struct code_state state = code_state_entry;
+	uint64_t off = begin;
+
+	for (int i = 0; i < MOST && off < f->len; i++) {
+		struct code_step step;
+		uint64_t to;
+
+		if (code_state_step(f->code + off, f->len - off, f->addr + off, &state, &step))
+			return false;
+		to = step.target - f->addr;
+		if (step.is_contradiction || step.is_in_frame ||
+		    (step.has_target && to && to < f->len && (to < begin || visit_at(f, (uint32_t)to))))
+			return true;
+		if (!step.goes_on && !step.is_trap && !(step.has_target && to > off))
+			return false;
+		off = step.goes_on || step.is_trap ? off + step.length_bytes : to;
+		code_state_go_on(&state, &step);
+	}
+	return false;
+}
+
+/* Would a straight way from @off on, with @state, return or make a frame while one stands? */
+static bool contradicts(const struct flow *f, uint32_t off, struct code_state state)
+{
+	enum { MOST = 64 };
+
+	for (int i = 0; i < MOST && off < f->len; i++) {
+		struct code_step step;
+		struct row frame;
+
+		if (code_prologue_bytes(f->code + off, f->len - off, &frame))
+			return state.reg[CODE_SP] != code_state_entry.reg[CODE_SP];
+		if (code_state_step(f->code + off, f->len - off, f->addr + off, &state, &step) || !step.goes_on)
+			return step.is_contradiction;
+		off += step.length_bytes;
+		code_state_go_on(&state, &step);
+	}
+	return false;
+}
+
+/* Does the call at @call, with @next behind it and @state there, never return? Where nothing but the look of the code tells
+ * functions apart, another one may begin there. */
+static bool ends_with_call(struct flow *f, uint32_t call, uint32_t next, const struct code_state *state)
+{
+	return is_dead_end(f, call) || (f->is_by_look && (f->addr + next) % CODE_FUNCTION_ALIGN == 0 && next < f->len &&
+					!visit_at(f, next) && contradicts(f, next, *state) && !is_part_of(f, next));
 }
 
 /* Follows a path from the visit @v until it ends or brings nothing new. */
@@ -162,11 +226,12 @@ static int follow(struct flow *f, struct visit *v)
 		if (v->off + step.length_bytes > f->reached_end)
 			f->reached_end = v->off + step.length_bytes;
 		f->is_contradicted |= step.is_contradiction;
+		f->is_in_frame |= step.is_in_frame;
 		if (step.is_indirect_jump || step.is_call)
 			leave(f, &state);
 		if (step.has_target)
 			r = arrive_later(f, step.target, &state);
-		if (r || !step.goes_on || (step.is_call && is_dead_end(f, v->off)))
+		if (r || !step.goes_on || (step.is_call && ends_with_call(f, v->off, v->off + step.length_bytes, &state)))
 			return r;
 		code_state_go_on(&state, &step);
 		r = arrive(f, addr + step.length_bytes, &state, step.is_call ? v->off + 1 : 0, &v);
@@ -190,28 +255,41 @@ static int follow_all(struct flow *f)
 
 /*
  * Targets of jump tables and landing pads of exceptions: code behind the end of a path that no path reaches. The frame is
- * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same. What lies behind all
- * that was reached is the function's only where its size is known.
+ * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same; code that makes a frame
+ * has none. What lies behind all that was reached is the function's only where its size is known.
  */
 static int follow_unreached(struct flow *f)
 {
-	struct code_state state = f->elsewhere;
+	struct code_state elsewhere = f->elsewhere;
+	bool has_elsewhere = f->elsewhere_frame, is_padded = false;
 	uint32_t off = 0;
 	int r = 0;
 
-	while (!r && f->has_elsewhere && off < (f->is_all_its ? f->len : f->reached_end) && !f->is_to_repeat) {
+	while (!r && off < (f->is_all_its ? f->len : f->reached_end) && !f->is_to_repeat) {
 		const struct visit *v = visit_at(f, off);
 		uint32_t padding = v ? 0 : code_padding_bytes(f->code + off, f->len - off);
+		uint32_t trap = v || padding ? 0 : code_trap_bytes(f->code + off, f->len - off);
+		struct row frame;
+		bool makes_frame;
 
 		if (v && !v->length_bytes)
 			break;
-		if (v || padding) {
-			off += v ? v->length_bytes : padding;
+		if (v || padding || trap) {
+			is_padded = padding;
+			off += v ? v->length_bytes : padding + trap;
 			continue;
 		}
-		r = arrive_later(f, f->addr + off, &state);
+		makes_frame = code_prologue_bytes(f->code + off, f->len - off, &frame);
+		if (f->is_by_look && !is_padded && (f->addr + off) % CODE_FUNCTION_ALIGN == 0 && !is_part_of(f, off))
+			break;
+		if (!makes_frame && !has_elsewhere)
+			break;
+		r = arrive_later(f, f->addr + off, makes_frame ? &code_state_entry : &elsewhere);
 		if (!r)
 			r = follow_all(f);
+		if (!has_elsewhere)
+			elsewhere = f->elsewhere;
+		has_elsewhere = f->elsewhere_frame;
 	}
 	return r;
 }
@@ -223,7 +301,8 @@ static int run(struct flow *f, const struct code_entry *entries, size_t count)
 	do {
 		memset(f->at, 0, f->len * sizeof(*f->at));
 		f->count = f->todo = f->reached_end = 0;
-		f->is_to_repeat = f->is_contradicted = f->has_elsewhere = false;
+		f->is_to_repeat = f->is_contradicted = f->is_in_frame = false;
+		f->elsewhere_frame = 0;
 		f->exit_count = 0;
 		for (size_t i = 0; i < count && !r; i++)
 			r = arrive_later(f, entries[i].addr, &entries[i].state);
@@ -297,10 +376,15 @@ static int frame_pointer_rows(const struct flow *f, struct row **ret, size_t *co
 /* Everything behind it is to be freed. 0, -E2BIG, -ENOMEM. */
 static int start(struct flow *f, const struct code_function *function, const struct code_entry *entries, size_t count)
 {
+	struct row frame;
+
 	f->code = function->code;
 	f->addr = function->start;
 	f->is_all_its = function->is_all_its;
+	f->is_by_look = function->is_by_look;
 	f->len = function->end - function->start < UINT32_MAX ? (uint32_t)(function->end - function->start) : UINT32_MAX;
+	if (f->len > CODE_FLOW_MAX_BYTES && f->is_by_look && !code_prologue_bytes(f->code, f->len, &frame))
+		f->len = CODE_FLOW_MAX_BYTES; /* it is hardly as long as it looks */
 	if (f->len > CODE_FLOW_MAX_BYTES)
 		return -E2BIG;
 	f->at = calloc(f->len + 1, sizeof(*f->at));
@@ -338,12 +422,15 @@ int code_flow_part_rows(const struct code_function *function, const struct code_
 	return rows_of(&f, function, entries, entry_count, ret, count_ret);
 }
 
-int code_flow_rows(const struct code_function *function, struct row **ret, size_t *count_ret)
+int code_flow_rows(const struct code_function *function, struct row **ret, size_t *count_ret, bool *is_misplaced)
 {
 	struct code_entry entry = { function->start, code_state_entry };
 	struct flow f = { 0 };
+	int r = rows_of(&f, function, &entry, 1, ret, count_ret);
 
-	return rows_of(&f, function, &entry, 1, ret, count_ret);
+	if (is_misplaced)
+		*is_misplaced = f.is_in_frame;
+	return r;
 }
 
 int code_flow_exits(const struct code_function *function, uint64_t low, uint64_t high, struct code_entry *exits, size_t max)

@@ -15,9 +15,10 @@ enum { CODE_FLOW_MAX_BYTES = 65536 };
 /*
  * Follows the function @f along all its paths. *@ret (to be freed) are its rows, sorted and merged; where paths disagree
  * there are none, nor where none leads, unless that is surely the function's too and the state there can be told. Bounded
- * in time; a function above CODE_FLOW_MAX_BYTES is not followed. 0 or -ENOMEM.
+ * in time; a function above CODE_FLOW_MAX_BYTES is not followed. *@is_misplaced (may be NULL): it uses a frame that it never
+ * made, so @f does not start where the function does. 0 or -ENOMEM.
  */
-int code_flow_rows(const struct code_function *f, struct row **ret, size_t *count_ret);
+int code_flow_rows(const struct code_function *f, struct row **ret, size_t *count_ret, bool *is_misplaced);
 
 /* What is known where a path comes from elsewhere. */
 struct code_entry {

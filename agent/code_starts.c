@@ -4,13 +4,15 @@
  * .eh_frame (whose ends are where uncovered code begins) and what neither covers but is called or has its address taken, in
  * code or in data. A target counts only where a function can begin: aligned, or behind a return, a jump or padding. The
  * search for references looks at every byte; that four of them by chance make such a target happens about once a megabyte of
- * code. Made once, read only afterwards.
+ * code. More than MAX_SCAN_BYTES of code are not searched, nor for what data points at: there functions begin where it looks
+ * so (agent/code_bounds.h). Made once, read only afterwards.
  */
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/code_bounds.h"
 #include "agent/code_starts.h"
 #include "agent/code_state.h"
 #include "base/cleanup.h"
@@ -42,7 +44,7 @@ struct code_starts {
 	const struct row_image *image;
 	struct segment segments[MAX_SEGMENTS];
 	uint32_t segment_count;
-	bool is_loaded;
+	bool is_loaded, is_by_look;
 	struct mark *marks;
 	uint32_t count, room;
 };
@@ -402,10 +404,15 @@ static int load_without_symtab(struct code_starts *s)
 		if (gelf_getphdr(s->image->elf, (int)i, &ph) && ph.p_type == PT_GNU_EH_FRAME)
 			r = add_frame_ranges(s, ph.p_vaddr, ph.p_filesz);
 	}
-	if (!r)
-		r = tidy(s); /* the calls need the room */
+	for (uint32_t i = 0; i < s->segment_count; i++)
+		s->is_by_look |= s->segments[i].len > MAX_SCAN_BYTES;
+	for (uint32_t i = 0; i < s->segment_count && s->is_by_look && !r; i++)
+		r = add_mark(s, s->segments[i].addr, 0, true, false);
+	if (r || s->is_by_look)
+		return r;
+	r = tidy(s); /* the calls need the room */
 	for (uint32_t i = 0; i < s->segment_count && !r; i++)
-		if (s->segments[i].len >= CODE_REFERENCE_BYTES && s->segments[i].len <= MAX_SCAN_BYTES)
+		if (s->segments[i].len >= CODE_REFERENCE_BYTES)
 			r = add_references(s, &s->segments[i]);
 	for (size_t i = 0; i < count && i < MAX_HEADERS && !r; i++) {
 		GElf_Phdr ph;
@@ -452,12 +459,37 @@ static uint64_t skip_padding(const struct segment *segment, uint64_t addr, uint6
 	return addr;
 }
 
+/* Leaves of @f, which may be many functions, the one at @addr, or its first one. */
+static void narrow(const struct segment *segment, uint64_t addr, struct code_function *f)
+{
+	uint64_t base = segment->addr, at = addr > f->start ? addr : f->start, start, end;
+
+	if (code_bounds_around(segment->code, f->start - base, at - base, f->end - base, &start, &end))
+		*f = (struct code_function){ base + start, base + end, segment->code + start, true, true };
+}
+
+bool code_starts_widen(const struct code_starts *s, struct code_function *f)
+{
+	const struct segment *segment = find_segment(s, f->start);
+	uint64_t off, start, end;
+
+	if (!segment || f->start == segment->addr)
+		return false;
+	off = f->start - segment->addr - 1;
+	if (!code_bounds_around(segment->code, 0, off, off + 1, &start, &end))
+		return false;
+	f->code = segment->code + start;
+	f->start = segment->addr + start;
+	return true;
+}
+
 /* The function at mark @i, or the one behind it that has no mark (the end of a covered neighbour is its start). */
 static bool function_of(const struct code_starts *s, uint32_t i, uint64_t addr, uint64_t limit, struct code_function *ret)
 {
 	const struct mark *m = &s->marks[i];
 	const struct segment *segment = find_segment(s, mark_addr(s, i));
 	uint64_t start = mark_addr(s, i), end, stop;
+	bool is_behind;
 
 	if (!segment)
 		return false;
@@ -465,16 +497,19 @@ static bool function_of(const struct code_starts *s, uint32_t i, uint64_t addr, 
 	if (i + 1 < s->count && mark_addr(s, i + 1) < end)
 		end = mark_addr(s, i + 1);
 	stop = m->size && m->size < end - start ? start + m->size : end;
-	if (m->is_entry ? addr >= stop : stop == end || addr >= end)
+	is_behind = !m->is_entry || (s->is_by_look && addr >= stop);
+	if (is_behind ? stop == end || addr >= end : addr >= stop)
 		return false;
-	if (!m->is_entry) {
+	if (is_behind) {
 		start = skip_padding(segment, stop, end);
 		stop = end;
 	}
 	if (start >= limit || start >= stop)
 		return false;
 	*ret = (struct code_function){ start, stop, segment->code + (start - segment->addr),
-				       start == mark_addr(s, i) && m->size };
+				       start == mark_addr(s, i) && m->size, false };
+	if (s->is_by_look && !ret->is_all_its)
+		narrow(segment, addr, ret);
 	return true;
 }
 
@@ -537,7 +572,7 @@ static bool part_of(const struct code_starts *s, uint32_t i, struct code_functio
 		start = skip_padding(segment, stop, end);
 		stop = end;
 	}
-	*ret = (struct code_function){ start, stop, segment->code + (start - segment->addr), false };
+	*ret = (struct code_function){ start, stop, segment->code + (start - segment->addr), false, false };
 	return start < stop;
 }
 

@@ -26,6 +26,7 @@ struct code_function {
 	uint64_t start, end;
 	const uint8_t *code; /* of start, in the image */
 	bool is_all_its;     /* nothing in the range belongs to another function */
+	bool is_by_look;     /* nothing but the bytes tells its borders: another one may begin where no path leads */
 };
 
 /*
@@ -33,6 +34,9 @@ struct code_function {
  * reads the symbols, one that they do not answer looks for calls.
  */
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret);
+
+/* Makes @f, which is_by_look, begin where the one before it does. False: there is none near. */
+bool code_starts_widen(const struct code_starts *s, struct code_function *f);
 
 /* Is all of [@addr, @end) what fills up the room between functions? Reads nothing but these bytes. */
 bool code_starts_is_padding(const struct code_starts *s, uint64_t addr, uint64_t end);

@@ -29,6 +29,8 @@ bool code_state_meet(struct code_state *s, const struct code_state *other)
 	changed |= meet_value(&s->kept_rsp, other->kept_rsp, CODE_UNKNOWN);
 	changed |= s->has_syscall && !other->has_syscall;
 	s->has_syscall &= other->has_syscall;
+	changed |= !s->makes_room && other->makes_room;
+	s->makes_room |= other->makes_room;
 	changed |= !s->no_return && other->no_return;
 	s->no_return |= other->no_return;
 	changed |= meet_value(&s->compared, other->compared, -1);

@@ -19,6 +19,7 @@ enum {
 	CODE_MAX_OFFSET = 1 << 28,
 	CODE_REFERENCE_BYTES = 8, /* what code_next_reference may look at */
 	CODE_SP = CPU_HAS_LR ? 31 : 4,
+	CODE_FUNCTION_ALIGN = 16,	 /* where compilers let functions begin, if nobody asks for smaller code */
 	CODE_LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
 };
 
@@ -71,6 +72,7 @@ struct code_state {
 	int32_t cfa_slot_value;
 	int32_t kept_rsp; /* what rsp was when it was written to a place outside of the frame; or CODE_UNKNOWN */
 	bool has_syscall; /* on the way here */
+	bool makes_room;  /* for more arguments below the return address, nobody knows how many; it will be moved there */
 	bool no_return;	  /* what stands at CFA - 8 is not the return address any more */
 	int32_t compared; /* the register compared with rsp by the instruction before this one; -1: none */
 };
@@ -81,8 +83,10 @@ struct code_step {
 	bool goes_on;	       /* the next instruction may follow */
 	bool is_call;	       /* which may never return */
 	bool is_indirect_jump; /* to a place not known */
+	bool is_trap;	       /* never passed */
 	int8_t equals_rsp;     /* when it goes on, this register equals rsp (the loop that probes a new stack); -1: none */
 	bool is_contradiction; /* a return while rsp cannot be at the return address */
+	bool is_in_frame;      /* it works in a frame that a frame pointer tells, while none was made yet */
 	bool has_target;
 	uint64_t target; /* of a jump; state as behind the instruction */
 };
@@ -99,17 +103,27 @@ void code_state_go_on(struct code_state *state, const struct code_step *step);
 /* Does rsp stand at different places in the two, as far as is known? No instruction is reached so. */
 bool code_state_depths_differ(const struct code_state *a, const struct code_state *b);
 
+/* Does the frame pointer point at the frame that the function made? */
+bool code_state_has_frame(const struct code_state *state);
+
 /* Keeps in @state what @other says too. True when that changed it. */
 bool code_state_meet(struct code_state *state, const struct code_state *other);
 
 /* How many of the @len_bytes at @code are one instruction of padding, as stands between functions; 0: it is none. */
 uint32_t code_padding_bytes(const uint8_t *code, size_t len_bytes);
 
+/* The same for an instruction that is never passed. */
+uint32_t code_trap_bytes(const uint8_t *code, size_t len_bytes);
+
 /* Are the @len_bytes at @code one instruction that calls? */
 bool code_is_call(const uint8_t *code, size_t len_bytes);
 
 /* May a function begin at @code[@off]: aligned, or behind a return, a jump, padding or a call (which may never return)? */
 bool code_may_follow(const uint8_t *code, uint64_t off);
+
+/* Does a function surely begin at @code[@off], of @len bytes: behind padding that is never run, or with a frame of its own?
+ */
+bool code_begins_function(const uint8_t *code, uint64_t off, uint64_t len);
 
 /* The first place from @at on, below @end, of the @segment loaded at @addr where an instruction, if one starts there, calls
  * or takes the address of *@target; @end: there is none. CODE_REFERENCE_BYTES from below @end on can be looked at. */

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 
 enum { FP = 29, LR = 30, SP = 31, NO_REG = -1 };
-enum { INSN_BYTES = 4, NOP = 0xd503201f };
+enum { INSN_BYTES = 4, NOP = 0xd503201f, PACIASP = 0xd503233f };
 
 #define U CODE_UNKNOWN
 #define E CODE_ENTRY
@@ -294,6 +294,7 @@ static void do_branch_or_system(struct code_state *s, uint32_t insn, uint64_t ad
 		s->reg[0] = CODE_UNKNOWN;
 	} else if ((insn & 0xff000000) == 0xd4000000) { /* brk, hlt */
 		step->goes_on = false;
+		step->is_trap = true;
 	} else if ((insn & 0xfff00000) == 0xd5300000) { /* mrs */
 		forget(s, bits(insn, 0, 4));
 	}
@@ -365,6 +366,17 @@ uint32_t code_padding_bytes(const uint8_t *code, size_t len)
 	return insn == NOP || insn >> 16 == 0 || (insn & 0xffe0001f) == 0xd4200000 ? INSN_BYTES : 0;
 }
 
+/* brk, hlt */
+static bool is_trap(uint32_t insn)
+{
+	return (insn & 0xff000000) == 0xd4000000 && (insn & 0x1f) == 0;
+}
+
+uint32_t code_trap_bytes(const uint8_t *code, size_t len)
+{
+	return len >= INSN_BYTES && is_trap(read_insn(code)) ? INSN_BYTES : 0;
+}
+
 bool code_is_call(const uint8_t *code, size_t len)
 {
 	uint32_t insn = len == INSN_BYTES ? read_insn(code) : 0;
@@ -372,14 +384,39 @@ bool code_is_call(const uint8_t *code, size_t len)
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfee0f000) == 0xd6200000;
 }
 
+/* ret, br and b */
+static bool ends_path(uint32_t insn)
+{
+	return ((insn & 0xfe000000) == 0xd6000000 && bits(insn, 21, 23) != 1) || (insn & 0xfc000000) == 0x14000000;
+}
+
 bool code_may_follow(const uint8_t *code, uint64_t off)
 {
-	uint32_t before = off >= INSN_BYTES ? read_insn(code + off - INSN_BYTES) : 0;
+	return off % INSN_BYTES == 0 && (off % 16 == 0 || code_padding_bytes(code + off - INSN_BYTES, INSN_BYTES) ||
+					 ends_path(read_insn(code + off - INSN_BYTES)));
+}
 
-	/* padding; ret, br and b */
-	return off % 4 == 0 &&
-	       (off % 16 == 0 || off < INSN_BYTES || code_padding_bytes(code + off - INSN_BYTES, INSN_BYTES) ||
-		((before & 0xfe000000) == 0xd6000000 && bits(before, 21, 23) != 1) || (before & 0xfc000000) == 0x14000000);
+/* stp x29, x30, [sp, #n]! */
+static bool makes_frame(uint32_t insn)
+{
+	return (insn & 0xffc07fff) == 0xa9807bfd;
+}
+
+bool code_begins_function(const uint8_t *code, uint64_t off, uint64_t len)
+{
+	uint32_t before, insn;
+	bool is_behind_padding;
+
+	if (off % INSN_BYTES || off + INSN_BYTES > len || code_padding_bytes(code + off, INSN_BYTES))
+		return false;
+	if (!off)
+		return true;
+	before = read_insn(code + off - INSN_BYTES);
+	is_behind_padding = code_padding_bytes(code + off - INSN_BYTES, INSN_BYTES);
+	if (is_behind_padding && before != NOP && off % CODE_FUNCTION_ALIGN == 0)
+		return true;
+	insn = read_insn(code + off);
+	return (insn == PACIASP || makes_frame(insn)) && (is_behind_padding || ends_path(before));
 }
 
 /* bl; adrp and the add that makes an address of it. */
@@ -427,14 +464,14 @@ bool code_ends_frame(const uint8_t *code)
 /* --- states --- */
 
 /* x29 points at the place where it and lr were saved. */
-static bool has_frame_record(const struct code_state *s)
+bool code_state_has_frame(const struct code_state *s)
 {
 	return code_is_offset(s->reg[FP]) && s->slot[SAVED_FP] == s->reg[FP] && s->slot[SAVED_RA] == s->reg[FP] + 8;
 }
 
 bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 {
-	bool has_fp = has_frame_record(s), has_lr = code_is_offset(s->slot[SAVED_RA]) || s->reg[LR] == CODE_ENTRY;
+	bool has_fp = code_state_has_frame(s), has_lr = code_is_offset(s->slot[SAVED_RA]) || s->reg[LR] == CODE_ENTRY;
 	unsigned base = has_fp || !code_is_offset(s->reg[SP]) ? FP : SP;
 
 	memset(row, 0, sizeof(*row));

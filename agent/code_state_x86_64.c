@@ -265,6 +265,7 @@ static void do_add(struct code_state *s, const struct decoded *d, int sign)
 {
 	int reg = whole_reg(&d->op[0]);
 
+	s->makes_room |= reg == RSP && whole_reg(&d->op[1]) != NO_REG && s->reg[RSP] == -8;
 	if (reg == NO_REG || d->op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		forget_written(s, d);
 	else if (reg == RSP)
@@ -393,6 +394,7 @@ static void step_plain(struct code_state *s, const struct decoded *d, struct cod
 	case ZYDIS_MNEMONIC_INT3:
 	case ZYDIS_MNEMONIC_HLT:
 		step->goes_on = false;
+		step->is_trap = true;
 		break;
 	case ZYDIS_MNEMONIC_XOR:
 		do_xor(s, d);
@@ -407,6 +409,17 @@ static void step_plain(struct code_state *s, const struct decoded *d, struct cod
 	}
 }
 
+/* Below rbp, or rsp put there: rbp as its caller had it is no pointer that a function could use so. */
+static bool works_below_rbp(const struct decoded *d)
+{
+	for (int i = 0; i < d->insn.operand_count_visible; i++)
+		if (d->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && d->op[i].mem.base == ZYDIS_REGISTER_RBP &&
+		    d->op[i].mem.index == ZYDIS_REGISTER_NONE && d->op[i].mem.disp.value < 0)
+			return true;
+	return d->insn.mnemonic == ZYDIS_MNEMONIC_LEAVE ||
+	       (d->insn.mnemonic == ZYDIS_MNEMONIC_MOV && whole_reg(&d->op[0]) == RSP && whole_reg(&d->op[1]) == RBP);
+}
+
 int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_state *s, struct code_step *step)
 {
 	int compared = s->compared;
@@ -415,6 +428,7 @@ int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(get_decoder(), code, len, &d.insn, d.op)))
 		return -EINVAL;
 	*step = (struct code_step){ .length_bytes = d.insn.length, .goes_on = true, .equals_rsp = NO_REG };
+	step->is_in_frame = s->reg[RBP] == CODE_ENTRY && works_below_rbp(&d);
 	s->compared = NO_REG;
 	if (!step_branch(s, &d, addr + d.insn.length, step))
 		step_plain(s, &d, step);
@@ -441,6 +455,21 @@ uint32_t code_padding_bytes(const uint8_t *code, size_t len)
 	return insn.length;
 }
 
+static bool is_trap(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_UD0 || mnemonic == ZYDIS_MNEMONIC_UD1 || mnemonic == ZYDIS_MNEMONIC_UD2 ||
+	       mnemonic == ZYDIS_MNEMONIC_INT3 || mnemonic == ZYDIS_MNEMONIC_HLT;
+}
+
+uint32_t code_trap_bytes(const uint8_t *code, size_t len)
+{
+	ZydisDecodedInstruction insn;
+
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(get_decoder(), NULL, code, len, &insn)) && is_trap(insn.mnemonic)
+		       ? insn.length
+		       : 0;
+}
+
 bool code_is_call(const uint8_t *code, size_t len)
 {
 	ZydisDecodedInstruction insn;
@@ -449,85 +478,10 @@ bool code_is_call(const uint8_t *code, size_t len)
 	       insn.meta.category == ZYDIS_CATEGORY_CALL;
 }
 
-/* --- functions --- */
-
-bool code_may_follow(const uint8_t *code, uint64_t off)
-{
-	/* ret, int3, nop and the end of longer ones (and of calls forward), short and near jump, call backward */
-	if (off < 5 || (off & 15) == 0)
-		return true;
-	return code[off - 1] == 0xc3 || code[off - 1] == 0xcc || code[off - 1] == 0x90 || code[off - 1] == 0x00 ||
-	       code[off - 2] == 0xeb || code[off - 5] == 0xe9 || (code[off - 5] == 0xe8 && code[off - 1] == 0xff);
-}
-
-static int32_t read_s32(const uint8_t *at)
-{
-	int32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-/* The end of some instruction and a nop with a distance behind it (0f 1f 40 00) look like mov reg, imm32. In a program that
- * is loaded low the number is an address of its code. */
-static bool is_nop(uint32_t number)
-{
-	return (number & 0xff00ffff) == 0x1f0f;
-}
-
-/* call rel32, lea reg, [rip+rel32] (behind its REX.W prefix) and, in code that is not relocated, mov reg, imm32 in both
- * forms. */
-static bool find_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t *target)
-{
-	const uint8_t *code = segment + at;
-
-	if (code[0] == 0xe8)
-		*target = addr + at + 5 + (uint64_t)read_s32(code + 1);
-	else if (code[0] == 0x8d && (code[1] & 0xc7) == 0x05 && at && (code[-1] & 0xf8) == 0x48)
-		*target = addr + at + 6 + (uint64_t)read_s32(code + 2);
-	else if ((code[0] & 0xf8) == 0xb8 && addr >= CODE_LEAST_FIXED_ADDR)
-		*target = (uint32_t)read_s32(code + 1);
-	else if (code[0] == 0xc7 && (code[1] & 0xf8) == 0xc0 && addr >= CODE_LEAST_FIXED_ADDR)
-		*target = (uint32_t)read_s32(code + 2);
-	else
-		return false;
-	return *target > UINT32_MAX || !is_nop((uint32_t)*target);
-}
-
-uint64_t code_next_reference(const uint8_t *segment, uint64_t addr, uint64_t at, uint64_t end, uint64_t *target)
-{
-	/* Every byte of a file comes by: most are ruled out by their value alone. */
-	static const bool may_refer[256] = { [0x8d] = true, [0xb8 ... 0xbf] = true, [0xc7] = true, [0xe8] = true };
-
-	while (at < end && !(may_refer[segment[at]] && find_reference(segment, addr, at, target)))
-		at++;
-	return at;
-}
-
-/* The frame that `push rbp; mov rbp, rsp` makes. */
-size_t code_prologue_bytes(const uint8_t *code, size_t len, struct row *frame)
-{
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	size_t at = len > sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
-
-	if (len < at + 4 || code[at] != 0x55 ||
-	    (memcmp(&code[at + 1], "\x48\x89\xe5", 3) && memcmp(&code[at + 1], "\x48\x8b\xec", 3)))
-		return 0;
-	*frame = (struct row){ .cfa = ROW_CFA_REG, .cfa_reg = REG_FP, .cfa_off = 16 };
-	for (int s = 0; s < SAVED_MAX; s++)
-		frame->saved[s] = s == SAVED_FP ? -16 : s == SAVED_RA ? -8 : ROW_SAME;
-	return at + 4;
-}
-
-bool code_ends_frame(const uint8_t *code)
-{
-	return (code[0] == 0x5d || code[0] == 0xc9) && (code[1] == 0xc3 || code[1] == 0xc2); /* pop rbp or leave; ret */
-}
-
 /* --- states --- */
 
 /* rbp was saved where it then points: nothing that a called function does to the stack can make it wrong. */
-static bool has_frame_pointer(const struct code_state *s)
+bool code_state_has_frame(const struct code_state *s)
 {
 	return s->reg[RBP] == -16 && s->slot[SAVED_FP] == -16;
 }
@@ -549,7 +503,7 @@ static bool find_cfa(const struct code_state *s, struct row *row)
 		row->cfa_off2 = -s->cfa_slot_value;
 		return true;
 	}
-	for (size_t i = has_frame_pointer(s); i < ARRAY_LEN(order); i++) {
+	for (size_t i = code_state_has_frame(s); i < ARRAY_LEN(order); i++) {
 		if (!code_is_offset(s->reg[order[i].reg]))
 			continue;
 		row->cfa = ROW_CFA_REG;
@@ -573,6 +527,23 @@ static int32_t row_place(const struct code_state *s, int32_t slot)
 	return ROW_SAME;
 }
 
+/*
+ * Nothing is known from the function's start. V8's code takes arguments away that others have pushed, and moves its own
+ * return address to make room for more: a frame pointer's frame is one all the same, and without any the return address is
+ * where it was when the function began.
+ */
+static bool guess_row(const struct code_state *s, struct row *row)
+{
+	bool has_frame = code_is_place(s->slot[SAVED_FP]) && s->slot[SAVED_FP] == s->reg[RBP];
+
+	if (!has_frame && (!s->makes_room || s->reg[RBP] != CODE_ENTRY))
+		return false;
+	*row = (struct row){ .cfa = ROW_CFA_REG, .cfa_reg = has_frame ? REG_FP : REG_SP, .cfa_off = has_frame ? 16 : 8 };
+	for (int i = 0; i < SAVED_MAX; i++)
+		row->saved[i] = i == SAVED_RA ? -8 : i == SAVED_FP && has_frame ? -16 : ROW_SAME;
+	return true;
+}
+
 bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 {
 	memset(row, 0, sizeof(*row));
@@ -580,8 +551,8 @@ bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 		row->cfa = ROW_CFA_ROOT;
 		return true;
 	}
-	if (s->no_return || (fp_only && !has_frame_pointer(s)) || !find_cfa(s, row))
-		return false;
+	if (s->no_return || (fp_only && !code_state_has_frame(s)) || !find_cfa(s, row))
+		return guess_row(s, row);
 	row->is_behind_syscall = s->reg[RAX] == CODE_RESULT;
 	for (int i = 0; i < CODE_SAVED; i++)
 		row->saved[i] = row_place(s, s->slot[i]);

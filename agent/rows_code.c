@@ -16,7 +16,7 @@
 #include "agent/row_builder.h"
 #include "base/cleanup.h"
 
-enum { MAX_KEPT = 8 };
+enum { MAX_KEPT = 8, MAX_IN_ONE = 64, MAX_WIDER = 8 };
 
 struct kept {
 	uint64_t start; /* of the function; 0 with used 0: free */
@@ -83,8 +83,32 @@ static struct kept *find_kept(struct code_rows *c, uint64_t start, bool *is_new)
 /* What cannot be kept is forgotten, so that it is tried again. */
 static int forget_failed(struct kept *k, int r)
 {
-	if (r)
+	if (r) {
+		free(k->rows);
 		*k = (struct kept){ 0 };
+	}
+	return r;
+}
+
+/* A function whose start is told by the look of the code alone: where that cannot be it, it is a place before it. */
+static int follow_by_look(struct code_rows *c, const struct code_function *function, struct kept *k)
+{
+	struct code_function wider = *function;
+	bool is_misplaced;
+	int r = code_flow_rows(function, &k->rows, &k->count, &is_misplaced);
+
+	for (int i = 0; i < MAX_WIDER && !r && is_misplaced && code_starts_widen(c->starts, &wider); i++) {
+		AUTO_FREE struct row *rows = NULL;
+		size_t count = 0;
+
+		r = code_flow_rows(&wider, &rows, &count, &is_misplaced);
+		if (r || is_misplaced)
+			continue;
+		free(k->rows);
+		k->rows = rows;
+		k->count = count;
+		rows = NULL;
+	}
 	return r;
 }
 
@@ -94,7 +118,10 @@ static int rows_of(struct code_rows *c, const struct code_function *function, co
 	struct kept *k = find_kept(c, function->start, &is_new);
 
 	*ret = k;
-	return is_new ? forget_failed(k, code_flow_rows(function, &k->rows, &k->count)) : 0;
+	if (!is_new)
+		return 0;
+	return forget_failed(k, function->is_by_look ? follow_by_look(c, function, k)
+						     : code_flow_rows(function, &k->rows, &k->count, NULL));
 }
 
 /* The states with which other functions jump into @part. Their number, or -ENOMEM. */
@@ -229,24 +256,49 @@ static int build_part(struct code_rows *c, const struct code_function *part, uin
 	return k->count ? take_rows(k, start, end, rows, max, count) : take_stubs(c->starts, start, end, rows, max, count);
 }
 
+/* What is left of @function behind its rows @k. False: nothing. */
+static bool rest_of(const struct code_function *function, const struct kept *k, struct code_function *rest)
+{
+	uint64_t bytes;
+
+	*rest = *function;
+	if (k->count) /* where it ends is anybody's guess */
+		rest->start = k->rows[k->count - 1].end;
+	rest->code += rest->start - function->start;
+	for (; function->is_by_look && rest->start < rest->end; rest->start += bytes, rest->code += bytes) {
+		bytes = code_padding_bytes(rest->code, rest->end - rest->start);
+		if (!bytes)
+			bytes = code_trap_bytes(rest->code, rest->end - rest->start);
+		if (!bytes)
+			break;
+	}
+	return rest->start < rest->end;
+}
+
 /* The rows of @function in [@start, @end), which does not reach beyond it. */
 static int build_function(struct code_rows *c, const struct code_function *function, uint64_t start, uint64_t end,
 			  struct row *rows, size_t max, size_t *count)
 {
-	struct code_function rest = *function;
+	struct code_function rest = *function, at;
+	bool is_by_look = function->is_by_look;
 	const struct kept *k;
-	int r = rows_of(c, function, &k);
+	int r = 0;
 
-	if (!r)
-		r = take_rows(k, start, end, rows, max, count);
-	if (r || function->is_all_its)
-		return r;
-	if (k->count) /* where it ends is anybody's guess */
-		rest.start = k->rows[k->count - 1].end;
-	rest.code += rest.start - function->start;
-	if (start < rest.start)
-		start = rest.start;
-	return start < end ? build_part(c, &rest, start, end, rows, max, count) : 0;
+	/* By their look alone several may be one, as no room is between them: where no path of the one leads another begins.
+	 */
+	for (int i = 0; i < MAX_IN_ONE && start < end && !r; i++) {
+		at = rest;
+		r = rows_of(c, &at, &k);
+		if (!r)
+			r = take_rows(k, start, end, rows, max, count);
+		if (r || (at.is_all_its && !is_by_look) || !rest_of(&at, k, &rest))
+			return r;
+		if (start < rest.start)
+			start = rest.start;
+		if (!is_by_look || !k->count || rest.start % CODE_FUNCTION_ALIGN)
+			break;
+	}
+	return r || is_by_look || start >= end ? r : build_part(c, &rest, start, end, rows, max, count);
 }
 
 /* [@start, @end) where there is no function. */

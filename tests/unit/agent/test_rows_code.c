@@ -136,12 +136,12 @@ static void test_functions(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
-		struct code_function f = { 0, functions[i].len, functions[i].code, true };
+		struct code_function f = { 0, functions[i].len, functions[i].code, true, false };
 		struct buf text = BUF_EMPTY;
 		AUTO_FREE struct row *rows = NULL;
 		size_t count;
 
-		assert_int_equal(code_flow_rows(&f, &rows, &count), 0);
+		assert_int_equal(code_flow_rows(&f, &rows, &count, NULL), 0);
 		print_rows(&text, rows, count);
 		if (strlen(functions[i].rows) != text.len || memcmp(functions[i].rows, text.data, text.len))
 			fail_msg("%s:\n  %.*s instead of\n  %s", functions[i].name, (int)text.len, (char *)text.data,
@@ -154,7 +154,7 @@ static void test_functions(void **state)
 static void test_long_function(void **state)
 {
 	static uint8_t code[CODE_FLOW_MAX_BYTES + 16];
-	struct code_function f = { 0x1000, 0x1000 + sizeof(code), code, true };
+	struct code_function f = { 0x1000, 0x1000 + sizeof(code), code, true, false };
 	AUTO_FREE struct row *rows = NULL, *none = NULL;
 	size_t count;
 
@@ -162,12 +162,12 @@ static void test_long_function(void **state)
 	memset(code, 0x90, sizeof(code));
 	memcpy(code, "\x55\x48\x89\xe5", 4);
 	memcpy(code + 0x8000, "\x5d\xc3", 2);
-	assert_int_equal(code_flow_rows(&f, &rows, &count), 0);
+	assert_int_equal(code_flow_rows(&f, &rows, &count, NULL), 0);
 	assert_int_equal(count, 2);
 	assert_true(rows[0].start == 0x1004 && rows[0].end == 0x9001 && rows[1].start == 0x9002 && rows[1].end == f.end);
 	assert_true(rows[0].cfa_reg == REG_FP && rows[0].cfa_off == 16 && rows[0].saved[SAVED_FP] == -16);
 	code[0] = 0x90;
-	assert_int_equal(code_flow_rows(&f, &none, &count), 0);
+	assert_int_equal(code_flow_rows(&f, &none, &count, NULL), 0);
 	assert_int_equal(count, 0);
 }
 

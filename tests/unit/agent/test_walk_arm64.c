@@ -156,11 +156,11 @@ static const struct truth plain_truth[] = {
 
 static void check_function(const uint32_t *insns, size_t count, const struct truth *truth)
 {
-	const struct code_function f = { 0x1000, 0x1000 + 4 * count, (const uint8_t *)insns, true };
+	const struct code_function f = { 0x1000, 0x1000 + 4 * count, (const uint8_t *)insns, true, false };
 	AUTO_FREE struct row *rows = NULL;
 	size_t n;
 
-	assert_int_equal(code_flow_rows(&f, &rows, &n), 0);
+	assert_int_equal(code_flow_rows(&f, &rows, &n, NULL), 0);
 	for (size_t i = 0; i < count; i++) {
 		const struct row *row = NULL;
 
