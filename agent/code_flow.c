@@ -256,21 +256,21 @@ static int follow_all(struct flow *f)
 /*
  * Targets of jump tables and landing pads of exceptions: code behind the end of a path that no path reaches. The frame is
  * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same; code that makes a frame
- * has none. What lies behind all that was reached is the function's only where its size is known.
+ * or returns at once has none. What lies behind all that was reached is the function's only where its size is known.
  */
 static int follow_unreached(struct flow *f)
 {
-	struct code_state elsewhere = f->elsewhere;
+	struct code_state elsewhere = f->elsewhere, framed = code_state_entry;
 	bool has_elsewhere = f->elsewhere_frame, is_padded = false;
 	uint32_t off = 0;
 	int r = 0;
 
+	framed.reg[CODE_SP] -= 8;
 	while (!r && off < (f->is_all_its ? f->len : f->reached_end) && !f->is_to_repeat) {
 		const struct visit *v = visit_at(f, off);
 		uint32_t padding = v ? 0 : code_padding_bytes(f->code + off, f->len - off);
 		uint32_t trap = v || padding ? 0 : code_trap_bytes(f->code + off, f->len - off);
-		struct row frame;
-		bool makes_frame;
+		bool is_bare;
 
 		if (v && !v->length_bytes)
 			break;
@@ -279,12 +279,12 @@ static int follow_unreached(struct flow *f)
 			off += v ? v->length_bytes : padding + trap;
 			continue;
 		}
-		makes_frame = code_prologue_bytes(f->code + off, f->len - off, &frame);
 		if (f->is_by_look && !is_padded && (f->addr + off) % CODE_FUNCTION_ALIGN == 0 && !is_part_of(f, off))
 			break;
-		if (!makes_frame && !has_elsewhere)
+		is_bare = contradicts(f, off, has_elsewhere ? elsewhere : framed);
+		if (!is_bare && !has_elsewhere)
 			break;
-		r = arrive_later(f, f->addr + off, makes_frame ? &code_state_entry : &elsewhere);
+		r = arrive_later(f, f->addr + off, is_bare ? &code_state_entry : &elsewhere);
 		if (!r)
 			r = follow_all(f);
 		if (!has_elsewhere)

@@ -480,6 +480,7 @@ bool code_starts_widen(const struct code_starts *s, struct code_function *f)
 		return false;
 	f->code = segment->code + start;
 	f->start = segment->addr + start;
+	f->is_all_its = f->is_by_look = true;
 	return true;
 }
 

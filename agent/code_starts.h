@@ -35,7 +35,7 @@ struct code_function {
  */
 int code_starts_find(struct code_starts *s, uint64_t addr, uint64_t limit, struct code_function *ret);
 
-/* Makes @f, which is_by_look, begin where the one before it does. False: there is none near. */
+/* Makes @f begin at the place before it where a function begins by the look of the code. False: there is none near. */
 bool code_starts_widen(const struct code_starts *s, struct code_function *f);
 
 /* Is all of [@addr, @end) what fills up the room between functions? Reads nothing but these bytes. */

@@ -90,8 +90,17 @@ static int forget_failed(struct kept *k, int r)
 	return r;
 }
 
-/* A function whose start is told by the look of the code alone: where that cannot be it, it is a place before it. */
-static int follow_by_look(struct code_rows *c, const struct code_function *function, struct kept *k)
+static bool has_row_at(const struct row *rows, size_t count, uint64_t addr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (addr - rows[i].start < rows[i].end - rows[i].start)
+			return true;
+	return false;
+}
+
+/* A function whose start is a guess: where that cannot be it, it is a place before it from which a way leads
+ * there. */
+static int follow_guessed(struct code_rows *c, const struct code_function *function, struct kept *k)
 {
 	struct code_function wider = *function;
 	bool is_misplaced;
@@ -102,12 +111,13 @@ static int follow_by_look(struct code_rows *c, const struct code_function *funct
 		size_t count = 0;
 
 		r = code_flow_rows(&wider, &rows, &count, &is_misplaced);
-		if (r || is_misplaced)
+		if (r || is_misplaced || !has_row_at(rows, count, function->start))
 			continue;
 		free(k->rows);
 		k->rows = rows;
 		k->count = count;
 		rows = NULL;
+		break;
 	}
 	return r;
 }
@@ -120,8 +130,9 @@ static int rows_of(struct code_rows *c, const struct code_function *function, co
 	*ret = k;
 	if (!is_new)
 		return 0;
-	return forget_failed(k, function->is_by_look ? follow_by_look(c, function, k)
-						     : code_flow_rows(function, &k->rows, &k->count, NULL));
+	return forget_failed(k, function->is_by_look || !function->is_all_its
+					? follow_guessed(c, function, k)
+					: code_flow_rows(function, &k->rows, &k->count, NULL));
 }
 
 /* The states with which other functions jump into @part. Their number, or -ENOMEM. */

@@ -60,8 +60,7 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_handler = on_signal };
 	double end = now_seconds(CLOCK_MONOTONIC) + seconds_argument(argc, argv);
 
-	/* The vDSO's frame has no name: the byte before the code that is returned to belongs to nothing. */
-	puts("chain main outer work [vdso]: on_signal inner leaf");
+	puts("chain main outer work [vdso]:__kernel_rt_sigreturn on_signal inner leaf");
 	truth_told();
 	sigaction(SIGUSR1, &action, NULL);
 	action.sa_flags = SA_ONSTACK;
