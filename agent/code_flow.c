@@ -135,6 +135,12 @@ static int arrive_later(struct flow *f, uint64_t addr, const struct code_state *
 	return r < 0 ? r : 0;
 }
 
+/* Is nothing on the stack but what was there when the function was entered? */
+static bool is_bare(const struct code_state *state)
+{
+	return state->reg[CODE_SP] == code_state_entry.reg[CODE_SP];
+}
+
 /*
  * With @state the function goes elsewhere, whence it may come back to code that no known path reaches. What has less of a
  * frame than others counts no more: a jump there is a last call.
@@ -145,7 +151,7 @@ static void leave(struct flow *f, const struct code_state *state)
 
 	if (code_state_has_frame(state))
 		frame = POINTER;
-	else if (state->reg[CODE_SP] != code_state_entry.reg[CODE_SP])
+	else if (!is_bare(state))
 		frame = STACK;
 	if (frame == f->elsewhere_frame)
 		code_state_meet(&f->elsewhere, state);
@@ -191,8 +197,10 @@ static bool contradicts(const struct flow *f, uint32_t off, struct code_state st
 		struct row frame;
 
 		if (code_prologue_bytes(f->code + off, f->len - off, &frame))
-			return state.reg[CODE_SP] != code_state_entry.reg[CODE_SP];
-		if (code_state_step(f->code + off, f->len - off, f->addr + off, &state, &step) || !step.goes_on)
+			return !is_bare(&state);
+		if (code_state_step(f->code + off, f->len - off, f->addr + off, &state, &step))
+			return false;
+		if (!step.goes_on)
 			return step.is_contradiction;
 		off += step.length_bytes;
 		code_state_go_on(&state, &step);
@@ -253,6 +261,24 @@ static int follow_all(struct flow *f)
 	return r;
 }
 
+/* Does another function begin at @off, where no path leads? One as short as can be ends with a jump elsewhere. */
+static bool is_another(struct flow *f, uint32_t off, bool starts_bare)
+{
+	enum { MOST = 4 };
+	struct code_state state = code_state_entry;
+	struct code_step step = { .goes_on = true };
+	uint32_t at = off;
+
+	if (!f->is_by_look || (f->addr + off) % CODE_FUNCTION_ALIGN || is_part_of(f, off))
+		return false;
+	for (int i = 0; i < MOST && step.goes_on && at < f->len && !starts_bare; i++) {
+		if (code_state_step(f->code + at, f->len - at, f->addr + at, &state, &step))
+			return false;
+		at += step.length_bytes;
+	}
+	return starts_bare || (!step.goes_on && step.has_target && step.target - f->addr >= f->len);
+}
+
 /*
  * Targets of jump tables and landing pads of exceptions: code behind the end of a path that no path reaches. The frame is
  * there what it is wherever the function jumps indirectly or calls, if that is everywhere the same; code that makes a frame
@@ -270,7 +296,7 @@ static int follow_unreached(struct flow *f)
 		const struct visit *v = visit_at(f, off);
 		uint32_t padding = v ? 0 : code_padding_bytes(f->code + off, f->len - off);
 		uint32_t trap = v || padding ? 0 : code_trap_bytes(f->code + off, f->len - off);
-		bool is_bare;
+		bool starts_bare;
 
 		if (v && !v->length_bytes)
 			break;
@@ -279,12 +305,12 @@ static int follow_unreached(struct flow *f)
 			off += v ? v->length_bytes : padding + trap;
 			continue;
 		}
-		if (f->is_by_look && !is_padded && (f->addr + off) % CODE_FUNCTION_ALIGN == 0 && !is_part_of(f, off))
+		starts_bare = contradicts(f, off, has_elsewhere ? elsewhere : framed);
+		if (!is_padded && is_another(f, off, starts_bare))
 			break;
-		is_bare = contradicts(f, off, has_elsewhere ? elsewhere : framed);
-		if (!is_bare && !has_elsewhere)
+		if (!starts_bare && !has_elsewhere)
 			break;
-		r = arrive_later(f, f->addr + off, is_bare ? &code_state_entry : &elsewhere);
+		r = arrive_later(f, f->addr + off, starts_bare ? &code_state_entry : &elsewhere);
 		if (!r)
 			r = follow_all(f);
 		if (!has_elsewhere)
