@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 #include "symbols/debuginfod.h"
 #include "proto/sink.h"
@@ -150,6 +151,7 @@ static void report(struct agent *a)
 	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
 	if (now_ns - a->rows_saved_ns > SAVE_ROWS_SECONDS * NSEC_PER_SEC)
 		save_rows(a);
+	memory_give_back();
 }
 
 /* The next interval's length, drawn anew each time so that two hosts never beat in step. */

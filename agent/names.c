@@ -15,7 +15,7 @@
 #include "base/metrics.h"
 
 enum {
-	MAX_ANSWERS = 65536,
+	MAX_ANSWERS = 32768,
 	MAX_LINES = 4 * MAX_ANSWERS,
 	KERNEL_FILE = UINT32_MAX,
 };

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 #include "cmd/agent_setup.h"
 #include "cmd/config.h"
@@ -140,6 +141,7 @@ int session_load_agent(struct session *s, uint32_t pid)
 	if (err)
 		return err;
 	setup.agent.filter.follow_pids_only = pid != 0;
+	memory_map_large();
 	err = agent_new(&setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
