@@ -22,7 +22,7 @@ symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line 
             time to make, to open and to ask; 10,000 addresses in a symbol table
 receive_grpc  the next, over gRPC
 convert     ten million samples into pprof, a picture and a page; a pprof file read and written beside `go tool pprof -proto`
-record      captures at 99 Hz beside perf's: size, time to the file once it ends; memory over a long one at -F max
+record      captures at 99 Hz beside perf's: size, time to the file once it ends; memory over a long one at 9,999 Hz
 report      reading a capture of ten million samples beside `go tool pprof -top`: time, memory
 page        zooming a large flame graph in Chromium: time of a frame, memory; first paint, size
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
