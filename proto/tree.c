@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The call tree. Nodes lie in blocks that never move, so links between them stay. An only child is found through its parent;
- * others by (their parent's number, their name's number) in one hash map, which most nodes are thus not in. Names are interned and resolved to text only when a reader asks for the tree, which is
- * also when siblings are put in order. One thread.
+ * others by (their parent's number, their name's number) in one hash map, which most nodes are thus not in. Names are
+ * interned and resolved to text only when a reader asks for the tree, which is also when siblings are put in order. One
+ * thread.
  */
 #include "proto/tree.h"
 
