@@ -156,6 +156,7 @@ struct store_config {
 	const char *place;     /* folder, made with mode 0700 when it is not there; or ":memory:" */
 	uint64_t keep_age_ns;  /* older events go; 0: 7 days */
 	uint64_t keep_bytes;   /* on disk; 0: 2 GB */
+	uint64_t thin_age_ns;  /* older events keep stack, weight and minute alone; 0: none do */
 	double keep_free_part; /* of the file system that stays free; 0: none need */
 	bool read_only;	       /* no writer, no retention */
 	/* Of ClickHouse alone, which knows no keep_bytes and no keep_free_part. */

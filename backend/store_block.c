@@ -19,7 +19,10 @@ static int compare_events(const void *a, const void *b)
 		return x->stack < y->stack ? -1 : 1;
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x->labels < y->labels ? -1
+				     : x->labels > y->labels; /* alike together: thinned ones have one time and no cpu */
 }
 
 void events_sort(struct event *events, size_t count)

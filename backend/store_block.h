@@ -52,7 +52,7 @@ struct event {
 
 #define BLOCK_MAX_PERIOD 2000000000u /* longer ones are taken for none: they are no timer's */
 
-/* By series, stack, time, cpu. */
+/* By series, stack, time, cpu, labels. */
 void events_sort(struct event *events, size_t count);
 
 /* Packs @count sorted events, 1 to COLUMN_MAX_VALUES, into @parts (appended to). 0 or -ENOMEM. */

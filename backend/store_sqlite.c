@@ -160,6 +160,8 @@ static void register_metrics(struct store_metrics *m, struct metrics *registry)
 					 "Damaged store files that were moved aside.");
 	m->pruned_events = metrics_counter(registry, "hearth_store_pruned_events_total", NULL,
 					   "Sample events removed by age, size or for free disk.");
+	m->thinned_events = metrics_counter(registry, "hearth_store_thinned_events_total", NULL,
+					    "Samples whose times became minutes, without cpu and thread.");
 	m->bytes = metrics_gauge(registry, "hearth_store_bytes", NULL, "Size of the store with its log.");
 }
 
@@ -193,7 +195,7 @@ int store_sqlite_open(const struct store_config *config, struct metrics *metrics
 	s->codec = column_codec_new(READ_LEVEL);
 	if (s->codec) {
 		block_init(&s->block, s->codec);
-		code = store_names_new(s, &s->names);
+		code = store_names_new(s, &s->read_db, &s->codec, &s->names);
 	}
 	if (!code)
 		code = store_files_open(s, err);

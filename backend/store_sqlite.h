@@ -37,7 +37,8 @@ struct store_sqlite {
 	struct store_writer *writer; /* NULL when read only */
 	struct store_metrics {
 		struct metrics *registry;
-		struct metric *events, *commits, *commit_errors, *lost_events, *moved_aside, *damaged_blocks, *pruned_events;
+		struct metric *events, *commits, *commit_errors, *lost_events, *moved_aside, *damaged_blocks, *pruned_events,
+			*thinned_events;
 		struct metric *merges, *bytes, *queue_full;
 	} metrics;
 };

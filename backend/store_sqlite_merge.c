@@ -18,7 +18,6 @@
 enum {
 	MERGE_EVENTS = 1 << 17,	 /* of one step */
 	SPLIT_EVENTS = 1 << 13,	 /* a block ends with the series that has so many in it */
-	MERGE_BLOCKS = 256,	 /* of one step */
 	ENOUGH_BLOCKS = 32,	 /* of level 0 before they are merged at once */
 	DENSE_LEVEL = 6,	 /* zstd's, for blocks that stay */
 	CHECKPOINT_PAGES = 1000, /* of the log */
@@ -27,14 +26,6 @@ enum {
 #define LOOK_NS	      (2 * NSEC_PER_SEC)
 #define PRUNE_NS      (10 * NSEC_PER_SEC)
 #define LEVEL0_AGE_NS (60 * NSEC_PER_SEC)
-
-/* Rows to merge: of one level and one hour, oldest first, and what they hold. */
-struct merge {
-	int64_t ids[MERGE_BLOCKS];
-	size_t count;
-	int64_t events;
-	int64_t generation; /* the oldest of theirs */
-};
 
 static int append_events(struct keep *k, const struct block *b)
 {
@@ -139,7 +130,6 @@ static int delete_blocks(struct store_writer *w, const struct merge *m)
 	return store_sqlite_errno(code);
 }
 
-/* One block alone is only said to be of the next level, when it is packed densely already. */
 static int raise_level(struct store_writer *w, const struct merge *m, int level)
 {
 	char sql[96];
@@ -148,16 +138,15 @@ static int raise_level(struct store_writer *w, const struct merge *m, int level)
 	return store_exec(w->s->write_db, sql);
 }
 
-static int merge_blocks(struct store_writer *w, const struct merge *m, int level)
+int store_merge_blocks(struct store_writer *w, const struct merge *m, int level, int (*change)(struct store_writer *w))
 {
 	int err = store_begin(w);
 
 	if (err)
 		return err;
-	if (m->count == 1 && level > 1)
-		return store_end(w, raise_level(w, m, level));
 	column_codec_set_level(w->codec, DENSE_LEVEL);
 	err = read_blocks(w, m);
+	err = err || !change ? err : change(w);
 	err = err ? err : delete_blocks(w, m);
 	err = err ? err : write_blocks(w, level, m->generation);
 	err = store_end(w, err);
@@ -168,43 +157,63 @@ static int merge_blocks(struct store_writer *w, const struct merge *m, int level
 	return err;
 }
 
-/*
- * What of level @level is to be merged: the oldest hour's blocks. Level 0: when there are many, or the oldest is older than
- * a minute. Level 1: when the hour is over, and level 0 has nothing of it.
- */
-static int find_blocks(struct store_writer *w, int level, struct merge *m)
+/* One block alone is only said to be of the next level, when it is packed densely already. */
+static int merge_blocks(struct store_writer *w, const struct merge *m, int level)
+{
+	int err;
+
+	if (m->count != 1 || level == 1)
+		return store_merge_blocks(w, m, level, NULL);
+	err = store_begin(w);
+	return err ? err : store_end(w, raise_level(w, m, level));
+}
+
+int store_merge_find(struct store_writer *w, const char *sql, int64_t value, struct merge *m)
 {
 	sqlite3_stmt *st = NULL;
-	int64_t now = (int64_t)clock_unix_ns(), count, hour = -1, oldest = 0;
-	int code = sqlite3_prepare_v2(w->s->write_db,
-				      "SELECT id, from_ns, events, generation FROM blocks INDEXED BY blocks_time WHERE "
-				      "level = ?1 ORDER BY from_ns",
-				      -1, &st, NULL);
+	int code = sqlite3_prepare_v2(w->s->write_db, sql, -1, &st, NULL);
+	int64_t count;
 
-	*m = (struct merge){ 0 };
-	sqlite3_bind_int64(st, 1, level);
+	*m = (struct merge){ .hour = -1 };
+	sqlite3_bind_int64(st, 1, value);
 	while (code == SQLITE_OK || code == SQLITE_ROW) {
 		code = sqlite3_step(st);
-		if (code != SQLITE_ROW || (hour >= 0 && sqlite3_column_int64(st, 1) / (int64_t)HOUR_NS != hour))
+		if (code != SQLITE_ROW || (m->count && sqlite3_column_int64(st, 1) / (int64_t)HOUR_NS != m->hour))
 			break;
 		count = sqlite3_column_int64(st, 2);
 		if (m->count && (m->events + count > MERGE_EVENTS || m->count == MERGE_BLOCKS))
 			break;
-		oldest = m->count ? oldest : sqlite3_column_int64(st, 1);
-		hour = sqlite3_column_int64(st, 1) / (int64_t)HOUR_NS;
+		m->oldest_ns = m->count ? m->oldest_ns : sqlite3_column_int64(st, 1);
+		m->hour = sqlite3_column_int64(st, 1) / (int64_t)HOUR_NS;
 		if (!m->count || sqlite3_column_int64(st, 3) < m->generation)
 			m->generation = sqlite3_column_int64(st, 3);
 		m->ids[m->count++] = sqlite3_column_int64(st, 0);
 		m->events += count;
 	}
 	sqlite3_finalize(st);
-	if (code != SQLITE_ROW && code != SQLITE_DONE)
-		return store_sqlite_errno(code);
+	return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : store_sqlite_errno(code);
+}
+
+/*
+ * What of level @level is to be merged: the oldest hour's blocks. Level 0: when there are many, or the oldest is older than
+ * a minute. Level 1: when the hour is over, and level 0 has nothing of it.
+ */
+static int find_blocks(struct store_writer *w, int level, struct merge *m)
+{
+	int64_t now = (int64_t)clock_unix_ns();
+	int err = store_merge_find(w,
+				   "SELECT id, from_ns, events, generation FROM blocks INDEXED BY blocks_time WHERE "
+				   "level = ?1 ORDER BY from_ns",
+				   level, m);
+
+	if (err)
+		return err;
 	if (w->merge_all)
 		return 0;
-	if (level == 0 && m->count < ENOUGH_BLOCKS && m->events < MERGE_EVENTS / 2 && oldest + (int64_t)LEVEL0_AGE_NS > now)
+	if (level == 0 && m->count < ENOUGH_BLOCKS && m->events < MERGE_EVENTS / 2 &&
+	    m->oldest_ns + (int64_t)LEVEL0_AGE_NS > now)
 		m->count = 0;
-	if (level == 1 && (hour + 1) * (int64_t)HOUR_NS + (int64_t)LEVEL0_AGE_NS > now)
+	if (level == 1 && (m->hour + 1) * (int64_t)HOUR_NS + (int64_t)LEVEL0_AGE_NS > now)
 		m->count = 0;
 	return 0;
 }

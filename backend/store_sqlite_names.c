@@ -10,13 +10,15 @@
 #include "backend/store_sqlite_names_parts.h"
 #include "base/cleanup.h"
 
-int store_names_new(struct store_sqlite *s, struct store_names **ret)
+int store_names_new(struct store_sqlite *s, sqlite3 *const *db, struct column_codec *const *codec, struct store_names **ret)
 {
 	struct store_names *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
 	n->s = s;
+	n->db = db;
+	n->codec = codec;
 	*ret = n;
 	return 0;
 }
@@ -133,7 +135,7 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 		[NAME_NODE_LAST] = "SELECT first + count FROM nodes WHERE ?1 = 0 ORDER BY first DESC LIMIT 1",
 	};
 	int code = n->statements[which] ? SQLITE_OK
-					: sqlite3_prepare_v3(n->s->read_db, sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+					: sqlite3_prepare_v3(*n->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT,
 							     &n->statements[which], NULL);
 
 	if (code != SQLITE_OK) {
@@ -230,7 +232,7 @@ static int add_frames(struct store_names *n, sqlite3_stmt *st, size_t first)
 	err = make_place((void **)&n->frames, &n->frame_cap, first + (size_t)count - 1, sizeof(*n->frames));
 	if (err)
 		return err;
-	err = frames_unpack(n->s->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), n->frames + first,
+	err = frames_unpack(*n->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), n->frames + first,
 			    (size_t)count);
 	if (!err)
 		n->frame_count = first + (size_t)count;

@@ -2,7 +2,7 @@
 /*
  * What the store's numbers mean, as readers want it: texts, frames, nodes, labels of series. Read when first asked for.
  * Strings, functions, mappings and frames stay until the store is closed; nodes, sets and series are cached in bounds.
- * Used under the store's read_lock.
+ * The reader's are used under the store's read_lock.
  */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_NAMES_H
 #define HEARTH_BACKEND_STORE_SQLITE_NAMES_H
@@ -47,7 +47,9 @@ struct name_mapping {
 	int64_t memory_start, memory_limit, file_offset;
 };
 
-int store_names_new(struct store_sqlite *s, struct store_names **ret);
+/* Names read through the connection *@db with *@codec, which may change while nothing is prepared (names_detach()). 0 or
+ * -ENOMEM. */
+int store_names_new(struct store_sqlite *s, sqlite3 *const *db, struct column_codec *const *codec, struct store_names **ret);
 void store_names_free(struct store_names *n);
 
 /* Finalizes what it has prepared, before the connection is closed; everything read so far is forgotten but for texts. */

@@ -47,6 +47,8 @@ struct list_run {
 
 struct store_names {
 	struct store_sqlite *s;
+	sqlite3 *const *db; /* of the reader or of the writer, as is the codec */
+	struct column_codec *const *codec;
 	sqlite3_stmt *statements[NAME_STATEMENTS];
 	struct text_chunk *chunks;
 	const char **strings;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retention: what is too old, beyond the size, or takes the last free disk goes, oldest blocks first, some blocks a step.
+ * Retention: what is old is thinned, and what is too old, beyond the size, or takes the last free disk goes, oldest blocks
+ * first, some blocks a step. A part of the size is the newest samples' own: where names fill the rest, removing these would
+ * not help.
  * Names, frames and stacks are of generations: a new one begins several times within the store's age or size, refers to
  * nothing of those before, and the numbers of a generation go when the last block that was written in it has gone.
  *
@@ -22,6 +24,7 @@ enum {
 	STEP_PAGES = 512,      /* given back to the file system */
 	GENERATIONS = 8,       /* within the age or the size that is kept */
 	LEAST_BYTES = 1 << 20, /* a full disk is not our doing below this */
+	SAMPLES_PART = 4,      /* one of so many of the size is the samples' */
 };
 
 static uint64_t boot_ns(void)
@@ -89,6 +92,54 @@ static int remove_blocks(struct store_writer *w, int64_t before_ns, int most)
 	if (!err)
 		metric_add(w->s->metrics.pruned_events, (uint64_t)events);
 	return err ? err : most;
+}
+
+/* From when on the newest blocks take @bytes: *@ret, INT64_MIN when all together take less. Counted once a second. */
+static int newest_blocks(struct store_writer *w, uint64_t bytes, int64_t *ret)
+{
+	uint64_t now = clock_mono_ns();
+	sqlite3_stmt *st = NULL;
+	int code = SQLITE_OK;
+
+	*ret = w->newest_from_ns;
+	if (w->newest_at_ns && w->newest_bytes == bytes && now - w->newest_at_ns < NSEC_PER_SEC)
+		return 0;
+	w->newest_bytes = bytes;
+	w->newest_at_ns = now;
+	*ret = INT64_MIN;
+	code = sqlite3_prepare_v2(w->s->write_db,
+				  "SELECT from_ns, length(head) + length(stacks) + length(cells) + length(cpus) + "
+				  "length(labels) + length(weights) + length(times) + length(links) FROM blocks "
+				  "ORDER BY from_ns DESC",
+				  -1, &st, NULL);
+	while ((code == SQLITE_OK || code == SQLITE_ROW) && *ret == INT64_MIN) {
+		code = sqlite3_step(st);
+		if (code != SQLITE_ROW)
+			break;
+		if ((uint64_t)sqlite3_column_int64(st, 1) >= bytes)
+			*ret = sqlite3_column_int64(st, 0);
+		else
+			bytes -= (uint64_t)sqlite3_column_int64(st, 1);
+	}
+	sqlite3_finalize(st);
+	w->newest_from_ns = *ret;
+	return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : store_sqlite_errno(code);
+}
+
+/* Removes the oldest blocks but those that have @bytes of the room to themselves: how many, or -errno. */
+static int make_room(struct store_writer *w, uint64_t used, uint64_t bytes)
+{
+	int64_t newest;
+	int done = newest_blocks(w, bytes, &newest);
+
+	if (done)
+		return done;
+	done = remove_blocks(w, newest, STEP_BLOCKS / 8);
+	if (!done)
+		log_limited(&w->size_limit, 3600 * NSEC_PER_SEC, LOG_WARN,
+			    "%s takes %" PRIu64 " bytes, most of it for names: the newest samples stay; raise --keep-size",
+			    w->s->place, used);
+	return done;
 }
 
 /* Rows of names that only generations before @oldest refer to: how many were removed, or -errno. */
@@ -188,17 +239,20 @@ int store_prune_step(struct store_writer *w)
 	int done = remove_blocks(w, now > config->keep_age_ns ? (int64_t)(now - config->keep_age_ns) : 0, STEP_BLOCKS);
 	int err;
 
+	if (!done && config->thin_age_ns && now > config->thin_age_ns)
+		done = store_thin_step(w, now - config->thin_age_ns);
 	if (done)
 		return done < 0 ? done : 1;
 	err = used_bytes(w, &used);
 	if (err)
 		return err;
 	metric_set(w->s->metrics.bytes, store_bytes(w->s, w->s->write_db));
-	if (used > config->keep_bytes || (is_disk_full(w->s) && used > LEAST_BYTES)) {
-		done = remove_blocks(w, INT64_MAX, STEP_BLOCKS / 8);
-		if (done)
-			return done < 0 ? done : 1;
-	}
+	if (used > config->keep_bytes)
+		done = make_room(w, used, config->keep_bytes / SAMPLES_PART);
+	else if (is_disk_full(w->s) && used > LEAST_BYTES)
+		done = make_room(w, used, LEAST_BYTES / SAMPLES_PART);
+	if (done)
+		return done < 0 ? done : 1;
 	done = collect_names(w);
 	if (done)
 		return done;

@@ -92,8 +92,8 @@ static int load_lists(struct store_names *n, enum name_statement which, uint32_t
 	else if (count < 1 || count > COLUMN_MAX_VALUES || id - sqlite3_column_int64(st, 0) >= count)
 		err = -EBADMSG;
 	else
-		err = lists_unpack(n->s->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2),
-				   (size_t)count, &run->lists);
+		err = lists_unpack(*n->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), (size_t)count,
+				   &run->lists);
 	if (!err) {
 		run->first = (uint32_t)sqlite3_column_int64(st, 0);
 		run->count = (uint32_t)count;
@@ -475,8 +475,8 @@ static int load_run(struct store_names *n, uint32_t node)
 	}
 	run->first = (uint32_t)sqlite3_column_int64(st, 0);
 	run->rows = malloc((size_t)count * sizeof(*run->rows));
-	err = run->rows ? nodes_unpack(n->s->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2),
-				       run->rows, (size_t)count, run->first)
+	err = run->rows ? nodes_unpack(*n->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), run->rows,
+				       (size_t)count, run->first)
 			: -ENOMEM;
 	sqlite3_reset(st);
 	run->count = err ? 0 : (uint32_t)count;

@@ -44,7 +44,10 @@ struct store_writer {
 	int task_result;
 	const struct store_given *task_names; /* of TASK_NAME */
 	bool merge_all;			      /* whatever its age */
-	struct log_limit commit_limit, work_limit;
+	struct log_limit commit_limit, work_limit, size_limit;
+	/* Samples from here on stay whatever the size, found at @newest_at_ns (CLOCK_MONOTONIC; 0: not yet). */
+	int64_t newest_from_ns;
+	uint64_t newest_at_ns, newest_bytes;
 };
 
 /* A transaction; in memory it holds the readers off. store_end() commits, or rolls back when @err is not 0. */
@@ -70,6 +73,28 @@ int store_prune_step(struct store_writer *w);
 
 /* Does what store_sqlite_task() asked for, if it did. */
 void store_writer_task(struct store_writer *w);
+
+/* Rows that become others: of one hour, oldest first, and what they hold. */
+enum { MERGE_BLOCKS = 256 };
+
+struct merge {
+	int64_t ids[MERGE_BLOCKS];
+	size_t count;
+	int64_t events;
+	int64_t generation;	 /* the oldest of theirs */
+	int64_t hour, oldest_ns; /* since 1970; the first time */
+};
+
+/* Collects rows id, from_ns, events, generation of @sql with ?1 bound to @value, until a step's worth is there. */
+int store_merge_find(struct store_writer *w, const char *sql, int64_t value, struct merge *m);
+
+/* Puts blocks of @level in the place of @m's, their events changed by @change (NULL: as they were), in one transaction. */
+int store_merge_blocks(struct store_writer *w, const struct merge *m, int level, int (*change)(struct store_writer *w));
+
+/* --- store_sqlite_thin.c --- */
+
+/* Thins some of the oldest blocks that end before @before_ns: 1 when it did, 0: there are none, or -errno. */
+int store_thin_step(struct store_writer *w, uint64_t before_ns);
 
 /* --- store_sqlite_merge.c --- */
 

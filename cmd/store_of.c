@@ -43,6 +43,7 @@ int store_of(const struct config *config, const char *place, bool read_only, str
 		.place = place,
 		.keep_age_ns = config->keep_age_ns,
 		.keep_bytes = config->keep_bytes,
+		.thin_age_ns = config->thin_age_ns,
 		.keep_free_part = config->keep_free_percent / 100,
 		.read_only = read_only,
 		.password_file = config->store_password_file,

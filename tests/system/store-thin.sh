@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What the store gives up and what it must not: old samples are thinned to minutes with all sums as they were, also when it is killed
+# in the midst of it; free room goes back to the disk; a size below that of the names leaves the newest samples. Needs no BPF.
+. "$TOP/tests/system/lib.sh"
+
+# serve: a server over ./store; sets url
+serve() {
+	rm -f serve.out.err
+	start serve.out "$HEARTH" serve --grpc-address off --http-address 127.0.0.1:0 --store "$PWD/store" --keep-free 0 --keep-age 30d "$@"
+	until_true 20 grep -q 'page at http' serve.out.err || fail "no page: $(cat serve.out.err)"
+	url=$(sed -n 's/.*page at \(http:[^ ]*\)\/.*/\1/p' serve.out.err)
+}
+# make_request BASE_S HOURS SAMPLES JUNK: OTLP/JSON; samples of three services within the hours from BASE_S on; a function's name has JUNK letters
+make_request() {
+	python3 - "$@" <<-'PYTHON'
+		import json, random, string, sys
+		base, hours, count, junk = (int(a) for a in sys.argv[1:])
+		random.seed(base)
+		word = lambda: "".join(random.choices(string.ascii_letters, k=junk))
+		strings = ["", "samples", "count", "cpu", "nanoseconds", "thread.id", "cpu.logical_number", "mine"] + [f"f{i}{word()}" for i in range(200)]
+		functions = [{}] + [{"nameStrindex": 8 + i} for i in range(200)]
+		locations = [{}] + [{"lines": [{"functionIndex": i + 1}]} for i in range(200)]
+		stacks = [{"locationIndices": []}] + [{"locationIndices": random.sample(range(1, 201), 12)} for _ in range(100)]
+		attributes = [{}] + [{"keyStrindex": 5, "value": {"intValue": str(1000 + i)}} for i in range(8)] + [{"keyStrindex": 6, "value": {"intValue": str(i)}} for i in range(4)]
+		attributes += [{"keyStrindex": 7, "value": {"stringValue": v}} for v in ("x", "y")]
+		def sample(of):
+		    times = [str(base * 10**9 + random.randrange(hours * 3600 * 10**9)) for _ in range(20)]
+		    return {"stackIndex": random.randrange(1, 101), "attributeIndices": [random.randrange(1, 9), random.randrange(9, 13)] + random.choice([[], [13], [14]]), "timestampsUnixNano": times}
+		def resource(service):
+		    profile = {"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "periodType": {"typeStrindex": 3, "unitStrindex": 4}, "period": "10101010", "samples": [sample(service) for _ in range(count // 60)]}
+		    return {"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}, "scopeProfiles": [{"profiles": [profile]}]}
+		tables = {"mappingTable": [{}], "locationTable": locations, "functionTable": functions, "linkTable": [{}], "stringTable": strings, "attributeTable": attributes, "stackTable": stacks}
+		print(json.dumps({"resourceProfiles": [resource(s) for s in ("shop", "search", "mail")], "dictionary": tables}))
+	PYTHON
+}
+send() {
+	curl -sf -o answer -H 'Content-Type: application/json' --data-binary @request "$url/v1development/profiles" || fail "not taken: $(cat answer)"
+}
+samples() { "$HEARTH" store info --store store | sed -n 's/^samples //p'; }
+blocks_bytes() { sqlite3 store/profiles.db 'SELECT sum(length(head) + length(stacks) + length(cells) + length(cpus) + length(labels) + length(weights) + length(times) + length(links)) FROM blocks'; }
+# All sums that thinning must not change: whole minutes. The numbers of functions within an answer may differ.
+sums() {
+	local range="from=$base&to=$((base + 3 * 3600))"
+	for question in "tree?max_nodes=200000" "tree?max_nodes=200000&by=service.name" "tree?max_nodes=200000&by=mine" "timeline?step=60&by=service.name" \
+		"tree?max_nodes=200000&query=%7Bmine%3D%22x%22%7D" "values?label=mine" "series?" "top?limit=1000"; do
+		curl -sf "$url/api/v1/$question&$range" || fail "no answer to $question"
+		echo
+	done
+	for minute in 7 61 150; do
+		curl -sf "$url/api/v1/tree?max_nodes=200000&from=$((base + minute * 60))&to=$((base + minute * 60 + 120))"
+		echo
+	done
+}
+
+base=$((($(date +%s) - 2 * 86400) / 3600 * 3600))
+serve
+make_request "$base" 3 60000 0 >request
+send
+stop "$started"
+"$HEARTH" store compact --store store --keep-age 30d 2>/dev/null
+before=$(samples) before_bytes=$(blocks_bytes)
+[ "$before" = 60000 ] || fail "$before samples are there"
+serve
+sums >sums.before
+curl -sf "$url/api/v1/values?label=tid&from=$base&to=$((base + 10800))" | grep -q '"1003"' || fail "no threads before"
+stop "$started"
+
+# --- killed in the midst of it, again and again; then to its end ---
+thin=("$HEARTH" store prune --store store --keep-age 30d --keep-free 0 --thin-after 1d)
+for delay in 0.02 0.04 0.06 0.1 0.15; do
+	"${thin[@]}" 2>/dev/null &
+	sleep "$delay"
+	kill -9 $! 2>/dev/null || :
+	wait $! 2>/dev/null || :
+	[ "$(samples)" = 60000 ] || fail "killed after $delay s: $(samples) samples"
+done
+"${thin[@]}" 2>thin.err || fail "prune: $(cat thin.err)"
+"$HEARTH" store verify --store store >verify.out 2>&1 || fail "after thinning: $(cat verify.out)"
+[ "$(sqlite3 store/profiles.db 'SELECT group_concat(DISTINCT level) FROM blocks')" = 3 ] || fail "not all is thinned"
+after_bytes=$(blocks_bytes)
+echo "60000 samples: $before_bytes bytes, thinned $after_bytes"
+[ $((after_bytes * 2)) -le "$before_bytes" ] || fail "$before_bytes bytes became $after_bytes"
+serve
+sums >sums.after
+cmp -s sums.before sums.after || fail "thinning changed sums: $(diff sums.before sums.after | head -c 600)"
+curl -sf "$url/api/v1/values?label=tid&from=$base&to=$((base + 10800))" | grep -q '"1003"' && fail "threads are still there"
+"$HEARTH" store export all.folded --store store 2>/dev/null || fail "it cannot be exported"
+[ "$(awk '{ n += $NF } END { print n }' all.folded)" = 60000 ] || fail "exported: $(awk '{ n += $NF } END { print n }' all.folded)"
+
+# --- by itself, while it serves ---
+stop "$started"
+serve --thin-after 1d
+make_request $((base + 3600)) 1 6000 0 >request
+send
+thinned() { [ "$(curl -sf "$url/metrics" | sed -n 's/^hearth_store_thinned_events_total //p')" = 6000 ]; }
+until_true 40 thinned || fail "late samples are not thinned: $(curl -sf "$url/metrics" | grep hearth_store)"
+make_request $(($(date +%s) - 3600)) 1 3000 0 >request
+send
+stop "$started"
+[ "$(samples)" = 69000 ] || fail "$(samples) samples at the end"
+[ "$(sqlite3 store/profiles.db 'SELECT sum(events) FROM blocks WHERE level < 3')" = 3000 ] || fail "what is new was thinned, too"
+
+# --- names beyond the size: the newest samples stay, and it is said; free room, of 1024 pages and more, goes back ---
+rm -rf store
+serve
+for i in 1 2 3; do
+	make_request $((base + i * 3600)) 1 30000 20000 >request
+	send
+done
+stop "$started"
+"$HEARTH" store prune --store store --keep-age 30d --keep-free 0 --keep-size 1M 2>prune.err || fail "prune: $(cat prune.err)"
+left=$(samples)
+[ "$left" -gt 0 ] && [ "$left" -lt 90000 ] || fail "$left samples are left of 90000"
+grep -q 'most of it for names: the newest samples stay' prune.err || fail "does not say why it stops: $(cat prune.err)"
+# Once the samples are gone and the names are of an older generation (an eighth of the age ago), these go too.
+big=$(stat -c %s store/profiles.db)
+[ "$big" -gt $((2 * 1024 * 4096)) ] || fail "the names take $big bytes only"
+pruned() {
+	"$HEARTH" store prune --store store --keep-age 60s --keep-free 0 2>prune.err || fail "prune: $(cat prune.err)"
+	[ "$(sqlite3 store/profiles.db 'SELECT count(*) FROM functions')" = 0 ]
+}
+until_true 30 pruned || fail "names of samples that are gone stay"
+free=$(sqlite3 store/profiles.db 'PRAGMA freelist_count') small=$(stat -c %s store/profiles.db)
+[ "$free" -lt 512 ] && [ "$small" -lt $((big / 4)) ] || fail "of $big bytes $small are left, $free pages free"
