@@ -29,13 +29,14 @@ enum {
 int api_symbols_init(struct api *api)
 {
 	struct store *store = api->config.store;
-	struct store_status status;
+	struct store_status status = { .kind = NULL };
 	const char *folder;
 	int err;
 
-	if (!store->ops->writer || store->ops->status(store, &status) || strcmp(status.kind, "sqlite") != 0)
+	(void)store->ops->status(store, &status); /* a server may be away */
+	if (!store->ops->name_frames || !status.kind)
 		return 0;
-	folder = strcmp(status.place, ":memory:") != 0 ? status.place : NULL;
+	folder = status.folder;
 	err = bare_names_new(store, folder, &api->names);
 	if (err == -ENOMEM)
 		return err;

@@ -128,7 +128,7 @@ static int collect_all(struct bare_names *b, struct bare_list *l, uint32_t *next
 	l->ids = intern_new();
 	if (!l->ids)
 		return -ENOMEM;
-	err = store_sqlite_bare_frames(b->store, *next, next, collect, l);
+	err = b->store->ops->bare_frames(b->store, *next, next, collect, l);
 	if (err < 0)
 		return err;
 	if (l->count)
@@ -216,7 +216,7 @@ static int name_file(struct bare_names *b, const char *id, const struct bare *ba
 						.line = pending[i].line,
 						.start_line = pending[i].start_line };
 	*named += found;
-	return found ? store_sqlite_name_frames(b->store, id, names, found) : 0;
+	return found ? b->store->ops->name_frames(b->store, id, names, found) : 0;
 }
 
 /* Calls for each build id of the list, with its addresses. */

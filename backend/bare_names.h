@@ -13,8 +13,7 @@
 
 struct bare_names;
 
-/* @store is a SQLite store, borrowed; @folder is its folder, NULL for one in memory, where indexes are not kept. 0 or
- * -errno. */
+/* @store is borrowed; @folder is what its status tells, NULL: indexes are not kept. 0 or -errno. */
 int bare_names_new(struct store *store, const char *folder, struct bare_names **ret);
 void bare_names_free(struct bare_names *b); /* accepts NULL */
 

@@ -85,11 +85,23 @@ struct store_executable {
 struct store_status {
 	const char *kind;	    /* "sqlite", "clickhouse" */
 	const char *place;	    /* folder or URL */
+	const char *folder;	    /* where what belongs to it may be kept beside it; NULL: nowhere */
 	uint64_t bytes;		    /* on disk */
 	uint64_t events;	    /* kept */
 	uint64_t first_ns, last_ns; /* times of the first and the last event; 0 when empty */
 	uint64_t series, nodes, frames;
 };
+
+/* What is at an address of a file: the function whose code it is, not the calls inlined there. Strings may be "". */
+struct store_name {
+	uint64_t address;
+	const char *function, *system_name, *file;
+	int64_t line, start_line;
+};
+
+/* Work on the whole of a store, done by its writer; returns when it is done. Merging is done anyhow, but only of hours that
+ * are over; compacting also gives all free room back, which takes as much again while it lasts. */
+enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
 
 struct store_ops {
 	/* Weights summed by stack, and by the value of the label @by when that is not NULL ("" where absent; else @group is
@@ -138,7 +150,21 @@ struct store_ops {
 	int (*node)(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret);
 	int (*frame)(struct store *s, uint32_t frame, struct store_frame *ret);
 
+	/* Kind, place and folder are there also when it fails. */
 	int (*status)(struct store *s, struct store_status *ret);
+
+	/* Names frames of the file with @build_id (as struct store_frame has it) that came as bare addresses, those stored
+	 * and those still to come; earlier ones of the same addresses are replaced. frame() tells them from then on. */
+	int (*name_frames)(struct store *s, const char *build_id, const struct store_name *names, size_t count);
+
+	/* Calls @fn for each frame, from number @from on, that came as a bare address of a file with a build id; one that
+	 * has been given a name since has it. *@next_ret: the number behind the last one that @fn returned 0 for, or that
+	 * needed no call. Strings live until it returns. */
+	int (*bare_frames)(struct store *s, uint32_t from, uint32_t *next_ret,
+			   int (*fn)(void *arg, const struct store_frame *frame), void *arg);
+
+	/* -ENOTSUP: such a store does that by itself. */
+	int (*task)(struct store *s, enum store_task task);
 
 	/* A sink that writes here: durable, an ack comes after the commit, within 200 ms. The store outlives it. */
 	int (*writer)(struct store *s, struct sink **ret);
@@ -160,6 +186,7 @@ struct store_config {
 	double keep_free_part; /* of the file system that stays free; 0: none need */
 	bool read_only;	       /* no writer, no retention */
 	/* Of ClickHouse alone, which knows no keep_bytes and no keep_free_part. */
+	const char *folder;	   /* store_status's; or NULL */
 	const char *password_file; /* its first line; NULL: the password stands in the address, or there is none */
 	const char *spool_dir;	   /* batches wait there, in a folder an address, while it is away; NULL: in memory only */
 	uint64_t spool_bytes;	   /* at most; 0: 512 MiB */
@@ -170,26 +197,11 @@ struct store_error {
 	char message[512]; /* what, on what file, why, and what to do */
 };
 
-/* Work on the whole of a SQLite store, done by its writer; returns when it is done. Merging is done anyhow, but only of
- * hours that are over; compacting also gives all free room back, which takes as much again while it lasts. */
-enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
-
 int store_sqlite_task(struct store *s, enum store_task task);
 
-/* What is at an address of a file: the function whose code it is, not the calls inlined there. Strings may be "". */
-struct store_name {
-	uint64_t address;
-	const char *function, *system_name, *file;
-	int64_t line, start_line;
-};
-
-/* Names frames of the file with @build_id (as struct store_frame has it) that came as bare addresses, those stored and those
- * still to come; earlier ones of the same addresses are replaced. frame() tells them from then on. 0 or -errno. */
+/* As the ops of these names. */
 int store_sqlite_name_frames(struct store *s, const char *build_id, const struct store_name *names, size_t count);
 
-/* Calls @fn for each frame, from number @from on, that came as a bare address of a file with a build id; one that has been
- * given a name since has it. *@next_ret: the number behind the last one that @fn returned 0 for, or that needed no call.
- * Strings live until it returns. */
 int store_sqlite_bare_frames(struct store *s, uint32_t from, uint32_t *next_ret,
 			     int (*fn)(void *arg, const struct store_frame *frame), void *arg);
 

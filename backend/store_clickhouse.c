@@ -29,7 +29,7 @@ static int click_status(struct store *store, struct store_status *ret)
 	struct row_reader r;
 	int err;
 
-	*ret = (struct store_status){ .kind = "clickhouse", .place = s->place };
+	*ret = (struct store_status){ .kind = "clickhouse", .place = s->place, .folder = s->folder };
 	buf_puts(&q.text, sql);
 	pthread_mutex_lock(&s->read_lock);
 	err = click_ask(s, &q, NULL, &answer);
@@ -49,6 +49,24 @@ static int click_status(struct store *store, struct store_status *ret)
 	return r.is_bad ? -EBADMSG : 0;
 }
 
+/* Merging and letting go is ClickHouse's own affair. */
+static int click_task(struct store *store, enum store_task task)
+{
+	static const char *const tables[] = { "samples", "series", "labels", "stacks", "frames" };
+	struct store_clickhouse *s = store_clickhouse_of(store);
+	int err = task == STORE_CLEAR ? 0 : -ENOTSUP;
+
+	pthread_mutex_lock(&s->read_lock);
+	for (size_t i = 0; i < ARRAY_LEN(tables) && !err; i++) {
+		char sql[64];
+
+		snprintf(sql, sizeof(sql), "TRUNCATE TABLE hearth_%s", tables[i]);
+		err = click_request(s->reader, &(struct click_request){ .sql = sql }, NULL);
+	}
+	pthread_mutex_unlock(&s->read_lock);
+	return err;
+}
+
 static void click_close(struct store *store)
 {
 	struct store_clickhouse *s = store_clickhouse_of(store);
@@ -58,6 +76,7 @@ static void click_close(struct store *store)
 	click_disconnect(s->reader);
 	click_names_free(s->names);
 	click_address_fini(&o->address);
+	free(s->folder);
 	pthread_mutex_destroy(&s->read_lock);
 	free(o);
 }
@@ -73,6 +92,9 @@ static const struct store_ops click_ops = {
 	.export = click_export,
 	.load_stacks = click_load_stacks,
 	.rest = click_rest,
+	.name_frames = click_name_frames,
+	.bare_frames = click_bare_frames,
+	.task = click_task,
 	.node_count = click_node_count,
 	.node = click_node,
 	.frame = click_frame,
@@ -136,6 +158,7 @@ int store_clickhouse_open(const struct store_config *config, struct metrics *met
 	}
 	s->store.ops = &click_ops;
 	s->config = *config;
+	s->folder = config->folder ? strdup(config->folder) : NULL;
 	register_metrics(&s->metrics, metrics);
 	code = click_address_init(&o->address, config->place, config->password_file);
 	if (code == -EINVAL)

@@ -30,6 +30,7 @@ struct store_clickhouse {
 	struct store store;
 	char *place;	/* URL without the password */
 	char *database; /* as it is in the URL */
+	char *folder;	/* for what belongs to it; or NULL */
 	struct store_config config;
 	pthread_mutex_t read_lock;
 	struct click_connection *reader;
@@ -275,6 +276,7 @@ int click_frame(struct store *s, uint32_t frame, struct store_frame *ret);
 /* What store_frame does not have. */
 struct click_frame_more {
 	const char *id_kind;
+	bool is_bare; /* it came without a function, whatever it was given since */
 	int64_t column;
 	uint64_t memory_start, memory_limit, file_offset;
 	struct str attributes[2]; /* location's, mapping's: four columns of a row */
@@ -299,5 +301,15 @@ int click_kinds(struct store *s, const struct store_selection *sel, int (*fn)(vo
 int click_executables(struct store *s, const struct store_selection *sel,
 		      int (*fn)(void *arg, const struct store_executable *e), void *arg);
 int click_export(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p), void *arg);
+
+/* --- store_clickhouse_symbols.c: names for bare addresses --- */
+
+int click_name_frames(struct store *s, const char *build_id, const struct store_name *names, size_t count);
+int click_bare_frames(struct store *s, uint32_t from, uint32_t *next_ret,
+		      int (*fn)(void *arg, const struct store_frame *frame), void *arg);
+
+/* Fetches frames with these ids, as if questions had met them. */
+int click_names_load_frames(struct store_clickhouse *s, const uint64_t *ids, size_t count);
+uint32_t click_frame_count(const struct click_names *n);
 
 #endif

@@ -207,6 +207,7 @@ static int read_frame(struct click_names *n, struct row_reader *r)
 	int err = 0;
 
 	f.shown.function = keep(n, get_text(r), &err);
+	f.more.is_bare = !*f.shown.function;
 	f.shown.system_name = keep(n, get_text(r), &err);
 	f.shown.file = keep(n, get_text(r), &err);
 	f.shown.start_line = (int64_t)get_number(r, 8);
@@ -398,7 +399,25 @@ int click_names_load(struct store_clickhouse *s, const struct store_selection *s
 	return err;
 }
 
+int click_names_load_frames(struct store_clickhouse *s, const uint64_t *ids, size_t count)
+{
+	struct id_list unknown = { 0 };
+	int err = s->names->frame_count ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = map_get(&s->names->frames, ids[i]) ? 0 : add_id(&unknown, ids[i]);
+	sort_ids(&unknown);
+	err = err ? err : fetch_frames(s, NULL, unknown.items, unknown.count);
+	free(unknown.items);
+	return err;
+}
+
 /* --- what is known --- */
+
+uint32_t click_frame_count(const struct click_names *n)
+{
+	return (uint32_t)n->frame_count;
+}
 
 uint32_t click_names_stack(const struct click_names *n, uint64_t id)
 {

@@ -95,7 +95,7 @@ static int sqlite_status(struct store *store, struct store_status *ret)
 	};
 	int err = 0;
 
-	*ret = (struct store_status){ .kind = "sqlite", .place = s->place };
+	*ret = (struct store_status){ .kind = "sqlite", .place = s->place, .folder = s->in_memory ? NULL : s->place };
 	pthread_mutex_lock(&s->read_lock);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++) {
 		int64_t value;
@@ -132,6 +132,9 @@ static const struct store_ops sqlite_ops = {
 	.kinds = store_kinds,
 	.executables = store_executables,
 	.export = store_export,
+	.name_frames = store_sqlite_name_frames,
+	.bare_frames = store_sqlite_bare_frames,
+	.task = store_sqlite_task,
 	.node_count = sqlite_node_count,
 	.node = sqlite_node,
 	.frame = sqlite_frame,

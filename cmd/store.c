@@ -62,7 +62,11 @@ static int run_task(struct store *store, enum store_task task, const char *done)
 	struct store_status before, after;
 	int err = store->ops->status(store, &before);
 
-	err = err ? err : store_sqlite_task(store, task);
+	err = err ? err : store->ops->task(store, task);
+	if (err == -ENOTSUP) {
+		log_error("%s does that by itself", before.place);
+		return STATUS_FAILED;
+	}
 	err = err ? err : store->ops->status(store, &after);
 	if (err) {
 		log_error("the store is not %s: %s", done, strerror(-err));
@@ -104,9 +108,14 @@ static int tell_problem(void *arg, const char *problem)
 static int run_verify(const struct config *config, struct store *store)
 {
 	unsigned problems = 0;
-	int err = store_sqlite_verify(store, tell_problem, &problems);
+	int err = store_is_clickhouse(config->store ? config->store : "")
+			  ? -ENOTSUP
+			  : store_sqlite_verify(store, tell_problem, &problems);
 
-	(void)config;
+	if (err == -ENOTSUP) {
+		log_error("what ClickHouse keeps it verifies itself: CHECK TABLE");
+		return STATUS_FAILED;
+	}
 	if (err && !problems)
 		log_error("cannot read the store: %s", strerror(-err));
 	else if (problems)

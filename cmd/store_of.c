@@ -60,6 +60,8 @@ int store_of(const struct config *config, const char *place, bool read_only, str
 	}
 	if (!place)
 		store.place = buf_text(&folder);
+	if (in_clickhouse && !store_default_folder(&folder))
+		store.folder = buf_text(&folder);
 	err = in_clickhouse ? store_clickhouse_open(&store, metrics, ret, &why)
 			    : store_sqlite_open(&store, metrics, ret, &why);
 	if (err)

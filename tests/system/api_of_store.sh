@@ -17,10 +17,10 @@ start spin.out ./spin-api
 
 start run.out "$HEARTH" run -F 199 --store "$store" --http-address 127.0.0.1:0 --report-interval 1s
 hearth=$started
-until_true 20 grep -q 'page at http' run.out.err || fail "no page: $(cat run.out.err)"
+until_true 40 grep -q 'page at http' run.out.err || fail "no page: $(cat run.out.err)"
 url=$(sed -n 's/.*page at \(http:[^ ]*\)\/.*/\1/p' run.out.err)
 has_spin() { curl -sf "$url/api/v1/top?query=\{comm=\"spin-api\"\}" | grep -q spin_inner; }
-until_true 30 has_spin || fail "spin_inner is not seen: $(curl -s "$url/api/v1/top" | head -c 500)"
+until_true 60 has_spin || fail "spin_inner is not seen: $(curl -s "$url/api/v1/top" | head -c 500)"
 sleep 3
 python3 "$TOP/tests/system/api.py" "$TOP/docs/api.md" "$url" spin_inner || fail "the API is not as documented"
 
