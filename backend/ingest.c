@@ -45,7 +45,7 @@ struct ingest {
 	struct unpacker *unpacker;
 	struct lazy_counters *lazy;
 	struct metric *received_profiles, *received_samples, *rejected_profiles;
-	struct metric *received_others[OTLP_SIGNALS], *unkept[OTLP_SIGNALS];
+	struct metric *received_others[OTLP_OTHERS], *unkept[OTLP_OTHERS];
 	struct ingest_job *pending; /* their done() is still to come */
 	size_t pending_count;
 	struct loop_work work; /* handles the events */
@@ -549,7 +549,7 @@ int ingest_new(const struct ingest_config *config, struct loop *loop, struct met
 	}
 	in->received_profiles = metrics_counter(metrics, "hearth_received_profiles_total", NULL, "Profiles taken.");
 	in->received_samples = metrics_counter(metrics, "hearth_received_samples_total", NULL, "Sample events taken.");
-	for (enum otlp_signal signal = 0; signal < OTLP_SIGNALS; signal++)
+	for (enum otlp_signal signal = 0; signal < OTLP_OTHERS; signal++)
 		register_other(in, metrics, signal);
 	in->rejected_profiles = metrics_counter(metrics, "hearth_rejected_profiles_total", NULL,
 						"Profiles of good requests that nobody can use.");

@@ -27,12 +27,14 @@ struct ack {
 	void (*done)(struct ack *ack, int error); /* 0 or -errno */
 };
 
-enum otlp_signal { OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, OTLP_SIGNALS };
+enum otlp_signal { OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, OTLP_PROFILES, OTLP_OTHERS = OTLP_PROFILES, OTLP_SIGNALS };
 
 /* For the names of files and the labels of counters. */
 static inline const char *otlp_signal_name(enum otlp_signal signal)
 {
-	static const char *const names[] = { [OTLP_LOGS] = "logs", [OTLP_METRICS] = "metrics", [OTLP_TRACES] = "traces" };
+	static const char *const names[] = {
+		[OTLP_LOGS] = "logs", [OTLP_METRICS] = "metrics", [OTLP_TRACES] = "traces", [OTLP_PROFILES] = "profiles"
+	};
 
 	return names[signal];
 }

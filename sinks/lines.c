@@ -33,13 +33,11 @@ struct lines_file {
 	int error; /* of the first write that failed; sticks */
 };
 
-enum { PROFILES = OTLP_SIGNALS, FILES };
-
 struct sink_lines {
 	struct sink sink;
 	enum lines_format format;
 	char *path; /* of the profiles; the others have the signal's name in it, and are opened at the first request */
-	struct lines_file files[FILES];
+	struct lines_file files[OTLP_SIGNALS];
 	struct buf text;
 };
 
@@ -88,7 +86,7 @@ static int write_message(struct sink_lines *s, struct lines_file *f, struct ack 
 static int lines_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
 	struct sink_lines *s = (struct sink_lines *)sink;
-	struct lines_file *f = &s->files[PROFILES];
+	struct lines_file *f = &s->files[OTLP_PROFILES];
 	int error = f->error;
 
 	if (error)
@@ -120,7 +118,7 @@ static int lines_consume_other(struct sink *sink, enum otlp_signal signal, const
 	struct otlp_error why;
 	int error;
 
-	if (!s->files[PROFILES].is_regular) /* there is no name to make others of */
+	if (!s->files[OTLP_PROFILES].is_regular) /* there is no name to make others of */
 		return -EOPNOTSUPP;
 	error = f->fd < 0 ? open_other(s, signal) : f->error;
 	if (error)
@@ -144,7 +142,7 @@ static int lines_flush(struct sink *sink, uint64_t deadline_ns)
 	int error = 0;
 
 	(void)deadline_ns; /* what was consumed is written; fsync cannot be hurried */
-	for (size_t i = 0; i < FILES; i++) {
+	for (size_t i = 0; i < OTLP_SIGNALS; i++) {
 		const struct lines_file *f = &s->files[i];
 
 		if (f->error)
@@ -168,7 +166,7 @@ static void lines_free(struct sink *sink)
 {
 	struct sink_lines *s = (struct sink_lines *)sink;
 
-	for (size_t i = 0; i < FILES; i++)
+	for (size_t i = 0; i < OTLP_SIGNALS; i++)
 		file_close(&s->files[i]);
 	buf_fini(&s->text);
 	free(s->path);
@@ -286,10 +284,10 @@ int sink_lines_new(const char *path, enum lines_format format, struct sink **ret
 		return -ENOMEM;
 	s->sink.ops = &lines_ops;
 	s->format = format;
-	for (size_t i = 0; i < FILES; i++)
+	for (size_t i = 0; i < OTLP_SIGNALS; i++)
 		s->files[i].fd = -1;
 	s->path = strdup(path);
-	error = s->path ? file_open(&s->files[PROFILES], format, path) : -ENOMEM;
+	error = s->path ? file_open(&s->files[OTLP_PROFILES], format, path) : -ENOMEM;
 	if (error) {
 		lines_free(&s->sink);
 		return error;

@@ -145,6 +145,35 @@ static int otlp_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	return error;
 }
 
+/* Logs and their like go the same way, one request each, which counts as one sample. */
+static int otlp_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
+{
+	struct sink_otlp *o = (struct sink_otlp *)sink;
+	struct otlp_requests requests, dropped;
+	struct otlp_batch *batch;
+	struct otlp_request *r;
+	int error;
+
+	if (!otlp_http_takes(o->http, signal))
+		return -EOPNOTSUPP;
+	batch = calloc(1, sizeof(*batch));
+	if (!batch)
+		return -ENOMEM;
+	error = otlp_request_new(data, len, 1, o->gzip, batch, &r);
+	if (error) {
+		free(batch);
+		return error;
+	}
+	batch->ack = ack;
+	r->signal = signal;
+	otlp_requests_init(&requests);
+	otlp_requests_init(&dropped);
+	otlp_requests_append(&requests, r);
+	enqueue(o, &requests, &dropped);
+	drop_oldest(o, &dropped);
+	return 0;
+}
+
 /* --- the end --- */
 
 /* Makes the thread give up what it has and what is queued: into the spool, or dropped and counted. The lock is held, and let
@@ -203,6 +232,7 @@ static const struct sink_ops otlp_ops = {
 	.name = "otlp",
 	.durable = true,
 	.consume = otlp_consume,
+	.consume_other = otlp_consume_other,
 	.flush = otlp_flush,
 	.free = otlp_free,
 };
@@ -263,6 +293,9 @@ static void register_counters(struct otlp_counters *c, const struct series *s)
 	c->bytes = counter(s, "hearth_export_bytes_total", NULL, NULL,
 			   "Bytes of the acknowledged request bodies, as sent (compressed).");
 	c->exported = counter(s, "hearth_exported_samples_total", NULL, NULL, "Samples in acknowledged requests.");
+	for (enum otlp_signal signal = 0; signal < OTLP_OTHERS; signal++)
+		c->forwarded[signal] = counter(s, "hearth_forwarded_requests_total", "signal", otlp_signal_name(signal),
+					       "Acknowledged requests of logs, metrics and traces.");
 	c->rejected_profiles = counter(s, "hearth_export_rejected_profiles_total", NULL, NULL,
 				       "Profiles inside acknowledged requests that the collector says it did not take.");
 	c->dropped_full = dropped_counter(s, "queue full");

@@ -20,6 +20,14 @@
 #define GRPC_PORT   "4317"
 #define UNIX_PREFIX "unix:"
 
+static const struct {
+	const char *http, *grpc;
+} other_paths[OTLP_OTHERS] = {
+	[OTLP_LOGS] = { "/v1/logs", "/opentelemetry.proto.collector.logs.v1.LogsService/Export" },
+	[OTLP_METRICS] = { "/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export" },
+	[OTLP_TRACES] = { "/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export" },
+};
+
 struct scheme {
 	const char *name;
 	bool is_grpc, tls;
@@ -103,6 +111,31 @@ static int complete(struct otlp_endpoint *e, CURLU *parsed, const char *url, boo
 	return code == CURLUE_OK ? 0 : -ENOMEM;
 }
 
+/* Where the other signals go, as the path in @parsed tells. */
+static int find_others(struct otlp_endpoint *e, CURLU *parsed)
+{
+	char *path = part_of(parsed, CURLUPART_PATH);
+	size_t len = path ? strlen(path) : 0, own = strlen(HTTP_PATH);
+	bool is_known = e->protocol == OTLP_GRPC || (len >= own && !strcmp(path + len - own, HTTP_PATH));
+	int error = 0;
+
+	for (size_t i = 0; i < OTLP_OTHERS && is_known && !error; i++) {
+		AUTO(buf_fini) struct buf other = BUF_EMPTY;
+
+		if (e->protocol == OTLP_GRPC)
+			buf_puts(&other, other_paths[i].grpc);
+		else
+			buf_printf(&other, "%.*s%s", (int)(len - own), path, other_paths[i].http);
+		error = other.failed || curl_url_set(parsed, CURLUPART_PATH, buf_text(&other), 0) != CURLUE_OK
+				? -ENOMEM
+				: whole_url(parsed, &e->others[i]);
+	}
+	if (path && curl_url_set(parsed, CURLUPART_PATH, path, 0) != CURLUE_OK)
+		error = -ENOMEM;
+	curl_free(path);
+	return error;
+}
+
 static int parse_url(struct otlp_endpoint *e, const char *url, bool own_form)
 {
 	CURLU *parsed = curl_url();
@@ -113,6 +146,8 @@ static int parse_url(struct otlp_endpoint *e, const char *url, bool own_form)
 		error = complete(e, parsed, url, own_form);
 	if (!error)
 		error = whole_url(parsed, &e->url);
+	if (!error)
+		error = find_others(e, parsed);
 	if (!error)
 		error = describe(e, parsed);
 	curl_url_cleanup(parsed);
@@ -169,6 +204,8 @@ int otlp_endpoint_init(struct otlp_endpoint *e, const char *text, enum otlp_prot
 void otlp_endpoint_fini(struct otlp_endpoint *e)
 {
 	free(e->url);
+	for (size_t i = 0; i < OTLP_OTHERS; i++)
+		free(e->others[i]);
 	free(e->display);
 	free(e->unix_path);
 	*e = (struct otlp_endpoint){ 0 };

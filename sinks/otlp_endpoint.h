@@ -10,9 +10,10 @@
 struct otlp_endpoint {
 	enum otlp_protocol protocol; /* never OTLP_BY_URL */
 	bool tls;
-	char *url;	 /* for libcurl: http or https, with the path and with credentials, if any */
-	char *display;	 /* for messages: without credentials */
-	char *unix_path; /* of the socket to connect to instead of the URL's host; or NULL */
+	char *url;		   /* for libcurl: http or https, with the path and with credentials, if any */
+	char *others[OTLP_OTHERS]; /* the same for the other signals; NULL: it cannot be told where they go */
+	char *display;		   /* for messages: without credentials */
+	char *unix_path;	   /* of the socket to connect to instead of the URL's host; or NULL */
 };
 
 /*
@@ -20,6 +21,9 @@ struct otlp_endpoint {
  * @protocol does; else http is OTLP/HTTP with protobuf and the others are gRPC. HOST:PORT is TLS unless @insecure. Where no
  * port is given, gRPC's own forms mean 4317. An absent path, or /, is OTLP's /v1development/profiles; a path of /. is the
  * root itself. gRPC has a path of its own, so that an http URL's is of no account there.
+ *
+ * Where the path ends as a profile's does, the other signals go to their own in its place; with another path they go
+ * nowhere.
  *
  * 0; -EINVAL: no address, or a path where there can be none; -EPROTONOSUPPORT: another scheme; -ENOMEM.
  */

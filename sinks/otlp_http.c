@@ -207,7 +207,12 @@ static bool renew_token(struct otlp_http *h)
 	return is_new;
 }
 
-void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomic bool *abandon,
+bool otlp_http_takes(const struct otlp_http *h, enum otlp_signal signal)
+{
+	return signal == OTLP_PROFILES || h->endpoint.others[signal];
+}
+
+void otlp_http_post(struct otlp_http *h, enum otlp_signal signal, uint8_t *body, size_t len, const _Atomic bool *abandon,
 		    struct otlp_http_answer *answer_ret, size_t *sent_ret)
 {
 	if (h->endpoint.protocol == OTLP_GRPC) {
@@ -219,6 +224,7 @@ void otlp_http_post(struct otlp_http *h, uint8_t *body, size_t len, const _Atomi
 	*sent_ret = len;
 	buf_reset(&h->answer);
 	h->error[0] = '\0';
+	curl_easy_setopt(h->easy, CURLOPT_URL, signal == OTLP_PROFILES ? h->endpoint.url : h->endpoint.others[signal]);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
 	renew_token(h);

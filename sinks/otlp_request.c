@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "proto/otlp.h"
+#include "proto/otlp_signals.h"
 
 enum {
 	GZIP_LEVEL = 1,		     /* profiles shrink about as well as at 6, at a third of the time */
@@ -99,6 +100,7 @@ int otlp_request_new(const uint8_t *message, size_t len, uint64_t samples, bool 
 		return -ENOMEM;
 	}
 	fit(&r->frame);
+	r->signal = OTLP_PROFILES;
 	r->is_packed = pack;
 	r->message_bytes = len;
 	r->samples = samples;
@@ -152,11 +154,30 @@ static int decode(const struct otlp_request *r, struct profiles **ret)
 	return error ? error : otlp_decode(message.data, message.len, false, ret, &why);
 }
 
+static int write_other_json(const struct otlp_request *r, struct buf *out)
+{
+	AUTO(buf_fini) struct buf message = BUF_EMPTY;
+	struct otlp_other other;
+	struct otlp_error why;
+	int error = unpack(r, &message);
+
+	if (!error)
+		error = otlp_other_decode(r->signal, false, message.data, message.len, &other, &why);
+	if (error)
+		return error;
+	error = otlp_other_json_encode(&other, out);
+	otlp_other_fini(&other);
+	return error;
+}
+
 static int write_json(const struct otlp_request *r, struct buf *out)
 {
 	struct profiles *p = NULL;
-	int error = decode(r, &p);
+	int error;
 
+	if (r->signal != OTLP_PROFILES)
+		return write_other_json(r, out);
+	error = decode(r, &p);
 	if (!error)
 		error = otlp_json_encode(p, out);
 	profiles_put(p);
@@ -215,7 +236,7 @@ int otlp_request_split(const struct otlp_request *r, size_t max_bytes, struct ot
 	struct splitting s = { .whole = r };
 	struct profiles *p = NULL;
 	struct otlp_request *part;
-	int error = decode(r, &p);
+	int error = r->signal == OTLP_PROFILES ? decode(r, &p) : -E2BIG;
 
 	otlp_requests_init(&s.parts);
 	if (!error)

@@ -28,10 +28,11 @@ struct otlp_batch {	 /* what one consume() made; goes with the last of its reque
 struct otlp_request {
 	struct otlp_request *next;
 	struct otlp_batch *batch; /* or NULL */
+	enum otlp_signal signal;  /* OTLP_PROFILES, unless its maker says another */
 	struct buf frame;	  /* OTLP_REQUEST_ROOM_BYTES, then the message */
 	bool is_packed;		  /* the message is gzipped */
 	size_t message_bytes;	  /* before that */
-	uint64_t samples;
+	uint64_t samples;	  /* of another signal: 1 */
 };
 
 struct otlp_requests {

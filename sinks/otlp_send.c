@@ -68,6 +68,8 @@ static void note_back(struct sink_otlp *o)
 static void account_ok(struct sink_otlp *o, const struct otlp_request *r, size_t sent, const struct otlp_http_answer *a)
 {
 	metric_add(o->counters.exported, r->samples);
+	if (r->signal != OTLP_PROFILES)
+		metric_add(o->counters.forwarded[r->signal], 1);
 	metric_add(o->counters.bytes, sent);
 	if (a->rejected > 0)
 		metric_add(o->counters.rejected_profiles, (uint64_t)a->rejected);
@@ -80,9 +82,14 @@ static void account_ok(struct sink_otlp *o, const struct otlp_request *r, size_t
 static void account_refused(struct sink_otlp *o, const struct otlp_request *r, const struct otlp_http_answer *a)
 {
 	metric_add(o->counters.dropped_refused, r->samples);
-	log_limited(&o->refused_limit, OTLP_LOG_INTERVAL_S * NSEC_PER_SEC, LOG_ERROR,
-		    "%s refused %" PRIu64 " samples with %s%s%s%s", otlp_http_url(o->http), r->samples, a->status,
-		    a->message[0] ? ": " : "", a->message, advice(a->cause));
+	if (r->signal != OTLP_PROFILES)
+		log_limited(&o->refused_limit, OTLP_LOG_INTERVAL_S * NSEC_PER_SEC, LOG_ERROR,
+			    "%s refused a request of %s with %s%s%s", otlp_http_url(o->http), otlp_signal_name(r->signal),
+			    a->status, a->message[0] ? ": " : "", a->message);
+	else
+		log_limited(&o->refused_limit, OTLP_LOG_INTERVAL_S * NSEC_PER_SEC, LOG_ERROR,
+			    "%s refused %" PRIu64 " samples with %s%s%s%s", otlp_http_url(o->http), r->samples, a->status,
+			    a->message[0] ? ": " : "", a->message, advice(a->cause));
 }
 
 /* --- the spool --- */
@@ -107,6 +114,7 @@ static int spool_request(struct sink_otlp *o, const struct otlp_request *r)
 		.len = otlp_request_len(r),
 		.message_bytes = r->message_bytes,
 		.is_packed = r->is_packed,
+		.kind = r->signal == OTLP_PROFILES ? 0 : (uint8_t)(1 + r->signal),
 		.samples = r->samples,
 	};
 
@@ -218,8 +226,10 @@ static struct otlp_request *load_spooled(struct sink_otlp *o)
 		error = otlp_request_of(record.data, record.len, record.samples, record.is_packed, &r);
 	if (error < 0)
 		note_spool_error(o, error);
-	if (r)
+	if (r) {
 		r->message_bytes = record.message_bytes;
+		r->signal = record.kind && record.kind <= OTLP_OTHERS ? (enum otlp_signal)(record.kind - 1) : OTLP_PROFILES;
+	}
 	return r;
 }
 
@@ -300,7 +310,7 @@ static enum verdict attempt(struct sink_otlp *o, struct otlp_request *r, int *er
 	}
 	if (o->failures)
 		metric_add(o->counters.retries, 1);
-	otlp_http_post(o->http, body, len, &o->abandon, &answer, &sent);
+	otlp_http_post(o->http, r->signal, body, len, &o->abandon, &answer, &sent);
 	if (answer.outcome == OTLP_HTTP_ABANDONED)
 		return TRY_LATER;
 	metric_add(o->counters.requests[answer.outcome], 1);

@@ -19,6 +19,7 @@ enum { OTLP_LOG_INTERVAL_S = 10 };
 struct otlp_counters {
 	struct metric *requests[OTLP_HTTP_ABANDONED];
 	struct metric *bytes, *retries, *splits, *exported, *rejected_profiles, *spooled;
+	struct metric *forwarded[OTLP_OTHERS];
 	struct metric *dropped_full, *dropped_refused, *dropped_shutdown, *dropped_error;
 };
 

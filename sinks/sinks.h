@@ -138,6 +138,8 @@ struct otlp_sink_config {
  * part of the profiles was dropped. Accounting: samples consumed + samples that were in the spool =
  * hearth_exported_samples_total + hearth_export_dropped_samples_total + hearth_spool_samples.
  *
+ * Logs, metrics and traces are passed on as they came, never split; each request counts as one sample in the counters above.
+ *
  * -EINVAL: the url is none; -EPROTONOSUPPORT: another scheme; -EBADMSG: a header is not "Name: value"; -ENODATA: token_file
  * holds no token; -EBUSY: another process uses the spool; why a file or the spool cannot be used. Strings are borrowed until
  * the sink is freed. consume() returns -ENOMEM only.

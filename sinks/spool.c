@@ -3,7 +3,8 @@
  * Segment files 0000000000000001.spool, ...2, ... of records, one behind the other:
  *
  *   0 magic  4 CRC-32 of bytes 8 to 47  8 length of the body  12 CRC-32 of the body  16 samples  24 Unix time in ns
- *   32 bytes of the message unpacked  40 flags  44 spare  48 done: not 0 once removed (no CRC covers it)  52 spare  56 body
+ *   32 bytes of the message unpacked  40 flags: 1 packed, the second byte is a kind  44 spare
+ *   48 done: not 0 once removed (no CRC covers it)  52 spare  56 body
  *
  * Numbers are little-endian. Removing a record sets its done mark; a file goes when its last record has. A process killed
  * between append and the end of a write leaves a short last record, which the next one skips. Every process begins a segment
@@ -36,6 +37,7 @@ enum {
 	CHECKED_TO = 48,
 	DONE_AT = 48,
 	FLAG_PACKED = 1,
+	KIND_SHIFT = 8,	       /* of 8 bits */
 	SEGMENTS_IN_SPOOL = 8, /* at least: what goes at once when it is full */
 	MAX_SEGMENT_BYTES = 8 << 20,
 	MIN_SEGMENT_BYTES = 64 << 10,
@@ -401,7 +403,7 @@ int spool_append(struct spool *s, const struct spool_record *r)
 			    .samples = r->samples,
 			    .time_unix_ns = clock_unix_ns(),
 			    .message_bytes = r->message_bytes,
-			    .flags = r->is_packed ? FLAG_PACKED : 0 };
+			    .flags = (r->is_packed ? FLAG_PACKED : 0) | (uint32_t)r->kind << KIND_SHIFT };
 	uint64_t size = HEADER_BYTES + r->len;
 	struct segment *last;
 	ssize_t n;
@@ -521,6 +523,7 @@ int spool_peek(struct spool *s, struct spool_record *ret)
 					      .len = s->body.len,
 					      .message_bytes = s->peeked.message_bytes,
 					      .is_packed = s->peeked.flags & FLAG_PACKED,
+					      .kind = (uint8_t)(s->peeked.flags >> KIND_SHIFT),
 					      .samples = s->peeked.samples,
 					      .time_unix_ns = s->peeked.time_unix_ns };
 		return 1;

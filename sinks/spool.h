@@ -29,8 +29,9 @@ struct spool_config {
 struct spool_record {
 	const uint8_t *data;
 	size_t len;
-	size_t message_bytes; /* two words for the owner, kept as they are */
+	size_t message_bytes; /* three words for the owner, kept as they are */
 	bool is_packed;
+	uint8_t kind;
 	uint64_t samples;
 	uint64_t time_unix_ns; /* when it was appended */
 };

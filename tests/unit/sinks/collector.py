@@ -87,8 +87,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         headers = " ".join(f"{name}={self.headers.get(name)}" for name in names)
         shown = f"{answer}:{413 if len(body) > int(answer[6:]) else 200}" if answer.startswith("limit=") else answer
         print(f"request answer={shown} path={self.path} {headers} sent={len(raw)} size={len(body)} "
-              f"events={(count_json_events if self.is_json() else count_events)(body)} agent={self.headers['User-Agent']}", flush=True)
+              f"events={self.events(body)} agent={self.headers['User-Agent']}", flush=True)
         self.reply(answer, len(body))
+
+    def events(self, body):
+        if self.path.endswith(("/v1/logs", "/v1/metrics", "/v1/traces")):
+            if self.is_json():
+                json.loads(body)
+            return 1
+        return (count_json_events if self.is_json() else count_events)(body)
 
     def is_json(self):
         return self.headers["Content-Type"] == "application/json"

@@ -80,6 +80,32 @@ static void check_text(const char *text, const char *what, const char *is, const
 		fail_msg("'%s': %s is '%s', not '%s'", text, what, is ? is : "(null)", should ? should : "(null)");
 }
 
+/* The other signals' addresses follow the profiles' where those tell enough. */
+static void test_other_signals(void **state)
+{
+	static const struct {
+		const char *text, *logs, *traces;
+	} others[] = {
+		{ "http://h:4318", "http://h:4318/v1/logs", "http://h:4318/v1/traces" },
+		{ "https://u:p@h/otlp" PATH, "https://u:p@h/otlp/v1/logs", "https://u:p@h/otlp/v1/traces" },
+		{ "http://h" PATH "?tenant=1", "http://h/v1/logs?tenant=1", "http://h/v1/traces?tenant=1" },
+		{ "http://h/elsewhere", NULL, NULL },
+		{ "http://h/.", NULL, NULL },
+		{ "grpc://h", "http://h:4317/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+		  "http://h:4317/opentelemetry.proto.collector.trace.v1.TraceService/Export" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		struct otlp_endpoint e;
+
+		assert_int_equal(otlp_endpoint_init(&e, others[i].text, OTLP_BY_URL, false), 0);
+		check_text(others[i].text, "logs", e.others[OTLP_LOGS], others[i].logs);
+		check_text(others[i].text, "traces", e.others[OTLP_TRACES], others[i].traces);
+		otlp_endpoint_fini(&e);
+	}
+}
+
 static void test_cases(void **state)
 {
 	(void)state;
@@ -103,7 +129,7 @@ static void test_cases(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases), cmocka_unit_test(test_other_signals) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,70 @@ static void wait_for(struct exporter *e, uint64_t (*value)(struct exporter *e), 
 	assert_int_equal(value(e), want);
 }
 
+/* A request of @signal with one empty record in it: one event in the books. */
+static void export_other(struct exporter *e, enum otlp_signal signal)
+{
+	static const uint8_t request[] = { 0x0a, 0x04, 0x12, 0x02, 0x12, 0x00 };
+	struct counted_ack *ack = &e->acks[e->consumed++];
+
+	ack->ack.done = counted_done;
+	e->samples++;
+	assert_int_equal(sink_consume_other(e->sink, signal, request, sizeof(request), &ack->ack), 0);
+}
+
+/* Logs, metrics and traces go to places of their own, are acknowledged when the collector or the disk has them, and the next
+ * start knows them apart. */
+static void test_other_signals(void **state)
+{
+	const struct otlp_sink_config spooling = { .spool_dir = dir },
+				      json = { .spool_dir = dir, .protocol = OTLP_HTTP_JSON };
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	int port = free_port();
+	struct collector c;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, port, spooling);
+	export_events(&e, EVENTS);
+	export_other(&e, OTLP_LOGS);
+	export_other(&e, OTLP_METRICS);
+	wait_for(&e, spooled, EVENTS + 2);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	for (unsigned i = 0; i < e.consumed; i++)
+		assert_true(e.acks[i].done == 1 && !e.acks[i].error);
+	e.spooled_after = EVENTS + 2;
+	finish(&e, NULL, NULL, &messages);
+
+	c = collector_start(port, ANSWERS("200", "200", "200", "200", "404:text=no logs here", "503:after=1", "200"));
+	exporter_start(&e, port, json);
+	e.spooled_before = EVENTS + 2;
+	wait_for(&e, spooled, 0);
+	export_other(&e, OTLP_TRACES);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	export_other(&e, OTLP_LOGS); /* refused: the producer learns it */
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(e.acks[0].error, 0);
+	assert_int_equal(e.acks[1].error, -EREMOTEIO);
+	export_other(&e, OTLP_LOGS); /* come again: the disk has it until then */
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(e.acks[2].error, 0);
+	wait_for(&e, spooled, 0);
+	for (enum otlp_signal signal = 0; signal < OTLP_OTHERS; signal++) {
+		char label[32];
+
+		snprintf(label, sizeof(label), "signal=\"%s\"", otlp_signal_name(signal));
+		assert_int_equal(counter(&e, "hearth_forwarded_requests_total", label), signal == OTLP_LOGS ? 2 : 1);
+	}
+	finish(&e, &c, &lines, &messages);
+	assert_has(&lines, "path=/v1development/profiles");
+	assert_has(&lines, "path=/v1/logs Content-Type=application/json");
+	assert_has(&lines, "path=/v1/metrics Content-Type=application/json");
+	assert_has(&lines, "path=/v1/traces Content-Type=application/json");
+	assert_has(&messages, "refused a request of logs with status 404: no logs here");
+	buf_fini(&lines);
+	buf_fini(&messages);
+}
+
 /* Nobody there: everything is on the disk soon, acknowledged, whatever the queue could hold. Another exporter, over another
  * protocol, delivers it to a collector that came meanwhile. */
 static void test_next_start_delivers(void **state)
@@ -213,9 +277,9 @@ static void test_one_exporter_a_spool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_next_start_delivers),	 CASE(test_turns),    CASE(test_hanging_collector),
-		CASE(test_comes_and_goes),	 CASE(test_refusals), CASE(test_bound),
-		CASE(test_one_exporter_a_spool),
+		CASE(test_next_start_delivers),	 CASE(test_turns),	   CASE(test_hanging_collector),
+		CASE(test_comes_and_goes),	 CASE(test_refusals),	   CASE(test_bound),
+		CASE(test_one_exporter_a_spool), CASE(test_other_signals),
 	};
 
 	setenv("no_proxy", "127.0.0.1", 1);
