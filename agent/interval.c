@@ -14,6 +14,7 @@
 #include "agent/host_facts.h"
 #include "agent/indexes.h"
 #include "agent/interval.h"
+#include "agent/kernel_build_id.h"
 #include "agent/perf_event.h"
 #include "agent/walk_ends.h"
 #include "base/cleanup.h"
@@ -36,6 +37,14 @@ struct file_entry {
 	uint32_t last_stack; /* the number of the stack that was counted there last, from 1 */
 };
 
+/* What of a module of the kernel, or of the kernel itself, is the same for all its frames. */
+struct kernel_entry {
+	char module[64];  /* "" for the kernel itself */
+	int32_t build_id; /* an attribute; 0: not known */
+};
+
+enum { MAX_KERNEL_ENTRIES = 32 }; /* frames of further modules have no build id */
+
 enum frame_type { TYPE_KERNEL, TYPE_NATIVE, TYPE_GO, TYPE_V8, TYPE_MARKER, TYPE_MAX };
 
 struct interval {
@@ -54,6 +63,8 @@ struct interval {
 	uint32_t entry_cnt, entry_cap;
 	int32_t *functions; /* by names' numbers; 0: not made yet. Owned */
 	uint32_t function_cnt, function_cap;
+	struct kernel_entry kernel[MAX_KERNEL_ENTRIES];
+	uint32_t kernel_cnt;
 	int32_t types[TYPE_MAX];  /* attributes of frames; 0: not made yet */
 	int32_t markers[END_MAX]; /* locations; the same */
 };
@@ -224,12 +235,33 @@ static int32_t frame_type(struct interval *iv, const struct trace_frame *frame)
 	return type_attribute(iv, type);
 }
 
+/* The build id of @module as an attribute; 0 where that is not known. */
+static int32_t kernel_build_id_attribute(struct interval *iv, struct str module)
+{
+	struct kernel_entry *entry = iv->kernel;
+	char id[KERNEL_BUILD_ID_CHARS];
+
+	for (; entry < iv->kernel + iv->kernel_cnt; entry++)
+		if (strlen(entry->module) == module.len && !memcmp(entry->module, module.data, module.len))
+			return entry->build_id;
+	if (iv->kernel_cnt == MAX_KERNEL_ENTRIES || module.len >= sizeof(entry->module))
+		return 0;
+	iv->kernel_cnt++;
+	memcpy(entry->module, module.data, module.len);
+	entry->module[module.len] = '\0';
+	entry->build_id = kernel_build_id(entry->module, id)
+				  ? builder_attribute_string(iv->builder, "process.executable.build_id.gnu", str_z(id))
+				  : 0;
+	return entry->build_id;
+}
+
 /* The mapping of @frame; its module for the truth counts into *@module_ret. */
 static int32_t frame_mapping(struct interval *iv, const struct trace_frame *frame, struct str kernel_module,
 			     uint32_t *module_ret)
 {
 	struct str module = kernel_module.len ? kernel_module : STR("vmlinux");
 	struct builder *b = iv->builder;
+	int32_t build_id;
 
 	if (frame->kind == FRAME_NATIVE) {
 		struct file_entry spare, *entry = file_entry(iv, frame->file, &spare);
@@ -238,7 +270,10 @@ static int32_t frame_mapping(struct interval *iv, const struct trace_frame *fram
 		return file_mapping(iv, frame->file, entry, frame->addr);
 	}
 	*module_ret = truth_counts_module(iv->truths, frame->kind == FRAME_KERNEL ? module : STR("anon"));
-	return builder_mapping(b, 0, 0, 0, builder_string(b, frame->kind == FRAME_KERNEL ? module : STR("//anon")), NULL, 0);
+	if (frame->kind != FRAME_KERNEL)
+		return builder_mapping(b, 0, 0, 0, builder_string(b, STR("//anon")), NULL, 0);
+	build_id = kernel_build_id_attribute(iv, kernel_module);
+	return builder_mapping(b, 0, 0, 0, builder_string(b, module), &build_id, build_id != 0);
 }
 
 static int32_t build_function(struct builder *b, const struct frame_line *l)
@@ -420,6 +455,7 @@ static void begin(struct interval *iv)
 	map_fini(&iv->profiles);
 	map_fini(&iv->files);
 	iv->entry_cnt = 0;
+	iv->kernel_cnt = 0;
 	begin_functions(iv);
 	memset(iv->types, 0, sizeof(iv->types));
 	memset(iv->markers, 0, sizeof(iv->markers));
