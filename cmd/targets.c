@@ -66,6 +66,8 @@ int targets_watch(struct targets *t, const struct config *config, struct loop *l
 	}
 	if (err)
 		log_error("cannot watch the processes of --pid: %s", strerror(-err));
+	else if (count && !t->alive) /* while we were starting */
+		fn(arg);
 	return err;
 }
 

@@ -16,8 +16,8 @@ struct targets {
 };
 
 /*
- * Calls @on_end from @loop once all of them have ended; never when there are none, or when the kernel cannot tell of one (a
- * thread that leads no process, before Linux 6.9). 0 or -errno, logged.
+ * Calls @on_end from @loop once all of them have ended, or at once when they have already; never when there are none, or
+ * when the kernel cannot tell of one (a thread that leads no process, before Linux 6.9). 0 or -errno, logged.
  */
 int targets_watch(struct targets *t, const struct config *config, struct loop *loop, void (*on_end)(void *arg), void *arg);
 void targets_fini(struct targets *t);
