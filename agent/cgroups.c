@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where control groups are. Version 2 has one tree, mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified beside the trees
- * of version 1, which the kernel's filter (bpf_current_task_under_cgroup) does not look at.
+ * of version 1, which are agent/cgroup_places.c's business: the kernel's own helper (bpf_current_task_under_cgroup) does not
+ * look at them.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -37,8 +38,10 @@ static int find_mount(struct buf *out, struct agent_error *err)
 		buf_puts(out, place);
 		return out->failed ? -ENOMEM : 0;
 	}
-	snprintf(err->message, sizeof(err->message),
-		 "no control groups of version 2 are mounted here; try: mount -t cgroup2 none /sys/fs/cgroup/unified");
+	snprintf(
+		err->message, sizeof(err->message),
+		"there is no such control group of version 1, and none of version 2 are mounted here; try: mount -t cgroup2 "
+		"none /sys/fs/cgroup/unified");
 	return -EOPNOTSUPP;
 }
 
@@ -63,9 +66,7 @@ int cgroup_open(const char *path, struct agent_error *err)
 		return error;
 	}
 	if (fstatfs(fd, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC) {
-		snprintf(err->message, sizeof(err->message),
-			 "%s is not a control group of version 2, and the kernel's filter knows no others; those stand "
-			 "below %s",
+		snprintf(err->message, sizeof(err->message), "%s is no control group; those of version 2 stand below %s",
 			 buf_text(&full), buf_text(&mount));
 		return -EOPNOTSUPP;
 	}

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/cgroups.h"
+#include "agent/cgroup_places.h"
 #include "agent/comm_pattern.h"
 #include "agent/sampler_filter.h"
 #include "base/cleanup.h"
@@ -72,20 +72,31 @@ void sampler_filter_configure(struct sampler_bpf *skel, const struct agent_filte
 		memcpy(&skel->rodata->cfg_comm, &automaton, sizeof(automaton));
 }
 
+static int set_group(struct sampler_bpf *skel, uint32_t i, const struct cgroup_place *place)
+{
+	if (place->fd < 0)
+		return bpf_map_update_elem(bpf_map__fd(skel->maps.filter_v1_groups), &i, &place->v1, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(skel->maps.filter_cgroups), &i, &place->fd, BPF_ANY);
+}
+
 static int fill_cgroups(struct sampler_bpf *skel, const struct agent_filter *filter, struct agent_error *err)
 {
 	size_t count = filter->cgroup_count + filter->container_count;
 
 	for (uint32_t i = 0; i < count; i++) {
-		AUTO_CLOSE int fd = i < filter->cgroup_count
-					    ? cgroup_open(filter->cgroups[i], err)
-					    : cgroup_open_container(filter->containers[i - filter->cgroup_count], err);
+		struct cgroup_place place;
+		int error = i < filter->cgroup_count
+				    ? cgroup_place_find(filter->cgroups[i], &place, err)
+				    : cgroup_place_find_container(filter->containers[i - filter->cgroup_count], &place, err);
 
-		if (fd < 0)
-			return fd;
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.filter_cgroups), &i, &fd, BPF_ANY)) {
-			snprintf(err->message, sizeof(err->message), "cannot filter by control groups: %s", strerror(errno));
-			return -errno;
+		if (error)
+			return error;
+		error = set_group(skel, i, &place) ? -errno : 0;
+		cgroup_place_fini(&place);
+		if (error) {
+			snprintf(err->message, sizeof(err->message), "cannot filter by control groups: %s",
+				 strerror(-error));
+			return error;
 		}
 	}
 	return 0;

@@ -262,6 +262,13 @@ struct comm_automaton {
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };
 #undef X
 
+/* A control group of version 1. */
+struct v1_group {
+	__u64 id;	  /* its inode number, which is unique in its tree; 0: not one of version 1 */
+	__u32 controller; /* of its tree, as enum cgroup_subsys_id of the running kernel has it */
+	__u32 pad;
+};
+
 struct cpu_state {
 	__u64 counters[COUNTER_MAX];
 	__u64 chunk_tokens_ns; /* token bucket: time already paid for */

@@ -10,6 +10,8 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
 
+enum { V1_DEPTH = 16 }; /* groups within each other that are looked at */
+
 static __always_inline bool is_chosen_task(__u64 pid_tgid)
 {
 	__u32 pid = pid_tgid >> 32, tid = (__u32)pid_tgid;
@@ -55,10 +57,34 @@ static __always_inline bool is_chosen_uid(void)
 	return false;
 }
 
-static __always_inline bool is_chosen_cgroup(void)
+/*
+ * Is the task in that group of version 1, or in one below it? The kernel's own helper knows version 2 alone.
+ */
+static __always_inline bool is_under_v1(struct task_struct *task, __u32 index)
+{
+	const struct v1_group *group = bpf_map_lookup_elem(&filter_v1_groups, &index);
+	struct cgroup_subsys_state *css = NULL;
+	struct css_set *set;
+	struct cgroup *cgroup;
+
+	if (!group || !group->id)
+		return false;
+	set = BPF_CORE_READ(task, cgroups);
+	bpf_probe_read_kernel(&css, sizeof(css),
+			      (void *)set + bpf_core_field_offset(set->subsys) + (__u64)group->controller * sizeof(css));
+	for (int depth = 0; depth < V1_DEPTH && css; depth++) {
+		cgroup = BPF_CORE_READ(css, cgroup);
+		if (BPF_CORE_READ(cgroup, kn, id) == group->id)
+			return true;
+		css = BPF_CORE_READ(cgroup, self.parent);
+	}
+	return false;
+}
+
+static __always_inline bool is_chosen_cgroup(struct task_struct *task)
 {
 	for (__u32 i = 0; i < FILTER_CGROUPS; i++)
-		if (i < cfg_cgroup_cnt && bpf_current_task_under_cgroup(&filter_cgroups, i) == 1)
+		if (i < cfg_cgroup_cnt && (bpf_current_task_under_cgroup(&filter_cgroups, i) == 1 || is_under_v1(task, i)))
 			return true;
 	return false;
 }
@@ -84,7 +110,7 @@ static __always_inline bool passes(__u64 pid_tgid)
 		return false;
 	if (cfg_filter_comm && !is_chosen_comm(task))
 		return false;
-	return !cfg_cgroup_cnt || is_chosen_cgroup();
+	return !cfg_cgroup_cnt || is_chosen_cgroup(task);
 }
 
 /* Of a tracepoint: is the event on a CPU that is sampled, and its turn? The turns are those of events that pass. */

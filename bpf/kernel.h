@@ -29,6 +29,27 @@ struct pid {
 	struct upid numbers[1]; /* one a level */
 };
 
+/* Control groups, as far as the trees of version 1 need them. */
+struct kernfs_node {
+	unsigned long long id; /* 64 bits, and the inode number, since 5.5 */
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[1]; /* one a controller */
+};
+
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;
@@ -43,6 +64,7 @@ struct task_struct {
 	unsigned long sas_ss_sp; /* the thread's alternate signal stack */
 	unsigned long sas_ss_size;
 	char comm[16];
+	struct css_set *cgroups;
 	struct thread_struct thread;
 };
 

@@ -26,7 +26,7 @@ const volatile bool cfg_idle = false;	   /* samples of idle CPUs too */
 const volatile bool cfg_no_kernel = false; /* no kernel frames, no kernel threads */
 const volatile __u32 cfg_uid_cnt = 0;	   /* of cfg_uids; 0: all users */
 const volatile __u32 cfg_uids[FILTER_UIDS];
-const volatile __u32 cfg_cgroup_cnt = 0;       /* of filter_cgroups; 0: all */
+const volatile __u32 cfg_cgroup_cnt = 0;       /* of filter_cgroups and filter_v1_groups; 0: all */
 const volatile __u64 cfg_min_age_ns = 0;       /* of a process */
 const volatile struct comm_automaton cfg_comm; /* what names match */
 const volatile bool cfg_find_vma = true;       /* bpf_find_vma (5.17) is there */
@@ -189,6 +189,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } filter_cgroups SEC(".maps");
+
+/* The same places: where there is none of version 2, one of version 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FILTER_CGROUPS);
+	__type(key, __u32);
+	__type(value, struct v1_group);
+} filter_v1_groups SEC(".maps");
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
