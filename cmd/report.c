@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pattern.h"
 #include "cmd/advice.h"
 #include "cmd/capture.h"
 #include "cmd/cmd.h"
@@ -75,20 +76,15 @@ static int write_csv(struct report *r)
 
 static int write_lines(struct report *r)
 {
-	regex_t pattern;
-	char why[128];
-	int err;
+	struct pattern *pattern = NULL;
+	struct pattern_error why;
+	int err = r->config->function ? pattern_new(r->config->function, 0, &pattern, &why) : 0;
 
-	if (!r->config->function)
-		return report_lines(r->top, r->lines, NULL, &r->style, &r->out);
-	err = regcomp(&pattern, r->config->function, REG_EXTENDED | REG_NOSUB);
-	if (err) {
-		regerror(err, &pattern, why, sizeof(why));
-		log_error("--function: '%s' is no regular expression: %s", r->config->function, why);
-		return -EINVAL;
-	}
-	err = report_lines(r->top, r->lines, &pattern, &r->style, &r->out);
-	regfree(&pattern);
+	if (err == -EINVAL)
+		log_error("--function: '%s' is no regular expression: %s", r->config->function, why.message);
+	if (!err)
+		err = report_lines(r->top, r->lines, pattern, &r->style, &r->out);
+	pattern_free(pattern);
 	return err;
 }
 
@@ -309,7 +305,7 @@ const struct cmd cmd_report = {
 		"Reads captures (FILE, or - for standard input) and prints them as one. A capture that is cut in the "
 		"middle, such as the FILE.part of a recording under way, is read as far as it goes. Needs no root.\n"
 		"\n"
-		"RE is an extended regular expression that may match anywhere in a name. On a terminal, what is longer "
+		"RE is a regular expression (Perl's) that may match anywhere in a name. On a terminal, what is longer "
 		"than it goes through $PAGER, or less; elsewhere the text is plain and the same for the same input.",
 	.example = "hearth report x.otlp --format tree --focus malloc",
 	.min_operands = 1,

@@ -6,12 +6,12 @@
 #ifndef HEARTH_PROTO_REPORT_H
 #define HEARTH_PROTO_REPORT_H
 
-#include <regex.h>
-
 #include "base/buf.h"
 #include "proto/activity.h"
 #include "proto/top.h"
 #include "proto/tree.h"
+
+struct pattern;
 
 /* What a text is made for. */
 struct report_style {
@@ -28,7 +28,7 @@ int report_top(struct top *t, const struct report_style *style, struct buf *out)
 int report_tree(struct tree *t, const struct report_style *style, struct buf *out);
 /* @functions one by one as listings, with what was spent on each of their lines, out of the same samples as a table that is
  * split by lines, and with the source where it can be read. Only those that match @pattern (NULL: all). */
-int report_lines(struct top *functions, struct top *lines, const regex_t *pattern, const struct report_style *style,
+int report_lines(struct top *functions, struct top *lines, const struct pattern *pattern, const struct report_style *style,
 		 struct buf *out);
 /* Who was active, with its course over time as a row of bars (@with_course) or with ids and times. */
 int report_activity(struct activity *a, bool with_course, const struct report_style *style, struct buf *out);

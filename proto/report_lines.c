@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/pattern.h"
 #include "proto/report.h"
 #include "proto/report_text.h"
 
@@ -167,7 +168,7 @@ static void print_function(const struct top *t, const struct top_row *f, const s
 		   text_percent(f->all.total, top_sum(t)->weight));
 }
 
-int report_lines(struct top *functions, struct top *lines, const regex_t *pattern, const struct report_style *style,
+int report_lines(struct top *functions, struct top *lines, const struct pattern *pattern, const struct report_style *style,
 		 struct buf *out)
 {
 	uint32_t function_count, line_count, shown = 0;
@@ -186,7 +187,7 @@ int report_lines(struct top *functions, struct top *lines, const regex_t *patter
 	for (uint32_t i = 0; i < function_count && (!style->max_rows || shown < style->max_rows); i++) {
 		uint32_t first = 0, end;
 
-		if (pattern && regexec(pattern, f[i].name, 0, NULL, 0))
+		if (pattern && !pattern_matches(pattern, f[i].name, strlen(f[i].name)))
 			continue;
 		for (uint32_t step = line_count; step; step /= 2) /* the first that is not before it */
 			while (first + step <= line_count && by_place(&sorted[first + step - 1], &f[i]) < 0)

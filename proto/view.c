@@ -7,25 +7,25 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/pattern.h"
 
 enum group_by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CONTAINER, BY_CPU, BY_COMM, BY_LABEL };
 
-struct pattern {
+struct condition {
 	bool is_set;
 	bool is_number; /* of a process or thread: that id, and not a part of a name */
 	uint64_t number;
-	regex_t regex;
+	struct pattern *pattern; /* owned; NULL where it is a number */
 };
 
 struct view {
-	struct pattern patterns[VIEW_PATTERN_MAX];
+	struct condition conditions[VIEW_PATTERN_MAX];
 	enum group_by by;
 	char *label;
 };
@@ -35,11 +35,10 @@ struct view *view_new(void)
 	return calloc(1, sizeof(struct view));
 }
 
-static void pattern_fini(struct pattern *pattern)
+static void condition_fini(struct condition *c)
 {
-	if (pattern->is_set && !pattern->is_number)
-		regfree(&pattern->regex);
-	*pattern = (struct pattern){ 0 };
+	pattern_free(c->pattern);
+	*c = (struct condition){ 0 };
 }
 
 void view_free(struct view *v)
@@ -47,28 +46,27 @@ void view_free(struct view *v)
 	if (!v)
 		return;
 	for (size_t i = 0; i < VIEW_PATTERN_MAX; i++)
-		pattern_fini(&v->patterns[i]);
+		condition_fini(&v->conditions[i]);
 	free(v->label);
 	free(v);
 }
 
 int view_match(struct view *v, enum view_pattern which, const char *expression, struct buf *error)
 {
-	struct pattern *pattern = &v->patterns[which];
-	char text[128];
-	int status;
+	struct condition *c = &v->conditions[which];
+	struct pattern_error why;
+	int err;
 
-	pattern_fini(pattern);
-	pattern->is_number = (which == VIEW_PROCESS || which == VIEW_THREAD) && !parse_u64(expression, &pattern->number);
-	if (!pattern->is_number) {
-		status = regcomp(&pattern->regex, expression, REG_EXTENDED | REG_NOSUB);
-		if (status) {
-			regerror(status, &pattern->regex, text, sizeof(text));
-			buf_printf(error, "'%s' is no regular expression: %s", expression, text);
-			return status == REG_ESPACE ? -ENOMEM : -EINVAL;
-		}
+	condition_fini(c);
+	c->is_number = (which == VIEW_PROCESS || which == VIEW_THREAD) && !parse_u64(expression, &c->number);
+	if (!c->is_number) {
+		err = pattern_new(expression, 0, &c->pattern, &why);
+		if (err == -EINVAL)
+			buf_printf(error, "'%s' is no regular expression: %s", expression, why.message);
+		if (err)
+			return err;
 	}
-	pattern->is_set = true;
+	c->is_set = true;
 	return 0;
 }
 
@@ -156,24 +154,22 @@ struct walk {
 	struct buf text;
 };
 
-static bool matches(const struct pattern *pattern, struct str text)
+static bool matches(const struct condition *c, struct str text)
 {
-	regmatch_t range = { 0, (regoff_t)text.len };
-
-	return !regexec(&pattern->regex, text.data, 1, &range, REG_STARTEND);
+	return pattern_matches(c->pattern, text.data, text.len);
 }
 
 static bool is_named(struct walk *w, enum view_pattern which, struct str name, int64_t number)
 {
-	const struct pattern *pattern = &w->v->patterns[which];
+	const struct condition *condition = &w->v->conditions[which];
 	struct verdict *last = &w->verdicts[which];
 
-	if (!pattern->is_set)
+	if (!condition->is_set)
 		return true;
-	if (pattern->is_number)
-		return number >= 0 && (uint64_t)number == pattern->number;
+	if (condition->is_number)
+		return number >= 0 && (uint64_t)number == condition->number;
 	if (last->name.data != name.data || last->name.len != name.len)
-		*last = (struct verdict){ name, matches(pattern, name) };
+		*last = (struct verdict){ name, matches(condition, name) };
 	return last->matches;
 }
 
@@ -191,7 +187,7 @@ static uint8_t judge_frame(struct walk *w, const struct frame *f)
 	buf_reset(&w->text);
 	frame_print(f, 0, &w->text);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		const struct pattern *pattern = &w->v->patterns[all[i].pattern];
+		const struct condition *pattern = &w->v->conditions[all[i].pattern];
 		struct str name = { buf_text(&w->text), (uint32_t)w->text.len };
 
 		if (pattern->is_set && (matches(pattern, name) || matches(pattern, f->module)))
@@ -225,7 +221,7 @@ static int filter_frames(struct walk *w, struct stack_sample *s)
 		return -ENOMEM;
 	s->frame_ids = w->shown;
 	s->frame_count = count;
-	return !(seen & FRAME_IGNORED) && (seen & FRAME_IN_FOCUS || !w->v->patterns[VIEW_FOCUS].is_set);
+	return !(seen & FRAME_IGNORED) && (seen & FRAME_IN_FOCUS || !w->v->conditions[VIEW_FOCUS].is_set);
 }
 
 static void print_label(const struct stack_sample *s, const char *key, struct buf *out)
@@ -288,15 +284,15 @@ static void print_group(const struct view *v, const struct stack_sample *s, stru
 static int take(void *arg, const struct stack_sample *sample)
 {
 	struct walk *w = arg;
-	const struct pattern *patterns = w->v->patterns;
+	const struct condition *conditions = w->v->conditions;
 	struct stack_sample s = *sample;
 	int passes;
 
-	if (patterns[VIEW_PROCESS].is_set && !is_named(w, VIEW_PROCESS, process_name(&s), s.pid))
+	if (conditions[VIEW_PROCESS].is_set && !is_named(w, VIEW_PROCESS, process_name(&s), s.pid))
 		return 0;
 	if (!is_named(w, VIEW_COMM, s.comm, -1))
 		return 0;
-	if (patterns[VIEW_THREAD].is_set && !is_named(w, VIEW_THREAD, s.comm, stack_sample_number(&s, "thread.id")))
+	if (conditions[VIEW_THREAD].is_set && !is_named(w, VIEW_THREAD, s.comm, stack_sample_number(&s, "thread.id")))
 		return 0;
 	if (w->frames) {
 		passes = filter_frames(w, &s);
@@ -316,13 +312,13 @@ typedef int each_fn(const struct profiles *p, int (*fn)(void *arg, const struct 
 
 static bool judges_frames(const struct view *v)
 {
-	return v->patterns[VIEW_FOCUS].is_set || v->patterns[VIEW_IGNORE].is_set || v->patterns[VIEW_HIDE].is_set;
+	return v->conditions[VIEW_FOCUS].is_set || v->conditions[VIEW_IGNORE].is_set || v->conditions[VIEW_HIDE].is_set;
 }
 
 /* Looks at what samples of one stack can differ in. */
 static bool judges_samples(const struct view *v)
 {
-	return v->patterns[VIEW_PROCESS].is_set || v->patterns[VIEW_COMM].is_set || v->patterns[VIEW_THREAD].is_set ||
+	return v->conditions[VIEW_PROCESS].is_set || v->conditions[VIEW_COMM].is_set || v->conditions[VIEW_THREAD].is_set ||
 	       v->by != BY_NOTHING;
 }
 
