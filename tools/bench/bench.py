@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks: one line a figure, hearth's value beside its counterpart's from the same interleaved run, their ratio and the bar.
 
-usage: bench.py BUILD [FIGURE...]        without names: all but `busy`, `symbols`, `convert`, `record`, `report`, `page` and those
-        of receiving, which need what nothing else does
+usage: bench.py BUILD [FIGURE...]        without names: all but those of LONGER, which need what nothing else does, or long
 
 hot, cold   a 35-deep program without frame pointers against bpf_get_stack on the same program built with them; cold: it walks
             64 MB of memory between samples
@@ -25,6 +24,7 @@ convert     ten million samples into pprof, a picture and a page; a pprof file r
 record      captures at 99 Hz beside perf's: size, time to the file once it ends; memory over a long one at 9,999 Hz
 report      reading a capture of ten million samples beside `go tool pprof -top`: time, memory
 page        zooming a large flame graph in Chromium: time of a frame, memory; first paint, size
+away        an exporter whose two collectors are gone for ten minutes: its memory, its spool, and what arrives afterwards
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
@@ -32,6 +32,7 @@ not be measured.
 """
 import sys
 
+import away
 import busy
 import convert
 import cpu
@@ -68,11 +69,13 @@ FIGURES = {
     "page": page.page,
     "receive": receive.receive,
     "receive_grpc": receive_grpc.receive_grpc,
+    "away": away.away,
 }
+LONGER = ("busy", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away")
 
 
 def main():
-    names = sys.argv[2:] or [n for n in FIGURES if n not in ("busy", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc")]
+    names = sys.argv[2:] or [n for n in FIGURES if n not in LONGER]
     for name in names:
         if name not in FIGURES:
             measure.fail(f"no figure '{name}'; there are: {' '.join(FIGURES)}")

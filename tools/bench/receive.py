@@ -12,9 +12,9 @@ import ssl
 import subprocess
 import time
 
+import collectors
 from measure import QUICK, cpu_ns, fail, figure, median, note, read, resident_mb
 
-COLLECTOR = "v0.159.0"
 PORT, COLLECTOR_PORT, COLLECTOR_GRPC_PORT = 14318, 24318, 24317
 PATH = "/v1development/profiles"
 
@@ -28,60 +28,13 @@ def request_of(body, encoding=None, announced=None):
 
 
 # --- the servers ---
-def wait_for(port, process):
-    for _ in range(200):
-        if process.poll() is not None:
-            fail(f"the server on port {port} ended with status {process.returncode}")
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            return
-        time.sleep(0.05)
-    fail(f"nothing listens on port {port}")
-
-
-@contextlib.contextmanager
-def server(command, port):
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(port, process)
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def serve(host, *more):
-    return server([host.hearth, "serve", "--sink", "null", "--http-address", f"127.0.0.1:{PORT}", "--grpc-address", "off", *more],
-                  PORT)
+    return collectors.server([host.hearth, "serve", "--sink", "null", "--http-address", f"127.0.0.1:{PORT}", "--grpc-address", "off",
+                              *more], PORT)
 
 
 def collector(host):
-    folder = os.path.join(os.path.dirname(host.hearth), "bench", "collector")
-    binary = os.path.join(folder, "out", "collector")
-    config = os.path.join(folder, "config.yaml")
-    os.makedirs(folder, exist_ok=True)
-    with open(config, "w", encoding="ascii") as f:
-        f.write("receivers: {otlp: {protocols: {http: {endpoint: '127.0.0.1:%d'}, grpc: {endpoint: '127.0.0.1:%d'}}}}\n"
-                "exporters: {nop: {}}\n"
-                "service:\n  telemetry: {metrics: {level: none}, logs: {level: error}}\n"
-                "  pipelines: {profiles: {receivers: [otlp], exporters: [nop]}}\n" % (COLLECTOR_PORT, COLLECTOR_GRPC_PORT))
-    if not os.path.exists(binary):
-        build_collector(folder)
-    return server([binary, "--config", config, "--feature-gates=service.profilesSupport"], COLLECTOR_PORT)
-
-
-def build_collector(folder):
-    manifest = os.path.join(folder, "manifest.yaml")
-    with open(manifest, "w", encoding="ascii") as f:
-        f.write(f"dist: {{name: collector, output_path: {folder}/out}}\n"
-                f"receivers: [{{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver {COLLECTOR}}}]\n"
-                f"exporters: [{{gomod: go.opentelemetry.io/collector/exporter/nopexporter {COLLECTOR}}}]\n"
-                "providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.65.0}, "
-                "{gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.65.0}]\n")
-    environment = {**os.environ, "GOBIN": folder}
-    for command in (["go", "install", f"go.opentelemetry.io/collector/cmd/builder@{COLLECTOR}"],
-                    [os.path.join(folder, "builder"), "--config", manifest]):
-        if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode:
-            fail("cannot build the Collector: " + " ".join(command))
+    return collectors.collector(host, COLLECTOR_PORT, COLLECTOR_GRPC_PORT)
 
 
 # --- the clients ---
