@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gzip over whole blocks of memory, by zlib. Any thread. */
+/* Gzip over whole blocks of memory. Any thread. */
 #ifndef HEARTH_BASE_GZIP_H
 #define HEARTH_BASE_GZIP_H
 
@@ -9,7 +9,7 @@
 
 struct buf;
 
-/* Appends @data, compressed at zlib's @level (1 to 9), to @out. 0 or -ENOMEM. */
+/* Appends @data, compressed at libdeflate's @level (1 to 12), to @out. 0 or -ENOMEM. */
 int gzip_pack(const void *data, size_t len_bytes, int level, struct buf *out);
 
 /* Do the bytes begin as gzip's do? */

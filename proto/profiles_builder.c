@@ -444,6 +444,8 @@ int builder_freeze(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_
 	int err = p ? builder_copy(b, start_unix_ns, end_unix_ns, p) : -ENOMEM;
 
 	reset(b);
+	if (!err)
+		err = builder_order(p);
 	if (err < 0) {
 		profiles_put(p);
 		return err;

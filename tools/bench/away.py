@@ -113,7 +113,8 @@ def away(host):
         said.seek(0)
         text = said.read()
     note(f"{took:.0f} s to deliver what had waited; {in_spool(spool)[1]} events left in the spool")
-    note(text.strip().splitlines()[-1].removeprefix("hearth: "))
+    for line in text.strip().splitlines():
+        note(line)
     judge(rows, before, after, text, receivers)
 
 

@@ -279,7 +279,7 @@ static void test_names_become_utf8(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct str name = { cases[i].name, (uint32_t)strlen(cases[i].name) };
 		int32_t attribute = builder_attribute_string(b, "thread.name", name);
-		int32_t string = builder_string(b, name);
+		int32_t string = builder_string(b, name), found = 0;
 		AUTO(put_profiles) struct profiles *p = NULL, *decoded = NULL;
 		AUTO(buf_fini) struct buf out = BUF_EMPTY;
 		struct otlp_error err;
@@ -290,12 +290,59 @@ static void test_names_become_utf8(void **state)
 			      false, 0);
 		p = freeze(b);
 		assert_null(profile_rules_broken(p));
-		assert_true(str_is(profiles_string(p, string), cases[i].out));
+		for (uint32_t n = 0; n < p->dict.string_count; n++)
+			found += str_is(p->dict.strings[n], cases[i].out);
+		assert_int_equal(found, 1);
 		assert_true(str_is(p->dict.attributes[attribute].value.string, cases[i].out));
 		assert_true(str_is(p->resources[0].resource.attributes.items[0].value.string, cases[i].out));
 		assert_int_equal(otlp_encode(p, NULL, &out), 0);
 		if (otlp_decode(out.data, out.len, false, &decoded, &err))
 			fail_msg("%s: %s", cases[i].name, err.message);
+	}
+}
+
+/* Neighbours in the dictionary are alike: stacks stand as samples name them, locations by address, functions and strings as
+ * those name them. */
+static void test_order(void **state)
+{
+	static const uint64_t addresses[] = { 0x3000, 0x1000, 0x4000, 0x2000 };
+	AUTO(free_builder) struct builder *b = builder_new();
+	AUTO(put_profiles) struct profiles *p = NULL;
+	int32_t mappings[2], stacks[ARRAY_LEN(addresses)];
+
+	(void)state;
+	for (int32_t m = 0; m < 2; m++)
+		mappings[m] = builder_mapping(b, 0, 0x10000, 0, builder_string_z(b, m ? "second" : "first"), NULL, 0);
+	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+		char name[16];
+		struct profile_line line = { .line = (int64_t)i + 1 };
+		int32_t location;
+
+		snprintf(name, sizeof(name), "f%zx", (size_t)addresses[i] >> 12);
+		line.function_index = builder_function(b, builder_string_z(b, name), 0, 0, 0);
+		location = builder_location(b, mappings[i % 2], addresses[i], &line, 1, NULL, 0);
+		stacks[i] = builder_stack(b, &location, 1);
+	}
+	for (size_t i = ARRAY_LEN(addresses); i-- > 0;)
+		builder_event(b, cpu_profile(b, "x"), stacks[i], NULL, 0, 0, 11ull * S + i, false, 0);
+	p = freeze(b);
+	assert_null(profile_rules_broken(p));
+	for (int32_t i = 0; i < (int32_t)ARRAY_LEN(addresses); i++) {
+		static const char *const names[] = { "f3", "f4", "f1", "f2" }; /* by mapping, then by address */
+		const struct profile_location *l = &p->dict.locations[i + 1];
+		const struct sample *s = &p->resources[0].scopes[0].profiles[0].samples[i];
+		const struct profile_location *of;
+
+		assert_int_equal(l->lines[0].function_index, i + 1);
+		assert_int_equal(p->dict.functions[i + 1].name_strindex, i + 1);
+		assert_true(str_is(p->dict.strings[i + 1], names[i]));
+		assert_int_equal(l->address, (uint64_t)(names[i][1] - '0') << 12);
+		assert_true(str_is(profiles_string(p, p->dict.mappings[l->mapping_index].filename_strindex),
+				   i < 2 ? "first" : "second"));
+		assert_int_equal(s->stack_index, i + 1);
+		of = &p->dict.locations[p->dict.stacks[i + 1].items[0]];
+		assert_int_equal(of->address, addresses[ARRAY_LEN(addresses) - 1 - (size_t)i]);
+		assert_int_equal(of->lines[0].line, ARRAY_LEN(addresses) - (size_t)i);
 	}
 }
 
@@ -501,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_values_and_links),
 		cmocka_unit_test(test_resources_and_order),
 		cmocka_unit_test(test_names_become_utf8),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_ids_differ),
 		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_memory_comes_back),
