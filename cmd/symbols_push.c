@@ -2,7 +2,6 @@
 /* One libcurl handle for all files, so that they share a connection; each file is read as it is sent. */
 #include "cmd/symbols_push.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/curl.h"
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/parse.h"

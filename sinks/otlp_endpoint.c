@@ -5,7 +5,6 @@
  */
 #include "sinks/otlp_endpoint.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/curl.h"
 
 #define HTTP_PATH   "/v1development/profiles"
 #define GRPC_PATH   "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"

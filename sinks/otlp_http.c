@@ -7,7 +7,6 @@
  */
 #include "sinks/otlp_http.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/curl.h"
 #include "proto/grpc.h"
 #include "proto/otlp.h"
 #include "sinks/bearer_token.h"

@@ -8,7 +8,7 @@
  * The thread alone writes there. curl's progress callback, called at least once a second, ends a transfer that is too long
  * or no longer wanted.
  */
-#include <curl/curl.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/curl.h"
 #include "base/parse.h"
 #include "base/thread.h"
 #include "symbols/debuginfod.h"

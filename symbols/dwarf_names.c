@@ -309,7 +309,7 @@ static uint32_t resolve(struct dwarf_names *n, struct place place, const struct 
 	struct dwarf_die next;
 
 	take_die(&f, &place, die);
-	for (int hops = 0; hops < MAX_HOPS && !(f.linkage_name && f.decl_line); hops++) {
+	for (unsigned hops = 0; hops < MAX_HOPS && !(f.linkage_name && f.decl_line); hops++) {
 		struct place to;
 
 		if (!follow(n, &place, die, &to) || dwarf_die_read(to.info, to.unit, to.off, &next))
