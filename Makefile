@@ -189,10 +189,13 @@ lint:
 format:
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
 
-bench: all $(BUILD)/bench/names $(BUILD)/bench/store $(BUILD)/bench/capture
+bench: all $(BUILD)/bench/names $(BUILD)/bench/store $(BUILD)/bench/capture $(BUILD)/bench/encode
 	$(Q)tools/bench/run.sh $(BUILD) $(FIGURES)
 
 $(BUILD)/bench/capture: $(BUILD)/tools/bench/capture.o $(call archives,proto)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench/encode: $(BUILD)/tools/bench/encode.o $(call archives,proto)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/store: $(BUILD)/tools/bench/store.o $(call archives,backend)

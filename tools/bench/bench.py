@@ -25,6 +25,7 @@ record      captures at 99 Hz beside perf's: size, time to the file once it ends
 report      reading a capture of ten million samples beside `go tool pprof -top`: time, memory
 page        zooming a large flame graph in Chromium: time of a frame, memory; first paint, size
 away        an exporter whose two collectors are gone for ten minutes: its memory, its spool, and what arrives afterwards
+ship        bytes an event on the wire and in a file, samples encoded, the file sink beside a Collector's file exporter
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
 BENCH_QUICK=1: fewer and shorter rounds. BENCH_LONG=1: memory is watched for an hour. The exit status is 0 unless something could
@@ -43,6 +44,7 @@ import receive
 import receive_grpc
 import record
 import report
+import ship
 import start
 import symbols
 import unwind
@@ -70,8 +72,9 @@ FIGURES = {
     "receive": receive.receive,
     "receive_grpc": receive_grpc.receive_grpc,
     "away": away.away,
+    "ship": ship.ship,
 }
-LONGER = ("busy", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away")
+LONGER = ("busy", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():
