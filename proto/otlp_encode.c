@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The encoder: the model as protobuf, fields in ascending order, through nanopb's low-level writers onto a buffer that the
- * caller owns. nanopb would encode a submessage once only to learn its size; here its content is written first and its tag
- * and length are put before it afterwards, so every sample is encoded once. What a caller wants left out or renumbered
- * stands in a struct otlp_part.
+ * The encoder: the model as protobuf, fields in ascending order, straight onto a buffer that the caller owns. A submessage's
+ * content is written first and its tag and length are put before it afterwards, so every sample is encoded once. What a
+ * caller wants left out or renumbered stands in a struct otlp_part.
  */
+#include <endian.h>
 #include <errno.h>
-#include <pb_encode.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -14,36 +13,59 @@
 #include "base/utf8.h"
 #include "proto/otlp_encode.h"
 #include "proto/otlp_wire.h"
+#include "proto/wire.h"
+
+enum { VARINT_BYTES = 10 }; /* at most */
 
 struct encoder {
 	const struct profiles *p;
 	const struct otlp_part *part;
 	struct buf *out;
-	pb_ostream_t stream;
 	uint64_t unit; /* the next one */
 };
 
 /* --- writing --- */
-static bool write_to_buf(pb_ostream_t *stream, const pb_byte_t *data, size_t len)
+/* Where the next @bytes go; NULL when there is no memory, which the buffer remembers. */
+static uint8_t *room(struct buf *out, size_t bytes)
 {
-	struct buf *out = stream->state;
-
-	buf_append(out, data, len);
-	return !out->failed;
+	if (out->failed || (out->cap - out->len < bytes && buf_reserve(out, bytes)))
+		return NULL;
+	return out->data + out->len;
 }
 
-static struct encoder encoder_on(struct buf *out)
+static uint8_t *write_varint(uint8_t *at, uint64_t v)
 {
-	return (struct encoder){
-		.out = out,
-		.stream = { .callback = write_to_buf, .state = out, .max_size = SIZE_MAX },
-	};
+	for (; v >= 0x80; v >>= 7)
+		*at++ = (uint8_t)(v | 0x80);
+	*at++ = (uint8_t)v;
+	return at;
+}
+
+static uint8_t *write_tag(uint8_t *at, enum wire wire, uint32_t field)
+{
+	return write_varint(at, field << 3 | wire);
+}
+
+/* What was written ends at @end. */
+static void written(struct buf *out, const uint8_t *end)
+{
+	out->len = (size_t)(end - out->data);
+}
+
+static void put_bare_varint(struct encoder *e, uint64_t v)
+{
+	uint8_t *at = room(e->out, VARINT_BYTES);
+
+	if (at)
+		written(e->out, write_varint(at, v));
 }
 
 static void put_varint(struct encoder *e, uint32_t field, uint64_t v)
 {
-	pb_encode_tag(&e->stream, PB_WT_VARINT, field);
-	pb_encode_varint(&e->stream, v);
+	uint8_t *at = room(e->out, 2 * VARINT_BYTES);
+
+	if (at)
+		written(e->out, write_varint(write_tag(at, WIRE_VARINT, field), v));
 }
 
 static void put_number(struct encoder *e, uint32_t field, uint64_t v)
@@ -54,8 +76,13 @@ static void put_number(struct encoder *e, uint32_t field, uint64_t v)
 
 static void put_bytes(struct encoder *e, uint32_t field, struct str s)
 {
-	pb_encode_tag(&e->stream, PB_WT_STRING, field);
-	pb_encode_string(&e->stream, (const pb_byte_t *)s.data, s.len);
+	uint8_t *at = room(e->out, 2 * VARINT_BYTES + s.len);
+
+	if (!at)
+		return;
+	at = write_varint(write_tag(at, WIRE_BYTES, field), s.len);
+	memcpy(at, s.data, s.len);
+	written(e->out, at + s.len);
 }
 
 static void put_str(struct encoder *e, uint32_t field, struct str s)
@@ -64,27 +91,46 @@ static void put_str(struct encoder *e, uint32_t field, struct str s)
 		put_bytes(e, field, s);
 }
 
+/* @v: eight bytes in this machine's order, an integer or a double. */
+static uint8_t *write_fixed64(uint8_t *at, const void *v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, v, sizeof(bits));
+	bits = htole64(bits);
+	memcpy(at, &bits, sizeof(bits));
+	return at + sizeof(bits);
+}
+
+static void put_bare_fixed64(struct encoder *e, uint64_t v)
+{
+	uint8_t *at = room(e->out, sizeof(v));
+
+	if (at)
+		written(e->out, write_fixed64(at, &v));
+}
+
 static void put_fixed64(struct encoder *e, uint32_t field, const void *v)
 {
-	pb_encode_tag(&e->stream, PB_WT_64BIT, field);
-	pb_encode_fixed64(&e->stream, v);
+	uint8_t *at = room(e->out, VARINT_BYTES + sizeof(uint64_t));
+
+	if (at)
+		written(e->out, write_fixed64(write_tag(at, WIRE_FIXED64, field), v));
 }
 
 /* Makes what was written since @at (a length of the buffer) the length-delimited value of @field. */
 static void wrap(struct encoder *e, uint32_t field, size_t at)
 {
-	pb_byte_t head[16];
-	pb_ostream_t s = pb_ostream_from_buffer(head, sizeof(head));
 	struct buf *out = e->out;
-	size_t len = out->len - at;
+	size_t len = out->len - at, head_len;
+	uint8_t head[2 * VARINT_BYTES];
 
-	pb_encode_tag(&s, PB_WT_STRING, field);
-	pb_encode_varint(&s, len);
-	if (out->failed || buf_reserve(out, s.bytes_written))
+	head_len = (size_t)(write_varint(write_tag(head, WIRE_BYTES, field), len) - head);
+	if (!room(out, head_len))
 		return;
-	memmove(out->data + at + s.bytes_written, out->data + at, len);
-	memcpy(out->data + at, head, s.bytes_written);
-	out->len += s.bytes_written;
+	memmove(out->data + at + head_len, out->data + at, len);
+	memcpy(out->data + at, head, head_len);
+	out->len += head_len;
 }
 
 static int32_t new_index(const struct encoder *e, enum otlp_table t, int32_t index)
@@ -104,7 +150,7 @@ static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, co
 	size_t at = e->out->len;
 
 	for (uint32_t i = 0; i < list->count; i++)
-		pb_encode_varint(&e->stream, (uint64_t)new_index(e, t, list->items[i]));
+		put_bare_varint(e, (uint64_t)new_index(e, t, list->items[i]));
 	if (list->count)
 		wrap(e, field, at);
 }
@@ -216,12 +262,12 @@ static void put_sample(struct encoder *e, const struct sample *s)
 	put_index(e, PROFILES_TAG(Sample, link_index), TABLE_LINK, s->link_index);
 	list = e->out->len;
 	for (uint32_t i = 0; i < s->value_count; i++)
-		pb_encode_varint(&e->stream, (uint64_t)s->values[i]);
+		put_bare_varint(e, (uint64_t)s->values[i]);
 	if (s->value_count)
 		wrap(e, PROFILES_TAG(Sample, values), list);
 	list = e->out->len;
 	for (uint32_t i = 0; i < s->timestamp_count; i++)
-		pb_encode_fixed64(&e->stream, &s->timestamps_unix_ns[i]);
+		put_bare_fixed64(e, s->timestamps_unix_ns[i]);
 	if (s->timestamp_count)
 		wrap(e, PROFILES_TAG(Sample, timestamps_unix_nano), list);
 	wrap(e, PROFILES_TAG(Profile, samples), at);
@@ -421,7 +467,7 @@ static void put_dictionary(struct encoder *e)
 /* --- what others call --- */
 static struct encoder encoder_of(const struct profiles *p, const struct otlp_part *part, struct buf *out)
 {
-	struct encoder e = encoder_on(out);
+	struct encoder e = { .out = out };
 
 	e.p = p;
 	e.part = part;
@@ -500,7 +546,7 @@ static void put_text(struct encoder *e, uint32_t tag, const char *text)
 
 int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out)
 {
-	struct encoder e = encoder_on(out);
+	struct encoder e = { .out = out };
 
 	put_number(&e, STATUS_TAG(Status, code), (uint64_t)grpc_code);
 	put_text(&e, STATUS_TAG(Status, message), message);
@@ -512,7 +558,7 @@ int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out)
 int otlp_encode_retry_status(int32_t grpc_code, const char *message, uint64_t retry_delay_ns, struct buf *out)
 {
 	int ret = otlp_encode_status(grpc_code, message, out);
-	struct encoder e = encoder_on(out);
+	struct encoder e = { .out = out };
 	size_t details = out->len;
 
 	put_text(&e, STATUS_TAG(Any, type_url), RETRY_INFO_URL);
@@ -527,7 +573,7 @@ int otlp_encode_retry_status(int32_t grpc_code, const char *message, uint64_t re
 
 int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, struct buf *out)
 {
-	struct encoder e = encoder_on(out);
+	struct encoder e = { .out = out };
 	size_t at = out->len;
 
 	put_number(&e, SERVICE_TAG(ExportProfilesPartialSuccess, rejected_profiles), (uint64_t)rejected_profiles);
