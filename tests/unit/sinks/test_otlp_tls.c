@@ -11,14 +11,16 @@
 static char dir[] = "/tmp/hearth-tls-XXXXXX";
 static bool is_ready;
 
-/* An authority, a server's certificate for 127.0.0.1 and a client's, both signed by it. */
+/* An authority, a server's certificate for 127.0.0.1 and a client's, both signed by it; as strict as Python 3.13 wants them.
+ */
 static const char make_certificates[] =
 	"exec 2>/dev/null >&2; set -e\n"
 	"/usr/bin/python3 -c 'import h2'\n"
-	"openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca\n"
+	"openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca "
+	"-addext keyUsage=keyCertSign\n"
 	"for name in server client; do\n"
 	"  openssl req -newkey rsa:2048 -nodes -keyout $name.key -out $name.csr -subj /CN=$name\n"
-	"  printf 'subjectAltName=IP:127.0.0.1\\n' >ext\n"
+	"  printf 'subjectAltName=IP:127.0.0.1\\nauthorityKeyIdentifier=keyid\\n' >ext\n"
 	"  openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out $name.pem -days 2 -extfile ext\n"
 	"done\n";
 
