@@ -67,10 +67,10 @@ def compile_command(host):
 
 
 def compiling(host, measure):
+    """@measure(pid of a shell) while that builds, time and again; it waits at first, since only children to come are followed."""
     command, environment = compile_command(host)
-    loop = ["sh", "-c", 'while :; do "$@"; rm -rf "$0"; done', environment.get("GOCACHE", host.file("gocache")), *command]
+    loop = ["sh", "-c", 'sleep 5; while :; do "$@"; rm -rf "$0"; done', environment.get("GOCACHE", host.file("gocache")), *command]
     with running(loop, stop=signal.SIGKILL, group=True, env=environment, cwd="/") as (process,):
-        time.sleep(2)
         measure(process.pid)
 
 
@@ -80,8 +80,11 @@ def file_of(host, pid):
     subprocess.run([host.hearth, "record", "-q", "-F", "99", "-p", str(pid), "-d", str(seconds), "-o", path], check=True)
     with open(path, "rb") as f:
         data = f.read()
-    figure(f"bytes an event of a file of {seconds} s, packed, a compile", "bytes", len(gzip.compress(data, 6)) / count_events(data),
-           None, 30, absolute=True)
+    events = count_events(data)
+    if not events:
+        return note(f"no event in {seconds} s")
+    return figure(f"bytes an event of a file of {seconds} s, packed", "bytes", len(gzip.compress(data, 6)) / events, None, 30,
+                  absolute=True)
 
 
 def encode(host):
@@ -122,4 +125,5 @@ def ship(host):
     seconds = 22 if QUICK else 60
     with host.load("c_chain") as processes:
         wire(host, "a steady program", processes[0].pid, seconds, 9)
-    compiling(host, lambda pid: (wire(host, "a compile of many files", pid, seconds, 70), file_of(host, pid)))
+    compiling(host, lambda pid: wire(host, "a compile of many files", pid, seconds, 70))
+    compiling(host, lambda pid: file_of(host, pid))
