@@ -4,7 +4,7 @@
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
 #   make chdb       a ClickHouse for the tests over it
-#   make test-unit | test-system | test-vm | truth | judge | peers | symbols-truth | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-arm64 | test-system | test-vm | truth | judge | peers | symbols-truth | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -154,11 +154,16 @@ $(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"' -O0 -U_FORTIFY_SOUR
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
 
-.PHONY: unit-bins test-unit test-system test-vm truth symbols-truth test lint format bench fuzz
+.PHONY: unit-bins test-unit test-arm64 test-system test-vm truth symbols-truth test lint format bench fuzz
 unit-bins: $(UNIT_BIN)
 
 test-unit: unit-bins
 	$(Q)HEARTH_TEST_RUNNER="$(if $(CROSS),qemu-$(firstword $(subst -, ,$(TRIPLE_$(ARCH))))-static -L $(abspath $(SYSROOT)))" tests/run-unit.sh $(BUILD) $(UNIT_BIN)
+
+# The same for arm64 by qemu-user, but for what needs a kernel of that CPU (test-vm has it).
+test-arm64:
+	$(Q)tools/deps.sh --vm
+	$(Q)$(MAKE) --no-print-directory ARCH=arm64 BUILD=$(BUILD)-arm64 test-unit
 
 test-system: all judge-bin
 	$(Q)tests/run-system.sh $(BUILD)
