@@ -246,25 +246,48 @@ static bool correct_row(Dwarf_CFI *cfi, uint64_t addr, struct row *row)
 
 /* --- a range --- */
 
-/* The first function behind @addr, which none covers; without a table the next byte. */
-static uint64_t next_start(const struct cfi_starts *starts, uint64_t addr)
+/* One of the two words of entry @i. */
+static uint64_t table_word(const struct cfi_starts *starts, size_t i, int word)
+{
+	int32_t value;
+
+	memcpy(&value, starts->table + i * CFI_START_BYTES + (size_t)word * sizeof(value), sizeof(value));
+	return starts->base + (uint64_t)(int64_t)value;
+}
+
+/* How many functions begin at @addr or before. */
+static size_t starts_until(const struct cfi_starts *starts, uint64_t addr)
 {
 	size_t low = 0, high = starts->count;
-	int32_t at;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		memcpy(&at, starts->table + mid * CFI_START_BYTES, sizeof(at));
-		if (starts->base + (uint64_t)(int64_t)at <= addr)
+		if (table_word(starts, mid, 0) <= addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == starts->count)
-		return starts->count ? UINT64_MAX : addr + 1;
-	memcpy(&at, starts->table + low * CFI_START_BYTES, sizeof(at));
-	return starts->base + (uint64_t)(int64_t)at;
+	return low;
+}
+
+/* The first function behind @addr, which none covers; without a table the next byte. */
+static uint64_t next_start(const struct cfi_starts *starts, uint64_t addr)
+{
+	size_t i = starts_until(starts, addr);
+
+	return i < starts->count ? table_word(starts, i, 0) : starts->count ? UINT64_MAX : addr + 1;
+}
+
+/* The rows of the function of @addr up to its end, if its entry is of the common kind. */
+static int read_function(const struct cfi_starts *starts, uint64_t addr, uint64_t end, struct row *rows, size_t max,
+			 size_t *count, uint64_t *stop)
+{
+	size_t i = starts->frame.data ? starts_until(starts, addr) : 0;
+
+	return i ? cfi_program_rows(&starts->frame, table_word(starts, i - 1, 1), table_word(starts, i - 1, 0), addr, end,
+				    rows, max, count, stop)
+		 : -ENOENT;
 }
 
 int rows_cfi_build(Dwarf_CFI *cfi, const struct cfi_starts *starts, uint64_t start, uint64_t end, struct row *rows,
@@ -274,8 +297,18 @@ int rows_cfi_build(Dwarf_CFI *cfi, const struct cfi_starts *starts, uint64_t sta
 
 	*count_ret = 0;
 	while (addr < end) {
+		uint64_t stop;
 		struct row row;
+		size_t count;
+		int r = read_function(starts, addr, end, rows + *count_ret, max - *count_ret, &count, &stop);
 
+		if (r == -ENOSPC)
+			return r;
+		if (!r) {
+			*count_ret += count;
+			addr = stop;
+			continue;
+		}
 		if (read_row(cfi, addr, &row)) {
 			addr = next_start(starts, addr);
 			continue;

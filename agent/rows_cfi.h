@@ -5,13 +5,16 @@
 
 #include <elfutils/libdw.h>
 
+#include "agent/cfi_program.h"
 #include "agent/row_builder.h"
 
-/* The search table of .eh_frame_hdr: two words an entry, the first a function's start, sorted by it. */
+/* The search table of .eh_frame_hdr: two words an entry, a function's start and where its FDE stands, sorted by the first.
+ */
 struct cfi_starts {
 	const uint8_t *table;
 	size_t count;  /* 0: there is no table */
-	uint64_t base; /* what the starts are relative to */
+	uint64_t base; /* what both are relative to */
+	struct cfi_bytes frame;
 };
 
 enum { CFI_START_BYTES = 8 };

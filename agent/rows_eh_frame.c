@@ -24,6 +24,18 @@ struct eh_frame_hdr {
 	uint32_t count;
 };
 
+/* The segment that @addr is in. */
+static struct cfi_bytes find_bytes(const struct row_image *image, size_t headers, uint64_t addr)
+{
+	GElf_Phdr ph;
+
+	for (size_t i = 0; i < headers; i++)
+		if (gelf_getphdr(image->elf, (int)i, &ph) && ph.p_type == PT_LOAD && addr - ph.p_vaddr < ph.p_filesz &&
+		    ph.p_offset <= image->len && ph.p_filesz <= image->len - ph.p_offset)
+			return (struct cfi_bytes){ image->data + ph.p_offset, ph.p_vaddr, ph.p_filesz };
+	return (struct cfi_bytes){ 0 };
+}
+
 static void find_starts(const struct row_image *image, struct cfi_starts *ret)
 {
 	struct eh_frame_hdr head;
@@ -42,7 +54,8 @@ static void find_starts(const struct row_image *image, struct cfi_starts *ret)
 		    head.count_encoding != DW_EH_PE_udata4 || head.table_encoding != (DW_EH_PE_datarel | DW_EH_PE_sdata4) ||
 		    head.count > (image->len - ph.p_offset - sizeof(head)) / CFI_START_BYTES)
 			return;
-		*ret = (struct cfi_starts){ image->data + ph.p_offset + sizeof(head), head.count, ph.p_vaddr };
+		*ret = (struct cfi_starts){ image->data + ph.p_offset + sizeof(head), head.count, ph.p_vaddr,
+					    find_bytes(image, count, ph.p_vaddr) };
 		return;
 	}
 }

@@ -15,6 +15,7 @@ import time
 
 QUICK = os.environ.get("BENCH_QUICK", "0") != "0"
 LONG = os.environ.get("BENCH_LONG", "0") != "0"
+TICK_HZ = os.sysconf("SC_CLK_TCK")
 CPUS = sorted(os.sched_getaffinity(0))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -56,13 +57,16 @@ median = statistics.median
 
 
 # --- processes ---
-def cpu_ns(pid):
-    """User + system time of a process's living threads and children."""
+def cpu_ns(pid, ended=False):
+    """User + system time of a process's living threads and children. @ended: and of those it has waited for, in ticks."""
     total = 0
+    if ended:
+        with contextlib.suppress(OSError):
+            total += sum(int(n) for n in read(f"/proc/{pid}/stat").rpartition(")")[2].split()[13:15]) * 10**9 // TICK_HZ
     for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
         with contextlib.suppress(OSError):
             total += int(read(path).split()[0])
-    return total + sum(cpu_ns(c) for c in children(pid))
+    return total + sum(cpu_ns(c, ended) for c in children(pid))
 
 
 def children(pid):
