@@ -13,7 +13,7 @@ start       from the exec of `hearth record` to its first complete stack, CPUs b
 first       the first samples of new processes: complete, and under the right name
 memory      resident set and kernel maps with 200 and 2,000 processes, drift; size of the stripped binary
 steady      CPU time of the agent in a window after its warm-up against `perf record -a -g`
-compiling   CPU time of whole runs of both during builds of many small files
+compiling   CPU time of both beside builds of many small files, with nothing kept from earlier runs and with what the first kept
 delivered   samples against the CPU time that the kernel accounts for
 busy        a busy host of compilers, servers and interpreters: stacks that reach a root, and why others do not; misses in
             steady state
