@@ -2,8 +2,8 @@
 /*
  * What of a capture is looked at, and by what it is grouped: the samples of a walk (proto/stack_walk.h), less those that a
  * pattern leaves out, each with the name of its group. Every aggregate reads its samples through one of these, so that each
- * filter means the same in each of them. Patterns are regular expressions (base/pattern.h) that may match anywhere. Set up by
- * one thread; then any thread may walk through it.
+ * filter means the same in each of them. Patterns are regular expressions (base/pattern.h) that may match anywhere. Set up
+ * by one thread; then any thread may walk through it.
  */
 #ifndef HEARTH_PROTO_VIEW_H
 #define HEARTH_PROTO_VIEW_H

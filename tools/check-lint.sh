@@ -66,6 +66,8 @@ plant tests/unit/base/x.c "$c\n#include \"agent/y.h\"\n#include \"bpf/y.h\"" ''
 
 plant base/x.c "$c$(lines 599 'int declared;')" ''
 plant base/x.c "$c$(lines 600 'int declared;')" '601: file of more than 600 lines'
+plant tests/x.py "# SPDX-License-Identifier: Apache-2.0
+$(lines 600 'x = 1')" '601: file of more than 600 lines'
 plant base/x.c "$c\nint long_one(void)\n{$(lines 98 '	long_one();')\n}" '' # two lines are the braces
 plant base/x.c "$c\nint long_one(void)\n{$(lines 99 '	long_one();')\n}" '3: long_one has 101 lines'
 

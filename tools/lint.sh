@@ -55,6 +55,7 @@ check_layers() {
 
 # A function is what stands between "{" and "}" in column 0. Above 60 lines it is only mentioned, on stderr.
 check_lengths() {
+	files '\.(py|sh|js)$' '^Makefile$' | xargs -rd '\n' awk 'FNR == 601 { printf "%s:601: file of more than 600 lines\n", FILENAME }'
 	files "$c_code" | xargs -rd '\n' awk '
 		FNR == 1 { start = 0 }
 		FNR == 601 { printf "%s:601: file of more than 600 lines\n", FILENAME }

@@ -12,121 +12,10 @@ import sys
 import threading
 import time
 
+import colours
 import mock_api
 import webdriver
-
-ESCAPE, ENTER, BACKSPACE, LEFT, UP, RIGHT, DOWN, SHIFT = "\ue00c", "\ue007", "\ue003", "\ue012", "\ue013", "\ue014", "\ue015", "\ue008"
-ROW = 19  # of the flame graph, px
-PANE = "const p = hearth.view.pane || hearth.view, t = p.tree;"
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def close(a, b, by=0.6):
-    return abs(a - b) <= by
-
-
-class Page:
-    """The page of one browser, and a server with samples."""
-
-    def __init__(self, browser, port):
-        self.b, self.base = browser, f"http://127.0.0.1:{port}/"
-
-    def run(self, script, *args):
-        return self.b.run(script, *args)
-
-    def open(self, hash_=""):
-        self.b.go("about:blank")
-        self.b.go(self.base + ("#" + hash_ if hash_ else ""))
-        self.until("return Boolean(window.hearth && hearth.status && hearth.timeline.data)", "the page does not start")
-
-    def log_in(self, token):
-        """At the form that stands where a token is asked for."""
-        self.until("return Boolean(document.querySelector('#token'))", "no form asks for a token")
-        self.b.keys(token + ENTER)
-
-    def go(self, hash_):
-        """Another address of the page that is open: sooner than opening it anew."""
-        self.run("location.hash = arguments[0]", hash_ or "#")
-        time.sleep(0.3)
-
-    def until(self, script, what, *args):
-        end = time.time() + 15
-        while time.time() < end:
-            got = self.run(script, *args)
-            if got:
-                return got
-            time.sleep(0.05)
-        raise AssertionError(f"{what}; console: {self.b.console()}")
-
-    def graph(self, hash_=""):
-        self.open(hash_)
-        self.until("const p = hearth.view.pane; return Boolean(p && p.tree && p.chart.drawn)", "no flame graph is drawn")
-
-    def text(self, css):
-        return self.run("const e = document.querySelector(arguments[0]); return e ? e.innerText : ''", css)
-
-    def hash(self):
-        return dict(p.split("=", 1) for p in self.run("return location.hash.slice(1)").split("&") if p)
-
-    def rect(self, css):
-        return self.run("const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.left, r.top, r.width, r.height]", css)
-
-    def click(self, css):
-        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'nearest', inline: 'nearest'})", css)
-        x, y, w, h = self.rect(css)
-        self.b.click(x + w / 2, y + h / 2)
-
-    def button(self, text, within="body"):
-        """Clicks the button with this text."""
-        at = self.run("""const b = [...document.querySelectorAll(arguments[0] + ' button')].find((e) => e.innerText.trim() === arguments[1]);
-            if (!b) return null; b.scrollIntoView({block: 'nearest', inline: 'nearest'}); const r = b.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]""", within, text)
-        check(at, f"no button '{text}'")
-        self.b.click(*at)
-
-    def choose(self, title, value):
-        self.run("""const s = [...document.querySelectorAll('select')].find((e) => e.title === arguments[0]); s.value = arguments[1];
-            s.dispatchEvent(new Event('change'))""", title, value)
-
-    def box(self, part, depth, button=0, move=False):
-        """Clicks the place at a part of the flame graph's width, in a row of it."""
-        x, y, w, _ = self.rect("canvas.flame")
-        at = (x + part * w, y + depth * ROW + ROW / 2)
-        if move:
-            self.b.move(*at)
-        else:
-            self.b.click(*at, button=button)
-        time.sleep(0.25)
-
-    def names(self):
-        return self.run(PANE + "return Array.from(t.fn, (f) => t.functions.name[f])")
-
-    def total(self, name):
-        """What all boxes of this name weigh, those within another of it left out."""
-        return self.run(PANE + "let s = 0, until = 0; for (let i = 0; i < t.n; i++) if (i >= until && t.name(i) === arguments[0]) { s += t.total[i]; until = t.end[i]; } return s", name)
-
-    def share(self, name):
-        return 100 * self.total(name) / self.run(PANE + "return t.total[0]")
-
-    def state(self, key, value):
-        self.until("return new URLSearchParams(location.hash.slice(1)).get(arguments[0]) === arguments[1]", f"the address has no {key}={value}: {self.run('return location.hash')}", key, value)
-
-    def drag(self, css, x0, x1, y0=0.5, y1=0.5):
-        x, y, w, h = self.rect(css)
-        self.b.drag(x + x0 * w, y + y0 * h, x + x1 * w, y + y1 * h)
-
-    def quiet(self):
-        """No complaint in the console since the last call."""
-        wrong = [e for e in self.b.console() if e[0] not in ("DEBUG", "INFO") and "willReadFrequently" not in e[1]]  # the tests read pictures
-        check(not wrong, f"the console has {wrong}")
-
-    def no_sideways(self, what):
-        wide = self.run("const e = document.scrollingElement; return [e.scrollWidth, e.clientWidth, e.scrollHeight, e.clientHeight]")
-        check(wide[0] <= wide[1] and wide[2] <= wide[3], f"{what} is larger than the window: {wide}")
-
+from page_driver import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, PANE, RIGHT, ROW, SHIFT, UP, Page, check, close
 
 # --- flame graph ---
 
@@ -533,30 +422,23 @@ def test_hostile_names(p):
 
 
 def test_colors(p):
-    """Types of frames can be told apart by people who lack one kind of cone (Machado et al., 2009, severity 1), and in grey."""
+    """Types of frames can be told apart by people who lack one kind of cone, and in grey."""
     p.graph()
-    least = p.b.async_run("""const done = arguments[arguments.length - 1];
-        import("/page/colors.js").then(({ swatch, diffColor, TYPES }) => {
-          const seen = { protan: [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
-            deutan: [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881],
-            tritan: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900], full: [1, 0, 0, 0, 1, 0, 0, 0, 1] };
-          const probe = document.createElement("span");
+    themes = p.b.async_run("""const done = arguments[arguments.length - 1];
+        import("/page/colors.js").then(({ swatch, diffColor }) => {
+          const probe = document.createElement("span"), out = [];
           document.body.append(probe);
-          const linear = (css) => { probe.style.color = css; return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map((v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)); };
-          const lab = ([r, g, b]) => { const f = (t) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
-            const [x, y, z] = [(0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089].map(f); return [116 * y - 16, 500 * (x - y), 200 * (y - z)]; };
-          const by = (m, c) => [0, 3, 6].map((i) => Math.max(0, m[i] * c[0] + m[i + 1] * c[1] + m[i + 2] * c[2]));
-          const out = [];
-          for (const dark of [false, true]) for (const [eyes, m] of Object.entries(seen)) {
-            const colors = ["native", "kernel", "go", "script", "jit", "unnamed"].map((k) => [k, lab(by(m, linear(swatch(k, dark))))]);
-            colors.push(["less", lab(by(m, linear(diffColor(-1, dark))))]);
-            colors.push(["more", lab(by(m, linear(diffColor(1, dark))))]);
-            colors.forEach(([a, x], i) => colors.slice(i + 1).forEach(([b, y]) => { if ((i >= 6) === (b === "more" || b === "less")) out.push([Math.hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]), `${a} and ${b}, ${eyes}, ${dark ? "dark" : "light"}`]); }));
+          const rgb = (css) => { probe.style.color = css; return getComputedStyle(probe).color; };
+          for (const dark of [false, true]) {
+            out.push(Object.fromEntries(["native", "kernel", "go", "script", "jit", "unnamed"].map((k) => [k, rgb(swatch(k, dark))])));
+            out.push({ less: rgb(diffColor(-1, dark)), more: rgb(diffColor(1, dark)) });
           }
           probe.remove();
-          done(out.sort((a, b) => a[0] - b[0]).slice(0, 8));
+          done(out);
         });""")
-    check(least[0][0] >= 12, f"colours too much alike: {least}")
+    for theme in themes:
+        least = colours.least_distance(theme)
+        check(least[0] >= 12, f"colours too much alike: {least}")
 
 
 def test_themes(p):

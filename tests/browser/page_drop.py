@@ -7,7 +7,7 @@ import os
 import sys
 
 import webdriver
-from page import Page, check
+from page_driver import Page, check
 
 
 def main():

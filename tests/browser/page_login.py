@@ -11,7 +11,7 @@ import threading
 import time
 
 import webdriver
-from page import Page, check
+from page_driver import Page, check
 
 FORM = "return Boolean(document.querySelector('#token'))"
 IS_IN = "return Boolean(window.hearth && hearth.status && hearth.timeline.data)"

@@ -8,7 +8,7 @@ import sys
 import time
 
 import webdriver
-from page import Page, check, close
+from page_driver import Page, check, close
 
 SHOWN = {"top": ".top tbody tr", "sandwich": ".sandwich canvas", "diff": ".diff canvas", "heat": ".heat canvas", "who": "#main tbody tr",
          "executables": ".executables tbody tr", "truth": ".gauge", "log": ".log li .level", "developer": "#main tbody tr"}
