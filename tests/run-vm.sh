@@ -42,7 +42,7 @@ on_arm64() {
 	done
 	rm -rf "$out.d"
 	mkdir "$out.d"
-	HEARTH_VM_ROOT=$sysroot HEARTH_VM_OUT=$out.d HEARTH_VM_SECONDS=600 \
+	HEARTH_VM_ROOT=$sysroot HEARTH_VM_OUT=$out.d HEARTH_VM_SECONDS=1200 \
 		tests/vm/boot.sh "$1" "cd '$PWD' && tests/vm/inside.sh '$build-arm64' '$out.d' ${programs[*]}" || return
 	result=0
 	(

@@ -42,9 +42,10 @@ if [ $# -gt 1 ]; then
 	export -f run_programs
 	shift 2
 	# Only what is below the command: hearth itself is busy enough here to want most of what it may copy of stacks. How long
-	# reading tables may take is not the matter here, but for the first of them.
-	"$build/hearth" record $insist -F 99 -o "$out/helper.otlp" -- bash -c 'run_programs c_chain'
-	"$build/hearth" record $insist -F 99 --no-helper -o "$out/all.otlp" -- bash -c 'run_programs "$@"' bash "$@"
+	# reading tables may take is not the matter here, but for the first of them. Nor is making names: without the helper it would
+	# keep an emulated CPU for so long that stacks are cut.
+	"$build/hearth" record $insist -F 99 --symbols tables -o "$out/helper.otlp" -- bash -c 'run_programs c_chain'
+	"$build/hearth" record $insist -F 99 --symbols tables --no-helper -o "$out/all.otlp" -- bash -c 'run_programs "$@"' bash "$@"
 	exit
 fi
 
