@@ -17,6 +17,7 @@ compiling   CPU time of both beside builds of many small files, with nothing kep
 delivered   samples against the CPU time that the kernel accounts for
 busy        a busy host of compilers, servers and interpreters: stacks that reach a root, and why others do not; misses in
             steady state
+services    redis, nginx, node, Python and Go under load, and nothing else: misses once they are known
 symbols     names of 1,000 addresses of a Rust program beside gimli's addr2line and llvm-symbolizer, time and memory; the index: size,
             time to make, to open and to ask; 10,000 addresses in a symbol table
 receive_grpc  the next, over gRPC
@@ -64,6 +65,7 @@ FIGURES = {
     "compiling": cpu.compiling,
     "delivered": cpu.delivered,
     "busy": busy.busy,
+    "services": busy.services,
     "symbols": symbols.symbols,
     "convert": convert.convert,
     "record": record.record,
@@ -74,7 +76,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("busy", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():

@@ -77,8 +77,8 @@ def server(*command):
 
 
 @contextlib.contextmanager
-def load(host):
-    commands = [*compilers(host), *(redis(host) or ()), *(nginx(host) or ()), ("python3", os.path.join(LOAD, "compute.py"), 100000)]
+def load(host, builds=True):
+    commands = [*(compilers(host) if builds else ()), *(redis(host) or ()), *(nginx(host) or ()), ("python3", os.path.join(LOAD, "compute.py"), 100000)]
     with contextlib.ExitStack() as stack:
         if shutil.which("node"):
             commands.append(("node", os.path.join(LOAD, "compute.js"), 100000))
@@ -87,6 +87,27 @@ def load(host):
             stack.enter_context(server(os.path.join(host.bench, "server_go")))
         stack.enter_context(running(*commands, group=True, cwd=host.dir.name))
         yield
+
+
+SERVICES = ("redis-*", "nginx", "wrk", "python3*", "node*", "server_go")
+
+
+def services(host):
+    """Programs that go on doing what they do: by then the kernel has all of their code. Only they are sampled, whatever else
+    the machine does."""
+    warm, seconds = (10, 15) if QUICK else (30, 60)
+    names = [option for name in SERVICES for option in ("--comm", name)]
+    with load(host, builds=False), host.record("services.otlp", *names) as (h,):
+        time.sleep(warm)
+        counters = Counters(h.pid)
+        before = counters.read()
+        time.sleep(seconds)
+        counted = {k: v - before[k] for k, v in counters.read().items()}
+        memory = map_mb(h.pid) + resident_mb(h.pid)
+    figure(f"misses in 1,000 samples of services after {warm} s", "", 1000 * counted["MISSES"] / max(counted["TAKEN"], 1), None, 1,
+           absolute=True)
+    figure("kernel maps + resident, services", "MB", memory)
+    note(", ".join(f"{v} {k}" for k, v in counted.items() if v))
 
 
 def busy(host):
