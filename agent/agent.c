@@ -6,18 +6,16 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/agent_state.h"
-#include "agent/elf_helper.h"
 #include "agent/indexes.h"
 #include "agent/kernel_version.h"
 #include "agent/perf_event.h"
-#include "agent/row_store.h"
+#include "agent/readers.h"
 #include "agent/sampler_filter.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -25,7 +23,6 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "symbols/debuginfod.h"
 #include "proto/sink.h"
 
 enum {
@@ -290,76 +287,12 @@ static int watch(struct agent *a, struct loop *loop)
 	return error ? error : watch_clock(a, loop);
 }
 
-/* Without it names are there all the same, made anew each time. */
-static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
-{
-	AUTO(buf_fini) struct buf folder = BUF_EMPTY;
-	struct symbol_cache *cache = NULL;
-	int error = 0;
-
-	if (config->symbol_cache)
-		buf_puts(&folder, config->symbol_cache);
-	else
-		error = symbol_cache_default_folder(&folder);
-	if (!error)
-		error = symbol_cache_open(buf_text(&folder), config->symbol_cache_bytes, &cache);
-	if (error)
-		log_warn("indexes of programs' names are not kept in %s: %s%s", buf_text(&folder), strerror(-error),
-			 error == -EPERM ? " (others may write there; --symbol-cache names another folder)" : "");
-	return cache;
-}
-
-/* Rows of earlier lives, in the same folder. */
-static int keep_rows(struct files *files, const struct symbol_cache *cache)
-{
-	struct row_store *store;
-	int error = row_store_new(cache ? symbol_cache_folder(cache) : -1, &store);
-
-	if (!error)
-		files_keep_rows(files, store);
-	return error;
-}
-
-/* Those of DEBUGINFOD_URLS, asked for debug files that are nowhere here. */
-static struct debuginfod *find_servers(const struct agent_config *config)
-{
-	struct debuginfod *servers = NULL;
-	int error = config->symbols == SYMBOLS_FULL ? debuginfod_new(&servers) : 0;
-
-	if (error && error != -ENOENT)
-		log_warn("the servers of DEBUGINFOD_URLS are not asked: %s", strerror(-error));
-	return servers;
-}
-
-/* The processes that read files for us, forked before there is anything to inherit. */
-struct readers {
-	struct elf_service *service;
-	struct index_helper *index_helpers[LANES]; /* NULL: no names are wanted */
-	struct file_opener *opener;
-};
-
-static void free_index_helpers(const struct readers *r)
-{
-	for (int i = 0; i < LANES; i++)
-		index_helper_free(r->index_helpers[i]);
-}
-
 /* What needs no kernel: the tables. Takes @r over. */
 static int make_tables(struct agent *a, const struct readers *r, const struct agent_config *config, struct loop *loop,
 		       struct metrics *metrics)
 {
-	struct symbol_cache *cache = open_symbol_cache(config);
-	int error = files_new(r->service, r->opener, metrics, &a->in.files);
+	int error = readers_hand_over(r, config, loop, metrics, &a->in.files, &a->indexes);
 
-	if (!error)
-		error = keep_rows(a->in.files, cache);
-	if (error) {
-		free_index_helpers(r);
-		symbol_cache_close(cache);
-	} else {
-		error = indexes_new(config->symbols, r->index_helpers, cache, find_servers(config), a->in.files, loop,
-				    metrics, &a->indexes);
-	}
 	if (!error)
 		error = processes_new(a->in.files, &a->in.processes);
 	if (!error)
@@ -394,47 +327,15 @@ static void on_open_wait(void *arg)
 	intake_keep_samples(&((struct agent *)arg)->in);
 }
 
-/*
- * On a host with more to run than CPUs, stack copies fill the rings while the agent or its helper waits for its turn. Both
- * run seldom and briefly. Who started hearth at a priority of his own choice knows better.
- */
-enum { AGENT_NICE = -10 };
-
-static void take_priority(void)
-{
-	errno = 0;
-	if (getpriority(PRIO_PROCESS, 0) == 0 && !errno)
-		(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
-}
-
-static int start_readers(const struct agent_config *config, struct metrics *metrics, struct readers *r,
-			 struct agent_error *err)
-{
-	static const struct elf_worker_kind *const kinds[LANES] = {
-		[LANE_FIRST] = &index_first_kind, [LANE_REST] = &index_rest_kind
-	};
-	int error = config->no_helper ? elf_service_new(&r->service) : elf_helper_new(elf_service_new, metrics, &r->service);
-
-	for (int i = 0; i < LANES && !error && config->symbols != SYMBOLS_OFF; i++)
-		error = index_helper_new(kinds[i], config->no_helper, &r->index_helpers[i]);
-	if (error)
-		return fail(err, error,
-			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
-	error = file_opener_new(metrics, &r->opener);
-	return error ? fail(err, error, "cannot start the process that opens files") : 0;
-}
-
 static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
 		    struct agent_error *err)
 {
 	struct readers readers = { 0 };
 	int error;
 
-	take_priority();
-	error = start_readers(config, metrics, &readers, err);
+	error = readers_start(config, metrics, &readers, err);
 	if (error) {
-		elf_service_free(readers.service);
-		free_index_helpers(&readers);
+		readers_stop(&readers);
 		return error;
 	}
 	error = make_tables(a, &readers, config, loop, metrics);

@@ -6,7 +6,6 @@
  *
  * wait_end_of_query has the server hold an answer until it is whole: a status of 200 means all of it.
  */
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "backend/store_clickhouse.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/curl.h"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 60000,
