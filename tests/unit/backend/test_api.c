@@ -197,8 +197,15 @@ static int frame(struct store *store, uint32_t number, struct store_frame *ret)
 
 static int status(struct store *store, struct store_status *ret)
 {
-	*ret = (struct store_status){ "table",		 "here", 100, 6, 1000 * NSEC_PER_SEC, 1005 * NSEC_PER_SEC, 2,
-				      node_count(store), 9 };
+	*ret = (struct store_status){ .kind = "table",
+				      .place = "here",
+				      .bytes = 100,
+				      .events = 6,
+				      .first_ns = 1000 * NSEC_PER_SEC,
+				      .last_ns = 1005 * NSEC_PER_SEC,
+				      .series = 2,
+				      .nodes = node_count(store),
+				      .frames = 9 };
 	return 0;
 }
 
