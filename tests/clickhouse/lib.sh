@@ -10,6 +10,7 @@ need_clickhouse() {
 
 # start_clickhouse [PORT]: sets $clickhouse, its URL, and $engine, its pid; what it keeps is in $PWD/clickhouse
 start_clickhouse() {
+	rm -f front.out # of one before
 	start front.out node "$TOP/tests/clickhouse/front.js" "$chdb" "$PWD/clickhouse" "${1:-0}"
 	engine=$started
 	until_true 60 grep -q listening front.out || fail "no ClickHouse: $(cat front.out.err)"

@@ -73,7 +73,7 @@ serve second --sink "clickhouse=$clickhouse/db" --spool spool
 kill -KILL "$engine"
 wait "$engine" 2>/dev/null || :
 post two.otlp "$url" || fail "not taken although there is a spool: $(cat second.out.err)"
-[ "$(metric hearth_store_spooled_events_total)" = "$two" ] || fail "not in the spool: $(cat second.out.err)"
+[ "$(metric hearth_store_spooled_events_total)" = "$two" ] || fail "$two samples, $(metric hearth_store_spooled_events_total) in the spool, $(metric hearth_store_events_total) sent: $(cat second.out.err)"
 stop "$server"
 start_clickhouse "$port"
 [ "$(events)" = "$one" ] || fail "what ClickHouse had is not what it has: $(events)"
