@@ -239,19 +239,19 @@ static bool is_meant(const struct met *m, const struct program_id *id)
 static struct process_facts *read_facts(struct facts_reader *r, uint32_t pid)
 {
 	struct process_facts *f = calloc(1, sizeof(*f));
-	int cgroup, environ;
+	int cgroup, environment;
 
 	if (!f)
 		return NULL;
 	f->refs = 1;
 	f->read_ns = clock_mono_ns();
 	cgroup = read_cgroup(r, pid, &f->attributes);
-	environ = read_environ(r, pid, &f->attributes);
-	if (cgroup && environ) {
+	environment = read_environ(r, pid, &f->attributes);
+	if (cgroup && environment) {
 		process_facts_put(f);
 		return NULL;
 	}
-	f->is_whole = !cgroup && !environ;
+	f->is_whole = !cgroup && !environment;
 	return f;
 }
 
