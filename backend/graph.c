@@ -222,13 +222,20 @@ int graph_place(struct graph *g)
 	return 0;
 }
 
+/* Of equal weights by name, so that the same samples make the same tree however the store holds them. */
 static int heaviest_first(const void *a, const void *b, void *arg)
 {
-	const struct graph_node *nodes = arg, *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
+	const struct graph *g = arg;
+	const struct graph_node *x = &g->nodes[*(const uint32_t *)a], *y = &g->nodes[*(const uint32_t *)b];
 	int64_t xw = graph_weight(x), yw = graph_weight(y);
+	int order;
 
 	if (xw != yw)
 		return xw > yw ? -1 : 1;
+	order = strcmp(functions_get(g->functions, x->call.function)->name,
+		       functions_get(g->functions, y->call.function)->name);
+	if (order)
+		return order;
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
@@ -250,7 +257,7 @@ static int link_children(struct graph *g)
 		uint32_t size = start[p] - begin;
 
 		if (size > 1)
-			qsort_r(family + begin, size, sizeof(*family), heaviest_first, g->nodes);
+			qsort_r(family + begin, size, sizeof(*family), heaviest_first, g);
 		if (size)
 			g->nodes[p].child = family[begin];
 		for (uint32_t i = 0; i + 1 < size; i++)
