@@ -282,28 +282,37 @@ static void try_to_open(struct files *f, struct file *file, const struct file_pl
 	file->mtime_ns = version.mtime_ns;
 }
 
-/* Without a build id the hash of a file's ends is not enough: what says that no byte of it has changed stands in its place.
- */
-void file_cache_key(const struct file *file, struct symbol_cache_key *ret)
+static void form_key(const struct file *file, bool exact, struct symbol_cache_key *ret)
 {
 	struct build_ids ids = file->info.build_ids;
 	struct statx st = { .stx_uid = 0 };
 
 	(void)statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID, &st);
-	if (!ids.gnu[0] && !ids.go[0])
+	if (exact) {
+		ids.gnu[0] = '\0';
 		snprintf(ids.go, sizeof(ids.go), "%s %u:%u %llu %llu %llu", ids.htlhash, file->key.dev_major,
 			 file->key.dev_minor, (unsigned long long)file->key.inode, (unsigned long long)file->size_bytes,
 			 (unsigned long long)file->mtime_ns);
+	}
 	symbol_cache_key(&ids, st.stx_uid, ret);
 }
 
+/* Without a build id the hash of a file's ends is not enough: what says that no byte of it has changed stands in its place.
+ */
+void file_cache_key(const struct file *file, struct symbol_cache_key *ret)
+{
+	form_key(file, !file->info.build_ids.gnu[0] && !file->info.build_ids.go[0], ret);
+}
+
+/* Wrong names are seen, wrong rows are wrong stacks: nor is a build id enough for them, which tools that patch programs
+ * leave as it was. */
 static void number_rows(const struct files *f, struct file *file)
 {
 	struct symbol_cache_key key;
 
 	if (!f->store || !file->info.build_ids.htlhash[0])
 		return;
-	file_cache_key(file, &key);
+	form_key(file, true, &key);
 	file->rows_id = row_store_number(f->store, key.name);
 	if (!file->rows_id)
 		file->rows_id = file->id | OWN_ROWS_ID;

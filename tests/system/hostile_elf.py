@@ -16,8 +16,8 @@ import struct
 import sys
 import time
 
-DEF_CFA, OFFSET_EXTENDED, ADVANCE_LOC, DEF_CFA_EXPRESSION, REMEMBER = 0x0C, 0x05, 0x40, 0x0F, 0x0A
-RSP, RIP = 7, 16
+DEF_CFA, OFFSET_EXTENDED, SAME_VALUE, ADVANCE_LOC, DEF_CFA_EXPRESSION, REMEMBER = 0x0C, 0x05, 0x08, 0x40, 0x0F, 0x0A
+RBX, RSP, RIP = 3, 7, 16
 
 
 class Program:
@@ -79,7 +79,8 @@ MANY_ROWS = bytes([ADVANCE_LOC | 3]) * 900  # another row after every three byte
 
 
 def registers(p, count):
-    p.frames(USUAL + bytes([OFFSET_EXTENDED]) + uleb(count) + uleb(1), MANY_ROWS)
+    """rbx's rule is one that is left to libdw, which has room for as many registers as there may be by their numbers."""
+    p.frames(USUAL + bytes([OFFSET_EXTENDED]) + uleb(count) + uleb(1) + bytes([SAME_VALUE]) + uleb(RBX), MANY_ROWS)
 
 
 def registers_slow(p):
