@@ -166,7 +166,8 @@ static void close_program(struct program *p)
 	munmap((void *)(uintptr_t)p->image.data, p->image.len);
 }
 
-/* Every @step-th run of blocks of the executable segments, until @limit_ns have passed. */
+/* Every @step-th run of blocks of the executable segments, until @limit_ns have passed and enough was seen: a library may
+ * begin with a megabyte that no table covers. */
 static void check_code(struct program *p, uint64_t step, uint64_t limit_ns)
 {
 	uint64_t end_ns = clock_mono_ns() + limit_ns;
@@ -181,7 +182,8 @@ static void check_code(struct program *p, uint64_t step, uint64_t limit_ns)
 			continue;
 		first = ph.p_vaddr / CODE_BLOCK_BYTES;
 		last = (ph.p_vaddr + ph.p_filesz - 1) / CODE_BLOCK_BYTES;
-		for (uint64_t run = first; run <= last && clock_mono_ns() < end_ns; run += RUN_BLOCKS * step)
+		for (uint64_t run = first; run <= last && (clock_mono_ns() < end_ns || p->rows <= p->blocks);
+		     run += RUN_BLOCKS * step)
 			for (uint64_t block = run; block <= last && block < run + RUN_BLOCKS; block++)
 				check_block(p, block);
 	}
