@@ -11,14 +11,13 @@
 #include "backend/ingest.h"
 #include "backend/query_thread.h"
 #include "backend/server.h"
-#include "backend/tls.h"
-#include "backend/token.h"
 #include "backend/workloads.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/guard.h"
 #include "cmd/page.h"
 #include "cmd/session.h"
 #include "cmd/sinks_of.h"
@@ -39,48 +38,6 @@ static void free_ingest(struct ingest **ingest)
 static void free_queries(struct query_thread **queries)
 {
 	query_thread_free(*queries);
-}
-
-/* What all servers share. */
-struct guard {
-	struct tls *tls;       /* NULL: no TLS */
-	struct tokens *tokens; /* NULL: no token is asked for */
-	bool asks_clients;     /* for certificates */
-};
-
-static void guard_fini(struct guard *g)
-{
-	tls_free(g->tls);
-	tokens_free(g->tokens);
-}
-
-static int guard_init(struct guard *g, const struct config *config, struct metrics *metrics)
-{
-	const struct tls_config files = {
-		.cert_file = config->tls_cert,
-		.key_file = config->tls_key,
-		.client_ca_file = config->tls_client_ca,
-	};
-	struct tls_error error = { "" };
-	int err = 0;
-
-	if (!config->tls_cert && (config->tls_key || config->tls_client_ca)) {
-		log_error("%s needs --tls-cert", config->tls_key ? "--tls-key" : "--tls-client-ca");
-		return -EINVAL;
-	}
-	g->asks_clients = config->tls_client_ca;
-	if (config->tls_cert)
-		err = tls_new(&files, metrics, &g->tls, &error);
-	if (err) {
-		log_error("--tls-cert: %s", error.message);
-		return err;
-	}
-	if (config->token_file)
-		err = tokens_new(config->token_file, &g->tokens);
-	if (err)
-		log_error("--token-file: cannot use %s: %s", config->token_file,
-			  err == -ENODATA ? "there is no token in it" : strerror(-err));
-	return err;
 }
 
 struct receivers {
@@ -111,20 +68,6 @@ static void stop_receivers(void *arg, uint64_t deadline_ns)
 		server_stop(r->rest, deadline_ns);
 	if (r->metrics)
 		server_stop(r->metrics, deadline_ns);
-}
-
-/* "http://127.0.0.1:0" with the port that was taken; a warning when others reach it who should not. */
-static void print_address(const struct guard *guard, const char *scheme, const char *address, uint16_t port, struct buf *out)
-{
-	const char *colon = strrchr(address, ':');
-	int host_len = colon ? (int)(colon - address) : (int)strlen(address);
-
-	buf_printf(out, "%s%s://%.*s:%u", scheme, guard->tls ? "s" : "", host_len, address, port);
-	if (!is_loopback_address(address) && !(guard->tls && (guard->tokens || guard->asks_clients)))
-		log_warn("%s is reachable from other machines, without %s", buf_text(out),
-			 guard->tls	 ? "a token (--token-file)"
-			 : guard->tokens ? "TLS (--tls-cert)"
-					 : "TLS or a token");
 }
 
 /* One server for @pages, on @address; NULL: it is not wanted. */
@@ -166,7 +109,7 @@ static void tell_further(const struct guard *guard, const char *address, const s
 
 	if (!server)
 		return;
-	print_address(guard, "http", address, server_http_port(server), &url);
+	guard_url(guard, "http", address, server_http_port(server), &url);
 	log_info("listening on %s for %s", buf_text(&url), what);
 }
 
@@ -174,9 +117,9 @@ static void tell_addresses(const struct session *s, const struct guard *guard, c
 {
 	AUTO(buf_fini) struct buf http = BUF_EMPTY, grpc = BUF_EMPTY;
 
-	print_address(guard, "http", s->config->http_address, server_http_port(r->http), &http);
+	guard_url(guard, "http", s->config->http_address, server_http_port(r->http), &http);
 	if (r->grpc)
-		print_address(guard, "grpc", s->config->grpc_address, grpc_port(r->grpc), &grpc);
+		guard_url(guard, "grpc", s->config->grpc_address, grpc_port(r->grpc), &grpc);
 	log_info("listening on %s for OTLP/HTTP (POST /v1development/profiles), /metrics and /healthz%s%s%s; profiles go to "
 		 "%s",
 		 buf_text(&http), r->grpc ? ", on " : "", buf_text(&grpc), r->grpc ? " for OTLP/gRPC" : "", names);
