@@ -24,6 +24,7 @@
 #include "base/thread.h"
 #include "cmd/config.h"
 #include "cmd/exports.h"
+#include "cmd/guard.h"
 #include "cmd/session.h"
 
 enum { MAX_QUESTIONS = 256, PORTS_TO_TRY = 20, MAX_CONNECTIONS = 256 };
@@ -31,6 +32,7 @@ enum { MAX_QUESTIONS = 256, PORTS_TO_TRY = 20, MAX_CONNECTIONS = 256 };
 struct page {
 	struct session *session;
 	struct loop *loop;
+	struct guard guard;
 	struct sink *received; /* where OTLP that comes in goes */
 	struct ingest *ingest;
 	struct query_thread *queries;
@@ -121,6 +123,8 @@ static int listen_on(struct page *page, const char *address, struct server_error
 	const struct server_config config = {
 		.http_address = address,
 		.max_connections = MAX_CONNECTIONS,
+		.tls = page->guard.tls,
+		.tokens = page->guard.tokens,
 		.page_names = (const char *const *)page->session->config->page_names.items,
 		.queries = page->queries,
 		.window_ends = on_window,
@@ -150,8 +154,7 @@ static int find_port(struct page *page)
 	}
 	if (port != first && first)
 		log_warn("%s is taken by another program; the page has port %u", address, port);
-	buf_puts(&page->url, "http://");
-	with_port(address, server_http_port(page->server), &page->url);
+	guard_url(&page->guard, "http", address, server_http_port(page->server), &page->url);
 	buf_putc(&page->url, '/');
 	return 0;
 }
@@ -164,8 +167,11 @@ static int make(struct page *page)
 		.receive_memory = config->receive_memory,
 	};
 	struct store *store = page->session->store;
-	int err = loop_new(&page->loop);
+	int err = guard_init(&page->guard, config, page->session->metrics);
 
+	if (err)
+		return err;
+	err = loop_new(&page->loop);
 	if (!err)
 		err = store->ops->writer(store, &page->received);
 	if (!err)
@@ -232,6 +238,7 @@ void page_free(struct page *page)
 	query_thread_free(page->queries);
 	sink_free(page->received);
 	loop_free(page->loop);
+	guard_fini(&page->guard);
 	buf_fini(&page->url);
 	free(page);
 }
