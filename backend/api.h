@@ -31,6 +31,7 @@ struct api_config {
 	struct metrics *metrics;	  /* of this process; may be NULL */
 	const struct api_export *exports; /* NULL: no files */
 	bool is_live;			  /* an agent in this process is profiling */
+	bool is_page_alone;		  /* OTLP is received on another address than the page's, or nowhere */
 	uint64_t timeout_ns;		  /* of one question; 30 s when 0 */
 };
 

@@ -281,6 +281,8 @@ int api_status(struct api_call *call)
 	api_write_time(j, "now", call->ctx.now_ns);
 	json_key(j, "live");
 	json_bool(j, call->api->config.is_live);
+	json_key(j, "receives");
+	json_bool(j, !call->api->config.is_page_alone);
 	write_overhead(call);
 	err = write_store(call);
 	json_key(j, "kinds");

@@ -64,6 +64,10 @@ bool route_is_on(const struct route *route, enum server_pages pages)
 		return route->handle == page_metrics || route->handle == page_health;
 	if (pages == PAGES_WORKLOADS)
 		return route->handle == page_workloads || route->handle == page_workload || route->handle == page_health;
+	if (pages == PAGES_RECEIVER)
+		return route->guard != GUARD_PAGE;
+	if (pages == PAGES_PAGE)
+		return route->guard == GUARD_PAGE || route->handle == page_metrics || route->handle == page_health;
 	return true;
 }
 

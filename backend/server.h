@@ -22,6 +22,8 @@ struct workloads;
 /* Which of the pages a server has. */
 enum server_pages {
 	PAGES_ALL,
+	PAGES_PAGE,	 /* what shows profiles: the page, the API; /metrics and /healthz */
+	PAGES_RECEIVER,	 /* all that shows none: OTLP, /metrics, /workloads, /healthz */
 	PAGES_METRICS,	 /* /metrics and /healthz */
 	PAGES_WORKLOADS, /* /workloads and below, and /healthz */
 };

@@ -36,13 +36,30 @@ struct page {
 	struct sink *received; /* where OTLP that comes in goes */
 	struct ingest *ingest;
 	struct query_thread *queries;
-	struct server *server;
+	struct server *server;	 /* NULL: there is none to show profiles */
+	struct server *receiver; /* where it is not the same; NULL: none */
 	struct buf url;
 	pthread_t thread;
 	bool is_running;
 	struct loop_work stop;
 	uint64_t stop_deadline_ns;
 };
+
+static bool is_off(const char *address)
+{
+	return address && strcmp(address, "off") == 0;
+}
+
+bool page_is_wanted(const struct session *s)
+{
+	return s->store && !is_off(s->config->page_address);
+}
+
+void page_warn_of_nothing(const struct session *s)
+{
+	if (s->config->page_address && !is_off(s->config->page_address) && !s->store)
+		log_warn("no page at %s: profiles are not kept here, which --store does", s->config->page_address);
+}
 
 int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret)
 {
@@ -51,6 +68,7 @@ int page_queries(struct session *s, struct loop *loop, bool is_live, struct quer
 		.metrics = s->metrics,
 		.exports = &exports,
 		.is_live = is_live,
+		.is_page_alone = s->config->page_address,
 	};
 	struct api *api = NULL;
 	int err = api_new(&config, &api);
@@ -106,7 +124,10 @@ static void stop_serving(struct loop_work *work)
 {
 	struct page *page = (struct page *)((char *)work - offsetof(struct page, stop));
 
-	server_stop(page->server, page->stop_deadline_ns);
+	if (page->receiver)
+		server_stop(page->receiver, page->stop_deadline_ns);
+	if (page->server)
+		server_stop(page->server, page->stop_deadline_ns);
 	loop_stop(page->loop);
 }
 
@@ -118,10 +139,12 @@ static void with_port(const char *address, unsigned port, struct buf *out)
 	buf_printf(out, "%.*s:%u", colon ? (int)(colon - address) : (int)strlen(address), address, port);
 }
 
-static int listen_on(struct page *page, const char *address, struct server_error *error)
+static int listen_on(struct page *page, enum server_pages pages, const char *address, struct server **ret,
+		     struct server_error *error)
 {
 	const struct server_config config = {
 		.http_address = address,
+		.pages = pages,
 		.max_connections = MAX_CONNECTIONS,
 		.tls = page->guard.tls,
 		.tokens = page->guard.tokens,
@@ -131,32 +154,50 @@ static int listen_on(struct page *page, const char *address, struct server_error
 		.window_arg = page,
 	};
 
-	return server_new(&config, page->loop, page->session->metrics, page->ingest, &page->server, error);
+	return server_new(&config, page->loop, page->session->metrics, page->ingest, ret, error);
 }
 
 /* The port that was asked for, or one of the next ones where somebody has it. */
-static int find_port(struct page *page)
+static int find_port(struct page *page, enum server_pages pages, const char *address, struct server **ret, struct buf *url)
 {
-	const char *address = page->session->config->http_address, *colon = strrchr(address, ':');
+	const char *colon = strrchr(address, ':'), *what = pages == PAGES_RECEIVER ? "the receiver" : "the page";
 	unsigned first = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, port = first;
 	struct server_error error = { "" };
-	int err = listen_on(page, address, &error);
+	int err = listen_on(page, pages, address, ret, &error);
 
 	while (err == -EADDRINUSE && first && ++port < first + PORTS_TO_TRY && port <= UINT16_MAX) {
 		AUTO(buf_fini) struct buf next = BUF_EMPTY;
 
 		with_port(address, port, &next);
-		err = listen_on(page, buf_text(&next), &error);
+		err = listen_on(page, pages, buf_text(&next), ret, &error);
 	}
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
 	if (port != first && first)
-		log_warn("%s is taken by another program; the page has port %u", address, port);
-	guard_url(&page->guard, "http", address, server_http_port(page->server), &page->url);
-	buf_putc(&page->url, '/');
+		log_warn("%s is taken by another program; %s has port %u", address, what, port);
+	guard_url(&page->guard, "http", address, server_http_port(*ret), url);
 	return 0;
+}
+
+static int listen_on_all(struct page *page)
+{
+	const struct config *config = page->session->config;
+	const char *shown = config->page_address ? config->page_address : config->http_address;
+	AUTO(buf_fini) struct buf received = BUF_EMPTY;
+	int err = 0;
+
+	if (!is_off(shown))
+		err = find_port(page, config->page_address ? PAGES_PAGE : PAGES_ALL, shown, &page->server, &page->url);
+	if (page->server)
+		buf_putc(&page->url, '/');
+	if (err || !config->page_address || is_off(config->http_address))
+		return err;
+	err = find_port(page, PAGES_RECEIVER, config->http_address, &page->receiver, &received);
+	if (!err)
+		log_info("listening on %s for OTLP/HTTP", buf_text(&received));
+	return err;
 }
 
 static int make(struct page *page)
@@ -181,7 +222,7 @@ static int make(struct page *page)
 		return err;
 	}
 	err = page_queries(page->session, page->loop, page->session->agent, &page->queries);
-	return err ? err : find_port(page);
+	return err ? err : listen_on_all(page);
 }
 
 int page_start(struct session *s, struct page **ret)
@@ -189,7 +230,7 @@ int page_start(struct session *s, struct page **ret)
 	struct page *page;
 	int err;
 
-	if (!strcmp(s->config->http_address, "off"))
+	if (is_off(s->config->http_address) && (!s->config->page_address || is_off(s->config->page_address)))
 		return 0;
 	page = calloc(1, sizeof(*page));
 	if (!page)
@@ -213,7 +254,7 @@ int page_start(struct session *s, struct page **ret)
 
 const char *page_url(const struct page *page)
 {
-	return buf_text((struct buf *)&page->url);
+	return page && page->server ? buf_text((struct buf *)&page->url) : NULL;
 }
 
 void page_stop(void *arg, uint64_t deadline_ns)
@@ -233,6 +274,7 @@ void page_free(struct page *page)
 	if (!page)
 		return;
 	page_stop(page, 0);
+	server_free(page->receiver);
 	server_free(page->server);
 	ingest_free(page->ingest);
 	query_thread_free(page->queries);

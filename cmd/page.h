@@ -15,16 +15,22 @@ struct page;
 struct query_thread;
 struct session;
 
+/* Whether there is something to show, and --page-address does not say that nobody is to see it. */
+bool page_is_wanted(const struct session *s);
+
+/* Warns where --page-address was given and there is nothing to show. */
+void page_warn_of_nothing(const struct session *s);
+
 /* The thread that answers questions about @s->store; answers come on @loop. Logs what fails; 0 or -errno. */
 int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret);
 
 /*
- * Starts serving @s->store, after s->agent was made. When the port is taken, another is looked for and said. *@ret stays
- * NULL where --http-address is off. Logs what fails; 0 or -errno.
+ * Starts serving @s->store, after s->agent was made, and receiving into it, at --page-address and --http-address. When a
+ * port is taken, another is looked for and said. *@ret stays NULL where both are off. Logs what fails; 0 or -errno.
  */
 int page_start(struct session *s, struct page **ret);
 
-/* "http://127.0.0.1:4318/". */
+/* "http://127.0.0.1:4318/"; NULL: there is no page, or @page is NULL. */
 const char *page_url(const struct page *page);
 
 /* For session_drain(): no further requests. @page is a struct page. */

@@ -43,9 +43,10 @@ static int profile(struct session *s)
 	err = open_sink(s, &names);
 	if (err)
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	page_warn_of_nothing(s);
 	if (session_load_agent(s, 0) || (s->store && page_start(s, &page)))
 		return STATUS_FAILED;
-	if (page)
+	if (page_url(page))
 		log_info("page at %s", page_url(page));
 	if (session_start_agent(s, buf_text(&names)))
 		return STATUS_FAILED;

@@ -42,15 +42,16 @@ static void free_queries(struct query_thread **queries)
 
 struct receivers {
 	struct server *http;
-	struct grpc *grpc;	       /* NULL: off */
-	struct server *rest, *metrics; /* ports of their own for a few of the pages; NULL: none */
-	struct workloads *workloads;   /* NULL: not kept */
+	struct grpc *grpc;		      /* NULL: off */
+	struct server *page, *rest, *metrics; /* ports of their own for some of the pages; NULL: none */
+	struct workloads *workloads;	      /* NULL: not kept */
 };
 
 static void receivers_fini(struct receivers *r)
 {
 	grpc_free(r->grpc);
 	server_free(r->http);
+	server_free(r->page);
 	server_free(r->rest);
 	server_free(r->metrics);
 }
@@ -64,6 +65,8 @@ static void stop_receivers(void *arg, uint64_t deadline_ns)
 	server_stop(r->http, deadline_ns);
 	if (r->grpc)
 		grpc_stop(r->grpc, deadline_ns);
+	if (r->page)
+		server_stop(r->page, deadline_ns);
 	if (r->rest)
 		server_stop(r->rest, deadline_ns);
 	if (r->metrics)
@@ -115,7 +118,7 @@ static void tell_further(const struct guard *guard, const char *address, const s
 
 static void tell_addresses(const struct session *s, const struct guard *guard, const struct receivers *r, const char *names)
 {
-	AUTO(buf_fini) struct buf http = BUF_EMPTY, grpc = BUF_EMPTY;
+	AUTO(buf_fini) struct buf http = BUF_EMPTY, grpc = BUF_EMPTY, page = BUF_EMPTY;
 
 	guard_url(guard, "http", s->config->http_address, server_http_port(r->http), &http);
 	if (r->grpc)
@@ -123,8 +126,11 @@ static void tell_addresses(const struct session *s, const struct guard *guard, c
 	log_info("listening on %s for OTLP/HTTP (POST /v1development/profiles), /metrics and /healthz%s%s%s; profiles go to "
 		 "%s",
 		 buf_text(&http), r->grpc ? ", on " : "", buf_text(&grpc), r->grpc ? " for OTLP/gRPC" : "", names);
-	if (s->store)
-		log_info("page at %s/", buf_text(&http));
+	if (r->page)
+		guard_url(guard, "http", s->config->page_address, server_http_port(r->page), &page);
+	page_warn_of_nothing(s);
+	if (page_is_wanted(s))
+		log_info("page at %s/", buf_text(r->page ? &page : &http));
 	tell_further(guard, s->config->metrics_address, r->metrics, "/metrics alone");
 	tell_further(guard, s->config->rest_address, r->rest, "/workloads alone");
 }
@@ -150,8 +156,12 @@ static int listen_on_all(struct session *s, const struct guard *guard, struct in
 			 struct receivers *r, struct server_error *error)
 {
 	const struct config *config = s->config;
-	int err = listen_on_http(s, guard, PAGES_ALL, config->http_address, ingest, queries, r->workloads, &r->http, error);
+	const char *page = page_is_wanted(s) ? config->page_address : NULL;
+	int err = listen_on_http(s, guard, config->page_address ? PAGES_RECEIVER : PAGES_ALL, config->http_address, ingest,
+				 queries, r->workloads, &r->http, error);
 
+	if (!err)
+		err = listen_on_http(s, guard, PAGES_PAGE, page, ingest, queries, NULL, &r->page, error);
 	if (!err)
 		err = listen_on_grpc(s, guard, ingest, &r->grpc, error);
 	if (!err)
@@ -197,7 +207,7 @@ static int listen_and_serve(struct session *s, const char *names)
 
 	if (err)
 		return err;
-	if (s->store)
+	if (page_is_wanted(s))
 		err = page_queries(s, s->loop, false, &queries);
 	if (err)
 		return err;

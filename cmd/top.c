@@ -64,7 +64,7 @@ static void write_status(void *arg, struct buf *line)
 	buf_printf(line,
 		   "hearth  %.0f samples/s on %" PRIu64 " CPUs, %" PRIu64 " processes  %" PRIu64 " taken  %" PRIu64 " lost",
 		   live->per_second, stats.cpus, stats.processes, stats.taken, stats.lost);
-	if (live->page)
+	if (page_url(live->page))
 		buf_printf(line, "  %s", page_url(live->page));
 }
 
@@ -193,7 +193,7 @@ static int open_store(struct live *live)
 /* The page, where there is a store. Without it the table goes on too. */
 static void open_page(struct live *live)
 {
-	if (!live->session.store || page_start(&live->session, &live->page) || !live->page)
+	if (!live->session.store || page_start(&live->session, &live->page) || !page_url(live->page))
 		return;
 	log_info("page at %s", page_url(live->page));
 }

@@ -9,13 +9,15 @@ function command(text) {
 }
 
 export function emptyStore(status) {
-  const here = location.origin;
+  // With --page-address OTLP goes elsewhere, and the page cannot know where senders reach that.
+  const here = status.receives === false ? "http://HOST:4318" : location.origin;
   return h("div", { class: "scroll padded" }, h("div", { class: "card empty" },
     h("h2", null, "No samples yet"),
     h("p", null, status.live ? "hearth profiles this machine: the first samples are here within seconds." : "This hearth waits for profiles. Any of these brings some:"),
     h("h3", null, "Profile this machine"), command("sudo hearth"),
     h("h3", null, "Send here from another hearth"), command(`sudo hearth run --collector ${here}`),
     h("h3", null, "Send here from any OpenTelemetry profiler or Collector"), command(`OTEL_EXPORTER_OTLP_ENDPOINT=${here}`),
+    status.receives === false && h("p", null, "HOST:4318 stands for the address that hearth was given with --http-address."),
     h("h3", null, "Look at a capture"), command("hearth view capture.otlp")));
 }
 
