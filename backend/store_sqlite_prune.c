@@ -126,8 +126,9 @@ static int newest_blocks(struct store_writer *w, uint64_t bytes, int64_t *ret)
 	return code == SQLITE_ROW || code == SQLITE_DONE ? 0 : store_sqlite_errno(code);
 }
 
-/* Removes the oldest blocks but those that have @bytes of the room to themselves: how many, or -errno. */
-static int make_room(struct store_writer *w, uint64_t used, uint64_t bytes)
+/* Removes the oldest blocks but those that have @bytes of the room to themselves: how many, or -errno. When none may go,
+ * @limit says how often that, and @remedy, is said. */
+static int make_room(struct store_writer *w, uint64_t used, uint64_t bytes, struct log_limit *limit, const char *remedy)
 {
 	int64_t newest;
 	int done = newest_blocks(w, bytes, &newest);
@@ -136,9 +137,9 @@ static int make_room(struct store_writer *w, uint64_t used, uint64_t bytes)
 		return done;
 	done = remove_blocks(w, newest, STEP_BLOCKS / 8);
 	if (!done)
-		log_limited(&w->size_limit, 3600 * NSEC_PER_SEC, LOG_WARN,
-			    "%s takes %" PRIu64 " bytes, most of it for names: the newest samples stay; raise --keep-size",
-			    w->s->place, used);
+		log_limited(limit, 3600 * NSEC_PER_SEC, LOG_WARN,
+			    "%s takes %" PRIu64 " bytes, most of it for names: the newest samples stay; %s", w->s->place,
+			    used, remedy);
 	return done;
 }
 
@@ -247,10 +248,11 @@ int store_prune_step(struct store_writer *w)
 	if (err)
 		return err;
 	metric_set(w->s->metrics.bytes, store_bytes(w->s, w->s->write_db));
-	if (used > config->keep_bytes)
-		done = make_room(w, used, config->keep_bytes / SAMPLES_PART);
-	else if (is_disk_full(w->s) && used > LEAST_BYTES)
-		done = make_room(w, used, LEAST_BYTES / SAMPLES_PART);
+	if (used > LEAST_BYTES && is_disk_full(w->s))
+		done = make_room(w, used, LEAST_BYTES / SAMPLES_PART, &w->free_limit,
+				 "its disk is fuller than --keep-free allows: make room there, or lower --keep-free");
+	else if (used > config->keep_bytes)
+		done = make_room(w, used, config->keep_bytes / SAMPLES_PART, &w->size_limit, "raise --keep-size");
 	if (done)
 		return done < 0 ? done : 1;
 	done = collect_names(w);

@@ -44,7 +44,7 @@ struct store_writer {
 	int task_result;
 	const struct store_given *task_names; /* of TASK_NAME */
 	bool merge_all;			      /* whatever its age */
-	struct log_limit commit_limit, work_limit, size_limit;
+	struct log_limit commit_limit, work_limit, size_limit, free_limit;
 	/* Samples from here on stay whatever the size, found at @newest_at_ns (CLOCK_MONOTONIC; 0: not yet). */
 	int64_t newest_from_ns;
 	uint64_t newest_at_ns, newest_bytes;
