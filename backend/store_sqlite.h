@@ -17,7 +17,10 @@
 #include "backend/store_block.h"
 #include "base/metrics.h"
 
-enum { STORE_SCHEMA_VERSION = 2 };
+enum {
+	STORE_SCHEMA_VERSION = 2,
+	STORE_BUSY_MS = 5000, /* a connection waits for another one's lock */
+};
 
 struct store_names;
 struct store_writer;

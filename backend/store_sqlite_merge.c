@@ -233,12 +233,17 @@ int store_merge_step(struct store_writer *w)
 	return err;
 }
 
-/* Brings the log back into the file when it has grown; never waits for readers. */
-static int checkpoint(struct store_writer *w)
+int store_checkpoint(struct store_writer *w, bool shrink)
 {
 	int in_log = 0, moved = 0;
-	int code = sqlite3_wal_checkpoint_v2(w->s->write_db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+	int code;
 
+	if (shrink)
+		sqlite3_busy_timeout(w->s->write_db, 0);
+	code = sqlite3_wal_checkpoint_v2(w->s->write_db, NULL,
+					 shrink ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+	if (shrink)
+		sqlite3_busy_timeout(w->s->write_db, STORE_BUSY_MS);
 	return code == SQLITE_BUSY ? 0 : store_sqlite_errno(code);
 }
 
@@ -258,7 +263,7 @@ void store_writer_work(struct store_writer *w)
 	w->next_look_ns = now + LOOK_NS;
 	err = store_merge_step(w);
 	if (!err && !w->s->in_memory)
-		err = checkpoint(w);
+		err = store_checkpoint(w, false);
 	if (!err && now >= w->next_prune_ns) {
 		err = store_prune_step(w);
 		w->has_work |= err > 0;

@@ -233,6 +233,26 @@ static int give_back(struct store_writer *w)
 	return err ? err : left < free_pages && left >= STEP_PAGES;
 }
 
+/* A step on a disk that is too full: 1 when it did something, 0, -errno. What the file has free goes back before any block
+ * goes, or samples would go on going though there is room; and the log does not grow meanwhile. */
+static int relieve_disk(struct store_writer *w, uint64_t used)
+{
+	int64_t free_pages = 0;
+	int done, err = store_get_int(w->s->write_db, "PRAGMA freelist_count", 0, &free_pages);
+
+	if (err)
+		return err;
+	if (free_pages >= STEP_PAGES)
+		done = give_back(w);
+	else
+		done = make_room(w, used, LEAST_BYTES / SAMPLES_PART, &w->free_limit,
+				 "its disk is fuller than --keep-free allows: make room there, or lower --keep-free");
+	if (done < 0 || (!done && free_pages < STEP_PAGES))
+		return done;
+	err = store_checkpoint(w, true);
+	return err ? err : 1;
+}
+
 int store_prune_step(struct store_writer *w)
 {
 	const struct store_config *config = &w->s->config;
@@ -249,8 +269,7 @@ int store_prune_step(struct store_writer *w)
 		return err;
 	metric_set(w->s->metrics.bytes, store_bytes(w->s, w->s->write_db));
 	if (used > LEAST_BYTES && is_disk_full(w->s))
-		done = make_room(w, used, LEAST_BYTES / SAMPLES_PART, &w->free_limit,
-				 "its disk is fuller than --keep-free allows: make room there, or lower --keep-free");
+		done = relieve_disk(w, used);
 	else if (used > config->keep_bytes)
 		done = make_room(w, used, config->keep_bytes / SAMPLES_PART, &w->size_limit, "raise --keep-size");
 	if (done)

@@ -204,8 +204,11 @@ static int move_aside(struct store_sqlite *s, const char *why)
 
 static int set_up(sqlite3 *db, bool is_writer)
 {
-	int err = store_exec(db, "PRAGMA busy_timeout = 5000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024;"
-				 "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = OFF;");
+	int err;
+
+	sqlite3_busy_timeout(db, STORE_BUSY_MS);
+	err = store_exec(db, "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024;"
+			     "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = OFF;");
 
 	/* A log begins the file; what is given back of it must be settled before. */
 	if (!err && is_writer)

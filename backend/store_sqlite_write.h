@@ -54,6 +54,10 @@ struct store_writer {
 int store_begin(struct store_writer *w);
 int store_end(struct store_writer *w, int err);
 
+/* Brings the log back into the file, which then may shrink, and with @shrink cuts the log unless somebody reads in it; never
+ * waits for readers. Not within a transaction. */
+int store_checkpoint(struct store_writer *w, bool shrink);
+
 /* Packs sorted events, at most COLUMN_MAX_VALUES, into a row. Within a transaction. */
 int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level, int64_t generation);
 

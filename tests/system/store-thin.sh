@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What the store gives up and what it must not: old samples are thinned to minutes with all sums as they were, also when it is killed
-# in the midst of it; free room goes back to the disk; a size below that of the names leaves the newest samples. Needs no BPF.
+# in the midst of it; free room goes back to the disk; a size below that of the names leaves the newest samples; a disk
+# that is a little too full costs a little. Needs no BPF.
 . "$TOP/tests/system/lib.sh"
 
 # serve: a server over ./store; sets url
@@ -143,3 +144,26 @@ pruned() {
 until_true 30 pruned || fail "names of samples that are gone stay"
 free=$(sqlite3 store/profiles.db 'PRAGMA freelist_count') small=$(stat -c %s store/profiles.db)
 [ "$free" -lt 512 ] && [ "$small" -lt $((big / 4)) ] || fail "of $big bytes $small are left, $free pages free"
+
+# --- a disk that lacks a little free room: a little goes, not all but the newest; nor does the log of the removal fill the rest ---
+[ "$(id -u)" = 0 ] || skip "a disk of its own needs root"
+rm -rf store
+mkdir store
+mount -t tmpfs -o size=30m tmpfs store
+trap 'umount -l store 2>/dev/null || :; for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done' EXIT
+serve
+for i in 1 2; do
+	make_request $((base - i * 3 * 3600)) 3 60000 0 >request
+	for _ in $(seq 10); do
+		send
+	done
+done
+stop "$started"
+[ "$(samples)" = 1200000 ] || fail "$(samples) samples are there"
+free_bytes() { df -B1 --output=avail store | tail -n 1; }
+head -c $(($(free_bytes) - 30 * 1048576 / 10 + 100000)) /dev/zero >store/filler
+[ "$(free_bytes)" -lt $((3 * 1048576)) ] || fail "$(free_bytes) bytes are free"
+"$HEARTH" store prune --store store --keep-age 30d --keep-free 10 2>prune.err || fail "prune: $(cat prune.err)"
+[ "$(free_bytes)" -ge $((3 * 1048576)) ] || fail "$(free_bytes) bytes are free after pruning"
+left=$(samples)
+[ "$left" -ge 600000 ] && [ "$left" -lt 1200000 ] || fail "$left samples are left of 1200000, for 100 kB"
