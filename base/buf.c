@@ -19,15 +19,13 @@ void buf_fini(struct buf *b)
 	*b = BUF_EMPTY;
 }
 
-int buf_reserve(struct buf *b, size_t more)
+int buf_grow(struct buf *b, size_t more)
 {
 	size_t need, cap;
 	uint8_t *data;
 
 	if (b->failed)
 		return -ENOMEM;
-	if (more <= b->cap - b->len)
-		return 0;
 	if (__builtin_add_overflow(b->len, more, &need) || __builtin_mul_overflow(b->cap, 2, &cap))
 		goto fail;
 	if (cap < need)
@@ -56,11 +54,6 @@ void buf_append(struct buf *b, const void *data, size_t len)
 void buf_puts(struct buf *b, const char *s)
 {
 	buf_append(b, s, strlen(s));
-}
-
-void buf_putc(struct buf *b, char c)
-{
-	buf_append(b, &c, 1);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

@@ -21,12 +21,23 @@ struct buf {
 
 void buf_fini(struct buf *b);
 
+/* What buf_reserve() does when it has to. */
+int buf_grow(struct buf *b, size_t more);
+
 /* Makes room for @more further bytes. 0 or -ENOMEM (also left in @failed). */
-int buf_reserve(struct buf *b, size_t more);
+static inline int buf_reserve(struct buf *b, size_t more)
+{
+	return !b->failed && more <= b->cap - b->len ? 0 : buf_grow(b, more);
+}
+
+static inline void buf_putc(struct buf *b, char c)
+{
+	if (!buf_reserve(b, 1))
+		b->data[b->len++] = (uint8_t)c;
+}
 
 void buf_append(struct buf *b, const void *data, size_t len);
 void buf_puts(struct buf *b, const char *s);
-void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Empties it but keeps the memory, and clears @failed. */

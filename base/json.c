@@ -6,13 +6,17 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <endian.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/utf8.h"
+
+#define EACH_BYTE 0x0101010101010101u
+#define TOP_BITS  (0x80 * EACH_BYTE)
 
 void json_init(struct json *j, struct buf *out, unsigned indent)
 {
@@ -102,9 +106,39 @@ void json_array_end(struct json *j)
 	end_container(j, ']', false);
 }
 
-static bool is_plain(unsigned char c)
+/* --- strings --- */
+
+/* The top bit of each byte of @word that is zero; and maybe of some above the lowest such one. */
+static uint64_t zeros(uint64_t word)
 {
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+	return (word - EACH_BYTE) & ~word & TOP_BITS;
+}
+
+/* The same of each byte that does not stand in a string as it is. */
+static uint64_t marks(uint64_t word, bool html_safe)
+{
+	uint64_t found = word | (word - 0x20 * EACH_BYTE) | zeros(word ^ '"' * EACH_BYTE) | zeros(word ^ '\\' * EACH_BYTE);
+
+	if (html_safe)
+		found |= zeros(word ^ '<' * EACH_BYTE) | zeros(word ^ '>' * EACH_BYTE) | zeros(word ^ '&' * EACH_BYTE);
+	return found & TOP_BITS;
+}
+
+/* The bytes that @s begins with and that stand in a string as they are. */
+static size_t plain_prefix(const unsigned char *s, size_t len, bool html_safe)
+{
+	size_t at = 0;
+	uint64_t word = 0, found;
+
+	for (; len - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, s + at, sizeof(word));
+		found = marks(le64toh(word), html_safe);
+		if (found)
+			return at + (size_t)__builtin_ctzll(found) / 8;
+	}
+	for (; at < len && !(marks(s[at], html_safe) & 0x80); at++)
+		;
+	return at;
 }
 
 static void append_escape(struct buf *out, unsigned char c)
@@ -114,31 +148,24 @@ static void append_escape(struct buf *out, unsigned char c)
 	};
 
 	if (letters[c])
-		buf_printf(out, "\\%c", letters[c]);
+		buf_append(out, (const char[]){ '\\', letters[c] }, 2);
 	else
 		buf_printf(out, "\\u%04x", c);
 }
 
-static bool is_html(unsigned char c)
-{
-	return c == '<' || c == '>' || c == '&';
-}
-
-static void append_quoted(const struct json *j, const char *text, size_t len)
+static void append_quoted(struct buf *out, const char *text, size_t len, bool html_safe)
 {
 	const unsigned char *s = (const unsigned char *)text;
-	struct buf *out = j->out;
 	size_t n, skip = 0;
 
 	buf_putc(out, '"');
 	for (size_t i = 0; i < len; i += n) {
-		for (n = 0; i + n < len && is_plain(s[i + n]) && !(j->html_safe && is_html(s[i + n]));)
-			n++;
-		if (j->html_safe && len - i >= 3 && s[i] == 0xe2 && s[i + 1] == 0x80 && (s[i + 2] & 0xfe) == 0xa8) {
+		n = plain_prefix(s + i, len - i, html_safe);
+		if (n) {
+			buf_append(out, s + i, n);
+		} else if (html_safe && len - i >= 3 && s[i] == 0xe2 && s[i + 1] == 0x80 && (s[i + 2] & 0xfe) == 0xa8) {
 			buf_printf(out, "\\u%04x", 0x2000 | (s[i + 2] & 0x3f));
 			n = 3;
-		} else if (n) {
-			buf_append(out, s + i, n);
 		} else if (s[i] < 0x80) {
 			append_escape(out, s[i]);
 			n = 1;
@@ -152,11 +179,16 @@ static void append_quoted(const struct json *j, const char *text, size_t len)
 	buf_putc(out, '"');
 }
 
+void json_append_string(struct buf *out, const char *s, size_t len)
+{
+	append_quoted(out, s, len, false);
+}
+
 void json_key_n(struct json *j, const char *key, size_t len)
 {
 	assert(has_bit(j->is_object, j->depth) && !j->after_key);
 	begin_item(j);
-	append_quoted(j, key, len);
+	append_quoted(j->out, key, len, j->html_safe);
 	buf_puts(j->out, j->indent ? ": " : ":");
 	j->after_key = true;
 }
@@ -169,7 +201,7 @@ void json_key(struct json *j, const char *key)
 void json_string_n(struct json *j, const char *s, size_t len)
 {
 	begin_value(j);
-	append_quoted(j, s, len);
+	append_quoted(j->out, s, len, j->html_safe);
 }
 
 void json_string(struct json *j, const char *s)
@@ -179,31 +211,39 @@ void json_string(struct json *j, const char *s)
 
 void json_u64(struct json *j, uint64_t v)
 {
+	char text[DIGITS_MAX];
+
 	begin_value(j);
-	buf_printf(j->out, "%" PRIu64, v);
+	buf_append(j->out, text, (size_t)(digits_u64(text, v) - text));
 }
 
 void json_i64(struct json *j, int64_t v)
 {
+	char text[DIGITS_MAX];
+
 	begin_value(j);
-	buf_printf(j->out, "%" PRId64, v);
+	buf_append(j->out, text, (size_t)(digits_i64(text, v) - text));
 }
 
-void json_double(struct json *j, double v)
+void json_append_double(struct buf *out, double v)
 {
 	/* 15 digits survive in every normal number, so a shorter form shows up there; subnormals have fewer. */
 	int digits = isnormal(v) ? 15 : 1;
 	char text[32];
 
-	if (!isfinite(v)) {
-		json_null(j);
-		return;
-	}
 	do {
 		snprintf(text, sizeof(text), "%.*g", digits, v);
 	} while (digits++ < 17 && strtod(text, NULL) != v);
+	buf_puts(out, text);
+}
+
+void json_double(struct json *j, double v)
+{
 	begin_value(j);
-	buf_puts(j->out, text);
+	if (isfinite(v))
+		json_append_double(j->out, v);
+	else
+		buf_puts(j->out, "null");
 }
 
 void json_bool(struct json *j, bool v)

@@ -42,4 +42,8 @@ void json_null(struct json *j);
 /* A value that is JSON already. */
 void json_raw(struct json *j, const char *value);
 
+/* The text of one value, for writers that see to the commas themselves; json_append_double() wants a finite one. */
+void json_append_string(struct buf *out, const char *s, size_t len);
+void json_append_double(struct buf *out, double v);
+
 #endif

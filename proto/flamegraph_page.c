@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/digits.h"
 #include "base/embed.h"
 #include "base/intern.h"
 #include "base/json.h"
@@ -26,18 +27,12 @@ struct columns {
 	struct buf name, depth, self, second, kind; /* "1,2,3," */
 };
 
-/* Quicker than printf: there are millions of them. */
 static void put_number(struct buf *out, uint64_t n)
 {
-	char digits[24];
-	size_t at = sizeof(digits);
+	char text[DIGITS_MAX + 1], *end = digits_u64(text, n);
 
-	digits[--at] = ',';
-	do {
-		digits[--at] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n);
-	buf_append(out, digits + at, sizeof(digits) - at);
+	*end++ = ',';
+	buf_append(out, text, (size_t)(end - text));
 }
 
 /* What of the second side is @n itself. */

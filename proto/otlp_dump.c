@@ -26,10 +26,7 @@ static void put_name(struct dump *d, const char *name)
 
 static void put_string(struct dump *d, struct str s)
 {
-	struct json j;
-
-	json_init(&j, d->out, 0);
-	json_string_n(&j, s.data, s.len);
+	json_append_string(d->out, s.data, s.len);
 }
 
 static void put_index(struct dump *d, const struct otlp_field *f, int32_t index)

@@ -110,6 +110,50 @@ static void test_strings(void **state)
 	}
 }
 
+static void quoted(const char *s, size_t len, bool html_safe, char *want)
+{
+	struct buf out AUTO(buf_fini) = BUF_EMPTY;
+	struct json j;
+
+	json_init(&j, &out, 0);
+	j.html_safe = html_safe;
+	json_string_n(&j, s, len);
+	assert_string_equal(buf_text(&out), want);
+}
+
+/* Every byte at every place of texts of every length: what stands there as it is, and what does not. */
+static void test_places(void **state)
+{
+	enum { MOST = 20 };
+
+	(void)state;
+	for (size_t len = 1; len <= MOST; len++) {
+		for (size_t at = 0; at < len; at++) {
+			for (unsigned c = 0; c < 0x80; c++) {
+				char text[MOST], escape[8], want[MOST + 16];
+
+				memset(text, c & 1 ? '!' : '~', sizeof(text)); /* both ends of what is plain */
+				text[at] = (char)c;
+				if (c < 0x20)
+					snprintf(escape, sizeof(escape), "\\u%04x", c);
+				else
+					snprintf(escape, sizeof(escape), c == '"' || c == '\\' ? "\\%c" : "%c", c);
+				if (strchr("\b\f\n\r\t", (int)c) && c)
+					snprintf(escape, sizeof(escape), "\\%c", "btn?fr"[c - '\b']);
+				snprintf(want, sizeof(want), "\"%.*s%s%.*s\"", (int)at, text, escape, (int)(len - at - 1),
+					 text + at + 1);
+				quoted(text, len, false, want);
+				if (c == '<' || c == '>' || c == '&')
+					snprintf(want, sizeof(want), "\"%.*s\\u%04x%.*s\"", (int)at, text, c,
+						 (int)(len - at - 1), text + at + 1);
+				quoted(text, len, true, want);
+			}
+		}
+	}
+	quoted("line\xe2\x80\xa8 paragraph\xe2\x80\xa9 \xe2\x80\xaa", 24, true,
+	       "\"line\\u2028 paragraph\\u2029 \xe2\x80\xaa\"");
+}
+
 /* Every nesting depth the writer allows. */
 static void test_depth(void **state)
 {
@@ -213,10 +257,8 @@ static void test_against_python(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layout),
-		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_against_python),
+		cmocka_unit_test(test_layout), cmocka_unit_test(test_strings),	      cmocka_unit_test(test_places),
+		cmocka_unit_test(test_depth),  cmocka_unit_test(test_against_python),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
