@@ -3,17 +3,40 @@
  * OTLP/JSON: protobuf's JSON mapping in lowerCamelCase, with ids in hex and every 64-bit integer in quotes. It walks the
  * decoder's tables, which know each field's name, kind and place in the model, so that both encodings have the same fields.
  * What protobuf would leave out (a zero outside a oneof, an empty list) is left out.
+ *
+ * A file of such lines is mostly names of members and short numbers, millions of them, so both are put straight into the
+ * buffer, in room that was made for the longest before. Each item has a comma before it; an object's or a list's first one
+ * becomes the opening brace when it ends. Memory failures stick in the buffer.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/json.h"
+#include "base/parse.h"
 #include "proto/otlp_decode.h"
 
-static void put_message(struct json *j, const struct otlp_message *m, const void *base);
+enum {
+	KEYS = 128,			      /* more than the names in a message of profiles; a power of two */
+	KEY_BYTES = OTLP_JSON_NAME_BYTES + 4, /* ,"name": */
+	INDEX_BYTES = 12,		      /* ,-2147483648 */
+	NUMBER_BYTES = DIGITS_MAX + 3,	      /* ,"-9223372036854775808" */
+};
+
+/* A member's name as it stands before its value. */
+struct key {
+	const struct otlp_field *field; /* NULL: none yet */
+	size_t len;
+	char text[KEY_BYTES];
+};
+
+struct writer {
+	struct buf *out;
+	struct key keys[KEYS]; /* a field's is at its place in memory, as long as no other wants to be there */
+};
+
+static void put_message(struct writer *w, const struct otlp_message *m, const void *base);
 
 size_t otlp_json_name(const char *name, char out[static OTLP_JSON_NAME_BYTES])
 {
@@ -29,68 +52,130 @@ size_t otlp_json_name(const char *name, char out[static OTLP_JSON_NAME_BYTES])
 	return len;
 }
 
-static void put_key(struct json *j, const char *name)
+static const struct key *key_of(struct writer *w, const struct otlp_field *f)
 {
-	char key[OTLP_JSON_NAME_BYTES];
+	struct key *key = &w->keys[(uintptr_t)f / sizeof(*f) % KEYS];
+	size_t len;
 
-	json_key_n(j, key, otlp_json_name(name, key));
+	if (key->field == f)
+		return key;
+	len = otlp_json_name(f->name, key->text + 2);
+	memcpy(key->text, ",\"", 2);
+	memcpy(key->text + 2 + len, "\":", 2);
+	key->len = len + 4;
+	key->field = f;
+	return key;
 }
 
-static void put_int64(struct json *j, int64_t v)
+static void put_key(struct writer *w, const struct otlp_field *f)
 {
-	char text[24];
+	const struct key *key = key_of(w, f);
 
-	snprintf(text, sizeof(text), "%" PRId64, v);
-	json_string(j, text);
+	if (buf_reserve(w->out, KEY_BYTES))
+		return;
+	memcpy(w->out->data + w->out->len, key->text, KEY_BYTES); /* a fixed length is quicker than the right one */
+	w->out->len += key->len;
 }
 
-static void put_uint64(struct json *j, uint64_t v)
+/* Ends the object or list whose items began at @start. */
+static void close_items(struct buf *out, size_t start, char open, char close)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, v);
-	json_string(j, text);
-}
-
-static void put_double(struct json *j, double v)
-{
-	if (isnan(v))
-		json_string(j, "NaN");
-	else if (isinf(v))
-		json_string(j, v > 0 ? "Infinity" : "-Infinity");
-	else
-		json_double(j, v);
-}
-
-/* Hex or base64 are plain ASCII, so they are made in a buffer of their own and written as a string. */
-static void put_bytes(struct json *j, struct str s, bool as_hex)
-{
-	static const char hex[] = "0123456789abcdef";
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *data = (const uint8_t *)s.data;
-	struct buf text = BUF_EMPTY;
-
-	for (uint32_t i = 0; as_hex && i < s.len; i++) {
-		buf_putc(&text, hex[data[i] >> 4]);
-		buf_putc(&text, hex[data[i] & 15]);
-	}
-	for (uint32_t i = 0; !as_hex && i < s.len; i += 3) {
-		uint32_t left = s.len - i;
-		uint32_t bits = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
-				(left > 2 ? data[i + 2] : 0);
-
-		buf_putc(&text, letters[bits >> 18]);
-		buf_putc(&text, letters[bits >> 12 & 63]);
-		buf_putc(&text, left > 1 ? letters[bits >> 6 & 63] : '=');
-		buf_putc(&text, left > 2 ? letters[bits & 63] : '=');
-	}
-	if (text.failed)
-		j->out->failed = true;
-	json_string_n(j, buf_text(&text), text.len);
-	buf_fini(&text);
+	if (buf_reserve(out, 2))
+		return;
+	if (out->len == start)
+		out->len++;
+	out->data[start] = (uint8_t)open;
+	out->data[out->len++] = (uint8_t)close;
 }
 
 /* --- one value --- */
+
+/* 64 bits are more than JavaScript's numbers hold. */
+static char *quoted_i64(char *at, int64_t v)
+{
+	*at = '"';
+	at = digits_i64(at + 1, v);
+	*at++ = '"';
+	return at;
+}
+
+static char *quoted_u64(char *at, uint64_t v)
+{
+	*at = '"';
+	at = digits_u64(at + 1, v);
+	*at++ = '"';
+	return at;
+}
+
+static char *small_number(char *at, const struct otlp_field *f, const void *value)
+{
+	if (f->kind == KIND_UINT32 || f->kind == KIND_FIXED32)
+		return digits_u64(at, *(const uint32_t *)value);
+	return digits_i64(at, *(const int32_t *)value);
+}
+
+static char *large_number(char *at, const struct otlp_field *f, const void *value)
+{
+	bool is_signed = f->kind == KIND_INT64 ? f->json != JSON_UNSIGNED : f->json == JSON_SIGNED;
+
+	return is_signed ? quoted_i64(at, *(const int64_t *)value) : quoted_u64(at, *(const uint64_t *)value);
+}
+
+static void put_number(struct buf *out, const struct otlp_field *f, const void *value,
+		       char *(*number)(char *at, const struct otlp_field *f, const void *value))
+{
+	char *at;
+
+	if (buf_reserve(out, NUMBER_BYTES))
+		return;
+	at = (char *)out->data + out->len;
+	out->len += (size_t)(number(at, f, value) - at);
+}
+
+static void put_double(struct buf *out, double v)
+{
+	if (isnan(v))
+		buf_puts(out, "\"NaN\"");
+	else if (isinf(v))
+		buf_puts(out, v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+	else
+		json_append_double(out, v);
+}
+
+static char *base64(char *at, const uint8_t *data, size_t len)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < len; i += 3) {
+		size_t left = len - i;
+		uint32_t bits = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
+				(left > 2 ? data[i + 2] : 0);
+
+		*at++ = letters[bits >> 18];
+		*at++ = letters[bits >> 12 & 63];
+		*at++ = left > 1 ? letters[bits >> 6 & 63] : '=';
+		*at++ = left > 2 ? letters[bits & 63] : '=';
+	}
+	return at;
+}
+
+static void put_bytes(struct buf *out, struct str s, bool as_hex)
+{
+	size_t len = as_hex ? 2ul * s.len : (s.len + 2ul) / 3 * 4;
+	char *at;
+
+	if (buf_reserve(out, len + 3)) /* hex_encode() writes a NUL */
+		return;
+	at = (char *)out->data + out->len;
+	*at = '"';
+	if (as_hex)
+		hex_encode(at + 1, (const uint8_t *)s.data, s.len);
+	else
+		base64(at + 1, (const uint8_t *)s.data, s.len);
+	at[1 + len] = '"';
+	out->len += len + 2;
+}
+
 static bool is_default(const struct otlp_field *f, const void *at)
 {
 	static const uint64_t zero;
@@ -114,87 +199,96 @@ static bool is_default(const struct otlp_field *f, const void *at)
 	}
 }
 
-static void put_value(struct json *j, const struct otlp_field *f, const void *at)
+static void put_value(struct writer *w, const struct otlp_field *f, const void *at)
 {
 	const struct str *s = at;
 
 	switch (f->kind) {
 	case KIND_INDEX:
-		json_i64(j, *(const int32_t *)at);
-		break;
 	case KIND_UINT32:
 	case KIND_FIXED32:
-		json_u64(j, *(const uint32_t *)at);
-		break;
 	case KIND_SINT32:
-		json_i64(j, *(const int32_t *)at);
+		put_number(w->out, f, at, small_number);
 		break;
 	case KIND_BOOL:
-		json_bool(j, *(const bool *)at);
-		break;
-	case KIND_INT64:
-		if (f->json == JSON_UNSIGNED)
-			put_uint64(j, *(const uint64_t *)at);
-		else
-			put_int64(j, *(const int64_t *)at);
+		buf_puts(w->out, *(const bool *)at ? "true" : "false");
 		break;
 	case KIND_FIXED64:
-		if (f->json == JSON_DOUBLE)
-			put_double(j, *(const double *)at);
-		else if (f->json == JSON_SIGNED)
-			put_int64(j, *(const int64_t *)at);
-		else
-			put_uint64(j, *(const uint64_t *)at);
+		if (f->json == JSON_DOUBLE) {
+			put_double(w->out, *(const double *)at);
+			break;
+		}
+		/* fall through */
+	case KIND_INT64:
+		put_number(w->out, f, at, large_number);
 		break;
 	case KIND_STRING:
-		json_string_n(j, s->data, s->len);
+		json_append_string(w->out, s->data, s->len);
 		break;
 	case KIND_BYTES:
-		put_bytes(j, *s, f->json == JSON_HEX);
+		put_bytes(w->out, *s, f->json == JSON_HEX);
 		break;
 	case KIND_MESSAGE:
-		put_message(j, f->sub, at);
+		put_message(w, f->sub, at);
 		break;
 	}
 }
 
 /* --- lists --- */
-static void put_item(struct json *j, const struct otlp_field *f, const void *items, uint32_t i)
+static void put_numbers(struct buf *out, const struct otlp_field *f, const void *items, uint32_t count)
 {
-	switch (f->kind) {
-	case KIND_INDICES:
-		json_i64(j, ((const int32_t *)items)[i]);
-		break;
-	case KIND_INT64S:
-		put_int64(j, ((const int64_t *)items)[i]);
-		break;
-	case KIND_FIXED64S:
-		if (f->json == JSON_DOUBLE)
-			put_double(j, ((const double *)items)[i]);
+	char *at;
+
+	if (buf_reserve(out, (size_t)count * (f->kind == KIND_INDICES ? INDEX_BYTES : NUMBER_BYTES)))
+		return;
+	at = (char *)out->data + out->len;
+	for (uint32_t i = 0; i < count; i++) {
+		*at++ = ',';
+		if (f->kind == KIND_INDICES)
+			at = digits_i64(at, ((const int32_t *)items)[i]);
+		else if (f->kind == KIND_INT64S)
+			at = quoted_i64(at, ((const int64_t *)items)[i]);
 		else
-			put_uint64(j, ((const uint64_t *)items)[i]);
+			at = quoted_u64(at, ((const uint64_t *)items)[i]);
+	}
+	out->len = (size_t)(at - (char *)out->data);
+}
+
+static void put_item(struct writer *w, const struct otlp_field *f, const void *items, uint32_t i)
+{
+	const struct str *s;
+
+	buf_putc(w->out, ',');
+	switch (f->kind) {
+	case KIND_FIXED64S:
+		put_double(w->out, ((const double *)items)[i]);
 		break;
 	case KIND_STRINGS:
-		json_string_n(j, ((const struct str *)items)[i].data, ((const struct str *)items)[i].len);
+		s = &((const struct str *)items)[i];
+		json_append_string(w->out, s->data, s->len);
 		break;
 	case KIND_MESSAGES:
-		put_message(j, f->sub, (const char *)items + (size_t)i * f->sub->size);
+		put_message(w, f->sub, (const char *)items + (size_t)i * f->sub->size);
 		break;
 	}
 }
 
-static void put_list(struct json *j, const struct otlp_field *f, const void *base)
+static void put_list(struct writer *w, const struct otlp_field *f, const void *base)
 {
 	const void *items = *(const void *const *)((const char *)base + f->offset);
 	uint32_t count = *(const uint32_t *)((const char *)base + f->count);
+	size_t start;
 
 	if (!count)
 		return;
-	put_key(j, f->name);
-	json_array_begin(j);
-	for (uint32_t i = 0; i < count; i++)
-		put_item(j, f, items, i);
-	json_array_end(j);
+	put_key(w, f);
+	start = w->out->len;
+	if (f->kind == KIND_INDICES || f->kind == KIND_INT64S || (f->kind == KIND_FIXED64S && f->json != JSON_DOUBLE))
+		put_numbers(w->out, f, items, count);
+	else
+		for (uint32_t i = 0; i < count; i++)
+			put_item(w, f, items, i);
+	close_items(w->out, start, '[', ']');
 }
 
 static bool is_list(const struct otlp_field *f)
@@ -215,30 +309,30 @@ bool otlp_field_is_present(const struct otlp_field *f, const void *base)
 	return !is_default(f, at);
 }
 
-static void put_message(struct json *j, const struct otlp_message *m, const void *base)
+static void put_message(struct writer *w, const struct otlp_message *m, const void *base)
 {
-	json_object_begin(j);
+	size_t start = w->out->len;
+
 	for (uint16_t i = 0; i < m->field_count; i++) {
 		const struct otlp_field *f = &m->fields[i];
 
 		if (f->kind == KIND_NONE)
 			continue;
 		if (is_list(f)) {
-			put_list(j, f, base);
+			put_list(w, f, base);
 		} else if (otlp_field_is_present(f, base)) {
-			put_key(j, f->name);
-			put_value(j, f, (const char *)base + f->offset);
+			put_key(w, f);
+			put_value(w, f, (const char *)base + f->offset);
 		}
 	}
-	json_object_end(j);
+	close_items(w->out, start, '{', '}');
 }
 
 int otlp_json_encode_message(const struct otlp_message *m, const void *base, struct buf *out)
 {
-	struct json j;
+	struct writer w = { .out = out };
 
-	json_init(&j, out, 0);
-	put_message(&j, m, base);
+	put_message(&w, m, base);
 	return out->failed ? -ENOMEM : 0;
 }
 

@@ -388,6 +388,57 @@ static void reads_every_kind_of_value(void **state)
 	}
 }
 
+/* What has one form only is written just so. */
+static void writes_every_kind_of_value(void **state)
+{
+	static const char *const cases[] = {
+		VALUE("{\"stringValue\":\"\"}"),
+		VALUE("{\"stringValue\":\"\\u0000\\u001f\\b\\f\\n\\r\\t\\\"\\\\/<>&\x7f \u00e9\u20ac\U0001f525\"}"),
+		VALUE("{\"stringValue\":\"a word or two, then \\n, then more than a word\"}"),
+		VALUE("{\"boolValue\":false}"),
+		VALUE("{\"boolValue\":true}"),
+		VALUE("{\"intValue\":\"0\"}"),
+		VALUE("{\"intValue\":\"-9223372036854775808\"}"),
+		VALUE("{\"intValue\":\"9223372036854775807\"}"),
+		VALUE("{\"doubleValue\":0}"),
+		VALUE("{\"doubleValue\":-0}"),
+		VALUE("{\"doubleValue\":0.1}"),
+		VALUE("{\"doubleValue\":5e-324}"),
+		VALUE("{\"doubleValue\":1.7976931348623157e+308}"),
+		VALUE("{\"doubleValue\":\"NaN\"}"),
+		VALUE("{\"doubleValue\":\"Infinity\"}"),
+		VALUE("{\"doubleValue\":\"-Infinity\"}"),
+		VALUE("{\"bytesValue\":\"\"}"),
+		VALUE("{\"bytesValue\":\"+w==\"}"),
+		VALUE("{\"bytesValue\":\"++8=\"}"),
+		VALUE("{\"bytesValue\":\"++++AAEC\"}"),
+		VALUE("{\"arrayValue\":{}}"),
+		VALUE("{\"arrayValue\":{\"values\":[{},{\"intValue\":\"1\"},{\"arrayValue\":{}}]}}"),
+		VALUE("{\"kvlistValue\":{\"values\":[{\"key\":\"a\"},{\"key\":\"b\",\"value\":{\"intValue\":\"-1\"}}]}}"),
+		"{\"resourceProfiles\":[{},{\"resource\":{}}]}",
+		PROFILE("\"sampleType\":{},\"timeUnixNano\":\"18446744073709551615\",\"durationNano\":\"1\",\"periodType\":{"
+			"},"
+			"\"period\":\"-9223372036854775808\",\"profileId\":\"00ff10ef0123456789abcdeffedcba98\","
+			"\"droppedAttributesCount\":4294967295"),
+		PROFILE("\"sampleType\":{},\"samples\":[{\"values\":[\"-9223372036854775808\",\"0\",\"9223372036854775807\"]"
+			","
+			"\"timestampsUnixNano\":[\"0\",\"99\",\"18446744073709551615\"]}],\"periodType\":{}"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf json = BUF_EMPTY;
+		struct profiles *p = decoded(cases[i]);
+		size_t len = strlen(cases[i]) - 1;
+
+		assert_int_equal(otlp_json_encode(p, &json), 0);
+		assert_true(json.len > len + 15);
+		assert_memory_equal(json.data, cases[i], len);
+		assert_memory_equal(json.data + len, ",\"dictionary\":{", 15); /* made up with its first elements */
+		profiles_put(p);
+	}
+}
+
 /* AnyValue within @levels lists; or, when @unknown, in a member that is passed over. */
 static int decode_nested(unsigned levels, bool unknown, struct otlp_error *err)
 {
@@ -490,10 +541,15 @@ static void memory_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_what_protobuf_writes), cmocka_unit_test(reads_what_it_writes),
-		cmocka_unit_test(refuses_malformed),	      cmocka_unit_test(reads_every_way_of_writing),
-		cmocka_unit_test(reads_every_kind_of_value),  cmocka_unit_test(bounds_nesting),
-		cmocka_unit_test(survives_cuts_and_flips),    cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(reads_what_protobuf_writes),
+		cmocka_unit_test(reads_what_it_writes),
+		cmocka_unit_test(refuses_malformed),
+		cmocka_unit_test(reads_every_way_of_writing),
+		cmocka_unit_test(reads_every_kind_of_value),
+		cmocka_unit_test(writes_every_kind_of_value),
+		cmocka_unit_test(bounds_nesting),
+		cmocka_unit_test(survives_cuts_and_flips),
+		cmocka_unit_test(memory_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, make_messages, remove_messages);
