@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables behind digits.h. */
+/* Decimal text of more than eight digits: the last eight behind all the others. */
 #include "base/digits.h"
 
-const char digits_pairs[201] = "0001020304050607080910111213141516171819"
-			       "2021222324252627282930313233343536373839"
-			       "4041424344454647484950515253545556575859"
-			       "6061626364656667686970717273747576777879"
-			       "8081828384858687888990919293949596979899";
+char *digits_long(char *at, uint64_t v)
+{
+	uint64_t text = htole64(digits_word((uint32_t)(v % DIGITS_WORD_END)) | DIGITS_ZEROS);
 
-const uint64_t digits_least[20] = {
-	0,
-	10ull,
-	100ull,
-	1000ull,
-	10000ull,
-	100000ull,
-	1000000ull,
-	10000000ull,
-	100000000ull,
-	1000000000ull,
-	10000000000ull,
-	100000000000ull,
-	1000000000000ull,
-	10000000000000ull,
-	100000000000000ull,
-	1000000000000000ull,
-	10000000000000000ull,
-	100000000000000000ull,
-	1000000000000000000ull,
-	10000000000000000000ull,
-};
+	at = digits_u64(at, v / DIGITS_WORD_END);
+	memcpy(at, &text, sizeof(text));
+	return at + sizeof(text);
+}

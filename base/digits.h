@@ -3,33 +3,47 @@
 #ifndef HEARTH_BASE_DIGITS_H
 #define HEARTH_BASE_DIGITS_H
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 20 }; /* of UINT64_MAX, and of INT64_MIN with its sign */
+enum {
+	DIGITS_MAX = 20,	     /* of UINT64_MAX, and of INT64_MIN with its sign */
+	DIGITS_WORD_END = 100000000, /* the first number of more than eight digits */
+};
 
-extern const char digits_pairs[201];	/* "00" to "99" */
-extern const uint64_t digits_least[20]; /* the least number with so many digits and one more */
-
-static inline unsigned digits_count(uint64_t v)
+/*
+ * The eight digits of @v, which is below DIGITS_WORD_END, as numbers 0 to 9; the first is the lowest byte. It is halved into
+ * fours, twos and ones, all of a step in one multiplication; the quotients are right for all numbers that come up.
+ */
+static inline uint64_t digits_word(uint32_t v)
 {
-	unsigned n = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12; /* its bits times log10(2): right or one less */
+	uint64_t fours = v / 10000 | (uint64_t)(v % 10000) << 32;
+	uint64_t hundreds = fours * 5243 >> 19 & 0x0000007f0000007f; /* / 100 */
+	uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+	uint64_t tens = twos * 103 >> 10 & 0x000f000f000f000f; /* / 10 */
 
-	return n + (v >= digits_least[n]);
+	return tens | (twos - tens * 10) << 8;
 }
 
-/* Writes @v at @at, which has room for DIGITS_MAX characters; returns their end. No NUL behind them. */
+#define DIGITS_ZEROS 0x3030303030303030u /* eight times '0' */
+
+char *digits_long(char *at, uint64_t v);
+
+/* Writes @v at @at, which has room for DIGITS_MAX characters, or for 8 when it has no more digits; returns their end. What
+ * is behind it in that room is undefined: there is no NUL. */
 static inline char *digits_u64(char *at, uint64_t v)
 {
-	char *end = at + digits_count(v), *p = end;
+	uint64_t digits, text;
+	unsigned skip;
 
-	for (; v >= 100; v /= 100)
-		memcpy(p -= 2, &digits_pairs[v % 100 * 2], 2);
-	if (v >= 10)
-		memcpy(at, &digits_pairs[v * 2], 2);
-	else
-		*at = (char)('0' + v);
-	return end;
+	if (v >= DIGITS_WORD_END)
+		return digits_long(at, v);
+	digits = digits_word((uint32_t)v);
+	skip = (unsigned)__builtin_ctzll(digits | 1ull << 56) & ~7u; /* the leading zeros, but not the last digit */
+	text = htole64((digits | DIGITS_ZEROS) >> skip);
+	memcpy(at, &text, sizeof(text));
+	return at + (sizeof(text) - skip / 8);
 }
 
 static inline char *digits_i64(char *at, int64_t v)

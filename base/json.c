@@ -115,7 +115,7 @@ static uint64_t zeros(uint64_t word)
 }
 
 /* The same of each byte that does not stand in a string as it is. */
-static uint64_t marks(uint64_t word, bool html_safe)
+static inline uint64_t marks(uint64_t word, bool html_safe)
 {
 	uint64_t found = word | (word - 0x20 * EACH_BYTE) | zeros(word ^ '"' * EACH_BYTE) | zeros(word ^ '\\' * EACH_BYTE);
 
@@ -125,7 +125,7 @@ static uint64_t marks(uint64_t word, bool html_safe)
 }
 
 /* The bytes that @s begins with and that stand in a string as they are. */
-static size_t plain_prefix(const unsigned char *s, size_t len, bool html_safe)
+static inline size_t plain_prefix(const unsigned char *s, size_t len, bool html_safe)
 {
 	size_t at = 0;
 	uint64_t word = 0, found;

@@ -296,7 +296,7 @@ static bool is_list(const struct otlp_field *f)
 	return f->kind >= KIND_INDICES;
 }
 
-bool otlp_field_is_present(const struct otlp_field *f, const void *base)
+static inline bool is_present(const struct otlp_field *f, const void *base)
 {
 	const char *at = (const char *)base + f->offset;
 
@@ -307,6 +307,11 @@ bool otlp_field_is_present(const struct otlp_field *f, const void *base)
 	if (f->kind == KIND_MESSAGE && f->sub->nests)
 		return ((const struct any_value *)(const void *)at)->kind != VALUE_NONE;
 	return !is_default(f, at);
+}
+
+bool otlp_field_is_present(const struct otlp_field *f, const void *base)
+{
+	return is_present(f, base);
 }
 
 static void put_message(struct writer *w, const struct otlp_message *m, const void *base)
@@ -320,7 +325,7 @@ static void put_message(struct writer *w, const struct otlp_message *m, const vo
 			continue;
 		if (is_list(f)) {
 			put_list(w, f, base);
-		} else if (otlp_field_is_present(f, base)) {
+		} else if (is_present(f, base)) {
 			put_key(w, f);
 			put_value(w, f, (const char *)base + f->offset);
 		}

@@ -12,22 +12,32 @@
 
 #include "base/digits.h"
 
+/* What may be written to: eight digits, or as many as there are. */
+static size_t room(const char *text)
+{
+	size_t sign = *text == '-', digits = strlen(text) - sign;
+
+	return sign + (digits < 8 ? 8 : digits);
+}
+
 static void check(uint64_t v)
 {
 	char want[32], got[32];
 	char *end;
 
-	snprintf(want, sizeof(want), "%" PRIu64 "#", v);
+	snprintf(want, sizeof(want), "%" PRIu64, v);
 	memset(got, '#', sizeof(got));
 	end = digits_u64(got, v);
-	assert_memory_equal(got, want, strlen(want)); /* nor is anything written behind the end */
-	assert_ptr_equal(end, got + strlen(want) - 1);
+	assert_memory_equal(got, want, strlen(want));
+	assert_ptr_equal(end, got + strlen(want));
+	assert_memory_equal(got + room(want), "####", 4);
 
-	snprintf(want, sizeof(want), "%" PRId64 "#", (int64_t)v);
+	snprintf(want, sizeof(want), "%" PRId64, (int64_t)v);
 	memset(got, '#', sizeof(got));
 	end = digits_i64(got, (int64_t)v);
 	assert_memory_equal(got, want, strlen(want));
-	assert_ptr_equal(end, got + strlen(want) - 1);
+	assert_ptr_equal(end, got + strlen(want));
+	assert_memory_equal(got + room(want), "####", 4);
 }
 
 static void check_around(uint64_t v)
