@@ -117,17 +117,25 @@ static void read_details(const char *text, struct otlp_http_answer *answer)
 	otlp_decode_retry_delay(status.data, status.len, &answer->retry_after_ns);
 }
 
+/* The length of the one message; -1: it is not there as a whole. */
+static ptrdiff_t message_len(const struct otlp_grpc_reply *r)
+{
+	size_t len;
+
+	if (r->len < GRPC_PREFIX_BYTES)
+		return -1;
+	len = (size_t)r->body[1] << 24 | (size_t)r->body[2] << 16 | (size_t)r->body[3] << 8 | r->body[4];
+	return len > r->len - GRPC_PREFIX_BYTES ? -1 : (ptrdiff_t)len;
+}
+
 /* The one message of an OK; what cannot be read does not undo the acknowledgement. */
 static void read_message(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
 {
 	AUTO(buf_fini) struct buf unpacked = BUF_EMPTY;
 	const uint8_t *message = r->body + GRPC_PREFIX_BYTES;
-	size_t len;
+	size_t len = (size_t)message_len(r);
 
-	if (r->len < GRPC_PREFIX_BYTES)
-		return;
-	len = (size_t)r->body[1] << 24 | (size_t)r->body[2] << 16 | (size_t)r->body[3] << 8 | r->body[4];
-	if (len > r->len - GRPC_PREFIX_BYTES)
+	if (message_len(r) < 0)
 		return;
 	if (r->body[0]) {
 		if (!r->encoding || strcmp(r->encoding, "gzip") != 0 ||
@@ -158,10 +166,24 @@ static void judge(enum grpc_code code, struct otlp_http_answer *answer)
 		answer->cause = OTLP_CAUSE_SIZE;
 }
 
+/* The status was lost, and not merely never sent. */
+static bool lost_trailers(const struct otlp_grpc_reply *r)
+{
+	return r->trailers_may_be_lost && !r->status && r->http_status == 200 && r->content_type &&
+	       strncasecmp(r->content_type, "application/grpc", strlen("application/grpc")) == 0;
+}
+
 void otlp_grpc_read(const struct otlp_grpc_reply *r, struct otlp_http_answer *answer)
 {
 	enum grpc_code code = code_of(r);
 
+	if (lost_trailers(r) && message_len(r) < 0) {
+		answer->outcome = OTLP_HTTP_UNREACHABLE;
+		snprintf(answer->message, sizeof(answer->message), "the connection ended before its gRPC status");
+		return;
+	}
+	if (lost_trailers(r))
+		code = GRPC_OK;
 	if (code == GRPC_OK) {
 		answer->outcome = OTLP_HTTP_OK;
 		read_message(r, answer);

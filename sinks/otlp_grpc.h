@@ -3,6 +3,7 @@
 #ifndef HEARTH_SINKS_OTLP_GRPC_H
 #define HEARTH_SINKS_OTLP_GRPC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +19,14 @@ struct otlp_grpc_reply {
 	const char *encoding; /* grpc-encoding */
 	const uint8_t *body;
 	size_t len;
+	bool trailers_may_be_lost; /* on the way from the wire to here */
 };
 
 /*
  * Says in @answer what became of the request: the outcome and its cause, the status in words, what the collector asked for
  * and said. Without grpc-status it is made of the HTTP status, as gRPC's specification has it, and UNKNOWN in the end.
+ * Where the trailers may have been lost, a whole message is an acknowledgement, which a server sends with no other status;
+ * without one the request is to be sent again.
  */
 void otlp_grpc_read(const struct otlp_grpc_reply *reply, struct otlp_http_answer *answer);
 

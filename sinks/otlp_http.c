@@ -155,9 +155,16 @@ static void read_http_answer(struct otlp_http *h, long status, struct otlp_http_
 	read_refusal(h, answer);
 }
 
+static bool curl_is_before(unsigned version)
+{
+	return curl_version_info(CURLVERSION_NOW)->version_num < version;
+}
+
 static void read_grpc_answer(struct otlp_http *h, long status, struct otlp_http_answer *answer)
 {
+	/* libcurl before 8.1 drops the trailers of an answer that comes together with the connection's GOAWAY. */
 	struct otlp_grpc_reply reply = {
+		.trailers_may_be_lost = curl_is_before(0x080100),
 		.http_status = status,
 		.content_type = answer_header(h, "content-type"),
 		.status = answer_header(h, "grpc-status"),
@@ -307,7 +314,7 @@ static int headers_init(struct otlp_http *h, const struct otlp_sink_config *conf
 static void speak_grpc(struct otlp_http *h)
 {
 	/* libcurl before 8.0 sends HTTP/2's preface again on a connection of prior knowledge that it uses again. */
-	if (!h->endpoint.tls && curl_version_info(CURLVERSION_NOW)->version_num < 0x080000)
+	if (!h->endpoint.tls && curl_is_before(0x080000))
 		curl_easy_setopt(h->easy, CURLOPT_FORBID_REUSE, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_HTTP_VERSION,
 			 h->endpoint.tls ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);

@@ -12,6 +12,7 @@ The answers are used up in order, the last one stays.
   CODE                 that status, in the only headers; CODE:message=TEXT with a percent-encoded message
   CODE:late=TEXT       headers first, then the status and the message as trailers
   CODE:retry=MS        with a RetryInfo of so many milliseconds; CODE:bare=MS without base64's padding
+  OK:goaway, CODE:goaway     headers, the message, trailers and the connection's end, all at once
   http=STATUS          an HTTP answer without a gRPC status
   none                 a message, and no status
   hang=SECONDS         no answer for so long, then none
@@ -98,11 +99,26 @@ class Connection:
         lines = [("grpc-status", code)] + ([("grpc-message", message)] if message else [])
         self.h2.send_headers(stream, lines, end_stream=True)
 
+    def last_words(self, stream, word):
+        """As a server that stops: it reads until the other side has closed."""
+        self.headers(stream)
+        if word == "OK":
+            self.h2.send_data(stream, framed(b""))
+        self.trailers(stream, "0" if word == "OK" else word)
+        self.h2.close_connection()
+        self.send()
+        self.sock.shutdown(socket.SHUT_WR)
+        while self.sock.recv(65536):
+            pass
+        return False
+
     def reply(self, stream, answer):
         """Whether the connection goes on."""
         first, _, more = answer.partition(":")
         kind, _, value = more.partition("=")
         word, _, number = first.partition("=")
+        if kind == "goaway":
+            return self.last_words(stream, word)
         if word == "hang":
             time.sleep(float(number))
         if word in ("hang", "close"):

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/curl.h"
 #include "tests/unit/sinks/exporter.h"
 
 static bool has_h2;
@@ -167,7 +168,6 @@ static const struct {
 	{ "16", "(UNAUTHENTICATED) (check the credentials" },
 	{ "77", "gRPC status 2 (UNKNOWN)" }, /* no such code */
 	{ "x", "gRPC status 2 (UNKNOWN)" },
-	{ "none", "gRPC status 2 (UNKNOWN): an answer without a gRPC status\n" },
 	{ "http=404", "gRPC status 12 (UNIMPLEMENTED): HTTP status 404 without a gRPC status (check the URL" },
 	{ "http=401", "gRPC status 16 (UNAUTHENTICATED): HTTP status 401" },
 	{ "http=400", "gRPC status 13 (INTERNAL): HTTP status 400" },
@@ -193,6 +193,55 @@ static void test_final_answers(void **state)
 		assert_has(&messages, final_cases[i].message);
 		buf_fini(&messages);
 	}
+}
+
+static bool loses_trailers(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->version_num < 0x080100;
+}
+
+/* A message and no status is UNKNOWN, but where libcurl may have lost it. */
+static void test_no_status(void **state)
+{
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	struct collector c;
+	struct exporter e;
+
+	NEEDS_H2();
+	c = grpc_start("0", ANSWERS("none"));
+	grpc_exporter(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(dropped(&e, "refused"), loses_trailers() ? 0 : EVENTS);
+	finish(&e, NULL, NULL, &messages);
+	collector_stop(&c, &lines);
+	if (!loses_trailers())
+		assert_has(&messages, "gRPC status 2 (UNKNOWN): an answer without a gRPC status\n");
+	buf_fini(&lines);
+	buf_fini(&messages);
+}
+
+/* What a server that stops has answered is answered, although it says goodbye in the same breath. */
+static void test_goodbye(void **state)
+{
+	struct buf lines = BUF_EMPTY, messages = BUF_EMPTY;
+	struct collector c;
+	struct exporter e;
+
+	NEEDS_H2();
+	c = grpc_start("0", ANSWERS("OK:goaway"));
+	grpc_exporter(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	export_events(&e, 1);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(exported(&e), EVENTS + 1);
+	finish(&e, &c, &lines, &messages);
+	assert_int_equal(count_lines(&lines), 2);
+	assert_string_equal(buf_text(&messages), "");
+	buf_fini(&lines);
+	buf_fini(&messages);
+	check_retry(&(struct retry_case){ "14:goaway", loses_trailers() ? "unreachable" : "busy", "; keeping",
+					  250 * NSEC_PER_MSEC });
 }
 
 static void test_too_large(void **state)
@@ -253,7 +302,8 @@ int main(void)
 		cmocka_unit_test(test_request),		cmocka_unit_test(test_large_over_unix_socket),
 		cmocka_unit_test(test_retries),		cmocka_unit_test(test_final_answers),
 		cmocka_unit_test(test_partial_success), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_http1_server),
+		cmocka_unit_test(test_http1_server),	cmocka_unit_test(test_goodbye),
+		cmocka_unit_test(test_no_status),
 	};
 
 	setenv("no_proxy", "127.0.0.1", 1);
