@@ -255,24 +255,26 @@ void session_log_truth(struct session *s)
 			 stats.truncated, stats.complete + stats.truncated, stats.chief_count, stats.chief);
 }
 
-/* Samples that a sink took and could not deliver further. */
-static void add_dropped(void *arg, const char *name, const char *labels, uint64_t value)
+/* Appends what a sink took and could not deliver, and what waits in a spool, with the series' labels. */
+static void add_undelivered(void *arg, const char *name, const char *labels, uint64_t value)
 {
 	static const char suffix[] = "_dropped_samples_total";
 	size_t len = strlen(name), suffix_len = sizeof(suffix) - 1;
+	bool is_dropped = len > suffix_len && !strcmp(name + len - suffix_len, suffix);
 
-	(void)labels;
-	if (len > suffix_len && !strcmp(name + len - suffix_len, suffix))
-		*(uint64_t *)arg += value;
+	if (!value || (!is_dropped && strcmp(name, "hearth_spool_samples")))
+		return;
+	buf_printf(arg, "; %" PRIu64 " %s", value, is_dropped ? "dropped by a sink" : "kept for the next start");
+	if (labels && labels[0])
+		buf_printf(arg, " (%s)", labels);
 }
 
 void session_account(struct session *s, struct buf *out)
 {
 	AUTO(buf_fini) struct buf losses = BUF_EMPTY;
 	struct agent_stats stats;
-	uint64_t walked, dropped = 0;
+	uint64_t walked;
 
-	metrics_each(s->metrics, add_dropped, &dropped);
 	agent_stats_read(s->agent, &stats);
 	agent_losses_print(s->agent, &losses);
 	walked = stats.complete + stats.truncated;
@@ -280,8 +282,7 @@ void session_account(struct session *s, struct buf *out)
 		   stats.lost);
 	if (losses.len)
 		buf_printf(out, " (%s)", buf_text(&losses));
-	if (dropped)
-		buf_printf(out, "; %" PRIu64 " of the delivered dropped by sinks", dropped);
+	metrics_each(s->metrics, add_undelivered, out);
 	buf_printf(out, "; %" PRIu64 " not sampled", stats.not_sampled);
 	if (walked)
 		buf_printf(out, "; %.1f %% of user stacks complete", 100.0 * (double)stats.complete / (double)walked);

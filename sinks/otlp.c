@@ -211,9 +211,8 @@ static void otlp_free(struct sink *sink)
 
 	if (o->running) {
 		pthread_mutex_lock(&o->lock);
+		o->stop = true; /* first: or it would go on with the spool, and wait for an answer once more */
 		abandon_rest(o);
-		o->stop = true;
-		pthread_cond_signal(&o->wake);
 		pthread_mutex_unlock(&o->lock);
 		pthread_join(o->thread, NULL);
 	}
@@ -273,7 +272,7 @@ static struct metric *gauge(const struct series *s, const char *name, const char
 static struct metric *dropped_counter(const struct series *s, const char *reason)
 {
 	return counter(s, "hearth_export_dropped_samples_total", "reason", reason,
-		       "Samples that no collector will get from this process, by reason.");
+		       "Samples that this process gave up to send, by reason. A collector may have the unanswered ones.");
 }
 
 static void register_counters(struct otlp_counters *c, const struct series *s)
@@ -301,6 +300,7 @@ static void register_counters(struct otlp_counters *c, const struct series *s)
 	c->dropped_full = dropped_counter(s, "queue full");
 	c->dropped_refused = dropped_counter(s, "refused");
 	c->dropped_shutdown = dropped_counter(s, "shutdown");
+	c->dropped_unanswered = dropped_counter(s, "unanswered");
 	c->dropped_error = dropped_counter(s, "error");
 }
 

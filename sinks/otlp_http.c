@@ -62,22 +62,26 @@ static size_t keep_answer(char *data, size_t size, size_t count, void *arg)
 static CURLcode perform(struct otlp_http *h, const _Atomic bool *abandon)
 {
 	CURLcode code = CURLE_FAILED_INIT;
+	bool is_abandoned = false, has_begun = false;
 	CURLMsg *message;
 	int running = 1, left;
 
 	if (curl_multi_add_handle(h->multi, h->easy) != CURLM_OK)
 		return CURLE_OUT_OF_MEMORY;
-	while (running && !atomic_load(abandon)) {
+	while (running && !(is_abandoned = atomic_load(abandon))) {
 		if (curl_multi_perform(h->multi, &running) != CURLM_OK)
 			break;
 		if (running)
 			curl_multi_poll(h->multi, NULL, 0, POLL_MS, NULL);
+		has_begun = true;
 	}
+	if (is_abandoned && has_begun) /* the answer may be there by now */
+		curl_multi_perform(h->multi, &running);
 	while ((message = curl_multi_info_read(h->multi, &left)))
 		if (message->msg == CURLMSG_DONE)
 			code = message->data.result;
 	curl_multi_remove_handle(h->multi, h->easy);
-	return running && atomic_load(abandon) ? CURLE_ABORTED_BY_CALLBACK : code;
+	return running && is_abandoned ? CURLE_ABORTED_BY_CALLBACK : code;
 }
 
 /* A header of the answer; with gRPC also a trailer, which older libcurls file under headers. NULL when it is not there. */

@@ -33,6 +33,7 @@ struct otlp_request {
 	bool is_packed;		  /* the message is gzipped */
 	size_t message_bytes;	  /* before that */
 	uint64_t samples;	  /* of another signal: 1 */
+	bool is_unanswered;	  /* it was sent, and the collector may have it */
 };
 
 struct otlp_requests {

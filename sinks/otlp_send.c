@@ -205,7 +205,7 @@ static void give_up(struct sink_otlp *o)
 		spool_list(o, &rest);
 	while ((r = otlp_requests_pop(&rest))) {
 		samples += r->samples;
-		metric_add(o->counters.dropped_shutdown, r->samples);
+		metric_add(r->is_unanswered ? o->counters.dropped_unanswered : o->counters.dropped_shutdown, r->samples);
 		otlp_request_settle(r, -ETIMEDOUT);
 	}
 	pthread_mutex_lock(&o->lock);
@@ -311,6 +311,7 @@ static enum verdict attempt(struct sink_otlp *o, struct otlp_request *r, int *er
 	if (o->failures)
 		metric_add(o->counters.retries, 1);
 	otlp_http_post(o->http, r->signal, body, len, &o->abandon, &answer, &sent);
+	r->is_unanswered |= answer.outcome == OTLP_HTTP_ABANDONED || answer.outcome == OTLP_HTTP_TIMEOUT;
 	if (answer.outcome == OTLP_HTTP_ABANDONED)
 		return TRY_LATER;
 	metric_add(o->counters.requests[answer.outcome], 1);

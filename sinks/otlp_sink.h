@@ -20,7 +20,7 @@ struct otlp_counters {
 	struct metric *requests[OTLP_HTTP_ABANDONED];
 	struct metric *bytes, *retries, *splits, *exported, *rejected_profiles, *spooled;
 	struct metric *forwarded[OTLP_OTHERS];
-	struct metric *dropped_full, *dropped_refused, *dropped_shutdown, *dropped_error;
+	struct metric *dropped_full, *dropped_refused, *dropped_shutdown, *dropped_unanswered, *dropped_error;
 };
 
 struct sink_otlp {

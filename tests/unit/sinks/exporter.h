@@ -189,8 +189,8 @@ static inline unsigned count_lines(struct buf *lines)
 
 static uint64_t all_dropped(struct exporter *e)
 {
-	static const char *const reasons[] = { "queue full", "refused",	  "shutdown",	  "error",
-					       "spool full", "spool age", "spool corrupt" };
+	static const char *const reasons[] = { "queue full", "refused",	   "shutdown",	"unanswered",
+					       "error",	     "spool full", "spool age", "spool corrupt" };
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)

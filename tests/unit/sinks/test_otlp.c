@@ -313,7 +313,10 @@ static void test_hanging_collector(void **state)
 	(void)state;
 	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
 	export_events(&e, EVENTS);
+	export_events(&e, 1);
 	assert_int_equal(flush_for(&e, 300 * NSEC_PER_MSEC), -ETIMEDOUT);
+	assert_int_equal(dropped(&e, "unanswered"), EVENTS); /* it may have that one */
+	assert_int_equal(dropped(&e, "shutdown"), 1);
 	export_events(&e, EVENTS); /* it goes on after a flush that failed */
 	finish(&e, &c, NULL, NULL);
 	assert_in_range(clock_mono_ns() - start, 300 * NSEC_PER_MSEC, 15 * NSEC_PER_SEC);

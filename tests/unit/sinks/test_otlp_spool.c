@@ -180,11 +180,11 @@ static void test_turns(void **state)
 /* In flight at the end: it is not lost, and not acknowledged as delivered. */
 static void test_hanging_collector(void **state)
 {
-	struct collector c = collector_start(0, ANSWERS("hang=30"));
+	struct collector c = collector_start(0, ANSWERS("hang=300"));
 	struct exporter e;
 
 	(void)state;
-	exporter_start(&e, c.port, (struct otlp_sink_config){ .spool_dir = dir });
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .spool_dir = dir, .timeout_ns = 300 * NSEC_PER_SEC });
 	export_events(&e, EVENTS);
 	export_events(&e, EVENTS);
 	usleep(300000);
