@@ -353,6 +353,7 @@ static void answer_ingest(struct ingest_request *request, const struct ingest_an
 		[INGEST_TOO_LARGE] = { GRPC_RESOURCE_EXHAUSTED, REJECTED_TOO_LARGE },
 		[INGEST_BUSY] = { GRPC_UNAVAILABLE, REJECTED_BUSY },
 		[INGEST_NO_MEMORY] = { GRPC_UNAVAILABLE, REJECTED_MEMORY },
+		[INGEST_NO_ROOM] = { GRPC_UNAVAILABLE, REJECTED_SINK },
 		[INGEST_FAILED] = { GRPC_INTERNAL, REJECTED_SINK },
 	};
 	struct grpc_call *call = call_of_request(request);

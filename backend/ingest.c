@@ -159,6 +159,8 @@ static void finish_sink(struct ingest_job *job, int error)
 		finish(job, job->rejected ? INGEST_PARTIAL : INGEST_OK, job->rejected, "%s", job->why);
 	else if (error == -EAGAIN)
 		finish(job, INGEST_BUSY, 0, "queues are full: try again");
+	else if (error == -ENOSPC || error == -EDQUOT)
+		finish(job, INGEST_NO_ROOM, 0, "what came could not be kept: %s: try again", strerror(-error));
 	else
 		finish(job, INGEST_FAILED, 0, "what came could not be passed on: %s", strerror(-error));
 }
@@ -571,7 +573,7 @@ void ingest_free(struct ingest *in)
 	in->dead = true;
 	pthread_mutex_unlock(&in->lock);
 	while (in->pending)
-		finish(in->pending, INGEST_FAILED, 0, "the server stops");
+		finish(in->pending, INGEST_BUSY, 0, "the server stops");
 	unpacker_free(in->unpacker);
 	lazy_counters_free(in->lazy);
 	ingest_put(in);

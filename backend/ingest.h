@@ -37,6 +37,7 @@ enum ingest_outcome {
 	INGEST_TOO_LARGE,   /* beyond the limit once decompressed */
 	INGEST_BUSY,	    /* queues are full: come again */
 	INGEST_NO_MEMORY,   /* come again */
+	INGEST_NO_ROOM,	    /* a durable sink's disk is full, which somebody may mend: come again */
 	INGEST_FAILED,	    /* a durable sink failed */
 	INGEST_OUTCOMES,
 };
@@ -68,7 +69,7 @@ struct ingest_config {
 int ingest_new(const struct ingest_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
 	       struct ingest **ret);
 
-/* Accepts NULL. Requests under way get done() with INGEST_FAILED. Sinks may hold profiles and acks beyond it. May run the
+/* Accepts NULL. Requests under way get done() with INGEST_BUSY. Sinks may hold profiles and acks beyond it. May run the
  * loop a step. */
 void ingest_free(struct ingest *in);
 

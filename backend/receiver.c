@@ -107,6 +107,7 @@ static void on_done(struct ingest_request *ingest, const struct ingest_answer *a
 		[INGEST_TOO_LARGE] = { MHD_HTTP_CONTENT_TOO_LARGE, REJECTED_TOO_LARGE },
 		[INGEST_BUSY] = { MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_BUSY },
 		[INGEST_NO_MEMORY] = { MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_MEMORY },
+		[INGEST_NO_ROOM] = { MHD_HTTP_SERVICE_UNAVAILABLE, REJECTED_SINK },
 		[INGEST_FAILED] = { MHD_HTTP_INTERNAL_SERVER_ERROR, REJECTED_SINK },
 	};
 	struct request *r = (struct request *)((char *)ingest - offsetof(struct request, ingest));

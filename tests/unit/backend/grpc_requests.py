@@ -103,6 +103,7 @@ CALLS = [  # name, headers, body, code, what the message says
     ("string that is not UTF-8", more(), message(request((("container.id", b"b\xffd"),))), INVALID, "UTF-8"),
     ("nested too deep", more(), message(nested(10000)), INVALID, "deep"),
     ("sink full", more(), message(request((("test.errno", errno.EAGAIN),))), UNAVAILABLE, "full"),
+    ("disk full", more(), message(request((("test.errno", errno.ENOSPC),))), UNAVAILABLE, "No space left"),
     ("sink broken", more(), message(request((("test.errno", errno.EIO),))), INTERNAL, "passed on"),
     ("health", more(path=HEALTH + "Check"), message(b""), OK, ""),
     ("health, gzip", more(GZIP, path=HEALTH + "Check"), gz(b""), OK, ""),

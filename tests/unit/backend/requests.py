@@ -102,12 +102,15 @@ TABLE = [  # name, method, path, headers, body, status
     ("json and gzip", "POST", PROFILES, typed("application/json; charset=utf-8") + GZ[1:], gzip.compress(b"{}"), 200),
     ("json that is none", "POST", PROFILES, typed("application/json"), b"{", 400),
     ("json, sink full", "POST", PROFILES, typed("application/json"), json_errno(errno.EAGAIN), 503),
+    ("json, disk full", "POST", PROFILES, typed("application/json"), json_errno(errno.ENOSPC), 503),
     ("json, sink broken", "POST", PROFILES, typed("application/json"), json_errno(errno.EIO), 500),
     ("get profiles", "GET", PROFILES, [], b"", 405),
     ("put profiles", "PUT", PROFILES, typed(PROTOBUF), GOOD, 405),
     ("post metrics page", "POST", "/metrics", typed(PROTOBUF), GOOD, 405),
     ("delete health", "DELETE", "/healthz", [], b"", 405),
     ("sink full", "POST", PROFILES, typed(PROTOBUF), request((("test.errno", errno.EAGAIN),)), 503),
+    ("disk full", "POST", PROFILES, typed(PROTOBUF), request((("test.errno", errno.ENOSPC),)), 503),
+    ("disk over quota", "POST", PROFILES, typed(PROTOBUF), request((("test.errno", errno.EDQUOT),)), 503),
     ("sink broken", "POST", PROFILES, typed(PROTOBUF), request((("test.errno", errno.EIO),)), 500),
 ]
 CODES = {400: 3, 413: 8, 500: 13, 503: 14}

@@ -156,7 +156,9 @@ static void test_errors_of_sinks(void **state)
 	static const struct {
 		int error;
 		enum ingest_outcome outcome;
-	} table[] = { { -EAGAIN, INGEST_BUSY }, { -EIO, INGEST_FAILED }, { -ENOMEM, INGEST_FAILED } };
+	} table[] = {
+		{ -EAGAIN, INGEST_BUSY }, { -EIO, INGEST_FAILED }, { -ENOSPC, INGEST_NO_ROOM }, { -ENOMEM, INGEST_FAILED }
+	};
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -273,7 +275,7 @@ static void test_freed_first(void **state)
 	ask(&a);
 	end();
 	assert_int_equal(a.done, 1);
-	assert_int_equal(a.answer.outcome, INGEST_FAILED);
+	assert_int_equal(a.answer.outcome, INGEST_BUSY);
 	assert_int_equal(cancelled.done, 0);
 	first_ack->done(first_ack, 0);
 	profiles_put(first_kept);
