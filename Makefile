@@ -30,8 +30,7 @@ DEBUG ?= 0
 BUILD ?= build$(CROSS:%=-%)$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)),-debug)
 PREFIX ?= /usr/local
 CLANG ?= clang
-# The sanitized build is also what libFuzzer runs.
-CC := $(if $(filter default,$(origin CC)),$(if $(filter 1,$(SAN)),$(CLANG),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc),$(CC))
+CC := $(if $(filter default,$(origin CC)),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc,$(CC))
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 VERSION := $(shell cat vendor/version)
 
@@ -48,11 +47,11 @@ LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
 ifeq ($(DEBUG),1)
 CFLAGS_ALL += -O0
 else
-CFLAGS_ALL += $(if $(filter 1,$(SAN)),-O1,-O2) -ffunction-sections -fdata-sections
+CFLAGS_ALL += -O2 -ffunction-sections -fdata-sections
 LDFLAGS_ALL += -Wl,--gc-sections
 endif
 ifeq ($(SAN),1)
-CFLAGS_ALL += -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_ALL += -fsanitize=address,undefined$(FUZZER) -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
 WARN := $(filter-out -Wnull-dereference,$(WARN)) -Wno-missing-field-initializers # clang's are others than gcc's
 else ifneq ($(DEBUG),1)
@@ -232,20 +231,18 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
 
-# --- fuzzing: clang's libFuzzer over the sanitized build ---
+# --- fuzzing: clang's libFuzzer over the same sources, sanitized, in a folder of their own ---
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call archives,cmd)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
-ifeq ($(SAN),1)
-fuzz: $(FUZZ_BIN)
+.PHONY: fuzz-here
+fuzz-here: $(FUZZ_BIN)
 	$(Q)tests/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
-else
 fuzz:
-	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz
-endif
+	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz SAN=1 FUZZER=,fuzzer-no-link CC=$(CLANG) fuzz-here
 
 # --- installing ---
 .PHONY: install clean
@@ -260,6 +257,6 @@ install: all
 	$(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
 
 clean:
-	rm -rf build build-san build-debug build-san-debug build-arm64*
+	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

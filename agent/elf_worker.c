@@ -26,6 +26,7 @@
 #include "agent/elf_worker.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/sanitizer.h"
 
 enum {
 	CONTROL_FD = 3, /* the template's socket; a worker's is what the agent sent */
@@ -36,12 +37,6 @@ enum {
 };
 
 #define SPACE_BYTES (16ull << 30)
-
-#if defined(__SANITIZE_ADDRESS__)
-enum { HAS_SANITIZER = 1 };
-#else
-enum { HAS_SANITIZER = 0 };
-#endif
 
 /* --- giving up privileges --- */
 

@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/sanitizer.h"
 #include "symbols/elf_image.h"
 #include "symbols/symbol_image.h"
 #include "symbols/symbol_index.h"
@@ -38,12 +39,6 @@ enum {
 /* What it allocates: names while they are put together (CODE_NAMES_MAX_BYTES), the index, unpacked sections. Its share of
  * what the parent has is counted, too. */
 #define MEMORY_BYTES (2ull << 30)
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_SANITIZER 1
-#else
-#define HAS_SANITIZER 0
-#endif
 
 /* --- the child --- */
 

@@ -214,11 +214,11 @@ static void put_value(struct writer *w, const struct otlp_field *f, const void *
 		buf_puts(w->out, *(const bool *)at ? "true" : "false");
 		break;
 	case KIND_FIXED64:
-		if (f->json == JSON_DOUBLE) {
+		if (f->json == JSON_DOUBLE)
 			put_double(w->out, *(const double *)at);
-			break;
-		}
-		/* fall through */
+		else
+			put_number(w->out, f, at, large_number);
+		break;
 	case KIND_INT64:
 		put_number(w->out, f, at, large_number);
 		break;

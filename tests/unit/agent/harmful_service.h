@@ -17,14 +17,9 @@
 #include <unistd.h>
 
 #include "agent/elf_service.h"
+#include "base/sanitizer.h"
 
 enum { BLOCK = 256, HUGE_REPLY = (16 << 20) + 1 };
-
-#ifdef __SANITIZE_ADDRESS__
-#define HAS_SANITIZER 1
-#else
-#define HAS_SANITIZER 0
-#endif
 
 enum harm {
 	NO_HARM,

@@ -26,13 +26,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/sanitizer.h"
 #include "symbols/symbol_index.h"
-
-#ifdef __SANITIZE_ADDRESS__
-enum { HAS_SANITIZER = 1 };
-#else
-enum { HAS_SANITIZER = 0 };
-#endif
 
 static char folder[] = "/tmp/hearth-test-XXXXXX";
 static struct loop *loop;

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
+#include "base/sanitizer.h"
 #include "proto/otlp.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/proto/profile_rules.h"
@@ -450,7 +451,7 @@ static void test_memory_comes_back(void **state)
 /* Out of memory sticks, is said at the freeze, and is over after it. */
 static void test_out_of_memory(void **state)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if HAS_SANITIZER
 	(void)state;
 	skip(); /* a limit of the address space ends the sanitizer itself */
 #else
