@@ -12,25 +12,25 @@ for binary; do
 done
 cd "$(dirname "$0")/.." || exit 1
 
-limit_s=60
-passed=0 failed=0 skipped=0
+limit_s=120
 export CMOCKA_MESSAGE_OUTPUT=STDOUT
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
 
-# count WORD OUTPUT: the number in cmocka's summary line "[  WORD  ] N test(s)"
+# count WORD FILE: the number in cmocka's summary line "[  WORD  ] N test(s)"
 count() {
-	sed -nE "s/^\[ +$1 +\] ([0-9]+) test\(s\).*/\1/p" <<<"$2" | awk '{ sum += $1 } END { print sum + 0 }'
+	sed -nE "s/^\[ +$1 +\] ([0-9]+) test\(s\).*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# In a file: what a test leaves running would hold a pipe open.
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-for binary in "${binaries[@]}"; do
-	name=${binary#"$build/unit/"}
-	timeout --kill-after=5 "$limit_s" ${HEARTH_TEST_RUNNER:-} "$binary" >"$log" 2>&1 </dev/null
+# run BINARY: its line, the output of one that failed, and its counts in $work/counts. The output goes into a file: what a test leaves
+# running would hold a pipe open.
+run() {
+	local name=${1#"$build/unit/"} log status p f s note=
+	log=$work/${name//\//-}
+	timeout --kill-after=5 "$limit_s" ${HEARTH_TEST_RUNNER:-} "$1" >"$log.raw" 2>&1 </dev/null
 	status=$?
-	output=$(tr -d '\0' <"$log")
-	p=$(count PASSED "$output") f=$(count FAILED "$output") s=$(count SKIPPED "$output")
-	note=
+	tr -d '\0' <"$log.raw" >"$log"
+	p=$(count PASSED "$log") f=$(count FAILED "$log") s=$(count SKIPPED "$log")
 	if ((status == 124 || status == 137)); then
 		note="no end after $limit_s s"
 	elif ((status != 0 && f == 0)); then
@@ -40,14 +40,27 @@ for binary in "${binaries[@]}"; do
 	fi
 	# A crash, a hang or an empty run is a failure of its own: its tests never reached the summary.
 	[[ $note ]] && f=$((f + 1))
-	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	if ((f)); then
-		printf '  FAIL %-34s %d passed, %d failed%s\n' "$name" "$p" "$f" "${note:+ ($note)}"
-		sed 's/^/       /' <<<"$output"
-	else
-		printf '  ok   %-34s %d passed%s\n' "$name" "$p" "$( ((s)) && echo ", $s skipped")"
-	fi
+	{
+		flock 9
+		echo "$p $f $s" >>"$work/counts"
+		if ((f)); then
+			printf '  FAIL %-34s %d passed, %d failed%s\n' "$name" "$p" "$f" "${note:+ ($note)}"
+			sed 's/^/       /' "$log"
+		else
+			printf '  ok   %-34s %d passed%s\n' "$name" "$p" "$( ((s)) && echo ", $s skipped")"
+		fi
+	} 9>"$work/lock"
+}
+
+# As many at a time as there are CPUs: much of their time is waiting.
+for binary in "${binaries[@]}"; do
+	while (($(jobs -rp | wc -l) >= $(nproc))); do
+		wait -n
+	done
+	run "$binary" &
 done
+wait
+read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$work/counts" 2>/dev/null || echo 0 0 0)
 
 if [[ ${HEARTH_TEST_COUNTS:-} ]]; then
 	echo "$passed $failed $skipped" >>"$HEARTH_TEST_COUNTS"
