@@ -26,6 +26,7 @@ need_bpf() {
 start() {
 	local out=$1
 	shift
+	rm -f "$out" "$out.err" # what an earlier one of that name said
 	"$@" >"$out" 2>"$out.err" </dev/null &
 	started=$!
 	pids+=("$started")
