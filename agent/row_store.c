@@ -16,6 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "agent/row_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -97,18 +100,6 @@ static int find_own_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1; /* the program comes first */
 }
 
-static uint64_t hash_bytes(const void *data, size_t bytes)
-{
-	uint64_t hash = bytes, word;
-
-	for (size_t i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
-		memcpy(&word, (const uint8_t *)data + i, sizeof(word));
-		hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-		hash ^= hash >> 29;
-	}
-	return hash;
-}
-
 static void unmap(struct row_store *s)
 {
 	if (s->map)
@@ -135,7 +126,7 @@ static bool find_arrays(struct row_store *s)
 	s->places = (const void *)(s->groups + h->group_cnt);
 	at = (const uint8_t *)(s->places + h->place_cnt);
 	return (s->map_bytes & ~7ull) == (((size_t)(at - (const uint8_t *)s->map) + 7) & ~7ull) &&
-	       hash_bytes(h + 1, s->map_bytes - sizeof(*h)) == h->hash;
+	       XXH3_64bits(h + 1, s->map_bytes - sizeof(*h)) == h->hash;
 }
 
 static int name_files(struct row_store *s)
@@ -488,7 +479,7 @@ static int put_together(struct writer *w, struct buf *out)
 	buf_append(out, padding, -out->len & 7);
 	if (out->failed || w->files.failed || w->groups.failed || w->places.failed)
 		return -ENOMEM;
-	head.hash = hash_bytes(out->data + sizeof(head), out->len - sizeof(head));
+	head.hash = XXH3_64bits(out->data + sizeof(head), out->len - sizeof(head));
 	memcpy(out->data, &head, sizeof(head));
 	return 0;
 }
