@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #include "backend/store_clickhouse.h"
+#include "backend/store_queue.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/queue.h"
 #include "base/thread.h"
 #include "sinks/spool.h"
 
@@ -33,37 +33,24 @@ enum {
 #define SEND_NS		(30 * NSEC_PER_SEC)
 #define LAST_SEND_NS	(3 * NSEC_PER_SEC) /* at the end */
 
-struct item {
-	struct profiles *p;
-	struct ack *ack; /* NULL: nobody asks */
-	size_t bytes;
-};
-
 struct click_writer {
 	struct store_clickhouse *s;
 	const struct click_address *address;
 	struct click_connection *connection;
 	pthread_t thread;
-	struct queue *queue; /* of struct item */
-	_Atomic size_t queued_bytes;
+	struct store_queue *queue;
 	_Atomic bool is_ending, is_cut; /* cut: what is being sent is given up */
-	pthread_mutex_t lock;		/* accepted, done; and what waits for the end */
+	pthread_mutex_t lock;		/* what waits for the end */
 	pthread_cond_t moved;
-	uint64_t accepted, done; /* items */
 	/* the thread's */
 	struct click_sent *sent;
 	struct click_batch batch;
 	struct click_parcel parcel, spooled;
 	struct spool *spool; /* or NULL */
-	struct item *items[GROUP_ITEMS];
+	struct store_item *items[GROUP_ITEMS];
 	size_t count;
 	uint64_t wait_ns, next_ns; /* after a failure: how long, and until when nothing is tried; 0: all is well */
 	struct log_limit limit;
-};
-
-struct click_sink {
-	struct sink sink;
-	struct click_writer *writer;
 };
 
 /* --- sending --- */
@@ -177,11 +164,12 @@ static bool send_spooled(struct click_writer *w)
 static void collect(struct click_writer *w, uint64_t idle_ns)
 {
 	uint64_t end;
-	struct item *item = queue_pop(w->queue, clock_mono_ns() + idle_ns);
+	struct store_item *item = store_queue_pop(w->queue, clock_mono_ns() + idle_ns);
 
 	w->count = 0;
 	click_batch_reset(&w->batch);
-	for (end = clock_mono_ns() + GROUP_NS; item; item = queue_pop(w->queue, atomic_load(&w->is_ending) ? 0 : end)) {
+	for (end = clock_mono_ns() + GROUP_NS; item;
+	     item = store_queue_pop(w->queue, atomic_load(&w->is_ending) ? 0 : end)) {
 		int err = click_batch_add(&w->batch, w->sent, item->p, clock_unix_ns());
 
 		if (err) { /* for want of memory: parts of it may be in */
@@ -192,23 +180,6 @@ static void collect(struct click_writer *w, uint64_t idle_ns)
 		if (w->count == GROUP_ITEMS || w->batch.events >= BATCH_EVENTS)
 			return;
 	}
-}
-
-static void settle(struct click_writer *w, int err)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		struct item *item = w->items[i];
-
-		if (item->ack)
-			item->ack->done(item->ack, err);
-		atomic_fetch_sub(&w->queued_bytes, item->bytes);
-		profiles_put(item->p);
-		free(item);
-	}
-	pthread_mutex_lock(&w->lock);
-	w->done += w->count;
-	pthread_cond_broadcast(&w->moved);
-	pthread_mutex_unlock(&w->lock);
 }
 
 static void *run_writer(void *arg)
@@ -226,83 +197,17 @@ static void *run_writer(void *arg)
 			err = click_parcel_make(&w->parcel, &w->batch);
 			if (err)
 				metric_add(w->s->metrics.lost_events, w->batch.events);
-			settle(w, err ? err : deliver(w));
+			store_queue_settle(w->queue, w->items, w->count, err ? err : deliver(w));
 		}
 		has_more = send_spooled(w);
 	}
 }
 
-/* --- the sink --- */
-
-static int sink_consume_profiles(struct sink *sink, struct profiles *p, struct ack *ack)
-{
-	struct click_writer *w = ((struct click_sink *)sink)->writer;
-	struct item *item = malloc(sizeof(*item));
-	const size_t bytes = profiles_memory_bytes(p);
-	int err = -EAGAIN;
-
-	if (!item)
-		return -ENOMEM;
-	*item = (struct item){ .p = profiles_get(p), .ack = ack, .bytes = bytes };
-	pthread_mutex_lock(&w->lock); /* so that flush() counts what was accepted */
-	if (atomic_load(&w->queued_bytes) < QUEUE_BYTES) {
-		atomic_fetch_add(&w->queued_bytes, bytes);
-		err = queue_push(w->queue, item);
-		if (err)
-			atomic_fetch_sub(&w->queued_bytes, bytes);
-		else
-			w->accepted++;
-	}
-	pthread_mutex_unlock(&w->lock);
-	if (err) {
-		metric_add(w->s->metrics.queue_full, 1);
-		profiles_put(p);
-		free(item);
-	}
-	return err;
-}
-
-static int sink_flush_profiles(struct sink *sink, uint64_t deadline_ns)
-{
-	struct click_writer *w = ((struct click_sink *)sink)->writer;
-	uint64_t wanted;
-	int err = 0;
-
-	pthread_mutex_lock(&w->lock);
-	wanted = w->accepted;
-	while (w->done < wanted && !err)
-		err = thread_cond_wait(&w->moved, &w->lock, deadline_ns);
-	err = w->done < wanted ? -ETIMEDOUT : 0;
-	pthread_mutex_unlock(&w->lock);
-	return err;
-}
-
-static void sink_free_self(struct sink *sink)
-{
-	free(sink);
-}
-
-static const struct sink_ops sink_ops = {
-	.name = "clickhouse",
-	.durable = true,
-	.consume = sink_consume_profiles,
-	.flush = sink_flush_profiles,
-	.free = sink_free_self,
-};
-
 int click_writer_sink(struct store *store, struct sink **ret)
 {
 	struct click_writer *w = store_clickhouse_of(store)->writer;
-	struct click_sink *sink;
 
-	if (!w)
-		return -EROFS;
-	sink = calloc(1, sizeof(*sink));
-	if (!sink)
-		return -ENOMEM;
-	*sink = (struct click_sink){ { &sink_ops }, w };
-	*ret = &sink->sink;
-	return 0;
+	return w ? store_queue_sink(w->queue, "clickhouse", ret) : -EROFS;
 }
 
 /* --- start and stop --- */
@@ -318,7 +223,7 @@ static void writer_free(struct click_writer *w)
 		log_info("%" PRIu64 " samples for %s wait in %s for the next start", spool_samples(w->spool), w->s->place,
 			 spool_dir(w->spool));
 	spool_close(w->spool);
-	queue_free(w->queue);
+	store_queue_free(w->queue);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->moved);
 	free(w);
@@ -334,9 +239,10 @@ int click_writer_start(struct store_clickhouse *s, const struct click_address *a
 	w->s = s;
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);
-	w->queue = queue_new(QUEUE_ITEMS);
 	w->sent = click_sent_new();
-	err = w->queue && w->sent ? click_connect(address, &w->is_cut, &w->connection) : -ENOMEM;
+	err = w->sent ? store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.queue_full, &w->queue) : -ENOMEM;
+	if (!err)
+		err = click_connect(address, &w->is_cut, &w->connection);
 	if (!err && s->config.spool_dir)
 		err = click_spool_open(s, &w->spool);
 	if (!err)
@@ -355,13 +261,12 @@ void click_writer_stop(struct store_clickhouse *s)
 
 	if (!w)
 		return;
-	queue_close(w->queue);
+	store_queue_close(w->queue);
 	pthread_mutex_lock(&w->lock);
 	atomic_store(&w->is_ending, true);
 	pthread_cond_broadcast(&w->moved);
-	while (w->done < w->accepted && thread_cond_wait(&w->moved, &w->lock, cut_ns) == 0)
-		;
 	pthread_mutex_unlock(&w->lock);
+	(void)store_queue_flush(w->queue, cut_ns);
 	atomic_store(&w->is_cut, true);
 	pthread_join(w->thread, NULL);
 	writer_free(w);

@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/queue.h"
 #include "base/thread.h"
 
 enum {
@@ -28,17 +27,6 @@ enum {
 	QUEUE_BYTES = 128 * 1024 * 1024, /* of profiles that wait */
 	FAST_LEVEL = 1,			 /* zstd's, for blocks that live for a minute */
 	BLOCK_EVENTS = 1 << 16,
-};
-
-struct store_item {
-	struct profiles *p;
-	struct ack *ack; /* NULL: nobody asks */
-	size_t bytes;
-};
-
-struct store_sink {
-	struct sink sink;
-	struct store_writer *writer;
 };
 
 /* --- blocks --- */
@@ -171,23 +159,14 @@ static void commit_group(struct store_writer *w, struct store_item **items, size
 	metric_add(err ? metrics->commit_errors : metrics->commits, 1);
 	if (!err)
 		metric_add(metrics->events, w->keep.event_count);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		lost += items[i]->p->sample_events;
-		if (items[i]->ack)
-			items[i]->ack->done(items[i]->ack, err);
-		atomic_fetch_sub(&w->queued_bytes, items[i]->bytes);
-		profiles_put(items[i]->p);
-		free(items[i]);
-	}
 	if (err) {
 		metric_add(metrics->lost_events, lost);
 		log_limited(&w->commit_limit, 10 * NSEC_PER_SEC, LOG_ERROR, "cannot keep %llu samples in %s: %s",
 			    (unsigned long long)lost, w->s->path, strerror(-err));
 	}
-	pthread_mutex_lock(&w->lock);
-	w->done += count;
-	pthread_cond_broadcast(&w->moved);
-	pthread_mutex_unlock(&w->lock);
+	store_queue_settle(w->queue, items, count, err);
 }
 
 /* --- the thread --- */
@@ -200,14 +179,14 @@ static void *run_writer(void *arg)
 		struct store_item *items[GROUP_ITEMS];
 		size_t count = 0;
 		uint64_t end, now = clock_mono_ns();
-		struct store_item *item = queue_pop(w->queue, now + (store_writer_is_busy(w) ? 0 : IDLE_NS));
+		struct store_item *item = store_queue_pop(w->queue, now + (store_writer_is_busy(w) ? 0 : IDLE_NS));
 
 		if (item) {
 			end = clock_mono_ns() + GROUP_NS;
 			items[count++] = item;
 			while (count < GROUP_ITEMS) {
 				now = clock_mono_ns();
-				item = queue_pop(w->queue, now + LINGER_NS < end ? now + LINGER_NS : end);
+				item = store_queue_pop(w->queue, now + LINGER_NS < end ? now + LINGER_NS : end);
 				if (!item)
 					break;
 				items[count++] = item;
@@ -222,78 +201,11 @@ static void *run_writer(void *arg)
 	}
 }
 
-/* --- the sink --- */
-
-static int sink_store_consume(struct sink *sink, struct profiles *p, struct ack *ack)
-{
-	struct store_writer *w = ((struct store_sink *)sink)->writer;
-	struct store_item *item;
-	size_t bytes = profiles_memory_bytes(p);
-	int err = -EAGAIN;
-
-	item = malloc(sizeof(*item));
-	if (!item)
-		return -ENOMEM;
-	*item = (struct store_item){ .p = profiles_get(p), .ack = ack, .bytes = bytes };
-	pthread_mutex_lock(&w->lock); /* so that flush() counts what was accepted */
-	if (atomic_load(&w->queued_bytes) < QUEUE_BYTES) {
-		atomic_fetch_add(&w->queued_bytes, bytes);
-		err = queue_push(w->queue, item);
-		if (err)
-			atomic_fetch_sub(&w->queued_bytes, bytes);
-		else
-			w->accepted++;
-	}
-	pthread_mutex_unlock(&w->lock);
-	if (err) {
-		metric_add(w->s->metrics.queue_full, 1);
-		profiles_put(p);
-		free(item);
-	}
-	return err;
-}
-
-static int sink_store_flush(struct sink *sink, uint64_t deadline_ns)
-{
-	struct store_writer *w = ((struct store_sink *)sink)->writer;
-	uint64_t wanted;
-	int err = 0;
-
-	pthread_mutex_lock(&w->lock);
-	wanted = w->accepted;
-	while (w->done < wanted && !err)
-		err = thread_cond_wait(&w->moved, &w->lock, deadline_ns);
-	err = w->done < wanted ? -ETIMEDOUT : 0;
-	pthread_mutex_unlock(&w->lock);
-	return err;
-}
-
-static void sink_store_free(struct sink *sink)
-{
-	free(sink);
-}
-
-static const struct sink_ops sink_ops = {
-	.name = "store",
-	.durable = true,
-	.consume = sink_store_consume,
-	.flush = sink_store_flush,
-	.free = sink_store_free,
-};
-
 int store_writer_sink(struct store *store, struct sink **ret)
 {
 	struct store_writer *w = store_sqlite_of(store)->writer;
-	struct store_sink *sink;
 
-	if (!w)
-		return -EROFS;
-	sink = calloc(1, sizeof(*sink));
-	if (!sink)
-		return -ENOMEM;
-	*sink = (struct store_sink){ { &sink_ops }, w };
-	*ret = &sink->sink;
-	return 0;
+	return w ? store_queue_sink(w->queue, "store", ret) : -EROFS;
 }
 
 /* --- start and stop --- */
@@ -325,7 +237,7 @@ static void writer_free(struct store_writer *w)
 		buf_fini(&w->parts[i]);
 	block_fini(&w->block);
 	column_codec_free(w->codec);
-	queue_free(w->queue);
+	store_queue_free(w->queue);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->moved);
 	free(w);
@@ -342,8 +254,7 @@ int store_writer_start(struct store_sqlite *s)
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);
 	w->codec = column_codec_new(FAST_LEVEL);
-	w->queue = queue_new(QUEUE_ITEMS);
-	if (w->codec && w->queue) {
+	if (w->codec && !store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.queue_full, &w->queue)) {
 		block_init(&w->block, w->codec);
 		err = store_writer_prepare(w);
 		if (err == -EBADMSG)
@@ -363,7 +274,7 @@ void store_writer_stop(struct store_sqlite *s)
 	if (!s->writer)
 		return;
 	atomic_store(&s->writer->is_ending, true);
-	queue_close(s->writer->queue);
+	store_queue_close(s->writer->queue);
 	pthread_join(s->writer->thread, NULL);
 	writer_free(MOVE(s->writer));
 }

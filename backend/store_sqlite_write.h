@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "backend/store_queue.h"
 #include "backend/store_sqlite_keep.h"
 #include "base/log.h"
 
@@ -22,12 +23,10 @@ enum { TASK_NAME = STORE_CLEAR + 1 }; /* besides enum store_task */
 struct store_writer {
 	struct store_sqlite *s;
 	pthread_t thread;
-	struct queue *queue; /* of struct store_item */
-	_Atomic size_t queued_bytes;
+	struct store_queue *queue;
 	_Atomic bool is_ending;
-	pthread_mutex_t lock; /* accepted, done */
+	pthread_mutex_t lock; /* the task */
 	pthread_cond_t moved;
-	uint64_t accepted, done; /* items */
 	struct keep keep;
 	struct column_codec *codec;
 	struct block block; /* being merged */
