@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 struct opened { /* the connections' address lives as long as they do */
 	struct store_clickhouse s;
@@ -114,21 +115,10 @@ static void register_metrics(struct click_metrics *m, struct metrics *registry)
 					   "Batches that ClickHouse did not take at once.");
 	m->lost_events = metrics_counter(registry, "hearth_store_lost_events_total", NULL,
 					 "Sample events that could not be written to the store.");
-	m->queue_full = metrics_counter(registry, "hearth_store_queue_full_total", NULL,
-					"Batches sent back because the store was behind.");
 	m->sent_bytes = metrics_counter(registry, "hearth_store_sent_bytes_total", NULL,
 					"Bytes of rows that ClickHouse took, as sent (compressed).");
 	m->spooled_events = metrics_counter(registry, "hearth_store_spooled_events_total", NULL,
 					    "Sample events written into the spool because ClickHouse did not take them.");
-}
-
-static int init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE); /* questions within questions */
-	return -pthread_mutex_init(lock, &attr);
 }
 
 /* A server that is not there yet is waited for, unless there is nothing to do but ask it. */
@@ -151,7 +141,7 @@ int store_clickhouse_open(const struct store_config *config, struct metrics *met
 	int code;
 
 	err->message[0] = 0;
-	if (!o || init_lock(&s->read_lock)) {
+	if (!o || thread_lock_init_recursive(&s->read_lock)) {
 		free(o);
 		snprintf(err->message, sizeof(err->message), "cannot open the store: %s", strerror(ENOMEM));
 		return -ENOMEM;

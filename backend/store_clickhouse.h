@@ -32,14 +32,14 @@ struct store_clickhouse {
 	char *database; /* as it is in the URL */
 	char *folder;	/* for what belongs to it; or NULL */
 	struct store_config config;
-	pthread_mutex_t read_lock;
+	pthread_mutex_t read_lock; /* recursive: there are questions within questions */
 	struct click_connection *reader;
 	struct click_names *names;
 	struct click_writer *writer; /* NULL when read only */
 	_Atomic bool is_ready;	     /* the tables are there, and of this version */
 	struct click_metrics {
 		struct metrics *registry;
-		struct metric *events, *commits, *commit_errors, *lost_events, *queue_full, *sent_bytes, *spooled_events;
+		struct metric *events, *commits, *commit_errors, *lost_events, *sent_bytes, *spooled_events;
 	} metrics;
 };
 

@@ -13,6 +13,7 @@
 
 #include "backend/store_clickhouse.h"
 #include "backend/store_ids.h"
+#include "backend/store_sample.h"
 #include "backend/store_sqlite_origin.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -324,12 +325,6 @@ static uint64_t stack_of(struct message *m, int32_t index)
 
 /* --- labels --- */
 
-static bool is_cpu(const struct message *m, const struct profile_attribute *a)
-{
-	return a->value.kind == VALUE_INT && !a->unit_strindex && a->value.integer >= 0 && a->value.integer < UINT16_MAX &&
-	       str_is(profiles_string(m->p, a->key_strindex), "cpu.logical_number");
-}
-
 static struct label_row make_labels(struct message *m, const struct indices *list)
 {
 	AUTO_FREE struct attribute *items = malloc((list->count + 1) * sizeof(*items));
@@ -343,7 +338,7 @@ static struct label_row make_labels(struct message *m, const struct indices *lis
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct profile_attribute *a = &m->p->dict.attributes[list->items[i]];
 
-		if (!row.cpu && is_cpu(m, a))
+		if (!row.cpu && store_is_cpu(m->p, a))
 			row.cpu = (uint16_t)(a->value.integer + 1);
 		else
 			items[count++] = attribute_at(m, list->items[i]);
@@ -426,13 +421,13 @@ static uint64_t series_of(struct message *m, const struct resource_profiles *rp,
 
 /* --- samples --- */
 
-static void put_sample(struct message *m, const struct buf *middle, const struct buf *end, uint64_t time_ns, int64_t weight)
+static void put_sample(struct message *m, const struct buf *middle, const struct buf *end, struct store_event e)
 {
 	struct buf *b = &m->batch->rows[CLICK_SAMPLES];
 
-	put_number(b, time_ns < LATEST_NS ? time_ns : LATEST_NS, 8);
+	put_number(b, e.time_ns < LATEST_NS ? e.time_ns : LATEST_NS, 8);
 	buf_append(b, middle->data, middle->len);
-	put_number(b, (uint64_t)weight, 8);
+	put_number(b, (uint64_t)e.weight, 8);
 	buf_append(b, end->data, end->len);
 	m->batch->events++;
 }
@@ -442,11 +437,9 @@ static void add_sample(struct message *m, const struct profile *profile, const s
 {
 	const struct profile_link *link = &m->p->dict.links[sample->link_index];
 	const struct label_row labels = labels_of(m, &sample->attributes);
-	const bool has_values = sample->value_count == sample->timestamp_count;
 	const uint64_t stack = stack_of(m, sample->stack_index);
 	AUTO(buf_fini) struct buf end = BUF_EMPTY;
 	struct buf *middle = &m->frames;
-	int64_t weight = sample->value_count ? 0 : 1;
 
 	buf_reset(middle);
 	buf_append(middle, head->data, head->len);
@@ -457,13 +450,8 @@ static void add_sample(struct message *m, const struct profile *profile, const s
 	put_str(&end, sample->link_index ? link->span_id : STR(""));
 	if (middle->failed || end.failed)
 		m->err = -ENOMEM;
-	for (uint32_t i = 0; i < sample->timestamp_count && !m->err; i++)
-		put_sample(m, middle, &end, sample->timestamps_unix_ns[i], has_values ? sample->values[i] : 1);
-	if (sample->timestamp_count || m->err)
-		return;
-	for (uint32_t i = 0; i < sample->value_count; i++)
-		weight = (int64_t)((uint64_t)weight + (uint64_t)sample->values[i]);
-	put_sample(m, middle, &end, profile->time_unix_ns ? profile->time_unix_ns : clock_unix_ns(), weight);
+	for (uint32_t i = 0; i < store_event_count(sample) && !m->err; i++)
+		put_sample(m, middle, &end, store_event_at(profile, sample, i));
 }
 
 static void add_profile(struct message *m, const struct resource_profiles *rp, const struct scope_profiles *sp,

@@ -240,7 +240,7 @@ int click_writer_start(struct store_clickhouse *s, const struct click_address *a
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);
 	w->sent = click_sent_new();
-	err = w->sent ? store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.queue_full, &w->queue) : -ENOMEM;
+	err = w->sent ? store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.registry, &w->queue) : -ENOMEM;
 	if (!err)
 		err = click_connect(address, &w->is_cut, &w->connection);
 	if (!err && s->config.spool_dir)

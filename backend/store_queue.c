@@ -31,7 +31,7 @@ struct queue_sink {
 	struct store_queue *queue;
 };
 
-int store_queue_new(size_t max_items, size_t max_bytes, struct metric *full, struct store_queue **ret)
+int store_queue_new(size_t max_items, size_t max_bytes, struct metrics *registry, struct store_queue **ret)
 {
 	struct store_queue *q = calloc(1, sizeof(*q));
 
@@ -43,7 +43,9 @@ int store_queue_new(size_t max_items, size_t max_bytes, struct metric *full, str
 		return -ENOMEM;
 	}
 	q->max_bytes = max_bytes;
-	q->full = full;
+	if (registry)
+		q->full = metrics_counter(registry, "hearth_store_queue_full_total", NULL,
+					  "Batches sent back because the store was behind.");
 	pthread_mutex_init(&q->lock, NULL);
 	thread_cond_init(&q->moved);
 	*ret = q;

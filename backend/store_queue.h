@@ -11,7 +11,7 @@
 
 #include "proto/sink.h"
 
-struct metric;
+struct metrics;
 
 /* One that waits, or is being kept. */
 struct store_item {
@@ -22,9 +22,9 @@ struct store_item {
 
 struct store_queue;
 
-/* At most @max_items of them, and a last one more when the profiles take @max_bytes of memory; @full counts those turned
- * away. 0 or -ENOMEM. */
-int store_queue_new(size_t max_items, size_t max_bytes, struct metric *full, struct store_queue **ret);
+/* At most @max_items of them, and a last one more when the profiles take @max_bytes of memory; those turned away are counted
+ * in @registry (NULL: nowhere). 0 or -ENOMEM. */
+int store_queue_new(size_t max_items, size_t max_bytes, struct metrics *registry, struct store_queue **ret);
 
 /* Accepts NULL. Empty, and no longer pushed to by a sink. */
 void store_queue_free(struct store_queue *q);

@@ -12,6 +12,7 @@
 #include "backend/store_sqlite_write.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #define KEEP_AGE_NS (7ull * 24 * 3600 * NSEC_PER_SEC)
 #define KEEP_BYTES  (2ull << 30)
@@ -154,8 +155,6 @@ static void register_metrics(struct store_metrics *m, struct metrics *registry)
 					   "Transactions that failed; their samples are in hearth_store_lost_events_total.");
 	m->lost_events = metrics_counter(registry, "hearth_store_lost_events_total", NULL,
 					 "Sample events that could not be written to the store.");
-	m->queue_full = metrics_counter(registry, "hearth_store_queue_full_total", NULL,
-					"Batches sent back because the store was behind.");
 	m->merges = metrics_counter(registry, "hearth_store_merges_total", NULL, "Times that blocks were merged.");
 	m->damaged_blocks = metrics_counter(registry, "hearth_store_damaged_blocks_total", NULL,
 					    "Blocks met whose content is not what was written.");
@@ -168,15 +167,6 @@ static void register_metrics(struct store_metrics *m, struct metrics *registry)
 	m->bytes = metrics_gauge(registry, "hearth_store_bytes", NULL, "Size of the store with its log.");
 }
 
-static int init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE); /* questions within questions */
-	return -pthread_mutex_init(lock, &attr);
-}
-
 int store_sqlite_open(const struct store_config *config, struct metrics *metrics, struct store **ret,
 		      struct store_error *err)
 {
@@ -184,7 +174,7 @@ int store_sqlite_open(const struct store_config *config, struct metrics *metrics
 	int code = -ENOMEM;
 
 	err->message[0] = '\0';
-	if (!s || init_lock(&s->read_lock)) {
+	if (!s || thread_lock_init_recursive(&s->read_lock)) {
 		free(s);
 		snprintf(err->message, sizeof(err->message), "cannot open the store: %s", strerror(ENOMEM));
 		return -ENOMEM;

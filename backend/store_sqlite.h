@@ -33,7 +33,7 @@ struct store_sqlite {
 	int lock_fd;	/* of the folder's lock file; -1 */
 	char *place, *path;
 	struct store_config config;
-	pthread_mutex_t read_lock;
+	pthread_mutex_t read_lock;   /* recursive: there are questions within questions */
 	struct store_names *names;   /* reader's */
 	struct column_codec *codec;  /* reader's */
 	struct block block;	     /* reader's */
@@ -42,7 +42,7 @@ struct store_sqlite {
 		struct metrics *registry;
 		struct metric *events, *commits, *commit_errors, *lost_events, *moved_aside, *damaged_blocks, *pruned_events,
 			*thinned_events;
-		struct metric *merges, *bytes, *queue_full;
+		struct metric *merges, *bytes;
 	} metrics;
 };
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/store_sample.h"
 #include "backend/store_sqlite_keep.h"
 #include "backend/store_sqlite_origin.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 /* What a list of a sample's attributes means. */
 struct label_set {
@@ -317,12 +317,6 @@ static uint32_t keep_stack(struct message *m, int32_t index)
 
 /* --- samples --- */
 
-static bool is_cpu(const struct message *m, const struct profile_attribute *a)
-{
-	return a->value.kind == VALUE_INT && !a->unit_strindex && a->value.integer >= 0 && a->value.integer < UINT16_MAX &&
-	       str_is(profiles_string(m->p, a->key_strindex), "cpu.logical_number");
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -343,7 +337,7 @@ static struct label_set make_label_set(struct message *m, const struct indices *
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct profile_attribute *a = &m->p->dict.attributes[list->items[i]];
 
-		if (!set.cpu && is_cpu(m, a))
+		if (!set.cpu && store_is_cpu(m->p, a))
 			set.cpu = (uint32_t)a->value.integer + 1;
 		else
 			numbers[count++] = keep_attribute_at(m, list->items[i]);
@@ -391,28 +385,20 @@ static uint32_t keep_link(struct message *m, int32_t index)
 static void add_sample(struct message *m, const struct profile *profile, const struct sample *sample, struct event *e)
 {
 	const struct label_set set = keep_label_set(m, &sample->attributes);
-	const bool has_values = sample->value_count == sample->timestamp_count;
 	struct keep *k = m->k;
 
 	e->stack = keep_stack(m, sample->stack_index);
 	e->link = keep_link(m, sample->link_index);
 	e->labels = set.set;
 	e->cpu = set.cpu;
-	for (uint32_t i = 0; i < sample->timestamp_count && !m->err; i++) {
-		e->time_ns = sample->timestamps_unix_ns[i] > INT64_MAX ? INT64_MAX : sample->timestamps_unix_ns[i];
-		e->weight = has_values ? sample->values[i] : 1;
+	for (uint32_t i = 0; i < store_event_count(sample) && !m->err; i++) {
+		const struct store_event event = store_event_at(profile, sample, i);
+
+		e->time_ns = event.time_ns > INT64_MAX ? INT64_MAX : event.time_ns;
+		e->weight = event.weight;
 		if (ROOM(m, k->events, k->event_cap, k->event_count))
 			k->events[k->event_count++] = *e;
 	}
-	if (sample->timestamp_count || m->err)
-		return;
-	e->time_ns = profile->time_unix_ns ? profile->time_unix_ns : clock_unix_ns();
-	e->time_ns = e->time_ns > INT64_MAX ? INT64_MAX : e->time_ns;
-	e->weight = sample->value_count ? 0 : 1;
-	for (uint32_t i = 0; i < sample->value_count; i++)
-		e->weight = (int64_t)((uint64_t)e->weight + (uint64_t)sample->values[i]);
-	if (ROOM(m, k->events, k->event_cap, k->event_count))
-		k->events[k->event_count++] = *e;
 }
 
 /* The series of a profile's samples. */

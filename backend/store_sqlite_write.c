@@ -254,7 +254,7 @@ int store_writer_start(struct store_sqlite *s)
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);
 	w->codec = column_codec_new(FAST_LEVEL);
-	if (w->codec && !store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.queue_full, &w->queue)) {
+	if (w->codec && !store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.registry, &w->queue)) {
 		block_init(&w->block, w->codec);
 		err = store_writer_prepare(w);
 		if (err == -EBADMSG)

@@ -22,6 +22,15 @@ int thread_start(pthread_t *thread_ret, const char *name, void *(*fn)(void *arg)
 	return 0;
 }
 
+int thread_lock_init_recursive(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	return -pthread_mutex_init(lock, &attr);
+}
+
 int thread_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attributes;

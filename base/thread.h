@@ -9,6 +9,9 @@
 /* Starts @fn with all signals blocked (they belong to the main loop), named @name (at most 15 bytes). 0 or -errno. */
 int thread_start(pthread_t *thread_ret, const char *name, void *(*fn)(void *arg), void *arg);
 
+/* A lock that its holder may take again. 0 or -errno. */
+int thread_lock_init_recursive(pthread_mutex_t *lock);
+
 /* A condition whose deadlines are of CLOCK_MONOTONIC. 0 or -errno. */
 int thread_cond_init(pthread_cond_t *cond);
 
