@@ -2,13 +2,13 @@
 /* Lists of attributes are short: they are searched from end to end. */
 #include "agent/attributes.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/utf8.h"
 
 /* Takes all behind the first @count away. */
@@ -93,11 +93,6 @@ static struct str trim(const char *start, const char *end)
 	return (struct str){ start, (uint32_t)(end - start) };
 }
 
-static int hex_digit(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
-}
-
 /* Percent-decodes @text into @out. */
 static int decode(struct str text, struct buf *out)
 {
@@ -108,8 +103,8 @@ static int decode(struct str text, struct buf *out)
 			buf_putc(out, text.data[i]);
 			continue;
 		}
-		high = i + 2 < text.len ? hex_digit(text.data[i + 1]) : -1;
-		low = i + 2 < text.len ? hex_digit(text.data[i + 2]) : -1;
+		high = i + 2 < text.len ? parse_hex_digit(text.data[i + 1]) : -1;
+		low = i + 2 < text.len ? parse_hex_digit(text.data[i + 2]) : -1;
 		if (high < 0 || low < 0)
 			return -EINVAL;
 		buf_putc(out, (char)(high << 4 | low));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 
 enum { MAX_SKIP_DEPTH = 128 };
 
@@ -89,14 +90,11 @@ static bool read_hex4(const uint8_t *p, const uint8_t *end, uint32_t *ret)
 	if (end - p < 4)
 		return false;
 	for (int i = 0; i < 4; i++) {
-		uint8_t c = p[i], low = c | 0x20;
+		int digit = parse_hex_digit((char)p[i]);
 
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint32_t)(c - '0');
-		else if (low >= 'a' && low <= 'f')
-			v = v << 4 | (uint32_t)(low - 'a' + 10);
-		else
+		if (digit < 0)
 			return false;
+		v = v << 4 | (uint32_t)digit;
 	}
 	*ret = v;
 	return true;

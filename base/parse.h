@@ -20,6 +20,16 @@ int parse_size(const char *text, uint64_t *bytes_ret);
 /* "true/yes/on/1", "false/no/off/0", any case. */
 int parse_bool(const char *text, bool *ret);
 
+/* What a hexadecimal digit of either case stands for; -1: it is none. */
+static inline int parse_hex_digit(char c)
+{
+	char low = (char)(c | 0x20);
+
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
 /* Lower-case hex of @len bytes into @out (2 * len + 1 chars). */
 void hex_encode(char *out, const uint8_t *data, size_t len);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
+
 enum { NUMBER_CHARS = 64 };
 
 /* Digits of an integer of at most 64 bits from @p on; returns what is behind them, NULL when it is too large. */
@@ -113,21 +115,12 @@ const char *json_read_double(struct json_reader *r, double *ret)
 	return isinf(*ret) ? "is out of range" : NULL;
 }
 
-static int hex_digit(char c)
-{
-	char low = (char)(c | 0x20);
-
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 bool json_unhex(struct json_text text, uint8_t *out, size_t *len_ret)
 {
 	if (text.len % 2)
 		return false;
 	for (size_t i = 0; i < text.len; i += 2) {
-		int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+		int high = parse_hex_digit(text.data[i]), low = parse_hex_digit(text.data[i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;

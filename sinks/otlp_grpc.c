@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/gzip.h"
+#include "base/parse.h"
 #include "base/utf8.h"
 #include "proto/grpc.h"
 #include "proto/otlp.h"
@@ -61,18 +62,13 @@ static enum grpc_code code_of(const struct otlp_grpc_reply *r)
 	return isdigit((unsigned char)r->status[0]) && !*end && code < GRPC_CODE_COUNT ? (enum grpc_code)code : GRPC_UNKNOWN;
 }
 
-static int hex_digit(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
-}
-
 /* A percent-encoded text; what is no encoding stays as it is. */
 static void decode_percent(const char *text, char *out, size_t size)
 {
 	AUTO(buf_fini) struct buf raw = BUF_EMPTY, clean = BUF_EMPTY;
 
 	for (; *text; text++) {
-		int high = *text == '%' ? hex_digit(text[1]) : -1, low = high >= 0 ? hex_digit(text[2]) : -1;
+		int high = *text == '%' ? parse_hex_digit(text[1]) : -1, low = high >= 0 ? parse_hex_digit(text[2]) : -1;
 
 		buf_putc(&raw, low >= 0 ? (char)(high << 4 | low) : *text);
 		text += low >= 0 ? 2 : 0;
