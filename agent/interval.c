@@ -239,7 +239,7 @@ static int32_t frame_type(struct interval *iv, const struct trace_frame *frame)
 static int32_t kernel_build_id_attribute(struct interval *iv, struct str module)
 {
 	struct kernel_entry *entry = iv->kernel;
-	char id[KERNEL_BUILD_ID_CHARS];
+	char id[BUILD_ID_CHARS];
 
 	for (; entry < iv->kernel + iv->kernel_cnt; entry++)
 		if (strlen(entry->module) == module.len && !memcmp(entry->module, module.data, module.len))

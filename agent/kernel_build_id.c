@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 
-enum { MAX_NOTES_BYTES = 16 << 10, ID_BYTES = (KERNEL_BUILD_ID_CHARS - 1) / 2 };
+enum { MAX_NOTES_BYTES = 16 << 10, ID_BYTES = (BUILD_ID_CHARS - 1) / 2 };
 
-bool build_id_of_notes(const uint8_t *notes, size_t len, char out[static KERNEL_BUILD_ID_CHARS])
+bool build_id_of_notes(const uint8_t *notes, size_t len, char out[static BUILD_ID_CHARS])
 {
 	Elf64_Nhdr note;
 
@@ -37,7 +37,7 @@ bool build_id_of_notes(const uint8_t *notes, size_t len, char out[static KERNEL_
 	return false;
 }
 
-bool kernel_build_id(const char *module, char out[static KERNEL_BUILD_ID_CHARS])
+bool kernel_build_id(const char *module, char out[static BUILD_ID_CHARS])
 {
 	uint8_t notes[MAX_NOTES_BYTES];
 	AUTO_FCLOSE FILE *f = NULL;

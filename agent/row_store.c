@@ -5,7 +5,6 @@
  * file whose checksum is right may be wrong but not harmful.
  */
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -19,11 +18,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "agent/kernel_build_id.h"
 #include "agent/row_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
-#include "base/parse.h"
 #include "symbols/symbol_cache.h"
 
 enum {
@@ -32,7 +31,6 @@ enum {
 	MAX_GROUPS = 24576,
 	MAX_PLACES = 1 << 20,
 	OLD_DAYS = 7, /* after which what another build of hearth left is nobody's any more */
-	ID_BYTES = 20,
 };
 
 static const char magic[8] = { 'h', 'e', 'a', 'r', 't', 'h', 'R', 'W' };
@@ -60,7 +58,7 @@ struct kept_group {
 
 struct row_store {
 	int dir_fd; /* owned; -1: none */
-	char name[sizeof(prefix) + 2 * ID_BYTES];
+	char name[sizeof(prefix) + BUILD_ID_CHARS];
 	struct intern *names; /* of files: a number is an index + 1 */
 	uint32_t *kept;	      /* parallel to names: the file's index in the mapped file + 1; 0: it is not there */
 	/* what is mapped; NULL: nothing */
@@ -81,21 +79,11 @@ static int find_own_id(struct dl_phdr_info *info, size_t size, void *arg)
 	char *id = arg;
 
 	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
+	for (int i = 0; i < info->dlpi_phnum && !id[0]; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const uint8_t *at = (const uint8_t *)(info->dlpi_addr + ph->p_vaddr), *end = at + ph->p_memsz;
 
-		if (ph->p_type != PT_NOTE)
-			continue;
-		while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
-			const ElfW(Nhdr) *note = (const void *)at;
-			const uint8_t *name = (const uint8_t *)(note + 1), *desc = name + ((note->n_namesz + 3) & ~3u);
-
-			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4) &&
-			    note->n_descsz == ID_BYTES)
-				hex_encode(id, desc, ID_BYTES);
-			at = desc + ((note->n_descsz + 3) & ~3u);
-		}
+		if (ph->p_type == PT_NOTE)
+			(void)build_id_of_notes((const uint8_t *)(info->dlpi_addr + ph->p_vaddr), ph->p_memsz, id);
 	}
 	return 1; /* the program comes first */
 }
@@ -173,7 +161,7 @@ static int open_file(struct row_store *s)
 int row_store_new(int dir_fd, struct row_store **ret)
 {
 	struct row_store *s = calloc(1, sizeof(*s));
-	char id[2 * ID_BYTES + 1] = "";
+	char id[BUILD_ID_CHARS] = "";
 	int error;
 
 	if (!s)

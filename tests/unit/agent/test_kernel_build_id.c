@@ -20,7 +20,7 @@ static const uint8_t notes[] = "\6\0\0\0\4\0\0\0\1\0\0\0Linux\0\0\0abcd"
 
 static void test_notes(void **state)
 {
-	char id[KERNEL_BUILD_ID_CHARS] = "";
+	char id[BUILD_ID_CHARS] = "";
 
 	(void)state;
 	assert_true(build_id_of_notes(notes, sizeof(notes) - 1, id));
@@ -38,7 +38,7 @@ static void test_notes(void **state)
 
 static void test_running_kernel(void **state)
 {
-	char id[KERNEL_BUILD_ID_CHARS] = "", command[200];
+	char id[BUILD_ID_CHARS] = "", command[200];
 
 	(void)state;
 	assert_false(kernel_build_id("no such module", id));
