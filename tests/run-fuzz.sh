@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs each libFuzzer target for some seconds on a copy of its seeds in tests/fuzz/corpus/NAME (fuzz_NAME is the binary).
 #   usage: tests/run-fuzz.sh BUILD SECONDS BINARY...
+#   FUZZ_SEED=N: of libFuzzer's random numbers, another one each time without
 # An input that breaks a target is kept under BUILD/crashes. Counts and exit status as in tests/run-unit.sh: a target is a test.
 set -u
 build=$(realpath "${1:?usage: tests/run-fuzz.sh BUILD SECONDS BINARY...}")
@@ -25,7 +26,7 @@ for binary in "${binaries[@]}"; do
 	[[ -d $seeds ]] && cp -r "$seeds/." "$work/$name/"
 	# The outer limit is for a target that hangs before or after libFuzzer's own clock runs.
 	timeout --kill-after=5 $((seconds + 60)) "$binary" "$work/$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
-		-rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
+		-rss_limit_mb=2048 ${FUZZ_SEED:+-seed=$FUZZ_SEED} -verbosity=0 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
 		>"$work/output" 2>&1 </dev/null
 	status=$?
 	executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/output")
