@@ -19,18 +19,51 @@ static const char *const words[CHECK_RESULT_MAX] = {
 
 struct text_output {
 	struct buf *out;
-	bool all; /* what each means */
+	bool all;	  /* what each means */
+	uint32_t columns; /* of the terminal; 0: no line is broken */
 };
+
+enum { MARGIN = 9 }; /* where texts begin: behind the longest word and a blank */
+
+/* One text from the margin on, broken at blanks where the terminal ends. */
+static void print_wrapped(const struct text_output *t, const char *text)
+{
+	size_t room = t->columns > 2 * MARGIN ? t->columns - MARGIN : SIZE_MAX;
+
+	for (size_t len = strlen(text), line; len; text += line, len -= line) {
+		line = len;
+		if (line > room) {
+			for (line = room; line && text[line] != ' '; line--)
+				;
+			line = line ? line : room;
+		}
+		buf_printf(t->out, "%.*s\n", (int)line, text);
+		for (; text[line] == ' '; line++)
+			;
+		if (line < len)
+			buf_printf(t->out, "%*s", MARGIN, "");
+	}
+}
 
 static void print_text(void *arg, const struct check *check)
 {
 	struct text_output *t = arg;
 
-	buf_printf(t->out, "%-9s%s%s%s\n", words[check->result], check->name, check->found[0] ? ": " : "", check->found);
-	if (check->result != CHECK_YES || t->all)
-		buf_printf(t->out, "%9s%s\n", "", check->means);
-	if (check->advice[0])
-		buf_printf(t->out, "%9s=> %s\n", "", check->advice);
+	AUTO(buf_fini) struct buf line = BUF_EMPTY;
+
+	buf_printf(&line, "%s%s%s", check->name, check->found[0] ? ": " : "", check->found);
+	buf_printf(t->out, "%-*s", MARGIN, words[check->result]);
+	print_wrapped(t, buf_text(&line));
+	if (check->result != CHECK_YES || t->all) {
+		buf_printf(t->out, "%*s", MARGIN, "");
+		print_wrapped(t, check->means);
+	}
+	if (check->advice[0]) {
+		buf_reset(&line);
+		buf_printf(&line, "=> %s", check->advice);
+		buf_printf(t->out, "%*s", MARGIN, "");
+		print_wrapped(t, buf_text(&line));
+	}
 }
 
 static void print_json(void *arg, const struct check *check)
@@ -122,7 +155,7 @@ static int check_json(const struct config *config, struct buf *out)
 static int check_host(const struct config *config)
 {
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	struct text_output t = { .out = &text, .all = config->verbose };
+	struct text_output t = { .out = &text, .all = config->verbose, .columns = output_size().columns };
 	int failed, status;
 
 	if (config->json) {
@@ -155,8 +188,7 @@ const struct cmd cmd_check = {
 		"Says what this kernel, these privileges and this host allow: yes, no, partly (hearth works, but not all of "
 		"it) or unknown; what each means where it is not yes (--verbose: always), and what to do about it. Exit "
 		"status 1 when something is missing that hearth needs. Works without privileges. With --config it names "
-		"unknown "
-		"keys and wrong values in that file by their lines instead.",
+		"unknown keys and wrong values in that file by their lines instead.",
 	.example = "sudo hearth check",
 	.run = run_check,
 };

@@ -4,11 +4,20 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+
+struct output_size output_size(void)
+{
+	struct winsize size = { 0 };
+
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size); /* what is no terminal leaves zeros */
+	return (struct output_size){ .columns = size.ws_col, .rows = size.ws_row };
+}
 
 int output_write(const struct buf *text)
 {

@@ -3,7 +3,15 @@
 #ifndef HEARTH_CMD_OUTPUT_H
 #define HEARTH_CMD_OUTPUT_H
 
+#include <stdint.h>
+
 struct buf;
+
+/* Columns and rows of the terminal that standard output is; 0 where it is none or does not know. */
+struct output_size {
+	uint32_t columns, rows;
+};
+struct output_size output_size(void);
 
 /*
  * Writes all of @text to standard output and returns the exit status. A reader that went away (`hearth report f | head`) is

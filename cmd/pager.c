@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,14 +31,14 @@ static const char *pager_command(void)
 /* The lines of @text that the terminal has no room for. Lines were cut to its width. */
 static bool is_longer(const struct buf *text)
 {
-	struct winsize size;
+	uint32_t rows = output_size().rows;
 	size_t lines = 0;
 
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row)
+	if (!rows)
 		return false;
 	for (size_t i = 0; i < text->len; i++)
 		lines += text->data[i] == '\n';
-	return lines >= size.ws_row;
+	return lines >= rows;
 }
 
 _Noreturn static void run_child(const char *command, int in)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -322,9 +321,7 @@ static int add_to_top(void *top, struct profiles *p)
 /* The heaviest functions, for who did not say what to do with the capture. */
 static void summarise(const char *path)
 {
-	struct winsize size;
-	const struct report_style style = { .columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col,
-					    .max_rows = SUMMARY_ROWS };
+	const struct report_style style = { .columns = output_size().columns, .max_rows = SUMMARY_ROWS };
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct top *top = top_new();
 

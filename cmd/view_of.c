@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/config.h"
+#include "cmd/output.h"
 
 struct selection {
 	const char *option, *value;
@@ -77,10 +77,9 @@ struct report_style style_of(const struct config *config)
 {
 	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
 	bool is_terminal = isatty(STDOUT_FILENO), can = term && strcmp(term, "dumb") != 0 && (!no_color || !no_color[0]);
-	struct winsize size;
 
 	return (struct report_style){
-		.columns = is_terminal && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_col : 0,
+		.columns = output_size().columns,
 		.colour = !strcmp(config->color, "always") || (!strcmp(config->color, "auto") && is_terminal && can),
 		.max_rows = (uint32_t)config->rows,
 		.min_percent = config->min_percent,

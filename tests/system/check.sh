@@ -48,6 +48,14 @@ if unshare -Ur true 2>/dev/null; then
 	says no "the host's users: another user namespace"
 fi
 
+# on a terminal, broken at blanks: put together again it is what a pipe gets
+./hearth check --verbose >whole 2>/dev/null || :
+script -qec "stty cols 60; ./hearth check --verbose" /dev/null 2>/dev/null </dev/null | tr -d '\r' >broken || :
+awk 'length > 60' broken >wide
+[ ! -s wide ] || fail "wider than the terminal: $(cat wide)"
+[ "$(wc -l <broken)" -gt "$(wc -l <whole)" ] || fail "nothing was broken: $(cat broken)"
+[ "$(tr -s ' \n' '  ' <broken)" = "$(tr -s ' \n' '  ' <whole)" ] || fail "words lost: $(diff broken whole)"
+
 # the same as JSON
 status=0
 setpriv --reuid 65534 --regid 65534 --clear-groups ./hearth check --json >json 2>err || status=$?
