@@ -37,8 +37,12 @@ struct id_key id_key_of(const void *content, size_t len)
 	return (struct id_key){ .low = hash.low64, .high = (uint32_t)hash.high64 };
 }
 
-/* A key may be in either of two buckets, so that both are rarely full before the table is. Keys of nodes are no hashes:
- * they are mixed here. */
+struct id_key id_key_below(struct id_key parent, uint32_t number)
+{
+	return (struct id_key){ .low = XXH3_64bits_withSeed(&number, sizeof(number), parent.low), .high = number };
+}
+
+/* A key may be in either of two buckets, so that both are rarely full before the table is. */
 static struct id_slot *bucket_of(const struct ids *t, struct id_key key, int choice)
 {
 	uint64_t mixed = (key.low ^ key.high) * (choice ? 0xc2b2ae3d27d4eb4full : 0x9e3779b97f4a7c15ull);

@@ -39,6 +39,10 @@ void ids_clear(struct ids *t); /* forgets all, keeps the bound */
 
 struct id_key id_key_of(const void *content, size_t len);
 
+/* The key of what is numbered @number below the node whose key is @parent ({ 0 }: none): of its whole path. So a node is
+ * found without those above it, and is not new when one of them was forgotten. */
+struct id_key id_key_below(struct id_key parent, uint32_t number);
+
 /* The number under @key, or 0. */
 uint32_t ids_get(struct ids *t, struct id_key key);
 

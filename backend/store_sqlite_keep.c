@@ -12,8 +12,10 @@
 
 enum { ROWS_AT_ONCE = 8192, KEPT_EVENTS = 1 << 13 };
 
-/* What is remembered at most; see store_ids.h. 16 bytes an entry, 8 MB in all. Four times as many save 0.7 of 18 bytes a
- * sample of a host that compiles, where most of it comes again, and nothing elsewhere. */
+/* Whose keys are made at the start, which takes 16 bytes each for a moment: those above what is held count too. */
+enum { NODES_LOADED = 1 << 21 };
+
+/* What is remembered at most; see store_ids.h. 16 bytes an entry, 8 MB in all. */
 static const uint32_t most_held[KEPT_MAX] = {
 	[KEPT_STRING] = 1 << 16,   [KEPT_ATTRIBUTE] = 1 << 15, [KEPT_SET] = 1 << 15,   [KEPT_LINK] = 1 << 12,
 	[KEPT_FUNCTION] = 1 << 16, [KEPT_MAPPING] = 1 << 14,   [KEPT_FRAME] = 1 << 17, [KEPT_NODE] = 1 << 18,
@@ -139,19 +141,34 @@ static int load_frames(struct keep *k, uint32_t first, const void *data, size_t 
 	return err;
 }
 
-static struct id_key node_key(struct node_row row)
-{
-	return (struct id_key){ .low = (uint64_t)row.parent << 32 | row.frame };
-}
+/* The keys of the nodes that are loaded: parents stand before their children. */
+struct loading {
+	struct keep *k;
+	struct id_key *nodes; /* all 0: not known */
+	int64_t first_node;
+	size_t node_room;
+};
 
-static int load_nodes(struct keep *k, uint32_t first, const void *data, size_t len, size_t count)
+/* A node whose parent is not known is not either: it is kept again when it comes again. */
+static int load_nodes(struct loading *l, uint32_t first, const void *data, size_t len, size_t count)
 {
 	AUTO_FREE struct node_row *rows = malloc(count * sizeof(*rows) + 1);
-	int err = rows ? nodes_unpack(k->codec, data, len, rows, count, first) : -ENOMEM;
+	int err = rows ? nodes_unpack(l->k->codec, data, len, rows, count, first) : -ENOMEM;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		if (rows[i].frame)
-			(void)ids_put(&k->ids[KEPT_NODE], node_key(rows[i]), first + (uint32_t)i);
+		size_t place = (size_t)(first + (int64_t)i - l->first_node),
+		       parent = (size_t)(rows[i].parent - l->first_node);
+		struct id_key above = { 0 };
+
+		if (!rows[i].frame || place >= l->node_room)
+			continue;
+		if (rows[i].parent) {
+			if (parent >= place || !l->nodes[parent].high)
+				continue;
+			above = l->nodes[parent];
+		}
+		l->nodes[place] = id_key_below(above, rows[i].frame);
+		(void)ids_put(&l->k->ids[KEPT_NODE], l->nodes[place], first + (uint32_t)i);
 	}
 	return err;
 }
@@ -168,9 +185,10 @@ static int load_lists(struct keep *k, enum kept kind, uint32_t first, const void
 	return err;
 }
 
-/* Packed rows, the newest ones as many as the table holds. */
-static int load_packed(struct keep *k, enum kept kind, int64_t oldest)
+/* Packed rows from number @oldest on. */
+static int load_packed(struct loading *l, enum kept kind, int64_t oldest)
 {
+	struct keep *k = l->k;
 	sqlite3_stmt *st = NULL;
 	char sql[96];
 	int err, code;
@@ -179,10 +197,7 @@ static int load_packed(struct keep *k, enum kept kind, int64_t oldest)
 	code = sqlite3_prepare_v2(k->db, sql, -1, &st, NULL);
 	err = store_sqlite_errno(code);
 	if (!err)
-		sqlite3_bind_int64(st, 1,
-				   oldest > (int64_t)k->next[kind] - most_held[kind]
-					   ? oldest
-					   : (int64_t)k->next[kind] - most_held[kind]);
+		sqlite3_bind_int64(st, 1, oldest);
 	while (!err && (code = sqlite3_step(st)) == SQLITE_ROW) {
 		uint32_t first = (uint32_t)sqlite3_column_int64(st, 0);
 		const void *data = sqlite3_column_blob(st, 1);
@@ -195,7 +210,7 @@ static int load_packed(struct keep *k, enum kept kind, int64_t oldest)
 			err = load_lists(k, kind, first, data, len, (size_t)count);
 		else
 			err = kind == KEPT_FRAME ? load_frames(k, first, data, len, (size_t)count)
-						 : load_nodes(k, first, data, len, (size_t)count);
+						 : load_nodes(l, first, data, len, (size_t)count);
 	}
 	sqlite3_finalize(st);
 	return err ? err : store_sqlite_errno(code);
@@ -222,6 +237,26 @@ static int last_number(struct keep *k, enum kept kind, int64_t *ret)
 	return store_get_int(k->db, sql, 0, ret);
 }
 
+/* From the first number of the generation on, or as many of the newest as count. */
+static int load_kind(struct keep *k, enum kept kind, int64_t first)
+{
+	int64_t room = kind == KEPT_NODE ? NODES_LOADED : most_held[kind], next = k->next[kind];
+	struct loading l = { .k = k, .first_node = first > next - room ? first : next - room };
+	int err;
+
+	if (!kept_packed(kind))
+		return content_sql[kind] ? load_rows(k, kind, first) : 0;
+	if (kind == KEPT_NODE) {
+		l.node_room = (size_t)(next - l.first_node);
+		l.nodes = calloc(l.node_room + 1, sizeof(*l.nodes));
+		if (!l.nodes)
+			return -ENOMEM;
+	}
+	err = load_packed(&l, kind, l.first_node);
+	free(l.nodes);
+	return err;
+}
+
 int keep_reload(struct keep *k)
 {
 	int err = store_get_int(k->db, "SELECT max(id) FROM generations", 0, &k->generation);
@@ -238,10 +273,7 @@ int keep_reload(struct keep *k)
 		if (err)
 			break;
 		k->next[i] = (uint32_t)last + 1;
-		if (kept_packed((enum kept)i))
-			err = load_packed(k, (enum kept)i, first);
-		else if (content_sql[i])
-			err = load_rows(k, (enum kept)i, first);
+		err = load_kind(k, (enum kept)i, first);
 	}
 	return err;
 }

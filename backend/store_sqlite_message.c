@@ -19,6 +19,11 @@ struct location_frames {
 	uint32_t first, count; /* count 0: not met yet */
 };
 
+struct path_step {
+	struct id_key key;
+	uint32_t frame;
+};
+
 struct message {
 	struct keep *k;
 	const struct profiles *p;
@@ -28,6 +33,8 @@ struct message {
 	struct location_frames *locations;
 	uint32_t *frames;
 	size_t frame_count, frame_cap;
+	struct path_step *path; /* of the stack at hand, outermost first */
+	size_t path_count, path_cap;
 	struct label_set *label_sets;
 	size_t label_set_count, label_set_cap;
 	struct ids label_set_of; /* bytes of the list of indices: place among label_sets + 1 */
@@ -37,8 +44,8 @@ struct message {
 
 static void message_fini(struct message *m)
 {
-	void *const arrays[] = { m->strings, m->attributes, m->functions, m->mappings, m->stacks,
-				 m->links,   m->stack_met,  m->locations, m->frames,   m->label_sets };
+	void *const arrays[] = { m->strings,   m->attributes, m->functions, m->mappings, m->stacks,    m->links,
+				 m->stack_met, m->locations,  m->frames,    m->path,	 m->label_sets };
 
 	for (size_t i = 0; i < ARRAY_LEN(arrays); i++)
 		free(arrays[i]);
@@ -282,37 +289,49 @@ static struct location_frames keep_location(struct message *m, int32_t index)
 	return *frames;
 }
 
-static uint32_t keep_node(struct message *m, uint32_t parent, uint32_t frame)
+static void add_step(struct message *m, uint32_t frame)
+{
+	struct id_key parent = m->path_count ? m->path[m->path_count - 1].key : (struct id_key){ 0 };
+
+	if (ROOM(m, m->path, m->path_cap, m->path_count))
+		m->path[m->path_count++] = (struct path_step){ id_key_below(parent, frame), frame };
+}
+
+/* The number of the path's last node. Those that are not known yet, the last of it, are kept. */
+static uint32_t keep_path(struct message *m)
 {
 	struct keep *k = m->k;
-	const struct id_key key = { .low = (uint64_t)parent << 32 | frame };
-	uint32_t id = ids_get(&k->ids[KEPT_NODE], key);
+	size_t known = m->path_count;
+	uint32_t node = 0;
 
-	if (id)
-		return id;
-	id = k->next[KEPT_NODE]++;
-	(void)ids_put(&k->ids[KEPT_NODE], key, id);
-	if (ROOM(m, k->nodes, k->node_cap, k->node_count))
-		k->nodes[k->node_count++] = (struct node_row){ .parent = parent, .frame = frame };
-	return id;
+	while (known && !(node = ids_get(&k->ids[KEPT_NODE], m->path[known - 1].key)))
+		known--;
+	for (size_t i = known; i < m->path_count && ROOM(m, k->nodes, k->node_cap, k->node_count); i++) {
+		k->nodes[k->node_count++] = (struct node_row){ .parent = node, .frame = m->path[i].frame };
+		node = k->next[KEPT_NODE]++;
+		(void)ids_put(&k->ids[KEPT_NODE], m->path[i].key, node);
+	}
+	return node;
 }
 
 static uint32_t keep_stack(struct message *m, int32_t index)
 {
 	const struct indices *stack = &m->p->dict.stacks[index];
-	uint32_t node = 0;
 
 	if (m->stack_met[index])
 		return m->stacks[index];
+	m->path_count = 0;
 	for (uint32_t i = stack->count; i > 0 && !m->err; i--) {
 		struct location_frames frames = keep_location(m, stack->items[i - 1]);
 
 		for (uint32_t f = 0; f < frames.count && !m->err; f++)
-			node = keep_node(m, node, m->frames[frames.first + f]);
+			add_step(m, m->frames[frames.first + f]);
 	}
+	if (m->err)
+		return 0;
 	m->stack_met[index] = 1;
-	m->stacks[index] = node;
-	return node;
+	m->stacks[index] = keep_path(m);
+	return m->stacks[index];
 }
 
 /* --- samples --- */
