@@ -69,6 +69,7 @@ struct row_store {
 	const struct kept_file *files;
 	const struct kept_group *groups;
 	const struct row_place *places;
+	struct row *group; /* ROW_GROUP_BYTES, too many for a stack; NULL while nothing was read */
 };
 
 /* --- opening --- */
@@ -188,6 +189,7 @@ void row_store_free(struct row_store *s)
 		close(s->dir_fd);
 	intern_free(s->names);
 	free(s->kept);
+	free(s->group);
 	free(s);
 }
 
@@ -219,11 +221,14 @@ static bool is_sound(const struct row *rule)
 	       bytes[offsetof(struct row, is_followed)] <= 1 && bytes[offsetof(struct row, is_behind_syscall)] <= 1;
 }
 
-/* The rows of @g into @rows, of ROW_GROUP_BYTES. Their number, or -EBADMSG. */
-static int read_group(const struct row_store *s, const struct kept_group *g, struct row *rows)
+/* The rows of @g into s->group. Their number, -EBADMSG or -ENOMEM. */
+static int read_group(struct row_store *s, const struct kept_group *g)
 {
+	struct row *rows = s->group ? s->group : (s->group = malloc(ROW_GROUP_BYTES * sizeof(*rows)));
 	uint64_t base = g->group * ROW_GROUP_BYTES, at = 0;
 
+	if (!rows)
+		return -ENOMEM;
 	if (g->first_place > s->head->place_cnt || g->place_cnt > s->head->place_cnt - g->first_place ||
 	    g->place_cnt > ROW_GROUP_BYTES)
 		return -EBADMSG;
@@ -245,7 +250,6 @@ int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct r
 {
 	const struct kept_file *f = find_file(s, number);
 	uint64_t group = addr / ROW_GROUP_BYTES;
-	struct row rows[ROW_GROUP_BYTES];
 	uint32_t low = 0, high = f ? f->group_cnt : 0;
 	int count;
 
@@ -259,8 +263,10 @@ int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct r
 	}
 	if (!f || low == f->group_cnt || s->groups[f->first_group + low].group != group)
 		return -ENOENT;
-	count = read_group(s, &s->groups[f->first_group + low], rows);
-	return count < 0 ? -ENOENT : row_cache_put(cache, number, addr, rows, (size_t)count);
+	count = read_group(s, &s->groups[f->first_group + low]);
+	if (count < 0)
+		return count == -ENOMEM ? count : -ENOENT;
+	return row_cache_put(cache, number, addr, s->group, (size_t)count);
 }
 
 /* The rows of the block at @start among the @count of its group: the first, and how many. */
@@ -279,11 +285,10 @@ void row_store_hot(struct row_store *s, uint32_t number, uint32_t max,
 		   void (*fn)(void *arg, uint64_t addr, const struct row *rows, size_t count), void *arg)
 {
 	const struct kept_file *f = find_file(s, number);
-	struct row rows[ROW_GROUP_BYTES];
 
 	for (uint32_t i = 0; f && i < f->group_cnt && max; i++) {
 		const struct kept_group *g = &s->groups[f->first_group + i];
-		int count = g->hot ? read_group(s, g, rows) : 0;
+		int count = g->hot ? read_group(s, g) : 0;
 		size_t first = 0;
 
 		for (uint32_t k = 0; g->hot && count >= 0 && k < ROW_GROUP_BYTES / CODE_BLOCK_BYTES && max; k++) {
@@ -292,8 +297,8 @@ void row_store_hot(struct row_store *s, uint32_t number, uint32_t max,
 
 			if (!(g->hot >> k & 1))
 				continue;
-			n = cut_block(rows, (size_t)count, at, &first);
-			fn(arg, at, rows + first, n);
+			n = cut_block(s->group, (size_t)count, at, &first);
+			fn(arg, at, s->group + first, n);
 			max--;
 		}
 	}
