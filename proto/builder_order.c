@@ -3,10 +3,9 @@
  * The order of the dictionary's elements, which OTLP leaves to the sender, so that what is packed afterwards gets smaller:
  * by about a tenth. Packers find what was there shortly before, so neighbours should differ little and in few bytes:
  *
- *   stacks      as samples name them first: the indices in samples go up by one
- *   locations   by mapping and address: the upper bytes of an address are those of the one before
- *   functions   as locations name them first: neighbours are of the same file
- *   strings     as functions name them first, then the others
+ *   locations   by mapping, number of lines and address: the same tags and lengths, and the upper bytes of the address
+ * before stacks      by their locations, from the root: the callers are those of the stack before functions   as locations
+ * name them first: neighbours are of the same file strings     as functions name them first, then the others
  *
  * Works on a model that its maker has not handed out yet. Element 0 stays where it is.
  */
@@ -43,6 +42,21 @@ static void place(struct places *places, int32_t index)
 		places->of[index] = places->next++;
 }
 
+/* Places all elements in the order of @compare, which gets indices and @items. */
+static int place_sorted(struct places *places, int (*compare)(const void *x, const void *y, void *items), void *items)
+{
+	AUTO_FREE int32_t *sorted = malloc(places->count * sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < places->count; i++)
+		sorted[i] = (int32_t)i;
+	qsort_r(sorted + 1, places->count - 1, sizeof(*sorted), compare, items);
+	for (uint32_t i = 1; i < places->count; i++)
+		place(places, sorted[i]);
+	return 0;
+}
+
 /* Moves @items, an array of elements of @size bytes, to their places; those that have none go to the end. */
 static int move(struct places *places, void *items, size_t size)
 {
@@ -73,11 +87,50 @@ static void each_profile(struct profiles *p, void (*fn)(struct profile *profile,
 				fn(&p->resources[r].scopes[s].profiles[i], places);
 }
 
-/* --- stacks --- */
-static void place_stacks(struct profile *profile, struct places *places)
+/* --- locations --- */
+static int compare_locations(const void *x, const void *y, void *arg)
 {
-	for (uint32_t i = 0; i < profile->sample_count; i++)
-		place(places, profile->samples[i].stack_index);
+	const struct profile_location *all = arg;
+	int32_t i = *(const int32_t *)x, j = *(const int32_t *)y;
+	const struct profile_location *a = &all[i], *b = &all[j];
+
+	if (a->mapping_index != b->mapping_index)
+		return a->mapping_index < b->mapping_index ? -1 : 1;
+	if (a->line_count != b->line_count)
+		return a->line_count < b->line_count ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return i < j ? -1 : 1;
+}
+
+static int order_locations(struct profiles *p)
+{
+	AUTO(places_fini) struct places places;
+	int err = places_init(&places, p->dict.location_count);
+
+	if (!err)
+		err = place_sorted(&places, compare_locations, p->dict.locations);
+	if (!err)
+		err = move(&places, p->dict.locations, sizeof(*p->dict.locations));
+	for (uint32_t i = 0; !err && i < p->dict.stack_count; i++)
+		for (uint32_t n = 0; n < p->dict.stacks[i].count; n++)
+			follow(&places, &p->dict.stacks[i].items[n]);
+	return err;
+}
+
+/* --- stacks --- */
+static int compare_stacks(const void *x, const void *y, void *arg)
+{
+	const struct indices *all = arg;
+	int32_t i = *(const int32_t *)x, j = *(const int32_t *)y;
+	const struct indices *a = &all[i], *b = &all[j];
+
+	for (uint32_t n = 1; n <= a->count && n <= b->count; n++)
+		if (a->items[a->count - n] != b->items[b->count - n])
+			return a->items[a->count - n] < b->items[b->count - n] ? -1 : 1;
+	if (a->count != b->count)
+		return a->count < b->count ? -1 : 1;
+	return i < j ? -1 : 1;
 }
 
 static void follow_stacks(struct profile *profile, struct places *places)
@@ -91,47 +144,12 @@ static int order_stacks(struct profiles *p)
 	AUTO(places_fini) struct places places;
 	int err = places_init(&places, p->dict.stack_count);
 
-	if (err)
-		return err;
-	each_profile(p, place_stacks, &places);
-	err = move(&places, p->dict.stacks, sizeof(*p->dict.stacks));
+	if (!err)
+		err = place_sorted(&places, compare_stacks, p->dict.stacks);
+	if (!err)
+		err = move(&places, p->dict.stacks, sizeof(*p->dict.stacks));
 	if (!err)
 		each_profile(p, follow_stacks, &places);
-	return err;
-}
-
-/* --- locations --- */
-static int compare_locations(const void *x, const void *y, void *arg)
-{
-	const struct profile_location *all = arg;
-	int32_t i = *(const int32_t *)x, j = *(const int32_t *)y;
-	const struct profile_location *a = &all[i], *b = &all[j];
-
-	if (a->mapping_index != b->mapping_index)
-		return a->mapping_index < b->mapping_index ? -1 : 1;
-	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	return i < j ? -1 : 1;
-}
-
-static int order_locations(struct profiles *p)
-{
-	uint32_t count = p->dict.location_count;
-	AUTO_FREE int32_t *sorted = malloc(count * sizeof(*sorted));
-	AUTO(places_fini) struct places places;
-	int err = places_init(&places, count);
-
-	if (err || !sorted)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		sorted[i] = (int32_t)i;
-	qsort_r(sorted + 1, count - 1, sizeof(*sorted), compare_locations, p->dict.locations);
-	for (uint32_t i = 1; i < count; i++)
-		place(&places, sorted[i]);
-	err = move(&places, p->dict.locations, sizeof(*p->dict.locations));
-	for (uint32_t i = 0; !err && i < p->dict.stack_count; i++)
-		for (uint32_t n = 0; n < p->dict.stacks[i].count; n++)
-			follow(&places, &p->dict.stacks[i].items[n]);
 	return err;
 }
 
@@ -195,7 +213,7 @@ static int order_strings(struct profiles *p)
 
 int builder_order(struct profiles *p)
 {
-	int (*const steps[])(struct profiles * p) = { order_stacks, order_locations, order_functions, order_strings };
+	int (*const steps[])(struct profiles * p) = { order_locations, order_stacks, order_functions, order_strings };
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int err = steps[i](p);

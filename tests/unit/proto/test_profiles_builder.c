@@ -302,48 +302,52 @@ static void test_names_become_utf8(void **state)
 	}
 }
 
-/* Neighbours in the dictionary are alike: stacks stand as samples name them, locations by address, functions and strings as
- * those name them. */
+/* Neighbours in the dictionary are alike: locations stand by mapping, lines and address, stacks by their locations from the
+ * root, functions and strings as those name them. */
 static void test_order(void **state)
 {
 	static const uint64_t addresses[] = { 0x3000, 0x1000, 0x4000, 0x2000 };
+	static const char *const names[] = { "f4", "f3", "f1", "f2" };		/* f3 has two lines */
+	static const int called[] = { 3, 2, 3, 1 }, callers[] = { 1, 1, 0, 2 }; /* numbers of addresses */
 	AUTO(free_builder) struct builder *b = builder_new();
 	AUTO(put_profiles) struct profiles *p = NULL;
-	int32_t mappings[2], stacks[ARRAY_LEN(addresses)];
+	int32_t mappings[2], locations[ARRAY_LEN(addresses)];
 
 	(void)state;
 	for (int32_t m = 0; m < 2; m++)
 		mappings[m] = builder_mapping(b, 0, 0x10000, 0, builder_string_z(b, m ? "second" : "first"), NULL, 0);
 	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
 		char name[16];
-		struct profile_line line = { .line = (int64_t)i + 1 };
-		int32_t location;
+		struct profile_line lines[2] = { { .line = (int64_t)addresses[i] }, { .line = 1 } };
 
 		snprintf(name, sizeof(name), "f%zx", (size_t)addresses[i] >> 12);
-		line.function_index = builder_function(b, builder_string_z(b, name), 0, 0, 0);
-		location = builder_location(b, mappings[i % 2], addresses[i], &line, 1, NULL, 0);
-		stacks[i] = builder_stack(b, &location, 1);
+		lines[0].function_index = lines[1].function_index = builder_function(b, builder_string_z(b, name), 0, 0, 0);
+		locations[i] = builder_location(b, mappings[i % 2], addresses[i], lines, i ? 1 : 2, NULL, 0);
 	}
-	for (size_t i = ARRAY_LEN(addresses); i-- > 0;)
-		builder_event(b, cpu_profile(b, "x"), stacks[i], NULL, 0, 0, 11ull * S + i, false, 0);
+	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+		int32_t stack[] = { locations[called[i]], locations[callers[i]] };
+
+		builder_event(b, cpu_profile(b, "x"), builder_stack(b, stack, 2), NULL, 0, 0, 11ull * S + i, false, 0);
+	}
 	p = freeze(b);
 	assert_null(profile_rules_broken(p));
 	for (int32_t i = 0; i < (int32_t)ARRAY_LEN(addresses); i++) {
-		static const char *const names[] = { "f3", "f4", "f1", "f2" }; /* by mapping, then by address */
 		const struct profile_location *l = &p->dict.locations[i + 1];
 		const struct sample *s = &p->resources[0].scopes[0].profiles[0].samples[i];
-		const struct profile_location *of;
+		const struct indices *stack;
 
 		assert_int_equal(l->lines[0].function_index, i + 1);
 		assert_int_equal(p->dict.functions[i + 1].name_strindex, i + 1);
 		assert_true(str_is(p->dict.strings[i + 1], names[i]));
 		assert_int_equal(l->address, (uint64_t)(names[i][1] - '0') << 12);
+		assert_int_equal(l->lines[0].line, l->address);
 		assert_true(str_is(profiles_string(p, p->dict.mappings[l->mapping_index].filename_strindex),
 				   i < 2 ? "first" : "second"));
-		assert_int_equal(s->stack_index, i + 1);
-		of = &p->dict.locations[p->dict.stacks[i + 1].items[0]];
-		assert_int_equal(of->address, addresses[ARRAY_LEN(addresses) - 1 - (size_t)i]);
-		assert_int_equal(of->lines[0].line, ARRAY_LEN(addresses) - (size_t)i);
+		/* f4 calls f1, f3 calls f2, f1 calls f4, f1 calls f2 */
+		assert_int_equal(s->stack_index, ARRAY_LEN(addresses) - (size_t)i);
+		stack = &p->dict.stacks[s->stack_index];
+		assert_int_equal(p->dict.locations[stack->items[0]].address, addresses[called[i]]);
+		assert_int_equal(p->dict.locations[stack->items[1]].address, addresses[callers[i]]);
 	}
 }
 
@@ -363,6 +367,7 @@ static void test_ids_differ(void **state)
 			assert_int_equal(p->resources[k].scopes[0].profiles[0].profile_id.len, 16);
 			memcpy(ids[i + k], p->resources[k].scopes[0].profiles[0].profile_id.data, 16);
 		}
+		assert_memory_equal(ids[i], ids[i + 1], 12); /* they pack well */
 	}
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
 		for (size_t k = 0; k < i; k++)
