@@ -38,15 +38,16 @@ struct answer {
 	enum code_source source;
 };
 
-/* A function: name and system name. A path: its text, twice. */
+/* A function, or a path: its text alone. */
 struct thing {
 	uint32_t name, system_name; /* in @strings */
+	uint32_t start_line;
 };
 
 struct line {
 	uint32_t function; /* in @things */
 	uint32_t path;	   /* in @strings */
-	uint32_t line, column, start_line;
+	uint32_t line, column;
 	uint32_t all_lines; /* its function's lines in @path, in @things */
 };
 
@@ -214,6 +215,7 @@ static int find_function(struct names *n, const struct file *file, uint32_t numb
 	symbols_demangle(buf_text(&n->text), n->text.len, &n->readable);
 	if (n->text.failed || n->readable.failed)
 		return -ENOMEM;
+	thing->start_line = symbol_index_decl_line(file->index->entry.index, number);
 	thing->name = add_string(n, n->readable.data, n->readable.len);
 	thing->system_name = add_string(n, n->text.data, n->text.len);
 	if (thing->system_name == thing->name)
@@ -241,9 +243,7 @@ static uint32_t find_path(struct names *n, const struct file *file, uint32_t num
 /* Numbers what @line has in common with other lines of its function. */
 static int find_lines(struct names *n, struct line *line)
 {
-	struct name_key key = { .value = (uint64_t)line->function << 32 | line->path,
-				.file = line->start_line,
-				.kind = KEY_LINES };
+	struct name_key key = { .value = (uint64_t)line->function << 32 | line->path, .kind = KEY_LINES };
 
 	return find_thing(n, &key, &line->all_lines);
 }
@@ -268,7 +268,6 @@ static void name_native(struct names *n, const struct file *file, uint64_t addr,
 		    !n->things[line.function].name)
 			continue;
 		line.path = find_path(n, file, f->file);
-		line.start_line = i ? 0 : code.decl_line;
 		if (find_lines(n, &line) < 0)
 			continue;
 		add_line(n, answer, &line);
@@ -369,7 +368,7 @@ void names_find(const struct names *n, const struct trace_frame *frame, struct f
 						     .file = string_at(n, line->path),
 						     .line = line->line,
 						     .column = line->column,
-						     .start_line = line->start_line,
+						     .start_line = function->start_line,
 						     .function = line->all_lines };
 	}
 }

@@ -3,9 +3,11 @@
  * The order of the dictionary's elements, which OTLP leaves to the sender, so that what is packed afterwards gets smaller:
  * by about a tenth. Packers find what was there shortly before, so neighbours should differ little and in few bytes:
  *
- *   locations   by mapping, number of lines and address: the same tags and lengths, and the upper bytes of the address
- * before stacks      by their locations, from the root: the callers are those of the stack before functions   as locations
- * name them first: neighbours are of the same file strings     as functions name them first, then the others
+ *   locations   by mapping, whether they have lines, and address: the same tags and lengths, and the upper bytes of the
+ *               address before
+ *   stacks      by their locations, from the root: the callers are those of the stack before
+ *   functions   by files, as locations name these first, and where they start in them
+ *   strings     files, which are few and named often, then functions' names, then the others
  *
  * Works on a model that its maker has not handed out yet. Element 0 stays where it is.
  */
@@ -96,8 +98,8 @@ static int compare_locations(const void *x, const void *y, void *arg)
 
 	if (a->mapping_index != b->mapping_index)
 		return a->mapping_index < b->mapping_index ? -1 : 1;
-	if (a->line_count != b->line_count)
-		return a->line_count < b->line_count ? -1 : 1;
+	if (!a->line_count != !b->line_count)
+		return a->line_count ? 1 : -1;
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
 	return i < j ? -1 : 1;
@@ -154,20 +156,61 @@ static int order_stacks(struct profiles *p)
 }
 
 /* --- functions --- */
+/* Numbers count functions as locations name them first, from 1. */
+struct function_place {
+	int32_t file; /* the number of the first function of its file; without one its own */
+	int32_t number;
+	int64_t start_line;
+};
+
+static int compare_functions(const void *x, const void *y, void *arg)
+{
+	const struct function_place *all = arg;
+	const struct function_place *a = &all[*(const int32_t *)x], *b = &all[*(const int32_t *)y];
+
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	if (a->start_line != b->start_line)
+		return a->start_line < b->start_line ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* @files: the numbers of the first functions of files, by their names' indices. */
+static void see_function(const struct profile_function *f, struct function_place *seen, int32_t *files, int32_t *count)
+{
+	if (seen->number)
+		return;
+	seen->number = ++*count;
+	seen->file = f->filename_strindex && files[f->filename_strindex] ? files[f->filename_strindex] : seen->number;
+	seen->start_line = f->start_line;
+	files[f->filename_strindex] = seen->file;
+}
+
 static int order_functions(struct profiles *p)
 {
+	struct dictionary *d = &p->dict;
+	AUTO_FREE struct function_place *seen = calloc(d->function_count, sizeof(*seen));
+	AUTO_FREE int32_t *files = calloc(d->string_count, sizeof(*files));
 	AUTO(places_fini) struct places places;
-	int err = places_init(&places, p->dict.function_count);
+	int err = places_init(&places, d->function_count);
+	int32_t count = 0;
 
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < p->dict.location_count; i++)
-		for (uint32_t n = 0; n < p->dict.locations[i].line_count; n++)
-			place(&places, p->dict.locations[i].lines[n].function_index);
-	err = move(&places, p->dict.functions, sizeof(*p->dict.functions));
-	for (uint32_t i = 0; !err && i < p->dict.location_count; i++)
-		for (uint32_t n = 0; n < p->dict.locations[i].line_count; n++)
-			follow(&places, &p->dict.locations[i].lines[n].function_index);
+	if (err || !seen || !files)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < d->location_count; i++)
+		for (uint32_t n = 0; n < d->locations[i].line_count; n++) {
+			int32_t f = d->locations[i].lines[n].function_index;
+
+			see_function(&d->functions[f], &seen[f], files, &count);
+		}
+	for (uint32_t i = 1; i < d->function_count; i++)
+		see_function(&d->functions[i], &seen[i], files, &count);
+	err = place_sorted(&places, compare_functions, seen);
+	if (!err)
+		err = move(&places, d->functions, sizeof(*d->functions));
+	for (uint32_t i = 0; !err && i < d->location_count; i++)
+		for (uint32_t n = 0; n < d->locations[i].line_count; n++)
+			follow(&places, &d->locations[i].lines[n].function_index);
 	return err;
 }
 
@@ -188,10 +231,11 @@ static int order_strings(struct profiles *p)
 
 	if (err)
 		return err;
+	for (uint32_t i = 0; i < d->function_count; i++)
+		place(&places, d->functions[i].filename_strindex);
 	for (uint32_t i = 0; i < d->function_count; i++) {
 		place(&places, d->functions[i].name_strindex);
 		place(&places, d->functions[i].system_name_strindex);
-		place(&places, d->functions[i].filename_strindex);
 	}
 	err = move(&places, d->strings, sizeof(*d->strings));
 	if (err)

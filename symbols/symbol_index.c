@@ -341,6 +341,13 @@ static bool set_place(const struct symbol_index *x, uint64_t place_plus_1, struc
 	return place[0] <= x->header.files;
 }
 
+uint32_t symbol_index_decl_line(const struct symbol_index *x, uint32_t function)
+{
+	uint64_t line[INDEX_MAX_FIELDS];
+
+	return function < x->header.functions && get_row(x, TABLE_LINES, function, line) ? (uint32_t)line[0] : 0;
+}
+
 /* The frames of a chain, from its inner end on; see code_names_find. */
 static int add_frames(const struct symbol_index *x, const struct stand *s, struct code_answer *ret)
 {

@@ -65,4 +65,7 @@ int symbol_index_find(const struct symbol_index *x, uint64_t addr, struct code_a
 int symbol_index_name(const struct symbol_index *x, uint32_t function, struct buf *out);
 int symbol_index_path(const struct symbol_index *x, uint32_t file, struct buf *out);
 
+/* Where @function is declared; 0: unknown. */
+uint32_t symbol_index_decl_line(const struct symbol_index *x, uint32_t function);
+
 #endif

@@ -268,11 +268,11 @@ static int check_lines(void *arg, const struct stack_sample *s)
 		&s->profiles->dict.locations[s->profiles->dict.stacks[s->sample->stack_index].items[0]];
 	static const struct {
 		const char *name, *system_name, *file;
-		int64_t line, column;
+		int64_t line, column, start_line;
 	} expected[] = {
-		{ "inner", "", "/src/b.h", 21, 3 },
-		{ "middle", "_Z6middlei", "/src/b.h", 52, 9 },
-		{ "outer", "", "/src/a.cc", 103, 7 },
+		{ "inner", "", "/src/b.h", 21, 3, 20 },
+		{ "middle", "_Z6middlei", "/src/b.h", 52, 9, 50 },
+		{ "outer", "", "/src/a.cc", 103, 7, 100 },
 	};
 
 	if (l->line_count == 1) {
@@ -288,7 +288,7 @@ static int check_lines(void *arg, const struct stack_sample *s)
 		assert_true(str_is(profiles_string(s->profiles, f->filename_strindex), expected[i].file));
 		assert_int_equal(l->lines[i].line, expected[i].line);
 		assert_int_equal(l->lines[i].column, expected[i].column);
-		assert_int_equal(f->start_line, i ? 0 : 20);
+		assert_int_equal(f->start_line, expected[i].start_line);
 	}
 	return 0;
 }
