@@ -57,6 +57,11 @@ const struct mapping *address_space_find(const struct address_space *as, uint64_
 /* The mapping that covers most of the piece of 2^@shift bytes around @addr (the first of equals); NULL when none does. */
 const struct mapping *address_space_owner(const struct address_space *as, uint64_t addr, unsigned shift);
 
+static inline size_t address_space_memory_bytes(const struct address_space *as)
+{
+	return sizeof(*as) + as->cap * sizeof(*as->maps);
+}
+
 /* May a row that was found under @asid for @addr be out of date? */
 bool address_space_is_stale(const struct address_space *as, uint32_t asid, uint64_t addr);
 

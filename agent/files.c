@@ -437,22 +437,22 @@ static struct file *expire_chain(struct files *f, struct file *first, uint64_t n
 
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 {
-	uint64_t key, dead[64]; /* at most so many chains end a round; the next round takes the rest */
-	uint32_t dead_count = 0;
+	AUTO(buf_fini) struct buf dead = BUF_EMPTY; /* keys of chains that end; the next round takes what there is no room for */
+	uint64_t key;
 	size_t pos = 0;
 	void *first;
 
 	f->is_expiring = true;
-	while (dead_count < ARRAY_LEN(dead) && map_next(&f->by_inode, &pos, &key, &first)) {
+	while (!buf_reserve(&dead, sizeof(key)) && map_next(&f->by_inode, &pos, &key, &first)) {
 		struct file *rest = expire_chain(f, first, now_ns, idle_ns);
 
 		if (!rest)
-			dead[dead_count++] = key;
+			buf_append(&dead, &key, sizeof(key));
 		else if (rest != first)
 			map_put(&f->by_inode, key, rest); /* replaces in place */
 	}
-	for (uint32_t i = 0; i < dead_count; i++)
-		map_del(&f->by_inode, dead[i]);
+	for (size_t i = 0; i < dead.len / sizeof(key); i++)
+		map_del(&f->by_inode, ((const uint64_t *)dead.data)[i]);
 	f->is_expiring = false;
 	metric_set(f->held, f->by_inode.count);
 }

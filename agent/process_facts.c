@@ -85,6 +85,15 @@ void process_facts_put(struct process_facts *f)
 	free(f);
 }
 
+size_t process_facts_memory_bytes(const struct process_facts *f)
+{
+	size_t bytes = sizeof(*f) + f->attributes.cap * sizeof(*f->attributes.items);
+
+	for (uint32_t i = 0; i < f->attributes.count; i++)
+		bytes += f->attributes.items[i].key.len + f->attributes.items[i].value.string.len;
+	return bytes;
+}
+
 static void met_free(struct met *m)
 {
 	if (m)
@@ -292,17 +301,18 @@ void facts_reader_count_mistaken(struct facts_reader *r)
 
 void facts_reader_settle(struct facts_reader *r)
 {
-	uint64_t key, old[256]; /* the next round takes the rest */
-	size_t pos = 0, count = 0;
+	AUTO(buf_fini) struct buf old = BUF_EMPTY; /* keys; without memory for all the next round takes the rest */
+	uint64_t key;
+	size_t pos = 0;
 	void *value;
 
 	while (map_next(&r->met, &pos, &key, &value)) {
 		struct met *m = value;
 
-		if (m->is_old && count < ARRAY_LEN(old))
-			old[count++] = key;
+		if (m->is_old)
+			buf_append(&old, &key, sizeof(key));
 		m->is_old = true;
 	}
-	for (size_t i = 0; i < count; i++)
-		met_free(map_del(&r->met, old[i]));
+	for (size_t i = 0; i < old.len / sizeof(key); i++)
+		met_free(map_del(&r->met, ((const uint64_t *)old.data)[i]));
 }

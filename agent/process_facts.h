@@ -53,6 +53,8 @@ void facts_reader_settle(struct facts_reader *r);
 struct process_facts *process_facts_get(struct process_facts *f);
 void process_facts_put(struct process_facts *f);
 
+size_t process_facts_memory_bytes(const struct process_facts *f);
+
 /* Adds to @a what the environment @text, NAME=VALUE with a NUL behind each, says: of the service, and of @variables. 0 or
  * -ENOMEM. */
 int process_facts_of_environment(const char *text, size_t len, const char *const *variables, size_t count,

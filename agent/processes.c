@@ -17,15 +17,20 @@
 #include "agent/proc_maps.h"
 #include "agent/processes.h"
 #include "agent/sampler.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
 
-enum { REPLACED_REST_MS = 1000 };
+enum {
+	REPLACED_REST_MS = 1000,
+	LOOK_AT_ALL_ROUNDS = 12, /* of expiring: a minute */
+};
 
 struct processes {
 	struct map by_pid; /* owns one reference each */
 	struct files *files;
+	uint32_t rounds; /* of expiring */
 };
 
 int processes_new(struct files *files, struct processes **ret)
@@ -81,6 +86,22 @@ void processes_free(struct processes *ps)
 uint32_t processes_count(const struct processes *ps)
 {
 	return (uint32_t)ps->by_pid.count;
+}
+
+size_t processes_memory_bytes(const struct processes *ps)
+{
+	size_t bytes = sizeof(*ps) + map_memory_bytes(&ps->by_pid), pos = 0;
+	void *value;
+
+	while (map_next(&ps->by_pid, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		bytes += sizeof(*p) + (p->exe_path ? strlen(p->exe_path) + 1 : 0) +
+			 address_space_memory_bytes(p->as) / p->as->refs;
+		if (p->facts)
+			bytes += process_facts_memory_bytes(p->facts) / p->facts->refs;
+	}
+	return bytes;
 }
 
 /* Puts @p in place of whatever had its pid. */
@@ -375,18 +396,23 @@ static bool is_in_proc(uint32_t pid)
 
 void processes_expire(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg)
 {
-	uint64_t key, dead[256]; /* the next round takes the rest */
-	size_t pos = 0, dead_count = 0;
+	AUTO(buf_fini) struct buf dead = BUF_EMPTY; /* keys; without memory for all the next round takes the rest */
+	bool looks_at_all = ++ps->rounds % LOOK_AT_ALL_ROUNDS == 0;
+	uint64_t key;
+	size_t pos = 0;
 	void *value;
 
-	while (dead_count < ARRAY_LEN(dead) && map_next(&ps->by_pid, &pos, &key, &value)) {
+	while (map_next(&ps->by_pid, &pos, &key, &value)) {
 		struct process *p = value;
 
-		if (p->has_exited && !is_in_proc(p->pid))
-			dead[dead_count++] = key;
+		if ((!p->has_exited && !looks_at_all) || is_in_proc(p->pid))
+			continue;
+		if (p->has_exited)
+			buf_append(&dead, &key, sizeof(key));
+		p->has_exited = true; /* what else is said of it will have come by the next round */
 	}
-	for (size_t i = 0; i < dead_count; i++) {
-		struct process *p = map_del(&ps->by_pid, dead[i]);
+	for (size_t i = 0; i < dead.len / sizeof(key); i++) {
+		struct process *p = map_del(&ps->by_pid, ((const uint64_t *)dead.data)[i]);
 
 		fn(arg, p);
 		process_put(p);

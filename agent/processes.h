@@ -76,8 +76,12 @@ int process_reread(struct processes *ps, struct process *p);
 /* Reads all processes again: records were lost. @fn is called for each whose asid changed. */
 void processes_reread_all(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg);
 
-/* Forgets processes that have exited and are gone from /proc. @fn is called for each first. */
+/* Forgets processes that have exited and are gone from /proc; now and then also those whose exit we did not hear of. @fn is
+ * called for each first. */
 void processes_expire(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg);
+
+/* Bytes of memory held; of what processes share each has its part. */
+size_t processes_memory_bytes(const struct processes *ps);
 
 uint32_t processes_count(const struct processes *ps);
 
