@@ -254,7 +254,7 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 
 	api_symbols_update(api);
 	if (api->config.store->ops->rest)
-		api->config.store->ops->rest(api->config.store);
+		api->config.store->ops->rest(api->config.store, false);
 	functions_trim(api->functions, MAX_FUNCTIONS);
 	call.ctx = (struct query_context){
 		.store = api->config.store,
@@ -271,4 +271,13 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	if (err)
 		answer_error(&call, path, err);
 	buf_fini(&call.error);
+}
+
+void api_rest(struct api *api)
+{
+	struct store *store = api->config.store;
+
+	if (store->ops->rest)
+		store->ops->rest(store, true);
+	functions_trim(api->functions, 0);
 }

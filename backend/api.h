@@ -56,6 +56,9 @@ int api_symbols_file(const struct api *api);
  * api_answer(). */
 void api_take_symbols(struct api *api, int fd, enum ingest_encoding encoding, struct api_answer *answer);
 
+/* Nobody has asked for a while: gives back what is kept from question to question. */
+void api_rest(struct api *api);
+
 /* Work of the API's own, for when no question waits: when it is due (CLOCK_MONOTONIC; UINT64_MAX: there is none), and a
  * piece of it. */
 uint64_t api_work_ns(const struct api *api);

@@ -180,6 +180,12 @@ uint32_t functions_count(const struct functions *f)
 	return intern_count(f->keys);
 }
 
+size_t functions_memory_bytes(const struct functions *f)
+{
+	return sizeof(*f) + intern_memory_bytes(f->keys) + f->cap * sizeof(*f->items) + f->call_count * sizeof(*f->calls) +
+	       f->key.cap;
+}
+
 void functions_trim(struct functions *f, uint32_t max)
 {
 	const uint64_t version = atomic_load(&f->store->names_version);
@@ -187,7 +193,15 @@ void functions_trim(struct functions *f, uint32_t max)
 	if (intern_count(f->keys) <= max && version == f->names_version)
 		return;
 	f->names_version = version;
-	intern_reset(f->keys);
-	for (uint32_t i = 0; i < f->call_count; i++)
-		f->calls[i].function = UINT32_MAX;
+	if (max) {
+		intern_reset(f->keys);
+	} else {
+		intern_shrink(f->keys);
+		free(f->items);
+		f->items = NULL;
+		f->cap = 0;
+	}
+	free(f->calls);
+	f->calls = NULL;
+	f->call_count = 0;
 }

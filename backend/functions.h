@@ -7,6 +7,7 @@
 #define HEARTH_BACKEND_FUNCTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct store;
@@ -40,8 +41,11 @@ int functions_of_label(struct functions *f, const char *label, uint32_t *ret);
 const struct function *functions_get(const struct functions *f, uint32_t function);
 uint32_t functions_count(const struct functions *f);
 
+/* Bytes of memory held. */
+size_t functions_memory_bytes(const struct functions *f);
+
 /* Forgets everything once more than @max functions are known, as after days of JIT code, or when the store has other names
- * for frames than before. Numbers begin anew. For between questions. */
+ * for frames than before. Numbers begin anew. For between questions. @max 0 gives all memory back. */
 void functions_trim(struct functions *f, uint32_t max);
 
 #endif

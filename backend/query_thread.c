@@ -21,13 +21,16 @@
 enum { PACK_BYTES = 1400 /* about what one packet holds */, GZIP_LEVEL = 3 };
 
 #define TRIM_NS (2 * NSEC_PER_SEC)
+#define REST_NS (30 * NSEC_PER_SEC)
 
 struct query_thread {
 	struct api *api;
 	struct loop *loop;
 	unsigned max_waiting;
 	pthread_t thread;
-	uint64_t trim_ns; /* the thread's: when memory that answers took goes back; not while they follow each other */
+	/* The thread's: when memory that answers took goes back, and what is kept from one to the next; not while they follow
+	 * each other. */
+	uint64_t trim_ns, rest_ns;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct loop_work tell;		/* first called when jobs are answered; never posted twice */
@@ -114,6 +117,7 @@ static void work_or_wait(struct query_thread *t, uint64_t next_ns)
 
 	next_ns = work_ns < next_ns ? work_ns : next_ns;
 	next_ns = t->trim_ns < next_ns ? t->trim_ns : next_ns;
+	next_ns = t->rest_ns < next_ns ? t->rest_ns : next_ns;
 	if (next_ns > now_ns) {
 		thread_cond_wait(&t->changed, &t->lock, next_ns);
 		return;
@@ -121,6 +125,11 @@ static void work_or_wait(struct query_thread *t, uint64_t next_ns)
 	pthread_mutex_unlock(&t->lock);
 	if (work_ns <= now_ns)
 		api_work(t->api);
+	if (t->rest_ns <= now_ns) {
+		api_rest(t->api);
+		t->rest_ns = UINT64_MAX;
+		t->trim_ns = now_ns;
+	}
 	if (t->trim_ns <= now_ns) {
 		malloc_trim(0);
 		t->trim_ns = UINT64_MAX;
@@ -146,6 +155,7 @@ static void *query_main(void *arg)
 		pthread_mutex_lock(&t->lock);
 		put_answered(t, job);
 		t->trim_ns = clock_mono_ns() + TRIM_NS;
+		t->rest_ns = clock_mono_ns() + REST_NS;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -164,7 +174,7 @@ int query_thread_new(struct api *api, struct loop *loop, unsigned max_waiting, s
 	t->api = api;
 	t->loop = loop;
 	t->max_waiting = max_waiting;
-	t->trim_ns = UINT64_MAX;
+	t->trim_ns = t->rest_ns = UINT64_MAX;
 	t->end = &t->first;
 	t->answered_end = &t->answered;
 	t->tell.fn = tell_answered;

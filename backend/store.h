@@ -8,12 +8,12 @@
  * (thread.id, thread.name, cpu.logical_number, hearth.stack.truncated, others), its stack, its time, its weight. A stack is
  * a node of one prefix tree over all that was ever kept, root first: node 0 is the empty stack, every other node is its
  * caller's node and one frame more, and a node's number is greater than its parent's. Numbers of nodes and frames stay the
- * same while the store is open (or until its rest()), so results of several questions can be put together by them.
+ * same until the store's rest(), so results of several questions can be put together by them.
  *
  * Questions may be asked on one thread at a time, which need not be the writer's; they see what is committed, and what is
  * committed later does not disturb them. They return 0, -errno, -ETIMEDOUT past the selection's deadline, -EBADMSG when the
  * store is damaged there, or what the callback returned when that was not 0. Strings given to callbacks live until the
- * callback returns, those of frames until store_close().
+ * callback returns, those of frames until the store's rest().
  */
 #ifndef HEARTH_BACKEND_STORE_H
 #define HEARTH_BACKEND_STORE_H
@@ -141,8 +141,9 @@ struct store_ops {
 	/* Optional: has node_count() cover all stacks of the selection, for a store that learns of them as questions do. */
 	int (*load_stacks)(struct store *s, const struct store_selection *sel);
 
-	/* Optional: for between answers. Numbers of nodes and frames may begin anew here (names_version changes then). */
-	void (*rest)(struct store *s);
+	/* Optional: for between answers; @is_idle: nobody has asked for a while. What was told of frames may be gone then, and
+	 * numbers of nodes and frames begin anew (names_version changes then). */
+	void (*rest)(struct store *s, bool is_idle);
 
 	/* How many nodes there are, node 0 included; and of one its parent and its frame. 0, or -EBADMSG for a number
 	 * unknown. */

@@ -258,7 +258,7 @@ struct click_names *click_names_new(void);
 void click_names_free(struct click_names *n);
 
 /* Forgets all when there is much, or when frames are called otherwise than before. For between answers. */
-void click_rest(struct store *s);
+void click_rest(struct store *s, bool is_idle);
 
 /* "(1,2,3)". */
 void click_put_ids(struct buf *sql, const uint64_t *ids, size_t count);

@@ -122,11 +122,12 @@ void click_names_free(struct click_names *n)
 	free(n);
 }
 
-void click_rest(struct store *store)
+void click_rest(struct store *store, bool is_idle)
 {
 	struct store_clickhouse *s = store_clickhouse_of(store);
 	struct click_names *n = s->names;
 
+	(void)is_idle; /* to ask for it all again takes long */
 	pthread_mutex_lock(&s->read_lock);
 	if (n->node_count > MOST_NODES || n->frame_count > MOST_FRAMES ||
 	    n->names_version != atomic_load(&store->names_version) || !n->frame_count) {

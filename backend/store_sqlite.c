@@ -58,6 +58,21 @@ static int sqlite_frame(struct store *store, uint32_t frame, struct store_frame 
 	return err;
 }
 
+static void sqlite_rest(struct store *store, bool is_idle)
+{
+	struct store_sqlite *s = store_sqlite_of(store);
+
+	pthread_mutex_lock(&s->read_lock);
+	if (names_rest(s->names, is_idle))
+		atomic_fetch_add(&store->names_version, 1); /* strings of frames are gone */
+	if (is_idle && !s->in_memory) {
+		block_fini(&s->block);
+		block_init(&s->block, s->codec);
+		sqlite3_db_release_memory(s->read_db);
+	}
+	pthread_mutex_unlock(&s->read_lock);
+}
+
 /* --- status --- */
 
 static uint64_t file_bytes(const char *path, const char *suffix)
@@ -139,6 +154,7 @@ static const struct store_ops sqlite_ops = {
 	.node_count = sqlite_node_count,
 	.node = sqlite_node,
 	.frame = sqlite_frame,
+	.rest = sqlite_rest,
 	.status = sqlite_status,
 	.writer = store_writer_sink,
 	.close = sqlite_close,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts, functions, mappings and frames by number: arrays that are filled up to the newest row when a number beyond their
- * end is asked for. Nodes, sets and series are in store_sqlite_labels.c's caches. */
+/* Texts, functions and mappings by number: pages of them that are read when a number of theirs is asked for, and stay until
+ * names_rest(). Frames and nodes are in store_sqlite_runs.c, sets and series in store_sqlite_sets.c. */
 #include "backend/store_sqlite_names.h"
 
 #include <errno.h>
@@ -9,6 +9,12 @@
 
 #include "backend/store_sqlite_names_parts.h"
 #include "base/cleanup.h"
+
+/* What was found out later about a frame without a function. */
+struct given_name {
+	const char *function, *system_name, *file;
+	int64_t line, start_line;
+};
 
 int store_names_new(struct store_sqlite *s, sqlite3 *const *db, struct column_codec *const *codec, struct store_names **ret)
 {
@@ -44,15 +50,51 @@ static void forget_given(struct store_names *n)
 	n->given = MAP_EMPTY;
 }
 
+static void forget_pages(struct store_names *n)
+{
+	for (size_t i = 0; i < NAME_PAGED; i++) {
+		size_t pos = 0;
+		void *page;
+
+		while (map_next(&n->pages[i], &pos, NULL, &page))
+			free(page);
+		map_fini(&n->pages[i]);
+		n->pages[i] = MAP_EMPTY;
+	}
+}
+
 void names_detach(struct store_names *n)
 {
 	names_caches_clear(n);
+	names_runs_clear(n);
 	for (size_t i = 0; i < NAME_STATEMENTS; i++) {
 		sqlite3_finalize(n->statements[i]);
 		n->statements[i] = NULL;
 	}
 	forget_given(n);
-	n->string_count = n->function_count = n->mapping_count = n->frame_count = 0;
+	forget_pages(n);
+}
+
+static size_t page_count(const struct store_names *n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < NAME_PAGED; i++)
+		count += n->pages[i].count;
+	return count;
+}
+
+bool names_rest(struct store_names *n, bool is_idle)
+{
+	if (!is_idle && page_count(n) <= PAGES_KEPT)
+		return false;
+	names_caches_clear(n);
+	names_runs_clear(n);
+	forget_given(n);
+	forget_pages(n);
+	free_texts(n);
+	memset(n->frame_types, 0, sizeof(n->frame_types));
+	return true;
 }
 
 void store_names_free(struct store_names *n)
@@ -61,11 +103,21 @@ void store_names_free(struct store_names *n)
 		return;
 	names_detach(n);
 	free_texts(n);
-	free(n->strings);
-	free(n->functions);
-	free(n->mappings);
-	free(n->frames);
 	free(n);
+}
+
+size_t store_names_memory_bytes(const struct store_names *n)
+{
+	static const size_t row_bytes[NAME_PAGED] = { sizeof(char *), sizeof(struct name_function),
+						      sizeof(struct name_mapping) };
+	size_t bytes = sizeof(*n) + map_memory_bytes(&n->given) + n->given.count * sizeof(struct given_name);
+
+	for (const struct text_chunk *chunk = n->chunks; chunk; chunk = chunk->next)
+		bytes += sizeof(*chunk) + chunk->size;
+	for (size_t i = 0; i < NAME_PAGED; i++)
+		bytes += map_memory_bytes(&n->pages[i]) +
+			 n->pages[i].count * (sizeof(struct name_page) + PAGE_NUMBERS * row_bytes[i]);
+	return bytes + names_caches_memory_bytes(n) + names_runs_memory_bytes(n);
 }
 
 /* A NUL-terminated copy that stays; NULL for want of memory. */
@@ -91,35 +143,15 @@ static const char *keep_copy(struct store_names *n, const void *data, size_t len
 	return copy;
 }
 
-/* Room for number @id in @array, new places zeroed. */
-static int make_place(void **array, size_t *cap, size_t id, size_t size)
-{
-	size_t cap_new = *cap ? *cap : 1024;
-	char *grown;
-
-	if (id < *cap)
-		return 0;
-	if (id > UINT32_MAX)
-		return -EBADMSG;
-	while (cap_new <= id)
-		cap_new += cap_new / 2;
-	grown = realloc(*array, cap_new * size);
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + *cap * size, 0, (cap_new - *cap) * size);
-	*array = grown;
-	*cap = cap_new;
-	return 0;
-}
-
 sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, int64_t value, int *err)
 {
 	static const char *const sql[NAME_STATEMENTS] = {
-		[NAME_STRINGS] = "SELECT id, text FROM strings WHERE id >= ?1",
-		[NAME_FUNCTIONS] = "SELECT id, name, system_name, file, start_line FROM functions WHERE id >= ?1",
-		[NAME_MAPPINGS] =
-			"SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE id >= ?1",
-		[NAME_FRAMES] = "SELECT first, count, data FROM frames WHERE first + count > ?1",
+		[NAME_STRINGS] = "SELECT id, text FROM strings WHERE id BETWEEN ?1 AND ?2",
+		[NAME_FUNCTIONS] = "SELECT id, name, system_name, file, start_line FROM functions WHERE id BETWEEN ?1 AND "
+				   "?2",
+		[NAME_MAPPINGS] = "SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE "
+				  "id BETWEEN ?1 AND ?2",
+		[NAME_FRAMES] = "SELECT first, count, data FROM frames WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
 		[NAME_NODES] = "SELECT first, count, data FROM nodes WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
 		[NAME_TEXT] = "SELECT text FROM strings WHERE id = ?1",
 		[NAME_SETS] = "SELECT first, count, data FROM sets WHERE first <= ?1 ORDER BY first DESC LIMIT 1",
@@ -147,32 +179,25 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 	return n->statements[which];
 }
 
-/* --- rows to arrays --- */
+/* --- pages --- */
 
-static int add_string(struct store_names *n, sqlite3_stmt *st, size_t id)
+static int add_string(struct store_names *n, sqlite3_stmt *st, void *row)
 {
-	int err = make_place((void **)&n->strings, &n->string_cap, id, sizeof(*n->strings));
+	const char **text = row;
 
-	if (err)
-		return err;
-	n->strings[id] = keep_copy(n, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1));
-	n->string_count = id + 1;
-	return n->strings[id] ? 0 : -ENOMEM;
+	*text = keep_copy(n, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1));
+	return *text ? 0 : -ENOMEM;
 }
 
-static int add_function(struct store_names *n, sqlite3_stmt *st, size_t id)
+static int add_function(struct store_names *n, sqlite3_stmt *st, void *row)
 {
-	int err = make_place((void **)&n->functions, &n->function_cap, id, sizeof(*n->functions));
-
-	if (err)
-		return err;
-	n->functions[id] = (struct name_function){
+	(void)n;
+	*(struct name_function *)row = (struct name_function){
 		.name = (uint32_t)sqlite3_column_int64(st, 1),
 		.system_name = (uint32_t)sqlite3_column_int64(st, 2),
 		.file = (uint32_t)sqlite3_column_int64(st, 3),
 		.start_line = sqlite3_column_int64(st, 4),
 	};
-	n->function_count = id + 1;
 	return 0;
 }
 
@@ -198,114 +223,108 @@ static void find_build_id(struct store_names *n, struct name_mapping *m)
 	}
 }
 
-static int add_mapping(struct store_names *n, sqlite3_stmt *st, size_t id)
+static int add_mapping(struct store_names *n, sqlite3_stmt *st, void *row)
 {
-	int err = make_place((void **)&n->mappings, &n->mapping_cap, id, sizeof(*n->mappings));
-	const char *path, *slash;
 	struct name_mapping m = { .build_id = "", .id_kind = "" };
+	const char *slash;
+	int err = 0;
 
-	if (err)
+	m.path = names_string(n, (uint32_t)sqlite3_column_int64(st, 1), &err);
+	if (!m.path)
 		return err;
-	path = names_string(n, (uint32_t)sqlite3_column_int64(st, 1), &err);
-	if (!path)
-		return err;
-	slash = strrchr(path, '/');
-	m.path = path;
-	m.module = slash && slash[1] ? slash + 1 : path;
+	slash = strrchr(m.path, '/');
+	m.module = slash && slash[1] ? slash + 1 : m.path;
 	m.memory_start = sqlite3_column_int64(st, 2);
 	m.memory_limit = sqlite3_column_int64(st, 3);
 	m.file_offset = sqlite3_column_int64(st, 4);
 	m.attributes = (uint32_t)sqlite3_column_int64(st, 5);
 	find_build_id(n, &m);
-	n->mappings[id] = m;
-	n->mapping_count = id + 1;
+	*(struct name_mapping *)row = m;
 	return 0;
 }
 
-static int add_frames(struct store_names *n, sqlite3_stmt *st, size_t first)
-{
-	int64_t count = sqlite3_column_int64(st, 1);
-	int err;
+static const struct {
+	size_t row_bytes;
+	int (*add)(struct store_names *n, sqlite3_stmt *st, void *row);
+} paged[NAME_PAGED] = {
+	[NAME_STRINGS] = { sizeof(char *), add_string },
+	[NAME_FUNCTIONS] = { sizeof(struct name_function), add_function },
+	[NAME_MAPPINGS] = { sizeof(struct name_mapping), add_mapping },
+};
 
-	if (count < 1 || count > COLUMN_MAX_VALUES)
-		return -EBADMSG;
-	err = make_place((void **)&n->frames, &n->frame_cap, first + (size_t)count - 1, sizeof(*n->frames));
-	if (err)
-		return err;
-	err = frames_unpack(*n->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), n->frames + first,
-			    (size_t)count);
-	if (!err)
-		n->frame_count = first + (size_t)count;
-	return err;
+/* The page that @id is on, made when there is none. */
+static struct name_page *find_page(struct store_names *n, enum name_statement which, uint32_t id, int *err)
+{
+	struct name_page *page = map_get(&n->pages[which], id / PAGE_NUMBERS);
+
+	if (page)
+		return page;
+	page = calloc(1, sizeof(*page) + PAGE_NUMBERS * paged[which].row_bytes);
+	*err = page ? map_put(&n->pages[which], id / PAGE_NUMBERS, page) : -ENOMEM;
+	if (!*err)
+		return page;
+	free(page);
+	return NULL;
 }
 
-/* Reads the rows of a table from number @from on. */
-static int load(struct store_names *n, enum name_statement which, size_t from)
+/* Reads what the page does not have yet: rows come at the end. */
+static int fill_page(struct store_names *n, enum name_statement which, struct name_page *page, uint32_t first)
 {
-	static int (*const add[])(struct store_names * n, sqlite3_stmt * st, size_t id) = {
-		[NAME_STRINGS] = add_string,
-		[NAME_FUNCTIONS] = add_function,
-		[NAME_MAPPINGS] = add_mapping,
-		[NAME_FRAMES] = add_frames,
-	};
 	int code = SQLITE_DONE, err = 0;
-	sqlite3_stmt *st = names_statement(n, which, (int64_t)from, &err);
+	sqlite3_stmt *st = names_statement(n, which, (int64_t)first + page->count, &err);
 
-	while (st && !err && (code = sqlite3_step(st)) == SQLITE_ROW)
-		err = sqlite3_column_int64(st, 0) < 0 ? -EBADMSG : add[which](n, st, (size_t)sqlite3_column_int64(st, 0));
+	if (!st)
+		return err;
+	sqlite3_bind_int64(st, 2, (int64_t)first + PAGE_NUMBERS - 1);
+	while (!err && (code = sqlite3_step(st)) == SQLITE_ROW) {
+		uint32_t at = (uint32_t)(sqlite3_column_int64(st, 0) - first);
+
+		err = paged[which].add(n, st, page->rows + at * paged[which].row_bytes);
+		page->count = err ? page->count : at + 1;
+	}
 	sqlite3_reset(st);
 	return err ? err : store_sqlite_errno(code);
 }
 
-/* Whether @id is among the @count loaded; loads what came since when not. */
-static bool have(struct store_names *n, enum name_statement which, size_t id, const size_t *count, int *err)
+/* Row @id, read with its page when it is not there. */
+static const void *get_row(struct store_names *n, enum name_statement which, uint32_t id, int *err)
 {
-	if (id < *count)
-		return true;
-	*err = load(n, which, *count);
-	if (!*err && id >= *count)
+	const uint32_t at = id % PAGE_NUMBERS;
+	struct name_page *page = find_page(n, which, id, err);
+
+	if (!page)
+		return NULL;
+	if (at >= page->count)
+		*err = fill_page(n, which, page, id - at);
+	if (!*err && at >= page->count)
 		*err = -EBADMSG;
-	return !*err;
+	return *err ? NULL : page->rows + at * paged[which].row_bytes;
 }
 
 const char *names_string(struct store_names *n, uint32_t id, int *err)
 {
+	const char *const *text = id ? get_row(n, NAME_STRINGS, id, err) : NULL;
+
 	if (!id)
 		return "";
-	if (!have(n, NAME_STRINGS, id, &n->string_count, err))
-		return NULL;
-	if (!n->strings[id])
+	if (text && !*text)
 		*err = -EBADMSG;
-	return n->strings[id];
+	return text ? *text : NULL;
 }
 
 const struct name_function *names_function(struct store_names *n, uint32_t id, int *err)
 {
 	static const struct name_function none = { 0 };
 
-	if (!id)
-		return &none;
-	return have(n, NAME_FUNCTIONS, id, &n->function_count, err) ? &n->functions[id] : NULL;
+	return id ? get_row(n, NAME_FUNCTIONS, id, err) : &none;
 }
 
 const struct name_mapping *names_mapping(struct store_names *n, uint32_t id, int *err)
 {
 	static const struct name_mapping none = { .path = "", .module = "", .build_id = "", .id_kind = "" };
+	const struct name_mapping *m = id ? get_row(n, NAME_MAPPINGS, id, err) : &none;
 
-	if (!id)
-		return &none;
-	if (!have(n, NAME_MAPPINGS, id, &n->mapping_count, err))
-		return NULL;
-	return n->mappings[id].path ? &n->mappings[id] : &none;
-}
-
-const struct frame_row *names_frame(struct store_names *n, uint32_t id, int *err)
-{
-	static const struct frame_row none = { 0 };
-
-	if (!id)
-		return &none;
-	return have(n, NAME_FRAMES, id, &n->frame_count, err) ? &n->frames[id] : NULL;
+	return m && !m->path ? &none : m;
 }
 
 /* A copy of @type that stays; "" for NULL. */
@@ -324,12 +343,6 @@ static const char *frame_type(struct store_names *n, const char *type)
 	n->frame_types[i] = keep_copy(n, type, strlen(type));
 	return n->frame_types[i] ? n->frame_types[i] : "";
 }
-
-/* What was found out later about a frame without a function. */
-struct given_name {
-	const char *function, *system_name, *file;
-	int64_t line, start_line;
-};
 
 static const char *keep_column(struct store_names *n, sqlite3_stmt *st, int column)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the store's numbers mean, as readers want it: texts, frames, nodes, labels of series. Read when first asked for.
- * Strings, functions, mappings and frames stay until the store is closed; nodes, sets and series are cached in bounds.
- * The reader's are used under the store's read_lock.
+ * Strings, functions and mappings stay until names_rest(); frames, nodes, sets and series are cached in bounds. The reader's
+ * are used under the store's read_lock.
  */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_NAMES_H
 #define HEARTH_BACKEND_STORE_SQLITE_NAMES_H
@@ -52,8 +52,14 @@ struct name_mapping {
 int store_names_new(struct store_sqlite *s, sqlite3 *const *db, struct column_codec *const *codec, struct store_names **ret);
 void store_names_free(struct store_names *n);
 
+/* Bytes of memory held. */
+size_t store_names_memory_bytes(const struct store_names *n);
+
 /* Finalizes what it has prepared, before the connection is closed; everything read so far is forgotten but for texts. */
 void names_detach(struct store_names *n);
+
+/* For between questions: when much has been read, or @is_idle, all is forgotten, and true returned. */
+bool names_rest(struct store_names *n, bool is_idle);
 
 /* Called at a question's start: caches that grew beyond their bounds are emptied. Pointers from before are gone. */
 void names_refresh(struct store_names *n);
@@ -62,7 +68,7 @@ void names_refresh(struct store_names *n);
 const char *names_string(struct store_names *n, uint32_t id, int *err); /* 0 is "" */
 const struct name_function *names_function(struct store_names *n, uint32_t id, int *err);
 const struct name_mapping *names_mapping(struct store_names *n, uint32_t id, int *err);
-const struct frame_row *names_frame(struct store_names *n, uint32_t id, int *err);
+const struct frame_row *names_frame(struct store_names *n, uint32_t id, int *err); /* until the next one */
 const struct name_set *names_set(struct store_names *n, uint32_t id, int *err);
 const struct name_series *names_series(struct store_names *n, uint32_t id, int *err);
 

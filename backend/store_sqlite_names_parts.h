@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct store_names, for the two files that make it up. */
+/* struct store_names, for the three files that make it up. */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_NAMES_PARTS_H
 #define HEARTH_BACKEND_STORE_SQLITE_NAMES_PARTS_H
 
@@ -10,7 +10,8 @@ enum name_statement {
 	NAME_STRINGS,
 	NAME_FUNCTIONS,
 	NAME_MAPPINGS,
-	NAME_FRAMES,
+	NAME_PAGED, /* how many are in pages */
+	NAME_FRAMES = NAME_PAGED,
 	NAME_NODES,
 	NAME_TEXT,
 	NAME_SETS,
@@ -23,7 +24,14 @@ enum name_statement {
 	NAME_STATEMENTS,
 };
 
-enum { TEXT_CHUNK_BYTES = 64 * 1024, NODE_RUNS = 128, LIST_RUNS = 4, FRAME_TYPES = 64 };
+enum {
+	TEXT_CHUNK_BYTES = 64 * 1024,
+	PAGE_NUMBERS = 256,
+	PAGES_KEPT = 1024, /* from one question to the next: some 10 MB with their texts */
+	RUNS = 256,
+	LIST_RUNS = 4,
+	FRAME_TYPES = 64,
+};
 
 struct text_chunk {
 	struct text_chunk *next;
@@ -31,11 +39,24 @@ struct text_chunk {
 	char data[];
 };
 
-/* Nodes of one row. */
-struct node_run {
-	uint32_t first, count; /* count 0: free */
+/* The rows with numbers of one page, from its first on; zero where there is none. */
+struct name_page {
+	uint32_t count; /* read so far */
+	_Alignas(8) char rows[];
+};
+
+/* Frames or nodes of one row of their table. */
+struct run {
+	uint32_t first, count;
 	uint64_t used;
-	struct node_row *rows;
+	void *rows;
+};
+
+struct run_cache {
+	struct run runs[RUNS]; /* sorted, disjoint */
+	size_t count, last;    /* last: the one used last */
+	size_t rows;	       /* of all */
+	uint64_t uses;
 };
 
 /* Lists of one row. */
@@ -51,17 +72,11 @@ struct store_names {
 	struct column_codec *const *codec;
 	sqlite3_stmt *statements[NAME_STATEMENTS];
 	struct text_chunk *chunks;
-	const char **strings;
-	struct name_function *functions;
-	struct name_mapping *mappings;
-	struct frame_row *frames;
-	size_t string_count, function_count, mapping_count, frame_count; /* one more than the largest number loaded */
-	size_t string_cap, function_cap, mapping_cap, frame_cap;
+	struct map pages[NAME_PAGED]; /* number / PAGE_NUMBERS -> struct name_page */
 	struct map given;		  /* frame -> struct given_name */
 	uint64_t given_version;		  /* the store's names_version of those */
 	struct map sets, series, origins; /* number + 1 -> struct name_set *, ... */
-	struct node_run node_runs[NODE_RUNS];
-	size_t last_run;			 /* the one used last */
+	struct run_cache frames, nodes;
 	struct list_run list_runs[3][LIST_RUNS]; /* attributes, sets, series */
 	uint64_t uses;
 	const char *frame_types[FRAME_TYPES]; /* profile.frame.type has few values */
@@ -71,5 +86,8 @@ struct store_names {
 sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, int64_t value, int *err);
 
 void names_caches_clear(struct store_names *n);
+size_t names_caches_memory_bytes(const struct store_names *n);
+void names_runs_clear(struct store_names *n);
+size_t names_runs_memory_bytes(const struct store_names *n);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bounded half of the names: lists, and what they are of (attributes, sets of labels, series); nodes. */
+/* Lists by number, and what they are of: attributes, sets of labels, series. */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,16 +49,36 @@ void names_caches_clear(struct store_names *n)
 	clear_map(&n->sets, free);
 	clear_map(&n->series, free);
 	clear_map(&n->origins, release_origin);
-	for (size_t i = 0; i < NODE_RUNS; i++) {
-		free(n->node_runs[i].rows);
-		n->node_runs[i] = (struct node_run){ 0 };
-	}
 	for (size_t i = 0; i < ARRAY_LEN(n->list_runs) * LIST_RUNS; i++) {
 		struct list_run *run = &n->list_runs[i / LIST_RUNS][i % LIST_RUNS];
 
 		lists_fini(&run->lists);
 		*run = (struct list_run){ 0 };
 	}
+}
+
+static size_t map_values_bytes(const struct map *map)
+{
+	size_t bytes = map_memory_bytes(map), pos = 0;
+	void *value;
+
+	while (map_next(map, &pos, NULL, &value))
+		bytes += malloc_usable_size(value);
+	return bytes;
+}
+
+size_t names_caches_memory_bytes(const struct store_names *n)
+{
+	size_t bytes = map_values_bytes(&n->sets) + map_values_bytes(&n->series) + map_values_bytes(&n->origins);
+
+	for (size_t i = 0; i < ARRAY_LEN(n->list_runs) * LIST_RUNS; i++) {
+		const struct list_run *run = &n->list_runs[i / LIST_RUNS][i % LIST_RUNS];
+
+		if (run->count)
+			bytes += (run->count + 1) * sizeof(*run->lists.starts) +
+				 run->lists.starts[run->count] * sizeof(*run->lists.numbers);
+	}
+	return bytes;
 }
 
 void names_refresh(struct store_names *n)
@@ -425,90 +446,4 @@ const struct name_series *names_series(struct store_names *n, uint32_t id, int *
 	}
 	*s = row;
 	return s;
-}
-
-/* --- nodes --- */
-
-uint32_t names_node_count(struct store_names *n, int *err)
-{
-	sqlite3_stmt *st = names_statement(n, NAME_NODE_LAST, 0, err);
-	uint32_t count = 1;
-	int code;
-
-	if (!st)
-		return 1;
-	code = sqlite3_step(st);
-	if (code == SQLITE_ROW)
-		count = (uint32_t)sqlite3_column_int64(st, 0);
-	else
-		*err = store_sqlite_errno(code);
-	sqlite3_reset(st);
-	return count;
-}
-
-static bool is_in(const struct node_run *run, uint32_t node)
-{
-	return node - run->first < run->count;
-}
-
-/* Reads the row with @node in place of the run that was not used for longest. */
-static int load_run(struct store_names *n, uint32_t node)
-{
-	struct node_run *run = &n->node_runs[0];
-	int err = 0, code;
-	sqlite3_stmt *st = names_statement(n, NAME_NODES, node, &err);
-	int64_t count;
-
-	if (!st)
-		return err;
-	for (size_t i = 1; i < NODE_RUNS && run->count; i++) {
-		if (!n->node_runs[i].count || n->node_runs[i].used < run->used)
-			run = &n->node_runs[i];
-	}
-	free(run->rows);
-	*run = (struct node_run){ 0 };
-	code = sqlite3_step(st);
-	count = code == SQLITE_ROW ? sqlite3_column_int64(st, 1) : 0;
-	if (code != SQLITE_ROW || count < 1 || count > COLUMN_MAX_VALUES) {
-		sqlite3_reset(st);
-		return code == SQLITE_ROW || code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
-	}
-	run->first = (uint32_t)sqlite3_column_int64(st, 0);
-	run->rows = malloc((size_t)count * sizeof(*run->rows));
-	err = run->rows ? nodes_unpack(*n->codec, sqlite3_column_blob(st, 2), (size_t)sqlite3_column_bytes(st, 2), run->rows,
-				       (size_t)count, run->first)
-			: -ENOMEM;
-	sqlite3_reset(st);
-	run->count = err ? 0 : (uint32_t)count;
-	n->last_run = (size_t)(run - n->node_runs);
-	return err ? err : is_in(run, node) ? 0 : -EBADMSG;
-}
-
-int names_node(struct store_names *n, uint32_t node, struct node_row *ret)
-{
-	const struct node_run *run = &n->node_runs[n->last_run];
-
-	if (!node) {
-		*ret = (struct node_row){ 0 };
-		return 0;
-	}
-	if (!is_in(run, node)) {
-		size_t i = 0;
-
-		while (i < NODE_RUNS && !is_in(&n->node_runs[i], node))
-			i++;
-		if (i < NODE_RUNS) {
-			n->last_run = i;
-			n->node_runs[i].used = ++n->uses;
-		} else {
-			int err = load_run(n, node);
-
-			if (err)
-				return err;
-			n->node_runs[n->last_run].used = ++n->uses;
-		}
-		run = &n->node_runs[n->last_run];
-	}
-	*ret = run->rows[node - run->first];
-	return 0;
 }

@@ -183,6 +183,20 @@ size_t intern_memory_bytes(const struct intern *t)
 	       t->word_cap * sizeof(*t->words);
 }
 
+void intern_shrink(struct intern *t)
+{
+	struct intern *fresh = t->slot_count > FIRST_SLOTS || t->word_cap > FIRST_WORDS ? intern_new() : NULL;
+	struct intern old = *t;
+
+	if (!fresh) {
+		intern_reset(t);
+		return;
+	}
+	*t = *fresh;
+	*fresh = old;
+	intern_free(fresh);
+}
+
 void intern_reset(struct intern *t)
 {
 	memset(t->slots, 0, t->slot_count * sizeof(*t->slots));

@@ -32,4 +32,7 @@ size_t intern_memory_bytes(const struct intern *t);
 /* Forgets all entries, keeps the memory. */
 void intern_reset(struct intern *t);
 
+/* Forgets all entries and gives the memory back that it can do without. */
+void intern_shrink(struct intern *t);
+
 #endif

@@ -99,6 +99,10 @@ static void test_many_keys_and_reset(void **state)
 	assert_int_equal(intern_memory_bytes(t), full);
 	check_many(t);
 	assert_int_equal(intern_memory_bytes(t), full); /* the memory was used again */
+	intern_shrink(t);
+	assert_int_equal(intern_count(t), 0);
+	assert_int_equal(intern_memory_bytes(t), fresh);
+	check_many(t);
 }
 
 static void test_large_key(void **state)
