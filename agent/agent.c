@@ -23,6 +23,7 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "proto/arena.h"
 #include "proto/sink.h"
 
 enum {
@@ -148,7 +149,9 @@ static void report(struct agent *a)
 	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
 	if (now_ns - a->rows_saved_ns > SAVE_ROWS_SECONDS * NSEC_PER_SEC)
 		save_rows(a);
+	arenas_give_back();
 	memory_give_back();
+	agent_tell_memory(a);
 }
 
 /* The next interval's length, drawn anew each time so that two hosts never beat in step. */

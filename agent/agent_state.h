@@ -61,6 +61,9 @@ void agent_drop_extra_reports(struct agent *a);
 /* Says what the kernel's caches did not have, to who wants to know more. */
 void agent_tell_misses(const struct agent *a);
 
+/* Says in the metrics what each part of the agent holds. */
+void agent_tell_memory(struct agent *a);
+
 /* Registers the agent's counters, refreshed when metrics are collected. 0 or -ENOMEM. */
 int agent_metrics(struct agent *a);
 void agent_metrics_off(struct agent *a);

@@ -437,7 +437,8 @@ static struct file *expire_chain(struct files *f, struct file *first, uint64_t n
 
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 {
-	AUTO(buf_fini) struct buf dead = BUF_EMPTY; /* keys of chains that end; the next round takes what there is no room for */
+	AUTO(buf_fini)
+	struct buf dead = BUF_EMPTY; /* keys of chains that end; the next round takes what there is no room for */
 	uint64_t key;
 	size_t pos = 0;
 	void *first;
@@ -512,6 +513,22 @@ void files_mark(struct files *f, const struct file *file, uint64_t addr)
 void files_keep_rows(struct files *f, struct row_store *store)
 {
 	f->store = store;
+}
+
+void files_memory(const struct files *f, struct files_memory *ret)
+{
+	size_t pos = 0;
+	void *first;
+
+	*ret = (struct files_memory){ sizeof(*f) + map_memory_bytes(&f->by_inode) + f->reply.cap,
+				      row_cache_memory_bytes(f->rows) + row_store_memory_bytes(f->store),
+				      row_store_mapped_bytes(f->store), 0 };
+	while (map_next(&f->by_inode, &pos, NULL, &first)) {
+		for (const struct file *file = first; file; file = file->next) {
+			ret->files_bytes += sizeof(*file) + strlen(file->path) + 1;
+			ret->files_bytes += file_index_memory_bytes(file->index, &ret->mapped_indexes_bytes);
+		}
+	}
 }
 
 int files_save_rows(struct files *f)

@@ -123,6 +123,15 @@ void files_blame_names(struct files *f, struct file *file, int status, bool has_
 /* Does @file hold these @len bytes at @offset? */
 bool files_hold(struct files *f, struct file *file, uint64_t offset, const void *bytes, size_t len);
 
+/* What files take. */
+struct files_memory {
+	size_t files_bytes; /* the table, and what is known of the names' indexes */
+	size_t rows_bytes;  /* unwind rows */
+	size_t mapped_rows_bytes, mapped_indexes_bytes;
+};
+
+void files_memory(const struct files *f, struct files_memory *ret);
+
 /* By what @file, which is open and readable, is known on disk. */
 void file_cache_key(const struct file *file, struct symbol_cache_key *ret);
 

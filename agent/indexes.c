@@ -64,6 +64,14 @@ void file_index_free(struct file_index *fi)
 	free(fi);
 }
 
+size_t file_index_memory_bytes(const struct file_index *fi, size_t *mapped)
+{
+	if (!fi)
+		return 0;
+	*mapped += fi->entry.len_bytes;
+	return sizeof(*fi) + symbol_cache_entry_memory_bytes(&fi->entry);
+}
+
 /* @entry, which is taken over, is what the names are from now on. */
 static void replace(struct file_index *fi, struct symbol_cache_entry *entry)
 {

@@ -68,7 +68,8 @@ void indexes_wait(struct indexes *x, int timeout_ms);
 /* Says at the end which files' names were not ready in time, if any; to who wants to know more, also what was done. */
 void indexes_tell(const struct indexes *x);
 
-/* Accepts NULL. */
+/* Both accept NULL. The bytes of memory held, to which *@mapped are added that are mapped of the file on disk. */
 void file_index_free(struct file_index *fi);
+size_t file_index_memory_bytes(const struct file_index *fi, size_t *mapped);
 
 #endif

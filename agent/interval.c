@@ -509,3 +509,10 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 	count_modules(iv, t, scratch);
 	return builder_freeze(iv->builder, clock_mono_to_unix_ns(start_ns), clock_mono_to_unix_ns(end_ns), ret);
 }
+
+size_t interval_memory_bytes(const struct interval *iv)
+{
+	return sizeof(*iv) + builder_memory_bytes(iv->builder) + map_memory_bytes(&iv->profiles) +
+	       map_memory_bytes(&iv->files) + iv->entry_cap * sizeof(*iv->entries) +
+	       iv->function_cap * sizeof(*iv->functions);
+}

@@ -22,6 +22,9 @@ int interval_new(struct names *names, struct jit_names *jit_names, struct truth_
 		 struct module_status *modules, const struct agent_config *config, struct interval **ret);
 void interval_free(struct interval *iv);
 
+/* Bytes of memory held, the builder's included. */
+size_t interval_memory_bytes(const struct interval *iv);
+
 /* The profiles of @t (not reset by this); window [@start_ns, @end_ns) of CLOCK_MONOTONIC. 0 or -ENOMEM. */
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret);
 

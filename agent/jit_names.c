@@ -394,3 +394,8 @@ bool jit_names_find(struct jit_names *j, const struct process *p, uint64_t addr,
 	}
 	return line->name.len > 0;
 }
+
+size_t jit_names_memory_bytes(const struct jit_names *j)
+{
+	return j->bytes;
+}

@@ -48,6 +48,9 @@ bool jit_names_vary(const struct process *p);
 /* The interval of @t, which ended at @end_ns, has its names. */
 void jit_names_settle(struct jit_names *j, const struct traces *t, uint64_t end_ns);
 
+/* Bytes of memory that the names take. */
+size_t jit_names_memory_bytes(const struct jit_names *j);
+
 /* What a process keeps of it. */
 struct jit;
 void jit_free(struct jit *jit);

@@ -139,6 +139,12 @@ void kernel_names_update(struct kernel_names *k, uint64_t since_ns)
 	read_list(k, now_ns);
 }
 
+size_t kernel_names_memory_bytes(const struct kernel_names *k)
+{
+	return sizeof(*k) + (k->list ? kallsyms_memory_bytes(k->list) : 0) + jit_code_memory_bytes(k->made) +
+	       k->modules.cap + k->modules_now.cap;
+}
+
 uint32_t kernel_names_version(const struct kernel_names *k)
 {
 	return k->version;

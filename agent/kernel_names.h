@@ -32,6 +32,9 @@ uint64_t kernel_names_code(const struct kernel_names *k, uint64_t addr);
 /* Changes, by kernel_names_update alone, when the list was read again. */
 uint32_t kernel_names_version(const struct kernel_names *k);
 
+/* Bytes of memory held. */
+size_t kernel_names_memory_bytes(const struct kernel_names *k);
+
 /* The function at @addr, @code as kernel_names_code told; @module_ret "" for the kernel itself, "bpf" for BPF programs.
  * Whether there is one. Strings live until the next call of anything here. */
 bool kernel_names_find(struct kernel_names *k, uint64_t addr, uint64_t code, const char **name_ret, const char **module_ret);

@@ -54,6 +54,11 @@ void module_status_free(struct module_status *m)
 	free(m);
 }
 
+size_t module_status_memory_bytes(const struct module_status *m)
+{
+	return sizeof(*m) + intern_memory_bytes(m->keys) + m->cap * sizeof(*m->modules) + m->key.cap;
+}
+
 uint32_t module_status_find(struct module_status *m, struct str name, const char *build_id, const char *source)
 {
 	uint32_t count = intern_count(m->keys), index;

@@ -19,6 +19,9 @@ struct module_status;
 int module_status_new(struct metrics *metrics, struct module_status **ret);
 void module_status_free(struct module_status *m);
 
+/* Bytes of memory held, without the series. */
+size_t module_status_memory_bytes(const struct module_status *m);
+
 /* The number of the file called @name with @build_id ("": none), whose names come from @source (a literal); good until the
  * next module_status_publish. UINT32_MAX without memory. */
 uint32_t module_status_find(struct module_status *m, struct str name, const char *build_id, const char *source);

@@ -377,3 +377,10 @@ uint32_t names_function_count(const struct names *n)
 {
 	return intern_count(n->thing_keys);
 }
+
+size_t names_memory_bytes(const struct names *n)
+{
+	return sizeof(*n) + intern_memory_bytes(n->keys) + intern_memory_bytes(n->thing_keys) +
+	       intern_memory_bytes(n->strings) + n->answer_cap * sizeof(*n->answers) + n->thing_cap * sizeof(*n->things) +
+	       n->line_cap * sizeof(*n->lines) + n->text.cap + n->readable.cap;
+}

@@ -46,6 +46,9 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns);
 /* The names of a frame after names_update. Strings live until the next names_update. */
 void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret);
 
+/* Bytes of memory held. */
+size_t names_memory_bytes(const struct names *n);
+
 /* Until the next names_update. */
 uint32_t names_function_count(const struct names *n);
 

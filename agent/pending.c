@@ -4,6 +4,7 @@
  * sample on the same CPU; they are chained there until it comes, and forgotten when their sample was lost. Agent's thread.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "agent/pending.h"
@@ -279,4 +280,18 @@ uint32_t pending_samples(const struct pending *p)
 bool pending_is_empty(const struct pending *p)
 {
 	return !p->count;
+}
+
+size_t pending_memory_bytes(const struct pending *p)
+{
+	size_t bytes = sizeof(*p) + p->cpu_cnt * sizeof(*p->cpus) + p->cap * sizeof(*p->items);
+
+	for (uint32_t i = 0; i < p->count; i++)
+		bytes += malloc_usable_size(p->items[i].sample) + malloc_usable_size(p->items[i].record);
+	for (uint32_t i = 0; i < p->cpu_cnt; i++) {
+		bytes += p->cpus[i].cap * sizeof(*p->cpus[i].chunks);
+		for (uint32_t k = 0; k < p->cpus[i].count; k++)
+			bytes += sizeof(struct chunk) + p->cpus[i].chunks[k]->len;
+	}
+	return bytes;
 }

@@ -58,6 +58,9 @@ struct pending_ops {
 void pending_release(struct pending *p, uint64_t before_ns, const struct pending_ops *ops, void *arg);
 
 uint32_t pending_samples(const struct pending *p);
+/* Bytes of memory held: samples with their copied stacks, and records. */
+size_t pending_memory_bytes(const struct pending *p);
+
 bool pending_is_empty(const struct pending *p);
 
 #endif

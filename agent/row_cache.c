@@ -272,3 +272,8 @@ const struct row *row_cache_rule(const struct row_cache *c, uint32_t number)
 {
 	return intern_get(c->rules, number, NULL);
 }
+
+size_t row_cache_memory_bytes(const struct row_cache *c)
+{
+	return sizeof(*c) + c->place_cnt * sizeof(struct row_place) + intern_memory_bytes(c->rules);
+}

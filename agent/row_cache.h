@@ -39,6 +39,9 @@ void row_cache_mark(struct row_cache *c, uint32_t file, uint64_t addr);
 
 void row_cache_forget(struct row_cache *c, uint32_t file);
 
+/* Bytes of memory held. */
+size_t row_cache_memory_bytes(const struct row_cache *c);
+
 /* --- the form that is kept on disk (agent/row_store.h) --- */
 
 struct row_place { /* from the group's start */

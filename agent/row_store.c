@@ -202,6 +202,16 @@ uint32_t row_store_number(struct row_store *s, const char *name)
 	return index + 1;
 }
 
+size_t row_store_memory_bytes(const struct row_store *s)
+{
+	return s ? sizeof(*s) + intern_memory_bytes(s->names) + MAX_NAMES * sizeof(*s->kept) : 0;
+}
+
+size_t row_store_mapped_bytes(const struct row_store *s)
+{
+	return s && s->map ? s->map_bytes : 0;
+}
+
 /* --- reading --- */
 
 static const struct kept_file *find_file(const struct row_store *s, uint32_t number)

@@ -27,6 +27,10 @@ int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct r
 void row_store_hot(struct row_store *s, uint32_t number, uint32_t max,
 		   void (*fn)(void *arg, uint64_t addr, const struct row *rows, size_t count), void *arg);
 
+/* Bytes of memory held, and of the file that is mapped. Accept NULL. */
+size_t row_store_memory_bytes(const struct row_store *s);
+size_t row_store_mapped_bytes(const struct row_store *s);
+
 /* Writes what is in @cache and what was kept before, the latter as far as there is room. 0 or -errno. */
 int row_store_save(struct row_store *s, struct row_cache *cache);
 

@@ -235,3 +235,10 @@ const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame)
 {
 	return intern_get(t->frames, frame, NULL);
 }
+
+size_t traces_memory_bytes(const struct traces *t)
+{
+	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) +
+	       t->trace_cap * sizeof(*t->traces) + t->frame_id_cap * sizeof(*t->frame_ids) +
+	       t->event_cap * sizeof(*t->events);
+}

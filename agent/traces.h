@@ -64,6 +64,9 @@ const uint32_t *traces_frame_ids(const struct traces *t, const struct trace *tra
 uint32_t traces_frame_count(const struct traces *t);
 const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame);
 
+/* Bytes of memory held. */
+size_t traces_memory_bytes(const struct traces *t);
+
 /* Starts the next interval empty. */
 void traces_reset(struct traces *t);
 

@@ -348,3 +348,13 @@ void truth_counts_free(struct truth_counts *c)
 	table_fini(&c->modules);
 	free(c);
 }
+
+static size_t table_memory_bytes(const struct table *t)
+{
+	return intern_memory_bytes(t->keys) + t->cap * sizeof(*t->subjects);
+}
+
+size_t truth_counts_memory_bytes(const struct truth_counts *c)
+{
+	return sizeof(*c) + table_memory_bytes(&c->executables) + table_memory_bytes(&c->modules);
+}

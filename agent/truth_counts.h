@@ -26,6 +26,9 @@ struct truth_counts;
 int truth_counts_new(struct metrics *metrics, struct truth_counts **ret);
 void truth_counts_free(struct truth_counts *c);
 
+/* Bytes of memory held, without the series. */
+size_t truth_counts_memory_bytes(const struct truth_counts *c);
+
 /* What the caller says of each frame of the traces. */
 struct truth_frame {
 	uint32_t module; /* truth_counts_module() of this interval */

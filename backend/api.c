@@ -10,6 +10,7 @@
 #include "backend/api_call.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 
 enum {
 	DEFAULT_TIMEOUT_S = 30,
@@ -271,6 +272,7 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	if (err)
 		answer_error(&call, path, err);
 	buf_fini(&call.error);
+	memory_tell(api->config.metrics, "query functions", functions_memory_bytes(api->functions));
 }
 
 void api_rest(struct api *api)
@@ -280,4 +282,5 @@ void api_rest(struct api *api)
 	if (store->ops->rest)
 		store->ops->rest(store, true);
 	functions_trim(api->functions, 0);
+	memory_tell(api->config.metrics, "query functions", functions_memory_bytes(api->functions));
 }

@@ -28,8 +28,8 @@ struct query_thread {
 	struct loop *loop;
 	unsigned max_waiting;
 	pthread_t thread;
-	/* The thread's: when memory that answers took goes back, and what is kept from one to the next; not while they follow
-	 * each other. */
+	/* The thread's: when memory that answers took goes back, and what is kept from one to the next; not while they
+	 * follow each other. */
 	uint64_t trim_ns, rest_ns;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

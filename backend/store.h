@@ -141,8 +141,8 @@ struct store_ops {
 	/* Optional: has node_count() cover all stacks of the selection, for a store that learns of them as questions do. */
 	int (*load_stacks)(struct store *s, const struct store_selection *sel);
 
-	/* Optional: for between answers; @is_idle: nobody has asked for a while. What was told of frames may be gone then, and
-	 * numbers of nodes and frames begin anew (names_version changes then). */
+	/* Optional: for between answers; @is_idle: nobody has asked for a while. What was told of frames may be gone then,
+	 * and numbers of nodes and frames begin anew (names_version changes then). */
 	void (*rest)(struct store *s, bool is_idle);
 
 	/* How many nodes there are, node 0 included; and of one its parent and its frame. 0, or -EBADMSG for a number

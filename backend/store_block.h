@@ -88,6 +88,9 @@ struct block {
 void block_init(struct block *b, struct column_codec *codec);
 void block_fini(struct block *b);
 
+/* Bytes of memory held, without the codec's. */
+size_t block_memory_bytes(const struct block *b);
+
 /* Begins the next block with its head. 0, -EBADMSG or -ENOMEM. */
 int block_read_head(struct block *b, const void *data, size_t len);
 

@@ -34,6 +34,15 @@ void block_fini(struct block *b)
 	*b = (struct block){ 0 };
 }
 
+size_t block_memory_bytes(const struct block *b)
+{
+	size_t bytes = 0;
+
+	for (const struct block_chunk *chunk = b->chunks; chunk; chunk = chunk->next)
+		bytes += sizeof(*chunk) + chunk->size;
+	return bytes;
+}
+
 /* Room for @n of @size bytes, not zeroed; NULL for want of memory, which sticks until the next head. */
 static void *take(struct block *b, size_t n, size_t size)
 {

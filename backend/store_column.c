@@ -58,6 +58,11 @@ void column_codec_free(struct column_codec *c)
 	free(c);
 }
 
+size_t column_codec_memory_bytes(const struct column_codec *c)
+{
+	return sizeof(*c) + ZSTD_sizeof_CCtx(c->compress) + ZSTD_sizeof_DCtx(c->decompress) + c->plane_size + c->packed_size;
+}
+
 void column_codec_set_level(struct column_codec *c, int level)
 {
 	ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, level);

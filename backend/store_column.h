@@ -25,6 +25,7 @@ struct column_codec;
 
 struct column_codec *column_codec_new(int level); /* zstd's; NULL for want of memory */
 void column_codec_free(struct column_codec *c);
+size_t column_codec_memory_bytes(const struct column_codec *c);
 void column_codec_set_level(struct column_codec *c, int level);
 
 /* Where a part is read. @failed sticks: what is read after a failure is 0. */

@@ -37,6 +37,12 @@ void ids_init(struct ids *t, size_t most);
 void ids_fini(struct ids *t);
 void ids_clear(struct ids *t); /* forgets all, keeps the bound */
 
+/* Bytes of memory held. */
+static inline size_t ids_memory_bytes(const struct ids *t)
+{
+	return t->bucket_count * ID_WAYS * sizeof(*t->slots);
+}
+
 struct id_key id_key_of(const void *content, size_t len);
 
 /* The key of what is numbered @number below the node whose key is @parent ({ 0 }: none): of its whole path. So a node is

@@ -82,6 +82,11 @@ void store_queue_settle(struct store_queue *q, struct store_item *const *items, 
 	pthread_mutex_unlock(&q->lock);
 }
 
+size_t store_queue_bytes(const struct store_queue *q)
+{
+	return atomic_load(&q->bytes);
+}
+
 void store_queue_close(struct store_queue *q)
 {
 	queue_close(q->items);

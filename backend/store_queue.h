@@ -36,6 +36,9 @@ struct store_item *store_queue_pop(struct store_queue *q, uint64_t deadline_ns);
 /* The @count items are kept (@err 0), or lost: their acks are told, and they are freed. */
 void store_queue_settle(struct store_queue *q, struct store_item *const *items, size_t count, int err);
 
+/* Bytes of the profiles that wait or are being kept. */
+size_t store_queue_bytes(const struct store_queue *q);
+
 /* Nothing more is taken in. */
 void store_queue_close(struct store_queue *q);
 

@@ -180,6 +180,8 @@ static void register_metrics(struct store_metrics *m, struct metrics *registry)
 					   "Sample events removed by age, size or for free disk.");
 	m->thinned_events = metrics_counter(registry, "hearth_store_thinned_events_total", NULL,
 					    "Samples whose times became minutes, without cpu and thread.");
+	m->queue_bytes = metrics_gauge(registry, "hearth_store_queue_bytes", NULL,
+				       "Profiles that wait to be kept, or are being kept.");
 	m->bytes = metrics_gauge(registry, "hearth_store_bytes", NULL, "Size of the store with its log.");
 }
 

@@ -42,7 +42,7 @@ struct store_sqlite {
 		struct metrics *registry;
 		struct metric *events, *commits, *commit_errors, *lost_events, *moved_aside, *damaged_blocks, *pruned_events,
 			*thinned_events;
-		struct metric *merges, *bytes;
+		struct metric *merges, *bytes, *queue_bytes;
 	} metrics;
 };
 

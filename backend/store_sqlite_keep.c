@@ -359,6 +359,17 @@ void keep_forget_events(struct keep *k)
 	k->event_cap = 0;
 }
 
+void keep_memory(const struct keep *k, size_t *numbers_ret, size_t *rest_ret)
+{
+	*numbers_ret = 0;
+	*rest_ret = k->frame_cap * sizeof(*k->frames) + k->node_cap * sizeof(*k->nodes) + k->event_cap * sizeof(*k->events) +
+		    k->text.cap;
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		*numbers_ret += ids_memory_bytes(&k->ids[i]);
+		*rest_ret += k->lists[i].numbers.cap + k->lists[i].lengths.cap;
+	}
+}
+
 int keep_write(struct keep *k)
 {
 	uint32_t first = k->next[KEPT_FRAME] - (uint32_t)k->frame_count;

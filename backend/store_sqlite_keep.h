@@ -99,6 +99,9 @@ int keep_profiles(struct keep *k, const struct profiles *p);
 /* Gives back the memory of many events; between groups. */
 void keep_forget_events(struct keep *k);
 
+/* Bytes of memory held: by the tables of numbers, and by all else. */
+void keep_memory(const struct keep *k, size_t *numbers_ret, size_t *rest_ret);
+
 /* Writes new frames, nodes and lists. 0 or -errno. */
 int keep_write(struct keep *k);
 

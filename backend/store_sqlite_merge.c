@@ -264,6 +264,8 @@ void store_writer_work(struct store_writer *w)
 	err = store_merge_step(w);
 	if (!err && !w->s->in_memory)
 		err = store_checkpoint(w, false);
+	if (now >= w->next_prune_ns)
+		store_tell_memory(w);
 	if (!err && now >= w->next_prune_ns) {
 		err = store_prune_step(w);
 		w->has_work |= err > 0;

@@ -72,7 +72,7 @@ struct store_names {
 	struct column_codec *const *codec;
 	sqlite3_stmt *statements[NAME_STATEMENTS];
 	struct text_chunk *chunks;
-	struct map pages[NAME_PAGED]; /* number / PAGE_NUMBERS -> struct name_page */
+	struct map pages[NAME_PAGED];	  /* number / PAGE_NUMBERS -> struct name_page */
 	struct map given;		  /* frame -> struct given_name */
 	uint64_t given_version;		  /* the store's names_version of those */
 	struct map sets, series, origins; /* number + 1 -> struct name_set *, ... */

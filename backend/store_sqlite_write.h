@@ -72,6 +72,11 @@ int store_writer_replace_file(struct store_writer *w);
 /* One small step of retention: 1 when there is more to do, 0 or -errno. */
 int store_prune_step(struct store_writer *w);
 
+/* --- store_sqlite_memory.c --- */
+
+/* Says in the metrics what the store holds; the readers' part is left out while somebody reads. */
+void store_tell_memory(struct store_writer *w);
+
 /* --- store_sqlite_tasks.c --- */
 
 /* Does what store_sqlite_task() asked for, if it did. */

@@ -38,7 +38,6 @@ void *map_del(struct map *m, uint64_t key);
  * be added or removed on the way. */
 bool map_next(const struct map *m, size_t *pos, uint64_t *key_ret, void **value_ret);
 
-
 /* Bytes of memory held, without what the pointers lead to. */
 static inline size_t map_memory_bytes(const struct map *m)
 {

@@ -3,7 +3,11 @@
 #include "base/memory.h"
 
 #include <malloc.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/metrics.h"
 
 enum {
 	LARGE_BYTES = 256 << 10,
@@ -19,4 +23,58 @@ void memory_give_back(void)
 {
 	if (mallinfo2().fordblks > MUCH_BYTES)
 		(void)malloc_trim(0);
+}
+
+static void tell(struct metrics *metrics, const char *name, const char *key, const char *value, const char *help,
+		 size_t bytes)
+{
+	AUTO(buf_fini) struct buf labels = BUF_EMPTY;
+
+	if (!metrics)
+		return;
+	metrics_label(&labels, key, value, strlen(value));
+	metric_set(metrics_gauge(metrics, name, buf_text(&labels), help), bytes);
+}
+
+void memory_tell(struct metrics *metrics, const char *part, size_t bytes)
+{
+	tell(metrics, "hearth_memory_bytes", "part", part, "Memory that a part of hearth holds.", bytes);
+}
+
+void memory_tell_mapped(struct metrics *metrics, const char *what, size_t bytes)
+{
+	tell(metrics, "hearth_mapped_bytes", "what", what, "Files and rings that are mapped, resident or not.", bytes);
+}
+
+/* As proc_pid_status(5) has them; in kB. */
+static void tell_resident(struct metrics *metrics)
+{
+	static const struct {
+		const char *name, *kind;
+	} kinds[] = { { "RssAnon:", "anonymous" }, { "RssFile:", "file" }, { "RssShmem:", "shared" } };
+	AUTO_FCLOSE FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long kb;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+			size_t len = strlen(kinds[i].name);
+
+			if (!strncmp(line, kinds[i].name, len) && sscanf(line + len, "%llu", &kb) == 1)
+				tell(metrics, "hearth_resident_bytes", "kind", kinds[i].kind,
+				     "Resident memory, by what is behind its pages.", kb << 10);
+		}
+	}
+}
+
+void memory_tell_process(struct metrics *metrics)
+{
+	static const char help[] = "Memory of the C library's allocator: in use, kept after it was freed, and mapped for "
+				   "large blocks.";
+	struct mallinfo2 info = mallinfo2();
+
+	tell_resident(metrics);
+	tell(metrics, "hearth_heap_bytes", "state", "used", help, info.uordblks);
+	tell(metrics, "hearth_heap_bytes", "state", "free", help, info.fordblks);
+	tell(metrics, "hearth_heap_bytes", "state", "mapped", help, info.hblkhd);
 }

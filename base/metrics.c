@@ -213,6 +213,21 @@ void metrics_remove(struct metrics *m, struct metric *series)
 	free(s);
 }
 
+size_t metrics_memory_bytes(struct metrics *m)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&m->lock);
+	bytes = sizeof(*m) + map_memory_bytes(&m->by_hash);
+	for (size_t i = 0; i < m->family_count; i++) {
+		bytes += sizeof(struct family) + sizeof(struct family *);
+		for (const struct series *s = m->families[i]->first; s; s = s->next)
+			bytes += sizeof(*s) + strlen(s->labels) + 1;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return bytes;
+}
+
 int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg)
 {
 	struct collector *c = malloc(sizeof(*c));

@@ -32,6 +32,9 @@ struct metric *metrics_gauge(struct metrics *m, const char *name, const char *la
 /* Takes a series out of the registry and frees it; nobody else may hold it. Accepts NULL. */
 void metrics_remove(struct metrics *m, struct metric *series);
 
+/* Bytes of memory held, series included. */
+size_t metrics_memory_bytes(struct metrics *m);
+
 /* Called at each write-out, before the series are printed, to refresh gauges that are costly to keep. */
 int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg);
 

@@ -28,6 +28,7 @@
 #include "cmd/config.h"
 #include "cmd/reload.h"
 #include "cmd/terminal.h"
+#include "proto/arena.h"
 #include "proto/sink.h"
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -46,6 +47,13 @@ int session_check_options(const struct config *config)
 	return err;
 }
 
+static void tell_memory(void *metrics)
+{
+	memory_tell(metrics, "profiles", arenas_memory_bytes());
+	memory_tell(metrics, "room for profiles", arenas_spare_bytes());
+	memory_tell_process(metrics);
+}
+
 int session_open(struct session *s, const struct config *config)
 {
 	int err;
@@ -54,7 +62,7 @@ int session_open(struct session *s, const struct config *config)
 	err = loop_new(&s->loop);
 	if (!err) {
 		s->metrics = metrics_new();
-		err = s->metrics ? 0 : -ENOMEM;
+		err = s->metrics ? metrics_on_collect(s->metrics, tell_memory, s->metrics) : -ENOMEM;
 	}
 	if (err)
 		log_error("cannot start: %s", strerror(-err));

@@ -80,6 +80,7 @@ static int open_summary(struct live *live)
 		.colour = is_terminal && !(no_colour && *no_colour),
 		.status = write_status,
 		.status_arg = live,
+		.metrics = live->session.metrics,
 	};
 	int err = sink_summary_new(&options, &live->summary);
 

@@ -31,6 +31,8 @@ static struct {
 	unsigned count;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static _Atomic size_t all_bytes; /* of all arenas */
+
 struct arena {
 	struct chunk *chunks;
 	char *free;	   /* rest of the current chunk */
@@ -46,6 +48,7 @@ struct arena *arena_new(void)
 	if (a) {
 		a->chunk_bytes = FIRST_CHUNK_BYTES;
 		a->memory_bytes = sizeof(*a);
+		all_bytes += sizeof(*a);
 	}
 	return a;
 }
@@ -85,6 +88,7 @@ void arena_free(struct arena *a)
 {
 	if (!a)
 		return;
+	all_bytes -= a->memory_bytes;
 	while (a->chunks) {
 		struct chunk *c = a->chunks;
 
@@ -107,6 +111,7 @@ static char *add_chunk(struct arena *a, size_t size)
 	c->next = a->chunks;
 	a->chunks = c;
 	a->memory_bytes += sizeof(*c) + size;
+	all_bytes += sizeof(*c) + size;
 	return (char *)c->data;
 }
 
@@ -139,4 +144,36 @@ void *arena_alloc(struct arena *a, size_t size_bytes)
 size_t arena_memory_bytes(const struct arena *a)
 {
 	return a->memory_bytes;
+}
+
+size_t arenas_memory_bytes(void)
+{
+	return all_bytes;
+}
+
+size_t arenas_spare_bytes(void)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&pool.lock);
+	bytes = pool.count * (sizeof(struct chunk) + MAX_CHUNK_BYTES);
+	pthread_mutex_unlock(&pool.lock);
+	return bytes;
+}
+
+void arenas_give_back(void)
+{
+	struct chunk *chunks;
+
+	pthread_mutex_lock(&pool.lock);
+	chunks = pool.chunks;
+	pool.chunks = NULL;
+	pool.count = 0;
+	pthread_mutex_unlock(&pool.lock);
+	while (chunks) {
+		struct chunk *next = chunks->next;
+
+		free(chunks);
+		chunks = next;
+	}
 }

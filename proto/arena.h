@@ -18,4 +18,11 @@ void *arena_alloc(struct arena *a, size_t size_bytes);
 /* Bytes held, what is not handed out yet included. */
 size_t arena_memory_bytes(const struct arena *a);
 
+/* What all arenas of the process hold, and what is kept for the next ones. */
+size_t arenas_memory_bytes(void);
+size_t arenas_spare_bytes(void);
+
+/* Frees what is kept for the next ones: for who seldom makes any. */
+void arenas_give_back(void);
+
 #endif

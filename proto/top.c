@@ -95,6 +95,12 @@ void top_reset(struct top *t)
 	t->sum = t->sum_before = (struct weight_sum){ 0 };
 }
 
+size_t top_memory_bytes(const struct top *t)
+{
+	return sizeof(*t) + intern_memory_bytes(t->names) + intern_memory_bytes(t->texts) +
+	       t->counter_cap * (sizeof(*t->counters) + sizeof(*t->totals)) + t->row_cap * sizeof(*t->rows) + t->key.cap;
+}
+
 void top_begin_interval(struct top *t)
 {
 	for (uint32_t i = 0; i < intern_count(t->names); i++)

@@ -49,6 +49,9 @@ void top_reset(struct top *t);
 /* Zeroes the recent counts. */
 void top_begin_interval(struct top *t);
 
+/* Bytes of memory held. */
+size_t top_memory_bytes(const struct top *t);
+
 /* Drops the lightest functions when there are more than twice @max_rows, down to @max_rows; their self weight goes on in one
  * row TOP_DROPPED. Bounds a table that lives long. 0, or -ENOMEM (the table may have started anew). */
 #define TOP_DROPPED "(light functions)"

@@ -82,11 +82,11 @@ static void enqueue(struct sink_otlp *o, struct otlp_requests *requests, struct 
 
 	pthread_mutex_lock(&o->lock);
 	while ((r = otlp_requests_pop(requests))) {
-		o->queued_bytes += otlp_request_len(r);
+		otlp_count_queued(o, (ptrdiff_t)otlp_request_len(r));
 		otlp_requests_append(&o->queue, r);
 	}
 	while (o->queued_bytes > o->max_queue_bytes && (r = otlp_requests_pop(&o->queue))) {
-		o->queued_bytes -= otlp_request_len(r);
+		otlp_count_queued(o, -(ptrdiff_t)otlp_request_len(r));
 		otlp_requests_append(dropped, r);
 	}
 	pthread_cond_signal(&o->wake);
@@ -285,6 +285,7 @@ static void register_counters(struct otlp_counters *c, const struct series *s)
 	for (size_t i = 0; i < OTLP_HTTP_ABANDONED; i++)
 		c->requests[i] = counter(s, "hearth_export_requests_total", "result", results[i],
 					 "Attempts to deliver an export request, by how they ended.");
+	c->queue_bytes = gauge(s, "hearth_export_queue_bytes", "Requests that wait in memory, or are being sent.");
 	c->retries = counter(s, "hearth_export_retries_total", NULL, NULL,
 			     "Attempts that repeated an earlier one of the same request.");
 	c->splits = counter(s, "hearth_export_splits_total", NULL, NULL,

@@ -185,7 +185,7 @@ static void spool_queue(struct sink_otlp *o)
 	pthread_mutex_unlock(&o->lock);
 	spool_list(o, &rest);
 	pthread_mutex_lock(&o->lock);
-	o->queued_bytes -= bytes - bytes_of(&rest);
+	otlp_count_queued(o, -(ptrdiff_t)(bytes - bytes_of(&rest)));
 	otlp_requests_prepend(&o->queue, &rest);
 	o->busy = false;
 	pthread_cond_broadcast(&o->idle);
@@ -199,7 +199,7 @@ static void give_up(struct sink_otlp *o)
 	uint64_t samples = 0;
 
 	take_all(o, &rest);
-	o->queued_bytes -= bytes_of(&rest);
+	otlp_count_queued(o, -(ptrdiff_t)bytes_of(&rest));
 	pthread_mutex_unlock(&o->lock);
 	if (o->spool)
 		spool_list(o, &rest);
@@ -272,7 +272,7 @@ static bool send_in_parts(struct sink_otlp *o, const struct otlp_request *r, siz
 	if (otlp_request_split(r, max_bytes, &parts))
 		return false;
 	pthread_mutex_lock(&o->lock);
-	o->queued_bytes += bytes_of(&parts);
+	otlp_count_queued(o, (ptrdiff_t)bytes_of(&parts));
 	otlp_requests_prepend(&o->queue, &parts);
 	pthread_mutex_unlock(&o->lock);
 	return true;
@@ -348,7 +348,7 @@ static void send_fresh(struct sink_otlp *o, struct otlp_request *r)
 		return;
 	}
 	pthread_mutex_lock(&o->lock);
-	o->queued_bytes -= len;
+	otlp_count_queued(o, -(ptrdiff_t)len);
 	pthread_mutex_unlock(&o->lock);
 	otlp_request_settle(r, error);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/log.h"
+#include "base/metrics.h"
 #include "sinks/otlp_http.h"
 #include "sinks/otlp_request.h"
 #include "sinks/sinks.h"
@@ -18,7 +19,7 @@ enum { OTLP_LOG_INTERVAL_S = 10 };
 
 struct otlp_counters {
 	struct metric *requests[OTLP_HTTP_ABANDONED];
-	struct metric *bytes, *retries, *splits, *exported, *rejected_profiles, *spooled;
+	struct metric *queue_bytes, *bytes, *retries, *splits, *exported, *rejected_profiles, *spooled;
 	struct metric *forwarded[OTLP_OTHERS];
 	struct metric *dropped_full, *dropped_refused, *dropped_shutdown, *dropped_unanswered, *dropped_error;
 };
@@ -55,6 +56,13 @@ struct sink_otlp {
 	uint64_t pause_start_ns, pause_ns, hurried_ns; /* before the next attempt; hurried while a flush waits */
 	struct log_limit refused_limit, partial_limit, spool_limit;
 };
+
+/* The queue became longer by @bytes, or shorter. Under the lock. */
+static inline void otlp_count_queued(struct sink_otlp *o, ptrdiff_t bytes)
+{
+	o->queued_bytes += (size_t)bytes;
+	metric_set(o->counters.queue_bytes, o->queued_bytes);
+}
 
 /* The sending thread; @arg is the sink. */
 void *otlp_send_main(void *arg);

@@ -160,6 +160,7 @@ struct summary_options {
 	unsigned rows, columns; /* of the terminal; asked anew at each drawing when 0 */
 	void (*status)(void *arg, struct buf *line);
 	void *status_arg;
+	struct metrics *metrics; /* where it says what memory it takes; may be NULL */
 };
 int sink_summary_new(const struct summary_options *options, struct sink **ret);
 

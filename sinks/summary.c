@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "proto/report.h"
 #include "proto/report_text.h"
 #include "sinks/summary_state.h"
@@ -70,6 +71,15 @@ static void note_window(struct summary *s, const struct profiles *p)
 	s->now.end_unix_ns = s->now.end_unix_ns > to ? s->now.end_unix_ns : to;
 }
 
+static void tell_memory(const struct summary *s)
+{
+	size_t bytes = s->screen.cap + s->row_cap * sizeof(*s->rows);
+
+	for (int i = 0; i < SHOW_COUNT; i++)
+		bytes += top_memory_bytes(s->tops[i]);
+	memory_tell(s->options.metrics, "table", bytes);
+}
+
 static int count_interval(struct summary *s, struct profiles *p)
 {
 	for (int i = 0; i < SHOW_COUNT; i++) {
@@ -82,6 +92,7 @@ static int count_interval(struct summary *s, struct profiles *p)
 		if (err)
 			return err;
 	}
+	tell_memory(s);
 	s->now.sum = *top_sum(s->tops[SHOW_FUNCTIONS]);
 	s->now.recent_sum = *top_recent_sum(s->tops[SHOW_FUNCTIONS]);
 	return 0;

@@ -168,6 +168,11 @@ void symbol_cache_entry_close(struct symbol_cache_entry *e)
 	*e = (struct symbol_cache_entry){ 0 };
 }
 
+size_t symbol_cache_entry_memory_bytes(const struct symbol_cache_entry *e)
+{
+	return e->index ? symbol_index_memory_bytes(e->index) : 0;
+}
+
 void symbol_cache_entry_rest(const struct symbol_cache_entry *e)
 {
 	if (e->data)

@@ -62,6 +62,9 @@ int symbol_cache_find(struct symbol_cache *c, const struct symbol_cache_key *key
 /* Accepts one that is empty, and leaves it so. */
 void symbol_cache_entry_close(struct symbol_cache_entry *e);
 
+/* Bytes of memory held beside the file. */
+size_t symbol_cache_entry_memory_bytes(const struct symbol_cache_entry *e);
+
 /* Gives the memory back that reading took; what is read again comes from the file. */
 void symbol_cache_entry_rest(const struct symbol_cache_entry *e);
 

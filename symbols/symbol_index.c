@@ -211,6 +211,11 @@ void symbol_index_close(struct symbol_index *x)
 	free(x);
 }
 
+size_t symbol_index_memory_bytes(const struct symbol_index *x)
+{
+	return sizeof(*x) + ((x->header.len_bytes - x->header.data) >> INDEX_CHUNK_SHIFT) + 1;
+}
+
 const struct symbol_index_head *symbol_index_head(const struct symbol_index *x)
 {
 	return &x->head;

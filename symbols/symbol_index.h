@@ -46,6 +46,9 @@ struct symbol_index;
 int symbol_index_open(const void *data, size_t len_bytes, struct symbol_index **ret);
 void symbol_index_close(struct symbol_index *x);
 
+/* Bytes of memory held beside @data. */
+size_t symbol_index_memory_bytes(const struct symbol_index *x);
+
 const struct symbol_index_head *symbol_index_head(const struct symbol_index *x);
 
 /* What it holds, and how many bytes that takes. */

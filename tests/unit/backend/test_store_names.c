@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of a SQLite store with more of them than readers keep: each is told, whatever the order, and memory stays bounded. */
+/* Names of a SQLite store with more of them than readers keep: each is told, whatever the order, and memory stays bounded.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,9 @@ enum {
 	IDLE_BYTES = 64 << 10,
 };
 
-static const struct builder_profile_spec spec = { "hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000, NULL, 0 };
+static const struct builder_profile_spec spec = {
+	"hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000, NULL, 0
+};
 
 /* Stacks of ten frames; function and file of frame number n are called after n. */
 static struct profiles *make_batch(uint32_t batch)

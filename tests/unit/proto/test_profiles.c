@@ -40,6 +40,27 @@ static void arena_blocks_are_zero_aligned_and_apart(void **state)
 	arena_free(NULL);
 }
 
+/* Memory is all the arenas', then kept for the next ones, then nobody's. */
+static void arenas_say_what_they_hold(void **state)
+{
+	size_t before = arenas_memory_bytes();
+	struct arena *a = arena_new(), *b = arena_new();
+
+	(void)state;
+	arenas_give_back();
+	assert_int_equal(arenas_spare_bytes(), 0);
+	for (int i = 0; i < 1000; i++)
+		assert_non_null(arena_alloc(i % 2 ? a : b, 10000));
+	assert_int_equal(arenas_memory_bytes(), before + arena_memory_bytes(a) + arena_memory_bytes(b));
+	arena_free(a);
+	assert_int_equal(arenas_memory_bytes(), before + arena_memory_bytes(b));
+	assert_true(arenas_spare_bytes() > 4 << 20);
+	arena_free(b);
+	assert_int_equal(arenas_memory_bytes(), before);
+	arenas_give_back();
+	assert_int_equal(arenas_spare_bytes(), 0);
+}
+
 static void arena_refuses_absurd_sizes(void **state)
 {
 	struct arena *a = arena_new();
@@ -130,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arena_blocks_are_zero_aligned_and_apart),
+		cmocka_unit_test(arenas_say_what_they_hold),
 		cmocka_unit_test(arena_refuses_absurd_sizes),
 		cmocka_unit_test(last_reference_frees),
 		cmocka_unit_test(counts_its_memory),

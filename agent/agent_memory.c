@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the agent's memory is spent on. Each part is asked for itself, at the end of an interval, on the agent's thread,
+ * which alone may look at them. What is not theirs: profiles on their way to the sinks, the store's and the servers' parts,
+ * which say so themselves, and code.
+ */
+#include "agent/agent_state.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+
+void agent_tell_memory(struct agent *a)
+{
+	struct metrics *m = a->in.metrics;
+	struct files_memory files;
+
+	files_memory(a->in.files, &files);
+	memory_tell(m, "processes", processes_memory_bytes(a->in.processes));
+	memory_tell(m, "files", files.files_bytes);
+	memory_tell(m, "unwind rows", files.rows_bytes);
+	memory_tell(m, "samples to walk", pending_memory_bytes(a->in.pending) + a->in.kept.cap + a->in.kept_side_band.cap);
+	memory_tell(m, "stacks", traces_memory_bytes(a->in.traces) + traces_memory_bytes(a->held));
+	memory_tell(m, "names", names_memory_bytes(a->names));
+	memory_tell(m, "kernel symbols", kernel_names_memory_bytes(a->in.kernel_names));
+	memory_tell(m, "generated code", jit_names_memory_bytes(a->in.jit_names));
+	memory_tell(m, "profile builder", interval_memory_bytes(a->interval));
+	memory_tell(m, "truth", truth_counts_memory_bytes(a->truths) + module_status_memory_bytes(a->modules));
+	memory_tell(m, "metrics", metrics_memory_bytes(m));
+	memory_tell_mapped(m, "rings", sampler_rings(a->in.sampler) * sampler_ring_bytes(a->in.sampler));
+	memory_tell_mapped(m, "symbol indexes", files.mapped_indexes_bytes);
+	memory_tell_mapped(m, "unwind rows", files.mapped_rows_bytes);
+}
