@@ -454,6 +454,7 @@ void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 	}
 	for (size_t i = 0; i < dead.len / sizeof(key); i++)
 		map_del(&f->by_inode, ((const uint64_t *)dead.data)[i]);
+	row_store_rest(f->store);
 	f->is_expiring = false;
 	metric_set(f->held, f->by_inode.count);
 }

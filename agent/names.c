@@ -2,7 +2,7 @@
 /*
  * The cache of names. An answer is kept by (file, version of its index, address) and is a run of lines; the functions and
  * paths that lines lead to are kept by their numbers in the index, so that each is read and demangled once. Bounded: when it
- * holds too many answers it starts over, and the frames of this interval are looked up again. Agent's thread.
+ * holds too many answers it starts over, small, and the frames of this interval are looked up again. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "base/metrics.h"
 
 enum {
-	MAX_ANSWERS = 32768,
-	MAX_LINES = 4 * MAX_ANSWERS,
+	MAX_ANSWERS = 16384, /* or two intervals', where those have more; 5 MB */
+	LINES_AN_ANSWER = 4,
 	KERNEL_FILE = UINT32_MAX,
 };
 
@@ -66,16 +66,30 @@ struct names {
 	struct metric *looked_up, *unnamed, *found[CODE_SOURCE_MAX];
 };
 
-/* Empties the cache. */
+/* Empties the cache, and gives its memory back. */
 static int start_over(struct names *n)
 {
 	uint32_t zero;
 
-	intern_reset(n->keys);
-	intern_reset(n->thing_keys);
-	intern_reset(n->strings);
-	n->line_cnt = 0;
+	intern_shrink(n->keys);
+	intern_shrink(n->thing_keys);
+	intern_shrink(n->strings);
+	free(n->answers);
+	free(n->things);
+	free(n->lines);
+	n->answers = NULL;
+	n->things = NULL;
+	n->lines = NULL;
+	n->answer_cap = n->thing_cap = n->line_cap = n->line_cnt = 0;
 	return intern_add(n->strings, "", 0, &zero) < 0 ? -ENOMEM : 0;
+}
+
+/* Would @frames more be too many? */
+static bool is_full(const struct names *n, uint32_t frames)
+{
+	uint64_t most = 2ull * frames > MAX_ANSWERS ? 2ull * frames : MAX_ANSWERS;
+
+	return (uint64_t)intern_count(n->keys) + frames > most || n->line_cnt > LINES_AN_ANSWER * most;
 }
 
 int names_new(struct kernel_names *kernel, struct metrics *metrics, struct names **ret)
@@ -323,7 +337,7 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
 		has_kernel = traces_frame(t, i)->kind == FRAME_KERNEL;
 	if (has_kernel)
 		kernel_names_update(n->kernel, since_ns);
-	if ((intern_count(n->keys) + frames > MAX_ANSWERS || n->line_cnt > MAX_LINES) && start_over(n))
+	if (is_full(n, frames) && start_over(n))
 		return -ENOMEM;
 	for (uint32_t i = 0; !error && i < frames; i++)
 		if (traces_frame(t, i)->kind != FRAME_ANONYMOUS)

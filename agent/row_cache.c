@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of sets of slots, a slot for a group. A slot owns the places where rules hold; the rules are numbered, once for
- * all. When there are more rules or places than honest files have, everything is forgotten. Agent's thread.
+ * all. When there are more places than are kept, those not used for longest go; when there are more rules than honest files
+ * have, everything is forgotten. Agent's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ enum {
 	SETS = 2048,
 	WAYS = 4,
 	MAX_RULES = UINT16_MAX,
-	MAX_PLACES = 2 << 20,
+	MAX_PLACES = 3 << 18, /* 4.5 MB */
 };
 
 struct slot {
@@ -116,14 +117,41 @@ static int number_rule(struct row_cache *c, const struct row *row)
 	return intern_add(c->rules, &rule, sizeof(rule), &number) < 0 ? -ENOMEM : (int)number;
 }
 
+static int compare_ages(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Forgets the quarter of the groups that was not used for longest. */
+static void drop_oldest(struct row_cache *c)
+{
+	uint32_t ages[SETS * WAYS], limit;
+	size_t count = 0;
+
+	for (size_t i = 0; i < SETS * WAYS; i++)
+		if (c->slots[i].file)
+			ages[count++] = c->clock - c->slots[i].used;
+	if (!count)
+		return;
+	qsort(ages, count, sizeof(*ages), compare_ages);
+	limit = ages[count - 1 - count / 4];
+	for (size_t i = 0; i < SETS * WAYS; i++)
+		if (c->slots[i].file && c->clock - c->slots[i].used >= limit)
+			empty(c, &c->slots[i]);
+}
+
 /* Makes room for as many rules and places as @count rows may need. */
 static void make_room(struct row_cache *c, size_t count)
 {
-	if (intern_count(c->rules) + count <= MAX_RULES && c->place_cnt + count <= MAX_PLACES)
+	while (c->place_cnt && c->place_cnt + count > MAX_PLACES)
+		drop_oldest(c);
+	if (intern_count(c->rules) + count <= MAX_RULES)
 		return;
 	for (size_t i = 0; i < SETS * WAYS; i++)
 		empty(c, &c->slots[i]);
-	intern_reset(c->rules);
+	intern_shrink(c->rules);
 }
 
 int row_cache_put(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *rows, size_t count)

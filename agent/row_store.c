@@ -134,6 +134,12 @@ static int name_files(struct row_store *s)
 	return 0;
 }
 
+void row_store_rest(const struct row_store *s)
+{
+	if (s && s->map)
+		(void)madvise(s->map, s->map_bytes, MADV_DONTNEED);
+}
+
 /* Maps what is on disk, if it can be believed. 0 or -ENOMEM. */
 static int open_file(struct row_store *s)
 {
@@ -154,7 +160,7 @@ static int open_file(struct row_store *s)
 		unmap(s);
 		return 0;
 	}
-	(void)madvise(s->map, s->map_bytes, MADV_DONTNEED); /* what the checksum touched */
+	row_store_rest(s); /* what the checksum touched */
 	s->head = s->map;
 	return name_files(s);
 }

@@ -19,6 +19,9 @@ void row_store_free(struct row_store *s);
 /* The number by which the row cache knows the file called @name: the same each time. 0: there are too many. */
 uint32_t row_store_number(struct row_store *s, const char *name);
 
+/* Gives back the pages that reading took. Accepts NULL. */
+void row_store_rest(const struct row_store *s);
+
 /* Brings the group of @addr of the file @number into @cache. 0; -ENOENT: it is not kept; -ENOMEM. */
 int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct row_cache *cache);
 

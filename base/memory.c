@@ -11,7 +11,7 @@
 
 enum {
 	LARGE_BYTES = 256 << 10,
-	MUCH_BYTES = 4 << 20, /* a burst's leftovers; to trim less is not worth the page faults that follow */
+	MUCH_BYTES = 1 << 20, /* to trim less is not worth the page faults that follow */
 };
 
 void memory_map_large(void)

@@ -115,9 +115,35 @@ static void test_places(void **state)
 	row_cache_free(cache);
 }
 
+/* More places than are kept: what is used again and again stays, and memory is bounded. */
+static void test_bound(void **state)
+{
+	static struct row rows[ROW_GROUP_BYTES];
+	enum { DENSE_GROUPS = 1200, MOST_BYTES = 6 << 20 };
+	struct row found;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(row_cache_new(&cache), 0);
+	for (uint64_t group = 0; group < DENSE_GROUPS; group++) {
+		count = make_rows(group * ROW_GROUP_BYTES, true, rows);
+		assert_int_equal(count, ROW_GROUP_BYTES);
+		assert_int_equal(row_cache_put(cache, 1, group * ROW_GROUP_BYTES, rows, count), 0);
+		assert_true(row_cache_find(cache, 1, 77, &found)); /* of the first group */
+		assert_true(row_cache_memory_bytes(cache) < MOST_BYTES);
+	}
+	check(1, (DENSE_GROUPS - 1) * (uint64_t)ROW_GROUP_BYTES, rows, count);
+	assert_false(row_cache_has(cache, 1, ROW_GROUP_BYTES));
+	for (uint64_t group = count = 0; group < DENSE_GROUPS; group++)
+		count += row_cache_has(cache, 1, group * ROW_GROUP_BYTES);
+	assert_true(count > 100); /* not everything went at once */
+	row_cache_free(cache);
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_places) };
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_places),
+						   cmocka_unit_test(test_bound) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
