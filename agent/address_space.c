@@ -156,10 +156,13 @@ static bool overlay(struct address_space *as, const struct mapping *new)
 	return replaced;
 }
 
+/* The range gets a new asid: what the kernel keeps under the old one is wrong there. */
 static void note_replaced(struct address_space *as, uint64_t start, uint64_t end)
 {
 	uint32_t i = as->replaced_cnt++ % REPLACED_KEPT;
 
+	as->asid = ++last_asid;
+	as->not_code_cnt = 0;
 	as->replaced[i].start = start;
 	as->replaced[i].end = end;
 	as->replaced[i].asid = as->asid;
@@ -186,6 +189,26 @@ bool address_space_would_replace(const struct address_space *as, uint64_t start,
 	return false;
 }
 
+void address_space_note_not_code(struct address_space *as, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < as->not_code_cnt && i < NOT_CODE_KEPT; i++)
+		if (as->not_code[i].start <= start && as->not_code[i].end >= end)
+			return;
+	if (as->not_code_cnt < NOT_CODE_KEPT) {
+		as->not_code[as->not_code_cnt].start = start;
+		as->not_code[as->not_code_cnt].end = end;
+	}
+	as->not_code_cnt++;
+}
+
+static bool was_not_code(const struct address_space *as, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < as->not_code_cnt && i < NOT_CODE_KEPT; i++)
+		if (as->not_code[i].start < end && as->not_code[i].end > start)
+			return true;
+	return as->not_code_cnt > NOT_CODE_KEPT;
+}
+
 int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file)
 {
 	struct address_space *as = *as_p;
@@ -206,10 +229,12 @@ int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end,
 	if (reserve(as, as->count + 2)) /* a copy has the room already */
 		return -ENOMEM;
 	file_get(file);
-	if (overlay(as, &new) || as->has_not_code) {
-		as->asid = ++last_asid;
-		as->has_not_code = false;
+	if (overlay(as, &new)) {
 		note_replaced(as, start, end);
+		changed = true;
+	} else if (was_not_code(as, start, end)) {
+		as->asid = ++last_asid;
+		as->not_code_cnt = 0;
 		changed = true;
 	}
 	return changed;

@@ -18,14 +18,18 @@ struct mapping {
 	struct file *file; /* a reference; NULL: anonymous (JIT) */
 };
 
-enum { REPLACED_KEPT = 8 };
+enum { REPLACED_KEPT = 8, NOT_CODE_KEPT = 16 };
 
 struct address_space {
 	uint32_t refs;
 	uint32_t asid;
 	struct mapping *maps; /* sorted, disjoint */
 	uint32_t count, cap;
-	bool has_not_code; /* the kernel was told that some page is no code */
+	/* What the kernel was told to be no code; no more is known of where when there was no room for all. */
+	struct {
+		uint64_t start, end;
+	} not_code[NOT_CODE_KEPT];
+	uint32_t not_code_cnt;
 	/* The latest ranges that were mapped over, and the asid that each change gave: rows of an older asid are stale
 	 * there. */
 	struct {
@@ -50,6 +54,9 @@ int address_space_map(struct address_space **as, uint64_t start, uint64_t end, u
 /* Would that map over something else? */
 bool address_space_would_replace(const struct address_space *as, uint64_t start, uint64_t end, uint64_t pgoff,
 				 const struct file *file);
+
+/* The kernel is told that [@start, @end) is no code: it will need another asid when something is mapped there. */
+void address_space_note_not_code(struct address_space *as, uint64_t start, uint64_t end);
 
 /* The mapping that holds @addr or NULL. */
 const struct mapping *address_space_find(const struct address_space *as, uint64_t addr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's life: new (loads, reads /proc), started (samples), stopped (drained, the last profile handed over). Sources of
- * events in the caller's loop: the side band (each record), the rings (a miss, or a ring a quarter full), a short timer
- * while something waits to settle, the report timer, and a slow one that follows CPUs. Everything on the loop's thread.
+ * events in the caller's loop: the side band (a ring half full), the rings (a miss, or a ring a quarter full), a short timer
+ * while something waits to be applied, the report timer, and a slow one that follows CPUs. Everything on the loop's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,8 +27,7 @@
 #include "proto/sink.h"
 
 enum {
-	SETTLE_MS = 2, /* records of another CPU may still be on their way */
-	SETTLE_TIMER_MS = 3,
+	SETTLE_TIMER_MS = 3, /* for what came while the rings were read */
 	CPU_CHECK_MS = 1000,
 	FILE_IDLE_SECONDS = 60,
 	SAVE_ROWS_SECONDS = 600,
@@ -166,8 +165,8 @@ static void on_settle_timer(void *arg);
 
 static void run_intake(struct agent *a)
 {
-	intake_run(&a->in, SETTLE_MS * NSEC_PER_MSEC);
-	a->is_settling = !pending_is_empty(a->in.pending);
+	intake_run(&a->in);
+	a->is_settling = !intake_is_done(&a->in);
 	if (a->is_settling)
 		(void)loop_set_timer(a->settle_timer, SETTLE_TIMER_MS * NSEC_PER_MSEC, 0);
 }
@@ -475,8 +474,8 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 	(void)loop_set_timer(a->cpu_timer, 0, 0);
 	files_always_wait(a->in.files);
 	do {
-		intake_run(&a->in, UINT64_MAX);
-	} while (a->in.kept.len || a->in.kept_side_band.len); /* what came in while a file was read */
+		intake_run_all(&a->in);
+	} while (!intake_is_done(&a->in)); /* what came in while a file was read */
 	wait_for_names(a, deadline_ns);
 	report(a);
 	save_rows(a);

@@ -6,11 +6,12 @@
 #include "agent/blocks.h"
 #include "agent/cache_fill.h"
 #include "agent/sampler.h"
+#include "base/cleanup.h"
 #include "base/metrics.h"
 
 enum {
 	RECENT_SLOTS = 4096,
-	MAX_PREFILL = 256,     /* pieces of a new process told to the kernel at once: 256 MB of code */
+	MAX_PREFILL = 256,     /* pieces of a new process told to the kernel at once */
 	MAX_HOT_BLOCKS = 4096, /* of a file: a quarter of the smallest cache */
 	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
 };
@@ -93,20 +94,30 @@ static void put_mapping(struct cache_fill *c, const struct address_space *as, ui
 		.shift = (uint16_t)shift,
 	};
 
-	if (!should_fill(c, mix(value.asid, value.piece, shift == MAPPING_BIG_SHIFT ? 0 : 2)))
+	if (!should_fill(c, mix((uint64_t)value.asid << 6 | shift, value.piece ^ value.end, 0)))
 		return;
 	metric_add(sampler_set_mapping(c->sampler, &value) ? c->errors : c->mappings, 1);
+}
+
+/* The largest pieces around @addr that belong to @m, or, if that is NULL, to none. */
+static unsigned shift_of(const struct address_space *as, uint64_t addr, const struct mapping *m)
+{
+	static const unsigned shifts[] = { MAPPING_HUGE_SHIFT, MAPPING_BIG_SHIFT };
+
+	for (size_t i = 0; i < ARRAY_LEN(shifts); i++)
+		if (address_space_owner(as, addr, shifts[i]) == m)
+			return shifts[i];
+	return MAPPING_PAGE_SHIFT;
 }
 
 void cache_fill_mapping(struct cache_fill *c, struct address_space *as, uint64_t addr, const struct mapping *m,
 			enum mapping_kind kind)
 {
+	unsigned shift = shift_of(as, addr, m);
+
 	if (!m)
-		as->has_not_code = true;
-	if (m && address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
-		put_mapping(c, as, addr, MAPPING_BIG_SHIFT, m, kind);
-	else
-		put_mapping(c, as, addr, MAPPING_PAGE_SHIFT, m, kind);
+		address_space_note_not_code(as, addr >> shift << shift, ((addr >> shift) + 1) << shift);
+	put_mapping(c, as, addr, shift, m, kind);
 }
 
 static enum mapping_kind kind_of(const struct mapping *m)
@@ -124,9 +135,13 @@ void cache_fill_address_space(struct cache_fill *c, const struct address_space *
 		const struct mapping *m = &as->maps[i];
 
 		for (uint64_t addr = m->start; addr < m->end && left; left--) {
-			if (address_space_owner(as, addr, MAPPING_BIG_SHIFT) == m)
-				put_mapping(c, as, addr, MAPPING_BIG_SHIFT, m, kind_of(m));
-			addr = ((addr >> MAPPING_BIG_SHIFT) + 1) << MAPPING_BIG_SHIFT;
+			unsigned shift = shift_of(as, addr, m);
+
+			if (shift == MAPPING_PAGE_SHIFT)
+				shift = MAPPING_BIG_SHIFT;
+			else
+				put_mapping(c, as, addr, shift, m, kind_of(m));
+			addr = ((addr >> shift) + 1) << shift;
 		}
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order: take the time, read all side-band rings, then the sample rings, and apply what is older than the time taken less a
- * margin. A record of an mmap or fork precedes the code that runs there, and both streams carry the same clock, so every
- * sample meets the process as it was at its moment. Agent's thread.
+ * Order: take the time, read all side-band rings, then the sample rings, and apply what is older than the time taken. A
+ * record of an exec, mmap or fork stands in its ring before the system call returns, so before the code that it made
+ * possible runs anywhere, and both streams carry the same clock: of what a sample older than that time depends on, nothing
+ * is still on its way. So every sample meets the process as it was at its moment. Agent's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -338,7 +339,8 @@ void intake_read_side_band(struct intake *in)
 	side_band_drain(in->side_band, keep_side_band, in);
 }
 
-void intake_run(struct intake *in, uint64_t settle_ns)
+/* Reads what is there and applies what is older than @before_ns; 0: than the moment when reading began. */
+static void run(struct intake *in, uint64_t before_ns)
 {
 	static const struct pending_ops ops = { .sample = apply_sample, .side_band = apply_side_band };
 	uint64_t now_ns = clock_mono_ns();
@@ -350,11 +352,26 @@ void intake_run(struct intake *in, uint64_t settle_ns)
 	(void)sampler_drain(in->sampler, read_record, in);
 	in->read_ns = now_ns;
 	in->lost[LOSS_MALFORMED] = in->malformed + sampler_malformed(in->sampler);
-	pending_release(in->pending, settle_ns == UINT64_MAX ? UINT64_MAX : now_ns - settle_ns, &ops, in);
+	pending_release(in->pending, before_ns ? before_ns : now_ns, &ops, in);
 	if (in->reread_all) {
 		in->reread_all = false;
 		processes_reread_all(in->processes, publish_asid, in);
 	}
+}
+
+void intake_run(struct intake *in)
+{
+	run(in, 0);
+}
+
+void intake_run_all(struct intake *in)
+{
+	run(in, UINT64_MAX);
+}
+
+bool intake_is_done(const struct intake *in)
+{
+	return pending_is_empty(in->pending) && !in->kept.len && !in->kept_side_band.len;
 }
 
 void intake_fini(struct intake *in)

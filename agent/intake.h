@@ -57,8 +57,14 @@ struct intake {
 	uint64_t oldest_ns; /* of the samples in the traces; 0: none */
 };
 
-/* Reads what is there; applies what is older than @settle_ns ago (UINT64_MAX: everything). */
-void intake_run(struct intake *in, uint64_t settle_ns);
+/* Reads what is there; applies what was there when it began. */
+void intake_run(struct intake *in);
+
+/* The same, and applies everything: nothing more comes. */
+void intake_run_all(struct intake *in);
+
+/* Is nothing read that was not applied? */
+bool intake_is_done(const struct intake *in);
 
 /* Empties the rings into memory for the next intake_run, unless that was done a moment ago. For when something else takes
  * long; also from inside intake_run. */

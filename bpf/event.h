@@ -140,14 +140,15 @@ enum mapping_kind {
 };
 
 /*
- * mappings: piece of address space -> the executable mapping in it. A piece is 1 MB where possible, so that a young process
- * needs few entries; where several mappings share one, it belongs to the largest, and the others are entered page by page.
+ * mappings: piece of address space -> the executable mapping in it. A piece is 64 MB or 1 MB where possible, so that a young
+ * process needs few entries; where several mappings share one, it belongs to the largest, and the others are entered in
+ * smaller ones, at last page by page.
  */
-enum { MAPPING_BIG_SHIFT = 20, MAPPING_PAGE_SHIFT = 12 };
+enum { MAPPING_HUGE_SHIFT = 26, MAPPING_BIG_SHIFT = 20, MAPPING_PAGE_SHIFT = 12 };
 
 struct mapping_key {
 	__u32 asid;
-	__u32 shift; /* one of the two above */
+	__u32 shift; /* one of the three above */
 	__u64 piece; /* address >> shift */
 };
 

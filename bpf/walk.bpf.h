@@ -137,8 +137,8 @@ static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
 static __always_inline int find_rule(struct walk *walk, __u64 pc)
 {
 	walk->row = 0;
-	if ((pc < walk->start || pc >= walk->end) && find_piece(walk, pc, MAPPING_BIG_SHIFT) &&
-	    find_piece(walk, pc, MAPPING_PAGE_SHIFT))
+	if ((pc < walk->start || pc >= walk->end) && find_piece(walk, pc, MAPPING_HUGE_SHIFT) &&
+	    find_piece(walk, pc, MAPPING_BIG_SHIFT) && find_piece(walk, pc, MAPPING_PAGE_SHIFT))
 		return END_MISS_MAPPING;
 	if (walk->kind == MAPPING_FP)
 		walk->row = ROW_FRAME_POINTER;

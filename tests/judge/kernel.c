@@ -75,7 +75,8 @@ static struct {
 /* Keys of the maps below: asids and file numbers stay small here. */
 static uint64_t hash_mapping(uint32_t asid, uint32_t shift, uint64_t piece)
 {
-	return (uint64_t)asid << 36 | (uint64_t)(shift == MAPPING_PAGE_SHIFT) << 35 | piece;
+	return (uint64_t)asid << 36 | (uint64_t)(shift == MAPPING_PAGE_SHIFT) << 35 |
+	       (uint64_t)(shift == MAPPING_HUGE_SHIFT) << 34 | piece;
 }
 
 static uint64_t hash_block(uint32_t file, uint32_t block, uint32_t part)

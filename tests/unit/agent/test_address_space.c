@@ -51,6 +51,8 @@ struct page {
 struct slot {
 	struct address_space *as;
 	struct page pages[PAGES];
+	bool is_not_code[PAGES]; /* as the kernel was told under this asid */
+	uint32_t not_code_cnt;
 };
 
 static uint64_t model_bias(const struct file *file, uint64_t start, uint64_t pgoff)
@@ -132,7 +134,7 @@ static void map_something(struct slot *slots, struct slot *s, uint32_t op)
 	struct file *file = pick < FILES ? &files[pick] : NULL;
 	uint64_t start, pgoff = random_below(3) ? (uint64_t)first * PAGE : random_below(20) * PAGE;
 	struct page new = { .is_mapped = true, .file = file, .op = op };
-	bool was_shared = s->as->refs > 1, had_not_code = s->as->has_not_code, is_there = true, replaces = false;
+	bool was_shared = s->as->refs > 1, had_not_code = s->not_code_cnt > NOT_CODE_KEPT, is_there = true, replaces = false;
 	uint32_t others_asid = s->as->asid, status;
 	struct address_space *before = s->as;
 
@@ -145,6 +147,7 @@ static void map_something(struct slot *slots, struct slot *s, uint32_t op)
 
 		is_there &= old->is_mapped && old->op == s->pages[first].op && is_same(old, &new);
 		replaces |= old->is_mapped && !is_same(old, &new);
+		had_not_code |= s->is_not_code[i];
 	}
 	assert_int_equal(address_space_would_replace(s->as, start, start + (uint64_t)count * PAGE, pgoff, file), replaces);
 	status = (uint32_t)address_space_map(&s->as, start, start + (uint64_t)count * PAGE, pgoff, file);
@@ -152,7 +155,8 @@ static void map_something(struct slot *slots, struct slot *s, uint32_t op)
 	if (status) {
 		assert_true(s->as->asid > latest_asid);
 		latest_asid = s->as->asid;
-		assert_false(s->as->has_not_code);
+		memset(s->is_not_code, 0, sizeof(s->is_not_code));
+		s->not_code_cnt = 0;
 	} else {
 		assert_int_equal(s->as->asid, others_asid);
 	}
@@ -188,6 +192,20 @@ static void fork_slot(struct slot *from, struct slot *to)
 	assert_ptr_equal(as, from->as);
 }
 
+/* All that share the address space hear of it. */
+static void note_not_code(struct slot *slots, const struct slot *s)
+{
+	uint32_t page = random_below(PAGES);
+
+	address_space_note_not_code(s->as, BASE + page * PAGE, BASE + (page + 1) * PAGE);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		if (slots[i].as != s->as)
+			continue;
+		slots[i].not_code_cnt += !slots[i].is_not_code[page];
+		slots[i].is_not_code[page] = true;
+	}
+}
+
 static void test_against_model(void **state)
 {
 	AUTO_FREE struct slot *slots = calloc(SLOTS, sizeof(*slots));
@@ -207,7 +225,7 @@ static void test_against_model(void **state)
 			address_space_put(s->as);
 			*s = (struct slot){ .as = new_address_space() };
 		} else if (what < 12) {
-			s->as->has_not_code = true;
+			note_not_code(slots, s);
 		} else {
 			map_something(slots, s, op);
 		}
