@@ -24,7 +24,7 @@
 enum {
 	SLICE_MS = 10,		/* how often a call that waits looks at the clocks, and lets others look after the rings */
 	COME_BACK_SLICES = 25,	/* so many are waited for an answer that may also be fetched later: 0.25 s */
-	REQUEST_LIMIT_MS = 500, /* rows of 256 bytes of code take microseconds, opening the tables of clang milliseconds */
+	REQUEST_LIMIT_MS = 2000, /* microseconds for 256 bytes of code; 100 MB of it without symbols are searched in 100 to 500 ms */
 	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
 	WALL_FACTOR = 3,
 	OWED_WALL_MS = 10000, /* while nobody waits, a worker without processor or disk is left alone for so long */
