@@ -14,6 +14,7 @@
  *
  *   cpu_in_user         did the sample interrupt user space?
  *   cpu_sample_regs     the registers of a sample that did; false: of a program of another width
+ *   cpu_thread_pointer  what the C library finds a thread's own data by, or 0
  *   cpu_go_g            the struct g of Go's runtime, where the thread runs Go code; or anything
  *   cpu_entry_regs      those with which a thread that is in the kernel left user space; the same
  */

@@ -67,6 +67,12 @@ static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_bt
 	return !(pstate & PSTATE_32);
 }
 
+/* As it was when the thread last left the processor, or was made. */
+static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool has_btf)
+{
+	return has_btf ? task->thread.uw.tp_value : BPF_CORE_READ(task, thread.uw.tp_value);
+}
+
 /* Go code has its g in x28. */
 static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
 {

@@ -74,10 +74,15 @@ static __always_inline bool cpu_sample_regs(struct bpf_perf_event_data *ctx, __u
 	return ctx->regs.cs == USER_CS_64;
 }
 
+static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool has_btf)
+{
+	return has_btf ? task->thread.fsbase : BPF_CORE_READ(task, thread.fsbase);
+}
+
 /* Where the g of a thread that runs Go code is noted: 8 bytes below the thread's storage. 0: it has none. */
 static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
 {
-	__u64 tls = has_btf ? task->thread.fsbase : BPF_CORE_READ(task, thread.fsbase), g;
+	__u64 tls = cpu_thread_pointer(task, has_btf), g;
 
 	return !tls || bpf_probe_read_user(&g, sizeof(g), (void *)(tls - 8)) ? 0 : g;
 }

@@ -98,7 +98,7 @@ static __always_inline bool is_old_enough(struct task_struct *task)
 
 static __always_inline bool passes(__u64 pid_tgid)
 {
-	struct task_struct *task = cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
+	struct task_struct *task = current_task();
 
 	if (!is_chosen_task(pid_tgid))
 		return false;

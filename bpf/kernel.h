@@ -17,7 +17,10 @@ struct vm_area_struct {
 };
 
 struct thread_struct {
-	unsigned long fsbase;
+	unsigned long fsbase; /* x86-64 */
+	struct {
+		unsigned long tp_value;
+	} uw; /* arm64 */
 };
 
 struct upid {

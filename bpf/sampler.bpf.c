@@ -105,7 +105,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	struct task_struct *task;
 	long bytes = 0;
 
-	task = cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
+	task = current_task();
 	sample->hdr.time_ns = bpf_ktime_get_ns();
 	sample->pid = pid_tgid >> 32;
 	sample->tid = (__u32)pid_tgid;

@@ -182,10 +182,21 @@ static __always_inline void send_other_stack(struct cpu_state *state, struct scr
  * somebody insists. */
 enum { FIRST_STACK_BYTES = 128 << 20 };
 
+/*
+ * The end of another stack, in the memory area that ends at @end. C libraries have what the thread pointer points to at the
+ * top of a thread's stack; behind it there may be anything that was mapped with the same rights.
+ */
+static __always_inline __u64 thread_stack_end(__u64 sp, __u64 end)
+{
+	__u64 tp = cpu_thread_pointer(current_task(), cfg_task_btf), top = (tp | (STACK_CHUNK_BYTES - 1)) + 1;
+
+	return tp > sp && top < end ? top : end;
+}
+
 /* The end of the program's first stack when @sp is on it, else 0. */
 static __always_inline __u64 first_stack_end(__u64 sp)
 {
-	struct task_struct *task = cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
+	struct task_struct *task = current_task();
 	struct mm_struct *mm = cfg_task_btf ? task->mm : BPF_CORE_READ(task, mm);
 	__u64 start = mm ? BPF_CORE_READ(mm, start_stack) : 0;
 
@@ -224,6 +235,7 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 		copy->end = ~0ull; /* area_callback knows better */
 		if (loop_form && cfg_find_vma)
 			bpf_find_vma((void *)bpf_get_current_task_btf(), sp, area_callback, &loop, 0);
+		copy->end = thread_stack_end(sp, copy->end);
 	}
 	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end)
 		copy->end = go->stack_hi;

@@ -57,8 +57,7 @@ static __always_inline void find_go(struct scratch *scratch)
 	__u64 g, g0, m;
 
 	__builtin_memset(go, 0, sizeof(*go));
-	g = cpu_go_g(cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task(), cfg_task_btf,
-		     scratch->regs.regs);
+	g = cpu_go_g(current_task(), cfg_task_btf, scratch->regs.regs);
 	m = g ? read_user_word(g + GO_G_M) : 0;
 	g0 = m ? read_user_word(m) : 0;
 	if (!g0 || read_user_word(g0 + GO_G_M) != m)

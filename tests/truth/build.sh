@@ -33,6 +33,7 @@ nofp="-O2 -g0 -fomit-frame-pointer"
 	build deepstack deepstack.c $cc $nofp
 	build sparsestack deepstack.c $cc $nofp -DSPARSE
 	build hugeframe deepstack.c $cc $nofp -DHUGE
+	build hugethread deepstack.c $cc $nofp -DHUGE -DTHREAD
 	build asm_chain asm_chain.c $cc $nofp
 	build twin_small twins.c $cc $nofp -fno-pie -no-pie -DROOM=24
 	build twin_large twins.c $cc $nofp -fno-pie -no-pie -DROOM=104
