@@ -51,7 +51,8 @@ static void forget_process(void *arg, struct process *p)
 {
 	struct agent *a = arg;
 
-	(void)sampler_forget_proc(a->in.sampler, p->pid);
+	if (p->is_known)
+		(void)sampler_forget_proc(a->in.sampler, p->pid);
 	(void)sampler_filter_remove(a->in.sampler, p->pid);
 }
 

@@ -7,18 +7,19 @@
 #include "agent/cache_fill.h"
 #include "agent/sampler.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 
 enum {
-	RECENT_SLOTS = 4096,
+	RECENT_SLOTS = 16384,
 	MAX_PREFILL = 256,     /* pieces of a new process told to the kernel at once */
 	MAX_HOT_BLOCKS = 4096, /* of a file: a quarter of the smallest cache */
 	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
 };
 
 struct recent {
-	uint64_t key;
-	uint64_t time_ns;
+	uint32_t key;	  /* what the slot's number does not say of a hash */
+	uint32_t time_ms; /* when, in the agent's time; 0: never */
 };
 
 struct cache_fill {
@@ -64,11 +65,13 @@ void cache_fill_begin(struct cache_fill *c, uint64_t now_ns, uint64_t kept_ns)
 static bool should_fill(struct cache_fill *c, uint64_t key)
 {
 	struct recent *r = &c->recent[key % RECENT_SLOTS];
+	uint32_t now_ms = (uint32_t)(c->now_ns / NSEC_PER_MSEC);
 
-	if (c->kept_ns == UINT64_MAX || (r->key == key && c->now_ns - r->time_ns < c->kept_ns))
+	if (c->kept_ns == UINT64_MAX ||
+	    (r->time_ms && r->key == key >> 32 && now_ms - r->time_ms < c->kept_ns / NSEC_PER_MSEC))
 		return false;
-	r->key = key;
-	r->time_ns = c->now_ns;
+	r->key = (uint32_t)(key >> 32);
+	r->time_ms = now_ms ? now_ms : 1;
 	return true;
 }
 
@@ -76,7 +79,8 @@ static uint64_t mix(uint64_t a, uint64_t b, uint64_t kind)
 {
 	uint64_t h = (a * 4 + kind) * 0x9E3779B97F4A7C15ull ^ b * 0xC2B2AE3D27D4EB4Full;
 
-	return h ^ h >> 29;
+	h ^= h >> 29;
+	return h * 0x9E3779B97F4A7C15ull;
 }
 
 static void put_mapping(struct cache_fill *c, const struct address_space *as, uint64_t addr, unsigned shift,

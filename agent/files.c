@@ -24,6 +24,7 @@
 
 enum {
 	RETRY_MS = 20,
+	BELIEVED_MS = 5, /* a file that is what it was is not looked at again so soon: a start of a program maps a dozen */
 	SAVE_GROUPS = 32,
 };
 
@@ -355,25 +356,35 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 	return file;
 }
 
-/* Is the entry what @key and its content are now? */
-static bool file_matches(struct file *file, const struct file_key *key)
+/* Rewritten in place since we opened it? The held descriptor is the inode itself. */
+static bool is_as_it_was(struct file *file, uint64_t now_ns)
 {
 	struct file_version now;
 
+	if (now_ns - file->believed_ns < BELIEVED_MS * NSEC_PER_MSEC)
+		return true;
+	if (!read_version(file->fd, &now) && (file->size_bytes != now.size_bytes || file->mtime_ns != now.mtime_ns))
+		return false;
+	file->believed_ns = now_ns;
+	return true;
+}
+
+/* Is the entry what @key and its content are at @now_ns? */
+static bool file_matches(struct file *file, const struct file_key *key, uint64_t now_ns)
+{
 	if (file->key.inode != key->inode || file->key.dev_major != key->dev_major || file->key.dev_minor != key->dev_minor)
 		return false;
 	if (file->key.has_generation && key->has_generation && file->key.generation != key->generation)
 		return false;
-	/* Rewritten in place since we opened it? The held descriptor is the inode itself. */
-	return file->fd < 0 || !file->key.inode || read_version(file->fd, &now) ||
-	       (file->size_bytes == now.size_bytes && file->mtime_ns == now.mtime_ns);
+	return file->fd < 0 || !file->key.inode || is_as_it_was(file, now_ns);
 }
 
 struct file *files_open(struct files *f, const struct file_key *key, const char *path, const struct file_place *at)
 {
 	struct file *file = map_get(&f->by_inode, inode_key(key));
+	uint64_t now_ns = clock_mono_ns();
 
-	while (file && (!file_matches(file, key) || (!key->inode && strcmp(file->path, path))))
+	while (file && (!file_matches(file, key, now_ns) || (!key->inode && strcmp(file->path, path))))
 		file = file->next;
 	if (!file)
 		file = add_file(f, key, path);
@@ -384,7 +395,7 @@ struct file *files_open(struct files *f, const struct file_key *key, const char 
 		file->key.has_generation = true;
 	}
 	try_to_open(f, file, at);
-	file->used_ns = clock_mono_ns();
+	file->used_ns = now_ns;
 	file->pid = at->pid;
 	return file;
 }

@@ -43,6 +43,7 @@ struct file {
 	char *path;		       /* as the process saw it, without the kernel's " (deleted)" */
 	uint64_t used_ns;	       /* when a mapping or a sample last needed it */
 	uint64_t size_bytes, mtime_ns; /* when it was opened */
+	uint64_t believed_ns;	       /* when they were last found to be the same */
 	struct elf_info info;
 	uint64_t ends[FILE_ENDS_KEPT]; /* return addresses less 1 that no call put on a stack: hand-made ends (agent/late.c)
 					*/

@@ -45,7 +45,7 @@ static __always_inline __u64 unwind_code_mask(void)
 enum {
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* what was put into a cache so recently is not put there again: samples in flight miss it too */
-	KEPT_MS = 10000, /* for so long the kernel is believed to have what it did not miss */
+	KEPT_MS = 60000, /* for so long the kernel is believed to have what it did not miss */
 };
 
 struct late {

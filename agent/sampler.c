@@ -378,6 +378,8 @@ int sampler_filter_add(struct sampler *s, uint32_t pid)
 
 int sampler_filter_remove(struct sampler *s, uint32_t pid)
 {
+	if (!s->skel->rodata->cfg_filter_pids)
+		return 0;
 	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.filter_pids), &pid) ? -errno : 0;
 }
 
