@@ -38,11 +38,13 @@ enum {
 
 static void on_cpu_timer(void *arg)
 {
-	int error = agent_follow_cpus(arg);
+	struct agent *a = arg;
+	int error = agent_follow_cpus(a);
 	static struct log_limit limit;
 
 	if (error)
 		log_limited(&limit, 60 * NSEC_PER_SEC, LOG_WARN, "a CPU is not sampled: %s", strerror(-error));
+	intake_read_side_band(&a->in); /* where nothing misses, nothing else wakes us when a mapping replaces another */
 }
 
 /* --- intervals --- */

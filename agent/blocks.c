@@ -38,7 +38,7 @@ static bool pack_places(const struct row *row, uint32_t *ret)
 	return row->cfa_off % 8 == 0 && ra % 8 == 0 && ra && !row_is_at_fp(ra) && pack_pair(row->cfa_off / 8, ra / 8, ret);
 }
 
-uint64_t row_pack(const struct row *row, uint8_t start)
+uint64_t row_pack(const struct row *row, uint16_t start)
 {
 	uint32_t base = row->cfa_reg == REG_FP ? BASE_FP : BASE_SP;
 	uint32_t places;
@@ -83,7 +83,7 @@ uint64_t row_pack(const struct row *row, uint8_t start)
 /* Appends @packed unless it says what the row before it says. Returns the new count. */
 static uint32_t add_row(uint64_t *all, uint32_t count, uint64_t packed)
 {
-	if (count && all[count - 1] >> 8 == packed >> 8)
+	if (count && ROW_BODY(all[count - 1]) == ROW_BODY(packed))
 		return count;
 	all[count] = packed;
 	return count + 1;
@@ -103,7 +103,7 @@ uint32_t blocks_pack(uint32_t file, uint64_t block, const struct row *rows, size
 			continue;
 		if (start > at)
 			n = add_row(all, n, ROW(at - base, RULE_NONE, 0, 0, 0));
-		n = add_row(all, n, row_pack(row, (uint8_t)(start - base)));
+		n = add_row(all, n, row_pack(row, (uint16_t)(start - base)));
 		at = end;
 	}
 	if (at < base + CODE_BLOCK_BYTES)
@@ -116,7 +116,7 @@ uint32_t blocks_pack(uint32_t file, uint64_t block, const struct row *rows, size
 		b->file = file;
 		b->block = (uint32_t)block;
 		b->part = (uint16_t)part;
-		b->end = left > BLOCK_ROWS ? ROW_START(all[i + BLOCK_ROWS]) : CODE_BLOCK_BYTES;
+		b->end = (uint16_t)(left > BLOCK_ROWS ? ROW_START(all[i + BLOCK_ROWS]) : CODE_BLOCK_BYTES);
 		b->row_cnt = take;
 		memcpy(b->rows, &all[i], take * sizeof(*all));
 	}

@@ -14,13 +14,13 @@ enum {
 	LEAST_MAPPINGS = 1 << 14,
 	MOST_MAPPINGS = 1 << 19,
 	LEAST_BLOCKS = 1 << 14,
-	MOST_BLOCKS = 1 << 18,
+	MOST_BLOCKS = 1 << 17,
 
 	PROCS_A_PROCESS = 4,	 /* those that come and go have entries too */
 	PROCS_A_CPU = 256,	 /* so many free elements may lie in another CPU's own list (bpf_lru_list.c) */
 	MAPPINGS_A_PROCESS = 20, /* a Python has 14; processes that only forked share theirs */
-	BLOCKS_A_PROCESS = 8,	 /* hot code grows more slowly than processes, which run the same programs */
-	BLOCKS_A_CPU = 2048,	 /* but more CPUs run more different code */
+	BLOCKS_A_PROCESS = 4,	 /* hot code grows more slowly than processes, which run the same programs */
+	BLOCKS_A_CPU = 1024,	 /* but more CPUs run more different code */
 	MEMORY_PART = 512,	 /* of the machine's memory at most one part for the caches ... */
 	SMALLEST_PART = 8,	 /* ... but no less than one part of the least sizes above */
 };

@@ -11,7 +11,7 @@
 #include "bpf/event.h"
 
 /* What rows are asked for and kept by: code that runs for the first time seldom stays within one block. */
-enum { ROW_GROUP_BYTES = 16 * CODE_BLOCK_BYTES };
+enum { ROW_GROUP_BYTES = 4 * CODE_BLOCK_BYTES };
 
 struct row_cache;
 

@@ -34,11 +34,11 @@ struct side_band;
 int side_band_new(struct metrics *metrics, struct side_band **ret);
 void side_band_free(struct side_band *s);
 
-/* Follows a CPU that came; its descriptor becomes readable at each record. 0, -EEXIST, -errno. */
+/* Follows a CPU that came. 0, -EEXIST, -errno. */
 int side_band_add_cpu(struct side_band *s, uint32_t cpu);
 void side_band_remove_cpu(struct side_band *s, uint32_t cpu);
 
-/* An epoll descriptor that is readable when any CPU has records. */
+/* An epoll descriptor that is readable when the ring of any CPU is half full: a record alone wakes nobody. */
 int side_band_fd(const struct side_band *s);
 
 /* Hands out all records that are there; @fn takes ownership of each (free()). */

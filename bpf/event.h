@@ -17,9 +17,9 @@ enum {
 	STACK_CHUNK_BYTES = 4096,
 	RED_ZONE_BYTES = 128, /* below rsp, the x86-64 psABI's: epilogues have just popped what rules still look for there */
 	MAX_STACK_CHUNKS = 2048,
-	CODE_BLOCK_BYTES = 256,	    /* code that one unwind block describes */
-	BLOCK_ROWS = 16,	    /* a power of two: the search inside is unrolled */
-	MAX_BLOCK_PARTS = 16,	    /* 256 rows: one each byte of code */
+	CODE_BLOCK_BYTES = 1024,    /* code that one unwind block describes; a row's start has 10 bits */
+	BLOCK_ROWS = 32,	    /* a power of two: the search inside is unrolled */
+	MAX_BLOCK_PARTS = 32,	    /* 1,024 rows: one each byte of code */
 	FIRST_LEVEL_ENTRIES = 4096, /* of one CPU's slice, a power of two */
 	COMM_BYTES = 16,
 	FILTER_UIDS = 16,
@@ -168,8 +168,8 @@ struct mapping_value {
 /*
  * One row, 8 bytes: valid from its start to the next row's.
  *
- *   63            32 31       16 15  12 11   8 7      0
- *  | offset (s32)   | fp (s16)  | base | rule | start |
+ *   63            32 31       16 15        14 13  12 11   8 7     0
+ *  | offset (s32)   | fp (s16)  | start, 9-8 | base | rule | start |
  *
  * offset: CFA = base + offset. For ROW_DEREF two s16: CFA = *(base + low) + high. For ROW_PLT the constant compared with pc
  * & 15. fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged; ROW_FP_AT_FP: at fp itself (where gcc realigned the
@@ -195,22 +195,23 @@ enum sched_base {		      /* of RULE_SCHED */
 };
 enum { ROW_FP_AT_FP = -32768 };
 
-#define ROW_START(row)	    ((__u8)(row))
+#define ROW_START(row)	    ((__u32)(__u8)(row) | ((__u32)((row) >> 6) & 0x300))
+#define ROW_BODY(row)	    ((row) & ~0xc0ffull) /* all but the start */
 #define ROW_RULE(row)	    ((__u32)((row) >> 8) & 15)
-#define ROW_BASE(row)	    ((__u32)((row) >> 12) & 15)
+#define ROW_BASE(row)	    ((__u32)((row) >> 12) & 3)
 #define ROW_FP(row)	    ((__s16)((row) >> 16))
 #define ROW_OFFSET(row)	    ((__s32)((row) >> 32))
 #define ROW_OFF1(row)	    ((__s16)((row) >> 32))
 #define ROW_OFF2(row)	    ((__s16)((row) >> 48))
 #define ROW_PAIR(low, high) ((__u32)(__u16)(low) | (__u32)(__u16)(high) << 16) /* as offset */
-#define ROW(start, rule, base, fp, offset)                                                            \
-	((__u64)(__u8)(start) | (__u64)(rule) << 8 | (__u64)(base) << 12 | (__u64)(__u16)(fp) << 16 | \
-	 (__u64)(__u32)(offset) << 32)
+#define ROW(start, rule, base, fp, offset)                                                               \
+	((__u64)(__u8)(start) | (__u64)((start)&0x300) << 6 | (__u64)(rule) << 8 | (__u64)(base) << 12 | \
+	 (__u64)(__u16)(fp) << 16 | (__u64)(__u32)(offset) << 32)
 
-/* unwind_blocks: 256 bytes of a file's code -> rows. Code too dense for one block goes on in parts 1, 2, ... */
+/* unwind_blocks: a kilobyte of a file's code -> rows. Code too dense for one block goes on in parts 1, 2, ... */
 struct block_key {
 	__u32 file;
-	__u32 block; /* ELF virtual address >> 8 */
+	__u32 block; /* ELF virtual address / CODE_BLOCK_BYTES */
 	__u32 part;
 };
 
@@ -219,7 +220,7 @@ struct unwind_block {
 	__u32 file;
 	__u32 block;
 	__u16 part;
-	__u16 end;		/* offsets from here on stand in the next part; 256: none */
+	__u16 end;		/* offsets from here on stand in the next part; CODE_BLOCK_BYTES: none */
 	__u64 rows[BLOCK_ROWS]; /* sorted; the first starts where the part does */
 	__u32 row_cnt;
 	__u32 seq_tail;
@@ -287,7 +288,7 @@ HEARTH_SIZE_IS(struct proc_value, 32);
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);
-HEARTH_SIZE_IS(struct unwind_block, 16 + 8 * 16 + 8);
+HEARTH_SIZE_IS(struct unwind_block, 16 + 8 * 32 + 8);
 HEARTH_SIZE_IS(struct first_level_entry, 16);
 
 #endif

@@ -159,7 +159,7 @@ static __always_inline __u64 unwind_search(const __u64 *rows, __u32 row_cnt, __u
 {
 	__u32 low = 0;
 
-#pragma GCC unroll 4
+#pragma GCC unroll 5
 	for (__u32 half = BLOCK_ROWS / 2; half; half /= 2) {
 		__u32 t = low + half;
 

@@ -288,7 +288,7 @@ static enum file_state ask_fake(bool is_insatiable, int *status_ret)
 	file = files_see(files, &key, path, &at);
 	assert_non_null(file);
 	assert_int_equal(file->state, FILE_READABLE);
-	*status_ret = files_row(files, file, 16 * CODE_BLOCK_BYTES, &row);
+	*status_ret = files_row(files, file, 0x1000, &row);
 	result = file->state;
 	files_free(files);
 	metrics_free(metrics);

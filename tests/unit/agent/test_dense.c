@@ -120,7 +120,7 @@ static void check_block(struct program *p, uint64_t block)
 			part++;
 		p->bytes[t.who[off]]++;
 		found = unwind_search(parts[part].rows, parts[part].row_cnt, off);
-		if (t.who[off] == NOBODY || found >> 8 == t.packed[off] >> 8)
+		if (t.who[off] == NOBODY || ROW_BODY(found) == ROW_BODY(t.packed[off]))
 			continue;
 		if (!p->lost++)
 			print_message("%llx: the row of %s, %llx, is %llx in the block\n", (unsigned long long)start + off,

@@ -169,7 +169,7 @@ static void test_signal_frame(void **state)
 	}
 }
 
-/* The search of four steps against one from the front. */
+/* The search of a fixed number of steps against one from the front. */
 static void test_search(void **state)
 {
 	(void)state;
@@ -179,8 +179,8 @@ static void test_search(void **state)
 		uint32_t count = 1 + (uint32_t)random() % BLOCK_ROWS, first = (uint32_t)random() % 16;
 
 		for (uint32_t i = 0; i < BLOCK_ROWS; i++) /* what stands behind the count must not be seen */
-			rows[i] = i < count ? ROW(first + 15 * i, RULE_CFA, 0, 0, i) : 0;
-		for (uint32_t offset = first; offset < 256; offset++) {
+			rows[i] = i < count ? ROW(first + 31 * i, RULE_CFA, 0, 0, i) : 0;
+		for (uint32_t offset = first; offset < CODE_BLOCK_BYTES; offset++) {
 			uint32_t expected = 0;
 
 			while (expected + 1 < count && ROW_START(rows[expected + 1]) <= offset)
