@@ -103,7 +103,7 @@ enum {
 	MAX_KEPT_BYTES = 32 << 20,	   /* with stack copies, ... */
 	MAX_KEPT_SAMPLES_BYTES = 40 << 20, /* ... which leave the rest to samples: completeness is lost before samples are */
 	MAX_WAIT_MS = 2000,		   /* of samples for a file that is being read */
-	READ_AHEAD_MS = 5,		   /* in which half a ring of stack copies does not come together */
+	READ_AHEAD_MS = 1,		   /* a program of a few milliseconds is met before it is gone */
 };
 
 static size_t padded(const struct record *record)
