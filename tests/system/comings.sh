@@ -30,6 +30,19 @@ finish() {
 	running=()
 }
 
+# A program and its copy in the upper layer of an overlay, where the kernel has one. Tried before the recording: the trial ends
+# within a millisecond, and its mounts with it.
+mkdir -p layers/lower layers/upper layers/work merged
+cp lower layers/lower/app
+# shellcheck disable=SC2016 # the inner shell's
+in_overlay='mount -t overlay -o lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work none merged &&
+	{ merged/app "$0" & sleep 0.3; cp upper merged/new && mv merged/new merged/app && merged/app "$0"; wait $!; }'
+has_overlay=
+if grep -qw overlay /proc/filesystems && unshare --mount sh -c "$in_overlay" 1 >/dev/null 2>&1; then
+	rm -rf layers/upper/* # where the trial left it
+	has_overlay=1
+fi
+
 # What runs already when the recording begins: a program and one whose file is gone, a thread without its leader, moved code.
 truth removed removed
 go removed ./removed 5000
@@ -85,14 +98,7 @@ truth memory memory memfd:program
 go memfd ./memfd $ms ./libm.so ./memory
 finish
 
-# A program and its copy in the upper layer of an overlay, where the kernel has one.
-mkdir -p layers/lower layers/upper layers/work merged
-cp lower layers/lower/app
-# shellcheck disable=SC2016 # the inner shell's
-in_overlay='mount -t overlay -o lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work none merged &&
-	{ merged/app "$0" & sleep 0.3; cp upper merged/new && mv merged/new merged/app && merged/app "$0"; wait $!; }'
-if grep -qw overlay /proc/filesystems && unshare --mount sh -c "$in_overlay" 1 >/dev/null 2>&1; then
-	rm -rf layers/upper/* # where the trial left it
+if [ -n "$has_overlay" ]; then
 	truth lower lower app
 	truth upper upper app
 	go overlay unshare --mount sh -c "$in_overlay" $ms
