@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What profiles_builder.c gathers, builder_copy.c copies into the model and builder_order.c puts in order: private to these.
+ * What profiles_builder.c gathers, builder_copy.c copies into the model: private to these.
  * Each table is an intern table; an entry's bytes are one of the keys below, so that equal values are equal bytes (padding
  * is zero).
  */
@@ -98,9 +98,5 @@ struct builder {
 
 /* Copies everything into the empty @p. Sorts the events; may add strings. 0, -ENOMEM, or why there was no randomness. */
 int builder_copy(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, struct profiles *p);
-
-/* Gives the elements of @p's dictionary the order in which they pack best (builder_order.c). 0 or -ENOMEM, and then @p is of
- * no use. */
-int builder_order(struct profiles *p);
 
 #endif

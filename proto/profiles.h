@@ -235,6 +235,10 @@ void *profiles_alloc(struct profiles *p, size_t size_bytes);
  * before it shares @p, once. */
 void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg);
 
+/* Gives the elements of the dictionary the order in which they pack best (profiles_order.c). @p is not handed out yet, and
+ * no two of its lists share memory. 0, or -ENOMEM, and then @p is of no use. */
+int profiles_order(struct profiles *p);
+
 /* References. profiles_put accepts NULL and frees with the last one. Any thread. */
 struct profiles *profiles_get(struct profiles *p);
 void profiles_put(struct profiles *p);

@@ -445,7 +445,7 @@ int builder_freeze(struct builder *b, uint64_t start_unix_ns, uint64_t end_unix_
 
 	reset(b);
 	if (!err)
-		err = builder_order(p);
+		err = profiles_order(p);
 	if (err < 0) {
 		profiles_put(p);
 		return err;

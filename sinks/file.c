@@ -2,8 +2,10 @@
 /*
  * A capture on disk: one OTLP ProfilesData written as a stream of messages with one dictionary (proto/otlp_stream.h), so
  * that memory stays flat and any OTLP tool reads the whole as one message. It grows as PATH.part and takes its name only
- * when it is complete; PATH.part always ends with a whole message. What is not a regular file ("-", /dev/null, a FIFO) is
- * written to directly. Used by one thread at a time.
+ * when it is complete; PATH.part always ends with a whole message. A capture of one run (OTLP_RUN_BYTES) is written anew
+ * then, as one message in the order in which it packs best: the .gz of a minute gets a fourth smaller. What is not a regular
+ * file
+ * ("-", /dev/null, a FIFO) is written to directly. Used by one thread at a time.
  */
 #include "sinks/sinks.h"
 
@@ -17,6 +19,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proto/otlp.h"
 #include "proto/otlp_stream.h"
 #include "proto/profiles_builder.h"
 #include "sinks/commit.h"
@@ -30,8 +33,9 @@ struct sink_file {
 	struct buf message;
 	struct otlp_stream *stream;
 	uint64_t whole_bytes; /* length up to the last whole message */
-	int error;	      /* of the first write that failed; sticks */
-	bool complete;	      /* flushed since the last consume() */
+	uint64_t messages;
+	int error;     /* of the first write that failed; sticks */
+	bool complete; /* flushed since the last consume() */
 	struct commit *commit;
 };
 
@@ -61,6 +65,7 @@ static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 		return s->error = error;
 	}
 	s->whole_bytes += s->message.len;
+	s->messages++;
 	return ack ? commit_add(s->commit, ack) : 0;
 }
 
@@ -92,6 +97,83 @@ static int file_flush(struct sink *sink, uint64_t deadline_ns)
 	return error;
 }
 
+/*
+ * Opens @part anew. What a crashed run left there goes, but not what a living one is writing (it holds a lock). A symbolic
+ * link put there by somebody else is not followed.
+ */
+static int open_part(const char *part)
+{
+	AUTO_CLOSE int old = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int fd = -1;
+
+	if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) != 0)
+		return -EBUSY;
+	if (unlink(part) != 0 && errno != ENOENT)
+		return -errno;
+	fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	flock(fd, LOCK_EX | LOCK_NB);
+	return MOVE_FD(fd);
+}
+
+/* What was written so far, as one message, into @out. */
+static int put_in_order(struct sink_file *s, struct buf *out)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	struct profiles *p = NULL;
+	struct otlp_error why;
+	int error;
+
+	if (buf_reserve(&data, s->whole_bytes))
+		return -ENOMEM;
+	while (data.len < s->whole_bytes) {
+		ssize_t n = pread(s->fd, data.data + data.len, s->whole_bytes - data.len, (off_t)data.len);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data.len += (size_t)n;
+	}
+	error = otlp_decode(data.data, data.len, false, &p, &why);
+	if (!error)
+		error = profiles_order(p);
+	if (!error)
+		error = otlp_encode(p, NULL, out);
+	profiles_put(p);
+	return error;
+}
+
+/* Writes @message beside the capture, to stand for it, with its owner and mode. */
+static int write_beside(const struct sink_file *s, const char *path, const struct buf *message)
+{
+	AUTO_CLOSE int fd = open_part(path);
+	struct stat st;
+	int error;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(s->fd, &st) || fchown(fd, st.st_uid, st.st_gid) || fchmod(fd, st.st_mode & 07777))
+		return -errno;
+	error = write_all(fd, message->data, message->len);
+	return error ? error : fsync(fd) ? -errno : 0;
+}
+
+/* Takes the name of the capture for one that packs better. Without memory or room the capture is what it was. */
+static bool take_name_in_order(struct sink_file *s)
+{
+	AUTO(buf_fini) struct buf message = BUF_EMPTY, path = BUF_EMPTY;
+	bool done;
+
+	if (s->messages < 2 || s->whole_bytes > OTLP_RUN_BYTES || put_in_order(s, &message))
+		return false;
+	buf_printf(&path, "%s.whole", s->path);
+	if (path.failed)
+		return false;
+	done = !write_beside(s, buf_text(&path), &message) && !rename(buf_text(&path), s->path);
+	unlink(done ? s->part : buf_text(&path));
+	return done;
+}
+
 static void file_free(struct sink *sink)
 {
 	struct sink_file *s = (struct sink_file *)sink;
@@ -101,7 +183,7 @@ static void file_free(struct sink *sink)
 
 	if (nothing)
 		unlink(s->part);
-	else if (s->path && s->complete && rename(s->part, s->path) != 0)
+	else if (s->path && s->complete && !take_name_in_order(s) && rename(s->part, s->path) != 0)
 		log_error("cannot rename %s to %s: %s; the capture is complete under the first name", s->part, s->path,
 			  strerror(errno));
 	if (s->fd != STDOUT_FILENO)
@@ -120,26 +202,6 @@ static const struct sink_ops file_ops = {
 	.flush = file_flush,
 	.free = file_free,
 };
-
-/*
- * Opens @part anew. What a crashed run left there goes, but not what a living one is writing (it holds a lock). A symbolic
- * link put there by somebody else is not followed.
- */
-static int open_part(const char *part)
-{
-	AUTO_CLOSE int old = open(part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	AUTO_CLOSE int fd = -1;
-
-	if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) != 0)
-		return -EBUSY;
-	if (unlink(part) != 0 && errno != ENOENT)
-		return -errno;
-	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	flock(fd, LOCK_EX | LOCK_NB);
-	return MOVE_FD(fd);
-}
 
 /* Opens what @path leads to and decides how: sets fd, and for regular files path and part. */
 static int file_open(struct sink_file *s, const char *path)

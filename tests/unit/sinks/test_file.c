@@ -19,11 +19,12 @@
 
 #include "base/buf.h"
 #include "proto/otlp.h"
+#include "proto/otlp_stream.h"
 #include "sinks/sinks.h"
 #include "tests/unit/sinks/vectors.h"
 
 static char dir[64];
-static char path[80], part[96];
+static char path[80], part[96], whole[96];
 
 static int set_up(void **state)
 {
@@ -33,6 +34,7 @@ static int set_up(void **state)
 		return -1;
 	snprintf(path, sizeof(path), "%s/x.otlp", dir);
 	snprintf(part, sizeof(part), "%s.part", path);
+	snprintf(whole, sizeof(whole), "%s.whole", path);
 	return 0;
 }
 
@@ -108,6 +110,71 @@ static void test_grows_as_part_and_is_renamed(void **state)
 	sink_free(s);
 	assert_false(exists(part));
 	assert_events(path, 30);
+}
+
+/* Where the messages of capture @name end: at their dictionaries, the second field. */
+static unsigned messages_of(const char *name)
+{
+	AUTO_FCLOSE FILE *f = fopen(name, "r");
+	unsigned count = 0;
+
+	assert_non_null(f);
+	for (int tag; (tag = getc(f)) != EOF;) {
+		long len = 0;
+		int byte, shift = 0;
+
+		do {
+			byte = getc(f);
+			len |= (long)(byte & 0x7f) << shift;
+			shift += 7;
+		} while (byte & 0x80);
+		assert_int_equal(fseek(f, len, SEEK_CUR), 0);
+		count += tag == (2 << 3 | 2);
+	}
+	return count;
+}
+
+/* A capture of one run ends as one message, with the mode of what grew. One that is larger, or without room, stays as it is.
+ */
+static void test_ends_as_one_message(void **state)
+{
+	static char payload[OTLP_RUN_BYTES];
+	static const unsigned expected[] = { 1, 3, 3 };
+	struct rlimit before;
+	struct stat st;
+	struct sink *s;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	memset(payload, '.', sizeof(payload));
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	for (unsigned how = 0; how < 3; how++) {
+		struct rlimit none = { how == 2 ? 10 : before.rlim_cur, before.rlim_max };
+
+		assert_int_equal(sink_file_new(path, &s), 0);
+		for (unsigned i = 1; i <= 3; i++) {
+			struct profiles *p = agent_profiles(i, 10);
+
+			if (how == 1 && i == 2)
+				p->resources[0].scopes[0].profiles[0].original_payload = (struct str){ payload,
+												       sizeof(payload) };
+			assert_int_equal(sink_consume(s, p, NULL), 0);
+			profiles_put(p);
+		}
+		assert_int_equal(sink_flush(s, 0), 0);
+		assert_int_equal(messages_of(part), 3);
+		assert_int_equal(chmod(part, 0640), 0);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+		sink_free(s);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		assert_int_equal(messages_of(path), expected[how]);
+		assert_false(exists(part));
+		assert_false(exists(whole));
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0640);
+		if (how != 1)
+			assert_events(path, 30);
+	}
 }
 
 /* Names and order survive the continued dictionaries: the third interval's functions are found behind those of the first. */
@@ -262,7 +329,7 @@ static void test_devices(void **state)
 static void test_disk_full(void **state)
 {
 	struct rlimit before, limit;
-	uint64_t whole;
+	uint64_t size;
 	struct sink *s;
 
 	(void)state;
@@ -270,14 +337,14 @@ static void test_disk_full(void **state)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(sink_file_new(path, &s), 0);
 	consume(s, 1, 10, 0);
-	whole = size_of(part);
+	size = size_of(part);
 	limit = before;
-	limit.rlim_cur = whole + 100;
+	limit.rlim_cur = size + 100;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	consume(s, 2, 1000, -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	consume(s, 3, 10, -EFBIG); /* sticks, though there is room again */
-	assert_int_equal(size_of(part), whole);
+	assert_int_equal(size_of(part), size);
 	assert_int_equal(sink_flush(s, 0), -EFBIG);
 	sink_free(s);
 	assert_false(exists(path));
@@ -308,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_grows_as_part_and_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ends_as_one_message, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_continuation_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_empty_capture, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_flush_keeps_part, set_up, tear_down),

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proto/builder_tables.h"
+#include "proto/profiles.h"
 
 /* Where each element of a table goes: 0 is not known yet. */
 struct places {
@@ -223,6 +223,39 @@ static void follow_types(struct profile *profile, struct places *places)
 	follow(places, &profile->period_type.unit_strindex);
 }
 
+static void follow_key_values(const struct places *places, struct key_value *list, uint32_t count);
+
+static void follow_value(const struct places *places, struct any_value *v)
+{
+	if (v->kind == VALUE_STRINDEX)
+		follow(places, &v->strindex);
+	else if (v->kind == VALUE_KVLIST)
+		follow_key_values(places, v->kvlist.items, v->kvlist.count);
+	for (uint32_t i = 0; v->kind == VALUE_ARRAY && i < v->array.count; i++)
+		follow_value(places, &v->array.items[i]);
+}
+
+static void follow_key_values(const struct places *places, struct key_value *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		follow(places, &list[i].key_strindex);
+		follow_value(places, &list[i].value);
+	}
+}
+
+/* Of resources and scopes. */
+static void follow_attributes(struct profiles *p, const struct places *places)
+{
+	for (uint32_t r = 0; r < p->resource_count; r++) {
+		struct resource_profiles *rp = &p->resources[r];
+
+		follow_key_values(places, rp->resource.attributes.items, rp->resource.attributes.count);
+		for (uint32_t s = 0; s < rp->scope_count; s++)
+			follow_key_values(places, rp->scopes[s].scope.attributes.items,
+					  rp->scopes[s].scope.attributes.count);
+	}
+}
+
 static int order_strings(struct profiles *p)
 {
 	struct dictionary *d = &p->dict;
@@ -250,12 +283,14 @@ static int order_strings(struct profiles *p)
 	for (uint32_t i = 0; i < d->attribute_count; i++) {
 		follow(&places, &d->attributes[i].key_strindex);
 		follow(&places, &d->attributes[i].unit_strindex);
+		follow_value(&places, &d->attributes[i].value);
 	}
 	each_profile(p, follow_types, &places);
+	follow_attributes(p, &places);
 	return 0;
 }
 
-int builder_order(struct profiles *p)
+int profiles_order(struct profiles *p)
 {
 	int (*const steps[])(struct profiles * p) = { order_locations, order_stacks, order_functions, order_strings };
 
