@@ -4,7 +4,7 @@
  * by about a tenth. Packers find what was there shortly before, so neighbours should differ little and in few bytes:
  *
  *   locations   by mapping, whether they have lines, and address: the same tags and lengths, and the upper bytes of the
- *               address before
+ *               address before; but first those that stacks name most often
  *   stacks      by their locations, from the root: the callers are those of the stack before
  *   functions   by files, as locations name these first, and where they start in them
  *   strings     files, which are few and named often, then functions' names, then the others
@@ -105,6 +105,16 @@ static int compare_locations(const void *x, const void *y, void *arg)
 	return i < j ? -1 : 1;
 }
 
+static int move_locations(struct profiles *p, struct places *places)
+{
+	int err = move(places, p->dict.locations, sizeof(*p->dict.locations));
+
+	for (uint32_t i = 0; !err && i < p->dict.stack_count; i++)
+		for (uint32_t n = 0; n < p->dict.stacks[i].count; n++)
+			follow(places, &p->dict.stacks[i].items[n]);
+	return err;
+}
+
 static int order_locations(struct profiles *p)
 {
 	AUTO(places_fini) struct places places;
@@ -112,12 +122,37 @@ static int order_locations(struct profiles *p)
 
 	if (!err)
 		err = place_sorted(&places, compare_locations, p->dict.locations);
-	if (!err)
-		err = move(&places, p->dict.locations, sizeof(*p->dict.locations));
-	for (uint32_t i = 0; !err && i < p->dict.stack_count; i++)
+	return err ? err : move_locations(p, &places);
+}
+
+static int compare_uses(const void *x, const void *y, void *arg)
+{
+	const uint32_t *uses = arg;
+	int32_t i = *(const int32_t *)x, j = *(const int32_t *)y;
+
+	if (uses[i] != uses[j])
+		return uses[i] > uses[j] ? -1 : 1;
+	return i < j ? -1 : 1;
+}
+
+/* The locations that stacks name most often come first of all, where an index takes one byte. */
+static int order_frequent(struct profiles *p)
+{
+	AUTO_FREE uint32_t *uses = calloc(p->dict.location_count, sizeof(*uses));
+	AUTO(places_fini) struct places ranks, places;
+	int err = places_init(&ranks, p->dict.location_count);
+
+	if (places_init(&places, p->dict.location_count) || err || !uses)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->dict.stack_count; i++)
 		for (uint32_t n = 0; n < p->dict.stacks[i].count; n++)
-			follow(&places, &p->dict.stacks[i].items[n]);
-	return err;
+			uses[p->dict.stacks[i].items[n]]++;
+	if (place_sorted(&ranks, compare_uses, uses))
+		return -ENOMEM;
+	for (uint32_t i = 1; i < ranks.count; i++)
+		if (ranks.of[i] <= INT8_MAX)
+			place(&places, (int32_t)i);
+	return move_locations(p, &places);
 }
 
 /* --- stacks --- */
@@ -292,7 +327,8 @@ static int order_strings(struct profiles *p)
 
 int profiles_order(struct profiles *p)
 {
-	int (*const steps[])(struct profiles * p) = { order_locations, order_stacks, order_functions, order_strings };
+	int (*const steps[])(struct profiles * p) = { order_locations, order_functions, order_strings, order_frequent,
+						      order_stacks };
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int err = steps[i](p);

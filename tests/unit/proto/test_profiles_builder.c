@@ -364,6 +364,31 @@ static void test_order(void **state)
 	}
 }
 
+/* Of many locations, the one that all stacks name has an index of one byte. */
+static void test_frequent_location(void **state)
+{
+	enum { LEAVES = 300 };
+	AUTO(free_builder) struct builder *b = builder_new();
+	AUTO(put_profiles) struct profiles *p = NULL;
+	int32_t stack[2] = { 0, builder_location(b, 0, LEAVES + 1, NULL, 0, NULL, 0) };
+
+	(void)state;
+	for (unsigned i = LEAVES; i > 0; i--) {
+		stack[0] = builder_location(b, 0, i, NULL, 0, NULL, 0);
+		builder_event(b, cpu_profile(b, "x"), builder_stack(b, stack, 2), NULL, 0, 0, 11ull * S, false, 0);
+	}
+	p = freeze(b);
+	for (int32_t i = 1; i <= LEAVES + 1; i++) {
+		int32_t address = i < 127 ? i : i == 127 ? LEAVES + 1 : i - 1;
+
+		assert_int_equal(p->dict.locations[i].address, address);
+	}
+	for (int32_t i = 1; i <= LEAVES; i++) { /* the other sides of it */
+		assert_int_equal(p->dict.stacks[i].items[1], 127);
+		assert_int_equal(p->dict.stacks[i].items[0], i < 127 ? i : i + 1);
+	}
+}
+
 static void test_ids_differ(void **state)
 {
 	AUTO(free_builder) struct builder *b = builder_new();
@@ -568,6 +593,7 @@ int main(void)
 		cmocka_unit_test(test_resources_and_order),
 		cmocka_unit_test(test_names_become_utf8),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_frequent_location),
 		cmocka_unit_test(test_ids_differ),
 		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_memory_comes_back),
