@@ -239,6 +239,9 @@ void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg);
  * no two of its lists share memory. 0, or -ENOMEM, and then @p is of no use. */
 int profiles_order(struct profiles *p);
 
+/* Makes one of resources, and of samples, that are the same (profiles_merge.c); the rest as profiles_order(). */
+int profiles_merge(struct profiles *p);
+
 /* References. profiles_put accepts NULL and frees with the last one. Any thread. */
 struct profiles *profiles_get(struct profiles *p);
 void profiles_put(struct profiles *p);

@@ -136,6 +136,8 @@ static int put_in_order(struct sink_file *s, struct buf *out)
 	}
 	error = otlp_decode(data.data, data.len, false, &p, &why);
 	if (!error)
+		error = profiles_merge(p);
+	if (!error)
 		error = profiles_order(p);
 	if (!error)
 		error = otlp_encode(p, NULL, out);

@@ -302,93 +302,6 @@ static void test_names_become_utf8(void **state)
 	}
 }
 
-/* Neighbours in the dictionary are alike: locations stand by mapping, lines and address, stacks by their locations from the
- * root, functions by files and where they start, and strings as those name them. */
-static void test_order(void **state)
-{
-	static const struct {
-		uint64_t address;
-		const char *name, *file;
-		int64_t start_line;
-	} in[] = { { 0x3000, "f3", "b.c", 30 },
-		   { 0x1000, "f1", "a.c", 5 },
-		   { 0x4000, NULL, NULL, 0 },
-		   { 0x2000, "f2", "b.c", 10 } };
-	static const uint64_t sorted[] = { 0x4000, 0x3000, 0x1000, 0x2000 };
-	static const char *const strings[] = { "b.c", "a.c", "f2", "f3", "f1" };
-	static const int called[] = { 3, 2, 3, 1 }, callers[] = { 1, 1, 0, 2 }; /* of @in */
-	AUTO(free_builder) struct builder *b = builder_new();
-	AUTO(put_profiles) struct profiles *p = NULL;
-	int32_t mappings[2], locations[ARRAY_LEN(in)];
-
-	(void)state;
-	for (int32_t m = 0; m < 2; m++)
-		mappings[m] = builder_mapping(b, 0, 0x10000, 0, builder_string_z(b, m ? "second" : "first"), NULL, 0);
-	for (size_t i = 0; i < ARRAY_LEN(in); i++) {
-		struct profile_line line = { .line = (int64_t)in[i].address };
-
-		if (in[i].name)
-			line.function_index = builder_function(b, builder_string_z(b, in[i].name), 0,
-							       builder_string_z(b, in[i].file), in[i].start_line);
-		locations[i] = builder_location(b, mappings[i % 2], in[i].address, &line, in[i].name != NULL, NULL, 0);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(in); i++) {
-		int32_t stack[] = { locations[called[i]], locations[callers[i]] };
-
-		builder_event(b, cpu_profile(b, "x"), builder_stack(b, stack, 2), NULL, 0, 0, 11ull * S + i, false, 0);
-	}
-	p = freeze(b);
-	assert_null(profile_rules_broken(p));
-	for (size_t i = 0; i < ARRAY_LEN(strings); i++)
-		assert_true(str_is(p->dict.strings[i + 1], strings[i]));
-	for (size_t i = 0; i < 3; i++)
-		assert_true(str_is(profiles_string(p, p->dict.functions[i + 1].name_strindex), strings[i + 2]));
-	for (size_t i = 0; i < ARRAY_LEN(in); i++) {
-		const struct profile_location *l = &p->dict.locations[i + 1];
-		const struct sample *s = &p->resources[0].scopes[0].profiles[0].samples[i];
-		const struct indices *stack = &p->dict.stacks[s->stack_index];
-
-		assert_int_equal(l->address, sorted[i]);
-		assert_true(str_is(profiles_string(p, p->dict.mappings[l->mapping_index].filename_strindex),
-				   i < 2 ? "first" : "second"));
-		if (l->line_count) {
-			const struct profile_function *f = &p->dict.functions[l->lines[0].function_index];
-
-			assert_int_equal(l->lines[0].line, l->address);
-			assert_int_equal(p->dict.strings[f->name_strindex].data[1] - '0', l->address >> 12);
-		}
-		/* callers and called: f4 f1, f3 f2, f1 f4, f1 f2 */
-		assert_int_equal(s->stack_index, ARRAY_LEN(in) - i);
-		assert_int_equal(p->dict.locations[stack->items[0]].address, in[called[i]].address);
-		assert_int_equal(p->dict.locations[stack->items[1]].address, in[callers[i]].address);
-	}
-}
-
-/* Of many locations, the one that all stacks name has an index of one byte. */
-static void test_frequent_location(void **state)
-{
-	enum { LEAVES = 300 };
-	AUTO(free_builder) struct builder *b = builder_new();
-	AUTO(put_profiles) struct profiles *p = NULL;
-	int32_t stack[2] = { 0, builder_location(b, 0, LEAVES + 1, NULL, 0, NULL, 0) };
-
-	(void)state;
-	for (unsigned i = LEAVES; i > 0; i--) {
-		stack[0] = builder_location(b, 0, i, NULL, 0, NULL, 0);
-		builder_event(b, cpu_profile(b, "x"), builder_stack(b, stack, 2), NULL, 0, 0, 11ull * S, false, 0);
-	}
-	p = freeze(b);
-	for (int32_t i = 1; i <= LEAVES + 1; i++) {
-		int32_t address = i < 127 ? i : i == 127 ? LEAVES + 1 : i - 1;
-
-		assert_int_equal(p->dict.locations[i].address, address);
-	}
-	for (int32_t i = 1; i <= LEAVES; i++) { /* the other sides of it */
-		assert_int_equal(p->dict.stacks[i].items[1], 127);
-		assert_int_equal(p->dict.stacks[i].items[0], i < 127 ? i : i + 1);
-	}
-}
-
 static void test_ids_differ(void **state)
 {
 	AUTO(free_builder) struct builder *b = builder_new();
@@ -592,8 +505,6 @@ int main(void)
 		cmocka_unit_test(test_values_and_links),
 		cmocka_unit_test(test_resources_and_order),
 		cmocka_unit_test(test_names_become_utf8),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_frequent_location),
 		cmocka_unit_test(test_ids_differ),
 		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_memory_comes_back),

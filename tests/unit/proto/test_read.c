@@ -443,75 +443,6 @@ static void test_perf_script_comes_back(void **state)
 	assert_int_equal(q->sample_events, 5);
 }
 
-/* A capture of some intervals, decoded as one message. */
-static struct profiles *captured(uint64_t seed)
-{
-	struct otlp_stream *stream = otlp_stream_new();
-	AUTO(buf_fini) struct buf data = BUF_EMPTY;
-	struct profiles *whole;
-	struct otlp_error error;
-
-	for (unsigned i = 0; i < 3; i++) {
-		AUTO(put_profiles) struct profiles *p = random_profiles(seed * 3 + i);
-
-		assert_int_equal(otlp_stream_encode(stream, p, &data), 0);
-	}
-	otlp_stream_free(stream);
-	assert_int_equal(otlp_decode(data.data, data.len, false, &whole, &error), 0);
-	return whole;
-}
-
-/* Each key and value of a resource becomes a reference, where the texts are among the strings. */
-static void refer_to_strings(struct profiles *p)
-{
-	for (uint32_t r = 0; r < p->resource_count; r++)
-		for (uint32_t i = 0; i < p->resources[r].resource.attributes.count; i++) {
-			struct key_value *kv = &p->resources[r].resource.attributes.items[i];
-
-			kv->key = STR("");
-			kv->key_strindex = (int32_t)(1 + (r + i) % (p->dict.string_count - 1));
-			kv->value = (struct any_value){ .kind = VALUE_STRINDEX,
-							.strindex = (int32_t)p->dict.string_count - 1 };
-		}
-}
-
-static void say_references(const struct profiles *p, struct buf *out)
-{
-	for (uint32_t r = 0; r < p->resource_count; r++)
-		for (uint32_t i = 0; i < p->resources[r].resource.attributes.count; i++) {
-			const struct key_value *kv = &p->resources[r].resource.attributes.items[i];
-			struct str key = profiles_key(p, kv), value = STR("");
-
-			profiles_value_string(p, &kv->value, &value);
-			buf_printf(out, "%.*s %.*s\n", (int)key.len, key.data, (int)value.len, value.data);
-		}
-}
-
-/* Put in order, a capture says the same. */
-static void test_order_keeps_all(void **state)
-{
-	uint32_t out_of_order = 0;
-
-	(void)state;
-	for (uint64_t seed = 0; seed < 200; seed++) {
-		AUTO(put_profiles) struct profiles *p = captured(seed);
-		AUTO(buf_fini) struct buf before = BUF_EMPTY, after = BUF_EMPTY;
-
-		if (seed % 2)
-			refer_to_strings(p);
-		for (uint32_t i = 2; i < p->dict.location_count; i++)
-			out_of_order += p->dict.locations[i].mapping_index < p->dict.locations[i - 1].mapping_index;
-		seed % 2 ? say_references(p, &before) : say_profiles(p, &before);
-		assert_int_equal(profiles_order(p), 0);
-		seed % 2 ? say_references(p, &after) : say_profiles(p, &after);
-		assert_true(before.len > 0);
-		assert_string_equal(buf_text(&before), buf_text(&after));
-		for (uint32_t i = 2; i < p->dict.location_count; i++)
-			assert_true(p->dict.locations[i].mapping_index >= p->dict.locations[i - 1].mapping_index);
-	}
-	assert_true(out_of_order > 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,7 +454,6 @@ int main(void)
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_stream_repeats_nothing),
 		cmocka_unit_test(test_no_parts),
-		cmocka_unit_test(test_order_keeps_all),
 		cmocka_unit_test(test_perf_script_comes_back),
 	};
 

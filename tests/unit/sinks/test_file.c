@@ -190,15 +190,19 @@ static void test_continuation_names(void **state)
 	assert_int_equal(sink_file_new(path, &s), 0);
 	for (unsigned i = 1; i <= 3; i++)
 		consume(s, i, 4, 0);
-	assert_int_equal(sink_flush(s, 0), 0);
-	sink_free(s);
-	p = read_capture(path);
+	p = read_capture(part);
 	assert_int_equal(p->resource_count, 3);
 	last = &p->resources[2];
 	assert_int_equal(last->scopes[0].profiles[0].sample_count, 4);
 	sample = &last->scopes[0].profiles[0].samples[2];
 	location = &p->dict.locations[p->dict.stacks[sample->stack_index].items[0]];
 	assert_true(str_is(profiles_string(p, p->dict.functions[location->lines[0].function_index].name_strindex), "f3_2"));
+	profiles_put(p);
+	assert_int_equal(sink_flush(s, 0), 0);
+	sink_free(s);
+	p = read_capture(path); /* of one process, which is said once in the end */
+	assert_int_equal(p->resource_count, 1);
+	assert_int_equal(p->resources[0].scopes[0].profiles[0].sample_count, 12);
 	profiles_put(p);
 }
 
