@@ -26,6 +26,7 @@
 #include "cmd/exports.h"
 #include "cmd/guard.h"
 #include "cmd/session.h"
+#include "sinks/sinks.h"
 
 enum { MAX_QUESTIONS = 256, PORTS_TO_TRY = 20, MAX_CONNECTIONS = 256 };
 
@@ -33,11 +34,12 @@ struct page {
 	struct session *session;
 	struct loop *loop;
 	struct guard guard;
-	struct sink *received; /* where OTLP that comes in goes */
+	struct sink *received; /* where OTLP that comes in goes; nowhere without a store, as then nobody receives any */
 	struct ingest *ingest;
 	struct query_thread *queries;
 	struct server *server;	 /* NULL: there is none to show profiles */
 	struct server *receiver; /* where it is not the same; NULL: none */
+	struct server *metrics;	 /* of /metrics alone; NULL: none */
 	struct buf url;
 	pthread_t thread;
 	bool is_running;
@@ -128,6 +130,8 @@ static void stop_serving(struct loop_work *work)
 		server_stop(page->receiver, page->stop_deadline_ns);
 	if (page->server)
 		server_stop(page->server, page->stop_deadline_ns);
+	if (page->metrics)
+		server_stop(page->metrics, page->stop_deadline_ns);
 	loop_stop(page->loop);
 }
 
@@ -181,7 +185,25 @@ static int find_port(struct page *page, enum server_pages pages, const char *add
 	return 0;
 }
 
-static int listen_on_all(struct page *page)
+/* /metrics alone. Who asks for a port for it wants that one. */
+static int listen_for_metrics(struct page *page)
+{
+	const char *address = page->session->config->metrics_address;
+	AUTO(buf_fini) struct buf url = BUF_EMPTY;
+	struct server_error error = { "" };
+	int err = listen_on(page, PAGES_METRICS, address, &page->metrics, &error);
+
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	guard_url(&page->guard, "http", address, server_http_port(page->metrics), &url);
+	log_info("listening on %s for /metrics alone", buf_text(&url));
+	return 0;
+}
+
+/* Page and receiver. */
+static int listen_for_profiles(struct page *page)
 {
 	const struct config *config = page->session->config;
 	const char *shown = config->page_address ? config->page_address : config->http_address;
@@ -200,6 +222,13 @@ static int listen_on_all(struct page *page)
 	return err;
 }
 
+static bool serves_profiles(const struct session *s)
+{
+	const struct config *config = s->config;
+
+	return s->store && (!is_off(config->http_address) || (config->page_address && !is_off(config->page_address)));
+}
+
 static int make(struct page *page)
 {
 	const struct config *config = page->session->config;
@@ -214,15 +243,18 @@ static int make(struct page *page)
 		return err;
 	err = loop_new(&page->loop);
 	if (!err)
-		err = store->ops->writer(store, &page->received);
+		err = store ? store->ops->writer(store, &page->received) : sink_null_new(&page->received);
 	if (!err)
 		err = ingest_new(&ingest_config, page->loop, page->session->metrics, page->received, &page->ingest);
 	if (err) {
 		log_error("cannot start the page: %s", strerror(-err));
 		return err;
 	}
-	err = page_queries(page->session, page->loop, page->session->agent, &page->queries);
-	return err ? err : listen_on_all(page);
+	if (serves_profiles(page->session))
+		err = page_queries(page->session, page->loop, page->session->agent, &page->queries);
+	if (!err && page->queries)
+		err = listen_for_profiles(page);
+	return err || !config->metrics_address ? err : listen_for_metrics(page);
 }
 
 int page_start(struct session *s, struct page **ret)
@@ -230,7 +262,7 @@ int page_start(struct session *s, struct page **ret)
 	struct page *page;
 	int err;
 
-	if (is_off(s->config->http_address) && (!s->config->page_address || is_off(s->config->page_address)))
+	if (!serves_profiles(s) && !s->config->metrics_address)
 		return 0;
 	page = calloc(1, sizeof(*page));
 	if (!page)
@@ -274,6 +306,7 @@ void page_free(struct page *page)
 	if (!page)
 		return;
 	page_stop(page, 0);
+	server_free(page->metrics);
 	server_free(page->receiver);
 	server_free(page->server);
 	ingest_free(page->ingest);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page and the query API beside an agent in the same process: an HTTP server on a loop and a thread of its own, so that
- * neither a slow question nor a slow client holds up sampling. `hearth serve` has the same server on its one loop.
+ * The page and the query API, and /metrics, beside an agent in the same process: an HTTP server on a loop and a thread of
+ * its own, so that neither a slow question nor a slow client holds up sampling. `hearth serve` has the same server on its
+ * one loop.
  */
 #ifndef HEARTH_CMD_PAGE_H
 #define HEARTH_CMD_PAGE_H
@@ -25,8 +26,9 @@ void page_warn_of_nothing(const struct session *s);
 int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret);
 
 /*
- * Starts serving @s->store, after s->agent was made, and receiving into it, at --page-address and --http-address. When a
- * port is taken, another is looked for and said. *@ret stays NULL where both are off. Logs what fails; 0 or -errno.
+ * Starts serving @s->store, if there is one, after s->agent was made, and receiving into it, at --page-address and
+ * --http-address; and /metrics at --metrics-address. When a port of the former is taken, another is looked for and said.
+ * *@ret stays NULL where all are off. Logs what fails; 0 or -errno.
  */
 int page_start(struct session *s, struct page **ret);
 

@@ -44,7 +44,7 @@ static int profile(struct session *s)
 	if (err)
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	page_warn_of_nothing(s);
-	if (session_load_agent(s, 0) || (s->store && page_start(s, &page)))
+	if (session_load_agent(s, 0) || page_start(s, &page))
 		return STATUS_FAILED;
 	if (page_url(page))
 		log_info("page at %s", page_url(page));

@@ -191,10 +191,10 @@ static int open_store(struct live *live)
 	return sink_tee_new(live->summary, writer, s->metrics, &s->sink);
 }
 
-/* The page, where there is a store. Without it the table goes on too. */
+/* The page, where there is a store, and /metrics. Without them the table goes on too. */
 static void open_page(struct live *live)
 {
-	if (!live->session.store || page_start(&live->session, &live->page) || !page_url(live->page))
+	if (page_start(&live->session, &live->page) || !page_url(live->page))
 		return;
 	log_info("page at %s", page_url(live->page));
 }

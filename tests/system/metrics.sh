@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# /metrics beside a profiler without a page, on an address of its own that has nothing else; and what it says of memory: each part that
+# docs/agent.md names, no more in all than the allocator gave, not much less, and what is resident as the kernel has it.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+
+# hearth NAME ARG...: in the background, until it says where its metrics are; sets metrics, and pid
+hearth() {
+	start "$1" "$HEARTH" run --report-interval 500ms "${@:2}"
+	pid=$started
+	until_true 20 grep -q ' for /metrics alone' "$1.err" || fail "no metrics: $(cat "$1.err")"
+	metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for \/metrics alone/\1/p' "$1.err")
+}
+
+# get STATUS CURL-OPTION... URL
+get() {
+	local got
+	got=$(curl -s -o answer -w '%{http_code}' "${@:2}") || :
+	[ "$got" = "$1" ] || fail "${*:2}: status $got, not $1: $(head -c 300 answer)"
+}
+
+# parts WORD...: the series of these parts, in what was got, are said
+parts() {
+	local part
+	for part; do
+		grep -q "^hearth_memory_bytes{part=\"$part\"} [1-9]" answer || fail "no part '$part': $(grep hearth_memory answer)"
+		grep -q "\`$part\`" "$TOP/docs/agent.md" || fail "docs/agent.md does not know '$part'"
+	done
+}
+agent=(processes files 'unwind rows' 'samples to walk' stacks names 'kernel symbols' 'profile builder' truth metrics)
+named() {
+	get 200 "$metrics/metrics"
+	grep -q '^hearth_memory_bytes{part="kernel symbols"} [0-9]\{7\}' answer
+}
+
+# --- a collector alone: no other port, and nothing but metrics on this one ---
+hearth shipped --collector http://127.0.0.1:1 --spool spool --metrics-address 127.0.0.1:0
+until_true 20 named || fail "no kernel frame was named: $(cat answer)"
+get 200 "$metrics/healthz"
+for path in / /api/v1/status /debug/pprof/profile /workloads; do
+	get 404 "$metrics$path"
+done
+get 404 -H 'Content-Type: application/json' -d '{}' "$metrics/v1development/profiles"
+get 200 "$metrics/metrics"
+parts "${agent[@]}"
+grep -q '^hearth_export_queue_bytes [0-9]' answer || fail "no size of the queue"
+awk '/^(VmRSS|RssAnon):/ { print }' "/proc/$pid/status" >status
+python3 - <<'PYTHON' || fail "memory does not add up"
+import re
+said = {(name, label): int(value) for name, label, value in
+        re.findall(r'^hearth_(\w+)_bytes\{\w+="([^"]*)"\} (\d+)$', open("answer").read(), re.M)}
+kernel = {key: int(value) << 10 for key, value in re.findall(r"(\w+):\s*(\d+) kB", open("status").read())}
+parts = sum(value for (name, _), value in said.items() if name == "memory")
+heap = said["heap", "used"] + said["heap", "mapped"]
+resident = sum(value for (name, _), value in said.items() if name == "resident")
+print(f"{parts / 1e6:.1f} MB in parts of {heap / 1e6:.1f}; {resident / 1e6:.1f} MB resident, {kernel['VmRSS'] / 1e6:.1f} says the kernel")
+assert heap / 2 < parts < heap * 1.1, said
+assert abs(resident - kernel["VmRSS"]) < 4 << 20 and abs(said["resident", "anonymous"] - kernel["RssAnon"]) < 4 << 20, said
+PYTHON
+
+# --- the port is taken: who asked for it hears that ---
+status=0
+timeout 20 "$HEARTH" run --collector http://127.0.0.1:1 --metrics-address "${metrics#http://}" >second.out 2>&1 || status=$?
+[ $status = 1 ] && grep -q "cannot listen on '${metrics#http://}'" second.out || fail "status $status: $(cat second.out)"
+stop "$pid"
+
+# --- beside a page ---
+hearth kept --store store --http-address 127.0.0.1:0 --metrics-address 127.0.0.1:0
+page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' kept.err)
+[ -n "$page" ] && [ "$page" != "$metrics" ] || fail "no page: $(cat kept.err)"
+until_true 20 named || fail "no kernel frame was named"
+get 200 "$page/api/v1/top"
+# The store's parts are told each ten seconds.
+kept() {
+	get 200 "$metrics/metrics"
+	grep -q '^hearth_memory_bytes{part="store numbers"} [1-9]' answer
+}
+until_true 20 kept || fail "nothing is kept: $(cat answer)"
+parts "${agent[@]}" 'store numbers' 'store writer' 'store names' 'store readers' SQLite 'query functions'
+get 200 "$page/api/v1/status"
+stop "$pid"
