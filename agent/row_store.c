@@ -30,7 +30,8 @@ enum {
 	MAX_NAMES = 16384, /* of files in one life */
 	MAX_GROUPS = 24576,
 	MAX_PLACES = 1 << 20,
-	OLD_DAYS = 7, /* after which what another build of hearth left is nobody's any more */
+	LOADS_A_REST = 16, /* a load touches some 100 KB, as the kernel maps what is around */
+	OLD_DAYS = 7,	   /* after which what another build of hearth left is nobody's any more */
 };
 
 static const char magic[8] = { 'h', 'e', 'a', 'r', 't', 'h', 'R', 'W' };
@@ -69,6 +70,7 @@ struct row_store {
 	const struct kept_file *files;
 	const struct kept_group *groups;
 	const struct row_place *places;
+	uint32_t loads;	   /* of groups */
 	struct row *group; /* ROW_GROUP_BYTES, too many for a stack; NULL while nothing was read */
 };
 
@@ -210,7 +212,9 @@ uint32_t row_store_number(struct row_store *s, const char *name)
 
 size_t row_store_memory_bytes(const struct row_store *s)
 {
-	return s ? sizeof(*s) + intern_memory_bytes(s->names) + MAX_NAMES * sizeof(*s->kept) : 0;
+	return s ? sizeof(*s) + intern_memory_bytes(s->names) + MAX_NAMES * sizeof(*s->kept) +
+			       (s->group ? ROW_GROUP_BYTES * sizeof(*s->group) : 0)
+		 : 0;
 }
 
 size_t row_store_mapped_bytes(const struct row_store *s)
@@ -269,6 +273,8 @@ int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct r
 	uint32_t low = 0, high = f ? f->group_cnt : 0;
 	int count;
 
+	if (f && ++s->loads % LOADS_A_REST == 0)
+		row_store_rest(s);
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
