@@ -13,7 +13,7 @@
 enum { ROWS_AT_ONCE = 8192, KEPT_EVENTS = 1 << 13 };
 
 /* Whose keys are made at the start, which takes 16 bytes each for a moment: those above what is held count too. */
-enum { NODES_LOADED = 1 << 21 };
+enum { NODES_LOADED = 1 << 19 };
 
 /* What is remembered at most; see store_ids.h. 16 bytes an entry, 8 MB in all. Twice as many nodes save 0.4 of
  * 15.4 bytes a sample of a host that compiles, and nothing elsewhere. */

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 enum {
-	MERGE_EVENTS = 1 << 17,	 /* of one step */
+	MERGE_EVENTS = 1 << 16,	 /* of one step: 8 MB while it lasts */
 	SPLIT_EVENTS = 1 << 13,	 /* a block ends with the series that has so many in it */
 	ENOUGH_BLOCKS = 32,	 /* of level 0 before they are merged at once */
 	DENSE_LEVEL = 6,	 /* zstd's, for blocks that stay */
