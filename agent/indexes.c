@@ -77,7 +77,7 @@ static void replace(struct file_index *fi, struct symbol_cache_entry *entry)
 {
 	symbol_cache_entry_close(&fi->entry);
 	fi->entry = *entry;
-	fi->is_read = true; /* opening has looked at its head */
+	symbol_cache_entry_rest(&fi->entry); /* opening has looked at its head */
 	fi->version++;
 }
 

@@ -17,6 +17,7 @@
 enum {
 	MAX_ANSWERS = 16384, /* or two intervals', where those have more; 5 MB */
 	LINES_AN_ANSWER = 4,
+	READS_A_REST = 32, /* a look-up touches up to 300 KB of an index, as the kernel maps what is around */
 	KERNEL_FILE = UINT32_MAX,
 };
 
@@ -62,6 +63,9 @@ struct names {
 	uint32_t line_cnt, line_cap;
 	struct intern *strings;	     /* 0 is "" */
 	struct kernel_names *kernel; /* borrowed */
+	/* Indexes that were read since pages were given back, within an update. */
+	struct file_index *read[READS_A_REST];
+	uint32_t read_cnt, reads;
 	struct buf text, readable;
 	struct metric *looked_up, *unnamed, *found[CODE_SOURCE_MAX];
 };
@@ -262,6 +266,28 @@ static int find_lines(struct names *n, struct line *line)
 	return find_thing(n, &key, &line->all_lines);
 }
 
+static void rest_read(struct names *n)
+{
+	for (uint32_t i = 0; i < n->read_cnt; i++)
+		symbol_cache_entry_rest(&n->read[i]->entry);
+	n->read_cnt = n->reads = 0;
+}
+
+/* @fi is about to be read. */
+static void note_read(struct names *n, struct file_index *fi)
+{
+	uint32_t i = 0;
+
+	if (n->reads == READS_A_REST)
+		rest_read(n);
+	while (i < n->read_cnt && n->read[i] != fi)
+		i++;
+	if (i == n->read_cnt)
+		n->read[n->read_cnt++] = fi;
+	n->reads++;
+	fi->is_read = true;
+}
+
 static void name_native(struct names *n, const struct file *file, uint64_t addr, struct answer *answer)
 {
 	struct code_answer code;
@@ -269,7 +295,7 @@ static void name_native(struct names *n, const struct file *file, uint64_t addr,
 
 	if (!file->index || !file->index->entry.index)
 		return;
-	file->index->is_read = true;
+	note_read(n, file->index);
 	error = symbol_index_find(file->index->entry.index, addr, &code);
 	file->index->is_broken |= error == -EBADMSG;
 	if (error)
@@ -343,6 +369,7 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
 		if (traces_frame(t, i)->kind != FRAME_ANONYMOUS)
 			error = update_frame(n, traces_frame(t, i));
 	let_indexes_rest(t);
+	n->read_cnt = n->reads = 0; /* those are among them */
 	return error;
 }
 
