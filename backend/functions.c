@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions are interned by name, module and type. What is known of a frame stands in an array by the frame's number, which
- * is dense. Strings of functions live in the interning table's keys and in the store.
+ * Functions are interned by name, module and type. What is known of a frame stands in an array by the frame's number, cut
+ * into pages that are made when one of their frames is met: a store has many more than a question looks at. Strings of
+ * functions live in the interning table's keys and in the store.
  */
 #include "backend/functions.h"
 
@@ -14,14 +15,16 @@
 #include "base/buf.h"
 #include "base/intern.h"
 
+enum { PAGE_CALLS = 1024, PAGES_KEPT = 192 /* from one question to the next: 2.3 MB */ };
+
 struct functions {
 	struct store *store;
 	uint64_t names_version; /* the store's, of all that is known */
 	struct intern *keys;	/* name NUL module NUL type NUL */
 	struct function *items; /* by number */
 	uint32_t cap;
-	struct function_call *calls; /* by frame; function UINT32_MAX: not looked at yet */
-	uint32_t call_count;
+	struct function_call **pages; /* by frame / PAGE_CALLS; function UINT32_MAX: not looked at yet */
+	uint32_t page_count, pages_made;
 	struct buf key;
 };
 
@@ -40,6 +43,15 @@ struct functions *functions_new(struct store *store)
 	return NULL;
 }
 
+static void forget_calls(struct functions *f)
+{
+	for (uint32_t i = 0; i < f->page_count; i++)
+		free(f->pages[i]);
+	free(f->pages);
+	f->pages = NULL;
+	f->page_count = f->pages_made = 0;
+}
+
 void functions_free(struct functions *f)
 {
 	if (!f)
@@ -47,7 +59,7 @@ void functions_free(struct functions *f)
 	intern_free(f->keys);
 	buf_fini(&f->key);
 	free(f->items);
-	free(f->calls);
+	forget_calls(f);
 	free(f);
 }
 
@@ -68,23 +80,32 @@ static int grow_items(struct functions *f, uint32_t count)
 	return 0;
 }
 
-static int grow_calls(struct functions *f, uint32_t frame)
+/* The page that @frame is on; NULL for want of memory. */
+static struct function_call *find_page(struct functions *f, uint32_t frame)
 {
-	uint64_t cap = f->call_count ? f->call_count : 1024;
-	struct function_call *calls;
+	const uint32_t number = frame / PAGE_CALLS;
+	struct function_call *page;
 
-	if (frame < f->call_count)
-		return 0;
-	while (cap <= frame)
-		cap *= 2;
-	calls = realloc(f->calls, cap * sizeof(*calls));
-	if (!calls)
-		return -ENOMEM;
-	for (uint64_t i = f->call_count; i < cap; i++)
-		calls[i] = (struct function_call){ .function = UINT32_MAX };
-	f->calls = calls;
-	f->call_count = (uint32_t)cap;
-	return 0;
+	if (number >= f->page_count) {
+		uint32_t count = number + number / 2 + 16;
+		struct function_call **pages = reallocarray(f->pages, count, sizeof(struct function_call *));
+
+		if (!pages)
+			return NULL;
+		memset(pages + f->page_count, 0, (count - f->page_count) * sizeof(struct function_call *));
+		f->pages = pages;
+		f->page_count = count;
+	}
+	if (f->pages[number])
+		return f->pages[number];
+	page = malloc(PAGE_CALLS * sizeof(*page));
+	if (!page)
+		return NULL;
+	for (uint32_t i = 0; i < PAGE_CALLS; i++)
+		page[i] = (struct function_call){ .function = UINT32_MAX };
+	f->pages[number] = page;
+	f->pages_made++;
+	return page;
 }
 
 /* The function of f->key, made when it is new; 1 then. */
@@ -132,24 +153,26 @@ static int add_frame(struct functions *f, const struct store_frame *frame, uint3
 
 int functions_of_frame(struct functions *f, uint32_t number, struct function_call *ret)
 {
-	int err = grow_calls(f, number);
+	struct function_call *page = find_page(f, number), *call;
+	struct store_frame frame;
+	int err;
 
-	if (err)
-		return err;
-	if (f->calls[number].function == UINT32_MAX) {
-		struct function_call call = { 0 };
-		struct store_frame frame;
+	if (!page)
+		return -ENOMEM;
+	call = &page[number % PAGE_CALLS];
+	if (call->function == UINT32_MAX) {
+		struct function_call made = { 0 };
 
 		err = f->store->ops->frame(f->store, number, &frame);
 		if (!err)
-			err = add_frame(f, &frame, &call.function);
+			err = add_frame(f, &frame, &made.function);
 		if (err)
 			return err;
-		call.line = frame.line > 0 && frame.line < UINT32_MAX ? (uint32_t)frame.line : 0;
-		call.inlined = frame.inlined;
-		f->calls[number] = call;
+		made.line = frame.line > 0 && frame.line < UINT32_MAX ? (uint32_t)frame.line : 0;
+		made.inlined = frame.inlined;
+		*call = made;
 	}
-	*ret = f->calls[number];
+	*ret = *call;
 	return 0;
 }
 
@@ -182,14 +205,16 @@ uint32_t functions_count(const struct functions *f)
 
 size_t functions_memory_bytes(const struct functions *f)
 {
-	return sizeof(*f) + intern_memory_bytes(f->keys) + f->cap * sizeof(*f->items) + f->call_count * sizeof(*f->calls) +
-	       f->key.cap;
+	return sizeof(*f) + intern_memory_bytes(f->keys) + f->cap * sizeof(*f->items) + f->page_count * sizeof(*f->pages) +
+	       (size_t)f->pages_made * PAGE_CALLS * sizeof(**f->pages) + f->key.cap;
 }
 
 void functions_trim(struct functions *f, uint32_t max)
 {
 	const uint64_t version = atomic_load(&f->store->names_version);
 
+	if (f->pages_made > PAGES_KEPT)
+		forget_calls(f);
 	if (intern_count(f->keys) <= max && version == f->names_version)
 		return;
 	f->names_version = version;
@@ -201,7 +226,5 @@ void functions_trim(struct functions *f, uint32_t max)
 		f->items = NULL;
 		f->cap = 0;
 	}
-	free(f->calls);
-	f->calls = NULL;
-	f->call_count = 0;
+	forget_calls(f);
 }

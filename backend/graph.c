@@ -39,11 +39,13 @@ struct graph {
 /* @array of @size_bytes elements, one for each stack and one more, longer than before by zeros. */
 static int grow(void *array, size_t size_bytes, size_t from, size_t to)
 {
-	char **at = array, *grown = realloc(*at, to * size_bytes);
+	/* What is new as a whole is zero without being touched, and stays so where the question has no stacks. */
+	char **at = array, *grown = from ? realloc(*at, to * size_bytes) : calloc(to, size_bytes);
 
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + from * size_bytes, 0, (to - from) * size_bytes);
+	if (from)
+		memset(grown + from * size_bytes, 0, (to - from) * size_bytes);
 	*at = grown;
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "proto/otlp.h"
 
-enum { CACHED_SETS = 50000, ATTRIBUTE_NUMBERS = 4, SERIES_NUMBERS = 2 };
+enum { CACHED_SETS = 1 << 14, ATTRIBUTE_NUMBERS = 4, SERIES_NUMBERS = 2 };
 
 static void free_origin(struct name_origin *o)
 {
