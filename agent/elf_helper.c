@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -22,10 +23,14 @@
 #include "base/metrics.h"
 
 enum {
-	SLICE_MS = 10,		/* how often a call that waits looks at the clocks, and lets others look after the rings */
-	COME_BACK_SLICES = 25,	/* so many are waited for an answer that may also be fetched later: 0.25 s */
-	REQUEST_LIMIT_MS = 2000, /* microseconds for 256 bytes of code; 100 MB of it without symbols are searched in 100 to 500 ms */
-	ORDER_LIMIT_MS = 5000,	/* for the template, which never works */
+	SLICE_MS = 10,	       /* how often a call that waits looks at the clocks, and lets others look after the rings */
+	COME_BACK_SLICES = 25, /* so many are waited for an answer that may also be fetched later: 0.25 s */
+	/* Rows of 256 bytes of code take microseconds, opening the tables of clang milliseconds; the search for calls in
+	 * what no symbol tells of takes 2 ms a megabyte on a quiet machine. */
+	REQUEST_LIMIT_MS = 500,
+	LIMIT_A_MEGABYTE_MS = 10,
+	MOST_LIMIT_MS = 2500,
+	ORDER_LIMIT_MS = 5000, /* for the template, which never works */
 	WALL_FACTOR = 3,
 	OWED_WALL_MS = 10000, /* while nobody waits, a worker without processor or disk is left alone for so long */
 	TEMPLATES = 3,	      /* the one at work and two to take its place */
@@ -88,6 +93,17 @@ struct helper {
 	struct buf scratch;
 	struct metric *restarts[FAILURES];
 };
+
+/* What reading the file @fd (-1: none) may take at a time. */
+static uint64_t request_limit_ms(int fd)
+{
+	uint64_t limit_ms = REQUEST_LIMIT_MS;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st))
+		limit_ms += (uint64_t)(st.st_blocks >> 11) * LIMIT_A_MEGABYTE_MS; /* holes take no time */
+	return limit_ms < MOST_LIMIT_MS ? limit_ms : MOST_LIMIT_MS;
+}
 
 static struct patience patience_of(clockid_t clock, uint64_t limit_ms)
 {
@@ -330,7 +346,7 @@ static enum failure failure_of(int error)
 static int ask(struct helper *h, const struct elf_request *request, int fd, const void *payload, size_t payload_bytes,
 	       struct buf *reply, int *status_ret, enum failure *failure_ret)
 {
-	struct patience patience = patience_of(h->worker_clock, REQUEST_LIMIT_MS);
+	struct patience patience = patience_of(h->worker_clock, request_limit_ms(fd));
 	struct elf_wire head = { .kind = ELF_WIRE_REQUEST, .request = *request, .body_bytes = payload_bytes };
 	AUTO_CLOSE int unasked_fd = -1;
 	int error = h->is_owed ? collect_owed(h, !request->can_come_back) : 0;

@@ -133,12 +133,10 @@ struct scratch {
 	__u32 memo_asid;			     /* what it was walked under */
 };
 
-#ifdef __bpf__
 static __always_inline struct task_struct *current_task(void)
 {
 	return cfg_task_btf ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
 }
-#endif
 
 /* @at within @mask (2^n - 1), in a way that the compiler cannot take apart and the verifier believes. */
 static __always_inline __u64 masked(__u64 at, const __u64 mask)

@@ -42,7 +42,13 @@ static struct {
 	struct memory *memory;
 } kernel;
 
-/* bpf/arch_x86_64.h has it for BPF alone. */
+/* bpf/arch_x86_64.h has these for BPF alone. */
+static inline __u64 cpu_thread_pointer(struct task_struct *task, bool has_btf)
+{
+	(void)task, (void)has_btf;
+	return kernel.thread->fs_base;
+}
+
 static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
 {
 	__u64 g;
