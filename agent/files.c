@@ -535,12 +535,10 @@ void files_memory(const struct files *f, struct files_memory *ret)
 	*ret = (struct files_memory){ sizeof(*f) + map_memory_bytes(&f->by_inode) + f->reply.cap,
 				      row_cache_memory_bytes(f->rows) + row_store_memory_bytes(f->store),
 				      row_store_mapped_bytes(f->store), 0 };
-	while (map_next(&f->by_inode, &pos, NULL, &first)) {
-		for (const struct file *file = first; file; file = file->next) {
-			ret->files_bytes += sizeof(*file) + strlen(file->path) + 1;
-			ret->files_bytes += file_index_memory_bytes(file->index, &ret->mapped_indexes_bytes);
-		}
-	}
+	while (map_next(&f->by_inode, &pos, NULL, &first))
+		for (const struct file *file = first; file; file = file->next)
+			ret->files_bytes += sizeof(*file) + strlen(file->path) + 1 +
+					    file_index_memory_bytes(file->index, &ret->mapped_indexes_bytes);
 }
 
 int files_save_rows(struct files *f)
