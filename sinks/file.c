@@ -36,6 +36,7 @@ struct sink_file {
 	uint64_t messages;
 	int error;     /* of the first write that failed; sticks */
 	bool complete; /* flushed since the last consume() */
+	bool merge;
 	struct commit *commit;
 };
 
@@ -135,7 +136,7 @@ static int put_in_order(struct sink_file *s, struct buf *out)
 		data.len += (size_t)n;
 	}
 	error = otlp_decode(data.data, data.len, false, &p, &why);
-	if (!error)
+	if (!error && s->merge)
 		error = profiles_merge(p);
 	if (!error)
 		error = profiles_order(p);
@@ -233,7 +234,7 @@ static int file_open(struct sink_file *s, const char *path)
 	return s->fd < 0 ? s->fd : 0;
 }
 
-int sink_file_new(const char *path, struct sink **ret)
+int sink_file_new(const char *path, bool merge, struct sink **ret)
 {
 	struct sink_file *s = calloc(1, sizeof(*s));
 	int error;
@@ -242,6 +243,7 @@ int sink_file_new(const char *path, struct sink **ret)
 		return -ENOMEM;
 	s->sink.ops = &file_ops;
 	s->fd = -1;
+	s->merge = merge;
 	s->stream = otlp_stream_new();
 	error = s->stream ? file_open(s, path) : -ENOMEM;
 	if (!error) {

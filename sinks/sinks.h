@@ -66,13 +66,13 @@ void print_other(const struct otlp_other *o, const struct print_options *options
 
 /*
  * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a
- * successful flush(), made one message before when it is no longer than OTLP_RUN_BYTES. @path "-" writes to stdout, and what
- * is not a regular file (/dev/null, a FIFO) is written to directly. Durable: an ack comes after an fsync. A write error is
- * returned by consume() and sticks; the .part file stays readable up to its last whole message. A .part that a dead process
- * left is replaced. -EISDIR: @path is a directory; -EBUSY: another process is writing this capture; or why @path.part cannot
- * be made.
+ * successful flush(), made one message before when it is no longer than OTLP_RUN_BYTES; with @merge (all comes of one agent)
+ * that says once what intervals repeat of a process. @path "-" writes to stdout, and what is not a regular file (/dev/null,
+ * a FIFO) is written to directly. Durable: an ack comes after an fsync. A write error is returned by consume() and sticks;
+ * the .part file stays readable up to its last whole message. A .part that a dead process left is replaced. -EISDIR: @path
+ * is a directory; -EBUSY: another process is writing this capture; or why @path.part cannot be made.
  */
-int sink_file_new(const char *path, struct sink **ret);
+int sink_file_new(const char *path, bool merge, struct sink **ret);
 
 enum lines_format {
 	LINES_JSON,   /* a line of OTLP/JSON a request */
