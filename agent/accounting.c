@@ -141,7 +141,7 @@ static void collect(void *arg)
 		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.",
 			   counters[i]);
 	set_series(a, "hearth_stack_chunks_not_kept_total", NULL, NULL,
-		   "Pieces of copied stacks that came while a file was read, beyond what is kept meanwhile.",
+		   "Pieces of copied stacks that came while others waited to be walked, beyond what is kept meanwhile.",
 		   a->in.chunks_not_kept);
 	for (int i = 0; i < END_MAX; i++)
 		set_series(a, "hearth_walk_ends_total", "end", walk_end_text(i), "How user stack walks ended.",

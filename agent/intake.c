@@ -84,13 +84,37 @@ static void keep_side_band(void *arg, struct side_band_record *record)
 	buf_append(&in->kept_side_band, &record, sizeof(record));
 }
 
-static void read_record(void *arg, const struct record *record)
-{
-	struct intake *in = arg;
-	int error;
+enum {
+	MAX_KEPT_BYTES = 128 << 20,  /* of samples that wait, with stack copies: 2 s of 1,000 a second that all miss */
+	FOR_SAMPLES_BYTES = 8 << 20, /* beyond that, for samples alone: completeness is lost before samples are */
+	MAX_WAIT_MS = 2000,	     /* of samples for a file that is being read */
+	READ_AHEAD_MS = 1,	     /* a program of a few milliseconds is met before it is gone */
+};
 
-	meet_program(in, record);
-	error = pending_add(in->pending, record);
+static size_t padded(const struct record *record)
+{
+	return (record->size + 7ull) & ~7ull;
+}
+
+/* Is there room for one more record of the rings, which may be larger than all else? What has none is counted. */
+static bool has_room(struct intake *in, const struct record *record)
+{
+	size_t rings = sampler_rings(in->sampler) * (size_t)sampler_ring_bytes(in->sampler);
+	size_t max = rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES;
+	bool is_sample = record->kind == RECORD_SAMPLE;
+
+	if (in->kept.len + pending_bytes(in->pending) + padded(record) <= max + (is_sample ? FOR_SAMPLES_BYTES : 0))
+		return true;
+	in->lost[LOSS_MEMORY] += is_sample;
+	in->chunks_not_kept += !is_sample;
+	return false;
+}
+
+/* Of a ring, or one that was kept. */
+static void add_record(struct intake *in, const struct record *record)
+{
+	int error = pending_add(in->pending, record);
+
 	if (record->kind != RECORD_SAMPLE)
 		return;
 	if (error == -ENOMEM)
@@ -99,16 +123,13 @@ static void read_record(void *arg, const struct record *record)
 		in->malformed++;
 }
 
-enum {
-	MAX_KEPT_BYTES = 32 << 20,	   /* with stack copies, ... */
-	MAX_KEPT_SAMPLES_BYTES = 40 << 20, /* ... which leave the rest to samples: completeness is lost before samples are */
-	MAX_WAIT_MS = 2000,		   /* of samples for a file that is being read */
-	READ_AHEAD_MS = 1,		   /* a program of a few milliseconds is met before it is gone */
-};
-
-static size_t padded(const struct record *record)
+static void read_record(void *arg, const struct record *record)
 {
-	return (record->size + 7ull) & ~7ull;
+	struct intake *in = arg;
+
+	meet_program(in, record);
+	if (has_room(in, record))
+		add_record(in, record);
 }
 
 static void keep_record(void *arg, const struct record *record)
@@ -117,12 +138,11 @@ static void keep_record(void *arg, const struct record *record)
 	struct intake *in = arg;
 
 	meet_program(in, record);
-	bool is_sample = record->kind == RECORD_SAMPLE;
-	size_t max = is_sample ? MAX_KEPT_SAMPLES_BYTES : MAX_KEPT_BYTES;
-
-	if (in->kept.len + padded(record) > max || buf_reserve(&in->kept, padded(record))) {
-		in->lost[LOSS_MEMORY] += is_sample;
-		in->chunks_not_kept += !is_sample;
+	if (!has_room(in, record))
+		return;
+	if (buf_reserve(&in->kept, padded(record))) {
+		in->lost[LOSS_MEMORY] += record->kind == RECORD_SAMPLE;
+		in->chunks_not_kept += record->kind != RECORD_SAMPLE;
 		return;
 	}
 	buf_append(&in->kept, record, record->size);
@@ -155,7 +175,7 @@ static void read_kept(struct intake *in)
 	for (size_t off = 0; off < in->kept.len;) {
 		const struct record *record = (const void *)(in->kept.data + off);
 
-		read_record(in, record);
+		add_record(in, record);
 		off += padded(record);
 	}
 	buf_fini(&in->kept);

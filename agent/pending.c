@@ -15,6 +15,7 @@ struct item {
 	uint64_t order;			 /* of arrival: qsort is not stable */
 	struct pending_sample *sample;	 /* or ... */
 	struct side_band_record *record; /* ... one of both is NULL */
+	size_t bytes;			 /* of the sample */
 };
 
 struct chunk {
@@ -34,6 +35,7 @@ struct pending {
 	uint32_t count, cap;
 	uint64_t added;
 	uint32_t samples;
+	size_t bytes; /* of samples and chunks */
 	struct chunk_list *cpus;
 	uint32_t cpu_cnt;
 };
@@ -54,15 +56,23 @@ int pending_new(uint32_t cpus, struct pending **ret)
 	return 0;
 }
 
-static void drop_chunks(struct chunk_list *list)
+static size_t chunk_bytes(uint32_t len)
 {
-	for (uint32_t i = 0; i < list->count; i++)
+	return sizeof(struct chunk) + len;
+}
+
+static void drop_chunks(struct pending *p, struct chunk_list *list)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		p->bytes -= chunk_bytes(list->chunks[i]->len);
 		free(list->chunks[i]);
+	}
 	list->count = 0;
 }
 
-static void item_free(struct item *item)
+static void item_free(struct pending *p, struct item *item)
 {
+	p->bytes -= item->bytes;
 	free(item->sample);
 	free(item->record);
 }
@@ -72,9 +82,9 @@ void pending_free(struct pending *p)
 	if (!p)
 		return;
 	for (uint32_t i = 0; i < p->count; i++)
-		item_free(&p->items[i]);
+		item_free(p, &p->items[i]);
 	for (uint32_t i = 0; i < p->cpu_cnt; i++) {
-		drop_chunks(&p->cpus[i]);
+		drop_chunks(p, &p->cpus[i]);
 		free(p->cpus[i].chunks);
 	}
 	free(p->cpus);
@@ -84,12 +94,13 @@ void pending_free(struct pending *p)
 
 static int push(struct pending *p, struct item item)
 {
+	p->bytes += item.bytes;
 	if (p->count == p->cap) {
 		uint32_t cap = p->cap ? p->cap * 2 : 64;
 		struct item *items = realloc(p->items, cap * sizeof(*items));
 
 		if (!items) {
-			item_free(&item);
+			item_free(p, &item);
 			return -ENOMEM;
 		}
 		p->items = items;
@@ -106,7 +117,7 @@ int pending_add_side_band(struct pending *p, struct side_band_record *record)
 	return push(p, (struct item){ .time_ns = record->time_ns, .record = record });
 }
 
-static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
+static int add_chunk(struct pending *p, struct chunk_list *list, const struct stack_chunk *c)
 {
 	struct chunk *copy;
 
@@ -121,7 +132,7 @@ static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
 		list->chunks = chunks;
 		list->cap = cap;
 	}
-	copy = malloc(sizeof(*copy) + c->len);
+	copy = malloc(chunk_bytes(c->len));
 	if (!copy)
 		return -ENOMEM;
 	copy->seq = c->hdr.seq;
@@ -129,6 +140,7 @@ static int add_chunk(struct chunk_list *list, const struct stack_chunk *c)
 	copy->addr = c->addr;
 	memcpy(copy->data, c->data, c->len);
 	list->chunks[list->count++] = copy;
+	p->bytes += chunk_bytes(c->len);
 	return 0;
 }
 
@@ -145,17 +157,19 @@ static bool is_chunk_of(const struct chunk *chunk, const struct sample_record *r
 	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq && chunk->len;
 }
 
-/* What the chunks of a sample need: @areas at most, and their bytes. */
-static void measure_stack(const struct chunk_list *list, const struct sample_record *r, uint32_t *areas, size_t *bytes)
+/* What the chunks of a sample need: an area each at most, and their bytes. Returns how many there are. */
+static uint32_t measure_stack(const struct chunk_list *list, const struct sample_record *r, size_t *bytes)
 {
-	*areas = 0;
+	uint32_t count = 0;
+
 	*bytes = 0;
 	for (uint32_t i = 0; i < list->count; i++) {
 		if (!is_chunk_of(list->chunks[i], r))
 			continue;
-		++*areas;
+		count++;
 		*bytes += list->chunks[i]->len;
 	}
+	return count;
 }
 
 /* Puts the chunks of @s one behind the other at @dst; those that follow each other in memory as well are one area. */
@@ -199,26 +213,29 @@ static int add_sample(struct pending *p, struct chunk_list *list, const struct s
 {
 	size_t frames = frame_bytes(r);
 	size_t regs = r->flags & SAMPLE_HAS_REGS ? sizeof(struct sample_regs) : 0;
+	struct sample_record *record;
 	struct pending_sample *s;
+	size_t stack_bytes, bytes;
 	uint32_t area_cnt;
-	size_t stack_bytes;
-	uint8_t *copy;
 
 	if (r->hdr.size != sizeof(*r) + frames + regs || r->end >= END_MAX)
 		return -EBADMSG;
-	measure_stack(list, r, &area_cnt, &stack_bytes);
-	s = malloc(sizeof(*s) + area_cnt * sizeof(struct stack_area) + r->hdr.size + stack_bytes);
+	area_cnt = measure_stack(list, r, &stack_bytes);
+	bytes = sizeof(*s) + area_cnt * sizeof(struct stack_area) + r->hdr.size + stack_bytes;
+	s = malloc(bytes);
 	if (!s)
 		return -ENOMEM;
 	*s = (struct pending_sample){ 0 };
-	copy = (uint8_t *)(s + 1) + area_cnt * sizeof(struct stack_area);
-	memcpy(copy, r, r->hdr.size);
-	s->record = (const void *)copy;
-	s->kernel = (const void *)(copy + sizeof(*r));
+	record = (void *)((uint8_t *)(s + 1) + area_cnt * sizeof(struct stack_area));
+	memcpy(record, r, r->hdr.size);
+	if (area_cnt < r->chunk_cnt) /* nobody had room for the others */
+		record->flags |= SAMPLE_LIMITED;
+	s->record = record;
+	s->kernel = (const void *)(record + 1);
 	s->user = s->kernel + r->kernel_cnt;
-	s->regs = regs ? (const void *)(copy + sizeof(*r) + frames) : NULL;
-	copy_stack(s, (struct stack_area *)(s + 1), copy + r->hdr.size, list);
-	return push(p, (struct item){ .time_ns = r->hdr.time_ns, .sample = s });
+	s->regs = regs ? (const void *)((const uint8_t *)s->kernel + frames) : NULL;
+	copy_stack(s, (struct stack_area *)(s + 1), (uint8_t *)record + r->hdr.size, list);
+	return push(p, (struct item){ .time_ns = r->hdr.time_ns, .sample = s, .bytes = bytes });
 }
 
 int pending_add(struct pending *p, const struct record *record)
@@ -230,11 +247,11 @@ int pending_add(struct pending *p, const struct record *record)
 		return -EBADMSG;
 	list = &p->cpus[record->cpu];
 	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
-		return add_chunk(list, (const void *)record);
+		return add_chunk(p, list, (const void *)record);
 	if (record->kind != RECORD_SAMPLE || record->size < sizeof(struct sample_record))
 		return -EBADMSG;
 	error = add_sample(p, list, (const void *)record);
-	drop_chunks(list);
+	drop_chunks(p, list);
 	return error;
 }
 
@@ -266,7 +283,7 @@ void pending_release(struct pending *p, uint64_t before_ns, const struct pending
 		} else {
 			ops->side_band(arg, item->record);
 		}
-		item_free(item);
+		item_free(p, item);
 	}
 	memmove(p->items, p->items + i, (p->count - i) * sizeof(*p->items));
 	p->count -= i;
@@ -275,6 +292,11 @@ void pending_release(struct pending *p, uint64_t before_ns, const struct pending
 uint32_t pending_samples(const struct pending *p)
 {
 	return p->samples;
+}
+
+size_t pending_bytes(const struct pending *p)
+{
+	return p->bytes;
 }
 
 bool pending_is_empty(const struct pending *p)

@@ -63,4 +63,7 @@ size_t pending_memory_bytes(const struct pending *p);
 
 bool pending_is_empty(const struct pending *p);
 
+/* What samples and chunks take in memory. */
+size_t pending_bytes(const struct pending *p);
+
 #endif

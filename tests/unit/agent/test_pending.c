@@ -103,7 +103,8 @@ static struct out {
 	uint32_t pid[MAX_OUT];
 	bool is_sample[MAX_OUT];
 	uint32_t count;
-	uint32_t area_cnt; /* of the latest sample */
+	bool is_limited; /* the latest sample */
+	uint32_t area_cnt;
 	struct stack_area areas[MAX_AREAS];
 } out;
 
@@ -128,6 +129,7 @@ static bool take_sample(void *arg, const struct pending_sample *s)
 	if (s->regs)
 		assert_true(s->regs->start_boottime_ns == 11 && s->regs->exec_id == 12 && s->regs->regs[0] == 13);
 	assert_true(s->area_cnt <= MAX_AREAS);
+	o->is_limited = r->flags & SAMPLE_LIMITED;
 	o->area_cnt = s->area_cnt;
 	for (uint32_t a = 0; a < s->area_cnt; a++) {
 		const struct stack_area *area = &s->areas[a];
@@ -267,6 +269,7 @@ static void test_chunks(void **state)
 	assert_true(pending_is_empty(p));
 	assert_int_equal(add_sample(1, 0, 13, 3), 0);
 	check_stack(0x7e00, 0x200 + 4096 + 24);
+	assert_false(out.is_limited);
 	assert_int_equal(add_sample(2, 1, 11, 1), 0);
 	check_stack(0x1000, 4096);
 
@@ -283,12 +286,14 @@ static void test_chunks(void **state)
 	/* nothing is left for the next */
 	assert_int_equal(add_sample(5, 0, 22, 3), 0);
 	check_stack(0, 0);
+	assert_true(out.is_limited);
 
 	/* a page in the middle could not be read, or its chunk was lost: two areas */
 	assert_int_equal(add_chunk(0, 30, 0x5000, 4096), 0);
 	assert_int_equal(add_chunk(0, 32, 0x7000, 4096), 0);
 	assert_int_equal(add_sample(6, 0, 33, 3), 0);
 	check_areas(2);
+	assert_true(out.is_limited);
 	assert_true(out.areas[0].addr == 0x5000 && out.areas[0].bytes == 4096);
 	assert_true(out.areas[1].addr == 0x7000 && out.areas[1].bytes == 4096);
 
@@ -325,6 +330,30 @@ static void test_chunks(void **state)
 	assert_int_equal(add_chunk(2, 1, 0x5000, 4096), 0);
 	assert_int_equal(add_sample(9, 1, 1, 0), 0);
 	add_side_band(9, 1);
+}
+
+/* What waits is counted until it is let out, chunks whose sample was lost until the next one of their CPU. */
+static void test_bytes(void **state)
+{
+	size_t lost, one;
+
+	(void)state;
+	assert_int_equal(pending_bytes(p), 0);
+	assert_int_equal(add_chunk(0, 1, 0x1000, 4096), 0);
+	lost = pending_bytes(p);
+	assert_true(lost > 4096);
+	assert_int_equal(add_chunk(1, 1, 0x1000, 100), 0);
+	assert_int_equal(add_sample(1, 1, 2, 1), 0);
+	assert_true(pending_bytes(p) > lost + 100);
+	assert_int_equal(add_sample(2, 0, 3, 0), 0);
+	one = pending_bytes(p);
+	assert_in_range(one, 1, lost);
+	add_side_band(3, 1);
+	assert_int_equal(pending_bytes(p), one);
+	release(2);
+	assert_true(pending_bytes(p) && pending_bytes(p) < one);
+	release(UINT64_MAX);
+	assert_int_equal(pending_bytes(p), 0);
 }
 
 /* --- nonsense --- */
@@ -407,6 +436,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waiting, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
 		cmocka_unit_test_setup_teardown(test_chunks, make, destroy),
+		cmocka_unit_test_setup_teardown(test_bytes, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bad_samples, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bad_chunks, make, destroy),
 	};
