@@ -216,7 +216,6 @@ static int ask_until_answered(struct files *f, struct file *file, struct elf_req
 	int status = ELF_STATUS_NEED;
 
 	request->can_bring = true;
-
 	for (int i = 0; i <= DEBUG_NEED_MAX + DEBUG_FILE_PLACES && status == ELF_STATUS_NEED; i++) {
 		status = elf_service_call(f->service, request, file->fd, payload, payload_bytes, reply);
 		if (status == ELF_STATUS_NEED)
@@ -246,19 +245,15 @@ static int ask(struct files *f, struct file *file, struct elf_request *request, 
 	return status;
 }
 
-struct file_version {
-	uint64_t size_bytes, mtime_ns;
-};
-
 /* As far as this kernel knows: a file system elsewhere is not asked, it might not answer. */
-static int read_version(int fd, struct file_version *ret)
+static int read_version(int fd, uint64_t *size_bytes, uint64_t *mtime_ns)
 {
 	struct statx st;
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_MTIME, &st))
 		return -errno;
-	ret->size_bytes = st.stx_size;
-	ret->mtime_ns = (uint64_t)st.stx_mtime.tv_sec * NSEC_PER_SEC + st.stx_mtime.tv_nsec;
+	*size_bytes = st.stx_size;
+	*mtime_ns = (uint64_t)st.stx_mtime.tv_sec * NSEC_PER_SEC + st.stx_mtime.tv_nsec;
 	return 0;
 }
 
@@ -266,8 +261,6 @@ static int read_version(int fd, struct file_version *ret)
  * may have been another file by the time we looked. */
 static void try_to_open(struct files *f, struct file *file, const struct file_place *at)
 {
-	struct file_version version = { 0 };
-
 	uint64_t now_ns = clock_mono_ns();
 
 	if (file->fd >= 0 || (file->tried_pid == at->pid && now_ns - file->tried_ns < RETRY_MS * NSEC_PER_MSEC))
@@ -278,9 +271,8 @@ static void try_to_open(struct files *f, struct file *file, const struct file_pl
 	file->is_unread = true;
 	if (file->fd < 0)
 		return;
-	(void)read_version(file->fd, &version);
-	file->size_bytes = version.size_bytes;
-	file->mtime_ns = version.mtime_ns;
+	file->size_bytes = file->mtime_ns = 0;
+	(void)read_version(file->fd, &file->size_bytes, &file->mtime_ns);
 }
 
 static void form_key(const struct file *file, bool exact, struct symbol_cache_key *ret)
@@ -359,11 +351,12 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 /* Rewritten in place since we opened it? The held descriptor is the inode itself. */
 static bool is_as_it_was(struct file *file, uint64_t now_ns)
 {
-	struct file_version now;
+	uint64_t size_bytes, mtime_ns;
 
 	if (now_ns - file->believed_ns < BELIEVED_MS * NSEC_PER_MSEC)
 		return true;
-	if (!read_version(file->fd, &now) && (file->size_bytes != now.size_bytes || file->mtime_ns != now.mtime_ns))
+	if (!read_version(file->fd, &size_bytes, &mtime_ns) &&
+	    (file->size_bytes != size_bytes || file->mtime_ns != mtime_ns))
 		return false;
 	file->believed_ns = now_ns;
 	return true;
