@@ -78,7 +78,7 @@ static int make_file(const struct sink_set *set, const char *value, struct sink 
 		return sink_lines_new(value, LINES_JSON, ret);
 	if (ends_in(value, ".framed"))
 		return sink_lines_new(value, LINES_FRAMED, ret);
-	return sink_file_new(value, false, ret);
+	return sink_file_new(value, FILE_END_ORDERED, ret);
 }
 
 /* One store is enough: the page and the questions have one place to look. */

@@ -36,7 +36,7 @@ struct sink_file {
 	uint64_t messages;
 	int error;     /* of the first write that failed; sticks */
 	bool complete; /* flushed since the last consume() */
-	bool merge;
+	enum file_end end;
 	struct commit *commit;
 };
 
@@ -136,7 +136,7 @@ static int put_in_order(struct sink_file *s, struct buf *out)
 		data.len += (size_t)n;
 	}
 	error = otlp_decode(data.data, data.len, false, &p, &why);
-	if (!error && s->merge)
+	if (!error && s->end == FILE_END_MERGED)
 		error = profiles_merge(p);
 	if (!error)
 		error = profiles_order(p);
@@ -167,7 +167,7 @@ static bool take_name_in_order(struct sink_file *s)
 	AUTO(buf_fini) struct buf message = BUF_EMPTY, path = BUF_EMPTY;
 	bool done;
 
-	if (s->messages < 2 || s->whole_bytes > OTLP_RUN_BYTES || put_in_order(s, &message))
+	if (s->end == FILE_END_AS_IT_IS || s->messages < 2 || s->whole_bytes > OTLP_RUN_BYTES || put_in_order(s, &message))
 		return false;
 	buf_printf(&path, "%s.whole", s->path);
 	if (path.failed)
@@ -234,7 +234,7 @@ static int file_open(struct sink_file *s, const char *path)
 	return s->fd < 0 ? s->fd : 0;
 }
 
-int sink_file_new(const char *path, bool merge, struct sink **ret)
+int sink_file_new(const char *path, enum file_end end, struct sink **ret)
 {
 	struct sink_file *s = calloc(1, sizeof(*s));
 	int error;
@@ -243,7 +243,7 @@ int sink_file_new(const char *path, bool merge, struct sink **ret)
 		return -ENOMEM;
 	s->sink.ops = &file_ops;
 	s->fd = -1;
-	s->merge = merge;
+	s->end = end;
 	s->stream = otlp_stream_new();
 	error = s->stream ? file_open(s, path) : -ENOMEM;
 	if (!error) {

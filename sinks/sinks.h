@@ -64,15 +64,21 @@ void print_profiles(const struct profiles *p, const struct print_options *option
 struct otlp_other;
 void print_other(const struct otlp_other *o, const struct print_options *options, struct buf *out);
 
+/* What becomes of a capture that is complete and no longer than OTLP_RUN_BYTES. */
+enum file_end {
+	FILE_END_ORDERED, /* one message, its dictionary in the order in which it packs best */
+	FILE_END_MERGED,  /* that, and what one agent's intervals repeat of a process is said once */
+	FILE_END_AS_IT_IS /* it is made into something else */
+};
+
 /*
  * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a
- * successful flush(), made one message before when it is no longer than OTLP_RUN_BYTES; with @merge (all comes of one agent)
- * that says once what intervals repeat of a process. @path "-" writes to stdout, and what is not a regular file (/dev/null,
- * a FIFO) is written to directly. Durable: an ack comes after an fsync. A write error is returned by consume() and sticks;
- * the .part file stays readable up to its last whole message. A .part that a dead process left is replaced. -EISDIR: @path
- * is a directory; -EBUSY: another process is writing this capture; or why @path.part cannot be made.
+ * successful flush(). @path "-" writes to stdout, and what is not a regular file (/dev/null, a FIFO) is written to directly.
+ * Durable: an ack comes after an fsync. A write error is returned by consume() and sticks; the .part file stays readable up
+ * to its last whole message. A .part that a dead process left is replaced. -EISDIR: @path is a directory; -EBUSY: another
+ * process is writing this capture; or why @path.part cannot be made.
  */
-int sink_file_new(const char *path, bool merge, struct sink **ret);
+int sink_file_new(const char *path, enum file_end end, struct sink **ret);
 
 enum lines_format {
 	LINES_JSON,   /* a line of OTLP/JSON a request */

@@ -99,7 +99,7 @@ static void test_grows_as_part_and_is_renamed(void **state)
 	struct sink *s;
 
 	(void)state;
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	for (unsigned i = 1; i <= 3; i++) {
 		consume(s, i, 10, 0);
 		assert_events(part, i * 10); /* readable at any time */
@@ -151,7 +151,7 @@ static void test_ends_as_one_message(void **state)
 	for (unsigned how = 0; how < 3; how++) {
 		struct rlimit none = { how == 2 ? 10 : before.rlim_cur, before.rlim_max };
 
-		assert_int_equal(sink_file_new(path, false, &s), 0);
+		assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 		for (unsigned i = 1; i <= 3; i++) {
 			struct profiles *p = agent_profiles(i, 10);
 
@@ -187,7 +187,7 @@ static void test_continuation_names(void **state)
 	struct sink *s;
 
 	(void)state;
-	assert_int_equal(sink_file_new(path, true, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_MERGED, &s), 0);
 	for (unsigned i = 1; i <= 3; i++)
 		consume(s, i, 4, 0);
 	p = read_capture(part);
@@ -204,7 +204,7 @@ static void test_continuation_names(void **state)
 	assert_int_equal(p->resource_count, 1);
 	assert_int_equal(p->resources[0].scopes[0].profiles[0].sample_count, 12);
 	profiles_put(p);
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	for (unsigned i = 1; i <= 3; i++)
 		consume(s, i, 4, 0);
 	assert_int_equal(sink_flush(s, 0), 0);
@@ -220,7 +220,7 @@ static void test_empty_capture(void **state)
 	struct sink *s;
 
 	(void)state;
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	assert_int_equal(sink_flush(s, 0), 0);
 	sink_free(s);
 	assert_true(size_of(path) > 0);
@@ -236,14 +236,14 @@ static void test_no_flush_keeps_part(void **state)
 	struct sink *s;
 
 	(void)state;
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
 	sink_free(s);
 	assert_false(exists(path));
 	assert_events(part, 10);
 
 	/* what that run left is replaced; a run that wrote nothing leaves nothing */
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	assert_int_equal(size_of(part), 0);
 	sink_free(s);
 	assert_false(exists(part));
@@ -254,9 +254,9 @@ static void test_busy(void **state)
 	struct sink *s, *other;
 
 	(void)state;
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
-	assert_int_equal(sink_file_new(path, false, &other), -EBUSY);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &other), -EBUSY);
 	assert_int_equal(sink_flush(s, 0), 0);
 	sink_free(s);
 	assert_events(path, 10);
@@ -269,9 +269,9 @@ static void test_refused_paths(void **state)
 
 	(void)state;
 	snprintf(missing, sizeof(missing), "%s/no/x.otlp", dir);
-	assert_int_equal(sink_file_new(dir, false, &s), -EISDIR);
-	assert_int_equal(sink_file_new(missing, false, &s), -ENOENT);
-	assert_int_equal(sink_file_new("/proc/x.otlp", false, &s), -ENOENT);
+	assert_int_equal(sink_file_new(dir, FILE_END_ORDERED, &s), -EISDIR);
+	assert_int_equal(sink_file_new(missing, FILE_END_ORDERED, &s), -ENOENT);
+	assert_int_equal(sink_file_new("/proc/x.otlp", FILE_END_ORDERED, &s), -ENOENT);
 }
 
 static void test_part_symlink_is_not_followed(void **state)
@@ -287,7 +287,7 @@ static void test_part_symlink_is_not_followed(void **state)
 	fputs("precious", f);
 	fclose(f);
 	assert_int_equal(symlink(victim, part), 0);
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
 	assert_int_equal(sink_flush(s, 0), 0);
 	sink_free(s);
@@ -308,7 +308,7 @@ static void test_path_symlink_is_followed(void **state)
 	fclose(f);
 	snprintf(link_path, sizeof(link_path), "%s/link", dir);
 	assert_int_equal(symlink(path, link_path), 0);
-	assert_int_equal(sink_file_new(link_path, false, &s), 0);
+	assert_int_equal(sink_file_new(link_path, FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
 	assert_int_equal(sink_flush(s, 0), 0);
 	sink_free(s);
@@ -323,14 +323,14 @@ static void test_devices(void **state)
 	struct sink *s;
 
 	(void)state;
-	assert_int_equal(sink_file_new("/dev/null", false, &s), 0);
+	assert_int_equal(sink_file_new("/dev/null", FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
 	assert_int_equal(sink_flush(s, 0), 0);
 	sink_free(s);
 	assert_int_equal(stat("/dev/null", &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 
-	assert_int_equal(sink_file_new("/dev/full", false, &s), 0);
+	assert_int_equal(sink_file_new("/dev/full", FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, -ENOSPC);
 	consume(s, 1, 10, -ENOSPC); /* sticks */
 	assert_int_equal(sink_flush(s, 0), -ENOSPC);
@@ -347,7 +347,7 @@ static void test_disk_full(void **state)
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
 	size = size_of(part);
 	limit = before;
@@ -372,7 +372,7 @@ static void test_stdout(void **state)
 	assert_true(saved >= 0 && fd >= 0);
 	fflush(stdout);
 	dup2(fd, STDOUT_FILENO);
-	assert_int_equal(sink_file_new("-", false, &s), 0);
+	assert_int_equal(sink_file_new("-", FILE_END_ORDERED, &s), 0);
 	consume(s, 1, 10, 0);
 	assert_int_equal(sink_flush(s, 0), 0);
 	sink_free(s);

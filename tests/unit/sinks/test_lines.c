@@ -173,7 +173,7 @@ static void captures_ack_too(void **state)
 	struct sink *s;
 
 	(void)state;
-	assert_int_equal(sink_file_new(path, false, &s), 0);
+	assert_int_equal(sink_file_new(path, FILE_END_ORDERED, &s), 0);
 	assert_int_equal(sink_consume(s, p, &ack.ack), 0);
 	wait_for(&ack);
 	assert_int_equal(ack.error, 0);
