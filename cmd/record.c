@@ -174,7 +174,8 @@ static int open_file(struct recording *r)
 	AUTO(buf_fini) struct buf part = BUF_EMPTY;
 	const char *path = buf_text(&r->capture_path);
 	struct user user;
-	int err = sink_file_new(path, r->format->is_capture ? FILE_END_MERGED : FILE_END_AS_IT_IS, &r->output.file);
+	bool is_otlp = !strncmp(r->format->name, "otlp", 4); /* also packed, or as JSON */
+	int err = sink_file_new(path, is_otlp ? FILE_END_MERGED : FILE_END_AS_IT_IS, &r->output.file);
 
 	if (err) {
 		log_error("cannot write %s: %s", path, file_sink_error(err));
