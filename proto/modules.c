@@ -28,7 +28,7 @@ struct modules {
 	struct module *modules; /* parallel */
 	uint32_t cap;
 	struct intern *texts; /* NUL-terminated */
-	uint64_t sample_number;
+	uint64_t events, sample_number; /* of all added so far */
 	struct buf key;
 };
 
@@ -126,6 +126,7 @@ static void add_sample(struct modules *m, const struct profiles *p, const uint32
 	const struct indices *stack = &p->dict.stacks[sample->stack_index];
 	uint64_t events = sample->timestamp_count ? sample->timestamp_count : 1;
 
+	m->events += events;
 	m->sample_number++;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct profile_location *l = &p->dict.locations[stack->items[i]];
@@ -245,7 +246,7 @@ int modules_report(struct modules *m, modules_advise_fn advise, void *arg, struc
 	qsort(sorted, count, sizeof(*sorted), by_samples);
 	while (shown < count && sorted[shown].samples)
 		shown++;
-	buf_printf(out, "%" PRIu64 " stacks, %" PRIu32 " modules\n", m->sample_number, shown);
+	buf_printf(out, "%" PRIu64 " samples, %" PRIu32 " modules\n", m->events, shown);
 	if (shown)
 		buf_printf(out, "\n  SAMPLES     NAMED  SOURCE   NAMES ARE     %-*s  BUILD ID\n", (int)columns, "MODULE");
 	for (uint32_t i = 0; i < shown; i++)
