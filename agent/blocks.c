@@ -69,8 +69,10 @@ uint64_t row_pack(const struct row *row, uint16_t start)
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_REG)
 		return ROW(start, RULE_CFA, base, fp, places);
-	if (row->cfa == ROW_CFA_SCHED)
+	if (row->cfa == ROW_CFA_SCHED && row->cfa_reg <= SCHED_RETURNS_DEPTH)
 		return ROW(start, RULE_SCHED, row->cfa_reg, fp, places);
+	if (row->cfa == ROW_CFA_SCHED)
+		return ROW(start, RULE_USER, 0, 0, 0);
 	if (CPU_HAS_LR) /* its rows have no room for the others */
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_PLT)
