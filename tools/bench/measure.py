@@ -224,6 +224,12 @@ class Host:
         return running(*[("taskset", "-c", cpu, path, 1000) for cpu in CPUS], **how)
 
 
+def compiling(host):
+    """hearth's own sources over and over, in a folder of their own."""
+    return running(("sh", "-c", f'while :; do make -C {TOP} -j2 BUILD={host.file("build")}; rm -r {host.file("build")}; done'),
+                   group=True)
+
+
 def settle(process, seconds, what):
     """Until a sampler runs, and @seconds more."""
     end = time.monotonic() + 20

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import collectors
-from measure import QUICK, cpu_ns, fail, figure, median, note, read, resident_mb
+from measure import QUICK, compiling, cpu_ns, fail, figure, median, note, read, resident_mb
 
 PORT, COLLECTOR_PORT, COLLECTOR_GRPC_PORT = 14318, 24318, 24317
 PATH = "/v1development/profiles"
@@ -68,10 +68,12 @@ def rate(pid, port, request, unpacked_bytes, seconds):
 
 
 def capture(host, seconds, hz):
-    """One request, as hearth sends it: a recording of this machine, unpacked."""
+    """One request, as hearth sends it: a recording of this machine while it compiles, unpacked."""
     path = host.file("receive.otlp")
-    subprocess.run([host.hearth, "record", "-q", "-d", str(seconds), "-F", str(hz), "-o", path], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with compiling(host):
+        time.sleep(1)
+        subprocess.run([host.hearth, "record", "-q", "-d", str(seconds), "-F", str(hz), "-o", path], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open(path, "rb") as f:
         return f.read()
 

@@ -6,16 +6,10 @@ import signal
 import subprocess
 import time
 
-from measure import QUICK, TOP, fail, figure, note, resident_mb, running, settle
+from measure import QUICK, compiling, fail, figure, note, resident_mb, running, settle
 
 SECONDS = 10 if QUICK else 30
 FORMATS = ("otlp", "pb.gz", "html")
-
-
-def compiling(host):
-    """hearth's own sources over and over, in a folder of their own."""
-    return running(("sh", "-c", f'while :; do make -C {TOP} -j2 BUILD={host.file("build")}; rm -r {host.file("build")}; done'),
-                   group=True)
 
 
 def end(process, path):
@@ -66,7 +60,7 @@ def long(host):
         for _ in range(4):
             time.sleep(seconds / 4)
             sizes_mb.append(resident_mb(h.pid))
-    note(f"{os.path.getsize(host.file('long.otlp.part')) >> 20} MB; resident {', '.join(f'{mb:.1f}' for mb in sizes_mb)} MB")
+    note(f"{os.path.getsize(host.file('long.otlp')) >> 20} MB; resident {', '.join(f'{mb:.1f}' for mb in sizes_mb)} MB")
     figure(f"resident after {seconds} s at 9,999 Hz (beside it: a quarter)", "MB", sizes_mb[-1], sizes_mb[0], 1.1)
 
 
