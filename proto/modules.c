@@ -27,7 +27,7 @@ struct modules {
 	struct intern *keys;	/* path NUL build id NUL */
 	struct module *modules; /* parallel */
 	uint32_t cap;
-	struct intern *texts; /* NUL-terminated */
+	struct intern *texts;		/* NUL-terminated */
 	uint64_t events, sample_number; /* of all added so far */
 	struct buf key;
 };
