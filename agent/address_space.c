@@ -156,13 +156,19 @@ static bool overlay(struct address_space *as, const struct mapping *new)
 	return replaced;
 }
 
-/* The range gets a new asid: what the kernel keeps under the old one is wrong there. */
+/* What the kernel keeps under the old asid is wrong somewhere. */
+static void renew_asid(struct address_space *as)
+{
+	as->asid = ++last_asid;
+	as->not_code_cnt = 0;
+}
+
+/* The range gets a new asid. */
 static void note_replaced(struct address_space *as, uint64_t start, uint64_t end)
 {
 	uint32_t i = as->replaced_cnt++ % REPLACED_KEPT;
 
-	as->asid = ++last_asid;
-	as->not_code_cnt = 0;
+	renew_asid(as);
 	as->replaced[i].start = start;
 	as->replaced[i].end = end;
 	as->replaced[i].asid = as->asid;
@@ -233,8 +239,7 @@ int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end,
 		note_replaced(as, start, end);
 		changed = true;
 	} else if (was_not_code(as, start, end)) {
-		as->asid = ++last_asid;
-		as->not_code_cnt = 0;
+		renew_asid(as);
 		changed = true;
 	}
 	return changed;

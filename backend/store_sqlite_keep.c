@@ -142,11 +142,10 @@ static int load_frames(struct keep *k, uint32_t first, const void *data, size_t 
 	return err;
 }
 
-/* The keys of the nodes that are loaded: parents stand before their children. */
 struct loading {
 	struct keep *k;
-	struct id_key *nodes; /* all 0: not known */
-	int64_t first_node;
+	int64_t first;	      /* the oldest number that counts */
+	struct id_key *nodes; /* keys of nodes from there on; all 0: not known. Parents stand before their children */
 	size_t node_room;
 };
 
@@ -157,8 +156,7 @@ static int load_nodes(struct loading *l, uint32_t first, const void *data, size_
 	int err = rows ? nodes_unpack(l->k->codec, data, len, rows, count, first) : -ENOMEM;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		size_t place = (size_t)(first + (int64_t)i - l->first_node),
-		       parent = (size_t)(rows[i].parent - l->first_node);
+		size_t place = (size_t)(first + (int64_t)i - l->first), parent = (size_t)(rows[i].parent - l->first);
 		struct id_key above = { 0 };
 
 		if (!rows[i].frame || place >= l->node_room)
@@ -186,8 +184,7 @@ static int load_lists(struct keep *k, enum kept kind, uint32_t first, const void
 	return err;
 }
 
-/* Packed rows from number @oldest on. */
-static int load_packed(struct loading *l, enum kept kind, int64_t oldest)
+static int load_packed(struct loading *l, enum kept kind)
 {
 	struct keep *k = l->k;
 	sqlite3_stmt *st = NULL;
@@ -198,7 +195,7 @@ static int load_packed(struct loading *l, enum kept kind, int64_t oldest)
 	code = sqlite3_prepare_v2(k->db, sql, -1, &st, NULL);
 	err = store_sqlite_errno(code);
 	if (!err)
-		sqlite3_bind_int64(st, 1, oldest);
+		sqlite3_bind_int64(st, 1, l->first);
 	while (!err && (code = sqlite3_step(st)) == SQLITE_ROW) {
 		uint32_t first = (uint32_t)sqlite3_column_int64(st, 0);
 		const void *data = sqlite3_column_blob(st, 1);
@@ -242,18 +239,18 @@ static int last_number(struct keep *k, enum kept kind, int64_t *ret)
 static int load_kind(struct keep *k, enum kept kind, int64_t first)
 {
 	int64_t room = kind == KEPT_NODE ? NODES_LOADED : most_held[kind], next = k->next[kind];
-	struct loading l = { .k = k, .first_node = first > next - room ? first : next - room };
+	struct loading l = { .k = k, .first = first > next - room ? first : next - room };
 	int err;
 
 	if (!kept_packed(kind))
 		return content_sql[kind] ? load_rows(k, kind, first) : 0;
 	if (kind == KEPT_NODE) {
-		l.node_room = (size_t)(next - l.first_node);
+		l.node_room = (size_t)(next - l.first);
 		l.nodes = calloc(l.node_room + 1, sizeof(*l.nodes));
 		if (!l.nodes)
 			return -ENOMEM;
 	}
-	err = load_packed(&l, kind, l.first_node);
+	err = load_packed(&l, kind);
 	free(l.nodes);
 	return err;
 }

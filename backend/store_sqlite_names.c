@@ -63,16 +63,22 @@ static void forget_pages(struct store_names *n)
 	}
 }
 
-void names_detach(struct store_names *n)
+/* All but texts, to which pointers may be out. */
+static void forget_read(struct store_names *n)
 {
 	names_caches_clear(n);
 	names_runs_clear(n);
+	forget_given(n);
+	forget_pages(n);
+}
+
+void names_detach(struct store_names *n)
+{
+	forget_read(n);
 	for (size_t i = 0; i < NAME_STATEMENTS; i++) {
 		sqlite3_finalize(n->statements[i]);
 		n->statements[i] = NULL;
 	}
-	forget_given(n);
-	forget_pages(n);
 }
 
 static size_t page_count(const struct store_names *n)
@@ -88,10 +94,7 @@ bool names_rest(struct store_names *n, bool is_idle)
 {
 	if (!is_idle && page_count(n) <= PAGES_KEPT)
 		return false;
-	names_caches_clear(n);
-	names_runs_clear(n);
-	forget_given(n);
-	forget_pages(n);
+	forget_read(n);
 	free_texts(n);
 	memset(n->frame_types, 0, sizeof(n->frame_types));
 	return true;
@@ -104,20 +107,6 @@ void store_names_free(struct store_names *n)
 	names_detach(n);
 	free_texts(n);
 	free(n);
-}
-
-size_t store_names_memory_bytes(const struct store_names *n)
-{
-	static const size_t row_bytes[NAME_PAGED] = { sizeof(char *), sizeof(struct name_function),
-						      sizeof(struct name_mapping) };
-	size_t bytes = sizeof(*n) + map_memory_bytes(&n->given) + n->given.count * sizeof(struct given_name);
-
-	for (const struct text_chunk *chunk = n->chunks; chunk; chunk = chunk->next)
-		bytes += sizeof(*chunk) + chunk->size;
-	for (size_t i = 0; i < NAME_PAGED; i++)
-		bytes += map_memory_bytes(&n->pages[i]) +
-			 n->pages[i].count * (sizeof(struct name_page) + PAGE_NUMBERS * row_bytes[i]);
-	return bytes + names_caches_memory_bytes(n) + names_runs_memory_bytes(n);
 }
 
 /* A NUL-terminated copy that stays; NULL for want of memory. */
@@ -251,6 +240,18 @@ static const struct {
 	[NAME_FUNCTIONS] = { sizeof(struct name_function), add_function },
 	[NAME_MAPPINGS] = { sizeof(struct name_mapping), add_mapping },
 };
+
+size_t store_names_memory_bytes(const struct store_names *n)
+{
+	size_t bytes = sizeof(*n) + map_memory_bytes(&n->given) + n->given.count * sizeof(struct given_name);
+
+	for (const struct text_chunk *chunk = n->chunks; chunk; chunk = chunk->next)
+		bytes += sizeof(*chunk) + chunk->size;
+	for (size_t i = 0; i < NAME_PAGED; i++)
+		bytes += map_memory_bytes(&n->pages[i]) +
+			 n->pages[i].count * (sizeof(struct name_page) + PAGE_NUMBERS * paged[i].row_bytes);
+	return bytes + names_caches_memory_bytes(n) + names_runs_memory_bytes(n);
+}
 
 /* The page that @id is on, made when there is none. */
 static struct name_page *find_page(struct store_names *n, enum name_statement which, uint32_t id, int *err)

@@ -25,44 +25,37 @@ struct text_output {
 
 enum { MARGIN = 9 }; /* where texts begin: behind the longest word and a blank */
 
-/* One text from the margin on, broken at blanks where the terminal ends. */
-static void print_wrapped(const struct text_output *t, const char *text)
+/* @head in the margin, and @text from there on, broken at blanks where the terminal ends. */
+static void print_wrapped(const struct text_output *t, const char *head, const char *text)
 {
 	size_t room = t->columns > 2 * MARGIN ? t->columns - MARGIN : SIZE_MAX;
 
-	for (size_t len = strlen(text), line; len; text += line, len -= line) {
+	for (size_t len = strlen(text), line; len; text += line, len -= line, head = "") {
 		line = len;
 		if (line > room) {
 			for (line = room; line && text[line] != ' '; line--)
 				;
 			line = line ? line : room;
 		}
-		buf_printf(t->out, "%.*s\n", (int)line, text);
+		buf_printf(t->out, "%-*s%.*s\n", MARGIN, head, (int)line, text);
 		for (; text[line] == ' '; line++)
 			;
-		if (line < len)
-			buf_printf(t->out, "%*s", MARGIN, "");
 	}
 }
 
 static void print_text(void *arg, const struct check *check)
 {
+	AUTO(buf_fini) struct buf line = BUF_EMPTY;
 	struct text_output *t = arg;
 
-	AUTO(buf_fini) struct buf line = BUF_EMPTY;
-
 	buf_printf(&line, "%s%s%s", check->name, check->found[0] ? ": " : "", check->found);
-	buf_printf(t->out, "%-*s", MARGIN, words[check->result]);
-	print_wrapped(t, buf_text(&line));
-	if (check->result != CHECK_YES || t->all) {
-		buf_printf(t->out, "%*s", MARGIN, "");
-		print_wrapped(t, check->means);
-	}
+	print_wrapped(t, words[check->result], buf_text(&line));
+	if (check->result != CHECK_YES || t->all)
+		print_wrapped(t, "", check->means);
 	if (check->advice[0]) {
 		buf_reset(&line);
 		buf_printf(&line, "=> %s", check->advice);
-		buf_printf(t->out, "%*s", MARGIN, "");
-		print_wrapped(t, buf_text(&line));
+		print_wrapped(t, "", buf_text(&line));
 	}
 }
 

@@ -4,8 +4,7 @@
  * that memory stays flat and any OTLP tool reads the whole as one message. It grows as PATH.part and takes its name only
  * when it is complete; PATH.part always ends with a whole message. A capture of one run (OTLP_RUN_BYTES) is written anew
  * then, as one message in the order in which it packs best: the .gz of a minute gets a fourth smaller. What is not a regular
- * file
- * ("-", /dev/null, a FIFO) is written to directly. Used by one thread at a time.
+ * file ("-", /dev/null, a FIFO) is written to directly. Used by one thread at a time.
  */
 #include "sinks/sinks.h"
 
