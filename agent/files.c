@@ -441,8 +441,7 @@ static struct file *expire_chain(struct files *f, struct file *first, uint64_t n
 
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 {
-	AUTO(buf_fini)
-	struct buf dead = BUF_EMPTY; /* keys of chains that end; the next round takes what there is no room for */
+	AUTO(buf_fini) struct buf dead = BUF_EMPTY; /* keys of chains; what there is no room for is the next round's */
 	uint64_t key;
 	size_t pos = 0;
 	void *first;

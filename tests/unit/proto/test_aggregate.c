@@ -23,11 +23,6 @@ static void free_tree(struct tree **t)
 	tree_free(*t);
 }
 
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
-
 static struct profiles *freeze(struct builder *b)
 {
 	struct profiles *p = NULL;

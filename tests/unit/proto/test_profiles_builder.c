@@ -14,43 +14,13 @@
 #include "base/sanitizer.h"
 #include "proto/otlp.h"
 #include "proto/profiles_builder.h"
+#include "tests/unit/proto/made_profiles.h"
 #include "tests/unit/proto/profile_rules.h"
 
-enum { S = 1000000000 };
-
-static const struct builder_profile_spec cpu_spec = { "hearth",	     "1",      "samples", "count", "cpu",
-						      "nanoseconds", 50000000, NULL,	  0 };
 static const struct builder_profile_spec off_cpu_spec = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 };
 static const struct builder_profile_spec foreign_spec = {
 	"other", "2", "samples", "count", "cpu", "nanoseconds", 1, NULL, 0
 };
-
-static void free_builder(struct builder **b)
-{
-	builder_free(*b);
-}
-
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
-
-static struct profiles *freeze(struct builder *b)
-{
-	struct profiles *p = NULL;
-
-	assert_int_equal(builder_freeze(b, 10ull * S, 15ull * S, &p), 0);
-	assert_non_null(p);
-	return p;
-}
-
-static uint32_t cpu_profile(struct builder *b, const char *executable)
-{
-	struct key_value kv = { .key = STR("process.executable.name"),
-				.value = { .kind = VALUE_STRING, .string = { executable, (uint32_t)strlen(executable) } } };
-
-	return builder_profile(b, builder_resource(b, &kv, 1), &cpu_spec);
-}
 
 static int32_t stack_of(struct builder *b, const char *function)
 {
@@ -236,12 +206,12 @@ static void test_resources_and_order(void **state)
 		assert_int_equal(builder_resource(b, attributes, 4), first);
 		assert_int_not_equal(first, second);
 		if (round == 0) {
-			builder_event(b, builder_profile(b, second, &cpu_spec), 0, NULL, 0, 0, 11ull * S, false, 0);
+			builder_event(b, builder_profile(b, second, &text_cpu_spec), 0, NULL, 0, 0, 11ull * S, false, 0);
 			builder_event(b, builder_profile(b, first, &foreign_spec), 0, NULL, 0, 0, 11ull * S, false, 0);
 		}
 		builder_event(b, builder_profile(b, first, &off_cpu_spec), 0, NULL, 0, 0, 11ull * S, true, 1);
 		builder_event(b, builder_profile(b, first, &foreign_spec), 0, NULL, 0, 0, 11ull * S, false, 0);
-		builder_event(b, builder_profile(b, first, &cpu_spec), 0, NULL, 0, 0, 11ull * S, false, 0);
+		builder_event(b, builder_profile(b, first, &text_cpu_spec), 0, NULL, 0, 0, 11ull * S, false, 0);
 		p = freeze(b);
 		assert_null(profile_rules_broken(p));
 		assert_int_equal(p->resource_count, round == 0 ? 2 : 1);
@@ -456,7 +426,7 @@ static void test_sums_and_attributes(void **state)
 					    { .kind = VALUE_ARRAY, .array = { texts, 2 } },
 					    { .kind = VALUE_STRING, .string = STR("a\xff") } };
 	int32_t ids[ARRAY_LEN(values)];
-	struct builder_profile_spec spec = cpu_spec;
+	struct builder_profile_spec spec = text_cpu_spec;
 	const struct sample *s;
 	uint32_t profile;
 

@@ -8,38 +8,9 @@
 
 #include "proto/otlp.h"
 #include "proto/otlp_stream.h"
+#include "tests/unit/proto/made_profiles.h"
 #include "tests/unit/proto/profile_rules.h"
 #include "tests/unit/proto/random_profiles.h"
-#include "tests/unit/proto/text_profiles.h"
-
-enum { S = 1000000000 };
-
-static void free_builder(struct builder **b)
-{
-	builder_free(*b);
-}
-
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
-
-static struct profiles *freeze(struct builder *b)
-{
-	struct profiles *p = NULL;
-
-	assert_int_equal(builder_freeze(b, 10ull * S, 15ull * S, &p), 0);
-	assert_non_null(p);
-	return p;
-}
-
-static uint32_t cpu_profile(struct builder *b, const char *executable)
-{
-	struct key_value kv = { .key = STR("process.executable.name"),
-				.value = { .kind = VALUE_STRING, .string = str_z(executable) } };
-
-	return builder_profile(b, builder_resource(b, &kv, 1), &text_cpu_spec);
-}
 
 /* Neighbours in the dictionary are alike: locations stand by mapping, lines and address, stacks by their locations from the
  * root, functions by files and where they start, and strings as those name them. */

@@ -14,15 +14,10 @@
 #include "proto/read.h"
 #include "proto/report.h"
 #include "proto/timeline.h"
-#include "tests/unit/proto/random_profiles.h"
 #include "tests/unit/proto/text_profiles.h"
+#include "tests/unit/proto/random_profiles.h"
 
 enum { MAX_BYTES = 1 << 26 };
-
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
 
 /* The line of sums and the folded stacks. */
 static void tell(const struct profiles *p, struct buf *out)

@@ -47,11 +47,6 @@ static void free_activity(struct activity **a)
 	activity_free(*a);
 }
 
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
-
 static int group_top(struct top *t, struct buf *out, unsigned rows, unsigned columns)
 {
 	AUTO(put_profiles) struct profiles *p = text_profiles(text, 0);

@@ -74,11 +74,6 @@ static struct profiles *make(void)
 	return p;
 }
 
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
-
 static void free_view(struct view **v)
 {
 	view_free(*v);

@@ -25,6 +25,17 @@ static const struct builder_profile_spec text_cpu_spec = {
 
 enum { TEXT_START_S = 1000, TEXT_INTERVAL_S = 5 };
 
+/* For AUTO(). */
+static inline void free_builder(struct builder **b)
+{
+	builder_free(*b);
+}
+
+static inline void put_profiles(struct profiles **p)
+{
+	profiles_put(*p);
+}
+
 static inline struct str text_str(const char *s)
 {
 	return (struct str){ s, (uint32_t)strlen(s) };
