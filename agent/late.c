@@ -141,7 +141,8 @@ static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum wal
 {
 	struct late *l = w->late;
 	uint64_t sp = w->regs.value[REG_SP];
-	const struct stack_area *stack = stack_area_find(w->sample->areas, w->sample->area_cnt, sp, 8);
+	/* A thread in the page fault that grows its stack has no page at sp; its callers' frames are above. */
+	const struct stack_area *stack = stack_area_from(w->sample->areas, w->sample->area_cnt, sp);
 	struct elf_eval eval = { .regs = w->regs, .stack_addr = stack ? stack->addr : 0 };
 	int status;
 

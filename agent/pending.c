@@ -25,7 +25,7 @@ struct chunk {
 	uint8_t data[];
 };
 
-struct chunk_list { /* of one CPU, in order */
+struct chunk_list { /* of one CPU */
 	struct chunk **chunks;
 	uint32_t count, cap;
 };
@@ -152,6 +152,16 @@ const struct stack_area *stack_area_find(const struct stack_area *areas, uint32_
 	return NULL;
 }
 
+const struct stack_area *stack_area_from(const struct stack_area *areas, uint32_t area_cnt, uint64_t addr)
+{
+	const struct stack_area *first = NULL, *holds = stack_area_find(areas, area_cnt, addr, 8);
+
+	for (uint32_t i = 0; i < area_cnt; i++)
+		if (areas[i].addr >= addr && (!first || areas[i].addr < first->addr))
+			first = &areas[i];
+	return holds ? holds : first;
+}
+
 static bool is_chunk_of(const struct chunk *chunk, const struct sample_record *r)
 {
 	return r->hdr.seq - chunk->seq <= r->chunk_cnt && r->hdr.seq != chunk->seq && chunk->len;
@@ -172,11 +182,21 @@ static uint32_t measure_stack(const struct chunk_list *list, const struct sample
 	return count;
 }
 
-/* Puts the chunks of @s one behind the other at @dst; those that follow each other in memory as well are one area. */
-static void copy_stack(struct pending_sample *s, struct stack_area *areas, uint8_t *dst, const struct chunk_list *list)
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct chunk *const *x = a, *const *y = b;
+
+	return ((*x)->addr > (*y)->addr) - ((*x)->addr < (*y)->addr);
+}
+
+/* Puts the chunks of @s one behind the other at @dst; those that follow each other in memory as well are one area. A long
+ * stack came with its ends first. */
+static void copy_stack(struct pending_sample *s, struct stack_area *areas, uint8_t *dst, struct chunk_list *list)
 {
 	struct stack_area *last = NULL;
 
+	if (list->count)
+		qsort(list->chunks, list->count, sizeof(struct chunk *), compare_addresses);
 	for (uint32_t i = 0; i < list->count; i++) {
 		const struct chunk *c = list->chunks[i];
 

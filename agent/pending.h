@@ -32,6 +32,9 @@ struct pending_sample {
 /* The area that holds the @bytes at @addr, or NULL. */
 const struct stack_area *stack_area_find(const struct stack_area *areas, uint32_t area_cnt, uint64_t addr, uint32_t bytes);
 
+/* The area that holds the 8 bytes at @addr, else the next one above; NULL: there is none. */
+const struct stack_area *stack_area_from(const struct stack_area *areas, uint32_t area_cnt, uint64_t addr);
+
 /* The registers behind a record of a ring; NULL: it has none, or makes no sense. */
 const struct sample_regs *pending_regs(const struct record *record);
 

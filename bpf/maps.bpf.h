@@ -96,7 +96,7 @@ struct memo_frame {
 };
 
 /* The copy of a sample's stacks into chunk records. */
-enum { MAX_COPIES = 4 };
+enum { MAX_COPIES = 6 };
 
 struct stack_copy {
 	__u64 sp;	  /* of the stack */

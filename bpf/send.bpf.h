@@ -16,7 +16,10 @@ struct chunk_loop {
 	struct scratch *scratch;
 };
 
-enum { FAIR_CHUNKS = 16 }; /* of a sample; more go while half of the chunks' room is free, or few deep stacks take it all */
+enum {
+	END_CHUNKS = 16,	      /* at most, of either end of a long stack, before what lies between */
+	FAIR_CHUNKS = 2 * END_CHUNKS, /* of a sample; more go while half of the chunks' room is free, or few deep stacks take it all */
+};
 
 /* Sends the page of stack at copy.addr. Returns 1 at the end of the stack (or of the ring's room). */
 static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch)
@@ -92,14 +95,14 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 	return true;
 }
 
-/* Sends the stack of @sp from its red zone up, at most @chunks pages. */
-static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 end, __u32 chunks, bool loop_form)
+/* Sends what lies between @start and @end, at most @chunks pages. @sp: of the stack, which may end there when @end is ~0. */
+static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 start, __u64 end, __u32 chunks, bool loop_form)
 {
 	struct stack_copy *copy = &loop->scratch->copy;
 	__u32 at = copy->copies;
 
 	copy->sp = sp;
-	copy->addr = sp - RED_ZONE_BYTES;
+	copy->addr = start;
 	copy->end = end;
 	copy->tries = 0;
 	if (loop_form) {
@@ -109,13 +112,39 @@ static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 
 			if (send_chunk(loop->state, loop->scratch))
 				break;
 	}
-	if (copy->tries >= chunks)
-		loop->scratch->sample.flags |= SAMPLE_CUT;
 	if (at < MAX_COPIES) {
-		copy->done[at].start = sp - RED_ZONE_BYTES;
+		copy->done[at].start = start;
 		copy->done[at].end = copy->addr;
 		copy->copies = at + 1;
 	}
+}
+
+/* Sends the stack of @sp from its red zone up, at most @chunks pages. */
+static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 end, __u32 chunks, bool loop_form)
+{
+	copy_range(loop, sp, sp - RED_ZONE_BYTES, end, chunks, loop_form);
+	if (loop->scratch->copy.tries >= chunks)
+		loop->scratch->sample.flags |= SAMPLE_CUT;
+}
+
+/*
+ * The same of a stack whose end is known. One so long mostly has one large frame not far from its root: with both ends the
+ * walk may come across, so they go first, while there is room in the ring.
+ */
+static __always_inline void copy_whole_stack(struct chunk_loop *loop, __u64 sp, __u64 end)
+{
+	__u32 ends = cfg_stack_chunks / 2 < END_CHUNKS ? cfg_stack_chunks / 2 : END_CHUNKS;
+	__u64 near = (sp & -STACK_CHUNK_BYTES) + ends * STACK_CHUNK_BYTES, far = (end & -STACK_CHUNK_BYTES) - ends * STACK_CHUNK_BYTES;
+
+	if (near >= far) {
+		copy_stack(loop, sp, end, cfg_stack_chunks, true);
+		return;
+	}
+	copy_range(loop, sp, sp - RED_ZONE_BYTES, near, ends + 1, true);
+	copy_range(loop, sp, far, end, ends + 1, true);
+	copy_range(loop, sp, near, far, cfg_stack_chunks - 2 * ends, true);
+	if (loop->scratch->copy.addr < far)
+		loop->scratch->sample.flags |= SAMPLE_CUT;
 }
 
 static __always_inline bool is_copied(const struct stack_copy *copy, __u64 addr)
@@ -145,9 +174,6 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 		return 0;
 	go = &scratch->go;
 	end = scratch->copy.first_end;
-	/* A stack so large mostly has one large frame not far from its root: with its end the walk may come across. */
-	if (scratch->sample.flags & SAMPLE_CUT && end != ~0ull)
-		copy_other_stack(&loop, end - OTHER_STACK_CHUNKS * STACK_CHUNK_BYTES, end, true);
 	find_interrupted(scratch, scratch->regs.regs[REG_SP]);
 	copy_other_stack(&loop, scratch->copy.addr, 0, true);
 	if (go->is_away && go->sched.sp < go->sched.stack_hi)
@@ -240,7 +266,10 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end)
 		copy->end = go->stack_hi;
 	copy->first_end = copy->end;
-	copy_stack(&loop, sp, copy->end, cfg_stack_chunks, loop_form);
+	if (loop_form && copy->end != ~0ull)
+		copy_whole_stack(&loop, sp, copy->end);
+	else
+		copy_stack(&loop, sp, copy->end, cfg_stack_chunks, loop_form);
 	if (loop_form)
 		send_other_stacks(state, scratch);
 	else

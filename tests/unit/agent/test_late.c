@@ -402,6 +402,26 @@ static void test_exact_pc(void **state)
 	assert_int_equal(result->end, END_BAD_MEMORY);
 }
 
+/* In the page fault that grows the stack: nothing at sp could be copied, and the frame is found from rbx. */
+static void test_untouched_page(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	uint64_t words[] = { 0x1111, (uintptr_t)test_untouched_page + 8 };
+	const struct late_result *result;
+
+	(void)state;
+	take(capture);
+	capture->regs.regs[REG_PC] = (uintptr_t)hand_frame + 15; /* at the call */
+	capture->regs.regs[3] = 0x7000; /* rbx */
+	capture->regs.regs[REG_SP] = 0x6f00;
+	capture->area = (struct stack_area){ 0x7000, sizeof(words), (const uint8_t *)words };
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->count, 2);
+	assert_int_equal(result->frames[1], words[1]);
+	capture->area.addr = 0x6000;
+	assert_int_equal(late_walk(late, process, &capture->sample)->count, 1);
+}
+
 /* The copy ends before the stack does: the kernel's frames stand where it came further, and the end says why. */
 static void test_short_copy(void **state)
 {
@@ -481,6 +501,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_signal, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
+		cmocka_unit_test_setup_teardown(test_untouched_page, make, destroy),
 		cmocka_unit_test_setup_teardown(test_short_copy, make, destroy),
 		cmocka_unit_test_setup_teardown(test_copy_with_a_gap, make, destroy),
 	};

@@ -304,15 +304,23 @@ static void test_chunks(void **state)
 	assert_int_equal(add_chunk(0, 43, 0x3000, 8), 0);
 	assert_int_equal(add_sample(6, 0, 44, 4), 0);
 	check_areas(2);
-	assert_true(out.areas[0].addr == 0x9800 && out.areas[0].bytes == 2048 + 4096);
-	assert_true(out.areas[1].addr == 0x2010 && out.areas[1].bytes == 4096 - 8);
-	assert_ptr_equal(stack_area_find(out.areas, 2, 0x9800, 8), &out.areas[0]);
-	assert_ptr_equal(stack_area_find(out.areas, 2, 0xaff8, 8), &out.areas[0]);
-	assert_ptr_equal(stack_area_find(out.areas, 2, 0x3000, 8), &out.areas[1]);
+	assert_true(out.areas[0].addr == 0x2010 && out.areas[0].bytes == 4096 - 8);
+	assert_true(out.areas[1].addr == 0x9800 && out.areas[1].bytes == 2048 + 4096);
+	assert_ptr_equal(stack_area_find(out.areas, 2, 0x9800, 8), &out.areas[1]);
+	assert_ptr_equal(stack_area_find(out.areas, 2, 0xaff8, 8), &out.areas[1]);
+	assert_ptr_equal(stack_area_find(out.areas, 2, 0x3000, 8), &out.areas[0]);
 	assert_null(stack_area_find(out.areas, 2, 0xaff9, 8));
 	assert_null(stack_area_find(out.areas, 2, 0x97ff, 8));
 	assert_null(stack_area_find(out.areas, 2, UINT64_MAX - 3, 8));
 	assert_null(stack_area_find(out.areas, 0, 0x9800, 8));
+
+	/* a long stack comes with its ends first */
+	assert_int_equal(add_chunk(0, 50, 0x5800, 2048), 0);
+	assert_int_equal(add_chunk(0, 51, 0x8000, 4096), 0);
+	assert_int_equal(add_chunk(0, 52, 0x6000, 4096), 0);
+	assert_int_equal(add_chunk(0, 53, 0x7000, 4096), 0);
+	assert_int_equal(add_sample(6, 0, 54, 4), 0);
+	check_stack(0x5800, 2048 + 3 * 4096);
 
 	/* numbers start again at 0 */
 	assert_int_equal(add_chunk(0, UINT32_MAX, 0x5000, 4096), 0);
