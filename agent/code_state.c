@@ -26,6 +26,7 @@ bool code_state_meet(struct code_state *s, const struct code_state *other)
 	if (s->cfa_slot_value != other->cfa_slot_value)
 		changed |= meet_value(&s->cfa_slot, CODE_UNKNOWN, CODE_UNKNOWN);
 	changed |= meet_value(&s->cfa_slot, other->cfa_slot, CODE_UNKNOWN);
+	changed |= meet_value(&s->return_slot, other->return_slot, CODE_UNKNOWN);
 	changed |= meet_value(&s->kept_rsp, other->kept_rsp, CODE_UNKNOWN);
 	changed |= s->has_syscall && !other->has_syscall;
 	s->has_syscall &= other->has_syscall;

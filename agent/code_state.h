@@ -33,7 +33,7 @@ enum {
 #define CODE_ENTRY   (INT32_MIN + 1) /* what the register held when the function was entered */
 #define CODE_OUTMOST \
 	(INT32_MIN + 2) /* the frame pointer: zeroed behind a system call, as a new thread marks its first frame */
-#define CODE_RETURN    (INT32_MIN + 3) /* the return address, popped to be pushed again behind more arguments */
+#define CODE_RETURN    (INT32_MIN + 3) /* the return address, to be put elsewhere for more or fewer arguments */
 #define CODE_RESULT    (INT32_MIN + 4) /* what a system call returned */
 #define CODE_LAST_MARK CODE_RESULT
 
@@ -70,6 +70,7 @@ struct code_state {
 	int32_t slot[CODE_SAVED]; /* by enum row_saved: where the register's value at entry stands, or CODE_UNKNOWN */
 	int32_t cfa_slot;	  /* a place from CODE_ALIGNED where CFA + cfa_slot_value stands; or CODE_UNKNOWN */
 	int32_t cfa_slot_value;
+	int32_t return_slot; /* a place from the CFA where the return address was copied to; or CODE_UNKNOWN */
 	int32_t kept_rsp; /* what rsp was when it was written to a place outside of the frame; or CODE_UNKNOWN */
 	bool has_syscall; /* on the way here */
 	bool makes_room;  /* for more arguments below the return address, nobody knows how many; it will be moved there */

@@ -20,6 +20,7 @@ const struct code_state code_state_entry = {
 	.reg = { U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, E, E, E, E, E, E, E, E, E, E, E, E, 0 },
 	.slot = { U, U, U, U, U, U, U, U, U, U, U, U },
 	.cfa_slot = U,
+	.return_slot = U,
 	.kept_rsp = U,
 	.compared = NO_REG,
 };

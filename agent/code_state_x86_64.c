@@ -20,6 +20,7 @@ const struct code_state code_state_entry = {
 	.reg = { U, U, U, E, -8, E, U, U, U, U, U, U, E, E, E, E },
 	.slot = { U, U, U, U, U, U },
 	.cfa_slot = U,
+	.return_slot = U,
 	.kept_rsp = U,
 	.compared = NO_REG,
 };
@@ -71,6 +72,8 @@ static void drop_slots(struct code_state *s, int64_t from, int64_t to)
 			s->slot[i] = CODE_UNKNOWN;
 	if (code_is_place(s->cfa_slot) && s->cfa_slot + 8 > from && s->cfa_slot < to)
 		s->cfa_slot = CODE_UNKNOWN;
+	if (code_is_offset(s->return_slot) && s->return_slot + 8 > from && s->return_slot < to)
+		s->return_slot = CODE_UNKNOWN;
 }
 
 /* What is below @sp may be overwritten at any time. */
@@ -127,13 +130,39 @@ static int32_t place_of(const struct code_state *s, const ZydisDecodedOperand *o
 	return place_at(s, base, operand->mem.disp.value);
 }
 
+/*
+ * The return address stands at @place now, where a function that takes its arguments away, or has others for the one it ends
+ * with, has moved it: from here on the frame is as if it had been called there.
+ */
+static void begin_frame_again(struct code_state *s, int32_t place)
+{
+	int64_t by = code_is_offset(place) ? -8 - (int64_t)place : INT64_MAX;
+
+	for (int i = 0; i < CODE_REGS; i++)
+		if (code_is_offset(s->reg[i]))
+			s->reg[i] = code_shifted(s->reg[i], by);
+	for (int i = 0; i < CODE_SAVED; i++)
+		if (code_is_offset(s->slot[i]))
+			s->slot[i] = code_shifted(s->slot[i], by);
+	s->cfa_slot = CODE_UNKNOWN;
+	s->return_slot = CODE_UNKNOWN;
+	s->no_return = false;
+}
+
 /* @reg (NO_REG: something else) is written to @place. */
 static void store(struct code_state *s, int32_t place, int64_t bytes, int reg)
 {
 	if (!code_is_place(place))
 		return;
 	drop_slots(s, place, place + bytes);
-	s->no_return |= code_is_offset(place) && place < 0 && place + bytes > -8;
+	if (code_is_offset(place) && place < 0 && place + bytes > -8) {
+		s->no_return = true;
+		if (code_is_offset(s->return_slot))
+			begin_frame_again(s, s->return_slot);
+		return;
+	}
+	if (reg != NO_REG && s->reg[reg] == CODE_RETURN && bytes == 8 && code_is_offset(place))
+		s->return_slot = place;
 	if (bytes != 8 || place % 8 != 0 || reg == NO_REG)
 		return;
 	for (int i = 0; i < CODE_SAVED; i++)
@@ -150,45 +179,28 @@ static int32_t load(const struct code_state *s, int32_t place, int reg)
 {
 	if (code_is_place(place) && place == s->cfa_slot)
 		return s->cfa_slot_value;
+	if (place == -8 && !s->no_return)
+		return CODE_RETURN;
 	for (int i = 0; i < CODE_SAVED && code_is_place(place); i++)
 		if (saved_regs[i] == reg && s->slot[i] == place)
 			return CODE_ENTRY;
 	return CODE_UNKNOWN;
 }
 
-/*
- * The popped return address was pushed, behind what a function that takes its arguments away has added to them: from here on
- * the frame is as if it had been called now.
- */
-static void begin_frame_again(struct code_state *s)
-{
-	int64_t by = code_is_offset(s->reg[RSP]) ? -8 - (int64_t)s->reg[RSP] : INT64_MAX;
-
-	for (int i = 0; i < CODE_REGS; i++)
-		if (code_is_offset(s->reg[i]))
-			s->reg[i] = code_shifted(s->reg[i], by);
-	for (int i = 0; i < CODE_SAVED; i++)
-		if (code_is_offset(s->slot[i]))
-			s->slot[i] = code_shifted(s->slot[i], by);
-	s->cfa_slot = CODE_UNKNOWN;
-	s->reg[RSP] = -8;
-	s->no_return = false;
-}
-
 static void push(struct code_state *s, int reg, int64_t bytes)
 {
 	move_rsp(s, -bytes);
 	store(s, place_at(s, RSP, 0), bytes, reg);
-	if (reg != NO_REG && s->reg[reg] == CODE_RETURN && bytes == 8)
-		begin_frame_again(s);
+	if (reg == NO_REG || s->reg[reg] != CODE_RETURN || bytes != 8)
+		return;
+	begin_frame_again(s, s->reg[RSP]);
+	s->reg[RSP] = -8;
 }
 
 static void pop(struct code_state *s, int reg, int64_t bytes)
 {
 	int32_t value = reg == NO_REG ? CODE_UNKNOWN : load(s, place_at(s, RSP, 0), reg);
 
-	if (s->reg[RSP] == -8 && !s->no_return)
-		value = CODE_RETURN;
 	move_rsp(s, bytes);
 	if (reg != NO_REG)
 		set_reg(s, reg, bytes == 8 ? value : CODE_UNKNOWN);

@@ -93,6 +93,12 @@ static const struct {
 	{ "arguments by the dozen", CODE("\x59\x48\x29\xc4\x51\xc3"), "0:rsp+8 1:rsp+0 4:- 5:rsp+8 6." },
 	/* pop rdx; syscall; push rdx; ret: as musl's vfork keeps it from its child */
 	{ "return address in a register", CODE("\x5a\x0f\x05\x52\xc3"), "0:rsp+8 1:rsp+0 3:rsp+0 4:rsp+8 5." },
+	/* push rbp; mov rbp, rsp; push rax; push rcx; mov rbp, [rbp]; mov r10, [rsp + 24]; mov [rsp + 8], r10; mov r10, [rsp];
+	 * mov [rsp + 24], r10; add rsp, 8; jmp elsewhere: to a function with more arguments */
+	{ "arguments put where the return address was",
+	  CODE("\x55\x48\x89\xe5\x50\x51\x48\x8b\x6d\x00\x4c\x8b\x54\x24\x18\x4c\x89\x54\x24\x08\x4c\x8b\x14\x24\x4c\x89"
+	       "\x54\x24\x18\x48\x83\xc4\x08\xe9\x00\x01\x00\x00"),
+	  "0:rsp+8 1:rsp+16,rbp=-16 4:rbp+16,rbp=-16 a:rsp+32,rbp=-16 1d:rsp+16,rbp=0 21:rsp+8,rbp=0 26." },
 	{ "return address overwritten", CODE("\x48\x89\x04\x24\xc3"), "0:rsp+8 4." },
 	{ "enter", CODE("\xc8\x20\x00\x00\xc9\xc3"), "0:rsp+8 4:rbp+16,rbp=-16 5:rsp+8 6." },
 	{ "two paths that agree", CODE("\x50\x85\xff\x74\x02\x31\xc0\x58\xc3"), "0:rsp+8 1:rsp+16 8:rsp+8 9." },
