@@ -45,6 +45,8 @@ struct flow {
 	bool is_to_repeat; /* one was found */
 	bool is_all_its, is_by_look, is_contradicted;
 	bool is_in_frame;	     /* an instruction used a frame that was not made */
+	bool gives_up_frame;	     /* one gave such a frame up */
+	bool makes_frame;	     /* one of its own */
 	unsigned elsewhere_frame;    /* how much of a frame is there; 0: nothing is known */
 	struct code_state elsewhere; /* what all indirect jumps and calls agree on */
 	bool is_part;		     /* of what else there is nobody knows */
@@ -235,6 +237,8 @@ static int follow(struct flow *f, struct visit *v)
 			f->reached_end = v->off + step.length_bytes;
 		f->is_contradicted |= step.is_contradiction;
 		f->is_in_frame |= step.is_in_frame;
+		f->gives_up_frame |= step.gives_up_frame;
+		f->makes_frame |= code_state_has_frame(&state);
 		if (step.is_indirect_jump || step.is_call)
 			leave(f, &state);
 		if (step.has_target)
@@ -310,6 +314,7 @@ static int follow_unreached(struct flow *f)
 			break;
 		if (!starts_bare && !has_elsewhere)
 			break;
+		elsewhere.may_be_popped |= elsewhere.reg[CODE_SP] == CODE_UNKNOWN; /* who knows better is right */
 		r = arrive_later(f, f->addr + off, starts_bare ? &code_state_entry : &elsewhere);
 		if (!r)
 			r = follow_all(f);
@@ -327,7 +332,7 @@ static int run(struct flow *f, const struct code_entry *entries, size_t count)
 	do {
 		memset(f->at, 0, f->len * sizeof(*f->at));
 		f->count = f->todo = f->reached_end = 0;
-		f->is_to_repeat = f->is_contradicted = f->is_in_frame = false;
+		f->is_to_repeat = f->is_contradicted = f->is_in_frame = f->gives_up_frame = f->makes_frame = false;
 		f->elsewhere_frame = 0;
 		f->exit_count = 0;
 		for (size_t i = 0; i < count && !r; i++)
@@ -454,6 +459,12 @@ int code_flow_rows(const struct code_function *function, struct row **ret, size_
 	struct flow f = { 0 };
 	int r = rows_of(&f, function, &entry, 1, ret, count_ret);
 
+	if (!r && f.is_all_its && f.gives_up_frame && !f.makes_frame) { /* the end of functions that jump here */
+		free(*ret);
+		entry.state = *code_state_in_frame;
+		f = (struct flow){ 0 };
+		r = rows_of(&f, function, &entry, 1, ret, count_ret);
+	}
 	if (is_misplaced)
 		*is_misplaced = f.is_in_frame;
 	return r;

@@ -71,11 +71,13 @@ struct code_state {
 	int32_t cfa_slot;	  /* a place from CODE_ALIGNED where CFA + cfa_slot_value stands; or CODE_UNKNOWN */
 	int32_t cfa_slot_value;
 	int32_t return_slot; /* a place from the CFA where the return address was copied to; or CODE_UNKNOWN */
-	int32_t kept_rsp; /* what rsp was when it was written to a place outside of the frame; or CODE_UNKNOWN */
-	bool has_syscall; /* on the way here */
-	bool makes_room;  /* for more arguments below the return address, nobody knows how many; it will be moved there */
-	bool no_return;	  /* what stands at CFA - 8 is not the return address any more */
-	int32_t compared; /* the register compared with rsp by the instruction before this one; -1: none */
+	int32_t kept_rsp;    /* what rsp was when it was written to a place outside of the frame; or CODE_UNKNOWN */
+	bool has_syscall;    /* on the way here */
+	bool has_pushed;     /* the last that happened to rsp */
+	bool may_be_popped;  /* by a function that was called since: what is said of rsp yields to any other path's word */
+	bool makes_room;     /* for more arguments below the return address, nobody knows how many; it will be moved there */
+	bool no_return;	     /* what stands at CFA - 8 is not the return address any more */
+	int32_t compared;    /* the register compared with rsp by the instruction before this one; -1: none */
 };
 
 /* What comes after an instruction. */
@@ -88,12 +90,17 @@ struct code_step {
 	int8_t equals_rsp;     /* when it goes on, this register equals rsp (the loop that probes a new stack); -1: none */
 	bool is_contradiction; /* a return while rsp cannot be at the return address */
 	bool is_in_frame;      /* it works in a frame that a frame pointer tells, while none was made yet */
+	bool gives_up_frame;   /* it gives such a frame up */
 	bool has_target;
 	uint64_t target; /* of a jump; state as behind the instruction */
 };
 
 /* The state at the first instruction of a function. */
 extern const struct code_state code_state_entry;
+
+/* The same of one that is jumped to by a function whose frame stands, to give it up; NULL: frames of this CPU do not tell.
+ */
+extern const struct code_state *const code_state_in_frame;
 
 /* Decodes one instruction at @addr and takes @state behind it. 0; -EINVAL: no instruction that a program may have there. */
 int code_state_step(const uint8_t *code, size_t len_bytes, uint64_t addr, struct code_state *state, struct code_step *step);

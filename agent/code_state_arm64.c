@@ -24,6 +24,7 @@ const struct code_state code_state_entry = {
 	.kept_rsp = U,
 	.compared = NO_REG,
 };
+const struct code_state *const code_state_in_frame = NULL;
 #undef U
 #undef E
 

@@ -24,6 +24,15 @@ const struct code_state code_state_entry = {
 	.kept_rsp = U,
 	.compared = NO_REG,
 };
+static const struct code_state in_frame = {
+	.reg = { U, U, U, U, U, -16, U, U, U, U, U, U, U, U, U, U }, /* rbp */
+	.slot = { [SAVED_RBX] = U, [SAVED_FP] = -16, [SAVED_R12] = U, [SAVED_R13] = U, [SAVED_R14] = U, [SAVED_R15] = U },
+	.cfa_slot = U,
+	.return_slot = U,
+	.kept_rsp = U,
+	.compared = NO_REG,
+};
+const struct code_state *const code_state_in_frame = &in_frame;
 #undef U
 #undef E
 
@@ -33,7 +42,6 @@ static const int8_t saved_regs[CODE_SAVED] = {
 
 /* --- values --- */
 
-/* Made once; it is 20 bytes that say "64 bits". */
 static const ZydisDecoder *get_decoder(void)
 {
 	static ZydisDecoder decoder;
@@ -104,6 +112,7 @@ static void set_reg(struct code_state *s, int reg, int32_t value)
 	s->reg[reg] = value;
 	if (reg != RSP)
 		return;
+	s->has_pushed = s->may_be_popped = false;
 	drop_below(s, value);
 	if (code_is_offset(value)) /* the realigned part is below it */
 		drop_below(s, CODE_ALIGNED + CODE_MAX_OFFSET);
@@ -111,7 +120,10 @@ static void set_reg(struct code_state *s, int reg, int32_t value)
 
 static void move_rsp(struct code_state *s, int64_t by)
 {
+	bool may_be_popped = s->may_be_popped;
+
 	set_reg(s, RSP, code_shifted(s->reg[RSP], by));
+	s->may_be_popped = may_be_popped;
 }
 
 /* A place in memory, as far as it is known to be in the frame, or CODE_UNKNOWN. */
@@ -156,10 +168,13 @@ static void store(struct code_state *s, int32_t place, int64_t bytes, int reg)
 		return;
 	drop_slots(s, place, place + bytes);
 	if (code_is_offset(place) && place < 0 && place + bytes > -8) {
+		int32_t moved_to = s->return_slot;
+
 		s->no_return = true;
-		if (code_is_offset(s->return_slot))
-			begin_frame_again(s, s->return_slot);
-		return;
+		if (code_is_offset(moved_to)) {
+			begin_frame_again(s, moved_to);
+			place = code_shifted(place, -8 - moved_to);
+		}
 	}
 	if (reg != NO_REG && s->reg[reg] == CODE_RETURN && bytes == 8 && code_is_offset(place))
 		s->return_slot = place;
@@ -190,9 +205,14 @@ static int32_t load(const struct code_state *s, int32_t place, int reg)
 static void push(struct code_state *s, int reg, int64_t bytes)
 {
 	move_rsp(s, -bytes);
+	s->has_pushed = true;
 	store(s, place_at(s, RSP, 0), bytes, reg);
 	if (reg == NO_REG || s->reg[reg] != CODE_RETURN || bytes != 8)
 		return;
+	if (code_is_place(s->reg[RBP]) && s->slot[SAVED_FP] == s->reg[RBP]) { /* made for the function that it returns to */
+		s->reg[RBP] = CODE_ENTRY;
+		s->slot[SAVED_FP] = CODE_UNKNOWN;
+	}
 	begin_frame_again(s, s->reg[RSP]);
 	s->reg[RSP] = -8;
 }
@@ -288,12 +308,11 @@ static void do_add(struct code_state *s, const struct decoded *d, int sign)
 
 static void do_enter(struct code_state *s, const struct decoded *d)
 {
+	bool is_flat = d->op[1].imm.value.u == 0;
+
 	push(s, RBP, 8);
-	set_reg(s, RBP, d->op[1].imm.value.u == 0 ? s->reg[RSP] : CODE_UNKNOWN);
-	if (d->op[1].imm.value.u == 0)
-		move_rsp(s, -(int64_t)d->op[0].imm.value.u);
-	else
-		set_reg(s, RSP, CODE_UNKNOWN);
+	set_reg(s, RBP, is_flat ? s->reg[RSP] : CODE_UNKNOWN);
+	set_reg(s, RSP, is_flat ? code_shifted(s->reg[RSP], -(int64_t)d->op[0].imm.value.u) : CODE_UNKNOWN);
 }
 
 static void do_call(struct code_state *s, struct code_step *step, uint64_t next)
@@ -307,6 +326,7 @@ static void do_call(struct code_state *s, struct code_step *step, uint64_t next)
 	}
 	step->is_call = true;
 	step->has_target = false;
+	s->may_be_popped |= s->has_pushed && code_state_has_frame(s); /* V8's functions take their arguments away */
 	for (size_t i = 0; i < ARRAY_LEN(lost); i++)
 		s->reg[lost[i]] = CODE_UNKNOWN;
 	drop_below(s, s->reg[RSP]);
@@ -421,6 +441,12 @@ static void step_plain(struct code_state *s, const struct decoded *d, struct cod
 	}
 }
 
+static bool gives_up_frame(const struct decoded *d)
+{
+	return d->insn.mnemonic == ZYDIS_MNEMONIC_LEAVE ||
+	       (d->insn.mnemonic == ZYDIS_MNEMONIC_MOV && whole_reg(&d->op[0]) == RSP && whole_reg(&d->op[1]) == RBP);
+}
+
 /* Below rbp, or rsp put there: rbp as its caller had it is no pointer that a function could use so. */
 static bool works_below_rbp(const struct decoded *d)
 {
@@ -428,8 +454,7 @@ static bool works_below_rbp(const struct decoded *d)
 		if (d->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && d->op[i].mem.base == ZYDIS_REGISTER_RBP &&
 		    d->op[i].mem.index == ZYDIS_REGISTER_NONE && d->op[i].mem.disp.value < 0)
 			return true;
-	return d->insn.mnemonic == ZYDIS_MNEMONIC_LEAVE ||
-	       (d->insn.mnemonic == ZYDIS_MNEMONIC_MOV && whole_reg(&d->op[0]) == RSP && whole_reg(&d->op[1]) == RBP);
+	return gives_up_frame(d);
 }
 
 int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_state *s, struct code_step *step)
@@ -441,6 +466,7 @@ int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_
 		return -EINVAL;
 	*step = (struct code_step){ .length_bytes = d.insn.length, .goes_on = true, .equals_rsp = NO_REG };
 	step->is_in_frame = s->reg[RBP] == CODE_ENTRY && works_below_rbp(&d);
+	step->gives_up_frame = s->reg[RBP] == CODE_ENTRY && gives_up_frame(&d);
 	s->compared = NO_REG;
 	if (!step_branch(s, &d, addr + d.insn.length, step))
 		step_plain(s, &d, step);

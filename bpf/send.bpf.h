@@ -17,8 +17,10 @@ struct chunk_loop {
 };
 
 enum {
-	END_CHUNKS = 16,	      /* at most, of either end of a long stack, before what lies between */
-	FAIR_CHUNKS = 2 * END_CHUNKS, /* of a sample; more go while half of the chunks' room is free, or few deep stacks take it all */
+	END_CHUNKS = 16, /* at most, of either end of a long stack, before what lies between */
+	FAIR_CHUNKS =
+		2 *
+		END_CHUNKS, /* of a sample; more go while half of the chunks' room is free, or few deep stacks take it all */
 };
 
 /* Sends the page of stack at copy.addr. Returns 1 at the end of the stack (or of the ring's room). */
@@ -96,7 +98,8 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 }
 
 /* Sends what lies between @start and @end, at most @chunks pages. @sp: of the stack, which may end there when @end is ~0. */
-static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 start, __u64 end, __u32 chunks, bool loop_form)
+static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 start, __u64 end, __u32 chunks,
+				       bool loop_form)
 {
 	struct stack_copy *copy = &loop->scratch->copy;
 	__u32 at = copy->copies;
@@ -134,7 +137,8 @@ static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 
 static __always_inline void copy_whole_stack(struct chunk_loop *loop, __u64 sp, __u64 end)
 {
 	__u32 ends = cfg_stack_chunks / 2 < END_CHUNKS ? cfg_stack_chunks / 2 : END_CHUNKS;
-	__u64 near = (sp & -STACK_CHUNK_BYTES) + ends * STACK_CHUNK_BYTES, far = (end & -STACK_CHUNK_BYTES) - ends * STACK_CHUNK_BYTES;
+	__u64 near = (sp & -STACK_CHUNK_BYTES) + ends * STACK_CHUNK_BYTES,
+	      far = (end & -STACK_CHUNK_BYTES) - ends * STACK_CHUNK_BYTES;
 
 	if (near >= far) {
 		copy_stack(loop, sp, end, cfg_stack_chunks, true);

@@ -412,7 +412,7 @@ static void test_untouched_page(void **state)
 	(void)state;
 	take(capture);
 	capture->regs.regs[REG_PC] = (uintptr_t)hand_frame + 15; /* at the call */
-	capture->regs.regs[3] = 0x7000; /* rbx */
+	capture->regs.regs[3] = 0x7000;				 /* rbx */
 	capture->regs.regs[REG_SP] = 0x6f00;
 	capture->area = (struct stack_area){ 0x7000, sizeof(words), (const uint8_t *)words };
 	result = late_walk(late, process, &capture->sample);
