@@ -58,6 +58,14 @@ static void forget_process(void *arg, struct process *p)
 	(void)sampler_filter_remove(a->in.sampler, p->pid);
 }
 
+/* What takes long goes on meanwhile, but the rings would be full soon. */
+static void on_wait(void *arg)
+{
+	struct agent *a = arg;
+
+	intake_read_ahead(&a->in);
+}
+
 /* Builds the profiles of @t, hands them to the sink, and empties it. */
 static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint64_t end_ns)
 {
@@ -67,7 +75,7 @@ static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint
 
 	if (!events)
 		return;
-	if (interval_build(a->interval, t, start_ns, end_ns, &p)) {
+	if (interval_build(a->interval, t, start_ns, end_ns, on_wait, a, &p)) {
 		a->in.lost[LOSS_MEMORY] += events;
 	} else {
 		error = sink_consume(a->out, p, NULL);
@@ -108,13 +116,6 @@ static void on_names(void *arg)
 		hand_over_held(a);
 }
 
-static void on_file_wait(void *arg)
-{
-	struct agent *a = arg;
-
-	intake_read_ahead(&a->in);
-}
-
 static void save_rows(struct agent *a)
 {
 	static struct log_limit limit;
@@ -130,7 +131,7 @@ static void report(struct agent *a)
 	uint64_t start_ns = a->interval_start_ns, now_ns = clock_mono_ns();
 
 	if (traces_event_count(a->in.traces))
-		jit_names_update(a->in.jit_names, a->in.traces, on_file_wait, a);
+		jit_names_update(a->in.jit_names, a->in.traces, on_wait, a);
 	hand_over_held(a);
 	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
 		start_ns = a->in.oldest_ns;
@@ -349,7 +350,7 @@ static int make_all(struct agent *a, const struct agent_config *config, struct l
 	error = sampler_new(config, &a->in.sampler, err);
 	if (error)
 		return fail(err, error, "cannot start sampling");
-	files_on_wait(a->in.files, on_file_wait, a);
+	files_on_wait(a->in.files, on_wait, a);
 	file_opener_on_wait(readers.opener, on_open_wait, a);
 	error = late_new(a->in.processes, a->in.files, a->in.sampler, metrics, &a->in.late);
 	if (!error)

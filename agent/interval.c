@@ -483,7 +483,8 @@ static void count_modules(struct interval *iv, const struct traces *t, const str
 	module_status_publish(iv->modules);
 }
 
-int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns, struct profiles **ret)
+int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns,
+		   void (*on_wait)(void *arg), void *arg, struct profiles **ret)
 {
 	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
 	AUTO_FREE int32_t *locations = calloc(frames + 1, sizeof(*locations));
@@ -491,19 +492,27 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 	AUTO_FREE struct truth_stack *scratch = calloc(stacks + 1, sizeof(*scratch));
 	AUTO_FREE int32_t *stack = calloc(stacks + 1, sizeof(*stack));
 
-	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t, start_ns))
+	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, on_wait, arg))
 		return -ENOMEM;
 	begin(iv);
-	for (uint32_t i = 0; i < frames; i++)
+	for (uint32_t i = 0; i < frames; i++) {
 		locations[i] = build_frame(iv, traces_frame(t, i), &truths[i]);
-	for (uint32_t i = 0; i < stacks; i++)
+		if (on_wait)
+			on_wait(arg);
+	}
+	for (uint32_t i = 0; i < stacks; i++) {
 		stack[i] = build_stack(iv, t, traces_get(t, i), locations, UINT64_MAX);
+		if (on_wait)
+			on_wait(arg);
+	}
 	for (uint32_t i = 0; i < events; i++) {
 		const struct trace_event *e = &traces_events(t)[i];
 		const struct trace *trace = traces_get(t, e->trace);
 		bool varies = trace->has_anonymous && jit_names_vary(e->process);
 
 		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, locations, e->time_ns) : stack[e->trace]);
+		if (on_wait)
+			on_wait(arg);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);
 	count_modules(iv, t, scratch);

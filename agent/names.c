@@ -353,7 +353,7 @@ static void let_indexes_rest(const struct traces *t)
 	}
 }
 
-int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
+int names_update(struct names *n, const struct traces *t, uint64_t since_ns, void (*on_wait)(void *arg), void *arg)
 {
 	uint32_t frames = traces_frame_count(t);
 	bool has_kernel = false;
@@ -365,9 +365,12 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns)
 		kernel_names_update(n->kernel, since_ns);
 	if (is_full(n, frames) && start_over(n))
 		return -ENOMEM;
-	for (uint32_t i = 0; !error && i < frames; i++)
+	for (uint32_t i = 0; !error && i < frames; i++) {
 		if (traces_frame(t, i)->kind != FRAME_ANONYMOUS)
 			error = update_frame(n, traces_frame(t, i));
+		if (on_wait)
+			on_wait(arg);
+	}
 	let_indexes_rest(t);
 	n->read_cnt = n->reads = 0; /* those are among them */
 	return error;

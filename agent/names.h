@@ -39,9 +39,9 @@ struct frame_name {
 int names_new(struct kernel_names *kernel, struct metrics *metrics, struct names **ret);
 void names_free(struct names *n);
 
-/* Looks up what is not known yet of the frames of @t, of samples since @since_ns. What fails stays without a name. 0 or
- * -ENOMEM. */
-int names_update(struct names *n, const struct traces *t, uint64_t since_ns);
+/* Looks up what is not known yet of the frames of @t, of samples since @since_ns. What fails stays without a name. @on_wait
+ * (or NULL) is called now and then. 0 or -ENOMEM. */
+int names_update(struct names *n, const struct traces *t, uint64_t since_ns, void (*on_wait)(void *arg), void *arg);
 
 /* The names of a frame after names_update. Strings live until the next names_update. */
 void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret);

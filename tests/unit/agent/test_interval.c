@@ -171,7 +171,7 @@ static struct profiles *build(bool error_frames)
 {
 	struct profiles *p;
 
-	assert_int_equal(interval_build(intervals[error_frames], traces, 0, 1000000, &p), 0);
+	assert_int_equal(interval_build(intervals[error_frames], traces, 0, 1000000, NULL, NULL, &p), 0);
 	traces_reset(traces);
 	return p;
 }
