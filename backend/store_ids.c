@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { FIRST_BUCKETS = 64 };
+enum { FIRST_BUCKETS = 64, LINE_BYTES = 64 };
 
 void ids_init(struct ids *t, size_t most)
 {
@@ -37,9 +37,14 @@ struct id_key id_key_of(const void *content, size_t len)
 	return (struct id_key){ .low = hash.low64, .high = (uint32_t)hash.high64 };
 }
 
-struct id_key id_key_below(struct id_key parent, uint32_t number)
+/* Two numbers multiplied to one of 128 bits, and its halves put together: one step of a hash, a few cycles. */
+struct id_key id_key_below(struct id_key parent, struct id_key frame)
 {
-	return (struct id_key){ .low = XXH3_64bits_withSeed(&number, sizeof(number), parent.low), .high = number };
+	const unsigned __int128 product = (unsigned __int128)(parent.low ^ 0xa0761d6478bd642full) *
+					  (frame.low ^ 0xe7037ed1a0b428dbull);
+
+	return (struct id_key){ .low = (uint64_t)product ^ (uint64_t)(product >> 64),
+				.high = parent.high * 0x9e3779b1u + frame.high };
 }
 
 /* A key may be in either of two buckets, so that both are rarely full before the table is. */
@@ -49,6 +54,16 @@ static struct id_slot *bucket_of(const struct ids *t, struct id_key key, int cho
 
 	mixed ^= mixed >> 29;
 	return &t->slots[(mixed * 0xbf58476d1ce4e5b9ull >> 32 & (t->bucket_count - 1)) * ID_WAYS];
+}
+
+void ids_prefetch(const struct ids *t, struct id_key key)
+{
+	for (int choice = 0; choice < 2 && t->bucket_count; choice++) {
+		const struct id_slot *bucket = bucket_of(t, key, choice);
+
+		__builtin_prefetch(&bucket[0]);
+		__builtin_prefetch(&bucket[ID_WAYS / 2]);
+	}
 }
 
 static size_t used_of(const struct id_slot *bucket)
@@ -70,8 +85,10 @@ uint32_t ids_get(struct ids *t, struct id_key key)
 
 			if (met.low != key.low || met.high != key.high)
 				continue;
-			memmove(&bucket[1], &bucket[0], i * sizeof(*bucket));
-			bucket[0] = met;
+			if (i) {
+				memmove(&bucket[1], &bucket[0], i * sizeof(*bucket));
+				bucket[0] = met;
+			}
 			return met.id;
 		}
 	}
@@ -86,10 +103,9 @@ static struct id_slot *choose(const struct ids *t, struct id_key key)
 	return used_of(second) < used_of(first) ? second : first;
 }
 
-static void insert(struct ids *t, struct id_key key, uint32_t id)
+/* Into @bucket, which is one of @key's. */
+static void insert(struct ids *t, struct id_slot *bucket, struct id_key key, uint32_t id)
 {
-	struct id_slot *bucket = choose(t, key);
-
 	t->count += !bucket[ID_WAYS - 1].id;
 	memmove(&bucket[1], &bucket[0], (ID_WAYS - 1) * sizeof(*bucket));
 	bucket[0] = (struct id_slot){ .low = key.low, .high = key.high, .id = id };
@@ -101,15 +117,19 @@ static int grow(struct ids *t)
 
 	grown.bucket_count = t->bucket_count ? t->bucket_count * 2 : FIRST_BUCKETS;
 	grown.count = 0;
-	grown.slots = calloc(grown.bucket_count * ID_WAYS, sizeof(*grown.slots));
+	grown.slots = aligned_alloc(LINE_BYTES, ids_memory_bytes(&grown));
 	if (!grown.slots)
 		return -ENOMEM;
+	/* Not calloc(): a page that is read before it is written is faulted in twice. */
+	memset(grown.slots, 0, ids_memory_bytes(&grown));
 	for (size_t i = t->bucket_count; i > 0; i--) {
 		for (size_t k = ID_WAYS; k > 0; k--) {
 			const struct id_slot *slot = &t->slots[(i - 1) * ID_WAYS + k - 1];
 
+			const struct id_key key = { slot->low, slot->high };
+
 			if (slot->id)
-				insert(&grown, (struct id_key){ slot->low, slot->high }, slot->id);
+				insert(&grown, choose(&grown, key), key, slot->id);
 		}
 	}
 	free(t->slots);
@@ -119,12 +139,15 @@ static int grow(struct ids *t)
 
 int ids_put(struct ids *t, struct id_key key, uint32_t id)
 {
-	if (!t->bucket_count || (used_of(choose(t, key)) == ID_WAYS && t->bucket_count < t->most_buckets)) {
+	struct id_slot *bucket = t->bucket_count ? choose(t, key) : NULL;
+
+	if (!bucket || (bucket[ID_WAYS - 1].id && t->bucket_count < t->most_buckets)) {
 		int err = grow(t);
 
-		if (err && !t->bucket_count)
+		if (err && !bucket)
 			return err; /* else the table stays as large as it is */
+		bucket = choose(t, key);
 	}
-	insert(t, key, id);
+	insert(t, bucket, key, id);
 	return 0;
 }

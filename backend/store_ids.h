@@ -24,7 +24,7 @@ struct id_slot {
 };
 
 struct ids {
-	struct id_slot *slots; /* buckets of ID_WAYS, newest met first */
+	struct id_slot *slots; /* buckets of ID_WAYS, newest met first; each two lines of cache */
 	size_t bucket_count;   /* power of two or 0 */
 	size_t most_buckets;
 	size_t count;
@@ -45,12 +45,20 @@ static inline size_t ids_memory_bytes(const struct ids *t)
 
 struct id_key id_key_of(const void *content, size_t len);
 
-/* The key of what is numbered @number below the node whose key is @parent ({ 0 }: none): of its whole path. So a node is
- * found without those above it, and is not new when one of them was forgotten. */
-struct id_key id_key_below(struct id_key parent, uint32_t number);
+/* The key of the frame whose key is @frame below the node whose key is @parent ({ 0 }: none): of its whole path. So a node
+ * is found without those above it, and is not new when one of them, or a frame, was forgotten. */
+struct id_key id_key_below(struct id_key parent, struct id_key frame);
+
+static inline bool id_key_is_none(struct id_key key)
+{
+	return !key.low && !key.high;
+}
 
 /* The number under @key, or 0. */
 uint32_t ids_get(struct ids *t, struct id_key key);
+
+/* Has memory on its way here for an ids_get() of @key soon. */
+void ids_prefetch(const struct ids *t, struct id_key key);
 
 /* Puts @id, not 0, under @key, which is not there. 0 or -ENOMEM. */
 int ids_put(struct ids *t, struct id_key key, uint32_t id);

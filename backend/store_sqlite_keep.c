@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of what is kept: tables of known things, filled from the store at the start, and the packed rows of frames and
- * nodes. The walk over a message is in store_sqlite_message.c. */
+/* The numbers of what is kept: tables of known things, and the packed rows of frames, nodes and lists. They are filled from
+ * the store at the start in store_sqlite_load.c; the walk over a message is in store_sqlite_message.c. */
 #include "backend/store_sqlite_keep.h"
 
 #include <errno.h>
@@ -12,12 +12,9 @@
 
 enum { ROWS_AT_ONCE = 8192, KEPT_EVENTS = 1 << 13 };
 
-/* Whose keys are made at the start, which takes 16 bytes each for a moment: those above what is held count too. */
-enum { NODES_LOADED = 1 << 19 };
-
 /* What is remembered at most; see store_ids.h. 16 bytes an entry, 8 MB in all. Twice as many nodes save 0.4 of
  * 15.4 bytes a sample of a host that compiles, and nothing elsewhere. */
-static const uint32_t most_held[KEPT_MAX] = {
+const uint32_t kept_most[KEPT_MAX] = {
 	[KEPT_STRING] = 1 << 16,   [KEPT_ATTRIBUTE] = 1 << 15, [KEPT_SET] = 1 << 15,   [KEPT_LINK] = 1 << 12,
 	[KEPT_FUNCTION] = 1 << 16, [KEPT_MAPPING] = 1 << 14,   [KEPT_FRAME] = 1 << 17, [KEPT_NODE] = 1 << 17,
 	[KEPT_ORIGIN] = 1 << 10,   [KEPT_SERIES] = 1 << 15,
@@ -42,19 +39,11 @@ const char *const kept_tables[KEPT_MAX] = {
 	[KEPT_ORIGIN] = "origins",     [KEPT_SERIES] = "series",
 };
 
-/* What makes a thing this one, as rows in the order of the fields that are hashed. Links are not looked up again. */
-static const char *const content_sql[KEPT_MAX] = {
-	[KEPT_STRING] = "SELECT id, text FROM strings WHERE id >= ?1",
-	[KEPT_FUNCTION] = "SELECT id, name, system_name, file, start_line FROM functions WHERE id >= ?1",
-	[KEPT_MAPPING] = "SELECT id, path, memory_start, memory_limit, file_offset, attributes FROM mappings WHERE id >= ?1",
-	[KEPT_ORIGIN] = "SELECT id, shape, attributes, message FROM origins WHERE id >= ?1",
-};
-
 int keep_init(struct keep *k, sqlite3 *db, struct column_codec *codec)
 {
 	*k = (struct keep){ .db = db, .codec = codec };
 	for (size_t i = 0; i < KEPT_MAX; i++)
-		ids_init(&k->ids[i], most_held[i]);
+		ids_init(&k->ids[i], kept_most[i]);
 	for (size_t i = 0; i < KEPT_MAX; i++) {
 		int code = sqlite3_prepare_v3(db, insert_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &k->insert[i], NULL);
 
@@ -76,35 +65,38 @@ void keep_fini(struct keep *k)
 	free(k->nodes);
 	free(k->events);
 	buf_fini(&k->text);
+	buf_fini(&k->tables);
 	*k = (struct keep){ 0 };
 }
 
-/* --- content as bytes --- */
-
-/* Appends the columns from 1 on as keep_number()'s callers make them: integers as 8 bytes, the rest as it is. */
-static void row_content(sqlite3_stmt *st, struct buf *out)
+struct id_key keep_function_key(const struct id_key names[FUNCTION_NAMES], int64_t start_line)
 {
-	buf_reset(out);
-	for (int i = 1; i < sqlite3_column_count(st); i++) {
-		int type = sqlite3_column_type(st, i);
+	uint64_t content[2 * FUNCTION_NAMES + 1];
 
-		if (type == SQLITE_INTEGER) {
-			int64_t v = sqlite3_column_int64(st, i);
-
-			buf_append(out, &v, sizeof(v));
-		} else if (type == SQLITE_FLOAT) {
-			double v = sqlite3_column_double(st, i);
-
-			buf_append(out, &v, sizeof(v));
-		} else if (type != SQLITE_NULL) {
-			buf_append(out, sqlite3_column_blob(st, i), (size_t)sqlite3_column_bytes(st, i));
-		}
+	for (size_t i = 0; i < FUNCTION_NAMES; i++) {
+		content[2 * i] = names[i].low;
+		content[2 * i + 1] = names[i].high;
 	}
+	content[2 * FUNCTION_NAMES] = (uint64_t)start_line;
+	return id_key_of(content, sizeof(content));
 }
 
-uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t len, uint32_t *id_new)
+struct id_key keep_frame_key(const struct frame_row *row, struct id_key function)
 {
-	struct id_key key = id_key_of(content, len);
+	const uint64_t content[] = {
+		row->address,
+		(uint64_t)row->line,
+		(uint64_t)row->column,
+		function.low,
+		(uint64_t)function.high << 32 | row->inlined,
+		(uint64_t)row->mapping << 32 | row->attributes,
+	};
+
+	return id_key_of(content, sizeof(content));
+}
+
+uint32_t keep_number(struct keep *k, enum kept kind, struct id_key key, uint32_t *id_new)
+{
 	uint32_t id = ids_get(&k->ids[kind], key);
 
 	if (id)
@@ -112,168 +104,6 @@ uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t
 	*id_new = k->next[kind]++;
 	(void)ids_put(&k->ids[kind], key, *id_new); /* without memory it is kept again when it comes again */
 	return 0;
-}
-
-static int load_rows(struct keep *k, enum kept kind, int64_t first)
-{
-	sqlite3_stmt *st = NULL;
-	int code = sqlite3_prepare_v2(k->db, content_sql[kind], -1, &st, NULL);
-
-	if (code == SQLITE_OK)
-		sqlite3_bind_int64(st, 1, first);
-	while (code == SQLITE_OK || code == SQLITE_ROW) {
-		code = sqlite3_step(st);
-		if (code != SQLITE_ROW)
-			break;
-		row_content(st, &k->text);
-		(void)ids_put(&k->ids[kind], id_key_of(k->text.data, k->text.len), (uint32_t)sqlite3_column_int64(st, 0));
-	}
-	sqlite3_finalize(st);
-	return store_sqlite_errno(code);
-}
-
-static int load_frames(struct keep *k, uint32_t first, const void *data, size_t len, size_t count)
-{
-	AUTO_FREE struct frame_row *rows = malloc(count * sizeof(*rows) + 1);
-	int err = rows ? frames_unpack(k->codec, data, len, rows, count) : -ENOMEM;
-
-	for (size_t i = 0; !err && i < count; i++)
-		(void)ids_put(&k->ids[KEPT_FRAME], id_key_of(&rows[i], sizeof(rows[i])), first + (uint32_t)i);
-	return err;
-}
-
-struct loading {
-	struct keep *k;
-	int64_t first;	      /* the oldest number that counts */
-	struct id_key *nodes; /* keys of nodes from there on; all 0: not known. Parents stand before their children */
-	size_t node_room;
-};
-
-/* A node whose parent is not known is not either: it is kept again when it comes again. */
-static int load_nodes(struct loading *l, uint32_t first, const void *data, size_t len, size_t count)
-{
-	AUTO_FREE struct node_row *rows = malloc(count * sizeof(*rows) + 1);
-	int err = rows ? nodes_unpack(l->k->codec, data, len, rows, count, first) : -ENOMEM;
-
-	for (size_t i = 0; !err && i < count; i++) {
-		size_t place = (size_t)(first + (int64_t)i - l->first), parent = (size_t)(rows[i].parent - l->first);
-		struct id_key above = { 0 };
-
-		if (!rows[i].frame || place >= l->node_room)
-			continue;
-		if (rows[i].parent) {
-			if (parent >= place || !l->nodes[parent].high)
-				continue;
-			above = l->nodes[parent];
-		}
-		l->nodes[place] = id_key_below(above, rows[i].frame);
-		(void)ids_put(&l->k->ids[KEPT_NODE], l->nodes[place], first + (uint32_t)i);
-	}
-	return err;
-}
-
-static int load_lists(struct keep *k, enum kept kind, uint32_t first, const void *data, size_t len, size_t count)
-{
-	AUTO(lists_fini) struct lists l = { 0 };
-	int err = lists_unpack(k->codec, data, len, count, &l);
-
-	for (size_t i = 0; !err && i < count; i++)
-		(void)ids_put(&k->ids[kind],
-			      id_key_of(l.numbers + l.starts[i], (l.starts[i + 1] - l.starts[i]) * sizeof(*l.numbers)),
-			      first + (uint32_t)i);
-	return err;
-}
-
-static int load_packed(struct loading *l, enum kept kind)
-{
-	struct keep *k = l->k;
-	sqlite3_stmt *st = NULL;
-	char sql[96];
-	int err, code;
-
-	snprintf(sql, sizeof(sql), "SELECT first, data, count FROM %s WHERE first + count > ?1", kept_tables[kind]);
-	code = sqlite3_prepare_v2(k->db, sql, -1, &st, NULL);
-	err = store_sqlite_errno(code);
-	if (!err)
-		sqlite3_bind_int64(st, 1, l->first);
-	while (!err && (code = sqlite3_step(st)) == SQLITE_ROW) {
-		uint32_t first = (uint32_t)sqlite3_column_int64(st, 0);
-		const void *data = sqlite3_column_blob(st, 1);
-		size_t len = (size_t)sqlite3_column_bytes(st, 1);
-		int64_t count = sqlite3_column_int64(st, 2);
-
-		if (count < 1 || count > COLUMN_MAX_VALUES)
-			err = -EBADMSG;
-		else if (kept_as_lists(kind))
-			err = load_lists(k, kind, first, data, len, (size_t)count);
-		else
-			err = kind == KEPT_FRAME ? load_frames(k, first, data, len, (size_t)count)
-						 : load_nodes(l, first, data, len, (size_t)count);
-	}
-	sqlite3_finalize(st);
-	return err ? err : store_sqlite_errno(code);
-}
-
-/* The first number of the current generation. */
-static int first_number(struct keep *k, enum kept kind, int64_t *ret)
-{
-	char sql[96];
-
-	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM generations", kept_tables[kind]);
-	return store_get_int(k->db, sql, 1, ret);
-}
-
-/* The last number given out: what the table has or older generations had, whichever is more. */
-static int last_number(struct keep *k, enum kept kind, int64_t *ret)
-{
-	const char *table = kept_tables[kind];
-	char sql[192];
-
-	snprintf(sql, sizeof(sql),
-		 "SELECT max((SELECT coalesce(max(%s), 1) - 1 FROM %s), (SELECT max(%s) - 1 FROM generations))",
-		 kept_packed(kind) ? "first + count" : "id + 1", table, table);
-	return store_get_int(k->db, sql, 0, ret);
-}
-
-/* From the first number of the generation on, or as many of the newest as count. */
-static int load_kind(struct keep *k, enum kept kind, int64_t first)
-{
-	int64_t room = kind == KEPT_NODE ? NODES_LOADED : most_held[kind], next = k->next[kind];
-	struct loading l = { .k = k, .first = first > next - room ? first : next - room };
-	int err;
-
-	if (!kept_packed(kind))
-		return content_sql[kind] ? load_rows(k, kind, first) : 0;
-	if (kind == KEPT_NODE) {
-		l.node_room = (size_t)(next - l.first);
-		l.nodes = calloc(l.node_room + 1, sizeof(*l.nodes));
-		if (!l.nodes)
-			return -ENOMEM;
-	}
-	err = load_packed(&l, kind);
-	free(l.nodes);
-	return err;
-}
-
-int keep_reload(struct keep *k)
-{
-	int err = store_get_int(k->db, "SELECT max(id) FROM generations", 0, &k->generation);
-
-	k->frame_count = k->node_count = k->event_count = 0;
-	for (size_t i = 0; !err && i < KEPT_MAX; i++) {
-		int64_t first, last;
-
-		ids_clear(&k->ids[i]);
-		buf_reset(&k->lists[i].numbers);
-		buf_reset(&k->lists[i].lengths);
-		err = first_number(k, (enum kept)i, &first);
-		err = err ? err : last_number(k, (enum kept)i, &last);
-		if (err)
-			break;
-		k->next[i] = (uint32_t)last + 1;
-		err = load_kind(k, (enum kept)i, first);
-	}
-	return err;
 }
 
 int keep_begin_generation(struct keep *k, uint64_t now_ns)
@@ -314,7 +144,7 @@ static int write_packed(struct keep *k, enum kept kind, uint32_t first, size_t c
 uint32_t keep_list(struct keep *k, enum kept kind, const int64_t *numbers, size_t count)
 {
 	const uint32_t length = (uint32_t)count;
-	uint32_t id_new, id = keep_number(k, kind, numbers, count * sizeof(*numbers), &id_new);
+	uint32_t id_new, id = keep_number(k, kind, id_key_of(numbers, count * sizeof(*numbers)), &id_new);
 
 	if (id)
 		return id;
@@ -361,7 +191,7 @@ void keep_memory(const struct keep *k, size_t *numbers_ret, size_t *rest_ret)
 {
 	*numbers_ret = 0;
 	*rest_ret = k->frame_cap * sizeof(*k->frames) + k->node_cap * sizeof(*k->nodes) + k->event_cap * sizeof(*k->events) +
-		    k->text.cap;
+		    k->text.cap + k->tables.cap;
 	for (size_t i = 0; i < KEPT_MAX; i++) {
 		*numbers_ret += ids_memory_bytes(&k->ids[i]);
 		*rest_ret += k->lists[i].numbers.cap + k->lists[i].lengths.cap;

@@ -25,7 +25,7 @@ enum kept {
 	KEPT_MAX,
 };
 
-/* A frame as it is kept; hashed as bytes, so without padding. Numbers are of the store. */
+/* A frame as it is kept. Numbers are of the store. */
 struct frame_row {
 	uint64_t address;
 	int64_t line, column;
@@ -71,12 +71,15 @@ struct keep {
 	struct new_lists lists[KEPT_MAX]; /* of those kept as lists */
 	struct event *events;
 	size_t event_count, event_cap;
-	struct buf text; /* scratch */
+	struct buf text;   /* scratch */
+	struct buf tables; /* of the message at hand */
 };
 
 /* 0 or -errno; keep_fini() after either. */
 int keep_init(struct keep *k, sqlite3 *db, struct column_codec *codec);
 void keep_fini(struct keep *k);
+
+/* --- store_sqlite_load.c --- */
 
 /* Forgets all numbers and reads what is in the store. 0 or -errno. */
 int keep_reload(struct keep *k);
@@ -90,8 +93,22 @@ int keep_begin_generation(struct keep *k, uint64_t now_ns);
 /* Names of the tables, in the order of enum kept; as the columns of the table of generations. */
 extern const char *const kept_tables[KEPT_MAX];
 
-/* The number of the thing with this content, or 0 with *@id_new its new number, which stands at once. */
-uint32_t keep_number(struct keep *k, enum kept kind, const void *content, size_t len, uint32_t *id_new);
+/* What is remembered of each kind at most; see store_ids.h. */
+extern const uint32_t kept_most[KEPT_MAX];
+
+/*
+ * Keys. Those of functions and frames are made of the keys of what they refer to, as those of nodes are (id_key_below()): a
+ * stack that is known is found by one look, without looking for its frames, their functions and names.
+ */
+enum { FUNCTION_NAMES = 3 }; /* name, system name, file; none has the key { 0 } */
+
+struct id_key keep_function_key(const struct id_key names[FUNCTION_NAMES], int64_t start_line);
+
+/* The row's function stands for itself by its key. */
+struct id_key keep_frame_key(const struct frame_row *row, struct id_key function);
+
+/* The number of the thing with this key, or 0 with *@id_new its new number, which stands at once. */
+uint32_t keep_number(struct keep *k, enum kept kind, struct id_key key, uint32_t *id_new);
 
 /* Adds @p's samples to k->events. 0 or -errno. */
 int keep_profiles(struct keep *k, const struct profiles *p);

@@ -2,9 +2,9 @@
 /*
  * What the store does with many samples:
  *   store fill DIR SAMPLES HOURS SERVICES STACKS  makes samples, as requests of 5 s, and stores them
- *   store replay DIR SAMPLES FILE                 stores a capture's samples, cut into requests, over and over, each time
- *                                                 later than the last
- *   store ask DIR [NAME]                          asks questions, or that called NAME: the fastest time, and the first
+ *   store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each time later than the last:
+ * each FILE is a request of one interval, as --collector sends them; a capture is cut into requests by size, process after
+ * process store ask DIR [NAME]                          asks questions, or that called NAME: the fastest time, and the first
  * A line "NAME VALUE UNIT" for each figure, with the bar it is held to. Times are CPU times of the whole process: those of
  * ingest run from the first request's bytes to the last commit, the writer's thread and what it merged meanwhile included,
  * without the making of the requests.
@@ -26,7 +26,16 @@
 #include "proto/profiles_builder.h"
 #include "proto/sink.h"
 
-enum { INTERVAL_S = 5, DEPTH = 24, FUNCTIONS = 4000, THREADS = 8, CPUS = 16, ASKS = 5, REQUEST_BYTES = 1 << 20 };
+enum {
+	INTERVAL_S = 5,
+	DEPTH = 24,
+	FUNCTIONS = 4000,
+	THREADS = 8,
+	CPUS = 16,
+	ASKS = 5,
+	REQUEST_BYTES = 4 << 20,
+	MAX_REQUESTS = 1024
+};
 
 static uint64_t state = 88172645463325252ull;
 
@@ -245,6 +254,7 @@ static int run_fill(char **args)
 
 /* --- a capture's samples --- */
 
+/* *@first and *@last get wider by what is in it. */
 static struct profiles *load(const char *path, uint64_t *first, uint64_t *last)
 {
 	FILE *file = fopen(path, "rb");
@@ -261,8 +271,6 @@ static struct profiles *load(const char *path, uint64_t *first, uint64_t *last)
 	fclose(file);
 	if (otlp_decode(data, (size_t)st.st_size, true, &p, &why))
 		die(why.message, -EBADMSG);
-	*first = UINT64_MAX;
-	*last = 0;
 	for (uint32_t r = 0; r < p->resource_count; r++) {
 		for (uint32_t s = 0; s < p->resources[r].scope_count; s++) {
 			for (uint32_t i = 0; i < p->resources[r].scopes[s].profile_count; i++) {
@@ -296,17 +304,21 @@ static void shift(struct profiles *p, uint64_t ns)
 
 static int run_replay(char **args)
 {
-	uint64_t samples = strtoull(args[1], NULL, 10), first, last;
-	struct profiles *p = load(args[2], &first, &last);
+	uint64_t samples = strtoull(args[1], NULL, 10), first = UINT64_MAX, last = 0;
+	struct profiles *requests[MAX_REQUESTS];
 	struct feed f = { 0 };
+	size_t count = 0;
 
-	open_feed(&f, args[0]);
-	while (f.stored < samples) {
-		if (otlp_encode_split(p, REQUEST_BYTES, feed_bytes, &f))
+	for (args += 2; args[count] && count < MAX_REQUESTS; count++)
+		requests[count] = load(args[count], &first, &last);
+	open_feed(&f, args[-2]);
+	for (size_t i = 0; f.stored < samples; i = (i + 1) % count) {
+		if (otlp_encode_split(requests[i], REQUEST_BYTES, feed_bytes, &f))
 			die("cut", -ENOMEM);
-		shift(p, last - first);
+		shift(requests[i], last - first);
 	}
-	profiles_put(p);
+	for (size_t i = 0; i < count; i++)
+		profiles_put(requests[i]);
 	close_feed(&f);
 	return 0;
 }
@@ -413,10 +425,11 @@ int main(int argc, char **argv)
 {
 	if (argc == 7 && !strcmp(argv[1], "fill"))
 		return run_fill(argv + 2);
-	if (argc == 5 && !strcmp(argv[1], "replay"))
+	if (argc >= 5 && !strcmp(argv[1], "replay"))
 		return run_replay(argv + 2);
 	if (argc >= 3 && argc <= 4 && !strcmp(argv[1], "ask"))
 		return run_ask(argv + 2, argv[3]);
-	fprintf(stderr, "usage: store fill DIR SAMPLES HOURS SERVICES STACKS | replay DIR SAMPLES FILE | ask DIR [NAME]\n");
+	fprintf(stderr,
+		"usage: store fill DIR SAMPLES HOURS SERVICES STACKS | replay DIR SAMPLES FILE... | ask DIR [NAME]\n");
 	return 2;
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backend/store.h"
+#include "backend/store_sqlite.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -292,11 +292,28 @@ static void remove_folder(const char *folder)
 	assert_int_equal(system(command), 0);
 }
 
+/* How many things have a number. */
+static int64_t numbered(struct store *s)
+{
+	int64_t count;
+
+	assert_int_equal(store_get_int(store_sqlite_of(s)->read_db,
+				       "SELECT (SELECT count(*) FROM strings) + (SELECT count(*) FROM functions) + "
+				       "(SELECT count(*) FROM mappings) + (SELECT count(*) FROM origins) + "
+				       "(SELECT sum(count) FROM frames) + (SELECT sum(count) FROM nodes) + "
+				       "(SELECT sum(count) FROM attributes) + (SELECT sum(count) FROM sets) + "
+				       "(SELECT sum(count) FROM series)",
+				       0, &count),
+			 0);
+	return count;
+}
+
 static void test_disk(void **state)
 {
 	char folder[] = "/tmp/hearth-store-XXXXXX";
 	struct profiles *p = make_profiles();
 	struct store *s;
+	int64_t before;
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -306,7 +323,9 @@ static void test_disk(void **state)
 	s->ops->close(s);
 	s = open_store(folder, NULL);
 	check_questions(s, 1);
+	before = numbered(s);
 	put(s, p);
+	assert_int_equal(numbered(s), before); /* all of it was known again */
 	check_questions(s, 2);
 	/* The events are old: blocks are merged at the first look. */
 	for (int i = 3; i <= 3; i++)
