@@ -147,7 +147,8 @@ static int load_nodes(struct loading *l, uint32_t first, const void *data, size_
 	struct id_key parent, frame;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		if (rows[i].frame && find(l, KEPT_NODE, rows[i].parent, &parent) && find(l, KEPT_FRAME, rows[i].frame, &frame))
+		if (rows[i].frame && find(l, KEPT_NODE, rows[i].parent, &parent) &&
+		    find(l, KEPT_FRAME, rows[i].frame, &frame))
 			learn(l, KEPT_NODE, first + (int64_t)i, id_key_below(parent, frame));
 	}
 	return err;

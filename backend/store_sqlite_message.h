@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message being kept, for the two files that do it: its samples (store_sqlite_message.c), and what their stacks are made of
- * (store_sqlite_stacks.c). The writer's thread. */
+/* A message being kept, for the two files that do it: its samples (store_sqlite_message.c), and what their stacks are made
+ * of (store_sqlite_stacks.c). The writer's thread. */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_MESSAGE_H
 #define HEARTH_BACKEND_STORE_SQLITE_MESSAGE_H
 
@@ -33,7 +33,7 @@ struct message {
 	const struct profiles *p;
 	/* By index in the message's tables, in k->tables. Numbers in the store, 0: not met, or none; and keys. */
 	uint32_t *strings, *attributes, *functions, *mappings, *stacks, *links;
-	uint32_t *sets_of_one; /* the set that holds this attribute alone */
+	uint32_t *sets_of_one;					 /* the set that holds this attribute alone */
 	struct id_key *string_keys, *function_keys, *stack_keys; /* { 0 }: "", none, no frames */
 	struct location_frames *locations;
 	struct message_frame *frames;
@@ -53,18 +53,18 @@ struct message {
 void *message_grow(void *array, size_t *cap, size_t wanted, size_t size);
 
 /* Room for @more more of @array, or the message fails. */
-#define ROOM(m, array, cap, count, more)                                                                           \
-	({                                                                                                         \
-		bool is_there_ = (cap) - (count) >= (more);                                                        \
-		if (!is_there_) {                                                                                  \
-			void *grown_ = message_grow((array), &(cap), (count) + (more), sizeof(*(array)));          \
-			if (grown_)                                                                                \
-				(array) = grown_;                                                                  \
-			else                                                                                       \
-				(m)->err = -ENOMEM;                                                                \
-			is_there_ = grown_;                                                                        \
-		}                                                                                                  \
-		is_there_;                                                                                         \
+#define ROOM(m, array, cap, count, more)                                                                  \
+	({                                                                                                \
+		bool is_there_ = (cap) - (count) >= (more);                                               \
+		if (!is_there_) {                                                                         \
+			void *grown_ = message_grow((array), &(cap), (count) + (more), sizeof(*(array))); \
+			if (grown_)                                                                       \
+				(array) = grown_;                                                         \
+			else                                                                              \
+				(m)->err = -ENOMEM;                                                       \
+			is_there_ = grown_;                                                               \
+		}                                                                                         \
+		is_there_;                                                                                \
 	})
 
 /* The number of string @index, and of the set that a list of attributes is. */

@@ -198,6 +198,8 @@ static uint32_t keep_path(struct message *m)
 		known--;
 	if (!ROOM(m, k->nodes, k->node_cap, k->node_count, m->path_count - known))
 		return 0;
+	for (size_t i = known; i < m->path_count; i++)
+		ids_prefetch(&k->ids[KEPT_FRAME], m->frames[m->path[i].frame].key);
 	for (size_t i = known; i < m->path_count; i++) {
 		const uint32_t frame = keep_frame(m, &m->frames[m->path[i].frame]);
 
