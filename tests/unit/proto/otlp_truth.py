@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Google's protobuf makes of OTLP messages, for the codec's tests to compare with.
 
-make DIR COUNT        writes random messages over every field of the schema: DIR/N.otlp as protobuf writes it, and DIR/N.mixed,
-                      the same content with fields in random order, lists unpacked and messages cut in two
+make DIR COUNT        writes random messages over every field of the schema: DIR/N.otlp as protobuf writes it but for the order
+                      of fields that the encoder has (ORDER), and DIR/N.mixed, the same content with fields in random order,
+                      lists unpacked and messages cut in two
 same A B...           message A and the stream of B... say the same once all indices are followed
 same A --apart B...   the same for B... as messages of their own
 json DIR COUNT        DIR/N.json is DIR/N.otlp in OTLP/JSON
@@ -30,6 +31,8 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../prot
 PROFILES = "opentelemetry.proto.profiles.v1development."
 TABLES = {"mapping_index": "mapping_table", "function_index": "function_table", "link_index": "link_table",
           "stack_index": "stack_table", "attribute_indices": "attribute_table", "location_indices": "location_table"}
+ORDER = {"Location": ("lines", "attribute_indices", "mapping_index", "address"), "Line": ("line", "function_index", "column"),
+         "Function": ("start_line", "system_name_strindex", "filename_strindex", "name_strindex")}
 
 
 def schema_files(name="profiles_service.proto"):
@@ -174,12 +177,25 @@ def mixed(m, r):
     return out
 
 
+def ordered(m):
+    order, out = ORDER.get(m.DESCRIPTOR.name), []
+    for f, v in sorted(m.ListFields(), key=lambda item: order.index(item[0].name) if order else item[0].number):
+        values = v if f.label == f.LABEL_REPEATED else [v]
+        if f.message_type:
+            out += [wrapped(f, ordered(each)) for each in values]
+        else:
+            alone = type(m)()
+            setattr(alone, f.name, v) if f.label != f.LABEL_REPEATED else getattr(alone, f.name).extend(v)
+            out.append(alone.SerializeToString())
+    return b"".join(out)
+
+
 def make(folder, count):
     for seed in range(int(count)):
         m = ProfilesData()
         Maker(seed).fill(m)
         with open("%s/%d.otlp" % (folder, seed), "wb") as f:
-            f.write(m.SerializeToString())
+            f.write(ordered(m))
         half = ProfilesData(resource_profiles=m.resource_profiles[:1])
         rest = ProfilesData(resource_profiles=m.resource_profiles[1:], dictionary=m.dictionary)
         r = random.Random(seed)
