@@ -141,10 +141,11 @@ run: deps
 
 # --- tests ---
 # Tests that hold x86-64's code, registers or rows, or build programs for this machine; and what qemu-user
-# cannot do (helper processes behind seccomp filters, openat2).
+# cannot do (helper processes behind seccomp filters, openat2). What stands above the agent knows no CPU.
+UNIT_LAYERS := $(if $(CROSS),base agent,*)
 UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late rows rows_code code_bounds rows_entry rows_quick rows_files rows_go unwind blocks dense \
 	debug_files $(if $(CROSS),elf_helper elf_service index_helper indexes interval jit_names proc_maps))
-UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)),$(wildcard tests/unit/*/test_*.c))
+UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)),$(wildcard $(UNIT_LAYERS:%=tests/unit/%/test_*.c)))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 unit_layer = $(firstword $(subst /, ,$(patsubst $(BUILD)/unit/%,%,$(1))))
 
