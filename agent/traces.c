@@ -57,12 +57,28 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 	return 0;
 }
 
+static void give_back(void *array, uint32_t *cap)
+{
+	void **p = array;
+
+	free(*p);
+	*p = NULL;
+	*cap = 0;
+}
+
 void traces_reset(struct traces *t)
 {
 	for (uint32_t i = 0; i < traces_frame_count(t); i++)
 		file_put(traces_frame(t, i)->file);
 	for (uint32_t i = 0; i < t->event_cnt; i++)
 		process_put(t->events[i].process);
+	if (t->event_cnt < t->event_cap / 4) { /* a busy interval is over */
+		intern_shrink(t->keys);
+		intern_shrink(t->frames);
+		give_back(&t->traces, &t->trace_cap);
+		give_back(&t->frame_ids, &t->frame_id_cap);
+		give_back(&t->events, &t->event_cap);
+	}
 	intern_reset(t->keys);
 	intern_reset(t->frames);
 	t->frame_id_cnt = 0;

@@ -67,7 +67,7 @@ const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame);
 /* Bytes of memory held. */
 size_t traces_memory_bytes(const struct traces *t);
 
-/* Starts the next interval empty. */
+/* Starts the next interval empty, and without the room of one that was much busier. */
 void traces_reset(struct traces *t);
 
 #endif

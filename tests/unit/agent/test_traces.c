@@ -206,6 +206,7 @@ static void test_many(void **state)
 	enum { STACKS = 5000, DEPTH = 20 };
 	AUTO_FREE uint64_t *deep = calloc(MAX_USER_FRAMES + 1, sizeof(*deep));
 	uint64_t user[DEPTH];
+	size_t busy;
 
 	(void)state;
 	for (int round = 0; round < 2; round++) {
@@ -229,6 +230,15 @@ static void test_many(void **state)
 	assert_int_equal(traces_get(t, last_trace())->frame_cnt, KERNEL_PC + MAX_USER_FRAMES);
 	assert_int_not_equal(add(process, KERNEL_PC, deep, MAX_USER_FRAMES + 1, END_DEPTH), 0);
 	assert_int_not_equal(add(process, MAX_KERNEL_FRAMES + 1, deep, 1, END_DEPTH), 0);
+
+	busy = traces_memory_bytes(t);
+	traces_reset(t);
+	assert_int_equal(traces_memory_bytes(t), busy); /* the next interval may be like this one ... */
+	assert_int_equal(add(process, 0, user, 1, END_ROOT), 0);
+	traces_reset(t);
+	assert_in_range(traces_memory_bytes(t), 1, busy / 10); /* ... and was not */
+	assert_int_equal(add(process, 0, user, 1, END_ROOT), 0);
+	assert_int_equal(frame_of(last_trace(), 0)->addr, user[0] - 1 - 0x10000 + 0x1000);
 }
 
 int main(void)
