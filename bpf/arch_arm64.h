@@ -74,7 +74,9 @@ static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool h
 }
 
 /* Go code has its g in x28. */
-static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
+enum { GO_G_PLACES = 1 };
+
+static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs, __u32 nth)
 {
 	return regs[28];
 }

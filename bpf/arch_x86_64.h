@@ -79,12 +79,17 @@ static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool h
 	return has_btf ? task->thread.fsbase : BPF_CORE_READ(task, thread.fsbase);
 }
 
-/* Where the g of a thread that runs Go code is noted: 8 bytes below the thread's storage. 0: it has none. */
-static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
+/*
+ * Where the g of a thread that runs Go code is noted: below the thread pointer. @nth from 0: of the places where it may be the
+ * first is the one of nearly all programs; a static one has its C library's variables of the thread before it. 0: none.
+ */
+enum { GO_G_PLACES = 32 };
+
+static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs, __u32 nth)
 {
 	__u64 tls = cpu_thread_pointer(task, has_btf), g;
 
-	return !tls || bpf_probe_read_user(&g, sizeof(g), (void *)(tls - 8)) ? 0 : g;
+	return !tls || bpf_probe_read_user(&g, sizeof(g), (void *)(tls - 8 - 8 * (__u64)nth)) ? 0 : g;
 }
 
 /* @has_btf: bpf_task_pt_regs is there. */

@@ -51,30 +51,48 @@ static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m,
 	return true;
 }
 
-static __always_inline void find_go(struct scratch *scratch)
+/* Is what stands at the @nth place a g? Then scratch->go is what it leads to. */
+static __always_inline bool find_go_at(struct scratch *scratch, __u32 nth)
 {
 	struct go_thread *go = &scratch->go;
 	__u64 g, g0, m;
 
-	__builtin_memset(go, 0, sizeof(*go));
-	g = cpu_go_g(current_task(), cfg_task_btf, scratch->regs.regs);
+	g = cpu_go_g(current_task(), cfg_task_btf, scratch->regs.regs, nth);
 	m = g ? read_user_word(g + GO_G_M) : 0;
 	g0 = m ? read_user_word(m) : 0;
 	if (!g0 || read_user_word(g0 + GO_G_M) != m)
-		return;
+		return false;
 	if (!find_curg(scratch, g, m, 0))
 		find_curg(scratch, g, m, GO_RET_BYTES);
 	go->g0_sp = read_user_word(g0 + GO_G_SCHED_SP);
 	go->g0_hi = read_user_word(g0 + GO_G_STACK_HI);
 	go->stack_lo = read_user_word(g);
 	go->stack_hi = read_user_word(g + GO_G_STACK_HI);
+	return true;
+}
+
+static __always_inline bool find_go(struct scratch *scratch)
+{
+	__builtin_memset(&scratch->go, 0, sizeof(scratch->go));
+	return find_go_at(scratch, 0);
+}
+
+static long find_go_callback(__u32 index, void *context)
+{
+	struct scratch *scratch = *(struct scratch **)context;
+
+	return find_go_at(scratch, index + 1);
 }
 
 /* Alone, as the verifier checks it once. */
 __noinline int find_go_alone(struct scratch *scratch)
 {
-	if (scratch)
-		find_go(scratch);
+	struct {
+		struct scratch *scratch;
+	} loop = { scratch };
+
+	if (scratch && !find_go(scratch))
+		bpf_loop(GO_G_PLACES - 1, find_go_callback, &loop, 0);
 	return 0;
 }
 
