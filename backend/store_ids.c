@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of known things: buckets of eight, moved to the front when met, doubled when both are full and it is allowed. */
+/*
+ * The table of known things: buckets of eight, doubled when both are full and it is allowed. What is new stands in a
+ * bucket's back half and comes to the front when it is met again. So what comes once does not push out what comes time and
+ * again: of a new stack's nodes mostly the last is asked for later.
+ */
 #include "backend/store_ids.h"
 
 #include <errno.h>
@@ -9,7 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { FIRST_BUCKETS = 64, LINE_BYTES = 64 };
+enum { FIRST_BUCKETS = 64, LINE_BYTES = 64, ID_FRONT = ID_WAYS / 2 };
 
 void ids_init(struct ids *t, size_t most)
 {
@@ -103,12 +107,14 @@ static struct id_slot *choose(const struct ids *t, struct id_key key)
 	return used_of(second) < used_of(first) ? second : first;
 }
 
-/* Into @bucket, which is one of @key's. */
+/* Into @bucket, which is one of @key's: behind those at the front, which were met again. */
 static void insert(struct ids *t, struct id_slot *bucket, struct id_key key, uint32_t id)
 {
-	t->count += !bucket[ID_WAYS - 1].id;
-	memmove(&bucket[1], &bucket[0], (ID_WAYS - 1) * sizeof(*bucket));
-	bucket[0] = (struct id_slot){ .low = key.low, .high = key.high, .id = id };
+	const size_t used = used_of(bucket), at = used < ID_FRONT ? used : ID_FRONT;
+
+	t->count += used < ID_WAYS;
+	memmove(&bucket[at + 1], &bucket[at], (ID_WAYS - 1 - at) * sizeof(*bucket));
+	bucket[at] = (struct id_slot){ .low = key.low, .high = key.high, .id = id };
 }
 
 static int grow(struct ids *t)
@@ -125,7 +131,6 @@ static int grow(struct ids *t)
 	for (size_t i = t->bucket_count; i > 0; i--) {
 		for (size_t k = ID_WAYS; k > 0; k--) {
 			const struct id_slot *slot = &t->slots[(i - 1) * ID_WAYS + k - 1];
-
 			const struct id_key key = { slot->low, slot->high };
 
 			if (slot->id)

@@ -221,11 +221,37 @@ static void test_ids(void **arg)
 	ids_fini(&t);
 }
 
+static struct id_key key_of(uint32_t i)
+{
+	return id_key_of(&i, sizeof(i));
+}
+
+/* What was met again stays, however much comes once. */
+static void test_ids_met_again(void **arg)
+{
+	enum { MOST = 4096, FEW = MOST / 4, ONCE = 50 * MOST };
+	struct ids t;
+	uint32_t known = 0;
+
+	(void)arg;
+	ids_init(&t, MOST);
+	for (uint32_t i = 1; i <= FEW; i++)
+		assert_int_equal(ids_put(&t, key_of(i), i), 0);
+	for (uint32_t i = 1; i <= FEW; i++)
+		assert_int_equal(ids_get(&t, key_of(i)), i);
+	for (uint32_t i = FEW + 1; i <= ONCE; i++)
+		assert_int_equal(ids_put(&t, key_of(i), i), 0);
+	for (uint32_t i = 1; i <= FEW; i++)
+		known += ids_get(&t, key_of(i)) == i;
+	assert_in_range(known, FEW * 9 / 10, FEW);
+	ids_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_columns), cmocka_unit_test(test_blocks), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_lists),	cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_lists),	cmocka_unit_test(test_ids),    cmocka_unit_test(test_ids_met_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
