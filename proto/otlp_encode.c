@@ -1,142 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The encoder: the model as protobuf, straight onto a buffer that the caller owns. A submessage's content is written first
- * and its tag and length are put before it afterwards, so every sample is encoded once. What a caller wants left out or
- * renumbered stands in a struct otlp_part.
+ * The encoder: the model as protobuf, straight onto a buffer that the caller owns. A submessage is written behind room for a
+ * length of one byte, which most need; one that turns out longer moves on, so every sample is encoded once. What a caller
+ * wants left out or renumbered stands in a struct otlp_part.
  *
  * Fields stand in ascending order but for those of locations, lines and functions, which are most of a dictionary. There the
  * low bytes of numbers, which nothing foretells, stand beside each other, and what is as in the element before does too: a
  * packer then refers back once an element instead of twice, which is a fiftieth of a request. Readers of protobuf take
  * fields in any order, and OTLP's do: those of the Collector write them in descending order.
  */
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/utf8.h"
-#include "proto/otlp_encode.h"
+#include "proto/otlp_pen.h"
 #include "proto/otlp_wire.h"
-#include "proto/wire.h"
-
-enum { VARINT_BYTES = 10 }; /* at most */
-
-struct encoder {
-	const struct profiles *p;
-	const struct otlp_part *part;
-	struct buf *out;
-	uint64_t unit; /* the next one */
-};
-
-/* --- writing --- */
-/* Where the next @bytes go; NULL when there is no memory, which the buffer remembers. */
-static uint8_t *room(struct buf *out, size_t bytes)
-{
-	if (out->failed || (out->cap - out->len < bytes && buf_reserve(out, bytes)))
-		return NULL;
-	return out->data + out->len;
-}
-
-static uint8_t *write_varint(uint8_t *at, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*at++ = (uint8_t)(v | 0x80);
-	*at++ = (uint8_t)v;
-	return at;
-}
-
-static uint8_t *write_tag(uint8_t *at, enum wire wire, uint32_t field)
-{
-	return write_varint(at, field << 3 | wire);
-}
-
-/* What was written ends at @end. */
-static void written(struct buf *out, const uint8_t *end)
-{
-	out->len = (size_t)(end - out->data);
-}
-
-static void put_bare_varint(struct encoder *e, uint64_t v)
-{
-	uint8_t *at = room(e->out, VARINT_BYTES);
-
-	if (at)
-		written(e->out, write_varint(at, v));
-}
-
-static void put_varint(struct encoder *e, uint32_t field, uint64_t v)
-{
-	uint8_t *at = room(e->out, 2 * VARINT_BYTES);
-
-	if (at)
-		written(e->out, write_varint(write_tag(at, WIRE_VARINT, field), v));
-}
-
-static void put_number(struct encoder *e, uint32_t field, uint64_t v)
-{
-	if (v)
-		put_varint(e, field, v);
-}
-
-static void put_bytes(struct encoder *e, uint32_t field, struct str s)
-{
-	uint8_t *at = room(e->out, 2 * VARINT_BYTES + s.len);
-
-	if (!at)
-		return;
-	at = write_varint(write_tag(at, WIRE_BYTES, field), s.len);
-	memcpy(at, s.data, s.len);
-	written(e->out, at + s.len);
-}
-
-static void put_str(struct encoder *e, uint32_t field, struct str s)
-{
-	if (s.len)
-		put_bytes(e, field, s);
-}
-
-/* @v: eight bytes in this machine's order, an integer or a double. */
-static uint8_t *write_fixed64(uint8_t *at, const void *v)
-{
-	uint64_t bits;
-
-	memcpy(&bits, v, sizeof(bits));
-	bits = htole64(bits);
-	memcpy(at, &bits, sizeof(bits));
-	return at + sizeof(bits);
-}
-
-static void put_bare_fixed64(struct encoder *e, uint64_t v)
-{
-	uint8_t *at = room(e->out, sizeof(v));
-
-	if (at)
-		written(e->out, write_fixed64(at, &v));
-}
-
-static void put_fixed64(struct encoder *e, uint32_t field, const void *v)
-{
-	uint8_t *at = room(e->out, VARINT_BYTES + sizeof(uint64_t));
-
-	if (at)
-		written(e->out, write_fixed64(write_tag(at, WIRE_FIXED64, field), v));
-}
-
-/* Makes what was written since @at (a length of the buffer) the length-delimited value of @field. */
-static void wrap(struct encoder *e, uint32_t field, size_t at)
-{
-	struct buf *out = e->out;
-	size_t len = out->len - at, head_len;
-	uint8_t head[2 * VARINT_BYTES];
-
-	head_len = (size_t)(write_varint(write_tag(head, WIRE_BYTES, field), len) - head);
-	if (!room(out, head_len))
-		return;
-	memmove(out->data + at + head_len, out->data + at, len);
-	memcpy(out->data + at, head, head_len);
-	out->len += head_len;
-}
 
 static int32_t new_index(const struct encoder *e, enum otlp_table t, int32_t index)
 {
@@ -152,12 +29,19 @@ static void put_index(struct encoder *e, uint32_t field, enum otlp_table t, int3
 
 static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, const struct indices *list)
 {
-	size_t at = e->out->len;
+	size_t value;
+	uint8_t *at;
 
+	if (!list->count)
+		return;
+	value = begin(e, field);
+	at = room(e->out, (size_t)list->count * INDEX_BYTES);
+	if (!at)
+		return;
 	for (uint32_t i = 0; i < list->count; i++)
-		put_bare_varint(e, (uint64_t)new_index(e, t, list->items[i]));
-	if (list->count)
-		wrap(e, field, at);
+		at = write_varint(at, (uint64_t)new_index(e, t, list->items[i]));
+	written(e->out, at);
+	end(e, value);
 }
 
 /* --- common, resource --- */
@@ -165,7 +49,7 @@ static void put_key_value(struct encoder *e, uint32_t field, const struct key_va
 
 static void put_value(struct encoder *e, uint32_t field, const struct any_value *v)
 {
-	size_t at = e->out->len, list;
+	size_t at = begin(e, field), list;
 
 	switch (v->kind) {
 	case VALUE_NONE:
@@ -183,16 +67,16 @@ static void put_value(struct encoder *e, uint32_t field, const struct any_value 
 		put_fixed64(e, COMMON_TAG(AnyValue, double_value), &v->real);
 		break;
 	case VALUE_ARRAY:
-		list = e->out->len;
+		list = begin(e, COMMON_TAG(AnyValue, array_value));
 		for (uint32_t i = 0; i < v->array.count; i++)
 			put_value(e, COMMON_TAG(ArrayValue, values), &v->array.items[i]);
-		wrap(e, COMMON_TAG(AnyValue, array_value), list);
+		end(e, list);
 		break;
 	case VALUE_KVLIST:
-		list = e->out->len;
+		list = begin(e, COMMON_TAG(AnyValue, kvlist_value));
 		for (uint32_t i = 0; i < v->kvlist.count; i++)
 			put_key_value(e, COMMON_TAG(KeyValueList, values), &v->kvlist.items[i]);
-		wrap(e, COMMON_TAG(AnyValue, kvlist_value), list);
+		end(e, list);
 		break;
 	case VALUE_BYTES:
 		put_bytes(e, COMMON_TAG(AnyValue, bytes_value), v->string);
@@ -202,18 +86,18 @@ static void put_value(struct encoder *e, uint32_t field, const struct any_value 
 			   (uint64_t)new_index(e, TABLE_STRING, v->strindex));
 		break;
 	}
-	wrap(e, field, at);
+	end(e, at);
 }
 
 static void put_key_value(struct encoder *e, uint32_t field, const struct key_value *kv)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, field);
 
 	put_str(e, COMMON_TAG(KeyValue, key), kv->key);
 	if (kv->value.kind != VALUE_NONE)
 		put_value(e, COMMON_TAG(KeyValue, value), &kv->value);
 	put_index(e, COMMON_TAG(KeyValue, key_strindex), TABLE_STRING, kv->key_strindex);
-	wrap(e, field, at);
+	end(e, at);
 }
 
 static void put_key_values(struct encoder *e, uint32_t field, const struct key_values *kvs)
@@ -224,7 +108,7 @@ static void put_key_values(struct encoder *e, uint32_t field, const struct key_v
 
 static void put_entity_ref(struct encoder *e, uint32_t field, const struct entity_ref *ref)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, field);
 
 	put_str(e, COMMON_TAG(EntityRef, schema_url), ref->schema_url);
 	put_str(e, COMMON_TAG(EntityRef, type), ref->type);
@@ -232,65 +116,91 @@ static void put_entity_ref(struct encoder *e, uint32_t field, const struct entit
 		put_bytes(e, COMMON_TAG(EntityRef, id_keys), ref->id_keys[i]);
 	for (uint32_t i = 0; i < ref->description_key_count; i++)
 		put_bytes(e, COMMON_TAG(EntityRef, description_keys), ref->description_keys[i]);
-	wrap(e, field, at);
+	end(e, at);
 }
 
 static void put_resource(struct encoder *e, const struct resource *r)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, PROFILES_TAG(ResourceProfiles, resource));
 
 	put_key_values(e, RESOURCE_TAG(Resource, attributes), &r->attributes);
 	put_number(e, RESOURCE_TAG(Resource, dropped_attributes_count), r->dropped_attributes_count);
 	for (uint32_t i = 0; i < r->entity_ref_count; i++)
 		put_entity_ref(e, RESOURCE_TAG(Resource, entity_refs), &r->entity_refs[i]);
-	wrap(e, PROFILES_TAG(ResourceProfiles, resource), at);
+	end(e, at);
 }
 
 static void put_scope(struct encoder *e, const struct scope *s)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, PROFILES_TAG(ScopeProfiles, scope));
 
 	put_str(e, COMMON_TAG(InstrumentationScope, name), s->name);
 	put_str(e, COMMON_TAG(InstrumentationScope, version), s->version);
 	put_key_values(e, COMMON_TAG(InstrumentationScope, attributes), &s->attributes);
 	put_number(e, COMMON_TAG(InstrumentationScope, dropped_attributes_count), s->dropped_attributes_count);
-	wrap(e, PROFILES_TAG(ScopeProfiles, scope), at);
+	end(e, at);
 }
 
 /* --- profiles --- */
+static void put_values(struct encoder *e, const struct sample *s)
+{
+	size_t value;
+	uint8_t *at;
+
+	if (!s->value_count)
+		return;
+	value = begin(e, PROFILES_TAG(Sample, values));
+	at = room(e->out, (size_t)s->value_count * VARINT_BYTES);
+	if (!at)
+		return;
+	for (uint32_t i = 0; i < s->value_count; i++)
+		at = write_varint(at, (uint64_t)s->values[i]);
+	written(e->out, at);
+	end(e, value);
+}
+
+static void put_times(struct encoder *e, const struct sample *s)
+{
+	size_t value;
+	uint8_t *at;
+
+	if (!s->timestamp_count)
+		return;
+	value = begin(e, PROFILES_TAG(Sample, timestamps_unix_nano));
+	at = room(e->out, (size_t)s->timestamp_count * sizeof(*s->timestamps_unix_ns));
+	if (!at)
+		return;
+	for (uint32_t i = 0; i < s->timestamp_count; i++)
+		at = write_fixed64(at, &s->timestamps_unix_ns[i]);
+	written(e->out, at);
+	end(e, value);
+}
+
 static void put_sample(struct encoder *e, const struct sample *s)
 {
-	size_t at = e->out->len, list;
+	size_t at = begin(e, PROFILES_TAG(Profile, samples));
 
 	put_index(e, PROFILES_TAG(Sample, stack_index), TABLE_STACK, s->stack_index);
 	put_indices(e, PROFILES_TAG(Sample, attribute_indices), TABLE_ATTRIBUTE, &s->attributes);
 	put_index(e, PROFILES_TAG(Sample, link_index), TABLE_LINK, s->link_index);
-	list = e->out->len;
-	for (uint32_t i = 0; i < s->value_count; i++)
-		put_bare_varint(e, (uint64_t)s->values[i]);
-	if (s->value_count)
-		wrap(e, PROFILES_TAG(Sample, values), list);
-	list = e->out->len;
-	for (uint32_t i = 0; i < s->timestamp_count; i++)
-		put_bare_fixed64(e, s->timestamps_unix_ns[i]);
-	if (s->timestamp_count)
-		wrap(e, PROFILES_TAG(Sample, timestamps_unix_nano), list);
-	wrap(e, PROFILES_TAG(Profile, samples), at);
+	put_values(e, s);
+	put_times(e, s);
+	end(e, at);
 }
 
 static void put_value_type(struct encoder *e, uint32_t field, const struct value_type *t)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, field);
 
 	put_index(e, PROFILES_TAG(ValueType, type_strindex), TABLE_STRING, t->type_strindex);
 	put_index(e, PROFILES_TAG(ValueType, unit_strindex), TABLE_STRING, t->unit_strindex);
-	wrap(e, field, at);
+	end(e, at);
 }
 
 static void put_profile(struct encoder *e, const struct profile *p)
 {
 	uint64_t start = e->unit;
-	size_t at = e->out->len;
+	size_t at = begin(e, PROFILES_TAG(ScopeProfiles, profiles));
 
 	put_value_type(e, PROFILES_TAG(Profile, sample_type), &p->sample_type);
 	for (uint32_t i = 0; i < p->sample_count; i++, e->unit++) {
@@ -310,12 +220,12 @@ static void put_profile(struct encoder *e, const struct profile *p)
 		put_str(e, PROFILES_TAG(Profile, original_payload), p->original_payload);
 	}
 	put_indices(e, PROFILES_TAG(Profile, attribute_indices), TABLE_ATTRIBUTE, &p->attributes);
-	wrap(e, PROFILES_TAG(ScopeProfiles, profiles), at);
+	end(e, at);
 }
 
 static void put_scope_profiles(struct encoder *e, const struct scope_profiles *sp)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, PROFILES_TAG(ResourceProfiles, scope_profiles));
 
 	if (sp->has_scope)
 		put_scope(e, &sp->scope);
@@ -329,12 +239,12 @@ static void put_scope_profiles(struct encoder *e, const struct scope_profiles *s
 	}
 	e->unit += !sp->profile_count;
 	put_str(e, PROFILES_TAG(ScopeProfiles, schema_url), sp->schema_url);
-	wrap(e, PROFILES_TAG(ResourceProfiles, scope_profiles), at);
+	end(e, at);
 }
 
 static void put_resource_profiles(struct encoder *e, const struct resource_profiles *rp)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, PROFILES_TAG(ProfilesData, resource_profiles));
 
 	if (rp->has_resource)
 		put_resource(e, &rp->resource);
@@ -348,7 +258,7 @@ static void put_resource_profiles(struct encoder *e, const struct resource_profi
 	}
 	e->unit += !rp->scope_count;
 	put_str(e, PROFILES_TAG(ResourceProfiles, schema_url), rp->schema_url);
-	wrap(e, PROFILES_TAG(ProfilesData, resource_profiles), at);
+	end(e, at);
 }
 
 /* --- the dictionary: one function an element, called for those of the part --- */
@@ -365,12 +275,12 @@ static void put_mapping(struct encoder *e, uint32_t i)
 
 static void put_line(struct encoder *e, const struct profile_line *line)
 {
-	size_t at = e->out->len;
+	size_t at = begin(e, PROFILES_TAG(Location, lines));
 
 	put_number(e, PROFILES_TAG(Line, line), (uint64_t)line->line);
 	put_index(e, PROFILES_TAG(Line, function_index), TABLE_FUNCTION, line->function_index);
 	put_number(e, PROFILES_TAG(Line, column), (uint64_t)line->column);
-	wrap(e, PROFILES_TAG(Location, lines), at);
+	end(e, at);
 }
 
 static void put_location(struct encoder *e, uint32_t i)
@@ -403,8 +313,10 @@ static void put_link(struct encoder *e, uint32_t i)
 static void put_string(struct encoder *e, uint32_t i)
 {
 	struct str s = e->p->dict.strings[i];
+	uint8_t *at = room(e->out, s.len);
 
-	buf_append(e->out, s.data, s.len);
+	if (at)
+		written(e->out, mempcpy(at, s.data, s.len));
 }
 
 static void put_attribute(struct encoder *e, uint32_t i)
@@ -450,10 +362,10 @@ uint32_t otlp_table_count(const struct profiles *p, enum otlp_table t)
 
 static void put_table_element(struct encoder *e, enum otlp_table t, uint32_t i)
 {
-	size_t item = e->out->len;
+	size_t item = begin(e, tables[t].field);
 
 	tables[t].put(e, i);
-	wrap(e, tables[t].field, item);
+	end(e, item);
 }
 
 static void put_dictionary(struct encoder *e)
@@ -491,7 +403,7 @@ int otlp_encode_element(const struct profiles *p, const struct otlp_part *part, 
 int otlp_encode_around(const struct profiles *p, const struct otlp_part *part, const struct buf *dictionary, struct buf *out)
 {
 	struct encoder e = encoder_of(p, part, out);
-	size_t at;
+	size_t before, at;
 
 	for (uint32_t i = 0; i < p->resource_count; i++) {
 		uint64_t units = otlp_resource_units(&p->resources[i]);
@@ -501,13 +413,16 @@ int otlp_encode_around(const struct profiles *p, const struct otlp_part *part, c
 		else
 			e.unit += units;
 	}
-	at = out->len;
+	before = out->len;
+	at = begin(&e, PROFILES_TAG(ProfilesData, dictionary));
 	if (dictionary)
 		buf_append(out, dictionary->data, dictionary->len);
 	else
 		put_dictionary(&e);
 	if (dictionary || out->len > at) /* in a stream it tells where the message ends, empty or not */
-		wrap(&e, PROFILES_TAG(ProfilesData, dictionary), at);
+		end(&e, at);
+	else
+		out->len = before;
 	return out->failed ? -ENOMEM : 0;
 }
 
@@ -535,55 +450,4 @@ int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct
 		memcpy((char *)cont + tables[t].cont, &before[t], sizeof(before[t]));
 	}
 	return 0;
-}
-
-/* A message may quote what the other side sent: made UTF-8 first, or nobody could read the answer. */
-static void put_text(struct encoder *e, uint32_t tag, const char *text)
-{
-	struct buf clean = BUF_EMPTY;
-
-	utf8_append_clean(&clean, text, strlen(text));
-	if (clean.failed)
-		e->out->failed = true;
-	put_str(e, tag, (struct str){ buf_text(&clean), (uint32_t)clean.len });
-	buf_fini(&clean);
-}
-
-int otlp_encode_status(int32_t grpc_code, const char *message, struct buf *out)
-{
-	struct encoder e = { .out = out };
-
-	put_number(&e, STATUS_TAG(Status, code), (uint64_t)grpc_code);
-	put_text(&e, STATUS_TAG(Status, message), message);
-	return out->failed ? -ENOMEM : 0;
-}
-
-#define RETRY_INFO_URL "type.googleapis.com/google.rpc.RetryInfo"
-
-int otlp_encode_retry_status(int32_t grpc_code, const char *message, uint64_t retry_delay_ns, struct buf *out)
-{
-	int ret = otlp_encode_status(grpc_code, message, out);
-	struct encoder e = { .out = out };
-	size_t details = out->len;
-
-	put_text(&e, STATUS_TAG(Any, type_url), RETRY_INFO_URL);
-	size_t value = out->len, delay = value;
-	put_number(&e, STATUS_TAG(Duration, seconds), retry_delay_ns / NSEC_PER_SEC);
-	put_number(&e, STATUS_TAG(Duration, nanos), retry_delay_ns % NSEC_PER_SEC);
-	wrap(&e, STATUS_TAG(RetryInfo, retry_delay), delay);
-	wrap(&e, STATUS_TAG(Any, value), value);
-	wrap(&e, STATUS_TAG(Status, details), details);
-	return ret || out->failed ? -ENOMEM : 0;
-}
-
-int otlp_encode_partial_success(int64_t rejected_profiles, const char *message, struct buf *out)
-{
-	struct encoder e = { .out = out };
-	size_t at = out->len;
-
-	put_number(&e, SERVICE_TAG(ExportProfilesPartialSuccess, rejected_profiles), (uint64_t)rejected_profiles);
-	put_text(&e, SERVICE_TAG(ExportProfilesPartialSuccess, error_message), message);
-	if (out->len > at)
-		wrap(&e, SERVICE_TAG(ExportProfilesServiceResponse, partial_success), at);
-	return out->failed ? -ENOMEM : 0;
 }
