@@ -54,5 +54,7 @@ int64_t drop_unusable(struct profiles *p, char *why, size_t why_size)
 			scope->profile_count = kept;
 		}
 	}
+	if (dropped)
+		p->message = STR("");
 	return dropped;
 }

@@ -425,8 +425,9 @@ static bool is_doubtful(const struct otlp_decoder *d)
 	       d->max_index[PROFILES_TAG(ProfilesDictionary, attribute_table)] >= d->profiles->dict.attribute_count;
 }
 
-/* Decodes the message again when it shows the layout of an older release, whether it made sense as 1.10 or not. */
-static void try_older(struct otlp_decoder *d, const uint8_t *data, size_t len)
+/* Decodes the message again when it shows the layout of an older release, whether it made sense as 1.10 or not. False: it is
+ * what it was. */
+static bool try_older(struct otlp_decoder *d, const uint8_t *data, size_t len)
 {
 	const struct otlp_layout *layout = NULL;
 	struct otlp_decoder older = { .start = d->start, .len = len, .own_data = d->own_data, .text = d->text };
@@ -436,7 +437,7 @@ static void try_older(struct otlp_decoder *d, const uint8_t *data, size_t len)
 	if (d->error || doubtful || d->odd)
 		layout = otlp_layout(otlp_older_release(data, len, doubtful));
 	if (!layout || !layout->release)
-		return;
+		return false;
 	profiles_put(d->profiles);
 	if (layout->root)
 		otlp_decode_root(&older, layout);
@@ -448,12 +449,14 @@ static void try_older(struct otlp_decoder *d, const uint8_t *data, size_t len)
 		why = *d->text;
 		snprintf(d->text->message, sizeof(d->text->message), OTLP_FAULT_IN_OLDER, layout->release, why.message);
 	}
+	return true;
 }
 
 int otlp_decode_with(uint8_t *data, size_t len, bool own_data, const struct otlp_decode_options *options,
 		     struct profiles **ret, struct otlp_error *err)
 {
 	struct otlp_decoder d = { .start = data, .len = len, .own_data = own_data, .text = err };
+	bool is_older = false;
 
 	err->message[0] = '\0';
 	if (len > UINT32_MAX) {
@@ -462,13 +465,15 @@ int otlp_decode_with(uint8_t *data, size_t len, bool own_data, const struct otlp
 	}
 	otlp_decode_root(&d, otlp_layout(RELEASE_CURRENT));
 	if (d.error != -ENOMEM && !options->no_guess)
-		try_older(&d, data, len);
+		is_older = try_older(&d, data, len);
 	if (d.error) {
 		profiles_put(d.profiles);
 		return d.error;
 	}
 	if (own_data)
 		d.profiles->source = data;
+	if (own_data && !is_older && !d.odd && !d.lacks_table)
+		d.profiles->message = (struct str){ (const char *)data, (uint32_t)len };
 	*ret = d.profiles;
 	return 0;
 }

@@ -20,6 +20,7 @@ struct profiles *profiles_new(void)
 		return NULL;
 	}
 	p->arena = arena;
+	p->message = STR("");
 	atomic_init(&p->refs, 1);
 	return p;
 }

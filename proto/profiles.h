@@ -217,6 +217,7 @@ struct profiles {
 	uint32_t resource_count;
 	struct dictionary dict;
 	uint64_t sample_events; /* sum over samples of max(timestamps, 1): what one interval of hearth delivers */
+	struct str message;	/* what it was decoded from, when that says just this as otlp_encode() would; else empty */
 	/* private to profiles.c */
 	_Atomic uint32_t refs;
 	struct arena *arena; /* owns everything above */

@@ -195,6 +195,7 @@ int profiles_merge(struct profiles *p)
 	AUTO_FREE struct profile **first = calloc(count + 1ull, sizeof(struct profile *));
 	int err = seen && numbers && samples && first ? number_kinds(p, seen, numbers, samples) : -ENOMEM;
 
+	p->message = STR("");
 	if (!err)
 		err = join_resources(p, numbers, samples, first);
 	for (uint32_t i = 1; !err && i <= count; i++)

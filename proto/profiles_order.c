@@ -330,6 +330,7 @@ int profiles_order(struct profiles *p)
 	int (*const steps[])(struct profiles * p) = { order_locations, order_functions, order_strings, order_frequent,
 						      order_stacks };
 
+	p->message = STR("");
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		int err = steps[i](p);
 

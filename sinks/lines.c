@@ -92,7 +92,12 @@ static int lines_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	if (error)
 		return error;
 	begin_message(s);
-	error = s->format == LINES_JSON ? otlp_json_encode(p, &s->text) : otlp_encode(p, NULL, &s->text);
+	if (s->format == LINES_JSON)
+		error = otlp_json_encode(p, &s->text);
+	else if (p->message.len)
+		buf_append(&s->text, p->message.data, p->message.len);
+	else
+		error = otlp_encode(p, NULL, &s->text);
 	return error ? error : write_message(s, f, ack);
 }
 

@@ -19,6 +19,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "proto/sink.h"
+#include "tests/unit/proto/otlp_bytes.h"
 
 enum { MAX_BYTES = 10000, STEP_MS = 2000 };
 
@@ -242,6 +243,37 @@ static void test_memory_is_held_as_long_as_profiles(void **state)
 	}
 }
 
+/* Sinks may pass on the bytes that came, unless something of these was taken out. */
+static void test_message_is_what_came(void **state)
+{
+	static const struct {
+		const char *profiles;
+		bool is_whole;
+	} table[] = {
+		{ "1{2{2{}}}", true },
+		{ "1{2{2{} 2{2{4[1 2 3] 5'0123456789abcdef'}}}}", false }, /* three values for two times */
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		AUTO(buf_fini) struct buf data = BUF_EMPTY;
+		struct asked a = { 0 };
+
+		bytes_fields(table[i].profiles, &data);
+		bytes_fields("2{1{} 2{} 3{} 4{} 5'' 6{} 7{}}", &data);
+		setup_with(&quick_ops);
+		sink.keep = true;
+		body_init(&a.request.body, ingest_budget(in), NULL);
+		ask_with(&a, data.data, data.len);
+		assert_int_equal(a.answer.outcome, table[i].is_whole ? INGEST_OK : INGEST_PARTIAL);
+		assert_int_equal(sink.kept->message.len, table[i].is_whole ? data.len : 0);
+		assert_memory_equal(sink.kept->message.data, data.data, sink.kept->message.len);
+		profiles_put(sink.kept);
+		settle();
+		end();
+	}
+}
+
 static void test_cancelled(void **state)
 {
 	struct asked *a = malloc(sizeof(*a));
@@ -423,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_errors_of_sinks),
 		cmocka_unit_test(test_ack_from_another_thread),
 		cmocka_unit_test(test_memory_is_held_as_long_as_profiles),
+		cmocka_unit_test(test_message_is_what_came),
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_freed_first),
 		cmocka_unit_test(test_waiting_for_memory),

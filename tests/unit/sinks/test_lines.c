@@ -137,6 +137,46 @@ static void torn_ends_go(void **state)
 	}
 }
 
+/* Writes @data as a receiver would; it must be @want then. */
+static void assert_framed(const struct buf *data, const char *more, size_t more_len, bool is_kept)
+{
+	AUTO_FREE uint8_t *got = NULL;
+	uint8_t *owned = malloc(data->len + more_len);
+	size_t want = data->len + (is_kept ? more_len : 0);
+	struct otlp_error err;
+	struct profiles *p;
+	struct sink *s;
+
+	memcpy(owned, data->data, data->len);
+	memcpy(owned + data->len, more, more_len);
+	assert_int_equal(otlp_decode(owned, data->len + more_len, true, &p, &err), 0);
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(sink_lines_new(path, LINES_FRAMED, &s), 0);
+	assert_int_equal(sink_consume(s, p, NULL), 0);
+	assert_int_equal(sink_flush(s, UINT64_MAX), 0);
+	sink_free(s);
+	profiles_put(p);
+	assert_int_equal(read_all(&got), 4 + want);
+	assert_int_equal((size_t)got[2] << 8 | got[3], want);
+	assert_memory_equal(got + 4, data->data, data->len);
+	if (is_kept)
+		assert_memory_equal(got + 4 + data->len, more, more_len);
+}
+
+/* A request is written as it came, unless it says more than the profiles that were made of it. */
+static void requests_stay_as_they_came(void **state)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	struct profiles *p = agent_profiles(1, 3);
+
+	(void)state;
+	assert_int_equal(otlp_encode(p, NULL, &data), 0);
+	profiles_put(p);
+	assert_framed(&data, "", 0, true);
+	assert_framed(&data, "\x12\x00", 2, true);	/* a dictionary once more, with nothing in it */
+	assert_framed(&data, "\xf8\x01\x01", 3, false); /* an unknown field */
+}
+
 static void wait_for(struct counted_ack *ack)
 {
 	for (int i = 0; i < 5000 && !ack->done; i++)
@@ -268,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(goes_on, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(lines_are_json, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(requests_stay_as_they_came, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(torn_ends_go, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(acks_come_once, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(captures_ack_too, make_file, remove_file),
