@@ -60,7 +60,7 @@ func main() {
 	fmt.Println("chain runtime.main main.main main.outer main._Cfunc_middle runtime.cgocall runtime.asmcgocall " +
 		"_cgo_Cfunc_middle middle inner goBack crosscall2 runtime.cgocallback runtime.cgocallbackg " +
 		"runtime.cgocallbackg runtime.cgocallbackg1 _cgoexp_goBack main.goBack main.leaf")
-	fmt.Println("calls * runtime.* time.* fmt.* os.* strconv.* _cgo_* libc:\ncalls runtime.main *")
+	fmt.Println("calls * runtime.* time.* fmt.* os.* strconv.* _cgo_* libc: *__restore_rt\ncalls runtime.main *")
 	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
 	x := uint64(0)
 	for time.Now().Before(end) {
