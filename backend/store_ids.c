@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of known things: buckets of eight, doubled when both are full and it is allowed. What is new stands in a
- * bucket's back half and comes to the front when it is met again. So what comes once does not push out what comes time and
- * again: of a new stack's nodes mostly the last is asked for later.
- */
+/* The table of known things: buckets of eight, moved to the front when met, doubled when both are full and it is allowed. */
 #include "backend/store_ids.h"
 
 #include <errno.h>
@@ -13,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { FIRST_BUCKETS = 64, LINE_BYTES = 64, ID_FRONT = ID_WAYS / 2 };
+enum { FIRST_BUCKETS = 64, LINE_BYTES = 64 };
 
 void ids_init(struct ids *t, size_t most)
 {
@@ -107,11 +103,12 @@ static struct id_slot *choose(const struct ids *t, struct id_key key)
 	return used_of(second) < used_of(first) ? second : first;
 }
 
-/* Into @bucket, which is one of @key's: behind those at the front, which were met again. */
-static void insert(struct ids *t, struct id_slot *bucket, struct id_key key, uint32_t id)
+/* Into @bucket, which is one of @key's, at place @at or the first free one before it. */
+static void insert(struct ids *t, struct id_slot *bucket, size_t at, struct id_key key, uint32_t id)
 {
-	const size_t used = used_of(bucket), at = used < ID_FRONT ? used : ID_FRONT;
+	const size_t used = used_of(bucket);
 
+	at = used < at ? used : at;
 	t->count += used < ID_WAYS;
 	memmove(&bucket[at + 1], &bucket[at], (ID_WAYS - 1 - at) * sizeof(*bucket));
 	bucket[at] = (struct id_slot){ .low = key.low, .high = key.high, .id = id };
@@ -134,7 +131,7 @@ static int grow(struct ids *t)
 			const struct id_key key = { slot->low, slot->high };
 
 			if (slot->id)
-				insert(&grown, choose(&grown, key), key, slot->id);
+				insert(&grown, choose(&grown, key), 0, key, slot->id);
 		}
 	}
 	free(t->slots);
@@ -142,7 +139,7 @@ static int grow(struct ids *t)
 	return 0;
 }
 
-int ids_put(struct ids *t, struct id_key key, uint32_t id)
+static int put(struct ids *t, size_t at, struct id_key key, uint32_t id)
 {
 	struct id_slot *bucket = t->bucket_count ? choose(t, key) : NULL;
 
@@ -153,6 +150,16 @@ int ids_put(struct ids *t, struct id_key key, uint32_t id)
 			return err; /* else the table stays as large as it is */
 		bucket = choose(t, key);
 	}
-	insert(t, bucket, key, id);
+	insert(t, bucket, at, key, id);
 	return 0;
+}
+
+int ids_put(struct ids *t, struct id_key key, uint32_t id)
+{
+	return put(t, 0, key, id);
+}
+
+int ids_put_last(struct ids *t, struct id_key key, uint32_t id)
+{
+	return put(t, ID_WAYS - 1, key, id);
 }

@@ -63,4 +63,8 @@ void ids_prefetch(const struct ids *t, struct id_key key);
 /* Puts @id, not 0, under @key, which is not there. 0 or -ENOMEM. */
 int ids_put(struct ids *t, struct id_key key, uint32_t id);
 
+/* The same for what is likely not met again: until it is, it is the first to be forgotten. So it does not push out what
+ * comes time and again. */
+int ids_put_last(struct ids *t, struct id_key key, uint32_t id);
+
 #endif

@@ -205,7 +205,11 @@ static uint32_t keep_path(struct message *m)
 
 		k->nodes[k->node_count++] = (struct node_row){ .parent = node, .frame = frame };
 		node = k->next[KEPT_NODE]++;
-		(void)ids_put(&k->ids[KEPT_NODE], m->path[i].key, node);
+		/* Stacks are asked for; the nodes within them only where a new one branches off. */
+		if (i + 1 < m->path_count)
+			(void)ids_put_last(&k->ids[KEPT_NODE], m->path[i].key, node);
+		else
+			(void)ids_put(&k->ids[KEPT_NODE], m->path[i].key, node);
 	}
 	return node;
 }

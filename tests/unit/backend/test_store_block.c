@@ -226,8 +226,8 @@ static struct id_key key_of(uint32_t i)
 	return id_key_of(&i, sizeof(i));
 }
 
-/* What was met again stays, however much comes once. */
-static void test_ids_met_again(void **arg)
+/* What is put last pushes out nothing but its like, until it is met again. */
+static void test_ids_last(void **arg)
 {
 	enum { MOST = 4096, FEW = MOST / 4, ONCE = 50 * MOST };
 	struct ids t;
@@ -237,13 +237,14 @@ static void test_ids_met_again(void **arg)
 	ids_init(&t, MOST);
 	for (uint32_t i = 1; i <= FEW; i++)
 		assert_int_equal(ids_put(&t, key_of(i), i), 0);
-	for (uint32_t i = 1; i <= FEW; i++)
-		assert_int_equal(ids_get(&t, key_of(i)), i);
 	for (uint32_t i = FEW + 1; i <= ONCE; i++)
-		assert_int_equal(ids_put(&t, key_of(i), i), 0);
+		assert_int_equal(ids_put_last(&t, key_of(i), i), 0);
+	assert_int_equal(ids_get(&t, key_of(ONCE)), ONCE);
 	for (uint32_t i = 1; i <= FEW; i++)
 		known += ids_get(&t, key_of(i)) == i;
 	assert_in_range(known, FEW * 9 / 10, FEW);
+	assert_int_equal(ids_put_last(&t, key_of(ONCE + 1), ONCE + 1), 0);
+	assert_int_equal(ids_get(&t, key_of(ONCE)), ONCE);
 	ids_fini(&t);
 }
 
@@ -251,7 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_columns), cmocka_unit_test(test_blocks), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_lists),	cmocka_unit_test(test_ids),    cmocka_unit_test(test_ids_met_again),
+		cmocka_unit_test(test_lists),	cmocka_unit_test(test_ids),    cmocka_unit_test(test_ids_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
