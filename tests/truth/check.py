@@ -55,6 +55,7 @@ RUST_ROOT = re.compile(r"(?P<c>.*?);main(;std::rt::lang_start)?(?P<internal>;std
                        r"(?P<closure>;std::rt::lang_start::{closure})?;std::\w+(::\w+)?::__rust_begin_short_backtrace"
                        r"(;core::ops::function::FnOnce::call_once)?$")
 THREAD_ROOT = re.compile(r"(libc:|(libc:)?(__)?clone3?);(libc:|(libc:)?start_thread)$|(__)?clone;start$")
+CLONE_CHILD = re.compile(r"(libc:|(libc:)?(__)?clone3?)$")
 GO_ROOT = re.compile(r"runtime\.goexit$")
 GO_OUTSIDE = re.compile(r"runtime\.(goexit|mcall|mstart|clone|rt0_go|morestack|sigtramp|cgoSigtramp)$|_rt0_\w+$")
 AFTER_MAIN = re.compile(r"(libc:|musl:)?(exit|_exit|_Exit|_setjmp|__libc_start_init|\w*_init)$")
@@ -270,7 +271,8 @@ class Program:
                 rust = labels[i + 1] == "main" and not any("__rust_begin_short_backtrace" in l for l in labels)
                 return bool(AFTER_MAIN.match(labels[i + 1])) or rust
         return labels[0] in ("_start", "_dl_start_user") or labels[0].startswith(("ld:", "musl:")) or bool(
-            GO_OUTSIDE.match(labels[0])) or any(THREAD_ROOT.match(r) for r in joined[:2]) or labels == ["libc:"]  # clone's child
+            GO_OUTSIDE.match(labels[0])) or any(THREAD_ROOT.match(r) for r in joined[:2]) or (
+                len(labels) == 1 and bool(CLONE_CHILD.match(labels[0])))
 
     def take(self, path, count, end, frames, names_from):
         self.path, self.folder = path, os.path.dirname(path)
