@@ -12,20 +12,15 @@
 
 #include "backend/store.h"
 #include "base/cleanup.h"
-#include "base/intern.h"
 
-struct edge { /* interned: the number of a child's key is the number of the node less one */
-	uint32_t parent;
-	uint32_t function;
-	uint32_t line;
-	uint32_t inlined;
-};
+enum { FIRST_NODES = 1024 };
 
 struct graph {
 	struct store *store;
 	struct functions *functions;
 	unsigned flags;
-	struct intern *edges;
+	uint32_t *edges; /* hash table of nodes by parent and call; 0: free, the root is nobody's child */
+	uint32_t edge_count; /* of slots, power of two */
 	struct graph_node *nodes;
 	uint32_t count, cap;
 	uint32_t top; /* below which stacks are placed: the root or a label's node */
@@ -78,9 +73,10 @@ struct graph *graph_new(struct store *store, struct functions *functions, unsign
 	g->store = store;
 	g->functions = functions;
 	g->flags = flags;
-	g->edges = intern_new();
-	g->cap = 1024;
+	g->cap = FIRST_NODES;
 	g->nodes = calloc(g->cap, sizeof(*g->nodes));
+	g->edge_count = 2 * FIRST_NODES;
+	g->edges = calloc(g->edge_count, sizeof(*g->edges));
 	if (!g->edges || !g->nodes || know_stacks(g)) {
 		graph_free(g);
 		return NULL;
@@ -94,7 +90,7 @@ void graph_free(struct graph *g)
 {
 	if (!g)
 		return;
-	intern_free(g->edges);
+	free(g->edges);
 	free(g->marks);
 	free(g->weights[0]);
 	free(g->weights[1]);
@@ -115,19 +111,28 @@ struct graph_node *graph_nodes(const struct graph *g, uint32_t *count_ret)
 	return g->nodes;
 }
 
-int graph_child(struct graph *g, uint32_t parent, struct function_call call, uint32_t *ret)
-{
-	struct edge edge = { .parent = parent, .function = call.function };
-	uint32_t number;
-	int is_new;
+/* --- edges --- */
 
-	if (call.inlined && g->flags & GRAPH_NO_INLINE) {
-		*ret = parent;
-		return 0;
+/* Where the child of @parent for @call stands, or the free place for it. */
+static uint32_t *find_edge(const struct graph *g, uint32_t parent, struct function_call call)
+{
+	const uint64_t hash = ((uint64_t)parent << 32 | call.function) * 0x9e3779b97f4a7c15ull ^
+			      ((uint64_t)call.line << 1 | call.inlined) * 0xc2b2ae3d27d4eb4full;
+	uint32_t at = (uint32_t)(hash * 0xbf58476d1ce4e5b9ull >> 32);
+
+	for (;; at++) {
+		uint32_t *edge = &g->edges[at & (g->edge_count - 1)];
+		const struct graph_node *n = &g->nodes[*edge];
+
+		if (!*edge || (n->parent == parent && n->call.function == call.function && n->call.line == call.line &&
+			       n->call.inlined == call.inlined))
+			return edge;
 	}
-	edge.inlined = call.inlined;
-	edge.line = g->flags & GRAPH_LINES ? call.line : 0;
-	call.line = edge.line;
+}
+
+/* Room for one node more; at most 3/4 of the edges' places are taken. */
+static int grow_nodes(struct graph *g)
+{
 	if (g->count == g->cap) {
 		uint32_t cap = g->cap * 2;
 		struct graph_node *nodes = cap > g->cap ? realloc(g->nodes, cap * sizeof(*nodes)) : NULL;
@@ -137,12 +142,39 @@ int graph_child(struct graph *g, uint32_t parent, struct function_call call, uin
 		g->nodes = nodes;
 		g->cap = cap;
 	}
-	is_new = intern_add(g->edges, &edge, sizeof(edge), &number);
-	if (is_new < 0)
-		return is_new;
-	*ret = number + 1;
-	if (is_new)
+	if (g->count >= g->edge_count / 4 * 3) {
+		uint32_t *edges = calloc(2 * (size_t)g->edge_count, sizeof(*edges));
+
+		if (!edges)
+			return -ENOMEM;
+		free(g->edges);
+		g->edges = edges;
+		g->edge_count *= 2;
+		for (uint32_t i = 1; i < g->count; i++)
+			*find_edge(g, g->nodes[i].parent, g->nodes[i].call) = i;
+	}
+	return 0;
+}
+
+int graph_child(struct graph *g, uint32_t parent, struct function_call call, uint32_t *ret)
+{
+	int err = grow_nodes(g);
+	uint32_t *edge;
+
+	if (err)
+		return err;
+	if (call.inlined && g->flags & GRAPH_NO_INLINE) {
+		*ret = parent;
+		return 0;
+	}
+	if (!(g->flags & GRAPH_LINES))
+		call.line = 0;
+	edge = find_edge(g, parent, call);
+	if (!*edge) {
+		*edge = g->count;
 		g->nodes[g->count++] = (struct graph_node){ .parent = parent, .call = call };
+	}
+	*ret = *edge;
 	return 0;
 }
 

@@ -122,7 +122,8 @@ static uint32_t count_others(const struct writer *w)
 	return count;
 }
 
-static int choose(struct writer *w, uint32_t max_nodes)
+/* Which nodes are shown; *@rows_ret: how many rows they are, those of the others too. */
+static int choose(struct writer *w, uint32_t max_nodes, size_t *rows_ret)
 {
 	for (uint32_t k = max_nodes > 1 ? max_nodes - 1 : 1;;) {
 		uint32_t shown = 0, others;
@@ -133,6 +134,7 @@ static int choose(struct writer *w, uint32_t max_nodes)
 		for (uint32_t i = 0; i < w->node_count; i++)
 			shown += w->shown[i];
 		others = count_others(w);
+		*rows_ret = (size_t)shown + others;
 		if (shown + others <= max_nodes || k == 0)
 			break;
 		k -= shown + others - max_nodes < k ? shown + others - max_nodes : k;
@@ -205,6 +207,7 @@ static void make_rows(struct writer *w)
 static int writer_init(struct writer *w, const struct graph *g, uint32_t max_nodes)
 {
 	uint32_t functions = functions_count(graph_functions(g));
+	size_t rows;
 	int err;
 
 	w->graph = g;
@@ -215,10 +218,10 @@ static int writer_init(struct writer *w, const struct graph *g, uint32_t max_nod
 	w->local_count = LOCAL_FIRST;
 	if (!w->shown || !w->local || !w->global)
 		return -ENOMEM;
-	err = choose(w, max_nodes);
+	err = choose(w, max_nodes, &rows);
 	if (err)
 		return err;
-	w->rows = calloc(2 * (size_t)w->node_count + 2, sizeof(*w->rows));
+	w->rows = calloc(rows, sizeof(*w->rows));
 	if (!w->rows)
 		return -ENOMEM;
 	make_rows(w);
