@@ -134,11 +134,15 @@ static int put_in_order(struct sink_file *s, struct buf *out)
 			return n < 0 ? -errno : -EIO;
 		data.len += (size_t)n;
 	}
-	error = otlp_decode(data.data, data.len, false, &p, &why);
+	error = otlp_decode(data.data, data.len, true, &p, &why);
+	if (!error)
+		data = BUF_EMPTY; /* @p's */
 	if (!error && s->end == FILE_END_MERGED)
 		error = profiles_merge(p);
 	if (!error)
 		error = profiles_order(p);
+	if (!error)
+		error = buf_reserve(out, s->whole_bytes);
 	if (!error)
 		error = otlp_encode(p, NULL, out);
 	profiles_put(p);
@@ -181,6 +185,8 @@ static void file_free(struct sink *sink)
 	struct sink_file *s = (struct sink_file *)sink;
 
 	commit_free(s->commit);
+	otlp_stream_free(s->stream);
+	buf_fini(&s->message);
 	bool nothing = s->path && s->fd >= 0 && s->whole_bytes == 0;
 
 	if (nothing)
@@ -190,8 +196,6 @@ static void file_free(struct sink *sink)
 			  strerror(errno));
 	if (s->fd != STDOUT_FILENO)
 		cleanup_close(&s->fd);
-	otlp_stream_free(s->stream);
-	buf_fini(&s->message);
 	free(s->path);
 	free(s->part);
 	free(s);
