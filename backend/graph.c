@@ -19,7 +19,7 @@ struct graph {
 	struct store *store;
 	struct functions *functions;
 	unsigned flags;
-	uint32_t *edges; /* hash table of nodes by parent and call; 0: free, the root is nobody's child */
+	uint32_t *edges;     /* hash table of nodes by parent and call; 0: free, the root is nobody's child */
 	uint32_t edge_count; /* of slots, power of two */
 	struct graph_node *nodes;
 	uint32_t count, cap;
@@ -86,15 +86,24 @@ struct graph *graph_new(struct store *store, struct functions *functions, unsign
 	return g;
 }
 
-void graph_free(struct graph *g)
+/* What placing alone needs. */
+static void forget_places(struct graph *g)
 {
-	if (!g)
-		return;
 	free(g->edges);
 	free(g->marks);
 	free(g->weights[0]);
 	free(g->weights[1]);
 	free(g->places);
+	g->edges = g->places = NULL;
+	g->marks = NULL;
+	g->weights[0] = g->weights[1] = NULL;
+}
+
+void graph_free(struct graph *g)
+{
+	if (!g)
+		return;
+	forget_places(g);
 	free(g->nodes);
 	free(g);
 }
@@ -302,6 +311,7 @@ static int link_children(struct graph *g)
 
 int graph_sum(struct graph *g)
 {
+	forget_places(g);
 	for (uint32_t i = 0; i < g->count; i++)
 		for (unsigned side = 0; side < 2; side++)
 			g->nodes[i].total[side] = g->nodes[i].self[side];

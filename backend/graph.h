@@ -44,7 +44,7 @@ int graph_place(struct graph *g);
 int graph_child(struct graph *g, uint32_t parent, struct function_call call, uint32_t *ret);
 
 /* Adds the selves up into totals and links children, heaviest first, those of one weight by name. Once, when everything is
- * placed. */
+ * placed: nothing can be added then. */
 int graph_sum(struct graph *g);
 
 /* By number; 0 is the root; a child's number is above its parent's. Valid until something is added. */

@@ -10,7 +10,7 @@
 #include "base/metrics.h"
 
 enum {
-	LARGE_BYTES = 256 << 10,
+	LARGE_BYTES = 128 << 10,
 	MUCH_BYTES = 1 << 20, /* to trim less is not worth the page faults that follow */
 };
 
