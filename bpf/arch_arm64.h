@@ -34,6 +34,8 @@ enum { CPU_HAS_VSYSCALL = 0 };
 #define VSYSCALL_PAGE 0ull
 #define ROW_VSYSCALL  0ull
 
+enum { GO_G_PLACES = 1 }; /* where cpu_go_g() looks */
+
 #ifdef __bpf__
 #include "bpf/kernel.h"
 
@@ -74,8 +76,6 @@ static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool h
 }
 
 /* Go code has its g in x28. */
-enum { GO_G_PLACES = 1 };
-
 static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs, __u32 nth)
 {
 	return regs[28];

@@ -28,6 +28,8 @@ enum { CPU_HAS_VSYSCALL = 1 };
 #define VSYSCALL_PAGE 0xffffffffff600ull /* address >> 12 */
 #define ROW_VSYSCALL  ROW(0, RULE_CFA, BASE_SP, 0, 8)
 
+enum { GO_G_PLACES = 32 }; /* where cpu_go_g() looks */
+
 #ifdef __bpf__
 #include "bpf/kernel.h"
 
@@ -80,11 +82,9 @@ static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool h
 }
 
 /*
- * Where the g of a thread that runs Go code is noted: below the thread pointer. @nth from 0: of the places where it may be the
- * first is the one of nearly all programs; a static one has its C library's variables of the thread before it. 0: none.
+ * Where the g of a thread that runs Go code is noted: below the thread pointer. @nth from 0: of the places where it may be
+ * the first is the one of nearly all programs; a static one has its C library's variables of the thread before it. 0: none.
  */
-enum { GO_G_PLACES = 32 };
-
 static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs, __u32 nth)
 {
 	__u64 tls = cpu_thread_pointer(task, has_btf), g;

@@ -49,12 +49,13 @@ static inline __u64 cpu_thread_pointer(struct task_struct *task, bool has_btf)
 	return kernel.thread->fs_base;
 }
 
-static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs)
+static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs, __u32 nth)
 {
 	__u64 g;
 
 	(void)task, (void)has_btf, (void)regs;
-	return bpf_probe_read_user(&g, sizeof(g), (const void *)(uintptr_t)(kernel.thread->fs_base - 8)) ? 0 : g;
+	return bpf_probe_read_user(&g, sizeof(g), (const void *)(uintptr_t)(kernel.thread->fs_base - 8 - 8ull * nth)) ? 0
+														      : g;
 }
 
 #pragma GCC diagnostic push
