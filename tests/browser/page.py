@@ -67,7 +67,8 @@ def test_search(p):
     p.graph()
     p.b.keys("/fib")
     p.until("return /3/.test(document.querySelector('.found').innerText)", "fib is not found three times")
-    check("5.00 %" in p.text(".found"), f"fib within fib is counted twice: {p.text('.found')}")
+    part = float(p.text(".found").split(" %")[0])  # the window's ends cut steps of the made up hour
+    check(close(part, 5, 0.05), f"fib within fib is counted twice: {p.text('.found')}")
     p.b.keys(ENTER)
     check("1 of 3" in p.text(".found"), f"Enter: {p.text('.found')}")
     p.b.keys(ENTER + ENTER + ENTER)

@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "once") == 0)
 		return once();
 #ifdef THREAD
-	puts("calls main pthread_* *pthread_join mmap* *memset*");
+	puts("calls main *pthread_* mmap* *memset*");
 #endif
 	puts("chain " ROOT " b01 b02 b03 b04 b05 b06 b07 b08 b09 b10 leaf\ncalls b* memset __mem* libc:\n"
 	     "calls leaf *clock_gettime");
