@@ -48,6 +48,8 @@ enum {
 	KEPT_MS = 60000, /* for so long the kernel is believed to have what it did not miss */
 };
 
+enum { PROVEN_SLOTS = 4096 };
+
 struct late {
 	struct processes *processes;
 	struct files *files;
@@ -55,6 +57,10 @@ struct late {
 	struct cache_fill *fill; /* owned */
 	struct buf request, reply;
 	struct late_result result;
+	struct {
+		uint32_t file; /* 0: free */
+		uint64_t va;
+	} proven[PROVEN_SLOTS]; /* return addresses that stand behind calls, as their files' reader said */
 	struct metric *walks, *mismatches, *evaluated;
 };
 
@@ -245,12 +251,24 @@ static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
 /* Does the pc that a guessed row led to look like a return address? Code that is in no file cannot be asked. */
 static bool is_behind_call(struct walk *w)
 {
-	uint64_t addr = w->regs.value[REG_PC] - 1;
+	uint64_t addr = w->regs.value[REG_PC] - 1, va;
 	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
+	struct late *l = w->late;
+	uint32_t slot;
+	int status;
 
-	return m && (!m->file || m->file->state != FILE_READABLE ||
-		     files_call(w->late->files, m->file, ELF_OP_RETURN, w->regs.value[REG_PC] - m->bias, NULL, 0,
-				&w->late->reply) != -ENOENT);
+	if (!m || !m->file || m->file->state != FILE_READABLE)
+		return m;
+	va = w->regs.value[REG_PC] - m->bias;
+	slot = (uint32_t)(va * 0x9E3779B1u >> 7 ^ m->file->id) % PROVEN_SLOTS;
+	if (l->proven[slot].file == m->file->id && l->proven[slot].va == va)
+		return true;
+	status = files_call(l->files, m->file, ELF_OP_RETURN, va, NULL, 0, &l->reply);
+	if (!status) {
+		l->proven[slot].file = m->file->id;
+		l->proven[slot].va = va;
+	}
+	return status != -ENOENT;
 }
 
 /* May a guess end the walk because it found no return address? A new thread finds none where its stack begins. */
@@ -294,8 +312,7 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
  */
 static bool is_hand_made_end(struct walk *w, struct file *file, uint64_t va, const struct row *row)
 {
-	if (w->regs.is_exact || w->was_followed || (row && (!row->is_followed || (!row->is_guess && va + 1 < row->end))) ||
-	    is_behind_call(w))
+	if (w->regs.is_exact || w->was_followed || (row && !row->is_followed) || is_behind_call(w))
 		return false;
 	for (uint32_t i = 0; i < file->end_cnt; i++)
 		if (file->ends[i] == va)
