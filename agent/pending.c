@@ -154,12 +154,10 @@ const struct stack_area *stack_area_find(const struct stack_area *areas, uint32_
 
 const struct stack_area *stack_area_from(const struct stack_area *areas, uint32_t area_cnt, uint64_t addr)
 {
-	const struct stack_area *first = NULL, *holds = stack_area_find(areas, area_cnt, addr, 8);
-
 	for (uint32_t i = 0; i < area_cnt; i++)
-		if (areas[i].addr >= addr && (!first || areas[i].addr < first->addr))
-			first = &areas[i];
-	return holds ? holds : first;
+		if (areas[i].addr >= addr || stack_area_find(&areas[i], 1, addr, 8))
+			return &areas[i];
+	return NULL;
 }
 
 static bool is_chunk_of(const struct chunk *chunk, const struct sample_record *r)

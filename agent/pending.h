@@ -25,7 +25,7 @@ struct pending_sample {
 	const uint64_t *kernel;		/* record->kernel_cnt, innermost first */
 	const uint64_t *user;		/* record->user_cnt, with FRAME_EXACT */
 	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
-	const struct stack_area *areas; /* as they were copied */
+	const struct stack_area *areas; /* by address */
 	uint32_t area_cnt;
 };
 

@@ -78,9 +78,10 @@ void traces_reset(struct traces *t)
 		give_back(&t->traces, &t->trace_cap);
 		give_back(&t->frame_ids, &t->frame_id_cap);
 		give_back(&t->events, &t->event_cap);
+	} else {
+		intern_reset(t->keys);
+		intern_reset(t->frames);
 	}
-	intern_reset(t->keys);
-	intern_reset(t->frames);
 	t->frame_id_cnt = 0;
 	t->event_cnt = 0;
 }

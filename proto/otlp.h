@@ -19,8 +19,8 @@ struct otlp_continuation {
 
 /*
  * Appends @p as one ProfilesData (= ExportProfilesServiceRequest) message. @cont may be NULL; otherwise indices continue
- * from it and it is advanced by the tables written. 0,
- * -ENOMEM, or -EOVERFLOW (the stream would have more elements in a table than an index can count; nothing was written).
+ * from it and it is advanced by the tables written. 0, -ENOMEM, or -EOVERFLOW (the stream would have more elements in a
+ * table than an index can count; nothing was written).
  */
 int otlp_encode(const struct profiles *p, struct otlp_continuation *cont, struct buf *out);
 

@@ -2,9 +2,11 @@
 /*
  * What the store does with many samples:
  *   store fill DIR SAMPLES HOURS SERVICES STACKS  makes samples, as requests of 5 s, and stores them
- *   store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each time later than the last:
- * each FILE is a request of one interval, as --collector sends them; a capture is cut into requests by size, process after
- * process store ask DIR [NAME]                          asks questions, or that called NAME: the fastest time, and the first
+ *   store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each time later than the last
+ *   store ask DIR [NAME]                          asks questions, or that called NAME: the fastest time, and the first
+ * A FILE is a request of one interval, as --collector sends them; a capture is cut into requests by size, process after
+ * process.
+ *
  * A line "NAME VALUE UNIT" for each figure, with the bar it is held to. Times are CPU times of the whole process: those of
  * ingest run from the first request's bytes to the last commit, the writer's thread and what it merged meanwhile included,
  * without the making of the requests.
