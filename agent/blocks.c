@@ -44,6 +44,8 @@ uint64_t row_pack(const struct row *row, uint16_t start)
 	uint32_t places;
 	int16_t fp;
 
+	if (row->is_end)
+		return ROW(start, RULE_ROOT, ROOT_OF_RETURNS, 0, 0);
 	if (row->is_guess) /* until user space knows better */
 		return ROW(start, RULE_USER, 0, 0, 0);
 	switch ((enum row_cfa)row->cfa) {

@@ -150,43 +150,12 @@ void cache_fill_address_space(struct cache_fill *c, const struct address_space *
 	}
 }
 
-/* @rows with the byte at @at made the end of stacks; @out has room for two more. Returns their number. */
-static size_t with_end(const struct row *rows, size_t count, uint64_t at, struct row *out)
-{
-	struct row none = { .start = UINT64_MAX, .end = UINT64_MAX };
-	bool is_in = false;
-	size_t n = 0;
-
-	for (size_t i = 0; i <= count; i++) {
-		struct row before = i < count ? rows[i] : none, after = before;
-
-		before.end = before.end < at ? before.end : at;
-		after.start = after.start > at ? after.start : at + 1;
-		if (before.start < before.end)
-			out[n++] = before;
-		if (!is_in && after.end > at) {
-			out[n++] = (struct row){ .start = at, .end = at + 1, .cfa = ROW_CFA_ROOT };
-			is_in = true;
-		}
-		if (after.start < after.end)
-			out[n++] = after;
-	}
-	return n;
-}
-
 static void put_block(struct cache_fill *c, const struct file *file, uint64_t va, const struct row *rows, size_t count)
 {
-	struct row more[2][CODE_BLOCK_BYTES + 2 * FILE_ENDS_KEPT];
 	struct unwind_block parts[MAX_BLOCK_PARTS];
 	uint64_t block = va / CODE_BLOCK_BYTES;
 	uint32_t n;
 
-	for (uint32_t i = 0; i < file->end_cnt; i++) {
-		if (file->ends[i] / CODE_BLOCK_BYTES != block)
-			continue;
-		count = with_end(rows, count, file->ends[i], more[i & 1]);
-		rows = more[i & 1];
-	}
 	n = blocks_pack(file->id, block, rows, count, parts);
 	for (uint32_t i = 0; i < n; i++)
 		if (sampler_set_block(c->sampler, &parts[i]))

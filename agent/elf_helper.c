@@ -244,7 +244,8 @@ static bool rows_are_sound(const struct elf_request *request, const struct buf *
 		if (reply->len - off < sizeof(row) || reply->data[off + offsetof(struct row, is_signal_frame)] > 1 ||
 		    reply->data[off + offsetof(struct row, is_guess)] > 1 ||
 		    reply->data[off + offsetof(struct row, is_followed)] > 1 ||
-		    reply->data[off + offsetof(struct row, is_behind_syscall)] > 1)
+		    reply->data[off + offsetof(struct row, is_behind_syscall)] > 1 ||
+		    reply->data[off + offsetof(struct row, is_end)])
 			return false;
 		memcpy(&row, reply->data + off, sizeof(row));
 		if (row.start < at || row.end <= row.start || row.end > request->addr_end)

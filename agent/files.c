@@ -546,6 +546,12 @@ void files_learn(struct files *f, const struct file *file, uint64_t addr, const 
 	(void)row_cache_learn(f->rows, file->rows_id, addr, row); /* for want of memory it is learned once more */
 }
 
+void files_end(struct files *f, const struct file *file, uint64_t addr)
+{
+	f->unsaved++;
+	(void)row_cache_end(f->rows, file->rows_id, addr); /* for want of memory it is found out once more */
+}
+
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,
 	       struct buf *reply)
 {

@@ -26,8 +26,6 @@ enum file_state {
 	FILE_HOSTILE,	 /* reading its tables crashed, hung or swelled (elf_service_is_hostile): not asked for rows again */
 };
 
-enum { FILE_ENDS_KEPT = 8 };
-
 struct file {
 	uint32_t id;	    /* from 1 */
 	uint32_t rows_id;   /* by which its rows are kept: another life of the same file has the same */
@@ -45,9 +43,6 @@ struct file {
 	uint64_t size_bytes, mtime_ns; /* when it was opened */
 	uint64_t believed_ns;	       /* when they were last found to be the same */
 	struct elf_info info;
-	uint64_t ends[FILE_ENDS_KEPT]; /* return addresses less 1 that no call put on a stack: hand-made ends (agent/late.c)
-					*/
-	uint32_t end_cnt;
 	uint32_t pid; /* of a process that mapped it, the last seen: in its root debug files are looked for */
 	int debug_fd; /* the separate debug file, once its reader took it; -1: none */
 	uint8_t tried[DEBUG_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */
@@ -107,6 +102,9 @@ void files_mark(struct files *f, const struct file *file, uint64_t addr);
 
 /* The row at @addr says from now on what @row does. */
 void files_learn(struct files *f, const struct file *file, uint64_t addr, const struct row *row);
+
+/* A return address right behind @addr is from now on where stacks made by hand end. */
+void files_end(struct files *f, const struct file *file, uint64_t addr);
 
 /* A request about @file; see elf_service_call. A file that did harm is marked, counted and said once; about that it then
  * answers -ENOENT. */

@@ -312,13 +312,13 @@ static int step_guess(struct walk *w, struct file *file, uint64_t va, const stru
  */
 static bool is_hand_made_end(struct walk *w, struct file *file, uint64_t va, const struct row *row)
 {
-	if (w->regs.is_exact || w->was_followed || (row && !row->is_followed) || is_behind_call(w))
+	if (w->regs.is_exact)
 		return false;
-	for (uint32_t i = 0; i < file->end_cnt; i++)
-		if (file->ends[i] == va)
-			return true;
-	if (file->end_cnt < FILE_ENDS_KEPT) /* for one more, the kernel will ask each time */
-		file->ends[file->end_cnt++] = va;
+	if (row && row->is_end)
+		return true;
+	if (w->was_followed || (row && !row->is_followed) || is_behind_call(w))
+		return false;
+	files_end(w->late->files, file, va);
 	return true;
 }
 
@@ -376,6 +376,7 @@ static int step(struct walk *w, enum walk_end *end)
 		return 1;
 	}
 	cache_fill_blocks(w->late->fill, m->file, va);
+	found.is_end = false; /* who runs here has a caller */
 	w->was_followed = row && row->is_followed;
 	if (may_be_new_thread(w, row))
 		return step_new_thread(w, m->file, va, row, end);
@@ -404,8 +405,8 @@ static void walk_on(struct walk *w)
 }
 
 /*
- * The kernel, which needs no copy, came further: on from the frame where it missed. There pc, sp and fp are known, which is
- * enough for nearly every rule; at the least the place gets its entries.
+ * The copy ended, and the kernel, which needs none, came further: on from the frame where it missed. There pc, sp and fp are
+ * known, which is enough for nearly every rule; at the least the place gets its entries.
  */
 static void go_on_from_kernel(struct walk *w)
 {
@@ -460,7 +461,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	result->is_unfinished = false;
 	walk_on(&w);
 	check_against_kernel(l, sample);
-	if (sample->record->user_cnt > result->count)
+	if (sample->record->user_cnt > result->count && result->end != END_ROOT)
 		go_on_from_kernel(&w);
 	metric_add(l->walks, !result->is_unfinished);
 	return result;

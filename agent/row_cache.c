@@ -110,6 +110,7 @@ static int number_rule(struct row_cache *c, const struct row *row)
 	rule.is_guess = row->is_guess;
 	rule.is_followed = row->is_followed;
 	rule.is_behind_syscall = row->is_behind_syscall;
+	rule.is_end = row->is_end;
 	rule.wrong_cnt = row->wrong_cnt;
 	rule.cfa_off = row->cfa_off;
 	rule.cfa_off2 = row->cfa_off2;
@@ -154,44 +155,6 @@ static void make_room(struct row_cache *c, size_t count)
 	intern_shrink(c->rules);
 }
 
-int row_cache_put(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *rows, size_t count)
-{
-	uint64_t base = addr / ROW_GROUP_BYTES * ROW_GROUP_BYTES;
-	struct row_place *places = malloc((count + 1) * sizeof(*places));
-	struct slot *s;
-	uint16_t hot;
-
-	if (!places)
-		return -ENOMEM;
-	make_room(c, count);
-	for (size_t i = 0; i < count; i++) {
-		int rule = number_rule(c, &rows[i]);
-
-		if (rule < 0) {
-			free(places);
-			return rule;
-		}
-		places[i] = (struct row_place){ (uint16_t)(rows[i].start - base), (uint16_t)(rows[i].end - base),
-						(uint16_t)rule };
-	}
-	s = take_slot(c, file, addr);
-	hot = s->file == file && s->group == addr / ROW_GROUP_BYTES ? s->hot : 0;
-	empty(c, s);
-	*s = (struct slot){ .file = file,
-			    .used = ++c->clock,
-			    .group = addr / ROW_GROUP_BYTES,
-			    .place_cnt = (uint16_t)count,
-			    .hot = hot,
-			    .places = places };
-	c->place_cnt += (uint32_t)count;
-	return 0;
-}
-
-bool row_cache_has(struct row_cache *c, uint32_t file, uint64_t addr)
-{
-	return find_slot(c, file, addr);
-}
-
 /* The first place that reaches beyond @off. */
 static uint32_t first_behind(const struct slot *s, uint64_t off)
 {
@@ -206,6 +169,91 @@ static uint32_t first_behind(const struct slot *s, uint64_t off)
 			high = mid;
 	}
 	return low;
+}
+
+/* The byte at @off alone says from now on what its row does, and that stacks end there. There is room. 0 or -ENOMEM. */
+static int end_at(struct row_cache *c, struct slot *s, uint64_t off)
+{
+	uint32_t i = first_behind(s, off), n = i, old_cnt = s->place_cnt;
+	bool is_covered = i < old_cnt && s->places[i].start <= off;
+	struct row rule = { .cfa = ROW_CFA_NONE };
+	struct row_place *places, covering = { (uint16_t)off, (uint16_t)(off + 1), 0 };
+	int number;
+
+	if (is_covered) {
+		covering = s->places[i];
+		rule = *row_cache_rule(c, covering.rule);
+	}
+	rule.is_end = true;
+	number = number_rule(c, &rule);
+	places = number < 0 ? NULL : realloc(s->places, (old_cnt + 2) * sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	memmove(&places[i + 2], &places[i], (old_cnt - i) * sizeof(*places));
+	if (covering.start < off)
+		places[n++] = (struct row_place){ covering.start, (uint16_t)off, covering.rule };
+	places[n++] = (struct row_place){ (uint16_t)off, (uint16_t)(off + 1), (uint16_t)number };
+	if (covering.end > off + 1)
+		places[n++] = (struct row_place){ (uint16_t)(off + 1), covering.end, covering.rule };
+	memmove(&places[n], &places[i + 2 + is_covered], (old_cnt - i - is_covered) * sizeof(*places));
+	s->places = places;
+	s->place_cnt = (uint16_t)(n + old_cnt - i - is_covered);
+	c->place_cnt += s->place_cnt - old_cnt;
+	return 0;
+}
+
+int row_cache_put(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *rows, size_t count)
+{
+	uint64_t base = addr / ROW_GROUP_BYTES * ROW_GROUP_BYTES;
+	struct row_place *places = malloc((count + 1) * sizeof(*places));
+	struct slot *s = find_slot(c, file, addr), old = { 0 };
+	int error = 0;
+
+	if (!places)
+		return -ENOMEM;
+	make_room(c, count + (s ? 2 * s->place_cnt : 0));
+	for (size_t i = 0; i < count; i++) {
+		int rule = number_rule(c, &rows[i]);
+
+		if (rule < 0) {
+			free(places);
+			return rule;
+		}
+		places[i] = (struct row_place){ (uint16_t)(rows[i].start - base), (uint16_t)(rows[i].end - base),
+						(uint16_t)rule };
+	}
+	s = take_slot(c, file, addr);
+	if (s->file == file && s->group == addr / ROW_GROUP_BYTES) {
+		old = *s;
+		s->places = NULL;
+	}
+	empty(c, s);
+	*s = (struct slot){ .file = file,
+			    .used = ++c->clock,
+			    .group = addr / ROW_GROUP_BYTES,
+			    .place_cnt = (uint16_t)count,
+			    .hot = old.hot,
+			    .places = places };
+	c->place_cnt += (uint32_t)count;
+	for (uint32_t i = 0; i < old.place_cnt && !error; i++)
+		if (row_cache_rule(c, old.places[i].rule)->is_end)
+			error = end_at(c, s, old.places[i].start);
+	free(old.places);
+	return error;
+}
+
+int row_cache_end(struct row_cache *c, uint32_t file, uint64_t addr)
+{
+	struct slot *s;
+
+	make_room(c, 2);
+	s = find_slot(c, file, addr);
+	return s ? end_at(c, s, addr % ROW_GROUP_BYTES) : 0;
+}
+
+bool row_cache_has(struct row_cache *c, uint32_t file, uint64_t addr)
+{
+	return find_slot(c, file, addr);
 }
 
 static struct row row_at(const struct row_cache *c, const struct slot *s, uint32_t i)

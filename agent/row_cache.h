@@ -18,8 +18,8 @@ struct row_cache;
 int row_cache_new(struct row_cache **ret);
 void row_cache_free(struct row_cache *c);
 
-/* Keeps @rows (sorted, disjoint, within the group) as those of the group of @addr, instead of what was known. 0 or -ENOMEM.
- */
+/* Keeps @rows (sorted, disjoint, within the group) as those of the group of @addr, instead of what was known but where
+ * stacks end. 0 or -ENOMEM. */
 int row_cache_put(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *rows, size_t count);
 
 /* Is the group of @addr known? */
@@ -33,6 +33,11 @@ size_t row_cache_block(struct row_cache *c, uint32_t file, uint64_t addr, struct
 
 /* The row at @addr, if there is one, says from now on what @row does; its range stays. 0 or -ENOMEM. */
 int row_cache_learn(struct row_cache *c, uint32_t file, uint64_t addr, const struct row *row);
+
+/* A return address right behind @addr is where stacks made by hand end, as long as the group of @addr is known. 0 or
+ * -ENOMEM.
+ */
+int row_cache_end(struct row_cache *c, uint32_t file, uint64_t addr);
 
 /* A stack had a frame at @addr. */
 void row_cache_mark(struct row_cache *c, uint32_t file, uint64_t addr);

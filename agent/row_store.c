@@ -238,7 +238,8 @@ static bool is_sound(const struct row *rule)
 
 	return rule->cfa <= ROW_CFA_UNASKED && rule->cfa_reg < USER_REGS &&
 	       bytes[offsetof(struct row, is_signal_frame)] <= 1 && bytes[offsetof(struct row, is_guess)] <= 1 &&
-	       bytes[offsetof(struct row, is_followed)] <= 1 && bytes[offsetof(struct row, is_behind_syscall)] <= 1;
+	       bytes[offsetof(struct row, is_followed)] <= 1 && bytes[offsetof(struct row, is_behind_syscall)] <= 1 &&
+	       bytes[offsetof(struct row, is_end)] <= 1;
 }
 
 /* The rows of @g into s->group. Their number, -EBADMSG or -ENOMEM. */

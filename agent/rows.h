@@ -55,7 +55,8 @@ struct row {
 	bool is_followed;	/* from the instructions, whatever was learned of it since */
 	bool is_behind_syscall; /* the first register is what a system call returned; 0 in a new thread, which has no caller
 				 */
-	uint8_t wrong_cnt;	/* how often the guess was wrong (agent/late.c); 0 from a builder */
+	bool is_end;	   /* a return address right behind it is where a stack made by hand ends; false from a builder */
+	uint8_t wrong_cnt; /* how often the guess was wrong (agent/late.c); 0 from a builder */
 	int32_t cfa_off;
 	int32_t cfa_off2;
 	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT, _SCHED */

@@ -187,6 +187,10 @@ enum unwind_rule {
 	RULE_SCHED,  /* Go went over to a system stack: struct unwind_sched knows the goroutine's */
 };
 enum unwind_base { BASE_SP, BASE_FP };
+enum root_base {
+	ROOT_OF_ALL,
+	ROOT_OF_RETURNS
+};				      /* of RULE_ROOT: code that runs here has a caller, what returns here has none */
 enum sched_base {		      /* of RULE_SCHED */
 		  SCHED_RESUMES,      /* the caller is what the scheduler noted */
 		  SCHED_RETURNS,      /* CFA = the sp it noted + offset */

@@ -125,7 +125,9 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 		if (!cfa)
 			return 0;
 	} else {
-		return unwind_stop(state, rule == RULE_ROOT ? END_ROOT : rule == RULE_USER ? END_USER_RULE : END_NO_RULE);
+		if (rule == RULE_USER || (rule == RULE_ROOT && ROW_BASE(row) == ROOT_OF_RETURNS && state->exact))
+			return unwind_stop(state, END_USER_RULE);
+		return unwind_stop(state, rule == RULE_ROOT ? END_ROOT : END_NO_RULE);
 	}
 	if (cfa <= state->sp && !(cfa == state->sp && ROW_RA_IN_LR(row)) &&
 	    (rule == RULE_FP || ++state->falls > UNWIND_MAX_FALLS))

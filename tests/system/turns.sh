@@ -87,3 +87,9 @@ accounted record.out.err
 rm -f told/*.err
 "$HEARTH" report turns.otlp --format print --no-inline >printed
 "$TOP/tests/turns/judge.py" printed told/*
+# A second life, which begins with the rows that the first one learned.
+if [ $# = 0 ]; then
+	mkdir again
+	cd again
+	"$0" coro_cfi coro_bare coro_boost coro_storm context
+fi

@@ -29,6 +29,7 @@ static const struct {
 } rows[] = {
 	{ "none", { .cfa = ROW_CFA_NONE }, 0, 0, RULE_NONE, 0, 0, 0, 0 },
 	{ "root", { .cfa = ROW_CFA_ROOT }, 0, 0, RULE_ROOT, 0, 0, 0, 0 },
+	{ "end", { .cfa = ROW_CFA_REG, .cfa_reg = 7, .is_end = true }, ROW_SAME, -8, RULE_ROOT, ROOT_OF_RETURNS, 0, 0, 0 },
 	{ "signal", { .cfa = ROW_CFA_SIGNAL, .is_signal_frame = true }, 0, 0, RULE_SIGNAL, 0, 0, 0, 0 },
 	{ "scheduler",
 	  { .cfa = ROW_CFA_SCHED, .cfa_reg = SCHED_RETURNS_DEPTH, .cfa_off = 40 },

@@ -115,6 +115,67 @@ static void test_places(void **state)
 	row_cache_free(cache);
 }
 
+/* Of @rows, whose bytes in @ends are ends: each byte says what it said, and is an end or not. */
+static void check_ends(const struct row *rows, size_t count, const bool *ends)
+{
+	struct row found, block[CODE_BLOCK_BYTES];
+
+	for (uint64_t at = 0, next = 0, n; at < ROW_GROUP_BYTES; at++) {
+		bool is_in, was_in;
+
+		while (next < count && rows[next].end <= at)
+			next++;
+		was_in = next < count && rows[next].start <= at;
+		is_in = row_cache_find(cache, 1, at, &found);
+		assert_int_equal(is_in, was_in || ends[at]);
+		if (!is_in)
+			continue;
+		assert_int_equal(found.is_end, ends[at]);
+		assert_int_equal(found.cfa, was_in ? rows[next].cfa : ROW_CFA_NONE);
+		assert_int_equal(found.cfa_off, was_in ? rows[next].cfa_off : 0);
+		assert_true(found.start <= at && at < found.end);
+		assert_true(!ends[at] || found.end - found.start == 1);
+		n = row_cache_block(cache, 1, at, block);
+		for (uint64_t i = 1; i < n; i++)
+			assert_true(block[i - 1].end <= block[i].start);
+	}
+}
+
+/* Where stacks end: the byte stays in its row, or is a row of its own, and stays when the group is put again. */
+static void test_ends(void **state)
+{
+	static struct row rows[ROW_GROUP_BYTES];
+	bool ends[ROW_GROUP_BYTES];
+
+	(void)state;
+	assert_int_equal(row_cache_new(&cache), 0);
+	assert_int_equal(row_cache_end(cache, 1, 5), 0); /* nothing is known there */
+	assert_false(row_cache_has(cache, 1, 5));
+	for (int round = 0; round < 40; round++) {
+		size_t count = make_rows(0, round % 20 == 19, rows);
+
+		memset(ends, 0, sizeof(ends));
+		row_cache_forget(cache, 1);
+		assert_int_equal(row_cache_put(cache, 1, 0, rows, count), 0);
+		for (int i = 0; i < 30; i++) {
+			uint64_t at = (uint64_t)rand_r(&seed) % ROW_GROUP_BYTES;
+
+			if (i % 3 == 0 && count) { /* where rows begin and end, too */
+				const struct row *row = &rows[(size_t)rand_r(&seed) % count];
+
+				at = i % 2 ? row->start : row->end - 1;
+			}
+			assert_int_equal(row_cache_end(cache, 1, at), 0);
+			ends[at] = true;
+		}
+		check_ends(rows, count, ends);
+		count = make_rows(0, false, rows);
+		assert_int_equal(row_cache_put(cache, 1, 0, rows, count), 0);
+		check_ends(rows, count, ends);
+	}
+	row_cache_free(cache);
+}
+
 /* More places than are kept: what is used again and again stays, and memory is bounded. */
 static void test_bound(void **state)
 {
@@ -143,7 +204,7 @@ static void test_bound(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_places),
-						   cmocka_unit_test(test_bound) };
+						   cmocka_unit_test(test_ends), cmocka_unit_test(test_bound) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

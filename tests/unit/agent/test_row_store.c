@@ -51,6 +51,12 @@ static size_t make_rows(unsigned file, uint64_t group, struct row *rows)
 	return n;
 }
 
+/* Where a stack ends, of a group that make_rows drew. */
+static bool is_end(unsigned file, uint64_t group)
+{
+	return (file + group) % 3 == 0;
+}
+
 static uint32_t number_of(unsigned file)
 {
 	char name[32];
@@ -77,6 +83,8 @@ static void put(unsigned file, uint64_t group)
 	size_t count = make_rows(file, group, rows);
 
 	assert_int_equal(row_cache_put(cache, number_of(file), group * ROW_GROUP_BYTES + 7, rows, count), 0);
+	if (is_end(file, group))
+		assert_int_equal(row_cache_end(cache, number_of(file), (group + 1) * ROW_GROUP_BYTES - 1), 0);
 }
 
 /* Is the group on disk, as it was? */
@@ -92,6 +100,8 @@ static bool is_kept(unsigned file, uint64_t group)
 		assert_true(row_cache_find(cache, number_of(file), rows[i].end - 1, &found));
 		assert_same(&found, &rows[i]);
 	}
+	assert_int_equal(row_cache_find(cache, number_of(file), at + ROW_GROUP_BYTES - 1, &found), is_end(file, group));
+	assert_true(!is_end(file, group) || found.is_end);
 	return true;
 }
 

@@ -63,6 +63,7 @@ static const struct {
 	{ "frame pointer below", ROW(0, RULE_FP, 0, -2, 0), 0x7050, END_NO_PROGRESS, 0, 0, 0 },
 	{ "one byte is progress", ROW(0, RULE_FP, 0, -2, 0), 0x704f, END_NONE, 0x109, 0x7050, 0x108 },
 	{ "root", ROW(0, RULE_ROOT, 0, 0, 0), 0x7010, END_ROOT, 0, 0, 0 },
+	{ "root of returns, run", ROW(0, RULE_ROOT, ROOT_OF_RETURNS, 0, 0), 0x7010, END_USER_RULE, 0, 0, 0 },
 	{ "no table", ROW(0, RULE_NONE, 0, 0, 0), 0x7010, END_NO_RULE, 0, 0, 0 },
 	{ "for user space", ROW(0, RULE_USER, 0, 0, 0), 0x7010, END_USER_RULE, 0, 0, 0 },
 	{ "a rule of tomorrow", ROW(0, 15, 0, 0, 0), 0x7010, END_NO_RULE, 0, 0, 0 },
@@ -94,6 +95,16 @@ static void test_steps(void **state)
 		assert_int_equal(s.fp, ends ? 0x7040 : steps[i].fp);
 		assert_int_equal(s.exact, ends);
 	}
+}
+
+static void test_root_of_returns(void **state)
+{
+	struct unwind_memory memory = { 0 };
+	struct unwind_state s = { .pc = 0x1234, .sp = 0x7010 };
+
+	(void)state;
+	assert_int_equal(unwind_step(&s, ROW(0, RULE_ROOT, ROOT_OF_RETURNS, 0, 0), &memory), 1);
+	assert_int_equal(s.end, END_ROOT);
 }
 
 /* Every frame pointer saved with a return address beside it: the chain of three, then the zero that ends it. */
@@ -193,8 +204,8 @@ static void test_search(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steps),	     cmocka_unit_test(test_chain),  cmocka_unit_test(test_falls),
-		cmocka_unit_test(test_signal_frame), cmocka_unit_test(test_search),
+		cmocka_unit_test(test_steps), cmocka_unit_test(test_root_of_returns), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_falls), cmocka_unit_test(test_signal_frame),    cmocka_unit_test(test_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
