@@ -38,7 +38,7 @@ static uint64_t kernel_losses(const uint64_t counters[COUNTER_MAX])
 
 void agent_stats_read(struct agent *a, struct agent_stats *ret)
 {
-	uint64_t counters[COUNTER_MAX], expected = sampler_expected(a->in.sampler);
+	uint64_t counters[COUNTER_MAX], not_sampled = sampler_not_sampled(a->in.sampler);
 
 	sampler_counters(a->in.sampler, counters);
 	memset(ret, 0, sizeof(*ret));
@@ -48,7 +48,9 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	for (int i = 0; i < LOSS_MAX; i++)
 		ret->lost += a->in.lost[i];
 	ret->pending = ret->taken - ret->delivered - ret->lost;
-	ret->not_sampled = expected > counters[COUNTER_ENTRIES] ? expected - counters[COUNTER_ENTRIES] : 0;
+	if (not_sampled > a->not_sampled) /* an estimate, but one that never goes back */
+		a->not_sampled = not_sampled;
+	ret->not_sampled = a->not_sampled;
 	ret->complete = a->in.ends[END_ROOT];
 	for (int i = 0; i < END_MAX; i++) {
 		uint64_t count = walk_end_is_truncated(i) ? a->in.ends[i] : 0;
@@ -136,7 +138,8 @@ static void collect(void *arg)
 	for (int i = 0; i < LOSS_MAX; i++)
 		set_series(a, "hearth_samples_lost_total", "reason", intake_losses[i], lost_help, a->in.lost[i]);
 	set_series(a, "hearth_samples_not_sampled_total", NULL, NULL,
-		   "Samples that time and frequency imply and the kernel never gave (an estimate).", stats.not_sampled);
+		   "Samples that the time CPUs were busy implies and the kernel never gave (an estimate).",
+		   stats.not_sampled);
 	for (int i = 0; i < COUNTER_MAX; i++)
 		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.",
 			   counters[i]);

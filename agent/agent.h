@@ -121,7 +121,7 @@ struct agent_stats {
 	uint64_t delivered;   /* in profiles that the sink took */
 	uint64_t lost;	      /* sum of the named losses */
 	uint64_t pending;     /* read from the kernel or still there, not in a profile yet */
-	uint64_t not_sampled; /* what CPU time implies and the program never saw; an estimate, printed apart */
+	uint64_t not_sampled; /* what the time of busy CPUs implies and the program never saw; an estimate, printed apart */
 	uint64_t complete;    /* samples whose user walk reached a root */
 	uint64_t truncated;   /* the others that had a user part */
 	const char *chief;    /* most frequent reason of these, NULL when there are none ... */

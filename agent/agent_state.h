@@ -37,7 +37,7 @@ struct agent {
 	/* The interval before, which waits for names: until the next one ends at most. */
 	struct traces *held; /* empty: none does */
 	uint64_t held_start_ns, held_end_ns;
-	uint64_t delivered;
+	uint64_t delivered, not_sampled;
 	int sink_error; /* the last that was not -EAGAIN */
 	bool paused, stopped;
 };

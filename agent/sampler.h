@@ -38,8 +38,9 @@ uint64_t sampler_malformed(const struct sampler *s);
 /* Sums over CPUs. */
 void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX]);
 
-/* Samples that time and frequency imply up to now, since the events were enabled; of a tracepoint, that its events do. */
-uint64_t sampler_expected(const struct sampler *s);
+/* Samples that time and frequency imply up to now and the kernel never gave, but those of idle CPUs, which nobody asked for
+ * (an estimate); of a tracepoint, those of events that the kernel left out. */
+uint64_t sampler_not_sampled(struct sampler *s);
 
 /* The caches. Each returns 0 or -errno; sequence numbers are filled in here. */
 int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid);

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "agent/cpu_idle.h"
 #include "agent/sampler_state.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -52,14 +53,23 @@ void sampler_events_free(struct sampler *s)
 	free(s->events);
 }
 
-/* Only time passes at a known rate, and only where none of it is excluded. */
-static uint64_t expected_of(const struct sampler *s, const struct cpu_event *e)
+static void note_idle(void *arg, uint32_t cpu, uint64_t idle_ns)
 {
-	uint64_t period_ns = s->period ? s->period : NSEC_PER_SEC / s->freq_hz;
+	struct sampler *s = arg;
 
-	if (!e->since_ns || !perf_event_is_time(&s->kind) || s->kind.exclude_user || s->kind.exclude_kernel)
-		return 0;
-	return (clock_mono_ns() - e->since_ns) / period_ns;
+	for (uint32_t i = 0; i < s->event_cnt; i++)
+		if (s->events[i].cpu == cpu)
+			s->events[i].idle_ns = idle_ns;
+}
+
+/* Adds what passed on the CPU of @e while it was enabled, as of note_idle. */
+static void add_passed(const struct cpu_event *e, struct passed *sum)
+{
+	if (!e->since_ns)
+		return;
+	sum->ns += clock_mono_ns() - e->since_ns;
+	if (e->idle_ns > e->idle_since_ns)
+		sum->idle_ns += e->idle_ns - e->idle_since_ns;
 }
 
 /* Which CPUs a tracepoint is sampled on. */
@@ -79,9 +89,10 @@ static void event_enable(struct sampler *s, struct cpu_event *e, bool on)
 	}
 	if (on && !e->since_ns && !ioctl(e->fd, PERF_EVENT_IOC_ENABLE, 0)) {
 		e->since_ns = clock_mono_ns();
+		e->idle_since_ns = e->idle_ns;
 	} else if (!on && e->since_ns) {
 		(void)ioctl(e->fd, PERF_EVENT_IOC_DISABLE, 0);
-		s->expected += expected_of(s, e);
+		add_passed(e, &s->passed);
 		e->since_ns = 0;
 	}
 }
@@ -114,7 +125,10 @@ int sampler_add_cpu(struct sampler *s, uint32_t cpu)
 			return fd;
 	}
 	events[s->event_cnt] = (struct cpu_event){ .cpu = cpu, .fd = MOVE_FD(fd) };
-	event_enable(s, &events[s->event_cnt++], s->enabled);
+	s->event_cnt++;
+	if (s->enabled)
+		(void)cpu_idle_each(note_idle, s);
+	event_enable(s, &events[s->event_cnt - 1], s->enabled);
 	return 0;
 }
 
@@ -141,20 +155,13 @@ int sampler_enable(struct sampler *s, bool on)
 		if (s->tracepoint_fd < 0)
 			return s->tracepoint_fd;
 	}
+	(void)cpu_idle_each(note_idle, s);
 	for (uint32_t i = 0; i < s->event_cnt; i++) {
 		event_enable(s, &s->events[i], on);
 		if (on && !s->events[i].since_ns)
 			return -errno;
 	}
 	return 0;
-}
-
-static uint64_t entries(const struct sampler *s)
-{
-	uint64_t counters[COUNTER_MAX];
-
-	sampler_counters(s, counters);
-	return counters[COUNTER_ENTRIES];
 }
 
 /* Events that the kernel left out because one of our programs ran on that CPU already. */
@@ -166,13 +173,33 @@ static uint64_t missed(const struct sampler *s)
 	return bpf_obj_get_info_by_fd(bpf_program__fd(entry_program(s)), &info, &size) ? 0 : info.recursion_misses;
 }
 
-uint64_t sampler_expected(const struct sampler *s)
+/* More of @passed_ns than the samples, one each @period_ns, speak for. */
+static uint64_t more_than(uint64_t passed_ns, uint64_t period_ns, uint64_t samples)
 {
-	uint64_t sum = s->expected;
+	uint64_t expected = passed_ns / period_ns;
+
+	return expected > samples ? expected - samples : 0;
+}
+
+/*
+ * An idle CPU's timer is the kernel's to leave out: what is missing is first of all of the time that the CPUs were idle, as
+ * far as no samples of the idle task speak for it.
+ */
+uint64_t sampler_not_sampled(struct sampler *s)
+{
+	uint64_t counters[COUNTER_MAX], period_ns, missing, idle;
+	struct passed passed = s->passed;
 
 	if (is_tracepoint(s))
-		return entries(s) + missed(s) / s->period;
+		return missed(s) / s->period;
+	if (!perf_event_is_time(&s->kind) || s->kind.exclude_user || s->kind.exclude_kernel)
+		return 0;
+	(void)cpu_idle_each(note_idle, s);
+	sampler_counters(s, counters);
 	for (uint32_t i = 0; i < s->event_cnt; i++)
-		sum += expected_of(s, &s->events[i]);
-	return sum;
+		add_passed(&s->events[i], &passed);
+	period_ns = s->period ? s->period : NSEC_PER_SEC / s->freq_hz;
+	missing = more_than(passed.ns, period_ns, counters[COUNTER_ENTRIES]);
+	idle = s->skel->rodata->cfg_idle ? 0 : more_than(passed.idle_ns, period_ns, counters[COUNTER_IDLE]);
+	return missing > idle ? missing - idle : 0;
 }

@@ -14,8 +14,14 @@ enum { MAX_RINGS = 64 };
 
 struct cpu_event {
 	uint32_t cpu;
-	int fd;		   /* of a tracepoint: -1 */
-	uint64_t since_ns; /* enabled since then; 0: not */
+	int fd;			/* of a tracepoint: -1 */
+	uint64_t since_ns;	/* enabled since then; 0: not */
+	uint64_t idle_since_ns; /* how long the CPU had been idle then ... */
+	uint64_t idle_ns;	/* ... and when that was read last */
+};
+
+struct passed {
+	uint64_t ns, idle_ns; /* of CPUs, while their events were enabled */
 };
 
 struct sampler {
@@ -32,7 +38,7 @@ struct sampler {
 	unsigned freq_hz;
 	uint64_t period; /* instead of it, when not 0 */
 	bool enabled, tail_form;
-	uint64_t expected; /* of events that are closed or disabled */
+	struct passed passed; /* of events that are closed or disabled */
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
