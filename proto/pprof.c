@@ -447,6 +447,36 @@ static void add_attribute(struct pprof *pp, const struct profiles *p, const stru
 	pp->losses.other_attributes++;
 }
 
+/* Votes for @program, a string: what has more than half of the votes is the one that is left in the end. */
+static void vote(struct pprof *pp, uint32_t program, uint64_t votes)
+{
+	if (program == pp->program) {
+		pp->program_votes += votes;
+	} else if (votes > pp->program_votes) {
+		pp->program = program;
+		pp->program_votes = votes - pp->program_votes;
+	} else {
+		pp->program_votes -= votes;
+	}
+}
+
+static uint32_t program_of(struct pprof *pp, const struct profiles *p, const struct resource_profiles *resource)
+{
+	const struct any_value *value = profiles_find_key(p, &resource->resource.attributes, "process.executable.path");
+	struct str path;
+
+	return value && profiles_value_string(p, value, &path) ? add_text(pp, path) : 0;
+}
+
+static uint64_t samples_of(const struct profile *profile)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < profile->sample_count; i++)
+		sum += profile->samples[i].timestamp_count ? profile->samples[i].timestamp_count : 1;
+	return sum;
+}
+
 static void add_profile(struct pprof *pp, const struct profiles *p, const struct profile *profile,
 			const struct buf *resource_labels)
 {
@@ -490,9 +520,12 @@ int pprof_add(struct pprof *pp, const struct profiles *p)
 			put_value(pp, p, profiles_key(p, &kvs->items[i]), &kvs->items[i].value, &labels);
 		if (labels.failed)
 			pp->error = -ENOMEM;
-		for (uint32_t s = 0; s < resource->scope_count; s++)
-			for (uint32_t i = 0; i < resource->scopes[s].profile_count; i++)
+		for (uint32_t s = 0; s < resource->scope_count; s++) {
+			for (uint32_t i = 0; i < resource->scopes[s].profile_count; i++) {
 				add_profile(pp, p, &resource->scopes[s].profiles[i], &labels);
+				vote(pp, program_of(pp, p, resource), samples_of(&resource->scopes[s].profiles[i]));
+			}
+		}
 	}
 	known_fini(&pp->known);
 	return pp->error;

@@ -58,6 +58,8 @@ struct pprof {
 	struct intern *strings, *functions, *mappings, *locations, *stacks, *labels, *samples, *columns;
 	struct intern *comments; /* uint32_t: a string */
 	uint32_t drop_frames, keep_frames, doc_url;
+	uint32_t program; /* the path of what most samples are of, if more than half are of one; 0: none */
+	uint64_t program_votes;
 	struct pprof_row *rows; /* parallel to samples; owned */
 	uint32_t row_cap;
 	struct pprof_known known;

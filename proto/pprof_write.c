@@ -114,19 +114,23 @@ static void put_mapping(const struct pprof *pp, struct writer *w, uint32_t index
 	put_part(w->out, pprof_Profile_mapping_tag, part);
 }
 
-/* The first mapping counts as the program: of programs, and of libraries, before the kernel and what has no file. */
+/* How early @m comes: the first mapping counts as the program, and what has no file (the kernel) is none. */
+static int rank_of(const struct pprof *pp, const struct pprof_mapping *m)
+{
+	size_t len;
+	const char *path = intern_get(pp->strings, m->filename, &len);
+
+	if (m->filename && m->filename == pp->program)
+		return 0;
+	return len > 1 && path[0] == '/' && path[1] != '/' ? 1 : 2;
+}
+
 static void put_mappings(const struct pprof *pp, struct writer *w)
 {
-	for (int is_first = 1; is_first >= 0; is_first--) {
-		for (uint32_t i = 0; i < intern_count(pp->mappings); i++) {
-			const struct pprof_mapping *m = intern_get(pp->mappings, i, NULL);
-			size_t len;
-			const char *path = intern_get(pp->strings, m->filename, &len);
-
-			if ((len > 1 && path[0] == '/' && path[1] != '/') == is_first)
+	for (int rank = 0; rank <= 2; rank++)
+		for (uint32_t i = 0; i < intern_count(pp->mappings); i++)
+			if (rank_of(pp, intern_get(pp->mappings, i, NULL)) == rank)
 				put_mapping(pp, w, i);
-		}
-	}
 }
 
 static void put_location(const struct pprof *pp, struct writer *w, uint32_t index)

@@ -43,6 +43,7 @@ done
 "$HEARTH" convert all.otlp - --format folded 2>/dev/null | cmp - all.folded || fail "standard output differs"
 "$HEARTH" record -F 99 -o now.pb.gz -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
 python3 "$TOP/tests/system/pprof_stacks.py" now.pb.gz | grep -q '^c_chain;.*;main;.*;leaf' || fail "no stack of the command"
+! command -v go >/dev/null || go tool pprof -top now.pb.gz 2>/dev/null | grep -qx 'File: c_chain' || fail "the program is not the first mapping"
 [ "$(echo now.pb.gz*)" = now.pb.gz ] || fail "left behind: $(echo now.pb.gz*)"
 
 # Every format that is read says the same stacks again, whatever the file is called; speedscope has nanoseconds for samples.
