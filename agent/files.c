@@ -548,7 +548,6 @@ void files_learn(struct files *f, const struct file *file, uint64_t addr, const 
 
 void files_end(struct files *f, const struct file *file, uint64_t addr)
 {
-	f->unsaved++;
 	(void)row_cache_end(f->rows, file->rows_id, addr); /* for want of memory it is found out once more */
 }
 

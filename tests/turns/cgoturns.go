@@ -127,7 +127,7 @@ func main() {
 		os.Exit(2)
 	}
 	seconds, _ = strconv.ParseFloat(os.Args[2], 64)
-	limit = time.Now().Add(time.Duration(4*seconds) * time.Second)
+	limit = time.Now().Add(time.Duration(4 * seconds * float64(time.Second)))
 	C.c_name(C.CString(os.Args[3]))
 	os.WriteFile("/proc/self/comm", []byte(os.Args[3]), 0)
 	partly := `(;(runtime|main|crosscall2|inGo|_cgo|libc:)[^;]*)*`

@@ -37,11 +37,14 @@ func running() bool {
 
 const root = `(runtime\.goexit(\.abi0)?;(runtime\.main;main\.main;)?(main\.case\w+(\.gowrap\d+|\.func\d+)?;)?)`
 
+// What the runtime and the library may be in; older assembly names no package.
+const inside = `runtime|internal|sync|syscall|time|unique|os|fmt|strconv|vdso:|gosave_|indexbytebody|memeqbody|cmpbody|countbody|aeshashbody`
+
 // What the runtime does on the side: its own goroutines, threads that look for work, the timer's signals.
-const side = `runtime\.goexit(\.abi0)?;main\.case\w+\.\w+|runtime\.(goexit|mstart|mcall|rt0_go)(\.abi0)?(;(runtime|internal/\S+|sync|syscall|time|unique|os|vdso:)[^;]*)*` +
+const side = `runtime\.goexit(\.abi0)?;main\.case\w+\.\w+|runtime\.(goexit|mstart|mcall|rt0_go)(\.abi0)?(;(` + inside + `)[^;]*)*` +
 	`|(runtime\.goexit(\.abi0)?;runtime\.main;)?runtime\.morestack(\.abi0)?;runtime\.newstack;runtime\.(gopreempt_m|goschedImpl|preemptPark)[^|]*` +
 	`|(runtime\.mcall(\.abi0)?;runtime\.[^|]*;)?gogo|libc:(;libc:)?;runtime\.[^|]*|_rt0_amd64_linux|runtime\.(clone|rt0_go)(\.abi0)?(;runtime\.[^|]*)?` +
-	`|runtime\.goexit(\.abi0)?;runtime\.main;main\.main(;main\.case\w+)?(;main\.running|;os\.\S+|;fmt\.\S+|;strconv\.\S+)?(;(runtime|syscall|internal|time|fmt|os|strconv|vdso:)[^;]*)*`
+	`|runtime\.goexit(\.abi0)?;runtime\.main;main\.main(;main\.case\w+)?(;main\.running|;os\.\S+|;fmt\.\S+|;strconv\.\S+)?(;(` + inside + `)[^;]*)*`
 
 // The frames of the runtime that may interrupt a Go function anywhere: asynchronous preemption.
 const preempt = `(;runtime\.asyncPreempt(\.abi0)?(;runtime[^;]*)*|;(runtime\.)?sigreturn\S*|;runtime\.sigreturn__sigaction(\.abi0)?(;runtime[^;]*)*)?`
@@ -111,7 +114,7 @@ func grower(done chan bool) {
 }
 
 func caseMorestack() {
-	told([]string{root + `main\.grower((;main\.deep)*` + preempt + `|(;main\.deep)*;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)*|(;main\.deep)*(;(runtime|internal|vdso:)[^;]*)+)`},
+	told([]string{root + `main\.grower((;main\.deep)*` + preempt + `|(;main\.deep)*;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)*|(;main\.deep)*(;(` + inside + `)[^;]*)+)`},
 		`;main\.grower(;main\.deep)+;runtime\.morestack(_noctxt)?(\.abi0)?(;runtime[^;]*)+`, 10)
 	done := make(chan bool)
 	for running() {
@@ -135,7 +138,7 @@ func systemstack() {
 }
 
 func caseSystemstack() {
-	told([]string{root + `main\.systemstack((;(runtime|internal|vdso:|gosave_)[^;]*)+)?`}, root+`main\.systemstack;runtime\.\S*;runtime\.systemstack(\.abi0)?;runtime\.`, 10)
+	told([]string{root + `main\.systemstack((;(` + inside + `)[^;]*)+)?`}, root+`main\.systemstack;runtime\.\S*;runtime\.systemstack(\.abi0)?;runtime\.`, 10)
 	for running() {
 		systemstack()
 	}
@@ -163,7 +166,7 @@ func main() {
 		os.Exit(2)
 	}
 	seconds, _ = strconv.ParseFloat(os.Args[2], 64)
-	limit = time.Now().Add(time.Duration(4*seconds) * time.Second)
+	limit = time.Now().Add(time.Duration(4 * seconds * float64(time.Second)))
 	fmt.Printf("threads %s\n", os.Args[3])
 	os.WriteFile("/proc/self/comm", []byte(os.Args[3]), 0)
 	comm := append([]byte(os.Args[3]), 0)

@@ -70,7 +70,6 @@ static void test_inlines_and_lines(void **state)
 	code_names_line(c, 0x1050, other, 5, 6); /* the last at an address */
 	code_names_line(c, 0x1060, file, 9, 1);
 	code_names_line(c, 0x1120, CODE_NONE, 0, 0);
-
 	code_names_begin(c, CODE_SOURCE_SYMTAB);
 	code_names_range(c, 0x1000, 0x1110, code_names_node(c, CODE_NONE, add_function(c, "_outer"), CODE_NONE, 0, 0));
 	assert_int_equal(code_names_finish(c), 0);
