@@ -106,6 +106,13 @@ one 1 k:do_syscall_64                                        # no user part, and
 	stacks 1 prog "no rule" inner leaf
 } | judged 1 prog # truncated
 grep -q '1 truncated (no rule)' verdict || fail "truncated stacks are not counted apart: $(cat verdict)"
+for unwinding in "0 inner libgcc_s:_Unwind_RaiseException libgcc_s:" "1 libgcc_s:_Unwind_RaiseException libgcc_s:" \
+	"1 inner libgcc_s:_Unwind_RaiseException libc:memset" "1 outer inner libgcc_s:_Unwind_RaiseException libgcc_s:"; do
+	{
+		right prog
+		stacks 1 prog "no mapping" ${unwinding#? }
+	} | judged "${unwinding%% *}" prog # a landing pad stands where the return address stood
+done
 {
 	right prog
 	stacks 1 prog "copy limit" $root main outer inner leaf

@@ -22,7 +22,8 @@ A stack is exact when it is the root frames of its kind, all of them and nothing
 its last, or to the function that was running; then possibly the stub of a call, what that function may call and whatever library
 functions follow; then kernel functions. For one chain the addresses of all root frames are the same in every stack. It is outside
 when it has a root and no function of a chain: in the dynamic linker, before main or after it, in a runtime's own threads, in the
-kernel's exec and exit. What the profiler itself calls truncated is not exact, with its reason. Everything else is wrong.
+kernel's exec and exit; or where nobody can tell, as C++'s unwinder, about to leave for a landing pad, has written that over its own
+return address. What the profiler itself calls truncated is not exact, with its reason. Everything else is wrong.
 
 FILE lists what is known to fall short: lines "GLOB PERCENT REASON", a lower PERCENT for the programs of that name.
 
@@ -240,7 +241,7 @@ class Program:
         user = [f for f in frames if f[0] != "kernel"]
         kernel = [f[2] for f in frames[len(user) :]]
         if end != "-":
-            return f"truncated ({end})"
+            return "outside" if self.is_landing(user) else f"truncated ({end})"
         if frames[: len(user)] != user:
             return "wrong"
         if not user:
@@ -254,6 +255,11 @@ class Program:
         n, at, k = found
         self.innermost[labels[-1]] += 1
         return n, tuple(user[:at]), k == len(self.chains[n])
+
+    def is_landing(self, user):
+        labels = [self.label(f, None) for f in user]
+        return (len(labels) == 3 and labels[0] in self.inside and labels[2].startswith("libgcc_s:") and
+                bool(re.match(r"libgcc_s:_Unwind_(RaiseException|Resume|Resume_or_Rethrow)$", labels[1])))
 
     @staticmethod
     def is_system_stack(labels):

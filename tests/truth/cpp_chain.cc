@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 {
 	puts("chain main truth::outer truth::apply<truth::outer::" LAMBDA "> truth::outer::" LAMBDA "::operator() "
 	     "truth::disc::area truth::box<int>::open truth::catcher truth::leaf\n"
-	     "calls truth::catcher __cxa_* __gxx_* _Unwind_* libstdc++: free\ncalls truth::* std::*\ncalls truth::outer truth::make __cxa_*");
+	     "calls truth::catcher __cxa_* __gxx_* _Unwind_* libstdc++: free free@plt\ncalls truth::* std::*\ncalls truth::outer truth::make __cxa_*");
 	RUN_CHAIN(truth::outer, seconds_argument(argc, argv));
 	return 0;
 }
