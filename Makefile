@@ -4,7 +4,7 @@
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install missing packages      sudo make test             the whole test suite
 #   make chdb       a ClickHouse for the tests over it
-#   make test-unit | test-arm64 | test-system | test-vm | truth | judge | peers | symbols-truth | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-arm64 | test-system | test-vm | truth | judge | mutants | peers | symbols-truth | bench | fuzz | lint | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -143,7 +143,7 @@ run: deps
 # Tests that hold x86-64's code, registers or rows, or build programs for this machine; and what qemu-user
 # cannot do (helper processes behind seccomp filters, openat2). What stands above the agent knows no CPU.
 UNIT_LAYERS := $(if $(CROSS),base agent,*)
-UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late rows rows_code code_bounds rows_entry rows_quick rows_files rows_go unwind blocks dense \
+UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late stacks rows rows_code code_bounds rows_entry rows_quick rows_files rows_go unwind blocks dense \
 	debug_files $(if $(CROSS),elf_helper elf_service index_helper indexes interval jit_names proc_maps))
 UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)),$(wildcard $(UNIT_LAYERS:%=tests/unit/%/test_*.c)))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
@@ -231,6 +231,11 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
+
+# Tests that must fail: what handles a case is taken out, one after another. Some 20 minutes.   MUTANTS: those of them to try
+.PHONY: mutants
+mutants: all
+	$(Q)tests/mutants/run.sh $(BUILD) $(MUTANTS)
 
 # --- fuzzing: clang's libFuzzer over the same sources, sanitized, in a folder of their own ---
 FUZZ_SECONDS ?= 60

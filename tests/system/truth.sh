@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every truth program runs below one recording; every stack of each must be exact.
+# Every truth program runs below one recording; every stack of each must be exact. "truth.sh PROGRAM..." runs these only.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 
@@ -24,6 +24,7 @@ for file in "$TRUTH"/*; do
 	recurse1500) continue ;; # deeper than hearth walks
 	esac
 	[ -f "$file" ] || continue
+	[ $# = 0 ] || [[ " $* " = *" $name "* ]] || continue
 	[ "$name" != threads ] || finish # eight of them, which leave nothing to a neighbour
 	start "$name" "$file" $seconds
 	programs+=("$name")

@@ -314,6 +314,48 @@ static void test_lines(void **state)
 	process_put(p);
 }
 
+/* --- waiting --- */
+
+static void count_call(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+/*
+ * Who builds lets others read the rings meanwhile, after each thing that may take long: the name of a frame, its location, a
+ * stack, a sample. Of none of these may there be many without.
+ */
+static void test_waiting(void **state)
+{
+	enum { FRAMES = 100, SAMPLES = 70 };
+	struct process *p = new_process(7, "/opt/app");
+	unsigned calls[4] = { 0 };
+
+	(void)state;
+	for (unsigned round = 0; round < ARRAY_LEN(calls); round++) {
+		uint64_t deep[FRAMES + 1] = { (APP + 0x20) | FRAME_EXACT };
+		struct profiles *profiles;
+
+		if (round == 1) /* one stack of many frames */
+			for (unsigned i = 1; i < FRAMES; i++)
+				deep[i] = APP + 0x20 + i * 16;
+		add(p, round == 3 ? SAMPLES : 1, END_ROOT, deep);
+		if (round == 2) /* many stacks of two frames that are known */
+			for (unsigned i = 0; i < SAMPLES; i++) {
+				for (unsigned k = 1; k < 8; k++)
+					deep[k] = LIB + 0x20 + (i >> (k - 1) & 1);
+				add(p, 1, END_ROOT, deep);
+			}
+		assert_int_equal(interval_build(intervals[0], traces, 0, 1000000, count_call, &calls[round], &profiles), 0);
+		traces_reset(traces);
+		profiles_put(profiles);
+	}
+	assert_true(calls[1] - calls[0] >= 2 * (FRAMES - 1));
+	assert_true(calls[2] - calls[0] >= 2 * SAMPLES);
+	assert_true(calls[3] - calls[0] >= SAMPLES - 1);
+	process_put(p);
+}
+
 /* A file that gets a better index is asked again; one without any has no names. */
 static void test_better_index(void **state)
 {
@@ -512,6 +554,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_locations, make, destroy),
 		cmocka_unit_test_setup_teardown(test_lines, make, destroy),
+		cmocka_unit_test_setup_teardown(test_waiting, make, destroy),
 		cmocka_unit_test_setup_teardown(test_better_index, make, destroy),
 		cmocka_unit_test_setup_teardown(test_markers, make, destroy),
 		cmocka_unit_test_setup_teardown(test_counts, make, destroy),
