@@ -27,10 +27,10 @@ static unsigned flags_of(const struct api_call *call, const struct query *q)
 	return (q->no_inline ? GRAPH_NO_INLINE : 0) | (lines && !strcmp(lines, "1") ? GRAPH_LINES : 0);
 }
 
-/* An empty tree for @q. */
-static int make_graph(const struct api_call *call, const struct query *q, struct graph **ret)
+/* An empty tree for @q; see graph_new() for @most. */
+static int make_graph(const struct api_call *call, const struct query *q, uint32_t most, struct graph **ret)
 {
-	*ret = graph_new(call->ctx.store, call->ctx.functions, flags_of(call, q));
+	*ret = graph_new(call->ctx.store, call->ctx.functions, flags_of(call, q), most);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -40,13 +40,13 @@ static void write_cut(struct json *j, const struct graph_cut *cut)
 	api_write_number(j, "cut_weight", cut->weight);
 }
 
-/* The tree that the parameters ask for, summed up. */
-static int fill_one(struct api_call *call, struct query *q, struct graph **graph, uint64_t *events)
+/* The tree that the parameters ask for, summed up; see graph_new() for @most. */
+static int fill_one(struct api_call *call, struct query *q, uint32_t most, struct graph **graph, uint64_t *events)
 {
 	int err = query_read(q, &call->ctx, call->params, "", &call->error);
 
 	if (!err)
-		err = make_graph(call, q, graph);
+		err = make_graph(call, q, most, graph);
 	if (!err)
 		err = api_fill(*graph, call, q, api_label(call, "by"), 0, events);
 	return err ? err : graph_sum(*graph);
@@ -62,7 +62,7 @@ int api_flamegraph(struct api_call *call)
 	int err = read_nodes(call, &nodes);
 
 	if (!err)
-		err = fill_one(call, &q, &graph, &events);
+		err = fill_one(call, &q, (uint32_t)nodes, &graph, &events);
 	if (err)
 		return err;
 	json_object_begin(j);
@@ -84,7 +84,7 @@ int api_tree(struct api_call *call)
 	int err = read_nodes(call, &nodes);
 
 	if (!err)
-		err = fill_one(call, &q, &graph, &events);
+		err = fill_one(call, &q, (uint32_t)nodes, &graph, &events);
 	return err ? err : graph_write_nested(graph, "all", (uint32_t)nodes, &call->json);
 }
 
@@ -108,7 +108,7 @@ int api_diff(struct api_call *call)
 	if (!err)
 		err = query_read(&b, &call->ctx, call->params, "2", &call->error);
 	if (!err)
-		err = make_graph(call, &a, &graph);
+		err = make_graph(call, &a, 0, &graph);
 	if (!err)
 		err = api_fill(graph, call, &a, by, 0, &events[0]);
 	if (!err)
@@ -213,10 +213,10 @@ static int write_sandwich(struct sandwich *s, uint32_t max_nodes, struct json *j
 static int make_sandwich(struct sandwich *s, struct api_call *call, const struct query *q)
 {
 	uint32_t count;
-	int err = make_graph(call, q, &s->callers);
+	int err = make_graph(call, q, 0, &s->callers);
 
 	if (!err)
-		err = make_graph(call, q, &s->callees);
+		err = make_graph(call, q, 0, &s->callees);
 	graph_nodes(s->graph, &count);
 	s->places = err ? NULL : calloc(count, sizeof(*s->places));
 	if (!err)
@@ -239,7 +239,7 @@ int api_sandwich(struct api_call *call)
 		err = -EINVAL;
 	}
 	if (!err)
-		err = fill_one(call, &q, &graph, &events);
+		err = fill_one(call, &q, 0, &graph, &events);
 	s.graph = graph;
 	if (!err)
 		err = make_sandwich(&s, call, &q);

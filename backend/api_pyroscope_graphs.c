@@ -317,7 +317,7 @@ int api_select_stacktraces(struct api_call *call)
 	err = err ? err : pyroscope_read(call, &qu);
 	err = err ? err : read_count(call, "max_nodes", DEFAULT_NODES, LEAST_NODES, MOST_NODES, &nodes);
 	if (!err) {
-		graph = graph_new(call->ctx.store, call->ctx.functions, 0);
+		graph = graph_new(call->ctx.store, call->ctx.functions, 0, (uint32_t)nodes);
 		err = graph ? 0 : -ENOMEM;
 	}
 	if (!err && !qu.is_absent)

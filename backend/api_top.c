@@ -276,7 +276,7 @@ static int fill_graph(struct table *t, const struct query *a, const struct query
 	struct api_call *call = t->call;
 	int err;
 
-	t->graph = graph_new(call->ctx.store, call->ctx.functions, a->no_inline ? GRAPH_NO_INLINE : 0);
+	t->graph = graph_new(call->ctx.store, call->ctx.functions, a->no_inline ? GRAPH_NO_INLINE : 0, 0);
 	if (!t->graph)
 		return -ENOMEM;
 	err = api_fill(t->graph, call, a, by, 0, &events[0]);

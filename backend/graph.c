@@ -4,7 +4,7 @@
  * order of the store's numbers, in which a caller comes first, so that the place of each stack's caller is known. What it
  * costs is linear in the stacks that were taken, not in those of the store, but for the bit map itself.
  */
-#include "backend/graph.h"
+#include "backend/graph_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,22 +14,6 @@
 #include "base/cleanup.h"
 
 enum { FIRST_NODES = 1024 };
-
-struct graph {
-	struct store *store;
-	struct functions *functions;
-	unsigned flags;
-	uint32_t *edges;     /* hash table of nodes by parent and call; 0: free, the root is nobody's child */
-	uint32_t edge_count; /* of slots, power of two */
-	struct graph_node *nodes;
-	uint32_t count, cap;
-	uint32_t top; /* below which stacks are placed: the root or a label's node */
-	/* Of the store's nodes, by number: what is being placed. */
-	uint32_t stack_count;
-	uint64_t *marks;
-	int64_t *weights[2];
-	uint32_t *places;
-};
 
 /* @array of @size_bytes elements, one for each stack and one more, longer than before by zeros. */
 static int grow(void *array, size_t size_bytes, size_t from, size_t to)
@@ -48,7 +32,7 @@ static int grow(void *array, size_t size_bytes, size_t from, size_t to)
 /* Makes room for all stacks that the store knows by now: some get their numbers when a question meets them. */
 static int know_stacks(struct graph *g)
 {
-	const size_t from = g->places ? (size_t)g->stack_count + 1 : 0;
+	const size_t from = g->marks ? (size_t)g->stack_count + 1 : 0;
 	const size_t to = (size_t)g->store->ops->node_count(g->store) + 1;
 	int err = 0;
 
@@ -58,13 +42,16 @@ static int know_stacks(struct graph *g)
 	for (unsigned side = 0; side < 2 && !err; side++)
 		if (g->weights[side] || !side)
 			err = grow(&g->weights[side], sizeof(int64_t), from, to);
-	err = err ? err : grow(&g->places, sizeof(*g->places), from, to);
+	if (g->most)
+		err = err ? err : grow(&g->stacks, sizeof(*g->stacks), from, to);
+	else
+		err = err ? err : grow(&g->places, sizeof(*g->places), from, to);
 	if (!err)
 		g->stack_count = (uint32_t)(to - 1);
 	return err;
 }
 
-struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags)
+struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags, uint32_t most)
 {
 	struct graph *g = calloc(1, sizeof(*g));
 
@@ -73,6 +60,7 @@ struct graph *graph_new(struct store *store, struct functions *functions, unsign
 	g->store = store;
 	g->functions = functions;
 	g->flags = flags;
+	g->most = most;
 	g->cap = FIRST_NODES;
 	g->nodes = calloc(g->cap, sizeof(*g->nodes));
 	g->edge_count = 2 * FIRST_NODES;
@@ -94,7 +82,13 @@ static void forget_places(struct graph *g)
 	free(g->weights[0]);
 	free(g->weights[1]);
 	free(g->places);
-	g->edges = g->places = NULL;
+	free(g->stacks);
+	free(g->first_stack);
+	free(g->waiting);
+	free(g->heaviest);
+	g->edges = g->places = g->first_stack = NULL;
+	g->stacks = NULL;
+	g->waiting = g->heaviest = NULL;
 	g->marks = NULL;
 	g->weights[0] = g->weights[1] = NULL;
 }
@@ -106,6 +100,11 @@ void graph_free(struct graph *g)
 	forget_places(g);
 	free(g->nodes);
 	free(g);
+}
+
+uint64_t graph_folded(const struct graph *g)
+{
+	return g->folded;
 }
 
 struct functions *graph_functions(const struct graph *g)
@@ -197,6 +196,8 @@ int graph_group(struct graph *g, const char *value)
 
 int graph_take(struct graph *g, unsigned side, uint32_t node, int64_t weight)
 {
+	if (g->most && side)
+		return -EINVAL;
 	if (node >= g->stack_count) { /* met since the question began */
 		int err = know_stacks(g);
 
@@ -207,6 +208,11 @@ int graph_take(struct graph *g, unsigned side, uint32_t node, int64_t weight)
 		g->weights[side] = calloc((size_t)g->stack_count + 1, sizeof(int64_t));
 		if (!g->weights[side])
 			return -ENOMEM;
+	}
+	if (g->most) {
+		graph_mark(g, node);
+		g->weights[side][node] += weight;
+		return 0;
 	}
 	g->weights[side][node] += weight;
 	while (!(g->marks[node / 64] >> (node % 64) & 1)) {
@@ -253,6 +259,8 @@ static int place_node(struct graph *g, uint32_t node)
 
 int graph_place(struct graph *g)
 {
+	if (g->most)
+		return graph_place_heaviest(g);
 	for (uint32_t word = 0; word <= g->stack_count / 64; word++) {
 		while (g->marks[word]) {
 			int err = place_node(g, word * 64 + (uint32_t)__builtin_ctzll(g->marks[word]));

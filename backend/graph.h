@@ -28,11 +28,16 @@ struct graph_node {
 
 struct graph;
 
-/* A tree of a root alone. NULL for want of memory. */
-struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags);
+/*
+ * A tree of a root alone. With @most not 0 only nodes that may be among the @most heaviest are placed with what they call;
+ * of others, what is below them is folded into their self: a picture that shows no more nodes shows none of it. Then there
+ * is side 0 alone. NULL for want of memory.
+ */
+struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags, uint32_t most);
 void graph_free(struct graph *g);
 
-/* What graph_take() adds from now on stands below a child of the root, the label @value. 0 or -ENOMEM. */
+/* What graph_take() adds from now on stands below a child of the root, the label @value; one after another, once each, when
+ * only the heaviest are placed. 0 or -ENOMEM. */
 int graph_group(struct graph *g, const char *value);
 
 /* Adds @weight of @node of the store to side 0 or 1; graph_place() then puts what was added into the tree, callers first. 0,
@@ -51,6 +56,9 @@ int graph_sum(struct graph *g);
 struct graph_node *graph_nodes(const struct graph *g, uint32_t *count_ret);
 
 struct functions *graph_functions(const struct graph *g);
+
+/* How many of the store's stacks were folded. */
+uint64_t graph_folded(const struct graph *g);
 
 /* What a node weighs where only one number counts: both sides together. */
 static inline int64_t graph_weight(const struct graph_node *n)

@@ -139,6 +139,7 @@ static int choose(struct writer *w, uint32_t max_nodes, size_t *rows_ret)
 			break;
 		k -= shown + others - max_nodes < k ? shown + others - max_nodes : k;
 	}
+	w->cut.nodes = (uint32_t)graph_folded(w->graph);
 	for (uint32_t i = 1; i < w->node_count; i++)
 		w->cut.nodes += is_cut(w, i);
 	return 0;

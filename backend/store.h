@@ -105,7 +105,7 @@ enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
 
 struct store_ops {
 	/* Weights summed by stack, and by the value of the label @by when that is not NULL ("" where absent; else @group is
-	 * ""). */
+	 * ""), one value after another. */
 	int (*sum_stacks)(struct store *s, const struct store_selection *sel, const char *by,
 			  int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events),
 			  void *arg);

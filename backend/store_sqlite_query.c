@@ -205,8 +205,14 @@ static int sum_series(struct stack_sums *t, struct scan *scan, uint32_t index)
 	return err;
 }
 
-static int tell_stacks(const struct stack_sums *t,
-		       int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events), void *arg)
+/* A sum on its way to whoever asks. */
+struct told {
+	const struct stack_sum *sum;
+	uint32_t group, node;
+};
+
+/* Calls @fn with each sum, by node. */
+static int each_sum(const struct stack_sums *t, int (*fn)(void *arg, const struct told *told), void *arg)
 {
 	int err = 0;
 
@@ -214,16 +220,79 @@ static int tell_stacks(const struct stack_sums *t,
 		struct piece *const *page = t->pages[n / PAGE_NODES];
 		const struct piece *piece = page ? page[n % PAGE_NODES] : NULL;
 
+		if (!page)
+			n += PAGE_NODES - 1;
 		for (; piece; piece = piece->next) {
 			for (uint32_t i = 0; i < t->piece_groups && !err; i++) {
-				const struct stack_sum *sum = &piece->sums[i];
+				const struct told told = { &piece->sums[i], piece->first + i, (uint32_t)n };
 
-				if (sum->events)
-					err = fn(arg, groups_text(&t->groups, piece->first + i), (uint32_t)n, sum->weight,
-						 sum->events);
+				if (told.sum->events)
+					err = fn(arg, &told);
 			}
 		}
 	}
+	return err;
+}
+
+struct telling {
+	const struct stack_sums *sums;
+	int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events);
+	void *arg;
+	size_t *places; /* of each group: where its next one stands */
+	struct told *by_group;
+};
+
+static void telling_fini(struct telling *t)
+{
+	free(t->places);
+	free(t->by_group);
+}
+
+static int tell(void *arg, const struct told *told)
+{
+	const struct telling *t = arg;
+
+	return t->fn(t->arg, groups_text(&t->sums->groups, told->group), told->node, told->sum->weight, told->sum->events);
+}
+
+static int count_told(void *arg, const struct told *told)
+{
+	((struct telling *)arg)->places[told->group + 1]++;
+	return 0;
+}
+
+static int place_told(void *arg, const struct told *told)
+{
+	struct telling *t = arg;
+
+	t->by_group[t->places[told->group]++] = *told;
+	return 0;
+}
+
+/* One group after another. */
+static int tell_stacks(const struct stack_sums *sums,
+		       int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events), void *arg)
+{
+	AUTO(telling_fini) struct telling t = { .sums = sums, .fn = fn, .arg = arg };
+	const uint32_t groups = intern_count(sums->groups.values);
+	size_t count;
+	int err = 0;
+
+	if (!sums->groups.by)
+		return each_sum(sums, tell, &t);
+	t.places = calloc((size_t)groups + 1, sizeof(*t.places));
+	if (!t.places)
+		return -ENOMEM;
+	each_sum(sums, count_told, &t);
+	for (uint32_t g = 0; g < groups; g++)
+		t.places[g + 1] += t.places[g];
+	count = t.places[groups];
+	t.by_group = calloc(count ? count : 1, sizeof(*t.by_group));
+	if (!t.by_group)
+		return -ENOMEM;
+	each_sum(sums, place_told, &t);
+	for (size_t i = 0; i < count && !err; i++)
+		err = tell(&t, &t.by_group[i]);
 	return err;
 }
 
