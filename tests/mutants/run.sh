@@ -4,9 +4,10 @@
 # built and tested; its test must fail there.
 #   run.sh BUILD [NAME...]
 # A patch says in its first lines what it takes out, and its test: "Test: unit NAME" (tests/unit/agent/test_NAME.c) or
-# "Test: NAME [ARGUMENT...]" (tests/system/NAME.sh, with the arguments). A test that fails on the untouched copy proves nothing,
-# so all are run there first. One line a patch: killed, with what the test said, or SURVIVED (the test passed), or BROKEN (it
-# does not apply or does not compile any more); exit status 1 when one was not killed. Needs root, as the system tests do.
+# "Test: NAME [ARGUMENT...]" (tests/system/NAME.sh, with the arguments). "Fails: CASE..." are those of its cases that must (lines
+# "FAIL CASE"). A test that fails on the untouched copy proves nothing, so all are run there first. One line a patch: killed,
+# with what the test said, or SURVIVED (the test, or such a case, passed), or BROKEN (it does not apply or does not compile any
+# more); exit status 1 when one was not killed. Needs root, as the system tests do.
 set -u
 [ $# -ge 1 ] || {
 	echo "usage: $0 BUILD [NAME...]" >&2
@@ -49,15 +50,15 @@ try() {
 	return $status
 }
 
-# tests_of NAME: the test that a patch names
-tests_of() {
-	sed -n '/^diff\|^---/q; s/^Test: //p' "$here/$1.patch"
+# head_of NAME WORD: what a patch says behind "WORD: "
+head_of() {
+	sed -n "/^---/q; s/^$2: //p" "$here/$1.patch"
 }
 
 # The untouched copy: all cases of a test at once.
 tests/truth/build.sh "$TRUTH" >"$scratch/said" 2>&1 || cat "$scratch/said"
 for name; do
-	tests_of "$name"
+	head_of "$name" Test
 done | sort -u | awk '$1 == "unit" || $1 != last { if (NR > 1) print line; line = $1; last = $1; any = NF > 1 }
 	{ if (NF == 1 || !any) { any = 0; line = $1 } else for (i = 2; i <= NF; i++) if (!seen[$1, $i]++) line = line " " $i }
 	END { print line }' >"$scratch/tests"
@@ -71,13 +72,16 @@ done <"$scratch/tests"
 
 killed=0 others=0
 for name; do
-	read -r -a test < <(tests_of "$name")
+	read -r -a test < <(head_of "$name" Test)
 	begin=$SECONDS status=99
 	if git apply "$here/$name.patch" >"$scratch/said" 2>&1; then
 		try "${test[@]}"
 		status=$?
 		git apply -R "$here/$name.patch"
 	fi
+	for case in $(head_of "$name" Fails); do
+		[ $status = 99 ] || grep -q "^FAIL $case " "$scratch/said" || status=0
+	done
 	case $status in
 	0 | 77) verdict=SURVIVED ;;
 	99) verdict=BROKEN ;;

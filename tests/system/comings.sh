@@ -30,16 +30,17 @@ finish() {
 	running=()
 }
 
-# A program and its copy in the upper layer of an overlay, where the kernel has one. Tried before the recording: the trial ends
-# within a millisecond, and its mounts with it.
-mkdir -p layers/lower layers/upper layers/work merged
+# A program and its copy in the upper layer of an overlay, where the kernel has one. The layers are on two file systems, so that
+# inode numbers are not those of the layers' files. Tried before the recording: the trial ends within a millisecond, and its
+# mounts with it.
+mkdir -p layers/lower layers/top merged
 cp lower layers/lower/app
 # shellcheck disable=SC2016 # the inner shell's
-in_overlay='mount -t overlay -o lowerdir=layers/lower,upperdir=layers/upper,workdir=layers/work none merged &&
+in_overlay='mount -t tmpfs none layers/top && mkdir layers/top/upper layers/top/work &&
+	mount -t overlay -o xino=on,lowerdir=layers/lower,upperdir=layers/top/upper,workdir=layers/top/work none merged &&
 	{ merged/app "$0" & sleep 0.3; cp upper merged/new && mv merged/new merged/app && merged/app "$0"; wait $!; }'
 has_overlay=
 if grep -qw overlay /proc/filesystems && unshare --mount sh -c "$in_overlay" 1 >/dev/null 2>&1; then
-	rm -rf layers/upper/* # where the trial left it
 	has_overlay=1
 fi
 
@@ -120,10 +121,10 @@ stop "$recorder"
 kill "$server" # ends what hangs in it
 cat record.out.err
 accounted record.out.err
-grep -q "hung/program: its file system does not answer\|map_files/.*does not answer" record.out.err ||
-	fail "the hanging file system was not noticed"
 "$HEARTH" report all.otlp --format print >printed
 "$TOP/tests/comings/judge.py" printed ./*.truth
+grep -q "hung/program: its file system does not answer\|map_files/.*does not answer" record.out.err ||
+	fail "the hanging file system was not noticed"
 n=$("$HEARTH" report all.otlp --format folded | awk -F'[; ]' '$1 == "hanging" { n += $NF } END { print n + 0 }')
 echo "a program of the hanging file system: $n samples"
 [ "$n" -ge 10 ] || fail "the program of the hanging file system has only $n samples"
