@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -402,6 +403,31 @@ static void test_exact_pc(void **state)
 	assert_int_equal(result->end, END_BAD_MEMORY);
 }
 
+/* Code that moved to where no record told of it (mremap makes none), read from /proc when a thread is met there. */
+static void test_unheard_mapping(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	const struct mapping *m = address_space_find(process->as, (uintptr_t)hand_frame);
+	uint64_t words[] = { 0x1111, (uintptr_t)test_unheard_mapping + 8 }, off, page;
+	const struct late_result *result;
+	char *code;
+
+	(void)state;
+	assert_non_null(m);
+	assert_int_equal(file_offset(m->file, (uintptr_t)hand_frame - m->bias, &off), 0);
+	page = off & ~4095ull;
+	code = mmap(NULL, 2 * 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, m->file->fd, (off_t)page);
+	assert_true(code != MAP_FAILED);
+	take(capture);
+	capture->regs.regs[REG_PC] = (uintptr_t)code + (off - page) + 1; /* as above */
+	capture->regs.regs[REG_SP] = 0x7000;
+	capture->area = (struct stack_area){ 0x7000, sizeof(words), (const uint8_t *)words };
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->count, 2);
+	assert_int_equal(result->frames[1], words[1]);
+	assert_int_equal(munmap(code, 2 * 4096), 0);
+}
+
 /* In the page fault that grows the stack: nothing at sp could be copied, and the frame is found from rbx. */
 static void test_untouched_page(void **state)
 {
@@ -501,6 +527,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_signal, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
+		cmocka_unit_test_setup_teardown(test_unheard_mapping, make, destroy),
 		cmocka_unit_test_setup_teardown(test_untouched_page, make, destroy),
 		cmocka_unit_test_setup_teardown(test_short_copy, make, destroy),
 		cmocka_unit_test_setup_teardown(test_copy_with_a_gap, make, destroy),

@@ -76,16 +76,32 @@ static void note(void *arg, const struct record *record)
 	sent.regs = *pending_regs(record);
 }
 
-static void send(struct memory *m, uint64_t area_end)
+enum { PC = 0x1000 };
+
+/* @fp: 0, or where the frame pointer leads to. */
+static void send_from(struct memory *m, uint64_t area_end, uint64_t fp)
 {
 	const struct kernel_thread thread = {
-		.regs = { [REG_SP] = SP, [REG_PC] = 0x1000 }, .fs_base = TLS, .area_end = area_end, .asid = 1
+		.regs = { [REG_SP] = SP, [REG_PC] = PC, [REG_FP] = fp }, .fs_base = TLS, .area_end = area_end, .asid = 1
 	};
+	struct mapping_value code = { .asid = 1,
+				      .piece = PC >> MAPPING_PAGE_SHIFT,
+				      .start = PC,
+				      .end = PC + PAGE,
+				      .kind = MAPPING_FP,
+				      .shift = MAPPING_PAGE_SHIFT };
 
 	memset(&sent, 0, sizeof(sent));
 	kernel_reset();
+	if (fp)
+		sampler_set_mapping(NULL, &code);
 	held.cpu.chunk_tokens_ns = 0;
 	kernel_sample(m, &thread, true, note, NULL);
+}
+
+static void send(struct memory *m, uint64_t area_end)
+{
+	send_from(m, area_end, 0);
 }
 
 /* The number of the chunk that begins at @addr, in the order in which they were sent. */
@@ -169,12 +185,25 @@ static void test_go(void **state)
 	assert_int_equal(sent.regs.sched.pc, 0);
 }
 
+/* A stack that nobody knows of: where the walk itself came to before it missed. */
+static void test_other_stack(void **state)
+{
+	enum { FRAME = 0x200 }; /* on what is Go's above */
+	struct memory m = { .go = { [FRAME / 8 + 1] = 0x5000 /* no mapping was told */ } };
+
+	(void)state;
+	send_from(&m, SP + PAGE, GO + FRAME);
+	assert_int_equal(sent.regs.stop_sp, GO + FRAME + 16);
+	(void)place_of(GO + FRAME + 16 - RED_ZONE_BYTES);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_stack),
 		cmocka_unit_test(test_long_stack),
 		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_other_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
