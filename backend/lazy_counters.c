@@ -188,14 +188,6 @@ static struct str cut(struct str s)
 	return (struct str){ s.data, (uint32_t)utf8_cut(s.data, s.len, LABEL_MAX) };
 }
 
-static struct str text_of(const struct profiles *p, const struct any_value *v)
-{
-	struct str s = STR("");
-	if (v)
-		profiles_value_string(p, v, &s);
-	return s;
-}
-
 static unsigned language_of(struct lazy_counters *lc, struct str name)
 {
 	name = cut(name);
@@ -237,7 +229,7 @@ static void classify(struct lazy_counters *lc, const struct profiles *p, struct 
 		t->attributes[i].is_executable = str_is(key, "process.executable.name");
 		t->attributes[i].language = LANGUAGE_UNSET;
 		if (str_is(key, "profile.frame.type"))
-			t->attributes[i].language = (uint8_t)language_of(lc, text_of(p, &a->value));
+			t->attributes[i].language = (uint8_t)language_of(lc, profiles_value_text(p, &a->value));
 	}
 	for (uint32_t i = 0; i < p->dict.location_count; i++) {
 		const struct profile_location *l = &p->dict.locations[i];
@@ -270,7 +262,7 @@ static struct label_set *set_of_sample(struct lazy_counters *lc, struct context 
 		if (!a->is_executable)
 			continue;
 		if (a->resource != ctx->resource) {
-			struct str name = text_of(ctx->profiles, &ctx->profiles->dict.attributes[index].value);
+			struct str name = profiles_value_text(ctx->profiles, &ctx->profiles->dict.attributes[index].value);
 			a->resource = ctx->resource;
 			a->set = name.len ? set_find(lc, ctx->container, cut(name)) : NULL;
 		}
@@ -300,9 +292,10 @@ static void add_resource(struct lazy_counters *lc, struct context *ctx, const st
 {
 	const struct key_values *attributes = &r->resource.attributes;
 	ctx->resource++;
-	ctx->container = cut(text_of(ctx->profiles, profiles_find_key(ctx->profiles, attributes, "container.id")));
+	ctx->container = cut(
+		profiles_value_text(ctx->profiles, profiles_find_key(ctx->profiles, attributes, "container.id")));
 	ctx->executable = cut(
-		text_of(ctx->profiles, profiles_find_key(ctx->profiles, attributes, "process.executable.name")));
+		profiles_value_text(ctx->profiles, profiles_find_key(ctx->profiles, attributes, "process.executable.name")));
 	ctx->set = NULL;
 	if (r->scope_count)
 		add(lc, set_find(lc, ctx->container, STR("")), SERIES_PROFILES, r->scope_count);

@@ -266,12 +266,10 @@ static void put_frame(struct message *m, const struct profile_location *l, const
 	const struct profile_function *f = &m->p->dict.functions[line ? line->function_index : 0];
 	const struct any_value *type = profiles_find_attribute(m->p, &l->attributes, "profile.frame.type");
 	const struct buf *mapping = mapping_of(m, l->mapping_index);
-	struct str type_text = STR("");
+	struct str type_text = profiles_value_text(m->p, type);
 	struct buf *b = &m->row;
 
 	line = line ? line : &none;
-	if (type)
-		(void)profiles_value_string(m->p, type, &type_text);
 	buf_reset(b);
 	put_string(m, b, f->name_strindex);
 	put_string(m, b, f->system_name_strindex);
@@ -494,9 +492,7 @@ int click_batch_add(struct click_batch *b, struct click_sent *sent, const struct
 		const struct any_value *service = profiles_find_key(p, &rp->resource.attributes, "service.name");
 		const struct str before = m.service;
 
-		m.service = STR("");
-		if (service)
-			(void)profiles_value_string(p, service, &m.service);
+		m.service = profiles_value_text(p, service);
 		if (r && (before.len != m.service.len || memcmp(before.data, m.service.data, before.len) != 0))
 			memset(m.stacks, 0, p->dict.stack_count * sizeof(*m.stacks));
 		for (uint32_t s = 0; s < rp->scope_count; s++)

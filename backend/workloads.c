@@ -69,15 +69,6 @@ static void free_string(struct workloads *w, char *s)
 	free(s);
 }
 
-static struct str text_of(const struct profiles *p, const struct any_value *v)
-{
-	struct str s = STR("");
-
-	if (v)
-		profiles_value_string(p, v, &s);
-	return s;
-}
-
 static uint64_t hash_string(struct str s, uint64_t seed)
 {
 	return XXH3_64bits_withSeed(s.data, s.len, seed);
@@ -178,9 +169,11 @@ static struct workload *workload_of(struct workloads *w, const struct profiles *
 	w->bytes += sizeof(*load) + ENTRY_BYTES;
 	load->hash = hash;
 	load->id = copy_of(w, id);
-	load->namespace_name = copy_of(w, text_of(p, profiles_find_key(p, &resource->attributes, "k8s.namespace.name")));
-	load->pod_name = copy_of(w, text_of(p, profiles_find_key(p, &resource->attributes, "k8s.pod.name")));
-	load->container_name = copy_of(w, text_of(p, profiles_find_key(p, &resource->attributes, "k8s.container.name")));
+	load->namespace_name = copy_of(
+		w, profiles_value_text(p, profiles_find_key(p, &resource->attributes, "k8s.namespace.name")));
+	load->pod_name = copy_of(w, profiles_value_text(p, profiles_find_key(p, &resource->attributes, "k8s.pod.name")));
+	load->container_name = copy_of(
+		w, profiles_value_text(p, profiles_find_key(p, &resource->attributes, "k8s.container.name")));
 	if (load->id && load->namespace_name && load->pod_name && load->container_name &&
 	    !map_put(&w->workloads, hash, load))
 		return load;
@@ -210,8 +203,8 @@ static const struct any_value *find(const struct addition *a, const struct sampl
 static struct process *process_new(struct addition *a, const struct sample *s, int64_t pid, uint64_t hash)
 {
 	struct workloads *w = a->w;
-	struct str name = text_of(a->p, find(a, s, "process.executable.name"));
-	struct str path = text_of(a->p, find(a, s, "process.executable.path"));
+	struct str name = profiles_value_text(a->p, find(a, s, "process.executable.name"));
+	struct str path = profiles_value_text(a->p, find(a, s, "process.executable.path"));
 	struct process *p;
 	struct workload *load;
 
@@ -331,7 +324,7 @@ static void add_stack(struct addition *a, const struct indices *stack)
 		if (a->seen[stack->items[i]] == a->round || !l->line_count)
 			continue;
 		a->seen[stack->items[i]] = a->round;
-		language = text_of(a->p, profiles_find_attribute(a->p, &l->attributes, "profile.frame.type"));
+		language = profiles_value_text(a->p, profiles_find_attribute(a->p, &l->attributes, "profile.frame.type"));
 		for (uint32_t k = 0; k < l->line_count; k++)
 			add_function(a, language.len ? language : STR("unknown"), &l->lines[k]);
 	}
@@ -367,7 +360,7 @@ void workloads_add(struct workloads *w, const struct profiles *p, uint64_t now_n
 		const struct resource_profiles *rp = &p->resources[i];
 
 		a.resource = &rp->resource;
-		a.container = cut(text_of(p, profiles_find_key(p, &rp->resource.attributes, "container.id")));
+		a.container = cut(profiles_value_text(p, profiles_find_key(p, &rp->resource.attributes, "container.id")));
 		a.process = NULL;
 		a.round++;
 		for (uint32_t k = 0; a.container.len && k < rp->scope_count; k++)

@@ -101,15 +101,12 @@ static uint64_t time_of(const struct stack_sample *s, uint64_t event)
 static int find_span(void *arg, const struct stack_sample *s)
 {
 	struct adding *a = arg;
-	struct str program = STR("");
-	const struct any_value *name;
+	struct str program;
 
 	if (!weight_sum_add(&a->run->sum, s))
 		return 0;
 	/* By majority (Boyer and Moore): what has nine tenths is what is left in the end. */
-	name = stack_sample_label(s, "process.executable.name");
-	if (name && !profiles_value_string(s->profiles, name, &program))
-		program = STR("");
+	program = profiles_value_text(s->profiles, stack_sample_label(s, "process.executable.name"));
 	if (program.len == a->program.len && !memcmp(program.data, a->program.data, program.len)) {
 		a->program_weight += s->weight;
 	} else if (a->program_weight >= s->weight) {

@@ -77,10 +77,7 @@ void modules_free(struct modules *m)
 
 static struct str attribute(const struct profiles *p, const struct profile_mapping *mapping, const char *key)
 {
-	const struct any_value *value = profiles_find_attribute(p, &mapping->attributes, key);
-	struct str text;
-
-	return value && profiles_value_string(p, value, &text) ? text : STR("");
+	return profiles_value_text(p, profiles_find_attribute(p, &mapping->attributes, key));
 }
 
 static void key_part(struct buf *key, struct str text)

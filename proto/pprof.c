@@ -462,10 +462,8 @@ static void vote(struct pprof *pp, uint32_t program, uint64_t votes)
 
 static uint32_t program_of(struct pprof *pp, const struct profiles *p, const struct resource_profiles *resource)
 {
-	const struct any_value *value = profiles_find_key(p, &resource->resource.attributes, "process.executable.path");
-	struct str path;
-
-	return value && profiles_value_string(p, value, &path) ? add_text(pp, path) : 0;
+	return add_text(
+		pp, profiles_value_text(p, profiles_find_key(p, &resource->resource.attributes, "process.executable.path")));
 }
 
 static uint64_t samples_of(const struct profile *profile)

@@ -78,6 +78,15 @@ bool profiles_value_string(const struct profiles *p, const struct any_value *v, 
 	return true;
 }
 
+struct str profiles_value_text(const struct profiles *p, const struct any_value *v)
+{
+	struct str text = STR("");
+
+	if (v)
+		profiles_value_string(p, v, &text);
+	return text;
+}
+
 const struct any_value *profiles_find_attribute(const struct profiles *p, const struct indices *attributes, const char *key)
 {
 	for (uint32_t i = 0; i < attributes->count; i++) {

@@ -260,6 +260,9 @@ static inline struct str profiles_string(const struct profiles *p, int32_t index
 struct str profiles_key(const struct profiles *p, const struct key_value *kv);
 bool profiles_value_string(const struct profiles *p, const struct any_value *v, struct str *ret);
 
+/* The same text; empty when @v is NULL or no string. */
+struct str profiles_value_text(const struct profiles *p, const struct any_value *v);
+
 /* The first attribute with @key among @attributes (indices into the attribute table) or in @kvs; NULL when there is none. */
 const struct any_value *profiles_find_attribute(const struct profiles *p, const struct indices *attributes, const char *key);
 const struct any_value *profiles_find_key(const struct profiles *p, const struct key_values *kvs, const char *key);

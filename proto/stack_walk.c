@@ -66,11 +66,8 @@ static const struct any_value *find_key(const struct walk *w, const struct indic
 static struct module resolve_mapping(const struct profiles *p, const struct profile_mapping *mapping)
 {
 	const struct any_value *source = profiles_find_attribute(p, &mapping->attributes, MODULES_SOURCE_KEY);
-	struct module module = { base_name(profiles_string(p, mapping->filename_strindex)), STR("") };
 
-	if (source)
-		profiles_value_string(p, source, &module.source);
-	return module;
+	return (struct module){ base_name(profiles_string(p, mapping->filename_strindex)), profiles_value_text(p, source) };
 }
 
 static void resolve_location(struct walk *w, uint32_t index)
@@ -244,8 +241,8 @@ static int visit(struct walk *w, struct stack_sample *s)
 
 	if (err)
 		return err;
-	s->comm = STR("");
-	if (!name || !profiles_value_string(w->p, name, &s->comm) || !s->comm.len)
+	s->comm = profiles_value_text(w->p, name);
+	if (!s->comm.len)
 		s->comm = w->process;
 	s->frames = w->frames;
 	return w->fn(w->arg, s);
@@ -312,9 +309,7 @@ static int visit_all(struct walk *w)
 
 		s.resource = &p->resources[r];
 		s.pid = pid && pid->kind == VALUE_INT ? pid->integer : -1;
-		w->process = STR("");
-		if (name)
-			profiles_value_string(p, name, &w->process);
+		w->process = profiles_value_text(p, name);
 		for (uint32_t c = 0; !err && c < s.resource->scope_count; c++) {
 			for (uint32_t i = 0; !err && i < s.resource->scopes[c].profile_count; i++) {
 				s.profile = &s.resource->scopes[c].profiles[i];

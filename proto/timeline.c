@@ -41,11 +41,8 @@ static int grow(void **array, size_t *cap, size_t need, size_t element_bytes)
 
 static struct str process_of(const struct stack_sample *s)
 {
-	const struct any_value *name = profiles_find_key(s->profiles, &s->resource->resource.attributes,
-							 "process.executable.name");
-	struct str text;
-
-	return name && profiles_value_string(s->profiles, name, &text) ? text : STR("");
+	return profiles_value_text(
+		s->profiles, profiles_find_key(s->profiles, &s->resource->resource.attributes, "process.executable.name"));
 }
 
 static int thread_of(struct collector *c, const struct stack_sample *s, uint32_t *ret)

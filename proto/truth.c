@@ -173,11 +173,10 @@ static void add_line(struct line *line, const struct user_part *part, int reason
 
 static struct str executable_of(const struct stack_sample *s)
 {
-	const struct any_value *value = profiles_find_key(s->profiles, &s->resource->resource.attributes,
-							  "process.executable.name");
-	struct str name;
+	struct str name = profiles_value_text(
+		s->profiles, profiles_find_key(s->profiles, &s->resource->resource.attributes, "process.executable.name"));
 
-	return value && profiles_value_string(s->profiles, value, &name) && name.len ? name : s->comm;
+	return name.len ? name : s->comm;
 }
 
 static int add_stack(void *arg, const struct stack_sample *s)

@@ -120,10 +120,7 @@ int64_t stack_sample_number(const struct stack_sample *s, const char *key)
 
 static struct str label_text(const struct stack_sample *s, const char *key)
 {
-	const struct any_value *value = stack_sample_label(s, key);
-	struct str text;
-
-	return value && profiles_value_string(s->profiles, value, &text) ? text : STR("");
+	return profiles_value_text(s->profiles, stack_sample_label(s, key));
 }
 
 static struct str process_name(const struct stack_sample *s)

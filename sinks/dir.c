@@ -190,15 +190,6 @@ static int write_file(struct sink_dir *s, struct folder *f)
 }
 
 /* --- a sample as JSON --- */
-static struct str text_of(const struct profiles *p, const struct any_value *v)
-{
-	struct str s = STR("");
-
-	if (v)
-		profiles_value_string(p, v, &s);
-	return s;
-}
-
 static void put_string(struct json *j, const char *key, struct str s)
 {
 	if (!s.len)
@@ -263,7 +254,7 @@ static void put_number(struct json *j, const char *key, int64_t v)
 static void put_location(struct json *j, const struct profiles *p, const struct profile_location *l)
 {
 	const struct any_value *v = profiles_find_attribute(p, &l->attributes, "profile.frame.type");
-	struct str type = text_of(p, v);
+	struct str type = profiles_value_text(p, v);
 	char address[24];
 
 	if (!type.len)
@@ -385,7 +376,8 @@ static int dir_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	(void)ack;
 	for (uint32_t i = 0; i < p->resource_count && !error; i++) {
 		const struct resource_profiles *rp = &p->resources[i];
-		struct str container = text_of(p, profiles_find_key(p, &rp->resource.attributes, "container.id"));
+		struct str container = profiles_value_text(p,
+							   profiles_find_key(p, &rp->resource.attributes, "container.id"));
 		struct str name = container.len ? container : STR("unknown");
 
 		if (s->options.container_id && !str_is(container, s->options.container_id))

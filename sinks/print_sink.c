@@ -80,11 +80,8 @@ static void print_record(struct printer *pr, const struct log_record *r)
 
 static bool is_wanted(const struct printer *pr, const struct resource *resource)
 {
-	const struct any_value *v = profiles_find_key(pr->p, &resource->attributes, "container.id");
-	struct str id = STR("");
+	struct str id = profiles_value_text(pr->p, profiles_find_key(pr->p, &resource->attributes, "container.id"));
 
-	if (v)
-		profiles_value_string(pr->p, v, &id);
 	return pr->options->container_id ? str_is(id, pr->options->container_id)
 					 : !pr->options->skip_without_container_id || id.len;
 }
