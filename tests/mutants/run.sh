@@ -44,7 +44,7 @@ try() {
 	if [ "$1" = unit ]; then
 		CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 5 120 "build/unit/agent/test_$2" >"$scratch/said" 2>&1 </dev/null
 	else
-		(cd "$dir" && exec timeout -k 10 120 "$TOP/tests/system/$1.sh" "${@:2}") >"$scratch/said" 2>&1 </dev/null
+		(cd "$dir" && exec timeout -k 10 100 "$TOP/tests/system/$1.sh" "${@:2}") >"$scratch/said" 2>&1 </dev/null
 	fi
 	status=$?
 	return $status

@@ -150,6 +150,16 @@ static void test_long_stack(void **state)
 		assert_int_equal(place_of(sent.chunks[i]), i);
 }
 
+/* What the thread pointer points to is at the top of a thread's stack; behind it other memory of the same area follows. */
+static void test_thread_stack(void **state)
+{
+	struct memory m = { 0 };
+
+	(void)state;
+	send(&m, TLS + 1000 * PAGE);
+	(void)place_of(TLS - PAGE);
+}
+
 /* A goroutine that is away from its stack, as the runtime's structures have it. */
 static void make_go(struct memory *m, uint32_t nth)
 {
@@ -202,6 +212,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_stack),
 		cmocka_unit_test(test_long_stack),
+		cmocka_unit_test(test_thread_stack),
 		cmocka_unit_test(test_go),
 		cmocka_unit_test(test_other_stack),
 	};
