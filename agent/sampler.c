@@ -378,7 +378,10 @@ int sampler_filter_add(struct sampler *s, uint32_t pid)
 
 int sampler_filter_remove(struct sampler *s, uint32_t pid)
 {
-	if (!s->skel->rodata->cfg_filter_pids)
+	uint64_t since;
+
+	if (!s->skel->rodata->cfg_filter_pids || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.filter_pids), &pid, &since) ||
+	    since)
 		return 0;
 	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.filter_pids), &pid) ? -errno : 0;
 }

@@ -48,7 +48,7 @@ int sampler_forget_proc(struct sampler *s, uint32_t pid);
 int sampler_set_mapping(struct sampler *s, struct mapping_value *value);
 int sampler_set_block(struct sampler *s, struct unwind_block *block);
 
-/* The pid filter. */
+/* The pid filter. What a child brought in leaves by itself (on_free_task): its pid may be the next child's already. */
 int sampler_filter_add(struct sampler *s, uint32_t pid);
 int sampler_filter_remove(struct sampler *s, uint32_t pid);
 

@@ -210,11 +210,8 @@ static void test_other_stack(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short_stack),
-		cmocka_unit_test(test_long_stack),
-		cmocka_unit_test(test_thread_stack),
-		cmocka_unit_test(test_go),
-		cmocka_unit_test(test_other_stack),
+		cmocka_unit_test(test_short_stack), cmocka_unit_test(test_long_stack),	cmocka_unit_test(test_thread_stack),
+		cmocka_unit_test(test_go),	    cmocka_unit_test(test_other_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
