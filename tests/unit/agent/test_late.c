@@ -365,6 +365,37 @@ static void test_signal(void **state)
 	check_walks(7);
 }
 
+static uint64_t interrupted_pc;
+
+static void on_return(int signal, siginfo_t *info, void *context)
+{
+	enum { SIGRETURN_BYTES = 9 }; /* mov $15, %rax; syscall */
+	uint64_t trampoline;
+
+	(void)signal, (void)info;
+	take(capture);
+	memcpy(&trampoline, (const char *)context - sizeof(trampoline), sizeof(trampoline)); /* our return address */
+	capture->regs.regs[REG_PC] = trampoline + SIGRETURN_BYTES;
+	capture->regs.regs[REG_SP] = (uintptr_t)context;
+	interrupted_pc = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+
+/* A thread in the system call that ends a signal frame: it stands behind the trampoline, where other code may begin. */
+static void test_sigreturn(void **state)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	const struct sigaction act = { .sa_sigaction = on_return, .sa_flags = SA_SIGINFO };
+	const struct late_result *result;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR2, &act, NULL), 0);
+	raise(SIGUSR2);
+	result = late_walk(late, process, &capture->sample);
+	assert_int_equal(result->end, END_ROOT);
+	assert_int_equal(result->frames[0], capture->regs.regs[REG_PC] | FRAME_EXACT);
+	assert_int_equal(result->frames[1], interrupted_pc | FRAME_EXACT);
+}
+
 static void test_exotic_frame(void **state)
 {
 	struct process *process = processes_find(processes, (uint32_t)getpid());
@@ -525,6 +556,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_calls, make, destroy),
 		cmocka_unit_test_setup_teardown(test_signal, make, destroy),
+		cmocka_unit_test_setup_teardown(test_sigreturn, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unheard_mapping, make, destroy),
