@@ -52,27 +52,14 @@ struct packing {
 
 enum { U32_ARRAYS = 13, U64_ARRAYS = 3, MAX_SPAN_MINUTES = 1 << 16 };
 
-static int packing_init(struct packing *p, const struct event *events, size_t count)
+static int make_arrays(struct packing *p, size_t count)
 {
-	uint64_t last = 0;
-	uint64_t *wide;
+	uint64_t *wide = calloc(count, U64_ARRAYS * sizeof(*wide) + U32_ARRAYS * sizeof(uint32_t));
 	uint32_t *narrow;
 
-	*p = (struct packing){ .events = events, .count = count, .from_ns = UINT64_MAX };
-	for (size_t i = 0; i < count; i++) {
-		p->from_ns = events[i].time_ns < p->from_ns ? events[i].time_ns : p->from_ns;
-		last = events[i].time_ns > last ? events[i].time_ns : last;
-		p->has_weights |= events[i].weight != 1;
-	}
-	if (last / MINUTE_NS - p->from_ns / MINUTE_NS >= MAX_SPAN_MINUTES)
-		return -EINVAL;
-	p->span_minutes = (uint32_t)(last / MINUTE_NS - p->from_ns / MINUTE_NS + 1);
-	p->memory = calloc(count, U64_ARRAYS * sizeof(*wide) + U32_ARRAYS * sizeof(*narrow));
-	p->by_minute_events = calloc(p->span_minutes, sizeof(*p->by_minute_events));
-	p->by_minute_weight = calloc(p->span_minutes, sizeof(*p->by_minute_weight));
-	if (!p->memory || !p->by_minute_events || !p->by_minute_weight)
+	p->memory = wide;
+	if (!wide)
 		return -ENOMEM;
-	wide = p->memory;
 	p->run_weight = wide;
 	p->cell_weight = wide + count;
 	p->minute_weight = wide + 2 * count;
@@ -83,6 +70,24 @@ static int packing_init(struct packing *p, const struct event *events, size_t co
 	for (size_t i = 0; i < U32_ARRAYS; i++)
 		*arrays[i] = narrow + i * count;
 	return 0;
+}
+
+static int packing_init(struct packing *p, const struct event *events, size_t count)
+{
+	uint64_t last = 0;
+
+	*p = (struct packing){ .events = events, .count = count, .from_ns = UINT64_MAX };
+	for (size_t i = 0; i < count; i++) {
+		p->from_ns = events[i].time_ns < p->from_ns ? events[i].time_ns : p->from_ns;
+		last = events[i].time_ns > last ? events[i].time_ns : last;
+		p->has_weights |= events[i].weight != 1;
+	}
+	if (last / MINUTE_NS - p->from_ns / MINUTE_NS >= MAX_SPAN_MINUTES)
+		return -EINVAL;
+	p->span_minutes = (uint32_t)(last / MINUTE_NS - p->from_ns / MINUTE_NS + 1);
+	p->by_minute_events = calloc(p->span_minutes, sizeof(*p->by_minute_events));
+	p->by_minute_weight = calloc(p->span_minutes, sizeof(*p->by_minute_weight));
+	return p->by_minute_events && p->by_minute_weight ? make_arrays(p, count) : -ENOMEM;
 }
 
 static void packing_fini(struct packing *p)
@@ -213,6 +218,57 @@ static void pack_cells(struct column_codec *c, struct packing *p, struct buf *ou
 		column_put(c, out, p->cell_weight, p->cell_count);
 		column_put(c, out, p->minute_weight, p->minute_count);
 	}
+}
+
+static void gather_sums(const struct block_sums *sums, uint32_t series, size_t *at, uint32_t *counts, uint32_t *keys,
+			uint32_t *events, uint64_t *weights)
+{
+	const size_t first = *at;
+
+	for (; *at < sums->count && sums->items[*at].series == series; ++*at) {
+		keys[*at] = sums->items[*at].key;
+		events[*at] = sums->items[*at].events;
+		weights[*at] = column_zigzag(sums->items[*at].weight);
+	}
+	*counts = (uint32_t)(*at - first);
+}
+
+int block_pack_sums(struct column_codec *c, uint64_t from_ns, const struct block_sums *stacks, const struct block_sums *sets,
+		    const struct block_sums *minutes, struct buf parts[BLOCK_PARTS])
+{
+	AUTO(packing_fini) struct packing p = { .from_ns = from_ns };
+	size_t run = 0, cell = 0, minute = 0, starts[BLOCK_CELLS + 1];
+	int err = make_arrays(&p, stacks->count + sets->count + minutes->count);
+
+	if (err)
+		return err;
+	for (; run < stacks->count; p.series_count++) {
+		const uint32_t s = p.series_count, number = stacks->items[run].series;
+
+		p.series[s] = number;
+		for (size_t i = run; i < stacks->count && stacks->items[i].series == number; i++) {
+			p.series_events[s] += stacks->items[i].events;
+			p.has_weights |= stacks->items[i].weight != stacks->items[i].events;
+		}
+		p.count += p.series_events[s];
+		gather_sums(stacks, number, &run, &p.runs[s], p.run_stack, p.run_events, p.run_weight);
+		gather_sums(sets, number, &cell, &p.cells[s], p.cell_set, p.cell_events, p.cell_weight);
+		gather_sums(minutes, number, &minute, &p.minutes[s], p.minute, p.minute_events, p.minute_weight);
+	}
+	p.run_count = (uint32_t)run;
+	p.cell_count = (uint32_t)cell;
+	p.minute_count = (uint32_t)minute;
+	for (size_t i = 0; i <= BLOCK_CELLS; i++)
+		starts[i] = parts[i].len;
+	pack_head(c, &p, &parts[BLOCK_HEAD]);
+	pack_stacks(c, &p, &parts[BLOCK_STACKS]);
+	pack_cells(c, &p, &parts[BLOCK_CELLS]);
+	for (size_t i = 0; i <= BLOCK_CELLS; i++) {
+		column_seal(&parts[i], starts[i]);
+		if (parts[i].failed)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Two columns; the arrays of runs, which are written, are used again. */

@@ -58,6 +58,23 @@ void events_sort(struct event *events, size_t count);
 /* Packs @count sorted events, 1 to COLUMN_MAX_VALUES, into @parts (appended to). 0 or -ENOMEM. */
 int block_pack(struct column_codec *c, const struct event *events, size_t count, struct buf parts[BLOCK_PARTS]);
 
+/* What events of a series add up to, by something: a stack, a set of labels, a minute. */
+struct block_sum {
+	uint32_t series, key;
+	uint32_t events;
+	int64_t weight;
+};
+
+struct block_sums {
+	const struct block_sum *items;
+	size_t count;
+};
+
+/* Packs a roll-up: a block of head, stacks and cells alone, of any number of events. The sums have the same series, and in
+ * each the same events; sorted by series and key. 0 or -ENOMEM. */
+int block_pack_sums(struct column_codec *c, uint64_t from_ns, const struct block_sums *stacks, const struct block_sums *sets,
+		    const struct block_sums *minutes, struct buf parts[BLOCK_PARTS]);
+
 /* A block being read. Arrays are the block's own until the next head is read; those of a part stand once it was read. The
  * starts have one entry more than there are series. */
 struct block {

@@ -140,6 +140,12 @@ static uint32_t read_count(struct column_bytes *in, uint32_t least, uint32_t mos
 	return in->failed ? 0 : (uint32_t)n;
 }
 
+/* How many sets or minutes there can be. */
+static uint32_t most_of(const struct block *b)
+{
+	return b->event_count < COLUMN_MAX_VALUES ? b->event_count : COLUMN_MAX_VALUES;
+}
+
 int block_read_head(struct block *b, const void *data, size_t len)
 {
 	struct column_bytes in;
@@ -150,9 +156,9 @@ int block_read_head(struct block *b, const void *data, size_t len)
 	b->from_ns = column_get_varint(&in);
 	b->series_count = read_count(&in, 1, COLUMN_MAX_VALUES);
 	b->run_count = read_count(&in, b->series_count, COLUMN_MAX_VALUES);
-	b->event_count = read_count(&in, b->run_count, COLUMN_MAX_VALUES);
-	b->cell_count = read_count(&in, b->series_count, b->event_count);
-	b->minute_count = read_count(&in, b->series_count, b->event_count);
+	b->event_count = read_count(&in, b->run_count, UINT32_MAX); /* roll-ups have many, and no columns of them */
+	b->cell_count = read_count(&in, b->series_count, most_of(b));
+	b->minute_count = read_count(&in, b->series_count, most_of(b));
 	b->has_weights = read_count(&in, 0, 1);
 	if (in.failed)
 		return in.failed;
@@ -284,6 +290,8 @@ int block_read(struct block *b, enum block_part part, const void *data, size_t l
 		return 0;
 	if ((part == BLOCK_WEIGHTS && !b->has_weights) || (part == BLOCK_LINKS && !len))
 		return 0;
+	if (part > BLOCK_CELLS && b->event_count > COLUMN_MAX_VALUES)
+		return -EBADMSG;
 	if (column_open(data, len, &in))
 		return -EBADMSG;
 	if (part == BLOCK_STACKS)

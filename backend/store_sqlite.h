@@ -18,7 +18,7 @@
 #include "base/metrics.h"
 
 enum {
-	STORE_SCHEMA_VERSION = 2,
+	STORE_SCHEMA_VERSION = 3,
 	STORE_BUSY_MS = 5000, /* a connection waits for another one's lock */
 };
 

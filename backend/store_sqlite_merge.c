@@ -19,7 +19,6 @@ enum {
 	MERGE_EVENTS = 1 << 16,	 /* of one step: 8 MB while it lasts */
 	SPLIT_EVENTS = 1 << 13,	 /* a block ends with the series that has so many in it */
 	ENOUGH_BLOCKS = 32,	 /* of level 0 before they are merged at once */
-	DENSE_LEVEL = 6,	 /* zstd's, for blocks that stay */
 	CHECKPOINT_PAGES = 1000, /* of the log */
 };
 
@@ -144,7 +143,7 @@ int store_merge_blocks(struct store_writer *w, const struct merge *m, int level,
 
 	if (err)
 		return err;
-	column_codec_set_level(w->codec, DENSE_LEVEL);
+	column_codec_set_level(w->codec, STORE_DENSE_LEVEL);
 	err = read_blocks(w, m);
 	err = err || !change ? err : change(w);
 	err = err ? err : delete_blocks(w, m);
@@ -154,6 +153,7 @@ int store_merge_blocks(struct store_writer *w, const struct merge *m, int level,
 	block_fini(&w->block);
 	block_init(&w->block, w->codec);
 	metric_add(w->s->metrics.merges, !err);
+	w->has_merged |= level > 1;
 	return err;
 }
 
@@ -164,6 +164,7 @@ static int merge_blocks(struct store_writer *w, const struct merge *m, int level
 
 	if (m->count != 1 || level == 1)
 		return store_merge_blocks(w, m, level, NULL);
+	w->has_merged |= level > 1;
 	err = store_begin(w);
 	return err ? err : store_end(w, raise_level(w, m, level));
 }
@@ -270,6 +271,11 @@ void store_writer_work(struct store_writer *w)
 		err = store_prune_step(w);
 		w->has_work |= err > 0;
 		w->next_prune_ns = err > 0 ? 0 : now + PRUNE_NS;
+		err = err > 0 ? 0 : err;
+	}
+	if (!err && !w->has_work) {
+		err = store_rollup_step(w);
+		w->has_work = err > 0;
 		err = err > 0 ? 0 : err;
 	}
 	if (err == -EBADMSG)

@@ -77,7 +77,7 @@ static int remove_blocks(struct store_writer *w, int64_t before_ns, int most)
 		"FROM blocks WHERE id IN (SELECT id FROM blocks INDEXED BY blocks_time WHERE to_ns < %" PRId64
 		" ORDER BY from_ns LIMIT %d)";
 	char where[256], sql[320];
-	int64_t events = 0;
+	int64_t events = 0, oldest_ns;
 	int err = store_begin(w);
 
 	if (err)
@@ -91,6 +91,10 @@ static int remove_blocks(struct store_writer *w, int64_t before_ns, int most)
 	err = store_end(w, err);
 	if (!err)
 		metric_add(w->s->metrics.pruned_events, (uint64_t)events);
+	if (!err && most > 0) {
+		err = store_get_int(w->s->write_db, "SELECT min(from_ns) FROM blocks", -1, &oldest_ns);
+		w->pruned_hour = oldest_ns / (int64_t)HOUR_NS;
+	}
 	return err ? err : most;
 }
 

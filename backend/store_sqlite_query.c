@@ -301,6 +301,24 @@ static int sum_series_fn(void *arg, struct scan *scan, uint32_t index)
 	return sum_series(arg, scan, index);
 }
 
+/* Whether what the series adds up to is all that is asked of it: all events are selected, and of one group. */
+static int is_of_one_group(struct groups *g, struct scan *scan, uint32_t index)
+{
+	int err;
+
+	if (scan->of[index]->undecided)
+		return 0;
+	if (g->by && g->by != groups_by_resource && !strcmp(g->by, STORE_CPU_LABEL))
+		return 0;
+	err = groups_find(g, scan, index);
+	return err ? err : g->how == GROUP_SERIES;
+}
+
+static int can_sum_stacks(void *arg, struct scan *scan, uint32_t index)
+{
+	return is_of_one_group(&((struct stack_sums *)arg)->groups, scan, index);
+}
+
 int store_sum_stacks(struct store *s, const struct store_selection *sel, const char *by,
 		     int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events), void *arg)
 {
@@ -313,7 +331,7 @@ int store_sum_stacks(struct store *s, const struct store_selection *sel, const c
 	if (err)
 		return err;
 	err = scan_begin(&scan, s, sel, false);
-	err = err ? err : scan_each(&scan, sum_series_fn, &t);
+	err = err ? err : scan_sums(&scan, can_sum_stacks, sum_series_fn, &t);
 	scan_end(&scan);
 	return err ? err : tell_stacks(&t, fn, arg);
 }
@@ -380,6 +398,13 @@ static int sum_times_fn(void *arg, struct scan *scan, uint32_t index)
 	return err;
 }
 
+static int can_sum_times(void *arg, struct scan *scan, uint32_t index)
+{
+	struct time_sums *t = arg;
+
+	return t->by_minutes && !scan->sel->stacks ? is_of_one_group(&t->groups, scan, index) : 0;
+}
+
 int store_sum_times(struct store *s, const struct store_selection *sel, uint64_t step_ns, const char *by,
 		    int (*fn)(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events), void *arg)
 {
@@ -395,7 +420,7 @@ int store_sum_times(struct store *s, const struct store_selection *sel, uint64_t
 	if (err)
 		return err;
 	err = scan_begin(&scan, s, sel, false);
-	err = err ? err : scan_each(&scan, sum_times_fn, &t);
+	err = err ? err : scan_sums(&scan, can_sum_times, sum_times_fn, &t);
 	scan_end(&scan);
 	for (size_t i = 0; i < t.sums.cap && !err; i++) {
 		const struct sum *sum = &t.sums.slots[i];
@@ -440,6 +465,15 @@ static int sum_values_fn(void *arg, struct scan *scan, uint32_t index)
 	return err;
 }
 
+static int can_sum_values(void *arg, struct scan *scan, uint32_t index)
+{
+	const struct time_sums *t = arg;
+
+	if (scan->sel->stacks || scan->of[index]->undecided)
+		return 0;
+	return t->groups.by == groups_by_resource || strcmp(t->groups.by, STORE_CPU_LABEL) != 0;
+}
+
 int store_label_values(struct store *s, const struct store_selection *sel, const char *label,
 		       int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg)
 {
@@ -450,7 +484,7 @@ int store_label_values(struct store *s, const struct store_selection *sel, const
 	if (err)
 		return err;
 	err = scan_begin(&scan, s, sel, false);
-	err = err ? err : scan_each(&scan, sum_values_fn, &t);
+	err = err ? err : scan_sums(&scan, can_sum_values, sum_values_fn, &t);
 	scan_end(&scan);
 	for (size_t i = 0; i < t.sums.cap && !err; i++) {
 		const struct sum *sum = &t.sums.slots[i];

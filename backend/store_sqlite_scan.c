@@ -184,6 +184,7 @@ void scan_end(struct scan *scan)
 	forget_series(scan);
 	free(scan->of);
 	free(scan->mask);
+	free(scan->hours);
 	pthread_mutex_unlock(&scan->s->read_lock);
 }
 
@@ -239,6 +240,19 @@ static int match_block(struct scan *scan)
 	return err ? err : found;
 }
 
+/* Whether the block that the statement stands on is of an hour that is done. Blocks come by time, as the hours do. */
+static bool is_done(struct scan *scan)
+{
+	int64_t hour;
+
+	if (scan->next_hour == scan->hour_count)
+		return false;
+	hour = sqlite3_column_int64(scan->st, COLUMN_FROM) / (int64_t)(60 * MINUTE_NS);
+	while (scan->next_hour < scan->hour_count && scan->hours[scan->next_hour] < hour)
+		scan->next_hour++;
+	return scan->next_hour < scan->hour_count && scan->hours[scan->next_hour] == hour;
+}
+
 int scan_next(struct scan *scan)
 {
 	const uint64_t deadline = scan->sel->deadline_ns;
@@ -247,6 +261,8 @@ int scan_next(struct scan *scan)
 	while ((code = sqlite3_step(scan->st)) == SQLITE_ROW) {
 		if (deadline && clock_mono_ns() > deadline)
 			return -ETIMEDOUT;
+		if (is_done(scan))
+			continue;
 		found = match_block(scan);
 		if (found == -EBADMSG) {
 			metric_add(scan->s->metrics.damaged_blocks, 1);
@@ -260,23 +276,138 @@ int scan_next(struct scan *scan)
 	return store_sqlite_errno(code);
 }
 
+/* Calls @fn for the selected series of the block. */
+static int call_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
+{
+	for (uint32_t i = 0; i < scan->block->series_count; i++) {
+		int err = scan->of[i] ? fn(arg, scan, i) : 0;
+
+		if (err == -EBADMSG) {
+			metric_add(scan->s->metrics.damaged_blocks, 1);
+			break;
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
 {
 	int more;
 
 	while ((more = scan_next(scan)) > 0) {
-		for (uint32_t i = 0; i < scan->block->series_count; i++) {
-			int err = scan->of[i] ? fn(arg, scan, i) : 0;
+		int err = call_each(scan, fn, arg);
 
-			if (err == -EBADMSG) {
-				metric_add(scan->s->metrics.damaged_blocks, 1);
-				break;
-			}
-			if (err)
-				return err;
-		}
+		if (err)
+			return err;
 	}
 	return more;
+}
+
+/* --- roll-ups --- */
+
+static int list_hours(struct scan *scan)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(scan->s->read_db,
+				      "SELECT DISTINCT hour FROM rollups INDEXED BY rollups_hour"
+				      " WHERE from_ns >= ?1 AND to_ns < ?2 ORDER BY hour",
+				      -1, &st, NULL);
+
+	sqlite3_bind_int64(st, 1, clamp_time(scan->sel->from_ns));
+	sqlite3_bind_int64(st, 2, clamp_time(scan->sel->to_ns));
+	while (code == SQLITE_OK || code == SQLITE_ROW) {
+		code = sqlite3_step(st);
+		if (code != SQLITE_ROW)
+			break;
+		if (scan->hour_count == scan->hour_cap) {
+			size_t cap = scan->hour_cap * 2 + 64;
+			int64_t *grown = reallocarray(scan->hours, cap, sizeof(*grown));
+
+			if (!grown) {
+				code = SQLITE_NOMEM;
+				break;
+			}
+			scan->hours = grown;
+			scan->hour_cap = cap;
+		}
+		scan->hours[scan->hour_count++] = sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	return store_sqlite_errno(code);
+}
+
+/* Whether @can says 1 of all selected series of the row: if not, what it said. */
+static int ask_each(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32_t index), void *arg)
+{
+	int ok = 1;
+
+	for (uint32_t i = 0; i < scan->block->series_count && ok == 1; i++)
+		ok = scan->of[i] ? can(arg, scan, i) : 1;
+	return ok;
+}
+
+/* Of the rows of an hour's roll-up, either @can is asked or @fn called: 1 when all went well, 0 when @can said so or a row
+ * is damaged, -errno. */
+static int each_row(struct scan *scan, int64_t hour, int (*can)(void *arg, struct scan *scan, uint32_t index),
+		    int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
+{
+	int code = SQLITE_DONE, ok = 1;
+
+	sqlite3_reset(scan->st);
+	sqlite3_bind_int64(scan->st, 1, hour);
+	while (ok == 1 && (code = sqlite3_step(scan->st)) == SQLITE_ROW) {
+		ok = match_block(scan);
+		if (ok < 0)
+			break;
+		if (can) {
+			ok = ask_each(scan, can, arg);
+		} else {
+			ok = call_each(scan, fn, arg);
+			ok = ok ? ok : 1;
+		}
+	}
+	if (ok != 1)
+		return ok == -EBADMSG ? 0 : ok;
+	return code == SQLITE_DONE ? 1 : store_sqlite_errno(code);
+}
+
+/* Whether the hour was read as a roll-up: 1, 0 or -errno. */
+static int read_hour(struct scan *scan, int64_t hour, int (*can)(void *arg, struct scan *scan, uint32_t index),
+		     int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
+{
+	int ok = each_row(scan, hour, can, NULL, arg);
+
+	return ok == 1 ? each_row(scan, hour, NULL, fn, arg) : ok;
+}
+
+int scan_sums(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32_t index),
+	      int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
+{
+	const uint64_t deadline = scan->sel->deadline_ns;
+	sqlite3_stmt *blocks = scan->st;
+	size_t done = 0;
+	int err = list_hours(scan), code;
+
+	scan->st = NULL;
+	if (!err && scan->hour_count) {
+		code = sqlite3_prepare_v2(scan->s->read_db, "SELECT head, stacks, cells FROM rollups WHERE hour = ?1", -1,
+					  &scan->st, NULL);
+		err = store_sqlite_errno(code);
+	}
+	scan->is_whole = true;
+	for (size_t i = 0; i < scan->hour_count && !err; i++) {
+		int ok = deadline && clock_mono_ns() > deadline ? -ETIMEDOUT : read_hour(scan, scan->hours[i], can, fn, arg);
+
+		err = ok < 0 ? ok : 0;
+		if (ok == 1)
+			scan->hours[done++] = scan->hours[i];
+	}
+	scan->hour_count = done;
+	sqlite3_finalize(scan->st);
+	scan->st = blocks;
+	return err ? err : scan_each(scan, fn, arg);
 }
 
 /* --- events --- */

@@ -24,7 +24,10 @@ struct scan {
 	char kind[128];
 	struct map series; /* number + 1 -> struct scan_series */
 	sqlite3_stmt *st;
-	/* the block */
+	/* hours that were read as roll-ups, ascending: their blocks are left out */
+	int64_t *hours;
+	size_t hour_count, hour_cap, next_hour;
+	/* the block, which may be a roll-up's row: it has no parts after the cells */
 	struct block *block;
 	bool is_whole;		 /* all its events are in the time range */
 	struct scan_series **of; /* of each series in the block; NULL: out */
@@ -44,6 +47,14 @@ int scan_next(struct scan *scan);
 /* Calls @fn for every selected series of every block, by its place there, until it returns an error. What is left of a block
  * found damaged is counted and left out. */
 int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
+
+/*
+ * The same, but hours that lie in the time range as a whole are read as roll-ups where there are some, and where @can says 1
+ * of every selected series in them: @fn then needs no part after the cells, and gets no mask. @can: 0 when it does, or
+ * -errno.
+ */
+int scan_sums(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32_t index),
+	      int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
 
 /* Reads a part, and what it depends on. */
 int scan_part(struct scan *scan, enum block_part part);

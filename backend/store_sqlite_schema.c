@@ -27,6 +27,17 @@
 
 enum { APPLICATION_ID = 0x68727468 /* "hrth" */ };
 
+/* Since version 3: what an hour's blocks add up to, for as long as they stay the same. */
+#define ROLLUPS                                                                                                            \
+	"CREATE TABLE rollups(id INTEGER PRIMARY KEY, hour INTEGER NOT NULL, from_ns INTEGER NOT NULL,"                    \
+	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, head BLOB NOT NULL, stacks BLOB NOT NULL, cells BLOB NOT NULL)" \
+	" STRICT;"                                                                                                         \
+	"CREATE INDEX rollups_hour ON rollups(hour, from_ns, to_ns);"                                                      \
+	"CREATE TRIGGER blocks_more AFTER INSERT ON blocks BEGIN"                                                          \
+	" DELETE FROM rollups WHERE hour = NEW.from_ns / 3600000000000; END;"                                              \
+	"CREATE TRIGGER blocks_fewer AFTER DELETE ON blocks BEGIN"                                                         \
+	" DELETE FROM rollups WHERE hour = OLD.from_ns / 3600000000000; END;"
+
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text ANY NOT NULL) STRICT;"
@@ -49,7 +60,7 @@ static const char schema[] =
 	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, generation INTEGER NOT NULL, head BLOB NOT NULL, stacks BLOB NOT "
 	"NULL, cells BLOB NOT NULL,"
 	" cpus BLOB NOT NULL, labels BLOB NOT NULL, weights BLOB NOT NULL, times BLOB NOT NULL, links BLOB NOT NULL) STRICT;"
-	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation);"
+	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation);" ROLLUPS
 	/* what frames without a function are called, found out later */
 	"CREATE TABLE names(build_id TEXT NOT NULL, address INTEGER NOT NULL, function TEXT NOT NULL, system_name TEXT NOT "
 	"NULL,"
@@ -62,15 +73,17 @@ static const char schema[] =
 	" series INTEGER NOT NULL) STRICT;"
 	"INSERT INTO generations VALUES(1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);"
 	"PRAGMA application_id = 1752331368;"
-	"PRAGMA user_version = 2;"
+	"PRAGMA user_version = 3;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 2, "as in the schema");
+_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 3, "as in the schema");
 
 /* What leads from version i to i + 1; older ones than the first of them were never released. */
 enum { OLDEST_VERSION = 2 };
 
-static const char *const migrations[STORE_SCHEMA_VERSION] = { NULL };
+static const char *const migrations[STORE_SCHEMA_VERSION] = {
+	[2] = "BEGIN IMMEDIATE;" ROLLUPS "PRAGMA user_version = 3; COMMIT;",
+};
 
 int store_sqlite_errno(int code)
 {

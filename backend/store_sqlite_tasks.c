@@ -34,6 +34,8 @@ static int merge_all(struct store_writer *w)
 		err = store_merge_step(w);
 	} while (!err && w->has_work);
 	w->merge_all = false;
+	while (!err && (err = store_rollup_step(w)) > 0)
+		err = 0;
 	return err;
 }
 

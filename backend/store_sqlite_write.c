@@ -225,6 +225,7 @@ int store_writer_prepare(struct store_writer *w)
 
 void store_writer_unprepare(struct store_writer *w)
 {
+	store_rollup_abandon(w);
 	keep_fini(&w->keep);
 	sqlite3_finalize(w->insert_block);
 	w->insert_block = NULL;
@@ -251,6 +252,8 @@ int store_writer_start(struct store_sqlite *s)
 	if (!w)
 		return -ENOMEM;
 	w->s = s;
+	w->has_merged = true;
+	w->pruned_hour = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);
 	w->codec = column_codec_new(FAST_LEVEL);

@@ -11,6 +11,8 @@
 
 #define HOUR_NS (60 * MINUTE_NS)
 
+enum { STORE_DENSE_LEVEL = 6 /* zstd's, for what stays */ };
+
 /* Names given to addresses of one file. */
 struct store_given {
 	const char *build_id;
@@ -32,8 +34,11 @@ struct store_writer {
 	struct block block; /* being merged */
 	struct buf parts[BLOCK_PARTS];
 	sqlite3_stmt *insert_block;
-	bool is_stale; /* the numbers in keep are not the store's: reload before the next write */
-	bool has_work; /* the last step of work found more to do */
+	bool is_stale;	       /* the numbers in keep are not the store's: reload before the next write */
+	bool has_work;	       /* the last step of work found more to do */
+	bool has_merged;       /* there may be an hour to roll up */
+	int64_t pruned_hour;   /* retention has been there: its hours are not rolled up again and again */
+	struct rollup *rollup; /* that is being made; NULL */
 	uint64_t next_look_ns, next_prune_ns, last_checkpoint_ns;
 	uint64_t generation_bytes; /* of blocks written since this generation began, or since the start */
 	uint64_t start_unix_ns, start_boot_ns;
@@ -98,6 +103,14 @@ int store_merge_find(struct store_writer *w, const char *sql, int64_t value, str
 
 /* Puts blocks of @level in the place of @m's, their events changed by @change (NULL: as they were), in one transaction. */
 int store_merge_blocks(struct store_writer *w, const struct merge *m, int level, int (*change)(struct store_writer *w));
+
+/* --- store_sqlite_rollup.c --- */
+
+/* A step of adding up an hour: 1 when there is more to do, 0 or -errno. */
+int store_rollup_step(struct store_writer *w);
+
+/* Forgets the one that is being made. */
+void store_rollup_abandon(struct store_writer *w);
 
 /* --- store_sqlite_thin.c --- */
 
