@@ -273,7 +273,7 @@ void store_writer_work(struct store_writer *w)
 		w->next_prune_ns = err > 0 ? 0 : now + PRUNE_NS;
 		err = err > 0 ? 0 : err;
 	}
-	if (!err && !w->has_work) {
+	if (!err && !w->has_work && now >= w->rollup_ns && !store_disk_is_full(w->s)) {
 		err = store_rollup_step(w);
 		w->has_work = err > 0;
 		err = err > 0 ? 0 : err;

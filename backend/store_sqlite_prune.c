@@ -60,7 +60,7 @@ static int used_bytes(struct store_writer *w, uint64_t *ret)
 	return err;
 }
 
-static bool is_disk_full(const struct store_sqlite *s)
+bool store_disk_is_full(const struct store_sqlite *s)
 {
 	double part = s->config.keep_free_part;
 	struct statvfs fs;
@@ -272,7 +272,7 @@ int store_prune_step(struct store_writer *w)
 	if (err)
 		return err;
 	metric_set(w->s->metrics.bytes, store_bytes(w->s, w->s->write_db));
-	if (used > LEAST_BYTES && is_disk_full(w->s))
+	if (used > LEAST_BYTES && store_disk_is_full(w->s))
 		done = relieve_disk(w, used);
 	else if (used > config->keep_bytes)
 		done = make_room(w, used, config->keep_bytes / SAMPLES_PART, &w->size_limit, "raise --keep-size");

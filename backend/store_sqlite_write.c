@@ -253,6 +253,7 @@ int store_writer_start(struct store_sqlite *s)
 		return -ENOMEM;
 	w->s = s;
 	w->has_merged = true;
+	w->rollup_ns = clock_mono_ns() + STORE_ROLLUP_NS;
 	w->pruned_hour = -1;
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);

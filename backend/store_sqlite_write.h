@@ -37,6 +37,7 @@ struct store_writer {
 	bool is_stale;	       /* the numbers in keep are not the store's: reload before the next write */
 	bool has_work;	       /* the last step of work found more to do */
 	bool has_merged;       /* there may be an hour to roll up */
+	uint64_t rollup_ns;    /* not before: a process that prunes and ends has no time for it */
 	int64_t pruned_hour;   /* retention has been there: its hours are not rolled up again and again */
 	struct rollup *rollup; /* that is being made; NULL */
 	uint64_t next_look_ns, next_prune_ns, last_checkpoint_ns;
@@ -77,6 +78,9 @@ int store_writer_replace_file(struct store_writer *w);
 /* One small step of retention: 1 when there is more to do, 0 or -errno. */
 int store_prune_step(struct store_writer *w);
 
+/* Whether the file system is fuller than retention wants it. */
+bool store_disk_is_full(const struct store_sqlite *s);
+
 /* --- store_sqlite_memory.c --- */
 
 /* Says in the metrics what the store holds; the readers' part is left out while somebody reads. */
@@ -105,6 +109,8 @@ int store_merge_find(struct store_writer *w, const char *sql, int64_t value, str
 int store_merge_blocks(struct store_writer *w, const struct merge *m, int level, int (*change)(struct store_writer *w));
 
 /* --- store_sqlite_rollup.c --- */
+
+#define STORE_ROLLUP_NS (10 * NSEC_PER_SEC) /* after the start */
 
 /* A step of adding up an hour: 1 when there is more to do, 0 or -errno. */
 int store_rollup_step(struct store_writer *w);
