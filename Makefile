@@ -232,7 +232,7 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
 
-# Tests that must fail: what handles a case is taken out, one after another. Some 20 minutes.   MUTANTS: those of them to try
+# Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try
 .PHONY: mutants
 mutants: all
 	$(Q)tests/mutants/run.sh $(BUILD) $(MUTANTS)

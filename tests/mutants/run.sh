@@ -90,6 +90,7 @@ for name; do
 	case $verdict in
 	killed)
 		killed=$((killed + 1))
+		[ $status != 124 ] || echo "FAILED: no end" >>"$scratch/said"
 		why=$(grep -E 'FAILED|FAIL |ERROR' "$scratch/said" | tail -n 1 | cut -c -100)
 		;;
 	*)
