@@ -146,6 +146,13 @@ static int compare_kinds(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
+/* Counted without a look at single events. */
+static int can_count(void *arg, struct scan *scan, uint32_t index)
+{
+	(void)arg;
+	return !scan->of[index]->undecided;
+}
+
 int store_kinds(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
 		void *arg)
 {
@@ -153,7 +160,7 @@ int store_kinds(struct store *s, const struct store_selection *sel, int (*fn)(vo
 	struct scan scan;
 	int err = scan_begin(&scan, s, sel, true);
 
-	err = err ? err : scan_each(&scan, kinds_fn, &t);
+	err = err ? err : scan_sums(&scan, can_count, kinds_fn, &t);
 	qsort(t.kinds, t.count, sizeof(*t.kinds), compare_kinds);
 	for (size_t i = 0; i < t.count && !err; i++)
 		err = fn(arg, &t.kinds[i]);

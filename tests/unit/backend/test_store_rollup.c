@@ -110,6 +110,11 @@ static int tell_value(void *arg, const char *value, int64_t weight, uint64_t eve
 	return tell(arg, value, 0, weight, events);
 }
 
+static int tell_kind(void *arg, const struct store_kind *kind)
+{
+	return tell(arg, kind->type, 0, kind->period, kind->events);
+}
+
 static int compare_lines(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -168,6 +173,8 @@ static char *answer(struct store *s, uint64_t from_ns, uint64_t to_ns, bool is_t
 							       .matchers = m ? &matchers[m - 1] : NULL,
 							       .matcher_count = m > 0 };
 
+				if (!by[i])
+					assert_int_equal(s->ops->kinds(s, &sel, tell_kind, &out), 0);
 				ask(s, &sel, by[i], m % 2 ? 60 * NSEC_PER_SEC : HOUR, &out);
 				if (m)
 					continue;
