@@ -225,18 +225,19 @@ static int verify_pages(const struct verify *v)
 	return err ? err : code == -EBADMSG ? problem(v, "a page is damaged: %s", sqlite3_errmsg(v->s->read_db)) : code;
 }
 
-/* What the block refers to is there. */
-static int verify_references(const struct verify *v, const struct block *b, int64_t id, uint32_t nodes)
+/* What the block refers to is there. @table and @id: which block it is. */
+static int verify_references(const struct verify *v, const struct block *b, const char *table, int64_t id)
 {
 	int err = 0;
+	uint32_t nodes = names_node_count(v->s->names, &err);
 
 	for (uint32_t i = 0; i < b->series_count && !err; i++) {
 		if (!names_series(v->s->names, b->series[i], &err) && err == -EBADMSG)
-			err = problem(v, "block %" PRId64 ": series %" PRIu32 " is missing", id, b->series[i]);
+			err = problem(v, "%s %" PRId64 ": series %" PRIu32 " is missing", table, id, b->series[i]);
 	}
 	for (uint32_t i = 0; i < b->cell_count && !err; i++) {
 		if (!names_set(v->s->names, b->cell_set[i], &err) && err == -EBADMSG)
-			err = problem(v, "block %" PRId64 ": set %" PRIu32 " is missing or broken", id, b->cell_set[i]);
+			err = problem(v, "%s %" PRId64 ": set %" PRIu32 " is missing or broken", table, id, b->cell_set[i]);
 	}
 	for (uint32_t i = 0; i < b->run_count && !err; i++) {
 		uint32_t node = b->run_stack[i];
@@ -246,38 +247,71 @@ static int verify_references(const struct verify *v, const struct block *b, int6
 		if (!err && !names_frame(v->s->names, row.frame, &err) && !err)
 			err = -EBADMSG;
 		if (err == -EBADMSG)
-			return problem(v, "block %" PRId64 ": stack %" PRIu32 " is missing or broken", id, node);
+			return problem(v, "%s %" PRId64 ": stack %" PRIu32 " is missing or broken", table, id, node);
 	}
 	return err;
 }
 
-static int verify_blocks(const struct verify *v)
+/* The first three parts, which are all that a roll-up has. */
+static int read_rollup(struct block *b, sqlite3_stmt *st)
+{
+	int err = block_read_head(b, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
+
+	for (int part = BLOCK_STACKS; part <= BLOCK_CELLS && !err; part++)
+		err = block_read(b, (enum block_part)part, sqlite3_column_blob(st, part),
+				 (size_t)sqlite3_column_bytes(st, part));
+	return err;
+}
+
+/* Rows of @sql: what @read reads, then an id and a number of events. */
+static int verify_rows(const struct verify *v, const char *table, const char *sql,
+		       int (*read)(struct block *, sqlite3_stmt *))
 {
 	struct block *b = &v->s->block;
 	sqlite3_stmt *st = NULL;
-	int err = 0;
-	uint32_t nodes = names_node_count(v->s->names, &err);
-	int code = sqlite3_prepare_v2(
-		v->s->read_db, "SELECT head, stacks, cells, cpus, labels, weights, times, links, id, events FROM blocks", -1,
-		&st, NULL);
+	int code = sqlite3_prepare_v2(v->s->read_db, sql, -1, &st, NULL), err = 0;
 
 	while (!err && (code == SQLITE_OK || code == SQLITE_ROW)) {
 		int64_t id;
+		int columns;
 
 		code = sqlite3_step(st);
 		if (code != SQLITE_ROW)
 			break;
-		id = sqlite3_column_int64(st, 8);
-		err = store_read_block(b, st);
-		if (!err && b->event_count != sqlite3_column_int64(st, 9))
+		columns = sqlite3_column_count(st);
+		id = sqlite3_column_int64(st, columns - 2);
+		err = read(b, st);
+		if (!err && b->event_count != sqlite3_column_int64(st, columns - 1))
 			err = -EBADMSG;
-		err = err == -EBADMSG ? problem(v, "block %" PRId64 " is damaged", id)
+		err = err == -EBADMSG ? problem(v, "%s %" PRId64 " is damaged", table, id)
 		      : err	      ? err
-				      : verify_references(v, b, id, nodes);
+				      : verify_references(v, b, table, id);
 	}
 	sqlite3_finalize(st);
 	code = err ? 0 : store_sqlite_errno(code);
-	return code == -EBADMSG ? problem(v, "the table of blocks is damaged") : err ? err : code;
+	return code == -EBADMSG ? problem(v, "the table of %ss is damaged", table) : err ? err : code;
+}
+
+/* A roll-up has as many events as its hour's blocks. */
+static int verify_hours(const struct verify *v)
+{
+	sqlite3_stmt *st = NULL;
+	int code = sqlite3_prepare_v2(v->s->read_db,
+				      "SELECT hour, sum(events), (SELECT coalesce(sum(b.events), 0) FROM blocks b WHERE "
+				      "b.from_ns >= hour * 3600000000000"
+				      " AND b.from_ns < (hour + 1) * 3600000000000) AS there FROM rollups GROUP BY hour "
+				      "HAVING sum(events) != there",
+				      -1, &st, NULL);
+	int err = 0;
+
+	while (!err && (code == SQLITE_OK || code == SQLITE_ROW)) {
+		code = sqlite3_step(st);
+		if (code == SQLITE_ROW)
+			err = problem(v, "the roll-up of hour %lld has %lld samples of %lld", sqlite3_column_int64(st, 0),
+				      sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2));
+	}
+	sqlite3_finalize(st);
+	return err ? err : store_sqlite_errno(code);
 }
 
 int store_sqlite_verify(struct store *store, int (*fn)(void *arg, const char *problem), void *arg)
@@ -288,7 +322,12 @@ int store_sqlite_verify(struct store *store, int (*fn)(void *arg, const char *pr
 	pthread_mutex_lock(&v.s->read_lock);
 	err = store_exec(v.s->read_db, "BEGIN");
 	err = err ? err : verify_pages(&v);
-	err = err ? err : verify_blocks(&v);
+	err = err ? err
+		  : verify_rows(&v, "block",
+				"SELECT head, stacks, cells, cpus, labels, weights, times, links, id, events FROM blocks",
+				store_read_block);
+	err = err ? err : verify_rows(&v, "roll-up", "SELECT head, stacks, cells, id, events FROM rollups", read_rollup);
+	err = err ? err : verify_hours(&v);
 	store_exec(v.s->read_db, "COMMIT");
 	pthread_mutex_unlock(&v.s->read_lock);
 	return err;

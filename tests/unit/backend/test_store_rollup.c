@@ -270,6 +270,48 @@ static uint64_t count_events(struct store *s)
 	return count;
 }
 
+static int add_problem(void *arg, const char *problem)
+{
+	buf_printf(arg, "%s\n", problem);
+	return 0;
+}
+
+/* What is wrong with the store, but for numbers. */
+static void check_problems(struct store *s, const char *wanted)
+{
+	AUTO(buf_fini) struct buf problems = BUF_EMPTY;
+
+	assert_int_equal(store_sqlite_verify(s, add_problem, &problems), 0);
+	for (size_t i = 0; i < problems.len; i++)
+		if (problems.data[i] >= '0' && problems.data[i] <= '9')
+			problems.data[i] = '#';
+	assert_string_equal(buf_text(&problems), wanted);
+}
+
+/* Each kind of damage of a roll-up alone, and then it is as it was. */
+static void check_verify(struct store *s)
+{
+	static const struct {
+		const char *sql, *problems;
+	} damages[] = {
+		{ "SELECT 1", "" },
+		{ "UPDATE rollups SET head = substr(head, 1, 9) WHERE id = 1", "roll-up # is damaged\n" },
+		{ "UPDATE rollups SET stacks = zeroblob(length(stacks)) WHERE id = 1", "roll-up # is damaged\n" },
+		{ "UPDATE rollups SET cells = zeroblob(7) WHERE id = 1", "roll-up # is damaged\n" },
+		{ "UPDATE rollups SET events = events - 1 WHERE id = 1",
+		  "roll-up # is damaged\nthe roll-up of hour ###### has ###### samples of ######\n" },
+	};
+
+	execute("CREATE TABLE kept AS SELECT * FROM rollups");
+	for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+		execute(damages[i].sql);
+		print_message("%s\n", damages[i].sql);
+		check_problems(s, damages[i].problems);
+		execute("DELETE FROM rollups; INSERT INTO rollups SELECT * FROM kept");
+	}
+	execute("DROP TABLE kept");
+}
+
 static void test_rollups(void **unused)
 {
 	struct store *s;
@@ -286,6 +328,7 @@ static void test_rollups(void **unused)
 	assert_int_equal(number(HOURS), 2);
 	assert_int_equal(number(EVENTS), 2 * BATCHES * BATCH);
 	check_same(s, ranges[0], false);
+	check_verify(s);
 
 	/* More in an hour: they count at once, whether merged or not. */
 	put(s, make(T0 + HOUR, 10));
