@@ -274,6 +274,74 @@ static void judge_whole(struct judging *j, double factor)
 	all->changed = j->measure == DIFF_TIMES && fabs(all->delta) > all->band && fabs(all->delta) > j->least * all->a;
 }
 
+/* --- items beside the rest of their runs --- */
+
+enum { MOST_BESIDE_PERCENT = 90 }; /* of a run: there is hardly any rest */
+
+static bool has_rest(const struct item *item)
+{
+	return item->deviations && item->kind != DIFF_TOTAL && item->part * 100 < MOST_BESIDE_PERCENT;
+}
+
+/* What @item takes of run @r beside all else in it, times what that is on average: about its part. */
+static double beside_rest(const struct judging *j, uint32_t r, const struct item *item)
+{
+	const struct diff_run *run = &j->d->runs[r];
+	double part = diff_run_item(run, item->kind, item->index) / run->weight;
+
+	return part < 1 ? part / (1 - part) * (1 - item->part) : part;
+}
+
+/* What measure_item found becomes what it is of the item beside the rest: there a part's variance is larger. */
+static void measure_beside(const struct judging *j, struct item *item)
+{
+	double rest = 1 - item->part;
+
+	item->within /= rest * rest;
+	item->binomial /= rest;
+	item->between = item->mean[DIFF_A] = item->mean[DIFF_B] = 0;
+	for (uint32_t r = 0; r < j->d->run_count; r++)
+		item->mean[j->d->runs[r].side] += beside_rest(j, r, item) / j->runs[j->d->runs[r].side];
+	for (uint32_t r = 0; r < j->d->run_count; r++) {
+		double off = beside_rest(j, r, item) - item->mean[j->d->runs[r].side];
+
+		item->between += off * off / j->freedom;
+	}
+}
+
+/*
+ * Runs of one machine are faster and slower as a whole, by its clock and its other guests. An item that takes more time, and
+ * also more beside all else in its runs by more than the noise of that, has changed, though its time alone would not show
+ * it. The time must differ too, or what stays as it was would count as less when something else grew.
+ */
+static void judge_beside_rest(struct judging j, double functions, double stacks)
+{
+	double unit = j.seconds[DIFF_A];
+
+	for (uint32_t i = 0; i < j.count; i++) {
+		if (has_rest(&j.items[i]))
+			measure_beside(&j, &j.items[i]);
+		else
+			j.items[i].between = 0; /* says nothing of the spread */
+	}
+	find_spread(&j);
+	for (uint32_t i = 0; i < j.count; i++) {
+		struct item *item = &j.items[i];
+		struct diff_change *c = item->change;
+		double delta = item->mean[DIFF_B] - item->mean[DIFF_A], band;
+
+		if (!has_rest(item) || c->changed || fabs(c->delta) <= j.least * unit || c->delta * delta <= 0)
+			continue;
+		set_variance(&j, item);
+		band = widened(item->kind == DIFF_STACK ? stacks : functions, j.freedom + j.spread_freedom) *
+		       sqrt(item->variance * (1.0 / j.runs[0] + 1.0 / j.runs[1]));
+		if (fabs(delta) <= band)
+			continue;
+		c->changed = true;
+		c->band = fabs(c->delta) * band / fabs(delta);
+	}
+}
+
 /* --- the result --- */
 
 static double strength(const struct diff_function *f)
@@ -500,6 +568,8 @@ static int judge(struct judging *j)
 	}
 	j->d->band_factor = widened(functions, freedom) *
 			    sqrt((trusted ? prior / trusted : 1) * (1.0 / j->runs[0] + 1.0 / j->runs[1]));
+	if (j->measure == DIFF_TIMES)
+		judge_beside_rest(*j, functions, stacks);
 	finish(j);
 	sort_result(&j->d->result);
 	return 0;

@@ -79,11 +79,14 @@ static struct profiles *run(const char *executable, const char *slower, double f
 	return p;
 }
 
+static double clock_noise; /* by which whole runs are faster or slower */
+
 static void add_runs(struct diff *d, enum diff_side side, int count, const char *executable, const char *slower,
 		     double factor)
 {
 	for (int i = 0; i < count; i++) {
-		struct profiles *p = run(executable, slower, factor, 1);
+		double length = clock_noise > 0 ? 1 + clock_noise * random_normal() : 1;
+		struct profiles *p = run(executable, slower, factor, length);
 
 		assert_int_equal(diff_add_run(d, side, p), 0);
 		profiles_put(p);
@@ -140,6 +143,18 @@ static void test_slower(void **state)
 	assert_in_range(count_shown(20, 3, DIFF_TIMES, "hash", 1.25), 20, 20);
 	assert_in_range(count_shown(20, 3, DIFF_SHARES, "hash", 1.25), 19, 20);
 	assert_in_range(count_shown(20, 5, DIFF_TIMES, "copy", 0.5), 20, 20);
+}
+
+/* On a machine whose runs are faster and slower as a whole, what a function takes beside the others tells. */
+static void test_clock_noise(void **state)
+{
+	(void)state;
+	random_state = 4;
+	clock_noise = 0.03;
+	assert_in_range(count_shown(60, 3, DIFF_TIMES, "", 1), 0, 6);
+	clock_noise = 0.1;
+	assert_in_range(count_shown(20, 3, DIFF_TIMES, "hash", 1.15), 16, 20); /* by its time alone: 3 */
+	clock_noise = 0;
 }
 
 /* The same program under another name, of twice the length: the same shares, twice the times. */
@@ -240,8 +255,10 @@ static void test_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal),	     cmocka_unit_test(test_slower),  cmocka_unit_test(test_names_and_length),
-		cmocka_unit_test(test_new_and_gone), cmocka_unit_test(test_refused), cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_equal),	     cmocka_unit_test(test_slower),
+		cmocka_unit_test(test_clock_noise),  cmocka_unit_test(test_names_and_length),
+		cmocka_unit_test(test_new_and_gone), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
