@@ -57,11 +57,11 @@ static int append_events(struct keep *k, const struct block *b)
 	return 0;
 }
 
-int store_read_block(struct block *b, sqlite3_stmt *st)
+int store_read_block(struct block *b, sqlite3_stmt *st, enum block_part last)
 {
 	int err = block_read_head(b, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
 
-	for (int part = BLOCK_STACKS; part < BLOCK_PARTS && !err; part++)
+	for (int part = BLOCK_STACKS; part <= (int)last && !err; part++)
 		err = block_read(b, (enum block_part)part, sqlite3_column_blob(st, part),
 				 (size_t)sqlite3_column_bytes(st, part));
 	return err;
@@ -79,7 +79,7 @@ static int read_blocks(struct store_writer *w, const struct merge *m)
 	for (size_t i = 0; i < m->count && !err; i++) {
 		sqlite3_bind_int64(st, 1, m->ids[i]);
 		code = sqlite3_step(st);
-		err = code == SQLITE_ROW    ? store_read_block(&w->block, st)
+		err = code == SQLITE_ROW    ? store_read_block(&w->block, st, BLOCK_LINKS)
 		      : code == SQLITE_DONE ? 0
 					    : store_sqlite_errno(code);
 		if (code == SQLITE_ROW && !err)

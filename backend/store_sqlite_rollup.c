@@ -236,11 +236,8 @@ static int add_block(struct store_writer *w, struct rollup *r)
 /* Adds the block that @st stands on; one that is damaged has nothing to add, as readers see it. */
 static int read_block(struct store_writer *w, struct rollup *r, sqlite3_stmt *st)
 {
-	int err = block_read_head(&w->block, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
+	int err = store_read_block(&w->block, st, BLOCK_CELLS);
 
-	for (int part = BLOCK_STACKS; part <= BLOCK_CELLS && !err; part++)
-		err = block_read(&w->block, (enum block_part)part, sqlite3_column_blob(st, part),
-				 (size_t)sqlite3_column_bytes(st, part));
 	return err == -EBADMSG ? 0 : err ? err : add_block(w, r);
 }
 

@@ -252,20 +252,8 @@ static int verify_references(const struct verify *v, const struct block *b, cons
 	return err;
 }
 
-/* The first three parts, which are all that a roll-up has. */
-static int read_rollup(struct block *b, sqlite3_stmt *st)
-{
-	int err = block_read_head(b, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0));
-
-	for (int part = BLOCK_STACKS; part <= BLOCK_CELLS && !err; part++)
-		err = block_read(b, (enum block_part)part, sqlite3_column_blob(st, part),
-				 (size_t)sqlite3_column_bytes(st, part));
-	return err;
-}
-
-/* Rows of @sql: what @read reads, then an id and a number of events. */
-static int verify_rows(const struct verify *v, const char *table, const char *sql,
-		       int (*read)(struct block *, sqlite3_stmt *))
+/* Rows of @sql: the parts up to @last, then an id and a number of events. */
+static int verify_rows(const struct verify *v, const char *table, const char *sql, enum block_part last)
 {
 	struct block *b = &v->s->block;
 	sqlite3_stmt *st = NULL;
@@ -280,7 +268,7 @@ static int verify_rows(const struct verify *v, const char *table, const char *sq
 			break;
 		columns = sqlite3_column_count(st);
 		id = sqlite3_column_int64(st, columns - 2);
-		err = read(b, st);
+		err = store_read_block(b, st, last);
 		if (!err && b->event_count != sqlite3_column_int64(st, columns - 1))
 			err = -EBADMSG;
 		err = err == -EBADMSG ? problem(v, "%s %" PRId64 " is damaged", table, id)
@@ -325,8 +313,8 @@ int store_sqlite_verify(struct store *store, int (*fn)(void *arg, const char *pr
 	err = err ? err
 		  : verify_rows(&v, "block",
 				"SELECT head, stacks, cells, cpus, labels, weights, times, links, id, events FROM blocks",
-				store_read_block);
-	err = err ? err : verify_rows(&v, "roll-up", "SELECT head, stacks, cells, id, events FROM rollups", read_rollup);
+				BLOCK_LINKS);
+	err = err ? err : verify_rows(&v, "roll-up", "SELECT head, stacks, cells, id, events FROM rollups", BLOCK_CELLS);
 	err = err ? err : verify_hours(&v);
 	store_exec(v.s->read_db, "COMMIT");
 	pthread_mutex_unlock(&v.s->read_lock);

@@ -125,8 +125,8 @@ int store_thin_step(struct store_writer *w, uint64_t before_ns);
 
 /* --- store_sqlite_merge.c --- */
 
-/* Reads all parts of the row that @st stands on, whose first columns are the parts. 0, -EBADMSG or -ENOMEM. */
-int store_read_block(struct block *b, sqlite3_stmt *st);
+/* Reads the parts up to @last of the row that @st stands on, whose first columns they are. 0, -EBADMSG or -ENOMEM. */
+int store_read_block(struct block *b, sqlite3_stmt *st, enum block_part last);
 
 /* Whether there is more to merge at once; and one step of it, of checkpoints and of retention. */
 int store_merge_step(struct store_writer *w);
