@@ -194,6 +194,7 @@ struct verify {
 	struct store_sqlite *s;
 	int (*fn)(void *arg, const char *problem);
 	void *arg;
+	uint32_t nodes; /* that there are */
 };
 
 __attribute__((format(printf, 2, 3))) static int problem(const struct verify *v, const char *fmt, ...)
@@ -229,7 +230,6 @@ static int verify_pages(const struct verify *v)
 static int verify_references(const struct verify *v, const struct block *b, const char *table, int64_t id)
 {
 	int err = 0;
-	uint32_t nodes = names_node_count(v->s->names, &err);
 
 	for (uint32_t i = 0; i < b->series_count && !err; i++) {
 		if (!names_series(v->s->names, b->series[i], &err) && err == -EBADMSG)
@@ -243,7 +243,7 @@ static int verify_references(const struct verify *v, const struct block *b, cons
 		uint32_t node = b->run_stack[i];
 		struct node_row row = { 0 };
 
-		err = node < nodes ? names_node(v->s->names, node, &row) : -EBADMSG;
+		err = node < v->nodes ? names_node(v->s->names, node, &row) : -EBADMSG;
 		if (!err && !names_frame(v->s->names, row.frame, &err) && !err)
 			err = -EBADMSG;
 		if (err == -EBADMSG)
@@ -304,12 +304,14 @@ static int verify_hours(const struct verify *v)
 
 int store_sqlite_verify(struct store *store, int (*fn)(void *arg, const char *problem), void *arg)
 {
-	const struct verify v = { store_sqlite_of(store), fn, arg };
+	struct verify v = { store_sqlite_of(store), fn, arg, 0 };
 	int err;
 
 	pthread_mutex_lock(&v.s->read_lock);
 	err = store_exec(v.s->read_db, "BEGIN");
 	err = err ? err : verify_pages(&v);
+	if (!err)
+		v.nodes = names_node_count(v.s->names, &err);
 	err = err ? err
 		  : verify_rows(&v, "block",
 				"SELECT head, stacks, cells, cpus, labels, weights, times, links, id, events FROM blocks",
