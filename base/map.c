@@ -73,17 +73,10 @@ int map_put(struct map *m, uint64_t key, void *value)
 	return 0;
 }
 
-void *map_del(struct map *m, uint64_t key)
+static void remove_slot(struct map *m, size_t hole)
 {
-	struct map_slot *slot = m->count ? find_slot(m, key) : NULL;
 	size_t mask = m->cap - 1;
-	size_t hole;
-	void *value;
 
-	if (!slot || !slot->value)
-		return NULL;
-	value = slot->value;
-	hole = (size_t)(slot - m->slots);
 	for (size_t at = (hole + 1) & mask; m->slots[at].value; at = (at + 1) & mask) {
 		/* An entry may move into the hole unless its home lies behind the hole, up to where it is now. */
 		if (((at - home_slot(m, m->slots[at].key)) & mask) >= ((at - hole) & mask)) {
@@ -93,7 +86,35 @@ void *map_del(struct map *m, uint64_t key)
 	}
 	m->slots[hole].value = NULL;
 	m->count--;
+}
+
+void *map_del(struct map *m, uint64_t key)
+{
+	struct map_slot *slot = m->count ? find_slot(m, key) : NULL;
+	void *value = slot ? slot->value : NULL;
+
+	if (value)
+		remove_slot(m, (size_t)(slot - m->slots));
 	return value;
+}
+
+void map_sweep(struct map *m, void *(*keep)(void *arg, void *value), void *arg)
+{
+	size_t start = 0;
+
+	/* From behind a free slot on, what moves into a hole comes from ahead: nothing is met twice. */
+	while (start < m->cap && m->slots[start].value)
+		start++;
+	for (size_t i = 1; i < m->cap;) {
+		size_t at = (start + i) & (m->cap - 1);
+		void *value = m->slots[at].value, *kept = value ? keep(arg, value) : NULL;
+
+		m->slots[at].value = kept;
+		if (value && !kept)
+			remove_slot(m, at); /* and another may be here now */
+		else
+			i++;
+	}
 }
 
 bool map_next(const struct map *m, size_t *pos, uint64_t *key_ret, void **value_ret)

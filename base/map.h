@@ -34,6 +34,9 @@ int map_put(struct map *m, uint64_t key, void *value);
 /* Removes @key and returns what it led to, or NULL. */
 void *map_del(struct map *m, uint64_t key);
 
+/* Shows each entry once to @keep, which returns what is to stand under its key from now on; NULL: the entry goes. */
+void map_sweep(struct map *m, void *(*keep)(void *arg, void *value), void *arg);
+
 /* Either of @key_ret and @value_ret may be NULL. Walks all entries: start with *pos = 0; false at the end. Entries must not
  * be added or removed on the way. */
 bool map_next(const struct map *m, size_t *pos, uint64_t *key_ret, void **value_ret);

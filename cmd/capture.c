@@ -19,9 +19,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/gzip.h"
 #include "base/log.h"
-#include "base/zstd.h"
+#include "base/packing.h"
 #include "cmd/perf_data.h"
 #include "proto/otlp_read.h"
 #include "proto/profiles.h"
@@ -124,18 +123,16 @@ static int refuse_unread(const char *name, int err, struct buf *error)
 }
 
 /* In place. 0; -EBADMSG, -E2BIG or -ENOMEM with @error filled. */
-static int unpack(const char *name, struct buf *data, struct buf *error)
+static int unpack(const char *name, const struct packing *packing, struct buf *data, struct buf *error)
 {
-	bool is_gzip = gzip_is_packed(data->data, data->len);
 	AUTO(buf_fini) struct buf packed = *data;
 	int err;
 
 	*data = BUF_EMPTY;
-	err = is_gzip ? gzip_unpack(packed.data, packed.len, MAX_BYTES, data)
-		      : zstd_unpack(packed.data, packed.len, MAX_BYTES, data);
+	err = packing->unpack(packed.data, packed.len, MAX_BYTES, data);
 	if (err == -EBADMSG)
-		buf_printf(error, "%s is %s-compressed and damaged or cut; '%s -t' says where", name,
-			   is_gzip ? "gzip" : "zstd", is_gzip ? "gzip" : "zstd");
+		buf_printf(error, "%s is %s-compressed and damaged or cut; '%s -t' says where", name, packing->name,
+			   packing->name);
 	else if (err == -E2BIG)
 		buf_printf(error, "%s is more than %d GB once it is unpacked", name, (int)(MAX_BYTES >> 30));
 	else if (err)
@@ -209,14 +206,16 @@ int capture_read(const char *path, struct capture *ret, struct buf *error)
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
 	struct otlp_error why = { "" };
 	int err = read_file(path, &data, error);
+	const struct packing *packing;
 
 	if (err)
 		return error->len ? err : refuse_unread(name, err, error);
+	packing = packing_of(data.data, data.len);
 	if (perf_data_is(data.data, data.len) && strcmp(path, "-") != 0) {
 		buf_reset(&data);
 		err = perf_data_read(path, &data, error);
-	} else if (gzip_is_packed(data.data, data.len) || zstd_is_packed(data.data, data.len)) {
-		err = unpack(name, &data, error);
+	} else if (packing) {
+		err = unpack(name, packing, &data, error);
 	}
 	if (err)
 		return err;

@@ -51,7 +51,8 @@ const struct cmd cmd_convert = {
 		"Reads a profile (IN, or - for standard input) and writes it as OUT (- for standard output). What is read "
 		"is "
 		"known by its content: OTLP in every framing, protobuf or JSON; pprof; folded stacks; speedscope; perf "
-		"script; perf.data by way of perf; gzip or zstd around them. What is written is what OUT's name ends in, or "
+		"script; perf.data by way of perf; gzip, zstd or xz around them. What is written is what OUT's name ends "
+		"in, or "
 		"what "
 		"--format says. What a format has no place for is told once. Needs no root.",
 	.example = "hearth convert x.otlp x.pb.gz",

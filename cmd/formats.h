@@ -38,7 +38,8 @@ int format_write_file(const struct profiles *p, const struct format *format, con
 /* The same of the capture @input ("-": standard input), its names made anew; in parts where capture and format allow. */
 int format_convert(const char *input, const struct format *format, const char *output, struct buf *left_out);
 
-/* @data becomes the file @path as a whole, which belongs to the invoking user. 0 or -errno. */
+/* @data becomes the file @path, or what a link @path names, as a whole, which belongs to the invoking user; a device or a
+ * FIFO is written to. 0 or -errno. */
 int format_replace_file(const char *path, const struct buf *data);
 
 #endif

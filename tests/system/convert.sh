@@ -39,6 +39,11 @@ done
 
 # The same by recording, compressed, and back to folded stacks.
 "$HEARTH" convert all.otlp all.otlp.gz && gzip -t all.otlp.gz || fail "no sound .otlp.gz"
+for packed in zst:zstd xz:xz; do
+	file=all.otlp.${packed%%:*} tool=${packed#*:}
+	"$HEARTH" convert all.otlp "$file" && "$tool" -dc "$file" >unpacked.otlp || fail "no sound $file"
+	"$HEARTH" convert "$file" - --format otlp | cmp - unpacked.otlp || fail "$file is not read as what it holds"
+done
 "$HEARTH" convert all.otlp.gz all.folded 2>/dev/null && LC_ALL=C sort all.folded | cmp - all.want || fail "not the same folded stacks"
 "$HEARTH" convert all.otlp - --format folded 2>/dev/null | cmp - all.folded || fail "standard output differs"
 "$HEARTH" record -F 99 -o now.pb.gz -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
@@ -72,6 +77,17 @@ kill "$started"
 [ -z "$(ls scratch)" ] || fail "left behind: $(ls -R scratch)"
 "$HEARTH" record -F 99 -o odd.name --format pprof -- "$TRUTH/c_chain" 1 >out 2>err || fail "exit status $?: $(cat err)"
 python3 "$TOP/tests/system/pprof_stacks.py" odd.name >/dev/null || fail "--format pprof is not obeyed"
+
+# What is no regular file is written to, and stays what it is; so does a link.
+mkfifo pipe.folded
+cat pipe.folded >piped & reader=$!
+timeout 20 "$HEARTH" convert all.otlp pipe.folded 2>err || fail "cannot write to a FIFO: $(cat err)"
+[ -p pipe.folded ] || { kill $reader; fail "a FIFO was replaced"; }
+wait $reader
+cmp piped all.folded || fail "other bytes came through the FIFO"
+: >linked.folded && ln -s linked.folded link.folded
+"$HEARTH" convert all.otlp link.folded 2>err || fail "cannot write through a link: $(cat err)"
+[ -L link.folded ] && cmp linked.folded all.folded || fail "a link was replaced"
 
 # What cannot be
 ! "$HEARTH" convert all.otlp all.xyz 2>err || fail "an unknown format was written"

@@ -33,6 +33,30 @@ static void check_walk(const struct map *m, void *const *model, uint64_t stride)
 	assert_true(m->count <= m->cap / 4 * 3);
 }
 
+/* A third goes, a third becomes another. */
+static void *swept(void *value)
+{
+	size_t nth = (size_t)((char *)value - values);
+
+	return nth % 3 == 0 ? NULL : nth % 3 == 1 ? &values[nth + 1 < KEYS ? nth + 1 : 1] : value;
+}
+
+static void *keep(void *arg, void *value)
+{
+	++*(size_t *)arg;
+	return swept(value);
+}
+
+static void check_sweep(struct map *m, void **model)
+{
+	size_t before = m->count, met = 0;
+
+	map_sweep(m, keep, &met);
+	assert_int_equal(met, before);
+	for (size_t i = 0; i < KEYS; i++)
+		model[i] = model[i] ? swept(model[i]) : NULL;
+}
+
 static void test_against_array(void **state)
 {
 	static const uint64_t strides[] = { 1, 4096, 1ull << 32, 0x9e3779b97f4a7c15ull / KEYS };
@@ -56,7 +80,9 @@ static void test_against_array(void **state)
 				model[k] = &values[random() % KEYS];
 				assert_int_equal(map_put(&m, k * strides[s], model[k]), 0);
 			}
-			if (step % 10000 == 0)
+			if (step % 1000 == 0)
+				check_sweep(&m, model);
+			if (step % 1000 == 0 || step % 10000 == 10)
 				check_walk(&m, model, strides[s]);
 		}
 		check_walk(&m, model, strides[s]);
@@ -66,13 +92,15 @@ static void test_against_array(void **state)
 static void test_empty(void **state)
 {
 	struct map m AUTO(map_fini) = MAP_EMPTY;
-	size_t pos = 0;
+	size_t pos = 0, met = 0;
 	uint64_t key;
 	void *value;
 
 	(void)state;
 	assert_null(map_get(&m, 0));
 	assert_null(map_del(&m, 0));
+	map_sweep(&m, keep, &met);
+	assert_int_equal(met, 0);
 	assert_false(map_next(&m, &pos, &key, &value));
 	assert_int_equal(map_put(&m, 0, values), 0);
 	assert_ptr_equal(map_get(&m, 0), values);

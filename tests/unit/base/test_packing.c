@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip and zstd: what other programs packed is unpacked and the other way round; cut, broken and boundless input is refused.
+/* gzip, zstd and xz: what other programs packed is unpacked and the other way round; cut, broken and boundless input is
+ * refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,18 +16,21 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
+#include "base/packing.h"
+#include "base/xz.h"
 #include "base/zstd.h"
 
-struct packing {
+struct packer {
 	const char *tool;
 	int (*pack)(const void *data, size_t len, int level, struct buf *out);
 	int (*unpack)(const void *data, size_t len, size_t max, struct buf *out);
 	bool (*is_packed)(const void *data, size_t len);
 };
 
-static const struct packing packings[] = {
+static const struct packer packers[] = {
 	{ "gzip", gzip_pack, gzip_unpack, gzip_is_packed },
 	{ "zstd -q", zstd_pack, zstd_unpack, zstd_is_packed },
+	{ "xz", xz_pack, xz_unpack, xz_is_packed },
 };
 
 /* What @command, a filter, makes of @in. */
@@ -65,14 +69,16 @@ static void test_both_ways(void **state)
 
 	(void)state;
 	make_data(&data);
-	for (size_t i = 0; i < ARRAY_LEN(packings); i++) {
-		const struct packing *p = &packings[i];
+	for (size_t i = 0; i < ARRAY_LEN(packers); i++) {
+		const struct packer *p = &packers[i];
 		AUTO(buf_fini) struct buf ours = BUF_EMPTY, theirs = BUF_EMPTY, back = BUF_EMPTY, twice = BUF_EMPTY;
 		char unpack[64];
 
 		snprintf(unpack, sizeof(unpack), "%s -dc", p->tool);
 		assert_int_equal(p->pack(data.data, data.len, 3, &ours), 0);
 		assert_true(p->is_packed(ours.data, ours.len) && !p->is_packed(data.data, data.len));
+		assert_ptr_equal(packing_of(ours.data, ours.len)->unpack, p->unpack);
+		assert_null(packing_of(data.data, data.len));
 		through(unpack, &ours, &back);
 		assert_int_equal(back.len, data.len);
 		assert_memory_equal(back.data, data.data, data.len);
@@ -91,8 +97,8 @@ static void test_refused(void **state)
 
 	(void)state;
 	make_data(&data);
-	for (size_t i = 0; i < ARRAY_LEN(packings); i++) {
-		const struct packing *p = &packings[i];
+	for (size_t i = 0; i < ARRAY_LEN(packers); i++) {
+		const struct packer *p = &packers[i];
 		AUTO(buf_fini) struct buf packed = BUF_EMPTY, out = BUF_EMPTY;
 
 		assert_int_equal(p->pack(data.data, data.len, 3, &packed), 0);
