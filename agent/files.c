@@ -38,7 +38,6 @@ struct files {
 	struct file_opener *opener;  /* owned */
 	bool is_service_lost;
 	bool always_waits;
-	bool is_expiring;
 	void (*on_wait)(void *arg);
 	void *on_wait_arg;
 	struct buf reply;
@@ -112,7 +111,7 @@ static void on_service_wait(void *arg)
 {
 	struct files *f = arg;
 
-	if (f->on_wait && !f->is_expiring) /* the table must not grow then */
+	if (f->on_wait)
 		f->on_wait(f->on_wait_arg);
 }
 
@@ -418,47 +417,53 @@ void file_put(struct file *file)
 		file->refs--;
 }
 
+struct expiry {
+	uint64_t now_ns, idle_ns;
+	struct file *idle; /* chained, out of the table */
+};
+
 /* Takes the idle files out of one chain; returns what is left of it. */
-static struct file *expire_chain(struct files *f, struct file *first, uint64_t now_ns, uint64_t idle_ns)
+static void *keep_used(void *arg, void *value)
 {
+	struct expiry *expiry = arg;
+	struct file *first = value;
 	struct file **link = &first;
 
 	while (*link) {
 		struct file *file = *link;
 
-		if (file->refs || now_ns - file->used_ns < idle_ns) {
+		if (file->refs || expiry->now_ns - file->used_ns < expiry->idle_ns) {
 			link = &file->next;
 			continue;
 		}
 		*link = file->next;
-		files_call(f, file, ELF_OP_FORGET, 0, NULL, 0, &f->reply);
-		if (file->rows_id & OWN_ROWS_ID)
-			row_cache_forget(f->rows, file->rows_id);
-		file_destroy(file);
+		file->next = expiry->idle;
+		expiry->idle = file;
 	}
 	return first;
 }
 
+static void forget_file(struct files *f, struct file *file)
+{
+	files_call(f, file, ELF_OP_FORGET, 0, NULL, 0, &f->reply);
+	if (file->rows_id & OWN_ROWS_ID)
+		row_cache_forget(f->rows, file->rows_id);
+	file_destroy(file);
+}
+
 void files_expire(struct files *f, uint64_t now_ns, uint64_t idle_ns)
 {
-	AUTO(buf_fini) struct buf dead = BUF_EMPTY; /* keys of chains; what there is no room for is the next round's */
-	uint64_t key;
-	size_t pos = 0;
-	void *first;
+	struct expiry expiry = { now_ns, idle_ns, NULL };
 
-	f->is_expiring = true;
-	while (!buf_reserve(&dead, sizeof(key)) && map_next(&f->by_inode, &pos, &key, &first)) {
-		struct file *rest = expire_chain(f, first, now_ns, idle_ns);
+	map_sweep(&f->by_inode, keep_used, &expiry);
+	/* Out of the table first: a call may take its time, in which samples are read and files are added. */
+	while (expiry.idle) {
+		struct file *file = expiry.idle;
 
-		if (!rest)
-			buf_append(&dead, &key, sizeof(key));
-		else if (rest != first)
-			map_put(&f->by_inode, key, rest); /* replaces in place */
+		expiry.idle = file->next;
+		forget_file(f, file);
 	}
-	for (size_t i = 0; i < dead.len / sizeof(key); i++)
-		map_del(&f->by_inode, ((const uint64_t *)dead.data)[i]);
 	row_store_rest(f->store);
-	f->is_expiring = false;
 	metric_set(f->held, f->by_inode.count);
 }
 

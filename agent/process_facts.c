@@ -299,20 +299,20 @@ void facts_reader_count_mistaken(struct facts_reader *r)
 	metric_add(r->unread_cgroup, 1);
 }
 
+static void *keep_young(void *arg, void *value)
+{
+	struct met *m = value;
+
+	(void)arg;
+	if (m->is_old) {
+		met_free(m);
+		return NULL;
+	}
+	m->is_old = true;
+	return m;
+}
+
 void facts_reader_settle(struct facts_reader *r)
 {
-	AUTO(buf_fini) struct buf old = BUF_EMPTY; /* keys; without memory for all the next round takes the rest */
-	uint64_t key;
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&r->met, &pos, &key, &value)) {
-		struct met *m = value;
-
-		if (m->is_old)
-			buf_append(&old, &key, sizeof(key));
-		m->is_old = true;
-	}
-	for (size_t i = 0; i < old.len / sizeof(key); i++)
-		met_free(map_del(&r->met, ((const uint64_t *)old.data)[i]));
+	map_sweep(&r->met, keep_young, NULL);
 }

@@ -17,7 +17,6 @@
 #include "agent/proc_maps.h"
 #include "agent/processes.h"
 #include "agent/sampler.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
@@ -394,29 +393,33 @@ static bool is_in_proc(uint32_t pid)
 	return !stat(path, &st);
 }
 
+struct expiry {
+	void (*fn)(void *arg, struct process *p);
+	void *arg;
+	bool looks_at_all;
+};
+
+static void *keep_process(void *arg, void *value)
+{
+	const struct expiry *expiry = arg;
+	struct process *p = value;
+
+	if ((!p->has_exited && !expiry->looks_at_all) || is_in_proc(p->pid))
+		return p;
+	if (!p->has_exited) {
+		p->has_exited = true; /* what else is said of it will have come by the next round */
+		return p;
+	}
+	expiry->fn(expiry->arg, p);
+	process_put(p);
+	return NULL;
+}
+
 void processes_expire(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg)
 {
-	AUTO(buf_fini) struct buf dead = BUF_EMPTY; /* keys; without memory for all the next round takes the rest */
-	bool looks_at_all = ++ps->rounds % LOOK_AT_ALL_ROUNDS == 0;
-	uint64_t key;
-	size_t pos = 0;
-	void *value;
+	struct expiry expiry = { fn, arg, ++ps->rounds % LOOK_AT_ALL_ROUNDS == 0 };
 
-	while (map_next(&ps->by_pid, &pos, &key, &value)) {
-		struct process *p = value;
-
-		if ((!p->has_exited && !looks_at_all) || is_in_proc(p->pid))
-			continue;
-		if (p->has_exited)
-			buf_append(&dead, &key, sizeof(key));
-		p->has_exited = true; /* what else is said of it will have come by the next round */
-	}
-	for (size_t i = 0; i < dead.len / sizeof(key); i++) {
-		struct process *p = map_del(&ps->by_pid, ((const uint64_t *)dead.data)[i]);
-
-		fn(arg, p);
-		process_put(p);
-	}
+	map_sweep(&ps->by_pid, keep_process, &expiry);
 }
 
 /* --- records --- */

@@ -101,12 +101,13 @@ enum { MAX_COPIES = 6 };
 struct stack_copy {
 	__u64 sp;	  /* of the stack */
 	__u64 addr;	  /* the next page */
+	__u64 fp;	  /* where a signal interrupted the thread */
 	__u64 end;	  /* of the stack's memory area; ~0: not known */
 	__u64 first_end;  /* that of the stack that the sample runs on */
 	__u32 cnt;	  /* chunks sent */
 	__u32 tries;	  /* pages looked at, of one stack */
 	__u32 copies;	  /* stacks copied, and where they stood */
-	__u32 scan_bytes; /* of the window, in the search for a signal frame; what it found is in addr */
+	__u32 scan_bytes; /* of the window, in the search for a signal frame; what it found is in addr and fp */
 	struct {
 		__u64 start, end;
 	} done[MAX_COPIES];
@@ -116,8 +117,9 @@ struct stack_copy {
 struct go_thread {
 	__u64 stack_lo, stack_hi;  /* the stack it says it is on */
 	__u64 g0_sp, g0_hi;	   /* the thread's system stack, from where it was left */
-	bool is_away;		   /* the thread's goroutine has another stack ... */
-	struct unwind_sched sched; /* ... and goes on there */
+	__u64 curg_lo;		   /* the stack of the thread's goroutine, up to sched.stack_hi */
+	bool is_away;		   /* that is another one ... */
+	struct unwind_sched sched; /* ... and it goes on there */
 };
 
 struct scratch {

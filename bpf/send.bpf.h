@@ -172,19 +172,23 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 {
 	struct chunk_loop loop = { state, scratch };
 	struct go_thread *go;
-	__u64 sp, end;
+	__u64 sp, end, interrupted;
 
 	if (!state || !scratch)
 		return 0;
 	go = &scratch->go;
 	end = scratch->copy.first_end;
 	find_interrupted(scratch, scratch->regs.regs[REG_SP]);
-	copy_other_stack(&loop, scratch->copy.addr, 0, true);
+	interrupted = scratch->copy.addr;
+	copy_other_stack(&loop, interrupted, 0, true);
+	if (interrupted)
+		copy_other_stack(&loop, find_go_frame(go, interrupted, scratch->copy.fp), go->sched.stack_hi, true);
 	if (go->is_away && go->sched.sp < go->sched.stack_hi)
 		copy_other_stack(&loop, go->sched.sp, go->sched.stack_hi, true);
 	if (go->g0_sp < go->g0_hi)
 		copy_other_stack(&loop, go->g0_sp, 0, true);
-	copy_other_stack(&loop, find_go_frame(scratch), go->stack_hi, true);
+	copy_other_stack(&loop, find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]),
+			 go->sched.stack_hi, true);
 	/* Where the walk came to before it missed: user space goes on there when it gets no further from the sample's sp. */
 	sp = scratch->walk.state.sp;
 	copy_other_stack(&loop, sp, sp > scratch->regs.regs[REG_SP] && sp < end && end != ~0ull ? end : 0, true);
@@ -196,7 +200,7 @@ static __always_inline void send_other_stack(struct cpu_state *state, struct scr
 {
 	struct chunk_loop loop = { state, scratch };
 	struct go_thread *go = &scratch->go;
-	__u64 addr = find_go_frame(scratch), end = go->stack_hi;
+	__u64 addr = find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]), end = go->sched.stack_hi;
 
 	if (go->is_away) {
 		addr = go->sched.sp;

@@ -46,6 +46,7 @@ static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m,
 		go->sched.lr = read_user_word(curg + GO_G_SCHED_LR + off);
 	if (go->sched.sp)
 		go->sched.pc = read_user_word(curg + GO_G_SCHED_PC);
+	go->curg_lo = read_user_word(curg);
 	go->sched.stack_hi = read_user_word(curg + GO_G_STACK_HI);
 	go->is_away = curg != g;
 	return true;
@@ -101,15 +102,21 @@ static __always_inline bool is_on_go_stack(const struct go_thread *go, __u64 add
 	return addr >= go->stack_lo && addr < go->stack_hi;
 }
 
-/* Go's calls into the vDSO leave the goroutine's stack unannounced, but keep the chain of frame pointers. 0: they do not. */
-static __always_inline __u64 find_go_frame(struct scratch *scratch)
+static __always_inline bool is_on_curg_stack(const struct go_thread *go, __u64 addr)
 {
-	__u64 fp = scratch->regs.regs[REG_FP];
+	return addr >= go->curg_lo && addr < go->sched.stack_hi;
+}
 
-	if (!scratch->go.stack_hi || is_on_go_stack(&scratch->go, scratch->regs.regs[REG_SP]))
+/*
+ * Go's calls into the vDSO leave the goroutine's stack unannounced, but keep the chain of frame pointers, which @fp is the
+ * begin of, of a thread that is or was interrupted at @sp. Where the chain comes back to that stack; 0: nowhere.
+ */
+static __always_inline __u64 find_go_frame(const struct go_thread *go, __u64 sp, __u64 fp)
+{
+	if (!go->sched.stack_hi || is_on_curg_stack(go, sp))
 		return 0;
 	for (int i = 0; i < 4 && fp; i++) {
-		if (is_on_go_stack(&scratch->go, fp))
+		if (is_on_curg_stack(go, fp))
 			return fp;
 		fp = read_user_word(fp);
 	}
@@ -128,14 +135,16 @@ static long scan_callback(__u32 index, void *context)
 	if (*(__u64 *)(scratch->window + off) != task->sas_ss_sp ||
 	    *(__u64 *)(scratch->window + off + 16) != task->sas_ss_size)
 		return 0;
+	scratch->copy.fp = read_user_word(scratch->copy.addr + off - SIGNAL_STACK + SIGNAL_FP);
 	scratch->copy.addr = read_user_word(scratch->copy.addr + off - SIGNAL_STACK + SIGNAL_SP);
 	scratch->copy.scan_bytes = 0;
 	return 1;
 }
 
 /*
- * The stack that a signal left for the alternate one: the sp of the signal frame at the top of that into copy.addr, else 0.
- * How large the frame is depends on the CPU's vector registers; it says itself, in uc_stack, which alternate stack it is on.
+ * The stack that a signal left for the alternate one: the sp in the signal frame at the top of that into copy.addr, else 0,
+ * and the frame pointer beside it into copy.fp. How large the frame is depends on the CPU's vector registers; it says
+ * itself, in uc_stack, which alternate stack it is on.
  */
 static __always_inline void find_interrupted(struct scratch *scratch, __u64 sp)
 {

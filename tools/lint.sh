@@ -128,8 +128,16 @@ check_shell() {
 	done
 }
 
+# A test of the tests that does not apply any more tests nothing.
+check_mutants() {
+	local path
+	files '^tests/mutants/.*\.patch$' | while read -r path; do
+		git apply --check "$path" 2>/dev/null || echo "$path:1: does not apply any more"
+	done
+}
+
 complaints=0
-for check in layers lengths licence format tree shell; do
+for check in layers lengths licence format tree shell mutants; do
 	output=$(check_$check)
 	if [[ $output ]]; then
 		complaints=$((complaints + $(wc -l <<<"$output")))

@@ -17,7 +17,8 @@
 enum {
 	PAGE = STACK_CHUNK_BYTES,
 	SP = 0x100000 + 0x123 * 8, /* within a page */
-	END = SP / PAGE * PAGE + 200 * PAGE,
+	TOP = SP / PAGE * PAGE,
+	END = TOP + 200 * PAGE,
 	TLS = 0x800000,
 	GO = 0x900000, /* g, g0, m and the goroutine's own g, 1 KB each */
 	GO_SP = 0xa00000 + 0x800,
@@ -28,6 +29,7 @@ enum {
 /* --- a memory --- */
 
 struct memory {
+	uint64_t top[PAGE / 8];	  /* the page of the sample's sp */
 	uint64_t words[PAGE / 8]; /* from TLS - PAGE on */
 	uint64_t go[PAGE / 8];
 	uint64_t unreadable; /* a page */
@@ -38,7 +40,8 @@ int memory_read(struct memory *m, uint64_t addr, void *dst, size_t len_bytes)
 	const struct {
 		uint64_t start, end;
 		const uint64_t *words; /* NULL: zeros */
-	} areas[] = { { SP / PAGE * PAGE, END, NULL },
+	} areas[] = { { TOP, TOP + PAGE, m->top },
+		      { TOP + PAGE, END, NULL },
 		      { TLS - PAGE, TLS, m->words },
 		      { GO, GO + PAGE, m->go },
 		      { GO_SP / PAGE * PAGE, GO_END, NULL } };
@@ -78,12 +81,15 @@ static void note(void *arg, const struct record *record)
 
 enum { PC = 0x1000 };
 
-/* @fp: 0, or where the frame pointer leads to. */
-static void send_from(struct memory *m, uint64_t area_end, uint64_t fp)
+/* @fp: 0, or where the frame pointer leads to. @alternate_bytes: 0, or the size of the signal stack from TOP on. */
+static void send_from(struct memory *m, uint64_t area_end, uint64_t fp, uint64_t alternate_bytes)
 {
-	const struct kernel_thread thread = {
-		.regs = { [REG_SP] = SP, [REG_PC] = PC, [REG_FP] = fp }, .fs_base = TLS, .area_end = area_end, .asid = 1
-	};
+	const struct kernel_thread thread = { .regs = { [REG_SP] = SP, [REG_PC] = PC, [REG_FP] = fp },
+					      .fs_base = TLS,
+					      .area_end = area_end,
+					      .alternate_sp = alternate_bytes ? TOP : 0,
+					      .alternate_bytes = alternate_bytes,
+					      .asid = 1 };
 	struct mapping_value code = { .asid = 1,
 				      .piece = PC >> MAPPING_PAGE_SHIFT,
 				      .start = PC,
@@ -101,7 +107,7 @@ static void send_from(struct memory *m, uint64_t area_end, uint64_t fp)
 
 static void send(struct memory *m, uint64_t area_end)
 {
-	send_from(m, area_end, 0);
+	send_from(m, area_end, 0, 0);
 }
 
 /* The number of the chunk that begins at @addr, in the order in which they were sent. */
@@ -120,7 +126,7 @@ static uint32_t place_of(uint64_t addr)
 /* All of a short stack, from the red zone up to its end, a page that nobody has touched left out. */
 static void test_short_stack(void **state)
 {
-	uint64_t page = SP / PAGE * PAGE;
+	uint64_t page = TOP;
 	struct memory m = { .unreadable = page + 3 * PAGE };
 
 	(void)state;
@@ -135,7 +141,7 @@ static void test_short_stack(void **state)
  * page is never sent twice. */
 static void test_long_stack(void **state)
 {
-	uint64_t near = SP / PAGE * PAGE + END_CHUNKS * PAGE, far = END - END_CHUNKS * PAGE;
+	uint64_t near = TOP + END_CHUNKS * PAGE, far = END - END_CHUNKS * PAGE;
 	struct memory m = { 0 };
 
 	(void)state;
@@ -195,6 +201,30 @@ static void test_go(void **state)
 	assert_int_equal(sent.regs.sched.pc, 0);
 }
 
+/*
+ * Go's preemption signal came while the thread was in the vDSO, on the system stack: nobody noted where the goroutine's
+ * stack was left; the interrupted frame pointer leads there.
+ */
+static void test_go_interrupted(void **state)
+{
+	enum { FRAME_OFF = 0xd00, CHAIN = 0xe00, CURG_LO = 384 };
+	const uint64_t left = GO_SP + 0x100, context = (PAGE - 1024) / 8;
+	struct memory m;
+
+	(void)state;
+	make_go(&m, 0);
+	m.go[CURG_LO] = GO_SP / PAGE * PAGE;
+	m.go[CURG_LO + GO_G_SCHED_SP / 8] = GO_END - 64; /* of some earlier time */
+	m.go[CHAIN / 8] = left;
+	m.top[context + SIGNAL_STACK / 8] = TOP;
+	m.top[context + SIGNAL_STACK / 8 + 2] = PAGE;
+	m.top[context + SIGNAL_SP / 8] = GO + FRAME_OFF;
+	m.top[context + SIGNAL_FP / 8] = GO + CHAIN;
+	send_from(&m, TOP + PAGE, 0, PAGE);
+	(void)place_of(GO + FRAME_OFF - RED_ZONE_BYTES);
+	(void)place_of(left - RED_ZONE_BYTES);
+}
+
 /* A stack that nobody knows of: where the walk itself came to before it missed. */
 static void test_other_stack(void **state)
 {
@@ -202,7 +232,7 @@ static void test_other_stack(void **state)
 	struct memory m = { .go = { [FRAME / 8 + 1] = 0x5000 /* no mapping was told */ } };
 
 	(void)state;
-	send_from(&m, SP + PAGE, GO + FRAME);
+	send_from(&m, SP + PAGE, GO + FRAME, 0);
 	assert_int_equal(sent.regs.stop_sp, GO + FRAME + 16);
 	(void)place_of(GO + FRAME + 16 - RED_ZONE_BYTES);
 }
@@ -210,8 +240,9 @@ static void test_other_stack(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short_stack), cmocka_unit_test(test_long_stack),	cmocka_unit_test(test_thread_stack),
-		cmocka_unit_test(test_go),	    cmocka_unit_test(test_other_stack),
+		cmocka_unit_test(test_short_stack),    cmocka_unit_test(test_long_stack),
+		cmocka_unit_test(test_thread_stack),   cmocka_unit_test(test_go),
+		cmocka_unit_test(test_go_interrupted), cmocka_unit_test(test_other_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
