@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "backend/api_call.h"
+#include "backend/functions.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/memory.h"
+
+#define DEFAULT_MEMORY_BYTES (1ull << 30)
 
 enum {
 	DEFAULT_TIMEOUT_S = 30,
@@ -64,6 +67,21 @@ bool api_has_path(const char *path)
 	return find(path) < ARRAY_LEN(paths);
 }
 
+static void register_metrics(struct api *api)
+{
+	const char *const name = "hearth_query_ended_total", *const help = "Questions to the store that were given up.";
+
+	if (!api->config.metrics)
+		return;
+	api->too_long = metrics_counter(api->config.metrics, name, "reason=\"time\"", help);
+	api->too_large = metrics_counter(api->config.metrics, name, "reason=\"memory\"", help);
+}
+
+int api_within(const struct api_call *call, uint64_t bytes)
+{
+	return bytes > call->api->config.memory_bytes ? -ENOMEM : 0;
+}
+
 int api_new(const struct api_config *config, struct api **ret)
 {
 	struct api *api = calloc(1, sizeof(*api));
@@ -74,6 +92,9 @@ int api_new(const struct api_config *config, struct api **ret)
 	api->config = *config;
 	if (!api->config.timeout_ns)
 		api->config.timeout_ns = DEFAULT_TIMEOUT_S * NSEC_PER_SEC;
+	if (!api->config.memory_bytes)
+		api->config.memory_bytes = DEFAULT_MEMORY_BYTES;
+	register_metrics(api);
 	api->start_ns = clock_unix_ns();
 	api->functions = functions_new(config->store);
 	err = api->functions ? api_symbols_init(api) : -ENOMEM;
@@ -155,46 +176,11 @@ int api_write_list(struct api_call *call, const char *key,
 	return err;
 }
 
-struct fill {
-	struct graph *graph;
-	const char *by;
-	char *group; /* owned: the label's value that is being added */
-	unsigned side;
-	uint64_t events;
-};
-
-static int take_stack(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
-{
-	struct fill *fill = arg;
-	int err = 0;
-
-	fill->events += events;
-	if (fill->by && (!fill->group || strcmp(fill->group, group) != 0)) {
-		if (fill->group)
-			err = graph_place(fill->graph);
-		free(fill->group);
-		fill->group = strdup(group);
-		if (!err)
-			err = fill->group ? graph_group(fill->graph, group) : -ENOMEM;
-	}
-	return err ? err : graph_take(fill->graph, fill->side, node, weight);
-}
-
-int api_fill(struct graph *g, const struct api_call *call, const struct query *q, const char *by, unsigned side,
-	     uint64_t *events_ret)
-{
-	const struct store *store = call->ctx.store;
-	struct fill fill = { .graph = g, .by = by, .side = side };
-	int err = store->ops->sum_stacks(call->ctx.store, &q->sel, by, take_stack, &fill);
-
-	free(fill.group);
-	*events_ret = fill.events;
-	return err ? err : graph_place(g);
-}
-
 /* The status and the words for @err. */
 static unsigned explain(const struct api_call *call, int err, const char **text_ret)
 {
+	struct store *store = call->ctx.store;
+
 	switch (err) {
 	case -EINVAL:
 	case -ENOENT:
@@ -203,14 +189,21 @@ static unsigned explain(const struct api_call *call, int err, const char **text_
 			*text_ret = strerror(-err);
 		return err == -EINVAL ? HTTP_BAD_REQUEST : HTTP_NOT_FOUND;
 	case -ETIMEDOUT:
+		metric_add(call->api->too_long, 1);
 		*text_ret = "this takes too long: ask for a shorter range or fewer series";
 		return HTTP_UNAVAILABLE;
 	case -ENOMEM:
+		metric_add(call->api->too_large, 1);
 		*text_ret = "no memory for this now: ask for a shorter range or fewer series";
 		return HTTP_UNAVAILABLE;
 	case -EBADMSG:
 		*text_ret = "the store is damaged there: see the log, and 'hearth store verify'";
 		return HTTP_INTERNAL_ERROR;
+	case -EHOSTUNREACH:
+	case -EACCES:
+	case -EBUSY:
+		*text_ret = store->ops->why ? store->ops->why(store) : strerror(-err);
+		return HTTP_UNAVAILABLE;
 	default:
 		*text_ret = strerror(-err);
 		return HTTP_INTERNAL_ERROR;
@@ -254,8 +247,6 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	int err;
 
 	api_symbols_update(api);
-	if (api->config.store->ops->rest)
-		api->config.store->ops->rest(api->config.store, false);
 	functions_trim(api->functions, MAX_FUNCTIONS);
 	call.ctx = (struct query_context){
 		.store = api->config.store,
@@ -272,6 +263,9 @@ void api_answer(struct api *api, const char *path, const struct query_params *pa
 	if (err)
 		answer_error(&call, path, err);
 	buf_fini(&call.error);
+	if (api->config.store->ops->rest)
+		api->config.store->ops->rest(api->config.store, false);
+	functions_trim(api->functions, MAX_FUNCTIONS);
 	memory_tell(api->config.metrics, "query functions", functions_memory_bytes(api->functions));
 }
 

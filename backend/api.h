@@ -33,6 +33,7 @@ struct api_config {
 	bool is_live;			  /* an agent in this process is profiling */
 	bool is_page_alone;		  /* OTLP is received on another address than the page's, or nowhere */
 	uint64_t timeout_ns;		  /* of one question; 30 s when 0 */
+	size_t memory_bytes;		  /* of a question's tree, and of what it exports; 1 GiB when 0 */
 };
 
 struct api_answer {

@@ -4,15 +4,17 @@
 #define HEARTH_BACKEND_API_CALL_H
 
 #include "backend/api.h"
-#include "backend/graph.h"
+#include "backend/stacks.h"
 #include "base/json.h"
+#include "base/metrics.h"
 
 struct api {
 	struct api_config config;
 	struct functions *functions;
-	uint64_t start_ns;	  /* Unix */
-	struct bare_names *names; /* NULL: this store takes no symbols */
-	char *folder;		  /* where files with symbols lie while they are read */
+	uint64_t start_ns;		     /* Unix */
+	struct metric *too_long, *too_large; /* questions that were given up */
+	struct bare_names *names;	     /* NULL: this store takes no symbols */
+	char *folder;			     /* where files with symbols lie while they are read */
 };
 
 struct api_call {
@@ -56,6 +58,9 @@ int api_symbols_init(struct api *api);
 void api_symbols_fini(struct api *api);
 void api_symbols_update(struct api *api);
 
+/* 0, or -ENOMEM when @bytes are more than a question may take. */
+int api_within(const struct api_call *call, uint64_t bytes);
+
 /* Writes an answer that says what went wrong. */
 void api_write_error(struct api_answer *answer, unsigned status, const char *text);
 
@@ -79,8 +84,23 @@ void api_value_text(const struct any_value *v, struct buf *out);
 int api_write_list(struct api_call *call, const char *key,
 		   int (*list)(struct api_call *call, const struct store_selection *sel));
 
-/* Adds what @q selects to side @side of @g, below labels of @by when that is not NULL. *@events_ret gets the events. */
-int api_fill(struct graph *g, const struct api_call *call, const struct query *q, const char *by, unsigned side,
-	     uint64_t *events_ret);
+/* Stacks that a question is about, on their way to where they are placed. */
+struct api_fill {
+	const struct query *sides[2]; /* [1]: NULL with one selection */
+	const char *by;		      /* label; NULL: none */
+	/* Called once for each value of the label, with what has it, or once with @group NULL; see stacks_add_up(). */
+	int (*place)(struct api_fill *fill, struct stacks *stacks, const char *group);
+	void *arg;
+	/* Filled in, the first by @place: what it keeps of what it was called with. */
+	uint64_t kept_bytes;
+	int64_t total[2];
+	uint64_t events[2];
+};
+
+/* 0, what the store said, what @place returned when that was not 0, or -ENOMEM beyond what a question may take. */
+int api_fill(struct api_call *call, struct api_fill *fill);
+
+/* A struct api_fill's place() that places all in the struct graph @arg. */
+int api_place(struct api_fill *fill, struct stacks *stacks, const char *group);
 
 #endif

@@ -11,8 +11,10 @@
 #include "proto/profiles.h"
 
 struct pieces {
+	const struct api_call *call;
 	struct profiles **items; /* a reference each */
 	size_t count;
+	uint64_t bytes;
 };
 
 static void pieces_fini(struct pieces *p)
@@ -31,13 +33,14 @@ static int take_piece(void *arg, struct profiles *p)
 		return -ENOMEM;
 	pieces->items = items;
 	pieces->items[pieces->count++] = profiles_get(p);
-	return 0;
+	pieces->bytes += profiles_memory_bytes(p);
+	return api_within(pieces->call, pieces->bytes);
 }
 
 static int write_selection(struct api_call *call, const char *format)
 {
 	const struct api_export *exports = call->api->config.exports;
-	AUTO(pieces_fini) struct pieces pieces = { 0 };
+	AUTO(pieces_fini) struct pieces pieces = { .call = call };
 	AUTO(query_fini) struct query q = { 0 };
 	struct api_answer *answer = call->answer;
 	const char *suffix = exports ? exports->suffix(format, &answer->content_type) : NULL;

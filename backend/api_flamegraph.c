@@ -27,10 +27,10 @@ static unsigned flags_of(const struct api_call *call, const struct query *q)
 	return (q->no_inline ? GRAPH_NO_INLINE : 0) | (lines && !strcmp(lines, "1") ? GRAPH_LINES : 0);
 }
 
-/* An empty tree for @q; see graph_new() for @most. */
-static int make_graph(const struct api_call *call, const struct query *q, uint32_t most, struct graph **ret)
+/* An empty tree for @q, of which @most nodes will be shown. */
+static int make_graph(const struct api_call *call, const struct query *q, uint64_t most, struct graph **ret)
 {
-	*ret = graph_new(call->ctx.store, call->ctx.functions, flags_of(call, q), most);
+	*ret = graph_new(call->ctx.functions, flags_of(call, q), (uint32_t)most);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -40,15 +40,18 @@ static void write_cut(struct json *j, const struct graph_cut *cut)
 	api_write_number(j, "cut_weight", cut->weight);
 }
 
-/* The tree that the parameters ask for, summed up; see graph_new() for @most. */
-static int fill_one(struct api_call *call, struct query *q, uint32_t most, struct graph **graph, uint64_t *events)
+/* The tree that the parameters ask for, summed up. */
+static int fill_one(struct api_call *call, struct query *q, uint64_t most, struct graph **graph, uint64_t *events)
 {
+	struct api_fill fill = { .sides = { q }, .by = api_label(call, "by"), .place = api_place };
 	int err = query_read(q, &call->ctx, call->params, "", &call->error);
 
 	if (!err)
 		err = make_graph(call, q, most, graph);
+	fill.arg = *graph;
 	if (!err)
-		err = api_fill(*graph, call, q, api_label(call, "by"), 0, events);
+		err = api_fill(call, &fill);
+	*events = fill.events[0];
 	return err ? err : graph_sum(*graph);
 }
 
@@ -62,7 +65,7 @@ int api_flamegraph(struct api_call *call)
 	int err = read_nodes(call, &nodes);
 
 	if (!err)
-		err = fill_one(call, &q, (uint32_t)nodes, &graph, &events);
+		err = fill_one(call, &q, nodes, &graph, &events);
 	if (err)
 		return err;
 	json_object_begin(j);
@@ -84,7 +87,7 @@ int api_tree(struct api_call *call)
 	int err = read_nodes(call, &nodes);
 
 	if (!err)
-		err = fill_one(call, &q, (uint32_t)nodes, &graph, &events);
+		err = fill_one(call, &q, nodes, &graph, &events);
 	return err ? err : graph_write_nested(graph, "all", (uint32_t)nodes, &call->json);
 }
 
@@ -94,9 +97,9 @@ int api_diff(struct api_call *call)
 	AUTO(free_graph) struct graph *graph = NULL;
 	AUTO(query_fini) struct query a = { 0 };
 	AUTO(query_fini) struct query b = { 0 };
-	const char *by = api_label(call, "by");
+	struct api_fill fill = { .sides = { &a, &b }, .by = api_label(call, "by"), .place = api_place };
 	struct json *j = &call->json;
-	uint64_t nodes, events[2];
+	uint64_t nodes;
 	struct graph_cut cut;
 	int err;
 
@@ -108,11 +111,10 @@ int api_diff(struct api_call *call)
 	if (!err)
 		err = query_read(&b, &call->ctx, call->params, "2", &call->error);
 	if (!err)
-		err = make_graph(call, &a, 0, &graph);
+		err = make_graph(call, &a, nodes, &graph);
+	fill.arg = graph;
 	if (!err)
-		err = api_fill(graph, call, &a, by, 0, &events[0]);
-	if (!err)
-		err = api_fill(graph, call, &b, by, 1, &events[1]);
+		err = api_fill(call, &fill);
 	if (!err)
 		err = graph_sum(graph);
 	if (err)
@@ -121,10 +123,10 @@ int api_diff(struct api_call *call)
 	api_write_about(call, &a);
 	api_write_time(j, "from2", b.sel.from_ns);
 	api_write_time(j, "to2", b.sel.to_ns);
-	api_write_number(j, "total", graph_nodes(graph, NULL)[0].total[0]);
-	api_write_number(j, "total2", graph_nodes(graph, NULL)[0].total[1]);
-	api_write_number(j, "events", (int64_t)events[0]);
-	api_write_number(j, "events2", (int64_t)events[1]);
+	api_write_number(j, "total", fill.total[0]);
+	api_write_number(j, "total2", fill.total[1]);
+	api_write_number(j, "events", (int64_t)fill.events[0]);
+	api_write_number(j, "events2", (int64_t)fill.events[1]);
 	err = graph_write_columns(graph, "all", (uint32_t)nodes, true, j, &cut);
 	if (!err)
 		write_cut(j, &cut);
@@ -135,103 +137,133 @@ int api_diff(struct api_call *call)
 /* --- sandwich --- */
 
 struct sandwich {
-	const struct graph *graph;
+	const struct api_call *call;
 	struct graph *callers, *callees;
 	const char *name, *module; /* module NULL: any */
-	uint32_t *places;	   /* a node of graph: its place in callees plus 1; 0: not below the function */
+	bool no_inline;
+	struct buf wanted; /* a byte a function: 0 not looked at, 1 another, 2 this one */
+	struct buf tops;   /* uint32_t: stacks of the function with no caller that is it: so a recursion counts once */
 };
 
-static bool is_wanted(const struct sandwich *s, const struct graph_node *n)
+static void sandwich_fini(struct sandwich *s)
 {
-	const struct function *f;
-
-	if (n->call.function == UINT32_MAX)
-		return false;
-	f = functions_get(graph_functions(s->graph), n->call.function);
-	return !strcmp(f->name, s->name) && (!s->module || !strcmp(f->module, s->module));
+	graph_free(s->callers);
+	graph_free(s->callees);
+	buf_fini(&s->wanted);
+	buf_fini(&s->tops);
 }
 
-/* Adds the callers of @node, weighing what it does. */
-static int add_callers(struct sandwich *s, const struct graph_node *nodes, uint32_t node)
+static bool is_wanted(struct sandwich *s, uint32_t function)
 {
-	uint32_t place = 0;
+	const struct functions *functions = s->call->ctx.functions;
+	const size_t len = s->wanted.len;
+	struct function f;
 
-	for (uint32_t i = nodes[node].parent; i; i = nodes[i].parent) {
-		int err = graph_child(s->callers, place, nodes[i].call, &place);
-
-		if (err)
-			return err;
+	if (function >= len) {
+		if (buf_reserve(&s->wanted, function + 1024 - len))
+			return false;
+		s->wanted.len = s->wanted.cap;
+		memset(s->wanted.data + len, 0, s->wanted.len - len);
 	}
-	graph_nodes(s->callers, NULL)[place].self[0] += nodes[node].total[0];
-	return 0;
-}
-
-/* Each node below the function, or the function where no caller of it is: so a recursion counts once. */
-static int split(struct sandwich *s)
-{
-	uint32_t count;
-	const struct graph_node *nodes = graph_nodes(s->graph, &count);
-
-	for (uint32_t i = 1; i < count; i++) {
-		uint32_t above = s->places[nodes[i].parent], place = 0;
-		int err = 0;
-
-		if (above)
-			err = graph_child(s->callees, above - 1, nodes[i].call, &place);
-		else if (is_wanted(s, &nodes[i]))
-			err = add_callers(s, nodes, i);
-		else
-			continue;
-		if (err)
-			return err;
-		s->places[i] = place + 1;
-		graph_nodes(s->callees, NULL)[place].self[0] += nodes[i].self[0];
+	if (!s->wanted.data[function]) {
+		f = functions_get(functions, function);
+		s->wanted.data[function] = strcmp(f.name, s->name) != 0 || (s->module && strcmp(f.module, s->module) != 0)
+						   ? 1
+						   : 2;
 	}
-	return 0;
+	return s->wanted.data[function] == 2;
 }
 
-static int write_sandwich(struct sandwich *s, uint32_t max_nodes, struct json *j)
+/* Adds @stack when it is one of the function; 1 then. */
+static int add_top(struct sandwich *s, const struct stacks *stacks, uint32_t stack)
 {
-	const struct graph_node *root = graph_nodes(s->callees, NULL);
-	int err;
+	struct function_call call;
+	int err = functions_of_frame(s->call->ctx.functions, stacks->items[stack].frame, &call);
 
-	api_write_number(j, "self", root->self[0]);
-	api_write_number(j, "total", root->total[0]);
-	json_key(j, "callers");
-	json_object_begin(j);
-	err = graph_write_columns(s->callers, s->name, max_nodes, false, j, NULL);
-	json_object_end(j);
-	if (err)
+	if (err || (call.inlined && s->no_inline) || !is_wanted(s, call.function))
 		return err;
-	json_key(j, "callees");
-	json_object_begin(j);
-	err = graph_write_columns(s->callees, s->name, max_nodes, false, j, NULL);
-	json_object_end(j);
+	buf_append(&s->tops, &stack, sizeof(stack));
+	return 1;
+}
+
+/* Below a stack of the function nothing is looked at. */
+static int find_tops(struct sandwich *s, const struct stacks *stacks)
+{
+	const struct stack *items = stacks->items;
+	uint32_t at = items[0].child;
+
+	while (at) {
+		int is_top = add_top(s, stacks, at);
+
+		if (is_top < 0)
+			return is_top;
+		if (!is_top && items[at].child) {
+			at = items[at].child;
+			continue;
+		}
+		while (at && !items[at].sibling)
+			at = items[at].caller - 1;
+		at = at ? items[at].sibling : 0;
+	}
+	return s->tops.failed || s->wanted.failed ? -ENOMEM : 0;
+}
+
+static int place_sandwich(struct api_fill *fill, struct stacks *stacks, const char *group)
+{
+	struct sandwich *s = fill->arg;
+	const uint32_t *tops;
+	size_t count;
+	int err = find_tops(s, stacks);
+
+	(void)group;
+	tops = (const uint32_t *)s->tops.data;
+	count = s->tops.len / sizeof(*tops);
+	err = err ? err : graph_place_callers(s->callers, stacks, tops, count);
+	err = err ? err : graph_place_tops(s->callees, stacks, tops, count);
+	fill->kept_bytes = s->tops.cap + graph_memory_bytes(s->callers) + graph_memory_bytes(s->callees);
 	return err;
 }
 
-static int make_sandwich(struct sandwich *s, struct api_call *call, const struct query *q)
+static int make_sandwich(struct sandwich *s, struct api_call *call, struct query *q, uint64_t nodes, int64_t *whole_ret)
 {
-	uint32_t count;
-	int err = make_graph(call, q, 0, &s->callers);
+	struct api_fill fill = { .sides = { q }, .place = place_sandwich, .arg = s };
+	int err = query_read(q, &call->ctx, call->params, "", &call->error);
 
+	s->no_inline = q->no_inline;
 	if (!err)
-		err = make_graph(call, q, 0, &s->callees);
-	graph_nodes(s->graph, &count);
-	s->places = err ? NULL : calloc(count, sizeof(*s->places));
+		err = make_graph(call, q, nodes, &s->callers);
 	if (!err)
-		err = s->places ? split(s) : -ENOMEM;
+		err = make_graph(call, q, nodes, &s->callees);
+	if (!err)
+		err = api_fill(call, &fill);
+	*whole_ret = fill.total[0];
 	if (!err)
 		err = graph_sum(s->callers);
 	return err ? err : graph_sum(s->callees);
 }
 
+static int write_tree(const struct sandwich *s, const char *key, const struct graph *graph, uint64_t nodes, struct json *j)
+{
+	int err;
+
+	json_key(j, key);
+	json_object_begin(j);
+	err = graph_write_columns(graph, s->name, (uint32_t)nodes, false, j, NULL);
+	json_object_end(j);
+	return err;
+}
+
 int api_sandwich(struct api_call *call)
 {
-	AUTO(free_graph) struct graph *graph = NULL;
+	AUTO(sandwich_fini)
+	struct sandwich s = { .call = call,
+			      .name = query_param(call->params, "function"),
+			      .module = query_param(call->params, "module") };
 	AUTO(query_fini) struct query q = { 0 };
-	struct sandwich s = { .name = query_param(call->params, "function"), .module = query_param(call->params, "module") };
-	uint64_t nodes, events;
+	struct json *j = &call->json;
+	const struct graph_node *root;
+	uint64_t nodes;
+	int64_t whole;
 	int err = read_nodes(call, &nodes);
 
 	if (!err && (!s.name || !*s.name)) {
@@ -239,19 +271,17 @@ int api_sandwich(struct api_call *call)
 		err = -EINVAL;
 	}
 	if (!err)
-		err = fill_one(call, &q, 0, &graph, &events);
-	s.graph = graph;
-	if (!err)
-		err = make_sandwich(&s, call, &q);
-	if (!err) {
-		json_object_begin(&call->json);
-		api_write_about(call, &q);
-		api_write_number(&call->json, "whole", graph_nodes(graph, NULL)[0].total[0]);
-		err = write_sandwich(&s, (uint32_t)nodes, &call->json);
-		json_object_end(&call->json);
-	}
-	free(s.places);
-	graph_free(s.callers);
-	graph_free(s.callees);
+		err = make_sandwich(&s, call, &q, nodes, &whole);
+	if (err)
+		return err;
+	root = graph_nodes(s.callees, NULL);
+	json_object_begin(j);
+	api_write_about(call, &q);
+	api_write_number(j, "whole", whole);
+	api_write_number(j, "self", root->self[0]);
+	api_write_number(j, "total", root->total[0]);
+	err = write_tree(&s, "callers", s.callers, nodes, j);
+	err = err ? err : write_tree(&s, "callees", s.callees, nodes, j);
+	json_object_end(j);
 	return err;
 }

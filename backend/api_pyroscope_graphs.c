@@ -306,22 +306,29 @@ static int check_format(struct api_call *call)
 	return -EINVAL;
 }
 
+static int fill_graph(struct api_call *call, const struct query *q, struct graph *graph)
+{
+	struct api_fill fill = { .sides = { q }, .place = api_place, .arg = graph };
+
+	return api_fill(call, &fill);
+}
+
 int api_select_stacktraces(struct api_call *call)
 {
 	AUTO(question_fini) struct question qu = { 0 };
 	AUTO(levels_fini) struct levels levels = { .names = intern_new() };
 	struct graph *graph = NULL;
-	uint64_t nodes, events;
+	uint64_t nodes;
 	int err = levels.names ? check_format(call) : -ENOMEM;
 
 	err = err ? err : pyroscope_read(call, &qu);
 	err = err ? err : read_count(call, "max_nodes", DEFAULT_NODES, LEAST_NODES, MOST_NODES, &nodes);
 	if (!err) {
-		graph = graph_new(call->ctx.store, call->ctx.functions, 0, (uint32_t)nodes);
+		graph = graph_new(call->ctx.functions, 0, (uint32_t)nodes);
 		err = graph ? 0 : -ENOMEM;
 	}
 	if (!err && !qu.is_absent)
-		err = api_fill(graph, call, &qu.q, NULL, 0, &events);
+		err = fill_graph(call, &qu.q, graph);
 	err = err ? err : graph_sum(graph);
 	levels.scale = qu.scale;
 	err = err ? err : graph_each_row(graph, "total", (uint32_t)nodes, take_box, &levels);

@@ -11,6 +11,8 @@
 #include "base/intern.h"
 #include "proto/profiles.h"
 
+#define MINUTE_NS (60 * NSEC_PER_SEC)
+
 enum {
 	DEFAULT_VALUES = 1000,
 	MOST_VALUES = 100000,
@@ -292,8 +294,15 @@ static void write_weights(struct json *j, const char *value, const int64_t *weig
 	json_object_end(j);
 }
 
+/* The store has sums of minutes: has the range begin with one, and returns how long a piece is when there are @points. */
+static uint64_t whole_minutes(struct store_selection *sel, uint64_t points)
+{
+	sel->from_ns -= sel->from_ns % MINUTE_NS;
+	return ((sel->to_ns - sel->from_ns + points - 1) / points + MINUTE_NS - 1) / MINUTE_NS * MINUTE_NS;
+}
+
 /* How long a piece is, and how many there are: step=SECONDS, or points. */
-static int read_step(struct api_call *call, const struct query *q, uint64_t *step_ns, uint64_t *points)
+static int read_step(struct api_call *call, struct query *q, uint64_t *step_ns, uint64_t *points)
 {
 	const char *step = query_param(call->params, "step");
 	uint64_t range_ns = q->sel.to_ns - q->sel.from_ns;
@@ -311,6 +320,10 @@ static int read_step(struct api_call *call, const struct query *q, uint64_t *ste
 	*step_ns = end ? (uint64_t)(seconds * (double)NSEC_PER_SEC) : (range_ns + *points - 1) / *points;
 	if (!*step_ns)
 		*step_ns = 1;
+	if (!end && *step_ns >= MINUTE_NS) {
+		*step_ns = whole_minutes(&q->sel, *points);
+		range_ns = q->sel.to_ns - q->sel.from_ns;
+	}
 	*points = (range_ns + *step_ns - 1) / *step_ns;
 	if (*points <= MOST_POINTS)
 		return 0;

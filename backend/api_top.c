@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of functions, also of two selections side by side. Made from the call tree: a function's total counts a stack
- * once, where it is outermost, and its self wherever it is the leaf.
+ * The table of functions, also of two selections side by side. A function's total counts a stack once, where it is
+ * outermost, and its self wherever it is the leaf: so one walk over the stacks, added up, is enough, with the functions of
+ * the path.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,10 +10,11 @@
 #include <string.h>
 
 #include "backend/api_call.h"
+#include "backend/functions.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 
-enum { DEFAULT_ROWS = 200, MOST_ROWS = 100000, MOST_STRIP = 240, NO_GROUP = UINT32_MAX };
+enum { DEFAULT_ROWS = 200, MOST_ROWS = 100000, MOST_STRIP = 240, NO_GROUP = UINT32_MAX, NO_FUNCTION = UINT32_MAX };
 
 struct row {
 	uint32_t function, group; /* group: the label's function, or NO_GROUP */
@@ -21,121 +23,168 @@ struct row {
 	uint32_t strip; /* index of its strip among all, plus 1; 0: none */
 };
 
+/* What a function is to the stacks of one group, while they are walked. */
+struct place {
+	uint32_t row;	 /* and 1; 0: none yet */
+	uint32_t active; /* how often it is on the path */
+};
+
 struct table {
 	struct api_call *call;
-	struct graph *graph;
 	struct row *rows;
 	uint32_t count, cap;
-	struct map by_function; /* group and function: number of the row plus 1 */
-	uint32_t *active;	/* a function: how often it is on the path */
+	struct place *places; /* by function */
+	uint32_t place_count;
+	struct buf path; /* uint32_t: the functions of the path, with an inlined call that does not count its caller's */
+	struct map by_function; /* for strips: group and function: number of the row plus 1 */
 	int64_t *strips;
 	uint32_t strip_points;
-	bool two_sides;
+	int64_t whole[2];
+	bool two_sides, no_inline;
 };
 
 static void table_fini(struct table *t)
 {
-	graph_free(t->graph);
 	free(t->rows);
+	free(t->places);
+	buf_fini(&t->path);
 	map_fini(&t->by_function);
-	free(t->active);
 	free(t->strips);
 }
 
-static struct row *find_row(const struct table *t, uint32_t group, uint32_t function)
+static const struct row *find_row(const struct table *t, uint32_t group, uint32_t function)
 {
 	uintptr_t number = (uintptr_t)map_get(&t->by_function, (uint64_t)group << 32 | function);
 
 	return number ? &t->rows[number - 1] : NULL;
 }
 
-static struct row *row_of(struct table *t, uint32_t group, uint32_t function)
+static int grow_places(struct table *t, uint32_t function)
 {
-	struct row *row = find_row(t, group, function);
+	uint32_t count = function + function / 2 + 1024;
+	struct place *grown = reallocarray(t->places, count, sizeof(*grown));
 
-	if (row)
-		return row;
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + t->place_count, 0, (count - t->place_count) * sizeof(*grown));
+	t->places = grown;
+	t->place_count = count;
+	return 0;
+}
+
+/* @function has a place then, with a row. 0 or -ENOMEM. */
+static int find_place(struct table *t, uint32_t group, uint32_t function)
+{
+	int err = function >= t->place_count ? grow_places(t, function) : 0;
+
+	if (err || t->places[function].row)
+		return err;
 	if (t->count == t->cap) {
 		uint32_t cap = t->cap ? t->cap * 2 : 256;
-		struct row *rows = realloc(t->rows, cap * sizeof(*rows));
+		struct row *rows = reallocarray(t->rows, cap, sizeof(*rows));
 
 		if (!rows)
-			return NULL;
+			return -ENOMEM;
 		t->rows = rows;
 		t->cap = cap;
 	}
-	if (map_put(&t->by_function, (uint64_t)group << 32 | function, (void *)(uintptr_t)(t->count + 1)))
-		return NULL;
-	row = &t->rows[t->count++];
-	*row = (struct row){ .function = function, .group = group };
-	return row;
-}
-
-static int enter(struct table *t, const struct graph_node *n, uint32_t group)
-{
-	struct row *row = row_of(t, group, n->call.function);
-
-	if (!row)
-		return -ENOMEM;
-	for (unsigned side = 0; side < 2; side++) {
-		row->self[side] += n->self[side];
-		if (!t->active[n->call.function])
-			row->total[side] += n->total[side];
-	}
-	t->active[n->call.function]++;
+	t->rows[t->count++] = (struct row){ .function = function, .group = group };
+	t->places[function].row = t->count;
 	return 0;
 }
 
-/* Walks the tree in pre-order. With groups, the first level is the labels. */
-static int add_up(struct table *t, bool has_groups)
+static uint32_t *path_end(const struct table *t)
 {
-	const struct graph_node *nodes = graph_nodes(t->graph, NULL);
-	uint32_t group = NO_GROUP, node = nodes[0].child, depth = 1;
+	return (uint32_t *)(t->path.data + t->path.len) - 1;
+}
 
-	t->active = calloc((size_t)functions_count(t->call->ctx.functions) + 1, sizeof(*t->active));
-	if (!t->active)
+/* What a stack weighs is its function's, but not what it weighs where it is in another. */
+static int enter(struct table *t, const struct stacks *s, uint32_t stack, uint32_t group)
+{
+	const uint32_t caller = t->path.len ? *path_end(t) : NO_FUNCTION;
+	struct function_call call;
+	struct place *place;
+	int err = functions_of_frame(t->call->ctx.functions, s->items[stack].frame, &call);
+
+	if (!err && call.inlined && t->no_inline)
+		call.function = caller;
+	else if (!err)
+		err = find_place(t, group, call.function);
+	if (err)
+		return err;
+	buf_append(&t->path, &call.function, sizeof(call.function));
+	if (t->path.failed)
 		return -ENOMEM;
-	while (node) {
-		const struct graph_node *n = &nodes[node];
-		bool is_label = has_groups && depth == 1;
-		int err = is_label ? 0 : enter(t, n, group);
+	if (call.function == NO_FUNCTION)
+		return 0;
+	place = &t->places[call.function];
+	for (unsigned side = 0; side < 2 && s->weights[side]; side++) {
+		const int64_t weight = s->weights[side][stack];
 
-		if (err)
-			return err;
-		if (is_label)
-			group = n->call.function;
-		if (n->child) {
-			node = n->child;
-			depth++;
+		t->rows[place->row - 1].self[side] += weight;
+		if (!place->active)
+			t->rows[place->row - 1].total[side] += weight;
+		if (caller != NO_FUNCTION)
+			t->rows[t->places[caller].row - 1].self[side] -= weight;
+	}
+	place->active++;
+	return 0;
+}
+
+static void leave(struct table *t)
+{
+	const uint32_t function = *path_end(t);
+
+	if (function != NO_FUNCTION)
+		t->places[function].active--;
+	t->path.len -= sizeof(function);
+}
+
+/* Adds the rows of one group. */
+static int add_up(struct api_fill *fill, struct stacks *s, const char *label)
+{
+	struct table *t = fill->arg;
+	const struct stack *items = s->items;
+	uint32_t at = items[0].child, group = NO_GROUP;
+	const uint32_t first = t->count;
+	int err = label ? functions_of_label(t->call->ctx.functions, label, &group) : 0;
+
+	while (at && !err) {
+		err = enter(t, s, at, group);
+		if (items[at].child) {
+			at = items[at].child;
 			continue;
 		}
-		while (node && !nodes[node].sibling) {
-			if (!(has_groups && depth == 1))
-				t->active[nodes[node].call.function]--;
-			node = nodes[node].parent;
-			depth--;
-		}
-		if (!node)
+		for (; at && !err && !items[at].sibling; at = items[at].caller - 1)
+			leave(t);
+		if (!at || err)
 			break;
-		if (!(has_groups && depth == 1))
-			t->active[nodes[node].call.function]--;
-		node = nodes[node].sibling;
+		leave(t);
+		at = items[at].sibling;
 	}
-	return 0;
+	for (uint32_t i = first; i < t->count; i++)
+		t->places[t->rows[i].function].row = 0;
+	fill->kept_bytes = t->cap * sizeof(*t->rows) + t->place_count * sizeof(*t->places);
+	return err;
 }
 
 static int by_sort(const void *a, const void *b, void *arg)
 {
 	const struct row *x = a, *y = b;
 	const struct functions *functions = arg;
-	int by_name;
+	struct function f, g;
+	int order;
 
 	if (x->sort != y->sort)
 		return x->sort > y->sort ? -1 : 1;
 	if (x->total[0] + x->total[1] != y->total[0] + y->total[1])
 		return x->total[0] + x->total[1] > y->total[0] + y->total[1] ? -1 : 1;
-	by_name = strcmp(functions_get(functions, x->function)->name, functions_get(functions, y->function)->name);
-	return by_name ? by_name : (x->group > y->group) - (x->group < y->group);
+	f = functions_get(functions, x->function);
+	g = functions_get(functions, y->function);
+	order = strcmp(f.name, g.name);
+	order = order ? order : (x->group > y->group) - (x->group < y->group);
+	order = order ? order : strcmp(f.module, g.module);
+	return order ? order : strcmp(f.type, g.type);
 }
 
 static double share(int64_t part, int64_t whole)
@@ -147,13 +196,12 @@ static void sort_rows(struct table *t)
 {
 	const char *sort = query_param(t->call->params, "sort");
 	bool by_total = sort && !strcmp(sort, "total");
-	const struct graph_node *root = graph_nodes(t->graph, NULL);
 
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct row *row = &t->rows[i];
 		const int64_t *w = by_total ? row->total : row->self;
 
-		row->sort = t->two_sides ? fabs(share(w[1], root->total[1]) - share(w[0], root->total[0])) : (double)w[0];
+		row->sort = t->two_sides ? fabs(share(w[1], t->whole[1]) - share(w[0], t->whole[0])) : (double)w[0];
 	}
 	if (t->count)
 		qsort_r(t->rows, t->count, sizeof(*t->rows), by_sort, t->call->ctx.functions);
@@ -220,8 +268,6 @@ static int fill_strips(struct table *t, const struct query *q, const char *by, u
 	t->strips = calloc((size_t)rows * t->strip_points + 1, sizeof(*t->strips));
 	if (!t->strips)
 		return -ENOMEM;
-	map_fini(&t->by_function); /* the rows have changed places */
-	t->by_function = MAP_EMPTY;
 	for (uint32_t i = 0; i < rows; i++) {
 		t->rows[i].strip = i + 1;
 		if (map_put(&t->by_function, (uint64_t)t->rows[i].group << 32 | t->rows[i].function,
@@ -245,16 +291,16 @@ static int fill_strips(struct table *t, const struct query *q, const char *by, u
 
 static void write_row(const struct table *t, const struct row *row, struct json *j)
 {
-	const struct function *f = functions_get(t->call->ctx.functions, row->function);
+	const struct function f = functions_get(t->call->ctx.functions, row->function);
 
 	json_object_begin(j);
-	api_write_text(j, "name", f->name);
-	api_write_text(j, "module", f->module);
-	api_write_text(j, "file", f->file);
-	api_write_text(j, "type", f->type);
-	api_write_text(j, "build_id", f->build_id);
+	api_write_text(j, "name", f.name);
+	api_write_text(j, "module", f.module);
+	api_write_text(j, "file", f.file);
+	api_write_text(j, "type", f.type);
+	api_write_text(j, "build_id", f.build_id);
 	if (row->group != NO_GROUP)
-		api_write_text(j, "value", functions_get(t->call->ctx.functions, row->group)->name);
+		api_write_text(j, "value", functions_get(t->call->ctx.functions, row->group).name);
 	api_write_number(j, "self", row->self[0]);
 	api_write_number(j, "total", row->total[0]);
 	if (t->two_sides) {
@@ -271,20 +317,6 @@ static void write_row(const struct table *t, const struct row *row, struct json 
 	json_object_end(j);
 }
 
-static int fill_graph(struct table *t, const struct query *a, const struct query *b, const char *by, uint64_t events[2])
-{
-	struct api_call *call = t->call;
-	int err;
-
-	t->graph = graph_new(call->ctx.store, call->ctx.functions, a->no_inline ? GRAPH_NO_INLINE : 0, 0);
-	if (!t->graph)
-		return -ENOMEM;
-	err = api_fill(t->graph, call, a, by, 0, &events[0]);
-	if (!err && t->two_sides)
-		err = api_fill(t->graph, call, b, by, 1, &events[1]);
-	return err ? err : graph_sum(t->graph);
-}
-
 static int answer_top(struct api_call *call, bool two_sides)
 {
 	const char *by = api_label(call, "by");
@@ -292,7 +324,8 @@ static int answer_top(struct api_call *call, bool two_sides)
 	AUTO(query_fini) struct query a = { 0 };
 	AUTO(query_fini) struct query b = { 0 };
 	struct json *j = &call->json;
-	uint64_t limit, strip, events[2] = { 0 };
+	struct api_fill fill = { .sides = { &a, two_sides ? &b : NULL }, .by = by, .place = add_up, .arg = &t };
+	uint64_t limit, strip;
 	int err = query_number(call->params, "limit", DEFAULT_ROWS, 1, MOST_ROWS, &limit, &call->error);
 
 	if (!err)
@@ -302,11 +335,12 @@ static int answer_top(struct api_call *call, bool two_sides)
 	if (!err && t.two_sides)
 		err = query_read(&b, &call->ctx, call->params, "2", &call->error);
 	if (!err)
-		err = fill_graph(&t, &a, &b, by, events);
+		t.no_inline = a.no_inline;
 	if (!err)
-		err = add_up(&t, by);
+		err = api_fill(call, &fill);
 	if (err)
 		return err;
+	memcpy(t.whole, fill.total, sizeof(t.whole));
 	sort_rows(&t);
 	if (limit > t.count)
 		limit = t.count;
@@ -317,13 +351,13 @@ static int answer_top(struct api_call *call, bool two_sides)
 		return err;
 	json_object_begin(j);
 	api_write_about(call, &a);
-	api_write_number(j, "total", graph_nodes(t.graph, NULL)[0].total[0]);
-	api_write_number(j, "events", (int64_t)events[0]);
+	api_write_number(j, "total", fill.total[0]);
+	api_write_number(j, "events", (int64_t)fill.events[0]);
 	if (t.two_sides) {
 		api_write_time(j, "from2", b.sel.from_ns);
 		api_write_time(j, "to2", b.sel.to_ns);
-		api_write_number(j, "total2", graph_nodes(t.graph, NULL)[0].total[1]);
-		api_write_number(j, "events2", (int64_t)events[1]);
+		api_write_number(j, "total2", fill.total[1]);
+		api_write_number(j, "events2", (int64_t)fill.events[1]);
 	}
 	api_write_number(j, "functions", t.count);
 	json_key(j, "rows");

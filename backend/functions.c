@@ -2,7 +2,7 @@
 /*
  * Functions are interned by name, module and type. What is known of a frame stands in an array by the frame's number, cut
  * into pages that are made when one of their frames is met: a store has many more than a question looks at. Strings of
- * functions live in the interning table's keys and in the store.
+ * functions live in interning tables, so that the store may forget what it has read of names.
  */
 #include "backend/functions.h"
 
@@ -17,16 +17,30 @@
 
 enum { PAGE_CALLS = 1024, PAGES_KEPT = 192 /* from one question to the next: 2.3 MB */ };
 
+/* Texts of the first frame that had one; 0: none had yet. */
+struct item {
+	uint32_t file, build_id;
+};
+
 struct functions {
 	struct store *store;
 	uint64_t names_version; /* the store's, of all that is known */
 	struct intern *keys;	/* name NUL module NUL type NUL */
-	struct function *items; /* by number */
+	struct intern *texts;	/* of files and build ids; 0 is "" */
+	struct item *items;	/* by number */
 	uint32_t cap;
 	struct function_call **pages; /* by frame / PAGE_CALLS; function UINT32_MAX: not looked at yet */
 	uint32_t page_count, pages_made;
 	struct buf key;
 };
+
+static int add_no_text(struct functions *f)
+{
+	uint32_t none;
+	int err = intern_add(f->texts, "", 1, &none);
+
+	return err < 0 ? err : 0;
+}
 
 struct functions *functions_new(struct store *store)
 {
@@ -37,9 +51,10 @@ struct functions *functions_new(struct store *store)
 	f->store = store;
 	f->names_version = atomic_load(&store->names_version);
 	f->keys = intern_new();
-	if (f->keys)
+	f->texts = intern_new();
+	if (f->keys && f->texts && !add_no_text(f))
 		return f;
-	free(f);
+	functions_free(f);
 	return NULL;
 }
 
@@ -57,6 +72,7 @@ void functions_free(struct functions *f)
 	if (!f)
 		return;
 	intern_free(f->keys);
+	intern_free(f->texts);
 	buf_fini(&f->key);
 	free(f->items);
 	forget_calls(f);
@@ -66,7 +82,7 @@ void functions_free(struct functions *f)
 static int grow_items(struct functions *f, uint32_t count)
 {
 	uint32_t cap = f->cap ? f->cap : 256;
-	struct function *items;
+	struct item *items;
 
 	if (count <= f->cap)
 		return 0;
@@ -117,19 +133,19 @@ static int find_or_add(struct functions *f, uint32_t *ret)
 		return err;
 	is_new = intern_add(f->keys, f->key.data, f->key.len, ret);
 	if (is_new == 1)
-		f->items[*ret] = (struct function){ .file = "", .build_id = "" };
+		f->items[*ret] = (struct item){ 0 };
 	return is_new;
 }
 
-static void keep_first(const char **at, const char *text)
+static int keep_first(struct functions *f, uint32_t *at, const char *text)
 {
-	if (!**at)
-		*at = text;
+	int err = *at || !*text ? 0 : intern_add(f->texts, text, strlen(text) + 1, at);
+
+	return err < 0 ? err : 0;
 }
 
 static int add_frame(struct functions *f, const struct store_frame *frame, uint32_t *ret)
 {
-	struct function *function;
 	int err;
 
 	buf_reset(&f->key);
@@ -145,10 +161,8 @@ static int add_frame(struct functions *f, const struct store_frame *frame, uint3
 	err = find_or_add(f, ret);
 	if (err < 0)
 		return err;
-	function = &f->items[*ret];
-	keep_first(&function->file, frame->file);
-	keep_first(&function->build_id, frame->build_id);
-	return 0;
+	err = keep_first(f, &f->items[*ret].file, frame->file);
+	return err ? err : keep_first(f, &f->items[*ret].build_id, frame->build_id);
 }
 
 int functions_of_frame(struct functions *f, uint32_t number, struct function_call *ret)
@@ -176,6 +190,17 @@ int functions_of_frame(struct functions *f, uint32_t number, struct function_cal
 	return 0;
 }
 
+int functions_meet(struct functions *f, const uint64_t *frames, uint32_t word_count)
+{
+	struct function_call call;
+	int err = 0;
+
+	for (uint32_t word = 0; word < word_count; word++)
+		for (uint64_t bits = frames[word]; bits && !err; bits &= bits - 1)
+			err = functions_of_frame(f, word * 64 + (uint32_t)__builtin_ctzll(bits), &call);
+	return err;
+}
+
 int functions_of_label(struct functions *f, const char *label, uint32_t *ret)
 {
 	int err;
@@ -187,14 +212,16 @@ int functions_of_label(struct functions *f, const char *label, uint32_t *ret)
 	return err < 0 ? err : 0;
 }
 
-/* Keys move when the table grows, so the pointers into them are made here. */
-const struct function *functions_get(const struct functions *f, uint32_t number)
+/* Keys move when a table grows, so the pointers into them are made here. */
+struct function functions_get(const struct functions *f, uint32_t number)
 {
-	struct function *function = &f->items[number];
+	const struct item *item = &f->items[number];
+	struct function function = { .name = intern_get(f->keys, number, NULL) };
 
-	function->name = intern_get(f->keys, number, NULL);
-	function->module = function->name + strlen(function->name) + 1;
-	function->type = function->module + strlen(function->module) + 1;
+	function.module = function.name + strlen(function.name) + 1;
+	function.type = function.module + strlen(function.module) + 1;
+	function.file = intern_get(f->texts, item->file, NULL);
+	function.build_id = intern_get(f->texts, item->build_id, NULL);
 	return function;
 }
 
@@ -205,8 +232,8 @@ uint32_t functions_count(const struct functions *f)
 
 size_t functions_memory_bytes(const struct functions *f)
 {
-	return sizeof(*f) + intern_memory_bytes(f->keys) + f->cap * sizeof(*f->items) + f->page_count * sizeof(*f->pages) +
-	       (size_t)f->pages_made * PAGE_CALLS * sizeof(**f->pages) + f->key.cap;
+	return sizeof(*f) + intern_memory_bytes(f->keys) + intern_memory_bytes(f->texts) + f->cap * sizeof(*f->items) +
+	       f->page_count * sizeof(*f->pages) + (size_t)f->pages_made * PAGE_CALLS * sizeof(**f->pages) + f->key.cap;
 }
 
 void functions_trim(struct functions *f, uint32_t max)
@@ -220,11 +247,14 @@ void functions_trim(struct functions *f, uint32_t max)
 	f->names_version = version;
 	if (max) {
 		intern_reset(f->keys);
+		intern_reset(f->texts);
 	} else {
 		intern_shrink(f->keys);
+		intern_shrink(f->texts);
 		free(f->items);
 		f->items = NULL;
 		f->cap = 0;
 	}
 	forget_calls(f);
+	(void)add_no_text(f); /* there is room for it */
 }

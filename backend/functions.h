@@ -34,11 +34,15 @@ void functions_free(struct functions *f);
 /* The call that @frame of the store stands for. 0, -ENOMEM, or what the store said. */
 int functions_of_frame(struct functions *f, uint32_t frame, struct function_call *ret);
 
+/* Asks about the frames whose bits are set, in the store's order: it has frames packed many together, and in another order
+ * would unpack them over and over. 0, -ENOMEM, or what the store said. */
+int functions_meet(struct functions *f, const uint64_t *frames, uint32_t word_count);
+
 /* The function that stands for the value @label of a grouping; its type is "label". 0 or -ENOMEM. */
 int functions_of_label(struct functions *f, const char *label, uint32_t *ret);
 
-/* Valid until the next functions_of_...(). */
-const struct function *functions_get(const struct functions *f, uint32_t function);
+/* Its strings are valid until the next functions_of_...(). */
+struct function functions_get(const struct functions *f, uint32_t function);
 uint32_t functions_count(const struct functions *f);
 
 /* Bytes of memory held. */

@@ -1,63 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Placing: the stacks that were taken are marked in a bit map, with all their callers; the marks are then walked in the
- * order of the store's numbers, in which a caller comes first, so that the place of each stack's caller is known. What it
- * costs is linear in the stacks that were taken, not in those of the store, but for the bit map itself.
- */
+/* The nodes of a call tree: finding and making them, and what they add up to. */
 #include "backend/graph_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/store.h"
 #include "base/cleanup.h"
 
 enum { FIRST_NODES = 1024 };
 
-/* @array of @size_bytes elements, one for each stack and one more, longer than before by zeros. */
-static int grow(void *array, size_t size_bytes, size_t from, size_t to)
-{
-	/* What is new as a whole is zero without being touched, and stays so where the question has no stacks. */
-	char **at = array, *grown = from ? realloc(*at, to * size_bytes) : calloc(to, size_bytes);
-
-	if (!grown)
-		return -ENOMEM;
-	if (from)
-		memset(grown + from * size_bytes, 0, (to - from) * size_bytes);
-	*at = grown;
-	return 0;
-}
-
-/* Makes room for all stacks that the store knows by now: some get their numbers when a question meets them. */
-static int know_stacks(struct graph *g)
-{
-	const size_t from = g->marks ? (size_t)g->stack_count + 1 : 0;
-	const size_t to = (size_t)g->store->ops->node_count(g->store) + 1;
-	int err = 0;
-
-	if (to <= from)
-		return 0;
-	err = grow(&g->marks, sizeof(*g->marks), from ? (from - 1) / 64 + 1 : 0, (to - 1) / 64 + 1);
-	for (unsigned side = 0; side < 2 && !err; side++)
-		if (g->weights[side] || !side)
-			err = grow(&g->weights[side], sizeof(int64_t), from, to);
-	if (g->most)
-		err = err ? err : grow(&g->stacks, sizeof(*g->stacks), from, to);
-	else
-		err = err ? err : grow(&g->places, sizeof(*g->places), from, to);
-	if (!err)
-		g->stack_count = (uint32_t)(to - 1);
-	return err;
-}
-
-struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags, uint32_t most)
+struct graph *graph_new(struct functions *functions, unsigned flags, uint32_t most)
 {
 	struct graph *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
-	g->store = store;
 	g->functions = functions;
 	g->flags = flags;
 	g->most = most;
@@ -65,7 +23,7 @@ struct graph *graph_new(struct store *store, struct functions *functions, unsign
 	g->nodes = calloc(g->cap, sizeof(*g->nodes));
 	g->edge_count = 2 * FIRST_NODES;
 	g->edges = calloc(g->edge_count, sizeof(*g->edges));
-	if (!g->edges || !g->nodes || know_stacks(g)) {
+	if (!g->edges || !g->nodes) {
 		graph_free(g);
 		return NULL;
 	}
@@ -78,19 +36,13 @@ struct graph *graph_new(struct store *store, struct functions *functions, unsign
 static void forget_places(struct graph *g)
 {
 	free(g->edges);
-	free(g->marks);
-	free(g->weights[0]);
-	free(g->weights[1]);
-	free(g->places);
-	free(g->stacks);
-	free(g->first_stack);
+	free(g->first);
+	free(g->climbers);
 	free(g->waiting);
 	free(g->heaviest);
-	g->edges = g->places = g->first_stack = NULL;
-	g->stacks = NULL;
+	g->edges = g->first = NULL;
+	g->climbers = NULL;
 	g->waiting = g->heaviest = NULL;
-	g->marks = NULL;
-	g->weights[0] = g->weights[1] = NULL;
 }
 
 void graph_free(struct graph *g)
@@ -110,6 +62,12 @@ uint64_t graph_folded(const struct graph *g)
 struct functions *graph_functions(const struct graph *g)
 {
 	return g->functions;
+}
+
+uint64_t graph_memory_bytes(const struct graph *g)
+{
+	return g->cap * sizeof(*g->nodes) + g->edge_count * sizeof(*g->edges) + g->first_cap * sizeof(*g->first) +
+	       g->waiting_cap * sizeof(*g->waiting);
 }
 
 struct graph_node *graph_nodes(const struct graph *g, uint32_t *count_ret)
@@ -186,93 +144,6 @@ int graph_child(struct graph *g, uint32_t parent, struct function_call call, uin
 	return 0;
 }
 
-int graph_group(struct graph *g, const char *value)
-{
-	struct function_call call = { 0 };
-	int err = functions_of_label(g->functions, value, &call.function);
-
-	return err ? err : graph_child(g, 0, call, &g->top);
-}
-
-int graph_take(struct graph *g, unsigned side, uint32_t node, int64_t weight)
-{
-	if (g->most && side)
-		return -EINVAL;
-	if (node >= g->stack_count) { /* met since the question began */
-		int err = know_stacks(g);
-
-		if (err || node >= g->stack_count)
-			return err ? err : -EBADMSG;
-	}
-	if (!g->weights[side]) {
-		g->weights[side] = calloc((size_t)g->stack_count + 1, sizeof(int64_t));
-		if (!g->weights[side])
-			return -ENOMEM;
-	}
-	if (g->most) {
-		graph_mark(g, node);
-		g->weights[side][node] += weight;
-		return 0;
-	}
-	g->weights[side][node] += weight;
-	while (!(g->marks[node / 64] >> (node % 64) & 1)) {
-		uint32_t parent, frame;
-		int err;
-
-		g->marks[node / 64] |= 1ull << (node % 64);
-		if (!node)
-			break;
-		err = g->store->ops->node(g->store, node, &parent, &frame);
-		if (err)
-			return err;
-		if (parent >= node)
-			return -EBADMSG;
-		node = parent;
-	}
-	return 0;
-}
-
-static int place_node(struct graph *g, uint32_t node)
-{
-	uint32_t parent, frame, place = g->top;
-
-	if (node) {
-		struct function_call call;
-		int err = g->store->ops->node(g->store, node, &parent, &frame);
-
-		if (!err)
-			err = functions_of_frame(g->functions, frame, &call);
-		if (!err)
-			err = graph_child(g, g->places[parent], call, &place);
-		if (err)
-			return err;
-	}
-	g->places[node] = place;
-	for (unsigned side = 0; side < 2; side++) {
-		if (g->weights[side]) {
-			g->nodes[place].self[side] += g->weights[side][node];
-			g->weights[side][node] = 0;
-		}
-	}
-	return 0;
-}
-
-int graph_place(struct graph *g)
-{
-	if (g->most)
-		return graph_place_heaviest(g);
-	for (uint32_t word = 0; word <= g->stack_count / 64; word++) {
-		while (g->marks[word]) {
-			int err = place_node(g, word * 64 + (uint32_t)__builtin_ctzll(g->marks[word]));
-
-			if (err)
-				return err;
-			g->marks[word] &= g->marks[word] - 1;
-		}
-	}
-	return 0;
-}
-
 /* Of equal weights by name, so that the same samples make the same tree however the store holds them. */
 static int heaviest_first(const void *a, const void *b, void *arg)
 {
@@ -283,8 +154,8 @@ static int heaviest_first(const void *a, const void *b, void *arg)
 
 	if (xw != yw)
 		return xw > yw ? -1 : 1;
-	order = strcmp(functions_get(g->functions, x->call.function)->name,
-		       functions_get(g->functions, y->call.function)->name);
+	order = strcmp(functions_get(g->functions, x->call.function).name,
+		       functions_get(g->functions, y->call.function).name);
 	if (order)
 		return order;
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;

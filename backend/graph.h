@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call tree by function that a store's stacks add up to: what flame graph, tree, top, sandwich and diff are made of.
+ * The call tree by function that stacks add up to, as far as a picture of it shows: flame graph, tree, sandwich and diff.
  * Each node has two weights, so that two selections can stand side by side. Belongs to the thread that asks.
  */
 #ifndef HEARTH_BACKEND_GRAPH_H
 #define HEARTH_BACKEND_GRAPH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "backend/functions.h"
-
-struct store;
+#include "backend/stacks.h"
 
 enum graph_flags {
 	GRAPH_NO_INLINE = 1, /* inlined calls are part of the function they are in */
@@ -29,35 +29,36 @@ struct graph_node {
 struct graph;
 
 /*
- * A tree of a root alone. With @most not 0 only nodes that may be among the @most heaviest are placed with what they call;
- * of others, what is below them is folded into their self: a picture that shows no more nodes shows none of it. Then there
- * is side 0 alone. NULL for want of memory.
+ * A tree of a root alone. Only nodes that may be among the @most heaviest will be placed with what they call; of others,
+ * what is below them is folded into their self: a picture that shows no more nodes shows none of it. NULL for want of
+ * memory.
  */
-struct graph *graph_new(struct store *store, struct functions *functions, unsigned flags, uint32_t most);
+struct graph *graph_new(struct functions *functions, unsigned flags, uint32_t most);
 void graph_free(struct graph *g);
 
-/* What graph_take() adds from now on stands below a child of the root, the label @value; one after another, once each, when
- * only the heaviest are placed. 0 or -ENOMEM. */
-int graph_group(struct graph *g, const char *value);
+/*
+ * Places what @s has (after stacks_add_up()); below a child of the root, the label @group, when that is not NULL. Once, or
+ * once for each label. With @tops the root stands for those @count stacks, none of which is below another, and not for the
+ * empty one. Lists of @s are used up. 0, -ENOMEM or what the store said.
+ */
+int graph_place(struct graph *g, struct stacks *s, const char *group);
+int graph_place_tops(struct graph *g, struct stacks *s, const uint32_t *tops, size_t count);
 
-/* Adds @weight of @node of the store to side 0 or 1; graph_place() then puts what was added into the tree, callers first. 0,
- * -ENOMEM or what the store said. */
-int graph_take(struct graph *g, unsigned side, uint32_t node, int64_t weight);
-int graph_place(struct graph *g);
-
-/* The child of @parent for @call, made when there is none; *@ret may be @parent. 0 or -ENOMEM. */
-int graph_child(struct graph *g, uint32_t parent, struct function_call call, uint32_t *ret);
+/* The same upside down: the root stands for @tops, a child is a caller of its parent. Once. */
+int graph_place_callers(struct graph *g, const struct stacks *s, const uint32_t *tops, size_t count);
 
 /* Adds the selves up into totals and links children, heaviest first, those of one weight by name. Once, when everything is
  * placed: nothing can be added then. */
 int graph_sum(struct graph *g);
 
-/* By number; 0 is the root; a child's number is above its parent's. Valid until something is added. */
+uint64_t graph_memory_bytes(const struct graph *g);
+
+/* By number; 0 is the root; a child's number is above its parent's. */
 struct graph_node *graph_nodes(const struct graph *g, uint32_t *count_ret);
 
 struct functions *graph_functions(const struct graph *g);
 
-/* How many of the store's stacks were folded. */
+/* How many of the stacks were folded. */
 uint64_t graph_folded(const struct graph *g);
 
 /* What a node weighs where only one number counts: both sides together. */

@@ -3,19 +3,7 @@
 #ifndef HEARTH_BACKEND_GRAPH_INTERNAL_H
 #define HEARTH_BACKEND_GRAPH_INTERNAL_H
 
-#include <stddef.h>
-
 #include "backend/graph.h"
-
-/* A stack of the store while the heaviest are placed: lists of stacks, 0 ends them. Set up when it is first marked, but for
- * what the store said of it, which is asked once. */
-struct graph_stack {
-	uint32_t caller; /* and 1; 0: not asked yet */
-	uint32_t frame;
-	uint32_t child;	  /* the first of those it calls */
-	uint32_t sibling; /* the next of its caller's; then the next of its node's */
-	uint32_t below;	  /* how many there are below it */
-};
 
 /* A node whose callees are not placed, and how heavy it is. */
 struct graph_waiting {
@@ -23,34 +11,31 @@ struct graph_waiting {
 	uint32_t node;
 };
 
+/* A stack on its way to its callers. */
+struct graph_climber {
+	uint32_t stack;
+	uint32_t next; /* of the same node, and 1; 0: none */
+	int64_t weight[2];
+};
+
 struct graph {
-	struct store *store;
 	struct functions *functions;
 	unsigned flags;
 	uint32_t *edges;     /* hash table of nodes by parent and call; 0: free, the root is nobody's child */
 	uint32_t edge_count; /* of slots, power of two */
 	struct graph_node *nodes;
 	uint32_t count, cap;
-	uint32_t top; /* below which stacks are placed: the root or a label's node */
-	/* Of the store's nodes, by number: what is being placed. */
-	uint32_t stack_count;
-	uint64_t *marks;
-	int64_t *weights[2];
-	uint32_t *places; /* unless only the heaviest are placed */
-	/* When only the heaviest are placed; graph_heaviest.c. */
+	/* While placing; graph_place.c. */
 	uint32_t most;
-	uint64_t folded;
-	struct graph_stack *stacks;
-	uint32_t *first_stack; /* of each node */
-	size_t first_stack_cap;
+	uint64_t folded, placed;
+	uint32_t *first; /* of each node, the first of its list: of stacks, or of climbers, and 1 */
+	size_t first_cap;
+	struct graph_climber *climbers;
 	struct graph_waiting *waiting, *heaviest; /* heaps */
 	size_t waiting_count, waiting_cap, heaviest_count;
 };
 
-/* @stack weighs something, or calls what does: its place in the arrays is set up. Its callers follow when all is placed. */
-void graph_mark(struct graph *g, uint32_t stack);
-
-/* graph_place() then. */
-int graph_place_heaviest(struct graph *g);
+/* The child of @parent for @call, made when there is none; *@ret may be @parent. 0 or -ENOMEM. */
+int graph_child(struct graph *g, uint32_t parent, struct function_call call, uint32_t *ret);
 
 #endif

@@ -229,18 +229,11 @@ static int writer_init(struct writer *w, const struct graph *g, uint32_t max_nod
 	return 0;
 }
 
-static const struct function *function_of(const struct writer *w, uint32_t local, const char *root)
+static struct function function_of(const struct writer *w, uint32_t local, const char *root)
 {
-	static const struct function other = { "(other)", "", "", "", "" };
-	static _Thread_local struct function top;
-
 	if (local >= LOCAL_FIRST)
 		return functions_get(graph_functions(w->graph), w->global[local]);
-	if (local == LOCAL_OTHER)
-		return &other;
-	top = other;
-	top.name = root;
-	return &top;
+	return (struct function){ local == LOCAL_OTHER ? "(other)" : root, "", "", "", "" };
 }
 
 static void write_functions(const struct writer *w, const char *root, struct json *j)
@@ -253,8 +246,8 @@ static void write_functions(const struct writer *w, const char *root, struct jso
 		json_key(j, keys[k]);
 		json_array_begin(j);
 		for (uint32_t i = 0; i < w->local_count; i++) {
-			const struct function *f = function_of(w, i, root);
-			const char *const values[] = { f->name, f->module, f->file, f->type, f->build_id };
+			const struct function f = function_of(w, i, root);
+			const char *const values[] = { f.name, f.module, f.file, f.type, f.build_id };
 
 			json_string(j, values[k]);
 		}
@@ -329,7 +322,7 @@ int graph_each_row(const struct graph *g, const char *root, uint32_t max_nodes,
 
 	for (uint32_t i = 0; !err && i < w.row_count; i++) {
 		const struct row *row = &w.rows[i];
-		const struct graph_row shown = { function_of(&w, row->function, root)->name, row->depth, row->self[0],
+		const struct graph_row shown = { function_of(&w, row->function, root).name, row->depth, row->self[0],
 						 row->total[0] };
 
 		err = fn(arg, &shown);
@@ -342,15 +335,15 @@ enum { NESTED_DEPTH = JSON_MAX_DEPTH / 2 - 8 };
 
 static void open_row(const struct writer *w, const struct row *row, const char *root, struct json *j)
 {
-	const struct function *f = function_of(w, row->function, root);
+	const struct function f = function_of(w, row->function, root);
 
 	json_object_begin(j);
 	json_key(j, "name");
-	json_string(j, f->name);
+	json_string(j, f.name);
 	json_key(j, "module");
-	json_string(j, f->module);
+	json_string(j, f.module);
 	json_key(j, "type");
-	json_string(j, f->type);
+	json_string(j, f.type);
 	json_key(j, "self");
 	json_i64(j, row->self[0]);
 	json_key(j, "total");

@@ -167,7 +167,7 @@ static uint8_t function_bits(const struct frame_filter *filter, const struct fun
 		return 0;
 	at = known->data + number;
 	if (!*at) {
-		const char *name = functions_get(functions, number)->name;
+		const char *name = functions_get(functions, number).name;
 
 		*at = (uint8_t)(1 + (is_match(filter->focus, name) ? HAS_FOCUS : 0) +
 				(is_match(filter->ignore, name) ? HAS_IGNORE : 0));

@@ -13,7 +13,7 @@
  * Questions may be asked on one thread at a time, which need not be the writer's; they see what is committed, and what is
  * committed later does not disturb them. They return 0, -errno, -ETIMEDOUT past the selection's deadline, -EBADMSG when the
  * store is damaged there, or what the callback returned when that was not 0. Strings given to callbacks live until the
- * callback returns, those of frames until the store's rest().
+ * callback returns, those of a frame until the next question about a frame.
  */
 #ifndef HEARTH_BACKEND_STORE_H
 #define HEARTH_BACKEND_STORE_H
@@ -141,8 +141,8 @@ struct store_ops {
 	/* Optional: has node_count() cover all stacks of the selection, for a store that learns of them as questions do. */
 	int (*load_stacks)(struct store *s, const struct store_selection *sel);
 
-	/* Optional: for between answers; @is_idle: nobody has asked for a while. What was told of frames may be gone then,
-	 * and numbers of nodes and frames begin anew (names_version changes then). */
+	/* Optional: for between answers; @is_idle: nobody has asked for a while. Numbers of nodes and frames may begin anew
+	 * then (names_version changes then). */
 	void (*rest)(struct store *s, bool is_idle);
 
 	/* How many nodes there are, node 0 included; and of one its parent and its frame. 0, or -EBADMSG for a number
@@ -150,6 +150,10 @@ struct store_ops {
 	uint32_t (*node_count)(struct store *s);
 	int (*node)(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret);
 	int (*frame)(struct store *s, uint32_t frame, struct store_frame *ret);
+
+	/* Optional: of the last question that failed with -EHOSTUNREACH, -EACCES or -EBUSY: what, on what, why, what to do.
+	 * Until the next question. */
+	const char *(*why)(struct store *s);
 
 	/* Kind, place and folder are there also when it fails. */
 	int (*status)(struct store *s, struct store_status *ret);
@@ -189,6 +193,7 @@ struct store_config {
 	/* Of ClickHouse alone, which knows no keep_bytes and no keep_free_part. */
 	const char *folder;	   /* store_status's; or NULL */
 	const char *password_file; /* its first line; NULL: the password stands in the address, or there is none */
+	const char *ca_file;	   /* certificates (PEM) to trust instead of the system's, with https; NULL */
 	const char *spool_dir;	   /* batches wait there, in a folder an address, while it is away; NULL: in memory only */
 	uint64_t spool_bytes;	   /* at most; 0: 512 MiB */
 	uint64_t spool_age_ns;	   /* older ones are dropped; 0: no limit */

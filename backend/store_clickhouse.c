@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "backend/store_clickhouse.h"
 #include "base/cleanup.h"
@@ -48,6 +49,14 @@ static int click_status(struct store *store, struct store_status *ret)
 	if (!ret->events)
 		ret->first_ns = ret->last_ns = 0;
 	return r.is_bad ? -EBADMSG : 0;
+}
+
+static const char *click_why(struct store *store)
+{
+	struct store_clickhouse *s = store_clickhouse_of(store);
+
+	snprintf(s->why.message, sizeof(s->why.message), "%s: %s", s->place, click_error(s->reader));
+	return s->why.message;
 }
 
 /* Merging and letting go is ClickHouse's own affair. */
@@ -99,6 +108,7 @@ static const struct store_ops click_ops = {
 	.node_count = click_node_count,
 	.node = click_node,
 	.frame = click_frame,
+	.why = click_why,
 	.status = click_status,
 	.writer = click_writer_sink,
 	.close = click_close,
@@ -106,6 +116,15 @@ static const struct store_ops click_ops = {
 
 static void register_metrics(struct click_metrics *m, struct metrics *registry)
 {
+	static const char *const reasons[CLICK_FAILURES] = {
+		[CLICK_UNREACHABLE] = "reason=\"unreachable\"",
+		[CLICK_TLS] = "reason=\"tls\"",
+		[CLICK_LOGIN] = "reason=\"login\"",
+		[CLICK_CUT] = "reason=\"cut off\"",
+		[CLICK_TIMEOUT] = "reason=\"timeout\"",
+		[CLICK_REFUSED] = "reason=\"refused\"",
+	};
+
 	m->registry = registry;
 	if (!registry)
 		return;
@@ -117,6 +136,9 @@ static void register_metrics(struct click_metrics *m, struct metrics *registry)
 					 "Sample events that could not be written to the store.");
 	m->sent_bytes = metrics_counter(registry, "hearth_store_sent_bytes_total", NULL,
 					"Bytes of rows that ClickHouse took, as sent (compressed).");
+	for (size_t i = 0; i < CLICK_FAILURES; i++)
+		m->failures[i] = metrics_counter(registry, "hearth_clickhouse_errors_total", reasons[i],
+						 "Requests to ClickHouse that failed.");
 	m->spooled_events = metrics_counter(registry, "hearth_store_spooled_events_total", NULL,
 					    "Sample events written into the spool because ClickHouse did not take them.");
 }
@@ -154,11 +176,20 @@ int store_clickhouse_open(const struct store_config *config, struct metrics *met
 	if (code == -EINVAL)
 		snprintf(err->message, sizeof(err->message),
 			 "that is no address of ClickHouse: write http://[USER@]HOST[:8123][/DATABASE], or https://");
+	else if (code && config->password_file)
+		snprintf(err->message, sizeof(err->message), "--store-password-file: %s: %s", config->password_file,
+			 strerror(-code));
+	if (!code && config->ca_file && access(config->ca_file, R_OK)) {
+		code = -errno;
+		snprintf(err->message, sizeof(err->message), "--store-ca: %s: %s", config->ca_file, strerror(errno));
+	}
+	o->address.ca_file = config->ca_file;
+	o->address.password_file = config->password_file;
 	s->place = o->address.display;
 	s->database = o->address.database;
 	s->names = code ? NULL : click_names_new();
 	if (!code)
-		code = s->names ? click_connect(&o->address, NULL, &s->reader) : -ENOMEM;
+		code = s->names ? click_connect(&o->address, NULL, s->metrics.failures, &s->reader) : -ENOMEM;
 	code = code ? code : find_tables(s, err);
 	if (!code && !config->read_only) {
 		code = click_writer_start(s, &o->address);

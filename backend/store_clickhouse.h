@@ -22,6 +22,17 @@
 
 enum { CLICK_SCHEMA_VERSION = 1 };
 
+/* Why a request failed. */
+enum click_failure {
+	CLICK_UNREACHABLE,
+	CLICK_TLS,     /* no TLS with who is there: its certificate is not good, or it speaks something else */
+	CLICK_LOGIN,   /* the user or the password, or what the user may do */
+	CLICK_CUT,     /* the connection ended within an answer, or before one */
+	CLICK_TIMEOUT, /* no answer in time, or ClickHouse gave up in time */
+	CLICK_REFUSED, /* any other exception of ClickHouse */
+	CLICK_FAILURES
+};
+
 struct click_connection;
 struct click_names;
 struct click_writer;
@@ -36,10 +47,12 @@ struct store_clickhouse {
 	struct click_connection *reader;
 	struct click_names *names;
 	struct click_writer *writer; /* NULL when read only */
+	struct store_error why;	     /* click_why()'s */
 	_Atomic bool is_ready;	     /* the tables are there, and of this version */
 	struct click_metrics {
 		struct metrics *registry;
 		struct metric *events, *commits, *commit_errors, *lost_events, *sent_bytes, *spooled_events;
+		struct metric *failures[CLICK_FAILURES];
 	} metrics;
 };
 
@@ -53,17 +66,21 @@ static inline struct store_clickhouse *store_clickhouse_of(struct store *s)
 /* What @place, "clickhouse+http(s)://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]", says. The texts are the caller's. 0,
  * -EINVAL, -ENOMEM. */
 struct click_address {
-	char *url;	       /* for libcurl: no credentials, no path */
-	char *user, *password; /* or NULL */
-	char *database;	       /* "hearth" where none is said */
-	char *display;	       /* for people: no password */
+	char *url;		   /* for libcurl: no credentials, no path */
+	char *user, *password;	   /* or NULL */
+	char *database;		   /* "hearth" where none is said */
+	const char *ca_file;	   /* PEM, borrowed; NULL: the system's certificates */
+	const char *password_file; /* borrowed, read again when the password is refused; NULL */
+	char *display;		   /* for people: no password */
 };
 
 int click_address_init(struct click_address *a, const char *place, const char *password_file);
 void click_address_fini(struct click_address *a);
 
-/* @a and @abandon (may be NULL) are borrowed: once *@abandon is set, requests end with -ECANCELED. */
-int click_connect(const struct click_address *a, const _Atomic bool *abandon, struct click_connection **ret);
+/* @a, @abandon (may be NULL) and @failures are borrowed: once *@abandon is set, requests end with -ECANCELED; others that
+ * fail are counted. */
+int click_connect(const struct click_address *a, const _Atomic bool *abandon, struct metric *const failures[CLICK_FAILURES],
+		  struct click_connection **ret);
 void click_disconnect(struct click_connection *c);
 
 struct click_request {
@@ -81,10 +98,24 @@ struct click_request {
  */
 int click_request(struct click_connection *c, const struct click_request *r, struct buf *answer);
 const char *click_error(const struct click_connection *c);
+enum click_failure click_failure(const struct click_connection *c); /* of the last one that failed */
 
 /* Appends "&name=value"; escaped, so that any text may be a value. With "param_" before its name it stands in SQL as
  * {name:String}. */
 void click_param(struct buf *params, const char *name, const char *value);
+
+/* --- store_clickhouse_error.c: answers that are none --- */
+
+/* What libcurl's @code (not CURLE_OK), @reason and what it found out about the certificate (CURLINFO_SSL_VERIFYRESULT) mean:
+ * -errno, with @text filled by the reason and what to do. */
+int click_read_curl(unsigned code, const char *reason, long certificate, enum click_failure *failure_ret, char *text,
+		    size_t text_bytes);
+
+/* What an answer of HTTP @status with the header X-ClickHouse-Exception-Code (NULL: without) and @body means: 0 or -errno,
+ * as click_request() says, with @text (@text_bytes at most, NUL included) filled by its first line, printable ASCII alone.
+ */
+int click_read_error(long status, const char *exception, const struct buf *body, enum click_failure *failure_ret, char *text,
+		     size_t text_bytes);
 
 /* --- rows in ClickHouse's RowBinary --- */
 
@@ -160,7 +191,7 @@ static inline bool has_row(const struct row_reader *r)
 
 static inline struct row_reader rows_of(const struct buf *answer)
 {
-	return (struct row_reader){ answer->data, answer->data + answer->len, false };
+	return (struct row_reader){ answer->data, answer->len ? answer->data + answer->len : answer->data, false };
 }
 
 /* --- store_clickhouse_schema.c --- */

@@ -26,7 +26,8 @@ enum {
 	HAS_VALUES = 2
 };
 
-#define HOUR_NS (3600 * NSEC_PER_SEC)
+#define HOUR_NS	   (3600 * NSEC_PER_SEC)
+#define SCOPE_KEYS "otel.scope."
 
 /* A list of attributes as indices of the builder. */
 struct list {
@@ -153,6 +154,12 @@ static bool read_value(uint64_t kind, struct str text, struct any_value *ret, st
 	}
 }
 
+/* The scope's name and version stand among a series' labels, and in columns of their own. */
+static bool is_of_scope(struct str key)
+{
+	return key.len >= strlen(SCOPE_KEYS) && !memcmp(key.data, SCOPE_KEYS, strlen(SCOPE_KEYS));
+}
+
 static struct list *get_list(struct message *m, struct row_reader *r, uint64_t skip)
 {
 	struct columns c = get_columns(r);
@@ -165,7 +172,7 @@ static struct list *get_list(struct message *m, struct row_reader *r, uint64_t s
 		const bool is_value = read_value(get_number(&c.kinds, 1), text, &value, &owner);
 		const int32_t unit = builder_string(m->b, get_text(&c.units));
 
-		if (is_value && i >= skip && strncmp(key.data, "otel.scope.", key.len < 11 ? key.len : 11) != 0)
+		if (is_value && i >= skip && !is_of_scope(key))
 			list->items[list->count++] = builder_attribute(m->b, key, &value, unit);
 		profiles_put(owner);
 	}

@@ -20,11 +20,6 @@ enum {
 	DEFAULT_TIMEOUT_MS = 60000,
 	CONNECT_TIMEOUT_MS = 5000,
 	POLL_MS = 100,
-	HTTP_OK = 200,
-	HTTP_UNAUTHORIZED = 401,
-	HTTP_FORBIDDEN = 403,
-	HTTP_TOO_LARGE = 413,
-	HTTP_SERVER_ERROR = 500,
 	MAX_ERROR_CHARS = 400,
 	MAX_PASSWORD_BYTES = 4096,
 };
@@ -35,13 +30,16 @@ enum {
 struct click_connection {
 	const struct click_address *address;
 	const _Atomic bool *abandon;
+	struct metric *const *failures;
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *plain, *packed; /* headers */
+	char *password;			   /* in them; owned; or NULL */
 	struct buf url, answer;
 	bool is_too_long;
 	char reason[CURL_ERROR_SIZE];
 	char error[MAX_ERROR_CHARS + 1];
+	enum click_failure failure;
 };
 
 /* --- addresses --- */
@@ -98,6 +96,15 @@ static int read_password(const char *file, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Whether @text, which may be NULL, may stand in a header. */
+static bool is_header(const char *text)
+{
+	for (; text && *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
 static int read_address(struct click_address *a, CURLU *u, const char *text, const char *password_file)
 {
 	int err;
@@ -109,6 +116,8 @@ static int read_address(struct click_address *a, CURLU *u, const char *text, con
 	err = err ? err : database_of(u, &a->database);
 	if (!err && password_file)
 		err = read_password(password_file, &a->password);
+	if (!err && (!is_header(a->user) || !is_header(a->password)))
+		err = -EINVAL;
 	if (err)
 		return err;
 	curl_url_set(u, CURLUPART_PASSWORD, NULL, 0);
@@ -179,36 +188,11 @@ static CURLcode perform(struct click_connection *c)
 	return running && is_abandoned(c) ? CURLE_ABORTED_BY_CALLBACK : code;
 }
 
-/* What ClickHouse's exceptions mean to us (ErrorCodes.cpp). Any other is for another time: the server may recover. */
-static int errno_of(long exception, long status)
-{
-	static const struct {
-		long code;
-		int err;
-	} known[] = {
-		{ 159, -ETIMEDOUT }, { 160, -ETIMEDOUT }, /* TIMEOUT_EXCEEDED, TOO_SLOW */
-		{ 241, -ENOMEM },    { 396, -ENOMEM },	  /* MEMORY_LIMIT, TOO_MANY_ROWS_OR_BYTES */
-		{ 60, -ENOENT },     { 81, -ENOENT },	  /* UNKNOWN_TABLE, UNKNOWN_DATABASE */
-		{ 164, -EACCES },    { 497, -EACCES },	  /* READONLY, ACCESS_DENIED */
-		{ 192, -EACCES },    { 193, -EACCES },	  { 194, -EACCES }, { 516, -EACCES }, /* user, password */
-		{ 27, -EINVAL },     { 33, -EINVAL },	  { 117, -EINVAL }, { 53, -EINVAL },  /* the rows */
-		{ 72, -EINVAL },     { 131, -EINVAL },	  { 128, -EINVAL }, { 62, -EINVAL },
-		{ 47, -EINVAL },     { 46, -EINVAL },	  { 16, -EINVAL },  /* the statement */
-		{ 43, -EINVAL },     { 427, -EINVAL },	  { 115, -EINVAL }, /* ..., a regular expression */
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (known[i].code == exception)
-			return known[i].err;
-	if (!exception && (status == HTTP_UNAUTHORIZED || status == HTTP_FORBIDDEN))
-		return -EACCES;
-	return !exception && status < HTTP_SERVER_ERROR && status != HTTP_TOO_LARGE ? -EINVAL : -EBUSY;
-}
-
 static int read_answer(struct click_connection *c, CURLcode code)
 {
 	struct curl_header *header;
-	long status = 0, exception = 0;
+	const char *exception = NULL;
+	long status = 0, certificate = 0;
 
 	if (code == CURLE_ABORTED_BY_CALLBACK) {
 		snprintf(c->error, sizeof(c->error), "given up");
@@ -219,19 +203,14 @@ static int read_answer(struct click_connection *c, CURLcode code)
 		return -ENOMEM;
 	}
 	if (code != CURLE_OK) {
-		snprintf(c->error, sizeof(c->error), "%s", c->reason[0] ? c->reason : curl_easy_strerror(code));
-		return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EHOSTUNREACH;
+		curl_easy_getinfo(c->easy, CURLINFO_SSL_VERIFYRESULT, &certificate);
+		return click_read_curl(code, c->reason[0] ? c->reason : curl_easy_strerror(code), certificate, &c->failure,
+				       c->error, sizeof(c->error));
 	}
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (curl_easy_header(c->easy, "x-clickhouse-exception-code", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
-		exception = strtol(header->value, NULL, 10);
-	if (status == HTTP_OK && !exception)
-		return 0;
-	snprintf(c->error, sizeof(c->error), "%.*s", MAX_ERROR_CHARS, buf_text(&c->answer));
-	c->error[strcspn(c->error, "\r\n")] = 0;
-	if (!c->error[0])
-		snprintf(c->error, sizeof(c->error), "status %ld", status);
-	return errno_of(exception, status);
+		exception = header->value;
+	return click_read_error(status, exception, &c->answer, &c->failure, c->error, sizeof(c->error));
 }
 
 static void make_url(struct click_connection *c, const struct click_request *r)
@@ -248,7 +227,65 @@ static void make_url(struct click_connection *c, const struct click_request *r)
 		buf_puts(url, r->params);
 }
 
-int click_request(struct click_connection *c, const struct click_request *r, struct buf *answer)
+static int add_header(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(*list, line);
+
+	if (!longer)
+		return -ENOMEM;
+	*list = longer;
+	return 0;
+}
+
+/* Who we are, in headers: neither URLs, which proxies write down, nor logs have it. */
+static int add_login(const struct click_connection *c, struct curl_slist **list)
+{
+	const char *user = c->address->user;
+	const struct {
+		const char *name, *value;
+	} headers[] = { { "User", user ? user : c->password ? "default" : NULL }, { "Key", c->password } };
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(headers) && !err; i++) {
+		AUTO(buf_fini) struct buf line = BUF_EMPTY;
+
+		if (!headers[i].value)
+			continue;
+		buf_printf(&line, "X-ClickHouse-%s:%s%s", headers[i].name, *headers[i].value ? " " : "", headers[i].value);
+		err = line.failed ? -ENOMEM : add_header(list, buf_text(&line));
+	}
+	return err;
+}
+
+static int make_headers(struct click_connection *c)
+{
+	int err;
+
+	curl_slist_free_all(MOVE(c->plain));
+	curl_slist_free_all(MOVE(c->packed));
+	err = add_header(&c->plain, "Content-Type: text/plain; charset=UTF-8");
+	err = err ? err : add_header(&c->plain, "Expect:");
+	err = err ? err : add_header(&c->packed, "Content-Type: application/octet-stream");
+	err = err ? err : add_header(&c->packed, "Content-Encoding: zstd");
+	err = err ? err : add_header(&c->packed, "Expect:");
+	err = err ? err : add_login(c, &c->plain);
+	return err ? err : add_login(c, &c->packed);
+}
+
+/* The file may have another password by now than when it was read last. */
+static bool has_new_password(struct click_connection *c)
+{
+	const char *file = c->address->password_file;
+	AUTO_FREE char *now = NULL;
+
+	if (!file || read_password(file, &now) || !is_header(now) || (c->password && !strcmp(now, c->password)))
+		return false;
+	free(c->password);
+	c->password = MOVE(now);
+	return !make_headers(c);
+}
+
+static int send_request(struct click_connection *c, const struct click_request *r)
 {
 	const uint64_t ms = r->timeout_ns / NSEC_PER_MSEC;
 	int err;
@@ -256,7 +293,8 @@ int click_request(struct click_connection *c, const struct click_request *r, str
 	make_url(c, r);
 	buf_reset(&c->answer);
 	c->is_too_long = false;
-	c->reason[0] = 0;
+	c->reason[0] = c->error[0] = 0;
+	c->failure = CLICK_REFUSED;
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, r->rows ? c->packed : c->plain);
 	curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, r->rows ? (const char *)r->rows->data : r->sql);
 	curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(r->rows ? r->rows->len : strlen(r->sql)));
@@ -264,6 +302,17 @@ int click_request(struct click_connection *c, const struct click_request *r, str
 	if (c->url.failed || curl_easy_setopt(c->easy, CURLOPT_URL, buf_text(&c->url)) != CURLE_OK)
 		return -ENOMEM;
 	err = read_answer(c, perform(c));
+	if (err && err != -ECANCELED)
+		metric_add(c->failures[c->failure], 1);
+	return err;
+}
+
+int click_request(struct click_connection *c, const struct click_request *r, struct buf *answer)
+{
+	int err = send_request(c, r);
+
+	if (err == -EACCES && has_new_password(c))
+		err = send_request(c, r);
 	if (err || !answer)
 		return err;
 	buf_fini(answer);
@@ -275,6 +324,11 @@ int click_request(struct click_connection *c, const struct click_request *r, str
 const char *click_error(const struct click_connection *c)
 {
 	return c->error;
+}
+
+enum click_failure click_failure(const struct click_connection *c)
+{
+	return c->failure;
 }
 
 static bool is_param(const char *name)
@@ -299,34 +353,18 @@ void click_param(struct buf *params, const char *name, const char *value)
 
 /* --- life --- */
 
-static int add_header(struct curl_slist **list, const char *line)
-{
-	struct curl_slist *longer = curl_slist_append(*list, line);
-
-	if (!longer)
-		return -ENOMEM;
-	*list = longer;
-	return 0;
-}
-
 static int prepare(struct click_connection *c)
 {
 	const struct click_address *a = c->address;
 	CURL *e = c->easy;
-	int err = add_header(&c->plain, "Content-Type: text/plain; charset=UTF-8");
+	int err;
 
-	err = err ? err : add_header(&c->plain, "Expect:");
-	err = err ? err : add_header(&c->packed, "Content-Type: application/octet-stream");
-	err = err ? err : add_header(&c->packed, "Content-Encoding: zstd");
-	err = err ? err : add_header(&c->packed, "Expect:");
+	c->password = a->password ? strdup(a->password) : NULL;
+	err = a->password && !c->password ? -ENOMEM : make_headers(c);
 	if (err)
 		return err;
-	if (a->user && curl_easy_setopt(e, CURLOPT_USERNAME, a->user) != CURLE_OK)
+	if (a->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, a->ca_file) != CURLE_OK)
 		return -ENOMEM;
-	if (a->password && curl_easy_setopt(e, CURLOPT_PASSWORD, a->password) != CURLE_OK)
-		return -ENOMEM;
-	if (a->user)
-		curl_easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 	curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip");
 	curl_easy_setopt(e, CURLOPT_USERAGENT, "hearth/" HEARTH_VERSION);
@@ -340,7 +378,8 @@ static int prepare(struct click_connection *c)
 	return 0;
 }
 
-int click_connect(const struct click_address *a, const _Atomic bool *abandon, struct click_connection **ret)
+int click_connect(const struct click_address *a, const _Atomic bool *abandon, struct metric *const failures[CLICK_FAILURES],
+		  struct click_connection **ret)
 {
 	struct click_connection *c = calloc(1, sizeof(*c));
 	int err;
@@ -350,6 +389,7 @@ int click_connect(const struct click_address *a, const _Atomic bool *abandon, st
 	curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; click_disconnect() gives it back */
 	c->address = a;
 	c->abandon = abandon;
+	c->failures = failures;
 	c->multi = curl_multi_init();
 	c->easy = curl_easy_init();
 	err = c->multi && c->easy ? prepare(c) : -ENOMEM;
@@ -371,6 +411,7 @@ void click_disconnect(struct click_connection *c)
 	curl_slist_free_all(c->packed);
 	buf_fini(&c->url);
 	buf_fini(&c->answer);
+	free(c->password);
 	free(c);
 	curl_global_cleanup();
 }

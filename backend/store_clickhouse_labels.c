@@ -55,7 +55,8 @@ int click_labels(struct store *store, const struct store_selection *sel, int (*f
 
 		buf_reset(&text);
 		buf_append(&text, s.data, s.len);
-		err = fn(arg, buf_text(&text));
+		if (!r.is_bad)
+			err = text.failed ? -ENOMEM : fn(arg, buf_text(&text));
 	}
 	return finish(store, &r, err);
 }
@@ -113,13 +114,14 @@ static int tell_series(struct row_reader *r,
 		       int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg)
 {
 	struct row_reader keys = *r;
-	const uint64_t count = get_count(&keys);
-	AUTO_FREE struct key_value *items = count < UINT16_MAX ? calloc(count + 1, sizeof(*items)) : NULL;
+	const uint64_t count = get_count(&keys); /* the table has them in 16 bits */
+	AUTO_FREE struct key_value *items = count <= UINT16_MAX ? calloc(count + 1, sizeof(*items)) : NULL;
 	struct key_values labels = { items, (uint32_t)count };
 	int64_t weight;
+	uint64_t events;
 
 	if (!items)
-		return -ENOMEM;
+		return count <= UINT16_MAX ? -ENOMEM : -EBADMSG;
 	skip_texts(r);
 	for (uint64_t i = 0; i < count; i++)
 		items[i].key = get_text(&keys);
@@ -131,7 +133,8 @@ static int tell_series(struct row_reader *r,
 		if (get_number(r, 1) >= VALUE_ARRAY)
 			items[i].value.string = STR("");
 	weight = (int64_t)get_number(r, 8);
-	return fn(arg, &labels, weight, get_number(r, 8));
+	events = get_number(r, 8);
+	return r->is_bad || keys.is_bad ? -EBADMSG : fn(arg, &labels, weight, events);
 }
 
 int click_series(struct store *store, const struct store_selection *sel,

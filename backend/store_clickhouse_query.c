@@ -42,7 +42,8 @@ static int load_stacks(struct store_clickhouse *s, const struct store_selection 
 		       const struct row_form *form)
 {
 	struct row_reader r = rows_of(answer);
-	AUTO_FREE uint64_t *ids = malloc(answer->len + 1); /* a row is longer than an id */
+	/* A row is longer than an id; the last one may be cut. */
+	AUTO_FREE uint64_t *ids = malloc((answer->len / sizeof(*ids) + 1) * sizeof(*ids));
 	size_t count = 0;
 
 	if (!ids)

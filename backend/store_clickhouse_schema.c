@@ -178,6 +178,6 @@ int click_make_schema(struct store_clickhouse *s, struct click_connection *c, st
 	if (code == -ENOENT)
 		snprintf(err->message, sizeof(err->message), "%s: hearth has kept nothing there yet", s->place);
 	else
-		snprintf(err->message, sizeof(err->message), "%s: %.300s", s->place, click_error(c));
+		snprintf(err->message, sizeof(err->message), "%s: %s", s->place, click_error(c));
 	return code;
 }

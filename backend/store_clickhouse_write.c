@@ -50,7 +50,7 @@ struct click_writer {
 	struct store_item *items[GROUP_ITEMS];
 	size_t count;
 	uint64_t wait_ns, next_ns; /* after a failure: how long, and until when nothing is tried; 0: all is well */
-	struct log_limit limit;
+	struct log_limit limit, away_limits[CLICK_FAILURES]; /* another reason is said at once */
 };
 
 /* --- sending --- */
@@ -82,9 +82,9 @@ static int send_parcel(struct click_writer *w, const struct click_parcel *p)
 	w->wait_ns = w->wait_ns ? w->wait_ns * 2 : FIRST_WAIT_NS;
 	w->wait_ns = w->wait_ns < LONGEST_WAIT_NS ? w->wait_ns : LONGEST_WAIT_NS;
 	w->next_ns = clock_mono_ns() + w->wait_ns;
-	log_limited(&w->limit, LOG_EVERY_S * NSEC_PER_SEC, LOG_WARN, "%s does not take samples: %s; they wait in %s",
-		    w->s->place, why.message[0] ? why.message : click_error(w->connection),
-		    w->spool ? spool_dir(w->spool) : "memory");
+	log_limited(&w->away_limits[click_failure(w->connection)], LOG_EVERY_S * NSEC_PER_SEC, LOG_WARN,
+		    "%s does not take samples: %s; they wait in %s", w->s->place,
+		    why.message[0] ? why.message : click_error(w->connection), w->spool ? spool_dir(w->spool) : "memory");
 	return err;
 }
 
@@ -242,7 +242,7 @@ int click_writer_start(struct store_clickhouse *s, const struct click_address *a
 	w->sent = click_sent_new();
 	err = w->sent ? store_queue_new(QUEUE_ITEMS, QUEUE_BYTES, s->metrics.registry, &w->queue) : -ENOMEM;
 	if (!err)
-		err = click_connect(address, &w->is_cut, &w->connection);
+		err = click_connect(address, &w->is_cut, s->metrics.failures, &w->connection);
 	if (!err && s->config.spool_dir)
 		err = click_spool_open(s, &w->spool);
 	if (!err)

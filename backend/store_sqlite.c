@@ -63,8 +63,7 @@ static void sqlite_rest(struct store *store, bool is_idle)
 	struct store_sqlite *s = store_sqlite_of(store);
 
 	pthread_mutex_lock(&s->read_lock);
-	if (names_rest(s->names, is_idle))
-		atomic_fetch_add(&store->names_version, 1); /* strings of frames are gone */
+	names_rest(s->names, is_idle);
 	if (is_idle && !s->in_memory) {
 		block_fini(&s->block);
 		block_init(&s->block, s->codec);
@@ -178,6 +177,8 @@ static void register_metrics(struct store_metrics *m, struct metrics *registry)
 					 "Damaged store files that were moved aside.");
 	m->pruned_events = metrics_counter(registry, "hearth_store_pruned_events_total", NULL,
 					   "Sample events removed by age, size or for free disk.");
+	m->disk_lacks = metrics_gauge(registry, "hearth_store_disk_lacks_bytes", NULL,
+				      "What --keep-free lacks and removing samples would not bring.");
 	m->thinned_events = metrics_counter(registry, "hearth_store_thinned_events_total", NULL,
 					    "Samples whose times became minutes, without cpu and thread.");
 	m->queue_bytes = metrics_gauge(registry, "hearth_store_queue_bytes", NULL,

@@ -41,7 +41,7 @@ struct store_sqlite {
 	struct store_metrics {
 		struct metrics *registry;
 		struct metric *events, *commits, *commit_errors, *lost_events, *moved_aside, *damaged_blocks, *pruned_events,
-			*thinned_events;
+			*disk_lacks, *thinned_events;
 		struct metric *merges, *bytes, *queue_bytes;
 	} metrics;
 };

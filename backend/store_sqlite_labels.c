@@ -172,7 +172,7 @@ int store_kinds(struct store *s, const struct store_selection *sel, int (*fn)(vo
 
 struct exe_list {
 	struct store_names *names;
-	struct store_executable *items;
+	struct store_executable *items; /* paths and build ids are owned */
 	size_t count, cap;
 	struct map of_mapping; /* mapping's number -> place + 1 */
 	uint8_t *frames_met;   /* by frame */
@@ -184,6 +184,10 @@ struct exe_list {
 
 static void exe_list_fini(struct exe_list *t)
 {
+	for (size_t i = 0; i < t->count; i++) {
+		free((char *)t->items[i].path);
+		free((char *)t->items[i].build_id);
+	}
 	free(t->items);
 	free(t->frames_met);
 	free(t->on_stack);
@@ -225,9 +229,13 @@ static size_t exe_of(struct exe_list *t, uint32_t id)
 	if (i == t->count) {
 		if (!room(t, (void **)&t->items, &t->cap, t->count, sizeof(*t->items)))
 			return SIZE_MAX;
-		t->items[t->count++] = (struct store_executable){ .path = m->path,
-								  .build_id = m->build_id,
+		t->items[t->count++] = (struct store_executable){ .path = strdup(m->path),
+								  .build_id = strdup(m->build_id),
 								  .id_kind = m->id_kind };
+		if (!t->items[i].path || !t->items[i].build_id) {
+			t->err = -ENOMEM;
+			return SIZE_MAX;
+		}
 	}
 	t->err = map_put(&t->of_mapping, id, (void *)(uintptr_t)(i + 1));
 	return t->err ? SIZE_MAX : i;

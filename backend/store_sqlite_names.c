@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts, functions and mappings by number: pages of them that are read when a number of theirs is asked for, and stay until
- * names_rest(). Frames and nodes are in store_sqlite_runs.c, sets and series in store_sqlite_sets.c. */
+ * there are many, or names_rest(). Frames and nodes are in store_sqlite_runs.c, sets and series in store_sqlite_sets.c. */
 #include "backend/store_sqlite_names.h"
 
 #include <errno.h>
@@ -37,6 +37,7 @@ static void free_texts(struct store_names *n)
 		free(n->chunks);
 		n->chunks = next;
 	}
+	n->text_bytes = 0;
 }
 
 static void forget_given(struct store_names *n)
@@ -81,25 +82,6 @@ void names_detach(struct store_names *n)
 	}
 }
 
-static size_t page_count(const struct store_names *n)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < NAME_PAGED; i++)
-		count += n->pages[i].count;
-	return count;
-}
-
-bool names_rest(struct store_names *n, bool is_idle)
-{
-	if (!is_idle && page_count(n) <= PAGES_KEPT)
-		return false;
-	forget_read(n);
-	free_texts(n);
-	memset(n->frame_types, 0, sizeof(n->frame_types));
-	return true;
-}
-
 void store_names_free(struct store_names *n)
 {
 	if (!n)
@@ -123,6 +105,7 @@ static const char *keep_copy(struct store_names *n, const void *data, size_t len
 			return NULL;
 		*chunk = (struct text_chunk){ .next = n->chunks, .size = size };
 		n->chunks = chunk;
+		n->text_bytes += sizeof(*chunk) + size;
 	}
 	copy = chunk->data + chunk->used;
 	chunk->used += len + 1;
@@ -241,16 +224,42 @@ static const struct {
 	[NAME_MAPPINGS] = { sizeof(struct name_mapping), add_mapping },
 };
 
+/* Of pages and texts. */
+static size_t names_bytes(const struct store_names *n)
+{
+	size_t bytes = n->text_bytes;
+
+	for (size_t i = 0; i < NAME_PAGED; i++)
+		bytes += n->pages[i].count * (sizeof(struct name_page) + PAGE_NUMBERS * paged[i].row_bytes);
+	return bytes;
+}
+
 size_t store_names_memory_bytes(const struct store_names *n)
 {
 	size_t bytes = sizeof(*n) + map_memory_bytes(&n->given) + n->given.count * sizeof(struct given_name);
 
-	for (const struct text_chunk *chunk = n->chunks; chunk; chunk = chunk->next)
-		bytes += sizeof(*chunk) + chunk->size;
 	for (size_t i = 0; i < NAME_PAGED; i++)
-		bytes += map_memory_bytes(&n->pages[i]) +
-			 n->pages[i].count * (sizeof(struct name_page) + PAGE_NUMBERS * paged[i].row_bytes);
-	return bytes + names_caches_memory_bytes(n) + names_runs_memory_bytes(n);
+		bytes += map_memory_bytes(&n->pages[i]);
+	return bytes + names_bytes(n) + names_caches_memory_bytes(n) + names_runs_memory_bytes(n);
+}
+
+/* Pages and the texts that they point to. */
+static void forget_names(struct store_names *n)
+{
+	forget_given(n);
+	forget_pages(n);
+	free_texts(n);
+	memset(n->frame_types, 0, sizeof(n->frame_types));
+}
+
+void names_rest(struct store_names *n, bool is_idle)
+{
+	if (is_idle)
+		forget_read(n);
+	else if (names_runs_memory_bytes(n) > RUNS_KEPT_BYTES)
+		names_runs_clear(n);
+	if (is_idle || names_bytes(n) > NAME_BYTES_KEPT)
+		forget_names(n);
 }
 
 /* The page that @id is on, made when there is none. */
@@ -404,6 +413,8 @@ int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame 
 	int err = 0;
 	const struct frame_row *row = names_frame(n, frame, &err);
 
+	if (names_bytes(n) > MOST_NAME_BYTES)
+		forget_names(n);
 	if (row)
 		function = names_function(n, row->function, &err);
 	if (function)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the store's numbers mean, as readers want it: texts, frames, nodes, labels of series. Read when first asked for.
- * Strings, functions and mappings stay until names_rest(); frames, nodes, sets and series are cached in bounds. The reader's
- * are used under the store's read_lock.
+ * Strings, functions and mappings stay until there are many; frames, nodes, sets and series are cached in bounds. The
+ * reader's are used under the store's read_lock.
  */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_NAMES_H
 #define HEARTH_BACKEND_STORE_SQLITE_NAMES_H
@@ -58,8 +58,8 @@ size_t store_names_memory_bytes(const struct store_names *n);
 /* Finalizes what it has prepared, before the connection is closed; everything read so far is forgotten but for texts. */
 void names_detach(struct store_names *n);
 
-/* For between questions: when much has been read, or @is_idle, all is forgotten, and true returned. */
-bool names_rest(struct store_names *n, bool is_idle);
+/* For between questions: when many names have been read they are forgotten, and with @is_idle everything. */
+void names_rest(struct store_names *n, bool is_idle);
 
 /* Called at a question's start: caches that grew beyond their bounds are emptied. Pointers from before are gone. */
 void names_refresh(struct store_names *n);
@@ -84,7 +84,7 @@ const char *names_set_value(const struct name_set *set, const char *key);
 uint32_t names_node_count(struct store_names *n, int *err);
 int names_node(struct store_names *n, uint32_t node, struct node_row *ret);
 
-/* The frame as store.h shows it. */
+/* The frame as store.h shows it; its strings live until the next one is asked for. */
 int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame *ret);
 
 #endif

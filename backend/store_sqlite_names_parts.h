@@ -27,7 +27,9 @@ enum name_statement {
 enum {
 	TEXT_CHUNK_BYTES = 64 * 1024,
 	PAGE_NUMBERS = 256,
-	PAGES_KEPT = 1024, /* from one question to the next: some 10 MB with their texts */
+	MOST_NAME_BYTES = 4 << 20, /* of pages and texts */
+	NAME_BYTES_KEPT = 1 << 19, /* from one question to the next, as is what follows */
+	RUNS_KEPT_BYTES = 1 << 20,
 	RUNS = 256,
 	LIST_RUNS = 4,
 	FRAME_TYPES = 64,
@@ -72,6 +74,7 @@ struct store_names {
 	struct column_codec *const *codec;
 	sqlite3_stmt *statements[NAME_STATEMENTS];
 	struct text_chunk *chunks;
+	size_t text_bytes;		  /* of those */
 	struct map pages[NAME_PAGED];	  /* number / PAGE_NUMBERS -> struct name_page */
 	struct map given;		  /* frame -> struct given_name */
 	uint64_t given_version;		  /* the store's names_version of those */

@@ -273,15 +273,24 @@ static int open_db(struct store_sqlite *s, bool is_writer, sqlite3 **ret)
 	return err ? err : set_up(*ret, is_writer);
 }
 
-/* The file exists with mode 0600 before SQLite opens it; its log gets the same mode. */
+/*
+ * The file exists with mode 0600 before SQLite opens it; its log gets the same mode. It must be closed before, too: closing
+ * any descriptor of a file drops all locks that the process has on it (fcntl(2), "Advisory record locking"), SQLite's as
+ * well, and another program that looks into the store would take itself for the last one, and remove the log that we go on
+ * writing to.
+ */
+static int make_file(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 ? -errno : 0;
+}
+
 static int open_writer(struct store_sqlite *s, struct store_error *err)
 {
-	AUTO_CLOSE int fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int code;
+	int code = make_file(s->path);
 
-	if (fd < 0)
-		return -errno;
-	code = open_db(s, true, &s->write_db);
+	code = code ? code : open_db(s, true, &s->write_db);
 	return code ? code : check_version(s, s->write_db, err);
 }
 

@@ -255,6 +255,7 @@ int store_writer_start(struct store_sqlite *s)
 	w->has_merged = true;
 	w->rollup_ns = clock_mono_ns() + STORE_ROLLUP_NS;
 	w->pruned_hour = -1;
+	store_prune_begin(w);
 	pthread_mutex_init(&w->lock, NULL);
 	thread_cond_init(&w->moved);
 	w->codec = column_codec_new(FAST_LEVEL);

@@ -53,6 +53,8 @@ struct store_writer {
 	/* Samples from here on stay whatever the size, found at @newest_at_ns (CLOCK_MONOTONIC; 0: not yet). */
 	int64_t newest_from_ns;
 	uint64_t newest_at_ns, newest_bytes;
+	uint64_t block_bytes, counted_ns; /* what blocks take, and when that was counted; less what was removed since */
+	uint64_t held_bytes;		  /* not to grow beyond, on a full disk; 0: no such limit */
 };
 
 /* A transaction; in memory it holds the readers off. store_end() commits, or rolls back when @err is not 0. */
@@ -74,6 +76,9 @@ void store_writer_unprepare(struct store_writer *w);
 int store_writer_replace_file(struct store_writer *w);
 
 /* --- store_sqlite_prune.c --- */
+
+/* At the start of the process, before somebody sets its clock. */
+void store_prune_begin(struct store_writer *w);
 
 /* One small step of retention: 1 when there is more to do, 0 or -errno. */
 int store_prune_step(struct store_writer *w);

@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/config.h"
 #include "cmd/help.h"
+#include "cmd/hide.h"
 #include "cmd/options.h"
 #include "cmd/seed_flags.h"
 #include "symbols/demangle.h"
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of that write, not the end of us */
 	if (!cmd)
 		return refuse_command(argv[0]);
+	hide_passwords(argc, argv);
 	if (cmd == &cmd_serve)
 		err = seed_flags_rewrite(argc, argv, &seed, &error);
 	if (!err && seed.argv)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/nearest.h"
 #include "cmd/config.h"
+#include "cmd/hide.h"
 #include "cmd/print_of.h"
 #include "cmd/store_of.h"
 #include "sinks/sinks.h"
@@ -267,6 +268,7 @@ static int add_sink(struct sink_set *set, const char *spec, const char *value)
 {
 	size_t name_len = strcspn(spec, "=");
 	const struct sink_kind *kind = find_kind(spec, name_len, set->error);
+	AUTO_FREE char *shown = NULL;
 	int err;
 
 	if (!kind)
@@ -278,12 +280,16 @@ static int add_sink(struct sink_set *set, const char *spec, const char *value)
 			   kind->name, kind->name, kind->value);
 		return -EINVAL;
 	}
+	shown = strdup(value ? value : "");
+	if (!shown)
+		return -ENOMEM;
+	hide_password(shown);
 	err = kind->make(set, value, &set->items[set->count]);
 	if (err)
-		return kind->explain(set, value, err);
+		return kind->explain(set, shown, err);
 	set->count++;
 	set->has_slow |= kind->is_slow;
-	buf_printf(set->names, "%s%s%s%s", set->names->len ? ", " : "", kind->name, value ? " " : "", value ? value : "");
+	buf_printf(set->names, "%s%s%s%s", set->names->len ? ", " : "", kind->name, value ? " " : "", shown);
 	return 0;
 }
 

@@ -47,6 +47,7 @@ int store_of(const struct config *config, const char *place, bool read_only, str
 		.keep_free_part = config->keep_free_percent / 100,
 		.read_only = read_only,
 		.password_file = config->store_password_file,
+		.ca_file = config->store_ca,
 		.spool_dir = config->spool,
 		.spool_bytes = config->spool_bytes,
 		.spool_age_ns = config->spool_age_ns,

@@ -15,8 +15,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/gzip.h"
-#include "base/zstd.h"
+#include "base/packing.h"
 #include "proto/otlp_cut.h"
 #include "proto/otlp_decode.h"
 #include "proto/otlp_json_decode.h"
@@ -140,8 +139,7 @@ static bool looks_prefixed(const uint8_t *data, size_t len)
 	size_t size;
 	const uint8_t *at = big_endian_length(data, data + len, &size);
 
-	return at && size && data[0] < 0x0a &&
-	       (*at == 0x0a || *at == 0x12 || *at == '{' || gzip_is_packed(at, size) || zstd_is_packed(at, size));
+	return at && size && data[0] < 0x0a && (*at == 0x0a || *at == 0x12 || *at == '{' || packing_of(at, size));
 }
 
 /* --- JSON --- */
@@ -203,14 +201,13 @@ static int decode(const struct reader *r, uint8_t *data, size_t len, bool own, s
 /* One of several. What is wrong is told with the message's place in the file. */
 static int decode_message(struct reader *r, struct message m, struct profiles **ret)
 {
+	const struct packing *packing = packing_of(m.at, m.len);
 	AUTO(buf_fini) struct buf unpacked = BUF_EMPTY;
 	char why[sizeof(r->error->message)];
 	int err = 0;
 
-	if (gzip_is_packed(m.at, m.len))
-		err = gzip_unpack(m.at, m.len, r->max_bytes, &unpacked);
-	else if (zstd_is_packed(m.at, m.len))
-		err = zstd_unpack(m.at, m.len, r->max_bytes, &unpacked);
+	if (packing)
+		err = packing->unpack(m.at, m.len, r->max_bytes, &unpacked);
 	if (err == -EBADMSG)
 		snprintf(r->error->message, sizeof(r->error->message), "it is compressed, and damaged");
 	if (!err && unpacked.data)

@@ -18,6 +18,8 @@
 #include "base/cleanup.h"
 #include "proto/profiles.h"
 
+enum { LOCATIONS_A_FREQUENT = 256 };
+
 /* Where each element of a table goes: 0 is not known yet. */
 struct places {
 	int32_t *of;
@@ -135,12 +137,17 @@ static int compare_uses(const void *x, const void *y, void *arg)
 	return i < j ? -1 : 1;
 }
 
-/* The locations that stacks name most often come first of all, where an index takes one byte. */
+/*
+ * The locations that stacks name most often come first of all, where an index takes one byte. But few of them: what they
+ * save is lost by those that then have no neighbours.
+ */
 static int order_frequent(struct profiles *p)
 {
 	AUTO_FREE uint32_t *uses = calloc(p->dict.location_count, sizeof(*uses));
 	AUTO(places_fini) struct places ranks, places;
 	int err = places_init(&ranks, p->dict.location_count);
+	uint32_t share = p->dict.location_count / LOCATIONS_A_FREQUENT;
+	int32_t most = share < INT8_MAX ? (int32_t)share : INT8_MAX;
 
 	if (places_init(&places, p->dict.location_count) || err || !uses)
 		return -ENOMEM;
@@ -150,7 +157,7 @@ static int order_frequent(struct profiles *p)
 	if (place_sorted(&ranks, compare_uses, uses))
 		return -ENOMEM;
 	for (uint32_t i = 1; i < ranks.count; i++)
-		if (ranks.of[i] <= INT8_MAX)
+		if (ranks.of[i] <= most)
 			place(&places, (int32_t)i);
 	return move_locations(p, &places);
 }

@@ -21,6 +21,12 @@ export function bytes(n) {
   return `${n.toFixed(1)}\u00a0TB`;
 }
 
+// Rounded before it is divided, or there would be 43 min 60 s.
+function twoParts(s, large, largeUnit, small, smallUnit) {
+  const rounded = Math.round(s / small) * small;
+  return `${Math.floor(rounded / large)} ${largeUnit} ${Math.round((rounded % large) / small)} ${smallUnit}`;
+}
+
 export function seconds(s) {
   const a = Math.abs(s);
   if (a === 0) return "0 s";
@@ -28,9 +34,10 @@ export function seconds(s) {
   if (a < 1e-3) return `${(s * 1e6).toFixed(0)} µs`;
   if (a < 1) return `${(s * 1e3).toFixed(a < 0.01 ? 1 : 0)} ms`;
   if (a < 120) return `${s.toFixed(a < 10 ? 2 : 1)} s`;
-  if (a < 7200) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
-  if (a < 172800) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.round((s % 86400) / 3600)} h`;
+  const sign = s < 0 ? "-" : "";
+  if (a < 7200) return sign + twoParts(a, 60, "min", 1, "s");
+  if (a < 172800) return sign + twoParts(a, 3600, "h", 60, "min");
+  return sign + twoParts(a, 86400, "d", 3600, "h");
 }
 
 // A weight as CPU time where it is one, else in its unit.

@@ -127,6 +127,12 @@ def test_menu(p):
     check(not p.run("return document.querySelector('.menu')"), "Escape does not close the menu")
 
 
+def test_durations(p):
+    p.open()
+    told = p.run("return import('/page/format.js').then((f) => [2639.8, -130, 7200, 172799, 200000].map(f.seconds).join())")
+    check(told == "44 min 0 s,-2 min 10 s,2 h 0 min,48 h 0 min,2 d 8 h", f"durations: {told}")
+
+
 def test_shapes(p):
     p.graph()
     p.b.keys("v")

@@ -130,10 +130,10 @@ stop "$started"
 left=$(samples)
 [ "$left" -gt 0 ] && [ "$left" -lt 90000 ] || fail "$left samples are left of 90000"
 grep -q 'most of it for names: the newest samples stay; raise --keep-size' prune.err || fail "does not say why it stops: $(cat prune.err)"
-# So with a disk that is never free enough, which is not the size's fault.
+# A disk that would not be free enough without any of them costs none.
 "$HEARTH" store prune --store store --keep-age 30d --keep-free 100 --keep-size 1G 2>prune.err || fail "prune: $(cat prune.err)"
-[ "$(samples)" -gt 0 ] || fail "no samples are left"
-grep -q 'the newest samples stay; its disk is fuller than --keep-free' prune.err && ! grep -q keep-size prune.err || fail "does not say why it stops: $(cat prune.err)"
+[ "$(samples)" = "$left" ] || fail "of $left samples $(samples) are left, for a disk that is too full without them"
+grep -q 'its disk is fuller than --keep-free allows, by .* so they stay' prune.err && ! grep -q keep-size prune.err || fail "does not say why it stops: $(cat prune.err)"
 # Once the samples are gone and the names are of an older generation (an eighth of the age ago), these go too.
 big=$(stat -c %s store/profiles.db)
 [ "$big" -gt $((2 * 1024 * 4096)) ] || fail "the names take $big bytes only"
@@ -168,3 +168,45 @@ head -c $(($(free_bytes) - 30 * 1048576 / 10 + 100000 + within * 4096)) /dev/zer
 [ "$(free_bytes)" -ge $((3 * 1048576)) ] || fail "$(free_bytes) bytes are free after pruning: $(cat prune.err; samples; ls -l store)"
 left=$(samples)
 [ "$left" -ge 600000 ] || fail "$left samples are left of 1200000, for 100 kB"
+
+# --- a small store, packed, most of it names: what it lacks is more than its samples take, and they stay, while the store does
+# not grow; less than they take, less than is given back at once elsewhere, and some go, for that ---
+rm -rf store/*
+mount -o remount,size=100m store
+serve
+for i in 0 1 2 3; do
+	make_request $((base - i * 3 * 3600)) 3 30000 $((i ? 0 : 15000)) >request
+	send
+done
+stop "$started"
+"$HEARTH" store compact --store store --keep-age 30d --keep-free 0 2>/dev/null
+left=$(samples) bytes=$(blocks_bytes) size=$(stat -c %s store/profiles.db)
+[ "$left" = 120000 ] && [ "$size" -gt $((bytes * 2)) ] || fail "$left samples, of $size bytes $bytes are theirs: not what is to be tested"
+# lacking BYTES: fills the disk, so that so many are lacking
+lacking() {
+	rm -f store/filler
+	head -c $(($(free_bytes) - 10 * 1048576 + $1)) /dev/zero >store/filler
+}
+lacking $((bytes + 200000))
+"$HEARTH" store prune --store store --keep-age 30d --keep-free 10 2>prune.err || fail "prune: $(cat prune.err)"
+[ "$(samples)" = 120000 ] || fail "$(samples) samples of 120000 are left, and it brought nothing"
+grep -q 'so they stay, and the store does not grow: make room there' prune.err || fail "does not say why it stops: $(cat prune.err)"
+lacking 100000
+left=$(samples)
+"$HEARTH" store prune --store store --keep-age 30d --keep-free 10 2>prune.err || fail "prune: $(cat prune.err)"
+[ "$(free_bytes)" -ge $((10 * 1048576)) ] || fail "$(free_bytes) bytes are free: $(cat prune.err; ls -l store)"
+[ "$(samples)" -gt 20000 ] && [ "$(samples)" -lt "$left" ] || fail "$(samples) samples of $left are left, for 100 kB of $bytes"
+bytes=$(blocks_bytes)
+lacking $((bytes + 200000))
+serve --keep-free 10
+held() { [ "$(curl -sf "$url/metrics" | sed -n 's/^hearth_store_disk_lacks_bytes //p')" -gt 0 ]; }
+until_true 20 held || fail "not told: $(curl -sf "$url/metrics" | grep hearth_store)"
+[ "$(curl -sf "$url/metrics" | sed -n 's/^hearth_store_pruned_events_total //p')" = 0 ] || fail "samples were removed at once"
+for i in 1 2 3 4 5 6 7 8; do
+	make_request $((base + i * 3 * 3600)) 3 60000 0 >request
+	send
+done
+pruned_some() { [ "$(curl -sf "$url/metrics" | sed -n 's/^hearth_store_pruned_events_total //p')" -gt 0 ]; }
+until_true 30 pruned_some || fail "it grows: $(curl -sf "$url/metrics" | grep hearth_store)"
+curl -sf "$url/api/v1/series?from=$((base + 24 * 3600))&to=$((base + 27 * 3600))" | grep -q shop || fail "the newest samples are not there"
+stop "$started"

@@ -95,8 +95,10 @@ class Client:
         self.begin()
         while True:
             self.fill()
-            self.sock.sendall(self.out)
-            self.out.clear()
+            while self.out:  # all that windows let through, before something must come
+                self.sock.sendall(self.out)
+                self.out.clear()
+                self.fill()
             if self.take(self.sock.recv(65536)):
                 return
 

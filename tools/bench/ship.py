@@ -83,9 +83,10 @@ def file_of(host, pid):
     events = count_events(data)
     if not events:
         return note(f"no event in {seconds} s")
-    subprocess.run([host.hearth, "convert", path, path + ".zst"], check=True)
-    for form, size in (("gzip", len(gzip.compress(data, 6))), (".otlp.zst", os.path.getsize(path + ".zst"))):
-        figure(f"bytes an event of a file of {seconds} s, {form}", "bytes", size / events, None, 30, absolute=True)
+    for form in (".gz", ".zst", ".xz"):
+        subprocess.run([host.hearth, "convert", path, path + form], check=True)
+        figure(f"bytes an event of a file of {seconds} s, .otlp{form}", "bytes", os.path.getsize(path + form) / events, None, 30,
+               absolute=True)
     return note(f"{events} events, {len(data) / events:.0f} bytes an event unpacked")
 
 

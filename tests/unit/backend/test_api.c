@@ -14,9 +14,10 @@
 #include <string.h>
 
 #include "backend/api.h"
-#include "backend/selector.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/metrics.h"
+#include "proto/profiles.h"
 
 /* --- a store of a few samples --- */
 
@@ -85,11 +86,16 @@ static bool is_selected(const struct table_store *s, const struct store_selectio
 	return true;
 }
 
+static int late(const struct store_selection *sel)
+{
+	return sel->deadline_ns && clock_mono_ns() > sel->deadline_ns ? -ETIMEDOUT : 0;
+}
+
 static int sum_stacks(struct store *store, const struct store_selection *sel, const char *by,
 		      int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events), void *arg)
 {
 	struct table_store *s = (struct table_store *)store;
-	int err = 0;
+	int err = late(sel);
 
 	for (size_t i = 0; i < ARRAY_LEN(table) && !err; i++)
 		if (is_selected(s, sel, i))
@@ -122,6 +128,8 @@ static int label_values(struct store *store, const struct store_selection *sel, 
 {
 	struct table_store *s = (struct table_store *)store;
 
+	if (late(sel))
+		return -ETIMEDOUT;
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		const char *value = label_of(&table[i], label);
 		int64_t weight = 0;
@@ -209,7 +217,32 @@ static int status(struct store *store, struct store_status *ret)
 	return 0;
 }
 
+static int export(struct store *store, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p),
+		  void *arg)
+{
+	struct profiles *p = profiles_new();
+	int err = store && sel && p ? fn(arg, p) : -ENOMEM;
+
+	profiles_put(p);
+	return err;
+}
+
+static const char *export_suffix(const char *format, const char **content_type_ret)
+{
+	*content_type_ret = "x/y";
+	return !strcmp(format, "x") ? ".x" : NULL;
+}
+
+static int export_write(const char *format, struct profiles *const *profiles, size_t count, struct buf *out)
+{
+	buf_printf(out, "%zu in %s%s", count, format, profiles[0] ? "" : ", none");
+	return 0;
+}
+
+static const struct api_export table_exports = { export_suffix, export_write };
+
 static const struct store_ops table_ops = {
+	.export = export,
 	.sum_stacks = sum_stacks,
 	.sum_times = sum_times,
 	.labels = labels,
@@ -388,6 +421,9 @@ static void test_timeline(void **state)
 	EXPECT("/api/v1/timeline?from=1000&to=1006&points=2&by=service&limit=1",
 	       "\"series\":[{\"value\":\"mail\",\"total\":12,\"weights\":[0,12]},{\"value\":\"(other)\",\"total\":10,"
 	       "\"weights\":[7,3]}]");
+	EXPECT("/api/v1/timeline?from=1000&to=1250&points=3",
+	       "\"from\":960,\"to\":1250,\"step\":120,\"total\":22,\"series\":[{\"value\":\"\",\"total\":22,\"weights\":[22,"
+	       "0,0]}]");
 	EXPECT("/api/v1/heatmap?from=1000&to=1006&columns=3&rows=2",
 	       "\"column_seconds\":2,\"total\":22,\"weights\":[4,2,1,3,5,7]");
 }
@@ -411,6 +447,38 @@ static void test_status(void **state)
 	EXPECT("/api/v1/status", "\"store\":{\"kind\":\"table\",\"place\":\"here\",\"bytes\":100,\"events\":6",
 	       "\"kinds\":[{\"type\":\"samples\",\"unit\":\"count\",\"period_type\":\"cpu\",\"period_unit\":\"nanoseconds\","
 	       "\"period\":50000000");
+}
+
+/* What takes too long or too much is ended, said and counted. */
+static void test_limits(void **state)
+{
+	static const struct {
+		const char *url, *error, *counter;
+		uint64_t timeout_ns;
+		size_t memory_bytes;
+	} limits[] = {
+		{ "/api/v1/flamegraph?" ALL, "this takes too long: ask for", "reason=\"time\"", 1, 0 },
+		{ "/api/v1/flamegraph?" ALL "&by=tid", "no memory for this now: ask for", "reason=\"memory\"", 0, 100 },
+		{ "/api/v1/export?format=x&" ALL, "no memory for this now: ask for", "reason=\"memory\"", 0, 100 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		struct metrics *metrics = metrics_new();
+		const struct api_config config = {
+			&table_store.store,    metrics, &table_exports, false, false, limits[i].timeout_ns,
+			limits[i].memory_bytes
+		};
+		AUTO_FREE char *answer = NULL;
+
+		api_free(api);
+		assert_int_equal(api_new(&config, &api), 0);
+		answer = ask(limits[i].url, 503);
+		assert_non_null(strstr(answer, limits[i].error));
+		assert_int_equal(metric_get(metrics_counter(metrics, "hearth_query_ended_total", limits[i].counter, "")), 1);
+		api_free(MOVE(api));
+		metrics_free(metrics);
+	}
 }
 
 static void test_mistakes(void **state)
@@ -448,67 +516,6 @@ static void test_mistakes(void **state)
 	free(ask("/api/v1/nothing", 404));
 }
 
-static void test_selectors(void **state)
-{
-	struct selector s = { 0 };
-	struct buf error = BUF_EMPTY;
-
-	(void)state;
-	assert_int_equal(
-		selector_parse(" { comm = \"a\\\"b\" , pid!='7', k8s.pod.name=~`x.*\\d`, other_label!~\"\", } ", &s, &error),
-		0);
-	assert_int_equal(s.count, 4);
-	assert_string_equal(s.items[0].label, "process.executable.name");
-	assert_string_equal(s.items[0].value, "a\"b");
-	assert_string_equal(s.items[1].label, "process.pid");
-	assert_int_equal(s.items[1].match, MATCH_NOT_EQUAL);
-	assert_string_equal(s.items[2].value, "x.*\\d");
-	assert_string_equal(s.items[3].label, "other_label");
-	assert_int_equal(s.items[3].match, MATCH_NOT_REGEX);
-	selector_fini(&s);
-	assert_int_equal(selector_parse("", &s, &error), 0);
-	assert_int_equal(s.count, 0);
-	selector_fini(&s);
-	buf_fini(&error);
-}
-
-static void test_times(void **state)
-{
-	const struct store_status about = { .first_ns = 5, .last_ns = 9 };
-	const uint64_t now_ns = 1763788000 * NSEC_PER_SEC;
-	static const struct {
-		const char *text;
-		uint64_t ns; /* 0: no time */
-	} times[] = {
-		{ "now", 1763788000000000000 },
-		{ "now-15m", 1763787100000000000 },
-		{ "now+1h", 1763791600000000000 },
-		{ "first", 5 },
-		{ "last", 10 },
-		{ "1763788000.25", 1763788000250000000 },
-		{ "1763788000.1234567891", 1763788000123456789 },
-		{ "2025-11-22T05:06:40Z", 1763788000000000000 },
-		{ "2025-11-22T06:06:40.5+01:00", 1763788000500000000 },
-		{ "2025-11-22T04:36:40-0030", 1763788000000000000 },
-		{ "now-", 0 },
-		{ "now-x", 0 },
-		{ "-5", 0 },
-		{ "1e9", 0 },
-		{ "99999999999999999999", 0 },
-		{ "2025-11-22", 0 },
-		{ "2025-11-22T05:06:40", 0 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-		uint64_t ns = 0;
-		int err = query_time(times[i].text, now_ns, &about, &ns);
-
-		if (err != (times[i].ns ? 0 : -EINVAL) || (!err && ns != times[i].ns))
-			fail_msg("%s: %d, %llu", times[i].text, err, (unsigned long long)ns);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,9 +531,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_timeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
-		cmocka_unit_test(test_selectors),
-		cmocka_unit_test(test_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

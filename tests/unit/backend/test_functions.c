@@ -44,7 +44,7 @@ static void check(struct functions *f, uint32_t frame)
 
 	assert_int_equal(functions_of_frame(f, frame, &call), 0);
 	snprintf(name, sizeof(name), "function%u", frame % FUNCTIONS);
-	assert_string_equal(functions_get(f, call.function)->name, name);
+	assert_string_equal(functions_get(f, call.function).name, name);
 	assert_int_equal(call.line, frame);
 }
 
@@ -52,6 +52,7 @@ static void test_memory(void **state)
 {
 	struct store store = { .ops = &ops };
 	struct functions *f = functions_new(&store);
+	const uint64_t some[2] = { 1 << 7 | 1 << 9, 3 };
 
 	(void)state;
 	assert_non_null(f);
@@ -61,10 +62,16 @@ static void test_memory(void **state)
 	assert_int_equal(asked, 3);
 	check(f, 7);
 	assert_int_equal(asked, 3);
+	assert_int_equal(functions_meet(f, some, 2), 0);
+	assert_int_equal(asked, 6);
+	check(f, 9);
+	check(f, 64);
+	check(f, 65);
+	assert_int_equal(asked, 6);
 	assert_true(functions_memory_bytes(f) < MB);
 	functions_trim(f, FUNCTIONS); /* little is kept as it is */
 	check(f, FAR);
-	assert_int_equal(asked, 3);
+	assert_int_equal(asked, 6);
 	for (uint32_t i = 1; i <= MANY; i++)
 		check(f, i);
 	assert_int_equal(functions_count(f), FUNCTIONS);
@@ -75,7 +82,7 @@ static void test_memory(void **state)
 	check(f, FAR);
 	functions_trim(f, 0);
 	assert_int_equal(functions_count(f), 0);
-	assert_true(functions_memory_bytes(f) < 4096);
+	assert_true(functions_memory_bytes(f) < 8192);
 	check(f, FAR);
 	functions_free(f);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of random stacks: a tree that places only the heaviest nodes shows what the whole tree shows. */
+/*
+ * Of random stacks: the whole tree, that of what a function calls and that of its callers are what adding stacks up one by
+ * one gives; a tree that places only the heaviest nodes shows what the whole tree shows; and tables of functions have what
+ * looking for each function in each stack gives.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +13,13 @@
 
 #include <cmocka.h>
 
+#include "backend/api.h"
 #include "backend/graph.h"
 #include "backend/graph_json.h"
 #include "backend/store.h"
 #include "base/cleanup.h"
 
-enum { NODES = 6000, FUNCTIONS = 40, GROUPS = 5, WEIGHTS = 3000 };
+enum { NODES = 6000, FUNCTIONS = 40, GROUPS = 5, WEIGHTS = 3000, ALL = 40000 };
 
 /* Frame n is that of function n % FUNCTIONS; every seventh frame is an inlined call. */
 static struct {
@@ -89,27 +94,103 @@ static int write_row(void *arg, const struct graph_row *row)
 	return 0;
 }
 
+static void write_node(struct buf *out, uint32_t depth, const char *name, const int64_t *self, const int64_t *total)
+{
+	buf_printf(out, "%u %s %lld/%lld %lld/%lld\n", depth, name, (long long)self[0], (long long)self[1],
+		   (long long)total[0], (long long)total[1]);
+}
+
+/* All that is below @at, with both sides. */
+static void write_nodes(const struct graph *g, uint32_t at, uint32_t depth, struct buf *out)
+{
+	const struct graph_node *nodes = graph_nodes(g, NULL), *n = &nodes[at];
+
+	write_node(out, depth, at ? functions_get(graph_functions(g), n->call.function).name : "all", n->self, n->total);
+	for (uint32_t c = n->child; c; c = nodes[c].sibling)
+		write_nodes(g, c, depth + 1, out);
+}
+
+enum what { WHOLE, CALLEES, CALLERS };
+
+static bool is_of(uint32_t stack, uint32_t function, unsigned flags)
+{
+	return stacks[stack].frame % FUNCTIONS == function && !(flags & GRAPH_NO_INLINE && stacks[stack].frame % 7 == 0);
+}
+
+/* The outermost stack of @function that @stack is or is below; 0: none. */
+static uint32_t outermost(uint32_t stack, uint32_t function, unsigned flags)
+{
+	uint32_t found = 0;
+
+	for (; stack; stack = stacks[stack].parent)
+		found = is_of(stack, function, flags) ? stack : found;
+	return found;
+}
+
+static bool is_group_start(uint32_t i)
+{
+	return !i || weights[i].group != weights[i - 1].group;
+}
+
+/* Of odd samples, side 1 when there are two. */
+static unsigned side_of(uint32_t i, bool two_sides)
+{
+	return two_sides && i % 2;
+}
+
+static void place_groups(struct graph *g, struct stacks *s, bool two_sides)
+{
+	char label[16];
+
+	for (uint32_t i = 0; i < WEIGHTS; i++) {
+		assert_int_equal(stacks_take(s, side_of(i, two_sides), weights[i].node, weights[i].weight), 0);
+		if (i + 1 < WEIGHTS && !is_group_start(i + 1))
+			continue;
+		snprintf(label, sizeof(label), "group %u", weights[i].group);
+		assert_int_equal(stacks_add_up(s, true), 0);
+		assert_int_equal(graph_place(g, s, label), 0);
+	}
+}
+
+static void place(struct graph *g, struct stacks *s, enum what what, unsigned flags, bool two_sides)
+{
+	static uint32_t tops[NODES];
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < WEIGHTS; i++)
+		assert_int_equal(stacks_take(s, side_of(i, two_sides), weights[i].node, weights[i].weight), 0);
+	assert_int_equal(stacks_add_up(s, false), 0);
+	for (uint32_t i = 1; i < NODES; i++)
+		if (s->items[i].caller && stacks_weight(s, i) && outermost(i, 0, flags) == i)
+			tops[count++] = i;
+	if (what == WHOLE)
+		assert_int_equal(graph_place(g, s, NULL), 0);
+	else if (what == CALLEES)
+		assert_int_equal(graph_place_tops(g, s, tops, count), 0);
+	else
+		assert_int_equal(graph_place_callers(g, s, tops, count), 0);
+}
+
 /* What is shown of the stacks, a line a node. */
-static char *draw(uint32_t most, uint32_t shown, unsigned flags, bool by_group)
+static char *draw(enum what what, uint32_t most, uint32_t shown, unsigned flags, bool by_group, bool two_sides)
 {
 	struct store store = { .ops = &ops };
 	struct functions *functions = functions_new(&store);
-	struct graph *g = graph_new(&store, functions, flags, most);
+	struct graph *g = graph_new(functions, flags, most);
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
-	char label[16];
+	AUTO(stacks_fini) struct stacks s;
 
 	assert_non_null(g);
-	for (uint32_t i = 0; i < WEIGHTS; i++) {
-		if (by_group && (!i || weights[i].group != weights[i - 1].group)) {
-			snprintf(label, sizeof(label), "group %u", weights[i].group);
-			assert_int_equal(i ? graph_place(g) : 0, 0);
-			assert_int_equal(graph_group(g, label), 0);
-		}
-		assert_int_equal(graph_take(g, 0, weights[i].node, weights[i].weight), 0);
-	}
-	assert_int_equal(graph_place(g), 0);
+	assert_int_equal(stacks_init(&s, &store, two_sides), 0);
+	if (by_group)
+		place_groups(g, &s, two_sides);
+	else
+		place(g, &s, what, flags, two_sides);
 	assert_int_equal(graph_sum(g), 0);
-	assert_int_equal(graph_each_row(g, "all", shown, write_row, &out), 0);
+	if (shown == ALL)
+		write_nodes(g, 0, 0, &out);
+	else
+		assert_int_equal(graph_each_row(g, "all", shown, write_row, &out), 0);
 	graph_free(g);
 	functions_free(functions);
 	return strdup(buf_text(&out));
@@ -117,15 +198,16 @@ static char *draw(uint32_t most, uint32_t shown, unsigned flags, bool by_group)
 
 static void test_heaviest(void **unused)
 {
-	static const uint32_t shown[] = { 2, 3, 10, 100, 1000, 20000 };
+	static const uint32_t shown[] = { 2, 3, 10, 100, 1000, ALL };
 
 	(void)unused;
 	for (unsigned round = 0; round < 10; round++) {
 		make();
-		for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+		for (size_t i = 0; i < ARRAY_LEN(shown) * 4; i++) {
 			const unsigned flags = round % 4; /* of enum graph_flags */
-			AUTO_FREE char *whole = draw(0, shown[i], flags, i % 2);
-			AUTO_FREE char *heaviest = draw(shown[i], shown[i], flags, i % 2);
+			const enum what what = i % 4 < 2 ? WHOLE : (enum what)(i % 4 - 1);
+			AUTO_FREE char *whole = draw(what, ALL, shown[i / 4], flags, i % 4 == 1, round % 3 == 2);
+			AUTO_FREE char *heaviest = draw(what, shown[i / 4], shown[i / 4], flags, i % 4 == 1, round % 3 == 2);
 
 			assert_string_equal(heaviest, whole);
 			assert_int_equal(strncmp(whole, "0 all ", 6), 0);
@@ -133,9 +215,235 @@ static void test_heaviest(void **unused)
 	}
 }
 
+/* --- one by one --- */
+
+static struct {
+	uint32_t function, line, child, sibling;
+	bool is_inlined;
+	int64_t self[2], total[2];
+} plain[ALL];
+static uint32_t plain_count;
+
+static uint32_t plain_child(uint32_t parent, uint32_t number, unsigned flags)
+{
+	const uint32_t frame_of = stacks[number].frame, line = flags & GRAPH_LINES ? frame_of % 3 : 0;
+	const bool is_inlined = frame_of % 7 == 0;
+	uint32_t *at = &plain[parent].child;
+
+	if (is_inlined && flags & GRAPH_NO_INLINE)
+		return parent;
+	for (; *at; at = &plain[*at].sibling)
+		if (plain[*at].function == frame_of % FUNCTIONS && plain[*at].line == line &&
+		    plain[*at].is_inlined == is_inlined)
+			return *at;
+	assert_true(plain_count < ALL);
+	*at = plain_count;
+	plain[plain_count].function = frame_of % FUNCTIONS;
+	plain[plain_count].line = line;
+	plain[plain_count].is_inlined = is_inlined;
+	return plain_count++;
+}
+
+/* @stack from @top on, without it; 0: from the root on. */
+static uint32_t plain_path(uint32_t stack, uint32_t top, unsigned flags)
+{
+	return stack == top ? 0 : plain_child(plain_path(stacks[stack].parent, top, flags), stack, flags);
+}
+
+static void plain_add(enum what what, unsigned flags, uint32_t stack, unsigned side, int64_t weight)
+{
+	const uint32_t top = what == WHOLE ? 0 : outermost(stack, 0, flags);
+	uint32_t at = 0;
+
+	if (what != WHOLE && !top)
+		return;
+	if (what == CALLERS) {
+		for (uint32_t caller = stacks[top].parent; caller; caller = stacks[caller].parent)
+			at = plain_child(at, caller, flags);
+	} else {
+		at = plain_path(stack, top, flags);
+	}
+	plain[at].self[side] += weight;
+}
+
+static int heavier(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int64_t xw = plain[x].total[0] + plain[x].total[1], yw = plain[y].total[0] + plain[y].total[1];
+
+	return xw != yw ? (xw > yw ? -1 : 1) : strcmp(names[plain[x].function], names[plain[y].function]);
+}
+
+static void plain_sum(uint32_t at)
+{
+	memcpy(plain[at].total, plain[at].self, sizeof(plain[at].total));
+	for (uint32_t c = plain[at].child; c; c = plain[c].sibling) {
+		plain_sum(c);
+		plain[at].total[0] += plain[c].total[0];
+		plain[at].total[1] += plain[c].total[1];
+	}
+}
+
+static void plain_draw(struct buf *out, uint32_t at, uint32_t depth)
+{
+	uint32_t family[8 * FUNCTIONS], count = 0;
+
+	write_node(out, depth, at ? names[plain[at].function] : "all", plain[at].self, plain[at].total);
+	for (uint32_t c = plain[at].child; c; c = plain[c].sibling)
+		family[count++] = c;
+	qsort(family, count, sizeof(*family), heavier);
+	for (uint32_t i = 0; i < count; i++)
+		plain_draw(out, family[i], depth + 1);
+}
+
+static void test_trees(void **unused)
+{
+	(void)unused;
+	for (unsigned round = 0; round < 12; round++) {
+		const enum what what = round / 4;
+		const unsigned flags = round % 4;
+		AUTO(buf_fini) struct buf expected = BUF_EMPTY;
+		AUTO_FREE char *drawn = NULL;
+
+		make();
+		memset(plain, 0, sizeof(plain));
+		plain_count = 1;
+		for (uint32_t i = 0; i < WEIGHTS; i++)
+			plain_add(what, flags, weights[i].node, side_of(i, round % 3 == 2), weights[i].weight);
+		plain_sum(0);
+		plain_draw(&expected, 0, 0);
+		drawn = draw(what, ALL, ALL, flags, false, round % 3 == 2);
+		assert_string_equal(drawn, buf_text(&expected));
+	}
+}
+
+/* --- tables --- */
+
+static bool is_selected(const struct store_selection *sel, uint32_t group)
+{
+	const uint32_t number = (uint32_t)atoi(sel->matchers[0].value);
+
+	return strcmp(sel->matchers[0].label, "below") ? group >= number : group < number;
+}
+
+static int sum_stacks(struct store *store, const struct store_selection *sel, const char *by,
+		      int (*fn)(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events), void *arg)
+{
+	char group[16] = "";
+	int err = 0;
+
+	(void)store;
+	for (uint32_t i = 0; i < WEIGHTS && !err; i++) {
+		if (!is_selected(sel, weights[i].group))
+			continue;
+		if (by)
+			snprintf(group, sizeof(group), "group %u", weights[i].group);
+		err = fn(arg, group, weights[i].node, weights[i].weight, 1);
+	}
+	return err;
+}
+
+static int kinds(struct store *store, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
+		 void *arg)
+{
+	const struct store_kind samples = { .type = "samples", .unit = "count", .period_type = "", .period_unit = "" };
+
+	(void)store;
+	(void)sel;
+	return fn(arg, &samples);
+}
+
+static int status(struct store *store, struct store_status *ret)
+{
+	(void)store;
+	*ret = (struct store_status){ .kind = "table", .place = "here" };
+	return 0;
+}
+
+static const struct store_ops api_ops = {
+	.node_count = node_count, .node = node, .frame = frame, .sum_stacks = sum_stacks, .kinds = kinds, .status = status
+};
+
+enum { FIRST_TO = 4, SECOND_FROM = 2 };
+
+/* What of the samples of groups [@from, @to) is the function's own, and what it is in; those of @group, or all. */
+static void look(uint32_t function, uint32_t from, uint32_t to, uint32_t group, unsigned flags, int64_t *self,
+		 int64_t *total)
+{
+	*self = *total = 0;
+	for (uint32_t i = 0; i < WEIGHTS; i++) {
+		uint32_t leaf = weights[i].node;
+
+		if (weights[i].group < from || weights[i].group >= to || (group != GROUPS && weights[i].group != group))
+			continue;
+		*total += outermost(leaf, function, flags) ? weights[i].weight : 0;
+		while (flags & GRAPH_NO_INLINE && leaf && stacks[leaf].frame % 7 == 0)
+			leaf = stacks[leaf].parent;
+		*self += leaf && is_of(leaf, function, flags) ? weights[i].weight : 0;
+	}
+}
+
+static void check_rows(const char *answer, bool by_group, bool two_sides, unsigned flags)
+{
+	static const char head[] = ",\"module\":\"app\",\"file\":\"\",\"type\":\"native\",\"build_id\":\"\"";
+	char row[256], value[32] = "", second[64] = "";
+	uint32_t rows = 0;
+	int64_t self, total, self2, total2;
+
+	for (uint32_t group = by_group ? 0 : GROUPS; group < (by_group ? GROUPS : GROUPS + 1); group++) {
+		for (uint32_t f = 0; f < FUNCTIONS; f++) {
+			look(f, 0, FIRST_TO, group, flags, &self, &total);
+			look(f, SECOND_FROM, GROUPS, group, flags, &self2, &total2);
+			if (!total && !(two_sides && total2))
+				continue;
+			if (by_group)
+				snprintf(value, sizeof(value), ",\"value\":\"group %u\"", group);
+			if (two_sides)
+				snprintf(second, sizeof(second), ",\"self2\":%lld,\"total2\":%lld", (long long)self2,
+					 (long long)total2);
+			snprintf(row, sizeof(row), "{\"name\":\"%s\"%s%s,\"self\":%lld,\"total\":%lld%s}", names[f], head,
+				 value, (long long)self, (long long)total, second);
+			rows++;
+			if (!strstr(answer, row))
+				fail_msg("no %s in %s", row, answer);
+		}
+	}
+	snprintf(row, sizeof(row), "\"functions\":%u,", rows);
+	assert_non_null(strstr(answer, row));
+}
+
+static void test_tables(void **unused)
+{
+	struct store store = { .ops = &api_ops };
+	const struct api_config config = { .store = &store };
+	struct api *api;
+
+	(void)unused;
+	assert_int_equal(api_new(&config, &api), 0);
+	for (unsigned round = 0; round < 8; round++) {
+		const struct query_param items[] = {
+			{ "limit", "100000" }, { "inline", round & 1 ? "0" : "1" }, { round & 2 ? "by" : "none", "group" },
+			{ "format", "top" },   { "query", "{below=\"4\"}" },	    { "query2", "{from=\"2\"}" },
+		};
+		const struct query_params params = { items, ARRAY_LEN(items) };
+		struct api_answer answer = { 0 };
+
+		make();
+		api_answer(api, round & 4 ? "/api/v1/diff" : "/api/v1/top", &params, &answer);
+		assert_int_equal(answer.status, 200);
+		check_rows(buf_text(&answer.body), round & 2, round & 4, round & 1 ? GRAPH_NO_INLINE : 0);
+		buf_fini(&answer.body);
+	}
+	api_free(api);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heaviest) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_heaviest),
+		cmocka_unit_test(test_tables),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

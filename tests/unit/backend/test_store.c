@@ -268,6 +268,30 @@ static void check_questions(struct store *s, int times)
 	check_told(&t, expected);
 }
 
+static int tell_profiles(void *arg, struct profiles *p)
+{
+	(void)arg;
+	(void)p;
+	return 0;
+}
+
+/* A question whose time is over ends, whatever it is, and tells nobody anything. */
+static void check_deadlines(struct store *s)
+{
+	const struct store_selection late = { .from_ns = T0 - MINUTE, .to_ns = T0 + 10 * MINUTE, .deadline_ns = 1 };
+	struct told t = { .s = s };
+
+	assert_int_equal(s->ops->sum_stacks(s, &late, NULL, tell_stack, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->sum_stacks(s, &late, "thread.id", tell_stack, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->sum_times(s, &late, MINUTE, NULL, tell_time, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->label_values(s, &late, "thread.id", tell_value, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->labels(s, &late, tell_label, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->kinds(s, &late, tell_kind, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->executables(s, &late, tell_executable, &t), -ETIMEDOUT);
+	assert_int_equal(s->ops->export(s, &late, tell_profiles, NULL), -ETIMEDOUT);
+	check_told(&t, "");
+}
+
 static void test_memory(void **state)
 {
 	struct metrics *metrics = metrics_new();
@@ -277,6 +301,7 @@ static void test_memory(void **state)
 	(void)state;
 	put(s, p);
 	check_questions(s, 1);
+	check_deadlines(s);
 	put(s, p);
 	check_questions(s, 2);
 	profiles_put(p);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A caller's number is below those of what it calls. So the stacks that were taken are marked in a bit map, which is then
+ * walked from its end on: each stack knows what it weighs with all it calls when its turn comes, tells its caller and marks
+ * it. What that costs is linear in the stacks that were taken and their callers, not in those of the store, but for the bit
+ * map itself.
+ */
+#include "backend/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/store.h"
+
+enum { NEIGHBOURS = 4096 };
+
+/* @array of @size_bytes elements, one for each stack and one more, longer than before by zeros. */
+static int grow(void *array, size_t size_bytes, size_t from, size_t to)
+{
+	/* What is new as a whole is zero without being touched, and stays so where the question has no stacks. */
+	char **at = array, *grown = from ? realloc(*at, to * size_bytes) : calloc(to, size_bytes);
+
+	if (!grown)
+		return -ENOMEM;
+	if (from)
+		memset(grown + from * size_bytes, 0, (to - from) * size_bytes);
+	*at = grown;
+	return 0;
+}
+
+/* Makes room for all stacks that the store knows by now: some get their numbers when a question meets them. */
+static int know_stacks(struct stacks *s, bool two_sides)
+{
+	const size_t from = s->marks ? (size_t)s->count + 1 : 0;
+	const size_t to = (size_t)s->store->ops->node_count(s->store) + 1;
+	int err = 0;
+
+	if (to <= from)
+		return 0;
+	err = grow(&s->marks, sizeof(*s->marks), from ? (from - 1) / 64 + 1 : 0, (to - 1) / 64 + 1);
+	for (unsigned side = 0; side <= two_sides && !err; side++)
+		err = grow(&s->weights[side], sizeof(*s->weights[side]), from, to);
+	err = err ? err : grow(&s->items, sizeof(*s->items), from, to);
+	if (!err)
+		s->count = (uint32_t)(to - 1);
+	return err;
+}
+
+int stacks_init(struct stacks *s, struct store *store, bool two_sides)
+{
+	*s = (struct stacks){ .store = store };
+	return know_stacks(s, two_sides);
+}
+
+void stacks_fini(struct stacks *s)
+{
+	free(s->marks);
+	free(s->items);
+	free(s->frames);
+	free(s->weights[0]);
+	free(s->weights[1]);
+	*s = (struct stacks){ 0 };
+}
+
+static void mark(struct stacks *s, uint32_t stack)
+{
+	const uint64_t bit = 1ull << (stack % 64);
+
+	if (s->marks[stack / 64] & bit)
+		return;
+	s->marks[stack / 64] |= bit;
+	s->items[stack].child = 0;
+	s->weights[0][stack] = 0;
+	if (s->weights[1])
+		s->weights[1][stack] = 0;
+}
+
+int stacks_take(struct stacks *s, unsigned side, uint32_t node, int64_t weight)
+{
+	if (side && !s->weights[1])
+		return -EINVAL;
+	if (node >= s->count) { /* met since the question began */
+		int err = know_stacks(s, s->weights[1]);
+
+		if (err || node >= s->count)
+			return err ? err : -EBADMSG;
+	}
+	mark(s, node);
+	s->weights[side][node] += weight;
+	return 0;
+}
+
+static int ask_stack(struct stacks *s, uint32_t number)
+{
+	struct stack *stack = &s->items[number];
+	uint32_t parent;
+	int err = stack->caller ? 0 : s->store->ops->node(s->store, number, &parent, &stack->frame);
+
+	if (stack->caller || err)
+		return err;
+	if (parent >= number)
+		return -EBADMSG;
+	stack->caller = parent + 1;
+	return 0;
+}
+
+/* Those of one of many are asked about by the neighbourhood: the store has them packed many together. */
+static int ask_stacks(struct stacks *s, uint32_t number, bool is_one_of_many)
+{
+	uint32_t at = number & ~(uint32_t)(NEIGHBOURS - 1);
+	const uint32_t end = at + NEIGHBOURS < s->count ? at + NEIGHBOURS : s->count;
+	int err = ask_stack(s, number);
+
+	for (at = at ? at : 1; is_one_of_many && at < end && !err; at++) {
+		if (ask_stack(s, at) == -ENOMEM) /* what else goes wrong with others is theirs */
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+static int note_frame(struct stacks *s, uint32_t frame)
+{
+	const uint32_t word = frame / 64;
+
+	if (word >= s->frame_words) {
+		const uint32_t words = word + word / 2 + 64;
+		uint64_t *grown = reallocarray(s->frames, words, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + s->frame_words, 0, (words - s->frame_words) * sizeof(*grown));
+		s->frames = grown;
+		s->frame_words = words;
+	}
+	s->frames[word] |= 1ull << frame % 64;
+	return 0;
+}
+
+static int add_to_caller(struct stacks *s, uint32_t number, bool is_one_of_many)
+{
+	struct stack *stack = &s->items[number];
+	int err = stack->caller ? 0 : ask_stacks(s, number, is_one_of_many);
+	uint32_t caller = stack->caller - 1;
+
+	if (err)
+		return err;
+	mark(s, caller);
+	for (unsigned side = 0; side < 2 && s->weights[side]; side++)
+		s->weights[side][caller] += s->weights[side][number];
+	stack->sibling = s->items[caller].child;
+	s->items[caller].child = number;
+	s->below++;
+	return note_frame(s, stack->frame);
+}
+
+int stacks_add_up(struct stacks *s, bool is_one_of_many)
+{
+	s->below = 0;
+	if (s->frames)
+		memset(s->frames, 0, s->frame_words * sizeof(*s->frames));
+	mark(s, 0); /* where nothing was taken, too */
+	/* A word's highest mark has no caller to come. */
+	for (uint32_t word = s->count / 64 + 1; word-- > 0;) {
+		while (s->marks[word]) {
+			uint32_t bit = 63 - (uint32_t)__builtin_clzll(s->marks[word]);
+			int err = word || bit ? add_to_caller(s, word * 64 + bit, is_one_of_many) : 0;
+
+			if (err)
+				return err;
+			s->marks[word] &= ~(1ull << bit);
+		}
+	}
+	return 0;
+}
+
+uint64_t stacks_memory_bytes(const struct stacks *s)
+{
+	const size_t of_one = sizeof(*s->items) + sizeof(**s->weights) * (s->weights[1] ? 2 : 1);
+
+	return s->below * of_one + s->frame_words * sizeof(*s->frames) + s->count / 8;
+}
