@@ -12,11 +12,13 @@
 #include "base/clock.h"
 #include "base/pattern.h"
 
-enum { COLUMN_FROM = BLOCK_PARTS, COLUMN_TO };
+/* Of the index alone: a row of the table is read as a whole, and most are left out where there are roll-ups. */
+enum { LIST_ID, LIST_FROM, LIST_TO };
 
-static const char blocks_sql[] =
-	"SELECT head, stacks, cells, cpus, labels, weights, times, links, from_ns, to_ns FROM blocks"
-	" WHERE from_ns < ?2 AND to_ns >= ?1 ORDER BY from_ns";
+static const char list_sql[] = "SELECT id, from_ns, to_ns FROM blocks INDEXED BY blocks_time"
+			       " WHERE from_ns < ?2 AND to_ns >= ?1 ORDER BY from_ns";
+static const char block_sql[] =
+	"SELECT head, stacks, cells, cpus, labels, weights, times, links FROM blocks WHERE id = ?1";
 
 /* --- matching --- */
 
@@ -139,15 +141,21 @@ static int64_t clamp_time(uint64_t ns)
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
+static int prepare(struct scan *scan, const char *sql, sqlite3_stmt **at)
+{
+	return *at ? 0 : store_sqlite_errno(sqlite3_prepare_v2(scan->s->read_db, sql, -1, at, NULL));
+}
+
 static int start(struct scan *scan)
 {
-	int code = scan->st ? SQLITE_OK : sqlite3_prepare_v2(scan->s->read_db, blocks_sql, -1, &scan->st, NULL);
+	int err = prepare(scan, list_sql, &scan->list);
 
-	if (code != SQLITE_OK)
-		return store_sqlite_errno(code);
-	sqlite3_reset(scan->st);
-	sqlite3_bind_int64(scan->st, 1, clamp_time(scan->sel->from_ns));
-	sqlite3_bind_int64(scan->st, 2, clamp_time(scan->sel->to_ns));
+	err = err ? err : prepare(scan, block_sql, &scan->row);
+	if (err)
+		return err;
+	sqlite3_reset(scan->list);
+	sqlite3_bind_int64(scan->list, 1, clamp_time(scan->sel->from_ns));
+	sqlite3_bind_int64(scan->list, 2, clamp_time(scan->sel->to_ns));
 	return 0;
 }
 
@@ -178,7 +186,8 @@ int scan_begin(struct scan *scan, struct store *s, const struct store_selection 
 
 void scan_end(struct scan *scan)
 {
-	sqlite3_finalize(scan->st);
+	sqlite3_finalize(scan->list);
+	sqlite3_finalize(scan->row);
 	if (!sqlite3_get_autocommit(scan->s->read_db))
 		store_exec(scan->s->read_db, "COMMIT");
 	forget_series(scan);
@@ -204,8 +213,8 @@ int scan_part(struct scan *scan, enum block_part part)
 	}
 	if (err)
 		return err;
-	return block_read(scan->block, part, sqlite3_column_blob(scan->st, part),
-			  (size_t)sqlite3_column_bytes(scan->st, part));
+	return block_read(scan->block, part, sqlite3_column_blob(scan->row, part),
+			  (size_t)sqlite3_column_bytes(scan->row, part));
 }
 
 static int enough(struct scan *scan, size_t series_count)
@@ -226,8 +235,8 @@ static int enough(struct scan *scan, size_t series_count)
 static int match_block(struct scan *scan)
 {
 	struct block *b = scan->block;
-	int err = block_read_head(b, sqlite3_column_blob(scan->st, BLOCK_HEAD),
-				  (size_t)sqlite3_column_bytes(scan->st, BLOCK_HEAD));
+	int err = block_read_head(b, sqlite3_column_blob(scan->row, BLOCK_HEAD),
+				  (size_t)sqlite3_column_bytes(scan->row, BLOCK_HEAD));
 	int found = 0;
 
 	err = err ? err : enough(scan, b->series_count);
@@ -240,17 +249,28 @@ static int match_block(struct scan *scan)
 	return err ? err : found;
 }
 
-/* Whether the block that the statement stands on is of an hour that is done. Blocks come by time, as the hours do. */
+/* Whether the block that the list stands on is of an hour that is done. Blocks come by time, as the hours do. */
 static bool is_done(struct scan *scan)
 {
 	int64_t hour;
 
 	if (scan->next_hour == scan->hour_count)
 		return false;
-	hour = sqlite3_column_int64(scan->st, COLUMN_FROM) / (int64_t)(60 * MINUTE_NS);
+	hour = sqlite3_column_int64(scan->list, LIST_FROM) / (int64_t)(60 * MINUTE_NS);
 	while (scan->next_hour < scan->hour_count && scan->hours[scan->next_hour] < hour)
 		scan->next_hour++;
 	return scan->next_hour < scan->hour_count && scan->hours[scan->next_hour] == hour;
+}
+
+/* Reads the block that the list stands on. 0 or -errno. */
+static int read_row(struct scan *scan)
+{
+	int code;
+
+	sqlite3_reset(scan->row);
+	sqlite3_bind_int64(scan->row, 1, sqlite3_column_int64(scan->list, LIST_ID));
+	code = sqlite3_step(scan->row);
+	return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
 }
 
 int scan_next(struct scan *scan)
@@ -258,18 +278,19 @@ int scan_next(struct scan *scan)
 	const uint64_t deadline = scan->sel->deadline_ns;
 	int code, found;
 
-	while ((code = sqlite3_step(scan->st)) == SQLITE_ROW) {
+	while ((code = sqlite3_step(scan->list)) == SQLITE_ROW) {
 		if (deadline && clock_mono_ns() > deadline)
 			return -ETIMEDOUT;
 		if (is_done(scan))
 			continue;
-		found = match_block(scan);
+		found = read_row(scan);
+		found = found ? found : match_block(scan);
 		if (found == -EBADMSG) {
 			metric_add(scan->s->metrics.damaged_blocks, 1);
 			continue;
 		}
-		scan->is_whole = (uint64_t)sqlite3_column_int64(scan->st, COLUMN_FROM) >= scan->sel->from_ns &&
-				 (uint64_t)sqlite3_column_int64(scan->st, COLUMN_TO) < scan->sel->to_ns;
+		scan->is_whole = (uint64_t)sqlite3_column_int64(scan->list, LIST_FROM) >= scan->sel->from_ns &&
+				 (uint64_t)sqlite3_column_int64(scan->list, LIST_TO) < scan->sel->to_ns;
 		if (found)
 			return found < 0 ? found : 1;
 	}
@@ -355,9 +376,9 @@ static int each_row(struct scan *scan, int64_t hour, int (*can)(void *arg, struc
 {
 	int code = SQLITE_DONE, ok = 1;
 
-	sqlite3_reset(scan->st);
-	sqlite3_bind_int64(scan->st, 1, hour);
-	while (ok == 1 && (code = sqlite3_step(scan->st)) == SQLITE_ROW) {
+	sqlite3_reset(scan->row);
+	sqlite3_bind_int64(scan->row, 1, hour);
+	while (ok == 1 && (code = sqlite3_step(scan->row)) == SQLITE_ROW) {
 		ok = match_block(scan);
 		if (ok < 0)
 			break;
@@ -386,16 +407,13 @@ int scan_sums(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32
 	      int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
 {
 	const uint64_t deadline = scan->sel->deadline_ns;
-	sqlite3_stmt *blocks = scan->st;
+	sqlite3_stmt *block_row = scan->row;
 	size_t done = 0;
-	int err = list_hours(scan), code;
+	int err = list_hours(scan);
 
-	scan->st = NULL;
-	if (!err && scan->hour_count) {
-		code = sqlite3_prepare_v2(scan->s->read_db, "SELECT head, stacks, cells FROM rollups WHERE hour = ?1", -1,
-					  &scan->st, NULL);
-		err = store_sqlite_errno(code);
-	}
+	scan->row = NULL;
+	if (!err && scan->hour_count)
+		err = prepare(scan, "SELECT head, stacks, cells FROM rollups WHERE hour = ?1", &scan->row);
 	scan->is_whole = true;
 	for (size_t i = 0; i < scan->hour_count && !err; i++) {
 		int ok = deadline && clock_mono_ns() > deadline ? -ETIMEDOUT : read_hour(scan, scan->hours[i], can, fn, arg);
@@ -405,8 +423,8 @@ int scan_sums(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32
 			scan->hours[done++] = scan->hours[i];
 	}
 	scan->hour_count = done;
-	sqlite3_finalize(scan->st);
-	scan->st = blocks;
+	sqlite3_finalize(scan->row);
+	scan->row = block_row;
 	return err ? err : scan_each(scan, fn, arg);
 }
 

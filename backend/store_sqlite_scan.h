@@ -23,7 +23,8 @@ struct scan {
 	const struct store_selection *sel;
 	char kind[128];
 	struct map series; /* number + 1 -> struct scan_series */
-	sqlite3_stmt *st;
+	sqlite3_stmt *list; /* of the blocks in the time range */
+	sqlite3_stmt *row;  /* the block that is looked at, or the row of a roll-up */
 	/* hours that were read as roll-ups, ascending: their blocks are left out */
 	int64_t *hours;
 	size_t hour_count, hour_cap, next_hour;
