@@ -222,17 +222,17 @@ static int leaf_function(const struct strip_fill *fill, uint32_t node, uint32_t 
 
 	for (;;) {
 		struct function_call call;
-		uint32_t parent, frame;
-		int err = ctx->store->ops->node(ctx->store, node, &parent, &frame);
+		struct store_node at;
+		int err = ctx->store->ops->nodes(ctx->store, node, 1, &at);
 
 		if (!err)
-			err = functions_of_frame(ctx->functions, frame, &call);
+			err = functions_of_frame(ctx->functions, at.frame, &call);
 		if (err)
 			return err;
 		*ret = call.function;
-		if (!fill->no_inline || !call.inlined || !parent)
+		if (!fill->no_inline || !call.inlined || !at.parent)
 			return 0;
-		node = parent;
+		node = at.parent;
 	}
 }
 

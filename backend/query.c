@@ -175,35 +175,52 @@ static uint8_t function_bits(const struct frame_filter *filter, const struct fun
 	return *at - 1;
 }
 
+/* Has @functions know the frames of all @nodes. */
+static int meet_frames(struct functions *functions, const struct store_node *nodes, uint32_t count)
+{
+	AUTO_FREE uint64_t *frames = NULL;
+	uint32_t last = 0;
+
+	for (uint32_t node = 1; node < count; node++)
+		last = nodes[node].frame > last ? nodes[node].frame : last;
+	frames = calloc(last / 64 + 1, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	for (uint32_t node = 1; node < count; node++)
+		frames[nodes[node].frame / 64] |= 1ull << nodes[node].frame % 64;
+	return functions_meet(functions, frames, last / 64 + 1);
+}
+
 static int mark_stacks(struct query *q, const struct query_context *ctx, const struct frame_filter *filter)
 {
 	struct store *store = ctx->store;
-	uint32_t count = store->ops->node_count(store);
-	AUTO_FREE uint8_t *bits = calloc(count ? count : 1, 1);
+	const uint32_t count = store->ops->node_count(store);
+	AUTO_FREE struct store_node *nodes = calloc(count + 1, sizeof(*nodes));
+	AUTO_FREE uint8_t *bits = calloc(count + 1, 1);
 	AUTO(buf_fini) struct buf known = BUF_EMPTY;
 	uint8_t wanted = filter->focus ? HAS_FOCUS : 0;
+	int err;
 
 	q->stacks = calloc(count / 64 + 1, sizeof(*q->stacks));
-	if (!bits || !q->stacks)
+	if (!nodes || !bits || !q->stacks)
 		return -ENOMEM;
 	q->sel.stacks = q->stacks;
 	q->sel.stack_count = count;
 	if (!wanted)
 		q->stacks[0] = 1; /* the empty stack has nothing to ignore */
-	for (uint32_t node = 1; node < count; node++) {
+	err = store->ops->nodes(store, 0, count, nodes);
+	err = err ? err : meet_frames(ctx->functions, nodes, count);
+	for (uint32_t node = 1; node < count && !err; node++) {
 		struct function_call call;
-		uint32_t parent, frame;
-		int err = store->ops->node(store, node, &parent, &frame);
 
-		if (!err)
-			err = functions_of_frame(ctx->functions, frame, &call);
+		err = nodes[node].parent < node ? functions_of_frame(ctx->functions, nodes[node].frame, &call) : -EBADMSG;
 		if (err)
-			return err;
-		bits[node] = bits[parent] | function_bits(filter, ctx->functions, call.function, &known);
+			break;
+		bits[node] = bits[nodes[node].parent] | function_bits(filter, ctx->functions, call.function, &known);
 		if (bits[node] == wanted)
 			q->stacks[node / 64] |= 1ull << (node % 64);
 	}
-	return known.failed ? -ENOMEM : 0;
+	return err ? err : known.failed ? -ENOMEM : 0;
 }
 
 static int read_filters(struct query *q, const struct query_context *ctx, const struct query_params *params,

@@ -13,7 +13,9 @@
 
 #include "backend/store.h"
 
-enum { NEIGHBOURS = 4096 };
+/* Nodes that are asked about at once; of one of many selections the whole neighbourhood is: the store has them packed many
+ * together. */
+enum { ASKED = 64, NEIGHBOURHOOD = 4096 };
 
 /* @array of @size_bytes elements, one for each stack and one more, longer than before by zeros. */
 static int grow(void *array, size_t size_bytes, size_t from, size_t to)
@@ -91,32 +93,34 @@ int stacks_take(struct stacks *s, unsigned side, uint32_t node, int64_t weight)
 	return 0;
 }
 
-static int ask_stack(struct stacks *s, uint32_t number)
+/* Asks about the stacks from @first on, or none of them. */
+static int ask_stacks(struct stacks *s, uint32_t first, uint32_t count)
 {
-	struct stack *stack = &s->items[number];
-	uint32_t parent;
-	int err = stack->caller ? 0 : s->store->ops->node(s->store, number, &parent, &stack->frame);
+	struct store_node nodes[ASKED];
+	int err = s->store->ops->nodes(s->store, first, count, nodes);
 
-	if (stack->caller || err)
-		return err;
-	if (parent >= number)
-		return -EBADMSG;
-	stack->caller = parent + 1;
-	return 0;
-}
-
-/* Those of one of many are asked about by the neighbourhood: the store has them packed many together. */
-static int ask_stacks(struct stacks *s, uint32_t number, bool is_one_of_many)
-{
-	uint32_t at = number & ~(uint32_t)(NEIGHBOURS - 1);
-	const uint32_t end = at + NEIGHBOURS < s->count ? at + NEIGHBOURS : s->count;
-	int err = ask_stack(s, number);
-
-	for (at = at ? at : 1; is_one_of_many && at < end && !err; at++) {
-		if (ask_stack(s, at) == -ENOMEM) /* what else goes wrong with others is theirs */
-			err = -ENOMEM;
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = nodes[i].parent < first + i || first + i == 0 ? 0 : -EBADMSG;
+	for (uint32_t i = 0; i < count && !err; i++) {
+		s->items[first + i].caller = nodes[i].parent + 1;
+		s->items[first + i].frame = nodes[i].frame;
+		s->asked++;
 	}
 	return err;
+}
+
+/* Stack @number is known then. What goes wrong with others is theirs. */
+static int meet_stack(struct stacks *s, uint32_t number, bool is_one_of_many)
+{
+	const uint32_t size = is_one_of_many ? NEIGHBOURHOOD : ASKED;
+	uint32_t at = number & -size;
+	const uint32_t end = at + size < s->count ? at + size : s->count;
+
+	for (; at < end; at += ASKED) {
+		if (!s->items[at].caller && ask_stacks(s, at, end - at < ASKED ? end - at : ASKED) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return s->items[number].caller ? 0 : ask_stacks(s, number, 1);
 }
 
 static int note_frame(struct stacks *s, uint32_t frame)
@@ -140,7 +144,7 @@ static int note_frame(struct stacks *s, uint32_t frame)
 static int add_to_caller(struct stacks *s, uint32_t number, bool is_one_of_many)
 {
 	struct stack *stack = &s->items[number];
-	int err = stack->caller ? 0 : ask_stacks(s, number, is_one_of_many);
+	int err = stack->caller ? 0 : meet_stack(s, number, is_one_of_many);
 	uint32_t caller = stack->caller - 1;
 
 	if (err)
@@ -176,7 +180,7 @@ int stacks_add_up(struct stacks *s, bool is_one_of_many)
 
 uint64_t stacks_memory_bytes(const struct stacks *s)
 {
-	const size_t of_one = sizeof(*s->items) + sizeof(**s->weights) * (s->weights[1] ? 2 : 1);
+	const size_t weights = sizeof(**s->weights) * (s->weights[1] ? 2 : 1);
 
-	return s->below * of_one + s->frame_words * sizeof(*s->frames) + s->count / 8;
+	return s->asked * sizeof(*s->items) + s->below * weights + s->frame_words * sizeof(*s->frames) + s->count / 8;
 }

@@ -29,6 +29,7 @@ struct stacks {
 	/* After stacks_add_up(): a bit a frame, those of its stacks. */
 	uint64_t *frames;
 	uint32_t frame_words;
+	uint32_t asked; /* about how many the store was asked */
 	uint32_t below; /* after stacks_add_up(): how many there are but for the empty one */
 };
 

@@ -103,6 +103,11 @@ struct store_name {
  * are over; compacting also gives all free room back, which takes as much again while it lasts. */
 enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
 
+/* A stack, as the prefix tree has it. */
+struct store_node {
+	uint32_t parent, frame;
+};
+
 struct store_ops {
 	/* Weights summed by stack, and by the value of the label @by when that is not NULL ("" where absent; else @group is
 	 * ""), one value after another. */
@@ -145,10 +150,10 @@ struct store_ops {
 	 * then (names_version changes then). */
 	void (*rest)(struct store *s, bool is_idle);
 
-	/* How many nodes there are, node 0 included; and of one its parent and its frame. 0, or -EBADMSG for a number
-	 * unknown. */
+	/* How many nodes there are, node 0 included; and what the @count nodes from @first on are. 0, or -EBADMSG when one
+	 * is unknown or damaged. */
 	uint32_t (*node_count)(struct store *s);
-	int (*node)(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret);
+	int (*nodes)(struct store *s, uint32_t first, uint32_t count, struct store_node *ret);
 	int (*frame)(struct store *s, uint32_t frame, struct store_frame *ret);
 
 	/* Optional: of the last question that failed with -EHOSTUNREACH, -EACCES or -EBUSY: what, on what, why, what to do.

@@ -301,7 +301,7 @@ int click_names_load(struct store_clickhouse *s, const struct store_selection *s
 uint32_t click_names_stack(const struct click_names *n, uint64_t id);
 
 uint32_t click_node_count(struct store *s);
-int click_node(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret);
+int click_nodes(struct store *s, uint32_t first, uint32_t count, struct store_node *ret);
 int click_frame(struct store *s, uint32_t frame, struct store_frame *ret);
 
 /* What store_frame does not have. */

@@ -298,12 +298,12 @@ static int32_t stack_of(struct message *m, uint32_t node)
 		return -ENOMEM;
 	while (node && count < STACK_MOST_FRAMES) {
 		struct store_frame f;
-		uint32_t parent, frame;
+		struct store_node at;
 
-		if (click_node(&m->s->store, node, &parent, &frame) || click_frame(&m->s->store, frame, &f))
+		if (click_nodes(&m->s->store, node, 1, &at) || click_frame(&m->s->store, at.frame, &f))
 			return -EBADMSG;
-		frames[n++] = frame;
-		node = parent;
+		frames[n++] = at.frame;
+		node = at.parent;
 		if (f.inlined && node && n < ARRAY_LEN(frames))
 			continue;
 		locations[count] = location_of(m, frames, n);

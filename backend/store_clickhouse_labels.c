@@ -245,11 +245,12 @@ static int count_stack(void *arg, const char *group, uint32_t node, int64_t weig
 	(void)weight;
 	t->stacks++;
 	while (node && !err) {
-		uint32_t parent, frame, exe = 0;
+		struct store_node at = { 0 };
+		uint32_t exe = 0;
 
-		err = click_node(&t->s->store, node, &parent, &frame);
-		err = err ? err : exe_of(t, frame, &exe);
-		node = parent;
+		err = click_nodes(&t->s->store, node, 1, &at);
+		err = err ? err : exe_of(t, at.frame, &exe);
+		node = at.parent;
 		if (err || exe == UINT32_MAX || t->last_stack[exe - 1] == t->stacks)
 			continue;
 		t->last_stack[exe - 1] = t->stacks;

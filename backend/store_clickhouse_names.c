@@ -432,14 +432,13 @@ uint32_t click_node_count(struct store *s)
 	return (uint32_t)store_clickhouse_of(s)->names->node_count;
 }
 
-int click_node(struct store *s, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret)
+int click_nodes(struct store *s, uint32_t first, uint32_t count, struct store_node *ret)
 {
 	const struct click_names *n = store_clickhouse_of(s)->names;
 
-	if (node >= n->node_count)
+	if (first > n->node_count || count > n->node_count - first)
 		return -EBADMSG;
-	*parent_ret = n->nodes[node].parent;
-	*frame_ret = n->nodes[node].frame;
+	memcpy(ret, n->nodes + first, count * sizeof(*ret));
 	return 0;
 }
 

@@ -76,7 +76,7 @@ int frames_unpack(struct column_codec *c, const void *data, size_t len, struct f
 }
 
 /* A node's parent is often the one before it, so the distance is kept; its frame is often new, or one of the last. */
-void nodes_pack(struct column_codec *c, const struct node_row *rows, size_t count, uint32_t first, struct buf *out)
+void nodes_pack(struct column_codec *c, const struct store_node *rows, size_t count, uint32_t first, struct buf *out)
 {
 	AUTO_FREE uint32_t *parents = malloc(2 * count * sizeof(*parents));
 	size_t start = out->len;
@@ -94,7 +94,7 @@ void nodes_pack(struct column_codec *c, const struct node_row *rows, size_t coun
 	column_seal(out, start);
 }
 
-int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct node_row *rows, size_t count, uint32_t first)
+int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct store_node *rows, size_t count, uint32_t first)
 {
 	AUTO_FREE uint32_t *parents = NULL;
 	struct column_bytes in;
@@ -113,7 +113,7 @@ int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct no
 
 		if (parents[i] >= number)
 			return -EBADMSG; /* a parent comes before its child */
-		rows[i] = (struct node_row){ .parent = number - 1 - parents[i], .frame = parents[count + i] };
+		rows[i] = (struct store_node){ .parent = number - 1 - parents[i], .frame = parents[count + i] };
 	}
 	return 0;
 }

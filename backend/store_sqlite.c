@@ -31,20 +31,15 @@ static uint32_t sqlite_node_count(struct store *store)
 	return count;
 }
 
-static int sqlite_node(struct store *store, uint32_t node, uint32_t *parent_ret, uint32_t *frame_ret)
+static int sqlite_nodes(struct store *store, uint32_t first, uint32_t count, struct store_node *ret)
 {
 	struct store_sqlite *s = store_sqlite_of(store);
-	struct node_row row;
 	int err;
 
 	pthread_mutex_lock(&s->read_lock);
-	err = names_node(s->names, node, &row);
+	err = names_nodes(s->names, first, count, ret);
 	pthread_mutex_unlock(&s->read_lock);
-	if (err)
-		return err;
-	*parent_ret = row.parent;
-	*frame_ret = row.frame;
-	return 0;
+	return err;
 }
 
 static int sqlite_frame(struct store *store, uint32_t frame, struct store_frame *ret)
@@ -151,7 +146,7 @@ static const struct store_ops sqlite_ops = {
 	.bare_frames = store_sqlite_bare_frames,
 	.task = store_sqlite_task,
 	.node_count = sqlite_node_count,
-	.node = sqlite_node,
+	.nodes = sqlite_nodes,
 	.frame = sqlite_frame,
 	.rest = sqlite_rest,
 	.status = sqlite_status,

@@ -33,10 +33,6 @@ struct frame_row {
 	uint32_t inlined;
 };
 
-struct node_row {
-	uint32_t parent, frame;
-};
-
 /* A list of numbers, at most so many: an attribute is key, unit, kind, value; a set its attributes; a series its resource
  * and origin. */
 enum { LIST_MOST_NUMBERS = 4096 };
@@ -66,7 +62,7 @@ struct keep {
 	int64_t generation; /* see keep_begin_generation() */
 	/* new since the last write; the first has the number next - count */
 	struct frame_row *frames;
-	struct node_row *nodes;
+	struct store_node *nodes;
 	size_t frame_count, frame_cap, node_count, node_cap;
 	struct new_lists lists[KEPT_MAX]; /* of those kept as lists */
 	struct event *events;
@@ -138,7 +134,8 @@ int lists_unpack(struct column_codec *c, const void *data, size_t len, size_t co
 /* Rows of frames and nodes, packed and read. Reading: 0, -EBADMSG, -ENOMEM. */
 void frames_pack(struct column_codec *c, const struct frame_row *rows, size_t count, struct buf *out);
 int frames_unpack(struct column_codec *c, const void *data, size_t len, struct frame_row *rows, size_t count);
-void nodes_pack(struct column_codec *c, const struct node_row *rows, size_t count, uint32_t first, struct buf *out);
-int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct node_row *rows, size_t count, uint32_t first);
+void nodes_pack(struct column_codec *c, const struct store_node *rows, size_t count, uint32_t first, struct buf *out);
+int nodes_unpack(struct column_codec *c, const void *data, size_t len, struct store_node *rows, size_t count,
+		 uint32_t first);
 
 #endif

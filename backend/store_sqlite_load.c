@@ -142,7 +142,7 @@ static int load_frames(struct loading *l, uint32_t first, const void *data, size
 
 static int load_nodes(struct loading *l, uint32_t first, const void *data, size_t len, size_t count)
 {
-	AUTO_FREE struct node_row *rows = malloc(count * sizeof(*rows) + 1);
+	AUTO_FREE struct store_node *rows = malloc(count * sizeof(*rows) + 1);
 	int err = rows ? nodes_unpack(l->k->codec, data, len, rows, count, first) : -ENOMEM;
 	struct id_key parent, frame;
 

@@ -82,7 +82,7 @@ const char *names_set_value(const struct name_set *set, const char *key);
 
 /* One more than the largest number of a node that is committed. */
 uint32_t names_node_count(struct store_names *n, int *err);
-int names_node(struct store_names *n, uint32_t node, struct node_row *ret);
+int names_nodes(struct store_names *n, uint32_t first, uint32_t count, struct store_node *ret); /* from @first on */
 
 /* The frame as store.h shows it; its strings live until the next one is asked for. */
 int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame *ret);

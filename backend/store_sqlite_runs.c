@@ -26,7 +26,7 @@ void names_runs_clear(struct store_names *n)
 
 size_t names_runs_memory_bytes(const struct store_names *n)
 {
-	return n->frames.rows * sizeof(struct frame_row) + n->nodes.rows * sizeof(struct node_row);
+	return n->frames.rows * sizeof(struct frame_row) + n->nodes.rows * sizeof(struct store_node);
 }
 
 static bool is_in(const struct run *run, uint32_t number)
@@ -82,7 +82,7 @@ static int unpack(struct store_names *n, enum name_statement which, sqlite3_stmt
 	if (count < 1 || count > COLUMN_MAX_VALUES)
 		return -EBADMSG;
 	*run = (struct run){ .first = (uint32_t)sqlite3_column_int64(st, 0), .count = (uint32_t)count };
-	run->rows = calloc(run->count, which == NAME_FRAMES ? sizeof(struct frame_row) : sizeof(struct node_row));
+	run->rows = calloc(run->count, which == NAME_FRAMES ? sizeof(struct frame_row) : sizeof(struct store_node));
 	if (!run->rows)
 		return -ENOMEM;
 	err = which == NAME_FRAMES ? frames_unpack(*n->codec, data, len, run->rows, run->count)
@@ -171,16 +171,27 @@ uint32_t names_node_count(struct store_names *n, int *err)
 	return count;
 }
 
-int names_node(struct store_names *n, uint32_t node, struct node_row *ret)
+int names_nodes(struct store_names *n, uint32_t first, uint32_t count, struct store_node *ret)
 {
-	const struct run *run;
 	int err = 0;
 
-	*ret = (struct node_row){ 0 };
-	if (!node)
-		return 0;
-	run = find(n, &n->nodes, NAME_NODES, node, &err);
-	if (run)
-		*ret = ((const struct node_row *)run->rows)[node - run->first];
-	return err;
+	if (count && !first) {
+		*ret++ = (struct store_node){ 0 };
+		first++;
+		count--;
+	}
+	while (count) {
+		const struct run *run = find(n, &n->nodes, NAME_NODES, first, &err);
+		uint32_t taken;
+
+		if (!run)
+			return err;
+		taken = run->count - (first - run->first);
+		taken = taken < count ? taken : count;
+		memcpy(ret, (const struct store_node *)run->rows + (first - run->first), taken * sizeof(*ret));
+		ret += taken;
+		first += taken;
+		count -= taken;
+	}
+	return 0;
 }

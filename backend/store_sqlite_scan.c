@@ -17,8 +17,7 @@ enum { LIST_ID, LIST_FROM, LIST_TO };
 
 static const char list_sql[] = "SELECT id, from_ns, to_ns FROM blocks INDEXED BY blocks_time"
 			       " WHERE from_ns < ?2 AND to_ns >= ?1 ORDER BY from_ns";
-static const char block_sql[] =
-	"SELECT head, stacks, cells, cpus, labels, weights, times, links FROM blocks WHERE id = ?1";
+static const char block_sql[] = "SELECT head, stacks, cells, cpus, labels, weights, times, links FROM blocks WHERE id = ?1";
 
 /* --- matching --- */
 

@@ -22,7 +22,7 @@ struct scan {
 	struct store_sqlite *s;
 	const struct store_selection *sel;
 	char kind[128];
-	struct map series; /* number + 1 -> struct scan_series */
+	struct map series;  /* number + 1 -> struct scan_series */
 	sqlite3_stmt *list; /* of the blocks in the time range */
 	sqlite3_stmt *row;  /* the block that is looked at, or the row of a roll-up */
 	/* hours that were read as roll-ups, ascending: their blocks are left out */

@@ -203,7 +203,7 @@ static uint32_t keep_path(struct message *m)
 	for (size_t i = known; i < m->path_count; i++) {
 		const uint32_t frame = keep_frame(m, &m->frames[m->path[i].frame]);
 
-		k->nodes[k->node_count++] = (struct node_row){ .parent = node, .frame = frame };
+		k->nodes[k->node_count++] = (struct store_node){ .parent = node, .frame = frame };
 		node = k->next[KEPT_NODE]++;
 		/* Stacks are asked for; the nodes within them only where a new one branches off. */
 		if (i + 1 < m->path_count)

@@ -333,10 +333,10 @@ static int walk(struct out_tables *t, uint32_t node, int32_t *locations, uint32_
 	int err = 0;
 
 	while (node && !err) {
-		struct node_row row;
+		struct store_node row;
 		const struct frame_row *frame;
 
-		err = names_node(t->names, node, &row);
+		err = names_nodes(t->names, node, 1, &row);
 		frame = err ? NULL : names_frame(t->names, row.frame, &err);
 		if (!frame)
 			break;

@@ -241,9 +241,9 @@ static int verify_references(const struct verify *v, const struct block *b, cons
 	}
 	for (uint32_t i = 0; i < b->run_count && !err; i++) {
 		uint32_t node = b->run_stack[i];
-		struct node_row row = { 0 };
+		struct store_node row = { 0 };
 
-		err = node < v->nodes ? names_node(v->s->names, node, &row) : -EBADMSG;
+		err = node < v->nodes ? names_nodes(v->s->names, node, 1, &row) : -EBADMSG;
 		if (!err && !names_frame(v->s->names, row.frame, &err) && !err)
 			err = -EBADMSG;
 		if (err == -EBADMSG)

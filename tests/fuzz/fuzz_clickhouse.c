@@ -122,13 +122,14 @@ static void see(const char *text)
 static int see_sum(void *arg, const char *group, uint32_t number, int64_t weight, uint64_t events)
 {
 	struct store *s = arg;
-	uint32_t node = number, parent, frame;
+	uint32_t node = number;
+	struct store_node at;
 	struct store_frame f;
 
 	see(group);
 	input.seen += (uint64_t)weight + events;
-	for (; node && node < s->ops->node_count(s); node = parent) {
-		if (s->ops->node(s, node, &parent, &frame) || parent >= node || s->ops->frame(s, frame, &f))
+	for (; node && node < s->ops->node_count(s); node = at.parent) {
+		if (s->ops->nodes(s, node, 1, &at) || at.parent >= node || s->ops->frame(s, at.frame, &f))
 			abort();
 		see(f.function);
 		see(f.module);

@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct column_codec *c;
 	static struct frame_row frames[MAX_ROWS];
-	static struct node_row nodes[MAX_ROWS];
+	static struct store_node nodes[MAX_ROWS];
 	struct buf sealed = BUF_EMPTY;
 	struct lists lists = { 0 };
 

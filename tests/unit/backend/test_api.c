@@ -177,13 +177,13 @@ static uint32_t node_count(struct store *store)
 }
 
 /* Frame n is that of node n. */
-static int node(struct store *store, uint32_t number, uint32_t *parent_ret, uint32_t *frame_ret)
+static int nodes(struct store *store, uint32_t first, uint32_t count, struct store_node *ret)
 {
 	struct table_store *s = (struct table_store *)store;
 
-	assert_true(number > 0 && number < s->count);
-	*parent_ret = s->nodes[number].parent;
-	*frame_ret = number;
+	assert_true(first + count <= s->count);
+	for (uint32_t i = 0; i < count; i++)
+		ret[i] = (struct store_node){ s->nodes[first + i].parent, first + i };
 	return 0;
 }
 
@@ -250,7 +250,7 @@ static const struct store_ops table_ops = {
 	.kinds = kinds,
 	.executables = executables,
 	.node_count = node_count,
-	.node = node,
+	.nodes = nodes,
 	.frame = frame,
 	.status = status,
 };

@@ -47,12 +47,13 @@ static uint32_t node_count(struct store *store)
 	return NODES;
 }
 
-static int node(struct store *store, uint32_t number, uint32_t *parent_ret, uint32_t *frame_ret)
+static int nodes(struct store *store, uint32_t first, uint32_t count, struct store_node *ret)
 {
 	(void)store;
-	assert_in_range(number, 1, NODES - 1);
-	*parent_ret = stacks[number].parent;
-	*frame_ret = stacks[number].frame;
+	for (uint32_t i = 0; i < count; i++) {
+		assert_in_range(first + i, 0, NODES - 1);
+		ret[i] = (struct store_node){ stacks[first + i].parent, stacks[first + i].frame };
+	}
 	return 0;
 }
 
@@ -71,7 +72,7 @@ static int frame(struct store *store, uint32_t number, struct store_frame *ret)
 	return 0;
 }
 
-static const struct store_ops ops = { .node_count = node_count, .node = node, .frame = frame };
+static const struct store_ops ops = { .node_count = node_count, .nodes = nodes, .frame = frame };
 
 static void make(void)
 {
@@ -361,7 +362,7 @@ static int status(struct store *store, struct store_status *ret)
 }
 
 static const struct store_ops api_ops = {
-	.node_count = node_count, .node = node, .frame = frame, .sum_stacks = sum_stacks, .kinds = kinds, .status = status
+	.node_count = node_count, .nodes = nodes, .frame = frame, .sum_stacks = sum_stacks, .kinds = kinds, .status = status
 };
 
 enum { FIRST_TO = 4, SECOND_FROM = 2 };

@@ -117,13 +117,13 @@ static int tell_stack(void *arg, const char *group, uint32_t node, int64_t weigh
 
 	(void)events;
 	while (node) {
-		uint32_t parent, frame;
+		struct store_node at;
 		struct store_frame f;
 		char longer[200];
 
-		assert_int_equal(t->s->ops->node(t->s, node, &parent, &frame), 0);
-		assert_true(parent < node);
-		assert_int_equal(t->s->ops->frame(t->s, frame, &f), 0);
+		assert_int_equal(t->s->ops->nodes(t->s, node, 1, &at), 0);
+		assert_true(at.parent < node);
+		assert_int_equal(t->s->ops->frame(t->s, at.frame, &f), 0);
 		assert_string_equal(f.module, "prog");
 		assert_string_equal(f.build_id, "abcd");
 		assert_string_equal(f.type, "native");
@@ -131,7 +131,7 @@ static int tell_stack(void *arg, const char *group, uint32_t node, int64_t weigh
 		assert_int_equal(f.line, 12);
 		snprintf(longer, sizeof(longer), "%.90s%s%.90s", f.function, *path ? ";" : "", path);
 		strcpy(path, longer);
-		node = parent;
+		node = at.parent;
 	}
 	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %lld %s", group, (long long)weight, path);
 	return 0;
@@ -454,14 +454,14 @@ static int count_unnamed(void *arg, const struct store_frame *frame)
 static int tell_function(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
 {
 	struct told *t = arg;
-	uint32_t parent, frame;
+	struct store_node at;
 	struct store_frame f;
 
 	(void)group;
 	(void)weight;
 	(void)events;
-	assert_int_equal(t->s->ops->node(t->s, node, &parent, &frame), 0);
-	assert_int_equal(t->s->ops->frame(t->s, frame, &f), 0);
+	assert_int_equal(t->s->ops->nodes(t->s, node, 1, &at), 0);
+	assert_int_equal(t->s->ops->frame(t->s, at.frame, &f), 0);
 	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %s:%lld", f.function, f.file, (long long)f.line);
 	return 0;
 }

@@ -137,7 +137,7 @@ static void test_rows(void **arg)
 {
 	struct column_codec *c = column_codec_new(3);
 	struct frame_row frames[500], frames_back[500];
-	struct node_row nodes[500], nodes_back[500];
+	struct store_node nodes[500], nodes_back[500];
 	struct buf buf = BUF_EMPTY;
 
 	(void)arg;
@@ -146,7 +146,7 @@ static void test_rows(void **arg)
 		frames[i] = (struct frame_row){
 			rnd(), (int64_t)rnd(), (int64_t)(rnd() % 9) - 4, (uint32_t)rnd(), (uint32_t)rnd(), 5, i & 1
 		};
-		nodes[i] = (struct node_row){ (uint32_t)(rnd() % (1000 + i)), (uint32_t)rnd() };
+		nodes[i] = (struct store_node){ (uint32_t)(rnd() % (1000 + i)), (uint32_t)rnd() };
 	}
 	frames_pack(c, frames, 500, &buf);
 	assert_int_equal(frames_unpack(c, buf.data, buf.len, frames_back, 500), 0);

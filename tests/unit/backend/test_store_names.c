@@ -13,6 +13,7 @@
 
 #include "backend/store_sqlite.h"
 #include "backend/store_sqlite_names_parts.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "proto/profiles_builder.h"
 
@@ -94,19 +95,36 @@ static size_t bytes_of(struct store *s)
 	return store_names_memory_bytes(store_sqlite_of(s)->names);
 }
 
+/* As many at once as are asked for, across rows of the table, and the empty one among them. */
+static void check_neighbours(struct store *s, uint32_t count)
+{
+	AUTO_FREE struct store_node *all = calloc(count, sizeof(*all));
+	struct store_node one;
+
+	assert_non_null(all);
+	assert_int_equal(s->ops->nodes(s, 0, count, all), 0);
+	assert_int_equal(all[0].parent | all[0].frame, 0);
+	for (uint32_t i = 1; i < count; i++) {
+		assert_int_equal(s->ops->nodes(s, i, 1, &one), 0);
+		assert_memory_equal(&all[i], &one, sizeof(one));
+	}
+}
+
 static void check_nodes(struct store *s, uint32_t step)
 {
 	const uint32_t count = s->ops->node_count(s);
-	uint32_t parent, frame;
+	struct store_node at[3];
 
 	assert_int_equal(count, FRAMES + 1);
 	for (uint64_t i = 1; i < count; i++) {
 		uint32_t node = (uint32_t)(i * step % count);
 
-		assert_int_equal(s->ops->node(s, node, &parent, &frame), 0);
-		assert_true(parent < node && frame && frame <= FRAMES);
+		assert_int_equal(s->ops->nodes(s, node, 1, at), 0);
+		assert_true(at[0].parent < node && at[0].frame && at[0].frame <= FRAMES);
 	}
-	assert_int_not_equal(s->ops->node(s, count, &parent, &frame), 0);
+	assert_int_not_equal(s->ops->nodes(s, count, 1, at), 0);
+	assert_int_not_equal(s->ops->nodes(s, count - 1, 2, at), 0);
+	check_neighbours(s, count);
 }
 
 static void test_bounds(void **state)
