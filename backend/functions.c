@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 
-enum { PAGE_CALLS = 1024, PAGES_KEPT = 192 /* from one question to the next: 2.3 MB */ };
+enum { PAGE_CALLS = 1024, PAGES_KEPT = 192 /* from one question to the next: 1.6 MB */ };
 
 /* Texts of the first frame that had one; 0: none had yet. */
 struct item {
@@ -182,7 +182,7 @@ int functions_of_frame(struct functions *f, uint32_t number, struct function_cal
 			err = add_frame(f, &frame, &made.function);
 		if (err)
 			return err;
-		made.line = frame.line > 0 && frame.line < UINT32_MAX ? (uint32_t)frame.line : 0;
+		made.line = frame.line > 0 && frame.line <= INT32_MAX ? (uint32_t)frame.line : 0;
 		made.inlined = frame.inlined;
 		*call = made;
 	}

@@ -6,7 +6,6 @@
 #ifndef HEARTH_BACKEND_FUNCTIONS_H
 #define HEARTH_BACKEND_FUNCTIONS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +20,8 @@ struct function {
 /* What a frame is within its function. */
 struct function_call {
 	uint32_t function;
-	uint32_t line;
-	bool inlined;
+	uint32_t line : 31;
+	uint32_t inlined : 1;
 };
 
 struct functions;

@@ -75,7 +75,7 @@ static void test_memory(void **state)
 	for (uint32_t i = 1; i <= MANY; i++)
 		check(f, i);
 	assert_int_equal(functions_count(f), FUNCTIONS);
-	assert_true(functions_memory_bytes(f) > 4 * MB);
+	assert_true(functions_memory_bytes(f) > 3 * MB);
 	functions_trim(f, FUNCTIONS); /* much is not, but for the functions */
 	assert_true(functions_memory_bytes(f) < MB);
 	assert_int_equal(functions_count(f), FUNCTIONS);
