@@ -148,18 +148,21 @@ static int get_list(struct store_names *n, enum name_statement which, uint32_t i
 
 /* --- sets --- */
 
-/* Appends attribute @id's value as text with a NUL; its key is *@key_ret. */
-static int append_attribute(struct store_names *n, uint32_t id, struct buf *values, const char **key_ret)
+/* Appends attribute @id's key, and its value as text, each with a NUL. */
+static int append_attribute(struct store_names *n, uint32_t id, struct buf *texts)
 {
 	struct list attribute;
-	const char *text = "";
+	const char *key, *text = "";
 	char number[32];
 	double real;
 	int err = get_list(n, NAME_ATTRIBUTES, id, &attribute);
 
 	if (err || attribute.count != ATTRIBUTE_NUMBERS)
 		return err ? err : -EBADMSG;
-	*key_ret = names_string(n, (uint32_t)attribute.numbers[0], &err);
+	key = names_string(n, (uint32_t)attribute.numbers[0], &err);
+	if (err)
+		return err;
+	buf_append(texts, key, strlen(key) + 1);
 	switch ((enum value_kind)attribute.numbers[2]) {
 	case VALUE_BOOL:
 		text = attribute.numbers[3] ? "true" : "false";
@@ -179,26 +182,29 @@ static int append_attribute(struct store_names *n, uint32_t id, struct buf *valu
 		break;
 	}
 	if (!err)
-		buf_append(values, text, strlen(text) + 1);
+		buf_append(texts, text, strlen(text) + 1);
 	return err;
 }
 
-/* One block of memory: the set, then its texts; keys are strings that stay. */
-static struct name_set *make_set(const char **keys, const struct list *attributes, const struct buf *values)
+/* One block of memory: the set, then its texts, which outlive the strings they were read as. */
+static struct name_set *make_set(const struct list *attributes, const struct buf *texts)
 {
 	const uint32_t count = (uint32_t)attributes->count;
 	size_t head = sizeof(struct name_set) + count * sizeof(struct name_label);
-	struct name_set *set = values->failed ? NULL : malloc(head + values->len);
+	struct name_set *set = texts->failed ? NULL : malloc(head + texts->len);
 	char *text;
 
 	if (!set)
 		return NULL;
 	text = (char *)set + head;
-	if (values->len)
-		memcpy(text, values->data, values->len);
+	if (texts->len)
+		memcpy(text, texts->data, texts->len);
 	set->count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		set->labels[i] = (struct name_label){ keys[i], text, (uint32_t)attributes->numbers[i] };
+		set->labels[i].attribute = (uint32_t)attributes->numbers[i];
+		set->labels[i].key = text;
+		text += strlen(text) + 1;
+		set->labels[i].value = text;
 		text += strlen(text) + 1;
 	}
 	return set;
@@ -206,21 +212,15 @@ static struct name_set *make_set(const char **keys, const struct list *attribute
 
 static int load_set(struct store_names *n, uint32_t id, struct name_set **ret)
 {
-	AUTO(buf_fini) struct buf values = BUF_EMPTY;
-	AUTO_FREE const char **keys = NULL;
+	AUTO(buf_fini) struct buf texts = BUF_EMPTY;
 	struct list attributes;
 	int err = get_list(n, NAME_SETS, id, &attributes);
 
+	for (size_t i = 0; !err && i < attributes.count; i++)
+		err = append_attribute(n, (uint32_t)attributes.numbers[i], &texts);
 	if (err)
 		return err;
-	keys = malloc((attributes.count + 1) * sizeof(*keys));
-	if (!keys)
-		return -ENOMEM;
-	for (size_t i = 0; i < attributes.count && !err; i++)
-		err = append_attribute(n, (uint32_t)attributes.numbers[i], &values, &keys[i]);
-	if (err)
-		return err;
-	*ret = make_set(keys, &attributes, &values);
+	*ret = make_set(&attributes, &texts);
 	return *ret ? 0 : -ENOMEM;
 }
 

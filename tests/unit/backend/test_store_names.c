@@ -39,6 +39,7 @@ static struct profiles *make_batch(uint32_t batch)
 	struct builder *b = builder_new();
 	uint32_t profile = builder_profile(b, builder_resource(b, &pid, 1), &spec);
 	int32_t mapping = builder_mapping(b, 0x1000, 0x2000, 0, builder_string_z(b, "/usr/bin/prog"), NULL, 0);
+	const int32_t type = builder_attribute_string(b, "profile.frame.type", STR("native"));
 	struct profiles *p;
 	int32_t stack[10];
 
@@ -49,7 +50,7 @@ static struct profiles *make_batch(uint32_t batch)
 
 		snprintf(name, sizeof(name), "function%u", number);
 		line.function_index = builder_function(b, builder_string_z(b, name), 0, 0, 0);
-		stack[i % 10] = builder_location(b, mapping, 0x100000 + number, &line, 1, NULL, 0);
+		stack[i % 10] = builder_location(b, mapping, 0x100000 + number, &line, 1, &type, 1);
 		if (i % 10 == 9)
 			builder_event(b, profile, builder_stack(b, stack, 10), NULL, 0, 0, T0 + number, false, 0);
 	}
@@ -88,6 +89,7 @@ static void check_frame(struct store *s, uint32_t number)
 	assert_string_equal(f.function, name);
 	assert_int_equal(f.address, 0x100000 + f.line);
 	assert_string_equal(f.module, "prog");
+	assert_string_equal(f.type, "native");
 }
 
 static size_t bytes_of(struct store *s)
