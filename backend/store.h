@@ -136,6 +136,7 @@ struct store_ops {
 	int (*kinds)(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const struct store_kind *kind),
 		     void *arg);
 
+	/* Most events first. */
 	int (*executables)(struct store *s, const struct store_selection *sel,
 			   int (*fn)(void *arg, const struct store_executable *e), void *arg);
 

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "backend/executables.h"
 #include "backend/store_clickhouse.h"
 #include "base/cleanup.h"
-#include "base/intern.h"
 
 /* Asks and keeps the answer's rows; the lock is held from here to finish(). */
 static int start(struct store *store, struct click_sql *q, const struct store_selection *sel, struct buf *answer,
@@ -157,119 +157,28 @@ int click_series(struct store *store, const struct store_selection *sel,
 
 /* --- executables --- */
 
-struct exe_list {
-	struct store_clickhouse *s;
-	struct intern *names; /* path NUL build id NUL kind -> place */
-	struct store_executable *items;
-	size_t count, cap;
-	uint32_t *of_frame; /* place + 1; 0: not looked at; UINT32_MAX: of none */
-	size_t frame_cap;
-	uint64_t *last_stack; /* by place: the last stack that was counted, + 1 */
-	uint64_t stacks;
-};
-
-static void exe_list_fini(struct exe_list *t)
+static int exe_of_frame(struct store *store, uint32_t frame, struct store_executable *ret)
 {
-	intern_free(t->names);
-	free(t->items);
-	free(t->of_frame);
-	free(t->last_stack);
-}
-
-static int add_exe(struct exe_list *t, const struct store_executable *exe)
-{
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-		struct store_executable *items = realloc(t->items, cap * sizeof(*items));
-		uint64_t *last = items ? realloc(t->last_stack, cap * sizeof(*last)) : NULL;
-
-		t->items = items ? items : t->items;
-		t->last_stack = last ? last : t->last_stack;
-		if (!last)
-			return -ENOMEM;
-		t->cap = cap;
-	}
-	t->last_stack[t->count] = 0;
-	t->items[t->count++] = *exe;
-	return 0;
-}
-
-/* The place + 1 of frame @number's executable, UINT32_MAX where it has none; counts the frame when it is met first. */
-static int exe_of(struct exe_list *t, uint32_t number, uint32_t *ret)
-{
-	const struct click_frame_more *more = click_frame_more(t->s->names, number);
-	AUTO(buf_fini) struct buf name = BUF_EMPTY;
+	const struct click_frame_more *more = click_frame_more(store_clickhouse_of(store)->names, frame);
 	struct store_frame f;
-	uint32_t place;
-	int err;
+	int err = click_frame(store, frame, &f);
 
-	if (number >= t->frame_cap) {
-		size_t cap = number + number / 2 + 1024;
-		uint32_t *grown = realloc(t->of_frame, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + t->frame_cap, 0, (cap - t->frame_cap) * sizeof(*grown));
-		t->of_frame = grown;
-		t->frame_cap = cap;
-	}
-	*ret = t->of_frame[number];
-	if (*ret)
-		return 0;
-	err = click_frame(&t->s->store, number, &f);
-	if (err)
-		return err;
-	*ret = t->of_frame[number] = UINT32_MAX;
-	if (!*f.path && !*f.build_id && !more->memory_start && !more->memory_limit)
-		return 0; /* it has no mapping */
-	buf_append(&name, f.path, strlen(f.path) + 1);
-	buf_append(&name, f.build_id, strlen(f.build_id) + 1);
-	err = name.failed ? -ENOMEM : intern_add(t->names, name.data, name.len, &place);
-	if (err == 1)
-		err = add_exe(
-			t, &(struct store_executable){ .path = f.path, .build_id = f.build_id, .id_kind = more->id_kind });
-	if (err)
-		return err;
-	t->items[place].frames++;
-	t->items[place].named_frames += *f.function != 0;
-	*ret = t->of_frame[number] = place + 1;
+	if (err || (!*f.path && !*f.build_id && !more->memory_start && !more->memory_limit))
+		return err; /* without a mapping */
+	*ret = (struct store_executable){
+		.path = f.path, .build_id = f.build_id, .id_kind = more->id_kind, .named_frames = *f.function != '\0'
+	};
 	return 0;
-}
-
-static int count_stack(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
-{
-	struct exe_list *t = arg;
-	int err = 0;
-
-	(void)group;
-	(void)weight;
-	t->stacks++;
-	while (node && !err) {
-		struct store_node at = { 0 };
-		uint32_t exe = 0;
-
-		err = click_nodes(&t->s->store, node, 1, &at);
-		err = err ? err : exe_of(t, at.frame, &exe);
-		node = at.parent;
-		if (err || exe == UINT32_MAX || t->last_stack[exe - 1] == t->stacks)
-			continue;
-		t->last_stack[exe - 1] = t->stacks;
-		t->items[exe - 1].events += events;
-	}
-	return err;
 }
 
 int click_executables(struct store *store, const struct store_selection *sel,
 		      int (*fn)(void *arg, const struct store_executable *e), void *arg)
 {
 	struct store_clickhouse *s = store_clickhouse_of(store);
-	AUTO(exe_list_fini) struct exe_list t = { .s = s, .names = intern_new() };
-	int err = t.names ? 0 : -ENOMEM;
+	int err;
 
 	pthread_mutex_lock(&s->read_lock); /* texts of frames are used after the sums, too */
-	err = err ? err : click_sum_stacks(store, sel, NULL, count_stack, &t);
-	for (size_t i = 0; i < t.count && !err; i++)
-		err = fn(arg, &t.items[i]);
+	err = executables_count(store, sel, exe_of_frame, fn, arg);
 	pthread_mutex_unlock(&s->read_lock);
 	return err;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to choose from: keys of labels, kinds of samples, resources. */
+/* What there is to choose from: keys of labels, kinds of samples, executables. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/executables.h"
 #include "backend/store_sqlite_groups.h"
 #include "base/cleanup.h"
 
@@ -165,6 +166,39 @@ int store_kinds(struct store *s, const struct store_selection *sel, int (*fn)(vo
 	for (size_t i = 0; i < t.count && !err; i++)
 		err = fn(arg, &t.kinds[i]);
 	scan_end(&scan); /* the kinds' texts are the origins', which stand until here */
+	return err;
+}
+
+/* --- executables --- */
+
+static int exe_of_frame(struct store *store, uint32_t id, struct store_executable *ret)
+{
+	struct store_names *names = store_sqlite_of(store)->names;
+	int err = 0;
+	const struct frame_row *row = names_frame(names, id, &err);
+	const uint32_t number = row ? row->mapping : 0;
+	const struct name_mapping *mapping;
+	struct store_frame f;
+
+	err = err || !number ? err : names_store_frame(names, id, &f);
+	mapping = err || !number ? NULL : names_mapping(names, number, &err);
+	if (mapping)
+		*ret = (struct store_executable){ .path = f.path,
+						  .build_id = f.build_id,
+						  .id_kind = mapping->id_kind,
+						  .named_frames = *f.function != '\0' };
+	return err;
+}
+
+int store_executables(struct store *s, const struct store_selection *sel,
+		      int (*fn)(void *arg, const struct store_executable *e), void *arg)
+{
+	struct store_sqlite *sqlite = store_sqlite_of(s);
+	int err;
+
+	pthread_mutex_lock(&sqlite->read_lock); /* names are used after the sums, too */
+	err = executables_count(s, sel, exe_of_frame, fn, arg);
+	pthread_mutex_unlock(&sqlite->read_lock);
 	return err;
 }
 
