@@ -11,8 +11,6 @@
 #include "base/intern.h"
 #include "proto/profiles.h"
 
-#define MINUTE_NS (60 * NSEC_PER_SEC)
-
 enum {
 	DEFAULT_VALUES = 1000,
 	MOST_VALUES = 100000,

@@ -12,9 +12,17 @@
 #include "backend/api_call.h"
 #include "backend/functions.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/map.h"
 
-enum { DEFAULT_ROWS = 200, MOST_ROWS = 100000, MOST_STRIP = 240, NO_GROUP = UINT32_MAX, NO_FUNCTION = UINT32_MAX };
+enum {
+	DEFAULT_ROWS = 200,
+	MOST_ROWS = 100000,
+	MOST_STRIP = 240,
+	NO_GROUP = UINT32_MAX,
+	NO_FUNCTION = UINT32_MAX,
+	NO_STRIP = UINT32_MAX
+};
 
 struct row {
 	uint32_t function, group; /* group: the label's function, or NO_GROUP */
@@ -39,6 +47,7 @@ struct table {
 	struct map by_function; /* for strips: group and function: number of the row plus 1 */
 	int64_t *strips;
 	uint32_t strip_points;
+	uint64_t strip_hours; /* of a piece; 0: pieces are of no whole hours */
 	int64_t whole[2];
 	bool two_sides, no_inline;
 };
@@ -213,7 +222,15 @@ struct strip_fill {
 	struct table *table;
 	bool has_groups, no_inline;
 	uint32_t point;
+	/* Without groups: by stack, its row's strip as rows have it, NO_STRIP where there is none; 0: not looked for yet. */
+	uint32_t *strips;
+	uint32_t strip_count;
 };
+
+static void strip_fill_fini(struct strip_fill *fill)
+{
+	free(fill->strips);
+}
 
 /* The function at the leaf of @node: of inlined calls the one they are in, where they do not count. */
 static int leaf_function(const struct strip_fill *fill, uint32_t node, uint32_t *ret)
@@ -236,35 +253,76 @@ static int leaf_function(const struct strip_fill *fill, uint32_t node, uint32_t 
 	}
 }
 
-static int take_point(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
+/* The strip of the row that @node is in, as rows have it, or NO_STRIP. */
+static int find_strip(const struct strip_fill *fill, const char *group, uint32_t node, uint32_t *ret)
 {
-	struct strip_fill *fill = arg;
-	struct table *t = fill->table;
+	const struct table *t = fill->table;
 	uint32_t function, label = NO_GROUP;
 	const struct row *row;
-	int err;
+	int err = leaf_function(fill, node, &function);
 
-	(void)events;
-	if (!node)
-		return 0;
-	err = leaf_function(fill, node, &function);
 	if (!err && fill->has_groups)
 		err = functions_of_label(t->call->ctx.functions, group, &label);
 	if (err)
 		return err;
 	row = find_row(t, label, function);
-	if (row && row->strip)
-		t->strips[(size_t)(row->strip - 1) * t->strip_points + fill->point] += weight;
+	*ret = row && row->strip ? row->strip : NO_STRIP;
 	return 0;
+}
+
+static int take_point(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
+{
+	struct strip_fill *fill = arg;
+	struct table *t = fill->table;
+	uint32_t strip = node < fill->strip_count ? fill->strips[node] : 0;
+	int err = strip || !node ? 0 : find_strip(fill, group, node, &strip);
+
+	(void)events;
+	if (err || !node)
+		return err;
+	if (node < fill->strip_count)
+		fill->strips[node] = strip;
+	if (strip != NO_STRIP)
+		t->strips[(size_t)(strip - 1) * t->strip_points + fill->point] += weight;
+	return 0;
+}
+
+/* Where piece @i begins. Pieces are equal, or whole hours where those are not much longer: the store has sums of hours. */
+static uint64_t piece_start(const struct table *t, const struct store_selection *sel, uint32_t i)
+{
+	const uint64_t range_ns = sel->to_ns - sel->from_ns, hour = sel->from_ns - sel->from_ns % HOUR_NS;
+	uint64_t at;
+
+	if (t->strip_hours)
+		at = i ? hour + i * t->strip_hours * HOUR_NS : sel->from_ns;
+	else
+		at = sel->from_ns + (uint64_t)((__uint128_t)range_ns * i / t->strip_points);
+	return at < sel->to_ns ? at : sel->to_ns;
+}
+
+/* At most @most pieces of @sel's range. */
+static void cut_pieces(struct table *t, const struct store_selection *sel, uint32_t most)
+{
+	const uint64_t piece_ns = (sel->to_ns - sel->from_ns) / most;
+
+	t->strip_points = most;
+	if (piece_ns <= HOUR_NS / 4)
+		return;
+	t->strip_hours = (piece_ns + HOUR_NS - 1) / HOUR_NS;
+	t->strip_points = (uint32_t)((sel->to_ns - 1) / HOUR_NS - sel->from_ns / HOUR_NS) / t->strip_hours + 1;
 }
 
 /* The first @rows rows get strips, over @q's range. */
 static int fill_strips(struct table *t, const struct query *q, const char *by, uint32_t rows)
 {
+	AUTO(strip_fill_fini)
 	struct strip_fill fill = { .table = t, .has_groups = by, .no_inline = q->no_inline };
-	uint64_t range_ns = q->sel.to_ns - q->sel.from_ns;
 	struct store *store = t->call->ctx.store;
 
+	fill.strip_count = by ? 0 : store->ops->node_count(store);
+	fill.strips = calloc(fill.strip_count + 1, sizeof(*fill.strips));
+	if (!fill.strips)
+		return -ENOMEM;
 	t->strips = calloc((size_t)rows * t->strip_points + 1, sizeof(*t->strips));
 	if (!t->strips)
 		return -ENOMEM;
@@ -278,8 +336,8 @@ static int fill_strips(struct table *t, const struct query *q, const char *by, u
 		struct store_selection piece = q->sel;
 		int err;
 
-		piece.from_ns = q->sel.from_ns + (uint64_t)((__uint128_t)range_ns * fill.point / t->strip_points);
-		piece.to_ns = q->sel.from_ns + (uint64_t)((__uint128_t)range_ns * (fill.point + 1) / t->strip_points);
+		piece.from_ns = piece_start(t, &q->sel, fill.point);
+		piece.to_ns = piece_start(t, &q->sel, fill.point + 1);
 		err = store->ops->sum_stacks(store, &piece, by, take_point, &fill);
 		if (err)
 			return err;
@@ -344,7 +402,8 @@ static int answer_top(struct api_call *call, bool two_sides)
 	sort_rows(&t);
 	if (limit > t.count)
 		limit = t.count;
-	t.strip_points = (uint32_t)strip;
+	if (strip)
+		cut_pieces(&t, &a.sel, (uint32_t)strip);
 	if (strip)
 		err = fill_strips(&t, &a, by, (uint32_t)limit);
 	if (err)

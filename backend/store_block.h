@@ -24,8 +24,7 @@
 #include <stdbool.h>
 
 #include "backend/store_column.h"
-
-#define MINUTE_NS 60000000000ull
+#include "base/clock.h"
 
 enum block_part {
 	BLOCK_HEAD,

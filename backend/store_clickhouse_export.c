@@ -26,7 +26,6 @@ enum {
 	HAS_VALUES = 2
 };
 
-#define HOUR_NS	   (3600 * NSEC_PER_SEC)
 #define SCOPE_KEYS "otel.scope."
 
 /* A list of attributes as indices of the builder. */

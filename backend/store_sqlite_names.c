@@ -135,6 +135,7 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 			" FROM origins WHERE id = ?1",
 		[NAME_GIVEN] = "SELECT function, system_name, file, line, start_line FROM names WHERE address = ?1 AND "
 			       "build_id = ?2",
+		[NAME_GIVEN_ANY] = "SELECT 1 FROM names WHERE ?1 = 0 AND build_id = ?2 LIMIT 1",
 		[NAME_LINK] = "SELECT trace, span FROM links WHERE id = ?1",
 		[NAME_NODE_LAST] = "SELECT first + count FROM nodes WHERE ?1 = 0 ORDER BY first DESC LIMIT 1",
 	};
@@ -359,17 +360,44 @@ static const char *keep_column(struct store_names *n, sqlite3_stmt *st, int colu
 	return keep_copy(n, sqlite3_column_blob(st, column), (size_t)sqlite3_column_bytes(st, column));
 }
 
-/* Names are looked for until there is one, and again when others were given. 0 or -errno. */
-static int give_name(struct store_names *n, uint32_t frame, struct store_frame *f)
+/* Whether addresses of mapping @id, which has been read, were given names: 1, 0 or -errno. Few files have been, and many
+ * frames are asked about. */
+static int has_given(struct store_names *n, uint32_t id)
 {
-	const uint64_t version = atomic_load(&n->s->store.names_version);
-	struct given_name *given;
+	struct name_page *page = map_get(&n->pages[NAME_MAPPINGS], id / PAGE_NUMBERS);
+	struct name_mapping *m = (struct name_mapping *)page->rows + id % PAGE_NUMBERS;
+	sqlite3_stmt *st;
 	int err = 0, code;
+
+	if (m->given_version == n->given_version)
+		return m->has_given;
+	st = names_statement(n, NAME_GIVEN_ANY, 0, &err);
+	if (!st)
+		return err;
+	sqlite3_bind_text(st, 2, m->build_id, -1, SQLITE_STATIC);
+	code = sqlite3_step(st);
+	sqlite3_reset(st);
+	m->has_given = code == SQLITE_ROW;
+	m->given_version = n->given_version;
+	err = store_sqlite_errno(code);
+	return err ? err : m->has_given;
+}
+
+/* Names are looked for until there is one, and again when others were given. 0 or -errno. */
+static int give_name(struct store_names *n, uint32_t frame, uint32_t mapping, struct store_frame *f)
+{
+	const uint64_t version = atomic_load(&n->s->store.names_version) + 1; /* 0: of none */
+	struct given_name *given;
+	int err, code;
 	sqlite3_stmt *st;
 
 	if (version != n->given_version)
 		forget_given(n);
 	n->given_version = version;
+	err = has_given(n, mapping);
+	if (err <= 0)
+		return err;
+	err = 0;
 	given = map_get(&n->given, frame);
 	if (!given) {
 		st = names_statement(n, NAME_GIVEN, (int64_t)f->address, &err);
@@ -436,5 +464,5 @@ int names_store_frame(struct store_names *n, uint32_t frame, struct store_frame 
 		.address = row->address,
 		.inlined = row->inlined,
 	};
-	return err || row->function || !*mapping->build_id ? err : give_name(n, frame, ret);
+	return err || row->function || !*mapping->build_id ? err : give_name(n, frame, row->mapping, ret);
 }

@@ -45,6 +45,8 @@ struct name_mapping {
 	const char *build_id, *id_kind; /* "" */
 	uint32_t attributes;		/* set */
 	int64_t memory_start, memory_limit, file_offset;
+	bool has_given; /* names for addresses of this build id: as of the given_version of all that was given */
+	uint64_t given_version;
 };
 
 /* Names read through the connection *@db with *@codec, which may change while nothing is prepared (names_detach()). 0 or

@@ -21,13 +21,14 @@ enum name_statement {
 	NAME_NODE_LAST,
 	NAME_LINK,
 	NAME_GIVEN,
+	NAME_GIVEN_ANY,
 	NAME_STATEMENTS,
 };
 
 enum {
 	TEXT_CHUNK_BYTES = 64 * 1024,
 	PAGE_NUMBERS = 256,
-	MOST_NAME_BYTES = 4 << 20, /* of pages and texts */
+	MOST_NAME_BYTES = 2 << 20, /* of pages and texts */
 	NAME_BYTES_KEPT = 1 << 19, /* from one question to the next, as is what follows */
 	RUNS_KEPT_BYTES = 1 << 20,
 	RUNS = 256,

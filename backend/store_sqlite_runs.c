@@ -9,7 +9,7 @@
 
 #include "backend/store_sqlite_names_parts.h"
 
-enum { MOST_FRAMES = 1 << 16, MOST_NODES = 1 << 19 }; /* 3 and 4 MB */
+enum { MOST_FRAMES = 1 << 16, MOST_NODES = 1 << 18 }; /* 3 and 2 MB */
 
 static void clear(struct run_cache *c)
 {

@@ -9,8 +9,6 @@
 #include "backend/store_sqlite_keep.h"
 #include "base/log.h"
 
-#define HOUR_NS (60 * MINUTE_NS)
-
 enum { STORE_DENSE_LEVEL = 6 /* zstd's, for what stays */ };
 
 /* Names given to addresses of one file. */

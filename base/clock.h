@@ -10,6 +10,8 @@
 
 #define NSEC_PER_SEC  1000000000ull
 #define NSEC_PER_MSEC 1000000ull
+#define MINUTE_NS     (60 * NSEC_PER_SEC)
+#define HOUR_NS	      (60 * MINUTE_NS)
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_unix_ns(void);

@@ -390,6 +390,8 @@ static void test_top(void **state)
 	       "\"total\":15}");
 	EXPECT("/api/v1/top?sort=total&limit=1&" ALL, "\"rows\":[{\"name\":\"main\"", "\"total\":15}]}");
 	EXPECT("/api/v1/top?from=1000&to=1004&strip=4", "\"self\":5,\"total\":9,\"strip\":[0,2,0,3]", "\"strip\":[4,0,0,0]");
+	EXPECT("/api/v1/top?from=996&to=4600&strip=4", "\"total\":9,\"strip\":[5,0]", "\"total\":4,\"strip\":[4,0]");
+	EXPECT("/api/v1/top?from=996&to=15000&strip=3", "\"total\":9,\"strip\":[5,0,0]");
 	EXPECT("/api/v1/top?inline=0&from=1000&to=1004&strip=2", "\"self\":9,\"total\":9,\"strip\":[6,3]");
 	EXPECT("/api/v1/top?by=thread&" ALL, "\"value\":\"t2\",\"self\":3,\"total\":3}",
 	       "\"value\":\"t1\",\"self\":2,\"total\":6}");
