@@ -241,7 +241,7 @@ class Program:
         user = [f for f in frames if f[0] != "kernel"]
         kernel = [f[2] for f in frames[len(user) :]]
         if end != "-":
-            return "outside" if self.is_landing(user) else f"truncated ({end})"
+            return "outside" if self.is_landing(user) or self.is_new_thread(user) else f"truncated ({end})"
         if frames[: len(user)] != user:
             return "wrong"
         if not user:
@@ -255,6 +255,10 @@ class Program:
         n, at, k = found
         self.innermost[labels[-1]] += 1
         return n, tuple(user[:at]), k == len(self.chains[n])
+
+    def is_new_thread(self, user):
+        """Before a Go thread's first instruction: it stands where its maker returns from the system call, without a caller."""
+        return [self.label(f, None) for f in user] == ["runtime.clone"]
 
     def is_landing(self, user):
         labels = [self.label(f, None) for f in user]
