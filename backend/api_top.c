@@ -300,7 +300,7 @@ static uint64_t piece_start(const struct table *t, const struct store_selection 
 	return at < sel->to_ns ? at : sel->to_ns;
 }
 
-/* At most @most pieces of @sel's range. */
+/* @most pieces of @sel's range, or one for each of its hours or of some of them. */
 static void cut_pieces(struct table *t, const struct store_selection *sel, uint32_t most)
 {
 	const uint64_t piece_ns = (sel->to_ns - sel->from_ns) / most;
@@ -402,10 +402,10 @@ static int answer_top(struct api_call *call, bool two_sides)
 	sort_rows(&t);
 	if (limit > t.count)
 		limit = t.count;
-	if (strip)
+	if (strip) {
 		cut_pieces(&t, &a.sel, (uint32_t)strip);
-	if (strip)
 		err = fill_strips(&t, &a, by, (uint32_t)limit);
+	}
 	if (err)
 		return err;
 	json_object_begin(j);
