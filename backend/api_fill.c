@@ -109,7 +109,7 @@ static int place(struct filling *f)
 	}
 	err = err ? err : stacks_add_up(&f->stacks, fill->by);
 	for (unsigned side = 0; side < 2 && f->stacks.weights[side]; side++)
-		fill->total[side] += f->stacks.weights[side][0];
+		fill->total[side] = weights_add(fill->total[side], f->stacks.weights[side][0]);
 	err = err ? err : functions_meet(f->call->ctx.functions, f->stacks.frames, f->stacks.frame_words);
 	err = err ? err : fill->place(fill, &f->stacks, f->group);
 	return err ? err : api_within(f->call, stacks_memory_bytes(&f->stacks) + kept_bytes + fill->kept_bytes);

@@ -107,6 +107,11 @@ static uint32_t *path_end(const struct table *t)
 	return (uint32_t *)(t->path.data + t->path.len) - 1;
 }
 
+static void add_weight(int64_t *to, int64_t weight)
+{
+	*to = weights_add(*to, weight);
+}
+
 /* What a stack weighs is its function's, but not what it weighs where it is in another. */
 static int enter(struct table *t, const struct stacks *s, uint32_t stack, uint32_t group)
 {
@@ -130,11 +135,11 @@ static int enter(struct table *t, const struct stacks *s, uint32_t stack, uint32
 	for (unsigned side = 0; side < 2 && s->weights[side]; side++) {
 		const int64_t weight = s->weights[side][stack];
 
-		t->rows[place->row - 1].self[side] += weight;
+		add_weight(&t->rows[place->row - 1].self[side], weight);
 		if (!place->active)
-			t->rows[place->row - 1].total[side] += weight;
+			add_weight(&t->rows[place->row - 1].total[side], weight);
 		if (caller != NO_FUNCTION)
-			t->rows[t->places[caller].row - 1].self[side] -= weight;
+			add_weight(&t->rows[t->places[caller].row - 1].self[side], (int64_t) - (uint64_t)weight);
 	}
 	place->active++;
 	return 0;
@@ -283,7 +288,7 @@ static int take_point(void *arg, const char *group, uint32_t node, int64_t weigh
 	if (node < fill->strip_count)
 		fill->strips[node] = strip;
 	if (strip != NO_STRIP)
-		t->strips[(size_t)(strip - 1) * t->strip_points + fill->point] += weight;
+		add_weight(&t->strips[(size_t)(strip - 1) * t->strip_points + fill->point], weight);
 	return 0;
 }
 

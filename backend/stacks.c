@@ -89,7 +89,7 @@ int stacks_take(struct stacks *s, unsigned side, uint32_t node, int64_t weight)
 			return err ? err : -EBADMSG;
 	}
 	mark(s, node);
-	s->weights[side][node] += weight;
+	s->weights[side][node] = weights_add(s->weights[side][node], weight);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ static int add_to_caller(struct stacks *s, uint32_t number, bool is_one_of_many)
 		return err;
 	mark(s, caller);
 	for (unsigned side = 0; side < 2 && s->weights[side]; side++)
-		s->weights[side][caller] += s->weights[side][number];
+		s->weights[side][caller] = weights_add(s->weights[side][caller], s->weights[side][number]);
 	stack->sibling = s->items[caller].child;
 	s->items[caller].child = number;
 	s->below++;

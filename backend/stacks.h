@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct store;
+#include "backend/store.h"
 
 /* Lists of stacks: 0 ends them. Set up when it is first marked, but for what the store said of it, which is asked once. */
 struct stack {
@@ -51,7 +51,7 @@ uint64_t stacks_memory_bytes(const struct stacks *s);
 /* Both sides together. */
 static inline int64_t stacks_weight(const struct stacks *s, uint32_t stack)
 {
-	return s->weights[0][stack] + (s->weights[1] ? s->weights[1][stack] : 0);
+	return weights_add(s->weights[0][stack], s->weights[1] ? s->weights[1][stack] : 0);
 }
 
 #endif

@@ -103,6 +103,12 @@ struct store_name {
  * are over; compacting also gives all free room back, which takes as much again while it lasts. */
 enum store_task { STORE_PRUNE, STORE_MERGE, STORE_COMPACT, STORE_CLEAR };
 
+/* Weights are whatever a sender says: sums of absurd ones wrap around. */
+static inline int64_t weights_add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* A stack, as the prefix tree has it. */
 struct store_node {
 	uint32_t parent, frame;

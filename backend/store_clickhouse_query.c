@@ -218,7 +218,7 @@ static int add_value(void *arg, const char *group, uint32_t node, int64_t weight
 		sum->weight = 0;
 		sum->events = 0;
 	}
-	sum->weight = (int64_t)((uint64_t)sum->weight + (uint64_t)weight);
+	sum->weight = weights_add(sum->weight, weight);
 	sum->events += events;
 	return err;
 }

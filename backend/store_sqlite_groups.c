@@ -175,7 +175,7 @@ int sums_add(struct sums *t, uint32_t group, uint32_t number, int64_t weight, ui
 	}
 	t->count += !sum->events;
 	sum->key = key;
-	sum->weight = (int64_t)((uint64_t)sum->weight + (uint64_t)weight);
+	sum->weight = weights_add(sum->weight, weight);
 	sum->events += events;
 	return 0;
 }

@@ -115,11 +115,6 @@ static inline int64_t weight_of(const struct block *b, uint32_t event)
 	return b->weight ? b->weight[event] : 1;
 }
 
-static inline int64_t add_weights(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 /* --- by stack --- */
 
 /* Runs are added in no order of the memory where their sums are, so those some runs ahead are called for in time. */
@@ -148,7 +143,7 @@ static inline void add(struct piece *piece, uint32_t group, int64_t weight, uint
 {
 	struct stack_sum *sum = &piece->sums[group - piece->first];
 
-	sum->weight = add_weights(sum->weight, weight);
+	sum->weight = weights_add(sum->weight, weight);
 	sum->events += events;
 }
 

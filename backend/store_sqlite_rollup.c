@@ -133,7 +133,7 @@ static void combine(struct sum_list *l)
 
 		if (last && !compare_sums(last, &l->items[i])) {
 			last->events += l->items[i].events;
-			last->weight = (int64_t)((uint64_t)last->weight + (uint64_t)l->items[i].weight);
+			last->weight = weights_add(last->weight, l->items[i].weight);
 		} else {
 			l->items[kept++] = l->items[i];
 		}
