@@ -377,10 +377,12 @@ static int has_given(struct store_names *n, uint32_t id)
 	sqlite3_bind_text(st, 2, m->build_id, -1, SQLITE_STATIC);
 	code = sqlite3_step(st);
 	sqlite3_reset(st);
+	err = store_sqlite_errno(code);
+	if (err)
+		return err;
 	m->has_given = code == SQLITE_ROW;
 	m->given_version = n->given_version;
-	err = store_sqlite_errno(code);
-	return err ? err : m->has_given;
+	return m->has_given;
 }
 
 /* Names are looked for until there is one, and again when others were given. 0 or -errno. */
