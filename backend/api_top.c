@@ -112,9 +112,19 @@ static void add_weight(int64_t *to, int64_t weight)
 	*to = weights_add(*to, weight);
 }
 
+/* Over the stacks of one group. */
+struct walk {
+	struct table *table;
+	const struct stacks *stacks;
+	uint32_t group;
+};
+
 /* What a stack weighs is its function's, but not what it weighs where it is in another. */
-static int enter(struct table *t, const struct stacks *s, uint32_t stack, uint32_t group)
+static int enter(void *arg, uint32_t stack)
 {
+	const struct walk *walk = arg;
+	const struct stacks *s = walk->stacks;
+	struct table *t = walk->table;
 	const uint32_t caller = t->path.len ? *path_end(t) : NO_FUNCTION;
 	struct function_call call;
 	struct place *place;
@@ -123,7 +133,7 @@ static int enter(struct table *t, const struct stacks *s, uint32_t stack, uint32
 	if (!err && call.inlined && t->no_inline)
 		call.function = caller;
 	else if (!err)
-		err = find_place(t, group, call.function);
+		err = find_place(t, walk->group, call.function);
 	if (err)
 		return err;
 	buf_append(&t->path, &call.function, sizeof(call.function));
@@ -145,10 +155,12 @@ static int enter(struct table *t, const struct stacks *s, uint32_t stack, uint32
 	return 0;
 }
 
-static void leave(struct table *t)
+static void leave(void *arg, uint32_t stack)
 {
+	struct table *t = ((const struct walk *)arg)->table;
 	const uint32_t function = *path_end(t);
 
+	(void)stack;
 	if (function != NO_FUNCTION)
 		t->places[function].active--;
 	t->path.len -= sizeof(function);
@@ -158,24 +170,11 @@ static void leave(struct table *t)
 static int add_up(struct api_fill *fill, struct stacks *s, const char *label)
 {
 	struct table *t = fill->arg;
-	const struct stack *items = s->items;
-	uint32_t at = items[0].child, group = NO_GROUP;
+	struct walk walk = { t, s, NO_GROUP };
 	const uint32_t first = t->count;
-	int err = label ? functions_of_label(t->call->ctx.functions, label, &group) : 0;
+	int err = label ? functions_of_label(t->call->ctx.functions, label, &walk.group) : 0;
 
-	while (at && !err) {
-		err = enter(t, s, at, group);
-		if (items[at].child) {
-			at = items[at].child;
-			continue;
-		}
-		for (; at && !err && !items[at].sibling; at = items[at].caller - 1)
-			leave(t);
-		if (!at || err)
-			break;
-		leave(t);
-		at = items[at].sibling;
-	}
+	err = err ? err : stacks_walk(s, enter, leave, &walk);
 	for (uint32_t i = first; i < t->count; i++)
 		t->places[t->rows[i].function].row = 0;
 	fill->kept_bytes = t->cap * sizeof(*t->rows) + t->place_count * sizeof(*t->places);

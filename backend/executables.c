@@ -88,41 +88,24 @@ static int count_frames(struct executables *t, executable_of_frame_fn of_frame)
 	return t->of_frame && t->on_path ? err : -ENOMEM;
 }
 
-static void enter(struct executables *t, uint32_t stack)
+/* Events with a frame of an executable are those of the first stacks with it, seen from the root, and all they call. */
+static int enter(void *arg, uint32_t stack)
 {
+	struct executables *t = arg;
 	const uint32_t place = t->of_frame[t->stacks.items[stack].frame];
 
 	if (place && !t->on_path[place - 1]++)
 		t->items[place - 1].events += (uint64_t)t->stacks.weights[0][stack];
+	return 0;
 }
 
-static void leave(struct executables *t, uint32_t stack)
+static void leave(void *arg, uint32_t stack)
 {
+	struct executables *t = arg;
 	const uint32_t place = t->of_frame[t->stacks.items[stack].frame];
 
 	if (place)
 		t->on_path[place - 1]--;
-}
-
-/* Events with a frame of an executable are those of the first stacks with it, seen from the root, and all they call. */
-static void count_events(struct executables *t)
-{
-	const struct stack *stacks = t->stacks.items;
-
-	for (uint32_t stack = stacks[0].child; stack;) {
-		enter(t, stack);
-		if (stacks[stack].child) {
-			stack = stacks[stack].child;
-			continue;
-		}
-		leave(t, stack);
-		while (stack && !stacks[stack].sibling) {
-			stack = stacks[stack].caller - 1;
-			if (stack)
-				leave(t, stack);
-		}
-		stack = stack ? stacks[stack].sibling : 0;
-	}
 }
 
 static int take_events(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
@@ -170,8 +153,6 @@ int executables_count(struct store *s, const struct store_selection *sel, execut
 	err = err ? err : s->ops->sum_stacks(s, sel, NULL, take_events, &t);
 	err = err ? err : stacks_add_up(&t.stacks, false);
 	err = err ? err : count_frames(&t, of_frame);
-	if (err)
-		return err;
-	count_events(&t);
-	return tell(&t, fn, arg);
+	err = err ? err : stacks_walk(&t.stacks, enter, leave, &t);
+	return err ? err : tell(&t, fn, arg);
 }

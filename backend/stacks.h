@@ -48,6 +48,33 @@ int stacks_add_up(struct stacks *s, bool is_one_of_many);
 /* What they take, but for memory that was never touched: of stacks that no question had. */
 uint64_t stacks_memory_bytes(const struct stacks *s);
 
+/* After stacks_add_up(), callers before what they call: @enter is called for each stack but the empty one, until it returns
+ * an error, and @leave when all that the stack calls has been walked. 0 or that error. */
+static inline int stacks_walk(const struct stacks *s, int (*enter)(void *arg, uint32_t stack),
+			      void (*leave)(void *arg, uint32_t stack), void *arg)
+{
+	const struct stack *items = s->items;
+
+	for (uint32_t at = items[0].child; at;) {
+		int err = enter(arg, at);
+
+		if (err)
+			return err;
+		if (items[at].child) {
+			at = items[at].child;
+			continue;
+		}
+		leave(arg, at);
+		while (at && !items[at].sibling) {
+			at = items[at].caller - 1;
+			if (at)
+				leave(arg, at);
+		}
+		at = at ? items[at].sibling : 0;
+	}
+	return 0;
+}
+
 /* Both sides together. */
 static inline int64_t stacks_weight(const struct stacks *s, uint32_t stack)
 {
