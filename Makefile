@@ -2,9 +2,9 @@
 # hearth's one build file. Everything generated lands under $(BUILD).
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
-#   make deps       install missing packages      sudo make test             the whole test suite
+#   make deps       install what a build needs    sudo make test             install what tests need, too, and run the whole suite
 #   make chdb       a ClickHouse for the tests over it
-#   make test-unit | test-arm64 | test-system | test-vm | truth | judge | mutants | peers | symbols-truth | bench | fuzz | lint | format | install | clean
+#   make test-unit | test-arm64 | test-system | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | lint | rooms | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -61,24 +61,29 @@ CFLAGS_ALL += $(if $(CROSS),--sysroot=$(SYSROOT)) $(CFLAGS)
 LDFLAGS_ALL += $(if $(CROSS),--sysroot=$(SYSROOT)) $(LDFLAGS)
 include vendor/deps.mk
 
-# --- layers: each folder one archive; a layer links only what stands below it ---
-LAYERS := base proto symbols sinks agent backend cmd
-# A file called after another CPU is not built.
-OTHER_CPUS := $(filter-out $(if $(filter amd64,$(ARCH)),x86_64,$(ARCH)),x86_64 arm64)
-src = $(filter-out $(OTHER_CPUS:%=\%_%.c),$(wildcard $(1)/*.c))
-obj = $(patsubst %.c,$(BUILD)/%.o,$(call src,$(1)))
-below_proto := proto base
-below_symbols := symbols $(below_proto)
-below_sinks := sinks $(below_proto)
-below_agent := agent symbols $(below_proto)
-below_backend := backend symbols sinks $(below_proto)
-below_cmd := cmd agent backend sinks symbols proto base
-below_base := base
+# --- layers: the top rooms of tools/rooms, an archive each, that is linked with those that its rooms may use ---
+# "LAYER/ITSELF/ONE BELOW/..." a layer, from the top down; bpf/ is inside the agent's objects
+LAYER_LINES := $(shell awk '/^[a-z \t]/ { for (i = 1; i <= NF; i++) { name = $$i; is_room = sub(/:$$/, "", name); sub(/\/.*/, "", name); \
+	if (is_room && !((room = name) in seen)) seen[order[++n] = room]; uses[room, name] } } \
+	END { for (i = 1; i <= n; i++) { line = order[i]; for (j = i; j <= n; j++) if ((order[i], order[j]) in uses) line = line "/" order[j]; \
+	if (order[i] != "bpf") print line } }' tools/rooms)
+LAYERS :=
+define layer_line
+LAYERS += $(1)
+below_$(1) := $(filter-out bpf,$(2))
+endef
+$(foreach line,$(LAYER_LINES),$(eval $(call layer_line,$(firstword $(subst /, ,$(line))),$(wordlist 2,99,$(subst /, ,$(line))))))
 archives = $(foreach l,$(below_$(1)),$(BUILD)/lib/$(l).a)
 
-PROTO_SRC := $(wildcard proto/*/*.proto)
+# A file called after another CPU is not built.
+OTHER_CPUS := $(filter-out $(if $(filter amd64,$(ARCH)),x86_64,$(ARCH)),x86_64 arm64)
+SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c),$(sort $(shell find $(LAYERS) -name '*.c')))
+src = $(filter $(1)/%,$(SRC))
+obj = $(patsubst %.c,$(BUILD)/%.o,$(call src,$(1)))
+
+PROTO_SRC := $(sort $(shell find proto -name '*.proto'))
 PROTO_OBJ := $(patsubst %.proto,$(BUILD)/%.pb.o,$(PROTO_SRC))
-BPF_SRC := $(wildcard bpf/*.bpf.c)
+BPF_SRC := $(sort $(shell find bpf -name '*.bpf.c'))
 BPF_SKEL := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.skel.h,$(BPF_SRC))
 
 .PHONY: all
@@ -106,11 +111,12 @@ $(BUILD)/%.pb.o: $(BUILD)/%.pb.c
 
 $(call obj,proto) $(call obj,backend) $(PROTO_OBJ): | $(patsubst %.o,%.h,$(PROTO_OBJ))
 
-# Files that base/embed.h puts into an object.
-$(BUILD)/proto/flamegraph.o: proto/flamegraph.css proto/flamegraph.js
-$(BUILD)/backend/page.o: $(wildcard backend/page/*)
-$(BUILD)/proto/flamegraph_page.o: proto/flamegraph_page.css proto/flamegraph_page.js proto/flamegraph_plain.js
-$(BUILD)/proto/report_diff_picture.o: proto/flamegraph_compare.js
+# What `hearth bench` samples is walked by frame pointers, too.
+$(filter %/bench_load.o,$(call obj,cmd)): CFLAGS_ALL += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+
+# Text files that base/embed.h puts into objects: any of them is made new with any of these.
+EMBEDDED := $(shell find $(LAYERS) -name '*.js' -o -name '*.css' -o -name '*.html')
+$(patsubst %.c,$(BUILD)/%.o,$(shell grep -rl --include='*.c' '"base/embed.h"' $(LAYERS))): $(EMBEDDED)
 
 # --- BPF: one object a program file, embedded as a skeleton ---
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)) -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
@@ -118,14 +124,16 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$@) mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MT $@ -MF $(@:.o=.d) -c -o $@ $<
 
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
-	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
 $(call obj,agent): | $(BPF_SKEL)
 
 # --- what it takes ---
-.PHONY: deps
+.PHONY: deps test-deps
 deps:
 	$(Q)tools/deps.sh
+test-deps:
+	$(Q)tools/deps.sh --test
 
 # A build without its libraries should say so in one line, not in pages of missing headers.
 $(BUILD)/.deps: vendor/packages.txt tools/deps.sh
@@ -136,21 +144,24 @@ $(BUILD)/.deps: vendor/packages.txt tools/deps.sh
 # --- running ---
 .PHONY: run
 run: deps
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)exec $(BUILD)/hearth $(ARGS)
 
 # --- tests ---
 # Tests that hold x86-64's code, registers or rows, or build programs for this machine; and what qemu-user
 # cannot do (helper processes behind seccomp filters, openat2). What stands above the agent knows no CPU.
-UNIT_LAYERS := $(if $(CROSS),base agent,*)
-UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/test_%.c,late stacks rows rows_code code_bounds rows_entry rows_quick rows_files rows_go unwind blocks dense \
-	debug_files $(if $(CROSS),elf_helper elf_service index_helper indexes interval jit_names proc_maps))
-UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)),$(wildcard $(UNIT_LAYERS:%=tests/unit/%/test_*.c)))
+UNIT_LAYERS := $(if $(CROSS),base agent,$(LAYERS))
+UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/\%test_%.c,late_walk stacks rows code bounds entry rows_quick rows_files go unwind blocks dense \
+	debug_files $(if $(CROSS),elf_helper elf_service index_helper indexes interval perf_map proc_maps))
+UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)), \
+	$(sort $(shell find $(UNIT_LAYERS:%=tests/unit/%) -name 'test_*.c')))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 unit_layer = $(firstword $(subst /, ,$(patsubst $(BUILD)/unit/%,%,$(1))))
 
 # Not optimized, which takes longer than running them.
 $(BUILD)/tests/unit/%.o: CFLAGS_ALL += -DTEST_DATA='"tests"' -O0 -U_FORTIFY_SOURCE
+# Want of memory: tests/unit/failing_memory.h.
+$(BUILD)/unit/%/test_no_memory: LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup,--wrap=strndup,--wrap=free
 .SECONDEXPANSION:
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
@@ -163,16 +174,15 @@ test-unit: unit-bins
 
 # The same for arm64 by qemu-user, but for what needs a kernel of that CPU (test-vm has it).
 test-arm64:
-	$(Q)tools/deps.sh --vm
+	$(Q)tools/deps.sh --arm64
 	$(Q)$(MAKE) --no-print-directory ARCH=arm64 BUILD=$(BUILD)-arm64 test-unit
 
 test-system: all judge-bin
 	$(Q)tests/run-system.sh $(BUILD)
 
 # KERNELS: those of them that are to be tried
-test-vm: all
-	$(Q)tools/deps.sh --vm
-	$(if $(if $(KERNELS),$(filter %-arm64,$(KERNELS)),1),$(Q)$(MAKE) --no-print-directory ARCH=arm64 BUILD=$(BUILD)-arm64 all)
+test-vm: all test-deps
+	$(if $(if $(KERNELS),$(filter %-arm64,$(KERNELS)),1),$(Q)tools/deps.sh --arm64 && $(MAKE) --no-print-directory ARCH=arm64 BUILD=$(BUILD)-arm64 all)
 	$(Q)tests/run-vm.sh $(BUILD) $(KERNELS)
 
 truth: all
@@ -186,16 +196,21 @@ symbols-truth: all $(BUILD)/symbols/demangle
 $(BUILD)/symbols/demangle: $(BUILD)/tests/symbols/demangle.o $(call archives,symbols)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
-test: deps
+test: test-deps
 	$(Q)tests/run.sh
 
 lint:
 	$(Q)tools/lint.sh
 
-format:
-	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+# Who calls whom, against tools/rooms.
+.PHONY: rooms
+rooms: $(call archives,cmd)
+	$(Q)tools/check-rooms --build $(BUILD)
 
-bench: all $(BUILD)/bench/names $(BUILD)/bench/store $(BUILD)/bench/capture $(BUILD)/bench/encode
+format:
+	$(Q)$$(command -v clang-format-14 || echo clang-format) -i $$(git ls-files '*.c' '*.h' '*.def')
+
+bench: all $(addprefix $(BUILD)/bench/,names store capture encode fpwalk)
 	$(Q)tools/bench/run.sh $(BUILD) $(FIGURES)
 
 $(BUILD)/bench/capture: $(BUILD)/tools/bench/capture.o $(call archives,proto)
@@ -208,6 +223,9 @@ $(BUILD)/bench/store: $(BUILD)/tools/bench/store.o $(call archives,backend)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/names: $(BUILD)/tools/bench/names.o $(call archives,symbols)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench/fpwalk: $(BUILD)/tools/bench/fpwalk.o $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # --- the judge of the stack walk: a program of its own over hearth's archives ---
@@ -236,6 +254,11 @@ judge: judge-bin
 .PHONY: mutants
 mutants: all
 	$(Q)tests/mutants/run.sh $(BUILD) $(MUTANTS)
+
+# Bugs at random lines, which a test should notice, in a copy of the tree. Hours.   MUTATION: options of tests/mutation/run.py
+.PHONY: mutation
+mutation:
+	$(Q)tests/mutation/run.py $(MUTATION)
 
 # --- fuzzing: clang's libFuzzer over the same sources, sanitized, in a folder of their own ---
 FUZZ_SECONDS ?= 60

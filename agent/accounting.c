@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The accounting: samples taken (entries of our program that passed the filters) = delivered + lost + pending, exactly.
- * Every place that can lose a sample has a name here. Agent's thread.
+ * Every place that can lose a sample has a name here. Runs on the agent's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent_state.h"
-#include "agent/walk_ends.h"
+#include "agent/samples/walk_ends.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -16,38 +16,44 @@
 
 #include <sys/utsname.h>
 
-#define X(name, lost, text) { text, lost },
-static const struct {
-	const char *text;
-	bool is_loss;
-} bpf_counters[] = { BPF_COUNTERS(X) };
+#define X(name, text) text,
+static const char *const bpf_counters[] = { BPF_COUNTERS(X) };
 #undef X
 
 #define X(name, text) text,
 static const char *const intake_losses[] = { INTAKE_LOSSES(X) };
 #undef X
 
-static uint64_t kernel_losses(const uint64_t counters[COUNTER_MAX])
+static uint64_t losses(const struct agent *a, enum intake_loss loss)
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < COUNTER_MAX; i++)
-		sum += bpf_counters[i].is_loss ? counters[i] : 0;
+	for (uint32_t i = 0; i < a->kinds.count; i++)
+		sum += a->in.lost[loss][i];
 	return sum;
+}
+
+/* Adds the accounting of one kind to @ret: taken = delivered + lost + pending. */
+static void add_kind(const struct agent *a, uint32_t kind, struct agent_stats *ret)
+{
+	uint64_t taken, lost;
+
+	sampler_kind_counters(a->in.sampler, kind, &taken, &lost);
+	for (int i = 0; i < LOSS_MAX; i++)
+		lost += a->in.lost[i][kind];
+	ret->taken += taken;
+	ret->delivered += a->delivered[kind];
+	ret->lost += lost;
+	ret->pending += taken - a->delivered[kind] - lost;
 }
 
 void agent_stats_read(struct agent *a, struct agent_stats *ret)
 {
-	uint64_t counters[COUNTER_MAX], not_sampled = sampler_not_sampled(a->in.sampler);
+	uint64_t not_sampled = sampler_not_sampled(a->in.sampler);
 
-	sampler_counters(a->in.sampler, counters);
 	memset(ret, 0, sizeof(*ret));
-	ret->taken = counters[COUNTER_TAKEN];
-	ret->delivered = a->delivered;
-	ret->lost = kernel_losses(counters);
-	for (int i = 0; i < LOSS_MAX; i++)
-		ret->lost += a->in.lost[i];
-	ret->pending = ret->taken - ret->delivered - ret->lost;
+	for (uint32_t i = 0; i < a->kinds.count; i++)
+		add_kind(a, i, ret);
 	if (not_sampled > a->not_sampled) /* an estimate, but one that never goes back */
 		a->not_sampled = not_sampled;
 	ret->not_sampled = a->not_sampled;
@@ -66,18 +72,29 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	ret->processes = processes_count(a->in.processes);
 }
 
+/* Losses of all kinds in the kernel. */
+static uint64_t ring_losses(const struct agent *a)
+{
+	uint64_t sum = 0, taken, lost;
+
+	for (uint32_t i = 0; i < a->kinds.count; i++) {
+		sampler_kind_counters(a->in.sampler, i, &taken, &lost);
+		sum += lost;
+	}
+	return sum;
+}
+
 void agent_losses_print(struct agent *a, struct buf *out)
 {
-	uint64_t counters[COUNTER_MAX];
+	uint64_t in_kernel = ring_losses(a);
 	size_t start = out->len;
 
-	sampler_counters(a->in.sampler, counters);
-	if (counters[COUNTER_LOST_RING])
-		buf_printf(out, "ring full %llu", (unsigned long long)counters[COUNTER_LOST_RING]);
+	if (in_kernel)
+		buf_printf(out, "ring full %llu", (unsigned long long)in_kernel);
 	for (int i = 0; i < LOSS_MAX; i++)
-		if (a->in.lost[i])
+		if (losses(a, i))
 			buf_printf(out, "%s%s %llu", out->len > start ? ", " : "", intake_losses[i],
-				   (unsigned long long)a->in.lost[i]);
+				   (unsigned long long)losses(a, i));
 }
 
 void agent_tell_misses(const struct agent *a)
@@ -98,12 +115,7 @@ void agent_describe(struct agent *a, struct buf *out)
 
 	uname(&u);
 	buf_printf(out, "Linux %s, %u CPUs, ", u.release, sampler_cpus(a->in.sampler));
-	if (a->period == 1)
-		buf_puts(out, "a sample each event");
-	else if (a->period)
-		buf_printf(out, "a sample each %llu events", (unsigned long long)a->period);
-	else
-		buf_printf(out, "%u Hz", a->freq_hz);
+	kinds_print(&a->kinds, out);
 	buf_printf(out, ", %u processes, walk by %s, %u ring%s of %llu KB", processes_count(a->in.processes),
 		   sampler_form(a->in.sampler), sampler_rings(a->in.sampler), sampler_rings(a->in.sampler) == 1 ? "" : "s",
 		   (unsigned long long)sampler_ring_bytes(a->in.sampler) >> 10);
@@ -134,18 +146,21 @@ static void collect(void *arg)
 		   "Samples taken: entries of the program that passed the filters.", stats.taken);
 	set_series(a, "hearth_samples_delivered_total", NULL, NULL, "Samples in profiles that the sink took.",
 		   stats.delivered);
-	set_series(a, "hearth_samples_lost_total", "reason", "ring full", lost_help, counters[COUNTER_LOST_RING]);
+	set_series(a, "hearth_samples_lost_total", "reason", "ring full", lost_help, ring_losses(a));
 	for (int i = 0; i < LOSS_MAX; i++)
-		set_series(a, "hearth_samples_lost_total", "reason", intake_losses[i], lost_help, a->in.lost[i]);
+		set_series(a, "hearth_samples_lost_total", "reason", intake_losses[i], lost_help, losses(a, i));
 	set_series(a, "hearth_samples_not_sampled_total", NULL, NULL,
 		   "Samples that the time CPUs were busy implies and the kernel never gave (an estimate).",
 		   stats.not_sampled);
 	for (int i = 0; i < COUNTER_MAX; i++)
-		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i].text, "Counters of the kernel half.",
+		set_series(a, "hearth_bpf_events_total", "event", bpf_counters[i], "Counters of the kernel half.",
 			   counters[i]);
 	set_series(a, "hearth_stack_chunks_not_kept_total", NULL, NULL,
 		   "Pieces of copied stacks that came while others waited to be walked, beyond what is kept meanwhile.",
 		   a->in.chunks_not_kept);
+	set_series(a, "hearth_unknown_sections_total", NULL, NULL,
+		   "Parts of sample records that were passed over, being of no known type.",
+		   pending_unknown_sections(a->in.pending));
 	for (int i = 0; i < END_MAX; i++)
 		set_series(a, "hearth_walk_ends_total", "end", walk_end_text(i), "How user stack walks ended.",
 			   a->in.ends[i]);

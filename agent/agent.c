@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's life: new (loads, reads /proc), started (samples), stopped (drained, the last profile handed over). Sources of
- * events in the caller's loop: the side band (a ring half full), the rings (a miss, or a ring a quarter full), a short timer
- * while something waits to be applied, the report timer, and a slow one that follows CPUs. Everything on the loop's thread.
+ * The agent's life once its parts are there (agent/parts.c): started (samples), stopped (drained, the last profile handed
+ * over). Sources of events in the caller's loop: the side band (a ring half full), the rings (a miss, or a ring a quarter
+ * full), a short timer while something waits to be applied, the report timer, and a slow one that follows CPUs. Everything
+ * runs on the loop's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,11 +13,9 @@
 
 #include "agent/agent.h"
 #include "agent/agent_state.h"
-#include "agent/indexes.h"
-#include "agent/kernel_version.h"
-#include "agent/perf_event.h"
-#include "agent/readers.h"
-#include "agent/sampler_filter.h"
+#include "agent/files/open.h"
+#include "agent/names/indexes.h"
+#include "agent/kernel/sampler_filter.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,7 +26,7 @@
 #include "proto/sink.h"
 
 enum {
-	SETTLE_TIMER_MS = 3, /* for what came while the rings were read */
+	SETTLE_TIMER_MS = 3, /* for records that came while the rings were read */
 	CPU_CHECK_MS = 1000,
 	FILE_IDLE_SECONDS = 60,
 	SAVE_ROWS_SECONDS = 600,
@@ -35,6 +34,11 @@ enum {
 };
 
 /* --- CPUs that come and go: agent/cpus.c --- */
+
+static void publish_asid(void *arg, struct process *p)
+{
+	process_publish(p, ((struct agent *)arg)->in.sampler);
+}
 
 static void on_cpu_timer(void *arg)
 {
@@ -44,6 +48,8 @@ static void on_cpu_timer(void *arg)
 
 	if (error)
 		log_limited(&limit, 60 * NSEC_PER_SEC, LOG_WARN, "a CPU is not sampled: %s", strerror(-error));
+	if (!a->pids.is_ours)
+		processes_reread_met(a->in.processes, publish_asid, a);
 	intake_read_side_band(&a->in); /* where nothing misses, nothing else wakes us when a mapping replaces another */
 }
 
@@ -58,7 +64,7 @@ static void forget_process(void *arg, struct process *p)
 	(void)sampler_filter_remove(a->in.sampler, p->pid);
 }
 
-/* What takes long goes on meanwhile, but the rings would be full soon. */
+/* Called now and then during long work, as the rings would be full soon. */
 static void on_wait(void *arg)
 {
 	struct agent *a = arg;
@@ -66,38 +72,41 @@ static void on_wait(void *arg)
 	intake_read_ahead(&a->in);
 }
 
+/* Counts the events of @t by kind into @counts. */
+static void count_events(const struct traces *t, uint64_t counts[MAX_KINDS])
+{
+	for (uint32_t i = 0; i < traces_event_count(t); i++)
+		counts[traces_events(t)[i].kind]++;
+}
+
 /* Builds the profiles of @t, hands them to the sink, and empties it. */
 static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint64_t end_ns)
 {
-	uint32_t events = traces_event_count(t);
 	struct profiles *p = NULL;
 	int error;
 
-	if (!events)
+	if (!traces_event_count(t))
 		return;
 	if (interval_build(a->interval, t, start_ns, end_ns, on_wait, a, &p)) {
-		a->in.lost[LOSS_MEMORY] += events;
+		count_events(t, a->in.lost[LOSS_MEMORY]);
 	} else {
 		error = sink_consume(a->out, p, NULL);
-		if (error)
-			a->in.lost[LOSS_SINK] += events;
-		else
-			a->delivered += events;
+		count_events(t, error ? a->in.lost[LOSS_SINK] : a->delivered);
 		if (error && error != -EAGAIN)
 			a->sink_error = error;
 		profiles_put(p);
 	}
-	jit_names_settle(a->in.jit_names, t, end_ns);
+	runtimes_settle(a->in.runtimes, t, end_ns);
 	traces_reset(t);
 }
 
-/* May its frames get better names soon? */
+/* May the frames of the interval get better names soon? */
 static bool waits_for_names(const struct traces *t)
 {
 	for (uint32_t i = 0; i < traces_frame_count(t); i++) {
 		const struct trace_frame *frame = traces_frame(t, i);
 
-		if (frame->kind == FRAME_NATIVE && file_names_are_coming(frame->file))
+		if (frame->file && file_names_are_coming(frame->file))
 			return true;
 	}
 	return false;
@@ -131,7 +140,7 @@ static void report(struct agent *a)
 	uint64_t start_ns = a->interval_start_ns, now_ns = clock_mono_ns();
 
 	if (traces_event_count(a->in.traces))
-		jit_names_update(a->in.jit_names, a->in.traces, on_wait, a);
+		runtimes_update(a->in.runtimes, a->in.traces, on_wait, a);
 	hand_over_held(a);
 	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
 		start_ns = a->in.oldest_ns;
@@ -211,12 +220,24 @@ void agent_hand_over_held(struct agent *a)
 	hand_over_held(a);
 }
 
+/* An interval begins when the one before was due. So it contains the time that a report takes, which is long on a busy
+ * machine. */
+static int set_report_timer(struct agent *a, uint64_t from_ns)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	a->report_due_ns = from_ns + draw_interval_ns(a);
+	if (a->report_due_ns <= now_ns)
+		a->report_due_ns = now_ns + 1;
+	return loop_set_timer(a->report_timer, a->report_due_ns - now_ns, 0);
+}
+
 static void on_report_timer(void *arg)
 {
 	struct agent *a = arg;
 
 	agent_report(a);
-	(void)loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
+	(void)set_report_timer(a, a->report_due_ns);
 }
 
 /* The wall clock was set: profiles after this carry the new time. */
@@ -230,192 +251,60 @@ static void on_clock_set(void *arg, int fd, uint32_t events)
 	clock_refresh();
 }
 
-/* --- life --- */
-
-static int fail(struct agent_error *err, int error, const char *what)
-{
-	if (!err->message[0])
-		snprintf(err->message, sizeof(err->message), "%s: %s", what, strerror(-error));
-	return error;
-}
-
-int agent_check_config(const struct agent_config *config, const char **option_ret, struct agent_error *err)
-{
-	struct perf_event_attr attr = { 0 };
-
-	*option_ret = "event";
-	if (perf_event_find(config->event ? config->event : "cpu-clock", &attr, err))
-		return -EINVAL;
-	return sampler_filter_check(&config->filter, option_ret, err);
-}
-
-/* @error is what opening events on the CPUs said. */
-static int explain_events(const struct agent_config *config, int error, struct agent_error *err)
-{
-	/* what perf_event_open(2) says of hardware counters that are not there */
-	if (err->message[0])
-		return error;
-	if (config->event && (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV))
-		snprintf(err->message, sizeof(err->message),
-			 "this machine cannot sample on '%s' (virtual machines often have no hardware counters); cpu-clock "
-			 "works "
-			 "everywhere",
-			 config->event);
-	else if (error == -EINVAL && !config->period)
-		snprintf(err->message, sizeof(err->message),
-			 "the kernel refuses '%s' %u times a second; kernel.perf_event_max_sample_rate allows %u",
-			 config->event, config->freq_hz, perf_event_max_freq());
-	return fail(err, error, "cannot open perf events");
-}
-
-static int watch_clock(struct agent *a, struct loop *loop)
-{
-	struct itimerspec far = { .it_value.tv_sec = INT32_MAX };
-
-	a->clock_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (a->clock_fd < 0 || timerfd_settime(a->clock_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far, NULL))
-		return -errno;
-	return loop_add_fd(loop, a->clock_fd, EPOLLIN, on_clock_set, a, &a->clock_watch);
-}
-
-static int watch(struct agent *a, struct loop *loop)
-{
-	int error = loop_add_fd(loop, side_band_fd(a->in.side_band), EPOLLIN, on_side_band, a, &a->side_band_watch);
-
-	if (!error)
-		error = loop_add_fd(loop, sampler_fd(a->in.sampler), EPOLLIN, on_ring, a, &a->ring_watch);
-	if (!error)
-		error = loop_add_timer(loop, on_settle_timer, a, &a->settle_timer);
-	if (!error)
-		error = loop_add_timer(loop, on_report_timer, a, &a->report_timer);
-	if (!error)
-		error = loop_add_timer(loop, on_cpu_timer, a, &a->cpu_timer);
-	return error ? error : watch_clock(a, loop);
-}
-
-/* What needs no kernel: the tables. Takes @r over. */
-static int make_tables(struct agent *a, const struct readers *r, const struct agent_config *config, struct loop *loop,
-		       struct metrics *metrics)
-{
-	int error = readers_hand_over(r, config, loop, metrics, &a->in.files, &a->indexes);
-
-	if (!error)
-		error = processes_new(a->in.files, &a->in.processes);
-	if (!error)
-		error = facts_reader_new(config->env_vars, config->env_var_count, metrics, &a->in.facts);
-	if (!error)
-		error = pending_new(AGENT_MAX_CPUS, &a->in.pending);
-	if (!error)
-		error = kernel_names_new(metrics, &a->in.kernel_names);
-	if (!error)
-		error = traces_new(a->in.kernel_names, &a->in.traces);
-	if (!error)
-		error = traces_new(a->in.kernel_names, &a->held);
-	if (!error)
-		error = jit_names_new(a->in.files, metrics, &a->in.jit_names);
-	if (!error)
-		error = names_new(a->in.kernel_names, metrics, &a->names);
-	if (!error)
-		error = truth_counts_new(metrics, &a->truths);
-	if (!error)
-		error = module_status_new(metrics, &a->modules);
-	if (!error)
-		error = interval_new(a->names, a->in.jit_names, a->truths, a->modules, config, &a->interval);
-	if (!error) {
-		a->in.indexes = a->indexes;
-		indexes_on_done(a->indexes, on_names, a);
-	}
-	return error;
-}
+/* --- sources of events --- */
 
 static void on_open_wait(void *arg)
 {
 	intake_keep_samples(&((struct agent *)arg)->in);
 }
 
-static int make_all(struct agent *a, const struct agent_config *config, struct loop *loop, struct metrics *metrics,
-		    struct agent_error *err)
+void agent_follow_files(struct agent *a, struct file_opener *opener)
 {
-	struct readers readers = { 0 };
-	int error;
-
-	error = readers_start(config, metrics, &readers, err);
-	if (error) {
-		readers_stop(&readers);
-		return error;
-	}
-	error = make_tables(a, &readers, config, loop, metrics);
-	if (error)
-		return fail(err, error, "cannot start the agent");
-	error = sampler_new(config, &a->in.sampler, err);
-	if (error)
-		return fail(err, error, "cannot start sampling");
+	a->in.indexes = a->indexes;
+	indexes_on_done(a->indexes, on_names, a);
 	files_on_wait(a->in.files, on_wait, a);
-	file_opener_on_wait(readers.opener, on_open_wait, a);
-	error = late_new(a->in.processes, a->in.files, a->in.sampler, metrics, &a->in.late);
-	if (!error)
-		error = side_band_new(metrics, &a->in.side_band);
-	if (!error)
-		error = agent_choose_cpus(a, &config->filter, err);
-	if (!error)
-		error = agent_follow_cpus(a);
-	if (error)
-		return explain_events(config, error, err);
-	error = processes_scan(a->in.processes);
-	if (error)
-		return fail(err, error, "cannot read /proc");
-	error = watch(a, loop);
-	if (!error)
-		error = agent_metrics(a);
-	return error ? fail(err, error, "cannot start the agent") : 0;
+	file_opener_on_wait(opener, on_open_wait, a);
 }
 
-/* Of tracepoints each event is a sample, as with perf: there is no clock in them to ask for a frequency. */
-static uint64_t agent_period(const struct agent_config *config)
+static int watch_clock(struct agent *a)
 {
-	struct perf_event_attr attr = { 0 };
-	struct agent_error ignored;
+	struct itimerspec far = { .it_value.tv_sec = INT32_MAX };
 
-	if (config->period || !config->event || perf_event_parse(config->event, &attr, &ignored))
-		return config->period;
-	return attr.type == PERF_TYPE_TRACEPOINT;
+	a->clock_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (a->clock_fd < 0 || timerfd_settime(a->clock_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far, NULL))
+		return -errno;
+	return loop_add_fd(a->loop, a->clock_fd, EPOLLIN, on_clock_set, a, &a->clock_watch);
 }
 
-int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
-	      struct agent **ret, struct agent_error *err)
+int agent_watch(struct agent *a)
 {
-	struct agent *a = calloc(1, sizeof(*a));
-	struct agent_config resolved = *config;
-	int error;
+	int error = loop_add_fd(a->loop, side_band_fd(a->in.side_band), EPOLLIN, on_side_band, a, &a->side_band_watch);
 
-	err->message[0] = '\0';
-	if (!a)
-		return fail(err, -ENOMEM, "cannot start the agent");
-	if (!config->freq_hz)
-		resolved.freq_hz = perf_event_max_freq() < AGENT_MAX_FREQ ? perf_event_max_freq() : AGENT_MAX_FREQ;
-	a->freq_hz = resolved.freq_hz;
-	resolved.period = agent_period(config);
-	a->period = resolved.period;
-	a->loop = loop;
-	a->out = out;
-	a->in.metrics = metrics;
-	a->clock_fd = -1;
-	a->random = (unsigned)clock_mono_ns();
-	a->report_interval_ns = config->report_interval_ns;
-	a->report_jitter = config->report_jitter;
-	a->cpu_cap = AGENT_MAX_CPUS;
-	a->cpus = calloc(AGENT_MAX_CPUS, sizeof(*a->cpus));
-	error = a->cpus ? kernel_is_supported(config->unsafe_kernel, config->no_version_check, err)
-			: fail(err, -ENOMEM, "cannot start the agent");
 	if (!error)
-		error = make_all(a, &resolved, loop, metrics, err);
-	if (error) {
-		agent_free(a);
-		return error;
-	}
-	*ret = a;
-	return 0;
+		error = loop_add_fd(a->loop, sampler_fd(a->in.sampler), EPOLLIN, on_ring, a, &a->ring_watch);
+	if (!error)
+		error = loop_add_timer(a->loop, on_settle_timer, a, &a->settle_timer);
+	if (!error)
+		error = loop_add_timer(a->loop, on_report_timer, a, &a->report_timer);
+	if (!error)
+		error = loop_add_timer(a->loop, on_cpu_timer, a, &a->cpu_timer);
+	return error ? error : watch_clock(a);
 }
+
+void agent_unwatch(struct agent *a)
+{
+	agent_drop_extra_reports(a);
+	loop_remove(a->side_band_watch);
+	loop_remove(a->ring_watch);
+	loop_remove(a->settle_timer);
+	loop_remove(a->report_timer);
+	loop_remove(a->cpu_timer);
+	loop_remove(a->clock_watch);
+	if (a->clock_fd >= 0)
+		close(a->clock_fd);
+}
+
+/* --- life --- */
 
 int agent_start(struct agent *a, struct agent_error *err)
 {
@@ -425,10 +314,12 @@ int agent_start(struct agent *a, struct agent_error *err)
 	a->interval_start_ns = a->rows_saved_ns = clock_mono_ns();
 	error = a->paused ? 0 : sampler_enable(a->in.sampler, true);
 	if (!error)
-		error = loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
+		error = set_report_timer(a, a->interval_start_ns);
 	if (!error)
 		error = loop_set_timer(a->cpu_timer, CPU_CHECK_MS * NSEC_PER_MSEC, CPU_CHECK_MS * NSEC_PER_MSEC);
-	return error ? fail(err, error, "cannot enable the sampling events") : 0;
+	if (error)
+		snprintf(err->message, sizeof(err->message), "cannot enable the sampling events: %s", strerror(-error));
+	return error;
 }
 
 int agent_pause(struct agent *a, bool on)
@@ -441,7 +332,7 @@ void agent_set_interval(struct agent *a, uint64_t report_interval_ns, double rep
 {
 	a->report_interval_ns = report_interval_ns;
 	a->report_jitter = report_jitter;
-	(void)loop_set_timer(a->report_timer, draw_interval_ns(a), 0);
+	(void)set_report_timer(a, clock_mono_ns());
 }
 
 int agent_add_pid(struct agent *a, uint32_t pid)
@@ -479,46 +370,10 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 	files_always_wait(a->in.files);
 	do {
 		intake_run_all(&a->in);
-	} while (!intake_is_done(&a->in)); /* what came in while a file was read */
+	} while (!intake_is_done(&a->in)); /* records that came in while a file was read */
 	wait_for_names(a, deadline_ns);
 	report(a);
 	save_rows(a);
 	agent_tell_misses(a);
 	return a->sink_error;
-}
-
-void agent_free(struct agent *a)
-{
-	if (!a)
-		return;
-	agent_metrics_off(a);
-	agent_drop_extra_reports(a);
-	loop_remove(a->side_band_watch);
-	loop_remove(a->ring_watch);
-	loop_remove(a->settle_timer);
-	loop_remove(a->report_timer);
-	loop_remove(a->cpu_timer);
-	loop_remove(a->clock_watch);
-	if (a->clock_fd >= 0)
-		close(a->clock_fd);
-	interval_free(a->interval);
-	truth_counts_free(a->truths);
-	module_status_free(a->modules);
-	names_free(a->names);
-	traces_free(a->in.traces);
-	traces_free(a->held);
-	pending_free(a->in.pending);
-	intake_fini(&a->in);
-	late_free(a->in.late);
-	processes_free(a->in.processes);
-	facts_reader_free(a->in.facts);
-	jit_names_free(a->in.jit_names);
-	kernel_names_free(a->in.kernel_names);
-	indexes_free(a->indexes);
-	files_free(a->in.files);
-	side_band_free(a->in.side_band);
-	sampler_free(a->in.sampler);
-	free(a->cpus);
-	free(a->chosen);
-	free(a);
 }

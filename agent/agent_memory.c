@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the agent's memory is spent on. Each part is asked for itself, at the end of an interval, on the agent's thread,
- * which alone may look at them. What is not theirs: profiles on their way to the sinks, the store's and the servers' parts,
- * which say so themselves, and code.
+ * Tells how much memory each part of the agent takes. Each part is asked at the end of an interval, on the agent's thread,
+ * which alone may look at them. Code is not counted, nor are profiles on their way to the sinks, the store and the servers,
+ * which tell for themselves.
  */
 #include "agent/agent_state.h"
 #include "base/memory.h"
@@ -21,7 +21,7 @@ void agent_tell_memory(struct agent *a)
 	memory_tell(m, "stacks", traces_memory_bytes(a->in.traces) + traces_memory_bytes(a->held));
 	memory_tell(m, "names", names_memory_bytes(a->names));
 	memory_tell(m, "kernel symbols", kernel_names_memory_bytes(a->in.kernel_names));
-	memory_tell(m, "generated code", jit_names_memory_bytes(a->in.jit_names));
+	runtimes_tell_memory(a->in.runtimes, m);
 	memory_tell(m, "profile builder", interval_memory_bytes(a->interval));
 	memory_tell(m, "truth", truth_counts_memory_bytes(a->truths) + module_status_memory_bytes(a->modules));
 	memory_tell(m, "metrics", metrics_memory_bytes(m));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs are sampled: those of --cpu, or all, as they come and go. Agent's thread. */
+/* Follows the CPUs that are sampled, those of --cpu or all, as they come and go. Agent's thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/agent_state.h"
-#include "agent/perf_event.h"
+#include "agent/kernel/perf_event.h"
 
 static bool contains(const uint32_t *list, uint32_t count, uint32_t cpu)
 {
@@ -37,7 +37,7 @@ static int add_cpu(struct agent *a, uint32_t cpu)
 int agent_follow_cpus(struct agent *a)
 {
 	uint32_t online[AGENT_MAX_CPUS];
-	int count = cpu_list_online(online, AGENT_MAX_CPUS), error = 0;
+	int count = perf_event_cpus_online(online, AGENT_MAX_CPUS), error = 0;
 
 	if (count <= 0)
 		return count ? count : -ENODEV;
@@ -65,7 +65,7 @@ int agent_follow_cpus(struct agent *a)
 int agent_choose_cpus(struct agent *a, const struct agent_filter *filter, struct agent_error *err)
 {
 	uint32_t online[AGENT_MAX_CPUS];
-	int count = cpu_list_online(online, AGENT_MAX_CPUS);
+	int count = perf_event_cpus_online(online, AGENT_MAX_CPUS);
 
 	a->chosen = calloc(filter->cpu_count + 1, sizeof(*a->chosen));
 	if (!a->chosen || count < 0)
@@ -82,5 +82,5 @@ int agent_choose_cpus(struct agent *a, const struct agent_filter *filter, struct
 
 int agent_parse_cpus(const char *text, uint32_t *cpus, size_t max)
 {
-	return cpu_list_parse(text, cpus, max);
+	return perf_event_cpus_parse(text, cpus, max);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports out of turn, for who waits for what was sampled until now and not for the next report. Each has a timer of its own
- * and goes with it. On the loop's thread.
+ * Reports out of turn, for callers that need the samples up to now and cannot wait for the next report. Each has a timer of
+ * its own and is freed with it. Runs on the loop's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 
 enum {
 	SETTLE_MS = 20, /* until the last samples before a point in time have been read */
-	HELD_MS = 250,	/* for names; then the stacks go out without them */
+	HELD_MS = 250,	/* time to wait for names; then the stacks go out without them */
 };
 
-/* A report out of turn, and soon after it what was held back for its names. */
+/* A report out of turn, and soon after it the stacks that were held back for names. */
 struct extra_report {
 	struct agent *agent;
 	struct extra_report *next;
@@ -62,7 +62,7 @@ int agent_report_at(struct agent *a, uint64_t at_ns)
 	e->agent = a;
 	e->next = a->extra_reports;
 	a->extra_reports = e;
-	/* What was sampled last has settled a little later. */
+	/* The last samples have settled a little later. */
 	at_ns += 2 * SETTLE_MS * NSEC_PER_MSEC;
 	err = loop_set_timer(e->timer, at_ns > now_ns ? at_ns - now_ns : 1, 0);
 	if (err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See the header. A folder that cannot be had is said once; everything works without it, and is made anew each time. */
+/* See the header. A folder that cannot be used is logged once; everything works without it, but is made anew each time. */
 #include "agent/readers.h"
 
 #include <errno.h>
@@ -7,16 +7,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/elf_helper.h"
-#include "agent/row_store.h"
+#include "agent/helper/elf_helper.h"
+#include "agent/helper/elf_worker.h"
+#include "agent/rows/row_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "symbols/debuginfod.h"
+#include "symbols/find/debuginfod.h"
 
 /*
  * On a host with more to run than CPUs, stack copies fill the rings while the agent or its helper waits for its turn. Both
- * run seldom and briefly. Who started hearth at a priority of his own choice knows better.
+ * run seldom and briefly. A priority that a person chose for hearth is kept.
  */
 enum { AGENT_NICE = -10 };
 
@@ -41,9 +42,19 @@ int readers_start(const struct agent_config *config, struct metrics *metrics, st
 	int error;
 
 	take_priority();
+	if (!config->no_helper && elf_worker_stays_root())
+		log_warn("the processes that read programs' files keep the user id 0, without any capability: CAP_SETUID or "
+			 "CAP_SETGID is missing (docker --cap-add SETUID --cap-add SETGID)");
 	error = config->no_helper ? elf_service_new(&r->service) : elf_helper_new(elf_service_new, metrics, &r->service);
 	for (int i = 0; i < LANES && !error && config->symbols != SYMBOLS_OFF; i++)
 		error = index_helper_new(kinds[i], config->no_helper, &r->index_helpers[i]);
+	if (error == -ECHILD) {
+		snprintf(err->message, sizeof(err->message),
+			 "the helper process that reads programs' files ended at once: something here forbids what it does "
+			 "to "
+			 "confine itself, such as a container's filter of system calls (--no-helper: go without)");
+		return error;
+	}
 	if (error)
 		return fail(err, error,
 			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
@@ -81,7 +92,7 @@ static struct symbol_cache *open_symbol_cache(const struct agent_config *config)
 	return cache;
 }
 
-/* Rows of earlier lives, in the same folder. */
+/* Opens the rows of earlier starts, in the same folder. */
 static int keep_rows(struct files *files, const struct symbol_cache *cache)
 {
 	struct row_store *store;
@@ -92,7 +103,7 @@ static int keep_rows(struct files *files, const struct symbol_cache *cache)
 	return error;
 }
 
-/* Those of DEBUGINFOD_URLS, asked for debug files that are nowhere here. */
+/* The servers of DEBUGINFOD_URLS, asked for debug files that this machine does not have. */
 static struct debuginfod *find_servers(const struct agent_config *config)
 {
 	struct debuginfod *servers = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The growable buffer. Invariant: len <= cap, and data is NULL exactly while cap is 0. Capacity doubles, so appending n
- * bytes one by one costs O(n). A failed buffer keeps its memory until buf_reset or buf_fini.
+ * The growable buffer. Invariant: data is NULL and len is 0 while cap is 0, else len < cap, so that there is room for a NUL.
+ * Capacity doubles, so appending n bytes one by one costs O(n). A failed buffer keeps its memory until buf_reset or
+ * buf_fini.
  */
 #include "base/buf.h"
 
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/vec.h"
 
 enum { MIN_CAP_BYTES = 64 };
 
@@ -21,26 +24,12 @@ void buf_fini(struct buf *b)
 
 int buf_grow(struct buf *b, size_t more)
 {
-	size_t need, cap;
-	uint8_t *data;
+	size_t need;
 
-	if (b->failed)
-		return -ENOMEM;
-	if (__builtin_add_overflow(b->len, more, &need) || __builtin_mul_overflow(b->cap, 2, &cap))
-		goto fail;
-	if (cap < need)
-		cap = need;
-	if (cap < MIN_CAP_BYTES)
-		cap = MIN_CAP_BYTES;
-	data = realloc(b->data, cap);
-	if (!data)
-		goto fail;
-	b->data = data;
-	b->cap = cap;
-	return 0;
-fail:
-	b->failed = true;
-	return -ENOMEM;
+	if (!b->failed && (__builtin_add_overflow(b->len, more, &need) || need == SIZE_MAX ||
+			   vec_reserve(&b->data, &b->cap, need < MIN_CAP_BYTES ? MIN_CAP_BYTES : need + 1)))
+		b->failed = true;
+	return b->failed ? -ENOMEM : 0;
 }
 
 void buf_append(struct buf *b, const void *data, size_t len)
@@ -72,7 +61,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 		return;
 	}
 	if ((size_t)n >= b->cap - b->len) {
-		if (buf_reserve(b, (size_t)n + 1))
+		if (buf_reserve(b, (size_t)n))
 			return;
 		va_start(ap, fmt);
 		vsnprintf((char *)b->data + b->len, b->cap - b->len, fmt, ap);
@@ -81,10 +70,32 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 }
 
+void buf_percent(struct buf *b, const char *data, size_t len, const char *plain)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)data[i], low = c | 0x20;
+
+		if ((low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || (c && strchr(plain, c)))
+			buf_putc(b, (char)c);
+		else
+			buf_printf(b, "%%%02X", c);
+	}
+}
+
 void buf_reset(struct buf *b)
 {
 	b->len = 0;
 	b->failed = false;
+}
+
+void buf_fit(struct buf *b)
+{
+	uint8_t *fitted = b->cap ? realloc(b->data, b->len + 1) : NULL;
+
+	if (!fitted)
+		return;
+	b->data = fitted;
+	b->cap = b->len + 1;
 }
 
 uint8_t *buf_take(struct buf *b, size_t *len_ret)
@@ -105,8 +116,8 @@ uint8_t *buf_take(struct buf *b, size_t *len_ret)
 
 const char *buf_text(struct buf *b)
 {
-	if (!b->len || buf_reserve(b, 1))
+	if (!b->len)
 		return "";
-	b->data[b->len] = '\0';
+	b->data[b->failed ? 0 : b->len] = '\0';
 	return (const char *)b->data;
 }

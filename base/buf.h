@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growable run of bytes or text. Growing can only fail for want of memory; the failure sticks in @failed, later appends
- * do nothing, and the caller checks once at the end. Not shared between threads.
+ * A growable run of bytes or text. Growing only fails when memory is out; the failure sticks in @failed, later appends do
+ * nothing, and the caller checks once at the end. Not shared between threads.
  */
 #ifndef HEARTH_BASE_BUF_H
 #define HEARTH_BASE_BUF_H
@@ -21,13 +21,19 @@ struct buf {
 
 void buf_fini(struct buf *b);
 
-/* What buf_reserve() does when it has to. */
+/* The slow path of buf_reserve(), for a buffer without room. */
 int buf_grow(struct buf *b, size_t more);
 
-/* Makes room for @more further bytes. 0 or -ENOMEM (also left in @failed). */
+/* Makes room for @more further bytes, and for a NUL behind them. 0 or -ENOMEM (also left in @failed). */
 static inline int buf_reserve(struct buf *b, size_t more)
 {
-	return !b->failed && more <= b->cap - b->len ? 0 : buf_grow(b, more);
+	return !b->failed && more < b->cap - b->len ? 0 : buf_grow(b, more);
+}
+
+/* How many bytes fit in without more memory. */
+static inline size_t buf_room(const struct buf *b)
+{
+	return b->cap ? b->cap - b->len - 1 : 0;
 }
 
 static inline void buf_putc(struct buf *b, char c)
@@ -40,13 +46,23 @@ void buf_append(struct buf *b, const void *data, size_t len);
 void buf_puts(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Empties it but keeps the memory, and clears @failed. */
+/* The characters that RFC 3986 allows in any part of a URL, beside letters and digits. */
+#define URL_PLAIN "-._~"
+
+/* Percent-encodes: ASCII letters and digits and the characters of @plain stay as they are, each other byte becomes %XX. */
+void buf_percent(struct buf *b, const char *data, size_t len, const char *plain);
+
+/* Empties the buffer but keeps the memory, and clears @failed. */
 void buf_reset(struct buf *b);
+
+/* Gives back the memory that growing took in advance; the content and the room for a NUL stay. */
+void buf_fit(struct buf *b);
 
 /* Hands the bytes on: the caller frees them; @len_ret may be NULL. Leaves @b empty. NULL when empty or failed. */
 uint8_t *buf_take(struct buf *b, size_t *len_ret);
 
-/* A terminating NUL behind the content (not counted in len) and the text itself; "" when empty or failed. */
+/* Puts a NUL behind the content (not counted in len) and returns the text; "" when empty or failed. It needs no memory, and
+ * @len bytes can be read from it even then; a failed buffer loses its content. */
 const char *buf_text(struct buf *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time: CLOCK_MONOTONIC nanoseconds inside the program, Unix nanoseconds in the profile model. The offset between the two is
- * kept here and refreshed by whoever learns that the wall clock was set.
+ * kept here; code that learns that the wall clock was set refreshes it.
  */
 #ifndef HEARTH_BASE_CLOCK_H
 #define HEARTH_BASE_CLOCK_H

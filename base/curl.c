@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads libcurl at its first call and finds its functions by name. It stays loaded until the end. */
+/* Loads libcurl at its first call and finds its functions by name. The library stays loaded until the end. */
 #include "base/curl.h"
 
 #include <dlfcn.h>

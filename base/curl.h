@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl, loaded when it is first called: with its OpenSSL, Kerberos and LDAP it takes 3 MB of memory as soon as it is
- * mapped, and most processes send nothing. Include this instead of <curl/curl.h>, and call its functions as ever.
+ * libcurl, loaded at the first call of one of its functions. With its OpenSSL, Kerberos and LDAP it takes 3 MB of memory as
+ * soon as it is mapped, and most processes send nothing. Include this instead of <curl/curl.h>, and call its functions as
+ * usual.
  */
 #ifndef HEARTH_BASE_CURL_H
 #define HEARTH_BASE_CURL_H
@@ -9,7 +10,7 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-/* The function of this name. Ends the process, and says why, where there is no libcurl or one without it. Any thread. */
+/* Returns the function of this name. If libcurl or the function is missing, it says so and ends the process. Any thread. */
 void *curl_function(const char *name);
 
 #define CURL_CALL(name) ((__typeof__(&(name)))curl_function(#name))

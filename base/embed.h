@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Declares @symbol[] and @symbol_end[], between which the content of the file @path (from the top of the tree) stands. */
+/* Declares @symbol[] and @symbol_end[]. The content of the file @path (from the top of the tree) stands between them. */
 #define EMBED(symbol, path)                                                                                                 \
 	__asm__(".pushsection .rodata\n.hidden " #symbol "\n.hidden " #symbol "_end\n.global " #symbol "\n.global " #symbol \
 		"_end\n" #symbol ":\n.incbin \"" path "\"\n" #symbol "_end:\n.byte 0\n.popsection");                        \

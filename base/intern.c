@@ -14,6 +14,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/vec.h"
+
 enum {
 	FIRST_SLOTS = 64, /* power of two */
 	FIRST_ENTRIES = 48,
@@ -93,25 +95,6 @@ static int grow_slots(struct intern *t)
 	return 0;
 }
 
-/* Makes @array (of @cap elements) hold at least @need; doubles. */
-static int grow_array(void **array, size_t *cap, size_t need, size_t element_bytes)
-{
-	size_t new_cap = *cap * 2 > need ? *cap * 2 : need;
-	size_t bytes;
-	void *grown;
-
-	if (need <= *cap)
-		return 0;
-	if (__builtin_mul_overflow(new_cap, element_bytes, &bytes))
-		return -ENOMEM;
-	grown = realloc(*array, bytes);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*cap = new_cap;
-	return 0;
-}
-
 /* Copies the key in as the next entry; the caller links it from a slot. */
 static int append_entry(struct intern *t, const void *key, size_t len_bytes)
 {
@@ -119,8 +102,8 @@ static int append_entry(struct intern *t, const void *key, size_t len_bytes)
 
 	if (len_bytes > UINT32_MAX || t->word_count + words > UINT32_MAX || t->entry_count == UINT32_MAX - 1)
 		return -ENOMEM;
-	if (grow_array((void **)&t->entries, &t->entry_cap, (size_t)t->entry_count + 1, sizeof(*t->entries)) ||
-	    grow_array((void **)&t->words, &t->word_cap, t->word_count + words, sizeof(*t->words)))
+	if (vec_reach(&t->entries, &t->entry_cap, t->entry_count) ||
+	    vec_reserve(&t->words, &t->word_cap, t->word_count + words))
 		return -ENOMEM;
 	if (len_bytes)
 		memcpy(t->words + t->word_count, key, len_bytes);
@@ -137,6 +120,26 @@ static int entry_equals(const struct intern *t, uint32_t index, const void *key,
 	return e->len_bytes == len_bytes && (!len_bytes || memcmp(t->words + e->first_word, key, len_bytes) == 0);
 }
 
+/* The slot of @key, or the free one where it belongs. */
+static size_t find_slot(const struct intern *t, const void *key, size_t len_bytes, uint32_t hash)
+{
+	size_t at = hash & (t->slot_count - 1);
+
+	while (t->slots[at].index_plus_1 &&
+	       (t->slots[at].hash != hash || !entry_equals(t, t->slots[at].index_plus_1 - 1, key, len_bytes)))
+		at = (at + 1) & (t->slot_count - 1);
+	return at;
+}
+
+bool intern_find(const struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret)
+{
+	size_t at = find_slot(t, key, len_bytes, (uint32_t)XXH3_64bits(key, len_bytes));
+
+	if (t->slots[at].index_plus_1)
+		*index_ret = t->slots[at].index_plus_1 - 1;
+	return t->slots[at].index_plus_1;
+}
+
 int intern_add(struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret)
 {
 	uint32_t hash = (uint32_t)XXH3_64bits(key, len_bytes);
@@ -149,13 +152,10 @@ int intern_add(struct intern *t, const void *key, size_t len_bytes, uint32_t *in
 		if (err)
 			return err;
 	}
-	for (at = hash & (t->slot_count - 1); t->slots[at].index_plus_1; at = (at + 1) & (t->slot_count - 1)) {
-		uint32_t index = t->slots[at].index_plus_1 - 1;
-
-		if (t->slots[at].hash == hash && entry_equals(t, index, key, len_bytes)) {
-			*index_ret = index;
-			return 0;
-		}
+	at = find_slot(t, key, len_bytes, hash);
+	if (t->slots[at].index_plus_1) {
+		*index_ret = t->slots[at].index_plus_1 - 1;
+		return 0;
 	}
 	err = append_entry(t, key, len_bytes);
 	if (err)

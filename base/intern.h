@@ -7,18 +7,22 @@
 #ifndef HEARTH_BASE_INTERN_H
 #define HEARTH_BASE_INTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct intern;
 
-/* NULL for want of memory. */
+/* Returns NULL without memory. */
 struct intern *intern_new(void);
 void intern_free(struct intern *t);
 
-/* Returns 1 when @key was new, 0 when it stood already, -ENOMEM; *@index_ret is its index (untouched on error).
- * @key must not point into the table itself. */
+/* Returns 1 when @key was new, 0 when the table had it already, -ENOMEM; *@index_ret is its index (untouched on error). @key
+ * must not point into the table itself. */
 int intern_add(struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret);
+
+/* Does the table have @key? Then *@index_ret is its index. */
+bool intern_find(const struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret);
 
 /* The bytes of @index (valid until the next intern_add or intern_reset), *@len_ret their count (may be NULL). @index must be
  * < intern_count(). Sequences are 8-byte aligned. */
@@ -32,7 +36,7 @@ size_t intern_memory_bytes(const struct intern *t);
 /* Forgets all entries, keeps the memory. */
 void intern_reset(struct intern *t);
 
-/* Forgets all entries and gives the memory back that it can do without. */
+/* Forgets all entries and gives back the memory that an empty table does not need. */
 void intern_shrink(struct intern *t);
 
 #endif

@@ -20,8 +20,9 @@
 #include "base/clock.h"
 
 enum {
-	LINE_MAX_BYTES = 4096, /* what a pipe takes in one piece */
+	LINE_MAX_BYTES = 4096, /* bytes that a pipe takes in one piece */
 	KEPT = 100,
+	HELD_BYTES = 64 << 10,
 };
 
 struct level_style {
@@ -41,8 +42,18 @@ static _Atomic int max_level = LOG_INFO;
 static struct {
 	pthread_mutex_t lock;
 	struct log_message ring[KEPT];
-	uint64_t count; /* ever kept; the next one goes to count % KEPT */
+	uint64_t count; /* messages kept in all; the next one goes to count % KEPT */
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The text that waits for the terminal. Bytes are written before @len counts them, as a signal handler reads without the
+ * lock. */
+static struct {
+	pthread_mutex_t lock;
+	bool is_on;
+	_Atomic size_t len;
+	uint64_t left_out; /* messages */
+	char bytes[HELD_BYTES];
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void log_set_level(enum log_level level)
 {
@@ -92,7 +103,55 @@ const char *log_level_name(enum log_level level)
 	return names[level];
 }
 
-/* @held_back > 0 is told behind the message. */
+static void write_bytes(const char *bytes, size_t len)
+{
+	ssize_t written;
+
+	do {
+		written = write(STDERR_FILENO, bytes, len);
+	} while (written < 0 && errno == EINTR);
+}
+
+static void write_or_hold(const char *line, size_t len)
+{
+	size_t at;
+
+	pthread_mutex_lock(&held.lock);
+	at = atomic_load(&held.len);
+	if (!held.is_on) {
+		write_bytes(line, len);
+	} else if (len <= sizeof(held.bytes) - at) {
+		memcpy(held.bytes + at, line, len);
+		atomic_store(&held.len, at + len);
+	} else {
+		held.left_out++;
+	}
+	pthread_mutex_unlock(&held.lock);
+}
+
+void log_write_held(void)
+{
+	write_bytes(held.bytes, atomic_load(&held.len));
+}
+
+void log_hold(bool on)
+{
+	uint64_t left_out;
+
+	pthread_mutex_lock(&held.lock);
+	held.is_on = on;
+	left_out = on ? 0 : held.left_out;
+	if (!on && atomic_load(&held.len)) {
+		log_write_held();
+		atomic_store(&held.len, 0);
+		held.left_out = 0;
+	}
+	pthread_mutex_unlock(&held.lock);
+	if (left_out)
+		log_warn("%" PRIu64 " more messages came while the screen was drawn on, and are left out", left_out);
+}
+
+/* The line ends with the number @held_back if that is not 0. */
 __attribute__((format(printf, 2, 0))) static void write_line(enum log_level level, const char *fmt, va_list ap,
 							     uint64_t held_back)
 {
@@ -102,14 +161,13 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	const char *prefix = colour ? styles[level].coloured : styles[level].plain;
 	char line[LINE_MAX_BYTES], tail[64] = "";
 	size_t start = strlen(prefix), len, room;
-	ssize_t written;
 	int n;
 
 	if (held_back)
 		snprintf(tail, sizeof(tail), " (%" PRIu64 " like it held back)", held_back);
 	memcpy(line, prefix, start);
 	room = sizeof(line) - start - strlen(tail) - 1; /* 1: the newline takes the place of the NUL */
-	/* isatty spoils it, and the message may say %m. */
+	/* isatty changes errno, and the message may use %m. */
 	errno = saved_errno;
 	n = vsnprintf(line + start, room, fmt, ap);
 	if (n < 0)
@@ -123,9 +181,7 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	len += strlen(tail);
 	keep(level, line + start, len - start);
 	line[len++] = '\n';
-	do {
-		written = write(STDERR_FILENO, line, len);
-	} while (written < 0 && errno == EINTR);
+	write_or_hold(line, len);
 	errno = saved_errno;
 }
 
@@ -148,7 +204,7 @@ void log_limited(struct log_limit *limit, uint64_t interval_ns, enum log_level l
 
 	if (!log_is_enabled(level))
 		return;
-	/* Of several threads at once, the one that moves the time forward speaks. */
+	/* When several threads come at once, only the one that moves the time forward writes its message. */
 	if ((last && now - last < interval_ns) ||
 	    !__atomic_compare_exchange_n(&limit->last_ns, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&limit->held_back, 1, __ATOMIC_RELAXED);

@@ -18,7 +18,16 @@ bool log_is_enabled(enum log_level level);
 
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The last messages that were written are kept, each cut to what fits here, for who shows them elsewhere. */
+/*
+ * While @on is set, up to 64 KB of messages wait; they go to stderr when it is off again. This is for a terminal on which a
+ * screen is drawn. A last line counts the messages that found no room.
+ */
+void log_hold(bool on);
+
+/* Writes the waiting messages, for a signal handler before the process dies. Async-signal-safe. */
+void log_write_held(void);
+
+/* The last messages that were written are kept, each cut to fit here, for code that shows them elsewhere. */
 struct log_message {
 	uint64_t unix_ns;
 	enum log_level level;
@@ -31,8 +40,8 @@ size_t log_recent(struct log_message *messages, size_t max);
 /* "error", "warning", "info", "debug" */
 const char *log_level_name(enum log_level level);
 
-/* As log_at, but at most one message each @interval_ns from the place that owns *@last_ns (0 at first). Says at the next
- * message how many were held back. */
+/* Does what log_at does, but at most once each @interval_ns for the place that owns *@last_ns (0 at first). The next message
+ * says how many were held back. */
 struct log_limit {
 	uint64_t last_ns;
 	uint64_t held_back;

@@ -25,7 +25,7 @@ enum watch_kind { WATCH_FD, WATCH_TIMER, WATCH_SIGNALS };
 
 struct loop_watch {
 	struct loop *loop;
-	struct loop_watch *next, **link; /* link: what points to this watch; NULL once removed */
+	struct loop_watch *next, **link; /* link: the pointer that leads to this watch; NULL once removed */
 	enum watch_kind kind;
 	int fd; /* owned unless kind is WATCH_FD */
 	union {
@@ -46,7 +46,7 @@ struct loop {
 	struct loop_work *posted, **posted_end; /* under the lock */
 };
 
-/* Takes @fd over when @kind owns it: closed on failure too. */
+/* Takes @fd over when @kind owns descriptors, and then closes it on failure too. */
 static int add_watch(struct loop *loop, enum watch_kind kind, int fd, uint32_t events, struct loop_watch **ret)
 {
 	struct loop_watch *w = calloc(1, sizeof(*w));

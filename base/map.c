@@ -102,7 +102,7 @@ void map_sweep(struct map *m, void *(*keep)(void *arg, void *value), void *arg)
 {
 	size_t start = 0;
 
-	/* From behind a free slot on, what moves into a hole comes from ahead: nothing is met twice. */
+	/* The walk starts behind a free slot, so an entry that moves into a hole comes from ahead and is not met twice. */
 	while (start < m->cap && m->slots[start].value)
 		start++;
 	for (size_t i = 1; i < m->cap;) {

@@ -11,7 +11,7 @@
 
 enum {
 	LARGE_BYTES = 128 << 10,
-	MUCH_BYTES = 1 << 20, /* to trim less is not worth the page faults that follow */
+	MUCH_BYTES = 1 << 20, /* trimming less is not worth the page faults that follow */
 };
 
 void memory_map_large(void)
@@ -46,7 +46,7 @@ void memory_tell_mapped(struct metrics *metrics, const char *what, size_t bytes)
 	tell(metrics, "hearth_mapped_bytes", "what", what, "Files and rings that are mapped, resident or not.", bytes);
 }
 
-/* As proc_pid_status(5) has them; in kB. */
+/* Lines of proc_pid_status(5); in kB. */
 static void tell_resident(struct metrics *metrics)
 {
 	static const struct {

@@ -16,20 +16,23 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/map.h"
+#include "base/search.h"
 
 enum { MAX_SERIES = 10000 };
 
 struct series {
 	struct metric metric; /* first, so that its address is the series' */
 	struct family *family;
-	struct series *next;	  /* within the family */
-	struct series *same_hash; /* others under one key of by_hash */
+	struct series *next;	  /* next series of the family */
+	struct series *same_hash; /* next series under the same key of by_hash */
 	char labels[];		  /* "" for none */
 };
 
 struct family {
 	const char *name, *help, *type;
+	bool in_ns; /* values are nanoseconds, and written in seconds */
 	struct series *first, **last;
 };
 
@@ -86,22 +89,13 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-static struct family *find_or_add_family(struct metrics *m, const char *name, const char *help, const char *type)
+static struct family *find_or_add_family(struct metrics *m, const char *name, const char *help, const char *type, bool in_ns)
 {
-	size_t low = 0, high = m->family_count;
+	size_t place = search_first(at, m->family_count, strcmp(m->families[at]->name, name) >= 0);
 	struct family **families, *f;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order = strcmp(m->families[mid]->name, name);
-
-		if (!order)
-			return m->families[mid];
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	if (place < m->family_count && !strcmp(m->families[place]->name, name))
+		return m->families[place];
 	families = realloc(m->families, (m->family_count + 1) * sizeof(struct family *));
 	if (!families)
 		return NULL;
@@ -109,9 +103,9 @@ static struct family *find_or_add_family(struct metrics *m, const char *name, co
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
-	*f = (struct family){ .name = name, .help = help, .type = type, .last = &f->first };
-	memmove(families + low + 1, families + low, (m->family_count - low) * sizeof(struct family *));
-	families[low] = f;
+	*f = (struct family){ .name = name, .help = help, .type = type, .in_ns = in_ns, .last = &f->first };
+	memmove(families + place + 1, families + place, (m->family_count - place) * sizeof(struct family *));
+	families[place] = f;
 	m->family_count++;
 	return f;
 }
@@ -145,18 +139,19 @@ static uint64_t hash_of(const struct family *f, const char *labels)
 }
 
 static struct metric *find_or_add(struct metrics *m, const char *name, const char *labels, const char *help,
-				  const char *type)
+				  const char *type, bool in_ns)
 {
 	struct series *s = NULL;
 	struct family *f;
 
 	labels = labels ? labels : "";
 	pthread_mutex_lock(&m->lock);
-	f = find_or_add_family(m, name, help, type);
+	f = find_or_add_family(m, name, help, type, in_ns);
 	if (f) {
 		uint64_t hash = hash_of(f, labels);
 
-		assert(!strcmp(f->type, type)); /* one name cannot be a counter here and a gauge there */
+		/* one name is a counter or a gauge everywhere */
+		assert(!strcmp(f->type, type) && f->in_ns == in_ns);
 		for (s = map_get(&m->by_hash, hash); s; s = s->same_hash) {
 			if (s->family == f && !strcmp(s->labels, labels))
 				break;
@@ -170,12 +165,17 @@ static struct metric *find_or_add(struct metrics *m, const char *name, const cha
 
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *labels, const char *help)
 {
-	return find_or_add(m, name, labels, help, "counter");
+	return find_or_add(m, name, labels, help, "counter", false);
 }
 
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *labels, const char *help)
 {
-	return find_or_add(m, name, labels, help, "gauge");
+	return find_or_add(m, name, labels, help, "gauge", false);
+}
+
+struct metric *metrics_seconds(struct metrics *m, const char *name, const char *labels, const char *help)
+{
+	return find_or_add(m, name, labels, help, "counter", true);
 }
 
 /* Takes @s out of the chain under its hash. */
@@ -280,7 +280,7 @@ void metrics_label(struct buf *labels, const char *key, const char *value, size_
 	buf_putc(labels, '"');
 }
 
-/* Collectors are only ever added, at the end, so the list may be walked with the lock let go for each call. */
+/* Collectors are only ever added at the end, so the lock may be released for each call while the list is walked. */
 static void collect(struct metrics *m)
 {
 	struct collector *c;
@@ -292,6 +292,16 @@ static void collect(struct metrics *m)
 		pthread_mutex_lock(&m->lock);
 	}
 	pthread_mutex_unlock(&m->lock);
+}
+
+static void append_value(struct buf *out, const struct family *f, uint64_t value)
+{
+	const uint64_t second = NSEC_PER_SEC;
+
+	if (f->in_ns)
+		buf_printf(out, "%" PRIu64 ".%09" PRIu64, value / second, value % second);
+	else
+		buf_printf(out, "%" PRIu64, value);
 }
 
 void metrics_write(struct metrics *m, struct buf *out)
@@ -309,7 +319,9 @@ void metrics_write(struct metrics *m, struct buf *out)
 		for (const struct series *s = f->first; s; s = s->next) {
 			const char *open = *s->labels ? "{" : "", *close = *s->labels ? "}" : "";
 
-			buf_printf(out, "%s%s%s%s %" PRIu64 "\n", f->name, open, s->labels, close, metric_get(&s->metric));
+			buf_printf(out, "%s%s%s%s ", f->name, open, s->labels, close);
+			append_value(out, f, metric_get(&s->metric));
+			buf_putc(out, '\n');
 		}
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -323,7 +335,7 @@ void metrics_each(struct metrics *m, void (*fn)(void *arg, const char *name, con
 		const struct family *f = m->families[i];
 
 		for (const struct series *s = f->first; s; s = s->next)
-			fn(arg, f->name, s->labels, metric_get(&s->metric));
+			fn(arg, f->name, s->labels, metric_get(&s->metric) / (f->in_ns ? NSEC_PER_SEC : 1));
 	}
 	pthread_mutex_unlock(&m->lock);
 }

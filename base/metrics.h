@@ -22,12 +22,15 @@ struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
 /*
- * The series @name{@labels}, made when it does not stand yet. @name and @help are string literals or outlive the registry;
- * @labels is copied: Prometheus label text without the braces (`reason="ring full"`), NULL for none; build it with
- * metrics_label for outside text. NULL for want of memory or when the bound on series (10,000) is reached.
+ * Returns the series @name{@labels}, and makes it if there is none yet. @name and @help are string literals or outlive the
+ * registry; @labels is copied: Prometheus label text without the braces (`reason="ring full"`), NULL for none; build it with
+ * metrics_label for outside text. NULL without memory or when the bound on series (10,000) is reached.
  */
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *labels, const char *help);
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *labels, const char *help);
+
+/* A counter of nanoseconds that is written in seconds, Prometheus' unit of time; @name ends in _seconds_total. */
+struct metric *metrics_seconds(struct metrics *m, const char *name, const char *labels, const char *help);
 
 /* Takes a series out of the registry and frees it; nobody else may hold it. Accepts NULL. */
 void metrics_remove(struct metrics *m, struct metric *series);
@@ -35,16 +38,16 @@ void metrics_remove(struct metrics *m, struct metric *series);
 /* Bytes of memory held, series included. */
 size_t metrics_memory_bytes(struct metrics *m);
 
-/* Called at each write-out, before the series are printed, to refresh gauges that are costly to keep. */
+/* Registers @fn to be called before each write-out, to refresh gauges that take long to keep up to date. */
 int metrics_on_collect(struct metrics *m, void (*fn)(void *arg), void *arg);
 
-/* Takes back one metrics_on_collect. */
+/* Undoes one metrics_on_collect. */
 void metrics_off_collect(struct metrics *m, void (*fn)(void *arg), void *arg);
 
 /* Appends `key="value"` to @labels with Prometheus escapes, a comma first when it is not empty. */
 void metrics_label(struct buf *labels, const char *key, const char *value, size_t value_len);
 
-/* Accept NULL (registration may have failed). */
+/* All of these accept NULL (registration may have failed). */
 static inline void metric_add(struct metric *s, uint64_t n)
 {
 	if (s)
@@ -65,7 +68,10 @@ static inline uint64_t metric_get(const struct metric *s)
 /* The whole registry as text: # HELP, # TYPE, series sorted by name, in registration order within a name. */
 void metrics_write(struct metrics *m, struct buf *out);
 
-/* Refreshes as metrics_write does, then calls @fn for every series in its order. @fn must not register series. */
+/*
+ * Refreshes as metrics_write does, then calls @fn for every series in its order; @value has whole seconds only. @fn must not
+ * register series.
+ */
 void metrics_each(struct metrics *m, void (*fn)(void *arg, const char *name, const char *labels, uint64_t value), void *arg);
 
 #endif

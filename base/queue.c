@@ -67,7 +67,7 @@ int queue_push(struct queue *q, void *item)
 	return err;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static void *take_first(struct queue *q)
 {
 	void *item;

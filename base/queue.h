@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded first-in first-out queue of pointers between threads. The queue does not own what the pointers lead to.
+ * A bounded first-in first-out queue of pointers between threads. The queue does not own the objects that the pointers lead
+ * to.
  */
 #ifndef HEARTH_BASE_QUEUE_H
 #define HEARTH_BASE_QUEUE_H
@@ -23,7 +24,7 @@ void *queue_steal_oldest(struct queue *q);
  * closed and empty. */
 void *queue_pop(struct queue *q, uint64_t deadline_ns);
 
-/* No further pushes; poppers get what is left, then NULL at once. */
+/* No further pushes succeed; poppers get the items that are left, then NULL at once. */
 void queue_close(struct queue *q);
 
 size_t queue_count(struct queue *q);

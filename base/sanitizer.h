@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Was this built with the address sanitizer? Its shadow needs more address space than our limits give, and its reports need
- * system calls that our filters refuse. */
+/* Was this built with the address sanitizer? The shadow needs more address space than our limits give, and the reports
+ * need system calls that our filters refuse. */
 #ifndef HEARTH_BASE_SANITIZER_H
 #define HEARTH_BASE_SANITIZER_H
 

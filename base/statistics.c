@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Student's distribution by the incomplete beta function, as a continued fraction (DLMF 8.17.22, by Lentz's method);
- * quantiles by halving, which is exact enough and cannot fail.
+ * Student's distribution is computed by the incomplete beta function, as a continued fraction (DLMF 8.17.22, by Lentz's
+ * method); quantiles by halving, which is exact enough and cannot fail.
  */
 #include "base/statistics.h"
 
 #include <math.h>
 
-double normal_tails(double x)
+double statistics_normal_tails(double x)
 {
 	return erfc(x / sqrt(2));
 }
@@ -48,21 +48,22 @@ static double incomplete_beta(double x, double a, double b)
 	return 1 - front * beta_fraction(1 - x, b, a) / b;
 }
 
-double student_tails(double x, double freedom)
+double statistics_student_tails(double x, double freedom)
 {
 	return incomplete_beta(freedom / (freedom + x * x), freedom / 2, 0.5);
 }
 
-/* Where @tails, which falls, is @wanted; @freedom 0: of the normal distribution. */
+/* The x at which @tails, which falls, is @wanted; @freedom 0: of the normal distribution. */
 static double quantile(double wanted, double freedom)
 {
 	double low = 0, high = 1;
 
-	while (high < 1e300 && (freedom > 0 ? student_tails(high, freedom) : normal_tails(high)) > wanted)
+	while (high < 1e300 &&
+	       (freedom > 0 ? statistics_student_tails(high, freedom) : statistics_normal_tails(high)) > wanted)
 		high *= 2;
 	for (int i = 0; i < 200; i++) {
 		double middle = (low + high) / 2,
-		       tails = freedom > 0 ? student_tails(middle, freedom) : normal_tails(middle);
+		       tails = freedom > 0 ? statistics_student_tails(middle, freedom) : statistics_normal_tails(middle);
 
 		if (tails > wanted)
 			low = middle;
@@ -72,18 +73,18 @@ static double quantile(double wanted, double freedom)
 	return (low + high) / 2;
 }
 
-double normal_quantile(double tails)
+double statistics_normal_quantile(double tails)
 {
 	return quantile(tails, 0);
 }
 
-double student_quantile(double tails, double freedom)
+double statistics_student_quantile(double tails, double freedom)
 {
 	return quantile(tails, freedom);
 }
 
-/* Both: up to where the asymptotic series (DLMF 5.11.2 and its derivative) are good to 1e-12, then back. */
-double digamma(double x)
+/* Both go up to where the asymptotic series (DLMF 5.11.2 and its derivative) are good to 1e-12, then back. */
+double statistics_digamma(double x)
 {
 	double sum = 0, f;
 
@@ -93,7 +94,7 @@ double digamma(double x)
 	return sum + log(x) - 1 / (2 * x) - f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252 - f * (1.0 / 240 - f / 132))));
 }
 
-double trigamma(double x)
+double statistics_trigamma(double x)
 {
 	double sum = 0, f;
 
@@ -103,14 +104,14 @@ double trigamma(double x)
 	return sum + 1 / x + f / 2 + f / x * (1.0 / 6 - f * (1.0 / 30 - f * (1.0 / 42 - f * (1.0 / 30 - f * 5 / 66))));
 }
 
-double trigamma_inverse(double y)
+double statistics_trigamma_inverse(double y)
 {
 	double low = 1e-6, high = 1e6; /* it falls */
 
 	for (int i = 0; i < 200; i++) {
 		double middle = sqrt(low * high);
 
-		if (trigamma(middle) > y)
+		if (statistics_trigamma(middle) > y)
 			low = middle;
 		else
 			high = middle;

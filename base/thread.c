@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few lines of pthreads that all who have a thread share. */
+/* The calls of pthreads that all parts with a thread share. */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How threads start besides the main loop. */
+/* Starts threads besides the main loop, and makes their locks and conditions. */
 #ifndef HEARTH_BASE_THREAD_H
 #define HEARTH_BASE_THREAD_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * arm64; see bpf/arch.h. A call leaves the return address in x30 (lr), where it stays until the function saves it, so lr
- * says something in the innermost frame and in one that a signal interrupted, nowhere else. It may be signed (pointer
- * authentication): the signature stands above the address. The packed row has, in place of the 32-bit offset:
+ * says something in the innermost frame and in one that a signal interrupted, nowhere else. Pointer authentication may have
+ * signed lr: the signature stands in the bits above the address. The packed row has, in place of the 32-bit offset:
  *
  *   63        48 47        32
  *  | ra (s16)   | cfa (s16)  |    CFA = base + 8 * cfa; the return address stands at CFA + 8 * ra; 0: it is in lr
@@ -39,7 +39,7 @@ enum { GO_G_PLACES = 1 }; /* where cpu_go_g() looks */
 #ifdef __bpf__
 #include "bpf/kernel.h"
 
-/* arch/arm64/include/uapi/asm/ptrace.h: PSR_MODE_MASK without its bit for 32-bit programs, and that bit */
+/* arch/arm64/include/uapi/asm/ptrace.h: PSR_MODE_MASK without the bit for 32-bit programs, and that bit alone */
 enum { PSTATE_EL = 0xf, PSTATE_32 = 0x10 };
 
 static __always_inline bool cpu_in_user(struct bpf_perf_event_data *ctx)
@@ -69,7 +69,7 @@ static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_bt
 	return !(pstate & PSTATE_32);
 }
 
-/* As it was when the thread last left the processor, or was made. */
+/* The value from when the thread last left the processor, or was made. */
 static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool has_btf)
 {
 	return has_btf ? task->thread.uw.tp_value : BPF_CORE_READ(task, thread.uw.tp_value);

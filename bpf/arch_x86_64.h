@@ -22,8 +22,8 @@ enum {
 #define ROW_RA_IN_LR(row) 0
 #define ROW_FRAME_POINTER ROW(0, RULE_FP, 0, -2, 0)
 
-/* The page where old programs call time() and the like: in no list of mappings, one frame that saves nothing.
- * arch/x86/include/uapi/asm/vsyscall.h */
+/* The page where old programs call time() and the like. No list of mappings has it; its code is one frame that saves
+ * nothing. arch/x86/include/uapi/asm/vsyscall.h */
 enum { CPU_HAS_VSYSCALL = 1 };
 #define VSYSCALL_PAGE 0xffffffffff600ull /* address >> 12 */
 #define ROW_VSYSCALL  ROW(0, RULE_CFA, BASE_SP, 0, 8)
@@ -82,8 +82,9 @@ static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool h
 }
 
 /*
- * Where the g of a thread that runs Go code is noted: below the thread pointer. @nth from 0: of the places where it may be
- * the first is the one of nearly all programs; a static one has its C library's variables of the thread before it. 0: none.
+ * The place below the thread pointer where a thread that runs Go code notes its g. @nth counts the possible places from 0:
+ * nearly all programs use the first; a static program has the C library's variables of the thread before it. 0: there is no
+ * such place.
  */
 static __always_inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64 *regs, __u32 nth)
 {
@@ -103,7 +104,7 @@ static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_bt
 		return regs->cs == USER_CS_64;
 	}
 	regs = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - bpf_core_type_size(struct pt_regs___kernel);
-	__builtin_memset(out, 0, USER_REGS * sizeof(*out)); /* of the others nothing depends on a caller-saved one */
+	__builtin_memset(out, 0, USER_REGS * sizeof(*out)); /* nothing depends on the other caller-saved registers */
 	out[REG_PC] = BPF_CORE_READ(regs, ip);
 	out[REG_SP] = BPF_CORE_READ(regs, sp);
 	out[REG_FP] = BPF_CORE_READ(regs, bp);

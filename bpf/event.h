@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel half and user space share: records in the ring buffers, keys and values of the maps, counters. Data only,
- * fixed-width fields, no functions. Included by bpf/ after its own u8..u64, and by agent/ through <linux/types.h> names.
+ * The data that the kernel half and user space share: records in the ring buffers, keys and values of the maps, counters.
+ * All fields have a fixed width; there are no functions. bpf/ includes this after its own u8..u64, agent/ through
+ * <linux/types.h> names.
  */
 #ifndef HEARTH_BPF_EVENT_H
 #define HEARTH_BPF_EVENT_H
@@ -11,17 +12,19 @@
 #include "bpf/arch.h"
 
 enum {
-	RECORD_VERSION = 1,
-	MAX_KERNEL_FRAMES = 127, /* kernel.perf_event_max_stack's default */
+	RECORD_VERSION = 2,
+	MAX_RECORD_BYTES = 32 << 10, /* of one sample's record */
+	MAX_KERNEL_FRAMES = 127,     /* kernel.perf_event_max_stack's default */
 	MAX_USER_FRAMES = 1024,
 	STACK_CHUNK_BYTES = 4096,
-	RED_ZONE_BYTES = 128, /* below rsp, the x86-64 psABI's: epilogues have just popped what rules still look for there */
+	RED_ZONE_BYTES = 128, /* bytes below rsp (x86-64 psABI): rules look there for values just popped */
 	MAX_STACK_CHUNKS = 2048,
 	CODE_BLOCK_BYTES = 1024,    /* code that one unwind block describes; a row's start has 10 bits */
 	BLOCK_ROWS = 32,	    /* a power of two: the search inside is unrolled */
 	MAX_BLOCK_PARTS = 32,	    /* 1,024 rows: one each byte of code */
-	FIRST_LEVEL_ENTRIES = 4096, /* of one CPU's slice, a power of two */
+	FIRST_LEVEL_ENTRIES = 4096, /* entries of one CPU's slice, a power of two */
 	COMM_BYTES = 16,
+	MAX_KINDS = 8, /* kinds of samples in a session; a power of two */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };
@@ -45,22 +48,23 @@ struct record {
 
 /* How a user walk ended. X(name, text, whether there was a user stack to walk). The last four are misses: user space walks
  * again. */
-#define WALK_ENDS(X)                                                                                  \
-	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                               \
-	X(ROOT, "root", 1)		 /* reached the outermost frame */                            \
-	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                        \
-	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                              \
-	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                           \
-	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                              \
-	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                 \
-	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */              \
-	X(EXITING, "exiting", 0)	 /* no address space any more */                              \
-	X(COMPAT, "32-bit", 1)		 /* not supported */                                          \
-	X(STALE, "stale mapping", 1)	 /* a row of a mapping since replaced (user space decides) */ \
-	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */        \
-	X(MISS_PROC, "unknown process", 1)                                                            \
-	X(MISS_MAPPING, "unknown mapping", 1)                                                         \
-	X(MISS_BLOCK, "unknown code", 1)                                                              \
+#define WALK_ENDS(X)                                                                                                \
+	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                                             \
+	X(ROOT, "root", 1)		 /* reached the outermost frame */                                          \
+	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                                      \
+	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                                            \
+	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                                         \
+	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                                            \
+	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                               \
+	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */                            \
+	X(EXITING, "exiting", 0)	 /* no address space any more */                                            \
+	X(COMPAT, "32-bit", 1)		 /* not supported */                                                        \
+	X(STALE, "stale mapping", 1)	 /* the row is of a mapping that was replaced since (user space decides) */ \
+	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */                      \
+	X(OUTSIDE, "not in /proc", 1)	 /* a process of another pid namespace: SAMPLE_OUTSIDE */                   \
+	X(MISS_PROC, "unknown process", 1)                                                                          \
+	X(MISS_MAPPING, "unknown mapping", 1)                                                                       \
+	X(MISS_BLOCK, "unknown code", 1)                                                                            \
 	X(USER_RULE, "exotic rule", 1) /* a rule only user space evaluates */
 
 #define X(name, text, has_stack) END_##name,
@@ -68,29 +72,53 @@ enum walk_end { WALK_ENDS(X) END_MAX };
 #undef X
 
 enum sample_flags {
-	SAMPLE_HAS_REGS = 1 << 0, /* struct sample_regs follows the frames */
-	SAMPLE_LIMITED = 1 << 1,  /* chunks were withheld by the rate limit, or the ring was full */
-	SAMPLE_CUT = 1 << 2,	  /* a stack may be longer than what was copied of it */
+	SAMPLE_LIMITED = 1 << 1, /* chunks were withheld by the rate limit, or the ring was full */
+	SAMPLE_CUT = 1 << 2,	 /* a stack may be longer than the part that was copied */
+	SAMPLE_OUTSIDE = 1 << 3, /* the task has no pid in the namespace whose pids are told: pid and tid are 0 */
 };
 
-/* Followed by: __u64 kernel[kernel_cnt], __u64 user[user_cnt] (innermost first), struct sample_regs. Its stack chunks are
- * the chunk_cnt records of the same CPU directly before it: seq - chunk_cnt .. seq - 1; the stack it runs on first, then
- * those it came from, each by rising address; pages that could not be read are left out. */
+/*
+ * Sections follow up to the record's end. The stack chunks of a sample are the chunk_cnt records of the same CPU directly
+ * before it: seq - chunk_cnt .. seq - 1; first the stack it runs on, then the stacks it came from, each by rising address;
+ * pages that could not be read are left out.
+ */
 struct sample_record {
-	struct record hdr;
-	__u32 pid; /* thread group, initial pid namespace */
+	struct record hdr; /* size: MAX_RECORD_BYTES at most. Frames without room are left out, and the end says so */
+	__u32 pid;	   /* thread group, in the pid namespace of cfg_pid_ns */
 	__u32 tid;
-	__u32 asid; /* what the user part was walked under; 0: process unknown */
-	__u16 kernel_cnt;
-	__u16 user_cnt;
+	__u32 asid; /* address space under which the user part was walked; 0: process unknown */
 	__u8 end;   /* enum walk_end */
 	__u8 flags; /* enum sample_flags */
+	__u16 kind; /* the place of the sample's kind in the session's list of kinds */
 	__u16 chunk_cnt;
-	__u32 own_pid; /* of the thread group, in its own pid namespace; 0: that is the initial one */
+	__u16 pad;
+	__u32 own_pid; /* thread group in its own pid namespace; 0: that is pid's namespace */
 	char comm[COMM_BYTES];
 };
 
-/* Where the goroutine goes on whose thread is on another stack now, as Go's scheduler noted it. */
+/*
+ * A section: one word (SECTION) that says its type and how many bytes of content follow; they are padded to whole words.
+ * Sections come in any order, at most one of each type. User space passes over types that it does not know. Numbers are
+ * never used again.
+ */
+enum section_type {
+	SECTION_KERNEL = 1, /* __u64 frames of the kernel, innermost first; 1 to MAX_KERNEL_FRAMES */
+	SECTION_USER = 2,   /* __u64 user frames, innermost first, with FRAME_EXACT; 1 to MAX_USER_FRAMES */
+	SECTION_REGS = 3,   /* struct sample_regs: user space must walk again */
+	SECTION_VALUE = 4,  /* one __u64: the sample's weight in the unit of its kind; without this section 1 */
+	/* These numbers are reserved; nobody sends such sections yet: */
+	SECTION_STACK_POINTERS = 5, /* sp of each user frame */
+	SECTION_CHAIN = 6,	    /* frames that a runtime has linked in its heap */
+	SECTION_CAPTURES = 7,	    /* words of user frames by which a runtime names them */
+	SECTION_LABELS = 8,	    /* the work that the program says the thread does */
+	SECTION_LINK = 9,	    /* trace and span */
+};
+
+#define SECTION(type, bytes)   ((__u64)(type) | (__u64)(bytes) << 32)
+#define SECTION_TYPE(section)  ((__u16)(section))
+#define SECTION_BYTES(section) ((__u32)((section) >> 32))
+
+/* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it. */
 struct unwind_sched {
 	__u64 pc; /* 0: there is none */
 	__u64 sp;
@@ -102,14 +130,14 @@ struct unwind_sched {
 struct sample_regs {
 	__u64 start_boottime_ns; /* of the thread group's leader */
 	__u64 exec_id;		 /* task_struct.self_exec_id */
-	__u64 regs[USER_REGS];	 /* at the sample, DWARF order */
-	__u64 stop_sp, stop_fp;	 /* of the last user frame, where the walk missed; sp 0: not known */
+	__u64 regs[USER_REGS];	 /* registers at the sample, in DWARF order */
+	__u64 stop_sp, stop_fp;	 /* registers of the last user frame, where the walk missed; sp 0: not known */
 	struct unwind_sched sched;
 };
 
 struct stack_chunk {
 	struct record hdr;
-	__u64 addr; /* of data[0] */
+	__u64 addr; /* user address of data[0] */
 	__u32 len;  /* bytes of data that are valid */
 	__u32 pad;
 	__u8 data[STACK_CHUNK_BYTES];
@@ -119,8 +147,8 @@ struct stack_chunk {
 
 /*
  * Values of the caches may be rewritten for another key while a program looks at them (elements of preallocated maps are
- * reused at once). So each carries its own key and the same unique sequence number at both ends: the reader takes tail,
- * body, head, looks the key up again, and takes any difference for a miss.
+ * reused at once). So each value carries its own key and the same unique sequence number at both ends. The reader takes
+ * tail, body and head, looks the key up again, and treats any difference as a miss.
  */
 
 /* procs: tgid -> */
@@ -134,15 +162,19 @@ struct proc_value {
 };
 
 enum mapping_kind {
-	MAPPING_ROWS = 1, /* unwind_blocks describe the file */
+	MAPPING_ROWS = 1, /* unwind_blocks describe the file's code */
 	MAPPING_FP,	  /* frame pointers, each return address checked to be code */
-	MAPPING_NOT_CODE, /* user space looked: nothing executable there */
+	MAPPING_NOT_CODE, /* user space found nothing executable there */
 };
+
+/* filter_pids: a followed process stands under its pid in the first namespace. A process that user space gives stands under
+ * its pid in cfg_pid_ns with this bit, if that is another namespace. */
+#define FILTER_PID_TOLD (1ull << 32)
 
 /*
  * mappings: piece of address space -> the executable mapping in it. A piece is 64 MB or 1 MB where possible, so that a young
- * process needs few entries; where several mappings share one, it belongs to the largest, and the others are entered in
- * smaller ones, at last page by page.
+ * process needs few entries. A piece that several mappings share belongs to the largest of them; the others are entered in
+ * smaller pieces, at last page by page.
  */
 enum { MAPPING_HUGE_SHIFT = 26, MAPPING_BIG_SHIFT = 20, MAPPING_PAGE_SHIFT = 12 };
 
@@ -156,7 +188,7 @@ struct mapping_value {
 	__u32 seq_head;
 	__u32 asid;
 	__u64 piece;
-	__u64 start, end; /* what of the piece the mapping covers */
+	__u64 start, end; /* the part of the piece that the mapping covers */
 	__u64 bias;	  /* address - bias = ELF virtual address */
 	__u32 file;
 	__u16 kind; /* enum mapping_kind */
@@ -173,27 +205,27 @@ struct mapping_value {
  *
  * offset: CFA = base + offset. For ROW_DEREF two s16: CFA = *(base + low) + high. For ROW_PLT the constant compared with pc
  * & 15. fp: caller's frame pointer stands at CFA + 8 * fp; 0: unchanged; ROW_FP_AT_FP: at fp itself (where gcc realigned the
- * stack). The return address stands at CFA - 8. What stands in the upper half on arm64: bpf/arch_arm64.h.
+ * stack). The return address stands at CFA - 8. bpf/arch_arm64.h describes the upper half on arm64.
  */
 enum unwind_rule {
 	RULE_NONE,   /* no table covers this code */
 	RULE_CFA,    /* CFA = base + offset */
 	RULE_DEREF,  /* CFA = *(base + off) + off2: realigned stacks */
 	RULE_PLT,    /* CFA = sp + 8 + ((pc & 15) >= offset ? 8 : 0) */
-	RULE_SIGNAL, /* rt_sigreturn: everything stands in the ucontext at sp */
+	RULE_SIGNAL, /* rt_sigreturn: the ucontext at sp has all registers */
 	RULE_ROOT,   /* outermost frame */
 	RULE_FP,     /* CFA = fp + 16, and the return address must be code */
 	RULE_USER,   /* only user space can evaluate it */
-	RULE_SCHED,  /* Go went over to a system stack: struct unwind_sched knows the goroutine's */
+	RULE_SCHED,  /* Go changed to a system stack: struct unwind_sched has the goroutine's */
 };
 enum unwind_base { BASE_SP, BASE_FP };
 enum root_base {
 	ROOT_OF_ALL,
 	ROOT_OF_RETURNS
-};				      /* of RULE_ROOT: code that runs here has a caller, what returns here has none */
-enum sched_base {		      /* of RULE_SCHED */
-		  SCHED_RESUMES,      /* the caller is what the scheduler noted */
-		  SCHED_RETURNS,      /* CFA = the sp it noted + offset */
+};				 /* with RULE_ROOT: code that runs here has a caller, a frame that returns here has none */
+enum sched_base {		 /* of RULE_SCHED */
+		  SCHED_RESUMES, /* the caller is what the scheduler noted */
+		  SCHED_RETURNS, /* CFA = the sp it noted + offset */
 		  SCHED_RETURNS_DEPTH /* CFA = stack_hi - *(sp + offset) and the return address's place: calls of C may be
 					 nested, and only the last is noted */
 };
@@ -212,7 +244,7 @@ enum { ROW_FP_AT_FP = -32768 };
 	((__u64)(__u8)(start) | (__u64)((start)&0x300) << 6 | (__u64)(rule) << 8 | (__u64)(base) << 12 | \
 	 (__u64)(__u16)(fp) << 16 | (__u64)(__u32)(offset) << 32)
 
-/* unwind_blocks: a kilobyte of a file's code -> rows. Code too dense for one block goes on in parts 1, 2, ... */
+/* unwind_blocks: a kilobyte of a file's code -> rows. Code that is too dense for one block continues in parts 1, 2, ... */
 struct block_key {
 	__u32 file;
 	__u32 block; /* ELF virtual address / CODE_BLOCK_BYTES */
@@ -241,9 +273,9 @@ struct first_level_entry {
 };
 
 /*
- * Which names of threads are wanted: shell patterns as one automaton, a bit a state. A state stands before an item of a
- * pattern (a character, '?' or a set); the last of each pattern is where it is matched. Reading c, the states go from s to
- * (s & accepts[c]) << 1 | (s & stays).
+ * The names of threads that are wanted: shell patterns as one automaton, with a bit for each state. A state stands before an
+ * item of a pattern (a character, '?' or a set); in the last state of a pattern the name has matched. Reading c, the states
+ * go from s to (s & accepts[c]) << 1 | (s & stays).
  */
 struct comm_automaton {
 	__u64 accepts[256]; /* states whose item takes this character */
@@ -251,34 +283,34 @@ struct comm_automaton {
 	__u64 start, end;   /* where patterns begin, and where they are matched */
 };
 
-/* --- counters, one set a CPU. X(name, is a lost sample, text) --- */
-#define BPF_COUNTERS(X)                                                             \
-	X(ENTRIES, 0, "times the sampling program ran")                             \
-	X(IDLE, 0, "of these on an idle CPU")                                       \
-	X(FILTERED, 0, "of these outside the filters")                              \
-	X(TAKEN, 0, "samples taken")                                                \
-	X(LOST_RING, 1, "samples lost because the ring buffer was full")            \
-	X(CHUNK_RING, 0, "stack copies cut short because the ring buffer was full") \
-	X(CHUNK_LIMIT, 0, "stack copies withheld by the rate limit")                \
-	X(TORN, 0, "cache entries that changed under the walk")                     \
-	X(MISSES, 0, "samples walked by user space because a cache had no entry")   \
-	X(NOT_FOLLOWED, 0, "children not followed because the table of chosen processes was full")
+/* --- counters of all kinds together, one set a CPU. X(name, text) --- */
+#define BPF_COUNTERS(X)                                                          \
+	X(ENTRIES, "times the sampling program ran")                             \
+	X(IDLE, "of these on an idle CPU")                                       \
+	X(FILTERED, "of these outside the filters")                              \
+	X(CHUNK_RING, "stack copies cut short because the ring buffer was full") \
+	X(CHUNK_LIMIT, "stack copies withheld by the rate limit")                \
+	X(TORN, "cache entries that changed under the walk")                     \
+	X(MISSES, "samples walked by user space because a cache had no entry")   \
+	X(NOT_FOLLOWED, "children not followed because the table of chosen processes was full")
 
-#define X(name, lost, text) COUNTER_##name,
+#define X(name, text) COUNTER_##name,
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };
 #undef X
 
 /* A control group of version 1. */
 struct v1_group {
 	__u64 id;	  /* its inode number, which is unique in its tree; 0: not one of version 1 */
-	__u32 controller; /* of its tree, as enum cgroup_subsys_id of the running kernel has it */
+	__u32 controller; /* controller of its tree, a value of the running kernel's enum cgroup_subsys_id */
 	__u32 pad;
 };
 
 struct cpu_state {
 	__u64 counters[COUNTER_MAX];
-	__u64 chunk_tokens_ns; /* token bucket: time already paid for */
-	__u64 events;	       /* of a tracepoint, that passed the filters */
+	__u64 taken[MAX_KINDS]; /* samples, by kind */
+	__u64 lost[MAX_KINDS];	/* of these, for which the ring had no room */
+	__u64 chunk_tokens_ns;	/* token bucket: the time up to which it was spent */
+	__u64 events;		/* events of a tracepoint that passed the filters */
 	__u32 seq;
 	__u32 pad;
 };

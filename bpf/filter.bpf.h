@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which samples are taken, decided before anything is walked. Filters of different kinds must all let a sample pass; of the
- * values of one kind any will do (processes and threads are one kind). What is off is a constant that the verifier removes.
- * BPF programs only; included after the helpers.
+ * These filters decide which samples are taken, before anything is walked. Filters of different kinds must all let a sample
+ * pass; one matching value of a kind is enough (processes and threads are one kind). A filter that is off is a constant that
+ * the verifier removes. Only BPF programs include this, after the helpers.
  */
 #ifndef HEARTH_BPF_FILTER_H
 #define HEARTH_BPF_FILTER_H
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/pids.bpf.h"
 
 enum { V1_DEPTH = 16 }; /* groups within each other that are looked at */
 
-static __always_inline bool is_chosen_task(__u64 pid_tgid)
+/* Did user space give the process of @pid_tgid (pids of the first namespace), or was it followed since? */
+static __always_inline bool is_chosen_pid(__u64 pid_tgid, __u64 ids)
 {
-	__u32 pid = pid_tgid >> 32, tid = (__u32)pid_tgid;
+	__u64 followed = pid_tgid >> 32, given = ids >> 32 | FILTER_PID_TOLD;
+
+	if (bpf_map_lookup_elem(&filter_pids, &followed))
+		return true;
+	return cfg_pid_ns && bpf_map_lookup_elem(&filter_pids, &given);
+}
+
+static __always_inline bool is_chosen_task(struct task_struct *task, __u64 pid_tgid)
+{
+	__u64 ids;
+	__u32 tid;
 
 	if (!cfg_filter_pids && !cfg_filter_tids)
 		return true;
-	if (cfg_filter_pids && bpf_map_lookup_elem(&filter_pids, &pid))
+	ids = told_ids(task);
+	tid = (__u32)ids;
+	if (cfg_filter_pids && is_chosen_pid(pid_tgid, ids))
 		return true;
 	return cfg_filter_tids && bpf_map_lookup_elem(&filter_tids, &tid);
 }
@@ -32,7 +46,7 @@ static __always_inline bool comm_matches(const char *comm)
 	return states & cfg_comm.end;
 }
 
-/* The thread's own name, or that of its process. */
+/* Is the name of the thread, or that of its process, wanted? */
 static __always_inline bool is_chosen_comm(struct task_struct *task)
 {
 	char comm[COMM_BYTES] = {};
@@ -58,7 +72,7 @@ static __always_inline bool is_chosen_uid(void)
 }
 
 /*
- * Is the task in that group of version 1, or in one below it? The kernel's own helper knows version 2 alone.
+ * Is the task in that group of version 1, or in one below it? The kernel's own helper knows version 2 only.
  */
 static __always_inline bool is_under_v1(struct task_struct *task, __u32 index)
 {
@@ -100,7 +114,7 @@ static __always_inline bool passes(__u64 pid_tgid)
 {
 	struct task_struct *task = current_task();
 
-	if (!is_chosen_task(pid_tgid))
+	if (!is_chosen_task(task, pid_tgid))
 		return false;
 	if (cfg_no_kernel && (cfg_task_btf ? task->flags : BPF_CORE_READ(task, flags)) & TASK_KTHREAD)
 		return false;
@@ -113,7 +127,8 @@ static __always_inline bool passes(__u64 pid_tgid)
 	return !cfg_cgroup_cnt || is_chosen_cgroup(task);
 }
 
-/* Of a tracepoint: is the event on a CPU that is sampled, and its turn? The turns are those of events that pass. */
+/* Is a tracepoint's event on a CPU that is sampled, and is it this event's turn? Only events that pass the filters take
+ * turns. */
 static __always_inline bool is_turn(struct cpu_state *state, __u64 pid_tgid)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -140,7 +155,7 @@ static __always_inline bool wanted(struct cpu_state *state)
 		count(state, COUNTER_FILTERED);
 		return false;
 	}
-	count(state, COUNTER_TAKEN);
+	state->taken[cfg_kind & (MAX_KINDS - 1)]++;
 	return true;
 }
 

@@ -23,13 +23,22 @@ struct thread_struct {
 	} uw; /* arm64 */
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {
-	unsigned int level;	/* of the namespace it was made in; 0: the initial one */
-	struct upid numbers[1]; /* one a level */
+	unsigned int level;	/* depth of the namespace it was made in; 0: the initial one */
+	struct upid numbers[1]; /* one for each level */
 };
 
 /* Control groups, as far as the trees of version 1 need them. */
@@ -50,7 +59,7 @@ struct cgroup {
 };
 
 struct css_set {
-	struct cgroup_subsys_state *subsys[1]; /* one a controller */
+	struct cgroup_subsys_state *subsys[1]; /* one for each controller */
 };
 
 struct task_struct {

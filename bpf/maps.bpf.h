@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The maps, and the options user space sets between open and load. Sizes given here are defaults that agent/sampler.c may
- * change before loading. The sampler only looks up in hash maps; user space alone fills them (the fork tracepoint adds to
- * filter_pids). Look-ups in plain arrays are inlined by the verifier, so everything hot is a plain array indexed by CPU.
+ * The maps, and the options user space sets between open and load. Sizes given here are defaults that agent/kernel/sampler.c
+ * may change before loading. The sampler only looks up in hash maps; user space alone fills them (the fork tracepoint adds
+ * to filter_pids). Look-ups in plain arrays are inlined by the verifier, so everything hot is a plain array indexed by CPU.
  */
 #ifndef HEARTH_BPF_MAPS_H
 #define HEARTH_BPF_MAPS_H
@@ -16,19 +16,22 @@ const volatile __u32 cfg_chunk_room_bytes = 0; /* chunks leave this much of a ri
 const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
-const volatile __u64 cfg_code_mask = ~0ull;  /* what of a return address is not its signature */
-const volatile bool cfg_tracepoint = false;  /* loaded as a program on a tracepoint, whose context is not that of an event */
-const volatile __u64 cfg_every = 1;	     /* of a tracepoint's events each so many-th one of a CPU is a sample */
+const volatile __u64 cfg_code_mask =
+	~0ull;			   /* the bits of a return address that are not a pointer authentication signature */
+const volatile __u32 cfg_kind = 0; /* kind of the samples: a place in the session's list */
+const volatile bool cfg_tracepoint = false; /* loaded as a program on a tracepoint; its context is not a perf event's */
+const volatile __u64 cfg_every = 1;	    /* each so-many-th event of a tracepoint on a CPU is a sample */
+const volatile __u32 cfg_pid_ns = 0;	    /* inode number of the pid namespace whose pids are told; 0: the first one */
 const volatile bool cfg_filter_pids = false;
 const volatile bool cfg_filter_tids = false;
 const volatile bool cfg_filter_comm = false;
 const volatile bool cfg_idle = false;	   /* samples of idle CPUs too */
 const volatile bool cfg_no_kernel = false; /* no kernel frames, no kernel threads */
-const volatile __u32 cfg_uid_cnt = 0;	   /* of cfg_uids; 0: all users */
+const volatile __u32 cfg_uid_cnt = 0;	   /* how many of cfg_uids are used; 0: all users */
 const volatile __u32 cfg_uids[FILTER_UIDS];
-const volatile __u32 cfg_cgroup_cnt = 0;       /* of filter_cgroups and filter_v1_groups; 0: all */
-const volatile __u64 cfg_min_age_ns = 0;       /* of a process */
-const volatile struct comm_automaton cfg_comm; /* what names match */
+const volatile __u32 cfg_cgroup_cnt = 0;       /* groups in filter_cgroups and filter_v1_groups; 0: all pass */
+const volatile __u64 cfg_min_age_ns = 0;       /* name of a process */
+const volatile struct comm_automaton cfg_comm; /* the patterns that names must match */
 const volatile bool cfg_find_vma = true;       /* bpf_find_vma (5.17) is there */
 const volatile bool cfg_task_btf = true;       /* bpf_get_current_task_btf (5.11) and bpf_task_pt_regs (5.15) are there */
 
@@ -55,14 +58,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FIRST_LEVEL_ENTRIES); /* a slice a CPU */
+	__uint(max_entries, FIRST_LEVEL_ENTRIES); /* a slice for each CPU */
 	__type(key, __u32);
 	__type(value, struct first_level_entry);
 } first_level SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one a CPU */
+	__uint(max_entries, 1); /* one for each CPU */
 	__type(key, __u32);
 	__type(value, struct cpu_state);
 } cpu_states SEC(".maps");
@@ -70,11 +73,12 @@ struct {
 /* The record in the making, the walk (in map memory the verifier does not follow its values, so loops converge) and the
  * window on the user stack. */
 enum { SCRATCH_WORDS = 2048 };
+_Static_assert(sizeof(struct sample_record) + SCRATCH_WORDS * 8 <= MAX_RECORD_BYTES, "a record has room for all of it");
 
 struct walk {
 	struct unwind_state state;
-	__u64 row;	  /* what find_rule found */
-	__u64 start, end; /* what the mapping below covers; empty at first */
+	__u64 row;	  /* the result of find_rule */
+	__u64 start, end; /* the range that the mapping below covers; empty at first */
 	__u64 bias;
 	__u64 window; /* user address of scratch->window[0] */
 	__u32 window_len;
@@ -83,6 +87,7 @@ struct walk {
 	__u32 asid;
 	__u32 cpu;
 	__u32 kernel_cnt;
+	__u32 user_at; /* index in scratch->words of the first user frame, behind its section's head */
 	__u32 user_cnt;
 	__u32 torn;
 	__u32 memo_at, memo_put; /* where in scratch->memo the last walk's next frame stands, and where this one's goes */
@@ -95,44 +100,44 @@ struct memo_frame {
 	__u64 row;
 };
 
-/* The copy of a sample's stacks into chunk records. */
+/* State of copying a sample's stacks into chunk records. */
 enum { MAX_COPIES = 6 };
 
 struct stack_copy {
 	__u64 sp;	  /* of the stack */
 	__u64 addr;	  /* the next page */
 	__u64 fp;	  /* where a signal interrupted the thread */
-	__u64 end;	  /* of the stack's memory area; ~0: not known */
-	__u64 first_end;  /* that of the stack that the sample runs on */
+	__u64 end;	  /* end of the stack's memory area; ~0: not known */
+	__u64 first_end;  /* the same of the stack that the sample runs on */
 	__u32 cnt;	  /* chunks sent */
-	__u32 tries;	  /* pages looked at, of one stack */
-	__u32 copies;	  /* stacks copied, and where they stood */
-	__u32 scan_bytes; /* of the window, in the search for a signal frame; what it found is in addr and fp */
+	__u32 tries;	  /* pages of one stack that were looked at */
+	__u32 copies;	  /* stacks that were copied, and their addresses */
+	__u32 scan_bytes; /* place in the window in the search for a signal frame; addr and fp have the result */
 	struct {
 		__u64 start, end;
 	} done[MAX_COPIES];
 };
 
-/* What Go's runtime says about the thread (bpf/stacks.bpf.h); all 0 in other programs. */
+/* Facts that Go's runtime has about the thread (bpf/stacks.bpf.h); all 0 in other programs. */
 struct go_thread {
 	__u64 stack_lo, stack_hi;  /* the stack it says it is on */
 	__u64 g0_sp, g0_hi;	   /* the thread's system stack, from where it was left */
 	__u64 curg_lo;		   /* the stack of the thread's goroutine, up to sched.stack_hi */
-	bool is_away;		   /* that is another one ... */
+	bool is_away;		   /* the goroutine's stack is another one ... */
 	struct unwind_sched sched; /* ... and it goes on there */
 };
 
 struct scratch {
 	struct sample_record sample;
-	__u64 words[SCRATCH_WORDS]; /* directly behind: kernel frames, user frames, struct sample_regs */
-	struct sample_regs regs;    /* also what a masked index may run into */
+	__u64 words[SCRATCH_WORDS]; /* directly behind: the sections */
+	struct sample_regs regs;    /* also room that a masked index may run into */
 	struct walk walk;
 	struct stack_copy copy;
 	struct go_thread go;
 	__u8 window[4096];
-	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk on this CPU and the one now, in turns */
+	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk on this CPU and the present one, in turns */
 	__u32 memo_put;				     /* which half was written last */
-	__u32 memo_asid;			     /* what it was walked under */
+	__u32 memo_asid;			     /* the address space under which it was walked */
 };
 
 static __always_inline struct task_struct *current_task(void)
@@ -163,7 +168,7 @@ static __always_inline __u64 memo_index(__u64 at)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one a CPU */
+	__uint(max_entries, 1); /* one for each CPU */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
@@ -171,7 +176,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384); /* preallocated: before 6.1 programs on perf events may use no other; 1 when it is off */
-	__type(key, __u32);	    /* thread group */
+	__type(key, __u64);	    /* thread group; FILTER_PID_TOLD */
 	__type(value, __u64);	    /* start_boottime of a child that was followed here; 0: entered by user space */
 } filter_pids SEC(".maps");
 
@@ -182,10 +187,10 @@ struct {
 	__type(value, __u8);
 } filter_tids SEC(".maps");
 
-/* Of a tracepoint, which knows no CPUs: those that are sampled. */
+/* The CPUs that are sampled, for a tracepoint, which knows no CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one a CPU when it is on */
+	__uint(max_entries, 1); /* one for each CPU when it is on */
 	__type(key, __u32);
 	__type(value, __u32);
 } tracepoint_cpus SEC(".maps");
@@ -197,7 +202,7 @@ struct {
 	__type(value, __u32);
 } filter_cgroups SEC(".maps");
 
-/* The same places: where there is none of version 2, one of version 1. */
+/* The same indexes as filter_cgroups: a group of version 1 stands where there is none of version 2. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, FILTER_CGROUPS);

@@ -4,8 +4,8 @@
  * record. The kernel holds a cache of unwind rows; where it has no entry the sample leaves with the frames walked so far,
  * the registers at the sample and a copy of the stack, and user space walks it again and fills the cache.
  *
- * On a tracepoint the same program is loaded as one of that type: what it hits is always in the kernel, and nothing but
- * bpf_get_stack() looks at its context.
+ * On a tracepoint the same program is loaded with that type: it always interrupts the kernel, and nothing but
+ * bpf_get_stack() looks at the context.
  *
  * Two forms of the same walk: on_sample (bpf_loop, kernel 5.17) and on_sample_tail + walk_tail (tail calls, 5.10). One
  * program a CPU runs at a time, so scratch and cpu_state belong to it alone.
@@ -20,6 +20,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/send.bpf.h"
 #include "bpf/walk.bpf.h"
@@ -61,21 +62,7 @@ static __always_inline __u32 prepare_user(struct bpf_perf_event_data *ctx, struc
 	return is_64bit ? END_MAX : END_COMPAT;
 }
 
-/* The pid that a container's process has there; 0 outside of containers. */
-static __always_inline __u32 find_own_pid(struct task_struct *task)
-{
-	struct pid *ids = cfg_task_btf ? task->group_leader->thread_pid : BPF_CORE_READ(task, group_leader, thread_pid);
-	__u32 level = ids ? (cfg_task_btf ? ids->level : BPF_CORE_READ(ids, level)) : 0;
-	__s32 nr = 0;
-
-	if (!level || level > MAX_PID_LEVEL)
-		return 0;
-	bpf_probe_read_kernel(&nr, sizeof(nr),
-			      (void *)ids + bpf_core_field_offset(ids->numbers) + level * bpf_core_type_size(struct upid));
-	return nr;
-}
-
-/* The address space the process table gives this task; 0 when it does not know it. */
+/* The address space that the process table gives this task; 0 when the table does not know the task. */
 static __always_inline __u32 find_asid(__u32 pid, const struct scratch *scratch, struct walk *walk)
 {
 	volatile struct proc_value *p = bpf_map_lookup_elem(&procs, &pid);
@@ -96,29 +83,37 @@ static __always_inline __u32 find_asid(__u32 pid, const struct scratch *scratch,
 	return asid;
 }
 
-/* Kernel frames, identity, and the walk's first state. Returns true when there is a user stack to walk. */
+/* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack to walk. */
 static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct scratch *scratch, __u32 cpu)
 {
 	struct walk *walk = &scratch->walk;
 	struct sample_record *sample = &scratch->sample;
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct task_struct *task;
+	struct task_struct *task = current_task();
+	__u64 ids = told_ids(task);
 	long bytes = 0;
 
-	task = current_task();
 	sample->hdr.time_ns = bpf_ktime_get_ns();
-	sample->pid = pid_tgid >> 32;
-	sample->tid = (__u32)pid_tgid;
+	sample->pid = ids >> 32;
+	sample->tid = (__u32)ids;
 	sample->own_pid = find_own_pid(task);
+	sample->flags = 0;
+	sample->kind = cfg_kind;
+	if (cfg_pid_ns && !sample->pid && bpf_get_current_pid_tgid() >> 32) {
+		sample->own_pid = 0;
+		sample->flags = SAMPLE_OUTSIDE;
+	}
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	if (!cfg_no_kernel && (cfg_tracepoint || !cpu_in_user(ctx)))
-		bytes = bpf_get_stack(ctx, scratch->words, MAX_KERNEL_FRAMES * 8, 0);
+		bytes = bpf_get_stack(ctx, &scratch->words[1], MAX_KERNEL_FRAMES * 8, 0);
 
 	__builtin_memset(walk, 0, sizeof(*walk));
 	walk->cpu = cpu;
 	walk->kernel_cnt = bytes > 0 ? ((__u32)bytes / 8) & 127 : 0;
+	walk->user_at = walk->kernel_cnt ? walk->kernel_cnt + 2 : 1;
 	walk->state.exact = 1;
 	walk->state.end = prepare_user(ctx, scratch, task);
+	if (walk->state.end == END_MAX && sample->flags & SAMPLE_OUTSIDE)
+		walk->state.end = END_OUTSIDE; /* user space could not tell what is mapped there */
 	if (walk->state.end != END_MAX)
 		return false;
 	walk->state.pc = scratch->regs.regs[REG_PC];
@@ -128,7 +123,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 		walk->state.lr = scratch->regs.regs[REG_RA];
 	walk->asid = find_asid(sample->pid, scratch, walk);
 	if (!walk->asid) {
-		scratch->words[word_index(walk->kernel_cnt)] = walk->state.pc | FRAME_EXACT;
+		scratch->words[word_index(walk->user_at)] = walk->state.pc | FRAME_EXACT;
 		walk->user_cnt = 1;
 		walk->state.end = END_MISS_PROC;
 		return false;
@@ -200,7 +195,7 @@ int on_sample_tail(struct bpf_perf_event_data *ctx)
 	if (!state || !scratch || !wanted(state))
 		return 0;
 	if (begin_sample(ctx, scratch, cpu)) {
-		find_go(scratch); /* before it is known whether it is needed: the steps have no room for it */
+		find_go(scratch); /* done before it is known to be needed: the steps have no room for it */
 		walk_some(ctx, scratch);
 	}
 	finish_sample(state, scratch, false);
@@ -225,14 +220,14 @@ int walk_tail(struct bpf_perf_event_data *ctx)
 SEC("raw_tp/task_newtask")
 int on_new_task(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 parent = bpf_get_current_pid_tgid() >> 32, child, cpu = bpf_get_smp_processor_id();
 	struct task_struct *task = (void *)ctx->args[0];
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *state;
-	__u64 since;
+	__u64 child, since;
 
-	if (ctx->args[1] & CLONE_THREAD_FLAG || !bpf_map_lookup_elem(&filter_pids, &parent))
+	if (ctx->args[1] & CLONE_THREAD_FLAG || !is_chosen_pid(bpf_get_current_pid_tgid(), told_ids(current_task())))
 		return 0;
-	child = BPF_CORE_READ(task, tgid);
+	child = (__u32)BPF_CORE_READ(task, tgid);
 	since = BPF_CORE_READ(task, start_boottime);
 	if (bpf_map_update_elem(&filter_pids, &child, &since, BPF_ANY)) {
 		state = bpf_map_lookup_elem(&cpu_states, &cpu);
@@ -242,13 +237,13 @@ int on_new_task(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* And forgotten when the last of them is gone (raw argument: the task), or a storm of children would fill the table. Its pid
- * may be another process's by now, which the time tells. */
+/* A followed process is forgotten when its last thread is gone (raw argument: the task), or a storm of children would fill
+ * the table. Its pid may be another process's by now; the start time tells them apart. */
 SEC("raw_tp/sched_process_free")
 int on_free_task(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
-	__u32 pid = BPF_CORE_READ(task, pid);
+	__u64 pid = (__u32)BPF_CORE_READ(task, pid);
 	__u64 *since = bpf_map_lookup_elem(&filter_pids, &pid);
 
 	if (since && *since && *since == BPF_CORE_READ(task, start_boottime) && pid == (__u32)BPF_CORE_READ(task, tgid))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a finished walk to the ring: the sample record, and before it, for a sample that user space must walk again, its
- * stack in chunk records. BPF programs only; included after the helpers.
+ * Sends a finished walk to the ring: the sample record, and before it the stack in chunk records if user space must walk the
+ * sample again. Only BPF programs include this, after the helpers.
  */
 #ifndef HEARTH_BPF_SEND_H
 #define HEARTH_BPF_SEND_H
@@ -10,17 +10,16 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/stacks.bpf.h"
 
-/* What the callbacks get. The copy's own state is in scratch->copy, where the verifier does not follow its values. */
+/* The argument of the callbacks. The copy's own state is in scratch->copy, where the verifier does not follow its values. */
 struct chunk_loop {
 	struct cpu_state *state;
 	struct scratch *scratch;
 };
 
 enum {
-	END_CHUNKS = 16, /* at most, of either end of a long stack, before what lies between */
-	FAIR_CHUNKS =
-		2 *
-		END_CHUNKS, /* of a sample; more go while half of the chunks' room is free, or few deep stacks take it all */
+	END_CHUNKS = 16,	      /* chunks at most of each end of a long stack, sent before the chunks between */
+	FAIR_CHUNKS = 2 * END_CHUNKS, /* chunks of a sample; more are sent while half of their room is free, or few deep
+					 stacks would take it all */
 };
 
 /* Sends the page of stack at copy.addr. Returns 1 at the end of the stack (or of the ring's room). */
@@ -83,7 +82,7 @@ static long area_callback(struct task_struct *task, struct vm_area_struct *area,
 	return 0;
 }
 
-/* May this sample carry its stack? Each chunk costs cfg_chunk_cost_ns of a budget that time refills. */
+/* May this sample carry its stack? Each chunk takes cfg_chunk_cost_ns from a budget that time refills. */
 static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now_ns)
 {
 	__u64 floor = now_ns - cfg_chunk_burst_ns;
@@ -97,7 +96,8 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 	return true;
 }
 
-/* Sends what lies between @start and @end, at most @chunks pages. @sp: of the stack, which may end there when @end is ~0. */
+/* Sends the bytes between @start and @end, at most @chunks pages. @sp is the stack's; the stack may end there when @end is
+ * ~0. */
 static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 start, __u64 end, __u32 chunks,
 				       bool loop_form)
 {
@@ -122,7 +122,7 @@ static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 
 	}
 }
 
-/* Sends the stack of @sp from its red zone up, at most @chunks pages. */
+/* Sends the stack that @sp is on, from the red zone up, at most @chunks pages. */
 static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 end, __u32 chunks, bool loop_form)
 {
 	copy_range(loop, sp, sp - RED_ZONE_BYTES, end, chunks, loop_form);
@@ -131,8 +131,8 @@ static __always_inline void copy_stack(struct chunk_loop *loop, __u64 sp, __u64 
 }
 
 /*
- * The same of a stack whose end is known. One so long mostly has one large frame not far from its root: with both ends the
- * walk may come across, so they go first, while there is room in the ring.
+ * Sends a stack whose end is known. A stack that is so long mostly has one large frame not far from its root. The walk may
+ * get past that frame with both ends of the stack, so they are sent first, while there is room in the ring.
  */
 static __always_inline void copy_whole_stack(struct chunk_loop *loop, __u64 sp, __u64 end)
 {
@@ -161,7 +161,7 @@ static __always_inline bool is_copied(const struct stack_copy *copy, __u64 addr)
 
 enum { OTHER_STACK_CHUNKS = 16 }; /* how far a stack is copied whose size is not known */
 
-/* A further stack of the thread, unless there is none (@addr is 0) or it went with those before. @end: 0 when not known. */
+/* Sends a further stack of the thread, unless there is none (@addr is 0) or it was sent already. @end: 0 when not known. */
 static __always_inline void copy_other_stack(struct chunk_loop *loop, __u64 addr, __u64 end, bool loop_form)
 {
 	if (addr && !is_copied(&loop->scratch->copy, addr))
@@ -189,13 +189,13 @@ __noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratc
 		copy_other_stack(&loop, go->g0_sp, 0, true);
 	copy_other_stack(&loop, find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]),
 			 go->sched.stack_hi, true);
-	/* Where the walk came to before it missed: user space goes on there when it gets no further from the sample's sp. */
+	/* Adds where the walk was when it missed: user space goes on there if it gets no further from the sample's sp. */
 	sp = scratch->walk.state.sp;
 	copy_other_stack(&loop, sp, sp > scratch->regs.regs[REG_SP] && sp < end && end != ~0ull ? end : 0, true);
 	return 0;
 }
 
-/* The one that matters most: there is no room for more. */
+/* Sends the one other stack that matters most: the tail-call form has no room for more. */
 static __always_inline void send_other_stack(struct cpu_state *state, struct scratch *scratch)
 {
 	struct chunk_loop loop = { state, scratch };
@@ -212,13 +212,13 @@ static __always_inline void send_other_stack(struct cpu_state *state, struct scr
 	copy_other_stack(&loop, addr, end, false);
 }
 
-/* arch/x86/mm/mmap.c, arch/arm64: mm/util.c: so far below a program's first stack, at least, nothing else is mapped unless
- * somebody insists. */
+/* arch/x86/mm/mmap.c, arch/arm64: mm/util.c: at least this many bytes below a program's first stack nothing else is mapped,
+ * unless somebody asks for that very place. */
 enum { FIRST_STACK_BYTES = 128 << 20 };
 
 /*
- * The end of another stack, in the memory area that ends at @end. C libraries have what the thread pointer points to at the
- * top of a thread's stack; behind it there may be anything that was mapped with the same rights.
+ * The end of another stack, in the memory area that ends at @end. C libraries put the data that the thread pointer points to
+ * at the top of a thread's stack. Behind that there may be any memory that was mapped with the same rights.
  */
 static __always_inline __u64 thread_stack_end(__u64 sp, __u64 end)
 {
@@ -238,9 +238,9 @@ static __always_inline __u64 first_stack_end(__u64 sp)
 }
 
 /*
- * Copies the stack from the sample's sp up, as far as it can be read, then the others. Without the end of its memory area
- * the copy would go on into whatever is mapped behind a thread's stack; when busy locks make bpf_find_vma fail, then so be
- * it: that happens where two recordings run. A goroutine's stack is a small part of the heap.
+ * Copies the stack from the sample's sp up, as far as it can be read, then the others. Without the end of the stack's memory
+ * area the copy goes on into whatever is mapped behind a thread's stack. That is accepted when busy locks make bpf_find_vma
+ * fail, as happens when two recordings run. A goroutine's stack is a small part of the heap.
  */
 static __always_inline void send_stacks(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
@@ -251,7 +251,6 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 	__u64 sp = scratch->regs.regs[REG_SP];
 
 	count(state, COUNTER_MISSES);
-	sample->flags |= SAMPLE_HAS_REGS;
 	scratch->regs.stop_sp = scratch->walk.state.lost_sp ? 0 : scratch->walk.state.sp;
 	scratch->regs.stop_fp = scratch->walk.state.fp;
 	if (loop_form)
@@ -291,6 +290,17 @@ static __always_inline bool end_is_miss(__u32 end)
 	return end >= END_MISS_PROC && end <= END_USER_RULE;
 }
 
+/* Puts the sections' heads before the frames, which are in place already. Returns how many words the sections have. */
+static __always_inline __u32 close_frames(struct walk *walk, struct scratch *scratch)
+{
+	if (walk->kernel_cnt)
+		scratch->words[0] = SECTION(SECTION_KERNEL, walk->kernel_cnt * 8);
+	if (!walk->user_cnt)
+		return walk->user_at - 1;
+	scratch->words[word_index(walk->user_at - 1)] = SECTION(SECTION_USER, walk->user_cnt * 8);
+	return walk->user_at + walk->user_cnt;
+}
+
 /* Closes the record and hands it to the ring. */
 static __always_inline void finish_sample(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
@@ -304,15 +314,13 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	sample->hdr.version = RECORD_VERSION;
 	sample->hdr.cpu = walk->cpu;
 	sample->asid = walk->asid;
-	sample->kernel_cnt = walk->kernel_cnt;
-	sample->user_cnt = walk->user_cnt;
 	sample->end = end;
-	sample->flags = 0;
 	sample->chunk_cnt = 0;
 	state->counters[COUNTER_TORN] += walk->torn;
-	words = walk->kernel_cnt + walk->user_cnt;
+	words = close_frames(walk, scratch);
 	if (miss) {
 		send_stacks(state, scratch, loop_form);
+		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
 		words += sizeof(scratch->regs) / 8;
 	}
@@ -325,7 +333,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	if (bpf_ringbuf_output(ring, sample, size,
 			       miss || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_wake_bytes ? BPF_RB_FORCE_WAKEUP
 												   : BPF_RB_NO_WAKEUP))
-		count(state, COUNTER_LOST_RING);
+		state->lost[cfg_kind & (MAX_KINDS - 1)]++;
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a thread has stacks besides the one it runs on, so that a sample that user space must walk carries all of them: the
- * stack that a signal interrupted, and the goroutine's behind calls that Go makes on a system stack. What Go's runtime keeps
- * is believed only where its pointers agree with each other. BPF programs only; included after the helpers.
+ * Finds the stacks that a thread has besides the one it runs on, so that a sample that user space must walk carries all of
+ * them: the stack that a signal interrupted, and the goroutine's behind calls that Go makes on a system stack. The data of
+ * Go's runtime is believed only where its pointers agree with each other. Only BPF programs include this, after the helpers.
  */
 #ifndef HEARTH_BPF_STACKS_H
 #define HEARTH_BPF_STACKS_H
@@ -32,7 +32,7 @@ enum {
 	GO_RET_BYTES = 8,
 };
 
-/* Is the goroutine of @m's own at @off from where 1.26 has it? Then scratch->go tells where it goes on. */
+/* Does @m have its own goroutine at @off from the place in Go 1.26? Then scratch->go says where that goroutine goes on. */
 static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m, __u64 off)
 {
 	struct go_thread *go = &scratch->go;
@@ -52,7 +52,7 @@ static __always_inline bool find_curg(struct scratch *scratch, __u64 g, __u64 m,
 	return true;
 }
 
-/* Is what stands at the @nth place a g? Then scratch->go is what it leads to. */
+/* Is there a g at the @nth place? Then scratch->go has the facts that it leads to. */
 static __always_inline bool find_go_at(struct scratch *scratch, __u32 nth)
 {
 	struct go_thread *go = &scratch->go;
@@ -85,7 +85,7 @@ static long find_go_callback(__u32 index, void *context)
 	return find_go_at(scratch, index + 1);
 }
 
-/* Alone, as the verifier checks it once. */
+/* A global function, so that the verifier checks it once, alone. */
 __noinline int find_go_alone(struct scratch *scratch)
 {
 	struct {
@@ -108,8 +108,8 @@ static __always_inline bool is_on_curg_stack(const struct go_thread *go, __u64 a
 }
 
 /*
- * Go's calls into the vDSO leave the goroutine's stack unannounced, but keep the chain of frame pointers, which @fp is the
- * begin of, of a thread that is or was interrupted at @sp. Where the chain comes back to that stack; 0: nowhere.
+ * Go's calls into the vDSO leave the goroutine's stack without a note, but keep the chain of frame pointers. The chain
+ * begins at @fp; the thread is, or was interrupted, at @sp. Returns where the chain comes back to that stack; 0: nowhere.
  */
 static __always_inline __u64 find_go_frame(const struct go_thread *go, __u64 sp, __u64 fp)
 {
@@ -142,9 +142,9 @@ static long scan_callback(__u32 index, void *context)
 }
 
 /*
- * The stack that a signal left for the alternate one: the sp in the signal frame at the top of that into copy.addr, else 0,
- * and the frame pointer beside it into copy.fp. How large the frame is depends on the CPU's vector registers; it says
- * itself, in uc_stack, which alternate stack it is on.
+ * Finds the stack that a signal left for the alternate one. copy.addr becomes the sp in the signal frame at the top of the
+ * alternate stack, else 0; copy.fp the frame pointer beside it. The size of the signal frame depends on the CPU's vector
+ * registers; uc_stack in the frame says which alternate stack it is on.
  */
 static __always_inline void find_interrupted(struct scratch *scratch, __u64 sp)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in
- * the kernel (bpf/sampler.bpf.c) and in user space (agent/late.c, unit tests); the includer defines struct unwind_memory,
- * unwind_read(), which reads a word of user memory, and unwind_read_sched(): 0, or not 0 when it cannot be had; and
- * unwind_code_mask(), what of a return address is not its signature (bpf/arch.h).
+ * the kernel (bpf/sampler.bpf.c) and in user space (agent/walk/late_walk.c, unit tests); the includer defines struct
+ * unwind_memory, unwind_read(), which reads a word of user memory, and unwind_read_sched(): 0, or not 0 when it cannot be
+ * had; and unwind_code_mask(), the bits of a return address that are not a pointer authentication signature (bpf/arch.h).
  */
 #ifndef HEARTH_BPF_UNWIND_H
 #define HEARTH_BPF_UNWIND_H
@@ -26,14 +26,15 @@ struct unwind_state {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
-	__u64 lr;      /* CPU_HAS_LR: what the frame has there; 0: not known, or surely another call's */
+	__u64 lr;      /* CPU_HAS_LR: the frame's value of lr; 0: not known, or surely another call's */
 	__u32 exact;   /* pc is where the thread stands, not a return address */
-	__u32 end;     /* enum walk_end, set when the step says stop */
+	__u32 end;     /* enum walk_end, set when the step ends the walk */
 	__u32 falls;   /* how often sp has fallen */
-	__u32 lost_sp; /* CPU_HAS_LR: sp is only a lower bound of the frame's (behind a frame known by its pointer alone) */
+	__u32 lost_sp; /* CPU_HAS_LR: sp is only a lower bound of the frame's sp (behind a frame known by its frame pointer
+			  alone) */
 };
 
-/* The step could go on: 0. The walk ends at this frame: 1, with state->end set. */
+/* Returns 0 when the step could go on; 1, with state->end set, when the walk ends at this frame. */
 static __always_inline int unwind_stop(struct unwind_state *state, __u32 end)
 {
 	state->end = end;
@@ -67,7 +68,7 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 	struct unwind_sched sched;
 	__u64 depth;
 
-	if (unwind_read_sched(memory, &sched)) /* who does not return may have let its goroutine go already */
+	if (unwind_read_sched(memory, &sched)) /* code that does not return may have let its goroutine go already */
 		return unwind_stop(state, base == SCHED_RESUMES ? END_ROOT : END_BAD_MEMORY);
 	if (base == SCHED_RETURNS_DEPTH) {
 		if (unwind_read(memory, state->sp + ROW_CFA(row), &depth))
@@ -105,10 +106,10 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 		if (CPU_HAS_LR && state->lost_sp && ROW_BASE(row) == BASE_SP) {
 			if (ROW_FP(row) >= 0)
 				return unwind_stop(state, END_NO_RULE);
-			cfa = state->fp - 8 * (__s64)ROW_FP(row); /* what keeps the frame record points at it */
+			cfa = state->fp - 8 * (__s64)ROW_FP(row); /* the register that keeps the frame record points at it */
 		}
 	} else if (rule == RULE_FP) {
-		if (!state->fp) /* what the first frame of a stack finds in rbp (Go's goexit, thread starts) */
+		if (!state->fp) /* the value that the first frame of a stack has in rbp (Go's goexit, thread starts) */
 			return unwind_stop(state, END_ROOT);
 		cfa = state->fp + 16;
 	} else if (rule == RULE_DEREF) {
@@ -156,7 +157,7 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 	return 0;
 }
 
-/* The last row whose start is <= @offset. Rows are sorted and rows[0] starts at or before @offset. */
+/* Returns the last row that starts at or before @offset. Rows are sorted and rows[0] starts at or before @offset. */
 static __always_inline __u64 unwind_search(const __u64 *rows, __u32 row_cnt, __u32 offset)
 {
 	__u32 low = 0;

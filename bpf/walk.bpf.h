@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The user stack walk in the kernel: where a row comes from (this CPU's first level, else mapping and block) and how a word
- * of the stack is read (through a window). The step itself is bpf/unwind.h. BPF programs only; included after the helpers.
+ * The user stack walk in the kernel. It takes rows from this CPU's first level, else from mapping and block, and reads words
+ * of the stack through a window. The step itself is bpf/unwind.h. Only BPF programs include this, after the helpers.
  */
 #ifndef HEARTH_BPF_WALK_H
 #define HEARTH_BPF_WALK_H
@@ -12,8 +12,8 @@
 #define barrier() asm volatile("" ::: "memory")
 
 /*
- * The seldom taken paths are global functions in the bpf_loop form: the verifier checks each once, alone. Before 5.12 those
- * take no pointers, so the tail-call form has them inlined; @loop_form is a constant in every inlined copy.
+ * Seldom taken paths are global functions in the bpf_loop form: the verifier checks each once, alone. Before 5.12 global
+ * functions take no pointers, so the tail-call form inlines them; @loop_form is a constant in every inlined copy.
  */
 struct unwind_memory {
 	struct walk *walk;
@@ -41,7 +41,7 @@ __noinline int move_window_alone(struct walk *walk, struct scratch *scratch, __u
 	return move_window(walk, scratch, addr);
 }
 
-/* One word of the user stack, through the window: copying a page costs hardly more than copying a word. */
+/* Reads one word of the user stack through the window: copying a page takes hardly longer than copying a word. */
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
 {
 	struct walk *walk = memory->walk;
@@ -72,7 +72,7 @@ static __always_inline __u64 unwind_code_mask(void)
 	return CPU_HAS_LR ? cfg_code_mask : ~0ull;
 }
 
-/* The mapping of @pc among the pieces of one size into the walk. 0, or a miss. */
+/* Puts the mapping of @pc, found among the pieces of one size, into the walk. 0, or a miss. */
 static __always_inline int find_piece(struct walk *walk, __u64 pc, __u32 shift)
 {
 	struct mapping_key key = { .asid = walk->asid, .shift = shift, .piece = pc >> shift };
@@ -105,7 +105,7 @@ static __always_inline int find_piece(struct walk *walk, __u64 pc, __u32 shift)
 	return 0;
 }
 
-/* The row of ELF address @va of the walk's file. 0, or a miss. */
+/* Finds the row of ELF address @va of the walk's file. 0, or a miss. */
 static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
 {
 	struct block_key key = { .file = walk->file, .block = va / CODE_BLOCK_BYTES };
@@ -133,7 +133,7 @@ static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
 	return 1;
 }
 
-/* The row of @pc from mapping and block into walk->row. Returns 0, or the end reason of a miss. */
+/* Puts the row of @pc, found by mapping and block, into walk->row. Returns 0, or the end reason of a miss. */
 static __always_inline int find_rule(struct walk *walk, __u64 pc)
 {
 	walk->row = 0;
@@ -156,7 +156,7 @@ __noinline int find_rule_alone(struct walk *walk, __u64 pc)
 	return find_rule(walk, pc);
 }
 
-/* The finished row of @pc, out of this CPU's first level where it stands there. Returns 0, or the end reason of a miss. */
+/* Gets the finished row of @pc, out of this CPU's first level if it is there. Returns 0, or the end reason of a miss. */
 static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row, bool loop_form)
 {
 	__u64 tag = (__u64)walk->asid << (CPU_USER_BITS - 12) | pc >> 12;
@@ -174,7 +174,7 @@ static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row,
 	if (end)
 		return end;
 	*row = walk->row;
-	if (first && ROW_RULE(*row) != RULE_USER) { /* user space may learn better, in the blocks */
+	if (first && ROW_RULE(*row) != RULE_USER) { /* user space may put a better row into the blocks */
 		first->tag = 0;
 		barrier();
 		first->row = *row;
@@ -185,10 +185,10 @@ static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row,
 }
 
 /*
- * The memo: what the last walk on this CPU looked up. Most frames of a thread's next stack stand in it, in the same order,
- * so they cost a comparison in memory read from end to end, where the first level is a cache line a frame. A row belongs to
- * (asid, address), as there, so where the memo stems from the same address space it is as good. The half that is read ends
- * with an entry that nothing equals.
+ * The memo: the rows that the last walk on this CPU looked up. Most frames of a thread's next stack are in it, in the same
+ * order. Such a frame takes one comparison in memory that is read from end to end; the first level takes a cache line for
+ * each frame. A row belongs to (asid, address), as in the first level, so a memo of the same address space is as good. The
+ * half that is read ends with an entry that nothing equals.
  */
 static __always_inline void memo_begin(struct walk *walk, struct scratch *scratch)
 {
@@ -212,7 +212,7 @@ static __always_inline void memo_end(struct walk *walk, struct scratch *scratch)
 	last->sp = ~0ull;
 }
 
-/* Frames that only the last walk had are passed by, two for each of this walk's. */
+/* Frames that only the last walk had are passed over, two for each frame of this walk. */
 static __always_inline bool memo_recall(struct walk *walk, struct scratch *scratch, __u64 addr, __u64 *row)
 {
 	struct memo_frame *f = &scratch->memo[memo_index(walk->memo_at)];
@@ -238,7 +238,7 @@ static __always_inline void memo_keep(struct walk *walk, struct scratch *scratch
 	f->row = row;
 }
 
-/* The row of @addr, out of the memo where it stands there; into it in any case. 0, or the end reason of a miss. */
+/* Gets the row of @addr, out of the memo if it is there, and puts it into the memo. 0, or the end reason of a miss. */
 static __always_inline __u32 find_again(struct walk *walk, struct scratch *scratch, __u64 addr, __u64 *row, bool loop_form)
 {
 	__u32 end;
@@ -264,7 +264,7 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 
 	if (walk->user_cnt >= MAX_USER_FRAMES)
 		return unwind_stop(&walk->state, END_DEPTH);
-	scratch->words[word_index(walk->kernel_cnt + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
+	scratch->words[word_index(walk->user_at + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
 	walk->user_cnt++;
 	if (pc >> CPU_USER_BITS) {
 		if (!CPU_HAS_VSYSCALL || pc >> 12 != VSYSCALL_PAGE)
@@ -275,9 +275,9 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 		if (end)
 			return unwind_stop(&walk->state, end);
 	}
-	/* Nobody called a signal's trampoline: its address stands there as it is, not behind a call. */
+	/* Nobody called a signal's trampoline: the return address is its own address, not one behind a call. */
 	if (ROW_RULE(row) == RULE_SIGNAL)
-		scratch->words[word_index(walk->kernel_cnt + walk->user_cnt - 1)] = pc | FRAME_EXACT;
+		scratch->words[word_index(walk->user_at + walk->user_cnt - 1)] = pc | FRAME_EXACT;
 	return unwind_step(&walk->state, row, &memory);
 }
 

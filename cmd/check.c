@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth check`: the agent's own checks as text, three lines at most each, or as JSON. */
+/* `hearth check`: prints the agent's own checks as text, three lines at most each, or as JSON. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/config_file.h"
-#include "cmd/output.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/options/config_file.h"
+#include "cmd/files/output.h"
 
 static const char *const words[CHECK_RESULT_MAX] = {
 	[CHECK_YES] = "yes", [CHECK_PARTLY] = "partly", [CHECK_NO] = "no", [CHECK_UNKNOWN] = "unknown"
@@ -101,7 +101,7 @@ static int check_file(const char *path)
 	return STATUS_FAILED;
 }
 
-/* Which file counts where none is named. */
+/* Finds and checks the file that counts when none is named. */
 static void check_found_file(void (*fn)(void *arg, const struct check *check), void *arg)
 {
 	AUTO(buf_fini) struct buf path = BUF_EMPTY, problems = BUF_EMPTY, error = BUF_EMPTY;
@@ -135,7 +135,7 @@ static int check_json(const struct config *config, struct buf *out)
 	json_object_begin(&j);
 	json_key(&j, "checks");
 	json_array_begin(&j);
-	failed = agent_check(config->no_version_check, print_json, &j);
+	failed = agent_check(config->no_version_check, config->proc, print_json, &j);
 	check_found_file(print_json, &j);
 	json_array_end(&j);
 	json_key(&j, "missing");
@@ -154,7 +154,7 @@ static int check_host(const struct config *config)
 	if (config->json) {
 		failed = check_json(config, &text);
 	} else {
-		failed = agent_check(config->no_version_check, print_text, &t);
+		failed = agent_check(config->no_version_check, config->proc, print_text, &t);
 		check_found_file(print_text, &t);
 	}
 	status = output_write(&text);

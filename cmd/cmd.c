@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of commands. A new one gets its line here, its bit in cmd.h, and a file of its own. */
-#include "cmd/cmd.h"
+/* The list of commands. A new one gets its line here, its bit in cmd/options/command.h, and a file of its own. And the texts
+ * in help that other tables make. */
+#include "cmd/options/command.h"
+#include "cmd/options/options.h"
+#include "cmd/setup/sinks_of.h"
+#include "proto/formats/formats.h"
 
-#include <string.h>
-
-static const struct cmd *const all[] = {
-	&cmd_run,     &cmd_top,	  &cmd_record, &cmd_report, &cmd_diff,	  &cmd_view, &cmd_convert,
-	&cmd_symbols, &cmd_store, &cmd_serve,  &cmd_check,  &cmd_version, &cmd_help, NULL,
+const struct cmd *const all_commands[] = {
+	&cmd_run,   &cmd_top,	&cmd_record, &cmd_report, &cmd_diff,	&cmd_view, &cmd_convert, &cmd_symbols,
+	&cmd_store, &cmd_serve, &cmd_check,  &cmd_bench,  &cmd_version, &cmd_help, NULL,
 };
 
-const struct cmd *const *cmd_all(void)
-{
-	return all;
-}
-
-const struct cmd *cmd_find(const char *name)
-{
-	for (size_t i = 0; all[i]; i++) {
-		if (!strcmp(all[i]->name, name))
-			return all[i];
-	}
-	return NULL;
-}
+const struct option_text all_option_texts[] = {
+	{ "sinks", sinks_print_help },
+	{ "formats", format_list_names },
+	{ "suffixes", format_list_suffixes },
+	{ "readers", format_list_readers },
+	{ NULL, NULL },
+};

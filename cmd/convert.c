@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth convert`: a profile in another format. */
+/* `hearth convert`: writes a profile in another format. */
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/formats.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/files/formats.h"
 
 /* --format, or what the name of the output says. NULL after a message. */
 static const struct format *choose_format(const struct config *config, const char *output)
@@ -49,12 +49,9 @@ const struct cmd cmd_convert = {
 	.operands = "IN OUT",
 	.description =
 		"Reads a profile (IN, or - for standard input) and writes it as OUT (- for standard output). What is read "
-		"is "
-		"known by its content: OTLP in every framing, protobuf or JSON; pprof; folded stacks; speedscope; perf "
-		"script; perf.data by way of perf; gzip, zstd or xz around them. What is written is what OUT's name ends "
-		"in, or "
-		"what "
-		"--format says. What a format has no place for is told once. Needs no root.",
+		"is known by its content: OTLP in every framing, protobuf or JSON; {readers}; perf.data by way of perf; "
+		"gzip, zstd or xz around them. What is written is what OUT's name ends in, or what --format says. What a "
+		"format has no place for is told once. Needs no root.",
 	.example = "hearth convert x.otlp x.pb.gz",
 	.min_operands = 2,
 	.max_operands = 2,

@@ -11,13 +11,14 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/capture.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/formats.h"
-#include "cmd/pager.h"
-#include "cmd/view_of.h"
-#include "proto/report_diff.h"
+#include "cmd/diff_check.h"
+#include "cmd/files/capture.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/files/formats.h"
+#include "cmd/terminal/pager.h"
+#include "cmd/setup/view_of.h"
+#include "proto/report/diff_table.h"
 
 enum { MAX_FAILURES = 15 }; /* one screen */
 
@@ -58,10 +59,11 @@ static int parse_percent(const char *text, double *ret)
 {
 	char *end;
 	double value = strtod(text, &end);
+	bool is_number = end != text;
 
 	end += *end == ' ';
 	end += *end == '%';
-	if (end == text || *end || !(value >= 0) || value > 100) {
+	if (!is_number || *end || !(value >= 0) || value > 100) {
 		log_error("--fail-above: '%s' is no part of the whole; give one such as 2%%", text);
 		return -EINVAL;
 	}
@@ -71,7 +73,7 @@ static int parse_percent(const char *text, double *ret)
 
 static int write_result(const struct diff_result *result, const struct config *config, struct buf *out)
 {
-	struct report_style style = style_of(config);
+	struct report_style style = view_style_of(config);
 	const char *format = config->markdown ? "markdown" : config->diff_format;
 
 	if (!strcmp(format, "markdown"))
@@ -83,7 +85,7 @@ static int write_result(const struct diff_result *result, const struct config *c
 	return report_diff(result, &style, out);
 }
 
-/* What writes the picture @path, by its end. NULL: nothing does. */
+/* The function that writes the picture @path, by its suffix. NULL: none does. */
 typedef int picture_fn(const struct diff *d, const struct diff_result *result, struct buf *out);
 static picture_fn *picture_of(const char *path)
 {
@@ -119,7 +121,7 @@ static int write_picture(const struct diff *d, const struct diff_result *result,
 static int check(const struct diff_result *result, const struct config *config, double limit)
 {
 	AUTO(buf_fini) struct buf why = BUF_EMPTY;
-	uint32_t count = report_diff_failures(result, limit, MAX_FAILURES, &why);
+	uint32_t count = diff_check(result, limit, MAX_FAILURES, &why);
 
 	if (!count)
 		return STATUS_DONE;
@@ -173,7 +175,7 @@ static int run_diff(const struct config *config)
 	d = diff_new(view);
 	if (!d)
 		log_error("cannot compare: %s", strerror(ENOMEM));
-	if (d && !load(d, config, a) && !judge(d, config, &result)) {
+	if (d && !load(d, config, a) && view_is_decided(view, config) && !judge(d, config, &result)) {
 		written = config->picture && write_picture(d, result, config->picture) ? STATUS_FAILED : STATUS_DONE;
 		if (written == STATUS_DONE)
 			written = write_result(result, config, &out) ? STATUS_FAILED : pager_write(&out, config->no_pager);

@@ -4,17 +4,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/nearest.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/help.h"
-#include "cmd/hide.h"
-#include "cmd/options.h"
-#include "cmd/seed_flags.h"
+#include "base/text/nearest.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/options/foreign.h"
+#include "cmd/help/help.h"
+#include "cmd/options/hide.h"
+#include "cmd/options/options.h"
+#include "cmd/options/seed_flags.h"
 #include "symbols/demangle.h"
 
 /* The command of @argv[1]; moves *argc and *argv on so that their first word is the command's. NULL when there is none so
@@ -37,12 +39,19 @@ static const struct cmd *choose_command(int *argc, char ***argv)
 
 static int refuse_command(const char *word)
 {
+	const char *answer = foreign_answer(FOREIGN_COMMAND, 0, word);
 	struct nearest nearest = nearest_to(word);
 
 	for (const struct cmd *const *c = cmd_all(); *c; c++)
 		nearest_offer(&nearest, (*c)->name);
-	if (nearest.best)
+	if (answer)
+		log_error("there is no 'hearth %s': %s", word, answer);
+	else if (nearest.best)
 		log_error("unknown command '%s'; did you mean 'hearth %s'?", word, nearest.best);
+	else if (!access(word, X_OK))
+		log_error("unknown command '%s'; 'hearth record -- %s' profiles it", word, word);
+	else if (!access(word, R_OK))
+		log_error("unknown command '%s'; 'hearth report %s' reads it", word, word);
 	else
 		log_error("unknown command '%s'; 'hearth help' lists what there is", word);
 	return STATUS_USAGE;
@@ -76,14 +85,17 @@ int main(int argc, char **argv)
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	AUTO(seed_flags_fini) struct seed_flags seed = { 0 }; /* config borrows its strings */
 	AUTO(config_fini) struct config config = { 0 };
-	const struct cmd *cmd = choose_command(&argc, &argv);
-	int err = 0;
+	const struct cmd *cmd;
+	int err;
 
+	cmd_list(all_commands);
+	err = options_fill_in(all_option_texts);
+	cmd = choose_command(&argc, &argv);
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of that write, not the end of us */
 	if (!cmd)
 		return refuse_command(argv[0]);
 	hide_passwords(argc, argv);
-	if (cmd == &cmd_serve)
+	if (!err && cmd == &cmd_serve)
 		err = seed_flags_rewrite(argc, argv, &seed, &error);
 	if (!err && seed.argv)
 		log_warn("these are the lazy backend's flags: listening where it did, on all addresses unless said "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `hearth record`: one capture into a file, of the machine or of a command. The order matters: fork the command (it waits),
- * load the programs, put its pid into their filter, start sampling, let it go. The file sink is used without a queue: a
- * record is appended once an interval, and an error to write it is known at once and ends the recording.
+ * `hearth record`: writes one capture into a file, of the machine or of a command. The order matters: fork the command (it
+ * waits), load the programs, put its pid into their filter, start sampling, let it go. The file sink is used without a
+ * queue: a record is appended once an interval, and an error to write it is known at once and ends the recording.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,18 +19,19 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "cmd/capture.h"
-#include "cmd/child.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/formats.h"
-#include "cmd/output.h"
-#include "cmd/session.h"
-#include "cmd/sinks_of.h"
-#include "cmd/targets.h"
-#include "cmd/user.h"
+#include "cmd/files/capture.h"
+#include "cmd/setup/child.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/files/formats.h"
+#include "cmd/setup/no_samples.h"
+#include "cmd/files/output.h"
+#include "cmd/setup/session.h"
+#include "cmd/setup/sinks_of.h"
+#include "cmd/setup/targets.h"
+#include "cmd/setup/user.h"
 #include "cmd/view.h"
-#include "proto/report.h"
+#include "proto/report/report.h"
 #include "sinks/sinks.h"
 
 enum { SUMMARY_ROWS = 15 };
@@ -89,7 +90,8 @@ struct recording {
 	bool is_stream;	      /* standard output, a pipe, a device: nothing to rename or to measure */
 	struct buf folder;    /* that the capture of a stream lies in; empty when there is none */
 	bool shows_progress;
-	bool summarises; /* the capture on the terminal in the end */
+	bool summarises;   /* the capture on the terminal in the end */
+	bool has_recorded; /* into @path, until the end */
 };
 
 /* --format, or what the name says; a stream without either is a capture. NULL after a message. */
@@ -110,8 +112,7 @@ static const struct format *choose_format(const struct config *config, const cha
 	return NULL;
 }
 
-/* Where the capture grows that is made into @output in the end: beside it, or in a folder of its own when that is a stream.
- */
+/* The path of the capture that becomes @output in the end: beside it, or in a folder of its own when @output is a stream. */
 static int choose_capture_path(struct recording *r, const char *output)
 {
 	const char *parent = getenv("TMPDIR");
@@ -178,7 +179,7 @@ static int open_file(struct recording *r)
 	int err = sink_file_new(path, is_otlp ? FILE_END_MERGED : FILE_END_AS_IT_IS, &r->output.file);
 
 	if (err) {
-		log_error("cannot write %s: %s", path, file_sink_error(err));
+		log_error("cannot write %s: %s", path, sink_file_error(err));
 		return err;
 	}
 	r->output.base.ops = &output_ops;
@@ -212,7 +213,7 @@ static void on_progress(void *arg)
 	fprintf(stderr, "\r\033[K%.0f s  %" PRIu64 " samples  %" PRIu64 " lost", seconds, stats.taken, stats.lost);
 }
 
-/* Of the command, or a signal after it. */
+/* Called at the end of the command, or at a signal after it. */
 static void on_command_end(void *arg)
 {
 	struct recording *r = arg;
@@ -232,7 +233,7 @@ static void on_target_end(void *arg)
 	loop_stop(r->session.loop);
 }
 
-/* As perf: without the processes there is nothing left to record, but their children. */
+/* Recording ends with the processes, as perf's does: only their children would be left to record. */
 static int watch_targets(struct recording *r)
 {
 	const struct config *config = r->session.config;
@@ -263,8 +264,19 @@ static int start_timers(struct recording *r)
 	return err;
 }
 
+/* Says where profiles go, and that a signal ends the recording when nothing else does. */
+static void describe_target(struct recording *r, struct buf *out)
+{
+	const struct config *config = r->session.config;
+	bool has_end = config->duration_ns ||
+		       ((r->child.pid || config->pids.count || config->tids.count) && !config->until_signal);
+
+	buf_printf(out, "%s%s", output_name(buf_text(&r->path)), has_end ? "" : "; Ctrl-C ends it");
+}
+
 static int start(struct recording *r)
 {
+	AUTO(buf_fini) struct buf target = BUF_EMPTY;
 	struct session *s = &r->session;
 	int err = r->child.pid ? child_watch(&r->child, s->loop, on_command_end, r) : session_end_on_signals(s);
 
@@ -273,15 +285,16 @@ static int start(struct recording *r)
 	if (!err && !strcmp(buf_text(&r->path), "-"))
 		session_end_on_closed_stdout(s);
 	if (!err)
-		err = session_load_agent(s, (uint32_t)r->child.pid);
+		err = session_load_agent(s, s->config->all_cpus ? 0 : (uint32_t)r->child.pid);
+	describe_target(r, &target);
 	if (!err)
-		err = session_start_agent(s, output_name(buf_text(&r->path)));
+		err = session_start_agent(s, buf_text(&target));
 	if (!err)
 		err = start_timers(r);
 	if (!err)
 		err = watch_targets(r);
 	if (!err && r->child.pid)
-		err = child_release(&r->child);
+		err = child_release(&r->child); /* before anything is written: a command that cannot run leaves no file */
 	return err;
 }
 
@@ -319,7 +332,7 @@ static int add_to_top(void *top, struct profiles *p)
 	return top_add(top, p);
 }
 
-/* The heaviest functions, for who did not say what to do with the capture. */
+/* The heaviest functions, for a user who did not say what to do with the capture. */
 static void summarise(const char *path)
 {
 	const struct report_style style = { .columns = output_size().columns, .max_rows = SUMMARY_ROWS };
@@ -332,7 +345,7 @@ static void summarise(const char *path)
 }
 
 /* After the sink is gone, so the capture has its name. */
-static int report_file(struct recording *r, double seconds)
+static int report_file(struct recording *r, double seconds, bool is_empty)
 {
 	AUTO(buf_fini) struct buf size = BUF_EMPTY;
 	const char *path = buf_text(&r->path);
@@ -344,11 +357,11 @@ static int report_file(struct recording *r, double seconds)
 	if (stat(path, &st))
 		return -errno; /* the sink has said why it kept its first name */
 	print_size((uint64_t)st.st_size, &size);
-	if (r->format->is_capture)
+	if (r->format->is_capture && !is_empty)
 		log_info("%s: %s, %.1f s; read it with: hearth report %s", path, buf_text(&size), seconds, path);
 	else
 		log_info("%s: %s, %.1f s", path, buf_text(&size), seconds);
-	if (r->summarises)
+	if (r->summarises && !is_empty)
 		summarise(path);
 	return 0;
 }
@@ -364,28 +377,43 @@ static void tell_write_error(struct recording *r)
 			  strerror(-r->output.err), path);
 }
 
+/* "No sample" is an answer only with its reason. */
+static void tell_no_samples(const struct recording *r)
+{
+	AUTO(buf_fini) struct buf why = BUF_EMPTY;
+	const struct session *s = &r->session;
+
+	no_samples_explain(s->config, &r->child, s->end_ns - s->start_ns + s->config->delay_ns, &why);
+	log_warn("%s", buf_text(&why));
+}
+
 static int finish(struct recording *r)
 {
 	AUTO(buf_fini) struct buf account = BUF_EMPTY;
 	struct session *s = &r->session;
-	double seconds = (double)(s->end_ns - s->start_ns) / (double)NSEC_PER_SEC;
+	struct agent_stats stats;
+	double seconds = s->end_ns > s->start_ns ? (double)(s->end_ns - s->start_ns) / (double)NSEC_PER_SEC : 0;
 	int err;
 
 	if (r->shows_progress)
 		fputs("\r\033[K", stderr);
 	err = session_drain(s, NULL, NULL);
 	session_account(s, &account);
+	agent_stats_read(s->agent, &stats);
 	sink_free(MOVE(s->sink));
-	if (r->output.err && r->output.err != -EPIPE) /* EPIPE: who read our output has gone, and knows */
+	if (r->output.err && r->output.err != -EPIPE) /* EPIPE: the reader of our output has gone, and knows */
 		tell_write_error(r);
 	else if (err)
 		session_log_undelivered(s, err);
 	else if (!r->is_stream)
-		err = report_file(r, seconds);
+		err = report_file(r, seconds, !stats.taken);
 	else if (!r->format->is_capture)
 		err = convert(r);
+	if (!stats.taken)
+		tell_no_samples(r);
 	session_log_truth(s);
 	log_info("%s", buf_text(&account));
+	r->has_recorded = !err;
 	return err;
 }
 
@@ -394,7 +422,7 @@ static int record(struct recording *r)
 	int err = start(r), status;
 
 	if (err)
-		return STATUS_FAILED;
+		return err == -ECHILD ? child_wait(&r->child) : STATUS_FAILED;
 	err = session_run(&r->session);
 	if (finish(r))
 		err = -EIO;
@@ -412,19 +440,22 @@ static void end_folder(struct recording *r)
 static int run_record(const struct config *config)
 {
 	struct recording r = { .child = CHILD_NONE, .path = BUF_EMPTY };
-	int status = STATUS_FAILED;
+	int status = STATUS_FAILED, err = 0;
 
 	r.shows_progress = isatty(STDERR_FILENO) && !config->quiet;
 	if (session_check_options(config) || choose_path(&r, config))
 		status = STATUS_USAGE;
-	else if (!(config->operand_count && child_fork(config->operands, config->as_root, &r.child)) &&
-		 !session_open(&r.session, config))
+	else if (config->operand_count)
+		err = child_fork(config->operands, config->as_root, &r.child);
+	if (err == -ECHILD)
+		status = child_wait(&r.child);
+	else if (!err && status != STATUS_USAGE && !session_open(&r.session, config))
 		status = record(&r);
 	targets_fini(&r.targets);
 	session_close(&r.session);
 	child_fini(&r.child);
 	end_folder(&r);
-	if (config->open && status != STATUS_USAGE && !access(buf_text(&r.path), R_OK))
+	if (config->open && r.has_recorded && !access(buf_text(&r.path), R_OK))
 		view_recorded(buf_text(&r.path));
 	buf_fini(&r.path);
 	buf_fini(&r.capture_path);
@@ -439,7 +470,8 @@ const struct cmd cmd_record = {
 	.operands = "[--] [COMMAND [ARG]...]",
 	.description = "Profiles into a file: for --duration, until Ctrl-C, or until COMMAND ends, whose exit status is "
 		       "passed on. Without "
-		       "COMMAND and --pid it is the whole machine. COMMAND runs as the user who called sudo. The file is "
+		       "COMMAND and --pid it is the whole machine; with COMMAND it is that and its children, or with -a "
+		       "the machine for as long as COMMAND runs. COMMAND runs as the user who called sudo. The file is "
 		       "FILE.part until "
 		       "it is complete. Needs root.",
 	.example = "sudo hearth record -d 10 -o x.otlp",

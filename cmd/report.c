@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `hearth report`: captures as text. Each format is made of aggregates, which read one capture after another, and a writer
- * of what they hold in the end.
+ * `hearth report`: prints captures as text. Each format is made of aggregates, which read one capture after another, and a
+ * writer of what they hold in the end.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,20 +9,21 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/pattern.h"
-#include "cmd/advice.h"
-#include "cmd/capture.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/pager.h"
-#include "cmd/print_of.h"
-#include "cmd/view_of.h"
-#include "proto/modules.h"
-#include "proto/report.h"
-#include "proto/truth.h"
+#include "base/text/pattern.h"
+#include "cmd/setup/advice.h"
+#include "cmd/files/capture.h"
+#include "cmd/files/source_file.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/terminal/pager.h"
+#include "cmd/setup/print_of.h"
+#include "cmd/setup/view_of.h"
+#include "proto/sums/modules.h"
+#include "proto/report/report.h"
+#include "proto/sums/truth.h"
 #include "sinks/sinks.h"
 
-/* What a format needs of the samples. */
+/* The aggregates of the samples that a format needs. */
 enum need {
 	NEED_TOP = 1,
 	NEED_LINES = 2,
@@ -41,7 +42,7 @@ struct report {
 	const char *path; /* of the capture that is read */
 	uint64_t events;  /* in it */
 	struct capture_names *names;
-	/* Those that the format needs. */
+	/* The aggregates that the format needs. */
 	struct top *top, *lines;
 	struct tree *tree;
 	struct activity *activity;
@@ -83,7 +84,12 @@ static int write_lines(struct report *r)
 	if (err == -EINVAL)
 		log_error("--function: '%s' is no regular expression: %s", r->config->function, why.message);
 	if (!err)
-		err = report_lines(r->top, r->lines, pattern, &r->style, &r->out);
+		err = report_lines(r->top, r->lines, pattern, source_file_read, &r->style, &r->out);
+	if (!err && pattern && pattern_gave_up(pattern)) {
+		log_error("--function: '%s' takes too many steps to tell whether it matches; write a simpler expression",
+			  r->config->function);
+		err = -EINVAL;
+	}
 	pattern_free(pattern);
 	return err;
 }
@@ -117,10 +123,10 @@ static int write_truth(struct report *r)
 
 static int write_modules(struct report *r)
 {
-	return modules_report(r->modules, advise_debug_files, NULL, &r->out);
+	return modules_report(r->modules, advice_debug_files, NULL, &r->out);
 }
 
-/* It stands in r->out already. */
+/* The text is in r->out already. */
 static int write_nothing(struct report *r)
 {
 	(void)r;
@@ -264,7 +270,7 @@ static const char *useless_option(const struct report *r)
 
 static int run_report(const struct config *config)
 {
-	AUTO(report_fini) struct report r = { .config = config, .style = style_of(config), .out = BUF_EMPTY };
+	AUTO(report_fini) struct report r = { .config = config, .style = view_style_of(config), .out = BUF_EMPTY };
 	int err, status = STATUS_FAILED;
 
 	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
@@ -285,7 +291,7 @@ static int run_report(const struct config *config)
 	for (size_t i = 0; i < config->operand_count; i++)
 		if (add_file(&r, config->operands[i]))
 			return STATUS_FAILED;
-	err = r.format->write(&r);
+	err = view_is_decided(r.view, config) ? r.format->write(&r) : -EINVAL;
 	if (err == -EINVAL)
 		return STATUS_USAGE;
 	if (err) {
@@ -302,7 +308,8 @@ const struct cmd cmd_report = {
 		   "CSV or JSON",
 	.operands = "FILE...",
 	.description =
-		"Reads captures (FILE, or - for standard input) and prints them as one. A capture that is cut in the "
+		"Reads captures (FILE, - for standard input, or the folder of a store) and prints them as one. A capture "
+		"that is cut in the "
 		"middle, such as the FILE.part of a recording under way, is read as far as it goes. Needs no root.\n"
 		"\n"
 		"RE is a regular expression (Perl's) that may match anywhere in a name. On a terminal, what is longer "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names for addresses on standard output. They come from the file's index when there is one that is not behind; else the
- * file is read, the first time only what names the addresses asked for, and, should more of them come, as a whole. Texts are
- * demangled once. What is no address is answered by itself, as llvm-symbolizer does.
+ * Prints names for addresses on standard output. The names come from the file's index when there is one that is not behind;
+ * else the file is read, the first time only what names the addresses asked for, and, should more of them come, as a whole.
+ * Texts are demangled once. A word that is no address is printed as it is, as llvm-symbolizer does.
  */
 #include "cmd/resolve.h"
 
@@ -17,14 +17,15 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/output.h"
-#include "symbols/debuginfod.h"
+#include "base/vec.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/files/output.h"
+#include "symbols/find/debuginfod.h"
 #include "symbols/demangle.h"
-#include "symbols/source.h"
-#include "symbols/symbol_cache.h"
-#include "symbols/symbol_files.h"
+#include "symbols/code/source.h"
+#include "symbols/index/cache.h"
+#include "symbols/find/symbol_files.h"
 #include "symbols/symbols.h"
 
 enum { READ_BYTES = 64 << 10 };
@@ -73,16 +74,8 @@ static const char *find_text(const struct texts *t, uint32_t number)
 /* Makes room for text @number, which starts where @t->all ends. */
 static int begin_text(struct texts *t, uint32_t number)
 {
-	if (number >= t->count) {
-		size_t count = (number + 1ull) * 2;
-		uint32_t *starts = realloc(t->starts, count * sizeof(*starts));
-
-		if (!starts)
-			return -ENOMEM;
-		memset(starts + t->count, 0, (count - t->count) * sizeof(*starts));
-		t->starts = starts;
-		t->count = count;
-	}
+	if (vec_reach_zero(&t->starts, &t->count, number))
+		return -ENOMEM;
 	t->starts[number] = (uint32_t)t->all.len + 1;
 	return 0;
 }
@@ -209,7 +202,7 @@ static void forget_names(struct resolver *r)
 	texts_fini(&r->paths);
 }
 
-/* Reads the file: all of it, or what names the @count @wanted addresses. */
+/* Reads names from the file: all of them, or those of the @count @wanted addresses. */
 static int read_names(struct resolver *r, uint64_t *wanted, size_t count)
 {
 	struct symbol_sources_result result;
@@ -360,7 +353,7 @@ static int resolve_input(struct resolver *r, struct buf *out)
 
 /* --- the file --- */
 
-int open_elf(const char *path)
+int resolve_open_elf(const char *path)
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char ident[EI_CLASS + 1];
@@ -376,7 +369,7 @@ int open_elf(const char *path)
 	return MOVE_FD(fd);
 }
 
-int open_symbol_files(int fd, const char *path, struct symbol_files *ret)
+int resolve_open_symbol_files(int fd, const char *path, struct symbol_files *ret)
 {
 	struct debuginfod *servers = NULL;
 	int err = debuginfod_new(&servers);
@@ -389,7 +382,7 @@ int open_symbol_files(int fd, const char *path, struct symbol_files *ret)
 	return err;
 }
 
-/* Its index, if there is one that knows as much as could be known. */
+/* Opens the file's index, if there is one that knows as much as could be known. */
 static void find_index(struct resolver *r, struct symbol_cache *cache, int fd)
 {
 	struct symbol_cache_key key;
@@ -411,11 +404,11 @@ static void find_index(struct resolver *r, struct symbol_cache *cache, int fd)
 
 int resolve(const struct config *config, struct symbol_cache *cache, const char *path, char *const *words, size_t count)
 {
-	AUTO_CLOSE int fd = open_elf(path);
+	AUTO_CLOSE int fd = resolve_open_elf(path);
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
 	struct resolver r = { .path = path, .with_inlines = !config->no_inline };
 	bool is_input = count == 0 || (count == 1 && !strcmp(words[0], "-"));
-	int err = fd < 0 ? fd : open_symbol_files(fd, path, &r.files);
+	int err = fd < 0 ? fd : resolve_open_symbol_files(fd, path, &r.files);
 
 	if (err) {
 		log_error("cannot read %s: %s", path, err == -ENOEXEC ? "it is no 64-bit ELF file" : strerror(-err));

@@ -9,12 +9,12 @@ struct config;
 struct symbol_cache;
 
 /* Opens the 64-bit ELF file @path for reading. A descriptor, or -errno; -ENOEXEC: it is something else. */
-int open_elf(const char *path);
+int resolve_open_elf(const char *path);
 
 struct symbol_files;
 
 /* symbol_files_open for the file @fd, with the servers that the environment names. */
-int open_symbol_files(int fd, const char *path, struct symbol_files *ret);
+int resolve_open_symbol_files(int fd, const char *path, struct symbol_files *ret);
 
 /*
  * Answers the @count addresses in @words about the ELF file @path on standard output; without any, or for the one word "-",

@@ -2,15 +2,16 @@
 /* `hearth run`, and `hearth` alone: profiles until a signal ends it, into the sinks that were named or, as `hearth top`,
  * onto the terminal. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/page.h"
-#include "cmd/session.h"
-#include "cmd/sinks_of.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/setup/page.h"
+#include "cmd/setup/session.h"
+#include "cmd/setup/sinks_of.h"
 #include "cmd/top.h"
 
 static int open_sink(struct session *s, struct buf *names)
@@ -63,7 +64,7 @@ static int run_run(const struct config *config)
 {
 	AUTO(session_close) struct session s = { 0 };
 
-	if (!sinks_are_named(config))
+	if (!sinks_are_named(config) || (sinks_are_a_store(config) && isatty(STDOUT_FILENO)))
 		return top_run(config, true);
 	if (session_check_options(config))
 		return STATUS_USAGE;
@@ -78,9 +79,11 @@ const struct cmd cmd_run = {
 	.bit = ON_RUN,
 	.summary = "profile until Ctrl-C, onto the terminal or to a collector (also: hearth alone)",
 	.operands = "",
-	.description = "Profiles the whole machine, or the processes of --pid, until Ctrl-C. Without --print, --store, "
-		       "--collector or --sink it shows the live table of 'hearth top', keeps the profiles in a store and "
-		       "shows them on a page at --http-address. 'hearth' alone is the same. Needs root.",
+	.description =
+		"Profiles the whole machine, or the processes of --pid, until Ctrl-C. Without --print, "
+		"--collector or --sink it shows the live table of 'hearth top', keeps the profiles in a store and "
+		"shows them on a page at --http-address ('hearth' alone is the same); with --store the table is shown on "
+		"a terminal only. Needs root.",
 	.example = "sudo hearth run --collector http://127.0.0.1:4318",
 	.run = run_run,
 };

@@ -7,21 +7,22 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "backend/grpc.h"
-#include "backend/ingest.h"
-#include "backend/query_thread.h"
-#include "backend/server.h"
-#include "backend/workloads.h"
+#include "backend/grpc/grpc.h"
+#include "backend/ingest/ingest.h"
+#include "backend/api/query_thread.h"
+#include "backend/routes/routes.h"
+#include "backend/http/server.h"
+#include "backend/compat/workloads.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/guard.h"
-#include "cmd/page.h"
-#include "cmd/session.h"
-#include "cmd/sinks_of.h"
-#include "cmd/store_of.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/setup/guard.h"
+#include "cmd/setup/page.h"
+#include "cmd/setup/session.h"
+#include "cmd/setup/sinks_of.h"
+#include "cmd/setup/store_of.h"
 
 enum { KEPT_MEMORY_BYTES = 16 << 20 };
 
@@ -79,6 +80,7 @@ static int listen_on_http(struct session *s, const struct guard *guard, enum ser
 			  struct server **ret, struct server_error *error)
 {
 	const struct server_config config = {
+		.routes = &http_routes,
 		.http_address = address,
 		.pages = pages,
 		.workloads = workloads,

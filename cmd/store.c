@@ -5,17 +5,19 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend/store.h"
+#include "backend/store/sqlite/sqlite.h"
+#include "backend/store/store_maintain.h"
+#include "backend/store/store_read.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/formats.h"
-#include "cmd/output.h"
-#include "cmd/store_of.h"
-#include "proto/otlp.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/files/formats.h"
+#include "cmd/files/output.h"
+#include "cmd/setup/store_of.h"
+#include "proto/profiles.h"
 
 /* --- info --- */
 
@@ -34,7 +36,7 @@ static int run_info(const struct config *config, struct store *store)
 {
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
 	struct store_status st;
-	int err = store->ops->status(store, &st);
+	int err = store->read->status(store, &st);
 
 	(void)config;
 	if (err) {
@@ -60,14 +62,14 @@ static int run_info(const struct config *config, struct store *store)
 static int run_task(struct store *store, enum store_task task, const char *done)
 {
 	struct store_status before, after;
-	int err = store->ops->status(store, &before);
+	int err = store->read->status(store, &before);
 
-	err = err ? err : store->ops->task(store, task);
+	err = err ? err : store->maintain->task(store, task);
 	if (err == -ENOTSUP) {
 		log_error("%s does that by itself", before.place);
 		return STATUS_FAILED;
 	}
-	err = err ? err : store->ops->status(store, &after);
+	err = err ? err : store->read->status(store, &after);
 	if (err) {
 		log_error("the store is not %s: %s", done, strerror(-err));
 		return STATUS_FAILED;
@@ -127,45 +129,25 @@ static int run_verify(const struct config *config, struct store *store)
 
 /* --- export --- */
 
-struct exporting {
-	struct otlp_continuation cont;
-	struct buf out;
-};
-
-static int append_message(void *arg, struct profiles *p)
-{
-	struct exporting *x = arg;
-
-	return otlp_encode(p, &x->cont, &x->out);
-}
-
 static int run_export(const struct config *config, struct store *store)
 {
 	const char *output = config->operand_count > 1 ? config->operands[1] : "-";
 	const struct format *format = strcmp(output, "-") ? format_by_path(output) : format_by_name("otlp");
-	struct store_selection all = { .to_ns = UINT64_MAX };
 	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
-	struct exporting x = { .out = BUF_EMPTY };
 	struct profiles *p = NULL;
-	struct otlp_error why;
 	int err;
 
 	if (!format) {
 		log_error("'%s' does not say which format to write; end the name in .otlp, .pb.gz, .folded, ...", output);
 		return STATUS_USAGE;
 	}
-	err = store->ops->export(store, &all, append_message, &x);
-	if (!err && !x.out.len) {
+	err = store_load(store, &p, NULL);
+	if (err == -ENODATA)
 		log_error("there is nothing to export");
-		return STATUS_FAILED;
-	}
-	if (!err)
-		err = otlp_decode(x.out.data, x.out.len, true, &p, &why);
-	if (err) {
+	else if (err)
 		log_error("cannot export the store: %s", strerror(-err));
-		buf_fini(&x.out);
+	if (err)
 		return STATUS_FAILED;
-	}
 	err = format_write_file(p, format, output, &left_out);
 	if (!err && left_out.len)
 		log_info("%s has no place for: %s", format->name, buf_text(&left_out));
@@ -204,7 +186,7 @@ static int run_store(const struct config *config)
 		return STATUS_FAILED;
 	}
 	status = verbs[i].run(config, store);
-	store->ops->close(store);
+	store->close(store);
 	return status;
 }
 

@@ -11,14 +11,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/output.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/files/output.h"
 #include "cmd/resolve.h"
 #include "cmd/symbols_push.h"
-#include "symbols/source.h"
-#include "symbols/symbol_cache.h"
-#include "symbols/symbol_files.h"
+#include "symbols/code/source.h"
+#include "symbols/index/cache.h"
+#include "symbols/find/symbol_files.h"
 #include "symbols/symbols.h"
 
 /* --- the folder --- */
@@ -87,8 +87,9 @@ static int find_key(int fd, struct symbol_cache_key *key)
 static const char *source_name(enum code_source source)
 {
 	static const char *const names[] = {
-		[CODE_SOURCE_NONE] = "none",	  [CODE_SOURCE_GO] = "Go's table",  [CODE_SOURCE_DWARF] = "DWARF",
-		[CODE_SOURCE_SYMTAB] = "symbols", [CODE_SOURCE_DYNSYM] = "exports", [CODE_SOURCE_PLT] = "stubs",
+		[CODE_SOURCE_NONE] = "none",	       [CODE_SOURCE_GO] = "Go's table",	 [CODE_SOURCE_DWARF] = "DWARF",
+		[CODE_SOURCE_SYMTAB] = "symbols",      [CODE_SOURCE_DYNSYM] = "exports", [CODE_SOURCE_PLT] = "stubs",
+		[CODE_SOURCE_UNWIND] = "ranges alone",
 	};
 	_Static_assert(ARRAY_LEN(names) == CODE_SOURCE_MAX, "each source has a name");
 
@@ -98,16 +99,17 @@ static const char *source_name(enum code_source source)
 /* Makes the index of @path and keeps it; @data has it afterwards. */
 static int build_one(struct symbol_cache *cache, const char *path, struct buf *data)
 {
-	AUTO_CLOSE int fd = open_elf(path);
+	AUTO_CLOSE int fd = resolve_open_elf(path);
 	struct symbol_cache_key key;
 	struct symbol_files files;
 	int err = fd < 0 ? fd : find_key(fd, &key);
 
 	if (err)
 		return err;
-	err = open_symbol_files(fd, path, &files);
+	err = resolve_open_symbol_files(fd, path, &files);
 	if (err)
 		return err;
+	files.with_ranges = true;
 	err = symbol_index_build(&files, key.build_id, data);
 	symbol_files_close(&files);
 	return err ? err : symbol_cache_add(cache, &key, data->data, data->len);
@@ -171,7 +173,7 @@ static int run_show(const struct config *config, struct symbol_cache *cache, cha
 
 	(void)config;
 	for (size_t i = 0; i < count; i++) {
-		AUTO_CLOSE int fd = open_elf(paths[i]);
+		AUTO_CLOSE int fd = resolve_open_elf(paths[i]);
 		struct symbol_cache_key key;
 		struct symbol_cache_entry entry;
 		int err = fd < 0 ? fd : find_key(fd, &key);
@@ -203,7 +205,7 @@ static int remove_indexes(struct symbol_cache *cache, char *const *paths, size_t
 	int status = STATUS_DONE;
 
 	for (size_t i = 0; i < count; i++) {
-		AUTO_CLOSE int fd = open_elf(paths[i]);
+		AUTO_CLOSE int fd = resolve_open_elf(paths[i]);
 		struct symbol_cache_key key;
 		int err = fd < 0 ? fd : find_key(fd, &key);
 

@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/curl.h"
-#include "base/json_read.h"
 #include "base/log.h"
-#include "base/parse.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
+#include "base/text/json_read.h"
+#include "base/text/parse.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
 #include "cmd/resolve.h"
-#include "sinks/bearer_token.h"
+#include "sinks/otlp/bearer_token.h"
 
 #define API_PATH "/api/v1/symbols"
 
@@ -35,7 +35,7 @@ struct push {
 	char error[CURL_ERROR_SIZE];
 };
 
-/* What the API says. */
+/* The answer of the API. */
 struct said {
 	char build_id[136], error[MAX_TEXT_CHARS];
 	uint64_t functions, named;
@@ -75,7 +75,7 @@ static int rewind_file(void *arg, curl_off_t offset, int origin)
 
 /* --- the request --- */
 
-/* The address of a hearth, as it is in a browser: what names a view is not part of it. */
+/* The address of a hearth, as it is in a browser, without the part that names a view. */
 static void make_url(const char *text, struct buf *out)
 {
 	size_t len = strcspn(text, "?#");
@@ -232,7 +232,7 @@ static int take_answer(struct push *p, const char *path)
 
 static int push_one(struct push *p, const char *path)
 {
-	int fd = open_elf(path), err = fd < 0 ? fd : 0;
+	int fd = resolve_open_elf(path), err = fd < 0 ? fd : 0;
 	struct stat st;
 	CURLcode code;
 

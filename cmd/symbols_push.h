@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth symbols push`: files with symbols to a hearth that got bare addresses of them. */
+/* `hearth symbols push`: sends files with symbols to a hearth that got bare addresses of them. */
 #ifndef HEARTH_CMD_SYMBOLS_PUSH_H
 #define HEARTH_CMD_SYMBOLS_PUSH_H
 

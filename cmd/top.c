@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `hearth top`, and `hearth` alone: a session whose sink is the terminal summary (sinks/summary.c), which gets the keys, the
- * changes of size and the suspensions of the terminal from here.
+ * `hearth top`, and `hearth` alone: a session whose sink is the terminal summary (sinks/summary/summary.c), which gets the
+ * keys, the changes of size and the suspensions of the terminal from here.
  */
 #include "cmd/top.h"
 
@@ -16,18 +16,18 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "backend/store.h"
+#include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/page.h"
-#include "cmd/session.h"
-#include "cmd/store_of.h"
-#include "cmd/terminal.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/setup/page.h"
+#include "cmd/setup/session.h"
+#include "cmd/setup/store_of.h"
+#include "cmd/terminal/terminal.h"
 #include "sinks/sinks.h"
 
 struct live {
@@ -61,11 +61,27 @@ static void write_status(void *arg, struct buf *line)
 		live->last_ns = now;
 		live->last_taken = stats.taken;
 	}
-	buf_printf(line,
-		   "hearth  %.0f samples/s on %" PRIu64 " CPUs, %" PRIu64 " processes  %" PRIu64 " taken  %" PRIu64 " lost",
-		   live->per_second, stats.cpus, stats.processes, stats.taken, stats.lost);
+	/* The facts that a narrow terminal must not lose come first. */
+	buf_puts(line, "hearth  ");
 	if (page_url(live->page))
-		buf_printf(line, "  %s", page_url(live->page));
+		buf_printf(line, "%s  ", page_url(live->page));
+	buf_printf(line, "%.0f samples/s  %" PRIu64 " lost  %" PRIu64 " taken  %" PRIu64 " CPUs  %" PRIu64 " processes",
+		   live->per_second, stats.lost, stats.taken, stats.cpus, stats.processes);
+}
+
+/* The page's view of a function's callers, by the keys of backend/page/state.js. */
+static void write_link(void *arg, const char *name, const char *module, struct buf *url)
+{
+	struct live *live = arg;
+
+	if (!page_url(live->page))
+		return;
+	buf_printf(url, "%s#view=sandwich&fn=", page_url(live->page));
+	buf_percent(url, name, strlen(name), URL_PLAIN);
+	if (!*module)
+		return;
+	buf_puts(url, "&mod=");
+	buf_percent(url, module, strlen(module), URL_PLAIN);
 }
 
 static int open_summary(struct live *live)
@@ -80,6 +96,8 @@ static int open_summary(struct live *live)
 		.colour = is_terminal && !(no_colour && *no_colour),
 		.status = write_status,
 		.status_arg = live,
+		.link = write_link,
+		.link_arg = live,
 		.metrics = live->session.metrics,
 	};
 	int err = sink_summary_new(&options, &live->summary);
@@ -120,7 +138,14 @@ static void suspend(struct live *live)
 {
 	(void)sink_summary_leave(live->summary);
 	terminal_restore(false);
+	log_hold(false);
 	kill(getpid(), SIGSTOP);
+}
+
+/* A message on the terminal would stand in the middle of the table: it waits, and the line above the table tells it. */
+static void hold_messages(const struct live *live)
+{
+	log_hold(live->session.has_screen && isatty(STDERR_FILENO));
 }
 
 static void on_terminal_signal(void *arg, int signo)
@@ -131,10 +156,11 @@ static void on_terminal_signal(void *arg, int signo)
 		suspend(live);
 	if (signo != SIGWINCH && live->has_keys)
 		(void)terminal_enter();
+	hold_messages(live);
 	stop_on_error(live, sink_summary_redraw(live->summary));
 }
 
-/* Before threads start. */
+/* Called before threads start. */
 static int watch_terminal(struct live *live)
 {
 	struct session *s = &live->session;
@@ -174,16 +200,20 @@ static int set_end(struct live *live)
 	return err ? err : loop_set_timer(timer, live->config.delay_ns + live->config.duration_ns, 0);
 }
 
-/* The store, beside the summary. Where there can be none, that is said and the table goes on. */
+/* Opens the store beside the summary. Without one the table goes on with a message, unless a store was asked for. */
 static int open_store(struct live *live)
 {
 	struct session *s = &live->session;
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	struct sink *writer = NULL;
-	int err = store_of(&live->config, NULL, false, s->metrics, &s->store, &error);
+	int err = store_of(&live->config, live->config.store, false, s->metrics, &s->store, &error);
 
 	if (!err)
-		err = s->store->ops->writer(s->store, &writer);
+		err = s->store->write->writer(s->store, &writer);
+	if (err && live->config.store) {
+		log_error("%s", error.len ? buf_text(&error) : strerror(-err));
+		return err;
+	}
 	if (err) {
 		log_warn("profiles are not kept, and there is no page: %s", error.len ? buf_text(&error) : strerror(-err));
 		return 0;
@@ -205,17 +235,22 @@ static int profile(struct live *live)
 	struct session *s = &live->session;
 	int run_err, err;
 
-	if (session_end_on_signals(s) || open_summary(live) || (live->keeps && open_store(live)) || watch_terminal(live))
+	if (session_end_on_signals(s) || open_summary(live))
 		return STATUS_FAILED;
+	err = live->keeps ? open_store(live) : 0;
+	if (err || watch_terminal(live))
+		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 	if (session_load_agent(s, 0))
 		return STATUS_FAILED;
 	open_page(live);
 	if (session_start_agent(s, NULL) || set_end(live))
 		return STATUS_FAILED;
+	hold_messages(live);
 	stop_on_error(live, sink_summary_redraw(live->summary));
 	run_err = session_run(s);
 	terminal_restore(false);
 	err = session_drain(s, page_stop, live->page);
+	log_hold(false);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
 	session_account(s, &account);
@@ -242,7 +277,10 @@ int top_run(const struct config *config, bool keep)
 
 static int run_top(const struct config *config)
 {
-	return top_run(config, false);
+	struct config own = *config; /* borrows what it holds */
+
+	own.freq_hz = config->top_freq_hz;
+	return top_run(&own, false);
 }
 
 const struct cmd cmd_top = {
@@ -251,7 +289,9 @@ const struct cmd cmd_top = {
 	.summary = "show live which functions, modules and processes take the time",
 	.operands = "",
 	.description =
-		"Shows where the time goes, drawn anew each --refresh until q or Ctrl-C, which leaves a last table. Keys "
+		"Shows where the time goes, drawn anew each --refresh until q or Ctrl-C, which leaves a last table. Rows "
+		"are "
+		"ordered by what they took in about the last 10 s, so that they stay put. Keys "
 		"choose functions, modules or processes, sort, filter, freeze, and show who calls a function; ? lists "
 		"them. Where standard output is no terminal, a few lines are printed each time. Needs root.",
 	.example = "sudo hearth top -F 99",

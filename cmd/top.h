@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live table, for `hearth top` and for `hearth run` without sinks. */
+/* Runs the live table, for `hearth top` and for `hearth run` without sinks. */
 #ifndef HEARTH_CMD_TOP_H
 #define HEARTH_CMD_TOP_H
 
@@ -7,8 +7,8 @@
 
 struct config;
 
-/* Profiles onto the terminal until something ends it; with @keep also into the store, which a page shows. The exit status.
- */
+/* Shows profiles on the terminal until something ends it; with @keep also writes the store, which a page shows. Returns the
+ * exit status. */
 int top_run(const struct config *config, bool keep);
 
 #endif

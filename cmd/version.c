@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth version`. */
+/* `hearth version`: prints the version. */
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "cmd/options/command.h"
+#include "cmd/files/output.h"
 
 static int run_version(const struct config *config)
 {

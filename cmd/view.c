@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `hearth view`: the page on captures. They are read into a store in memory, which is gone with the command. */
+/* `hearth view`: shows captures on the page. The captures are read into a store in memory, which is gone with the
+ * command. */
 #include "cmd/view.h"
 
 #include <errno.h>
@@ -9,18 +10,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/store.h"
+#include "backend/store/sqlite/sqlite.h"
+#include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cmd/browser.h"
-#include "cmd/capture.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/page.h"
-#include "cmd/session.h"
-#include "cmd/user.h"
+#include "cmd/terminal/browser.h"
+#include "cmd/files/capture.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/setup/page.h"
+#include "cmd/setup/session.h"
+#include "cmd/setup/store_of.h"
+#include "cmd/setup/user.h"
 
 enum { COMMIT_SECONDS = 120 }; /* for the largest capture */
 
@@ -36,10 +39,21 @@ static int open_store(struct session *s)
 	int err = store_sqlite_open(&config, s->metrics, &s->store, &error);
 
 	if (!err)
-		err = s->store->ops->writer(s->store, &s->sink);
+		err = s->store->write->writer(s->store, &s->sink);
 	if (err)
 		log_error("cannot read captures into memory: %s", error.message[0] ? error.message : strerror(-err));
 	return err;
+}
+
+/* A store is shown where it lies, and read alone. */
+static int open_folder(struct session *s, const char *folder)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	int err = store_of_folder(folder, s->metrics, &s->store, &error);
+
+	if (err)
+		log_error("%s", buf_text(&error));
+	return err ? err : s->store->write->writer(s->store, &s->sink);
 }
 
 static int read_capture(struct session *s, const char *path)
@@ -82,7 +96,7 @@ static int show(struct session *s)
 	return err;
 }
 
-/* In the child: the page needs no root, and what is shown belongs to the user. */
+/* Runs in the child: the page needs no root, and the capture shown belongs to the user. */
 static void become_viewer(const char *path)
 {
 	sigset_t none;
@@ -111,13 +125,14 @@ void view_recorded(const char *path)
 static int run_view(const struct config *config)
 {
 	AUTO(session_close) struct session s = { 0 };
+	const bool is_store = config->operand_count == 1 && store_is_folder(config->operands[0]);
 	int err = session_open(&s, config);
 
 	if (!err)
 		err = session_end_on_signals(&s);
 	if (!err)
-		err = open_store(&s);
-	for (size_t i = 0; !err && i < config->operand_count; i++)
+		err = is_store ? open_folder(&s, config->operands[0]) : open_store(&s);
+	for (size_t i = 0; !err && !is_store && i < config->operand_count; i++)
 		err = read_capture(&s, config->operands[i]);
 	if (!err)
 		err = show(&s);
@@ -129,8 +144,10 @@ const struct cmd cmd_view = {
 	.bit = ON_VIEW,
 	.summary = "show captures on the page: flame graph, table, timeline",
 	.operands = "FILE...",
-	.description = "Reads captures, of any format that 'hearth convert' reads, into memory and shows them on a page of "
-		       "this machine until Ctrl-C. Needs no root.",
+	.description =
+		"Reads captures, of any format that 'hearth convert' reads, into memory and shows them on a page of "
+		"this machine until Ctrl-C. FILE may be the folder of a store, which is shown where it lies. Needs no "
+		"root.",
 	.example = "hearth view x.otlp --open",
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,

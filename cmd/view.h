@@ -3,7 +3,7 @@
 #ifndef HEARTH_CMD_VIEW_H
 #define HEARTH_CMD_VIEW_H
 
-/* Shows @path as 'hearth view --open' does, as the user who called sudo, until that ends. Says on the log why it cannot. */
+/* Shows @path as 'hearth view --open' does, as the user who called sudo, until that ends. Logs why it cannot. */
 void view_recorded(const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks double up to a bound. Those of the largest size go round through a small pool of the process: for a receiver that
- * decodes one message after the other, faulting in fresh pages would cost as much as decoding. A block too large for a chunk
- * gets one of its own. The pool is locked; an arena belongs to one thread at a time.
+ * Chunks double up to a bound. Chunks of the largest size are reused through a small pool of the process: for a receiver
+ * that decodes one message after the other, faulting in fresh pages would cost as much as decoding. A block too large for a
+ * chunk gets one of its own. The pool is locked; an arena belongs to one thread at a time.
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -8,21 +8,21 @@
 
 struct arena;
 
-/* NULL for want of memory. */
+/* NULL without memory. */
 struct arena *arena_new(void);
 void arena_free(struct arena *a); /* accepts NULL */
 
-/* @size_bytes zeroed bytes, 8-byte aligned; NULL for want of memory. */
+/* @size_bytes zeroed bytes, 8-byte aligned; NULL without memory. */
 void *arena_alloc(struct arena *a, size_t size_bytes);
 
-/* Bytes held, what is not handed out yet included. */
+/* Bytes held, with those not handed out yet. */
 size_t arena_memory_bytes(const struct arena *a);
 
-/* What all arenas of the process hold, and what is kept for the next ones. */
+/* The bytes that all arenas of the process hold, and those kept for the next arenas. */
 size_t arenas_memory_bytes(void);
 size_t arenas_spare_bytes(void);
 
-/* Frees what is kept for the next ones: for who seldom makes any. */
+/* Frees the memory kept for the next arenas: for callers that seldom make any. */
 void arenas_give_back(void);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What profiles_builder.c gathers, builder_copy.c copies into the model: private to these.
- * Each table is an intern table; an entry's bytes are one of the keys below, so that equal values are equal bytes (padding
- * is zero).
+ * The tables that profiles_builder.c gathers and builder_copy.c copies into the model: private to these. Each table is an
+ * intern table; an entry's bytes are one of the keys below, so that equal values are equal bytes (padding is zero).
  */
 #ifndef HEARTH_PROTO_BUILDER_TABLES_H
 #define HEARTH_PROTO_BUILDER_TABLES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sender and receiver of OTLP/gRPC share: gRPC's status codes, and the prefix of a message on the wire. Stateless. */
+/* The parts that sender and receiver of OTLP/gRPC share: gRPC's status codes, and the prefix of a message on the wire.
+ * Stateless. */
 #ifndef HEARTH_PROTO_GRPC_H
 #define HEARTH_PROTO_GRPC_H
 

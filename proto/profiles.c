@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile model's memory, its references, and the look-ups that resolve reference-encoded attributes. Who made an object
- * (the decoder, the builder) fills it alone; after that any thread reads it and none writes.
+ * The profile model's memory, its references, and the look-ups that resolve reference-encoded attributes. The maker of an
+ * object (the decoder, the builder) fills it alone; after that any thread reads it and none writes.
  */
 #include <malloc.h>
 #include <stdlib.h>

@@ -226,10 +226,10 @@ struct profiles {
 	void *freed_arg;
 };
 
-/* An empty, unshared object with an arena, one reference. For producers only. NULL for want of memory. */
+/* An empty, unshared object with an arena, one reference. For producers only. NULL without memory. */
 struct profiles *profiles_new(void);
 
-/* @size_bytes zeroed bytes that live as long as @p, 8-byte aligned. For producers only. NULL for want of memory. */
+/* @size_bytes zeroed bytes that live as long as @p, 8-byte aligned. For producers only. NULL without memory. */
 void *profiles_alloc(struct profiles *p, size_t size_bytes);
 
 /* Has @fn called when the last reference has gone and the memory is free, on the thread that dropped it. For the producer,

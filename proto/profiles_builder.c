@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
+#include "base/vec.h"
 #include "proto/builder_tables.h"
 
 enum {
@@ -31,7 +32,7 @@ static int32_t add(struct builder *b, enum builder_table table, const void *key,
 	return (int32_t)index;
 }
 
-/* Zeroed room for a key of @size bytes; NULL for want of memory. */
+/* Zeroed room for a key of @size bytes; NULL without memory. */
 static void *key_room(struct builder *b, size_t size)
 {
 	buf_reset(&b->scratch);
@@ -56,24 +57,8 @@ static struct str clean(struct builder *b, struct str s)
 	return (struct str){ (const char *)b->cleaned.data, (uint32_t)b->cleaned.len };
 }
 
-/* Makes *@items hold @count + 1 of @size bytes. New room is zero. */
-static bool make_room(struct builder *b, void **items, size_t *cap, size_t count, size_t size)
-{
-	size_t want = *cap ? *cap * 2 : 64;
-	void *grown;
-
-	if (count < *cap)
-		return true;
-	grown = reallocarray(*items, want, size);
-	if (!grown) {
-		b->failed = true;
-		return false;
-	}
-	memset((char *)grown + *cap * size, 0, (want - *cap) * size);
-	*items = grown;
-	*cap = want;
-	return true;
-}
+/* Room for element @index of *@items; new room is zero. Without memory for it the builder fails. */
+#define ROOM(b, items, cap, index) (!vec_reach_zero(items, cap, index) || ((b)->failed = true, false))
 
 /* Copies @count indices in ascending order, each once; returns how many. @dst has room for all. */
 static uint32_t sorted_set(int32_t *dst, const int32_t *src, uint32_t count)
@@ -138,7 +123,7 @@ static void reset(struct builder *b)
 {
 	size_t slots = intern_count(b->tables[TABLE_PROFILES]);
 
-	if (slots)
+	if (slots && b->slots) /* without memory there may be profiles that have no slot */
 		memset(b->slots, 0, (slots < b->slot_cap ? slots : b->slot_cap) * sizeof(*b->slots));
 	for (size_t i = 0; i < TABLE_COUNT; i++)
 		reset_table(&b->tables[i]);
@@ -365,7 +350,7 @@ static uint32_t find_spec(struct builder *b, const struct builder_profile_spec *
 		    !strcmp(b->specs[i].spec->scope_version, spec->scope_version))
 			scope = b->specs[i].scope;
 	}
-	if (!make_room(b, (void **)&b->specs, &b->spec_cap, b->spec_count, sizeof(*b->specs)))
+	if (!ROOM(b, &b->specs, &b->spec_cap, b->spec_count))
 		return 0;
 	b->specs[b->spec_count] = (struct builder_spec){ spec, scope };
 	return b->spec_count++;
@@ -376,10 +361,10 @@ uint32_t builder_profile(struct builder *b, uint32_t resource, const struct buil
 	struct profile_key k = { resource, find_spec(b, spec) };
 	uint32_t index = (uint32_t)add(b, TABLE_PROFILES, &k, sizeof(k));
 
-	return make_room(b, (void **)&b->slots, &b->slot_cap, index, sizeof(*b->slots)) ? index : 0;
+	return ROOM(b, &b->slots, &b->slot_cap, index) ? index : 0;
 }
 
-/* The number of the sample, which stands from now on; -1 for want of memory, also of an event's. */
+/* The number of the sample, which stands from now on; -1 without memory, also when an event finds none. */
 static int64_t add_sample(struct builder *b, uint32_t profile, int32_t stack, const int32_t *attributes,
 			  uint32_t attribute_count, int32_t link)
 {
@@ -387,7 +372,7 @@ static int64_t add_sample(struct builder *b, uint32_t profile, int32_t stack, co
 	uint32_t before = intern_count(b->tables[TABLE_SAMPLES]);
 	uint32_t sample;
 
-	if (!k || !make_room(b, (void **)&b->events, &b->event_cap, b->event_count, sizeof(*b->events)))
+	if (!k || !ROOM(b, &b->events, &b->event_cap, b->event_count))
 		return -1;
 	k->profile = profile;
 	k->stack = stack;

@@ -17,7 +17,8 @@ struct builder;
 struct builder *builder_new(void);
 void builder_free(struct builder *b);
 
-/* Strings and string values come from anywhere: what is no UTF-8 in them becomes U+FFFD. Keys are literals and UTF-8. */
+/* Strings and string values come from anywhere: bytes in them that are no UTF-8 become U+FFFD. Keys are literals and
+ * UTF-8. */
 int32_t builder_string(struct builder *b, struct str s);
 int32_t builder_string_z(struct builder *b, const char *s);
 
@@ -26,7 +27,7 @@ int32_t builder_attribute_string(struct builder *b, const char *key, struct str 
 int32_t builder_attribute_int(struct builder *b, const char *key, int64_t value);
 int32_t builder_attribute_bool(struct builder *b, const char *key, bool value);
 
-/* Of any key; kinds string, bool, int, double, and array of strings. @unit is a string of this builder. */
+/* Adds an attribute of any key; kinds string, bool, int, double, and array of strings. @unit is a string of this builder. */
 int32_t builder_attribute(struct builder *b, struct str key, const struct any_value *value, int32_t unit);
 
 /* The strings are indices of this builder; 0 where there is none. */
@@ -43,7 +44,7 @@ int32_t builder_link(struct builder *b, const uint8_t trace_id[16], const uint8_
  * string, bool, int, double. */
 uint32_t builder_resource(struct builder *b, const struct key_value *attributes, uint32_t count);
 
-/* What a profile measures. The names are literals that outlive the builder. */
+/* The quantity that a profile measures. The names are literals that outlive the builder. */
 struct builder_profile_spec {
 	const char *scope_name;
 	const char *scope_version;
@@ -70,7 +71,7 @@ void builder_value(struct builder *b, uint32_t profile, int32_t stack, const int
 /* Events and values since the last freeze. */
 uint64_t builder_event_count(const struct builder *b);
 
-/* Bytes of memory held. What an interval left unused by far is given back at its freeze. */
+/* Bytes of memory held. Memory that an interval left unused by far is given back at its freeze. */
 size_t builder_memory_bytes(const struct builder *b);
 
 /*

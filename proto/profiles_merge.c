@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What several intervals say of the same thing, said once: resources that are equal, and have one profile of equal kind,
- * become one, and in its profile the samples of equal identity, as OTLP wants them. Works on a model that its maker has not
- * handed out yet. Indices are compared, not what they refer to: the dictionary names equal things once, as that of a
- * capture's run does.
+ * Merges what several intervals say of the same thing: resources that are equal, and have one profile of equal kind, become
+ * one, and in its profile the samples of equal identity, as OTLP wants them. Works on a model that its maker has not handed
+ * out yet. Indices are compared, not what they refer to: the dictionary names equal things once, as that of a capture's run
+ * does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
-#include "proto/otlp.h"
+#include "proto/otlp/otlp.h"
 #include "proto/profiles.h"
 
 /* --- samples --- */
@@ -23,8 +23,8 @@ static int compare_indices(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* What tells sample @number of a profile from the others. One that has no times, or other values than one a time, stays
- * alone. */
+/* Builds the key that tells sample @number of a profile from the others. A sample that has no times, or other values than
+ * one a time, stays alone. */
 static void put_identity(struct sample *s, uint32_t number, struct buf *out)
 {
 	bool is_alone = !s->timestamp_count || (s->value_count && s->value_count != s->timestamp_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order of the dictionary's elements, which OTLP leaves to the sender, so that what is packed afterwards gets smaller:
- * by about a tenth. Packers find what was there shortly before, so neighbours should differ little and in few bytes:
+ * by about a tenth. Packers find bytes that came shortly before, so neighbours should differ little and in few bytes:
  *
  *   locations   by mapping, whether they have lines, and address: the same tags and lengths, and the upper bytes of the
  *               address before; but first those that stacks name most often
@@ -20,7 +20,7 @@
 
 enum { LOCATIONS_A_FREQUENT = 256 };
 
-/* Where each element of a table goes: 0 is not known yet. */
+/* The new place of each element of a table; 0: not known yet. */
 struct places {
 	int32_t *of;
 	uint32_t count;
@@ -285,7 +285,7 @@ static void follow_key_values(const struct places *places, struct key_value *lis
 	}
 }
 
-/* Of resources and scopes. */
+/* Renumbers the attributes of resources and scopes. */
 static void follow_attributes(struct profiles *p, const struct places *places)
 {
 	for (uint32_t r = 0; r < p->resource_count; r++) {

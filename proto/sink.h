@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where profiles go. The agent and the receiver are the only producers; both know nothing but this interface.
+ * The interface of all that profiles are sent to. The agent and the receiver are the only producers; both know nothing but
+ * this interface.
  *
  * consume() borrows a frozen struct profiles (profiles_get() to keep it) and must not block on I/O unless its sink stands
  * behind a queue (sinks/fanout). It returns 0, -EAGAIN (full now: the producer decides), or another -errno. When an ack is
@@ -29,7 +30,7 @@ struct ack {
 
 enum otlp_signal { OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, OTLP_PROFILES, OTLP_OTHERS = OTLP_PROFILES, OTLP_SIGNALS };
 
-/* For the names of files and the labels of counters. */
+/* The name of a signal in names of files and labels of counters. */
 static inline const char *otlp_signal_name(enum otlp_signal signal)
 {
 	static const char *const names[] = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "proto/unnamed.h"
 
 void stack_maker_init(struct stack_maker *m, struct builder *b)
 {
@@ -31,7 +32,7 @@ static bool begins_with(struct str s, const char *begin)
 	return s.len >= len && !memcmp(s.data, begin, len);
 }
 
-struct str frame_type_guess(struct str module, struct str file)
+struct str stack_maker_guess_type(struct str module, struct str file)
 {
 	static const struct {
 		const char *end, *type;
@@ -51,52 +52,36 @@ struct str frame_type_guess(struct str module, struct str file)
 	return STR("native");
 }
 
-static int hex_digit(char c)
+/* Code without a name as stack_frame_print() writes it: takes the name away and fills in what it says. False: it has a name.
+ */
+static bool read_nameless(struct frame_said *f, struct unnamed *u)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* "0x1f" to its end. */
-static bool read_address(const char *p, const char *end, uint64_t *ret)
-{
-	uint64_t address = 0;
-
-	if (end - p < 3 || end - p > 18 || p[0] != '0' || p[1] != 'x')
+	if (!unnamed_read(f->function, u) || (f->address && u->address && f->address != u->address))
 		return false;
-	for (p += 2; p < end; p++) {
-		if (hex_digit(*p) < 0)
-			return false;
-		address = address << 4 | (uint64_t)hex_digit(*p);
-	}
-	*ret = address;
+	if (u->address)
+		f->address = u->address;
+	if (!f->module.len)
+		f->module = u->is_generated ? STR(ANONYMOUS_PATH) : u->module;
+	f->function = STR("");
 	return true;
 }
 
-/* Code without a name as frame_print() writes it: takes the name away and fills in what it says. */
-static void read_nameless(struct frame_said *f)
+static void close_location(struct stack_maker *m, const struct frame_said *f, const struct unnamed *u)
 {
-	const char *end = f->function.data + f->function.len;
-	const char *plus = f->function.len ? memrchr(f->function.data, '+', f->function.len) : NULL;
-	uint64_t address;
+	struct str type = f->type.len ? f->type : stack_maker_guess_type(f->module, f->file);
+	int32_t attributes[3] = { builder_attribute_string(m->b, "profile.frame.type", type) }, location, process = 0;
+	int32_t mapping = 0;
 
-	if (!read_address(plus ? plus + 1 : f->function.data, end, &address) || (plus && plus == f->function.data))
-		return;
-	if (f->address && f->address != address)
-		return;
-	f->address = address;
-	if (plus && !f->module.len)
-		f->module = (struct str){ f->function.data, (uint32_t)(plus - f->function.data) };
-	f->function = STR("");
-}
-
-static void close_location(struct stack_maker *m, const struct frame_said *f)
-{
-	struct str type = f->type.len ? f->type : frame_type_guess(f->module, f->file);
-	int32_t attribute = builder_attribute_string(m->b, "profile.frame.type", type);
-	int32_t mapping = f->module.len ? builder_mapping(m->b, 0, 0, 0, builder_string(m->b, f->module), NULL, 0) : 0;
-	int32_t location = builder_location(m->b, mapping, f->address, (const void *)m->lines.data,
-					    (uint32_t)(m->lines.len / sizeof(struct profile_line)), &attribute, 1);
-
+	if (u->process.len)
+		process = builder_attribute_string(m->b, CODE_PROCESS_KEY, u->process);
+	if (f->module.len)
+		mapping = builder_mapping(m->b, 0, 0, 0, builder_string(m->b, f->module), &process, process != 0);
+	if (u->size) {
+		attributes[1] = builder_attribute_int(m->b, CODE_START_KEY, (int64_t)u->start);
+		attributes[2] = builder_attribute_int(m->b, CODE_SIZE_KEY, (int64_t)u->size);
+	}
+	location = builder_location(m->b, mapping, f->address, (const void *)m->lines.data,
+				    (uint32_t)(m->lines.len / sizeof(struct profile_line)), attributes, u->size ? 3 : 1);
 	buf_append(&m->locations, &location, sizeof(location));
 	m->lines.len = 0;
 }
@@ -104,8 +89,10 @@ static void close_location(struct stack_maker *m, const struct frame_said *f)
 void stack_maker_add(struct stack_maker *m, const struct frame_said *said)
 {
 	struct frame_said f = *said;
+	struct unnamed u = UNNAMED_NOTHING;
 
-	read_nameless(&f);
+	if (f.function.len && !read_nameless(&f, &u))
+		u = UNNAMED_NOTHING;
 	if (f.function.len || m->lines.len) { /* what a call is inlined into is a line, with or without a name */
 		struct profile_line line = { .line = f.line, .column = f.column };
 
@@ -114,7 +101,7 @@ void stack_maker_add(struct stack_maker *m, const struct frame_said *said)
 		buf_append(&m->lines, &line, sizeof(line));
 	}
 	if (!f.inlined)
-		close_location(m, &f);
+		close_location(m, &f, &u);
 }
 
 int32_t stack_maker_last(const struct stack_maker *m)
@@ -142,7 +129,7 @@ int32_t stack_maker_end(struct stack_maker *m)
 	int32_t stack;
 
 	if (m->lines.len)
-		close_location(m, &nothing);
+		close_location(m, &nothing, &UNNAMED_NOTHING);
 	if (stack_maker_failed(m))
 		return 0;
 	stack = builder_stack(m->b, (const int32_t *)(const void *)m->locations.data,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks for a builder out of frames as other tools write them down: one frame after the other, leaf first, inlined calls
- * as frames of their own. What a format does not say is guessed where that is safe: code without a name from how
- * frame_print() writes it, the type of a frame from its module and its file. Not shared between threads.
+ * Makes stacks for a builder out of frames as other tools write them down: one frame after the other, leaf first, inlined
+ * calls as frames of their own. Facts that a format does not give are guessed where that is safe: code without a name from
+ * how stack_frame_print() writes it, the type of a frame from its module and its file. Not shared between threads.
  */
 #ifndef HEARTH_PROTO_STACK_MAKER_H
 #define HEARTH_PROTO_STACK_MAKER_H
@@ -42,7 +42,7 @@ int32_t stack_maker_end(struct stack_maker *m);
 bool stack_maker_failed(const struct stack_maker *m);
 
 /* The type of a frame by what there is to see: "kernel", "go", "cpython", ..., else "native". */
-struct str frame_type_guess(struct str module, struct str file);
+struct str stack_maker_guess_type(struct str module, struct str file);
 
 /* An entry without all of these, and with every text "". */
 #define FRAME_SAID_NOTHING ((struct frame_said){ .function = STR(""), .file = STR(""), .module = STR(""), .type = STR("") })

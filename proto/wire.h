@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/varint.h"
+
 enum wire {
 	WIRE_VARINT = 0,
 	WIRE_FIXED64 = 1,
@@ -18,27 +20,12 @@ enum wire {
 	WIRE_FIXED32 = 5,
 };
 
-const uint8_t *wire_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *ret);
-
-static inline const uint8_t *wire_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
-{
-	if (p < end && p[0] < 0x80) {
-		*ret = p[0];
-		return p + 1;
-	}
-	if (end - p >= 2 && p[1] < 0x80) {
-		*ret = (p[0] & 0x7f) | (uint64_t)p[1] << 7;
-		return p + 2;
-	}
-	return wire_varint_slow(p, end, ret);
-}
-
 /* A length that the bytes after it fulfil. */
 static inline const uint8_t *wire_length(const uint8_t *p, const uint8_t *end, size_t *ret)
 {
 	uint64_t len;
 
-	p = wire_varint(p, end, &len);
+	p = varint_read(p, end, &len);
 	if (!p || len > (uint64_t)(end - p))
 		return NULL;
 	*ret = len;
@@ -50,7 +37,7 @@ static inline const uint8_t *wire_tag(const uint8_t *p, const uint8_t *end, uint
 {
 	uint64_t tag;
 
-	p = wire_varint(p, end, &tag);
+	p = varint_read(p, end, &tag);
 	if (!p || tag > UINT32_MAX || tag < 8)
 		return NULL;
 	*field_ret = (uint32_t)tag >> 3;
@@ -58,7 +45,7 @@ static inline const uint8_t *wire_tag(const uint8_t *p, const uint8_t *end, uint
 	return p;
 }
 
-/* Over the value of a field; groups are not proto3 and refused. */
+/* Skips the value of a field; groups are not proto3 and refused. */
 const uint8_t *wire_skip(const uint8_t *p, const uint8_t *end, unsigned wire);
 
 #endif

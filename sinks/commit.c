@@ -3,8 +3,8 @@
  * While one fsync runs, acks gather for the next: no timer, no delay when there is one alone, and at most two fsyncs' time
  * for any. The list of those that gather is under the lock; the thread takes it as a whole.
  *
- * What is on disk leaves the page cache: a file that is written for hours would fill all memory, which costs others theirs,
- * and a virtual machine's write to memory that it has not had yet twice the processor time of one to pages that come back.
+ * Synced bytes leave the page cache: else a file that is written for hours would fill all memory and leave other programs
+ * none; and in a virtual machine a write to memory never used before takes twice the processor time of one to reused pages.
  */
 #include "sinks/commit.h"
 
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "base/vec.h"
 
 struct acks {
 	struct ack **items;
@@ -76,15 +77,8 @@ static int gather(struct commit *c, struct ack *ack)
 {
 	struct acks *g = &c->gathered;
 
-	if (g->count == g->cap) {
-		size_t cap = g->cap ? 2 * g->cap : 16;
-		struct ack **items = reallocarray(g->items, cap, sizeof(struct ack *));
-
-		if (!items)
-			return -ENOMEM;
-		g->items = items;
-		g->cap = cap;
-	}
+	if (vec_reach(&g->items, &g->cap, g->count))
+		return -ENOMEM;
 	g->items[g->count++] = ack;
 	return 0;
 }

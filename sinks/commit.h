@@ -7,8 +7,8 @@
 
 struct commit;
 
-/* @fd is borrowed; what cannot be synced (a pipe, /dev/null) counts as written. Its thread starts with the first ack. NULL
- * for want of memory. */
+/* @fd is borrowed; a descriptor that cannot be synced (a pipe, /dev/null) counts as written. The thread starts with the
+ * first ack. NULL without memory. */
 struct commit *commit_new(int fd);
 
 /* Completes @ack after an fsync that begins after this call: at once when the disk is idle, else with the next. 0, or -errno

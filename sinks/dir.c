@@ -16,11 +16,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json.h"
-#include "base/parse.h"
-#include "sinks/sinks.h"
+#include "base/io.h"
+#include "base/text/hex.h"
+#include "base/text/json.h"
+#include "base/text/parse.h"
+#include "sinks/sink_type.h"
 #include "sinks/value_text.h"
-#include "sinks/write_all.h"
 
 enum {
 	OPEN_FOLDERS = 128,
@@ -58,15 +59,8 @@ static void put_name(struct buf *out, struct str s)
 	size_t start = out->len;
 	char hash[24];
 
-	for (uint32_t i = 0; i < s.len && out->len - start <= NAME_BYTES; i++) {
-		uint8_t c = (uint8_t)s.data[i];
-		uint8_t low = c | 0x20;
-
-		if ((low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || (c == '.' && i))
-			buf_putc(out, (char)c);
-		else
-			buf_printf(out, "%%%02X", c);
-	}
+	for (uint32_t i = 0; i < s.len && out->len - start <= NAME_BYTES; i++)
+		buf_percent(out, (const char *)s.data + i, 1, i ? "_-." : "_-");
 	if (out->failed || out->len - start <= NAME_BYTES)
 		return;
 	snprintf(hash, sizeof(hash), "%%~%016" PRIx64, (uint64_t)XXH3_64bits(s.data, s.len));
@@ -175,7 +169,7 @@ static int write_file(struct sink_dir *s, struct folder *f)
 	fd = openat(f->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, s->text.data, s->text.len);
+	error = io_write_all(fd, s->text.data, s->text.len);
 	if (close(fd) && !error)
 		error = -errno;
 	while (!error) {
@@ -198,7 +192,7 @@ static void put_string(struct json *j, const char *key, struct str s)
 	json_string_n(j, s.data, s.len);
 }
 
-/* By key; of equal keys the last one comes last. */
+/* Sorts by key; of equal keys the last one comes last. */
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -430,3 +424,18 @@ int sink_dir_new(const char *dir, const struct dir_options *options, struct sink
 	*ret = &s->sink;
 	return 0;
 }
+
+static int make_dir(const struct sink_settings *settings, const char *value, struct sink **ret, struct buf *error)
+{
+	(void)error;
+	return sink_dir_new(value, &settings->dir, ret);
+}
+
+const struct sink_type sink_type_dir = {
+	.name = "dir",
+	.value = "DIR",
+	.help = "a JSON file a sample",
+	.is_slow = true,
+	.make = make_dir,
+	.explain = sink_explain_file,
+};

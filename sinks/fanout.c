@@ -6,9 +6,9 @@
  *             --item--> [queue] --> thread --> child 1          one hold of the shared ack; both go with the item
  *
  * The producer's ack is completed with the last hold: consume() has one while it hands out, each item of a durable child one
- * until that completes the item's own ack; the other children never delay it. Who asks for an ack wants it kept: when a
- * durable child has no room, nothing is handed out. consume() may be called from several threads. A
- * child's consume() is only called by its thread; its flush() and free() by the caller of ours, while its thread is idle.
+ * until that completes the item's own ack; the other children never delay it. Profiles with an ack must be kept: when a
+ * durable child has no room, no child gets them. consume() may be called from several threads. A child's consume() is only
+ * called by its thread; its flush() and free() by the caller of ours, while its thread is idle.
  */
 #include "sinks/sinks.h"
 
@@ -55,7 +55,7 @@ struct shared_ack {
 	_Atomic int error; /* the first one */
 };
 
-/* What one child gets: profiles, or the bytes of another signal. */
+/* One thing that a child gets: profiles, or the bytes of another signal. */
 struct item {
 	struct ack ack;		   /* given to a durable child */
 	struct shared_ack *shared; /* or NULL */
@@ -124,7 +124,7 @@ static void child_consume(struct child *child, struct item *item)
 
 	if (error) {
 		metric_add(child->dropped_error, p->sample_events);
-		if (error != -EPIPE) /* who read our output has gone, and knows */
+		if (error != -EPIPE) /* the reader of our output has gone, and knows */
 			log_limited(&child->limit, ERROR_LOG_SECONDS * NSEC_PER_SEC, LOG_ERROR,
 				    "sink %s failed: %s; %" PRIu64 " samples are missing there so far",
 				    child->sink->ops->name, strerror(-error), metric_get(child->dropped_error));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A capture on disk: one OTLP ProfilesData written as a stream of messages with one dictionary (proto/otlp_stream.h), so
+ * A capture on disk: one OTLP ProfilesData written as a stream of messages with one dictionary (proto/otlp/stream.h), so
  * that memory stays flat and any OTLP tool reads the whole as one message. It grows as PATH.part and takes its name only
  * when it is complete; PATH.part always ends with a whole message. A capture of one run (OTLP_RUN_BYTES) is written anew
- * then, as one message in the order in which it packs best: the .gz of a minute gets a fourth smaller. What is not a regular
- * file ("-", /dev/null, a FIFO) is written to directly. Used by one thread at a time.
+ * then, as one message in the order in which it packs best: the .gz of a minute gets a fourth smaller. An output that is no
+ * regular file ("-", /dev/null, a FIFO) is written to directly. Used by one thread at a time.
  */
-#include "sinks/sinks.h"
+#include "sinks/sink_type.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/log.h"
-#include "proto/otlp.h"
-#include "proto/otlp_stream.h"
+#include "proto/otlp/otlp.h"
+#include "proto/otlp/stream.h"
 #include "proto/profiles_builder.h"
 #include "sinks/commit.h"
-#include "sinks/write_all.h"
 
 struct sink_file {
 	struct sink sink;
@@ -58,7 +58,7 @@ static int file_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 	if (error)
 		return error;
 	s->complete = false;
-	error = write_all(s->fd, s->message.data, s->message.len);
+	error = io_write_all(s->fd, s->message.data, s->message.len);
 	if (error) {
 		if (s->path)
 			cut_back(s);
@@ -98,7 +98,7 @@ static int file_flush(struct sink *sink, uint64_t deadline_ns)
 }
 
 /*
- * Opens @part anew. What a crashed run left there goes, but not what a living one is writing (it holds a lock). A symbolic
+ * Opens @part anew. A crashed run's file is removed, but not one that a running process writes (it holds a lock). A symbolic
  * link put there by somebody else is not followed.
  */
 static int open_part(const char *part)
@@ -117,7 +117,7 @@ static int open_part(const char *part)
 	return MOVE_FD(fd);
 }
 
-/* What was written so far, as one message, into @out. */
+/* Puts all that was written so far into @out, as one message. */
 static int put_in_order(struct sink_file *s, struct buf *out)
 {
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
@@ -127,13 +127,10 @@ static int put_in_order(struct sink_file *s, struct buf *out)
 
 	if (buf_reserve(&data, s->whole_bytes))
 		return -ENOMEM;
-	while (data.len < s->whole_bytes) {
-		ssize_t n = pread(s->fd, data.data + data.len, s->whole_bytes - data.len, (off_t)data.len);
-
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data.len += (size_t)n;
-	}
+	error = io_pread_all(s->fd, data.data, s->whole_bytes, 0);
+	if (error)
+		return error;
+	data.len = s->whole_bytes;
 	error = otlp_decode(data.data, data.len, true, &p, &why);
 	if (!error)
 		data = BUF_EMPTY; /* @p's */
@@ -160,7 +157,7 @@ static int write_beside(const struct sink_file *s, const char *path, const struc
 		return fd;
 	if (fstat(s->fd, &st) || fchown(fd, st.st_uid, st.st_gid) || fchmod(fd, st.st_mode & 07777))
 		return -errno;
-	error = write_all(fd, message->data, message->len);
+	error = io_write_all(fd, message->data, message->len);
 	return error ? error : fsync(fd) ? -errno : 0;
 }
 
@@ -260,3 +257,43 @@ int sink_file_new(const char *path, enum file_end end, struct sink **ret)
 	*ret = &s->sink;
 	return 0;
 }
+
+const char *sink_file_error(int err)
+{
+	if (err == -EBADMSG)
+		return "what is in it are no requests";
+	return err == -EBUSY ? "another process is writing it" : strerror(-err);
+}
+
+int sink_explain_file(const struct sink_settings *settings, const char *value, int err, struct buf *error)
+{
+	(void)settings;
+	buf_printf(error, "cannot write to %s: %s", value, sink_file_error(err));
+	return err;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), end_len = strlen(end);
+
+	return len > end_len && !strcmp(name + len - end_len, end);
+}
+
+static int make_file(const struct sink_settings *settings, const char *value, struct sink **ret, struct buf *error)
+{
+	(void)settings, (void)error;
+	if (ends_in(value, ".jsonl") || ends_in(value, ".json"))
+		return sink_lines_new(value, LINES_JSON, ret);
+	if (ends_in(value, ".framed"))
+		return sink_lines_new(value, LINES_FRAMED, ret);
+	return sink_file_new(value, FILE_END_ORDERED, ret);
+}
+
+const struct sink_type sink_type_file = {
+	.name = "file",
+	.value = "PATH",
+	.help = "a capture; PATH.jsonl: a line of JSON a request; PATH.framed: protobuf with lengths",
+	.is_slow = true,
+	.make = make_file,
+	.explain = sink_explain_file,
+};

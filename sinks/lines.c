@@ -15,12 +15,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/log.h"
-#include "proto/otlp.h"
-#include "proto/otlp_signals.h"
+#include "proto/otlp/otlp.h"
+#include "proto/otlp/signals.h"
 #include "sinks/commit.h"
 #include "sinks/sinks.h"
-#include "sinks/write_all.h"
 
 enum { LENGTH_BYTES = 4, BLOCK_BYTES = 1 << 16 };
 
@@ -41,7 +41,7 @@ struct sink_lines {
 	struct buf text;
 };
 
-/* What the message in @text, behind room for its length, needs to stand in the file. */
+/* Adds to the message in @text, behind room for its length, what the format needs around it. */
 static int frame(struct sink_lines *s)
 {
 	uint32_t length;
@@ -73,7 +73,7 @@ static int write_message(struct sink_lines *s, struct lines_file *f, struct ack 
 
 	if (error)
 		return error;
-	error = write_all(f->fd, s->text.data, s->text.len);
+	error = io_write_all(f->fd, s->text.data, s->text.len);
 	if (error) {
 		if (f->is_regular && ftruncate(f->fd, (off_t)f->whole_bytes) == 0)
 			return error; /* nothing of it is left: the next one may have room again */
@@ -187,9 +187,9 @@ static const struct sink_ops lines_ops = {
 	.free = lines_free,
 };
 
-/* --- going on behind what is there --- */
+/* --- appending to an existing file --- */
 
-/* Where the last whole line ends in @fd, which has @size bytes. */
+/* The offset of the end of the last whole line in @fd, which has @size bytes. */
 static int64_t end_of_lines(int fd, int64_t size)
 {
 	char block[BLOCK_BYTES];

@@ -28,8 +28,8 @@ int sink_fanout_new(struct sink *const *children, size_t count, size_t queue_ite
 
 /*
  * Hands every profile to @first and then to @second, in the producer's thread; both must be of the kind that does not wait.
- * Both are owned from the call on, also when it fails. What @second does not take is counted as dropped; consume() says what
- * @first said.
+ * Both are owned from the call on, also when it fails. Profiles that @second does not take are counted as dropped; consume()
+ * returns what @first returned.
  */
 int sink_tee_new(struct sink *first, struct sink *second, struct metrics *metrics, struct sink **ret);
 
@@ -64,7 +64,7 @@ void print_profiles(const struct profiles *p, const struct print_options *option
 struct otlp_other;
 void print_other(const struct otlp_other *o, const struct print_options *options, struct buf *out);
 
-/* What becomes of a capture that is complete and no longer than OTLP_RUN_BYTES. */
+/* The last step for a capture that is complete and no longer than OTLP_RUN_BYTES. */
 enum file_end {
 	FILE_END_ORDERED, /* one message, its dictionary in the order in which it packs best */
 	FILE_END_MERGED,  /* that, and what one agent's intervals repeat of a process is said once */
@@ -73,12 +73,15 @@ enum file_end {
 
 /*
  * Appends each interval as a continued ProfilesData message to @path.part and renames it to @path at free() after a
- * successful flush(). @path "-" writes to stdout, and what is not a regular file (/dev/null, a FIFO) is written to directly.
- * Durable: an ack comes after an fsync. A write error is returned by consume() and sticks; the .part file stays readable up
- * to its last whole message. A .part that a dead process left is replaced. -EISDIR: @path is a directory; -EBUSY: another
- * process is writing this capture; or why @path.part cannot be made.
+ * successful flush(). @path "-" writes to stdout, and a path that is no regular file (/dev/null, a FIFO) is written to
+ * directly. Durable: an ack comes after an fsync. A write error is returned by consume() and sticks; the .part file stays
+ * readable up to its last whole message. A .part that a dead process left is replaced. -EISDIR: @path is a directory;
+ * -EBUSY: another process is writing this capture; or why @path.part cannot be made.
  */
 int sink_file_new(const char *path, enum file_end end, struct sink **ret);
+
+/* Says in words why sink_file_new() or sink_lines_new() failed; valid until the next strerror(). */
+const char *sink_file_error(int err);
 
 enum lines_format {
 	LINES_JSON,   /* a line of OTLP/JSON a request */
@@ -87,10 +90,10 @@ enum lines_format {
 
 /*
  * Appends each request to @path as the Collector's file exporter writes them; logs, metrics and traces to files beside it,
- * with the signal's name in front of the last dot (all.jsonl, all.logs.jsonl), made when the first of them comes. What is
- * there already stays, but for a last request that is not whole. Durable: an ack comes after an fsync. consume() fails while
- * the disk is full and goes on when there is room again. -EISDIR; -EBUSY: another process writes it; -EBADMSG: something
- * else is in it; or why it cannot be opened.
+ * with the signal's name in front of the last dot (all.jsonl, all.logs.jsonl), made when the first of them comes. Earlier
+ * content stays, but for a last request that is not whole. Durable: an ack comes after an fsync. consume() fails while the
+ * disk is full and goes on when there is room again. -EISDIR; -EBUSY: another process writes it; -EBADMSG: something else is
+ * in it; or why it cannot be opened.
  */
 int sink_lines_new(const char *path, enum lines_format format, struct sink **ret);
 
@@ -100,7 +103,7 @@ struct dir_options {
 };
 
 /*
- * A JSON file a sample: @dir/CONTAINER/TYPE/N.json, with "unknown" for what has no name. Folders are made; names that would
+ * A JSON file a sample: @dir/CONTAINER/TYPE/N.json, with "unknown" for a missing name. Folders are made; names that would
  * lead elsewhere are percent-encoded; N goes on behind the highest number that is there. Files appear whole. -ENOTDIR, or
  * why @dir cannot be made. @options may be NULL; its strings are borrowed.
  */
@@ -167,6 +170,10 @@ struct summary_options {
 	unsigned rows, columns; /* of the terminal; asked anew at each drawing when 0 */
 	void (*status)(void *arg, struct buf *line);
 	void *status_arg;
+	/* Appends the address of a page that shows the callers of the function @name of @module ("": of any); may be NULL.
+	 */
+	void (*link)(void *arg, const char *name, const char *module, struct buf *url);
+	void *link_arg;
 	struct metrics *metrics; /* where it says what memory it takes; may be NULL */
 };
 int sink_summary_new(const struct summary_options *options, struct sink **ret);

@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "base/text/base64.h"
+#include "base/text/utf8.h"
 
 enum { DOUBLE_CHARS = 32 };
 
@@ -84,22 +85,6 @@ static void put_double(struct buf *out, double v)
 		put_finite(out, v);
 }
 
-static void put_base64(struct buf *out, struct str s)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *in = (const uint8_t *)s.data;
-
-	for (uint32_t i = 0; i < s.len; i += 3) {
-		uint32_t left = s.len - i;
-		uint32_t bits = in[i] << 16 | (left > 1 ? in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
-
-		buf_putc(out, alphabet[bits >> 18]);
-		buf_putc(out, alphabet[bits >> 12 & 63]);
-		buf_putc(out, left > 1 ? alphabet[bits >> 6 & 63] : '=');
-		buf_putc(out, left > 2 ? alphabet[bits & 63] : '=');
-	}
-}
-
 static void put_json_escape(struct buf *out, uint32_t code)
 {
 	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -114,7 +99,7 @@ static void put_json_escape(struct buf *out, uint32_t code)
 	buf_printf(out, "\\u%04x", code);
 }
 
-/* Each byte of what is no UTF-8 becomes a U+FFFD of its own. */
+/* Each byte that is no UTF-8 becomes a U+FFFD of its own. */
 static void put_json_string(struct buf *out, struct str s)
 {
 	const uint8_t *in = (const uint8_t *)s.data;
@@ -149,7 +134,7 @@ static int key_compare(const struct entry *a, const struct entry *b)
 	return order ? order : (a->key.len > b->key.len) - (a->key.len < b->key.len);
 }
 
-/* By key; equal keys stay in message order. */
+/* Sorts by key; equal keys stay in message order. */
 static int entry_compare(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -217,7 +202,7 @@ static bool put_json(const struct profiles *p, const struct any_value *v, struct
 		return true;
 	case VALUE_BYTES:
 		buf_putc(out, '"');
-		put_base64(out, v->string);
+		base64_append(out, v->string.data, v->string.len);
 		buf_putc(out, '"');
 		return true;
 	case VALUE_DOUBLE:
@@ -256,7 +241,7 @@ void value_text(const struct profiles *p, const struct any_value *v, struct buf 
 		put_double(out, v->real);
 		break;
 	case VALUE_BYTES:
-		put_base64(out, v->string);
+		base64_append(out, v->string.data, v->string.len);
 		break;
 	case VALUE_ARRAY:
 	case VALUE_KVLIST:

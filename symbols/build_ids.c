@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ids by which the world knows a file: the linker's and Go's out of its ELF notes, and the hash over its head, tail and
- * length that every file has. libelf maps the file and bounds the notes; the hash is read with pread. One thread a call.
+ * length that every file has. libelf maps the file and bounds the notes; the hash is read with pread and made by GnuTLS. One
+ * thread a call.
  */
 #include <endian.h>
 #include <errno.h>
 #include <gelf.h>
+#include <gnutls/crypto.h>
 #include <libelf.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/parse.h"
-#include "symbols/sha256.h"
+#include "base/io.h"
+#include "base/text/hex.h"
 #include "symbols/symbols.h"
 
 enum {
-	HASHED_BYTES = 4096,	    /* of head and tail each */
+	HASHED_BYTES = 4096, /* of head and tail each */
+	ID_BYTES = (BUILD_ID_CHARS - 1) / 2,
 	NOTE_GO_BUILD_ID = 4,	    /* type of the note of owner "Go" */
 	GO_SEARCH_BYTES = 32 << 10, /* where the text form stands: at the start of the code, near that of the file */
 };
@@ -74,23 +77,6 @@ static void read_elf(struct build_ids *ids, int fd)
 	elf_end(elf);
 }
 
-/* @len bytes at @offset, all of them. */
-static int read_all(int fd, void *dst, size_t len, uint64_t offset)
-{
-	size_t have = 0;
-
-	while (have < len) {
-		ssize_t n = pread(fd, (uint8_t *)dst + have, len - have, (off_t)(offset + have));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO; /* shrank under us */
-		have += (size_t)n;
-	}
-	return 0;
-}
-
 /* \xff Go build ID: "..."\n \xff: how Go marks files where a note will not do. */
 static int read_go_text(struct build_ids *ids, int fd, uint64_t size)
 {
@@ -102,7 +88,7 @@ static int read_go_text(struct build_ids *ids, int fd, uint64_t size)
 
 	if (!head)
 		return -ENOMEM;
-	r = read_all(fd, head, len, 0);
+	r = io_pread_all(fd, head, len, 0);
 	if (r)
 		return r;
 	id = memmem(head, len, before, sizeof(before) - 1);
@@ -117,17 +103,18 @@ static int read_go_text(struct build_ids *ids, int fd, uint64_t size)
 
 static int read_htlhash(struct build_ids *ids, int fd, uint64_t size)
 {
-	uint8_t text[2 * HASHED_BYTES + sizeof(uint64_t)], digest[SHA256_BYTES];
+	uint8_t text[2 * HASHED_BYTES + sizeof(uint64_t)], digest[32];
 	size_t len = size < HASHED_BYTES ? (size_t)size : HASHED_BYTES;
 	uint64_t size_be = htobe64(size);
-	int r = read_all(fd, text, len, 0);
+	int r = io_pread_all(fd, text, len, 0);
 
 	if (r == 0)
-		r = read_all(fd, text + len, len, size - len);
+		r = io_pread_all(fd, text + len, len, size - len);
 	if (r)
 		return r;
 	memcpy(text + 2 * len, &size_be, sizeof(size_be));
-	sha256(text, 2 * len + sizeof(size_be), digest);
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text, 2 * len + sizeof(size_be), digest))
+		return -ENOMEM;
 	hex_encode(ids->htlhash, digest, sizeof(ids->htlhash) / 2);
 	return 0;
 }
@@ -147,4 +134,29 @@ int build_ids_read(int fd, struct build_ids *ret)
 		return r;
 	read_elf(ret, fd);
 	return ret->go[0] ? 0 : read_go_text(ret, fd, (uint64_t)st.st_size);
+}
+
+bool build_id_of_notes(const uint8_t *notes, size_t len, char out[static BUILD_ID_CHARS])
+{
+	Elf64_Nhdr note;
+
+	while (len >= sizeof(note)) {
+		size_t name_bytes, desc_bytes;
+
+		memcpy(&note, notes, sizeof(note));
+		notes += sizeof(note);
+		len -= sizeof(note);
+		name_bytes = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+		desc_bytes = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+		if (name_bytes > len || desc_bytes > len - name_bytes)
+			return false;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes, "GNU", 4) && note.n_descsz &&
+		    note.n_descsz <= ID_BYTES) {
+			hex_encode(out, notes + name_bytes, note.n_descsz);
+			return true;
+		}
+		notes += name_bytes + desc_bytes;
+		len -= name_bytes + desc_bytes;
+	}
+	return false;
 }

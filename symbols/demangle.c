@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readable names by libiberty; name_shorten bounds them. The mangling comes out of other people's files: libiberty bounds
+ * Readable names by libiberty; shorten_name bounds them. The mangling comes out of other people's files: libiberty bounds
  * its recursion by the length of C++ names and by a depth in Rust's, and here input and output are bounded too, since a
  * short name may stand for an exponentially long one. Nothing is kept but the setting; any thread.
  */
@@ -12,12 +12,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "symbols/shorten.h"
 
 /*
- * libiberty's own limit is 1,024 bytes of C++, which names of today's programs exceed. It is there to spare the stack, of
- * which 4,096 bytes of the kinds that nest deepest take 0.85 MB.
+ * libiberty's own limit is 1,024 bytes of C++, which names of today's programs exceed. The limit spares the stack: 4,096
+ * bytes of the names that nest deepest take 0.85 MB of it.
  */
 enum { MAX_NAME_BYTES = 64 << 10, MAX_CXX_BYTES = 4 << 10 };
 
@@ -59,8 +59,7 @@ static void append(const char *s, size_t len, void *arg)
 		longjmp(t->too_long, 1);
 }
 
-/* Where the suffixes of compiler-made copies (.cold, .part.0, .llvm.123) start: a '.' with nothing else behind it than they
- * have. */
+/* The start of the suffixes of compiler-made copies (.cold, .part.0, .llvm.123): a '.' with only such suffixes behind it. */
 static const char *find_clones(const char *mangled)
 {
 	const char *end = mangled + strlen(mangled), *found = end;
@@ -72,7 +71,7 @@ static const char *find_clones(const char *mangled)
 	return found;
 }
 
-/* As libiberty writes them behind a parameter list; without one it passes over them. */
+/* Appends the suffixes as libiberty does behind a parameter list; without a list libiberty drops them. */
 static void append_clones(const char *p, struct buf *out)
 {
 	while (*p) {
@@ -130,7 +129,7 @@ void symbols_demangle(const char *name, size_t len, struct buf *out)
 	if (!mangled || !run(mangled, &text) || !utf8_is_valid(text.data, text.len))
 		buf_append(out, name, len);
 	else if (style == DEMANGLE_SHORT)
-		name_shorten((char *)text.data, text.len, DEMANGLE_SHORT_DEPTH, DEMANGLE_SHORT_BYTES, out);
+		shorten_name((char *)text.data, text.len, DEMANGLE_SHORT_DEPTH, DEMANGLE_SHORT_BYTES, out);
 	else
 		buf_append(out, text.data, text.len);
 	out->failed |= text.failed;

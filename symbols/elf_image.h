@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sections and segments of a 64-bit little-endian ELF file that is mapped whole: just enough of ELF for those who read
- * its tables themselves. Nothing is copied; whatever it hands out lies inside the file. Leaf module, no state of its own.
+ * The sections and segments of a 64-bit little-endian ELF file that is mapped whole: just enough of ELF for readers of the
+ * tables. Nothing is copied; whatever it hands out lies inside the file. Leaf module, no state of its own.
  */
 #ifndef HEARTH_SYMBOLS_ELF_IMAGE_H
 #define HEARTH_SYMBOLS_ELF_IMAGE_H
@@ -28,7 +28,7 @@ bool elf_image_section(const struct elf_image *im, uint32_t i, Elf64_Shdr *ret);
 /* The first section called @name; false: there is none. */
 bool elf_image_find(const struct elf_image *im, const char *name, Elf64_Shdr *ret);
 
-/* What the file holds of a section; NULL when that is nothing, or not all inside the file. */
+/* The bytes of a section in the file; NULL when there are none, or not all are inside the file. */
 const uint8_t *elf_image_bytes(const struct elf_image *im, const Elf64_Shdr *section, size_t *len_ret);
 
 /* Is @section called @name? */

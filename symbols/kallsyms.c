@@ -11,6 +11,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/search.h"
+#include "base/vec.h"
 #include "symbols/symbols.h"
 
 enum {
@@ -79,15 +81,8 @@ static uint16_t add_module(struct kallsyms *k, const char *name, size_t len)
 
 static int add_entry(struct kallsyms *k, const struct entry *e)
 {
-	if (k->count == k->cap) {
-		size_t cap = k->cap ? k->cap * 2 : 1 << 14;
-		struct entry *entries = reallocarray(k->entries, cap, sizeof(*entries));
-
-		if (!entries)
-			return -ENOMEM;
-		k->entries = entries;
-		k->cap = cap;
-	}
+	if (vec_reach(&k->entries, &k->cap, k->count))
+		return -ENOMEM;
 	k->entries[k->count++] = *e;
 	return 0;
 }
@@ -109,7 +104,7 @@ static uint16_t rank_of(char type, const char *name, size_t len)
 	return (uint16_t)((type == 'T' ? 0 : type == 't' ? 2 : 1) << 14 | underscores << 12 | (len < 4095 ? len : 4095));
 }
 
-/* One line: "ffffffff81000000 T name\t[module]". What does not look so, or has a NUL in it, is passed over. */
+/* One line: "ffffffff81000000 T name\t[module]". Any other line, or one with a NUL in it, is passed over. */
 static int add_line(struct kallsyms *k, const char *line, const char *end)
 {
 	struct entry e = { 0 };
@@ -211,11 +206,7 @@ static void finish(struct kallsyms *k)
 		k->entries = smaller;
 		k->cap = kept;
 	}
-	smaller = realloc(k->names.data, k->names.len);
-	if (smaller) {
-		k->names.data = smaller;
-		k->names.cap = k->names.len;
-	}
+	buf_fit(&k->names);
 }
 
 int kallsyms_new(const char *path, struct kallsyms **ret)
@@ -270,23 +261,16 @@ int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret
 		  uint64_t *start_ret)
 {
 	const char *texts = (const char *)k->names.data;
-	size_t low = 0, high = k->count;
+	size_t behind;
 	const struct entry *e;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->entries[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	behind = search_first(at, k->count, k->entries[at].addr > addr);
+	if (behind == 0)
 		return -ENOENT;
-	e = &k->entries[low - 1];
+	e = &k->entries[behind - 1];
 	if (e->rank == RANK_END || is_end(texts + e->name))
 		return -ENOENT;
-	if (low == k->count || (e[1].module != e->module && e[1].rank != RANK_END)) {
+	if (behind == k->count || (e[1].module != e->module && e[1].rank != RANK_END)) {
 		uint64_t max = is_loaded_module(texts + module_name(k, e->module)) ? MAX_MODULE_TAIL_BYTES : MAX_TAIL_BYTES;
 
 		if (addr - e->addr >= max)

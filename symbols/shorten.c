@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 enum { MAX_OPEN = 256 };
 
@@ -98,7 +98,7 @@ static void step(struct brackets *b, char before, char c)
 	}
 }
 
-/* With arguments deeper than @max_depth left out. False when the brackets do not fit. */
+/* Appends @name without arguments deeper than @max_depth. False when the brackets do not fit. */
 static bool leave_out(const char *name, size_t len, unsigned max_depth, struct buf *out)
 {
 	struct brackets b = { 0 };
@@ -123,7 +123,7 @@ static bool leave_out(const char *name, size_t len, unsigned max_depth, struct b
 	return !b.is_odd && !b.count;
 }
 
-/* Without its middle. */
+/* Appends @name without its middle. */
 static void cut(const char *name, size_t len, size_t max_bytes, struct buf *out)
 {
 	size_t head = utf8_cut(name, len, (max_bytes - 3) / 2), tail = len - (max_bytes - 3 - head);
@@ -135,7 +135,7 @@ static void cut(const char *name, size_t len, size_t max_bytes, struct buf *out)
 	buf_append(out, name + tail, len - tail);
 }
 
-void name_shorten(const char *name, size_t len, unsigned max_depth, size_t max_bytes, struct buf *out)
+void shorten_name(const char *name, size_t len, unsigned max_depth, size_t max_bytes, struct buf *out)
 {
 	size_t start = out->len;
 

@@ -7,6 +7,7 @@
 #ifndef HEARTH_SYMBOLS_SYMBOLS_H
 #define HEARTH_SYMBOLS_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,9 +26,10 @@ struct symbol_query {
 };
 
 /*
- * Names @queries out of the ELF file @fd, by all sources but DWARF (symbols/source.h; symbols/symbol_table.h has the order
- * among symbols). An address outside every symbol's size gets no name; of inlined code the function around it is named. Text
- * goes to @names, which is appended to. The order of @queries is kept. 0; -ENOEXEC (no 64-bit ELF file), -ENOMEM.
+ * Names @queries out of the ELF file @fd, by all sources but DWARF (symbols/code/source.h; symbols/sources/symbol_table.h
+ * has the order among symbols). An address outside every symbol's size gets no name; of inlined code the function around it
+ * is named. Text goes to @names, which is appended to. The order of @queries is kept. 0; -ENOEXEC (no 64-bit ELF file),
+ * -ENOMEM.
  */
 int symbols_resolve_elf(int fd, struct symbol_query *queries, size_t count, struct buf *names);
 
@@ -40,15 +42,15 @@ void kallsyms_free(struct kallsyms *k);
 
 /*
  * The text symbol at or below @addr; 0, or -ENOENT. Strings live as long as @k. @module_ret is "" for the kernel itself
- * ("bpf" for BPF programs). Of several symbols at one address: global before weak before local, then the one with fewer
- * leading underscores, then the shorter, then the one that is listed first. The list has no sizes: a function reaches to the
- * next symbol; the last one of a module's text to the module's data, and where that lies elsewhere no further than 4 KB.
+ * ("bpf" for BPF programs). At one address the order is: global before weak before local, then the one with fewer leading
+ * underscores, then the shorter, then the one that is listed first. The list has no sizes: a function reaches to the next
+ * symbol; the last one of a module's text to the module's data, and where that lies elsewhere no further than 4 KB.
  */
 int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret, const char **module_ret,
 		  uint64_t *start_ret);
 
-/* What of @text, the content of /proc/modules, changes when a module comes or goes: name, size, state and address of each.
- */
+/* Appends the parts of @text, the content of /proc/modules, that change when a module comes or goes: name, size, state and
+ * address of each. */
 void kallsyms_modules(const char *text, struct buf *out);
 size_t kallsyms_memory_bytes(const struct kallsyms *k);
 
@@ -61,5 +63,10 @@ struct build_ids {
 
 /* 0 or -errno; also for files that are no ELF (htlhash alone). */
 int build_ids_read(int fd, struct build_ids *ret);
+
+enum { BUILD_ID_CHARS = 41 }; /* 20 bytes in hex, and the NUL */
+
+/* The GNU build id among @len bytes of notes (elf(5)) in memory. False: there is none, or they are cut before it. */
+bool build_id_of_notes(const uint8_t *notes, size_t len, char out[static BUILD_ID_CHARS]);
 
 #endif

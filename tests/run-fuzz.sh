@@ -15,6 +15,7 @@ done
 cd "$(dirname "$0")/.." || exit 1
 
 passed=0 failed=0
+counts=${HEARTH_TEST_COUNTS:-/dev/null}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$build/crashes"
@@ -36,14 +37,13 @@ for binary in "${binaries[@]}"; do
 		printf '  ok   %-24s %d execs, %d exec/s\n' "$name" "$executions" "$rate"
 	else
 		failed=$((failed + 1))
+		echo "fail fuzz/$name" >>"$counts"
 		printf '  FAIL %-24s status %d after %d execs\n' "$name" "$status" "${executions:-0}"
 		sed 's/^/       /' "$work/output"
 	fi
 done
 rmdir --ignore-fail-on-non-empty "$build/crashes"
 
-if [[ ${HEARTH_TEST_COUNTS:-} ]]; then
-	echo "$passed $failed 0" >>"$HEARTH_TEST_COUNTS"
-fi
+echo "$passed $failed 0" >>"$counts"
 echo "$passed passed, $failed failed"
 ((failed == 0 && passed > 0))

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the system tests, every executable tests/system/*.sh, one after another, each in a folder of its own.
-#   run-system.sh BUILD [TEST...]
-# A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Its exit status: 0 passed, 77 skipped
-# (the last line it printed says why), anything else failed, and then its output is shown. These tests watch a whole machine, and
-# what else it does: one that failed runs a second time, and that counts; both are shown (HEARTH_TRIES=1: no second time). Ends
-# with one line of counts, which also goes into $HEARTH_TEST_COUNTS as "PASSED FAILED SKIPPED".
+#   run-system.sh BUILD [TEST...]      a test: its file, or its name
+# A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Exit status: 0 passed, 77
+# skipped (the last line it printed says why), anything else failed, and then its output is shown. A test that passed
+# but printed lines "left out: PART WHY" has parts that are counted as skipped. These tests watch a whole machine, and
+# what else it does: one that failed runs a second time, and that counts, as a flake when it passes; both are shown
+# (HEARTH_TRIES=1: no second time). Of what a failed one printed, each line is cut at 400 characters. Ends with one line of counts. The content of $HEARTH_TEST_COUNTS is told in run.sh.
 set -u
 limit_seconds=180
 [ $# -ge 1 ] || {
@@ -20,7 +21,6 @@ export HEARTH=$build/hearth TRUTH=$build/truth TOP=$PWD
 	echo "$HEARTH is not built: run 'make' first" >&2
 	exit 1
 }
-tests/truth/build.sh "$TRUTH" || exit 1
 
 # `record -- COMMAND` would run it as the user who called sudo, to whom the tests' folders do not belong.
 unset SUDO_USER SUDO_UID SUDO_GID SUDO_COMMAND
@@ -45,39 +45,72 @@ attempt() {
 	rm -rf "$dir"
 }
 
-show() {
-	sed 's/^/       /' "$scratch/$1.out"
+# skipped NAME WHY
+skipped() {
+	skipped=$((skipped + 1))
+	echo "skip system/$*" >>"$counts"
+	echo "  skip $1: ${*:2}"
 }
 
-passed=0 failed=0 skipped=0 again=''
-[ $# -gt 0 ] || set -- tests/system/*.sh
+show() {
+	cut -c -400 "$scratch/$1.out" | sed 's/^/       /'
+}
+
+passed=0 failed=0 skipped=0 flaky=''
+counts=${HEARTH_TEST_COUNTS:-/dev/null}
+tests/truth/build.sh "$TRUTH" >"$scratch/truth.out" 2>&1 || {
+	cat "$scratch/truth.out"
+	exit 1
+}
+while read -r part why; do
+	skipped "truth/$part" "$why"
+done < <(sed -n 's/^left out: //p' "$scratch/truth.out")
+if [ $# = 0 ]; then
+	for test in tests/system/*.sh; do
+		[ ! -x "$test" ] || set -- "$@" "$test" # the others are parts of tests
+	done
+fi
 for test; do
-	[ -f "$test" ] && [ -x "$test" ] || continue
+	[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
+	if [ ! -x "$test" ]; then
+		failed=$((failed + 1))
+		echo "  FAIL $test: there is no such test"
+		echo "fail system/$test" >>"$counts"
+		continue
+	fi
 	test=$(readlink -f "$test")
 	name=$(basename "$test" .sh)
 	attempt "$test" "$name"
+	once=
 	if [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
 		echo "  once $name ($took, exit status $status), and again:"
 		show "$name"
-		again="$again $name"
+		once=1
 		attempt "$test" "$name"
 	fi
 	case $status in
 	0)
 		passed=$((passed + 1))
-		echo "  ok   $name ($took)"
+		if [ -n "$once" ]; then
+			flaky="$flaky $name"
+			echo "flake system/$name" >>"$counts"
+			echo "  ok   $name ($took; flaky: failed once)"
+		else
+			echo "  ok   $name ($took)"
+		fi
+		while read -r part why; do
+			skipped "$name/$part" "$why"
+		done < <(sed -n 's/^left out: //p' "$scratch/$name.out")
 		;;
-	77)
-		skipped=$((skipped + 1))
-		echo "  skip $name: $(tail -n 1 "$scratch/$name.out")"
-		;;
+	77) skipped "$name" "$(tail -n 1 "$scratch/$name.out")" ;;
 	*)
 		failed=$((failed + 1))
+		echo "fail system/$name" >>"$counts"
 		echo "  FAIL $name ($took, exit status $status)"
 		show "$name"
 		;;
 	esac
 done
-echo "system tests: $passed passed, $failed failed, $skipped skipped${again:+; run twice:$again}"
-[ -z "${HEARTH_TEST_COUNTS:-}" ] || echo "$passed $failed $skipped" >>"$HEARTH_TEST_COUNTS"
+echo "system tests: $passed passed, $failed failed, $skipped skipped${flaky:+; flaky:$flaky}"
+echo "$passed $failed $skipped" >>"$counts"
 [ $failed = 0 ]

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the unit test binaries, shows a line for each and the whole output of those that fail.
+# Runs the unit test binaries, shows a line for each and the whole output of those that fail. One that failed runs a second time, alone,
+# when the others have ended, and that counts, as a flake when it passes (HEARTH_TRIES=1: no second time).
 #   usage: tests/run-unit.sh BUILD BINARY...
-# $HEARTH_TEST_RUNNER: a command that runs them, for another CPU's. Appends "passed failed skipped" to the file $HEARTH_TEST_COUNTS when that is set. Exit status 1 when a test failed or none ran.
+# $HEARTH_TEST_RUNNER: a command that runs them, for another CPU's. The lines it appends to $HEARTH_TEST_COUNTS are told
+# in run.sh; lines "left out: PART WHY" of a test are parts that it skipped. Exit status 1 when a test failed or none
+# ran.
 set -u
 build=$(realpath "${1:?usage: tests/run-unit.sh BUILD BINARY...}")
 shift
@@ -13,6 +16,7 @@ done
 cd "$(dirname "$0")/.." || exit 1
 
 limit_s=120
+counts=${HEARTH_TEST_COUNTS:-/dev/null}
 export CMOCKA_MESSAGE_OUTPUT=STDOUT
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -22,10 +26,10 @@ count() {
 	sed -nE "s/^\[ +$1 +\] ([0-9]+) test\(s\).*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# run BINARY: its line, the output of one that failed, and its counts in $work/counts. The output goes into a file: what a test leaves
-# running would hold a pipe open.
+# run BINARY once|again: its line, the output of one that failed, and its counts in $work/counts, or its name in $work/again. The output
+# goes into a file: what a test leaves running would hold a pipe open.
 run() {
-	local name=${1#"$build/unit/"} log status p f s note=
+	local name=${1#"$build/unit/"} try=$2 log status p f s note=
 	log=$work/${name//\//-}
 	timeout --kill-after=5 "$limit_s" ${HEARTH_TEST_RUNNER:-} "$1" >"$log.raw" 2>&1 </dev/null
 	status=$?
@@ -38,16 +42,30 @@ run() {
 	elif ((p + f + s == 0)); then
 		note="ran no test"
 	fi
+	{
+		sed -nE "s|^\[ +SKIPPED +\] ([A-Za-z_0-9]+)$|\1 skips itself|p" "$log" | sort -u
+		sed -n 's/^left out: //p' "$log"
+	} | sed "s|^|skip unit/$name/|" >"$log.skips"
+	s=$(wc -l <"$log.skips")
 	# A crash, a hang or an empty run is a failure of its own: its tests never reached the summary.
 	[[ $note ]] && f=$((f + 1))
 	{
 		flock 9
+		if ((f)) && [ "$try" = once ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
+			echo "  once $name${note:+ ($note)}, and again at the end:"
+			sed 's/^/       /' "$log"
+			echo "$1" >>"$work/again"
+			return
+		fi
 		echo "$p $f $s" >>"$work/counts"
+		cat "$log.skips" >>"$counts"
 		if ((f)); then
+			echo "fail unit/$name" >>"$counts"
 			printf '  FAIL %-34s %d passed, %d failed%s\n' "$name" "$p" "$f" "${note:+ ($note)}"
 			sed 's/^/       /' "$log"
 		else
-			printf '  ok   %-34s %d passed%s\n' "$name" "$p" "$( ((s)) && echo ", $s skipped")"
+			[ "$try" = once ] || echo "flake unit/$name" | tee -a "$counts" >>"$work/flakes"
+			printf '  ok   %-34s %d passed%s\n' "$name" "$p" "$( ((s)) && echo ", $s skipped")$([ "$try" = once ] || echo " (flaky: failed once)")"
 		fi
 	} 9>"$work/lock"
 }
@@ -57,13 +75,15 @@ for binary in "${binaries[@]}"; do
 	while (($(jobs -rp | wc -l) >= $(nproc))); do
 		wait -n
 	done
-	run "$binary" &
+	run "$binary" once &
 done
 wait
+touch "$work/again" "$work/flakes"
+while read -r binary; do
+	run "$binary" again
+done <"$work/again"
 read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$work/counts" 2>/dev/null || echo 0 0 0)
 
-if [[ ${HEARTH_TEST_COUNTS:-} ]]; then
-	echo "$passed $failed $skipped" >>"$HEARTH_TEST_COUNTS"
-fi
-echo "$passed passed, $failed failed$( ((skipped)) && echo ", $skipped skipped")"
+echo "$passed $failed $skipped" >>"$counts"
+echo "$passed passed, $failed failed$( ((skipped)) && echo ", $skipped skipped")$(sed '1s/^flake /; flaky: /; 2,$s/^flake //' "$work/flakes" | paste -sd ' ')"
 ((failed == 0 && passed > 0))

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Boots other kernels and runs tests/vm/inside.sh on each: every BPF object is loaded and a truth program is walked.
 #   run-vm.sh BUILD [5.10|6.1|6.12|7.2|6.1-arm64|7.2-arm64...]      (all of them when none is named)
-# Those for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth programs, which are
-# judged here; a minute or two each.
-# One line a kernel; what failed shows its output. Needs root and what tests/vm/boot.sh names; a kernel that cannot be had is
-# skipped. An emulated machine is slow, and another one where its host is busy: what failed runs a second time, as in
-# run-system.sh (HEARTH_TRIES=1: no second time). Counts as run-system.sh does.
+# Kernels for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth
+# programs, which are judged here; a minute or two each. One line a kernel; what failed shows its output. Needs root and
+# what tests/vm/boot.sh names; a kernel that cannot be had is skipped. An emulated machine is slow, and another one
+# where its host is busy: what failed runs a second time, as in run-system.sh (HEARTH_TRIES=1: no second time). Counts
+# as run-system.sh does: its names here are kernel/VERSION.
 set -u
 [ $# -ge 1 ] || {
 	echo "usage: $0 BUILD [KERNEL...]" >&2
@@ -61,10 +61,11 @@ on_arm64() {
 
 out=$(mktemp)
 trap 'rm -rf "$out" "$out.d" "$out.verdict"' EXIT
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 flaky=''
+counts=${HEARTH_TEST_COUNTS:-/dev/null}
 for version; do
 	start=$EPOCHREALTIME
-	release=
+	release= once=
 	cpu=amd64
 	[ "${version%-arm64}" = "$version" ] || cpu=arm64
 	kernel=$(tests/vm/kernel.sh "${version%-arm64}" $cpu 2>"$out")
@@ -74,6 +75,7 @@ for version; do
 		on_$cpu "$kernel" >"$out" 2>&1
 		status=$?
 		if [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
+			once=1
 			echo "  once kernel $version, and again:"
 			sed 's/^/       /' "$out"
 			on_$cpu "$kernel" >"$out" 2>&1
@@ -84,19 +86,25 @@ for version; do
 	case $status in
 	0)
 		passed=$((passed + 1))
-		echo "  ok   kernel $version$release: $(tail -n 1 "$out") ($took)"
+		if [ -n "$once" ]; then
+			flaky="$flaky $version"
+			echo "flake kernel/$version" >>"$counts"
+		fi
+		echo "  ok   kernel $version$release: $(tail -n 1 "$out") ($took${once:+; flaky: failed once})"
 		;;
 	77)
 		skipped=$((skipped + 1))
+		echo "skip kernel/$version $(tail -n 1 "$out")" >>"$counts"
 		echo "  skip kernel $version$release: $(tail -n 1 "$out")"
 		;;
 	*)
 		failed=$((failed + 1))
+		echo "fail kernel/$version" >>"$counts"
 		echo "  FAIL kernel $version$release ($took, exit status $status)"
 		sed 's/^/       /' "$out"
 		;;
 	esac
 done
-echo "vm tests: $passed passed, $failed failed, $skipped skipped"
-[ -z "${HEARTH_TEST_COUNTS:-}" ] || echo "$passed $failed $skipped" >>"$HEARTH_TEST_COUNTS"
+echo "vm tests: $passed passed, $failed failed, $skipped skipped${flaky:+; flaky:$flaky}"
+echo "$passed $failed $skipped" >>"$counts"
 [ $failed = 0 ]

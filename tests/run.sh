@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole test suite, what `make test` runs: lint, unit tests as built for use and with sanitizers, a short round of fuzzing,
 # system tests, and the other kernels where QEMU is installed. A step that fails does not keep the next from running. Closes with
-# one line, "N passed, N failed, N skipped"; exit status 1 when something failed.
+# what was skipped or needed a second try and one line, "N passed, N failed, N skipped, N flaky"; exit status 1 when something failed.
 #   HEARTH_VM=0: no other kernels    HEARTH_LONG=1: a longer accounting test
+#   HEARTH_STRICT=1: what is skipped and not named in tests/skips has failed
+# The steps append to $HEARTH_TEST_COUNTS lines "PASSED FAILED SKIPPED", "skip NAME WHY" for each test or part of one that was left
+# out, "flake NAME" for each that passed by its second try, and "fail NAME" for each that failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
@@ -25,6 +28,12 @@ count() {
 	echo "$*" >>"$HEARTH_TEST_COUNTS"
 }
 
+# failed_step NAME
+failed_step() {
+	count 0 1 0
+	echo "fail $*" >>"$HEARTH_TEST_COUNTS"
+}
+
 # one NAME COMMAND...: a step that is itself a test
 one() {
 	local name=$1
@@ -33,7 +42,7 @@ one() {
 		count 1 0 0
 		echo "  ok   $name"
 	else
-		count 0 1 0
+		failed_step "$name"
 		echo "  FAIL $name"
 	fi
 }
@@ -42,24 +51,62 @@ one() {
 counted() {
 	local failures
 	failures=$(failed)
-	"$@" || [ "$(failed)" -gt "$failures" ] || count 0 1 0
+	"$@" || [ "$(failed)" -gt "$failures" ] || failed_step "$*"
 }
 
 failed() {
-	awk '{ sum += $2 } END { print sum + 0 }' "$HEARTH_TEST_COUNTS"
+	awk '/^[0-9]/ { sum += $2 } END { print sum + 0 }' "$HEARTH_TEST_COUNTS"
 }
 
+# skip NAME WHY
 skip() {
 	count 0 0 1
-	echo "  skip $*"
+	echo "skip $*" >>"$HEARTH_TEST_COUNTS"
+	echo "  skip $1: ${*:2}"
 }
+
+# skips that tests/skips names here, as patterns, a line each
+named_skips() {
+	local own
+	own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	awk -v own="$own" '/^#/ || !NF { next } /^\[/ { other = $1 != "[" own "]"; next } !other { print $1 }' tests/skips
+}
+
+# Shows what was skipped; where that must not be it is counted as failed.
+skips() {
+	local name why pattern named
+	sed -n 's/^skip //p' "$HEARTH_TEST_COUNTS" | sort -u | while read -r name why; do
+		named=
+		for pattern in $(set -f && named_skips); do
+			# shellcheck disable=SC2053 # a pattern
+			[[ $name != $pattern ]] || named=1
+		done
+		if [ -n "$named" ] || [ "${HEARTH_STRICT:-0}" = 0 ]; then
+			echo "skipped${named:+ as tests/skips says}: $name: $why"
+		else
+			failed_step "$name"
+			echo "  FAIL skipped, and not named in tests/skips: $name: $why"
+		fi
+	done
+}
+
+if newer_go=$(tests/new-go.sh build/go 2>"$HEARTH_TEST_COUNTS"); then
+	PATH=$newer_go:$PATH
+	: >"$HEARTH_TEST_COUNTS"
+else
+	newer_go=$(tail -n 1 "$HEARTH_TEST_COUNTS")
+	: >"$HEARTH_TEST_COUNTS"
+	skip new-go "$newer_go"
+fi
 
 headline "lint"
 one "lint" "$make" -s lint
+{ clang-format-14 --version || clang-format --version; } 2>/dev/null | grep -q ' version 14\.' || skip lint/format "no clang-format 14 here"
 one "lint finds what it should" tools/check-lint.sh
 
 headline "build and unit tests"
 one "build" "$make" -s "$jobs" all
+one "rooms" "$make" -s rooms
 counted "$make" -s "$jobs" test-unit
 
 headline "unit tests with address and undefined behaviour sanitizers"
@@ -72,7 +119,7 @@ if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | ${CLANG:-clang} -fsan
 	# The seed is fixed: what fails here fails again. 'make fuzz' looks further.
 	FUZZ_SEED=1 counted "$make" -s "$jobs" fuzz FUZZ_SECONDS=$((fuzz_seconds / ${#targets[@]}))
 else
-	skip "fuzzing: clang has no libFuzzer here"
+	skip fuzzing "clang has no libFuzzer here"
 fi
 rm -f "$probe"
 
@@ -84,20 +131,22 @@ if [ "$(id -u)" = 0 ]; then
 	# Not those about how good the stacks are: a sanitized agent is too slow for the shortest processes.
 	counted tests/run-system.sh build-san tests/system/{accounting,cli,convert,otlp-valid,record-make,serve-grpc,serve-http,symbols}.sh
 else
-	skip "system tests: they need root"
+	skip system "needs root"
 fi
 
 headline "other kernels"
 if [ "${HEARTH_VM:-1}" = 0 ]; then
-	skip "other kernels: HEARTH_VM=0"
+	skip kernel "HEARTH_VM=0"
 elif [ "$(id -u)" != 0 ]; then
-	skip "other kernels: they need root"
+	skip kernel "needs root"
 elif ! command -v qemu-system-x86_64 >/dev/null; then
-	skip "other kernels: no qemu-system-x86_64 here"
+	skip kernel "no qemu-system-x86_64 here"
 else
 	counted "$make" -s test-vm KERNELS="5.10 6.1 6.12 7.2" # arm64, for which all is built again, is for 'make test-vm'
 fi
 
 headline "all"
-awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit !(f == 0 && p > 0) }' \
-	"$HEARTH_TEST_COUNTS"
+skips
+sed -n 's/^flake /flaky, passed by its second try: /p; s/^fail /failed: /p' "$HEARTH_TEST_COUNTS"
+awk '/^flake / { flaky++ } /^[0-9]/ { p += $1; f += $2; s += $3 }
+	END { printf "%d flaky\n%d passed, %d failed, %d skipped\n", flaky, p, f, s; exit !(f == 0 && p > 0) }' "$HEARTH_TEST_COUNTS"

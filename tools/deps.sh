@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of vendor/packages.txt that are missing or too old (Debian and Ubuntu): those to build and to test,
-# with --vm also those to boot other kernels and to build for other CPUs. --check [CPU]: only says what is missing of the build
-# part, or of that to build for another CPU, exit status 1.
+# Installs the packages of vendor/packages.txt that are missing or too old (Debian and Ubuntu): those to build and run hearth, with
+# --test also those that tests need, with --arm64 also those to build and to boot for that CPU. --check [CPU]: only says what is
+# missing of the build part, or of that to build for another CPU, exit status 1.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 check=0
-parts='build test'
-[ "${1:-}" = --check ] && check=1 parts="build ${2:-}"
-[ "${1:-}" = --vm ] && parts='build test vm arm64'
+parts=build
+case ${1:-} in
+--check) check=1 parts="build ${2:-}" ;;
+--test) parts='build test' ;;
+--arm64) parts='build test arm64' ;;
+esac
 command -v dpkg-query >/dev/null || {
 	[ $check = 1 ] && exit 0
 	echo "deps: this is not Debian or Ubuntu; install the equivalents of vendor/packages.txt by hand" >&2
@@ -16,6 +19,28 @@ command -v dpkg-query >/dev/null || {
 }
 missing=()
 part='build'
+
+# installed "NAME|NAME..." LEAST: one of them is there, and no older
+installed() {
+	local name have
+	for name in ${1//|/ }; do
+		have=$(dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$name" 2>/dev/null)
+		case $have in
+		ii*) [ "$2" = - ] || dpkg --compare-versions "${have#ii }" ge "$2" && return ;;
+		esac
+	done
+	return 1
+}
+
+# available "NAME|NAME...": the first that can be installed, or else the first
+available() {
+	local name
+	for name in ${1//|/ }; do
+		[ -n "$(apt-cache show --no-all-versions "$name" 2>/dev/null)" ] && echo "$name" && return
+	done
+	echo "${1%%|*}"
+}
+
 while read -r name least _; do
 	case $name in
 	'' | '#'*) continue ;;
@@ -25,11 +50,7 @@ while read -r name least _; do
 		;;
 	esac
 	[[ " $parts " = *" $part "* ]] || continue
-	have=$(dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$name" 2>/dev/null)
-	case $have in
-	ii*) [ "$least" = - ] || dpkg --compare-versions "${have#ii }" ge "$least" && continue ;;
-	esac
-	missing+=("$name")
+	installed "$name" "$least" || missing+=("$name")
 done <vendor/packages.txt
 [ ${#missing[@]} = 0 ] && exit 0
 if [ $check = 1 ]; then
@@ -45,7 +66,17 @@ echo "deps: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { apt-get update -q && apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+
+install_missing() {
+	local names=() name
+	apt-get update -q || return
+	for name in "${missing[@]}"; do
+		names+=("$(available "$name")")
+	done
+	apt-get install -y -q --no-install-recommends "${names[@]}"
+}
+
+if ! install_missing >"$log" 2>&1; then
 	tail -n 20 "$log" >&2
 	echo "deps: apt-get failed; its last lines stand above" >&2
 	exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks what a compiler does not: layers, lengths, licence lines, format, and what may stand in the tree at all. Works on
+# Checks what a compiler does not: rooms, lengths, licence lines, format, words, and what may stand in the tree at all. Works on
 # tracked files and on new ones that are not ignored. Complaints are "file:line: what"; exit status 1 when there was one.
 set -u
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)" || exit 1
@@ -24,33 +24,9 @@ shell_scripts() {
 	done
 }
 
-# base <- proto <- {symbols, sinks} <- {agent, backend} <- cmd; bpf/ is for the agent alone. Tests and tools see everything.
-check_layers() {
-	files '^(base|proto|symbols|sinks|agent|backend|cmd|bpf)/.*\.(c|h|def)$' | xargs -rd '\n' awk '
-		BEGIN {
-			below["bpf"] = "bpf"
-			below["base"] = "base"
-			below["proto"] = "proto base"
-			below["symbols"] = "symbols proto base"
-			below["sinks"] = "sinks proto base"
-			below["agent"] = "agent bpf symbols sinks proto base"
-			below["backend"] = "backend symbols sinks proto base"
-			below["cmd"] = "cmd agent backend symbols sinks proto base"
-		}
-		match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">\/]+\//) {
-			layer = FILENAME
-			sub(/\/.*/, "", layer)
-			target = $0
-			sub(/^[^"<]*/, "", target)
-			# Angle brackets are for the system, where <bpf/...> is libbpf; but the compiler finds our own folders there too.
-			is_system = target ~ /^</
-			target = substr(target, 2)
-			sub(/\/.*/, "", target)
-			if (is_system && (target == "bpf" || !(target in below)))
-				next
-			if (!((" " below[layer] " ") ~ (" " target " ")))
-				printf "%s:%d: %s/ must not include %s/\n", FILENAME, FNR, layer, target
-		}'
+# Includes; what the objects call is for "make rooms".
+check_rooms() {
+	tools/check-rooms 2>&1
 }
 
 # A function is what stands between "{" and "}" in column 0. Above 60 lines it is only mentioned, on stderr.
@@ -75,31 +51,45 @@ check_lengths() {
 }
 
 check_licence() {
-	local path licence line want number
-	files . | grep -Ev "$data" | while read -r path; do
-		licence='Apache-2.0'
-		[[ $path == bpf/* || $path == *.bpf.[ch] ]] && licence='GPL-2.0-only OR BSD-2-Clause'
-		number=1
-		[[ $(head -c2 "$path" | tr -d '\0') == '#!' ]] && number=2
-		want="SPDX-License-Identifier: $licence"
-		case $path in
-		*.c | *.h | *.def | *.cc | *.css) want="/* $want */" ;;
-		*.proto | *.js | *.mjs | *.rs | *.go) want="// $want" ;;
-		*.html) want="<!-- $want -->" ;;
-		*.sh | *.py | *.mk | Makefile | */Makefile | *.yml | *.yaml) want="# $want" ;;
-		*) if ((number == 2)); then want="# $want"; else continue; fi ;;
-		esac
-		line=$(sed -n "${number}p" "$path" | tr -d '\0')
-		[[ $line == "$want" ]] || echo "$path:$number: the line should be: $want"
-	done
+	files . | grep -Ev "$data" | xargs -rd '\n' awk '
+		BEGIN {
+			for (i = 1; i < ARGC; i++) {
+				path = ARGV[i]
+				number = 1
+				line = ""
+				getline line <path
+				if (line ~ /^#!/) {
+					number = 2
+					line = ""
+					getline line <path
+				}
+				close(path)
+				want = "SPDX-License-Identifier: " (path ~ /^bpf\/|\.bpf\.[ch]$/ ? "GPL-2.0-only OR BSD-2-Clause" : "Apache-2.0")
+				if (path ~ /\.(c|h|def|cc|css)$/)
+					want = "/* " want " */"
+				else if (path ~ /\.(proto|js|mjs|rs|go)$/)
+					want = "// " want
+				else if (path ~ /\.html$/)
+					want = "<!-- " want " -->"
+				else if (path ~ /\.(sh|py|mk|yml|yaml)$|(^|\/)Makefile$/ || number == 2)
+					want = "# " want
+				else
+					continue
+				if (line != want)
+					printf "%s:%d: the line should be: %s\n", path, number, want
+			}
+		}'
 }
 
+# Each clang-format has a taste of its own, also with the same settings. The one that decides is that of Debian 12.
 check_format() {
-	if ! command -v clang-format >/dev/null; then
-		echo "lint: warning: clang-format is not installed, the format was not checked" >&2
+	local formatter
+	formatter=$(command -v clang-format-14 || command -v clang-format) || :
+	if [[ $("${formatter:-false}" --version 2>/dev/null) != *" version 14."* ]]; then
+		echo "lint: warning: no clang-format 14 here, the format was not checked" >&2
 		return
 	fi
-	files "$c_code" | xargs -rd '\n' clang-format --dry-run -Werror 2>&1 |
+	files "$c_code" "\.def\$" | xargs -rd '\n' "$formatter" --dry-run -Werror 2>&1 |
 		sed -nE 's/^([^: ]+:[0-9]+):[0-9]+: error: .*/\1: not as clang-format writes it (make format)/p' | sort -t: -u -k1,1
 }
 
@@ -107,14 +97,84 @@ check_tree() {
 	local path
 	files '\.(o|a|so|d|pyc|gch|gcda|gcno)$' '\.skel\.h$' '\.pb\.[ch]$' '(^|/)vmlinux\.h$' '^build[^/]*/' |
 		sed 's/$/:1: generated file/'
-	files . | grep -Ev "$data" | while read -r path; do
-		if [[ -s $path ]] && ! grep -qI '' "$path"; then
-			echo "$path:1: binary file"
-		fi
+	files . | grep -Ev "$data" | xargs -rd '\n' grep -LI '' | while read -r path; do
+		[[ -s $path ]] && echo "$path:1: binary file"
 	done
 	# Written so that this file does not find itself.
 	files . | grep -Ev "$data" | xargs -rd '\n' grep -InE '\b(TO[D]O|FIX[M]E|X[X]X)\b' /dev/null | sed 's/^\([^:]*:[0-9]*:\).*/\1 unfinished work/'
 	files . | grep -Ev "$data|^LICENSE$" | xargs -rd '\n' grep -InE '[[:blank:]]+$' /dev/null | sed 's/^\([^:]*:[0-9]*:\).*/\1 trailing white space/'
+}
+
+# A function that other files call is found by its name: it begins with a word that tells where it is. tools/names has the rule.
+check_names() {
+	{
+		echo tools/names
+		files '^(agent|backend|base|cmd|proto|sinks|symbols)/.*\.c$'
+	} | xargs -rd '\n' awk '
+		function allow(word) {
+			words[word]
+			words[word "s"]
+			sub(/s$/, "", word)
+			words[word]
+		}
+		FILENAME == "tools/names" && /^[a-z]/ {
+			path = $1
+			sub(/:$/, "", path)
+			for (i = 2; i <= NF && $i != "#"; i++)
+				also[path] = also[path] " " $i
+		}
+		FILENAME == "tools/names" { next }
+		FNR == 1 {
+			split("", words)
+			file = FILENAME
+			sub(/\.c$/, "", file)
+			sub(/_(x86_64|arm64)$/, "", file)
+			count = split(file, parts, "/")
+			path = ""
+			for (i = 1; i <= count; i++) {
+				allow(parts[i])
+				path = path (i > 1 ? "/" : "") parts[i]
+				split(also[path], more, " ")
+				for (j in more)
+					words[more[j]]
+			}
+			allow(substr(parts[count], 1, index(parts[count] "_", "_") - 1))
+			sub(/.*_/, "", parts[count])
+			allow(parts[count])
+		}
+		/^[A-Za-z_].*\(/ { head = $0 }
+		/^\{/ && head !~ /(^|[ )])static |^(typedef|struct [a-z_]+ \{|int main\()/ {
+			name = head
+			sub(/\(.*/, "", name)
+			sub(/.*[^A-Za-z0-9_]/, "", name)
+			good = name ~ /^__/
+			for (word in words)
+				if (name == word || index(name, word "_") == 1)
+					good = 1
+			if (!good)
+				printf "%s:%d: %s does not say where it is (tools/names)\n", FILENAME, FNR - 1, name
+		}'
+}
+
+# In pages, and in the comment that a file begins with: sentences that begin with one of these words are riddles.
+check_words() {
+	files '\.(md|c|h|def|cc|js|mjs|css|html|proto|sh|py|mk|rs|go)$' '^Makefile$' | grep -Ev "$data" | xargs -rd '\n' awk '
+		FNR == 1 { is_page = FILENAME ~ /\.md$/; is_text = 1 }
+		is_page && /^```/ { is_text = !is_text }
+		!is_page && !/^( ?\*|\/[*\/]|# |#$|#!|<!--)/ { is_text = 0 }
+		is_text && /(^[ #>*\/|-]*([0-9]+\. )?|[.!?:] |[|] )(\*\*)?(What|Those|As|Its) / {
+			printf "%s:%d: a sentence begins with What, Those, As or Its\n", FILENAME, FNR
+		}'
+}
+
+# A file that a page names is there: `NAME.c`, or with folders. Words in capitals stand for names.
+check_named() {
+	local line name
+	files '^docs/.*\.md$' '^README\.md$' | xargs -rd '\n' grep -HnoE '`[a-z0-9_./-]+\.(c|h|def|py|sh|js)`' /dev/null | sort -u | while IFS= read -r line; do
+		name=${line#*\`}
+		name=${name%\`}
+		[[ -e $name ]] || grep -qE "(^|/)${name//./\\.}$" "$list" || echo "${line%:*}: names $name, which is not there"
+	done
 }
 
 check_shell() {
@@ -136,8 +196,11 @@ check_mutants() {
 	done
 }
 
+list=$(mktemp) || exit 1
+trap 'rm -f "$list"' EXIT
+files . >"$list"
 complaints=0
-for check in layers lengths licence format tree shell mutants; do
+for check in rooms lengths licence format names tree words named shell mutants; do
 	output=$(check_$check)
 	if [[ $output ]]; then
 		complaints=$((complaints + $(wc -l <<<"$output")))

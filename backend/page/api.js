@@ -9,6 +9,8 @@ export class ApiError extends Error {
   }
 }
 
+const SLOW_MS = 300; // from then on the page says that it is asking
+
 export function address(path, params) {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(params || {})) if (value !== "" && value !== undefined && value !== null) query.set(key, value);
@@ -39,23 +41,27 @@ export async function ask(url, signal) {
   return { data, url, took_ms: performance.now() - began, size_bytes: text.length };
 }
 
-// Asks one question at a time: a newer one ends the one before it. The same again is not asked unless forced.
+// Asks one question at a time: a newer one ends the one before it. The same again is not asked unless forced. Of a new question
+// with a smaller one, @first, that is asked and shown before it.
 export class Loader {
   constructor(show, fail, busy) {
     Object.assign(this, { show, fail, busy: busy || (() => {}), url: "", last: null, abort: null });
   }
 
-  async load(url, force) {
+  async load(url, force, first) {
     if (url === this.url && !force) return;
+    const isNew = url !== this.url;
     this.url = url;
     if (this.abort) this.abort.abort();
     const abort = (this.abort = new AbortController());
-    const slow = setTimeout(() => this.busy(true), 150);
+    const slow = setTimeout(() => this.busy(true), SLOW_MS);
     try {
-      const answer = await ask(url, abort.signal);
-      if (abort.signal.aborted) return;
-      this.last = answer;
-      this.show(answer.data, answer);
+      for (const next of isNew && first && first !== url ? [first, url] : [url]) {
+        const answer = await ask(next, abort.signal);
+        if (abort.signal.aborted) return;
+        this.last = answer;
+        this.show(answer.data, answer);
+      }
     } catch (e) {
       if (e.name === "AbortError") return;
       if (!(e instanceof ApiError)) console.error(e);

@@ -14,17 +14,15 @@ import { SandwichView } from "./view_sandwich.js";
 import { DiffView } from "./view_diff.js";
 import { HeatView } from "./view_heat.js";
 import { WhoView } from "./view_who.js";
-import { ExecutablesView } from "./view_executables.js";
-import { TruthView, truthPill } from "./view_truth.js";
-import { LogView, DeveloperView } from "./view_hearth.js";
+import { HealthView } from "./view_health.js";
+import { truthPill } from "./view_truth.js";
 import { showHelp, hideHelp, isHelp } from "./help.js";
 import { emptyStore, emptyRange } from "./empty.js";
 
 const LIVE_MS = 5000;
 const VIEWS = [
   ["flame", "Flame graph", FlameView], ["top", "Top", TopView], ["sandwich", "Sandwich", SandwichView], ["diff", "Diff", DiffView],
-  ["heat", "Heat map", HeatView], ["who", "Who", WhoView], ["executables", "Executables", ExecutablesView],
-  ["truth", "Truth", TruthView], ["log", "Log", LogView], ["developer", "Developer", DeveloperView],
+  ["heat", "Heat map", HeatView], ["who", "Who", WhoView], ["health", "Health", HealthView],
 ];
 
 const place = Object.fromEntries(["views", "main", "foot"].map((id) => [id, document.getElementById(id)]));
@@ -37,9 +35,11 @@ const loader = new Loader(
   (data, answer) => {
     place.main.classList.remove("failed");
     tellFoot(answer);
-    const isEmpty = app.view.countsEvents && !data.total && !data.total2;
+    header.query.tell(data.word);
+    const hasNone = !data.total && !data.total2, isStoreEmpty = app.status && !app.status.store.events;
+    const isEmpty = hasNone && (app.view.countsEvents || (app.view.countsSides && isStoreEmpty));
     if (!isEmpty) mount(app.view.el);
-    else if (app.status && !app.status.store.events) mount(emptyStore(app.status));
+    else if (isStoreEmpty) mount(emptyStore(app.status));
     else mount(emptyRange(app.status, data));
     if (!isEmpty) app.view.show(data, answer);
   },
@@ -75,7 +75,7 @@ function show(name) {
 
 function renderTabs() {
   replace(place.views, VIEWS.map(([id, title], i) => {
-    const tab = h("a", { href: link({ view: id }), title: `${title} (${(i + 1) % 10})`, onclick: (e) => {
+    const tab = h("a", { href: link({ view: id }), title: `${title} (${i + 1})`, onclick: (e) => {
       if (e.metaKey || e.ctrlKey || e.shiftKey) return;
       e.preventDefault();
       set({ view: id });
@@ -88,7 +88,7 @@ function renderTabs() {
 async function refresh(force) {
   const question = app.view.query ? app.view.query() : null;
   if (!question) return;
-  await loader.load(address(question.path, question.params), force);
+  await loader.load(address(question.path, question.params), force, question.first && address(question.path, question.first));
 }
 
 // Every number on the page comes from the question shown below it.
@@ -133,13 +133,13 @@ async function tick() {
 function freeze() {
   const last = timeline.loader.last && timeline.loader.last.data;
   if (isLive() && last) set({ live: "", from: String(last.from), to: String(last.to) });
-  else set({ live: "1", from: /^now/.test(state.from) ? state.from : "now-1h", to: "now", sel: "" });
+  else set({ live: "1", from: /^(now|recent)/.test(state.from) ? state.from : "recent", to: "now", sel: "" });
 }
 
 // A link to what is seen now, with times that do not move.
 function share() {
   const last = timeline.loader.last && timeline.loader.last.data;
-  const fixed = last && /now|first|last/.test(state.from + state.to) ? { from: String(last.from), to: String(last.to), live: "" } : {};
+  const fixed = last && /now|first|last|recent/.test(state.from + state.to) ? { from: String(last.from), to: String(last.to), live: "" } : {};
   copy(location.origin + location.pathname + link(fixed));
 }
 
@@ -149,7 +149,9 @@ function onKey(e) {
   if (e.defaultPrevented) return;
   if (e.key === "Escape" && isHelp()) return hideHelp();
   if (isTyping(e.target)) {
-    if (e.key === "Escape") e.target.blur();
+    if (e.key !== "Escape") return;
+    e.target.blur(); // and keeps its text, which a browser would clear
+    e.preventDefault();
     return;
   }
   if (e.key === "?") return showHelp();
@@ -157,7 +159,7 @@ function onKey(e) {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
   const acts = {
     z: freeze, t: () => header.theme(), q: () => header.query.focus(), L: share, D: () => header.downloads(),
-    "0": () => set({ view: "developer" }), R: () => { timeline.refresh(true); refresh(true); }, T: () => timeline.focus(),
+    R: () => { timeline.refresh(true); refresh(true); }, T: () => timeline.focus(),
   };
   const tab = VIEWS[+e.key - 1];
   if (/^[1-9]$/.test(e.key) && tab) set({ view: tab[0] });
@@ -170,7 +172,7 @@ function onKey(e) {
 
 const header = new Header({ freeze, share, app });
 const timeline = new Timeline(document.getElementById("timeline"), app);
-timeline.onload = () => app.view.waits && refresh(false);
+timeline.onload = () => app.view.waits && app.view.ready();
 app.header = header;
 window.hearth = app; // for the console, and for tests
 app.timeline = timeline;

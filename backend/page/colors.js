@@ -18,17 +18,31 @@ export const TYPES = {
 
 const SCRIPTS = /^(cpython|python|ruby|perl|php|lua|luajit|beam|script)$/, JITS = /^(v8js|hotspot|jvm|dotnet|jit|php-jit|phpjit)$/;
 
+// How hearth calls code without a name: a range or an address of a file, its module, generated code.
+export const UNNAMED = /\+0x[0-9a-f]+(\.\.0x[0-9a-f]+)?$| \(no symbols\)$|^\[JIT code\]|^\[unknown\]$|^0x/;
+
 // Which of TYPES a function is.
 export function kindOf(type, name) {
   if (type === "label") return "label";
   if (type === "abort-marker" || type === "abort_marker") return "marker";
   if (!type && (name === "all" || name === "(other)")) return "label";
-  if (/\+0x[0-9a-f]+$/.test(name) || name.startsWith("0x")) return "unnamed";
+  if (UNNAMED.test(name)) return "unnamed";
   if (type === "kernel") return "kernel";
   if (type === "go") return "go";
   if (JITS.test(type)) return "jit";
   if (SCRIPTS.test(type)) return "script";
   return "native";
+}
+
+// What each of TYPES weighs by itself, of an answer's `types`: { kernel: 7, unnamed: 2 }.
+export function kindShares(types) {
+  const out = {};
+  for (const { type, self, unnamed } of types) {
+    const kind = kindOf(type, "a name"), bare = kind === "marker" ? 0 : unnamed;
+    out[kind] = (out[kind] || 0) + self - bare;
+    out.unnamed = (out.unnamed || 0) + bare;
+  }
+  return out;
 }
 
 export function hashOf(text) {
@@ -76,6 +90,7 @@ function diffPalette(dark) {
 
 // How much of its own weight changed, with the change in the whole beside it: a box that doubled, but is nothing, is pale.
 function diffStep(tree, i) {
+  if (tree.isNoise(i)) return STEPS;
   const change = tree.change(i), both = tree.value[i] || 1;
   const strength = Math.sign(change) * Math.sqrt(Math.abs(change) / both) * Math.min(1, Math.sqrt(both / (tree.value[0] || 1)) * 4 + 0.25);
   return Math.round(strength * STEPS) + STEPS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a box: the tooltip below the pointer, and the same docked below the graph, where it can be selected.
-import { h, replace } from "./dom.js";
+// All that is known of a box: the tooltip below the pointer, and the same docked below the graph, where it can be
+// selected.
+import { h, replace, button } from "./dom.js";
 import { cores, percent, weight } from "./format.js";
 import { TYPES, kindOf, swatch, isDark } from "./colors.js";
 
@@ -14,10 +15,12 @@ export function facts(tree, i) {
       return [percent(total, all), weight(total, timed), cores(total, timed), self ? `self ${percent(self, all)}` : ""].filter(Boolean).join(" · ");
     };
     out.push(["A (before)", side(tree.self[i], tree.total[i], whole, {})]);
-    out.push(["B (after)", side(tree.self2[i], tree.total2[i], whole2, { from: answer.from2 || answer.from, to: answer.to2 || answer.to })]);
+    out.push(["B (after)", side(tree.self2[i], tree.total2[i], whole2, { from: answer.from2 || answer.from, to: answer.to2 || answer.to, covered_seconds: answer.covered_seconds2 })]);
     const points = 100 * ((whole2 ? tree.total2[i] / whole2 : 0) - (whole ? tree.total[i] / whole : 0));
     const factor = tree.total[i] && whole && whole2 ? tree.total2[i] / whole2 / (tree.total[i] / whole) : 0;
     out.push(["change", `${points > 0 ? "+" : ""}${points.toFixed(2)} points of share${factor ? ` (× ${factor.toFixed(2)})` : ""}`]);
+    const noise = tree.noise(i);
+    if (noise) out.push(["noise", `±${(100 * noise.band).toFixed(2)} points: ${Math.abs(noise.b - noise.a) <= noise.band ? "this may be chance" : "this is more"}`]);
   } else {
     const line = (w) => [percent(w, whole), weight(w, answer), cores(w, answer)].filter(Boolean).join(" · ");
     out.push(["total", line(tree.total[i])], ["self", line(tree.self[i])]);
@@ -69,6 +72,17 @@ export class Tooltip {
   free() {
     this.el.remove();
   }
+}
+
+// What each type of function weighs by itself: kinds are kindShares(); @act(kind), when given, is what a click does.
+export function typeLegend(el, kinds, whole, act) {
+  replace(el, Object.keys(TYPES).filter((k) => kinds[k] > 0).map((k) => {
+    const mark = h("i", { class: "swatch" });
+    mark.style.backgroundColor = swatch(k, isDark());
+    const text = [mark, k === "label" ? "cut away" : TYPES[k].title, h("small", null, ` ${percent(kinds[k], whole)}`)];
+    if (k === "label") return h("span", { title: "Boxes too light to be shown, as (other): of which types they are is not known once the graph was changed" }, text);
+    return act ? button(text, `Self weight of ${TYPES[k].title} functions; click to hide them`, () => act(k)) : h("span", { title: `Self weight of ${TYPES[k].title} functions` }, text);
+  }));
 }
 
 export function dock(el, tree, i, actions) {

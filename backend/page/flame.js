@@ -8,7 +8,7 @@ const GAP = 1, NARROWEST = 0.7, LETTERS_FROM = 26, GLIDE_MS = 140;
 const FONT = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
 export class FlameChart {
-  // @on: { zoom(i), window(from, to), hover(i, x, y), select(i), menu(i, x, y), key(event) }
+  // @on: { zoom(i), reset(), window(from, to), hover(i, x, y), select(i), menu(i, x, y), key(event) }
   constructor(on, label) {
     this.on = on;
     this.canvas = h("canvas", { class: "flame", tabindex: 0, role: "application", "aria-roledescription": "flame graph", "aria-label": label });
@@ -23,6 +23,7 @@ export class FlameChart {
     this.zoomed = 0;
     this.selected = -1;
     this.hovered = -1;
+    this.hasCentre = false; // the root is what all is about: a colour of its own
     this.matches = null;
     this.drawn = 0;
     this.row = 19; // height, px
@@ -170,6 +171,7 @@ export class FlameChart {
       const i = b.node[k];
       let key;
       if (i < 0) key = "rest";
+      else if (i === 0 && this.hasCentre) key = "centre";
       else if (matched && matched[fn[i]]) key = "match";
       else key = of[i] * 2 + (depth[i] < least || matched ? 1 : 0);
       const list = buckets.get(key);
@@ -177,8 +179,9 @@ export class FlameChart {
       else buckets.set(key, [k]);
     }
     for (const [key, list] of buckets) {
-      c.globalAlpha = key === "rest" ? 0.5 : key === "match" ? 1 : key & 1 ? 0.42 : 1;
-      c.fillStyle = key === "rest" ? css("--rest") : key === "match" ? css("--match") : palette[key >> 1];
+      const own = { rest: "--rest", match: "--match", centre: "--ink" }[key];
+      c.globalAlpha = key === "rest" ? 0.5 : !own && key & 1 ? 0.42 : 1;
+      c.fillStyle = own ? css(own) : palette[key >> 1];
       for (const k of list) c.fillRect(b.x[k], b.y[k], b.w[k] > 3 ? b.w[k] - GAP : b.w[k], this.row - GAP);
     }
     c.globalAlpha = 1;
@@ -197,8 +200,10 @@ export class FlameChart {
         const i = b.node[k], w = b.w[k];
         if (i < 0 || w < LETTERS_FROM) continue;
         if ((tree.depth[i] < least || Boolean(matched && !matched[tree.fn[i]])) !== faded) continue;
+        if (i === 0 && this.hasCentre) c.fillStyle = css("--page");
         const name = this.text(i), room = Math.floor((w - 8) / this.letterWidth);
         c.fillText(name.length <= room ? name : `${name.slice(0, Math.max(1, room - 1))}\u2026`, b.x[k] + 4, b.y[k] + this.row / 2);
+        if (i === 0) c.fillStyle = faded ? quiet : ink;
       }
     }
   }
@@ -293,6 +298,7 @@ export class FlameChart {
       this.select(i);
       this.on.zoom(i);
     });
+    c.addEventListener("dblclick", () => this.on.reset());
     c.addEventListener("contextmenu", (e) => {
       const i = this.at(...this.point(e));
       if (i < 0) return;
@@ -359,9 +365,17 @@ export class FlameChart {
 
   // --- keyboard: from box to box ---
 
-  move(key) {
+  // Arrows, and h j k l as in vi; false: another key.
+  move(pressed) {
+    const key = { h: "ArrowLeft", j: "ArrowDown", k: "ArrowUp", l: "ArrowRight" }[pressed] || pressed;
+    if (!/^Arrow/.test(key)) return false;
+    if (this.selected < 0) this.select(this.zoomed);
+    else this.step(key);
+    return true;
+  }
+
+  step(key) {
     const t = this.tree;
-    if (this.selected < 0) return this.select(this.zoomed);
     const i = this.selected, deeper = this.up ? "ArrowUp" : "ArrowDown", p = t.parent[i];
     if (key === deeper) {
       if (t.end[i] > i + 1) this.select(this.inWindow(i + 1));

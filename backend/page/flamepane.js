@@ -2,12 +2,12 @@
 // A flame graph with what belongs to it: search, colours, steps that change the tree, crumbs, minimap, details. It keeps nothing
 // that is not in the page's address; the same pane stands in several views.
 import { h, replace, button, select, toggle, copy, say } from "./dom.js";
-import { state, set, link } from "./state.js";
-import { treeOf, pattern, search } from "./tree.js";
-import { transformed, inverted, stepFor, label, KINDS, PRESETS } from "./transform.js";
-import { coloring, isDark, swatch, kindOf, TYPES, diffColor } from "./colors.js";
+import { state, set, link, groupings } from "./state.js";
+import { treeOf, pattern, search, whyWrong } from "./tree.js";
+import { transformed, inverted, withoutGroup, stepFor, label, KINDS, PRESETS } from "./transform.js";
+import { coloring, isDark, kindOf, kindShares, diffColor } from "./colors.js";
 import { FlameChart, Minimap } from "./flame.js";
-import { Tooltip, dock } from "./details.js";
+import { Tooltip, dock, typeLegend } from "./details.js";
 import { showMenu } from "./menu.js";
 import { count, percent, weight } from "./format.js";
 
@@ -19,6 +19,7 @@ export class FlamePane {
     this.isDiff = isDiff;
     this.chart = new FlameChart({
       zoom: (i) => this.zoom(i),
+      reset: () => set({ z: "", w: "" }, true),
       window: (from, to) => this.rest(from, to),
       hover: (i, x, y) => this.tooltip.show(this.tree, i, x, y),
       select: (i) => this.selected(i),
@@ -58,6 +59,7 @@ export class FlamePane {
     this.answer = answer;
     this.mode = mode;
     this.base = treeOf(answer, mode);
+    if (state.by === "") this.base = withoutGroup(this.base);
     this.shape = "";
     this.render();
   }
@@ -155,7 +157,7 @@ export class FlamePane {
       const regex = pattern(state.s, state.case === "1");
       if (regex) this.matches = search(this.tree, regex, Math.max(0, this.tree.find(state.z)));
     } catch (e) {
-      this.wrong = "no regular expression";
+      this.wrong = whyWrong(state.s);
     }
   }
 
@@ -163,7 +165,7 @@ export class FlamePane {
     const m = this.matches, t = this.tree;
     this.box.classList.toggle("wrong", Boolean(this.wrong));
     if (this.wrong || !m) {
-      replace(this.found, this.wrong);
+      replace(this.found, this.wrong && h("span", { class: "why" }, this.wrong));
       return;
     }
     const below = Math.max(0, t.find(state.z));
@@ -193,9 +195,9 @@ export class FlamePane {
       e.preventDefault();
       this.jump(e.shiftKey ? -1 : 1);
     } else if (e.key === "Escape") {
+      e.preventDefault(); // the text stays; Escape in the graph clears it
       e.stopPropagation();
-      if (this.box.value) set({ s: (this.box.value = "") }, true);
-      else this.chart.canvas.focus();
+      this.chart.canvas.focus();
     }
   }
 
@@ -210,9 +212,8 @@ export class FlamePane {
     }
     this.toolsFor = depends;
     const colors = [["type", "Colour: type"], ["module", "Colour: module"], ["package", "Colour: package"]];
-    const groups = [["", "Not grouped"], ["comm", "By process name"], ["pid", "By process"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"]];
-    if (!groups.some(([v]) => v === state.by)) groups.push([state.by, `By ${state.by}`]);
-    const nodes = [["5000", "5 000 boxes"], ["20000", "20 000 boxes"], ["100000", "100 000 boxes"]];
+    const by = state.by === "exe" ? "" : state.by, groups = groupings([["", "By executable"], ["none", "Not grouped"]], by);
+    const nodes = [["2000", "2 000 boxes"], ["5000", "5 000 boxes"], ["20000", "20 000 boxes"], ["100000", "100 000 boxes"]];
     if (!nodes.some(([v]) => v === state.nodes)) nodes.push([state.nodes, `${count(+state.nodes)} boxes`]);
     const presets = [["", "Hide…"], ...Object.entries(PRESETS).map(([id, p]) => [id, p.title])];
     const parts = [
@@ -220,12 +221,12 @@ export class FlamePane {
       h("div", { class: "controls" },
         ...this.extra.map((make) => make()),
         !this.isDiff && select("Colour of boxes", colors, state.color, (color) => set({ color })),
-        !this.isDiff && select("Group by", groups, state.by, (by) => set({ by, z: "", w: "" })),
+        !this.isDiff && select("Group by", groups, by, (by) => set({ by, z: "", w: "" })),
         select("Hide what is not of interest", presets, "", (id) => id && this.step(`preset:${id}`)),
         toggle(state.dir === "flame" ? "Flame" : "Icicle", "Root below or above", state.dir === "flame", () => set({ dir: state.dir === "flame" ? "icicle" : "flame" }), "i"),
         toggle("Inverted", "Callers below the functions that took the time", state.inv === "1", () => this.invert(), "v"),
         !this.isDiff && toggle("Lines", "Tell a function's calls apart by line", state.lines === "1", () => set({ lines: state.lines ? "" : "1", z: "", w: "" })),
-        toggle("Inlined", "Show inlined calls as boxes of their own", state.inline === "1", () => set({ inline: state.inline === "1" ? "0" : "1" }), "l"),
+        toggle("Inlined", "Show inlined calls as boxes of their own", state.inline === "1", () => set({ inline: state.inline === "1" ? "0" : "1" }), "I"),
         select("How many boxes at most", nodes, state.nodes, (n) => set({ nodes: n }))),
     ];
     const focused = document.activeElement, index = [...this.tools.querySelectorAll("select, button.toggle")].indexOf(focused);
@@ -266,23 +267,29 @@ export class FlamePane {
         i.style.backgroundColor = diffColor(part, isDark());
         return i;
       };
-      replace(this.legend, h("span", { class: "scale" }, "less in B ", [-1, -0.4, -0.1, 0, 0.1, 0.4, 1].map(mark), " more in B"));
+      replace(this.legend, h("span", { class: "scale" }, "less in B ", [-1, -0.4, -0.1, 0, 0.1, 0.4, 1].map(mark), " more in B"), h("span", null, this.verdict()));
       return;
     }
     if (state.color !== "type") {
       replace(this.legend, h("span", { class: "quiet" }, `one colour for each ${state.color}`));
       return;
     }
-    // What each type weighs by itself; a click hides it.
-    const self = {};
-    const kinds = t.functions.name.map((name, f) => kindOf(t.functions.type[f], name));
+    typeLegend(this.legend, state.x.length ? this.kindsShown() : kindShares(this.answer.types), t.total[0], (k) => this.step(`type:${k}`));
+  }
+
+  // Of a difference, in words.
+  verdict() {
+    const { noise } = this.answer;
+    if (!noise) return "asking what is noise…";
+    if (!this.tree.scale.isShares) return "grey: as much in both; what is noise is known of shares alone";
+    return `grey: within noise · ${count(noise.changed)} of ${count(noise.judged)} functions changed, of ${noise.runs[0]} and ${noise.runs[1]} pieces of time`;
+  }
+
+  // What the boxes of each type weigh by themselves in a graph that steps have changed, of which the server knows nothing.
+  kindsShown() {
+    const t = this.tree, self = {}, kinds = t.functions.name.map((name, f) => kindOf(t.functions.type[f], name));
     for (let i = 1; i < t.n; i++) self[kinds[t.fn[i]]] = (self[kinds[t.fn[i]]] || 0) + t.self[i];
-    replace(this.legend, Object.keys(TYPES).filter((k) => k in self && (self[k] > 0 || k !== "label")).map((k) => {
-      const mark = h("i", { class: "swatch" });
-      mark.style.backgroundColor = swatch(k, isDark());
-      const text = [mark, k === "label" ? "other" : TYPES[k].title, h("small", null, ` ${percent(self[k], t.total[0])}`)];
-      return k === "label" ? h("span", null, text) : button(text, `Self weight of ${TYPES[k].title} functions; click to hide them`, () => this.step(`type:${k}`));
-    }));
+    return self;
   }
 
   // --- what can be done with a box ---
@@ -366,7 +373,7 @@ export class FlamePane {
       n: () => this.jump(1), N: () => this.jump(-1),
       i: () => set({ dir: state.dir === "flame" ? "icicle" : "flame" }),
       v: () => this.invert(),
-      l: () => set({ inline: state.inline === "1" ? "0" : "1" }),
+      I: () => set({ inline: state.inline === "1" ? "0" : "1" }),
       u: () => this.undo(),
       s: () => this.sandwich(i),
       y: () => copy(this.tree.name(i)), Y: () => copy(this.stack(i)),
@@ -379,7 +386,7 @@ export class FlamePane {
       },
       "/": () => this.searchFor(),
     };
-    if (/^Arrow/.test(e.key)) this.chart.move(e.key);
+    if (this.chart.move(e.key)) this.tooltip.hide();
     else if (e.ctrlKey) this.searchFor();
     else if (kind) this.step(stepFor(kind, this.tree, i));
     else if (acts[e.key]) acts[e.key]();

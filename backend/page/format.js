@@ -48,9 +48,15 @@ export function weight(value, answer) {
   return `${count(value)}${unit && unit !== "count" ? ` ${unit}` : ""}`;
 }
 
-// How many CPUs were busy with it on average; "" where the weight is no time.
+// A piece of an answer's time: what there is of it.
+export function piece(answer, from, to) {
+  const covered = Math.min(to, answer.covered_to ?? to) - Math.max(from, answer.covered_from ?? from);
+  return { ...answer, from, to, covered_seconds: Math.min(to - from, Math.max(covered, 0.1)) };
+}
+
+// How many CPUs were busy with it on average over the time that has samples; "" where the weight is no time.
 export function cores(value, answer) {
-  const span = answer.to - answer.from;
+  const span = answer.covered_seconds || answer.to - answer.from;
   if (!answer.weight_ns || !(span > 0)) return "";
   const c = (value * answer.weight_ns) / 1e9 / span;
   return `${c === 0 ? "0" : c < 0.001 ? "<0.001" : c.toFixed(c < 0.1 ? 3 : 2)} ${answer.kind && /off/.test(answer.kind.type) ? "threads" : "cores"}`;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The top of the page: which series, which time, which kind of samples; following or frozen; share, download, theme, help.
 import { h, replace, button, select } from "./dom.js";
-import { state, set, isLive, selection, matchers, withoutMatcher } from "./state.js";
+import { state, set, isLive, selection, readQuery, withoutMatcher, withoutWord } from "./state.js";
 import { address } from "./api.js";
 import { kindName, span } from "./format.js";
 import { QueryBox } from "./querybox.js";
 import { showMenu } from "./menu.js";
 import { showHelp } from "./help.js";
 
-const RANGES = [["now-5m", "5 m"], ["now-15m", "15 m"], ["now-1h", "1 h"], ["now-6h", "6 h"], ["now-24h", "24 h"], ["now-7d", "7 d"], ["first", "All"]];
+const RANGES = [["now-5m", "5 m"], ["recent", "15 m"], ["now-1h", "1 h"], ["now-6h", "6 h"], ["now-24h", "24 h"], ["now-7d", "7 d"], ["first", "All"]];
 const FILES = [["otlp", "OTLP", "otlp"], ["pprof", "pprof", "pb.gz"], ["folded", "Folded stacks", "folded"], ["svg", "Flame graph as SVG", "svg"],
-  ["speedscope", "speedscope", "speedscope.json"]];
+  ["speedscope", "speedscope", "speedscope.json"], ["html", "Flame graph as a page", "html"], ["firefox", "Firefox Profiler", "json.gz"]];
 const THEMES = { "": "System", light: "Light", dark: "Dark" };
 
 export class Header {
@@ -83,7 +83,7 @@ export class Header {
     this.query.render();
     const relative = state.to === "now" || state.from === "first";
     replace(this.range,
-      h("div", { class: "segments", role: "group", "aria-label": "Range" }, RANGES.map(([from, text]) => button(text, from === "first" ? "All that is kept" : `The last ${text}`,
+      h("div", { class: "segments", role: "group", "aria-label": "Range" }, RANGES.map(([from, text]) => button(text, from === "first" ? "All that is kept" : from === "recent" ? "The last 15 m, or since samples have been coming" : `The last ${text}`,
         () => set({ from, to: from === "first" ? "last" : "now", sel: "", live: from === "first" ? "" : "1" }),
         { "aria-pressed": String(state.from === from && relative) }))),
       !relative && h("span", { class: "fixed", title: "A fixed range" }, span(+state.from, +state.to)),
@@ -93,17 +93,25 @@ export class Header {
       this.trouble ? h("span", { class: "trouble", title: this.trouble }, "no answer") : null,
       button(live ? "Following" : "Frozen", live ? "New samples are shown as they come; freeze (z)" : "Follow again (z)", this.freeze, { class: live ? "live on" : "live", "aria-pressed": String(live) }),
       button("Share", "Copy a link to exactly this (L)", this.share),
-      button("Download", "As OTLP, pprof, folded, SVG (D)", () => this.downloads(), { "aria-haspopup": "menu" }),
+      button("Download", "As OTLP, pprof, folded, SVG, HTML, for speedscope or Firefox (D)", () => this.downloads(), { "aria-haspopup": "menu" }),
       button({ "": "◐", light: "○", dark: "●" }[theme], `Theme: ${THEMES[theme]} (t)`, () => this.theme(), { class: "icon", "aria-label": `Theme: ${THEMES[theme]}` }),
       this.hasSession && button("Log out", "End this browser's session", () => this.logOut()),
       button("?", "All keys (?)", showHelp, { class: "icon", "aria-label": "Help" }));
   }
 }
 
-// What narrows the selection, as chips that can be taken away.
-export function chips() {
+// What the server took a word for: an answer's "word".
+function wordMeans({ as, values }) {
+  if (as === "function") return "functions with it in their name";
+  return `${as} ${values.slice(0, 3).join(", ")}${values.length > 3 ? ", ..." : ""}`;
+}
+
+// What narrows the selection, as chips that can be taken away; @told: "word" of the last answer, or undefined.
+export function chips(told) {
   const out = [], chip = (text, undo) => out.push(h("span", { class: "chip" }, text, button("×", "Take this away", undo)));
-  (matchers(state.q) || []).forEach((m, i) => chip(m.text, () => set({ q: withoutMatcher(state.q, i), z: "", w: "" })));
+  const { matchers, word } = readQuery(state.q) || { matchers: [], word: "" };
+  matchers.forEach((m, i) => chip(m.text, () => set({ q: withoutMatcher(state.q, i), z: "", w: "" })));
+  if (word) chip(told && told.text === word ? `${word}: ${wordMeans(told)}` : word, () => set({ q: withoutWord(state.q), z: "", w: "" }));
   if (state.focus) chip(`only stacks with ${state.focus}`, () => set({ focus: "" }));
   if (state.ignore) chip(`without ${state.ignore}`, () => set({ ignore: "" }));
   return out;

@@ -4,10 +4,10 @@ import { h, button } from "./dom.js";
 import { KINDS } from "./transform.js";
 
 const GROUPS = [
-  ["Everywhere", [["1 … 9, 0", "the views"], ["/", "search"], ["q", "selector of series"], ["T", "timeline: arrows move, shift selects, Enter shows"], ["z", "freeze, follow"],
+  ["Everywhere", [["1 … 7", "the views"], ["/", "search"], ["q", "question: labels, as in exe=\"java\", or a word that process, container or function have in their name"], ["T", "timeline: arrows move, shift selects, Enter shows"], ["z", "freeze, follow"],
     ["L", "copy a link to exactly this"], ["D", "download"], ["t", "light, dark"], ["R", "ask again"], ["?", "this list"]]],
-  ["Flame graph", [["← → ↑ ↓", "from box to box"], ["Enter", "zoom to the box"], ["Backspace", "one step out"], ["Escape", "clear search, then zoom"], ["+ −", "nearer, farther; also ctrl and wheel"],
-    ["[ ]", "left, right; also drag"], ["n N", "next, previous match"], ["i", "icicle, flame"], ["v", "inverted: callers below"], ["l", "inlined calls as boxes"], ["s", "callers and callees of the box"],
+  ["Flame graph", [["← → ↑ ↓ or h j k l", "from box to box"], ["Enter", "zoom to the box"], ["Backspace", "one step out"], ["Escape", "leave the search, clear it, then zoom"], ["double click", "the whole graph again"], ["+ −", "nearer, farther; also ctrl and wheel"],
+    ["[ ]", "left, right; also drag"], ["n N", "next, previous match"], ["i", "icicle, flame"], ["v", "inverted: callers below"], ["I", "inlined calls as boxes"], ["s", "callers and callees of the box"],
     ["y Y", "copy name, copy stack"], [".", "menu of the box; also the right button"]]],
   ["Steps that change the graph", [...Object.values(KINDS).filter((k) => k.key).map((k) => [k.key, `${k.title.toLowerCase()}: ${k.says}`]), ["u", "take the last step back"]]],
   ["Tables", [["↑ ↓ or j k", "from row to row"], ["Enter", "go there"]]],

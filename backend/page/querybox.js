@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The box for a selector, with the labels and values that there are offered while typing.
 import { h, replace } from "./dom.js";
-import { state, set, matchers, range } from "./state.js";
+import { state, set, readQuery, writeQuery, range } from "./state.js";
 import { address, ask } from "./api.js";
 import { chips } from "./header.js";
 
-const SHORT = ["comm", "pid", "tid", "cpu", "container"];
+const SHORT = ["comm", "exe", "pid", "tid", "cpu", "container"];
 const MOST = 12;
 
 // What is being typed at the end of @text: a label, or the value of one.
@@ -19,7 +19,7 @@ export function typedAt(text) {
 
 export class QueryBox {
   constructor() {
-    this.input = h("input", { type: "text", id: "selector", placeholder: 'Everything: narrow it, as in comm="nginx"  q', spellcheck: "false", autocomplete: "off", autocapitalize: "off",
+    this.input = h("input", { type: "text", id: "selector", placeholder: 'Everything: narrow it, as in java or comm="nginx"  q', spellcheck: "false", autocomplete: "off", autocapitalize: "off",
       role: "combobox", "aria-label": "Selector of series", "aria-expanded": "false", "aria-controls": "offers", "aria-autocomplete": "list",
       oninput: () => this.offer(), onfocus: () => this.offer(), onblur: () => setTimeout(() => this.close(), 120), onkeydown: (e) => this.key(e) });
     this.list = h("ul", { id: "offers", role: "listbox", class: "offers", hidden: true });
@@ -36,16 +36,21 @@ export class QueryBox {
 
   render() {
     if (document.activeElement !== this.input) this.input.value = state.q;
-    replace(this.chips, chips());
+    replace(this.chips, chips(this.word));
+  }
+
+  // What the last answer says of the word in it.
+  tell(word) {
+    this.word = word;
+    replace(this.chips, chips(word));
   }
 
   apply() {
     const text = this.input.value.trim();
-    const bare = text.replace(/^\{|\}$/g, "").trim();
-    const read = matchers(text);
+    const read = readQuery(text);
     this.input.classList.toggle("wrong", !read);
     if (!read) return false;
-    set({ q: bare ? `{${bare.replace(/,\s*$/, "")}}` : "", z: "", w: "" });
+    set({ q: writeQuery(read), z: "", w: "" });
     return true;
   }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page shows, kept in the address behind "#", so that a link shows the same again. Each key has a default, which is not
-// written. Everything that changes goes through set(); who listens hears which keys did.
+// The state of the page, kept in the address behind "#", so that a link shows the same again. Each key has a default,
+// which is not written. Everything that changes goes through set(); who listens hears which keys did.
 
 const DEFAULTS = {
   view: "flame",
-  from: "now-1h", to: "now", // the range the timeline spans, as the API takes it
+  from: "recent", to: "now", // the range the timeline spans, as the API takes it
   sel: "", // "FROM-TO" in Unix seconds: the part of it that all views show
   kind: "", q: "", focus: "", ignore: "", inline: "1",
-  by: "", nodes: "20000", lines: "", // of the flame graph
+  by: "", nodes: "20000", lines: "", // of the flame graph; by "": by process where there is more than one
   dir: "icicle", color: "type", inv: "", x: [], z: "", w: "",
   s: "", case: "",
   fn: "", mod: "", // sandwich
@@ -15,9 +15,17 @@ const DEFAULTS = {
   tby: "", // the timeline's label
   from2: "", to2: "", q2: "", q1: "", from1: "", to1: "", dm: "share", dv: "flame", // diff: A is ...1, B is ...2
   hs: "", // heat map: chosen cells
-  lb: "comm", // label of the chooser
+  lb: "exe", // label of the chooser
+  hv: "truth", // part of Health
   live: "1",
 };
+
+// Views of before, which are parts of Health now.
+const PARTS = ["truth", "executables", "log", "developer"];
+const NARROW = matchMedia("(max-width: 760px)"), FEW_NODES = "2000";
+
+const PROCESS = "exe";
+const isPlace = ({ z, x }) => z || x.some((step) => step.startsWith("subtree:"));
 
 export const state = {};
 const listeners = [];
@@ -28,6 +36,13 @@ function parse(hash) {
     if (Array.isArray(value)) state[key] = given.getAll(key);
     else state[key] = given.has(key) ? given.get(key) : value;
   }
+  // Links of before called the executable comm; nothing here groups by what is called so now.
+  for (const key of ["by", "tby", "lb"]) if (state[key] === "comm" || state[key] === "process.executable.name") state[key] = PROCESS;
+  if (PARTS.includes(state.view)) Object.assign(state, { hv: state.view, view: "health" });
+  if (NARROW.matches && !given.has("nodes")) state.nodes = FEW_NODES;
+  // A place in a graph is found by the names above it. Links to one are from before graphs were grouped, or say how.
+  if (state.by === PROCESS && state.view !== "top") state.by = "";
+  else if (!given.has("by") && isPlace(state)) state.by = "none";
 }
 
 // The address of a state; @changes stand in for what is in `state`.
@@ -35,8 +50,9 @@ export function link(changes) {
   const now = { ...state, ...changes }, out = new URLSearchParams();
   for (const [key, value] of Object.entries(DEFAULTS)) {
     if (Array.isArray(value)) now[key].forEach((v) => out.append(key, v));
-    else if (now[key] !== value) out.set(key, now[key]);
+    else if (now[key] !== value || (key === "view" && NARROW.matches)) out.set(key, now[key]);
   }
+  if (now.by === "" && isPlace(now)) out.set("by", PROCESS);
   const text = out.toString();
   return text ? `#${text}` : "#";
 }
@@ -62,6 +78,13 @@ window.addEventListener("popstate", () => {
   tell(Object.keys(DEFAULTS).filter((k) => String(before[k]) !== String(state[k])));
 });
 parse(location.hash);
+if (NARROW.matches && location.hash.length < 2) { // a table can be read there
+  state.view = "top";
+  history.replaceState(null, "", link());
+}
+
+// The label that the graph is grouped by, "" for none. One of a single process is not: withoutGroup() of transform.js.
+export const grouping = () => (state.by === "" ? PROCESS : state.by === "none" ? "" : state.by);
 
 // The part of time that views ask for.
 export function range() {
@@ -77,29 +100,58 @@ export function selection() {
   return { from, to, query: state.q, kind: state.kind, focus: state.focus, ignore: state.ignore, inline: state.inline === "1" ? "" : "0" };
 }
 
+// What things can be grouped by, as [label, text] pairs: @first, then the others, @by among them.
+export function groupings(first, by) {
+  const out = [...first, ["pid", "By process ID"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"]];
+  return out.some(([label]) => label === by) ? out : [...out, [by, `By ${by}`]];
+}
+
 // --- matchers in the query ---
 
 const quote = (value) => `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
-// The matchers of a query: [{ label, op, value, text }]; null when it cannot be read.
-export function matchers(query) {
-  const text = query.trim().replace(/^\{/, "").replace(/\}$/, ""), out = [];
-  const one = /\s*([A-Za-z_][\w.]*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*(,|$)/y;
-  while (one.lastIndex < text.length) {
-    const m = one.exec(text);
-    if (!m) return null;
-    out.push({ label: m[1], op: m[2], value: m[3].replace(/\\(.)/g, (_, c) => (c === "n" ? "\n" : c)), text: `${m[1]}${m[2]}"${m[3]}"` });
+const MATCHER = /^([A-Za-z_][\w.]*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*/;
+const WORD = /^(?:"((?:[^"\\]|\\.)*)"|([^\s{},"'`=!]+)(?=[\s{]|$)(?!\s*[=!]))\s*/, BARE = /^[^\s{},"'`=!]+$/;
+const unquote = (text) => text.replace(/\\(.)/g, (_, c) => (c === "n" ? "\n" : c));
+
+// A query as docs/api.md has it: { matchers: [{ label, op, value, text }], word }; null when it cannot be read.
+export function readQuery(query) {
+  const out = { matchers: [], word: "" };
+  let rest = query.trim(), m;
+  const take = (pattern) => (m = rest.match(pattern)) && ((rest = rest.slice(m[0].length)), m);
+  const takeWord = () => !out.word && take(WORD) && (out.word = m[1] === undefined ? m[2] : unquote(m[1]));
+  takeWord();
+  const isOpen = take(/^\{\s*/);
+  while (take(MATCHER)) {
+    out.matchers.push({ label: m[1], op: m[2], value: unquote(m[3]), text: `${m[1]}${m[2]}"${m[3]}"` });
+    if (!take(/^,\s*/)) break;
   }
-  return out;
+  if (isOpen && !take(/^\}\s*/)) return null;
+  takeWord();
+  return rest ? null : out;
 }
+
+export function writeQuery({ matchers, word }) {
+  return [matchers.length ? `{${matchers.map((m) => m.text).join(", ")}}` : "", word && (BARE.test(word) ? word : quote(word))].filter(Boolean).join(" ");
+}
+
+const read = (query) => readQuery(query) || { matchers: [], word: "" };
 
 // The query with a matcher more; one of the same label and operator is replaced.
 export function withMatcher(query, label, op, value) {
-  const others = (matchers(query) || []).filter((m) => m.label !== label || m.op !== op || (op === "!=" && m.value !== value));
-  return `{${[...others.map((m) => m.text), `${label}${op}${quote(value)}`].join(", ")}}`;
+  const { matchers, word } = read(query), others = matchers.filter((m) => m.label !== label || m.op !== op || (op === "!=" && m.value !== value));
+  return writeQuery({ matchers: [...others, { text: `${label}${op}${quote(value)}` }], word });
 }
 
 export function withoutMatcher(query, index) {
-  const left = (matchers(query) || []).filter((_, i) => i !== index);
-  return left.length ? `{${left.map((m) => m.text).join(", ")}}` : "";
+  const { matchers, word } = read(query);
+  return writeQuery({ matchers: matchers.filter((_, i) => i !== index), word });
+}
+
+export const withoutWord = (query) => writeQuery({ ...read(query), word: "" });
+
+// The query with @near of an answer's "nearest" in place of what it asked for.
+export function withNearest(query, near) {
+  const { matchers, word } = read(query), others = matchers.filter((m) => m.op !== "=" || m.value !== near.instead_of);
+  return withMatcher(writeQuery({ matchers: others, word: word === near.instead_of ? "" : word }), near.label, "=", near.value);
 }

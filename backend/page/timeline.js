@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weight over the range, by label; a lane for each further kind of samples. Dragging selects the part of time that all views show.
+// For Diff it selects B, with A before it; there both can be dragged by their names and by their edges.
 import { h, replace, button, select, sized, css } from "./dom.js";
-import { state, set, selection, range } from "./state.js";
+import { state, set, selection, groupings } from "./state.js";
 import { address, Loader } from "./api.js";
-import { cores, kindName, percent, span, ticks, weight } from "./format.js";
+import { cores, kindName, percent, piece, span, ticks, weight } from "./format.js";
 import { hashOf, isDark } from "./colors.js";
 import { Tooltip } from "./details.js";
+import { sides, withBefore } from "./sides.js";
 
-const LANE = 16, FOOT = 16, MOST_LANES = 3;
+const LANE = 16, FOOT = 16, MOST_LANES = 3, GRIP = 5, NAME = 18;
 
 // Okabe and Ito's colours, which differ for all eyes, softened for areas.
 const AREAS = { light: ["#6fa8dc", "#e6a04b", "#5fb7a3", "#c58ab8", "#8c9be0", "#d98c6a", "#a7b860", "#7cc0dd"],
@@ -82,8 +84,8 @@ export class Timeline {
 
   render() {
     const colors = areaColors(this.data ? this.data.series.map((s) => s.value) : []);
-    const by = [["", "All together"], ["comm", "By process"], ["service.name", "By service"], ["container", "By container"], ["cpu", "By CPU"], ["thread.name", "By thread name"]];
-    const d = this.data, cut = this.cut();
+    const by = groupings([["", "All together"], ["exe", "By executable"]], state.tby);
+    const d = this.data, cut = state.view === "diff" ? null : this.cut();
     if (!this.tools.contains(document.activeElement) || document.activeElement.tagName !== "SELECT") {
       replace(this.tools,
         h("b", null, d ? kindName(d.kind.type) : ""),
@@ -169,7 +171,7 @@ export class Timeline {
       });
     }
     this.sums = sums;
-    const label = cores(most / 1.06, { ...d, from: 0, to: d.step }) || weight(most / 1.06, d);
+    const label = cores(most / 1.06, { ...d, covered_seconds: d.step }) || weight(most / 1.06, d);
     const w = c.measureText(label).width;
     c.fillStyle = css("--page");
     c.globalAlpha = 0.8;
@@ -202,18 +204,19 @@ export class Timeline {
   }
 
   drawPick() {
-    const cut = this.drag || this.cut(), d = this.data;
+    const isDiff = state.view === "diff", cut = this.drag || (isDiff ? null : this.cut()), d = this.data;
     this.pick.hidden = !(cut && d);
     if (cut && d) {
       const a = Math.max(0, this.x(Math.min(...cut))), b = Math.min(this.frame.clientWidth, this.x(Math.max(...cut)));
       this.pick.style.left = `${a}px`;
       this.pick.style.width = `${Math.max(1, b - a)}px`;
     }
-    const sides = state.view === "diff" && d ? [["A", state.from1, state.to1], ["B", state.from2, state.to2]] : [];
-    replace(this.marks, sides.filter(([, from]) => /^[\d.]+$/.test(from)).map(([name, from, to]) => {
-      const el = h("div", { class: `mark ${name}` }, name), a = Math.max(0, this.x(+from)), b = Math.min(this.frame.clientWidth, this.x(+to));
+    replace(this.marks, !isDiff || !d ? [] : sides().map((side) => {
+      const { name, from, to } = this.moved && this.moved.n === side.n ? this.moved : side;
+      const el = h("div", { class: `mark ${name}` }, h("b", null, name)), a = Math.max(0, this.x(from)), b = Math.min(this.frame.clientWidth, this.x(to));
       el.style.left = `${a}px`;
       el.style.width = `${Math.max(2, b - a)}px`;
+      el.hidden = b < 0 || a > this.frame.clientWidth;
       return el;
     }));
   }
@@ -221,8 +224,29 @@ export class Timeline {
   // --- pointer and keys ---
 
   choose(a, b) {
-    const [from, to] = a < b ? [a, b] : [b, a];
-    set({ sel: `${from.toFixed(3)}-${to.toFixed(3)}` });
+    const [from, to] = a < b ? [a, b] : [b, a], kept = this.app.status && this.app.status.store;
+    if (state.view === "diff") set({ ...withBefore(from, to, kept && kept.first), q1: "", q2: "" });
+    else set({ sel: `${from.toFixed(3)}-${to.toFixed(3)}`, from1: "", to1: "", from2: "", to2: "" });
+  }
+
+  // What of Diff's sides is at a place: { n, name, from, to, part: "from", "to" or "both" }, or null. Of two edges at one place
+  // that of the side that the pointer is in.
+  gripAt(x, y) {
+    const found = [];
+    for (const side of state.view === "diff" && this.data ? sides() : []) {
+      const a = this.x(side.from), b = this.x(side.to), isIn = x >= a && x <= b;
+      const part = Math.abs(x - a) <= GRIP ? "from" : Math.abs(x - b) <= GRIP ? "to" : isIn && y < NAME ? "both" : null;
+      if (part) found[isIn ? "unshift" : "push"]({ ...side, part });
+    }
+    return found[0] || null;
+  }
+
+  // @grip where it is when the pointer has gone from time @t0 to @t.
+  move({ n, name, from, to, part }, t0, t) {
+    const d = this.data, by = Math.round((t - t0) / d.step) * d.step;
+    if (part === "both") return { n, name, from: from + by, to: to + by };
+    if (part === "from") return { n, name, from: Math.min(this.snap(t, false), to - d.step), to };
+    return { n, name, from, to: Math.max(this.snap(t, true), from + d.step) };
   }
 
   // The edges of the pieces around a time: what is selected begins and ends where bars do.
@@ -233,35 +257,46 @@ export class Timeline {
 
   listen() {
     const c = this.canvas;
-    let from = -1;
-    const at = (e) => e.clientX - this.frame.getBoundingClientRect().left;
+    let from = -1, grip = null;
+    const at = (e) => {
+      const r = this.frame.getBoundingClientRect();
+      return [e.clientX - r.left, e.clientY - r.top];
+    };
     c.addEventListener("pointerdown", (e) => {
       if (e.button || !this.data) return;
-      from = at(e);
+      from = at(e)[0];
+      grip = this.gripAt(...at(e));
       c.setPointerCapture(e.pointerId);
     });
     c.addEventListener("pointermove", (e) => {
       if (!this.data) return;
-      const x = at(e);
+      const [x, y] = at(e), over = from < 0 ? this.gripAt(x, y) : grip;
+      c.style.cursor = over ? (over.part === "both" ? "grab" : "ew-resize") : "";
       if (from >= 0 && Math.abs(x - from) > 3) {
-        const [a, b] = [this.time(Math.min(x, from)), this.time(Math.max(x, from))];
-        this.drag = [this.snap(a, false), this.snap(b, true)];
+        if (grip) this.moved = this.move(grip, this.time(from), this.time(x));
+        else this.drag = [this.snap(this.time(Math.min(x, from)), false), this.snap(this.time(Math.max(x, from)), true)];
         this.drawPick();
       }
       this.tell(this.time(x), e.clientX, e.clientY);
     });
     c.addEventListener("pointerleave", () => this.tooltip.hide());
-    c.addEventListener("pointercancel", () => (from = -1));
-    c.addEventListener("pointerup", (e) => {
-      const was = this.drag, y = e.clientY - this.frame.getBoundingClientRect().top;
+    c.addEventListener("pointercancel", () => {
       from = -1;
-      this.drag = null;
+      this.drag = this.moved = grip = null;
+      this.drawPick();
+    });
+    c.addEventListener("pointerup", (e) => {
+      const was = this.drag, moved = this.moved, held = grip, y = at(e)[1];
+      from = -1;
+      this.drag = this.moved = grip = null;
+      if (moved) return set({ [`from${moved.n}`]: moved.from.toFixed(3), [`to${moved.n}`]: moved.to.toFixed(3) });
       if (was) return this.choose(was[0], was[1]);
       const lane = Math.floor((y - (this.frame.clientHeight - FOOT - this.lanes.size * LANE)) / LANE);
+      if (held) return;
       if (lane >= 0 && lane < this.lanes.size) set({ kind: [...this.lanes.keys()][lane], z: "", w: "" });
-      else if (state.sel) set({ sel: "" });
+      else if (state.sel && state.view !== "diff") set({ sel: "" });
     });
-    c.addEventListener("dblclick", () => set({ sel: "" }));
+    c.addEventListener("dblclick", () => state.view !== "diff" && set({ sel: "" }));
     c.addEventListener("keydown", (e) => this.key(e));
     c.addEventListener("blur", () => {
       this.cursor = -1;
@@ -270,8 +305,8 @@ export class Timeline {
   }
 
   tell(t, x, y) {
-    const d = this.data, i = Math.floor((t - d.from) / d.step), piece = { ...d, from: 0, to: d.step };
-    const rows = d.series.filter((s) => s.weights[i]).map((s) => [d.series.length > 1 ? s.value || "(none)" : kindName(d.kind.type), [cores(s.weights[i], piece), weight(s.weights[i], d)].filter(Boolean).join(" · ")]);
+    const d = this.data, i = Math.floor((t - d.from) / d.step), at = piece(d, d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step));
+    const rows = d.series.filter((s) => s.weights[i]).map((s) => [d.series.length > 1 ? s.value || "(none)" : kindName(d.kind.type), [cores(s.weights[i], at), weight(s.weights[i], d)].filter(Boolean).join(" · ")]);
     this.tooltip.text(span(d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step)), rows.length ? rows : [["", "nothing"]], x, y);
   }
 

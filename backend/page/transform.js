@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees made from trees. A step is "KIND:ARGUMENT", as it stands in the page's address; steps are taken one after the other.
-// What a step takes out of the tree (drop, focus) leaves the total; what it merges stays in it.
+// Weight that a step takes out of the tree (drop, focus) leaves the total; weight that it merges stays in it.
 import { Tree } from "./tree.js";
-import { kindOf } from "./colors.js";
+import { UNNAMED, kindOf } from "./colors.js";
 
 export const KINDS = {
   focus: { key: "f", title: "Focus on function", text: "only", says: "only what this function calls, wherever it is called from" },
@@ -24,7 +24,10 @@ export const PRESETS = {
   python: { title: "Hide Python's interpreter", module: /^(libpython|python3?)/, type: /^(?!cpython)/ },
   v8: { title: "Hide V8's inside", name: /^(v8::|node::|Builtins_|uv_)/ },
   tokio: { title: "Hide tokio", name: /^(<?tokio::|<?std::panic|core::ops::function|<core::pin)/ },
-  unnamed: { title: "Hide unnamed", name: /\+0x[0-9a-f]+$/ },
+  jvm: { title: "Hide the JVM's inside", module: /^(libjvm|libjli|libjava|libnio|libnet|libzip)\.so/ },
+  go: { title: "Hide Go's runtime", name: /^(runtime|runtime\/internal\/\w+|internal\/runtime\/\w+)\./ },
+  erlang: { title: "Hide Erlang's VM", module: /^beam(\.\w+)*$/, type: /^(?!beam)/ },
+  unnamed: { title: "Hide unnamed", name: UNNAMED },
 };
 
 export function label(step) {
@@ -131,6 +134,13 @@ function focusSubtree(tree, argument) {
 }
 
 const mergeWhere = (tree, is) => rebuild(tree, (i, at, b) => (is[tree.fn[i]] ? at : b.child(at, tree.fn[i], i)));
+
+// A tree whose only group is taken out: what is of one process needs no name of it above all.
+export function withoutGroup(tree) {
+  const below = tree.children(0);
+  if (below.length !== 1 || tree.type(below[0]) !== "label") return tree;
+  return mergeWhere(tree, byFunction(tree, (f, { type }) => type[f] === "label"));
+}
 
 function drop(tree, name) {
   const is = byFunction(tree, (f, { name: names }) => names[f] === name);

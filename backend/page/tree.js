@@ -115,6 +115,27 @@ export class Tree {
   change(i) {
     return this.total2[i] * this.scale[1] - this.total[i] * this.scale[0];
   }
+
+  // The parts of A and of B that it is, and how far noise reaches; null where that was not judged.
+  noise(i) {
+    const { answer } = this;
+    if (!this.isDiff || !answer.noise) return null;
+    const a = answer.total ? this.total[i] / answer.total : 0, b = answer.total2 ? this.total2[i] / answer.total2 : 0;
+    const { noise = [], part = [] } = this.functions, f = this.fn[i];
+    return { a, b, band: noiseBand(answer.noise, noise[f], part[f], (a + b) / 2) };
+  }
+
+  // Shares are judged; of absolute widths it is not known what is noise.
+  isNoise(i) {
+    const n = this.isDiff && this.scale.isShares ? this.noise(i) : null;
+    return Boolean(n) && Math.abs(n.b - n.a) <= n.band;
+  }
+}
+
+// How far noise reaches around the difference of what takes @part of both sides on average; @own and @whole: of its function, by
+// which most of a function is judged (docs/api.md, noise).
+function noiseBand({ factor, least }, own, whole, part) {
+  return Math.max((own && part >= whole / 2 ? own : factor) * Math.sqrt(Math.max(0, part * (1 - part))), least);
 }
 
 // The order in which nodes stand when each is followed by its children, the widest first.
@@ -150,8 +171,9 @@ export function treeOf(answer, mode, part) {
 // Widths of a difference: half of A's and half of B's share; or both per second, so that a busier time is wider.
 function scaleOf(answer, mode) {
   const a = answer.total || 1, b = answer.total2 || 1;
-  if (mode !== "absolute") return [0.5 / a, 0.5 / b];
-  const seconds = Math.max(1e-9, answer.to - answer.from), seconds2 = Math.max(1e-9, (answer.to2 || answer.to) - (answer.from2 || answer.from));
+  if (mode !== "absolute") return Object.assign([0.5 / a, 0.5 / b], { isShares: true });
+  const seconds = answer.covered_seconds || Math.max(1e-9, answer.to - answer.from);
+  const seconds2 = answer.covered_seconds2 || Math.max(1e-9, (answer.to2 || answer.to) - (answer.from2 || answer.from));
   const all = a / seconds + b / seconds2;
   return [1 / seconds / all, 1 / seconds2 / all];
 }
@@ -164,6 +186,21 @@ export function pattern(text, withCase) {
   const parts = text.split(/,(?![^{]*\})/).map((p) => p.trim()).filter(Boolean);
   parts.forEach((p) => new RegExp(p));
   return new RegExp(parts.map((p) => `(?:${p})`).join("|"), withCase ? "" : "i");
+}
+
+// Why pattern() takes no such @text, in a sentence.
+export function whyWrong(text) {
+  if (/(^|[|(,]\s*)[?*+]/.test(text)) {
+    const sign = text.match(/(?:^|[|(,]\s*)([?*+])/)[1];
+    return `"${sign}" repeats what stands before it, and here nothing does: write \\${sign} for the sign itself, .* for any text.`;
+  }
+  if (/(^|[^\\])(\\\\)*\\$/.test(text)) return "A \\ at the end escapes nothing: write \\\\ for the sign itself.";
+  const bare = text.replace(/\\./g, "");
+  if (/\[[^\]]*$/.test(bare)) return "A [ is not closed: write \\[ for the sign itself.";
+  const rest = bare.replace(/\[[^\]]*\]/g, "");
+  const open = rest.split("(").length - rest.split(")").length;
+  if (open) return `A ${open > 0 ? "( is not closed" : ") closes nothing"}: write \\${open > 0 ? "(" : ")"} for the sign itself.`;
+  return "This is no regular expression: write \\ before a sign that is meant as it stands.";
 }
 
 // Which functions match, the nodes of them in order, and what they weigh with each moment counted once, in all of the tree

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed from A (before) to B (after): two times, or two selections of series, or both. As a flame graph or as a table.
+// The changes from A (before) to B (after): two times, or two selections of series, or both; as a flame graph or as a
+// table.
 import { h, replace, button, select } from "./dom.js";
 import { state, set, selection, range } from "./state.js";
 import { FlamePane } from "./flamepane.js";
+import { emptySide } from "./empty.js";
+import { halves, withBefore } from "./sides.js";
 import { percent, span, weight } from "./format.js";
 import { diffColor, isDark, kindOf, swatch } from "./colors.js";
 
 export class DiffView {
   constructor(app) {
     this.app = app;
-    this.countsEvents = true;
+    this.countsSides = true; // says itself which side is empty
     this.pane = new FlamePane({ isDiff: true, title: "Difference", extra: [
       () => select("Width of boxes", [["share", "Share of each"], ["absolute", "Absolute"]], state.dm, (dm) => set({ dm })),
     ] });
     this.sides = h("div", { class: "sides" });
     this.body = h("tbody");
     this.table = h("table", { class: "grid" }, h("thead", null, h("tr", null,
-      ["Change", "A", "B"].map((t) => h("th", { scope: "col", class: "number" }, t)), h("th", { scope: "col" }, "Function"), h("th", { scope: "col", class: "wide" }, "Module"))), this.body);
+      ["Change", "Noise", "A", "B"].map((t) => h("th", { scope: "col", class: t === "Noise" ? "number wide" : "number", title: t === "Noise" ? "Differences of less come without any change (docs/diff.md)" : null }, t)), h("th", { scope: "col" }, "Function"), h("th", { scope: "col", class: "wide" }, "Module"))), this.body);
     this.holder = h("div", { class: "diff-holder" });
-    this.el = h("div", { class: "diff" }, this.sides, this.holder);
-    this.waits = true; // for the timeline, whose range is what A and B are made of
+    // On a narrow page what is chosen seldom is folded away.
+    this.fold = button("Controls", "Show or fold the controls", () => {
+      this.fold.setAttribute("aria-expanded", String(!this.el.classList.toggle("folded")));
+    }, { class: "narrow small fold", "aria-expanded": "false" });
+    this.el = h("div", { class: "diff folded" }, this.sides, this.fold, this.holder);
+    this.waits = true; // for the timeline: A and B are made of its range
     this.default();
     this.renderSides();
   }
@@ -28,17 +35,22 @@ export class DiffView {
     this.pane.free();
   }
 
+  // The timeline is there, or there anew.
+  ready() {
+    this.app.refresh(false);
+    if (this.data && !(this.data.total && this.data.total2)) this.render();
+  }
+
   // Nothing new comes into times that are fixed.
   get isStill() {
     return /^\d/.test(state.to1) && /^\d/.test(state.to2);
   }
 
-  // Without a choice: the first half of the range against the second.
+  // Without a choice: the selected time against the same length before it, or the first half of what there is against the second.
   default() {
-    const last = this.app.timeline && this.app.timeline.loader.last;
+    const last = this.app.timeline && this.app.timeline.loader.last, cut = this.app.timeline && this.app.timeline.cut();
     if (state.from1 || state.from2 || state.q2 || state.q1 || !last) return;
-    const { from, to } = last.data, half = (from + to) / 2;
-    set({ from1: from.toFixed(3), to1: half.toFixed(3), from2: half.toFixed(3), to2: to.toFixed(3) }, true);
+    set(cut ? withBefore(cut[0], cut[1], this.app.status && this.app.status.store.first) : halves(last.data), true);
   }
 
   params() {
@@ -50,8 +62,8 @@ export class DiffView {
   query() {
     this.default();
     if (!state.from1 && !state.from2 && !state.q2 && !state.q1) return null;
-    const format = state.dv === "top" ? "top" : "";
-    return { path: "diff", params: { ...this.params(), format, max_nodes: format ? "" : state.nodes } };
+    const format = state.dv === "top" ? "top" : "", params = { ...this.params(), format, max_nodes: format ? "" : state.nodes };
+    return { path: "diff", params: { ...params, noise: "1" }, first: params };
   }
 
   show(data) {
@@ -64,6 +76,12 @@ export class DiffView {
     const d = this.data;
     if (!d) return;
     this.renderSides();
+    if (!d.total || !d.total2) {
+      const last = this.app.timeline.loader.last;
+      this.mode = "";
+      replace(this.holder, emptySide(d, last && last.data));
+      return;
+    }
     if (d.rows) {
       replace(this.holder, h("div", { class: "scroll" }, this.table));
       this.renderTable(d);
@@ -84,16 +102,8 @@ export class DiffView {
       const a = state[`from${side}`], b = state[`to${side}`];
       return /^[\d.]+$/.test(a) ? span(+a, +b) : a ? `${a} – ${b}` : `${from} – ${to}`;
     };
-    const here = () => {
-      const cut = state.sel.match(/^([\d.]+)-([\d.]+)$/), last = this.app.timeline.loader.last;
-      return cut ? [cut[1], cut[2]] : last ? [String(last.data.from), String(last.data.to)] : ["", ""];
-    };
     const side = (n, name) => h("div", { class: `side ${name}` }, h("b", null, name), h("span", null, time(n)),
       d && h("span", { class: "quiet" }, weight(n === 1 ? d.total : d.total2, d)),
-      button("Use selection", "The time that is selected in the timeline", () => {
-        const [a, b] = here();
-        set({ [`from${n}`]: a, [`to${n}`]: b, sel: "" });
-      }, { class: "small" }),
       h("input", { type: "text", class: "side-query", placeholder: 'series, as in {version="2"}', "aria-label": `Selector of ${name}`, spellcheck: "false", value: state[`q${n}`],
         onchange: (e) => set({ [`q${n}`]: e.target.value.trim() }) }));
     if (this.sides.contains(document.activeElement) && document.activeElement.tagName === "INPUT") return;
@@ -106,13 +116,15 @@ export class DiffView {
   }
 
   renderTable(d) {
+    const points = (part) => `${part > 0 ? "+" : ""}${(100 * part).toFixed(2)}`;
     replace(this.body, d.rows.map((r) => {
-      const a = d.total ? r.self / d.total : 0, b = d.total2 ? r.self2 / d.total2 : 0, points = 100 * (b - a);
-      const mark = h("i", { class: "swatch" }), change = h("td", { class: "number" }, `${points > 0 ? "+" : ""}${points.toFixed(2)}`), tint = h("i", { class: "swatch" });
+      const change = (d.total2 ? r.self2 / d.total2 : 0) - (d.total ? r.self / d.total : 0), isNoise = d.noise && !r.self_changed;
+      const mark = h("i", { class: "swatch" }), cell = h("td", { class: "number" }, points(change)), tint = h("i", { class: "swatch" });
       mark.style.backgroundColor = swatch(kindOf(r.type, r.name), isDark());
-      tint.style.backgroundColor = diffColor(Math.max(-1, Math.min(1, (b - a) * 8)), isDark());
-      change.prepend(tint);
-      return h("tr", { onclick: () => set({ view: "sandwich", fn: r.name, mod: r.module }) }, change,
+      tint.style.backgroundColor = diffColor(isNoise ? 0 : Math.max(-1, Math.min(1, change * 8)), isDark());
+      cell.prepend(tint);
+      return h("tr", { class: isNoise ? "none" : null, title: isNoise ? "Within noise" : null, onclick: () => set({ view: "sandwich", fn: r.name, mod: r.module }) }, cell,
+        h("td", { class: "number wide" }, d.noise ? `±${(100 * (r.self_band || 0)).toFixed(2)}` : "…"),
         h("td", { class: "number" }, percent(r.self, d.total)), h("td", { class: "number" }, percent(r.self2, d.total2)),
         h("td", { class: "name" }, mark, r.name), h("td", { class: "wide module" }, r.module));
     }));

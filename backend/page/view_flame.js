@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph of the selection.
-import { state, selection } from "./state.js";
+import { state, selection, grouping } from "./state.js";
 import { FlamePane } from "./flamepane.js";
+
+const SMALL = 2000; // boxes of the first picture
 
 export class FlameView {
   constructor() {
@@ -11,7 +13,8 @@ export class FlameView {
   }
 
   query() {
-    return { path: "flamegraph", params: { ...selection(), by: state.by, max_nodes: state.nodes, lines: state.lines } };
+    const params = { ...selection(), by: grouping(), max_nodes: state.nodes, lines: state.lines };
+    return { path: "flamegraph", params, first: +state.nodes > SMALL ? { ...params, max_nodes: SMALL } : null };
   }
 
   show(data) {

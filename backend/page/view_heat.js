@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heat map: a column for each piece of the range, rows for the moments within it, the earliest at the bottom. What repeats shows as
-// a pattern. A chosen part, from one cell to another in time, becomes a flame graph below.
+// Heat map: a column for each piece of the range, rows for the moments within it, the earliest at the bottom. A rhythm
+// shows as a pattern. A chosen part, from one cell to another in time, becomes a flame graph below.
 import { h, replace, button, select, sized, css } from "./dom.js";
-import { state, set, selection } from "./state.js";
+import { state, set, selection, grouping } from "./state.js";
 import { address, Loader } from "./api.js";
 import { FlamePane } from "./flamepane.js";
 import { Tooltip } from "./details.js";
@@ -13,8 +13,18 @@ const ROWS = 50, FOOT = 16, LEFT = 46;
 
 // From nothing to most, lighter to darker (on a dark page the other way round): one hue after the other, in even steps of lightness.
 function heatColor(part, dark) {
-  const k = Math.sqrt(part);
+  const k = part;
   return dark ? `hsl(${20 + 26 * k} ${70 + 20 * k}% ${14 + 56 * k}%)` : `hsl(${44 - 26 * k} ${88 - 10 * k}% ${92 - 58 * k}%)`;
+}
+
+// How dark each weight is, by its place among all that are not 0: one heavy moment leaves the others as they are.
+export function ranks(weights) {
+  const sorted = Float64Array.from(weights).filter((w) => w > 0).sort(), n = sorted.length, out = new Map();
+  for (let i = 0, end = 0; i < n; i = end) {
+    while (end < n && sorted[end] === sorted[i]) end++;
+    out.set(sorted[i], (i + end) / 2 / n);
+  }
+  return out;
 }
 
 export class HeatView {
@@ -53,7 +63,7 @@ export class HeatView {
 
   show(data) {
     this.data = data;
-    this.most = Math.max(1e-9, ...data.weights);
+    this.rank = ranks(data.weights);
     this.render();
   }
 
@@ -70,8 +80,8 @@ export class HeatView {
         button("Clear", "Choose nothing (Escape)", () => set({ hs: "" }), { class: "small" }))
         : h("span", { class: "quiet" }, "Drag from one cell to another: the time between becomes a flame graph."));
     this.draw();
-    if (cut) this.loader.load(address("flamegraph", { ...selection(), from: cut[0].toFixed(6), to: cut[1].toFixed(6), by: state.by, max_nodes: state.nodes }));
-    else replace(this.below, h("p", { class: "hint" }, "Columns that look alike are alike; a dark row is something that happens at the same moment again and again."));
+    if (cut) this.loader.load(address("flamegraph", { ...selection(), from: cut[0].toFixed(6), to: cut[1].toFixed(6), by: grouping(), max_nodes: state.nodes }));
+    else replace(this.below, h("p", { class: "hint" }, "Columns that look alike are alike; a dark row is something that happens at the same moment again and again. How dark a cell is says how many others weigh less."));
     if (cut && this.loader.last) this.pane.render();
   }
 
@@ -97,7 +107,7 @@ export class HeatView {
       const v = d.weights[k];
       if (!v) continue;
       const x = LEFT + Math.floor(k / d.rows) * w, y = height - ((k % d.rows) + 1) * hh;
-      c.fillStyle = heatColor(v / this.most, dark);
+      c.fillStyle = heatColor(this.rank.get(v), dark);
       c.fillRect(Math.round(x), Math.round(y), Math.max(1, Math.round(x + w) - Math.round(x) - (w > 4 ? 1 : 0)), Math.max(1, Math.round(y + hh) - Math.round(y) - (hh > 4 ? 1 : 0)));
     }
     c.fillStyle = css("--quiet");
@@ -149,7 +159,7 @@ export class HeatView {
 
   tell(cell, x, y) {
     const d = this.data, piece = d.column_seconds / d.rows, from = d.from + cell * piece;
-    const kind = d.weight_ns ? [["weight", [weight(d.weights[cell], d), cores(d.weights[cell], { ...d, from: 0, to: piece })].filter(Boolean).join(" · ")]] : [["weight", String(d.weights[cell])]];
+    const kind = d.weight_ns ? [["weight", [weight(d.weights[cell], d), cores(d.weights[cell], { ...d, covered_seconds: piece })].filter(Boolean).join(" · ")]] : [["weight", String(d.weights[cell])]];
     this.tooltip.text(`${clock(from, true)} – ${clock(from + piece, true)}`, kind, x, y);
   }
 

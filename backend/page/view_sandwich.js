@@ -18,7 +18,8 @@ export class SandwichView {
     this.dock = h("div", { class: "dock", "aria-live": "polite" });
     this.charts = ["callers", "callees"].map((side, k) => {
       const chart = new FlameChart({
-        zoom: (i) => (i === chart.zoomed ? chart.zoom(0, true) : chart.zoom(i, true)),
+        zoom: (i) => chart.zoom(i, true),
+        reset: () => chart.zoom(0, true),
         window: () => {},
         hover: (i, x, y) => this.tooltip.show(chart.tree, i, x, y),
         select: (i) => this.selected(chart, i),
@@ -26,6 +27,7 @@ export class SandwichView {
         key: (e) => this.chartKey(chart, e),
       }, `${side} as a flame graph: arrow keys move, Enter zooms, s goes to the chosen function`);
       chart.up = k === 0;
+      chart.hasCentre = true;
       return chart;
     });
     this.el = h("div", { class: "sandwich" },
@@ -68,10 +70,11 @@ export class SandwichView {
     if (!d) return;
     this.input.value = state.fn;
     const whole = d.whole || 0;
+    this.el.classList.toggle("nothing", !d.total);
     replace(this.facts, h("b", null, state.mod), d.total ? [
       h("span", null, h("small", null, "total "), [whole ? percent(d.total, whole) : "", weight(d.total, d), cores(d.total, d)].filter(Boolean).join(" · ")),
       h("span", null, h("small", null, "self "), [weight(d.self, d), `${percent(d.self, d.total)} of it`].join(" · ")),
-    ] : h("span", { class: "quiet" }, "No sample of this function in this range."));
+    ] : h("span", { class: "quiet" }, `No sample of ${state.fn} in this range: choose another function, or a longer range.`));
     ["callers", "callees"].forEach((side, k) => {
       const tree = treeOf(d, "", d[side]);
       this.charts[k].set({ tree, coloring: coloring(state.color, tree, isDark()), up: k === 0, matches: null });
@@ -92,7 +95,7 @@ export class SandwichView {
 
   chartKey(chart, e) {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
-    if (/^Arrow/.test(e.key)) chart.move(e.key);
+    if (chart.move(e.key)) this.tooltip.hide();
     else if (e.key === "Enter" && chart.selected >= 0) chart.zoom(chart.selected, true);
     else if (e.key === "Escape") chart.zoom(0, true);
     else if (e.key === "s" && chart.selected > 0) this.follow(chart, chart.selected);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that take the time, each with a strip of when.
 import { h, svg, replace, select } from "./dom.js";
-import { state, set, selection } from "./state.js";
+import { state, set, selection, groupings } from "./state.js";
 import { cores, count, percent, weight } from "./format.js";
-import { kindOf, swatch, isDark } from "./colors.js";
-import { pattern } from "./tree.js";
+import { kindOf, kindShares, swatch, isDark } from "./colors.js";
+import { typeLegend } from "./details.js";
+import { pattern, whyWrong } from "./tree.js";
 
 const STRIP = 60;
 
@@ -27,14 +28,21 @@ export class TopView {
     this.box = h("input", { type: "search", placeholder: "Search functions  /", "aria-label": "Search functions", spellcheck: "false", oninput: () => set({ s: this.box.value }, true) });
     this.found = h("output", { class: "found" });
     this.tools = h("div", { class: "toolbar" }, h("div", { class: "search" }, this.box, this.found), this.controls = h("span", { class: "controls" }));
+    this.legend = h("div", { class: "legend" });
     this.body = h("tbody");
     this.head = h("thead");
-    this.el = h("div", { class: "scroll" }, this.tools, h("table", { class: "grid top" }, this.head, this.body));
+    this.el = h("div", { class: "scroll" }, this.tools, this.legend, h("table", { class: "grid top" }, this.head, this.body));
     this.at = -1;
   }
 
   query() {
-    return { path: "top", params: { ...selection(), sort: state.sort === "total" ? "total" : "", limit: state.rows === "200" ? "" : state.rows, strip: STRIP, by: state.by } };
+    const params = { ...selection(), sort: state.sort === "total" ? "total" : "", limit: state.rows === "200" ? "" : state.rows, by: this.by() };
+    return { path: "top", params: { ...params, strip: STRIP }, first: params };
+  }
+
+  // Rows are of functions alone unless it is said otherwise.
+  by() {
+    return state.by === "none" ? "" : state.by;
   }
 
   show(data) {
@@ -47,22 +55,24 @@ export class TopView {
     if (!d) return;
     if (document.activeElement !== this.box) this.box.value = state.s;
     let regex = null;
-    this.box.classList.remove("wrong");
+    let wrong = "";
     try {
       regex = pattern(state.s, state.case === "1");
     } catch (e) {
-      this.box.classList.add("wrong");
+      wrong = whyWrong(state.s);
     }
+    this.box.classList.toggle("wrong", Boolean(wrong));
     const rows = regex ? d.rows.filter((r) => regex.test(r.name) || regex.test(r.module)) : d.rows;
     const sum = rows.reduce((a, r) => a + r.self, 0);
-    replace(this.found, regex ? `${percent(sum, d.total)} self in ${count(rows.length)}` : h("span", { class: "quiet" }, `${count(rows.length)} of ${count(d.functions)} functions`));
+    replace(this.found, wrong ? h("span", { class: "why" }, wrong) : regex ? `${percent(sum, d.total)} self in ${count(rows.length)}` : h("span", { class: "quiet" }, `${count(rows.length)} of ${count(d.functions)} functions`));
     replace(this.controls,
-      select("Rows for each", [["", "Not grouped"], ["comm", "By process name"], ["pid", "By process"], ["thread.name", "By thread name"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"]], state.by, (by) => set({ by })),
+      select("Rows for each", groupings([["", "Not grouped"], ["exe", "By executable"]], this.by()), this.by(), (by) => set({ by })),
       select("How many rows", [["50", "50 rows"], ["200", "200 rows"], ["1000", "1 000 rows"]], state.rows, (n) => set({ rows: n })));
+    typeLegend(this.legend, kindShares(d.types), d.total);
     const column = (key, text) => h("th", { scope: "col", class: "number", "aria-sort": state.sort === key ? "descending" : null },
       h("button", { type: "button", onclick: () => set({ sort: key }) }, text, state.sort === key ? " ↓" : ""));
     replace(this.head, h("tr", null, column("self", "Self"), column("total", "Total"), h("th", { scope: "col", class: "wide" }, "Activity"),
-      h("th", { scope: "col" }, "Function"), state.by && h("th", { scope: "col" }, state.by), h("th", { scope: "col", class: "wide" }, "Module")));
+      h("th", { scope: "col" }, "Function"), this.by() && h("th", { scope: "col" }, this.by()), h("th", { scope: "col", class: "wide" }, "Module")));
     const most = Math.max(1e-9, ...d.rows.map((r) => Math.max(0, ...(r.strip || []))));
     replace(this.body, rows.map((r, i) => this.row(r, i, d, most)));
     this.rows = rows;
@@ -77,7 +87,7 @@ export class TopView {
       h("td", { class: "number", title: numbers(r.total) }, percent(r.total, d.total)),
       h("td", { class: "wide strips" }, strip(r.strip || [], most)),
       h("td", { class: "name" }, h("div", null, mark, h("a", { href: "#", title: [r.name, r.file].filter(Boolean).join("\n"), onclick: (e) => e.preventDefault() }, r.name)), h("small", { class: "narrow" }, r.module)),
-      state.by && h("td", null, r.value || r.by || ""),
+      this.by() && h("td", null, r.value || r.by || ""),
       h("td", { class: "wide module" }, r.module));
   }
 
@@ -98,6 +108,7 @@ export class TopView {
     else if (e.key === "ArrowUp" || e.key === "k") this.at = Math.max(0, this.at - 1);
     else if ((e.key === "Enter" || e.key === "s") && this.at >= 0) this.go(this.at);
     else if (e.key === "/") this.box.focus();
+    else if (e.key === "Escape" && state.s) set({ s: (this.box.value = "") }, true);
     else return false;
     this.mark();
     e.preventDefault();

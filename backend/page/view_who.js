@@ -7,7 +7,7 @@ import { address, ask } from "./api.js";
 import { cores, count, percent, weight } from "./format.js";
 import { bar } from "./view_top.js";
 
-const CHOICES = [["comm", "Process names"], ["pid", "Processes"], ["container", "Containers"], ["thread.name", "Thread names"], ["tid", "Threads"], ["service.name", "Services"], ["cpu", "CPUs"]];
+const CHOICES = [["exe", "Executables"], ["pid", "Processes"], ["container", "Containers"], ["thread.name", "Thread names"], ["tid", "Threads"], ["service.name", "Services"], ["cpu", "CPUs"]];
 
 export class WhoView {
   constructor(app) {

@@ -9,6 +9,7 @@ usage: mock_api.py [--port N] [--page URL | --folder DIR] [--perf FILE.perf.txt]
 Prints the port it listens on."""
 import argparse
 import collections
+import difflib
 import http.server
 import json
 import os
@@ -18,7 +19,7 @@ import time
 import urllib.parse
 import urllib.request
 
-SHORT = {"comm": "process.executable.name", "pid": "process.pid", "tid": "thread.id", "cpu": "cpu.logical_number", "container": "container.id"}
+SHORT = {"exe": "process.executable.name", "pid": "process.pid", "tid": "thread.id", "cpu": "cpu.logical_number", "container": "container.id"}
 Frame = collections.namedtuple("Frame", "name module file line type build_id inlined")
 Sample = collections.namedtuple("Sample", "time kind labels stack weight")
 STEP = 4
@@ -86,6 +87,17 @@ def from_perf(path, now):
     return [s._replace(time=s.time + shift) for s in samples]
 
 
+def covered(times, start, end):
+    """The pieces of a range that have samples, with gaps of up to five minutes."""
+    spans = []
+    for t in times:
+        if spans and t - spans[-1][1] <= 300:
+            spans[-1][1] = t
+        else:
+            spans.append([t, t])
+    return [(max(a, start), min(b, end)) for a, b in spans if min(b, end) > max(a, start)]
+
+
 class Bad(Exception):
     pass
 
@@ -104,6 +116,8 @@ class Store:
         if text in ("first", "last"):
             times = [s.time for s in self.samples] or [now]
             return min(times) if text == "first" else max(times) + 1e-6
+        if text == "recent":
+            return now - 900
         try:
             return float(text)
         except ValueError:
@@ -114,22 +128,41 @@ class Store:
         start = self.moment(p.get("from" + suffix) or p.get("from", "now-1h"), now)
         end = self.moment(p.get("to" + suffix) or p.get("to", "now"), now)
         kind = p.get("kind", "samples")
-        tests = matchers(p.get("query" + suffix) or p.get("query", "{}"))
+        times = sorted(s.time for s in self.samples if s.kind == kind)
+        if (p.get("from" + suffix) or p.get("from")) == "recent":
+            start = end - 900
+            spans = covered(times, start, end)
+            start = min(spans[-1][0], end - 10) if spans else start
+        query = p.get("query" + suffix) or p.get("query", "{}")
+        tests, word = matchers(query)
+        known = [s.labels for s in self.samples if start <= s.time < end and s.kind == kind]
+        taken = word and find_word(word, [k for k in known if all(t(k) for _, _, t in tests)])
+        if taken and taken["as"] != "function":
+            tests.append(("", "", lambda labels: has_word(label_text(labels, taken["as"]), word, taken["as"])))
         focus, ignore = (re.compile(p[k]) if p.get(k) else None for k in ("focus", "ignore"))
         out = []
         for s in self.samples:
-            if not start <= s.time < end or s.kind != kind or not all(t(s.labels) for t in tests):
+            if not start <= s.time < end or s.kind != kind or not all(t(s.labels) for _, _, t in tests):
+                continue
+            if taken and taken["as"] == "function" and not any(has_word(f.name, word) for f in s.stack):
                 continue
             if focus and not any(focus.search(f.name) for f in s.stack) or ignore and any(ignore.search(f.name) for f in s.stack):
                 continue
             out.append(s if p.get("inline") != "0" else s._replace(stack=[f for f in s.stack if not f.inlined]))
-        head = {"kind": {"type": kind, "unit": "count" if kind == "samples" else "milliseconds"}, "weight_ns": PERIOD_NS[kind], "from": start, "to": end,
-                "total": sum(s.weight for s in out), "events": len(out)}
+        spans = covered(times, start, end)
+        head = {f"covered_seconds{suffix}": sum(b - a for a, b in spans), f"covered_from{suffix}": spans[0][0] if spans else 0, f"covered_to{suffix}": spans[-1][1] if spans else 0,
+                "kind": {"type": kind, "unit": "count" if kind == "samples" else "milliseconds"}, "weight_ns": PERIOD_NS[kind], "from": start, "to": end,
+                "total": sum(s.weight for s in out), "events": len(out), **({f"word{suffix}": taken} if taken else {}),
+                **({} if out else {f"nearest{suffix}": nearest(known, tests, word)})}
         return out, head
 
 
 def matchers(query):
-    tests, inside = [], query.strip().removeprefix("{").removesuffix("}")
+    """[(key, value where it is asked for by =, test)], word or None"""
+    parts = re.fullmatch(r'(?:\{(.*)\}|((?:[\w.]+\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"[\s,]*)*))\s*(?:"([^"]+)"|([^\s{},"=!]+))?', query.strip())
+    if not parts:
+        raise Bad(f"query: cannot read the selector {query}")
+    tests, inside, word = [], parts[1] or parts[2] or "", parts[3] or parts[4]
     while inside.strip(" ,"):
         found = re.match(r'[\s,]*([\w.]+)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"', inside)
         if not found:
@@ -138,15 +171,44 @@ def matchers(query):
         inside = inside[found.end():]
 
         def test(labels, key=key, op=op, value=value):
-            have = labels.get(key, "")
-            hit = have == value if op in ("=", "!=") else re.fullmatch(value, have) is not None
+            have = [labels.get(key, "")] if key != "comm" else [v for v in (labels.get("thread.name"), labels.get("process.executable.name")) if v] or [""]
+            hit = any(h == value if op in ("=", "!=") else re.fullmatch(value, h) is not None for h in have)
             return hit != op.startswith("!")
-        tests.append(test)
-    return tests
+        tests.append((found[1], value if op == "=" else "", test))
+    return tests, word
+
+
+def has_word(text, word, key=""):
+    at = text.lower().find(word.lower())
+    return at == 0 or (at > 0 and key != "container")
+
+
+def label_text(labels, key):
+    if key == "comm":
+        return labels.get("thread.name") or labels.get("process.executable.name", "")
+    return labels.get({"service": "service.name"}.get(key, SHORT.get(key, key)), "")
+
+
+def find_word(word, known):
+    for key in ("exe", "comm", "service", "container"):
+        values = collections.Counter(v for v in (label_text(k, key) for k in known) if v and has_word(v, word, key))
+        if values:
+            return {"text": word, "as": key, "values": [v for v, _ in values.most_common(10)]}
+    return {"text": word, "as": "function", "values": []}
+
+
+def nearest(known, tests, word):
+    """difflib's idea of near, where the server counts letters."""
+    out = []
+    for key, value in [(k, v) for k, v, _ in tests if v] + [(k, word) for k in ("exe", "service", "container") if word]:
+        there = sorted({label_text(k, key) for k in known} - {""})
+        near = [] if value in there else [t for t in there if has_word(t, value)] + difflib.get_close_matches(value, there, 3)
+        out += [{"label": key, "value": v, "instead_of": value} for v in dict.fromkeys(near[:3])]
+    return out
 
 
 def label_of(sample, key):
-    return sample.labels.get(SHORT.get(key, key), "")
+    return label_text(sample.labels, key)
 
 
 class Tree:
@@ -210,12 +272,24 @@ def grouped(samples, p):
         yield ([frame(label_of(s, by) or f"no {by}", kind="label")] if by else []) + s.stack, s.weight
 
 
+def types_of(*sides):
+    """What the functions at the leaves weigh by type, and how much of it has no name."""
+    out = {}
+    for side, samples in enumerate(sides):
+        for s in samples:
+            row = out.setdefault(s.stack[-1].type, [0, 0, 0, 0])
+            row[2 * side] += s.weight
+            row[2 * side + 1] += s.weight * bool(re.search(r"\+0x[0-9a-f]+$", s.stack[-1].name))
+    keys = ("self", "unnamed", "self2", "unnamed2")[:2 * len(sides)]
+    return [{"type": t, **dict(zip(keys, row))} for t, row in sorted(out.items(), key=lambda r: -r[1][0] - r[1][2])]
+
+
 def flamegraph(store, p):
     samples, head = store.select(p)
     tree = Tree(1)
     for stack, weight in grouped(samples, p):
         tree.add(stack, weight)
-    return {**head, **tree.answer(int(p.get("max_nodes", 5000)))}
+    return {**head, **tree.answer(int(p.get("max_nodes", 5000))), "types": types_of(samples)}
 
 
 def diff(store, p):
@@ -237,7 +311,12 @@ def diff(store, p):
             for s in samples:
                 tree.add(s.stack, s.weight, side)
         body = tree.answer(int(p.get("max_nodes", 5000)))
-    return {**head, "from2": head2["from"], "to2": head2["to"], "total2": head2["total"], "events2": head2["events"], **body}
+    if p.get("noise") and a and b:  # what differs by less than 5 points is noise
+        body["noise"] = {"runs": [8, 8], "judged": 14, "changed": 2, "factor": 0.0, "least": 0.05}
+        for row in body.get("rows", ()):
+            own, whole = (abs(row[k + "2"] / (head2["total"] or 1) - row[k] / (head["total"] or 1)) for k in ("self", "total"))
+            row.update(self_band=0.05, self_changed=own > 0.05, total_band=0.05, total_changed=whole > 0.05)
+    return {**head, "from2": head2["from"], "to2": head2["to"], "total2": head2["total"], "events2": head2["events"], **{k: v for k, v in head2.items() if k.startswith(("covered", "word", "nearest"))}, "types": types_of(a, b), **body}
 
 
 def sandwich(store, p):
@@ -270,7 +349,7 @@ def top(store, p):
             row[3][min(pieces - 1, int((s.time - head["from"]) / (head["to"] - head["from"]) * pieces))] += s.weight
     key = 2 if p.get("sort") == "total" else 1
     out = sorted(rows.items(), key=lambda r: (-r[1][key], -r[1][2]))[:int(p.get("limit", 200))]
-    return {**head, "functions": len(rows), "rows": [{"name": f.name, "module": f.module, "file": f.file, "type": f.type, "build_id": f.build_id, "self": s, "total": t,
+    return {**head, "functions": len(rows), "types": types_of(samples), "rows": [{"name": f.name, "module": f.module, "file": f.file, "type": f.type, "build_id": f.build_id, "self": s, "total": t,
             **({"strip": st} if pieces else {}), **({"value": k[2]} if by else {})} for k, (f, s, t, st) in out]}
 
 
@@ -315,24 +394,28 @@ def executables(store, p):
     out = {}
     for s in store.select(p)[0]:
         for module in {f.module for f in s.stack if f.module}:
-            out.setdefault(module, [0, set(), ""])[0] += 1
+            out.setdefault(module, [0, set(), "", 0, 0])[0] += 1
+        leaf = s.stack[-1]
+        out[leaf.module][3] += s.weight
+        out[leaf.module][4] += s.weight * (not re.search(r"\+0x[0-9a-f]+$", leaf.name))
         for f in s.stack:
             if f.module:
                 out[f.module][1].add(f.name)
                 out[f.module][2] = f.build_id
     rows = []
-    for module, (events, names, build_id) in sorted(out.items(), key=lambda v: -v[1][0]):
+    for module, (events, names, build_id, own, named_own) in sorted(out.items(), key=lambda v: -v[1][0]):
         named = sum(not re.search(r"\+0x[0-9a-f]+$", n) for n in names)
         status = "named" if named >= 0.9 * len(names) else "partly" if named else "unnamed"
         advice = "" if status == "named" else "Its debug file is not on this machine: install its debug package, set DEBUGINFOD_URLS, or drop the file below."
-        rows.append({"path": module if module == "vmlinux" else f"/usr/bin/{module}", "build_id": build_id, "id_kind": "gnu" if build_id else "", "events": events, "frames": len(names), "named_frames": named, "status": status, "advice": advice})
+        rows.append({"path": module if module == "vmlinux" else f"/usr/bin/{module}", "build_id": build_id, "id_kind": "gnu" if build_id else "", "events": events, "frames": len(names), "named_frames": named, "self": own, "named_self": named_own, "status": status, "advice": advice})
     return {"executables": rows}
 
 
 def truth(store, p):
-    n = len(store.select(p)[0])
-    cut = min(n, 7)
-    return {"events": n, "complete": n - cut, "truncated": [{"reason": "no rule", "events": cut}] if cut else [], "unnamed_frames": 3, "frames": 120,
+    samples, head = store.select(p)
+    n, cut = len(samples), min(len(samples), 7)
+    types = types_of(samples)
+    return {**head, "named_self": sum(t["self"] - t["unnamed"] for t in types), "complete": n - cut, "truncated": [{"reason": "no rule", "events": cut}] if cut else [], "unnamed_frames": 3, "frames": 120,
             "counters": {'hearth_samples_lost_total{reason="ring full"}': 0, 'hearth_samples_lost_total{reason="queue full"}': 0, "hearth_samples_not_sampled_total": 12},
             "cpu_seconds": 0.004 * (time.time() - store.began + 3600), "uptime_seconds": time.time() - store.began + 3600, "resident_bytes": 21_400_000}
 
@@ -348,6 +431,11 @@ def status(store, p):
                     {"time": store.began + 1, "level": "warning", "text": "/usr/bin/<i>plugin</i>.so has no symbols: its functions stay addresses"},
                     {"time": store.began + 2, "level": "error", "text": "cannot read /proc/77/maps: Permission denied"}],
             "requests": list(store.requests), "counters": {"hearth_samples_total": len(times), "hearth_http_requests_total": len(store.requests), "hearth_samples_lost_total": 0}}
+
+
+def inside(store, p):
+    samples, head = store.select(p)
+    return {**head, "stacks": len({tuple(s.stack) for s in samples}), "tables": [{"name": "blocks", "bytes": 3000}, {"name": "nodes", "bytes": 1000}]}
 
 
 def many_boxes(n):
@@ -367,12 +455,16 @@ def many_boxes(n):
     names = ["all"] + [f"module{i % 40}::function_number_{i}" for i in range(1, 5000)]
     kinds = [""] + [["native", "kernel", "go", "cpython"][i % 4] for i in range(1, 5000)]
     function = [0] + [1 + (i * 7919) % 4999 for i in range(1, n)]
-    return {"kind": {"type": "samples", "unit": "count"}, "weight_ns": 50_000_000, "from": time.time() - 3600, "to": time.time(), "total": total[0], "events": total[0], "cut_nodes": 0, "cut_weight": 0,
+    selves = collections.Counter()
+    for f, w in zip(function, own):
+        selves[kinds[f]] += w
+    types = [{"type": t, "self": w, "unnamed": 0} for t, w in selves.most_common() if t]
+    return {"types": types, "kind": {"type": "samples", "unit": "count"}, "weight_ns": 50_000_000, "from": time.time() - 3600, "to": time.time(), "total": total[0], "events": total[0], "cut_nodes": 0, "cut_weight": 0,
             "functions": {"name": names, "module": [f"lib{i % 30}.so" for i in range(5000)], "file": [""] * 5000, "type": kinds, "build_id": [""] * 5000},
             "nodes": {"function": function, "parent": parents, "line": [0] * n, "inlined": [0] * n, "self": own, "total": total}}
 
 
-ANSWERS = {f.__name__: f for f in (flamegraph, diff, sandwich, top, timeline, heatmap, labels, values, executables, truth, status)}
+ANSWERS = {f.__name__: f for f in (flamegraph, diff, sandwich, top, timeline, heatmap, labels, values, executables, truth, status, inside)}
 TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html; charset=utf-8"}
 
 
@@ -420,8 +512,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.reply(code, data, {"Content-Type": "application/json", "Cache-Control": "no-cache"})
 
     def do_POST(self):
+        if self.path == "/api/v1/clear":
+            body = {"cleared": len(self.server.store.samples)}
+            self.server.store.samples = []
+            return self.reply(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
         good = self.rfile.read(int(self.headers.get("Content-Length", 0))).startswith(b"\x7fELF")
-        body = {"build_id": "9999", "functions": 3, "named": 2} if good else {"error": "this is no ELF file"}
+        body = {"build_id": "9999", "functions": 3, "named": 2, "names": [{"function": "plug_in", "inlined": ["step"], "addresses": 2}], "more": 0} if good else {"error": "this is no ELF file"}
         self.reply(200 if good else 400, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
     def page(self, path):

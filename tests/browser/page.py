@@ -3,7 +3,7 @@
 """The page in a browser, every interaction, over samples of which every number is known (mock_api.py's made_up()).
 
 usage: page.py URL PICTURES [TEST...]    URL: a hearth, whose page this is; screenshots go into the folder PICTURES
-                                         tests by name; "graph": those of the flame graph, "others": all but those;
+                                         tests by name; "graph": those of the flame graph, "looks": of how it looks, "others": all but those;
                                          dark and narrow-dark, of which pictures are made, only when named
 
 A message of the console that is no mere information fails the test, and what breaks the page's policy is one."""
@@ -12,8 +12,11 @@ import sys
 import threading
 import time
 
-import colours
 import mock_api
+import page_diff
+import page_looks
+import page_steps
+import page_words
 import webdriver
 from page_driver import BACKSPACE, DOWN, ENTER, ESCAPE, LEFT, PANE, RIGHT, ROW, SHIFT, UP, Page, check, close
 
@@ -50,13 +53,15 @@ def test_keys(p):
     check(p.text(".dock b") == "serve_forever", f"three down is {p.text('.dock b')}")
     p.b.keys(RIGHT)
     check(p.text(".dock b") == "fib", f"right of it is {p.text('.dock b')}")
-    p.b.keys(LEFT + UP + ENTER)
+    p.b.keys("hk")
+    check(p.text(".dock b") == "main", f"h and k lead to {p.text('.dock b')}")
+    p.b.keys("jlkj" + LEFT + UP + ENTER)
     p.until("return document.querySelector('.crumb[aria-current]').innerText === 'main'", "Enter does not zoom")
     p.b.keys("?")
     check("from box to box" in p.text("dialog"), "? shows no keys")
     p.b.keys(ESCAPE)
     check(not p.run("return document.querySelector('dialog').open"), "Escape does not close the keys")
-    for key, view in zip("2345678901", ("top", "sandwich", "diff", "heat", "who", "executables", "truth", "log", "developer", None)):
+    for key, view in zip("2345671", ("top", "sandwich", "diff", "heat", "who", "health", None)):
         p.b.keys(key)
         if view:
             p.state("view", view)
@@ -73,45 +78,22 @@ def test_search(p):
     check("1 of 3" in p.text(".found"), f"Enter: {p.text('.found')}")
     p.b.keys(ENTER + ENTER + ENTER)
     check("1 of 3" in p.text(".found"), "the matches do not go round")
-    p.b.keys(ESCAPE + "memcpy, blk_")
+    p.b.keys(ESCAPE)
+    check(p.run("return document.activeElement.tagName") == "CANVAS" and p.hash().get("s") == "fib", "Escape does not leave the search box as it is")
+    p.b.keys(ESCAPE)
+    p.until("return !/s=/.test(location.hash)", "Escape in the graph does not clear the search")
+    p.b.keys("/memcpy, blk_")
     p.until("return /20\\.0 %/.test(document.querySelector('.found').innerText)", f"two terms: {p.text('.found')}")
     p.box(0.3, 1)
     p.until("return /of this/.test(document.querySelector('.found').innerText)", "no share of what is zoomed into")
     check("25.0 % of this" in p.text(".found"), f"15 of 60 below main: {p.text('.found')}")
-    p.run("document.querySelector('.search input').focus()")
-    p.b.keys(ESCAPE + "(")
-    p.until("return /no regular/.test(document.querySelector('.found').innerText)", "( is no regular expression")
-    p.b.keys(ESCAPE + "FIB")
+    for wrong, says in (("(", "( is not closed: write \\("), ("?", '"?" repeats what stands before it'), ("a[", "[ is not closed"), ("x\\", "at the end"), (")", ") closes nothing")):
+        p.b.keys(ESCAPE + ESCAPE + "/" + BACKSPACE + wrong)
+        p.until("return document.querySelector('.found').innerText.includes(arguments[0])", f"{wrong} is not explained: {p.text('.found')}", says)
+    p.b.keys(ESCAPE + ESCAPE + "/" + BACKSPACE + "FIB")
     p.until("return /5.00/.test(document.querySelector('.found').innerText)", "case matters from the start")
     p.button("Aa")
     p.until("return /no match/.test(document.querySelector('.found').innerText)", "Aa changes nothing")
-
-
-def test_steps(p):
-    p.graph()
-    for key, row, part, name, expect in (
-            ("f", 3, 0.1, "focus", lambda: close(p.share("parse<std::vector<std::string> >"), 100)),
-            ("F", 2, 0.57, "subtree", lambda: close(p.share("fib"), 100) and "parse" not in str(p.names())),
-            ("m", 2, 0.1, "merge", lambda: "serve_forever" not in p.names() and close(p.share("parse<std::vector<std::string> >"), 30)),
-            ("d", 2, 0.1, "drop", lambda: "serve_forever" not in p.names() and close(p.share("main"), 100 * 1 / 9)),
-            ("c", 3, 0.1, "collapse", lambda: "next_token" not in p.names() and close(p.share("parse<std::vector<std::string> >"), 30)),
-            ("C", 2, 0.1, "library", lambda: "[shop]" in p.names() and "serve_forever" not in p.names()),
-            ("M", 2, 0.1, "hidelib", lambda: "main" not in p.names() and close(p.share("vfs_read"), 15)),
-            ("r", 2, 0.57, "recursion", lambda: p.names().count("fib") == 1 and close(p.share("fib"), 5))):
-        p.go("")
-        p.box(part, row)
-        p.b.keys(ESCAPE)
-        p.b.keys(key)
-        p.until("return /x=/.test(location.hash) && document.querySelector('.step') !== null", f"{key}: no step")
-        check(name in p.run("return location.hash") and expect(), f"{key} ({name}): {p.run('return location.hash')} {p.names()}")
-    p.b.keys("u")
-    p.until("return !/x=/.test(location.hash)", "u takes nothing back")
-    check(p.names().count("fib") == 3, "the tree is not as before")
-    p.choose("Hide what is not of interest", "libc")
-    p.until("return /preset/.test(location.hash)", "no preset")
-    check("memcpy" not in p.names(), "libc is not hidden")
-    p.click(".step button")
-    p.until("return !/x=/.test(location.hash)", "a step's × takes nothing back")
 
 
 def test_menu(p):
@@ -125,6 +107,29 @@ def test_menu(p):
     check(p.run("return document.activeElement.role === 'menuitem'"), "the menu has no focus")
     p.b.keys(DOWN + DOWN + ESCAPE)
     check(not p.run("return document.querySelector('.menu')"), "Escape does not close the menu")
+
+
+def test_legend(p):
+    """The legend of a graph that is cut says what Top says by type."""
+    read = "return [...document.querySelectorAll('.legend > *')].map((e) => e.innerText.trim())"
+    p.open("view=top&rows=1000")
+    p.until("return document.querySelectorAll('.top tbody tr').length > 5", "no table")
+    rows = p.run("return hearth.view.data.rows.map((r) => [r.name, r.type, r.self])")
+    whole = p.run("return hearth.view.data.total")
+    kinds = {}
+    for name, kind, own in rows:
+        title = "unnamed" if "+0x" in name else {"go": "Go", "cpython": "interpreted"}.get(kind, kind)
+        kinds[title] = kinds.get(title, 0) + own
+    wanted = {title: 100 * own / whole for title, own in kinds.items() if own}
+    check(close(wanted["kernel"], 15, 0.1) and close(wanted["unnamed"], 5, 0.1) and len(wanted) == 5, f"Top by type: {wanted}")
+    for view in ("view=top&rows=1000", "nodes=4", "nodes=4&inv=1", "nodes=100000"):
+        p.open(view) if "top" in view else p.graph(view)
+        told = dict(re.match(r"(\w+)\s+([\d.]+) %$", text).groups() for text in p.until(read, f"{view}: no legend"))
+        check(told.keys() == wanted.keys() and all(close(float(told[k]), wanted[k], 0.1) for k in wanted), f"{view}: the legend has {told}, Top {wanted}")
+    p.graph("nodes=4")
+    p.box(0.3, 1)
+    p.b.keys("f")  # a step, of which the server knows nothing
+    p.until("return [...document.querySelectorAll('.legend > *')].some((e) => /cut away/.test(e.innerText))", "what is cut away is not told")
 
 
 def test_durations(p):
@@ -146,11 +151,11 @@ def test_shapes(p):
     p.b.click(x + 0.3 * w, y + h - ROW / 2)
     check(p.text(".dock b") == "all", f"the root is not at the bottom: {p.text('.dock')}")
     p.b.keys("i")
-    p.choose("Group by", "comm")
-    p.until("const p = hearth.view.pane; return p.names !== 0 && p.tree.name(1) === 'shop'", "not grouped by process")
-    check("by=comm" in p.text("#foot") and close(p.share("shop"), 60), "shop is not 60 %")
-    p.choose("Group by", "")
-    p.b.keys("l")
+    p.choose("Group by", "cpu")
+    p.until("const p = hearth.view.pane; return p.tree.type(1) === 'label' && p.tree.name(1) === '0'", "not grouped by CPU")
+    check("by=cpu" in p.text("#foot"), "the question has no group")
+    p.choose("Group by", "none")
+    p.b.keys("I")
     p.state("inline", "0")
     p.until("const p = hearth.view.pane; return !p.tree.functions.name.includes('next_token')", "inlined calls stay")
     check(close(p.share("parse<std::vector<std::string> >"), 30), "what was inlined is not its caller's")
@@ -160,6 +165,34 @@ def test_shapes(p):
     check(p.run("return document.querySelector('canvas.flame').toDataURL()") != before, "no other colours by module")
     p.choose("Colour of boxes", "package")
     p.state("color", "package")
+
+
+def test_processes(p):
+    """The graph is grouped by process where there is more than one; what stood in old links is found still."""
+    p.graph(by="")
+    check(p.run(PANE + "return t.children(0).map((c) => t.type(c) + t.name(c)).join()") == "labelshop,labelsearch,label<b>python</b>" and close(p.share("shop"), 60), "not a box for each process")
+    p.box(0.3, 1)
+    p.state("by", "exe")
+    check(p.text(".crumb[aria-current]") == "shop", "the process is not zoomed into")
+    p.graph('q={service.name="shop"}', by="")
+    check(p.names()[1] == "main" and p.run(PANE + "return t.n") == p.run(PANE + "return p.answer.nodes.parent.length - 1"), "a process alone has a box of its name")
+    p.graph()
+    p.box(0.3, 1)
+    p.state("by", "none")
+    old = p.hash()["z"]
+    p.open(f"z={old}")
+    p.until("return document.querySelector('.crumb[aria-current]')?.innerText === 'main'", "a link to a box from before there were groups is lost")
+    p.choose("Hide what is not of interest", "kernel")
+    p.until("return /by=none/.test(location.hash)", "the graph is grouped otherwise than it was")
+
+
+def test_double_click(p):
+    p.graph()
+    for _ in range(2):
+        p.box(0.3, 1)
+        x, y, w, _ = p.rect("canvas.flame")
+        p.b.click(x + 0.3 * w, y + 2.5 * ROW, count=2)
+        p.until("return document.querySelector('.crumb[aria-current]').innerText === 'all' && !/z=/.test(location.hash)", "a double click does not show all")
 
 
 def test_tooltip(p):
@@ -206,10 +239,10 @@ def test_timeline(p):
     p.until("return /sel=/.test(location.hash)", "keys select nothing")
     p.b.keys(ESCAPE)
     p.until("return !/sel=/.test(location.hash)", "Escape does not clear the selection")
-    for text, value in (("15 m", "now-15m"), ("24 h", "now-24h"), ("All", "first")):
+    for text, value in (("6 h", "now-6h"), ("24 h", "now-24h"), ("All", "first")):
         p.button(text, "#range")
         p.state("from", value)
-    p.choose("Timeline by", "comm")
+    p.choose("Timeline by", "exe")
     p.until("return /shop/.test(document.querySelector('.timeline-tools .keys').innerText)", "no series by process")
 
 
@@ -272,7 +305,8 @@ def test_top(p):
     row = "return [...document.querySelectorAll('.top tbody tr')].map((r) => [...r.cells].map((c) => c.innerText.trim()))"
     rows = p.until(row, "no rows")
     check(rows[0][3].startswith("github.com/acme/index.(*Tree).Find") and rows[0][0] == "20.0 %" and rows[0][1] == "25.0 %", f"first is {rows[0]}")
-    check(p.run("return document.querySelectorAll('.top .strip path[d*=M]').length") == sum(r[0] != "0 %" for r in rows), "rows without a strip")
+    # Strips come with the whole answer, after the small one; their column has its place from the start.
+    p.until("return document.querySelectorAll('.top .strip path[d*=M]').length === arguments[0]", "rows without a strip", sum(r[0] != "0 %" for r in rows))
     p.button("Total", ".top")
     p.state("sort", "total")
     p.until("return document.querySelector('.top tbody tr').cells[3].innerText.startsWith('main')", "not sorted by total")
@@ -304,35 +338,14 @@ def test_sandwich(p):
     p.state("fn", "github.com/acme/index.(*Tree).Find")
 
 
-def test_diff(p):
-    p.open("view=diff&from=first&to=last")
-    p.until("const v = hearth.view.pane; return Boolean(v.tree && v.chart.drawn)", "no difference")
-    check(close(p.run(PANE + "return t.total[0] / t.total2[0]"), 1, 0.02), "the halves are not alike")
-    color = "const p = hearth.view.pane, t = p.tree, i = t.functions.name.indexOf(arguments[0]), n = t.fn.indexOf(i), s = p.chart.placeOf(n); const r = devicePixelRatio; return [...document.querySelector('canvas.flame').getContext('2d').getImageData((s.x + s.w - 6) * r, (s.y + 2) * r, 1, 1).data]"
-    less, more, same = (p.run(color, n) for n in ("hash_v1", "hash_v2", "memcpy"))
-    check(less[2] > less[0] + 60 and more[0] > more[2] + 60 and abs(same[0] - same[2]) < 20, f"colours: less {less} more {more} same {same}")
-    p.choose("Show as", "top")
-    rows = p.until("return [...document.querySelectorAll('.diff .grid tbody tr')].map((r) => [...r.cells].map((c) => c.innerText.trim()))", "no table")
-    check({rows[0][3], rows[1][3]} == {"hash_v1", "hash_v2"} and rows[0][0].lstrip("+-") == "15.00", f"{rows[:2]}")
-    sign = "return [...document.querySelectorAll('.diff .grid tbody tr')].some((r) => r.cells[3].innerText === 'hash_v2' && r.cells[0].innerText === arguments[0])"
-    check(p.run(sign, "+15.00"), "hash_v2 is not 15 points more")
-    p.b.keys("x")
-    p.until(sign, "x does not swap", "-15.00")
-    p.open('view=diff&from=first&to=last&from1=first&to1=last&from2=first&to2=last&q1={version="1"}&q2={version="2"}')
-    p.until("const v = hearth.view.pane; return Boolean(v.tree && v.chart.drawn)", "no difference by label")
-    check(p.run(PANE + "return [t.total[t.fn.indexOf(t.functions.name.indexOf('hash_v2'))], t.total2[t.fn.indexOf(t.functions.name.indexOf('hash_v1'))]].join()") == "0,0", "labels do not tell A from B")
-    p.choose("Width of boxes", "absolute")
-    p.state("dm", "absolute")
-
-
 def test_who(p):
     p.open("view=who")
     p.until("return document.querySelectorAll('#main tbody tr').length === 3", "not three processes")
     check("60.0 %" in p.text("#main tbody tr"), "shop is not first")
     p.button("Only", "#main")
-    p.state("q", '{comm="shop"}')
+    p.state("q", '{exe="shop"}')
     p.until("const p = hearth.view.pane; return p && p.tree && p.tree.functions.name.indexOf('main.main') < 0", "others are there still")
-    check('comm="shop"' in p.text(".chips"), "no chip")
+    check('exe="shop"' in p.text(".chips"), "no chip")
     p.click(".chip button")
     p.until("return !/q=/.test(location.hash)", "the chip's × does nothing")
     p.open("view=who&lb=thread.name")
@@ -364,11 +377,13 @@ def test_query(p):
     p.b.go("about:blank")
     p.b.go(p.base + "#from=never")
     p.until("return /is no time/.test(document.querySelector('#main').innerText)", "the server's complaint is not shown")
+    time.sleep(0.3)  # it asks again once it knows the store
     p.b.console()  # Chromium tells of the 400 there
 
 
 def test_executables(p):
     p.open("view=executables")
+    check(p.text("#views [aria-current]") == "Health" and p.text(".health [aria-pressed=true]") == "Executables", "an old link to executables does not lead to Health")
     p.until("return /plugin.so/.test(document.querySelector('#main').innerText)", "no executables")
     check("install its debug package" in p.text("#main"), "no advice")
     drop = """const d = new DataTransfer(); d.items.add(new File([arguments[0]], "plugin.debug"));
@@ -378,16 +393,17 @@ def test_executables(p):
     p.b.console()  # the 400
     p.run(drop, "\x7fELF")
     p.until("return /taken for build id 9999: 3 functions, of which 2 /.test(document.querySelector('.drop').innerText)", "the file is not sent")
+    check("plug_in › step (inlined)" in p.text(".drop .named"), "nothing says what was named")
 
 
 def test_truth(p):
     p.graph()
     p.until("return /complete/.test(document.querySelector('#foot').innerText)", "no truth at the foot")
     p.click("#foot .pill")
-    p.state("view", "truth")
+    p.state("view", "health")
     p.until("return /no rule/.test(document.querySelector('#main').innerText)", "no reasons")
     text = p.text("#main")
-    check(re.search(r"99\.9\d %", text) and "97.5 %" in text and "of one CPU" in text and "ring full" in text, text)
+    check(re.search(r"99\.9\d %", text) and "97.5 %" in text and "Time in code with a name\n95.0 %" in text and "of one CPU" in text and "ring full" in text, text)
 
 
 def test_hearth(p):
@@ -396,8 +412,13 @@ def test_hearth(p):
     p.choose("Least level", "error")
     p.until("return document.querySelectorAll('.log li').length === 1", "levels do not filter")
     check("Permission denied" in p.text(".log"), "the error is not there")
-    p.open("view=developer")
+    p.button("Developer", ".health")
+    p.state("hv", "developer")
     p.until("return /hearth_samples_total/.test(document.querySelector('#main').innerText)", "no counters")
+    p.until("return /75.0 %\\s*blocks/.test(document.querySelector('#main').innerText)", "no bytes by table")
+    check("12 different ones" in p.text("#main"), f"not how often stacks repeat: {p.text('.facts')}")
+    p.run("document.querySelectorAll('.developer details summary').forEach((s) => s.click())")
+    check("status 200" in p.text(".developer"), "the requests are no tree")
     check("bytes a sample" in p.text("#main") and "/api/v1/status" in p.text("#main"), "no store, no requests")
     p.b.keys("/lost")
     p.until("return !/hearth_samples_total/.test(document.querySelector('#main').innerText)", "counters cannot be searched")
@@ -408,7 +429,7 @@ def test_download(p):
     p.run("window.clicked = []; HTMLAnchorElement.prototype.click = function () { clicked.push(this.getAttribute('href')); }")
     p.b.keys("D")
     texts = p.run("return [...document.querySelectorAll('.menu button')].map((b) => b.innerText)")
-    check({"OTLP", "pprof", "Folded stacks", "Flame graph as SVG"} <= set(texts), f"{texts}")
+    check({"OTLP", "pprof", "Folded stacks", "Flame graph as SVG", "Flame graph as a page", "Firefox Profiler"} <= set(texts), f"{texts}")
     p.button("pprof", ".menu")
     check(p.run("return clicked[0]").startswith("/api/v1/export?") and "format=pprof" in p.run("return clicked[0]") and "comm" in p.run("return clicked[0]"), "the selection is not in it")
 
@@ -428,52 +449,10 @@ def test_hostile_names(p):
     check("script-src" in said and "img-src" in said, f"the policy stops nothing: {said}")
 
 
-def test_colors(p):
-    """Types of frames can be told apart by people who lack one kind of cone, and in grey."""
-    p.graph()
-    themes = p.b.async_run("""const done = arguments[arguments.length - 1];
-        import("/page/colors.js").then(({ swatch, diffColor }) => {
-          const probe = document.createElement("span"), out = [];
-          document.body.append(probe);
-          const rgb = (css) => { probe.style.color = css; return getComputedStyle(probe).color; };
-          for (const dark of [false, true]) {
-            out.push(Object.fromEntries(["native", "kernel", "go", "script", "jit", "unnamed"].map((k) => [k, rgb(swatch(k, dark))])));
-            out.push({ less: rgb(diffColor(-1, dark)), more: rgb(diffColor(1, dark)) });
-          }
-          probe.remove();
-          done(out);
-        });""")
-    for theme in themes:
-        least = colours.least_distance(theme)
-        check(least[0] >= 12, f"colours too much alike: {least}")
-
-
-def test_themes(p):
-    contrast = """
-    const lum = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-    const probe = document.createElement('span'); document.body.append(probe);
-    const rgb = (name) => { probe.style.color = `var(${name})`; return getComputedStyle(probe).color; };
-    const out = {}; for (const [a, b] of [['--ink', '--page'], ['--ink', '--panel'], ['--quiet', '--page'], ['--quiet', '--panel'], ['--accent', '--panel'], ['--good', '--good-back'], ['--fair', '--fair-back'], ['--bad', '--bad-back']]) {
-      const [x, y] = [lum(rgb(a)), lum(rgb(b))].sort((m, n) => n - m); out[`${a} on ${b}`] = (x + 0.05) / (y + 0.05); }
-    probe.remove(); return out;"""
-    p.graph()
-    seen = set()
-    for _ in range(3):
-        ratios = p.run(contrast)
-        low = {k: v for k, v in ratios.items() if v < 4.5}
-        check(not low, f"too little contrast: {low}")
-        seen.add(p.run("return getComputedStyle(document.body).backgroundColor"))
-        p.b.keys("t")
-        time.sleep(0.1)
-    check(len(seen) == 2, f"t changes no colours: {seen}")
-    p.run("localStorage.clear()")
-    unnamed = p.run("""return [...document.querySelectorAll('button, a, input, select')].filter((e) => !(e.innerText || e.title || e.ariaLabel || '').trim()).map((e) => e.outerHTML)""")
-    check(not unnamed, f"controls without a name: {unnamed}")
-
-
-VIEWS = ("flame", "top", "sandwich&fn=memcpy", "diff&from=first&to=last", "heat", "who", "executables", "truth", "log", "developer")
-GRAPH = ("zoom", "keys", "search", "steps", "menu", "shapes", "tooltip", "live_keeps")
-TESTS = [f for name, f in list(globals().items()) if name.startswith("test_")]
+VIEWS = ("flame", "top", "sandwich&fn=memcpy", "diff&from=first&to=last", "heat", "who", "truth", "executables", "log", "developer")
+GRAPH = ("zoom", "keys", "search", "steps", "presets", "menu", "shapes", "processes", "double_click", "tooltip", "live_keeps")
+LOOKS = [*(n.removeprefix("test_") for n in vars(page_looks) if n.startswith("test_")), "wide", "phone", "narrow", "4k"]
+TESTS = [f for names in (globals(), vars(page_diff), vars(page_looks), vars(page_steps), vars(page_words)) for name, f in list(names.items()) if name.startswith("test_")]
 
 
 def pictures(p, folder, name):
@@ -495,8 +474,9 @@ def serve(url, samples):
 
 def main():
     url, folder, named = sys.argv[1].rstrip("/"), sys.argv[2], sys.argv[3:]
-    every = [f.__name__.removeprefix("test_") for f in TESTS] + ["empty", "gone", "wide", "narrow", "4k"]
-    wanted = GRAPH if named == ["graph"] else [n for n in every if n not in GRAPH] if named == ["others"] else named or every
+    every = [f.__name__.removeprefix("test_") for f in TESTS] + ["empty", "first_minute", "clear", "gone", "wide", "phone", "narrow", "4k"]
+    groups = {"graph": GRAPH, "looks": LOOKS, "others": [n for n in every if n not in GRAPH and n not in LOOKS]}
+    wanted = groups.get(" ".join(named), named or every)
     failed = 0
     server = serve(url, mock_api.made_up(time.time()))
     port = server.server_address[1]
@@ -520,9 +500,17 @@ def main():
         for test in TESTS:
             attempt(test.__name__.removeprefix("test_"), Page(b, port), test)
         attempt("empty", Page(b, serve(url, []).server_address[1]), test_of_nothing)
+        now = time.time()
+        young = [s._replace(time=s.time + 1.5) for s in mock_api.made_up(now) if s.time > now - 32]
+        attempt("first_minute", Page(b, serve(url, young).server_address[1]), test_first_minute)
+        attempt("clear", Page(b, serve(url, mock_api.made_up(time.time())).server_address[1]), test_of_clearing)
         gone = serve(url, mock_api.made_up(time.time()))
         attempt("gone", Page(b, gone.server_address[1]), lambda p: test_of_silence(p, gone))
         attempt("wide", Page(b, port), pictures, folder, "light")
+    if "phone" in wanted:
+        with webdriver.Browser(390, 844) as b:
+            b.screen(390, 844)
+            attempt("phone", Page(b, port), page_looks.on_a_phone)
     for name, size, dark in (("narrow", (390, 844), False), ("4k", (3840, 2160), True), ("dark", (1400, 900), True), ("narrow-dark", (390, 844), True)):
         if name not in wanted:
             continue
@@ -535,7 +523,50 @@ def main():
 def test_of_nothing(p):
     p.open()
     p.until("return /No samples yet/.test(document.querySelector('#main').innerText)", "an empty store is not told")
-    check("sudo hearth" in p.text("#main") and f"--collector {p.base[:-1]}" in p.text("#main"), "no help")
+    empty = p.text("#main")
+    check("sudo hearth" in empty and f"--collector {p.base[:-1]}" in empty, "no help")
+    p.go("view=truth")
+    p.until("return /No samples in this range/.test(document.querySelector('#main').innerText)", "Truth says nothing of a range without samples")
+    check("All stacks" not in p.text("#main") and not p.run("return document.querySelector('.gauge .bar')"), f"shares of nothing: {p.text('#main')}")
+
+
+def test_first_minute(p):
+    """A store that was empty half a minute ago: the range is what there is, averages are over it, and halves have samples."""
+    p.open(is_first=True)
+    p.until("const p = hearth.view.pane; return Boolean(p && p.tree && p.chart.drawn)", "no flame graph is drawn")
+    age = p.run("const d = hearth.timeline.data; return d.to - d.from")
+    check(28 < age < 45, f"the first range is {age} s, the samples came for half a minute")
+    check(re.search(r"(^|\D)(0\.9\d|1\.[01]\d) cores on average", p.text("#timeline")), f"20 of 20 samples a second are a core, not: {p.text('#timeline')[:200]}")
+    check("0.9" in p.text(".dock") or "1.0" in p.text(".dock") or "1.1" in p.text(".dock"), f"the root of the graph: {p.text('.dock')}")
+    check(p.run("return document.querySelector('#range [aria-pressed=true]').innerText") == "15 m", "no range is pressed")
+    empty = p.run("const w = hearth.timeline.data.series[0].weights, n = w.length; let k = 0; while (k < n && !w[k]) k++; return k / n")
+    check(empty < 0.1, f"the timeline begins with {100 * empty:.0f} % of nothing")
+    p.go("view=diff")
+    p.until("const d = hearth.view.data; return d && d.total > 0 && d.total2 > 0", "Diff compares with nothing")
+    p.go("view=heat")
+    p.until("return Boolean(hearth.view.data)", "no heat map")
+    check(p.run("const d = hearth.view.data, c = d.weights.slice(0, d.rows * Math.ceil(d.columns / 4)); return c.some((w) => w)"), "the heat map does not fit the samples")
+    p.graph("from=now-1h")
+    check(re.search(r"(^|\D)(0\.9\d|1\.[01]\d) cores on average", p.text("#timeline")), f"an hour is asked for, and the average is over all of it: {p.text('#timeline')[:200]}")
+    p.go("view=top&from=now-1h")
+    p.until("return document.querySelectorAll('.top tbody tr').length > 5", "no table")
+    title = p.run("return [...document.querySelectorAll('.top tbody tr')].find((r) => /Find/.test(r.innerText)).cells[0].title")
+    check(re.search(r"0\.(1[89]|2\d) cores", title), f"a function of 20 % has {title}")
+
+
+def test_of_clearing(p):
+    """Stored data can be cleared from the page, which asks before."""
+    p.open("view=developer")
+    p.until("return /hearth_samples_total/.test(document.querySelector('#main').innerText)", "no counters")
+    for answer, left in (("Keep them", True), ("Clear", False)):
+        p.until("return Boolean(document.querySelector('.developer .facts dt'))", "no store")
+        p.button("Clear stored data…")
+        p.until("return /cannot be undone/.test(document.querySelector('dialog.ask')?.innerText)", "nobody asks")
+        p.button(answer, "dialog.ask")
+        p.until("return !document.querySelector('dialog.ask')", "the question stays")
+        p.b.keys("1")
+        p.until("return document.querySelector('#main').innerText.includes('No samples') !== arguments[0]", f"after {answer}", left)
+        p.b.keys("7")
 
 
 def test_of_silence(p, server):

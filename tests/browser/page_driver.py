@@ -25,7 +25,10 @@ class Page:
     def run(self, script, *args):
         return self.b.run(script, *args)
 
-    def open(self, hash_=""):
+    def open(self, hash_="", is_first=False):
+        """At an address; of an hour unless that says another range. is_first: as it is when nobody said anything."""
+        if not is_first and "from=" not in hash_:
+            hash_ = "from=now-1h" + ("&" + hash_ if hash_ else "")
         self.b.go("about:blank")
         self.b.go(self.base + ("#" + hash_ if hash_ else ""))
         self.until("return Boolean(window.hearth && hearth.status && hearth.timeline.data)", "the page does not start")
@@ -49,8 +52,9 @@ class Page:
             time.sleep(0.05)
         raise AssertionError(f"{what}; console: {self.b.console()}")
 
-    def graph(self, hash_=""):
-        self.open(hash_)
+    def graph(self, hash_="", by="none"):
+        """The flame graph, not grouped unless that is asked for."""
+        self.open(f"{hash_}&by={by}".lstrip("&"))
         self.until("const p = hearth.view.pane; return Boolean(p && p.tree && p.chart.drawn)", "no flame graph is drawn")
 
     def text(self, css):

@@ -27,6 +27,7 @@ def main():
         for kind in ("dragEnter", "dragOver", "drop"):
             b.command("Input.dispatchDragEvent", type=kind, x=x + w / 2, y=y + h / 2, data=data)
         p.until("return / 1 addresses here/.test(document.querySelector('.drop').innerText)", f"not taken: {p.text('.drop')}")
+        check(function in p.text(".drop .named"), f"what was named is not told: {p.text('.drop .named')}")
         p.until("return arguments[0] && !/unnamed/.test([...document.querySelectorAll('.executables tbody tr')].find((r) => r.querySelector('b').innerText === arguments[0]).innerText)", "still unnamed", name)
         p.go("view=top&from=first&to=now")
         p.until("return document.querySelector('#main').innerText.includes(arguments[0])", f"no {function}", function)

@@ -36,7 +36,7 @@ def main():
             time.sleep(0.2)
             p.quiet()
             b.picture(f"{folder}/real-{view}.png")
-        for by in ("comm", "tid", "cpu"):
+        for by in ("thread.name", "tid", "cpu"):
             p.go(f"from=first&to=last&by={by}")
             p.until("const t = hearth.view.pane && hearth.view.pane.tree; return Boolean(t) && t.functions.type[t.fn[1]] === 'label'", f"not grouped by {by}")
         p.go("view=developer")

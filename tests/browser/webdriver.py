@@ -103,8 +103,15 @@ class Browser:
     def act(self, kind, actions):
         self.call("POST", self.session + "/actions", {"actions": [{"type": kind, "id": kind, "actions": actions}]})
 
-    def click(self, x, y, button=0):
-        self.act("pointer", [pointer(x, y), {"type": "pointerDown", "button": button}, {"type": "pointerUp", "button": button}])
+    def click(self, x, y, button=0, count=1):
+        self.act("pointer", [pointer(x, y), *[{"type": "pointerDown", "button": button}, {"type": "pointerUp", "button": button}] * count])
+
+    def hold(self, x, y):
+        """Presses the button there, and leaves it so until release()."""
+        self.act("pointer", [pointer(x, y), {"type": "pointerDown", "button": 0}])
+
+    def release(self, x, y):
+        self.act("pointer", [pointer(x, y), {"type": "pointerUp", "button": 0}])
 
     def move(self, x, y):
         self.act("pointer", [pointer(x, y)])

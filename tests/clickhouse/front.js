@@ -5,6 +5,7 @@
 //
 // usage: front.js MODULES DATA [PORT]    MODULES: a node_modules folder with chdb. Says its port on standard output.
 //
+// A file DATA/readonly: tables are not emptied, as where the user has the profile readonly.
 // FRONT_LOSE=N: the first N inserts of samples are done, but not answered. FRONT_LOG=1: exceptions on standard error, too.
 const fs = require('fs'), http = require('http'), path = require('path'), zlib = require('zlib');
 const [modules, data, port] = process.argv.slice(2);
@@ -40,6 +41,8 @@ function answer(url, body) {
 		query = body.toString();
 		body = Buffer.alloc(0);
 	}
+	if (/^\s*TRUNCATE\b/i.test(query) && fs.existsSync(path.join(data, 'readonly')))
+		throw new Error('Code: 164. DB::Exception: Cannot execute query in readonly mode. (READONLY)');
 	if (database)
 		session.query(`USE ${quoted(database)}`);
 	for (const [name, value] of set) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of this folder share. Each prints, for every name (comm) that it or its children take, the call chain
- * that this name stands for: "chain COMM EXECUTABLE main NAME_outer NAME_inner NAME_leaf". judge.py holds every sample of
- * that name against it.
+ * Shared by the programs of this folder. Each prints, for every name (comm) that it or its children take, the call
+ * chain that this name stands for: "chain COMM EXECUTABLE main NAME_outer NAME_inner NAME_leaf". judge.py holds every
+ * sample of that name against it.
  */
 #ifndef COMINGS_H
 #define COMINGS_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/blocks.h"
+#include "agent/walk/blocks.h"
 #include "tests/unit/agent/stack_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		for (size_t i = 0; i < count; i++)
 			if (addr >= rows[i].start && addr < rows[i].end)
-				expected = row_pack(&rows[i], 0);
+				expected = block_pack_row(&rows[i], 0);
 		while (off >= parts[part].end)
 			part++;
 		if (ROW_BODY(unwind_search(parts[part].rows, parts[part].row_cnt, off)) != ROW_BODY(expected))

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ClickHouse answers, on arbitrary bytes: this target stands in for the connection (backend/store_clickhouse_http.c),
- * everything above it is as ever. The input: a byte that says what is asked, one how (by a label, of some stacks), then
- * answers in the order they are asked for, each with its length (2 bytes) before it; the last one is what is left. Every
- * text and number that is told is looked at, profiles are written as OTLP. Seeds are made at start.
+ * ClickHouse's answers, on arbitrary bytes: this target stands in for the connection
+ * (backend/store/clickhouse/client.c), everything above it is as ever. The input: a byte that says what is asked, one
+ * how (by a label, of some stacks), then answers in the order they are asked for, each with its length (2 bytes) before
+ * it; the last one is what is left. Every text and number that is told is looked at, profiles are written as OTLP.
+ * Seeds are made at start.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/store_clickhouse.h"
+#include "backend/store/clickhouse/click.h"
+#include "backend/store/clickhouse/clickhouse.h"
+#include "backend/store/store_read.h"
 #include "base/cleanup.h"
-#include "proto/otlp.h"
+#include "proto/otlp/otlp.h"
 #include "proto/profiles.h"
 
 enum { BY_LABEL = 1, SOME_STACKS = 2, KINDS_ASKED = 4, STACK_WORDS = 16, ERROR_CHARS = 100 };
@@ -87,8 +90,8 @@ static struct buf next_answer(void)
 	answer.len = wanted < (size_t)(input.end - input.at) ? wanted : (size_t)(input.end - input.at);
 	if (!answer.len)
 		return answer;
-	answer.cap = answer.len;
-	answer.data = malloc(answer.len);
+	answer.cap = answer.len + 1;
+	answer.data = malloc(answer.cap);
 	if (!answer.data)
 		abort();
 	memcpy(answer.data, input.at, answer.len);
@@ -128,8 +131,8 @@ static int see_sum(void *arg, const char *group, uint32_t number, int64_t weight
 
 	see(group);
 	input.seen += (uint64_t)weight + events;
-	for (; node && node < s->ops->node_count(s); node = at.parent) {
-		if (s->ops->nodes(s, node, 1, &at) || at.parent >= node || s->ops->frame(s, at.frame, &f))
+	for (; node && node < s->read->node_count(s); node = at.parent) {
+		if (s->read->nodes(s, node, 1, &at) || at.parent >= node || s->read->frame(s, at.frame, &f))
 			abort();
 		see(f.function);
 		see(f.module);
@@ -180,6 +183,8 @@ static int see_kind(void *arg, const struct store_kind *kind)
 static int see_executable(void *arg, const struct store_executable *e)
 {
 	(void)arg;
+	if (!e->path)
+		return 0;
 	see(e->path);
 	see(e->build_id);
 	see(e->id_kind);
@@ -230,25 +235,25 @@ static int ask(struct store *s, enum question question, const struct store_selec
 
 	switch (question) {
 	case SUM_STACKS:
-		return s->ops->sum_stacks(s, sel, by, see_sum, s);
+		return s->read->sum_stacks(s, sel, by, see_sum, s);
 	case SUM_TIMES:
-		return s->ops->sum_times(s, sel, 1000, by, see_sum, s);
+		return s->read->sum_times(s, sel, 1000, by, see_sum, s);
 	case LABEL_VALUES:
-		return s->ops->label_values(s, sel, "comm", see_value, NULL);
+		return s->read->label_values(s, sel, "comm", see_value, NULL);
 	case LABELS:
-		return s->ops->labels(s, sel, see_label, NULL);
+		return s->read->labels(s, sel, see_label, NULL);
 	case SERIES:
-		return s->ops->series(s, sel, see_series, NULL);
+		return s->read->series(s, sel, see_series, NULL);
 	case KINDS:
-		return s->ops->kinds(s, sel, see_kind, NULL);
+		return s->read->kinds(s, sel, see_kind, NULL);
 	case EXECUTABLES:
-		return s->ops->executables(s, sel, see_executable, NULL);
+		return s->read->executables(s, sel, see_executable, NULL);
 	case EXPORT:
-		return s->ops->export(s, sel, see_profiles, NULL);
+		return s->read->export(s, sel, see_profiles, NULL);
 	case STATUS:
-		return s->ops->status(s, &status);
+		return s->read->status(s, &status);
 	default:
-		return s->ops->bare_frames(s, 0, &next, see_frame, NULL);
+		return s->read->bare_frames(s, 0, &next, see_frame, NULL);
 	}
 }
 
@@ -269,8 +274,8 @@ static void ask_store(enum question question, unsigned how)
 		abort();
 	(void)ask(s, question, &sel, how & BY_LABEL ? "comm" : NULL);
 	(void)ask(s, question, &sel, NULL); /* again, of what is known now */
-	s->ops->rest(s, true);
-	s->ops->close(s);
+	s->read->rest(s, true);
+	s->close(s);
 }
 
 /* Printable whatever came, and never cut within the header. */
@@ -324,16 +329,16 @@ static void end_answer(struct seed *seed)
 
 static void put_attributes(struct buf *b)
 {
-	put_count(b, 2);
+	varint_append(b, 2);
 	put_z(b, "comm");
 	put_z(b, "thread.id");
-	put_count(b, 2);
+	varint_append(b, 2);
 	put_z(b, "prog");
 	put_z(b, "17");
-	put_count(b, 2);
+	varint_append(b, 2);
 	put_number(b, VALUE_STRING, 1);
 	put_number(b, VALUE_INT, 1);
-	put_count(b, 2);
+	varint_append(b, 2);
 	put_z(b, "");
 	put_z(b, "");
 }
@@ -344,7 +349,7 @@ static void put_stacks(struct seed *seed)
 	struct buf *b = &seed->answer;
 
 	put_number(b, 5, 8);
-	put_count(b, 2);
+	varint_append(b, 2);
 	put_number(b, 6, 8);
 	put_number(b, 7, 8);
 	end_answer(seed);

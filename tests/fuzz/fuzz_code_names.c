@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "symbols/code_names.h"
-#include "symbols/symbol_index.h"
+#include "symbols/code/names.h"
+#include "symbols/index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

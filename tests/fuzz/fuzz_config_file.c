@@ -6,31 +6,16 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/config.h"
-#include "cmd/config_file.h"
-#include "cmd/options.h"
+#include "cmd/options/command.h"
+#include "cmd/options/config.h"
+#include "cmd/options/config_file.h"
+#include "cmd/options/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Two commands with options of every kind; the others would bring the whole program along. */
 static const struct cmd run = { .name = "run", .bit = ON_RUN }, record = { .name = "record", .bit = ON_RECORD };
 static const struct cmd *const all[] = { &run, &record, NULL };
-
-const struct cmd *const *cmd_all(void)
-{
-	return all;
-}
-
-const struct cmd *cmd_find(const char *name)
-{
-	for (size_t i = 0; all[i]; i++)
-		if (!strcmp(all[i]->name, name))
-			return all[i];
-	return NULL;
-}
-
-const struct cmd cmd_run = { .name = "run", .bit = ON_RUN };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -39,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t count;
 	const struct option_spec *specs = options_table(&count);
 
+	cmd_list(all);
 	if (config_file_parse("c", data, size, &file, &error)) {
 		if (!error.len || file)
 			abort();

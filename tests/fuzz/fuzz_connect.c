@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message of Connect's, as protobuf and as JSON: the first byte says which. What is read of it is written again. */
+/* A message of Connect's, as protobuf and as JSON: the first byte says which. All that is read of it is written again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proto/connect.h"
+#include "proto/compat/connect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

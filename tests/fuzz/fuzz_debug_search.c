@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "agent/rows.h"
+#include "agent/rows/rows.h"
 #include "base/cleanup.h"
-#include "symbols/debug_search.h"
-#include "symbols/symbol_image.h"
+#include "symbols/find/debug_search.h"
+#include "symbols/sources/symbol_image.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,13 +39,8 @@ static int make_file(const char *name, const uint8_t *data, size_t size)
 	char names[40] = "\0.note.gnu.build-id";
 	struct buf file = BUF_EMPTY;
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
+		ELF_HEAD(EM_X86_64),
 		.e_shoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTIONS,
 		.e_shstrndx = STRINGS,
 	};

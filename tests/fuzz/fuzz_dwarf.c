@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "symbols/source.h"
+#include "symbols/code/source.h"
 #include "tests/unit/symbols/dwarf_elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

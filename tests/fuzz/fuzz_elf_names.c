@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbols/symbols.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,13 +23,8 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size, size_t symb
 	enum { CODE = 1, SYMBOLS, STRINGS, SECTIONS };
 	size_t start = sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr);
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
+		ELF_HEAD(EM_X86_64),
 		.e_shoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTIONS,
 	};
 	Elf64_Shdr sections[SECTIONS] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker that is not to be trusted may send: the input is packets (a length in two bytes, the top bits of which say
- * how many descriptors come along, then so many bytes). A message that is received is whole, and no descriptor stays behind.
+ * Anything that a worker that is not to be trusted may send: the input is packets (a length in two bytes, the top bits
+ * of which say how many descriptors come along, then so many bytes). A message that is received is whole, and no
+ * descriptor stays behind.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/elf_wire.h"
+#include "agent/helper/elf_wire.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people write as filters: lines that are a pattern of names (and matched against the next line), an event, a list of
- * CPUs. */
+/* Filters as people write them: lines that are a pattern of names (and matched against the next line), an event, a list
+ * of CPUs. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/comm_pattern.h"
-#include "agent/perf_event.h"
+#include "agent/kernel/comm_pattern.h"
+#include "agent/kernel/perf_event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	while ((line = strsep(&rest, "\n"))) {
 		struct perf_event_attr attr = { 0 };
-		int count = cpu_list_parse(line, cpus, 16);
+		int count = perf_event_cpus_parse(line, cpus, 16);
 
 		if (count > 16 || (perf_event_parse(line, &attr, &error) && !error.message[0]))
 			abort();

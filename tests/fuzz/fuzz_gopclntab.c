@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/row_builder.h"
+#include "agent/rows/row_builder.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "symbols/gopclntab.h"
-#include "symbols/source.h"
+#include "symbols/sources/gopclntab.h"
+#include "symbols/code/source.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,13 +26,8 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size)
 	enum { TABLE, CODE, NOTE, SEGMENTS };
 	size_t start = sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr);
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
+		ELF_HEAD(EM_X86_64),
 		.e_phoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = SEGMENTS,
 	};
 	Elf64_Phdr segments[SEGMENTS] = {

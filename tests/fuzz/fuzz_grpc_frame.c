@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/grpc_frame.h"
-#include "backend/grpc_text.h"
+#include "backend/grpc/grpc_frame.h"
+#include "backend/grpc/grpc_text.h"
 
 static void read_stream(const uint8_t *data, size_t len, size_t piece)
 {

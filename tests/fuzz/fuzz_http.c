@@ -11,8 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "backend/http.h"
-#include "backend/server.h"
+#include "backend/http/http.h"
+#include "backend/routes/routes.h"
+#include "backend/http/server.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "proto/sink.h"
@@ -35,9 +36,11 @@ static struct sink sink = { .ops = &ops };
 
 static void start(void)
 {
-	static const char *const origins[] = { "http://a", NULL };
+	static const char *const origins[] = { "http://a", NULL }, *const names[] = { "a", NULL };
 	const struct ingest_config limits = { .max_receive_bytes = MAX_BYTES, .receive_memory = 4 * MAX_BYTES };
-	const struct server_config config = { .http_address = "127.0.0.1:0", .cors_origins = origins };
+	const struct server_config config = {
+		.routes = &http_routes, .http_address = "127.0.0.1:0", .cors_origins = origins, .page_names = names
+	};
 	struct server_error err;
 	struct metrics *metrics = metrics_new();
 

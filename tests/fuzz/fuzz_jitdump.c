@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
-#include "symbols/jitdump.h"
+#include "base/text/utf8.h"
+#include "symbols/jit/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd = -1;
 	struct jit_code *code = jit_code_new();
-	struct jitdump dump = { 0 };
+	struct jitdump dump = { .own_pid = size > 20 ? data[20] : 0, .start_ns = size > 50 ? 1ull << (data[50] & 63) : 0 };
 	size_t first = size / 2;
 
 	if (fd < 0)

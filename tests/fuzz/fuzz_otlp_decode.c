@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OTLP decoder on arbitrary bytes, in any layout. What it accepts must come through encoding unchanged, and through
- * splitting without a loss; what it refuses must have a reason. Seeds are written into the corpus folder at start, so that
- * none lie in git.
+ * The OTLP decoder on arbitrary bytes, in any layout. A message that it accepts must come through encoding unchanged,
+ * and through splitting without a loss; what it refuses must have a reason. Seeds are written into the corpus folder at
+ * start, so that none lie in git.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,16 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proto/otlp.h"
+#include "proto/otlp/otlp.h"
+#include "tests/fuzz/require.h"
 #include "tests/unit/proto/otlp_bytes.h"
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 static const char *const seeds[] = {
 	bytes_rich,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OTLP/JSON decoder on arbitrary bytes, and the decoders of the other signals, JSON and protobuf. What they accept must
- * come through encoding and decoding unchanged; what they refuse must have a reason. Seeds are written into the corpus
- * folder at start: the protobuf seeds as JSON.
+ * The OTLP/JSON decoder on arbitrary bytes, and the decoders of the other signals, JSON and protobuf. A text that they
+ * accept must come through encoding and decoding unchanged; what they refuse must have a reason. Seeds are written into
+ * the corpus folder at start: the protobuf seeds as JSON.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,18 +10,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proto/otlp.h"
-#include "proto/otlp_json_decode.h"
-#include "proto/otlp_signals.h"
+#include "proto/otlp/otlp.h"
+#include "proto/otlp/json/json_decode.h"
+#include "proto/otlp/signals.h"
+#include "tests/fuzz/require.h"
 #include "tests/unit/proto/otlp_bytes.h"
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 static const char *const seeds[] = {
 	bytes_rich,

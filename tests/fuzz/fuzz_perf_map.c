@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
-#include "symbols/perf_map.h"
-#include "symbols/v8_name.h"
+#include "base/text/utf8.h"
+#include "symbols/jit/perf_map.h"
+#include "symbols/jit/v8_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other programs have a say in: the path of their control group, their environment; and os-release. */
+/* Facts in which other programs have a say: the path of their control group, their environment; and os-release. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/container_id.h"
-#include "agent/host_facts.h"
-#include "agent/process_facts.h"
-#include "base/utf8.h"
+#include "agent/proc/container_id.h"
+#include "agent/report/host_facts.h"
+#include "agent/process/enrich.h"
+#include "base/text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,6 +30,7 @@ static void check(struct attributes *a)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const variables[] = { "COLOR", "A" };
+	static const struct enrich_options options = { variables, 2 };
 	struct attributes a = ATTRIBUTES_EMPTY;
 	char *text = malloc(size ? size : 1), id[CONTAINER_ID_BYTES];
 
@@ -39,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(text, data, size);
 	if (container_id_of_cgroups(text, size, id) && (!id[0] || strlen(id) >= sizeof(id)))
 		abort();
-	if (!process_facts_of_environment(text, size, variables, 2, &a))
+	if (!enrich_environment.add(&options, text, size, &a))
 		check(&a);
 	if (!attributes_parse(&a, (struct str){ text, (uint32_t)size }))
 		check(&a);

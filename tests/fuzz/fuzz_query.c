@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people write into a question to the store: the first line a time, the rest a selector. */
+/* Text that people write into a question to the store: the first line a time, the rest a selector. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/query.h"
-#include "backend/selector.h"
+#include "backend/query/selected.h"
+#include "backend/query/selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,6 +21,8 @@ static void check_selector(const char *text)
 	for (size_t i = 0; !err && i < s.count; i++)
 		if (!*s.items[i].label || !s.items[i].value)
 			abort();
+	if (!err && s.word && !*s.word)
+		abort();
 	selector_fini(&s);
 	buf_fini(&error);
 }

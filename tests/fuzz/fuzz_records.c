@@ -2,18 +2,19 @@
 /*
  * Ring records with any content. The input is cut into records by a length of our own in front of each, as the ring buffer
  * keeps one; the size a record claims is at most that length (sampler.c sees to it), and nothing else in it is true. A bit
- * beside the length gives the record a version, a size and a CPU that pass the first look.
+ * beside the length gives the record a version, a size and a CPU that pass the first look; another makes it a sample whose
+ * first section has a length that fits, and which says so itself when it parses.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/pending.h"
+#include "agent/samples/reorder.h"
 #include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CPUS = 4, PLAUSIBLE = 0x8000, LENGTH_MASK = 0x3fff };
+enum { CPUS = 4, PLAUSIBLE = 0x8000, SAMPLE = 0x4000, LENGTH_MASK = 0x3fff };
 
 struct counts {
 	uint64_t latest_ns;
@@ -37,8 +38,10 @@ static bool take_sample(void *arg, const struct pending_sample *s)
 		abort();
 	c->latest_ns = s->record->hdr.time_ns;
 	c->samples++;
-	read_all(c, s->kernel, s->record->kernel_cnt * sizeof(*s->kernel));
-	read_all(c, s->user, s->record->user_cnt * sizeof(*s->user));
+	if (s->kernel_cnt > MAX_KERNEL_FRAMES || s->user_cnt > MAX_USER_FRAMES || !s->user != !s->user_cnt)
+		abort();
+	read_all(c, s->kernel, s->kernel_cnt * sizeof(*s->kernel));
+	read_all(c, s->user, s->user_cnt * sizeof(*s->user));
 	for (uint32_t i = 0; i < s->area_cnt; i++)
 		read_all(c, s->areas[i].data, s->areas[i].bytes);
 	if (s->regs)
@@ -52,21 +55,36 @@ static void take_side_band(void *arg, const struct side_band_record *record)
 	abort(); /* none was added */
 }
 
+/* @record, which has room for a section's content, as a sample that begins with a section of a length that fits. */
+static void make_sample(struct record *record)
+{
+	struct sample_record *r = (void *)record;
+	uint64_t *words = (void *)(r + 1), rest;
+
+	record->kind = RECORD_SAMPLE;
+	record->size &= ~7u;
+	r->end %= END_MAX;
+	rest = (record->size - sizeof(*r)) / 8 - 1;
+	words[0] = SECTION(1 + SECTION_TYPE(words[0]) % SECTION_LINK, SECTION_BYTES(words[0]) % (rest * 8 + 1));
+}
+
 /* One record in a block of exactly its length. 1 when a sample was taken in. */
-static uint32_t add(struct pending *p, const uint8_t *data, size_t len, bool is_plausible)
+static uint32_t add(struct pending *p, const uint8_t *data, size_t len, uint32_t head)
 {
 	AUTO_FREE struct record *record = malloc(len);
 
 	if (!record)
 		return 0;
 	memcpy(record, data, len);
-	if (is_plausible) {
+	if (head & PLAUSIBLE) {
 		record->version = RECORD_VERSION;
 		record->size = (uint32_t)len;
 		record->cpu %= CPUS;
 	}
 	if (record->size > len)
 		return 0;
+	if (head & SAMPLE && record->size > sizeof(struct sample_record) + 8)
+		make_sample(record);
 	return pending_add(p, record) == 0 && record->kind == RECORD_SAMPLE;
 }
 
@@ -88,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		len = len < size ? len : size;
 		if (len < sizeof(struct record))
 			break;
-		added += add(p, data, len, head & PLAUSIBLE);
+		added += add(p, data, len, head);
 		data += len;
 		size -= len;
 	}

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/dwarf_expr.h"
-#include "agent/row_builder.h"
+#include "agent/rows/dwarf_expr.h"
+#include "agent/rows/row_builder.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,16 +69,8 @@ static void wrap(struct buf *file, uint8_t kind, const uint8_t *data, size_t siz
 	enum { FRAMES = 1, STRINGS, SECTIONS };
 	size_t start = sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr);
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_entry = CODE_ADDR + 16,
-		.e_version = EV_CURRENT,
-		.e_shoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = SECTIONS,
-		.e_shstrndx = STRINGS,
+		ELF_HEAD(EM_X86_64), .e_entry = CODE_ADDR + 16, .e_shoff = sizeof(Elf64_Ehdr),
+		.e_shnum = SECTIONS, .e_shstrndx = STRINGS,
 	};
 	Elf64_Shdr sections[SECTIONS] = {
 		[FRAMES] = { .sh_name = kind & IS_DEBUG_FRAME ? DEBUG_FRAME_NAME : EH_FRAME_NAME,
@@ -111,14 +104,7 @@ static void wrap_searched(struct buf *file, uint8_t kind, const uint8_t *data, s
 		int32_t frame;
 		uint32_t count;
 	} start = {
-		.ehdr = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			  .e_type = ET_DYN,
-			  .e_machine = EM_X86_64,
-			  .e_version = EV_CURRENT,
-			  .e_phoff = sizeof(Elf64_Ehdr),
-			  .e_ehsize = sizeof(Elf64_Ehdr),
-			  .e_phentsize = sizeof(Elf64_Phdr),
-			  .e_phnum = 1 },
+		.ehdr = { ELF_HEAD(EM_X86_64), .e_phoff = sizeof(Elf64_Ehdr), .e_phnum = 1 },
 		.version = 1,
 		.frame_encoding = 0x1b, /* relative to itself, 4 bytes */
 		.count_encoding = 3,

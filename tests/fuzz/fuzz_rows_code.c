@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/row_builder.h"
+#include "agent/rows/row_builder.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,17 +27,8 @@ static void wrap(struct buf *file, const uint8_t *code, size_t len, bool has_sym
 	size_t headers = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + SECTIONS * sizeof(Elf64_Shdr);
 	size_t names_at = headers + sizeof(symbols), code_at = names_at + sizeof(names);
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(Elf64_Ehdr),
-		.e_shoff = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = SECTIONS,
+		ELF_HEAD(EM_X86_64), .e_phoff = sizeof(Elf64_Ehdr), .e_shoff = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+		.e_phnum = 1,	     .e_shnum = SECTIONS,
 	};
 	Elf64_Phdr segment = { .p_type = PT_LOAD,
 			       .p_flags = PF_R | PF_X,

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "symbols/source.h"
+#include "symbols/code/source.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,11 +21,8 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size)
 	enum { NONE, NAMES, PACKED, SECTIONS };
 	size_t start = sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr);
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		ELF_HEAD(EM_X86_64),
 		.e_shoff = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTIONS,
 		.e_shstrndx = NAMES,
 	};

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "symbols/source.h"
+#include "symbols/code/source.h"
+#include "tests/unit/elf_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,11 +24,8 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size)
 	size_t stubs = body * data[1] / 256 & ~7ul, relocations = (body - stubs) * data[2] / 256,
 	       symbols = (body - stubs - relocations) * data[3] / 256;
 	Elf64_Ehdr ehdr = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = data[0] & 1 ? EM_AARCH64 : EM_X86_64,
+		ELF_HEAD(data[0] & 1 ? EM_AARCH64 : EM_X86_64),
 		.e_shoff = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = SECTIONS,
 		.e_shstrndx = NAMES,
 	};

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sinks/spool.h"
+#include "sinks/otlp/spool.h"
 
 /* A folder of this process, in memory where there is such a place. */
 static const char *folder(void)

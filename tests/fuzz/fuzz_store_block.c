@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/store_block.h"
-#include "backend/store_sqlite_keep.h"
+#include "backend/store/block.h"
+#include "backend/store/sqlite/keep.h"
 #include "base/cleanup.h"
 
 enum { SEED_EVENTS = 64, MAX_ROWS = 512 };

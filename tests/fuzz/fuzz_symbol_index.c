@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "symbols/symbol_index.h"
-#include "symbols/symbol_index_format.h"
+#include "symbols/index/index.h"
+#include "symbols/index/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

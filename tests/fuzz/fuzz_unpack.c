@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "backend/unpack.h"
+#include "backend/ingest/unpack.h"
 
 enum {
 	MAX_BYTES = 1 << 18,

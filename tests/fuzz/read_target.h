@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader of other people's formats on arbitrary bytes. What is accepted must be sound: it goes through the OTLP encoder
- * and decoder, and into pprof and back. What is refused must have a reason. A target is a file that names its reader and a
- * writer for the seed, which goes into the corpus folder at start, so that none lie in git.
+ * A reader of other people's formats on arbitrary bytes. An accepted file must be sound: it goes through the OTLP
+ * encoder and decoder, and into pprof and back. A refused one must have a reason. A target is a file that names its
+ * reader and a writer for the seed, which goes into the corpus folder at start, so that none lie in git.
  */
 #ifndef HEARTH_TESTS_READ_TARGET_H
 #define HEARTH_TESTS_READ_TARGET_H
@@ -13,24 +13,17 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proto/otlp_read.h"
-#include "proto/pprof.h"
-#include "proto/read.h"
-#include "proto/timeline.h"
+#include "proto/formats/otlp_capture.h"
+#include "proto/formats/pprof.h"
+#include "proto/formats/formats.h"
+#include "proto/sums/timeline.h"
+#include "tests/fuzz/require.h"
 #include "tests/unit/proto/random_profiles.h"
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The target's own: a random profile @p in the format; and what reads it, with errors as in proto/read.h. */
+/* The target's own: a random profile @p in the format; and what reads it, with errors as in proto/formats/formats.h. */
 static void write_seed(const struct profiles *p, struct buf *out);
 static int read_input(const uint8_t *data, size_t size, struct profiles **ret, struct otlp_error *error);
 
@@ -89,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(copy, data, size);
 	if (size) {
-		read_format_of(copy, size);
+		format_by_content(copy, size);
 		err = read_input(copy, size, &p, &error);
 		REQUIRE(err == 0 || err == -E2BIG || (err == -EBADMSG && error.message[0]));
 		if (!err)

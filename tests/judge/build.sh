@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs that are judged into OUTDIR; what is newer than its source stays. What has no compiler here is left out.
+# Builds the programs that are judged into OUTDIR; what is newer than its source stays. A program without a compiler
+# here is left out.
 #   build.sh OUTDIR
 set -eu
 [ $# = 1 ] || {
@@ -17,7 +18,7 @@ build() {
 	local name=$1 source=$2
 	shift 2
 	[ "$source" -nt "$out/$name" ] || [ ../build.sh -nt "$out/$name" ] || return 0
-	command -v "$1" >/dev/null || return 0
+	command -v "$1" >/dev/null || { echo "left out: $name no $1" && return 0; }
 	"$@" -o "$out/$name" "$source" $libraries
 }
 
@@ -38,8 +39,12 @@ build() {
 	old_go=/usr/lib/go-1.19/bin/go
 	if command -v go >/dev/null; then
 		build go calls.go $go_build go build
+	else
+		echo "left out: go no go"
 	fi
 	if [ -x $old_go ]; then
 		build go_1.19 calls.go $go_build $old_go build
+	else
+		echo "left out: go_1.19 no $old_go"
 	fi
 }

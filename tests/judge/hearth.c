@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/late.h"
+#include "agent/walk/late_walk.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
 #include "tests/judge/judge.h"
@@ -113,7 +113,7 @@ static bool on_sample(void *arg, const struct pending_sample *sample)
 	struct chain *chain = h->chain;
 	const struct late_result *result = sample->regs ? late_walk(h->late, h->process, sample) : NULL;
 
-	chain->count = result ? result->count : sample->record->user_cnt;
+	chain->count = result ? result->count : sample->user_cnt;
 	chain->end = end_names[result ? result->end : sample->record->end];
 	memcpy(chain->pcs, result ? result->frames : sample->user, chain->count * sizeof(*chain->pcs));
 	call_trampolines(chain);

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "tests/judge/differences.h"
 #include "tests/judge/judge.h"
 #include "tests/judge/tracee.h"

@@ -46,7 +46,10 @@ struct kernel_thread {
 	uint64_t fs_base;
 	uint64_t alternate_sp, alternate_bytes; /* its signal stack */
 	uint64_t area_end;			/* of the memory area that holds the stack pointer */
+	uint64_t start_stack;			/* where the program's first stack began; 0: not told */
+	uint64_t time_ns;			/* of the sample; 0: any */
 	uint32_t asid;
+	bool by_tail_calls; /* the programs for kernels without bpf_loop */
 };
 
 /* Walks as the kernel does with what it was told, and hands out the records it would send. @is_miss: as if it had missed. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampler.h"
+#include "agent/kernel/sampler.h"
 #include "base/map.h"
 #include "tests/judge/judge.h"
 
@@ -63,7 +63,11 @@ static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wcast-function-type"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
+#include "bpf/unwind.h"
+#define const /* what user space sets before it loads them, a test sets as it goes */
 #include "bpf/maps.bpf.h"
+#undef const
 #include "bpf/walk.bpf.h"
 #include "bpf/send.bpf.h"
 #pragma GCC diagnostic pop
@@ -75,6 +79,8 @@ static struct {
 	struct scratch scratch;
 	struct cpu_state cpu;
 	struct task_struct task;
+	uint64_t ring_bytes; /* that wait in the ring */
+	uint32_t lookups;    /* of mappings and blocks */
 	void (*on_record)(void *arg, const struct record *record);
 	void *arg;
 } held;
@@ -98,11 +104,13 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 	if (map == (void *)&mappings) {
 		const struct mapping_key *k = key;
 
+		held.lookups++;
 		return map_get(&held.mappings, hash_mapping(k->asid, k->shift, k->piece));
 	}
 	if (map == (void *)&unwind_blocks) {
 		const struct block_key *k = key;
 
+		held.lookups++;
 		return map_get(&held.blocks, hash_block(k->file, k->block, k->part));
 	}
 	if (map == (void *)&rings)
@@ -117,8 +125,9 @@ static long bpf_probe_read_user(void *dst, uint32_t len, const void *addr)
 
 static struct task_struct *bpf_get_current_task_btf(void)
 {
-	static struct mm_struct mm; /* says nothing of the first stack: its area is found as any other's */
+	static struct mm_struct mm;
 
+	mm.start_stack = kernel.thread->start_stack;
 	held.task.mm = &mm;
 	return &held.task;
 }
@@ -131,7 +140,7 @@ static struct task_struct *bpf_get_current_task(void)
 static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags)
 {
 	(void)ring, (void)flags;
-	return 0;
+	return cfg_chunk_room_bytes ? held.ring_bytes : 0;
 }
 
 static void *bpf_ringbuf_reserve(void *ring, uint64_t bytes, uint64_t flags)
@@ -149,6 +158,7 @@ static void bpf_ringbuf_discard(void *data, uint64_t flags)
 static void bpf_ringbuf_submit(void *data, uint64_t flags)
 {
 	(void)flags;
+	held.ring_bytes += sizeof(struct stack_chunk);
 	held.on_record(held.arg, data);
 	free(data);
 }
@@ -239,18 +249,20 @@ void kernel_sample(struct memory *m, const struct kernel_thread *thread, bool is
 	memset(&s->walk, 0, sizeof(s->walk));
 	memset(&s->sample, 0, sizeof(s->sample));
 	memcpy(s->regs.regs, thread->regs, sizeof(s->regs.regs));
-	s->sample.hdr.time_ns = 1;
+	s->sample.hdr.time_ns = thread->time_ns ? thread->time_ns : 1;
+	held.ring_bytes = 0; /* they were read */
 	s->walk.asid = thread->asid;
+	s->walk.user_at = 1; /* there are no kernel frames */
 	s->walk.state.pc = thread->regs[REG_PC];
 	s->walk.state.sp = thread->regs[REG_SP];
 	s->walk.state.fp = thread->regs[REG_FP];
 	s->walk.state.exact = 1;
 	s->walk.state.end = END_DEPTH;
 	memo_begin(&s->walk, s);
-	while (!walk_frame(&s->walk, s, true))
+	while (!walk_frame(&s->walk, s, !thread->by_tail_calls))
 		;
 	memo_end(&s->walk, s);
 	if (is_miss)
 		s->walk.state.end = END_USER_RULE;
-	finish_sample(&held.cpu, s, true);
+	finish_sample(&held.cpu, s, !thread->by_tail_calls);
 }

@@ -104,5 +104,5 @@ if [ -s "$scratch/classes" ]; then
 	echo "what was explained, and how (differences.txt):"
 	awk '{ n[$2] += $3 } END { for (c in n) printf "%9d %s\n", n[c], c }' "$scratch/classes" | sort -rn
 fi
-[ ! -s "$scratch/left-out" ] || echo "not installed, left out: $(tr '\n' ' ' <"$scratch/left-out")"
+[ ! -e "$scratch/left-out" ] || sed 's/.*/left out: & not installed/' "$scratch/left-out"
 exit $failed

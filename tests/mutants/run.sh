@@ -3,7 +3,7 @@
 # Does a test notice when the handling of a case is taken out? Each *.patch here takes one out, in a copy of the tree that is
 # built and tested; its test must fail there.
 #   run.sh BUILD [NAME...]
-# A patch says in its first lines what it takes out, and its test: "Test: unit NAME" (tests/unit/agent/test_NAME.c) or
+# A patch says in its first lines what it takes out, and its test: "Test: unit NAME" (test_NAME.c in tests/unit/agent) or
 # "Test: NAME [ARGUMENT...]" (tests/system/NAME.sh, with the arguments). "Fails: CASE..." are those of its cases that must (lines
 # "FAIL CASE"). A test that fails on the untouched copy proves nothing, so all are run there first. One line a patch: killed,
 # with what the test said, or SURVIVED (the test, or such a case, passed), or BROKEN (it does not apply or does not compile any
@@ -35,14 +35,15 @@ export HEARTH=$PWD/build/hearth TRUTH=$PWD/build/truth TOP=$PWD HEARTH_CONFIG=/d
 
 # try TEST [ARGUMENT...]: builds what it needs and runs it; what it says into $scratch/said. 99: it cannot be built.
 try() {
-	local dir=$scratch/run status
-	make -j2 BUILD=build all ${2:+$([ "$1" = unit ] && echo "build/unit/agent/test_$2")} >"$scratch/said" 2>&1 || return 99
+	local dir=$scratch/run status binary=
+	[ "$1" != unit ] || binary=build/$(cd tests && find unit/agent -name "test_$2.c" | sed 's/\.c$//')
+	make -j2 BUILD=build all $binary >"$scratch/said" 2>&1 || return 99
 	rm -rf "$dir"
 	mkdir "$dir" # rows and names that another build learned are another's
 	export HEARTH_SYMBOL_CACHE=$dir.symbols STATE_DIRECTORY=$dir.state
 	rm -rf "$dir".*
 	if [ "$1" = unit ]; then
-		CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 5 120 "build/unit/agent/test_$2" >"$scratch/said" 2>&1 </dev/null
+		CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 5 120 "$binary" >"$scratch/said" 2>&1 </dev/null
 	else
 		(cd "$dir" && exec timeout -k 10 100 "$TOP/tests/system/$1.sh" "${@:2}") >"$scratch/said" 2>&1 </dev/null
 	fi

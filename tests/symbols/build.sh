@@ -20,7 +20,7 @@ one() {
 	local name=$1 source=$here/$2
 	shift 2
 	[ "$wanted" = "  " ] || [[ $wanted == *" $name "* ]] || return 0
-	! command -v "$1" >/dev/null && echo "symbols: no $1 here, $name is left out" >&2 && return 0
+	! command -v "$1" >/dev/null && echo "left out: $name no $1" && return 0
 	[ "$out/$name" -nt "$source" ] && [ "$out/$name" -nt "$here/../build.sh" ] && return 0
 	(cd "$out" && "$@" -o "$out/$name" "$source") || echo "symbols: $1 cannot build $name" >&2
 }
@@ -45,7 +45,7 @@ one rust_v0 work.rs rustc -C opt-level=3 -C debuginfo=2 -C symbol-mangling-versi
 # go_programs NAME GO
 go_programs() {
 	local name=$1 command=(env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off GOCACHE="$out/.go" "$2" build)
-	[ -x "$2" ] || return 0
+	[ -x "$2" ] || { echo "left out: $name not here" && return 0; }
 	one "$name" work.go "${command[@]}"
 	one "${name}_stripped" work.go "${command[@]}" "-ldflags=-s -w"
 	one "${name}_pie" work.go "${command[@]}" -buildmode=pie

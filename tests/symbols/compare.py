@@ -15,6 +15,7 @@ import collections
 import os
 import re
 import shlex
+import shutil
 import sys
 
 import answers
@@ -22,7 +23,7 @@ import answers
 LINES_LEAST = 0.999
 CLONE = re.compile(r"(\.(cold|hot|part|constprop|isra|lto_priv|llvm|localalias|warm|unlikely|clone)(\.[0-9]+)*|\.[0-9]+)+$")
 
-# What may differ: key, why it is right all the same. The order is that of the table at the end.
+# Differences that may be: key, why it is right all the same. The order is that of the table at the end.
 DIFFERENCES = {
     "alias": "another symbol of the same address and size: hearth takes the global before the local one, then the shorter name;"
              " or a function folded into an equal one",
@@ -126,7 +127,7 @@ def go_judge(path, addrs):
     """go tool addr2line's names: a function (addr, frames) -> are the frames right? None for programs of other languages."""
     if not any(s.name.endswith(".gopclntab") for s in answers.sections(path)):
         return None
-    go = next((g for g in ("/usr/local/go/bin/go", "/usr/bin/go") if os.access(g, os.X_OK)), None)
+    go = shutil.which("go")
     if not go:
         return None
     lines = answers.run(["env", "-u", "GOROOT", go, "tool", "addr2line", path], "".join(f"{a:#x}\n" for a in addrs)).splitlines()

@@ -15,7 +15,7 @@ import urllib.request
 document, base, function = sys.argv[1:]
 sys.setrecursionlimit(100000)  # a tree is as deep as the stacks are
 failures = 0
-# What the document's paths are asked with, beside the range.
+# Parameters with which the document's paths are asked, beside the range.
 PARAMETERS = {
     "sandwich": {"function": function},
     "values": {"label": "comm"},
@@ -66,7 +66,7 @@ def documented(section):
 # Times that stand still, while more comes in.
 kept = json.loads(ask("/api/v1/status", {})[2])["store"]
 RANGE = {"from": repr(kept["first"]), "to": repr(kept["last"] - 1)}
-PARAMETERS["diff"] = {"from2": repr(kept["first"] + 1), "to2": RANGE["to"]}
+PARAMETERS["diff"] = {"noise": "1", "from2": repr(kept["first"] + 1), "to2": RANGE["to"]}
 
 sections = re.split(r"\n## ", open(document).read())
 asked = 0
@@ -80,8 +80,10 @@ for section in sections:
             fail(f"{path}: {status} {body[:200]}")
             continue
         etag = headers.get("ETag")
-        if name not in ("status", "truth") and ask(path, {**RANGE, **PARAMETERS.get(name, {})}, **{"If-None-Match": etag or ""})[0] != 304:
-            fail(f"{path}: sent again to who has it")
+        if name not in ("status", "truth"):
+            status, _, again = ask(path, {**RANGE, **PARAMETERS.get(name, {})}, **{"If-None-Match": etag or ""})
+            if status != 304:
+                fail(f"{path}: sent again to who has it, {'as it was' if again == body else f'otherwise: {again[:300]}, before: {body[:300]}'}")
         if name == "export":
             if b";" not in body or "attachment" not in headers.get("Content-Disposition", ""):
                 fail(f"{path}: {headers} {body[:100]}")
@@ -92,6 +94,8 @@ for section in sections:
         missing = wanted - found - {"kind" if name in ("labels", "series") else ""}
         if name == "truth":
             missing -= {"reason"}
+        if name == "inside" and kept["kind"] == "clickhouse":
+            missing -= {"name", "bytes"}  # of its tables
         if name == "status":
             missing -= {"hearth_..."} | ({"path", "bytes", "status"} if not json.loads(body)["requests"] else set())
         if missing:
@@ -109,6 +113,29 @@ for path, params, wanted in (
     if status != wanted or (status == 400 and not json.loads(body)["error"]):
         fail(f"{path} {params}: {status} {body[:200]}")
 
+# A word is a process, or a function; each view says which. What is not there is answered with what is.
+by_name = json.loads(ask("/api/v1/flamegraph", {**RANGE, "query": '{exe="spin-api"}'})[2])["total"]
+by_function = json.loads(ask("/api/v1/flamegraph", {**RANGE, "focus": "spin_outer", "query": '{pid!=""}'})[2])["total"]
+for word, taken, total in (("SPIN-a", "exe", by_name), ("Spin_Outer", "function", by_function), ('{exe="spin-api"} spin-', "exe", by_name), ("absent-name", "function", 0)):
+    for path in ("flamegraph", "top", "timeline", "heatmap", "diff", "sandwich"):
+        answer = json.loads(ask(f"/api/v1/{path}", {**RANGE, **PARAMETERS.get(path, {}), "noise": "", "from2": RANGE["from"], "query": word})[2])
+        got = answer["whole" if path == "sandwich" else "total"], answer["word"]["as"]
+        if got != (total, taken) or answer["word"]["values"] != (["spin-api"] if taken == "exe" else []) or ("nearest" in answer) != (not total):
+            fail(f"{path} of the word {word}: {got}, not {total} of {taken}: {answer['word']} {answer.get('nearest')}")
+if not by_name or not by_function:
+    fail(f"{by_name} of spin-api, {by_function} of spin_outer")
+status, _, body = ask("/api/v1/export", {**RANGE, "query": "spin-api", "format": "folded"})
+if status != 200 or b"spin_inner" not in body or sum(int(line.rsplit(b" ", 1)[1]) for line in body.splitlines()) != by_name:
+    fail(f"export of a word: {status} {body[:200]}")
+for query, near in (('{exe="spn-api"}', "spn-api"), ("spni-ap", "spni-ap"), ('{pid!="", exe="spin-ap"}', "spin-ap")):
+    answer = json.loads(ask("/api/v1/top", {**RANGE, "query": query})[2])
+    if {"label": "exe", "value": "spin-api", "instead_of": near} not in answer["nearest"]:
+        fail(f"nearest to {query}: {answer['nearest']}")
+for query in ("two words", "{spin-api}", '"spin', "spin}"):
+    status, _, body = ask("/api/v1/top", {"query": query})
+    if status != 400 or not json.loads(body)["error"].startswith("query: "):
+        fail(f"{query}: {status} {body[:200]}")
+
 # Totals agree, however they are asked for.
 whole = json.loads(ask("/api/v1/flamegraph", RANGE)[2])["total"]
 for path, params in (("timeline", {}), ("timeline", {"by": "comm", "limit": "2"}), ("top", {}), ("flamegraph", {"max_nodes": "20"}),
@@ -122,4 +149,18 @@ for path, params in (("timeline", {}), ("timeline", {"by": "comm", "limit": "2"}
 flame = json.loads(ask("/api/v1/flamegraph", {**RANGE, "max_nodes": "20"}, **{"Accept-Encoding": "gzip"})[2])
 if len(flame["nodes"]["self"]) > 20 or sum(flame["nodes"]["self"]) != whole:
     fail(f"cut to 20: {len(flame['nodes']['self'])} nodes, {sum(flame['nodes']['self'])} of {whole}")
+
+# What each type of function weighs is what all rows of top add up to, however much of the picture is cut.
+for params in ({}, {"inline": "0"}, {"by": "comm"}, {"query": '{pid!=""}'}):
+    table = json.loads(ask("/api/v1/top", {**RANGE, **params, "limit": "100000"})[2])
+    sums = {}
+    for row in table["rows"]:
+        sums[row["type"]] = sums.get(row["type"], 0) + row["self"]
+    for path, more in (("top", {"limit": "1"}), ("flamegraph", {"max_nodes": "20"}), ("flamegraph", {}), ("diff", {"from2": RANGE["from"], "max_nodes": "9"})):
+        answer = json.loads(ask(f"/api/v1/{path}", {**RANGE, **params, **more})[2])
+        told = {t["type"]: t["self"] for t in answer["types"] if t["self"]}
+        if told != {t: w for t, w in sums.items() if w}:
+            fail(f"{path} {params} {more}: types are {told}, the rows of top add up to {sums}")
+        if path == "diff" and any(t["self"] != t["self2"] or t["unnamed"] != t["unnamed2"] for t in answer["types"]):
+            fail(f"diff {params} of equal sides: {answer['types']}")
 sys.exit(failures != 0)

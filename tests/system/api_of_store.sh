@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the query API is to do over any store, $store; sourced by a test of each. Every path of docs/api.md; a known program's share
-# against what it says itself; pprof reads live and stored ranges; what is kept is there after a restart; who may ask.
+# The query API's duties over any store, $store; sourced by a test of each. Every path of docs/api.md; a known program's
+# share against what it says itself; pprof reads live and stored ranges; what is kept is there after a restart; who may
+# ask.
 
 code() { curl -s -o /dev/null -w '%{http_code}' "$@"; }
 
@@ -37,6 +38,8 @@ if command -v go >/dev/null; then
 	! grep -vE '^(Fetching profile|Saved profile|Please wait)' live.err || fail "pprof complains"
 	go tool pprof -top "$url/debug/pprof/profile?from=first&to=last&query=%7Bcomm%3D%22spin-api%22%7D" >stored.txt 2>stored.err || fail "pprof: $(cat stored.err)"
 	grep -q spin_inner stored.txt || fail "pprof sees no stored spin_inner"
+else
+	left_out pprof "no go here"
 fi
 
 [ "$(curl -sf "$url/pprof/cmdline") $(curl -sf "$url/debug/pprof/symbol")" = "hearth num_symbols: 0" ] || fail "pprof's further paths"

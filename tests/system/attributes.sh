@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What every resource says: containers by control groups of both versions, services by the environment of their processes, the
-# machine; from the process to a request as protobuf's own tools read it, to selectors and labels of the store, and to --container.
+# Attributes of every resource: containers by control groups of both versions, services by the environment of their
+# processes, the machine; from the process to a request as protobuf's own tools read it, to selectors and labels of the
+# store, and to --container.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

@@ -2,7 +2,8 @@
 /*
  * Preloaded into hearth, what a test cannot order from a machine. KILL_FILE=END and KILL_AT=N: it is killed within the Nth
  * write to a file whose path ends so, half of which is written. LUCK=FOLDER: while there is a file FOLDER/errno, writes to a
- * store fail with the number in it; FOLDER/clock has the seconds by which the wall clock is wrong.
+ * store fail with the number in it; FOLDER/clock has the seconds by which the wall clock is wrong. SLOW_FILE=END and
+ * SLOW_MS=N: each write to a file whose path ends so takes N ms.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -70,6 +71,18 @@ ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at)
 		return -1;
 	}
 	return real(fd, data, size, at);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	static ssize_t (*real)(int fd, const void *data, size_t size);
+	const char *slow = getenv("SLOW_FILE"), *ms = getenv("SLOW_MS");
+
+	if (!real)
+		real = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+	if (slow && ms && is_file(fd, slow))
+		usleep((useconds_t)(strtoul(ms, NULL, 10) * 1000));
+	return real(fd, data, size);
 }
 
 int clock_gettime(clockid_t id, struct timespec *ts)

@@ -32,6 +32,27 @@ wrong "the command writes to standard output too" record -o - -- ls
 wrong "there is no sink 'flie'; did you mean file?" run --sink flie=x
 wrong "otlp needs a value: otlp=URL" serve --sink otlp
 wrong "no help on 'nothing'" help nothing
+wrong "--store: 'store=X' is a value of --sink; give the folder alone" run --store store=X
+wrong "--store: 'store=X' is a value of --sink; give the folder alone" serve --store store=X
+expect 1 "--store: 'store=X' is a value of --sink; give the folder alone" store info --store store=X
+wrong "--store: 'clickhouse=http://x' is a value of --sink" serve --store clickhouse=http://x
+! ls -d ./*=* 2>/dev/null || fail "a folder was made of a wrong --store"
+wrong "there is no 'hearth script': 'hearth report FILE --format print'" script -i perf.data
+wrong "there is no 'hearth stat': hearth samples and does not count" stat -e cycles ls
+wrong "there is no 'hearth stat': hearth samples and does not count" help stat
+wrong "--call-graph: stacks are always walked" record --call-graph dwarf -- touch has-run
+wrong "--call-graph: stacks are always walked" record --call-graph=fp -- touch has-run
+wrong "-i: the file stands alone" report -i perf.data
+wrong "--sort: rows come by self time" report --sort comm x
+wrong "--port: --http-address HOST:PORT says" serve --port 8080
+wrong "--pid: 'java' is not a process id; give numbers with commas between them, 123,456, or a name: --comm java" top --pid java
+wrong "--format: there is no 'flame': 'hearth convert FILE x.svg'" report x --format flame
+wrong "--format: there is no 'foldde'; did you mean folded?" report x --format foldde
+wrong "--freq: '0' is too small; the least is 1" run -F 0Hz
+wrong "--freq: 'Hz' is not a number" run -F Hz
+echo data >x.data
+wrong "unknown command './x.data'; 'hearth report ./x.data' reads it" ./x.data
+wrong "unknown command '/bin/true'; 'hearth record -- /bin/true' profiles it" /bin/true
 wrong "--event: there is no event 'nonsense'; 'hearth help events' names them" run -e nonsense
 wrong "--event: there is no event 'nonsense'; 'hearth help events' names them" record -e nonsense -o x.otlp -- touch has-run
 [ ! -e has-run ] && [ ! -e x.otlp.part ] || fail "something was begun although the event is none: $(ls)"
@@ -39,7 +60,7 @@ HEARTH_EVENT=nonsense wrong "there is no event 'nonsense'" run
 HEARTH_FREQ=abc wrong "HEARTH_FREQ: 'abc' is not a number" run
 
 # --- data to stdout, quietly ---
-for args in help --help -h version --version "help record" "record --help" "help --man"; do
+for args in help --help -h version --version "help topics" "help record" "record --help" "help --man"; do
 	# shellcheck disable=SC2086
 	expect 0 "" $args
 	[ -s out ] || fail "hearth $args prints nothing"
@@ -54,6 +75,12 @@ expect 1 "it is a program" report /bin/ls
 expect 1 "/etc/passwd cannot be read as a profile, or is damaged" report /etc/passwd
 head -c 4096 /dev/zero >zeros.otlp
 expect 1 "zeros.otlp cannot be read as a profile" report zeros.otlp
+
+# --- an expression that cannot be decided in reasonable time is an error, not "nothing matches" ---
+echo "main;$(printf 'a%.0s' {1..60}) 5" >deep.folded
+expect 2 "takes too many steps to tell whether it matches" report deep.folded --focus '^(a|aa)+[^a]$'
+expect 2 "takes too many steps to tell whether it matches" report deep.folded --format lines --function '^(a|aa)+[^a]$'
+expect 1 "takes too many steps to tell whether it matches" diff deep.folded deep.folded --ignore '^(a|aa)+[^a]$'
 
 # --- serve: a port that is taken, an address that is none ---
 start port python3 -u -c 'import socket, time
@@ -80,17 +107,64 @@ need_bpf
 expect 7 "samples taken" record -o seven.otlp -- sh -c 'exit 7'
 [ ! -s out ] || fail "messages on stdout: $(cat out)"
 [ -e seven.otlp ] && [ ! -e seven.otlp.part ] || fail "after record: $(ls)"
-expect 127 "no-such-command: command not found" record -o x.otlp -- no-such-command
-expect 126 "/etc/passwd: cannot be executed: Permission denied" record -o x.otlp -- /etc/passwd
+printf '#!/no/such/shell\n' >no-shell
+chmod +x no-shell
+# failed STATUS TEXT COMMAND: one that cannot run leaves no file, invites to none, and keeps the one of before
+failed() {
+	echo before >kept.otlp
+	for output in x.otlp x.svg kept.otlp; do
+		expect "$1" "$2" record -o $output -- "$3"
+		! ls x.* *.part 2>/dev/null || fail "record -- $3 leaves a file"
+		! grep -qE "read it|samples taken" err || fail "record -- $3 speaks of a file: $(cat err)"
+	done
+	[ "$(cat kept.otlp)" = before ] || fail "record -- $3 took away what was there"
+}
+failed 127 "no-such-command: command not found" no-such-command
+[ "$(wc -l <err)" = 1 ] || fail "a command that is not there: $(cat err)"
+failed 126 "/etc/passwd: cannot be executed: Permission denied" /etc/passwd
+failed 127 "./no-shell: the interpreter that its first line names is not found" ./no-shell
 expect 137 "samples taken" record -o x.otlp -- sh -c 'kill -KILL $$'
 expect 1 "cannot write no/such/folder/x.otlp: No such file or directory" record -o no/such/folder/x.otlp -- touch has-run
 [ ! -e has-run ] || fail "the command ran although nothing could be recorded"
 expect 1 "there is no process 4194305" record -p 4194305 -d 1 -o x.otlp
 
 start busy sh -c 'while :; do :; done' # else an idle machine has nothing to record
+busy=$started
+# --- -a with a command: the machine, for as long as it runs; without it the command and its children ---
+# has FILE PID: that process has samples in it
+has() {
+	"$HEARTH" report "$1" --format processes --rows 10000 >processes
+	awk -v pid="$2" '$3 == pid { found = 1 } END { exit !found }' processes
+}
+for options in "-a -g -F 99" "-ag -F 99" "-agF99"; do
+	# shellcheck disable=SC2086
+	expect 0 "read it with" record $options -o all.otlp -- sleep 1
+	has all.otlp "$busy" || fail "record $options does not see the machine: $(cat processes)"
+	accounted err
+done
+expect 0 "read it with" record -F 999 -g -o own.otlp -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
+! has own.otlp "$busy" || fail "without -a other processes are recorded: $(cat processes)"
+
+# --- a recording without a sample says why ---
+why() {
+	local text=$1
+	shift
+	expect 0 "no sample was taken: $text" record -o none.otlp "$@"
+	! grep -q "read it" err || fail "invites to a recording without samples: $(cat err)"
+}
+why "only the command and its children were recorded, which took " -F 1 -g -- sleep 0.3
+why "nothing that --comm lets pass was on a CPU at a moment of sampling" --comm no-such-comm -d 300ms
+why "nothing that --comm lets pass was on a CPU at a moment of sampling in the command and its children (-a: on the whole machine)" \
+	--comm no-such-comm -- sleep 0.3
+why "the recording ended before --delay was over" --delay 20s -- sleep 0.3
+why "--probabilistic 0 may have" --probabilistic 0 -d 300ms
+why "too few alignment-faults events were counted" -e alignment-faults -d 300ms
+
 # --- -d in the units people write, and the capture read again in every format ---
 before=$EPOCHREALTIME
-expect 0 "short.otlp: " record -F 99 -d 1500ms -o short.otlp
+expect 0 "short.otlp: " record -F 99Hz -d 1500ms -o short.otlp
+grep -q ' 99 Hz, ' err || fail "99Hz is not 99: $(cat err)"
+! grep -q "Ctrl-C" err || fail "speaks of Ctrl-C where -d ends it: $(cat err)"
 took=$(awk "BEGIN { printf \"%d\", ($EPOCHREALTIME - $before) * 1000 }")
 [ "$took" -ge 1500 ] && [ "$took" -lt 8000 ] || fail "-d 1500ms took $took ms"
 for format in top tree folded print json; do
@@ -132,6 +206,11 @@ kill -TERM "$started"
 status=0
 wait "$started" || status=$?
 [ $status = 33 ] && [ -e term.otlp ] || fail "SIGTERM passed on: status $status, $(cat forwarded.err)"
+
+# --- without -d it says what ends it ---
+start_record endless.otlp
+grep -q "profiles go to endless.otlp; Ctrl-C ends it" record.out.err || fail "does not say what ends it: $(cat record.out.err)"
+stop "$recorder"
 
 # --- a second signal ends a drain that waits (for a collector that never answers) ---
 start hung "$HEARTH" run -v -F 99 --report-interval 200ms --drain-timeout 60s --collector-timeout 60s --collector "http://127.0.0.1:$(cat port)"

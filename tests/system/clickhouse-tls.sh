@@ -20,7 +20,8 @@ certificate() {
 }
 certificate good IP:127.0.0.1 5
 certificate other DNS:elsewhere.example 5
-certificate expired IP:127.0.0.1 -1
+certificate expired IP:127.0.0.1 0 # days: it ends with the second in which it was made
+until_true 5 eval '! openssl x509 -checkend 0 -noout -in tls/expired.pem' || fail "the certificate does not end"
 echo "$secret" >tls/password
 echo "$secret" >password
 touch tls/taken

@@ -27,7 +27,7 @@ END
 ask() {
 	bash --norc ask.bash "$@" | sort -u
 }
-commands=$(hearth help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }')
+commands=$(hearth help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on && /^  [^ ]/ { print $1 }')
 [ "$(ask '')" = "$(sort <<<"$commands")" ] || fail "commands: $(ask '')"
 for command in $commands; do
 	want=$(hearth help "$command" | grep -oE '^  (-[A-Za-z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort)
@@ -67,7 +67,7 @@ typed() { # SHELL KEYS REGEX: after these keys the screen has a line like this
 }
 run_shell() { # SHELL COMMAND PREPARATION
 	command -v "$1" >/dev/null || {
-		echo "no $1 here"
+		left_out "$1" "not here"
 		return 0
 	}
 	terminal new-session -d -s "$1" -x 120 -y 40 "$2"

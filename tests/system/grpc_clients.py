@@ -4,6 +4,7 @@
 
 usage: grpc_clients.py plain PORT REQUEST
        grpc_clients.py tls PORT REQUEST CA TOKEN
+       grpc_clients.py full PORT REQUEST
        grpc_clients.py stop PORT REQUEST PID
 
 REQUEST is a file with an ExportProfilesServiceRequest. stop ends the server while a call is half sent.
@@ -41,12 +42,18 @@ def plain():
                 expect("OK", call(channel, EXPORT % signal_service, b""), b"")
             expect("INVALID_ARGUMENT", call(channel, PROFILES, REQUEST[:-1]), "byte")
             expect("INVALID_ARGUMENT", call(channel, PROFILES, REQUEST, metadata=[("otlp-profiles-development-version", "2")]), "version")
-            expect("RESOURCE_EXHAUSTED", call(channel, PROFILES, bytes(17 << 20)), "larger than 16777216")
+            expect("RESOURCE_EXHAUSTED", call(channel, PROFILES, bytes(33 << 20)), "larger than 33554432")
             expect("UNIMPLEMENTED", call(channel, EXPORT % "profiles.v2.ProfilesService", REQUEST), "unknown service")
             expect("UNIMPLEMENTED", call(channel, PROFILES + "All", REQUEST), "unknown method")
             expect("OK", call(channel, "/grpc.health.v1.Health/Check", b""), b"\x08\x01")
             expect("NOT_FOUND", call(channel, "/grpc.health.v1.Health/Check", b"\x0a\x01x"), "unknown service")
             expect("OK", call(channel, PROFILES, REQUEST), b"")
+
+
+def full():
+    import grpc
+    with grpc.insecure_channel(HOST) as channel:
+        expect("UNAVAILABLE", call(channel, PROFILES, REQUEST), "could not be kept")
 
 
 def tls():
@@ -58,7 +65,7 @@ def tls():
         expect("UNAUTHENTICATED", call(channel, PROFILES, bytes(8 << 20)), "token is needed")
         token = [("authorization", "Bearer " + sys.argv[5])]
         expect("OK", call(channel, PROFILES, REQUEST, metadata=token), b"")
-        expect("RESOURCE_EXHAUSTED", call(channel, PROFILES, bytes(17 << 20), metadata=token), "larger")
+        expect("RESOURCE_EXHAUSTED", call(channel, PROFILES, bytes(33 << 20), metadata=token), "larger")
         large = REQUEST + b"\x0a\x00" * (4 << 20)  # of many records
         expect("OK", call(channel, PROFILES, large, metadata=token, compression=grpc.Compression.NoCompression), b"")
         expect("OK", call(channel, "/grpc.health.v1.Health/Check", b""), b"\x08\x01")
@@ -88,4 +95,4 @@ def stop():
             sys.exit("GOAWAY %s and %s" % (client.goaway, idle.goaway))
 
 
-{"plain": plain, "tls": tls, "stop": stop}[sys.argv[1]]()
+{"full": full, "plain": plain, "tls": tls, "stop": stop}[sys.argv[1]]()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What is answered 200 is kept, logs as well as profiles: a file on a disk that runs full, behind HTTP and, one hearth further, behind
-# gRPC; and a collector that is away. Needs no BPF.
+# Whatever is answered 200 is kept, logs as well as profiles: a file on a disk that runs full, behind HTTP and, one
+# hearth further, behind gRPC; and a collector that is away. Needs no BPF.
 . "$TOP/tests/system/lib.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 mkdir small

@@ -7,9 +7,9 @@ need_bpf
 "${CC:-gcc}" -O2 -o bpf_maker "$TOP/tests/system/bpf_maker.c"
 names=(judged_1 judged_2 judged_3 judged_4)
 # A second profiler beside: the kernel then writes its records in another size.
-start beside "$HEARTH" record -q -o beside.otlp -p $$
+start beside "$HEARTH" record -o beside.otlp -p $$
 beside=$started
-until_true 15 test -e beside.otlp.part || fail "no second recording"
+until_true 60 grep -q "profiles go to" beside.err || fail "no second recording: $(cat beside.err)"
 start_record all.otlp -F 499 --report-interval 1m -p $$ # and its children; everything is named at the end
 for name in "${names[@]}"; do
 	cp bpf_maker "bm_$name"

@@ -42,8 +42,9 @@ maps --map-scale 2
 HEARTH_MAP_SCALE=1 maps
 [ "$(entries)" = "$((procs * 2)) $((mappings * 2)) $((blocks * 2)) " ] || fail "HEARTH_MAP_SCALE=1 makes $(entries)of $procs $mappings $blocks"
 
+start busy.out sh -c 'while :; do :; done' # a recording without a sample would say so
 lines() {
-	"$HEARTH" record -q -d 0.2 -o log.otlp "$@" >out 2>err || fail "record $*: $(head -c 1000 err)"
+	"$HEARTH" record -q -F 499 -d 0.2 -o log.otlp "$@" >out 2>err || fail "record $*: $(head -c 1000 err)"
 	wc -l <err
 }
 [ "$(lines)" = 0 ] || fail "a quiet recording says: $(cat err)"

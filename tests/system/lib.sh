@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the system tests share; sourced first. Background processes go through start(), so that none outlives its test.
+# Shared by the system tests; sourced first. Background processes go through start(), so that none outlives its test.
 set -eu
 pids=()
 trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done' EXIT
@@ -8,6 +8,11 @@ trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done' EXIT
 skip() {
 	echo "$*"
 	exit 77
+}
+
+# left_out PART WHY: of a test that else runs; it is counted as skipped
+left_out() {
+	echo "left out: $*"
 }
 
 fail() {
@@ -42,20 +47,20 @@ until_true() {
 	done
 }
 
-# start_record FILE OPTION...: a recording that has begun; its pid is $recorder
+# start_record FILE OPTION...: a recording that samples, which it says unless it is quiet (-q); its pid is $recorder. A loaded machine
+# may take a while.
 start_record() {
 	local file=$1
 	shift
 	start record.out "$HEARTH" record -o "$file" "$@"
 	recorder=$started
-	until_true 15 test -e "$file.part" || fail "no $file.part after 15 s: $(cat record.out.err)"
-	sleep 0.5
+	until_true 60 grep -q "profiles go to" record.out.err || fail "no recording after 60 s: $(cat record.out.err)"
 }
 
-# stop PID: as Ctrl-C does; fails unless it ends with status 0
+# stop PID: as Ctrl-C does; fails unless it was still there, and ends with status 0
 stop() {
 	local status=0
-	kill -INT "$1" 2>/dev/null || : # it may have ended before, and wait knows how
+	kill -INT "$1" 2>/dev/null || fail "process $1 ended before it was stopped: $(cat ./*.err)"
 	wait "$1" || status=$?
 	[ $status = 0 ] || fail "exit status $status after SIGINT: $(cat ./*.err)"
 }

@@ -20,6 +20,19 @@ get() {
 	[ "$got" = "$1" ] || fail "${*:2}: status $got, not $1: $(head -c 300 answer)"
 }
 
+# names_are_usual: what was got is as Prometheus' own checker wants names, units and texts
+names_are_usual() {
+	local series
+	for series in hearth_process_cpu_seconds_total process_{cpu_seconds_total,resident_memory_bytes,virtual_memory_bytes,open_fds,max_fds,start_time_seconds}; do
+		grep -qE "^$series [0-9.]*[1-9][0-9.]*$" answer || fail "no $series: $(grep "$series" answer)"
+	done
+	if command -v promtool >/dev/null; then
+		promtool check metrics <answer >complaints 2>&1 && [ ! -s complaints ] || fail "promtool check metrics: $(cat complaints)"
+	else
+		left_out promtool "not here"
+	fi
+}
+
 # parts WORD...: the series of these parts, in what was got, are said
 parts() {
 	local part
@@ -44,6 +57,7 @@ done
 get 404 -H 'Content-Type: application/json' -d '{}' "$metrics/v1development/profiles"
 get 200 "$metrics/metrics"
 parts "${agent[@]}"
+names_are_usual
 grep -q '^hearth_export_queue_bytes [0-9]' answer || fail "no size of the queue"
 awk '/^(VmRSS|RssAnon):/ { print }' "/proc/$pid/status" >status
 python3 - <<'PYTHON' || fail "memory does not add up"
@@ -78,5 +92,15 @@ kept() {
 }
 until_true 20 kept || fail "nothing is kept: $(cat answer)"
 parts "${agent[@]}" 'store numbers' 'store writer' 'store names' 'store readers' SQLite 'query functions'
+names_are_usual
 get 200 "$page/api/v1/status"
 stop "$pid"
+
+# --- a receiver ---
+start serve "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address off --store :memory:
+until_true 20 grep -q 'page at http' serve.err || fail "no page: $(cat serve.err)"
+page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' serve.err)
+get 400 -H 'Content-Type: application/json' -d '{' "$page/v1development/profiles"
+get 200 "$page/metrics"
+names_are_usual
+stop "$started"

@@ -100,4 +100,4 @@ url=http://127.0.0.1:${url##*:}
 get 200 -H 'Host: node7.example:9100' /metrics
 get 200 -H 'Host: node7.example:9100' /workloads
 get 403 /
-[ $status = 0 ] || skip "no chromium and chromedriver here: the browser's part"
+[ $status = 0 ] || left_out browser "no chromium and chromedriver here"

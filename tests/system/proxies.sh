@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Collectors behind proxies: a name that only the proxy knows, over HTTP, a tunnel (TLS, gRPC with and without it) and SOCKS5, as
-# http_proxy and its like or --collector-proxy say; and past the proxy where no_proxy says so. What was sent arrived, by the right
-# way. Needs no BPF.
+# http_proxy and its like or --collector-proxy say; and past the proxy where no_proxy says so. All that was sent
+# arrived, by the right way. Needs no BPF.
 . "$TOP/tests/system/lib.sh"
 unset http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 
@@ -15,8 +15,8 @@ listening() {
 	sed -nE "s|.*$2://127[^ ]*:([0-9]+).*|\1|p" "$1" | head -n 1
 }
 
-start plain "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address 127.0.0.1:0 --sink file=plain.framed
-start tls "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address 127.0.0.1:0 --sink file=tls.framed --tls-cert cert --tls-key key
+start plain "$HEARTH" serve --page-name collector.test --http-address 127.0.0.1:0 --grpc-address 127.0.0.1:0 --sink file=plain.framed
+start tls "$HEARTH" serve --page-name collector.test --http-address 127.0.0.1:0 --grpc-address 127.0.0.1:0 --sink file=tls.framed --tls-cert cert --tls-key key
 start proxy python3 -u "$TOP/tests/system/proxy.py"
 until_true 10 grep -q '^port' proxy || fail "the proxy did not start: $(cat proxy.err)"
 proxy=127.0.0.1:$(sed -n 's/^port //p' proxy)

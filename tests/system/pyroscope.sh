@@ -24,6 +24,10 @@ post 200 LabelValues "{\"name\":\"service_name\",\"start\":\"$base\",\"end\":$((
 [ "$(cat answer)" = '{"names":["search","shop"]}' ] || fail "says $(cat answer)"
 post 200 SelectSeries "{\"profile_typeID\":\"process_cpu:samples:count:cpu:nanoseconds\",\"start\":$base,\"end\":$((base + 60000)),\"step\":60,\"groupBy\":[],\"future\":[{\"a\":1}]}"
 [ "$(cat answer)" = "{\"series\":[{\"labels\":[],\"points\":[{\"value\":210,\"timestamp\":\"$((base + 60000))\"}]}]}" ] || fail "says $(cat answer)"
+# By service, in two steps: 120 samples 250 ms apart and 30 that are 1 s apart; 60 that are 500 ms apart.
+post 200 SelectSeries "{\"profile_typeID\":\"process_cpu:samples:count:cpu:nanoseconds\",\"start\":$base,\"end\":$((base + 60000)),\"step\":15,\"groupBy\":[\"service_name\"]}"
+points() { printf '{"labels":[{"name":"service_name","value":"%s"}],"points":[{"value":%d,"timestamp":"%d"},{"value":%d,"timestamp":"%d"}]}' "$1" "$2" $((base + 15000)) "$2" $((base + 30000)); }
+[ "$(cat answer)" = "{\"series\":[$(points shop 75),$(points search 30)]}" ] || fail "says $(cat answer)"
 post 400 LabelValues '{"name":'
 grep -q '^{"code":"invalid_argument","message":"' answer || fail "says $(cat answer)"
 post 400 LabelValues '{}'

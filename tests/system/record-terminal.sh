@@ -25,5 +25,14 @@ shows 'the command had it'
 shows '^hearth: [0-9]+ samples taken = '
 shows '^status 3$'
 ! terminal capture-pane -p -t t | grep -qE '^begins|^[0-9]+ s  .*lost$' || fail "the line of progress stays: $(terminal capture-pane -p -t t)"
+
+# Who did not say what to do with the capture sees the heaviest functions; not with -q.
+busy="timeout 1 sh -c 'while :; do :; done'"
+terminal send-keys -t t "clear; $HEARTH record -F 99 -- $busy; echo shown \$?" Enter
+shows '^shown 124$'
+shows '^ *SELF% +TOTAL%'
+terminal send-keys -t t "clear; $HEARTH record -q -F 99 -- $busy; echo quiet \$?" Enter
+shows '^quiet 124$'
+! terminal capture-pane -p -t t | grep -q 'SELF%' || fail "-q shows functions: $(terminal capture-pane -p -t t)"
 "$HEARTH" report t.otlp >top || fail "report: $(cat top)"
 echo "all as it should be"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `hearth serve` and gRPC clients: grpcio, curl, and hearth's own sender; plain, gzip, TLS, tokens; certificates that are replaced;
-# a stop while a call is half sent. What is refused and why, frame by frame, is in tests/unit/backend/grpc_requests.py.
+# a stop while a call is half sent. Refusals and their reasons, frame by frame, are in
+# tests/unit/backend/grpc_requests.py.
 . "$TOP/tests/system/lib.sh"
 /usr/bin/python3 -c 'import grpc, hpack' 2>/dev/null || skip "no python3-grpcio or python3-h2 here"
 clients=$TOP/tests/system/grpc_clients.py

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What guards `hearth serve`, by curl and openssl: TLS whose files change, clients' certificates, tokens that change, other origins.
+# The guards of `hearth serve`, by curl and openssl: TLS whose files change, clients' certificates, tokens that change,
+# other origins.
 . "$TOP/tests/system/lib.sh"
 
 # certificate NAME: NAME.crt and NAME.key for 127.0.0.1, its own authority
@@ -94,10 +95,29 @@ get 200 "${tls[@]}" --tls-max 1.2 --cert second.crt --key second.key /healthz
 tls+=(--cert second.crt --key second.key)
 get 204 "${tls[@]}" -X OPTIONS -H 'Origin: https://page.example' -H 'Access-Control-Request-Method: POST' -D headers /v1/logs
 grep -qi '^access-control-allow-origin: https://page.example' headers || fail "preflight: $(cat headers)"
-get 405 "${tls[@]}" -X OPTIONS -H 'Origin: https://other.example' -H 'Access-Control-Request-Method: POST' -D headers /v1/logs
+get 403 "${tls[@]}" -X OPTIONS -H 'Origin: https://other.example' -H 'Access-Control-Request-Method: POST' -D headers /v1/logs
 not grep -qi "^access-control" headers || fail "another origin is let in: $(cat headers)"
 get 200 "${tls[@]}" -H 'Origin: https://page.example' -H 'Content-Type: application/json' -d '{}' -D headers /v1/logs
 grep -qi '^access-control-allow-origin: https://page.example' headers || fail "answer to an origin: $(cat headers)"
+get 403 "${tls[@]}" -H 'Origin: https://other.example' -H 'Content-Type: application/json' -d '{}' /v1/logs
+grep -q 'pages of https://other.example may not ask here' answer || fail "another origin is told $(cat answer)"
+stop "$started"
+
+# --- a site that points its own name here (DNS rebinding), and pages of elsewhere, may not write into the store ---
+serve plain --page-name shop.example
+for path in /v1development/profiles /v1/profiles /v1/logs /v1/metrics /v1/traces; do
+	post=(-H 'Content-Type: application/json' -d '{}')
+	get 200 "${post[@]}" "$path"
+	get 200 "${post[@]}" -H 'Host: shop.example' -H 'Origin: http://shop.example' "$path"
+	get 403 "${post[@]}" -H 'Host: evil.example:4318' -H 'Origin: http://evil.example:4318' "$path"
+	grep -q 'start hearth with --page-name evil.example' answer || fail "a name that is not ours is told $(cat answer)"
+	get 403 "${post[@]}" -H 'Origin: http://evil.example' "$path"
+	get 403 "${post[@]}" -H 'Origin: null' "$path"
+done
+get 403 -H 'Host: evil.example' /metrics
+get 200 -H 'Host: evil.example' /healthz
+get 200 /metrics
+grep -qx 'hearth_rejected_requests_total{reason="origin"} 16' answer || fail "refusals are not counted: $(grep origin answer)"
 stop "$started"
 
 # --- what cannot be used is said at once ---

@@ -68,7 +68,15 @@ post 400 --data-binary @request.bin.gz
 refused 3 .
 head -c 100000000 /dev/zero | gzip >bomb.gz
 post 413 --data-binary @bomb.gz -H 'Content-Encoding: gzip'
-refused 8 16777216
+refused 8 33554432
+# What fits in 32 MiB is taken, unpacked too; a byte more is not.
+head -c 33554432 /dev/zero >most
+post 400 --data-binary @most
+refused 3 .
+post 400 --data-binary @<(gzip -1 <most) -H 'Content-Encoding: gzip'
+printf x >>most
+post 413 --data-binary @most
+refused 8 33554432
 
 # Printing happens behind a queue.
 three_printed() {

@@ -121,7 +121,7 @@ for number in 30 5; do # EROFS, EIO
 	what="errno $number"
 	lost=$(metric hearth_store_lost_events_total)
 	echo $number >luck/errno
-	[ "$(send)" = 500 ] || fail "$what: the answer is $(cat answer)"
+	[ "$(send)" = 503 ] || fail "$what: the answer is $(cat answer)"
 	[ "$(metric hearth_store_lost_events_total)" = $((lost + 10)) ] || fail "$what: not counted"
 	curl -sf "$url/api/v1/top?from=first&to=now" | grep -q '"rows":\[{"name"' || fail "$what: nothing is shown meanwhile"
 	rm luck/errno

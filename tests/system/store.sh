@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The store and bad luck: kill -9 under load, a full disk, a disk that cannot be written, a damaged page, a second process, a newer
+# The store and bad luck: kill -9 under load, a full disk, a damaged page, a second process, a newer
 # format, samples of other centuries. Nothing that was acknowledged is lost, what cannot be kept is counted and said, and hearth goes
 # on. HEARTH_LONG=1: 100 kills. Needs no BPF.
 . "$TOP/tests/system/lib.sh"
@@ -154,7 +154,3 @@ make_request "$now" again 100
 [ "$(send)" = 200 ] || fail "not taken though there is room: $(cat answer)"
 stop "$server"
 [ "$(samples_in "$PWD/disk/store")" = $((kept + 1)) ] || fail "$kept + 1 acknowledged, stored: $(samples_in "$PWD/disk/store")"
-mount -o remount,ro disk
-status=0
-"$HEARTH" serve --grpc-address off --http-address 127.0.0.1:0 --store "$PWD/disk/store" >ro 2>ro.err || status=$?
-[ $status = 1 ] && grep -q 'Read-only file system' ro.err || fail "read-only: $status, $(cat ro.err)"

@@ -74,6 +74,8 @@ if command -v xz >/dev/null; then
 	objcopy --add-section .gnu_debugdata=mini.symbols.xz mini
 	objcopy -g "$programs/cpp" symbols_only
 	named symbols_only mini
+else
+	left_out xz "not here"
 fi
 
 # answers FILE: hearth's for addresses throughout the function spin and what is inlined into it
@@ -91,7 +93,7 @@ for version in 4 5; do
 	named $split $split
 	answers $split >with_dwo
 	grep -q chrono with_dwo || fail "no inlined call in $split: $(head -n 20 with_dwo)"
-	dwp=$(command -v llvm-dwp || command -v llvm-dwp-14) || continue
+	dwp=$(command -v llvm-dwp || command -v llvm-dwp-14) || { left_out "$split.dwp" "no llvm-dwp here" && continue; }
 	"$dwp" -e $split -o $split.dwp
 	rm ./*.dwo
 	named $split $split
@@ -104,6 +106,8 @@ done
 
 if [ -x "$programs/go_stripped" ]; then
 	named "$programs/go" "$programs/go_stripped"
+else
+	left_out go "no go here"
 fi
 
 # --- from a server ---
@@ -120,6 +124,8 @@ if command -v debuginfod >/dev/null && ip link set lo up; then
 	DEBUGINFOD_URLS=http://127.0.0.1:8002 named "$programs/cpp" far
 	kill "$started"
 	DEBUGINFOD_URLS=http://127.0.0.1:8002 named "$programs/cpp" far # out of the cache
+else
+	left_out debuginfod "not here"
 fi
 
 # --- recorded: the program is deleted while it runs, is in a chroot of another mount namespace, or runs for 20 ms ---

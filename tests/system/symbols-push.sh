@@ -82,8 +82,8 @@ serve
 send prog "gnu=$gnu_id" "htlhash=$(htlhash prog)" -- "$first" "$main"
 send hashed "htlhash=$(htlhash prog | tr a-f A-F)" -- "$first"
 send other "htlhash=$(htlhash other)" -- "$other"
-until_true 10 has "prog+0x$first" || fail "the bare address is not shown: $(top)"
-has "other+0x$other" || fail "the other's bare address is not shown: $(top)"
+until_true 10 has "prog (no symbols)" || fail "the bare address is not shown: $(top)"
+has "other (no symbols)" || fail "the other's bare address is not shown: $(top)"
 
 # --- refused ---
 refused 400 --data-binary "no program"
@@ -99,21 +99,21 @@ for size in 64 100 1000; do
 	"$HEARTH" symbols push cut "$url" 2>push.err && fail "$size bytes of a program are taken"
 	grep -q 'is not taken by' push.err || fail "no reason: $(cat push.err)"
 done
-has "prog+0x$first" || fail "a file that was refused changed something"
+has "prog (no symbols)" || fail "a file that was refused changed something"
 
 # --- taken ---
 "$HEARTH" symbols push prog.debug other "$url/" 2>push.err || fail "push: $(cat push.err)"
 grep -qE "prog.debug: [0-9]+ functions for build id $gnu_id, 2 addresses" push.err || fail "push says $(cat push.err)"
 grep -qE "other: [0-9]+ functions for build id $(htlhash other), 1 addresses" push.err || fail "push says $(cat push.err)"
 has first_work && has main && has first_other || fail "no names: $(top)"
-has "hashed+0x$first" || fail "named by another file's hash"
+has "hashed (no symbols)" || fail "named by another file's hash"
 curl -sf --data-binary @prog "$url/api/v1/symbols" >answer || fail "curl's file is not taken"
 python3 -c '
 import json, sys
 said = json.load(open("answer"))
 assert said["build_id"] == sys.argv[1] and said["functions"] >= 3 and said["named"] == 3, said' "$gnu_id" || fail "says $(cat answer)"
 curl -sf --data-binary @stripped "$url/api/v1/symbols" | grep -q '"named":0' || fail "the stripped program names something"
-! top | grep -qF 'hashed+0x' || fail "no name by the hash: $(top)"
+! has 'hashed (no symbols)' || fail "no name by the hash: $(top)"
 curl -sf "$url/api/v1/executables?from=first&to=now" | python3 -c '
 import json, sys
 for e in json.load(sys.stdin)["executables"]:
@@ -127,7 +127,7 @@ echo s3cret >tokens
 serve --token-file tokens
 has second_work || fail "names are gone"
 send prog "gnu=$gnu_id" "htlhash=$(htlhash prog)" -- "$(printf %x $((0x$second + 4)))" "$(printf %x $((0x$main + 4)))"
-until_true 10 eval '! top | grep -qF "prog+0x"' || fail "what comes after a restart has no name: $(top)"
+until_true 10 eval '! has "prog (no symbols)"' || fail "what comes after a restart has no name: $(top)"
 [ "$(stat -c %a store/symbols)" = 700 ] || fail "others may read store/symbols"
 
 # --- a server of debug files has it: nobody need send it ---
@@ -158,6 +158,21 @@ for packed in gzip:prog.gz zstd:prog.zst; do
 		fail "$packed is not taken"
 done
 
+# --- it says what it named, and what is inlined there ---
+cat >inline.c <<'END'
+volatile unsigned long sink;
+static inline __attribute__((always_inline)) void mixed_in(unsigned long x) { for (int i = 0; i < 9; i++) sink = sink * 31 + x; }
+__attribute__((noinline)) void mixer(unsigned long x) { sink++; mixed_in(x); sink--; }
+int main(int argc, char **argv) { (void)argv; mixer(argc); }
+END
+gcc -O1 -g -o inline inline.c
+within=$((0x$(address inline mixer)))
+until addr2line -i -f -e inline "$(printf %x $within)" | grep -q mixed_in; do within=$((within + 1)); done
+send inline "gnu=$(readelf -n inline | sed -n 's/.*Build ID: //p')" -- "$(printf %x $within)"
+until_true 10 has 'inline (no symbols)' || fail "not stored: $(top)"
+curl -sf -u x:s3cret --data-binary @inline "$url/api/v1/symbols" >answer || fail "inline is not taken"
+grep -q '"names":\[{"function":"mixer","inlined":\["mixed_in"\],"addresses":1}\],"more":0' answer || fail "the answer: $(cat answer)"
+
 # --- dropped on the page, for the session that the browser has ---
 sed 's/_work/_dropped/g' prog.c >dropped.c
 gcc -O1 -g -o dropped dropped.c
@@ -165,5 +180,5 @@ send dropped "gnu=$(readelf -n dropped | sed -n 's/.*Build ID: //p')" -- "$(addr
 status=0
 python3 "$TOP/tests/browser/page_drop.py" "$url" s3cret "$PWD/dropped" first_dropped || status=$?
 stop "$server"
-[ $status != 77 ] || skip "no chromium and chromedriver here: dropping a file on the page"
+[ $status != 77 ] || { left_out browser "no chromium and chromedriver here" && exit; }
 exit $status

@@ -40,7 +40,7 @@ def perf_script(path):
         for line in lines:
             frame = re.fullmatch(r"\t *([0-9a-f]+) (.*) \(([^()]*)\)", line)
             assert frame, line
-            unknown = f"0x{frame[1]}" if frame[3] == "[unknown]" else f"{frame[3]}+0x{frame[1]}"
+            unknown = "[unknown]" if frame[3] == "[unknown]" else f"{frame[3]} (no symbols)"
             stack.append(unknown if frame[2] == "[unknown]" else frame[2])
         yield found[1], stack[::-1], int(found[6])
 

@@ -5,7 +5,7 @@
 need_bpf
 
 "${CC:-gcc}" -O2 -g0 -fomit-frame-pointer -D_GNU_SOURCE -o vdso_chain "$TOP/tests/truth/vdso_chain.c"
-start program ./vdso_chain 5
+start program ./vdso_chain 8
 program=$started
 start_record all.otlp -F 499 -p "$program"
 sleep 3
@@ -13,19 +13,22 @@ sleep 3
 python3 - "$recorder" "$TOP/bpf/event.h" >counted <<'END'
 import glob, json, re, subprocess, sys
 
-names = re.findall(r"X\((\w+), [01], \"", open(sys.argv[2]).read().partition("#define BPF_COUNTERS")[2])
+names = re.findall(r"X\((\w+), \"", open(sys.argv[2]).read().partition("#define BPF_COUNTERS")[2].partition("\n\n")[0])
 totals = [0] * len(names)
+taken = 0
 fdinfo = "\n".join(open(f).read() for f in glob.glob(f"/proc/{sys.argv[1]}/fdinfo/*"))
 for map_id in re.findall(r"^map_id:\s+(\d+)", fdinfo, re.M):
     bpftool = ["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "bpftool", "-j", "map"]
     if json.loads(subprocess.check_output([*bpftool, "show", "id", map_id]))["name"] != "cpu_states":
         continue
     for entry in json.loads(subprocess.check_output([*bpftool, "dump", "id", map_id])):
-        totals = [a + b for a, b in zip(totals, entry["formatted"]["value"]["counters"])]
-print(*(f"{name} {total}" for name, total in zip(names, totals)), sep="\n")
+        value = entry["formatted"]["value"]
+        totals = [a + b for a, b in zip(totals, value["counters"])]
+        taken += sum(value["taken"]) # of each kind
+print(f"TAKEN {taken}", *(f"{name} {total}" for name, total in zip(names, totals)), sep="\n")
 END
-stop "$recorder"
 wait "$program" || { [ $? = 77 ] && skip "no vDSO here"; } || fail "the program failed"
+wait "$recorder" || fail "the recording of a program that has ended: exit status $?, $(cat record.out.err)"
 cat record.out.err
 "$HEARTH" report all.otlp --format folded >folded
 of() { awk -v name="$1" '$1 == name { print $2 }' counted; }

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What builds the truth programs: sourced with $out set, in the folder of the sources. Builds run beside each other, one a CPU;
-# what is newer than its sources stays.
+# Builds the truth programs: sourced with $out set, in the folder of the sources. Builds run beside each other, one a
+# CPU; what is newer than its sources stays.
 set -eu
 jobs=${JOBS:-$(nproc)}
 broken=$out/.broken
 rm -f "$broken"
 
 missing() {
-	echo "truth: no $1, $2 left out" >&2
+	echo "left out: $2 no $1"
 }
 
 have() {

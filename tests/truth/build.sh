@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the truth programs into OUTDIR; what is newer than its sources stays. A language whose compiler is missing is left out
-# with a notice on stderr. The many flavours of the same few programs are in cells.sh.   build.sh OUTDIR
+# with a line that says so. The many flavours of the same few programs are in cells.sh.   build.sh OUTDIR
 set -eu
 [ $# = 1 ] || {
 	echo "usage: $0 OUTDIR" >&2

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the cells of the truth matrix into OUTDIR: languages x compilers x what one can ask of them. Not every combination: each
-# option in a cell of each compiler, and the pairs known to be interesting. What a compiler or library is missing for is left out
-# with a notice on stderr.   cells.sh OUTDIR [--all]
+# option in a cell of each compiler, and the pairs known to be interesting. A cell whose compiler or library is missing
+# is left out with a notice on stderr.   cells.sh OUTDIR [--all]
 #   --all: more cells, and other Go toolchains, fetched through the module proxy
 set -eu
 [ $# -ge 1 ] || {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A chain in which every function has a frame of another kind. What a compiler makes of it is what the matrix is about, so
+ * A chain in which every function has a frame of another kind. The matrix is about what a compiler makes of it, so
  * nothing here depends on an option.
  */
 #include <alloca.h>

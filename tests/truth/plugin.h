@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plug-in and its host know of each other. */
+/* Things that the plug-in and its host know of each other. */
 #ifndef TRUTH_PLUGIN_H
 #define TRUTH_PLUGIN_H
 

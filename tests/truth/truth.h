@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the truth programs share. Each prints what check.py wants to know of it, its call chain first ("chain main f01 ...
- * leaf", root first, one line a chain), then calls through that chain until its time is over; spin() burns some milliseconds
- * at the leaf. Everything here is static and, but for again(), inlined: only the functions that a program names are frames.
+ * Shared by the truth programs. Each prints what check.py wants to know of it, its call chain first ("chain main f01
+ * ... leaf", root first, one line a chain), then calls through that chain until its time is over; spin() burns some
+ * milliseconds at the leaf. Everything here is static and, but for again(), inlined: only the functions that a program
+ * names are frames.
  *
  * A chain survives every optimisation: its functions are not inlined, cloned nor merged (FRAME; also not by the linker,
  * whose optimiser reads the same attributes), and what is done with truth_sink after each call keeps the call from becoming

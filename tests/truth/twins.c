@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * main, four functions that differ from those of a twin by the size of their frames alone (ROOM bytes; the same instructions
- * at the same addresses), leaf. What is remembered of one twin's code leads astray in the other's.
+ * at the same addresses), leaf. Memory of one twin's code leads astray in the other's.
  */
 #include "truth.h"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs of tests/turns into OUTDIR; what is newer than its sources stays. What needs a compiler that is missing is
-# left out with a notice on stderr.   build.sh OUTDIR
+# Builds the programs of tests/turns into OUTDIR; what is newer than its sources stays. A program whose compiler is
+# missing is left out with a line that says so.   build.sh OUTDIR
 set -eu
 [ $# = 1 ] || {
 	echo "usage: $0 OUTDIR" >&2
@@ -67,17 +67,19 @@ linked() {
 	if command -v clang >/dev/null; then
 		build frames_clang frames.c clang $frames -O2
 		build frames_clangO0 frames.c clang $frames -O0
+	else
+		echo "left out: frames_clang no clang"
 	fi
 	if command -v g++ >/dev/null; then
 		build except except.cc g++ -std=c++17 $nofp
 	else
-		echo "turns: no g++, except left out" >&2
+		echo "left out: except no g++"
 	fi
 	if command -v musl-gcc >/dev/null; then # no table covers any of it
 		build signals_musl signals.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
 		build starts_musl starts.c musl-gcc $nofp -fno-asynchronous-unwind-tables -static
 	else
-		echo "turns: no musl-gcc, what it builds left out" >&2
+		echo "left out: musl no musl-gcc"
 	fi
 }
 
@@ -89,10 +91,12 @@ for program in goturns cgoturns; do
 	if command -v go >/dev/null; then
 		build $program $program.go $go_build go build
 	else
-		echo "turns: no go, $program left out" >&2
+		echo "left out: $program no go"
 	fi
 	# shellcheck disable=SC2086
 	if [ -x $old_go ]; then
 		build ${program}_1.19 $program.go $go_build $old_go build
+	else
+		echo "left out: ${program}_1.19 no $old_go"
 	fi
 done

@@ -46,7 +46,8 @@ def names_in(path, *options):
 def debug_file(path):
     notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
     build_id = re.search(r"Build ID: (\w+)", notes)[1]
-    return f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    name = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    return name if os.path.exists(name) else "/proc/1/root" + name  # in a container: of a process outside, which has the same library
 
 
 def mapped(pattern):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of tests/turns share. PROGRAM CASE SECONDS [COMM] spends its time in one turn or end of a stack and
+ * Shared by the programs of tests/turns. PROGRAM CASE SECONDS [COMM] spends its time in one turn or end of a stack and
  * prints what is right there, in regular expressions over stacks as judge.py writes them ("root;...;leaf|kernel"):
  *
  *   stack RE      the whole user part of a right stack

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs inside a test machine (see run-vm.sh): the checks pass, a recording loads every BPF object, the chain of a truth program
-# comes out whole. Its last line tells the result.   inside.sh BUILD
+# comes out whole. The last line tells the result.   inside.sh BUILD
 #   inside.sh BUILD OUTDIR TRUTH...: many programs, by two recordings that go to OUTDIR, with what they printed; run-vm.sh judges them.
 set -eu
 build=$1
@@ -61,6 +61,21 @@ for form in '' --no-bpf-loop; do
 	grep -q '^hearth: [1-9][0-9]* samples taken' err || {
 		cat err
 		echo "hearth record with filters $form: no samples"
+		exit 1
+	}
+done
+
+# In a pid namespace of its own they translate pids, of samples and of who starts children.
+for form in '' --no-bpf-loop; do
+	unshare -pf --mount-proc "$build/hearth" record $insist $form -F 99 -o own.otlp -- sh -c "'$build/truth/c_chain' 3; :" >/dev/null 2>err || {
+		cat err
+		echo "hearth record in a pid namespace $form: fails"
+		exit 1
+	}
+	"$build/hearth" report own.otlp --format folded >own.folded
+	grep -q 'main;f01;f02;.*;f33;leaf' own.folded || {
+		cat err own.folded
+		echo "hearth record in a pid namespace $form: no stack of a command's child"
 		exit 1
 	}
 done

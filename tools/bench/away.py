@@ -58,7 +58,7 @@ class Receivers:
 
 
 def in_spool(folder):
-    """(bytes of the spool's files, events that wait in them), read here by the layout in sinks/spool.c."""
+    """(bytes of the spool's files, events that wait in them), read here by the layout in sinks/otlp/spool.c."""
     size = events = 0
     for where, _, names in os.walk(folder):
         for name in names:

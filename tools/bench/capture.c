@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "proto/otlp_stream.h"
+#include "proto/otlp/stream.h"
 #include "proto/profiles_builder.h"
 
 enum { FUNCTIONS = 3000, STACKS = 20000, INTERVAL_SAMPLES = 10000, THREADS = 16, CPUS = 8 };

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/gzip.h"
-#include "proto/otlp.h"
+#include "base/pack/gzip.h"
+#include "proto/otlp/otlp.h"
 
 enum { GZIP_LEVEL = 6, SECONDS = 2 }; /* the exporter's level */
 

@@ -172,7 +172,7 @@ def bpftool(*args):
 
 
 class Counters:
-    """hearth's own counters in the kernel, by their names in bpf/event.h."""
+    """hearth's own counters in the kernel, by their names in bpf/event.h; TAKEN: samples of all kinds."""
 
     def __init__(self, pid):
         listed = re.search(r"#define BPF_COUNTERS\(X\)(.*?)\n\n", read(os.path.join(TOP, "bpf", "event.h")), re.S).group(1)
@@ -183,11 +183,13 @@ class Counters:
             fail(f"process {pid} holds no map cpu_states (is bpftool here?)")
 
     def read(self):
-        sums = [0] * len(self.names)
+        sums = dict.fromkeys(["TAKEN", *self.names], 0)
         for entry in bpftool("map", "dump", "id", self.map):
-            for i, value in enumerate(entry["formatted"]["value"]["counters"]):
-                sums[i] += value
-        return dict(zip(self.names, sums))
+            value = entry["formatted"]["value"]
+            for name, count in zip(self.names, value["counters"]):
+                sums[name] += count
+            sums["TAKEN"] += sum(value["taken"])
+        return sums
 
 
 class Host:

@@ -19,9 +19,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "symbols/source.h"
-#include "symbols/symbol_files.h"
-#include "symbols/symbol_index.h"
+#include "symbols/code/source.h"
+#include "symbols/find/symbol_files.h"
+#include "symbols/index/index.h"
 
 static uint64_t cpu_ns(void)
 {

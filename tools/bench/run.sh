@@ -29,13 +29,6 @@ stale() {
 	return 1
 }
 
-if stale fpwalk tools/bench/fpwalk.bpf.c tools/bench/fpwalk.c; then
-	include=/usr/include/$(gcc -print-multiarch)
-	"${CLANG:-clang}" -std=gnu11 -g -O2 -target bpf -I"$include" -Wall -Wextra -Wno-unused-parameter -Werror -c -o "$out/fpwalk.bpf.o" tools/bench/fpwalk.bpf.c
-	bpftool gen skeleton "$out/fpwalk.bpf.o" name fpwalk_bpf >"$out/fpwalk.skel.h"
-	gcc -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$out" -o "$out/fpwalk" tools/bench/fpwalk.c -lbpf
-fi
-
 cxx="g++ -std=c++17 -I. -O2 -g0 -fno-pie"
 many=tools/bench/load/many.cc
 for kind in "" _fp; do

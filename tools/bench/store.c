@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the store does with many samples:
+ * The store and many samples:
  *   store fill DIR SAMPLES HOURS SERVICES STACKS  makes samples, as requests of 5 s, and stores them
  *   store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each time later than the last
  *   store ask DIR [NAME]                          asks questions, or that called NAME: the fastest time, and the first
@@ -21,10 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/store.h"
+#include "backend/store/sqlite/sqlite.h"
+#include "backend/store/store_maintain.h"
+#include "backend/store/store_read.h"
+#include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "proto/otlp.h"
+#include "proto/otlp/otlp.h"
 #include "proto/profiles_builder.h"
 #include "proto/sink.h"
 
@@ -126,7 +129,7 @@ static void open_feed(struct feed *f, const char *place)
 
 	if (err)
 		die(why.message, err);
-	err = f->store->ops->writer(f->store, &f->sink);
+	err = f->store->write->writer(f->store, &f->sink);
 	if (err)
 		die("writer", err);
 	f->start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -141,17 +144,17 @@ static void close_feed(struct feed *f)
 	sink_flush(f->sink, UINT64_MAX);
 	cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	printf("ingest %.0f samples/s of CPU (bar: at least 300000)\n", (double)f->stored / (cpu - f->start - making));
-	store_sqlite_task(f->store, STORE_MERGE);
+	f->store->maintain->task(f->store, STORE_MERGE);
 	printf("merge %.0f ns a sample, of what was not merged yet\n",
 	       (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) * 1e9 / (double)f->stored);
 	printf("resident %.1f MB\n", resident_mb());
-	store_sqlite_task(f->store, STORE_COMPACT);
-	f->store->ops->status(f->store, &st);
+	f->store->maintain->task(f->store, STORE_COMPACT);
+	f->store->read->status(f->store, &st);
 	printf("size %.2f bytes a sample (bar: 8 of steady services, 20 of a host that compiles; %" PRIu64
 	       " samples, %" PRIu64 " bytes; OTLP, not packed: %.2f)\n",
 	       (double)st.bytes / (double)st.events, st.events, st.bytes, (double)f->bytes / (double)f->stored);
 	sink_free(f->sink);
-	f->store->ops->close(f->store);
+	f->store->close(f->store);
 }
 
 /* --- made samples --- */
@@ -367,10 +370,10 @@ static uint64_t ask(struct store *s, const struct question *q, const struct stor
 				       .matchers = &service,
 				       .matcher_count = q->service != NULL };
 	uint64_t count = 0;
-	int err = q->what == STACKS   ? s->ops->sum_stacks(s, &sel, q->by, count_stack, &count)
-		  : q->what == TIMES  ? s->ops->sum_times(s, &sel, q->step_ns, q->by, count_stack, &count)
-		  : q->what == VALUES ? s->ops->label_values(s, &sel, q->by, count_value, &count)
-				      : s->ops->labels(s, &sel, count_label, &count);
+	int err = q->what == STACKS   ? s->read->sum_stacks(s, &sel, q->by, count_stack, &count)
+		  : q->what == TIMES  ? s->read->sum_times(s, &sel, q->step_ns, q->by, count_stack, &count)
+		  : q->what == VALUES ? s->read->label_values(s, &sel, q->by, count_value, &count)
+				      : s->read->labels(s, &sel, count_label, &count);
 
 	if (err)
 		die(q->name, err);
@@ -399,7 +402,7 @@ static int run_ask(char **args, const char *name)
 
 	if (err)
 		die(why.message, err);
-	s->ops->status(s, &st);
+	s->read->status(s, &st);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
 		double first = 0, best = 1e9;
 		uint64_t count = 0;
@@ -419,7 +422,7 @@ static int run_ask(char **args, const char *name)
 		       questions[i].bar_ms, first, count);
 	}
 	printf("resident %.1f MB\n", resident_mb());
-	s->ops->close(s);
+	s->close(s);
 	return 0;
 }
 

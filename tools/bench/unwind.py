@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BPF time of hearth's sampler against a sampler with bpf_get_stack (fpwalk.bpf.c), from the kernel's own statistics.
+"""BPF time of hearth's sampler against a sampler with bpf_get_stack (bpf/fpwalk.bpf.c), from the kernel's own statistics.
 
 Every CPU runs the program, at a high priority, and hearth samples nothing else. Both sides take the kernel part too and send a
 record. A frame's price is a sample's less that of an empty program, divided by the user frames it had."""

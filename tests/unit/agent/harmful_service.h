@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/elf_service.h"
+#include "agent/helper/elf_service.h"
 #include "base/sanitizer.h"
 
 enum { BLOCK = 256, HUGE_REPLY = (16 << 20) + 1 };

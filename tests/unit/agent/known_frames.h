@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of x86-64 whose frames are known, with their rows as test_rows_code.c prints them. */
+/* Functions of x86-64 whose frames are known, with their rows as test_code.c prints them. */
 #ifndef HEARTH_TESTS_UNIT_AGENT_KNOWN_FRAMES_H
 #define HEARTH_TESTS_UNIT_AGENT_KNOWN_FRAMES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of rows measure them by: readelf's interpreted tables, and memory that answers every address. Included once
+ * Measures for the tests of rows: readelf's interpreted tables, and memory that answers every address. Included once
  * by each of those tests, behind cmocka.
  */
 #ifndef HEARTH_TESTS_ROWS_TRUTH_H
@@ -14,7 +14,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "agent/row_builder.h"
+#include "agent/rows/row_builder.h"
+#include "agent/rows/rows.h"
 #include "base/cleanup.h"
 
 /* --- memory that answers every address, to try rules on --- */

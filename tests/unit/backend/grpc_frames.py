@@ -92,10 +92,22 @@ def resets():
             good(neighbour, name + ", on another connection")
 
 
+def refused_at_once():
+    """Calls that are refused while their first windows are on their way are no flood, however many at once."""
+    with Client(PORT) as client:
+        for _ in range(2):
+            calls = [shaped(client, [(HEADERS, END_HEADERS, None, client.block(headers_of("/x/y")))]) for _ in range(90)]
+            client.send(b"".join(frame(DATA, 0, s, bytes(16000)) for s in calls for _ in range(4)))
+            for s in calls:
+                check_call("refused", client.wait(s), UNIMPLEMENTED, "")
+        good(client, "calls refused at once")
+
+
 def setting(number, value):
     return struct.pack(">HI", number, value)
 
 
+ANSWERED = "time for an answer"
 CUTS = [  # name, frames or bytes, error of GOAWAY, None: closed without
     ("HTTP/1.1", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", None),
     ("HTTP/1.1 that asks for HTTP/2", b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", None),
@@ -157,6 +169,16 @@ CUTS = [  # name, frames or bytes, error of GOAWAY, None: closed without
     ("rapid reset", [f for i in range(1, 4001, 2) for f in ((HEADERS, END_HEADERS, i, raw_headers(*WHOLE)), (RST_STREAM, 0, i, b"\0\0\0\x08"))], CALM),
     ("streams without end", [(HEADERS, END_HEADERS, i, raw_headers(*WHOLE)) for i in range(1, 20001, 2)], CALM),
     ("broken streams", [(HEADERS, END_HEADERS | END_STREAM, i, raw_headers(("x", "y"))) for i in range(1, 20001, 2)], CALM),
+    ("unknown frames", [(200, 0, 0, b"")] * 20000, CALM),
+    ("unknown frames on a stream", [(HEADERS, END_HEADERS, 1, raw_headers(*WHOLE))] + [(255, 255, 1, b"?" * 50)] * 20000, CALM),
+    ("large unknown frames", [(11, 0, 0, bytes(16384))] * 2400, CALM),
+    ("frames of extensions", [(kind, 0, 0, b"\0\0\0\1u=1") for kind in (10, 12, 16)] * 7000, CALM),
+    ("padding alone", [(HEADERS, END_HEADERS, 1, raw_headers(*WHOLE))] + [(DATA, PADDED, 1, b"\xff" + bytes(255))] * 20000, CALM),
+    ("data of a stream that they reset", [(HEADERS, END_HEADERS, 1, raw_headers(*WHOLE)), (RST_STREAM, 0, 1, bytes(4))] +
+     [(DATA, 0, 1, bytes(16384))] * 2400, CALM),
+    ("data of a stream that we reset", [(HEADERS, END_HEADERS, 1, raw_headers(*PSEUDO[1:]))] + [(DATA, 0, 1, bytes(16384))] * 2400, CALM),
+    ("data behind an answer", [(HEADERS, END_HEADERS, 1, raw_headers(*PSEUDO[:3], (":path", "/x"), *REST)), ANSWERED] +
+     [(DATA, 0, 1, bytes(16384))] * 2400, CALM),
 ]
 
 
@@ -164,7 +186,10 @@ def cut(name, what, error):
     raw = what if isinstance(what, bytes) else None
     with Client(PORT, opening=raw) as client:
         if raw is None:
-            client.send(b"".join(frame(*f) for f in what))
+            at = what.index(ANSWERED) if ANSWERED in what else 0
+            client.send(b"".join(frame(*f) for f in what[:at]))
+            time.sleep(0.1 if at else 0)
+            client.send(b"".join(frame(*f) for f in what[at:] if f != ANSWERED))
         if raw and not raw.startswith(PREFACE):
             text = client.sock.recv(1000)
             check(text.startswith(b"HTTP/1.1 400 ") and b"gRPC" in text, "%s: %r" % (name, text))

@@ -8,7 +8,7 @@ PORT takes messages up to 1 MiB and has 4 MiB for all. IMPATIENT_PORT as well, b
 0.6 s, and has room for four connections. A profile whose resource says test.errno=N makes the sink fail with that error.
 """
 from grpc_common import *
-from grpc_frames import cuts, resets, setting, shapes
+from grpc_frames import cuts, refused_at_once, resets, setting, shapes
 
 
 # --- calls: one answer with a grpc-status each ---
@@ -104,7 +104,8 @@ CALLS = [  # name, headers, body, code, what the message says
     ("nested too deep", more(), message(nested(10000)), INVALID, "deep"),
     ("sink full", more(), message(request((("test.errno", errno.EAGAIN),))), UNAVAILABLE, "full"),
     ("disk full", more(), message(request((("test.errno", errno.ENOSPC),))), UNAVAILABLE, "No space left"),
-    ("sink broken", more(), message(request((("test.errno", errno.EIO),))), INTERNAL, "passed on"),
+    ("sink broken", more(), message(request((("test.errno", errno.EPERM),))), INTERNAL, "passed on"),
+    ("disk broken", more(), message(request((("test.errno", errno.EIO),))), UNAVAILABLE, "could not be kept"),
     ("health", more(path=HEALTH + "Check"), message(b""), OK, ""),
     ("health, gzip", more(GZIP, path=HEALTH + "Check"), gz(b""), OK, ""),
     ("health of a service", more(path=HEALTH + "Check"), message(field(1, EXPORT.split("/")[1])), OK, ""),
@@ -276,7 +277,7 @@ def busy():
 def ignored():
     """What means nothing is passed over."""
     with Client(PORT) as client:
-        client.send(frame(99, 0, 0) * 20000)
+        client.send(frame(99, 0, 0) * 200)
         good(client, "frames of unknown type")
         stream = client.call(body=message(GOOD))
         client.wait(stream)
@@ -390,7 +391,7 @@ def run(fn):
     print("%-20s %5.2f s" % (fn.__name__, time.time() - began))
 
 
-for test in (calls, shapes, resets, cuts, truncated, truncated_messages, windows, memory, early_bytes, many_streams, pings, busy,
+for test in (calls, shapes, resets, cuts, refused_at_once, truncated, truncated_messages, windows, memory, early_bytes, many_streams, pings, busy,
              ignored, cancelled, deadline, slow, no_memory, idle, crowded, watch, many_connections):
     run(test)
 sys.exit(1 if failures else 0)

@@ -5,6 +5,7 @@ The first two arguments of the script are the ports. PORT takes bodies up to 1 M
 2.4 s, an idle connection 0.6 s, and has room for four connections.
 """
 import http.client
+import json
 import socket
 import sys
 import time
@@ -70,7 +71,7 @@ def get(path, method="GET"):
 
 def series():
     text = get("/metrics").body.decode()
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line and line[0] != "#"}
+    return {line.rsplit(" ", 1)[0]: json.loads(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line and line[0] != "#"}
 
 
 def check(ok, what):

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "tests/unit/descriptors.h"
 
 static void test_appends(void **state)
 {
@@ -82,6 +83,51 @@ static void test_failure_sticks(void **state)
 	assert_string_equal(buf_text(&b), "again");
 }
 
+/* At every length there is room for the NUL already; and len bytes can be read where the text is lost. */
+static void test_text_needs_no_memory(void **state)
+{
+	char copy[300];
+
+	(void)state;
+	for (size_t len = 1; len < sizeof(copy); len++) {
+		struct buf whole AUTO(buf_fini) = BUF_EMPTY, grown AUTO(buf_fini) = BUF_EMPTY;
+
+		assert_int_equal(buf_reserve(&whole, len), 0);
+		assert_true(buf_room(&whole) >= len);
+		memset(whole.data, 'x', len);
+		whole.len = len;
+		for (size_t i = 0; i < len; i++)
+			buf_putc(&grown, 'x');
+		for (struct buf *b = &whole; b; b = b == &whole ? &grown : NULL) {
+			const struct buf before = *b;
+
+			assert_true(b->len < b->cap);
+			assert_ptr_equal(buf_text(b), before.data);
+			assert_int_equal(strlen(buf_text(b)), len);
+			assert_int_equal(b->cap, before.cap);
+			buf_reserve(b, SIZE_MAX);
+			assert_string_equal(buf_text(b), "");
+			memcpy(copy, buf_text(b), b->len);
+			assert_memory_equal(copy, b->data, len);
+		}
+	}
+}
+
+static void test_room(void **state)
+{
+	struct buf b AUTO(buf_fini) = BUF_EMPTY;
+
+	(void)state;
+	assert_int_equal(buf_room(&b), 0);
+	for (int i = 0; i < 200; i++) {
+		const size_t room = buf_room(&b), cap = b.cap;
+
+		buf_putc(&b, 'x');
+		assert_int_equal(b.cap == cap, room > 0);
+		assert_true(b.cap != cap || buf_room(&b) == room - 1);
+	}
+}
+
 static void test_take(void **state)
 {
 	struct buf b = BUF_EMPTY;
@@ -105,12 +151,53 @@ static void test_take(void **state)
 	assert_false(b.failed);
 }
 
+static void test_percent(void **state)
+{
+	struct buf b AUTO(buf_fini) = BUF_EMPTY;
+
+	(void)state;
+	buf_percent(&b, "azAZ09-._~/ %@[`{:\0\x7f\xc3\xa9", 22, URL_PLAIN);
+	assert_string_equal(buf_text(&b), "azAZ09-._~%2F%20%25%40%5B%60%7B%3A%00%7F%C3%A9");
+	buf_reset(&b);
+	buf_percent(&b, "a/b.\0", 5, "/");
+	assert_string_equal(buf_text(&b), "a/b%2E%00");
+	buf_reset(&b);
+	buf_percent(&b, NULL, 0, "");
+	assert_int_equal(b.len, 0);
+}
+
+/* A buffer that was cut to its size is read as text, and grows again. */
+static void test_fit(void **state)
+{
+	struct buf b = BUF_EMPTY;
+
+	(void)state;
+	buf_fit(&b);
+	assert_int_equal(b.cap, 0);
+	for (int i = 0; i < 1000; i++)
+		buf_putc(&b, 'x');
+	buf_fit(&b);
+	assert_int_equal(b.len, 1000);
+	assert_int_equal(b.cap, 1001);
+	assert_int_equal(strlen(buf_text(&b)), 1000);
+	buf_puts(&b, "yz");
+	assert_int_equal(strlen(buf_text(&b)), 1002);
+	buf_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_appends),	       cmocka_unit_test(test_grows), cmocka_unit_test(test_printf_lengths),
-		cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_take),
+		cmocka_unit_test(test_appends),
+		cmocka_unit_test(test_grows),
+		cmocka_unit_test(test_printf_lengths),
+		cmocka_unit_test(test_failure_sticks),
+		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_percent),
+		cmocka_unit_test(test_text_needs_no_memory),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_fit),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "tests/unit/descriptors.h"
 
 static uint64_t wall_ns(void)
 {
@@ -57,5 +58,5 @@ int main(void)
 		cmocka_unit_test(test_conversion),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

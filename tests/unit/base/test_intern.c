@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "tests/unit/descriptors.h"
 
 static void free_table(struct intern **t)
 {
@@ -67,6 +68,8 @@ static void check_many(struct intern *t)
 		uint32_t index = UINT32_MAX;
 		size_t len = make_key(key, sizeof(key), i);
 
+		assert_false(intern_find(t, key, len, &index));
+		assert_int_equal(index, UINT32_MAX);
 		assert_int_equal(intern_add(t, key, len, &index), 1);
 		assert_int_equal(index, i);
 	}
@@ -78,6 +81,9 @@ static void check_many(struct intern *t)
 		assert_int_equal(got_len, len);
 		assert_memory_equal(got, key, len);
 		assert_int_equal((uintptr_t)got % 8, 0);
+		assert_true(intern_find(t, key, len, &index));
+		assert_int_equal(index, i);
+		index = UINT32_MAX;
 		assert_int_equal(intern_add(t, key, len, &index), 0);
 		assert_int_equal(index, i);
 	}
@@ -129,5 +135,5 @@ int main(void)
 		cmocka_unit_test(test_large_key),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "tests/unit/descriptors.h"
 
 static int saved_stderr, other_end = -1;
 static char received[8192];
@@ -127,6 +128,38 @@ static void test_limited(void **state)
 	assert_int_equal(limit.held_back, 0);
 }
 
+static void test_held(void **state)
+{
+	(void)state;
+	log_hold(true);
+	log_warn("one");
+	log_warn("two");
+	assert_string_equal(one_write(), "");
+	log_write_held(); /* as before a death: they stay */
+	assert_string_equal(one_write(), "hearth: warning: one\nhearth: warning: two\n");
+	log_hold(true);
+	log_hold(false);
+	assert_string_equal(one_write(), "hearth: warning: one\nhearth: warning: two\n");
+	log_hold(false);
+	assert_string_equal(one_write(), "");
+	log_warn("three");
+	assert_string_equal(one_write(), "hearth: warning: three\n");
+}
+
+/* More than fits: the number of the others is told. */
+static void test_held_too_many(void **state)
+{
+	(void)state;
+	log_hold(true);
+	for (int i = 0; i < 70; i++)
+		log_warn("%01000d", i);
+	assert_string_equal(one_write(), "");
+	log_hold(false);
+	assert_memory_equal(one_write(), "hearth: warning: 0000", 21);
+	assert_string_equal(one_write(),
+			    "hearth: warning: 6 more messages came while the screen was drawn on, and are left out\n");
+}
+
 static void test_recent(void **state)
 {
 	static struct log_message kept[200];
@@ -188,9 +221,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_message, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_errno, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_limited, redirect, restore),
+		cmocka_unit_test_setup_teardown(test_held, redirect, restore),
+		cmocka_unit_test_setup_teardown(test_held_too_many, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_recent, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_colour_on_terminal, redirect, restore),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "tests/unit/descriptors.h"
 
 enum { STEP_MS = 2000 }; /* far longer than anything here takes */
 
@@ -373,5 +374,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_free_closes_own, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

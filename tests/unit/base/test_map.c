@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "tests/unit/descriptors.h"
 
 enum { KEYS = 700, STEPS = 300000 };
 
@@ -114,5 +115,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_against_array), cmocka_unit_test(test_empty) };
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the metrics say of memory, against what /proc and the allocator's callers know. */
+/* The metrics' word on memory, against what /proc and the allocator's callers know. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "base/sanitizer.h"
+#include "tests/unit/descriptors.h"
 
 enum { MB = 1 << 20 };
 
@@ -106,12 +107,36 @@ static void test_process(void **state)
 	free(large);
 }
 
+/* Much that was freed below what is still used goes back to the system. */
+static void test_gives_back(void **state)
+{
+	enum { PIECES = 256, PIECE_BYTES = 64 << 10 };
+	void *pieces[PIECES];
+	uint64_t used;
+
+	(void)state;
+	if (HAS_SANITIZER) /* whose allocator keeps what is freed */
+		return;
+	for (size_t i = 0; i < PIECES; i++) {
+		pieces[i] = malloc(PIECE_BYTES);
+		assert_non_null(pieces[i]);
+		memset(pieces[i], 1, PIECE_BYTES);
+	}
+	used = resident_now();
+	for (size_t i = 0; i < PIECES - 1; i++)
+		free(pieces[i]);
+	memory_give_back();
+	assert_true(resident_now() + PIECES / 2 * PIECE_BYTES < used);
+	free(pieces[PIECES - 1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_gives_back),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

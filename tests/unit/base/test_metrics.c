@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/metrics.h"
+#include "tests/unit/descriptors.h"
 
 static struct metrics *m;
 
@@ -65,6 +67,31 @@ static void test_text(void **state)
 static void append_series(void *arg, const char *name, const char *labels, uint64_t value)
 {
 	buf_printf(arg, "%s{%s}=%lu ", name, labels, (unsigned long)value);
+}
+
+/* Nanoseconds are written in seconds, with all digits. */
+static void test_seconds(void **state)
+{
+	struct buf out AUTO(buf_fini) = BUF_EMPTY;
+	static const uint64_t more_ns[] = { 1, 999999999, 12 * NSEC_PER_SEC, UINT64_MAX - 13 * NSEC_PER_SEC };
+	static const char *const told[] = { "0.000000001", "1.000000000", "13.000000000", "18446744073.709551615" };
+	struct metric *ns = metrics_seconds(m, "time_seconds_total", "of=\"x\"", "Time.");
+	char want[128];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		metric_add(ns, more_ns[i]);
+		buf_reset(&out);
+		metrics_write(m, &out);
+		snprintf(want, sizeof(want),
+			 "# HELP time_seconds_total Time.\n# TYPE time_seconds_total counter\ntime_seconds_total{of=\"x\"} "
+			 "%s\n",
+			 told[i]);
+		assert_string_equal(buf_text(&out), want);
+	}
+	buf_reset(&out);
+	metrics_each(m, append_series, &out);
+	assert_string_equal(buf_text(&out), "time_seconds_total{of=\"x\"}=18446744073 ");
 }
 
 static void test_each(void **state)
@@ -187,10 +214,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_seconds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_series_and_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

@@ -9,10 +9,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/queue.h"
+#include "tests/unit/descriptors.h"
 
 static char items[8];
 
@@ -76,21 +80,52 @@ static void test_no_room(void **state)
 	assert_null(queue_new(SIZE_MAX / 4));
 }
 
+struct popper {
+	struct queue *queue;
+	_Atomic pid_t tid;
+};
+
 static void *pop_for_ever(void *arg)
 {
-	return queue_pop(arg, UINT64_MAX);
+	struct popper *p = arg;
+
+	p->tid = (pid_t)syscall(SYS_gettid);
+	return queue_pop(p->queue, UINT64_MAX);
+}
+
+/* Until that thread of this process sleeps. */
+static void wait_until_asleep(const _Atomic pid_t *tid)
+{
+	char path[64], line[128], state = 'R';
+
+	for (int ms = 0; state != 'S' && ms < 10000; ms++) {
+		FILE *stat;
+
+		usleep(1000);
+		if (!*tid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", *tid);
+		stat = fopen(path, "re");
+		assert_non_null(stat);
+		assert_non_null(fgets(line, sizeof(line), stat));
+		fclose(stat);
+		state = strrchr(line, ')')[2];
+	}
+	assert_int_equal(state, 'S');
 }
 
 static void test_close_wakes(void **state)
 {
 	struct queue *q = queue_new(1);
+	struct popper poppers[2] = { { .queue = q }, { .queue = q } };
 	pthread_t threads[2];
 	void *got = items;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, pop_for_ever, q);
-	usleep(20000);
+		pthread_create(&threads[i], NULL, pop_for_ever, &poppers[i]);
+	for (int i = 0; i < 2; i++)
+		wait_until_asleep(&poppers[i].tid);
 	queue_close(q);
 	for (int i = 0; i < 2; i++) {
 		pthread_join(threads[i], &got);
@@ -161,5 +196,5 @@ int main(void)
 		cmocka_unit_test(test_no_room),		cmocka_unit_test(test_close_wakes), cmocka_unit_test(test_threads),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_group_of_descriptors(tests, NULL, NULL);
 }

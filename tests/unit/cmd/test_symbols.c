@@ -15,8 +15,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
-#include "cmd/options.h"
+#include "cmd/options/command.h"
+#include "cmd/options/options.h"
 #include "cmd/resolve.h"
 
 static char folder[64], self[64];
@@ -105,8 +105,9 @@ static void test_words(void **state)
 
 	(void)state;
 	assert_named(RUN(STATUS_DONE, "", "resolve", self, hex_of((void *)resolve, "")), "resolve");
-	assert_named(RUN(STATUS_DONE, "", "resolve", self, hex_of((void *)open_elf, "0x")), "open_elf");
-	assert_named(RUN(STATUS_DONE, "", "resolve", self, hex_of((void *)open_elf, "0X000000")), "open_elf");
+	assert_named(RUN(STATUS_DONE, "", "resolve", self, hex_of((void *)resolve_open_elf, "0x")), "resolve_open_elf");
+	assert_named(RUN(STATUS_DONE, "", "resolve", self, hex_of((void *)resolve_open_elf, "0X000000")),
+		     "resolve_open_elf");
 	for (size_t i = 0; i < ARRAY_LEN(not_addrs); i++) {
 		answer = RUN(STATUS_DONE, "", "resolve", "--", self, not_addrs[i]);
 		assert_named(answer, not_addrs[i]);
@@ -121,11 +122,12 @@ static void test_input(void **state)
 	char input[128];
 
 	(void)state;
-	snprintf(input, sizeof(input), "%s\r\n\nwhat\n  %s", hex_of((void *)resolve, ""), hex_of((void *)open_elf, ""));
+	snprintf(input, sizeof(input), "%s\r\n\nwhat\n  %s", hex_of((void *)resolve, ""),
+		 hex_of((void *)resolve_open_elf, ""));
 	answer = RUN(STATUS_DONE, input, "resolve", self);
 	assert_named(answer, "resolve");
 	answer = strstr(answer, "\n\n") + 2;
-	assert_int_equal(strncmp(answer, "\nwhat\nopen_elf\n", 15), 0);
+	assert_int_equal(strncmp(answer, "\nwhat\nresolve_open_elf\n", 23), 0);
 	assert_named(RUN(STATUS_DONE, input, "resolve", self, "-"), "resolve");
 	assert_string_equal(RUN(STATUS_DONE, "", "resolve", self, "-"), "");
 }
@@ -156,8 +158,8 @@ static void test_wrong(void **state)
 	RUN(STATUS_USAGE, "", "build");
 	RUN(STATUS_FAILED, "", "build", "/nowhere", self);
 	RUN(STATUS_FAILED, "", "resolve", "/proc/self/status", "1");
-	assert_int_equal(open_elf("/proc/self/status"), -ENOEXEC);
-	assert_int_equal(open_elf("/nowhere"), -ENOENT);
+	assert_int_equal(resolve_open_elf("/proc/self/status"), -ENOEXEC);
+	assert_int_equal(resolve_open_elf("/nowhere"), -ENOENT);
 }
 
 int main(void)
@@ -169,5 +171,6 @@ int main(void)
 		cmocka_unit_test(test_wrong),
 	};
 
+	cmd_list(all_commands);
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

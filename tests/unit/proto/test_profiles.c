@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "otlp_bytes.h"
 #include "proto/arena.h"
-#include "proto/otlp.h"
+#include "proto/otlp/otlp.h"
 
 static void arena_blocks_are_zero_aligned_and_apart(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/sanitizer.h"
-#include "proto/otlp.h"
+#include "proto/otlp/otlp.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/proto/made_profiles.h"
 #include "tests/unit/proto/profile_rules.h"

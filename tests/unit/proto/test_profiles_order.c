@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "proto/otlp.h"
-#include "proto/otlp_stream.h"
+#include "proto/otlp/otlp.h"
+#include "proto/otlp/stream.h"
 #include "tests/unit/proto/made_profiles.h"
 #include "tests/unit/proto/profile_rules.h"
 #include "tests/unit/proto/random_profiles.h"

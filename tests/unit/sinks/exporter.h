@@ -75,6 +75,22 @@ static inline struct collector collector_start(int port, const char *const *answ
 	return collector_run(arguments);
 }
 
+/* Waits for a request that is answered as @answer says; the lines until then go to @lines. Ends this process when none
+ * comes. */
+static inline void collector_wait(struct collector *c, const char *answer, struct buf *lines)
+{
+	char line[1024] = "", wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "answer=%s ", answer);
+	alarm(LONG_NS / NSEC_PER_SEC);
+	do {
+		if (!fgets(line, sizeof(line), c->out))
+			fail_msg("the collector ended before it had to answer %s", answer);
+		buf_puts(lines, line);
+	} while (!strstr(line, wanted));
+	alarm(0);
+}
+
 /* Ends the server and returns its lines. */
 static void collector_stop(struct collector *c, struct buf *lines)
 {

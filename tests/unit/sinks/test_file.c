@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "proto/otlp.h"
-#include "proto/otlp_stream.h"
+#include "proto/otlp/otlp.h"
+#include "proto/otlp/stream.h"
 #include "sinks/sinks.h"
 #include "tests/unit/sinks/vectors.h"
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "proto/otlp.h"
-#include "proto/otlp_json_decode.h"
+#include "proto/otlp/otlp.h"
+#include "proto/otlp/json/json_decode.h"
 #include "sinks/sinks.h"
 #include "tests/unit/sinks/counted_ack.h"
 #include "tests/unit/sinks/vectors.h"
@@ -135,6 +135,22 @@ static void torn_ends_go(void **state)
 			assert_requests(format, 1, 3);
 		}
 	}
+}
+
+/* A last line without its end, longer than what is looked at in one go. */
+static void long_torn_end_goes(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	write_events(LINES_JSON, 1, 1);
+	f = fopen(path, "a");
+	assert_non_null(f);
+	for (int i = 0; i < 200000; i++)
+		fputc('x', f);
+	assert_int_equal(fclose(f), 0);
+	write_events(LINES_JSON, 2, 1);
+	assert_requests(LINES_JSON, 1, 2);
 }
 
 /* Writes @data as a receiver would; it must be @want then. */
@@ -310,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lines_are_json, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(requests_stay_as_they_came, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(torn_ends_go, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(long_torn_end_goes, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(acks_come_once, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(captures_ack_too, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(other_signals, make_file, remove_file),

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/code_names.h"
+#include "symbols/code/names.h"
 
 static inline uint32_t add_function(struct code_names *c, const char *name)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "tests/unit/elf_head.h"
 
 enum { DWARF_ELF_CODE = 0x1000, DWARF_ELF_CODE_BYTES = 0x1000, DWARF_ELF_MAX = 16 };
 
@@ -27,13 +28,8 @@ static inline void dwarf_elf_build(struct buf *file, const struct dwarf_elf_sect
 			.sh_size = DWARF_ELF_CODE_BYTES },
 	};
 	Elf64_Ehdr e = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
+		ELF_HEAD(EM_X86_64),
 		.e_shoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (uint16_t)(count + 3),
 		.e_shstrndx = 2,
 	};

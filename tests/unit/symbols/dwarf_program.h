@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/symbol_image.h"
+#include "symbols/sources/symbol_image.h"
 
 static char dwarf_folder[] = "/tmp/hearth-dwarf-XXXXXX";
 

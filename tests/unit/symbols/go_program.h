@@ -38,7 +38,7 @@ static inline bool go_program_build(struct go_program *p)
 
 	snprintf(command, sizeof(command), "command -v %s >/dev/null", p->go);
 	if (go_run(command)) {
-		printf("no %s: %s left out\n", p->go, p->name);
+		printf("left out: %s no %s\n", p->name, p->go);
 		return false;
 	}
 	snprintf(p->path, sizeof(p->path), "%s/%s", go_folder, p->name);

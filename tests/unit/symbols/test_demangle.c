@@ -139,7 +139,7 @@ static void test_shorten(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct buf out = BUF_EMPTY;
 
-		name_shorten(cases[i].name, strlen(cases[i].name), cases[i].depth, cases[i].bytes, &out);
+		shorten_name(cases[i].name, strlen(cases[i].name), cases[i].depth, cases[i].bytes, &out);
 		assert_string_equal(buf_text(&out), cases[i].expected);
 		buf_fini(&out);
 	}
@@ -262,7 +262,7 @@ static void test_exponential_rust(void **state)
 		print_pairs(idents[i], &name);
 		for (int k = 0; k < 100; k++) {
 			check(buf_text(&name), buf_text(&name));
-			if (!k)
+			if (k == 10) /* the allocator keeps a few blocks of each size */
 				before = mallinfo2().uordblks;
 		}
 		assert_in_range(mallinfo2().uordblks, 0, before + 256);

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order is: take the time, read all side-band rings, then the sample rings, and apply what is older than the time taken.
+ * A record of an exec, mmap or fork stands in its ring before the system call returns, so before the code that it made
+ * possible runs anywhere, and both streams carry the same clock: no record that a sample older than that time depends on is
+ * still on its way. So every sample sees the process as it was at the sample's time. Agent's thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/feed.h"
+#include "base/clock.h"
+
+/* --- reading --- */
+
+/* Opens the file of a mapping: its process may be gone when the record is applied. If the mapping replaces another one, the
+ * kernel must stop walking by the old one: samples miss until the record is applied. */
+static void read_mmap(struct intake *in, const struct side_band_record *r)
+{
+	const struct file_place at = { .pid = r->pid, .tid = r->tid, .start = r->start, .end = r->end };
+	struct file *file = r->key.inode ? files_open(in->files, &r->key, r->name, &at) : NULL;
+	struct process *p = processes_peek(in->processes, r->pid);
+
+	if (p && p->is_known && address_space_would_replace(p->as, r->start, r->end, r->pgoff, file))
+		(void)sampler_forget_proc(in->sampler, r->pid);
+}
+
+/* The first sample of a program, or one taken while it ends: reads the program's facts from /proc before it is gone. */
+static void meet_program(struct intake *in, const struct record *record)
+{
+	const struct sample_record *r = (const void *)record;
+	const struct sample_regs *regs;
+	struct program_id id = { 0 };
+	struct pending_sample s;
+	const struct process *p;
+
+	if (record_parse(record, &s) || r->flags & SAMPLE_OUTSIDE || (!s.regs && r->end != END_EXITING))
+		return;
+	regs = s.regs;
+	id.pid = r->pid;
+	if (regs) {
+		id.start_boottime_ns = regs->start_boottime_ns;
+		id.exec_id = regs->exec_id;
+	}
+	p = processes_peek(in->processes, r->pid);
+	if (!p || !p->has_own_facts || (regs && (p->start_boottime_ns != id.start_boottime_ns || p->exec_id != id.exec_id)))
+		facts_reader_meet(in->facts, &id);
+}
+
+static void add_side_band(struct intake *in, struct side_band_record *record)
+{
+	if (pending_add_side_band(in->pending, record))
+		in->reread_all = true;
+}
+
+/* The first look at a record. Returns whether there is more to it. */
+static bool read_side_band(struct intake *in, struct side_band_record *record)
+{
+	if (record->kind == SIDE_BAND_MMAP)
+		read_mmap(in, record);
+	if (record->kind != SIDE_BAND_LOST)
+		return true;
+	in->reread_all = true;
+	free(record);
+	return false;
+}
+
+static void take_side_band(void *arg, struct side_band_record *record)
+{
+	if (read_side_band(arg, record))
+		add_side_band(arg, record);
+}
+
+static void keep_side_band(void *arg, struct side_band_record *record)
+{
+	struct intake *in = arg;
+
+	if (!read_side_band(in, record))
+		return;
+	if (buf_reserve(&in->kept_side_band, sizeof(record))) {
+		in->reread_all = true;
+		free(record);
+		return;
+	}
+	buf_append(&in->kept_side_band, &record, sizeof(record));
+}
+
+enum {
+	MAX_KEPT_BYTES = 128 << 20,  /* bytes of waiting samples with stack copies: 2 s of 1,000 a second that all miss */
+	FOR_SAMPLES_BYTES = 8 << 20, /* more bytes for samples alone: stack copies are dropped before samples are */
+	MAX_WAIT_MS = 2000,	     /* how long samples wait for a file that is being read */
+	READ_AHEAD_MS = 1,	     /* a program that runs a few milliseconds is seen before it is gone */
+};
+
+/* The kind of @record, which is a sample; the first kind where the record makes no sense. */
+static uint32_t kind_of(const struct intake *in, const struct record *record)
+{
+	const struct sample_record *r = (const void *)record;
+
+	return record->size >= sizeof(*r) && r->kind < in->kind_cnt ? r->kind : 0;
+}
+
+/* @record, which may be part of a sample, could not be kept. */
+static void lose(struct intake *in, const struct record *record)
+{
+	if (record->kind == RECORD_SAMPLE)
+		in->lost[LOSS_MEMORY][kind_of(in, record)]++;
+	else
+		in->chunks_not_kept++;
+}
+
+static size_t padded(const struct record *record)
+{
+	return (record->size + 7ull) & ~7ull;
+}
+
+/* Is there room for one more record of the rings, which may be larger than all else? A record without room is counted as
+ * lost. */
+static bool has_room(struct intake *in, const struct record *record)
+{
+	size_t rings = sampler_rings(in->sampler) * (size_t)sampler_ring_bytes(in->sampler);
+	size_t max = rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES;
+	bool is_sample = record->kind == RECORD_SAMPLE;
+
+	if (in->kept.len + pending_bytes(in->pending) + padded(record) <= max + (is_sample ? FOR_SAMPLES_BYTES : 0))
+		return true;
+	lose(in, record);
+	return false;
+}
+
+/* Takes a record of a ring, or one that was kept. */
+static void add_record(struct intake *in, const struct record *record)
+{
+	int error = pending_add(in->pending, record);
+
+	if (record->kind != RECORD_SAMPLE)
+		return;
+	if (error == -ENOMEM)
+		lose(in, record);
+	else if (error)
+		in->malformed++;
+}
+
+static void read_record(void *arg, const struct record *record)
+{
+	struct intake *in = arg;
+
+	meet_program(in, record);
+	if (has_room(in, record))
+		add_record(in, record);
+}
+
+static void keep_record(void *arg, const struct record *record)
+{
+	static const uint8_t padding[8];
+	struct intake *in = arg;
+
+	meet_program(in, record);
+	if (!has_room(in, record))
+		return;
+	if (buf_reserve(&in->kept, padded(record))) {
+		lose(in, record);
+		return;
+	}
+	buf_append(&in->kept, record, record->size);
+	buf_append(&in->kept, padding, padded(record) - record->size);
+}
+
+void intake_keep_samples(struct intake *in)
+{
+	(void)sampler_drain(in->sampler, keep_record, in);
+}
+
+void intake_read_ahead(struct intake *in)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (now_ns - in->read_ns < READ_AHEAD_MS * NSEC_PER_MSEC)
+		return;
+	in->read_ns = now_ns;
+	side_band_drain(in->side_band, keep_side_band, in);
+	intake_keep_samples(in);
+}
+
+static void read_kept(struct intake *in)
+{
+	struct side_band_record *const *records = (void *)in->kept_side_band.data;
+
+	for (size_t i = 0; i < in->kept_side_band.len / sizeof(*records); i++)
+		add_side_band(in, records[i]);
+	buf_fini(&in->kept_side_band);
+	for (size_t off = 0; off < in->kept.len;) {
+		const struct record *record = (const void *)(in->kept.data + off);
+
+		add_record(in, record);
+		off += padded(record);
+	}
+	buf_fini(&in->kept);
+}
+
+/* --- applying --- */
+
+static void publish_asid(void *arg, struct process *p)
+{
+	struct intake *in = arg;
+
+	process_publish(p, in->sampler);
+}
+
+/* Facts for a sample from before an exec that were read after the exec are the new program's. */
+static void forget_mistaken(struct intake *in, const struct side_band_record *record)
+{
+	struct process *p = processes_peek(in->processes, record->pid);
+
+	if (!p || !p->has_own_facts || !p->facts || p->facts->read_ns < record->time_ns)
+		return;
+	process_facts_put(p->facts);
+	p->facts = NULL;
+	facts_reader_count_mistaken(in->facts);
+}
+
+static void apply_side_band(void *arg, const struct side_band_record *record)
+{
+	struct intake *in = arg;
+	struct process *changed;
+
+	if (record->kind == SIDE_BAND_COMM && record->is_exec)
+		forget_mistaken(in, record);
+	if (record->kind == SIDE_BAND_KSYMBOL)
+		kernel_names_apply(in->kernel_names, record);
+	else if (processes_apply(in->processes, record, &changed))
+		in->reread_all = true;
+	else if (changed)
+		publish_asid(in, changed);
+}
+
+/* Takes over what the kernel said of the process's identity; tells the kernel the asid when it did not know it. */
+static struct process *identify(struct intake *in, struct process *p, const struct pending_sample *s)
+{
+	const struct sample_regs *id = s->regs;
+
+	/* The pid has another process, or another program, than the one we know: records were lost. */
+	if ((p->is_known && p->start_boottime_ns != id->start_boottime_ns) ||
+	    ((p->is_known || p->expects_exec_id) && p->exec_id != id->exec_id)) {
+		p = processes_renew(in->processes, p->pid);
+		if (!p)
+			return NULL;
+	}
+	if (!p->is_known || s->record->end == END_MISS_PROC) {
+		p->start_boottime_ns = id->start_boottime_ns;
+		p->exec_id = id->exec_id;
+		p->is_known = true;
+		publish_asid(in, p);
+	}
+	return p;
+}
+
+/* Takes the facts that were read when @s arrived. If the process was gone, its parent's facts still hold: it has run nothing
+ * else. */
+static void take_facts(struct intake *in, struct process *p, const struct pending_sample *s)
+{
+	struct program_id id = { .pid = p->pid };
+	struct process_facts *facts;
+
+	if (p->has_own_facts || (!s->regs && s->record->end != END_EXITING))
+		return;
+	if (s->regs) {
+		id.start_boottime_ns = s->regs->start_boottime_ns;
+		id.exec_id = s->regs->exec_id;
+	}
+	facts = facts_reader_take(in->facts, &id);
+	p->has_own_facts = true;
+	if (facts && p->facts && !facts->is_whole) {
+		process_facts_put(facts);
+	} else if (facts) {
+		process_facts_put(p->facts);
+		p->facts = facts;
+	}
+}
+
+/* How many frames there are up to the first whose row may be out of date. */
+static uint32_t cut_stale(const struct process *p, const struct pending_sample *s, enum walk_end *end)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->user_cnt; i++) {
+		uint64_t addr = (s->user[i] & ~FRAME_EXACT) - !(s->user[i] & FRAME_EXACT);
+
+		if (!address_space_is_stale(p->as, s->record->asid, addr))
+			continue;
+		*end = END_STALE;
+		return i + 1; /* the frame was there, but its row's word on the caller is not believed */
+	}
+	return i;
+}
+
+/* Must the sample with @result wait for a file? It does not wait for ever, as the file's reader may be stuck. */
+static bool must_wait(struct intake *in, const struct late_result *result)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!result->is_unfinished)
+		in->waits_since_ns = 0;
+	else if (!in->waits_since_ns)
+		in->waits_since_ns = now_ns;
+	return result->is_unfinished && now_ns - in->waits_since_ns < MAX_WAIT_MS * NSEC_PER_MSEC;
+}
+
+/* Has the names of the last sample's files fetched from now on; the frames from @known on are new. */
+static void meet_files(struct intake *in, uint32_t known)
+{
+	const struct trace_frame *innermost = traces_last_user_frame(in->traces);
+
+	for (uint32_t i = known; i < traces_frame_count(in->traces); i++) {
+		const struct trace_frame *frame = traces_frame(in->traces, i);
+
+		if (!frame->file)
+			continue;
+		files_mark(in->files, frame->file, frame->addr);
+		indexes_meet(in->indexes, frame->file);
+	}
+	if (innermost && innermost->file && innermost->file->index)
+		innermost->file->index->samples++;
+}
+
+static bool apply_sample(void *arg, const struct pending_sample *s)
+{
+	const struct sample_record *r = s->record;
+	struct intake *in = arg;
+	bool is_outside = r->flags & SAMPLE_OUTSIDE;
+	struct process *p = is_outside ? processes_outside(in->processes) : processes_find(in->processes, r->pid);
+	const uint64_t *user = s->user;
+	uint32_t user_cnt = s->user_cnt, known;
+	enum walk_end end = r->end;
+
+	if (r->kind >= in->kind_cnt) {
+		in->malformed++;
+		return false;
+	}
+	if (p && s->regs && !is_outside)
+		p = identify(in, p, s);
+	if (!p) {
+		lose(in, &r->hdr);
+		return false;
+	}
+	p->own_pid = r->own_pid;
+	p->is_met = true;
+	if (!is_outside)
+		take_facts(in, p, s);
+	if (s->regs) {
+		const struct late_result *result = late_walk(in->late, p, s);
+
+		if (must_wait(in, result))
+			return true;
+		in->late_walks++;
+		in->misses[r->end]++;
+		intake_read_ahead(in); /* many of these in a row take long */
+		user = result->frames;
+		user_cnt = result->count;
+		end = result->end;
+	} else if (r->asid != p->as->asid && r->asid) {
+		user_cnt = cut_stale(p, s, &end);
+	}
+	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
+	if (end == END_NO_MAPPING && user_cnt > 1)
+		user_cnt--;
+	known = traces_frame_count(in->traces);
+	if (traces_add(in->traces, p, s, user, user_cnt, end)) {
+		lose(in, &r->hdr);
+		return false;
+	}
+	if (traces_last_asks_runtimes(in->traces))
+		runtimes_see(in->runtimes, p);
+	meet_files(in, known);
+	in->ends[end]++;
+	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
+		in->oldest_ns = r->hdr.time_ns;
+	return false;
+}
+
+void intake_read_side_band(struct intake *in)
+{
+	side_band_drain(in->side_band, keep_side_band, in);
+}
+
+/* Reads all records and applies those older than @before_ns; 0: older than the moment when reading began. */
+static void run(struct intake *in, uint64_t before_ns)
+{
+	static const struct pending_ops ops = { .sample = apply_sample, .side_band = apply_side_band };
+	uint64_t now_ns = clock_mono_ns();
+
+	read_kept(in);
+	side_band_drain(in->side_band, take_side_band, in);
+	/* Opening a mapped file may have waited. Records kept meanwhile are older than those released below. */
+	read_kept(in);
+	(void)sampler_drain(in->sampler, read_record, in);
+	in->read_ns = now_ns;
+	in->lost[LOSS_MALFORMED][0] = in->malformed + sampler_malformed(in->sampler);
+	pending_release(in->pending, before_ns ? before_ns : now_ns, &ops, in);
+	if (in->reread_all) {
+		in->reread_all = false;
+		processes_reread_all(in->processes, publish_asid, in);
+	}
+}
+
+void intake_run(struct intake *in)
+{
+	run(in, 0);
+}
+
+void intake_run_all(struct intake *in)
+{
+	run(in, UINT64_MAX);
+}
+
+bool intake_is_done(const struct intake *in)
+{
+	return pending_is_empty(in->pending) && !in->kept.len && !in->kept_side_band.len;
+}
+
+void intake_fini(struct intake *in)
+{
+	struct side_band_record **records = (void *)in->kept_side_band.data;
+
+	for (size_t i = 0; i < in->kept_side_band.len / sizeof(*records); i++)
+		free(records[i]);
+	buf_fini(&in->kept_side_band);
+	buf_fini(&in->kept);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's intake: reads both streams of the kernel (side band and samples), applies them in the order of time, walks
+ * samples that missed, and puts each sample into the traces of the interval.
+ */
+#ifndef HEARTH_AGENT_FEED_H
+#define HEARTH_AGENT_FEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/names/indexes.h"
+#include "agent/kernel/kernel_names.h"
+#include "agent/walk/late_walk.h"
+#include "agent/samples/reorder.h"
+#include "agent/process/processes.h"
+#include "agent/runtime/runtimes.h"
+#include "agent/kernel/sampler.h"
+#include "agent/kernel/side_band.h"
+#include "agent/samples/traces.h"
+#include "base/buf.h"
+
+/* The places where user space may lose a sample. X(name, text) */
+#define INTAKE_LOSSES(X)                 \
+	X(MEMORY, "out of memory")       \
+	X(MALFORMED, "malformed record") \
+	X(SINK, "refused by the sink")
+
+#define X(name, text) LOSS_##name,
+enum intake_loss { INTAKE_LOSSES(X) LOSS_MAX };
+#undef X
+
+struct intake {
+	struct metrics *metrics; /* borrowed */
+	struct files *files;
+	struct processes *processes;
+	struct facts_reader *facts;
+	struct sampler *sampler;
+	struct side_band *side_band;
+	struct pending *pending;
+	struct late *late;
+	struct traces *traces;
+	struct indexes *indexes; /* borrowed */
+	struct runtimes *runtimes;
+	struct kernel_names *kernel_names;
+	struct buf kept;	   /* records of intake_read_ahead() ... */
+	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */
+	uint64_t chunks_not_kept;  /* pieces of copied stacks for which there was no room */
+	uint64_t read_ns;	   /* when the rings were last emptied */
+	uint64_t waits_since_ns;   /* the first sample of the pending ones waits for a file; 0: none waits */
+	bool reread_all;	   /* side-band records were lost */
+	uint64_t malformed;	   /* sample records of the rings that made no sense */
+	uint32_t kind_cnt;	   /* kinds of the session */
+	uint64_t lost[LOSS_MAX][MAX_KINDS];
+	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
+	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
+	uint64_t late_walks;
+	uint64_t oldest_ns; /* time of the samples in the traces; 0: none */
+};
+
+/* Reads all records; applies those that were there when it began. */
+void intake_run(struct intake *in);
+
+/* Does the same, and applies everything: no more records come. */
+void intake_run_all(struct intake *in);
+
+/* Have all records that were read been applied? */
+bool intake_is_done(const struct intake *in);
+
+/* Empties the rings into memory for the next intake_run, unless that was done a moment ago. To be called while something
+ * else takes long; also from inside intake_run. */
+void intake_read_ahead(struct intake *in);
+
+/* Reads the side band alone for the next intake_run: opens files, and stops the kernel from walking by mappings that were
+ * replaced. */
+void intake_read_side_band(struct intake *in);
+
+/* Does the same for samples alone; these open no file. */
+void intake_keep_samples(struct intake *in);
+
+/* Frees the kept records; the objects that the pointers lead to are the caller's. */
+void intake_fini(struct intake *in);
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading and feeding the kernel half. The skeleton is opened, its options and map sizes set for this machine, loaded; then
+ * agent/kernel/sampler_events.c lets the machine's events run the program. Map values carry unique sequence numbers so that
+ * the program sees when an element was rewritten under it.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "agent/cpu/cpu.h"
+#include "agent/kernel/map_sizes.h"
+#include "agent/kernel/perf_event.h"
+#include "agent/kernel/sampler_filter.h"
+#include "agent/kernel/sampler_state.h"
+#include "agent/kernel/verifier_log.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+	CPUS_A_RING = 4,
+	DEFAULT_CHUNKS = 64,
+	MIN_RING_BYTES = 2 << 20,
+	MAX_RING_BYTES = 8 << 20,
+	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
+	CHUNKS_PER_SECOND = 4096, /* chunks of one CPU a second at least, 16 MB of stack; twice that may be saved up */
+	CHUNKS_A_SAMPLE = 16,	  /* room for every sample of a high frequency to miss, as those of short processes do */
+};
+
+/* Prints libbpf's messages (the verifier's log is one of many lines) for --verbose. */
+__attribute__((format(printf, 2, 0))) static int libbpf_message(enum libbpf_print_level level, const char *format,
+								va_list args)
+{
+	AUTO_FREE char *text = NULL;
+
+	if (level == LIBBPF_DEBUG || !log_is_enabled(LOG_DEBUG) || vasprintf(&text, format, args) < 0)
+		return 0;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			log_debug("libbpf: %s", line);
+	return 0;
+}
+
+static int explain(struct agent_error *err, int error, const char *what)
+{
+	if (error == -EPERM || error == -EACCES)
+		snprintf(err->message, sizeof(err->message),
+			 "%s: permission denied. Sampling needs root: run it with sudo; in a container with --pid=host and "
+			 "the "
+			 "capabilities that 'hearth check' misses there, or --privileged.",
+			 what);
+	else
+		snprintf(err->message, sizeof(err->message), "%s: %s. 'hearth check' says what this kernel allows.", what,
+			 strerror(-error));
+	return error;
+}
+
+static void free_log(struct verifier_log **log)
+{
+	verifier_log_free(*log);
+}
+
+static bool has_helper(enum bpf_func_id helper)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, NULL) == 1;
+}
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* Sizes the caches, LRU hashes that the kernel allocates whole. */
+static void size_caches(struct sampler *s, unsigned scale)
+{
+	struct sampler_bpf *skel = s->skel;
+	struct map_sizes sizes;
+	struct map_host host;
+
+	map_host_read(&host);
+	host.cpus = s->possible_cpus;
+	sizes = map_sizes_choose(&host, scale);
+	bpf_map__set_max_entries(skel->maps.procs, sizes.procs);
+	bpf_map__set_max_entries(skel->maps.mappings, sizes.mappings);
+	bpf_map__set_max_entries(skel->maps.unwind_blocks, sizes.blocks);
+}
+
+/*
+ * The bytes of one ring. Half of it is for stacks of samples that missed, about 10 KB each. If all miss, that holds the
+ * stacks that CPUS_A_RING CPUs make in 100 ms; a busy machine may let us wait that long.
+ */
+static uint64_t default_ring_bytes(unsigned freq_hz)
+{
+	uint64_t bytes = MIN_RING_BYTES;
+
+	while (bytes < (uint64_t)freq_hz * RING_BYTES_A_HZ && bytes < MAX_RING_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
+/* How many samples a second and CPU to make room for. */
+static unsigned expected_rate(const struct sampler *s)
+{
+	unsigned sum = 0;
+
+	for (uint32_t i = 0; i < s->kind_cnt; i++)
+		sum += s->kinds[i].what->ops->expected_hz(s->kinds[i].what);
+	return sum;
+}
+
+/* Sets options and sizes for this machine, between open and load. */
+static void configure(struct sampler *s, const struct agent_config *config)
+{
+	struct sampler_bpf *skel = s->skel;
+	uint32_t chunks = config->stack_chunks ? config->stack_chunks : DEFAULT_CHUNKS;
+	bool loop = !config->no_bpf_loop && has_helper(BPF_FUNC_loop);
+	unsigned rate = expected_rate(s);
+
+	s->tail_form = !loop;
+	bpf_program__set_autoload(skel->progs.on_sample, loop);
+	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
+	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
+	(void)bpf_map__set_autocreate(skel->maps.tail_programs, !loop);
+	sampler_events_configure(s);
+	sampler_filter_configure(skel, &config->filter);
+	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
+	if (s->ring_cnt > MAX_RINGS)
+		s->ring_cnt = MAX_RINGS;
+	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes) : default_ring_bytes(rate);
+	skel->rodata->cfg_pid_ns = s->pid_ns;
+	skel->rodata->cfg_rings = s->ring_cnt;
+	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
+	skel->rodata->cfg_chunk_room_bytes = (uint32_t)(s->ring_bytes / 2);
+	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
+	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / (rate > CHUNKS_PER_SECOND / CHUNKS_A_SAMPLE ? rate * CHUNKS_A_SAMPLE
+												     : CHUNKS_PER_SECOND);
+	skel->rodata->cfg_chunk_burst_ns = 2 * NSEC_PER_SEC;
+	skel->rodata->cfg_code_mask = cpu_code_mask();
+	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
+	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);
+	size_caches(s, config->map_scale);
+	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
+	bpf_map__set_max_entries(skel->maps.scratches, s->possible_cpus);
+	bpf_map__set_max_entries(skel->maps.first_level, s->possible_cpus * FIRST_LEVEL_ENTRIES);
+	bpf_map__set_max_entries(skel->maps.ring_0, (uint32_t)s->ring_bytes);
+}
+
+static int handle_record(void *ctx, void *data, size_t len)
+{
+	struct sampler *s = ctx;
+	const struct record *record = data;
+
+	if (len < sizeof(*record) || record->size > len)
+		s->malformed++;
+	else
+		s->fn(s->arg, record);
+	return 0;
+}
+
+/* Makes the rings. Ring 0 is in the skeleton; the others are made here and put beside it. */
+static int make_rings(struct sampler *s)
+{
+	int outer = bpf_map__fd(s->skel->maps.rings);
+
+	s->ring_fds[0] = bpf_map__fd(s->skel->maps.ring_0);
+	s->rings = ring_buffer__new(s->ring_fds[0], handle_record, s, NULL);
+	if (!s->rings)
+		return -errno;
+	for (uint32_t i = 1; i < s->ring_cnt; i++) {
+		int error, fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, (uint32_t)s->ring_bytes, NULL);
+
+		if (fd < 0)
+			return -errno;
+		s->ring_fds[i] = fd;
+		error = bpf_map_update_elem(outer, &i, &fd, BPF_ANY) ? -errno
+								     : ring_buffer__add(s->rings, fd, handle_record, s);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* Kernels before 5.11 charge maps to the locked-memory limit. */
+static void raise_limits(void)
+{
+	struct rlimit memory = { RLIM_INFINITY, RLIM_INFINITY }, files;
+
+	(void)setrlimit(RLIMIT_MEMLOCK, &memory);
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static int explain_load(const struct agent_config *config, int error, struct agent_error *err)
+{
+	if (error == -ENOSPC && config->bpf_log_level) /* then the log is cut and nothing is loaded */
+		snprintf(err->message, sizeof(err->message),
+			 "the verifier's log is longer than its 16 MB: take --bpf-log-level 1");
+	else if (error == -ENOMEM && config->map_scale)
+		snprintf(err->message, sizeof(err->message),
+			 "the kernel has no memory for caches so large: take a smaller --map-scale than %u",
+			 config->map_scale);
+	else
+		return explain(err, error, "cannot load the BPF programs");
+	return error;
+}
+
+/* Loads the programs, with the verifier's log if it is wanted. */
+static int load_object(struct sampler *s, unsigned log_level)
+{
+	AUTO(free_log) struct verifier_log *log = NULL;
+	int error = log_level ? verifier_log_new(s->skel->obj, log_level, &log) : 0;
+
+	if (error)
+		return error;
+	error = sampler_bpf__load(s->skel);
+	if (log)
+		verifier_log_print(log);
+	return error;
+}
+
+static int load(struct sampler *s, const struct agent_config *config, struct agent_error *err)
+{
+	int error;
+
+	raise_limits();
+	libbpf_set_print(libbpf_message);
+	s->skel = sampler_bpf__open();
+	if (!s->skel)
+		return explain(err, -errno, "cannot open the BPF programs (no BTF in this kernel?)");
+	configure(s, config);
+	error = load_object(s, config->bpf_log_level);
+	if (error)
+		return explain_load(config, error, err);
+	if (s->tail_form) {
+		uint32_t zero = 0;
+		int fd = bpf_program__fd(s->skel->progs.walk_tail);
+
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tail_programs), &zero, &fd, BPF_ANY))
+			return explain(err, -errno, "cannot link the BPF programs");
+	}
+	error = make_rings(s);
+	if (error)
+		return explain(err, error, "cannot make the ring buffers");
+	error = sampler_filter_fill(s->skel, &config->filter, err);
+	if (error)
+		return error;
+	log_debug("kernel maps: %u processes, %u mappings, %u blocks of unwind rows; %.1f MB with all others",
+		  bpf_map__max_entries(s->skel->maps.procs), bpf_map__max_entries(s->skel->maps.mappings),
+		  bpf_map__max_entries(s->skel->maps.unwind_blocks), (double)sampler_map_bytes(s) / 1e6);
+	error = sampler_bpf__attach(s->skel);
+	return error ? explain(err, error, "cannot attach to task_newtask") : 0;
+}
+
+int sampler_new(const struct agent_config *config, const struct sampled *const *kinds, uint32_t count, uint32_t pid_ns,
+		struct sampler **ret, struct agent_error *err)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s)
+		return -ENOMEM;
+	for (s->kind_cnt = 0; s->kind_cnt < count; s->kind_cnt++)
+		s->kinds[s->kind_cnt] = (struct sampled_kind){ .what = kinds[s->kind_cnt], .fd = -1 };
+	s->pid_ns = pid_ns;
+	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
+	error = load(s, config, err);
+	if (error) {
+		sampler_free(s);
+		return error;
+	}
+	*ret = s;
+	return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	sampler_events_free(s);
+	ring_buffer__free(s->rings);
+	for (uint32_t i = 1; i < s->ring_cnt; i++)
+		if (s->ring_fds[i])
+			close(s->ring_fds[i]);
+	sampler_bpf__destroy(s->skel);
+	free(s);
+}
+
+/* --- reading --- */
+
+int sampler_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->rings);
+}
+
+int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
+{
+	int n;
+
+	s->fn = fn;
+	s->arg = arg;
+	n = ring_buffer__consume(s->rings);
+	return n < 0 ? n : 0;
+}
+
+void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
+{
+	int fd = bpf_map__fd(s->skel->maps.cpu_states);
+
+	memset(counters, 0, COUNTER_MAX * sizeof(*counters));
+	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
+		struct cpu_state state;
+
+		if (bpf_map_lookup_elem(fd, &cpu, &state))
+			continue;
+		for (int i = 0; i < COUNTER_MAX; i++)
+			counters[i] += state.counters[i];
+	}
+}
+
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret)
+{
+	int fd = bpf_map__fd(s->skel->maps.cpu_states);
+
+	*taken_ret = *lost_ret = 0;
+	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
+		struct cpu_state state;
+
+		if (bpf_map_lookup_elem(fd, &cpu, &state))
+			continue;
+		*taken_ret += state.taken[kind];
+		*lost_ret += state.lost[kind];
+	}
+}
+
+uint64_t sampler_malformed(const struct sampler *s)
+{
+	return s->malformed;
+}
+
+/* --- the caches --- */
+
+static int update(struct bpf_map *map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY) ? -errno : 0;
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	struct proc_value value = { .pid = pid, .start_boottime_ns = start_boottime_ns, .exec_id = exec_id, .asid = asid };
+
+	value.seq_head = value.seq_tail = ++s->seq;
+	return update(s->skel->maps.procs, &pid, &value);
+}
+
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.procs), &pid) ? -errno : 0;
+}
+
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
+{
+	struct mapping_key key = { .asid = value->asid, .shift = value->shift, .piece = value->piece };
+
+	value->seq_head = value->seq_tail = ++s->seq;
+	return update(s->skel->maps.mappings, &key, value);
+}
+
+int sampler_set_block(struct sampler *s, struct unwind_block *block)
+{
+	struct block_key key = { .file = block->file, .block = block->block, .part = block->part };
+
+	block->seq_head = block->seq_tail = ++s->seq;
+	return update(s->skel->maps.unwind_blocks, &key, block);
+}
+
+int sampler_filter_add(struct sampler *s, uint32_t pid)
+{
+	uint64_t key = sampler_filter_key(s->skel, pid), since = 0;
+
+	return update(s->skel->maps.filter_pids, &key, &since);
+}
+
+int sampler_filter_remove(struct sampler *s, uint32_t pid)
+{
+	uint64_t key = sampler_filter_key(s->skel, pid), since;
+
+	if (!s->skel->rodata->cfg_filter_pids || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.filter_pids), &key, &since) ||
+	    since)
+		return 0;
+	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.filter_pids), &key) ? -errno : 0;
+}
+
+/* --- facts about the sampler --- */
+
+static uint64_t map_bytes(int fd)
+{
+	char path[64], line[128];
+	AUTO_FCLOSE FILE *f = NULL;
+	unsigned long long bytes = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "memlock: %llu", &bytes) != 1)
+		;
+	return bytes;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	uint64_t sum = 0;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, s->skel->obj) sum += map_bytes(bpf_map__fd(map));
+	for (uint32_t i = 1; i < s->ring_cnt; i++)
+		sum += map_bytes(s->ring_fds[i]);
+	return sum;
+}
+
+const char *sampler_form(const struct sampler *s)
+{
+	return s->tail_form ? "tail calls" : "bpf_loop";
+}
+
+uint32_t sampler_rings(const struct sampler *s)
+{
+	return s->ring_cnt;
+}
+
+uint64_t sampler_ring_bytes(const struct sampler *s)
+{
+	return s->ring_bytes;
+}
+
+uint32_t sampler_cpus(const struct sampler *s)
+{
+	return s->kind_cnt ? s->kinds[0].event_cnt : 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel half as the agent sees it: loads the BPF programs, opens a sampling event on each CPU, reads the rings, writes
+ * the caches. Only its files, agent/kernel/sampler*.c and agent/kind/, know the skeleton. Agent's thread.
+ */
+#ifndef HEARTH_AGENT_KERNEL_SAMPLER_H
+#define HEARTH_AGENT_KERNEL_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/config.h"
+#include "agent/kernel/perf_event.h"
+#include "bpf/event.h"
+
+struct cpu_event;
+struct sampled;
+struct sampled_kind;
+struct sampler;
+
+/* The operations that take samples of a kind (agent/kind/). One that is NULL has nothing to do. */
+struct sampled_ops {
+	/* How many samples a second and CPU to make room for. */
+	unsigned (*expected_hz)(const struct sampled *what);
+	/* Sets the program's type and options, between open and load. May be NULL. */
+	void (*configure)(struct sampler *s, const struct sampled_kind *k);
+	/* Opens the event that runs the program on @e's CPU, turned off. 0 or -errno. May be NULL. */
+	int (*add_cpu)(struct sampler *s, struct sampled_kind *k, struct cpu_event *e);
+	/* Turns the event on or off; @e->since_ns says whether that was done. */
+	void (*enable_cpu)(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on);
+	/* Does the same for all CPUs at once, before enable_cpu(). 0 or -errno. May be NULL. */
+	int (*enable)(struct sampler *s, struct sampled_kind *k, bool on);
+	/* See sampler_not_sampled(). */
+	uint64_t (*not_sampled)(struct sampler *s, struct sampled_kind *k);
+};
+
+/* An event to sample, and how often. */
+struct sampled {
+	const struct sampled_ops *ops;
+	struct perf_event_attr attr;
+	unsigned freq_hz; /* samples a second and CPU ... */
+	uint64_t period;  /* ... or, when not 0, events from sample to sample; nanoseconds where the event is time */
+};
+
+/* Opens and loads the programs; nothing is sampled yet. The kinds are the @count of @kinds, MAX_KINDS at most (borrowed).
+ * Pids are those of the pid namespace @pid_ns (its inode number; 0: the first one). 0 or -errno with @err filled. */
+int sampler_new(const struct agent_config *config, const struct sampled *const *kinds, uint32_t count, uint32_t pid_ns,
+		struct sampler **ret, struct agent_error *err);
+void sampler_free(struct sampler *s);
+
+/* Opens the event on @cpu, and enables it at once when sampling has started. 0, -EEXIST, -ENODEV (offline), -errno. */
+int sampler_add_cpu(struct sampler *s, uint32_t cpu);
+void sampler_remove_cpu(struct sampler *s, uint32_t cpu);
+
+/* Enables or disables all events. 0 or -errno. */
+int sampler_enable(struct sampler *s, bool on);
+
+/* A descriptor that is readable when the kernel thinks the rings should be read. */
+int sampler_fd(const struct sampler *s);
+
+/* Hands out every record of the rings (borrowed during the call). */
+int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
+
+/* How many records made no sense and were not handed out. */
+uint64_t sampler_malformed(const struct sampler *s);
+
+/* Sums over CPUs, and over kinds. */
+void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX]);
+
+/* The samples of one kind that were taken, and those that the kernel half lost (sums over CPUs). */
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret);
+
+/* An estimate of the samples that time and frequency imply up to now and the kernel never gave, without those of idle CPUs,
+ * which nobody asked for. For a tracepoint, the samples of events that the kernel left out. */
+uint64_t sampler_not_sampled(struct sampler *s);
+
+/* The caches. Each returns 0 or -errno; sequence numbers are filled in here. */
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid);
+int sampler_forget_proc(struct sampler *s, uint32_t pid);
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value);
+int sampler_set_block(struct sampler *s, struct unwind_block *block);
+
+/*
+ * The pid filter. Entries of followed children leave by themselves (on_free_task): the pid may be the next child's already.
+ */
+int sampler_filter_add(struct sampler *s, uint32_t pid);
+int sampler_filter_remove(struct sampler *s, uint32_t pid);
+
+/* Kernel memory of all the sampler's maps, as the kernel counts it. */
+uint64_t sampler_map_bytes(const struct sampler *s);
+
+/* The form of the walk: "bpf_loop" or "tail calls". */
+const char *sampler_form(const struct sampler *s);
+uint32_t sampler_rings(const struct sampler *s);
+uint64_t sampler_ring_bytes(const struct sampler *s);
+uint32_t sampler_cpus(const struct sampler *s);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampler's state, for its own files, agent/kernel/sampler*.c, and for the kinds, which turn it on. */
+#ifndef HEARTH_AGENT_KERNEL_SAMPLER_STATE_H
+#define HEARTH_AGENT_KERNEL_SAMPLER_STATE_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "agent/kernel/perf_event.h"
+#include "agent/kernel/sampler.h"
+#include "bpf/sampler.skel.h"
+
+enum { MAX_RINGS = 64 };
+
+struct cpu_event {
+	uint32_t cpu;
+	int fd;			/* -1: none is needed */
+	uint64_t since_ns;	/* enabled since then; 0: not */
+	uint64_t idle_since_ns; /* how long the CPU had been idle then ... */
+	uint64_t idle_ns;	/* ... and when that was read last */
+};
+
+struct passed {
+	uint64_t ns, idle_ns; /* time, and idle time, of CPUs while their events were enabled */
+};
+
+struct sampled_kind {
+	const struct sampled *what; /* borrowed */
+	struct cpu_event *events;
+	uint32_t event_cnt;
+	int fd;		      /* an event for all CPUs; -1: none, or not on */
+	struct passed passed; /* the same of events that are closed or disabled */
+};
+
+struct sampler {
+	struct sampler_bpf *skel;
+	struct ring_buffer *rings;
+	int ring_fds[MAX_RINGS];
+	uint32_t ring_cnt;
+	uint64_t ring_bytes;
+	uint32_t possible_cpus;
+	uint32_t pid_ns; /* the pid namespace whose pids are told; 0: the first one */
+	struct sampled_kind kinds[MAX_KINDS];
+	uint32_t kind_cnt;
+	bool enabled, tail_form;
+	uint64_t malformed;
+	uint32_t seq;
+	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
+	void *arg;
+};
+
+/* Sets the program's type, between open and load. */
+void sampler_events_configure(struct sampler *s);
+void sampler_events_free(struct sampler *s);
+
+/* The program that runs at each sample. */
+struct bpf_program *sampler_entry(const struct sampler *s);
+
+/* Opens an event on @cpu that runs the program, disabled. A descriptor or -errno. */
+int sampler_open_event(struct sampler *s, const struct sampled_kind *k, uint32_t cpu);
+
+/* Reads how long CPUs have been idle and notes it in their events. */
+void sampler_note_idle(struct sampler *s);
+
+#endif

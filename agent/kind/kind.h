@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kind of profile: the meaning of a sample, and the way to make the kernel take it. Each kind is one const struct in the
+ * table KINDS. A session has a list of kinds; samples carry their place in it. Agent's thread.
+ */
+#ifndef HEARTH_AGENT_KIND_KIND_H
+#define HEARTH_AGENT_KIND_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/kernel/sampler.h"
+#include "proto/profiles_builder.h"
+
+struct agent_config;
+struct agent_error;
+struct buf;
+struct session_kind;
+
+enum { KIND_UNKNOWN_HZ = 1000 }; /* samples a second to make room for, where nobody knows how often an event comes */
+
+struct kind {
+	/* Does the event of @attr belong to this kind? */
+	bool (*has)(const struct perf_event_attr *attr);
+	/* Fills in the frequency and the period if the configuration leaves them open. */
+	void (*settle)(struct sampled *what);
+	/* Fills *@spec with types, units and period of the kind's profiles. */
+	void (*describe)(const struct session_kind *k, struct builder_profile_spec *spec);
+	struct sampled_ops events; /* the operations that turn it on */
+};
+
+/* All kinds. The first that an event belongs to takes it. */
+#define KINDS(KIND)                                                                                   \
+	KIND(kind_tracepoint) /* a sample each so-many-th time that the kernel passes a tracepoint */ \
+	KIND(kind_cpu)	      /* time on a CPU by a timer, and other perf events, by their counters */
+
+#define KIND_DECLARED(name) extern const struct kind name;
+KINDS(KIND_DECLARED)
+#undef KIND_DECLARED
+
+/* A kind as a session has it. */
+struct session_kind {
+	const struct kind *kind;
+	const char *event; /* the event by perf's name; borrowed */
+	struct sampled what;
+};
+
+struct session_kinds {
+	struct session_kind list[MAX_KINDS];
+	uint32_t count;
+};
+
+/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed. 0, or -errno with @err filled. */
+int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err);
+
+/* "20 Hz", "a sample each event", ... of each kind, comma separated. */
+void kinds_print(const struct session_kinds *kinds, struct buf *out);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of /proc/PID that enrichers want, each read once into one buffer. The facts wait in a map by pid until the
+ * sample that they were read for is applied. A process that was gone before the read is counted, and its resource has no
+ * attributes from here.
+ *
+ * The kernel does not tie the read to the program: after an exec between the sample and the read another program's
+ * environment is read. The record of that exec is younger than the sample and older than the read; by that processes.c
+ * notices it.
+ */
+#include "agent/process/process_facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/proc/proc_root.h"
+#include "agent/process/enrich.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/metrics.h"
+
+/* The kernel allows environments of a quarter of the stack's limit; bytes beyond this bound are not looked at. */
+enum { MAX_READ_BYTES = 256 << 10, FIRST_READ_BYTES = 16 << 10 };
+
+#define ENRICHER_ADDRESS(name) &name,
+static const struct enrich *const enrichers[] = { ENRICHERS(ENRICHER_ADDRESS) };
+
+static const struct {
+	const char *file, *labels;
+	bool is_empty_when_gone; /* no error tells that the process has ended */
+} sources[ENRICH_SOURCES] = {
+	[ENRICH_CGROUP] = { "cgroup", "file=\"cgroup\"", false },
+	[ENRICH_ENVIRON] = { "environ", "file=\"environ\"", true },
+};
+
+struct met {
+	struct program_id id;
+	struct process_facts *facts; /* a reference; NULL: gone before it could be read */
+	bool is_old;		     /* facts_reader_settle() saw it before */
+};
+
+struct facts_reader {
+	struct enrich_options options;
+	struct map met; /* by pid, of struct met, owned */
+	char *buffer;	/* bytes of the file that is read */
+	size_t cap;
+	struct metric *unread[ENRICH_SOURCES], *cut;
+};
+
+/* --- life --- */
+
+int facts_reader_new(const char *const *variables, size_t count, struct metrics *metrics, struct facts_reader **ret)
+{
+	struct facts_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->options = (struct enrich_options){ variables, count };
+	r->cap = FIRST_READ_BYTES;
+	r->buffer = malloc(r->cap);
+	if (!r->buffer) {
+		free(r);
+		return -ENOMEM;
+	}
+	for (int i = 0; i < ENRICH_SOURCES; i++)
+		r->unread[i] = metrics_counter(metrics, "hearth_process_facts_unread_total", sources[i].labels,
+					       "Sampled programs that had ended before this file of theirs in /proc could "
+					       "be read.");
+	r->cut = metrics_counter(metrics, "hearth_process_environments_cut_total", NULL,
+				 "Environments of which only the first 256 KiB were looked through.");
+	*ret = r;
+	return 0;
+}
+
+struct process_facts *process_facts_get(struct process_facts *f)
+{
+	if (f)
+		f->refs++;
+	return f;
+}
+
+void process_facts_put(struct process_facts *f)
+{
+	if (!f || --f->refs)
+		return;
+	attributes_fini(&f->attributes);
+	free(f);
+}
+
+size_t process_facts_memory_bytes(const struct process_facts *f)
+{
+	size_t bytes = sizeof(*f) + f->attributes.cap * sizeof(*f->attributes.items);
+
+	for (uint32_t i = 0; i < f->attributes.count; i++)
+		bytes += f->attributes.items[i].key.len + f->attributes.items[i].value.string.len;
+	return bytes;
+}
+
+static void met_free(struct met *m)
+{
+	if (m)
+		process_facts_put(m->facts);
+	free(m);
+}
+
+void facts_reader_free(struct facts_reader *r)
+{
+	size_t pos = 0;
+	void *m;
+
+	if (!r)
+		return;
+	while (map_next(&r->met, &pos, NULL, &m))
+		met_free(m);
+	map_fini(&r->met);
+	free(r->buffer);
+	free(r);
+}
+
+/* --- reading --- */
+
+/* Reads /proc/@pid/@name into the buffer. Returns the length, or -errno. */
+static ssize_t read_file(struct facts_reader *r, uint32_t pid, const char *name)
+{
+	char path[PROC_PATH_BYTES];
+	AUTO_CLOSE int fd = open(proc_path(path, pid, name), O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		n = read(fd, r->buffer + len, r->cap - len);
+		if (n < 0)
+			return -errno;
+		len += (size_t)n;
+		if (len < r->cap) /* /proc gives all it has at once */
+			return (ssize_t)len;
+		if (r->cap == MAX_READ_BYTES) {
+			metric_add(r->cut, 1);
+			return (ssize_t)len;
+		}
+		char *larger = realloc(r->buffer, MAX_READ_BYTES);
+		if (!larger)
+			return -ENOMEM;
+		r->buffer = larger;
+		r->cap = MAX_READ_BYTES;
+	}
+}
+
+/* An environment that is read as empty may be that of a process that has ended. */
+static bool has_program(uint32_t pid)
+{
+	char path[PROC_PATH_BYTES], exe[8];
+
+	return readlink(proc_path(path, pid, "exe"), exe, sizeof(exe)) > 0;
+}
+
+/* Adds what @source of @pid says. 0 or -errno; the process may have ended. */
+static int add_source(struct facts_reader *r, uint32_t pid, enum enrich_source source, struct attributes *a)
+{
+	ssize_t len = read_file(r, pid, sources[source].file);
+	int error = 0;
+
+	if (len == 0 && sources[source].is_empty_when_gone && !has_program(pid))
+		len = -ESRCH;
+	if (len < 0) {
+		metric_add(r->unread[source], 1);
+		return (int)len;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(enrichers) && !error; i++)
+		if (enrichers[i]->source == source)
+			error = enrichers[i]->add(&r->options, r->buffer, (size_t)len, a);
+	return error;
+}
+
+/* --- facts that are read and taken --- */
+
+static bool is_same(const struct program_id *a, const struct program_id *b)
+{
+	return a->pid == b->pid && a->start_boottime_ns == b->start_boottime_ns && a->exec_id == b->exec_id;
+}
+
+/* A process that ends runs no further program. */
+static bool is_meant(const struct met *m, const struct program_id *id)
+{
+	return m && (is_same(&m->id, id) || !id->start_boottime_ns);
+}
+
+static struct process_facts *read_facts(struct facts_reader *r, uint32_t pid)
+{
+	struct process_facts *f = calloc(1, sizeof(*f));
+	int failed = 0;
+
+	if (!f)
+		return NULL;
+	f->refs = 1;
+	f->read_ns = clock_mono_ns();
+	for (int i = 0; i < ENRICH_SOURCES; i++)
+		failed += add_source(r, pid, i, &f->attributes) != 0;
+	if (failed == ENRICH_SOURCES) {
+		process_facts_put(f);
+		return NULL;
+	}
+	f->is_whole = !failed;
+	return f;
+}
+
+void facts_reader_meet(struct facts_reader *r, const struct program_id *id)
+{
+	struct met *m = map_get(&r->met, id->pid);
+
+	if (is_meant(m, id))
+		return;
+	met_free(map_del(&r->met, id->pid));
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return;
+	m->id = *id;
+	m->facts = read_facts(r, id->pid);
+	if (map_put(&r->met, id->pid, m))
+		met_free(m);
+}
+
+struct process_facts *facts_reader_take(struct facts_reader *r, const struct program_id *id)
+{
+	struct met *m = map_get(&r->met, id->pid);
+	struct process_facts *f;
+
+	if (!is_meant(m, id))
+		return NULL;
+	map_del(&r->met, id->pid);
+	f = MOVE(m->facts);
+	met_free(m);
+	return f;
+}
+
+void facts_reader_count_mistaken(struct facts_reader *r)
+{
+	for (int i = 0; i < ENRICH_SOURCES; i++)
+		metric_add(r->unread[i], 1);
+}
+
+static void *keep_young(void *arg, void *value)
+{
+	struct met *m = value;
+
+	(void)arg;
+	if (m->is_old) {
+		met_free(m);
+		return NULL;
+	}
+	m->is_old = true;
+	return m;
+}
+
+void facts_reader_settle(struct facts_reader *r)
+{
+	map_sweep(&r->met, keep_young, NULL);
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds the profiles of an interval. Addresses and mapping ranges are in the file's own (ELF) address space, so that
+ * mappings and locations are shared by all processes that map a file. Each distinct file, frame, stack and process is
+ * translated once an interval (arrays parallel to those of the traces); an event then costs three small attributes. Agent's
+ * thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/process/attributes.h"
+#include "agent/report/host_facts.h"
+#include "agent/names/indexes.h"
+#include "agent/report/interval.h"
+#include "agent/kernel/kernel_build_id.h"
+#include "agent/samples/walk_ends.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "proto/sums/modules.h"
+#include "proto/profiles_builder.h"
+#include "proto/sums/truth.h"
+#include "proto/unnamed.h"
+
+/* The facts about a file that are the same for all its frames. */
+struct file_entry {
+	int32_t path;
+	uint32_t module;       /* its number in the truth counts */
+	int32_t attributes[4]; /* build ids, and the source of its names */
+	uint32_t attribute_cnt;
+	int32_t mapping; /* mapping of @segment, as most frames of a file are in one segment */
+	const struct elf_segment *segment;
+	bool has_mapping;
+	uint32_t status;     /* its number in the module status */
+	uint32_t last_stack; /* the number of the stack that was counted there last, from 1 */
+};
+
+/* The facts about a module of the kernel, or the kernel itself, that are the same for all its frames. */
+struct kernel_entry {
+	char module[64];  /* "" for the kernel itself */
+	int32_t build_id; /* an attribute; 0: not known */
+};
+
+enum { MAX_KERNEL_ENTRIES = 32 }; /* frames of further modules have no build id */
+
+enum { MAX_TYPES = 32 }; /* of frames; the builder looks further ones up each time */
+
+struct interval {
+	struct names *names;
+	struct runtimes *runtimes;
+	struct truth_counts *truths;
+	struct module_status *modules;
+	struct builder *builder;
+	struct builder_profile_spec specs[MAX_KINDS]; /* of the session's kinds */
+	struct attributes common;		      /* attributes of all resources */
+	bool error_frames;
+	/* state of the interval being built */
+	struct map profiles[MAX_KINDS]; /* by kind: struct process * -> profile handle + 1 */
+	struct map files;		/* struct file * -> index into entries + 1 */
+	struct file_entry *entries;	/* owned */
+	uint32_t entry_cnt, entry_cap;
+	int32_t *functions; /* by names' numbers; 0: not made yet. Owned */
+	uint32_t function_cnt, function_cap;
+	struct kernel_entry kernel[MAX_KERNEL_ENTRIES];
+	uint32_t kernel_cnt;
+	struct {
+		const char *text;
+		int32_t attribute;
+	} types[MAX_TYPES]; /* attributes of the types of frames */
+	uint32_t type_cnt;
+	int32_t markers[END_MAX]; /* locations by end of walk; 0: not made yet */
+};
+
+/* The configuration's attributes take precedence over the machine's. */
+static int find_common(struct interval *iv, const struct agent_config *config)
+{
+	struct attributes *a = &iv->common;
+	int error = config->service_name ? attributes_add(a, STR("service.name"), str_z(config->service_name)) : 0;
+
+	if (!error && config->resource_attributes)
+		error = attributes_parse(a, str_z(config->resource_attributes));
+	return error ? error : host_facts_add(a);
+}
+
+int interval_new(struct names *names, struct runtimes *runtimes, struct truth_counts *truths, struct module_status *modules,
+		 const struct agent_config *config, const struct session_kinds *kinds, struct interval **ret)
+{
+	struct interval *iv = calloc(1, sizeof(*iv));
+
+	if (!iv)
+		return -ENOMEM;
+	iv->builder = builder_new();
+	if (!iv->builder || find_common(iv, config)) {
+		interval_free(iv);
+		return -ENOMEM;
+	}
+	iv->names = names;
+	iv->runtimes = runtimes;
+	iv->truths = truths;
+	iv->modules = modules;
+	iv->error_frames = config->error_frames;
+	for (uint32_t i = 0; i < kinds->count; i++) {
+		iv->specs[i] = (struct builder_profile_spec){ .scope_name = "hearth", .scope_version = HEARTH_VERSION };
+		kinds->list[i].kind->describe(&kinds->list[i], &iv->specs[i]);
+	}
+	*ret = iv;
+	return 0;
+}
+
+static void fini_profiles(struct interval *iv)
+{
+	for (uint32_t i = 0; i < MAX_KINDS; i++)
+		map_fini(&iv->profiles[i]);
+}
+
+void interval_free(struct interval *iv)
+{
+	if (!iv)
+		return;
+	builder_free(iv->builder);
+	fini_profiles(iv);
+	map_fini(&iv->files);
+	attributes_fini(&iv->common);
+	free(iv->entries);
+	free(iv->functions);
+	free(iv);
+}
+
+/* --- locations --- */
+
+/* The attribute of frames of @type, a static text. */
+static int32_t type_attribute(struct interval *iv, const char *type)
+{
+	int32_t attribute;
+
+	for (uint32_t i = 0; i < iv->type_cnt; i++)
+		if (iv->types[i].text == type)
+			return iv->types[i].attribute;
+	attribute = builder_attribute_string(iv->builder, "profile.frame.type", str_z(type));
+	if (iv->type_cnt < MAX_TYPES) {
+		iv->types[iv->type_cnt].text = type;
+		iv->types[iv->type_cnt++].attribute = attribute;
+	}
+	return attribute;
+}
+
+static struct str base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return str_z(slash ? slash + 1 : path);
+}
+
+/* The source of the names of @file. */
+static const char *names_source(const struct file *file)
+{
+	if (!file->index)
+		return code_source_name(CODE_SOURCE_NONE);
+	if (file->index->entry.index)
+		return code_source_name(symbol_index_head(file->index->entry.index)->best);
+	return file_names_are_coming(file) ? "pending" : code_source_name(CODE_SOURCE_NONE);
+}
+
+static void describe_file(struct interval *iv, const struct file *file, struct file_entry *entry)
+{
+	const struct build_ids *ids = &file->info.build_ids;
+	struct builder *b = iv->builder;
+	uint32_t count = 0;
+
+	*entry = (struct file_entry){ .path = builder_string(b, str_z(file->path)),
+				      .module = truth_counts_module(iv->truths, base_name(file->path)),
+				      .status = module_status_find(iv->modules, base_name(file->path), ids->gnu,
+								   names_source(file)) };
+	if (ids->gnu[0])
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.gnu", str_z(ids->gnu));
+	if (ids->go[0])
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.go", str_z(ids->go));
+	if (ids->htlhash[0])
+		entry->attributes[count++] = builder_attribute_string(b, "process.executable.build_id.htlhash",
+								      str_z(ids->htlhash));
+	if (file->index)
+		entry->attributes[count++] = builder_attribute_string(b, MODULES_SOURCE_KEY, str_z(names_source(file)));
+	entry->attribute_cnt = count;
+}
+
+/* The entry of @file, made at its first frame of the interval; @spare if there is no memory to keep one. */
+static struct file_entry *file_entry(struct interval *iv, const struct file *file, struct file_entry *spare)
+{
+	uintptr_t known = (uintptr_t)map_get(&iv->files, (uintptr_t)file);
+
+	if (known)
+		return &iv->entries[known - 1];
+	if (!vec_reach(&iv->entries, &iv->entry_cap, iv->entry_cnt) &&
+	    !map_put(&iv->files, (uintptr_t)file, (void *)((uintptr_t)iv->entry_cnt + 1)))
+		spare = &iv->entries[iv->entry_cnt++];
+	describe_file(iv, file, spare);
+	return spare;
+}
+
+static int32_t file_mapping(struct interval *iv, const struct file *file, struct file_entry *entry, uint64_t addr)
+{
+	const struct elf_segment *segment = NULL;
+
+	for (uint32_t i = 0; i < file->info.segment_count && !segment; i++)
+		if (addr - file->info.segments[i].vaddr < file->info.segments[i].size_bytes)
+			segment = &file->info.segments[i];
+	if (entry->has_mapping && entry->segment == segment)
+		return entry->mapping;
+	entry->mapping = builder_mapping(iv->builder, segment ? segment->vaddr : 0,
+					 segment ? segment->vaddr + segment->size_bytes : 0, segment ? segment->offset : 0,
+					 entry->path, entry->attributes, entry->attribute_cnt);
+	entry->segment = segment;
+	entry->has_mapping = true;
+	return entry->mapping;
+}
+
+/* The build id of @module as an attribute; 0 if that is not known. */
+static int32_t kernel_build_id_attribute(struct interval *iv, struct str module)
+{
+	struct kernel_entry *entry = iv->kernel;
+	char id[BUILD_ID_CHARS];
+
+	for (; entry < iv->kernel + iv->kernel_cnt; entry++)
+		if (strlen(entry->module) == module.len && !memcmp(entry->module, module.data, module.len))
+			return entry->build_id;
+	if (iv->kernel_cnt == MAX_KERNEL_ENTRIES || module.len >= sizeof(entry->module))
+		return 0;
+	iv->kernel_cnt++;
+	memcpy(entry->module, module.data, module.len);
+	entry->module[module.len] = '\0';
+	entry->build_id = kernel_build_id(entry->module, id)
+				  ? builder_attribute_string(iv->builder, "process.executable.build_id.gnu", str_z(id))
+				  : 0;
+	return entry->build_id;
+}
+
+/* The mapping of a frame in the kernel's @module, "" for the kernel itself. */
+static int32_t kernel_mapping(struct interval *iv, const struct trace_frame *frame, struct str module, uint32_t *module_ret)
+{
+	struct str name = module.len ? module : str_z(trace_frame_kind(frame)->module);
+	int32_t build_id = kernel_build_id_attribute(iv, module);
+
+	*module_ret = truth_counts_module(iv->truths, name);
+	return builder_mapping(iv->builder, 0, 0, 0, builder_string(iv->builder, name), &build_id, build_id != 0);
+}
+
+/* The mapping of a frame in a file. */
+static int32_t native_mapping(struct interval *iv, const struct trace_frame *frame, uint32_t *module_ret)
+{
+	struct file_entry spare, *entry = file_entry(iv, frame->file, &spare);
+
+	*module_ret = entry->module;
+	return file_mapping(iv, frame->file, entry, frame->addr);
+}
+
+/* The mapping of a frame in memory of its process that belongs to no file. */
+static int32_t anonymous_mapping(struct interval *iv, const struct trace_frame *frame, uint32_t *module_ret)
+{
+	struct builder *b = iv->builder;
+	int32_t process = builder_attribute_string(b, CODE_PROCESS_KEY, process_name(frame->process));
+
+	*module_ret = truth_counts_module(iv->truths, str_z(trace_frame_kind(frame)->module));
+	return builder_mapping(b, 0, 0, 0, builder_string(b, STR(ANONYMOUS_PATH)), &process, 1);
+}
+
+static int32_t build_function(struct builder *b, const struct frame_line *l)
+{
+	int32_t name = builder_string(b, l->name);
+	int32_t system_name = l->system_name.len ? builder_string(b, l->system_name) : 0;
+	int32_t file = l->file.len ? builder_string(b, l->file) : 0;
+
+	return builder_function(b, name, system_name, file, l->start_line);
+}
+
+/* A function is looked up by its texts, which may be long, once an interval. */
+static struct profile_line build_line(struct interval *iv, const struct frame_line *l)
+{
+	int32_t made, *function = l->function && l->function < iv->function_cnt ? &iv->functions[l->function] : &made;
+
+	if (function == &made || !*function)
+		*function = build_function(iv->builder, l);
+	return (struct profile_line){ .function_index = *function, .line = l->line, .column = l->column };
+}
+
+/* The location of a frame that names.h knows, of the kernel or of a file. It gets the given mapping and type. */
+static int32_t build_known(struct interval *iv, const struct trace_frame *frame, const struct frame_name *name,
+			   int32_t mapping, const char *type, struct truth_frame *truth)
+{
+	struct builder *b = iv->builder;
+	struct profile_line lines[CODE_MAX_FRAMES];
+	int32_t attributes[3] = { type_attribute(iv, type) };
+	uint32_t count = 1;
+
+	truth->is_named = name->line_count;
+	if (!name->line_count && name->size_bytes) {
+		attributes[count++] = builder_attribute_int(b, CODE_START_KEY, (int64_t)name->start);
+		attributes[count++] = builder_attribute_int(b, CODE_SIZE_KEY, (int64_t)name->size_bytes);
+	}
+	for (uint32_t i = 0; i < name->line_count; i++)
+		lines[i] = build_line(iv, &name->lines[i]);
+	return builder_location(b, mapping, frame->addr, lines, name->line_count, attributes, count);
+}
+
+static int32_t build_kernel(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
+			    struct truth_frame *truth)
+{
+	struct frame_name name;
+	int32_t mapping;
+
+	(void)time_ns;
+	names_find(iv->names, frame, &name);
+	mapping = kernel_mapping(iv, frame, name.module, &truth->module);
+	return build_known(iv, frame, &name, mapping, trace_frame_kind(frame)->type, truth);
+}
+
+static int32_t build_native(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
+			    struct truth_frame *truth)
+{
+	const char *type = frame->file->info.build_ids.go[0] ? "go" : trace_frame_kind(frame)->type;
+	struct frame_name name;
+
+	(void)time_ns;
+	names_find(iv->names, frame, &name);
+	return build_known(iv, frame, &name, native_mapping(iv, frame, &truth->module), type, truth);
+}
+
+/* The location of a frame that a runtime names, as it was at @time_ns. */
+static int32_t build_of_runtime(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
+				struct truth_frame *truth)
+{
+	int32_t mapping = anonymous_mapping(iv, frame, &truth->module), type;
+	struct profile_line line = { 0 };
+	struct runtime_name name;
+
+	truth->is_named = runtimes_find(iv->runtimes, frame->process, frame->addr, time_ns, &name);
+	type = type_attribute(iv, truth->is_named && name.type ? name.type : trace_frame_kind(frame)->type);
+	if (truth->is_named)
+		line = build_line(iv, &name.line);
+	return builder_location(iv->builder, mapping, frame->addr, &line, truth->is_named, &type, 1);
+}
+
+/* The location of @frame as it was at @time_ns (UINT64_MAX: the latest). */
+static int32_t build_frame(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns, struct truth_frame *truth)
+{
+	static int32_t (*const builders[NAMER_MAX])(struct interval * iv, const struct trace_frame *frame, uint64_t time_ns,
+						    struct truth_frame *truth) = {
+		[NAMER_KERNEL] = build_kernel,
+		[NAMER_FILE] = build_native,
+		[NAMER_RUNTIME] = build_of_runtime,
+	};
+
+	return builders[trace_frame_kind(frame)->namer](iv, frame, time_ns, truth);
+}
+
+/* The location that --error-frames puts at the root of a truncated stack; it says why the walk ended. */
+static int32_t marker_location(struct interval *iv, enum walk_end end)
+{
+	struct profile_line line = { 0 };
+	int32_t type = type_attribute(iv, TRUTH_MARKER_TYPE);
+	char name[64];
+
+	if (!iv->markers[end]) {
+		snprintf(name, sizeof(name), TRUTH_MARKER_NAME, walk_end_text(end));
+		line.function_index = builder_function(iv->builder, builder_string_z(iv->builder, name), 0, 0, 0);
+		iv->markers[end] = builder_location(iv->builder, 0, 0, &line, 1, &type, 1);
+	}
+	return iv->markers[end];
+}
+
+/* --- resources --- */
+
+enum { OWN_ATTRIBUTES = 4 };
+
+/* Adds those of @more whose keys are missing to the @count attributes of @list. Returns their new number. */
+static uint32_t add_others(struct key_value *list, uint32_t count, const struct attributes *more)
+{
+	const struct attributes there = { list, count, 0 };
+
+	for (uint32_t i = 0; i < more->count; i++)
+		if (!attributes_find(&there, more->items[i].key))
+			list[count++] = more->items[i];
+	return count;
+}
+
+/* The kernel's facts about the process take precedence over the process's own, and these over hearth's settings. */
+static uint32_t build_resource(struct interval *iv, const struct process *p)
+{
+	const char *path = p->exe_path ? p->exe_path : "";
+	struct key_value list[OWN_ATTRIBUTES + 2 * ATTRIBUTES_MAX] = {
+		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = p->pid } },
+		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = process_name(p) } },
+		{ .key = STR("process.executable.path"), .value = { .kind = VALUE_STRING, .string = str_z(path) } },
+	};
+	uint32_t count = p->exe_path ? 3 : 2;
+
+	if (p->is_outside) /* the process has only a name */
+		list[0] = list[--count];
+	if (p->own_pid) /* OpenTelemetry's name for that */
+		list[count++] = (struct key_value){ .key = STR("process.vpid"),
+						    .value = { .kind = VALUE_INT, .integer = p->own_pid } };
+	if (p->facts)
+		count = add_others(list, count, &p->facts->attributes);
+	count = add_others(list, count, &iv->common);
+	return builder_resource(iv->builder, list, count);
+}
+
+/* The profile of @p and the session's @kind. */
+static uint32_t build_profile(struct interval *iv, struct process *p, uint32_t kind)
+{
+	uintptr_t known = (uintptr_t)map_get(&iv->profiles[kind], (uintptr_t)p);
+	uint32_t profile;
+
+	if (known)
+		return (uint32_t)(known - 1);
+	profile = builder_profile(iv->builder, build_resource(iv, p), &iv->specs[kind]);
+	(void)map_put(&iv->profiles[kind], (uintptr_t)p,
+		      (void *)((uintptr_t)profile + 1)); /* without this it is found again by its bytes */
+	return profile;
+}
+
+/* --- the interval --- */
+
+/* The stack @trace, with @locations of its frames. Code that was made while the program ran counts as it was at @time_ns,
+ * unless that is UINT64_MAX. */
+static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace, const int32_t *locations,
+			   uint64_t time_ns)
+{
+	int32_t indices[MAX_KERNEL_FRAMES + MAX_USER_FRAMES + 1];
+	const uint32_t *ids = traces_frame_ids(t, trace);
+	uint32_t count = trace->frame_cnt;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_frame *frame = traces_frame(t, ids[i]);
+		struct truth_frame truth;
+
+		indices[i] = locations[ids[i]];
+		if (time_ns != UINT64_MAX && trace_frame_kind(frame)->namer == NAMER_RUNTIME)
+			indices[i] = build_frame(iv, frame, time_ns, &truth);
+	}
+	if (walk_end_is_truncated(trace->end) && (iv->error_frames || trace->end == END_OUTSIDE))
+		indices[count++] = marker_location(iv, trace->end);
+	return builder_stack(iv->builder, indices, count);
+}
+
+static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
+{
+	struct builder *b = iv->builder;
+	uint32_t count = 2;
+	int32_t attributes[4] = {
+		builder_attribute_string(b, "thread.name", str_z(e->comm)),
+		builder_attribute_int(b, "cpu.logical_number", e->cpu),
+	};
+
+	if (!e->process->is_outside)
+		attributes[count++] = builder_attribute_int(b, "thread.id", e->tid);
+	if (walk_end_is_truncated(end))
+		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
+	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, 0,
+		      clock_mono_to_unix_ns(e->time_ns), e->value != 1, (int64_t)e->value);
+}
+
+static void begin_functions(struct interval *iv)
+{
+	uint32_t count = names_function_count(iv->names);
+
+	if (count > iv->function_cap) {
+		free(iv->functions);
+		iv->functions = malloc(2 * (size_t)count * sizeof(*iv->functions));
+		iv->function_cap = iv->functions ? 2 * count : 0;
+	}
+	iv->function_cnt = count < iv->function_cap ? count : iv->function_cap;
+	if (iv->function_cnt)
+		memset(iv->functions, 0, iv->function_cnt * sizeof(*iv->functions));
+}
+
+/* The builder's handles and indices are new each interval. */
+static void begin(struct interval *iv)
+{
+	fini_profiles(iv);
+	map_fini(&iv->files);
+	iv->entry_cnt = 0;
+	iv->kernel_cnt = 0;
+	begin_functions(iv);
+	iv->type_cnt = 0;
+	memset(iv->markers, 0, sizeof(iv->markers));
+}
+
+/* A sample counts once for each file it has a frame in. */
+static void count_modules(struct interval *iv, const struct traces *t, const struct truth_stack *stacks)
+{
+	for (uint32_t i = 0; i < traces_count(t); i++) {
+		const struct trace *trace = traces_get(t, i);
+		const uint32_t *ids = traces_frame_ids(t, trace);
+
+		for (uint32_t k = 0; k < trace->frame_cnt; k++) {
+			const struct trace_frame *frame = traces_frame(t, ids[k]);
+			uintptr_t known = frame->file ? (uintptr_t)map_get(&iv->files, (uintptr_t)frame->file) : 0;
+
+			if (!known || iv->entries[known - 1].last_stack == i + 1)
+				continue;
+			iv->entries[known - 1].last_stack = i + 1;
+			module_status_add(iv->modules, iv->entries[known - 1].status, stacks[i].events);
+		}
+	}
+	module_status_publish(iv->modules);
+}
+
+int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns,
+		   void (*on_wait)(void *arg), void *arg, struct profiles **ret)
+{
+	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
+	AUTO_FREE int32_t *locations = calloc(frames + 1, sizeof(*locations));
+	AUTO_FREE struct truth_frame *truths = calloc(frames + 1, sizeof(*truths));
+	AUTO_FREE struct truth_stack *scratch = calloc(stacks + 1, sizeof(*scratch));
+	AUTO_FREE int32_t *stack = calloc(stacks + 1, sizeof(*stack));
+
+	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, on_wait, arg))
+		return -ENOMEM;
+	begin(iv);
+	for (uint32_t i = 0; i < frames; i++) {
+		locations[i] = build_frame(iv, traces_frame(t, i), UINT64_MAX, &truths[i]);
+		if (on_wait)
+			on_wait(arg);
+	}
+	for (uint32_t i = 0; i < stacks; i++) {
+		stack[i] = build_stack(iv, t, traces_get(t, i), locations, UINT64_MAX);
+		if (on_wait)
+			on_wait(arg);
+	}
+	for (uint32_t i = 0; i < events; i++) {
+		const struct trace_event *e = &traces_events(t)[i];
+		const struct trace *trace = traces_get(t, e->trace);
+		bool varies = trace->asks_runtimes && runtimes_vary(iv->runtimes, e->process);
+
+		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, locations, e->time_ns) : stack[e->trace]);
+		if (on_wait)
+			on_wait(arg);
+	}
+	truth_counts_add(iv->truths, t, truths, scratch);
+	count_modules(iv, t, scratch);
+	return builder_freeze(iv->builder, clock_mono_to_unix_ns(start_ns), clock_mono_to_unix_ns(end_ns), ret);
+}
+
+size_t interval_memory_bytes(const struct interval *iv)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < MAX_KINDS; i++)
+		bytes += map_memory_bytes(&iv->profiles[i]);
+	return bytes + sizeof(*iv) + builder_memory_bytes(iv->builder) + map_memory_bytes(&iv->files) +
+	       iv->entry_cap * sizeof(*iv->entries) + iv->function_cap * sizeof(*iv->functions);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "agent/samples/record.h"
+#include "base/cleanup.h"
+
+/* The content of a section of each known type: 1 to @max elements of @bytes each. */
+static const struct {
+	uint32_t bytes, max;
+} sections[] = {
+	[SECTION_KERNEL] = { sizeof(uint64_t), MAX_KERNEL_FRAMES },
+	[SECTION_USER] = { sizeof(uint64_t), MAX_USER_FRAMES },
+	[SECTION_REGS] = { sizeof(struct sample_regs), 1 },
+	[SECTION_VALUE] = { sizeof(uint64_t), 1 },
+};
+
+static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
+{
+	switch (type) {
+	case SECTION_KERNEL:
+		s->kernel = content;
+		s->kernel_cnt = count;
+		break;
+	case SECTION_USER:
+		s->user = content;
+		s->user_cnt = count;
+		break;
+	case SECTION_REGS:
+		s->regs = (const void *)content;
+		break;
+	case SECTION_VALUE:
+		s->value = *content;
+		break;
+	default:
+		break;
+	}
+}
+
+int record_parse(const struct record *record, struct pending_sample *ret)
+{
+	const struct sample_record *r = (const void *)record;
+	const uint64_t *at = (const void *)(r + 1), *end;
+	uint32_t seen = 0;
+
+	if (record->kind != RECORD_SAMPLE || record->version != RECORD_VERSION || record->size < sizeof(*r) ||
+	    record->size > MAX_RECORD_BYTES || record->size % sizeof(*at) || r->end >= END_MAX)
+		return -EBADMSG;
+	end = at + (record->size - sizeof(*r)) / sizeof(*at);
+	*ret = (struct pending_sample){ .record = r, .value = 1 };
+	while (at < end) {
+		uint32_t type = SECTION_TYPE(*at), bytes = SECTION_BYTES(*at), words = bytes / sizeof(*at);
+
+		words += bytes % sizeof(*at) > 0;
+		if (!type || words > (size_t)(end - at) - 1)
+			return -EBADMSG;
+		if (type < ARRAY_LEN(sections)) {
+			uint32_t count = bytes / sections[type].bytes;
+
+			if (!count || count > sections[type].max || bytes % sections[type].bytes || seen >> type & 1)
+				return -EBADMSG;
+			seen |= 1u << type;
+			take_section(ret, type, at + 1, count);
+		} else {
+			ret->unknown_cnt++;
+		}
+		at += 1 + words;
+	}
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sample record of a ring, taken apart. Only this place reads the record's lengths, and trusts none of them: all other
+ * code works on the result of record_parse(). No state.
+ */
+#ifndef HEARTH_AGENT_SAMPLES_RECORD_H
+#define HEARTH_AGENT_SAMPLES_RECORD_H
+
+#include <stdint.h>
+
+#include "bpf/event.h"
+
+struct stack_area;
+
+/* A sample as user space works on it: pointers into its record, or NULL where that has no such section. */
+struct pending_sample {
+	const struct sample_record *record;
+	const uint64_t *kernel;		/* innermost first */
+	const uint64_t *user;		/* innermost first, with FRAME_EXACT */
+	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
+	uint64_t value;			/* its weight in the unit of its kind */
+	uint32_t kernel_cnt, user_cnt;
+	uint32_t unknown_cnt;		/* sections that were passed over */
+	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
+	const struct stack_area *areas; /* by address */
+};
+
+/* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
+int record_parse(const struct record *record, struct pending_sample *ret);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interning of stacks. The key of a stack is what was walked: process, address space id, end, and the raw addresses, so that
+ * a stack seen before costs one hash of its bytes and nothing else. Agent's thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/kernel/kernel_names.h"
+#include "agent/samples/traces.h"
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "base/vec.h"
+
+struct key_head {
+	const struct process *process; /* NULL for stacks without user frames: processes that share mappings make code of
+					* their own */
+	uint32_t asid;
+	uint32_t end;
+	uint32_t kernel_cnt;
+	uint32_t user_cnt;
+	uint32_t kernel_changes; /* kernel_names_changes(); 0 without kernel frames */
+	uint32_t pad;
+};
+
+enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_USER_FRAMES };
+
+struct traces {
+	const struct kernel_names *kernel; /* may be NULL */
+	struct intern *keys;		   /* struct key_head + addresses -> trace */
+	struct intern *frames;		   /* struct trace_frame -> frame id */
+	struct trace *traces;		   /* parallel to keys */
+	uint32_t trace_cap;
+	uint32_t *frame_ids;
+	uint32_t frame_id_cnt, frame_id_cap;
+	struct trace_event *events;
+	uint32_t event_cnt, event_cap;
+	struct {
+		struct key_head head;
+		uint64_t addrs[MAX_FRAMES];
+	} key;
+};
+
+int traces_new(const struct kernel_names *kernel, struct traces **ret)
+{
+	struct traces *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->kernel = kernel;
+	t->keys = intern_new();
+	t->frames = intern_new();
+	if (!t->keys || !t->frames) {
+		traces_free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}
+
+static void give_back(void *array, uint32_t *cap)
+{
+	void **p = array;
+
+	free(*p);
+	*p = NULL;
+	*cap = 0;
+}
+
+void traces_reset(struct traces *t)
+{
+	for (uint32_t i = 0; i < traces_frame_count(t); i++)
+		file_put(traces_frame(t, i)->file);
+	for (uint32_t i = 0; i < t->event_cnt; i++)
+		process_put(t->events[i].process);
+	if (t->event_cnt < t->event_cap / 4) { /* a busy interval is over */
+		intern_shrink(t->keys);
+		intern_shrink(t->frames);
+		give_back(&t->traces, &t->trace_cap);
+		give_back(&t->frame_ids, &t->frame_id_cap);
+		give_back(&t->events, &t->event_cap);
+	} else {
+		intern_reset(t->keys);
+		intern_reset(t->frames);
+	}
+	t->frame_id_cnt = 0;
+	t->event_cnt = 0;
+}
+
+void traces_free(struct traces *t)
+{
+	if (!t)
+		return;
+	if (t->keys && t->frames)
+		traces_reset(t);
+	intern_free(t->keys);
+	intern_free(t->frames);
+	free(t->traces);
+	free(t->frame_ids);
+	free(t->events);
+	free(t);
+}
+
+static int add_frame(struct traces *t, const struct trace_frame *frame)
+{
+	uint32_t id;
+	int status = intern_add(t->frames, frame, sizeof(*frame), &id);
+
+	if (status > 0)
+		file_get(frame->file); /* traces_reset puts the file of every frame */
+	if (status < 0 || vec_reach(&t->frame_ids, &t->frame_id_cap, t->frame_id_cnt))
+		return -ENOMEM;
+	t->frame_ids[t->frame_id_cnt++] = id;
+	return 0;
+}
+
+static struct trace_frame resolve(struct process *process, uint64_t pc)
+{
+	uint64_t addr = (pc & ~FRAME_EXACT) - !(pc & FRAME_EXACT);
+	const struct mapping *m = address_space_find(process->as, addr);
+
+	if (!m || !m->file || m->file->state == FILE_UNREADABLE)
+		return (struct trace_frame){ .kind = FRAME_ANONYMOUS, .process = process, .addr = addr };
+	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
+}
+
+static struct trace_frame resolve_kernel(const struct traces *t, uint64_t addr)
+{
+	return (struct trace_frame){ .kind = FRAME_KERNEL,
+				     .addr = addr,
+				     .kernel_code = t->kernel ? kernel_names_code(t->kernel, addr) : 0 };
+}
+
+/* The frames of a stack that was not seen before. There is room for the stack; without memory for its frames it is cut. */
+static int add_trace(struct traces *t, uint32_t index, struct process *process)
+{
+	const struct key_head *head = &t->key.head;
+	struct trace *trace = &t->traces[index];
+
+	*trace = (struct trace){ .first_frame = t->frame_id_cnt, .kernel_cnt = head->kernel_cnt, .end = head->end };
+	for (uint32_t i = 0; i < head->kernel_cnt + head->user_cnt; i++) {
+		struct trace_frame frame;
+
+		if (i >= head->kernel_cnt)
+			frame = resolve(process, t->key.addrs[i]);
+		else
+			frame = resolve_kernel(t, t->key.addrs[i] - (i > 0));
+		if (add_frame(t, &frame))
+			return -ENOMEM;
+		trace->frame_cnt++;
+		trace->asks_runtimes |= trace_frame_kind(&frame)->namer == NAMER_RUNTIME;
+	}
+	return 0;
+}
+
+int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
+	       uint32_t user_cnt, enum walk_end end)
+{
+	const struct sample_record *r = sample->record;
+	uint32_t kernel_cnt = sample->kernel_cnt;
+	size_t bytes = sizeof(t->key.head) + ((size_t)kernel_cnt + user_cnt) * sizeof(uint64_t);
+	struct trace_event *event;
+	uint32_t index;
+	int status;
+
+	if (kernel_cnt > MAX_KERNEL_FRAMES || user_cnt > MAX_USER_FRAMES)
+		return -ENOMEM;
+	t->key.head = (struct key_head){ .process = user_cnt ? process : NULL,
+					 .asid = user_cnt ? process->as->asid : 0,
+					 .end = end,
+					 .kernel_cnt = kernel_cnt,
+					 .user_cnt = user_cnt,
+					 .kernel_changes = t->kernel && kernel_cnt ? kernel_names_changes(t->kernel) : 0 };
+	if (kernel_cnt)
+		memcpy(t->key.addrs, sample->kernel, kernel_cnt * sizeof(*sample->kernel));
+	if (user_cnt)
+		memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
+	if (vec_reach(&t->events, &t->event_cap, t->event_cnt) || vec_reach(&t->traces, &t->trace_cap, traces_count(t)))
+		return -ENOMEM;
+	status = intern_add(t->keys, &t->key, bytes, &index);
+	if (status < 0 || (status && add_trace(t, index, process)))
+		return -ENOMEM;
+	event = &t->events[t->event_cnt++];
+	*event = (struct trace_event){ .process = process_get(process),
+				       .time_ns = r->hdr.time_ns,
+				       .value = sample->value,
+				       .kind = r->kind,
+				       .trace = index,
+				       .tid = r->tid,
+				       .cpu = r->hdr.cpu };
+	memcpy(event->comm, r->comm, sizeof(event->comm));
+	return 0;
+}
+
+const struct trace_frame *traces_last_user_frame(const struct traces *t)
+{
+	const struct trace *trace = &t->traces[t->events[t->event_cnt - 1].trace];
+
+	if (trace->kernel_cnt >= trace->frame_cnt)
+		return NULL;
+	return traces_frame(t, t->frame_ids[trace->first_frame + trace->kernel_cnt]);
+}
+
+uint32_t traces_event_count(const struct traces *t)
+{
+	return t->event_cnt;
+}
+
+const struct trace_event *traces_events(const struct traces *t)
+{
+	return t->events;
+}
+
+uint32_t traces_count(const struct traces *t)
+{
+	return intern_count(t->keys);
+}
+
+bool traces_last_asks_runtimes(const struct traces *t)
+{
+	return t->event_cnt && t->traces[t->events[t->event_cnt - 1].trace].asks_runtimes;
+}
+
+const struct trace *traces_get(const struct traces *t, uint32_t trace)
+{
+	return &t->traces[trace];
+}
+
+const uint32_t *traces_frame_ids(const struct traces *t, const struct trace *trace)
+{
+	return t->frame_ids + trace->first_frame;
+}
+
+uint32_t traces_frame_count(const struct traces *t)
+{
+	return intern_count(t->frames);
+}
+
+const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame)
+{
+	return intern_get(t->frames, frame, NULL);
+}
+
+size_t traces_memory_bytes(const struct traces *t)
+{
+	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) +
+	       t->trace_cap * sizeof(*t->traces) + t->frame_id_cap * sizeof(*t->frame_ids) +
+	       t->event_cap * sizeof(*t->events);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples of one report interval: stacks stored once, events as small records. A stack's frames are resolved to (file,
+ * ELF address) when it is first seen, while the process's mappings are those of the sample's moment.
+ */
+#ifndef HEARTH_AGENT_SAMPLES_TRACES_H
+#define HEARTH_AGENT_SAMPLES_TRACES_H
+
+#include <stdint.h>
+
+#include "agent/process/processes.h"
+#include "agent/samples/frame_kind.h"
+#include "agent/samples/record.h"
+#include "bpf/event.h"
+
+/* The identity of a frame, interned by its bytes. */
+struct trace_frame {
+	struct file *file;	 /* NAMER_FILE: held until traces_reset; else NULL */
+	struct process *process; /* NAMER_RUNTIME: whose code it is; held by the events of its stacks */
+	uint64_t addr;		 /* ELF address (NATIVE) or plain address; of return addresses already minus 1 */
+	uint64_t kernel_code;	 /* NAMER_KERNEL: see kernel_names_code() */
+	uint32_t kind;		 /* enum frame_kind */
+	uint32_t pad;
+};
+
+struct trace {
+	uint32_t first_frame; /* index into the list of frame ids */
+	uint32_t frame_cnt;   /* innermost first, kernel frames before user frames */
+	uint32_t kernel_cnt;
+	enum walk_end end;
+	bool asks_runtimes; /* a frame of NAMER_RUNTIME */
+};
+
+struct trace_event {
+	struct process *process; /* a reference */
+	uint64_t time_ns;	 /* CLOCK_MONOTONIC */
+	uint64_t value;		 /* its weight in the unit of its kind */
+	uint32_t kind;		 /* in the session's list of kinds */
+	uint32_t trace;
+	uint32_t tid;
+	uint32_t cpu;
+	char comm[COMM_BYTES];
+};
+
+struct kernel_names;
+struct traces;
+
+/* @kernel (borrowed, may be NULL) knows what code the kernel made. */
+int traces_new(const struct kernel_names *kernel, struct traces **ret);
+void traces_free(struct traces *t);
+
+/* Adds one sample: its kernel frames, and the user frames (with FRAME_EXACT) and end of the walk that counts. 0 or -ENOMEM
+ * (the sample is lost then). */
+int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
+	       uint32_t user_cnt, enum walk_end end);
+
+/* The innermost user frame of the sample added last; NULL: it has none. */
+const struct trace_frame *traces_last_user_frame(const struct traces *t);
+
+uint32_t traces_event_count(const struct traces *t);
+const struct trace_event *traces_events(const struct traces *t);
+uint32_t traces_count(const struct traces *t);
+/* Has the sample that was added last a frame of NAMER_RUNTIME? */
+bool traces_last_asks_runtimes(const struct traces *t);
+const struct trace *traces_get(const struct traces *t, uint32_t trace);
+const uint32_t *traces_frame_ids(const struct traces *t, const struct trace *trace);
+uint32_t traces_frame_count(const struct traces *t);
+const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame);
+
+/* The properties of the kind of @frame. */
+static inline const struct frame_kind_info *trace_frame_kind(const struct trace_frame *frame)
+{
+	return &frame_kinds[frame->kind];
+}
+
+/* Bytes of memory held. */
+size_t traces_memory_bytes(const struct traces *t);
+
+/* Starts the next interval empty, and without the room of one that was much busier. */
+void traces_reset(struct traces *t);
+
+#endif

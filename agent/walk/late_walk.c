@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk in user space. A frame's row gives the caller's pc, sp and fp by the same step the kernel runs (bpf/unwind.h);
+ * the other callee-saved registers are followed beside it, and a rule the step cannot evaluate is evaluated exactly
+ * (row_eval). On its way the walk must meet the frames the kernel found; a difference is a counted bug. Agent's thread.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/walk/blocks.h"
+#include "agent/walk/cache_fill.h"
+#include "agent/walk/late_walk.h"
+#include "agent/kernel/sampler.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+
+struct unwind_memory {
+	const struct pending_sample *sample;
+};
+
+#include "bpf/unwind.h"
+
+static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value)
+{
+	const struct stack_area *area = stack_area_find(memory->sample->areas, memory->sample->area_cnt, addr, 8);
+
+	if (!area)
+		return 1;
+	memcpy(value, area->data + (addr - area->addr), 8);
+	return 0;
+}
+
+static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched)
+{
+	*sched = memory->sample->regs->sched;
+	return !sched->pc;
+}
+
+static __always_inline __u64 unwind_code_mask(void)
+{
+	return cpu_code_mask();
+}
+
+enum {
+	MAX_WRONG_GUESSES = 3,
+	REFILL_MS = 500, /* an entry put into a cache so recently is not put there again: samples in flight miss it too */
+	KEPT_MS = 60000, /* for so long the kernel is believed to have entries that it did not miss */
+};
+
+enum { PROVEN_SLOTS = 4096 };
+
+struct late {
+	struct processes *processes;
+	struct files *files;
+	struct sampler *sampler;
+	struct cache_fill *fill; /* owned */
+	struct buf request, reply;
+	struct late_result result;
+	struct {
+		uint32_t file; /* 0: free */
+		uint64_t va;
+	} proven[PROVEN_SLOTS]; /* return addresses that stand behind calls, as their files' reader said */
+	struct metric *walks, *mismatches, *evaluated;
+};
+
+/* One walk in progress. */
+struct walk {
+	struct late *late;
+	struct process *process;
+	const struct pending_sample *sample;
+	struct unwind_memory memory;
+	struct row_regs regs;
+	uint32_t falls; /* how often the stack pointer fell */
+	uint64_t now_ns;
+	bool reread;	   /* the mappings were read again for this sample already */
+	bool was_followed; /* the rule that led to this frame came from instructions or frame pointers */
+};
+
+int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
+	     struct late **ret)
+{
+	struct late *l = calloc(1, sizeof(*l));
+
+	if (!l || cache_fill_new(files, sampler, metrics, &l->fill)) {
+		free(l);
+		return -ENOMEM;
+	}
+	l->processes = processes;
+	l->files = files;
+	l->sampler = sampler;
+	l->walks = metrics_counter(metrics, "hearth_late_walks_total", NULL,
+				   "Samples walked in user space after a cache miss.");
+	l->evaluated = metrics_counter(metrics, "hearth_late_evaluated_frames_total", NULL,
+				       "Frames whose rule only user space can evaluate.");
+	l->mismatches = metrics_counter(metrics, "hearth_late_mismatches_total", NULL,
+					"Late walks that did not meet the frames the kernel found (a bug in hearth).");
+	*ret = l;
+	return 0;
+}
+
+void late_free(struct late *l)
+{
+	if (!l)
+		return;
+	cache_fill_free(l->fill);
+	buf_fini(&l->request);
+	buf_fini(&l->reply);
+	free(l);
+}
+
+/* --- one step --- */
+
+/* The registers besides pc, sp and fp, from where @row says the frame with @cfa and @fp saved them. */
+static void restore_saved(struct walk *w, const struct row *row, uint64_t cfa, uint64_t fp)
+{
+	for (int i = 0; i < SAVED_MAX; i++) {
+		uint64_t base = row_is_at_fp(row->saved[i]) ? fp - (uint64_t)ROW_AT_FP : cfa;
+		int reg = row_saved_regs[i];
+		__u64 value;
+
+		if (row->saved[i] == ROW_SAME || i == SAVED_FP || i == SAVED_RA)
+			continue;
+		if (unwind_read(&w->memory, base + (uint64_t)(int64_t)row->saved[i], &value)) {
+			w->regs.known &= ~(REG_BIT(reg));
+			continue;
+		}
+		w->regs.value[reg] = value;
+		w->regs.known |= REG_BIT(reg);
+	}
+}
+
+static bool row_has_other(const struct row *row)
+{
+	for (int i = 0; i < SAVED_MAX; i++)
+		if (row->saved[i] == ROW_OTHER)
+			return true;
+	return false;
+}
+
+/* The rule of a walk by frame pointers. */
+enum { WALKED_HAS_SP = !CPU_HAS_LR };
+#define WALKED (REG_BIT(REG_PC) | REG_BIT(REG_FP) | (WALKED_HAS_SP ? REG_BIT(REG_SP) : 0))
+
+/* The exact rule, whatever it is, through the ELF service. 0, or 1 with *end set. */
+static int step_exactly(struct walk *w, struct file *file, uint64_t va, enum walk_end *end)
+{
+	struct late *l = w->late;
+	uint64_t sp = w->regs.value[REG_SP];
+	/* A thread in the page fault that grows its stack has no page at sp; its callers' frames are above. */
+	const struct stack_area *stack = stack_area_from(w->sample->areas, w->sample->area_cnt, sp);
+	struct elf_eval eval = { .regs = w->regs, .stack_addr = stack ? stack->addr : 0 };
+	int status;
+
+	metric_add(l->evaluated, 1);
+	*end = END_BAD_MEMORY;
+	if (!stack)
+		return 1;
+	buf_reset(&l->request);
+	buf_append(&l->request, &eval, sizeof(eval));
+	buf_append(&l->request, stack->data, stack->bytes);
+	status = l->request.failed ? -ENOMEM
+				   : files_call(l->files, file, ELF_OP_EVAL, va, l->request.data, l->request.len, &l->reply);
+	if (!status && l->reply.len == sizeof(w->regs)) {
+		bool had_lr = CPU_HAS_LR && w->regs.known & REG_BIT(REG_RA);
+
+		memcpy(&w->regs, l->reply.data, sizeof(w->regs));
+		*end = END_ROOT;
+		if (!w->regs.value[REG_PC])
+			return 1;
+		*end = END_NO_PROGRESS;
+		return w->regs.value[REG_SP] <= sp && !(had_lr && w->regs.value[REG_SP] == sp) && !w->regs.is_exact &&
+		       ++w->falls > UNWIND_MAX_FALLS;
+	}
+	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
+	return 1;
+}
+
+/* The kernel's own step over the packed rule. 0, or 1 with *end set. */
+static int step_packed(struct walk *w, uint64_t packed, enum walk_end *end)
+{
+	struct unwind_state state = {
+		.pc = w->regs.value[REG_PC],
+		.sp = w->regs.value[REG_SP],
+		.fp = w->regs.value[REG_FP],
+		.lr = w->regs.known & REG_BIT(REG_RA) ? w->regs.value[REG_RA] : 0,
+		.exact = w->regs.is_exact,
+		.falls = w->falls,
+		.lost_sp = !(w->regs.known & REG_BIT(REG_SP)),
+	};
+
+	if (unwind_step(&state, packed, &w->memory)) {
+		*end = state.end;
+		return 1;
+	}
+	w->regs.value[REG_PC] = state.pc;
+	w->regs.value[REG_SP] = state.sp;
+	w->regs.value[REG_FP] = state.fp;
+	w->regs.is_exact = state.exact;
+	if (CPU_HAS_LR && state.lr) {
+		w->regs.value[REG_RA] = state.lr;
+		w->regs.known |= REG_BIT(REG_RA);
+	} else if (CPU_HAS_LR) {
+		w->regs.known &= ~REG_BIT(REG_RA);
+	}
+	w->falls = state.falls;
+	return 0;
+}
+
+static int step_row(struct walk *w, struct file *file, uint64_t va, const struct row *row, enum walk_end *end)
+{
+	uint64_t packed = row ? block_pack_row(row, 0) : ROW(0, RULE_NONE, 0, 0, 0);
+	uint64_t fp = w->regs.value[REG_FP];
+	uint32_t rule = ROW_RULE(packed);
+
+	if (rule == RULE_SIGNAL) /* nobody called it: its address is no return address */
+		w->late->result.frames[w->late->result.count - 1] |= FRAME_EXACT;
+	/* A signal frame restores every register: only the exact rule brings them all back. A thread in the system call that
+	 * ends it stands behind its code. */
+	if (rule == RULE_USER || rule == RULE_SIGNAL || (row && row_has_other(row)))
+		return step_exactly(w, file, rule == RULE_SIGNAL ? row->start : va, end);
+	if (step_packed(w, packed, end))
+		return 1;
+	w->regs.known &= rule == RULE_SCHED ? WALKED | REG_BIT(REG_SP) | REG_BIT(REG_RA) : CPU_CALLEE_SAVED;
+	if (row)
+		restore_saved(w, row, w->regs.value[REG_SP], fp);
+	return 0;
+}
+
+static int step_frame_pointer(struct walk *w, enum walk_end *end)
+{
+	if (step_packed(w, ROW_FRAME_POINTER, end))
+		return 1;
+	w->regs.known = WALKED;
+	return 0;
+}
+
+static const struct mapping *find_mapping(struct walk *w, uint64_t addr)
+{
+	const struct mapping *m = address_space_find(w->process->as, addr);
+
+	if (!m && !w->reread) { /* munmap and mremap make no record */
+		w->reread = true;
+		if (process_reread(w->late->processes, w->process) == 1)
+			process_publish(w->process, w->late->sampler);
+		m = address_space_find(w->process->as, addr);
+	}
+	return m;
+}
+
+/* The result of ELF_OP_RETURN for the frame's pc; 0 also where code that is in no file cannot be asked, -ENOENT where no
+ * code is. */
+static int ask_return(struct walk *w)
+{
+	uint64_t addr = w->regs.value[REG_PC] - 1, va;
+	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
+	struct late *l = w->late;
+	uint32_t slot;
+	int status;
+
+	if (!m || !m->file || m->file->state != FILE_READABLE)
+		return m ? 0 : -ENOENT;
+	va = w->regs.value[REG_PC] - m->bias;
+	slot = (uint32_t)(va * 0x9E3779B1u >> 7 ^ m->file->id) % PROVEN_SLOTS;
+	if (l->proven[slot].file == m->file->id && l->proven[slot].va == va)
+		return 0;
+	status = files_call(l->files, m->file, ELF_OP_RETURN, va, NULL, 0, &l->reply);
+	if (!status) {
+		l->proven[slot].file = m->file->id;
+		l->proven[slot].va = va;
+	}
+	return status;
+}
+
+/* Does the pc that a guessed row led to look like a return address? */
+static bool is_behind_call(struct walk *w)
+{
+	int status = ask_return(w);
+
+	return status != -ENOENT && status != 1;
+}
+
+/* May a guess end the walk because it found no return address? A new thread finds none where its stack begins. */
+static bool may_be_first(const struct row *row)
+{
+	return row->cfa == ROW_CFA_ROOT || (row->cfa == ROW_CFA_REG && row->cfa_reg == REG_SP);
+}
+
+/*
+ * A guess is right when it led behind a call. The kernel, which cannot look at code, hears of it only then, and of one that
+ * was wrong again and again as of no rule: once may be a thread that has just begun, or stands where two ways of a function
+ * meet.
+ */
+static int step_guess(struct walk *w, struct file *file, uint64_t va, const struct row *guess, enum walk_end *end)
+{
+	struct row row = *guess, learned;
+	bool is_right;
+	int ended;
+
+	row.is_guess = false;
+	ended = step_row(w, file, va, &row, end);
+	if (ended && *end == END_BAD_MEMORY && w->sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
+		return 1; /* the copy was too short: nothing was learned */
+	is_right = ended ? *end == END_ROOT && may_be_first(&row) : is_behind_call(w);
+	if (files_row(w->late->files, file, va, &learned) == 0) {
+		learned.wrong_cnt += !is_right;
+		learned.is_guess = !is_right && learned.wrong_cnt < MAX_WRONG_GUESSES;
+		if (!is_right && !learned.is_guess)
+			learned.cfa = ROW_CFA_NONE;
+		files_learn(w->late->files, file, va, &learned);
+		cache_fill_block(w->late->fill, file, va);
+	}
+	if (!is_right)
+		*end = END_NO_RULE;
+	return ended || !is_right;
+}
+
+/*
+ * A return address that no call put on the stack, behind code that no table describes: who made this stack wrote it there,
+ * and it is the stack's end. Behind a rule that is a guess itself it would say nothing. Padding in front of described code
+ * (glibc's __start_context) is no code, but part of the row before it, whose last byte it has.
+ */
+static bool is_hand_made_end(struct walk *w, struct file *file, uint64_t va, const struct row *row)
+{
+	if (w->regs.is_exact)
+		return false;
+	if (row && row->is_end)
+		return true;
+	if (w->was_followed || (row && !row->is_followed && row->end != va + 1) || ask_return(w) != 1)
+		return false;
+	files_end(w->late->files, file, va);
+	return true;
+}
+
+/* A thread that just began: the system call that made it returned 0, and its stack is empty. The same row is right for the
+ * thread that made it. */
+static bool may_be_new_thread(const struct walk *w, const struct row *row)
+{
+	return row && row->is_behind_syscall && w->regs.is_exact && w->regs.known & 1 && !w->regs.value[0];
+}
+
+static int step_new_thread(struct walk *w, struct file *file, uint64_t va, const struct row *new_row, enum walk_end *end)
+{
+	struct row row = *new_row;
+
+	row.is_guess = false;
+	if (!step_row(w, file, va, &row, end) && is_behind_call(w))
+		return 0;
+	*end = END_ROOT;
+	return 1;
+}
+
+/* Goes from the frame at regs to its caller, filling the caches on the way. 0, or 1 with *end set. */
+static int step(struct walk *w, enum walk_end *end)
+{
+	uint64_t addr = w->regs.value[REG_PC] - !w->regs.is_exact, va;
+	const struct mapping *m = addr >> CPU_USER_BITS ? NULL : find_mapping(w, addr);
+	struct row found, *row;
+	int error;
+
+	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
+		return step_packed(w, ROW_VSYSCALL, end);
+	if (!m) {
+		*end = END_NO_MAPPING;
+		if (!(addr >> CPU_USER_BITS))
+			cache_fill_mapping(w->late->fill, w->process->as, addr, NULL, MAPPING_NOT_CODE);
+		return 1;
+	}
+	va = addr - m->bias;
+	error = m->file ? files_row(w->late->files, m->file, va, &found) : -ENOENT;
+	if (error == -EAGAIN) { /* the file is still being read; the kernel hears nothing of it */
+		*end = END_NO_RULE;
+		w->late->result.is_unfinished = true;
+		return 1;
+	}
+	if (error < 0) {
+		cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_FP);
+		w->was_followed = true;
+		return step_frame_pointer(w, end);
+	}
+	cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_ROWS);
+	row = error ? NULL : &found;
+	if (is_hand_made_end(w, m->file, va, row)) {
+		cache_fill_block(w->late->fill, m->file, va);
+		*end = END_ROOT;
+		return 1;
+	}
+	cache_fill_blocks(w->late->fill, m->file, va);
+	found.is_end = false; /* who runs here has a caller */
+	w->was_followed = row && row->is_followed;
+	if (may_be_new_thread(w, row))
+		return step_new_thread(w, m->file, va, row, end);
+	if (row && row->is_guess)
+		return step_guess(w, m->file, va, row, end);
+	return step_row(w, m->file, va, row, end);
+}
+
+/* Walks from the frame at regs, which is added first, to where the walk ends. */
+static void walk_on(struct walk *w)
+{
+	struct late_result *result = &w->late->result;
+	uint32_t met = w->sample->user_cnt; /* frames, the last where the kernel missed */
+
+	result->end = END_DEPTH;
+	while (result->count < MAX_USER_FRAMES) {
+		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
+		cache_fill_begin(w->late->fill, w->now_ns,
+				 result->count < met ? UINT64_MAX
+						     : (result->count == met ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC);
+		if (step(w, &result->end))
+			break;
+	}
+	if (result->end == END_BAD_MEMORY && w->sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
+		result->end = END_COPY_LIMIT;
+}
+
+/*
+ * The copy ended, and the kernel, which needs none, came further: on from the frame where it missed. There pc, sp and fp are
+ * known, which is enough for nearly every rule; at the least the place gets its entries.
+ */
+static void go_on_from_kernel(struct walk *w)
+{
+	struct late_result *result = &w->late->result;
+	uint64_t pc = w->sample->user[w->sample->user_cnt - 1];
+	enum walk_end first_end = result->end;
+
+	w->regs.value[REG_PC] = pc & ~FRAME_EXACT;
+	w->regs.value[REG_SP] = w->sample->regs->stop_sp;
+	w->regs.value[REG_FP] = w->sample->regs->stop_fp;
+	w->regs.is_exact = pc & FRAME_EXACT;
+	w->regs.known = WALKED | (w->sample->regs->stop_sp ? REG_BIT(REG_SP) : 0);
+	result->count = w->sample->user_cnt - 1;
+	memcpy(result->frames, w->sample->user, result->count * sizeof(*result->frames));
+	walk_on(w);
+	if (result->end != END_ROOT && result->end != END_DEPTH)
+		result->end = first_end;
+}
+
+/* Whether a frame is exact may become known only by its row, which the kernel did not have where it missed. */
+static void check_against_kernel(struct late *l, const struct pending_sample *sample)
+{
+	const struct late_result *result = &l->result;
+	uint32_t count = sample->user_cnt < result->count ? sample->user_cnt : result->count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if ((result->frames[i] ^ sample->user[i]) & ~FRAME_EXACT) {
+			metric_add(l->mismatches, 1);
+			break;
+		}
+	}
+}
+
+const struct late_result *late_walk(struct late *l, struct process *process, const struct pending_sample *sample)
+{
+	struct walk w = {
+		.late = l,
+		.process = process,
+		.sample = sample,
+		.memory = { sample },
+		.regs = { .known = REG_BIT(USER_REGS) - 1, .is_exact = true },
+		.now_ns = clock_mono_ns(),
+	};
+	struct late_result *result = &l->result;
+
+	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
+	cache_fill_begin(l->fill, w.now_ns, REFILL_MS * NSEC_PER_MSEC);
+	if (sample->record->end == END_MISS_PROC)
+		cache_fill_address_space(l->fill, process->as);
+	result->count = 0;
+	result->is_unfinished = false;
+	walk_on(&w);
+	check_against_kernel(l, sample);
+	if (sample->user_cnt > result->count && result->end != END_ROOT)
+		go_on_from_kernel(&w);
+	metric_add(l->walks, !result->is_unfinished);
+	return result;
+}

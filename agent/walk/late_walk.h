@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Late unwinding: the walk of a sample that missed a cache, from frame 0, over the registers and the stack it carried; it
+ * fills the kernel's caches with the entries that the walk needed, so that the next such stack is walked in the kernel.
+ */
+#ifndef HEARTH_AGENT_WALK_LATE_WALK_H
+#define HEARTH_AGENT_WALK_LATE_WALK_H
+
+#include <stdint.h>
+
+#include "agent/samples/reorder.h"
+#include "agent/process/processes.h"
+
+struct late;
+struct metrics;
+struct sampler;
+
+struct late_result {
+	uint64_t frames[MAX_USER_FRAMES]; /* innermost first, with FRAME_EXACT */
+	uint32_t count;
+	enum walk_end end;
+	bool is_unfinished; /* a file is still being read: walk it again later */
+};
+
+int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
+	     struct late **ret);
+void late_free(struct late *l);
+
+/* Walks @sample (with regs) in @process. The result is valid until the next call. */
+const struct late_result *late_walk(struct late *l, struct process *process, const struct pending_sample *sample);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The query API over HTTP: a request becomes a question to the query thread and waits, suspended, for its answer. Whoever
+ * has the question frees it: the request, or, when its client goes away while the thread has it, the answer's arrival.
+ * Loop's thread only.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/routes/handlers.h"
+#include "backend/api/query_thread.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/text/parse.h"
+
+enum {
+	MAX_PARAMS = 32,
+	HEADERS = 9,
+	DEFAULT_WINDOW_S = 30, /* of a live pprof profile, as Go's */
+	MAX_WINDOW_S = 3600,
+	SETTLE_NS = 500 * NSEC_PER_MSEC, /* from the end of a window until its samples are in the store */
+};
+
+struct api_request {
+	struct query_job job;
+	struct request *request; /* NULL: its client has gone */
+	bool is_answered;
+	char *path;			      /* owned, as is the text of the parameters */
+	struct query_param items[MAX_PARAMS]; /* owned */
+	size_t count, dropped;
+	char window[2][24]; /* from and to of a live profile */
+	char etag[32], disposition[192];
+	struct reply_header headers[HEADERS];
+};
+
+static void api_request_free(struct api_request *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free((char *)a->items[i].key);
+	free(a->path);
+	if (a->job.symbols_fd >= 0)
+		close(a->job.symbols_fd);
+	buf_fini(&a->job.answer.body);
+	free(a);
+}
+
+void page_api_cancel(struct request *r)
+{
+	struct api_request *a = r->api;
+
+	r->api = NULL;
+	if (!a)
+		return;
+	if (a->is_answered || query_thread_cancel(r->server->queries, &a->job))
+		api_request_free(a);
+	else
+		a->request = NULL;
+}
+
+/* One block for both: key NUL value NUL. */
+static enum MHD_Result take_param(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct api_request *a = arg;
+	size_t key_len = strlen(key) + 1, value_len = value ? strlen(value) + 1 : 1;
+	char *copy = a->count < MAX_PARAMS ? malloc(key_len + value_len) : NULL;
+
+	(void)kind;
+	if (!copy) {
+		a->dropped++;
+		return MHD_NO;
+	}
+	memcpy(copy, key, key_len);
+	memcpy(copy + key_len, value ? value : "", value_len);
+	a->items[a->count++] = (struct query_param){ copy, copy + key_len };
+	return MHD_YES;
+}
+
+static void set_headers(struct api_request *a)
+{
+	const struct api_answer *answer = &a->job.answer;
+	size_t n = 0;
+
+	snprintf(a->etag, sizeof(a->etag), "\"%016llx%s\"", (unsigned long long)a->job.hash, a->job.is_packed ? "-gz" : "");
+	a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache" };
+	a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_VARY, "Accept-Encoding" };
+	a->headers[n++] = (struct reply_header){ "X-Content-Type-Options", "nosniff" };
+	a->headers[n++] = (struct reply_header){ "Content-Security-Policy", "default-src 'none'; sandbox" };
+	a->headers[n++] = (struct reply_header){ "Cross-Origin-Resource-Policy", "same-origin" };
+	a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_ETAG, a->etag };
+	if (a->job.is_packed)
+		a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip" };
+	if (answer->file_name[0]) {
+		snprintf(a->disposition, sizeof(a->disposition), "attachment; filename=\"%s\"", answer->file_name);
+		a->headers[n++] = (struct reply_header){ "Content-Disposition", a->disposition };
+	}
+}
+
+static void on_answer(struct query_job *job)
+{
+	struct api_request *a = (struct api_request *)job;
+	struct request *r = a->request;
+
+	a->is_answered = true;
+	if (!r) {
+		api_request_free(a);
+		return;
+	}
+	set_headers(a);
+	r->reply.headers = a->headers;
+	if (job->answer.status == MHD_HTTP_OK && request_has_copy(r, a->etag)) {
+		reply_body(r, MHD_HTTP_NOT_MODIFIED, job->answer.content_type);
+	} else {
+		r->reply.body = job->answer.body;
+		job->answer.body = BUF_EMPTY;
+		reply_body(r, job->answer.status, job->answer.content_type);
+	}
+	request_resume(r);
+}
+
+static bool add_param(struct api_request *a, const char *key, const char *value)
+{
+	return take_param(a, MHD_GET_ARGUMENT_KIND, key, value) == MHD_YES;
+}
+
+/*
+ * Begins a profile of the time to come: the store is asked when the window is over and its samples have been stored. False:
+ * the parameters are wrong, which is answered.
+ */
+static bool begin_window(struct request *r, struct api_request *a)
+{
+	const struct query_params params = { a->items, a->count };
+	const char *text = query_param(&params, "seconds");
+	uint64_t seconds = DEFAULT_WINDOW_S, from_ns = clock_unix_ns(), to_ns;
+
+	if (text && (parse_u64(text, &seconds) || !seconds || seconds > MAX_WINDOW_S)) {
+		reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds: a whole number from 1 to 3600\n");
+		return false;
+	}
+	to_ns = from_ns + seconds * NSEC_PER_SEC;
+	snprintf(a->window[0], sizeof(a->window[0]), "%llu.%09llu", (unsigned long long)(from_ns / NSEC_PER_SEC),
+		 (unsigned long long)(from_ns % NSEC_PER_SEC));
+	snprintf(a->window[1], sizeof(a->window[1]), "%llu.%09llu", (unsigned long long)(to_ns / NSEC_PER_SEC),
+		 (unsigned long long)(to_ns % NSEC_PER_SEC));
+	if (!add_param(a, "from", a->window[0]) || !add_param(a, "to", a->window[1])) {
+		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
+		return false;
+	}
+	a->job.not_before_ns = clock_mono_ns() + seconds * NSEC_PER_SEC + SETTLE_NS;
+	if (r->server->window_ends)
+		r->server->window_ends(r->server->window_arg, clock_mono_ns() + seconds * NSEC_PER_SEC);
+	return true;
+}
+
+/* process=NAME of pprof's paths: a selector by name; hearth is this very process. False: answered. */
+static bool choose_process(struct request *r, struct api_request *a)
+{
+	const struct query_params params = { a->items, a->count };
+	const char *name = query_param(&params, "process");
+	AUTO(buf_fini) struct buf query = BUF_EMPTY;
+
+	if (!name || !strstr(a->path, "pprof/"))
+		return true;
+	if (!strcmp(name, "hearth"))
+		buf_printf(&query, "{process.pid=\"%d\"}", (int)getpid());
+	else
+		buf_printf(&query, "{process.executable.name=`%s`}", name);
+	if (!query_param(&params, "query") && !strchr(name, '`') && add_param(a, "query", buf_text(&query)))
+		return true;
+	reply_text(r, MHD_HTTP_BAD_REQUEST, "process: a name, and no query beside it\n");
+	return false;
+}
+
+/* Answers what pprof's tools may ask for beside the profile. Our profile has its names in it, so there are no symbols to
+ * look up. */
+static bool answer_pprof_extra(struct request *r)
+{
+	const char *name = strrchr(r->path, '/') + 1;
+
+	if (!strcmp(name, "symbol"))
+		reply_text(r, MHD_HTTP_OK, "num_symbols: 0\n");
+	else if (!strcmp(name, "cmdline"))
+		reply_text(r, MHD_HTTP_OK, "hearth\n");
+	else
+		return false;
+	return true;
+}
+
+static bool is_live_profile(const struct api_request *a)
+{
+	const struct query_params params = { a->items, a->count };
+
+	return strstr(a->path, "pprof/") && !query_param(&params, "from");
+}
+
+static struct api_request *api_request_new(struct request *r)
+{
+	struct api_request *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->request = r;
+	a->job.symbols_fd = -1;
+	a->path = strdup(r->path);
+	MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, take_param, a);
+	if (a->path)
+		return a;
+	api_request_free(a);
+	return NULL;
+}
+
+/* Hands the question over; false: it is refused. */
+static bool ask(struct request *r, struct api_request *a)
+{
+	a->job.path = a->path;
+	a->job.params = (struct query_params){ a->items, a->count };
+	a->job.done = on_answer;
+	if (query_thread_ask(r->server->queries, &a->job) == 0) {
+		r->api = a;
+		return true;
+	}
+	r->reply.retry_after_s = 1;
+	reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many questions at once: try again\n");
+	return false;
+}
+
+static struct api_request *begin(struct request *r)
+{
+	struct api_request *a = api_request_new(r);
+
+	if (!a) {
+		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
+	} else if (a->dropped) {
+		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
+		api_request_free(MOVE(a));
+	}
+	return a;
+}
+
+void page_api_symbols(struct request *r, int *fd, enum ingest_encoding encoding)
+{
+	struct api_request *a = begin(r);
+
+	if (!a)
+		return;
+	a->job.symbols_fd = MOVE_FD(*fd);
+	a->job.symbols_encoding = encoding;
+	if (!ask(r, a))
+		api_request_free(a);
+}
+
+void page_api_clear(struct request *r)
+{
+	struct api_request *a;
+
+	if (!r->server->queries) {
+		reply_text(r, MHD_HTTP_NOT_FOUND, "there is no store here: start hearth with --store DIR\n");
+		return;
+	}
+	a = begin(r);
+	if (!a)
+		return;
+	a->job.clears = true;
+	if (!ask(r, a))
+		api_request_free(a);
+}
+
+void page_api_question(struct request *r, const struct query_param *params, size_t count)
+{
+	struct api_request *a;
+
+	if (!r->server->queries) {
+		reply_text(r, MHD_HTTP_NOT_FOUND, "there is no store here: start hearth with --store DIR\n");
+		return;
+	}
+	a = begin(r);
+	for (size_t i = 0; a && i < count; i++)
+		add_param(a, params[i].key, params[i].value);
+	if (!a)
+		return;
+	a->job.pack = request_takes_gzip(r);
+	if (a->dropped)
+		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
+	if (a->dropped || !ask(r, a))
+		api_request_free(a);
+}
+
+void page_api(struct request *r)
+{
+	struct api_request *a;
+
+	if (!r->server->queries) {
+		reply_text(r, MHD_HTTP_NOT_FOUND, "there is no store here: start hearth with --store DIR\n");
+		return;
+	}
+	if (strstr(r->path, "/pprof/") && answer_pprof_extra(r))
+		return;
+	if (!api_has_path(r->path)) {
+		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
+		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found\n");
+		return;
+	}
+	a = begin(r);
+	if (!a)
+		return;
+	a->job.pack = request_takes_gzip(r);
+	if (!choose_process(r, a) || (is_live_profile(a) && !begin_window(r, a)) || !ask(r, a))
+		api_request_free(a);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums by the value of a label: which group each event of a block belongs to, and sums by (group, number). */
+#ifndef HEARTH_BACKEND_STORE_SQLITE_GROUPS_H
+#define HEARTH_BACKEND_STORE_SQLITE_GROUPS_H
+
+#include "backend/store/sqlite/scan.h"
+#include "base/intern.h"
+
+enum { GROUP_CPUS = 1 << 16 };
+
+/* Instead of a label (told by its address): groups are resources, their texts the numbers of their sets. */
+extern const char groups_by_resource[];
+
+struct groups {
+	const char *by;	       /* NULL: one group, "" */
+	struct intern *values; /* with their NUL */
+	uint32_t *of_cpu;      /* group + 1 of each cpu + 1; allocated when needed */
+	uint32_t *of_cell;     /* of each cell of the block */
+	size_t of_cell_cap;
+	/* of the series last asked about */
+	enum { GROUP_SERIES, GROUP_CELLS, GROUP_CPU } how;
+	uint32_t of_series;
+};
+
+int groups_init(struct groups *g, const char *by);
+void groups_fini(struct groups *g);
+const char *groups_text(const struct groups *g, uint32_t group);
+
+/* Finds out about the block's series @index: of_series, or of_cell of its cells, as @how says. */
+int groups_find(struct groups *g, struct scan *scan, uint32_t index);
+
+/* Reads the parts needed to look at events one by one; groups_of() may be called then. */
+int groups_events(struct groups *g, struct scan *scan);
+
+/* The group of a value's text. 0 or -ENOMEM. */
+int groups_add(struct groups *g, const char *value, uint32_t *ret);
+
+static inline uint32_t groups_of(const struct groups *g, const struct block *b, uint32_t event)
+{
+	if (g->how == GROUP_SERIES)
+		return g->of_series;
+	return g->how == GROUP_CELLS ? g->of_cell[b->label[event]] : g->of_cpu[b->cpu[event] & (GROUP_CPUS - 1)] - 1;
+}
+
+/* Sums by (group, number): open addressing. */
+struct sum {
+	uint64_t key; /* group << 32 | number */
+	int64_t weight;
+	uint64_t events; /* 0: free */
+};
+
+struct sums {
+	struct sum *slots;
+	size_t cap, count;
+	size_t last; /* place of the one added to last */
+};
+
+void sums_fini(struct sums *t);
+
+/* 0 or -ENOMEM. @events is not 0. */
+int sums_add(struct sums *t, uint32_t group, uint32_t number, int64_t weight, uint64_t events);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk over the blocks that a selection touches. For each block it is known which of its series are selected, wholly or by
+ * event; the question then reads the parts it needs. Everything sees one snapshot of the store.
+ */
+#ifndef HEARTH_BACKEND_STORE_SQLITE_SCAN_H
+#define HEARTH_BACKEND_STORE_SQLITE_SCAN_H
+
+#include "backend/store/sqlite/names.h"
+#include "base/map.h"
+
+#define STORE_CPU_LABEL "cpu.logical_number"
+
+/* The selection as it applies to a series. */
+struct scan_series {
+	const struct name_series *series;
+	bool is_out;	    /* of another kind, or its labels do not fit */
+	uint64_t undecided; /* matchers that look at each event's labels, a bit each */
+};
+
+struct scan {
+	struct store_sqlite *s;
+	const struct store_selection *sel;
+	char kind[128];
+	struct map series;  /* number + 1 -> struct scan_series */
+	sqlite3_stmt *list; /* of the blocks in the time range */
+	sqlite3_stmt *row;  /* the block that is looked at, or the row of a roll-up */
+	/* hours that were read as roll-ups, ascending: their blocks are left out */
+	int64_t *hours;
+	size_t hour_count, hour_cap, next_hour;
+	/* the block, which may be a roll-up's row: it has no parts after the cells */
+	struct block *block;
+	bool is_whole;		 /* all its events are in the time range */
+	struct scan_series **of; /* of each series in the block; NULL: out */
+	size_t of_cap;
+	uint8_t *mask; /* of each event; grown as needed */
+	size_t mask_cap;
+};
+
+/* Takes the store's read_lock and begins a snapshot; scan_end() after 0 or an error. With @any_kind the selection's kind
+ * does not matter. */
+int scan_begin(struct scan *scan, struct store *s, const struct store_selection *sel, bool any_kind);
+void scan_end(struct scan *scan);
+
+/* The next block with a selected series: 1, 0 at the end, -errno. Damaged ones are counted and left out. */
+int scan_next(struct scan *scan);
+
+/* Calls @fn for every selected series of every block, by its place there, until it returns an error. The rest of a block
+ * found damaged is counted and left out. */
+int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
+
+/*
+ * The same, but hours that lie in the time range as a whole are read as roll-ups where there are some, and where @can says 1
+ * of every selected series in them: @fn then needs no part after the cells, and gets no mask. @can: 0 when it does, or
+ * -errno.
+ */
+int scan_sums(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32_t index),
+	      int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
+
+/* Reads a part, and what it depends on. */
+int scan_part(struct scan *scan, enum block_part part);
+
+/*
+ * Finds the selected events of the block's series @index: *@mask_ret gets NULL when all are, or a byte for each of the
+ * block's events (only those of this series count). 0 or -errno.
+ */
+int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret);
+
+/* Whether matcher @i is met by @value. *@err, when it is 0 before, gets what ended a regular expression or the question. */
+bool scan_is_match(const struct scan *scan, size_t i, const char *value, int *err);
+
+/* Fills in what the selection says of @m's series. 0 or -errno. */
+int scan_match_series(struct scan *scan, struct scan_series *m);
+
+/* Whether the matchers @undecided of the block's series @index, but those of cpus, are met by events with the labels
+ * @set_id. 0 or -errno. */
+int scan_match_set(struct scan *scan, uint32_t index, uint64_t undecided, uint32_t set_id, bool *fits);
+
+/* The value of @key among the labels of a series: resource's, profile's, scope's; NULL when it has none. */
+const char *scan_series_value(struct scan *scan, const struct name_series *series, const char *key, int *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts on what several commands and options share. */
+#include "cmd/help/topics.h"
+
+#include <stddef.h>
+
+const struct topic topics[] = {
+	{ "filters", "What is sampled. The kernel decides it for each sample, before it looks at the stack; what is\n"
+		     "filtered away costs next to nothing.\n\n"
+		     "  -p PID,...  -t TID,...     these processes with the children they start, or these threads\n"
+		     "  --comm NAME,...            threads so named, and all threads of processes so named; * ? [a-z]\n"
+		     "  --uid USER,...             what these users run\n"
+		     "  -G PATH,...  --container ID,...   these control groups and those below them, these containers\n"
+		     "  -C CPU,...                 these CPUs\n"
+		     "  --min-process-age TIME     processes that are not younger\n"
+		     "  --kernel, --no-kernel      time in the kernel alone; no kernel frames\n"
+		     "  --idle                     idle CPUs too\n\n"
+		     "Filters of different kinds must all let a sample pass: --uid 1000 --comm 'java*' is what user 1000\n"
+		     "runs under such names. Of several values of one kind any will do; -p and -t, and -G and\n"
+		     "--container, are one kind each. Process ids are the host's, also for what runs in containers.\n" },
+	{ "events", "What a sample is taken on, by perf's names:\n\n"
+		    "  cpu-clock, task-clock      time; the default, works everywhere\n"
+		    "  page-faults (faults), minor-faults, major-faults, context-switches (cs),\n"
+		    "  cpu-migrations (migrations), alignment-faults, emulation-faults     counted by the kernel\n"
+		    "  cycles, ref-cycles, bus-cycles, instructions, cache-references, cache-misses, branches,\n"
+		    "  branch-misses, stalled-cycles-frontend, stalled-cycles-backend      counted by the CPU\n"
+		    "  L1-dcache, L1-icache, LLC, dTLB, iTLB, branch, node with -loads, -load-misses, -stores,\n"
+		    "  -store-misses, -prefetches, -prefetch-misses: LLC-load-misses\n"
+		    "  rHEX                       a raw event of the CPU\n"
+		    "  SYSTEM:EVENT               a tracepoint of the kernel: sched:sched_switch,\n"
+		    "                             syscalls:sys_enter_openat; 'perf list tracepoint' shows all\n\n"
+		    "Behind a colon: u user space alone, k the kernel alone, p (pp, ppp) more precise. -F HZ asks for\n"
+		    "so many samples a second, -c N for one each N events. Of a tracepoint each event is a sample unless\n"
+		    "-c says less, there are no u, k and p, and -F does nothing. Virtual machines often count nothing of\n"
+		    "the CPU's; 'hearth check' says which events are here.\n" },
+	{ "configuration",
+	  "Each option may also stand in a YAML file, under its long name:\n\n"
+	  "  freq: 99\n"
+	  "  collector: [ http://collector:4318 ]\n"
+	  "  error-frames: yes\n"
+	  "  record:                    # for hearth record alone\n"
+	  "    freq: 999\n\n"
+	  "The file is that of --config, else $XDG_CONFIG_HOME/hearth.yaml (~/.config/hearth.yaml), else\n"
+	  "/etc/hearth.yaml. A flag goes before a HEARTH_ variable, that before OpenTelemetry's, that before\n"
+	  "the file. 'hearth check --config FILE' names what is wrong by line. A service (no terminal) reads\n"
+	  "its file again on SIGHUP: verbose, quiet, report-interval, report-jitter and probabilistic count\n"
+	  "at once, of others that changed it says that they count at the next start.\n" },
+	{ "environment",
+	  "Each option is also a variable: --report-interval is HEARTH_REPORT_INTERVAL. Flags take yes or\n"
+	  "no; options that may be repeated take one value a line. An empty variable counts as unset.\n\n"
+	  "OpenTelemetry's variables are known where they fit: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS,\n"
+	  "_TIMEOUT, _COMPRESSION, _PROTOCOL, _INSECURE, _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY, and\n"
+	  "the same with OTEL_EXPORTER_OTLP_PROFILES_ in front, which go first; OTEL_SERVICE_NAME and\n"
+	  "OTEL_RESOURCE_ATTRIBUTES, both hearth's own and, before these, each profiled process's. Others:\n"
+	  "DEBUGINFOD_URLS, HOST_PROC (--proc), NO_COLOR, http_proxy and its like, XDG_CONFIG_HOME.\n" },
+	{ "units", "Times: 5, 5s, 250ms, 1.5m, 2h, 7d; a bare number is seconds. Sizes: 4096, 64K, 4MiB, 2G, in powers\n"
+		   "of 1024. Lists: values with commas between them, or the option again.\n" },
+	{ "exit-status",
+	  "0 done, 1 failed, 2 wrong usage. 'hearth record -- COMMAND' passes on the command's status: 128 +\n"
+	  "the signal that killed it, 126 when it could not be executed, 127 when it was not found.\n"
+	  "Data goes to standard output, messages to standard error.\n" },
+	{ "completion", "For bash, in ~/.bashrc:      source <(hearth help --completion bash)\n"
+			"For zsh, in ~/.zshrc:        source <(hearth help --completion zsh)    # after compinit\n"
+			"For fish, in config.fish:    hearth help --completion fish | source\n"
+			"'make install' puts them where each shell looks by itself.\n" },
+	{ NULL, NULL },
+};

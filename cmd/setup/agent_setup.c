@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns options into struct agent_config: names of users become numbers, lists of CPUs arrays. Owns these two, borrows the
+ * rest. */
+#include "cmd/setup/agent_setup.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/process/attributes.h"
+#include "agent/proc/proc_root.h"
+#include "base/log.h"
+#include "base/text/parse.h"
+#include "cmd/options/config.h"
+
+enum { MAX_CPUS = 4096 };
+
+static int set_cpus(struct agent_setup *setup, const char *text)
+{
+	int count;
+
+	if (!text)
+		return 0;
+	setup->cpus = calloc(MAX_CPUS, sizeof(*setup->cpus));
+	if (!setup->cpus)
+		return -ENOMEM;
+	count = agent_parse_cpus(text, setup->cpus, MAX_CPUS);
+	if (count <= 0) {
+		log_error("--cpu: '%s' is no list of CPUs; give one such as 0-3,8", text);
+		return -EINVAL;
+	}
+	setup->agent.filter.cpus = setup->cpus;
+	setup->agent.filter.cpu_count = (size_t)count;
+	return 0;
+}
+
+static int set_uids(struct agent_setup *setup, const struct string_list *users)
+{
+	setup->uids = calloc(users->count + 1, sizeof(*setup->uids));
+	if (!setup->uids)
+		return -ENOMEM;
+	for (size_t i = 0; i < users->count; i++) {
+		const struct passwd *passwd = getpwnam(users->items[i]);
+		uint64_t uid = passwd ? passwd->pw_uid : 0;
+
+		if (!passwd && (parse_u64(users->items[i], &uid) || uid >= UINT32_MAX)) {
+			log_error("--uid: there is no user '%s'", users->items[i]);
+			return -EINVAL;
+		}
+		setup->uids[i] = (uint32_t)uid;
+	}
+	setup->agent.filter.uids = setup->uids;
+	setup->agent.filter.uid_count = users->count;
+	return 0;
+}
+
+static void set_filter(struct agent_filter *filter, const struct config *config)
+{
+	filter->pids = config->pids.items;
+	filter->pid_count = config->pids.count;
+	filter->tids = config->tids.items;
+	filter->tid_count = config->tids.count;
+	filter->no_inherit = config->no_inherit;
+	filter->cgroups = (const char *const *)config->cgroups.items;
+	filter->cgroup_count = config->cgroups.count;
+	filter->containers = (const char *const *)config->containers.items;
+	filter->container_count = config->containers.count;
+	filter->comms = (const char *const *)config->comms.items;
+	filter->comm_count = config->comms.count;
+	filter->min_age_ns = config->min_age_ns;
+	filter->idle = config->idle;
+	filter->no_kernel = config->no_kernel;
+	filter->kernel_only = config->kernel;
+}
+
+static int check_attributes(const char *text)
+{
+	struct attributes parsed = ATTRIBUTES_EMPTY;
+	int err = text ? attributes_parse(&parsed, str_z(text)) : 0;
+
+	attributes_fini(&parsed);
+	if (err == -EINVAL)
+		log_error("--resource-attributes: '%s' is not KEY=VALUE,... with %%XX for what is no plain character", text);
+	return err;
+}
+
+/* Called before pids are looked up. */
+static int set_proc(const struct config *config)
+{
+	struct agent_error error = { "" };
+	struct pid_space ignored;
+	int err = proc_root_set(config->proc);
+
+	if (err) {
+		log_error("--proc: '%s' is too long: %d characters at most", config->proc, PROC_ROOT_MAX_BYTES - 1);
+		return err;
+	}
+	err = proc_root_space(&ignored, &error);
+	if (err)
+		log_error("%s", error.message);
+	return err;
+}
+
+static int check(const struct agent_setup *setup)
+{
+	struct agent_error error = { "" };
+	const char *option = NULL;
+	int err = agent_check_config(&setup->agent, &option, &error);
+
+	if (err)
+		log_error("--%s: %s", option, error.message);
+	return err;
+}
+
+int agent_setup_init(struct agent_setup *setup, const struct config *config)
+{
+	int err;
+
+	*setup = (struct agent_setup){
+		.agent = {
+			.freq_hz = (unsigned)config->freq_hz,
+			.period = config->period,
+			.event = config->event,
+			.report_interval_ns = config->report_interval_ns,
+			.report_jitter = config->report_jitter,
+			.env_vars = (const char *const *)config->env_vars.items,
+			.env_var_count = config->env_vars.count,
+			.service_name = config->service_name,
+			.resource_attributes = config->resource_attributes,
+			.stack_chunks = (unsigned)config->stack_chunks,
+			.ring_bytes = config->ring_bytes,
+			.map_scale = (unsigned)config->map_scale,
+			.bpf_log_level = (unsigned)config->bpf_log_level,
+			.error_frames = config->error_frames,
+			.no_version_check = config->no_version_check,
+			.unsafe_kernel = config->unsafe_kernel,
+			.symbols = !strcmp(config->symbols, "off")	? SYMBOLS_OFF
+				   : !strcmp(config->symbols, "tables") ? SYMBOLS_TABLES
+									: SYMBOLS_FULL,
+			.symbol_cache = config->symbol_cache,
+			.symbol_cache_bytes = config->symbol_cache_bytes,
+			.no_helper = config->no_helper,
+			.no_bpf_loop = config->no_bpf_loop,
+		},
+	};
+	set_filter(&setup->agent.filter, config);
+	err = set_proc(config);
+	if (!err)
+		err = set_cpus(setup, config->cpus);
+	if (!err)
+		err = set_uids(setup, &config->uids);
+	if (!err)
+		err = check_attributes(config->resource_attributes);
+	return err ? err : check(setup);
+}
+
+void agent_setup_fini(struct agent_setup *setup)
+{
+	free(setup->cpus);
+	free(setup->uids);
+	*setup = (struct agent_setup){ 0 };
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page and the query API, and /metrics, beside an agent in the same process: an HTTP server on a loop and a thread of
+ * its own, so that neither a slow question nor a slow client holds up sampling. `hearth serve` has the same server on its
+ * one loop.
+ */
+#ifndef HEARTH_CMD_SETUP_PAGE_H
+#define HEARTH_CMD_SETUP_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct loop;
+struct page;
+struct query_thread;
+struct session;
+
+/* Whether there is something to show, and --page-address does not say that nobody is to see it. */
+bool page_is_wanted(const struct session *s);
+
+/* Warns where --page-address was given and there is nothing to show. */
+void page_warn_of_nothing(const struct session *s);
+
+/* The thread that answers questions about @s->store; answers come on @loop. Logs what fails; 0 or -errno. */
+int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret);
+
+/*
+ * Starts serving @s->store, if there is one, after s->agent was made, and receiving into it, at --page-address and
+ * --http-address; and /metrics at --metrics-address. When a port of the former is taken, another is looked for and said.
+ * *@ret stays NULL where all are off. Logs what fails; 0 or -errno.
+ */
+int page_start(struct session *s, struct page **ret);
+
+/* "http://127.0.0.1:4318/"; NULL: there is no page, or @page is NULL. */
+const char *page_url(const struct page *page);
+
+/* Ends requests, for session_drain(). @page is a struct page. */
+void page_stop(void *page, uint64_t deadline_ns);
+
+/* Called before session_close(). Accepts NULL. */
+void page_free(struct page *page);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session owns its loop, metrics, agent and sink. The agent feeds the sink and both count in the metrics, so they are
+ * taken down in that order. Signals are blocked from session_end_on_signals() (threads inherit that) until the drain, where
+ * they are let through again with their default action: waiting there is done in blocking calls.
+ */
+#include "cmd/setup/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/proc/proc_root.h"
+#include "backend/store/store.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "cmd/setup/agent_setup.h"
+#include "cmd/options/config.h"
+#include "cmd/setup/reload.h"
+#include "cmd/terminal/terminal.h"
+#include "proto/arena.h"
+#include "proto/sink.h"
+
+static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+int session_check_options(const struct config *config)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	AUTO(agent_setup_fini) struct agent_setup setup;
+	struct schedule schedule;
+	int err = agent_setup_init(&setup, config);
+
+	if (!err && schedule_init(&schedule, config, &error)) {
+		log_error("%s", buf_text(&error));
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static void tell_memory(void *metrics)
+{
+	memory_tell(metrics, "profiles", arenas_memory_bytes());
+	memory_tell(metrics, "room for profiles", arenas_spare_bytes());
+	memory_tell_process(metrics);
+}
+
+int session_open(struct session *s, const struct config *config)
+{
+	int err;
+
+	*s = (struct session){ .config = config, .current = config };
+	err = loop_new(&s->loop);
+	if (!err) {
+		s->metrics = metrics_new();
+		err = s->metrics ? metrics_on_collect(s->metrics, tell_memory, s->metrics) : -ENOMEM;
+	}
+	if (err)
+		log_error("cannot start: %s", strerror(-err));
+	return err;
+}
+
+static void on_signal(void *arg, int signo)
+{
+	struct session *s = arg;
+
+	if (signo == SIGHUP && s->is_service && reload_is_wanted(s->config)) {
+		reload(s);
+		return;
+	}
+	log_debug("%s: stopping", strsignal(signo));
+	s->is_signalled = true;
+	loop_stop(s->loop);
+}
+
+/* Under nohup SIGHUP is ignored and stays so. */
+static bool is_ours(int signo)
+{
+	struct sigaction action;
+
+	return signo != SIGHUP || sigaction(signo, NULL, &action) || action.sa_handler != SIG_IGN;
+}
+
+int session_end_on_signals(struct session *s)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
+		if (is_ours(ending_signals[i]))
+			sigaddset(&set, ending_signals[i]);
+	}
+	err = loop_add_signals(s->loop, &set, on_signal, s, NULL);
+	if (err)
+		log_error("cannot wait for signals: %s", strerror(-err));
+	return err;
+}
+
+static void on_stdout(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	if (events & (EPOLLERR | EPOLLHUP))
+		loop_stop(((struct session *)arg)->loop);
+}
+
+void session_end_on_closed_stdout(struct session *s)
+{
+	/* If it cannot be watched (a regular file), nobody closes it either. */
+	loop_add_fd(s->loop, STDOUT_FILENO, 0, on_stdout, s, NULL);
+}
+
+static int check_pids(const struct pid_list *pids, const char *option, const char *what)
+{
+	char path[PROC_PATH_BYTES];
+
+	for (size_t i = 0; i < pids->count; i++) {
+		if (!access(proc_path(path, pids->items[i], ""), F_OK))
+			continue;
+		log_error("--%s: there is no %s %" PRIu32 "%s%s", option, what, pids->items[i],
+			  proc_root_is_whole()
+				  ? ""
+				  : " among those of this pid namespace (container), which are all that shows in ",
+			  proc_root_is_whole() ? "" : proc_root());
+		return -ESRCH;
+	}
+	return 0;
+}
+
+/* A user who chose processes of this namespace does not miss the others. */
+static void warn_of_others(const struct config *config, uint32_t pid)
+{
+	if (proc_root_is_whole() || pid || config->pids.count || config->tids.count)
+		return;
+	log_warn("this is a pid namespace of its own (a container): what runs outside of it is counted as [not in /proc], "
+		 "without "
+		 "names and stacks. %s",
+		 access("/host/proc/1", F_OK)
+			 ? "To see it: docker --pid=host, in Kubernetes hostPID: true; or mount the host's "
+			   "/proc, and give its place as --proc or HOST_PROC"
+			 : "The host's /proc seems to be mounted: take --proc /host/proc");
+}
+
+int session_load_agent(struct session *s, uint32_t pid)
+{
+	AUTO(agent_setup_fini) struct agent_setup setup = { 0 };
+	AUTO(buf_fini) struct buf ignored = BUF_EMPTY; /* session_check_options() has said it */
+	struct agent_error error = { "" };
+	int err = check_pids(&s->config->pids, "pid", "process");
+
+	if (!err)
+		err = check_pids(&s->config->tids, "tid", "thread");
+	if (!err)
+		err = schedule_init(&s->schedule, s->config, &ignored);
+	if (!err)
+		err = agent_setup_init(&setup, s->config);
+	if (err)
+		return err;
+	setup.agent.filter.follow_pids_only = pid != 0;
+	memory_map_large();
+	err = agent_new(&setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	warn_of_others(s->config, pid);
+	err = pid ? proc_root_pid(pid, &pid) : 0;
+	if (!err && pid)
+		err = agent_add_pid(s->agent, pid);
+	if (err)
+		log_error("cannot follow process %" PRIu32 ": %s", pid, strerror(-err));
+	return err;
+}
+
+int session_start_agent(struct session *s, const char *target)
+{
+	AUTO(buf_fini) struct buf line = BUF_EMPTY;
+	struct agent_error error = { "" };
+	int err = schedule_is_on(&s->schedule) ? agent_pause(s->agent, true) : 0;
+
+	if (!err)
+		err = agent_start(s->agent, &error);
+	if (!err)
+		err = schedule_start(&s->schedule, s->loop, s->agent);
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	s->start_ns = clock_mono_ns() + s->config->delay_ns;
+	agent_describe(s->agent, &line);
+	if (target)
+		buf_printf(&line, "; profiles go to %s", target);
+	log_info("%s", buf_text(&line));
+	return 0;
+}
+
+int session_run(struct session *s)
+{
+	int err = loop_run(s->loop);
+
+	s->end_ns = clock_mono_ns();
+	if (err)
+		log_error("cannot wait for events: %s", strerror(-err));
+	return err;
+}
+
+/* The alternate screen is left and the cursor shown again, or the shell would come back on a ruined terminal. */
+static void die_off_screen(int signo)
+{
+	terminal_restore(true);
+	raise(signo); /* whose action is the default one again */
+}
+
+static void ignore_once(int signo)
+{
+	(void)signo;
+}
+
+/* From here on one signal ends the process at once, or two when none has come yet. */
+static void let_signals_through(const struct session *s)
+{
+	struct sigaction action = { .sa_flags = SA_RESETHAND | SA_NODEFER | SA_RESTART };
+	sigset_t set;
+
+	sigemptyset(&set);
+	action.sa_handler = !s->is_signalled ? ignore_once : s->has_screen ? die_off_screen : SIG_DFL;
+	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
+		if (!is_ours(ending_signals[i]))
+			continue;
+		sigaddset(&set, ending_signals[i]);
+		sigaction(ending_signals[i], &action, NULL);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int session_drain(struct session *s, void (*stop)(void *arg, uint64_t deadline_ns), void *arg)
+{
+	uint64_t deadline_ns = clock_mono_ns() + s->config->drain_timeout_ns, names_ns;
+	int agent_err, err;
+
+	let_signals_through(s);
+	if (stop)
+		stop(arg, deadline_ns);
+	/* Names may take half of it: what was sampled must still be sent. */
+	names_ns = clock_mono_ns() + s->config->drain_timeout_ns / 2;
+	agent_err = s->agent ? agent_stop(s->agent, names_ns) : 0;
+	err = sink_flush(s->sink, deadline_ns);
+	if (!err)
+		err = agent_err;
+	return err == -EPIPE ? 0 : err; /* the reader of our output has gone, and knows */
+}
+
+void session_log_undelivered(const struct session *s, int err)
+{
+	if (err == -ETIMEDOUT)
+		log_error("not everything could be delivered within --drain-timeout (%.1f s)",
+			  (double)s->config->drain_timeout_ns / (double)NSEC_PER_SEC);
+	else if (err)
+		log_error("not everything could be delivered: %s", strerror(-err));
+}
+
+void session_log_truth(struct session *s)
+{
+	struct agent_stats stats;
+
+	agent_stats_read(s->agent, &stats);
+	if (!stats.truncated)
+		return;
+	if (stats.chief_count == stats.truncated)
+		log_info("%" PRIu64 " of %" PRIu64 " user stacks are not complete: %s", stats.truncated,
+			 stats.complete + stats.truncated, stats.chief);
+	else
+		log_info("%" PRIu64 " of %" PRIu64 " user stacks are not complete, most of them (%" PRIu64 ") for: %s",
+			 stats.truncated, stats.complete + stats.truncated, stats.chief_count, stats.chief);
+}
+
+/* Appends what a sink took and could not deliver, and what waits in a spool, with the series' labels. */
+static void add_undelivered(void *arg, const char *name, const char *labels, uint64_t value)
+{
+	static const char suffix[] = "_dropped_samples_total";
+	size_t len = strlen(name), suffix_len = sizeof(suffix) - 1;
+	bool is_dropped = len > suffix_len && !strcmp(name + len - suffix_len, suffix);
+
+	if (!value || (!is_dropped && strcmp(name, "hearth_spool_samples")))
+		return;
+	buf_printf(arg, "; %" PRIu64 " %s", value, is_dropped ? "dropped by a sink" : "kept for the next start");
+	if (labels && labels[0])
+		buf_printf(arg, " (%s)", labels);
+}
+
+void session_account(struct session *s, struct buf *out)
+{
+	AUTO(buf_fini) struct buf losses = BUF_EMPTY;
+	struct agent_stats stats;
+	uint64_t walked;
+
+	agent_stats_read(s->agent, &stats);
+	agent_losses_print(s->agent, &losses);
+	walked = stats.complete + stats.truncated;
+	buf_printf(out, "%" PRIu64 " samples taken = %" PRIu64 " delivered + %" PRIu64 " lost", stats.taken, stats.delivered,
+		   stats.lost);
+	if (losses.len)
+		buf_printf(out, " (%s)", buf_text(&losses));
+	metrics_each(s->metrics, add_undelivered, out);
+	buf_printf(out, "; %" PRIu64 " not sampled", stats.not_sampled);
+	if (walked)
+		buf_printf(out, "; %.1f %% of user stacks complete", 100.0 * (double)stats.complete / (double)walked);
+}
+
+void session_close(struct session *s)
+{
+	agent_free(s->agent);
+	sink_free(s->sink);
+	if (s->store)
+		s->store->close(s->store);
+	metrics_free(s->metrics);
+	loop_free(s->loop);
+	if (s->reloaded)
+		config_fini(s->reloaded);
+	free(s->reloaded);
+	*s = (struct session){ 0 };
+}

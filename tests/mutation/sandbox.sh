@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs a test, in a mount namespace that was made for it, so that a planted bug cannot harm the machine's files: only $SHARD, /tmp and
+# other file systems than the root's can be written; what goes below /usr/lib/debug and the home folder is lost.
+#   sandbox.sh COMMAND...
+set -e
+mount --make-rprivate /
+mkdir -p "$WORK/over"
+mount -t tmpfs none "$WORK/over"
+for dir in /usr/lib/debug "$HOME"; do
+	if [ -d "$dir" ]; then
+		mkdir -p "$WORK/over$dir/"{up,work}
+		mount -t overlay overlay -o "lowerdir=$dir,upperdir=$WORK/over$dir/up,workdir=$WORK/over$dir/work" "$dir"
+	fi
+done
+mount --bind "$SHARD" "$SHARD"
+mount --bind /tmp /tmp
+mount -o remount,bind,ro /
+cd "$PWD" # the mount that is there now
+exec "$@"

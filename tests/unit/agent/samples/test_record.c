@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sample records, sections in any order, and lengths that lie. Each record ends where its memory ends. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/samples/record.h"
+#include "base/cleanup.h"
+
+enum { MAX_WORDS = MAX_RECORD_BYTES / 8, REGS_WORDS = sizeof(struct sample_regs) / 8 };
+
+/* Parses a sample of @count words of sections; its size is @size_bytes, or when that is 0 what it takes. */
+static int parse(const uint64_t *words, size_t count, uint32_t size_bytes, struct pending_sample *ret)
+{
+	static struct sample_record *last;
+	size_t bytes = sizeof(*last) + count * sizeof(*words);
+
+	free(last); /* what @ret points to lives until the next */
+	last = malloc(bytes);
+	assert_non_null(last);
+	*last = (struct sample_record){ .hdr = { .kind = RECORD_SAMPLE,
+						 .version = RECORD_VERSION,
+						 .size = size_bytes ? size_bytes : (uint32_t)bytes },
+					.end = END_ROOT };
+	if (count)
+		memcpy(last + 1, words, count * sizeof(*words));
+	return record_parse(&last->hdr, ret);
+}
+
+static void test_sections(void **state)
+{
+	uint64_t words[16 + REGS_WORDS] = {
+		[0] = SECTION(SECTION_VALUE, 8),
+		[1] = 250,
+		[2] = SECTION(SECTION_USER, 16),
+		[3] = 7,
+		[4] = 8,
+		[5] = SECTION(SECTION_LABELS, 3), /* padded */
+		[6] = UINT64_MAX,
+		[7] = SECTION(777, 0),
+		[8] = SECTION(SECTION_KERNEL, 8),
+		[9] = 9,
+		[10] = SECTION(SECTION_LABELS, 8),
+		[12] = SECTION(SECTION_REGS, sizeof(struct sample_regs)),
+	};
+	struct sample_regs regs = { .exec_id = 5, .stop_sp = 6 };
+	struct pending_sample s;
+
+	(void)state;
+	memcpy(&words[13], &regs, sizeof(regs));
+	assert_int_equal(parse(words, 13 + REGS_WORDS, 0, &s), 0);
+	assert_true(s.user_cnt == 2 && s.user[0] == 7 && s.user[1] == 8);
+	assert_true(s.kernel_cnt == 1 && s.kernel[0] == 9);
+	assert_true(s.regs && s.regs->exec_id == 5 && s.regs->stop_sp == 6);
+	assert_int_equal(s.value, 250);
+	assert_int_equal(s.unknown_cnt, 3);
+	assert_true(!s.areas && !s.area_cnt);
+	/* nothing but the head */
+	assert_int_equal(parse(NULL, 0, 0, &s), 0);
+	assert_true(!s.user && !s.user_cnt && !s.kernel && !s.kernel_cnt && !s.regs && !s.unknown_cnt);
+	assert_int_equal(s.value, 1);
+	assert_int_equal(s.record->end, END_ROOT);
+}
+
+static void test_bad_sections(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t count;
+		uint64_t words[4];
+	} bad[] = {
+		{ "no type", 1, { 0 } },
+		{ "no type, with content", 2, { SECTION(0, 8) } },
+		{ "longer than the record", 2, { SECTION(SECTION_USER, 16) } },
+		{ "a byte longer", 2, { SECTION(SECTION_LABELS, 9) } },
+		{ "much longer", 2, { SECTION(SECTION_LABELS, UINT32_MAX) } },
+		{ "behind the record, a head alone", 1, { SECTION(SECTION_KERNEL, 8) } },
+		{ "half a frame", 2, { SECTION(SECTION_KERNEL, 4) } },
+		{ "a frame and a half", 3, { SECTION(SECTION_USER, 12) } },
+		{ "no frames", 1, { SECTION(SECTION_USER, 0) } },
+		{ "short registers", 2, { SECTION(SECTION_REGS, 8) } },
+		{ "two values", 3, { SECTION(SECTION_VALUE, 16) } },
+		{ "the same twice", 4, { SECTION(SECTION_USER, 8), 1, SECTION(SECTION_USER, 8), 2 } },
+		{ "good, then bad", 4, { SECTION(SECTION_USER, 8), 1, SECTION(SECTION_KERNEL, 16), 2 } },
+	};
+	struct pending_sample s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		print_message("%s\n", bad[i].name);
+		assert_int_equal(parse(bad[i].words, bad[i].count, 0, &s), -EBADMSG);
+	}
+}
+
+/* As many frames, and bytes, as there may be; and one more. */
+static void test_limits(void **state)
+{
+	AUTO_FREE uint64_t *words = calloc(MAX_WORDS + 1, sizeof(*words));
+	const size_t most = (MAX_RECORD_BYTES - sizeof(struct sample_record)) / 8;
+	struct pending_sample s;
+
+	(void)state;
+	assert_non_null(words);
+	words[0] = SECTION(SECTION_USER, MAX_USER_FRAMES * 8);
+	assert_int_equal(parse(words, 1 + MAX_USER_FRAMES, 0, &s), 0);
+	assert_int_equal(s.user_cnt, MAX_USER_FRAMES);
+	words[0] = SECTION(SECTION_USER, (MAX_USER_FRAMES + 1) * 8);
+	assert_int_equal(parse(words, 2 + MAX_USER_FRAMES, 0, &s), -EBADMSG);
+	words[0] = SECTION(SECTION_KERNEL, MAX_KERNEL_FRAMES * 8);
+	assert_int_equal(parse(words, 1 + MAX_KERNEL_FRAMES, 0, &s), 0);
+	assert_int_equal(s.kernel_cnt, MAX_KERNEL_FRAMES);
+	words[0] = SECTION(SECTION_KERNEL, (MAX_KERNEL_FRAMES + 1) * 8);
+	assert_int_equal(parse(words, 2 + MAX_KERNEL_FRAMES, 0, &s), -EBADMSG);
+	words[0] = SECTION(SECTION_CHAIN, (most - 1) * 8);
+	assert_int_equal(parse(words, most, 0, &s), 0);
+	assert_int_equal(s.unknown_cnt, 1);
+	words[0] = SECTION(SECTION_CHAIN, most * 8);
+	assert_int_equal(parse(words, most + 1, 0, &s), -EBADMSG);
+}
+
+static void test_bad_heads(void **state)
+{
+	const uint64_t words[] = { SECTION(SECTION_USER, 8), 1 };
+	const uint32_t sizes[] = { 1,
+				   sizeof(struct record),
+				   sizeof(struct sample_record) - 8,
+				   sizeof(struct sample_record) + 8,
+				   sizeof(struct sample_record) + 12,
+				   sizeof(struct sample_record) + 15 };
+	struct sample_record r = { .hdr = { .kind = RECORD_SAMPLE, .version = RECORD_VERSION, .size = sizeof(r) } };
+	struct pending_sample s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		assert_int_equal(parse(words, ARRAY_LEN(words), sizes[i], &s), -EBADMSG);
+	assert_int_equal(record_parse(&r.hdr, &s), 0);
+	r.end = END_MAX;
+	assert_int_equal(record_parse(&r.hdr, &s), -EBADMSG);
+	r.end = END_NONE;
+	r.hdr.version = RECORD_VERSION - 1;
+	assert_int_equal(record_parse(&r.hdr, &s), -EBADMSG);
+	r.hdr.version = RECORD_VERSION;
+	r.hdr.kind = RECORD_STACK_CHUNK;
+	assert_int_equal(record_parse(&r.hdr, &s), -EBADMSG);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_bad_sections),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_bad_heads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples taken = delivered + lost + pending: sums over the kinds of a session, by a kernel half that is made up here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/agent_state.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/metrics.h"
+
+/* --- the kernel's side --- */
+
+static struct {
+	uint64_t counters[COUNTER_MAX];
+	uint64_t taken[MAX_KINDS], lost[MAX_KINDS];
+	uint64_t not_sampled;
+} half;
+
+void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
+{
+	(void)s;
+	memcpy(counters, half.counters, sizeof(half.counters));
+}
+
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret)
+{
+	(void)s;
+	*taken_ret = half.taken[kind];
+	*lost_ret = half.lost[kind];
+}
+
+uint64_t sampler_not_sampled(struct sampler *s)
+{
+	(void)s;
+	return half.not_sampled;
+}
+
+uint32_t sampler_cpus(const struct sampler *s)
+{
+	(void)s;
+	return 4;
+}
+
+const char *sampler_form(const struct sampler *s)
+{
+	(void)s;
+	return "bpf_loop";
+}
+
+uint32_t sampler_rings(const struct sampler *s)
+{
+	(void)s;
+	return 1;
+}
+
+uint64_t sampler_ring_bytes(const struct sampler *s)
+{
+	(void)s;
+	return 1 << 20;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	(void)s;
+	return 123;
+}
+
+/* What the tables would tell it, who are not asked here. */
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+	return 0;
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	return 0;
+}
+
+/* What the kinds would turn on, as in agent/sampler_state.h, which needs the programs. */
+struct bpf_program;
+struct bpf_program *sampler_entry(const struct sampler *s);
+int sampler_open_event(struct sampler *s, const struct sampled_kind *k, uint32_t cpu);
+void sampler_note_idle(struct sampler *s);
+
+struct bpf_program *sampler_entry(const struct sampler *s)
+{
+	(void)s;
+	return NULL;
+}
+
+int sampler_open_event(struct sampler *s, const struct sampled_kind *k, uint32_t cpu)
+{
+	(void)s, (void)k, (void)cpu;
+	return -1;
+}
+
+void sampler_note_idle(struct sampler *s)
+{
+	(void)s;
+}
+
+/* --- the agent's --- */
+
+static struct agent agent;
+
+static int make(void **state)
+{
+	(void)state;
+	memset(&half, 0, sizeof(half));
+	agent = (struct agent){ .in.metrics = metrics_new() };
+	agent.kinds.count = 2;
+	agent.kinds.list[0].what.freq_hz = 20;
+	agent.kinds.list[1].what.period = 1;
+	return !agent.in.metrics || processes_new(NULL, &agent.in.processes) || pending_new(1, &agent.in.pending);
+}
+
+static int destroy(void **state)
+{
+	(void)state;
+	pending_free(agent.in.pending);
+	processes_free(agent.in.processes);
+	metrics_free(agent.in.metrics);
+	return 0;
+}
+
+static void test_sums(void **state)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct agent_stats stats;
+
+	(void)state;
+	agent_stats_read(&agent, &stats);
+	assert_true(!stats.taken && !stats.delivered && !stats.lost && !stats.pending);
+	agent_losses_print(&agent, &text);
+	assert_int_equal(text.len, 0);
+	half.taken[0] = 100;
+	half.taken[1] = 50;
+	half.lost[0] = 3;
+	half.lost[1] = 4;
+	agent.delivered[0] = 80;
+	agent.delivered[1] = 30;
+	agent.in.lost[LOSS_MEMORY][0] = 2;
+	agent.in.lost[LOSS_MEMORY][1] = 5;
+	agent.in.lost[LOSS_SINK][1] = 6;
+	agent.in.ends[END_ROOT] = 70;
+	agent.in.ends[END_NO_RULE] = 2;
+	agent.in.ends[END_DEPTH] = 5;
+	agent_stats_read(&agent, &stats);
+	assert_int_equal(stats.taken, 150);
+	assert_int_equal(stats.delivered, 110);
+	assert_int_equal(stats.lost, 20);
+	assert_int_equal(stats.pending, 20);
+	assert_int_equal(stats.complete, 70);
+	assert_int_equal(stats.truncated, 7);
+	assert_string_equal(stats.chief, "depth");
+	assert_int_equal(stats.chief_count, 5);
+	agent_losses_print(&agent, &text);
+	assert_string_equal(buf_text(&text), "ring full 7, out of memory 7, refused by the sink 6");
+}
+
+/* An estimate that never goes back. */
+static void test_not_sampled(void **state)
+{
+	struct agent_stats stats;
+
+	(void)state;
+	half.not_sampled = 9;
+	agent_stats_read(&agent, &stats);
+	assert_int_equal(stats.not_sampled, 9);
+	half.not_sampled = 7;
+	agent_stats_read(&agent, &stats);
+	assert_int_equal(stats.not_sampled, 9);
+}
+
+static void test_metrics(void **state)
+{
+	static const char *const lines[] = {
+		"\nhearth_samples_taken_total 40\n",
+		"\nhearth_samples_delivered_total 30\n",
+		"\nhearth_samples_lost_total{reason=\"ring full\"} 1\n",
+		"\nhearth_samples_lost_total{reason=\"malformed record\"} 8\n",
+		"\nhearth_bpf_events_total{event=\"of these on an idle CPU\"} 6\n",
+		"\nhearth_unknown_sections_total 0\n",
+		"\nhearth_kernel_map_bytes 123\n",
+	};
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	(void)state;
+	half.counters[COUNTER_IDLE] = 6;
+	half.taken[1] = 40;
+	half.lost[1] = 1;
+	agent.delivered[1] = 30;
+	agent.in.lost[LOSS_MALFORMED][0] = 8;
+	assert_int_equal(agent_metrics(&agent), 0);
+	metrics_write(agent.in.metrics, &text);
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		if (!strstr(buf_text(&text), lines[i]))
+			fail_msg("no line %s in %s", lines[i], buf_text(&text));
+	agent_metrics_off(&agent);
+}
+
+static void test_description(void **state)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	(void)state;
+	agent_describe(&agent, &text);
+	assert_non_null(strstr(buf_text(&text),
+			       ", 4 CPUs, 20 Hz, a sample each event, 0 processes, walk by bpf_loop, 1 ring of "
+			       "1024 KB"));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_sums, make, destroy),
+		cmocka_unit_test_setup_teardown(test_not_sampled, make, destroy),
+		cmocka_unit_test_setup_teardown(test_metrics, make, destroy),
+		cmocka_unit_test_setup_teardown(test_description, make, destroy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

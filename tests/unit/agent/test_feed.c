@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rings that fill while something else takes long: what they have is kept, and applied later as if nobody had waited. The
+ * kernel's rings and the side band are stood in for here.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/feed.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "tests/unit/descriptors.h"
+
+/* --- the kernel's side --- */
+
+enum { RING_RECORDS = 16, PID = 1 << 30 /* nobody's */, STEPS = 200 };
+
+static struct {
+	struct {
+		struct sample_record sample;
+		uint64_t section, kernel[1];
+	} ring[RING_RECORDS];
+	uint32_t count, lost, seq;
+	struct side_band_record *told; /* one at most */
+} rings;
+
+int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
+{
+	(void)s;
+	for (uint32_t i = 0; i < rings.count; i++)
+		fn(arg, &rings.ring[i].sample.hdr);
+	rings.count = 0;
+	return 0;
+}
+
+void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band_record *record), void *arg)
+{
+	struct side_band_record *record = rings.told;
+
+	(void)s;
+	rings.told = NULL;
+	if (record)
+		fn(arg, record);
+}
+
+uint64_t sampler_malformed(const struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
+uint32_t sampler_rings(const struct sampler *s)
+{
+	(void)s;
+	return 1;
+}
+
+uint64_t sampler_ring_bytes(const struct sampler *s)
+{
+	(void)s;
+	return sizeof(rings.ring);
+}
+
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+	return 0;
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	return 0;
+}
+
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
+{
+	(void)s, (void)value;
+	return 0;
+}
+
+int sampler_set_block(struct sampler *s, struct unwind_block *block)
+{
+	(void)s, (void)block;
+	return 0;
+}
+
+/* A sample of kernel code into the ring, if there is room. */
+static void take_sample(void)
+{
+	uint32_t seq = rings.seq++;
+
+	if (rings.count == RING_RECORDS) {
+		rings.lost++;
+		return;
+	}
+	rings.ring[rings.count].sample = (struct sample_record){
+		.hdr = { .kind = RECORD_SAMPLE,
+			 .version = RECORD_VERSION,
+			 .size = sizeof(rings.ring[0]),
+			 .time_ns = clock_mono_ns(),
+			 .seq = seq },
+		.pid = PID,
+		.tid = seq,
+		.end = END_NONE,
+	};
+	rings.ring[rings.count].section = SECTION(SECTION_KERNEL, 8);
+	rings.ring[rings.count++].kernel[0] = UINT64_MAX << 47 | seq;
+}
+
+static void tell_name(const char *name)
+{
+	struct side_band_record *r = calloc(1, sizeof(*r) + COMM_BYTES);
+
+	if (!r)
+		abort();
+	r->kind = SIDE_BAND_COMM;
+	r->time_ns = clock_mono_ns();
+	r->pid = r->tid = PID;
+	strncpy(r->name, name, COMM_BYTES - 1);
+	assert_null(rings.told);
+	rings.told = r;
+}
+
+/* --- the agent's --- */
+
+static int answer(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t bytes,
+		  struct buf *reply)
+{
+	(void)s, (void)request, (void)fd, (void)payload, (void)bytes, (void)reply;
+	return -ENOEXEC; /* files are opened here, not read */
+}
+
+static void no_free(struct elf_service *s)
+{
+	(void)s;
+}
+
+static const struct elf_service_ops ops = { .call = answer, .free = no_free };
+static struct elf_service service = { .ops = &ops };
+static struct intake in;
+
+static int make(void **state)
+{
+	struct file_opener *opener;
+
+	(void)state;
+	memset(&rings, 0, sizeof(rings));
+	in = (struct intake){ .metrics = metrics_new(), .kind_cnt = 1 };
+	return !in.metrics || file_opener_new(in.metrics, &opener) || files_new(&service, opener, in.metrics, &in.files) ||
+	       processes_new(in.files, &in.processes) || pending_new(1, &in.pending) || traces_new(NULL, &in.traces);
+}
+
+static int destroy(void **state)
+{
+	(void)state;
+	intake_fini(&in);
+	traces_free(in.traces);
+	pending_free(in.pending);
+	processes_free(in.processes);
+	files_free(in.files);
+	metrics_free(in.metrics);
+	return 0;
+}
+
+/* --- tests --- */
+
+/* Ten samples a turn into rings that hold sixteen, and in each turn somebody who takes long lets them be read. */
+static void test_kept(void **state)
+{
+	const struct trace_event *events;
+
+	(void)state;
+	assert_non_null(processes_find(in.processes, PID));
+	for (int step = 0; step < STEPS; step++) {
+		char name[COMM_BYTES];
+
+		snprintf(name, sizeof(name), "step %d", step);
+		tell_name(name);
+		for (int i = 0; i < 10; i++)
+			take_sample();
+		usleep(1100); /* more often is not worth it */
+		intake_read_ahead(&in);
+		if (step == STEPS / 2) { /* what is applied half-way is older than what is kept later */
+			intake_run(&in);
+			assert_true(intake_is_done(&in));
+		}
+	}
+	take_sample(); /* in the ring when it is read next */
+	assert_int_equal(rings.lost, 0);
+	assert_false(intake_is_done(&in));
+	intake_run_all(&in);
+	assert_true(intake_is_done(&in));
+	assert_string_equal(processes_peek(in.processes, PID)->comm, "step 199");
+	assert_int_equal(traces_event_count(in.traces), rings.seq);
+	events = traces_events(in.traces);
+	for (uint32_t i = 0; i < rings.seq; i++)
+		assert_int_equal(events[i].tid, i);
+	for (int i = 0; i < LOSS_MAX; i++)
+		assert_int_equal(in.lost[i][0], 0);
+}
+
+/* A program maps a file, and is gone with it before anything is applied: it was opened when the record was read. */
+static void test_opened_early(void **state)
+{
+	char path[] = "/tmp/hearth-intake-XXXXXX";
+	AUTO_CLOSE int fd = mkstemp(path);
+	void *map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	struct side_band_record *r = calloc(1, sizeof(*r) + sizeof(path));
+	const struct mapping *m;
+	struct stat st;
+
+	(void)state;
+	if (!r || map == MAP_FAILED || fstat(fd, &st))
+		abort();
+	r->kind = SIDE_BAND_MMAP;
+	r->time_ns = clock_mono_ns();
+	r->pid = r->tid = (uint32_t)getpid();
+	r->start = (uintptr_t)map;
+	r->end = r->start + 4096;
+	r->key = (struct file_key){ .dev_major = major(st.st_dev), .dev_minor = minor(st.st_dev), .inode = st.st_ino };
+	memcpy(r->name, path, sizeof(path));
+	rings.told = r;
+	intake_read_ahead(&in);
+	munmap(map, 4096);
+	unlink(path);
+	intake_run_all(&in);
+	m = address_space_find(processes_peek(in.processes, (uint32_t)getpid())->as, (uintptr_t)map);
+	assert_non_null(m);
+	assert_non_null(m->file);
+	assert_true(m->file->fd >= 0);
+}
+
+/* Walked by the rows of a library that another has replaced since: what stands below its frame is not believed. */
+static void test_stale(void **state)
+{
+	enum { CODE = 0x10000 };
+	static struct file_index index;
+	static struct file program = { .id = 1, .index = &index }, old = { .id = 2, .index = &index },
+			   new = { .id = 3, .index = &index };
+	const uint64_t user[] = { CODE + 1, CODE + 0x1008, CODE + 0x2008 };
+	struct {
+		struct sample_record sample;
+		uint64_t section, user[3];
+	} record = { .sample = { .hdr = { .kind = RECORD_SAMPLE, .version = RECORD_VERSION, .size = sizeof(record) },
+				 .pid = PID,
+				 .end = END_ROOT },
+		     .section = SECTION(SECTION_USER, sizeof(user)) };
+	struct process *p = processes_find(in.processes, PID);
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal(address_space_map(&p->as, CODE, CODE + 0x4000, 0, &program), 0);
+	assert_int_equal(address_space_map(&p->as, CODE + 0x1000, CODE + 0x2000, 0, &old), 1);
+	memcpy(record.user, user, sizeof(user));
+	record.sample.asid = p->as->asid;
+	assert_int_equal(address_space_map(&p->as, CODE + 0x1000, CODE + 0x2000, 0, &new), 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pending_add(in.pending, &record.sample.hdr), 0);
+		record.sample.asid = p->as->asid; /* the second one's rows are the new library's */
+	}
+	intake_run_all(&in);
+	assert_int_equal(in.ends[END_STALE], 1);
+	assert_int_equal(in.ends[END_ROOT], 1);
+	assert_int_equal(traces_get(in.traces, 0)->frame_cnt, 2);
+	assert_int_equal(traces_get(in.traces, 1)->frame_cnt, 3);
+	traces_reset(in.traces);
+}
+
+/* A task that has no pid in our namespace is nobody of those we know, whatever its pid is elsewhere. */
+static void test_outside(void **state)
+{
+	struct sample_record sample = { .hdr = { .kind = RECORD_SAMPLE, .version = RECORD_VERSION, .size = sizeof(sample) },
+					.flags = SAMPLE_OUTSIDE,
+					.end = END_OUTSIDE };
+	const struct process *idle = processes_find(in.processes, 0), *p;
+
+	(void)state;
+	assert_non_null(idle);
+	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
+	intake_run_all(&in);
+	assert_int_equal(in.ends[END_OUTSIDE], 1);
+	p = traces_events(in.traces)[0].process;
+	assert_ptr_not_equal(p, idle);
+	assert_true(p->is_outside);
+	assert_string_equal(p->comm, "[not in /proc]");
+	assert_int_equal(traces_get(in.traces, 0)->frame_cnt, 0);
+	traces_reset(in.traces);
+}
+
+/* A sample of a kind that the session does not have makes no sense, wherever it comes from. */
+static void test_unknown_kind(void **state)
+{
+	struct sample_record sample = { .hdr = { .kind = RECORD_SAMPLE, .version = RECORD_VERSION, .size = sizeof(sample) },
+					.pid = PID,
+					.kind = 1 };
+
+	(void)state;
+	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
+	intake_run_all(&in);
+	intake_run_all(&in);
+	assert_int_equal(in.lost[LOSS_MALFORMED][0], 1);
+	assert_int_equal(traces_event_count(in.traces), 0);
+	in.kind_cnt = 2;
+	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
+	intake_run_all(&in);
+	assert_int_equal(in.malformed, 1);
+	assert_int_equal(traces_events(in.traces)[0].kind, 1);
+	traces_reset(in.traces);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_kept, make, destroy),
+		cmocka_unit_test_setup_teardown(test_opened_early, make, destroy),
+		cmocka_unit_test_setup_teardown(test_stale, make, destroy),
+		cmocka_unit_test_setup_teardown(test_outside, make, destroy),
+		cmocka_unit_test_setup_teardown(test_unknown_kind, make, destroy),
+	};
+
+	return run_group_of_descriptors(tests, NULL, NULL);
+}

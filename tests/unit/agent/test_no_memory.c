@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An agent's parts, for want of memory: whatever part fails, those before it leave nothing behind, and the message names the
+ * one that failed. The kernel's side is made up here, so that this needs no privileges.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/kernel/sampler.h"
+#include "agent/kernel/side_band.h"
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "tests/unit/failing_memory.h"
+
+enum { OF_THE_SCAN = 4 };
+
+/* --- the kernel's side --- */
+
+struct sampler {
+	int fd;
+};
+
+struct side_band {
+	int fd;
+};
+
+/* A thing of the kernel's that is a descriptor; it fails as the thing does when there is no memory. */
+static int make(struct sampler **ret)
+{
+	struct sampler *s = malloc(sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->fd = eventfd(0, EFD_CLOEXEC);
+	*ret = s;
+	return 0;
+}
+
+int sampler_new(const struct agent_config *config, const struct sampled *const *kinds, uint32_t count, uint32_t pid_ns,
+		struct sampler **ret, struct agent_error *err)
+{
+	(void)config, (void)kinds, (void)count, (void)pid_ns, (void)err;
+	return make(ret);
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (s)
+		close(s->fd);
+	free(s);
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	return s->fd;
+}
+
+int side_band_new(struct metrics *metrics, bool has_pids, struct side_band **ret)
+{
+	(void)metrics, (void)has_pids;
+	return make((struct sampler **)ret);
+}
+
+void side_band_free(struct side_band *s)
+{
+	sampler_free((struct sampler *)s);
+}
+
+int side_band_fd(const struct side_band *s)
+{
+	return s->fd;
+}
+
+int side_band_add_cpu(struct side_band *s, uint32_t cpu)
+{
+	(void)s, (void)cpu;
+	return 0;
+}
+
+void side_band_remove_cpu(struct side_band *s, uint32_t cpu)
+{
+	(void)s, (void)cpu;
+}
+
+void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band_record *record), void *arg)
+{
+	(void)s, (void)fn, (void)arg;
+}
+
+int sampler_add_cpu(struct sampler *s, uint32_t cpu)
+{
+	(void)s, (void)cpu;
+	return 0;
+}
+
+void sampler_remove_cpu(struct sampler *s, uint32_t cpu)
+{
+	(void)s, (void)cpu;
+}
+
+int sampler_enable(struct sampler *s, bool on)
+{
+	(void)s, (void)on;
+	return 0;
+}
+
+int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
+{
+	(void)s, (void)fn, (void)arg;
+	return 0;
+}
+
+uint64_t sampler_malformed(const struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
+void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
+{
+	(void)s;
+	memset(counters, 0, COUNTER_MAX * sizeof(*counters));
+}
+
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret)
+{
+	(void)s, (void)kind;
+	*taken_ret = *lost_ret = 0;
+}
+
+uint64_t sampler_not_sampled(struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
+int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+{
+	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	return 0;
+}
+
+int sampler_forget_proc(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+	return 0;
+}
+
+int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
+{
+	(void)s, (void)value;
+	return 0;
+}
+
+int sampler_set_block(struct sampler *s, struct unwind_block *block)
+{
+	(void)s, (void)block;
+	return 0;
+}
+
+int sampler_filter_add(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+	return 0;
+}
+
+int sampler_filter_remove(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+	return 0;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
+const char *sampler_form(const struct sampler *s)
+{
+	(void)s;
+	return "";
+}
+
+uint32_t sampler_rings(const struct sampler *s)
+{
+	(void)s;
+	return 1;
+}
+
+uint64_t sampler_ring_bytes(const struct sampler *s)
+{
+	(void)s;
+	return 4096;
+}
+
+uint32_t sampler_cpus(const struct sampler *s)
+{
+	(void)s;
+	return 1;
+}
+
+/* What the kinds would turn on, as in agent/kernel/sampler_state.h, which needs the programs. */
+struct bpf_program;
+struct sampled_kind;
+struct bpf_program *sampler_entry(const struct sampler *s);
+int sampler_open_event(struct sampler *s, const struct sampled_kind *k, uint32_t cpu);
+void sampler_note_idle(struct sampler *s);
+
+struct bpf_program *sampler_entry(const struct sampler *s)
+{
+	(void)s;
+	return NULL;
+}
+
+int sampler_open_event(struct sampler *s, const struct sampled_kind *k, uint32_t cpu)
+{
+	(void)s, (void)k, (void)cpu;
+	return -ENODEV;
+}
+
+void sampler_note_idle(struct sampler *s)
+{
+	(void)s;
+}
+
+/* --- an agent --- */
+
+static char messages[1 << 16]; /* what failing agents said, a line each */
+static char folder[] = "/tmp/hearth-parts-XXXXXX";
+
+static int make_agent(struct buf *out)
+{
+	const struct agent_config config = { .freq_hz = 20,
+					     .report_interval_ns = 1000000000,
+					     .no_version_check = true,
+					     .unsafe_kernel = true,
+					     .symbols = SYMBOLS_OFF,
+					     .symbol_cache = folder,
+					     .no_helper = true };
+	struct metrics *metrics = metrics_new();
+	struct agent_error error = { "" };
+	struct agent *agent = NULL;
+	struct loop *loop = NULL;
+	int err = metrics ? loop_new(&loop) : -ENOMEM;
+
+	(void)out;
+	if (!err) {
+		err = agent_new(&config, loop, metrics, NULL, &agent, &error);
+		if (err)
+			snprintf(messages + strlen(messages), sizeof(messages) - strlen(messages), "%s\n", error.message);
+	}
+	agent_free(agent);
+	loop_free(loop);
+	metrics_free(metrics);
+	return err;
+}
+
+/* Each of the allocations fails up to the events of CPUs; of the look at /proc, which takes long, and what follows, a few.
+ */
+static void test_parts(void **state)
+{
+	static const char *const names[] = { "readers of programs' files",
+					     "runtimes",
+					     "facts about processes",
+					     "processes",
+					     "the order of samples",
+					     "stacks",
+					     "names",
+					     "reports",
+					     "the sampler",
+					     "late walk",
+					     "side band",
+					     "perf events" };
+	static const struct memory_scenario scenario = { "an agent", make_agent, false };
+	const struct buf nothing = BUF_EMPTY;
+	unsigned live, files, count, told = 0;
+	struct buf out = BUF_EMPTY;
+
+	(void)state;
+	assert_int_equal(memory_run(&scenario, 0, &out), 0); /* what is made once for good is there now */
+	live = memory.live;
+	files = open_descriptors();
+	assert_int_equal(memory_run(&scenario, 0, &out), 0);
+	count = memory.count;
+	assert_int_equal(memory.live, live);
+	assert_int_equal(open_descriptors(), files);
+	for (unsigned at = 1, step = 1; at <= count; at += step) {
+		told += memory_fails_at(&scenario, at, &nothing, live, files);
+		if (step == 1 && strstr(messages, "perf events: "))
+			step = 1 + (count - at) / OF_THE_SCAN;
+	}
+	assert_true(told > ARRAY_LEN(names));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strstr(messages, names[i]))
+			fail_msg("no agent failed for %s: %s", names[i], messages);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_parts) };
+	int failed;
+
+	if (!mkdtemp(folder))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(folder);
+	return failed;
+}

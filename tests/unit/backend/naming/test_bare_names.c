@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names for bare addresses out of a file, this program's own, given to a store that is made of this test's tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/naming/bare_names.h"
+#include "backend/store/store_read.h"
+#include "backend/store/store_write.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "symbols/symbols.h"
+#include "tests/unit/descriptors.h"
+
+extern const char __executable_start[];
+
+int bare_names_subject(int n);
+
+__attribute__((noinline)) int bare_names_subject(int n)
+{
+	return n * 3;
+}
+
+enum { FRAMES = 6, GIVEN = 8 };
+
+/* Frames as they came, and the names that were given. */
+struct fake {
+	struct store store;
+	struct {
+		char build_id[80];
+		uint64_t address;
+		const char *function;
+	} frames[FRAMES];
+	uint32_t count;
+	int error; /* that naming ends with */
+	char given[GIVEN][160];
+	size_t given_count, calls;
+};
+
+static int fake_bare_frames(struct store *s, uint32_t from, uint32_t *next_ret,
+			    int (*fn)(void *arg, const struct store_frame *frame), void *arg)
+{
+	struct fake *f = (struct fake *)s;
+	int err = 0;
+
+	for (*next_ret = from; *next_ret < f->count && !err; *next_ret += !err) {
+		struct store_frame frame = { .build_id = f->frames[*next_ret].build_id,
+					     .function = f->frames[*next_ret].function,
+					     .address = f->frames[*next_ret].address };
+
+		err = fn(arg, &frame);
+	}
+	return err;
+}
+
+static int fake_name_frames(struct store *s, const char *build_id, const struct store_name *names, size_t count)
+{
+	struct fake *f = (struct fake *)s;
+
+	f->calls++;
+	if (f->error)
+		return f->error;
+	for (size_t i = 0; i < count; i++) {
+		assert_true(f->given_count < GIVEN);
+		snprintf(f->given[f->given_count++], sizeof(f->given[0]), "%.70s %s", build_id, names[i].function);
+	}
+	return 0;
+}
+
+static const struct store_read_ops fake_read = { .bare_frames = fake_bare_frames };
+static const struct store_write_ops fake_write = { .name_frames = fake_name_frames };
+
+struct fixture {
+	struct fake fake;
+	struct bare_names *names;
+	char folder[64];
+	struct build_ids ids;
+	int fd;
+	uint64_t address;
+	int open_files;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	memset(&f, 0, sizeof(f));
+	f.open_files = open_descriptors();
+	f.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(f.fd >= 0);
+	assert_int_equal(build_ids_read(f.fd, &f.ids), 0);
+	assert_true(*f.ids.htlhash);
+	f.address = (uint64_t)((uintptr_t)bare_names_subject - (uintptr_t)__executable_start);
+	f.fake.store.read = &fake_read;
+	f.fake.store.write = &fake_write;
+	strcpy(f.folder, "/tmp/hearth-names-XXXXXX");
+	assert_non_null(mkdtemp(f.folder));
+	assert_int_equal(bare_names_new(&f.fake.store, f.folder, &f.names), 0);
+	*state = &f;
+	return 0;
+}
+
+/* All that was opened is closed again, on the way of an error, too. */
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	bare_names_free(f->names);
+	close(f->fd);
+	snprintf(command, sizeof(command), "rm -rf %s", f->folder);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(open_descriptors(), f->open_files);
+	return 0;
+}
+
+static void add_frame(struct fixture *f, const char *build_id, uint64_t address, const char *function)
+{
+	assert_true(f->fake.count < FRAMES);
+	snprintf(f->fake.frames[f->fake.count].build_id, sizeof(f->fake.frames[0].build_id), "%s", build_id);
+	f->fake.frames[f->fake.count].address = address;
+	f->fake.frames[f->fake.count++].function = function;
+}
+
+static void check_given(struct fixture *f, size_t index, const char *build_id)
+{
+	char want[160];
+
+	assert_true(index < f->fake.given_count);
+	snprintf(want, sizeof(want), "%.70s bare_names_subject", build_id);
+	assert_string_equal(f->fake.given[index], want);
+}
+
+/* Each address of each of the file's ids once, those named before, too; other files' and unknown addresses are left alone.
+ */
+static void test_take(void **state)
+{
+	struct fixture *f = *state;
+	struct bare_names_taken taken = { 0 };
+	char upper[80];
+
+	snprintf(upper, sizeof(upper), "%s", f->ids.htlhash);
+	for (char *p = upper; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	add_frame(f, f->ids.htlhash, f->address, "");
+	add_frame(f, "0123456789abcdef", f->address, "");
+	add_frame(f, f->ids.htlhash, UINT64_MAX / 2, "");
+	add_frame(f, f->ids.htlhash, f->address, "");
+	add_frame(f, upper, f->address, "earlier");
+	assert_int_equal(bare_names_take(f->names, f->fd, &taken), 0);
+	assert_int_equal(taken.named, 2);
+	assert_true(taken.functions > 10);
+	assert_string_equal(taken.build_id, *f->ids.gnu ? f->ids.gnu : f->ids.htlhash);
+	assert_int_equal(f->fake.given_count, 2);
+	check_given(f, 0, f->ids.htlhash);
+	check_given(f, 1, upper);
+}
+
+/* What comes later is named by the index that was kept, if it has no name yet; looked for once a second. */
+static void test_update(void **state)
+{
+	struct fixture *f = *state;
+	struct bare_names_taken taken = { 0 };
+	uint64_t before_ns;
+
+	assert_int_equal(bare_names_take(f->names, f->fd, &taken), 0);
+	assert_int_equal(taken.named, 0);
+	assert_int_equal(f->fake.calls, 0);
+	add_frame(f, f->ids.htlhash, f->address, "earlier");
+	add_frame(f, "0123456789abcdef", f->address, "");
+	add_frame(f, "0123456789abcdef", f->address + 1, "");
+	assert_int_equal(bare_names_search_ns(f->names), UINT64_MAX);
+	before_ns = clock_mono_ns();
+	assert_int_equal(bare_names_update(f->names), 0);
+	assert_int_equal(f->fake.calls, 0);
+	assert_int_not_equal(bare_names_search_ns(f->names), UINT64_MAX);
+	assert_int_equal(bare_names_search(f->names, &taken), -ENOENT); /* this machine has no such file */
+	assert_int_equal(bare_names_search_ns(f->names), UINT64_MAX);	/* and it is not looked for twice */
+	add_frame(f, f->ids.htlhash, f->address, "");
+	assert_int_equal(bare_names_update(f->names), 0);
+	assert_true(f->fake.calls == 0 || clock_mono_ns() - before_ns >= NSEC_PER_SEC);
+	bare_names_free(f->names); /* another process finds what this one kept, and what is there already */
+	assert_int_equal(bare_names_new(&f->fake.store, f->folder, &f->names), 0);
+	f->fake.calls = f->fake.given_count = 0;
+	assert_int_equal(bare_names_update(f->names), 0);
+	assert_int_equal(f->fake.calls, 1);
+	assert_int_equal(f->fake.given_count, 1);
+	check_given(f, 0, f->ids.htlhash);
+}
+
+/* A store that fails is asked for nothing more, and that it failed is told. */
+static void test_store_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct bare_names_taken taken = { 0 };
+	char upper[80];
+
+	snprintf(upper, sizeof(upper), "%s", f->ids.htlhash);
+	for (char *p = upper; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	assert_string_not_equal(upper, f->ids.htlhash);
+	add_frame(f, f->ids.htlhash, f->address, "");
+	add_frame(f, upper, f->address, "");
+	f->fake.error = -EIO;
+	assert_int_equal(bare_names_take(f->names, f->fd, &taken), -EIO);
+	assert_int_equal(f->fake.calls, 1);
+	assert_int_equal(bare_names_update(f->names), -EIO);
+	assert_int_equal(f->fake.calls, 2);
+}
+
+/* A file that has no names. */
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct bare_names_taken taken = { 0 };
+	AUTO_CLOSE int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	add_frame(f, f->ids.htlhash, f->address, "");
+	assert_true(bare_names_take(f->names, fd, &taken) < 0);
+	assert_int_equal(taken.named, 0);
+	assert_int_equal(f->fake.calls, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_take, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_update, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_store_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files in formats: which one a name means, what is told of it, and that a file is whole, as it was before, or not there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cmd/files/exports.h"
+#include "cmd/files/formats.h"
+#include "proto/profiles.h"
+#include "proto/profiles_builder.h"
+
+struct fixture {
+	char folder[64], path[96];
+	unsigned open_files;
+};
+
+static unsigned count_entries(const char *folder)
+{
+	DIR *d = opendir(folder);
+	unsigned count = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count - 2;
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f.open_files = count_entries("/proc/self/fd");
+	snprintf(f.folder, sizeof(f.folder), "/tmp/hearth-formats-XXXXXX");
+	assert_non_null(mkdtemp(f.folder));
+	snprintf(f.path, sizeof(f.path), "%s/file", f.folder);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", f->folder);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(count_entries("/proc/self/fd"), f->open_files);
+	return 0;
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *path, *format;
+	} cases[] = {
+		{ "x.otlp", "otlp" },
+		{ "x.otlp.gz", "otlp.gz" },
+		{ "x.otlp.zst", "otlp.zst" },
+		{ "x.otlp.xz", "otlp.xz" },
+		{ "x.otlp.json", "otlp.json" },
+		{ "x.otlp.jsonl", "otlp.jsonl" },
+		{ "x.pb.gz", "pprof" },
+		{ "x.pprof", "pprof" },
+		{ "a/b.folded", "folded" },
+		{ "x.svg", "svg" },
+		{ "x.html", "html" },
+		{ "x.speedscope.json", "speedscope" },
+		{ "x.firefox.json.gz", "firefox" },
+		{ "x.perf.txt", "perf-script" },
+		{ "x.json", NULL },
+		{ "x.gz", NULL },
+		{ ".svg", NULL },
+		{ "svg", NULL },
+		{ "x.svgx", NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct format *format = format_by_path(cases[i].path);
+
+		if (!format != !cases[i].format || (format && strcmp(format->name, cases[i].format)))
+			fail_msg("%s is %s", cases[i].path, format ? format->name : "nothing");
+		if (format)
+			assert_ptr_equal(format_by_name(format->name), format);
+	}
+	assert_null(format_by_name("svgx"));
+}
+
+static void put(struct buf *data, const char *text)
+{
+	buf_reset(data);
+	buf_puts(data, text);
+}
+
+static void check_file(const char *path, const char *text)
+{
+	char found[64] = "";
+	AUTO_FCLOSE FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	found[fread(found, 1, sizeof(found) - 1, f)] = '\0';
+	assert_string_equal(found, text);
+}
+
+/* A new file, one in place of another, through a link; each alone in its folder. */
+static void test_replace(void **state)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	struct fixture *f = *state;
+	char link[96];
+	struct stat st;
+
+	snprintf(link, sizeof(link), "%s/link", f->folder);
+	put(&data, "first");
+	assert_int_equal(format_replace_file(f->path, &data), 0);
+	check_file(f->path, "first");
+	assert_int_equal(stat(f->path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0644);
+	put(&data, "2nd");
+	assert_int_equal(format_replace_file(f->path, &data), 0);
+	check_file(f->path, "2nd");
+	assert_int_equal(symlink("file", link), 0);
+	put(&data, "third");
+	assert_int_equal(format_replace_file(link, &data), 0);
+	check_file(f->path, "third");
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(count_entries(f->folder), 2);
+}
+
+/* What fails says why, and leaves what was there, and nothing else. */
+static void test_failures(void **state)
+{
+	const struct rlimit little = { 2, RLIM_INFINITY }, all = { RLIM_INFINITY, RLIM_INFINITY };
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+	struct fixture *f = *state;
+	char path[160];
+
+	put(&data, "first");
+	assert_int_equal(format_replace_file(f->folder, &data), -EISDIR);
+	snprintf(path, sizeof(path), "%s/none/file", f->folder);
+	assert_int_equal(format_replace_file(path, &data), -ENOENT);
+	assert_int_equal(format_replace_file("/dev/full", &data), -ENOSPC);
+	assert_int_equal(format_replace_file("/dev/null", &data), 0);
+	assert_int_equal(format_replace_file(f->path, &data), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	put(&data, "another");
+	snprintf(path, sizeof(path), "%s/new", f->folder);
+	assert_int_equal(format_replace_file(f->path, &data), -EFBIG);
+	assert_int_equal(format_replace_file(path, &data), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	check_file(f->path, "first");
+	assert_int_equal(count_entries(f->folder), 1);
+}
+
+/* --- for the API --- */
+
+static struct profiles *make(const char *function, unsigned events)
+{
+	static const struct builder_profile_spec spec = { "hearth",	 "1",	   "samples", "count", "cpu",
+							  "nanoseconds", 50000000, NULL,      0 };
+	struct builder *b = builder_new();
+	struct profile_line line = { builder_function(b, builder_string_z(b, function), 0, 0, 10), 12, 0 };
+	int32_t at = builder_location(b, 0, 0x1100, &line, 1, NULL, 0), stack = builder_stack(b, &at, 1);
+	uint32_t profile = builder_profile(b, builder_resource(b, NULL, 0), &spec);
+	struct profiles *p;
+
+	for (unsigned i = 0; i < events; i++)
+		builder_event(b, profile, stack, NULL, 0, 0, 1000 + i, false, 0);
+	assert_int_equal(builder_freeze(b, 1, 2, &p), 0);
+	builder_free(b);
+	return p;
+}
+
+/* None, one and several pieces become one file. */
+static void test_export(void **state)
+{
+	struct profiles *pieces[] = { make("one", 2), make("two", 3), make("one", 5) };
+	static const char *const lines[] = { "", "[unknown];one 2\n", "[unknown];one 2\n[unknown];two 3\n",
+					     "[unknown];one 7\n[unknown];two 3\n" };
+
+	(void)state;
+	for (size_t count = 0; count <= ARRAY_LEN(pieces); count++) {
+		AUTO(buf_fini) struct buf out = BUF_EMPTY;
+
+		assert_int_equal(exports.write("folded", pieces, count, &out), 0);
+		assert_string_equal(out.len ? buf_text(&out) : "", lines[count]);
+		assert_int_equal(exports.write("no such format", pieces, count, &out), -EINVAL);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
+		profiles_put(pieces[i]);
+}
+
+static void test_content_types(void **state)
+{
+	static const struct {
+		const char *format, *suffix, *type;
+	} cases[] = {
+		{ "otlp", ".otlp", "application/octet-stream" },
+		{ "otlp.gz", ".otlp.gz", "application/octet-stream" },
+		{ "otlp.json", ".otlp.json", "application/json" },
+		{ "otlp.jsonl", ".otlp.jsonl", "application/x-ndjson" },
+		{ "pprof", ".pb.gz", "application/octet-stream" },
+		{ "folded", ".folded", "text/plain; charset=utf-8" },
+		{ "svg", ".svg", "image/svg+xml" },
+		{ "html", ".html", "text/html; charset=utf-8" },
+		{ "speedscope", ".speedscope.json", "application/json" },
+		{ "firefox", ".firefox.json.gz", "application/octet-stream" },
+		{ "perf-script", ".perf.txt", "text/plain; charset=utf-8" },
+	};
+	const char *type;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_string_equal(exports.suffix(cases[i].format, &type), cases[i].suffix);
+		assert_string_equal(type, cases[i].type);
+	}
+	assert_null(exports.suffix("no such format", &type));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
+		cmocka_unit_test(test_export),
+		cmocka_unit_test(test_content_types),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
