@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges x86-64 code by the look of its bytes, without decoding: where functions may begin, what refers to them, whether
- * they keep a frame pointer. Declared in agent/rows/code/state.h; arm64's functions are in state_arm64.c, as its
- * instructions have one length. Leaf module, no state of its own.
+ * Judges x86-64 code by the look of its bytes: where functions may begin, what refers to them, whether they keep a frame
+ * pointer. Instructions are decoded only where their bytes may as well be the middle of others. Declared in
+ * agent/rows/code/state.h; arm64's functions are in state_arm64.c, as its instructions have one length. Leaf module, no
+ * state of its own.
  */
 #include <string.h>
 
+#include "agent/rows/code/insn_x86_64.h"
 #include "agent/rows/code/state.h"
+
+/* What an indirect call or jump may go to, where the compiler guards those. */
+static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+static bool is_endbr64(const uint8_t *code, uint64_t len)
+{
+	return len >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0;
+}
 
 bool code_may_follow(const uint8_t *code, uint64_t off)
 {
@@ -64,8 +74,7 @@ uint64_t code_next_reference(const uint8_t *segment, uint64_t addr, uint64_t at,
 /* The frame that `push rbp; mov rbp, rsp` makes. */
 size_t code_prologue_bytes(const uint8_t *code, size_t len, struct row *frame)
 {
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	size_t at = len > sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+	size_t at = is_endbr64(code, len) ? sizeof(endbr64) : 0;
 
 	if (len < at + 4 || code[at] != 0x55 ||
 	    (memcmp(&code[at + 1], "\x48\x89\xe5", 3) && memcmp(&code[at + 1], "\x48\x8b\xec", 3)))
@@ -110,7 +119,7 @@ bool code_begins_function(const uint8_t *code, uint64_t off, uint64_t len)
 		traps++;
 	if (traps < off && code[off - traps - 1] == 0xcd) /* 0xcccccccd is what divisions by 5 multiply with */
 		traps = 0;
-	if (!off || traps > 1 || is_stub(code + off, len - off))
+	if (!off || traps > 1 || is_endbr64(code + off, len - off) || code_prologue_bytes(code + off, len - off, &frame))
 		return true;
-	return code_prologue_bytes(code + off, len - off, &frame) || (traps && ends_path(code, off - traps));
+	return (is_stub(code + off, len - off) || (traps && ends_path(code, off - traps))) && insn_may_begin(code, off, len);
 }

@@ -5,10 +5,10 @@
  * only ever lost, never made up; memory is taken to change only where an instruction names a place in the frame. Decoded by
  * Zydis.
  */
-#include <Zydis/Zydis.h>
 #include <errno.h>
 #include <string.h>
 
+#include "agent/rows/code/insn_x86_64.h"
 #include "agent/rows/code/state.h"
 #include "base/cleanup.h"
 
@@ -41,17 +41,6 @@ static const int8_t saved_regs[CODE_SAVED] = {
 };
 
 /* --- values --- */
-
-static const ZydisDecoder *get_decoder(void)
-{
-	static ZydisDecoder decoder;
-	static bool is_made;
-
-	if (!is_made)
-		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	is_made = true;
-	return &decoder;
-}
 
 /* The number of the general register that @reg is or is a part of. */
 static int reg_number(ZydisRegister reg)
@@ -462,7 +451,7 @@ int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_
 	int compared = s->compared;
 	struct decoded d;
 
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(get_decoder(), code, len, &d.insn, d.op)))
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(insn_decoder(), code, len, &d.insn, d.op)))
 		return -EINVAL;
 	*step = (struct code_step){ .length_bytes = d.insn.length, .goes_on = true, .equals_rsp = NO_REG };
 	step->is_in_frame = s->reg[RBP] == CODE_ENTRY && works_below_rbp(&d);
@@ -479,41 +468,6 @@ void code_state_go_on(struct code_state *s, const struct code_step *step)
 {
 	if (step->equals_rsp != NO_REG)
 		set_reg(s, RSP, s->reg[step->equals_rsp]);
-}
-
-uint32_t code_padding_bytes(const uint8_t *code, size_t len)
-{
-	ZydisDecodedInstruction insn;
-
-	if (len && code[0] == 0 && (len == 1 || code[1] == 0)) /* an instruction, but not of sense */
-		return 1;
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(get_decoder(), NULL, code, len, &insn)) ||
-	    (insn.mnemonic != ZYDIS_MNEMONIC_NOP && insn.mnemonic != ZYDIS_MNEMONIC_INT3))
-		return 0;
-	return insn.length;
-}
-
-static bool is_trap(ZydisMnemonic mnemonic)
-{
-	return mnemonic == ZYDIS_MNEMONIC_UD0 || mnemonic == ZYDIS_MNEMONIC_UD1 || mnemonic == ZYDIS_MNEMONIC_UD2 ||
-	       mnemonic == ZYDIS_MNEMONIC_INT3 || mnemonic == ZYDIS_MNEMONIC_HLT;
-}
-
-uint32_t code_trap_bytes(const uint8_t *code, size_t len)
-{
-	ZydisDecodedInstruction insn;
-
-	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(get_decoder(), NULL, code, len, &insn)) && is_trap(insn.mnemonic)
-		       ? insn.length
-		       : 0;
-}
-
-bool code_is_call(const uint8_t *code, size_t len)
-{
-	ZydisDecodedInstruction insn;
-
-	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(get_decoder(), NULL, code, len, &insn)) && insn.length == len &&
-	       insn.meta.category == ZYDIS_CATEGORY_CALL;
 }
 
 /* --- states --- */
