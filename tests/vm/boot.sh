@@ -38,11 +38,15 @@ finish() {
 }
 trap finish EXIT
 
-# The daemon that shares the root: QEMU's own up to 7.2, later a program and package of its own with other options.
-if [ -x /usr/lib/qemu/virtiofsd ]; then
+# The daemon that shares the root: a program and package of its own, or, up to QEMU 7.2, QEMU's own with other options (that name
+# may be a link to the newer one). The newer one tells the guest what is a mount point here, from some version on unasked. It must
+# not: the guest's overlay looks into none of those ("Object is remote"), and the guest mounts its /proc, /sys and /dev right there.
+if [ -x /usr/libexec/virtiofsd ]; then
+	quiet=
+	[[ $(/usr/libexec/virtiofsd --help 2>&1) != *--no-announce-submounts* ]] || quiet=--no-announce-submounts
+	/usr/libexec/virtiofsd --socket-path="$work/share" --shared-dir=/ --cache=auto --sandbox=chroot $quiet >"$work/share.log" 2>&1 &
+elif [ -x /usr/lib/qemu/virtiofsd ]; then
 	/usr/lib/qemu/virtiofsd --socket-path="$work/share" -o source=/ -o cache=auto -o sandbox=chroot >"$work/share.log" 2>&1 &
-elif [ -x /usr/libexec/virtiofsd ]; then
-	/usr/libexec/virtiofsd --socket-path="$work/share" --shared-dir=/ --cache=auto --sandbox=chroot >"$work/share.log" 2>&1 &
 else
 	skip "no virtiofsd here"
 fi
