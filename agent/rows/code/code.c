@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 
-enum { MAX_KEPT = 8, MAX_IN_ONE = 64, MAX_WIDER = 8 };
+enum { MAX_KEPT = 8, MAX_IN_ONE = 64, MAX_WIDER = 8, MAX_ENTRIES = 64 };
 
 struct kept {
 	uint64_t start; /* of the function; 0 with used 0: free */
@@ -123,6 +123,107 @@ static int follow_guessed(struct code_rows *c, const struct code_function *funct
 	return r;
 }
 
+/* The first place in @function that the @count @rows say nothing of, though it is neither padding nor a trap; its end: there is
+ * none. */
+static uint64_t first_hole(const struct code_function *function, const struct row *rows, size_t count)
+{
+	uint64_t at = function->start, left, bytes;
+
+	for (size_t i = 0; at < function->end; at += bytes) {
+		const uint8_t *code = function->code + (at - function->start);
+
+		left = function->end - at;
+		if (i < count && rows[i].start <= at) {
+			bytes = rows[i].end > at ? rows[i].end - at : 0;
+			i++;
+			continue;
+		}
+		bytes = code_padding_bytes(code, left);
+		if (!bytes)
+			bytes = code_trap_bytes(code, left);
+		if (!bytes)
+			return at;
+	}
+	return function->end;
+}
+
+/* Puts what the @count @rows have between those of @k there. */
+static int fill_holes(struct kept *k, const struct row *rows, size_t count)
+{
+	struct row *all = calloc(2 * k->count + count + 1, sizeof(*all)); /* each kept one may cut another in two */
+	size_t used = 0, i = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t n = 0; n < count; n++) {
+		for (uint64_t at = rows[n].start; at < rows[n].end;) {
+			while (i < k->count && k->rows[i].end <= at)
+				all[used++] = k->rows[i++];
+			if (i < k->count && k->rows[i].start <= at) {
+				at = k->rows[i].end;
+				continue;
+			}
+			all[used] = rows[n];
+			all[used].start = at;
+			if (i < k->count && k->rows[i].start < rows[n].end)
+				all[used].end = k->rows[i].start;
+			at = all[used++].end;
+		}
+	}
+	while (i < k->count)
+		all[used++] = k->rows[i++];
+	free(k->rows);
+	k->rows = all;
+	k->count = used;
+	return 0;
+}
+
+/* The states with which paths of the functions before @function, by their look, come into it from @low on. Their number, or
+ * -ENOMEM. */
+static int entries_from_before(struct code_rows *c, const struct code_function *function, uint64_t low,
+			       struct code_entry *entries, size_t max)
+{
+	struct code_function before = *function;
+	int r = 0, count = 0;
+
+	for (int i = 0; i < MAX_WIDER && r >= 0; i++) {
+		uint64_t end = before.start;
+
+		if (!code_starts_widen(c->starts, &before))
+			break;
+		before.end = end;
+		r = code_flow_exits(&before, low, function->end, entries + count, max - (size_t)count);
+		count += r < 0 ? 0 : r;
+	}
+	return r < 0 ? r : count;
+}
+
+/* A part of a function may look like a function, and behind it may stand what only the real beginning leads to. */
+static int follow_from_before(struct code_rows *c, const struct code_function *function, struct kept *k)
+{
+	uint64_t hole = first_hole(function, k->rows, k->count);
+	AUTO_FREE struct code_entry *entries = NULL;
+	AUTO_FREE struct row *rows = NULL;
+	size_t count = 0;
+	int r;
+
+	if (hole == function->end)
+		return 0;
+	entries = calloc(MAX_ENTRIES, sizeof(*entries));
+	r = entries ? entries_from_before(c, function, hole, entries, MAX_ENTRIES) : -ENOMEM;
+	if (r > 0)
+		r = code_flow_part_rows(function, entries, (size_t)r, &rows, &count);
+	return r < 0 || !count ? r : fill_holes(k, rows, count);
+}
+
+/* A function whose start is a guess. */
+static int follow_by_look(struct code_rows *c, const struct code_function *function, struct kept *k)
+{
+	int r = follow_guessed(c, function, k);
+
+	return r || !function->is_by_look ? r : follow_from_before(c, function, k);
+}
+
 static int rows_of(struct code_rows *c, const struct code_function *function, const struct kept **ret)
 {
 	bool is_new;
@@ -132,7 +233,7 @@ static int rows_of(struct code_rows *c, const struct code_function *function, co
 	if (!is_new)
 		return 0;
 	return forget_failed(k, function->is_by_look || !function->is_all_its
-					? follow_guessed(c, function, k)
+					? follow_by_look(c, function, k)
 					: code_flow_rows(function, &k->rows, &k->count, NULL));
 }
 
@@ -159,7 +260,6 @@ static int entries_of(struct code_rows *c, const struct code_function *part, str
 
 static int part_rows(struct code_rows *c, const struct code_function *part, const struct kept **ret)
 {
-	enum { MAX_ENTRIES = 64 };
 	AUTO_FREE struct code_entry *entries = NULL;
 	bool is_new;
 	struct kept *k = find_kept(c, part->start, &is_new);

@@ -61,6 +61,24 @@ static const char text[] =
 	" .balign 64, 0xcc\n"
 	/* what was on top of the stack is no return address: it was pushed for the function */
 	"pop %r15\n push %rbp\n mov %rsp, %rbp\n check 6, 16\n call start\n .balign 64, 0xcc\n"
+	/* bytes of an instruction that look like the end of a function and a trap before the beginning of another, like a
+	 * stub, and like another return and trap */
+	"frame\n push %rbx\n push %rbx\n .rept 10\n mov -8(%rbp), %rax\n mov -16(%rbp), %rcx\n .endr\n .balign 16, 0x90\n"
+	" .rept 13\n nop\n .endr\n add $0xfffffbcc, %ebx\n check 6, 16\n .balign 16, 0x90\n"
+	" .rept 12\n nop\n .endr\n .byte 0xe8, 0xbf, 0xb7, 0xff, 0xff\n check 6, 16\n and $0xff7, %eax\n .balign 16, 0x90\n"
+	" .rept 10\n nop\n .endr\n mov %rax, %rdx\n .byte 0xe8, 0x3e, 0xcc, 0xff, 0xff\n check 6, 16\n nop\n"
+	" pop %rbx\n pop %rbx\n check 6, 16\n pop %rbp\n check 7, 8\n ret\n .balign 16, 0xcc\n"
+	/* what may be jumped to begins one, with a frame or without, right behind a trap */
+	"endbr64\n frame\n push %rbx\n push %rbx\n mov -8(%rbp), %rax\n check 6, 16\n je 5f\n pop %rbx\n pop %rbx\n pop %rbp\n ret\n"
+	" .balign 16, 0x90\n .rept 14\n nop\n .endr\n 5: ud2\n"
+	"endbr64\n check 7, 8\n test %rdi, %rdi\n je 5f\n frame\n push %rbx\n check 6, 16\n pop %rbx\n pop %rbp\n check 7, 8\n"
+	" 5: ret\n .balign 16, 0xcc\n"
+	/* as V8 has it: a part that looks like a function, and behind it what only the real beginning leads to */
+	"test %edx, %edx\n check 7, 8\n jne 7f\n push %rdi\n push %rsi\n check 7, 24\n je 8f\n pop %rsi\n pop %rdi\n jmp 6f\n"
+	" .balign 16, 0x90\n"
+	"6: frame\n push $16\n check 6, 16\n mov %rbp, %rsp\n pop %rbp\n check 7, 8\n ret\n"
+	"7: mov %rax, %rcx\n check 7, 8\n ret\n"
+	"8: mov %rax, %rcx\n check 7, 24\n pop %rsi\n pop %rdi\n check 7, 8\n ret\n .balign 64, 0xcc\n"
 	/* stubs */
 	".rept 3\n check 7, 8\n jmp *start(%rip)\n push $0x12345\n check 7, 16\n .byte 0xe9, 0, 0, 0, 0\n .endr\n"
 	" hlt\n"
@@ -152,7 +170,7 @@ static void test_rows(void **unused)
 	assert_int_equal(rows_code.open(&image, &state), 0);
 	for (; checks[count].reg; count++)
 		check_row(state, &checks[count]);
-	assert_true(count > 40);
+	assert_true(count > 60);
 	rows_code.close(state);
 	elf_end(image.elf);
 	munmap((void *)image.data, image.len);
