@@ -123,8 +123,8 @@ static int follow_guessed(struct code_rows *c, const struct code_function *funct
 	return r;
 }
 
-/* The first place in @function that the @count @rows say nothing of, though it is neither padding nor a trap; its end: there is
- * none. */
+/* The first place in @function that the @count @rows say nothing of, though it is neither padding nor a trap; its end: there
+ * is none. */
 static uint64_t first_hole(const struct code_function *function, const struct row *rows, size_t count)
 {
 	uint64_t at = function->start, left, bytes;
