@@ -114,7 +114,7 @@ func callBack(n int) {
 const root = `runtime\.goexit(\.abi0)?;runtime\.main;main\.main;`
 const toC = `;main\._Cfunc_\w+(\.abi0)?;runtime\.cgocall;runtime\.asmcgocall(\.abi0)?;(_cgo_\w+;)?`
 const toGo = `(inGo;)?crosscall2;runtime\.cgocallback(\.abi0)?;runtime\.cgocallbackg(\.abi0)?(;runtime\.cgocallbackg)?;runtime\.cgocallbackg1;(_cgoexp_\w+;)?main\.(_cgoexp_\w+;main\.)?inGo`
-const runtimeOnly = `(libc:;)*(libc:|_rt0_amd64_linux|runtime\.\S*|x_cgo\w*|threadentry|crosscall\w*|_?start\w*|_cgo\w*|main|ld:)(;(runtime|internal|syscall|time|crosscall|threadentry|x_cgo|_cgo|libc:|main\.main|main\.running|os\.|fmt\.|sync|ld:)[^;]*)*`
+const runtimeOnly = `(libc:;)*(libc:|_rt0_amd64(_linux)?|runtime\.\S*|x_cgo\w*|threadentry|crosscall\w*|_?start\w*|_cgo\w*|main|ld:)(;(runtime|internal|syscall|time|crosscall|threadentry|x_cgo|_cgo|libc:|main\.main|main\.running|os\.|fmt\.|sync|ld:)[^;]*)*`
 
 func told(stack, spot string) {
 	fmt.Printf("stack %s\n", stack)

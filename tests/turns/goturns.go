@@ -43,7 +43,7 @@ const inside = `runtime|internal|sync|syscall|time|unique|os|fmt|strconv|vdso:|g
 // What the runtime does on the side: its own goroutines, threads that look for work, the timer's signals.
 const side = `runtime\.goexit(\.abi0)?;main\.case\w+\.\w+|runtime\.(goexit|mstart|mcall|rt0_go)(\.abi0)?(;(` + inside + `)[^;]*)*` +
 	`|(runtime\.goexit(\.abi0)?;runtime\.main;)?runtime\.morestack(\.abi0)?;runtime\.newstack;runtime\.(gopreempt_m|goschedImpl|preemptPark)[^|]*` +
-	`|(runtime\.mcall(\.abi0)?;runtime\.[^|]*;)?gogo|libc:(;libc:)?;runtime\.[^|]*|_rt0_amd64_linux|runtime\.(clone|rt0_go)(\.abi0)?(;runtime\.[^|]*)?` +
+	`|(runtime\.mcall(\.abi0)?;runtime\.[^|]*;)?gogo|libc:(;libc:)?;runtime\.[^|]*|_rt0_amd64(_linux)?|runtime\.(clone|rt0_go)(\.abi0)?(;runtime\.[^|]*)?` +
 	`|runtime\.goexit(\.abi0)?;runtime\.main;main\.main(;main\.case\w+)?(;main\.running|;os\.\S+|;fmt\.\S+|;strconv\.\S+)?(;(` + inside + `)[^;]*)*`
 
 // The frames of the runtime that may interrupt a Go function anywhere: asynchronous preemption.
