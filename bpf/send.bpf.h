@@ -290,6 +290,15 @@ static __always_inline bool end_is_miss(__u32 end)
 	return end >= END_MISS_PROC && end <= END_USER_RULE;
 }
 
+/*
+ * A thread that has just begun stands behind the system call that made it, which returned 0, and nobody has touched the page
+ * its stack pointer points to. Only user space, which knows the code, can tell that from a stack that cannot be read.
+ */
+static __always_inline bool may_be_new_thread(const struct walk *walk, const struct scratch *scratch)
+{
+	return walk->state.end == END_BAD_MEMORY && walk->user_cnt == 1 && !scratch->regs.regs[0];
+}
+
 /* Puts the sections' heads before the frames, which are in place already. Returns how many words the sections have. */
 static __always_inline __u32 close_frames(struct walk *walk, struct scratch *scratch)
 {
@@ -306,7 +315,8 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 {
 	struct walk *walk = &scratch->walk;
 	struct sample_record *sample = &scratch->sample;
-	__u32 words, index = walk->cpu & (cfg_rings - 1), size, end = walk->state.end;
+	__u32 words, index = walk->cpu & (cfg_rings - 1), size,
+		     end = may_be_new_thread(walk, scratch) ? END_USER_RULE : walk->state.end;
 	bool miss = end_is_miss(end);
 	void *ring;
 

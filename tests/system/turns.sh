@@ -20,7 +20,7 @@ cases() {
 	for case in sig_plain sig_nested alt_main alt_above; do
 		echo signals_musl $case musl_$case
 	done
-	for case in pthread storm clone_vm vforked vfork_call spawned exits pidns uring_work uring_poll exec; do
+	for case in pthread storm fresh clone_vm vforked vfork_call spawned exits pidns uring_work uring_poll exec; do
 		echo starts $case
 	done
 	echo starts_musl pthread musl_pthread

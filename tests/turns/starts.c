@@ -64,6 +64,28 @@ static void storm(void)
 	}
 }
 
+/* The same on stacks that nobody has touched: behind the system call a thread stands on a page that is not there yet. */
+static void fresh(void)
+{
+	char *stack = must_map(STACK_BYTES, PROT_READ | PROT_WRITE, 0);
+	pthread_attr_t attr;
+
+	right("@libs(;@libs)*(;brief)?");
+	right("@main;fresh(;@libs|;starts\\+)*");
+	seen(1, "^libc:\\|"); /* nothing but where it begins */
+	printf("aside 60\nleast 10\n");
+	told();
+	pthread_attr_init(&attr);
+	while (running()) {
+		pthread_t thread;
+
+		pthread_attr_setstack(&attr, stack, STACK_BYTES);
+		pthread_create(&thread, &attr, brief, NULL);
+		pthread_join(thread, NULL);
+		madvise(stack, STACK_BYTES, MADV_DONTNEED);
+	}
+}
+
 static int cloned(void *arg)
 {
 	(void)arg;
@@ -288,17 +310,12 @@ static void uring_work(void)
 int main(int argc, char **argv)
 {
 	static const struct turn turns[] = {
-		{ "pthread", pthread },
-		{ "storm", storm },
-		{ "clone_vm", clone_vm },
-		{ "vforked", vforked },
-		{ "vfork_call", vfork_call },
-		{ "spawned", spawned },
-		{ "exec", exec },
-		{ "exits", exits },
-		{ "pidns", pidns },
-		{ "uring_work", uring_work },
-		{ "uring_poll", uring_poll },
+		{ "pthread", pthread },	      { "storm", storm },
+		{ "fresh", fresh },	      { "clone_vm", clone_vm },
+		{ "vforked", vforked },	      { "vfork_call", vfork_call },
+		{ "spawned", spawned },	      { "exec", exec },
+		{ "exits", exits },	      { "pidns", pidns },
+		{ "uring_work", uring_work }, { "uring_poll", uring_poll },
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "once"))
