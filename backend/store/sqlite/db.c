@@ -86,6 +86,27 @@ uint64_t store_bytes(struct store_sqlite *s, sqlite3 *db)
 
 /* --- transactions --- */
 
+void store_grow_by_pages(sqlite3 *db)
+{
+	int bytes = 512; /* the smallest page that there is: the file becomes no longer than asked */
+
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
+}
+
+/* Gives the file the room that the open transaction's pages need, before they are in the log. 0 or -errno. */
+static int grow_file(struct store_sqlite *s)
+{
+	struct store_pages pages;
+	sqlite3_int64 bytes;
+	int err = s->in_memory ? 0 : store_count_pages(s->write_db, &pages);
+
+	if (err || s->in_memory)
+		return err;
+	bytes = pages.count * pages.bytes;
+	/* What can go wrong is the room: SQLite has no code of its own for that here. */
+	return sqlite3_file_control(s->write_db, "main", SQLITE_FCNTL_SIZE_HINT, &bytes) ? -ENOSPC : 0;
+}
+
 int store_begin(struct store_sqlite *s)
 {
 	int err;
@@ -104,6 +125,7 @@ int store_end(struct store_sqlite *s, int err)
 	if (!s->is_writing)
 		return err;
 	s->is_writing = false;
+	err = err ? err : grow_file(s);
 	if (!err)
 		err = store_exec(s->write_db, "COMMIT");
 	if (err && !sqlite3_get_autocommit(s->write_db))

@@ -7,7 +7,9 @@
  * time. A store in memory has one connection for both; there the writer takes @read_lock around its transactions too.
  * Nothing else is shared: the reader keeps names of its own, read as they are met.
  *
- * Invariant: transactions begin and end in db.c alone.
+ * Invariants: transactions begin and end in db.c alone. The file has room for all that the log has: a transaction is
+ * committed only after the file was made as long as it needs, so bringing the log back takes no room, however full the disk
+ * is meanwhile.
  */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_DB_H
 #define HEARTH_BACKEND_STORE_SQLITE_DB_H
@@ -80,11 +82,15 @@ uint64_t store_bytes(struct store_sqlite *s, sqlite3 *db);
 
 /* --- transactions --- */
 
+/* Lets the writer's file be made longer by store_end(): called once, when it was opened. */
+void store_grow_by_pages(sqlite3 *db);
+
 /* A transaction of the writer's connection; in memory it holds the readers off. 0 or -errno: then there is none, and
  * store_end() only hands the error on. */
 int store_begin(struct store_sqlite *s);
 
-/* Commits, or rolls back when @err is not 0. @err, or 0 or -errno of the commit, which is rolled back then. */
+/* Commits, or rolls back when @err is not 0. @err, or 0 or -errno of the commit, which is rolled back then; -ENOSPC also
+ * when the file cannot become as long as the transaction makes it. */
 int store_end(struct store_sqlite *s, int err);
 
 /* Runs statements without results in a transaction of their own. 0 or -errno. */

@@ -26,7 +26,7 @@ enum {
 	STEP_PAGES = 512,      /* given back to the file system */
 	GENERATIONS = 8,       /* within the age or the size that is kept */
 	LEAST_BYTES = 1 << 20, /* a full disk is not our doing below this */
-	LITTLE_PART = 16,      /* of a step, with nothing but the reserve to work with */
+	LITTLE_PART = 16,      /* of a step at most, with nothing but the reserve to work with */
 	SAMPLES_PART = 4,      /* one of so many of the size is the samples' */
 	HELD_PART = 16,	       /* by one of so many a store may grow that is not to grow */
 };
@@ -118,7 +118,9 @@ bool store_disk_is_full(const struct store_sqlite *s)
 /* The part of @most that a step does at once: its log must find room. */
 static int step_of(const struct store_writer *w, int most)
 {
-	return w->s->is_reserve_used ? most / LITTLE_PART : most;
+	if (!w->s->is_reserve_used)
+		return most;
+	return most > w->little_part ? most / w->little_part : 1;
 }
 
 /* Removes the oldest blocks that end before @before_ns, some of them: how many, or -errno. */
@@ -379,7 +381,8 @@ static int prune_once(struct store_writer *w)
 	if (!is_age_doubtful(w)) {
 		done = remove_blocks(w, now > config->keep_age_ns ? (int64_t)(now - config->keep_age_ns) : 0,
 				     step_of(w, STEP_BLOCKS));
-		if (!done && config->thin_age_ns && now > config->thin_age_ns)
+		/* Thinning writes before it removes. */
+		if (!done && config->thin_age_ns && now > config->thin_age_ns && !w->s->is_reserve_used)
 			done = store_thin_step(w, now - config->thin_age_ns);
 	}
 	if (done)
@@ -405,15 +408,30 @@ static int prune_once(struct store_writer *w)
 	return err ? err : give_back(w, w->s->is_reserve_used || is_too_large(w) ? 1 : STEP_PAGES);
 }
 
+/*
+ * A step with the room that the reserve left, as small as it must be. Each begins with an empty log: what is in it always
+ * finds room in the file, and then the room that it took is there to work with. A step that finds too little all the same
+ * has left nothing behind, and half of it is tried.
+ */
+static int prune_in_little_room(struct store_writer *w)
+{
+	int done;
+
+	w->little_part = LITTLE_PART / 2;
+	do {
+		w->little_part *= 2;
+		(void)store_checkpoint(w->s, CHECKPOINT_SHRINK);
+		done = prune_once(w);
+	} while (done == -ENOSPC && w->little_part < STEP_ROWS);
+	return done;
+}
+
 int store_prune_step(struct store_writer *w)
 {
-	int done = prune_once(w);
+	int done = w->s->is_reserve_used ? -ENOSPC : prune_once(w);
 
-	if (done == -ENOSPC && store_reserve_free(w->s)) {
-		(void)store_checkpoint(w->s,
-				       CHECKPOINT_SHRINK); /* the part that is not in the file yet may need room, too */
-		done = prune_once(w);
-	}
+	if (done == -ENOSPC && (w->s->is_reserve_used || store_reserve_free(w->s)))
+		done = prune_in_little_room(w);
 	if (w->s->is_reserve_used || is_too_large(w))
 		(void)store_checkpoint(w->s, CHECKPOINT_SHRINK);
 	if (done <= 0)

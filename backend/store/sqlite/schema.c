@@ -206,11 +206,14 @@ static int set_up(sqlite3 *db, bool is_writer)
 	err = store_exec(db, "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024;"
 			     "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = OFF;");
 
-	/* A log begins the file; what is given back of it must be settled before. */
+	/* A log begins the file; what is given back of it must be settled before. Removing must take little log: with
+	 * secure_delete, which some systems' SQLite has on, each page that is freed is written, too. */
 	if (!err && is_writer)
 		err = store_exec(db, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = "
-				     "NORMAL; PRAGMA wal_autocheckpoint = 0;"
+				     "NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = FAST;"
 				     "PRAGMA journal_size_limit = 16777216;");
+	if (!err && is_writer)
+		store_grow_by_pages(db);
 	return err;
 }
 

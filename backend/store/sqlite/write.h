@@ -57,6 +57,7 @@ struct store_writer {
 	uint64_t newest_at_ns, newest_bytes;
 	uint64_t block_bytes, counted_ns; /* bytes of blocks, less those removed since counted_ns */
 	uint64_t held_bytes;		  /* not to grow beyond, on a full disk; 0: no such limit */
+	int little_part;		  /* of a step that has nothing but the reserve to work with: one of so many */
 };
 
 int store_writer_start(struct store_sqlite *s);
