@@ -17,6 +17,8 @@
 #define LOOK_NS	 (2 * NSEC_PER_SEC)
 #define PRUNE_NS (10 * NSEC_PER_SEC)
 
+enum { GROWN_BYTES = 1 << 20 };
+
 /* --- by itself --- */
 
 static size_t parts_bytes(const struct store_writer *w)
@@ -53,17 +55,28 @@ bool store_writer_is_busy(const struct store_writer *w)
 	return w->has_work;
 }
 
+/* Whether the files have grown so much that retention must not wait for its time: a store that is fed fast would fill the
+ * disk meanwhile. The log counts. */
+static bool has_grown(const struct store_writer *w)
+{
+	const uint64_t reserve = w->s->reserve_bytes, least = reserve > GROWN_BYTES ? reserve : GROWN_BYTES;
+
+	return !w->s->in_memory && !w->s->stuck && store_bytes(w->s, w->s->write_db) > w->looked_bytes + least;
+}
+
 /* Does a step of retention when it is time: also when merging finds no room, because retention makes some. */
 static int work_on_retention(struct store_writer *w, uint64_t now)
 {
 	int done;
 
-	if (now < w->next_prune_ns)
+	if (now < w->next_prune_ns && !has_grown(w))
 		return 0;
 	tell_memory(w);
 	done = store_prune_step(w);
 	w->has_work |= done > 0;
 	w->next_prune_ns = done > 0 ? 0 : now + PRUNE_NS;
+	if (done <= 0)
+		w->looked_bytes = store_bytes(w->s, w->s->write_db);
 	return done > 0 ? 0 : done;
 }
 
@@ -90,7 +103,7 @@ static void work(struct store_writer *w)
 	uint64_t now = clock_mono_ns();
 	int err;
 
-	if (!w->has_work && now < w->next_look_ns)
+	if (!w->has_work && now < w->next_look_ns && !has_grown(w))
 		return;
 	w->has_work = false;
 	w->next_look_ns = now + LOOK_NS;

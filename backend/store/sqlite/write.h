@@ -41,6 +41,7 @@ struct store_writer {
 	int64_t pruned_hour;   /* retention has been there: its hours are not rolled up again and again */
 	struct rollup *rollup; /* the one that is being made; NULL */
 	uint64_t next_look_ns, next_prune_ns;
+	uint64_t looked_bytes;	   /* the store's size when retention had nothing more to do */
 	uint64_t generation_bytes; /* of blocks written since this generation began, or since the start */
 	uint64_t start_unix_ns, start_boot_ns;
 	int64_t start_newest_ns; /* of the samples then */
