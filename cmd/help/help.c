@@ -18,7 +18,7 @@
 #include "cmd/help/topics.h"
 
 enum {
-	HELP_COLUMNS = 100,
+	HELP_COLUMNS = 120,
 	LEFT_COLUMN = 34,
 	COMMAND_COLUMN = 12,
 	LONGEST_ARGUMENT = 60, /* longer ones are told in the text */

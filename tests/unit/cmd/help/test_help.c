@@ -58,7 +58,7 @@ static void check_lines(const struct cmd *cmd)
 	for (const char *p = buf_text(&help); *p; p += strcspn(p, "\n") + 1) {
 		size_t len = strcspn(p, "\n");
 
-		if (len > 100 || (len && p[len - 1] == ' '))
+		if (len > 120 || (len && p[len - 1] == ' '))
 			fail_msg("hearth help %s: %.*s", cmd ? cmd->name : "", (int)len, p);
 	}
 }
