@@ -18,14 +18,18 @@ struct loop;
 struct metrics;
 struct sink;
 
-/* Checks the event and the filters as far as that needs no kernel. 0, or -EINVAL with @err filled; @option_ret: the option
- * that is wrong. Whether this machine has the event shows when it is opened. */
-int agent_check_config(const struct agent_config *config, const char **option_ret, struct agent_error *err);
+/* Finds @config's kinds of samples, and checks its filters, as far as that needs no kernel. 0, -ENOMEM, or -EINVAL with @err
+ * filled; @option_ret: the option that is wrong. Whether this machine has the event shows when it is opened. */
+int agent_config_settle(struct agent_config *config, const char **option_ret, struct agent_error *err);
+
+/* Frees what agent_config_settle() made, after an error too. */
+void agent_config_fini(struct agent_config *config);
 
 /* Reads a list of CPUs such as "0-3,8" into @cpus. Their number, or -EBADMSG, -ENOSPC. */
 int agent_parse_cpus(const char *text, uint32_t *cpus, size_t max);
 
-/* Loads the programs and reads /proc; samples nothing yet. 0 or -errno with @err filled. @out and @metrics are borrowed. */
+/* Loads the programs and reads /proc; samples nothing yet. 0 or -errno with @err filled. @config is a settled one. Its texts
+ * are borrowed, and so are @out and @metrics. */
 int agent_new(const struct agent_config *config, struct loop *loop, struct metrics *metrics, struct sink *out,
 	      struct agent **ret, struct agent_error *err);
 

@@ -39,11 +39,14 @@ struct agent_filter {
 	bool kernel_only;    /* only time in the kernel */
 };
 
+struct session_kinds;
+
 struct agent_config {
 	unsigned freq_hz; /* samples per second and CPU; 0: as many as the kernel allows, AGENT_MAX_FREQ at most */
 	uint64_t period; /* events from sample to sample, instead of @freq_hz when not 0; nanoseconds where the event is time
 			  */
-	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
+	const char *event;	     /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
+	struct session_kinds *kinds; /* of @event, found by agent_config_settle() */
 	struct agent_filter filter;
 	uint64_t report_interval_ns;
 	double report_jitter; /* 0.2: each interval is drawn from +-20 % */

@@ -41,14 +41,6 @@ static int start_kernel_check(const struct start *s)
 	return kernel_is_supported(s->config->unsafe_kernel, s->config->no_version_check, s->err);
 }
 
-static int start_kinds(const struct start *s)
-{
-	int error = kinds_choose(s->config, &s->a->kinds, s->err);
-
-	s->a->in.kind_cnt = s->a->kinds.count;
-	return error;
-}
-
 static int start_pid_space(const struct start *s)
 {
 	return proc_root_space(&s->a->pids, s->err);
@@ -269,7 +261,6 @@ static int start_metrics(const struct start *s)
 /* Each stands behind those that it uses: processes free what runtimes and facts keep of them, stacks let go of processes. */
 static const struct part parts[] = {
 	{ "the kernel", start_kernel_check, NULL },
-	{ "the kinds of samples", start_kinds, NULL },
 	{ "pids", start_pid_space, NULL },
 	{ "readers of programs' files", start_files, stop_files },
 	{ "runtimes", start_runtimes, stop_runtimes },
@@ -307,6 +298,8 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 	a->random = (unsigned)clock_mono_ns();
 	a->report_interval_ns = config->report_interval_ns;
 	a->report_jitter = config->report_jitter;
+	a->kinds = *config->kinds;
+	a->in.kind_cnt = a->kinds.count;
 	while (a->part_cnt < ARRAY_LEN(parts)) {
 		const struct part *part = &parts[a->part_cnt++];
 		int error = part->start(&s);
@@ -336,12 +329,19 @@ void agent_free(struct agent *a)
 	free(a);
 }
 
-int agent_check_config(const struct agent_config *config, const char **option_ret, struct agent_error *err)
+int agent_config_settle(struct agent_config *config, const char **option_ret, struct agent_error *err)
 {
-	struct session_kinds kinds;
-
 	*option_ret = "event";
-	if (kinds_choose(config, &kinds, err))
+	config->kinds = calloc(1, sizeof(*config->kinds));
+	if (!config->kinds)
+		return -ENOMEM;
+	if (kinds_choose(config, config->kinds, err))
 		return -EINVAL;
 	return sampler_filter_check(&config->filter, option_ret, err);
+}
+
+void agent_config_fini(struct agent_config *config)
+{
+	free(config->kinds);
+	config->kinds = NULL;
 }

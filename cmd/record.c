@@ -443,7 +443,7 @@ static int run_record(const struct config *config)
 	int status = STATUS_FAILED, err = 0;
 
 	r.shows_progress = isatty(STDERR_FILENO) && !config->quiet;
-	if (session_check_options(config) || choose_path(&r, config))
+	if (session_check_options(&r.session, config) || choose_path(&r, config))
 		status = STATUS_USAGE;
 	else if (config->operand_count)
 		err = child_fork(config->operands, config->as_root, &r.child);

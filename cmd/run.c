@@ -66,7 +66,7 @@ static int run_run(const struct config *config)
 
 	if (!sinks_are_named(config) || (sinks_are_a_store(config) && isatty(STDOUT_FILENO)))
 		return top_run(config, true);
-	if (session_check_options(config))
+	if (session_check_options(&s, config))
 		return STATUS_USAGE;
 	if (session_open(&s, config))
 		return STATUS_FAILED;

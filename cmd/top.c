@@ -265,9 +265,9 @@ int top_run(const struct config *config, bool keep)
 
 	live.config.report_interval_ns = config->refresh_ns;
 	live.config.report_jitter = 0;
-	if (session_check_options(&live.config))
-		return STATUS_USAGE;
-	if (!session_open(&live.session, &live.config))
+	if (session_check_options(&live.session, &live.config))
+		status = STATUS_USAGE;
+	else if (!session_open(&live.session, &live.config))
 		status = profile(&live);
 	terminal_restore(false);
 	page_free(live.page);

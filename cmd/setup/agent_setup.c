@@ -102,14 +102,14 @@ static int set_proc(const struct config *config)
 	return err;
 }
 
-static int check(const struct agent_setup *setup)
+static int settle(struct agent_setup *setup)
 {
 	struct agent_error error = { "" };
 	const char *option = NULL;
-	int err = agent_check_config(&setup->agent, &option, &error);
+	int err = agent_config_settle(&setup->agent, &option, &error);
 
 	if (err)
-		log_error("--%s: %s", option, error.message);
+		log_error("--%s: %s", option, error.message[0] ? error.message : strerror(-err));
 	return err;
 }
 
@@ -152,11 +152,12 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 		err = set_uids(setup, &config->uids);
 	if (!err)
 		err = check_attributes(config->resource_attributes);
-	return err ? err : check(setup);
+	return err ? err : settle(setup);
 }
 
 void agent_setup_fini(struct agent_setup *setup)
 {
+	agent_config_fini(&setup->agent);
 	free(setup->cpus);
 	free(setup->uids);
 	*setup = (struct agent_setup){ 0 };

@@ -25,7 +25,6 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/metrics.h"
-#include "cmd/setup/agent_setup.h"
 #include "cmd/options/config.h"
 #include "cmd/setup/reload.h"
 #include "cmd/terminal/terminal.h"
@@ -34,14 +33,12 @@
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-int session_check_options(const struct config *config)
+int session_check_options(struct session *s, const struct config *config)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
-	AUTO(agent_setup_fini) struct agent_setup setup;
-	struct schedule schedule;
-	int err = agent_setup_init(&setup, config);
+	int err = agent_setup_init(&s->setup, config);
 
-	if (!err && schedule_init(&schedule, config, &error)) {
+	if (!err && schedule_init(&s->schedule, config, &error)) {
 		log_error("%s", buf_text(&error));
 		err = -EINVAL;
 	}
@@ -59,7 +56,7 @@ int session_open(struct session *s, const struct config *config)
 {
 	int err;
 
-	*s = (struct session){ .config = config, .current = config };
+	s->config = s->current = config;
 	err = loop_new(&s->loop);
 	if (!err) {
 		s->metrics = metrics_new();
@@ -153,22 +150,16 @@ static void warn_of_others(const struct config *config, uint32_t pid)
 
 int session_load_agent(struct session *s, uint32_t pid)
 {
-	AUTO(agent_setup_fini) struct agent_setup setup = { 0 };
-	AUTO(buf_fini) struct buf ignored = BUF_EMPTY; /* session_check_options() has said it */
 	struct agent_error error = { "" };
 	int err = check_pids(&s->config->pids, "pid", "process");
 
 	if (!err)
 		err = check_pids(&s->config->tids, "tid", "thread");
-	if (!err)
-		err = schedule_init(&s->schedule, s->config, &ignored);
-	if (!err)
-		err = agent_setup_init(&setup, s->config);
 	if (err)
 		return err;
-	setup.agent.filter.follow_pids_only = pid != 0;
+	s->setup.agent.filter.follow_pids_only = pid != 0;
 	memory_map_large();
-	err = agent_new(&setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);
+	err = agent_new(&s->setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
@@ -320,6 +311,7 @@ void session_account(struct session *s, struct buf *out)
 void session_close(struct session *s)
 {
 	agent_free(s->agent);
+	agent_setup_fini(&s->setup);
 	sink_free(s->sink);
 	if (s->store)
 		s->store->close(s->store);

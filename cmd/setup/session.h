@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts that the long-running commands share: loop, metrics, the agent, one sink, how signals end it and how it drains.
- * A session is opened, set up, run, drained and closed, in this order, on the main thread; functions log what fails and
- * return -errno.
+ * A session is checked (where it has an agent), opened, set up, run, drained and closed, in this order, on the main thread;
+ * functions log what fails and return -errno. It begins as zeroes, and may be closed at any time.
  */
 #ifndef HEARTH_CMD_SETUP_SESSION_H
 #define HEARTH_CMD_SETUP_SESSION_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/setup/agent_setup.h"
 #include "cmd/setup/schedule.h"
 
 struct agent;
@@ -28,19 +29,21 @@ struct session {
 	bool is_service;	      /* set by the command: SIGHUP may mean to read the configuration again */
 	struct loop *loop;
 	struct metrics *metrics;
-	struct sink *sink;   /* set by the command; freed by session_close() */
-	struct store *store; /* the one the sink writes to, or NULL; closed by session_close() */
-	struct agent *agent; /* NULL until session_load_agent() */
-	struct schedule schedule;
-	uint64_t start_ns; /* of sampling, after --delay; CLOCK_MONOTONIC */
+	struct sink *sink;	  /* set by the command; freed by session_close() */
+	struct store *store;	  /* the one the sink writes to, or NULL; closed by session_close() */
+	struct agent *agent;	  /* NULL until session_load_agent() */
+	struct agent_setup setup; /* session_check_options() makes it ... */
+	struct schedule schedule; /* ... and this */
+	uint64_t start_ns;	  /* of sampling, after --delay; CLOCK_MONOTONIC */
 	uint64_t end_ns;
 	bool is_signalled; /* a signal ended it */
 	bool has_screen;   /* the sink draws on the terminal's alternate screen */
 };
 
-/* Checks those options of @config that only the agent can check. 0, or -EINVAL: wrong usage, said. */
-int session_check_options(const struct config *config);
+/* Reads those options of @config, which is borrowed, that only the agent can check. 0, or -EINVAL: wrong usage, said. */
+int session_check_options(struct session *s, const struct config *config);
 
+/* @config: the one that was checked. */
 int session_open(struct session *s, const struct config *config);
 
 /* SIGINT, SIGTERM and SIGHUP end session_run(). To be called before any thread starts. */
@@ -49,7 +52,7 @@ int session_end_on_signals(struct session *s);
 /* session_run() also ends when the reader of standard output goes away. */
 void session_end_on_closed_stdout(struct session *s);
 
-/* Makes the agent with s->sink. @pid, when not 0, is filtered for besides --pid. */
+/* Makes the agent with s->sink, as session_check_options() has read it. @pid, when not 0, is filtered for besides --pid. */
 int session_load_agent(struct session *s, uint32_t pid);
 
 /* Starts sampling and says so in one line, with @target as where profiles go; NULL: says nothing. */

@@ -238,26 +238,29 @@ static char folder[] = "/tmp/hearth-parts-XXXXXX";
 
 static int make_agent(struct buf *out)
 {
-	const struct agent_config config = { .freq_hz = 20,
-					     .report_interval_ns = 1000000000,
-					     .no_version_check = true,
-					     .unsafe_kernel = true,
-					     .symbols = SYMBOLS_OFF,
-					     .symbol_cache = folder,
-					     .no_helper = true };
+	struct agent_config config = { .freq_hz = 20,
+				       .report_interval_ns = 1000000000,
+				       .no_version_check = true,
+				       .unsafe_kernel = true,
+				       .symbols = SYMBOLS_OFF,
+				       .symbol_cache = folder,
+				       .no_helper = true };
 	struct metrics *metrics = metrics_new();
 	struct agent_error error = { "" };
 	struct agent *agent = NULL;
 	struct loop *loop = NULL;
+	const char *option;
 	int err = metrics ? loop_new(&loop) : -ENOMEM;
 
 	(void)out;
+	err = err ? err : agent_config_settle(&config, &option, &error);
 	if (!err) {
 		err = agent_new(&config, loop, metrics, NULL, &agent, &error);
 		if (err)
 			snprintf(messages + strlen(messages), sizeof(messages) - strlen(messages), "%s\n", error.message);
 	}
 	agent_free(agent);
+	agent_config_fini(&config);
 	loop_free(loop);
 	metrics_free(metrics);
 	return err;
