@@ -98,7 +98,7 @@ static void step_ctx(void)
 	right("(@main;step_ctx|(libc:|__start_context);ctx_body)(;(ctx_work;)*@libs|;stacks\\+|(;ctx_work){1,4})?@trap");
 	right("(libc:|__start_context)@trap");
 	/* Its tables are wrong from where it has loaded rsp to where it pushes the address it goes to. */
-	printf("odd 150 ^libc:swapcontext(\\||;@signal;on_trap)\n");
+	printf("odd 150 ^libc:swapcontext(\\||;@signal(;on_trap|\\|))\n");
 	seen(10, ";ctx_body;libc:swapcontext;@signal;on_trap");
 	seen(4, "@main;step_ctx;libc:swapcontext;@signal;on_trap");
 	told();
