@@ -130,7 +130,7 @@ static void vforked(void)
 static void vfork_call(void)
 {
 	right("@main;vfork_call(;@libs)*");
-	printf("aside 40\n");
+	printf("aside 60\n");
 	seen(4, "main;vfork_call;libc:(__)?vfork\\|.*(vfork|clone)");
 	told();
 	while (running()) {
