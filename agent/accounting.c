@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/agent_state.h"
+#include "agent/runtime/object.h"
 #include "agent/samples/walk_ends.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -22,6 +23,10 @@ static const char *const bpf_counters[] = { BPF_COUNTERS(X) };
 
 #define X(name, text) text,
 static const char *const intake_losses[] = { INTAKE_LOSSES(X) };
+#undef X
+
+#define X(name, text) text,
+static const char *const chain_ends[] = { CHAIN_ENDS(X) };
 #undef X
 
 static uint64_t losses(const struct agent *a, enum intake_loss loss)
@@ -133,6 +138,36 @@ static void set_series(struct agent *a, const char *name, const char *label, con
 	buf_fini(&labels);
 }
 
+/* What became of the frames that runtimes link in their heap. */
+static void collect_chains(struct agent *a)
+{
+	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
+		const struct chain_counts *c = &a->in.chains[id];
+		const char *runtime = object_frame_type(id);
+		struct buf labels = BUF_EMPTY;
+
+		set_series(a, "hearth_script_frames_total", "runtime", runtime, "Frames of scripts in stacks.", c->frames);
+		set_series(a, "hearth_script_frames_unknown_total", "runtime", runtime,
+			   "Frames of scripts whose function's object was not sent or could not be read.",
+			   c->unknown_objects);
+		set_series(a, "hearth_script_segments_unplaced_total", "runtime", runtime,
+			   "Runs of frames of scripts for which the native stack has no frame of the interpreter.",
+			   c->unplaced_segments);
+		for (int i = 0; i < CHAIN_END_MAX; i++) {
+			buf_reset(&labels);
+			metrics_label(&labels, "runtime", runtime, strlen(runtime));
+			metrics_label(&labels, "end", chain_ends[i], strlen(chain_ends[i]));
+			metric_set(metrics_counter(a->in.metrics, "hearth_script_chain_ends_total", buf_text(&labels),
+						   "How the chains of frames of scripts ended."),
+				   c->ends[i]);
+		}
+		buf_fini(&labels);
+	}
+	set_series(a, "hearth_script_objects_malformed_total", NULL, NULL,
+		   "Copies of functions' objects that made no sense, or for which there was no memory.",
+		   a->in.objects_malformed);
+}
+
 static void collect(void *arg)
 {
 	static const char lost_help[] = "Samples lost, by the place that lost them.";
@@ -169,6 +204,7 @@ static void collect(void *arg)
 			set_series(a, "hearth_misses_total", "cause", walk_end_text(i),
 				   "Samples walked again in user space, by what the kernel's caches did not have.",
 				   a->in.misses[i]);
+	collect_chains(a);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_cpus", NULL, "CPUs sampled now."), stats.cpus);
 }

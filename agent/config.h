@@ -58,13 +58,14 @@ struct agent_config {
 	const char *const *env_vars;
 	size_t env_var_count;
 	const char *resource_attributes, *service_name;
-	unsigned stack_chunks;	/* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
-	size_t ring_bytes;	/* a ring buffer; chosen by the number of CPUs when 0 */
-	unsigned map_scale;	/* how many times the caches are doubled, 0 to 8 */
-	unsigned bpf_log_level; /* the verifier's log: 0 none, 1 brief, 2 all */
-	bool error_frames;	/* a frame at the root of each truncated stack says why */
-	bool no_version_check;	/* start although the kernel is older than all that were tried */
-	bool unsafe_kernel;	/* start although the kernel has the copy_from_user_nofault bug */
+	unsigned stack_chunks;	 /* 4 KB chunks of stack a missing sample may carry; 64 when 0 */
+	size_t ring_bytes;	 /* a ring buffer; chosen by the number of CPUs when 0 */
+	unsigned map_scale;	 /* how many times the caches are doubled, 0 to 8 */
+	unsigned bpf_log_level;	 /* the verifier's log: 0 none, 1 brief, 2 all */
+	bool error_frames;	 /* a frame at the root of each truncated stack says why */
+	bool interpreter_frames; /* an interpreter's own functions stay between frames of scripts */
+	bool no_version_check;	 /* start although the kernel is older than all that were tried */
+	bool unsafe_kernel;	 /* start although the kernel has the copy_from_user_nofault bug */
 	enum symbols_wanted symbols;
 	const char *symbol_cache;    /* folder of indexes of names; NULL: the default one */
 	uint64_t symbol_cache_bytes; /* bytes that the indexes may take */

@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include "agent/feed.h"
+#include "agent/process/chain_states.h"
+#include "agent/process/process_objects.h"
+#include "agent/runtime/object.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 /* --- reading --- */
@@ -324,13 +328,42 @@ static void meet_files(struct intake *in, uint32_t known)
 		innermost->file->index->samples++;
 }
 
+/* Takes the function's object that the kernel copied: the samples behind it have frames in it. */
+static void apply_object(void *arg, const struct object_record *r)
+{
+	struct intake *in = arg;
+	struct process *p = processes_find(in->processes, r->pid);
+	const struct chain_state *layout = p ? chain_layout(p->as, r->runtime) : NULL;
+	AUTO(buf_fini) struct buf content = BUF_EMPTY;
+	struct object *object;
+
+	if (!layout || object_read(r, layout, &content) ||
+	    objects_add(in->objects, r->runtime, content.data, (uint32_t)content.len, &object)) {
+		in->objects_malformed++;
+		return;
+	}
+	(void)process_set_object(p, r->addr, r->check, object);
+	object_put(object);
+}
+
+/* The stack of @s with the frames of scripts in it. Returns how many frames it has; *@user are those of the native walk
+ * before. */
+static uint32_t merge(struct intake *in, const struct process *p, const struct pending_sample *s, const uint64_t *sps,
+		      const uint64_t **user, uint32_t user_cnt)
+{
+	merge_chains(p, s, *user, sps, user_cnt, in->chains, in->merged);
+	*user = in->merged->frames;
+	return in->merged->count;
+}
+
 static bool apply_sample(void *arg, const struct pending_sample *s)
 {
 	const struct sample_record *r = s->record;
 	struct intake *in = arg;
 	bool is_outside = r->flags & SAMPLE_OUTSIDE;
 	struct process *p = is_outside ? processes_outside(in->processes) : processes_find(in->processes, r->pid);
-	const uint64_t *user = s->user;
+	uint64_t kernel_sps[MAX_USER_FRAMES];
+	const uint64_t *user = s->user, *sps = kernel_sps;
 	uint32_t user_cnt = s->user_cnt, known;
 	enum walk_end end = r->end;
 
@@ -358,6 +391,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		intake_read_ahead(in); /* many of these in a row take long */
 		user = result->frames;
 		user_cnt = result->count;
+		sps = result->sps;
 		end = result->end;
 	} else if (r->asid != p->as->asid && r->asid) {
 		user_cnt = cut_stale(p, s, &end);
@@ -365,6 +399,11 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
 	if (end == END_NO_MAPPING && user_cnt > 1)
 		user_cnt--;
+	if (s->chain_cnt && !s->regs)
+		for (uint32_t i = 0; i < user_cnt; i++)
+			kernel_sps[i] = sample_sp(s, i);
+	if (s->chain_cnt)
+		user_cnt = merge(in, p, s, sps, &user, user_cnt);
 	known = traces_frame_count(in->traces);
 	if (traces_add(in->traces, p, s, user, user_cnt, end)) {
 		lose(in, &r->hdr);
@@ -387,7 +426,9 @@ void intake_read_side_band(struct intake *in)
 /* Reads all records and applies those older than @before_ns; 0: older than the moment when reading began. */
 static void run(struct intake *in, uint64_t before_ns)
 {
-	static const struct pending_ops ops = { .sample = apply_sample, .side_band = apply_side_band };
+	static const struct pending_ops ops = { .object = apply_object,
+						.sample = apply_sample,
+						.side_band = apply_side_band };
 	uint64_t now_ns = clock_mono_ns();
 
 	read_kept(in);

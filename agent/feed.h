@@ -17,6 +17,8 @@
 #include "agent/runtime/runtimes.h"
 #include "agent/kernel/sampler.h"
 #include "agent/kernel/side_band.h"
+#include "agent/objects/objects.h"
+#include "agent/samples/merge.h"
 #include "agent/samples/traces.h"
 #include "base/buf.h"
 
@@ -42,6 +44,8 @@ struct intake {
 	struct traces *traces;
 	struct indexes *indexes; /* borrowed */
 	struct runtimes *runtimes;
+	struct objects *objects;
+	struct merged *merged; /* of the sample that is applied */
 	struct kernel_names *kernel_names;
 	struct buf kept;	   /* records of intake_read_ahead() ... */
 	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */
@@ -55,6 +59,8 @@ struct intake {
 	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
 	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
 	uint64_t late_walks;
+	struct chain_counts chains[RUNTIME_ID_MAX];
+	uint64_t objects_malformed;
 	uint64_t oldest_ns; /* time of the samples in the traces; 0: none */
 };
 

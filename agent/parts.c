@@ -92,7 +92,11 @@ static void stop_facts(struct agent *a)
 static int start_processes(const struct start *s)
 {
 	struct intake *in = &s->a->in;
-	int error = processes_new(in->files, &in->processes);
+	int error = objects_new(&in->objects);
+
+	in->merged = error ? NULL : malloc(sizeof(*in->merged));
+	if (!error)
+		error = in->merged ? processes_new(in->files, &in->processes) : -ENOMEM;
 
 	if (!error)
 		processes_on_map(in->processes, runtimes_map, in->runtimes);
@@ -102,6 +106,8 @@ static int start_processes(const struct start *s)
 static void stop_processes(struct agent *a)
 {
 	processes_free(a->in.processes);
+	objects_free(a->in.objects);
+	free(a->in.merged);
 }
 
 static int start_pending(const struct start *s)
@@ -129,7 +135,13 @@ static int start_traces(const struct start *s)
 {
 	int error = traces_new(s->a->in.kernel_names, &s->a->in.traces);
 
-	return error ? error : traces_new(s->a->in.kernel_names, &s->a->held);
+	if (!error)
+		error = traces_new(s->a->in.kernel_names, &s->a->held);
+	if (!error) {
+		traces_of_objects(s->a->in.traces, s->a->in.objects);
+		traces_of_objects(s->a->held, s->a->in.objects);
+	}
+	return error;
 }
 
 static void stop_traces(struct agent *a)
@@ -245,7 +257,11 @@ static void stop_cpus(struct agent *a)
 
 static int start_scan(const struct start *s)
 {
-	return processes_scan(s->a->in.processes);
+	int error = processes_scan(s->a->in.processes);
+
+	if (!error)
+		processes_tell_chains(s->a->in.processes, s->a->in.sampler);
+	return error;
 }
 
 static int start_watches(const struct start *s)

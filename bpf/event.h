@@ -13,9 +13,11 @@
 
 enum {
 	RECORD_VERSION = 2,
-	MAX_RECORD_BYTES = 32 << 10, /* of one sample's record */
+	MAX_RECORD_BYTES = 40 << 10, /* of one record */
 	MAX_KERNEL_FRAMES = 127,     /* kernel.perf_event_max_stack's default */
 	MAX_USER_FRAMES = 1024,
+	MAX_CHAIN_WORDS = 2048, /* two for each frame, marker and head of all chains of a sample */
+	MAX_CHAINS = 16,	/* runtimes whose frames are linked in the heap */
 	STACK_CHUNK_BYTES = 4096,
 	RED_ZONE_BYTES = 128, /* bytes below rsp (x86-64 psABI): rules look there for values just popped */
 	MAX_STACK_CHUNKS = 2048,
@@ -31,7 +33,7 @@ enum {
 
 /* --- records --- */
 
-enum record_kind { RECORD_SAMPLE = 1, RECORD_STACK_CHUNK = 2 };
+enum record_kind { RECORD_SAMPLE = 1, RECORD_STACK_CHUNK = 2, RECORD_OBJECT = 3 };
 
 struct record {
 	__u16 kind;    /* enum record_kind */
@@ -106,13 +108,17 @@ enum section_type {
 	SECTION_USER = 2,   /* __u64 user frames, innermost first, with FRAME_EXACT; 1 to MAX_USER_FRAMES */
 	SECTION_REGS = 3,   /* struct sample_regs: user space must walk again */
 	SECTION_VALUE = 4,  /* one __u64: the sample's weight in the unit of its kind; without this section 1 */
+	/* __u64 sp of the first user frame, then for each user frame __u32 how far its sp is above that (SP_FAR: further
+	 * than that tells). Only with SECTION_CHAIN */
+	SECTION_STACK_POINTERS = 5,
+	SECTION_CHAIN = 6, /* __u64 words: pairs, see enum chain_word */
 	/* These numbers are reserved; nobody sends such sections yet: */
-	SECTION_STACK_POINTERS = 5, /* sp of each user frame */
-	SECTION_CHAIN = 6,	    /* frames that a runtime has linked in its heap */
-	SECTION_CAPTURES = 7,	    /* words of user frames by which a runtime names them */
-	SECTION_LABELS = 8,	    /* the work that the program says the thread does */
-	SECTION_LINK = 9,	    /* trace and span */
+	SECTION_CAPTURES = 7, /* words of user frames by which a runtime names them */
+	SECTION_LABELS = 8,   /* the work that the program says the thread does */
+	SECTION_LINK = 9,     /* trace and span */
 };
+
+#define SP_FAR 0xffffffffu
 
 #define SECTION(type, bytes)   ((__u64)(type) | (__u64)(bytes) << 32)
 #define SECTION_TYPE(section)  ((__u16)(section))
@@ -133,6 +139,66 @@ struct sample_regs {
 	__u64 regs[USER_REGS];	 /* registers at the sample, in DWARF order */
 	__u64 stop_sp, stop_fp;	 /* registers of the last user frame, where the walk missed; sp 0: not known */
 	struct unwind_sched sched;
+};
+
+/*
+ * Frames that a runtime has linked in its heap, as pairs of words: CHAIN_WORD(kind, value) and a second word. One chain for
+ * each runtime of the process, each begun by its head.
+ */
+enum chain_word {
+	CHAIN_HEAD = 1, /* value: enum runtime_id; second: enum chain_end */
+	CHAIN_FRAME,	/* value: address of the function's object (code object); second: CHAIN_PLACE */
+	/* A segment ends: the frames since the last marker were run by one native frame of the interpreter's loop. Value: an
+	 * address that lies in that native frame; 0: the runtime has none. Second: 0. */
+	CHAIN_MARKER,
+};
+
+#define CHAIN_WORD(kind, value) ((__u64)(kind) << 56 | ((value) & ~(255ull << 56)))
+#define CHAIN_KIND(word)	((__u32)((word) >> 56))
+#define CHAIN_VALUE(word)	((word) & ~(255ull << 56))
+
+/* The place in a function, as the runtime has it, and the check of its object: memory of an object that is gone may hold
+ * another. */
+#define CHAIN_PLACE(place, check) ((__u64)(check) << 32 | (__u32)(place))
+#define CHAIN_CHECK(word)	  ((__u32)((word) >> 32))
+
+/*
+ * How a chain ended. X(name, text). ROOT: with the outermost frame. NO_THREAD: the thread runs no script. DEPTH:
+ * MAX_CHAIN_WORDS. TORN: the words make no sense, as the interpreter was in the middle of a change.
+ */
+#define CHAIN_ENDS(X)                   \
+	X(ROOT, "root")                 \
+	X(NO_THREAD, "no thread state") \
+	X(DEPTH, "depth")               \
+	X(BAD_MEMORY, "unreadable")     \
+	X(TORN, "torn")
+
+#define X(name, text) CHAIN_END_##name,
+enum chain_end { CHAIN_ENDS(X) CHAIN_END_MAX };
+#undef X
+
+enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_ID_MAX }; /* the runtimes with chains */
+
+/* Places in the table of programs for tail calls: first those that collect chains, by runtime (bpf/runtime/). */
+enum { PROGRAM_WALK = MAX_CHAINS }; /* walk_tail */
+
+/*
+ * A function's object, copied before the first sample that has it in a chain: parts of part_bytes[] each, one behind the
+ * other. The runtime says what each is.
+ */
+enum { OBJECT_PARTS = 4, OBJECT_DATA_BYTES = 8192 };
+
+struct object_record {
+	struct record hdr;
+	__u64 addr;
+	__u32 pid;
+	__u32 asid;
+	__u32 runtime;			/* enum runtime_id */
+	__u32 check;			/* of the object's content; CHAIN_PLACE */
+	__u16 part_bytes[OBJECT_PARTS]; /* 0: could not be read, or is empty */
+	__u32 part_state[OBJECT_PARTS]; /* the runtime's word on the part, such as how its text is encoded */
+	__u8 is_cut;			/* bit i: part i is longer, or could not be read */
+	__u8 pad[7];
 };
 
 struct stack_chunk {
@@ -157,7 +223,61 @@ struct proc_value {
 	__u32 pid;
 	__u64 start_boottime_ns;
 	__u64 exec_id;
-	__u32 asid; /* address space id, from 1, below 2^28, never reused */
+	__u32 asid;	/* address space id, from 1, below 2^28, never reused */
+	__u32 runtimes; /* bit i: chain_states has the state of enum runtime_id i for this asid */
+	__u32 pad;
+	__u32 seq_tail;
+};
+
+/* The way from a thread to its thread state. */
+enum thread_place {
+	THREAD_TLS,	 /* *(tp + offset): static TLS */
+	THREAD_TLS_SLOT, /* *(tp + *addr): static TLS whose offset the loader wrote at addr */
+	THREAD_KEY, /* pthread_getspecific(*(u32 *)addr): glibc's two levels of keys, whose blocks' addresses begin at tp +
+		       offset */
+	THREAD_KEY_MUSL, /* the same of musl: one array, whose address stands at tp + offset */
+	THREAD_GLOBAL,	 /* *addr */
+};
+
+struct thread_locator {
+	__u32 place; /* enum thread_place */
+	__s32 offset;
+	__u64 addr;
+};
+
+/* chain_states: how a runtime looks in an address space. */
+struct chain_key {
+	__u32 asid;
+	__u32 runtime;
+};
+
+/* In place of an asid: the runtime as any process has it that runs program file number @file, at bias 0. */
+#define CHAIN_OF_PROGRAM(file) ((__u32)(file) | 1u << 31)
+
+/* programs: program file -> its runtimes, for processes that the kernel does not know yet. */
+struct program_key {
+	__u64 inode;
+	__u32 dev; /* major << 20 | minor */
+	__u32 pad;
+};
+
+struct program_value {
+	__u64 text_vaddr; /* ELF address of its first executable segment */
+	__u32 file;
+	__u32 runtimes; /* bit i: chain_states has that of CHAIN_OF_PROGRAM(file) */
+};
+
+enum { CHAIN_OFFSETS = 24 };
+
+struct chain_state {
+	__u32 seq_head;
+	__u32 asid;
+	__u32 runtime;
+	__u32 style; /* the runtime's own: how its frames are linked */
+	struct thread_locator thread;
+	__u64 type;		     /* address that every object of a function has as its type; 0: not known */
+	__u16 offset[CHAIN_OFFSETS]; /* the runtime's own */
+	__u32 pad;
 	__u32 seq_tail;
 };
 
@@ -284,15 +404,18 @@ struct comm_automaton {
 };
 
 /* --- counters of all kinds together, one set a CPU. X(name, text) --- */
-#define BPF_COUNTERS(X)                                                          \
-	X(ENTRIES, "times the sampling program ran")                             \
-	X(IDLE, "of these on an idle CPU")                                       \
-	X(FILTERED, "of these outside the filters")                              \
-	X(CHUNK_RING, "stack copies cut short because the ring buffer was full") \
-	X(CHUNK_LIMIT, "stack copies withheld by the rate limit")                \
-	X(TORN, "cache entries that changed under the walk")                     \
-	X(MISSES, "samples walked by user space because a cache had no entry")   \
-	X(NOT_FOLLOWED, "children not followed because the table of chosen processes was full")
+#define BPF_COUNTERS(X)                                                                         \
+	X(ENTRIES, "times the sampling program ran")                                            \
+	X(IDLE, "of these on an idle CPU")                                                      \
+	X(FILTERED, "of these outside the filters")                                             \
+	X(CHUNK_RING, "stack copies cut short because the ring buffer was full")                \
+	X(CHUNK_LIMIT, "stack copies withheld by the rate limit")                               \
+	X(TORN, "cache entries that changed under the walk")                                    \
+	X(MISSES, "samples walked by user space because a cache had no entry")                  \
+	X(NOT_FOLLOWED, "children not followed because the table of chosen processes was full") \
+	X(OBJECT_RING, "objects of functions not sent because the ring buffer was full")        \
+	X(OBJECT_LIMIT, "objects of functions withheld by the rate limit")                      \
+	X(OBJECT_UNREADABLE, "objects of functions that could not be read")
 
 #define X(name, text) COUNTER_##name,
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };
@@ -311,6 +434,7 @@ struct cpu_state {
 	__u64 lost[MAX_KINDS];	/* of these, for which the ring had no room */
 	__u64 chunk_tokens_ns;	/* token bucket: the time up to which it was spent */
 	__u64 events;		/* events of a tracepoint that passed the filters */
+	__u64 object_tokens;	/* token bucket of object records: the time up to which it was spent */
 	__u32 seq;
 	__u32 pad;
 };
@@ -320,7 +444,9 @@ HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
-HEARTH_SIZE_IS(struct proc_value, 32);
+HEARTH_SIZE_IS(struct object_record, 80);
+HEARTH_SIZE_IS(struct proc_value, 40);
+HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 8);
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);

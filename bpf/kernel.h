@@ -8,8 +8,23 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct super_block {
+	unsigned int s_dev; /* major << 20 | minor */
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
 struct mm_struct {
+	unsigned long start_code;  /* the program's first executable segment */
 	unsigned long start_stack; /* sp as the program began */
+	struct file *exe_file;
 };
 
 struct vm_area_struct {
@@ -69,6 +84,7 @@ struct task_struct {
 	int tgid;
 	unsigned in_execve : 1;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	struct pid *thread_pid;		   /* 4.19 */
 	unsigned long long start_boottime; /* 5.5 */
 	unsigned long long self_exec_id;   /* 64 bits since 5.7 */

@@ -8,7 +8,7 @@
 #define HEARTH_BPF_MAPS_H
 
 #include "bpf/event.h"
-#include "bpf/unwind.h"
+#include "bpf/unwind_state.h"
 
 const volatile __u32 cfg_rings = 1;	       /* ring buffers, a power of two; CPU c writes to ring c mod this */
 const volatile __u32 cfg_wake_bytes = 0;       /* the reader is woken when a ring holds more than this */
@@ -44,6 +44,27 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct chain_key);
+	__type(value, struct chain_state);
+} chain_states SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct program_key);
+	__type(value, struct program_value);
+} program_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, MAX_CHAINS + 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} programs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct mapping_key);
 	__type(value, struct mapping_value);
@@ -72,7 +93,7 @@ struct {
 
 /* The record in the making, the walk (in map memory the verifier does not follow its values, so loops converge) and the
  * window on the user stack. */
-enum { SCRATCH_WORDS = 2048 };
+enum { SCRATCH_WORDS = 4096 };
 _Static_assert(sizeof(struct sample_record) + SCRATCH_WORDS * 8 <= MAX_RECORD_BYTES, "a record has room for all of it");
 
 struct walk {
@@ -89,6 +110,13 @@ struct walk {
 	__u32 kernel_cnt;
 	__u32 user_at; /* index in scratch->words of the first user frame, behind its section's head */
 	__u32 user_cnt;
+	__u64 first_sp;	      /* sp of the first user frame */
+	__u32 chain_cnt;      /* words of SECTION_CHAIN, which stands before the user frames' */
+	__u32 runtimes;	      /* chains still to be collected (proc_value.runtimes) */
+	__u64 thread_pointer; /* of a sample with chains */
+	__u64 chain_bias;     /* added to the addresses of chain states */
+	__u32 chain_asid;     /* under which these stand */
+	__u32 ring;
 	__u32 torn;
 	__u32 memo_at, memo_put; /* where in scratch->memo the last walk's next frame stands, and where this one's goes */
 };
@@ -135,6 +163,7 @@ struct scratch {
 	struct stack_copy copy;
 	struct go_thread go;
 	__u8 window[4096];
+	__u32 sps[MAX_USER_FRAMES]; /* of a sample with chains: how far each user frame's sp is above the first's; SP_FAR */
 	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk on this CPU and the present one, in turns */
 	__u32 memo_put;				     /* which half was written last */
 	__u32 memo_asid;			     /* the address space under which it was walked */

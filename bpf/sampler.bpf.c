@@ -73,6 +73,7 @@ static __always_inline __u32 find_asid(__u32 pid, const struct scratch *scratch,
 	seq = p->seq_tail;
 	barrier();
 	asid = p->asid;
+	walk->runtimes = p->runtimes;
 	if (p->start_boottime_ns != scratch->regs.start_boottime_ns || p->exec_id != scratch->regs.exec_id)
 		return 0;
 	barrier();
@@ -83,7 +84,36 @@ static __always_inline __u32 find_asid(__u32 pid, const struct scratch *scratch,
 	return asid;
 }
 
-/* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack to walk. */
+/*
+ * Finds the runtimes of a process that the process table does not have: those of its parent, whose memory it has if it was
+ * forked and runs the same program since (its first stack began at the same address), else those that its program file is
+ * known for. What it finds is a guess, as the programs that collect chains look at the types of what they find.
+ */
+static __always_inline void guess_runtimes(struct walk *walk, struct task_struct *task)
+{
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	struct program_key key = { .inode = BPF_CORE_READ(mm, exe_file, f_inode, i_ino),
+				   .dev = BPF_CORE_READ(mm, exe_file, f_inode, i_sb, s_dev) };
+	__u32 pid = cfg_pid_ns ? told_pid(BPF_CORE_READ(parent, group_leader, thread_pid)) : BPF_CORE_READ(parent, tgid);
+	const struct program_value *program;
+	const struct proc_value *p = bpf_map_lookup_elem(&procs, &pid);
+
+	if (p && p->runtimes && p->start_boottime_ns == BPF_CORE_READ(parent, group_leader, start_boottime) &&
+	    BPF_CORE_READ(parent, mm, start_stack) == BPF_CORE_READ(mm, start_stack)) {
+		walk->runtimes = p->runtimes;
+		walk->chain_asid = p->asid;
+		return;
+	}
+	program = bpf_map_lookup_elem(&program_files, &key);
+	if (!program)
+		return;
+	walk->runtimes = program->runtimes;
+	walk->chain_asid = CHAIN_OF_PROGRAM(program->file);
+	walk->chain_bias = BPF_CORE_READ(mm, start_code) - program->text_vaddr;
+}
+
+/* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack. */
 static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct scratch *scratch, __u32 cpu)
 {
 	struct walk *walk = &scratch->walk;
@@ -108,6 +138,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 
 	__builtin_memset(walk, 0, sizeof(*walk));
 	walk->cpu = cpu;
+	walk->ring = cpu & (cfg_rings - 1);
 	walk->kernel_cnt = bytes > 0 ? ((__u32)bytes / 8) & 127 : 0;
 	walk->user_at = walk->kernel_cnt ? walk->kernel_cnt + 2 : 1;
 	walk->state.exact = 1;
@@ -122,14 +153,23 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	if (CPU_HAS_LR)
 		walk->state.lr = scratch->regs.regs[REG_RA];
 	walk->asid = find_asid(sample->pid, scratch, walk);
+	walk->chain_asid = walk->asid;
 	if (!walk->asid) {
-		scratch->words[word_index(walk->user_at)] = walk->state.pc | FRAME_EXACT;
-		walk->user_cnt = 1;
-		walk->state.end = END_MISS_PROC;
-		return false;
+		walk->runtimes = 0;
+		guess_runtimes(walk, task);
 	}
-	walk->state.end = END_DEPTH;
+	if (walk->runtimes)
+		walk->thread_pointer = cpu_thread_pointer(task, cfg_task_btf);
+	walk->state.end = walk->asid ? END_DEPTH : END_MISS_PROC;
 	return true;
+}
+
+/* The one frame that is known of a process that the process table does not have. */
+static __always_inline void put_only_frame(struct walk *walk, struct scratch *scratch)
+{
+	scratch->words[word_index(walk->user_at)] = walk->state.pc | FRAME_EXACT;
+	note_sp(walk, scratch);
+	walk->user_cnt = 1;
 }
 
 struct loop_context {
@@ -143,6 +183,18 @@ static long walk_callback(__u32 index, struct loop_context *loop)
 	return walk_frame(&loop->scratch->walk, loop->scratch, true) ? 1 : 0;
 }
 
+/*
+ * Calls the programs that collect chains. Each calls the next one; the last returns here, as it took the place of this
+ * function alone. Those that are not loaded are passed over.
+ */
+__noinline int collect_chains(struct bpf_perf_event_data *ctx, __u32 runtimes)
+{
+	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
+		if (runtimes >> i & 1)
+			bpf_tail_call(ctx, &programs, i);
+	return 0;
+}
+
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
@@ -154,9 +206,15 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (!state || !scratch || !wanted(state))
 		return 0;
 	if (begin_sample(ctx, scratch, cpu)) {
-		memo_begin(&scratch->walk, scratch);
-		bpf_loop(MAX_USER_FRAMES + 1, walk_callback, &loop, 0);
-		memo_end(&scratch->walk, scratch);
+		if (scratch->walk.runtimes)
+			collect_chains(ctx, scratch->walk.runtimes);
+		if (scratch->walk.asid) {
+			memo_begin(&scratch->walk, scratch);
+			bpf_loop(MAX_USER_FRAMES + 1, walk_callback, &loop, 0);
+			memo_end(&scratch->walk, scratch);
+		} else {
+			put_only_frame(&scratch->walk, scratch);
+		}
 	}
 	finish_sample(state, scratch, true);
 	return 0;
@@ -166,21 +224,18 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 enum { TAIL_FRAMES = 8 }; /* frames a program walks; 33 programs make a walk of 264 */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} tail_programs SEC(".maps");
-
 static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct scratch *scratch)
 {
 	struct walk *walk = &scratch->walk;
 
+	if (!walk->asid) {
+		put_only_frame(walk, scratch);
+		return;
+	}
 	for (int i = 0; i < TAIL_FRAMES; i++)
 		if (walk_frame(walk, scratch, false))
 			return;
-	bpf_tail_call(ctx, &tail_programs, 0);
+	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
 	walk->state.end = walk->user_cnt < MAX_USER_FRAMES ? END_USER_RULE
 							   : END_DEPTH; /* user space has no limit of calls */
 }
@@ -196,6 +251,9 @@ int on_sample_tail(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (begin_sample(ctx, scratch, cpu)) {
 		find_go(scratch); /* done before it is known to be needed: the steps have no room for it */
+		for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
+			if (scratch->walk.runtimes >> i & 1)
+				bpf_tail_call(ctx, &programs, i); /* goes on with walk_tail */
 		walk_some(ctx, scratch);
 	}
 	finish_sample(state, scratch, false);

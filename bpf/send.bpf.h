@@ -310,13 +310,31 @@ static __always_inline __u32 close_frames(struct walk *walk, struct scratch *scr
 	return walk->user_at + walk->user_cnt;
 }
 
+/* Puts the head of the chains before them, and the stack pointers of the user frames behind @words. Returns how many words
+ * the sections have then. */
+static __always_inline __u32 close_chain(struct walk *walk, struct scratch *scratch, __u32 words)
+{
+	__u32 bytes = masked(walk->user_cnt * sizeof(scratch->sps[0]), 2 * sizeof(scratch->sps) - 1);
+	__u64 at = masked(words + 2, SCRATCH_WORDS - 1);
+
+	if (!walk->chain_cnt)
+		return words;
+	scratch->words[word_index(walk->user_at - 2 - walk->chain_cnt)] = SECTION(SECTION_CHAIN, walk->chain_cnt * 8);
+	if (!bytes || bytes > sizeof(scratch->sps))
+		return words;
+	scratch->words[word_index(words)] = SECTION(SECTION_STACK_POINTERS, sizeof(walk->first_sp) + bytes);
+	scratch->words[word_index(words + 1)] = walk->first_sp;
+	if (bpf_probe_read_kernel(&scratch->words[at], bytes, scratch->sps))
+		return words;
+	return words + 2 + (walk->user_cnt + 1) / 2;
+}
+
 /* Closes the record and hands it to the ring. */
 static __always_inline void finish_sample(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
 	struct walk *walk = &scratch->walk;
 	struct sample_record *sample = &scratch->sample;
-	__u32 words, index = walk->cpu & (cfg_rings - 1), size,
-		     end = may_be_new_thread(walk, scratch) ? END_USER_RULE : walk->state.end;
+	__u32 end = may_be_new_thread(walk, scratch) ? END_USER_RULE : walk->state.end, words, index = walk->ring, size;
 	bool miss = end_is_miss(end);
 	void *ring;
 
@@ -328,6 +346,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	sample->chunk_cnt = 0;
 	state->counters[COUNTER_TORN] += walk->torn;
 	words = close_frames(walk, scratch);
+	words = close_chain(walk, scratch, words);
 	if (miss) {
 		send_stacks(state, scratch, loop_form);
 		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));

@@ -9,6 +9,7 @@
 #define HEARTH_BPF_UNWIND_H
 
 #include "bpf/event.h"
+#include "bpf/unwind_state.h"
 
 struct unwind_memory;
 
@@ -21,18 +22,6 @@ static __always_inline __u64 unwind_code_mask(void);
  * handlers on an alternate stack. So the stack pointer may fall, but not for ever.
  */
 enum { UNWIND_MAX_FALLS = 32 };
-
-struct unwind_state {
-	__u64 pc;
-	__u64 sp;
-	__u64 fp;
-	__u64 lr;      /* CPU_HAS_LR: the frame's value of lr; 0: not known, or surely another call's */
-	__u32 exact;   /* pc is where the thread stands, not a return address */
-	__u32 end;     /* enum walk_end, set when the step ends the walk */
-	__u32 falls;   /* how often sp has fallen */
-	__u32 lost_sp; /* CPU_HAS_LR: sp is only a lower bound of the frame's sp (behind a frame known by its frame pointer
-			  alone) */
-};
 
 /* Returns 0 when the step could go on; 1, with state->end set, when the walk ends at this frame. */
 static __always_inline int unwind_stop(struct unwind_state *state, __u32 end)

@@ -8,6 +8,7 @@
 
 #include "bpf/maps.bpf.h"
 #include "bpf/stacks.bpf.h"
+#include "bpf/unwind.h"
 
 #define barrier() asm volatile("" ::: "memory")
 
@@ -255,6 +256,16 @@ static __always_inline __u32 find_again(struct walk *walk, struct scratch *scrat
 	return 0;
 }
 
+static __always_inline void note_sp(struct walk *walk, struct scratch *scratch)
+{
+	__u64 above;
+
+	if (!walk->user_cnt)
+		walk->first_sp = walk->state.sp;
+	above = walk->state.sp - walk->first_sp;
+	scratch->sps[masked(walk->user_cnt, MAX_USER_FRAMES - 1)] = above < SP_FAR ? above : SP_FAR;
+}
+
 /* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
 static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch, bool loop_form)
 {
@@ -265,6 +276,8 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 	if (walk->user_cnt >= MAX_USER_FRAMES)
 		return unwind_stop(&walk->state, END_DEPTH);
 	scratch->words[word_index(walk->user_at + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
+	if (walk->chain_cnt)
+		note_sp(walk, scratch);
 	walk->user_cnt++;
 	if (pc >> CPU_USER_BITS) {
 		if (!CPU_HAS_VSYSCALL || pc >> 12 != VSYSCALL_PAGE)

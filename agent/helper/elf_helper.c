@@ -260,7 +260,7 @@ static bool info_is_sound(const struct buf *reply)
 	const struct elf_info *info = (const void *)reply->data;
 
 	return reply->len == sizeof(*info) && info->segment_count <= ELF_MAX_SEGMENTS &&
-	       memchr(info->build_ids.gnu, 0, sizeof(info->build_ids.gnu)) &&
+	       runtime_file_is_sound(&info->runtime) && memchr(info->build_ids.gnu, 0, sizeof(info->build_ids.gnu)) &&
 	       memchr(info->build_ids.go, 0, sizeof(info->build_ids.go)) &&
 	       memchr(info->build_ids.htlhash, 0, sizeof(info->build_ids.htlhash));
 }

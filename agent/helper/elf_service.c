@@ -12,6 +12,7 @@
 #include "agent/helper/elf_service.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "symbols/elf_image.h"
 #include "symbols/sources/symbol_image.h"
 
 enum {
@@ -145,6 +146,18 @@ static int read_segments(int fd, struct elf_info *info)
 	return 0;
 }
 
+static void read_runtime(int fd, struct runtime_file *ret)
+{
+	struct symbol_image image = { 0 };
+	struct elf_image im;
+
+	if (symbol_image_map(fd, &image))
+		return;
+	if (!elf_image_open(image.data, image.len_bytes, &im))
+		runtime_file_read(&im, ret);
+	symbol_image_unmap(&image);
+}
+
 static int answer_info(int fd, struct buf *reply)
 {
 	struct elf_info info;
@@ -154,6 +167,8 @@ static int answer_info(int fd, struct buf *reply)
 	error = build_ids_read(fd, &info.build_ids);
 	if (!error)
 		error = read_segments(fd, &info);
+	if (!error)
+		read_runtime(fd, &info.runtime);
 	if (!error)
 		buf_append(reply, &info, sizeof(info));
 	return error;

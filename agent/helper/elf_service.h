@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "agent/rows/rows.h"
+#include "agent/runtime/file/runtime_file.h"
 #include "base/buf.h"
 #include "symbols/find/debug_search.h"
 #include "symbols/symbols.h"
@@ -54,6 +55,7 @@ struct elf_info {
 	uint32_t segment_count;
 	uint32_t pad;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
+	struct runtime_file runtime;
 };
 
 struct elf_eval {

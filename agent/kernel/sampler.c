@@ -127,7 +127,6 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	bpf_program__set_autoload(skel->progs.on_sample, loop);
 	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
-	(void)bpf_map__set_autocreate(skel->maps.tail_programs, !loop);
 	sampler_events_configure(s);
 	sampler_filter_configure(skel, &config->filter);
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
@@ -241,10 +240,10 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	if (error)
 		return explain_load(config, error, err);
 	if (s->tail_form) {
-		uint32_t zero = 0;
+		uint32_t place = PROGRAM_WALK;
 		int fd = bpf_program__fd(s->skel->progs.walk_tail);
 
-		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tail_programs), &zero, &fd, BPF_ANY))
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.programs), &place, &fd, BPF_ANY))
 			return explain(err, -errno, "cannot link the BPF programs");
 	}
 	error = make_rings(s);
@@ -290,6 +289,7 @@ void sampler_free(struct sampler *s)
 	for (uint32_t i = 1; i < s->ring_cnt; i++)
 		if (s->ring_fds[i])
 			close(s->ring_fds[i]);
+	sampler_chains_free(s);
 	sampler_bpf__destroy(s->skel);
 	free(s);
 }
@@ -353,12 +353,10 @@ static int update(struct bpf_map *map, const void *key, const void *value)
 	return bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY) ? -errno : 0;
 }
 
-int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+int sampler_set_proc(struct sampler *s, struct proc_value *value)
 {
-	struct proc_value value = { .pid = pid, .start_boottime_ns = start_boottime_ns, .exec_id = exec_id, .asid = asid };
-
-	value.seq_head = value.seq_tail = ++s->seq;
-	return update(s->skel->maps.procs, &pid, &value);
+	value->seq_head = value->seq_tail = ++s->seq;
+	return update(s->skel->maps.procs, &value->pid, value);
 }
 
 int sampler_forget_proc(struct sampler *s, uint32_t pid)

@@ -76,10 +76,13 @@ void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *tak
 uint64_t sampler_not_sampled(struct sampler *s);
 
 /* The caches. Each returns 0 or -errno; sequence numbers are filled in here. */
-int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid);
+int sampler_set_proc(struct sampler *s, struct proc_value *value);
 int sampler_forget_proc(struct sampler *s, uint32_t pid);
 int sampler_set_mapping(struct sampler *s, struct mapping_value *value);
 int sampler_set_block(struct sampler *s, struct unwind_block *block);
+/* Loads the runtime's programs first, when they are not loaded yet; an error of that is logged once. */
+int sampler_set_chain(struct sampler *s, struct chain_state *state);
+int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value);
 
 /*
  * The pid filter. Entries of followed children leave by themselves (on_free_task): the pid may be the next child's already.

@@ -43,6 +43,11 @@ struct sampler {
 	struct sampled_kind kinds[MAX_KINDS];
 	uint32_t kind_cnt;
 	bool enabled, tail_form;
+	struct {
+		bool is_met;
+		int error;
+		struct bpf_object *object; /* NULL: not loaded */
+	} chains[RUNTIME_ID_MAX];
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
@@ -52,6 +57,9 @@ struct sampler {
 /* Sets the program's type, between open and load. */
 void sampler_events_configure(struct sampler *s);
 void sampler_events_free(struct sampler *s);
+
+/* Frees the programs that collect chains. */
+void sampler_chains_free(struct sampler *s);
 
 /* The program that runs at each sample. */
 struct bpf_program *sampler_entry(const struct sampler *s);

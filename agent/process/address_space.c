@@ -151,6 +151,7 @@ static bool overlay(struct address_space *as, const struct mapping *new)
 static void renew_asid(struct address_space *as)
 {
 	as->asid = ++last_asid;
+	as->chains_told = false;
 	as->not_code_cnt = 0;
 }
 
@@ -226,6 +227,8 @@ int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end,
 	if (reserve(as, as->count + 2)) /* a copy has the room already */
 		return -ENOMEM;
 	file_get(file);
+	if (file && file->info.runtime.kind)
+		as->chains_told = false;
 	if (overlay(as, &new)) {
 		note_replaced(as, start, end);
 		changed = true;

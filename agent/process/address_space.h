@@ -38,6 +38,9 @@ struct address_space {
 	} replaced[REPLACED_KEPT];
 	uint32_t replaced_cnt;
 	uint64_t replaced_ns; /* when the last one was; 0: none was */
+	/* The runtimes whose chain the kernel can collect (agent/process/chain_states.h). */
+	uint32_t runtimes;
+	bool chains_told; /* the kernel knows that for this asid and these mappings */
 };
 
 /* Returns an empty address space with an asid of its own and one reference; NULL without memory. */

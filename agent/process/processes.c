@@ -15,6 +15,8 @@
 
 #include "agent/proc/proc_maps.h"
 #include "agent/proc/proc_root.h"
+#include "agent/process/chain_states.h"
+#include "agent/process/process_objects.h"
 #include "agent/process/processes.h"
 #include "agent/kernel/sampler.h"
 #include "base/cleanup.h"
@@ -72,6 +74,7 @@ void process_put(struct process *p)
 {
 	if (!p || --p->refs)
 		return;
+	process_objects_free(p);
 	address_space_put(p->as);
 	for (uint32_t i = 0; i < PROCESS_SLOTS; i++)
 		if (p->slots[i])
@@ -108,7 +111,7 @@ size_t processes_memory_bytes(const struct processes *ps)
 	while (map_next(&ps->by_pid, &pos, NULL, &value)) {
 		const struct process *p = value;
 
-		bytes += sizeof(*p) + (p->exe_path ? strlen(p->exe_path) + 1 : 0) +
+		bytes += sizeof(*p) + map_memory_bytes(&p->objects) + (p->exe_path ? strlen(p->exe_path) + 1 : 0) +
 			 address_space_memory_bytes(p->as) / p->as->refs;
 		if (p->facts)
 			bytes += process_facts_memory_bytes(p->facts) / p->facts->refs;
@@ -341,7 +344,12 @@ void process_publish(struct process *p, struct sampler *sampler)
 	if (p->as->replaced_ns && clock_mono_ns() - p->as->replaced_ns < REPLACED_REST_MS * NSEC_PER_MSEC)
 		(void)sampler_forget_proc(sampler, p->pid);
 	else
-		(void)sampler_set_proc(sampler, p->pid, p->start_boottime_ns, p->exec_id, p->as->asid);
+		(void)sampler_set_proc(sampler,
+				       &(struct proc_value){ .pid = p->pid,
+							     .start_boottime_ns = p->start_boottime_ns,
+							     .exec_id = p->exec_id,
+							     .asid = p->as->asid,
+							     .runtimes = chain_states_tell(p->as, p->exe_path, sampler) });
 }
 
 struct process *processes_renew(struct processes *ps, uint32_t pid)
@@ -371,6 +379,18 @@ int processes_scan(struct processes *ps)
 	}
 	closedir(dir);
 	return 0;
+}
+
+void processes_tell_chains(struct processes *ps, struct sampler *sampler)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->by_pid, &pos, NULL, &value)) {
+		const struct process *p = value;
+
+		(void)chain_states_tell(p->as, p->exe_path, sampler);
+	}
 }
 
 /* Does the pid belong to another process now, or has it executed another program, without a record that we saw? */
@@ -507,7 +527,7 @@ static int apply_mmap(struct processes *ps, const struct side_band_record *r, st
 	error = map_in(&c, &r->key, r->name, r->start, r->end, r->pgoff);
 	if (!p->exe_path && r->name[0] == '/' && r->key.inode) /* the program itself is mapped first */
 		set_exe(p, r->name);
-	if (c.changed)
+	if (c.changed || (p->is_known && !p->as->chains_told))
 		*changed_ret = p;
 	return error;
 }

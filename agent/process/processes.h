@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/objects/objects.h"
 #include "agent/process/address_space.h"
 #include "agent/process/process_facts.h"
 #include "agent/kernel/side_band.h"
+#include "base/map.h"
 #include "bpf/event.h"
 #include "proto/profiles.h"
 
@@ -38,6 +40,7 @@ struct process {
 	char *exe_path;		     /* NULL: not known yet */
 	struct process_facts *facts; /* a reference; NULL: nothing is known */
 	bool has_own_facts;	     /* @facts were read for it, or it was gone before; else they are its parent's */
+	struct map objects;	     /* address and checksum -> struct object *, a reference: functions of scripts */
 	struct process_slot *slots[PROCESS_SLOTS]; /* owned; by the runtime's place in its table. NULL: none */
 };
 
@@ -55,6 +58,10 @@ void processes_on_map(struct processes *ps,
 
 /* Reads all processes of /proc that are not known yet. 0 or -errno. */
 int processes_scan(struct processes *ps);
+
+/* Tells the kernel of the runtimes of all known processes, so that the first samples have their frames where the program is
+ * enough to find them (chain_states_tell). */
+void processes_tell_chains(struct processes *ps, struct sampler *sampler);
 
 /*
  * The process @pid, read from /proc if it is not known; NULL only without memory. This is not a reference.

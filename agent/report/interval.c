@@ -14,6 +14,8 @@
 #include "agent/report/host_facts.h"
 #include "agent/names/indexes.h"
 #include "agent/report/interval.h"
+#include "agent/report/script_frames.h"
+#include "agent/samples/merge.h"
 #include "agent/kernel/kernel_build_id.h"
 #include "agent/samples/walk_ends.h"
 #include "base/cleanup.h"
@@ -56,7 +58,7 @@ struct interval {
 	struct builder *builder;
 	struct builder_profile_spec specs[MAX_KINDS]; /* of the session's kinds */
 	struct attributes common;		      /* attributes of all resources */
-	bool error_frames;
+	bool error_frames, interpreter_frames;
 	/* state of the interval being built */
 	struct map profiles[MAX_KINDS]; /* by kind: struct process * -> profile handle + 1 */
 	struct map files;		/* struct file * -> index into entries + 1 */
@@ -102,6 +104,7 @@ int interval_new(struct names *names, struct runtimes *runtimes, struct truth_co
 	iv->truths = truths;
 	iv->modules = modules;
 	iv->error_frames = config->error_frames;
+	iv->interpreter_frames = config->interpreter_frames;
 	for (uint32_t i = 0; i < kinds->count; i++) {
 		iv->specs[i] = (struct builder_profile_spec){ .scope_name = "hearth", .scope_version = HEARTH_VERSION };
 		kinds->list[i].kind->describe(&kinds->list[i], &iv->specs[i]);
@@ -342,6 +345,25 @@ static int32_t build_of_runtime(struct interval *iv, const struct trace_frame *f
 	return builder_location(iv->builder, mapping, frame->addr, &line, truth->is_named, &type, 1);
 }
 
+/* The location of a frame of a script. The file of the script is its mapping, as the module is for those who write it. */
+static int32_t build_script(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
+			    struct truth_frame *truth)
+{
+	int32_t type = type_attribute(iv, script_frame_type(frame)), mapping = 0;
+	struct builder *b = iv->builder;
+	struct profile_line line = { 0 };
+	struct frame_line l;
+
+	(void)time_ns;
+	truth->module = truth_counts_module(iv->truths, str_z(trace_frame_kind(frame)->module));
+	truth->is_named = script_frame_find(frame, &l);
+	if (truth->is_named) {
+		mapping = builder_mapping(b, 0, 0, 0, builder_string(b, l.file), NULL, 0);
+		line = build_line(iv, &l);
+	}
+	return builder_location(b, mapping, 0, &line, truth->is_named, &type, 1);
+}
+
 /* The location of @frame as it was at @time_ns (UINT64_MAX: the latest). */
 static int32_t build_frame(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns, struct truth_frame *truth)
 {
@@ -350,6 +372,7 @@ static int32_t build_frame(struct interval *iv, const struct trace_frame *frame,
 		[NAMER_KERNEL] = build_kernel,
 		[NAMER_FILE] = build_native,
 		[NAMER_RUNTIME] = build_of_runtime,
+		[NAMER_OBJECT] = build_script,
 	};
 
 	return builders[trace_frame_kind(frame)->namer](iv, frame, time_ns, truth);
@@ -428,21 +451,26 @@ static uint32_t build_profile(struct interval *iv, struct process *p, uint32_t k
 static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace, const int32_t *locations,
 			   uint64_t time_ns)
 {
-	int32_t indices[MAX_KERNEL_FRAMES + MAX_USER_FRAMES + 1];
+	int32_t indices[MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES + 1];
 	const uint32_t *ids = traces_frame_ids(t, trace);
-	uint32_t count = trace->frame_cnt;
+	uint32_t used = 0;
+	bool is_called = true;
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < trace->frame_cnt; i++) {
 		const struct trace_frame *frame = traces_frame(t, ids[i]);
 		struct truth_frame truth;
 
-		indices[i] = locations[ids[i]];
+		is_called &= trace_frame_kind(frame)->namer != NAMER_OBJECT;
+		if (trace->has_script && !iv->interpreter_frames && script_frame_is_glue(iv->names, frame, is_called))
+			continue;
+		indices[used] = locations[ids[i]];
 		if (time_ns != UINT64_MAX && trace_frame_kind(frame)->namer == NAMER_RUNTIME)
-			indices[i] = build_frame(iv, frame, time_ns, &truth);
+			indices[used] = build_frame(iv, frame, time_ns, &truth);
+		used++;
 	}
 	if (walk_end_is_truncated(trace->end) && (iv->error_frames || trace->end == END_OUTSIDE))
-		indices[count++] = marker_location(iv, trace->end);
-	return builder_stack(iv->builder, indices, count);
+		indices[used++] = marker_location(iv, trace->end);
+	return builder_stack(iv->builder, indices, used);
 }
 
 static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)

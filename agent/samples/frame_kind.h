@@ -8,13 +8,14 @@
 
 #include <stdbool.h>
 
-enum frame_kind { FRAME_KERNEL, FRAME_NATIVE, FRAME_ANONYMOUS, FRAME_KIND_MAX };
+enum frame_kind { FRAME_KERNEL, FRAME_NATIVE, FRAME_ANONYMOUS, FRAME_SCRIPTED, FRAME_KIND_MAX };
 
 /* The source that knows a frame's name; it decides by which values the frame is known. */
 enum frame_namer {
 	NAMER_KERNEL,  /* the kernel's symbols: by address and trace_frame.kernel_code */
 	NAMER_FILE,    /* the index of names of trace_frame.file: by ELF address */
 	NAMER_RUNTIME, /* the runtimes (agent/runtime/): by trace_frame.process, address and time */
+	NAMER_OBJECT,  /* trace_frame.object, by the place in it */
 	NAMER_MAX,
 };
 

@@ -4,14 +4,16 @@
 #include "agent/samples/record.h"
 #include "base/cleanup.h"
 
-/* The content of a section of each known type: 1 to @max elements of @bytes each. */
+/* The content of a section of each known type: @min to @max elements of @bytes each. */
 static const struct {
-	uint32_t bytes, max;
+	uint32_t bytes, min, max;
 } sections[] = {
-	[SECTION_KERNEL] = { sizeof(uint64_t), MAX_KERNEL_FRAMES },
-	[SECTION_USER] = { sizeof(uint64_t), MAX_USER_FRAMES },
-	[SECTION_REGS] = { sizeof(struct sample_regs), 1 },
-	[SECTION_VALUE] = { sizeof(uint64_t), 1 },
+	[SECTION_KERNEL] = { sizeof(uint64_t), 1, MAX_KERNEL_FRAMES },
+	[SECTION_USER] = { sizeof(uint64_t), 1, MAX_USER_FRAMES },
+	[SECTION_REGS] = { sizeof(struct sample_regs), 1, 1 },
+	[SECTION_VALUE] = { sizeof(uint64_t), 1, 1 },
+	[SECTION_STACK_POINTERS] = { sizeof(uint32_t), 2, 2 + MAX_USER_FRAMES },
+	[SECTION_CHAIN] = { 2 * sizeof(uint64_t), 1, MAX_CHAIN_WORDS / 2 },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
@@ -30,6 +32,15 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 		break;
 	case SECTION_VALUE:
 		s->value = *content;
+		break;
+	case SECTION_STACK_POINTERS:
+		s->first_sp = content;
+		s->sps = (const void *)(content + 1);
+		s->sp_cnt = count - 2;
+		break;
+	case SECTION_CHAIN:
+		s->chain = content;
+		s->chain_cnt = 2 * count;
 		break;
 	default:
 		break;
@@ -56,7 +67,8 @@ int record_parse(const struct record *record, struct pending_sample *ret)
 		if (type < ARRAY_LEN(sections)) {
 			uint32_t count = bytes / sections[type].bytes;
 
-			if (!count || count > sections[type].max || bytes % sections[type].bytes || seen >> type & 1)
+			if (count < sections[type].min || count > sections[type].max || bytes % sections[type].bytes ||
+			    seen >> type & 1)
 				return -EBADMSG;
 			seen |= 1u << type;
 			take_section(ret, type, at + 1, count);

@@ -18,12 +18,21 @@ struct pending_sample {
 	const uint64_t *kernel;		/* innermost first */
 	const uint64_t *user;		/* innermost first, with FRAME_EXACT */
 	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
+	const uint64_t *chain;		/* words of SECTION_CHAIN */
+	const uint64_t *first_sp;	/* sp of the first of @user; NULL: stack pointers are not told */
+	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
 	uint64_t value;			/* its weight in the unit of its kind */
-	uint32_t kernel_cnt, user_cnt;
+	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt;
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */
 };
+
+/* The stack pointer of user frame number @i of @s; UINT64_MAX: not known. */
+static inline uint64_t sample_sp(const struct pending_sample *s, uint32_t i)
+{
+	return i < s->sp_cnt && s->sps[i] != SP_FAR ? *s->first_sp + s->sps[i] : UINT64_MAX;
+}
 
 /* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
 int record_parse(const struct record *record, struct pending_sample *ret);

@@ -15,8 +15,9 @@ struct item {
 	uint64_t time_ns;
 	uint64_t order;			 /* of arrival: qsort is not stable */
 	struct pending_sample *sample;	 /* or ... */
-	struct side_band_record *record; /* ... one of both is NULL */
-	size_t bytes;			 /* of the sample */
+	struct side_band_record *record; /* ... or ... */
+	struct object_record *object;	 /* ... the others are NULL */
+	size_t bytes;			 /* of the sample or object */
 };
 
 struct chunk {
@@ -77,6 +78,7 @@ static void item_free(struct pending *p, struct item *item)
 	p->bytes -= item->bytes;
 	free(item->sample);
 	free(item->record);
+	free(item->object);
 }
 
 void pending_free(struct pending *p)
@@ -224,6 +226,19 @@ static int add_sample(struct pending *p, struct chunk_list *list, const struct r
 	return push(p, (struct item){ .time_ns = record->time_ns, .sample = s, .bytes = bytes });
 }
 
+static int add_object(struct pending *p, const struct record *record)
+{
+	struct object_record *copy;
+
+	if (record->size < sizeof(*copy) || record->size > MAX_RECORD_BYTES)
+		return -EBADMSG;
+	copy = malloc(record->size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, record, record->size);
+	return push(p, (struct item){ .time_ns = record->time_ns, .object = copy, .bytes = record->size });
+}
+
 int pending_add(struct pending *p, const struct record *record)
 {
 	struct chunk_list *list;
@@ -234,6 +249,8 @@ int pending_add(struct pending *p, const struct record *record)
 	list = &p->cpus[record->cpu];
 	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
 		return add_chunk(p, list, (const void *)record);
+	if (record->kind == RECORD_OBJECT)
+		return add_object(p, record);
 	if (record->kind != RECORD_SAMPLE)
 		return -EBADMSG;
 	error = add_sample(p, list, record);
@@ -266,6 +283,8 @@ void pending_release(struct pending *p, uint64_t before_ns, const struct pending
 			if (ops->sample(arg, item->sample))
 				break;
 			p->samples--;
+		} else if (item->object) {
+			ops->object(arg, item->object);
 		} else {
 			ops->side_band(arg, item->record);
 		}
@@ -300,7 +319,8 @@ size_t pending_memory_bytes(const struct pending *p)
 	size_t bytes = sizeof(*p) + p->cpu_cnt * sizeof(*p->cpus) + p->cap * sizeof(*p->items);
 
 	for (uint32_t i = 0; i < p->count; i++)
-		bytes += malloc_usable_size(p->items[i].sample) + malloc_usable_size(p->items[i].record);
+		bytes += malloc_usable_size(p->items[i].sample) + malloc_usable_size(p->items[i].record) +
+			 malloc_usable_size(p->items[i].object);
 	for (uint32_t i = 0; i < p->cpu_cnt; i++) {
 		bytes += p->cpus[i].cap * sizeof(*p->cpus[i].chunks);
 		for (uint32_t k = 0; k < p->cpus[i].count; k++)

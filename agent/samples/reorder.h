@@ -39,6 +39,7 @@ int pending_add(struct pending *p, const struct record *record);
 int pending_add_side_band(struct pending *p, struct side_band_record *record);
 
 struct pending_ops {
+	void (*object)(void *arg, const struct object_record *object);
 	/* True: not now; it and everything behind it stay. */
 	bool (*sample)(void *arg, const struct pending_sample *sample);
 	void (*side_band)(void *arg, const struct side_band_record *record);

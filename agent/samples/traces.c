@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/kernel/kernel_names.h"
+#include "agent/samples/merge.h"
 #include "agent/samples/traces.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -23,10 +24,11 @@ struct key_head {
 	uint32_t pad;
 };
 
-enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_USER_FRAMES };
+enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES };
 
 struct traces {
 	const struct kernel_names *kernel; /* may be NULL */
+	const struct objects *objects;	   /* NULL: no frames of scripts come */
 	struct intern *keys;		   /* struct key_head + addresses -> trace */
 	struct intern *frames;		   /* struct trace_frame -> frame id */
 	struct trace *traces;		   /* parallel to keys */
@@ -58,6 +60,11 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 	return 0;
 }
 
+void traces_of_objects(struct traces *t, const struct objects *objects)
+{
+	t->objects = objects;
+}
+
 static void give_back(void *array, uint32_t *cap)
 {
 	void **p = array;
@@ -69,8 +76,10 @@ static void give_back(void *array, uint32_t *cap)
 
 void traces_reset(struct traces *t)
 {
-	for (uint32_t i = 0; i < traces_frame_count(t); i++)
+	for (uint32_t i = 0; i < traces_frame_count(t); i++) {
 		file_put(traces_frame(t, i)->file);
+		object_put(traces_frame(t, i)->object);
+	}
 	for (uint32_t i = 0; i < t->event_cnt; i++)
 		process_put(t->events[i].process);
 	if (t->event_cnt < t->event_cap / 4) { /* a busy interval is over */
@@ -106,8 +115,10 @@ static int add_frame(struct traces *t, const struct trace_frame *frame)
 	uint32_t id;
 	int status = intern_add(t->frames, frame, sizeof(*frame), &id);
 
-	if (status > 0)
-		file_get(frame->file); /* traces_reset puts the file of every frame */
+	if (status > 0) { /* traces_reset puts the file and object of every frame */
+		file_get(frame->file);
+		(void)object_get(frame->object);
+	}
 	if (status < 0 || vec_reach(&t->frame_ids, &t->frame_id_cap, t->frame_id_cnt))
 		return -ENOMEM;
 	t->frame_ids[t->frame_id_cnt++] = id;
@@ -122,6 +133,13 @@ static struct trace_frame resolve(struct process *process, uint64_t pc)
 	if (!m || !m->file || m->file->state == FILE_UNREADABLE)
 		return (struct trace_frame){ .kind = FRAME_ANONYMOUS, .process = process, .addr = addr };
 	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
+}
+
+static struct trace_frame resolve_script(const struct traces *t, uint64_t frame)
+{
+	return (struct trace_frame){ .kind = FRAME_SCRIPTED,
+				     .addr = FRAME_PLACE(frame),
+				     .object = t->objects ? objects_find(t->objects, FRAME_OBJECT(frame)) : NULL };
 }
 
 static struct trace_frame resolve_kernel(const struct traces *t, uint64_t addr)
@@ -141,14 +159,17 @@ static int add_trace(struct traces *t, uint32_t index, struct process *process)
 	for (uint32_t i = 0; i < head->kernel_cnt + head->user_cnt; i++) {
 		struct trace_frame frame;
 
-		if (i >= head->kernel_cnt)
-			frame = resolve(process, t->key.addrs[i]);
-		else
+		if (i < head->kernel_cnt)
 			frame = resolve_kernel(t, t->key.addrs[i] - (i > 0));
+		else if (FRAME_IS_SCRIPT(t->key.addrs[i]))
+			frame = resolve_script(t, t->key.addrs[i]);
+		else
+			frame = resolve(process, t->key.addrs[i]);
 		if (add_frame(t, &frame))
 			return -ENOMEM;
 		trace->frame_cnt++;
 		trace->asks_runtimes |= trace_frame_kind(&frame)->namer == NAMER_RUNTIME;
+		trace->has_script |= trace_frame_kind(&frame)->namer == NAMER_OBJECT;
 	}
 	return 0;
 }
@@ -163,7 +184,7 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 	uint32_t index;
 	int status;
 
-	if (kernel_cnt > MAX_KERNEL_FRAMES || user_cnt > MAX_USER_FRAMES)
+	if (kernel_cnt > MAX_KERNEL_FRAMES || user_cnt > MAX_MERGED_FRAMES)
 		return -ENOMEM;
 	t->key.head = (struct key_head){ .process = user_cnt ? process : NULL,
 					 .asid = user_cnt ? process->as->asid : 0,

@@ -17,9 +17,11 @@
 struct trace_frame {
 	struct file *file;	 /* NAMER_FILE: held until traces_reset; else NULL */
 	struct process *process; /* NAMER_RUNTIME: whose code it is; held by the events of its stacks */
-	uint64_t addr;		 /* ELF address (NATIVE) or plain address; of return addresses already minus 1 */
-	uint64_t kernel_code;	 /* NAMER_KERNEL: see kernel_names_code() */
-	uint32_t kind;		 /* enum frame_kind */
+	struct object *object;	 /* NAMER_OBJECT: held until traces_reset; NULL: it is not known */
+	uint64_t addr; /* ELF address (NATIVE), place in the function (SCRIPTED), or plain address; of return addresses
+			* already minus 1 */
+	uint64_t kernel_code; /* NAMER_KERNEL: see kernel_names_code() */
+	uint32_t kind;	      /* enum frame_kind */
 	uint32_t pad;
 };
 
@@ -29,6 +31,7 @@ struct trace {
 	uint32_t kernel_cnt;
 	enum walk_end end;
 	bool asks_runtimes; /* a frame of NAMER_RUNTIME */
+	bool has_script;    /* a frame of NAMER_OBJECT */
 };
 
 struct trace_event {
@@ -43,14 +46,17 @@ struct trace_event {
 };
 
 struct kernel_names;
+struct objects;
 struct traces;
 
 /* @kernel (borrowed, may be NULL) knows what code the kernel made. */
 int traces_new(const struct kernel_names *kernel, struct traces **ret);
+/* @objects (borrowed) has the functions of frames of scripts; before, none has such frames. */
+void traces_of_objects(struct traces *t, const struct objects *objects);
 void traces_free(struct traces *t);
 
-/* Adds one sample: its kernel frames, and the user frames (with FRAME_EXACT) and end of the walk that counts. 0 or -ENOMEM
- * (the sample is lost then). */
+/* Adds one sample: its kernel frames, and the user frames (with FRAME_EXACT; merged, MAX_MERGED_FRAMES at most) and end of
+ * the walk that counts. 0 or -ENOMEM (the sample is lost then). */
 int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 	       uint32_t user_cnt, enum walk_end end);
 

@@ -403,6 +403,7 @@ static void walk_on(struct walk *w)
 
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
+		result->sps[result->count] = w->regs.known & REG_BIT(REG_SP) ? w->regs.value[REG_SP] : UINT64_MAX;
 		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
 		cache_fill_begin(w->late->fill, w->now_ns,
 				 result->count < met ? UINT64_MAX
@@ -431,6 +432,8 @@ static void go_on_from_kernel(struct walk *w)
 	w->regs.known = WALKED | (w->sample->regs->stop_sp ? REG_BIT(REG_SP) : 0);
 	result->count = w->sample->user_cnt - 1;
 	memcpy(result->frames, w->sample->user, result->count * sizeof(*result->frames));
+	for (uint32_t i = 0; i < result->count; i++)
+		result->sps[i] = sample_sp(w->sample, i);
 	walk_on(w);
 	if (result->end != END_ROOT && result->end != END_DEPTH)
 		result->end = first_end;

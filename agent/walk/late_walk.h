@@ -17,6 +17,7 @@ struct sampler;
 
 struct late_result {
 	uint64_t frames[MAX_USER_FRAMES]; /* innermost first, with FRAME_EXACT */
+	uint64_t sps[MAX_USER_FRAMES];	  /* their stack pointers; UINT64_MAX: not known */
 	uint32_t count;
 	enum walk_end end;
 	bool is_unfinished; /* a file is still being read: walk it again later */

@@ -133,6 +133,7 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 			.map_scale = (unsigned)config->map_scale,
 			.bpf_log_level = (unsigned)config->bpf_log_level,
 			.error_frames = config->error_frames,
+			.interpreter_frames = config->interpreter_frames,
 			.no_version_check = config->no_version_check,
 			.unsafe_kernel = config->unsafe_kernel,
 			.symbols = !strcmp(config->symbols, "off")	? SYMBOLS_OFF

@@ -3,22 +3,27 @@
  * Ring records with any content. The input is cut into records by a length of our own in front of each, as the ring buffer
  * keeps one; the size a record claims is at most that length (sampler.c sees to it), and nothing else in it is true. A bit
  * beside the length gives the record a version, a size and a CPU that pass the first look; another makes it a sample whose
- * first section has a length that fits, and which says so itself when it parses.
+ * first section has a length that fits, and which says so itself when it parses. The chains of samples are merged into their
+ * stacks, in a process that has an interpreter's loop at 0 to 4095 and functions of scripts at 0, 8, ... 56.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/objects/objects.h"
+#include "agent/process/process_objects.h"
+#include "agent/samples/merge.h"
 #include "agent/samples/reorder.h"
 #include "base/cleanup.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CPUS = 4, PLAUSIBLE = 0x8000, SAMPLE = 0x4000, LENGTH_MASK = 0x3fff };
+enum { CPUS = 4, PLAUSIBLE = 0x8000, SAMPLE = 0x4000, LENGTH_MASK = 0x3fff, FUNCTIONS = 8 };
 
 struct counts {
 	uint64_t latest_ns;
-	uint32_t samples;
+	uint32_t samples, objects;
 	uint8_t sum; /* of all bytes handed out: each must be readable */
 };
 
@@ -30,6 +35,68 @@ static void read_all(struct counts *c, const void *bytes, size_t len)
 		c->sum = (uint8_t)(c->sum + p[i]);
 }
 
+static void take_object(void *arg, const struct object_record *r)
+{
+	struct counts *c = arg;
+
+	if (r->hdr.time_ns < c->latest_ns || r->hdr.size < sizeof(*r))
+		abort();
+	c->latest_ns = r->hdr.time_ns;
+	c->objects++;
+	read_all(c, r, r->hdr.size);
+}
+
+static const struct process *known_process(void)
+{
+	static struct file interpreter = { .id = 1,
+					   .info = { .segment_count = 1,
+						     .segments = { { .size_bytes = 4096 } },
+						     .runtime = { .kind = RUNTIME_FILE_CHAIN, .loop = { 0, 4096 } } } };
+	static struct process process = { .refs = 1 };
+	static struct objects *objects;
+
+	if (objects)
+		return &process;
+	process.as = address_space_new();
+	REQUIRE(process.as && address_space_map(&process.as, 0, 4096, 0, &interpreter) >= 0 && !objects_new(&objects));
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		struct object *object;
+
+		REQUIRE(!objects_add(objects, RUNTIME_PYTHON, &i, sizeof(i), &object) &&
+			!process_set_object(&process, i * 8, 0, object));
+	}
+	return &process;
+}
+
+/* The native frames of what comes out are some of @s, in their order; the others are frames of its chains, no more than are
+ * in them. */
+static void merge(const struct pending_sample *s)
+{
+	static struct merged merged;
+	struct chain_counts counts[RUNTIME_ID_MAX] = { 0 };
+	uint64_t user[MAX_USER_FRAMES], sps[MAX_USER_FRAMES];
+	uint32_t at = 0, scripts = 0;
+
+	for (uint32_t i = 0; i < s->user_cnt; i++) {
+		user[i] = s->user[i] & (FRAME_EXACT | FRAME_EXACT >> 8 | (FRAME_EXACT >> 8) - 1);
+		sps[i] = sample_sp(s, i);
+	}
+	merge_chains(known_process(), s, user, sps, s->user_cnt, counts, &merged);
+	REQUIRE(merged.count <= MAX_MERGED_FRAMES);
+	for (uint32_t i = 0; i < merged.count; i++) {
+		if (FRAME_IS_SCRIPT(merged.frames[i])) {
+			REQUIRE(FRAME_OBJECT(merged.frames[i]) <= FUNCTIONS);
+			scripts++;
+			continue;
+		}
+		while (at < s->user_cnt && user[at] != merged.frames[i])
+			at++;
+		REQUIRE(at++ < s->user_cnt);
+	}
+	REQUIRE(scripts <= s->chain_cnt / 2 && scripts >= counts[RUNTIME_PYTHON].frames);
+	REQUIRE(counts[RUNTIME_PYTHON].unknown_objects <= counts[RUNTIME_PYTHON].frames);
+}
+
 static bool take_sample(void *arg, const struct pending_sample *s)
 {
 	struct counts *c = arg;
@@ -38,7 +105,8 @@ static bool take_sample(void *arg, const struct pending_sample *s)
 		abort();
 	c->latest_ns = s->record->hdr.time_ns;
 	c->samples++;
-	if (s->kernel_cnt > MAX_KERNEL_FRAMES || s->user_cnt > MAX_USER_FRAMES || !s->user != !s->user_cnt)
+	if (s->kernel_cnt > MAX_KERNEL_FRAMES || s->user_cnt > MAX_USER_FRAMES || !s->user != !s->user_cnt ||
+	    s->chain_cnt > MAX_CHAIN_WORDS || !s->chain != !s->chain_cnt || s->sp_cnt > MAX_USER_FRAMES)
 		abort();
 	read_all(c, s->kernel, s->kernel_cnt * sizeof(*s->kernel));
 	read_all(c, s->user, s->user_cnt * sizeof(*s->user));
@@ -46,6 +114,9 @@ static bool take_sample(void *arg, const struct pending_sample *s)
 		read_all(c, s->areas[i].data, s->areas[i].bytes);
 	if (s->regs)
 		read_all(c, s->regs, sizeof(*s->regs));
+	read_all(c, s->sps, s->sp_cnt * sizeof(*s->sps));
+	if (s->chain_cnt)
+		merge(s);
 	return false;
 }
 
@@ -90,7 +161,7 @@ static uint32_t add(struct pending *p, const uint8_t *data, size_t len, uint32_t
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct pending_ops ops = { .sample = take_sample, .side_band = take_side_band };
+	static const struct pending_ops ops = { .object = take_object, .sample = take_sample, .side_band = take_side_band };
 	struct counts counts = { 0 };
 	uint32_t added = 0;
 	struct pending *p;

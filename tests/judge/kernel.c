@@ -27,6 +27,7 @@ struct task_struct;
 
 static void *bpf_map_lookup_elem(void *map, const void *key);
 static long bpf_probe_read_user(void *dst, uint32_t len, const void *addr);
+static long bpf_probe_read_kernel(void *dst, uint32_t len, const void *addr);
 static struct task_struct *bpf_get_current_task_btf(void);
 static struct task_struct *bpf_get_current_task(void);
 static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags);
@@ -118,6 +119,12 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 	abort();
 }
 
+static long bpf_probe_read_kernel(void *dst, uint32_t len, const void *addr)
+{
+	memcpy(dst, addr, len);
+	return 0;
+}
+
 static long bpf_probe_read_user(void *dst, uint32_t len, const void *addr)
 {
 	return memory_read(kernel.memory, (uintptr_t)addr, dst, len);
@@ -192,6 +199,18 @@ static int put(struct map *map, uint64_t key, const void *value, size_t bytes)
 	return 0;
 }
 
+int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value)
+{
+	(void)s, (void)key, (void)value;
+	return 0;
+}
+
+int sampler_set_chain(struct sampler *s, struct chain_state *state)
+{
+	(void)s, (void)state;
+	return 0;
+}
+
 int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
 {
 	(void)s;
@@ -204,9 +223,9 @@ int sampler_set_block(struct sampler *s, struct unwind_block *block)
 	return put(&held.blocks, hash_block(block->file, block->block, block->part), block, sizeof(*block));
 }
 
-int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+int sampler_set_proc(struct sampler *s, struct proc_value *value)
 {
-	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	(void)s, (void)value;
 	return 0; /* the walk below is told its asid */
 }
 

@@ -77,9 +77,9 @@ int sampler_forget_proc(struct sampler *s, uint32_t pid)
 	return 0;
 }
 
-int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+int sampler_set_proc(struct sampler *s, struct proc_value *value)
 {
-	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	(void)s, (void)value;
 	return 0;
 }
 

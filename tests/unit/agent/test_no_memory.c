@@ -141,15 +141,27 @@ uint64_t sampler_not_sampled(struct sampler *s)
 	return 0;
 }
 
-int sampler_set_proc(struct sampler *s, uint32_t pid, uint64_t start_boottime_ns, uint64_t exec_id, uint32_t asid)
+int sampler_set_proc(struct sampler *s, struct proc_value *value)
 {
-	(void)s, (void)pid, (void)start_boottime_ns, (void)exec_id, (void)asid;
+	(void)s, (void)value;
 	return 0;
 }
 
 int sampler_forget_proc(struct sampler *s, uint32_t pid)
 {
 	(void)s, (void)pid;
+	return 0;
+}
+
+int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value)
+{
+	(void)s, (void)key, (void)value;
+	return 0;
+}
+
+int sampler_set_chain(struct sampler *s, struct chain_state *state)
+{
+	(void)s, (void)state;
 	return 0;
 }
 

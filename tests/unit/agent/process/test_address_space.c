@@ -292,12 +292,50 @@ static void test_stale(void **state)
 	address_space_put(as);
 }
 
+/* The kernel has to be told of the runtimes again when another file of one is mapped, and under a new asid. */
+static void test_chains_told(void **state)
+{
+	struct address_space *as = new_address_space(), *parent;
+
+	(void)state;
+	make_files();
+	files[1].info.runtime.kind = RUNTIME_FILE_CHAIN;
+	files[2].info.runtime.kind = RUNTIME_FILE_LIBC;
+	assert_false(as->chains_told);
+	as->chains_told = true;
+	assert_int_equal(address_space_map(&as, BASE, BASE + PAGE, 0, &files[0]), 0);
+	assert_int_equal(address_space_map(&as, BASE + 8 * PAGE, BASE + 9 * PAGE, 0, NULL), 0);
+	assert_true(as->chains_told);
+	for (uint32_t i = 1; i <= 2; i++) {
+		assert_int_equal(address_space_map(&as, BASE + i * PAGE, BASE + (i + 1) * PAGE, i * PAGE, &files[i]), 0);
+		assert_false(as->chains_told);
+		as->chains_told = true;
+		assert_int_equal(address_space_map(&as, BASE + i * PAGE, BASE + (i + 1) * PAGE, i * PAGE, &files[i]), 0);
+		assert_true(as->chains_told); /* it was there */
+	}
+	assert_int_equal(address_space_map(&as, BASE, BASE + PAGE, PAGE, NULL), 1); /* replaces: a new asid */
+	assert_false(as->chains_told);
+	as->chains_told = true;
+	parent = address_space_get(as);
+	assert_int_equal(address_space_map(&as, BASE + 5 * PAGE, BASE + 6 * PAGE, 0, &files[0]), 1);
+	assert_ptr_not_equal(as, parent);
+	assert_false(as->chains_told); /* the copy has another asid */
+	assert_true(parent->chains_told);
+	as->chains_told = true;
+	address_space_note_not_code(as, BASE + 20 * PAGE, BASE + 21 * PAGE);
+	assert_int_equal(address_space_map(&as, BASE + 20 * PAGE, BASE + 21 * PAGE, 0, &files[0]), 1);
+	assert_false(as->chains_told);
+	address_space_put(as);
+	address_space_put(parent);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_model),
 		cmocka_unit_test(test_owner_of_equals),
 		cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_chains_told),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

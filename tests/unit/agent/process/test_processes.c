@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "agent/process/process_objects.h"
 #include "agent/process/processes.h"
 #include "tests/unit/descriptors.h"
 
@@ -112,13 +113,54 @@ static void test_from_outside(void **state)
 	processes_free(ps);
 }
 
+/* Functions of scripts by their addresses: each is held until another takes its place, there are too many, or the process is
+ * gone. */
+static void test_objects(void **state)
+{
+	enum { MOST = 1 << 16, FEW = 3, CHECK = 0x51234567 };
+	struct processes *ps = new_table();
+	struct process *p = processes_peek(ps, (uint32_t)getpid());
+	struct object *objects[FEW];
+	struct objects *all;
+
+	(void)state;
+	assert_int_equal(objects_new(&all), 0);
+	for (uint32_t i = 0; i < FEW; i++)
+		assert_int_equal(objects_add(all, 0, &i, sizeof(i), &objects[i]), 0);
+	assert_null(process_object(p, 0x1000, CHECK));
+	assert_int_equal(process_set_object(p, 0x1000, CHECK, objects[0]), 0);
+	assert_int_equal(process_set_object(p, 0x2000, CHECK, objects[0]), 0);
+	assert_int_equal(process_set_object(p, 0x1000, CHECK, objects[0]), 0); /* the same again */
+	assert_int_equal(objects[0]->refs, 3);
+	assert_int_equal(process_set_object(p, 0x1000, CHECK, objects[1]), 0);
+	assert_true(objects[0]->refs == 2 && objects[1]->refs == 2);
+	assert_ptr_equal(process_object(p, 0x1000, CHECK), objects[1]);
+	assert_ptr_equal(process_object(p, 0x2000, CHECK), objects[0]);
+	assert_null(process_object(p, 0x3000, CHECK));
+	assert_null(process_object(p, 0x1000, CHECK + 1)); /* another one, there before or since */
+	for (uint64_t i = 2; i < MOST; i++)
+		assert_int_equal(process_set_object(p, 0x3000 + i, CHECK, objects[2]), 0);
+	assert_int_equal(objects[2]->refs, 1 + MOST - 2);
+	assert_int_equal(process_set_object(p, 0x2000, CHECK, objects[1]), 0); /* the place of one that is there */
+	assert_ptr_equal(process_object(p, 0x1000, CHECK), objects[1]);
+	assert_int_equal(process_set_object(p, 1, CHECK, objects[0]), 0);
+	assert_true(objects[0]->refs == 2 && objects[1]->refs == 1 && objects[2]->refs == 1);
+	assert_null(process_object(p, 0x1000, CHECK));
+	assert_ptr_equal(process_object(p, 1, CHECK), objects[0]);
+	processes_free(ps);
+	for (uint32_t i = 0; i < FEW; i++) {
+		assert_int_equal(objects[i]->refs, 1);
+		object_put(objects[i]);
+	}
+	assert_int_equal(objects_count(all), 0);
+	objects_free(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_storm),
-		cmocka_unit_test(test_unheard),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_from_outside),
+		cmocka_unit_test(test_storm),	     cmocka_unit_test(test_unheard), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_from_outside), cmocka_unit_test(test_objects),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -67,6 +67,42 @@ static void test_sections(void **state)
 	assert_int_equal(s.record->end, END_ROOT);
 }
 
+/* A chain, and the stack pointers of the user frames: of as many frames as there are, or not. */
+static void test_chain(void **state)
+{
+	const uint64_t words[] = { SECTION(SECTION_USER, 24),
+				   1,
+				   2,
+				   3,
+				   SECTION(SECTION_CHAIN, 32),
+				   CHAIN_WORD(CHAIN_HEAD, RUNTIME_PYTHON),
+				   CHAIN_END_ROOT,
+				   CHAIN_WORD(CHAIN_FRAME, 0x7fff00001000),
+				   20,
+				   SECTION(SECTION_STACK_POINTERS, 8 + 3 * 4), /* padded */
+				   0x7fff12345678,
+				   16ull << 32,
+				   0xfefefefe00000000 | SP_FAR };
+	const uint64_t alone[] = { SECTION(SECTION_STACK_POINTERS, 8), 0x1000 };
+	struct pending_sample s;
+
+	(void)state;
+	assert_int_equal(parse(words, ARRAY_LEN(words), 0, &s), 0);
+	assert_int_equal(s.chain_cnt, 4);
+	assert_memory_equal(s.chain, &words[5], 4 * sizeof(*words));
+	assert_int_equal(s.sp_cnt, 3);
+	assert_int_equal(sample_sp(&s, 0), 0x7fff12345678);
+	assert_int_equal(sample_sp(&s, 1), 0x7fff12345678 + 16);
+	assert_true(sample_sp(&s, 2) == UINT64_MAX);
+	assert_true(sample_sp(&s, 3) == UINT64_MAX); /* what pads it is none */
+	assert_int_equal(s.unknown_cnt, 0);
+	assert_int_equal(parse(alone, ARRAY_LEN(alone), 0, &s), 0);
+	assert_int_equal(s.sp_cnt, 0);
+	assert_true(sample_sp(&s, 0) == UINT64_MAX);
+	assert_int_equal(parse(NULL, 0, 0, &s), 0);
+	assert_true(!s.chain && !s.chain_cnt && sample_sp(&s, 0) == UINT64_MAX);
+}
+
 static void test_bad_sections(void **state)
 {
 	static const struct {
@@ -86,6 +122,15 @@ static void test_bad_sections(void **state)
 		{ "short registers", 2, { SECTION(SECTION_REGS, 8) } },
 		{ "two values", 3, { SECTION(SECTION_VALUE, 16) } },
 		{ "the same twice", 4, { SECTION(SECTION_USER, 8), 1, SECTION(SECTION_USER, 8), 2 } },
+		{ "no chain", 1, { SECTION(SECTION_CHAIN, 0) } },
+		{ "half a pair", 2, { SECTION(SECTION_CHAIN, 8) } },
+		{ "a pair and a half", 4, { SECTION(SECTION_CHAIN, 24) } },
+		{ "a chain longer than the record", 3, { SECTION(SECTION_CHAIN, 32) } },
+		{ "two chains", 4, { SECTION(SECTION_CHAIN, 16), 1, 1, SECTION(SECTION_CHAIN, 16) } },
+		{ "no stack pointers", 1, { SECTION(SECTION_STACK_POINTERS, 0) } },
+		{ "half a stack pointer", 2, { SECTION(SECTION_STACK_POINTERS, 4) } },
+		{ "an odd stack pointer", 3, { SECTION(SECTION_STACK_POINTERS, 14) } },
+		{ "stack pointers longer than the record", 2, { SECTION(SECTION_STACK_POINTERS, 12) } },
 		{ "good, then bad", 4, { SECTION(SECTION_USER, 8), 1, SECTION(SECTION_KERNEL, 16), 2 } },
 	};
 	struct pending_sample s;
@@ -116,10 +161,20 @@ static void test_limits(void **state)
 	assert_int_equal(s.kernel_cnt, MAX_KERNEL_FRAMES);
 	words[0] = SECTION(SECTION_KERNEL, (MAX_KERNEL_FRAMES + 1) * 8);
 	assert_int_equal(parse(words, 2 + MAX_KERNEL_FRAMES, 0, &s), -EBADMSG);
-	words[0] = SECTION(SECTION_CHAIN, (most - 1) * 8);
+	words[0] = SECTION(SECTION_CHAIN, MAX_CHAIN_WORDS * 8);
+	assert_int_equal(parse(words, 1 + MAX_CHAIN_WORDS, 0, &s), 0);
+	assert_int_equal(s.chain_cnt, MAX_CHAIN_WORDS);
+	words[0] = SECTION(SECTION_CHAIN, (MAX_CHAIN_WORDS + 2) * 8);
+	assert_int_equal(parse(words, 3 + MAX_CHAIN_WORDS, 0, &s), -EBADMSG);
+	words[0] = SECTION(SECTION_STACK_POINTERS, 8 + MAX_USER_FRAMES * 4);
+	assert_int_equal(parse(words, 2 + MAX_USER_FRAMES / 2, 0, &s), 0);
+	assert_int_equal(s.sp_cnt, MAX_USER_FRAMES);
+	words[0] = SECTION(SECTION_STACK_POINTERS, 12 + MAX_USER_FRAMES * 4);
+	assert_int_equal(parse(words, 3 + MAX_USER_FRAMES / 2, 0, &s), -EBADMSG);
+	words[0] = SECTION(SECTION_LABELS, (most - 1) * 8);
 	assert_int_equal(parse(words, most, 0, &s), 0);
 	assert_int_equal(s.unknown_cnt, 1);
-	words[0] = SECTION(SECTION_CHAIN, most * 8);
+	words[0] = SECTION(SECTION_LABELS, most * 8);
 	assert_int_equal(parse(words, most + 1, 0, &s), -EBADMSG);
 }
 
@@ -152,10 +207,8 @@ static void test_bad_heads(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sections),
-		cmocka_unit_test(test_bad_sections),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_bad_heads),
+		cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),	   cmocka_unit_test(test_bad_sections),
+		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_bad_heads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

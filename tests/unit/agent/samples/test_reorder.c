@@ -87,6 +87,23 @@ static int add_sample(uint64_t time_ns, uint32_t cpu, uint32_t seq, uint16_t chu
 	return pending_add(p, &s.r.hdr);
 }
 
+/* An object of @bytes of content. */
+static int add_object(uint64_t time_ns, uint32_t cpu, uint32_t pid, uint16_t bytes)
+{
+	AUTO_FREE struct object_record *o = calloc(1, sizeof(*o) + bytes);
+
+	assert_non_null(o);
+	*o = (struct object_record){ .hdr = { .kind = RECORD_OBJECT,
+					      .version = RECORD_VERSION,
+					      .size = (uint32_t)sizeof(*o) + bytes,
+					      .time_ns = time_ns,
+					      .cpu = cpu },
+				     .pid = pid,
+				     .part_bytes = { bytes } };
+	memset(o + 1, (int)pid, bytes);
+	return pending_add(p, &o->hdr);
+}
+
 static void add_side_band(uint64_t time_ns, uint32_t pid)
 {
 	struct side_band_record *record = calloc(1, sizeof(*record) + 1);
@@ -104,7 +121,7 @@ static void add_side_band(uint64_t time_ns, uint32_t pid)
 static struct out {
 	uint64_t time_ns[MAX_OUT];
 	uint32_t pid[MAX_OUT];
-	bool is_sample[MAX_OUT];
+	bool is_sample[MAX_OUT], is_object[MAX_OUT];
 	uint32_t count;
 	bool is_limited; /* the latest sample */
 	uint32_t area_cnt;
@@ -151,9 +168,22 @@ static void take_side_band(void *arg, const struct side_band_record *record)
 	o->pid[o->count++] = record->pid;
 }
 
+static void take_object(void *arg, const struct object_record *object)
+{
+	const uint8_t *content = (const void *)(object + 1);
+	struct out *o = arg;
+
+	assert_true(o->count < MAX_OUT);
+	o->time_ns[o->count] = object->hdr.time_ns;
+	o->is_object[o->count] = true;
+	o->pid[o->count++] = object->pid;
+	for (uint32_t i = 0; i < object->part_bytes[0]; i++)
+		assert_int_equal(content[i], (uint8_t)object->pid);
+}
+
 static void release(uint64_t before_ns)
 {
-	static const struct pending_ops ops = { .sample = take_sample, .side_band = take_side_band };
+	static const struct pending_ops ops = { .object = take_object, .sample = take_sample, .side_band = take_side_band };
 
 	memset(&out, 0, sizeof(out));
 	pending_release(p, before_ns, &ops, &out);
@@ -187,7 +217,6 @@ static void test_order(void **state)
 	assert_int_equal(out.count, 0);
 }
 
-/* Many at few instants: in order of time, side band before samples, each kind as it came. */
 /* One that is not taken holds what is behind it, the side band too, and comes first the next time. */
 static void test_waiting(void **state)
 {
@@ -210,6 +239,7 @@ static void test_waiting(void **state)
 	assert_true(pending_is_empty(p) && pending_samples(p) == 0);
 }
 
+/* Many at few instants: in order of time, side band and objects, as they came, before samples. */
 static void test_many(void **state)
 {
 	(void)state;
@@ -219,6 +249,8 @@ static void test_many(void **state)
 
 		if (random() % 2)
 			add_side_band(time_ns, i);
+		else if (random() % 2)
+			assert_int_equal(add_object(time_ns, i % CPUS, i, 24), 0);
 		else
 			assert_int_equal(add_sample(time_ns, i % CPUS, i, 0), 0);
 	}
@@ -239,6 +271,69 @@ static void test_many(void **state)
 		assert_true(out.time_ns[0] >= before);
 	}
 	assert_true(pending_is_empty(p));
+}
+
+/* An object comes before the samples of its time, which have frames in it, and behind the mappings that its process had by
+ * then. */
+static void test_objects(void **state)
+{
+	(void)state;
+	assert_int_equal(add_sample(20, 0, 1, 0), 0);
+	assert_int_equal(add_object(20, 1, 2, 100), 0);
+	add_side_band(20, 3);
+	add_side_band(30, 4);
+	assert_int_equal(add_object(30, 1, 5, 0), 0);
+	assert_int_equal(add_sample(30, 1, 6, 0), 0);
+	assert_int_equal(add_object(30, 2, 7, OBJECT_DATA_BYTES), 0);
+	assert_int_equal(add_object(10, 3, 8, 1), 0);
+	assert_int_equal(pending_samples(p), 2); /* objects are none */
+	release(UINT64_MAX);
+	assert_int_equal(out.count, 8);
+	for (uint32_t i = 0; i < out.count; i++) {
+		static const uint32_t order[] = { 8, 2, 3, 1, 4, 5, 7, 6 };
+
+		assert_int_equal(out.pid[i], order[i]);
+		assert_int_equal(out.is_object[i], order[i] == 8 || order[i] == 2 || order[i] == 5 || order[i] == 7);
+	}
+	assert_true(pending_is_empty(p));
+	/* A sample's copied stack is not disturbed by one between its chunks. */
+	assert_int_equal(add_chunk(0, 1, 0x5000, 4096), 0);
+	assert_int_equal(add_object(1, 0, 9, 8), 0);
+	assert_int_equal(add_sample(1, 0, 2, 1), 0);
+	release(UINT64_MAX);
+	assert_true(out.count == 2 && out.is_object[0] && out.area_cnt == 1 && out.areas[0].bytes == 4096);
+	assert_int_equal(add_object(1, 0, 10, 8), 0); /* freed with the rest */
+}
+
+static void test_bad_objects(void **state)
+{
+	struct {
+		struct object_record r;
+		uint8_t rest[MAX_RECORD_BYTES];
+	} *o = calloc(1, sizeof(*o));
+	const uint32_t bad[] = { 0, sizeof(struct record), sizeof(o->r) - 1, MAX_RECORD_BYTES + 1, UINT32_MAX };
+
+	(void)state;
+	assert_non_null(o);
+	o->r.hdr = (struct record){ .kind = RECORD_OBJECT, .version = RECORD_VERSION };
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		o->r.hdr.size = bad[i];
+		assert_int_equal(pending_add(p, &o->r.hdr), -EBADMSG);
+	}
+	o->r.hdr.size = sizeof(o->r);
+	o->r.hdr.version = RECORD_VERSION - 1;
+	assert_int_equal(pending_add(p, &o->r.hdr), -EBADMSG);
+	o->r.hdr.version = RECORD_VERSION;
+	o->r.hdr.cpu = CPUS;
+	assert_int_equal(pending_add(p, &o->r.hdr), -EBADMSG);
+	o->r.hdr.cpu = 0;
+	assert_true(pending_is_empty(p) && !pending_bytes(p));
+	assert_int_equal(pending_add(p, &o->r.hdr), 0);
+	o->r.hdr.size = MAX_RECORD_BYTES;
+	assert_int_equal(pending_add(p, &o->r.hdr), 0);
+	free(o);
+	release(UINT64_MAX);
+	assert_int_equal(out.count, 2);
 }
 
 /* --- stacks --- */
@@ -363,6 +458,13 @@ static void test_bytes(void **state)
 	assert_true(pending_bytes(p) && pending_bytes(p) < one);
 	release(UINT64_MAX);
 	assert_int_equal(pending_bytes(p), 0);
+	one = pending_memory_bytes(p);
+	assert_int_equal(add_object(4, 0, 1, 1000), 0);
+	assert_in_range(pending_bytes(p), sizeof(struct object_record) + 1000, sizeof(struct object_record) + 1100);
+	assert_true(pending_memory_bytes(p) >= one + sizeof(struct object_record) + 1000);
+	release(UINT64_MAX);
+	assert_int_equal(pending_bytes(p), 0);
+	assert_int_equal(pending_memory_bytes(p), one);
 }
 
 /* --- nonsense --- */
@@ -376,7 +478,7 @@ static void test_bad_samples(void **state)
 	} bad[] = {
 #define FIELD(f) offsetof(struct sample_record, f), sizeof(((struct sample_record *)NULL)->f)
 		{ "kind 0", FIELD(hdr.kind), 0 },
-		{ "kind 3", FIELD(hdr.kind), 3 },
+		{ "kind 4", FIELD(hdr.kind), 4 },
 		{ "version 0", FIELD(hdr.version), 0 },
 		{ "a later version", FIELD(hdr.version), RECORD_VERSION + 1 },
 		{ "size 0", FIELD(hdr.size), 0 },
@@ -456,6 +558,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, make, destroy),
 		cmocka_unit_test_setup_teardown(test_waiting, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
+		cmocka_unit_test_setup_teardown(test_objects, make, destroy),
+		cmocka_unit_test_setup_teardown(test_bad_objects, make, destroy),
 		cmocka_unit_test_setup_teardown(test_chunks, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bytes, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bad_samples, make, destroy),

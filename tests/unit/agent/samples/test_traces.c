@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "agent/samples/merge.h"
 #include "agent/samples/traces.h"
 #include "base/cleanup.h"
 #include "tests/unit/descriptors.h"
@@ -96,6 +97,8 @@ static void test_frames(void **state)
 		{ 0x50008 | FRAME_EXACT, FRAME_ANONYMOUS, NULL, 0x50008 },
 		{ 0x10000, FRAME_ANONYMOUS, NULL, 0xffff }, /* before every mapping */
 		{ 0x60000 | FRAME_EXACT, FRAME_ANONYMOUS, NULL, 0x60000 },
+		/* x86-64's vsyscall page, which is no frame of a script */
+		{ 0xffffffffff600000 | FRAME_EXACT, FRAME_ANONYMOUS, NULL, 0x7fffffffff600000 },
 	};
 	uint64_t user[ARRAY_LEN(cases)];
 	uint32_t trace;
@@ -208,7 +211,7 @@ static void test_events(void **state)
 static void test_many(void **state)
 {
 	enum { STACKS = 5000, DEPTH = 20 };
-	AUTO_FREE uint64_t *deep = calloc(MAX_USER_FRAMES + 1, sizeof(*deep));
+	AUTO_FREE uint64_t *deep = calloc(MAX_MERGED_FRAMES + 1, sizeof(*deep));
 	uint64_t user[DEPTH];
 	size_t busy;
 
@@ -228,11 +231,11 @@ static void test_many(void **state)
 		for (uint32_t k = 1; k < 1 + i % DEPTH; k++)
 			assert_int_equal(frame_of(i, i % 4 + k)->addr, 0x1000 + i * (k % 7) % 0xffff);
 	}
-	for (uint32_t i = 0; i <= MAX_USER_FRAMES; i++)
+	for (uint32_t i = 0; i <= MAX_MERGED_FRAMES; i++)
 		deep[i] = 0x10001 + i;
-	assert_int_equal(add(process, KERNEL_PC, deep, MAX_USER_FRAMES, END_DEPTH), 0);
-	assert_int_equal(traces_get(t, last_trace())->frame_cnt, KERNEL_PC + MAX_USER_FRAMES);
-	assert_int_not_equal(add(process, KERNEL_PC, deep, MAX_USER_FRAMES + 1, END_DEPTH), 0);
+	assert_int_equal(add(process, KERNEL_PC, deep, MAX_MERGED_FRAMES, END_DEPTH), 0);
+	assert_int_equal(traces_get(t, last_trace())->frame_cnt, KERNEL_PC + MAX_MERGED_FRAMES);
+	assert_int_not_equal(add(process, KERNEL_PC, deep, MAX_MERGED_FRAMES + 1, END_DEPTH), 0);
 	assert_int_not_equal(add(process, MAX_KERNEL_FRAMES + 1, deep, 1, END_DEPTH), 0);
 
 	busy = traces_memory_bytes(t);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The programs that collect frames which runtimes link in their heap (bpf/runtime/). Each runtime's object is loaded when
+ * the first process with that runtime is met, and shares the sampler's maps.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/kernel/sampler_state.h"
+#include "base/log.h"
+#include "bpf/runtime/perl.skel.h"
+#include "bpf/runtime/php.skel.h"
+#include "bpf/runtime/python.skel.h"
+
+/* X(id, name of the skeleton) */
+#define CHAIN_OBJECTS(X) X(RUNTIME_PYTHON, python) X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl)
+
+struct chain_object {
+	const char *name;
+	const void *(*bytes)(size_t *len_ret);
+};
+
+#define X(id, name) [id] = { #name, name##_bpf__elf_bytes },
+static const struct chain_object objects[RUNTIME_ID_MAX] = { CHAIN_OBJECTS(X) };
+#undef X
+
+/* Shares the sampler's maps of the same name; those that are the object's own have an element, or a slice, for each CPU. */
+static int share_maps(const struct sampler *s, struct bpf_object *object)
+{
+	struct bpf_map *map, *ours;
+	int error = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		const char *name = bpf_map__name(map);
+
+		if (bpf_map__is_internal(map))
+			continue;
+		ours = bpf_object__find_map_by_name(s->skel->obj, name);
+		if (!error && ours)
+			error = bpf_map__reuse_fd(map, bpf_map__fd(ours));
+		else if (!error)
+			error = bpf_map__set_max_entries(map, bpf_map__max_entries(map) * s->possible_cpus);
+	}
+	return error;
+}
+
+/* Loads the program of the form that the sampler has, and puts it in its place. */
+static int load(struct sampler *s, uint32_t id, struct bpf_object *object)
+{
+	struct bpf_program *program, *wanted;
+	char name[32];
+	int error, fd;
+
+	snprintf(name, sizeof(name), "chain_%s%s", objects[id].name, s->tail_form ? "_tail" : "");
+	wanted = bpf_object__find_program_by_name(object, name);
+	if (!wanted)
+		return -ENOENT;
+	bpf_object__for_each_program(program, object)
+	{
+		bpf_program__set_autoload(program, program == wanted);
+		(void)bpf_program__set_type(program, bpf_program__type(sampler_entry(s)));
+	}
+	error = share_maps(s, object);
+	if (!error)
+		error = bpf_object__load(object);
+	if (error)
+		return error;
+	fd = bpf_program__fd(wanted);
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.programs), &id, &fd, BPF_ANY) ? -errno : 0;
+}
+
+/* Has the programs of runtime @id loaded, once. 0 or -errno. */
+static int meet(struct sampler *s, uint32_t id)
+{
+	struct bpf_object *object;
+	const void *bytes;
+	size_t len;
+
+	if (s->chains[id].is_met)
+		return s->chains[id].error;
+	s->chains[id].is_met = true;
+	bytes = objects[id].bytes(&len);
+	object = bpf_object__open_mem(bytes, len, NULL);
+	s->chains[id].error = object ? load(s, id, object) : -errno;
+	if (s->chains[id].error) {
+		log_warn("cannot load the program that reads %s's frames: %s; its functions are not shown", objects[id].name,
+			 strerror(-s->chains[id].error));
+		bpf_object__close(object);
+		return s->chains[id].error;
+	}
+	s->chains[id].object = object;
+	return 0;
+}
+
+int sampler_set_chain(struct sampler *s, struct chain_state *state)
+{
+	struct chain_key key = { .asid = state->asid, .runtime = state->runtime };
+	int error = state->runtime < RUNTIME_ID_MAX ? meet(s, state->runtime) : -EINVAL;
+
+	if (error)
+		return error;
+	state->seq_head = state->seq_tail = ++s->seq;
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.chain_states), &key, state, BPF_ANY) ? -errno : 0;
+}
+
+int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value)
+{
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.program_files), key, value, BPF_ANY) ? -errno : 0;
+}
+
+void sampler_chains_free(struct sampler *s)
+{
+	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++)
+		bpf_object__close(s->chains[id].object);
+}

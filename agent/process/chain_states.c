@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "agent/kernel/sampler.h"
+#include "agent/process/chain_states.h"
+
+/* The first mapping of a file of @kind behind number *@at - 1; NULL: none. */
+static const struct mapping *find_file(const struct address_space *as, enum runtime_file_kind kind, uint32_t *at)
+{
+	for (; *at < as->count; ++*at)
+		if (as->maps[*at].file && as->maps[*at].file->info.runtime.kind == kind)
+			return &as->maps[(*at)++];
+	return NULL;
+}
+
+/* Completes @state by the C library's facts. False: its threads cannot be found. */
+static bool add_libc(const struct address_space *as, struct chain_state *state)
+{
+	const struct mapping *libc;
+	uint32_t at = 0;
+
+	if (state->thread.place != THREAD_KEY)
+		return true;
+	libc = find_file(as, RUNTIME_FILE_LIBC, &at);
+	if (!libc)
+		return false;
+	state->thread.place = libc->file->info.runtime.state.thread.place;
+	state->thread.offset = libc->file->info.runtime.state.thread.offset;
+	return true;
+}
+
+/* Tells the state of the program @file, which is at bias 0 in @state, for processes that run it and are not known yet. */
+static void tell_program(const struct file *file, struct chain_state state, struct sampler *sampler)
+{
+	struct program_key key = { .inode = file->key.inode, .dev = file->key.dev_major << 20 | file->key.dev_minor };
+	struct program_value value = { .text_vaddr = UINT64_MAX, .file = file->id, .runtimes = 1u << state.runtime };
+
+	for (uint32_t i = 0; i < file->info.segment_count; i++)
+		if (file->info.segments[i].vaddr < value.text_vaddr)
+			value.text_vaddr = file->info.segments[i].vaddr;
+	state.asid = CHAIN_OF_PROGRAM(file->id);
+	if (!sampler_set_chain(sampler, &state))
+		(void)sampler_set_program(sampler, &key, &value);
+}
+
+uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struct sampler *sampler)
+{
+	const struct mapping *m;
+	uint32_t at = 0;
+
+	if (as->chains_told)
+		return as->runtimes;
+	as->chains_told = true;
+	as->runtimes = 0;
+	while ((m = find_file(as, RUNTIME_FILE_CHAIN, &at))) {
+		struct chain_state state = m->file->info.runtime.state;
+
+		/* another mapping of the file, or another file: of two Pythons the first is told */
+		if (!runtime_file_has_threads(&m->file->info.runtime) || as->runtimes & 1u << state.runtime)
+			continue;
+		if (!add_libc(as, &state))
+			continue;
+		if (exe_path && m->file->path && !strcmp(exe_path, m->file->path))
+			tell_program(m->file, state, sampler);
+		state.asid = as->asid;
+		state.type += state.type ? m->bias : 0;
+		state.thread.addr += state.thread.addr ? m->bias : 0;
+		if (!sampler_set_chain(sampler, &state))
+			as->runtimes |= 1u << state.runtime;
+	}
+	return as->runtimes;
+}
+
+const struct chain_state *chain_layout(const struct address_space *as, uint32_t id)
+{
+	for (uint32_t i = 0; i < as->count; i++) {
+		const struct file *file = as->maps[i].file;
+
+		if (file && file->info.runtime.id == id && runtime_file_has_threads(&file->info.runtime))
+			return &file->info.runtime.state;
+	}
+	return NULL;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames of scripts as a report shows them, and the interpreter's own frames, for which they stand. No state. */
+#ifndef HEARTH_AGENT_REPORT_SCRIPT_FRAMES_H
+#define HEARTH_AGENT_REPORT_SCRIPT_FRAMES_H
+
+#include <stdbool.h>
+
+#include "agent/names/names.h"
+
+/* Names @frame, which is of NAMER_OBJECT. The texts are the object's. Returns whether it has a name. */
+bool script_frame_find(const struct trace_frame *frame, struct frame_line *ret);
+
+/* The profile.frame.type of @frame, static. */
+const char *script_frame_type(const struct trace_frame *frame);
+
+/*
+ * Is @frame glue of an interpreter (agent/runtime/glue.h), with all functions that were inlined there? A function without a
+ * name says nothing either, unless it is what the script's innermost function called (@is_called).
+ */
+bool script_frame_is_glue(const struct names *names, const struct trace_frame *frame, bool is_called);
+
+#endif

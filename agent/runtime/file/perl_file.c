@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Perl in an executable or libperl, built with threads. The file tells the size of struct interpreter, and of its part
+ * that 5.18 had: together they stand for the layout (5.36 and 5.40 differ, yet are of one size). The table below was
+ * measured by offsetof on the headers of Debian's packages (cc $(perl -MExtUtils::Embed -e ccopts), <perl.h>;
+ * offsetof(struct interpreter, Icurcop), offsetof(JMPENV, je_mustcatch), OP_REQUIRE and the like). The structures that
+ * bpf/runtime/perl_state.h has as constants were measured with them. Each thread has its interpreter as the value of the key
+ * PL_thr_key.
+ */
+#include <string.h>
+
+#include "agent/runtime/file/runtime_file.h"
+#include "base/cleanup.h"
+#include "bpf/runtime/perl_state.h"
+#include "symbols/elf_image.h"
+
+/* The layout of one version on one architecture. */
+struct layout {
+	uint16_t interpreter_bytes, old_bytes; /* PL_interp_size, PL_interp_size_5_18_0 */
+	uint8_t minor;
+	uint16_t offset[PERL_OFFSETS]; /* in the order of enum perl_offset */
+};
+
+static const struct layout layouts[] = {
+#ifdef __x86_64__
+	{ 3768, 2880, 36, { 208, 224, 760, 768, 2512, 1472, 212, 195, 342, 343, 345, 184, 205 } },
+	{ 3768, 2624, 40, { 208, 224, 776, 784, 2216, 1240, 212, 198, 345, 346, 348, 187, 208 } },
+#endif
+	{ 0 },
+};
+
+/* The number that the file has in the variable @name; 0: none. */
+static uint16_t find_size(const struct elf_image *im, const char *name)
+{
+	struct runtime_symbol symbol;
+	const uint8_t *bytes;
+	uint16_t size;
+
+	if (runtime_file_symbol(im, name, &symbol))
+		return 0;
+	bytes = runtime_file_bytes(im, symbol.addr, sizeof(size));
+	if (!bytes)
+		return 0;
+	memcpy(&size, bytes, sizeof(size));
+	return size;
+}
+
+static const struct layout *find_layout(const struct elf_image *im)
+{
+	uint16_t bytes = find_size(im, "PL_interp_size"), old_bytes = find_size(im, "PL_interp_size_5_18_0");
+
+	for (size_t i = 0; i < ARRAY_LEN(layouts); i++)
+		if (bytes && layouts[i].interpreter_bytes == bytes && layouts[i].old_bytes == old_bytes)
+			return &layouts[i];
+	return NULL;
+}
+
+bool perl_file_read(const struct elf_image *im, struct runtime_file *ret)
+{
+	struct runtime_symbol loop, first, key;
+	const struct layout *l;
+
+	if (runtime_file_symbol(im, "Perl_runops_standard", &loop) || runtime_file_symbol(im, "PL_curinterp", &first))
+		return false;
+	ret->kind = RUNTIME_FILE_CHAIN;
+	ret->id = RUNTIME_PERL;
+	ret->loop.start = loop.addr;
+	ret->loop.end = loop.addr + loop.size_bytes;
+	l = find_layout(im);
+	if (!l || runtime_file_symbol(im, "PL_thr_key", &key))
+		return true; /* without threads, or of a version that is not known: without a way to its state */
+	ret->version = 5 << 16 | (uint32_t)l->minor << 8;
+	memcpy(ret->state.offset, l->offset, sizeof(l->offset));
+	ret->state.runtime = RUNTIME_PERL;
+	ret->state.type = first.addr;
+	ret->state.thread = (struct thread_locator){ .place = THREAD_KEY, .addr = key.addr };
+	return true;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/runtime/file/runtime_file.h"
+#include "base/cleanup.h"
+#include "symbols/elf_image.h"
+
+enum { MAX_SYMBOLS = 1 << 20 }; /* looked at where there is no hash table */
+
+struct dynamic_table {
+	const uint8_t *symbols, *names;
+	size_t symbol_cnt, names_bytes;
+};
+
+static bool open_table(const struct elf_image *im, struct dynamic_table *t)
+{
+	Elf64_Shdr symbols, names;
+	size_t bytes;
+
+	if (!elf_image_find(im, ".dynsym", &symbols) || !elf_image_find(im, ".dynstr", &names))
+		return false;
+	t->symbols = elf_image_bytes(im, &symbols, &bytes);
+	t->symbol_cnt = bytes / sizeof(Elf64_Sym);
+	t->names = elf_image_bytes(im, &names, &t->names_bytes);
+	return t->symbols && t->names;
+}
+
+/* Is symbol number @i a defined one called @name? */
+static bool is_symbol(const struct dynamic_table *t, size_t i, const char *name, struct runtime_symbol *ret)
+{
+	size_t len = strlen(name) + 1;
+	Elf64_Sym sym;
+
+	if (i >= t->symbol_cnt)
+		return false;
+	memcpy(&sym, t->symbols + i * sizeof(sym), sizeof(sym));
+	if (sym.st_name > t->names_bytes || t->names_bytes - sym.st_name < len ||
+	    memcmp(t->names + sym.st_name, name, len) != 0 || sym.st_shndx == SHN_UNDEF)
+		return false;
+	*ret = (struct runtime_symbol){ sym.st_value, sym.st_size };
+	return true;
+}
+
+/* The hash of .gnu.hash (DJB's, as binutils and glibc have it). */
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (uint8_t)*name;
+	return hash;
+}
+
+static uint32_t word(const uint8_t *bytes, size_t i)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + i * sizeof(value), sizeof(value));
+	return value;
+}
+
+/* Looks @name up in .gnu.hash: {buckets, first symbol, words of the filter, shift}, the filter, buckets, chains. 1: that
+ * table cannot be used. */
+static int find_hashed(const struct elf_image *im, const struct dynamic_table *t, const char *name,
+		       struct runtime_symbol *ret)
+{
+	const uint32_t hash = gnu_hash(name);
+	uint32_t buckets, first, filter;
+	const uint8_t *bytes;
+	Elf64_Shdr section;
+	size_t words, i;
+
+	if (!elf_image_find(im, ".gnu.hash", &section))
+		return 1;
+	bytes = elf_image_bytes(im, &section, &words);
+	words /= sizeof(uint32_t);
+	if (!bytes || words < 4)
+		return 1;
+	buckets = word(bytes, 0);
+	first = word(bytes, 1);
+	filter = word(bytes, 2);
+	if (!buckets || filter > words / 2 || buckets > words || 4 + 2 * (size_t)filter + buckets > words)
+		return 1;
+	i = word(bytes, 4 + 2 * (size_t)filter + hash % buckets);
+	for (size_t at = 4 + 2 * (size_t)filter + buckets - first; i >= first && at + i < words; i++) {
+		uint32_t other = word(bytes, at + i);
+
+		if ((other | 1) == (hash | 1) && is_symbol(t, i, name, ret))
+			return 0;
+		if (other & 1)
+			break;
+	}
+	return -ENOENT;
+}
+
+int runtime_file_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
+{
+	struct dynamic_table t;
+	int status;
+
+	if (!open_table(im, &t))
+		return -ENOENT;
+	status = find_hashed(im, &t, name, ret);
+	for (size_t i = 0; status == 1 && i < t.symbol_cnt && i < MAX_SYMBOLS; i++)
+		status = is_symbol(&t, i, name, ret) ? 0 : 1;
+	return status ? -ENOENT : 0;
+}
+
+const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len)
+{
+	Elf64_Phdr ph;
+
+	for (uint32_t i = 0; i < im->ehdr.e_phnum; i++) {
+		uint64_t at = im->ehdr.e_phoff + (uint64_t)i * sizeof(ph), off;
+
+		if (im->ehdr.e_phentsize != sizeof(ph) || at > im->len_bytes || im->len_bytes - at < sizeof(ph))
+			return NULL;
+		memcpy(&ph, im->data + at, sizeof(ph));
+		off = addr - ph.p_vaddr;
+		if (ph.p_type != PT_LOAD || addr < ph.p_vaddr || off > ph.p_filesz || ph.p_filesz - off < len)
+			continue;
+		if (ph.p_offset > im->len_bytes || im->len_bytes - ph.p_offset < off + len)
+			return NULL;
+		return im->data + ph.p_offset + off;
+	}
+	return NULL;
+}
+
+bool runtime_file_is_sound(const struct runtime_file *f)
+{
+	return f->kind <= RUNTIME_FILE_LIBC && f->id < RUNTIME_ID_MAX && f->state.runtime < RUNTIME_ID_MAX;
+}
+
+void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
+{
+	static bool (*const readers[])(const struct elf_image *im,
+				       struct runtime_file *ret) = { python_file_read, php_file_read, perl_file_read,
+								     libc_file_read };
+
+	for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+		memset(ret, 0, sizeof(*ret));
+		if (readers[i](im, ret))
+			return;
+	}
+	memset(ret, 0, sizeof(*ret));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The facts that an ELF file tells about a runtime whose frames are linked in the heap: where its state is and how its
+ * structures are laid out. Read once a file, by the process that reads files (agent/helper/). No state.
+ */
+#ifndef HEARTH_AGENT_RUNTIME_FILE_RUNTIME_FILE_H
+#define HEARTH_AGENT_RUNTIME_FILE_RUNTIME_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/event.h"
+
+struct elf_image;
+
+enum runtime_file_kind {
+	RUNTIME_FILE_NONE,
+	RUNTIME_FILE_CHAIN, /* a runtime */
+	RUNTIME_FILE_LIBC,  /* a C library that tells where a thread's keys are */
+};
+
+/* Plain bytes: goes from process to process. Addresses are ELF virtual addresses; 0: there is no such thing. */
+struct runtime_file {
+	uint32_t kind;	  /* enum runtime_file_kind */
+	uint32_t id;	  /* RUNTIME_FILE_CHAIN: enum runtime_id */
+	uint32_t version; /* major << 16 | minor << 8 | micro; 0: not known */
+	struct {
+		uint64_t start, end;
+	} loop; /* code of the interpreter's loop, where segments without markers need it */
+	struct chain_state
+		state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only thread */
+};
+
+/* Reads the ELF file that is mapped as @im. A file that is none of these has kind RUNTIME_FILE_NONE. */
+void runtime_file_read(const struct elf_image *im, struct runtime_file *ret);
+
+/* Does @f, which came from a process that is not trusted, name a runtime that there is? */
+bool runtime_file_is_sound(const struct runtime_file *f);
+
+/* Does @f tell the way to a thread's state, as far as a file of a runtime can? */
+static inline bool runtime_file_has_threads(const struct runtime_file *f)
+{
+	return f->kind == RUNTIME_FILE_CHAIN &&
+	       (f->state.thread.addr || (f->state.thread.place == THREAD_TLS && f->state.thread.offset));
+}
+
+/* A symbol of .dynsym. */
+struct runtime_symbol {
+	uint64_t addr, size_bytes;
+};
+
+/* Finds @name by the file's GNU hash table, or else by looking at every symbol. 0 or -ENOENT. */
+int runtime_file_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret);
+
+/* The @len bytes that the file has for virtual address @addr; NULL: it has not all of them. */
+const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len);
+
+/* Is @im such a file? Then fills @ret. */
+bool python_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool php_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
+
+#endif

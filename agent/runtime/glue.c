@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/runtime/glue.h"
+#include "bpf/event.h"
+
+/* Names; a '*' at the end stands for anything. Seen between script frames of CPython 3.7 to 3.13 (libpython with symbols),
+ * and in the sources of Objects/call.c, Python/ceval.c, Python/pythonrun.c, Modules/main.c. */
+static const char *const python[] = {
+	/* the loop and the ways into it */
+	"_PyEval_EvalFrame*",
+	"PyEval_EvalFrame*",
+	"_PyEval_Vector",
+	"PyEval_EvalCode*",
+	"_PyEval_EvalCode*",
+	"_PyJIT*",
+	"_TAIL_CALL_*",
+	"fast_function",
+	"function_code_fastcall",
+	"call_function",
+	"do_call_core",
+	"trace_call_function",
+	/* calls */
+	"_PyFunction_*",
+	"_PyObject_Call*",
+	"PyObject_Call*",
+	"_PyObject_FastCall*",
+	"PyObject_Vectorcall*",
+	"_PyObject_Vectorcall*",
+	"_PyObject_MakeTpCall*",
+	"_PyObject_CallMethod*",
+	"PyVectorcall_*",
+	"_PyVectorcall_*",
+	"_PyStack_*",
+	"method_vectorcall*",
+	"method_call",
+	"object_vacall",
+	"vectorcall_method",
+	"vectorcall_maybe",
+	"vectorcall_unbound",
+	"callmethod*",
+	"call_method",
+	"call_unbound*",
+	"_PyMethodDef_RawFastCall*",
+	"_PyMethodDescr_*",
+	"_PyMethodDescr_Vectorcall",
+	"_PyCFunction_*",
+	"PyCFunction_Call",
+	"cfunction_call*",
+	"cfunction_vectorcall*",
+	"slot_tp_*",
+	"slot_nb_*",
+	"slot_sq_*",
+	"slot_mp_*",
+	"slot_am_*",
+	"lookup_maybe_method",
+	/* generators */
+	"gen_send_ex*",
+	"gen_iternext",
+	"gen_send",
+	"_gen_throw",
+	"PyGen_*",
+	"_PyGen_*",
+	"coro_wrapper_*",
+	/* from main() to the first frame */
+	"run_mod",
+	"run_eval_code_obj",
+	"pyrun_file",
+	"pyrun_simple_file",
+	"_PyRun_*",
+	"PyRun_*",
+	"pymain_*",
+	"Py_RunMain",
+	"Py_BytesMain",
+	"Py_Main",
+	"_Py_UnixMain",
+	"builtin_exec",
+	"builtin_exec_impl",
+	NULL,
+};
+
+/* Seen around script frames of PHP 7.4, 8.2 and 8.4 (Debian), and in the sources of Zend/zend_execute_API.c, zend_API.c,
+ * zend_interfaces.c, zend_generators.c, zend_fibers.c, main/main.c, sapi/. Functions of C that scripts call have a frame
+ * each, so their own names (zif_, zim_) would stand there twice. */
+static const char *const php[] = {
+	"execute_ex",
+	"zif_*",
+	"zim_*",
+	/* calls */
+	"zend_call_function",
+	"zend_call_known_*",
+	"zend_call_method*",
+	"_call_user_function_*",
+	"zend_fcall_info_call*",
+	"zend_call_via_*",
+	"execute_internal",
+	/* generators, fibers, iterators */
+	"zend_generator_resume*",
+	"zend_generator_get_next_*",
+	"zend_generator_delegate*",
+	"zend_generator_iterator_*",
+	"zend_fiber_execute",
+	"zend_fiber_resume*",
+	"zend_fiber_switch_*",
+	"zend_fiber_trampoline",
+	"zend_user_it_*",
+	"spl_iterator_apply",
+	/* the end of an object */
+	"zend_objects_store_del",
+	"zend_objects_destroy_object",
+	"rc_dtor_func",
+	"zend_objects_store_call_destructors",
+	/* from main() to the first frame */
+	"zend_execute",
+	"zend_execute_script*",
+	"php_execute_script*",
+	"php_execute_simple_script",
+	"do_cli",
+	NULL,
+};
+
+/* Seen between frames of Perl 5.36 (Debian's, which exports only some), and in its sources: run.c, perl.c, pp_hot.c,
+ * pp_ctl.c, mg.c, gv.c. */
+static const char *const perl[] = {
+	"Perl_runops_standard",
+	"Perl_runops_debug",
+	"perl_run",
+	"S_run_body",
+	"Perl_pp_entersub",
+	"Perl_call_sv",
+	"Perl_call_method",
+	"Perl_call_pv",
+	"Perl_call_argv",
+	"Perl_call_list",
+	"Perl_eval_sv",
+	"Perl_eval_pv",
+	"S_docatch",
+	"Perl_pp_entertry",
+	"Perl_pp_entereval",
+	"Perl_pp_require",
+	"Perl_magic_methcall",
+	"S_magic_methcall1",
+	"S_sortcv",
+	"S_sortcv_stacked",
+	"Perl_amagic_call",
+	"Perl_try_amagic_un",
+	"Perl_try_amagic_bin",
+	NULL,
+};
+
+static const char *const *const names[RUNTIME_ID_MAX] = {
+	[RUNTIME_PYTHON] = python, [RUNTIME_PHP] = php, [RUNTIME_PERL] = perl
+};
+
+static bool matches(const char *pattern, const char *name, size_t len)
+{
+	size_t wanted = strlen(pattern);
+
+	if (pattern[wanted - 1] == '*')
+		return len >= wanted - 1 && !memcmp(name, pattern, wanted - 1);
+	return len == wanted && !memcmp(name, pattern, len);
+}
+
+bool glue_is(uint32_t id, const char *name, size_t len)
+{
+	const char *const *at = id < RUNTIME_ID_MAX ? names[id] : NULL;
+
+	for (; at && *at; at++)
+		if (matches(*at, name, len))
+			return true;
+	return false;
+}

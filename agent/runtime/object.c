@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "agent/runtime/object.h"
+
+static const struct {
+	const char *frame_type;
+	int (*read)(const struct object_record *r, const struct chain_state *layout, struct buf *out);
+} runtimes[RUNTIME_ID_MAX] = {
+	[RUNTIME_PYTHON] = { "cpython", python_object_read },
+	[RUNTIME_PHP] = { "php", php_object_read },
+	[RUNTIME_PERL] = { "perl", perl_object_read },
+};
+
+int object_parts(const struct object_record *r, const uint8_t *parts[static OBJECT_PARTS])
+{
+	const uint8_t *at = (const uint8_t *)(r + 1), *end = (const uint8_t *)r + r->hdr.size;
+
+	for (int i = 0; i < OBJECT_PARTS; i++) {
+		parts[i] = at;
+		if (r->part_bytes[i] > end - at)
+			return -EBADMSG;
+		at += r->part_bytes[i];
+	}
+	return 0;
+}
+
+int object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out)
+{
+	if (r->hdr.size < sizeof(*r) || r->runtime >= RUNTIME_ID_MAX)
+		return -EBADMSG;
+	return runtimes[r->runtime].read(r, layout, out);
+}
+
+const char *object_frame_type(uint32_t id)
+{
+	return id < RUNTIME_ID_MAX ? runtimes[id].frame_type : "";
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts that the programs of bpf/runtime/ share: each collects the frames that one runtime has linked in its heap, while
+ * the thread stands still, and writes them as words of SECTION_CHAIN before the walk adds the user frames. Objects of
+ * functions that this CPU has not sent of late go into the ring first, so their names outlive the process. A program takes
+ * the place of collect_chains() (bpf/sampler.bpf.c), calls the next runtime's, and never ends the sample. Each is an object
+ * of its own, loaded when its runtime is first met, that shares the sampler's maps. Without subprograms, which older kernels
+ * do not mix with tail calls.
+ */
+#ifndef HEARTH_BPF_RUNTIME_CHAIN_H
+#define HEARTH_BPF_RUNTIME_CHAIN_H
+
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <linux/bpf_perf_event.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/kernel.h"
+#include "bpf/maps.bpf.h"
+
+#define barrier() asm volatile("" ::: "memory")
+
+enum {
+	CHAIN_WINDOW_BYTES = 4096,
+	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
+	CHAIN_OWN_WORDS = 20,
+	SENT_ENTRIES = 2048,		 /* a slice for each CPU */
+	RECHECK_NS = 1000000000,	 /* an old object that was looked at so lately is believed to be the same */
+	OBJECT_BYTES_A_SECOND = 4 << 20, /* of one CPU; twice that may be saved up */
+	OBJECT_BURST_SECONDS = 2,
+};
+/* User space may have lost an object: it is sent again after so long. */
+#define RESEND_NS 60000000000ull
+/* An object that is younger is looked at for each frame: what programs make and drop is young. */
+#define OLD_NS 10000000000ull
+
+/* An object that was sent: direct mapped by address. Only its own CPU writes a slice. */
+struct sent_object {
+	__u64 addr;
+	__u32 pid;
+	__u32 check;	/* checksum over the content that differs from object to object */
+	__u64 witness;	/* a word of the frame that is another one with another object at this address, as a rule */
+	__u64 since_ns; /* it was first seen then */
+	__u64 checked_ns, sent_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT_ENTRIES);
+	__type(key, __u32);
+	__type(value, struct sent_object);
+} sent_objects SEC(".maps");
+
+/* The chain in the making. In map memory the verifier does not follow its values, so loops converge. */
+struct chain_work {
+	struct chain_state state;
+	__u64 window_at; /* user address of window[0] */
+	__u32 window_len;
+	__u32 at;	  /* index in scratch->words of the next word */
+	__u32 head;	  /* index of this chain's second word */
+	__u32 left;	  /* words that may still follow */
+	__u32 sent_first; /* index of this CPU's slice */
+	__u32 end;	  /* enum chain_end */
+	__u64 frame;	  /* the runtime's own: where its walk is */
+	__u64 segment;
+	__u64 own[CHAIN_OWN_WORDS]; /* and more of it */
+	__u8 window[CHAIN_WINDOW_BYTES + CHAIN_NEIGHBOUR_BYTES];
+	struct object_record object;
+	__u8 data[OBJECT_DATA_BYTES]; /* directly behind */
+	__u8 room[OBJECT_DATA_BYTES]; /* that a masked index may run into */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one for each CPU */
+	__type(key, __u32);
+	__type(value, struct chain_work);
+} chain_works SEC(".maps");
+
+struct chain {
+	struct scratch *scratch;
+	struct chain_work *work;
+	struct cpu_state *cpu;
+};
+
+static __always_inline int read_word(__u64 addr, __u64 *ret)
+{
+	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr) != 0;
+}
+
+/* The address of the thread state of the current thread. 0; 1: it cannot be read, or the thread has none. */
+static __always_inline int find_thread(const struct chain *c, __u64 *ret)
+{
+	const struct thread_locator *l = &c->work->state.thread;
+	__u64 tp = c->scratch->walk.thread_pointer, at = tp + (__s64)l->offset, slot;
+	__u32 key;
+
+	if (l->place == THREAD_TLS_SLOT) {
+		if (read_word(l->addr, &slot))
+			return 1;
+		at = tp + slot;
+	} else if (l->place == THREAD_KEY || l->place == THREAD_KEY_MUSL) {
+		if (bpf_probe_read_user(&key, sizeof(key), (void *)l->addr) || key >= 1024)
+			return 1;
+		if (l->place == THREAD_KEY)
+			at += key / 32 * 8; /* glibc, nptl/descr.h: blocks of 32 keys, {seq, data} each */
+		if (read_word(at, &slot) || !slot)
+			return 1;
+		at = l->place == THREAD_KEY ? slot + key % 32 * 16 + 8 : slot + (__u64)key * 8;
+	} else if (l->place == THREAD_GLOBAL) {
+		at = l->addr;
+	}
+	return read_word(at, ret) || !*ret;
+}
+
+/* Takes the state of the runtime @id in the sample's address space. 0, or 1: there is none. */
+static __always_inline int take_state(struct chain *c, __u32 id)
+{
+	struct chain_key key = { .asid = c->scratch->walk.chain_asid, .runtime = id };
+	volatile struct chain_state *s = bpf_map_lookup_elem(&chain_states, &key);
+	__u32 seq;
+
+	if (!s)
+		return 1;
+	seq = s->seq_tail;
+	barrier();
+	__builtin_memcpy(&c->work->state, (const void *)s, sizeof(c->work->state));
+	c->work->state.thread.addr += c->scratch->walk.chain_bias;
+	if (c->work->state.type)
+		c->work->state.type += c->scratch->walk.chain_bias;
+	barrier();
+	return s->asid != key.asid || s->runtime != id || s->seq_head != seq ||
+	       bpf_map_lookup_elem(&chain_states, &key) != s;
+}
+
+/* Fills @c. 0, or 1 where there is no such CPU. */
+static __always_inline int chain_open(struct chain *c)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	c->cpu = bpf_map_lookup_elem(&cpu_states, &cpu);
+	c->scratch = bpf_map_lookup_elem(&scratches, &cpu);
+	c->work = bpf_map_lookup_elem(&chain_works, &cpu);
+	return !c->cpu || !c->scratch || !c->work;
+}
+
+/* Begins the chain of runtime @id. 0, or 1: there is nothing to collect. */
+static __always_inline int chain_begin(struct chain *c, __u32 id)
+{
+	struct walk *walk;
+
+	walk = &c->scratch->walk;
+	walk->runtimes &= ~(1u << id);
+	if (take_state(c, id))
+		return 1;
+	/* The first chain leaves a word for the section's head. */
+	c->work->at = walk->chain_cnt ? walk->user_at - 1 : walk->user_at;
+	c->work->left = MAX_CHAIN_WORDS - walk->chain_cnt;
+	c->work->window_len = 0;
+	c->work->window_at = 0;
+	c->work->end = CHAIN_END_NO_THREAD;
+	c->work->sent_first = walk->cpu * SENT_ENTRIES;
+	if (c->work->left < 4)
+		return 1;
+	c->scratch->words[word_index(c->work->at)] = CHAIN_WORD(CHAIN_HEAD, id);
+	c->work->head = c->work->at + 1;
+	c->work->at += 2;
+	c->work->left -= 2;
+	return 0;
+}
+
+/* Closes it: work->end is set. */
+static __always_inline void chain_close(struct chain *c)
+{
+	struct walk *walk = &c->scratch->walk;
+
+	c->scratch->words[word_index(c->work->head)] = c->work->end;
+	walk->chain_cnt = MAX_CHAIN_WORDS - c->work->left;
+	walk->user_at = c->work->at + 1;
+}
+
+/* Adds a pair of words. 1: there is no room left for it and a marker. */
+static __always_inline int chain_add(struct chain *c, __u64 word, __u64 second)
+{
+	if (c->work->left < 4)
+		return 1;
+	c->scratch->words[word_index(c->work->at)] = word;
+	c->scratch->words[word_index(c->work->at + 1)] = second;
+	c->work->at += 2;
+	c->work->left -= 2;
+	return 0;
+}
+
+/*
+ * The @bytes (CHAIN_NEIGHBOUR_BYTES at most) at @addr, through the window: the frames of a thread are neighbours, callers
+ * below. NULL: they cannot be read.
+ */
+static __always_inline const __u8 *chain_read(struct chain *c, __u64 addr, __u32 bytes)
+{
+	__u64 off = addr - c->work->window_at, len;
+
+	if (off >= CHAIN_WINDOW_BYTES || off + bytes > c->work->window_len) {
+		off = masked(addr, CHAIN_WINDOW_BYTES - 1);
+		len = off + masked(bytes, CHAIN_NEIGHBOUR_BYTES - 1);
+		c->work->window_len = 0;
+		if (bpf_probe_read_user(c->work->window, len, (void *)(addr - off)))
+			return NULL;
+		c->work->window_at = addr - off;
+		c->work->window_len = len;
+	}
+	return c->work->window + masked(off, CHAIN_WINDOW_BYTES - 1);
+}
+
+static __always_inline __u16 chain_offset(const struct chain *c, __u32 which)
+{
+	return c->work->state.offset[which];
+}
+
+/* A word of what chain_read() returned, at the state's offset @which. */
+static __always_inline __u64 word_at(const __u8 *bytes, __u64 offset)
+{
+	return *(const __u64 *)(bytes + masked(offset, CHAIN_NEIGHBOUR_BYTES - 8));
+}
+
+/* --- objects --- */
+
+static __always_inline struct sent_object *find_sent(const struct chain *c, __u64 addr)
+{
+	__u32 at = c->work->sent_first + (addr * 0x9E3779B97F4A7C15ull >> 53);
+
+	return bpf_map_lookup_elem(&sent_objects, &at);
+}
+
+/* Is the object at @addr believed to be the one that was looked at a moment ago? */
+static __always_inline bool is_sent_now(const struct chain *c, const struct sent_object *sent, __u64 addr, __u64 witness)
+{
+	__u64 now_ns = c->scratch->sample.hdr.time_ns;
+
+	return sent->addr == addr && sent->pid == c->scratch->sample.pid && sent->witness == witness &&
+	       now_ns - sent->checked_ns < RECHECK_NS && now_ns - sent->since_ns > OLD_NS;
+}
+
+/* Was the object at @addr, whose checksum is @check, sent lately? */
+static __always_inline bool is_sent(const struct chain *c, struct sent_object *sent, __u64 addr, __u64 witness, __u32 check)
+{
+	__u64 now_ns = c->scratch->sample.hdr.time_ns;
+
+	if (sent->addr != addr || sent->pid != c->scratch->sample.pid || sent->check != check ||
+	    now_ns - sent->sent_ns > RESEND_NS)
+		return false;
+	sent->witness = witness;
+	sent->checked_ns = now_ns;
+	return true;
+}
+
+/* May this sample send one more object? */
+static __always_inline bool has_object_tokens(struct chain *c)
+{
+	__u64 now_ns = c->scratch->sample.hdr.time_ns, floor = now_ns - OBJECT_BURST_SECONDS * 1000000000ull;
+
+	if (c->cpu->object_tokens < floor)
+		c->cpu->object_tokens = floor;
+	if (c->cpu->object_tokens <= now_ns)
+		return true;
+	count(c->cpu, COUNTER_OBJECT_LIMIT);
+	return false;
+}
+
+static __always_inline void object_begin(struct chain *c, __u64 addr)
+{
+	struct object_record *o = &c->work->object;
+
+	__builtin_memset(o, 0, sizeof(*o));
+	o->addr = addr;
+}
+
+/* Appends the @bytes at @addr, @max (2^n - 1) at most, as part @part. Returns where the next part goes. */
+static __always_inline __u32 object_part(struct chain *c, __u32 part, __u32 at, __u64 addr, __u64 bytes, const __u64 max)
+{
+	struct object_record *o = &c->work->object;
+
+	if (bytes > max) {
+		o->is_cut |= 1 << part;
+		bytes = max;
+	}
+	bytes = masked(bytes, max);
+	if (!bytes)
+		return at;
+	if (bpf_probe_read_user(c->work->data + masked(at, OBJECT_DATA_BYTES - 1), bytes, (void *)addr)) {
+		o->is_cut |= 1 << part;
+		count(c->cpu, COUNTER_OBJECT_UNREADABLE);
+		return at;
+	}
+	o->part_bytes[part] = bytes;
+	return at + bytes;
+}
+
+/* Sends the object, whose parts take @bytes. */
+static __always_inline void object_send(struct chain *c, struct sent_object *sent, __u64 witness, __u32 id, __u32 check,
+					__u32 bytes)
+{
+	const struct sample_record *sample = &c->scratch->sample;
+	struct object_record *o = &c->work->object;
+	__u32 index = c->scratch->walk.ring;
+	void *ring = bpf_map_lookup_elem(&rings, &index);
+	__u64 size = sizeof(*o) + masked(bytes, OBJECT_DATA_BYTES - 1);
+
+	o->hdr.kind = RECORD_OBJECT;
+	o->hdr.version = RECORD_VERSION;
+	o->hdr.size = size;
+	o->hdr.time_ns = sample->hdr.time_ns;
+	o->hdr.cpu = c->scratch->walk.cpu;
+	o->pid = sample->pid;
+	o->asid = c->scratch->walk.asid;
+	o->runtime = id;
+	o->check = check;
+	if (!ring || bpf_ringbuf_output(ring, o, size, BPF_RB_NO_WAKEUP)) {
+		count(c->cpu, COUNTER_OBJECT_RING);
+		return;
+	}
+	c->cpu->object_tokens += size * (1000000000ull / OBJECT_BYTES_A_SECOND);
+	if (sent->addr != o->addr || sent->pid != o->pid || sent->check != check)
+		sent->since_ns = sample->hdr.time_ns;
+	sent->addr = o->addr;
+	sent->pid = o->pid;
+	sent->check = check;
+	sent->witness = witness;
+	sent->checked_ns = sent->sent_ns = sample->hdr.time_ns;
+}
+
+/* --- the programs --- */
+
+enum {
+	CHAIN_STEPS = 8,       /* frames a turn of bpf_loop() */
+	CHAIN_TAIL_STEPS = 64, /* frames a program in the tail-call form, which calls itself for more */
+};
+
+/* Goes on with the next runtime that the sample's process has, then with the walk in the tail-call form. */
+static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const struct chain *c)
+{
+	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
+		if (c->scratch->walk.runtimes >> i & 1)
+			bpf_tail_call(ctx, &programs, i);
+	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
+}
+
+/*
+ * Makes the programs of runtime @id: chain_NAME for the bpf_loop form and chain_NAME_tail for the other. @first (struct
+ * chain *) finds the first frame: 0, or 1 when there is none. @step adds a frame and finds the next: 0, or 1 with work->end
+ * set.
+ */
+#define CHAIN_PROGRAMS(name, id, first, step)                                                     \
+	static long name##_steps(__u32 index, struct chain *c)                                    \
+	{                                                                                         \
+		if (!c->scratch || !c->work || !c->cpu)                                           \
+			return 1;                                                                 \
+		for (int i = 0; i < CHAIN_STEPS; i++)                                             \
+			if (step(c))                                                              \
+				return 1;                                                         \
+		return 0;                                                                         \
+	}                                                                                         \
+                                                                                                  \
+	SEC("perf_event") int chain_##name(struct bpf_perf_event_data *ctx)                       \
+	{                                                                                         \
+		struct chain c;                                                                   \
+                                                                                                  \
+		if (chain_open(&c))                                                               \
+			return 0;                                                                 \
+		if (!chain_begin(&c, id)) {                                                       \
+			if (!first(&c))                                                           \
+				bpf_loop(MAX_CHAIN_WORDS / 2 / CHAIN_STEPS, name##_steps, &c, 0); \
+			chain_close(&c);                                                          \
+		}                                                                                 \
+		chain_next(ctx, &c);                                                              \
+		return 0;                                                                         \
+	}                                                                                         \
+                                                                                                  \
+	SEC("perf_event") int chain_##name##_tail(struct bpf_perf_event_data *ctx)                \
+	{                                                                                         \
+		struct chain c;                                                                   \
+                                                                                                  \
+		if (chain_open(&c))                                                               \
+			return 0;                                                                 \
+		if (c.scratch->walk.runtimes >> (id)&1) { /* else it has called itself */         \
+			if (chain_begin(&c, id)) {                                                \
+				chain_next(ctx, &c);                                              \
+				return 0;                                                         \
+			}                                                                         \
+			if (first(&c)) {                                                          \
+				chain_close(&c);                                                  \
+				chain_next(ctx, &c);                                              \
+				return 0;                                                         \
+			}                                                                         \
+		}                                                                                 \
+		for (int i = 0; i < CHAIN_TAIL_STEPS; i++) {                                      \
+			if (step(&c)) {                                                           \
+				chain_close(&c);                                                  \
+				chain_next(ctx, &c);                                              \
+				return 0;                                                         \
+			}                                                                         \
+		}                                                                                 \
+		bpf_tail_call(ctx, &programs, id);                                                \
+		chain_close(&c);                                                                  \
+		chain_next(ctx, &c);                                                              \
+		return 0;                                                                         \
+	}
+
+#endif

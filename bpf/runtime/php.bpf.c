@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * PHP's frames, 7.4 to 8.5, without threads (NTS): a list of zend_execute_data that begins in executor_globals. Offsets are
+ * the state's (agent/runtime/file/php_file.c). Functions of C are frames, too. A frame's place is its line. Each function is
+ * looked at in each sample, as a process without a cache of scripts puts the functions of other requests into the same
+ * memory.
+ */
+#include "bpf/runtime/chain.bpf.h"
+#include "bpf/runtime/php_state.h"
+
+/* Registers that execute_ex() keeps its frame and its opcode in (Zend/zend_execute.c: ZEND_VM_FP_GLOBAL_REG,
+ * ZEND_VM_IP_GLOBAL_REG). */
+enum { REG_FRAME = CPU_HAS_LR ? 27 : 14, REG_OPLINE = CPU_HAS_LR ? 28 : 15 };
+
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	return (hash ^ word) * 0x9E3779B97F4A7C15ull;
+}
+
+/* How a string's record begins: its hash and its length. 0; 1: no string is there. */
+static __always_inline int read_string(__u64 addr, __u64 *hash, __u64 *bytes)
+{
+	__u64 head[PHP_STRING_HEAD / 8];
+
+	if (!addr || addr & 7 || bpf_probe_read_user(head, sizeof(head), (void *)addr) ||
+	    (head[0] >> 32 & PHP_TYPE_MASK) != PHP_TYPE_STRING)
+		return 1;
+	*hash = head[1];
+	*bytes = head[2];
+	return 0;
+}
+
+/* What tells the string at @addr from others: its length and PHP's hash, or, where it made none, the last 63 bytes. 0; 1: no
+ * string is there. */
+static __always_inline int check_string(__u64 addr, __u64 *ret)
+{
+	__u64 words[PHP_HASHED_BYTES / 8 + 1] = { 0 }, hash, len, bytes;
+
+	if (read_string(addr, &hash, &len))
+		return 1;
+	*ret = mix(hash, len);
+	if (hash)
+		return 0;
+	bytes = masked(len < PHP_HASHED_BYTES ? len : PHP_HASHED_BYTES, PHP_HASHED_BYTES);
+	if (bpf_probe_read_user(words, bytes, (void *)(addr + PHP_STRING_HEAD + len - bytes)))
+		return 0;
+#pragma GCC unroll 8
+	for (int i = 0; i < (int)(sizeof(words) / 8); i++)
+		*ret = mix(*ret, words[i]);
+	return 0;
+}
+
+/* Adds the string at @addr, if there is one, as part @part. */
+static __always_inline __u32 string_part(struct chain *c, __u32 part, __u32 at, __u64 addr)
+{
+	__u64 hash, bytes;
+
+	if (!addr)
+		return at;
+	if (read_string(addr, &hash, &bytes)) {
+		c->work->object.is_cut |= 1 << part;
+		count(c->cpu, COUNTER_OBJECT_UNREADABLE);
+		return at;
+	}
+	c->work->object.part_state[part] = 1;
+	return object_part(c, part, at, addr + PHP_STRING_HEAD, bytes, 1023);
+}
+
+/* A word of the function that frame_step() has read. */
+static __always_inline __u64 head_word(const struct chain *c, __u32 offset)
+{
+	return *(const __u64 *)(c->work->data + masked(offset, 0xf8));
+}
+
+/* Half a word of it. */
+static __always_inline __u32 head_half(const struct chain *c, __u32 offset)
+{
+	return *(const __u32 *)(c->work->data + masked(offset, 0xfc));
+}
+
+static __always_inline __u32 head_type(const struct chain *c)
+{
+	return (__u8)head_half(c, PHP_FUNCTION_TYPE);
+}
+
+/* Reads the head of the function at @addr to where objects are made. 0; 1 with the end set: no function is there. */
+static __always_inline int read_head(struct chain *c, __u64 addr)
+{
+	struct chain_work *w = c->work;
+	__u32 type;
+
+	w->end = CHAIN_END_TORN;
+	if (addr & 7)
+		return 1;
+	w->end = CHAIN_END_BAD_MEMORY;
+	if (bpf_probe_read_user(w->data, PHP_HEAD_BYTES, (void *)addr)) {
+		__builtin_memset(w->data, 0, PHP_HEAD_BYTES);
+		if (bpf_probe_read_user(w->data, PHP_HEAD_INTERNAL_BYTES, (void *)addr))
+			return 1;
+	}
+	w->end = CHAIN_END_TORN;
+	type = head_type(c);
+	return type != PHP_INTERNAL_FUNCTION && type != PHP_USER_FUNCTION && type != PHP_EVAL_CODE;
+}
+
+/* What tells the function whose head was read from others that have been, or will be, in the same memory: its class and the
+ * texts of its name and its file. 0, or 1: the texts are none. */
+static __always_inline int check_function(const struct chain *c, __u64 class, __u32 *ret)
+{
+	__u64 name = head_word(c, PHP_FUNCTION_NAME), file, hash = 0, file_hash = 0;
+	__u32 line = 0;
+
+	if (name && check_string(name, &hash))
+		return 1;
+	if (head_type(c) != PHP_INTERNAL_FUNCTION) {
+		file = head_word(c, chain_offset(c, PHP_FUNCTION_FILE));
+		line = head_half(c, chain_offset(c, PHP_FUNCTION_LINE));
+		if (check_string(file, &file_hash))
+			return 1;
+	}
+	*ret = mix(mix(mix(hash, file_hash), class), (__u64)line << 8 | head_type(c)) >> 32;
+	return 0;
+}
+
+/* Sends the function whose head was read under the address @key, unless it was sent before. */
+static __always_inline void tell_function(struct chain *c, __u64 key, __u64 class, __u32 check)
+{
+	struct sent_object *sent = find_sent(c, key);
+	__u64 class_name = 0;
+	__u32 at = PHP_HEAD_BYTES;
+
+	if (!sent || is_sent(c, sent, key, 0, check) || !has_object_tokens(c))
+		return;
+	object_begin(c, key);
+	c->work->object.part_bytes[PHP_PART_HEAD] = PHP_HEAD_BYTES;
+	if (class && read_word(class + PHP_CLASS_NAME, &class_name))
+		class_name = 0;
+	at = string_part(c, PHP_PART_NAME, at, head_word(c, PHP_FUNCTION_NAME));
+	at = string_part(c, PHP_PART_CLASS, at, class_name);
+	if (head_type(c) != PHP_INTERNAL_FUNCTION)
+		at = string_part(c, PHP_PART_FILE, at, head_word(c, chain_offset(c, PHP_FUNCTION_FILE)));
+	object_send(c, sent, 0, RUNTIME_PHP, check, at);
+}
+
+/* The address by which a function is known: copies of a closure have the same opcodes. */
+static __always_inline __u64 function_key(const struct chain *c, __u64 func)
+{
+	__u32 flags = head_half(c, PHP_FUNCTION_FLAGS) >> masked(chain_offset(c, PHP_CLOSURE_BIT), 31);
+
+	if (head_type(c) == PHP_INTERNAL_FUNCTION || (flags & (PHP_IS_CLOSURE | PHP_IS_FAKE_CLOSURE)) != PHP_IS_CLOSURE)
+		return func;
+	return head_word(c, chain_offset(c, PHP_FUNCTION_OPCODES));
+}
+
+/* Is @opline one of the function's whose head was read? */
+static __always_inline bool is_opline(const struct chain *c, __u64 opline)
+{
+	__u64 off = opline - head_word(c, chain_offset(c, PHP_FUNCTION_OPCODES));
+	__u32 last = head_half(c, chain_offset(c, PHP_FUNCTION_LAST));
+
+	return off < (__u64)last * PHP_OP_BYTES && !(off % PHP_OP_BYTES);
+}
+
+/* The line of @opline; 0: not known. */
+static __always_inline __u32 line_of(struct chain *c, __u64 opline)
+{
+	__u64 word, thread = c->work->state.thread.addr;
+
+	if (is_opline(c, opline))
+		return read_word(opline + PHP_OP_LINE, &word) ? 0 : word;
+	/* While an exception makes its way the frame stands on an opcode of executor_globals. */
+	if (opline - thread > 4096 || read_word(opline + PHP_OP_LINE, &word) ||
+	    (word >> 32 & 255) != PHP_OP_HANDLE_EXCEPTION ||
+	    read_word(thread + chain_offset(c, PHP_THREAD_BEFORE_EXCEPTION), &opline) || !is_opline(c, opline))
+		return 0;
+	return read_word(opline + PHP_OP_LINE, &word) ? 0 : word;
+}
+
+/*
+ * Adds the frame at @at, whose function's head was read. The frame on top notes its opcode only now and then: its registers
+ * know better while they have not been used for something else. 1 with the end set when the chain ends.
+ */
+static __always_inline int add_function(struct chain *c, __u64 at, __u64 func, __u64 opline)
+{
+	struct chain_work *w = c->work;
+	const __u64 *regs = c->scratch->regs.regs;
+	bool is_internal = head_type(c) == PHP_INTERNAL_FUNCTION;
+	__u64 class = head_word(c, PHP_FUNCTION_CLASS), key;
+	__u32 line = 0, check;
+
+	if (is_internal && !head_word(c, PHP_FUNCTION_NAME)) /* of a new object without a constructor, or below a fiber */
+		return 0;
+	if (!is_internal && (head_half(c, PHP_FUNCTION_FLAGS) & PHP_IS_TRAMPOLINE))
+		return 0;
+	key = function_key(c, func);
+	if (key != func)
+		class = 0; /* copies of a closure may belong to several */
+	w->end = CHAIN_END_TORN;
+	if (check_function(c, class, &check))
+		return 1;
+	if (!is_internal) {
+		if (w->at == w->head + 1 && regs[REG_FRAME] == at && is_opline(c, regs[REG_OPLINE]))
+			opline = regs[REG_OPLINE];
+		line = line_of(c, opline);
+	}
+	tell_function(c, key, class, check);
+	w->end = CHAIN_END_DEPTH;
+	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, key), CHAIN_PLACE(line, check));
+}
+
+/* The first frame. Without threads PHP runs in the process's first one. */
+static __always_inline int first_frame(struct chain *c)
+{
+	c->work->segment = 0;
+	return c->scratch->sample.pid != c->scratch->sample.tid || find_thread(c, &c->work->frame);
+}
+
+/* chain_work.segment: the generator whose frame came last, and in its low bits: */
+enum { BELOW_FIBER = 1 /* the native frames of what follows are on another stack */ };
+
+/*
+ * A frame without a function, at w->frame. That of a generator that delegates (yield from) stands for all generators from
+ * the one that runs, which came last, down to the one that was asked. Finds the next of these: its frame; 0: there are no
+ * more.
+ */
+static __always_inline __u64 next_delegate(struct chain *c, __u64 asked)
+{
+	struct chain_work *w = c->work;
+	__u64 generator = w->segment & ~7ull, children, next, frame;
+
+	if (!generator || generator == asked || asked + chain_offset(c, PHP_GENERATOR_PLACEHOLDER) != w->frame)
+		return 0;
+	if (read_word(generator + chain_offset(c, PHP_GENERATOR_CHILDREN), &children) ||
+	    read_word(generator + chain_offset(c, PHP_GENERATOR_CHILD), &next))
+		return 0;
+	if ((__u32)children != 1) /* asked through several: only the last of these is told */
+		next = asked;
+	if (next & 7 || !next || read_word(next + chain_offset(c, PHP_GENERATOR_FRAME), &frame))
+		return 0;
+	w->segment = next | (w->segment & BELOW_FIBER);
+	return frame;
+}
+
+/* Ends the segment, where frame with the call word @call was the first of its loop. 1 with the end set: there is no room. */
+static __always_inline int end_segment(struct chain *c, __u32 call)
+{
+	struct chain_work *w = c->work;
+	bool is_internal = head_type(c) == PHP_INTERNAL_FUNCTION;
+
+	if (is_internal && !call && !head_word(c, PHP_FUNCTION_NAME))
+		w->segment |= BELOW_FIBER;
+	if (is_internal || !(call & PHP_CALL_TOP))
+		return 0;
+	w->end = CHAIN_END_DEPTH;
+	/* No native frame of this stack has address 1. */
+	return chain_add(c, CHAIN_WORD(CHAIN_MARKER, w->segment & BELOW_FIBER), 0);
+}
+
+/* Reads a frame and goes to the next. Returns 1, with the end set, when the chain ends. */
+static __always_inline int frame_step(struct chain *c)
+{
+	struct chain_work *w = c->work;
+	__u64 at = w->frame, next, func, delegate;
+	const __u8 *bytes;
+	__u32 call;
+
+	w->end = CHAIN_END_ROOT;
+	if (!at)
+		return 1;
+	w->end = CHAIN_END_TORN;
+	if (at & 7)
+		return 1;
+	w->end = CHAIN_END_BAD_MEMORY;
+	bytes = chain_read(c, at, PHP_FRAME_BYTES);
+	if (!bytes)
+		return 1;
+	next = word_at(bytes, PHP_FRAME_PREVIOUS);
+	func = word_at(bytes, PHP_FRAME_FUNCTION);
+	call = word_at(bytes, PHP_FRAME_CALL);
+	if (!func) {
+		delegate = (call & PHP_TYPE_MASK) == PHP_TYPE_OBJECT ? next_delegate(c, word_at(bytes, PHP_FRAME_THIS)) : 0;
+		if (!delegate) {
+			w->frame = next;
+			w->end = CHAIN_END_DEPTH;
+			return 0;
+		}
+		next = at; /* which knows the delegates that remain */
+		at = delegate;
+		bytes = at & 7 ? NULL : chain_read(c, at, PHP_FRAME_BYTES);
+		if (!bytes)
+			return 1;
+		func = word_at(bytes, PHP_FRAME_FUNCTION);
+		call = 0; /* it runs in no loop of its own */
+	} else if (call & PHP_CALL_GENERATOR) {
+		w->segment = (word_at(bytes, PHP_FRAME_RESULT) & ~7ull) | (w->segment & BELOW_FIBER);
+	}
+	if (read_head(c, func) || add_function(c, at, func, word_at(bytes, PHP_FRAME_OPLINE)) || end_segment(c, call))
+		return 1;
+	w->frame = next;
+	return 0;
+}
+
+CHAIN_PROGRAMS(php, RUNTIME_PHP, first_frame, frame_step)
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

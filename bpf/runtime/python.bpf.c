@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CPython's frames, 3.6 to 3.15. Offsets are the state's (agent/runtime/python/), measured or read from the target's own
+ * table. The frames' place is the address of the instruction minus that of the code object, or f_lasti (until 3.10).
+ */
+#include "bpf/runtime/chain.bpf.h"
+#include "bpf/runtime/python_state.h"
+
+/* What tells one code object from another: its numbers and pointers, and the content of its name. */
+struct checked {
+	__u64 code[PYTHON_CHECKED_BYTES / 8];
+	__u64 name[PYTHON_CHECKED_NAME_BYTES / 8];
+};
+
+static __always_inline __u32 checksum(const struct checked *checked)
+{
+	const __u64 *words = checked->code;
+	__u64 sum = 0;
+
+#pragma GCC unroll 19
+	for (int i = 0; i < (int)(sizeof(*checked) / 8); i++)
+		if (i != PYTHON_CHECKED_BYTES / 8) /* the name's reference count */
+			sum = (sum << 7 | sum >> 57) ^ words[i] * 0x9E3779B97F4A7C15ull;
+	return sum >> 32;
+}
+
+/* The checksum of the code object at @code. 0, or 1: it cannot be read. */
+static __always_inline int check_code(const struct chain *c, __u64 code, __u32 *ret)
+{
+	struct checked checked;
+
+	if (bpf_probe_read_user(checked.code, sizeof(checked.code), (void *)(code + chain_offset(c, PYTHON_CODE_CHECKED))))
+		return 1;
+	if (bpf_probe_read_user(checked.name, sizeof(checked.name), (void *)checked.code[PYTHON_CHECKED_NAME]))
+		return 1;
+	*ret = checksum(&checked);
+	return 0;
+}
+
+/* Adds the text object at @addr as part @part: its characters, as they are stored. */
+static __always_inline __u32 text_part(struct chain *c, __u32 part, __u32 at, __u64 addr)
+{
+	struct object_record *o = &c->work->object;
+	__u64 head[5]; /* refcount, type, length, hash, state (Include/cpython/unicodeobject.h) */
+	__u32 state, offset;
+	__u64 bytes;
+
+	if (!addr || bpf_probe_read_user(head, sizeof(head), (void *)addr)) {
+		o->is_cut |= 1 << part;
+		count(c->cpu, COUNTER_OBJECT_UNREADABLE);
+		return at;
+	}
+	state = head[4];
+	bytes = head[2] * (state >> 2 & 7);
+	offset = chain_offset(c, state >> 6 & 1 ? PYTHON_ASCII_DATA : PYTHON_TEXT_DATA);
+	if (!(state >> 5 & 1)) /* not compact: an old style that no code object has */
+		bytes = 0;
+	o->part_state[part] = state >> 2 & 7;
+	return object_part(c, part, at, addr + offset, bytes, 1023);
+}
+
+/* Copies the code object at @code, unless it was sent before, and tells its checksum. 1: no code object is there. */
+static __always_inline int tell_code(struct chain *c, __u64 code, __u64 witness, __u32 *check)
+{
+	struct sent_object *sent = find_sent(c, code);
+	const __u8 *head = c->work->data;
+	__u64 line_table, bytes = 0;
+	__u32 at;
+
+	if (!sent)
+		return 1;
+	*check = sent->check;
+	if (is_sent_now(c, sent, code, witness))
+		return 0;
+	if (check_code(c, code, check))
+		return 1;
+	if (is_sent(c, sent, code, witness, *check) || !has_object_tokens(c))
+		return 0;
+	object_begin(c, code);
+	at = object_part(c, PYTHON_PART_HEAD, 0, code, PYTHON_CODE_BYTES, 255);
+	if (!at || (c->work->state.type && word_at(head, PYTHON_OBJECT_TYPE) != c->work->state.type))
+		return 1;
+	at = text_part(c, PYTHON_PART_NAME, at, *(__u64 *)(head + masked(chain_offset(c, PYTHON_CODE_NAME), 0xf8)));
+	at = text_part(c, PYTHON_PART_FILE, at, *(__u64 *)(head + masked(chain_offset(c, PYTHON_CODE_FILE), 0xf8)));
+	line_table = *(__u64 *)(head + masked(chain_offset(c, PYTHON_CODE_LINES), 0xf8));
+	if (!read_word(line_table + PYTHON_BYTES_LENGTH, &bytes))
+		at = object_part(c, PYTHON_PART_LINES, at, line_table + PYTHON_BYTES_DATA, bytes, 4095);
+	else
+		c->work->object.is_cut |= 1 << PYTHON_PART_LINES;
+	object_send(c, sent, witness, RUNTIME_PYTHON, *check, at);
+	return 0;
+}
+
+/* Finds the first frame. 0, or 1: there is none. */
+static __always_inline int first_frame(struct chain *c)
+{
+	struct chain_work *w = c->work;
+	__u64 thread, at;
+
+	if (find_thread(c, &thread))
+		return 1;
+	at = thread + chain_offset(c, PYTHON_THREAD_FRAME);
+	w->segment = 0;
+	if (w->state.style == PYTHON_CFRAME_EACH || w->state.style == PYTHON_CFRAME_ENTRY) {
+		if (read_word(thread + chain_offset(c, PYTHON_THREAD_CFRAME), &w->segment))
+			return 1;
+	}
+	if (w->state.style == PYTHON_CFRAME_ENTRY || w->state.style == PYTHON_CFRAME_SHIM) {
+		if (read_word(thread + chain_offset(c, PYTHON_THREAD_CFRAME), &at))
+			return 1;
+		at += chain_offset(c, PYTHON_CFRAME_FRAME);
+	}
+	return read_word(at, &w->frame);
+}
+
+/* A segment ends at a frame. 1: there is no room. */
+static __always_inline int end_segment(struct chain *c, __u64 marker)
+{
+	struct chain_work *w = c->work;
+
+	if (w->state.style == PYTHON_CFRAME_EACH || w->state.style == PYTHON_CFRAME_ENTRY) {
+		marker = w->segment;
+		if (!marker || read_word(marker + chain_offset(c, PYTHON_CFRAME_PREVIOUS), &w->segment))
+			w->segment = 0;
+	}
+	return chain_add(c, CHAIN_WORD(CHAIN_MARKER, marker), 0);
+}
+
+/* A frame that runs code: @ends says whether it is its segment's last. 1, with the end set, when the chain ends. */
+static __always_inline int add_frame(struct chain *c, __u64 code, __u64 at, __u64 witness, __u32 ends)
+{
+	__u32 check;
+
+	c->work->end = CHAIN_END_TORN;
+	if (ends > 1 || tell_code(c, code, witness, &check))
+		return 1;
+	c->work->end = CHAIN_END_DEPTH;
+	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, code), CHAIN_PLACE(at, check)) || (ends && end_segment(c, 0));
+}
+
+/* Reads a frame and goes to the next. Returns 1, with the end set, when the chain ends. */
+static __always_inline int frame_step(struct chain *c)
+{
+	struct chain_work *w = c->work;
+	__u32 owner, ends = 1;
+	const __u8 *bytes;
+	__u64 code, at, witness;
+
+	w->end = CHAIN_END_ROOT;
+	if (!w->frame)
+		return 1;
+	w->end = CHAIN_END_BAD_MEMORY;
+	bytes = chain_read(c, w->frame, chain_offset(c, PYTHON_FRAME_BYTES));
+	if (!bytes)
+		return 1;
+	code = word_at(bytes, chain_offset(c, PYTHON_FRAME_CODE)) & ~7ull; /* 3.14: the low bits are tags */
+	at = word_at(bytes, chain_offset(c, PYTHON_FRAME_PLACE));
+	owner = bytes[masked(chain_offset(c, PYTHON_FRAME_OWNER), CHAIN_NEIGHBOUR_BYTES - 1)];
+	witness = word_at(bytes, chain_offset(c, PYTHON_FRAME_WITNESS));
+	w->end = CHAIN_END_TORN;
+	if (w->state.style >= PYTHON_CFRAME_ENTRY) {
+		at -= code;
+		if (owner > PYTHON_OWNER_MAX)
+			return 1;
+		ends = w->state.style == PYTHON_CFRAME_ENTRY
+			       ? bytes[masked(chain_offset(c, PYTHON_FRAME_ENTRY), CHAIN_NEIGHBOUR_BYTES - 1)]
+			       : 0;
+	}
+	if (w->state.style >= PYTHON_CFRAME_SHIM && owner >= PYTHON_OWNER_SHIM) {
+		w->end = CHAIN_END_DEPTH;
+		if (end_segment(c, w->frame))
+			return 1;
+	} else if (add_frame(c, code, at, witness, ends)) {
+		return 1;
+	}
+	w->frame = word_at(bytes, chain_offset(c, PYTHON_FRAME_PREVIOUS));
+	return 0;
+}
+
+CHAIN_PROGRAMS(python, RUNTIME_PYTHON, first_frame, frame_step)
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

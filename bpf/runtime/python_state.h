@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The state of CPython for bpf/runtime/python.bpf.c, and the parts of its objects: shared by the program and by
+ * agent/runtime/python/, which fills the state.
+ */
+#ifndef HEARTH_BPF_RUNTIME_PYTHON_STATE_H
+#define HEARTH_BPF_RUNTIME_PYTHON_STATE_H
+
+/* How frames are linked (chain_state.style), and by which a segment ends. */
+enum python_style {
+	PYTHON_EACH,	     /* 3.6 to 3.9: each frame is a segment, without a marker */
+	PYTHON_CFRAME_EACH,  /* 3.10: each frame is a segment; its marker is its C frame's record */
+	PYTHON_CFRAME_ENTRY, /* 3.11: is_entry ends a segment; the same marker */
+	PYTHON_CFRAME_SHIM,  /* 3.12: found through the C frame's record; a frame without a function ends a segment, and is
+				its marker */
+	PYTHON_SHIM,	     /* 3.13 on: found in the thread state */
+};
+
+/* chain_state.offset */
+enum python_offset {
+	PYTHON_THREAD_FRAME,	/* PyThreadState: its frame (not 3.11, 3.12) */
+	PYTHON_THREAD_CFRAME,	/* PyThreadState.cframe */
+	PYTHON_CFRAME_FRAME,	/* _PyCFrame.current_frame */
+	PYTHON_CFRAME_PREVIOUS, /* _PyCFrame.previous */
+	PYTHON_FRAME_BYTES,	/* as many bytes of a frame are read; below 128 */
+	PYTHON_FRAME_CODE,
+	PYTHON_FRAME_PREVIOUS,
+	PYTHON_FRAME_PLACE, /* instruction pointer, or f_lasti */
+	PYTHON_FRAME_OWNER,
+	PYTHON_FRAME_ENTRY,   /* is_entry */
+	PYTHON_FRAME_WITNESS, /* the function's object, or the globals */
+	PYTHON_CODE_CHECKED,  /* of PYTHON_CHECKED_BYTES */
+	PYTHON_CODE_NAME,     /* co_qualname, or co_name where there is none */
+	PYTHON_CODE_FILE,
+	PYTHON_CODE_LINES,     /* line table */
+	PYTHON_CODE_FIRSTLINE, /* user space's */
+	PYTHON_CODE_FLAGS,     /* user space's */
+	PYTHON_CODE_BYTECODE,  /* user space's: where the instructions begin; 0: in an object of their own */
+	PYTHON_CODE_VERSION,   /* user space's: 3 << 8 | minor */
+	PYTHON_ASCII_DATA,     /* text objects: characters, of ASCII ... */
+	PYTHON_TEXT_DATA,      /* ... and of other text */
+};
+
+enum {
+	PYTHON_OWNER_SHIM =
+		3, /* FRAME_OWNED_BY_CSTACK; from 3.14 on FRAME_OWNED_BY_INTERPRETER (pycore_interpframe_structs.h) */
+	PYTHON_OWNER_MAX = 4,
+	PYTHON_CHECKED_BYTES = 88, /* of a code object: from the first line's number to the line table */
+	PYTHON_CHECKED_NAME = 9,   /* the word of these that is the name: in all versions it stands before the line table */
+	PYTHON_CHECKED_NAME_BYTES = 64, /* of its name's object: length, hash, first characters */
+	PYTHON_CODE_BYTES = 224,	/* the head of PyCodeObject, up to its instructions */
+	PYTHON_OBJECT_TYPE = 8,		/* PyObject.ob_type */
+	PYTHON_BYTES_LENGTH = 16,	/* PyVarObject.ob_size */
+	PYTHON_BYTES_DATA = 32,		/* PyBytesObject.ob_sval */
+};
+
+/* The parts of an object record. part_state of texts: bytes a character. */
+enum { PYTHON_PART_HEAD, PYTHON_PART_NAME, PYTHON_PART_FILE, PYTHON_PART_LINES };
+
+#endif

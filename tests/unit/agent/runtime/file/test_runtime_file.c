@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Facts about runtimes in real files: the interpreters that are installed, which say the same of themselves while they run,
+ * this process's C library, and programs that are neither. Copies that end early or have bits turned over.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/runtime/file/runtime_file.h"
+#include "base/cleanup.h"
+#include "bpf/runtime/python_state.h"
+#include "symbols/elf_image.h"
+#include "symbols/sources/symbol_image.h"
+
+enum { PATH_BYTES = 512, TURNED = 4000, CUTS = 60 };
+
+static const char python[] = "/usr/bin/python3";
+
+static bool read_path(const char *path, struct symbol_image *image, struct elf_image *im, struct runtime_file *ret)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || symbol_image_map(fd, image))
+		return false;
+	memset(ret, 0xff, sizeof(*ret));
+	assert_int_equal(elf_image_open(image->data, image->len_bytes, im), 0);
+	runtime_file_read(im, ret);
+	return true;
+}
+
+/* --- CPython --- */
+
+/* The file that has the type of code objects, its address in it, and the version; what is at argv[1] in it is the key of the
+ * thread state. */
+static const char script[] =
+	"import sys,types\n"
+	"code=id(types.CodeType)\n"
+	"maps=[l.split() for l in open('/proc/self/maps')]\n"
+	"maps=[(int(m[0].split('-')[0],16),int(m[0].split('-')[1],16),m[5]) for m in maps if len(m)>5]\n"
+	"path=[m[2] for m in maps if m[0]<=code<m[1]][0]\n"
+	"base=min(m[0] for m in maps if m[2]==path)\n"
+	"base=0 if open(path,'rb').read(17)[16]==2 else base\n" /* ET_EXEC */
+	"v=sys.version_info\n"
+	"if len(sys.argv)<2: print(path,code-base,v[0]<<16|v[1]<<8|v[2])\n"
+	"else:\n"
+	"  try: import ctypes as c\n"
+	"  except ImportError: sys.exit(print('no ctypes'))\n"
+	"  key=c.c_int.from_address(base+int(sys.argv[1])).value\n"
+	"  get=c.CDLL(None).pthread_getspecific\n"
+	"  now=c.pythonapi.PyThreadState_Get\n"
+	"  get.restype=now.restype=c.c_void_p\n"
+	"  print('same' if key<1024 and get(c.c_uint(key))==now() else 'other')\n";
+
+/* The first line that @interpreter prints when it runs the script above. */
+static bool ask(const char *interpreter, uint64_t arg, char *line, size_t len)
+{
+	char command[PATH_BYTES + sizeof(script)], number[32] = "";
+	FILE *f;
+	bool ok;
+
+	if (arg)
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)arg);
+	snprintf(command, sizeof(command), "'%s' -I -c \"%s\" %s", interpreter, script, number);
+	f = popen(command, "r");
+	assert_non_null(f);
+	ok = fgets(line, (int)len, f);
+	return !pclose(f) && ok;
+}
+
+static void check_python(const char *interpreter)
+{
+	struct symbol_image image = { 0 };
+	char line[PATH_BYTES], path[PATH_BYTES];
+	struct runtime_file found;
+	struct elf_image im;
+	unsigned long long type;
+	unsigned version;
+
+	if (!ask(interpreter, 0, line, sizeof(line)) || sscanf(line, "%511s %llu %u", path, &type, &version) != 3)
+		fail_msg("%s says %s", interpreter, line);
+	print_message("%s: %s, version %#x\n", interpreter, path, version);
+	assert_true(read_path(path, &image, &im, &found));
+	assert_int_equal(found.kind, RUNTIME_FILE_CHAIN);
+	assert_int_equal(found.id, RUNTIME_PYTHON);
+	assert_int_equal(found.version, version >= 0x030b00 ? version : version & ~0xffu);
+	assert_int_equal(found.state.runtime, RUNTIME_PYTHON);
+	assert_int_equal(found.state.type, type);
+	assert_int_equal(found.state.thread.place, THREAD_KEY);
+	assert_true(found.state.thread.addr);
+	assert_int_equal(found.state.offset[PYTHON_CODE_VERSION], version >> 8);
+	assert_int_equal(found.loop.start != 0, version < 0x030a00);
+	assert_true(!found.loop.start ||
+		    (found.loop.end > found.loop.start && runtime_file_bytes(&im, found.loop.start, 16)));
+	assert_true(!found.state.asid && !found.state.seq_head && !found.state.seq_tail);
+	assert_true(runtime_file_is_sound(&found));
+	assert_true(ask(interpreter, found.state.thread.addr, line, sizeof(line)));
+	if (!strncmp(line, "no ctypes", 9))
+		print_message("  (it has no ctypes: its thread state's key is not looked at)\n");
+	else
+		assert_string_equal(line, "same\n");
+	symbol_image_unmap(&image);
+}
+
+static void test_python(void **state)
+{
+	(void)state;
+	if (access(python, X_OK)) {
+		print_message("%s is missing\n", python);
+		skip();
+	}
+	check_python(python);
+}
+
+/* Those of pyenv, from 3.7 to 3.14, where there are some. */
+static void test_other_pythons(void **state)
+{
+	char pattern[PATH_BYTES];
+	glob_t found;
+
+	(void)state;
+	snprintf(pattern, sizeof(pattern), "%s/.pyenv/versions/3.*/bin/python3", getenv("HOME") ? getenv("HOME") : "");
+	if (glob(pattern, 0, NULL, &found)) {
+		print_message("no other interpreters in %s\n", pattern);
+		skip();
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		unsigned minor = 0;
+
+		sscanf(strstr(found.gl_pathv[i], "versions/3."), "versions/3.%u", &minor);
+		if (minor >= 7 && minor <= 14)
+			check_python(found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
+/* --- C libraries --- */
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	if (strstr(info->dlpi_name, "/libc.so.6"))
+		snprintf(arg, PATH_BYTES, "%s", info->dlpi_name);
+	return 0;
+}
+
+/* The values of a thread's keys are where the library says, as bpf/runtime/chain.bpf.h looks for them. */
+static void test_libc(void **state)
+{
+	enum { KEYS = 100 };
+	struct symbol_image image = { 0 };
+	char path[PATH_BYTES] = "";
+	struct runtime_file found;
+	pthread_key_t keys[KEYS];
+	struct elf_image im;
+
+	(void)state;
+	dl_iterate_phdr(find_libc, path);
+	assert_true(read_path(path, &image, &im, &found));
+	assert_int_equal(found.kind, RUNTIME_FILE_LIBC);
+	assert_int_equal(found.state.thread.place, THREAD_KEY);
+	assert_true(runtime_file_is_sound(&found));
+	for (uint32_t i = 0; i < KEYS; i++) {
+		const uint8_t *tp = __builtin_thread_pointer();
+		const uint8_t *block, *value;
+
+		assert_int_equal(pthread_key_create(&keys[i], NULL), 0);
+		assert_int_equal(pthread_setspecific(keys[i], &keys[i]), 0);
+		memcpy(&block, tp + found.state.thread.offset + keys[i] / 32 * 8, sizeof(block));
+		assert_non_null(block);
+		memcpy(&value, block + keys[i] % 32 * 16 + 8, sizeof(value));
+		assert_ptr_equal(value, &keys[i]);
+	}
+	for (uint32_t i = 0; i < KEYS; i++)
+		pthread_key_delete(keys[i]);
+	symbol_image_unmap(&image);
+}
+
+static void test_neither(void **state)
+{
+	static const struct runtime_file none = { .kind = RUNTIME_FILE_NONE };
+	struct symbol_image image = { 0 };
+	struct runtime_file found;
+	struct runtime_symbol symbol;
+	struct elf_image im;
+
+	(void)state;
+	assert_true(read_path("/proc/self/exe", &image, &im, &found));
+	assert_memory_equal(&found, &none, sizeof(none));
+	assert_int_equal(runtime_file_symbol(&im, "_PyRuntime", &symbol), -ENOENT);
+	assert_int_equal(runtime_file_symbol(&im, "printf", &symbol), -ENOENT); /* it has none of its own */
+	assert_int_equal(runtime_file_symbol(&im, "", &symbol), -ENOENT);
+	symbol_image_unmap(&image);
+}
+
+/* A file without a hash table is the same: each symbol is looked at, and those that are another file's are none. */
+static void test_no_hash(void **state)
+{
+	static const char name[] = ".gnu.hash";
+	struct symbol_image image = { 0 };
+	struct runtime_file found, again;
+	AUTO_FREE uint8_t *copy = NULL;
+	struct runtime_symbol symbol;
+	char path[PATH_BYTES] = "";
+	struct elf_image im;
+	uint8_t *at;
+
+	(void)state;
+	dl_iterate_phdr(find_libc, path);
+	assert_true(read_path(path, &image, &im, &found));
+	copy = malloc(image.len_bytes);
+	assert_non_null(copy);
+	memcpy(copy, image.data, image.len_bytes);
+	while ((at = memmem(copy, image.len_bytes, name, sizeof(name))))
+		*at = 'x';
+	assert_int_equal(elf_image_open(copy, image.len_bytes, &im), 0);
+	runtime_file_read(&im, &again);
+	assert_memory_equal(&again, &found, sizeof(found));
+	assert_int_equal(runtime_file_symbol(&im, "malloc", &symbol), 0);
+	assert_int_equal(runtime_file_symbol(&im, "_rtld_global", &symbol), -ENOENT); /* the linker's */
+	symbol_image_unmap(&image);
+}
+
+/* --- files that lie --- */
+
+static void test_sound(void **state)
+{
+	static const struct {
+		uint32_t kind, id, runtime;
+		bool is_sound;
+	} cases[] = {
+		{ RUNTIME_FILE_NONE, 0, 0, true },
+		{ RUNTIME_FILE_LIBC, 0, 0, true },
+		{ RUNTIME_FILE_CHAIN, RUNTIME_ID_MAX - 1, RUNTIME_ID_MAX - 1, true },
+		{ RUNTIME_FILE_LIBC + 1, 0, 0, false },
+		{ RUNTIME_FILE_CHAIN, RUNTIME_ID_MAX, 0, false },
+		{ RUNTIME_FILE_CHAIN, 0, RUNTIME_ID_MAX, false },
+		{ RUNTIME_FILE_CHAIN, 0, 32, false },
+		{ UINT32_MAX, 0, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct runtime_file f = { .kind = cases[i].kind,
+						.id = cases[i].id,
+						.state = { .runtime = cases[i].runtime } };
+
+		assert_int_equal(runtime_file_is_sound(&f), cases[i].is_sound);
+	}
+}
+
+/* Reads @len bytes of a file, changed or cut. */
+static void read_bytes(const uint8_t *bytes, size_t len)
+{
+	struct runtime_file found;
+	struct elf_image im;
+
+	if (elf_image_open(bytes, len, &im))
+		return;
+	memset(&found, 0xff, sizeof(found));
+	runtime_file_read(&im, &found);
+	assert_true(runtime_file_is_sound(&found));
+}
+
+/* An area of the file that says where things are. */
+static Elf64_Shdr area_of(const struct elf_image *im, uint32_t which)
+{
+	static const char *const names[] = { ".dynsym", ".dynstr", ".gnu.hash", ".gnu.hash", ".dynamic" };
+	Elf64_Shdr area = { .sh_offset = 0, .sh_size = sizeof(Elf64_Ehdr) };
+
+	if (which == 1)
+		area = (Elf64_Shdr){ .sh_offset = im->ehdr.e_phoff, .sh_size = im->ehdr.e_phnum * sizeof(Elf64_Phdr) };
+	else if (which == 2)
+		area = (Elf64_Shdr){ .sh_offset = im->ehdr.e_shoff, .sh_size = im->ehdr.e_shnum * sizeof(Elf64_Shdr) };
+	else if (which > 2)
+		assert_true(elf_image_find(im, names[which - 3], &area));
+	if (which == 5)
+		area.sh_size = 16; /* the table's head */
+	return area;
+}
+
+static void test_turned_bits(void **state)
+{
+	struct symbol_image image = { 0 };
+	AUTO_FREE uint8_t *copy = NULL;
+	struct runtime_file found;
+	struct elf_image im;
+
+	(void)state;
+	if (!read_path(python, &image, &im, &found)) {
+		print_message("%s is missing\n", python);
+		skip();
+	}
+	copy = malloc(image.len_bytes);
+	assert_non_null(copy);
+	memcpy(copy, image.data, image.len_bytes);
+	srandom(7);
+	for (int i = 0; i < TURNED; i++) {
+		Elf64_Shdr area = area_of(&im, (uint32_t)i % 8);
+
+		for (long k = random() % 4; k >= 0; k--)
+			copy[area.sh_offset + (uint64_t)random() % area.sh_size] ^= (uint8_t)(1 << random() % 8);
+		read_bytes(copy, image.len_bytes);
+		memcpy(copy + area.sh_offset, (const uint8_t *)image.data + area.sh_offset, area.sh_size);
+	}
+	symbol_image_unmap(&image);
+}
+
+static void test_cut(void **state)
+{
+	struct symbol_image image = { 0 };
+	struct runtime_file found;
+	struct elf_image im;
+
+	(void)state;
+	if (!read_path(python, &image, &im, &found)) {
+		print_message("%s is missing\n", python);
+		skip();
+	}
+	srandom(8);
+	for (uint32_t i = 0; i < CUTS; i++) {
+		size_t len = i < 8 ? area_of(&im, i).sh_offset + area_of(&im, i).sh_size / 2
+				   : (uint64_t)random() % image.len_bytes;
+		AUTO_FREE uint8_t *copy = malloc(len + 1);
+
+		assert_non_null(copy);
+		memcpy(copy + 1, image.data, len); /* ends where its memory ends, and is not aligned */
+		read_bytes(copy + 1, len);
+	}
+	symbol_image_unmap(&image);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_python),	    cmocka_unit_test(test_other_pythons), cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_neither),	    cmocka_unit_test(test_no_hash),	  cmocka_unit_test(test_sound),
+		cmocka_unit_test(test_turned_bits), cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
