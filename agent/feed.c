@@ -255,6 +255,7 @@ static struct process *identify(struct intake *in, struct process *p, const stru
 		p->start_boottime_ns = id->start_boottime_ns;
 		p->exec_id = id->exec_id;
 		p->is_known = true;
+		p->as->chains_told = false; /* where the kernel forgot the one it may have forgotten the other */
 		publish_asid(in, p);
 	}
 	return p;

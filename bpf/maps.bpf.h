@@ -44,14 +44,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 1024);
 	__type(key, struct chain_key);
 	__type(value, struct chain_state);
 } chain_states SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 512);
+	__uint(max_entries, 128);
 	__type(key, struct program_key);
 	__type(value, struct program_value);
 } program_files SEC(".maps");

@@ -186,8 +186,9 @@ static long walk_callback(__u32 index, struct loop_context *loop)
 /*
  * Calls the programs that collect chains. Each calls the next one; the last returns here, as it took the place of this
  * function alone. Those that are not loaded are passed over.
+ * Not a global function, which would have one kind of context alone.
  */
-__noinline int collect_chains(struct bpf_perf_event_data *ctx, __u32 runtimes)
+static __attribute__((noinline)) int collect_chains(void *ctx, __u32 runtimes)
 {
 	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
 		if (runtimes >> i & 1)

@@ -88,7 +88,7 @@ int perl_object_read(const struct object_record *r, const struct chain_state *la
 	put_file(r, parts[PERL_PART_FILE], &text);
 	s.head.file_bytes = (uint32_t)text.len - s.head.name_bytes;
 	s.name = (const char *)text.data;
-	s.file = s.name + s.head.name_bytes;
+	s.file = text.len ? s.name + s.head.name_bytes : NULL;
 	if (!text.failed)
 		script_write(&s, out);
 	out->failed |= text.failed;

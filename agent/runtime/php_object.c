@@ -65,7 +65,7 @@ int php_object_read(const struct object_record *r, const struct chain_state *lay
 		.lines = SCRIPT_LINES_NONE,
 	};
 	s.name = (const char *)text.data;
-	s.file = s.name + name_bytes;
+	s.file = text.len ? s.name + name_bytes : NULL;
 	if (!text.failed)
 		script_write(&s, out);
 	out->failed |= text.failed;

@@ -29,7 +29,7 @@ near() {
 "$HEARTH" check >check || fail "hearth check: $(cat check)"
 maps
 cat maps
-read -r procs mappings blocks <<<"$(entries)"
+read -r procs chains programs mappings blocks <<<"$(entries)" # chains and programs are few, and of one size
 grep -q "^yes  *kernel caches: .* for $procs processes, $mappings mappings, $blocks blocks" check ||
 	fail "hearth check tells other sizes than $procs, $mappings, $blocks: $(grep caches check)"
 told=$(sed -nE 's/.*kernel caches: ([0-9.]+) MB.*/\1/p' check)
@@ -38,9 +38,9 @@ told=$(sed -nE 's/.*kernel maps: .* ([0-9.]+) MB.*/\1/p' record.out.err)
 near "$(bytes)" "$(awk "BEGIN { print $told * 1e6 }")" || fail "--verbose tells $told MB, the kernel $(bytes) bytes"
 
 maps --map-scale 2
-[ "$(entries)" = "$((procs * 4)) $((mappings * 4)) $((blocks * 4)) " ] || fail "--map-scale 2 makes $(entries)of $procs $mappings $blocks"
+[ "$(entries)" = "$((procs * 4)) $chains $programs $((mappings * 4)) $((blocks * 4)) " ] || fail "--map-scale 2 makes $(entries)of $procs $mappings $blocks"
 HEARTH_MAP_SCALE=1 maps
-[ "$(entries)" = "$((procs * 2)) $((mappings * 2)) $((blocks * 2)) " ] || fail "HEARTH_MAP_SCALE=1 makes $(entries)of $procs $mappings $blocks"
+[ "$(entries)" = "$((procs * 2)) $chains $programs $((mappings * 2)) $((blocks * 2)) " ] || fail "HEARTH_MAP_SCALE=1 makes $(entries)of $procs $mappings $blocks"
 
 start busy.out sh -c 'while :; do :; done' # a recording without a sample would say so
 lines() {
