@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (object_read(r, &layout, &content) == 0)
 		check_script(&content);
 	else
-		REQUIRE(lies || !r->part_bytes[0]);
+		REQUIRE(lies || !r->part_bytes[0] || r->runtime == RUNTIME_PERL); /* whose addresses have kinds */
 	buf_fini(&content);
 	return 0;
 }
