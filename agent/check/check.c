@@ -67,7 +67,7 @@ static void check_bpf(struct checker *c)
 		checker_say(c, "bpf_loop",
 			    libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1 ? CHECK_YES
 													: CHECK_PARTLY,
-			    "", "stacks are walked up to 1024 frames in one program; without it by tail calls, up to 264",
+			    "", "stacks are walked up to 1024 frames in one program; without it by tail calls, up to 256",
 			    "run a kernel of 5.17 or newer for deeper stacks");
 	if (checker_first_line("/proc/sys/net/core/bpf_jit_enable", line, sizeof(line)))
 		checker_say(c, "BPF JIT", line[0] == '0' ? CHECK_PARTLY : CHECK_YES, line,
