@@ -255,7 +255,7 @@ int on_sample_tail(struct bpf_perf_event_data *ctx)
 		for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
 			if (scratch->walk.runtimes >> i & 1)
 				bpf_tail_call(ctx, &programs, i); /* goes on with walk_tail */
-		bpf_tail_call(ctx, &programs, PROGRAM_WALK); /* the verifier has no room for a walk in here */
+		bpf_tail_call(ctx, &programs, PROGRAM_WALK);	  /* the verifier has no room for a walk in here */
 		scratch->walk.state.end = END_USER_RULE;
 	}
 	finish_sample(state, scratch, false);
