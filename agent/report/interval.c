@@ -446,10 +446,16 @@ static uint32_t build_profile(struct interval *iv, struct process *p, uint32_t k
 
 /* --- the interval --- */
 
-/* The stack @trace, with @locations of its frames. Code that was made while the program ran counts as it was at @time_ns,
+/* What each distinct frame of an interval came to. */
+struct built_frame {
+	int32_t location;
+	enum frame_glue glue;
+};
+
+/* The stack @trace, whose frames are in @built. Code that was made while the program ran counts as it was at @time_ns,
  * unless that is UINT64_MAX. */
-static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace, const int32_t *locations,
-			   uint64_t time_ns)
+static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace,
+			   const struct built_frame *built, uint64_t time_ns)
 {
 	int32_t indices[MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES + 1];
 	const uint32_t *ids = traces_frame_ids(t, trace);
@@ -461,9 +467,10 @@ static int32_t build_stack(struct interval *iv, const struct traces *t, const st
 		struct truth_frame truth;
 
 		is_called &= trace_frame_kind(frame)->namer != NAMER_OBJECT;
-		if (trace->has_script && !iv->interpreter_frames && script_frame_is_glue(iv->names, frame, is_called))
+		if (trace->has_script && !iv->interpreter_frames &&
+		    (built[ids[i]].glue == FRAME_GLUE || (built[ids[i]].glue == FRAME_UNNAMED && !is_called)))
 			continue;
-		indices[used] = locations[ids[i]];
+		indices[used] = built[ids[i]].location;
 		if (time_ns != UINT64_MAX && trace_frame_kind(frame)->namer == NAMER_RUNTIME)
 			indices[used] = build_frame(iv, frame, time_ns, &truth);
 		used++;
@@ -540,21 +547,22 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		   void (*on_wait)(void *arg), void *arg, struct profiles **ret)
 {
 	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
-	AUTO_FREE int32_t *locations = calloc(frames + 1, sizeof(*locations));
+	AUTO_FREE struct built_frame *built = calloc(frames + 1, sizeof(*built));
 	AUTO_FREE struct truth_frame *truths = calloc(frames + 1, sizeof(*truths));
 	AUTO_FREE struct truth_stack *scratch = calloc(stacks + 1, sizeof(*scratch));
 	AUTO_FREE int32_t *stack = calloc(stacks + 1, sizeof(*stack));
 
-	if (!locations || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, on_wait, arg))
+	if (!built || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, on_wait, arg))
 		return -ENOMEM;
 	begin(iv);
 	for (uint32_t i = 0; i < frames; i++) {
-		locations[i] = build_frame(iv, traces_frame(t, i), UINT64_MAX, &truths[i]);
+		built[i].location = build_frame(iv, traces_frame(t, i), UINT64_MAX, &truths[i]);
+		built[i].glue = script_frame_glue(iv->names, traces_frame(t, i));
 		if (on_wait)
 			on_wait(arg);
 	}
 	for (uint32_t i = 0; i < stacks; i++) {
-		stack[i] = build_stack(iv, t, traces_get(t, i), locations, UINT64_MAX);
+		stack[i] = build_stack(iv, t, traces_get(t, i), built, UINT64_MAX);
 		if (on_wait)
 			on_wait(arg);
 	}
@@ -563,7 +571,7 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		const struct trace *trace = traces_get(t, e->trace);
 		bool varies = trace->asks_runtimes && runtimes_vary(iv->runtimes, e->process);
 
-		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, locations, e->time_ns) : stack[e->trace]);
+		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
 		if (on_wait)
 			on_wait(arg);
 	}

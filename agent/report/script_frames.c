@@ -23,16 +23,16 @@ const char *script_frame_type(const struct trace_frame *frame)
 	return frame->object ? object_frame_type(frame->object->runtime) : "script";
 }
 
-bool script_frame_is_glue(const struct names *names, const struct trace_frame *frame, bool is_called)
+enum frame_glue script_frame_glue(const struct names *names, const struct trace_frame *frame)
 {
 	const struct runtime_file *runtime = frame->file ? &frame->file->info.runtime : NULL;
 	struct frame_name name;
 
 	if (!runtime || runtime->kind != RUNTIME_FILE_CHAIN)
-		return false;
+		return FRAME_STAYS;
 	names_find(names, frame, &name);
 	for (uint32_t i = 0; i < name.line_count; i++)
 		if (!glue_is(runtime->id, name.lines[i].name.data, name.lines[i].name.len))
-			return false;
-	return name.line_count || !is_called;
+			return FRAME_STAYS;
+	return name.line_count ? FRAME_GLUE : FRAME_UNNAMED;
 }

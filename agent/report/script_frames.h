@@ -13,10 +13,14 @@ bool script_frame_find(const struct trace_frame *frame, struct frame_line *ret);
 /* The profile.frame.type of @frame, static. */
 const char *script_frame_type(const struct trace_frame *frame);
 
-/*
- * Is @frame glue of an interpreter (agent/runtime/glue.h), with all functions that were inlined there? A function without a
- * name says nothing either, unless it is what the script's innermost function called (@is_called).
- */
-bool script_frame_is_glue(const struct names *names, const struct trace_frame *frame, bool is_called);
+/* Whether a frame stands for something where frames of scripts are. */
+enum frame_glue {
+	FRAME_STAYS,
+	FRAME_GLUE,    /* of an interpreter (agent/runtime/glue.h), with all functions that were inlined there */
+	FRAME_UNNAMED, /* of an interpreter, without a name: says nothing, unless the script's innermost function called it
+			*/
+};
+
+enum frame_glue script_frame_glue(const struct names *names, const struct trace_frame *frame);
 
 #endif
