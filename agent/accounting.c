@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/agent_state.h"
-#include "agent/runtime/object.h"
+#include "agent/runtime/choice.h"
 #include "agent/samples/walk_ends.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -143,7 +143,7 @@ static void collect_chains(struct agent *a)
 {
 	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
 		const struct chain_counts *c = &a->in.chains[id];
-		const char *runtime = object_frame_type(id);
+		const char *runtime = runtime_own_word(id);
 		struct buf labels = BUF_EMPTY;
 
 		set_series(a, "hearth_script_frames_total", "runtime", runtime, "Frames of scripts in stacks.", c->frames);
@@ -153,6 +153,12 @@ static void collect_chains(struct agent *a)
 		set_series(a, "hearth_script_segments_unplaced_total", "runtime", runtime,
 			   "Runs of frames of scripts for which the native stack has no frame of the interpreter.",
 			   c->unplaced_segments);
+		set_series(a, "hearth_script_objects_malformed_total", "runtime", runtime,
+			   "Copies of functions' objects that made no sense, or for which there was no memory.",
+			   c->malformed_objects);
+		set_series(a, "hearth_runtime_failures_total", "runtime", runtime,
+			   "Runtimes whose functions are not shown, as the kernel did not take the program that finds them.",
+			   sampler_chain_failed(a->in.sampler, id));
 		for (int i = 0; i < CHAIN_END_MAX; i++) {
 			buf_reset(&labels);
 			metrics_label(&labels, "runtime", runtime, strlen(runtime));
@@ -163,9 +169,6 @@ static void collect_chains(struct agent *a)
 		}
 		buf_fini(&labels);
 	}
-	set_series(a, "hearth_script_objects_malformed_total", NULL, NULL,
-		   "Copies of functions' objects that made no sense, or for which there was no memory.",
-		   a->in.objects_malformed);
 }
 
 static void collect(void *arg)

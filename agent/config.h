@@ -64,6 +64,7 @@ struct agent_config {
 	unsigned bpf_log_level;	 /* the verifier's log: 0 none, 1 brief, 2 all */
 	bool error_frames;	 /* a frame at the root of each truncated stack says why */
 	bool interpreter_frames; /* an interpreter's own functions stay between frames of scripts */
+	uint32_t runtimes_off;	 /* RUNTIME_BIT of each runtime that is not wanted (agent/runtime/choice.h) */
 	bool no_version_check;	 /* start although the kernel is older than all that were tried */
 	bool unsafe_kernel;	 /* start although the kernel has the copy_from_user_nofault bug */
 	enum symbols_wanted symbols;

@@ -340,7 +340,7 @@ static void apply_object(void *arg, const struct object_record *r)
 
 	if (!layout || object_read(r, layout, &content) ||
 	    objects_add(in->objects, r->runtime, content.data, (uint32_t)content.len, &object)) {
-		in->objects_malformed++;
+		in->chains[r->runtime < RUNTIME_ID_MAX ? r->runtime : 0].malformed_objects++;
 		return;
 	}
 	(void)process_set_object(p, r->addr, r->check, object);

@@ -60,7 +60,6 @@ struct intake {
 	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
 	uint64_t late_walks;
 	struct chain_counts chains[RUNTIME_ID_MAX];
-	uint64_t objects_malformed;
 	uint64_t oldest_ns; /* time of the samples in the traces; 0: none */
 };
 

@@ -71,7 +71,7 @@ static void stop_files(struct agent *a)
 
 static int start_runtimes(const struct start *s)
 {
-	return runtimes_new(s->a->in.files, s->metrics, &s->a->in.runtimes);
+	return runtimes_new(s->config->runtimes_off, s->a->in.files, s->metrics, &s->a->in.runtimes);
 }
 
 static void stop_runtimes(struct agent *a)

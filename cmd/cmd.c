@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of commands. A new one gets its line here, its bit in cmd/options/command.h, and a file of its own. And the texts
  * in help that other tables make. */
+#include "agent/runtime/choice.h"
 #include "cmd/options/command.h"
 #include "cmd/options/options.h"
 #include "cmd/setup/sinks_of.h"
@@ -12,9 +13,6 @@ const struct cmd *const all_commands[] = {
 };
 
 const struct option_text all_option_texts[] = {
-	{ "sinks", sinks_print_help },
-	{ "formats", format_list_names },
-	{ "suffixes", format_list_suffixes },
-	{ "readers", format_list_readers },
-	{ NULL, NULL },
+	{ "sinks", sinks_print_help },	      { "runtimes", runtime_words_print }, { "formats", format_list_names },
+	{ "suffixes", format_list_suffixes }, { "readers", format_list_readers },  { NULL, NULL },
 };

@@ -236,6 +236,7 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	if (!s->skel)
 		return explain(err, -errno, "cannot open the BPF programs (no BTF in this kernel?)");
 	configure(s, config);
+	sampler_chains_configure(s, config);
 	error = load_object(s, config->bpf_log_level);
 	if (error)
 		return explain_load(config, error, err);

@@ -80,9 +80,12 @@ int sampler_set_proc(struct sampler *s, struct proc_value *value);
 int sampler_forget_proc(struct sampler *s, uint32_t pid);
 int sampler_set_mapping(struct sampler *s, struct mapping_value *value);
 int sampler_set_block(struct sampler *s, struct unwind_block *block);
-/* Loads the runtime's programs first, when they are not loaded yet; an error of that is logged once. */
+/* Loads the runtime's programs first, when they are not loaded yet; an error of that is logged once. -EOPNOTSUPP: the
+ * runtime is not wanted (agent_config.runtimes_off). */
 int sampler_set_chain(struct sampler *s, struct chain_state *state);
 int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value);
+/* Could the programs of runtime @id, below RUNTIME_ID_MAX, not be loaded? */
+bool sampler_chain_failed(const struct sampler *s, uint32_t id);
 
 /*
  * The pid filter. Entries of followed children leave by themselves (on_free_task): the pid may be the next child's already.

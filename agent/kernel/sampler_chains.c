@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent/kernel/sampler_state.h"
+#include "agent/kernel/verifier_log.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "bpf/runtime/perl.skel.h"
 #include "bpf/runtime/php.skel.h"
@@ -45,6 +47,20 @@ static int share_maps(const struct sampler *s, struct bpf_object *object)
 	return error;
 }
 
+/* Loads @object, with the verifier's log if it is wanted. */
+static int load_told(struct bpf_object *object, unsigned log_level)
+{
+	struct verifier_log *log = NULL;
+	int error = log_level ? verifier_log_new(object, log_level, &log) : 0;
+
+	if (!error)
+		error = bpf_object__load(object);
+	if (log)
+		verifier_log_print(log);
+	verifier_log_free(log);
+	return error;
+}
+
 /* Loads the program of the form that the sampler has, and puts it in its place. */
 static int load(struct sampler *s, uint32_t id, struct bpf_object *object)
 {
@@ -63,7 +79,7 @@ static int load(struct sampler *s, uint32_t id, struct bpf_object *object)
 	}
 	error = share_maps(s, object);
 	if (!error)
-		error = bpf_object__load(object);
+		error = load_told(object, s->log_level);
 	if (error)
 		return error;
 	fd = bpf_program__fd(wanted);
@@ -84,8 +100,9 @@ static int meet(struct sampler *s, uint32_t id)
 	object = bpf_object__open_mem(bytes, len, NULL);
 	s->chains[id].error = object ? load(s, id, object) : -errno;
 	if (s->chains[id].error) {
-		log_warn("cannot load the program that reads %s's frames: %s; its functions are not shown", objects[id].name,
-			 strerror(-s->chains[id].error));
+		log_warn("cannot load the program that reads %s's frames: %s; its stacks stay those of the interpreter "
+			 "(--bpf-log-level 1 tells more)",
+			 objects[id].name, strerror(-s->chains[id].error));
 		bpf_object__close(object);
 		return s->chains[id].error;
 	}
@@ -102,6 +119,20 @@ int sampler_set_chain(struct sampler *s, struct chain_state *state)
 		return error;
 	state->seq_head = state->seq_tail = ++s->seq;
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.chain_states), &key, state, BPF_ANY) ? -errno : 0;
+}
+
+bool sampler_chain_failed(const struct sampler *s, uint32_t id)
+{
+	return s->chains[id].error && s->chains[id].error != -EOPNOTSUPP;
+}
+
+void sampler_chains_configure(struct sampler *s, const struct agent_config *config)
+{
+	s->log_level = config->bpf_log_level;
+	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
+		s->chains[id].is_met = config->runtimes_off >> id & 1;
+		s->chains[id].error = s->chains[id].is_met ? -EOPNOTSUPP : 0;
+	}
 }
 
 int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value)

@@ -45,9 +45,10 @@ struct sampler {
 	bool enabled, tail_form;
 	struct {
 		bool is_met;
-		int error;
-		struct bpf_object *object; /* NULL: not loaded */
+		int error; /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
+		struct bpf_object *object;
 	} chains[RUNTIME_ID_MAX];
+	unsigned log_level; /* of the verifier's word on them */
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
@@ -58,7 +59,8 @@ struct sampler {
 void sampler_events_configure(struct sampler *s);
 void sampler_events_free(struct sampler *s);
 
-/* Frees the programs that collect chains. */
+/* Notes which programs that collect chains are not wanted, and frees those that were loaded. */
+void sampler_chains_configure(struct sampler *s, const struct agent_config *config);
 void sampler_chains_free(struct sampler *s);
 
 /* The program that runs at each sample. */

@@ -15,6 +15,7 @@
 
 #include "agent/proc/proc_maps.h"
 #include "agent/proc/proc_root.h"
+#include "agent/runtime/choice.h"
 #include "agent/runtime/perf_map_files.h"
 #include "agent/runtime/runtime.h"
 #include "base/cleanup.h"
@@ -470,6 +471,7 @@ static size_t memory_bytes(const void *runtime)
 }
 
 const struct runtime runtime_perf_map = {
+	.id = RUNTIME_PERF_MAP,
 	.memory_name = "generated code",
 	.create = create,
 	.destroy = destroy,

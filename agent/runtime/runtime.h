@@ -31,6 +31,7 @@ struct runtime_context {
 
 /* The first argument of all operations is the object that create() made. */
 struct runtime {
+	uint32_t id;		 /* its number in agent/runtime/choice.h, by which users choose it */
 	const char *memory_name; /* name of its memory in the metrics */
 
 	/* 0 or -ENOMEM. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/runtime/choice.h"
 #include "agent/runtime/runtimes.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -10,24 +11,26 @@
 static const struct runtime *const all[] = { RUNTIMES(RUNTIME_ADDRESS) };
 
 struct runtimes {
-	const struct runtime *const *table;
+	const struct runtime *table[PROCESS_SLOTS];
 	uint32_t count; /* of those that were created */
 	void *made[PROCESS_SLOTS];
 };
 
-int runtimes_new_of(const struct runtime *const *table, uint32_t count, struct files *files, struct metrics *metrics,
-		    struct runtimes **ret)
+int runtimes_new_of(const struct runtime *const *table, uint32_t count, uint32_t off, struct files *files,
+		    struct metrics *metrics, struct runtimes **ret)
 {
 	struct runtimes *r = calloc(1, sizeof(*r));
 	int error = r ? 0 : -ENOMEM;
 
 	if (error)
 		return error;
-	r->table = table;
-	while (!error && r->count < count) {
+	for (uint32_t i = 0; !error && i < count; i++) {
 		const struct runtime_context context = { .files = files, .metrics = metrics, .slot = r->count };
 
-		error = table[r->count]->create(&context, &r->made[r->count]);
+		if (off & RUNTIME_BIT(table[i]->id))
+			continue;
+		r->table[r->count] = table[i];
+		error = table[i]->create(&context, &r->made[r->count]);
 		r->count += !error;
 	}
 	if (error) {
@@ -38,11 +41,11 @@ int runtimes_new_of(const struct runtime *const *table, uint32_t count, struct f
 	return 0;
 }
 
-int runtimes_new(struct files *files, struct metrics *metrics, struct runtimes **ret)
+int runtimes_new(uint32_t off, struct files *files, struct metrics *metrics, struct runtimes **ret)
 {
 	_Static_assert(ARRAY_LEN(all) <= PROCESS_SLOTS, "a process has a slot for each runtime");
 
-	return runtimes_new_of(all, ARRAY_LEN(all), files, metrics, ret);
+	return runtimes_new_of(all, ARRAY_LEN(all), off, files, metrics, ret);
 }
 
 void runtimes_free(struct runtimes *r)

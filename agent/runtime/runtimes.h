@@ -7,11 +7,12 @@
 
 struct runtimes;
 
-/* The runtimes that there are. @files and @metrics are borrowed. 0 or -ENOMEM. */
-int runtimes_new(struct files *files, struct metrics *metrics, struct runtimes **ret);
-/* The @count runtimes of @table, PROCESS_SLOTS at most (borrowed; tests). */
-int runtimes_new_of(const struct runtime *const *table, uint32_t count, struct files *files, struct metrics *metrics,
-		    struct runtimes **ret);
+/* The runtimes that there are, without those whose RUNTIME_BIT is in @off. @files and @metrics are borrowed. 0 or -ENOMEM.
+ */
+int runtimes_new(uint32_t off, struct files *files, struct metrics *metrics, struct runtimes **ret);
+/* The same of the @count runtimes of @table, PROCESS_SLOTS at most (borrowed; tests). */
+int runtimes_new_of(const struct runtime *const *table, uint32_t count, uint32_t off, struct files *files,
+		    struct metrics *metrics, struct runtimes **ret);
 /* To be called when no process is left. */
 void runtimes_free(struct runtimes *r);
 

@@ -33,6 +33,7 @@ struct chain_counts {
 	uint64_t frames;	    /* of scripts */
 	uint64_t unknown_objects;   /* of these, whose objects are not known (id 0) */
 	uint64_t unplaced_segments; /* for which no native frame was found */
+	uint64_t malformed_objects; /* copies of objects that made no sense, or for which there was no memory */
 	uint64_t ends[CHAIN_END_MAX];
 };
 

@@ -111,6 +111,7 @@ static const struct foreign table[] = {
 	OPTION(ON_AGENT, "--alloc --mem --memory",
 	       "hearth does not sample allocations; -e page-faults records where memory is first "
 	       "used"),
+	OPTION(ON_AGENT, "--tracers --interpreters", "--runtimes NAME,... says whose functions are named; all are"),
 	OPTION(ON_AGENT, "--gil --locals --function --nolineno",
 	       "hearth does not look into an interpreter's state" NOT_NEEDED),
 	OPTION(ON_RECORD, "-f --file --outfile --output-file --output-format",

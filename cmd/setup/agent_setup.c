@@ -10,7 +10,9 @@
 
 #include "agent/process/attributes.h"
 #include "agent/proc/proc_root.h"
+#include "agent/runtime/choice.h"
 #include "base/log.h"
+#include "base/text/nearest.h"
 #include "base/text/parse.h"
 #include "cmd/options/config.h"
 
@@ -52,6 +54,36 @@ static int set_uids(struct agent_setup *setup, const struct string_list *users)
 	}
 	setup->agent.filter.uids = setup->uids;
 	setup->agent.filter.uid_count = users->count;
+	return 0;
+}
+
+/* There is no runtime called @word. */
+static int refuse_runtime(const char *word)
+{
+	struct nearest nearest = nearest_to(word);
+	const struct runtime_word *words;
+	size_t count;
+
+	words = runtime_words(&count);
+	for (size_t i = 0; i < count; i++)
+		nearest_offer(&nearest, words[i].word);
+	if (nearest.best)
+		log_error("--runtimes: there is no '%s'; did you mean %s?", word, nearest.best);
+	else
+		log_error("--runtimes: there is no '%s'; 'hearth help record' has the names", word);
+	return -EINVAL;
+}
+
+static int set_runtimes(struct agent_setup *setup, const struct string_list *words)
+{
+	const struct runtime_word *word;
+
+	for (size_t i = 0; i < words->count; i++) {
+		if (runtime_choose(words->items[i], i == 0, &setup->agent.runtimes_off, &word))
+			return refuse_runtime(words->items[i]);
+		if (word && word->note && words->items[i][0] != '-')
+			log_warn("--runtimes %s: %s", word->word, word->note);
+	}
 	return 0;
 }
 
@@ -151,6 +183,8 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 		err = set_cpus(setup, config->cpus);
 	if (!err)
 		err = set_uids(setup, &config->uids);
+	if (!err)
+		err = set_runtimes(setup, &config->runtimes);
 	if (!err)
 		err = check_attributes(config->resource_attributes);
 	return err ? err : settle(setup);

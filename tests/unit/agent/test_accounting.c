@@ -70,6 +70,12 @@ uint64_t sampler_map_bytes(const struct sampler *s)
 	return 123;
 }
 
+bool sampler_chain_failed(const struct sampler *s, uint32_t id)
+{
+	(void)s;
+	return id == RUNTIME_PHP;
+}
+
 /* What the tables would tell it, who are not asked here. */
 int sampler_forget_proc(struct sampler *s, uint32_t pid)
 {
@@ -80,6 +86,18 @@ int sampler_forget_proc(struct sampler *s, uint32_t pid)
 int sampler_set_proc(struct sampler *s, struct proc_value *value)
 {
 	(void)s, (void)value;
+	return 0;
+}
+
+int sampler_set_chain(struct sampler *s, struct chain_state *state)
+{
+	(void)s, (void)state;
+	return 0;
+}
+
+int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value)
+{
+	(void)s, (void)key, (void)value;
 	return 0;
 }
 
@@ -189,11 +207,21 @@ static void test_metrics(void **state)
 		"\nhearth_bpf_events_total{event=\"of these on an idle CPU\"} 6\n",
 		"\nhearth_unknown_sections_total 0\n",
 		"\nhearth_kernel_map_bytes 123\n",
+		"\nhearth_script_frames_total{runtime=\"python\"} 12\n",
+		"\nhearth_script_frames_unknown_total{runtime=\"python\"} 3\n",
+		"\nhearth_script_segments_unplaced_total{runtime=\"perl\"} 4\n",
+		"\nhearth_script_objects_malformed_total{runtime=\"php\"} 5\n",
+		"\nhearth_script_chain_ends_total{runtime=\"perl\",end=\"torn\"} 6\n",
+		"\nhearth_runtime_failures_total{runtime=\"python\"} 0\n",
+		"\nhearth_runtime_failures_total{runtime=\"php\"} 1\n",
 	};
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 
 	(void)state;
 	half.counters[COUNTER_IDLE] = 6;
+	agent.in.chains[RUNTIME_PYTHON] = (struct chain_counts){ .frames = 12, .unknown_objects = 3 };
+	agent.in.chains[RUNTIME_PERL] = (struct chain_counts){ .unplaced_segments = 4, .ends[CHAIN_END_TORN] = 6 };
+	agent.in.chains[RUNTIME_PHP].malformed_objects = 5;
 	half.taken[1] = 40;
 	half.lost[1] = 1;
 	agent.delivered[1] = 30;

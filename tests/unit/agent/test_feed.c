@@ -392,14 +392,14 @@ static void test_scripts(void **state)
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 8)->hdr),
 			 0); /* nothing like it is mapped there */
 	intake_run_all(&in);
-	assert_int_equal(in.objects_malformed, 1);
+	assert_int_equal(in.chains[RUNTIME_PYTHON].malformed_objects, 1);
 	assert_int_equal(address_space_map(&p->as, CODE, CODE + 0x4000, 0, &interpreter), 0);
 	assert_int_equal(pending_add(in.pending, &record.sample.hdr), 0);
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 8)->hdr), 0);
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 99)->hdr), 0); /* too long */
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_ID_MAX, 8)->hdr), 0);  /* nobody's */
 	intake_run_all(&in);
-	assert_int_equal(in.objects_malformed, 3);
+	assert_int_equal(in.chains[RUNTIME_PYTHON].malformed_objects, 3);
 	assert_int_equal(objects_count(in.objects), 1);
 	assert_true(counts->frames == 1 && counts->ends[CHAIN_END_ROOT] == 1 && !counts->unknown_objects &&
 		    !counts->unplaced_segments);

@@ -165,6 +165,12 @@ int sampler_set_chain(struct sampler *s, struct chain_state *state)
 	return 0;
 }
 
+bool sampler_chain_failed(const struct sampler *s, uint32_t id)
+{
+	(void)s, (void)id;
+	return false;
+}
+
 int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
 {
 	(void)s, (void)value;

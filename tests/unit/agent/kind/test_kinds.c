@@ -158,7 +158,7 @@ static int make(void **state)
 	metrics = metrics_new();
 	return !metrics || file_opener_new(metrics, &opener) || files_new(&service, opener, metrics, &files) ||
 	       kernel_names_new(metrics, &kernel) || names_new(kernel, metrics, &names) ||
-	       runtimes_new(files, metrics, &runtimes) || truth_counts_new(metrics, &truths) ||
+	       runtimes_new(0, files, metrics, &runtimes) || truth_counts_new(metrics, &truths) ||
 	       module_status_new(metrics, &modules) || traces_new(NULL, &traces);
 }
 
@@ -292,7 +292,7 @@ static void test_frames(void **state)
 	struct runtimes *one;
 
 	(void)state;
-	assert_int_equal(runtimes_new_of(table, 1, files, metrics, &one), 0);
+	assert_int_equal(runtimes_new_of(table, 1, 0, files, metrics, &one), 0);
 	assert_int_equal(kinds_choose(&config, &kinds, &err), 0);
 	assert_int_equal(interval_new(names, one, truths, modules, &config, &kinds, &iv), 0);
 	for (uint32_t i = 0; i < 2; i++) {

@@ -116,7 +116,7 @@ static int make(void **state)
 	metrics = metrics_new();
 	return make_index() || !metrics || file_opener_new(metrics, &opener) ||
 	       files_new(&service, opener, metrics, &files) || kernel_names_new(metrics, &kernel) ||
-	       names_new(kernel, metrics, &names) || runtimes_new(files, metrics, &runtimes) ||
+	       names_new(kernel, metrics, &names) || runtimes_new(0, files, metrics, &runtimes) ||
 	       truth_counts_new(metrics, &truths) || module_status_new(metrics, &modules) || traces_new(NULL, &traces) ||
 	       kinds_choose(&config, &kinds, &err) ||
 	       interval_new(names, runtimes, truths, modules, &config, &kinds, &intervals[0]) ||

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "agent/runtime/choice.h"
 #include "agent/runtime/runtimes.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -123,9 +124,9 @@ static size_t memory_bytes(const void *runtime)
 	return 1000 + ((const struct probe *)runtime)->slot;
 }
 
-#define PROBE(name)                                                                         \
-	{                                                                                   \
-		name, create, destroy, map, see, update, find, varies, settle, memory_bytes \
+#define PROBE(name)                                                                            \
+	{                                                                                      \
+		0, name, create, destroy, map, see, update, find, varies, settle, memory_bytes \
 	}
 static const struct runtime first = PROBE("first names"), second = PROBE("second names");
 static const struct runtime *const table[] = { &first, &second };
@@ -142,7 +143,7 @@ static void test_each_is_asked(void **state)
 	assert_true(p && metrics);
 	p->refs = 1;
 	p->as = address_space_new();
-	assert_int_equal(runtimes_new_of(table, 2, NULL, metrics, &r), 0);
+	assert_int_equal(runtimes_new_of(table, 2, 0, NULL, metrics, &r), 0);
 	expect_calls("acbc");
 	runtimes_map(r, p, NULL, "/x", 5);
 	runtimes_see(r, p);
@@ -178,15 +179,15 @@ static int create_knowing(const struct runtime_context *context, void **ret)
 
 static void test_the_last_knows(void **state)
 {
-	static const struct runtime knowing = { "",	create_knowing, destroy, map,	 see,
-						update, find,		varies,	 settle, memory_bytes };
+	static const struct runtime knowing = { 0,	"",   create_knowing, destroy, map,	    see,
+						update, find, varies,	      settle,  memory_bytes };
 	static const struct runtime *const two[] = { &first, &knowing };
 	struct process p = { 0 };
 	struct runtime_name name;
 	struct runtimes *r;
 
 	(void)state;
-	assert_int_equal(runtimes_new_of(two, 2, NULL, NULL, &r), 0);
+	assert_int_equal(runtimes_new_of(two, 2, 0, NULL, NULL, &r), 0);
 	assert_true(runtimes_find(r, &p, 4, 9, &name));
 	assert_string_equal(name.type, "b");
 	assert_true(runtimes_vary(r, &p));
@@ -195,13 +196,28 @@ static void test_the_last_knows(void **state)
 	expect_calls("bdad");
 }
 
+/* One that is not wanted is not made; the slots of the others have no gap. */
+static void test_one_is_off(void **state)
+{
+	static const struct runtime away = { .id = 3, .create = create };
+	static const struct runtime *const both[] = { &away, &first };
+	struct runtimes *r;
+
+	(void)state;
+	assert_int_equal(runtimes_new_of(both, 2, RUNTIME_BIT(3), NULL, NULL, &r), 0);
+	expect_calls("ac");
+	runtimes_settle(r, NULL, 77);
+	runtimes_free(r);
+	expect_calls("atad");
+}
+
 static void test_one_fails(void **state)
 {
 	struct runtimes *r = NULL;
 
 	(void)state;
 	refuses = 2;
-	assert_int_equal(runtimes_new_of(table, 2, NULL, NULL, &r), -ENOMEM);
+	assert_int_equal(runtimes_new_of(table, 2, 0, NULL, NULL, &r), -ENOMEM);
 	expect_calls("acad");
 	refuses = 0;
 }
@@ -211,6 +227,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_is_asked),
 		cmocka_unit_test(test_the_last_knows),
+		cmocka_unit_test(test_one_is_off),
 		cmocka_unit_test(test_one_fails),
 	};
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtimes by the names that users write: --runtimes chooses with them, counters and `hearth check` carry them. The
+ * words are those of OpenTelemetry's eBPF profiler and its Collector receiver ("tracers") where it has them, so that its
+ * settings work here. A runtime is one line of RUNTIME_WORDS. No state.
+ */
+#ifndef HEARTH_AGENT_RUNTIME_CHOICE_H
+#define HEARTH_AGENT_RUNTIME_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/event.h"
+
+struct buf;
+
+/* Numbers of runtimes without chains, behind enum runtime_id. */
+enum { RUNTIME_PERF_MAP = MAX_CHAINS };
+
+#define RUNTIME_BIT(id) (1u << (id))
+
+/*
+ * X(word, bits, with, note). Bits: the runtime of that name; 0: it has none, and nothing is turned off by it. With: others
+ * that name its functions, which are turned on with it. Note: what a user who chose it should expect; NULL: that it works.
+ */
+#define RUNTIME_WORDS(X)                                                                           \
+	X("python", RUNTIME_BIT(RUNTIME_PYTHON), 0, NULL)                                          \
+	X("php", RUNTIME_BIT(RUNTIME_PHP), 0, NULL)                                                \
+	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0, NULL)                                              \
+	X("ruby", 0, 0, "Ruby's functions are not read; its stacks are those of the interpreter")  \
+	X("luajit", 0, 0, "Lua's functions are not read; its stacks are those of the interpreter") \
+	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                      \
+	/* they write perf maps or jitdumps when they are told to */                               \
+	X("hotspot", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                       \
+	X("v8", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                            \
+	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                        \
+	X("beam", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                          \
+	/* always named, by tables in their files */                                               \
+	X("native", 0, 0, NULL)                                                                    \
+	X("go", 0, 0, NULL)                                                                        \
+	X("labels", 0, 0, "labels that Go programs give to their work are not read")
+
+struct runtime_word {
+	const char *word;
+	uint32_t bits, with; /* of RUNTIME_BIT */
+	const char *note;
+};
+
+/* The own word of the runtime @id; "": there is no such one. */
+const char *runtime_own_word(uint32_t id);
+
+/* All words, in the order of the table. */
+const struct runtime_word *runtime_words(size_t *count_ret);
+
+/*
+ * Applies @text to *@off, the RUNTIME_BITs that are turned off: all, none, a word, or -word, which turns it off. The first
+ * of a list (@is_first) begins with none, one with a '-' with all. 0, with its row in *@ret (NULL: all or none); -ENOENT:
+ * there is no such word.
+ */
+int runtime_choose(const char *text, bool is_first, uint32_t *off, const struct runtime_word **ret);
+
+/* Appends the words that turn something on, with commas between them. */
+void runtime_words_print(struct buf *out);
+
+#endif
