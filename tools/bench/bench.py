@@ -8,6 +8,9 @@ hot, cold   a 35-deep program without frame pointers against bpf_get_stack on th
             64 MB of memory between samples
 cpp, go, node  80-deep C++ of many files, Go, node's own C++, likewise
 depth       the price of a frame at 35, 264 and 1,000 frames
+runtimes    functions of scripts: their chains beside bpf_get_stack on a C program of the same depth, hot and cold; the start of a
+            program of many functions; memory of a hundred processes. BENCH_BEFORE=PATH: processes without a runtime beside that
+            hearth, of before there were chains
 programs    size of the BPF programs, the verifier's work and time
 start       from the exec of `hearth record` to its first complete stack, CPUs busy
 first       the first samples of new processes: complete, and under the right name
@@ -45,6 +48,7 @@ import receive
 import receive_grpc
 import record
 import report
+import runtimes
 import ship
 import start
 import symbols
@@ -57,6 +61,7 @@ FIGURES = {
     "go": unwind.go,
     "node": unwind.node,
     "depth": unwind.depth,
+    "runtimes": runtimes.runtimes,
     "programs": unwind.programs,
     "start": start.start,
     "first": start.first,
@@ -76,7 +81,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():

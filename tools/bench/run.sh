@@ -39,6 +39,8 @@ for kind in "" _fp; do
 	g++ -no-pie -o "$out/many$kind" "$out/many${kind}"_*.o
 	rm -f "$out/many${kind}"_*.o
 done
+! stale depth tools/bench/load/depth.c ||
+	gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o "$out/depth" tools/bench/load/depth.c
 for depth in 35 264 1000; do
 	! stale deep$depth tools/bench/load/deep.cc ||
 		$cxx -fomit-frame-pointer -no-pie -ftemplate-depth=2000 -DDEPTH=$depth -o "$out/deep$depth" tools/bench/load/deep.cc
