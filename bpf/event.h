@@ -231,16 +231,23 @@ struct proc_value {
 
 /* The way from a thread to its thread state. */
 enum thread_place {
-	THREAD_TLS,	 /* *(tp + offset): static TLS */
-	THREAD_TLS_SLOT, /* *(tp + *addr): static TLS whose offset the loader wrote at addr */
-	THREAD_KEY, /* pthread_getspecific(*(u32 *)addr): glibc's two levels of keys, whose blocks' addresses begin at tp +
-		       offset */
-	THREAD_KEY_MUSL, /* the same of musl: one array, whose address stands at tp + offset */
-	THREAD_GLOBAL,	 /* *addr */
+	THREAD_TLS,	  /* *(tp + offset): static TLS */
+	THREAD_TLS_SLOT,  /* *(tp + *addr + offset): static TLS whose offset the loader wrote at addr */
+	THREAD_TLS_INDEX, /* *(the block of module *addr + *(addr + 8) + offset): the argument of __tls_get_addr is at addr
+			   */
+	THREAD_TLS_DESC,  /* a TLS descriptor is at addr: *(addr + 8) is an offset as above, or the address of that argument
+			   */
+	THREAD_KEY,    /* pthread_getspecific(*(u32 *)addr); the values are at tp + offset: glibc's blocks of 32 keys, or the
+			  address of musl's array */
+	THREAD_GLOBAL, /* *addr */
 };
 
+/* The C library, by which the way to a key's value or to a block of TLS goes. */
+enum thread_libc { THREAD_GLIBC, THREAD_MUSL };
+
 struct thread_locator {
-	__u32 place; /* enum thread_place */
+	__u16 place; /* enum thread_place */
+	__u16 libc;  /* enum thread_libc */
 	__s32 offset;
 	__u64 addr;
 };
@@ -267,7 +274,7 @@ struct program_value {
 	__u32 runtimes; /* bit i: chain_states has that of CHAIN_OF_PROGRAM(file) */
 };
 
-enum { CHAIN_OFFSETS = 24 };
+enum { CHAIN_OFFSETS = 32 };
 
 struct chain_state {
 	__u32 seq_head;

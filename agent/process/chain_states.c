@@ -19,13 +19,15 @@ static bool add_libc(const struct address_space *as, struct chain_state *state)
 	const struct mapping *libc;
 	uint32_t at = 0;
 
-	if (state->thread.place != THREAD_KEY)
+	if (state->thread.place != THREAD_TLS_INDEX && state->thread.place != THREAD_TLS_DESC &&
+	    (state->thread.place != THREAD_KEY || state->thread.offset)) /* else the file has a C library of its own */
 		return true;
 	libc = find_file(as, RUNTIME_FILE_LIBC, &at);
 	if (!libc)
 		return false;
-	state->thread.place = libc->file->info.runtime.state.thread.place;
-	state->thread.offset = libc->file->info.runtime.state.thread.offset;
+	state->thread.libc = libc->file->info.runtime.state.thread.libc;
+	if (state->thread.place == THREAD_KEY)
+		state->thread.offset = libc->file->info.runtime.state.thread.offset;
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include "agent/runtime/object.h"
 
@@ -23,6 +24,15 @@ int object_parts(const struct object_record *r, const uint8_t *parts[static OBJE
 		at += r->part_bytes[i];
 	}
 	return 0;
+}
+
+uint32_t object_word(const struct object_record *r, const uint8_t *const *parts, int part, uint32_t offset)
+{
+	uint32_t len = r->part_bytes[part], value = 0;
+
+	if (len >= sizeof(value) && offset <= len - sizeof(value))
+		memcpy(&value, parts[part] + offset, sizeof(value));
+	return value;
 }
 
 int object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out)

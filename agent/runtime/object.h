@@ -20,6 +20,10 @@ const char *object_frame_type(uint32_t id);
 /* For the readers: the record's parts. 0 or -EBADMSG. */
 int object_parts(const struct object_record *r, const uint8_t *parts[static OBJECT_PARTS]);
 
+/* For the readers: the 32-bit word at @offset, which another process may have chosen, of part @part; 0 where there is none.
+ */
+uint32_t object_word(const struct object_record *r, const uint8_t *const *parts, int part, uint32_t offset);
+
 /* The readers. */
 int python_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int php_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);

@@ -6,16 +6,6 @@
 #include "agent/runtime/object.h"
 #include "bpf/runtime/php_state.h"
 
-/* The word of the function's head at @offset. Both are of another process. */
-static uint32_t word_at(const struct object_record *r, const uint8_t *head, uint32_t offset)
-{
-	uint32_t len = r->part_bytes[PHP_PART_HEAD], value = 0;
-
-	if (len >= sizeof(value) && offset <= len - sizeof(value))
-		memcpy(&value, head + offset, sizeof(value));
-	return value;
-}
-
 /* Adds a part's text up to its first NUL, behind which the name of a class without a name has an address. */
 static void add_text(const struct object_record *r, const uint8_t *const *parts, int part, struct buf *text)
 {
@@ -54,12 +44,12 @@ int php_object_read(const struct object_record *r, const struct chain_state *lay
 
 	if (object_parts(r, parts) || !r->part_bytes[PHP_PART_HEAD])
 		return -EBADMSG;
-	is_internal = (word_at(r, parts[PHP_PART_HEAD], PHP_FUNCTION_TYPE) & 0xff) == PHP_INTERNAL_FUNCTION;
+	is_internal = (object_word(r, parts, PHP_PART_HEAD, PHP_FUNCTION_TYPE) & 0xff) == PHP_INTERNAL_FUNCTION;
 	add_name(r, parts, &text);
 	name_bytes = (uint32_t)text.len;
 	script_utf8(parts[PHP_PART_FILE], r->part_bytes[PHP_PART_FILE], &text);
 	s.head = (struct script_head){
-		.first_line = is_internal ? 0 : word_at(r, parts[PHP_PART_HEAD], layout->offset[PHP_FUNCTION_LINE]),
+		.first_line = is_internal ? 0 : object_word(r, parts, PHP_PART_HEAD, layout->offset[PHP_FUNCTION_LINE]),
 		.name_bytes = name_bytes,
 		.file_bytes = (uint32_t)text.len - name_bytes,
 		.lines = SCRIPT_LINES_NONE,

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPython's code objects, as the kernel copied them. */
 #include <errno.h>
-#include <string.h>
 
 #include "agent/runtime/object.h"
 #include "bpf/runtime/python_state.h"
-
-static uint32_t word_at(const uint8_t *head, size_t len, uint32_t offset)
-{
-	uint32_t value = 0;
-
-	if (len >= sizeof(value) && offset <= len - sizeof(value))
-		memcpy(&value, head + offset, sizeof(value));
-	return value;
-}
 
 int python_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out)
 {
@@ -30,8 +20,7 @@ int python_object_read(const struct object_record *r, const struct chain_state *
 	name_bytes = (uint32_t)text.len;
 	script_text(parts[PYTHON_PART_FILE], r->part_bytes[PYTHON_PART_FILE], r->part_state[PYTHON_PART_FILE], &text);
 	s.head = (struct script_head){
-		.first_line = word_at(parts[PYTHON_PART_HEAD], r->part_bytes[PYTHON_PART_HEAD],
-				      offset[PYTHON_CODE_FIRSTLINE]),
+		.first_line = object_word(r, parts, PYTHON_PART_HEAD, offset[PYTHON_CODE_FIRSTLINE]),
 		.name_bytes = name_bytes,
 		.file_bytes = (uint32_t)text.len - name_bytes,
 		.line_bytes = r->part_bytes[PYTHON_PART_LINES],

@@ -114,7 +114,7 @@ static void end_chain(struct merge *m)
 
 		if (segment->at != NOWHERE)
 			before = segment->at;
-		else if (counts)
+		else if (counts && segment->from < segment->to) /* Python has one without frames at the root */
 			counts->unplaced_segments++;
 		segment->before = before;
 	}

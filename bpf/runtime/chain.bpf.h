@@ -91,29 +91,73 @@ static __always_inline int read_word(__u64 addr, __u64 *ret)
 	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr) != 0;
 }
 
+/* A thread's array of blocks of TLS (the DTV), a module's each: its address stands so far from the thread pointer. glibc,
+ * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl, src/internal/pthread_impl.h. */
+#ifdef __TARGET_ARCH_arm64
+enum { DTV_OFFSET_GLIBC = 0, DTV_OFFSET_MUSL = -8 };
+#else
+enum { DTV_OFFSET_GLIBC = 8, DTV_OFFSET_MUSL = 8 };
+#endif
+enum { MAX_TLS_MODULES = 1 << 16, MAX_KEYS = 1024 };
+
+/* The address of the variable at @index, {module, offset}, which is what __tls_get_addr is given. 0, or 1: the thread has no
+ * block of that module. */
+static __always_inline int find_tls(__u64 tp, __u32 libc, __u64 index, __u64 *ret)
+{
+	__u64 pair[2], blocks, block;
+
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)index) || !pair[0] || pair[0] > MAX_TLS_MODULES)
+		return 1;
+	if (read_word(tp + (libc == THREAD_MUSL ? DTV_OFFSET_MUSL : DTV_OFFSET_GLIBC), &blocks))
+		return 1;
+	/* glibc's elements are {block, what to free} */
+	if (read_word(blocks + pair[0] * (libc == THREAD_MUSL ? 8 : 16), &block) || !block || block == ~0ull)
+		return 1;
+	*ret = block + pair[1];
+	return 0;
+}
+
+/* The address of the value of the key at @key; @values as THREAD_KEY has it. */
+static __always_inline int find_key(__u64 values, __u32 libc, __u64 key_addr, __u64 *ret)
+{
+	__u32 key;
+	__u64 at;
+
+	if (bpf_probe_read_user(&key, sizeof(key), (void *)key_addr) || key >= MAX_KEYS)
+		return 1;
+	if (libc == THREAD_GLIBC)
+		values += key / 32 * 8; /* nptl/descr.h: blocks of 32 keys, {seq, data} each */
+	if (read_word(values, &at) || !at)
+		return 1;
+	*ret = libc == THREAD_GLIBC ? at + key % 32 * 16 + 8 : at + (__u64)key * 8;
+	return 0;
+}
+
 /* The address of the thread state of the current thread. 0; 1: it cannot be read, or the thread has none. */
 static __always_inline int find_thread(const struct chain *c, __u64 *ret)
 {
 	const struct thread_locator *l = &c->work->state.thread;
-	__u64 tp = c->scratch->walk.thread_pointer, at = tp + (__s64)l->offset, slot;
-	__u32 key;
+	__u64 tp = c->scratch->walk.thread_pointer, index = l->addr, at = 0;
+	__s64 offset = l->offset;
 
-	if (l->place == THREAD_TLS_SLOT) {
-		if (read_word(l->addr, &slot))
+	if (l->place == THREAD_TLS) {
+		at = tp;
+	} else if (l->place == THREAD_TLS_SLOT || l->place == THREAD_TLS_DESC) {
+		if (read_word(index + (l->place == THREAD_TLS_DESC ? 8 : 0), &index))
 			return 1;
-		at = tp + slot;
-	} else if (l->place == THREAD_KEY || l->place == THREAD_KEY_MUSL) {
-		if (bpf_probe_read_user(&key, sizeof(key), (void *)l->addr) || key >= 1024)
+		if (l->place == THREAD_TLS_SLOT || (__s64)index == (__s32)index)
+			at = tp + index;
+	} else if (l->place == THREAD_KEY) {
+		if (find_key(tp + offset, l->libc, index, &at))
 			return 1;
-		if (l->place == THREAD_KEY)
-			at += key / 32 * 8; /* glibc, nptl/descr.h: blocks of 32 keys, {seq, data} each */
-		if (read_word(at, &slot) || !slot)
-			return 1;
-		at = l->place == THREAD_KEY ? slot + key % 32 * 16 + 8 : slot + (__u64)key * 8;
+		offset = 0;
 	} else if (l->place == THREAD_GLOBAL) {
-		at = l->addr;
+		at = index;
+		offset = 0;
 	}
-	return read_word(at, ret) || !*ret;
+	if (!at && find_tls(tp, l->libc, index, &at))
+		return 1;
+	return read_word(at + offset, ret) || !*ret;
 }
 
 /* Takes the state of the runtime @id in the sample's address space. 0, or 1: there is none. */
@@ -226,6 +270,12 @@ static __always_inline __u64 word_at(const __u8 *bytes, __u64 offset)
 }
 
 /* --- objects --- */
+
+/* Takes @word into a checksum. */
+static __always_inline __u64 mix(__u64 sum, __u64 word)
+{
+	return (sum << 7 | sum >> 57) ^ word * 0x9E3779B97F4A7C15ull;
+}
 
 static __always_inline struct sent_object *find_sent(const struct chain *c, __u64 addr)
 {

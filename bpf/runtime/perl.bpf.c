@@ -36,11 +36,6 @@ static __always_inline __u64 *own(struct chain *c, enum perl_work which)
 	return &c->work->own[which];
 }
 
-static __always_inline __u64 mix(__u64 sum, __u64 word)
-{
-	return (sum << 7 | sum >> 57) ^ word * 0x9E3779B97F4A7C15ull;
-}
-
 /* --- objects --- */
 
 /* Reads the text at @addr into work->data. Returns its bytes without the zero, or 0. */

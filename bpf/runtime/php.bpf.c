@@ -12,11 +12,6 @@
  * ZEND_VM_IP_GLOBAL_REG). */
 enum { REG_FRAME = CPU_HAS_LR ? 27 : 14, REG_OPLINE = CPU_HAS_LR ? 28 : 15 };
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
-{
-	return (hash ^ word) * 0x9E3779B97F4A7C15ull;
-}
-
 /* How a string's record begins: its hash and its length. 0; 1: no string is there. */
 static __always_inline int read_string(__u64 addr, __u64 *hash, __u64 *bytes)
 {

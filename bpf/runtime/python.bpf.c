@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CPython's frames, 3.6 to 3.15. Offsets are the state's (agent/runtime/python/), measured or read from the target's own
- * table. The frames' place is the address of the instruction minus that of the code object, or f_lasti (until 3.10).
+ * CPython's frames, 3.6 to 3.15. Offsets are the state's (agent/runtime/file/python_layout.c), measured or read from the
+ * target's own table. The frames' place is the address of the instruction minus that of the code object, or f_lasti (until
+ * 3.10).
  */
 #include "bpf/runtime/chain.bpf.h"
 #include "bpf/runtime/python_state.h"
@@ -20,7 +21,7 @@ static __always_inline __u32 checksum(const struct checked *checked)
 #pragma GCC unroll 19
 	for (int i = 0; i < (int)(sizeof(*checked) / 8); i++)
 		if (i != PYTHON_CHECKED_BYTES / 8) /* the name's reference count */
-			sum = (sum << 7 | sum >> 57) ^ words[i] * 0x9E3779B97F4A7C15ull;
+			sum = mix(sum, words[i]);
 	return sum >> 32;
 }
 
@@ -41,22 +42,35 @@ static __always_inline int check_code(const struct chain *c, __u64 code, __u32 *
 static __always_inline __u32 text_part(struct chain *c, __u32 part, __u32 at, __u64 addr)
 {
 	struct object_record *o = &c->work->object;
-	__u64 head[5]; /* refcount, type, length, hash, state (Include/cpython/unicodeobject.h) */
+	__u64 head[3]; /* length, hash, state */
 	__u32 state, offset;
 	__u64 bytes;
 
-	if (!addr || bpf_probe_read_user(head, sizeof(head), (void *)addr)) {
+	if (!addr || bpf_probe_read_user(head, sizeof(head), (void *)(addr + chain_offset(c, PYTHON_TEXT_LENGTH)))) {
 		o->is_cut |= 1 << part;
 		count(c->cpu, COUNTER_OBJECT_UNREADABLE);
 		return at;
 	}
-	state = head[4];
-	bytes = head[2] * (state >> 2 & 7);
-	offset = chain_offset(c, state >> 6 & 1 ? PYTHON_ASCII_DATA : PYTHON_TEXT_DATA);
-	if (!(state >> 5 & 1)) /* not compact: an old style that no code object has */
+	state = (__u32)head[2] >> (chain_offset(c, PYTHON_TEXT_SHIFT) & 31); /* kind, compact, ascii */
+	bytes = head[0] * (state & 7);
+	offset = chain_offset(c, state >> 4 & 1 ? PYTHON_ASCII_DATA : PYTHON_TEXT_DATA);
+	if (!(state >> 3 & 1)) /* not compact: an old style that no code object has */
 		bytes = 0;
-	o->part_state[part] = state >> 2 & 7;
+	o->part_state[part] = state & 7;
 	return object_part(c, part, at, addr + offset, bytes, 1023);
+}
+
+/* Is @type that of code objects? Where its address is not known its name says so. */
+static __always_inline bool is_code(const struct chain *c, __u64 type)
+{
+	__u64 name;
+	char text[5];
+
+	if (c->work->state.type)
+		return type == c->work->state.type;
+	return !read_word(type + chain_offset(c, PYTHON_OBJECT_TYPE) + PYTHON_TYPE_NAME, &name) &&
+	       !bpf_probe_read_user(text, sizeof(text), (void *)name) && text[0] == 'c' && text[1] == 'o' &&
+	       text[2] == 'd' && text[3] == 'e' && !text[4];
 }
 
 /* Copies the code object at @code, unless it was sent before, and tells its checksum. 1: no code object is there. */
@@ -78,12 +92,13 @@ static __always_inline int tell_code(struct chain *c, __u64 code, __u64 witness,
 		return 0;
 	object_begin(c, code);
 	at = object_part(c, PYTHON_PART_HEAD, 0, code, PYTHON_CODE_BYTES, 255);
-	if (!at || (c->work->state.type && word_at(head, PYTHON_OBJECT_TYPE) != c->work->state.type))
+	if (!at || !is_code(c, word_at(head, chain_offset(c, PYTHON_OBJECT_TYPE))))
 		return 1;
 	at = text_part(c, PYTHON_PART_NAME, at, *(__u64 *)(head + masked(chain_offset(c, PYTHON_CODE_NAME), 0xf8)));
 	at = text_part(c, PYTHON_PART_FILE, at, *(__u64 *)(head + masked(chain_offset(c, PYTHON_CODE_FILE), 0xf8)));
 	line_table = *(__u64 *)(head + masked(chain_offset(c, PYTHON_CODE_LINES), 0xf8));
-	if (!read_word(line_table + PYTHON_BYTES_LENGTH, &bytes))
+	line_table += chain_offset(c, PYTHON_BYTES_LENGTH);
+	if (!read_word(line_table, &bytes))
 		at = object_part(c, PYTHON_PART_LINES, at, line_table + PYTHON_BYTES_DATA, bytes, 4095);
 	else
 		c->work->object.is_cut |= 1 << PYTHON_PART_LINES;
@@ -124,6 +139,27 @@ static __always_inline int end_segment(struct chain *c, __u64 marker)
 			w->segment = 0;
 	}
 	return chain_add(c, CHAIN_WORD(CHAIN_MARKER, marker), 0);
+}
+
+/*
+ * Where the instructions that frame @bytes runs are, as an address in the code object's own copy of them: builds without the
+ * lock give each thread one. 0, or 1: they cannot be read.
+ */
+static __always_inline int find_copy(const struct chain *c, const __u8 *bytes, __u64 code, __u64 *at)
+{
+	__u64 copies, copy;
+	__u32 index;
+
+	if (!chain_offset(c, PYTHON_CODE_COPIES))
+		return 0;
+	index = word_at(bytes, chain_offset(c, PYTHON_FRAME_COPY));
+	if (!index) /* the object's own */
+		return 0;
+	if (index > PYTHON_MAX_COPIES || read_word(code + chain_offset(c, PYTHON_CODE_COPIES), &copies) ||
+	    read_word(copies + 8 + (__u64)index * 8, &copy)) /* behind their number */
+		return 1;
+	*at += code + chain_offset(c, PYTHON_CODE_BYTECODE) - copy;
+	return 0;
 }
 
 /* A frame that runs code: @ends says whether it is its segment's last. 1, with the end set, when the chain ends. */
@@ -170,7 +206,7 @@ static __always_inline int frame_step(struct chain *c)
 		w->end = CHAIN_END_DEPTH;
 		if (end_segment(c, w->frame))
 			return 1;
-	} else if (add_frame(c, code, at, witness, ends)) {
+	} else if (find_copy(c, bytes, code, &at) || add_frame(c, code, at, witness, ends)) {
 		return 1;
 	}
 	w->frame = word_at(bytes, chain_offset(c, PYTHON_FRAME_PREVIOUS));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The state of CPython for bpf/runtime/python.bpf.c, and the parts of its objects: shared by the program and by
- * agent/runtime/python/, which fills the state.
+ * agent/runtime/file/python_layout.c, which fills the state.
  */
 #ifndef HEARTH_BPF_RUNTIME_PYTHON_STATE_H
 #define HEARTH_BPF_RUNTIME_PYTHON_STATE_H
@@ -29,29 +29,35 @@ enum python_offset {
 	PYTHON_FRAME_OWNER,
 	PYTHON_FRAME_ENTRY,   /* is_entry */
 	PYTHON_FRAME_WITNESS, /* the function's object, or the globals */
-	PYTHON_CODE_CHECKED,  /* of PYTHON_CHECKED_BYTES */
 	PYTHON_CODE_NAME,     /* co_qualname, or co_name where there is none */
 	PYTHON_CODE_FILE,
 	PYTHON_CODE_LINES,     /* line table */
 	PYTHON_CODE_FIRSTLINE, /* user space's */
-	PYTHON_CODE_FLAGS,     /* user space's */
-	PYTHON_CODE_BYTECODE,  /* user space's: where the instructions begin; 0: in an object of their own */
-	PYTHON_CODE_VERSION,   /* user space's: 3 << 8 | minor */
-	PYTHON_ASCII_DATA,     /* text objects: characters, of ASCII ... */
+	PYTHON_CODE_BYTECODE,  /* where the instructions begin; 0: in an object of their own */
+	PYTHON_OBJECT_TYPE,    /* PyObject.ob_type */
+	PYTHON_TEXT_LENGTH,    /* text objects: length, hash, state, a word each (Include/cpython/unicodeobject.h) */
+	PYTHON_TEXT_SHIFT,     /* of the state: before the bits of kind, compact, ascii */
+	PYTHON_ASCII_DATA,     /* characters, of ASCII ... */
 	PYTHON_TEXT_DATA,      /* ... and of other text */
+	PYTHON_BYTES_LENGTH,   /* bytes objects: length, hash, bytes */
+	PYTHON_FRAME_COPY,   /* builds without the lock, 3.14 on: which copy of the instructions the frame runs (tlbc_index);
+			      */
+	PYTHON_CODE_COPIES,  /* where the code object has its array of copies (co_tlbc); 0: there are none */
+	PYTHON_CODE_CHECKED, /* of PYTHON_CHECKED_BYTES */
+	PYTHON_CODE_VERSION, /* user space's: 3 << 8 | minor */
 };
 
 enum {
-	PYTHON_OWNER_SHIM =
-		3, /* FRAME_OWNED_BY_CSTACK; from 3.14 on FRAME_OWNED_BY_INTERPRETER (pycore_interpframe_structs.h) */
+	PYTHON_OWNER_SHIM = 3, /* FRAME_OWNED_BY_CSTACK, from 3.14 on FRAME_OWNED_BY_INTERPRETER, and above
+				  (pycore_interpframe_structs.h) */
 	PYTHON_OWNER_MAX = 4,
 	PYTHON_CHECKED_BYTES = 88, /* of a code object: from the first line's number to the line table */
 	PYTHON_CHECKED_NAME = 9,   /* the word of these that is the name: in all versions it stands before the line table */
 	PYTHON_CHECKED_NAME_BYTES = 64, /* of its name's object: length, hash, first characters */
 	PYTHON_CODE_BYTES = 224,	/* the head of PyCodeObject, up to its instructions */
-	PYTHON_OBJECT_TYPE = 8,		/* PyObject.ob_type */
-	PYTHON_BYTES_LENGTH = 16,	/* PyVarObject.ob_size */
-	PYTHON_BYTES_DATA = 32,		/* PyBytesObject.ob_sval */
+	PYTHON_BYTES_DATA = 16,		/* of bytes objects, from their length on: the bytes */
+	PYTHON_TYPE_NAME = 16,		/* PyTypeObject.tp_name, from PyObject.ob_type on: behind it and ob_size */
+	PYTHON_MAX_COPIES = 1 << 16,
 };
 
 /* The parts of an object record. part_state of texts: bytes a character. */

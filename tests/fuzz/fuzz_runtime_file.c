@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about runtimes out of hostile ELF files. Where the input does not begin as a file does, its parts become the
- * sections of one that is sound: symbols, their names, the hash table, and bytes at the addresses from 0 on.
+ * sections of one that is sound: symbols, their names, the hash table, and bytes at the addresses from 0 on. One without
+ * symbols is a program that was stripped, whose code and data are all those bytes.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -21,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * loaded. */
 static void wrap(struct buf *file, const uint8_t *data, size_t size)
 {
-	static const char section_names[] = "\0.dynsym\0.dynstr\0.gnu.hash";
-	enum { SYMBOLS = 1, NAMES, HASH, STRINGS, SECTIONS };
+	static const char section_names[] = "\0.dynsym\0.dynstr\0.gnu.hash\0.PyRuntime\0.text\0.rodata";
+	enum { SYMBOLS = 1, NAMES, HASH, STRINGS, RUNTIME, TEXT, RODATA, SECTIONS };
 	size_t at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + SECTIONS * sizeof(Elf64_Shdr) + sizeof(section_names),
 	       parts[3];
 	Elf64_Ehdr ehdr = {
@@ -54,6 +55,13 @@ static void wrap(struct buf *file, const uint8_t *data, size_t size)
 		sections[HASH].sh_name = 0; /* a file without one */
 	ph.p_offset = at;
 	ph.p_filesz = ph.p_memsz = rest;
+	for (int i = RUNTIME; !parts[0] && i <= RODATA; i++)
+		sections[i] = (Elf64_Shdr){ .sh_name = i == RUNTIME ? 27
+						       : i == TEXT  ? 38
+								    : 44,
+					    .sh_type = SHT_PROGBITS,
+					    .sh_offset = at,
+					    .sh_size = rest };
 	buf_append(file, &ehdr, sizeof(ehdr));
 	buf_append(file, &ph, sizeof(ph));
 	buf_append(file, sections, sizeof(sections));

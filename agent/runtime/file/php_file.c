@@ -15,21 +15,15 @@
 
 enum { VERSION_7_4 = 0x0704, VERSION_8_2 = 0x0802, VERSION_8_4 = 0x0804, VERSION_8_5, VERSION_8_6 };
 
-/* The layout of one minor version. */
-struct layout {
-	uint16_t version;					/* major << 8 | minor */
-	uint16_t current, before_exception;			/* executor_globals */
-	uint16_t opcodes, last, file, line;			/* zend_op_array */
-	uint16_t generator_frame, children, child, placeholder; /* zend_generator */
-	uint16_t closure_bit;					/* the number of the bit ZEND_ACC_CLOSURE */
-};
-
-static const struct layout layouts[] = {
-	{ VERSION_7_4, 488, 880, 64, 60, 136, 144, 64, 168, 184, 200, 20 },
-	{ VERSION_8_2, 488, 880, 88, 80, 152, 160, 56, 160, 168, 184, 22 },
-	{ VERSION_8_4, 488, 952, 104, 96, 168, 176, 56, 160, 168, 184, 22 },
-	{ VERSION_8_5, 512, 976, 104, 96, 168, 176, 56, 160, 168, 184, 22 },
-	{ VERSION_8_6, 512, 1016, 104, 96, 168, 176, 56, 160, 168, 184, 22 },
+/* start is executor_globals.current_execute_data. offset is in the order of enum php_offset: opline_before_exception, behind
+ * that; zend_op_array's opcodes, last, filename, line_start; zend_generator's execute_data, node.children,
+ * node.child.single, execute_fake; the number of the bit ZEND_ACC_CLOSURE. */
+static const struct runtime_layout layouts[] = {
+	{ VERSION_7_4, 0, 488, { 392, 64, 60, 136, 144, 64, 168, 184, 200, 20 } },
+	{ VERSION_8_2, 0, 488, { 392, 88, 80, 152, 160, 56, 160, 168, 184, 22 } },
+	{ VERSION_8_4, 0, 488, { 464, 104, 96, 168, 176, 56, 160, 168, 184, 22 } },
+	{ VERSION_8_5, 0, 512, { 464, 104, 96, 168, 176, 56, 160, 168, 184, 22 } },
+	{ VERSION_8_6, 0, 512, { 504, 104, 96, 168, 176, 56, 160, 168, 184, 22 } },
 };
 
 /* The version, by the line that PHP adds to answers of web servers (main/SAPI.h: SAPI_PHP_VERSION_HEADER). 0: there is none.
@@ -57,36 +51,10 @@ static uint32_t find_version(const struct elf_image *im)
 	return sscanf(text, "%2u.%2u.%3u", &major, &minor, &micro) == 3 ? major << 16 | minor << 8 | (micro & 0xff) : 0;
 }
 
-static const struct layout *find_layout(uint32_t version)
-{
-	for (size_t i = 0; i < ARRAY_LEN(layouts); i++)
-		if (layouts[i].version == version >> 8)
-			return &layouts[i];
-	return NULL;
-}
-
-static void fill(struct chain_state *s, const struct layout *l)
-{
-	const uint16_t offsets[CHAIN_OFFSETS] = {
-		[PHP_THREAD_BEFORE_EXCEPTION] = (uint16_t)(l->before_exception - l->current),
-		[PHP_FUNCTION_OPCODES] = l->opcodes,
-		[PHP_FUNCTION_LAST] = l->last,
-		[PHP_FUNCTION_FILE] = l->file,
-		[PHP_FUNCTION_LINE] = l->line,
-		[PHP_GENERATOR_FRAME] = l->generator_frame,
-		[PHP_GENERATOR_CHILDREN] = l->children,
-		[PHP_GENERATOR_CHILD] = l->child,
-		[PHP_GENERATOR_PLACEHOLDER] = l->placeholder,
-		[PHP_CLOSURE_BIT] = l->closure_bit,
-	};
-
-	memcpy(s->offset, offsets, sizeof(s->offset));
-}
-
 bool php_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
 	struct runtime_symbol globals, loop;
-	const struct layout *l;
+	const struct runtime_layout *l;
 
 	if (runtime_file_symbol(im, "executor_globals", &globals) || runtime_file_symbol(im, "execute_ex", &loop))
 		return false;
@@ -95,11 +63,11 @@ bool php_file_read(const struct elf_image *im, struct runtime_file *ret)
 	ret->version = find_version(im);
 	ret->loop.start = loop.addr;
 	ret->loop.end = loop.addr + loop.size_bytes;
-	l = find_layout(ret->version);
-	if (!l || globals.size_bytes <= l->before_exception)
+	l = runtime_layout_find(layouts, ARRAY_LEN(layouts), ret->version);
+	if (!l || globals.size_bytes <= l->start + l->offset[PHP_THREAD_BEFORE_EXCEPTION])
 		return true; /* of a version that is not known: without a way to its frames */
-	fill(&ret->state, l);
+	memcpy(ret->state.offset, l->offset, sizeof(l->offset));
 	ret->state.runtime = RUNTIME_PHP;
-	ret->state.thread = (struct thread_locator){ .place = THREAD_GLOBAL, .addr = globals.addr + l->current };
+	ret->state.thread = (struct thread_locator){ .place = THREAD_GLOBAL, .addr = globals.addr + l->start };
 	return true;
 }

@@ -1,199 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPython in an executable or libpython: its version, and the layout of its structures by version. The layouts were measured
- * by offsetof in gdb on builds with DWARF (gdb -batch -ex 'p &((PyThreadState *)0)->cframe' libpython3.11.so and the like);
- * that of 3.14 is from Debian's python3.14-dbg and was not tried on a process.
+ * CPython in an executable or libpython: its version, the layout of its structures (python_layout.c), and the way to a
+ * thread's state. This is the value of a pthread key until 3.14, in _PyRuntime since 3.7; then a variable of the thread's
+ * own, which PyGILState_GetThisThreadState returns. (_PyThreadState_GetCurrent's would be none while the thread has let go
+ * of the lock.) A stripped static executable has no symbols; its .PyRuntime section, since 3.11, tells that it is one.
  */
+#include <errno.h>
 #include <string.h>
 
+#include "agent/runtime/file/python_layout.h"
 #include "agent/runtime/file/runtime_file.h"
+#include "agent/runtime/file/thread_code.h"
 #include "base/cleanup.h"
 #include "bpf/runtime/python_state.h"
 #include "symbols/elf_image.h"
 
-enum {
-	VERSION_3_6 = 0x0306,
-	VERSION_3_7,
-	VERSION_3_8,
-	VERSION_3_9,
-	VERSION_3_10,
-	VERSION_3_11,
-	VERSION_3_12,
-	VERSION_3_13,
-	VERSION_3_14,
-	VERSION_3_15,
-};
+/* Finds _PyRuntime by its name, or by its section. */
+static bool find_runtime(const struct elf_image *im, uint64_t *ret)
+{
+	struct runtime_symbol symbol;
+	Elf64_Shdr section;
 
-/* The layout of one minor version. */
-struct layout {
-	uint16_t version; /* 3 << 8 | minor */
-	uint16_t style;	  /* enum python_style */
-	uint16_t key;	  /* of the pthread key in _PyRuntime: gilstate.autoTSSkey, behind its int; 0: none */
-	uint16_t thread_frame, thread_cframe, cframe_frame, cframe_previous;
-	uint16_t frame_bytes, frame_code, frame_previous, frame_place, frame_owner, frame_entry, frame_witness;
-	uint16_t code_name, code_file, code_lines, code_firstline, code_flags, code_bytecode;
-	uint16_t ascii_data, text_data;
-};
-
-static const struct layout layouts[] = {
-	{
-		.version = VERSION_3_7,
-		.style = PYTHON_EACH,
-		.key = 1508,
-		.thread_frame = 24,
-		.frame_bytes = 108,
-		.frame_code = 32,
-		.frame_previous = 24,
-		.frame_place = 104,
-		.frame_witness = 48,
-		.code_name = 104,
-		.code_file = 96,
-		.code_lines = 112,
-		.code_firstline = 36,
-		.code_flags = 32,
-		.ascii_data = 48,
-		.text_data = 72,
-	},
-	{
-		.version = VERSION_3_8,
-		.style = PYTHON_EACH,
-		.key = 1396,
-		.thread_frame = 24,
-		.frame_bytes = 108,
-		.frame_code = 32,
-		.frame_previous = 24,
-		.frame_place = 104,
-		.frame_witness = 48,
-		.code_name = 112,
-		.code_file = 104,
-		.code_lines = 120,
-		.code_firstline = 40,
-		.code_flags = 36,
-		.ascii_data = 48,
-		.text_data = 72,
-	},
-	{
-		.version = VERSION_3_9,
-		.style = PYTHON_EACH,
-		.key = 588,
-		.thread_frame = 24,
-		.frame_bytes = 108,
-		.frame_code = 32,
-		.frame_previous = 24,
-		.frame_place = 104,
-		.frame_witness = 48,
-		.code_name = 112,
-		.code_file = 104,
-		.code_lines = 120,
-		.code_firstline = 40,
-		.code_flags = 36,
-		.ascii_data = 48,
-		.text_data = 72,
-	},
-	{
-		.version = VERSION_3_10,
-		.style = PYTHON_CFRAME_EACH,
-		.key = 588,
-		.thread_frame = 24,
-		.thread_cframe = 48,
-		.cframe_previous = 8,
-		.frame_bytes = 104,
-		.frame_code = 32,
-		.frame_previous = 24,
-		.frame_place = 96,
-		.frame_witness = 48,
-		.code_name = 112,
-		.code_file = 104,
-		.code_lines = 120,
-		.code_firstline = 40,
-		.code_flags = 36,
-		.ascii_data = 48,
-		.text_data = 72,
-	},
-	{
-		.version = VERSION_3_11,
-		.style = PYTHON_CFRAME_ENTRY,
-		.key = 596,
-		.thread_cframe = 56,
-		.cframe_frame = 8,
-		.cframe_previous = 16,
-		.frame_bytes = 80,
-		.frame_code = 32,
-		.frame_previous = 48,
-		.frame_place = 56,
-		.frame_owner = 69,
-		.frame_entry = 68,
-		.code_name = 128,
-		.code_file = 112,
-		.code_lines = 136,
-		.code_firstline = 72,
-		.code_flags = 48,
-		.code_bytecode = 184,
-		.ascii_data = 48,
-		.text_data = 72,
-	},
-	{
-		.version = VERSION_3_12,
-		.style = PYTHON_CFRAME_SHIM,
-		.key = 1548,
-		.thread_cframe = 56,
-		.cframe_previous = 8,
-		.frame_bytes = 80,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_place = 56,
-		.frame_owner = 70,
-		.frame_witness = 16,
-		.code_name = 128,
-		.code_file = 112,
-		.code_lines = 136,
-		.code_firstline = 68,
-		.code_flags = 48,
-		.code_bytecode = 192,
-		.ascii_data = 40,
-		.text_data = 56,
-	},
-	{
-		.version = VERSION_3_13,
-		.style = PYTHON_SHIM,
-		.key = 2164,
-		.thread_frame = 72,
-		.frame_bytes = 80,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_place = 56,
-		.frame_owner = 70,
-		.frame_witness = 16,
-		.code_name = 128,
-		.code_file = 112,
-		.code_lines = 136,
-		.code_firstline = 68,
-		.code_flags = 48,
-		.code_bytecode = 200,
-		.ascii_data = 40,
-		.text_data = 56,
-	},
-	{
-		.version = VERSION_3_14,
-		.style = PYTHON_SHIM,
-		.key = 2340,
-		.thread_frame = 72,
-		.frame_bytes = 88,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_place = 56,
-		.frame_owner = 74,
-		.frame_witness = 16,
-		.code_name = 128,
-		.code_file = 112,
-		.code_lines = 136,
-		.code_firstline = 68,
-		.code_flags = 48,
-		.code_bytecode = 208,
-		.ascii_data = 40,
-		.text_data = 56,
-	},
-};
+	if (!runtime_file_symbol(im, "_PyRuntime", &symbol)) {
+		*ret = symbol.addr;
+		return true;
+	}
+	if (!elf_image_find(im, ".PyRuntime", &section))
+		return false;
+	*ret = section.sh_addr;
+	return true;
+}
 
 /* The version that the file tells, Py_Version (3.11 on, PY_VERSION_HEX). 0: not told. */
 static uint32_t find_version(const struct elf_image *im)
@@ -223,6 +59,7 @@ static uint32_t guess_version(const struct elf_image *im)
 		{ "PyType_FromModuleAndSpec", VERSION_3_9 },
 		{ "PyCode_NewWithPosOnlyArgs", VERSION_3_8 },
 		{ "PyContext_New", VERSION_3_7 },
+		{ "PyOS_FSPath", VERSION_3_6 },
 	};
 	struct runtime_symbol symbol;
 
@@ -232,66 +69,87 @@ static uint32_t guess_version(const struct elf_image *im)
 	return 0;
 }
 
-static const struct layout *find_layout(uint32_t version)
+/* The version of a file without symbols and table, by the name of the folder of its library: 3.11 and 3.12. 0: none. */
+static uint32_t find_written_version(const struct elf_image *im)
 {
-	for (size_t i = 0; i < ARRAY_LEN(layouts); i++)
-		if (layouts[i].version == version >> 8)
-			return &layouts[i];
-	return NULL;
+	static const char folder[] = "lib/python3.";
+	const uint8_t *bytes, *at;
+	Elf64_Shdr section;
+	size_t len;
+
+	if (!elf_image_find(im, ".rodata", &section))
+		return 0;
+	bytes = elf_image_bytes(im, &section, &len);
+	at = bytes ? memmem(bytes, len, folder, sizeof(folder) - 1) : NULL;
+	if (!at || bytes + len - at < (ptrdiff_t)sizeof(folder) + 1)
+		return 0;
+	at += sizeof(folder) - 1;
+	return at[0] == '1' && (at[1] == '1' || at[1] == '2') ? (VERSION_3_11 + at[1] - '1') << 8 : 0;
 }
 
-static void fill(struct chain_state *s, const struct layout *l)
+/* The way to the thread's state by the code of the function that returns it. */
+static bool find_by_code(const struct elf_image *im, struct thread_locator *ret)
 {
-	const uint16_t offsets[CHAIN_OFFSETS] = {
-		[PYTHON_THREAD_FRAME] = l->thread_frame,
-		[PYTHON_THREAD_CFRAME] = l->thread_cframe,
-		[PYTHON_CFRAME_FRAME] = l->cframe_frame,
-		[PYTHON_CFRAME_PREVIOUS] = l->cframe_previous,
-		[PYTHON_FRAME_BYTES] = l->frame_bytes,
-		[PYTHON_FRAME_CODE] = l->frame_code,
-		[PYTHON_FRAME_PREVIOUS] = l->frame_previous,
-		[PYTHON_FRAME_PLACE] = l->frame_place,
-		[PYTHON_FRAME_OWNER] = l->frame_owner,
-		[PYTHON_FRAME_ENTRY] = l->frame_entry,
-		[PYTHON_FRAME_WITNESS] = l->frame_witness,
-		[PYTHON_CODE_CHECKED] = (uint16_t)(l->code_lines + 8 - PYTHON_CHECKED_BYTES),
-		[PYTHON_CODE_NAME] = l->code_name,
-		[PYTHON_CODE_FILE] = l->code_file,
-		[PYTHON_CODE_LINES] = l->code_lines,
-		[PYTHON_CODE_FIRSTLINE] = l->code_firstline,
-		[PYTHON_CODE_FLAGS] = l->code_flags,
-		[PYTHON_CODE_BYTECODE] = l->code_bytecode,
-		[PYTHON_CODE_VERSION] = l->version,
-		[PYTHON_ASCII_DATA] = l->ascii_data,
-		[PYTHON_TEXT_DATA] = l->text_data,
-	};
+	enum { LOOKED_AT = 64 };
+	struct runtime_symbol get;
+	const uint8_t *code;
 
-	s->style = l->style;
-	memcpy(s->offset, offsets, sizeof(s->offset));
+	if (runtime_file_symbol(im, "PyGILState_GetThisThreadState", &get))
+		return false;
+	code = runtime_file_bytes(im, get.addr, LOOKED_AT);
+	return code && thread_code_read(im->ehdr.e_machine, code, LOOKED_AT, get.addr, ret);
+}
+
+static bool find_thread(const struct elf_image *im, uint64_t runtime, uint16_t key, struct thread_locator *ret)
+{
+	if (!key)
+		return find_by_code(im, ret);
+	*ret = (struct thread_locator){ .place = THREAD_KEY, .addr = runtime + key };
+	libc_static_read(im, ret);
+	return true;
+}
+
+/* Fills version and state but for the type of code objects. 0 or -errno: of a version that is not known. */
+static int read_state(const struct elf_image *im, uint64_t runtime, struct runtime_file *ret)
+{
+	const uint8_t *bytes = runtime ? runtime_file_bytes(im, runtime, PYTHON_TABLE_BYTES) : NULL;
+	const struct python_table table = python_table_read(bytes, PYTHON_TABLE_BYTES);
+	uint16_t key;
+	int error;
+
+	ret->version = table.version;
+	if (!ret->version)
+		ret->version = find_version(im);
+	if (!ret->version)
+		ret->version = guess_version(im);
+	if (!ret->version)
+		ret->version = find_written_version(im);
+	error = table.version ? python_table_layout(bytes, PYTHON_TABLE_BYTES, &ret->state, &key)
+			      : python_layout_find((uint16_t)(ret->version >> 8), &ret->state, &key);
+	if (error)
+		return error;
+	return find_thread(im, runtime, key, &ret->state.thread) ? 0 : -ENOENT;
 }
 
 bool python_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
-	struct runtime_symbol runtime, type, loop;
-	const struct layout *l;
+	struct runtime_symbol type = { 0 }, loop;
+	uint64_t runtime = 0;
 
-	if (runtime_file_symbol(im, "_PyRuntime", &runtime) || runtime_file_symbol(im, "PyCode_Type", &type))
+	(void)runtime_file_symbol(im, "PyCode_Type", &type);
+	if (!find_runtime(im, &runtime) && (!type.addr || !guess_version(im)))
 		return false;
 	ret->kind = RUNTIME_FILE_CHAIN;
 	ret->id = RUNTIME_PYTHON;
-	ret->version = find_version(im);
-	if (!ret->version)
-		ret->version = guess_version(im);
-	l = find_layout(ret->version);
-	if (!l)
-		return true; /* of a version that is not known: without a way to its threads */
-	fill(&ret->state, l);
-	if (l->style == PYTHON_EACH && !runtime_file_symbol(im, "_PyEval_EvalFrameDefault", &loop)) {
+	if (read_state(im, runtime, ret)) {
+		memset(&ret->state, 0, sizeof(ret->state));
+		return true; /* without a way to its threads */
+	}
+	if (ret->state.style == PYTHON_EACH && !runtime_file_symbol(im, "_PyEval_EvalFrameDefault", &loop)) {
 		ret->loop.start = loop.addr;
 		ret->loop.end = loop.addr + loop.size_bytes;
 	}
 	ret->state.runtime = RUNTIME_PYTHON;
 	ret->state.type = type.addr;
-	ret->state.thread = (struct thread_locator){ .place = THREAD_KEY, .addr = runtime.addr + l->key };
 	return true;
 }

@@ -129,6 +129,14 @@ const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uin
 	return NULL;
 }
 
+const struct runtime_layout *runtime_layout_find(const struct runtime_layout *table, size_t count, uint32_t version)
+{
+	for (size_t i = 0; i < count; i++)
+		if (table[i].version == version >> 8)
+			return &table[i];
+	return NULL;
+}
+
 bool runtime_file_is_sound(const struct runtime_file *f)
 {
 	return f->kind <= RUNTIME_FILE_LIBC && f->id < RUNTIME_ID_MAX && f->state.runtime < RUNTIME_ID_MAX;

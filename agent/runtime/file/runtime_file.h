@@ -7,6 +7,7 @@
 #define HEARTH_AGENT_RUNTIME_FILE_RUNTIME_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/event.h"
@@ -37,6 +38,17 @@ void runtime_file_read(const struct elf_image *im, struct runtime_file *ret);
 /* Does @f, which came from a process that is not trusted, name a runtime that there is? */
 bool runtime_file_is_sound(const struct runtime_file *f);
 
+/* How the structures of one version of a runtime look. */
+struct runtime_layout {
+	uint16_t version; /* major << 8 | minor */
+	uint16_t style;	  /* chain_state.style */
+	uint16_t start;	  /* in the runtime's global variable: where the way to a thread's state begins */
+	uint16_t offset[CHAIN_OFFSETS];
+};
+
+/* The row of @table, of @count, for the minor version of @version (as runtime_file has it); NULL: there is none. */
+const struct runtime_layout *runtime_layout_find(const struct runtime_layout *table, size_t count, uint32_t version);
+
 /* Does @f tell the way to a thread's state, as far as a file of a runtime can? */
 static inline bool runtime_file_has_threads(const struct runtime_file *f)
 {
@@ -60,5 +72,8 @@ bool python_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool php_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
+
+/* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */
+void libc_static_read(const struct elf_image *im, struct thread_locator *ret);
 
 #endif

@@ -197,12 +197,42 @@ static void test_places(void **state)
 	assert_int_equal(chain_states_tell(as, NULL, NULL), 0);
 }
 
+/* Ways for which the C library has to be known, and one by a key of a program that has its own. */
+static void test_libcs(void **state)
+{
+	static const struct {
+		struct thread_locator has, told;
+	} cases[] = {
+		{ { THREAD_TLS_INDEX, 0, 8, VADDR }, { THREAD_TLS_INDEX, THREAD_MUSL, 8, CODE } },
+		{ { THREAD_TLS_DESC, 0, 0, VADDR }, { THREAD_TLS_DESC, THREAD_MUSL, 0, CODE } },
+		{ { THREAD_KEY, 0, 0, VADDR }, { THREAD_KEY, THREAD_MUSL, 128, CODE } },
+		{ { THREAD_KEY, THREAD_GLIBC, 1296, VADDR }, { THREAD_KEY, THREAD_GLIBC, 1296, CODE } },
+	};
+
+	(void)state;
+	libc.info.runtime.state.thread = (struct thread_locator){ .place = THREAD_KEY, .libc = THREAD_MUSL, .offset = 128 };
+	map(0, &python);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		python.info.runtime.state.thread = cases[i].has;
+		as->chains_told = false;
+		assert_int_equal(chain_states_tell(as, NULL, NULL) != 0, cases[i].has.offset == 1296);
+	}
+	map(1, &libc);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		python.info.runtime.state.thread = cases[i].has;
+		as->chains_told = false;
+		assert_int_equal(chain_states_tell(as, NULL, NULL), 1u << RUNTIME_PYTHON);
+		assert_memory_equal(&told.thread, &cases[i].told, sizeof(told.thread));
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_told, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unknown, make, destroy),
 		cmocka_unit_test_setup_teardown(test_places, make, destroy),
+		cmocka_unit_test_setup_teardown(test_libcs, make, destroy),
 		cmocka_unit_test_setup_teardown(test_program, make, destroy),
 		cmocka_unit_test_setup_teardown(test_layout, make, destroy),
 	};
