@@ -258,7 +258,7 @@ struct chain_key {
 	__u32 runtime;
 };
 
-/* In place of an asid: the runtime as any process has it that runs program file number @file, at bias 0. */
+/* In place of an asid: the runtime as any process has it that runs program file number @file, all at bias 0. */
 #define CHAIN_OF_PROGRAM(file) ((__u32)(file) | 1u << 31)
 
 /* programs: program file -> its runtimes, for processes that the kernel does not know yet. */
@@ -284,6 +284,10 @@ struct chain_state {
 	struct thread_locator thread;
 	__u64 type;		     /* address that every object of a function has as its type; 0: not known */
 	__u16 offset[CHAIN_OFFSETS]; /* the runtime's own */
+	/* Of CHAIN_OF_PROGRAM, where the runtime is in a library: ELF addresses of the program's word for debuggers
+	 * (DT_DEBUG), by which the linker's list of libraries is found, and of the library's dynamic section, by which it is
+	 * told. */
+	__u64 debug, dynamic;
 	__u32 pad;
 	__u32 seq_tail;
 };
@@ -453,7 +457,7 @@ HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);
 HEARTH_SIZE_IS(struct proc_value, 40);
-HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 8);
+HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 16 + 8);
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <string.h>
 
 #include "agent/kernel/sampler.h"
@@ -31,29 +32,52 @@ static bool add_libc(const struct address_space *as, struct chain_state *state)
 	return true;
 }
 
-/* Tells the state of the program @file, which is at bias 0 in @state, for processes that run it and are not known yet. */
-static void tell_program(const struct file *file, struct chain_state state, struct sampler *sampler)
+/* The file of the program that @as runs; NULL: not known. */
+static const struct file *find_program(const struct address_space *as, const char *exe_path)
+{
+	for (uint32_t i = 0; exe_path && i < as->count; i++)
+		if (as->maps[i].file && as->maps[i].file->path && !strcmp(exe_path, as->maps[i].file->path))
+			return as->maps[i].file;
+	return NULL;
+}
+
+/* Tells the @state, at bias 0, of a runtime in @file for processes that run @program and are not known yet. 0 or -errno. */
+static int tell_program_state(const struct file *program, const struct file *file, struct chain_state state,
+			      struct sampler *sampler)
+{
+	if (file != program) {
+		state.debug = program->info.runtime.linked.debug;
+		state.dynamic = file->info.runtime.linked.dynamic;
+		if (!state.debug || !state.dynamic)
+			return -ENOENT;
+	}
+	state.asid = CHAIN_OF_PROGRAM(program->id);
+	return sampler_set_chain(sampler, &state);
+}
+
+/* Tells that processes that run @file have @runtimes. */
+static void tell_program(const struct file *file, uint32_t runtimes, struct sampler *sampler)
 {
 	struct program_key key = { .inode = file->key.inode, .dev = file->key.dev_major << 20 | file->key.dev_minor };
-	struct program_value value = { .text_vaddr = UINT64_MAX, .file = file->id, .runtimes = 1u << state.runtime };
+	struct program_value value = { .text_vaddr = UINT64_MAX, .file = file->id, .runtimes = runtimes };
 
 	for (uint32_t i = 0; i < file->info.segment_count; i++)
 		if (file->info.segments[i].vaddr < value.text_vaddr)
 			value.text_vaddr = file->info.segments[i].vaddr;
-	state.asid = CHAIN_OF_PROGRAM(file->id);
-	if (!sampler_set_chain(sampler, &state))
-		(void)sampler_set_program(sampler, &key, &value);
+	(void)sampler_set_program(sampler, &key, &value);
 }
 
 uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struct sampler *sampler)
 {
+	const struct file *program;
 	const struct mapping *m;
-	uint32_t at = 0;
+	uint32_t at = 0, of_program = 0;
 
 	if (as->chains_told)
 		return as->runtimes;
 	as->chains_told = true;
 	as->runtimes = 0;
+	program = find_program(as, exe_path);
 	while ((m = find_file(as, RUNTIME_FILE_CHAIN, &at))) {
 		struct chain_state state = m->file->info.runtime.state;
 
@@ -62,14 +86,16 @@ uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struc
 			continue;
 		if (!add_libc(as, &state))
 			continue;
-		if (exe_path && m->file->path && !strcmp(exe_path, m->file->path))
-			tell_program(m->file, state, sampler);
+		if (program && !tell_program_state(program, m->file, state, sampler))
+			of_program |= 1u << state.runtime;
 		state.asid = as->asid;
 		state.type += state.type ? m->bias : 0;
 		state.thread.addr += state.thread.addr ? m->bias : 0;
 		if (!sampler_set_chain(sampler, &state))
 			as->runtimes |= 1u << state.runtime;
 	}
+	if (of_program)
+		tell_program(program, of_program, sampler);
 	return as->runtimes;
 }
 

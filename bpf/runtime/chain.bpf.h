@@ -160,11 +160,37 @@ static __always_inline int find_thread(const struct chain *c, __u64 *ret)
 	return read_word(at + offset, ret) || !*ret;
 }
 
+enum { LINKED_FILES = 24 }; /* of a process, that are looked at: libraries that a program needs come before those it opens */
+
+/* Where the library is whose dynamic section is at ELF address @dynamic, by the list that the linker keeps for debuggers
+ * (link.h): the program has its address at @debug. 0; 1: it is not there, or not yet. */
+static __always_inline int find_library(__u64 debug, __u64 dynamic, __u64 *bias)
+{
+	struct {
+		__u64 bias, name, dynamic, next;
+	} file; /* struct link_map */
+	__u64 at;
+
+	if (read_word(debug, &at) || !at || read_word(at + 8, &at)) /* r_debug.r_map */
+		return 1;
+	for (int i = 0; i < LINKED_FILES && at; i++) {
+		if (bpf_probe_read_user(&file, sizeof(file), (void *)at))
+			return 1;
+		if (file.dynamic - file.bias == dynamic) {
+			*bias = file.bias;
+			return 0;
+		}
+		at = file.next;
+	}
+	return 1;
+}
+
 /* Takes the state of the runtime @id in the sample's address space. 0, or 1: there is none. */
 static __always_inline int take_state(struct chain *c, __u32 id)
 {
 	struct chain_key key = { .asid = c->scratch->walk.chain_asid, .runtime = id };
 	volatile struct chain_state *s = bpf_map_lookup_elem(&chain_states, &key);
+	__u64 bias = c->scratch->walk.chain_bias;
 	__u32 seq;
 
 	if (!s)
@@ -172,12 +198,15 @@ static __always_inline int take_state(struct chain *c, __u32 id)
 	seq = s->seq_tail;
 	barrier();
 	__builtin_memcpy(&c->work->state, (const void *)s, sizeof(c->work->state));
-	c->work->state.thread.addr += c->scratch->walk.chain_bias;
-	if (c->work->state.type)
-		c->work->state.type += c->scratch->walk.chain_bias;
 	barrier();
-	return s->asid != key.asid || s->runtime != id || s->seq_head != seq ||
-	       bpf_map_lookup_elem(&chain_states, &key) != s;
+	if (s->asid != key.asid || s->runtime != id || s->seq_head != seq || bpf_map_lookup_elem(&chain_states, &key) != s)
+		return 1;
+	if (c->work->state.debug && find_library(c->work->state.debug + bias, c->work->state.dynamic, &bias))
+		return 1;
+	c->work->state.thread.addr += bias;
+	if (c->work->state.type)
+		c->work->state.type += bias;
+	return 0;
 }
 
 /* Fills @c. 0, or 1 where there is no such CPU. */

@@ -109,17 +109,25 @@ int runtime_file_symbol(const struct elf_image *im, const char *name, struct run
 	return status ? -ENOENT : 0;
 }
 
+/* Program header number @i. False: there is none. */
+static bool get_header(const struct elf_image *im, uint32_t i, Elf64_Phdr *ret)
+{
+	uint64_t at = im->ehdr.e_phoff + (uint64_t)i * sizeof(*ret);
+
+	if (i >= im->ehdr.e_phnum || im->ehdr.e_phentsize != sizeof(*ret) || at > im->len_bytes ||
+	    im->len_bytes - at < sizeof(*ret))
+		return false;
+	memcpy(ret, im->data + at, sizeof(*ret));
+	return true;
+}
+
 const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len)
 {
 	Elf64_Phdr ph;
 
-	for (uint32_t i = 0; i < im->ehdr.e_phnum; i++) {
-		uint64_t at = im->ehdr.e_phoff + (uint64_t)i * sizeof(ph), off;
+	for (uint32_t i = 0; get_header(im, i, &ph); i++) {
+		uint64_t off = addr - ph.p_vaddr;
 
-		if (im->ehdr.e_phentsize != sizeof(ph) || at > im->len_bytes || im->len_bytes - at < sizeof(ph))
-			return NULL;
-		memcpy(&ph, im->data + at, sizeof(ph));
-		off = addr - ph.p_vaddr;
 		if (ph.p_type != PT_LOAD || addr < ph.p_vaddr || off > ph.p_filesz || ph.p_filesz - off < len)
 			continue;
 		if (ph.p_offset > im->len_bytes || im->len_bytes - ph.p_offset < off + len)
@@ -142,16 +150,39 @@ bool runtime_file_is_sound(const struct runtime_file *f)
 	return f->kind <= RUNTIME_FILE_LIBC && f->id < RUNTIME_ID_MAX && f->state.runtime < RUNTIME_ID_MAX;
 }
 
+static void read_linked(const struct elf_image *im, struct runtime_file *ret)
+{
+	const uint8_t *bytes;
+	Elf64_Phdr ph;
+	Elf64_Dyn dyn;
+	uint32_t i = 0;
+
+	while (get_header(im, i, &ph) && ph.p_type != PT_DYNAMIC)
+		i++;
+	if (!get_header(im, i, &ph) || ph.p_offset > im->len_bytes || im->len_bytes - ph.p_offset < ph.p_filesz)
+		return;
+	bytes = im->data + ph.p_offset;
+	ret->linked.dynamic = ph.p_vaddr;
+	for (uint64_t at = 0; at + sizeof(dyn) <= ph.p_filesz; at += sizeof(dyn)) {
+		memcpy(&dyn, bytes + at, sizeof(dyn));
+		if (dyn.d_tag == DT_DEBUG)
+			ret->linked.debug = ph.p_vaddr + at + offsetof(Elf64_Dyn, d_un);
+	}
+}
+
 void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
 	static bool (*const readers[])(const struct elf_image *im,
 				       struct runtime_file *ret) = { python_file_read, php_file_read, perl_file_read,
 								     libc_file_read };
 
-	for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+	bool is_read = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(readers) && !is_read; i++) {
 		memset(ret, 0, sizeof(*ret));
-		if (readers[i](im, ret))
-			return;
+		is_read = readers[i](im, ret);
 	}
-	memset(ret, 0, sizeof(*ret));
+	if (!is_read)
+		memset(ret, 0, sizeof(*ret));
+	read_linked(im, ret);
 }

@@ -28,11 +28,15 @@ struct runtime_file {
 	struct {
 		uint64_t start, end;
 	} loop; /* code of the interpreter's loop, where segments without markers need it */
+	struct {
+		uint64_t dynamic; /* the dynamic section */
+		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
+	} linked;		  /* of any kind of file */
 	struct chain_state
 		state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only thread */
 };
 
-/* Reads the ELF file that is mapped as @im. A file that is none of these has kind RUNTIME_FILE_NONE. */
+/* Reads the ELF file that is mapped as @im. A file that is none of these has kind RUNTIME_FILE_NONE, and only linked. */
 void runtime_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Does @f, which came from a process that is not trusted, name a runtime that there is? */

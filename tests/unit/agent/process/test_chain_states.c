@@ -164,6 +164,39 @@ static void test_program(void **state)
 	python.path = NULL;
 }
 
+/* One in a library of the program is known by it, too, if both say how the linker lists them. */
+static void test_library(void **state)
+{
+	static char path[] = "/usr/bin/server", other[] = "/usr/lib/libpython3.so";
+
+	(void)state;
+	plain.path = path;
+	plain.key = (struct file_key){ .inode = 815 };
+	plain.info.segments[0] = (struct elf_segment){ .vaddr = 0x1000, .size_bytes = BYTES };
+	plain.info.segment_count = 1;
+	python.path = other;
+	map(0, &libc);
+	map(1, &plain);
+	map(2, &python);
+	assert_int_equal(chain_states_tell(as, path, NULL), 1u << RUNTIME_PYTHON);
+	assert_true(told_cnt == 1 && !program_cnt);
+	plain.info.runtime.linked.debug = 0x5678;
+	as->chains_told = false;
+	assert_int_equal(chain_states_tell(as, path, NULL), 1u << RUNTIME_PYTHON);
+	assert_true(told_cnt == 2 && !program_cnt);
+	python.info.runtime.linked.dynamic = 0x1234;
+	as->chains_told = false;
+	assert_int_equal(chain_states_tell(as, path, NULL), 1u << RUNTIME_PYTHON);
+	assert_true(told_cnt == 4 && program_cnt == 1);
+	assert_int_equal(first_told.asid, CHAIN_OF_PROGRAM(plain.id));
+	assert_true(first_told.debug == 0x5678 && first_told.dynamic == 0x1234);
+	assert_int_equal(first_told.thread.addr, VADDR + 0x200);
+	assert_true(!told.debug && !told.dynamic);
+	assert_true(program_key.inode == 815 && program.file == plain.id && program.text_vaddr == 0x1000);
+	plain.path = python.path = NULL;
+	plain.info.runtime.linked.debug = 0;
+}
+
 /* The file that tells how a runtime looks: not one of an unknown version, nor another kind of file. */
 static void test_layout(void **state)
 {
@@ -234,6 +267,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_places, make, destroy),
 		cmocka_unit_test_setup_teardown(test_libcs, make, destroy),
 		cmocka_unit_test_setup_teardown(test_program, make, destroy),
+		cmocka_unit_test_setup_teardown(test_library, make, destroy),
 		cmocka_unit_test_setup_teardown(test_layout, make, destroy),
 	};
 

@@ -195,6 +195,18 @@ static void test_libc(void **state)
 	symbol_image_unmap(&image);
 }
 
+/* This program's own list of libraries begins where its file says. */
+static void check_linked(const struct runtime_file *f)
+{
+	const uint64_t bias = (uint64_t)(uintptr_t)_DYNAMIC - f->linked.dynamic;
+	const struct r_debug *debug;
+
+	assert_true(f->linked.dynamic && f->linked.debug > f->linked.dynamic);
+	debug = *(const struct r_debug **)(uintptr_t)(f->linked.debug + bias);
+	assert_ptr_equal(debug->r_map->l_ld, _DYNAMIC);
+	assert_int_equal(debug->r_map->l_addr, bias);
+}
+
 static void test_neither(void **state)
 {
 	static const struct runtime_file none = { .kind = RUNTIME_FILE_NONE };
@@ -205,6 +217,8 @@ static void test_neither(void **state)
 
 	(void)state;
 	assert_true(read_path("/proc/self/exe", &image, &im, &found));
+	check_linked(&found);
+	memset(&found.linked, 0, sizeof(found.linked));
 	assert_memory_equal(&found, &none, sizeof(none));
 	assert_int_equal(runtime_file_symbol(&im, "_PyRuntime", &symbol), -ENOENT);
 	assert_int_equal(runtime_file_symbol(&im, "printf", &symbol), -ENOENT); /* it has none of its own */
