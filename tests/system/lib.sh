@@ -84,10 +84,20 @@ accounted() {
 	[ "$taken" = $((delivered + lost)) ] || fail "$taken taken, but $delivered delivered and $lost lost: $(cat "$1")"
 }
 
-# judge OPTION... CAPTURE TRUTH...: what tests/truth/check.py says; skips where there is no Python with protobuf
-judge() {
+# verdict WHY COMMAND...: runs a judge; skips where there is no Python with protobuf, fails with WHY where something is wrong
+verdict() {
 	local status=0
-	"$TOP/tests/truth/check.py" "$@" || status=$?
+	"${@:2}" || status=$?
 	[ $status != 77 ] || skip "no protoc or no Python with protobuf here"
-	[ $status = 0 ] || fail "stacks are not exact"
+	[ $status = 0 ] || fail "$1"
+}
+
+# judge OPTION... CAPTURE TRUTH...: what tests/truth/check.py says
+judge() {
+	verdict "stacks are not exact" "$TOP/tests/truth/check.py" "$@"
+}
+
+# judge_scripts OPTION... CAPTURE PROGRAM TYPE TRUTH: what tests/script/judge.py says
+judge_scripts() {
+	verdict "stacks are wrong" python3 "$TOP/tests/script/judge.py" "$@"
 }

@@ -49,11 +49,8 @@ name=$(basename "$perl")
 
 # judged LEAST WITHOUT ARGUMENT...: the verdict on x.otlp
 judged() {
-	local status=0
-	python3 "$TOP/tests/script/judge.py" --min 99.9 --least "$1" --without "$2" --loop Perl_runops_standard --file calls.pl \
-		--within 'eval *' "${@:3}" x.otlp "$name" perl truth || status=$?
-	[ $status != 77 ] || skip "no Python with protobuf here"
-	[ $status = 0 ] || fail "stacks are wrong"
+	judge_scripts --min 99.9 --least "$1" --without "$2" --loop Perl_runops_standard --file calls.pl --within 'eval *' "${@:3}" \
+		x.otlp "$name" perl truth
 }
 
 # The interpreter is read when a process that runs it is met first, which takes its time on a busy machine: one runs before.

@@ -8,11 +8,8 @@ need_bpf
 
 # judged LEAST WITHOUT ARGUMENT...: the verdict on x.otlp
 judged() {
-	local status=0
-	python3 "$TOP/tests/script/judge.py" --min 99.5 --least "$1" --without "$2" --all-lines --loop execute_ex \
-		--file calls.php,included.php, "${@:3}" x.otlp "$name" php truth || status=$?
-	[ $status != 77 ] || skip "no Python with protobuf here"
-	[ $status = 0 ] || fail "stacks are wrong"
+	judge_scripts --min 99.5 --least "$1" --without "$2" --all-lines --loop execute_ex --file calls.php,included.php, "${@:3}" \
+		x.otlp "$name" php truth
 }
 
 # --- frames that make no sense: what is above them is right, nothing is behind them ---
