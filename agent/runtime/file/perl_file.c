@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Perl in an executable or libperl, built with threads. The file tells the size of struct interpreter, and of its part
- * that 5.18 had: together they stand for the layout (5.36 and 5.40 differ, yet are of one size). The table below was
+ * that 5.18 had: together they stand for the layout (5.36 and 5.40 differ, yet are of one size), but for versions that
+ * differ in the numbers of operators alone: these are told by a function that came with one. The table below was
  * measured by offsetof on the headers of Debian's packages (cc $(perl -MExtUtils::Embed -e ccopts), <perl.h>;
  * offsetof(struct interpreter, Icurcop), offsetof(JMPENV, je_mustcatch), OP_REQUIRE and the like). The structures that
  * bpf/runtime/perl_state.h has as constants were measured with them. Each thread has its interpreter as the value of the key
@@ -18,13 +19,17 @@
 struct layout {
 	uint16_t interpreter_bytes, old_bytes; /* PL_interp_size, PL_interp_size_5_18_0 */
 	uint8_t minor;
+	const char *news;	       /* a function that it has and the next row does not; NULL: its sizes are its own */
 	uint16_t offset[PERL_OFFSETS]; /* in the order of enum perl_offset */
 };
 
 static const struct layout layouts[] = {
 #ifdef __x86_64__
-	{ 3768, 2880, 36, { 208, 224, 760, 768, 2512, 1472, 212, 195, 342, 343, 345, 184, 205 } },
-	{ 3768, 2624, 40, { 208, 224, 776, 784, 2216, 1240, 212, 198, 345, 346, 348, 187, 208 } },
+	{ 3776, 2624, 44, NULL, { 208, 224, 776, 784, 2216, 1240, 212, 202, 349, 350, 352, 191, 212 } },
+	{ 3768, 2624, 42, "Perl_newSVpvz", { 208, 224, 776, 784, 2216, 1240, 212, 202, 349, 350, 352, 191, 212 } },
+	{ 3768, 2624, 40, NULL, { 208, 224, 776, 784, 2216, 1240, 212, 198, 345, 346, 348, 187, 208 } },
+	{ 3768, 2880, 36, NULL, { 208, 224, 760, 768, 2512, 1472, 212, 195, 342, 343, 345, 184, 205 } },
+	{ 3792, 2912, 32, NULL, { 224, 240, 776, 784, 2532, 1488, 212, 195, 342, 343, 345, 184, 205 } },
 #endif
 	{ 0 },
 };
@@ -48,10 +53,15 @@ static uint16_t find_size(const struct elf_image *im, const char *name)
 static const struct layout *find_layout(const struct elf_image *im)
 {
 	uint16_t bytes = find_size(im, "PL_interp_size"), old_bytes = find_size(im, "PL_interp_size_5_18_0");
+	struct runtime_symbol news;
 
-	for (size_t i = 0; i < ARRAY_LEN(layouts); i++)
-		if (bytes && layouts[i].interpreter_bytes == bytes && layouts[i].old_bytes == old_bytes)
-			return &layouts[i];
+	for (size_t i = 0; bytes && i < ARRAY_LEN(layouts); i++) {
+		const struct layout *l = &layouts[i];
+
+		if (l->interpreter_bytes == bytes && l->old_bytes == old_bytes &&
+		    (!l->news || !runtime_file_symbol(im, l->news, &news)))
+			return l;
+	}
 	return NULL;
 }
 

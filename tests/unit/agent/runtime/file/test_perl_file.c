@@ -18,11 +18,11 @@
 #include "symbols/elf_image.h"
 #include "symbols/sources/symbol_image.h"
 
-enum { LOOP, FIRST, SIZE, OLD_SIZE, KEY, SYMBOLS };
+enum { LOOP, FIRST, SIZE, OLD_SIZE, KEY, NEWS, SYMBOLS };
 enum { LOOP_ADDR = 0x1200, LOOP_BYTES = 0x4c, FIRST_ADDR = 0x7000, KEY_ADDR = 0x7010 };
 
-static const char *const names[SYMBOLS] = { "Perl_runops_standard", "PL_curinterp", "PL_interp_size",
-					    "PL_interp_size_5_18_0", "PL_thr_key" };
+static const char *const names[SYMBOLS] = { "Perl_runops_standard",  "PL_curinterp", "PL_interp_size",
+					    "PL_interp_size_5_18_0", "PL_thr_key",   "Perl_newSVpvz" };
 
 /* A file: all of it is loaded at address 0. */
 struct made {
@@ -70,8 +70,10 @@ static void make(struct made *m, uint16_t size, uint16_t old_size, unsigned with
 	m->sizes[0] = size;
 	m->sizes[1] = old_size;
 	for (unsigned i = 0; i < SYMBOLS; i++) {
-		static const uint64_t addrs[SYMBOLS] = { LOOP_ADDR, FIRST_ADDR, offsetof(struct made, sizes[0]),
-							 offsetof(struct made, sizes[1]), KEY_ADDR };
+		static const uint64_t addrs[SYMBOLS] = {
+			LOOP_ADDR, FIRST_ADDR, offsetof(struct made, sizes[0]), offsetof(struct made, sizes[1]),
+			KEY_ADDR,  LOOP_ADDR
+		};
 
 		m->symbols[i] = (Elf64_Sym){ .st_name = (uint32_t)at,
 					     .st_value = addrs[i],
@@ -99,9 +101,11 @@ static void test_versions(void **state)
 		uint16_t size, old_size;
 		uint32_t version;
 		uint16_t env, phase, require;
+		unsigned without;
 	} cases[] = {
-		{ 3768, 2880, 0x052400, 760, 2512, 342 },
-		{ 3768, 2624, 0x052800, 776, 2216, 345 },
+		{ 3792, 2912, 0x052000, 776, 2532, 342, 1 << NEWS }, { 3768, 2880, 0x052400, 760, 2512, 342, 1 << NEWS },
+		{ 3768, 2624, 0x052800, 776, 2216, 345, 1 << NEWS }, { 3768, 2624, 0x052a00, 776, 2216, 349, 0 },
+		{ 3776, 2624, 0x052c00, 776, 2216, 349, 0 },
 	};
 
 	(void)state;
@@ -109,7 +113,7 @@ static void test_versions(void **state)
 		struct runtime_file f;
 		struct made m;
 
-		make(&m, cases[i].size, cases[i].old_size, 0);
+		make(&m, cases[i].size, cases[i].old_size, cases[i].without);
 		f = read_made(&m);
 		assert_int_equal(f.kind, RUNTIME_FILE_CHAIN);
 		assert_int_equal(f.id, RUNTIME_PERL);
