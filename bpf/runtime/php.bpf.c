@@ -12,6 +12,9 @@
  * ZEND_VM_IP_GLOBAL_REG). */
 enum { REG_FRAME = CPU_HAS_LR ? 27 : 14, REG_OPLINE = CPU_HAS_LR ? 28 : 15 };
 
+/* chain_work.own: the address of executor_globals.current_execute_data */
+enum { OWN_CURRENT };
+
 /* How a string's record begins: its hash and its length. 0; 1: no string is there. */
 static __always_inline int read_string(__u64 addr, __u64 *hash, __u64 *bytes)
 {
@@ -159,7 +162,7 @@ static __always_inline bool is_opline(const struct chain *c, __u64 opline)
 /* The line of @opline; 0: not known. */
 static __always_inline __u32 line_of(struct chain *c, __u64 opline)
 {
-	__u64 word, thread = c->work->state.thread.addr;
+	__u64 word, thread = c->work->own[OWN_CURRENT];
 
 	if (is_opline(c, opline))
 		return read_word(opline + PHP_OP_LINE, &word) ? 0 : word;
@@ -206,8 +209,17 @@ static __always_inline int add_function(struct chain *c, __u64 at, __u64 func, _
 /* The first frame. Without threads PHP runs in the process's first one. */
 static __always_inline int first_frame(struct chain *c)
 {
-	c->work->segment = 0;
-	return c->scratch->sample.pid != c->scratch->sample.tid || find_thread(c, &c->work->frame);
+	struct chain_work *w = c->work;
+	__u64 memory, offset;
+
+	w->segment = 0;
+	w->own[OWN_CURRENT] = w->state.thread.addr;
+	if (!w->state.type)
+		return c->scratch->sample.pid != c->scratch->sample.tid || find_thread(c, &w->frame);
+	if (find_thread(c, &memory) || read_word(w->state.type, &offset))
+		return 1;
+	w->own[OWN_CURRENT] = memory + offset + chain_offset(c, PHP_THREAD_CURRENT);
+	return read_word(w->own[OWN_CURRENT], &w->frame);
 }
 
 /* chain_work.segment: the generator whose frame came last, and in its low bits: */

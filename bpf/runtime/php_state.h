@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The state of PHP for bpf/runtime/php.bpf.c, and the parts of its objects: shared by the program and by agent/runtime/,
- * which fills the state and reads the objects. The thread state is where executor_globals.current_execute_data is.
+ * which fills the state and reads the objects. The thread state is where executor_globals.current_execute_data is. In builds
+ * with threads (ZTS) it leads to the thread's memory, and chain_state.type is the address of executor_globals_offset, a
+ * variable that says where in that memory executor_globals is.
  */
 #ifndef HEARTH_BPF_RUNTIME_PHP_STATE_H
 #define HEARTH_BPF_RUNTIME_PHP_STATE_H
@@ -18,6 +20,7 @@ enum php_offset {
 	PHP_GENERATOR_CHILD,	   /* .node.child.single */
 	PHP_GENERATOR_PLACEHOLDER, /* .execute_fake */
 	PHP_CLOSURE_BIT,	   /* the number of the bit ZEND_ACC_CLOSURE; ZEND_ACC_FAKE_CLOSURE is the next */
+	PHP_THREAD_CURRENT,	   /* executor_globals.current_execute_data, with threads */
 };
 
 /* The same in all versions from 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h, zend.h). */

@@ -23,10 +23,8 @@ for python; do
 os.path.realpath(sys.executable))); sys.exit(sys.version_info < (3, 6))') || continue
 	for form in ${FORMS:-bpf_loop tail}; do
 		for case in $cases; do
-			"${run[@]}" -W ignore - 2.5 "$case" <"$here/calls.py" >truth &
-			pid=$!
-			"$build/hearth" record $([ "$form" = bpf_loop ] || echo --no-bpf-loop) -F 199 -d 2 -p $pid -o x.otlp >out 2>&1
-			wait $pid
+			"$build/hearth" record $([ "$form" = bpf_loop ] || echo --no-bpf-loop) -F 199 -o x.otlp -- \
+				"${run[@]}" -W ignore - 2 "$case" <"$here/calls.py" >truth 2>out
 			verdict=$(python3 "$here/judge.py" --min 99.9 --least 50 --without 1000 --file "<stdin>,<made>" x.otlp "$program" cpython truth) ||
 				bad=1
 			printf '%-34s %-9s %-14s %s\n' "${python#"$HOME/.pyenv/versions/"}" "$form" "$case" \

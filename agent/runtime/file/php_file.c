@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PHP without threads (NTS) in an executable, libphp or a module of a web server: its version and the layout of its
- * structures. Measured by offsetof against the packages php7.4-dev, php8.2-dev, php8.4-dev, php8.5-dev (8.5.7) and
+ * PHP, without and with threads (NTS, ZTS), in an executable, libphp or a module of a web server: its version and the layout
+ * of its structures. Measured by offsetof against the packages php7.4-dev, php8.2-dev, php8.4-dev, php8.5-dev (8.5.7) and
  * php8.6-dev (8.6.0rc3): gcc $(php-config --includes), offsetof(zend_op_array, filename) and the like.
  */
 #include <elf.h>
@@ -51,12 +51,29 @@ static uint32_t find_version(const struct elf_image *im)
 	return sscanf(text, "%2u.%2u.%3u", &major, &minor, &micro) == 3 ? major << 16 | minor << 8 | (micro & 0xff) : 0;
 }
 
+/* The way to executor_globals.current_execute_data. False: that is not known. */
+static bool find_thread(const struct elf_image *im, const struct runtime_layout *l, struct chain_state *ret)
+{
+	struct runtime_symbol globals, offset;
+
+	if (!runtime_file_symbol(im, "executor_globals", &globals)) {
+		ret->thread = (struct thread_locator){ .place = THREAD_GLOBAL, .addr = globals.addr + l->start };
+		return globals.size_bytes > l->start + l->offset[PHP_THREAD_BEFORE_EXCEPTION];
+	}
+	if (runtime_file_symbol(im, "executor_globals_offset", &offset))
+		return false;
+	ret->type = offset.addr;
+	ret->offset[PHP_THREAD_CURRENT] = l->start;
+	return runtime_file_thread(im, "tsrm_get_ls_cache", &ret->thread);
+}
+
 bool php_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
 	struct runtime_symbol globals, loop;
 	const struct runtime_layout *l;
 
-	if (runtime_file_symbol(im, "executor_globals", &globals) || runtime_file_symbol(im, "execute_ex", &loop))
+	if (runtime_file_symbol(im, "execute_ex", &loop) || (runtime_file_symbol(im, "executor_globals", &globals) &&
+							     runtime_file_symbol(im, "executor_globals_offset", &globals)))
 		return false;
 	ret->kind = RUNTIME_FILE_CHAIN;
 	ret->id = RUNTIME_PHP;
@@ -64,10 +81,11 @@ bool php_file_read(const struct elf_image *im, struct runtime_file *ret)
 	ret->loop.start = loop.addr;
 	ret->loop.end = loop.addr + loop.size_bytes;
 	l = runtime_layout_find(layouts, ARRAY_LEN(layouts), ret->version);
-	if (!l || globals.size_bytes <= l->start + l->offset[PHP_THREAD_BEFORE_EXCEPTION])
+	if (!l)
 		return true; /* of a version that is not known: without a way to its frames */
 	memcpy(ret->state.offset, l->offset, sizeof(l->offset));
 	ret->state.runtime = RUNTIME_PHP;
-	ret->state.thread = (struct thread_locator){ .place = THREAD_GLOBAL, .addr = globals.addr + l->start };
+	if (!find_thread(im, l, &ret->state))
+		memset(&ret->state, 0, sizeof(ret->state));
 	return true;
 }

@@ -10,7 +10,6 @@
 
 #include "agent/runtime/file/python_layout.h"
 #include "agent/runtime/file/runtime_file.h"
-#include "agent/runtime/file/thread_code.h"
 #include "base/cleanup.h"
 #include "bpf/runtime/python_state.h"
 #include "symbols/elf_image.h"
@@ -87,23 +86,11 @@ static uint32_t find_written_version(const struct elf_image *im)
 	return at[0] == '1' && (at[1] == '1' || at[1] == '2') ? (VERSION_3_11 + at[1] - '1') << 8 : 0;
 }
 
-/* The way to the thread's state by the code of the function that returns it. */
-static bool find_by_code(const struct elf_image *im, struct thread_locator *ret)
-{
-	enum { LOOKED_AT = 64 };
-	struct runtime_symbol get;
-	const uint8_t *code;
-
-	if (runtime_file_symbol(im, "PyGILState_GetThisThreadState", &get))
-		return false;
-	code = runtime_file_bytes(im, get.addr, LOOKED_AT);
-	return code && thread_code_read(im->ehdr.e_machine, code, LOOKED_AT, get.addr, ret);
-}
-
 static bool find_thread(const struct elf_image *im, uint64_t runtime, uint16_t key, struct thread_locator *ret)
 {
 	if (!key)
-		return find_by_code(im, ret);
+		return runtime_file_thread(im, "PyGILState_GetThisThreadState", ret) ||
+		       runtime_file_thread(im, "PyThreadState_GetUnchecked", ret);
 	*ret = (struct thread_locator){ .place = THREAD_KEY, .addr = runtime + key };
 	libc_static_read(im, ret);
 	return true;

@@ -70,7 +70,8 @@ enum {
 /* Which words of the table, an array of uint64_t, tell what, by version. */
 struct words {
 	uint16_t version;
-	uint16_t key; /* no word: where the pthread key is, as above, in builds with the lock; 0: not in _PyRuntime */
+	/* No words: where the pthread key is, as above; in builds without the lock; 0: not in _PyRuntime, or not known. */
+	uint16_t key, free_threaded_key;
 	uint8_t thread_frame;
 	uint8_t frame;	  /* struct _interpreter_frame: size, previous, executable, instr_ptr, localsplus, owner */
 	uint8_t copy;	  /* its tlbc_index; 0: none */
@@ -83,9 +84,9 @@ struct words {
 };
 
 static const struct words tables[] = {
-	{ VERSION_3_13, 2164, 23, 28, 0, 34, 43, 0, 45, 65, 67 },
-	{ VERSION_3_14, 2340, 26, 31, 38, 39, 48, 49, 51, 75, 77 },
-	{ VERSION_3_15, 0, 26, 39, 46, 47, 56, 57, 59, 87, 89 },
+	{ VERSION_3_13, 2164, 2164, 23, 28, 0, 34, 43, 0, 45, 65, 67 },
+	{ VERSION_3_14, 2340, 0, 26, 31, 38, 39, 48, 49, 51, 75, 77 },
+	{ VERSION_3_15, 0, 0, 26, 39, 46, 47, 56, 57, 59, 87, 89 },
 };
 
 static uint64_t word_of(const uint8_t *runtime, uint32_t i)
@@ -174,7 +175,7 @@ int python_table_layout(const uint8_t *runtime, size_t len, struct chain_state *
 		offset[PYTHON_FRAME_COPY] = offset[PYTHON_CODE_COPIES] = 0;
 	offset[PYTHON_CODE_CHECKED] = (uint16_t)(offset[PYTHON_CODE_LINES] + 8 - PYTHON_CHECKED_BYTES);
 	offset[PYTHON_CODE_VERSION] = (uint16_t)(table.version >> 8);
-	*key = table.is_free_threaded ? 0 : w->key;
+	*key = table.is_free_threaded ? w->free_threaded_key : w->key;
 	ret->style = PYTHON_SHIM;
 	return is_sound(offset) ? 0 : -EBADMSG;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/runtime/file/runtime_file.h"
+#include "agent/runtime/file/thread_code.h"
 #include "base/cleanup.h"
 #include "symbols/elf_image.h"
 
@@ -135,6 +136,18 @@ const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uin
 		return im->data + ph.p_offset + off;
 	}
 	return NULL;
+}
+
+bool runtime_file_thread(const struct elf_image *im, const char *name, struct thread_locator *ret)
+{
+	enum { LOOKED_AT = 64 };
+	struct runtime_symbol get;
+	const uint8_t *code;
+
+	if (runtime_file_symbol(im, name, &get))
+		return false;
+	code = runtime_file_bytes(im, get.addr, LOOKED_AT);
+	return code && thread_code_read(im->ehdr.e_machine, code, LOOKED_AT, get.addr, ret);
 }
 
 const struct runtime_layout *runtime_layout_find(const struct runtime_layout *table, size_t count, uint32_t version)

@@ -68,6 +68,9 @@ struct runtime_symbol {
 /* Finds @name by the file's GNU hash table, or else by looking at every symbol. 0 or -ENOENT. */
 int runtime_file_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret);
 
+/* The way to what the function @name returns, a variable of the thread's own, by its code. False: not known. */
+bool runtime_file_thread(const struct elf_image *im, const char *name, struct thread_locator *ret);
+
 /* The @len bytes that the file has for virtual address @addr; NULL: it has not all of them. */
 const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len);
 

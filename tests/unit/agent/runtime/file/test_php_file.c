@@ -124,13 +124,18 @@ static void test_unknown(void **state)
 static void test_others(void **state)
 {
 	struct made m = php_8_2;
+	struct runtime_file f;
 
 	(void)state;
 	m.loop = "execute_eX";
 	assert_int_equal(read_made(&m).kind, RUNTIME_FILE_NONE);
 	m = php_8_2;
-	m.globals = "executor_globals_offset"; /* with threads */
+	m.globals = "executor_globalz";
 	assert_int_equal(read_made(&m).kind, RUNTIME_FILE_NONE);
+	m.globals = "executor_globals_offset"; /* with threads, whose memory it does not say how to find */
+	assert_int_equal(read_made(&m).kind, RUNTIME_FILE_CHAIN);
+	f = read_made(&m);
+	assert_true(!runtime_file_has_threads(&f) && !f.state.type);
 }
 
 int main(void)
