@@ -10,7 +10,7 @@ program printed: lines "frame NAME FIRST LAST CALLER..." and "root NAME" (see ca
 
 A stack is right when its script frames begin with the root, each further one was called by the one before as the truth says, on a line
 that it may be on, and no native frame before the last of them is of the interpreter's loop (--loop, a glob). Frames of other files, such as of the library,
-may stand between: then who called is not judged. A user stack without any script frame counts as without: at most --without (10) may be so.
+may stand between: then who called is not judged. A frame whose function is not known ("script") is wrong. A user stack without any script frame counts as without: at most --without (10) may be so.
 Frames called --within (a glob) are parts of the function that they were called by: on a line of that, and not its callers.
 Exit status 1 when fewer than PERCENT (100) of the stacks with script frames are right, or fewer than --least (100) are there; 77
 without Python's protobuf."""
@@ -124,10 +124,11 @@ def main():
         last = max((i for i, frame in enumerate(frames) if frame[0] == args.type), default=0)
         # One that the innermost script function called may be about to begin or to end its own.
         loops = [name for kind, name, _, _ in frames[:last] if kind != args.type and fnmatch.fnmatch(name, args.loop)]
-        if not script:
+        if not any(frame[0] in (args.type, "script") for frame in frames):
             without += count if any(frame[0] != "kernel" for frame in frames) else 0
             continue
-        why = truth.judge(script, args.within) or (f"{loops[0]} is still there" if loops else None)
+        unnamed = "a frame of the script has no name" if any(frame[0] == "script" for frame in frames) else None
+        why = unnamed or truth.judge(script, args.within) or (f"{loops[0]} is still there" if loops else None)
         if why:
             text = ";".join(f"{name}:{line}" if kind == args.type else name for kind, name, _, line in frames)
             wrong[why, text] += count

@@ -4,7 +4,7 @@
 
 usage: judge_workers.py CAPTURE TRUTH TYPE LEAST
 
-TYPE is the profile.frame.type of scripts' frames. Exit status 1 when a function is another worker's, when one has no name, when fewer
+TYPE is the profile.frame.type of scripts' frames; that of frames whose function is not known is "script". Exit status 1 when a function is another worker's, when one has no name, when fewer
 than LEAST samples have a worker's function, or when no two workers had one at the same address; 77 without Python's protobuf."""
 import collections
 import os
@@ -25,7 +25,7 @@ def scripts(data):
                 names = []
                 for i in tables.stack_table[sample.stack_index].location_indices:
                     location = tables.location_table[i]
-                    if reader.attributes(location.attribute_indices).get("profile.frame.type") == sys.argv[3]:
+                    if reader.attributes(location.attribute_indices).get("profile.frame.type") in (sys.argv[3], "script"):
                         names += [tables.string_table[tables.function_table[line.function_index].name_strindex]
                                   for line in location.lines] or [""]
                 yield facts["process.pid"].int_value, max(len(sample.timestamps_unix_nano), sum(sample.values)), names

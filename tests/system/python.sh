@@ -39,8 +39,12 @@ judged 100 100000 --file short.py x.otlp "$name" cpython truth
 # In spin(), which takes 50 ms of each, no sample lacks it: of what the loop calls, none has another caller.
 bare=$(grep "^$name;" folded | grep "clock_gettime" | grep -vc "work;spin" || :)
 [ "$bare" -le 3 ] || { grep clock_gettime folded; fail "$bare stacks of short scripts lack the script's functions"; }
-unknown=$(grep -c "^$name;.*;cpython" folded || :)
-[ "$unknown" = 0 ] || fail "$unknown frames of scripts have no name"
+
+# Workers that were forked have functions of their own at equal addresses.
+start_record x.otlp -F 999 -p $$
+"$python" "$TOP/tests/script/workers.py" 32 2 >truth
+stop "$recorder"
+verdict "a worker has another's functions" python3 "$TOP/tests/script/judge_workers.py" x.otlp truth cpython 50
 
 # Interpreters' own functions are hidden, and stay on request.
 start_record x.otlp -F 199 --interpreter-frames -p $$
