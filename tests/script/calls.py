@@ -262,6 +262,7 @@ CASES = [deep, sort, substitute, reduce, use_map, use_qsort, use_generator, use_
          use_method, use_made, use_threads, use_fork]
 
 
+@called_by("tell")
 def name_of(code):
     return getattr(code, "co_qualname", code.co_name)
 
