@@ -7,6 +7,7 @@ import { chips } from "./header.js";
 
 const SHORT = ["comm", "exe", "pid", "tid", "cpu", "container"];
 const MOST = 12;
+const HOW = 'One word, in quotes where it has spaces ("GC Thread"), or LABEL="VALUE", commas between them: exe="java", container=~"web.*"';
 
 // What is being typed at the end of @text: a label, or the value of one.
 export function typedAt(text) {
@@ -35,20 +36,29 @@ export class QueryBox {
   }
 
   render() {
-    if (document.activeElement !== this.input) this.input.value = state.q;
-    replace(this.chips, chips(this.word));
+    if (document.activeElement !== this.input) {
+      this.input.value = state.q;
+      this.input.classList.remove("wrong");
+    }
+    this.say();
   }
 
   // What the last answer says of the word in it.
   tell(word) {
     this.word = word;
-    replace(this.chips, chips(word));
+    this.say();
+  }
+
+  // Below the box: what narrows the selection, or how to write that.
+  say() {
+    replace(this.chips, this.input.classList.contains("wrong") ? h("span", { class: "why", role: "alert" }, HOW) : chips(this.word));
   }
 
   apply() {
     const text = this.input.value.trim();
     const read = readQuery(text);
     this.input.classList.toggle("wrong", !read);
+    this.say();
     if (!read) return false;
     set({ q: writeQuery(read), z: "", w: "" });
     return true;
@@ -56,7 +66,10 @@ export class QueryBox {
 
   // Asks for what could stand here.
   async offer() {
-    this.input.classList.remove("wrong");
+    if (this.input.classList.contains("wrong")) {
+      this.input.classList.remove("wrong");
+      this.say();
+    }
     const text = this.input.value.slice(0, this.input.selectionStart).replace(/\}\s*$/, ""), typed = typedAt(text);
     const turn = (this.turn = (this.turn || 0) + 1);
     if (!typed) return this.close();

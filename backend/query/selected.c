@@ -172,6 +172,16 @@ static bool is_match(struct pattern *pattern, const char *text)
 	return pattern && pattern_matches(pattern, text, strlen(text));
 }
 
+/* Has the function's name the word in it? The address in the name of code without one is no letters of anybody's: "db" does
+ * not mean prog+0x1db0..0x1df4. Who writes 0x means addresses. */
+static bool has_word(const struct function *f, const char *word)
+{
+	const char *found = strcasestr(f->name, word);
+	const char *address = f->is_named ? NULL : strstr(f->name, "+0x");
+
+	return found && (!address || found < address || strcasestr(word, "0x"));
+}
+
 /* The state of marking stacks. */
 struct marking {
 	const struct frame_filter *filter;
@@ -203,19 +213,19 @@ static int function_bits(const struct marking *m, uint32_t number, uint8_t *ret)
 		return -ENOMEM;
 	at = known->data + number;
 	if (!*at) {
-		const char *name = functions_get(m->functions, number).name;
+		const struct function f = functions_get(m->functions, number);
 
 		err = store_selection_check(m->sel);
 		if (err)
 			return err;
-		*at = (uint8_t)(1 + (is_match(filter->focus, name) ? HAS_FOCUS : 0) +
-				(is_match(filter->ignore, name) ? HAS_IGNORE : 0) +
-				(filter->word && strcasestr(name, filter->word) ? HAS_WORD : 0));
+		*at = (uint8_t)(1 + (is_match(filter->focus, f.name) ? HAS_FOCUS : 0) +
+				(is_match(filter->ignore, f.name) ? HAS_IGNORE : 0) +
+				(filter->word && has_word(&f, filter->word) ? HAS_WORD : 0));
 		if (gave_up(filter->focus) || gave_up(filter->ignore)) {
 			buf_printf(
 				m->error,
 				"%s: it takes too many steps to tell whether '%.200s' matches: write a simpler expression",
-				gave_up(filter->focus) ? "focus" : "ignore", name);
+				gave_up(filter->focus) ? "focus" : "ignore", f.name);
 			return -EINVAL;
 		}
 	}

@@ -20,6 +20,9 @@ def test_word(p):
         check(not p.run("return document.querySelector('#selector').classList.contains('wrong')"), f"{typed} is refused")
     ask(p, "two words")
     check(p.run("return document.querySelector('#selector').classList.contains('wrong')"), "two words without quotes are taken")
+    check("in quotes where it has spaces" in p.text(".chips"), f"nothing says why two words are not taken: {p.text('.chips')}")
+    p.b.keys(BACKSPACE)
+    check(p.text(".chips").startswith("shop-w:"), f"the sentence stays while typing goes on: {p.text('.chips')}")
     p.run("document.activeElement.blur()")
     for view in ("top", "heat", "who", "sandwich&fn=main", "diff"):
         p.open(f"view={view}&q=search&from=first&to=last")

@@ -29,7 +29,8 @@ struct table_sample {
 	const char *service, *thread;
 	uint64_t time_s;
 	int64_t weight;
-	const char *stack; /* "main;work;~fast": root first, ~ before an inlined call, a bare number an address */
+	const char *stack; /* "main;work;~fast": root first, ~ before an inlined call, a bare number the address of code
+			      without a name */
 };
 
 static const struct table_sample table[] = {
@@ -213,7 +214,8 @@ static int frame(struct store *store, uint32_t number, struct store_frame *ret)
 		ret->inlined = true;
 	} else if (atoi(name)) {
 		ret->function = "";
-		ret->address = (uint64_t)atoi(name);
+		ret->address = ret->code_start = (uint64_t)atoi(name);
+		ret->code_size = 0xdb0;
 	}
 	return 0;
 }

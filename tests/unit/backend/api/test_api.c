@@ -11,7 +11,7 @@ static void test_flamegraph(void **state)
 	/* all 22, main 15 = work 9 (fast 4, main 3 > work 3) + send 5 (address) + idle 1, 7 without a stack. */
 	EXPECT("/api/v1/flamegraph?" ALL, "\"kind\":{\"type\":\"samples\",\"unit\":\"count\"},\"weight_ns\":50000000",
 	       "\"from\":1000,\"to\":1005.000000001", "\"total\":22,\"events\":6",
-	       "\"name\":[\"all\",\"(other)\",\"main\",\"work\",\"fast\",\"send\",\"app (no symbols)\",\"idle\"]",
+	       "\"name\":[\"all\",\"(other)\",\"main\",\"work\",\"fast\",\"send\",\"app+0x1000..0x1db0\",\"idle\"]",
 	       "\"function\":[0,2,3,4,2,3,5,6,7]", "\"parent\":[0,0,1,2,2,4,1,6,1]", "\"inlined\":[0,0,0,1,0,0,0,0,0]",
 	       "\"self\":[7,0,2,4,0,3,0,5,1]", "\"total\":[22,15,9,4,3,3,5,5,1]", "\"cut_nodes\":0,\"cut_weight\":0");
 }
@@ -20,7 +20,7 @@ static void test_flamegraph(void **state)
 static void test_names_later(void **state)
 {
 	(void)state;
-	EXPECT("/api/v1/flamegraph?" ALL, "\"app (no symbols)\"");
+	EXPECT("/api/v1/flamegraph?" ALL, "\"app+0x1000..0x1db0\"");
 	for (uint32_t i = 1; i < table_store.count; i++)
 		if (!strcmp(table_store.nodes[i].name, "4096"))
 			strcpy(table_store.nodes[i].name, "found");

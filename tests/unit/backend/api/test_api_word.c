@@ -19,6 +19,10 @@ static void test_word(void **state)
 	EXPECT("/api/v1/flamegraph?query=work {service=\"shop\"}&ignore=fast&" ALL, "\"total\":5,\"events\":2");
 	EXPECT("/api/v1/flamegraph?query=main&focus=idle&" ALL, "\"total\":1,\"events\":1");
 	EXPECT("/api/v1/flamegraph?query=.*&" ALL, "\"total\":0,", "\"as\":\"function\"");
+	/* Of code without a name the module is looked at; its address only for who writes one. */
+	EXPECT("/api/v1/flamegraph?query=app&" ALL, "\"total\":5,", "\"app+0x1000..0x1db0\"");
+	EXPECT("/api/v1/flamegraph?query=0x1DB&" ALL, "\"total\":5,", "\"as\":\"function\"");
+	EXPECT("/api/v1/flamegraph?query=db&" ALL, "\"total\":0,", "\"as\":\"function\"");
 	EXPECT("/api/v1/sandwich?function=work&query=shop&" ALL, "\"whole\":10,", "\"as\":\"service\"");
 	/* In one of the two times there is no such service, yet the word means the same. */
 	EXPECT("/api/v1/diff?query=mail&from=1000&to=1003&from2=1003&to2=1006", "\"total\":0,\"total2\":12,",
