@@ -270,10 +270,22 @@ static void write_log(struct json *j)
 	json_array_end(j);
 }
 
+static void write_headers(struct json *j, const struct recent_headers *headers)
+{
+	const char *at = headers->text, *const end = at + headers->len;
+
+	json_key(j, "headers");
+	json_array_begin(j);
+	for (const char *newline; at < end && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1)
+		json_string_n(j, at, (size_t)(newline - at));
+	json_array_end(j);
+}
+
 static void write_requests(struct json *j)
 {
-	struct recent_request requests[50];
-	size_t count = recent_list(requests, ARRAY_LEN(requests));
+	enum { REQUESTS = 50 };
+	AUTO_FREE struct recent_request *requests = calloc(REQUESTS, sizeof(*requests));
+	size_t count = requests ? recent_list(requests, REQUESTS) : 0;
 
 	json_key(j, "requests");
 	json_array_begin(j);
@@ -283,6 +295,7 @@ static void write_requests(struct json *j)
 		api_write_text(j, "path", requests[i].path);
 		api_write_number(j, "status", requests[i].status);
 		api_write_number(j, "bytes", (int64_t)requests[i].bytes);
+		write_headers(j, &requests[i].headers);
 		json_object_end(j);
 	}
 	json_array_end(j);

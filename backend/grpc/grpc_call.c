@@ -144,7 +144,7 @@ static void note(const struct grpc_call *call, enum grpc_code code)
 	snprintf(path, sizeof(path), "/%s/%s", call->method ? call->method->service : "?",
 		 call->method ? call->method->name : "?");
 	if (code != GRPC_OK || call->received_bytes)
-		recent_add(path, http_status_of(code), call->received_bytes);
+		recent_add(path, http_status_of(code), call->received_bytes, &call->metadata);
 }
 
 static void end(struct grpc_call *call, enum grpc_code code)
@@ -299,6 +299,7 @@ void grpc_call_header(struct grpc_call *call, const char *name, size_t name_len,
 		       (int)HEADERS_MAX_BYTES);
 		return;
 	}
+	recent_header(&call->metadata, name, name_len, value, value_len);
 	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
 		if (name_len == strlen(headers[i].name) && memcmp(name, headers[i].name, name_len) == 0)
 			headers[i].read(call, value, value_len);

@@ -23,6 +23,7 @@
 #include "backend/grpc/grpc_frame.h"
 #include "backend/grpc/grpc_socket.h"
 #include "backend/ingest/ingest.h"
+#include "backend/http/recent.h"
 #include "backend/http/stats.h"
 #include "backend/http/token.h"
 #include "base/buf.h"
@@ -209,6 +210,7 @@ struct grpc_call {
 	const struct grpc_method *method; /* NULL: unknown */
 	/* from its headers */
 	size_t header_bytes;
+	struct recent_headers metadata;
 	bool has_content_type;
 	enum token_verdict token;
 	unsigned version_count;

@@ -161,6 +161,25 @@ static bool add_headers(const struct request *r, struct MHD_Response *response, 
 	       (!close || MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES);
 }
 
+static enum MHD_Result take_header(void *headers, enum MHD_ValueKind kind, const char *name, size_t name_len,
+				   const char *value, size_t value_len)
+{
+	(void)kind;
+	recent_header(headers, name, name_len, value, value_len);
+	return MHD_YES;
+}
+
+/* Requests that merely read, as the page sends all the time, would push out those that matter. */
+static void note(const struct request *r, unsigned status)
+{
+	struct recent_headers headers = { 0 };
+
+	if (status < MHD_HTTP_BAD_REQUEST && !r->received_bytes)
+		return;
+	MHD_get_connection_values_n(r->connection->mhd, MHD_HEADER_KIND, take_header, &headers);
+	recent_add(r->path ? r->path : "?", status, r->received_bytes, &headers);
+}
+
 enum MHD_Result reply_send(struct request *r, bool close)
 {
 	struct reply *reply = &r->reply;
@@ -181,8 +200,6 @@ enum MHD_Result reply_send(struct request *r, bool close)
 
 	size_t path = r->route ? route_index(r->server->routes, r->route) : STATS_PATHS_MAX;
 	server_stats_answered(&r->server->stats, path, r->route ? r->route->path : "other", reply->status);
-	/* Requests that merely read, as the page sends all the time, would push out those that matter. */
-	if (reply->status >= MHD_HTTP_BAD_REQUEST || r->received_bytes)
-		recent_add(r->path ? r->path : "?", reply->status, r->received_bytes);
+	note(r, reply->status);
 	return MHD_YES;
 }

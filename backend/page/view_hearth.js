@@ -75,7 +75,7 @@ export class DeveloperView {
     this.render();
   }
 
-  // The last requests as a tree: paths, below each its answers by status, below those the requests.
+  // The last requests as a tree: paths, below each its answers by status, below those the requests, each with its headers.
   renderRequests(requests) {
     const open = new Set([...this.requests.querySelectorAll("details[open]")].map((d) => d.dataset.key)), groups = new Map();
     for (const r of requests.slice().reverse()) {
@@ -91,7 +91,7 @@ export class DeveloperView {
     replace(this.requests, groups.size === 0 ? h("p", { class: "quiet" }, "None that brought something or failed.")
       : [...groups].map(([path, of]) => branch(path, h("code", null, path), sums([...of.values()].flat().sort((a, b) => b.time - a.time)),
         [...of].map(([status, list]) => branch(`${path} ${status}`, h("span", { class: status >= 400 ? "trouble" : null }, `status ${status}`), sums(list),
-          h("ul", null, list.map((r) => h("li", null, `${moment(r.time)} · ${bytes(r.bytes)}`))))))));
+          list.map((r) => branch(`${path} ${r.time}`, `${moment(r.time)} · ${bytes(r.bytes)}`, "", h("ul", { class: "headers" }, r.headers.map((text) => h("li", null, text))))))))));
   }
 
   // Asks, and then empties the store.
@@ -117,7 +117,9 @@ export class DeveloperView {
           if (!answer.ok) throw new Error(told.error || String(answer.status));
           end();
           say(`${count(told.cleared)} samples are gone.`);
-          this.app.refresh(true);
+          this.inside = null;
+          await this.app.refresh(true);
+          this.app.status = this.data;
           this.app.timeline.refresh(true);
         } catch (e) {
           said.textContent = `Not cleared: ${e.message}`;

@@ -508,7 +508,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except (Bad, re.error) as error:
             code, body = 400, {"error": str(error)}
         data = json.dumps(body).encode()
-        self.server.store.requests.append({"time": time.time(), "path": url.path, "status": code, "bytes": len(data)})
+        self.server.store.requests.append({"time": time.time(), "path": url.path, "status": code, "bytes": len(data), "headers": [f"{k}: {v}" for k, v in self.headers.items()]})
         self.reply(code, data, {"Content-Type": "application/json", "Cache-Control": "no-cache"})
 
     def do_POST(self):

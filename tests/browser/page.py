@@ -419,6 +419,7 @@ def test_hearth(p):
     check("12 different ones" in p.text("#main"), f"not how often stacks repeat: {p.text('.facts')}")
     p.run("document.querySelectorAll('.developer details summary').forEach((s) => s.click())")
     check("status 200" in p.text(".developer"), "the requests are no tree")
+    check("User-Agent: Mozilla" in p.text(".developer .headers"), f"a request has no headers: {p.text('.developer details')}")
     check("bytes a sample" in p.text("#main") and "/api/v1/status" in p.text("#main"), "no store, no requests")
     p.b.keys("/lost")
     p.until("return !/hearth_samples_total/.test(document.querySelector('#main').innerText)", "counters cannot be searched")
@@ -564,8 +565,9 @@ def test_of_clearing(p):
         p.until("return /cannot be undone/.test(document.querySelector('dialog.ask')?.innerText)", "nobody asks")
         p.button(answer, "dialog.ask")
         p.until("return !document.querySelector('dialog.ask')", "the question stays")
+        p.until("return /stacks\\s+none/.test(document.querySelector('.developer .facts').innerText) !== arguments[0]", f"after {answer}, stacks: {p.text('.facts')}", left)
         p.b.keys("1")
-        p.until("return document.querySelector('#main').innerText.includes('No samples') !== arguments[0]", f"after {answer}", left)
+        p.until("return document.querySelector('#main').innerText.includes('No samples yet') !== arguments[0]", f"after {answer}: {p.text('#main')[:200]}", left)
         p.b.keys("7")
 
 

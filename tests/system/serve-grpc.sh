@@ -49,7 +49,11 @@ curl -fsS "$http/metrics" >metrics
 grep -q '^hearth_received_requests_total{path="/opentelemetry.*ProfilesService/Export",code="OK"} 5$' metrics || fail "$(cat metrics)"
 curl -fsS "$http/api/v1/status" | python3 -c '
 import json, sys
-seen = {(r["path"].split(".")[-1], r["status"]) for r in json.load(sys.stdin)["requests"]}
+requests = json.load(sys.stdin)["requests"]
+seen = {(r["path"].split(".")[-1], r["status"]) for r in requests}
+of_curl = [r["headers"] for r in requests if any(h.startswith("user-agent: curl/") for h in r["headers"])]
+if not of_curl or not {"te: trailers", "content-type: application/grpc"} <= set(of_curl[-1]) or any(h.startswith(":") for h in of_curl[-1]):
+    sys.exit(f"the metadata of curl: {of_curl}")
 wanted = {("ProfilesService/Export", s) for s in (200, 400, 429)} | {("LogsService/Export", 200)}
 sys.exit(f"not among the last requests: {wanted - seen}" if wanted - seen else 0)' || fail "the last requests"
 

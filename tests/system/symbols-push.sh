@@ -153,6 +153,12 @@ grep -q 'wants its token' push.err || fail "push says $(cat push.err)"
 "$HEARTH" symbols push --collector-token-file tokens prog "$url" 2>push.err || fail "push: $(cat push.err)"
 gzip -k prog
 zstd -q prog
+curl -sf -u x:s3cret "$url/api/v1/status" | python3 -c '
+import json, sys
+text = sys.stdin.read()
+headers = [h for r in json.loads(text)["requests"] for h in r["headers"]]
+sys.exit(f"the token, or no header: {headers}" if "s3cret" in text or "eDpzM2NyZXQ" in text or "authorization: (not shown)" not in map(str.lower, headers) else 0)' ||
+	fail "headers of the last requests"
 for packed in gzip:prog.gz zstd:prog.zst; do
 	curl -sf -u x:s3cret -H "Content-Encoding: ${packed%:*}" --data-binary "@${packed#*:}" "$url/api/v1/symbols" | grep -q "\"build_id\":\"$gnu_id\"" ||
 		fail "$packed is not taken"
