@@ -95,9 +95,12 @@ def test_held(p):
             pressed = p.run(CONTROLS, "button[aria-pressed=true]:not(:disabled)")
             check(len(pressed) > 1, f"{view}: only {len(pressed)} are pressed")
             for x, y in p.run(CONTROLS, "button:not(:disabled)"):
-                p.b.hold(round(x), round(y))
-                is_held, ratio, what = p.run(UNREADABLE, x, y, ":active")
-                p.b.release(700, 2)  # beside it: nothing is clicked
+                for _ in range(3):  # an answer that comes meanwhile may have the button drawn anew
+                    p.b.hold(round(x), round(y))
+                    is_held, ratio, what = p.run(UNREADABLE, x, y, ":active")
+                    p.b.release(700, 2)  # beside it: nothing is clicked
+                    if is_held:
+                        break
                 check(is_held and ratio >= 4.5, f"{view}, {theme}: {ratio:.1f} to 1 while held down ({is_held}): {what}")
     p.run("delete document.documentElement.dataset.theme")
 
