@@ -6,7 +6,7 @@
 enum { BYTES = 64 << 20, ROUNDS = 1000 };
 
 static volatile unsigned result = 1;
-static volatile int ended; /* never */
+static volatile int ended;    /* never */
 static unsigned char *memory; /* NULL: not cold */
 
 static unsigned spin(void)
