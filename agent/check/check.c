@@ -165,5 +165,6 @@ int agent_check(bool any_version, const char *proc, void (*fn)(void *arg, const 
 	check_settings(&c);
 	check_pids(&c, proc);
 	check_surroundings(&c);
+	check_runtimes(&c);
 	return c.failed;
 }

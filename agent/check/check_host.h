@@ -40,5 +40,7 @@ void check_security(struct checker *c);
 void check_settings(struct checker *c);
 void check_pids(struct checker *c, const char *proc);
 void check_surroundings(struct checker *c);
+/* agent/check/check_runtimes.c */
+void check_runtimes(struct checker *c);
 
 #endif

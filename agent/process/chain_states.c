@@ -32,6 +32,14 @@ static bool add_libc(const struct address_space *as, struct chain_state *state)
 	return true;
 }
 
+enum chain_trouble chain_state_of(const struct address_space *as, const struct mapping *m, struct chain_state *ret)
+{
+	*ret = m->file->info.runtime.state;
+	if (!runtime_file_has_threads(&m->file->info.runtime))
+		return CHAIN_TROUBLE_LAYOUT;
+	return add_libc(as, ret) ? CHAIN_TROUBLE_NONE : CHAIN_TROUBLE_LIBC;
+}
+
 /* The file of the program that @as runs; NULL: not known. */
 static const struct file *find_program(const struct address_space *as, const char *exe_path)
 {
@@ -79,12 +87,10 @@ uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struc
 	as->runtimes = 0;
 	program = find_program(as, exe_path);
 	while ((m = find_file(as, RUNTIME_FILE_CHAIN, &at))) {
-		struct chain_state state = m->file->info.runtime.state;
+		struct chain_state state;
 
 		/* another mapping of the file, or another file: of two Pythons the first is told */
-		if (!runtime_file_has_threads(&m->file->info.runtime) || as->runtimes & 1u << state.runtime)
-			continue;
-		if (!add_libc(as, &state))
+		if (as->runtimes & 1u << m->file->info.runtime.id || chain_state_of(as, m, &state))
 			continue;
 		if (program && !tell_program_state(program, m->file, state, sampler))
 			of_program |= 1u << state.runtime;

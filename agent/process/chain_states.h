@@ -10,6 +10,19 @@
 
 struct sampler;
 
+/* Why the chains of a runtime cannot be read. X(name, text) */
+#define CHAIN_TROUBLES(X) \
+	X(NONE, "")       \
+	X(LAYOUT, "this version is not known") X(LIBC, "its C library is not known, by which its threads are found")
+
+#define CHAIN_TROUBLE_NAME(name, text) CHAIN_TROUBLE_##name,
+#define CHAIN_TROUBLE_TEXT(name, text) text,
+enum chain_trouble { CHAIN_TROUBLES(CHAIN_TROUBLE_NAME) };
+
+/* Puts the state of the runtime of @m's file, which is of kind RUNTIME_FILE_CHAIN, into *@ret, at bias 0 and without asid,
+ * or tells why it has none in @as. */
+enum chain_trouble chain_state_of(const struct address_space *as, const struct mapping *m, struct chain_state *ret);
+
 /* Tells the kernel how the runtimes of @as look, unless it knows that for these mappings; of those that are in the program
  * itself, which is the file @exe_path (or NULL), also for other processes that run it. Returns the runtimes that it can
  * collect chains of (proc_value.runtimes). */

@@ -381,16 +381,23 @@ int processes_scan(struct processes *ps)
 	return 0;
 }
 
-void processes_tell_chains(struct processes *ps, struct sampler *sampler)
+void processes_each(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg)
 {
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&ps->by_pid, &pos, NULL, &value)) {
-		const struct process *p = value;
+	while (map_next(&ps->by_pid, &pos, NULL, &value))
+		fn(arg, value);
+}
 
-		(void)chain_states_tell(p->as, p->exe_path, sampler);
-	}
+static void tell_chains(void *arg, struct process *p)
+{
+	(void)chain_states_tell(p->as, p->exe_path, arg);
+}
+
+void processes_tell_chains(struct processes *ps, struct sampler *sampler)
+{
+	processes_each(ps, tell_chains, sampler);
 }
 
 /* Does the pid belong to another process now, or has it executed another program, without a record that we saw? */

@@ -59,6 +59,9 @@ void processes_on_map(struct processes *ps,
 /* Reads all processes of /proc that are not known yet. 0 or -errno. */
 int processes_scan(struct processes *ps);
 
+/* Calls @fn for each process that is known. */
+void processes_each(struct processes *ps, void (*fn)(void *arg, struct process *p), void *arg);
+
 /* Tells the kernel of the runtimes of all known processes, so that the first samples have their frames where the program is
  * enough to find them (chain_states_tell). */
 void processes_tell_chains(struct processes *ps, struct sampler *sampler);

@@ -27,11 +27,36 @@ says yes "BPF programs on perf events"
 says yes "the host's processes"
 ! grep -q '^no ' out || fail "a 'no' here: $(cat out)"
 
+# interpreters that run: one that is read, one that nobody knows, whose processes are counted together
+cat >unknown.c <<'END'
+#include <unistd.h>
+char _PyRuntime[4096], PyCode_Type[400];
+unsigned long Py_Version = 0x03630000;
+int main(void)
+{
+	return pause();
+}
+END
+"${CC:-gcc}" -rdynamic -o unknown unknown.c
+start unknown.out ./unknown
+start unknown2.out ./unknown
+check 0
+says partly "python 3\.99 \($PWD/unknown\): 2 processes, recognised by .dynsym; this version is not known"
+if python=$(readlink -f /usr/bin/python3) && nm -D "$python" 2>/dev/null | grep -q PyCode_Type; then
+	start python.out "$python" -c 'import time; time.sleep(300)'
+	until_true 60 grep -q "$python" "/proc/$started/maps"
+	check 0
+	says yes "python 3\.[0-9.]+ \($python\): [0-9]+ process(es)?, recognised by .dynsym$"
+else
+	left_out "an interpreter that is read: no /usr/bin/python3 with symbols here"
+fi
+
 # without privileges
 check 1 setpriv --reuid 65534 --regid 65534 --clear-groups
 says no "capabilities: CAP_BPF, CAP_PERFMON"
 says no "BPF programs on perf events: permission denied"
 says yes "kernel BTF"
+says unknown "interpreters: permission denied"
 grep -q 'needed things are missing' err || fail "stderr: $(cat err)"
 
 # less than root

@@ -20,11 +20,23 @@ enum runtime_file_kind {
 	RUNTIME_FILE_LIBC,  /* a C library that tells where a thread's keys are */
 };
 
+/* How a runtime was recognised. X(name, text) */
+#define RUNTIME_WAYS(X)                 \
+	X(DYNSYM, ".dynsym")            \
+	X(SYMTAB, ".symtab")            \
+	X(DEBUG_FILE, "its debug file") \
+	X(CONTENT, "its content")
+
+#define RUNTIME_WAY_NAME(name, text) RUNTIME_WAY_##name,
+#define RUNTIME_WAY_TEXT(name, text) text,
+enum runtime_way { RUNTIME_WAYS(RUNTIME_WAY_NAME) RUNTIME_WAY_MAX };
+
 /* Plain bytes: goes from process to process. Addresses are ELF virtual addresses; 0: there is no such thing. */
 struct runtime_file {
 	uint32_t kind;	  /* enum runtime_file_kind */
 	uint32_t id;	  /* RUNTIME_FILE_CHAIN: enum runtime_id */
 	uint32_t version; /* major << 16 | minor << 8 | micro; 0: not known */
+	uint32_t way;	  /* RUNTIME_FILE_CHAIN: enum runtime_way */
 	struct {
 		uint64_t start, end;
 	} loop; /* code of the interpreter's loop, where segments without markers need it */

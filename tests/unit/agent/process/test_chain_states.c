@@ -212,6 +212,20 @@ static void test_layout(void **state)
 	assert_null(chain_layout(as, RUNTIME_ID_MAX));
 }
 
+/* The reasons why there is no state. */
+static void test_troubles(void **state)
+{
+	const struct mapping of_python = { .file = &python }, of_unknown = { .file = &unknown };
+	struct chain_state found;
+
+	(void)state;
+	assert_int_equal(chain_state_of(as, &of_unknown, &found), CHAIN_TROUBLE_LAYOUT);
+	assert_int_equal(chain_state_of(as, &of_python, &found), CHAIN_TROUBLE_LIBC);
+	map(0, &libc);
+	assert_int_equal(chain_state_of(as, &of_python, &found), CHAIN_TROUBLE_NONE);
+	assert_true(found.thread.offset == -784 && found.thread.addr == VADDR + 0x200 && !found.asid);
+}
+
 /* Ways to a thread that need no C library's facts, and no address. */
 static void test_places(void **state)
 {
@@ -269,6 +283,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_program, make, destroy),
 		cmocka_unit_test_setup_teardown(test_library, make, destroy),
 		cmocka_unit_test_setup_teardown(test_layout, make, destroy),
+		cmocka_unit_test_setup_teardown(test_troubles, make, destroy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

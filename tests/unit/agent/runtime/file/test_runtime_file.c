@@ -258,6 +258,7 @@ static void test_no_hash(void **state)
 
 static void test_sound(void **state)
 {
+	const struct runtime_file last_way = { .way = RUNTIME_WAY_MAX - 1 }, no_way = { .way = RUNTIME_WAY_MAX };
 	static const struct {
 		uint32_t kind, id, runtime;
 		bool is_sound;
@@ -280,6 +281,8 @@ static void test_sound(void **state)
 
 		assert_int_equal(runtime_file_is_sound(&f), cases[i].is_sound);
 	}
+	assert_true(runtime_file_is_sound(&last_way));
+	assert_false(runtime_file_is_sound(&no_way));
 }
 
 /* Reads @len bytes of a file, changed or cut. */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtimes of the processes that run now, as the agent would recognise them: it reads the files that they have mapped in
+ * the same way, through the process without privileges. Files of one path and version are one line, as are those of
+ * containers of one image. No state.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/check/check_host.h"
+#include "agent/files/files.h"
+#include "agent/helper/elf_helper.h"
+#include "agent/process/chain_states.h"
+#include "agent/process/processes.h"
+#include "agent/runtime/choice.h"
+#include "base/cleanup.h"
+#include "base/metrics.h"
+
+enum { MAX_FOUND = 64 };
+
+/* Processes that have a runtime from files alike. */
+struct found {
+	const struct file *file;
+	enum chain_trouble trouble;
+	uint32_t process_cnt;
+	const struct process *last; /* of these */
+};
+
+struct runtimes_found {
+	struct found list[MAX_FOUND];
+	uint32_t count;
+	uint32_t left_out_cnt; /* processes for which the list has no room */
+};
+
+static bool is_alike(const struct file *a, const struct file *b)
+{
+	return a->info.runtime.id == b->info.runtime.id && a->info.runtime.version == b->info.runtime.version && a->path &&
+	       b->path && !strcmp(a->path, b->path);
+}
+
+static void add(struct runtimes_found *found, const struct process *p, const struct file *file, enum chain_trouble trouble)
+{
+	struct found *f = found->list;
+
+	while (f < found->list + found->count && !(f->trouble == trouble && is_alike(f->file, file)))
+		f++;
+	if (f == found->list + MAX_FOUND) {
+		found->left_out_cnt++;
+		return;
+	}
+	if (f == found->list + found->count) {
+		*f = (struct found){ .file = file, .trouble = trouble };
+		found->count++;
+	}
+	f->process_cnt += f->last != p; /* it has several pieces of the file */
+	f->last = p;
+}
+
+static void look(void *arg, struct process *p)
+{
+	struct chain_state ignored;
+
+	for (uint32_t i = 0; i < p->as->count; i++) {
+		const struct mapping *m = &p->as->maps[i];
+
+		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CHAIN)
+			add(arg, p, m->file, chain_state_of(p->as, m, &ignored));
+	}
+}
+
+/* --- words --- */
+
+static void print_version(uint32_t version, char *text, size_t size)
+{
+	if (version & 0xff)
+		snprintf(text, size, "%u.%u.%u", version >> 16, version >> 8 & 0xff, version & 0xff);
+	else if (version)
+		snprintf(text, size, "%u.%u", version >> 16, version >> 8 & 0xff);
+	else
+		snprintf(text, size, "of an unknown version");
+}
+
+static void say(struct checker *c, const struct found *f)
+{
+	static const char *const troubles[] = { CHAIN_TROUBLES(CHAIN_TROUBLE_TEXT) };
+	static const char *const ways[] = { RUNTIME_WAYS(RUNTIME_WAY_TEXT) };
+	const struct runtime_file *runtime = &f->file->info.runtime;
+	char name[256], found[128], version[32];
+
+	print_version(runtime->version, version, sizeof(version));
+	snprintf(name, sizeof(name), "%s %s (%s)", runtime_own_word(runtime->id), version,
+		 f->file->path ? f->file->path : "a file without a name");
+	snprintf(found, sizeof(found), "%u process%s, recognised by %s%s%s", f->process_cnt, f->process_cnt == 1 ? "" : "es",
+		 ways[runtime->way], f->trouble ? "; " : "", troubles[f->trouble]);
+	checker_say(c, name, f->trouble ? CHECK_PARTLY : CHECK_YES, found,
+		    f->trouble ? "its stacks stay those of the interpreter, without the functions of scripts"
+			       : "the functions of its scripts are shown, with files and lines",
+		    "nothing to be done here, unless another version can run it: docs/scripts.md lists those that are read");
+}
+
+static void say_all(struct checker *c, const struct runtimes_found *found)
+{
+	char text[64];
+
+	if (!found->count)
+		checker_say(c, "interpreters", CHECK_YES, "none is running", "the functions of their scripts are shown", "");
+	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++)
+		for (uint32_t i = 0; i < found->count; i++)
+			if (found->list[i].file->info.runtime.id == id)
+				say(c, &found->list[i]);
+	if (!found->left_out_cnt)
+		return;
+	snprintf(text, sizeof(text), "%u more processes", found->left_out_cnt);
+	checker_say(c, "further interpreters", CHECK_YES, text, "not listed here, as they are of many different files", "");
+}
+
+/* --- reading --- */
+
+/* The agent's parts that recognise a runtime. */
+struct parts {
+	struct metrics *metrics;
+	struct files *files;
+	struct processes *processes;
+};
+
+static void stop(struct parts *p)
+{
+	processes_free(p->processes);
+	files_free(p->files);
+	metrics_free(p->metrics);
+}
+
+static int start(struct parts *p)
+{
+	struct elf_service *service = NULL;
+	struct file_opener *opener = NULL;
+	int error;
+
+	p->metrics = metrics_new();
+	error = p->metrics ? elf_helper_new(elf_service_new, p->metrics, &service) : -ENOMEM;
+	if (!error)
+		error = file_opener_new(p->metrics, &opener);
+	if (error) {
+		elf_service_free(service);
+		return error;
+	}
+	error = files_new(service, opener, p->metrics, &p->files);
+	return error ? error : processes_new(p->files, &p->processes);
+}
+
+void check_runtimes(struct checker *c)
+{
+	AUTO(stop) struct parts parts = { 0 };
+	struct runtimes_found found = { .count = 0 };
+	int error;
+
+	if (geteuid()) {
+		checker_say(c, "interpreters", CHECK_UNKNOWN, "permission denied",
+			    "the functions of their scripts are shown",
+			    "ask as root, who can see what other users' processes have mapped");
+		return;
+	}
+	error = start(&parts);
+	if (!error)
+		error = processes_scan(parts.processes);
+	if (error)
+		checker_say(c, "interpreters", CHECK_UNKNOWN, strerror(-error), "the functions of their scripts are shown",
+			    "see the lines above: hearth reads programs' files as it would do here");
+	else
+		processes_each(parts.processes, look, &found);
+	if (!error)
+		say_all(c, &found);
+}
