@@ -410,6 +410,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		lose(in, &r->hdr);
 		return false;
 	}
+	if (s->chain_cnt)
+		traces_note_script(in->traces, in->merged->outcome);
 	if (traces_last_asks_runtimes(in->traces))
 		runtimes_see(in->runtimes, p);
 	meet_files(in, known);

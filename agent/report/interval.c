@@ -483,14 +483,17 @@ static int32_t build_stack(struct interval *iv, const struct traces *t, const st
 static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
 {
 	struct builder *b = iv->builder;
+	char outcome[SCRIPT_OUTCOME_BYTES];
 	uint32_t count = 2;
-	int32_t attributes[4] = {
+	int32_t attributes[5] = {
 		builder_attribute_string(b, "thread.name", str_z(e->comm)),
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
 
 	if (!e->process->is_outside)
 		attributes[count++] = builder_attribute_int(b, "thread.id", e->tid);
+	if (e->script)
+		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
 	if (walk_end_is_truncated(end))
 		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
 	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, 0,

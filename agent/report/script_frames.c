@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "agent/report/script_frames.h"
+#include "agent/runtime/choice.h"
 #include "agent/runtime/glue.h"
 #include "agent/runtime/object.h"
+#include "agent/samples/merge.h"
+#include "proto/sums/truth.h"
 
 bool script_frame_find(const struct trace_frame *frame, struct frame_line *ret)
 {
@@ -21,6 +26,18 @@ bool script_frame_find(const struct trace_frame *frame, struct frame_line *ret)
 const char *script_frame_type(const struct trace_frame *frame)
 {
 	return frame->object ? object_frame_type(frame->object->runtime) : "script";
+}
+
+struct str script_outcome(uint32_t outcome, char text[static SCRIPT_OUTCOME_BYTES])
+{
+#define X(name, text) text,
+	static const char *const ends[SCRIPT_END_MAX] = { CHAIN_ENDS(X) "does not fit the native stack" };
+#undef X
+	uint32_t end = SCRIPT_OUTCOME_END(outcome);
+
+	snprintf(text, SCRIPT_OUTCOME_BYTES, "%s: %s", runtime_own_word(SCRIPT_OUTCOME_RUNTIME(outcome)),
+		 end == CHAIN_END_ROOT ? TRUTH_SCRIPT_COMPLETE : ends[end]);
+	return str_z(text);
 }
 
 enum frame_glue script_frame_glue(const struct names *names, const struct trace_frame *frame)

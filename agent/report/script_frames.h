@@ -13,6 +13,10 @@ bool script_frame_find(const struct trace_frame *frame, struct frame_line *ret);
 /* The profile.frame.type of @frame, static. */
 const char *script_frame_type(const struct trace_frame *frame);
 
+/* A SCRIPT_OUTCOME (agent/samples/merge.h) as the attribute TRUTH_SCRIPT_KEY has it; written to @text. */
+enum { SCRIPT_OUTCOME_BYTES = 64 };
+struct str script_outcome(uint32_t outcome, char text[static SCRIPT_OUTCOME_BYTES]);
+
 /* Whether a frame stands for something where frames of scripts are. */
 enum frame_glue {
 	FRAME_STAYS,

@@ -106,7 +106,7 @@ static void pair_with_loops(struct merge *m)
 static void end_chain(struct merge *m)
 {
 	struct chain_counts *counts = counts_of(m, m->runtime);
-	uint32_t before = m->user_cnt;
+	uint32_t before = m->user_cnt, end = m->end;
 
 	pair_with_loops(m);
 	for (uint32_t k = m->segment_cnt; k-- > m->first;) {
@@ -116,8 +116,13 @@ static void end_chain(struct merge *m)
 			before = segment->at;
 		else if (counts && segment->from < segment->to) /* Python has one without frames at the root */
 			counts->unplaced_segments++;
+		if (segment->at == NOWHERE && end == CHAIN_END_ROOT)
+			end = SCRIPT_MISFIT;
 		segment->before = before;
 	}
+	if (counts && end != CHAIN_END_NO_THREAD &&
+	    (end != CHAIN_END_ROOT || (!m->out->outcome && m->segment_cnt > m->first)))
+		m->out->outcome = SCRIPT_OUTCOME(m->runtime, end);
 	m->first = m->segment_cnt;
 	m->next = 0;
 }
@@ -202,6 +207,7 @@ void merge_chains(const struct process *p, const struct pending_sample *s, const
 	uint32_t done = 0;
 
 	ret->count = 0;
+	ret->outcome = 0;
 	m.runtime = RUNTIME_ID_MAX; /* words before the first head are nobody's */
 	find_segments(&m);
 	sort_segments(&m);

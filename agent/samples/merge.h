@@ -23,9 +23,21 @@ enum { MAX_MERGED_FRAMES = MAX_USER_FRAMES + MAX_CHAIN_WORDS / 2 };
 #define FRAME_OBJECT(frame)	   ((uint32_t)((frame) >> 32) & (OBJECT_IDS - 1))
 #define FRAME_PLACE(frame)	   ((uint32_t)(frame))
 
+/* How the frames of a script in a stack came out: CHAIN_ENDS, ... */
+enum script_end {
+	SCRIPT_MISFIT = CHAIN_END_MAX, /* ... or part of them has no place among the native frames */
+	SCRIPT_END_MAX,
+};
+
+/* The same of a runtime, in one number; 0: the stack has no script. */
+#define SCRIPT_OUTCOME(runtime, end)	(1 + (uint32_t)(runtime)*SCRIPT_END_MAX + (uint32_t)(end))
+#define SCRIPT_OUTCOME_RUNTIME(outcome) (((outcome)-1) / SCRIPT_END_MAX)
+#define SCRIPT_OUTCOME_END(outcome)	(((outcome)-1) % SCRIPT_END_MAX)
+
 struct merged {
 	uint64_t frames[MAX_MERGED_FRAMES]; /* innermost first: user addresses with FRAME_EXACT, and frames of scripts */
 	uint32_t count;
+	uint32_t outcome; /* SCRIPT_OUTCOME of the chain that came out worst */
 };
 
 /* What the chains of one runtime came to. */

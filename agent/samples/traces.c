@@ -213,6 +213,11 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 	return 0;
 }
 
+void traces_note_script(struct traces *t, uint32_t outcome)
+{
+	t->events[t->event_cnt - 1].script = outcome;
+}
+
 const struct trace_frame *traces_last_user_frame(const struct traces *t)
 {
 	const struct trace *trace = &t->traces[t->events[t->event_cnt - 1].trace];

@@ -42,6 +42,7 @@ struct trace_event {
 	uint32_t trace;
 	uint32_t tid;
 	uint32_t cpu;
+	uint32_t script; /* SCRIPT_OUTCOME; 0: the stack has no script */
 	char comm[COMM_BYTES];
 };
 
@@ -59,6 +60,9 @@ void traces_free(struct traces *t);
  * the walk that counts. 0 or -ENOMEM (the sample is lost then). */
 int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 	       uint32_t user_cnt, enum walk_end end);
+
+/* Notes the SCRIPT_OUTCOME of the sample added last. */
+void traces_note_script(struct traces *t, uint32_t outcome);
 
 /* The innermost user frame of the sample added last; NULL: it has none. */
 const struct trace_frame *traces_last_user_frame(const struct traces *t);

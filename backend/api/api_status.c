@@ -15,6 +15,7 @@
 #include "proto/unnamed.h"
 
 #define TRUNCATED "hearth.stack.truncated"
+#define SCRIPT	  "hearth.script" /* "RUNTIME: OUTCOME" (proto/sums/truth.h) */
 
 enum { NAMED_PERCENT = 90 };
 
@@ -170,6 +171,21 @@ static int count_reason(void *arg, const char *reason, int64_t weight, uint64_t 
 	return 0;
 }
 
+/* How the stacks with functions of scripts came out. */
+static int write_script(void *arg, const char *outcome, int64_t weight, uint64_t events)
+{
+	struct truth *t = arg;
+
+	(void)weight;
+	if (!*outcome)
+		return 0;
+	json_object_begin(t->j);
+	api_write_text(t->j, "outcome", outcome);
+	api_write_number(t->j, "events", (int64_t)events);
+	json_object_end(t->j);
+	return 0;
+}
+
 static int count_frames(void *arg, const struct store_executable *e)
 {
 	struct truth *t = arg;
@@ -196,6 +212,11 @@ int api_truth(struct api_call *call)
 	json_key(t.j, "truncated");
 	json_array_begin(t.j);
 	err = store->read->label_values(store, &q.sel, TRUNCATED, count_reason, &t);
+	json_array_end(t.j);
+	json_key(t.j, "scripts");
+	json_array_begin(t.j);
+	if (!err)
+		err = store->read->label_values(store, &q.sel, SCRIPT, write_script, &t);
 	json_array_end(t.j);
 	if (!err)
 		err = store->read->executables(store, &q.sel, count_frames, &t);

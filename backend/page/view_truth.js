@@ -26,6 +26,26 @@ function gauge(title, text, part, says, className) {
   return h("div", { class: `gauge ${className}` }, h("h3", null, title), h("div", { class: "figure" }, text), part === null ? null : bar(part), h("p", { class: "quiet" }, says));
 }
 
+// [{runtime, events, complete, faults: [[fault, events]]}] of {outcome: "RUNTIME: FAULT or complete", events}, most events first.
+export function scriptsByRuntime(scripts) {
+  const rows = new Map();
+  for (const { outcome, events } of scripts) {
+    const [runtime, fault] = outcome.split(/: (.*)/s), row = rows.get(runtime) || { runtime, events: 0, complete: 0, faults: [] };
+    rows.set(runtime, row);
+    row.events += events;
+    if (fault === "complete") row.complete += events;
+    else row.faults.push([fault || outcome, events]);
+  }
+  return [...rows.values()].sort((a, b) => b.events - a.events);
+}
+
+function scriptTable(scripts) {
+  return h("table", { class: "grid" },
+    h("thead", null, h("tr", null, h("th", { scope: "col", class: "number" }, "Samples"), h("th", { scope: "col", class: "number" }, "Complete"), h("th", { scope: "col" }, "Runtime"), h("th", { scope: "col" }, "Else"))),
+    h("tbody", null, scriptsByRuntime(scripts).map((r) => h("tr", null, h("td", { class: "number" }, count(r.events)), h("td", { class: "number" }, percent(r.complete, r.events)),
+      h("td", null, r.runtime), h("td", null, r.faults.map(([fault, n]) => `${fault} ${count(n)}`).join(", "))))));
+}
+
 const nothing = (title) => gauge(title, "–", null, "No samples in this range.", "");
 
 export class TruthView {
@@ -60,6 +80,7 @@ export class TruthView {
         h("thead", null, h("tr", null, h("th", { scope: "col", class: "number" }, "Samples"), h("th", { scope: "col", class: "number" }, "Share"), h("th", { scope: "col" }, "Reason"))),
         h("tbody", null, d.truncated.map((t) => h("tr", null, h("td", { class: "number" }, count(t.events)), h("td", { class: "number" }, percent(t.events, d.events)), h("td", null, t.reason)))))
         : h("p", { class: "quiet" }, d.events ? "All stacks of this range are complete." : "No samples in this range.")),
+      d.scripts && d.scripts.length ? h("section", null, h("h2", null, "Stacks with functions of scripts"), scriptTable(d.scripts)) : null,
       h("section", null, h("h2", null, "Counters of loss"), lost.length ? h("table", { class: "grid" }, h("tbody", null, lost.map(([name, v]) =>
         h("tr", { class: v ? "some" : "none" }, h("td", { class: "number" }, count(v)), h("td", { class: "name" }, name))))) : h("p", { class: "quiet" }, "No counter of loss: this process samples nothing itself.")));
   }

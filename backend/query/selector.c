@@ -50,6 +50,7 @@ static const char *const dotted[] = {
 	"k8s.deployment.name",
 	"deployment.environment.name",
 	"hearth.stack.truncated",
+	"hearth.script",
 };
 
 /* Whether @label equals @key but for '_' where @key has '.'. */

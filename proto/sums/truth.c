@@ -38,8 +38,8 @@ struct tally {
 struct truth {
 	uint64_t events, unnamed_time;
 	struct line sum;
-	struct tally reasons; /* their order gives the index */
-	struct tally executables, ends /* modules where walks ended */, modules;
+	struct tally reasons, faults; /* of stacks, of scripts; their order gives the index */
+	struct tally executables, ends /* modules where walks ended */, modules, runtimes;
 	struct buf key;
 };
 
@@ -76,7 +76,8 @@ struct truth *truth_new(void)
 
 	if (!t)
 		return NULL;
-	if (tally_init(&t->reasons) || tally_init(&t->executables) || tally_init(&t->ends) || tally_init(&t->modules)) {
+	if (tally_init(&t->reasons) || tally_init(&t->faults) || tally_init(&t->executables) || tally_init(&t->ends) ||
+	    tally_init(&t->modules) || tally_init(&t->runtimes)) {
 		truth_free(t);
 		return NULL;
 	}
@@ -88,9 +89,11 @@ void truth_free(struct truth *t)
 	if (!t)
 		return;
 	tally_fini(&t->reasons);
+	tally_fini(&t->faults);
 	tally_fini(&t->executables);
 	tally_fini(&t->ends);
 	tally_fini(&t->modules);
+	tally_fini(&t->runtimes);
 	buf_fini(&t->key);
 	free(t);
 }
@@ -106,6 +109,17 @@ static struct line *line_of(struct truth *t, struct tally *tally, struct str nam
 	buf_append(&t->key, name.data, name.len);
 	index = tally_find(tally, &t->key);
 	return index < 0 ? NULL : &tally->lines[index];
+}
+
+/* The index of @name among the @reasons, which counts @events more of it; a negative errno. */
+static int reason_of(struct truth *t, struct tally *reasons, struct str name, uint64_t events)
+{
+	struct line *line = line_of(t, reasons, name, name);
+
+	if (!line)
+		return -ENOMEM;
+	line->truncated += events;
+	return line - reasons->lines < MAX_REASONS ? (int)(line - reasons->lines) : MAX_REASONS - 1;
 }
 
 /* The user part of a sample: why it is truncated (an empty reason: it is not), and how many frames have no name. */
@@ -190,6 +204,58 @@ static struct str executable_of(const struct stack_sample *s)
 	return name.len ? name : s->comm;
 }
 
+/* A frame of a function of a script, by the words of OpenTelemetry and hearth's own for one whose function is not known. */
+static bool is_of_script(const struct frame *f)
+{
+	static const char *const types[] = { "cpython", "php", "perl", "ruby", "luajit", "script" };
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (str_is(f->type, types[i]))
+			return true;
+	return false;
+}
+
+/* Takes "RUNTIME: OUTCOME" apart. */
+static bool split(struct str text, struct str *runtime, struct str *outcome)
+{
+	const char *colon = memmem(text.data, text.len, ": ", 2);
+
+	if (!colon)
+		return false;
+	*runtime = (struct str){ text.data, (uint32_t)(colon - text.data) };
+	*outcome = (struct str){ colon + 2, text.len - runtime->len - 2 };
+	return true;
+}
+
+/* Counts the sample for the runtime of its script, if it has one. */
+static int add_script(struct truth *t, const struct stack_sample *s)
+{
+	const struct any_value *value = profiles_find_attribute(s->profiles, &s->sample->attributes, TRUTH_SCRIPT_KEY);
+	struct user_part part = { .is_named = true };
+	struct str text, runtime, outcome;
+	int reason = NO_REASON;
+	struct line *line;
+
+	if (!value || !profiles_value_string(s->profiles, value, &text) || !split(text, &runtime, &outcome))
+		return 0;
+	for (uint32_t i = 0; i < s->frame_count; i++) {
+		bool is_one = is_of_script(stack_frame(s, i));
+
+		part.frames += is_one;
+		part.unnamed += is_one && !stack_frame(s, i)->function.len;
+	}
+	if (!str_is(outcome, TRUTH_SCRIPT_COMPLETE)) {
+		reason = reason_of(t, &t->faults, outcome, s->events);
+		if (reason < 0)
+			return reason;
+	}
+	line = line_of(t, &t->runtimes, runtime, STR("[no name]"));
+	if (!line)
+		return -ENOMEM;
+	add_line(line, &part, reason, s->events);
+	return 0;
+}
+
 static int add_stack(void *arg, const struct stack_sample *s)
 {
 	struct user_part part = { .reason = STR(""), .module = STR("[no frame]") };
@@ -204,12 +270,9 @@ static int add_stack(void *arg, const struct stack_sample *s)
 	if (!part.has_stack)
 		return 0;
 	if (part.reason.len) {
-		struct line *line = line_of(t, &t->reasons, part.reason, part.reason);
-
-		if (!line)
-			return -ENOMEM;
-		line->truncated += s->events;
-		reason = line - t->reasons.lines < MAX_REASONS ? (int)(line - t->reasons.lines) : MAX_REASONS - 1;
+		reason = reason_of(t, &t->reasons, part.reason, s->events);
+		if (reason < 0)
+			return reason;
 	}
 	executable = line_of(t, &t->executables, executable_of(s), STR("[no name]"));
 	end = line_of(t, &t->ends, part.module, part.module);
@@ -218,7 +281,7 @@ static int add_stack(void *arg, const struct stack_sample *s)
 	add_line(executable, &part, reason, s->events);
 	add_line(end, &part, reason, s->events);
 	add_line(&t->sum, &part, reason, s->events);
-	return 0;
+	return add_script(t, s);
 }
 
 int truth_add(struct truth *t, const struct profiles *p)
@@ -264,13 +327,13 @@ static struct line *sorted(const struct tally *t, int (*order)(const void *a, co
 	return lines;
 }
 
-static const char *reason_name(const struct truth *t, uint32_t reason)
+static const char *reason_name(const struct tally *reasons, uint32_t reason)
 {
-	return reason == MAX_REASONS - 1 ? "others" : intern_get(t->reasons.keys, reason, NULL);
+	return reason == MAX_REASONS - 1 ? "others" : intern_get(reasons->keys, reason, NULL);
 }
 
 /* "no rule 12, depth 3": heaviest first, equal ones by name. */
-static void print_reasons(const struct truth *t, const struct line *line, struct buf *out)
+static void print_reasons(const struct tally *reasons, const struct line *line, struct buf *out)
 {
 	uint64_t left[MAX_REASONS];
 	const char *separator = "";
@@ -280,13 +343,13 @@ static void print_reasons(const struct truth *t, const struct line *line, struct
 		uint32_t most = 0;
 
 		for (uint32_t i = 1; i < MAX_REASONS; i++)
-			if (left[i] > left[most] ||
-			    (left[i] && left[i] == left[most] && strcmp(reason_name(t, i), reason_name(t, most)) < 0))
+			if (left[i] > left[most] || (left[i] && left[i] == left[most] &&
+						     strcmp(reason_name(reasons, i), reason_name(reasons, most)) < 0))
 				most = i;
 		if (!left[most])
 			return;
 		buf_puts(out, separator);
-		text_name(out, reason_name(t, most), 0);
+		text_name(out, reason_name(reasons, most), 0);
 		buf_printf(out, " %" PRIu64, left[most]);
 		left[most] = 0;
 		separator = ", ";
@@ -353,7 +416,7 @@ static int print_stacks(const struct truth *t, const struct tally *tally, const 
 		if (l->truncated) {
 			text_padded(out, l->name, columns);
 			buf_puts(out, "  ");
-			print_reasons(t, l, out);
+			print_reasons(&t->reasons, l, out);
 		} else {
 			text_name(out, l->name, 0);
 		}
@@ -384,6 +447,36 @@ static int print_unnamed(const struct truth *t, struct buf *out)
 	return 0;
 }
 
+/* The stacks with functions of scripts. */
+static int print_scripts(const struct truth *t, struct buf *out)
+{
+	AUTO_FREE struct line *lines = sorted(&t->runtimes, by_truncated);
+	uint32_t count = intern_count(t->runtimes.keys);
+	unsigned columns;
+
+	if (!lines)
+		return -ENOMEM;
+	columns = name_columns(lines, count, "RUNTIME");
+	if (count)
+		buf_printf(out, "\nstacks of scripts, by runtime\n   STACKS  COMPLETE  UNNAMED FRAMES  %-*s  REASONS\n",
+			   (int)columns, "RUNTIME");
+	for (uint32_t i = 0; i < count; i++) {
+		const struct line *l = &lines[i];
+
+		buf_printf(out, "%9" PRIu64 "  %7.2f%%  %13.2f%%  ", l->stacks,
+			   text_percent(l->stacks - l->truncated, l->stacks), text_percent(l->unnamed, l->frames));
+		if (l->truncated) {
+			text_padded(out, l->name, columns);
+			buf_puts(out, "  ");
+			print_reasons(&t->faults, l, out);
+		} else {
+			text_name(out, l->name, 0);
+		}
+		buf_putc(out, '\n');
+	}
+	return 0;
+}
+
 int truth_report(struct truth *t, struct buf *out)
 {
 	uint64_t complete = t->sum.stacks - t->sum.truncated;
@@ -404,6 +497,8 @@ int truth_report(struct truth *t, struct buf *out)
 		error = print_stacks(t, &t->executables, "stacks, by executable", "EXECUTABLE", true, out);
 	if (!error)
 		error = print_stacks(t, &t->ends, "stacks, by the module where the walk ended", "MODULE", false, out);
+	if (!error)
+		error = print_scripts(t, out);
 	if (!error)
 		error = print_unnamed(t, out);
 	return error ? error : out->failed ? -ENOMEM : 0;

@@ -415,7 +415,8 @@ def truth(store, p):
     samples, head = store.select(p)
     n, cut = len(samples), min(len(samples), 7)
     types = types_of(samples)
-    return {**head, "named_self": sum(t["self"] - t["unnamed"] for t in types), "complete": n - cut, "truncated": [{"reason": "no rule", "events": cut}] if cut else [], "unnamed_frames": 3, "frames": 120,
+    return {**head, "named_self": sum(t["self"] - t["unnamed"] for t in types), "complete": n - cut, "truncated": [{"reason": "no rule", "events": cut}] if cut else [],
+            "scripts": [{"outcome": "python: complete", "events": 990}, {"outcome": "python: torn", "events": 10}, {"outcome": "php: complete", "events": 5000}], "unnamed_frames": 3, "frames": 120,
             "counters": {'hearth_samples_lost_total{reason="ring full"}': 0, 'hearth_samples_lost_total{reason="queue full"}': 0, "hearth_samples_not_sampled_total": 12},
             "cpu_seconds": 0.004 * (time.time() - store.began + 3600), "uptime_seconds": time.time() - store.began + 3600, "resident_bytes": 21_400_000}
 

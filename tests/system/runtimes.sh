@@ -41,10 +41,15 @@ hides() {
 
 recorded --runtimes python
 shows python
+"$HEARTH" report x.otlp --format truth >truth
+awk '/^stacks of scripts, by runtime/ { on = 1 } on && $4 == "python" { found = $1 > 50 && $2 + 0 >= 90 && $3 + 0 <= 5 } END { exit !found }' truth ||
+	fail "the truth of the script's stacks: $(cat truth)"
 recorded --runtimes all,-php
 shows all,-php
 recorded --runtimes none
 hides none
+"$HEARTH" report x.otlp --format truth >truth
+! grep -q "stacks of scripts" truth || fail "none has stacks of scripts: $(cat truth)"
 recorded --runtimes=-python
 hides -python
 HEARTH_RUNTIMES=php,hotspot recorded

@@ -405,6 +405,7 @@ static void test_scripts(void **state)
 		    !counts->unplaced_segments);
 	assert_int_equal(traces_get(in.traces, 0)->frame_cnt, 3);
 	assert_true(traces_get(in.traces, 0)->has_script);
+	assert_int_equal(traces_events(in.traces)[0].script, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_ROOT));
 	frame = traces_frame(in.traces, traces_frame_ids(in.traces, traces_get(in.traces, 0))[1]);
 	assert_int_equal(frame->kind, FRAME_SCRIPTED);
 	assert_int_equal(frame->addr, 7);

@@ -144,6 +144,7 @@ static void test_markers(void **state)
 	assert_int_equal(counts[0].frames, 3);
 	assert_int_equal(counts[0].ends[CHAIN_END_ROOT], 1);
 	assert_true(!counts[0].unplaced_segments && !counts[0].unknown_objects);
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_ROOT));
 	/* [sp, CFA) */
 	MERGE(natives, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(SP(1)));
 	check("N0 S0:1 N2 N3 N4 N5 ");
@@ -158,6 +159,9 @@ static void test_markers(void **state)
 	check("N0 N1 N2 N3 N4 N5 ");
 	assert_int_equal(counts[0].ends[CHAIN_END_NO_THREAD], 1);
 	assert_int_equal(counts[0].unplaced_segments, 0);
+	assert_int_equal(merged.outcome, 0);
+	MERGE(natives, HEAD(CHAIN_END_ROOT)); /* no function runs */
+	assert_int_equal(merged.outcome, 0);
 }
 
 static void test_unplaced(void **state)
@@ -168,6 +172,7 @@ static void test_unplaced(void **state)
 	      MARKER(0x7fff00000000));
 	check("N0 N1 S0:1 S1:2 N3 N4 N5 S2:3 S3:4 ");
 	assert_int_equal(counts[0].unplaced_segments, 3);
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, SCRIPT_MISFIT));
 	/* not in their order: the second is not where it was looked for */
 	MERGE(natives, HEAD(CHAIN_END_ROOT), F(0, 1), IN(3), F(1, 2), IN(1), F(2, 3), IN(4));
 	check("N0 N1 N2 S0:1 S1:2 S2:3 N5 ");
@@ -189,10 +194,14 @@ static void test_cut(void **state)
 	check("N0 S0:1 N2 N3 N4 N5 S1:2 S2:3 ");
 	assert_int_equal(counts[0].ends[CHAIN_END_DEPTH], 1);
 	assert_int_equal(counts[0].unplaced_segments, 1);
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_DEPTH)); /* says that better */
 	/* in the middle of a pair */
 	merge((const uint64_t[]){ HEAD(CHAIN_END_TORN), F(0, 1), CHAIN_WORD(CHAIN_FRAME, S(1)) }, 5, natives, NULL, 2);
 	check("N0 N1 S0:1 ");
 	assert_int_equal(counts[0].ends[CHAIN_END_TORN], 1);
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_TORN));
+	merge((const uint64_t[]){ HEAD(CHAIN_END_TORN) }, 2, natives, NULL, 2);
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_TORN));
 }
 
 static void test_unknown_sps(void **state)
@@ -248,6 +257,14 @@ static void test_chains(void **state)
 	assert_int_equal(counts[0].frames, 2);
 	MERGE(natives, HEAD_OF(OTHER, CHAIN_END_ROOT), F(2, 3), IN(2), HEAD(CHAIN_END_ROOT), F(0, 1), IN(0), F(1, 2), IN(4));
 	check("S0:1 N1 S2:3 N3 S1:2 N5 ");
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(OTHER, CHAIN_END_ROOT));
+	assert_int_equal(SCRIPT_OUTCOME_RUNTIME(merged.outcome), OTHER);
+	/* one that came out badly counts, whether first or last */
+	MERGE(natives, HEAD(CHAIN_END_TORN), F(0, 1), HEAD_OF(OTHER, CHAIN_END_ROOT), F(2, 3), IN(2));
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_TORN));
+	MERGE(natives, HEAD(CHAIN_END_ROOT), F(0, 1), IN(0), HEAD_OF(OTHER, CHAIN_END_TORN), F(2, 3), IN(2));
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(OTHER, CHAIN_END_TORN));
+	assert_int_equal(SCRIPT_OUTCOME_END(merged.outcome), CHAIN_END_TORN);
 	/* one without a place stands before the next of its own chain */
 	MERGE(natives, HEAD(CHAIN_END_DEPTH), F(0, 1), IN(0), F(1, 2), HEAD_OF(OTHER, CHAIN_END_ROOT), F(2, 3), MARKER(1),
 	      F(3, 4), IN(3));

@@ -52,13 +52,13 @@ struct stack {
 	const char *executable; /* NULL: the resource has none */
 	const char *comm;
 	const char *reason;    /* NULL: no attribute */
-	const char *frames[4]; /* leaf first */
+	const char *frames[4]; /* leaf first; one that begins with '=' is the outcome of the script's chain */
 };
 
 static void add(const struct stack *s)
 {
 	struct key_value name = { .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING } };
-	int32_t stack[4], attributes[2];
+	int32_t stack[4], attributes[3];
 	uint32_t resource, depth = 0, count = 0;
 	static uint64_t time_ns;
 
@@ -67,9 +67,11 @@ static void add(const struct stack *s)
 	attributes[count++] = builder_attribute_string(builder, "thread.name", str_of(s->comm));
 	if (s->reason)
 		attributes[count++] = builder_attribute_string(builder, TRUTH_TRUNCATED_KEY, str_of(s->reason));
-	while (depth < ARRAY_LEN(stack) && s->frames[depth]) {
-		stack[depth] = frame(s->frames[depth]);
-		depth++;
+	for (unsigned i = 0; i < ARRAY_LEN(stack) && s->frames[i]; i++) {
+		if (s->frames[i][0] == '=')
+			attributes[count++] = builder_attribute_string(builder, TRUTH_SCRIPT_KEY, str_of(s->frames[i] + 1));
+		else
+			stack[depth++] = frame(s->frames[i]);
 	}
 	for (unsigned i = 0; i < s->times; i++)
 		builder_event(builder, builder_profile(builder, resource, &spec), builder_stack(builder, stack, depth),
@@ -101,6 +103,8 @@ static void report(const struct stack *stacks, size_t count, struct buf *out)
 #define MAIN	"native /opt/bin/app main"
 #define UNNAMED "native /lib/libb.so -"
 
+#define PYTHON "cpython app.py work", "native /usr/bin/python3 -", "cpython app.py <module>"
+
 static const struct stack stacks[] = {
 	{ 4, "app", "worker", NULL, { "kernel vmlinux schedule", "native /opt/bin/app leaf", MAIN } },
 	{ 2, "app", "worker", "no rule", { "native /opt/bin/app leaf", UNNAMED } },
@@ -116,6 +120,13 @@ static const struct stack stacks[] = {
 	/* --error-frames, and a marker alone, as of another profiler */
 	{ 2, "app", "worker", "no rule", { "native /opt/bin/app leaf", "abort-marker - [stack truncated: no rule]" } },
 	{ 1, "alien", "alien", NULL, { "native /opt/alien run", "abort-marker - native_bad_pc" } },
+	/* scripts: chains that are complete, torn, without a name; one whose attribute makes no sense */
+	{ 6, "python3", "python3", NULL, { PYTHON, "=python: complete" } },
+	{ 2, "python3", "python3", "depth", { PYTHON, "=python: torn" } },
+	{ 1, "python3", "python3", NULL, { PYTHON, "=python: unreadable" } },
+	{ 1, "python3", "python3", NULL, { "script - -", "cpython app.py main", "=python: complete" } },
+	{ 3, "php", "php", NULL, { "php index.php view", "native /usr/bin/php main", "=php: complete" } },
+	{ 1, "php", "php", NULL, { "php index.php view", "=nothing" } },
 };
 
 static void test_report(void **state)
