@@ -18,6 +18,8 @@ struct sample {
 	__u64 frames[2 * MAX_FRAMES];
 };
 
+const volatile __u8 no_stack; /* the record has neither part */
+
 /* The first 8 bytes of the name of the threads that are sampled; 0: all threads are sampled. */
 const volatile __u64 only_comm;
 
@@ -47,6 +49,11 @@ int fp_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	s->time_ns = bpf_ktime_get_ns();
 	s->pid_tgid = bpf_get_current_pid_tgid();
+	s->kernel_bytes = s->user_bytes = 0;
+	if (no_stack) {
+		bpf_ringbuf_output(&ring, s, sizeof(*s) - sizeof(s->frames), BPF_RB_NO_WAKEUP);
+		return 0;
+	}
 	s->kernel_bytes = bpf_get_stack(ctx, s->frames, MAX_FRAMES * sizeof(__u64), 0);
 	if (s->kernel_bytes < 0)
 		s->kernel_bytes = 0;

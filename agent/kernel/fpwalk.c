@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,9 +57,16 @@ static int attach(struct bpf_program *program, unsigned hz)
 		.sample_freq = hz,
 	};
 	const int cpus = libbpf_num_possible_cpus();
+	cpu_set_t ours;
 
-	for (int cpu = 0; cpu < cpus; cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (sched_getaffinity(0, sizeof(ours), &ours))
+		return -errno;
+	for (int cpu = 0; cpu < cpus && cpu < CPU_SETSIZE; cpu++) {
+		int fd;
+
+		if (!CPU_ISSET(cpu, &ours))
+			continue;
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 		if (fd < 0 && errno == ENODEV)
 			continue; /* offline */
@@ -81,6 +89,7 @@ static int load(struct fpwalk *f)
 	if (f->config.comm)
 		memcpy((void *)(uintptr_t)&skel->rodata->only_comm, f->config.comm,
 		       strnlen(f->config.comm, sizeof(skel->rodata->only_comm)));
+	skel->rodata->no_stack = f->config.no_stack;
 	err = fpwalk_bpf__load(skel);
 	if (err)
 		return err;

@@ -14,9 +14,10 @@
 struct fpwalk;
 
 struct fpwalk_config {
-	unsigned hz;	  /* samples a second on each online CPU */
+	unsigned hz;	  /* samples a second on each online CPU that this process may run on */
 	const char *comm; /* the names of the threads that are sampled begin with its first 8 bytes; NULL: all are sampled */
 	bool is_empty;	  /* nothing is walked nor sent: the price of being called at all */
+	bool no_stack;	  /* nothing is walked: the price of sending a record */
 	const pid_t *pids; /* the processes whose samples are counted; NULL: all. Borrowed */
 	size_t pid_count;
 };

@@ -27,42 +27,56 @@ enum {
 	CHAIN_WINDOW_BYTES = 4096,
 	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
 	CHAIN_OWN_WORDS = 20,
-	SENT_ENTRIES = 2048,		 /* a slice for each CPU */
-	RECHECK_NS = 1000000000,	 /* an old object that was looked at so lately is believed to be the same */
+	SENT_SETS = 1024,		 /* a slice for each CPU, a power of two */
+	SENT_WAYS = 2,
+	TICK_SHIFT = 20,		 /* times of objects are in ticks of 2^20 ns */
 	OBJECT_BYTES_A_SECOND = 4 << 20, /* of one CPU; twice that may be saved up */
 	OBJECT_BURST_SECONDS = 2,
 };
+#define TICKS(seconds) ((__u32)((seconds)*1000000000ull >> TICK_SHIFT))
+/* An old object that was looked at so lately is believed to be the same. */
+#define RECHECK_TICKS TICKS(1)
 /* User space may have lost an object: it is sent again after so long. */
-#define RESEND_NS 60000000000ull
+#define RESEND_TICKS TICKS(60)
 /* An object that is younger is looked at for each frame: what programs make and drop is young. */
-#define OLD_NS 10000000000ull
+#define OLD_TICKS TICKS(10)
 
-/* An object that was sent: direct mapped by address. Only its own CPU writes a slice. */
+/* An object that was sent. Only its own CPU writes a slice. */
 struct sent_object {
 	__u64 addr;
 	__u32 pid;
-	__u32 check;	/* checksum over the content that differs from object to object */
-	__u64 witness;	/* a word of the frame that is another one with another object at this address, as a rule */
-	__u64 since_ns; /* it was first seen then */
-	__u64 checked_ns, sent_ns;
+	__u32 check;   /* checksum over the content that differs from object to object */
+	__u32 witness; /* of a word of the frame that is another one with another object at this address, as a rule */
+	__u32 since;   /* it was first seen then, in ticks, which wrap around */
+	__u32 checked, sent;
+};
+
+/* Objects whose addresses have the same hash: a line of a CPU's cache. */
+struct sent_set {
+	struct sent_object way[SENT_WAYS];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SENT_ENTRIES);
+	__uint(map_flags, BPF_F_MMAPABLE); /* begins at a page */
+	__uint(max_entries, SENT_SETS);
 	__type(key, __u32);
-	__type(value, struct sent_object);
+	__type(value, struct sent_set);
 } sent_objects SEC(".maps");
 
 /* The chain in the making. In map memory the verifier does not follow its values, so loops converge. */
 struct chain_work {
 	struct chain_state state;
+	__u32 state_asid; /* it is this address space's; 0: nobody's ... */
+	__u32 state_key;  /* ... and its threads' key; NO_KEY: not known */
 	__u64 window_at; /* user address of window[0] */
 	__u32 window_len;
 	__u32 at;	  /* index in scratch->words of the next word */
 	__u32 head;	  /* index of this chain's second word */
 	__u32 left;	  /* words that may still follow */
 	__u32 sent_first; /* index of this CPU's slice */
+	__u32 sent_way;	  /* where find_sent() found the object, in bytes */
+	__u32 now;	  /* the sample's time in ticks */
 	__u32 end;	  /* enum chain_end */
 	__u64 frame;	  /* the runtime's own: where its walk is */
 	__u64 segment;
@@ -98,7 +112,7 @@ enum { DTV_OFFSET_GLIBC = 0, DTV_OFFSET_MUSL = -8 };
 #else
 enum { DTV_OFFSET_GLIBC = 8, DTV_OFFSET_MUSL = 8 };
 #endif
-enum { MAX_TLS_MODULES = 1 << 16, MAX_KEYS = 1024 };
+enum { MAX_TLS_MODULES = 1 << 16, MAX_KEYS = 1024 /* PTHREAD_KEYS_MAX */, NO_KEY = MAX_KEYS };
 
 /* The address of the variable at @index, {module, offset}, which is what __tls_get_addr is given. 0, or 1: the thread has no
  * block of that module. */
@@ -117,24 +131,40 @@ static __always_inline int find_tls(__u64 tp, __u32 libc, __u64 index, __u64 *re
 	return 0;
 }
 
-/* The address of the value of the key at @key; @values as THREAD_KEY has it. */
-static __always_inline int find_key(__u64 values, __u32 libc, __u64 key_addr, __u64 *ret)
+/*
+ * The key under which threads have their states. A process makes it once, so the sample before on this CPU may know it:
+ * each page that is read costs a look at page tables. 0, or 1: it has none yet.
+ */
+static __always_inline int read_key(struct chain *c, __u32 *ret)
 {
-	__u32 key;
-	__u64 at;
+	struct chain_work *w = c->work;
 
-	if (bpf_probe_read_user(&key, sizeof(key), (void *)key_addr) || key >= MAX_KEYS)
+	*ret = w->state_key;
+	if (*ret >= MAX_KEYS && (bpf_probe_read_user(ret, sizeof(*ret), (void *)w->state.thread.addr) || *ret >= MAX_KEYS))
 		return 1;
-	if (libc == THREAD_GLIBC)
-		values += key / 32 * 8; /* nptl/descr.h: blocks of 32 keys, {seq, data} each */
-	if (read_word(values, &at) || !at)
+	w->state_key = w->state_asid ? *ret : NO_KEY;
+	return 0;
+}
+
+/* The address of the value of the threads' key; @values as THREAD_KEY has it. 0; 1: it has no place. */
+static __always_inline int find_key(struct chain *c, __u64 values, __u64 *ret)
+{
+	bool is_glibc = c->work->state.thread.libc == THREAD_GLIBC;
+	__u64 at = values - sizeof(__u64) * 2 * 32; /* nptl/descr.h: the first block stands before the blocks' addresses */
+	__u32 key;
+
+	if (read_key(c, &key))
 		return 1;
-	*ret = libc == THREAD_GLIBC ? at + key % 32 * 16 + 8 : at + (__u64)key * 8;
+	if (is_glibc)
+		values += key / 32 * 8; /* blocks of 32 keys, {seq, data} each */
+	if ((!is_glibc || key >= 32) && (read_word(values, &at) || !at))
+		return 1;
+	*ret = is_glibc ? at + key % 32 * 16 + 8 : at + (__u64)key * 8;
 	return 0;
 }
 
 /* The address of the thread state of the current thread. 0; 1: it cannot be read, or the thread has none. */
-static __always_inline int find_thread(const struct chain *c, __u64 *ret)
+static __always_inline int find_thread(struct chain *c, __u64 *ret)
 {
 	const struct thread_locator *l = &c->work->state.thread;
 	__u64 tp = c->scratch->walk.thread_pointer, index = l->addr, at = 0;
@@ -148,7 +178,7 @@ static __always_inline int find_thread(const struct chain *c, __u64 *ret)
 		if (l->place == THREAD_TLS_SLOT || (__s64)index == (__s32)index)
 			at = tp + index;
 	} else if (l->place == THREAD_KEY) {
-		if (find_key(tp + offset, l->libc, index, &at))
+		if (find_key(c, tp + offset, &at))
 			return 1;
 		offset = 0;
 	} else if (l->place == THREAD_GLOBAL) {
@@ -157,7 +187,10 @@ static __always_inline int find_thread(const struct chain *c, __u64 *ret)
 	}
 	if (!at && find_tls(tp, l->libc, index, &at))
 		return 1;
-	return read_word(at + offset, ret) || !*ret;
+	if (!read_word(at + offset, ret) && *ret)
+		return 0;
+	c->work->state_key = NO_KEY; /* a process may do away with it */
+	return 1;
 }
 
 enum { LINKED_FILES = 24 }; /* of a process, that are looked at: libraries that a program needs come before those it opens */
@@ -185,14 +218,22 @@ static __always_inline int find_library(__u64 debug, __u64 dynamic, __u64 *bias)
 	return 1;
 }
 
-/* Takes the state of the runtime @id in the sample's address space. 0, or 1: there is none. */
+/*
+ * Takes the state of the runtime @id in the sample's address space: that of the sample before on this CPU, if it was of the
+ * same one, as an asid is never another's. 0, or 1: there is none.
+ */
 static __always_inline int take_state(struct chain *c, __u32 id)
 {
 	struct chain_key key = { .asid = c->scratch->walk.chain_asid, .runtime = id };
-	volatile struct chain_state *s = bpf_map_lookup_elem(&chain_states, &key);
+	volatile struct chain_state *s;
 	__u64 bias = c->scratch->walk.chain_bias;
 	__u32 seq;
 
+	if (c->work->state_asid == key.asid)
+		return 0;
+	c->work->state_asid = 0;
+	c->work->state_key = NO_KEY;
+	s = bpf_map_lookup_elem(&chain_states, &key);
 	if (!s)
 		return 1;
 	seq = s->seq_tail;
@@ -206,6 +247,8 @@ static __always_inline int take_state(struct chain *c, __u32 id)
 	c->work->state.thread.addr += bias;
 	if (c->work->state.type)
 		c->work->state.type += bias;
+	if (!(key.asid >> 31)) /* else bias is another one in each process */
+		c->work->state_asid = key.asid;
 	return 0;
 }
 
@@ -235,7 +278,8 @@ static __always_inline int chain_begin(struct chain *c, __u32 id)
 	c->work->window_len = 0;
 	c->work->window_at = 0;
 	c->work->end = CHAIN_END_NO_THREAD;
-	c->work->sent_first = walk->cpu * SENT_ENTRIES;
+	c->work->sent_first = walk->cpu * SENT_SETS;
+	c->work->now = c->scratch->sample.hdr.time_ns >> TICK_SHIFT;
 	if (c->work->left < 4)
 		return 1;
 	c->scratch->words[word_index(c->work->at)] = CHAIN_WORD(CHAIN_HEAD, id);
@@ -306,32 +350,45 @@ static __always_inline __u64 mix(__u64 sum, __u64 word)
 	return (sum << 7 | sum >> 57) ^ word * 0x9E3779B97F4A7C15ull;
 }
 
+static __always_inline __u32 witness_of(__u64 word)
+{
+	return word ^ word >> 32;
+}
+
+/* The entry of the object at @addr; where it has none, the one that was not looked at for longest. NULL: never. */
 static __always_inline struct sent_object *find_sent(const struct chain *c, __u64 addr)
 {
-	__u32 at = c->work->sent_first + (addr * 0x9E3779B97F4A7C15ull >> 53);
+	__u32 pid = c->scratch->sample.pid, at;
+	struct sent_set *set;
+	bool is_second;
 
-	return bpf_map_lookup_elem(&sent_objects, &at);
+	at = c->work->sent_first + ((addr ^ (__u64)pid << 40) * 0x9E3779B97F4A7C15ull >> 54);
+	set = bpf_map_lookup_elem(&sent_objects, &at);
+	if (!set)
+		return NULL;
+	is_second = set->way[1].addr == addr && set->way[1].pid == pid;
+	if (!is_second && (set->way[0].addr != addr || set->way[0].pid != pid))
+		is_second = (__s32)(set->way[1].checked - set->way[0].checked) < 0;
+	c->work->sent_way = is_second; /* through memory, so that the verifier goes on with one state */
+	barrier();
+	return &set->way[masked(c->work->sent_way, SENT_WAYS - 1)];
 }
 
 /* Is the object at @addr believed to be the one that was looked at a moment ago? */
 static __always_inline bool is_sent_now(const struct chain *c, const struct sent_object *sent, __u64 addr, __u64 witness)
 {
-	__u64 now_ns = c->scratch->sample.hdr.time_ns;
-
-	return sent->addr == addr && sent->pid == c->scratch->sample.pid && sent->witness == witness &&
-	       now_ns - sent->checked_ns < RECHECK_NS && now_ns - sent->since_ns > OLD_NS;
+	return sent->addr == addr && sent->pid == c->scratch->sample.pid && sent->witness == witness_of(witness) &&
+	       c->work->now - sent->checked < RECHECK_TICKS && c->work->now - sent->since > OLD_TICKS;
 }
 
 /* Was the object at @addr, whose checksum is @check, sent lately? */
 static __always_inline bool is_sent(const struct chain *c, struct sent_object *sent, __u64 addr, __u64 witness, __u32 check)
 {
-	__u64 now_ns = c->scratch->sample.hdr.time_ns;
-
 	if (sent->addr != addr || sent->pid != c->scratch->sample.pid || sent->check != check ||
-	    now_ns - sent->sent_ns > RESEND_NS)
+	    c->work->now - sent->sent > RESEND_TICKS)
 		return false;
-	sent->witness = witness;
-	sent->checked_ns = now_ns;
+	sent->witness = witness_of(witness);
+	sent->checked = c->work->now;
 	return true;
 }
 
@@ -402,12 +459,12 @@ static __always_inline void object_send(struct chain *c, struct sent_object *sen
 	}
 	c->cpu->object_tokens += size * (1000000000ull / OBJECT_BYTES_A_SECOND);
 	if (sent->addr != o->addr || sent->pid != o->pid || sent->check != check)
-		sent->since_ns = sample->hdr.time_ns;
+		sent->since = c->work->now;
 	sent->addr = o->addr;
 	sent->pid = o->pid;
 	sent->check = check;
-	sent->witness = witness;
-	sent->checked_ns = sent->sent_ns = sample->hdr.time_ns;
+	sent->witness = witness_of(witness);
+	sent->checked = sent->sent = c->work->now;
 }
 
 /* --- the programs --- */

@@ -2,7 +2,7 @@
 /*
  * Runs the sampler of agent/kernel/fpwalk.h until it is told to end; its run time is read from outside, from this process's
  * fdinfo. At its end it prints how many user frames the stacks of the given processes had (the median). One thread.
- *   fpwalk HZ fp|empty PID...
+ *   fpwalk HZ fp|record|empty PID...
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,11 +32,12 @@ int main(int argc, char **argv)
 	int err;
 
 	if (argc < 3 || !pids) {
-		fprintf(stderr, "usage: fpwalk HZ fp|empty PID...\n");
+		fprintf(stderr, "usage: fpwalk HZ fp|record|empty PID...\n");
 		return 2;
 	}
 	config.hz = (unsigned)strtoul(argv[1], NULL, 10);
 	config.is_empty = !strcmp(argv[2], "empty");
+	config.no_stack = !strcmp(argv[2], "record");
 	for (char **pid = argv + 3; *pid; pid++)
 		pids[config.pid_count++] = (pid_t)strtol(*pid, NULL, 10);
 	err = fpwalk_new(&config, &walk);

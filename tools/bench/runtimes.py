@@ -2,8 +2,10 @@
 """What functions of scripts cost: BPF time of chains beside bpf_get_stack on a C program of the same depth, the start of a program
 with many functions, memory.
 
-A chain's part is the difference between hearth and hearth without that runtime on the same program. Programs wait, stopped, while
-others are measured; slices of all of them in turn, whose medians and 10th percentiles count, as a virtual CPU's neighbours are noise."""
+A chain's part is the difference between hearth and hearth without that runtime on the same program, its sample that part and a record
+without a stack. Programs wait, stopped, while
+others are measured: slices of all of them in turn, whose medians and 10th percentiles count, as a virtual CPU's neighbours are noise.
+One CPU alone is used, in real time and for a part of it, so that other work neither disturbs nor is stopped."""
 import contextlib
 import os
 import shutil
@@ -13,13 +15,26 @@ import subprocess
 import time
 
 import memory
-from measure import CPUS, QUICK, fail, figure, map_mb, median, note, program_time, resident_mb, running, settle, statistics_on
+from measure import (CPUS, QUICK, STATS, fail, figure, map_mb, median, note, program_time, read, resident_mb, running, settle,
+                     statistics_on, write)
 
 DEPTHS = 5, 20, 100
 ROUNDS = 3 if QUICK else 12
+CPU = CPUS[-1]
+BREAK_SECONDS = 0.3  # between slices
 OLD_SECONDS = 11  # functions that were first seen so long ago are looked at once a second (OLD_NS of bpf/runtime/chain.bpf.h)
 LOAD = os.path.join(os.path.dirname(__file__), "load")
 LANGUAGES = {"python": "python3", "php": "php", "perl": "perl", "ruby": "ruby"}
+
+
+@contextlib.contextmanager
+def real_time():
+    """This process before all others, those that it starts as ever."""
+    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(2))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def p10(values):
@@ -32,23 +47,23 @@ def script(language, *arguments):
 
 
 class Target:
-    """A program on every CPU, stopped but while it is measured."""
+    """A program that is stopped but while it is measured."""
 
     def __init__(self, stack, command):
-        pinned = [("taskset", "-c", cpu, *command) for cpu in CPUS]
-        self.processes = stack.enter_context(running(*pinned, stop=signal.SIGKILL, nice=0 if QUICK else -20))
+        time.sleep(BREAK_SECONDS)
+        self.process, = stack.enter_context(running(("chrt", "-f", 1, "taskset", "-c", CPU, *command), stop=signal.SIGKILL))
+        self.pid = self.process.pid
+        time.sleep(0.3)  # until it is deep
+        self.tell(signal.SIGSTOP)
 
     def tell(self, sig):
-        for p in self.processes:
-            if p.poll() is not None:
-                fail(f"{p.args} ended with status {p.returncode}")
-            p.send_signal(sig)
-
-    def pids(self):
-        return [p.pid for p in self.processes]
+        if self.process.poll() is not None:
+            fail(f"{self.process.args} ended with status {self.process.returncode}")
+        self.process.send_signal(sig)
 
     @contextlib.contextmanager
     def runs(self):
+        time.sleep(BREAK_SECONDS)
         self.tell(signal.SIGCONT)
         try:
             yield
@@ -57,13 +72,17 @@ class Target:
 
 
 def slice_ns(target, sampler, seconds):
-    """BPF nanoseconds a sample of one slice."""
-    with target.runs():
-        time.sleep(0.05)
-        before = program_time(sampler)
-        time.sleep(seconds)
-        after = program_time(sampler)
-    return (after[0] - before[0]) / max(after[1] - before[1], 1)
+    """BPF nanoseconds a sample of one slice; of another if somebody turned the statistics off meanwhile."""
+    while True:
+        with target.runs():
+            write(STATS, "1")
+            time.sleep(0.05)
+            before = program_time(sampler)
+            time.sleep(seconds)
+            after = program_time(sampler)
+            was_counted = read(STATS).strip() == "1"
+        if was_counted and after[1] > before[1]:
+            return (after[0] - before[0]) / (after[1] - before[1])
 
 
 class Samplers:
@@ -72,14 +91,15 @@ class Samplers:
     def __init__(self, host, stack, hz, with_chains, without):
         self.host, self.hz = host, hz
         self.all, self.none = [stack.enter_context(running(
-            (host.hearth, "record", "-F", hz, "--runtimes", runtimes, "-p", ",".join(str(p) for t in targets for p in t.pids()),
+            (host.hearth, "record", "-F", hz, "-C", CPU, "--runtimes", runtimes, "-p", ",".join(str(t.pid) for t in targets),
              "-o", host.file(f"{runtimes}.otlp")), stop=signal.SIGINT))[0]
             for runtimes, targets in (("all", with_chains), ("none", without))]
         for p in self.all, self.none:
             settle(p, 1, "hearth record")
 
-    def stack_slice(self, target, seconds):
-        command = (os.path.join(self.host.bench, "fpwalk"), self.hz, "fp", *target.pids())
+    def other_slice(self, what, target, seconds):
+        """Of bpf_get_stack (fp), or of a record without a stack (record)."""
+        command = ("taskset", "-c", CPU, os.path.join(self.host.bench, "fpwalk"), self.hz, what, target.pid)
         with running(command, stop=signal.SIGINT, stdout=subprocess.PIPE, text=True) as (p,):
             settle(p, 0.1, "fpwalk")
             ns = slice_ns(target, p.pid, seconds)
@@ -88,59 +108,50 @@ class Samplers:
 
 
 def chain_slices(host, languages, depths, hz, seconds, *cold):
-    """{(language, depth): [ns of the chain]}, {(language, depth): [ns of the whole sample]}, {depth: [ns of bpf_get_stack]}."""
+    """Nanoseconds: {(language, depth): [the whole sample]}, {(language, depth): [without its chain]}, {depth: [bpf_get_stack]},
+    [a record without a stack]."""
     keys = [(language, depth) for language in languages for depth in depths]
-    chains, whole, stacks = {k: [] for k in keys}, {k: [] for k in keys}, {d: [] for d in depths}
-    with contextlib.ExitStack() as stack:
+    whole, without, stacks, records = {k: [] for k in keys}, {k: [] for k in keys}, {d: [] for d in depths}, []
+    with real_time(), contextlib.ExitStack() as stack:
         mine, bare = [{k: Target(stack, script(k[0], k[1], *cold)) for k in keys} for _ in range(2)]
         other = {d: Target(stack, (os.path.join(host.bench, "depth"), d, *cold)) for d in depths}
-        targets = [*mine.values(), *bare.values(), *other.values()]
-        time.sleep(2)  # all of them are deep
         samplers = Samplers(host, stack, hz, mine.values(), bare.values())
-        time.sleep(2)  # and met
-        for t in targets:
-            t.tell(signal.SIGSTOP)
+        for t in (*mine.values(), *bare.values()):  # are met
+            with t.runs():
+                time.sleep(0.3)
         time.sleep(OLD_SECONDS)
         for _ in range(ROUNDS):
             for key in keys:
-                ns = slice_ns(mine[key], samplers.all.pid, seconds)
-                whole[key].append(ns)
-                chains[key].append(ns - slice_ns(bare[key], samplers.none.pid, seconds))
+                whole[key].append(slice_ns(mine[key], samplers.all.pid, seconds))
+                without[key].append(slice_ns(bare[key], samplers.none.pid, seconds))
             for depth in depths:
-                stacks[depth].append(samplers.stack_slice(other[depth], seconds))
+                stacks[depth].append(samplers.other_slice("fp", other[depth], seconds))
                 if abs(samplers.frames - depth) > 3:
                     fail(f"bpf_get_stack finds {samplers.frames} frames, the program has {depth}")
-    return chains, whole, stacks
+            records.append(samplers.other_slice("record", other[depths[0]], seconds))
+    return whole, without, stacks, records
 
 
-def further(slices, key, shallow, deep):
-    """Nanoseconds of a frame more, by each round."""
-    few, many = key(shallow), key(deep)
-    return [(b - a) / (deep - shallow) for a, b in zip(slices[few], slices[many])]
-
-
-def show(name, unit, mine, other, bar=None):
-    """Medians, which are judged, and 10th percentiles."""
-    figure(name, unit, median(mine), median(other), bar)
-    note(f"10th percentiles {p10(mine):.1f} {unit}, {p10(other):.1f} {unit}")
-
-
-def empty_record(stacks, depths):
-    """A sample of bpf_get_stack less its frames."""
-    frame = further(stacks, lambda d: d, depths[0], depths[-1])
-    return [ns - depths[0] * f for ns, f in zip(stacks[depths[0]], frame)]
+def show(name, mine, other, bar=None):
+    """@mine and @other make a value out of a measure of slices. Medians, which are judged, and 10th percentiles."""
+    figure(name, "ns", mine(median), other(median), bar)
+    note(f"10th percentiles {mine(p10):.1f} ns, {other(p10):.1f} ns")
 
 
 def compare(host, languages, depths, hz, seconds, kind, frame_bar, sample_bars, *cold):
-    chains, whole, stacks = chain_slices(host, languages, depths, hz, seconds, *cold)
-    empty = empty_record(stacks, depths)
+    few, many = depths[0], depths[-1]
+    whole, without, stacks, records = chain_slices(host, languages, depths, hz, seconds, *cold)
     for language in languages:
+        def chain(of, depth, language=language):
+            return of(whole[language, depth]) - of(without[language, depth])
+
         for depth in depths:
-            sample = [c + e for c, e in zip(chains[language, depth], empty)]
-            show(f"{language}: {depth} frames by their chain, {kind}", "ns", sample, stacks[depth], sample_bars.get((language, depth)))
-            show(f"{language}: {depth} frames, native walk too, {kind}", "ns", whole[language, depth], stacks[depth])
-        show(f"{language}: a frame more, {kind}", "ns", further(chains, lambda d: (language, d), depths[0], depths[-1]),
-             further(stacks, lambda d: d, depths[0], depths[-1]), frame_bar.get(language))
+            show(f"{language}: {depth} frames by their chain, {kind}", lambda of: chain(of, depth) + of(records), lambda of: of(stacks[depth]),
+                 sample_bars.get((language, depth)))
+            show(f"{language}: {depth} frames, native walk too, {kind}", lambda of: of(whole[language, depth]), lambda of: of(stacks[depth]))
+        show(f"{language}: a frame more, {kind}", lambda of: (chain(of, many) - chain(of, few)) / (many - few),
+             lambda of: (of(stacks[many]) - of(stacks[few])) / (many - few), frame_bar.get(language))
+    note(f"a record without a stack {median(records):.0f} ns, 10th percentile {p10(records):.0f} ns")
 
 
 def start(host):
@@ -188,20 +199,21 @@ def before(host):
     if not path:
         return
     rows = {host.hearth: [], path: []}
-    with contextlib.ExitStack() as stack:
+    with real_time(), contextlib.ExitStack() as stack:
         targets = {p: Target(stack, (os.path.join(host.truth, "bench"), 1000)) for p in rows}
-        started = {p: stack.enter_context(running((p, "record", "-F", 999, "-p", ",".join(map(str, t.pids())), "-o",
+        started = {p: stack.enter_context(running((p, "record", "-F", 999, "-C", CPU, "-p", t.pid, "-o",
                                                    host.file(f"before{i}.otlp")), stop=signal.SIGINT))[0]
                    for i, (p, t) in enumerate(targets.items())}
         for p in started.values():
             settle(p, 2, "hearth record")
         for t in targets.values():
-            t.tell(signal.SIGSTOP)
+            with t.runs():
+                time.sleep(0.3)
         for _ in range(ROUNDS * 3):
             for p in rows:
                 rows[p].append(slice_ns(targets[p], started[p].pid, 0.3))
-    show("a sample of a process without a runtime, 35 frames", "ns", *rows.values())
-    figure("the same: the difference", "ns", median([a - b for a, b in zip(*rows.values())]), None, 10, absolute=True)
+    show("a sample of a process without a runtime, 35 frames", lambda of: of(rows[host.hearth]), lambda of: of(rows[path]))
+    figure("the same, the difference", "ns", median([a - b for a, b in zip(*rows.values())]), None, 10, absolute=True)
 
 
 def runtimes(host):
