@@ -35,6 +35,14 @@ extern const uint8_t row_saved_regs[SAVED_MAX];
 /* ROW_AT_FP + n: not at CFA + n but at fp + n, the frame's own fp. So gcc saves registers where it realigns the stack. */
 enum { ROW_AT_FP = -(1 << 30), ROW_AT_FP_REACH = 1 << 20 };
 
+/* ROW_IN_REG + n: not saved, but in the register with DWARF's number n. Only rows of generated code have this. */
+enum { ROW_IN_REG = 1 << 30 };
+
+static inline bool row_is_in_reg(int32_t saved)
+{
+	return saved >= ROW_IN_REG && saved < ROW_IN_REG + USER_REGS;
+}
+
 static inline bool row_is_at_fp(int32_t saved)
 {
 	return saved >= ROW_AT_FP - ROW_AT_FP_REACH && saved <= ROW_AT_FP + ROW_AT_FP_REACH;
@@ -53,6 +61,7 @@ struct row {
 				 */
 	bool is_end;	   /* a return address right behind it is where a stack made by hand ends; false from a builder */
 	uint8_t wrong_cnt; /* how often the guess was wrong (agent/walk/late_walk.c); 0 from a builder */
+	uint8_t capture;   /* generated code: which words of the frame tell its function (code_reader.h); 0: none */
 	int32_t cfa_off;
 	int32_t cfa_off2;
 	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT, _SCHED */

@@ -160,8 +160,8 @@ const struct runtime_layout *runtime_layout_find(const struct runtime_layout *ta
 
 bool runtime_file_is_sound(const struct runtime_file *f)
 {
-	return f->kind <= RUNTIME_FILE_LIBC && f->way < RUNTIME_WAY_MAX && f->id < RUNTIME_ID_MAX &&
-	       f->state.runtime < RUNTIME_ID_MAX;
+	return f->kind <= RUNTIME_FILE_CODE && f->way < RUNTIME_WAY_MAX && f->id < RUNTIME_ID_MAX &&
+	       f->state.runtime < RUNTIME_ID_MAX && f->code.id < CODE_ID_MAX;
 }
 
 static void read_linked(const struct elf_image *im, struct runtime_file *ret)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts that an ELF file tells about a runtime whose frames are linked in the heap: where its state is and how its
- * structures are laid out. Read once a file, by the process that reads files (agent/helper/). No state.
+ * The facts that an ELF file tells about a runtime: where its state is and how its structures are laid out. A runtime's
+ * frames are linked in the heap (a chain), or are on the native stack as its compiled code's (code). Read once a file, by
+ * the process that reads files (agent/helper/). No state.
  */
 #ifndef HEARTH_AGENT_RUNTIME_FILE_RUNTIME_FILE_H
 #define HEARTH_AGENT_RUNTIME_FILE_RUNTIME_FILE_H
@@ -16,8 +17,22 @@ struct elf_image;
 
 enum runtime_file_kind {
 	RUNTIME_FILE_NONE,
-	RUNTIME_FILE_CHAIN, /* a runtime */
+	RUNTIME_FILE_CHAIN, /* a runtime with chains */
 	RUNTIME_FILE_LIBC,  /* a C library that tells where a thread's keys are */
+	RUNTIME_FILE_CODE,  /* a runtime that makes code */
+};
+
+/* The runtimes that make code; each has a reader (agent/runtime/code/code_reader.h). */
+enum code_id { CODE_HOTSPOT, CODE_ID_MAX };
+
+enum { CODE_FACTS = 96 };
+
+/* The facts by which a reader of code begins: the reader's own numbers, such as ELF addresses of its tables or offsets
+ * within its structures; 0: not known. */
+struct code_facts {
+	uint32_t id;	  /* enum code_id */
+	uint32_t version; /* major << 16 | minor << 8 | micro; 0: not known */
+	uint64_t fact[CODE_FACTS];
 };
 
 /* How a runtime was recognised. X(name, text) */
@@ -44,6 +59,7 @@ struct runtime_file {
 		uint64_t dynamic; /* the dynamic section */
 		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
 	} linked;		  /* of any kind of file */
+	struct code_facts code; /* RUNTIME_FILE_CODE */
 	struct chain_state
 		state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only thread */
 };

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/runtime/code/code_memory.h"
+#include "base/clock.h"
+
+static int read_process(void *arg, uint64_t addr, void *dst, size_t len)
+{
+	const int *fd = arg;
+	ssize_t n = pread(*fd, dst, len, (off_t)addr);
+
+	return n == (ssize_t)len ? 0 : -EFAULT;
+}
+
+void code_memory_of_process(int *fd, struct code_memory *ret)
+{
+	*ret = (struct code_memory){
+		.read = read_process,
+		.arg = fd,
+		.reads_left = CODE_MAX_READS,
+		.bytes_left = CODE_MAX_BYTES,
+		.end_ns = clock_mono_ns() + CODE_MAX_MS * NSEC_PER_MSEC,
+	};
+}
+
+/* Takes a read of @len bytes out of the budget. The clock is looked at now and then. */
+static bool take(struct code_memory *m, size_t len)
+{
+	enum { LOOKS = 64 };
+
+	if (m->reads_left && m->reads_left % LOOKS == 0 && m->end_ns != UINT64_MAX && clock_mono_ns() > m->end_ns)
+		m->reads_left = 0;
+	if (!m->reads_left || len > m->bytes_left) {
+		m->is_spent = true;
+		return false;
+	}
+	m->reads_left--;
+	m->bytes_left -= len;
+	return true;
+}
+
+int code_read(struct code_memory *m, uint64_t addr, void *dst, size_t len)
+{
+	int error = take(m, len) ? 0 : -EDQUOT;
+
+	if (!error && (addr > INT64_MAX || len > INT64_MAX - addr))
+		error = -EFAULT;
+	if (!error && len)
+		error = m->read(m->arg, addr, dst, len);
+	if (error)
+		memset(dst, 0, len);
+	return error;
+}
+
+uint64_t code_read_u64(struct code_memory *m, uint64_t addr)
+{
+	uint64_t value;
+
+	(void)code_read(m, addr, &value, sizeof(value));
+	return value;
+}
+
+uint32_t code_read_u32(struct code_memory *m, uint64_t addr)
+{
+	uint32_t value;
+
+	(void)code_read(m, addr, &value, sizeof(value));
+	return value;
+}
+
+uint16_t code_read_u16(struct code_memory *m, uint64_t addr)
+{
+	uint16_t value;
+
+	(void)code_read(m, addr, &value, sizeof(value));
+	return value;
+}
+
+uint8_t code_read_u8(struct code_memory *m, uint64_t addr)
+{
+	uint8_t value;
+
+	(void)code_read(m, addr, &value, sizeof(value));
+	return value;
+}
+
+int code_read_text(struct code_memory *m, uint64_t addr, char *dst, size_t max)
+{
+	enum { CHUNK = 64, PAGE = 4096 };
+	size_t len = 0;
+
+	while (len < max) {
+		size_t left = PAGE - (addr + len) % PAGE, want = left < CHUNK ? left : CHUNK;
+		int error;
+
+		if (want > max - len)
+			want = max - len;
+		error = code_read(m, addr + len, dst + len, want);
+		if (error)
+			return error;
+		if (memchr(dst + len, '\0', want))
+			return 0;
+		len += want;
+	}
+	return -ENAMETOOLONG;
+}
