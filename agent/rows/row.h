@@ -35,8 +35,14 @@ extern const uint8_t row_saved_regs[SAVED_MAX];
 /* ROW_AT_FP + n: not at CFA + n but at fp + n, the frame's own fp. So gcc saves registers where it realigns the stack. */
 enum { ROW_AT_FP = -(1 << 30), ROW_AT_FP_REACH = 1 << 20 };
 
-/* ROW_IN_REG + n: not saved, but in the register with DWARF's number n. Only rows of generated code have this. */
-enum { ROW_IN_REG = 1 << 30 };
+/* Two forms that only rows of generated code have. ROW_AT_SP + n: at sp + n, the frame's own sp. ROW_IN_REG + n: not saved,
+ * but in the register with DWARF's number n. */
+enum { ROW_AT_SP = -(1 << 29), ROW_AT_SP_REACH = 1 << 20, ROW_IN_REG = 1 << 30 };
+
+static inline bool row_is_at_sp(int32_t saved)
+{
+	return saved >= ROW_AT_SP - ROW_AT_SP_REACH && saved <= ROW_AT_SP + ROW_AT_SP_REACH;
+}
 
 static inline bool row_is_in_reg(int32_t saved)
 {

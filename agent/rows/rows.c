@@ -205,6 +205,31 @@ void row_return(struct row_regs *out)
 		out->known ^= REG_BIT(REG_RA) | REG_BIT(REG_PC);
 }
 
+/* The caller's register @reg, which the row says is at @saved. */
+static void restore(int32_t saved, int reg, uint64_t cfa, const struct row_regs *in, row_read_fn read, void *arg,
+		    struct row_regs *out)
+{
+	int from = row_is_in_reg(saved) ? saved - ROW_IN_REG : saved == ROW_SAME ? reg : -1, base = -1;
+	uint64_t at = cfa + (uint64_t)(int64_t)saved;
+
+	if (from >= 0) {
+		out->value[reg] = in->value[from];
+		out->known |= (in->known >> from & 1) << reg;
+		return;
+	}
+	if (row_is_at_fp(saved)) {
+		base = REG_FP;
+		saved -= ROW_AT_FP;
+	} else if (row_is_at_sp(saved)) {
+		base = REG_SP;
+		saved -= ROW_AT_SP;
+	}
+	if (base >= 0)
+		at = in->value[base] + (uint64_t)(int64_t)saved;
+	if ((base < 0 || in->known >> base & 1) && read(arg, at, &out->value[reg], sizeof(at)) == 0)
+		out->known |= REG_BIT(reg);
+}
+
 int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read, void *arg, struct row_regs *out)
 {
 	uint64_t cfa;
@@ -222,20 +247,8 @@ int row_apply(const struct row *row, const struct row_regs *in, row_read_fn read
 		return r;
 	out->value[REG_SP] = cfa;
 	out->known = REG_BIT(REG_SP);
-	for (int i = 0; i < SAVED_MAX; i++) {
-		int reg = row_saved_regs[i];
-		int32_t off = row->saved[i];
-		uint64_t at = row_is_at_fp(off) ? in->value[REG_FP] + (uint64_t)(int64_t)(off - ROW_AT_FP)
-						: cfa + (uint64_t)(int64_t)off;
-
-		if (off == ROW_SAME) {
-			out->value[reg] = in->value[reg];
-			out->known |= in->known & REG_BIT(reg);
-		} else if ((!row_is_at_fp(off) || in->known >> REG_FP & 1) &&
-			   read(arg, at, &out->value[reg], sizeof(at)) == 0) {
-			out->known |= REG_BIT(reg);
-		}
-	}
+	for (int i = 0; i < SAVED_MAX; i++)
+		restore(row->saved[i], row_saved_regs[i], cfa, in, read, arg, out);
 	row_return(out);
 	return out->known >> REG_PC & 1 ? 0 : -EFAULT;
 }

@@ -289,6 +289,13 @@ void block_names_place(struct block_names *n, uint32_t place, uint16_t scope, ui
 		n->places[n->place_cnt++] = p;
 }
 
+void block_names_fill(struct block_names *n, uint16_t scope)
+{
+	for (uint32_t i = 0; i < n->place_cnt; i++)
+		if (n->places[i].scope == BLOCK_NAMES_NONE)
+			n->places[i] = (struct place){ n->places[i].start, scope, BLOCK_PLACE_INEXACT };
+}
+
 static void append_all(const struct intern *in, struct buf *out)
 {
 	for (uint32_t i = 0; i < intern_count(in); i++) {

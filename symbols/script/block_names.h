@@ -69,6 +69,9 @@ enum block_place_flags {
  * order. */
 void block_names_place(struct block_names *n, uint32_t place, uint16_t scope, uint32_t flags);
 
+/* Puts @scope, inexact, to all places told so far that have none. */
+void block_names_fill(struct block_names *n, uint16_t scope);
+
 /* Appends the bytes. 0 or -ENOMEM (now, or in a call above); -ENODATA: there is no function. */
 int block_names_write(const struct block_names *n, struct buf *out);
 

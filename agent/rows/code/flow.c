@@ -28,6 +28,7 @@ struct visit {
 	uint32_t call;	    /* offset + 1 of the call before it, while no other way is known to lead here; else 0 */
 	uint8_t length_bytes;
 	bool is_todo;
+	bool is_settled; /* other paths do not change it any more */
 	struct code_state state;
 };
 
@@ -45,13 +46,14 @@ struct flow {
 	uint32_t dead_end_cnt;
 	bool is_to_repeat; /* one was found */
 	bool is_all_its, is_by_look, is_contradicted;
-	bool is_in_frame;	     /* an instruction used a frame that was not made */
-	bool gives_up_frame;	     /* one gave such a frame up */
-	bool makes_frame;	     /* one of its own */
-	unsigned elsewhere_frame;    /* how much of a frame is there; 0: nothing is known */
-	struct code_state elsewhere; /* what all indirect jumps and calls agree on */
-	bool is_part;		     /* only entries are followed; nothing is known of other paths */
-	uint64_t low, high;	     /* jumps into here are noted */
+	bool is_in_frame;	      /* an instruction used a frame that was not made */
+	bool gives_up_frame;	      /* one gave such a frame up */
+	bool makes_frame;	      /* one of its own */
+	unsigned elsewhere_frame;     /* how much of a frame is there; 0: nothing is known */
+	struct code_state elsewhere;  /* what all indirect jumps and calls agree on */
+	bool is_part;		      /* only entries are followed; nothing is known of other paths */
+	const struct code_made *made; /* NULL: not that */
+	uint64_t low, high;	      /* jumps into here are noted */
 	struct code_entry *exits;
 	size_t exit_count, max_exits;
 };
@@ -108,6 +110,8 @@ static int arrive(struct flow *f, uint64_t addr, const struct code_state *state,
 			(*ret)->call = call;
 		return r;
 	}
+	if (v->is_settled)
+		return 1;
 	if (v->call != call && code_state_depths_differ(&v->state, state) && note_dead_end(f, v->call ? v->call : call))
 		return 1;
 	v->call = call ? v->call : 0;
@@ -206,6 +210,11 @@ static bool contradicts(const struct flow *f, uint32_t off, struct code_state st
 	return false;
 }
 
+static bool is_known_end(const struct flow *f, const struct code_step *step)
+{
+	return f->made && step->call_target && f->made->never_returns(f->made->arg, step->call_target);
+}
+
 /* Does the call at @call, with @next behind it and @state there, never return? If only the look of the code tells functions
  * apart, another one may begin there. */
 static bool ends_with_call(struct flow *f, uint32_t call, uint32_t next, const struct code_state *state)
@@ -239,6 +248,8 @@ static int follow(struct flow *f, struct visit *v)
 			leave(f, &state);
 		if (step.has_target)
 			r = arrive_later(f, step.target, &state);
+		if (step.is_call && is_known_end(f, &step))
+			return r;
 		if (r || !step.goes_on || (step.is_call && ends_with_call(f, v->off, v->off + step.length_bytes, &state)))
 			return r;
 		code_state_go_on(&state, &step);
@@ -321,6 +332,31 @@ static int follow_unreached(struct flow *f)
 	return r;
 }
 
+/* Follows what no path reached so far with the state that is said of it. */
+static int follow_rest(struct flow *f)
+{
+	uint32_t off = 0, settled = 0;
+	int r = 0;
+
+	while (!r && off < f->len && !f->is_to_repeat) {
+		const struct visit *v = visit_at(f, off);
+		uint32_t skip = v ? v->length_bytes : code_padding_bytes(f->code + off, f->len - off);
+
+		if (!skip && !v)
+			skip = code_trap_bytes(f->code + off, f->len - off);
+		if (skip || v) {
+			off += skip ? skip : 1;
+			continue;
+		}
+		while (settled < f->count)
+			f->visits[settled++].is_settled = true;
+		r = arrive_later(f, f->addr + off, f->made->rest);
+		if (!r)
+			r = follow_all(f);
+	}
+	return r;
+}
+
 static int run(struct flow *f, const struct code_entry *entries, size_t count)
 {
 	int r = 0;
@@ -337,6 +373,8 @@ static int run(struct flow *f, const struct code_entry *entries, size_t count)
 			r = follow_all(f);
 		if (!r && !f->is_to_repeat && !f->is_part)
 			r = follow_unreached(f);
+		if (!r && !f->is_to_repeat && f->made && f->made->rest)
+			r = follow_rest(f);
 	} while (!r && f->is_to_repeat);
 	return r;
 }
@@ -360,7 +398,7 @@ static size_t collect(struct flow *f, struct row *rows)
 			continue;
 		if (n && rows[n - 1].end > f->addr + off) /* a jump into an instruction: behind its lock prefix */
 			rows[n - 1].end = f->addr + off;
-		if (!code_state_row(&v->state, f->is_contradicted, &row))
+		if (!code_state_row(&v->state, f->is_contradicted && !f->made, &row))
 			continue;
 		row.start = f->addr + off;
 		row.end = row.start + v->length_bytes;
@@ -445,6 +483,14 @@ int code_flow_part_rows(const struct code_function *function, const struct code_
 			struct row **ret, size_t *count_ret)
 {
 	struct flow f = { .is_part = true };
+
+	return rows_of(&f, function, entries, entry_count, ret, count_ret);
+}
+
+int code_flow_made_rows(const struct code_function *function, const struct code_entry *entries, size_t entry_count,
+			const struct code_made *made, struct row **ret, size_t *count_ret)
+{
+	struct flow f = { .is_part = true, .made = made };
 
 	return rows_of(&f, function, entries, entry_count, ret, count_ret);
 }

@@ -30,6 +30,17 @@ struct code_entry {
 int code_flow_part_rows(const struct code_function *f, const struct code_entry *entries, size_t entry_count,
 			struct row **ret, size_t *count_ret);
 
+/* The things that are known of code that a program made while it ran. */
+struct code_made {
+	bool (*never_returns)(void *arg, uint64_t target); /* does the function at @target never return to its caller? */
+	void *arg;
+	const struct code_state *rest; /* the state where no path leads; NULL: nothing is said of such code */
+};
+
+/* Does the same for such code: where paths lead, no other word counts. */
+int code_flow_made_rows(const struct code_function *f, const struct code_entry *entries, size_t entry_count,
+			const struct code_made *made, struct row **ret, size_t *count_ret);
+
 /*
  * Fills @exits with the places and states with which the function @f jumps into [@low, @high): one for each time its paths
  * come by, the same place more than once as its state changes. Returns their number, at most @max; 0 when there are more or

@@ -92,7 +92,8 @@ struct code_step {
 	bool is_in_frame;      /* it works in a frame that a frame pointer tells, while none was made yet */
 	bool gives_up_frame;   /* it gives such a frame up */
 	bool has_target;
-	uint64_t target; /* of a jump; state as behind the instruction */
+	uint64_t target;      /* of a jump; state as behind the instruction */
+	uint64_t call_target; /* of a call; 0: not known */
 };
 
 /* The state at the first instruction of a function. */

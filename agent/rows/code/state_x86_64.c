@@ -314,6 +314,7 @@ static void do_call(struct code_state *s, struct code_step *step, uint64_t next)
 		return;
 	}
 	step->is_call = true;
+	step->call_target = step->has_target ? step->target : 0;
 	step->has_target = false;
 	s->may_be_popped |= s->has_pushed && code_state_has_frame(s); /* V8's functions take their arguments away */
 	for (size_t i = 0; i < ARRAY_LEN(lost); i++)

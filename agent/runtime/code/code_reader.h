@@ -116,8 +116,12 @@ struct code_reader {
 			struct block_names *n);
 };
 
-/* All readers, in the order of enum code_id (agent/runtime/file/runtime_file.h). */
+/* All readers, in the order of enum code_id (agent/runtime/file/runtime_file.h). They know x86-64's code alone. */
+#ifdef __x86_64__
+#define CODE_READERS(READER) READER(CODE_HOTSPOT, code_hotspot)
+#else
 #define CODE_READERS(READER)
+#endif
 
 #define CODE_READER_DECLARED(id, name) extern const struct code_reader name;
 CODE_READERS(CODE_READER_DECLARED)

@@ -106,6 +106,7 @@ const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uin
 bool python_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool php_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool hotspot_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of HotSpot's blobs, from their instructions (agent/rows/code/flow.h). Neither compiler keeps a frame pointer: a frame
+ * is `push rbp; sub rsp` and its size, which the blob tells, is the check: at each call where the compiler described the
+ * frame sp must be that far below the CFA. A method may be entered at several places; calls that never return end a path, as
+ * the code behind them has another depth.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/rows/code/flow.h"
+#include "agent/runtime/code/hotspot/hotspot_state.h"
+#include "base/cleanup.h"
+#include "base/search.h"
+#include "base/vec.h"
+
+enum { RBP = 5, MAX_TABLE_BYTES = 1 << 20 };
+
+struct maker {
+	struct hotspot *s;
+	struct code_memory *m;
+	const struct hotspot_blob *b;
+	uint64_t start, end;
+	uint8_t *code; /* of [start, end); owned */
+	struct code_entry *entries;
+	uint32_t count, cap;
+	bool has_failed, is_entry;
+	struct code_state full; /* while the method's frame stands */
+};
+
+static void enter(struct maker *k, uint64_t addr, const struct code_state *state)
+{
+	if (addr < k->start || addr >= k->end || k->has_failed)
+		return;
+	k->has_failed = vec_reach(&k->entries, &k->cap, k->count);
+	if (!k->has_failed)
+		k->entries[k->count++] = (struct code_entry){ addr, *state };
+}
+
+/* While the frame stands sp is that far below the CFA, and the caller's rbp is next to the return address. */
+static struct code_state full_state(uint32_t frame_bytes)
+{
+	struct code_state s = code_state_entry;
+
+	for (int i = 0; i < CODE_REGS; i++)
+		s.reg[i] = CODE_UNKNOWN;
+	s.reg[CODE_SP] = -(int32_t)frame_bytes;
+	s.slot[SAVED_FP] = -16;
+	return s;
+}
+
+static bool never_returns(void *arg, uint64_t target)
+{
+	struct maker *k = arg;
+
+	return hotspot_never_returns(k->s, k->m, target);
+}
+
+/* --- where a method is entered --- */
+
+/*
+ * A method that is not to be entered any more has a jump over the first 5 bytes of the instruction at its entry, the stack
+ * bang or `sub rsp, imm32`, both of 7 bytes (src/hotspot/cpu/x86/nativeInst_x86.cpp, patch_verified_entry).
+ */
+static void enter_patched(struct maker *k)
+{
+	enum { JMP = 0xe9, PUSH_RBP = 0x55, PATCHED = 7 };
+	uint64_t behind = k->b->verified + PATCHED;
+
+	if (k->b->verified < k->start || behind >= k->end || k->code[k->b->verified - k->start] != JMP)
+		return;
+	enter(k, behind, k->code[behind - k->start] == PUSH_RBP ? &code_state_entry : &k->full);
+}
+
+/* The table of exception handlers: {count, offset of the call, 0}, then count times {bci, offset of the handler, depth}
+ * (src/hotspot/share/code/exceptionHandlerTable.hpp). */
+static void enter_handlers(struct maker *k)
+{
+	uint64_t bytes = k->b->handlers_end - k->b->handlers;
+	AUTO_FREE int32_t *table = NULL;
+	uint64_t words = bytes / sizeof(*table);
+
+	if (!k->b->handlers || bytes > MAX_TABLE_BYTES || words < 6)
+		return;
+	table = malloc(bytes);
+	if (!table || code_read(k->m, k->b->handlers, table, bytes))
+		return;
+	for (uint64_t i = 0; i + 3 <= words; i += 3) {
+		int32_t count = table[i];
+
+		for (i += 3; count > 0 && i + 3 <= words; count--, i += 3)
+			enter(k, k->b->begin + (uint32_t)table[i + 1], &k->full);
+		i -= 3;
+	}
+}
+
+/* Null checks by the hardware: count, then {offset of the access, offset where it goes on}. */
+static void enter_nul_checks(struct maker *k)
+{
+	uint64_t bytes = k->b->nul_checks_end - k->b->nul_checks;
+	AUTO_FREE uint32_t *table = NULL;
+
+	if (!k->b->nul_checks || bytes > MAX_TABLE_BYTES || bytes < 3 * sizeof(*table))
+		return;
+	table = malloc(bytes);
+	if (!table || code_read(k->m, k->b->nul_checks, table, bytes))
+		return;
+	for (uint64_t i = 0; i < table[0] && 2 * i + 3 <= bytes / sizeof(*table); i++) {
+		if (table[2 * i + 1] != table[2 * i + 2])
+			enter(k, k->b->begin + table[2 * i + 2], &k->full);
+	}
+}
+
+static void enter_method(struct maker *k)
+{
+	const struct hotspot_blob *b = k->b;
+
+	if (b->osr) { /* its other entries lead into the virtual machine and never come back */
+		enter(k, b->osr, &code_state_entry);
+	} else {
+		enter(k, b->verified, &code_state_entry);
+		enter(k, b->entry, &code_state_entry);
+		enter_patched(k);
+	}
+	if (!b->frame_bytes)
+		return;
+	enter(k, b->exception, &k->full);
+	enter(k, b->deopt, &k->full);
+	enter_handlers(k);
+	enter_nul_checks(k);
+}
+
+/* --- the check --- */
+
+static const struct row *row_at(const struct row *rows, size_t count, uint64_t addr)
+{
+	size_t behind = search_first(at, count, rows[at].start > addr);
+
+	return behind && addr < rows[behind - 1].end ? &rows[behind - 1] : NULL;
+}
+
+static struct row law_row(uint64_t start, uint64_t end, uint32_t frame_bytes)
+{
+	struct row r = {
+		.start = start, .end = end, .cfa = ROW_CFA_REG, .cfa_reg = REG_SP, .cfa_off = (int32_t)frame_bytes
+	};
+
+	for (int i = 0; i < SAVED_MAX; i++)
+		r.saved[i] = i == SAVED_RA ? -8 : i == SAVED_FP ? -16 : ROW_SAME;
+	return r;
+}
+
+/* Does a call of 5 bytes end at @addr? */
+static bool is_behind_call(const struct maker *k, uint64_t addr)
+{
+	enum { CALL = 0xe8, BYTES = 5 };
+
+	return addr >= k->start + BYTES && addr <= k->end && k->code[addr - k->start - BYTES] == CALL;
+}
+
+/*
+ * Holds @rows against the method's descriptions: the addresses behind calls (PcDesc). One that disagrees makes all that
+ * instructions told doubtful: then only what the blob tells stays. 0 or -errno.
+ */
+static int check(struct maker *k, struct row **rows, size_t *count)
+{
+	uint32_t bytes = k->s->type_bytes[T_PC_DESC], made = 0;
+	uint64_t total = k->b->pcs_end - k->b->pcs, cnt = bytes ? total / bytes : 0;
+	AUTO_FREE uint8_t *pcs = NULL;
+	AUTO_FREE struct row *law = NULL;
+	bool agrees = true;
+	uint64_t last = 0;
+
+	if (!k->b->pcs || !k->b->frame_bytes || total > MAX_TABLE_BYTES || !cnt)
+		return 0;
+	pcs = malloc(total);
+	law = calloc(cnt, sizeof(*law));
+	if (!pcs || !law)
+		return -ENOMEM;
+	if (code_read(k->m, k->b->pcs, pcs, total))
+		return -EFAULT;
+	for (uint64_t i = 0; i < cnt; i++) {
+		int32_t offset;
+		uint64_t addr;
+		const struct row *r;
+
+		memcpy(&offset, pcs + i * bytes, sizeof(offset)); /* _pc_offset is its first field in all versions */
+		addr = k->b->begin + (uint64_t)(int64_t)offset;
+		if (offset <= 0 || addr <= last || !is_behind_call(k, addr))
+			continue;
+		last = addr;
+		r = row_at(*rows, *count, addr - 1);
+		agrees &= r && r->cfa == ROW_CFA_REG && r->cfa_reg == REG_SP && (uint32_t)r->cfa_off == k->b->frame_bytes;
+		law[made++] = law_row(addr - 5, addr, k->b->frame_bytes);
+	}
+	if (agrees)
+		return 0;
+	free(*rows);
+	*rows = law;
+	law = NULL;
+	*count = made;
+	return 0;
+}
+
+/* --- rows --- */
+
+static int flat_rows(uint64_t start, uint64_t end, struct row **ret, size_t *count_ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(void)code_state_row(&code_state_entry, false, *ret);
+	(*ret)->start = start;
+	(*ret)->end = end;
+	*count_ret = 1;
+	return 0;
+}
+
+/*
+ * The stub through which the virtual machine calls Java: the frame with a frame pointer that its function begins with stands
+ * there. It saves all registers that C wants back.
+ */
+static void enter_call_stub(struct maker *k)
+{
+	static const uint8_t prologues[][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
+	enum { REACH = 1024 };
+	uint64_t ra = k->s->call_stub_return;
+
+	if (ra <= k->start || ra >= k->end)
+		return;
+	for (uint64_t at = ra; at >= k->start && ra - at < REACH && at; at--) {
+		const uint8_t *code = k->code + (at - k->start);
+
+		if (k->end - at < sizeof(prologues[0]) || (memcmp(code, prologues[0], sizeof(prologues[0])) != 0 &&
+							   memcmp(code, prologues[1], sizeof(prologues[1])) != 0))
+			continue;
+		enter(k, at, &code_state_entry);
+		return;
+	}
+}
+
+static int decode(struct maker *k, const struct code_state *rest, struct row **ret, size_t *count_ret)
+{
+	const struct code_function f = { .start = k->start, .end = k->end, .code = k->code, .is_all_its = true };
+	const struct code_made made = { .never_returns = never_returns, .arg = k, .rest = rest };
+
+	return k->has_failed ? -ENOMEM : code_flow_made_rows(&f, k->entries, k->count, &made, ret, count_ret);
+}
+
+static int method_rows(struct maker *k, struct row **ret, size_t *count_ret)
+{
+	int error;
+
+	k->full = full_state(k->b->frame_bytes);
+	enter_method(k);
+	error = decode(k, k->b->frame_bytes ? &k->full : NULL, ret, count_ret);
+	return error ? error : check(k, ret, count_ret);
+}
+
+static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
+{
+	enter_call_stub(k);
+	enter(k, k->start, &code_state_entry);
+	return decode(k, &code_state_entry, ret, count_ret);
+}
+
+static int make(struct maker *k, struct row **ret, size_t *count_ret)
+{
+	switch (k->b->kind) {
+	case BLOB_NMETHOD:
+	case BLOB_NATIVE:
+		return method_rows(k, ret, count_ret);
+	case BLOB_INTERPRETER:
+		return hotspot_interpreter_rows(k->code, k->end - k->start, k->start, k->is_entry, ret, count_ret);
+	case BLOB_FLAT:
+		return flat_rows(k->start, k->end, ret, count_ret);
+	default:
+		return stub_rows(k, ret, count_ret);
+	}
+}
+
+int hotspot_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
+{
+	struct hotspot *s = state;
+	struct maker k = { .s = s, .m = m, .start = b->start, .end = b->end, .is_entry = b->own[OWN_IS_ENTRY] };
+	struct hotspot_blob blob;
+	int error = 0;
+
+	if (s->last.addr != b->own[OWN_BLOB]) {
+		error = hotspot_find_blob(s, m, b->start, &s->last);
+		if (error)
+			return error;
+	}
+	blob = s->last; /* looking at calls' targets must not change it */
+	k.b = &blob;
+	if (b->start >= b->end || b->end - b->start > CODE_BLOCK_MAX_BYTES)
+		return -EBADMSG;
+	k.code = malloc(b->end - b->start);
+	if (!k.code)
+		return -ENOMEM;
+	error = code_read(m, b->start, k.code, b->end - b->start);
+	if (!error)
+		error = make(&k, ret, count_ret);
+	free(k.code);
+	free(k.entries);
+	return error;
+}
