@@ -294,6 +294,8 @@ static bool is_sound(const struct elf_request *request, const struct elf_wire *h
 	case ELF_OP_FORGET:
 	case ELF_OP_GIVE:
 		return !reply->len;
+	case ELF_OP_CODE:
+		return true; /* code_reply_is_sound() */
 	}
 	return false;
 }
@@ -441,10 +443,10 @@ static void helper_free(struct elf_service *service)
 static const struct elf_service_ops helper_ops = { .call = helper_call, .free = helper_free };
 
 /* The first worker starts at once, so that a machine where it cannot work is known now. */
-static int start(struct helper *h, elf_service_make_fn make)
+static int start(struct helper *h, const char *name, elf_service_make_fn make)
 {
 	const struct elf_worker_kind kind = {
-		.name = "hearth-elf", .make = make, .memory_bytes = WORKER_MEMORY_BYTES, .nice = LEAST_NICE
+		.name = name, .make = make, .memory_bytes = WORKER_MEMORY_BYTES, .nice = LEAST_NICE
 	};
 	static const struct elf_request nothing = { .op = ELF_OP_FORGET };
 	enum failure failure;
@@ -464,7 +466,8 @@ static int start(struct helper *h, elf_service_make_fn make)
 	return error;
 }
 
-int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret)
+static int helper_new(const char *name, elf_service_make_fn make, const char *restarts, const char *help,
+		      struct metrics *metrics, struct elf_service **ret)
 {
 	struct helper *h = calloc(1, sizeof(*h));
 	int error;
@@ -476,12 +479,23 @@ int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf
 	for (int i = 0; i < TEMPLATES; i++)
 		h->templates[i].control = -1;
 	for (int i = 0; i < FAILURES; i++)
-		h->restarts[i] = metrics_counter(metrics, "hearth_elf_helper_restarts_total", failures[i].labels,
-						 "Worker processes that ended, by why; each is started again when needed.");
-	error = start(h, make);
+		h->restarts[i] = metrics_counter(metrics, restarts, failures[i].labels, help);
+	error = start(h, name, make);
 	if (error)
 		helper_free(&h->service);
 	else
 		*ret = &h->service;
 	return error;
+}
+
+int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret)
+{
+	return helper_new("hearth-elf", make, "hearth_elf_helper_restarts_total",
+			  "Worker processes that ended, by why; each is started again when needed.", metrics, ret);
+}
+
+int code_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret)
+{
+	return helper_new("hearth-code", make, "hearth_code_helper_restarts_total",
+			  "Worker processes that read generated code and ended, by why.", metrics, ret);
 }

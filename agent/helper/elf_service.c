@@ -283,6 +283,7 @@ static int in_process_call(struct elf_service *service, const struct elf_request
 	case ELF_OP_GIVE:
 		status = take_file(s, request, fd);
 		break;
+	case ELF_OP_CODE:
 	default:
 		return -EBADMSG;
 	}

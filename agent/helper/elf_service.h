@@ -31,6 +31,7 @@ enum elf_op {
 	ELF_OP_FORGET, /* the file will not be asked about again soon */
 	ELF_OP_GIVE, /* addr is the enum debug_need_kind, fd what was found (-1: nothing more). Status 0: taken; -ENOENT: not
 			it */
+	ELF_OP_CODE, /* about code in a process's memory: agent/helper/code_service.h, which alone answers it */
 };
 
 enum { ELF_STATUS_NEED = 2 };

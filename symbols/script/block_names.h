@@ -50,6 +50,11 @@ struct block_names; /* one piece of code's, in the making */
 struct block_names *block_names_new(void);
 void block_names_free(struct block_names *n); /* accepts NULL */
 
+static inline void block_names_free_at(struct block_names **n)
+{
+	block_names_free(*n);
+}
+
 /* A function; the same texts and line give the same number again. @file may be empty. Texts are bytes that may be UTF-8:
  * what is none, and control characters, are replaced. BLOCK_NAMES_NONE: there are too many, or no memory. */
 uint16_t block_names_function(struct block_names *n, const char *name, size_t name_bytes, const char *file,
