@@ -266,6 +266,11 @@ void agent_follow_files(struct agent *a, struct file_opener *opener)
 	file_opener_on_wait(opener, on_open_wait, a);
 }
 
+void agent_follow_code(struct agent *a)
+{
+	code_spaces_on_wait(a->in.code, on_wait, a);
+}
+
 static int watch_clock(struct agent *a)
 {
 	struct itimerspec far = { .it_value.tv_sec = INT32_MAX };

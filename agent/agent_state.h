@@ -14,8 +14,9 @@ struct file_opener;
 struct loop_watch;
 
 struct agent {
-	unsigned part_cnt; /* parts that were started, of the table in agent/parts.c */
-	struct intake in;  /* owns the objects that its pointers lead to, but not the metrics */
+	unsigned part_cnt;		 /* parts that were started, of the table in agent/parts.c */
+	struct intake in;		 /* owns the objects that its pointers lead to, but not the metrics */
+	struct elf_service *code_reader; /* until the processes have it */
 	struct indexes *indexes;
 	struct names *names;
 	struct truth_counts *truths;
@@ -50,6 +51,8 @@ enum { AGENT_MAX_CPUS = 4096 };
 
 /* Has the agent hear of files: of names that came, and of waits, in which samples must be read on. */
 void agent_follow_files(struct agent *a, struct file_opener *opener);
+/* The same of waits for the reader of generated code. */
+void agent_follow_code(struct agent *a);
 
 /* Adds the sources of events to the loop. 0 or -errno; agent_unwatch() either way. */
 int agent_watch(struct agent *a);

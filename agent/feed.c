@@ -25,8 +25,11 @@ static void read_mmap(struct intake *in, const struct side_band_record *r)
 	const struct file_place at = { .pid = r->pid, .tid = r->tid, .start = r->start, .end = r->end };
 	struct file *file = r->key.inode ? files_open(in->files, &r->key, r->name, &at) : NULL;
 	struct process *p = processes_peek(in->processes, r->pid);
+	uint64_t off = r->pgoff;
 
-	if (p && p->is_known && address_space_would_replace(p->as, r->start, r->end, r->pgoff, file))
+	if (p && !file)
+		file = address_space_code_file(p->as, r->start, r->end, &off);
+	if (p && p->is_known && address_space_would_replace(p->as, r->start, r->end, off, file))
 		(void)sampler_forget_proc(in->sampler, r->pid);
 }
 
@@ -363,9 +366,9 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	struct intake *in = arg;
 	bool is_outside = r->flags & SAMPLE_OUTSIDE;
 	struct process *p = is_outside ? processes_outside(in->processes) : processes_find(in->processes, r->pid);
-	uint64_t kernel_sps[MAX_USER_FRAMES];
-	const uint64_t *user = s->user, *sps = kernel_sps;
-	uint32_t user_cnt = s->user_cnt, known;
+	uint64_t kernel_sps[MAX_USER_FRAMES], made[MAX_USER_FRAMES];
+	const uint64_t *user = s->user, *sps = kernel_sps, *captures = s->captures;
+	uint32_t user_cnt = s->user_cnt, capture_cnt = s->capture_cnt, known;
 	enum walk_end end = r->end;
 
 	if (r->kind >= in->kind_cnt) {
@@ -393,6 +396,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		user = result->frames;
 		user_cnt = result->count;
 		sps = result->sps;
+		captures = result->captures;
+		capture_cnt = result->capture_cnt;
 		end = result->end;
 	} else if (r->asid != p->as->asid && r->asid) {
 		user_cnt = cut_stale(p, s, &end);
@@ -400,6 +405,10 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
 	if (end == END_NO_MAPPING && user_cnt > 1)
 		user_cnt--;
+	if (p->as->code) {
+		user_cnt = code_frames(in->code, p, s, user, user_cnt, captures, capture_cnt, made, &end);
+		user = made;
+	}
 	if (s->chain_cnt && !s->regs)
 		for (uint32_t i = 0; i < user_cnt; i++)
 			kernel_sps[i] = sample_sp(s, i);
@@ -412,6 +421,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	}
 	if (s->chain_cnt)
 		traces_note_script(in->traces, in->merged->outcome);
+	code_settle(p);
 	if (traces_last_asks_runtimes(in->traces))
 		runtimes_see(in->runtimes, p);
 	meet_files(in, known);

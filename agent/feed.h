@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/code/code_spaces.h"
 #include "agent/names/indexes.h"
 #include "agent/kernel/kernel_names.h"
 #include "agent/walk/late_walk.h"
@@ -46,6 +47,7 @@ struct intake {
 	struct runtimes *runtimes;
 	struct objects *objects;
 	struct merged *merged; /* of the sample that is applied */
+	struct code_spaces *code;
 	struct kernel_names *kernel_names;
 	struct buf kept;	   /* records of intake_read_ahead() ... */
 	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */

@@ -57,6 +57,7 @@ static int start_files(const struct start *s)
 		readers_stop(&readers);
 		return error;
 	}
+	a->code_reader = MOVE(readers.code);
 	error = readers_hand_over(&readers, s->config, a->loop, s->metrics, &a->in.files, &a->indexes);
 	if (!error)
 		agent_follow_files(a, readers.opener);
@@ -94,10 +95,13 @@ static int start_processes(const struct start *s)
 	struct intake *in = &s->a->in;
 	int error = objects_new(&in->objects);
 
+	if (!error)
+		error = code_spaces_new(MOVE(s->a->code_reader), in->files, in->objects, s->metrics, &in->code);
 	in->merged = error ? NULL : malloc(sizeof(*in->merged));
 	if (!error)
 		error = in->merged ? processes_new(in->files, &in->processes) : -ENOMEM;
-
+	if (!error)
+		agent_follow_code(s->a);
 	if (!error)
 		processes_on_map(in->processes, runtimes_map, in->runtimes);
 	return error;
@@ -106,6 +110,8 @@ static int start_processes(const struct start *s)
 static void stop_processes(struct agent *a)
 {
 	processes_free(a->in.processes);
+	code_spaces_free(a->in.code);
+	elf_service_free(a->code_reader);
 	objects_free(a->in.objects);
 	free(a->in.merged);
 }
@@ -197,7 +203,8 @@ static int start_late_walk(const struct start *s)
 {
 	struct intake *in = &s->a->in;
 
-	return late_new(in->processes, in->files, in->sampler, s->metrics, &in->late);
+	code_spaces_attach(in->code, in->sampler);
+	return late_new(in->processes, in->files, in->code, in->sampler, s->metrics, &in->late);
 }
 
 static void stop_late_walk(struct agent *a)

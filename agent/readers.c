@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/helper/code_service.h"
 #include "agent/helper/elf_helper.h"
 #include "agent/helper/elf_worker.h"
 #include "agent/rows/row_store.h"
@@ -46,6 +47,9 @@ int readers_start(const struct agent_config *config, struct metrics *metrics, st
 		log_warn("the processes that read programs' files keep the user id 0, without any capability: CAP_SETUID or "
 			 "CAP_SETGID is missing (docker --cap-add SETUID --cap-add SETGID)");
 	error = config->no_helper ? elf_service_new(&r->service) : elf_helper_new(elf_service_new, metrics, &r->service);
+	if (!error)
+		error = config->no_helper ? code_service_new(&r->code)
+					  : code_helper_new(code_service_new, metrics, &r->code);
 	for (int i = 0; i < LANES && !error && config->symbols != SYMBOLS_OFF; i++)
 		error = index_helper_new(kinds[i], config->no_helper, &r->index_helpers[i]);
 	if (error == -ECHILD) {
@@ -71,6 +75,7 @@ static void free_index_helpers(const struct readers *r)
 void readers_stop(const struct readers *r)
 {
 	elf_service_free(r->service);
+	elf_service_free(r->code);
 	free_index_helpers(r);
 }
 

@@ -18,6 +18,7 @@ struct metrics;
 /* To be zeroed before it is started. */
 struct readers {
 	struct elf_service *service;
+	struct elf_service *code; /* reads other processes' memory (agent/helper/code_service.h); the caller's to take */
 	struct index_helper *index_helpers[LANES]; /* NULL: no names are wanted */
 	struct file_opener *opener;
 };

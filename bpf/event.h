@@ -26,7 +26,10 @@ enum {
 	MAX_BLOCK_PARTS = 32,	    /* 1,024 rows: one each byte of code */
 	FIRST_LEVEL_ENTRIES = 4096, /* entries of one CPU's slice, a power of two */
 	COMM_BYTES = 16,
-	MAX_KINDS = 8, /* kinds of samples in a session; a power of two */
+	MAX_KINDS = 8,		  /* kinds of samples in a session; a power of two */
+	MAX_CAPTURE_WORDS = 2048, /* of all frames of a sample, heads included; a power of two */
+	CAPTURE_WORDS = 4,	  /* of one frame, without its head */
+	CAPTURE_CLASSES = 16,	  /* a power of two */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };
@@ -112,13 +115,20 @@ enum section_type {
 	 * than that tells). Only with SECTION_CHAIN */
 	SECTION_STACK_POINTERS = 5,
 	SECTION_CHAIN = 6, /* __u64 words: pairs, see enum chain_word */
+	/* __u64 words of user frames by which a runtime names them: for each such frame CAPTURE_HEAD, then its words. */
+	SECTION_CAPTURES = 7,
 	/* These numbers are reserved; nobody sends such sections yet: */
-	SECTION_CAPTURES = 7, /* words of user frames by which a runtime names them */
-	SECTION_LABELS = 8,   /* the work that the program says the thread does */
-	SECTION_LINK = 9,     /* trace and span */
+	SECTION_LABELS = 8, /* the work that the program says the thread does */
+	SECTION_LINK = 9,   /* trace and span */
 };
 
 #define SP_FAR 0xffffffffu
+
+/* @frame: the user frame's place in SECTION_USER; @class: as its row names it; @count: of words that follow. */
+#define CAPTURE_HEAD(frame, class, count) ((__u64)(frame) | (__u64)(class) << 16 | (__u64)(count) << 32)
+#define CAPTURE_FRAME_OF(head)		  ((__u16)(head))
+#define CAPTURE_CLASS_OF(head)		  ((__u16)((head) >> 16))
+#define CAPTURE_COUNT_OF(head)		  ((__u32)((head) >> 32))
 
 #define SECTION(type, bytes)   ((__u64)(type) | (__u64)(bytes) << 32)
 #define SECTION_TYPE(section)  ((__u16)(section))
@@ -348,6 +358,8 @@ enum unwind_rule {
 	RULE_FP,     /* CFA = fp + 16, and the return address must be code */
 	RULE_USER,   /* only user space can evaluate it */
 	RULE_SCHED,  /* Go changed to a system stack: struct unwind_sched has the goroutine's */
+	RULE_FRAME, /* a frame of a runtime, whose frame pointer it keeps as C does: the return address stands at fp + 8, the
+		       caller's fp at fp; CFA by enum frame_base. fp is the class of its captures; 0: none */
 };
 enum unwind_base { BASE_SP, BASE_FP };
 enum root_base {
@@ -359,6 +371,10 @@ enum sched_base {		 /* of RULE_SCHED */
 		  SCHED_RETURNS, /* CFA = the sp it noted + offset */
 		  SCHED_RETURNS_DEPTH /* CFA = stack_hi - *(sp + offset) and the return address's place: calls of C may be
 					 nested, and only the last is noted */
+};
+enum frame_base {	       /* of RULE_FRAME */
+		  FRAME_DEREF, /* CFA = *(fp + off) + off2 */
+		  FRAME_PLAIN  /* CFA = fp + off */
 };
 enum { ROW_FP_AT_FP = -32768 };
 
@@ -374,6 +390,15 @@ enum { ROW_FP_AT_FP = -32768 };
 #define ROW(start, rule, base, fp, offset)                                                               \
 	((__u64)(__u8)(start) | (__u64)((start)&0x300) << 6 | (__u64)(rule) << 8 | (__u64)(base) << 12 | \
 	 (__u64)(__u16)(fp) << 16 | (__u64)(__u32)(offset) << 32)
+
+/* capture_classes: the words of a frame that go with the sample. */
+struct capture_class {
+	__u32 count; /* CAPTURE_WORDS at most */
+	struct {
+		__s16 offset; /* from fp */
+		__s16 reg;    /* DWARF's number of the register that has the word in the frame where the thread stands; -1 */
+	} words[CAPTURE_WORDS];
+};
 
 /* unwind_blocks: a kilobyte of a file's code -> rows. Code that is too dense for one block continues in parts 1, 2, ... */
 struct block_key {
@@ -426,7 +451,8 @@ struct comm_automaton {
 	X(NOT_FOLLOWED, "children not followed because the table of chosen processes was full") \
 	X(OBJECT_RING, "objects of functions not sent because the ring buffer was full")        \
 	X(OBJECT_LIMIT, "objects of functions withheld by the rate limit")                      \
-	X(OBJECT_UNREADABLE, "objects of functions that could not be read")
+	X(OBJECT_UNREADABLE, "objects of functions that could not be read")                     \
+	X(CAPTURES, "samples whose captured words had no room")
 
 #define X(name, text) COUNTER_##name,
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };
@@ -461,6 +487,7 @@ HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 16 + 8);
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);
+HEARTH_SIZE_IS(struct capture_class, 4 + 4 * CAPTURE_WORDS);
 HEARTH_SIZE_IS(struct unwind_block, 16 + 8 * 32 + 8);
 HEARTH_SIZE_IS(struct first_level_entry, 16);
 

@@ -86,6 +86,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CAPTURE_CLASSES);
+	__type(key, __u32);
+	__type(value, struct capture_class);
+} capture_classes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* one for each CPU */
 	__type(key, __u32);
 	__type(value, struct cpu_state);
@@ -118,6 +125,7 @@ struct walk {
 	__u32 chain_asid;     /* under which these stand */
 	__u32 ring;
 	__u32 torn;
+	__u32 capture_cnt;	 /* words in scratch->captures */
 	__u32 memo_at, memo_put; /* where in scratch->memo the last walk's next frame stands, and where this one's goes */
 };
 
@@ -163,6 +171,7 @@ struct scratch {
 	struct stack_copy copy;
 	struct go_thread go;
 	__u8 window[4096];
+	__u64 captures[MAX_CAPTURE_WORDS + 1 + CAPTURE_WORDS]; /* those of the sample */
 	__u32 sps[MAX_USER_FRAMES]; /* of a sample with chains: how far each user frame's sp is above the first's; SP_FAR */
 	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk on this CPU and the present one, in turns */
 	__u32 memo_put;				     /* which half was written last */

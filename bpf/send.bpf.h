@@ -329,6 +329,24 @@ static __always_inline __u32 close_chain(struct walk *walk, struct scratch *scra
 	return words + 2 + (walk->user_cnt + 1) / 2;
 }
 
+/* Puts the captured words behind @words. Returns how many words the sections have then. */
+static __always_inline __u32 close_captures(struct cpu_state *state, struct walk *walk, struct scratch *scratch, __u32 words)
+{
+	__u32 bytes = masked(walk->capture_cnt * 8, 2 * 8 * MAX_CAPTURE_WORDS - 1);
+	__u64 at = masked(words + 1, SCRATCH_WORDS - 1);
+
+	if (!walk->capture_cnt)
+		return words;
+	if (!bytes || bytes > 8 * MAX_CAPTURE_WORDS ||
+	    at > SCRATCH_WORDS - MAX_CAPTURE_WORDS - 2 - sizeof(scratch->regs) / 8 ||
+	    bpf_probe_read_kernel(&scratch->words[at], bytes, scratch->captures)) {
+		count(state, COUNTER_CAPTURES);
+		return words;
+	}
+	scratch->words[word_index(words)] = SECTION(SECTION_CAPTURES, bytes);
+	return words + 1 + bytes / 8;
+}
+
 /* Closes the record and hands it to the ring. */
 static __always_inline void finish_sample(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
@@ -347,6 +365,8 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	state->counters[COUNTER_TORN] += walk->torn;
 	words = close_frames(walk, scratch);
 	words = close_chain(walk, scratch, words);
+	if (loop_form)
+		words = close_captures(state, walk, scratch, words);
 	if (miss) {
 		send_stacks(state, scratch, loop_form);
 		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));

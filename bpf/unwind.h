@@ -87,7 +87,8 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 static __always_inline int unwind_step(struct unwind_state *state, __u64 row, struct unwind_memory *memory)
 {
 	__u32 rule = ROW_RULE(row);
-	__u64 base = ROW_BASE(row) == BASE_FP ? state->fp : state->sp;
+	bool is_frame = rule == RULE_FRAME;
+	__u64 base = is_frame || ROW_BASE(row) == BASE_FP ? state->fp : state->sp;
 	__u64 cfa, pc, fp;
 
 	if (rule == RULE_CFA) {
@@ -101,7 +102,9 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 		if (!state->fp) /* the value that the first frame of a stack has in rbp (Go's goexit, thread starts) */
 			return unwind_stop(state, END_ROOT);
 		cfa = state->fp + 16;
-	} else if (rule == RULE_DEREF) {
+	} else if (is_frame && ROW_BASE(row) == FRAME_PLAIN) {
+		cfa = base + (__s64)ROW_OFF1(row);
+	} else if (rule == RULE_DEREF || is_frame) {
 		if (unwind_read(memory, base + (__s64)ROW_OFF1(row), &cfa))
 			return unwind_stop(state, END_BAD_MEMORY);
 		cfa += (__s64)ROW_OFF2(row);
@@ -126,12 +129,13 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 		pc = state->lr;
 		if (!pc)
 			return unwind_stop(state, state->exact ? END_ROOT : END_NO_RULE);
-	} else if (unwind_read(memory, cfa + ROW_RA(row), &pc)) {
+	} else if (unwind_read(memory, is_frame ? base + 8 : cfa + ROW_RA(row), &pc)) {
 		return unwind_stop(state, END_BAD_MEMORY);
 	}
 	pc &= unwind_code_mask();
 	fp = state->fp;
-	if (ROW_FP(row) && unwind_read(memory, ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))
+	if ((ROW_FP(row) || is_frame) &&
+	    unwind_read(memory, is_frame || ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))
 		return unwind_stop(state, END_BAD_MEMORY);
 	if (!pc)
 		return unwind_stop(state, END_ROOT);

@@ -266,6 +266,40 @@ static __always_inline void note_sp(struct walk *walk, struct scratch *scratch)
 	scratch->sps[masked(walk->user_cnt, MAX_USER_FRAMES - 1)] = above < SP_FAR ? above : SP_FAR;
 }
 
+/* Copies the words by which the runtime names the frame. */
+static __always_inline int capture(struct walk *walk, struct scratch *scratch, __u32 class)
+{
+	struct unwind_memory memory = { walk, scratch, true };
+	__u64 at = masked(walk->capture_cnt, MAX_CAPTURE_WORDS - 1);
+	const struct capture_class *c;
+	bool is_leaf = walk->user_cnt == 1;
+
+	class &= CAPTURE_CLASSES - 1;
+	c = bpf_map_lookup_elem(&capture_classes, &class);
+	if (!c || walk->capture_cnt + 1 + CAPTURE_WORDS > MAX_CAPTURE_WORDS)
+		return 0;
+	scratch->captures[at] = CAPTURE_HEAD(walk->user_cnt - 1, class, c->count);
+	for (__u32 i = 0; i < CAPTURE_WORDS; i++) {
+		__u32 reg = (__u16)c->words[i].reg;
+		__u64 value = 0;
+
+		if (i < c->count && is_leaf && reg < USER_REGS)
+			value = scratch->regs.regs[masked(reg, 31)];
+		else if (i < c->count)
+			(void)unwind_read(&memory, walk->state.fp + (__s64)c->words[i].offset, &value);
+		scratch->captures[at + 1 + i] = value;
+	}
+	walk->capture_cnt += 1 + (c->count & 7);
+	return 0;
+}
+
+__noinline int capture_alone(struct walk *walk, struct scratch *scratch, __u32 class)
+{
+	if (!walk || !scratch)
+		return 0;
+	return capture(walk, scratch, class);
+}
+
 /* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
 static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch, bool loop_form)
 {
@@ -291,6 +325,11 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 	/* Nobody called a signal's trampoline: the return address is its own address, not one behind a call. */
 	if (ROW_RULE(row) == RULE_SIGNAL)
 		scratch->words[word_index(walk->user_at + walk->user_cnt - 1)] = pc | FRAME_EXACT;
+	if (ROW_RULE(row) == RULE_FRAME && ROW_FP(row)) {
+		if (!loop_form) /* its programs have no room */
+			return unwind_stop(&walk->state, END_USER_RULE);
+		capture_alone(walk, scratch, ROW_FP(row));
+	}
 	return unwind_step(&walk->state, row, &memory);
 }
 

@@ -15,6 +15,9 @@
 #define CODE_START_KEY "hearth.code.start"
 #define CODE_SIZE_KEY  "hearth.code.size"
 
+/* Attribute of a location, a boolean: its line, and the inlined functions above it, are those of a place nearby. */
+#define CODE_APPROXIMATE_KEY "hearth.code.line.approximate"
+
 /* Attribute of a mapping of memory that holds generated code: the program it is of. */
 #define CODE_PROCESS_KEY "process.executable.name"
 

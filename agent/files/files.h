@@ -14,6 +14,7 @@
 #include "agent/files/open.h"
 #include "bpf/event.h"
 
+struct code_range_state;
 struct file_index;
 struct metrics;
 struct row_store;
@@ -48,7 +49,9 @@ struct file {
 	int debug_fd;		       /* the separate debug file, once its reader took it; -1: none */
 	uint8_t tried[DEBUG_NEED_MAX]; /* debug files: the next place to look (debug_file_open) */
 	struct file_index
-		*index;	   /* index of its names, once a sample has a frame in it (agent/names/indexes.h); NULL: none yet */
+		*index; /* index of its names, once a sample has a frame in it (agent/names/indexes.h); NULL: none yet */
+	struct code_range_state
+		*code;	   /* the file stands for memory where a runtime keeps code (agent/code/); NULL: it is one */
 	struct file *next; /* same (device, inode), another generation or content */
 };
 
@@ -79,6 +82,11 @@ struct file *files_open(struct files *f, const struct file_key *key, const char 
  * file_open().
  */
 struct file *files_see(struct files *f, const struct file_key *key, const char *path, const struct file_place *at);
+
+/* Makes a file that stands for @bytes of a process's memory, called @path. It is in no table: the caller destroys it when it
+ * has no references. NULL without memory. */
+struct file *files_of_memory(struct files *f, const char *path, uint64_t bytes);
+void file_destroy_memory(struct file *file);
 
 struct file *file_get(struct file *file);
 void file_put(struct file *file);

@@ -381,6 +381,20 @@ int sampler_set_block(struct sampler *s, struct unwind_block *block)
 	return update(s->skel->maps.unwind_blocks, &key, block);
 }
 
+void sampler_forget_block(struct sampler *s, uint32_t file, uint32_t block)
+{
+	struct block_key key = { .file = file, .block = block };
+	int fd = bpf_map__fd(s->skel->maps.unwind_blocks);
+
+	while (key.part < MAX_BLOCK_PARTS && !bpf_map_delete_elem(fd, &key))
+		key.part++;
+}
+
+int sampler_set_capture(struct sampler *s, uint32_t number, const struct capture_class *what)
+{
+	return update(s->skel->maps.capture_classes, &number, what);
+}
+
 int sampler_filter_add(struct sampler *s, uint32_t pid)
 {
 	uint64_t key = sampler_filter_key(s->skel, pid), since = 0;

@@ -80,6 +80,10 @@ int sampler_set_proc(struct sampler *s, struct proc_value *value);
 int sampler_forget_proc(struct sampler *s, uint32_t pid);
 int sampler_set_mapping(struct sampler *s, struct mapping_value *value);
 int sampler_set_block(struct sampler *s, struct unwind_block *block);
+/* Takes block number @block of @file out, all parts of it. */
+void sampler_forget_block(struct sampler *s, uint32_t file, uint32_t block);
+/* Says which words go with frames of class number @number (1 to CAPTURE_CLASSES - 1). */
+int sampler_set_capture(struct sampler *s, uint32_t number, const struct capture_class *what);
 /* Loads the runtime's programs first, when they are not loaded yet; an error of that is logged once. -EOPNOTSUPP: the
  * runtime is not wanted (agent_config.runtimes_off). */
 int sampler_set_chain(struct sampler *s, struct chain_state *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of scripts, by content: equal ones of several processes, or lives of a process, are one object. Objects outlive
- * their processes as long as a stack has them. Reference counted; agent's thread.
+ * Functions of scripts and names of generated code, by content: equal ones of several processes, or lives of a process, are
+ * one object. Objects outlive their processes as long as a stack has them. Reference counted; agent's thread.
  */
 #ifndef HEARTH_AGENT_OBJECTS_OBJECTS_H
 #define HEARTH_AGENT_OBJECTS_OBJECTS_H
@@ -12,15 +12,15 @@
 struct object {
 	uint32_t id; /* from 1, below OBJECT_IDS; used again after the object is gone */
 	uint32_t refs;
-	uint32_t runtime; /* enum runtime_id */
+	uint32_t runtime; /* enum runtime_id, or OBJECT_OF_CODE + enum code_id */
 	uint32_t len_bytes;
 	uint64_t hash;
 	struct object *next; /* of the same hash */
 	struct objects *all;
-	uint8_t content[]; /* symbols/script/script.h */
+	uint8_t content[]; /* symbols/script/script.h, or block_names.h of generated code */
 };
 
-enum { OBJECT_IDS = 1 << 24 };
+enum { OBJECT_IDS = 1 << 24, OBJECT_OF_CODE = 64 };
 
 struct objects;
 

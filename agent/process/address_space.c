@@ -29,12 +29,19 @@ struct address_space *address_space_get(struct address_space *as)
 	return as;
 }
 
+static void put_code(struct as_code *code)
+{
+	if (code && !--code->refs)
+		code->free(code);
+}
+
 void address_space_put(struct address_space *as)
 {
 	if (!as || --as->refs)
 		return;
 	for (uint32_t i = 0; i < as->count; i++)
 		file_put(as->maps[i].file);
+	put_code(as->code);
 	free(as->maps);
 	free(as);
 }
@@ -60,6 +67,9 @@ static struct address_space *copy(const struct address_space *from, uint32_t mor
 	as->replaced_ns = from->replaced_ns;
 	for (uint32_t i = 0; i < as->count; i++)
 		file_get(as->maps[i].file);
+	as->code = from->code;
+	if (as->code)
+		as->code->refs++;
 	return as;
 }
 
@@ -250,4 +260,47 @@ bool address_space_is_stale(const struct address_space *as, uint32_t asid, uint6
 		if (as->replaced[i].asid > asid && addr >= as->replaced[i].start && addr < as->replaced[i].end)
 			return true;
 	return false;
+}
+
+struct file *address_space_code_file(const struct address_space *as, uint64_t start, uint64_t end, uint64_t *off_ret)
+{
+	return as->code ? as->code->file_at(as->code, start, end, off_ret) : NULL;
+}
+
+void address_space_renew(struct address_space *as)
+{
+	renew_asid(as);
+}
+
+/* Gives the mapping, which has no file, the one that stands for its code, if there is one. */
+static void take_code_file(const struct address_space *as, struct mapping *m)
+{
+	uint64_t off;
+	struct file *file = m->file ? NULL : address_space_code_file(as, m->start, m->end, &off);
+
+	if (!file)
+		return;
+	*m = new_mapping(m->start, m->end, off, file);
+	file_get(file);
+}
+
+int address_space_set_code(struct address_space **as_p, struct as_code *code)
+{
+	struct address_space *as = *as_p;
+
+	if (as->refs > 1) {
+		as = copy(*as_p, 2);
+		if (!as) {
+			put_code(code);
+			return -ENOMEM;
+		}
+		address_space_put(*as_p);
+		*as_p = as;
+	}
+	put_code(as->code);
+	as->code = code;
+	for (uint32_t i = 0; i < as->count; i++)
+		take_code_file(as, &as->maps[i]);
+	renew_asid(as);
+	return 1;
 }

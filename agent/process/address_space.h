@@ -18,6 +18,16 @@ struct mapping {
 	struct file *file; /* a reference; NULL: anonymous (JIT) */
 };
 
+/* The code that a runtime makes in an address space: the first member of the state that its owner (agent/code/) keeps.
+ * Address spaces that are copies of each other share it. */
+struct as_code {
+	uint32_t refs;
+	void (*free)(struct as_code *code);
+	/* The file that stands for the memory where such code is kept, and its offset at @start, if [@start, @end) is in one
+	 * of these ranges; else NULL. */
+	struct file *(*file_at)(const struct as_code *code, uint64_t start, uint64_t end, uint64_t *off_ret);
+};
+
 enum { REPLACED_KEPT = 8, NOT_CODE_KEPT = 16 };
 
 struct address_space {
@@ -38,6 +48,7 @@ struct address_space {
 	} replaced[REPLACED_KEPT];
 	uint32_t replaced_cnt;
 	uint64_t replaced_ns; /* when the last one was; 0: none was */
+	struct as_code *code; /* a reference; NULL: no runtime makes code, as far as is known */
 	/* The runtimes whose chain the kernel can collect (agent/process/chain_states.h). */
 	uint32_t runtimes;
 	bool chains_told; /* the kernel knows that for this asid and these mappings */
@@ -53,6 +64,16 @@ void address_space_put(struct address_space *as);
  * the asid has changed, 0, or -ENOMEM.
  */
 int address_space_map(struct address_space **as, uint64_t start, uint64_t end, uint64_t pgoff, struct file *file);
+
+/* The file that memory without one at [@start, @end) belongs to, as a runtime keeps code there; NULL: none. */
+struct file *address_space_code_file(const struct address_space *as, uint64_t start, uint64_t end, uint64_t *off_ret);
+
+/* Takes over @code (a reference): mappings without a file where it has ranges get its files from now on. A shared address
+ * space is copied first. Returns 1 (the asid has changed), or -ENOMEM. To be called again when @code has more ranges. */
+int address_space_set_code(struct address_space **as, struct as_code *code);
+
+/* Rows that the kernel may have kept under the asid are out of date: takes another one. */
+void address_space_renew(struct address_space *as);
 
 /* Would such a mapping replace something else? */
 bool address_space_would_replace(const struct address_space *as, uint64_t start, uint64_t end, uint64_t pgoff,

@@ -254,7 +254,9 @@ static int map_in(struct read_context *c, const struct file_key *key, const char
 	} else if (!strcmp(path, "[vsyscall]")) {
 		return 0;
 	} else {
-		file = moved_code(c, start, end, &off);
+		file = address_space_code_file(c->process->as, start, end, &off);
+		if (!file)
+			file = moved_code(c, start, end, &off);
 	}
 	if (c->only_holes && address_space_would_replace(c->process->as, start, end, off, file))
 		return 0;

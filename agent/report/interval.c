@@ -11,6 +11,7 @@
 
 #include "agent/config.h"
 #include "agent/process/attributes.h"
+#include "agent/report/code_lines.h"
 #include "agent/report/host_facts.h"
 #include "agent/names/indexes.h"
 #include "agent/report/interval.h"
@@ -345,16 +346,44 @@ static int32_t build_of_runtime(struct interval *iv, const struct trace_frame *f
 	return builder_location(iv->builder, mapping, frame->addr, &line, truth->is_named, &type, 1);
 }
 
+/* The location of a frame in code that a runtime made. Its mapping is the source file, as that of a script; the line of a
+ * place between calls is told as what it is. */
+static int32_t build_code(struct interval *iv, const struct trace_frame *frame, struct truth_frame *truth)
+{
+	struct frame_line found[BLOCK_NAMES_MAX_DEPTH];
+	struct profile_line lines[BLOCK_NAMES_MAX_DEPTH];
+	int32_t attributes[2] = { type_attribute(iv, script_frame_type(frame)) }, mapping = 0;
+	struct builder *b = iv->builder;
+	bool is_approximate;
+	uint32_t count = code_lines_find(frame, found, &is_approximate), attribute_cnt = 1;
+
+	truth->module = truth_counts_module(iv->truths, str_z(script_frame_type(frame)));
+	truth->is_named = count;
+	if (is_approximate)
+		attributes[attribute_cnt++] = builder_attribute_bool(b, CODE_APPROXIMATE_KEY, true);
+	if (count)
+		mapping = builder_mapping(b, 0, 0, 0,
+					  found[count - 1].file.len ? builder_string(b, found[count - 1].file)
+								    : builder_string_z(b, script_frame_type(frame)),
+					  NULL, 0);
+	for (uint32_t i = 0; i < count; i++)
+		lines[i] = build_line(iv, &found[i]);
+	return builder_location(b, mapping, 0, lines, count, attributes, attribute_cnt);
+}
+
 /* The location of a frame of a script. The file of the script is its mapping, as the module is for those who write it. */
 static int32_t build_script(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
 			    struct truth_frame *truth)
 {
-	int32_t type = type_attribute(iv, script_frame_type(frame)), mapping = 0;
+	int32_t type, mapping = 0;
 	struct builder *b = iv->builder;
 	struct profile_line line = { 0 };
 	struct frame_line l;
 
 	(void)time_ns;
+	if (code_lines_are_of(frame))
+		return build_code(iv, frame, truth);
+	type = type_attribute(iv, script_frame_type(frame));
 	truth->module = truth_counts_module(iv->truths, str_z(trace_frame_kind(frame)->module));
 	truth->is_named = script_frame_find(frame, &l);
 	if (truth->is_named) {

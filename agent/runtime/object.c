@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/objects/objects.h"
+#include "agent/runtime/code/code_reader.h"
 #include "agent/runtime/object.h"
 
 static const struct {
@@ -44,5 +46,7 @@ int object_read(const struct object_record *r, const struct chain_state *layout,
 
 const char *object_frame_type(uint32_t id)
 {
-	return id < RUNTIME_ID_MAX ? runtimes[id].frame_type : "";
+	const struct code_reader *reader = id >= OBJECT_OF_CODE ? code_reader_of(id - OBJECT_OF_CODE) : NULL;
+
+	return reader ? reader->frame_type : id < RUNTIME_ID_MAX ? runtimes[id].frame_type : "";
 }

@@ -14,7 +14,7 @@
  * -EBADMSG: the record makes no sense; -ENOMEM. */
 int object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 
-/* The type of frames of the runtime @id (enum runtime_id): a word of OpenTelemetry's profile.frame.type. */
+/* The type of frames of the runtime @id (struct object's runtime): a word of OpenTelemetry's profile.frame.type. */
 const char *object_frame_type(uint32_t id);
 
 /* For the readers: the record's parts. 0 or -EBADMSG. */

@@ -14,6 +14,7 @@ static const struct {
 	[SECTION_VALUE] = { sizeof(uint64_t), 1, 1 },
 	[SECTION_STACK_POINTERS] = { sizeof(uint32_t), 2, 2 + MAX_USER_FRAMES },
 	[SECTION_CHAIN] = { 2 * sizeof(uint64_t), 1, MAX_CHAIN_WORDS / 2 },
+	[SECTION_CAPTURES] = { sizeof(uint64_t), 1, MAX_CAPTURE_WORDS },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
@@ -41,6 +42,10 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 	case SECTION_CHAIN:
 		s->chain = content;
 		s->chain_cnt = 2 * count;
+		break;
+	case SECTION_CAPTURES:
+		s->captures = content;
+		s->capture_cnt = count;
 		break;
 	default:
 		break;

@@ -21,8 +21,9 @@ struct pending_sample {
 	const uint64_t *chain;		/* words of SECTION_CHAIN */
 	const uint64_t *first_sp;	/* sp of the first of @user; NULL: stack pointers are not told */
 	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
+	const uint64_t *captures;	/* words of SECTION_CAPTURES */
 	uint64_t value;			/* its weight in the unit of its kind */
-	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt;
+	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt;
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */

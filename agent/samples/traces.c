@@ -130,7 +130,7 @@ static struct trace_frame resolve(struct process *process, uint64_t pc)
 	uint64_t addr = (pc & ~FRAME_EXACT) - !(pc & FRAME_EXACT);
 	const struct mapping *m = address_space_find(process->as, addr);
 
-	if (!m || !m->file || m->file->state == FILE_UNREADABLE)
+	if (!m || !m->file || m->file->code || m->file->state == FILE_UNREADABLE)
 		return (struct trace_frame){ .kind = FRAME_ANONYMOUS, .process = process, .addr = addr };
 	return (struct trace_frame){ .kind = FRAME_NATIVE, .file = m->file, .addr = addr - m->bias };
 }

@@ -12,6 +12,8 @@ static int fits_s16(int64_t v)
 /* The place where the frame pointer was saved, in the packed row's form; false when there is no form for it. */
 static bool pack_fp(int32_t saved, int16_t *ret)
 {
+	if (row_is_in_reg(saved) || row_is_at_sp(saved))
+		return false;
 	*ret = saved == ROW_SAME ? 0 : saved == ROW_AT_FP ? ROW_FP_AT_FP : (int16_t)(saved / 8);
 	return saved == ROW_SAME || saved == ROW_AT_FP ||
 	       (saved && saved % 8 == 0 && saved / 8 > ROW_FP_AT_FP && saved / 8 <= INT16_MAX);
@@ -66,7 +68,14 @@ uint64_t block_pack_row(const struct row *row, uint16_t start)
 	case ROW_CFA_SCHED:
 		break;
 	}
-	if (row->is_signal_frame || !pack_fp(row->saved[SAVED_FP], &fp) || !pack_places(row, &places))
+	if (row->cfa == ROW_CFA_DEREF && row->cfa_reg == REG_FP && row->saved[SAVED_RA] == ROW_AT_FP + 8 &&
+	    row->saved[SAVED_FP] == ROW_AT_FP && pack_pair(row->cfa_off, row->cfa_off2, &places))
+		return ROW(start, RULE_FRAME, FRAME_DEREF, row->capture, places);
+	if (row->capture && row->cfa == ROW_CFA_REG && row->cfa_reg == REG_FP &&
+	    row->saved[SAVED_RA] == row->saved[SAVED_FP] + 8 && row->saved[SAVED_FP] == -row->cfa_off &&
+	    pack_pair(row->cfa_off, 0, &places))
+		return ROW(start, RULE_FRAME, FRAME_PLAIN, row->capture, places);
+	if (row->capture || row->is_signal_frame || !pack_fp(row->saved[SAVED_FP], &fp) || !pack_places(row, &places))
 		return ROW(start, RULE_USER, 0, 0, 0);
 	if (row->cfa == ROW_CFA_REG)
 		return ROW(start, RULE_CFA, base, fp, places);

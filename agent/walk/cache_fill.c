@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/code/code_spaces.h"
 #include "agent/walk/blocks.h"
 #include "agent/walk/cache_fill.h"
 #include "agent/kernel/sampler.h"
@@ -24,19 +25,22 @@ struct recent {
 
 struct cache_fill {
 	struct files *files;
+	const struct code_spaces *code;
 	struct sampler *sampler;
 	uint64_t now_ns, kept_ns;
 	struct recent recent[RECENT_SLOTS];
 	struct metric *mappings, *blocks, *ahead, *errors;
 };
 
-int cache_fill_new(struct files *files, struct sampler *sampler, struct metrics *metrics, struct cache_fill **ret)
+int cache_fill_new(struct files *files, struct code_spaces *code, struct sampler *sampler, struct metrics *metrics,
+		   struct cache_fill **ret)
 {
 	struct cache_fill *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->files = files;
+	c->code = code;
 	c->sampler = sampler;
 	c->mappings = metrics_counter(metrics, "hearth_cache_mappings_filled_total", NULL,
 				      "Entries put into the kernel's mapping cache.");
@@ -132,12 +136,15 @@ static enum mapping_kind kind_of(const struct mapping *m)
 void cache_fill_address_space(struct cache_fill *c, const struct address_space *as)
 {
 	uint32_t left = MAX_PREFILL;
+	bool makes_code = c->code && code_spaces_has_runtime(as);
 
 	if (!should_fill(c, mix(as->asid, 0, 3)))
 		return;
 	for (uint32_t i = 0; i < as->count; i++) {
 		const struct mapping *m = &as->maps[i];
 
+		if (!m->file && makes_code) /* a runtime may yet say that it keeps code there */
+			continue;
 		for (uint64_t addr = m->start; addr < m->end && left; left--) {
 			unsigned shift = shift_of(as, addr, m);
 
@@ -169,6 +176,16 @@ void cache_fill_block(struct cache_fill *c, const struct file *file, uint64_t va
 	size_t count = files_block(c->files, file, va, rows);
 
 	put_block(c, file, va, rows, count);
+}
+
+void cache_fill_piece(struct cache_fill *c, const struct file *file, const struct code_piece_range *piece)
+{
+	struct row rows[2 * CODE_BLOCK_BYTES];
+
+	if (!piece->is_new && !should_fill(c, mix(file->id, piece->start, 2)))
+		return;
+	for (uint64_t at = piece->start / CODE_BLOCK_BYTES * CODE_BLOCK_BYTES; at < piece->end; at += CODE_BLOCK_BYTES)
+		put_block(c, file, at, rows, code_block_rows(c->code, file, at, rows));
 }
 
 struct ahead {

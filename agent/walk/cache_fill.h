@@ -13,11 +13,14 @@
 #include "bpf/event.h"
 
 struct cache_fill;
+struct code_piece_range;
+struct code_spaces;
 struct metrics;
 struct sampler;
 
-/* @files and @sampler are borrowed. 0 or -ENOMEM. */
-int cache_fill_new(struct files *files, struct sampler *sampler, struct metrics *metrics, struct cache_fill **ret);
+/* @files, @code (may be NULL) and @sampler are borrowed. 0 or -ENOMEM. */
+int cache_fill_new(struct files *files, struct code_spaces *code, struct sampler *sampler, struct metrics *metrics,
+		   struct cache_fill **ret);
 void cache_fill_free(struct cache_fill *c);
 
 /* The calls that follow are at @now_ns. A cache is believed to have the entries that were put into it within @kept_ns;
@@ -33,6 +36,9 @@ void cache_fill_address_space(struct cache_fill *c, const struct address_space *
 
 /* Puts in the block of code that @va is in. */
 void cache_fill_block(struct cache_fill *c, const struct file *file, uint64_t va);
+
+/* Puts in the blocks of a piece of generated code; at once if it is new. */
+void cache_fill_piece(struct cache_fill *c, const struct file *file, const struct code_piece_range *piece);
 
 /* Puts in the blocks of code around @va: code that runs for the first time soon reaches the next ones. */
 void cache_fill_blocks(struct cache_fill *c, struct file *file, uint64_t va);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/code/code_spaces.h"
+#include "agent/rows/row_builder.h"
 #include "agent/walk/blocks.h"
 #include "agent/walk/cache_fill.h"
 #include "agent/walk/late_walk.h"
@@ -53,6 +55,7 @@ enum { PROVEN_SLOTS = 4096 };
 struct late {
 	struct processes *processes;
 	struct files *files;
+	struct code_spaces *code; /* NULL: generated code is walked by frame pointers */
 	struct sampler *sampler;
 	struct cache_fill *fill; /* owned */
 	struct buf request, reply;
@@ -77,17 +80,18 @@ struct walk {
 	bool was_followed; /* the rule that led to this frame came from instructions or frame pointers */
 };
 
-int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
-	     struct late **ret)
+int late_new(struct processes *processes, struct files *files, struct code_spaces *code, struct sampler *sampler,
+	     struct metrics *metrics, struct late **ret)
 {
 	struct late *l = calloc(1, sizeof(*l));
 
-	if (!l || cache_fill_new(files, sampler, metrics, &l->fill)) {
+	if (!l || cache_fill_new(files, code, sampler, metrics, &l->fill)) {
 		free(l);
 		return -ENOMEM;
 	}
 	l->processes = processes;
 	l->files = files;
+	l->code = code;
 	l->sampler = sampler;
 	l->walks = metrics_counter(metrics, "hearth_late_walks_total", NULL,
 				   "Samples walked in user space after a cache miss.");
@@ -227,6 +231,86 @@ static int step_row(struct walk *w, struct file *file, uint64_t va, const struct
 	return 0;
 }
 
+/* Notes the words of the frame by which its runtime names it. */
+static void capture(struct walk *w, const struct row *row)
+{
+	const struct capture_class *c = w->late->code ? code_capture_class(w->late->code, row->capture) : NULL;
+	struct late_result *result = &w->late->result;
+	uint32_t at = result->capture_cnt;
+
+	if (!c || at + 1 + c->count > MAX_CAPTURE_WORDS)
+		return;
+	result->captures[at++] = CAPTURE_HEAD(result->count - 1, row->capture, c->count);
+	for (uint32_t i = 0; i < c->count; i++) {
+		int reg = c->words[i].reg;
+		__u64 value = 0;
+
+		if (w->regs.is_exact && reg >= 0 && w->regs.known >> reg & 1)
+			value = w->regs.value[reg];
+		else
+			(void)unwind_read(&w->memory, w->regs.value[REG_FP] + (uint64_t)(int64_t)c->words[i].offset, &value);
+		result->captures[at++] = value;
+	}
+	result->capture_cnt = at;
+}
+
+static int read_stack(void *arg, uint64_t addr, void *dst, size_t len)
+{
+	const struct walk *w = arg;
+	const struct stack_area *area = stack_area_find(w->sample->areas, w->sample->area_cnt, addr, len);
+
+	if (!area)
+		return -EFAULT;
+	memcpy(dst, area->data + (addr - area->addr), len);
+	return 0;
+}
+
+/* A rule of generated code that the kernel's step cannot evaluate. */
+static int step_apply(struct walk *w, const struct row *row, enum walk_end *end)
+{
+	uint64_t sp = w->regs.value[REG_SP];
+	struct row_regs out;
+	int status = row_apply(row, &w->regs, read_stack, w, &out);
+
+	metric_add(w->late->evaluated, 1);
+	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
+	if (status)
+		return 1;
+	w->regs = out;
+	*end = out.value[REG_PC] ? END_NO_PROGRESS : END_ROOT;
+	return !out.value[REG_PC] || (out.value[REG_SP] <= sp && ++w->falls > UNWIND_MAX_FALLS);
+}
+
+/* Goes from a frame in code that its process made to the caller, filling the caches on the way. */
+static int step_code(struct walk *w, const struct mapping *m, uint64_t addr, enum walk_end *end)
+{
+	struct late *l = w->late;
+	struct code_piece_range piece;
+	uint64_t va = addr - m->bias, fp = w->regs.value[REG_FP], packed;
+	struct file *file = m->file;
+	struct row row;
+	int status = code_row(l->code, w->process, file, va, w->sample->record->hdr.time_ns, &row, &piece);
+
+	cache_fill_mapping(l->fill, w->process->as, addr, m, MAPPING_ROWS);
+	*end = END_NO_RULE;
+	if (status < 0)
+		return 1;
+	cache_fill_piece(l->fill, file, &piece);
+	if (status)
+		return 1;
+	w->was_followed = false;
+	if (row.capture)
+		capture(w, &row);
+	packed = block_pack_row(&row, 0);
+	if (ROW_RULE(packed) == RULE_USER)
+		return step_apply(w, &row, end);
+	if (step_packed(w, packed, end))
+		return 1;
+	w->regs.known &= CPU_CALLEE_SAVED;
+	restore_saved(w, &row, w->regs.value[REG_SP], fp);
+	return 0;
+}
+
 static int step_frame_pointer(struct walk *w, enum walk_end *end)
 {
 	if (step_packed(w, ROW_FRAME_POINTER, end))
@@ -258,7 +342,7 @@ static int ask_return(struct walk *w)
 	uint32_t slot;
 	int status;
 
-	if (!m || !m->file || m->file->state != FILE_READABLE)
+	if (!m || !m->file || m->file->code || m->file->state != FILE_READABLE)
 		return m ? 0 : -ENOENT;
 	va = w->regs.value[REG_PC] - m->bias;
 	slot = (uint32_t)(va * 0x9E3779B1u >> 7 ^ m->file->id) % PROVEN_SLOTS;
@@ -366,6 +450,12 @@ static int step(struct walk *w, enum walk_end *end)
 			cache_fill_mapping(w->late->fill, w->process->as, addr, NULL, MAPPING_NOT_CODE);
 		return 1;
 	}
+	if (!m->file && w->late->code && code_spaces_meet(w->late->code, w->process)) {
+		process_publish(w->process, w->late->sampler);
+		m = address_space_find(w->process->as, addr);
+	}
+	if (m->file && m->file->code)
+		return step_code(w, m, addr, end);
 	va = addr - m->bias;
 	error = m->file ? files_row(w->late->files, m->file, va, &found) : -ENOENT;
 	if (error == -EAGAIN) { /* the file is still being read; the kernel hears nothing of it */
@@ -434,6 +524,8 @@ static void go_on_from_kernel(struct walk *w)
 	memcpy(result->frames, w->sample->user, result->count * sizeof(*result->frames));
 	for (uint32_t i = 0; i < result->count; i++)
 		result->sps[i] = sample_sp(w->sample, i);
+	result->capture_cnt = w->sample->capture_cnt;
+	memcpy(result->captures, w->sample->captures, result->capture_cnt * sizeof(*result->captures));
 	walk_on(w);
 	if (result->end != END_ROOT && result->end != END_DEPTH)
 		result->end = first_end;
@@ -466,10 +558,12 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	struct late_result *result = &l->result;
 
 	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
+	if (l->code && !process->as->code && code_spaces_meet(l->code, process))
+		process_publish(process, l->sampler);
 	cache_fill_begin(l->fill, w.now_ns, REFILL_MS * NSEC_PER_MSEC);
 	if (sample->record->end == END_MISS_PROC)
 		cache_fill_address_space(l->fill, process->as);
-	result->count = 0;
+	result->count = result->capture_cnt = 0;
 	result->is_unfinished = false;
 	walk_on(&w);
 	check_against_kernel(l, sample);

@@ -11,20 +11,24 @@
 #include "agent/samples/reorder.h"
 #include "agent/process/processes.h"
 
+struct code_spaces;
 struct late;
 struct metrics;
 struct sampler;
 
 struct late_result {
-	uint64_t frames[MAX_USER_FRAMES]; /* innermost first, with FRAME_EXACT */
-	uint64_t sps[MAX_USER_FRAMES];	  /* their stack pointers; UINT64_MAX: not known */
+	uint64_t frames[MAX_USER_FRAMES];     /* innermost first, with FRAME_EXACT */
+	uint64_t sps[MAX_USER_FRAMES];	      /* their stack pointers; UINT64_MAX: not known */
+	uint64_t captures[MAX_CAPTURE_WORDS]; /* as of SECTION_CAPTURES */
+	uint32_t capture_cnt;
 	uint32_t count;
 	enum walk_end end;
 	bool is_unfinished; /* a file is still being read: walk it again later */
 };
 
-int late_new(struct processes *processes, struct files *files, struct sampler *sampler, struct metrics *metrics,
-	     struct late **ret);
+/* @code may be NULL: generated code is walked by frame pointers. All but @ret are borrowed. 0 or -ENOMEM. */
+int late_new(struct processes *processes, struct files *files, struct code_spaces *code, struct sampler *sampler,
+	     struct metrics *metrics, struct late **ret);
 void late_free(struct late *l);
 
 /* Walks @sample (with regs) in @process. The result is valid until the next call. */

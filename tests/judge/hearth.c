@@ -47,7 +47,7 @@ struct hearth *hearth_new(pid_t pid, struct memory *m)
 	h->metrics = metrics_new();
 	if (!h->metrics || elf_service_new(&service) || file_opener_new(h->metrics, &opener) ||
 	    files_new(service, opener, h->metrics, &h->files) || processes_new(h->files, &h->processes) ||
-	    late_new(h->processes, h->files, NULL, h->metrics, &h->late) || pending_new(1, &h->pending))
+	    late_new(h->processes, h->files, NULL, NULL, h->metrics, &h->late) || pending_new(1, &h->pending))
 		abort(); /* no memory: nothing to be done in a test */
 	h->process = processes_find(h->processes, (uint32_t)pid);
 	return h;

@@ -188,7 +188,7 @@ static int make(void **state)
 	stack_end = (uintptr_t)stack + bytes;
 	return sigaction(SIGUSR1, &act, NULL) || elf_service_new(&service) || file_opener_new(metrics, &opener) ||
 	       files_new(service, opener, metrics, &files) || processes_new(files, &processes) ||
-	       late_new(processes, files, NULL, metrics, &late);
+	       late_new(processes, files, NULL, NULL, metrics, &late);
 }
 
 static int destroy(void **state)

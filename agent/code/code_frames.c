@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames in generated code: looks at tokens, and gives frames their names. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code/code_state.h"
+#include "agent/samples/merge.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/vec.h"
+
+enum {
+	IN_USE_MS = 2000,      /* what no sample had a frame in for so long is not looked at with the others */
+	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
+};
+
+/* --- tokens --- */
+
+static void watch(struct code_process *cp, struct code_thing *t)
+{
+	if (t->is_watched || vec_reach(&cp->watched, &cp->watched_cap, cp->watched_cnt))
+		return;
+	cp->watched[cp->watched_cnt++] = t;
+	t->is_watched = true;
+}
+
+/* Leaves those in the list that are in use at @now_ns, as many as one request has room for, @wanted among them. */
+static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64_t now_ns)
+{
+	uint32_t n = 0, max = CODE_MAX_WORDS / CODE_TOKENS;
+
+	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
+		struct code_thing *t = cp->watched[i];
+
+		t->is_watched = t == wanted || (n + 1 < max && t->used_ns + IN_USE_MS * NSEC_PER_MSEC > now_ns);
+		if (t->is_watched)
+			cp->watched[n++] = t;
+	}
+	cp->watched_cnt = n;
+}
+
+static bool holds(const struct code_thing *t, const struct code_word *words)
+{
+	for (int k = 0; k < CODE_TOKENS; k++)
+		if (t->tokens[k].mask && (!words[k].is_read || (words[k].value & t->tokens[k].mask) != t->tokens[k].value))
+			return false;
+	return true;
+}
+
+/* Looks at the tokens of all in the list. Returns whether that was possible. */
+static bool check_all(struct code_process *cp)
+{
+	const struct code_request request = code_request_of(cp, CODE_OP_WORDS);
+	uint32_t count = cp->watched_cnt * CODE_TOKENS;
+	AUTO_FREE uint64_t *addrs = malloc(count * sizeof(*addrs));
+	uint64_t now_ns = clock_mono_ns();
+	const struct code_word *words;
+
+	for (uint32_t i = 0; addrs && i < count; i++)
+		addrs[i] = cp->watched[i / CODE_TOKENS]->tokens[i % CODE_TOKENS].addr;
+	if (!addrs || code_ask(cp, &request, addrs, count * sizeof(*addrs)) || cp->all->reply.len != count * sizeof(*words))
+		return false;
+	metric_add(cp->all->checks, 1);
+	words = (const void *)cp->all->reply.data;
+	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
+		struct code_thing *t = cp->watched[i];
+
+		if (holds(t, words + i * CODE_TOKENS))
+			t->checked_ns = now_ns;
+		else
+			t->has_gone = cp->has_gone = true;
+	}
+	return true;
+}
+
+/* A process that has ended cannot be looked at. Code that was the same when it was last looked at is taken for what the last
+ * samples had, if that was a moment ago. */
+static bool was_there_of_late(const struct code_thing *t, uint64_t time_ns)
+{
+	enum { MOMENT_MS = 1000 };
+
+	return time_ns - t->checked_ns < MOMENT_MS * NSEC_PER_MSEC;
+}
+
+bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
+{
+	bool was_of_late = was_there_of_late(t, time_ns);
+
+	t->used_ns = time_ns > t->used_ns ? time_ns : t->used_ns;
+	watch(cp, t);
+	if (t->has_gone)
+		return false;
+	if (t->checked_ns >= time_ns)
+		return true;
+	drop_idle(cp, t, clock_mono_ns());
+	return check_all(cp) ? !t->has_gone : was_of_late;
+}
+
+/* --- interpreted functions --- */
+
+static void function_free(struct code_process *cp, struct code_known_function *f)
+{
+	code_thing_fini(cp, &f->thing);
+	free(f);
+}
+
+void code_functions_bury(struct code_process *cp)
+{
+	while (cp->gone_functions) {
+		struct code_known_function *f = cp->gone_functions;
+
+		cp->gone_functions = f->next;
+		function_free(cp, f);
+		metric_add(cp->all->gone, 1);
+	}
+}
+
+void code_functions_free(struct code_process *cp)
+{
+	size_t pos = 0;
+	void *value;
+
+	code_functions_bury(cp);
+	while (map_next(&cp->functions, &pos, NULL, &value))
+		function_free(cp, value);
+	map_fini(&cp->functions);
+}
+
+/* Puts the function of @word among those that have gone: frames of the present sample may have its name. */
+static void give_up(struct code_process *cp, uint64_t word)
+{
+	struct code_known_function *f = map_del(&cp->functions, word);
+
+	if (!f)
+		return;
+	f->next = cp->gone_functions;
+	cp->gone_functions = f;
+	cp->has_gone = true;
+}
+
+static struct code_known_function *read_function(struct code_process *cp, uint32_t capture, const uint64_t *words)
+{
+	struct code_request request = code_request_of(cp, CODE_OP_FUNCTION);
+	struct code_known_function *f = NULL;
+	uint64_t now_ns = clock_mono_ns();
+	const struct code_named *named;
+
+	request.capture = capture;
+	memcpy(request.words, words, sizeof(request.words));
+	if (code_ask(cp, &request, NULL, 0)) {
+		metric_add(cp->all->refused, 1);
+		return NULL;
+	}
+	named = (const void *)cp->all->reply.data;
+	f = cp->functions.count < MAX_FUNCTIONS ? calloc(1, sizeof(*f)) : NULL;
+	if (!f)
+		return NULL;
+	f->base = named->function.base;
+	f->bytes = named->function.bytes;
+	f->word = named->function.word;
+	f->shift = named->function.shift;
+	memcpy(f->thing.tokens, named->function.tokens, sizeof(f->thing.tokens));
+	f->thing.born_ns = f->thing.checked_ns = now_ns;
+	if (named->name_bytes)
+		(void)objects_add(cp->all->objects, OBJECT_OF_CODE + cp->runtime->info.runtime.code.id, named + 1,
+				  named->name_bytes, &f->thing.names);
+	if (map_put(&cp->functions, words[0], f)) {
+		object_put(f->thing.names);
+		free(f);
+		return NULL;
+	}
+	metric_add(cp->all->functions, 1);
+	return f;
+}
+
+/* The function of the captured @words; NULL: it is not known. */
+static struct code_known_function *find_function(struct code_process *cp, uint32_t capture, const uint64_t *words,
+						 uint64_t time_ns)
+{
+	struct code_known_function *f = words[0] ? map_get(&cp->functions, words[0]) : NULL;
+
+	if (f && !code_thing_is_there(cp, &f->thing, time_ns)) {
+		give_up(cp, words[0]);
+		f = NULL;
+	}
+	return f || !words[0] ? f : read_function(cp, capture, words);
+}
+
+static uint64_t function_frame(const struct code_known_function *f, const uint64_t *words)
+{
+	uint64_t place = (words[f->word] >> f->shift) - f->base;
+
+	return f->thing.names
+		       ? FRAME_OF_SCRIPT(f->thing.names->id, place < f->bytes && place < CODE_PLACE_RETURN ? place : 0)
+		       : 0;
+}
+
+/* --- frames --- */
+
+struct framing {
+	struct code_spaces *cs;
+	struct process *process;
+	uint64_t time_ns;
+	bool is_kernels; /* the kernel walked */
+	const uint64_t *captures;
+	uint32_t capture_cnt, at; /* the next head */
+};
+
+/* The captured words of user frame number @i, if there are any; then *@class is their class. */
+static bool find_captures(struct framing *f, uint32_t i, uint32_t *class, uint64_t words[CODE_CAPTURE_WORDS])
+{
+	memset(words, 0, CODE_CAPTURE_WORDS * sizeof(*words));
+	while (f->at < f->capture_cnt) {
+		uint64_t head = f->captures[f->at];
+		uint32_t count = CAPTURE_COUNT_OF(head);
+
+		if (CAPTURE_FRAME_OF(head) > i)
+			return false;
+		f->at += 1 + (count < CODE_CAPTURE_WORDS ? count : CODE_CAPTURE_WORDS);
+		if (CAPTURE_FRAME_OF(head) < i || f->at > f->capture_cnt)
+			continue;
+		*class = CAPTURE_CLASS_OF(head);
+		memcpy(words, &f->captures[f->at - (count < CODE_CAPTURE_WORDS ? count : CODE_CAPTURE_WORDS)],
+		       (count < CODE_CAPTURE_WORDS ? count : CODE_CAPTURE_WORDS) * sizeof(*words));
+		return true;
+	}
+	return false;
+}
+
+static uint64_t captured_frame(struct framing *f, struct code_process *cp, uint32_t class, const uint64_t *words)
+{
+	const struct code_known_function *function;
+	uint32_t capture = 0;
+
+	while (capture < CODE_CAPTURES && cp->classes[capture] != class)
+		capture++;
+	if (capture == CODE_CAPTURES || !class)
+		return 0;
+	function = find_function(cp, capture + 1, words, f->time_ns);
+	return function ? function_frame(function, words) : 0;
+}
+
+/*
+ * The frame number @i at @user, which is in the code of @file. *@is_stale: the kernel's walk went through code that has
+ * gone, or that was not there yet.
+ */
+static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i, uint64_t user, bool *is_stale)
+{
+	struct code_range_state *range = code_range_of(m->file);
+	struct code_process *cp = range->process;
+	bool is_return = !(user & FRAME_EXACT);
+	uint64_t va = (user & ~FRAME_EXACT) - is_return - m->bias, words[CODE_CAPTURE_WORDS], frame = 0;
+	struct code_piece *piece = code_piece_find(range, va);
+	uint32_t class;
+
+	if (piece && !code_thing_is_there(cp, &piece->thing, f->time_ns))
+		piece = NULL;
+	*is_stale |= f->is_kernels && (!piece || piece->thing.born_ns > f->time_ns);
+	if (find_captures(f, i, &class, words))
+		frame = captured_frame(f, cp, class, words);
+	if (!frame && piece && piece->thing.names)
+		frame = FRAME_OF_SCRIPT(piece->thing.names->id, (va - piece->start) | (is_return ? CODE_PLACE_RETURN : 0));
+	metric_add(f->cs->unknown, !frame);
+	return frame ? frame : user;
+}
+
+uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pending_sample *s, const uint64_t *user,
+		     uint32_t count, const uint64_t *captures, uint32_t capture_cnt, uint64_t *frames, enum walk_end *end)
+{
+	struct framing f = { .cs = cs,
+			     .process = p,
+			     .time_ns = s->record->hdr.time_ns,
+			     .is_kernels = !s->regs,
+			     .captures = captures,
+			     .capture_cnt = capture_cnt };
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t addr = (user[i] & ~FRAME_EXACT) - !(user[i] & FRAME_EXACT);
+		const struct mapping *m = address_space_find(p->as, addr);
+		bool is_stale = false;
+
+		frames[i] = m && m->file && m->file->code ? frame_of(&f, m, i, user[i], &is_stale) : user[i];
+		if (!is_stale)
+			continue;
+		*end = END_STALE;
+		return i + 1;
+	}
+	return count;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes with a runtime, and their ranges. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code/code_state.h"
+#include "agent/kernel/sampler.h"
+#include "agent/proc/proc_root.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+enum {
+	FIRST_WAIT_MS = 20, /* a runtime that has just begun has no code yet */
+	LAST_WAIT_MS = 2000,
+	NEAR_BYTES = 1 << 20, /* ranges so near to each other are one */
+};
+
+int code_spaces_new(struct elf_service *service, struct files *files, struct objects *objects, struct metrics *metrics,
+		    struct code_spaces **ret)
+{
+	struct code_spaces *cs = calloc(1, sizeof(*cs));
+
+	if (cs)
+		cs->rules = intern_new();
+	if (!cs || !cs->rules) {
+		free(cs);
+		elf_service_free(service);
+		return -ENOMEM;
+	}
+	cs->service = service;
+	cs->files = files;
+	cs->objects = objects;
+	cs->class_cnt = 1;
+	cs->met = metrics_counter(metrics, "hearth_code_processes_total", NULL,
+				  "Processes met whose runtime makes code that a reader knows.");
+	cs->pieces = metrics_counter(metrics, "hearth_code_pieces_read_total", NULL,
+				     "Pieces of generated code read, for rows and names.");
+	cs->functions = metrics_counter(metrics, "hearth_code_functions_read_total", NULL,
+					"Interpreted functions read for their names.");
+	cs->gone = metrics_counter(metrics, "hearth_code_pieces_gone_total", NULL,
+				   "Of the things read the ones that had gone when they were looked at again.");
+	cs->refused = metrics_counter(metrics, "hearth_code_refused_total", NULL,
+				      "Times generated code, or a function, could not be read where one should be.");
+	cs->unknown = metrics_counter(metrics, "hearth_code_frames_unknown_total", NULL,
+				      "Frames in generated code whose function is not known.");
+	cs->checks = metrics_counter(
+		metrics, "hearth_code_checks_total", NULL,
+		"Times all generated code in use by a process was looked at, to see whether it is the same.");
+	cs->hostile = metrics_counter(metrics, "hearth_code_hostile_total", NULL,
+				      "Processes whose memory made its reader crash, hang or take too much memory.");
+	*ret = cs;
+	return 0;
+}
+
+void code_spaces_free(struct code_spaces *cs)
+{
+	if (!cs)
+		return;
+	elf_service_free(cs->service);
+	intern_free(cs->rules);
+	buf_fini(&cs->request);
+	buf_fini(&cs->reply);
+	free(cs);
+}
+
+void code_spaces_attach(struct code_spaces *cs, struct sampler *sampler)
+{
+	cs->sampler = sampler;
+}
+
+void code_spaces_on_wait(struct code_spaces *cs, void (*fn)(void *arg), void *arg)
+{
+	cs->service->on_wait = fn;
+	cs->service->on_wait_arg = arg;
+}
+
+size_t code_spaces_memory_bytes(const struct code_spaces *cs)
+{
+	return sizeof(*cs) + cs->bytes + intern_memory_bytes(cs->rules) + cs->request.cap + cs->reply.cap;
+}
+
+/* --- requests --- */
+
+struct code_request code_request_of(const struct code_process *p, enum code_op op)
+{
+	return (struct code_request){ .op = op, .bias = p->bias, .facts = p->runtime->info.runtime.code };
+}
+
+int code_ask(struct code_process *p, const struct code_request *what, const void *more, size_t more_bytes)
+{
+	const struct elf_request request = { .op = ELF_OP_CODE, .file = p->number };
+	struct code_spaces *cs = p->all;
+	int status;
+
+	if (p->is_hostile || p->memory_fd < 0)
+		return -ENOENT;
+	buf_reset(&cs->request);
+	buf_append(&cs->request, what, sizeof(*what));
+	buf_append(&cs->request, more, more_bytes);
+	if (cs->request.failed)
+		return -ENOMEM;
+	status = elf_service_call(cs->service, &request, p->memory_fd, cs->request.data, cs->request.len, &cs->reply);
+	if (!status && !code_reply_is_sound(what, cs->reply.data, cs->reply.len))
+		status = -EPROTO;
+	if (elf_service_is_hostile(status)) {
+		p->is_hostile = true;
+		metric_add(cs->hostile, 1);
+		log_warn("process %u: reading the code that %s made in it %s, in the helper process; its functions are not "
+			 "shown",
+			 p->pid, p->runtime->path, status == -ETIMEDOUT ? "took too long" : "failed");
+	}
+	return status;
+}
+
+/* --- processes --- */
+
+static void process_free(struct as_code *as_code)
+{
+	struct code_process *cp = (struct code_process *)as_code;
+	const struct elf_request forget = { .op = ELF_OP_FORGET, .file = cp->number };
+
+	(void)elf_service_call(cp->all->service, &forget, -1, NULL, 0, &cp->all->reply);
+	for (uint32_t i = 0; i < cp->range_cnt; i++)
+		code_range_free(cp->ranges[i]);
+	code_functions_free(cp);
+	free(cp->watched);
+	if (cp->memory_fd >= 0)
+		close(cp->memory_fd);
+	file_put(cp->runtime);
+	free(cp);
+}
+
+static struct file *file_at(const struct as_code *as_code, uint64_t start, uint64_t end, uint64_t *off_ret)
+{
+	const struct code_process *cp = (const struct code_process *)as_code;
+
+	for (uint32_t i = 0; i < cp->range_cnt; i++) {
+		if (start < cp->ranges[i]->start || end > cp->ranges[i]->end)
+			continue;
+		*off_ret = start - cp->ranges[i]->start;
+		return cp->ranges[i]->file;
+	}
+	return NULL;
+}
+
+/* The mapping of a runtime whose code a reader knows; NULL: none. */
+static const struct mapping *find_runtime(const struct address_space *as)
+{
+	for (uint32_t i = 0; i < as->count; i++) {
+		const struct file *file = as->maps[i].file;
+
+		if (file && file->info.runtime.kind == RUNTIME_FILE_CODE && code_reader_of(file->info.runtime.code.id))
+			return &as->maps[i];
+	}
+	return NULL;
+}
+
+bool code_spaces_has_runtime(const struct address_space *as)
+{
+	return as->code || find_runtime(as);
+}
+
+static struct code_process *process_new(struct code_spaces *cs, const struct process *p, const struct mapping *runtime)
+{
+	struct code_process *cp = calloc(1, sizeof(*cp));
+	char path[PROC_PATH_BYTES];
+
+	if (!cp)
+		return NULL;
+	cp->as_code = (struct as_code){ .refs = 1, .free = process_free, .file_at = file_at };
+	cp->all = cs;
+	cp->number = ++cs->last_number;
+	cp->pid = p->pid;
+	cp->bias = runtime->bias;
+	cp->runtime = file_get(runtime->file);
+	cp->wait_ms = FIRST_WAIT_MS;
+	cp->memory_fd = open(proc_path(path, p->pid, "mem"), O_RDONLY | O_CLOEXEC);
+	metric_add(cs->met, 1);
+	return cp;
+}
+
+/* --- captures --- */
+
+/* The number of @capture among all, told to the kernel; 0: there are too many. */
+static uint32_t class_of(struct code_spaces *cs, const struct code_capture *capture)
+{
+	struct capture_class class = { .count = capture->count };
+	uint32_t i;
+
+	for (i = 0; i < capture->count; i++) {
+		class.words[i].offset = capture->words[i].offset;
+		class.words[i].reg = capture->words[i].leaf_reg;
+	}
+	if (!capture->count)
+		return 0;
+	for (i = 1; i < cs->class_cnt; i++)
+		if (memcmp(&cs->classes[i], &class, sizeof(class)) == 0)
+			return i;
+	if (i == CAPTURE_CLASSES || (cs->sampler && sampler_set_capture(cs->sampler, i, &class)))
+		return 0;
+	cs->classes[cs->class_cnt++] = class;
+	return i;
+}
+
+const struct capture_class *code_capture_class(const struct code_spaces *cs, uint32_t number)
+{
+	return number && number < cs->class_cnt ? &cs->classes[number] : NULL;
+}
+
+/* --- ranges --- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct code_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static struct code_range_state *range_new(struct code_process *cp, const struct code_range *r)
+{
+	struct code_range_state *range = calloc(1, sizeof(*range));
+
+	if (!range)
+		return NULL;
+	range->process = cp;
+	range->start = r->start & ~4095ull;
+	range->end = (r->end + 4095) & ~4095ull;
+	range->file = files_of_memory(cp->all->files, cp->runtime->path, range->end - range->start);
+	if (!range->file) {
+		free(range);
+		return NULL;
+	}
+	range->file->code = range;
+	return range;
+}
+
+static bool is_known(const struct code_process *cp, const struct code_range *r)
+{
+	uint64_t off;
+
+	return file_at(&cp->as_code, r->start & ~4095ull, (r->end + 4095) & ~4095ull, &off);
+}
+
+/* Adds the ranges of @found that are not known. Returns whether there are new ones. */
+static bool take_ranges(struct code_process *cp, const struct code_ranges *found)
+{
+	struct code_range sorted[CODE_RANGES];
+	uint32_t n = 0, before = cp->range_cnt;
+
+	memcpy(sorted, found->ranges, sizeof(sorted));
+	qsort(sorted, found->count, sizeof(*sorted), compare_ranges);
+	for (uint32_t i = 0; i < found->count; i++) {
+		if (n && sorted[i].start <= sorted[n - 1].end + NEAR_BYTES &&
+		    sorted[i].end - sorted[n - 1].start <= UINT32_MAX)
+			sorted[n - 1].end = sorted[i].end > sorted[n - 1].end ? sorted[i].end : sorted[n - 1].end;
+		else
+			sorted[n++] = sorted[i];
+	}
+	for (uint32_t i = 0; i < n && cp->range_cnt < CODE_RANGES; i++) {
+		struct code_range_state *range = is_known(cp, &sorted[i]) ? NULL : range_new(cp, &sorted[i]);
+
+		if (range)
+			cp->ranges[cp->range_cnt++] = range;
+	}
+	for (int i = 0; i < CODE_CAPTURES; i++)
+		cp->classes[i] = class_of(cp->all, &found->captures[i]);
+	return cp->range_cnt != before;
+}
+
+static bool is_too_early(const struct code_process *cp)
+{
+	return cp->ranges_ns && clock_mono_ns() - cp->ranges_ns < cp->wait_ms * NSEC_PER_MSEC;
+}
+
+bool code_spaces_meet(struct code_spaces *cs, struct process *p)
+{
+	struct code_process *cp = (struct code_process *)p->as->code;
+	const struct mapping *runtime = cp ? NULL : find_runtime(p->as);
+	struct code_request request;
+
+	if (!cp && !runtime)
+		return false;
+	if (cp && (is_too_early(cp) || cp->is_hostile))
+		return false;
+	if (!cp) {
+		cp = process_new(cs, p, runtime);
+		if (!cp || address_space_set_code(&p->as, &cp->as_code) < 0)
+			return false;
+	}
+	cp->ranges_ns = clock_mono_ns();
+	cp->wait_ms = cp->wait_ms * 2 < LAST_WAIT_MS ? cp->wait_ms * 2 : LAST_WAIT_MS;
+	request = code_request_of(cp, CODE_OP_RANGES);
+	if (code_ask(cp, &request, NULL, 0) || !take_ranges(cp, (const void *)cs->reply.data))
+		return false;
+	cp->as_code.refs++;
+	return address_space_set_code(&p->as, &cp->as_code) == 1;
+}

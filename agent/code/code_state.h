@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of agent/code/, for its own files. */
+#ifndef HEARTH_AGENT_CODE_CODE_STATE_H
+#define HEARTH_AGENT_CODE_CODE_STATE_H
+
+#include "agent/code/code_spaces.h"
+#include "agent/helper/code_service.h"
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/map.h"
+
+/* Something that was read from a process and is right as long as its tokens hold. */
+struct code_thing {
+	struct code_token tokens[CODE_TOKENS];
+	uint64_t born_ns;     /* when it was read */
+	uint64_t checked_ns;  /* the tokens held then; at least born_ns */
+	uint64_t used_ns;     /* when a sample had a frame in it last */
+	struct object *names; /* a reference; NULL: it has none */
+	bool is_watched;      /* it stands in the process's list */
+	bool has_gone;
+};
+
+/* A row's start, and the number of its rule; the rule's end is the next row's start. */
+struct code_piece_row {
+	uint32_t start;
+	uint32_t rule;
+};
+
+struct code_piece {
+	struct code_thing thing;
+	uint32_t start, end; /* offsets in the file */
+	uint32_t row_cnt;
+	struct code_piece_row rows[]; /* offsets from the file's start */
+};
+
+/* A function that is told by captured words. */
+struct code_known_function {
+	struct code_thing thing;
+	uint64_t base, bytes;
+	uint8_t word, shift;
+	struct code_known_function *next; /* of those that have gone */
+};
+
+/* One range of memory. */
+struct code_range_state {
+	struct code_process *process; /* that it is of */
+	struct file *file;	      /* owned; stands for the range */
+	uint64_t start, end;
+	struct code_piece **pieces; /* owned; by offset, disjoint */
+	uint32_t count, cap;
+};
+
+/* All that is known of the code in an address space. */
+struct code_process {
+	struct as_code as_code; /* first */
+	struct code_spaces *all;
+	struct file *runtime; /* a reference: the file with the facts */
+	uint32_t number;      /* by which the helper knows the memory */
+	uint32_t pid;
+	int memory_fd;
+	uint64_t bias;
+	bool is_hostile;			      /* reading it did harm: nothing more is read */
+	uint64_t ranges_ns;			      /* when ranges were asked for last */
+	uint32_t wait_ms;			      /* until they are asked for again */
+	struct code_range_state *ranges[CODE_RANGES]; /* owned */
+	uint32_t range_cnt;
+	uint32_t classes[CODE_CAPTURES];	    /* number of each capture in capture_classes; 0: none */
+	struct map functions;			    /* first captured word -> struct code_known_function, owned */
+	struct code_known_function *gone_functions; /* to be buried */
+	bool has_gone;				    /* there is something to be buried */
+	struct code_thing **watched;		    /* those in use of late */
+	uint32_t watched_cnt, watched_cap;
+};
+
+struct code_spaces {
+	struct elf_service *service; /* owned */
+	struct files *files;
+	struct objects *objects;
+	struct sampler *sampler; /* NULL: not yet */
+	struct intern *rules;	 /* struct row without its range */
+	struct buf request, reply;
+	struct capture_class classes[CAPTURE_CLASSES]; /* [0] is none */
+	uint32_t class_cnt;
+	uint32_t last_number;
+	size_t bytes; /* of pieces */
+	uint32_t piece_cnt;
+	struct metric *met, *pieces, *functions, *gone, *refused, *unknown, *checks, *hostile;
+};
+
+/* Makes a request about @p's memory. The reply is in cs->reply, and is sound. 0 or -errno. */
+int code_ask(struct code_process *p, const struct code_request *what, const void *more, size_t more_bytes);
+
+/* A request of @op about @p's memory. */
+struct code_request code_request_of(const struct code_process *p, enum code_op op);
+
+/* The range of @file, with code; never NULL. */
+static inline struct code_range_state *code_range_of(const struct file *file)
+{
+	return file->code;
+}
+
+/* The piece at offset @va; NULL: none is known. */
+struct code_piece *code_piece_find(const struct code_range_state *range, uint64_t va);
+
+/* Reads the piece at offset @va, where none is known. NULL: there is none, or it cannot be read. */
+struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va);
+
+/* Takes out of all caches what has gone; @p takes another asid if that was code. */
+void code_bury(struct code_process *cp, struct process *p);
+
+/* Frees all pieces and functions. */
+void code_range_free(struct code_range_state *range);
+void code_functions_free(struct code_process *cp);
+void code_functions_bury(struct code_process *cp);
+void code_thing_fini(struct code_process *cp, struct code_thing *t);
+
+/* Notes that a sample taken at @time_ns has a frame in @t. Returns whether it was there then, as far as can be known: looks
+ * at the tokens of all that is in use unless that was done since. */
+bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns);
+
+#endif
