@@ -49,7 +49,7 @@ int readers_start(const struct agent_config *config, struct metrics *metrics, st
 	error = config->no_helper ? elf_service_new(&r->service) : elf_helper_new(elf_service_new, metrics, &r->service);
 	if (!error)
 		error = config->no_helper ? code_service_new(&r->code)
-					  : code_helper_new(code_service_new, metrics, &r->code);
+					  : elf_helper_new_code(code_service_new, metrics, &r->code);
 	for (int i = 0; i < LANES && !error && config->symbols != SYMBOLS_OFF; i++)
 		error = index_helper_new(kinds[i], config->no_helper, &r->index_helpers[i]);
 	if (error == -ECHILD) {

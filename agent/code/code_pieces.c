@@ -44,7 +44,7 @@ void code_range_free(struct code_range_state *range)
 		piece_free(range, range->pieces[i]);
 	}
 	free(range->pieces);
-	file_destroy_memory(range->file);
+	memory_file_free(range->file);
 	free(range);
 }
 

@@ -229,7 +229,7 @@ static struct code_range_state *range_new(struct code_process *cp, const struct 
 	range->process = cp;
 	range->start = r->start & ~4095ull;
 	range->end = (r->end + 4095) & ~4095ull;
-	range->file = files_of_memory(cp->all->files, cp->runtime->path, range->end - range->start);
+	range->file = memory_file_new(files_take_id(cp->all->files), cp->runtime->path, range->end - range->start);
 	if (!range->file) {
 		free(range);
 		return NULL;

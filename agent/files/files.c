@@ -346,30 +346,9 @@ static struct file *add_file(struct files *f, const struct file_key *key, const 
 	return file;
 }
 
-struct file *files_of_memory(struct files *f, const char *path, uint64_t bytes)
+uint32_t files_take_id(struct files *f)
 {
-	struct file *file = calloc(1, sizeof(*file));
-
-	if (!file)
-		return NULL;
-	file->path = strdup(path);
-	file->fd = file->debug_fd = -1;
-	file->id = ++f->next_id;
-	file->rows_id = file->id | OWN_ROWS_ID;
-	file->state = FILE_READABLE;
-	file->is_unnameable = true;
-	file->info.segment_count = 1;
-	file->info.segments[0].size_bytes = bytes;
-	if (file->path)
-		return file;
-	file_destroy(file);
-	return NULL;
-}
-
-void file_destroy_memory(struct file *file)
-{
-	if (file)
-		file_destroy(file);
+	return ++f->next_id;
 }
 
 /* Rewritten in place since we opened it? The held descriptor is the inode itself. */

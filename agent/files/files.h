@@ -83,10 +83,13 @@ struct file *files_open(struct files *f, const struct file_key *key, const char 
  */
 struct file *files_see(struct files *f, const struct file_key *key, const char *path, const struct file_place *at);
 
-/* Makes a file that stands for @bytes of a process's memory, called @path. It is in no table: the caller destroys it when it
- * has no references. NULL without memory. */
-struct file *files_of_memory(struct files *f, const char *path, uint64_t bytes);
-void file_destroy_memory(struct file *file);
+/* An id that no other file gets. */
+uint32_t files_take_id(struct files *f);
+
+/* Makes a file that stands for @bytes of a process's memory, called @path, with an @id of files_take_id(). It is in no
+ * table: the caller frees it when it has no references. NULL without memory. */
+struct file *memory_file_new(uint32_t id, const char *path, uint64_t bytes);
+void memory_file_free(struct file *file); /* accepts NULL */
 
 struct file *file_get(struct file *file);
 void file_put(struct file *file);

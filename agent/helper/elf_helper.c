@@ -494,7 +494,7 @@ int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf
 			  "Worker processes that ended, by why; each is started again when needed.", metrics, ret);
 }
 
-int code_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret)
+int elf_helper_new_code(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret)
 {
 	return helper_new("hearth-code", make, "hearth_code_helper_restarts_total",
 			  "Worker processes that read generated code and ended, by why.", metrics, ret);

@@ -26,6 +26,6 @@ int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf
 
 /* The same for the service that reads other processes' memory (agent/helper/code_service.h), whose @make is
  * code_service_new. Replies to it are not looked at here. */
-int code_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret);
+int elf_helper_new_code(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret);
 
 #endif

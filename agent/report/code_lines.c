@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "agent/report/code_lines.h"
 #include "agent/code/code_spaces.h"
 
 bool code_lines_are_of(const struct trace_frame *frame)
 {
 	return frame->object && frame->object->runtime >= OBJECT_OF_CODE;
+}
+
+struct str code_lines_module(const struct frame_line *outermost, const char *type)
+{
+	return outermost->file.len ? outermost->file : (struct str){ type, (uint32_t)strlen(type) };
 }
 
 uint32_t code_lines_find(const struct trace_frame *frame, struct frame_line lines[static BLOCK_NAMES_MAX_DEPTH],

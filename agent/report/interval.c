@@ -352,20 +352,19 @@ static int32_t build_code(struct interval *iv, const struct trace_frame *frame, 
 {
 	struct frame_line found[BLOCK_NAMES_MAX_DEPTH];
 	struct profile_line lines[BLOCK_NAMES_MAX_DEPTH];
-	int32_t attributes[2] = { type_attribute(iv, script_frame_type(frame)) }, mapping = 0;
+	const char *type = script_frame_type(frame);
+	int32_t attributes[2] = { type_attribute(iv, type) }, mapping = 0;
 	struct builder *b = iv->builder;
 	bool is_approximate;
 	uint32_t count = code_lines_find(frame, found, &is_approximate), attribute_cnt = 1;
 
-	truth->module = truth_counts_module(iv->truths, str_z(script_frame_type(frame)));
+	truth->module = truth_counts_module(iv->truths, str_z(type));
 	truth->is_named = count;
 	if (is_approximate)
 		attributes[attribute_cnt++] = builder_attribute_bool(b, CODE_APPROXIMATE_KEY, true);
 	if (count)
-		mapping = builder_mapping(b, 0, 0, 0,
-					  found[count - 1].file.len ? builder_string(b, found[count - 1].file)
-								    : builder_string_z(b, script_frame_type(frame)),
-					  NULL, 0);
+		mapping = builder_mapping(b, 0, 0, 0, builder_string(b, code_lines_module(&found[count - 1], type)), NULL,
+					  0);
 	for (uint32_t i = 0; i < count; i++)
 		lines[i] = build_line(iv, &found[i]);
 	return builder_location(b, mapping, 0, lines, count, attributes, attribute_cnt);
@@ -375,7 +374,7 @@ static int32_t build_code(struct interval *iv, const struct trace_frame *frame, 
 static int32_t build_script(struct interval *iv, const struct trace_frame *frame, uint64_t time_ns,
 			    struct truth_frame *truth)
 {
-	int32_t type, mapping = 0;
+	int32_t type = type_attribute(iv, script_frame_type(frame)), mapping = 0;
 	struct builder *b = iv->builder;
 	struct profile_line line = { 0 };
 	struct frame_line l;
@@ -383,7 +382,6 @@ static int32_t build_script(struct interval *iv, const struct trace_frame *frame
 	(void)time_ns;
 	if (code_lines_are_of(frame))
 		return build_code(iv, frame, truth);
-	type = type_attribute(iv, script_frame_type(frame));
 	truth->module = truth_counts_module(iv->truths, str_z(trace_frame_kind(frame)->module));
 	truth->is_named = script_frame_find(frame, &l);
 	if (truth->is_named) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of the template interpreter's codelets. Its frames have a frame pointer, and beside the return address and the
+ * Rows of the template interpreter's codelets. Frames there have a frame pointer, and beside the return address and the
  * caller's rbp a third word: the caller's sp (sender_sp), as arguments are popped with the frame
  * (src/hotspot/cpu/x86/frame_x86.hpp: return address at rbp + 8, sender_sp -8, last_sp -16, Method* -24).
  *
