@@ -356,18 +356,17 @@ static int32_t build_code(struct interval *iv, const struct trace_frame *frame, 
 	int32_t attributes[2] = { type_attribute(iv, type) }, mapping = 0;
 	struct builder *b = iv->builder;
 	bool is_approximate;
-	uint32_t count = code_lines_find(frame, found, &is_approximate), attribute_cnt = 1;
+	uint32_t count = code_lines_find(frame, found, &is_approximate);
 
 	truth->module = truth_counts_module(iv->truths, str_z(type));
 	truth->is_named = count;
-	if (is_approximate)
-		attributes[attribute_cnt++] = builder_attribute_bool(b, CODE_APPROXIMATE_KEY, true);
+	attributes[1] = is_approximate ? builder_attribute_bool(b, CODE_APPROXIMATE_KEY, true) : 0;
 	if (count)
 		mapping = builder_mapping(b, 0, 0, 0, builder_string(b, code_lines_module(&found[count - 1], type)), NULL,
 					  0);
 	for (uint32_t i = 0; i < count; i++)
 		lines[i] = build_line(iv, &found[i]);
-	return builder_location(b, mapping, 0, lines, count, attributes, attribute_cnt);
+	return builder_location(b, mapping, 0, lines, count, attributes, 1 + is_approximate);
 }
 
 /* The location of a frame of a script. The file of the script is its mapping, as the module is for those who write it. */
