@@ -15,6 +15,7 @@
 #include "agent/report/host_facts.h"
 #include "agent/names/indexes.h"
 #include "agent/report/interval.h"
+#include "agent/report/resource.h"
 #include "agent/report/script_frames.h"
 #include "agent/samples/merge.h"
 #include "agent/kernel/kernel_build_id.h"
@@ -419,43 +420,6 @@ static int32_t marker_location(struct interval *iv, enum walk_end end)
 	return iv->markers[end];
 }
 
-/* --- resources --- */
-
-enum { OWN_ATTRIBUTES = 4 };
-
-/* Adds those of @more whose keys are missing to the @count attributes of @list. Returns their new number. */
-static uint32_t add_others(struct key_value *list, uint32_t count, const struct attributes *more)
-{
-	const struct attributes there = { list, count, 0 };
-
-	for (uint32_t i = 0; i < more->count; i++)
-		if (!attributes_find(&there, more->items[i].key))
-			list[count++] = more->items[i];
-	return count;
-}
-
-/* The kernel's facts about the process take precedence over the process's own, and these over hearth's settings. */
-static uint32_t build_resource(struct interval *iv, const struct process *p)
-{
-	const char *path = p->exe_path ? p->exe_path : "";
-	struct key_value list[OWN_ATTRIBUTES + 2 * ATTRIBUTES_MAX] = {
-		{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = p->pid } },
-		{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = process_name(p) } },
-		{ .key = STR("process.executable.path"), .value = { .kind = VALUE_STRING, .string = str_z(path) } },
-	};
-	uint32_t count = p->exe_path ? 3 : 2;
-
-	if (p->is_outside) /* the process has only a name */
-		list[0] = list[--count];
-	if (p->own_pid) /* OpenTelemetry's name for that */
-		list[count++] = (struct key_value){ .key = STR("process.vpid"),
-						    .value = { .kind = VALUE_INT, .integer = p->own_pid } };
-	if (p->facts)
-		count = add_others(list, count, &p->facts->attributes);
-	count = add_others(list, count, &iv->common);
-	return builder_resource(iv->builder, list, count);
-}
-
 /* The profile of @p and the session's @kind. */
 static uint32_t build_profile(struct interval *iv, struct process *p, uint32_t kind)
 {
@@ -464,7 +428,7 @@ static uint32_t build_profile(struct interval *iv, struct process *p, uint32_t k
 
 	if (known)
 		return (uint32_t)(known - 1);
-	profile = builder_profile(iv->builder, build_resource(iv, p), &iv->specs[kind]);
+	profile = builder_profile(iv->builder, resource_build(iv->builder, p, &iv->common), &iv->specs[kind]);
 	(void)map_put(&iv->profiles[kind], (uintptr_t)p,
 		      (void *)((uintptr_t)profile + 1)); /* without this it is found again by its bytes */
 	return profile;
