@@ -49,6 +49,14 @@ static bool holds(const struct code_thing *t, const struct code_word *words)
 	return true;
 }
 
+static bool is_any_read(const struct code_word *words, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (words[i].is_read)
+			return true;
+	return false;
+}
+
 /* Looks at the tokens of all in the list. Returns whether that was possible. */
 static bool check_all(struct code_process *cp)
 {
@@ -64,6 +72,8 @@ static bool check_all(struct code_process *cp)
 		return false;
 	metric_add(cp->all->checks, 1);
 	words = (const void *)cp->all->reply.data;
+	if (!is_any_read(words, count)) /* the process has ended */
+		return false;
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
 

@@ -188,7 +188,7 @@ public class Calls {
     }
 
     // --- through the library and back ---
-    // called by: useSort
+    // the compiler makes another compare(), on the line of the class, that calls the one below
     static class Order implements java.util.Comparator<Integer> {
         // called by: compare useSort
         public int compare(Integer a, Integer b) {
@@ -224,7 +224,7 @@ public class Calls {
     // called by: go
     static void usePrivileged() throws Exception {
         Callable<Integer> c = new Callable<Integer>() {
-            // called by: joined
+            // called by: joined call
             public Integer call() {
                 return spin(3);
             }
@@ -363,9 +363,13 @@ public class Calls {
                 callers.add(line.trim().substring("// called by: ".length()));
             } else if (line.contains("= new Callable<Integer>() {")) {
                 inner = "$" + ++anonymous;
+                System.out.println("frame Calls" + inner + ".call " + (i + 1) + " " + (i + 1) + " joined");
             } else if (t.matches()) {
                 inner = line.startsWith(" ") ? "$" + t.group(1) : "";
                 callers.clear();
+                if (line.contains("Comparator")) {
+                    System.out.println("frame Calls" + inner + ".compare " + (i + 1) + " " + (i + 1) + " useSort");
+                }
             } else if (line.equals("    }") || line.equals("        };")) {
                 inner = "";
             } else if (m.matches() && !callers.isEmpty()) {
