@@ -293,7 +293,6 @@ static int step_code(struct walk *w, const struct mapping *m, uint64_t addr, enu
 
 	cache_fill_mapping(l->fill, w->process->as, addr, m, MAPPING_ROWS);
 	*end = END_NO_RULE;
-	if (getenv("DBG") && status) fprintf(stderr, "code_row %d at %lx va %lx exact %d frame %u\n", status, addr, va, w->regs.is_exact, l->result.count);
 	if (status < 0)
 		return 1;
 	cache_fill_piece(l->fill, file, &piece);

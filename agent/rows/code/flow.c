@@ -17,8 +17,9 @@
 
 enum {
 	MAX_INSNS = 16384,
-	MAX_STEPS = 4 * MAX_INSNS, /* an instruction may be passed again */
-	MAX_DEAD_ENDS = 64,	   /* calls taken for such that never return */
+	MAX_MADE_INSNS = 1 << 17,
+	STEPS_AN_INSN = 4,  /* an instruction may be passed again */
+	MAX_DEAD_ENDS = 64, /* calls taken for such that never return */
 };
 
 /* An instruction that was reached. */
@@ -36,11 +37,11 @@ struct flow {
 	const uint8_t *code;
 	uint32_t len;
 	uint64_t addr;
-	uint16_t *at; /* by offset: index of its visit + 1 */
+	uint32_t *at; /* by offset: index of its visit + 1 */
 	struct visit *visits;
 	uint32_t count, room;
 	uint32_t todo; /* list by next_todo */
-	uint32_t steps;
+	uint32_t steps, max_insns;
 	uint32_t reached_end;		   /* of the last instruction, by address, that was reached */
 	uint32_t dead_ends[MAX_DEAD_ENDS]; /* offsets of calls that never return */
 	uint32_t dead_end_cnt;
@@ -83,13 +84,13 @@ static bool note_dead_end(struct flow *f, uint32_t call)
 
 static int add_visit(struct flow *f, uint32_t off, const struct code_state *state, struct visit **ret)
 {
-	if (f->count == MAX_INSNS)
+	if (f->count == f->max_insns)
 		return -E2BIG;
 	if (vec_reach(&f->visits, &f->room, f->count))
 		return -ENOMEM;
 	*ret = &f->visits[f->count++];
 	**ret = (struct visit){ .off = off, .state = *state };
-	f->at[off] = (uint16_t)f->count;
+	f->at[off] = f->count;
 	return 0;
 }
 
@@ -233,7 +234,7 @@ static int follow(struct flow *f, struct visit *v)
 		uint64_t addr = f->addr + v->off;
 		struct code_step step;
 
-		if (++f->steps > MAX_STEPS)
+		if (++f->steps > STEPS_AN_INSN * f->max_insns)
 			return -E2BIG;
 		if (code_state_step(f->code + v->off, f->len - v->off, addr, &state, &step))
 			return 0;
@@ -332,7 +333,14 @@ static int follow_unreached(struct flow *f)
 	return r;
 }
 
-/* Follows what no path reached so far with the state that is said of it. */
+static void settle(struct flow *f, uint32_t *settled)
+{
+	while (*settled < f->count)
+		f->visits[(*settled)++].is_settled = true;
+}
+
+/* Follows what no path reached so far with the state that is said of it. Zeros are what is left of numbers in instructions
+ * that were written over. */
 static int follow_rest(struct flow *f)
 {
 	uint32_t off = 0, settled = 0;
@@ -344,17 +352,37 @@ static int follow_rest(struct flow *f)
 
 		if (!skip && !v)
 			skip = code_trap_bytes(f->code + off, f->len - off);
+		if (!skip && !v)
+			skip = off && !f->code[off] && !f->code[off - 1];
 		if (skip || v) {
 			off += skip ? skip : 1;
 			continue;
 		}
-		while (settled < f->count)
-			f->visits[settled++].is_settled = true;
+		settle(f, &settled);
 		r = arrive_later(f, f->addr + off, f->made->rest);
 		if (!r)
 			r = follow_all(f);
 	}
 	return r;
+}
+
+static int enter(struct flow *f, const struct code_entry *entries, size_t count)
+{
+	size_t first = f->made ? f->made->first_cnt : count;
+	uint32_t settled = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		if (i == first)
+			r = follow_all(f);
+		if (i >= first)
+			settle(f, &settled);
+		if (!r)
+			r = arrive_later(f, entries[i].addr, &entries[i].state);
+		if (!r && i >= first)
+			r = follow_all(f);
+	}
+	return r ? r : follow_all(f);
 }
 
 static int run(struct flow *f, const struct code_entry *entries, size_t count)
@@ -367,10 +395,7 @@ static int run(struct flow *f, const struct code_entry *entries, size_t count)
 		f->is_to_repeat = f->is_contradicted = f->is_in_frame = f->gives_up_frame = f->makes_frame = false;
 		f->elsewhere_frame = 0;
 		f->exit_count = 0;
-		for (size_t i = 0; i < count && !r; i++)
-			r = arrive_later(f, entries[i].addr, &entries[i].state);
-		if (!r)
-			r = follow_all(f);
+		r = enter(f, entries, count);
 		if (!r && !f->is_to_repeat && !f->is_part)
 			r = follow_unreached(f);
 		if (!r && !f->is_to_repeat && f->made && f->made->rest)
@@ -450,7 +475,8 @@ static int start(struct flow *f, const struct code_function *function, const str
 	f->len = function->end - function->start < UINT32_MAX ? (uint32_t)(function->end - function->start) : UINT32_MAX;
 	if (f->len > CODE_FLOW_MAX_BYTES && f->is_by_look && !code_prologue_bytes(f->code, f->len, &frame))
 		f->len = CODE_FLOW_MAX_BYTES; /* it is hardly as long as it looks */
-	if (f->len > CODE_FLOW_MAX_BYTES)
+	f->max_insns = f->made ? MAX_MADE_INSNS : MAX_INSNS;
+	if (f->len > (f->made ? CODE_FLOW_MAX_MADE_BYTES : CODE_FLOW_MAX_BYTES))
 		return -E2BIG;
 	f->at = calloc(f->len + 1, sizeof(*f->at));
 	return f->at ? run(f, entries, count) : -ENOMEM;

@@ -10,7 +10,7 @@
 #include "agent/rows/code/state.h"
 #include "agent/rows/row.h"
 
-enum { CODE_FLOW_MAX_BYTES = 65536 };
+enum { CODE_FLOW_MAX_BYTES = 65536, CODE_FLOW_MAX_MADE_BYTES = 1 << 19 };
 
 /*
  * Follows the function @f along all its paths. *@ret (to be freed) are its rows, sorted and merged; where paths disagree
@@ -34,6 +34,7 @@ int code_flow_part_rows(const struct code_function *f, const struct code_entry *
 struct code_made {
 	bool (*never_returns)(void *arg, uint64_t target); /* does the function at @target never return to its caller? */
 	void *arg;
+	size_t first_cnt; /* so many entries come first: the paths of the others do not change what these tell */
 	const struct code_state *rest; /* the state where no path leads; NULL: nothing is said of such code */
 };
 

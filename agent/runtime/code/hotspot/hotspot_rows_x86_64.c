@@ -15,7 +15,7 @@
 #include "base/search.h"
 #include "base/vec.h"
 
-enum { RBP = 5, MAX_TABLE_BYTES = 1 << 20 };
+enum { MAX_TABLE_BYTES = 1 << 20, CALL_BYTES = 5 };
 
 struct maker {
 	struct hotspot *s;
@@ -154,52 +154,97 @@ static struct row law_row(uint64_t start, uint64_t end, uint32_t frame_bytes)
 /* Does a call of 5 bytes end at @addr? */
 static bool is_behind_call(const struct maker *k, uint64_t addr)
 {
-	enum { CALL = 0xe8, BYTES = 5 };
+	enum { CALL = 0xe8 };
 
-	return addr >= k->start + BYTES && addr <= k->end && k->code[addr - k->start - BYTES] == CALL;
+	return addr >= k->start + CALL_BYTES && addr <= k->end && k->code[addr - k->start - CALL_BYTES] == CALL;
 }
 
-/*
- * Holds @rows against the method's descriptions: the addresses behind calls (PcDesc). One that disagrees makes all that
- * instructions told doubtful: then only what the blob tells stays. 0 or -errno.
- */
-static int check(struct maker *k, struct row **rows, size_t *count)
+/* The calls that the method's descriptions (PcDesc) tell of. */
+struct calls {
+	uint64_t *ends; /* addresses behind them, rising; owned */
+	uint32_t count, cap;
+};
+
+static int read_calls(struct maker *k, struct calls *calls)
 {
-	uint32_t bytes = k->s->type_bytes[T_PC_DESC], made = 0;
-	uint64_t total = k->b->pcs_end - k->b->pcs, cnt = bytes ? total / bytes : 0;
+	uint32_t bytes = k->s->type_bytes[T_PC_DESC];
+	uint64_t total = k->b->pcs_end - k->b->pcs;
 	AUTO_FREE uint8_t *pcs = NULL;
-	AUTO_FREE struct row *law = NULL;
-	bool agrees = true;
 	uint64_t last = 0;
 
-	if (!k->b->pcs || !k->b->frame_bytes || total > MAX_TABLE_BYTES || !cnt)
+	if (!k->b->pcs || !k->b->frame_bytes || !bytes || total > MAX_TABLE_BYTES || total < bytes)
 		return 0;
 	pcs = malloc(total);
-	law = calloc(cnt, sizeof(*law));
-	if (!pcs || !law)
+	if (!pcs)
 		return -ENOMEM;
 	if (code_read(k->m, k->b->pcs, pcs, total))
 		return -EFAULT;
-	for (uint64_t i = 0; i < cnt; i++) {
+	for (uint64_t at = 0; at + bytes <= total; at += bytes) {
 		int32_t offset;
 		uint64_t addr;
-		const struct row *r;
 
-		memcpy(&offset, pcs + i * bytes, sizeof(offset)); /* _pc_offset is its first field in all versions */
+		memcpy(&offset, pcs + at, sizeof(offset)); /* _pc_offset is its first field in all versions */
 		addr = k->b->begin + (uint64_t)(int64_t)offset;
 		if (offset <= 0 || addr <= last || !is_behind_call(k, addr))
 			continue;
 		last = addr;
-		r = row_at(*rows, *count, addr - 1);
-		agrees &= r && r->cfa == ROW_CFA_REG && r->cfa_reg == REG_SP && (uint32_t)r->cfa_off == k->b->frame_bytes;
-		law[made++] = law_row(addr - 5, addr, k->b->frame_bytes);
+		if (vec_reach(&calls->ends, &calls->cap, calls->count))
+			return -ENOMEM;
+		calls->ends[calls->count++] = addr;
 	}
-	if (agrees)
-		return 0;
+	return 0;
+}
+
+static uint64_t call_target(const struct maker *k, uint64_t end)
+{
+	int32_t offset;
+
+	memcpy(&offset, k->code + (end - k->start - sizeof(offset)), sizeof(offset));
+	return end + (uint64_t)(int64_t)offset;
+}
+
+/* Behind each of these calls the frame stands, if they come back. */
+static void enter_behind_calls(struct maker *k, const struct calls *calls)
+{
+	for (uint32_t i = 0; i < calls->count; i++)
+		if (!never_returns(k, call_target(k, calls->ends[i])))
+			enter(k, calls->ends[i], &k->full);
+}
+
+/* Do the rows say of these calls what the blob tells, as far as they say anything? */
+static bool agrees(const struct maker *k, const struct calls *calls, const struct row *rows, size_t count)
+{
+	for (uint32_t i = 0; i < calls->count; i++) {
+		const struct row *r = row_at(rows, count, calls->ends[i] - 1);
+
+		if (r && (r->cfa != ROW_CFA_REG || r->cfa_reg != REG_SP || (uint32_t)r->cfa_off != k->b->frame_bytes))
+			return false;
+	}
+	return true;
+}
+
+/* Adds the rows of calls that the @rows say nothing of. */
+static int add_calls(const struct maker *k, const struct calls *calls, struct row **rows, size_t *count)
+{
+	struct row *all = calloc(*count + calls->count + 1, sizeof(*all));
+	size_t n = 0, i = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < calls->count; c++) {
+		uint64_t end = calls->ends[c], start = end - CALL_BYTES;
+
+		while (i < *count && (*rows)[i].start < end)
+			all[n++] = (*rows)[i++];
+		if (n && all[n - 1].end > start)
+			continue;
+		all[n++] = law_row(start, end, k->b->frame_bytes);
+	}
+	while (i < *count)
+		all[n++] = (*rows)[i++];
 	free(*rows);
-	*rows = law;
-	law = NULL;
-	*count = made;
+	*rows = all;
+	*count = n;
 	return 0;
 }
 
@@ -240,29 +285,47 @@ static void enter_call_stub(struct maker *k)
 	}
 }
 
-static int decode(struct maker *k, const struct code_state *rest, struct row **ret, size_t *count_ret)
+static int decode(struct maker *k, size_t first_cnt, const struct code_state *rest, struct row **ret, size_t *count_ret)
 {
 	const struct code_function f = { .start = k->start, .end = k->end, .code = k->code, .is_all_its = true };
-	const struct code_made made = { .never_returns = never_returns, .arg = k, .rest = rest };
+	const struct code_made made = { .never_returns = never_returns, .arg = k, .first_cnt = first_cnt, .rest = rest };
 
 	return k->has_failed ? -ENOMEM : code_flow_made_rows(&f, k->entries, k->count, &made, ret, count_ret);
 }
 
+/* By the instructions, with a guess where no path leads; without the guess if that disagrees with the method's descriptions;
+ * by these alone if the paths do, or there are too many. */
 static int method_rows(struct maker *k, struct row **ret, size_t *count_ret)
 {
+	struct calls calls = { 0 };
+	size_t first_cnt;
 	int error;
 
 	k->full = full_state(k->b->frame_bytes);
 	enter_method(k);
-	error = decode(k, k->b->frame_bytes ? &k->full : NULL, ret, count_ret);
-	return error ? error : check(k, ret, count_ret);
+	first_cnt = k->count;
+	error = read_calls(k, &calls);
+	if (!error)
+		enter_behind_calls(k, &calls);
+	for (int guess = k->b->frame_bytes != 0; !error && guess >= 0; guess--) {
+		error = decode(k, first_cnt, guess ? &k->full : NULL, ret, count_ret);
+		if (error || agrees(k, &calls, *ret, *count_ret))
+			break;
+		free(*ret);
+		*ret = NULL;
+		*count_ret = 0;
+	}
+	if (!error)
+		error = add_calls(k, &calls, ret, count_ret);
+	free(calls.ends);
+	return error;
 }
 
 static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
 {
 	enter_call_stub(k);
 	enter(k, k->start, &code_state_entry);
-	return decode(k, &code_state_entry, ret, count_ret);
+	return decode(k, k->count, &code_state_entry, ret, count_ret);
 }
 
 static int make(struct maker *k, struct row **ret, size_t *count_ret)
