@@ -364,6 +364,7 @@ public class Calls {
             } else if (line.contains("= new Callable<Integer>() {")) {
                 inner = "$" + ++anonymous;
                 System.out.println("frame Calls" + inner + ".call " + (i + 1) + " " + (i + 1) + " joined");
+                System.out.println("frame Calls" + inner + ".<init> " + (i + 1) + " " + (i + 1) + " usePrivileged");
             } else if (t.matches()) {
                 inner = line.startsWith(" ") ? "$" + t.group(1) : "";
                 callers.clear();

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/runtime/code/code_memory.h"
 #include "base/clock.h"
+
+/* This thread's processor time. */
+static uint64_t used_ns(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
 
 static int read_process(void *arg, uint64_t addr, void *dst, size_t len)
 {
@@ -21,7 +31,7 @@ void code_memory_of_process(int *fd, struct code_memory *ret)
 		.arg = fd,
 		.reads_left = CODE_MAX_READS,
 		.bytes_left = CODE_MAX_BYTES,
-		.end_ns = clock_mono_ns() + CODE_MAX_MS * NSEC_PER_MSEC,
+		.end_ns = used_ns() + CODE_MAX_MS * NSEC_PER_MSEC,
 	};
 }
 
@@ -30,7 +40,7 @@ static bool take(struct code_memory *m, size_t len)
 {
 	enum { LOOKS = 64 };
 
-	if (m->reads_left && m->reads_left % LOOKS == 0 && m->end_ns != UINT64_MAX && clock_mono_ns() > m->end_ns)
+	if (m->reads_left && m->reads_left % LOOKS == 0 && m->end_ns != UINT64_MAX && used_ns() > m->end_ns)
 		m->reads_left = 0;
 	if (!m->reads_left || len > m->bytes_left) {
 		m->is_spent = true;

@@ -17,7 +17,7 @@ struct code_memory {
 	void *arg;
 	uint32_t reads_left;
 	uint64_t bytes_left;
-	uint64_t end_ns; /* CLOCK_MONOTONIC: the time that reading may take; UINT64_MAX */
+	uint64_t end_ns; /* CLOCK_THREAD_CPUTIME_ID: until when it may go on; UINT64_MAX */
 	bool is_spent;	 /* a read was refused: what was found so far may not be whole */
 };
 
