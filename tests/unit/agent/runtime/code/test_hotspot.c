@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of HotSpot on a made-up process (fake_hotspot.h): where code is, its rows and names; code that goes; memory
+ * that lies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/agent/runtime/code/fake_hotspot.h"
+
+#ifdef __x86_64__
+static struct fake fake;
+static struct code_memory memory;
+static void *hotspot;
+
+static void reset_budget(void)
+{
+	memory = (struct code_memory){ .read = fake_read,
+				       .arg = &fake,
+				       .reads_left = CODE_MAX_READS,
+				       .bytes_left = CODE_MAX_BYTES,
+				       .end_ns = UINT64_MAX };
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake_make(&fake);
+	reset_budget();
+	hotspot = calloc(1, code_hotspot.state_bytes);
+	return code_hotspot.open(hotspot, &memory, &fake.facts, FAKE_BASE);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(hotspot);
+	return 0;
+}
+
+static const struct row *row_at(const struct row *rows, size_t count, uint64_t addr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (addr >= rows[i].start && addr < rows[i].end)
+			return &rows[i];
+	return NULL;
+}
+
+static void check_sp_row(const struct row *rows, size_t count, uint64_t addr, int32_t depth, int32_t fp)
+{
+	const struct row *r = row_at(rows, count, addr);
+
+	assert_non_null(r);
+	assert_int_equal(r->cfa, ROW_CFA_REG);
+	assert_int_equal(r->cfa_reg, REG_SP);
+	assert_int_equal(r->cfa_off, depth);
+	assert_int_equal(r->saved[SAVED_FP], fp);
+	assert_int_equal(r->saved[SAVED_RA], -8);
+}
+
+static void test_ranges(void **state)
+{
+	struct code_range ranges[CODE_RANGES];
+
+	(void)state;
+	assert_int_equal(code_hotspot.ranges(hotspot, &memory, ranges), 1);
+	assert_int_equal(ranges[0].start, FAKE_BASE + FAKE_HEAP);
+	assert_int_equal(ranges[0].end, FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES);
+}
+
+static void test_method_rows(void **state)
+{
+	struct code_block b;
+	AUTO_FREE struct row *rows = NULL;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code + 9, &b), 0);
+	assert_int_equal(b.start, fake.code);
+	assert_int_equal(code_hotspot.rows(hotspot, &memory, &b, &rows, &count), 0);
+	check_sp_row(rows, count, fake.code, 8, ROW_SAME);
+	check_sp_row(rows, count, fake.code + 1, 16, -16);
+	check_sp_row(rows, count, fake.code + 5, 32, -16);
+	check_sp_row(rows, count, fake.call_end - 1, 32, -16);
+	check_sp_row(rows, count, fake.call_end + 5, 16, -16);
+	check_sp_row(rows, count, fake.call_end + 6, 8, ROW_SAME);
+}
+
+/* The call of the trap never returns: nothing it leads to may stand in the way of what a branch tells. */
+static void test_no_return(void **state)
+{
+	static const uint8_t bare[] = { 0x74, 0x05, 0xe8 }; /* a branch over the trap's call, before the frame is made */
+	struct code_block b;
+	AUTO_FREE struct row *rows = NULL;
+	size_t count;
+
+	(void)state;
+	memmove(fake_at(&fake, fake.code + 3), fake_at(&fake, fake.code + 7), 5); /* trap: call at 2 */
+	memcpy(fake_at(&fake, fake.code), bare, sizeof(bare));
+	fake_put(&fake, fake.code + 3, (uint32_t)(fake.stub + 128 - (fake.code + 7)), 4);
+	memcpy(fake_at(&fake, fake.code + 7), "\x55\x48\x83\xec\x10\xe8", 6);
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code, &b), 0);
+	assert_int_equal(code_hotspot.rows(hotspot, &memory, &b, &rows, &count), 0);
+	check_sp_row(rows, count, fake.code + 7, 8, ROW_SAME);
+	check_sp_row(rows, count, fake.code + 12, 32, -16);
+}
+
+static void check_name(const struct block_line *l, const char *name, const char *file, uint32_t line)
+{
+	assert_int_equal(l->name_bytes, strlen(name));
+	assert_memory_equal(l->name, name, l->name_bytes);
+	assert_int_equal(l->file_bytes, strlen(file));
+	assert_memory_equal(l->file, file, l->file_bytes);
+	assert_int_equal(l->line, line);
+}
+
+static void test_method_names(void **state)
+{
+	AUTO(block_names_free_at) struct block_names *names = block_names_new();
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
+	struct block_line l[BLOCK_NAMES_MAX_DEPTH];
+	struct code_block b;
+
+	(void)state;
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code, &b), 0);
+	assert_int_equal(code_hotspot.names(hotspot, &memory, &b, names), 0);
+	assert_int_equal(block_names_write(names, &bytes), 0);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, 16, true, l), 2); /* the second call */
+	check_name(&l[0], "com.acme.Inner$In.twice", "Inner.java", 51);
+	check_name(&l[1], "com.acme.Outer$$Lambda.run", "Outer.java", 30);
+	assert_int_equal(l[1].start_line, 30);
+	assert_false(l[0].is_approximate);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, 13, false, l), 2);
+	assert_true(l[0].is_approximate);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, 22, false, l), 1); /* behind all descriptions */
+	check_name(&l[0], "com.acme.Outer$$Lambda.run", "Outer.java", 0);
+}
+
+static bool holds(const struct code_token *tokens)
+{
+	for (int i = 0; i < CODE_TOKENS; i++)
+		if (tokens[i].mask && (code_read_u64(&memory, tokens[i].addr) & tokens[i].mask) != tokens[i].value)
+			return false;
+	return true;
+}
+
+/* Freed, the block's header says so; used again, the method has another number. */
+static void test_death(void **state)
+{
+	struct code_block b, again;
+
+	(void)state;
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code, &b), 0);
+	assert_true(holds(b.tokens));
+	fake_put(&fake, fake.nmethod - 8, 0, 1);
+	assert_false(holds(b.tokens));
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code, &again), -ENOENT);
+	fake_put(&fake, fake.nmethod - 8, 1, 1);
+	fake_put(&fake, fake.nmethod + 304, 78, 4);
+	assert_false(holds(b.tokens));
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code, &again), 0);
+	assert_true(holds(again.tokens));
+}
+
+static void interpreter_rows(uint64_t addr, struct row **rows, size_t *count)
+{
+	struct code_block b;
+
+	assert_int_equal(code_hotspot.block(hotspot, &memory, addr, &b), 0);
+	assert_int_equal(b.start, addr);
+	assert_int_equal(code_hotspot.rows(hotspot, &memory, &b, rows, count), 0);
+}
+
+/* A method that is entered: the caller's sp is in r13, the return address on the stack, in rax, on the stack, at rbp + 8. */
+static void test_interpreter_entry(void **state)
+{
+	AUTO_FREE struct row *rows = NULL;
+	const struct row *r;
+	size_t count;
+
+	(void)state;
+	interpreter_rows(fake.entry_codelet, &rows, &count);
+	r = row_at(rows, count, fake.entry_codelet);
+	assert_int_equal(r->cfa, ROW_CFA_REG);
+	assert_int_equal(r->cfa_reg, 13);
+	assert_int_equal(r->cfa_off, 0);
+	assert_int_equal(r->saved[SAVED_RA], ROW_AT_SP);
+	assert_int_equal(r->saved[SAVED_FP], ROW_SAME);
+	assert_int_not_equal(r->capture, 0);
+	r = row_at(rows, count, fake.entry_codelet + 1); /* popped */
+	assert_int_equal(r->saved[SAVED_RA], ROW_IN_REG + 0);
+	r = row_at(rows, count, fake.entry_codelet + 3); /* pushed, and rbp */
+	assert_int_equal(r->saved[SAVED_RA], ROW_AT_SP + 8);
+	assert_int_equal(r->saved[SAVED_FP], ROW_SAME);
+	r = row_at(rows, count,
+		   fake.entry_codelet + 6); /* rbp points to the frame; where the caller's sp will be is not written */
+	assert_int_equal(r->cfa_reg, 13);
+	assert_int_equal(r->saved[SAVED_RA], ROW_AT_FP + 8);
+	assert_int_equal(r->saved[SAVED_FP], ROW_AT_FP);
+	r = row_at(rows, count, fake.entry_codelet + 8);
+	assert_int_equal(r->cfa, ROW_CFA_DEREF);
+	assert_int_equal(r->cfa_reg, REG_FP);
+	assert_int_equal(r->cfa_off, -8);
+	r = row_at(rows, count, fake.entry_codelet + 11); /* whole: the method is in the frame */
+	assert_int_equal(r->cfa, ROW_CFA_DEREF);
+	assert_int_equal(r->capture, 1);
+}
+
+static void test_interpreter_exit(void **state)
+{
+	AUTO_FREE struct row *rows = NULL;
+	const struct row *r;
+	size_t count;
+
+	(void)state;
+	interpreter_rows(fake.frame_codelet, &rows, &count);
+	r = row_at(rows, count, fake.frame_codelet + 5); /* leave */
+	assert_int_equal(r->cfa, ROW_CFA_DEREF);
+	r = row_at(rows, count, fake.frame_codelet + 6);
+	assert_int_equal(r->cfa_reg, DWARF_RBX);
+	assert_int_equal(r->saved[SAVED_RA], ROW_AT_SP);
+	assert_int_equal(r->saved[SAVED_FP], ROW_SAME);
+	r = row_at(rows, count, fake.frame_codelet + 10);
+	assert_int_equal(r->cfa_reg, DWARF_RBX);
+	assert_int_equal(r->saved[SAVED_RA], ROW_IN_REG + 5); /* rdi */
+}
+
+static void test_function(void **state)
+{
+	AUTO(block_names_free_at) struct block_names *names = block_names_new();
+	uint64_t words[CODE_CAPTURE_WORDS] = { fake.inlined, 0 };
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
+	struct block_line l[BLOCK_NAMES_MAX_DEPTH];
+	struct captured_function f;
+
+	(void)state;
+	assert_int_equal(code_hotspot.function(hotspot, &memory, 1, words, &f, names), 0);
+	assert_true(holds(f.tokens));
+	assert_int_equal(f.bytes, 20);
+	assert_int_equal(block_names_write(names, &bytes), 0);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, 0, false, l), 1);
+	check_name(&l[0], "com.acme.Inner$In.twice", "Inner.java", 50);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, 9, false, l), 1);
+	check_name(&l[0], "com.acme.Inner$In.twice", "Inner.java", 51);
+	words[0] = FAKE_BASE + 17; /* no method */
+	assert_int_not_equal(code_hotspot.function(hotspot, &memory, 1, words, &f, names), 0);
+	words[0] = 0;
+	assert_int_not_equal(code_hotspot.function(hotspot, &memory, 1, words, &f, names), 0);
+}
+
+/* All that a reader may be asked, in whatever state the memory is. */
+static void ask_everything(void)
+{
+	uint64_t words[CODE_CAPTURE_WORDS] = { fake.method, 0 };
+	struct code_range ranges[CODE_RANGES];
+	struct captured_function function;
+	void *state = calloc(1, code_hotspot.state_bytes);
+
+	reset_budget();
+	if (!code_hotspot.open(state, &memory, &fake.facts, FAKE_BASE) && code_hotspot.ranges(state, &memory, ranges) >= 0) {
+		for (uint64_t pc = FAKE_BASE + FAKE_HEAP; pc < FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES; pc += 256) {
+			AUTO(block_names_free_at) struct block_names *names = block_names_new();
+			AUTO_FREE struct row *rows = NULL;
+			struct code_block b;
+			size_t count = 0;
+
+			if (code_hotspot.block(state, &memory, pc, &b))
+				continue;
+			if (!code_hotspot.rows(state, &memory, &b, &rows, &count))
+				for (size_t i = 0; i < count; i++)
+					assert_true(rows[i].start < rows[i].end && rows[i].start >= b.start &&
+						    rows[i].end <= b.end && (!i || rows[i].start >= rows[i - 1].end));
+			(void)code_hotspot.names(state, &memory, &b, names);
+		}
+	}
+	{
+		AUTO(block_names_free_at) struct block_names *names = block_names_new();
+
+		(void)code_hotspot.function(state, &memory, 1, words, &function, names);
+	}
+	free(state);
+}
+
+static void test_lies(void **state)
+{
+	unsigned seed = 1;
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		for (int k = 0; k < 20; k++) {
+			uint32_t at = (uint32_t)rand_r(&seed) % (i % 2 ? fake.used : FAKE_HEAP + FAKE_HEAP_BYTES);
+
+			fake.bytes[at] = (uint8_t)rand_r(&seed);
+		}
+		ask_everything();
+		if (i % 10 == 9)
+			fake_make(&fake);
+	}
+}
+
+static void test_budget(void **state)
+{
+	struct code_block b;
+
+	(void)state;
+	memory.reads_left = 3;
+	assert_int_equal(code_hotspot.block(hotspot, &memory, fake.code, &b), -EDQUOT);
+	assert_true(memory.is_spent);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_ranges),	     TEST(test_method_rows), TEST(test_no_return),
+		TEST(test_method_names),     TEST(test_death),	     TEST(test_interpreter_entry),
+		TEST(test_interpreter_exit), TEST(test_function),    TEST(test_lies),
+		TEST(test_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void)
+{
+	return 0;
+}
+#endif
