@@ -15,6 +15,7 @@
 #include "agent/names/indexes.h"
 #include "agent/proc/proc_root.h"
 #include "agent/readers.h"
+#include "agent/runtime/choice.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -96,7 +97,8 @@ static int start_processes(const struct start *s)
 	int error = objects_new(&in->objects);
 
 	if (!error)
-		error = code_spaces_new(MOVE(s->a->code_reader), in->files, in->objects, s->metrics, &in->code);
+		error = code_spaces_new(MOVE(s->a->code_reader), s->config->runtimes_off >> RUNTIME_OF_CODE, in->files,
+					in->objects, s->metrics, &in->code);
 	in->merged = error ? NULL : malloc(sizeof(*in->merged));
 	if (!error)
 		error = in->merged ? processes_new(in->files, &in->processes) : -ENOMEM;

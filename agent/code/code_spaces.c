@@ -19,8 +19,8 @@ enum {
 	NEAR_BYTES = 1 << 20, /* ranges so near to each other are one */
 };
 
-int code_spaces_new(struct elf_service *service, struct files *files, struct objects *objects, struct metrics *metrics,
-		    struct code_spaces **ret)
+int code_spaces_new(struct elf_service *service, uint32_t off, struct files *files, struct objects *objects,
+		    struct metrics *metrics, struct code_spaces **ret)
 {
 	struct code_spaces *cs = calloc(1, sizeof(*cs));
 
@@ -32,6 +32,7 @@ int code_spaces_new(struct elf_service *service, struct files *files, struct obj
 		return -ENOMEM;
 	}
 	cs->service = service;
+	cs->off = off;
 	cs->files = files;
 	cs->objects = objects;
 	cs->class_cnt = 1;
@@ -148,20 +149,22 @@ static struct file *file_at(const struct as_code *as_code, uint64_t start, uint6
 }
 
 /* The mapping of a runtime whose code a reader knows; NULL: none. */
-static const struct mapping *find_runtime(const struct address_space *as)
+static const struct mapping *find_runtime(const struct code_spaces *cs, const struct address_space *as)
 {
 	for (uint32_t i = 0; i < as->count; i++) {
 		const struct file *file = as->maps[i].file;
+		const struct code_facts *facts = file ? &file->info.runtime.code : NULL;
 
-		if (file && file->info.runtime.kind == RUNTIME_FILE_CODE && code_reader_of(file->info.runtime.code.id))
+		if (file && file->info.runtime.kind == RUNTIME_FILE_CODE && code_reader_of(facts->id) &&
+		    !(cs->off >> facts->id & 1))
 			return &as->maps[i];
 	}
 	return NULL;
 }
 
-bool code_spaces_has_runtime(const struct address_space *as)
+bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_space *as)
 {
-	return as->code || find_runtime(as);
+	return as->code || find_runtime(cs, as);
 }
 
 static struct code_process *process_new(struct code_spaces *cs, const struct process *p, const struct mapping *runtime)
@@ -279,7 +282,7 @@ static bool is_too_early(const struct code_process *cp)
 bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 {
 	struct code_process *cp = (struct code_process *)p->as->code;
-	const struct mapping *runtime = cp ? NULL : find_runtime(p->as);
+	const struct mapping *runtime = cp ? NULL : find_runtime(cs, p->as);
 	struct code_request request;
 
 	if (!cp && !runtime)

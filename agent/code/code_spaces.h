@@ -30,9 +30,10 @@ struct elf_service;
 struct metrics;
 struct sampler;
 
-/* Takes over @service, which reads other processes' memory, also when it fails. The others are borrowed. 0 or -ENOMEM. */
-int code_spaces_new(struct elf_service *service, struct files *files, struct objects *objects, struct metrics *metrics,
-		    struct code_spaces **ret);
+/* Takes over @service, which reads other processes' memory, also when it fails. The others are borrowed. @off: bit i: code
+ * of the runtime i (enum code_id) is left alone. 0 or -ENOMEM. */
+int code_spaces_new(struct elf_service *service, uint32_t off, struct files *files, struct objects *objects,
+		    struct metrics *metrics, struct code_spaces **ret);
 /* To be called when no process is left. */
 void code_spaces_free(struct code_spaces *cs);
 
@@ -41,7 +42,7 @@ void code_spaces_attach(struct code_spaces *cs, struct sampler *sampler);
 void code_spaces_on_wait(struct code_spaces *cs, void (*fn)(void *arg), void *arg);
 
 /* Is a runtime mapped in @as whose code a reader knows? */
-bool code_spaces_has_runtime(const struct address_space *as);
+bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_space *as);
 
 /* Finds out where @p keeps code, unless that is known or was tried a moment ago. Returns whether its mappings have changed.
  */

@@ -74,6 +74,7 @@ struct code_process {
 
 struct code_spaces {
 	struct elf_service *service; /* owned */
+	uint32_t off;		     /* bit i: not of enum code_id i */
 	struct files *files;
 	struct objects *objects;
 	struct sampler *sampler; /* NULL: not yet */

@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/runtime/file/runtime_file.h"
 #include "bpf/event.h"
 
 struct buf;
 
-/* Numbers of runtimes without chains, behind enum runtime_id. */
-enum { RUNTIME_PERF_MAP = MAX_CHAINS };
+/* Numbers of runtimes without chains, behind enum runtime_id; RUNTIME_OF_CODE + enum code_id: those whose code has a reader.
+ */
+enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 
 #define RUNTIME_BIT(id) (1u << (id))
 
@@ -24,21 +26,21 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS };
  * X(word, bits, with, note). Bits: the runtime of that name; 0: it has none, and nothing is turned off by it. With: others
  * that name its functions, which are turned on with it. Note: what a user who chose it should expect; NULL: that it works.
  */
-#define RUNTIME_WORDS(X)                                                                           \
-	X("python", RUNTIME_BIT(RUNTIME_PYTHON), 0, NULL)                                          \
-	X("php", RUNTIME_BIT(RUNTIME_PHP), 0, NULL)                                                \
-	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0, NULL)                                              \
-	X("ruby", 0, 0, "Ruby's functions are not read; its stacks are those of the interpreter")  \
-	X("luajit", 0, 0, "Lua's functions are not read; its stacks are those of the interpreter") \
-	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                      \
-	/* they write perf maps or jitdumps when they are told to */                               \
-	X("hotspot", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                       \
-	X("v8", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                            \
-	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                        \
-	X("beam", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                          \
-	/* always named, by tables in their files */                                               \
-	X("native", 0, 0, NULL)                                                                    \
-	X("go", 0, 0, NULL)                                                                        \
+#define RUNTIME_WORDS(X)                                                                               \
+	X("python", RUNTIME_BIT(RUNTIME_PYTHON), 0, NULL)                                              \
+	X("php", RUNTIME_BIT(RUNTIME_PHP), 0, NULL)                                                    \
+	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0, NULL)                                                  \
+	X("ruby", 0, 0, "Ruby's functions are not read; its stacks are those of the interpreter")      \
+	X("luajit", 0, 0, "Lua's functions are not read; its stacks are those of the interpreter")     \
+	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                          \
+	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \
+	/* they write perf maps or jitdumps when they are told to */                                   \
+	X("v8", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                                \
+	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                            \
+	X("beam", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                              \
+	/* always named, by tables in their files */                                                   \
+	X("native", 0, 0, NULL)                                                                        \
+	X("go", 0, 0, NULL)                                                                            \
 	X("labels", 0, 0, "labels that Go programs give to their work are not read")
 
 struct runtime_word {

@@ -136,7 +136,7 @@ static enum mapping_kind kind_of(const struct mapping *m)
 void cache_fill_address_space(struct cache_fill *c, const struct address_space *as)
 {
 	uint32_t left = MAX_PREFILL;
-	bool makes_code = c->code && code_spaces_has_runtime(as);
+	bool makes_code = c->code && code_spaces_has_runtime(c->code, as);
 
 	if (!should_fill(c, mix(as->asid, 0, 3)))
 		return;

@@ -59,7 +59,7 @@ struct runtime_file {
 		uint64_t dynamic; /* the dynamic section */
 		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
 	} linked;		  /* of any kind of file */
-	struct code_facts code; /* RUNTIME_FILE_CODE */
+	struct code_facts code;	  /* RUNTIME_FILE_CODE */
 	struct chain_state
 		state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only thread */
 };
