@@ -67,6 +67,7 @@ static int start_files(const struct start *s)
 
 static void stop_files(struct agent *a)
 {
+	elf_service_free(a->code_reader);
 	indexes_free(a->indexes);
 	files_free(a->in.files);
 }
@@ -113,7 +114,6 @@ static void stop_processes(struct agent *a)
 {
 	processes_free(a->in.processes);
 	code_spaces_free(a->in.code);
-	elf_service_free(a->code_reader);
 	objects_free(a->in.objects);
 	free(a->in.merged);
 }
