@@ -211,6 +211,7 @@ static int start_late_walk(const struct start *s)
 
 static void stop_late_walk(struct agent *a)
 {
+	code_spaces_detach(a->in.code);
 	late_free(a->in.late);
 }
 

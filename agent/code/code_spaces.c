@@ -73,6 +73,13 @@ void code_spaces_attach(struct code_spaces *cs, struct sampler *sampler)
 	cs->sampler = sampler;
 }
 
+void code_spaces_detach(struct code_spaces *cs)
+{
+	cs->sampler = NULL;
+	cs->service->on_wait = NULL;
+	cs->is_over = true;
+}
+
 void code_spaces_on_wait(struct code_spaces *cs, void (*fn)(void *arg), void *arg)
 {
 	cs->service->on_wait = fn;
@@ -124,7 +131,8 @@ static void process_free(struct as_code *as_code)
 	struct code_process *cp = (struct code_process *)as_code;
 	const struct elf_request forget = { .op = ELF_OP_FORGET, .file = cp->number };
 
-	(void)elf_service_call(cp->all->service, &forget, -1, NULL, 0, &cp->all->reply);
+	if (!cp->all->is_over)
+		(void)elf_service_call(cp->all->service, &forget, -1, NULL, 0, &cp->all->reply);
 	for (uint32_t i = 0; i < cp->range_cnt; i++)
 		code_range_free(cp->ranges[i]);
 	code_functions_free(cp);

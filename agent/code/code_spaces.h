@@ -37,6 +37,9 @@ int code_spaces_new(struct elf_service *service, uint32_t off, struct files *fil
 /* To be called when no process is left. */
 void code_spaces_free(struct code_spaces *cs);
 
+/* Nobody is told, called or asked any more: what they stand on is about to go. */
+void code_spaces_detach(struct code_spaces *cs);
+
 /* From now on the kernel is told. @fn is called now and then while something here waits. */
 void code_spaces_attach(struct code_spaces *cs, struct sampler *sampler);
 void code_spaces_on_wait(struct code_spaces *cs, void (*fn)(void *arg), void *arg);

@@ -83,6 +83,7 @@ struct code_spaces {
 	struct capture_class classes[CAPTURE_CLASSES]; /* [0] is none */
 	uint32_t class_cnt;
 	uint32_t last_number;
+	bool is_over; /* the agent ends */
 	size_t bytes; /* of pieces */
 	uint32_t piece_cnt;
 	struct metric *met, *pieces, *functions, *gone, *refused, *unknown, *checks, *hostile;

@@ -125,6 +125,7 @@ static int answer_block(const struct code_reader *reader, void *state, struct co
 		return -ENOMEM;
 	put = (void *)reply->data;
 	*put = answer;
+	code_memory_forget(m);
 	error = reader->block(state, m, r->addr, &again);
 	return error ? error : is_same_block(&answer.block, &again) ? 0 : -EBADMSG;
 }

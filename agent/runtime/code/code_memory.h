@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading another process's memory under a budget. All that a reader of a runtime (code_reader.h) knows of the process comes
- * through here; nothing of it is believed. A read that fails, or for which the budget has nothing left, says so and leaves
- * zeros. One thread.
+ * through here; nothing of it is believed. Pages that small reads met are kept for the request, as a read takes a
+ * microsecond, and structures lie close together: within a request memory is mostly as it was first seen. A read that fails,
+ * or for which the budget has nothing left, says so and leaves zeros. One thread.
  */
 #ifndef HEARTH_AGENT_RUNTIME_CODE_CODE_MEMORY_H
 #define HEARTH_AGENT_RUNTIME_CODE_CODE_MEMORY_H
@@ -17,12 +18,16 @@ struct code_memory {
 	void *arg;
 	uint32_t reads_left;
 	uint64_t bytes_left;
-	uint64_t end_ns; /* CLOCK_THREAD_CPUTIME_ID: until when it may go on; UINT64_MAX */
-	bool is_spent;	 /* a read was refused: what was found so far may not be whole */
+	uint64_t end_ns;	  /* CLOCK_THREAD_CPUTIME_ID: until when it may go on; UINT64_MAX */
+	bool is_spent;		  /* a read was refused: what was found so far may not be whole */
+	struct code_pages *pages; /* those that were read for this request; NULL: none are kept */
 };
 
 /* The budget of one request. */
 enum { CODE_MAX_READS = 65536, CODE_MAX_BYTES = 16 << 20, CODE_MAX_MS = 200 };
+
+/* Forgets what was read: from now on it is read again. */
+void code_memory_forget(struct code_memory *m);
 
 /* Memory read through @fd, a descriptor of /proc/PID/mem (borrowed; it must outlive @ret). */
 void code_memory_of_process(int *fd, struct code_memory *ret);

@@ -211,13 +211,22 @@ static void enter_behind_calls(struct maker *k, const struct calls *calls)
 			enter(k, calls->ends[i], &k->full);
 }
 
+/* Does @r say that the frame is @bytes large, or is it told by a frame pointer (-XX:+PreserveFramePointer), which says
+ * nothing of that? */
+static bool is_of_frame(const struct row *r, uint32_t bytes)
+{
+	if (r->cfa != ROW_CFA_REG)
+		return false;
+	return (r->cfa_reg == REG_SP && (uint32_t)r->cfa_off == bytes) || (r->cfa_reg == REG_FP && r->cfa_off == 16);
+}
+
 /* Do the rows say of these calls what the blob tells, as far as they say anything? */
 static bool agrees(const struct maker *k, const struct calls *calls, const struct row *rows, size_t count)
 {
 	for (uint32_t i = 0; i < calls->count; i++) {
 		const struct row *r = row_at(rows, count, calls->ends[i] - 1);
 
-		if (r && (r->cfa != ROW_CFA_REG || r->cfa_reg != REG_SP || (uint32_t)r->cfa_off != k->b->frame_bytes))
+		if (r && !is_of_frame(r, k->b->frame_bytes))
 			return false;
 	}
 	return true;

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The matrix of Java: each JDK that is here, each way to run, both forms of the walk; a row of a table each. By hand: `make runtimes`.
+#   java.sh BUILD [JAVA...]   JDKS: further JDKs' java, separated by blanks
+# Exit status 1 when a stack is wrong.
+set -u
+build=$(readlink -f "${1:?usage: $0 BUILD [JAVA...]}")
+here=$(cd "$(dirname "$0")" && pwd)
+shift
+[ $# -gt 0 ] || eval "set -- ${JDKS:-} $(echo /usr/lib/jvm/*/bin/java)"
+ways=("-Xmx300m" "-Xint" "-XX:TieredStopAtLevel=1" "-XX:TieredStopAtLevel=3" "-XX:-TieredCompilation" "-XX:-Inline" "-XX:+UseSerialGC"
+	"-XX:+UseZGC" "-XX:+PreserveFramePointer" "-XX:ReservedCodeCacheSize=8m" "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+javac --release 8 -nowarn -d . "$here/Calls.java" 2>/dev/null || exit 77
+bad=0
+declare -A seen
+printf '%-44s %-9s %-52s %s\n' java form way verdict
+for java; do
+	java=$(readlink -f "$java")
+	[ -x "$java" ] && [ -z "${seen[$java]:-}" ] || continue
+	seen[$java]=1
+	for form in "" --no-bpf-loop; do
+		for way in "${ways[@]}"; do
+			# shellcheck disable=SC2086 # options
+			"$java" $way -cp . Calls "$here/Calls.java" "${SECONDS_EACH:-6}" >truth 2>java.err &
+			pid=$!
+			sleep 0.5
+			# shellcheck disable=SC2086 # there may be none
+			"$build/hearth" record $form -F "${HZ:-997}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
+			wait $pid || { echo "$java $way: $(head -1 java.err)"; continue; }
+			verdict=$(python3 "$here/judge.py" --min 99.9 --least 50 --without 100000 --loop NONE --file Calls.java x.otlp java jvm truth) || bad=1
+			printf '%-44s %-9s %-52s %s\n' "${java#/usr/lib/jvm/}" "${form:+tail}" "$way" \
+				"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//'), $(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) complete"
+			echo "$verdict" | sed '$d'
+		done
+	done
+done
+exit $bad
