@@ -176,9 +176,17 @@ static uint64_t draw_interval_ns(struct agent *a)
 
 static void on_settle_timer(void *arg);
 
+static void on_code_timer(void *arg)
+{
+	code_spaces_look(((struct agent *)arg)->in.code);
+}
+
 static void run_intake(struct agent *a)
 {
 	intake_run(&a->in);
+	if (!a->looks_at_code && code_spaces_are_used(a->in.code))
+		a->looks_at_code = !loop_set_timer(a->code_timer, CODE_LOOK_MS * NSEC_PER_MSEC,
+						   CODE_LOOK_MS * NSEC_PER_MSEC);
 	a->is_settling = !intake_is_done(&a->in);
 	if (a->is_settling)
 		(void)loop_set_timer(a->settle_timer, SETTLE_TIMER_MS * NSEC_PER_MSEC, 0);
@@ -292,6 +300,8 @@ int agent_watch(struct agent *a)
 	if (!error)
 		error = loop_add_timer(a->loop, on_report_timer, a, &a->report_timer);
 	if (!error)
+		error = loop_add_timer(a->loop, on_code_timer, a, &a->code_timer);
+	if (!error)
 		error = loop_add_timer(a->loop, on_cpu_timer, a, &a->cpu_timer);
 	return error ? error : watch_clock(a);
 }
@@ -303,6 +313,7 @@ void agent_unwatch(struct agent *a)
 	loop_remove(a->ring_watch);
 	loop_remove(a->settle_timer);
 	loop_remove(a->report_timer);
+	loop_remove(a->code_timer);
 	loop_remove(a->cpu_timer);
 	loop_remove(a->clock_watch);
 	if (a->clock_fd >= 0)

@@ -25,9 +25,10 @@ struct agent {
 	struct sink *out;  /* borrowed */
 	struct loop *loop; /* borrowed */
 	struct extra_report *extra_reports;
-	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch;
+	struct loop_watch *side_band_watch, *ring_watch, *settle_timer, *report_timer, *cpu_timer, *clock_watch, *code_timer;
 	struct pid_space pids; /* the pids that samples have */
 	bool is_settling;      /* the settle timer is set */
+	bool looks_at_code;    /* the code timer is set */
 	int clock_fd;
 	uint32_t *cpus; /* sampled now */
 	uint32_t cpu_cnt, cpu_cap;

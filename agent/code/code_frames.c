@@ -12,7 +12,7 @@
 #include "base/vec.h"
 
 enum {
-	IN_USE_MS = 2000,      /* what no sample had a frame in for so long is not looked at with the others */
+	IN_USE_MS = 30000,     /* what no sample had a frame in for so long is not looked at with the others */
 	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
 };
 
@@ -26,7 +26,7 @@ static void watch(struct code_process *cp, struct code_thing *t)
 	t->is_watched = true;
 }
 
-/* Leaves those in the list that are in use at @now_ns, as many as one request has room for, @wanted among them. */
+/* Leaves those in the list that are in use at @now_ns, as many as one request has room for, @wanted (or NULL) among them. */
 static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64_t now_ns)
 {
 	uint32_t n = 0, max = CODE_MAX_WORDS / CODE_TOKENS;
@@ -58,21 +58,23 @@ static bool is_any_read(const struct code_word *words, uint32_t count)
 }
 
 /* Looks at the tokens of all in the list. Returns whether that was possible. */
-static bool check_all(struct code_process *cp)
+bool code_check_all(struct code_process *cp)
 {
 	const struct code_request request = code_request_of(cp, CODE_OP_WORDS);
 	uint32_t count = cp->watched_cnt * CODE_TOKENS;
-	AUTO_FREE uint64_t *addrs = malloc(count * sizeof(*addrs));
+	AUTO_FREE uint64_t *addrs = NULL;
 	uint64_t now_ns = clock_mono_ns();
 	const struct code_word *words;
 
+	addrs = malloc(count * sizeof(*addrs));
 	for (uint32_t i = 0; addrs && i < count; i++)
 		addrs[i] = cp->watched[i / CODE_TOKENS]->tokens[i % CODE_TOKENS].addr;
 	if (!addrs || code_ask(cp, &request, addrs, count * sizeof(*addrs)) || cp->all->reply.len != count * sizeof(*words))
 		return false;
 	metric_add(cp->all->checks, 1);
 	words = (const void *)cp->all->reply.data;
-	if (!is_any_read(words, count)) /* the process has ended */
+	cp->has_ended = !is_any_read(words, count);
+	if (cp->has_ended)
 		return false;
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
@@ -89,7 +91,7 @@ static bool check_all(struct code_process *cp)
  * samples had, if that was a moment ago. */
 static bool was_there_of_late(const struct code_thing *t, uint64_t time_ns)
 {
-	enum { MOMENT_MS = 1000 };
+	enum { MOMENT_MS = 2 * CODE_LOOK_MS };
 
 	return time_ns - t->checked_ns < MOMENT_MS * NSEC_PER_MSEC;
 }
@@ -105,7 +107,7 @@ bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t
 	if (t->checked_ns >= time_ns)
 		return true;
 	drop_idle(cp, t, clock_mono_ns());
-	return check_all(cp) ? !t->has_gone : was_of_late;
+	return !cp->has_ended && code_check_all(cp) ? !t->has_gone : was_of_late;
 }
 
 /* --- interpreted functions --- */

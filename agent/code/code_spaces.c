@@ -133,6 +133,9 @@ static void process_free(struct as_code *as_code)
 
 	if (!cp->all->is_over)
 		(void)elf_service_call(cp->all->service, &forget, -1, NULL, 0, &cp->all->reply);
+	*cp->link = cp->next;
+	if (cp->next)
+		cp->next->link = cp->link;
 	for (uint32_t i = 0; i < cp->range_cnt; i++)
 		code_range_free(cp->ranges[i]);
 	code_functions_free(cp);
@@ -190,8 +193,25 @@ static struct code_process *process_new(struct code_spaces *cs, const struct pro
 	cp->runtime = file_get(runtime->file);
 	cp->wait_ms = FIRST_WAIT_MS;
 	cp->memory_fd = open(proc_path(path, p->pid, "mem"), O_RDONLY | O_CLOEXEC);
+	cp->next = cs->processes;
+	cp->link = &cs->processes;
+	if (cp->next)
+		cp->next->link = &cp->next;
+	cs->processes = cp;
 	metric_add(cs->met, 1);
 	return cp;
+}
+
+bool code_spaces_are_used(const struct code_spaces *cs)
+{
+	return cs->processes;
+}
+
+void code_spaces_look(struct code_spaces *cs)
+{
+	for (struct code_process *cp = cs->processes; cp; cp = cp->next)
+		if (cp->watched_cnt && !cp->has_ended)
+			(void)code_check_all(cp);
 }
 
 /* --- captures --- */

@@ -51,6 +51,15 @@ bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_
  */
 bool code_spaces_meet(struct code_spaces *cs, struct process *p);
 
+/* Does any process make code? */
+bool code_spaces_are_used(const struct code_spaces *cs);
+
+/* Looks at the tokens of all that was in use of late, in all processes: of one that ends, samples are to be named that
+ * nobody has read yet. To be called about each CODE_LOOK_MS. */
+void code_spaces_look(struct code_spaces *cs);
+
+enum { CODE_LOOK_MS = 500 };
+
 /* --- rows --- */
 
 /* A piece as the caches need it: offsets in its file. */

@@ -70,6 +70,8 @@ struct code_process {
 	bool has_gone;				    /* there is something to be buried */
 	struct code_thing **watched;		    /* those in use of late */
 	uint32_t watched_cnt, watched_cap;
+	bool has_ended;			   /* its memory cannot be read any more */
+	struct code_process *next, **link; /* in the list of all; that which leads here */
 };
 
 struct code_spaces {
@@ -83,8 +85,9 @@ struct code_spaces {
 	struct capture_class classes[CAPTURE_CLASSES]; /* [0] is none */
 	uint32_t class_cnt;
 	uint32_t last_number;
-	bool is_over; /* the agent ends */
-	size_t bytes; /* of pieces */
+	struct code_process *processes; /* all */
+	bool is_over;			/* the agent ends */
+	size_t bytes;			/* of pieces */
 	uint32_t piece_cnt;
 	struct metric *met, *pieces, *functions, *gone, *refused, *unknown, *checks, *hostile;
 };
@@ -115,6 +118,9 @@ void code_range_free(struct code_range_state *range);
 void code_functions_free(struct code_process *cp);
 void code_functions_bury(struct code_process *cp);
 void code_thing_fini(struct code_process *cp, struct code_thing *t);
+
+/* Looks at the tokens of all that was in use of late. Returns whether that was possible. */
+bool code_check_all(struct code_process *cp);
 
 /* Notes that a sample taken at @time_ns has a frame in @t. Returns whether it was there then, as far as can be known: looks
  * at the tokens of all that is in use unless that was done since. */
