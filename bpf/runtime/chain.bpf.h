@@ -27,7 +27,7 @@ enum {
 	CHAIN_WINDOW_BYTES = 4096,
 	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
 	CHAIN_OWN_WORDS = 20,
-	SENT_SETS = 1024,		 /* a slice for each CPU, a power of two */
+	SENT_SETS = 1024, /* a slice for each CPU, a power of two */
 	SENT_WAYS = 2,
 	TICK_SHIFT = 20,		 /* times of objects are in ticks of 2^20 ns */
 	OBJECT_BYTES_A_SECOND = 4 << 20, /* of one CPU; twice that may be saved up */
@@ -69,7 +69,7 @@ struct chain_work {
 	struct chain_state state;
 	__u32 state_asid; /* it is this address space's; 0: nobody's ... */
 	__u32 state_key;  /* ... and its threads' key; NO_KEY: not known */
-	__u64 window_at; /* user address of window[0] */
+	__u64 window_at;  /* user address of window[0] */
 	__u32 window_len;
 	__u32 at;	  /* index in scratch->words of the next word */
 	__u32 head;	  /* index of this chain's second word */
