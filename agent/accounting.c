@@ -26,6 +26,10 @@ static const char *const intake_losses[] = { INTAKE_LOSSES(X) };
 #undef X
 
 #define X(name, text) text,
+static const char *const kernel_losses[] = { KERNEL_LOSSES(X) };
+#undef X
+
+#define X(name, text) text,
 static const char *const chain_ends[] = { CHAIN_ENDS(X) };
 #undef X
 
@@ -34,22 +38,51 @@ static uint64_t losses(const struct agent *a, enum intake_loss loss)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < a->kinds.count; i++)
-		sum += a->in.lost[loss][i];
+		sum += a->in.lost[loss][i].samples;
 	return sum;
+}
+
+/* The same of the kernel half. */
+static void read_kernel_losses(const struct agent *a, uint64_t ret[KERNEL_LOSS_MAX])
+{
+	struct kind_counts counts;
+
+	memset(ret, 0, KERNEL_LOSS_MAX * sizeof(*ret));
+	for (uint32_t i = 0; i < a->kinds.count; i++) {
+		sampler_kind_counters(a->in.sampler, i, &counts);
+		for (int k = 0; k < KERNEL_LOSS_MAX; k++)
+			ret[k] += counts.lost[k].samples;
+	}
+}
+
+/* What was taken and lost of one kind, here and in the kernel. */
+static void read_kind(const struct agent *a, uint32_t kind, struct sample_sum *taken, struct sample_sum *lost)
+{
+	struct kind_counts counts;
+
+	sampler_kind_counters(a->in.sampler, kind, &counts);
+	*taken = counts.taken;
+	*lost = (struct sample_sum){ 0 };
+	for (int i = 0; i < KERNEL_LOSS_MAX; i++) {
+		lost->samples += counts.lost[i].samples;
+		lost->value += counts.lost[i].value;
+	}
+	for (int i = 0; i < LOSS_MAX; i++) {
+		lost->samples += a->in.lost[i][kind].samples;
+		lost->value += a->in.lost[i][kind].value;
+	}
 }
 
 /* Adds the accounting of one kind to @ret: taken = delivered + lost + pending. */
 static void add_kind(const struct agent *a, uint32_t kind, struct agent_stats *ret)
 {
-	uint64_t taken, lost;
+	struct sample_sum taken, lost;
 
-	sampler_kind_counters(a->in.sampler, kind, &taken, &lost);
-	for (int i = 0; i < LOSS_MAX; i++)
-		lost += a->in.lost[i][kind];
-	ret->taken += taken;
-	ret->delivered += a->delivered[kind];
-	ret->lost += lost;
-	ret->pending += taken - a->delivered[kind] - lost;
+	read_kind(a, kind, &taken, &lost);
+	ret->taken += taken.samples;
+	ret->delivered += a->delivered[kind].samples;
+	ret->lost += lost.samples;
+	ret->pending += taken.samples - a->delivered[kind].samples - lost.samples;
 }
 
 void agent_stats_read(struct agent *a, struct agent_stats *ret)
@@ -77,25 +110,16 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	ret->processes = processes_count(a->in.processes);
 }
 
-/* Losses of all kinds in the kernel. */
-static uint64_t ring_losses(const struct agent *a)
-{
-	uint64_t sum = 0, taken, lost;
-
-	for (uint32_t i = 0; i < a->kinds.count; i++) {
-		sampler_kind_counters(a->in.sampler, i, &taken, &lost);
-		sum += lost;
-	}
-	return sum;
-}
-
 void agent_losses_print(struct agent *a, struct buf *out)
 {
-	uint64_t in_kernel = ring_losses(a);
+	uint64_t in_kernel[KERNEL_LOSS_MAX];
 	size_t start = out->len;
 
-	if (in_kernel)
-		buf_printf(out, "ring full %llu", (unsigned long long)in_kernel);
+	read_kernel_losses(a, in_kernel);
+	for (int i = 0; i < KERNEL_LOSS_MAX; i++)
+		if (in_kernel[i])
+			buf_printf(out, "%s%s %llu", out->len > start ? ", " : "", kernel_losses[i],
+				   (unsigned long long)in_kernel[i]);
 	for (int i = 0; i < LOSS_MAX; i++)
 		if (losses(a, i))
 			buf_printf(out, "%s%s %llu", out->len > start ? ", " : "", intake_losses[i],
@@ -174,7 +198,7 @@ static void collect_chains(struct agent *a)
 static void collect(void *arg)
 {
 	static const char lost_help[] = "Samples lost, by the place that lost them.";
-	uint64_t counters[COUNTER_MAX];
+	uint64_t counters[COUNTER_MAX], in_kernel[KERNEL_LOSS_MAX];
 	struct agent_stats stats;
 	struct agent *a = arg;
 
@@ -184,7 +208,9 @@ static void collect(void *arg)
 		   "Samples taken: entries of the program that passed the filters.", stats.taken);
 	set_series(a, "hearth_samples_delivered_total", NULL, NULL, "Samples in profiles that the sink took.",
 		   stats.delivered);
-	set_series(a, "hearth_samples_lost_total", "reason", "ring full", lost_help, ring_losses(a));
+	read_kernel_losses(a, in_kernel);
+	for (int i = 0; i < KERNEL_LOSS_MAX; i++)
+		set_series(a, "hearth_samples_lost_total", "reason", kernel_losses[i], lost_help, in_kernel[i]);
 	for (int i = 0; i < LOSS_MAX; i++)
 		set_series(a, "hearth_samples_lost_total", "reason", intake_losses[i], lost_help, losses(a, i));
 	set_series(a, "hearth_samples_not_sampled_total", NULL, NULL,

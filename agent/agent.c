@@ -72,11 +72,15 @@ static void on_wait(void *arg)
 	intake_read_ahead(&a->in);
 }
 
-/* Counts the events of @t by kind into @counts. */
-static void count_events(const struct traces *t, uint64_t counts[MAX_KINDS])
+/* Adds the events of @t by kind to @sums. */
+static void count_events(const struct traces *t, struct sample_sum sums[MAX_KINDS])
 {
-	for (uint32_t i = 0; i < traces_event_count(t); i++)
-		counts[traces_events(t)[i].kind]++;
+	for (uint32_t i = 0; i < traces_event_count(t); i++) {
+		const struct trace_event *e = &traces_events(t)[i];
+
+		sums[e->kind].samples++;
+		sums[e->kind].value += e->value;
+	}
 }
 
 /* Builds the profiles of @t, hands them to the sink, and empties it. */

@@ -100,21 +100,34 @@ enum {
 	READ_AHEAD_MS = 1,	     /* a program that runs a few milliseconds is seen before it is gone */
 };
 
-/* The kind of @record, which is a sample; the first kind where the record makes no sense. */
-static uint32_t kind_of(const struct intake *in, const struct record *record)
+/* Counts a sample of @kind as lost; of the first kind where that makes no sense. */
+static void lose_one(struct intake *in, uint64_t kind, uint64_t value)
 {
-	const struct sample_record *r = (const void *)record;
+	struct sample_sum *sum = &in->lost[LOSS_MEMORY][kind < in->kind_cnt ? kind : 0];
 
-	return record->size >= sizeof(*r) && r->kind < in->kind_cnt ? r->kind : 0;
+	sum->samples++;
+	sum->value += value;
+}
+
+/* Counts the sample @s, and those that came with it, as lost. */
+static void lose_sample(struct intake *in, const struct pending_sample *s)
+{
+	lose_one(in, s->record->kind, s->value);
+	for (uint32_t i = 0; i < s->more_cnt; i++)
+		lose_one(in, s->more[2 * i], s->more[2 * i + 1]);
 }
 
 /* @record, which may be part of a sample, could not be kept. */
 static void lose(struct intake *in, const struct record *record)
 {
-	if (record->kind == RECORD_SAMPLE)
-		in->lost[LOSS_MEMORY][kind_of(in, record)]++;
-	else
+	struct pending_sample s;
+
+	if (record->kind != RECORD_SAMPLE)
 		in->chunks_not_kept++;
+	else if (record_parse(record, &s))
+		lose_one(in, 0, 0);
+	else
+		lose_sample(in, &s);
 }
 
 static size_t padded(const struct record *record)
@@ -378,7 +391,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	if (p && s->regs && !is_outside)
 		p = identify(in, p, s);
 	if (!p) {
-		lose(in, &r->hdr);
+		lose_sample(in, s);
 		return false;
 	}
 	p->own_pid = r->own_pid;
@@ -416,7 +429,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		user_cnt = merge(in, p, s, sps, &user, user_cnt);
 	known = traces_frame_count(in->traces);
 	if (traces_add(in->traces, p, s, user, user_cnt, end)) {
-		lose(in, &r->hdr);
+		lose_sample(in, s);
 		return false;
 	}
 	if (s->chain_cnt)
@@ -450,7 +463,7 @@ static void run(struct intake *in, uint64_t before_ns)
 	read_kept(in);
 	(void)sampler_drain(in->sampler, read_record, in);
 	in->read_ns = now_ns;
-	in->lost[LOSS_MALFORMED][0] = in->malformed + sampler_malformed(in->sampler);
+	in->lost[LOSS_MALFORMED][0].samples = in->malformed + sampler_malformed(in->sampler);
 	pending_release(in->pending, before_ns ? before_ns : now_ns, &ops, in);
 	if (in->reread_all) {
 		in->reread_all = false;

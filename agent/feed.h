@@ -57,7 +57,7 @@ struct intake {
 	bool reread_all;	   /* side-band records were lost */
 	uint64_t malformed;	   /* sample records of the rings that made no sense */
 	uint32_t kind_cnt;	   /* kinds of the session */
-	uint64_t lost[LOSS_MAX][MAX_KINDS];
+	struct sample_sum lost[LOSS_MAX][MAX_KINDS];
 	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
 	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
 	uint64_t late_walks;

@@ -30,6 +30,7 @@ enum {
 	MAX_CAPTURE_WORDS = 2048, /* of all frames of a sample, heads included; a power of two */
 	CAPTURE_WORDS = 4,	  /* of one frame, without its head */
 	CAPTURE_CLASSES = 16,	  /* a power of two */
+	MAX_LEVELS = 3, /* programs that may interrupt each other on a CPU: in a thread, in an interrupt, in an NMI */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };
@@ -39,12 +40,13 @@ enum {
 enum record_kind { RECORD_SAMPLE = 1, RECORD_STACK_CHUNK = 2, RECORD_OBJECT = 3 };
 
 struct record {
-	__u16 kind;    /* enum record_kind */
+	__u8 kind;     /* enum record_kind */
+	__u8 level;    /* of the program on its CPU, below MAX_LEVELS */
 	__u16 version; /* RECORD_VERSION */
 	__u32 size;    /* bytes, this header included */
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u32 cpu;
-	__u32 seq; /* counts the records of this CPU; a gap shows a lost one */
+	__u32 seq; /* counts the records of this CPU and level; a gap shows a lost one */
 };
 
 /* A user frame whose pc is exact (the leaf, an interrupted frame below a signal handler) has this bit; the others are return
@@ -83,9 +85,9 @@ enum sample_flags {
 };
 
 /*
- * Sections follow up to the record's end. The stack chunks of a sample are the chunk_cnt records of the same CPU directly
- * before it: seq - chunk_cnt .. seq - 1; first the stack it runs on, then the stacks it came from, each by rising address;
- * pages that could not be read are left out.
+ * Sections follow up to the record's end. The stack chunks of a sample are the chunk_cnt records of the same CPU and level
+ * directly before it: seq - chunk_cnt .. seq - 1; first the stack it runs on, then the stacks it came from, each by rising
+ * address; pages that could not be read are left out.
  */
 struct sample_record {
 	struct record hdr; /* size: MAX_RECORD_BYTES at most. Frames without room are left out, and the end says so */
@@ -117,6 +119,8 @@ enum section_type {
 	SECTION_CHAIN = 6, /* __u64 words: pairs, see enum chain_word */
 	/* __u64 words of user frames by which a runtime names them: for each such frame CAPTURE_HEAD, then its words. */
 	SECTION_CAPTURES = 7,
+	SECTION_MORE = 10, /* pairs of __u64: kind and value of further samples with the same stack */
+	SECTION_WAIT = 11, /* struct wait_info */
 	/* These numbers are reserved; nobody sends such sections yet: */
 	SECTION_LABELS = 8, /* the work that the program says the thread does */
 	SECTION_LINK = 9,   /* trace and span */
@@ -133,6 +137,25 @@ enum section_type {
 #define SECTION(type, bytes)   ((__u64)(type) | (__u64)(bytes) << 32)
 #define SECTION_TYPE(section)  ((__u16)(section))
 #define SECTION_BYTES(section) ((__u32)((section) >> 32))
+
+/* The wait that a sample of time off a CPU is of. */
+struct wait_info {
+	__u64 since_ns; /* when the thread left the CPU; CLOCK_MONOTONIC */
+	__u32 state;	/* enum wait_state */
+	__s32 syscall;	/* number of the system call that the thread is in; -1: in none */
+};
+
+/* The states of a thread off a CPU. X(name, text) */
+#define WAIT_STATES(X)                                                                    \
+	X(SLEEPING, "sleeping")	      /* until something happens, or a signal */          \
+	X(UNINTERRUPTIBLE, "blocked") /* in the kernel; mostly for a disk or a lock */    \
+	X(STOPPED, "stopped")	      /* by a signal or a debugger, or frozen */          \
+	X(PREEMPTED, "preempted")     /* it would run if the CPU had not taken another */ \
+	X(WOKEN, "woken")	      /* it was woken, and waits for a CPU */
+
+#define X(name, text) WAIT_##name,
+enum wait_state { WAIT_STATES(X) WAIT_STATE_MAX };
+#undef X
 
 /* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it. */
 struct unwind_sched {
@@ -419,9 +442,10 @@ struct unwind_block {
 };
 
 /*
- * first_level: one slice a CPU (and one for programs in task context), direct mapped. The index and the tag together are
+ * first_level: one slice for each CPU and level, direct mapped. The index and the tag together are
  * exactly (pc, asid): tag = asid << 35 | pc >> 12 (36 where user addresses have
- * 48 bits) and index = (pc + mix(tag)) mod 4096. Only its own CPU writes a slice.
+ * 48 bits) and index = (pc + mix(tag)) mod 4096. Only its own CPU and level
+ * write a slice.
  */
 struct first_level_entry {
 	__u64 tag; /* 0: empty */
@@ -439,7 +463,7 @@ struct comm_automaton {
 	__u64 start, end;   /* where patterns begin, and where they are matched */
 };
 
-/* --- counters of all kinds together, one set a CPU. X(name, text) --- */
+/* --- counters of all kinds together, one set for each CPU and level. X(name, text) --- */
 #define BPF_COUNTERS(X)                                                                         \
 	X(ENTRIES, "times the sampling program ran")                                            \
 	X(IDLE, "of these on an idle CPU")                                                      \
@@ -458,6 +482,17 @@ struct comm_automaton {
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };
 #undef X
 
+/* Places of the kernel half where a sample that was taken may be lost. X(name, text) */
+#define KERNEL_LOSSES(X)                                                            \
+	X(RING, "ring full")                                                        \
+	X(LEVEL, "no free level") /* within as many programs as there are levels */ \
+	X(LATE, "thread went on") /* before its stack was read */                   \
+	X(LIMIT, "rate limit")
+
+#define X(name, text) KERNEL_LOSS_##name,
+enum kernel_loss { KERNEL_LOSSES(X) KERNEL_LOSS_MAX };
+#undef X
+
 /* A control group of version 1. */
 struct v1_group {
 	__u64 id;	  /* its inode number, which is unique in its tree; 0: not one of version 1 */
@@ -467,18 +502,28 @@ struct v1_group {
 
 struct cpu_state {
 	__u64 counters[COUNTER_MAX];
-	__u64 taken[MAX_KINDS]; /* samples, by kind */
-	__u64 lost[MAX_KINDS];	/* of these, for which the ring had no room */
-	__u64 chunk_tokens_ns;	/* token bucket: the time up to which it was spent */
-	__u64 events;		/* events of a tracepoint that passed the filters */
-	__u64 object_tokens;	/* token bucket of object records: the time up to which it was spent */
+	__u64 taken[MAX_KINDS]; /* samples, by kind; and their values, where the kind has any */
+	__u64 taken_value[MAX_KINDS];
+	__u64 lost[KERNEL_LOSS_MAX][MAX_KINDS]; /* of these; but for KERNEL_LOSS_LEVEL, which struct level_state has */
+	__u64 lost_value[KERNEL_LOSS_MAX][MAX_KINDS];
+	__u64 chunk_tokens_ns; /* token bucket: the time up to which it was spent */
+	__u64 events;	       /* events of a tracepoint that passed the filters */
+	__u64 object_tokens;   /* token bucket of object records: the time up to which it was spent */
 	__u32 seq;
 	__u32 pad;
+};
+
+/* The levels of a CPU (bpf/levels.bpf.h). */
+struct level_state {
+	__u32 taken; /* levels that programs have taken */
+	__u32 pad;
+	__u64 refused[MAX_KINDS], refused_value[MAX_KINDS]; /* KERNEL_LOSS_LEVEL */
 };
 
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
+HEARTH_SIZE_IS(struct wait_info, 16);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);

@@ -8,6 +8,7 @@
 #define HEARTH_BPF_MAPS_H
 
 #include "bpf/event.h"
+#include "bpf/levels.bpf.h"
 #include "bpf/unwind_state.h"
 
 const volatile __u32 cfg_rings = 1;	       /* ring buffers, a power of two; CPU c writes to ring c mod this */
@@ -17,8 +18,9 @@ const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
 const volatile __u64 cfg_code_mask =
-	~0ull;			   /* the bits of a return address that are not a pointer authentication signature */
-const volatile __u32 cfg_kind = 0; /* kind of the samples: a place in the session's list */
+	~0ull;				/* the bits of a return address that are not a pointer authentication signature */
+const volatile __u32 cfg_kind = 0;	/* kind of the samples: a place in the session's list */
+const volatile bool cfg_values = false; /* samples have struct sample_more */
 const volatile bool cfg_tracepoint = false; /* loaded as a program on a tracepoint; its context is not a perf event's */
 const volatile __u64 cfg_every = 1;	    /* each so-many-th event of a tracepoint on a CPU is a sample */
 const volatile __u32 cfg_pid_ns = 0;	    /* inode number of the pid namespace whose pids are told; 0: the first one */
@@ -79,7 +81,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FIRST_LEVEL_ENTRIES); /* a slice for each CPU */
+	__uint(max_entries, FIRST_LEVEL_ENTRIES); /* a slice for each CPU and level */
 	__type(key, __u32);
 	__type(value, struct first_level_entry);
 } first_level SEC(".maps");
@@ -93,7 +95,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one for each CPU */
+	__uint(max_entries, 1); /* one for each CPU and level */
 	__type(key, __u32);
 	__type(value, struct cpu_state);
 } cpu_states SEC(".maps");
@@ -113,7 +115,8 @@ struct walk {
 	__u32 file;
 	__u32 kind; /* enum mapping_kind */
 	__u32 asid;
-	__u32 cpu;
+	__u32 cpu, level;
+	__u32 slot; /* of this CPU and level; see bpf/levels.bpf.h */
 	__u32 kernel_cnt;
 	__u32 user_at; /* index in scratch->words of the first user frame, behind its section's head */
 	__u32 user_cnt;
@@ -163,6 +166,15 @@ struct go_thread {
 	struct unwind_sched sched; /* ... and it goes on there */
 };
 
+/* The value of the sample and the rest of what only samples with cfg_values have. */
+struct sample_more {
+	__u64 value;
+	__u64 second_value; /* the same stack is a sample of another kind, too; 0: it is not */
+	struct wait_info wait;
+	__u32 second_kind;
+	__u32 pad;
+};
+
 struct scratch {
 	struct sample_record sample;
 	__u64 words[SCRATCH_WORDS]; /* directly behind: the sections */
@@ -173,9 +185,10 @@ struct scratch {
 	__u8 window[4096];
 	__u64 captures[MAX_CAPTURE_WORDS + 1 + CAPTURE_WORDS]; /* those of the sample */
 	__u32 sps[MAX_USER_FRAMES]; /* of a sample with chains: how far each user frame's sp is above the first's; SP_FAR */
-	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk on this CPU and the present one, in turns */
+	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk here and the present one, in turns */
 	__u32 memo_put;				     /* which half was written last */
 	__u32 memo_asid;			     /* the address space under which it was walked */
+	struct sample_more more;
 };
 
 static __always_inline struct task_struct *current_task(void)
@@ -206,7 +219,7 @@ static __always_inline __u64 memo_index(__u64 at)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one for each CPU */
+	__uint(max_entries, 1); /* one for each CPU and level */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");

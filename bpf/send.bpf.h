@@ -54,6 +54,7 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 		return 0;
 	}
 	chunk->hdr.kind = RECORD_STACK_CHUNK;
+	chunk->hdr.level = scratch->walk.level;
 	chunk->hdr.version = RECORD_VERSION;
 	chunk->hdr.size = sizeof(*chunk);
 	chunk->hdr.time_ns = scratch->sample.hdr.time_ns;
@@ -347,6 +348,37 @@ static __always_inline __u32 close_captures(struct cpu_state *state, struct walk
 	return words + 1 + bytes / 8;
 }
 
+/* Puts the value of the sample, and what else only samples with values have, behind @words. */
+static __always_inline __u32 close_more(struct scratch *scratch, __u32 words)
+{
+	const struct sample_more *more = &scratch->more;
+
+	scratch->words[word_index(words++)] = SECTION(SECTION_VALUE, 8);
+	scratch->words[word_index(words++)] = more->value;
+	scratch->words[word_index(words++)] = SECTION(SECTION_WAIT, sizeof(more->wait));
+	scratch->words[word_index(words++)] = more->wait.since_ns;
+	scratch->words[word_index(words++)] = more->wait.state | (__u64)(__u32)more->wait.syscall << 32;
+	if (!more->second_value)
+		return words;
+	scratch->words[word_index(words++)] = SECTION(SECTION_MORE, 16);
+	scratch->words[word_index(words++)] = more->second_kind;
+	scratch->words[word_index(words++)] = more->second_value;
+	return words;
+}
+
+static __always_inline void lose(struct cpu_state *state, enum kernel_loss loss, __u32 kind, __u64 value)
+{
+	state->lost[loss][kind & (MAX_KINDS - 1)]++;
+	state->lost_value[loss][kind & (MAX_KINDS - 1)] += value;
+}
+
+static __always_inline void lose_sample(struct cpu_state *state, struct scratch *scratch, enum kernel_loss loss)
+{
+	lose(state, loss, scratch->sample.kind, cfg_values ? scratch->more.value : 0);
+	if (cfg_values && scratch->more.second_value)
+		lose(state, loss, scratch->more.second_kind, scratch->more.second_value);
+}
+
 /* Closes the record and hands it to the ring. */
 static __always_inline void finish_sample(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
@@ -357,6 +389,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	void *ring;
 
 	sample->hdr.kind = RECORD_SAMPLE;
+	sample->hdr.level = walk->level;
 	sample->hdr.version = RECORD_VERSION;
 	sample->hdr.cpu = walk->cpu;
 	sample->asid = walk->asid;
@@ -365,6 +398,8 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	state->counters[COUNTER_TORN] += walk->torn;
 	words = close_frames(walk, scratch);
 	words = close_chain(walk, scratch, words);
+	if (cfg_values)
+		words = close_more(scratch, words);
 	if (loop_form)
 		words = close_captures(state, walk, scratch, words);
 	if (miss) {
@@ -382,7 +417,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	if (bpf_ringbuf_output(ring, sample, size,
 			       miss || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_wake_bytes ? BPF_RB_FORCE_WAKEUP
 												   : BPF_RB_NO_WAKEUP))
-		state->lost[cfg_kind & (MAX_KINDS - 1)]++;
+		lose_sample(state, scratch, KERNEL_LOSS_RING);
 }
 
 #endif

@@ -165,7 +165,7 @@ static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row,
 	struct first_level_entry *first;
 	__u32 end;
 
-	index += walk->cpu * FIRST_LEVEL_ENTRIES;
+	index += walk->slot * FIRST_LEVEL_ENTRIES;
 	first = bpf_map_lookup_elem(&first_level, &index);
 	if (first && first->tag == tag) {
 		*row = first->row;

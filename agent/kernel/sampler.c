@@ -145,9 +145,11 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	skel->rodata->cfg_task_btf = has_helper(BPF_FUNC_get_current_task_btf) && has_helper(BPF_FUNC_task_pt_regs);
 	skel->rodata->cfg_find_vma = loop && skel->rodata->cfg_task_btf && has_helper(BPF_FUNC_find_vma);
 	size_caches(s, config->map_scale);
-	bpf_map__set_max_entries(skel->maps.cpu_states, s->possible_cpus);
-	bpf_map__set_max_entries(skel->maps.scratches, s->possible_cpus);
-	bpf_map__set_max_entries(skel->maps.first_level, s->possible_cpus * FIRST_LEVEL_ENTRIES);
+	skel->rodata->cfg_levels = s->levels;
+	bpf_map__set_max_entries(skel->maps.levels, s->possible_cpus);
+	bpf_map__set_max_entries(skel->maps.cpu_states, sampler_slots(s));
+	bpf_map__set_max_entries(skel->maps.scratches, sampler_slots(s));
+	bpf_map__set_max_entries(skel->maps.first_level, sampler_slots(s) * FIRST_LEVEL_ENTRIES);
 	bpf_map__set_max_entries(skel->maps.ring_0, (uint32_t)s->ring_bytes);
 }
 
@@ -272,6 +274,7 @@ int sampler_new(const struct agent_config *config, const struct sampled *const *
 		s->kinds[s->kind_cnt] = (struct sampled_kind){ .what = kinds[s->kind_cnt], .fd = -1 };
 	s->pid_ns = pid_ns;
 	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
+	s->levels = count > 1 ? 2 : 1; /* programs of one kind never interrupt each other */
 	error = load(s, config, err);
 	if (error) {
 		sampler_free(s);
@@ -317,29 +320,52 @@ void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
 	int fd = bpf_map__fd(s->skel->maps.cpu_states);
 
 	memset(counters, 0, COUNTER_MAX * sizeof(*counters));
-	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
+	for (uint32_t slot = 0; slot < sampler_slots(s); slot++) {
 		struct cpu_state state;
 
-		if (bpf_map_lookup_elem(fd, &cpu, &state))
+		if (bpf_map_lookup_elem(fd, &slot, &state))
 			continue;
 		for (int i = 0; i < COUNTER_MAX; i++)
 			counters[i] += state.counters[i];
 	}
 }
 
-void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret)
+/* Adds what came while all levels of its CPU were taken, which counts as taken only here. */
+static void add_refused(const struct sampler *s, uint32_t kind, struct kind_counts *counts)
 {
-	int fd = bpf_map__fd(s->skel->maps.cpu_states);
+	int fd = bpf_map__fd(s->skel->maps.levels);
+	struct sample_sum *lost = &counts->lost[KERNEL_LOSS_LEVEL];
 
-	*taken_ret = *lost_ret = 0;
 	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
-		struct cpu_state state;
+		struct level_state state;
 
 		if (bpf_map_lookup_elem(fd, &cpu, &state))
 			continue;
-		*taken_ret += state.taken[kind];
-		*lost_ret += state.lost[kind];
+		lost->samples += state.refused[kind];
+		lost->value += state.refused_value[kind];
 	}
+	counts->taken.samples += lost->samples;
+	counts->taken.value += lost->value;
+}
+
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_counts *ret)
+{
+	int fd = bpf_map__fd(s->skel->maps.cpu_states);
+
+	*ret = (struct kind_counts){ 0 };
+	for (uint32_t slot = 0; slot < sampler_slots(s); slot++) {
+		struct cpu_state state;
+
+		if (bpf_map_lookup_elem(fd, &slot, &state))
+			continue;
+		ret->taken.samples += state.taken[kind];
+		ret->taken.value += state.taken_value[kind];
+		for (int i = 0; i < KERNEL_LOSS_MAX; i++) {
+			ret->lost[i].samples += state.lost[i][kind];
+			ret->lost[i].value += state.lost_value[i][kind];
+		}
+	}
+	add_refused(s, kind, ret);
 }
 
 uint64_t sampler_malformed(const struct sampler *s)

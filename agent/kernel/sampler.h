@@ -68,8 +68,18 @@ uint64_t sampler_malformed(const struct sampler *s);
 /* Sums over CPUs, and over kinds. */
 void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX]);
 
-/* The samples of one kind that were taken, and those that the kernel half lost (sums over CPUs). */
-void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret);
+/* A number of samples, and the sum of their values where their kind has any. */
+struct sample_sum {
+	uint64_t samples, value;
+};
+
+/* What the kernel half counts of one kind (sums over CPUs). */
+struct kind_counts {
+	struct sample_sum taken;
+	struct sample_sum lost[KERNEL_LOSS_MAX]; /* of these */
+};
+
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_counts *ret);
 
 /* An estimate of the samples that time and frequency imply up to now and the kernel never gave, without those of idle CPUs,
  * which nobody asked for. For a tracepoint, the samples of events that the kernel left out. */

@@ -26,7 +26,8 @@ struct chain_object {
 static const struct chain_object objects[RUNTIME_ID_MAX] = { CHAIN_OBJECTS(X) };
 #undef X
 
-/* Shares the sampler's maps of the same name; those that are the object's own have an element, or a slice, for each CPU. */
+/* Shares the sampler's maps of the same name; those that are the object's own have an element, or a slice, for each CPU and
+ * level. */
 static int share_maps(const struct sampler *s, struct bpf_object *object)
 {
 	struct bpf_map *map, *ours;
@@ -42,7 +43,7 @@ static int share_maps(const struct sampler *s, struct bpf_object *object)
 		if (!error && ours)
 			error = bpf_map__reuse_fd(map, bpf_map__fd(ours));
 		else if (!error)
-			error = bpf_map__set_max_entries(map, bpf_map__max_entries(map) * s->possible_cpus);
+			error = bpf_map__set_max_entries(map, bpf_map__max_entries(map) * sampler_slots(s));
 	}
 	return error;
 }

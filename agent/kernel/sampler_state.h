@@ -39,6 +39,7 @@ struct sampler {
 	uint32_t ring_cnt;
 	uint64_t ring_bytes;
 	uint32_t possible_cpus;
+	uint32_t levels; /* programs of the session that may interrupt each other on a CPU (bpf/levels.bpf.h) */
 	uint32_t pid_ns; /* the pid namespace whose pids are told; 0: the first one */
 	struct sampled_kind kinds[MAX_KINDS];
 	uint32_t kind_cnt;
@@ -54,6 +55,12 @@ struct sampler {
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
 	void *arg;
 };
+
+/* How many elements the maps have of which each CPU and level has one. */
+static inline uint32_t sampler_slots(const struct sampler *s)
+{
+	return s->possible_cpus * s->levels;
+}
 
 /* Sets the program's type, between open and load. */
 void sampler_events_configure(struct sampler *s);

@@ -15,6 +15,8 @@ static const struct {
 	[SECTION_STACK_POINTERS] = { sizeof(uint32_t), 2, 2 + MAX_USER_FRAMES },
 	[SECTION_CHAIN] = { 2 * sizeof(uint64_t), 1, MAX_CHAIN_WORDS / 2 },
 	[SECTION_CAPTURES] = { sizeof(uint64_t), 1, MAX_CAPTURE_WORDS },
+	[SECTION_MORE] = { 2 * sizeof(uint64_t), 1, MAX_KINDS },
+	[SECTION_WAIT] = { sizeof(struct wait_info), 1, 1 },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
@@ -47,6 +49,13 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 		s->captures = content;
 		s->capture_cnt = count;
 		break;
+	case SECTION_MORE:
+		s->more = content;
+		s->more_cnt = count;
+		break;
+	case SECTION_WAIT:
+		s->wait = (const void *)content;
+		break;
 	default:
 		break;
 	}
@@ -69,7 +78,7 @@ int record_parse(const struct record *record, struct pending_sample *ret)
 		words += bytes % sizeof(*at) > 0;
 		if (!type || words > (size_t)(end - at) - 1)
 			return -EBADMSG;
-		if (type < ARRAY_LEN(sections)) {
+		if (type < ARRAY_LEN(sections) && sections[type].bytes) {
 			uint32_t count = bytes / sections[type].bytes;
 
 			if (count < sections[type].min || count > sections[type].max || bytes % sections[type].bytes ||

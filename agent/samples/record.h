@@ -20,10 +20,12 @@ struct pending_sample {
 	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
 	const uint64_t *chain;		/* words of SECTION_CHAIN */
 	const uint64_t *first_sp;	/* sp of the first of @user; NULL: stack pointers are not told */
+	const uint64_t *more;		/* pairs of kind and value of further samples with this stack */
+	const struct wait_info *wait;	/* NULL: the thread was on a CPU */
 	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
 	const uint64_t *captures;	/* words of SECTION_CAPTURES */
 	uint64_t value;			/* its weight in the unit of its kind */
-	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt;
+	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt;
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An array of items, sorted by time when some are let out (it is nearly sorted already and short). Chunks come before their
- * sample on the same CPU; they are chained there until it comes, and forgotten when their sample was lost. Agent's thread.
+ * sample on the same CPU and level; they are chained there until it comes, and forgotten when their sample was lost. Agent's
+ * thread.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -27,7 +28,7 @@ struct chunk {
 	uint8_t data[];
 };
 
-struct chunk_list { /* of one CPU */
+struct chunk_list { /* of one CPU and level */
 	struct chunk **chunks;
 	uint32_t count, cap;
 };
@@ -38,9 +39,9 @@ struct pending {
 	uint64_t added;
 	uint32_t samples;
 	uint64_t unknown_sections;
-	size_t bytes; /* of samples and chunks */
-	struct chunk_list *cpus;
-	uint32_t cpu_cnt;
+	size_t bytes;		  /* of samples and chunks */
+	struct chunk_list *lists; /* MAX_LEVELS of each CPU */
+	uint32_t cpu_cnt, list_cnt;
 };
 
 int pending_new(uint32_t cpus, struct pending **ret)
@@ -50,8 +51,9 @@ int pending_new(uint32_t cpus, struct pending **ret)
 	if (!p)
 		return -ENOMEM;
 	p->cpu_cnt = cpus;
-	p->cpus = calloc(cpus, sizeof(*p->cpus));
-	if (!p->cpus) {
+	p->list_cnt = cpus * MAX_LEVELS;
+	p->lists = calloc(p->list_cnt, sizeof(*p->lists));
+	if (!p->lists) {
 		free(p);
 		return -ENOMEM;
 	}
@@ -87,11 +89,11 @@ void pending_free(struct pending *p)
 		return;
 	for (uint32_t i = 0; i < p->count; i++)
 		item_free(p, &p->items[i]);
-	for (uint32_t i = 0; i < p->cpu_cnt; i++) {
-		drop_chunks(p, &p->cpus[i]);
-		free(p->cpus[i].chunks);
+	for (uint32_t i = 0; i < p->list_cnt; i++) {
+		drop_chunks(p, &p->lists[i]);
+		free(p->lists[i].chunks);
 	}
-	free(p->cpus);
+	free(p->lists);
 	free(p->items);
 	free(p);
 }
@@ -244,9 +246,9 @@ int pending_add(struct pending *p, const struct record *record)
 	struct chunk_list *list;
 	int error;
 
-	if (record->version != RECORD_VERSION || record->cpu >= p->cpu_cnt)
+	if (record->version != RECORD_VERSION || record->cpu >= p->cpu_cnt || record->level >= MAX_LEVELS)
 		return -EBADMSG;
-	list = &p->cpus[record->cpu];
+	list = &p->lists[record->cpu * MAX_LEVELS + record->level];
 	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
 		return add_chunk(p, list, (const void *)record);
 	if (record->kind == RECORD_OBJECT)
@@ -316,15 +318,15 @@ bool pending_is_empty(const struct pending *p)
 
 size_t pending_memory_bytes(const struct pending *p)
 {
-	size_t bytes = sizeof(*p) + p->cpu_cnt * sizeof(*p->cpus) + p->cap * sizeof(*p->items);
+	size_t bytes = sizeof(*p) + p->list_cnt * sizeof(*p->lists) + p->cap * sizeof(*p->items);
 
 	for (uint32_t i = 0; i < p->count; i++)
 		bytes += malloc_usable_size(p->items[i].sample) + malloc_usable_size(p->items[i].record) +
 			 malloc_usable_size(p->items[i].object);
-	for (uint32_t i = 0; i < p->cpu_cnt; i++) {
-		bytes += p->cpus[i].cap * sizeof(*p->cpus[i].chunks);
-		for (uint32_t k = 0; k < p->cpus[i].count; k++)
-			bytes += sizeof(struct chunk) + p->cpus[i].chunks[k]->len;
+	for (uint32_t i = 0; i < p->list_cnt; i++) {
+		bytes += p->lists[i].cap * sizeof(*p->lists[i].chunks);
+		for (uint32_t k = 0; k < p->lists[i].count; k++)
+			bytes += sizeof(struct chunk) + p->lists[i].chunks[k]->len;
 	}
 	return bytes;
 }

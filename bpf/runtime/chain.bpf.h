@@ -27,7 +27,7 @@ enum {
 	CHAIN_WINDOW_BYTES = 4096,
 	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
 	CHAIN_OWN_WORDS = 20,
-	SENT_SETS = 1024, /* a slice for each CPU, a power of two */
+	SENT_SETS = 1024, /* a slice for each CPU and level, a power of two */
 	SENT_WAYS = 2,
 	TICK_SHIFT = 20,		 /* times of objects are in ticks of 2^20 ns */
 	OBJECT_BYTES_A_SECOND = 4 << 20, /* of one CPU; twice that may be saved up */
@@ -41,7 +41,7 @@ enum {
 /* An object that is younger is looked at for each frame: what programs make and drop is young. */
 #define OLD_TICKS TICKS(10)
 
-/* An object that was sent. Only its own CPU writes a slice. */
+/* An object that was sent. Only its own CPU and level write a slice. */
 struct sent_object {
 	__u64 addr;
 	__u32 pid;
@@ -74,7 +74,7 @@ struct chain_work {
 	__u32 at;	  /* index in scratch->words of the next word */
 	__u32 head;	  /* index of this chain's second word */
 	__u32 left;	  /* words that may still follow */
-	__u32 sent_first; /* index of this CPU's slice */
+	__u32 sent_first; /* index of this slot's slice */
 	__u32 sent_way;	  /* where find_sent() found the object, in bytes */
 	__u32 now;	  /* the sample's time in ticks */
 	__u32 end;	  /* enum chain_end */
@@ -89,7 +89,7 @@ struct chain_work {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one for each CPU */
+	__uint(max_entries, 1); /* one for each CPU and level */
 	__type(key, __u32);
 	__type(value, struct chain_work);
 } chain_works SEC(".maps");
@@ -255,11 +255,12 @@ static __always_inline int take_state(struct chain *c, __u32 id)
 /* Fills @c. 0, or 1 where there is no such CPU. */
 static __always_inline int chain_open(struct chain *c)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
+	struct place at;
 
-	c->cpu = bpf_map_lookup_elem(&cpu_states, &cpu);
-	c->scratch = bpf_map_lookup_elem(&scratches, &cpu);
-	c->work = bpf_map_lookup_elem(&chain_works, &cpu);
+	level_find(&at);
+	c->cpu = bpf_map_lookup_elem(&cpu_states, &at.slot);
+	c->scratch = bpf_map_lookup_elem(&scratches, &at.slot);
+	c->work = bpf_map_lookup_elem(&chain_works, &at.slot);
 	return !c->cpu || !c->scratch || !c->work;
 }
 
@@ -278,7 +279,7 @@ static __always_inline int chain_begin(struct chain *c, __u32 id)
 	c->work->window_len = 0;
 	c->work->window_at = 0;
 	c->work->end = CHAIN_END_NO_THREAD;
-	c->work->sent_first = walk->cpu * SENT_SETS;
+	c->work->sent_first = walk->slot * SENT_SETS;
 	c->work->now = c->scratch->sample.hdr.time_ns >> TICK_SHIFT;
 	if (c->work->left < 4)
 		return 1;
@@ -445,6 +446,7 @@ static __always_inline void object_send(struct chain *c, struct sent_object *sen
 	__u64 size = sizeof(*o) + masked(bytes, OBJECT_DATA_BYTES - 1);
 
 	o->hdr.kind = RECORD_OBJECT;
+	o->hdr.level = c->scratch->walk.level;
 	o->hdr.version = RECORD_VERSION;
 	o->hdr.size = size;
 	o->hdr.time_ns = sample->hdr.time_ns;

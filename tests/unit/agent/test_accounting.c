@@ -17,7 +17,7 @@
 
 static struct {
 	uint64_t counters[COUNTER_MAX];
-	uint64_t taken[MAX_KINDS], lost[MAX_KINDS];
+	struct kind_counts kinds[MAX_KINDS];
 	uint64_t not_sampled;
 } half;
 
@@ -27,11 +27,10 @@ void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
 	memcpy(counters, half.counters, sizeof(half.counters));
 }
 
-void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret)
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_counts *ret)
 {
 	(void)s;
-	*taken_ret = half.taken[kind];
-	*lost_ret = half.lost[kind];
+	*ret = half.kinds[kind];
 }
 
 uint64_t sampler_not_sampled(struct sampler *s)
@@ -158,15 +157,16 @@ static void test_sums(void **state)
 	assert_true(!stats.taken && !stats.delivered && !stats.lost && !stats.pending);
 	agent_losses_print(&agent, &text);
 	assert_int_equal(text.len, 0);
-	half.taken[0] = 100;
-	half.taken[1] = 50;
-	half.lost[0] = 3;
-	half.lost[1] = 4;
-	agent.delivered[0] = 80;
-	agent.delivered[1] = 30;
-	agent.in.lost[LOSS_MEMORY][0] = 2;
-	agent.in.lost[LOSS_MEMORY][1] = 5;
-	agent.in.lost[LOSS_SINK][1] = 6;
+	half.kinds[0].taken.samples = 100;
+	half.kinds[1].taken.samples = 50;
+	half.kinds[0].lost[KERNEL_LOSS_RING].samples = 3;
+	half.kinds[1].lost[KERNEL_LOSS_RING].samples = 3;
+	half.kinds[1].lost[KERNEL_LOSS_LATE].samples = 1;
+	agent.delivered[0].samples = 80;
+	agent.delivered[1].samples = 30;
+	agent.in.lost[LOSS_MEMORY][0].samples = 2;
+	agent.in.lost[LOSS_MEMORY][1].samples = 5;
+	agent.in.lost[LOSS_SINK][1].samples = 6;
 	agent.in.ends[END_ROOT] = 70;
 	agent.in.ends[END_NO_RULE] = 2;
 	agent.in.ends[END_DEPTH] = 5;
@@ -180,7 +180,7 @@ static void test_sums(void **state)
 	assert_string_equal(stats.chief, "depth");
 	assert_int_equal(stats.chief_count, 5);
 	agent_losses_print(&agent, &text);
-	assert_string_equal(buf_text(&text), "ring full 7, out of memory 7, refused by the sink 6");
+	assert_string_equal(buf_text(&text), "ring full 6, thread went on 1, out of memory 7, refused by the sink 6");
 }
 
 /* An estimate that never goes back. */
@@ -222,10 +222,10 @@ static void test_metrics(void **state)
 	agent.in.chains[RUNTIME_PYTHON] = (struct chain_counts){ .frames = 12, .unknown_objects = 3 };
 	agent.in.chains[RUNTIME_PERL] = (struct chain_counts){ .unplaced_segments = 4, .ends[CHAIN_END_TORN] = 6 };
 	agent.in.chains[RUNTIME_PHP].malformed_objects = 5;
-	half.taken[1] = 40;
-	half.lost[1] = 1;
-	agent.delivered[1] = 30;
-	agent.in.lost[LOSS_MALFORMED][0] = 8;
+	half.kinds[1].taken.samples = 40;
+	half.kinds[1].lost[KERNEL_LOSS_RING].samples = 1;
+	agent.delivered[1].samples = 30;
+	agent.in.lost[LOSS_MALFORMED][0].samples = 8;
 	assert_int_equal(agent_metrics(&agent), 0);
 	metrics_write(agent.in.metrics, &text);
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)

@@ -232,7 +232,7 @@ static void test_kept(void **state)
 	for (uint32_t i = 0; i < rings.seq; i++)
 		assert_int_equal(events[i].tid, i);
 	for (int i = 0; i < LOSS_MAX; i++)
-		assert_int_equal(in.lost[i][0], 0);
+		assert_int_equal(in.lost[i][0].samples, 0);
 }
 
 /* A program maps a file, and is gone with it before anything is applied: it was opened when the record was read. */
@@ -334,7 +334,7 @@ static void test_unknown_kind(void **state)
 	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
 	intake_run_all(&in);
 	intake_run_all(&in);
-	assert_int_equal(in.lost[LOSS_MALFORMED][0], 1);
+	assert_int_equal(in.lost[LOSS_MALFORMED][0].samples, 1);
 	assert_int_equal(traces_event_count(in.traces), 0);
 	in.kind_cnt = 2;
 	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);

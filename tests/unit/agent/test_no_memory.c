@@ -129,10 +129,10 @@ void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
 	memset(counters, 0, COUNTER_MAX * sizeof(*counters));
 }
 
-void sampler_kind_counters(const struct sampler *s, uint32_t kind, uint64_t *taken_ret, uint64_t *lost_ret)
+void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_counts *ret)
 {
 	(void)s, (void)kind;
-	*taken_ret = *lost_ret = 0;
+	*ret = (struct kind_counts){ 0 };
 }
 
 uint64_t sampler_not_sampled(struct sampler *s)

@@ -103,6 +103,27 @@ static void test_chain(void **state)
 	assert_true(!s.chain && !s.chain_cnt && sample_sp(&s, 0) == UINT64_MAX);
 }
 
+/* A wait, and a second sample of the same stack. */
+static void test_waits(void **state)
+{
+	const struct wait_info wait = { .since_ns = 77, .state = WAIT_STOPPED, .syscall = -1 };
+	uint64_t words[] = {
+		SECTION(SECTION_VALUE, 8), 250, SECTION(SECTION_WAIT, sizeof(wait)), 0, 0, SECTION(SECTION_MORE, 16), 2, 90
+	};
+	struct pending_sample s;
+
+	(void)state;
+	memcpy(&words[3], &wait, sizeof(wait));
+	assert_int_equal(parse(words, ARRAY_LEN(words), 0, &s), 0);
+	assert_int_equal(s.value, 250);
+	assert_int_equal(s.more_cnt, 1);
+	assert_true(s.more[0] == 2 && s.more[1] == 90);
+	assert_memory_equal(s.wait, &wait, sizeof(wait));
+	assert_int_equal(s.unknown_cnt, 0);
+	assert_int_equal(parse(words, 2, 0, &s), 0);
+	assert_true(!s.more_cnt && !s.wait);
+}
+
 static void test_bad_sections(void **state)
 {
 	static const struct {
@@ -121,6 +142,9 @@ static void test_bad_sections(void **state)
 		{ "no frames", 1, { SECTION(SECTION_USER, 0) } },
 		{ "short registers", 2, { SECTION(SECTION_REGS, 8) } },
 		{ "two values", 3, { SECTION(SECTION_VALUE, 16) } },
+		{ "half a wait", 2, { SECTION(SECTION_WAIT, 8) } },
+		{ "no more", 1, { SECTION(SECTION_MORE, 0) } },
+		{ "a kind without a value", 2, { SECTION(SECTION_MORE, 8) } },
 		{ "the same twice", 4, { SECTION(SECTION_USER, 8), 1, SECTION(SECTION_USER, 8), 2 } },
 		{ "no chain", 1, { SECTION(SECTION_CHAIN, 0) } },
 		{ "half a pair", 2, { SECTION(SECTION_CHAIN, 8) } },
@@ -208,7 +232,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),	   cmocka_unit_test(test_bad_sections),
-		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_bad_heads),
+		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_bad_heads), cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -467,6 +467,32 @@ static void test_bytes(void **state)
 	assert_int_equal(pending_memory_bytes(p), one);
 }
 
+/* A sample that interrupted another one while that was sent has its own chunks, and numbers of its own. */
+static void test_levels(void **state)
+{
+	struct stack_chunk c = {
+		.hdr = { .kind = RECORD_STACK_CHUNK, .level = 1, .version = RECORD_VERSION, .size = sizeof(c), .seq = 1 },
+		.addr = 0x9000,
+		.len = 8
+	};
+	struct sample s = make_sample(2, 0, 2, 1, 2, true);
+
+	(void)state;
+	for (uint32_t i = 0; i < c.len; i++)
+		c.data[i] = (uint8_t)((c.addr + i) * 7 >> 3);
+	s.r.hdr.level = 1;
+	s.r.chunk_cnt = 1;
+	assert_int_equal(add_chunk(0, 1, 0x5000, 4096), 0);
+	assert_int_equal(pending_add(p, &c.hdr), 0);
+	assert_int_equal(pending_add(p, &s.r.hdr), 0);
+	assert_int_equal(add_chunk(0, 2, 0x6000, 8), 0);
+	assert_int_equal(add_sample(1, 0, 3, 2), 0);
+	release(2);
+	assert_true(out.area_cnt == 1 && out.areas[0].addr == 0x5000 && out.areas[0].bytes == 4104);
+	release(UINT64_MAX);
+	assert_true(out.area_cnt == 1 && out.areas[0].addr == 0x9000 && out.areas[0].bytes == 8);
+}
+
 /* --- nonsense --- */
 
 static void test_bad_samples(void **state)
@@ -488,6 +514,7 @@ static void test_bad_samples(void **state)
 		{ "end", FIELD(end), END_MAX },
 		{ "CPU", FIELD(hdr.cpu), CPUS },
 		{ "no CPU", FIELD(hdr.cpu), UINT32_MAX },
+		{ "level", FIELD(hdr.level), MAX_LEVELS },
 #undef FIELD
 	};
 
@@ -562,6 +589,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_objects, make, destroy),
 		cmocka_unit_test_setup_teardown(test_chunks, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bytes, make, destroy),
+		cmocka_unit_test_setup_teardown(test_levels, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bad_samples, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unknown_sections, make, destroy),
 		cmocka_unit_test_setup_teardown(test_bad_chunks, make, destroy),
