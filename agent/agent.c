@@ -223,6 +223,7 @@ static void on_ring(void *arg, int fd, uint32_t events)
 
 void agent_report(struct agent *a)
 {
+	intake_read_asleep(&a->in);
 	run_intake(a);
 	report(a);
 }
@@ -384,6 +385,7 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 		return 0;
 	a->stopped = true;
 	agent_drop_extra_reports(a);
+	intake_read_asleep(&a->in);
 	(void)sampler_enable(a->in.sampler, false);
 	(void)loop_set_timer(a->report_timer, 0, 0);
 	(void)loop_set_timer(a->cpu_timer, 0, 0);

@@ -39,14 +39,20 @@ struct agent_filter {
 	bool kernel_only;    /* only time in the kernel */
 };
 
+/* agent_config.off_cpu_ns */
+#define OFF_CPU_USUAL UINT64_MAX
+
 struct session_kinds;
 
 struct agent_config {
 	unsigned freq_hz; /* samples per second and CPU; 0: as many as the kernel allows, AGENT_MAX_FREQ at most */
 	uint64_t period; /* events from sample to sample, instead of @freq_hz when not 0; nanoseconds where the event is time
 			  */
-	const char *event;	     /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
-	struct session_kinds *kinds; /* of @event, found by agent_config_settle() */
+	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
+	/* Time off the CPUs is sampled as well: one sample for so much of it, longer waits alone (bpf/draw.h); 0: it is
+	 * not; OFF_CPU_USUAL: the time between two samples on a CPU. */
+	uint64_t off_cpu_ns;
+	struct session_kinds *kinds; /* of these, found by agent_config_settle() */
 	struct agent_filter filter;
 	uint64_t report_interval_ns;
 	double report_jitter; /* 0.2: each interval is drawn from +-20 % */

@@ -373,6 +373,100 @@ static uint32_t merge(struct intake *in, const struct process *p, const struct p
 	return in->merged->count;
 }
 
+/* The user part of a sample's stack. */
+struct user_part {
+	const uint64_t *frames, *sps; /* sps: NULL, where the record has them */
+	const uint64_t *captures;
+	uint32_t count, capture_cnt;
+	enum walk_end end;
+};
+
+/* Walks @s. Returns whether it must wait for a file. */
+static bool walk_late(struct intake *in, struct process *p, const struct pending_sample *s, struct user_part *part)
+{
+	const struct late_result *result = late_walk(in->late, p, s);
+
+	if (must_wait(in, result))
+		return true;
+	*part = (struct user_part){ .frames = result->frames,
+				    .sps = result->sps,
+				    .captures = result->captures,
+				    .count = result->count,
+				    .capture_cnt = result->capture_cnt,
+				    .end = result->end };
+	return false;
+}
+
+/* Does the same for a thread that still sleeps, unless it is known from the last time. */
+static bool walk_asleep(struct intake *in, struct process *p, const struct pending_sample *s, struct user_part *part)
+{
+	const struct wait_stack *known = wait_stacks_find(in->waits, s, p->as->asid);
+	struct asleep_sample asleep;
+
+	if (known) {
+		*part = (struct user_part){ .frames = known->frames, .count = known->count, .end = known->end };
+		return false;
+	}
+	part->end = END_COPY_LIMIT;
+	for (int more = 0; more < 2 && part->end == END_COPY_LIMIT; more++) {
+		bool sleeps = wait_stacks_read(in->waits, s, more, &asleep);
+
+		if (walk_late(in, p, &asleep.sample, part))
+			return true;
+		if (!sleeps)
+			return false;
+	}
+	if (!p->as->code) /* code that is generated may be named otherwise the next time */
+		wait_stacks_keep(in->waits, s, p->as->asid, part->frames, part->count, part->end);
+	return false;
+}
+
+/* Finds the user part of @s, by a walk if the kernel's does not stand. Returns whether it must wait for a file. */
+static bool find_user_part(struct intake *in, struct process *p, const struct pending_sample *s, struct user_part *part)
+{
+	const struct sample_record *r = s->record;
+
+	*part = (struct user_part){ .frames = s->user,
+				    .captures = s->captures,
+				    .count = s->user_cnt,
+				    .capture_cnt = s->capture_cnt,
+				    .end = r->end };
+	if (s->regs && r->flags & SAMPLE_ASLEEP)
+		return walk_asleep(in, p, s, part);
+	if (s->regs) {
+		if (walk_late(in, p, s, part))
+			return true;
+		in->late_walks++;
+		in->misses[r->end]++;
+		intake_read_ahead(in); /* many of these in a row take long */
+	} else if (r->asid != p->as->asid && r->asid) {
+		part->count = cut_stale(p, s, &part->end);
+	}
+	return false;
+}
+
+/* What of a sample of a wait is not to be taken as it stands. */
+static void mend_wait(struct intake *in, struct pending_sample *s)
+{
+	if (!(s->record->flags & SAMPLE_ASLEEP))
+		wait_stacks_trim(in->waits, s);
+	else if (s->record->end != END_USER_RULE)
+		s->regs = NULL;
+}
+
+/* Adds the samples of other kinds that came with the one that was added last. */
+static void add_more(struct intake *in, const struct pending_sample *s)
+{
+	for (uint32_t i = 0; i < s->more_cnt; i++) {
+		uint64_t kind = s->more[2 * i], value = s->more[2 * i + 1];
+
+		if (kind >= in->kind_cnt)
+			in->malformed++;
+		else if (traces_add_more(in->traces, (uint32_t)kind, value))
+			lose_one(in, kind, value);
+	}
+}
+
 static bool apply_sample(void *arg, const struct pending_sample *s)
 {
 	const struct sample_record *r = s->record;
@@ -380,13 +474,18 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	bool is_outside = r->flags & SAMPLE_OUTSIDE;
 	struct process *p = is_outside ? processes_outside(in->processes) : processes_find(in->processes, r->pid);
 	uint64_t kernel_sps[MAX_USER_FRAMES], made[MAX_USER_FRAMES];
-	const uint64_t *user = s->user, *sps = kernel_sps, *captures = s->captures;
-	uint32_t user_cnt = s->user_cnt, capture_cnt = s->capture_cnt, known;
-	enum walk_end end = r->end;
+	struct pending_sample mended;
+	struct user_part part;
+	uint32_t known;
 
 	if (r->kind >= in->kind_cnt) {
 		in->malformed++;
 		return false;
+	}
+	if (s->wait) {
+		mended = *s;
+		mend_wait(in, &mended);
+		s = &mended;
 	}
 	if (p && s->regs && !is_outside)
 		p = identify(in, p, s);
@@ -398,50 +497,42 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	p->is_met = true;
 	if (!is_outside)
 		take_facts(in, p, s);
-	if (s->regs) {
-		const struct late_result *result = late_walk(in->late, p, s);
-
-		if (must_wait(in, result))
-			return true;
-		in->late_walks++;
-		in->misses[r->end]++;
-		intake_read_ahead(in); /* many of these in a row take long */
-		user = result->frames;
-		user_cnt = result->count;
-		sps = result->sps;
-		captures = result->captures;
-		capture_cnt = result->capture_cnt;
-		end = result->end;
-	} else if (r->asid != p->as->asid && r->asid) {
-		user_cnt = cut_stale(p, s, &end);
-	}
+	if (find_user_part(in, p, s, &part))
+		return true;
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
-	if (end == END_NO_MAPPING && user_cnt > 1)
-		user_cnt--;
+	if (part.end == END_NO_MAPPING && part.count > 1)
+		part.count--;
 	if (p->as->code) {
-		user_cnt = code_frames(in->code, p, s, user, user_cnt, captures, capture_cnt, made, &end);
-		user = made;
+		part.count = code_frames(in->code, p, s, part.frames, part.count, part.captures, part.capture_cnt, made, &part.end);
+		part.frames = made;
 	}
-	if (s->chain_cnt && !s->regs)
-		for (uint32_t i = 0; i < user_cnt; i++)
+	if (s->chain_cnt && !part.sps)
+		for (uint32_t i = 0; i < part.count; i++)
 			kernel_sps[i] = sample_sp(s, i);
 	if (s->chain_cnt)
-		user_cnt = merge(in, p, s, sps, &user, user_cnt);
+		part.count = merge(in, p, s, part.sps ? part.sps : kernel_sps, &part.frames, part.count);
 	known = traces_frame_count(in->traces);
-	if (traces_add(in->traces, p, s, user, user_cnt, end)) {
+	if (traces_add(in->traces, p, s, part.frames, part.count, part.end)) {
 		lose_sample(in, s);
 		return false;
 	}
 	if (s->chain_cnt)
 		traces_note_script(in->traces, in->merged->outcome);
+	add_more(in, s);
 	code_settle(p);
 	if (traces_last_asks_runtimes(in->traces))
 		runtimes_see(in->runtimes, p);
 	meet_files(in, known);
-	in->ends[end]++;
+	in->ends[part.end]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;
 	return false;
+}
+
+void intake_read_asleep(struct intake *in)
+{
+	wait_stacks_begin(in->waits);
+	(void)sampler_tell_asleep(in->sampler, read_record, in);
 }
 
 void intake_read_side_band(struct intake *in)

@@ -13,6 +13,7 @@
 #include "agent/names/indexes.h"
 #include "agent/kernel/kernel_names.h"
 #include "agent/walk/late_walk.h"
+#include "agent/walk/wait_stacks.h"
 #include "agent/samples/reorder.h"
 #include "agent/process/processes.h"
 #include "agent/runtime/runtimes.h"
@@ -42,6 +43,7 @@ struct intake {
 	struct side_band *side_band;
 	struct pending *pending;
 	struct late *late;
+	struct wait_stacks *waits;
 	struct traces *traces;
 	struct indexes *indexes; /* borrowed */
 	struct runtimes *runtimes;
@@ -84,6 +86,9 @@ void intake_read_side_band(struct intake *in);
 
 /* Does the same for samples alone; these open no file. */
 void intake_keep_samples(struct intake *in);
+
+/* Reads a sample of each thread that is off its CPU for long, for the next intake_run. */
+void intake_read_asleep(struct intake *in);
 
 /* Frees the kept records; the objects that the pointers lead to are the caller's. */
 void intake_fini(struct intake *in);

@@ -205,14 +205,18 @@ static int start_late_walk(const struct start *s)
 {
 	struct intake *in = &s->a->in;
 
+	int error;
+
 	code_spaces_attach(in->code, in->sampler);
-	return late_new(in->processes, in->files, in->code, in->sampler, s->metrics, &in->late);
+	error = late_new(in->processes, in->files, in->code, in->sampler, s->metrics, &in->late);
+	return error ? error : wait_stacks_new(s->metrics, &in->waits);
 }
 
 static void stop_late_walk(struct agent *a)
 {
 	code_spaces_detach(a->in.code);
 	late_free(a->in.late);
+	wait_stacks_free(a->in.waits);
 }
 
 static int start_side_band(const struct start *s)

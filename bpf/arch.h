@@ -18,6 +18,8 @@
  *   cpu_thread_pointer  the pointer by which the C library finds a thread's own data, or 0
  *   cpu_go_g            the struct g of Go's runtime if the thread runs Go code; else any value
  *   cpu_entry_regs      the registers with which a thread that is in the kernel left user space; false as above
+ *   cpu_entry_syscall   the number of the system call that it left by; -1: by none
+ *   RUNS_AGAIN          the tracepoint that a thread passes when an interrupt comes that it sent to itself
  */
 #ifndef HEARTH_BPF_ARCH_H
 #define HEARTH_BPF_ARCH_H

@@ -69,6 +69,21 @@ static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_bt
 	return !(pstate & PSTATE_32);
 }
 
+struct pt_regs___kernel {
+	int syscallno; /* NO_SYSCALL, -1, without one: arch/arm64/include/asm/ptrace.h */
+} __attribute__((preserve_access_index));
+
+static __always_inline __s32 cpu_entry_syscall(struct task_struct *task, bool has_btf)
+{
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)task);
+	__s32 number = -1;
+
+	bpf_probe_read_kernel(&number, sizeof(number), &regs->syscallno);
+	return number;
+}
+
+#define RUNS_AGAIN "ipi_entry"
+
 /* The value from when the thread last left the processor, or was made. */
 static __always_inline __u64 cpu_thread_pointer(struct task_struct *task, bool has_btf)
 {

@@ -35,7 +35,7 @@ enum { GO_G_PLACES = 32 }; /* where cpu_go_g() looks */
 
 /* The registers as the kernel stored them; the header's struct pt_regs has user space's names. */
 struct pt_regs___kernel {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, sp;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, sp;
 	unsigned short cs;
 } __attribute__((preserve_access_index));
 
@@ -115,6 +115,21 @@ static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_bt
 	out[15] = BPF_CORE_READ(regs, r15);
 	return (BPF_CORE_READ(regs, cs) & 0xffff) == USER_CS_64;
 }
+
+/* arch/x86/entry: what is no system call leaves -1 there. */
+static __always_inline __s32 cpu_entry_syscall(struct task_struct *task, bool has_btf)
+{
+	struct pt_regs___kernel *regs;
+
+	if (has_btf) {
+		regs = (void *)bpf_task_pt_regs((void *)task);
+		return (__s32)regs->orig_ax;
+	}
+	regs = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - bpf_core_type_size(struct pt_regs___kernel);
+	return (__s32)BPF_CORE_READ(regs, orig_ax);
+}
+
+#define RUNS_AGAIN "irq_work_entry"
 #endif
 
 #endif

@@ -82,6 +82,7 @@ enum sample_flags {
 	SAMPLE_LIMITED = 1 << 1, /* chunks were withheld by the rate limit, or the ring was full */
 	SAMPLE_CUT = 1 << 2,	 /* a stack may be longer than the part that was copied */
 	SAMPLE_OUTSIDE = 1 << 3, /* the task has no pid in the namespace whose pids are told: pid and tid are 0 */
+	SAMPLE_ASLEEP = 1 << 4,	 /* told of a thread while it sleeps: its stack is still in its memory */
 };
 
 /*

@@ -94,12 +94,43 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	struct thread_struct thread;
+	int on_cpu;
+};
+
+/* The state of a thread, before and since 5.14. */
+struct task_struct___old {
+	long state;
+};
+
+struct task_struct___new {
+	unsigned int __state;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop
 
 /* include/linux/sched.h */
 enum { TASK_EXITING = 0x4, TASK_IO_WORKER = 0x10, TASK_KTHREAD = 0x200000 };
+
+/* The states of a thread (the same file), the same in all kernels from 5.10 to 7.2 but for STATE_FROZEN, since 6.1. */
+enum {
+	STATE_INTERRUPTIBLE = 1,
+	STATE_UNINTERRUPTIBLE = 2,
+	STATE_STOPPED = 4 | 8 | 0x40, /* by a signal, by a tracer, parked */
+	STATE_DEAD = 0x80,
+	STATE_IDLE = 0x400, /* with STATE_UNINTERRUPTIBLE: waits for work */
+	STATE_FROZEN = 0x8000,
+};
 
 enum { MAX_PID_LEVEL = 32 }; /* include/linux/pid_namespace.h */
 

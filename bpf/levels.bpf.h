@@ -2,9 +2,9 @@
 /*
  * A program may interrupt another on its CPU: a thread is interrupted by a timer, and that by an NMI. So what belongs to one
  * run of a program alone (scratch, caches, counters, numbers of records) is there once for each CPU and level. A program
- * takes the lowest level that is free, and gives it back when it ends. Those that interrupt end before those that they
- * interrupted go on, so a plain counter will do. Where all programs of a session exclude each other there is one level, and
- * nothing of this is left in the program. BPF programs only; included after the helpers.
+ * takes the lowest level that is free, and gives it back when it ends. One that interrupts ends before the one that it
+ * interrupted goes on, so a plain counter will do. Where all programs of a session exclude each other there is one level,
+ * and nothing of this is left in the program. BPF programs only; included after the helpers.
  */
 #ifndef HEARTH_BPF_LEVELS_H
 #define HEARTH_BPF_LEVELS_H

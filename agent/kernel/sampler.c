@@ -15,6 +15,7 @@
 #include "agent/kernel/perf_event.h"
 #include "agent/kernel/sampler_filter.h"
 #include "agent/kernel/sampler_state.h"
+#include "agent/kernel/sampler_waits.h"
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -255,6 +256,7 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	error = sampler_filter_fill(s->skel, &config->filter, err);
 	if (error)
 		return error;
+	sampler_events_load(s);
 	log_debug("kernel maps: %u processes, %u mappings, %u blocks of unwind rows; %.1f MB with all others",
 		  bpf_map__max_entries(s->skel->maps.procs), bpf_map__max_entries(s->skel->maps.mappings),
 		  bpf_map__max_entries(s->skel->maps.unwind_blocks), (double)sampler_map_bytes(s) / 1e6);
@@ -289,6 +291,7 @@ void sampler_free(struct sampler *s)
 	if (!s)
 		return;
 	sampler_events_free(s);
+	sampler_waits_free(s);
 	ring_buffer__free(s->rings);
 	for (uint32_t i = 1; i < s->ring_cnt; i++)
 		if (s->ring_fds[i])
@@ -366,6 +369,7 @@ void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_c
 		}
 	}
 	add_refused(s, kind, ret);
+	sampler_waits_count(s, kind, &ret->taken);
 }
 
 uint64_t sampler_malformed(const struct sampler *s)

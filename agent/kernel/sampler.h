@@ -25,6 +25,9 @@ struct sampled_ops {
 	unsigned (*expected_hz)(const struct sampled *what);
 	/* Sets the program's type and options, between open and load. May be NULL. */
 	void (*configure)(struct sampler *s, const struct sampled_kind *k);
+	/* Loads programs of its own, when the sampler's are loaded. An error is told once, and the kind has no samples then.
+	 */
+	void (*load)(struct sampler *s, const struct sampled_kind *k);
 	/* Opens the event that runs the program on @e's CPU, turned off. 0 or -errno. May be NULL. */
 	int (*add_cpu)(struct sampler *s, struct sampled_kind *k, struct cpu_event *e);
 	/* Turns the event on or off; @e->since_ns says whether that was done. */
@@ -61,6 +64,10 @@ int sampler_fd(const struct sampler *s);
 
 /* Hands out every record of the rings (borrowed during the call). */
 int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
+
+/* Hands out a sample of each thread that is off its CPU for long, with what has passed of that: records with SAMPLE_ASLEEP
+ * (borrowed during the call). 0 or -errno. */
+int sampler_tell_asleep(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
 
 /* How many records made no sense and were not handed out. */
 uint64_t sampler_malformed(const struct sampler *s);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs that collect frames which runtimes link in their heap (bpf/runtime/). Each runtime's object is loaded when
- * the first process with that runtime is met, and shares the sampler's maps.
+ * the first process with that runtime is met, and shares the sampler's maps; a second time where threads are sampled that
+ * come back to a CPU, as these samples are taken by a program of another type.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "agent/kernel/sampler_state.h"
+#include "agent/kernel/sampler_waits.h"
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -26,24 +28,21 @@ struct chain_object {
 static const struct chain_object objects[RUNTIME_ID_MAX] = { CHAIN_OBJECTS(X) };
 #undef X
 
-/* Shares the sampler's maps of the same name; those that are the object's own have an element, or a slice, for each CPU and
- * level. */
-static int share_maps(const struct sampler *s, struct bpf_object *object)
+/* The maps that are the object's own have an element, or a slice, for each CPU and level; @first, if it is not NULL, has
+ * them already. */
+static int make_own_maps(const struct sampler *s, struct bpf_object *object, struct bpf_object *first)
 {
-	struct bpf_map *map, *ours;
+	struct bpf_map *map;
 	int error = 0;
 
 	bpf_object__for_each_map(map, object)
 	{
 		const char *name = bpf_map__name(map);
 
-		if (bpf_map__is_internal(map))
+		if (error || bpf_map__is_internal(map) || bpf_object__find_map_by_name(s->skel->obj, name))
 			continue;
-		ours = bpf_object__find_map_by_name(s->skel->obj, name);
-		if (!error && ours)
-			error = bpf_map__reuse_fd(map, bpf_map__fd(ours));
-		else if (!error)
-			error = bpf_map__set_max_entries(map, bpf_map__max_entries(map) * sampler_slots(s));
+		error = first ? bpf_map__reuse_fd(map, bpf_map__fd(bpf_object__find_map_by_name(first, name)))
+			      : bpf_map__set_max_entries(map, bpf_map__max_entries(map) * sampler_slots(s));
 	}
 	return error;
 }
@@ -62,8 +61,9 @@ static int load_told(struct bpf_object *object, unsigned log_level)
 	return error;
 }
 
-/* Loads the program of the form that the sampler has, and puts it in its place. */
-static int load(struct sampler *s, uint32_t id, struct bpf_object *object)
+/* Loads the program of the form that the sampler has, as one of @type, and puts it in its place among the @programs. */
+static int load(struct sampler *s, uint32_t id, struct bpf_object *object, enum bpf_prog_type type, int programs,
+		struct bpf_object *first)
 {
 	struct bpf_program *program, *wanted;
 	char name[32];
@@ -76,39 +76,54 @@ static int load(struct sampler *s, uint32_t id, struct bpf_object *object)
 	bpf_object__for_each_program(program, object)
 	{
 		bpf_program__set_autoload(program, program == wanted);
-		(void)bpf_program__set_type(program, bpf_program__type(sampler_entry(s)));
+		(void)bpf_program__set_type(program, type);
 	}
-	error = share_maps(s, object);
+	error = sampler_share_maps(s, object);
+	if (!error)
+		error = bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "programs"), programs);
+	if (!error)
+		error = make_own_maps(s, object, first);
 	if (!error)
 		error = load_told(object, s->log_level);
 	if (error)
 		return error;
 	fd = bpf_program__fd(wanted);
-	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.programs), &id, &fd, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(programs, &id, &fd, BPF_ANY) ? -errno : 0;
+}
+
+/* Opens the object of runtime @id and loads it. 0 or -errno. */
+static int open_and_load(struct sampler *s, uint32_t id, enum bpf_prog_type type, int programs, struct bpf_object *first,
+			 struct bpf_object **ret)
+{
+	size_t len;
+	const void *bytes = objects[id].bytes(&len);
+	struct bpf_object *object = bpf_object__open_mem(bytes, len, NULL);
+	int error = object ? load(s, id, object, type, programs, first) : -errno;
+
+	if (error) {
+		log_warn("cannot load the program that reads %s's frames: %s; its stacks stay those of the interpreter "
+			 "(--bpf-log-level 1 tells more)",
+			 objects[id].name, strerror(-error));
+		bpf_object__close(object);
+		return error;
+	}
+	*ret = object;
+	return 0;
 }
 
 /* Has the programs of runtime @id loaded, once. 0 or -errno. */
 static int meet(struct sampler *s, uint32_t id)
 {
-	struct bpf_object *object;
-	const void *bytes;
-	size_t len;
+	struct chain_programs *c = &s->chains[id];
 
-	if (s->chains[id].is_met)
-		return s->chains[id].error;
-	s->chains[id].is_met = true;
-	bytes = objects[id].bytes(&len);
-	object = bpf_object__open_mem(bytes, len, NULL);
-	s->chains[id].error = object ? load(s, id, object) : -errno;
-	if (s->chains[id].error) {
-		log_warn("cannot load the program that reads %s's frames: %s; its stacks stay those of the interpreter "
-			 "(--bpf-log-level 1 tells more)",
-			 objects[id].name, strerror(-s->chains[id].error));
-		bpf_object__close(object);
-		return s->chains[id].error;
-	}
-	s->chains[id].object = object;
-	return 0;
+	if (c->is_met)
+		return c->error;
+	c->is_met = true;
+	c->error = open_and_load(s, id, bpf_program__type(sampler_entry(s)), bpf_map__fd(s->skel->maps.programs), NULL,
+				 &c->object);
+	if (!c->error && s->waits)
+		(void)open_and_load(s, id, BPF_PROG_TYPE_RAW_TRACEPOINT, sampler_waits_programs(s), c->object, &c->of_waits);
+	return c->error;
 }
 
 int sampler_set_chain(struct sampler *s, struct chain_state *state)
@@ -143,6 +158,8 @@ int sampler_set_program(struct sampler *s, const struct program_key *key, const 
 
 void sampler_chains_free(struct sampler *s)
 {
-	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++)
+	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
+		bpf_object__close(s->chains[id].of_waits);
 		bpf_object__close(s->chains[id].object);
+	}
 }

@@ -30,6 +30,13 @@ void sampler_events_configure(struct sampler *s)
 			s->kinds[i].what->ops->configure(s, &s->kinds[i]);
 }
 
+void sampler_events_load(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->kind_cnt; i++)
+		if (s->kinds[i].what->ops->load)
+			s->kinds[i].what->ops->load(s, &s->kinds[i]);
+}
+
 static int enable_kind(struct sampler *s, struct sampled_kind *k, bool on)
 {
 	return k->what->ops->enable ? k->what->ops->enable(s, k, on) : 0;

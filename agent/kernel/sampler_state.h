@@ -12,6 +12,8 @@
 
 enum { MAX_RINGS = 64 };
 
+struct waits;
+
 struct cpu_event {
 	uint32_t cpu;
 	int fd;			/* -1: none is needed */
@@ -32,6 +34,14 @@ struct sampled_kind {
 	struct passed passed; /* the same of events that are closed or disabled */
 };
 
+/* The programs that collect a runtime's chains. */
+struct chain_programs {
+	bool is_met;
+	int error; /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
+	struct bpf_object *object;
+	struct bpf_object *of_waits; /* the same for samples of waits */
+};
+
 struct sampler {
 	struct sampler_bpf *skel;
 	struct ring_buffer *rings;
@@ -44,12 +54,9 @@ struct sampler {
 	struct sampled_kind kinds[MAX_KINDS];
 	uint32_t kind_cnt;
 	bool enabled, tail_form;
-	struct {
-		bool is_met;
-		int error; /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
-		struct bpf_object *object;
-	} chains[RUNTIME_ID_MAX];
+	struct chain_programs chains[RUNTIME_ID_MAX];
 	unsigned log_level; /* of the verifier's word on them */
+	struct waits *waits; /* time off the CPUs (sampler_waits.h); NULL: not wanted, or not possible here */
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
@@ -64,7 +71,17 @@ static inline uint32_t sampler_slots(const struct sampler *s)
 
 /* Sets the program's type, between open and load. */
 void sampler_events_configure(struct sampler *s);
+/* Has kinds load programs of their own. */
+void sampler_events_load(struct sampler *s);
 void sampler_events_free(struct sampler *s);
+
+/* Has @object share the sampler's maps of the same name, but for the table of programs, which is of one type of programs.
+ * Its other maps stay as they are. 0 or -errno. */
+int sampler_share_maps(const struct sampler *s, struct bpf_object *object);
+
+/* Gives the options (cfg_...) of @object, which is not loaded yet, the values of the sampler's of the same name. 0 or
+ * -errno. */
+int sampler_share_options(const struct sampler *s, struct bpf_object *object);
 
 /* Notes which programs that collect chains are not wanted, and frees those that were loaded. */
 void sampler_chains_configure(struct sampler *s, const struct agent_config *config);

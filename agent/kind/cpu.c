@@ -113,5 +113,6 @@ const struct kind kind_cpu = {
 	.has = has,
 	.settle = settle,
 	.describe = describe,
+	.print = kind_print_event,
 	.events = { .expected_hz = expected_hz, .add_cpu = add_cpu, .enable_cpu = enable_cpu, .not_sampled = not_sampled },
 };

@@ -17,6 +17,8 @@ struct agent_error;
 struct buf;
 struct session_kind;
 
+enum { DRAW_USUAL_NS = 50000000 }; /* --off-cpu without a time, where there is no frequency */
+
 enum { KIND_UNKNOWN_HZ = 1000 }; /* samples a second to make room for, where nobody knows how often an event comes */
 
 struct kind {
@@ -26,13 +28,17 @@ struct kind {
 	void (*settle)(struct sampled *what);
 	/* Fills *@spec with types, units and period of the kind's profiles. */
 	void (*describe)(const struct session_kind *k, struct builder_profile_spec *spec);
+	/* "20 Hz": how often samples are taken. NULL: the kind before says it. */
+	void (*print)(const struct session_kind *k, struct buf *out);
 	struct sampled_ops events; /* the operations that turn it on */
 };
 
 /* All kinds. The first that an event belongs to takes it. */
-#define KINDS(KIND)                                                                                   \
-	KIND(kind_tracepoint) /* a sample each so-many-th time that the kernel passes a tracepoint */ \
-	KIND(kind_cpu)	      /* time on a CPU by a timer, and other perf events, by their counters */
+#define KINDS(KIND)                                                                                    \
+	KIND(kind_tracepoint) /* a sample each so-many-th time that the kernel passes a tracepoint */  \
+	KIND(kind_cpu)	      /* time on a CPU by a timer, and other perf events, by their counters */ \
+	KIND(kind_off_cpu)    /* time until a thread is woken, off_cpu */                              \
+	KIND(kind_runnable)   /* time from then on until it has a CPU */
 
 #define KIND_DECLARED(name) extern const struct kind name;
 KINDS(KIND_DECLARED)
@@ -50,8 +56,12 @@ struct session_kinds {
 	uint32_t count;
 };
 
-/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed. 0, or -errno with @err filled. */
+/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, and those of waits. 0, or -errno with
+ * @err filled. */
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err);
+
+/* "20 Hz" or "a sample each event", as the kinds of perf events print themselves. */
+void kind_print_event(const struct session_kind *k, struct buf *out);
 
 /* "20 Hz", "a sample each event", ... of each kind, comma separated. */
 void kinds_print(const struct session_kinds *kinds, struct buf *out);

@@ -5,9 +5,32 @@
 #include "agent/kind/kind.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define KIND_ADDRESS(name) &name,
 static const struct kind *const all[] = { KINDS(KIND_ADDRESS) };
+
+/* A wait of as long as the time between two samples on a CPU counts as much as one of these. */
+static uint64_t mean_ns(const struct agent_config *config, const struct sampled *event)
+{
+	if (config->off_cpu_ns != OFF_CPU_USUAL)
+		return config->off_cpu_ns;
+	return event->freq_hz ? NSEC_PER_SEC / event->freq_hz : DRAW_USUAL_NS;
+}
+
+static void add_waits(const struct agent_config *config, struct session_kinds *ret)
+{
+	static const struct kind *const waits[] = { &kind_off_cpu, &kind_runnable };
+
+	if (!config->off_cpu_ns)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		ret->list[ret->count++] = (struct session_kind){
+			.kind = waits[i],
+			.event = "off-cpu",
+			.what = { .ops = &waits[i]->events, .period = mean_ns(config, &ret->list[0].what) },
+		};
+}
 
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
 {
@@ -27,20 +50,28 @@ int kinds_choose(const struct agent_config *config, struct session_kinds *ret, s
 			k->kind = all[i];
 	k->what.ops = &k->kind->events;
 	k->kind->settle(&k->what);
+	add_waits(config, ret);
 	return 0;
+}
+
+void kind_print_event(const struct session_kind *k, struct buf *out)
+{
+	if (k->what.period == 1)
+		buf_puts(out, "a sample each event");
+	else if (k->what.period)
+		buf_printf(out, "a sample each %llu events", (unsigned long long)k->what.period);
+	else
+		buf_printf(out, "%u Hz", k->what.freq_hz);
 }
 
 void kinds_print(const struct session_kinds *kinds, struct buf *out)
 {
 	for (uint32_t i = 0; i < kinds->count; i++) {
-		const struct sampled *what = &kinds->list[i].what;
+		const struct session_kind *k = &kinds->list[i];
 
+		if (!k->kind->print)
+			continue;
 		buf_puts(out, i ? ", " : "");
-		if (what->period == 1)
-			buf_puts(out, "a sample each event");
-		else if (what->period)
-			buf_printf(out, "a sample each %llu events", (unsigned long long)what->period);
-		else
-			buf_printf(out, "%u Hz", what->freq_hz);
+		k->kind->print(k, out);
 	}
 }

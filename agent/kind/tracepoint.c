@@ -84,6 +84,7 @@ const struct kind kind_tracepoint = {
 	.has = has,
 	.settle = settle,
 	.describe = describe,
+	.print = kind_print_event,
 	.events = { .expected_hz = expected_hz,
 		    .configure = configure,
 		    .enable_cpu = enable_cpu,

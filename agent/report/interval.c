@@ -17,6 +17,7 @@
 #include "agent/report/interval.h"
 #include "agent/report/resource.h"
 #include "agent/report/script_frames.h"
+#include "agent/report/wait_labels.h"
 #include "agent/samples/merge.h"
 #include "agent/kernel/kernel_build_id.h"
 #include "agent/samples/walk_ends.h"
@@ -475,7 +476,7 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 	struct builder *b = iv->builder;
 	char outcome[SCRIPT_OUTCOME_BYTES];
 	uint32_t count = 2;
-	int32_t attributes[5] = {
+	int32_t attributes[5 + WAIT_LABELS] = {
 		builder_attribute_string(b, "thread.name", str_z(e->comm)),
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
@@ -484,6 +485,7 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 		attributes[count++] = builder_attribute_int(b, "thread.id", e->tid);
 	if (e->script)
 		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
+	count += wait_labels_build(b, e, &attributes[count]);
 	if (walk_end_is_truncated(end))
 		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
 	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, 0,

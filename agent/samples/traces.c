@@ -21,7 +21,7 @@ struct key_head {
 	uint32_t kernel_cnt;
 	uint32_t user_cnt;
 	uint32_t kernel_changes; /* kernel_names_changes(); 0 without kernel frames */
-	uint32_t pad;
+	uint32_t is_wait;	 /* the first kernel frame is a return address, as the others are */
 };
 
 enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES };
@@ -160,7 +160,7 @@ static int add_trace(struct traces *t, uint32_t index, struct process *process)
 		struct trace_frame frame;
 
 		if (i < head->kernel_cnt)
-			frame = resolve_kernel(t, t->key.addrs[i] - (i > 0));
+			frame = resolve_kernel(t, t->key.addrs[i] - (i > 0 || head->is_wait));
 		else if (FRAME_IS_SCRIPT(t->key.addrs[i]))
 			frame = resolve_script(t, t->key.addrs[i]);
 		else
@@ -191,7 +191,8 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 					 .end = end,
 					 .kernel_cnt = kernel_cnt,
 					 .user_cnt = user_cnt,
-					 .kernel_changes = t->kernel && kernel_cnt ? kernel_names_changes(t->kernel) : 0 };
+					 .kernel_changes = t->kernel && kernel_cnt ? kernel_names_changes(t->kernel) : 0,
+					 .is_wait = sample->wait && kernel_cnt };
 	if (kernel_cnt)
 		memcpy(t->key.addrs, sample->kernel, kernel_cnt * sizeof(*sample->kernel));
 	if (user_cnt)
@@ -208,7 +209,10 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 				       .kind = r->kind,
 				       .trace = index,
 				       .tid = r->tid,
-				       .cpu = r->hdr.cpu };
+				       .cpu = r->hdr.cpu,
+				       .wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1
+												    : 0,
+				       .syscall = sample->wait ? sample->wait->syscall : -1 };
 	memcpy(event->comm, r->comm, sizeof(event->comm));
 	return 0;
 }
@@ -216,6 +220,22 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 void traces_note_script(struct traces *t, uint32_t outcome)
 {
 	t->events[t->event_cnt - 1].script = outcome;
+}
+
+/* Only a wait for a CPU comes with another sample, the sleep before it. */
+int traces_add_more(struct traces *t, uint32_t kind, uint64_t value)
+{
+	struct trace_event *event;
+
+	if (!t->event_cnt || vec_reach(&t->events, &t->event_cap, t->event_cnt))
+		return -ENOMEM;
+	event = &t->events[t->event_cnt++];
+	*event = event[-1];
+	(void)process_get(event->process);
+	event->kind = kind;
+	event->value = value;
+	event->wait = WAIT_WOKEN + 1;
+	return 0;
 }
 
 const struct trace_frame *traces_last_user_frame(const struct traces *t)

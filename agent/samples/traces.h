@@ -43,6 +43,8 @@ struct trace_event {
 	uint32_t tid;
 	uint32_t cpu;
 	uint32_t script; /* SCRIPT_OUTCOME; 0: the stack has no script */
+	uint32_t wait;	 /* 1 + enum wait_state; 0: the thread was on a CPU */
+	int32_t syscall; /* of a wait: the system call that the thread was in; -1: in none */
 	char comm[COMM_BYTES];
 };
 
@@ -63,6 +65,9 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 
 /* Notes the SCRIPT_OUTCOME of the sample added last. */
 void traces_note_script(struct traces *t, uint32_t outcome);
+
+/* Adds a sample of another kind that came with the one added last: the same stack, another value. -ENOMEM. */
+int traces_add_more(struct traces *t, uint32_t kind, uint64_t value);
 
 /* The innermost user frame of the sample added last; NULL: it has none. */
 const struct trace_frame *traces_last_user_frame(const struct traces *t);

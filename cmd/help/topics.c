@@ -33,6 +33,17 @@ const struct topic topics[] = {
 		    "so many samples a second, -c N for one each N events. Of a tracepoint each event is a sample unless\n"
 		    "-c says less, there are no u, k and p, and -F does nothing. Virtual machines often count nothing of\n"
 		    "the CPU's; 'hearth check' says which events are here.\n" },
+	{ "waiting",
+	  "Where threads wait. With --off-cpu the time that threads are off the CPUs is sampled as well:\n\n"
+	  "  off_cpu     from when a thread leaves its CPU until something wakes it\n"
+	  "  runnable    from then on until it has a CPU; also while another thread was given its CPU\n\n"
+	  "Both are profiles of their own, in nanoseconds. With the time on the CPUs they come to the whole time of\n"
+	  "each thread. A wait of --off-cpu-from and longer is told with its length. Of shorter ones each has a\n"
+	  "chance as great as its part of that, and counts that much then: their sum comes out right, and many short\n"
+	  "waits cost no more than few long ones. Threads that wait on are told at the end of each interval.\n\n"
+	  "A sample has the stack that waits, thread.state (sleeping, blocked, stopped, preempted, woken) and\n"
+	  "syscall.name. Kernel threads that wait for work are left out.\n\n"
+	  "  hearth record --off-cpu -d 10 -o x.otlp; hearth report x.otlp --kind off_cpu\n" },
 	{ "configuration",
 	  "Each option may also stand in a YAML file, under its long name:\n\n"
 	  "  freq: 99\n"

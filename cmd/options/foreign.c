@@ -39,8 +39,7 @@ static const struct foreign table[] = {
 		"and perf stat counts them"),
 	COMMAND("list", "'hearth help events' names the events, and 'hearth check' says which of them this machine has"),
 	COMMAND("sched lock offcpu offcputime wakeuptime",
-		"hearth samples time on the CPU and not waiting; 'hearth record -e sched:sched_switch -d 10' records where "
-		"threads begin to wait"),
+		"'hearth record --off-cpu -d 10' records where threads wait, and for how long"),
 	COMMAND("trace strace", "'hearth record -e raw_syscalls:sys_enter -d 10' records where system calls are made"),
 	COMMAND("mem c2c", "hearth does not sample single accesses to memory; 'hearth record -e cache-misses -d 10' records "
 			   "where caches miss"),
@@ -106,8 +105,10 @@ static const struct foreign table[] = {
 	OPTION(ON_AGENT, "--switch-output --overwrite --max-size",
 	       "'hearth run' keeps the last days in a store of a bounded size"),
 	OPTION(ON_AGENT, "-z --compression-level", "-o x.otlp.zst writes the recording packed"),
-	OPTION(ON_AGENT, "--off-cpu --offcpu --wall --lock",
-	       "hearth samples time on the CPU; -e sched:sched_switch records where threads begin to wait"),
+	OPTION(ON_AGENT, "--offcpu --wall --lock --off-cpu-thresh --off-cpu-threshold",
+	       "--off-cpu samples waiting, too, for locks as for all else; --off-cpu-from TIME says from which length on "
+	       "all "
+	       "waits are told"),
 	OPTION(ON_AGENT, "--alloc --mem --memory",
 	       "hearth does not sample allocations; -e page-faults records where memory is first "
 	       "used"),

@@ -43,7 +43,7 @@ const char *view_option_given(const struct config *config)
 	for (size_t i = 0; i < SELECTIONS; i++)
 		if (list[i].value)
 			return list[i].option;
-	return NULL;
+	return config->only_kind ? "--kind" : NULL;
 }
 
 struct view *view_of(const struct config *config, int *status_ret)
@@ -64,6 +64,8 @@ struct view *view_of(const struct config *config, int *status_ret)
 		if (err == -EINVAL)
 			log_error("%s: %s", list[i].option, buf_text(&error));
 	}
+	if (!err && config->only_kind)
+		err = view_kind(view, config->only_kind);
 	if (!err)
 		return view;
 	if (err == -ENOMEM)

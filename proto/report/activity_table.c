@@ -71,8 +71,8 @@ static void print_course(const struct table *t, const struct activity_row *row, 
 
 	for (unsigned i = 0; i < t->bars; i++)
 		peak = bars[i] > peak ? bars[i] : peak;
-	if (t->sum->cpu_ns)
-		buf_printf(out, "%6.2f  ", peak * (double)t->sum->cpu_ns / (double)t->sum->weight / bar_ns);
+	if (stack_sum_ns(t->sum))
+		buf_printf(out, "%6.2f  ", peak * (double)stack_sum_ns(t->sum) / (double)t->sum->weight / bar_ns);
 	else
 		buf_printf(out, "%6.0f  ", peak);
 	text_tone(out, t->style->colour, TONE_KERNEL);
@@ -140,7 +140,10 @@ static void print_heading(const struct table *t, struct buf *out)
 
 	buf_putc(out, '\n');
 	text_tone(out, t->style->colour, TONE_HEAD);
-	buf_printf(out, "      %%  %*s  ", (int)t->number, t->sum->cpu_ns ? "CPU s" : "WEIGHT");
+	buf_printf(out, "      %%  %*s  ", (int)t->number,
+		   t->sum->cpu_ns	  ? "CPU s"
+		   : stack_sum_ns(t->sum) ? "TIME s"
+					  : "WEIGHT");
 	if (t->kind != ACTIVITY_GROUPS)
 		buf_printf(out, "%*s  ", (int)t->pid, "PID");
 	if (t->kind == ACTIVITY_THREADS)

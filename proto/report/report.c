@@ -47,9 +47,9 @@ void report_sum(const struct weight_sum *sum, struct buf *out)
 
 void report_weight(const struct weight_sum *sum, uint64_t weight, struct buf *out)
 {
-	double seconds = sum->weight ? (double)sum->cpu_ns / 1e9 : 0;
+	double seconds = sum->weight ? (double)stack_sum_ns(sum) / 1e9 : 0;
 
-	if (sum->cpu_ns)
+	if (seconds > 0)
 		buf_printf(out, "%.*f", seconds < 10 ? 3 : 2, seconds * (double)weight / (double)sum->weight);
 	else
 		buf_printf(out, "%" PRIu64, weight);

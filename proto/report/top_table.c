@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of functions, for people and as CSV. Weights are CPU seconds where that is known of the samples, else as they
- * are. Columns are as wide as what stands in them, and only the names give way when the terminal is narrow.
+ * The table of functions, for people and as CSV. Weights are seconds where they are time, else as they are. Columns are as
+ * wide as what stands in them, and only the names give way when the terminal is narrow.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -126,7 +126,7 @@ static void upper(struct buf *out, const char *text, unsigned columns)
 
 static void print_heading(const struct layout *l, struct buf *out)
 {
-	const char *unit = l->sum->cpu_ns ? " s" : "";
+	const char *unit = stack_sum_ns(l->sum) ? " s" : "";
 
 	buf_putc(out, '\n');
 	text_tone(out, l->style->colour, TONE_HEAD);

@@ -269,9 +269,12 @@ static int visit_sums(struct walk *w, struct stack_sample *s)
 	return err;
 }
 
-static int visit_profile(struct walk *w, struct stack_sample *s)
+/* Visits the profile if it is @of_cpu time, or if it is not. */
+static int visit_profile(struct walk *w, struct stack_sample *s, bool of_cpu)
 {
 	w->kind = kind_of(w->p, s->profile);
+	if ((w->kind.cpu_ns > 0) != of_cpu)
+		return 0;
 	for (uint32_t i = 0; i < s->profile->sample_count; i++) {
 		int err = 0;
 
@@ -288,11 +291,11 @@ static int visit_profile(struct walk *w, struct stack_sample *s)
 	return visit_sums(w, s);
 }
 
-static int visit_all(struct walk *w)
+static int visit_profiles(struct walk *w, bool of_cpu)
 {
 	const struct profiles *p = w->p;
 	struct stack_sample s = { .profiles = p, .group = STR(""), .kind = &w->kind };
-	int err = walk_init(w);
+	int err = 0;
 
 	for (uint32_t r = 0; !err && r < p->resource_count; r++) {
 		const struct key_values *attributes = &p->resources[r].resource.attributes;
@@ -305,11 +308,20 @@ static int visit_all(struct walk *w)
 		for (uint32_t c = 0; !err && c < s.resource->scope_count; c++) {
 			for (uint32_t i = 0; !err && i < s.resource->scopes[c].profile_count; i++) {
 				s.profile = &s.resource->scopes[c].profiles[i];
-				err = visit_profile(w, &s);
+				err = visit_profile(w, &s, of_cpu);
 			}
 		}
 	}
 	return err;
+}
+
+static int visit_all(struct walk *w)
+{
+	int err = walk_init(w);
+
+	if (!err)
+		err = visit_profiles(w, true);
+	return err ? err : visit_profiles(w, false);
 }
 
 int stack_walk_each(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg)

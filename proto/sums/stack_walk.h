@@ -61,7 +61,8 @@ static inline uint64_t stack_time(const struct stack_sample *s, uint64_t i)
 	return s->sample->timestamp_count ? s->sample->timestamps_unix_ns[i] : s->profile->time_unix_ns;
 }
 
-/* Calls @fn for every sample; stops when it returns not 0 and returns that. -ENOMEM. */
+/* Calls @fn for every sample, for those of time on a CPU first: an aggregate that takes one type of samples takes that where
+ * nobody asks for another. Stops when @fn returns not 0 and returns that. -ENOMEM. */
 int stack_walk_each(const struct profiles *p, int (*fn)(void *arg, const struct stack_sample *s), void *arg);
 
 /* The same, but samples of one profile that have the same stack come as one, whose @sample is any of theirs, with the sums
@@ -99,6 +100,12 @@ struct weight_sum {
 	uint64_t cpu_ns;       /* weight * period where the period is CPU time, or the weight itself where that is */
 	uint64_t other_events; /* of other sample types: left out */
 };
+
+/* The time that the whole weight is; 0: it is no time. */
+static inline uint64_t stack_sum_ns(const struct weight_sum *sum)
+{
+	return sum->cpu_ns ? sum->cpu_ns : strcmp(sum->unit, "nanoseconds") ? 0 : sum->weight;
+}
 
 /* Adds @s; false when it is of another type and must be left out. */
 bool stack_weight_add(struct weight_sum *sum, const struct stack_sample *s);

@@ -29,6 +29,7 @@ struct view {
 	struct condition conditions[VIEW_PATTERN_MAX];
 	enum group_by by;
 	char *label;
+	char *kind; /* NULL: any */
 };
 
 struct view *view_new(void)
@@ -49,6 +50,7 @@ void view_free(struct view *v)
 	for (size_t i = 0; i < VIEW_PATTERN_MAX; i++)
 		condition_fini(&v->conditions[i]);
 	free(v->label);
+	free(v->kind);
 	free(v);
 }
 
@@ -69,6 +71,13 @@ int view_match(struct view *v, enum view_pattern which, const char *expression, 
 	}
 	c->is_set = true;
 	return 0;
+}
+
+int view_kind(struct view *v, const char *type)
+{
+	free(v->kind);
+	v->kind = strdup(type);
+	return v->kind ? 0 : -ENOMEM;
 }
 
 bool view_gave_up(const struct view *v, enum view_pattern which)
@@ -287,6 +296,23 @@ static void print_group(const struct view *v, const struct stack_sample *s, stru
 	}
 }
 
+/* Is @s of the kind that is wanted? Makes it one of wall time if that is. */
+static bool is_of_kind(const char *wanted, struct stack_sample *s)
+{
+	static const struct sample_kind wall = { .type = { VIEW_WALL, sizeof(VIEW_WALL) - 1 }, .unit = STR("nanoseconds") };
+
+	if (!wanted || str_is(s->kind->type, wanted))
+		return true;
+	if (strcmp(wanted, VIEW_WALL) != 0)
+		return false;
+	if (s->kind->cpu_ns)
+		s->weight *= s->kind->cpu_ns;
+	else if (!str_is(s->kind->type, "off_cpu") && !str_is(s->kind->type, "runnable"))
+		return false;
+	s->kind = &wall;
+	return true;
+}
+
 static int take(void *arg, const struct stack_sample *sample)
 {
 	struct walk *w = arg;
@@ -294,6 +320,8 @@ static int take(void *arg, const struct stack_sample *sample)
 	struct stack_sample s = *sample;
 	int passes;
 
+	if (!is_of_kind(w->v->kind, &s))
+		return 0;
 	if (conditions[VIEW_PROCESS].is_set && !is_named(w, VIEW_PROCESS, process_name(&s), s.pid))
 		return 0;
 	if (!is_named(w, VIEW_COMM, s.comm, -1) && !judge(&w->of_exe, &conditions[VIEW_COMM], process_name(&s)))
@@ -334,7 +362,7 @@ static int each(const struct view *v, const struct profiles *p, each_fn *walk,
 	struct walk w = { .v = v, .fn = fn, .arg = arg };
 	int err = 0;
 
-	if (!v || (!judges_frames(v) && !judges_samples(v)))
+	if (!v || (!v->kind && !judges_frames(v) && !judges_samples(v)))
 		return walk(p, fn, arg);
 	if (judges_frames(v)) {
 		w.frames = calloc(stack_walk_frame_count(p) + 1, 1);

@@ -33,6 +33,11 @@ int view_match(struct view *v, enum view_pattern which, const char *expression, 
  * all. */
 bool view_gave_up(const struct view *v, enum view_pattern which);
 
+/* Takes samples of the type @type alone; or of VIEW_WALL: time on a CPU, off_cpu and runnable together, in nanoseconds. 0 or
+ * -ENOMEM. */
+#define VIEW_WALL "wall"
+int view_kind(struct view *v, const char *type);
+
 /* Groups by "process", "thread", "container", "cpu", "comm", "exe", or "label=KEY": an attribute of the sample, its profile
  * or its resource. 0; -EINVAL with what is wrong with @by in @error; -ENOMEM. */
 int view_group(struct view *v, const char *by, struct buf *error);

@@ -133,8 +133,8 @@ static int make(void **state)
 	memset(&half, 0, sizeof(half));
 	agent = (struct agent){ .in.metrics = metrics_new() };
 	agent.kinds.count = 2;
-	agent.kinds.list[0].what.freq_hz = 20;
-	agent.kinds.list[1].what.period = 1;
+	agent.kinds.list[0] = (struct session_kind){ .kind = &kind_cpu, .what.freq_hz = 20 };
+	agent.kinds.list[1] = (struct session_kind){ .kind = &kind_cpu, .what.period = 1 };
 	return !agent.in.metrics || processes_new(NULL, &agent.in.processes) || pending_new(1, &agent.in.pending);
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The things that other BPF objects share with the sampler's: maps and options of the same names. */
+#include <bpf/btf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/kernel/sampler_state.h"
+
+int sampler_share_maps(const struct sampler *s, struct bpf_object *object)
+{
+	struct bpf_map *map, *ours;
+	int error = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		const char *name = bpf_map__name(map);
+
+		ours = bpf_map__is_internal(map) || !strcmp(name, "programs")
+			       ? NULL
+			       : bpf_object__find_map_by_name(s->skel->obj, name);
+		if (!error && ours)
+			error = bpf_map__reuse_fd(map, bpf_map__fd(ours));
+	}
+	return error;
+}
+
+/* The options of an object: where they lie, and their list. */
+struct options {
+	const struct btf *btf;
+	const struct btf_type *section;
+	uint8_t *bytes;
+	size_t len;
+};
+
+static int open_options(struct bpf_object *object, struct options *ret)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
+	int id;
+
+	ret->btf = bpf_object__btf(object);
+	id = ret->btf ? btf__find_by_name_kind(ret->btf, ".rodata", BTF_KIND_DATASEC) : -ENOENT;
+	if (id < 0 || !map)
+		return -ENOENT;
+	ret->section = btf__type_by_id(ret->btf, (uint32_t)id);
+	ret->bytes = (uint8_t *)bpf_map__initial_value(map, &ret->len);
+	return ret->bytes ? 0 : -ENOENT;
+}
+
+static const char *option_name(const struct options *o, const struct btf_var_secinfo *place)
+{
+	return btf__name_by_offset(o->btf, btf__type_by_id(o->btf, place->type)->name_off);
+}
+
+static const struct btf_var_secinfo *find_option(const struct options *o, const char *name)
+{
+	const struct btf_var_secinfo *places = btf_var_secinfos(o->section);
+
+	for (uint32_t i = 0; i < btf_vlen(o->section); i++)
+		if (!strcmp(option_name(o, &places[i]), name))
+			return &places[i];
+	return NULL;
+}
+
+int sampler_share_options(const struct sampler *s, struct bpf_object *object)
+{
+	const struct btf_var_secinfo *places;
+	struct options from, to;
+	int error = open_options(s->skel->obj, &from);
+
+	if (!error)
+		error = open_options(object, &to);
+	if (error)
+		return error;
+	places = btf_var_secinfos(to.section);
+	for (uint32_t i = 0; i < btf_vlen(to.section); i++) {
+		const char *name = option_name(&to, &places[i]);
+		const struct btf_var_secinfo *ours = strncmp(name, "cfg_", 4) ? NULL : find_option(&from, name);
+
+		if (!ours)
+			continue;
+		if (ours->size != places[i].size || ours->offset + ours->size > from.len ||
+		    places[i].offset + places[i].size > to.len)
+			return -EINVAL;
+		memcpy(to.bytes + places[i].offset, from.bytes + ours->offset, ours->size);
+	}
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time of threads off their CPUs, in two kinds: blocked, until they are woken, and runnable, until they have a CPU. The same
+ * programs take both (bpf/offcpu.bpf.c), which the first kind turns on; it stands directly before the second in a session.
+ */
+#include <errno.h>
+
+#include "agent/kind/kind.h"
+#include "agent/kernel/sampler_waits.h"
+#include "base/buf.h"
+#include "base/clock.h"
+
+/* No event of perf's is of these kinds: kinds_choose() adds them. */
+static bool has_none(const struct perf_event_attr *attr)
+{
+	(void)attr;
+	return false;
+}
+
+static void settle(struct sampled *what)
+{
+	(void)what;
+}
+
+static void describe_as(const char *type, struct builder_profile_spec *spec)
+{
+	spec->sample_type = type;
+	spec->sample_unit = "nanoseconds";
+	spec->period_type = spec->period_unit = ""; /* receivers take off_cpu only so */
+	spec->period = 0;
+}
+
+static void describe_blocked(const struct session_kind *k, struct builder_profile_spec *spec)
+{
+	(void)k;
+	describe_as("off_cpu", spec);
+}
+
+static void describe_runnable(const struct session_kind *k, struct builder_profile_spec *spec)
+{
+	(void)k;
+	describe_as("runnable", spec);
+}
+
+static void print(const struct session_kind *k, struct buf *out)
+{
+	buf_printf(out, "waits of %g ms and longer, shorter ones by chance", (double)k->what.period / (double)NSEC_PER_MSEC);
+}
+
+static unsigned expected_hz(const struct sampled *what)
+{
+	(void)what;
+	return 2 * NSEC_PER_SEC / DRAW_USUAL_NS;
+}
+
+static unsigned expected_none(const struct sampled *what)
+{
+	(void)what;
+	return 0;
+}
+
+static void load(struct sampler *s, const struct sampled_kind *k)
+{
+	uint32_t kind = (uint32_t)(k - s->kinds);
+
+	sampler_waits_load(s, k->what->period, kind, kind + 1);
+}
+
+static int add_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e)
+{
+	int fd = sampler_waits_add_cpu(s, e->cpu);
+
+	(void)k;
+	e->fd = fd;
+	return fd < -1 ? fd : 0;
+}
+
+/* All CPUs are turned on at once. */
+static void enable_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on)
+{
+	(void)s, (void)k;
+	e->since_ns = on ? clock_mono_ns() : 0;
+}
+
+static int enable(struct sampler *s, struct sampled_kind *k, bool on)
+{
+	(void)k;
+	return sampler_waits_enable(s, on);
+}
+
+static uint64_t not_sampled(struct sampler *s, struct sampled_kind *k)
+{
+	(void)k;
+	return sampler_waits_missed(s);
+}
+
+static uint64_t none_missed(struct sampler *s, struct sampled_kind *k)
+{
+	(void)s, (void)k;
+	return 0;
+}
+
+const struct kind kind_off_cpu = {
+	.has = has_none,
+	.settle = settle,
+	.describe = describe_blocked,
+	.print = print,
+	.events = { .expected_hz = expected_hz,
+		    .load = load,
+		    .add_cpu = add_cpu,
+		    .enable_cpu = enable_cpu,
+		    .enable = enable,
+		    .not_sampled = not_sampled },
+};
+
+const struct kind kind_runnable = {
+	.has = has_none,
+	.settle = settle,
+	.describe = describe_runnable,
+	.print = NULL,
+	.events = { .expected_hz = expected_none, .enable_cpu = enable_cpu, .not_sampled = none_missed },
+};

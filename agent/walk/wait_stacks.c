@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/proc/proc_root.h"
+#include "agent/walk/wait_stacks.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/metrics.h"
+
+enum {
+	FEW_BYTES = 16 << 10, /* the walk of most stacks of threads that wait needs no more */
+	MOST_BYTES = 256 << 10,
+	KEPT_BYTES = 4 << 20,  /* of all kept stacks; others are walked again each time */
+	INTERRUPT_FRAMES = 24, /* an interrupt has no more, with the programs and trampolines that came with it */
+};
+
+struct wait_stacks {
+	bool has_looked;			 /* for this range: */
+	uint64_t scheduler_start, scheduler_end; /* the scheduler's functions; 0: not known */
+	uint32_t turn;
+	struct map kept; /* tid -> struct wait_stack *, owned */
+	size_t kept_bytes;
+	uint8_t *memory; /* MOST_BYTES; owned */
+	struct metric *gone, *read;
+};
+
+int wait_stacks_new(struct metrics *metrics, struct wait_stacks **ret)
+{
+	struct wait_stacks *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->read = metrics_counter(metrics, "hearth_asleep_stacks_read_total", NULL,
+				  "Stacks of threads asleep that were read from their memory.");
+	w->gone = metrics_counter(
+		metrics, "hearth_asleep_threads_gone_on_total", NULL,
+		"Threads that woke while their stacks were read: of these only the innermost frame is told.");
+	*ret = w;
+	return 0;
+}
+
+static void *drop(void *arg, void *value)
+{
+	struct wait_stacks *w = arg;
+	struct wait_stack *stack = value;
+
+	w->kept_bytes -= sizeof(*stack) + stack->count * sizeof(*stack->frames);
+	free(stack);
+	return NULL;
+}
+
+void wait_stacks_free(struct wait_stacks *w)
+{
+	if (!w)
+		return;
+	map_sweep(&w->kept, drop, w);
+	map_fini(&w->kept);
+	free(w->memory);
+	free(w);
+}
+
+size_t wait_stacks_memory_bytes(const struct wait_stacks *w)
+{
+	return sizeof(*w) + map_memory_bytes(&w->kept) + w->kept_bytes + (w->memory ? MOST_BYTES : 0);
+}
+
+/* --- kernel stacks --- */
+
+/* Finds the range of the scheduler's functions (__sched in the kernel's sources). */
+static void find_scheduler(struct wait_stacks *w)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+	uint64_t addr;
+
+	w->has_looked = true;
+	while (f && !w->scheduler_end && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, name) != 2)
+			continue;
+		if (!strcmp(name, "__sched_text_start"))
+			w->scheduler_start = addr;
+		else if (!strcmp(name, "__sched_text_end"))
+			w->scheduler_end = addr;
+	}
+}
+
+static bool is_scheduler(const struct wait_stacks *w, uint64_t addr)
+{
+	return addr - w->scheduler_start < w->scheduler_end - w->scheduler_start;
+}
+
+void wait_stacks_trim(struct wait_stacks *w, struct pending_sample *s)
+{
+	uint32_t most = s->kernel_cnt < INTERRUPT_FRAMES ? s->kernel_cnt : INTERRUPT_FRAMES, i = 0;
+
+	if (!w->has_looked)
+		find_scheduler(w);
+	while (i < most && !is_scheduler(w, s->kernel[i]))
+		i++;
+	if (i == most && !w->scheduler_end)
+		return;
+	/* A thread that has never run did not go to sleep either: only where it begins is its own. */
+	if (i == most)
+		i = s->kernel_cnt;
+	while (i < s->kernel_cnt && is_scheduler(w, s->kernel[i]))
+		i++;
+	if (i && i == s->kernel_cnt)
+		i--;
+	s->kernel += i;
+	s->kernel_cnt -= i;
+}
+
+/* --- stacks that are kept --- */
+
+static void *drop_old(void *arg, void *value)
+{
+	struct wait_stacks *w = arg;
+	struct wait_stack *stack = value;
+
+	return stack->turn == w->turn ? stack : drop(arg, value);
+}
+
+void wait_stacks_begin(struct wait_stacks *w)
+{
+	map_sweep(&w->kept, drop_old, w);
+	w->turn++;
+}
+
+const struct wait_stack *wait_stacks_find(struct wait_stacks *w, const struct pending_sample *s, uint32_t asid)
+{
+	struct wait_stack *stack = map_get(&w->kept, s->record->tid);
+
+	if (!stack || stack->since_ns != s->wait->since_ns || stack->asid != asid)
+		return NULL;
+	stack->turn = w->turn;
+	return stack;
+}
+
+void wait_stacks_keep(struct wait_stacks *w, const struct pending_sample *s, uint32_t asid, const uint64_t *frames,
+		      uint32_t count, enum walk_end end)
+{
+	struct wait_stack *before = map_del(&w->kept, s->record->tid), *stack;
+	size_t bytes = sizeof(*stack) + count * sizeof(*frames);
+
+	if (before)
+		(void)drop(w, before);
+	stack = w->kept_bytes + bytes > KEPT_BYTES ? NULL : malloc(bytes);
+	if (!stack || map_put(&w->kept, s->record->tid, stack)) {
+		free(stack);
+		return;
+	}
+	*stack = (struct wait_stack){
+		.since_ns = s->wait->since_ns, .asid = asid, .turn = w->turn, .end = end, .count = count
+	};
+	memcpy(stack->frames, frames, count * sizeof(*frames));
+	w->kept_bytes += bytes;
+}
+
+/* --- stacks in memory --- */
+
+/* Does the thread @tid sleep where @regs say? /proc/TID/syscall ends with its sp and pc, or says "running". */
+static bool sleeps_there(uint32_t tid, const struct sample_regs *regs)
+{
+	char path[PROC_PATH_BYTES], text[256], *pc, *sp;
+	AUTO_CLOSE int fd = open(proc_path(path, tid, "syscall"), O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return fd < 0 && errno == EACCES; /* a kernel without that file: it is believed */
+	text[n] = '\0';
+	pc = strrchr(text, ' ');
+	if (!pc)
+		return false;
+	*pc++ = '\0';
+	sp = strrchr(text, ' ');
+	return sp && strtoull(sp, NULL, 16) == regs->regs[REG_SP] && strtoull(pc, NULL, 16) == regs->regs[REG_PC];
+}
+
+bool wait_stacks_read(struct wait_stacks *w, const struct pending_sample *from, bool more, struct asleep_sample *ret)
+{
+	uint64_t addr = from->regs->regs[REG_SP] - RED_ZONE_BYTES;
+	size_t wanted = more ? MOST_BYTES : FEW_BYTES;
+	uint32_t tid = from->record->tid;
+	char path[PROC_PATH_BYTES];
+	AUTO_CLOSE int fd = open(proc_path(path, tid, "mem"), O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	ret->sample = *from;
+	ret->record = *from->record;
+	ret->sample.record = &ret->record;
+	ret->record.flags |= SAMPLE_LIMITED; /* the walk learns nothing from what is not there */
+	if (!w->memory)
+		w->memory = malloc(MOST_BYTES);
+	if (fd < 0 || !w->memory)
+		return false;
+	n = pread(fd, w->memory, wanted, (off_t)addr);
+	metric_add(w->read, 1);
+	if (!sleeps_there(tid, from->regs)) {
+		metric_add(w->gone, 1);
+		return false;
+	}
+	ret->area = (struct stack_area){ addr, n > 0 ? (uint64_t)n : 0, w->memory };
+	ret->sample.areas = &ret->area;
+	ret->sample.area_cnt = n > 0;
+	ret->record.flags = from->record->flags | ((size_t)n == wanted ? SAMPLE_CUT : 0);
+	return true;
+}
