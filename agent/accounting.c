@@ -110,6 +110,25 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	ret->processes = processes_count(a->in.processes);
 }
 
+void agent_kinds_print(struct agent *a, struct buf *out)
+{
+	for (uint32_t i = 0; i < a->kinds.count && a->kinds.count > 1; i++) {
+		const struct session_kind *k = &a->kinds.list[i];
+		struct builder_profile_spec spec = { 0 };
+		struct sample_sum taken, lost;
+
+		k->kind->describe(k, &spec);
+		read_kind(a, i, &taken, &lost);
+		buf_printf(out, "%s: %llu samples taken = %llu delivered + %llu lost", spec.sample_type,
+			   (unsigned long long)taken.samples, (unsigned long long)a->delivered[i].samples,
+			   (unsigned long long)lost.samples);
+		if (!strcmp(spec.sample_unit, "nanoseconds"))
+			buf_printf(out, "; %.3f s = %.3f s + %.3f s", (double)taken.value / 1e9,
+				   (double)a->delivered[i].value / 1e9, (double)lost.value / 1e9);
+		buf_putc(out, '\n');
+	}
+}
+
 void agent_losses_print(struct agent *a, struct buf *out)
 {
 	uint64_t in_kernel[KERNEL_LOSS_MAX];
@@ -195,6 +214,36 @@ static void collect_chains(struct agent *a)
 	}
 }
 
+/* The accounting of each kind. */
+static void collect_kinds(struct agent *a)
+{
+	static const char samples_help[] = "Samples by kind: taken = delivered + lost + pending.",
+			  value_help[] = "The same of the time that samples of waits are of, in nanoseconds.";
+
+	for (uint32_t i = 0; i < a->kinds.count; i++) {
+		const struct session_kind *k = &a->kinds.list[i];
+		struct builder_profile_spec spec = { 0 };
+		struct sample_sum sums[3] = { [1] = a->delivered[i] };
+		static const char *const states[] = { "taken", "delivered", "lost" };
+
+		k->kind->describe(k, &spec);
+		read_kind(a, i, &sums[0], &sums[2]);
+		for (size_t s = 0; s < ARRAY_LEN(sums); s++) {
+			struct buf labels = BUF_EMPTY;
+
+			metrics_label(&labels, "kind", spec.sample_type, strlen(spec.sample_type));
+			metrics_label(&labels, "state", states[s], strlen(states[s]));
+			metric_set(metrics_counter(a->in.metrics, "hearth_kind_samples_total", buf_text(&labels), samples_help),
+				   sums[s].samples);
+			if (!strcmp(spec.sample_unit, "nanoseconds"))
+				metric_set(metrics_counter(a->in.metrics, "hearth_kind_nanoseconds_total",
+							   buf_text(&labels), value_help),
+					   sums[s].value);
+			buf_fini(&labels);
+		}
+	}
+}
+
 static void collect(void *arg)
 {
 	static const char lost_help[] = "Samples lost, by the place that lost them.";
@@ -234,6 +283,7 @@ static void collect(void *arg)
 				   "Samples walked again in user space, by what the kernel's caches did not have.",
 				   a->in.misses[i]);
 	collect_chains(a);
+	collect_kinds(a);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_cpus", NULL, "CPUs sampled now."), stats.cpus);
 }

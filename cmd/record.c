@@ -412,6 +412,7 @@ static int finish(struct recording *r)
 	if (!stats.taken)
 		tell_no_samples(r);
 	session_log_truth(s);
+	session_log_kinds(s);
 	log_info("%s", buf_text(&account));
 	r->has_recorded = !err;
 	return err;

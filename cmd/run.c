@@ -55,6 +55,7 @@ static int profile(struct session *s)
 	err = session_drain(s, page_stop, page);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
+	session_log_kinds(s);
 	session_account(s, &account);
 	log_info("%s", buf_text(&account));
 	return run_err || err ? STATUS_FAILED : STATUS_DONE;

@@ -253,6 +253,7 @@ static int profile(struct live *live)
 	log_hold(false);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
+	session_log_kinds(s);
 	session_account(s, &account);
 	log_info("%s", buf_text(&account));
 	return run_err || err ? STATUS_FAILED : STATUS_DONE;

@@ -287,7 +287,9 @@ static uint64_t missed_by(const struct bpf_program *program)
 
 uint64_t sampler_waits_missed(const struct sampler *s)
 {
-	return s->waits ? missed_by(s->waits->skel->progs.on_switch) : 0;
+	const struct offcpu_bpf *skel = s->waits ? s->waits->skel : NULL;
+
+	return skel ? missed_by(skel->progs.on_switch) + missed_by(skel->progs.on_waking) : 0;
 }
 
 void sampler_waits_count(const struct sampler *s, uint32_t kind, struct sample_sum *taken)

@@ -7,6 +7,7 @@
 
 #include "backend/api/api_call.h"
 #include "backend/http/recent.h"
+#include "backend/query/kinds.h"
 #include "backend/store/store_read.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -345,7 +346,7 @@ int api_status(struct api_call *call)
 	json_key(j, "kinds");
 	json_array_begin(j);
 	if (!err)
-		err = store->read->kinds(store, &everything, write_kind, j);
+		err = kinds_each(store, &everything, write_kind, j);
 	json_array_end(j);
 	write_log(j);
 	write_requests(j);

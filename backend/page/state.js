@@ -102,7 +102,8 @@ export function selection() {
 
 // What things can be grouped by, as [label, text] pairs: @first, then the others, @by among them.
 export function groupings(first, by) {
-  const out = [...first, ["pid", "By process ID"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"]];
+  const waits = /^(off_cpu|runnable)$/.test(state.kind) ? [["syscall.name", "By system call"], ["thread.state", "By state"]] : [];
+  const out = [...first, ...waits, ["pid", "By process ID"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"]];
   return out.some(([label]) => label === by) ? out : [...out, [by, `By ${by}`]];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight over the range, by label; a lane for each further kind of samples. Dragging selects the part of time that all views show.
+// Weight over the range, by label; a lane for each further kind of samples; or the kinds that are time, one above the other. Dragging selects the part of time that all views show.
 // For Diff it selects B, with A before it; there both can be dragged by their names and by their edges.
 import { h, replace, button, select, sized, css } from "./dom.js";
 import { state, set, selection, groupings } from "./state.js";
@@ -10,6 +10,7 @@ import { Tooltip } from "./details.js";
 import { sides, withBefore } from "./sides.js";
 
 const LANE = 16, FOOT = 16, MOST_LANES = 3, GRIP = 5, NAME = 18;
+const STACKED = "kind", STACK = ["samples", "cpu", "runnable", "off_cpu"]; // from the ground up
 
 // Okabe and Ito's colours, which differ for all eyes, softened for areas.
 const AREAS = { light: ["#6fa8dc", "#e6a04b", "#5fb7a3", "#c58ab8", "#8c9be0", "#d98c6a", "#a7b860", "#7cc0dd"],
@@ -73,22 +74,40 @@ export class Timeline {
         const lane = { data: null };
         lane.loader = new Loader((data) => {
           lane.data = data;
-          this.draw();
+          if (state.tby === STACKED) this.render();
+          else this.draw();
         }, () => (lane.data = null));
         this.lanes.set(kind, lane);
       }
       return this.lanes.get(kind).loader.load(address("timeline", { ...params, kind }), force);
     });
-    await Promise.all([this.loader.load(address("timeline", { ...params, by: state.tby, limit: state.tby ? 7 : "" }), force), ...asked]);
+    const by = state.tby === STACKED ? "" : state.tby;
+    await Promise.all([this.loader.load(address("timeline", { ...params, by, limit: by ? 7 : "" }), force), ...asked]);
+  }
+
+  // The kinds that are time, each as a series of nanoseconds: with what was asked for; null where there is but one.
+  stacked() {
+    const all = [this.data, ...[...this.lanes.values()].map((lane) => lane.data)].filter((d) => d && d.weight_ns && d.series.length < 2);
+    if (state.tby !== STACKED || all.length < 2 || all[0] !== this.data) return null;
+    all.sort((a, b) => STACK.indexOf(a.kind.type) - STACK.indexOf(b.kind.type));
+    const series = all.map((d) => ({ value: kindName(d.kind.type), weights: (d.series[0] ? d.series[0].weights : []).map((w) => w * d.weight_ns) }));
+    const total = all.reduce((sum, d) => sum + d.total * d.weight_ns, 0);
+    return { ...this.data, weight_ns: 1, total, series, kind: { type: "runnable", unit: "nanoseconds" } };
+  }
+
+  // What is drawn: the answer, or the stack that was made of several.
+  shown() {
+    return this.stacked() || this.data;
   }
 
   render() {
-    const colors = areaColors(this.data ? this.data.series.map((s) => s.value) : []);
-    const by = groupings([["", "All together"], ["exe", "By executable"]], state.tby);
-    const d = this.data, cut = state.view === "diff" ? null : this.cut();
+    const d = this.shown(), colors = areaColors(d ? d.series.map((s) => s.value) : []);
+    const own = this.app.status && this.app.status.kinds.length > 1 ? [[STACKED, "All kinds of time"]] : [];
+    const by = groupings([["", "All together"], ["exe", "By executable"], ...own], state.tby);
+    const cut = state.view === "diff" ? null : this.cut();
     if (!this.tools.contains(document.activeElement) || document.activeElement.tagName !== "SELECT") {
       replace(this.tools,
-        h("b", null, d ? kindName(d.kind.type) : ""),
+        h("b", null, d ? (d === this.data ? kindName(d.kind.type) : "All time of threads") : ""),
         h("span", { class: "quiet" }, d ? [cores(d.total, d), weight(d.total, d)].filter(Boolean).join(" on average · ") : this.failed || ""),
         select("Timeline by", by, state.tby, (tby) => set({ tby }, true)),
         cut && h("span", { class: "cut" }, h("b", null, span(cut[0], cut[1])), ` ${percent(cut[1] - cut[0], d ? d.to - d.from : 0)} of the range`,
@@ -111,7 +130,7 @@ export class Timeline {
   // --- drawing ---
 
   draw() {
-    const width = this.frame.clientWidth, height = this.frame.clientHeight, d = this.data;
+    const width = this.frame.clientWidth, height = this.frame.clientHeight, d = this.shown();
     if (!width || !height) return;
     const c = sized(this.canvas, width, height);
     c.clearRect(0, 0, width, height);
@@ -305,7 +324,7 @@ export class Timeline {
   }
 
   tell(t, x, y) {
-    const d = this.data, i = Math.floor((t - d.from) / d.step), at = piece(d, d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step));
+    const d = this.shown(), i = Math.floor((t - d.from) / d.step), at = piece(d, d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step));
     const rows = d.series.filter((s) => s.weights[i]).map((s) => [d.series.length > 1 ? s.value || "(none)" : kindName(d.kind.type), [cores(s.weights[i], at), weight(s.weights[i], d)].filter(Boolean).join(" · ")]);
     this.tooltip.text(span(d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step)), rows.length ? rows : [["", "nothing"]], x, y);
   }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backend/query/functions.h"
+#include "backend/query/kinds.h"
 #include "backend/store/store_read.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -134,7 +135,7 @@ static int see_kind(void *arg, const struct store_kind *kind)
 static int read_kind(struct query *q, const struct query_context *ctx, const char *wanted)
 {
 	struct kind_search search = { .q = q, .wanted = wanted && *wanted ? wanted : NULL };
-	int err = ctx->store->read->kinds(ctx->store, &q->sel, see_kind, &search);
+	int err = kinds_each(ctx->store, &q->sel, see_kind, &search);
 
 	if (err)
 		return err;

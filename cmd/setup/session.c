@@ -289,6 +289,20 @@ static void add_undelivered(void *arg, const char *name, const char *labels, uin
 		buf_printf(arg, " (%s)", labels);
 }
 
+void session_log_kinds(struct session *s)
+{
+	AUTO(buf_fini) struct buf lines = BUF_EMPTY;
+	char *rest, *line;
+
+	agent_kinds_print(s->agent, &lines);
+	if (!buf_text(&lines)[0])
+		return;
+	rest = (char *)lines.data;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			log_info("%s", line);
+}
+
 void session_account(struct session *s, struct buf *out)
 {
 	AUTO(buf_fini) struct buf losses = BUF_EMPTY;

@@ -74,6 +74,9 @@ void session_log_undelivered(const struct session *s, int err);
 /* Says in one line how many user stacks are not complete and the chief reason; nothing when all are. */
 void session_log_truth(struct session *s);
 
+/* Says in a line for each kind of samples what became of them; nothing where there is one kind. */
+void session_log_kinds(struct session *s);
+
 /* Appends one line of accounting: taken = delivered + lost, the samples not taken, how many stacks are complete. */
 void session_account(struct session *s, struct buf *out);
 

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Time off the CPUs: threads that wait in known ways, judged by their own clocks and by the kernel's count of what they waited for CPUs;
+# where they wait; nanoseconds taken = delivered + lost; the report of each kind; both forms of the walk.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+gcc -O2 -g -o waits "$TOP/tests/waits/waits.c" -lpthread
+mean_ms=10
+
+# kind_accounted FILE KIND: what was taken of it was delivered or lost, by number and by time
+kind_accounted() {
+	awk -v kind="$2:" '$2 == kind { n++; rest = $12 - $15 - $18; bad = $3 != $7 + $10 || rest > 0.002 || rest < -0.002 }
+		END { exit n != 1 || bad }' "$1" || fail "$2 is not accounted for: $(cat "$1")"
+}
+
+for form in '' --no-bpf-loop; do
+	"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -o x.otlp -- ./waits 3 >truth 2>err || fail "record $form: $(cat err)"
+	if grep -q 'not sampled: this kernel' err; then
+		skip "$(grep 'not sampled: this kernel' err)"
+	fi
+	accounted err
+	kind_accounted err off_cpu
+	kind_accounted err runnable
+	"$HEARTH" convert x.otlp x.otlp.json 2>/dev/null
+	python3 "$TOP/tests/waits/judge.py" x.otlp.json truth $mean_ms || fail "waits are not told as they were ($form): $(cat err)"
+done
+
+# Time on a CPU is what is meant where nothing is said; others are there on request, and all together.
+"$HEARTH" report x.otlp | head -n 1 | grep -q 'of CPU time' || fail "the report begins with $("$HEARTH" report x.otlp | head -n 1)"
+"$HEARTH" report x.otlp --kind off_cpu | grep -q wait_forever || fail "no wait_forever among $("$HEARTH" report x.otlp --kind off_cpu)"
+"$HEARTH" report x.otlp --kind wall --focus wait_burn | head -n 1 | grep -q 'of wall' || fail "no wall time"
+"$HEARTH" report x.otlp --kind off_cpu --format folded | grep -q 'wait_lock;.*;futex' || fail "no futex under wait_lock"
