@@ -49,6 +49,7 @@ bool begins = false; /* threads have no struct wait yet, or an old one */
 __u64 asleep_taken = 0, asleep_value = 0;
 __u64 waits_refused = 0; /* threads for which there was no room */
 
+/* 56 bytes, which with the kernel's pointer before them are a line of the cache. */
 struct wait {
 	__u64 since_ns; /* off the CPU since then; 0: on a CPU, or not wanted */
 	__u64 told_ns;	/* up to then it has been told: since_ns, or when tell_asleep told it last */
@@ -56,6 +57,7 @@ struct wait {
 	__u64 value;	/* of the sleep, which has ended and was chosen; else 0 */
 	__u32 state;	/* enum wait_state */
 	__u32 pad;
+	struct draw sleeps, queues; /* of its short sleeps; of its short waits for a CPU */
 };
 
 struct {
@@ -96,6 +98,11 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } self_interrupts SEC(".maps");
+
+static __always_inline __u32 draw_random(void)
+{
+	return bpf_get_prandom_u32();
+}
 
 static __always_inline struct wait *wait_of(struct task_struct *task)
 {
@@ -147,9 +154,11 @@ static __always_inline bool is_idle_kernel_thread(struct task_struct *task, __u3
 	return !(state & STATE_UNINTERRUPTIBLE) || state & STATE_IDLE;
 }
 
-static __always_inline __u64 draw(__u64 ns)
+/* Is anything filtered? Constants, so that nothing is asked for where nothing is. */
+static __always_inline bool filters(void)
 {
-	return draw_interval(ns, cfg_mean_ns, bpf_get_prandom_u32());
+	return cfg_filter_pids || cfg_filter_tids || cfg_no_kernel || cfg_min_age_ns || cfg_uid_cnt || cfg_filter_comm ||
+	       cfg_cgroup_cnt;
 }
 
 /* The counters that programs of the scheduler use, which interrupt nobody: those of the lowest level. */
@@ -218,7 +227,7 @@ static __always_inline void begin_wait(struct task_struct *task, __u32 state, __
 			bpf_map_delete_elem(&wait_table, &tid);
 		return;
 	}
-	if (is_idle_kernel_thread(task, state) || !passes(bpf_get_current_pid_tgid()))
+	if (is_idle_kernel_thread(task, state) || (filters() && !passes(bpf_get_current_pid_tgid())))
 		return;
 	w->state = wait_state_of(state);
 	w->woken_ns = state ? 0 : now_ns;
@@ -239,7 +248,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 		return;
 	/* One that was not woken since was woken before it was off its CPU. */
 	woken_ns = w->woken_ns ? w->woken_ns : w->told_ns;
-	runnable_value = draw(now_ns - woken_ns);
+	runnable_value = draw_interval(&w->queues, now_ns - woken_ns, cfg_mean_ns);
 	wanted->wait.since_ns = w->since_ns;
 	w->since_ns = 0;
 	if (!runnable_value && !w->value)
@@ -288,7 +297,7 @@ int on_waking(__u64 *ctx)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	w->woken_ns = now_ns;
-	w->value = draw(now_ns - w->told_ns);
+	w->value = draw_interval(&w->sleeps, now_ns - w->told_ns, cfg_mean_ns);
 	return 0;
 }
 
@@ -302,7 +311,9 @@ int on_new_thread(__u64 *ctx)
 		__sync_fetch_and_add(&waits_refused, 1);
 		return 0;
 	}
-	if (!passes(bpf_get_current_pid_tgid()))
+	draw_begin(&w->sleeps, cfg_mean_ns);
+	draw_begin(&w->queues, cfg_mean_ns);
+	if (filters() && !passes(bpf_get_current_pid_tgid()))
 		return 0;
 	w->state = WAIT_WOKEN;
 	w->value = 0;
@@ -444,6 +455,8 @@ static __always_inline void begin_thread(struct task_struct *task)
 		return;
 	}
 	w->since_ns = 0;
+	draw_begin(&w->sleeps, cfg_mean_ns);
+	draw_begin(&w->queues, cfg_mean_ns);
 	state = state_of(task);
 	if (task->on_cpu || state & STATE_DEAD || is_idle_kernel_thread(task, state) || !task_passes(task) || cfg_uid_cnt ||
 	    cfg_cgroup_cnt || cfg_filter_comm || cfg_min_age_ns)

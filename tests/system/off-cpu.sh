@@ -14,7 +14,7 @@ kind_accounted() {
 }
 
 for form in '' --no-bpf-loop; do
-	"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -o x.otlp -- ./waits 3 >truth 2>err || fail "record $form: $(cat err)"
+	"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -o x.otlp -- ./waits 2 >truth 2>err || fail "record $form: $(cat err)"
 	if grep -q 'not sampled: this kernel' err; then
 		skip "$(grep 'not sampled: this kernel' err)"
 	fi

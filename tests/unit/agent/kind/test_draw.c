@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The draw of intervals of time (bpf/draw.h): their sum comes out right whatever their lengths are. */
+/* The draw of intervals of time (bpf/draw.h): their sums come out right whatever their lengths and their pattern are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,68 +11,100 @@
 #include "base/cleanup.h"
 #include "bpf/draw.h"
 
-enum { SEEDS = 50 };
+enum { SEEDS = 50, MAX_STEPS = 6 };
 
 #define US 1000ull
 #define MS 1000000ull
 #define S  1000000000ull
 
-static const uint64_t means[] = { 1 * MS, 50 * MS, 4 * S };
+static uint64_t random_state;
 
 /* Marsaglia's xorshift64*: 32 bits that are equally distributed, as bpf_get_prandom_u32() gives them. */
-static uint32_t next_random(uint64_t *state)
+static __u32 draw_random(void)
 {
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return (uint32_t)(*state * 0x2545F4914F6CDD1Dull >> 32);
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (__u32)(random_state * 0x2545F4914F6CDD1Dull >> 32);
 }
 
 /* One that is as long as the mean, or longer, counts for just what it is. */
 static void test_long(void **state)
 {
-	uint64_t random = 1;
+	static const uint64_t means[] = { 1 * US, 1 * MS, 50 * MS, DRAW_MOST_NS };
+	struct draw d;
 
 	(void)state;
-	for (size_t m = 0; m < ARRAY_LEN(means); m++)
+	random_state = 1;
+	for (size_t m = 0; m < ARRAY_LEN(means); m++) {
+		draw_begin(&d, means[m]);
+		assert_true((uint64_t)d.left_ns + d.rest_ns == means[m]);
 		for (int i = 0; i < 1000; i++) {
-			assert_int_equal(draw_interval(means[m], means[m], next_random(&random)), means[m]);
-			assert_int_equal(draw_interval(10 * S, means[m], next_random(&random)), 10 * S);
-			assert_int_equal(draw_interval(86400 * S, means[m], UINT32_MAX), 86400 * S);
+			uint64_t value = draw_interval(&d, means[m] - 1, means[m]);
+
+			assert_true(value == 0 || value == means[m] || value == 2 * means[m]);
+			assert_int_equal(draw_interval(&d, means[m], means[m]), means[m]);
+			assert_int_equal(draw_interval(&d, 86400 * S, means[m]), 86400 * S);
 		}
-	assert_int_equal(draw_interval(DRAW_MOST_NS - 1, DRAW_MOST_NS, 0), DRAW_MOST_NS);
-	assert_int_equal(draw_interval(0, 50 * MS, 0), 0);
-	assert_int_equal(draw_interval(1, 50 * MS, 0), 50 * MS);
-	assert_int_equal(draw_interval(50 * MS - 1, 50 * MS, UINT32_MAX), 0);
+	}
+	draw_begin(&d, 50 * MS);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(draw_interval(&d, 0, 50 * MS), 0);
 }
 
-/* A thread's intervals, of which one length takes as long as any other: the sums of many runs have the right mean. */
+/* A thread's waits, again and again: each place in its program that waits has the sum that it took, in the mean of many
+ * runs. */
+static const struct {
+	const char *name;
+	uint64_t mean_ns;
+	uint64_t waits[MAX_STEPS]; /* of one turn, each at a place of its own */
+} patterns[] = {
+	{ "10 us", 2 * MS, { 10 * US } },
+	{ "130 us", 2 * MS, { 130 * US } },
+	{ "1 ms", 50 * MS, { 1 * MS } },
+	{ "7 ms", 50 * MS, { 7 * MS } },
+	{ "49 ms", 50 * MS, { 49 * MS } },
+	{ "50 ms", 50 * MS, { 50 * MS } },
+	{ "10 s", 50 * MS, { 10 * S } },
+	{ "turns that divide the mean", 50 * MS, { 1 * MS, 1 * MS, 3 * MS, 5 * MS } },
+	{ "short and nearly the mean", 50 * MS, { 2 * MS, 48 * MS } },
+	{ "of all lengths", 50 * MS, { 10 * US, 300 * US, 2 * MS, 20 * MS, 333 * MS, 10 * S } },
+};
+
+static void run(size_t pattern, double sums[MAX_STEPS], uint64_t turns, uint64_t seed)
+{
+	const uint64_t *waits = patterns[pattern].waits, mean_ns = patterns[pattern].mean_ns;
+	struct draw d;
+
+	random_state = seed * 0x9E3779B97F4A7C15ull;
+	draw_begin(&d, mean_ns);
+	for (uint64_t i = 0; i < turns; i++)
+		for (int k = 0; k < MAX_STEPS && waits[k]; k++)
+			sums[k] += (double)draw_interval(&d, waits[k], mean_ns);
+}
+
 static void test_bias(void **state)
 {
-	static const uint64_t lengths[] = { 10 * US, 130 * US, 1 * MS, 7 * MS, 49 * MS, 50 * MS, 333 * MS, 1 * S, 10 * S };
-	const double samples_a_run = 8000; /* so the mean of all runs has a deviation of 0.16 % */
-
 	(void)state;
-	for (size_t l = 0; l < ARRAY_LEN(lengths); l++) {
-		uint64_t mean_ns = lengths[l] < MS ? 2 * MS : 50 * MS;
-		double chance = lengths[l] < mean_ns ? (double)lengths[l] / (double)mean_ns : 1;
-		uint64_t count = (uint64_t)(samples_a_run / chance), truth = count * lengths[l];
-		double sum = 0, samples = 0;
+	for (size_t p = 0; p < ARRAY_LEN(patterns); p++) {
+		const uint64_t *waits = patterns[p].waits, mean_ns = patterns[p].mean_ns;
+		double sums[MAX_STEPS] = { 0 };
+		uint64_t turn_ns = 0, turns;
 
-		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-			uint64_t random = seed * 0x9E3779B97F4A7C15ull;
+		for (int k = 0; k < MAX_STEPS; k++)
+			turn_ns += waits[k] < mean_ns ? waits[k] : 0;
+		turns = turn_ns ? 8000 * mean_ns / turn_ns : 100; /* 8,000 samples of short waits a run */
+		for (uint64_t seed = 1; seed <= SEEDS; seed++)
+			run(p, sums, turns, seed);
+		for (int k = 0; k < MAX_STEPS && waits[k]; k++) {
+			double truth = (double)waits[k] * (double)turns * SEEDS, off = sums[k] / truth - 1;
+			/* The bound is 1 % where there are samples enough for it, else 4 deviations of what there is. */
+			double samples = waits[k] < mean_ns ? truth / (double)mean_ns : 1e9,
+			       most = samples > 160000 ? 0.01 : 4 / __builtin_sqrt(samples);
 
-			for (uint64_t i = 0; i < count; i++) {
-				uint64_t value = draw_interval(lengths[l], mean_ns, next_random(&random));
-
-				sum += (double)value;
-				samples += value > 0;
-			}
+			print_message("%-28s %10.3f ms: %+.3f %%\n", patterns[p].name, (double)waits[k] / MS, 100 * off);
+			assert_true(off > -most && off < most);
 		}
-		print_message("%9.2f ms: %+.3f %% of the truth, %.0f samples a run\n", (double)lengths[l] / MS,
-			      100 * (sum / SEEDS / (double)truth - 1), samples / SEEDS);
-		assert_true(sum / SEEDS > 0.99 * (double)truth && sum / SEEDS < 1.01 * (double)truth);
-		assert_true(samples / SEEDS < 1.01 * samples_a_run);
 	}
 }
 
