@@ -233,11 +233,12 @@ static void collect_kinds(struct agent *a)
 
 			metrics_label(&labels, "kind", spec.sample_type, strlen(spec.sample_type));
 			metrics_label(&labels, "state", states[s], strlen(states[s]));
-			metric_set(metrics_counter(a->in.metrics, "hearth_kind_samples_total", buf_text(&labels), samples_help),
-				   sums[s].samples);
+			metric_set(
+				metrics_counter(a->in.metrics, "hearth_kind_samples_total", buf_text(&labels), samples_help),
+				sums[s].samples);
 			if (!strcmp(spec.sample_unit, "nanoseconds"))
-				metric_set(metrics_counter(a->in.metrics, "hearth_kind_nanoseconds_total",
-							   buf_text(&labels), value_help),
+				metric_set(metrics_counter(a->in.metrics, "hearth_kind_nanoseconds_total", buf_text(&labels),
+							   value_help),
 					   sums[s].value);
 			buf_fini(&labels);
 		}

@@ -73,8 +73,8 @@ struct agent_stats {
 };
 void agent_stats_read(struct agent *a, struct agent_stats *ret);
 
-/* Appends a line for each kind of samples, where there are several: "off_cpu: N samples taken = N delivered + N lost", and of
- * kinds whose samples have a length of time, the same of that. */
+/* Appends a line for each kind of samples, where there are several: "off_cpu: N samples taken = N delivered + N lost", and
+ * of kinds whose samples have a length of time, the same of that. */
 void agent_kinds_print(struct agent *a, struct buf *out);
 
 /* Appends one "name count" pair for each loss that is not 0, comma separated. */

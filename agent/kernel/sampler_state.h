@@ -55,7 +55,7 @@ struct sampler {
 	uint32_t kind_cnt;
 	bool enabled, tail_form;
 	struct chain_programs chains[RUNTIME_ID_MAX];
-	unsigned log_level; /* of the verifier's word on them */
+	unsigned log_level;  /* of the verifier's word on them */
 	struct waits *waits; /* time off the CPUs (sampler_waits.h); NULL: not wanted, or not possible here */
 	uint64_t malformed;
 	uint32_t seq;
