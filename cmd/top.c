@@ -99,6 +99,8 @@ static int open_summary(struct live *live)
 		.link = write_link,
 		.link_arg = live,
 		.metrics = live->session.metrics,
+		.has_waits = live->config.off_cpu,
+		.kind = live->config.live_kind,
 	};
 	int err = sink_summary_new(&options, &live->summary);
 

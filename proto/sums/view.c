@@ -76,8 +76,8 @@ int view_match(struct view *v, enum view_pattern which, const char *expression, 
 int view_kind(struct view *v, const char *type)
 {
 	free(v->kind);
-	v->kind = strdup(type);
-	return v->kind ? 0 : -ENOMEM;
+	v->kind = type ? strdup(type) : NULL;
+	return v->kind || !type ? 0 : -ENOMEM;
 }
 
 bool view_gave_up(const struct view *v, enum view_pattern which)

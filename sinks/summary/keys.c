@@ -118,6 +118,20 @@ static void begin_anew(struct summary *s)
 	s->now = (struct summary_shown){ 0 };
 }
 
+/* On to the next kind of time. 0 or -ENOMEM. */
+static int next_kind(struct summary *s)
+{
+	static const char *const kinds[] = { "samples", "off_cpu", "runnable", VIEW_WALL };
+	size_t at = 0;
+
+	if (!s->options.has_waits)
+		return 0;
+	while (s->kind && at < ARRAY_LEN(kinds) && strcmp(s->kind, kinds[at]) != 0)
+		at++;
+	begin_anew(s);
+	return summary_choose_kind(s, kinds[(at + 1) % ARRAY_LEN(kinds)]) || summary_freeze(s, false) ? -ENOMEM : 0;
+}
+
 static void press_letter(struct summary *s, int key)
 {
 	switch (key) {
@@ -198,6 +212,8 @@ static int press(struct summary *s, int key)
 	case 'z':
 	case ' ':
 		return summary_freeze(s, !s->is_frozen) || summary_refresh_expanded(s) ? -ENOMEM : 0;
+	case 'w':
+		return next_kind(s);
 	case 'c':
 		begin_anew(s);
 		return summary_freeze(s, false) || summary_refresh_expanded(s) ? -ENOMEM : 0;

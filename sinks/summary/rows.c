@@ -226,6 +226,7 @@ static int add_callers(struct summary *s, const struct summary_shown *shown, dou
 	if (err)
 		return err;
 	end = s->line_cnt + EXPANDED_LINES;
+	tree_view(tree, s->all);
 	tree_callers(tree, s->expanded_name, s->expanded_module, EXPANDED_DEPTH);
 	for (uint32_t i = 0; i < shown->profile_cnt && !err; i++)
 		err = tree_add(tree, shown->profiles[i]);
@@ -257,8 +258,8 @@ static int add_functions(struct summary *s, const struct summary_shown *shown, d
 	uint32_t count = 0;
 	int err = top ? 0 : -ENOMEM;
 
-	if (!err && s->show == SHOW_PROCESSES)
-		top_view(top, s->by_process);
+	if (!err)
+		top_view(top, s->show == SHOW_PROCESSES ? s->by_process : s->all);
 	for (uint32_t i = 0; i < shown->profile_cnt && !err; i++)
 		err = top_add(top, shown->profiles[i]);
 	rows = err ? NULL : top_rows(top, &count);

@@ -63,7 +63,8 @@ struct summary {
 	struct summary_options options;
 	struct top *tops[SHOW_COUNT];
 	struct top *by_owner; /* functions of each process */
-	struct view *by_process;
+	struct view *all, *by_process; /* of the kind of samples that is shown */
+	const char *kind;	       /* that; NULL: the first that comes */
 	struct owner *owners; /* by name and module */
 	uint32_t owner_cnt;
 	struct buf owner_texts;
@@ -114,6 +115,9 @@ int summary_name_owners(struct summary *s);
 
 /* The process that the function of @row takes its time in, "nginx (812)", "cc1 ×36 +2"; "" when it is not known. */
 const char *summary_owner(const struct summary *s, const struct top_row *row);
+
+/* Shows @kind (static) from now on; what was counted is forgotten. 0 or -ENOMEM. */
+int summary_choose_kind(struct summary *s, const char *kind);
 
 /* The whole screen into s->screen. 0 or -ENOMEM. */
 int summary_draw(struct summary *s);

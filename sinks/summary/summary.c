@@ -209,6 +209,7 @@ static void summary_free(struct sink *sink)
 	for (int i = 0; i < SHOW_COUNT; i++)
 		top_free(s->tops[i]);
 	top_free(s->by_owner);
+	view_free(s->all);
 	view_free(s->by_process);
 	free(s->owners);
 	buf_fini(&s->owner_texts);
@@ -228,20 +229,28 @@ static int make_tables(struct summary *s)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 
+	s->all = view_new();
 	s->by_process = view_new();
 	s->by_owner = top_new();
-	if (!s->by_process || !s->by_owner || view_group(s->by_process, "process", &error))
+	if (!s->all || !s->by_process || !s->by_owner || view_group(s->by_process, "process", &error))
 		return -ENOMEM;
 	for (int i = 0; i < SHOW_COUNT; i++) {
 		s->tops[i] = top_new();
 		if (!s->tops[i])
 			return -ENOMEM;
+		top_view(s->tops[i], s->all);
 	}
 	top_count(s->tops[SHOW_MODULES], TOP_MODULES);
 	top_count(s->tops[SHOW_PROCESSES], TOP_GROUPS);
 	top_view(s->tops[SHOW_PROCESSES], s->by_process);
 	top_view(s->by_owner, s->by_process);
-	return 0;
+	return summary_choose_kind(s, s->options.kind);
+}
+
+int summary_choose_kind(struct summary *s, const char *kind)
+{
+	s->kind = kind;
+	return view_kind(s->all, kind) || view_kind(s->by_process, kind) ? -ENOMEM : 0;
 }
 
 int sink_summary_new(const struct summary_options *options, struct sink **ret)
