@@ -175,7 +175,8 @@ struct summary_options {
 	void (*link)(void *arg, const char *name, const char *module, struct buf *url);
 	void *link_arg;
 	struct metrics *metrics; /* where it says what memory it takes; may be NULL */
-	/* Profiles of time off the CPUs come, too: a key chooses what is shown. @kind: at first, as for view_kind(); may be NULL.
+	/* Profiles of time off the CPUs come, too: a key chooses what is shown. @kind: at first, as for view_kind(); may be
+	 * NULL.
 	 */
 	bool has_waits;
 	const char *kind;

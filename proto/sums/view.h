@@ -33,8 +33,8 @@ int view_match(struct view *v, enum view_pattern which, const char *expression, 
  * all. */
 bool view_gave_up(const struct view *v, enum view_pattern which);
 
-/* Takes samples of the type @type alone (NULL: any, as at first); or of VIEW_WALL: time on a CPU, off_cpu and runnable together, in nanoseconds. 0 or
- * -ENOMEM. */
+/* Takes samples of the type @type alone (NULL: any, as at first); or of VIEW_WALL: time on a CPU, off_cpu and runnable
+ * together, in nanoseconds. 0 or -ENOMEM. */
 #define VIEW_WALL "wall"
 int view_kind(struct view *v, const char *type);
 

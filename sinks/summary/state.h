@@ -62,10 +62,10 @@ struct summary {
 	struct sink sink;
 	struct summary_options options;
 	struct top *tops[SHOW_COUNT];
-	struct top *by_owner; /* functions of each process */
+	struct top *by_owner;	       /* functions of each process */
 	struct view *all, *by_process; /* of the kind of samples that is shown */
 	const char *kind;	       /* that; NULL: the first that comes */
-	struct owner *owners; /* by name and module */
+	struct owner *owners;	       /* by name and module */
 	uint32_t owner_cnt;
 	struct buf owner_texts;
 	struct buf screen;

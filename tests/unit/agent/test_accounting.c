@@ -133,8 +133,8 @@ static int make(void **state)
 	memset(&half, 0, sizeof(half));
 	agent = (struct agent){ .in.metrics = metrics_new() };
 	agent.kinds.count = 2;
-	agent.kinds.list[0] = (struct session_kind){ .kind = &kind_cpu, .what.freq_hz = 20 };
-	agent.kinds.list[1] = (struct session_kind){ .kind = &kind_cpu, .what.period = 1 };
+	agent.kinds.list[0] = (struct session_kind){ .kind = &kind_cpu, .event = "samples", .what.freq_hz = 20 };
+	agent.kinds.list[1] = (struct session_kind){ .kind = &kind_off_cpu, .event = "off-cpu", .what.period = 50000000 };
 	return !agent.in.metrics || processes_new(NULL, &agent.in.processes) || pending_new(1, &agent.in.pending);
 }
 
@@ -183,6 +183,28 @@ static void test_sums(void **state)
 	assert_string_equal(buf_text(&text), "ring full 6, thread went on 1, out of memory 7, refused by the sink 6");
 }
 
+/* A line for each kind; of waits the time, too, which adds up as the samples do. */
+static void test_kinds(void **state)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	(void)state;
+	half.kinds[0].taken.samples = 12;
+	half.kinds[1].taken = (struct sample_sum){ 9, 4500000000 };
+	half.kinds[1].lost[KERNEL_LOSS_LIMIT] = (struct sample_sum){ 1, 250000000 };
+	agent.in.lost[LOSS_MEMORY][1] = (struct sample_sum){ 2, 1000000000 };
+	agent.delivered[0].samples = 12;
+	agent.delivered[1] = (struct sample_sum){ 6, 3250000000 };
+	agent_kinds_print(&agent, &text);
+	assert_string_equal(buf_text(&text),
+			    "samples: 12 samples taken = 12 delivered + 0 lost\n"
+			    "off_cpu: 9 samples taken = 6 delivered + 3 lost; 4.500 s = 3.250 s + 1.250 s\n");
+	agent.kinds.count = 1;
+	buf_reset(&text);
+	agent_kinds_print(&agent, &text);
+	assert_int_equal(text.len, 0);
+}
+
 /* An estimate that never goes back. */
 static void test_not_sampled(void **state)
 {
@@ -206,6 +228,8 @@ static void test_metrics(void **state)
 		"\nhearth_samples_lost_total{reason=\"malformed record\"} 8\n",
 		"\nhearth_bpf_events_total{event=\"of these on an idle CPU\"} 6\n",
 		"\nhearth_unknown_sections_total 0\n",
+		"\nhearth_kind_samples_total{kind=\"off_cpu\",state=\"taken\"} 40\n",
+		"\nhearth_kind_nanoseconds_total{kind=\"off_cpu\",state=\"taken\"} 77\n",
 		"\nhearth_kernel_map_bytes 123\n",
 		"\nhearth_script_frames_total{runtime=\"python\"} 12\n",
 		"\nhearth_script_frames_unknown_total{runtime=\"python\"} 3\n",
@@ -222,7 +246,7 @@ static void test_metrics(void **state)
 	agent.in.chains[RUNTIME_PYTHON] = (struct chain_counts){ .frames = 12, .unknown_objects = 3 };
 	agent.in.chains[RUNTIME_PERL] = (struct chain_counts){ .unplaced_segments = 4, .ends[CHAIN_END_TORN] = 6 };
 	agent.in.chains[RUNTIME_PHP].malformed_objects = 5;
-	half.kinds[1].taken.samples = 40;
+	half.kinds[1].taken = (struct sample_sum){ 40, 77 };
 	half.kinds[1].lost[KERNEL_LOSS_RING].samples = 1;
 	agent.delivered[1].samples = 30;
 	agent.in.lost[LOSS_MALFORMED][0].samples = 8;
@@ -240,15 +264,16 @@ static void test_description(void **state)
 
 	(void)state;
 	agent_describe(&agent, &text);
-	assert_non_null(strstr(buf_text(&text),
-			       ", 4 CPUs, 20 Hz, a sample each event, 0 processes, walk by bpf_loop, 1 ring of "
-			       "1024 KB"));
+	assert_non_null(strstr(buf_text(&text), ", 4 CPUs, 20 Hz, waits of 50 ms and longer, shorter ones by chance, 0 "
+						"processes, walk by bpf_loop, 1 ring of "
+						"1024 KB"));
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sums, make, destroy),
+		cmocka_unit_test_setup_teardown(test_kinds, make, destroy),
 		cmocka_unit_test_setup_teardown(test_not_sampled, make, destroy),
 		cmocka_unit_test_setup_teardown(test_metrics, make, destroy),
 		cmocka_unit_test_setup_teardown(test_description, make, destroy),
