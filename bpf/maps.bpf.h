@@ -140,7 +140,7 @@ struct memo_frame {
 };
 
 /* State of copying a sample's stacks into chunk records. */
-enum { MAX_COPIES = 6 };
+enum { MAX_COPIES = 6, COPIES_ROOM = 8 /* a power of two, for a masked index */ };
 
 struct stack_copy {
 	__u64 sp;	  /* of the stack */
@@ -154,7 +154,7 @@ struct stack_copy {
 	__u32 scan_bytes; /* place in the window in the search for a signal frame; addr and fp have the result */
 	struct {
 		__u64 start, end;
-	} done[MAX_COPIES];
+	} done[COPIES_ROOM];
 };
 
 /* Facts that Go's runtime has about the thread (bpf/stacks.bpf.h); all 0 in other programs. */

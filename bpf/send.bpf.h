@@ -117,6 +117,7 @@ static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 
 				break;
 	}
 	if (at < MAX_COPIES) {
+		at = masked(at, COPIES_ROOM - 1);
 		copy->done[at].start = start;
 		copy->done[at].end = copy->addr;
 		copy->copies = at + 1;

@@ -80,6 +80,21 @@ for form in '' --no-bpf-loop; do
 	}
 done
 
+# Where a command sleeps: for as long as it does, in the system call that it does it by.
+for form in '' --no-bpf-loop; do
+	"$build/hearth" record $insist $form --off-cpu -F 99 -o waits.otlp -- sleep 2 2>err || {
+		cat err
+		echo "hearth record --off-cpu $form: fails"
+		exit 1
+	}
+	"$build/hearth" report waits.otlp --kind off_cpu --focus nanosleep >waits
+	grep -q '^[0-9]* samples\?, [12]\.[0-9] s of off_cpu' waits && grep -q _start waits || {
+		cat err waits
+		echo "hearth record --off-cpu $form: not the 2 seconds that a command sleeps"
+		exit 1
+	}
+done
+
 "$build/hearth" record $insist -F 99 -d 7 -o vm.otlp 2>err &
 recorder=$!
 for _ in $(seq 600); do
