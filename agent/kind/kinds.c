@@ -10,12 +10,15 @@
 #define KIND_ADDRESS(name) &name,
 static const struct kind *const all[] = { KINDS(KIND_ADDRESS) };
 
-/* A wait of as long as the time between two samples on a CPU counts as much as one of these. */
+/* A wait of as long as the time between two samples on a CPU counts as much as one of these. Nobody means so short ones as
+ * the highest frequencies have. */
 static uint64_t mean_ns(const struct agent_config *config, const struct sampled *event)
 {
 	if (config->off_cpu_ns != OFF_CPU_USUAL)
 		return config->off_cpu_ns;
-	return event->freq_hz ? NSEC_PER_SEC / event->freq_hz : DRAW_USUAL_NS;
+	if (event->period || !event->freq_hz)
+		return DRAW_USUAL_NS;
+	return event->freq_hz < 1000 ? NSEC_PER_SEC / event->freq_hz : NSEC_PER_MSEC;
 }
 
 static void add_waits(const struct agent_config *config, struct session_kinds *ret)

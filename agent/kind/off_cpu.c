@@ -44,7 +44,8 @@ static void describe_runnable(const struct session_kind *k, struct builder_profi
 
 static void print(const struct session_kind *k, struct buf *out)
 {
-	buf_printf(out, "waits of %g ms and longer, shorter ones by chance", (double)k->what.period / (double)NSEC_PER_MSEC);
+	buf_printf(out, "waits of %.3g ms and longer, shorter ones by chance",
+		   (double)k->what.period / (double)NSEC_PER_MSEC);
 }
 
 /* Many threads wait at once, but for each of them alone the mean bounds how often it is sampled. */

@@ -91,6 +91,38 @@ static void test_defaults(void **state)
 	assert_non_null(strstr(err.message, "cpu-clock"));
 }
 
+/* Time off the CPUs comes in two kinds beside that of the event. */
+static void test_waits(void **state)
+{
+	const struct agent_config given = { .freq_hz = 100, .off_cpu_ns = 7000000 },
+				  usual = { .freq_hz = 100, .off_cpu_ns = OFF_CPU_USUAL },
+				  by_period = { .event = "page-faults", .period = 3, .off_cpu_ns = OFF_CPU_USUAL };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct builder_profile_spec spec = { 0 };
+	struct session_kinds kinds;
+	struct agent_error err = { "" };
+
+	(void)state;
+	assert_int_equal(kinds_choose(&given, &kinds, &err), 0);
+	assert_int_equal(kinds.count, 3);
+	assert_ptr_equal(kinds.list[0].kind, &kind_cpu);
+	assert_ptr_equal(kinds.list[1].kind, &kind_off_cpu);
+	assert_ptr_equal(kinds.list[2].kind, &kind_runnable);
+	assert_int_equal(kinds.list[1].what.period, 7000000);
+	kinds_print(&kinds, &text);
+	assert_string_equal(buf_text(&text), "100 Hz, waits of 7 ms and longer, shorter ones by chance");
+	for (int i = 1; i < 3; i++) {
+		kinds.list[i].kind->describe(&kinds.list[i], &spec);
+		assert_string_equal(spec.sample_type, i == 1 ? "off_cpu" : "runnable");
+		assert_string_equal(spec.sample_unit, "nanoseconds");
+		assert_true(!*spec.period_type && !*spec.period_unit && !spec.period);
+	}
+	assert_int_equal(kinds_choose(&usual, &kinds, &err), 0);
+	assert_int_equal(kinds.list[1].what.period, 10000000);
+	assert_int_equal(kinds_choose(&by_period, &kinds, &err), 0);
+	assert_int_equal(kinds.list[1].what.period, 50000000);
+}
+
 /* By hand: where tracepoints cannot be read none can be chosen. */
 static void test_tracepoint(void **state)
 {
@@ -321,6 +353,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_tracepoint),
 		cmocka_unit_test_setup_teardown(test_two_kinds, make, destroy),
 		cmocka_unit_test_setup_teardown(test_frames, make, destroy),

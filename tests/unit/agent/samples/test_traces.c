@@ -207,6 +207,36 @@ static void test_events(void **state)
 	assert_memory_equal(e->comm, "sixteen bytes ab", COMM_BYTES);
 }
 
+/* A sleep with the wait for a CPU behind it: one stack, two samples. The first kernel frame is a return address, too. */
+static void test_waits(void **state)
+{
+	static const uint64_t user[] = { 0x10010 | FRAME_EXACT };
+	const struct wait_info wait = { .since_ns = 5, .state = WAIT_UNINTERRUPTIBLE, .syscall = 17 };
+	struct sample_record record = { .hdr = { .time_ns = 10 }, .tid = 99, .kind = 1 };
+	const struct pending_sample sample = {
+		.record = &record, .value = 250, .wait = &wait, .kernel = kernel, .kernel_cnt = 2
+	};
+	struct pending_sample on_cpu = sample;
+	const struct trace_event *e;
+
+	(void)state;
+	assert_int_equal(traces_add_more(t, 2, 1), -ENOMEM); /* of what? */
+	assert_int_equal(traces_add(t, process, &sample, user, 1, END_ROOT), 0);
+	assert_int_equal(traces_add_more(t, 2, 70), 0);
+	assert_int_equal(traces_event_count(t), 2);
+	assert_int_equal(process->refs, 3);
+	e = traces_events(t);
+	assert_true(e[0].kind == 1 && e[0].value == 250 && e[0].wait == WAIT_UNINTERRUPTIBLE + 1 && e[0].syscall == 17);
+	assert_true(e[1].kind == 2 && e[1].value == 70 && e[1].wait == WAIT_WOKEN + 1 && e[1].tid == 99);
+	assert_true(e[0].trace == e[1].trace && e[0].process == e[1].process);
+	assert_int_equal(frame_of(0, 0)->addr, kernel[0] - 1);
+	on_cpu.wait = NULL;
+	assert_int_equal(traces_add(t, process, &on_cpu, user, 1, END_ROOT), 0);
+	e = traces_events(t);
+	assert_true(!e[2].wait && e[2].trace != e[0].trace);
+	assert_int_equal(frame_of(e[2].trace, 0)->addr, kernel[0]);
+}
+
 /* Many distinct stacks, each found again; the deepest that may be; none deeper. */
 static void test_many(void **state)
 {
@@ -255,6 +285,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sharing, make, destroy),
 		cmocka_unit_test_setup_teardown(test_references, make, destroy),
 		cmocka_unit_test_setup_teardown(test_events, make, destroy),
+		cmocka_unit_test_setup_teardown(test_waits, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
 	};
 

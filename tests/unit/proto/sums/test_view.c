@@ -137,6 +137,55 @@ static void test_patterns(void **state)
 	}
 }
 
+/* Samples of two types: time on a CPU where nobody asks, whichever comes first; each for itself; and all as time. */
+static void test_kinds(void **state)
+{
+	static const struct builder_profile_spec waits = { "s", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 },
+						 bytes = { "s", "1", "space", "bytes", "", "", 0, NULL, 0 };
+	const uint64_t cpu_ns = 2 * (uint64_t)text_cpu_spec.period;
+	char wall[64];
+	const struct {
+		const char *kind, *folded;
+		uint64_t other_events, ns;
+	} cases[] = {
+		{ NULL, "run 2\n", 2, cpu_ns },
+		{ "samples", "run 2\n", 0, cpu_ns },
+		{ "off_cpu", "wait 500\n", 0, 500 },
+		{ "space", "take 7\n", 0, 0 },
+		{ "runnable", "", 0, 0 },
+		{ VIEW_WALL, wall, 0, cpu_ns + 500 },
+	};
+	struct builder *b = builder_new();
+	uint32_t resource = builder_resource(b, NULL, 0);
+	char names[][10] = { "wait@app", "run@app", "take@app" };
+	int32_t frames[] = { text_frame(b, names[0]), text_frame(b, names[1]), text_frame(b, names[2]) };
+	struct profiles *p;
+
+	(void)state;
+	snprintf(wall, sizeof(wall), "run %llu\nwait 500\n", (unsigned long long)cpu_ns);
+	builder_event(b, builder_profile(b, resource, &waits), builder_stack(b, &frames[0], 1), NULL, 0, 0, 5, true, 500);
+	for (uint64_t i = 0; i < 2; i++)
+		builder_event(b, builder_profile(b, resource, &text_cpu_spec), builder_stack(b, &frames[1], 1), NULL, 0, 0,
+			      5 + i, false, 0);
+	builder_event(b, builder_profile(b, resource, &bytes), builder_stack(b, &frames[2], 1), NULL, 0, 0, 5, true, 7);
+	assert_int_equal(builder_freeze(b, 1, 10, &p), 0);
+	builder_free(b);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(free_view) struct view *v = view_new();
+		AUTO(free_tree) struct tree *t = tree_new();
+		AUTO(buf_fini) struct buf out = BUF_EMPTY;
+
+		assert_int_equal(view_kind(v, cases[i].kind), 0);
+		tree_view(t, v);
+		assert_int_equal(tree_add(t, p), 0);
+		assert_int_equal(report_folded(t, &out), 0);
+		assert_string_equal(buf_text(&out), cases[i].folded);
+		assert_int_equal(tree_sum(t)->other_events, cases[i].other_events);
+		assert_int_equal(stack_sum_ns(tree_sum(t)), cases[i].ns);
+	}
+	profiles_put(p);
+}
+
 static void test_patterns_together(void **state)
 {
 	AUTO(put_profiles) struct profiles *p = make();
@@ -349,10 +398,9 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns), cmocka_unit_test(test_patterns_together),
-		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_tables),	 cmocka_unit_test(test_activity),
-		cmocka_unit_test(test_slots),	 cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_patterns), cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_patterns_together),
+		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_refused), cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_activity), cmocka_unit_test(test_slots),	 cmocka_unit_test(test_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
