@@ -148,10 +148,10 @@ static void test_kinds(void **state)
 		const char *kind, *folded;
 		uint64_t other_events, ns;
 	} cases[] = {
-		{ NULL, "run 2\n", 2, cpu_ns },
-		{ "samples", "run 2\n", 0, cpu_ns },
-		{ "off_cpu", "wait 500\n", 0, 500 },
-		{ "space", "take 7\n", 0, 0 },
+		{ NULL, "[unknown];run 2\n", 2, cpu_ns },
+		{ "samples", "[unknown];run 2\n", 0, cpu_ns },
+		{ "off_cpu", "[unknown];wait 500\n", 0, 500 },
+		{ "space", "[unknown];take 7\n", 0, 0 },
 		{ "runnable", "", 0, 0 },
 		{ VIEW_WALL, wall, 0, cpu_ns + 500 },
 	};
@@ -162,7 +162,7 @@ static void test_kinds(void **state)
 	struct profiles *p;
 
 	(void)state;
-	snprintf(wall, sizeof(wall), "run %llu\nwait 500\n", (unsigned long long)cpu_ns);
+	snprintf(wall, sizeof(wall), "[unknown];run %llu\n[unknown];wait 500\n", (unsigned long long)cpu_ns);
 	builder_event(b, builder_profile(b, resource, &waits), builder_stack(b, &frames[0], 1), NULL, 0, 0, 5, true, 500);
 	for (uint64_t i = 0; i < 2; i++)
 		builder_event(b, builder_profile(b, resource, &text_cpu_spec), builder_stack(b, &frames[1], 1), NULL, 0, 0,
