@@ -94,7 +94,6 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	struct thread_struct thread;
-	int on_cpu;
 };
 
 /* The state of a thread, before and since 5.14. */

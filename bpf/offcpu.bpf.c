@@ -441,14 +441,14 @@ static __always_inline bool task_passes(struct task_struct *task)
 }
 
 /*
- * Gives @task a struct wait that says what the thread does now. Filters by what only the thread itself can be asked for
- * (user, control group, name, age) let nothing pass here: such threads are followed from when they next run.
+ * Gives @task a struct wait, by which it sleeps since now if it does. Filters by what only the thread itself can be asked
+ * for (user, control group, name, age) let nothing pass here: such threads are followed from when they next run, and so are
+ * those that run, or wait for a CPU.
  */
 static __always_inline void begin_thread(struct task_struct *task)
 {
 	struct wait *w = make_wait(task);
 	__u32 state;
-	__u64 now_ns;
 
 	if (!w) {
 		waits_refused++;
@@ -458,17 +458,14 @@ static __always_inline void begin_thread(struct task_struct *task)
 	draw_begin(&w->sleeps, cfg_mean_ns);
 	draw_begin(&w->queues, cfg_mean_ns);
 	state = state_of(task);
-	if (task->on_cpu || state & STATE_DEAD || is_idle_kernel_thread(task, state) || !task_passes(task) || cfg_uid_cnt ||
+	if (!state || state & STATE_DEAD || is_idle_kernel_thread(task, state) || !task_passes(task) || cfg_uid_cnt ||
 	    cfg_cgroup_cnt || cfg_filter_comm || cfg_min_age_ns)
 		return;
-	now_ns = bpf_ktime_get_ns();
 	w->state = wait_state_of(state);
-	w->woken_ns = state ? 0 : now_ns;
+	w->woken_ns = 0;
 	w->value = 0;
-	w->told_ns = now_ns;
-	w->since_ns = now_ns;
-	if (task->on_cpu) /* it has just begun to run */
-		w->since_ns = 0;
+	w->told_ns = bpf_ktime_get_ns();
+	w->since_ns = w->told_ns;
 }
 
 /* Fills @r but for the frames. */
