@@ -283,6 +283,9 @@ static void collect(void *arg)
 			set_series(a, "hearth_misses_total", "cause", walk_end_text(i),
 				   "Samples walked again in user space, by what the kernel's caches did not have.",
 				   a->in.misses[i]);
+	set_series(a, "hearth_waits_refused_threads_total", NULL, NULL,
+		   "Threads whose waits are not told because there was no room to note them.",
+		   sampler_waits_refused(a->in.sampler));
 	collect_chains(a);
 	collect_kinds(a);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);

@@ -212,13 +212,34 @@ static __always_inline bool has_tokens(struct wanted_stack *wanted, __u64 now_ns
 	return true;
 }
 
+static __always_inline void end_sleep(struct wait *w, __u64 now_ns)
+{
+	w->woken_ns = now_ns;
+	w->value = draw_interval(&w->sleeps, now_ns - w->told_ns, cfg_mean_ns);
+}
+
+/* Nobody saw the thread come back, as the kernel left this program out: where it waited cannot be known any more. */
+static __always_inline void lose_wait(struct wait *w, __u32 cpu, __u64 now_ns)
+{
+	struct wanted_stack lost = {};
+	struct cpu_state *state = own_state(cpu);
+
+	if (!w->woken_ns)
+		end_sleep(w, now_ns);
+	lost.blocked_value = w->value;
+	if (state)
+		account(state, &lost, KERNEL_LOSS_LATE);
+}
+
 /* The thread @task goes. */
-static __always_inline void begin_wait(struct task_struct *task, __u32 state, __u64 now_ns)
+static __always_inline void begin_wait(struct task_struct *task, __u32 state, __u32 cpu, __u64 now_ns)
 {
 	struct wait *w = wait_of(task);
 
 	if (!w)
 		return;
+	if (w->since_ns)
+		lose_wait(w, cpu, now_ns);
 	w->since_ns = 0;
 	if (state & STATE_DEAD) {
 		__u32 tid = task->pid;
@@ -241,14 +262,14 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 				     __u64 now_ns)
 {
 	struct wait *w = wait_of(task);
-	__u64 woken_ns, runnable_value;
+	__u64 runnable_value;
 	__u8 byte = 0;
 
 	if (!w || !w->since_ns)
 		return;
-	/* One that was not woken since was woken before it was off its CPU. */
-	woken_ns = w->woken_ns ? w->woken_ns : w->told_ns;
-	runnable_value = draw_interval(&w->queues, now_ns - woken_ns, cfg_mean_ns);
+	if (!w->woken_ns) /* nobody was seen to wake it: the kernel leaves out a program that runs already */
+		end_sleep(w, now_ns);
+	runnable_value = draw_interval(&w->queues, now_ns - w->woken_ns, cfg_mean_ns);
 	wanted->wait.since_ns = w->since_ns;
 	w->since_ns = 0;
 	if (!runnable_value && !w->value)
@@ -279,7 +300,7 @@ int on_switch(__u64 *ctx)
 	if (prev->pid) {
 		if (!ctx[0])
 			state = cfg_switch_has_state ? (__u32)ctx[3] : state_of(prev);
-		begin_wait(prev, state, now_ns);
+		begin_wait(prev, state, cpu, now_ns);
 	}
 	if (next->pid)
 		end_wait(ctx, next, wanted, cpu, now_ns);
@@ -291,13 +312,10 @@ SEC("tp_btf/sched_waking")
 int on_waking(__u64 *ctx)
 {
 	struct wait *w = wait_of((struct task_struct *)ctx[0]);
-	__u64 now_ns;
 
 	if (!w || !w->since_ns || w->woken_ns)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
-	w->woken_ns = now_ns;
-	w->value = draw_interval(&w->sleeps, now_ns - w->told_ns, cfg_mean_ns);
+	end_sleep(w, bpf_ktime_get_ns());
 	return 0;
 }
 

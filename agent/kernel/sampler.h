@@ -69,6 +69,9 @@ int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *
  * (borrowed during the call). 0 or -errno. */
 int sampler_tell_asleep(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
 
+/* How many threads are not followed while they are off their CPUs because there was no room. */
+uint64_t sampler_waits_refused(const struct sampler *s);
+
 /* How many records made no sense and were not handed out. */
 uint64_t sampler_malformed(const struct sampler *s);
 

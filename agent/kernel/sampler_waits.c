@@ -107,20 +107,67 @@ static int link_programs(struct sampler *s, struct waits *w)
 	return w->threads ? 0 : -errno;
 }
 
-/* Task storage in programs like these came with 5.12; before that there is a table. */
+/* Reads the walk over all threads; hands out each record that it writes. 0 or -errno. */
+static int walk_threads(struct waits *w, void (*fn)(void *arg, const struct record *record), void *arg)
+{
+	AUTO_CLOSE int fd = bpf_iter_create(bpf_link__fd(w->threads));
+	AUTO_FREE uint8_t *bytes = malloc(READ_BYTES);
+	size_t len = 0;
+	ssize_t n;
+
+	if (fd < 0 || !bytes)
+		return fd < 0 ? -errno : -ENOMEM;
+	while ((n = read(fd, bytes + len, READ_BYTES - len)) > 0) {
+		size_t at = 0;
+
+		len += (size_t)n;
+		while (len - at >= sizeof(struct record)) {
+			const struct record *record = (const void *)(bytes + at);
+
+			if (record->size < sizeof(*record) || record->size > MAX_RECORD_BYTES)
+				return -EBADMSG;
+			if (record->size > len - at)
+				break;
+			if (fn)
+				fn(arg, record);
+			at += record->size;
+		}
+		memmove(bytes, bytes + at, len - at);
+		len -= at;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+/* Loads the object, and gives all threads their struct wait. 0; -ENOSPC: some got none; or another -errno. */
+static int try_load(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32_t runnable, bool has_storage)
+{
+	int error = load_object(s, w, mean_ns, runnable, has_storage);
+
+	if (!error)
+		error = link_programs(s, w);
+	if (error)
+		return error;
+	w->skel->bss->begins = true;
+	error = walk_threads(w, NULL, NULL);
+	return !error && w->skel->bss->waits_refused ? -ENOSPC : error;
+}
+
+/* Task storage in programs like these came with 5.12; before that there is a table. From 7.0 on CPUs that cannot compare and
+ * exchange 16 bytes give no storage. */
 static int load(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32_t runnable)
 {
-	int error = load_object(s, w, mean_ns, runnable, true);
+	int error = try_load(s, w, mean_ns, runnable, true);
 
 	if (error) {
+		bpf_link__destroy(MOVE(w->threads));
 		offcpu_bpf__destroy(w->skel);
-		error = load_object(s, w, mean_ns, runnable, false);
+		error = try_load(s, w, mean_ns, runnable, false);
 	}
-	if (error)
+	if (error && error != -ENOSPC)
 		return error;
 	w->cpu_cnt = s->possible_cpus;
 	w->rings = calloc(w->cpu_cnt, sizeof(*w->rings));
-	return w->rings ? link_programs(s, w) : -ENOMEM;
+	return w->rings ? 0 : -ENOMEM;
 }
 
 static void waits_free(struct waits *w)
@@ -199,37 +246,6 @@ int sampler_waits_add_cpu(struct sampler *s, uint32_t cpu)
 
 /* --- on and off --- */
 
-/* Reads the walk over all threads; hands out each record that it writes. 0 or -errno. */
-static int walk_threads(struct waits *w, void (*fn)(void *arg, const struct record *record), void *arg)
-{
-	AUTO_CLOSE int fd = bpf_iter_create(bpf_link__fd(w->threads));
-	AUTO_FREE uint8_t *bytes = malloc(READ_BYTES);
-	size_t len = 0;
-	ssize_t n;
-
-	if (fd < 0 || !bytes)
-		return fd < 0 ? -errno : -ENOMEM;
-	while ((n = read(fd, bytes + len, READ_BYTES - len)) > 0) {
-		size_t at = 0;
-
-		len += (size_t)n;
-		while (len - at >= sizeof(struct record)) {
-			const struct record *record = (const void *)(bytes + at);
-
-			if (record->size < sizeof(*record) || record->size > MAX_RECORD_BYTES)
-				return -EBADMSG;
-			if (record->size > len - at)
-				break;
-			if (fn)
-				fn(arg, record);
-			at += record->size;
-		}
-		memmove(bytes, bytes + at, len - at);
-		len -= at;
-	}
-	return n < 0 ? -errno : 0;
-}
-
 static int turn_on(struct sampler *s)
 {
 	struct waits *w = s->waits;
@@ -298,6 +314,11 @@ void sampler_waits_count(const struct sampler *s, uint32_t kind, struct sample_s
 		return;
 	taken->samples += s->waits->skel->bss->asleep_taken;
 	taken->value += s->waits->skel->bss->asleep_value;
+}
+
+uint64_t sampler_waits_refused(const struct sampler *s)
+{
+	return s->waits ? s->waits->skel->bss->waits_refused : 0;
 }
 
 int sampler_tell_asleep(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)

@@ -33,6 +33,12 @@ void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_c
 	*ret = half.kinds[kind];
 }
 
+uint64_t sampler_waits_refused(const struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
 uint64_t sampler_not_sampled(struct sampler *s)
 {
 	(void)s;
