@@ -285,7 +285,7 @@ static void collect(void *arg)
 				   a->in.misses[i]);
 	set_series(a, "hearth_waits_refused_threads_total", NULL, NULL,
 		   "Threads whose waits are not told because there was no room to note them.",
-		   sampler_waits_refused(a->in.sampler));
+		   sampler_threads_refused(a->in.sampler));
 	collect_chains(a);
 	collect_kinds(a);
 	metric_set(metrics_gauge(a->in.metrics, "hearth_processes", NULL, "Processes known now."), stats.processes);

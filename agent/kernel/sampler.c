@@ -372,6 +372,11 @@ void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_c
 	sampler_waits_count(s, kind, &ret->taken);
 }
 
+uint64_t sampler_threads_refused(const struct sampler *s)
+{
+	return sampler_waits_refused(s);
+}
+
 uint64_t sampler_malformed(const struct sampler *s)
 {
 	return s->malformed;

@@ -70,7 +70,7 @@ int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *
 int sampler_tell_asleep(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
 
 /* How many threads are not followed while they are off their CPUs because there was no room. */
-uint64_t sampler_waits_refused(const struct sampler *s);
+uint64_t sampler_threads_refused(const struct sampler *s);
 
 /* How many records made no sense and were not handed out. */
 uint64_t sampler_malformed(const struct sampler *s);

@@ -25,6 +25,9 @@ int sampler_waits_enable(struct sampler *s, bool on);
 /* How many switches the programs left out, being run already on that CPU. */
 uint64_t sampler_waits_missed(const struct sampler *s);
 
+/* How many threads got no struct wait. */
+uint64_t sampler_waits_refused(const struct sampler *s);
+
 /* Adds the samples of @kind that were told of threads asleep to @taken, if it is that kind. */
 void sampler_waits_count(const struct sampler *s, uint32_t kind, struct sample_sum *taken);
 

@@ -33,7 +33,7 @@ void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_c
 	*ret = half.kinds[kind];
 }
 
-uint64_t sampler_waits_refused(const struct sampler *s)
+uint64_t sampler_threads_refused(const struct sampler *s)
 {
 	(void)s;
 	return 0;

@@ -129,6 +129,12 @@ void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
 	memset(counters, 0, COUNTER_MAX * sizeof(*counters));
 }
 
+uint64_t sampler_threads_refused(const struct sampler *s)
+{
+	(void)s;
+	return 0;
+}
+
 void sampler_kind_counters(const struct sampler *s, uint32_t kind, struct kind_counts *ret)
 {
 	(void)s, (void)kind;
