@@ -322,6 +322,7 @@ struct chain_state {
 	 * (DT_DEBUG), by which the linker's list of libraries is found, and of the library's dynamic section, by which it is
 	 * told. */
 	__u64 debug, dynamic;
+	__u64 global; /* address of the runtime's own global variable; 0: not needed */
 	__u32 pad;
 	__u32 seq_tail;
 };
@@ -529,7 +530,7 @@ HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);
 HEARTH_SIZE_IS(struct proc_value, 40);
-HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 16 + 8);
+HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 24 + 8);
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);

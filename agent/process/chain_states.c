@@ -96,6 +96,7 @@ uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struc
 			of_program |= 1u << state.runtime;
 		state.asid = as->asid;
 		state.type += state.type ? m->bias : 0;
+		state.global += state.global ? m->bias : 0;
 		state.thread.addr += state.thread.addr ? m->bias : 0;
 		if (!sampler_set_chain(sampler, &state))
 			as->runtimes |= 1u << state.runtime;

@@ -214,9 +214,9 @@ static __always_inline int first_frame(struct chain *c)
 
 	w->segment = 0;
 	w->own[OWN_CURRENT] = w->state.thread.addr;
-	if (!w->state.type)
+	if (!w->state.global)
 		return c->scratch->sample.pid != c->scratch->sample.tid || find_thread(c, &w->frame);
-	if (find_thread(c, &memory) || read_word(w->state.type, &offset))
+	if (find_thread(c, &memory) || read_word(w->state.global, &offset))
 		return 1;
 	w->own[OWN_CURRENT] = memory + offset + chain_offset(c, PHP_THREAD_CURRENT);
 	return read_word(w->own[OWN_CURRENT], &w->frame);

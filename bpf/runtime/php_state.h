@@ -2,7 +2,7 @@
 /*
  * The state of PHP for bpf/runtime/php.bpf.c, and the parts of its objects: shared by the program and by agent/runtime/,
  * which fills the state and reads the objects. The thread state is where executor_globals.current_execute_data is. In builds
- * with threads (ZTS) it leads to the thread's memory, and chain_state.type is the address of executor_globals_offset, a
+ * with threads (ZTS) it leads to the thread's memory, and chain_state.global is the address of executor_globals_offset, a
  * variable that says where in that memory executor_globals is.
  */
 #ifndef HEARTH_BPF_RUNTIME_PHP_STATE_H

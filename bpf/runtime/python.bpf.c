@@ -106,15 +106,22 @@ static __always_inline int tell_code(struct chain *c, __u64 code, __u64 witness,
 	return 0;
 }
 
-/* Finds the first frame. 0, or 1: there is none. */
-static __always_inline int first_frame(struct chain *c)
+/* chain_work.own */
+enum {
+	OWN_THREAD,    /* the state whose frames are read */
+	OWN_FIRST,     /* of the thread's states the one whose frames come behind these; 0: none */
+	OWN_CANDIDATE, /* the state of the main interpreter that is looked at next, where the others of this thread are
+			  sought */
+	OWN_LOOKED_AT, /* how many were */
+};
+
+/* Finds the first frame of the state @thread. 0, or 1: it cannot be read. */
+static __always_inline int first_of_state(struct chain *c, __u64 thread)
 {
 	struct chain_work *w = c->work;
-	__u64 thread, at;
+	__u64 at = thread + chain_offset(c, PYTHON_THREAD_FRAME);
 
-	if (find_thread(c, &thread))
-		return 1;
-	at = thread + chain_offset(c, PYTHON_THREAD_FRAME);
+	w->own[OWN_THREAD] = thread;
 	w->segment = 0;
 	if (w->state.style == PYTHON_CFRAME_EACH || w->state.style == PYTHON_CFRAME_ENTRY) {
 		if (read_word(thread + chain_offset(c, PYTHON_THREAD_CFRAME), &w->segment))
@@ -126,6 +133,65 @@ static __always_inline int first_frame(struct chain *c)
 		at += chain_offset(c, PYTHON_CFRAME_FRAME);
 	}
 	return read_word(at, &w->frame);
+}
+
+/* Is @thread a state of the thread that runs here? */
+static __always_inline bool is_own(const struct chain *c, __u64 thread)
+{
+	__u64 id;
+
+	return !read_word(thread + chain_offset(c, PYTHON_THREAD_ID), &id) &&
+	       c->scratch->walk.thread_pointer - id < PYTHON_ID_BYTES;
+}
+
+/* Finds the first frame. 0, or 1: there is none. */
+static __always_inline int first_frame(struct chain *c)
+{
+	struct chain_work *w = c->work;
+	__u64 thread = 0, current;
+
+	w->own[OWN_FIRST] = w->own[OWN_CANDIDATE] = w->own[OWN_LOOKED_AT] = 0;
+	if (find_thread(c, &thread))
+		thread = 0;
+	if (w->state.style <= PYTHON_CFRAME_ENTRY && w->state.global &&
+	    !read_word(w->state.global + chain_offset(c, PYTHON_RUNTIME_CURRENT), &current) && current != thread &&
+	    current && is_own(c, current)) {
+		w->own[OWN_FIRST] = thread;
+		thread = current;
+	}
+	return !thread || first_of_state(c, thread);
+}
+
+/*
+ * Goes on where the frames of a state end: with another state of this thread. 0; 1: there is none. One call looks at one
+ * candidate.
+ */
+static __always_inline int next_state(struct chain *c)
+{
+	struct chain_work *w = c->work;
+	__u64 at = w->own[OWN_FIRST];
+
+	if (at) {
+		w->own[OWN_FIRST] = 0;
+		return first_of_state(c, at);
+	}
+	if (w->state.style < PYTHON_CFRAME_SHIM || !w->state.global || w->own[OWN_LOOKED_AT] >= PYTHON_MAX_THREADS)
+		return 1;
+	at = w->own[OWN_CANDIDATE];
+	if (!w->own[OWN_LOOKED_AT]) {
+		if (read_word(w->own[OWN_THREAD] + chain_offset(c, PYTHON_THREAD_INTERPRETER), &at) ||
+		    at - w->state.global < PYTHON_MAIN_BYTES || /* as nearly always */
+		    read_word(w->state.global + chain_offset(c, PYTHON_RUNTIME_MAIN), &at) ||
+		    read_word(at + chain_offset(c, PYTHON_INTERPRETER_THREADS), &at))
+			return 1;
+	}
+	w->own[OWN_LOOKED_AT]++;
+	if (!at || read_word(at + chain_offset(c, PYTHON_THREAD_NEXT), &w->own[OWN_CANDIDATE]))
+		return 1;
+	if (!is_own(c, at))
+		return !w->own[OWN_CANDIDATE];
+	w->own[OWN_LOOKED_AT] = PYTHON_MAX_THREADS;
+	return first_of_state(c, at);
 }
 
 /* A segment ends at a frame. 1: there is no room. */
@@ -184,7 +250,7 @@ static __always_inline int frame_step(struct chain *c)
 
 	w->end = CHAIN_END_ROOT;
 	if (!w->frame)
-		return 1;
+		return next_state(c);
 	w->end = CHAIN_END_BAD_MEMORY;
 	bytes = chain_read(c, w->frame, chain_offset(c, PYTHON_FRAME_BYTES));
 	if (!bytes)

@@ -6,6 +6,12 @@
 #ifndef HEARTH_BPF_RUNTIME_PYTHON_STATE_H
 #define HEARTH_BPF_RUNTIME_PYTHON_STATE_H
 
+/*
+ * A thread that runs several interpreters has a state in each. The one that runs is found first; it is the one that has the
+ * lock until 3.11, where the thread's own key stays with its first one. Then come the frames of the others below it, as far
+ * as these are the thread's first state (until 3.11) or in the main interpreter.
+ */
+
 /* How frames are linked (chain_state.style), and by which a segment ends. */
 enum python_style {
 	PYTHON_EACH,	     /* 3.6 to 3.9: each frame is a segment, without a marker */
@@ -40,9 +46,15 @@ enum python_offset {
 	PYTHON_ASCII_DATA,     /* characters, of ASCII ... */
 	PYTHON_TEXT_DATA,      /* ... and of other text */
 	PYTHON_BYTES_LENGTH,   /* bytes objects: length, hash, bytes */
-	PYTHON_FRAME_COPY,   /* builds without the lock, 3.14 on: which copy of the instructions the frame runs (tlbc_index);
-			      */
-	PYTHON_CODE_COPIES,  /* where the code object has its array of copies (co_tlbc); 0: there are none */
+	PYTHON_FRAME_COPY,  /* builds without the lock, 3.14 on: which copy of the instructions the frame runs (tlbc_index);
+			     */
+	PYTHON_CODE_COPIES, /* where the code object has its array of copies (co_tlbc); 0: there are none */
+	PYTHON_RUNTIME_CURRENT, /* until 3.11: the state of the thread that has the lock, in chain_state.global */
+	PYTHON_RUNTIME_MAIN,	/* from 3.12 on: the first interpreter there */
+	PYTHON_INTERPRETER_THREADS,
+	PYTHON_THREAD_NEXT,
+	PYTHON_THREAD_INTERPRETER,
+	PYTHON_THREAD_ID,    /* pthread_self() */
 	PYTHON_CODE_CHECKED, /* of PYTHON_CHECKED_BYTES */
 	PYTHON_CODE_VERSION, /* user space's: 3 << 8 | minor */
 };
@@ -58,6 +70,9 @@ enum {
 	PYTHON_BYTES_DATA = 16,		/* of bytes objects, from their length on: the bytes */
 	PYTHON_TYPE_NAME = 16,		/* PyTypeObject.tp_name, from PyObject.ob_type on: behind it and ob_size */
 	PYTHON_MAX_COPIES = 1 << 16,
+	PYTHON_MAX_THREADS = 64,     /* of the main interpreter that are looked at */
+	PYTHON_MAIN_BYTES = 1 << 20, /* from 3.12 on _PyRuntime is shorter, and has the main interpreter in it */
+	PYTHON_ID_BYTES = 8192,	     /* pthread_self() is at most so far below the thread pointer */
 };
 
 /* The parts of an object record. part_state of texts: bytes a character. */

@@ -6,7 +6,6 @@ usage: calls.py SECONDS [CASE...]
 Prints a line "frame NAME FIRST LAST CALLER..." for each of its functions: the lines its frames may be on, and the functions it may be
 called by, directly or through C (by the last part of their names); then "root NAME". A case is a way of calling; all of them when none is named."""
 import asyncio
-import ctypes
 import functools
 import os
 import re
@@ -114,7 +113,7 @@ def mapped(n):
     return spin(n)
 
 
-@called_by("main")
+@called_by("main", "use_qsort")
 def use_map():
     return list(map(mapped, (1, 2, 3)))
 
@@ -125,13 +124,20 @@ def qsort_compare(a, b):
     return a[0] - b[0]
 
 
-libc = ctypes.CDLL(None)
-Compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
-c_compare = Compare(qsort_compare)
+try:
+    import ctypes
+except ImportError:  # an interpreter that was built without
+    ctypes = None
+else:
+    libc = ctypes.CDLL(None)
+    Compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    c_compare = Compare(qsort_compare)
 
 
 @called_by("main")
 def use_qsort():
+    if not ctypes:
+        return use_map()
     numbers_ = (ctypes.c_int * 4)(4, 2, 3, 1)
     libc.qsort(numbers_, 4, ctypes.sizeof(ctypes.c_int), c_compare)
     return list(numbers_)

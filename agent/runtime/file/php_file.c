@@ -62,7 +62,7 @@ static bool find_thread(const struct elf_image *im, const struct runtime_layout 
 	}
 	if (runtime_file_symbol(im, "executor_globals_offset", &offset))
 		return false;
-	ret->type = offset.addr;
+	ret->global = offset.addr;
 	ret->offset[PHP_THREAD_CURRENT] = l->start;
 	return runtime_file_thread(im, "tsrm_get_ls_cache", &ret->thread);
 }

@@ -138,5 +138,6 @@ bool python_file_read(const struct elf_image *im, struct runtime_file *ret)
 	}
 	ret->state.runtime = RUNTIME_PYTHON;
 	ret->state.type = type.addr;
+	ret->state.global = runtime;
 	return true;
 }

@@ -12,37 +12,44 @@
  * the like). start is the pthread key in _PyRuntime, gilstate.autoTSSkey, behind its int. offset is in the order of enum
  * python_offset: THREAD_FRAME, THREAD_CFRAME, CFRAME_FRAME, CFRAME_PREVIOUS; FRAME_BYTES, CODE, PREVIOUS, PLACE, OWNER,
  * ENTRY, WITNESS; CODE_NAME, FILE, LINES, FIRSTLINE, BYTECODE; OBJECT_TYPE, TEXT_LENGTH, TEXT_SHIFT, ASCII_DATA, TEXT_DATA,
- * BYTES_LENGTH.
+ * BYTES_LENGTH, FRAME_COPY, CODE_COPIES; RUNTIME_CURRENT, RUNTIME_MAIN, INTERPRETER_THREADS, THREAD_NEXT,
+ * THREAD_INTERPRETER, THREAD_ID.
  */
 static const struct runtime_layout layouts[] = {
 	{ VERSION_3_6, PYTHON_EACH, 0, { 24,  0,  0,   0,	       /* threads */
 					 124, 32, 24,  120, 0,	0, 48, /* frames */
 					 104, 96, 112, 36,  0,	       /* code */
 					 8,   16, 2,   48,  72, 16 /* objects */ } },
-	{ VERSION_3_7, PYTHON_EACH, 1508, { 24,	 0,  0,	  0,		  /* threads */
-					    108, 32, 24,  104, 0,  0, 48, /* frames */
-					    104, 96, 112, 36,  0,	  /* code */
-					    8,	 16, 2,	  48,  72, 16 /* objects */ } },
-	{ VERSION_3_8, PYTHON_EACH, 1396, { 24,	 0,   0,   0,		   /* threads */
-					    108, 32,  24,  104, 0,  0, 48, /* frames */
-					    112, 104, 120, 40,	0,	   /* code */
-					    8,	 16,  2,   48,	72, 16 /* objects */ } },
-	{ VERSION_3_9, PYTHON_EACH, 588, { 24,	0,   0,	  0,		  /* threads */
-					   108, 32,  24,  104, 0,  0, 48, /* frames */
-					   112, 104, 120, 40,  0,	  /* code */
-					   8,	16,  2,	  48,  72, 16 /* objects */ } },
-	{ VERSION_3_10, PYTHON_CFRAME_EACH, 588, { 24,	48,  0,	  8,		 /* threads */
-						   104, 32,  24,  96, 0,  0, 48, /* frames */
-						   112, 104, 120, 40, 0,	 /* code */
-						   8,	16,  2,	  48, 72, 16 /* objects */ } },
-	{ VERSION_3_11, PYTHON_CFRAME_ENTRY, 596, { 0,	 56,  8,   16,		   /* threads */
-						    80,	 32,  48,  56, 69,  68, 0, /* frames */
-						    128, 112, 136, 72, 184,	   /* code */
-						    8,	 16,  2,   48, 72,  16 /* objects */ } },
-	{ VERSION_3_12, PYTHON_CFRAME_SHIM, 1548, { 0,	 56,  0,   8,		   /* threads */
-						    80,	 0,   8,   56, 70,  0, 16, /* frames */
-						    128, 112, 136, 68, 192,	   /* code */
-						    8,	 16,  2,   40, 56,  16 /* objects */ } },
+	{ VERSION_3_7, PYTHON_EACH, 1508, { 24,	  0,  0,   0,		       /* threads */
+					    108,  32, 24,  104, 0,  0,	48,    /* frames */
+					    104,  96, 112, 36,	0,	       /* code */
+					    8,	  16, 2,   48,	72, 16, 0,  0, /* objects */
+					    1480, 0,  0,   0,	0,  176 /* several interpreters */ } },
+	{ VERSION_3_8, PYTHON_EACH, 1396, { 24,	  0,   0,   0,			/* threads */
+					    108,  32,  24,  104, 0,  0,	 48,	/* frames */
+					    112,  104, 120, 40,	 0,		/* code */
+					    8,	  16,  2,   48,	 72, 16, 0,  0, /* objects */
+					    1368, 0,   0,   0,	 0,  176 /* several interpreters */ } },
+	{ VERSION_3_9, PYTHON_EACH, 588, { 24,	0,   0,	  0,		      /* threads */
+					   108, 32,  24,  104, 0,  0,  48,    /* frames */
+					   112, 104, 120, 40,  0,	      /* code */
+					   8,	16,  2,	  48,  72, 16, 0,  0, /* objects */
+					   568, 0,   0,	  0,   0,  176 /* several interpreters */ } },
+	{ VERSION_3_10, PYTHON_CFRAME_EACH, 588, { 24,	48,  0,	  8,		     /* threads */
+						   104, 32,  24,  96, 0,  0,  48,    /* frames */
+						   112, 104, 120, 40, 0,	     /* code */
+						   8,	16,  2,	  48, 72, 16, 0,  0, /* objects */
+						   568, 0,   0,	  0,  0,  176 /* several interpreters */ } },
+	{ VERSION_3_11, PYTHON_CFRAME_ENTRY, 596, { 0,	 56,  8,   16,		      /* threads */
+						    80,	 32,  48,  56, 69,  68, 0,    /* frames */
+						    128, 112, 136, 72, 184,	      /* code */
+						    8,	 16,  2,   48, 72,  16, 0, 0, /* objects */
+						    576, 0,   0,   0,  0,   152 /* several interpreters */ } },
+	{ VERSION_3_12, PYTHON_CFRAME_SHIM, 1548, { 0,	 56,  0,   8,		       /* threads */
+						    80,	 0,   8,   56, 70,  0,	16,    /* frames */
+						    128, 112, 136, 68, 192,	       /* code */
+						    8,	 16,  2,   40, 56,  16, 0,  0, /* objects */
+						    0,	 48,  72,  8,  16,  136 /* several interpreters */ } },
 };
 
 int python_layout_find(uint16_t version, struct chain_state *ret, uint16_t *key)
@@ -72,21 +79,24 @@ struct words {
 	uint16_t version;
 	/* No words: where the pthread key is, as above; in builds without the lock; 0: not in _PyRuntime, or not known. */
 	uint16_t key, free_threaded_key;
-	uint8_t thread_frame;
-	uint8_t frame;	  /* struct _interpreter_frame: size, previous, executable, instr_ptr, localsplus, owner */
-	uint8_t copy;	  /* its tlbc_index; 0: none */
-	uint8_t code;	  /* struct _code_object: size, filename, name, qualname, linetable, firstlineno */
-	uint8_t bytecode; /* its co_code_adaptive */
-	uint8_t copies;	  /* its co_tlbc; 0: none */
-	uint8_t type;	  /* struct _pyobject: ob_type */
-	uint8_t bytes;	  /* struct _bytes_object: ob_size */
-	uint8_t text;	  /* struct _unicode_object: size, state, length, asciiobject_size */
+	uint8_t heads;	   /* struct _runtime_state: interpreters_head */
+	uint8_t threads;   /* struct _interpreter_state: threads_head */
+	uint8_t thread;	   /* struct _thread_state: size, prev, next, interp, current_frame */
+	uint8_t thread_id; /* its thread_id */
+	uint8_t frame;	   /* struct _interpreter_frame: size, previous, executable, instr_ptr, localsplus, owner */
+	uint8_t copy;	   /* its tlbc_index; 0: none */
+	uint8_t code;	   /* struct _code_object: size, filename, name, qualname, linetable, firstlineno */
+	uint8_t bytecode;  /* its co_code_adaptive */
+	uint8_t copies;	   /* its co_tlbc; 0: none */
+	uint8_t type;	   /* struct _pyobject: ob_type */
+	uint8_t bytes;	   /* struct _bytes_object: ob_size */
+	uint8_t text;	   /* struct _unicode_object: size, state, length, asciiobject_size */
 };
 
 static const struct words tables[] = {
-	{ VERSION_3_13, 2164, 2164, 23, 28, 0, 34, 43, 0, 45, 65, 67 },
-	{ VERSION_3_14, 2340, 0, 26, 31, 38, 39, 48, 49, 51, 75, 77 },
-	{ VERSION_3_15, 0, 0, 26, 39, 46, 47, 56, 57, 59, 87, 89 },
+	{ VERSION_3_13, 2164, 2164, 5, 9, 19, 24, 28, 0, 34, 43, 0, 45, 65, 67 },
+	{ VERSION_3_14, 2340, 0, 5, 9, 22, 27, 31, 38, 39, 48, 49, 51, 75, 77 },
+	{ VERSION_3_15, 0, 0, 5, 9, 22, 30, 39, 46, 47, 56, 57, 59, 87, 89 },
 };
 
 static uint64_t word_of(const uint8_t *runtime, uint32_t i)
@@ -148,15 +158,18 @@ int python_table_layout(const uint8_t *runtime, size_t len, struct chain_state *
 	const struct {
 		uint8_t offset, word;
 	} told[] = {
-		{ PYTHON_THREAD_FRAME, w->thread_frame }, { PYTHON_FRAME_BYTES, w->frame },
-		{ PYTHON_FRAME_PREVIOUS, w->frame + 1 },  { PYTHON_FRAME_CODE, w->frame + 2 },
-		{ PYTHON_FRAME_PLACE, w->frame + 3 },	  { PYTHON_FRAME_OWNER, w->frame + 5 },
-		{ PYTHON_CODE_FILE, w->code + 1 },	  { PYTHON_CODE_NAME, w->code + 3 },
-		{ PYTHON_CODE_LINES, w->code + 4 },	  { PYTHON_CODE_FIRSTLINE, w->code + 5 },
-		{ PYTHON_CODE_BYTECODE, w->bytecode },	  { PYTHON_OBJECT_TYPE, w->type },
-		{ PYTHON_BYTES_LENGTH, w->bytes },	  { PYTHON_TEXT_LENGTH, w->text + 2 },
-		{ PYTHON_ASCII_DATA, w->text + 3 },	  { PYTHON_TEXT_DATA, w->text },
-		{ PYTHON_FRAME_COPY, w->copy },		  { PYTHON_CODE_COPIES, w->copies },
+		{ PYTHON_RUNTIME_MAIN, w->heads },	{ PYTHON_INTERPRETER_THREADS, w->threads },
+		{ PYTHON_THREAD_NEXT, w->thread + 2 },	{ PYTHON_THREAD_INTERPRETER, w->thread + 3 },
+		{ PYTHON_THREAD_FRAME, w->thread + 4 }, { PYTHON_THREAD_ID, w->thread_id },
+		{ PYTHON_FRAME_BYTES, w->frame },	{ PYTHON_FRAME_PREVIOUS, w->frame + 1 },
+		{ PYTHON_FRAME_CODE, w->frame + 2 },	{ PYTHON_FRAME_PLACE, w->frame + 3 },
+		{ PYTHON_FRAME_OWNER, w->frame + 5 },	{ PYTHON_CODE_FILE, w->code + 1 },
+		{ PYTHON_CODE_NAME, w->code + 3 },	{ PYTHON_CODE_LINES, w->code + 4 },
+		{ PYTHON_CODE_FIRSTLINE, w->code + 5 }, { PYTHON_CODE_BYTECODE, w->bytecode },
+		{ PYTHON_OBJECT_TYPE, w->type },	{ PYTHON_BYTES_LENGTH, w->bytes },
+		{ PYTHON_TEXT_LENGTH, w->text + 2 },	{ PYTHON_ASCII_DATA, w->text + 3 },
+		{ PYTHON_TEXT_DATA, w->text },		{ PYTHON_FRAME_COPY, w->copy },
+		{ PYTHON_CODE_COPIES, w->copies },
 	};
 	uint16_t *offset = ret->offset;
 
@@ -171,6 +184,7 @@ int python_table_layout(const uint8_t *runtime, size_t len, struct chain_state *
 		8; /* the table tells PyUnicodeObject, which has a pointer behind PyCompactUnicodeObject */
 	offset[PYTHON_TEXT_SHIFT] = table.is_free_threaded && w->version >= VERSION_3_14 ? 8 : 2;
 	offset[PYTHON_FRAME_WITNESS] = 16; /* f_funcobj */
+	offset[PYTHON_RUNTIME_MAIN] += 8;  /* interpreters.main, behind head */
 	if (!table.is_free_threaded)
 		offset[PYTHON_FRAME_COPY] = offset[PYTHON_CODE_COPIES] = 0;
 	offset[PYTHON_CODE_CHECKED] = (uint16_t)(offset[PYTHON_CODE_LINES] + 8 - PYTHON_CHECKED_BYTES);

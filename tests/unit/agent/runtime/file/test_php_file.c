@@ -135,7 +135,7 @@ static void test_others(void **state)
 	m.globals = "executor_globals_offset"; /* with threads, whose memory it does not say how to find */
 	assert_int_equal(read_made(&m).kind, RUNTIME_FILE_CHAIN);
 	f = read_made(&m);
-	assert_true(!runtime_file_has_threads(&f) && !f.state.type);
+	assert_true(!runtime_file_has_threads(&f) && !f.state.global);
 }
 
 int main(void)

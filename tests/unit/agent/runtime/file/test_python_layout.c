@@ -37,10 +37,12 @@ static const uint64_t words_3_15[] = {
 };
 
 /* In the order of enum python_offset. */
-static const uint16_t offsets_3_13[] = { 72,  0,  0,   0, 80, 0, 8,  56, 70, 0, 16, 128, 112,
-					 136, 68, 200, 8, 16, 2, 40, 56, 16, 0, 0,  56,	 0x30d };
-static const uint16_t offsets_3_14[] = { 72,  0,  0,   0, 88, 0, 8,  56, 74, 0, 16, 128, 112,
-					 136, 68, 208, 8, 16, 2, 40, 56, 16, 0, 0,  56,	 0x30e };
+static const uint16_t offsets_3_13[] = { 72, 0,	 0, 0,	80, 0,	8, 56, 70, 0,	16,   128, 112, 136, 68, 200,
+					 8,  16, 2, 40, 56, 16, 0, 0,  0,  640, 7344, 8,   16,	152, 56 };
+static const uint16_t offsets_3_14[] = { 72, 0,	 0, 0,	88, 0,	8, 56, 74, 0,	16,   128, 112, 136, 68, 208,
+					 8,  16, 2, 40, 56, 16, 0, 0,  0,  816, 7344, 8,   16,	152, 56 };
+static const uint16_t offsets_3_15[] = { 72, 0,	 0, 0,	88, 0,	8, 56, 74, 0,	16,   128, 112, 136, 68, 208,
+					 8,  16, 2, 40, 56, 16, 0, 0,  0,  944, 7336, 8,   16,	176, 56 };
 
 enum { FREE_THREADED = 2, FRAME_BYTES = 31, FRAME_COPY = 38, CODE_LINES = 43, CODE_BYTECODE = 48, CODE_COPIES = 49 };
 
@@ -79,7 +81,7 @@ static void test_tables(void **state)
 	(void)state;
 	check(words_3_13, sizeof(words_3_13), 0x030d12, offsets_3_13, 2164);
 	check(words_3_14, sizeof(words_3_14), 0x030e0a, offsets_3_14, 2340);
-	check(words_3_15, sizeof(words_3_15), 0x030f02, offsets_3_14, 0); /* the same */
+	check(words_3_15, sizeof(words_3_15), 0x030f02, offsets_3_15, 0);
 	assert_int_equal(python_table_read(NULL, sizeof(table)).version, 0);
 }
 
