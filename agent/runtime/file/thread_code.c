@@ -62,12 +62,17 @@ static bool take_load(struct code *c, int32_t *offset)
 	return true;
 }
 
-/* mov %fs:N,%rax; or from the thread pointer itself, at %fs:0: mov %fs:0,%rax; mov N(%rax),%rax */
+/* mov %fs:N,%rax; or from the thread pointer itself, at %fs:0: mov %fs:0,%rax; mov N(%rax),%rax; or what a linker makes of
+ * an executable's slot or call: mov $N,%rax; mov %fs:(%rax),%rax; mov %fs:0,%rax; lea N(%rax),%rax; mov (%rax),%rax */
 static bool read_exec(struct code *c, struct thread_locator *ret)
 {
 	ret->place = THREAD_TLS;
+	if (TAKE(c, "\x48\xc7\xc0"))
+		return take_number(c, &ret->offset) && TAKE(c, "\x64\x48\x8b\x00") && ret->offset;
 	if (!TAKE(c, "\x64\x48\x8b\x04\x25") || !take_number(c, &ret->offset))
 		return false;
+	if (TAKE(c, "\x48\x8d\x80"))
+		return take_number(c, &ret->offset) && TAKE(c, "\x48\x8b\x00") && ret->offset;
 	return ret->offset || (take_load(c, &ret->offset) && ret->offset);
 }
 
@@ -116,13 +121,14 @@ static bool read_key(struct code *c, struct thread_locator *ret)
 	return TAKE(c, "\x8b\x3d") && take_relative(c, &ret->addr);
 }
 
-/* endbr64; push %rbp; mov %rsp,%rbp; push %rax; sub $8,%rsp */
+/* endbr64; push %rbp; mov %rsp,%rbp; push %rax; sub $N,%rsp */
 static void skip_prologue(struct code *c)
 {
 	(void)TAKE(c, "\xf3\x0f\x1e\xfa");
 	if (TAKE(c, "\x55"))
 		(void)TAKE(c, "\x48\x89\xe5");
-	(void)(TAKE(c, "\x50") || TAKE(c, "\x48\x83\xec\x08"));
+	if (!TAKE(c, "\x50") && TAKE(c, "\x48\x83\xec"))
+		c->at += c->at < c->len;
 }
 
 static bool read_x86_64(const struct code *c, struct thread_locator *ret)
