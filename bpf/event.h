@@ -185,6 +185,9 @@ enum chain_word {
 	/* A segment ends: the frames since the last marker were run by one native frame of the interpreter's loop. Value: an
 	 * address that lies in that native frame; 0: the runtime has none. Second: 0. */
 	CHAIN_MARKER,
+	/* Value: an address that lies in a native frame of the loop, innermost first; before the chain's frames. Its
+	 * segments, whose markers have no addresses, are paired with these from the root. Second: 0. */
+	CHAIN_LOOP,
 };
 
 #define CHAIN_WORD(kind, value) ((__u64)(kind) << 56 | ((value) & ~(255ull << 56)))
@@ -211,7 +214,7 @@ enum chain_word {
 enum chain_end { CHAIN_ENDS(X) CHAIN_END_MAX };
 #undef X
 
-enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_ID_MAX }; /* the runtimes with chains */
+enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_RUBY, RUNTIME_ID_MAX }; /* the runtimes with chains */
 
 /* Places in the table of programs for tail calls: first those that collect chains, by runtime (bpf/runtime/). */
 enum { PROGRAM_WALK = MAX_CHAINS }; /* walk_tail */
@@ -308,7 +311,7 @@ struct program_value {
 	__u32 runtimes; /* bit i: chain_states has that of CHAIN_OF_PROGRAM(file) */
 };
 
-enum { CHAIN_OFFSETS = 32 };
+enum { CHAIN_OFFSETS = 32, CHAIN_DATA = 2 };
 
 struct chain_state {
 	__u32 seq_head;
@@ -317,6 +320,7 @@ struct chain_state {
 	__u32 style; /* the runtime's own: how its frames are linked */
 	struct thread_locator thread;
 	__u64 type;		     /* address that every object of a function has as its type; 0: not known */
+	__u64 data[CHAIN_DATA];	     /* further addresses, the runtime's own; 0: not known */
 	__u16 offset[CHAIN_OFFSETS]; /* the runtime's own */
 	/* Of CHAIN_OF_PROGRAM, where the runtime is in a library: ELF addresses of the program's word for debuggers
 	 * (DT_DEBUG), by which the linker's list of libraries is found, and of the library's dynamic section, by which it is
@@ -530,7 +534,7 @@ HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);
 HEARTH_SIZE_IS(struct proc_value, 40);
-HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 2 * CHAIN_OFFSETS + 24 + 8);
+HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 8 * CHAIN_DATA + 2 * CHAIN_OFFSETS + 24 + 8);
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);

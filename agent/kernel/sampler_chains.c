@@ -15,9 +15,10 @@
 #include "bpf/runtime/perl.skel.h"
 #include "bpf/runtime/php.skel.h"
 #include "bpf/runtime/python.skel.h"
+#include "bpf/runtime/ruby.skel.h"
 
 /* X(id, name of the skeleton) */
-#define CHAIN_OBJECTS(X) X(RUNTIME_PYTHON, python) X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl)
+#define CHAIN_OBJECTS(X) X(RUNTIME_PYTHON, python) X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl) X(RUNTIME_RUBY, ruby)
 
 struct chain_object {
 	const char *name;

@@ -98,6 +98,8 @@ uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struc
 		state.type += state.type ? m->bias : 0;
 		state.global += state.global ? m->bias : 0;
 		state.thread.addr += state.thread.addr ? m->bias : 0;
+		for (int i = 0; i < CHAIN_DATA; i++)
+			state.data[i] += state.data[i] ? m->bias : 0;
 		if (!sampler_set_chain(sampler, &state))
 			as->runtimes |= 1u << state.runtime;
 	}

@@ -30,7 +30,7 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	X("python", RUNTIME_BIT(RUNTIME_PYTHON), 0, NULL)                                              \
 	X("php", RUNTIME_BIT(RUNTIME_PHP), 0, NULL)                                                    \
 	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0, NULL)                                                  \
-	X("ruby", 0, 0, "Ruby's functions are not read; its stacks are those of the interpreter")      \
+	X("ruby", RUNTIME_BIT(RUNTIME_RUBY), 0, NULL)                                                  \
 	X("luajit", 0, 0, "Lua's functions are not read; its stacks are those of the interpreter")     \
 	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                          \
 	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \

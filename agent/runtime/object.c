@@ -13,6 +13,7 @@ static const struct {
 	[RUNTIME_PYTHON] = { "cpython", python_object_read },
 	[RUNTIME_PHP] = { "php", php_object_read },
 	[RUNTIME_PERL] = { "perl", perl_object_read },
+	[RUNTIME_RUBY] = { "ruby", ruby_object_read },
 };
 
 int object_parts(const struct object_record *r, const uint8_t *parts[static OBJECT_PARTS])

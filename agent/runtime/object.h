@@ -28,5 +28,6 @@ uint32_t object_word(const struct object_record *r, const uint8_t *const *parts,
 int python_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int php_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int perl_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
+int ruby_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 
 #endif

@@ -11,6 +11,7 @@ struct segment {
 	uint32_t before;  /* the native frame before which it stands, or that it stands for */
 	uint32_t runtime; /* enum runtime_id */
 	bool has_marker;
+	bool is_open; /* it ended with the chain, not with a marker */
 };
 
 enum { MAX_SEGMENTS = MAX_CHAIN_WORDS / 2 };
@@ -29,7 +30,10 @@ struct merge {
 	uint32_t first; /* its first segment */
 	uint32_t runtime;
 	enum chain_end end;
-	uint32_t next; /* the native frame where the next marker is looked for first */
+	uint32_t next;		      /* the native frame where the next marker is looked for first */
+	uint64_t loops[MAX_SEGMENTS]; /* CHAIN_LOOP */
+	uint32_t loop_cnt;
+	uint32_t bodies; /* bit i: frames of the body of enum runtime_id i have segments that stand for them */
 };
 
 static void put(struct merge *m, uint64_t frame)
@@ -57,48 +61,79 @@ static uint32_t find_marker(const struct merge *m, uint64_t marker)
 }
 
 /* Adds a segment of the words [from, to) that ends with @marker. */
-static void add_segment(struct merge *m, uint32_t from, uint32_t to, uint64_t marker)
+static void add_segment(struct merge *m, uint32_t from, uint32_t to, uint64_t marker, bool is_open)
 {
 	uint32_t at = find_marker(m, marker);
 
 	if (m->segment_cnt == MAX_SEGMENTS)
 		return;
 	m->segments[m->segment_cnt++] = (struct segment){
-		.from = from, .to = to, .at = at, .runtime = m->runtime, .has_marker = marker != 0
+		.from = from,
+		.to = to,
+		.at = at,
+		.runtime = m->runtime,
+		.has_marker = marker != 0,
+		.is_open = is_open,
 	};
 	if (at != NOWHERE)
 		m->next = at + 1;
 }
 
-/* Does native frame @i run the loop of the interpreter whose chain is read? */
-static bool is_loop(const struct merge *m, uint32_t i)
+/* Is native frame @i in code of the interpreter @runtime: its loop, or its body? */
+static bool is_in(const struct merge *m, uint32_t i, uint32_t runtime, bool is_body)
 {
 	uint64_t addr = (m->user[i] & ~FRAME_EXACT) - !(m->user[i] & FRAME_EXACT);
 	const struct mapping *in = address_space_find(m->process->as, addr);
 	const struct runtime_file *file = in && in->file ? &in->file->info.runtime : NULL;
+	uint64_t start, end;
 
-	return file && file->kind == RUNTIME_FILE_CHAIN && file->id == m->runtime && addr - in->bias >= file->loop.start &&
-	       addr - in->bias < file->loop.end;
+	if (!file || file->kind != RUNTIME_FILE_CHAIN || file->id != runtime)
+		return false;
+	start = is_body ? file->body.start : file->loop.start;
+	end = is_body ? file->body.end : file->loop.end;
+	return addr - in->bias >= start && addr - in->bias < end;
+}
+
+/* The native frames of the loop, innermost first: those that the chain told of, or those in its code. */
+static uint32_t find_loops(struct merge *m, uint32_t loops[static MAX_USER_FRAMES])
+{
+	uint32_t count = 0;
+
+	for (uint32_t k = 0; k < m->loop_cnt && count < MAX_USER_FRAMES; k++) {
+		uint32_t at = find_marker(m, m->loops[k]);
+
+		loops[count++] = at;
+		if (at != NOWHERE)
+			m->next = at + 1;
+	}
+	for (uint32_t i = 0; !m->loop_cnt && i < m->user_cnt && count < MAX_USER_FRAMES; i++)
+		if (is_in(m, i, m->runtime, false))
+			loops[count++] = i;
+	return count;
 }
 
 /*
- * Pairs the segments of a chain without markers with the frames of its loop. From the root: where there is one frame more it
- * is the innermost, which has just begun or is about to end. From the innermost frame where the root's part of the chain or
- * of the native stack is missing.
+ * Pairs the segments of a chain whose markers have no addresses with the frames of its loop. From the root: where there is
+ * one frame more it is the innermost, which has just begun or is about to end, and where there is a segment more, as the
+ * chain told of all frames, its frame is about to begin. From the innermost frame where the root's part of the chain or of
+ * the native stack is missing.
  */
 static void pair_with_loops(struct merge *m)
 {
-	uint32_t loops[MAX_USER_FRAMES], count = 0, wanted = m->segment_cnt - m->first, skipped;
+	uint32_t loops[MAX_USER_FRAMES], count, wanted = m->segment_cnt - m->first, skipped = 0, ahead = 0;
 
 	for (uint32_t k = m->first; k < m->segment_cnt; k++)
 		if (m->segments[k].has_marker)
 			return;
-	for (uint32_t i = 0; wanted && i < m->user_cnt && count < MAX_USER_FRAMES; i++)
-		if (is_loop(m, i))
-			loops[count++] = i;
-	skipped = m->end == CHAIN_END_ROOT && count > wanted ? count - wanted : 0;
-	for (uint32_t k = 0; k < wanted && skipped + k < count; k++)
-		m->segments[m->first + k].at = loops[skipped + k];
+	if (m->loop_cnt && wanted && m->end == CHAIN_END_ROOT && m->segments[m->segment_cnt - 1].is_open)
+		wanted--;
+	count = wanted ? find_loops(m, loops) : 0;
+	if (m->end == CHAIN_END_ROOT && count > wanted)
+		skipped = count - wanted;
+	else if (m->end == CHAIN_END_ROOT && m->loop_cnt)
+		ahead = wanted - count;
+	for (uint32_t k = 0; ahead + k < wanted && skipped + k < count; k++)
+		m->segments[m->first + ahead + k].at = loops[skipped + k];
 }
 
 /* Finds the places of the segments of the chain that was read. One without a native frame stands right before the next that
@@ -114,7 +149,10 @@ static void end_chain(struct merge *m)
 
 		if (segment->at != NOWHERE)
 			before = segment->at;
-		else if (counts && segment->from < segment->to) /* Python has one without frames at the root */
+		if (segment->at != NOWHERE && m->loop_cnt && counts)
+			m->bodies |= 1u << m->runtime;
+		else if (segment->at == NOWHERE && counts &&
+			 segment->from < segment->to) /* Python has one without frames at the root */
 			counts->unplaced_segments++;
 		if (segment->at == NOWHERE && end == CHAIN_END_ROOT)
 			end = SCRIPT_MISFIT;
@@ -125,6 +163,7 @@ static void end_chain(struct merge *m)
 		m->out->outcome = SCRIPT_OUTCOME(m->runtime, end);
 	m->first = m->segment_cnt;
 	m->next = 0;
+	m->loop_cnt = 0;
 }
 
 static void begin_chain(struct merge *m, const uint64_t *head)
@@ -148,13 +187,18 @@ static void find_segments(struct merge *m)
 		switch (CHAIN_KIND(words[i])) {
 		case CHAIN_HEAD:
 			if (from < i) /* the chain before ended in the middle of a segment */
-				add_segment(m, from, i, 0);
+				add_segment(m, from, i, 0, true);
 			end_chain(m);
 			begin_chain(m, &words[i]);
 			from = i + 2;
 			break;
+		case CHAIN_LOOP:
+			if (m->loop_cnt < MAX_SEGMENTS)
+				m->loops[m->loop_cnt++] = CHAIN_VALUE(words[i]);
+			from = i + 2;
+			break;
 		case CHAIN_MARKER:
-			add_segment(m, from, i, CHAIN_VALUE(words[i]));
+			add_segment(m, from, i, CHAIN_VALUE(words[i]), false);
 			from = i + 2;
 			break;
 		default:
@@ -162,7 +206,7 @@ static void find_segments(struct merge *m)
 		}
 	}
 	if (from + 1 < m->sample->chain_cnt)
-		add_segment(m, from, m->sample->chain_cnt, 0);
+		add_segment(m, from, m->sample->chain_cnt, 0, true);
 	end_chain(m);
 }
 
@@ -198,6 +242,15 @@ static void put_segment(struct merge *m, const struct segment *segment)
 	}
 }
 
+/* Does native frame @i only run the instructions of the script, for a frame of the loop that a segment stands for? */
+static bool is_body(const struct merge *m, uint32_t i)
+{
+	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++)
+		if (m->bodies >> id & 1 && is_in(m, i, id, true))
+			return true;
+	return false;
+}
+
 void merge_chains(const struct process *p, const struct pending_sample *s, const uint64_t *user, const uint64_t *sps,
 		  uint32_t count, struct chain_counts counts[static RUNTIME_ID_MAX], struct merged *ret)
 {
@@ -218,7 +271,7 @@ void merge_chains(const struct process *p, const struct pending_sample *s, const
 			put_segment(&m, &m.segments[done]);
 			is_replaced |= m.segments[done].at == i;
 		}
-		if (!is_replaced)
+		if (!is_replaced && !is_body(&m, i))
 			put(&m, user[i]);
 	}
 	for (; done < m.segment_cnt; done++)

@@ -26,7 +26,7 @@
 enum {
 	CHAIN_WINDOW_BYTES = 4096,
 	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
-	CHAIN_OWN_WORDS = 20,
+	CHAIN_OWN_WORDS = 26,
 	SENT_SETS = 1024, /* a slice for each CPU and level, a power of two */
 	SENT_WAYS = 2,
 	TICK_SHIFT = 20,		 /* times of objects are in ticks of 2^20 ns */
@@ -82,6 +82,10 @@ struct chain_work {
 	__u64 segment;
 	__u64 own[CHAIN_OWN_WORDS]; /* and more of it */
 	__u8 window[CHAIN_WINDOW_BYTES + CHAIN_NEIGHBOUR_BYTES];
+	__u64 side_at; /* a second window, for what frames keep elsewhere */
+	__u32 side_len;
+	__u32 pad;
+	__u8 side[CHAIN_WINDOW_BYTES + CHAIN_NEIGHBOUR_BYTES];
 	struct object_record object;
 	__u8 data[OBJECT_DATA_BYTES]; /* directly behind */
 	__u8 room[OBJECT_DATA_BYTES]; /* that a masked index may run into */
@@ -247,6 +251,9 @@ static __always_inline int take_state(struct chain *c, __u32 id)
 	c->work->state.thread.addr += bias;
 	if (c->work->state.type)
 		c->work->state.type += bias;
+	for (int i = 0; i < CHAIN_DATA; i++)
+		if (c->work->state.data[i])
+			c->work->state.data[i] += bias;
 	if (!(key.asid >> 31)) /* else bias is another one in each process */
 		c->work->state_asid = key.asid;
 	return 0;
@@ -278,6 +285,8 @@ static __always_inline int chain_begin(struct chain *c, __u32 id)
 	c->work->left = MAX_CHAIN_WORDS - walk->chain_cnt;
 	c->work->window_len = 0;
 	c->work->window_at = 0;
+	c->work->side_len = 0;
+	c->work->side_at = 0;
 	c->work->end = CHAIN_END_NO_THREAD;
 	c->work->sent_first = walk->slot * SENT_SETS;
 	c->work->now = c->scratch->sample.hdr.time_ns >> TICK_SHIFT;

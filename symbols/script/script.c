@@ -140,19 +140,42 @@ static uint32_t find_location(const struct script *s, uint64_t place)
 	return 0;
 }
 
+static uint32_t find_pair(const struct script *s, uint64_t place)
+{
+	uint32_t from = 0, to = s->head.line_bytes / sizeof(struct script_line_pair);
+	struct script_line_pair pair;
+
+	while (from < to) { /* the first behind @place */
+		uint32_t middle = from + (to - from) / 2;
+
+		memcpy(&pair, s->line_table + middle * sizeof(pair), sizeof(pair));
+		if (pair.place > place)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	if (!from)
+		return 0;
+	memcpy(&pair, s->line_table + (from - 1) * sizeof(pair), sizeof(pair));
+	return sound_line(pair.line);
+}
+
 uint32_t script_line(const struct script *s, uint32_t place)
 {
-	int64_t off = (int64_t)(int32_t)place - s->head.code_offset;
+	int64_t off = (int32_t)(place - s->head.code_offset); /* both may be of addresses, and wrap around */
 	uint64_t at = (uint64_t)off * s->head.scale;
 
 	if (s->head.lines == SCRIPT_LINES_NONE)
 		return sound_line(place);
+	if (s->head.lines == SCRIPT_LINES_PAIRS)
+		return off < -1 ? 0 : find_pair(s, off < 0 ? 0 : (uint64_t)off);
 	/* Before its first instruction a frame stands at -1, or before the first place: CPython takes that for the first
 	 * line. */
 	if (off < 0)
 		return sound_line(s->head.first_line);
 	switch ((enum script_lines)s->head.lines) {
 	case SCRIPT_LINES_NONE:
+	case SCRIPT_LINES_PAIRS:
 		break;
 	case SCRIPT_LINES_LNOTAB:
 		return find_lnotab(s, at);

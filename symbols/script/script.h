@@ -19,6 +19,13 @@ enum script_lines {
 				   Objects/lnotab_notes.txt */
 	SCRIPT_LINES_LINETABLE, /* CPython 3.10: pairs, -128 for no line */
 	SCRIPT_LINES_LOCATIONS, /* CPython 3.11 on; Objects/locations.md, InternalDocs/code_objects.md */
+	SCRIPT_LINES_PAIRS,	/* struct script_line_pair, by rising place; before the first one there is no line. The word
+				   before the first     instruction is taken for that */
+};
+
+/* The line from a place on; 0: none. */
+struct script_line_pair {
+	uint32_t place, line;
 };
 
 struct script_head {

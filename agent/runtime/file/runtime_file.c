@@ -158,6 +158,55 @@ const struct runtime_layout *runtime_layout_find(const struct runtime_layout *ta
 	return NULL;
 }
 
+/* The header of .eh_frame_hdr in the form that linkers write (Linux Standard Base, "Exception Frames"), and the entries of
+ * its table: both sorted and relative to the header. */
+struct unwind_head {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	int32_t frame;
+	uint32_t count;
+};
+struct unwind_entry {
+	int32_t function, entry;
+};
+
+uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr)
+{
+	enum { UDATA4 = 0x03, DATAREL_SDATA4 = 0x3b };
+	struct unwind_entry entry;
+	struct unwind_head head;
+	const uint8_t *bytes;
+	Elf64_Shdr section;
+	size_t len, from = 0, to;
+
+	if (!elf_image_find(im, ".eh_frame_hdr", &section))
+		return 0;
+	bytes = elf_image_bytes(im, &section, &len);
+	if (!bytes || len < sizeof(head))
+		return 0;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.version != 1 || head.count_encoding != UDATA4 || head.table_encoding != DATAREL_SDATA4)
+		return 0;
+	to = (len - sizeof(head)) / sizeof(entry);
+	if (to > head.count)
+		to = head.count;
+	while (from < to) { /* the first that begins behind @addr */
+		size_t middle = from + (to - from) / 2;
+
+		memcpy(&entry, bytes + sizeof(head) + middle * sizeof(entry), sizeof(entry));
+		if (section.sh_addr + (uint64_t)(int64_t)entry.function > addr)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	if (!from || sizeof(head) + (from + 1) * sizeof(entry) > len || from >= head.count)
+		return 0;
+	memcpy(&entry, bytes + sizeof(head) + (from - 1) * sizeof(entry), sizeof(entry));
+	if (section.sh_addr + (uint64_t)(int64_t)entry.function != addr) /* in the middle of one */
+		return 0;
+	memcpy(&entry, bytes + sizeof(head) + from * sizeof(entry), sizeof(entry));
+	return section.sh_addr + (uint64_t)(int64_t)entry.function;
+}
+
 bool runtime_file_is_sound(const struct runtime_file *f)
 {
 	return f->kind <= RUNTIME_FILE_CODE && f->way < RUNTIME_WAY_MAX && f->id < RUNTIME_ID_MAX &&
@@ -187,8 +236,8 @@ static void read_linked(const struct elf_image *im, struct runtime_file *ret)
 void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
 	static bool (*const readers[])(const struct elf_image *im,
-				       struct runtime_file *ret) = { python_file_read, php_file_read, perl_file_read,
-								     hotspot_file_read, libc_file_read };
+				       struct runtime_file *ret) = { python_file_read, php_file_read,	  perl_file_read,
+								     ruby_file_read,   hotspot_file_read, libc_file_read };
 
 	bool is_read = false;
 

@@ -54,7 +54,8 @@ struct runtime_file {
 	uint32_t way;	  /* RUNTIME_FILE_CHAIN: enum runtime_way */
 	struct {
 		uint64_t start, end;
-	} loop; /* code of the interpreter's loop, where segments without markers need it */
+	} loop,	      /* code of the interpreter's loop, where segments without markers need it */
+		body; /* code that the loop has in a function of its own: frames of scripts stand for it, too; 0: none */
 	struct {
 		uint64_t dynamic; /* the dynamic section */
 		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
@@ -102,11 +103,15 @@ bool runtime_file_thread(const struct elf_image *im, const char *name, struct th
 /* The @len bytes that the file has for virtual address @addr; NULL: it has not all of them. */
 const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len);
 
+/* Where the function that begins at @addr ends, or a little further, by .eh_frame_hdr; 0: not told. */
+uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr);
+
 /* Is @im such a file? Then fills @ret. */
 bool python_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool php_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool hotspot_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool ruby_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */

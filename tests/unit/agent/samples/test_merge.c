@@ -21,13 +21,15 @@ enum {
 	UNKNOWN = FUNCTIONS,
 	LOOP_CODE = 0x100000,
 	LOOP_BYTES = 0x100,
+	BODY = 0x400,
 	CHECK = 0x71234567,
 	OTHER = RUNTIME_PYTHON + 1,
 	COUNTS = RUNTIME_ID_MAX + 3
 };
 
 #define N(i)	       (0x400000 + 16 * (uint64_t)(i))
-#define LOOP(i)	       (LOOP_CODE + 16 + (uint64_t)(i)) /* return addresses into the interpreter's loop */
+#define LOOP(i)	       (LOOP_CODE + 16 + (uint64_t)(i))	       /* return addresses into the interpreter's loop */
+#define BODY_AT(i)     (LOOP_CODE + BODY + 16 + (uint64_t)(i)) /* and into its body */
 #define S(i)	       (0x7f0000000000 + 256 * (uint64_t)(i))
 #define SP(i)	       (0x1000 + 256 * (uint64_t)(i))
 #define HEAD_OF(id, e) CHAIN_WORD(CHAIN_HEAD, (id)), (e)
@@ -35,6 +37,7 @@ enum {
 #define F(i, place)    CHAIN_WORD(CHAIN_FRAME, S(i)), CHAIN_PLACE(place, CHECK)
 #define MARKER(m)      CHAIN_WORD(CHAIN_MARKER, (m)), 0
 #define IN(i)	       MARKER(SP(i) + 8)
+#define AT_LOOP(i)     CHAIN_WORD(CHAIN_LOOP, SP(i) + 8), 0
 
 static struct objects *objects;
 static uint32_t ids[FUNCTIONS + 1];
@@ -51,7 +54,8 @@ static int make(void **state)
 		return -1;
 	interpreter.info.runtime = (struct runtime_file){ .kind = RUNTIME_FILE_CHAIN,
 							  .id = RUNTIME_PYTHON,
-							  .loop = { 0x5000, 0x5000 + LOOP_BYTES } };
+							  .loop = { 0x5000, 0x5000 + LOOP_BYTES },
+							  .body = { 0x5000 + BODY, 0x5000 + BODY + LOOP_BYTES } };
 	interpreter.info.segment_count = 1;
 	interpreter.info.segments[0] = (struct elf_segment){ .vaddr = 0x5000, .offset = 0, .size_bytes = 0x1000 };
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
@@ -307,6 +311,45 @@ static void test_loops(void **state)
 	check("N0 N1 N2 N3 N4 N5 S0:1 ");
 }
 
+/* The chain tells where the frames of the loop are. */
+static void test_told_loops(void **state)
+{
+	static const uint64_t bodies[] = { BODY_AT(0), LOOP(1), N(2), BODY_AT(3), LOOP(4), N(5) };
+
+	(void)state;
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(1), AT_LOOP(4), F(0, 1), MARKER(0), F(1, 2), F(2, 3), MARKER(0));
+	check("N0 S0:1 N2 N3 S1:2 S2:3 N5 ");
+	assert_int_equal(counts[0].unplaced_segments, 0);
+	/* one frame of the loop more: the innermost has just begun, or is about to end */
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(0), AT_LOOP(1), AT_LOOP(4), F(0, 1), MARKER(0), F(1, 2), MARKER(0));
+	check("N0 S0:1 N2 N3 S1:2 N5 ");
+	/* one segment more: its frame is about to begin */
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(3), F(0, 1), MARKER(0), F(1, 2), MARKER(0));
+	check("N0 N1 N2 S0:1 S1:2 N4 N5 ");
+	assert_int_equal(counts[0].unplaced_segments, 1);
+	/* what C code called outside of any loop stands at the root */
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(3), F(0, 1), MARKER(0), F(1, 2));
+	check("N0 N1 N2 S0:1 N4 N5 S1:2 ");
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(3), F(0, 1));
+	check("N0 N1 N2 N3 N4 N5 S0:1 ");
+	/* the outer end of the chain is missing: its first segments belong to the innermost frames */
+	MERGE(natives, HEAD(CHAIN_END_DEPTH), AT_LOOP(1), AT_LOOP(3), AT_LOOP(4), F(0, 1), MARKER(0), F(1, 2));
+	check("N0 S0:1 N2 S1:2 N4 N5 ");
+	/* the native stack does not lead so far */
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(1), AT_LOOP(9), F(0, 1), MARKER(0), F(1, 2), MARKER(0));
+	check("N0 S0:1 N2 N3 N4 N5 S1:2 ");
+	assert_int_equal(counts[0].unplaced_segments, 1);
+	/* what is told of one chain is not the next one's */
+	MERGE(natives, HEAD(CHAIN_END_ROOT), AT_LOOP(1), F(0, 1), MARKER(0), HEAD_OF(OTHER, CHAIN_END_ROOT), F(1, 2),
+	      MARKER(0));
+	check("N0 S0:1 N2 N3 N4 N5 S1:2 ");
+	/* the loop's body goes, where a segment stands for a frame of the loop */
+	MERGE(bodies, HEAD(CHAIN_END_ROOT), AT_LOOP(1), AT_LOOP(4), F(0, 1), MARKER(0), F(1, 2), MARKER(0));
+	check("S0:1 N2 S1:2 N5 ");
+	MERGE(bodies, HEAD(CHAIN_END_ROOT), AT_LOOP(9), F(0, 1), MARKER(0));
+	assert_int_equal(merged.count, ARRAY_LEN(bodies) + 1);
+}
+
 /* Which frames are the loop's. */
 static void test_loop_range(void **state)
 {
@@ -416,6 +459,7 @@ int main(void)
 		TEST(test_markers),	    TEST(test_unplaced), TEST(test_cut),    TEST(test_unknown_sps),
 		TEST(test_unknown_objects), TEST(test_chains),	 TEST(test_loops),  TEST(test_loop_range),
 		TEST(test_mixed),	    TEST(test_nonsense), TEST(test_limits), cmocka_unit_test(test_frames),
+		TEST(test_told_loops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
