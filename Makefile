@@ -250,10 +250,10 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
 
-# Stacks of scripts, and of Java: each interpreter and JDK that is here, each way of calling.   PYTHONS, JDKS: paths of further ones
+# Stacks of scripts, and of Java: each interpreter and JDK that is here, each way of calling.   PYTHONS, RUBIES, JDKS: further ones
 .PHONY: runtimes
 runtimes: all
-	$(Q)status=0; tests/script/matrix.sh $(BUILD) || status=1; tests/script/java.sh $(BUILD) || status=1; exit $$status
+	$(Q)status=0; for part in matrix matrix-ruby java; do tests/script/$$part.sh $(BUILD) || status=1; done; exit $$status
 
 # Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try
 .PHONY: mutants

@@ -3,6 +3,7 @@
 """Judges the stacks of a script in a capture by what the script said of itself.
 
 usage: judge.py [--min PERCENT] [--least STACKS] [--without STACKS] [--loop NAME] [--file NAME,...] [--all-lines] [--within NAME]
+                [--whole-names]
                 CAPTURE PROGRAM TYPE TRUTH
 
 PROGRAM is the name of the executable (or of a process: pid:PID), TYPE the profile.frame.type of the script's frames, TRUTH what the
@@ -12,6 +13,7 @@ A stack is right when its script frames begin with the root, each further one wa
 that it may be on, and no native frame before the last of them is of the interpreter's loop (--loop, a glob). Frames of other files, such as of the library,
 may stand between: then who called is not judged. A frame whose function is not known ("script") is wrong. A user stack without any script frame counts as without: at most --without (10) may be so.
 Frames called --within (a glob) are parts of the function that they were called by: on a line of that, and not its callers.
+With --whole-names callers are told by their whole names, and blanks in names stand as _ in the truth.
 Exit status 1 when fewer than PERCENT (100) of the stacks with script frames are right, or fewer than --least (100) are there; 77
 without Python's protobuf."""
 import argparse
@@ -27,8 +29,9 @@ SHOWN = 8
 
 
 class Truth:
-    def __init__(self, path, all_lines):
+    def __init__(self, path, all_lines, whole_names):
         self.all_lines = all_lines
+        self.whole_names = whole_names
         self.frames = collections.defaultdict(list)
         self.root = None
         for words in (line.split() for line in open(path)):
@@ -51,7 +54,7 @@ class Truth:
                     return why
             if frame:
                 function = frame[0]
-                caller = frame[0].rpartition(".")[2]
+                caller = frame[0] if self.whole_names else frame[0].rpartition(".")[2]
         own = [frame for frame in frames if not frame or not within or not fnmatch.fnmatch(frame[0], within)]
         if self.root and own and own[0] and own[0][0] != self.root and not self.is_thread_root(own[0][0]):
             return f"the root is {own[0][0]}"
@@ -111,15 +114,16 @@ def main():
     parser.add_argument("--file", default="calls.py,<made>")
     parser.add_argument("--all-lines", action="store_true")
     parser.add_argument("--within")
+    parser.add_argument("--whole-names", action="store_true")
     parser.add_argument("capture")
     parser.add_argument("program")
     parser.add_argument("type")
     parser.add_argument("truth")
     args = parser.parse_args()
-    truth = Truth(args.truth, args.all_lines)
+    truth = Truth(args.truth, args.all_lines, args.whole_names)
     right, without, wrong, seen = 0, 0, collections.Counter(), collections.Counter()
     for count, frames in Stacks(args.capture).of(args.program):
-        script = [(name, line) if os.path.basename(path) in args.file.split(",") else None
+        script = [(name.replace(" ", "_") if args.whole_names else name, line) if os.path.basename(path) in args.file.split(",") else None
                   for kind, name, path, line in frames if kind == args.type]
         last = max((i for i, frame in enumerate(frames) if frame[0] == args.type), default=0)
         # One that the innermost script function called may be about to begin or to end its own.
