@@ -177,6 +177,15 @@ static long walk_callback(__u32 index, struct loop_context *loop)
 	return walk_frame(&loop->scratch->walk, loop->scratch, true) ? 1 : 0;
 }
 
+/* The same for a sample with chains. */
+static long walk_noting_sps(__u32 index, struct loop_context *loop)
+{
+	if (!loop->scratch)
+		return 1;
+	note_sp(&loop->scratch->walk, loop->scratch);
+	return walk_frame(&loop->scratch->walk, loop->scratch, true) ? 1 : 0;
+}
+
 /*
  * Calls the programs that collect chains. Each calls the next one; the last returns here, as it took the place of this
  * function alone. Those that are not loaded are passed over.
@@ -201,7 +210,12 @@ static __always_inline void take_by_loop(struct bpf_perf_event_data *ctx, struct
 			collect_chains(ctx, scratch->walk.runtimes);
 		if (scratch->walk.asid) {
 			memo_begin(&scratch->walk, scratch);
-			bpf_loop(MAX_USER_FRAMES + 1, walk_callback, &loop, 0);
+			if (scratch->walk.chain_cnt) {
+				bpf_loop(MAX_USER_FRAMES + 1, walk_noting_sps, &loop, 0);
+				barrier(); /* the kernel inlines a call with one callback alone */
+			} else {
+				bpf_loop(MAX_USER_FRAMES + 1, walk_callback, &loop, 0);
+			}
 			memo_end(&scratch->walk, scratch);
 		} else {
 			put_only_frame(&scratch->walk, scratch);
@@ -222,9 +236,12 @@ static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct sc
 		put_only_frame(walk, scratch);
 		return;
 	}
-	for (int i = 0; i < TAIL_FRAMES; i++)
+	for (int i = 0; i < TAIL_FRAMES; i++) {
+		if (walk->chain_cnt)
+			note_sp(walk, scratch);
 		if (walk_frame(walk, scratch, false))
 			return;
+	}
 	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
 	walk->state.end = walk->user_cnt < MAX_USER_FRAMES ? END_USER_RULE
 							   : END_DEPTH; /* user space has no limit of calls */

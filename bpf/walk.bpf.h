@@ -256,6 +256,7 @@ static __always_inline __u32 find_again(struct walk *walk, struct scratch *scrat
 	return 0;
 }
 
+/* Notes the sp of the frame that is walked next, of a sample with chains. */
 static __always_inline void note_sp(struct walk *walk, struct scratch *scratch)
 {
 	__u64 above;
@@ -310,8 +311,6 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 	if (walk->user_cnt >= MAX_USER_FRAMES)
 		return unwind_stop(&walk->state, END_DEPTH);
 	scratch->words[word_index(walk->user_at + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
-	if (walk->chain_cnt)
-		note_sp(walk, scratch);
 	walk->user_cnt++;
 	if (pc >> CPU_USER_BITS) {
 		if (!CPU_HAS_VSYSCALL || pc >> 12 != VSYSCALL_PAGE)
