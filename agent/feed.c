@@ -503,7 +503,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	if (part.end == END_NO_MAPPING && part.count > 1)
 		part.count--;
 	if (p->as->code) {
-		part.count = code_frames(in->code, p, s, part.frames, part.count, part.captures, part.capture_cnt, made, &part.end);
+		part.count = code_frames(in->code, p, s, part.frames, part.count, part.captures, part.capture_cnt, made,
+					 &part.end);
 		part.frames = made;
 	}
 	if (s->chain_cnt && !part.sps)
