@@ -180,9 +180,13 @@ static uint64_t draw_interval_ns(struct agent *a)
 
 static void on_settle_timer(void *arg);
 
+/* Samples wait in the rings until there are many, while the code that they are of may go. */
 static void on_code_timer(void *arg)
 {
-	code_spaces_look(((struct agent *)arg)->in.code);
+	struct agent *a = arg;
+
+	on_settle_timer(a);
+	code_spaces_look(a->in.code);
 }
 
 static void run_intake(struct agent *a)

@@ -426,6 +426,7 @@ struct capture_class {
 	struct {
 		__s16 offset; /* from fp */
 		__s16 reg;    /* DWARF's number of the register that has the word in the frame where the thread stands; -1 */
+		__s16 follow; /* not 0: the word so far behind where that word points goes, if it can be read */
 	} words[CAPTURE_WORDS];
 };
 
@@ -538,7 +539,7 @@ HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 8 * CHAIN_DATA + 2 * CHAIN_OFFSETS +
 HEARTH_SIZE_IS(struct mapping_key, 16);
 HEARTH_SIZE_IS(struct mapping_value, 56);
 HEARTH_SIZE_IS(struct block_key, 12);
-HEARTH_SIZE_IS(struct capture_class, 4 + 4 * CAPTURE_WORDS);
+HEARTH_SIZE_IS(struct capture_class, 4 + 6 * CAPTURE_WORDS);
 HEARTH_SIZE_IS(struct unwind_block, 16 + 8 * 32 + 8);
 HEARTH_SIZE_IS(struct first_level_entry, 16);
 

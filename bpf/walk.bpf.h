@@ -267,6 +267,15 @@ static __always_inline void note_sp(struct walk *walk, struct scratch *scratch)
 	scratch->sps[masked(walk->user_cnt, MAX_USER_FRAMES - 1)] = above < SP_FAR ? above : SP_FAR;
 }
 
+/* Reads the word at @addr, out of the way of the window. It stays as it was where that cannot be read. */
+static __always_inline void follow_pointer(__u64 addr, __u64 *word)
+{
+	__u64 next;
+
+	if (!bpf_probe_read_user(&next, sizeof(next), (void *)addr))
+		*word = next;
+}
+
 /* Copies the words by which the runtime names the frame. */
 static __always_inline int capture(struct walk *walk, struct scratch *scratch, __u32 class)
 {
@@ -288,6 +297,8 @@ static __always_inline int capture(struct walk *walk, struct scratch *scratch, _
 			value = scratch->regs.regs[masked(reg, 31)];
 		else if (i < c->count)
 			(void)unwind_read(&memory, walk->state.fp + (__s64)c->words[i].offset, &value);
+		if (i < c->count && c->words[i].follow && value)
+			follow_pointer(value + (__s64)c->words[i].follow, &value);
 		scratch->captures[at + 1 + i] = value;
 	}
 	walk->capture_cnt += 1 + (c->count & 7);

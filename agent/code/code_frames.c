@@ -140,16 +140,22 @@ void code_functions_free(struct code_process *cp)
 	map_fini(&cp->functions);
 }
 
-/* Puts the function of @word among those that have gone: frames of the present sample may have its name. */
-static void give_up(struct code_process *cp, uint64_t word)
+/* Puts the function with @key among those that have gone: frames of the present sample may have its name. */
+static void give_up(struct code_process *cp, uint64_t key)
 {
-	struct code_known_function *f = map_del(&cp->functions, word);
+	struct code_known_function *f = map_del(&cp->functions, key);
 
 	if (!f)
 		return;
 	f->next = cp->gone_functions;
 	cp->gone_functions = f;
 	cp->has_gone = true;
+}
+
+/* The key of the function that @words tell, of which there is one for each capture. */
+static uint64_t function_key(uint32_t capture, const uint64_t *words)
+{
+	return words[0] ^ (uint64_t)capture << 56;
 }
 
 static struct code_known_function *read_function(struct code_process *cp, uint32_t capture, const uint64_t *words)
@@ -178,7 +184,7 @@ static struct code_known_function *read_function(struct code_process *cp, uint32
 	if (named->name_bytes)
 		(void)objects_add(cp->all->objects, OBJECT_OF_CODE + cp->runtime->info.runtime.code.id, named + 1,
 				  named->name_bytes, &f->thing.names);
-	if (map_put(&cp->functions, words[0], f)) {
+	if (map_put(&cp->functions, function_key(capture, words), f)) {
 		object_put(f->thing.names);
 		free(f);
 		return NULL;
@@ -191,10 +197,11 @@ static struct code_known_function *read_function(struct code_process *cp, uint32
 static struct code_known_function *find_function(struct code_process *cp, uint32_t capture, const uint64_t *words,
 						 uint64_t time_ns)
 {
-	struct code_known_function *f = words[0] ? map_get(&cp->functions, words[0]) : NULL;
+	const uint64_t key = function_key(capture, words);
+	struct code_known_function *f = words[0] ? map_get(&cp->functions, key) : NULL;
 
 	if (f && !code_thing_is_there(cp, &f->thing, time_ns)) {
-		give_up(cp, words[0]);
+		give_up(cp, key);
 		f = NULL;
 	}
 	return f || !words[0] ? f : read_function(cp, capture, words);
@@ -202,7 +209,7 @@ static struct code_known_function *find_function(struct code_process *cp, uint32
 
 static uint64_t function_frame(const struct code_known_function *f, const uint64_t *words)
 {
-	uint64_t place = (words[f->word] >> f->shift) - f->base;
+	uint32_t place = (uint32_t)((words[f->word] >> f->shift) - f->base);
 
 	return f->thing.names
 		       ? FRAME_OF_SCRIPT(f->thing.names->id, place < f->bytes && place < CODE_PLACE_RETURN ? place : 0)
@@ -220,10 +227,13 @@ struct framing {
 	uint32_t capture_cnt, at; /* the next head */
 };
 
-/* The captured words of user frame number @i, if there are any; then *@class is their class. */
-static bool find_captures(struct framing *f, uint32_t i, uint32_t *class, uint64_t words[CODE_CAPTURE_WORDS])
+/* The captured words of user frame number @i, if there are any, and behind these its address @addr; *@class is their class.
+ */
+static bool find_captures(struct framing *f, uint32_t i, uint64_t addr, uint32_t *class,
+			  uint64_t words[CODE_CAPTURE_WORDS + 1])
 {
 	memset(words, 0, CODE_CAPTURE_WORDS * sizeof(*words));
+	words[CODE_CAPTURE_WORDS] = addr;
 	while (f->at < f->capture_cnt) {
 		uint64_t head = f->captures[f->at];
 		uint32_t count = CAPTURE_COUNT_OF(head);
@@ -263,17 +273,31 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 	struct code_range_state *range = code_range_of(m->file);
 	struct code_process *cp = range->process;
 	bool is_return = !(user & FRAME_EXACT);
-	uint64_t va = (user & ~FRAME_EXACT) - is_return - m->bias, words[CODE_CAPTURE_WORDS], frame = 0;
+	uint64_t va = (user & ~FRAME_EXACT) - is_return - m->bias, words[CODE_CAPTURE_WORDS + 1], frame = 0;
 	struct code_piece *piece = code_piece_find(range, va);
 	uint32_t class;
 
 	if (piece && !code_thing_is_there(cp, &piece->thing, f->time_ns))
 		piece = NULL;
 	*is_stale |= f->is_kernels && (!piece || piece->thing.born_ns > f->time_ns);
-	if (find_captures(f, i, &class, words))
+	if (find_captures(f, i, va + m->bias, &class, words))
 		frame = captured_frame(f, cp, class, words);
 	if (!frame && piece && piece->thing.names)
 		frame = FRAME_OF_SCRIPT(piece->thing.names->id, (va - piece->start) | (is_return ? CODE_PLACE_RETURN : 0));
+	metric_add(f->cs->unknown, !frame);
+	return frame ? frame : user;
+}
+
+/* The frame number @i at @user, which is in a file: in code of a runtime's that runs functions it makes code of elsewhere.
+ */
+static uint64_t frame_in_file(struct framing *f, uint32_t i, uint64_t user)
+{
+	uint64_t words[CODE_CAPTURE_WORDS + 1], frame = 0, addr = (user & ~FRAME_EXACT) - !(user & FRAME_EXACT);
+	uint32_t class;
+
+	if (!f->capture_cnt || !find_captures(f, i, addr, &class, words))
+		return user;
+	frame = captured_frame(f, (struct code_process *)f->process->as->code, class, words);
 	metric_add(f->cs->unknown, !frame);
 	return frame ? frame : user;
 }
@@ -293,7 +317,8 @@ uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pen
 		const struct mapping *m = address_space_find(p->as, addr);
 		bool is_stale = false;
 
-		frames[i] = m && m->file && m->file->code ? frame_of(&f, m, i, user[i], &is_stale) : user[i];
+		frames[i] = m && m->file && m->file->code ? frame_of(&f, m, i, user[i], &is_stale)
+							  : frame_in_file(&f, i, user[i]);
 		if (!is_stale)
 			continue;
 		*end = END_STALE;

@@ -225,6 +225,7 @@ static uint32_t class_of(struct code_spaces *cs, const struct code_capture *capt
 	for (i = 0; i < capture->count; i++) {
 		class.words[i].offset = capture->words[i].offset;
 		class.words[i].reg = capture->words[i].leaf_reg;
+		class.words[i].follow = capture->words[i].follow;
 	}
 	if (!capture->count)
 		return 0;
@@ -235,6 +236,26 @@ static uint32_t class_of(struct code_spaces *cs, const struct code_capture *capt
 		return 0;
 	cs->classes[cs->class_cnt++] = class;
 	return i;
+}
+
+void code_map_captures(struct code_spaces *cs, const struct file *file, struct row *rows, size_t count)
+{
+	const struct runtime_file *runtime = &file->info.runtime;
+	const struct code_reader *reader = runtime->kind == RUNTIME_FILE_CODE ? code_reader_of(runtime->code.id) : NULL;
+	struct code_capture captures[CODE_CAPTURES];
+
+	for (size_t i = 0; i < count; i++) {
+		uint8_t number = rows[i].capture;
+
+		if (!number)
+			continue;
+		rows[i].capture = 0;
+		if (!cs || !reader || !reader->captures || number > CODE_CAPTURES)
+			continue;
+		memset(captures, 0, sizeof(captures));
+		reader->captures(NULL, &runtime->code, captures);
+		rows[i].capture = (uint8_t)class_of(cs, &captures[number - 1]);
+	}
 }
 
 const struct capture_class *code_capture_class(const struct code_spaces *cs, uint32_t number)
@@ -302,6 +323,24 @@ static bool take_ranges(struct code_process *cp, const struct code_ranges *found
 	return cp->range_cnt != before;
 }
 
+/* Collects the executable memory of @as without a file, pieces that are near to each other as one. Returns their number. */
+static uint32_t memory_of(const struct address_space *as, struct code_range ranges[static CODE_RANGES])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < as->count; i++) {
+		const struct mapping *m = &as->maps[i];
+
+		if (m->file && !m->file->code)
+			continue;
+		if (n && m->start <= ranges[n - 1].end + NEAR_BYTES)
+			ranges[n - 1].end = m->end;
+		else if (n < CODE_RANGES)
+			ranges[n++] = (struct code_range){ m->start, m->end };
+	}
+	return n;
+}
+
 static bool is_too_early(const struct code_process *cp)
 {
 	return cp->ranges_ns && clock_mono_ns() - cp->ranges_ns < cp->wait_ms * NSEC_PER_MSEC;
@@ -311,6 +350,7 @@ bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 {
 	struct code_process *cp = (struct code_process *)p->as->code;
 	const struct mapping *runtime = cp ? NULL : find_runtime(cs, p->as);
+	struct code_range memory[CODE_RANGES];
 	struct code_request request;
 
 	if (!cp && !runtime)
@@ -325,7 +365,8 @@ bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 	cp->ranges_ns = clock_mono_ns();
 	cp->wait_ms = cp->wait_ms * 2 < LAST_WAIT_MS ? cp->wait_ms * 2 : LAST_WAIT_MS;
 	request = code_request_of(cp, CODE_OP_RANGES);
-	if (code_ask(cp, &request, NULL, 0) || !take_ranges(cp, (const void *)cs->reply.data))
+	if (code_ask(cp, &request, memory, memory_of(p->as, memory) * sizeof(*memory)) ||
+	    !take_ranges(cp, (const void *)cs->reply.data))
 		return false;
 	cp->as_code.refs++;
 	return address_space_set_code(&p->as, &cp->as_code) == 1;

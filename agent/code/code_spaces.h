@@ -58,7 +58,7 @@ bool code_spaces_are_used(const struct code_spaces *cs);
  * nobody has read yet. To be called about each CODE_LOOK_MS. */
 void code_spaces_look(struct code_spaces *cs);
 
-enum { CODE_LOOK_MS = 500 };
+enum { CODE_LOOK_MS = 250 };
 
 /* --- rows --- */
 
@@ -76,6 +76,10 @@ int code_row(struct code_spaces *cs, struct process *p, struct file *file, uint6
 /* Puts the rows that touch the block of code of @va, uncut, into @rows (ROW_CFA_UNASKED where no piece is known). Returns
  * their number, at most CODE_BLOCK_BYTES. */
 size_t code_block_rows(const struct code_spaces *cs, const struct file *file, uint64_t va, struct row *rows);
+
+/* Rows of @file, a runtime's own: turns the numbers of captures that its reader has into those of capture_classes. Without
+ * @cs rows have no captures. */
+void code_map_captures(struct code_spaces *cs, const struct file *file, struct row *rows, size_t count);
 
 /* The words that go with frames whose row has the capture @number. NULL: there is none such. */
 const struct capture_class *code_capture_class(const struct code_spaces *cs, uint32_t number);

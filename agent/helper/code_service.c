@@ -65,18 +65,22 @@ static int find_state(struct service *s, uint32_t number, const struct code_read
 	return 0;
 }
 
-static int answer_ranges(const struct code_reader *reader, void *state, struct code_memory *m, struct buf *reply)
+static int answer_ranges(const struct code_reader *reader, void *state, const struct code_facts *facts,
+			 struct code_memory *m, const struct code_range *given, size_t given_cnt, struct buf *reply)
 {
 	struct code_ranges ranges;
 	int count;
 
+	if (given_cnt > CODE_RANGES)
+		return -EBADMSG;
 	memset(&ranges, 0, sizeof(ranges));
-	count = reader->ranges(state, m, ranges.ranges);
+	memcpy(ranges.ranges, given, given_cnt * sizeof(*given));
+	count = reader->ranges(state, m, (uint32_t)given_cnt, ranges.ranges);
 	if (count < 0)
 		return count;
 	ranges.count = (uint32_t)count;
 	if (reader->captures)
-		reader->captures(state, ranges.captures);
+		reader->captures(state, facts, ranges.captures);
 	buf_append(reply, &ranges, sizeof(ranges));
 	return 0;
 }
@@ -184,7 +188,8 @@ static int answer(struct service *s, uint32_t number, int fd, const void *payloa
 		return error;
 	switch ((enum code_op)r->op) {
 	case CODE_OP_RANGES:
-		return answer_ranges(reader, state, &m, reply);
+		return answer_ranges(reader, state, &r->facts, &m, (const struct code_range *)(r + 1),
+				     (len - sizeof(*r)) / sizeof(struct code_range), reply);
 	case CODE_OP_BLOCK:
 		return answer_block(reader, state, &m, r, reply);
 	case CODE_OP_FUNCTION:
@@ -296,7 +301,7 @@ static bool answer_is_sound(const struct code_found *a, size_t len, uint64_t add
 
 static bool named_is_sound(const struct code_named *n, size_t len)
 {
-	return len >= sizeof(*n) && n->function.word < CODE_CAPTURE_WORDS && n->function.shift < 64 && n->function.key &&
+	return len >= sizeof(*n) && n->function.word <= CODE_CAPTURE_WORDS && n->function.shift < 64 && n->function.key &&
 	       len - sizeof(*n) == n->name_bytes && (!n->name_bytes || block_names_are_sound(n + 1, n->name_bytes));
 }
 

@@ -113,6 +113,7 @@ static int number_rule(struct row_cache *c, const struct row *row)
 	rule.is_behind_syscall = row->is_behind_syscall;
 	rule.is_end = row->is_end;
 	rule.wrong_cnt = row->wrong_cnt;
+	rule.capture = row->capture;
 	rule.cfa_off = row->cfa_off;
 	rule.cfa_off2 = row->cfa_off2;
 	memcpy(rule.saved, row->saved, sizeof(rule.saved));

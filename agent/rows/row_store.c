@@ -28,7 +28,7 @@
 #include "symbols/symbols.h"
 
 enum {
-	VERSION = 1,
+	VERSION = 2,
 	MAX_NAMES = 16384, /* names of files in one run */
 	MAX_GROUPS = 24576,
 	MAX_PLACES = 1 << 20,

@@ -2,6 +2,7 @@
 /* Fills the kernel's caches. An entry that was put into one a moment ago is not put there again. Agent's thread. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/code/code_spaces.h"
 #include "agent/walk/blocks.h"
@@ -25,7 +26,7 @@ struct recent {
 
 struct cache_fill {
 	struct files *files;
-	const struct code_spaces *code;
+	struct code_spaces *code;
 	struct sampler *sampler;
 	uint64_t now_ns, kept_ns;
 	struct recent recent[RECENT_SLOTS];
@@ -175,6 +176,7 @@ void cache_fill_block(struct cache_fill *c, const struct file *file, uint64_t va
 	struct row rows[CODE_BLOCK_BYTES];
 	size_t count = files_block(c->files, file, va, rows);
 
+	code_map_captures(c->code, file, rows, count);
 	put_block(c, file, va, rows, count);
 }
 
@@ -196,8 +198,13 @@ struct ahead {
 static void put_ahead(void *arg, uint64_t va, const struct row *rows, size_t count)
 {
 	const struct ahead *a = arg;
+	struct row mapped[CODE_BLOCK_BYTES];
 
-	put_block(a->fill, a->file, va, rows, count);
+	if (count > CODE_BLOCK_BYTES)
+		return;
+	memcpy(mapped, rows, count * sizeof(*rows));
+	code_map_captures(a->fill->code, a->file, mapped, count);
+	put_block(a->fill, a->file, va, mapped, count);
 	metric_add(a->fill->ahead, 1);
 }
 

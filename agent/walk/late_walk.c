@@ -458,6 +458,8 @@ static int step(struct walk *w, enum walk_end *end)
 		return step_code(w, m, addr, end);
 	va = addr - m->bias;
 	error = m->file ? files_row(w->late->files, m->file, va, &found) : -ENOENT;
+	if (!error)
+		code_map_captures(w->late->code, m->file, &found, 1);
 	if (error == -EAGAIN) { /* the file is still being read; the kernel hears nothing of it */
 		*end = END_NO_RULE;
 		w->late->result.is_unfinished = true;
@@ -477,6 +479,8 @@ static int step(struct walk *w, enum walk_end *end)
 	}
 	cache_fill_blocks(w->late->fill, m->file, va);
 	found.is_end = false; /* who runs here has a caller */
+	if (row && row->capture)
+		capture(w, row);
 	w->was_followed = row && row->is_followed;
 	if (may_be_new_thread(w, row))
 		return step_new_thread(w, m->file, va, row, end);

@@ -55,11 +55,13 @@ struct code_block {
 /*
  * A word that goes with a frame whose row names this capture (struct row's capture), as the frame's function cannot be told
  * by its address. It stands at @offset bytes from the frame pointer; in the frame where the thread stands, it is in register
- * @leaf_reg (DWARF's number; -1: it is in memory there, too).
+ * @leaf_reg (DWARF's number; -1: it is in memory there, too). Where @follow is not 0 the word itself is a pointer, and the
+ * one that is @follow bytes behind there goes in its place if it can be read at once: only when the kernel walks.
  */
 struct code_capture_word {
 	int16_t offset;
 	int8_t leaf_reg;
+	int16_t follow;
 };
 
 struct code_capture {
@@ -71,7 +73,8 @@ struct code_capture {
 struct captured_function {
 	uint64_t key; /* equal for all captures of the function, while the tokens hold; not 0 */
 	struct code_token tokens[CODE_TOKENS];
-	/* The place in it (block_names.h) is (word >> shift) - base if that is below bytes; else not known: place 0. */
+	/* The place in it (block_names.h) is the low 32 bits of (word >> shift) - base if they are below bytes; else it is
+	 * not known: place 0. Word number CODE_CAPTURE_WORDS is the frame's address. */
 	uint64_t base, bytes;
 	uint8_t word, shift;
 	uint8_t pad[6];
@@ -90,11 +93,13 @@ struct code_reader {
 	int (*open)(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias);
 
 	/* The ranges there are now, disjoint, in any order; their number, or -errno. Ranges may come later, and do not
-	 * shrink. */
-	int (*ranges)(void *state, struct code_memory *m, struct code_range ranges[static CODE_RANGES]);
+	 * shrink. @ranges comes with the @given executable pieces of memory without a file that there are. */
+	int (*ranges)(void *state, struct code_memory *m, uint32_t given, struct code_range ranges[static CODE_RANGES]);
 
-	/* The captures by which rows() numbers them, from 1 on: captures[n - 1]. NULL: there are none. */
-	void (*captures)(const void *state, struct code_capture captures[static CODE_CAPTURES]);
+	/* The captures by which rows() numbers them, from 1 on: captures[n - 1]. NULL: there are none. A runtime whose file
+	 * has rows with captures (its interpreter's) needs no @state for them: NULL. */
+	void (*captures)(const void *state, const struct code_facts *facts,
+			 struct code_capture captures[static CODE_CAPTURES]);
 
 	/* Finds the block at @pc. 0; -ENOENT: no code is there now; -EBADMSG: nothing of sense is; -EFAULT, -EDQUOT. */
 	int (*block)(void *state, struct code_memory *m, uint64_t pc, struct code_block *ret);

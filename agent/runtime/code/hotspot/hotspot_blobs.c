@@ -84,11 +84,12 @@ int hotspot_read_heaps(struct hotspot *s, struct code_memory *m)
 	return s->heap_cnt ? 0 : -EAGAIN;
 }
 
-int hotspot_ranges(void *state, struct code_memory *m, struct code_range ranges[static CODE_RANGES])
+int hotspot_ranges(void *state, struct code_memory *m, uint32_t given, struct code_range ranges[static CODE_RANGES])
 {
 	struct hotspot *s = state;
 	int error = hotspot_read_heaps(s, m);
 
+	(void)given;
 	if (error)
 		return error;
 	for (uint32_t i = 0; i < s->heap_cnt; i++)

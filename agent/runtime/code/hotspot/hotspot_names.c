@@ -438,14 +438,15 @@ int hotspot_function(void *state, struct code_memory *m, uint32_t capture, const
 	return m->is_spent ? -EDQUOT : error;
 }
 
-void hotspot_captures(const void *state, struct code_capture captures[static CODE_CAPTURES])
+void hotspot_captures(const void *state, const struct code_facts *facts, struct code_capture captures[static CODE_CAPTURES])
 {
 	enum { RBX = DWARF_RBX, R13 = DWARF_R12 + 1, NO_MIRROR = 8 /* bcp is one word higher */ };
 	const struct hotspot *s = state;
 	const int16_t bcp = s->major <= NO_MIRROR ? -56 : -64; /* src/hotspot/cpu/x86/frame_x86.hpp */
 
-	captures[CAPTURE_FRAME - 1] = (struct code_capture){ 2, { { -24, -1 }, { bcp, R13 } } };
-	captures[CAPTURE_ENTRY - 1] = (struct code_capture){ 1, { { -24, RBX } } };
+	(void)facts;
+	captures[CAPTURE_FRAME - 1] = (struct code_capture){ 2, { { -24, -1, 0 }, { bcp, R13, 0 } } };
+	captures[CAPTURE_ENTRY - 1] = (struct code_capture){ 1, { { -24, RBX, 0 } } };
 }
 
 const struct code_reader code_hotspot = {

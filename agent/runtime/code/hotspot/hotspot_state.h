@@ -202,13 +202,13 @@ uint64_t hotspot_read(const struct hotspot *s, struct code_memory *m, enum hotsp
 
 /* struct code_reader's operations, and those between the files of this folder. */
 int hotspot_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias);
-int hotspot_ranges(void *state, struct code_memory *m, struct code_range ranges[static CODE_RANGES]);
+int hotspot_ranges(void *state, struct code_memory *m, uint32_t given, struct code_range ranges[static CODE_RANGES]);
 int hotspot_block(void *state, struct code_memory *m, uint64_t pc, struct code_block *ret);
 int hotspot_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret);
 int hotspot_names(void *state, struct code_memory *m, const struct code_block *b, struct block_names *n);
 int hotspot_function(void *state, struct code_memory *m, uint32_t capture, const uint64_t words[static CODE_CAPTURE_WORDS],
 		     struct captured_function *ret, struct block_names *n);
-void hotspot_captures(const void *state, struct code_capture captures[static CODE_CAPTURES]);
+void hotspot_captures(const void *state, const struct code_facts *facts, struct code_capture captures[static CODE_CAPTURES]);
 
 /* Reads the heaps anew. 0, -EAGAIN (there are none yet), -EFAULT, -EDQUOT. */
 int hotspot_read_heaps(struct hotspot *s, struct code_memory *m);

@@ -65,7 +65,7 @@ static void test_ranges(void **state)
 	struct code_range ranges[CODE_RANGES];
 
 	(void)state;
-	assert_int_equal(code_hotspot.ranges(hotspot, &memory, ranges), 1);
+	assert_int_equal(code_hotspot.ranges(hotspot, &memory, 0, ranges), 1);
 	assert_int_equal(ranges[0].start, FAKE_BASE + FAKE_HEAP);
 	assert_int_equal(ranges[0].end, FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES);
 }
@@ -259,7 +259,8 @@ static void ask_everything(void)
 	void *state = calloc(1, code_hotspot.state_bytes);
 
 	reset_budget();
-	if (!code_hotspot.open(state, &memory, &fake.facts, FAKE_BASE) && code_hotspot.ranges(state, &memory, ranges) >= 0) {
+	if (!code_hotspot.open(state, &memory, &fake.facts, FAKE_BASE) &&
+	    code_hotspot.ranges(state, &memory, 0, ranges) >= 0) {
 		for (uint64_t pc = FAKE_BASE + FAKE_HEAP; pc < FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES; pc += 256) {
 			AUTO(block_names_free_at) struct block_names *names = block_names_new();
 			AUTO_FREE struct row *rows = NULL;
