@@ -40,7 +40,7 @@ enum { CPU_CODE_ALIGN = 1, CPU_NOP = 0x90, CPU_TRAP = 0xcc };
 		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 \
 	}
 
-#define CPU_ROW_BUILDERS /* none */
+#define CPU_ROW_BUILDERS &rows_v8,
 
 /* The bits of a return address that are not a signature: all of them. */
 static inline uint64_t cpu_code_mask(void)

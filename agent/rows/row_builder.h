@@ -53,6 +53,7 @@ void row_return(struct row_regs *out);
 
 extern const struct row_builder rows_sigreturn;
 extern const struct row_builder rows_plt; /* arm64 */
+extern const struct row_builder rows_v8;  /* x86-64 */
 extern const struct row_builder rows_eh_frame;
 extern const struct row_builder rows_debug_frame;
 extern const struct row_builder rows_go;

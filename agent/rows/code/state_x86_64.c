@@ -191,12 +191,12 @@ static int32_t load(const struct code_state *s, int32_t place, int reg)
 	return CODE_UNKNOWN;
 }
 
-static void push(struct code_state *s, int reg, int64_t bytes)
+static void push_value(struct code_state *s, int reg, int32_t value, int64_t bytes)
 {
 	move_rsp(s, -bytes);
 	s->has_pushed = true;
 	store(s, place_at(s, RSP, 0), bytes, reg);
-	if (reg == NO_REG || s->reg[reg] != CODE_RETURN || bytes != 8)
+	if (value != CODE_RETURN || bytes != 8)
 		return;
 	if (code_is_place(s->reg[RBP]) && s->slot[SAVED_FP] == s->reg[RBP]) { /* made for the function that it returns to */
 		s->reg[RBP] = CODE_ENTRY;
@@ -204,6 +204,11 @@ static void push(struct code_state *s, int reg, int64_t bytes)
 	}
 	begin_frame_again(s, s->reg[RSP]);
 	s->reg[RSP] = -8;
+}
+
+static void push(struct code_state *s, int reg, int64_t bytes)
+{
+	push_value(s, reg, reg == NO_REG ? CODE_UNKNOWN : s->reg[reg], bytes);
 }
 
 static void pop(struct code_state *s, int reg, int64_t bytes)
@@ -371,13 +376,22 @@ static bool step_branch(struct code_state *s, const struct decoded *d, uint64_t 
 	}
 }
 
+static void do_push(struct code_state *s, const struct decoded *d, int64_t width)
+{
+	/* Perhaps the return address, for what the code ends with; gcc copies it so where it realigns the stack. */
+	if (d->op[0].type == ZYDIS_OPERAND_TYPE_MEMORY && code_is_offset(s->reg[RSP]))
+		push_value(s, NO_REG, load(s, place_of(s, &d->op[0]), NO_REG), width);
+	else
+		push(s, whole_reg(&d->op[0]), width);
+}
+
 static void step_plain(struct code_state *s, const struct decoded *d, struct code_step *step)
 {
 	int64_t width = d->insn.operand_width == 16 ? 2 : 8;
 
 	switch (d->insn.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
-		push(s, whole_reg(&d->op[0]), width);
+		do_push(s, d, width);
 		break;
 	case ZYDIS_MNEMONIC_PUSHFQ:
 		push(s, NO_REG, 8);
@@ -520,6 +534,30 @@ static int32_t row_place(const struct code_state *s, int32_t slot)
 	return ROW_SAME;
 }
 
+/* The DWARF numbers of the registers by the processor's numbers. */
+static const uint8_t dwarf_regs[CODE_REGS] = { 0, 2, 1, DWARF_RBX, REG_SP, REG_FP, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+/*
+ * The return address is in a register, to be pushed again when the arguments below it are others. It is found there; where
+ * rsp is in relation to the caller's nobody may know: the caller goes on by its frame pointer.
+ */
+static bool returns_by_register(const struct code_state *s, struct row *row)
+{
+	bool is_measured = find_cfa(s, row) && row->cfa == ROW_CFA_REG;
+	int reg = 0;
+
+	while (reg < CODE_REGS && s->reg[reg] != CODE_RETURN)
+		reg++;
+	if (reg == CODE_REGS)
+		return false;
+	if (!is_measured)
+		*row = (struct row){ .cfa = ROW_CFA_REG, .cfa_reg = REG_SP };
+	for (int i = 0; i < CODE_SAVED; i++)
+		row->saved[i] = is_measured ? row_place(s, s->slot[i]) : ROW_SAME;
+	row->saved[SAVED_RA] = ROW_IN_REG + dwarf_regs[reg];
+	return row->saved[SAVED_FP] != ROW_SAME || s->reg[RBP] == CODE_ENTRY;
+}
+
 /*
  * Nothing is known from the function's start. V8's code takes arguments away that others have pushed, and moves its own
  * return address to make room for more: a frame pointer's frame is one all the same, and without any the return address is
@@ -545,7 +583,7 @@ bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 		return true;
 	}
 	if (s->no_return || (fp_only && !code_state_has_frame(s)) || !find_cfa(s, row))
-		return guess_row(s, row);
+		return guess_row(s, row) || (!fp_only && returns_by_register(s, row));
 	row->is_behind_syscall = s->reg[RAX] == CODE_RESULT;
 	for (int i = 0; i < CODE_SAVED; i++)
 		row->saved[i] = row_place(s, s->slot[i]);

@@ -28,10 +28,11 @@ static const struct {
 	  "0:rsp+8 4:rsp+32 9:rsp+32,rbp=-16 14:rsp+8 15." },
 	/* pop rax; push r10; push rbx; push rax; push rbp; mov rbp, rsp; leave; pop rcx; add rsp, 16; push rcx; ret */
 	{ "arguments below the return address", CODE("\x58\x41\x52\x53\x50\x55\x48\x89\xe5\xc9\x59\x48\x83\xc4\x10\x51\xc3"),
-	  "0:rsp+8 1:rsp+0 3:- 5:rsp+8,rbx=0 6:rsp+16,rbx=0,rbp=-16 9:rbp+16,rbx=0,rbp=-16 a:rsp+8,rbx=0 b:rsp+0,rbx=0 "
+	  "0:rsp+8 1:rsp+0 3:rsp+8,ra=rax 4:rsp+16,rbx=-16,ra=rax 5:rsp+8,rbx=0 6:rsp+16,rbx=0,rbp=-16 "
+	  "9:rbp+16,rbx=0,rbp=-16 a:rsp+8,rbx=0 b:rsp+0,rbx=0 "
 	  "f:rsp-16 10:rsp+8 11." },
 	/* pop rcx; sub rsp, rax; push rcx; ret: any number of them */
-	{ "arguments by the dozen", CODE("\x59\x48\x29\xc4\x51\xc3"), "0:rsp+8 1:rsp+0 4:- 5:rsp+8 6." },
+	{ "arguments by the dozen", CODE("\x59\x48\x29\xc4\x51\xc3"), "0:rsp+8 1:rsp+0 4:rsp+0,ra=rcx 5:rsp+8 6." },
 	/* pop rdx; syscall; push rdx; ret: as musl's vfork keeps it from its child */
 	{ "return address in a register", CODE("\x5a\x0f\x05\x52\xc3"), "0:rsp+8 1:rsp+0 3:rsp+0 4:rsp+8 5." },
 	/* push rbp; mov rbp, rsp; push rax; push rcx; mov rbp, [rbp]; [rsp + 8] = [rsp + 24] = [rsp]; add rsp, 8; jmp away
@@ -48,12 +49,12 @@ static const struct {
 	  "0:rsp+8 1:rsp+16,rbp=-16 4:rbp+16,rbp=-16 16:rsp+24,rbp=-16 1a:rsp+8 1f." },
 	/* pop r15; push rbp; mov rbp, rsp; push r12; push r15; xor eax, eax; ret */
 	{ "a frame made for the caller", CODE("\x41\x5f\x55\x48\x89\xe5\x41\x54\x41\x57\x31\xc0\xc3"),
-	  "0:rsp+8 2:rsp+0 3:- 6:rbp+16,rbp=-16 a:rsp+8,r12=0 d." },
+	  "0:rsp+8 2:rsp+0 3:rsp+8,rbp=-8,ra=r15 6:rbp+16,rbp=-16 a:rsp+8,r12=0 d." },
 	/* mov r8, [rbp - 16]; push rax; call elsewhere; pop rax; mov rsp, rbp; pop rbp; pop r8; lea rsp, [rsp + 8 * rbx];
 	 * push r8; ret */
 	{ "the end of a caller's frame",
 	  CODE("\x4c\x8b\x45\xf0\x50\xe8\x00\x01\x00\x00\x58\x48\x89\xec\x5d\x41\x58\x48\x8d\x24\xdc\x41\x50\xc3"),
-	  "0:rbp+16,rbp=-16 f:rsp+8 11:rsp+0 15:- 17:rsp+8 18." },
+	  "0:rbp+16,rbp=-16 f:rsp+8 11:rsp+0 15:rsp+0,ra=r8 17:rsp+8 18." },
 	{ "return address overwritten", CODE("\x48\x89\x04\x24\xc3"), "0:rsp+8 4." },
 	{ "enter", CODE("\xc8\x20\x00\x00\xc9\xc3"), "0:rsp+8 4:rbp+16,rbp=-16 5:rsp+8 6." },
 	{ "two paths that agree", CODE("\x50\x85\xff\x74\x02\x31\xc0\x58\xc3"), "0:rsp+8 1:rsp+16 8:rsp+8 9." },

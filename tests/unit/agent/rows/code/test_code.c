@@ -61,6 +61,8 @@ static void print_rows(struct buf *out, const struct row *rows, size_t count)
 		for (int s = 0; s < SAVED_RA; s++)
 			if (r->cfa != ROW_CFA_ROOT && r->saved[s] != ROW_SAME)
 				print_saved(out, reg_names[row_saved_regs[s]], r->saved[s]);
+		if (row_is_in_reg(r->saved[SAVED_RA]))
+			buf_printf(out, ",ra=%s", reg_names[r->saved[SAVED_RA] - ROW_IN_REG]);
 		buf_printf(out, " ");
 		at = r->end;
 	}

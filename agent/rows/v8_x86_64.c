@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The builder for V8's interpreter. It is entered through one function, the trampoline, which makes the frame of the
+ * script's function and calls the code of its bytecodes, the handlers; these jump from one to the next. A handler that has
+ * no frame of its own runs in that frame: there the rows say so, and that the frame's function is told by words in it
+ * (CAPTURE). Found by symbols, which are in files that are not stripped. The state is what these are. One thread.
+ */
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/rows/code/flow.h"
+#include "agent/rows/code/starts.h"
+#include "agent/rows/code/state.h"
+#include "agent/rows/row_builder.h"
+#include "base/cleanup.h"
+#include "base/search.h"
+#include "base/vec.h"
+
+enum {
+	CAPTURE = 1,	   /* of agent/runtime/code/v8/v8_reader.c: a frame of bytecode ... */
+	BASELINE = 2,	   /* ... and one of baseline code */
+	RBP = 5,	   /* the processor's number */
+	CALLER_BYTES = 16, /* of return address and saved rbp */
+	FRAME_WORDS = 5,   /* behind these: context, function, arguments, bytecode, offset in it */
+};
+
+static const char trampoline_name[] = "Builtins_InterpreterEntryTrampoline", first_handler[] = "Builtins_WideHandler",
+		  prologue_name[] = "Builtins_BaselineOutOfLinePrologue", builtin[] = "Builtins_";
+
+struct v8_rows {
+	struct code_starts *starts;	 /* for the code's bytes */
+	struct code_function *functions; /* trampoline and handlers, sorted, disjoint; owned */
+	size_t count, cap;
+	uint64_t trampoline, prologue;
+	/* of the function asked about last */
+	uint64_t kept;
+	struct row *rows;
+	size_t row_cnt;
+};
+
+static void v8_close(void *state)
+{
+	struct v8_rows *v = state;
+
+	code_starts_free(v->starts);
+	free(v->functions);
+	free(v->rows);
+	free(v);
+}
+
+/* --- symbols --- */
+
+/* The symbols of the file, and their names; false: it has none, or they name no handler. */
+static bool open_symbols(Elf *elf, Elf_Data **symbols, Elf_Data **names)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_SYMTAB || shdr.sh_entsize != sizeof(Elf64_Sym))
+			continue;
+		*symbols = elf_rawdata(scn, NULL);
+		*names = elf_rawdata(elf_getscn(elf, shdr.sh_link), NULL);
+		return *symbols && *names && (*names)->d_buf && (*symbols)->d_buf &&
+		       memmem((*names)->d_buf, (*names)->d_size, first_handler, sizeof(first_handler));
+	}
+	return false;
+}
+
+static int add_function(struct v8_rows *v, uint64_t addr, uint64_t bytes)
+{
+	const uint8_t *code = code_starts_bytes(v->starts, addr, bytes);
+
+	if (!code || !bytes)
+		return 0;
+	if (vec_reach(&v->functions, &v->cap, v->count))
+		return -ENOMEM;
+	v->functions[v->count++] = (struct code_function){
+		.start = addr, .end = addr + bytes, .code = code, .is_all_its = true
+	};
+	return 0;
+}
+
+/* Takes all builtins; finds where handlers begin. They are the last ones. */
+static int take_symbols(struct v8_rows *v, const Elf_Data *symbols, const Elf_Data *names, uint64_t *handlers)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < symbols->d_size / sizeof(Elf64_Sym) && !r; i++) {
+		const char *name;
+		Elf64_Sym sym;
+
+		memcpy(&sym, (const uint8_t *)symbols->d_buf + i * sizeof(sym), sizeof(sym));
+		if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_name > names->d_size ||
+		    names->d_size - sym.st_name <= sizeof(trampoline_name))
+			continue;
+		name = (const char *)names->d_buf + sym.st_name;
+		if (memcmp(name, builtin, sizeof(builtin) - 1) != 0)
+			continue;
+		if (!memcmp(name, first_handler, sizeof(first_handler)))
+			*handlers = sym.st_value;
+		if (!memcmp(name, trampoline_name, sizeof(trampoline_name)))
+			v->trampoline = sym.st_value;
+		if (!memcmp(name, prologue_name, sizeof(prologue_name)))
+			v->prologue = sym.st_value;
+		r = add_function(v, sym.st_value, sym.st_size);
+	}
+	return r;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct code_function *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Keeps trampoline, prologue and what begins at @handlers or behind. */
+static void choose(struct v8_rows *v, uint64_t handlers)
+{
+	uint64_t end = 0;
+	size_t n = 0;
+
+	qsort(v->functions, v->count, sizeof(*v->functions), by_start);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct code_function *f = &v->functions[i];
+
+		if ((f->start != v->trampoline && f->start != v->prologue && f->start < handlers) || f->start < end)
+			continue;
+		end = f->end;
+		v->functions[n++] = *f;
+	}
+	v->count = n;
+}
+
+static int v8_open(const struct row_image *image, void **ret)
+{
+	Elf_Data *symbols, *names;
+	uint64_t handlers = 0;
+	struct v8_rows *v;
+	int r;
+
+	if (!open_symbols(image->elf, &symbols, &names))
+		return -ENODATA;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	r = code_starts_new(image, &v->starts);
+	if (!r)
+		r = take_symbols(v, symbols, names, &handlers);
+	if (!r && !handlers)
+		r = -ENODATA;
+	if (r) {
+		v8_close(v);
+		return r;
+	}
+	choose(v, handlers);
+	*ret = v;
+	return 0;
+}
+
+/* --- rows --- */
+
+/* From which address on the trampoline's frame has all words that tell its function. */
+static uint64_t frame_is_complete(const struct code_function *f)
+{
+	struct code_state state = code_state_entry;
+
+	for (uint64_t at = f->start; at < f->end;) {
+		struct code_step step;
+
+		if (code_state_has_frame(&state) && code_is_offset(state.reg[CODE_SP]) &&
+		    state.reg[CODE_SP] <= -CALLER_BYTES - 8 * FRAME_WORDS)
+			return at;
+		if (code_state_step(f->code + (at - f->start), f->end - at, at, &state, &step))
+			break;
+		at += step.length_bytes;
+		code_state_go_on(&state, &step);
+	}
+	return f->end;
+}
+
+static bool is_framed(const struct row *r)
+{
+	return r->cfa == ROW_CFA_REG && r->cfa_reg == REG_FP && r->cfa_off == CALLER_BYTES &&
+	       r->saved[SAVED_FP] == -CALLER_BYTES;
+}
+
+/* The rows of the trampoline: from @complete on its frames have the capture. */
+static size_t capture_trampoline(struct row *rows, size_t count, uint64_t complete)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!is_framed(&rows[i]) || rows[i].end <= complete)
+			continue;
+		if (rows[i].start < complete) { /* there is room for one more */
+			memmove(&rows[i + 1], &rows[i], (count++ - i) * sizeof(*rows));
+			rows[i].end = rows[i + 1].start = complete;
+			continue;
+		}
+		rows[i].capture = CAPTURE;
+	}
+	return count;
+}
+
+/* Code in [@start, @end) that has left rbp alone runs in the frame that it was called for, or has made for its caller. */
+static void capture_frame(struct row *rows, size_t count, uint64_t start, uint64_t end, uint8_t capture)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct row *r = &rows[i];
+
+		if (r->cfa != ROW_CFA_REG || r->saved[SAVED_FP] != ROW_SAME || r->start < start || r->end > end)
+			continue;
+		*r = (struct row){ .start = r->start,
+				   .end = r->end,
+				   .cfa = ROW_CFA_REG,
+				   .cfa_reg = REG_FP,
+				   .cfa_off = CALLER_BYTES,
+				   .capture = capture };
+		for (int k = 0; k < SAVED_MAX; k++)
+			r->saved[k] = ROW_SAME;
+		r->saved[SAVED_RA] = -8;
+		r->saved[SAVED_FP] = -CALLER_BYTES;
+	}
+}
+
+/*
+ * Baseline code calls the prologue to make its frame. Once that stands, and the return address lies on it again, the rule of
+ * the code at the call, which has no frame there, leads nowhere: the prologue stands for the function then.
+ */
+static void capture_prologue(const struct code_function *f, struct row *rows, size_t count)
+{
+	struct code_state state = code_state_entry;
+	uint64_t at = f->start, made = 0;
+	bool has_frame = false;
+
+	while (at < f->end) {
+		struct code_step step;
+
+		has_frame |= code_is_place(state.reg[RBP]);
+		if (!made && has_frame && state.reg[RBP] == CODE_ENTRY)
+			made = at;
+		if (code_state_step(f->code + (at - f->start), f->end - at, at, &state, &step))
+			break;
+		at += step.length_bytes;
+		if (!step.goes_on)
+			break;
+		code_state_go_on(&state, &step);
+	}
+	if (made)
+		capture_frame(rows, count, made, at, BASELINE);
+}
+
+static int make_rows(struct v8_rows *v, const struct code_function *f)
+{
+	struct row *rows = NULL;
+	size_t count = 0;
+	int r = code_flow_rows(f, &rows, &count, NULL);
+
+	if (r)
+		return r;
+	free(v->rows);
+	v->rows = reallocarray(rows, count + 1, sizeof(*rows));
+	v->row_cnt = v->rows ? count : 0;
+	v->kept = v->rows ? f->start : 0;
+	if (!v->rows) {
+		free(rows);
+		return -ENOMEM;
+	}
+	if (f->start == v->trampoline)
+		v->row_cnt = capture_trampoline(v->rows, count, frame_is_complete(f));
+	else if (f->start == v->prologue)
+		capture_prologue(f, v->rows, count);
+	else
+		capture_frame(v->rows, count, f->start, f->end, CAPTURE);
+	return 0;
+}
+
+static int v8_build(void *state, uint64_t start, uint64_t end, struct row *rows, size_t max, size_t *count_ret)
+{
+	struct v8_rows *v = state;
+
+	*count_ret = 0;
+	for (size_t i = search_first(at, v->count, v->functions[at].end > start); i < v->count; i++) {
+		const struct code_function *f = &v->functions[i];
+		int r = f->start >= end || v->kept == f->start ? 0 : make_rows(v, f);
+
+		if (r || f->start >= end)
+			return r;
+		for (size_t k = 0; k < v->row_cnt; k++) {
+			struct row row = v->rows[k];
+
+			row.start = row.start > start ? row.start : start;
+			row.end = row.end < end ? row.end : end;
+			if (row.start >= row.end)
+				continue;
+			if (*count_ret == max)
+				return -ENOSPC;
+			rows[(*count_ret)++] = row;
+		}
+	}
+	return 0;
+}
+
+const struct row_builder rows_v8 = {
+	.name = "V8's interpreter",
+	.open = v8_open,
+	.build = v8_build,
+	.close = v8_close,
+};
