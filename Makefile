@@ -233,6 +233,10 @@ JUDGE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/judge/*.c))
 $(BUILD)/judge/judge: $(JUDGE_OBJ) $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# The reader of V8's heap alone, over random stops of node.
+$(BUILD)/v8/stops $(BUILD)/v8/steps: $(BUILD)/v8/%: $(BUILD)/tests/v8/%.o $(BUILD)/tests/v8/node.o $(call archives,agent)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
 # Peers from language registries: what hearth writes, in the tools that read it.
 .PHONY: peers
 peers: all
@@ -250,10 +254,12 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
 
-# Stacks of scripts, and of Java: each interpreter and JDK that is here, each way of calling.   PYTHONS, RUBIES, JDKS: further ones
+# Stacks of scripts, of Java and of node: each interpreter, JDK and node that is here, each way of calling.   PYTHONS, RUBIES, JDKS,
+# NODES: further ones
 .PHONY: runtimes
-runtimes: all
-	$(Q)status=0; for part in matrix matrix-ruby java; do tests/script/$$part.sh $(BUILD) || status=1; done; exit $$status
+runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps
+	$(Q)status=0; for part in script/matrix script/matrix-ruby script/java script/node v8/matrix; do \
+		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
 # Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try
 .PHONY: mutants

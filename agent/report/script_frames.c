@@ -43,13 +43,18 @@ struct str script_outcome(uint32_t outcome, char text[static SCRIPT_OUTCOME_BYTE
 enum frame_glue script_frame_glue(const struct names *names, const struct trace_frame *frame)
 {
 	const struct runtime_file *runtime = frame->file ? &frame->file->info.runtime : NULL;
+	bool makes_code = runtime && runtime->kind == RUNTIME_FILE_CODE;
 	struct frame_name name;
 
-	if (!runtime || runtime->kind != RUNTIME_FILE_CHAIN)
+	if (!makes_code && (!runtime || runtime->kind != RUNTIME_FILE_CHAIN))
 		return FRAME_STAYS;
 	names_find(names, frame, &name);
-	for (uint32_t i = 0; i < name.line_count; i++)
-		if (!glue_is(runtime->id, name.lines[i].name.data, name.lines[i].name.len))
+	for (uint32_t i = 0; i < name.line_count; i++) {
+		const struct str *n = &name.lines[i].name;
+
+		if (!(makes_code ? glue_is_of_code(runtime->code.id, n->data, n->len)
+				 : glue_is(runtime->id, n->data, n->len)))
 			return FRAME_STAYS;
-	return name.line_count ? FRAME_GLUE : FRAME_UNNAMED;
+	}
+	return name.line_count ? FRAME_GLUE : makes_code ? FRAME_STAYS : FRAME_UNNAMED;
 }

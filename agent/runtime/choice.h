@@ -34,8 +34,8 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	X("luajit", 0, 0, "Lua's functions are not read; its stacks are those of the interpreter")     \
 	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                          \
 	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \
+	X("v8", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_V8), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)           \
 	/* they write perf maps or jitdumps when they are told to */                                   \
-	X("v8", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                                \
 	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                            \
 	X("beam", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                              \
 	/* always named, by tables in their files */                                                   \

@@ -2,10 +2,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/runtime/file/runtime_file.h"
 #include "agent/runtime/glue.h"
 #include "bpf/event.h"
 
-/* Names; a '*' at the end stands for anything. Seen between script frames of CPython 3.7 to 3.13 (libpython with symbols),
+/* Names; one '*' stands for anything. Seen between script frames of CPython 3.7 to 3.13 (libpython with symbols),
  * and in the sources of Objects/call.c, Python/ceval.c, Python/pythonrun.c, Modules/main.c. */
 static const char *const python[] = {
 	/* the loop and the ways into it */
@@ -256,21 +257,78 @@ static const char *const *const names[RUNTIME_ID_MAX] = {
 	[RUNTIME_PYTHON] = python, [RUNTIME_PHP] = php, [RUNTIME_PERL] = perl, [RUNTIME_RUBY] = ruby
 };
 
+/*
+ * Parts of V8 (node 16 to 26) that run for the function of the script in whose frame, or for whose call, they are: code of
+ * bytecodes, ways into functions and out to C++, what an operator or an access to a property does. Functions that scripts
+ * call by name (Builtins_ArrayMap) stay, and so does the entry of the interpreter, where it stands for a function that is
+ * not known.
+ */
+static const char *const v8[] = {
+	"Builtins_*Handler",
+	"Builtins_JSEntry*",
+	"Builtins_JSConstructEntry*",
+	"Builtins_JSRunMicrotasksEntry",
+	"Builtins_CEntry_*",
+	"Builtins_Call_*",
+	"Builtins_CallFunction*",
+	"Builtins_CallBoundFunction*",
+	"Builtins_CallProxy",
+	"Builtins_CallVarargs",
+	"Builtins_CallForwardVarargs",
+	"Builtins_CallWith*",
+	"Builtins_CallApi*",
+	"Builtins_HandleApiCall*",
+	"Builtins_AdaptorWith*",
+	"Builtins_ArgumentsAdaptorTrampoline",
+	"Builtins_Construct*",
+	"Builtins_JSConstructStub*",
+	"Builtins_JSBuiltinsConstructStub",
+	"Builtins_InterpreterPush*",
+	"Builtins_InterpreterEnterAt*",
+	"Builtins_InterpreterOnStackReplacement*",
+	"Builtins_Baseline*",
+	"Builtins_CompileLazy*",
+	"Builtins_ResumeGenerator*",
+	"Builtins_SuspendGenerator*",
+	"Builtins_FastNew*",
+	"Builtins_RecordWrite*",
+	"Builtins_*_Baseline",
+	"Builtins_*Baseline",
+	"Builtins_*_WithFeedback",
+	"Builtins_*IC",
+	"Builtins_*ICTrampoline",
+	"Builtins_*IC_Megamorphic",
+	"Builtins_*IC_NoFeedback",
+	"Builtins_*ICTrampoline_Megamorphic",
+	NULL,
+};
+
+static const char *const *const code_names[CODE_ID_MAX] = { [CODE_V8] = v8 };
+
 static bool matches(const char *pattern, const char *name, size_t len)
 {
-	size_t wanted = strlen(pattern);
+	const char *star = strchr(pattern, '*');
+	size_t before = star ? (size_t)(star - pattern) : strlen(pattern), behind = star ? strlen(star + 1) : 0;
 
-	if (pattern[wanted - 1] == '*')
-		return len >= wanted - 1 && !memcmp(name, pattern, wanted - 1);
-	return len == wanted && !memcmp(name, pattern, len);
+	if (!star)
+		return len == before && !memcmp(name, pattern, len);
+	return len >= before + behind && !memcmp(name, pattern, before) && !memcmp(name + len - behind, star + 1, behind);
 }
 
-bool glue_is(uint32_t id, const char *name, size_t len)
+static bool is_among(const char *const *at, const char *name, size_t len)
 {
-	const char *const *at = id < RUNTIME_ID_MAX ? names[id] : NULL;
-
 	for (; at && *at; at++)
 		if (matches(*at, name, len))
 			return true;
 	return false;
+}
+
+bool glue_is(uint32_t id, const char *name, size_t len)
+{
+	return is_among(id < RUNTIME_ID_MAX ? names[id] : NULL, name, len);
+}
+
+bool glue_is_of_code(uint32_t id, const char *name, size_t len)
+{
+	return is_among(id < CODE_ID_MAX ? code_names[id] : NULL, name, len);
 }

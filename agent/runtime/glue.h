@@ -13,4 +13,7 @@
 /* Is the function @name (@len bytes), of the interpreter's own file, glue of the runtime @id (enum runtime_id)? */
 bool glue_is(uint32_t id, const char *name, size_t len);
 
+/* The same for a runtime that makes code, @id (enum code_id). */
+bool glue_is_of_code(uint32_t id, const char *name, size_t len);
+
 #endif

@@ -123,7 +123,9 @@ struct code_reader {
 
 /* All readers, in the order of enum code_id (agent/runtime/file/runtime_file.h). They know x86-64's code alone. */
 #ifdef __x86_64__
-#define CODE_READERS(READER) READER(CODE_HOTSPOT, code_hotspot)
+#define CODE_READERS(READER)               \
+	READER(CODE_HOTSPOT, code_hotspot) \
+	READER(CODE_V8, code_v8)
 #else
 #define CODE_READERS(READER)
 #endif

@@ -23,7 +23,7 @@ enum runtime_file_kind {
 };
 
 /* The runtimes that make code; each has a reader (agent/runtime/code/code_reader.h). */
-enum code_id { CODE_HOTSPOT, CODE_ID_MAX };
+enum code_id { CODE_HOTSPOT, CODE_V8, CODE_ID_MAX };
 
 enum { CODE_FACTS = 96 };
 
@@ -112,6 +112,7 @@ bool php_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool hotspot_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool ruby_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */

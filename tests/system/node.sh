@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# JavaScript functions in stacks of node, without any flag of node's: each sample of a program that calls in every way there is, judged by
+# what the program says of itself; in its compilers' tiers and in bytecode alone; of one that is gone when its profile is made. The node
+# that is here; others by `make runtimes`.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+[ "$(uname -m)" = x86_64 ] || skip "frames of V8 are known for x86-64 alone"
+node=$(readlink -f /usr/bin/node) || skip "no node here (nodejs)"
+name=$(basename "$node")
+"$node" -p process.versions.v8 >version
+nm -C "$node" 2>/dev/null | grep -q InterpreterEntryTrampoline || skip "this node ($(cat version)) has no symbols"
+
+# judged LEAST: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
+judged() {
+	local status=0
+	python3 "$TOP/tests/script/judge.py" --min 97 --least "$1" --without 100000 --loop NONE --file calls.js x.otlp "$name" v8js truth ||
+		status=$?
+	[ $status != 77 ] || skip "no Python with protobuf here"
+	[ $status = 0 ] || fail "stacks are wrong"
+}
+
+# complete PART: at least so many percent of the stacks of node reached their root
+complete() {
+	local part
+	"$HEARTH" report x.otlp --format truth >truth.report
+	part=$(sed -n 's/.* with a user stack: [0-9]* complete (\([0-9]*\).*/\1/p' truth.report)
+	[ "${part:-0}" -ge "$1" ] || fail "$part % of stacks are complete: $(cat truth.report)"
+}
+
+for way in "" "--no-opt --no-sparkplug" "--no-bpf-loop"; do
+	form= flags=$way
+	[ "$way" != --no-bpf-loop ] || form=$way flags=
+	# shellcheck disable=SC2086 # there may be none
+	"$node" $flags -e 0 2>/dev/null || continue
+	# shellcheck disable=SC2086
+	start_record x.otlp $form -F 399 --report-interval 500ms -p $$ # and its children
+	# shellcheck disable=SC2086
+	"$node" $flags "$TOP/tests/script/calls.js" 2.5 plain deep map generator exception regexp lines makes >truth
+	stop "$recorder"
+	accounted record.out.err
+	judged 100
+	complete 97
+	"$HEARTH" report x.otlp --format folded >folded
+	for function in "main" "plain;mid;leaf;spin" "map;.*mapped" "makes" "generator;.*numbers"; do
+		grep -q ";$function[; ]" folded || fail "$way: $function is in no stack"
+	done
+	unknown=$(awk '/main;.*\[JIT code\]/ { n += $NF } /calls.js|main;/ { all += $NF } END { print int(100 * n / (all + 1)) }' folded)
+	[ "$unknown" -le 5 ] || fail "$way: $unknown % have code without a name: $(grep 'main;.*JIT code' folded | head -3)"
+done
+
+# Functions that are inlined, with their files and lines; what runs for them is folded into them, and stays on request.
+"$HEARTH" report x.otlp --format lines >lines
+grep -q "calls.js" lines || fail "no lines: $(head lines)"
+! grep -q "Builtins_[A-Za-z]*Handler" folded || fail "handlers of bytecodes are told: $(grep -m 1 Handler folded)"
+start_record x.otlp -F 399 --interpreter-frames -p $$
+"$node" --no-opt --no-sparkplug "$TOP/tests/script/calls.js" 1 plain >truth
+stop "$recorder"
+"$HEARTH" report x.otlp --format folded | grep -q "Builtins_JSEntry" || fail "--interpreter-frames keeps none"
