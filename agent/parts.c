@@ -204,7 +204,6 @@ static void stop_sampler(struct agent *a)
 static int start_late_walk(const struct start *s)
 {
 	struct intake *in = &s->a->in;
-
 	int error;
 
 	code_spaces_attach(in->code, in->sampler);
