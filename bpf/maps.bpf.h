@@ -8,7 +8,6 @@
 #define HEARTH_BPF_MAPS_H
 
 #include "bpf/event.h"
-#include "bpf/levels.bpf.h"
 #include "bpf/unwind_state.h"
 
 const volatile __u32 cfg_rings = 1;	       /* ring buffers, a power of two; CPU c writes to ring c mod this */

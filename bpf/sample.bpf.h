@@ -13,6 +13,7 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/pids.bpf.h"
+#include "bpf/levels.bpf.h"
 #include "bpf/send.bpf.h"
 #include "bpf/walk.bpf.h"
 

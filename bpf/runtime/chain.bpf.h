@@ -20,6 +20,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/levels.bpf.h"
 
 #define barrier() asm volatile("" ::: "memory")
 
