@@ -62,10 +62,14 @@ static int load_told(struct bpf_object *object, unsigned log_level)
 	return error;
 }
 
-/* Loads the program of the form that the sampler has, as one of @type, and puts it in its place among the @programs. */
-static int load(struct sampler *s, uint32_t id, struct bpf_object *object, enum bpf_prog_type type, int programs,
-		struct bpf_object *first)
+/*
+ * Loads the program of the form that the sampler has, and puts it in its place among the programs that call it: the
+ * sampler's, or, where @first is the object that these have (else NULL), those of waits.
+ */
+static int load(struct sampler *s, uint32_t id, struct bpf_object *object, struct bpf_object *first)
 {
+	const enum bpf_prog_type type = first ? BPF_PROG_TYPE_RAW_TRACEPOINT : bpf_program__type(sampler_entry(s));
+	const int programs = first ? sampler_waits_programs(s) : bpf_map__fd(s->skel->maps.programs);
 	struct bpf_program *program, *wanted;
 	char name[32];
 	int error, fd;
@@ -92,14 +96,13 @@ static int load(struct sampler *s, uint32_t id, struct bpf_object *object, enum 
 	return bpf_map_update_elem(programs, &id, &fd, BPF_ANY) ? -errno : 0;
 }
 
-/* Opens the object of runtime @id and loads it. 0 or -errno. */
-static int open_and_load(struct sampler *s, uint32_t id, enum bpf_prog_type type, int programs, struct bpf_object *first,
-			 struct bpf_object **ret)
+/* Opens the object of runtime @id and loads it; @first as for load(). 0 or -errno. */
+static int open_and_load(struct sampler *s, uint32_t id, struct bpf_object *first, struct bpf_object **ret)
 {
 	size_t len;
 	const void *bytes = objects[id].bytes(&len);
 	struct bpf_object *object = bpf_object__open_mem(bytes, len, NULL);
-	int error = object ? load(s, id, object, type, programs, first) : -errno;
+	int error = object ? load(s, id, object, first) : -errno;
 
 	if (error) {
 		log_warn("cannot load the program that reads %s's frames: %s; its stacks stay those of the interpreter "
@@ -120,10 +123,9 @@ static int meet(struct sampler *s, uint32_t id)
 	if (c->is_met)
 		return c->error;
 	c->is_met = true;
-	c->error = open_and_load(s, id, bpf_program__type(sampler_entry(s)), bpf_map__fd(s->skel->maps.programs), NULL,
-				 &c->object);
+	c->error = open_and_load(s, id, NULL, &c->object);
 	if (!c->error && s->waits)
-		(void)open_and_load(s, id, BPF_PROG_TYPE_RAW_TRACEPOINT, sampler_waits_programs(s), c->object, &c->of_waits);
+		(void)open_and_load(s, id, c->object, &c->of_waits);
 	return c->error;
 }
 

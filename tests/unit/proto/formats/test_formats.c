@@ -380,12 +380,34 @@ static int print_part(void *arg, struct profiles *p)
 	return stack_walk_each(p, print_sample, &seen->text);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of @text in the order of their letters: in each part samples of time on a CPU come first. */
+static char *sorted_lines(struct buf *text)
+{
+	AUTO(buf_fini) struct buf lines = BUF_EMPTY, out = BUF_EMPTY;
+	char *rest = (char *)(uintptr_t)buf_text(text), *line;
+
+	while ((line = strsep(&rest, "\n")))
+		buf_append(&lines, &line, sizeof(line));
+	qsort(lines.data, lines.len / sizeof(line), sizeof(line), by_text);
+	for (size_t i = 0; i < lines.len; i += sizeof(line)) {
+		memcpy(&line, lines.data + i, sizeof(line));
+		buf_printf(&out, "%s\n", line);
+	}
+	return strdup(buf_text(&out));
+}
+
 /* The first @bytes come in parts, which have the samples that the whole of them has. */
 static void expect_parts(const struct buf *data, size_t len, int err, size_t bytes)
 {
 	AUTO(buf_fini) struct buf copy = BUF_EMPTY;
 	struct seen seen = { .text = BUF_EMPTY }, whole = { .text = BUF_EMPTY };
 	AUTO(put_profiles) struct profiles *p = NULL;
+	AUTO_FREE char *got_lines = NULL, *lines = NULL;
 	struct otlp_error error;
 	struct otlp_parts parts;
 	size_t read_bytes;
@@ -397,9 +419,11 @@ static void expect_parts(const struct buf *data, size_t len, int err, size_t byt
 		assert_int_equal(print_part(&whole, p), 0);
 		assert_true(err || seen.parts > bytes / OTLP_RUN_BYTES);
 	}
-	if (got != err || parts.bytes != bytes || strcmp(buf_text(&seen.text), buf_text(&whole.text)) != 0)
+	got_lines = sorted_lines(&seen.text);
+	lines = sorted_lines(&whole.text);
+	if (got != err || parts.bytes != bytes || strcmp(got_lines, lines) != 0)
 		fail_msg("of %zu bytes: %d, not %d; %zu read, not %zu; samples:\n%.500s, not\n%.500s", len, got, err,
-			 parts.bytes, bytes, buf_text(&seen.text), buf_text(&whole.text));
+			 parts.bytes, bytes, got_lines, lines);
 	buf_fini(&seen.text);
 	buf_fini(&whole.text);
 }
