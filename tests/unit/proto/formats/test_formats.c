@@ -353,7 +353,8 @@ static int print_sample(void *arg, const struct stack_sample *s)
 	struct str trace = s->profiles->dict.links[s->sample->link_index].trace_id;
 
 	buf_printf(out, "%lld %.*s %llu ", (long long)s->pid, (int)s->comm.len, s->comm.data, (unsigned long long)s->weight);
-	buf_append(out, trace.data, trace.len);
+	for (size_t i = 0; i < trace.len; i++)
+		buf_printf(out, "%02x", (uint8_t)trace.data[i]);
 	for (uint32_t i = 0; i < s->sample->attributes.count; i++) {
 		struct str key = profiles_string(s->profiles,
 						 s->profiles->dict.attributes[s->sample->attributes.items[i]].key_strindex);
