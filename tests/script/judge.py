@@ -100,7 +100,7 @@ class Stacks:
         for line in reversed(location.lines):
             function = self.tables.function_table[line.function_index]
             strings = self.tables.string_table
-            yield kind, strings[function.name_strindex].replace(" ", "_"), strings[function.filename_strindex], line.line
+            yield kind, strings[function.name_strindex], strings[function.filename_strindex], line.line
         if not location.lines:
             yield kind, "", "", 0
 
