@@ -481,9 +481,14 @@ static __always_inline void object_send(struct chain *c, struct sent_object *sen
 
 /* --- the programs --- */
 
+/* Frames a program in the tail-call form, which calls itself for more. A runtime whose steps are too much work for the
+ * verifier of 5.10 (a million instructions) says fewer. */
+#ifndef CHAIN_TAIL_STEPS
+#define CHAIN_TAIL_STEPS 64
+#endif
+
 enum {
-	CHAIN_STEPS = 8,       /* frames a turn of bpf_loop() */
-	CHAIN_TAIL_STEPS = 64, /* frames a program in the tail-call form, which calls itself for more */
+	CHAIN_STEPS = 8, /* frames a turn of bpf_loop() */
 };
 
 /* Goes on with the next runtime that the sample's process has, then with the walk in the tail-call form. */
@@ -496,6 +501,8 @@ static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const st
 }
 
 /*
+ * The barriers make the compiler enter its loops at their head: until 6.1 the verifier refuses a loop that ends without a
+ * jump, as one may that begins in the middle.
  * Makes the programs of runtime @id: chain_NAME for the bpf_loop form and chain_NAME_tail for the other. @first (struct
  * chain *) finds the first frame: 0, or 1 when there is none. @step adds a frame and finds the next: 0, or 1 with work->end
  * set.
@@ -505,9 +512,11 @@ static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const st
 	{                                                                                         \
 		if (!c->scratch || !c->work || !c->cpu)                                           \
 			return 1;                                                                 \
-		for (int i = 0; i < CHAIN_STEPS; i++)                                             \
+		for (int i = 0; i < CHAIN_STEPS; i++) {                                           \
+			barrier();                                                                \
 			if (step(c))                                                              \
 				return 1;                                                         \
+		}                                                                                 \
 		return 0;                                                                         \
 	}                                                                                         \
                                                                                                   \
@@ -544,6 +553,7 @@ static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const st
 			}                                                                         \
 		}                                                                                 \
 		for (int i = 0; i < CHAIN_TAIL_STEPS; i++) {                                      \
+			barrier();                                                                \
 			if (step(&c)) {                                                           \
 				chain_close(&c);                                                  \
 				chain_next(ctx, &c);                                              \

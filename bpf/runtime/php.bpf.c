@@ -5,6 +5,7 @@
  * looked at in each sample, as a process without a cache of scripts puts the functions of other requests into the same
  * memory.
  */
+#define CHAIN_TAIL_STEPS 24
 #include "bpf/runtime/chain.bpf.h"
 #include "bpf/runtime/php_state.h"
 

@@ -419,9 +419,11 @@ static __always_inline int read_flags(struct chain *c, __u64 ep)
 	if (read_env(c, ep, words))
 		return 1;
 	*own(c, RUBY_AT_FLAGS) = words[2];
-	for (int i = 0; i < RUBY_LEVELS && !(words[2] & (RUBY_ENV_LOCAL | RUBY_FRAME_BMETHOD)); i++)
+	for (int i = 0; i < RUBY_LEVELS && !(words[2] & (RUBY_ENV_LOCAL | RUBY_FRAME_BMETHOD)); i++) {
+		barrier(); /* see CHAIN_PROGRAMS */
 		if (read_env(c, words[1] & ~3ull, words))
 			return 1;
+	}
 	*own(c, RUBY_AT_METHOD) = words[2] & (RUBY_ENV_LOCAL | RUBY_FRAME_BMETHOD) ? words[0] : 0;
 	return 0;
 }

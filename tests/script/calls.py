@@ -5,13 +5,17 @@ usage: calls.py SECONDS [CASE...]
 
 Prints a line "frame NAME FIRST LAST CALLER..." for each of its functions: the lines its frames may be on, and the functions it may be
 called by, directly or through C (by the last part of their names); then "root NAME". A case is a way of calling; all of them when none is named."""
-import asyncio
 import functools
 import os
 import re
 import sys
 import threading
 import time
+
+try:
+    import asyncio
+except ImportError:  # an interpreter that was built without sockets
+    asyncio = None
 
 truth = {}  # code object -> its callers
 
@@ -169,10 +173,18 @@ def use_next():
     return n
 
 
+class Turn:
+    def __await__(self):
+        yield
+
+
+truth[Turn.__await__.__code__] = ("awaited",)
+
+
 @called_by("awaiting")
 async def awaited():
     spin(2)
-    await asyncio.sleep(0)
+    await Turn()
     return spin(2)
 
 
@@ -183,6 +195,13 @@ async def awaiting():
 
 @called_by("main")
 def use_coroutine():
+    if not asyncio:
+        coroutine = awaiting()
+        try:
+            while True:
+                coroutine.send(None)
+        except StopIteration as result:
+            return result.value
     return asyncio.new_event_loop().run_until_complete(awaiting())
 
 
