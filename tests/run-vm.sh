@@ -30,6 +30,7 @@ prepare() {
 # on_amd64 KERNELDIR
 on_amd64() {
 	prepare "$build" tests/truth/build.sh "$build/truth" &&
+		"${CC:-cc}" -O1 -o "$build/vm-chains" tests/vm/chains.c -lbpf &&
 		tests/vm/boot.sh "$1" "cd '$PWD' && tests/vm/inside.sh '$build'"
 }
 

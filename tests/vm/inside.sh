@@ -49,6 +49,14 @@ if [ $# -gt 1 ]; then
 	exit
 fi
 
+# The programs that read frames of scripts.
+if [ -x "$build/vm-chains" ]; then
+	"$build/vm-chains" "$build"/bpf/runtime/*.bpf.o >chains || {
+		cat chains
+		exit 1
+	}
+fi
+
 # With every filter on the programs are others: the verifier must take these as well, in both forms.
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null || :
 for form in '' --no-bpf-loop; do
