@@ -480,6 +480,7 @@ struct comm_automaton {
 	X(TORN, "cache entries that changed under the walk")                                    \
 	X(MISSES, "samples walked by user space because a cache had no entry")                  \
 	X(NOT_FOLLOWED, "children not followed because the table of chosen processes was full") \
+	X(OBJECTS, "objects of functions sent")                                                 \
 	X(OBJECT_RING, "objects of functions not sent because the ring buffer was full")        \
 	X(OBJECT_LIMIT, "objects of functions withheld by the rate limit")                      \
 	X(OBJECT_UNREADABLE, "objects of functions that could not be read")                     \

@@ -37,8 +37,8 @@ enum {
 #define TICKS(seconds) ((__u32)((seconds)*1000000000ull >> TICK_SHIFT))
 /* An old object that was looked at so lately is believed to be the same. */
 #define RECHECK_TICKS TICKS(1)
-/* User space may have lost an object: it is sent again after so long. */
-#define RESEND_TICKS TICKS(60)
+/* User space may have lost an object: it is sent again after so long, 69 s. */
+enum { RESEND_SHIFT = 16 };
 /* An object that is younger is looked at for each frame: what programs make and drop is young. */
 #define OLD_TICKS TICKS(10)
 
@@ -49,7 +49,8 @@ struct sent_object {
 	__u32 check;   /* checksum over the content that differs from object to object */
 	__u32 witness; /* of a word of the frame that is another one with another object at this address, as a rule */
 	__u32 since;   /* it was first seen then, in ticks, which wrap around */
-	__u32 checked, sent;
+	__u32 checked; /* it was looked at last then ... */
+	__u32 sample;  /* ... for this sample */
 };
 
 /* Objects whose addresses have the same hash: a line of a CPU's cache. */
@@ -78,6 +79,7 @@ struct chain_work {
 	__u32 sent_first; /* index of this slot's slice */
 	__u32 sent_way;	  /* where find_sent() found the object, in bytes */
 	__u32 now;	  /* the sample's time in ticks */
+	__u32 sample;	  /* counts them */
 	__u32 end;	  /* enum chain_end */
 	__u64 frame;	  /* the runtime's own: where its walk is */
 	__u64 segment;
@@ -291,6 +293,7 @@ static __always_inline int chain_begin(struct chain *c, __u32 id)
 	c->work->end = CHAIN_END_NO_THREAD;
 	c->work->sent_first = walk->slot * SENT_SETS;
 	c->work->now = c->scratch->sample.hdr.time_ns >> TICK_SHIFT;
+	c->work->sample++;
 	if (c->work->left < 4)
 		return 1;
 	c->scratch->words[word_index(c->work->at)] = CHAIN_WORD(CHAIN_HEAD, id);
@@ -385,21 +388,26 @@ static __always_inline struct sent_object *find_sent(const struct chain *c, __u6
 	return &set->way[masked(c->work->sent_way, SENT_WAYS - 1)];
 }
 
-/* Is the object at @addr believed to be the one that was looked at a moment ago? */
+/* Is the object at @addr believed to be the one that was looked at a moment ago? One that was looked at for another frame of
+ * this sample is: the chain holds it. */
 static __always_inline bool is_sent_now(const struct chain *c, const struct sent_object *sent, __u64 addr, __u64 witness)
 {
-	return sent->addr == addr && sent->pid == c->scratch->sample.pid && sent->witness == witness_of(witness) &&
-	       c->work->now - sent->checked < RECHECK_TICKS && c->work->now - sent->since > OLD_TICKS;
+	if (sent->addr != addr || sent->pid != c->scratch->sample.pid)
+		return false;
+	return sent->sample == c->work->sample ||
+	       (sent->witness == witness_of(witness) && c->work->now - sent->checked < RECHECK_TICKS &&
+		c->work->now - sent->since > OLD_TICKS);
 }
 
 /* Was the object at @addr, whose checksum is @check, sent lately? */
 static __always_inline bool is_sent(const struct chain *c, struct sent_object *sent, __u64 addr, __u64 witness, __u32 check)
 {
 	if (sent->addr != addr || sent->pid != c->scratch->sample.pid || sent->check != check ||
-	    c->work->now - sent->sent > RESEND_TICKS)
+	    (c->work->now - sent->since) >> RESEND_SHIFT != (sent->checked - sent->since) >> RESEND_SHIFT)
 		return false;
 	sent->witness = witness_of(witness);
 	sent->checked = c->work->now;
+	sent->sample = c->work->sample;
 	return true;
 }
 
@@ -469,6 +477,7 @@ static __always_inline void object_send(struct chain *c, struct sent_object *sen
 		count(c->cpu, COUNTER_OBJECT_RING);
 		return;
 	}
+	count(c->cpu, COUNTER_OBJECTS);
 	c->cpu->object_tokens += size * (1000000000ull / OBJECT_BYTES_A_SECOND);
 	if (sent->addr != o->addr || sent->pid != o->pid || sent->check != check)
 		sent->since = c->work->now;
@@ -476,7 +485,14 @@ static __always_inline void object_send(struct chain *c, struct sent_object *sen
 	sent->pid = o->pid;
 	sent->check = check;
 	sent->witness = witness_of(witness);
-	sent->checked = sent->sent = c->work->now;
+	sent->checked = c->work->now;
+	sent->sample = c->work->sample;
+}
+
+/* Has the object, which was sent now, sent again in a second. It passes for an old one. */
+static __always_inline void send_again(const struct chain *c, struct sent_object *sent)
+{
+	sent->since = c->work->now + RECHECK_TICKS - (1u << RESEND_SHIFT);
 }
 
 /* --- the programs --- */

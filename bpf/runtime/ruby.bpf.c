@@ -234,7 +234,7 @@ static __always_inline void send(struct chain *c, struct sent_object *sent, __u6
 
 	object_send(c, sent, witness, RUNTIME_RUBY, *own(c, RUBY_AT_CHECK), *own(c, RUBY_AT_PUT));
 	if (cut & (1 << RUBY_PART_NAME | 1 << RUBY_PART_CLASS) && sent->addr == c->work->object.addr)
-		sent->sent -= RESEND_TICKS - RECHECK_TICKS;
+		send_again(c, sent);
 }
 
 /* The label of the iseq that was read, a string. That of an eval is what it is in, but since Prism <compiled>: then the

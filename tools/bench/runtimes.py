@@ -15,7 +15,7 @@ import subprocess
 import time
 
 import memory
-from measure import (CPUS, QUICK, STATS, fail, figure, map_mb, median, note, program_time, read, resident_mb, running, settle,
+from measure import (CPUS, QUICK, STATS, Counters, fail, figure, map_mb, median, note, program_time, read, resident_mb, running, settle,
                      statistics_on, write)
 
 DEPTHS = 5, 20, 100
@@ -159,22 +159,27 @@ def start(host):
     command = ("python3", "-c", "import asyncio, http.client, json")
     times = 5 if QUICK else 40
     used = {}
-    for _ in range(2 if QUICK else 5):
+    for _ in range(int(os.environ.get("SR","0")) or (2 if QUICK else 5)):
         for runtimes in "all", "none":
             with running((host.hearth, "record", "-F", 999, "--runtimes", runtimes, "-p", os.getpid(), "-o",
                           host.file("start.otlp")), stop=signal.SIGINT) as (h,):
                 settle(h, 1, "hearth record")
                 subprocess.run(command, check=True)
                 time.sleep(1)
+                counters = Counters(h.pid)
+                counted = counters.read()
                 before, bpf = os.times(), program_time(h.pid)[0]
                 for _ in range(times):
                     subprocess.run(command, check=True)
                 after = os.times()
                 cpu = after.children_user + after.children_system - before.children_user - before.children_system
-                used.setdefault(runtimes, []).append(((program_time(h.pid)[0] - bpf) / times, cpu / times * 1e9))
+                ns = program_time(h.pid)[0] - bpf
+                counted = {k: v - counted[k] for k, v in counters.read().items()}
+                used.setdefault(runtimes, []).append((ns / times, cpu / times * 1e9, counted["OBJECTS"] / times, counted["TAKEN"] / times))
     chain, cpu = median([a[0] - b[0] for a, b in zip(used["all"], used["none"])]), median([u[1] for u in used["all"]])
     figure("import asyncio, http.client, json at 999 Hz: chains, objects", "%", 100 * chain / cpu, None, 0.5, absolute=True)
-    note(f"{chain / 1e3:.0f} us of {cpu / 1e6:.0f} ms of CPU time; whole samples {median([u[0] for u in used['all']]) / 1e3:.0f} us")
+    whole, objects, samples = [median([u[i] for u in used["all"]]) for i in (0, 2, 3)]
+    note(f"{chain / 1e3:.0f} us of {cpu / 1e6:.0f} ms of CPU time, {objects:.0f} objects, {samples:.0f} samples; whole samples {whole / 1e3:.0f} us")
 
 
 def memory_of_python(host):
