@@ -28,8 +28,9 @@ enum {
 	CHAIN_WINDOW_BYTES = 4096,
 	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
 	CHAIN_OWN_WORDS = 26,
-	SENT_SETS = 1024, /* a slice for each CPU and level, a power of two */
-	SENT_WAYS = 2,
+	SENT_SETS_SHIFT = 9,
+	SENT_SETS = 1 << SENT_SETS_SHIFT, /* a slice for each CPU and level */
+	SENT_WAYS = 4,
 	TICK_SHIFT = 20,		 /* times of objects are in ticks of 2^20 ns */
 	OBJECT_BYTES_A_SECOND = 4 << 20, /* of one CPU; twice that may be saved up */
 	OBJECT_BURST_SECONDS = 2,
@@ -53,7 +54,7 @@ struct sent_object {
 	__u32 sample;  /* ... for this sample */
 };
 
-/* Objects whose addresses have the same hash: a line of a CPU's cache. */
+/* Objects whose addresses have the same hash: two lines of a CPU's cache. */
 struct sent_set {
 	struct sent_object way[SENT_WAYS];
 };
@@ -77,7 +78,7 @@ struct chain_work {
 	__u32 head;	  /* index of this chain's second word */
 	__u32 left;	  /* words that may still follow */
 	__u32 sent_first; /* index of this slot's slice */
-	__u32 sent_way;	  /* where find_sent() found the object, in bytes */
+	__u32 sent_way;	  /* where find_sent() found the object */
 	__u32 now;	  /* the sample's time in ticks */
 	__u32 sample;	  /* counts them */
 	__u32 end;	  /* enum chain_end */
@@ -372,18 +373,26 @@ static __always_inline __u32 witness_of(__u64 word)
 /* The entry of the object at @addr; where it has none, the one that was not looked at for longest. NULL: never. */
 static __always_inline struct sent_object *find_sent(const struct chain *c, __u64 addr)
 {
-	__u32 pid = c->scratch->sample.pid, at;
+	__u32 pid = c->scratch->sample.pid, way = 0, at;
 	struct sent_set *set;
-	bool is_second;
 
-	at = c->work->sent_first + ((addr ^ (__u64)pid << 40) * 0x9E3779B97F4A7C15ull >> 54);
+	at = c->work->sent_first + ((addr ^ (__u64)pid << 40) * 0x9E3779B97F4A7C15ull >> (64 - SENT_SETS_SHIFT));
 	set = bpf_map_lookup_elem(&sent_objects, &at);
 	if (!set)
 		return NULL;
-	is_second = set->way[1].addr == addr && set->way[1].pid == pid;
-	if (!is_second && (set->way[0].addr != addr || set->way[0].pid != pid))
-		is_second = (__s32)(set->way[1].checked - set->way[0].checked) < 0;
-	c->work->sent_way = is_second; /* through memory, so that the verifier goes on with one state */
+#pragma GCC unroll 4
+	for (__u32 i = 0; i < SENT_WAYS; i++) {
+		if (set->way[i].addr == addr && set->way[i].pid == pid) {
+			way = i;
+			goto found;
+		}
+	}
+#pragma GCC unroll 4
+	for (__u32 i = 1; i < SENT_WAYS; i++)
+		if ((__s32)(set->way[i].checked - set->way[way].checked) < 0)
+			way = i;
+found:
+	c->work->sent_way = way; /* through memory, so that the verifier goes on with one state */
 	barrier();
 	return &set->way[masked(c->work->sent_way, SENT_WAYS - 1)];
 }
@@ -397,6 +406,21 @@ static __always_inline bool is_sent_now(const struct chain *c, const struct sent
 	return sent->sample == c->work->sample ||
 	       (sent->witness == witness_of(witness) && c->work->now - sent->checked < RECHECK_TICKS &&
 		c->work->now - sent->since > OLD_TICKS);
+}
+
+/* Notes that the object at @addr, which is not sent, was looked at, and its checksum is @check. */
+static __always_inline void note_seen(const struct chain *c, struct sent_object *sent, __u64 addr, __u64 witness, __u32 check)
+{
+	__u32 pid = c->scratch->sample.pid;
+
+	if (sent->addr != addr || sent->pid != pid || sent->check != check)
+		sent->since = c->work->now;
+	sent->addr = addr;
+	sent->pid = pid;
+	sent->check = check;
+	sent->witness = witness_of(witness);
+	sent->checked = c->work->now;
+	sent->sample = c->work->sample;
 }
 
 /* Was the object at @addr, whose checksum is @check, sent lately? */
@@ -479,14 +503,7 @@ static __always_inline void object_send(struct chain *c, struct sent_object *sen
 	}
 	count(c->cpu, COUNTER_OBJECTS);
 	c->cpu->object_tokens += size * (1000000000ull / OBJECT_BYTES_A_SECOND);
-	if (sent->addr != o->addr || sent->pid != o->pid || sent->check != check)
-		sent->since = c->work->now;
-	sent->addr = o->addr;
-	sent->pid = o->pid;
-	sent->check = check;
-	sent->witness = witness_of(witness);
-	sent->checked = c->work->now;
-	sent->sample = c->work->sample;
+	note_seen(c, sent, o->addr, witness, check);
 }
 
 /* Has the object, which was sent now, sent again in a second. It passes for an old one. */

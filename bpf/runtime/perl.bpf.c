@@ -27,8 +27,6 @@ enum perl_work {
 	PERL_AT_YOUNG, /* index of the innermost frame, where its sub has not come to a statement of its own; 0: none */
 	PERL_AT_YOUNG_CV,
 	PERL_AT_FRAMES,
-	PERL_AT_CHECKED, /* the sub that was looked at last, and its check */
-	PERL_AT_CHECK,
 };
 
 static __always_inline __u64 *own(struct chain *c, enum perl_work which)
@@ -108,22 +106,23 @@ static __always_inline int read_sub(__u64 cv, __u64 *body, __u32 *check)
 	return 0;
 }
 
-/* Copies what the sub at @cv is called, unless it was sent before, and tells its check. 1: no sub is there. */
-static __always_inline int tell_sub(struct chain *c, __u64 cv, __u32 *check)
+/* Copies what the sub at @cv, which is at @line, is called, unless it was sent before, and tells its check. 1: no sub is
+ * there. */
+static __always_inline int tell_sub(struct chain *c, __u64 cv, __u32 line, __u32 *check)
 {
 	__u64 body[PERL_CODE_BYTES / 8], name = 0,
 					 stash = 0; /* stash, start, root, gv, file, padlist, outside, number and flags */
 	struct sent_object *sent = find_sent(c, cv);
 	__u32 at, bytes;
 
-	*check = *own(c, PERL_AT_CHECK);
-	if (*own(c, PERL_AT_CHECKED) == cv) /* it calls itself */
-		return 0;
-	if (!sent || read_sub(cv, body, check))
+	if (!sent)
 		return 1;
-	*own(c, PERL_AT_CHECKED) = cv;
-	*own(c, PERL_AT_CHECK) = *check;
-	if (is_sent(c, sent, cv, 0, *check) || !has_object_tokens(c))
+	*check = sent->check;
+	if (is_sent_now(c, sent, cv, line))
+		return 0;
+	if (read_sub(cv, body, check))
+		return 1;
+	if (is_sent(c, sent, cv, line, *check) || !has_object_tokens(c))
 		return 0;
 	if (body[7] >> 32 & PERL_CODE_NAMED) {
 		stash = body[0];
@@ -136,7 +135,7 @@ static __always_inline int tell_sub(struct chain *c, __u64 cv, __u32 *check)
 	at = key_part(c, PERL_PART_PACKAGE, at, stash_name(stash));
 	bytes = read_text(c, at, body[4]);
 	c->work->object.part_bytes[PERL_PART_FILE] = bytes;
-	object_send(c, sent, 0, RUNTIME_PERL, *check, at + bytes);
+	object_send(c, sent, line, RUNTIME_PERL, *check, at + bytes);
 	return 0;
 }
 
@@ -197,6 +196,24 @@ static __always_inline int read_cop(__u64 cop, __u32 *line, __u64 *file)
 	return 0;
 }
 
+/* The line of the statement @cop of the sub @cv. A statement stays as it is while it lives, so those that were looked at are
+ * kept as functions' objects are. 0, or 1: it cannot be read. */
+static __always_inline int find_line(struct chain *c, __u64 cop, __u64 cv, __u32 *line)
+{
+	struct sent_object *seen = find_sent(c, cop);
+	__u64 file;
+
+	if (!seen)
+		return 1;
+	*line = seen->check;
+	if (is_sent_now(c, seen, cop, cv))
+		return 0;
+	if (read_cop(cop, line, &file))
+		return 1;
+	note_seen(c, seen, cop, cv, *line);
+	return 0;
+}
+
 /*
  * The innermost sub, where the statement is its caller's still (or again), gets the line of its first one. @addr is the next
  * frame's object: where that is the same sub, the statement may well be of both.
@@ -243,8 +260,7 @@ static __always_inline void drop_marker(struct chain *c, __u64 at)
 /* A sub or format. 1, with the end set, when the chain ends. */
 static __always_inline int add_sub(struct chain *c, const __u8 *bytes)
 {
-	__u64 cv = word_at(bytes, PERL_CONTEXT_CV), caller = word_at(bytes, PERL_CONTEXT_COP), cop = *own(c, PERL_AT_COP),
-	      file;
+	__u64 cv = word_at(bytes, PERL_CONTEXT_CV), caller = word_at(bytes, PERL_CONTEXT_COP), cop = *own(c, PERL_AT_COP);
 	__u64 returns = word_at(bytes, PERL_CONTEXT_RETURN), at = c->work->at;
 	__u32 line, check;
 
@@ -253,10 +269,10 @@ static __always_inline int add_sub(struct chain *c, const __u8 *bytes)
 	*own(c, PERL_AT_COP) = caller;
 	if (cv) { /* else it is about to end */
 		c->work->end = CHAIN_END_BAD_MEMORY;
-		if (read_cop(cop, &line, &file))
+		if (find_line(c, cop, cv, &line))
 			return 1;
 		c->work->end = CHAIN_END_TORN;
-		if (tell_sub(c, cv, &check) || add_frame(c, cv, line, check))
+		if (tell_sub(c, cv, line, &check) || add_frame(c, cv, line, check))
 			return 1;
 		if (cop == caller && *own(c, PERL_AT_FRAMES) == 1) {
 			*own(c, PERL_AT_YOUNG) = at;
