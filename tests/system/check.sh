@@ -75,9 +75,13 @@ if unshare -Ur true 2>/dev/null; then
 	says no "the host's users: another user namespace"
 fi
 
-# on a terminal, broken at blanks: put together again it is what a pipe gets
-./hearth check --verbose >whole 2>/dev/null || :
-script -qec "stty cols 60; ./hearth check --verbose" /dev/null 2>/dev/null </dev/null | tr -d '\r' >broken || :
+# on a terminal, broken at blanks: put together again it is what a pipe gets. The interpreters that run may be others by then, so
+# the two are listed until nothing came between.
+for _ in 1 2 3 4 5 6 7 8; do
+	./hearth check --verbose >whole 2>/dev/null || :
+	script -qec "stty cols 60; ./hearth check --verbose" /dev/null 2>/dev/null </dev/null | tr -d '\r' >broken || :
+	[ "$(tr -s ' \n' '  ' <broken)" != "$(tr -s ' \n' '  ' <whole)" ] || break
+done
 awk 'length > 60' broken >wide
 [ ! -s wide ] || fail "wider than the terminal: $(cat wide)"
 [ "$(wc -l <broken)" -gt "$(wc -l <whole)" ] || fail "nothing was broken: $(cat broken)"
