@@ -73,7 +73,7 @@ class Key:
         return compare(self, other)
 
 
-truth[Key.__lt__.__code__] = ("sort",)
+truth[Key.__init__.__code__] = truth[Key.__lt__.__code__] = ("sort",)
 
 
 @called_by("__lt__")

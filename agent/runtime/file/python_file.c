@@ -68,22 +68,29 @@ static uint32_t guess_version(const struct elf_image *im)
 	return 0;
 }
 
-/* The version of a file without symbols and table, by the name of the folder of its library: 3.11 and 3.12. 0: none. */
-static uint32_t find_written_version(const struct elf_image *im)
+/* The version of a file without symbols and table, 3.11 and 3.12: Py_Version is an aligned word among the constants. 0:
+ * there is no word that looks so, or several that differ. */
+static uint32_t find_constant(const struct elf_image *im)
 {
-	static const char folder[] = "lib/python3.";
-	const uint8_t *bytes, *at;
+	uint32_t found = 0;
 	Elf64_Shdr section;
+	const uint8_t *bytes;
 	size_t len;
 
 	if (!elf_image_find(im, ".rodata", &section))
 		return 0;
 	bytes = elf_image_bytes(im, &section, &len);
-	at = bytes ? memmem(bytes, len, folder, sizeof(folder) - 1) : NULL;
-	if (!at || bytes + len - at < (ptrdiff_t)sizeof(folder) + 1)
-		return 0;
-	at += sizeof(folder) - 1;
-	return at[0] == '1' && (at[1] == '1' || at[1] == '2') ? (VERSION_3_11 + at[1] - '1') << 8 : 0;
+	for (size_t at = 0; bytes && at + 8 <= len; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, bytes + at, sizeof(word));
+		if ((word & 0xff) != 0xf0 || word >> 16 < VERSION_3_11 || word >> 16 > VERSION_3_12) /* final releases */
+			continue;
+		if (found && found != word >> 8)
+			return 0;
+		found = (uint32_t)(word >> 8);
+	}
+	return found;
 }
 
 static bool find_thread(const struct elf_image *im, uint64_t runtime, uint16_t key, struct thread_locator *ret)
@@ -110,7 +117,7 @@ static int read_state(const struct elf_image *im, uint64_t runtime, struct runti
 	if (!ret->version)
 		ret->version = guess_version(im);
 	if (!ret->version)
-		ret->version = find_written_version(im);
+		ret->version = find_constant(im);
 	error = table.version ? python_table_layout(bytes, PYTHON_TABLE_BYTES, &ret->state, &key)
 			      : python_layout_find((uint16_t)(ret->version >> 8), &ret->state, &key);
 	if (error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPython's layouts out of the tables that interpreters have for debuggers (words behind the cookie, as Debian's 3.13.18,
  * 3.14.10 and 3.15.2 have them: od -t u8), against what gdb says of them, and out of tables that make no sense. */
+#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,11 @@
 #include <cmocka.h>
 
 #include "agent/runtime/file/python_layout.h"
+#include "agent/runtime/file/runtime_file.h"
 #include "base/cleanup.h"
 #include "bpf/runtime/python_state.h"
+#include "symbols/elf_image.h"
+#include "tests/unit/symbols/dwarf_elf.h"
 
 static const uint64_t words_3_13[] = {
 	0x30d12f0, 0,	283408, 608, 632, 194984, 7272, 7264, 7344, 7400, 7656, 7640, 7648, 16, 7752, 0,   7768, 7760,
@@ -159,13 +163,47 @@ static void test_other_versions(void **state)
 	assert_int_equal(key, 0);
 }
 
+/* Programs without symbols: a section says that they are CPython, the table or a constant says which. */
+static void test_stripped(void **state)
+{
+	static const struct {
+		uint64_t constants[4];
+		uint32_t version;
+	} cases[] = {
+		{ { 1, 0x030b02f0, 0x030b02f0 }, 0x030b02 },
+		{ { 0x030c0cf0, 7, 8, 9 }, 0x030c0c },
+		{ { 0x030c0cf0, 0x030c0df0 }, 0 }, /* one of them means something else */
+		{ { 0x030b02a1, 0x0f030b02f0, 0x030e00f0, 0x020712f0 }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf file = BUF_EMPTY;
+		struct runtime_file found;
+		struct elf_image im;
+
+		memset(table, 0, sizeof(table));
+		dwarf_elf_build(&file,
+				(struct dwarf_elf_section[]){
+					{ ".PyRuntime", table, sizeof(table), SHF_ALLOC },
+					{ ".rodata", cases[i].constants, sizeof(cases[i].constants), SHF_ALLOC } },
+				2);
+		assert_int_equal(elf_image_open(file.data, file.len, &im), 0);
+		runtime_file_read(&im, &found);
+		assert_int_equal(found.kind, RUNTIME_FILE_CHAIN);
+		assert_int_equal(found.id, RUNTIME_PYTHON);
+		assert_int_equal(found.version, cases[i].version);
+		assert_int_equal(runtime_file_has_threads(&found), cases[i].version != 0);
+		assert_int_equal(found.state.type, 0); /* not known: told by its name */
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_free_threaded),
-		cmocka_unit_test(test_senseless),
-		cmocka_unit_test(test_other_versions),
+		cmocka_unit_test(test_tables),	  cmocka_unit_test(test_free_threaded),
+		cmocka_unit_test(test_senseless), cmocka_unit_test(test_other_versions),
+		cmocka_unit_test(test_stripped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
