@@ -125,6 +125,7 @@ struct walk {
 	__u64 thread_pointer; /* of a sample with chains */
 	__u64 chain_bias;     /* added to the addresses of chain states */
 	__u32 chain_asid;     /* under which these stand */
+	__u32 chain_calls;    /* how often programs that collect chains called themselves */
 	__u32 ring;
 	__u32 torn;
 	__u32 capture_cnt;	 /* words in scratch->captures */

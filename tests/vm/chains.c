@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the programs that collect runtimes' frames (bpf/runtime/), each alone, as the agent does; those that need bpf_loop only
- * where the kernel has it. usage: chains OBJECT.bpf.o... Exit status 1 when the kernel refuses one, whose log ends the output.
+ * Loads the programs that collect runtimes' frames (bpf/runtime/), each alone, as the agent does; those that need bpf_loop
+ * only where the kernel has it. usage: chains OBJECT.bpf.o... Exit status 1 when the kernel refuses one, whose log ends the
+ * output.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
