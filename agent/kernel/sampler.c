@@ -205,7 +205,7 @@ static int explain_load(const struct agent_config *config, int error, struct age
 {
 	if (error == -ENOSPC && config->bpf_log_level) /* then the log is cut and nothing is loaded */
 		snprintf(err->message, sizeof(err->message),
-			 "the verifier's log is longer than its 16 MB: take --bpf-log-level 1");
+			 "the verifier's log is longer than its %u MB: take --bpf-log-level 1", verifier_log_bytes() >> 20);
 	else if (error == -ENOMEM && config->map_scale)
 		snprintf(err->message, sizeof(err->message),
 			 "the kernel has no memory for caches so large: take a smaller --map-scale than %u",

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/kernel/kernel_version.h"
 #include "agent/kernel/verifier_log.h"
 
-/* The largest size that every kernel takes (before 5.13 UINT_MAX >> 8, kernel/bpf/verifier.c). */
-enum { LOG_BYTES = (1 << 24) - 1, MAX_PROGRAMS = 16 };
+enum { MAX_PROGRAMS = 16 };
 enum { LOG_STATS = 4 }; /* BPF_LOG_STATS of include/linux/bpf_verifier.h: also how long it took */
 
 struct verifier_log {
@@ -19,6 +19,12 @@ struct verifier_log {
 	} programs[MAX_PROGRAMS];
 	unsigned count;
 };
+
+uint32_t verifier_log_bytes(void)
+{
+	/* The kernel takes UINT_MAX >> 8 at most, from 5.13 on UINT_MAX >> 2 (kernel/bpf/verifier.c). */
+	return kernel_version() < 5013 ? (1u << 24) - 1 : 1u << 27;
+}
 
 int verifier_log_new(struct bpf_object *object, unsigned level, struct verifier_log **ret)
 {
@@ -33,14 +39,14 @@ int verifier_log_new(struct bpf_object *object, unsigned level, struct verifier_
 
 		if (!bpf_program__autoload(program) || l->count == MAX_PROGRAMS)
 			continue;
-		text = calloc(1, LOG_BYTES);
+		text = calloc(1, verifier_log_bytes());
 		if (!text) {
 			verifier_log_free(l);
 			return -ENOMEM;
 		}
 		l->programs[l->count].program = program;
 		l->programs[l->count++].text = text;
-		(void)bpf_program__set_log_buf(program, text, LOG_BYTES); /* fail only after load */
+		(void)bpf_program__set_log_buf(program, text, verifier_log_bytes()); /* fail only after load */
 		(void)bpf_program__set_log_level(program, level | LOG_STATS);
 	}
 	*ret = l;

@@ -3,8 +3,13 @@
 #ifndef HEARTH_AGENT_KERNEL_VERIFIER_LOG_H
 #define HEARTH_AGENT_KERNEL_VERIFIER_LOG_H
 
+#include <stdint.h>
+
 struct bpf_object;
 struct verifier_log;
+
+/* How many bytes the log of a program may have on this kernel. */
+uint32_t verifier_log_bytes(void);
 
 /*
  * To be called between open and load: asks for the log of every program of @object that is loaded, at @level 1 (failures and

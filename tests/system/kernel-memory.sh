@@ -10,7 +10,7 @@ maps() {
 	start_record caches.otlp -v "$@"
 	for f in /proc/"$recorder"/fdinfo/*; do
 		awk '/^map_type:/ { t = $2 } /^max_entries:/ { n = $2 } /^memlock:/ { b = $2 } /^map_id:/ { i = $2 }
-			END { if (i) print i, t, n, b }' "$f"
+			END { if (i) print i, t, n, b }' "$f" 2>/dev/null || : # one of a moment
 	done | sort -un | cut -d ' ' -f 2- >maps
 	stop "$recorder"
 }
