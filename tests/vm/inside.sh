@@ -49,7 +49,8 @@ if [ $# -gt 1 ]; then
 	exit
 fi
 
-# The programs that read frames of scripts (HEARTH_VM_CHAINS=1): an emulated CPU verifies them for minutes.
+# The programs that read frames of scripts (HEARTH_VM_CHAINS=1 HEARTH_VM_SECONDS=1200): an emulated CPU verifies
+# them for minutes.
 if [ -n "${HEARTH_VM_CHAINS:-}" ] && [ -x "$build/vm-chains" ]; then
 	"$build/vm-chains" "$build"/bpf/runtime/*.bpf.o >chains || {
 		cat chains
