@@ -529,7 +529,8 @@ static void go_on_from_kernel(struct walk *w)
 	for (uint32_t i = 0; i < result->count; i++)
 		result->sps[i] = sample_sp(w->sample, i);
 	result->capture_cnt = w->sample->capture_cnt;
-	memcpy(result->captures, w->sample->captures, result->capture_cnt * sizeof(*result->captures));
+	if (result->capture_cnt)
+		memcpy(result->captures, w->sample->captures, result->capture_cnt * sizeof(*result->captures));
 	walk_on(w);
 	if (result->end != END_ROOT && result->end != END_DEPTH)
 		result->end = first_end;
