@@ -361,14 +361,9 @@ static __always_inline __u64 word_at(const __u8 *bytes, __u64 offset)
 
 /* --- the programs --- */
 
-/* Frames a program in the tail-call form, which calls itself for more. A runtime whose steps are too much work for the
- * verifier of 5.10 (a million instructions) says fewer. */
-#ifndef CHAIN_TAIL_STEPS
-#define CHAIN_TAIL_STEPS 64
-#endif
-
 enum {
-	CHAIN_STEPS = 8, /* frames a turn of bpf_loop() */
+	CHAIN_STEPS = 8,       /* frames a turn of bpf_loop() */
+	CHAIN_TAIL_STEPS = 64, /* frames a program in the tail-call form, which calls itself for more */
 	/* How often the programs of a sample may call themselves, in the tail-call form: of the 33 calls that the kernel
 	 * allows (MAX_TAIL_CALL_CNT) each runtime's first needs one, and the walk, without which there is no sample, has the
 	 * rest. */

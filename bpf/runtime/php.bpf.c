@@ -5,7 +5,6 @@
  * looked at in each sample, as a process without a cache of scripts puts the functions of other requests into the same
  * memory.
  */
-#define CHAIN_TAIL_STEPS 24
 #include "bpf/runtime/chain.bpf.h"
 #include "bpf/runtime/php_state.h"
 
@@ -13,8 +12,18 @@
  * ZEND_VM_IP_GLOBAL_REG). */
 enum { REG_FRAME = CPU_HAS_LR ? 27 : 14, REG_OPLINE = CPU_HAS_LR ? 28 : 15 };
 
-/* chain_work.own: the address of executor_globals.current_execute_data */
-enum { OWN_CURRENT };
+/*
+ * chain_work.own. The address of executor_globals.current_execute_data; and values that differ by the way they came about:
+ * read back from memory they do not, and the verifier follows what comes behind once.
+ */
+enum { OWN_CURRENT, OWN_SUM, OWN_CLASS, OWN_LINE, OWN_CALL, OWN_NEXT };
+
+/* Puts @value into own[@which], from where it is read again. */
+static __always_inline void keep(struct chain *c, __u32 which, __u64 value)
+{
+	c->work->own[which] = value;
+	barrier();
+}
 
 /* How a string's record begins: its hash and its length. 0; 1: no string is there. */
 static __always_inline int read_string(__u64 addr, __u64 *hash, __u64 *bytes)
@@ -29,23 +38,22 @@ static __always_inline int read_string(__u64 addr, __u64 *hash, __u64 *bytes)
 	return 0;
 }
 
-/* What tells the string at @addr from others: its length and PHP's hash, or, where it made none, the last 63 bytes. 0; 1: no
- * string is there. */
-static __always_inline int check_string(__u64 addr, __u64 *ret)
+/* Takes what tells the string at @addr from others into the sum: its length and PHP's hash, or, where it made none, the last
+ * 63 bytes. 0; 1: no string is there. */
+static __always_inline int check_string(struct chain *c, __u64 addr)
 {
-	__u64 words[PHP_HASHED_BYTES / 8 + 1] = { 0 }, hash, len, bytes;
+	__u64 words[PHP_HASHED_BYTES / 8 + 1] = { 0 }, hash, len, bytes, sum;
 
 	if (read_string(addr, &hash, &len))
 		return 1;
-	*ret = mix(hash, len);
-	if (hash)
-		return 0;
+	sum = mix(mix(c->work->own[OWN_SUM], hash), len);
 	bytes = masked(len < PHP_HASHED_BYTES ? len : PHP_HASHED_BYTES, PHP_HASHED_BYTES);
-	if (bpf_probe_read_user(words, bytes, (void *)(addr + PHP_STRING_HEAD + len - bytes)))
-		return 0;
+	if (!hash && !bpf_probe_read_user(words, bytes, (void *)(addr + PHP_STRING_HEAD + len - bytes))) {
 #pragma GCC unroll 8
-	for (int i = 0; i < (int)(sizeof(words) / 8); i++)
-		*ret = mix(*ret, words[i]);
+		for (int i = 0; i < (int)(sizeof(words) / 8); i++)
+			sum = mix(sum, words[i]);
+	}
+	keep(c, OWN_SUM, sum);
 	return 0;
 }
 
@@ -104,28 +112,27 @@ static __always_inline int read_head(struct chain *c, __u64 addr)
 
 /* What tells the function whose head was read from others that have been, or will be, in the same memory: its class and the
  * texts of its name and its file. 0, or 1: the texts are none. */
-static __always_inline int check_function(const struct chain *c, __u64 class, __u32 *ret)
+static __always_inline int check_function(struct chain *c, __u32 *ret)
 {
-	__u64 name = head_word(c, PHP_FUNCTION_NAME), file, hash = 0, file_hash = 0;
-	__u32 line = 0;
+	__u64 name = head_word(c, PHP_FUNCTION_NAME);
 
-	if (name && check_string(name, &hash))
+	keep(c, OWN_SUM, mix(c->work->own[OWN_CLASS], head_type(c)));
+	if (name && check_string(c, name))
 		return 1;
 	if (head_type(c) != PHP_INTERNAL_FUNCTION) {
-		file = head_word(c, chain_offset(c, PHP_FUNCTION_FILE));
-		line = head_half(c, chain_offset(c, PHP_FUNCTION_LINE));
-		if (check_string(file, &file_hash))
+		if (check_string(c, head_word(c, chain_offset(c, PHP_FUNCTION_FILE))))
 			return 1;
+		keep(c, OWN_SUM, mix(c->work->own[OWN_SUM], head_half(c, chain_offset(c, PHP_FUNCTION_LINE))));
 	}
-	*ret = mix(mix(mix(hash, file_hash), class), (__u64)line << 8 | head_type(c)) >> 32;
+	*ret = c->work->own[OWN_SUM] >> 32;
 	return 0;
 }
 
 /* Sends the function whose head was read under the address @key, unless it was sent before. */
-static __always_inline void tell_function(struct chain *c, __u64 key, __u64 class, __u32 check)
+static __always_inline void tell_function(struct chain *c, __u64 key, __u32 check)
 {
 	struct sent_object *sent = find_sent(c, key);
-	__u64 class_name = 0;
+	__u64 class = c->work->own[OWN_CLASS], class_name = 0;
 	__u32 at = PHP_HEAD_BYTES;
 
 	if (!sent || is_sent(c, sent, key, 0, check) || !has_object_tokens(c))
@@ -184,27 +191,28 @@ static __always_inline int add_function(struct chain *c, __u64 at, __u64 func, _
 	struct chain_work *w = c->work;
 	const __u64 *regs = c->scratch->regs.regs;
 	bool is_internal = head_type(c) == PHP_INTERNAL_FUNCTION;
-	__u64 class = head_word(c, PHP_FUNCTION_CLASS), key;
-	__u32 line = 0, check;
+	__u64 key;
+	__u32 check;
 
 	if (is_internal && !head_word(c, PHP_FUNCTION_NAME)) /* of a new object without a constructor, or below a fiber */
 		return 0;
 	if (!is_internal && (head_half(c, PHP_FUNCTION_FLAGS) & PHP_IS_TRAMPOLINE))
 		return 0;
 	key = function_key(c, func);
-	if (key != func)
-		class = 0; /* copies of a closure may belong to several */
+	keep(c, OWN_CLASS,
+	     key == func ? head_word(c, PHP_FUNCTION_CLASS) : 0); /* copies of a closure may belong to several */
 	w->end = CHAIN_END_TORN;
-	if (check_function(c, class, &check))
+	if (check_function(c, &check))
 		return 1;
+	keep(c, OWN_LINE, 0);
 	if (!is_internal) {
 		if (w->at == w->head + 1 && regs[REG_FRAME] == at && is_opline(c, regs[REG_OPLINE]))
 			opline = regs[REG_OPLINE];
-		line = line_of(c, opline);
+		keep(c, OWN_LINE, line_of(c, opline));
 	}
-	tell_function(c, key, class, check);
+	tell_function(c, key, check);
 	w->end = CHAIN_END_DEPTH;
-	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, key), CHAIN_PLACE(line, check));
+	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, key), CHAIN_PLACE(w->own[OWN_LINE], check));
 }
 
 /* The first frame. Without threads PHP runs in the process's first one. */
@@ -302,9 +310,12 @@ static __always_inline int frame_step(struct chain *c)
 	} else if (call & PHP_CALL_GENERATOR) {
 		w->segment = (word_at(bytes, PHP_FRAME_RESULT) & ~7ull) | (w->segment & BELOW_FIBER);
 	}
-	if (read_head(c, func) || add_function(c, at, func, word_at(bytes, PHP_FRAME_OPLINE)) || end_segment(c, call))
+	keep(c, OWN_CALL, call);
+	keep(c, OWN_NEXT, next);
+	if (read_head(c, func) || add_function(c, at, func, word_at(bytes, PHP_FRAME_OPLINE)) ||
+	    end_segment(c, w->own[OWN_CALL]))
 		return 1;
-	w->frame = next;
+	w->frame = w->own[OWN_NEXT];
 	return 0;
 }
 
