@@ -404,7 +404,7 @@ def test_truth(p):
     p.until("return /no rule/.test(document.querySelector('#main').innerText)", "no reasons")
     text = p.text("#main")
     check(re.search(r"99\.9\d %", text) and "97.5 %" in text and "Time in code with a name\n95.0 %" in text and "of one CPU" in text and "ring full" in text, text)
-    check(re.search(r"5,?000\s+100\.0 %\s+php\s+1,?000\s+99\.0 %\s+python\s+torn 10", text), f"script stacks by runtime: {text}")
+    check(re.search(r"5.?000\s+100\.0 %\s+php\s+1.?000\s+99\.0 %\s+python\s+torn 10", text), f"script stacks by runtime: {text}")
 
 
 def test_hearth(p):
