@@ -126,7 +126,7 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
-$(call obj,agent): | $(BPF_SKEL)
+$(call obj,agent) $(patsubst %.c,$(BUILD)/%.o,$(shell find tests/unit/agent -name '*.c')): | $(BPF_SKEL)
 
 # --- what it takes ---
 .PHONY: deps test-deps

@@ -31,9 +31,9 @@ chmod 755 "$scratch"
 # The machine's own settings are not the tests'.
 export HEARTH_CONFIG=/dev/null
 # Indexes of names go nowhere else; kept from test to test, as on a machine.
-export HEARTH_SYMBOL_CACHE=$scratch/symbols
+export HEARTH_SYMBOL_CACHE=$scratch/.symbols
 # Nor do profiles that are kept where nothing else was said.
-export STATE_DIRECTORY=$scratch/state
+export STATE_DIRECTORY=$scratch/.state
 # attempt TEST NAME: runs it in an empty folder, its output into $scratch/NAME.out; sets $status and $took
 attempt() {
 	local dir=$scratch/$2 start=$EPOCHREALTIME

@@ -6,7 +6,7 @@
 . "$TOP/tests/system/lib.sh"
 need_bpf
 [ "$(uname -m)" = x86_64 ] || skip "frames of V8 are known for x86-64 alone"
-node=$(readlink -f /usr/bin/node) || skip "no node here (nodejs)"
+node=$(readlink -e /usr/bin/node) || skip "no node here (nodejs)"
 name=$(basename "$node")
 "$node" -p process.versions.v8 >version
 nm -C "$node" 2>/dev/null | grep -q InterpreterEntryTrampoline || skip "this node ($(cat version)) has no symbols"

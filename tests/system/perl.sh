@@ -43,7 +43,7 @@ done
 
 # --- scripts ---
 
-perl=$(readlink -f /usr/bin/perl) || skip "no /usr/bin/perl here"
+perl=$(readlink -e /usr/bin/perl) || skip "no /usr/bin/perl here"
 "$perl" -MConfig -MList::Util -MData::Dumper -MTime::HiRes -e 'exit !($Config{useithreads} && ($] =~ /^5\.0(?:36|40)/))' ||
 	skip "a Perl without threads, or of a version that is not known"
 name=$(basename "$perl")

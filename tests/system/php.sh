@@ -46,7 +46,7 @@ done
 
 # --- scripts ---
 
-php=$(readlink -f /usr/bin/php) || skip "no /usr/bin/php here"
+php=$(readlink -e /usr/bin/php) || skip "no /usr/bin/php here"
 [ -x "$php" ] || skip "no /usr/bin/php here"
 name=$(basename "$php")
 for form in "" --no-bpf-loop "-- -d opcache.enable_cli=1"; do

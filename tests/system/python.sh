@@ -5,7 +5,7 @@
 # `make runtimes`.
 . "$TOP/tests/system/lib.sh"
 need_bpf
-python=$(readlink -f /usr/bin/python3) || skip "no /usr/bin/python3 here"
+python=$(readlink -e /usr/bin/python3) || skip "no /usr/bin/python3 here"
 name=$(basename "$python")
 
 # judged LEAST WITHOUT ARGUMENT...: the verdict on x.otlp

@@ -4,7 +4,7 @@
 # is, complete; names that do not exist, and those that do nothing, are told.
 . "$TOP/tests/system/lib.sh"
 need_bpf
-python=$(readlink -f /usr/bin/python3) || skip "no /usr/bin/python3 here"
+python=$(readlink -e /usr/bin/python3) || skip "no /usr/bin/python3 here"
 cat >spin.py <<'EOF2'
 import time
 def inner(end):
