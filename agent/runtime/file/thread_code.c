@@ -62,13 +62,16 @@ static bool take_load(struct code *c, int32_t *offset)
 	return true;
 }
 
-/* mov %fs:N,%rax; or from the thread pointer itself, at %fs:0: mov %fs:0,%rax; mov N(%rax),%rax; or what a linker makes of
- * an executable's slot or call: mov $N,%rax; mov %fs:(%rax),%rax; mov %fs:0,%rax; lea N(%rax),%rax; mov (%rax),%rax */
+/* mov %fs:N,%rax, perhaps with prefixes that fill it up; or from the thread pointer itself, at %fs:0: mov %fs:0,%rax; mov
+ * N(%rax),%rax; or what a linker makes of an executable's slot or call: mov $N,%rax; mov %fs:(%rax),%rax; mov %fs:0,%rax;
+ * lea N(%rax),%rax; mov (%rax),%rax */
 static bool read_exec(struct code *c, struct thread_locator *ret)
 {
 	ret->place = THREAD_TLS;
 	if (TAKE(c, "\x48\xc7\xc0"))
 		return take_number(c, &ret->offset) && TAKE(c, "\x64\x48\x8b\x00") && ret->offset;
+	while (TAKE(c, "\x66"))
+		;
 	if (!TAKE(c, "\x64\x48\x8b\x04\x25") || !take_number(c, &ret->offset))
 		return false;
 	if (TAKE(c, "\x48\x8d\x80"))
@@ -109,16 +112,19 @@ static bool read_descriptor(struct code *c, struct thread_locator *ret)
 	return TAKE(c, "\x64\x48\x8b\x00") || (TAKE(c, "\x64\x48\x8b\x80") && take_number(c, &ret->offset));
 }
 
-/* cmpq $0,ANY(%rip); je ANY; mov KEY(%rip),%edi, which a jump to pthread_getspecific's caller follows: CPython 3.6 */
+/* mov KEY(%rip),%edi; jmp pthread_getspecific: PHP 7.4 with threads. CPython 3.6 looks first whether there is a key: cmpq
+ * $0,ANY(%rip); je ANY. */
 static bool read_key(struct code *c, struct thread_locator *ret)
 {
 	__u64 any;
 
 	ret->place = THREAD_KEY;
-	if (!TAKE(c, "\x48\x83\x3d") || !take_relative(c, &any) || !TAKE(c, "\0\x74") || c->at == c->len)
-		return false;
-	c->at++;
-	return TAKE(c, "\x8b\x3d") && take_relative(c, &ret->addr);
+	if (TAKE(c, "\x48\x83\x3d")) {
+		if (!take_relative(c, &any) || !TAKE(c, "\0\x74") || c->at == c->len)
+			return false;
+		c->at++;
+	}
+	return TAKE(c, "\x8b\x3d") && take_relative(c, &ret->addr) && TAKE(c, "\xe9") && take_relative(c, &any);
 }
 
 /* endbr64; push %rbp; mov %rsp,%rbp; push %rax; sub $N,%rsp */

@@ -64,7 +64,10 @@ static void test_versions(void **state)
 		uint16_t opcodes, file, closure_bit, current;
 	} cases[] = {
 		{ "..\0X-Powered-By: PHP/7.4.33", 0x070421, 64, 136, 20, 488 },
+		{ "..\0X-Powered-By: PHP/8.0.30", 0x08001e, 72, 144, 22, 488 },
+		{ "..\0X-Powered-By: PHP/8.1.29", 0x08011d, 72, 144, 22, 488 },
 		{ "..\0X-Powered-By: PHP/8.2.36", 0x080224, 88, 152, 22, 488 },
+		{ "..\0X-Powered-By: PHP/8.3.1", 0x080301, 80, 144, 22, 488 },
 		{ "..\0X-Powered-By: PHP/8.4.5-dev", 0x080405, 104, 168, 22, 488 },
 		{ "..\0X-Powered-By: PHP/8.5.7", 0x080507, 104, 168, 22, 512 },
 	};
