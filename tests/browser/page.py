@@ -253,7 +253,7 @@ def test_kinds(p):
     p.b.click(x + w / 2, y + h - 24)
     p.state("kind", "off_cpu")
     p.until("return hearth.view.pane.tree.functions.name.includes('futex_wait')", "not the other kind's stacks")
-    check("threads" in p.text("#timeline"), "off-CPU is counted in cores")
+    p.until("return document.querySelector('#timeline').innerText.includes('threads')", "off-CPU is counted in cores")
     p.choose("Kind of samples", "")
     p.until("return !/kind=/.test(location.hash)", "the kind cannot be chosen")
 

@@ -43,15 +43,18 @@ static bool read_glibc(const struct elf_image *im, struct thread_locator *ret)
 
 /* --- musl --- */
 
-enum { GETSPECIFIC_BYTES = 24 };
+enum { GETSPECIFIC_BYTES = 28 };
 
-/* mov %fs:0,%rax; mov N(%rax),%rax; mov %edi,%edi; mov (%rax,%rdi,8),%rax; ret, as musl 1.1.24 and 1.2.3 have it (gcc). */
+/* Perhaps endbr64; mov %fs:0,%rax; mov N(%rax),%rax; mov %edi,%edi; mov (%rax,%rdi,8),%rax; ret, as musl 1.1.24, 1.2.3
+ * and 1.2.5 have it (gcc). */
 static bool read_getspecific_x86_64(const uint8_t code[GETSPECIFIC_BYTES], int32_t *ret)
 {
-	static const uint8_t self[] = { 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0 }, array[] = { 0x48, 0x8b, 0x80 },
-			     value[] = { 0x89, 0xff, 0x48, 0x8b, 0x04, 0xf8, 0xc3 };
-	const uint8_t *at = code + sizeof(self);
+	static const uint8_t hint[] = { 0xf3, 0x0f, 0x1e, 0xfa }, self[] = { 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0 },
+			     array[] = { 0x48, 0x8b, 0x80 }, value[] = { 0x89, 0xff, 0x48, 0x8b, 0x04, 0xf8, 0xc3 };
+	const uint8_t *at;
 
+	code += memcmp(code, hint, sizeof(hint)) == 0 ? sizeof(hint) : 0;
+	at = code + sizeof(self);
 	if (memcmp(code, self, sizeof(self)) != 0 || memcmp(at, array, sizeof(array)) != 0 ||
 	    memcmp(at + sizeof(array) + sizeof(*ret), value, sizeof(value)) != 0)
 		return false;
