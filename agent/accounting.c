@@ -38,7 +38,7 @@ static uint64_t losses(const struct agent *a, enum intake_loss loss)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < a->kinds.count; i++)
-		sum += a->in.lost[loss][i].samples;
+		sum += a->in.counts.lost[loss][i].samples;
 	return sum;
 }
 
@@ -68,8 +68,8 @@ static void read_kind(const struct agent *a, uint32_t kind, struct sample_sum *t
 		lost->value += counts.lost[i].value;
 	}
 	for (int i = 0; i < LOSS_MAX; i++) {
-		lost->samples += a->in.lost[i][kind].samples;
-		lost->value += a->in.lost[i][kind].value;
+		lost->samples += a->in.counts.lost[i][kind].samples;
+		lost->value += a->in.counts.lost[i][kind].value;
 	}
 }
 
@@ -95,9 +95,9 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 	if (not_sampled > a->not_sampled) /* an estimate, but one that never goes back */
 		a->not_sampled = not_sampled;
 	ret->not_sampled = a->not_sampled;
-	ret->complete = a->in.ends[END_ROOT];
+	ret->complete = a->in.counts.ends[END_ROOT];
 	for (int i = 0; i < END_MAX; i++) {
-		uint64_t count = walk_end_is_truncated(i) ? a->in.ends[i] : 0;
+		uint64_t count = walk_end_is_truncated(i) ? a->in.counts.ends[i] : 0;
 
 		ret->truncated += count;
 		if (count > ret->chief_count) {
@@ -105,7 +105,7 @@ void agent_stats_read(struct agent *a, struct agent_stats *ret)
 			ret->chief_count = count;
 		}
 	}
-	ret->late = a->in.late_walks;
+	ret->late = a->in.counts.late_walks;
 	ret->cpus = sampler_cpus(a->in.sampler);
 	ret->processes = processes_count(a->in.processes);
 }
@@ -150,9 +150,9 @@ void agent_tell_misses(const struct agent *a)
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 
 	for (int i = 0; i < END_MAX; i++)
-		if (a->in.misses[i])
+		if (a->in.counts.misses[i])
 			buf_printf(&text, "%s%s %llu", text.len ? ", " : "", walk_end_text(i),
-				   (unsigned long long)a->in.misses[i]);
+				   (unsigned long long)a->in.counts.misses[i]);
 	if (text.len)
 		log_debug("walked again in user space: %s", buf_text(&text));
 }
@@ -185,7 +185,7 @@ static void set_series(struct agent *a, const char *name, const char *label, con
 static void collect_chains(struct agent *a)
 {
 	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
-		const struct chain_counts *c = &a->in.chains[id];
+		const struct chain_counts *c = &a->in.counts.chains[id];
 		const char *runtime = runtime_own_word(id);
 		struct buf labels = BUF_EMPTY;
 
@@ -271,18 +271,18 @@ static void collect(void *arg)
 			   counters[i]);
 	set_series(a, "hearth_stack_chunks_not_kept_total", NULL, NULL,
 		   "Pieces of copied stacks that came while others waited to be walked, beyond what is kept meanwhile.",
-		   a->in.chunks_not_kept);
+		   a->in.counts.chunks_not_kept);
 	set_series(a, "hearth_unknown_sections_total", NULL, NULL,
 		   "Parts of sample records that were passed over, being of no known type.",
 		   pending_unknown_sections(a->in.pending));
 	for (int i = 0; i < END_MAX; i++)
 		set_series(a, "hearth_walk_ends_total", "end", walk_end_text(i), "How user stack walks ended.",
-			   a->in.ends[i]);
+			   a->in.counts.ends[i]);
 	for (int i = 0; i < END_MAX; i++)
-		if (a->in.misses[i])
+		if (a->in.counts.misses[i])
 			set_series(a, "hearth_misses_total", "cause", walk_end_text(i),
 				   "Samples walked again in user space, by what the kernel's caches did not have.",
-				   a->in.misses[i]);
+				   a->in.counts.misses[i]);
 	set_series(a, "hearth_waits_refused_threads_total", NULL, NULL,
 		   "Threads whose waits are not told because there was no room to note them.",
 		   sampler_threads_refused(a->in.sampler));

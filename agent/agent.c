@@ -72,6 +72,11 @@ static void on_wait(void *arg)
 	intake_read_ahead(&a->in);
 }
 
+static struct wait_hook wait_hook_of(struct agent *a)
+{
+	return (struct wait_hook){ on_wait, a };
+}
+
 /* Adds the events of @t by kind to @sums. */
 static void count_events(const struct traces *t, struct sample_sum sums[MAX_KINDS])
 {
@@ -86,16 +91,17 @@ static void count_events(const struct traces *t, struct sample_sum sums[MAX_KIND
 /* Builds the profiles of @t, hands them to the sink, and empties it. */
 static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint64_t end_ns)
 {
+	const struct wait_hook hook = wait_hook_of(a);
 	struct profiles *p = NULL;
 	int error;
 
 	if (!traces_event_count(t))
 		return;
-	if (interval_build(a->interval, t, start_ns, end_ns, on_wait, a, &p)) {
-		count_events(t, a->in.lost[LOSS_MEMORY]);
+	if (interval_build(a->interval, t, start_ns, end_ns, &hook, &p)) {
+		count_events(t, a->in.counts.lost[LOSS_MEMORY]);
 	} else {
 		error = sink_consume(a->out, p, NULL);
-		count_events(t, error ? a->in.lost[LOSS_SINK] : a->delivered);
+		count_events(t, error ? a->in.counts.lost[LOSS_SINK] : a->delivered);
 		if (error && error != -EAGAIN)
 			a->sink_error = error;
 		profiles_put(p);
@@ -104,11 +110,11 @@ static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint
 	traces_reset(t);
 }
 
-/* May the frames of the interval get better names soon? */
-static bool waits_for_names(const struct traces *t)
+/* May the frames of the interval get better names soon? Those below *@from cannot, as the last call has found. */
+static bool waits_for_names(const struct traces *t, uint32_t *from)
 {
-	for (uint32_t i = 0; i < traces_frame_count(t); i++) {
-		const struct trace_frame *frame = traces_frame(t, i);
+	for (; *from < traces_frame_count(t); ++*from) {
+		const struct trace_frame *frame = traces_frame(t, *from);
 
 		if (frame->file && file_names_are_coming(frame->file))
 			return true;
@@ -125,7 +131,7 @@ static void on_names(void *arg)
 {
 	struct agent *a = arg;
 
-	if (!waits_for_names(a->held))
+	if (!waits_for_names(a->held, &a->held_named))
 		hand_over_held(a);
 }
 
@@ -142,18 +148,21 @@ static void save_rows(struct agent *a)
 static void report(struct agent *a)
 {
 	uint64_t start_ns = a->interval_start_ns, now_ns = clock_mono_ns();
+	const struct wait_hook hook = wait_hook_of(a);
+	uint32_t named = 0;
 
 	if (traces_event_count(a->in.traces))
-		runtimes_update(a->in.runtimes, a->in.traces, on_wait, a);
+		runtimes_update(a->in.runtimes, a->in.traces, &hook);
 	hand_over_held(a);
 	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
 		start_ns = a->in.oldest_ns;
-	if (!a->stopped && waits_for_names(a->in.traces)) {
+	if (!a->stopped && waits_for_names(a->in.traces, &named)) {
 		struct traces *empty = a->held;
 
 		a->held = a->in.traces;
 		a->held_start_ns = start_ns;
 		a->held_end_ns = now_ns;
+		a->held_named = named;
 		a->in.traces = empty;
 	} else {
 		hand_over(a, a->in.traces, start_ns, now_ns);
@@ -279,13 +288,13 @@ void agent_follow_files(struct agent *a, struct file_opener *opener)
 {
 	a->in.indexes = a->indexes;
 	indexes_on_done(a->indexes, on_names, a);
-	files_on_wait(a->in.files, on_wait, a);
-	file_opener_on_wait(opener, on_open_wait, a);
+	files_on_wait(a->in.files, wait_hook_of(a));
+	file_opener_on_wait(opener, (struct wait_hook){ on_open_wait, a });
 }
 
 void agent_follow_code(struct agent *a)
 {
-	code_spaces_on_wait(a->in.code, on_wait, a);
+	code_spaces_on_wait(a->in.code, wait_hook_of(a));
 }
 
 static int watch_clock(struct agent *a)
@@ -369,9 +378,10 @@ int agent_add_pid(struct agent *a, uint32_t pid)
 static void wait_for_names(struct agent *a, uint64_t deadline_ns)
 {
 	uint64_t start_ns = clock_mono_ns(), now_ns = start_ns;
+	uint32_t named = 0;
 	bool is_said = false;
 
-	while ((waits_for_names(a->in.traces) || waits_for_names(a->held)) && now_ns < deadline_ns) {
+	while ((waits_for_names(a->in.traces, &named) || waits_for_names(a->held, &a->held_named)) && now_ns < deadline_ns) {
 		indexes_wait(a->indexes, WAIT_SLICE_MS);
 		now_ns = clock_mono_ns();
 		if (is_said || now_ns - start_ns < NSEC_PER_SEC)

@@ -17,7 +17,8 @@ void agent_tell_memory(struct agent *a)
 	memory_tell(m, "processes", processes_memory_bytes(a->in.processes));
 	memory_tell(m, "files", files.files_bytes);
 	memory_tell(m, "unwind rows", files.rows_bytes);
-	memory_tell(m, "samples to walk", pending_memory_bytes(a->in.pending) + a->in.kept.cap + a->in.kept_side_band.cap);
+	memory_tell(m, "samples to walk",
+		    pending_memory_bytes(a->in.pending) + a->in.kept.records.cap + a->in.kept.side_band.cap);
 	memory_tell(m, "stacks", traces_memory_bytes(a->in.traces) + traces_memory_bytes(a->held));
 	memory_tell(m, "stacks of waits", wait_stacks_memory_bytes(a->in.waits));
 	memory_tell(m, "functions of scripts", objects_memory_bytes(a->in.objects));

@@ -43,6 +43,7 @@ struct agent {
 	/* The interval before, while it waits for names, at most until the next one ends. */
 	struct traces *held; /* empty: none waits */
 	uint64_t held_start_ns, held_end_ns;
+	uint32_t held_named; /* names of so many of its frames come no more */
 	struct sample_sum delivered[MAX_KINDS];
 	uint64_t not_sampled;
 	int sink_error; /* the last error that was not -EAGAIN */

@@ -85,12 +85,12 @@ static void keep_side_band(void *arg, struct side_band_record *record)
 
 	if (!read_side_band(in, record))
 		return;
-	if (buf_reserve(&in->kept_side_band, sizeof(record))) {
+	if (buf_reserve(&in->kept.side_band, sizeof(record))) {
 		in->reread_all = true;
 		free(record);
 		return;
 	}
-	buf_append(&in->kept_side_band, &record, sizeof(record));
+	buf_append(&in->kept.side_band, &record, sizeof(record));
 }
 
 enum {
@@ -103,7 +103,7 @@ enum {
 /* Counts a sample of @kind as lost; of the first kind where that makes no sense. */
 static void lose_one(struct intake *in, uint64_t kind, uint64_t value)
 {
-	struct sample_sum *sum = &in->lost[LOSS_MEMORY][kind < in->kind_cnt ? kind : 0];
+	struct sample_sum *sum = &in->counts.lost[LOSS_MEMORY][kind < in->kind_cnt ? kind : 0];
 
 	sum->samples++;
 	sum->value += value;
@@ -123,7 +123,7 @@ static void lose(struct intake *in, const struct record *record)
 	struct pending_sample s;
 
 	if (record->kind != RECORD_SAMPLE)
-		in->chunks_not_kept++;
+		in->counts.chunks_not_kept++;
 	else if (record_parse(record, &s))
 		lose_one(in, 0, 0);
 	else
@@ -143,7 +143,7 @@ static bool has_room(struct intake *in, const struct record *record)
 	size_t max = rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES;
 	bool is_sample = record->kind == RECORD_SAMPLE;
 
-	if (in->kept.len + pending_bytes(in->pending) + padded(record) <= max + (is_sample ? FOR_SAMPLES_BYTES : 0))
+	if (in->kept.records.len + pending_bytes(in->pending) + padded(record) <= max + (is_sample ? FOR_SAMPLES_BYTES : 0))
 		return true;
 	lose(in, record);
 	return false;
@@ -159,7 +159,7 @@ static void add_record(struct intake *in, const struct record *record)
 	if (error == -ENOMEM)
 		lose(in, record);
 	else if (error)
-		in->malformed++;
+		in->counts.malformed++;
 }
 
 static void read_record(void *arg, const struct record *record)
@@ -179,12 +179,12 @@ static void keep_record(void *arg, const struct record *record)
 	meet_program(in, record);
 	if (!has_room(in, record))
 		return;
-	if (buf_reserve(&in->kept, padded(record))) {
+	if (buf_reserve(&in->kept.records, padded(record))) {
 		lose(in, record);
 		return;
 	}
-	buf_append(&in->kept, record, record->size);
-	buf_append(&in->kept, padding, padded(record) - record->size);
+	buf_append(&in->kept.records, record, record->size);
+	buf_append(&in->kept.records, padding, padded(record) - record->size);
 }
 
 void intake_keep_samples(struct intake *in)
@@ -196,27 +196,27 @@ void intake_read_ahead(struct intake *in)
 {
 	uint64_t now_ns = clock_mono_ns();
 
-	if (now_ns - in->read_ns < READ_AHEAD_MS * NSEC_PER_MSEC)
+	if (now_ns - in->kept.read_ns < READ_AHEAD_MS * NSEC_PER_MSEC)
 		return;
-	in->read_ns = now_ns;
+	in->kept.read_ns = now_ns;
 	side_band_drain(in->side_band, keep_side_band, in);
 	intake_keep_samples(in);
 }
 
 static void read_kept(struct intake *in)
 {
-	struct side_band_record *const *records = (void *)in->kept_side_band.data;
+	struct side_band_record *const *records = (void *)in->kept.side_band.data;
 
-	for (size_t i = 0; i < in->kept_side_band.len / sizeof(*records); i++)
+	for (size_t i = 0; i < in->kept.side_band.len / sizeof(*records); i++)
 		add_side_band(in, records[i]);
-	buf_fini(&in->kept_side_band);
-	for (size_t off = 0; off < in->kept.len;) {
-		const struct record *record = (const void *)(in->kept.data + off);
+	buf_fini(&in->kept.side_band);
+	for (size_t off = 0; off < in->kept.records.len;) {
+		const struct record *record = (const void *)(in->kept.records.data + off);
 
 		add_record(in, record);
 		off += padded(record);
 	}
-	buf_fini(&in->kept);
+	buf_fini(&in->kept.records);
 }
 
 /* --- applying --- */
@@ -356,7 +356,7 @@ static void apply_object(void *arg, const struct object_record *r)
 
 	if (!layout || object_read(r, layout, &content) ||
 	    objects_add(in->objects, r->runtime, content.data, (uint32_t)content.len, &object)) {
-		in->chains[r->runtime < RUNTIME_ID_MAX ? r->runtime : 0].malformed_objects++;
+		in->counts.chains[r->runtime < RUNTIME_ID_MAX ? r->runtime : 0].malformed_objects++;
 		return;
 	}
 	(void)process_set_object(p, r->addr, r->check, object);
@@ -368,7 +368,7 @@ static void apply_object(void *arg, const struct object_record *r)
 static uint32_t merge(struct intake *in, const struct process *p, const struct pending_sample *s, const uint64_t *sps,
 		      const uint64_t **user, uint32_t user_cnt)
 {
-	merge_chains(p, s, *user, sps, user_cnt, in->chains, in->merged);
+	merge_chains(p, s, *user, sps, user_cnt, in->counts.chains, in->merged);
 	*user = in->merged->frames;
 	return in->merged->count;
 }
@@ -436,8 +436,8 @@ static bool find_user_part(struct intake *in, struct process *p, const struct pe
 	if (s->regs) {
 		if (walk_late(in, p, s, part))
 			return true;
-		in->late_walks++;
-		in->misses[r->end]++;
+		in->counts.late_walks++;
+		in->counts.misses[r->end]++;
 		intake_read_ahead(in); /* many of these in a row take long */
 	} else if (r->asid != p->as->asid && r->asid) {
 		part->count = cut_stale(p, s, &part->end);
@@ -461,7 +461,7 @@ static void add_more(struct intake *in, const struct pending_sample *s)
 		uint64_t kind = s->more[2 * i], value = s->more[2 * i + 1];
 
 		if (kind >= in->kind_cnt)
-			in->malformed++;
+			in->counts.malformed++;
 		else if (traces_add_more(in->traces, (uint32_t)kind, value))
 			lose_one(in, kind, value);
 	}
@@ -479,7 +479,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	uint32_t known;
 
 	if (r->kind >= in->kind_cnt) {
-		in->malformed++;
+		in->counts.malformed++;
 		return false;
 	}
 	if (s->wait) {
@@ -526,7 +526,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	if (traces_last_asks_runtimes(in->traces))
 		runtimes_see(in->runtimes, p);
 	meet_files(in, known);
-	in->ends[part.end]++;
+	in->counts.ends[part.end]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;
 	return false;
@@ -556,8 +556,8 @@ static void run(struct intake *in, uint64_t before_ns)
 	/* Opening a mapped file may have waited. Records kept meanwhile are older than those released below. */
 	read_kept(in);
 	(void)sampler_drain(in->sampler, read_record, in);
-	in->read_ns = now_ns;
-	in->lost[LOSS_MALFORMED][0].samples = in->malformed + sampler_malformed(in->sampler);
+	in->kept.read_ns = now_ns;
+	in->counts.lost[LOSS_MALFORMED][0].samples = in->counts.malformed + sampler_malformed(in->sampler);
 	pending_release(in->pending, before_ns ? before_ns : now_ns, &ops, in);
 	if (in->reread_all) {
 		in->reread_all = false;
@@ -577,15 +577,15 @@ void intake_run_all(struct intake *in)
 
 bool intake_is_done(const struct intake *in)
 {
-	return pending_is_empty(in->pending) && !in->kept.len && !in->kept_side_band.len;
+	return pending_is_empty(in->pending) && !in->kept.records.len && !in->kept.side_band.len;
 }
 
 void intake_fini(struct intake *in)
 {
-	struct side_band_record **records = (void *)in->kept_side_band.data;
+	struct side_band_record **records = (void *)in->kept.side_band.data;
 
-	for (size_t i = 0; i < in->kept_side_band.len / sizeof(*records); i++)
+	for (size_t i = 0; i < in->kept.side_band.len / sizeof(*records); i++)
 		free(records[i]);
-	buf_fini(&in->kept_side_band);
-	buf_fini(&in->kept);
+	buf_fini(&in->kept.side_band);
+	buf_fini(&in->kept.records);
 }

@@ -34,8 +34,27 @@
 enum intake_loss { INTAKE_LOSSES(X) LOSS_MAX };
 #undef X
 
+/* Records that were read early, for the next intake_run. */
+struct intake_kept {
+	struct buf records;   /* of samples and objects */
+	struct buf side_band; /* pointers to records, owned */
+	uint64_t read_ns;     /* when the rings were last emptied */
+};
+
+/* What became of the samples, since the start. */
+struct intake_counts {
+	struct sample_sum lost[LOSS_MAX][MAX_KINDS];
+	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
+	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
+	uint64_t late_walks;
+	uint64_t malformed;	  /* sample records of the rings that made no sense */
+	uint64_t chunks_not_kept; /* pieces of copied stacks for which there was no room */
+	struct chain_counts chains[RUNTIME_ID_MAX];
+};
+
 struct intake {
-	struct metrics *metrics; /* borrowed */
+	/* the parts that it reads from and gives to: borrowed */
+	struct metrics *metrics;
 	struct files *files;
 	struct processes *processes;
 	struct facts_reader *facts;
@@ -45,26 +64,20 @@ struct intake {
 	struct late *late;
 	struct wait_stacks *waits;
 	struct traces *traces;
-	struct indexes *indexes; /* borrowed */
+	struct indexes *indexes;
 	struct runtimes *runtimes;
 	struct objects *objects;
 	struct merged *merged; /* of the sample that is applied */
 	struct code_spaces *code;
 	struct kernel_names *kernel_names;
-	struct buf kept;	   /* records of intake_read_ahead() ... */
-	struct buf kept_side_band; /* ... and pointers to those of the side band, owned */
-	uint64_t chunks_not_kept;  /* pieces of copied stacks for which there was no room */
-	uint64_t read_ns;	   /* when the rings were last emptied */
-	uint64_t waits_since_ns;   /* the first sample of the pending ones waits for a file; 0: none waits */
-	bool reread_all;	   /* side-band records were lost */
-	uint64_t malformed;	   /* sample records of the rings that made no sense */
-	uint32_t kind_cnt;	   /* kinds of the session */
-	struct sample_sum lost[LOSS_MAX][MAX_KINDS];
-	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
-	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
-	uint64_t late_walks;
-	struct chain_counts chains[RUNTIME_ID_MAX];
-	uint64_t oldest_ns; /* time of the samples in the traces; 0: none */
+	uint32_t kind_cnt; /* kinds of the session */
+
+	struct intake_kept kept;
+	bool reread_all;	 /* side-band records were lost */
+	uint64_t waits_since_ns; /* the first sample of the pending ones waits for a file; 0: none waits */
+	uint64_t oldest_ns;	 /* time of the samples in the traces; 0: none */
+
+	struct intake_counts counts;
 };
 
 /* Reads all records; applies those that were there when it began. */

@@ -76,14 +76,13 @@ void code_spaces_attach(struct code_spaces *cs, struct sampler *sampler)
 void code_spaces_detach(struct code_spaces *cs)
 {
 	cs->sampler = NULL;
-	cs->service->on_wait = NULL;
+	cs->service->on_wait = (struct wait_hook){ 0 };
 	cs->is_over = true;
 }
 
-void code_spaces_on_wait(struct code_spaces *cs, void (*fn)(void *arg), void *arg)
+void code_spaces_on_wait(struct code_spaces *cs, struct wait_hook hook)
 {
-	cs->service->on_wait = fn;
-	cs->service->on_wait_arg = arg;
+	cs->service->on_wait = hook;
 }
 
 size_t code_spaces_memory_bytes(const struct code_spaces *cs)

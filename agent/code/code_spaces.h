@@ -23,6 +23,7 @@
 #include "agent/process/processes.h"
 #include "agent/rows/row.h"
 #include "agent/samples/record.h"
+#include "base/wait_hook.h"
 #include "bpf/event.h"
 
 struct code_spaces;
@@ -40,9 +41,9 @@ void code_spaces_free(struct code_spaces *cs);
 /* Nobody is told, called or asked any more: what they stand on is about to go. */
 void code_spaces_detach(struct code_spaces *cs);
 
-/* From now on the kernel is told. @fn is called now and then while something here waits. */
+/* From now on the kernel is told. @hook (copied) runs now and then while something here waits. */
 void code_spaces_attach(struct code_spaces *cs, struct sampler *sampler);
-void code_spaces_on_wait(struct code_spaces *cs, void (*fn)(void *arg), void *arg);
+void code_spaces_on_wait(struct code_spaces *cs, struct wait_hook hook);
 
 /* Is a runtime mapped in @as whose code a reader knows? */
 bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_space *as);

@@ -38,8 +38,6 @@ struct files {
 	struct file_opener *opener;  /* owned */
 	bool is_service_lost;
 	bool always_waits;
-	void (*on_wait)(void *arg);
-	void *on_wait_arg;
 	struct buf reply;
 	struct row_cache *rows;
 	struct row_store *store; /* owned; NULL: rows are not kept */
@@ -107,20 +105,9 @@ void files_free(struct files *f)
 	free(f);
 }
 
-static void on_service_wait(void *arg)
+void files_on_wait(struct files *f, struct wait_hook hook)
 {
-	struct files *f = arg;
-
-	if (f->on_wait)
-		f->on_wait(f->on_wait_arg);
-}
-
-void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg)
-{
-	f->on_wait = fn;
-	f->on_wait_arg = arg;
-	f->service->on_wait = on_service_wait;
-	f->service->on_wait_arg = f;
+	f->service->on_wait = hook;
 }
 
 void files_always_wait(struct files *f)
@@ -232,7 +219,8 @@ static int ask(struct files *f, struct file *file, struct elf_request *request, 
 		return -ENOENT;
 	do {
 		status = ask_until_answered(f, file, request, payload, payload_bytes, reply);
-		on_service_wait(f); /* @on_wait runs within one long call; many short calls on a busy machine take as long */
+		wait_hook_run(&f->service->on_wait); /* it runs within one long call; many short calls on a busy machine take
+							as long */
 	} while (elf_service_is_hostile(status) && drop_debug_file(f, file));
 	if (elf_service_is_hostile(status))
 		mark_hostile(f, file, request->op, status);

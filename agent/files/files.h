@@ -70,8 +70,9 @@ int files_save_rows(struct files *f);
 /* From now on files_rows never returns -EAGAIN. */
 void files_always_wait(struct files *f);
 
-/* @fn is called now and then while a call below waits for a file to be read. @fn must call nothing here but files_open. */
-void files_on_wait(struct files *f, void (*fn)(void *arg), void *arg);
+/* @hook (copied) runs now and then while a call below waits for a file to be read. It must call nothing here but files_open.
+ */
+void files_on_wait(struct files *f, struct wait_hook hook);
 
 /* Does what files_see does, but reads nothing from the file yet. For a file whose process may be gone soon, and from inside
  * the function of files_on_wait. */

@@ -251,7 +251,7 @@ static int receive(struct file_guard *g, uint64_t end_ns, struct reply *reply, i
 	return 0;
 }
 
-static int ask(struct file_guard *g, enum request_kind kind, const char *path, void (*on_wait)(void *arg), void *arg)
+static int ask(struct file_guard *g, enum request_kind kind, const char *path, const struct wait_hook *hook)
 {
 	uint64_t end_ns = clock_mono_ns() + LIMIT_MS * NSEC_PER_MSEC;
 	struct request request = { .seq = ++g->seq, .kind = kind };
@@ -268,8 +268,8 @@ static int ask(struct file_guard *g, enum request_kind kind, const char *path, v
 		AUTO_CLOSE int fd = -1;
 
 		error = receive(g, end_ns, &reply, &fd);
-		if (error == -EINTR && on_wait)
-			on_wait(arg);
+		if (error == -EINTR)
+			wait_hook_run(hook);
 		if (!error && reply.seq == request.seq)
 			return reply.error ? reply.error : fd >= 0 ? MOVE_FD(fd) : -EBADF;
 	} while (!error || error == -EINTR); /* descriptors of late answers, which nobody waits for, are closed */
@@ -280,12 +280,12 @@ static int ask(struct file_guard *g, enum request_kind kind, const char *path, v
 	return error;
 }
 
-int file_guard_open(struct file_guard *g, const char *path, void (*on_wait)(void *arg), void *arg)
+int file_guard_open(struct file_guard *g, const char *path, const struct wait_hook *hook)
 {
-	return ask(g, REQUEST_FILE, path, on_wait, arg);
+	return ask(g, REQUEST_FILE, path, hook);
 }
 
-int file_guard_open_folder(struct file_guard *g, const char *path, void (*on_wait)(void *arg), void *arg)
+int file_guard_open_folder(struct file_guard *g, const char *path, const struct wait_hook *hook)
 {
-	return ask(g, REQUEST_FOLDER, path, on_wait, arg);
+	return ask(g, REQUEST_FOLDER, path, hook);
 }

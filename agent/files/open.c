@@ -45,8 +45,7 @@ struct file_opener {
 	struct device devices[MAX_DEVICES];
 	uint32_t next_device;
 	uint64_t folders_resting_ns; /* a folder took too long: no folder is asked for before this time */
-	void (*on_wait)(void *arg);
-	void *on_wait_arg;
+	struct wait_hook on_wait;
 	struct metric *hanging;
 };
 
@@ -76,10 +75,9 @@ void file_opener_free(struct file_opener *o)
 	free(o);
 }
 
-void file_opener_on_wait(struct file_opener *o, void (*fn)(void *arg), void *arg)
+void file_opener_on_wait(struct file_opener *o, struct wait_hook hook)
 {
-	o->on_wait = fn;
-	o->on_wait_arg = arg;
+	o->on_wait = hook;
 }
 
 /* --- devices --- */
@@ -192,7 +190,7 @@ int file_opener_folder(struct file_opener *o, uint32_t pid, const char *name)
 	if (snprintf(path, sizeof(path), "%s//%s", pid ? proc_path(root, pid, "root") : "/proc/self/root", name) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
-	fd = file_guard_open_folder(o->guard, path, o->on_wait, o->on_wait_arg);
+	fd = file_guard_open_folder(o->guard, path, &o->on_wait);
 	if (fd != -ETIMEDOUT)
 		return fd;
 	metric_add(o->hanging, 1);
@@ -206,7 +204,7 @@ static int open_guarded(struct file_opener *o, struct device *d, const char *pat
 
 	if (clock_mono_ns() < d->resting_ns)
 		return -EBUSY;
-	fd = file_guard_open(o->guard, path, o->on_wait, o->on_wait_arg);
+	fd = file_guard_open(o->guard, path, &o->on_wait);
 	if (fd == -ETIMEDOUT && !d->is_local) /* else the machine is busy */
 		let_rest(o, d, path);
 	if (fd == -ETIMEDOUT)

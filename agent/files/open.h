@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/proc/file_key.h"
+#include "base/wait_hook.h"
 
 struct metrics;
 
@@ -28,8 +29,8 @@ struct file_opener;
 int file_opener_new(struct metrics *metrics, struct file_opener **ret);
 void file_opener_free(struct file_opener *o);
 
-/* @fn is called now and then while a file system does not answer. @fn must open nothing. */
-void file_opener_on_wait(struct file_opener *o, void (*fn)(void *arg), void *arg);
+/* @hook (copied) runs now and then while a file system does not answer. It must open nothing. */
+void file_opener_on_wait(struct file_opener *o, struct wait_hook hook);
 
 /*
  * A descriptor of the regular file @key that is mapped at @at, or -errno; -EBUSY when its file system does not answer: after

@@ -127,8 +127,8 @@ static bool is_patient(void *arg)
 	if (passed_ns < slice_ns / 2)
 		return true;
 	p->last_ns = now_ns;
-	if (p->service && p->service->on_wait)
-		p->service->on_wait(p->service->on_wait_arg);
+	if (p->service)
+		wait_hook_run(&p->service->on_wait);
 	p->waited_ns += passed_ns < 2 * slice_ns ? passed_ns : slice_ns;
 	if (clock_gettime(p->clock, &used)) /* the worker is gone; the socket will show that */
 		return p->waited_ns < p->limit_ns;

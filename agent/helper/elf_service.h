@@ -17,6 +17,7 @@
 #include "agent/rows/rows.h"
 #include "agent/runtime/file/runtime_file.h"
 #include "base/buf.h"
+#include "base/wait_hook.h"
 #include "symbols/find/debug_search.h"
 #include "symbols/symbols.h"
 
@@ -75,8 +76,7 @@ struct elf_service_ops {
 
 struct elf_service { /* the first member of the state that a form really keeps */
 	const struct elf_service_ops *ops;
-	void (*on_wait)(void *arg); /* NULL, or called now and then while a call waits; must not call the service */
-	void *on_wait_arg;
+	struct wait_hook on_wait; /* runs while a call waits; must not call the service */
 };
 
 /* The form that reads files in this process. */

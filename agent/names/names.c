@@ -356,7 +356,7 @@ static void let_indexes_rest(const struct traces *t)
 	}
 }
 
-int names_update(struct names *n, const struct traces *t, uint64_t since_ns, void (*on_wait)(void *arg), void *arg)
+int names_update(struct names *n, const struct traces *t, uint64_t since_ns, const struct wait_hook *hook)
 {
 	uint32_t frames = traces_frame_count(t);
 	bool has_kernel = false;
@@ -371,8 +371,7 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns, voi
 	for (uint32_t i = 0; !error && i < frames; i++) {
 		if (namers[trace_frame_kind(traces_frame(t, i))->namer].key)
 			error = update_frame(n, traces_frame(t, i));
-		if (on_wait)
-			on_wait(arg);
+		wait_hook_run(hook);
 	}
 	let_indexes_rest(t);
 	n->read_cnt = n->reads = 0; /* those are among them */

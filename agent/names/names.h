@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "agent/samples/traces.h"
+#include "base/wait_hook.h"
 #include "proto/profiles.h"
 #include "symbols/code/names.h"
 
@@ -43,8 +44,8 @@ int names_new(struct kernel_names *kernel, struct metrics *metrics, struct names
 void names_free(struct names *n);
 
 /* Looks up the frames of @t, of samples since @since_ns, that are not known yet. If that fails they stay without a name.
- * @on_wait (or NULL) is called now and then. 0 or -ENOMEM. */
-int names_update(struct names *n, const struct traces *t, uint64_t since_ns, void (*on_wait)(void *arg), void *arg);
+ * @hook (or NULL) runs now and then. 0 or -ENOMEM. */
+int names_update(struct names *n, const struct traces *t, uint64_t since_ns, const struct wait_hook *hook);
 
 /* The names of a frame after names_update. Strings live until the next names_update. */
 void names_find(const struct names *n, const struct trace_frame *frame, struct frame_name *ret);

@@ -539,7 +539,7 @@ static void count_modules(struct interval *iv, const struct traces *t, const str
 }
 
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns,
-		   void (*on_wait)(void *arg), void *arg, struct profiles **ret)
+		   const struct wait_hook *hook, struct profiles **ret)
 {
 	uint32_t frames = traces_frame_count(t), stacks = traces_count(t), events = traces_event_count(t);
 	AUTO_FREE struct built_frame *built = calloc(frames + 1, sizeof(*built));
@@ -547,19 +547,17 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 	AUTO_FREE struct truth_stack *scratch = calloc(stacks + 1, sizeof(*scratch));
 	AUTO_FREE int32_t *stack = calloc(stacks + 1, sizeof(*stack));
 
-	if (!built || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, on_wait, arg))
+	if (!built || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, hook))
 		return -ENOMEM;
 	begin(iv);
 	for (uint32_t i = 0; i < frames; i++) {
 		built[i].location = build_frame(iv, traces_frame(t, i), UINT64_MAX, &truths[i]);
 		built[i].glue = script_frame_glue(iv->names, traces_frame(t, i));
-		if (on_wait)
-			on_wait(arg);
+		wait_hook_run(hook);
 	}
 	for (uint32_t i = 0; i < stacks; i++) {
 		stack[i] = build_stack(iv, t, traces_get(t, i), built, UINT64_MAX);
-		if (on_wait)
-			on_wait(arg);
+		wait_hook_run(hook);
 	}
 	for (uint32_t i = 0; i < events; i++) {
 		const struct trace_event *e = &traces_events(t)[i];
@@ -567,8 +565,7 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		bool varies = trace->asks_runtimes && runtimes_vary(iv->runtimes, e->process);
 
 		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
-		if (on_wait)
-			on_wait(arg);
+		wait_hook_run(hook);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);
 	count_modules(iv, t, scratch);

@@ -26,8 +26,8 @@ void interval_free(struct interval *iv);
 size_t interval_memory_bytes(const struct interval *iv);
 
 /* Builds the profiles of @t (not reset by this); window [@start_ns, @end_ns) of CLOCK_MONOTONIC. For a busy interval this
- * takes long: @on_wait (or NULL) is called now and then. 0 or -ENOMEM. */
+ * takes long: @hook (or NULL) runs now and then. 0 or -ENOMEM. */
 int interval_build(struct interval *iv, const struct traces *t, uint64_t start_ns, uint64_t end_ns,
-		   void (*on_wait)(void *arg), void *arg, struct profiles **ret);
+		   const struct wait_hook *hook, struct profiles **ret);
 
 #endif

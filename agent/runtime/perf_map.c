@@ -388,7 +388,7 @@ static void list(struct jit_names *j, const struct traces *t)
 		j->list[i]->is_listed = false;
 }
 
-static void update(void *runtime, const struct traces *t, void (*on_wait)(void *arg), void *arg)
+static void update(void *runtime, const struct traces *t, const struct wait_hook *hook)
 {
 	uint64_t start_ns = clock_mono_ns(), now_ns = start_ns;
 	struct jit_names *j = runtime;
@@ -400,8 +400,7 @@ static void update(void *runtime, const struct traces *t, void (*on_wait)(void *
 		for (uint32_t i = 0; i < j->listed; i++) {
 			if (read_some(j->list[i], start_ns))
 				j->list[kept++] = j->list[i];
-			if (on_wait)
-				on_wait(arg);
+			wait_hook_run(hook);
 		}
 		j->listed = kept;
 		now_ns = clock_mono_ns();

@@ -44,9 +44,9 @@ struct runtime {
 	/* A sample of @p has a frame of NAMER_RUNTIME. */
 	void (*see)(void *runtime, struct process *p);
 
-	/* An interval ends: reads the names that the processes of @t have by now, for a bounded time. Calls @on_wait (or
+	/* An interval ends: reads the names that the processes of @t have by now, for a bounded time. Runs @hook (or
 	 * NULL) now and then. */
-	void (*update)(void *runtime, const struct traces *t, void (*on_wait)(void *arg), void *arg);
+	void (*update)(void *runtime, const struct traces *t, const struct wait_hook *hook);
 	/* Finds the code that @p ran at @addr at the time @time_ns (CLOCK_MONOTONIC; UINT64_MAX: the latest). Returns
 	 * whether it has a name. */
 	bool (*find)(void *runtime, const struct process *p, uint64_t addr, uint64_t time_ns, struct runtime_name *ret);

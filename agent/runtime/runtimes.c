@@ -73,10 +73,10 @@ void runtimes_see(struct runtimes *r, struct process *p)
 		r->table[i]->see(r->made[i], p);
 }
 
-void runtimes_update(struct runtimes *r, const struct traces *t, void (*on_wait)(void *arg), void *arg)
+void runtimes_update(struct runtimes *r, const struct traces *t, const struct wait_hook *hook)
 {
 	for (uint32_t i = 0; i < r->count; i++)
-		r->table[i]->update(r->made[i], t, on_wait, arg);
+		r->table[i]->update(r->made[i], t, hook);
 }
 
 bool runtimes_find(struct runtimes *r, const struct process *p, uint64_t addr, uint64_t time_ns, struct runtime_name *ret)

@@ -19,7 +19,7 @@ void runtimes_free(struct runtimes *r);
 /* See struct runtime. */
 void runtimes_map(void *runtimes, struct process *p, struct file *file, const char *path, uint32_t task);
 void runtimes_see(struct runtimes *r, struct process *p);
-void runtimes_update(struct runtimes *r, const struct traces *t, void (*on_wait)(void *arg), void *arg);
+void runtimes_update(struct runtimes *r, const struct traces *t, const struct wait_hook *hook);
 /* The first answer counts. */
 bool runtimes_find(struct runtimes *r, const struct process *p, uint64_t addr, uint64_t time_ns, struct runtime_name *ret);
 bool runtimes_vary(struct runtimes *r, const struct process *p);

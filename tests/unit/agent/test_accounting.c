@@ -170,12 +170,12 @@ static void test_sums(void **state)
 	half.kinds[1].lost[KERNEL_LOSS_LATE].samples = 1;
 	agent.delivered[0].samples = 80;
 	agent.delivered[1].samples = 30;
-	agent.in.lost[LOSS_MEMORY][0].samples = 2;
-	agent.in.lost[LOSS_MEMORY][1].samples = 5;
-	agent.in.lost[LOSS_SINK][1].samples = 6;
-	agent.in.ends[END_ROOT] = 70;
-	agent.in.ends[END_NO_RULE] = 2;
-	agent.in.ends[END_DEPTH] = 5;
+	agent.in.counts.lost[LOSS_MEMORY][0].samples = 2;
+	agent.in.counts.lost[LOSS_MEMORY][1].samples = 5;
+	agent.in.counts.lost[LOSS_SINK][1].samples = 6;
+	agent.in.counts.ends[END_ROOT] = 70;
+	agent.in.counts.ends[END_NO_RULE] = 2;
+	agent.in.counts.ends[END_DEPTH] = 5;
 	agent_stats_read(&agent, &stats);
 	assert_int_equal(stats.taken, 150);
 	assert_int_equal(stats.delivered, 110);
@@ -198,7 +198,7 @@ static void test_kinds(void **state)
 	half.kinds[0].taken.samples = 12;
 	half.kinds[1].taken = (struct sample_sum){ 9, 4500000000 };
 	half.kinds[1].lost[KERNEL_LOSS_LIMIT] = (struct sample_sum){ 1, 250000000 };
-	agent.in.lost[LOSS_MEMORY][1] = (struct sample_sum){ 2, 1000000000 };
+	agent.in.counts.lost[LOSS_MEMORY][1] = (struct sample_sum){ 2, 1000000000 };
 	agent.delivered[0].samples = 12;
 	agent.delivered[1] = (struct sample_sum){ 6, 3250000000 };
 	agent_kinds_print(&agent, &text);
@@ -249,13 +249,13 @@ static void test_metrics(void **state)
 
 	(void)state;
 	half.counters[COUNTER_IDLE] = 6;
-	agent.in.chains[RUNTIME_PYTHON] = (struct chain_counts){ .frames = 12, .unknown_objects = 3 };
-	agent.in.chains[RUNTIME_PERL] = (struct chain_counts){ .unplaced_segments = 4, .ends[CHAIN_END_TORN] = 6 };
-	agent.in.chains[RUNTIME_PHP].malformed_objects = 5;
+	agent.in.counts.chains[RUNTIME_PYTHON] = (struct chain_counts){ .frames = 12, .unknown_objects = 3 };
+	agent.in.counts.chains[RUNTIME_PERL] = (struct chain_counts){ .unplaced_segments = 4, .ends[CHAIN_END_TORN] = 6 };
+	agent.in.counts.chains[RUNTIME_PHP].malformed_objects = 5;
 	half.kinds[1].taken = (struct sample_sum){ 40, 77 };
 	half.kinds[1].lost[KERNEL_LOSS_RING].samples = 1;
 	agent.delivered[1].samples = 30;
-	agent.in.lost[LOSS_MALFORMED][0].samples = 8;
+	agent.in.counts.lost[LOSS_MALFORMED][0].samples = 8;
 	assert_int_equal(agent_metrics(&agent), 0);
 	metrics_write(agent.in.metrics, &text);
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)

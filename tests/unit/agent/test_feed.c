@@ -232,7 +232,7 @@ static void test_kept(void **state)
 	for (uint32_t i = 0; i < rings.seq; i++)
 		assert_int_equal(events[i].tid, i);
 	for (int i = 0; i < LOSS_MAX; i++)
-		assert_int_equal(in.lost[i][0].samples, 0);
+		assert_int_equal(in.counts.lost[i][0].samples, 0);
 }
 
 /* A program maps a file, and is gone with it before anything is applied: it was opened when the record was read. */
@@ -295,8 +295,8 @@ static void test_stale(void **state)
 		record.sample.asid = p->as->asid; /* the second one's rows are the new library's */
 	}
 	intake_run_all(&in);
-	assert_int_equal(in.ends[END_STALE], 1);
-	assert_int_equal(in.ends[END_ROOT], 1);
+	assert_int_equal(in.counts.ends[END_STALE], 1);
+	assert_int_equal(in.counts.ends[END_ROOT], 1);
 	assert_int_equal(traces_get(in.traces, 0)->frame_cnt, 2);
 	assert_int_equal(traces_get(in.traces, 1)->frame_cnt, 3);
 	traces_reset(in.traces);
@@ -314,7 +314,7 @@ static void test_outside(void **state)
 	assert_non_null(idle);
 	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
 	intake_run_all(&in);
-	assert_int_equal(in.ends[END_OUTSIDE], 1);
+	assert_int_equal(in.counts.ends[END_OUTSIDE], 1);
 	p = traces_events(in.traces)[0].process;
 	assert_ptr_not_equal(p, idle);
 	assert_true(p->is_outside);
@@ -334,12 +334,12 @@ static void test_unknown_kind(void **state)
 	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
 	intake_run_all(&in);
 	intake_run_all(&in);
-	assert_int_equal(in.lost[LOSS_MALFORMED][0].samples, 1);
+	assert_int_equal(in.counts.lost[LOSS_MALFORMED][0].samples, 1);
 	assert_int_equal(traces_event_count(in.traces), 0);
 	in.kind_cnt = 2;
 	assert_int_equal(pending_add(in.pending, &sample.hdr), 0);
 	intake_run_all(&in);
-	assert_int_equal(in.malformed, 1);
+	assert_int_equal(in.counts.malformed, 1);
 	assert_int_equal(traces_events(in.traces)[0].kind, 1);
 	traces_reset(in.traces);
 }
@@ -391,7 +391,7 @@ static void test_scripts(void **state)
 				CHAIN_WORD(CHAIN_FRAME, FUNCTION), CHAIN_PLACE(7, CHECK),
 				CHAIN_WORD(CHAIN_MARKER, SP + 0x18), 0, SECTION(SECTION_STACK_POINTERS, 20), SP,
 				0x10ull << 32, 0x20, SECTION(SECTION_LABELS, 8), 0 } };
-	const struct chain_counts *counts = &in.chains[RUNTIME_PYTHON];
+	const struct chain_counts *counts = &in.counts.chains[RUNTIME_PYTHON];
 	struct process *p = processes_find(in.processes, PID);
 	const struct trace_frame *frame;
 
@@ -403,14 +403,14 @@ static void test_scripts(void **state)
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 8)->hdr),
 			 0); /* nothing like it is mapped there */
 	intake_run_all(&in);
-	assert_int_equal(in.chains[RUNTIME_PYTHON].malformed_objects, 1);
+	assert_int_equal(in.counts.chains[RUNTIME_PYTHON].malformed_objects, 1);
 	assert_int_equal(address_space_map(&p->as, CODE, CODE + 0x4000, 0, &interpreter), 0);
 	assert_int_equal(pending_add(in.pending, &record.sample.hdr), 0);
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 8)->hdr), 0);
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 99)->hdr), 0); /* too long */
 	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_ID_MAX, 8)->hdr), 0);  /* nobody's */
 	intake_run_all(&in);
-	assert_int_equal(in.chains[RUNTIME_PYTHON].malformed_objects, 3);
+	assert_int_equal(in.counts.chains[RUNTIME_PYTHON].malformed_objects, 3);
 	assert_int_equal(objects_count(in.objects), 1);
 	assert_true(counts->frames == 1 && counts->ends[CHAIN_END_ROOT] == 1 && !counts->unknown_objects &&
 		    !counts->unplaced_segments);

@@ -133,14 +133,14 @@ static void test_guard(void **state)
 	assert_int_equal(mkfifo(other, 0600), 0); /* whoever opens it waits */
 	assert_int_equal(file_guard_new(&guard), 0);
 	for (int i = 0; i < 20; i++) {
-		fd = file_guard_open(guard, path, NULL, NULL);
+		fd = file_guard_open(guard, path, NULL);
 		assert_true(fd >= 0);
 		assert_int_equal(pread(fd, &first, 1, 0), 1);
 		assert_int_equal(first, 'o');
 		close(fd);
-		assert_int_equal(file_guard_open(guard, "/no/such/file", NULL, NULL), -ENOENT);
-		assert_int_equal(file_guard_open(guard, top, NULL, NULL), -EINVAL);
-		assert_int_equal(file_guard_open(guard, other, NULL, NULL), -EINVAL);
+		assert_int_equal(file_guard_open(guard, "/no/such/file", NULL), -ENOENT);
+		assert_int_equal(file_guard_open(guard, top, NULL), -EINVAL);
+		assert_int_equal(file_guard_open(guard, other, NULL), -EINVAL);
 	}
 	file_guard_free(guard);
 	assert_int_equal(unlink(other), 0);

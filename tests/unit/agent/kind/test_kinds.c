@@ -240,7 +240,7 @@ static void test_two_kinds(void **state)
 	add(p, 1, 6000);
 	add(p, 0, 1);
 	add(p, 0, 1);
-	assert_int_equal(interval_build(iv, traces, 0, 10, NULL, NULL, &built), 0);
+	assert_int_equal(interval_build(iv, traces, 0, 10, NULL, &built), 0);
 	/* one process, one resource */
 	assert_true(built->resource_count == 1 && built->resources[0].scope_count == 1);
 	assert_int_equal(built->resources[0].scopes[0].profile_count, 2);
@@ -336,7 +336,7 @@ static void test_frames(void **state)
 		assert_int_equal(traces_add(traces, p[i], &sample, user, 2, END_ROOT), 0);
 		assert_true(traces_last_asks_runtimes(traces));
 	}
-	assert_int_equal(interval_build(iv, traces, 0, 10, NULL, NULL, &built), 0);
+	assert_int_equal(interval_build(iv, traces, 0, 10, NULL, &built), 0);
 	assert_int_equal(stack_walk_each(built, describe_stack, &text), 0);
 	assert_string_equal(buf_text(&text), " vmlinux kernel|latest anon v8js|latest anon native\n"
 					     " vmlinux kernel|early anon v8js|early anon native\n");

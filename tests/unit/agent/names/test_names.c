@@ -43,7 +43,7 @@ static void name_interval(uint64_t from, uint32_t count)
 		assert_int_equal(traces_add(traces, process, &sample, NULL, 0, END_ROOT), 0);
 	}
 	assert_int_equal(traces_frame_count(traces), count);
-	assert_int_equal(names_update(names, traces, 0, NULL, NULL), 0);
+	assert_int_equal(names_update(names, traces, 0, NULL), 0);
 	for (uint32_t i = 0; i < count; i++)
 		names_find(names, traces_frame(traces, i), &name);
 }

@@ -179,7 +179,7 @@ static struct profiles *build(bool error_frames)
 {
 	struct profiles *p;
 
-	assert_int_equal(interval_build(intervals[error_frames], traces, 0, 1000000, NULL, NULL, &p), 0);
+	assert_int_equal(interval_build(intervals[error_frames], traces, 0, 1000000, NULL, &p), 0);
 	traces_reset(traces);
 	return p;
 }
@@ -355,7 +355,9 @@ static void test_waiting(void **state)
 					deep[k] = LIB + 0x20 + (i >> (k - 1) & 1);
 				add(p, 1, END_ROOT, deep);
 			}
-		assert_int_equal(interval_build(intervals[0], traces, 0, 1000000, count_call, &calls[round], &profiles), 0);
+		assert_int_equal(interval_build(intervals[0], traces, 0, 1000000,
+						&(struct wait_hook){ count_call, &calls[round] }, &profiles),
+				 0);
 		traces_reset(traces);
 		profiles_put(profiles);
 	}

@@ -270,7 +270,7 @@ static void await(const struct process *p, uint64_t addr, const char *name)
 
 	do {
 		usleep(2000);
-		runtime->update(names, traces, NULL, NULL);
+		runtime->update(names, traces, NULL);
 		is_it = runtime->find(names, p, addr, UINT64_MAX, &found) && found.line.name.len == strlen(name) &&
 			!memcmp(found.line.name.data, name, found.line.name.len);
 	} while (!is_it && clock_mono_ns() - start_ns < 10 * NSEC_PER_SEC);
@@ -293,7 +293,7 @@ static void test_map_of_a_process(void **state)
 	assert_true(add(p, JIT + 0x10, 1));
 	assert_true(add(p, JIT + 0x10, 2)); /* the same stack */
 	runtime->see(names, p);
-	runtime->update(names, traces, NULL, NULL);
+	runtime->update(names, traces, NULL);
 	expect(p, JIT + 0x10, UINT64_MAX, NULL);
 	map = fopen(own_map, "w");
 	assert_non_null(map);
@@ -315,7 +315,7 @@ static void test_map_of_a_process(void **state)
 	fprintf(map, "%x 100 late\n", JIT + 0x300);
 	fflush(map);
 	assert_true(add(p, JIT + 0x310, 3));
-	runtime->update(names, traces, NULL, NULL);
+	runtime->update(names, traces, NULL);
 	expect(p, JIT + 0x310, UINT64_MAX, "late");
 	expect(p, JIT + 0x110, UINT64_MAX, "fib");
 	expect(p, JIT + 0x400, UINT64_MAX, NULL);
@@ -344,7 +344,7 @@ static void test_shared_mappings(void **state)
 	assert_int_equal(traces_count(traces), 2);
 	runtime->see(names, p);
 	runtime->see(names, other);
-	runtime->update(names, traces, NULL, NULL);
+	runtime->update(names, traces, NULL);
 	expect(p, JIT + 0x10, UINT64_MAX, "mine");
 	expect(other, JIT + 0x10, UINT64_MAX, NULL);
 	settle();
@@ -379,7 +379,7 @@ static void test_dump_of_a_process(void **state)
 	fflush(out);
 	assert_true(add(p, JIT + 4, 150));
 	runtime->see(names, p);
-	runtime->update(names, traces, NULL, NULL);
+	runtime->update(names, traces, NULL);
 	assert_true(runtime->varies(names, p));
 	expect(p, JIT + 4, 150, "first");
 	expect(p, JIT + 4, 250, "second");

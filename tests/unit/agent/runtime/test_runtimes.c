@@ -91,9 +91,11 @@ static void see(void *runtime, struct process *p)
 	note(probe->letter, 's');
 }
 
-static void update(void *runtime, const struct traces *t, void (*on_wait)(void *arg), void *arg)
+static const struct wait_hook nothing;
+
+static void update(void *runtime, const struct traces *t, const struct wait_hook *hook)
 {
-	assert_true(!t && !on_wait && arg == calls);
+	assert_true(!t && hook == &nothing);
 	note(((struct probe *)runtime)->letter, 'u');
 }
 
@@ -147,7 +149,7 @@ static void test_each_is_asked(void **state)
 	expect_calls("acbc");
 	runtimes_map(r, p, NULL, "/x", 5);
 	runtimes_see(r, p);
-	runtimes_update(r, NULL, NULL, calls);
+	runtimes_update(r, NULL, &nothing);
 	runtimes_settle(r, NULL, 77);
 	expect_calls("ambmasbsaubuatbt");
 	assert_false(runtimes_find(r, p, 4, 9, &name));
