@@ -83,7 +83,9 @@ static int load(struct sampler *s, uint32_t id, struct bpf_object *object, struc
 		bpf_program__set_autoload(program, program == wanted);
 		(void)bpf_program__set_type(program, type);
 	}
-	error = sampler_share_maps(s, object);
+	error = sampler_share_options(s, object);
+	if (!error)
+		error = sampler_share_maps(s, object);
 	if (!error)
 		error = bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "programs"), programs);
 	if (!error)

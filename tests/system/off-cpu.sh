@@ -30,3 +30,19 @@ done
 "$HEARTH" report x.otlp --kind off_cpu | grep -q wait_forever || fail "no wait_forever among $("$HEARTH" report x.otlp --kind off_cpu)"
 "$HEARTH" report x.otlp --kind wall --focus wait_burn | head -n 1 | grep -q 'of wall' || fail "no wall time"
 "$HEARTH" report x.otlp --kind off_cpu --format folded | grep -q 'wait_lock;.*;futex' || fail "no futex under wait_lock"
+
+# A script has its functions in stacks of both kinds, on whatever CPU it runs: each CPU and level has memory of its own for them.
+if [ -x /usr/bin/python3 ]; then
+	printf 'import time\ndef busy():\n\tfor _ in range(300000): pass\ndef nap(): time.sleep(0.02)\ndef work():\n\twhile True: busy(); nap()\nwork()\n' >script.py
+	cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
+	start script taskset -c "$cpu" /usr/bin/python3 script.py
+	for form in '' --no-bpf-loop; do
+		# shellcheck disable=SC2086 # there may be none
+		"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -d 2 -p "$started" -o script.otlp 2>err || fail "record $form: $(cat err)"
+		for kind in samples off_cpu; do
+			"$HEARTH" report script.otlp --kind $kind --format folded |
+				awk '{ all += $NF; named += /;work;(busy|nap)/ ? $NF : 0 } END { exit !all || named < all * 0.7 }' ||
+				fail "CPU $cpu $form: stacks without functions: $("$HEARTH" report script.otlp --kind $kind --format folded | grep -v ';work;' | head -3)"
+		done
+	done
+fi
