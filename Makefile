@@ -258,7 +258,7 @@ judge: judge-bin
 # PHPS, NODES: further ones
 .PHONY: runtimes
 runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps
-	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/java script/node v8/matrix; do \
+	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node v8/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
 # Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try

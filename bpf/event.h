@@ -214,7 +214,8 @@ enum chain_word {
 enum chain_end { CHAIN_ENDS(X) CHAIN_END_MAX };
 #undef X
 
-enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_RUBY, RUNTIME_ID_MAX }; /* the runtimes with chains */
+/* The runtimes with chains. */
+enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_RUBY, RUNTIME_LUA, RUNTIME_LUAJIT, RUNTIME_ID_MAX };
 
 /* Places in the table of programs for tail calls: first those that collect chains, by runtime (bpf/runtime/). */
 enum { PROGRAM_WALK = MAX_CHAINS }; /* walk_tail */
@@ -277,6 +278,7 @@ enum thread_place {
 	THREAD_KEY,    /* pthread_getspecific(*(u32 *)addr); the values are at tp + offset: glibc's blocks of 32 keys, or the
 			  address of musl's array */
 	THREAD_GLOBAL, /* *addr */
+	THREAD_STACK,  /* it is on the native stack: the runtime's own program finds it */
 };
 
 /* The C library, by which the way to a key's value or to a block of TLS goes. */

@@ -12,13 +12,17 @@
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "bpf/runtime/lua.skel.h"
+#include "bpf/runtime/luajit.skel.h"
 #include "bpf/runtime/perl.skel.h"
 #include "bpf/runtime/php.skel.h"
 #include "bpf/runtime/python.skel.h"
 #include "bpf/runtime/ruby.skel.h"
 
 /* X(id, name of the skeleton) */
-#define CHAIN_OBJECTS(X) X(RUNTIME_PYTHON, python) X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl) X(RUNTIME_RUBY, ruby)
+#define CHAIN_OBJECTS(X)                                                                            \
+	X(RUNTIME_PYTHON, python)                                                                   \
+	X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl) X(RUNTIME_RUBY, ruby) X(RUNTIME_LUA, lua) X(RUNTIME_LUAJIT, luajit)
 
 struct chain_object {
 	const char *name;

@@ -31,7 +31,8 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	X("php", RUNTIME_BIT(RUNTIME_PHP), 0, NULL)                                                    \
 	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0, NULL)                                                  \
 	X("ruby", RUNTIME_BIT(RUNTIME_RUBY), 0, NULL)                                                  \
-	X("luajit", 0, 0, "Lua's functions are not read; its stacks are those of the interpreter")     \
+	X("lua", RUNTIME_BIT(RUNTIME_LUA), 0, NULL)                                                    \
+	X("luajit", RUNTIME_BIT(RUNTIME_LUAJIT), 0, NULL)                                              \
 	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                          \
 	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \
 	X("v8", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_V8), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)           \

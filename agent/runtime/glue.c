@@ -253,8 +253,84 @@ static const char *const ruby[] = {
 	NULL,
 };
 
+/* Seen between frames of Lua 5.1 to 5.4 (builds with symbols), and in the sources: ldo.c, lvm.c, ltm.c, lapi.c, lcorolib.c, lua.c.
+ * Functions that scripts call by name (luaB_pcall, str_gsub) stay. */
+static const char *const lua[] = {
+	/* the loop and what it calls to go on */
+	"luaV_execute",
+	"luaV_finishOp",
+	"luaV_finishget",
+	"luaV_finishset",
+	"luaV_gettable",
+	"luaV_settable",
+	"luaV_equalobj",
+	"luaV_equalval",
+	"luaV_lessthan",
+	"luaV_lessequal",
+	"luaV_concat",
+	"luaV_arith",
+	"luaT_callTM*",
+	"luaT_call*",
+	"luaT_try*",
+	"callTM*",
+	"call_binTM",
+	"call_orderTM",
+	"luaD_call*",
+	"luaD_rawcall",
+	"luaD_precall",
+	"luaD_pretailcall",
+	"luaD_rawrunprotected",
+	"luaD_pcall",
+	"luaD_throw",
+	"luaG_errormsg",
+	"precallC",
+	"ccall",
+	"f_call",
+	/* calls from C */
+	"lua_call",
+	"lua_callk",
+	"lua_cpcall",
+	"lua_pcall",
+	"lua_pcallk",
+	"lua_resume",
+	"f_Ccall",
+	"resume",
+	"unroll",
+	"finishCcall",
+	"auxresume",
+	/* from main() to the first frame */
+	"docall",
+	"dochunk",
+	"dofile",
+	"dolibrary",
+	"handle_script",
+	"pmain",
+	NULL,
+};
+
+/* Seen between frames of LuaJIT 2.1, and in the sources: vm_x64.dasc, lj_api.c, lj_dispatch.c, luajit.c. */
+static const char *const luajit[] = {
+	"lj_vm_*",
+	"lj_BC_*",
+	"lj_ff_*",
+	"lj_cont_*",
+	"lj_meta_*",
+	"lua_call",
+	"lua_cpcall",
+	"lua_pcall",
+	"lua_resume",
+	"docall",
+	"dochunk",
+	"dofile",
+	"dolibrary",
+	"handle_script",
+	"pmain",
+	NULL,
+};
+
 static const char *const *const names[RUNTIME_ID_MAX] = {
-	[RUNTIME_PYTHON] = python, [RUNTIME_PHP] = php, [RUNTIME_PERL] = perl, [RUNTIME_RUBY] = ruby
+	[RUNTIME_PYTHON] = python, [RUNTIME_PHP] = php, [RUNTIME_PERL] = perl,
+	[RUNTIME_RUBY] = ruby,	   [RUNTIME_LUA] = lua, [RUNTIME_LUAJIT] = luajit,
 };
 
 /*

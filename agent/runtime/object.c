@@ -14,6 +14,8 @@ static const struct {
 	[RUNTIME_PHP] = { "php", php_object_read },
 	[RUNTIME_PERL] = { "perl", perl_object_read },
 	[RUNTIME_RUBY] = { "ruby", ruby_object_read },
+	[RUNTIME_LUA] = { "lua", lua_object_read },
+	[RUNTIME_LUAJIT] = { "luajit", luajit_object_read },
 };
 
 int object_parts(const struct object_record *r, const uint8_t *parts[static OBJECT_PARTS])

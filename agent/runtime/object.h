@@ -29,5 +29,7 @@ int python_object_read(const struct object_record *r, const struct chain_state *
 int php_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int perl_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int ruby_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
+int lua_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
+int luajit_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 
 #endif

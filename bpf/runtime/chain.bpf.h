@@ -27,7 +27,7 @@
 enum {
 	CHAIN_WINDOW_BYTES = 4096,
 	CHAIN_NEIGHBOUR_BYTES = 128, /* a frame may run over the window's end by this */
-	CHAIN_OWN_WORDS = 26,
+	CHAIN_OWN_WORDS = 40,
 	SENT_SETS_SHIFT = 9,
 	SENT_SETS = 1 << SENT_SETS_SHIFT, /* a slice for each CPU and level */
 	SENT_WAYS = 4,
@@ -344,6 +344,30 @@ static __always_inline const __u8 *chain_read(struct chain *c, __u64 addr, __u32
 		c->work->window_len = len;
 	}
 	return c->work->window + masked(off, CHAIN_WINDOW_BYTES - 1);
+}
+
+/* The @bytes at @addr of what lies between it and @end, through the window: callers above. NULL: they cannot be read. */
+static __always_inline const __u8 *chain_read_up(struct chain *c, __u64 addr, __u32 bytes, __u64 end)
+{
+	struct chain_work *w = c->work;
+	__u64 off = addr - w->window_at, len;
+
+	if (off >= CHAIN_WINDOW_BYTES || off + bytes > w->window_len) {
+		off = 0;
+		len = end - addr;
+		if (len > CHAIN_WINDOW_BYTES)
+			len = CHAIN_WINDOW_BYTES;
+		w->window_len = 0;
+		if (len < bytes || bpf_probe_read_user(w->window,
+						       masked(len, 2 * CHAIN_WINDOW_BYTES - 1) > CHAIN_WINDOW_BYTES
+							       ? CHAIN_WINDOW_BYTES
+							       : masked(len, 2 * CHAIN_WINDOW_BYTES - 1),
+						       (void *)addr))
+			return NULL;
+		w->window_at = addr;
+		w->window_len = len;
+	}
+	return w->window + masked(off, CHAIN_WINDOW_BYTES - 1);
 }
 
 static __always_inline __u16 chain_offset(const struct chain *c, __u32 which)

@@ -41,30 +41,6 @@ static __always_inline __u64 *own(struct chain *c, enum ruby_work which)
 
 /* --- memory --- */
 
-/* The @bytes at @addr of what lies between it and @end, through the window. NULL: they cannot be read. */
-static __always_inline const __u8 *read_up(struct chain *c, __u64 addr, __u32 bytes, __u64 end)
-{
-	struct chain_work *w = c->work;
-	__u64 off = addr - w->window_at, len;
-
-	if (off >= CHAIN_WINDOW_BYTES || off + bytes > w->window_len) {
-		off = 0;
-		len = end - addr;
-		if (len > CHAIN_WINDOW_BYTES)
-			len = CHAIN_WINDOW_BYTES;
-		w->window_len = 0;
-		if (len < bytes || bpf_probe_read_user(w->window,
-						       masked(len, 2 * CHAIN_WINDOW_BYTES - 1) > CHAIN_WINDOW_BYTES
-							       ? CHAIN_WINDOW_BYTES
-							       : masked(len, 2 * CHAIN_WINDOW_BYTES - 1),
-						       (void *)addr))
-			return NULL;
-		w->window_at = addr;
-		w->window_len = len;
-	}
-	return w->window + masked(off, CHAIN_WINDOW_BYTES - 1);
-}
-
 /* The words at ep, with those before it. Of frames that are neighbours the values are, too: callers below, read through the
  * second window; what was moved to the heap is read alone. 0, or 1: they cannot be read. */
 static __always_inline int read_env(struct chain *c, __u64 ep, __u64 words[RUBY_ENV_BYTES / 8])
@@ -334,7 +310,7 @@ static __always_inline bool leads_into_loop(struct chain *c, __u64 pc)
 /* A word on the native stack, whose outer frames are in use; of its last page only what is asked for. */
 static __always_inline int read_stack(struct chain *c, __u64 addr, __u64 *ret)
 {
-	const __u8 *bytes = read_up(c, addr, 8, (addr | (CHAIN_WINDOW_BYTES - 1)) + 1);
+	const __u8 *bytes = chain_read_up(c, addr, 8, (addr | (CHAIN_WINDOW_BYTES - 1)) + 1);
 
 	if (!bytes)
 		return read_word(addr, ret);
@@ -479,7 +455,7 @@ static __always_inline int frame_step(struct chain *c)
 	if (next >= *own(c, RUBY_AT_END)) /* the outermost one stands for nothing */
 		return 1;
 	w->end = CHAIN_END_BAD_MEMORY;
-	bytes = read_up(c, at, RUBY_FRAME_MIN, *own(c, RUBY_AT_END));
+	bytes = chain_read_up(c, at, RUBY_FRAME_MIN, *own(c, RUBY_AT_END));
 	if (!bytes)
 		return 1;
 	pc = *(const __u64 *)(bytes + RUBY_FRAME_PC);

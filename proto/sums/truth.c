@@ -207,7 +207,7 @@ static struct str executable_of(const struct stack_sample *s)
 /* A frame of a function of a script, by the words of OpenTelemetry and hearth's own for one whose function is not known. */
 static bool is_of_script(const struct frame *f)
 {
-	static const char *const types[] = { "cpython", "php", "perl", "ruby", "luajit", "script" };
+	static const char *const types[] = { "cpython", "php", "perl", "ruby", "lua", "luajit", "script" };
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (str_is(f->type, types[i]))

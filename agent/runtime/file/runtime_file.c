@@ -16,12 +16,12 @@ struct dynamic_table {
 	size_t symbol_cnt, names_bytes;
 };
 
-static bool open_table(const struct elf_image *im, struct dynamic_table *t)
+static bool open_table(const struct elf_image *im, const char *symbols_name, const char *names_name, struct dynamic_table *t)
 {
 	Elf64_Shdr symbols, names;
 	size_t bytes;
 
-	if (!elf_image_find(im, ".dynsym", &symbols) || !elf_image_find(im, ".dynstr", &names))
+	if (!elf_image_find(im, symbols_name, &symbols) || !elf_image_find(im, names_name, &names))
 		return false;
 	t->symbols = elf_image_bytes(im, &symbols, &bytes);
 	t->symbol_cnt = bytes / sizeof(Elf64_Sym);
@@ -102,12 +102,24 @@ int runtime_file_symbol(const struct elf_image *im, const char *name, struct run
 	struct dynamic_table t;
 	int status;
 
-	if (!open_table(im, &t))
+	if (!open_table(im, ".dynsym", ".dynstr", &t))
 		return -ENOENT;
 	status = find_hashed(im, &t, name, ret);
 	for (size_t i = 0; status == 1 && i < t.symbol_cnt && i < MAX_SYMBOLS; i++)
 		status = is_symbol(&t, i, name, ret) ? 0 : 1;
 	return status ? -ENOENT : 0;
+}
+
+int runtime_file_own_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
+{
+	struct dynamic_table t;
+
+	if (!open_table(im, ".symtab", ".strtab", &t))
+		return -ENOENT;
+	for (size_t i = 0; i < t.symbol_cnt && i < MAX_SYMBOLS; i++)
+		if (is_symbol(&t, i, name, ret))
+			return 0;
+	return -ENOENT;
 }
 
 /* Program header number @i. False: there is none. */
@@ -169,7 +181,7 @@ struct unwind_entry {
 	int32_t function, entry;
 };
 
-uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr)
+bool runtime_file_function(const struct elf_image *im, uint64_t addr, uint64_t *start_ret, uint64_t *end_ret)
 {
 	enum { UDATA4 = 0x03, DATAREL_SDATA4 = 0x3b };
 	struct unwind_entry entry;
@@ -179,13 +191,13 @@ uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr)
 	size_t len, from = 0, to;
 
 	if (!elf_image_find(im, ".eh_frame_hdr", &section))
-		return 0;
+		return false;
 	bytes = elf_image_bytes(im, &section, &len);
 	if (!bytes || len < sizeof(head))
-		return 0;
+		return false;
 	memcpy(&head, bytes, sizeof(head));
 	if (head.version != 1 || head.count_encoding != UDATA4 || head.table_encoding != DATAREL_SDATA4)
-		return 0;
+		return false;
 	to = (len - sizeof(head)) / sizeof(entry);
 	if (to > head.count)
 		to = head.count;
@@ -199,12 +211,19 @@ uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr)
 			from = middle + 1;
 	}
 	if (!from || sizeof(head) + (from + 1) * sizeof(entry) > len || from >= head.count)
-		return 0;
+		return false;
 	memcpy(&entry, bytes + sizeof(head) + (from - 1) * sizeof(entry), sizeof(entry));
-	if (section.sh_addr + (uint64_t)(int64_t)entry.function != addr) /* in the middle of one */
-		return 0;
+	*start_ret = section.sh_addr + (uint64_t)(int64_t)entry.function;
 	memcpy(&entry, bytes + sizeof(head) + from * sizeof(entry), sizeof(entry));
-	return section.sh_addr + (uint64_t)(int64_t)entry.function;
+	*end_ret = section.sh_addr + (uint64_t)(int64_t)entry.function;
+	return true;
+}
+
+uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr)
+{
+	uint64_t start, end;
+
+	return runtime_file_function(im, addr, &start, &end) && start == addr ? end : 0;
 }
 
 bool runtime_file_is_sound(const struct runtime_file *f)
@@ -237,8 +256,8 @@ void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
 	static bool (*const readers[])(const struct elf_image *im,
 				       struct runtime_file *ret) = { python_file_read, php_file_read,	  perl_file_read,
-								     ruby_file_read,   hotspot_file_read, v8_file_read,
-								     libc_file_read };
+								     ruby_file_read,   luajit_file_read,  lua_file_read,
+								     hotspot_file_read, v8_file_read,	  libc_file_read };
 
 	bool is_read = false;
 

@@ -86,7 +86,7 @@ const struct runtime_layout *runtime_layout_find(const struct runtime_layout *ta
 static inline bool runtime_file_has_threads(const struct runtime_file *f)
 {
 	return f->kind == RUNTIME_FILE_CHAIN &&
-	       (f->state.thread.addr || (f->state.thread.place == THREAD_TLS && f->state.thread.offset));
+	       (f->state.thread.addr || f->state.thread.place == THREAD_STACK || (f->state.thread.place == THREAD_TLS && f->state.thread.offset));
 }
 
 /* A symbol of .dynsym. */
@@ -97,11 +97,17 @@ struct runtime_symbol {
 /* Finds @name by the file's GNU hash table, or else by looking at every symbol. 0 or -ENOENT. */
 int runtime_file_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret);
 
+/* The same of .symtab, where a program that exports nothing has them: looks at every symbol. */
+int runtime_file_own_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret);
+
 /* The way to what the function @name returns, a variable of the thread's own, by its code. False: not known. */
 bool runtime_file_thread(const struct elf_image *im, const char *name, struct thread_locator *ret);
 
 /* The @len bytes that the file has for virtual address @addr; NULL: it has not all of them. */
 const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len);
+
+/* The function, or piece of code, that @addr is in by .eh_frame_hdr; its end may be a little further. False: not told. */
+bool runtime_file_function(const struct elf_image *im, uint64_t addr, uint64_t *start_ret, uint64_t *end_ret);
 
 /* Where the function that begins at @addr ends, or a little further, by .eh_frame_hdr; 0: not told. */
 uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr);
@@ -112,6 +118,8 @@ bool php_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool hotspot_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool ruby_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool lua_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool luajit_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 
