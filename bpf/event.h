@@ -158,7 +158,9 @@ struct wait_info {
 enum wait_state { WAIT_STATES(X) WAIT_STATE_MAX };
 #undef X
 
-/* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it. */
+/* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it; or, with a
+ * stack_hi of 0, the frame of a virtual machine: its code from pc to fp, its stack pointer, and lr, which is not 0 where code
+ * that it made runs in that frame. */
 struct unwind_sched {
 	__u64 pc; /* 0: there is none */
 	__u64 sp;
@@ -166,6 +168,9 @@ struct unwind_sched {
 	__u64 lr;	/* CPU_HAS_LR */
 	__u64 stack_hi; /* the end of its stack */
 };
+
+/* Where a virtual machine, or code that runs in its frame, has its stack pointer below that, it is at most so far. */
+enum { VM_FRAME_BELOW_BYTES = 4096 };
 
 struct sample_regs {
 	__u64 start_boottime_ns; /* of the thread group's leader */

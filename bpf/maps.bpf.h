@@ -104,6 +104,14 @@ struct {
 enum { SCRATCH_WORDS = 4096 };
 _Static_assert(sizeof(struct sample_record) + SCRATCH_WORDS * 8 <= MAX_RECORD_BYTES, "a record has room for all of it");
 
+/* The innermost frame of a virtual machine whose own code, and the code that it makes, have no rules that are true
+ * everywhere. */
+struct vm_frame {
+	__u64 sp; /* where its stack pointer is, but for a while; 0: there is none */
+	__u64 start, end; /* its code */
+	__u64 has_made_code; /* not 0: code that it made runs in this frame */
+};
+
 struct walk {
 	struct unwind_state state;
 	__u64 row;	  /* the result of find_rule */
@@ -126,6 +134,7 @@ struct walk {
 	__u64 chain_bias;     /* added to the addresses of chain states */
 	__u32 chain_asid;     /* under which these stand */
 	__u32 chain_calls;    /* how often programs that collect chains called themselves */
+	struct vm_frame vm;
 	__u32 ring;
 	__u32 torn;
 	__u32 capture_cnt;	 /* words in scratch->captures */

@@ -260,6 +260,13 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 	else
 		find_go(scratch);
 	scratch->regs.sched = go->sched;
+	if (scratch->walk.vm.sp && !go->sched.pc)
+		scratch->regs.sched = (struct unwind_sched){
+			.pc = scratch->walk.vm.start,
+			.sp = scratch->walk.vm.sp,
+			.fp = scratch->walk.vm.end,
+			.lr = scratch->walk.vm.has_made_code,
+		};
 	if (!take_chunk_tokens(state, sample->hdr.time_ns)) {
 		sample->flags |= SAMPLE_LIMITED;
 		return;

@@ -62,6 +62,12 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 
 static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched)
 {
+	struct walk *walk = memory->walk;
+
+	if (walk->vm.has_made_code && walk->kind == MAPPING_FP) {
+		*sched = (struct unwind_sched){ .pc = walk->vm.start + 1, .sp = walk->vm.sp, .fp = walk->state.fp };
+		return 0;
+	}
 	if (memory->loop_form)
 		find_go_alone(memory->scratch);
 	*sched = memory->scratch->go.sched;
@@ -134,6 +140,14 @@ static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
 	return 1;
 }
 
+/* Code of no file that runs in the frame of the virtual machine that made it: it has none of its own. */
+#define ROW_IN_VM_FRAME ROW(0, RULE_SCHED, SCHED_RESUMES, 0, 0)
+
+static __always_inline bool is_near_vm(const struct walk *walk)
+{
+	return walk->vm.sp - walk->state.sp < VM_FRAME_BELOW_BYTES;
+}
+
 /* Puts the row of @pc, found by mapping and block, into walk->row. Returns 0, or the end reason of a miss. */
 static __always_inline int find_rule(struct walk *walk, __u64 pc)
 {
@@ -142,7 +156,7 @@ static __always_inline int find_rule(struct walk *walk, __u64 pc)
 	    find_piece(walk, pc, MAPPING_BIG_SHIFT) && find_piece(walk, pc, MAPPING_PAGE_SHIFT))
 		return END_MISS_MAPPING;
 	if (walk->kind == MAPPING_FP)
-		walk->row = ROW_FRAME_POINTER;
+		walk->row = walk->vm.has_made_code && is_near_vm(walk) ? ROW_IN_VM_FRAME : ROW_FRAME_POINTER;
 	else if (walk->kind != MAPPING_ROWS)
 		return END_NO_MAPPING;
 	else if (find_row(walk, pc - walk->bias, &walk->row))
@@ -155,6 +169,12 @@ __noinline int find_rule_alone(struct walk *walk, __u64 pc)
 	if (!walk)
 		return END_MISS_MAPPING;
 	return find_rule(walk, pc);
+}
+
+/* Is @row the same for each walk? User space may put a better one than RULE_USER into the blocks. */
+static __always_inline bool is_kept(__u64 row)
+{
+	return ROW_RULE(row) != RULE_USER && row != ROW_IN_VM_FRAME;
 }
 
 /* Gets the finished row of @pc, out of this CPU's first level if it is there. Returns 0, or the end reason of a miss. */
@@ -175,7 +195,7 @@ static __always_inline __u32 find_first(struct walk *walk, __u64 pc, __u64 *row,
 	if (end)
 		return end;
 	*row = walk->row;
-	if (first && ROW_RULE(*row) != RULE_USER) { /* user space may put a better row into the blocks */
+	if (first && is_kept(*row)) {
 		first->tag = 0;
 		barrier();
 		first->row = *row;
@@ -251,7 +271,7 @@ static __always_inline __u32 find_again(struct walk *walk, struct scratch *scrat
 		if (end)
 			return end;
 	}
-	if (ROW_RULE(*row) != RULE_USER)
+	if (is_kept(*row))
 		memo_keep(walk, scratch, addr, *row);
 	return 0;
 }
@@ -321,6 +341,8 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 
 	if (walk->user_cnt >= MAX_USER_FRAMES)
 		return unwind_stop(&walk->state, END_DEPTH);
+	if (is_near_vm(walk) && pc - walk->vm.start < walk->vm.end - walk->vm.start)
+		walk->state.sp = walk->vm.sp;
 	scratch->words[word_index(walk->user_at + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
 	walk->user_cnt++;
 	if (pc >> CPU_USER_BITS) {
@@ -332,6 +354,8 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 		if (end)
 			return unwind_stop(&walk->state, end);
 	}
+	if (row == ROW_IN_VM_FRAME)
+		walk->user_cnt--;
 	/* Nobody called a signal's trampoline: the return address is its own address, not one behind a call. */
 	if (ROW_RULE(row) == RULE_SIGNAL)
 		scratch->words[word_index(walk->user_at + walk->user_cnt - 1)] = pc | FRAME_EXACT;

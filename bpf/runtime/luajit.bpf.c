@@ -23,7 +23,6 @@ enum {
 	PARENT_BYTES = 1024,	 /* behind the outermost frame of a coroutine */
 	STACK_BYTES = 64 << 20,	 /* a native stack is not larger */
 	VALUES_BYTES = 1 << 30,	 /* nor a stack of values */
-	TRACE_BYTES = 4096,	 /* how far below the virtual machine's frame a trace may have its stack pointer */
 	LINK_BYTES = 32,	 /* what is read before base: how it continues, its function, link */
 };
 
@@ -114,66 +113,82 @@ static __always_inline bool is_base(struct chain *c, __u64 base)
 	       value >> LUAJIT_VALUE_SHIFT == LUAJIT_VALUE_FUNCTION;
 }
 
-/* Does the thread stand in memory that is of no file? */
-static __always_inline bool is_in_made_code(struct chain *c, __u64 pc)
+/* The base of the trace that runs, or that has called the function which does; 0: none does. */
+static __always_inline __u64 find_trace(struct chain *c)
 {
-	struct mapping_key key = { .asid = c->scratch->walk.asid };
-	__u32 kind = 0;
-
-#pragma GCC unroll 3
-	for (int i = 0; i < 3; i++) {
-		volatile struct mapping_value *m;
-
-		key.shift = i == 0 ? MAPPING_HUGE_SHIFT : i == 1 ? MAPPING_BIG_SHIFT : MAPPING_PAGE_SHIFT;
-		key.piece = pc >> key.shift;
-		m = bpf_map_lookup_elem(&mappings, &key);
-		if (m && pc >= m->start && pc < m->end)
-			kind = m->kind;
-	}
-	return kind == MAPPING_FP;
-}
-
-/*
- * The base of the trace that runs, or that has called the function which does; 0: none does. Where the thread stands in the
- * trace itself, the walk begins with the virtual machine's frame, in which traces run: their own code has no rules.
- */
-static __always_inline __u64 find_trace(struct chain *c, __u64 at)
-{
-	__u64 words[2], global = *own(c, LUAJIT_AT_GLOBAL), *regs = c->scratch->regs.regs;
-	struct unwind_state *state = &c->scratch->walk.state;
+	__u64 words[2], global = *own(c, LUAJIT_AT_GLOBAL);
 
 	if (!chain_offset(c, LUAJIT_CURRENT) ||
 	    bpf_probe_read_user(words, sizeof(words), (void *)(global + chain_offset(c, LUAJIT_CURRENT))) ||
-	    words[0] != *own(c, LUAJIT_AT_SELF) || !words[1])
+	    words[0] != *own(c, LUAJIT_AT_SELF) || !is_base(c, words[1]))
 		return 0;
-	if (at - regs[REG_SP] < TRACE_BYTES && is_in_made_code(c, regs[REG_PC])) {
-		state->pc = regs[REG_PC] = c->work->state.data[LUAJIT_VM];
-		state->sp = regs[REG_SP] = at;
+	c->scratch->walk.vm.has_made_code = 1;
+	return words[1];
+}
+
+/* Is @link, found before @base, one of a frame? Of a call by a script its caller's instructions must be there. */
+static __always_inline bool is_link(struct chain *c, __u64 base, __u64 link)
+{
+	__u64 caller, value, code;
+	__u32 insn, count;
+
+	if ((link & LUAJIT_LINK_MASK) != LUAJIT_LINK_SCRIPT) {
+		caller = base - (link & ~(__u64)LUAJIT_LINK_KIND_MASK);
+		return caller < base && is_value_at(c, caller) && caller - *own(c, LUAJIT_AT_STACK) >= 16 &&
+		       !read_word(caller - 16, &value) && (value >> LUAJIT_VALUE_SHIFT | 14) == LUAJIT_VALUE_ANY;
 	}
-	return is_base(c, words[1]) ? words[1] : 0;
+	if (link < 4096 || link >> LUAJIT_VALUE_SHIFT || bpf_probe_read_user(&insn, sizeof(insn), (void *)(link - 4)))
+		return false;
+	caller = base - 16 - 8 * (__u64)(insn >> 8 & 255);
+	if (!is_base(c, caller) || read_word(caller - 16, &value) ||
+	    read_word((value & LUAJIT_VALUE_ADDRESS) + LUAJIT_FUNCTION_CODE, &code) ||
+	    bpf_probe_read_user(&count, sizeof(count), (void *)(code - LUAJIT_PROTO_BYTES + LUAJIT_PROTO_COUNT)))
+		return false;
+	return link - code <= (__u64)count * 4;
+}
+
+/*
+ * Finds the base in the virtual machine's registers. Where a call is in the making its link is not yet there; then the
+ * innermost frame is the caller's. 0, or 1: they have none.
+ */
+static __always_inline int find_register_base(struct chain *c)
+{
+	const __u64 *regs = c->scratch->regs.regs;
+	__u64 base = regs[REG_BASE], link, place = regs[REG_PLACE];
+	__u32 insn;
+
+	if (!is_base(c, base) || read_word(base - 8, &link))
+		return 1;
+	c->work->frame = base;
+	if (is_link(c, base, link))
+		return 0;
+	barrier();
+	if (!is_link(c, base, place) || bpf_probe_read_user(&insn, sizeof(insn), (void *)(place - 4)))
+		return 1;
+	c->work->frame = base - 16 - 8 * (__u64)(insn >> 8 & 255);
+	return 0;
 }
 
 /* Finds base and place of the innermost frame of the state that runs, whose frame is at @at. */
 static __always_inline void find_leaf(struct chain *c, __u64 at)
 {
-	__u64 *regs = c->scratch->regs.regs, base;
+	struct vm_frame *vm = &c->scratch->walk.vm;
+	__u64 base = find_trace(c);
 
-	*own(c, LUAJIT_AT_LEAF) = 1;
-	if (is_in_vm(c, regs[REG_PC])) {
-		if (is_base(c, regs[REG_BASE]))
-			c->work->frame = regs[REG_BASE];
-		/* Functions of the virtual machine that it calls itself move the stack pointer, and have no rules for that. */
-		if (at - regs[REG_SP] < LUAJIT_FRAME_BYTES) {
-			c->scratch->walk.state.sp = at;
-			regs[REG_SP] = at;
-		}
-		return;
+	/* Traces run in that frame. The virtual machine itself moves the stack pointer where it calls functions of its own,
+	 * or comes from a trace. For neither the file has rules. */
+	vm->sp = at;
+	vm->start = c->work->state.data[LUAJIT_VM];
+	vm->end = c->work->state.data[LUAJIT_VM_END];
+	*own(c, LUAJIT_AT_LEAF) = !base;
+	if (base) {
+		c->work->frame = base;
+		*own(c, LUAJIT_AT_PLACE) = 0;
+	} else if (is_in_vm(c, c->scratch->regs.regs[REG_PC])) {
+		base = c->work->frame;
+		if (find_register_base(c))
+			c->work->frame = base;
 	}
-	base = find_trace(c, at);
-	if (!base)
-		return;
-	c->work->frame = base;
-	*own(c, LUAJIT_AT_LEAF) = *own(c, LUAJIT_AT_PLACE) = 0;
 }
 
 /* Goes to the innermost frame of the state that was read, whose innermost frame on the native stack is at @at. 1, with the
@@ -466,7 +481,7 @@ static __always_inline int values_step(struct chain *c)
 	pass_empty(c, base);
 	c->work->end = CHAIN_END_TORN;
 	if (words[2] >> LUAJIT_VALUE_SHIFT == LUAJIT_VALUE_FUNCTION) {
-		if (!*own(c, LUAJIT_AT_PSEUDO) && add_frame(c, words[2] & ((1ull << LUAJIT_VALUE_SHIFT) - 1)))
+		if (!*own(c, LUAJIT_AT_PSEUDO) && add_frame(c, words[2] & LUAJIT_VALUE_ADDRESS))
 			return 1;
 	} else if (words[2] >> LUAJIT_VALUE_SHIFT != LUAJIT_VALUE_THREAD) {
 		return 1;

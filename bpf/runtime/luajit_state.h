@@ -48,6 +48,7 @@ enum {
 	LUAJIT_VALUE_SHIFT = 47,
 	LUAJIT_VALUE_FUNCTION = 0x1fff7, /* LJ_TFUNC */
 	LUAJIT_VALUE_THREAD = 0x1fff9,	 /* LJ_TTHREAD: a frame that stands for nothing */
+	LUAJIT_VALUE_ANY = 0x1ffff,	 /* the two, with the bits in which they differ */
 	/* the virtual machine's frame on the native stack (lj_frame.h: CFRAME_*) */
 	LUAJIT_FRAME_BYTES = 80,
 	LUAJIT_FRAME_RESULTS = 8, /* below 0: -the stack's height, of a protected call of C that has no frame yet */
@@ -63,6 +64,8 @@ enum {
 	LUAJIT_LINK_KIND_MASK = 7,
 	LUAJIT_LINK_VARARG = 3,
 };
+
+#define LUAJIT_VALUE_ADDRESS ((1ull << LUAJIT_VALUE_SHIFT) - 1)
 
 /*
  * The parts of an object record. The chunk's name is as Lua's source; lines are differences to the function's first one,

@@ -92,6 +92,17 @@ function uses.loop()
   return n
 end
 
+-- use_library <- go
+function uses.library()
+  local n, t = 0, {}
+  for i = 1, 20000 do
+    t[i] = "text" .. i
+    n = n + math.sin(i) + #t[i] + math.fmod(i, 7.5)
+    t["key" .. i % 300] = i
+  end
+  return n
+end
+
 -- --- through C and back ---
 
 -- compare <- use_sort
@@ -472,7 +483,7 @@ local function tell()
   io.stdout:flush()
 end
 
-local cases = { "deep", "deep_c", "tiny", "loop", "sort", "gsub", "pcall", "xpcall", "meta", "iterate", "thread", "wrap", "nested",
+local cases = { "deep", "deep_c", "tiny", "loop", "library", "sort", "gsub", "pcall", "xpcall", "meta", "iterate", "thread", "wrap", "nested",
   "many", "closure", "tail", "vararg", "load", "hook", "gc", "errors" }
 
 -- go <- main

@@ -14,7 +14,7 @@ if [ $# = 0 ]; then
 	done
 	[ -x /usr/bin/luajit ] && set -- "$@" "/usr/bin/luajit -joff"
 fi
-cases=${CASES:-deep deep_c tiny loop sort gsub pcall xpcall meta iterate thread wrap nested many closure tail vararg load hook gc errors}
+cases=${CASES:-deep deep_c tiny loop library sort gsub pcall xpcall meta iterate thread wrap nested many closure tail vararg load hook gc errors}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
