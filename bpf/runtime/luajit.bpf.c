@@ -35,7 +35,7 @@ enum luajit_work {
 	LUAJIT_AT_END,	  /* of what is looked at */
 	LUAJIT_AT_PLACE,  /* of the next frame; 0: not known */
 	LUAJIT_AT_LEAF,	  /* not 0: the next frame is the innermost one */
-	LUAJIT_AT_PSEUDO, /* not 0: the next frame is the same call again, with other arguments */
+	LUAJIT_AT_PSEUDO, /* not 0: the next frame is the same call again, with other arguments, or has its result */
 	LUAJIT_AT_GLOBAL,
 	LUAJIT_AT_STACK, /* the stack of values ... */
 	LUAJIT_AT_BYTES, /* ... and how long it is */
@@ -149,7 +149,8 @@ static __always_inline bool is_link(struct chain *c, __u64 base, __u64 link)
 
 /*
  * Finds the base in the virtual machine's registers. Where a call is in the making its link is not yet there; then the
- * innermost frame is the caller's. 0, or 1: they have none.
+ * innermost frame is the caller's, as it is where a result stands in the place of the function that returns. 0, or 1: they
+ * have none.
  */
 static __always_inline int find_register_base(struct chain *c)
 {
@@ -157,13 +158,15 @@ static __always_inline int find_register_base(struct chain *c)
 	__u64 base = regs[REG_BASE], link, place = regs[REG_PLACE];
 	__u32 insn;
 
-	if (!is_base(c, base) || read_word(base - 8, &link))
+	if (!is_value_at(c, base) || base - *own(c, LUAJIT_AT_STACK) < 16 || read_word(base - 8, &link))
 		return 1;
 	c->work->frame = base;
+	*own(c, LUAJIT_AT_PSEUDO) = !is_base(c, base);
+	barrier();
 	if (is_link(c, base, link))
 		return 0;
 	barrier();
-	if (!is_link(c, base, place) || bpf_probe_read_user(&insn, sizeof(insn), (void *)(place - 4)))
+	if (*own(c, LUAJIT_AT_PSEUDO) || !is_link(c, base, place) || bpf_probe_read_user(&insn, sizeof(insn), (void *)(place - 4)))
 		return 1;
 	c->work->frame = base - 16 - 8 * (__u64)(insn >> 8 & 255);
 	return 0;
@@ -186,8 +189,10 @@ static __always_inline void find_leaf(struct chain *c, __u64 at)
 		*own(c, LUAJIT_AT_PLACE) = 0;
 	} else if (is_in_vm(c, c->scratch->regs.regs[REG_PC])) {
 		base = c->work->frame;
-		if (find_register_base(c))
+		if (find_register_base(c)) {
 			c->work->frame = base;
+			*own(c, LUAJIT_AT_PSEUDO) = 0;
+		}
 	}
 }
 
@@ -480,12 +485,9 @@ static __always_inline int values_step(struct chain *c)
 	__builtin_memcpy(words, bytes, sizeof(words));
 	pass_empty(c, base);
 	c->work->end = CHAIN_END_TORN;
-	if (words[2] >> LUAJIT_VALUE_SHIFT == LUAJIT_VALUE_FUNCTION) {
-		if (!*own(c, LUAJIT_AT_PSEUDO) && add_frame(c, words[2] & LUAJIT_VALUE_ADDRESS))
-			return 1;
-	} else if (words[2] >> LUAJIT_VALUE_SHIFT != LUAJIT_VALUE_THREAD) {
+	if (!*own(c, LUAJIT_AT_PSEUDO) && words[2] >> LUAJIT_VALUE_SHIFT != LUAJIT_VALUE_THREAD &&
+	    (words[2] >> LUAJIT_VALUE_SHIFT != LUAJIT_VALUE_FUNCTION || add_frame(c, words[2] & LUAJIT_VALUE_ADDRESS)))
 		return 1;
-	}
 	*own(c, LUAJIT_AT_LEAF) = 0;
 	return follow_link(c, words);
 }
