@@ -193,6 +193,9 @@ enum chain_word {
 	/* Value: an address that lies in a native frame of the loop, innermost first; before the chain's frames. Its
 	 * segments, whose markers have no addresses, are paired with these from the root. Second: 0. */
 	CHAIN_LOOP,
+	/* Value: an address that lies in the native frame which began, or went on with, the coroutine that the frames since the
+	 * last such word, or the head, are of. Segments of it that waited while it slept have no native frame. Second: 0. */
+	CHAIN_COROUTINE,
 };
 
 #define CHAIN_WORD(kind, value) ((__u64)(kind) << 56 | ((value) & ~(255ull << 56)))

@@ -12,6 +12,7 @@ struct segment {
 	uint32_t runtime; /* enum runtime_id */
 	bool has_marker;
 	bool is_open; /* it ended with the chain, not with a marker */
+	bool has_none; /* no native frame stands for it: it waited while its coroutine slept */
 };
 
 enum { MAX_SEGMENTS = MAX_CHAIN_WORDS / 2 };
@@ -31,6 +32,8 @@ struct merge {
 	uint32_t runtime;
 	enum chain_end end;
 	uint32_t next;		      /* the native frame where the next marker is looked for first */
+	uint32_t paired;	      /* segments before this one have been paired with native frames ... */
+	uint32_t paired_user;	      /* ... and native frames before this one have been */
 	uint64_t loops[MAX_SEGMENTS]; /* CHAIN_LOOP */
 	uint32_t loop_cnt;
 	uint32_t bodies; /* bit i: frames of the body of enum runtime_id i have segments that stand for them */
@@ -94,8 +97,8 @@ static bool is_in(const struct merge *m, uint32_t i, uint32_t runtime, bool is_b
 	return addr - in->bias >= start && addr - in->bias < end;
 }
 
-/* The native frames of the loop, innermost first: those that the chain told of, or those in its code. */
-static uint32_t find_loops(struct merge *m, uint32_t loops[static MAX_USER_FRAMES])
+/* The native frames of the loop up to number @end, innermost first: those that the chain told of, or those in its code. */
+static uint32_t find_loops(struct merge *m, uint32_t end, uint32_t loops[static MAX_USER_FRAMES])
 {
 	uint32_t count = 0;
 
@@ -106,7 +109,7 @@ static uint32_t find_loops(struct merge *m, uint32_t loops[static MAX_USER_FRAME
 		if (at != NOWHERE)
 			m->next = at + 1;
 	}
-	for (uint32_t i = 0; !m->loop_cnt && i < m->user_cnt && count < MAX_USER_FRAMES; i++)
+	for (uint32_t i = m->paired_user; !m->loop_cnt && i < end && count < MAX_USER_FRAMES; i++)
 		if (is_in(m, i, m->runtime, false))
 			loops[count++] = i;
 	return count;
@@ -120,20 +123,46 @@ static uint32_t find_loops(struct merge *m, uint32_t loops[static MAX_USER_FRAME
  */
 static void pair_with_loops(struct merge *m)
 {
-	uint32_t loops[MAX_USER_FRAMES], count, wanted = m->segment_cnt - m->first, skipped = 0, ahead = 0;
+	uint32_t loops[MAX_USER_FRAMES], count, wanted = m->segment_cnt - m->paired, skipped = 0, ahead = 0;
 
-	for (uint32_t k = m->first; k < m->segment_cnt; k++)
+	for (uint32_t k = m->paired; k < m->segment_cnt; k++)
 		if (m->segments[k].has_marker)
 			return;
 	if (m->loop_cnt && wanted && m->end == CHAIN_END_ROOT && m->segments[m->segment_cnt - 1].is_open)
 		wanted--;
-	count = wanted ? find_loops(m, loops) : 0;
+	count = wanted ? find_loops(m, m->user_cnt, loops) : 0;
 	if (m->end == CHAIN_END_ROOT && count > wanted)
 		skipped = count - wanted;
 	else if (m->end == CHAIN_END_ROOT && m->loop_cnt)
 		ahead = wanted - count;
 	for (uint32_t k = 0; ahead + k < wanted && skipped + k < count; k++)
-		m->segments[m->first + ahead + k].at = loops[skipped + k];
+		m->segments[m->paired + ahead + k].at = loops[skipped + k];
+}
+
+/*
+ * Pairs the segments of a coroutine, which the native frame that holds @addr began or went on with, with the frames of the
+ * loop inside of that: from the outermost, but those that waited while it slept, which are its outermost ones, have none.
+ */
+static void end_coroutine(struct merge *m, uint64_t addr)
+{
+	uint32_t loops[MAX_USER_FRAMES], count, wanted = m->segment_cnt - m->paired, bound, skipped;
+
+	m->next = m->paired_user;
+	bound = find_marker(m, addr);
+	m->next = 0;
+	if (bound == NOWHERE) /* the native stack is not complete */
+		return;
+	count = find_loops(m, bound, loops);
+	skipped = count > wanted ? count - wanted : 0;
+	for (uint32_t k = 0; k < wanted; k++) {
+		struct segment *segment = &m->segments[m->paired + k];
+
+		segment->has_none = k + skipped >= count;
+		segment->at = segment->has_none ? NOWHERE : loops[skipped + k];
+		segment->before = segment->has_none ? bound : segment->at;
+	}
+	m->paired = m->segment_cnt;
+	m->paired_user = bound;
 }
 
 /* Finds the places of the segments of the chain that was read. One without a native frame stands right before the next that
@@ -147,6 +176,10 @@ static void end_chain(struct merge *m)
 	for (uint32_t k = m->segment_cnt; k-- > m->first;) {
 		struct segment *segment = &m->segments[k];
 
+		if (segment->has_none) {
+			before = segment->before;
+			continue;
+		}
 		if (segment->at != NOWHERE)
 			before = segment->at;
 		if (segment->at != NOWHERE && m->loop_cnt && counts)
@@ -161,8 +194,8 @@ static void end_chain(struct merge *m)
 	if (counts && end != CHAIN_END_NO_THREAD &&
 	    (end != CHAIN_END_ROOT || (!m->out->outcome && m->segment_cnt > m->first)))
 		m->out->outcome = SCRIPT_OUTCOME(m->runtime, end);
-	m->first = m->segment_cnt;
-	m->next = 0;
+	m->first = m->paired = m->segment_cnt;
+	m->next = m->paired_user = 0;
 	m->loop_cnt = 0;
 }
 
@@ -195,6 +228,10 @@ static void find_segments(struct merge *m)
 		case CHAIN_LOOP:
 			if (m->loop_cnt < MAX_SEGMENTS)
 				m->loops[m->loop_cnt++] = CHAIN_VALUE(words[i]);
+			from = i + 2;
+			break;
+		case CHAIN_COROUTINE:
+			end_coroutine(m, CHAIN_VALUE(words[i]));
 			from = i + 2;
 			break;
 		case CHAIN_MARKER:

@@ -45,6 +45,7 @@ enum lua_work {
 	LUA_AT_INNER,  /* LUA_CALLS_ARRAY: the call inside the one that is read is of a script */
 	/* of the call that is read, from where the verifier does not follow how they came about: */
 	LUA_AT_CLOSURE, /* its function; 0: none of a script */
+	LUA_AT_PROTO,
 	LUA_AT_PC,	/* where it runs */
 	LUA_AT_BEFORE,	/* the call inside began a loop */
 	LUA_AT_BEGINS,	/* it began a loop itself */
@@ -250,6 +251,9 @@ static __always_inline int jump_step(struct chain *c)
 	if (read_word(*own(c, LUA_AT_STATE) + chain_offset(c, LUA_GLOBAL), &global) ||
 	    read_word(global + chain_offset(c, LUA_MAIN), &main) || main == *own(c, LUA_AT_STATE))
 		return 1;
+	c->work->end = CHAIN_END_DEPTH;
+	if (chain_add(c, CHAIN_WORD(CHAIN_COROUTINE, jump), 0))
+		return 1;
 	*own(c, LUA_AT_FOUND) = 0;
 	*own(c, LUA_AT_BELOW) = jump;
 	c->work->window_len = 0;
@@ -379,9 +383,9 @@ static __always_inline int tell_proto(struct chain *c, __u64 proto, __u64 witnes
 /* --- frames --- */
 
 /*
- * Where the innermost call, of @proto, runs. The loop keeps that in a register, and notes it in memory only now and then (5.1,
- * 5.4): while the thread is in the loop, or in C that has not used these registers, the one that has an address in the
- * function's code has it.
+ * Where the innermost call, of the function @proto, runs. The loop keeps that in a register, and notes it in memory only now
+ * and then (5.1, 5.4): while the thread is in the loop, or in C that has not used these registers, the one that has an address
+ * in the function's code has it. Where it runs nowhere in @proto the call is in the making, and is none yet.
  */
 static __always_inline void find_pc(struct chain *c, __u64 proto)
 {
@@ -395,49 +399,43 @@ static __always_inline void find_pc(struct chain *c, __u64 proto)
 	bytes = (__u64)count * 4;
 	for (int i = 3; i < 16; i++) {
 		barrier();
-		if (PC_REGS >> i & 1 && regs[i] - code - 4 <= bytes && !(regs[i] & 3))
+		if (PC_REGS >> i & chain_offset(c, LUA_HAS_PC) && regs[i] - code - 4 <= bytes && !(regs[i] & 3))
 			*own(c, LUA_AT_PC) = regs[i];
 	}
+	barrier();
+	if (*own(c, LUA_AT_PC) - code > bytes)
+		*own(c, LUA_AT_CLOSURE) = 0;
 }
 
 /* Adds the call that was read. 1, with the end set, when the chain ends. */
-static __always_inline int add_frame(struct chain *c, bool is_top)
+static __always_inline int add_frame(struct chain *c)
 {
-	__u64 closure = *own(c, LUA_AT_CLOSURE), proto;
+	__u64 closure = *own(c, LUA_AT_CLOSURE), proto = *own(c, LUA_AT_PROTO);
 
-	c->work->end = CHAIN_END_BAD_MEMORY;
-	if (read_word(closure + chain_offset(c, LUA_CLOSURE_PROTO), &proto))
-		return 1;
+	if (!closure)
+		return 0;
 	c->work->end = CHAIN_END_TORN;
-	if (!is_address(proto))
-		return 1;
-	if (is_top && chain_offset(c, LUA_HAS_PC))
-		find_pc(c, proto);
-	barrier();
-	if (tell_proto(c, proto, closure))
+	if (!is_address(proto) || tell_proto(c, proto, closure))
 		return 1;
 	c->work->end = CHAIN_END_DEPTH;
 	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, proto), CHAIN_PLACE(*own(c, LUA_AT_PC), *own(c, LUA_AT_CHECK)));
 }
 
-/* Notes the closure that the value at @at is, if it is a script's. 0, or 1: it is none, of a script or of C. */
-static __always_inline int take_closure(struct chain *c, __u64 at, bool is_of_script)
+/* Notes the closure that the value at @at is, if it is a script's, and its function. 1: it is no closure at all. */
+static __always_inline int take_closure(struct chain *c, __u64 at)
 {
+	bool is_array = c->work->state.style == LUA_CALLS_ARRAY;
 	__u64 closure, head;
 
-	c->work->end = CHAIN_END_TORN;
 	if (at - *own(c, LUA_AT_STACK) >= *own(c, LUA_AT_VALUES) || read_word(at, &closure) || !is_address(closure) ||
-	    read_word(closure + LUA_TAG, &head))
+	    read_word(closure + LUA_TAG, &head) || (__u8)head != LUA_TAG_CLOSURE ||
+	    read_word(closure + chain_offset(c, LUA_CLOSURE_PROTO), own(c, LUA_AT_PROTO)))
 		return 1;
-	if (c->work->state.style == LUA_CALLS_ARRAY)
-		is_of_script = !(head >> 16 & 255);
-	if (is_of_script && (__u8)head != LUA_TAG_CLOSURE)
-		return 1;
-	*own(c, LUA_AT_CLOSURE) = is_of_script ? closure : 0;
+	*own(c, LUA_AT_CLOSURE) = is_array && head >> 16 & 255 ? 0 : closure;
 	return 0;
 }
 
-/* Reads the call at @at, and goes to its caller's. 1, with the end set: it makes no sense. */
+/* Reads the call at @at, and goes to its caller's. 1: it makes no sense. */
 static __always_inline int take_linked(struct chain *c, __u64 at)
 {
 	const __u8 *bytes = chain_read(c, at, LUA_CALL_BYTES);
@@ -455,8 +453,7 @@ static __always_inline int take_linked(struct chain *c, __u64 at)
 		return 0;
 	*own(c, LUA_AT_PC) = word_at(bytes, chain_offset(c, LUA_CALL_PC));
 	*own(c, LUA_AT_BEGINS) = (status & chain_offset(c, LUA_STATUS_LOOP)) == chain_offset(c, LUA_STATUS_BEGINS);
-	c->work->end = CHAIN_END_TORN;
-	return !is_address(previous) || take_closure(c, word_at(bytes, chain_offset(c, LUA_CALL_FUNCTION)), true);
+	return take_closure(c, word_at(bytes, chain_offset(c, LUA_CALL_FUNCTION)));
 }
 
 /*
@@ -469,17 +466,14 @@ static __always_inline int take_of_array(struct chain *c, __u64 at)
 	const __u8 *bytes;
 	__u32 insn = 0;
 
-	if (read_word(state + chain_offset(c, LUA_FIRST_CALL), &first))
+	if (read_word(state + chain_offset(c, LUA_FIRST_CALL), &first) || at < first)
 		return 1;
 	bytes = chain_read(c, at, LUA_CALL_ARRAY_BYTES);
 	if (!bytes)
 		return 1;
-	c->work->end = CHAIN_END_TORN;
-	if (at < first)
-		return 1;
 	c->work->frame = at == first ? 0 : at - LUA_CALL_ARRAY_BYTES;
 	*own(c, LUA_AT_PC) = word_at(bytes, chain_offset(c, LUA_CALL_PC));
-	if (at != first && take_closure(c, word_at(bytes, chain_offset(c, LUA_CALL_FUNCTION)), true))
+	if (at != first && take_closure(c, word_at(bytes, chain_offset(c, LUA_CALL_FUNCTION))))
 		return 1;
 	if (at == *own(c, LUA_AT_TOP) && read_word(state + chain_offset(c, LUA_CURRENT_PC), own(c, LUA_AT_PC)))
 		return 1;
@@ -499,27 +493,29 @@ static __always_inline int add_marker(struct chain *c)
 	return chain_add(c, CHAIN_WORD(CHAIN_MARKER, 0), 0);
 }
 
-/* Adds a call, and goes to its caller's. 1, with the end set, when the chain ends. */
+/* Adds a call, and goes to its caller's. The innermost one may be in the making. 1, with the end set, when the chain ends. */
 static __always_inline int call_step(struct chain *c)
 {
 	__u64 at = c->work->frame;
 
 	*own(c, LUA_AT_CLOSURE) = *own(c, LUA_AT_BEFORE) = *own(c, LUA_AT_BEGINS) = 0;
-	c->work->end = CHAIN_END_BAD_MEMORY;
-	if (c->work->state.style == LUA_CALLS_ARRAY ? take_of_array(c, at) : take_linked(c, at))
+	c->work->end = CHAIN_END_TORN;
+	if ((c->work->state.style == LUA_CALLS_ARRAY ? take_of_array(c, at) : take_linked(c, at)) &&
+	    (at != *own(c, LUA_AT_TOP) || !is_address(c->work->frame)))
 		return 1;
 	barrier();
-	if (*own(c, LUA_AT_BEFORE) && add_marker(c))
-		return 1;
+	if (at == *own(c, LUA_AT_TOP) && *own(c, LUA_AT_CLOSURE))
+		find_pc(c, *own(c, LUA_AT_PROTO));
 	barrier();
 	if (!c->work->frame)
 		*own(c, LUA_AT_PHASE) = PHASE_JUMPS;
-	if (!*own(c, LUA_AT_CLOSURE))
-		return 0;
-	if (add_frame(c, at == *own(c, LUA_AT_TOP)))
+	if (*own(c, LUA_AT_BEFORE) && add_marker(c))
 		return 1;
 	barrier();
-	return *own(c, LUA_AT_BEGINS) && add_marker(c);
+	if (add_frame(c))
+		return 1;
+	barrier();
+	return *own(c, LUA_AT_CLOSURE) && *own(c, LUA_AT_BEGINS) && add_marker(c);
 }
 
 static __always_inline int first_frame(struct chain *c)
