@@ -159,8 +159,8 @@ enum wait_state { WAIT_STATES(X) WAIT_STATE_MAX };
 #undef X
 
 /* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it; or, with a
- * stack_hi of 0, the frame of a virtual machine: its code from pc to fp, its stack pointer, and lr, which is not 0 where code
- * that it made runs in that frame. */
+ * stack_hi of 0, the frame of a virtual machine: its code from pc to fp, its stack pointer, and lr, which is not 0 where
+ * code that it made runs in that frame. */
 struct unwind_sched {
 	__u64 pc; /* 0: there is none */
 	__u64 sp;
@@ -193,8 +193,9 @@ enum chain_word {
 	/* Value: an address that lies in a native frame of the loop, innermost first; before the chain's frames. Its
 	 * segments, whose markers have no addresses, are paired with these from the root. Second: 0. */
 	CHAIN_LOOP,
-	/* Value: an address that lies in the native frame which began, or went on with, the coroutine that the frames since the
-	 * last such word, or the head, are of. Segments of it that waited while it slept have no native frame. Second: 0. */
+	/* Value: an address that lies in the native frame which began, or went on with, the coroutine that the frames since
+	 * the last such word, or the head, are of. Segments of it that waited while it slept have no native frame. Second:
+	 * 0. */
 	CHAIN_COROUTINE,
 };
 

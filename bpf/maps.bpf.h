@@ -107,8 +107,8 @@ _Static_assert(sizeof(struct sample_record) + SCRATCH_WORDS * 8 <= MAX_RECORD_BY
 /* The innermost frame of a virtual machine whose own code, and the code that it makes, have no rules that are true
  * everywhere. */
 struct vm_frame {
-	__u64 sp; /* where its stack pointer is, but for a while; 0: there is none */
-	__u64 start, end; /* its code */
+	__u64 sp;	     /* where its stack pointer is, but for a while; 0: there is none */
+	__u64 start, end;    /* its code */
 	__u64 has_made_code; /* not 0: code that it made runs in this frame */
 };
 

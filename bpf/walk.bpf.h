@@ -145,7 +145,7 @@ static __always_inline int find_row(struct walk *walk, __u64 va, __u64 *row)
 
 static __always_inline bool is_near_vm(const struct walk *walk)
 {
-	return walk->vm.sp - walk->state.sp < VM_FRAME_BELOW_BYTES;
+	return walk->vm.sp - walk->state.sp - 1 < VM_FRAME_BELOW_BYTES;
 }
 
 /* Puts the row of @pc, found by mapping and block, into walk->row. Returns 0, or the end reason of a miss. */

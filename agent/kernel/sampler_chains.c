@@ -20,8 +20,8 @@
 #include "bpf/runtime/ruby.skel.h"
 
 /* X(id, name of the skeleton) */
-#define CHAIN_OBJECTS(X)                                                                            \
-	X(RUNTIME_PYTHON, python)                                                                   \
+#define CHAIN_OBJECTS(X)          \
+	X(RUNTIME_PYTHON, python) \
 	X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl) X(RUNTIME_RUBY, ruby) X(RUNTIME_LUA, lua) X(RUNTIME_LUAJIT, luajit)
 
 struct chain_object {

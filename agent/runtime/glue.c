@@ -253,8 +253,8 @@ static const char *const ruby[] = {
 	NULL,
 };
 
-/* Seen between frames of Lua 5.1 to 5.4 (builds with symbols), and in the sources: ldo.c, lvm.c, ltm.c, lapi.c, lcorolib.c, lua.c.
- * Functions that scripts call by name (luaB_pcall, str_gsub) stay. */
+/* Seen between frames of Lua 5.1 to 5.4 (builds with symbols), and in the sources: ldo.c, lvm.c, ltm.c, lapi.c, lcorolib.c,
+ * lua.c. Functions that scripts call by name (luaB_pcall, str_gsub) stay. */
 static const char *const lua[] = {
 	/* the loop and what it calls to go on */
 	"luaV_execute",
@@ -310,22 +310,8 @@ static const char *const lua[] = {
 
 /* Seen between frames of LuaJIT 2.1, and in the sources: vm_x64.dasc, lj_api.c, lj_dispatch.c, luajit.c. */
 static const char *const luajit[] = {
-	"lj_vm_*",
-	"lj_BC_*",
-	"lj_ff_*",
-	"lj_cont_*",
-	"lj_meta_*",
-	"lua_call",
-	"lua_cpcall",
-	"lua_pcall",
-	"lua_resume",
-	"docall",
-	"dochunk",
-	"dofile",
-	"dolibrary",
-	"handle_script",
-	"pmain",
-	NULL,
+	"lj_vm_*",    "lj_BC_*", "lj_ff_*", "lj_cont_*", "lj_meta_*", "lua_call",      "lua_cpcall", "lua_pcall",
+	"lua_resume", "docall",	 "dochunk", "dofile",	 "dolibrary", "handle_script", "pmain",	     NULL,
 };
 
 static const char *const *const names[RUNTIME_ID_MAX] = {

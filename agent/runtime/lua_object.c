@@ -172,7 +172,7 @@ static uint32_t difference_of(const uint8_t *const *parts, uint32_t i, uint32_t 
 	return value;
 }
 
-int luajit_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out)
+int lua_object_read_jit(const struct object_record *r, const struct chain_state *layout, struct buf *out)
 {
 	const uint8_t *parts[OBJECT_PARTS];
 	struct buf pairs = BUF_EMPTY;

@@ -10,12 +10,9 @@ static const struct {
 	const char *frame_type;
 	int (*read)(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 } runtimes[RUNTIME_ID_MAX] = {
-	[RUNTIME_PYTHON] = { "cpython", python_object_read },
-	[RUNTIME_PHP] = { "php", php_object_read },
-	[RUNTIME_PERL] = { "perl", perl_object_read },
-	[RUNTIME_RUBY] = { "ruby", ruby_object_read },
-	[RUNTIME_LUA] = { "lua", lua_object_read },
-	[RUNTIME_LUAJIT] = { "luajit", luajit_object_read },
+	[RUNTIME_PYTHON] = { "cpython", python_object_read }, [RUNTIME_PHP] = { "php", php_object_read },
+	[RUNTIME_PERL] = { "perl", perl_object_read },	      [RUNTIME_RUBY] = { "ruby", ruby_object_read },
+	[RUNTIME_LUA] = { "lua", lua_object_read },	      [RUNTIME_LUAJIT] = { "luajit", lua_object_read_jit },
 };
 
 int object_parts(const struct object_record *r, const uint8_t *parts[static OBJECT_PARTS])

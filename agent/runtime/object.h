@@ -30,6 +30,6 @@ int php_object_read(const struct object_record *r, const struct chain_state *lay
 int perl_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int ruby_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 int lua_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
-int luajit_object_read(const struct object_record *r, const struct chain_state *layout, struct buf *out);
+int lua_object_read_jit(const struct object_record *r, const struct chain_state *layout, struct buf *out);
 
 #endif

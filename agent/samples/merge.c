@@ -11,7 +11,7 @@ struct segment {
 	uint32_t before;  /* the native frame before which it stands, or that it stands for */
 	uint32_t runtime; /* enum runtime_id */
 	bool has_marker;
-	bool is_open; /* it ended with the chain, not with a marker */
+	bool is_open;  /* it ended with the chain, not with a marker */
 	bool has_none; /* no native frame stands for it: it waited while its coroutine slept */
 };
 

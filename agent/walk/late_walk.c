@@ -311,33 +311,24 @@ static int step_code(struct walk *w, const struct mapping *m, uint64_t addr, enu
 	return 0;
 }
 
-/* Is the stack pointer right below the frame of a virtual machine, which the kernel found? */
-static bool is_near_vm(const struct walk *w)
+/* Goes to the frame of a virtual machine that the kernel found right above, where its code runs, or (@is_made) code that it
+ * made and that has none of its own. False: there is none. */
+static bool enter_vm_frame(struct walk *w, bool is_made)
 {
 	const struct unwind_sched *vm = &w->sample->regs->sched;
+	uint64_t *regs = w->regs.value;
 
-	return vm->sp && !vm->stack_hi && w->regs.known & REG_BIT(REG_SP) &&
-	       vm->sp - w->regs.value[REG_SP] < VM_FRAME_BELOW_BYTES;
-}
-
-/* Goes from code that a virtual machine made to its frame, which is that code's, too. */
-static int step_vm_frame(struct walk *w)
-{
+	if (vm->stack_hi || !(w->regs.known & REG_BIT(REG_SP)) || vm->sp - regs[REG_SP] - 1 >= VM_FRAME_BELOW_BYTES ||
+	    (is_made ? !vm->lr : regs[REG_PC] - vm->pc >= vm->fp - vm->pc))
+		return false;
+	regs[REG_SP] = vm->sp;
+	if (!is_made)
+		return true;
 	w->late->result.count--;
-	w->regs.value[REG_PC] = w->sample->regs->sched.pc + 1; /* as a return address */
-	w->regs.value[REG_SP] = w->sample->regs->sched.sp;
+	regs[REG_PC] = vm->pc + 1; /* as a return address */
 	w->regs.known = WALKED;
 	w->regs.is_exact = false;
-	return 0;
-}
-
-/* Has the virtual machine, if it is its code that runs, in its frame. */
-static void return_to_vm(struct walk *w)
-{
-	const struct unwind_sched *vm = &w->sample->regs->sched;
-
-	if (is_near_vm(w) && w->regs.value[REG_PC] - vm->pc < vm->fp - vm->pc)
-		w->regs.value[REG_SP] = vm->sp;
+	return true;
 }
 
 static int step_frame_pointer(struct walk *w, enum walk_end *end)
@@ -497,8 +488,7 @@ static int step(struct walk *w, enum walk_end *end)
 	if (error < 0) {
 		cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_FP);
 		w->was_followed = true;
-		return !m->file && w->sample->regs->sched.lr && is_near_vm(w) ? step_vm_frame(w)
-										  : step_frame_pointer(w, end);
+		return !m->file && enter_vm_frame(w, true) ? 0 : step_frame_pointer(w, end);
 	}
 	cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_ROWS);
 	row = error ? NULL : &found;
@@ -527,7 +517,7 @@ static void walk_on(struct walk *w)
 
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
-		return_to_vm(w);
+		(void)enter_vm_frame(w, false);
 		result->sps[result->count] = w->regs.known & REG_BIT(REG_SP) ? w->regs.value[REG_SP] : UINT64_MAX;
 		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
 		cache_fill_begin(w->late->fill, w->now_ns,

@@ -14,11 +14,11 @@
 #include "bpf/runtime/lua_state.h"
 
 enum {
-	SCAN_WORDS = 8,		  /* a step */
-	SCAN_BYTES = 16 << 10,	  /* of the stack, in which the loop must have a frame */
-	FRAME_BYTES = 512,	  /* behind the place where the loop goes on: its frame */
-	PARENT_BYTES = 1024,	  /* behind the outermost jump of a coroutine: the frames that have resumed it */
-	STACK_BYTES = 64 << 20,	  /* a native stack is not larger */
+	SCAN_WORDS = 8,			      /* a step */
+	SCAN_BYTES = 16 << 10,		      /* of the stack, in which the loop must have a frame */
+	FRAME_BYTES = 512,		      /* behind the place where the loop goes on: its frame */
+	PARENT_BYTES = 1024,		      /* behind the outermost jump of a coroutine: the frames that have resumed it */
+	STACK_BYTES = 64 << 20,		      /* a native stack is not larger */
 	PC_REGS = 1 << 3 | 1 << 6 | 15 << 12, /* DWARF's numbers: rbx, rbp, r12 to r15 */
 };
 
@@ -46,9 +46,9 @@ enum lua_work {
 	/* of the call that is read, from where the verifier does not follow how they came about: */
 	LUA_AT_CLOSURE, /* its function; 0: none of a script */
 	LUA_AT_PROTO,
-	LUA_AT_PC,	/* where it runs */
-	LUA_AT_BEFORE,	/* the call inside began a loop */
-	LUA_AT_BEGINS,	/* it began a loop itself */
+	LUA_AT_PC,     /* where it runs */
+	LUA_AT_BEFORE, /* the call inside began a loop */
+	LUA_AT_BEGINS, /* it began a loop itself */
 	LUA_AT_CHECK,  /* of the function that was told */
 	LUA_AT_PUT,    /* bytes of the object in the making */
 	LUA_AT_WORDS,  /* whatever is read */
@@ -211,7 +211,8 @@ static __always_inline int take_words(struct chain *c)
 
 /*
  * Looks for a state. 1, with the end set: there is none, of the thread or, where a coroutine was read, of another one. Those
- * further inside have a jump below the one that was found, and their address is nearer, too; registers of the loop are enough.
+ * further inside have a jump below the one that was found, and their address is nearer, too; registers of the loop are
+ * enough.
  */
 static __always_inline int state_step(struct chain *c)
 {
@@ -317,7 +318,8 @@ static __always_inline __u32 check_proto(struct chain *c)
 	sum = mix(mix(sum, proto_half(c, LUA_CODE_COUNT)), proto_word(c, LUA_LINE));
 	if (!find_text(c, proto_word(c, LUA_SOURCE), &at, &len)) {
 		sum = mix(sum, len);
-		(void)bpf_probe_read_user(text, masked(len < sizeof(text) - 1 ? len : sizeof(text) - 1, sizeof(text) - 1), (void *)at);
+		(void)bpf_probe_read_user(text, masked(len < sizeof(text) - 1 ? len : sizeof(text) - 1, sizeof(text) - 1),
+					  (void *)at);
 #pragma GCC unroll 8
 		for (int i = 0; i < TEXT_WORDS; i++)
 			sum = mix(sum, text[i]);
@@ -346,7 +348,8 @@ static __always_inline void put_lines(struct chain *c)
 			 bytes - LUA_LINES_BYTES < LUA_LINES_BYTES - 512 ? bytes - LUA_LINES_BYTES : LUA_LINES_BYTES - 512,
 			 LUA_LINES_MAX);
 	if (chain_offset(c, LUA_MARKS))
-		put_part(c, LUA_PART_MARKS, proto_word(c, LUA_MARKS), (__u64)proto_half(c, LUA_MARKS_COUNT) * 8, LUA_MARKS_MAX);
+		put_part(c, LUA_PART_MARKS, proto_word(c, LUA_MARKS), (__u64)proto_half(c, LUA_MARKS_COUNT) * 8,
+			 LUA_MARKS_MAX);
 }
 
 /* Copies the function @proto, unless it was sent before; AT_CHECK is set. 1: there is none. */
@@ -384,8 +387,8 @@ static __always_inline int tell_proto(struct chain *c, __u64 proto, __u64 witnes
 
 /*
  * Where the innermost call, of the function @proto, runs. The loop keeps that in a register, and notes it in memory only now
- * and then (5.1, 5.4): while the thread is in the loop, or in C that has not used these registers, the one that has an address
- * in the function's code has it. Where it runs nowhere in @proto the call is in the making, and is none yet.
+ * and then (5.1, 5.4): while the thread is in the loop, or in C that has not used these registers, the one that has an
+ * address in the function's code has it. Where it runs nowhere in @proto the call is in the making, and is none yet.
  */
 static __always_inline void find_pc(struct chain *c, __u64 proto)
 {
@@ -493,7 +496,8 @@ static __always_inline int add_marker(struct chain *c)
 	return chain_add(c, CHAIN_WORD(CHAIN_MARKER, 0), 0);
 }
 
-/* Adds a call, and goes to its caller's. The innermost one may be in the making. 1, with the end set, when the chain ends. */
+/* Adds a call, and goes to its caller's. The innermost one may be in the making. 1, with the end set, when the chain ends.
+ */
 static __always_inline int call_step(struct chain *c)
 {
 	__u64 at = c->work->frame;

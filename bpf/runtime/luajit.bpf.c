@@ -18,12 +18,12 @@
 enum { REG_BASE = 1, REG_PLACE = 3 };
 
 enum {
-	SCAN_WORDS = 8,		 /* a step */
-	SCAN_BYTES = 16 << 10,	 /* of the stack, in which the virtual machine must have a frame */
-	PARENT_BYTES = 1024,	 /* behind the outermost frame of a coroutine */
-	STACK_BYTES = 64 << 20,	 /* a native stack is not larger */
-	VALUES_BYTES = 1 << 30,	 /* nor a stack of values */
-	LINK_BYTES = 32,	 /* what is read before base: how it continues, its function, link */
+	SCAN_WORDS = 8,		/* a step */
+	SCAN_BYTES = 16 << 10,	/* of the stack, in which the virtual machine must have a frame */
+	PARENT_BYTES = 1024,	/* behind the outermost frame of a coroutine */
+	STACK_BYTES = 64 << 20, /* a native stack is not larger */
+	VALUES_BYTES = 1 << 30, /* nor a stack of values */
+	LINK_BYTES = 32,	/* what is read before base: how it continues, its function, link */
 };
 
 enum luajit_phase { PHASE_SEARCH, PHASE_PARENT, PHASE_FRAMES };
@@ -39,10 +39,10 @@ enum luajit_work {
 	LUAJIT_AT_GLOBAL,
 	LUAJIT_AT_STACK, /* the stack of values ... */
 	LUAJIT_AT_BYTES, /* ... and how long it is */
-	LUAJIT_AT_SELF, /* the state that was read last */
+	LUAJIT_AT_SELF,	 /* the state that was read last */
 	LUAJIT_AT_CHECK,
 	LUAJIT_AT_PUT,
-	LUAJIT_AT_STATE, /* the state, from here on */
+	LUAJIT_AT_STATE,		   /* the state, from here on */
 	LUAJIT_AT_WORDS = LUAJIT_AT_STATE, /* and whatever is read */
 };
 
@@ -90,8 +90,8 @@ static __always_inline bool leads_back(struct chain *c, __u64 word, __u64 at)
 	__u64 *state = own(c, LUAJIT_AT_STATE);
 
 	*own(c, LUAJIT_AT_SELF) = word;
-	return is_address(word) && word - at >= STACK_BYTES && !bpf_probe_read_user(state, LUAJIT_STATE_BYTES, (void *)word) &&
-	       (state[1] >> 8 & 255) == LUAJIT_TAG_THREAD &&
+	return is_address(word) && word - at >= STACK_BYTES &&
+	       !bpf_probe_read_user(state, LUAJIT_STATE_BYTES, (void *)word) && (state[1] >> 8 & 255) == LUAJIT_TAG_THREAD &&
 	       (state[LUAJIT_STATE_FRAME] & ~(__u64)LUAJIT_FRAME_FLAGS) == at;
 }
 
@@ -166,7 +166,8 @@ static __always_inline int find_register_base(struct chain *c)
 	if (is_link(c, base, link))
 		return 0;
 	barrier();
-	if (*own(c, LUAJIT_AT_PSEUDO) || !is_link(c, base, place) || bpf_probe_read_user(&insn, sizeof(insn), (void *)(place - 4)))
+	if (*own(c, LUAJIT_AT_PSEUDO) || !is_link(c, base, place) ||
+	    bpf_probe_read_user(&insn, sizeof(insn), (void *)(place - 4)))
 		return 1;
 	c->work->frame = base - 16 - 8 * (__u64)(insn >> 8 & 255);
 	return 0;
@@ -205,7 +206,8 @@ static __always_inline int enter_state(struct chain *c, __u64 at)
 	bool is_first = *own(c, LUAJIT_AT_PHASE) == PHASE_SEARCH;
 
 	c->work->end = CHAIN_END_TORN;
-	if (!is_address(stack) || bytes > VALUES_BYTES || (!is_first && state[LUAJIT_STATE_GLOBAL] != *own(c, LUAJIT_AT_GLOBAL)))
+	if (!is_address(stack) || bytes > VALUES_BYTES ||
+	    (!is_first && state[LUAJIT_STATE_GLOBAL] != *own(c, LUAJIT_AT_GLOBAL)))
 		return 1;
 	*own(c, LUAJIT_AT_GLOBAL) = state[LUAJIT_STATE_GLOBAL];
 	*own(c, LUAJIT_AT_STACK) = stack;
@@ -231,8 +233,9 @@ static __always_inline int search_step(struct chain *c)
 	c->work->end = is_parent ? CHAIN_END_ROOT : CHAIN_END_NO_THREAD;
 	words = (const __u64 *)chain_read_up(c, at, SCAN_WORDS * 8 + LUAJIT_FRAME_PREVIOUS + 8, at + CHAIN_WINDOW_BYTES);
 	if (!words) /* the stack ends within the page behind this one */
-		words = (const __u64 *)chain_read_up(c, at, SCAN_WORDS * 8 + LUAJIT_FRAME_PREVIOUS + 8,
-						     ((at + SCAN_WORDS * 8 + LUAJIT_FRAME_PREVIOUS + 7) | (CHAIN_WINDOW_BYTES - 1)) + 1);
+		words = (const __u64 *)chain_read_up(
+			c, at, SCAN_WORDS * 8 + LUAJIT_FRAME_PREVIOUS + 8,
+			((at + SCAN_WORDS * 8 + LUAJIT_FRAME_PREVIOUS + 7) | (CHAIN_WINDOW_BYTES - 1)) + 1);
 	if (!words)
 		return 1;
 	for (int i = 0; i < SCAN_WORDS; i++) {
@@ -295,7 +298,8 @@ static __always_inline __u32 check_proto(struct chain *c)
 	sum = mix(sum, proto_half(c, LUAJIT_PROTO_COUNT));
 	if (!find_chunk(c, &at, &len)) {
 		sum = mix(sum, len);
-		(void)bpf_probe_read_user(text, masked(len < sizeof(text) - 1 ? len : sizeof(text) - 1, sizeof(text) - 1), (void *)at);
+		(void)bpf_probe_read_user(text, masked(len < sizeof(text) - 1 ? len : sizeof(text) - 1, sizeof(text) - 1),
+					  (void *)at);
 #pragma GCC unroll 8
 		for (int i = 0; i < TEXT_WORDS; i++)
 			sum = mix(sum, text[i]);
@@ -321,8 +325,8 @@ static __always_inline void put_lines(struct chain *c)
 	if (bytes <= LUAJIT_LINES_BYTES)
 		return;
 	bytes -= LUAJIT_LINES_BYTES;
-	put_part(c, LUAJIT_PART_MORE, at + LUAJIT_LINES_BYTES, bytes < LUAJIT_LINES_BYTES - 512 ? bytes : LUAJIT_LINES_BYTES - 512,
-		 LUAJIT_LINES_MAX);
+	put_part(c, LUAJIT_PART_MORE, at + LUAJIT_LINES_BYTES,
+		 bytes < LUAJIT_LINES_BYTES - 512 ? bytes : LUAJIT_LINES_BYTES - 512, LUAJIT_LINES_MAX);
 }
 
 /* Copies the function @proto, unless it was sent before; AT_CHECK is set. 1: there is none. */
@@ -403,14 +407,15 @@ static __always_inline void pass_empty(struct chain *c, __u64 base)
 
 		barrier();
 		if (bpf_probe_read_user(&results, sizeof(results), (void *)(at + LUAJIT_FRAME_RESULTS)) || results >= 0 ||
-		    base - 8 - *own(c, LUAJIT_AT_STACK) >= (__u64)-(__s64)results ||
+		    base - 8 - *own(c, LUAJIT_AT_STACK) >= (__u64) - (__s64)results ||
 		    read_word(at + LUAJIT_FRAME_PREVIOUS, &previous) || previous <= at)
 			return;
 		c->work->segment = previous & ~(__u64)LUAJIT_FRAME_FLAGS;
 	}
 }
 
-/* Ends the segment of the virtual machine's frame, and goes to the frame outside. 1, with the end set, when the chain ends. */
+/* Ends the segment of the virtual machine's frame, and goes to the frame outside. 1, with the end set, when the chain ends.
+ */
 static __always_inline int leave_vm(struct chain *c)
 {
 	__u64 at = c->work->segment, previous;

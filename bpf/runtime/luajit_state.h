@@ -15,8 +15,8 @@ enum luajit_data {
 
 /* chain_state.offset */
 enum luajit_offset {
-	LUAJIT_CURRENT,	   /* global_State.cur_L: the state that runs, and jit_base: the frame that the trace which runs began
-			      in; 0: not known */
+	LUAJIT_CURRENT, /* global_State.cur_L: the state that runs, and jit_base: the frame that the trace which runs began
+			   in; 0: not known */
 	LUAJIT_TEXT_BYTES, /* where GCstr has its length */
 };
 

@@ -142,7 +142,7 @@ bool lua_file_read(const struct elf_image *im, struct runtime_file *ret)
 	return true;
 }
 
-bool luajit_file_read(const struct elf_image *im, struct runtime_file *ret)
+bool lua_file_read_jit(const struct elf_image *im, struct runtime_file *ret)
 {
 	struct runtime_symbol symbol, call;
 	struct lua_code code;

@@ -85,8 +85,8 @@ const struct runtime_layout *runtime_layout_find(const struct runtime_layout *ta
 /* Does @f tell the way to a thread's state, as far as a file of a runtime can? */
 static inline bool runtime_file_has_threads(const struct runtime_file *f)
 {
-	return f->kind == RUNTIME_FILE_CHAIN &&
-	       (f->state.thread.addr || f->state.thread.place == THREAD_STACK || (f->state.thread.place == THREAD_TLS && f->state.thread.offset));
+	return f->kind == RUNTIME_FILE_CHAIN && (f->state.thread.addr || f->state.thread.place == THREAD_STACK ||
+						 (f->state.thread.place == THREAD_TLS && f->state.thread.offset));
 }
 
 /* A symbol of .dynsym. */
@@ -119,7 +119,7 @@ bool perl_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool hotspot_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool ruby_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool lua_file_read(const struct elf_image *im, struct runtime_file *ret);
-bool luajit_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool lua_file_read_jit(const struct elf_image *im, struct runtime_file *ret);
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 

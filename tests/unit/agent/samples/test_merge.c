@@ -38,6 +38,7 @@ enum {
 #define MARKER(m)      CHAIN_WORD(CHAIN_MARKER, (m)), 0
 #define IN(i)	       MARKER(SP(i) + 8)
 #define AT_LOOP(i)     CHAIN_WORD(CHAIN_LOOP, SP(i) + 8), 0
+#define RESUMED(i)     CHAIN_WORD(CHAIN_COROUTINE, SP(i) + 8), 0
 
 static struct objects *objects;
 static uint32_t ids[FUNCTIONS + 1];
@@ -350,6 +351,31 @@ static void test_told_loops(void **state)
 	assert_int_equal(merged.count, ARRAY_LEN(bodies) + 1);
 }
 
+/* Segments of a coroutine go to frames of the loop inside of the native frame that resumed it: its outer ones, which waited
+ * while it slept, have none, and take none of the state's that resumed it. */
+static void test_coroutines(void **state)
+{
+	(void)state;
+	/* one of the coroutine's is native, and two of the others */
+	MERGE(loops, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(0), F(1, 2), MARKER(0), RESUMED(2), F(2, 3), MARKER(0), F(3, 4),
+	      MARKER(0));
+	check("N0 S0:1 S1:2 N2 S2:3 S3:4 N5 ");
+	assert_int_equal(counts[0].unplaced_segments, 0);
+	assert_int_equal(SCRIPT_OUTCOME_END(merged.outcome), CHAIN_END_ROOT);
+	/* it is native; the innermost frame of the loop is about to begin */
+	MERGE(loops, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(0), RESUMED(4), F(1, 2), MARKER(0));
+	check("N0 L1 N2 S0:1 S1:2 N5 ");
+	/* none is: it is about to run */
+	MERGE(loops, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(0), RESUMED(0), F(1, 2), MARKER(0));
+	check("S0:1 N0 L1 N2 L3 S1:2 N5 ");
+	/* a coroutine that C resumed; nobody knows where */
+	MERGE(loops, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(0), F(1, 2), MARKER(0), RESUMED(9));
+	check("N0 L1 N2 S0:1 S1:2 N5 ");
+	/* what is told of one chain is not the next one's */
+	MERGE(loops, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(0), RESUMED(4), HEAD(CHAIN_END_ROOT), F(1, 2), MARKER(0));
+	check("N0 L1 N2 S0:1 S1:2 N5 ");
+}
+
 /* Which frames are the loop's. */
 static void test_loop_range(void **state)
 {
@@ -456,10 +482,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, destroy)
 	static const struct CMUnitTest tests[] = {
-		TEST(test_markers),	    TEST(test_unplaced), TEST(test_cut),    TEST(test_unknown_sps),
-		TEST(test_unknown_objects), TEST(test_chains),	 TEST(test_loops),  TEST(test_loop_range),
-		TEST(test_mixed),	    TEST(test_nonsense), TEST(test_limits), cmocka_unit_test(test_frames),
-		TEST(test_told_loops),
+		TEST(test_markers),	    TEST(test_unplaced),   TEST(test_cut),    TEST(test_unknown_sps),
+		TEST(test_unknown_objects), TEST(test_chains),	   TEST(test_loops),  TEST(test_loop_range),
+		TEST(test_mixed),	    TEST(test_nonsense),   TEST(test_limits), cmocka_unit_test(test_frames),
+		TEST(test_told_loops),	    TEST(test_coroutines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,8 +38,8 @@ static struct runtime_file read_file(const char *path)
 }
 
 #ifdef __x86_64__
-/* What is looked at of Lua: the way from lua_call() to the loop, which is the largest function, or, of LuaJIT, to the middle of
- * one large piece. */
+/* What is looked at of Lua: the way from lua_call() to the loop, which is the largest function, or, of LuaJIT, to the middle
+ * of one large piece. */
 static const char source[] =
 	"#define API __attribute__((visibility(\"default\")))\n"
 	"#define OWN __attribute__((noinline, visibility(\"hidden\")))\n"
@@ -157,9 +157,12 @@ static void test_installed(void **state)
 		const char *path;
 		uint32_t id, version;
 	} cases[] = {
-		{ "/usr/bin/lua5.1", RUNTIME_LUA, 0x0501 },	   { "/usr/bin/lua5.2", RUNTIME_LUA, 0x0502 },
-		{ "/usr/bin/lua5.3", RUNTIME_LUA, 0x0503 },	   { "/usr/bin/lua5.4", RUNTIME_LUA, 0x0504 },
-		{ "/usr/bin/luajit", RUNTIME_LUAJIT, 0x0201 },	   { "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2", RUNTIME_LUAJIT, 0x0201 },
+		{ "/usr/bin/lua5.1", RUNTIME_LUA, 0x0501 },
+		{ "/usr/bin/lua5.2", RUNTIME_LUA, 0x0502 },
+		{ "/usr/bin/lua5.3", RUNTIME_LUA, 0x0503 },
+		{ "/usr/bin/lua5.4", RUNTIME_LUA, 0x0504 },
+		{ "/usr/bin/luajit", RUNTIME_LUAJIT, 0x0201 },
+		{ "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2", RUNTIME_LUAJIT, 0x0201 },
 		{ "/usr/lib/x86_64-linux-gnu/liblua5.4.so.0", RUNTIME_LUA, 0x0504 },
 	};
 	const char *files = getenv("LUA_FILES");
