@@ -99,10 +99,10 @@ static void put_line(struct buf *pairs, uint32_t i, uint32_t line, uint32_t *las
 	*last = line;
 }
 
-/* The parts @first and the one behind it, which are neighbours, are one table. */
+/* The parts @first and the one behind it, which are neighbours, are one table, unless the first could not be read. */
 static uint32_t table_bytes(const struct object_record *r, int first)
 {
-	return (uint32_t)r->part_bytes[first] + r->part_bytes[first + 1];
+	return r->is_cut >> first & 1 ? 0 : (uint32_t)r->part_bytes[first] + r->part_bytes[first + 1];
 }
 
 static uint32_t word_of(const uint8_t *bytes, uint32_t i)

@@ -335,19 +335,19 @@ static __always_inline void put_part(struct chain *c, __u32 part, __u64 addr, __
 	*own(c, LUA_AT_PUT) = object_part(c, part, *own(c, LUA_AT_PUT), addr, bytes, max);
 }
 
-/* Adds the table of lines. */
+/* Adds the table of lines, as much of it as there is room for. */
 static __always_inline void put_lines(struct chain *c)
 {
+	bool is_marked = chain_offset(c, LUA_MARKS);
 	__u64 at = proto_word(c, LUA_LINES), bytes = proto_half(c, LUA_LINES_COUNT);
+	__u64 most = is_marked ? LUA_MORE_BESIDE_MARKS : LUA_MORE_BYTES;
 
-	if (!chain_offset(c, LUA_MARKS))
+	if (!is_marked)
 		bytes *= 4;
 	put_part(c, LUA_PART_LINES, at, bytes < LUA_LINES_BYTES ? bytes : LUA_LINES_BYTES, LUA_LINES_MAX);
-	if (bytes > LUA_LINES_BYTES)
-		put_part(c, LUA_PART_MORE, at + LUA_LINES_BYTES,
-			 bytes - LUA_LINES_BYTES < LUA_LINES_BYTES - 512 ? bytes - LUA_LINES_BYTES : LUA_LINES_BYTES - 512,
-			 LUA_LINES_MAX);
-	if (chain_offset(c, LUA_MARKS))
+	bytes = bytes > LUA_LINES_BYTES ? bytes - LUA_LINES_BYTES : 0;
+	put_part(c, LUA_PART_MORE, at + LUA_LINES_BYTES, bytes < most ? bytes : most, LUA_LINES_MAX);
+	if (is_marked)
 		put_part(c, LUA_PART_MARKS, proto_word(c, LUA_MARKS), (__u64)proto_half(c, LUA_MARKS_COUNT) * 8,
 			 LUA_MARKS_MAX);
 }

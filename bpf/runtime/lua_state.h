@@ -6,6 +6,8 @@
 #ifndef HEARTH_BPF_RUNTIME_LUA_STATE_H
 #define HEARTH_BPF_RUNTIME_LUA_STATE_H
 
+#include "bpf/event.h"
+
 /* chain_state.data */
 enum lua_data {
 	LUA_LOOP,     /* address of the loop's code, luaV_execute() ... */
@@ -82,6 +84,11 @@ enum {
  */
 enum { LUA_PART_SOURCE, LUA_PART_LINES, LUA_PART_MORE, LUA_PART_MARKS };
 enum { LUA_SOURCE_BYTES = 511, LUA_LINES_BYTES = 4092, LUA_LINES_MAX = 4095, LUA_MARKS_MAX = 1023 };
+/* What is left for more lines in an object's OBJECT_DATA_BYTES, in whole instructions. */
+enum { LUA_MORE_BYTES = 3584, LUA_MORE_BESIDE_MARKS = 2560 };
+_Static_assert(LUA_SOURCE_BYTES + LUA_LINES_BYTES + LUA_MORE_BYTES < OBJECT_DATA_BYTES &&
+		       LUA_SOURCE_BYTES + LUA_LINES_BYTES + LUA_MORE_BESIDE_MARKS + LUA_MARKS_MAX < OBJECT_DATA_BYTES,
+	       "a record's length has no more bits");
 
 /* part_state */
 enum {

@@ -315,18 +315,15 @@ static __always_inline void put_part(struct chain *c, __u32 part, __u64 addr, __
 	*own(c, LUAJIT_AT_PUT) = object_part(c, part, *own(c, LUAJIT_AT_PUT), addr, bytes, max);
 }
 
+/* Adds the table of lines, as much of it as there is room for; none where it was stripped. */
 static __always_inline void put_lines(struct chain *c)
 {
-	__u64 at = proto_word(c, LUAJIT_PROTO_LINES), bytes = lines_bytes(c);
+	__u64 at = proto_word(c, LUAJIT_PROTO_LINES), bytes = at ? lines_bytes(c) : 0;
 
-	if (!at) /* it was stripped */
-		return;
 	put_part(c, LUAJIT_PART_LINES, at, bytes < LUAJIT_LINES_BYTES ? bytes : LUAJIT_LINES_BYTES, LUAJIT_LINES_MAX);
-	if (bytes <= LUAJIT_LINES_BYTES)
-		return;
-	bytes -= LUAJIT_LINES_BYTES;
-	put_part(c, LUAJIT_PART_MORE, at + LUAJIT_LINES_BYTES,
-		 bytes < LUAJIT_LINES_BYTES - 512 ? bytes : LUAJIT_LINES_BYTES - 512, LUAJIT_LINES_MAX);
+	bytes = bytes > LUAJIT_LINES_BYTES ? bytes - LUAJIT_LINES_BYTES : 0;
+	put_part(c, LUAJIT_PART_MORE, at + LUAJIT_LINES_BYTES, bytes < LUAJIT_MORE_BYTES ? bytes : LUAJIT_MORE_BYTES,
+		 LUAJIT_LINES_MAX);
 }
 
 /* Copies the function @proto, unless it was sent before; AT_CHECK is set. 1: there is none. */

@@ -72,7 +72,7 @@ enum {
  * one for each instruction but the first, of one, two or four bytes by how many lines the function has.
  */
 enum { LUAJIT_PART_CHUNK, LUAJIT_PART_LINES, LUAJIT_PART_MORE };
-enum { LUAJIT_CHUNK_BYTES = 511, LUAJIT_LINES_BYTES = 4092, LUAJIT_LINES_MAX = 4095 };
+enum { LUAJIT_CHUNK_BYTES = 511, LUAJIT_LINES_BYTES = 4092, LUAJIT_LINES_MAX = 4095, LUAJIT_MORE_BYTES = 3584 };
 
 /* part_state */
 enum {

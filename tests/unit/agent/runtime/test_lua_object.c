@@ -25,11 +25,12 @@ struct made {
 	uint32_t line, count, lines; /* instructions; lines, of LuaJIT */
 	const void *part[3];	     /* lines, more of them, marks */
 	uint16_t bytes[3];
+	uint8_t cut; /* bits of parts that could not be read */
 };
 
 static void make(uint32_t runtime, const struct made *m, struct buf *out)
 {
-	struct object_record r = { .addr = 0x7f0000002000, .runtime = runtime };
+	struct object_record r = { .addr = 0x7f0000002000, .runtime = runtime, .is_cut = m->cut };
 
 	r.part_state[LUA_HAS_LINE] = m->line;
 	r.part_state[LUA_HAS_COUNT] = m->count;
@@ -112,14 +113,16 @@ static void test_names(void **state)
 static void test_plain_lines(void **state)
 {
 	static const uint32_t lines[] = { 12, 12, 13, 12, 70000 };
-	const struct made whole = { "@f", 12, 5, 0, { lines }, { sizeof(lines) } };
-	const struct made parts = { "@f", 12, 5, 0, { lines, lines + 2 }, { 8, 12 } };
-	const struct made cut = { "@f", 12, 5, 0, { lines }, { 12 } };
+	const struct made whole = { "@f", 12, 5, 0, { lines }, { sizeof(lines) }, 0 };
+	const struct made parts = { "@f", 12, 5, 0, { lines, lines + 2 }, { 8, 12 }, 0 };
+	const struct made cut = { "@f", 12, 5, 0, { lines }, { 12 }, 0 };
+	const struct made hole = { "@f", 12, 5, 0, { NULL, lines }, { 0, 12 }, 1 << LUA_PART_LINES };
 
 	(void)state;
 	expect(&plain, &whole, "function f:12", "f", lines, 5);
 	expect(&plain, &parts, "function f:12", "f", lines, 5);
 	expect(&plain, &cut, "function f:12", "f", lines, 3);
+	expect(&plain, &hole, "function f:12", "f", lines, 0);
 }
 
 /* 5.4: differences, and marks where these do not fit. */
@@ -128,9 +131,9 @@ static void test_differences(void **state)
 	static const int8_t differences[] = { 0, 1, 0, -1, -128, 2 };
 	static const int32_t marks[] = { 4, 500 };
 	static const uint32_t lines[] = { 12, 13, 13, 12, 500, 502 };
-	const struct made whole = { "@f", 12, 6, 0, { differences, NULL, marks }, { 6, 0, 8 } };
-	const struct made parts = { "@f", 12, 6, 0, { differences, differences + 4, marks }, { 4, 2, 8 } };
-	const struct made unmarked = { "@f", 12, 6, 0, { differences }, { 6 } };
+	const struct made whole = { "@f", 12, 6, 0, { differences, NULL, marks }, { 6, 0, 8 }, 0 };
+	const struct made parts = { "@f", 12, 6, 0, { differences, differences + 4, marks }, { 4, 2, 8 }, 0 };
+	const struct made unmarked = { "@f", 12, 6, 0, { differences }, { 6 }, 0 };
 
 	(void)state;
 	expect(&marked, &whole, "function f:12", "f", lines, 6);
@@ -147,9 +150,9 @@ static void test_luajit_lines(void **state)
 	static const uint32_t words[] = { 1, 1, 100000 };
 	static const uint32_t of_bytes[] = { 12, 13, 13, 212 }, of_halves[] = { 12, 13, 13, 40012 },
 			      of_words[] = { 12, 13, 13, 100012 };
-	const struct made small = { "@f", 12, 4, 255, { bytes, bytes + 1 }, { 1, 2 } };
-	const struct made middle = { "@f", 12, 4, 256, { halves }, { 6 } };
-	const struct made large = { "@f", 12, 4, 65536, { words }, { 12 } };
+	const struct made small = { "@f", 12, 4, 255, { bytes, bytes + 1 }, { 1, 2 }, 0 };
+	const struct made middle = { "@f", 12, 4, 256, { halves }, { 6 }, 0 };
+	const struct made large = { "@f", 12, 4, 65536, { words }, { 12 }, 0 };
 
 	(void)state;
 	expect(&jit, &small, "function f:12", "f", of_bytes, 4);
