@@ -14,7 +14,7 @@
 #include "bpf/runtime/lua_state.h"
 
 enum {
-	SCAN_WORDS = 8,			      /* a step */
+	SCAN_WORDS = 4,			      /* a step */
 	SCAN_BYTES = 16 << 10,		      /* of the stack, in which the loop must have a frame */
 	FRAME_BYTES = 512,		      /* behind the place where the loop goes on: its frame */
 	PARENT_BYTES = 1024,		      /* behind the outermost jump of a coroutine: the frames that have resumed it */
@@ -23,8 +23,9 @@ enum {
 };
 
 enum lua_phase {
-	PHASE_LOOP,   /* looks for a frame of the loop on the stack */
-	PHASE_REGS,   /* for the state that runs in registers */
+	PHASE_LOOP, /* looks for a frame of the loop on the stack */
+	PHASE_REGS, /* for the state that runs in registers */
+	PHASE_MORE_REGS,
 	PHASE_STATE,  /* and on the stack */
 	PHASE_FRAMES, /* goes through its calls */
 	PHASE_JUMPS,  /* through its jumps, to the outermost */
@@ -51,6 +52,8 @@ enum lua_work {
 	LUA_AT_BEGINS, /* it began a loop itself */
 	LUA_AT_CHECK,  /* of the function that was told */
 	LUA_AT_PUT,    /* bytes of the object in the making */
+	LUA_AT_TEXT,   /* where a text has its characters ... */
+	LUA_AT_LENGTH, /* ... and how many */
 	LUA_AT_WORDS,  /* whatever is read */
 };
 
@@ -115,20 +118,16 @@ static __always_inline void consider(struct chain *c, __u64 word)
 	*own(c, LUA_AT_JUMP) = jump;
 }
 
-/* The registers that a function of Lua may keep its state in, and room. */
-static __always_inline void take_registers(struct chain *c)
+/* The registers that a function of Lua may keep its state in (DWARF's numbers: rbx, rbp, rdi; r12 to r15). */
+static __always_inline void take_registers(struct chain *c, bool is_first)
 {
 	const __u64 *regs = c->scratch->regs.regs;
 	__u64 *words = own(c, LUA_AT_WORDS);
 
-	words[0] = regs[3]; /* rbx */
-	words[1] = regs[5]; /* rdi */
-	words[2] = regs[6]; /* rbp */
-	words[3] = regs[12];
-	words[4] = regs[13];
-	words[5] = regs[14];
-	words[6] = regs[15];
-	words[7] = 0;
+	words[0] = regs[is_first ? 3 : 12];
+	words[1] = regs[is_first ? 6 : 13];
+	words[2] = regs[is_first ? 5 : 14];
+	words[3] = regs[is_first ? 3 : 15];
 }
 
 /* Goes to the innermost call of the state that was found. 1, with the end set: it makes no sense. */
@@ -181,7 +180,7 @@ static __always_inline int loop_step(struct chain *c)
 	c->work->end = CHAIN_END_NO_THREAD;
 	if (!words)
 		return 1;
-#pragma GCC unroll 8
+#pragma GCC unroll 4
 	for (int i = 0; i < SCAN_WORDS; i++)
 		is_found |= is_in_loop(c, words[i]);
 	c->work->segment += SCAN_WORDS * 8;
@@ -197,8 +196,8 @@ static __always_inline int take_words(struct chain *c)
 {
 	const __u64 *words;
 
-	if (*own(c, LUA_AT_PHASE) == PHASE_REGS) {
-		take_registers(c);
+	if (*own(c, LUA_AT_PHASE) <= PHASE_MORE_REGS) {
+		take_registers(c, *own(c, LUA_AT_PHASE) == PHASE_REGS);
 		return 0;
 	}
 	words = read_stack(c);
@@ -224,6 +223,10 @@ static __always_inline int state_step(struct chain *c)
 		consider(c, own(c, LUA_AT_WORDS)[i]);
 	}
 	if (*own(c, LUA_AT_PHASE) == PHASE_REGS) {
+		*own(c, LUA_AT_PHASE) = PHASE_MORE_REGS;
+		return 0;
+	}
+	if (*own(c, LUA_AT_PHASE) == PHASE_MORE_REGS) {
 		if (*own(c, LUA_AT_FOUND) && is_in_loop(c, c->scratch->regs.regs[REG_PC]))
 			return enter_state(c);
 		look_at(c, PHASE_STATE, stack_pointer(c), *own(c, LUA_AT_END));
@@ -288,46 +291,44 @@ static __always_inline int read_proto(struct chain *c, __u64 at)
 	       words[LUA_TAG] != chain_offset(c, LUA_PROTO_TYPE);
 }
 
-/* Where the text @value has its characters, and how many. 0, or 1: there is none. */
-static __always_inline int find_text(struct chain *c, __u64 value, __u64 *at, __u64 *len)
+/* Notes where the text @value has its characters, and how many; 0: there is none. */
+static __always_inline void find_text(struct chain *c, __u64 value)
 {
-	__u64 head, offset = chain_offset(c, LUA_TEXT_SHORT);
-	__u8 bytes;
+	__u64 head = 0, len = 0, offset = chain_offset(c, LUA_TEXT_SHORT);
+	bool is_short;
 
-	if (!is_address(value) || read_word(value + LUA_TAG, &head) || (head & 15) != LUA_TAG_TEXT_SHORT)
-		return 1;
-	*at = value + LUA_TEXT;
-	if (!offset || (__u8)head != LUA_TAG_TEXT_SHORT)
-		return read_word(value + chain_offset(c, LUA_TEXT_LONG), len);
-	if (bpf_probe_read_user(&bytes, 1, (void *)(value + offset)))
-		return 1;
-	*len = bytes;
-	return 0;
+	if (is_address(value))
+		(void)read_word(value + LUA_TAG, &head);
+	is_short = offset && (__u8)head == LUA_TAG_TEXT_SHORT;
+	if ((head & 15) == LUA_TAG_TEXT_SHORT)
+		(void)read_word(value + (is_short ? offset : chain_offset(c, LUA_TEXT_LONG)), &len);
+	*own(c, LUA_AT_TEXT) = value + LUA_TEXT;
+	*own(c, LUA_AT_LENGTH) = is_short ? (__u8)len : len;
+	barrier();
 }
 
 /*
  * What tells the function that was read from others that have been, or will be, in the same memory: where its parts are, its
  * lines, the beginning of the text that it is from, and some of its instructions' lines.
  */
-static __always_inline __u32 check_proto(struct chain *c)
+static __always_inline void check_proto(struct chain *c)
 {
-	enum { TEXT_WORDS = 8, LINE_WORDS = 2 };
-	__u64 sum = 0, at, len, lines = proto_word(c, LUA_LINES), text[TEXT_WORDS] = { 0 };
+	enum { TEXT_WORDS = 8, LINE_BYTES = 16 };
+	__u64 sum = 0, bytes, len = *own(c, LUA_AT_LENGTH), lines = proto_word(c, LUA_LINES),
+	      text[TEXT_WORDS + 2 * LINE_BYTES / 8] = { 0 };
 
 	sum = mix(mix(mix(sum, proto_word(c, LUA_CODE)), proto_word(c, LUA_SOURCE)), lines);
-	sum = mix(mix(sum, proto_half(c, LUA_CODE_COUNT)), proto_word(c, LUA_LINE));
-	if (!find_text(c, proto_word(c, LUA_SOURCE), &at, &len)) {
-		sum = mix(sum, len);
-		(void)bpf_probe_read_user(text, masked(len < sizeof(text) - 1 ? len : sizeof(text) - 1, sizeof(text) - 1),
-					  (void *)at);
-#pragma GCC unroll 8
-		for (int i = 0; i < TEXT_WORDS; i++)
-			sum = mix(sum, text[i]);
-	}
-	text[0] = text[1] = 0;
-	if (proto_half(c, LUA_LINES_COUNT) >= 16)
-		(void)bpf_probe_read_user(text, LINE_WORDS * 8, (void *)lines);
-	return mix(mix(sum, text[0]), text[1]) >> 32;
+	sum = mix(mix(mix(sum, proto_half(c, LUA_CODE_COUNT)), proto_word(c, LUA_LINE)), len);
+	len = len < TEXT_WORDS * 8 - 1 ? len : TEXT_WORDS * 8 - 1;
+	(void)bpf_probe_read_user(text, masked(len, TEXT_WORDS * 8 - 1), (void *)*own(c, LUA_AT_TEXT));
+	bytes = (__u64)proto_half(c, LUA_LINES_COUNT) * (chain_offset(c, LUA_MARKS) ? 1 : 4);
+	bytes = bytes < LINE_BYTES ? bytes : LINE_BYTES;
+	(void)bpf_probe_read_user(text + TEXT_WORDS, masked(bytes, 2 * LINE_BYTES - 1), (void *)lines);
+#pragma GCC unroll 10
+	for (int i = 0; i < TEXT_WORDS + LINE_BYTES / 8; i++)
+		sum = mix(sum, text[i]);
+	*own(c, LUA_AT_CHECK) = sum >> 32;
+	barrier();
 }
 
 static __always_inline void put_part(struct chain *c, __u32 part, __u64 addr, __u64 bytes, const __u64 max)
@@ -357,8 +358,6 @@ static __always_inline int tell_proto(struct chain *c, __u64 proto, __u64 witnes
 {
 	struct sent_object *sent = find_sent(c, proto);
 	struct object_record *o = &c->work->object;
-	__u64 at, len;
-	__u32 check;
 
 	if (!sent)
 		return 1;
@@ -367,19 +366,18 @@ static __always_inline int tell_proto(struct chain *c, __u64 proto, __u64 witnes
 		return 0;
 	if (read_proto(c, proto))
 		return 1;
-	check = check_proto(c);
-	*own(c, LUA_AT_CHECK) = check;
-	if (is_sent(c, sent, proto, witness, check) || !has_object_tokens(c))
+	find_text(c, proto_word(c, LUA_SOURCE));
+	check_proto(c);
+	if (is_sent(c, sent, proto, witness, *own(c, LUA_AT_CHECK)) || !has_object_tokens(c))
 		return 0;
 	object_begin(c, proto);
 	*own(c, LUA_AT_PUT) = 0;
-	if (!find_text(c, proto_word(c, LUA_SOURCE), &at, &len))
-		put_part(c, LUA_PART_SOURCE, at, len, LUA_SOURCE_BYTES);
+	put_part(c, LUA_PART_SOURCE, *own(c, LUA_AT_TEXT), *own(c, LUA_AT_LENGTH), LUA_SOURCE_BYTES);
 	o->part_state[LUA_HAS_LINE] = proto_half(c, LUA_LINE);
 	o->part_state[LUA_HAS_COUNT] = proto_half(c, LUA_CODE_COUNT);
 	o->part_state[LUA_HAS_CODE] = (__u32)proto_word(c, LUA_CODE);
 	put_lines(c);
-	object_send(c, sent, witness, RUNTIME_LUA, check, *own(c, LUA_AT_PUT));
+	object_send(c, sent, witness, RUNTIME_LUA, *own(c, LUA_AT_CHECK), *own(c, LUA_AT_PUT));
 	return 0;
 }
 
@@ -400,9 +398,9 @@ static __always_inline void find_pc(struct chain *c, __u64 proto)
 	    bpf_probe_read_user(&count, sizeof(count), (void *)(proto + chain_offset(c, LUA_CODE_COUNT))))
 		return;
 	bytes = (__u64)count * 4;
+#pragma GCC unroll 16
 	for (int i = 3; i < 16; i++) {
-		barrier();
-		if (PC_REGS >> i & chain_offset(c, LUA_HAS_PC) && regs[i] - code - 4 <= bytes && !(regs[i] & 3))
+		if (PC_REGS >> i & 1 && (regs[i] - code - 4 | (regs[i] & 3) << 62) <= bytes && chain_offset(c, LUA_HAS_PC))
 			*own(c, LUA_AT_PC) = regs[i];
 	}
 	barrier();

@@ -18,7 +18,7 @@
 enum { REG_BASE = 1, REG_PLACE = 3 };
 
 enum {
-	SCAN_WORDS = 8,		/* a step */
+	SCAN_WORDS = 4,		/* a step */
 	SCAN_BYTES = 16 << 10,	/* of the stack, in which the virtual machine must have a frame */
 	PARENT_BYTES = 1024,	/* behind the outermost frame of a coroutine */
 	STACK_BYTES = 64 << 20, /* a native stack is not larger */
