@@ -413,6 +413,47 @@ static void test_unheard_mapping(void **state)
 	assert_int_equal(munmap(code, 2 * 4096), 0);
 }
 
+/* Walks from @pc and @sp; the kernel found the frame of a virtual machine, whose code begins at hand_frame, at 0x7000. */
+static const struct late_result *walk_near_vm(uint64_t pc, uint64_t sp, bool has_made_code)
+{
+	static uint64_t words[1];
+
+	take(capture);
+	words[0] = (uintptr_t)walk_near_vm + 8; /* hand_frame's caller, where it begins */
+	capture->regs.regs[REG_PC] = pc;
+	capture->regs.regs[REG_SP] = sp;
+	capture->regs.sched = (struct unwind_sched){
+		.pc = (uintptr_t)hand_frame, .fp = (uintptr_t)hand_frame + 16, .sp = 0x7000, .lr = has_made_code
+	};
+	capture->area = (struct stack_area){ 0x7000, sizeof(words), (const uint8_t *)words };
+	return late_walk(late, processes_find(processes, (uint32_t)getpid()), &capture->sample);
+}
+
+/* Code without rules in the frame of a virtual machine: its own, and what it made, which that frame stands for. */
+static void test_vm_frame(void **state)
+{
+	char *made = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uint64_t vm = (uintptr_t)hand_frame, caller = (uintptr_t)walk_near_vm + 8;
+	const struct late_result *result;
+
+	(void)state;
+	assert_true(made != MAP_FAILED);
+	result = walk_near_vm(vm, 0x7000 - 8, false);
+	assert_int_equal(result->count, 2);
+	assert_int_equal(result->frames[0], vm | FRAME_EXACT);
+	assert_int_equal(result->frames[1], caller);
+	result = walk_near_vm((uintptr_t)made, 0x7000 - 16, true);
+	assert_int_equal(result->count, 2);
+	assert_int_equal(result->frames[0], vm + 1);
+	assert_int_equal(result->frames[1], caller);
+	/* other made code, other code, too far away */
+	result = walk_near_vm((uintptr_t)made, 0x7000 - 16, false);
+	assert_int_equal(result->frames[0], (uintptr_t)made | FRAME_EXACT);
+	assert_int_equal(walk_near_vm(vm + 1, 0x7000 - VM_FRAME_BELOW_BYTES - 8, true)->end, END_BAD_MEMORY);
+	assert_int_equal(walk_near_vm((uintptr_t)made, 0x7000, true)->frames[0], (uintptr_t)made | FRAME_EXACT);
+	assert_int_equal(munmap(made, 4096), 0);
+}
+
 /* In the page fault that grows the stack: nothing at sp could be copied, and the frame is found from rbx. */
 static void test_untouched_page(void **state)
 {
@@ -520,6 +561,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
 		cmocka_unit_test_setup_teardown(test_hand_made_end, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unheard_mapping, make, destroy),
+		cmocka_unit_test_setup_teardown(test_vm_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_untouched_page, make, destroy),
 		cmocka_unit_test_setup_teardown(test_short_copy, make, destroy),
 		cmocka_unit_test_setup_teardown(test_copy_with_a_gap, make, destroy),
