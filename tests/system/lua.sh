@@ -18,7 +18,7 @@ expected() {
 	[ "$others" = 0 ] || fail "$1: $(grep "torn.lua:$1" folded | grep -vE ";lua_callk;$2(;| [0-9]+$)" | head -3)"
 }
 
-start torn.out ./torn_lua # its file is read while it runs, so that the first way of the next is seen on a busy machine
+start torn.out ./torn_lua 60 # its file is read while it runs, so that the first way of the next is seen on a busy machine
 callers="main chunk torn.lua;function torn.lua:6"
 for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086 # there may be none

@@ -102,8 +102,8 @@ int main(int argc, char **argv)
 	double seconds = argc > 1 ? atof(argv[1]) : 0.2;
 	void *volatile jump[4] = { 0 };
 
-	for (enum way way = 0; way < WAYS; way++) {
-		make(way, (const void *)jump);
+	for (int i = 0; i <= WAYS; i++) { /* the first way once more, when it is surely known what this program is */
+		make((enum way)(i % WAYS), (const void *)jump);
 		lua_callk(vm.state, seconds);
 	}
 	return jump[0] != NULL;
