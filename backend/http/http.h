@@ -241,8 +241,4 @@ const char *cors_origin(const struct request *r);
 bool cors_is_preflight(const struct request *r, const char *method);
 bool cors_add_headers(const struct request *r, struct MHD_Response *response);
 
-/* listen.c: a listening socket for "host:port"; fills *@port_ret with the port it has. The socket or -errno with @err
- * filled. */
-int listen_on(const char *address, uint16_t *port_ret, struct server_error *err);
-
 #endif

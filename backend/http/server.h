@@ -52,6 +52,10 @@ struct server_error {
 	char message[256];
 };
 
+/* A listening socket for "host:port", or the one that was handed over for it (base/handed.h); *@port_ret is the port that it
+ * has. The socket, or -errno with @err filled. */
+int listen_on(const char *address, uint16_t *port_ret, struct server_error *err);
+
 /* Listens. @ingest takes what is received (borrowed, as is @metrics). 0 or -errno with @err filled. */
 int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct ingest *ingest,
 	       struct server **ret, struct server_error *err);
