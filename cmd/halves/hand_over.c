@@ -175,12 +175,21 @@ static void hand_state(struct handed_over *h, const char *folder)
 		(void)setenv("STATE_DIRECTORY", name, 1);
 }
 
+/* Words that are no folder's are the store's to refuse, or to keep in memory. */
+static bool is_folder_name(const char *place)
+{
+	const char *is = strchr(place, '=');
+
+	return strcmp(place, ":memory:") != 0 && !store_is_clickhouse(place) &&
+	       !(is && sinks_has_type(place, (size_t)(is - place)));
+}
+
 static void hand_store(struct handed_over *h, struct config *config, bool keeps, const char *default_folder)
 {
 	const char *given = store_given(config), *name = given ? given : default_folder;
 	int err;
 
-	if (!name || !strcmp(name, ":memory:"))
+	if (!name || !is_folder_name(name))
 		return;
 	if (!given && !keeps && !config->store) /* ClickHouse keeps symbols that were sent there */
 		return;
@@ -226,7 +235,7 @@ void hand_over(struct share *share, bool keeps, struct handed_over *ret)
 	char *default_folder = store_default_folder(&folder) ? NULL : strdup(buf_text(&folder));
 
 	*ret = (struct handed_over){ 0 };
-	ret->owner = owner_for(given && strcmp(given, ":memory:") != 0 ? given : default_folder);
+	ret->owner = owner_for(given && is_folder_name(given) ? given : default_folder);
 	hand_store(ret, config, keeps, default_folder);
 	if (config->spool) {
 		const char *name = config->spool;
