@@ -41,9 +41,15 @@ struct path_beneath {
 } __attribute__((packed));
 
 static const char *const system_paths[] = {
-	"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/gnu", "/run/systemd/resolve",
-	"/run/resolvconf", "/run/NetworkManager", "/run/nscd", "/var/lib/ca-certificates", "/sys/devices/system/cpu",
-	"/proc/self", "/proc/net", "/dev/urandom", "/dev/random", NULL
+	/* libraries, debug files */
+	"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/gnu", "/etc/ld.so.cache", "/etc/alternatives",
+	/* names of hosts and users, certificates, the time zone */
+	"/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services",
+	"/etc/protocols", "/etc/passwd", "/etc/group", "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/crypto-policies",
+	"/etc/gnutls", "/etc/localtime", "/etc/timezone", "/etc/machine-id", "/run/systemd/resolve", "/run/resolvconf",
+	"/run/NetworkManager", "/run/nscd", "/var/lib/ca-certificates",
+	/* itself, and the machine */
+	"/sys/devices/system/cpu", "/proc/self", "/proc/net", "/dev/urandom", "/dev/random", NULL
 };
 
 static int allow(int rules, int fd, uint64_t rights)
