@@ -32,7 +32,7 @@ struct series {
 
 struct family {
 	const char *name, *help, *type;
-	bool in_ns; /* values are nanoseconds, and written in seconds */
+	bool in_ns;  /* values are nanoseconds, and written in seconds */
 	char *owned; /* the memory of @name and @help where they are copies */
 	struct series *first, **last;
 };

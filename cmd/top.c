@@ -35,10 +35,10 @@ struct live {
 	struct session session;
 	struct config config; /* the user's, with what is different here */
 	bool has_keys;
-	bool keeps;	      /* in a store, which a page shows */
-	struct sink *summary; /* the session's, or a part of it */
+	bool keeps;	       /* in a store, which a page shows */
+	struct sink *summary;  /* the session's, or a part of it */
 	struct halves *halves; /* NULL: the backend is in this process */
-	struct page *page;    /* NULL: none, or the other half's */
+	struct page *page;     /* NULL: none, or the other half's */
 	/* of the line above the table */
 	uint64_t last_ns, last_taken;
 	double per_second;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One session without an agent. Its main thread reads the channel; the page has a thread of its own, and so have the sinks.
- * Profiles are acknowledged when the store has committed them, from the store's thread; without a store when the senders have
- * taken them. What senders hold in memory dies with this process, and is not acknowledged by anybody.
+ * One session without an agent. The main thread reads the channel; the page has a thread of its own, and so have the sinks.
+ * Profiles are acknowledged when the store has committed them, from the store's thread; without a store when the senders
+ * have taken them. Requests that senders hold in memory die with this process: no collector has acknowledged them.
  */
 #include "cmd/halves/backend_half.h"
 
@@ -191,8 +191,7 @@ static void take_state(struct half *h)
 	if (h->message.body.len != sizeof(state))
 		return;
 	memcpy(&state, h->message.body.data, sizeof(state));
-	usage_set_other(&(struct usage){
-		.cpu_ns = state.cpu_ns, .resident_bytes = state.resident_bytes, .pid = state.pid });
+	usage_set_other(&(struct usage){ .cpu_ns = state.cpu_ns, .resident_bytes = state.resident_bytes, .pid = state.pid });
 	log_set_level((enum log_level)state.log_level);
 	if (h->is_held != state.holds_log)
 		log_hold(state.holds_log);
@@ -392,12 +391,13 @@ static int say_ready(const struct half *h, int status)
 	uint16_t ports[3];
 
 	page_ports(h->page, ports);
-	return wire_send_note(h->task->sock,
-			      &(struct wire_note){ .kind = NOTE_READY,
-						   .status = status,
-						   .values = { ports[0], ports[1],
-							       ports[2] | (h->session.sink || h->senders ? READY_KEEPS : 0) } },
-			      -1);
+	return wire_send_note(
+		h->task->sock,
+		&(struct wire_note){
+			.kind = NOTE_READY,
+			.status = status,
+			.values = { ports[0], ports[1], ports[2] | (h->session.sink || h->senders ? READY_KEEPS : 0) } },
+		-1);
 }
 
 void backend_half(const struct backend_task *task)
@@ -415,7 +415,8 @@ void backend_half(const struct backend_task *task)
 		quit(&h, BACKEND_FAILED);
 	is_needed = h.session.sink || h.senders || h.page;
 	if (!status && is_needed)
-		(void)wire_send_note(task->sock, &(struct wire_note){ .kind = NOTE_HELLO, .number = (uint64_t)getpid() }, -1);
+		(void)wire_send_note(task->sock, &(struct wire_note){ .kind = NOTE_HELLO, .number = (uint64_t)getpid() },
+				     -1);
 	(void)say_ready(&h, status);
 	if (status || !is_needed)
 		quit(&h, BACKEND_REFUSED);

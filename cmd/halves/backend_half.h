@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend's process: gives up what it may do, opens store, page and senders, and serves the channel until the agent ends. */
+/* The backend's process: gives up what it may do, opens store, page and senders, and serves the channel until the agent
+ * ends. */
 #ifndef HEARTH_CMD_HALVES_BACKEND_HALF_H
 #define HEARTH_CMD_HALVES_BACKEND_HALF_H
 

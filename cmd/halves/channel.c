@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages wait in two lists: profiles, at most so many bytes of them, and all else, which goes first. Few profiles are under
- * way at a time; each stays until its acknowledgement, so that another backend gets it when this one dies. The oldest go when
- * there is no room, and are counted.
+ * Messages wait in two lists: profiles, at most so many bytes of them, and all else, which goes first. Few profiles are
+ * under way at a time; each stays until its acknowledgement, so that another backend gets it when this one dies. The oldest
+ * go when there is no room, and are counted.
  *
  *   consume() ──> [profiles] ──> [under way] ──ack──> gone          ^ a backend that died: back to the front
  *   each second: state, series, messages ──> [others] ──> gone
@@ -27,6 +27,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/usage.h"
+#include "cmd/halves/messages.h"
 #include "proto/otlp/otlp.h"
 #include "symbols/find/debuginfod.h"
 
@@ -41,19 +42,6 @@ enum {
 	LOG_SECONDS = 10,
 };
 
-struct entry {
-	struct entry *next;
-	struct wire_head head;
-	uint64_t samples;
-	size_t sent;
-	struct buf body;
-};
-
-struct list {
-	struct entry *first, **last;
-	size_t bytes;
-};
-
 struct want {
 	uint64_t number; /* 0: free */
 	char id[WIRE_ID_BYTES];
@@ -63,7 +51,7 @@ struct channel {
 	struct sink sink;
 	struct channel_config config;
 	struct loop_watch *watch, *timer;
-	struct list profiles, others, under_way;
+	struct message_list profiles, others, under_way;
 	unsigned under_way_count;
 	uint64_t last_number;
 	bool is_connected, is_lost, waits_for_room, sends_none;
@@ -80,55 +68,6 @@ struct channel {
 	struct metric *bad_notes;
 };
 
-/* --- lists --- */
-
-static void list_init(struct list *l)
-{
-	*l = (struct list){ .last = &l->first };
-}
-
-static void list_put(struct list *l, struct entry *e)
-{
-	e->next = NULL;
-	*l->last = e;
-	l->last = &e->next;
-	l->bytes += e->body.len;
-}
-
-/* Takes out the entry that *@link leads to. */
-static struct entry *list_take(struct list *l, struct entry **link)
-{
-	struct entry *e = *link;
-
-	*link = e->next;
-	if (!e->next)
-		l->last = link;
-	l->bytes -= e->body.len;
-	return e;
-}
-
-static void entry_free(struct entry *e)
-{
-	if (e)
-		buf_fini(&e->body);
-	free(e);
-}
-
-static void list_clear(struct list *l)
-{
-	while (l->first)
-		entry_free(list_take(l, &l->first));
-}
-
-static struct entry *entry_new(enum wire_kind kind, uint64_t number)
-{
-	struct entry *e = calloc(1, sizeof(*e));
-
-	if (e)
-		e->head = (struct wire_head){ .kind = kind, .number = number };
-	return e;
-}
-
 /* --- sending --- */
 
 static void be_lost(struct channel *c)
@@ -143,7 +82,7 @@ static void be_lost(struct channel *c)
 }
 
 /* The entry to send from: one that was begun, others first. NULL: none may go now. */
-static struct list *next_list(struct channel *c)
+static struct message_list *next_list(struct channel *c)
 {
 	if (c->profiles.first && c->profiles.first->sent)
 		return &c->profiles;
@@ -152,27 +91,27 @@ static struct list *next_list(struct channel *c)
 	return c->profiles.first && c->under_way_count < UNDER_WAY ? &c->profiles : NULL;
 }
 
-static void be_sent(struct channel *c, struct list *from)
+static void be_sent(struct channel *c, struct message_list *from)
 {
-	struct entry *e = list_take(from, &from->first);
+	struct message_entry *e = message_list_take(from, &from->first);
 
 	if (from != &c->profiles) {
-		entry_free(e);
+		message_entry_free(e);
 		return;
 	}
 	metric_add(c->sent_samples, e->samples);
-	list_put(&c->under_way, e);
+	message_list_put(&c->under_way, e);
 	c->under_way_count++;
 }
 
 /* Sends as much as goes without waiting. */
 static void pump(struct channel *c)
 {
-	struct list *from;
+	struct message_list *from;
 	ptrdiff_t n = 0;
 
 	while (c->is_connected && (from = next_list(c))) {
-		struct entry *e = from->first;
+		struct message_entry *e = from->first;
 
 		n = wire_send_piece(c->config.sock, &e->head, e->body.data, e->sent);
 		if (n < 0)
@@ -191,32 +130,34 @@ static void pump(struct channel *c)
 }
 
 /* Sends @e, which is taken over, without an acknowledgement. */
-static void say(struct channel *c, struct entry *e)
+static void say(struct channel *c, struct message_entry *e)
 {
 	if (!e)
 		return;
 	if (e->body.failed || !c->is_connected) {
-		entry_free(e);
+		message_entry_free(e);
 		return;
 	}
 	e->head.total_bytes = (uint32_t)e->body.len;
-	list_put(&c->others, e);
+	message_list_put(&c->others, e);
 }
 
 static void say_number(struct channel *c, enum wire_kind kind, uint64_t number)
 {
-	say(c, entry_new(kind, number));
+	say(c, message_entry_new(kind, number));
 }
 
 static void say_state(struct channel *c)
 {
-	struct entry *e = entry_new(WIRE_STATE, 0);
+	struct message_entry *e = message_entry_new(WIRE_STATE, 0);
 	const struct usage u = usage_of_process();
 	const struct wire_state state = {
 		.cpu_ns = u.cpu_ns,
 		.resident_bytes = u.resident_bytes,
 		.pid = u.pid,
-		.log_level = log_is_enabled(LOG_DEBUG) ? LOG_DEBUG : log_is_enabled(LOG_INFO) ? LOG_INFO : LOG_WARN,
+		.log_level = log_is_enabled(LOG_DEBUG)	? LOG_DEBUG
+			     : log_is_enabled(LOG_INFO) ? LOG_INFO
+							: LOG_WARN,
 		.holds_log = c->holds_log,
 	};
 
@@ -228,7 +169,7 @@ static void say_state(struct channel *c)
 static void say_log(struct channel *c)
 {
 	AUTO_FREE struct log_message *messages = calloc(MESSAGES, sizeof(*messages));
-	struct entry *e = entry_new(WIRE_LOG, 0);
+	struct message_entry *e = message_entry_new(WIRE_LOG, 0);
 	size_t count = messages ? log_since(&c->log_count, messages, MESSAGES) : 0;
 
 	if (e && count)
@@ -236,13 +177,13 @@ static void say_log(struct channel *c)
 	if (e && count)
 		say(c, e);
 	else
-		entry_free(e);
+		message_entry_free(e);
 }
 
 /* What is told each second; nothing while the last time still waits. */
 static void tell(struct channel *c)
 {
-	struct entry *e = c->is_connected && !c->others.first ? entry_new(WIRE_METRICS, 0) : NULL;
+	struct message_entry *e = c->is_connected && !c->others.first ? message_entry_new(WIRE_METRICS, 0) : NULL;
 
 	if (!e)
 		return;
@@ -262,20 +203,14 @@ static void on_timer(void *arg)
 
 void channel_went_down(struct channel *c)
 {
-	struct list back;
+	struct message_list back;
 
 	c->is_connected = false;
-	list_clear(&c->others);
-	list_init(&back);
-	while (c->under_way.first)
-		list_put(&back, list_take(&c->under_way, &c->under_way.first));
-	while (c->profiles.first)
-		list_put(&back, list_take(&c->profiles, &c->profiles.first));
-	list_init(&c->profiles);
-	while (back.first) {
-		back.first->sent = 0;
-		list_put(&c->profiles, list_take(&back, &back.first));
-	}
+	message_list_clear(&c->others);
+	message_list_init(&back);
+	message_list_take_back(&back, &c->under_way);
+	message_list_take_back(&back, &c->profiles);
+	message_list_take_back(&c->profiles, &back);
 	c->under_way_count = 0;
 	for (size_t i = 0; i < MAX_WANTS; i++) {
 		if (c->wants[i].number && c->servers)
@@ -298,12 +233,12 @@ static void take_hello(struct channel *c, const struct wire_note *note)
 
 static void take_ack(struct channel *c, const struct wire_note *note)
 {
-	for (struct entry **link = &c->under_way.first; *link; link = &(*link)->next) {
-		struct entry *e = *link;
+	for (struct message_entry **link = &c->under_way.first; *link; link = &(*link)->next) {
+		struct message_entry *e = *link;
 
 		if (e->head.number != note->number)
 			continue;
-		list_take(&c->under_way, link);
+		message_list_take(&c->under_way, link);
 		c->under_way_count--;
 		if (note->status) {
 			metric_add(c->dropped_error, e->samples);
@@ -311,7 +246,7 @@ static void take_ack(struct channel *c, const struct wire_note *note)
 				    "the backend could not keep profiles; %" PRIu64 " samples are missing there so far",
 				    metric_get(c->dropped_error));
 		}
-		entry_free(e);
+		message_entry_free(e);
 		return;
 	}
 	metric_add(c->bad_notes, 1);
@@ -405,15 +340,15 @@ static void on_sock(void *arg, int sock, uint32_t events)
 
 static void make_room(struct channel *c)
 {
-	struct entry **link = &c->profiles.first;
+	struct message_entry **link = &c->profiles.first;
 
 	if (*link && (*link)->sent) /* a part of it went */
 		link = &(*link)->next;
 	while (c->profiles.bytes + c->under_way.bytes > QUEUE_BYTES && *link && (*link)->next) {
-		struct entry *e = list_take(&c->profiles, link);
+		struct message_entry *e = message_list_take(&c->profiles, link);
 
 		metric_add(c->dropped_full, e->samples);
-		entry_free(e);
+		message_entry_free(e);
 	}
 }
 
@@ -421,7 +356,7 @@ static void make_room(struct channel *c)
 static int channel_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
 	struct channel *c = (struct channel *)sink;
-	struct entry *e = c->sends_none ? NULL : entry_new(WIRE_PROFILES, ++c->last_number);
+	struct message_entry *e = c->sends_none ? NULL : message_entry_new(WIRE_PROFILES, ++c->last_number);
 	int err = e ? otlp_encode(p, NULL, &e->body) : -ENOMEM;
 
 	(void)ack;
@@ -431,13 +366,13 @@ static int channel_consume(struct sink *sink, struct profiles *p, struct ack *ac
 		err = -E2BIG;
 	if (err || c->is_lost) {
 		metric_add(c->dropped_error, p->sample_events);
-		entry_free(e);
+		message_entry_free(e);
 		return 0;
 	}
 	buf_fit(&e->body);
 	e->samples = p->sample_events;
 	e->head.total_bytes = (uint32_t)e->body.len;
-	list_put(&c->profiles, e);
+	message_list_put(&c->profiles, e);
 	make_room(c);
 	pump(c);
 	return 0;
@@ -468,11 +403,11 @@ static bool has_flushed(const struct channel *c)
 	return c->is_flushed;
 }
 
-static void drop_rest(struct channel *c, struct list *l)
+static void drop_rest(struct channel *c, struct message_list *l)
 {
-	for (const struct entry *e = l->first; e; e = e->next)
+	for (const struct message_entry *e = l->first; e; e = e->next)
 		metric_add(c->dropped_shutdown, e->samples);
-	list_clear(l);
+	message_list_clear(l);
 }
 
 static uint64_t ns_until(uint64_t deadline_ns)
@@ -512,9 +447,9 @@ static void channel_free(struct sink *sink)
 
 	loop_remove(c->watch);
 	loop_remove(c->timer);
-	list_clear(&c->profiles);
-	list_clear(&c->others);
-	list_clear(&c->under_way);
+	message_list_clear(&c->profiles);
+	message_list_clear(&c->others);
+	message_list_clear(&c->under_way);
 	if (c->config.sock >= 0)
 		close(c->config.sock);
 	free(c);
@@ -547,7 +482,7 @@ void channel_quiesce(struct channel *c, uint64_t deadline_ns)
 static int ask_backend(void *arg, const char *build_id)
 {
 	struct channel *c = arg;
-	struct entry *e = c->is_connected ? entry_new(WIRE_WANT, ++c->last_number) : NULL;
+	struct message_entry *e = c->is_connected ? message_entry_new(WIRE_WANT, ++c->last_number) : NULL;
 
 	for (size_t i = 0; e && i < MAX_WANTS; i++) {
 		if (c->wants[i].number)
@@ -559,7 +494,7 @@ static int ask_backend(void *arg, const char *build_id)
 		pump(c);
 		return 0;
 	}
-	entry_free(e);
+	message_entry_free(e);
 	return -EAGAIN;
 }
 
@@ -605,9 +540,9 @@ int channel_new(const struct channel_config *config, struct channel **ret)
 	}
 	c->sink.ops = &channel_ops;
 	c->config = *config;
-	list_init(&c->profiles);
-	list_init(&c->others);
-	list_init(&c->under_way);
+	message_list_init(&c->profiles);
+	message_list_init(&c->others);
+	message_list_init(&c->under_way);
 	register_counters(c, config->metrics);
 	err = loop_add_fd(config->loop, config->sock, EPOLLIN, on_sock, c, &c->watch);
 	if (!err)

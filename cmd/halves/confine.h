@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes from a process what the backend does not need: system calls (seccomp), and files (Landlock, where the kernel has it). */
+/* Takes from a process what the backend does not need: system calls (seccomp), and files (Landlock, where the kernel has
+ * it). */
 #ifndef HEARTH_CMD_HALVES_CONFINE_H
 #define HEARTH_CMD_HALVES_CONFINE_H
 

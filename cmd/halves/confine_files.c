@@ -45,9 +45,9 @@ static const char *const system_paths[] = {
 	"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/gnu", "/etc/ld.so.cache", "/etc/alternatives",
 	/* names of hosts and users, certificates, the time zone */
 	"/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services",
-	"/etc/protocols", "/etc/passwd", "/etc/group", "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/crypto-policies",
-	"/etc/gnutls", "/etc/localtime", "/etc/timezone", "/etc/machine-id", "/run/systemd/resolve", "/run/resolvconf",
-	"/run/NetworkManager", "/run/nscd", "/var/lib/ca-certificates",
+	"/etc/protocols", "/etc/passwd", "/etc/group", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+	"/etc/crypto-policies", "/etc/gnutls", "/etc/localtime", "/etc/timezone", "/etc/machine-id", "/run/systemd/resolve",
+	"/run/resolvconf", "/run/NetworkManager", "/run/nscd", "/var/lib/ca-certificates",
 	/* itself, and the machine */
 	"/sys/devices/system/cpu", "/proc/self", "/proc/net", "/dev/urandom", "/dev/random", NULL
 };

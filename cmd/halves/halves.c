@@ -99,7 +99,8 @@ static void lose_keeper(struct halves *h)
 	loop_remove(MOVE(h->control_watch));
 	h->is_down = true;
 	if (h->is_ready && !h->is_ending && h->channel)
-		log_error("the process that starts the half of hearth that listens has gone: when that half ends, too, what is "
+		log_error("the process that starts the half of hearth that listens has gone: when that half ends, too, what "
+			  "is "
 			  "sampled is lost until hearth is started again");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearth as two halves: the agent, which is root and reads nothing from a network, and the backend, which listens, stores and
- * sends, and may nothing else. The agent's side of starting, living with and ending the other. Main thread.
+ * hearth as two halves: the agent, which is root and reads nothing from a network, and the backend, which listens, stores
+ * and sends, and may nothing else. The agent's side of starting, living with and ending the other. Main thread.
  *
  * Order: halves_fork() before the session is opened (nothing foreign has been read, there is one thread), halves_open() once
  * signals are waited for, halves_quiesce() as the drain's first step, halves_end() after the session is closed.
@@ -18,9 +18,9 @@ struct session;
 struct sink;
 
 /*
- * Forks the keeper and, through it, the backend, if @config asks for something that is a backend's. @keeps: profiles are kept in
- * the default store when no other is named; @is_lenient: hearth goes on where that, or the page, cannot be. *@ret stays NULL
- * where there is one half. Logs what fails; 0 or -errno.
+ * Forks the keeper and, through it, the backend, if @config asks for something that is a backend's. @keeps: profiles are
+ * kept in the default store when no other is named; @is_lenient: hearth goes on where that, or the page, cannot be. *@ret
+ * stays NULL where there is one half. Logs what fails; 0 or -errno.
  */
 int halves_fork(const struct config *config, bool keeps, bool is_lenient, struct halves **ret);
 
@@ -28,8 +28,8 @@ int halves_fork(const struct config *config, bool keeps, bool is_lenient, struct
 const struct config *halves_config(const struct halves *h);
 
 /*
- * Waits until the backend has opened what it was asked for. *@sink_ret is then where profiles for it go, the caller's to free;
- * NULL: it had nothing to do, and has ended. 0, or the exit status to end with; the backend has said why.
+ * Waits until the backend has opened what it was asked for. *@sink_ret is then where profiles for it go, the caller's to
+ * free; NULL: it had nothing to do, and has ended. 0, or the exit status to end with; the backend has said why.
  */
 int halves_open(struct halves *h, struct session *s, struct sink **sink_ret);
 

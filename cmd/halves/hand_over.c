@@ -21,7 +21,7 @@
 
 enum {
 	MAX_SECRET_BYTES = 1 << 20,
-	FIRST_HANDED_FD = 100, /* so that they do not look like those of everything */
+	FIRST_HANDED_FD = 100,	    /* so that they do not look like those of everything */
 	FIRST_MISSING_FD = 1 << 24, /* more than a process may have: there is no such file */
 	FIRST_FREE_PORT = 1024,
 };
@@ -103,9 +103,10 @@ void hand_over_again(struct handed_over *h)
 
 static void hand_secrets(struct handed_over *h, struct config *c)
 {
-	const char **const paths[] = { &c->tls_cert,	   &c->tls_key,	       &c->tls_client_ca,  &c->token_file,
-				       &c->collector_ca,   &c->collector_cert, &c->collector_key, &c->collector_token_file,
-				       &c->store_password_file, &c->store_ca };
+	const char **const paths[] = {
+		&c->tls_cert,	    &c->tls_key,       &c->tls_client_ca,	 &c->token_file,	  &c->collector_ca,
+		&c->collector_cert, &c->collector_key, &c->collector_token_file, &c->store_password_file, &c->store_ca
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		hand_secret(h, paths[i]);

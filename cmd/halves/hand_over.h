@@ -39,8 +39,8 @@ void hand_over(struct share *share, bool keeps, struct handed_over *ret);
 /* Copies secrets whose files have changed. */
 void hand_over_again(struct handed_over *h);
 
-/* Binds ports that need privileges, of the backend's addresses in @config, and opens what else needs them, in the backend's own
- * process before it gives them up. */
+/* Binds ports that need privileges, of the backend's addresses in @config, and opens what else needs them, in the backend's
+ * own process before it gives them up. */
 void hand_over_ports(const struct config *config);
 
 #endif

@@ -22,8 +22,8 @@
 #include "cmd/halves/hand_over.h"
 
 enum {
-	LOOK_MS = 1000,		 /* how often files with secrets are looked at */
-	FIRST_PAUSE_MS = 100,	 /* before a backend that died is started again; doubled each time */
+	LOOK_MS = 1000,	      /* how often files with secrets are looked at */
+	FIRST_PAUSE_MS = 100, /* before a backend that died is started again; doubled each time */
 	LONGEST_PAUSE_MS = 30000,
 	LONG_LIFE_S = 60, /* one that lived so long begins anew */
 	END_MS = 2000,	  /* the backend's time beyond what it was given, when the agent has ended */

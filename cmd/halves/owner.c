@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files are given away through their descriptors, opened without following a link, and only where nothing else leads to them:
- * a file with two names may be somebody's trap for us.
+ * Files are given away through their descriptors, opened without following a link, and only where nothing else leads to
+ * them: a file with two names may be somebody's trap for us.
  */
 #include "cmd/halves/owner.h"
 
@@ -22,8 +22,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* Beyond the ranges that systemd gives to dynamic users and containers (systemd's docs/UIDS-GIDS.md: 524288..1879048191), and
- * below 2^31, where some programs take numbers for negative ones. */
+/* Beyond the ranges that systemd gives to dynamic users and containers (systemd's docs/UIDS-GIDS.md: 524288..1879048191),
+ * and below 2^31, where some programs take numbers for negative ones. */
 enum { FIRST_DERIVED = 1879048192, DERIVED_MASK = 0x0fffffff, DEEPEST = 3 };
 
 static bool has_capability(int number)
@@ -117,8 +117,8 @@ static bool holds_lock(int folder, const char *name)
 /* Is the folder one of hearth's, with nothing else in it, as far as names tell: a store, a spool, a cache, or empty? */
 static bool is_ours(int folder)
 {
-	static const char *const names[] = { "profiles.db", "lock", "reserve", "symbols", "debuginfod",
-					     "cache_clean_interval_s" };
+	static const char *const names[] = { "profiles.db", "lock",	  "reserve",
+					     "symbols",	    "debuginfod", "cache_clean_interval_s" };
 	AUTO_CLOSE int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	bool is_empty = true, is_known = false;

@@ -24,8 +24,8 @@ struct owner owner_for(const char *folder);
 
 /*
  * Makes the folder @path, mode 0700, where it is missing, and gives it to @owner with all that hearth has written there, if
- * it is root's and has nothing in it that hearth did not make; says so. A descriptor of it, the caller's to close, or -errno:
- * -EPERM: others keep things there.
+ * it is root's and has nothing in it that hearth did not make; says so. A descriptor of it, the caller's to close, or
+ * -errno: -EPERM: others keep things there.
  */
 int owner_take_folder(const struct owner *owner, const char *path);
 

@@ -26,9 +26,9 @@ int wire_send_note(int sock, const struct wire_note *note, int fd)
 	if (fd >= 0) {
 		message.msg_control = control.space;
 		message.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
-		};
+		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+							     .cmsg_level = SOL_SOCKET,
+							     .cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
 	}
 	while (sendmsg(sock, &message, MSG_NOSIGNAL) < 0)

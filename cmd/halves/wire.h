@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two halves say to each other, over a pair of SOCK_SEQPACKET sockets. The agent's messages come in packets: a head,
+ * The two halves' words to each other, over a pair of SOCK_SEQPACKET sockets. The agent's messages come in packets: a head,
  * then a piece of the message. The backend answers with notes of a fixed size, which the agent compares and copies numbers
  * from, and nothing else: it is root, and a note may be from whoever took the backend over. One note may carry a file.
  */

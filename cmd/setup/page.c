@@ -147,7 +147,7 @@ static void with_port(const char *address, unsigned port, struct buf *out)
 }
 
 static int serve_on(struct page *page, enum server_pages pages, const char *address, struct server **ret,
-		     struct server_error *error)
+		    struct server_error *error)
 {
 	const struct server_config config = {
 		.routes = &http_routes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs in the backend can do no harm: a child takes the user, the files and the calls from itself as the backend does, and
- * then tries what foreign code would. Root only, as nobody else has anything to give up.
+ * The backend can do no harm, whoever's code runs in it: a child takes the user, the files and the calls from itself as the
+ * backend does, and then tries what foreign code would. Root only, as nobody else has anything to give up.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,7 +54,9 @@ static int read_outside(void) /* a file that everybody may read */
 
 static int open_event(void)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK };
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_CPU_CLOCK };
 
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 }
@@ -142,11 +144,11 @@ static const struct attempt {
 	bool works;
 	bool by_landlock;
 } attempts[] = {
-	{ read_shadow, false, false },	   { write_outside, false, true }, { read_outside, false, true },
-	{ open_event, false, false },	   { make_map, false, false },	   { signal_parent, false, false },
-	{ trace_parent, false, false },	   { run_program, false, false },  { fork_again, false, false },
-	{ become_root, false, false },	   { open_raw_socket, false, false }, { make_code, false, false },
-	{ write_inside, true, false },	   { read_hosts, true, false },	   { start_thread, true, false },
+	{ read_shadow, false, false },	     { write_outside, false, true },	{ read_outside, false, true },
+	{ open_event, false, false },	     { make_map, false, false },	{ signal_parent, false, false },
+	{ trace_parent, false, false },	     { run_program, false, false },	{ fork_again, false, false },
+	{ become_root, false, false },	     { open_raw_socket, false, false }, { make_code, false, false },
+	{ write_inside, true, false },	     { read_hosts, true, false },	{ start_thread, true, false },
 	{ listen_on_loopback, true, false },
 };
 
