@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -48,7 +49,7 @@ struct half {
 	struct fetch *fetch;	/* of debug files; NULL: no server is named */
 	struct wire_message message;
 	bool is_welcome, is_done, is_held, is_page_stopped;
-	int status; /* of the process */
+	_Atomic bool has_flushed;
 };
 
 /* --- profiles --- */
@@ -134,11 +135,14 @@ static void add_undelivered(void *arg, const char *name, const char *labels, uin
 /* An agent that goes while we bring out what is left was told to hurry. */
 static void *leave_with_agent(void *arg)
 {
-	struct pollfd agent = { .fd = *(const int *)arg };
+	const struct half *h = arg;
+	struct pollfd agent = { .fd = h->task->sock };
 
 	while (poll(&agent, 1, -1) <= 0 || !(agent.revents & (POLLHUP | POLLERR)))
 		;
-	_exit(BACKEND_DONE);
+	if (!atomic_load(&h->has_flushed))
+		_exit(BACKEND_DONE);
+	return NULL;
 }
 
 static void stop_page(struct half *h, uint64_t deadline_ns)
@@ -164,8 +168,9 @@ static void take_flush(struct half *h, uint64_t within_ns)
 	pthread_t watcher;
 	int err;
 
-	(void)thread_start(&watcher, "ends", leave_with_agent, (void *)(uintptr_t)&h->task->sock);
+	(void)thread_start(&watcher, "ends", leave_with_agent, h);
 	err = flush(h, clock_mono_ns() + within_ns);
+	atomic_store(&h->has_flushed, true);
 	metrics_each(h->session.metrics, add_undelivered, &u);
 	(void)wire_send_note(h->task->sock,
 			     &(struct wire_note){ .kind = NOTE_FLUSHED, .status = err, .values = { u.dropped, u.spooled } },
