@@ -210,16 +210,16 @@ static void hand_store(struct handed_over *h, struct config *config, bool keeps,
 }
 
 /* Files of debug servers come into a folder of the backend's own, or the one that the environment names. */
-static void hand_cache(struct handed_over *h, const char *default_folder)
+static void hand_cache(struct handed_over *h, const char *folder)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *set = getenv("DEBUGINFOD_CACHE_PATH"), *name;
 	AUTO_FREE char *path = NULL;
 
-	if (!urls || !*urls || !h->owner.changes || !default_folder)
+	if (!urls || !*urls || !h->owner.changes || !folder)
 		return;
 	if (set && *set)
 		path = strdup(set);
-	else if (asprintf(&path, "%s/debuginfod", default_folder) < 0)
+	else if (asprintf(&path, "%s/debuginfod", folder) < 0)
 		path = NULL;
 	name = path;
 	if (path && !hand_folder(h, path, &name) && name != path) {
@@ -236,6 +236,10 @@ void hand_over(struct share *share, bool keeps, struct handed_over *ret)
 	char *default_folder = store_default_folder(&folder) ? NULL : strdup(buf_text(&folder));
 
 	*ret = (struct handed_over){ 0 };
+	if (geteuid() == 0 && !owner_may_change())
+		log_warn("the half of hearth that listens keeps the user id 0, without any capability: CAP_SETUID, "
+			 "CAP_SETGID "
+			 "or CAP_CHOWN is missing");
 	ret->owner = owner_for(given && is_folder_name(given) ? given : default_folder);
 	hand_store(ret, config, keeps, default_folder);
 	if (config->spool) {
@@ -244,7 +248,7 @@ void hand_over(struct share *share, bool keeps, struct handed_over *ret)
 		if (!hand_folder(ret, config->spool, &name))
 			config->spool = name;
 	}
-	hand_cache(ret, default_folder);
+	hand_cache(ret, given && is_folder_name(given) ? given : default_folder);
 	if (ret->owner.changes)
 		hand_secrets(ret, config);
 	share_renew_senders(share);

@@ -48,7 +48,7 @@ events() {
 
 # --- who is what, in a folder that is closed to others ---
 start busy "$TRUTH/c_chain" 100
-run table -F 199 --store closed/store --collector http://127.0.0.1:1
+run table -F 199 --store closed/store
 printf '%-16s %10s %16s %4s %7s %8s\n' PROCESS UID CAPABILITIES NNP SECCOMP NETWORKS
 for pid in $(family "$agent"); do
 	name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
