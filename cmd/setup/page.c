@@ -156,6 +156,7 @@ static int serve_on(struct page *page, enum server_pages pages, const char *addr
 		.max_connections = MAX_CONNECTIONS,
 		.tls = page->guard.tls,
 		.tokens = page->guard.tokens,
+		.users = page->guard.asks_clients ? NULL : &page->guard.users,
 		.page_names = (const char *const *)page->session->config->page_names.items,
 		.queries = page->queries,
 		.window_ends = on_window,

@@ -65,10 +65,26 @@ uid=$(field "$backend" Uid)
 [ "$uid" != 0 ] && [ "$uid" != 65534 ] || fail "the backend runs as the user $uid"
 [ "$(networks "$backend")" -gt 0 ] || fail "nobody listens"
 [ "$(stat -c %u closed/store closed/store/profiles.db closed/store/lock | sort -u)" = "$uid" ] || fail "whose store? $(ls -ln closed/store)"
-curl -sf "$page/api/v1/status" | python3 -c '
-import json, sys
-s = json.load(sys.stdin)
-assert s["live"] and s["store"]["place"] == "closed/store" and any("profiles go to" in m["text"] for m in s["log"]), s' || fail "status"
+# the agent tells once a second
+told() {
+	curl -sf "$page/api/v1/status" >status && python3 -c '
+import json
+s = json.load(open("status"))
+assert s["live"] and s["store"]["place"] == "closed/store" and any("profiles go to" in m["text"] for m in s["log"])'
+}
+until_true 10 told || fail "status: $(cat status)"
+
+# --- who may look: not everybody who has a shell here, but senders and who counts ---
+others() {
+	setpriv --reuid 65533 --regid 65533 --clear-groups curl -s -o answer -w '%{http_code}' "$@"
+}
+chmod 755 .
+: >answer
+chmod 666 answer
+[ "$(others "$page/api/v1/top")" = 403 ] && grep -q -- '--http-allow-uid 65533' answer || fail "another user sees profiles: $(cat answer)"
+[ "$(others "$page/")" = 403 ] && [ "$(others "$page/debug/pprof/profile?seconds=1")" = 403 ] || fail "another user sees the page"
+[ "$(others "$page/metrics")" = 200 ] && [ "$(others -H 'Content-Type: application/json' -d '{}' "$page/v1development/profiles")" = 200 ] ||
+	fail "another user may not send: $(cat answer)"
 curl -sf "$page/debug/pprof/profile?seconds=1" -o live.pb.gz && "$HEARTH" report live.pb.gz >live || fail "no live profile"
 grep -q c_chain live || fail "the live profile has not what runs: $(head -n 20 live)"
 
@@ -153,4 +169,9 @@ renewed() {
 }
 until_true 15 renewed || fail "the new token is not taken: $(cat answer)"
 stop "$agent"
+start allowed "$HEARTH" serve --store :memory: --http-address 127.0.0.1:0 --grpc-address off --http-allow-uid 65533
+until_true 20 grep -q 'page at http' allowed.err || fail "no page: $(cat allowed.err)"
+page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' allowed.err)
+[ "$(others "$page/api/v1/status")" = 200 ] || fail "the user who is allowed is refused: $(cat answer)"
+stop "$started"
 echo "all as it should be"

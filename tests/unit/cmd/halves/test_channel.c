@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The channel from the agent's side, with this test as its backend: profiles come whole, stay until they are acknowledged, come
- * again to another backend, in order and after its welcome; the series of two processes are one; notes that lie change nothing.
+ * The channel from the agent's side, with this test as its backend: profiles come whole, stay until they are acknowledged,
+ * come again to another backend, in order and after its welcome; the series of two processes are one; notes that lie change
+ * nothing.
  */
 #include <errno.h>
 #include <setjmp.h>
