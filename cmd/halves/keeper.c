@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -159,12 +160,16 @@ static void end(struct keeper *k)
 __attribute__((noreturn)) static void keep(struct keeper *k)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE, SIGUSR1, SIGUSR2 };
+	/* to make backends what they are, to end one, and to read secrets that have changed */
+	static const int needed[] = { CAP_SETUID, CAP_SETGID, CAP_NET_BIND_SERVICE, CAP_KILL, CAP_DAC_READ_SEARCH };
 	bool is_there = true;
 
 	(void)prctl(PR_SET_NAME, "hearth-keeper");
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	hand_over(k->task.share, k->task.keeps, &k->handed);
+	if (owner_keep_capabilities(needed, ARRAY_LEN(needed)))
+		_exit(1);
 	k->backend_fd = -1;
 	start_backend(k);
 	while (is_there && !k->is_over) {

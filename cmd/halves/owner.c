@@ -205,6 +205,22 @@ int owner_take_folder(const struct owner *owner, const char *path)
 
 /* --- becoming --- */
 
+int owner_keep_capabilities(const int *numbers, size_t count)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 }, keep[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &head, have))
+		return -errno;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bit = have[numbers[i] / 32].permitted & 1u << numbers[i] % 32;
+
+		keep[numbers[i] / 32].permitted |= bit;
+		keep[numbers[i] / 32].effective |= bit;
+	}
+	return syscall(SYS_capset, &head, keep) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+}
+
 int owner_become(const struct owner *owner)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };

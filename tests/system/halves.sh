@@ -61,6 +61,7 @@ for pid in $(family "$agent"); do
 done
 [ "$(field "$backend" CapEff)$(field "$backend" CapPrm)$(field "$backend" NoNewPrivs)$(field "$backend" Seccomp)" = 0000000000000000000000000000000012 ] ||
 	fail "the backend has privileges: $(cat "/proc/$backend/status")"
+[ "$(field "$keeper" CapEff)$(field "$keeper" NoNewPrivs)" = 00000000000004e41 ] || fail "the keeper has: $(field "$keeper" CapEff)"
 uid=$(field "$backend" Uid)
 [ "$uid" != 0 ] && [ "$uid" != 65534 ] || fail "the backend runs as the user $uid"
 [ "$(networks "$backend")" -gt 0 ] || fail "nobody listens"
