@@ -38,10 +38,10 @@ static int listen_on_loopback(int family, union address *address)
 
 static int connect_to(const union address *address)
 {
+	const socklen_t len = address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6);
 	int fd = socket(address->any.sa_family, SOCK_STREAM, 0);
 
-	return connect(fd, &address->any, address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6)) ? -1
-															    : fd;
+	return connect(fd, &address->any, len) ? -1 : fd;
 }
 
 static void check_family(int family)
