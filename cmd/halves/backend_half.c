@@ -39,7 +39,7 @@
 #include "cmd/setup/store_of.h"
 #include "proto/otlp/otlp.h"
 
-enum { RETRY_MS = 20, RETRIES = 50 };
+enum { RETRY_MS = 20, RETRIES = 50, BUSY_MS = 100, BUSY_RETRIES = 20 };
 
 struct half {
 	const struct backend_task *task;
@@ -328,22 +328,39 @@ static int confine(const struct backend_task *task)
 	return err;
 }
 
+static int try_store(struct half *h, bool is_default, struct buf *error)
+{
+	const struct config *config = &h->task->share->backend;
+	AUTO(buf_fini) struct buf names = BUF_EMPTY;
+	struct session *s = &h->session;
+	int err;
+
+	if (!is_default)
+		return config->store || config->sinks.count
+			       ? sinks_of(config, s->metrics, &s->sink, &s->store, &names, error)
+			       : 0;
+	err = store_of(config, NULL, false, s->metrics, &s->store, error);
+	return err ? err : s->store->write->writer(s->store, &s->sink);
+}
+
+/* The backend of an agent that has just died may still be bringing out what it has. */
 static int open_store(struct half *h)
 {
 	const struct backend_task *task = h->task;
 	const struct config *config = &task->share->backend;
-	AUTO(buf_fini) struct buf error = BUF_EMPTY, names = BUF_EMPTY;
-	struct session *s = &h->session;
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	const struct timespec pause = { .tv_nsec = BUSY_MS * (long)NSEC_PER_MSEC };
 	bool is_default = task->keeps && !config->store;
 	int err = task->handed->store_errno;
 
 	if (err)
 		buf_puts(&error, task->handed->store_error);
-	if (!err && is_default) {
-		err = store_of(config, NULL, false, s->metrics, &s->store, &error);
-		err = err ? err : s->store->write->writer(s->store, &s->sink);
-	} else if (!err && (config->store || config->sinks.count)) {
-		err = sinks_of(config, s->metrics, &s->sink, &s->store, &names, &error);
+	else
+		err = try_store(h, is_default, &error);
+	for (int i = 0; err == -EBUSY && i < BUSY_RETRIES; i++) {
+		nanosleep(&pause, NULL);
+		buf_reset(&error);
+		err = try_store(h, is_default, &error);
 	}
 	if (!err)
 		return 0;

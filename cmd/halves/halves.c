@@ -128,6 +128,7 @@ static void on_ready(void *arg, const struct wire_note *note)
 	if (h->is_ready)
 		return;
 	h->is_ready = true;
+	h->is_ending = note->status != 0;
 	h->ready = *note;
 	if (ports.ports[0])
 		page_write_url(&h->share.backend, ports.ports[0], &h->url);
