@@ -5,6 +5,7 @@
 # as before. HEARTH_LONG=1: the backend is killed ten times.
 . "$TOP/tests/system/lib.sh"
 need_bpf
+unset HEARTH_ONE_PROCESS
 kills=4
 [ "${HEARTH_LONG:-0}" = 0 ] || kills=10
 umask 077
