@@ -43,6 +43,7 @@ struct agent_filter {
 #define OFF_CPU_USUAL UINT64_MAX
 
 struct session_kinds;
+struct debuginfod;
 
 struct agent_config {
 	unsigned freq_hz; /* samples per second and CPU; 0: as many as the kernel allows, AGENT_MAX_FREQ at most */
@@ -76,6 +77,7 @@ struct agent_config {
 	enum symbols_wanted symbols;
 	const char *symbol_cache;    /* folder of indexes of names; NULL: the default one */
 	uint64_t symbol_cache_bytes; /* bytes that the indexes may take */
+	struct debuginfod *servers;  /* asked for debug files, the agent's to free; NULL: those of DEBUGINFOD_URLS */
 	bool no_helper;		     /* read other programs' files in this process */
 	bool no_bpf_loop;	     /* use the tail-call form of the walk also where bpf_loop exists (tests) */
 };

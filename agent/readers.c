@@ -111,8 +111,8 @@ static int keep_rows(struct files *files, const struct symbol_cache *cache)
 /* The servers of DEBUGINFOD_URLS, asked for debug files that this machine does not have. */
 static struct debuginfod *find_servers(const struct agent_config *config)
 {
-	struct debuginfod *servers = NULL;
-	int error = config->symbols == SYMBOLS_FULL ? debuginfod_new(&servers) : 0;
+	struct debuginfod *servers = config->servers;
+	int error = config->symbols == SYMBOLS_FULL && !servers ? debuginfod_new(&servers) : 0;
 
 	if (error && error != -ENOENT)
 		log_warn("the servers of DEBUGINFOD_URLS are not asked: %s", strerror(-error));

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/handed.h"
 
 enum {
 	LINE_MAX_BYTES = 4096, /* bytes that a pipe takes in one piece */
@@ -65,21 +66,41 @@ bool log_is_enabled(enum log_level level)
 	return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
+static void put(const struct log_message *m)
+{
+	pthread_mutex_lock(&kept.lock);
+	kept.ring[kept.count++ % KEPT] = *m;
+	pthread_mutex_unlock(&kept.lock);
+}
+
 static void keep(enum log_level level, const char *text, size_t len)
 {
-	struct log_message *m;
+	struct log_message m = { .unix_ns = clock_unix_ns(), .level = level };
 	size_t fits = len;
 
-	if (fits >= sizeof(m->text)) /* cut between characters */
-		for (fits = sizeof(m->text) - 1; fits && ((unsigned char)text[fits] & 0xc0) == 0x80; fits--)
+	if (fits >= sizeof(m.text)) /* cut between characters */
+		for (fits = sizeof(m.text) - 1; fits && ((unsigned char)text[fits] & 0xc0) == 0x80; fits--)
 			;
+	memcpy(m.text, text, fits);
+	put(&m);
+}
+
+void log_remember(const struct log_message *message)
+{
+	put(message);
+}
+
+size_t log_since(uint64_t *count, struct log_message *messages, size_t max)
+{
+	size_t n = 0;
+
 	pthread_mutex_lock(&kept.lock);
-	m = &kept.ring[kept.count++ % KEPT];
-	m->unix_ns = clock_unix_ns();
-	m->level = level;
-	memcpy(m->text, text, fits);
-	m->text[fits] = '\0';
+	if (kept.count - *count > KEPT)
+		*count = kept.count - KEPT;
+	for (; n < max && *count < kept.count; n++)
+		messages[n] = kept.ring[(*count)++ % KEPT];
 	pthread_mutex_unlock(&kept.lock);
+	return n;
 }
 
 size_t log_recent(struct log_message *messages, size_t max)
@@ -177,6 +198,7 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
 	}
+	len = start + handed_rewrite(line + start, len - start, room);
 	memcpy(line + len, tail, strlen(tail));
 	len += strlen(tail);
 	keep(level, line + start, len - start);

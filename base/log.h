@@ -37,6 +37,13 @@ struct log_message {
 /* Copies the last ones, at most @max and at most as many as are kept, oldest first. Returns how many. */
 size_t log_recent(struct log_message *messages, size_t max);
 
+/* Copies the messages that were kept since *@count (0 at first), which it moves on; at most @max, oldest first. Returns how
+ * many. */
+size_t log_since(uint64_t *count, struct log_message *messages, size_t max);
+
+/* Keeps a message of another process of hearth, which has written it. */
+void log_remember(const struct log_message *message);
+
 /* "error", "warning", "info", "debug" */
 const char *log_level_name(enum log_level level);
 

@@ -32,7 +32,8 @@ struct series {
 
 struct family {
 	const char *name, *help, *type;
-	bool in_ns; /* values are nanoseconds, and written in seconds */
+	bool in_ns;  /* values are nanoseconds, and written in seconds */
+	char *owned; /* the memory of @name and @help where they are copies */
 	struct series *first, **last;
 };
 
@@ -75,6 +76,7 @@ void metrics_free(struct metrics *m)
 			f->first = s->next;
 			free(s);
 		}
+		free(f->owned);
 		free(f);
 	}
 	free(m->families);
@@ -138,6 +140,16 @@ static uint64_t hash_of(const struct family *f, const char *labels)
 	return XXH3_64bits_withSeed(labels, strlen(labels), (uintptr_t)f);
 }
 
+static struct series *find_or_add_series(struct metrics *m, struct family *f, const char *labels)
+{
+	uint64_t hash = hash_of(f, labels);
+
+	for (struct series *s = map_get(&m->by_hash, hash); s; s = s->same_hash)
+		if (s->family == f && !strcmp(s->labels, labels))
+			return s;
+	return add_series(m, f, labels, hash);
+}
+
 static struct metric *find_or_add(struct metrics *m, const char *name, const char *labels, const char *help,
 				  const char *type, bool in_ns)
 {
@@ -148,16 +160,9 @@ static struct metric *find_or_add(struct metrics *m, const char *name, const cha
 	pthread_mutex_lock(&m->lock);
 	f = find_or_add_family(m, name, help, type, in_ns);
 	if (f) {
-		uint64_t hash = hash_of(f, labels);
-
 		/* one name is a counter or a gauge everywhere */
 		assert(!strcmp(f->type, type) && f->in_ns == in_ns);
-		for (s = map_get(&m->by_hash, hash); s; s = s->same_hash) {
-			if (s->family == f && !strcmp(s->labels, labels))
-				break;
-		}
-		if (!s)
-			s = add_series(m, f, labels, hash);
+		s = find_or_add_series(m, f, labels);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return s ? &s->metric : NULL;
@@ -304,6 +309,11 @@ static void append_value(struct buf *out, const struct family *f, uint64_t value
 		buf_printf(out, "%" PRIu64, value);
 }
 
+static uint64_t sum_of(const struct series *s)
+{
+	return metric_get(&s->metric) + atomic_load_explicit(&s->metric.other, memory_order_relaxed);
+}
+
 void metrics_write(struct metrics *m, struct buf *out)
 {
 	collect(m);
@@ -320,7 +330,7 @@ void metrics_write(struct metrics *m, struct buf *out)
 			const char *open = *s->labels ? "{" : "", *close = *s->labels ? "}" : "";
 
 			buf_printf(out, "%s%s%s%s ", f->name, open, s->labels, close);
-			append_value(out, f, metric_get(&s->metric));
+			append_value(out, f, sum_of(s));
 			buf_putc(out, '\n');
 		}
 	}
@@ -335,7 +345,65 @@ void metrics_each(struct metrics *m, void (*fn)(void *arg, const char *name, con
 		const struct family *f = m->families[i];
 
 		for (const struct series *s = f->first; s; s = s->next)
-			fn(arg, f->name, s->labels, metric_get(&s->metric) / (f->in_ns ? NSEC_PER_SEC : 1));
+			fn(arg, f->name, s->labels, sum_of(s) / (f->in_ns ? NSEC_PER_SEC : 1));
 	}
 	pthread_mutex_unlock(&m->lock);
+}
+
+/* --- the series of two processes as one --- */
+
+void metrics_view(struct metrics *m, void (*fn)(void *arg, const struct metric_view *view), void *arg)
+{
+	collect(m);
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < m->family_count; i++) {
+		const struct family *f = m->families[i];
+
+		for (const struct series *s = f->first; s; s = s->next)
+			fn(arg, &(struct metric_view){ .name = f->name,
+						       .help = f->help,
+						       .labels = s->labels,
+						       .type = f->type,
+						       .in_ns = f->in_ns,
+						       .value = metric_get(&s->metric) });
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* The family that @view names; a new one owns copies of the texts. */
+static struct family *family_of_view(struct metrics *m, const struct metric_view *view)
+{
+	size_t name_size = strlen(view->name) + 1, help_size = strlen(view->help) + 1;
+	const bool is_gauge = !strcmp(view->type, "gauge");
+	char *owned = malloc(name_size + help_size);
+	struct family *f = NULL;
+
+	if (owned) {
+		memcpy(owned, view->name, name_size);
+		memcpy(owned + name_size, view->help, help_size);
+		f = find_or_add_family(m, owned, owned + name_size, is_gauge ? "gauge" : "counter", view->in_ns);
+	}
+	if (f && f->name == owned)
+		f->owned = owned;
+	else
+		free(owned);
+	return f;
+}
+
+int metrics_other(struct metrics *m, const struct metric_view *view)
+{
+	struct series *s = NULL;
+	struct family *f;
+	int err = -ENOMEM;
+
+	pthread_mutex_lock(&m->lock);
+	f = family_of_view(m, view);
+	if (f && (strcmp(f->type, view->type) != 0 || f->in_ns != view->in_ns))
+		err = -EINVAL;
+	else if (f)
+		s = find_or_add_series(m, f, view->labels);
+	if (s)
+		atomic_store_explicit(&s->metric.other, view->value, memory_order_relaxed);
+	pthread_mutex_unlock(&m->lock);
+	return s ? 0 : err;
 }

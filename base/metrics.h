@@ -8,6 +8,7 @@
 #define HEARTH_BASE_METRICS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -16,6 +17,7 @@ struct metrics;
 
 struct metric { /* one series; add through the functions below */
 	_Atomic uint64_t value;
+	_Atomic uint64_t other; /* the part of it that another process of hearth tells (metrics_other) */
 };
 
 struct metrics *metrics_new(void);
@@ -31,6 +33,22 @@ struct metric *metrics_gauge(struct metrics *m, const char *name, const char *la
 
 /* A counter of nanoseconds that is written in seconds, Prometheus' unit of time; @name ends in _seconds_total. */
 struct metric *metrics_seconds(struct metrics *m, const char *name, const char *labels, const char *help);
+
+/* One series for another process. @type is a literal. */
+struct metric_view {
+	const char *name, *help, *labels;
+	const char *type; /* "counter", "gauge" */
+	bool in_ns;	  /* made by metrics_seconds() */
+	uint64_t value;
+};
+
+/* Refreshes as metrics_write does, then calls @fn, which must not register series, for each series with what this process
+ * has counted. */
+void metrics_view(struct metrics *m, void (*fn)(void *arg, const struct metric_view *view), void *arg);
+
+/* Takes what another process has counted: it is written out as part of the series of the same name and labels, which is made
+ * if there is none. The texts are copied. 0, -ENOMEM, or -EINVAL: the name stands for another type here. */
+int metrics_other(struct metrics *m, const struct metric_view *view);
 
 /* Takes a series out of the registry and frees it; nobody else may hold it. Accepts NULL. */
 void metrics_remove(struct metrics *m, struct metric *series);

@@ -7,24 +7,58 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cmd/halves/halves.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/top.h"
+#include "sinks/sinks.h"
 
-static int open_sink(struct session *s, struct buf *names)
+/* The sinks of this process. 0 or an exit status. */
+static int open_own(struct session *s, struct buf *names)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
-	int err;
+	int err = sinks_of(s->config, s->metrics, &s->sink, &s->store, names, &error);
+
+	if (err)
+		log_error("%s", buf_text(&error));
+	return !err ? 0 : err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+}
+
+/* With those that are the backend's, where it is another process. */
+static int open_both(struct session *s, struct halves *halves)
+{
+	AUTO(buf_fini) struct buf ignored = BUF_EMPTY;
+	struct sink *backend = NULL, *own;
+	int status = sinks_are_named(s->config) ? open_own(s, &ignored) : 0;
+
+	if (!status)
+		status = halves_open(halves, s, &backend);
+	if (status || !backend)
+		return status;
+	own = s->sink;
+	s->sink = backend;
+	return own && sink_tee_new(backend, own, s->metrics, &s->sink) ? STATUS_FAILED : 0;
+}
+
+/* 0 or an exit status. */
+static int open_sink(struct session *s, struct halves *halves, struct buf *names)
+{
+	int status;
 
 	if (sinks_use_stdout(s->config))
 		session_end_on_closed_stdout(s);
-	err = sinks_of(s->config, s->metrics, &s->sink, &s->store, names, &error);
-	if (err)
-		log_error("%s", buf_text(&error));
-	return err;
+	status = halves ? open_both(s, halves) : open_own(s, names);
+	if (halves)
+		sinks_name(s->current, names);
+	return status;
+}
+
+static void free_halves(struct halves **halves)
+{
+	halves_end(*halves);
 }
 
 static void free_page(struct page **page)
@@ -32,27 +66,30 @@ static void free_page(struct page **page)
 	page_free(*page);
 }
 
-static int profile(struct session *s)
+static int profile(struct session *s, struct halves *halves)
 {
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
 	AUTO(buf_fini) struct buf account = BUF_EMPTY;
 	AUTO(free_page) struct page *page = NULL;
-	int run_err, err;
+	const char *url;
+	int run_err, err, status;
 
 	if (session_end_on_signals(s))
 		return STATUS_FAILED;
-	err = open_sink(s, &names);
-	if (err)
-		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
-	page_warn_of_nothing(s);
-	if (session_load_agent(s, 0) || page_start(s, &page))
+	status = open_sink(s, halves, &names);
+	if (status)
+		return status;
+	if (!halves)
+		page_warn_of_nothing(s);
+	if (session_load_agent(s, 0) || (!halves && page_start(s, &page)))
 		return STATUS_FAILED;
-	if (page_url(page))
-		log_info("page at %s", page_url(page));
+	url = halves ? halves_page_url(halves) : page_url(page);
+	if (url)
+		log_info("page at %s", url);
 	if (session_start_agent(s, buf_text(&names)))
 		return STATUS_FAILED;
 	run_err = session_run(s);
-	err = session_drain(s, page_stop, page);
+	err = halves ? session_drain(s, halves_quiesce, halves) : session_drain(s, page_stop, page);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
 	session_log_kinds(s);
@@ -63,16 +100,18 @@ static int profile(struct session *s)
 
 static int run_run(const struct config *config)
 {
+	AUTO(free_halves) struct halves *halves = NULL; /* ends after the session */
 	AUTO(session_close) struct session s = { 0 };
 
 	if (!sinks_are_named(config) || (sinks_are_a_store(config) && isatty(STDOUT_FILENO)))
 		return top_run(config, true);
 	if (session_check_options(&s, config))
 		return STATUS_USAGE;
-	if (session_open(&s, config))
+	if (halves_fork(config, false, false, &halves) || session_open(&s, halves ? halves_config(halves) : config))
 		return STATUS_FAILED;
+	s.current = config;
 	s.is_service = true;
-	return profile(&s);
+	return profile(&s, halves);
 }
 
 const struct cmd cmd_run = {

@@ -86,6 +86,7 @@ static int listen_on_http(struct session *s, const struct guard *guard, enum ser
 		.workloads = workloads,
 		.tls = guard->tls,
 		.tokens = guard->tokens,
+		.users = guard->asks_clients ? NULL : &guard->users,
 		.cors_origins = (const char *const *)s->config->cors_origins.items,
 		.page_names = (const char *const *)s->config->page_names.items,
 		.queries = queries,

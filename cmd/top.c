@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cmd/halves/halves.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/setup/page.h"
@@ -34,15 +35,21 @@ struct live {
 	struct session session;
 	struct config config; /* the user's, with what is different here */
 	bool has_keys;
-	bool keeps;	      /* in a store, which a page shows */
-	struct sink *summary; /* the session's, or a part of it */
-	struct page *page;    /* NULL: none */
+	bool keeps;	       /* in a store, which a page shows */
+	struct sink *summary;  /* the session's, or a part of it */
+	struct halves *halves; /* NULL: the backend is in this process */
+	struct page *page;     /* NULL: none, or the other half's */
 	/* of the line above the table */
 	uint64_t last_ns, last_taken;
 	double per_second;
 };
 
 enum { RATE_LEAST_NS = NSEC_PER_MSEC * 100 }; /* a rate over less would jump about */
+
+static const char *page_of(const struct live *live)
+{
+	return live->halves ? halves_page_url(live->halves) : page_url(live->page);
+}
 
 static void write_status(void *arg, struct buf *line)
 {
@@ -63,8 +70,8 @@ static void write_status(void *arg, struct buf *line)
 	}
 	/* The facts that a narrow terminal must not lose come first. */
 	buf_puts(line, "hearth  ");
-	if (page_url(live->page))
-		buf_printf(line, "%s  ", page_url(live->page));
+	if (page_of(live))
+		buf_printf(line, "%s  ", page_of(live));
 	buf_printf(line, "%.0f samples/s  %" PRIu64 " lost  %" PRIu64 " taken  %" PRIu64 " CPUs  %" PRIu64 " processes",
 		   live->per_second, stats.lost, stats.taken, stats.cpus, stats.processes);
 }
@@ -74,9 +81,9 @@ static void write_link(void *arg, const char *name, const char *module, struct b
 {
 	struct live *live = arg;
 
-	if (!page_url(live->page))
+	if (!page_of(live))
 		return;
-	buf_printf(url, "%s#view=sandwich&fn=", page_url(live->page));
+	buf_printf(url, "%s#view=sandwich&fn=", page_of(live));
 	buf_percent(url, name, strlen(name), URL_PLAIN);
 	if (!*module)
 		return;
@@ -135,19 +142,26 @@ static void on_keys(void *arg, int fd, uint32_t events)
 		loop_stop(live->session.loop);
 }
 
+/* Messages of both halves wait, or are written. */
+static void hold(struct live *live, bool on)
+{
+	log_hold(on);
+	halves_hold_log(live->halves, on);
+}
+
 /* SIGTSTP: as if we had not caught it, but on a screen that is in order. */
 static void suspend(struct live *live)
 {
 	(void)sink_summary_leave(live->summary);
 	terminal_restore(false);
-	log_hold(false);
+	hold(live, false);
 	kill(getpid(), SIGSTOP);
 }
 
 /* A message on the terminal would stand in the middle of the table: it waits, and the line above the table tells it. */
-static void hold_messages(const struct live *live)
+static void hold_messages(struct live *live)
 {
-	log_hold(live->session.has_screen && isatty(STDERR_FILENO));
+	hold(live, live->session.has_screen && isatty(STDERR_FILENO));
 }
 
 static void on_terminal_signal(void *arg, int signo)
@@ -206,13 +220,14 @@ static int set_end(struct live *live)
 static int open_store(struct live *live)
 {
 	struct session *s = &live->session;
+	const struct config *config = s->config;
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	struct sink *writer = NULL;
-	int err = store_of(&live->config, live->config.store, false, s->metrics, &s->store, &error);
+	int err = store_of(config, config->store, false, s->metrics, &s->store, &error);
 
 	if (!err)
 		err = s->store->write->writer(s->store, &writer);
-	if (err && live->config.store) {
+	if (err && config->store) {
 		log_error("%s", error.len ? buf_text(&error) : strerror(-err));
 		return err;
 	}
@@ -223,25 +238,49 @@ static int open_store(struct live *live)
 	return sink_tee_new(live->summary, writer, s->metrics, &s->sink);
 }
 
+/* Does the same in the other half. 0 or an exit status. */
+static int open_backend(struct live *live)
+{
+	struct session *s = &live->session;
+	struct sink *backend = NULL;
+	int status = halves_open(live->halves, s, &backend);
+
+	if (status || !backend)
+		return status;
+	return sink_tee_new(live->summary, backend, s->metrics, &s->sink) ? STATUS_FAILED : 0;
+}
+
+/* 0 or an exit status. */
+static int open_kept(struct live *live)
+{
+	int err;
+
+	if (live->halves)
+		return open_backend(live);
+	err = live->keeps ? open_store(live) : 0;
+	return !err ? 0 : err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+}
+
 /* The page, where there is a store, and /metrics. Without them the table goes on too. */
 static void open_page(struct live *live)
 {
-	if (page_start(&live->session, &live->page) || !page_url(live->page))
+	if (!live->halves && page_start(&live->session, &live->page))
 		return;
-	log_info("page at %s", page_url(live->page));
+	if (page_of(live))
+		log_info("page at %s", page_of(live));
 }
 
 static int profile(struct live *live)
 {
 	AUTO(buf_fini) struct buf account = BUF_EMPTY;
 	struct session *s = &live->session;
-	int run_err, err;
+	int run_err, err, status;
 
 	if (session_end_on_signals(s) || open_summary(live))
 		return STATUS_FAILED;
-	err = live->keeps ? open_store(live) : 0;
-	if (err || watch_terminal(live))
-		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	status = open_kept(live);
+	if (status || watch_terminal(live))
+		return status ? status : STATUS_FAILED;
 	if (session_load_agent(s, 0))
 		return STATUS_FAILED;
 	open_page(live);
@@ -251,7 +290,8 @@ static int profile(struct live *live)
 	stop_on_error(live, sink_summary_redraw(live->summary));
 	run_err = session_run(s);
 	terminal_restore(false);
-	err = session_drain(s, page_stop, live->page);
+	halves_hold_log(live->halves, false);
+	err = live->halves ? session_drain(s, halves_quiesce, live->halves) : session_drain(s, page_stop, live->page);
 	log_hold(false);
 	session_log_undelivered(s, err);
 	session_log_truth(s);
@@ -270,11 +310,13 @@ int top_run(const struct config *config, bool keep)
 	live.config.report_jitter = 0;
 	if (session_check_options(&live.session, &live.config))
 		status = STATUS_USAGE;
-	else if (!session_open(&live.session, &live.config))
+	else if (!halves_fork(&live.config, keep, true, &live.halves) &&
+		 !session_open(&live.session, live.halves ? halves_config(live.halves) : &live.config))
 		status = profile(&live);
 	terminal_restore(false);
 	page_free(live.page);
 	session_close(&live.session);
+	halves_end(live.halves);
 	return status;
 }
 

@@ -23,6 +23,8 @@ struct sink_type {
 	const char *name;
 	const char *value; /* the word for what stands behind '='; NULL: nothing may */
 	const char *help;  /* further words, shown in parentheses; NULL: none */
+	bool is_store;	   /* it keeps profiles in a store */
+	bool is_sender;	   /* it sends them over a network */
 	bool is_slow;	   /* its consume() may wait for a disk or a reader */
 
 	/* Makes the sink. @value is NULL where the type has none. 0; or -errno, with a message in @error or none. */

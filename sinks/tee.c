@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "base/metrics.h"
 #include "sinks/sinks.h"
 
@@ -56,6 +58,7 @@ static const struct sink_ops tee_ops = {
 int sink_tee_new(struct sink *first, struct sink *second, struct metrics *metrics, struct sink **ret)
 {
 	struct sink_tee *tee = calloc(1, sizeof(*tee));
+	AUTO(buf_fini) struct buf labels = BUF_EMPTY;
 
 	if (!tee) {
 		sink_free(first);
@@ -65,7 +68,9 @@ int sink_tee_new(struct sink *first, struct sink *second, struct metrics *metric
 	tee->sink.ops = &tee_ops;
 	tee->first = first;
 	tee->second = second;
-	tee->dropped = metrics_counter(metrics, "hearth_sink_dropped_samples_total", "sink=\"store\",reason=\"queue full\"",
+	metrics_label(&labels, "sink", second->ops->name, strlen(second->ops->name));
+	metrics_label(&labels, "reason", "queue full", strlen("queue full"));
+	tee->dropped = metrics_counter(metrics, "hearth_sink_dropped_samples_total", buf_text(&labels),
 				       "Samples that a sink did not get or could not take.");
 	*ret = &tee->sink;
 	return 0;

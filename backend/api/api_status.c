@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "backend/api/api_call.h"
 #include "backend/http/recent.h"
@@ -11,8 +10,10 @@
 #include "backend/store/store_read.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/handed.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/usage.h"
 #include "proto/unnamed.h"
 
 #define TRUNCATED "hearth.stack.truncated"
@@ -121,30 +122,14 @@ static void write_counters(struct api_call *call,
 /* Writes the time and memory that hearth itself takes. */
 static void write_overhead(struct api_call *call)
 {
-	struct rusage self, children;
+	const struct usage self = usage_of_process(), other = usage_of_other();
 	struct json *j = &call->json;
-	double seconds = 0;
-	unsigned long pages = 0, resident = 0;
-	FILE *statm;
 
-	getrusage(RUSAGE_SELF, &self);
-	getrusage(RUSAGE_CHILDREN, &children);
-	seconds += (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
-			    children.ru_stime.tv_sec);
-	seconds += (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec +
-			    children.ru_stime.tv_usec) /
-		   1e6;
-	statm = fopen("/proc/self/statm", "re");
-	if (statm) {
-		if (fscanf(statm, "%lu %lu", &pages, &resident) != 2)
-			resident = 0;
-		fclose(statm);
-	}
 	json_key(j, "cpu_seconds");
-	json_double(j, seconds);
+	json_double(j, (double)(self.cpu_ns + other.cpu_ns) / (double)NSEC_PER_SEC);
 	json_key(j, "uptime_seconds");
 	json_double(j, (double)(call->ctx.now_ns - call->api->start_ns) / (double)NSEC_PER_SEC);
-	api_write_number(j, "resident_bytes", (int64_t)(resident * (unsigned long)sysconf(_SC_PAGESIZE)));
+	api_write_number(j, "resident_bytes", (int64_t)(self.resident_bytes + other.resident_bytes));
 }
 
 /* --- truth --- */
@@ -262,7 +247,7 @@ static int write_store(struct api_call *call)
 	json_key(j, "store");
 	json_object_begin(j);
 	api_write_text(j, "kind", status.kind);
-	api_write_text(j, "place", status.place);
+	api_write_text(j, "place", handed_name(status.place));
 	api_write_number(j, "bytes", (int64_t)status.bytes);
 	api_write_number(j, "events", (int64_t)status.events);
 	api_write_number(j, "series", (int64_t)status.series);

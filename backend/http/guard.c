@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "backend/http/http.h"
+#include "backend/http/peer.h"
 
 /* The host of "name:port" or "[::1]:port". */
 static void copy_host(const char *authority, char *ret, size_t size)
@@ -87,6 +88,31 @@ static bool is_private(struct request *r)
 	return false;
 }
 
+/* Profiles of other users' programs, and kernel addresses, are not for everybody who has a shell here. A token or a
+ * certificate says more than a user id. */
+static bool is_for_peer(struct request *r)
+{
+	const struct server *s = r->server;
+	const union MHD_ConnectionInfo *info;
+	uint32_t uid = 0;
+
+	if (!s->is_loopback || !s->users || s->tokens || s->users->all || r->connection->is_peer_allowed)
+		return true;
+	info = MHD_get_connection_info(r->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!info || peer_uid(info->connect_fd, &uid)) {
+		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
+			     "it is not known who asks: start hearth with --token-file, or with --http-allow-uid any");
+		return false;
+	}
+	r->connection->is_peer_allowed = peer_is_allowed(s->users, uid);
+	if (!r->connection->is_peer_allowed)
+		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
+			     "profiles are shown to root, to who started hearth and to the store's owner: ask as one of "
+			     "them, or start hearth with --http-allow-uid %u, or with --token-file",
+			     uid);
+	return r->connection->is_peer_allowed;
+}
+
 bool request_guard(struct request *r)
 {
 	const char *host = request_header(r, MHD_HTTP_HEADER_HOST), *authority = host ? host : "";
@@ -98,7 +124,7 @@ bool request_guard(struct request *r)
 	case GUARD_NAME:
 		return (is_any_name || asks_by_our_name(r, authority)) && comes_from_us(r, authority);
 	case GUARD_PAGE:
-		return is_private(r) && asks_by_our_name(r, authority) && comes_from_us(r, authority);
+		return is_private(r) && is_for_peer(r) && asks_by_our_name(r, authority) && comes_from_us(r, authority);
 	}
 	return false;
 }

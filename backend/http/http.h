@@ -42,6 +42,7 @@ struct server {
 	const char *const *cors_origins; /* NULL-terminated */
 	const char *const *page_names;	 /* of ours, NULL-terminated, or NULL; borrowed */
 	bool is_loopback;		 /* only this machine reaches us */
+	const struct peer_users *users;	 /* of this machine, who may see profiles; NULL: all; borrowed */
 	enum server_pages pages;
 	struct workloads *workloads;			/* borrowed, or NULL */
 	struct query_thread *queries;			/* borrowed; NULL: no API */
@@ -73,6 +74,7 @@ struct connection {
 	struct tls_keys *keys;	 /* the keys that its handshake used */
 	struct request *request; /* NULL between requests */
 	uint64_t since_ns;	 /* when the request, or the wait for one, began */
+	bool is_peer_allowed;	 /* it was asked who is at the other end, who may see profiles */
 };
 
 struct reply_header {
@@ -240,9 +242,5 @@ bool cors_is_open(const struct request *r);
 const char *cors_origin(const struct request *r);
 bool cors_is_preflight(const struct request *r, const char *method);
 bool cors_add_headers(const struct request *r, struct MHD_Response *response);
-
-/* listen.c: a listening socket for "host:port"; fills *@port_ret with the port it has. The socket or -errno with @err
- * filled. */
-int listen_on(const char *address, uint16_t *port_ret, struct server_error *err);
 
 #endif

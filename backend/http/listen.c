@@ -14,6 +14,7 @@
 #include "backend/http/http.h"
 #include "backend/http/server.h"
 #include "base/cleanup.h"
+#include "base/handed.h"
 #include "base/text/parse.h"
 
 enum { HOST_MAX = 256 };
@@ -110,7 +111,14 @@ int listen_on(const char *address, uint16_t *port_ret, struct server_error *err)
 {
 	char host[HOST_MAX];
 	const char *port = NULL;
+	unsigned handed_port = 0;
+	int handed_fd = handed_take_socket(address, &handed_port);
 	int ret = split(address, host, &port, err);
+
+	if (handed_fd >= 0) { /* bound while we were allowed to */
+		*port_ret = (uint16_t)handed_port;
+		return handed_fd;
+	}
 	if (ret)
 		return ret;
 

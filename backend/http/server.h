@@ -13,6 +13,7 @@
 struct ingest;
 struct loop;
 struct metrics;
+struct peer_users;
 struct query_thread;
 struct routes;
 struct server;
@@ -43,6 +44,8 @@ struct server_config {
 	/* Told when somebody waits for what will have been sampled until @at_ns (CLOCK_MONOTONIC); may be NULL. */
 	void (*window_ends)(void *arg, uint64_t at_ns);
 	void *window_arg;
+	/* Who may see profiles on a loopback address without a token or a certificate; NULL: everybody here. Borrowed. */
+	const struct peer_users *users;
 	unsigned max_connections;    /* 1000 when 0 */
 	uint64_t request_timeout_ns; /* first line of a request to the end of its answer; 60 s when 0 */
 	uint64_t idle_timeout_ns;    /* a connection without a request; 75 s when 0 */
@@ -51,6 +54,10 @@ struct server_config {
 struct server_error {
 	char message[256];
 };
+
+/* A listening socket for "host:port", or the one that was handed over for it (base/handed.h); *@port_ret is the port that it
+ * has. The socket, or -errno with @err filled. */
+int listen_on(const char *address, uint16_t *port_ret, struct server_error *err);
 
 /* Listens. @ingest takes what is received (borrowed, as is @metrics). 0 or -errno with @err filled. */
 int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct ingest *ingest,

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/text/parse.h"
+#include "base/usage.h"
 
 enum {
 	MAX_PARAMS = 32,
@@ -156,7 +157,18 @@ static bool begin_window(struct request *r, struct api_request *a)
 	return true;
 }
 
-/* process=NAME of pprof's paths: a selector by name; hearth is this very process. False: answered. */
+/* This very process, and the other half of hearth where there is one. */
+static void choose_ourselves(struct buf *query)
+{
+	const int32_t other = usage_of_other().pid;
+
+	if (other)
+		buf_printf(query, "{process.pid=~\"%d|%d\"}", (int)getpid(), (int)other);
+	else
+		buf_printf(query, "{process.pid=\"%d\"}", (int)getpid());
+}
+
+/* process=NAME of pprof's paths: a selector by name. False: answered. */
 static bool choose_process(struct request *r, struct api_request *a)
 {
 	const struct query_params params = { a->items, a->count };
@@ -166,7 +178,7 @@ static bool choose_process(struct request *r, struct api_request *a)
 	if (!name || !strstr(a->path, "pprof/"))
 		return true;
 	if (!strcmp(name, "hearth"))
-		buf_printf(&query, "{process.pid=\"%d\"}", (int)getpid());
+		choose_ourselves(&query);
 	else
 		buf_printf(&query, "{process.executable.name=`%s`}", name);
 	if (!query_param(&params, "query") && !strchr(name, '`') && add_param(a, "query", buf_text(&query)))

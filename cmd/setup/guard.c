@@ -3,6 +3,8 @@
 #include "cmd/setup/guard.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/http/server.h"
@@ -10,12 +12,43 @@
 #include "backend/http/token.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/text/parse.h"
 #include "cmd/options/config.h"
+#include "cmd/setup/user.h"
 
 void guard_fini(struct guard *g)
 {
 	tls_free(g->tls);
 	tokens_free(g->tokens);
+	free(g->uids);
+}
+
+/* --http-allow-uid, and the user behind sudo. */
+static int set_users(struct guard *g, const struct string_list *names)
+{
+	struct user sudo;
+
+	g->uids = calloc(names->count + 1, sizeof(*g->uids));
+	if (!g->uids)
+		return -ENOMEM;
+	if (user_behind_sudo(&sudo))
+		g->uids[g->users.count++] = sudo.uid;
+	for (size_t i = 0; i < names->count; i++) {
+		const struct passwd *passwd = getpwnam(names->items[i]);
+		uint64_t uid = passwd ? passwd->pw_uid : 0;
+
+		if (!strcmp(names->items[i], "any")) {
+			g->users.all = true;
+			continue;
+		}
+		if (!passwd && (parse_u64(names->items[i], &uid) || uid >= UINT32_MAX)) {
+			log_error("--http-allow-uid: there is no user '%s'", names->items[i]);
+			return -EINVAL;
+		}
+		g->uids[g->users.count++] = (uint32_t)uid;
+	}
+	g->users.uids = g->uids;
+	return 0;
 }
 
 int guard_init(struct guard *g, const struct config *config, struct metrics *metrics)
@@ -26,8 +59,10 @@ int guard_init(struct guard *g, const struct config *config, struct metrics *met
 		.client_ca_file = config->tls_client_ca,
 	};
 	struct tls_error error = { "" };
-	int err = 0;
+	int err = set_users(g, &config->allow_uids);
 
+	if (err)
+		return err;
 	if (!config->tls_cert && (config->tls_key || config->tls_client_ca)) {
 		log_error("%s needs --tls-cert", config->tls_key ? "--tls-key" : "--tls-client-ca");
 		return -EINVAL;

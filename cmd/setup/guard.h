@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/http/peer.h"
+
 struct buf;
 struct config;
 struct metrics;
@@ -16,9 +18,11 @@ struct tls;
 struct tokens;
 
 struct guard {
-	struct tls *tls;       /* NULL: no TLS */
-	struct tokens *tokens; /* NULL: no token is asked for */
-	bool asks_clients;     /* for certificates */
+	struct tls *tls;	 /* NULL: no TLS */
+	struct tokens *tokens;	 /* NULL: no token is asked for */
+	bool asks_clients;	 /* for certificates */
+	struct peer_users users; /* who may see profiles without */
+	uint32_t *uids;		 /* of these */
 };
 
 /* Reads the files. @g is all zeros before, and to be ended with guard_fini() also after an error. Logs what fails; 0 or

@@ -97,6 +97,8 @@ static void ask_agent(struct loop_work *work)
 
 	if (w->session->agent)
 		(void)agent_report_at(w->session->agent, w->end_ns); /* else the next report brings it */
+	else if (w->session->report_at)
+		w->session->report_at(w->session->report_arg, w->end_ns);
 	free(w);
 }
 
@@ -144,8 +146,8 @@ static void with_port(const char *address, unsigned port, struct buf *out)
 	buf_printf(out, "%.*s:%u", colon ? (int)(colon - address) : (int)strlen(address), address, port);
 }
 
-static int listen_on(struct page *page, enum server_pages pages, const char *address, struct server **ret,
-		     struct server_error *error)
+static int serve_on(struct page *page, enum server_pages pages, const char *address, struct server **ret,
+		    struct server_error *error)
 {
 	const struct server_config config = {
 		.routes = &http_routes,
@@ -154,6 +156,7 @@ static int listen_on(struct page *page, enum server_pages pages, const char *add
 		.max_connections = MAX_CONNECTIONS,
 		.tls = page->guard.tls,
 		.tokens = page->guard.tokens,
+		.users = page->guard.asks_clients ? NULL : &page->guard.users,
 		.page_names = (const char *const *)page->session->config->page_names.items,
 		.queries = page->queries,
 		.window_ends = on_window,
@@ -169,13 +172,13 @@ static int find_port(struct page *page, enum server_pages pages, const char *add
 	const char *colon = strrchr(address, ':'), *what = pages == PAGES_RECEIVER ? "the receiver" : "the page";
 	unsigned first = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0, port = first;
 	struct server_error error = { "" };
-	int err = listen_on(page, pages, address, ret, &error);
+	int err = serve_on(page, pages, address, ret, &error);
 
 	while (err == -EADDRINUSE && first && ++port < first + PORTS_TO_TRY && port <= UINT16_MAX) {
 		AUTO(buf_fini) struct buf next = BUF_EMPTY;
 
 		with_port(address, port, &next);
-		err = listen_on(page, pages, buf_text(&next), ret, &error);
+		err = serve_on(page, pages, buf_text(&next), ret, &error);
 	}
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
@@ -193,7 +196,7 @@ static int listen_for_metrics(struct page *page)
 	const char *address = page->session->config->metrics_address;
 	AUTO(buf_fini) struct buf url = BUF_EMPTY;
 	struct server_error error = { "" };
-	int err = listen_on(page, PAGES_METRICS, address, &page->metrics, &error);
+	int err = serve_on(page, PAGES_METRICS, address, &page->metrics, &error);
 
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
@@ -253,7 +256,8 @@ static int make(struct page *page)
 		return err;
 	}
 	if (serves_profiles(page->session))
-		err = page_queries(page->session, page->loop, page->session->agent, &page->queries);
+		err = page_queries(page->session, page->loop, page->session->agent || page->session->report_at,
+				   &page->queries);
 	if (!err && page->queries)
 		err = listen_for_profiles(page);
 	return err || !config->metrics_address ? err : listen_for_metrics(page);
@@ -289,6 +293,22 @@ int page_start(struct session *s, struct page **ret)
 const char *page_url(const struct page *page)
 {
 	return page && page->server ? buf_text((struct buf *)&page->url) : NULL;
+}
+
+void page_ports(const struct page *page, uint16_t ports[static 3])
+{
+	ports[0] = page && page->server ? server_http_port(page->server) : 0;
+	ports[1] = page && page->receiver ? server_http_port(page->receiver) : 0;
+	ports[2] = page && page->metrics ? server_http_port(page->metrics) : 0;
+}
+
+void page_write_url(const struct config *config, uint16_t port, struct buf *out)
+{
+	const char *address = config->page_address ? config->page_address : config->http_address;
+
+	buf_puts(out, config->tls_cert ? "https://" : "http://");
+	with_port(address, port, out);
+	buf_putc(out, '/');
 }
 
 void page_stop(void *arg, uint64_t deadline_ns)

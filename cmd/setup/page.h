@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct buf;
+struct config;
 struct loop;
 struct page;
 struct query_thread;
@@ -31,6 +32,12 @@ int page_queries(struct session *s, struct loop *loop, bool is_live, struct quer
  * *@ret stays NULL where all are off. Logs what fails; 0 or -errno.
  */
 int page_start(struct session *s, struct page **ret);
+
+/* The ports that were taken for the page (or all), the receiver apart from it, and /metrics alone; 0: none. Accepts NULL. */
+void page_ports(const struct page *page, uint16_t ports[static 3]);
+
+/* Writes the page's address as page_url() has it, for a page that another process shows on @port. */
+void page_write_url(const struct config *config, uint16_t port, struct buf *out);
 
 /* "http://127.0.0.1:4318/"; NULL: there is no page, or @page is NULL. */
 const char *page_url(const struct page *page);

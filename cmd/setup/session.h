@@ -29,9 +29,12 @@ struct session {
 	bool is_service;	      /* set by the command: SIGHUP may mean to read the configuration again */
 	struct loop *loop;
 	struct metrics *metrics;
-	struct sink *sink;	  /* set by the command; freed by session_close() */
-	struct store *store;	  /* the one the sink writes to, or NULL; closed by session_close() */
-	struct agent *agent;	  /* NULL until session_load_agent() */
+	struct sink *sink;   /* set by the command; freed by session_close() */
+	struct store *store; /* the one the sink writes to, or NULL; closed by session_close() */
+	struct agent *agent; /* NULL until session_load_agent() */
+	/* Where the agent is another process: told when somebody waits for what is sampled until then. NULL: it is not. */
+	void (*report_at)(void *arg, uint64_t at_ns);
+	void *report_arg;
 	struct agent_setup setup; /* session_check_options() makes it ... */
 	struct schedule schedule; /* ... and this */
 	uint64_t start_ns;	  /* of sampling, after --delay; CLOCK_MONOTONIC */

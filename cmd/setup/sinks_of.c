@@ -159,6 +159,11 @@ static const struct sink_type *find_type(const char *name, size_t len, struct bu
 	return NULL;
 }
 
+static void name_one(const char *type, const char *shown, struct buf *names)
+{
+	buf_printf(names, "%s%s%s%s", names->len ? ", " : "", type, shown ? " " : "", shown ? shown : "");
+}
+
 /* Adds the sink that @spec, NAME[=VALUE], describes; @value goes before what @spec says. */
 static int add_sink(struct sink_set *set, const char *spec, const char *value)
 {
@@ -190,7 +195,7 @@ static int add_sink(struct sink_set *set, const char *spec, const char *value)
 		return err;
 	set->count++;
 	set->has_slow |= type->is_slow;
-	buf_printf(set->names, "%s%s%s%s", set->names->len ? ", " : "", type->name, value ? " " : "", shown);
+	name_one(type->name, value ? shown : NULL, set->names);
 	return 0;
 }
 
@@ -211,6 +216,46 @@ static int add_all(struct sink_set *set)
 bool sinks_are_named(const struct config *config)
 {
 	return config->print || config->store || config->collectors.count || config->sinks.count;
+}
+
+bool sinks_is_store(const char *spec)
+{
+	const struct sink_type *type = type_of(spec, strcspn(spec, "="));
+
+	return type && type->is_store;
+}
+
+bool sinks_is_sender(const char *spec)
+{
+	const struct sink_type *type = type_of(spec, strcspn(spec, "="));
+
+	return type && type->is_sender;
+}
+
+static void name_hidden(const char *type, const char *value, struct buf *names)
+{
+	AUTO_FREE char *shown = value ? strdup(value) : NULL;
+
+	if (shown)
+		hide_password(shown);
+	name_one(type, shown, names);
+}
+
+void sinks_name(const struct config *config, struct buf *names)
+{
+	if (config->print)
+		name_one("print", NULL, names);
+	if (config->store)
+		name_hidden(store_is_clickhouse(config->store) ? "clickhouse" : "store", config->store, names);
+	for (size_t i = 0; i < config->collectors.count; i++)
+		name_hidden("otlp", config->collectors.items[i], names);
+	for (size_t i = 0; i < config->sinks.count; i++) {
+		const char *spec = config->sinks.items[i], *is = strchr(spec, '=');
+		AUTO_FREE char *type = strndup(spec, strcspn(spec, "="));
+
+		if (type)
+			name_hidden(type, is ? is + 1 : NULL, names);
+	}
 }
 
 bool sinks_are_a_store(const struct config *config)

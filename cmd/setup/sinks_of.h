@@ -15,6 +15,13 @@ struct store;
 /* Whether the options name any. */
 bool sinks_are_named(const struct config *config);
 
+/* Whether the sink that @spec, NAME[=VALUE], describes is a store, or sends over a network. */
+bool sinks_is_store(const char *spec);
+bool sinks_is_sender(const char *spec);
+
+/* Appends the names of all that the options name to @names, as sinks_of() does, and makes none. */
+void sinks_name(const struct config *config, struct buf *names);
+
 /* Whether one of them writes to standard output. */
 bool sinks_use_stdout(const struct config *config);
 

@@ -167,6 +167,7 @@ static int explain_store(const struct sink_settings *settings, const char *value
 const struct sink_type sink_type_store = {
 	.name = "store",
 	.value = "FOLDER",
+	.is_store = true,
 	.make = make_store,
 	.explain = explain_store,
 };
@@ -174,6 +175,7 @@ const struct sink_type sink_type_clickhouse = {
 	.name = "clickhouse",
 	.value = "URL",
 	.help = "http://USER@HOST:8123/DATABASE",
+	.is_store = true,
 	.make = make_clickhouse,
 	.explain = explain_store,
 };

@@ -17,17 +17,22 @@
 #include "base/cleanup.h"
 #include "base/text/parse.h"
 
-bool user_invoking(struct user *ret)
+bool user_behind_sudo(struct user *ret)
 {
 	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
 	uint64_t uid, gid;
 
-	if (geteuid() != 0 || !uid_text || !gid_text || parse_u64(uid_text, &uid) || parse_u64(gid_text, &gid))
+	if (!uid_text || !gid_text || parse_u64(uid_text, &uid) || parse_u64(gid_text, &gid))
 		return false;
 	if (!uid || uid >= UINT32_MAX || gid >= UINT32_MAX)
 		return false;
 	*ret = (struct user){ .uid = (uid_t)uid, .gid = (gid_t)gid };
 	return true;
+}
+
+bool user_invoking(struct user *ret)
+{
+	return geteuid() == 0 && user_behind_sudo(ret);
 }
 
 int user_become(const struct user *user)

@@ -14,6 +14,9 @@ struct user {
 /* The user who called sudo, from SUDO_UID and SUDO_GID. False when we are not root, or root was not reached by sudo. */
 bool user_invoking(struct user *ret);
 
+/* The same, also when root has become another user since. */
+bool user_behind_sudo(struct user *ret);
+
 /* Turns this process into @user's for good: groups, ids, HOME, USER, LOGNAME. 0 or -errno. */
 int user_become(const struct user *user);
 

@@ -69,6 +69,7 @@ static int explain_otlp(const struct sink_settings *settings, const char *value,
 const struct sink_type sink_type_otlp = {
 	.name = "otlp",
 	.value = "URL",
+	.is_sender = true,
 	.make = make_otlp,
 	.explain = explain_otlp,
 };

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -39,6 +40,7 @@ enum {
 	MAX_REDIRECTS = 10,
 	HTTP_OK = 200,
 	HTTP_NOT_FOUND = 404,
+	FAR_MISS_S = 600, /* as long as elfutils remembers that there is none */
 };
 
 #define MAX_FILE_BYTES (4ull << 30)
@@ -49,7 +51,8 @@ struct job {
 	enum job_state state;
 	char id[ID_BYTES];
 	uint64_t order;	   /* of those that wait: the smallest is next */
-	int error;	   /* once it ended; 0: the file is in the cache */
+	int error;	   /* once it ended; 0: the file is in the cache, or @fd */
+	int fd;		   /* the file that another process has brought; -1: none */
 	uint64_t until_ns; /* when the error is forgotten */
 };
 
@@ -59,6 +62,8 @@ struct debuginfod {
 	int folder, event_fd;
 	pthread_t thread;
 	_Atomic bool is_stopped;
+	debuginfod_ask_fn ask_far; /* NULL: we ask the servers ourselves */
+	void *ask_arg;
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -222,8 +227,10 @@ static struct job *oldest_waiting(struct debuginfod *d)
 
 static void end_job(struct debuginfod *d, struct job *job, int error, uint64_t bytes)
 {
+	const long miss_s = d->ask_far ? FAR_MISS_S : debuginfod_cache_miss_s(d->folder);
+
 	job->error = error;
-	job->until_ns = clock_mono_ns() + (uint64_t)debuginfod_cache_miss_s(d->folder) * NSEC_PER_SEC;
+	job->until_ns = clock_mono_ns() + (uint64_t)miss_s * NSEC_PER_SEC;
 	job->state = JOB_ENDED;
 	if (!error) {
 		d->counts.fetched++;
@@ -273,6 +280,14 @@ static bool is_build_id(const char *id)
 	return len >= 4 && len < ID_BYTES && !id[len];
 }
 
+static void release_job(struct job *job)
+{
+	if (job->state != JOB_FREE && job->fd >= 0)
+		close(job->fd);
+	job->state = JOB_FREE;
+	job->fd = -1;
+}
+
 /* The job for @id; a free one if there is none, or the one that ended first; NULL: all are busy. */
 static struct job *find_job(struct debuginfod *d, const char *id)
 {
@@ -288,7 +303,7 @@ static struct job *find_job(struct debuginfod *d, const char *id)
 			best = job;
 	}
 	if (best)
-		best->state = JOB_FREE;
+		release_job(best);
 	return best;
 }
 
@@ -303,10 +318,30 @@ static int ask(struct debuginfod *d, const char *id)
 		return job->error;
 	if (job->state == JOB_WAITS || job->state == JOB_RUNS)
 		return -EINPROGRESS;
-	*job = (struct job){ .state = JOB_WAITS, .order = d->next_order++ };
+	release_job(job);
+	*job = (struct job){ .state = JOB_WAITS, .order = d->next_order++, .fd = -1 };
 	memcpy(job->id, id, strlen(id) + 1);
+	if (d->ask_far && d->ask_far(d->ask_arg, id)) {
+		release_job(job);
+		return -EAGAIN;
+	}
 	pthread_cond_broadcast(&d->changed);
 	return -EINPROGRESS;
+}
+
+/* A descriptor of a file that the other process has brought. Called with the lock. */
+static int find_brought(struct debuginfod *d, const char *id)
+{
+	for (size_t i = 0; i < MAX_JOBS; i++) {
+		const struct job *job = &d->jobs[i];
+		int fd;
+
+		if (job->state != JOB_ENDED || job->fd < 0 || strcmp(job->id, id) != 0)
+			continue;
+		fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	return -ENODATA;
 }
 
 int debuginfod_find(struct debuginfod *d, const char *build_id)
@@ -317,7 +352,7 @@ int debuginfod_find(struct debuginfod *d, const char *build_id)
 		return -EINVAL;
 	/* Under the lock, or what comes between the look and the question would be asked for twice. */
 	pthread_mutex_lock(&d->lock);
-	result = debuginfod_cache_find(d->folder, build_id);
+	result = d->ask_far ? find_brought(d, build_id) : debuginfod_cache_find(d->folder, build_id);
 	if (result == -ENODATA)
 		result = ask(d, build_id);
 	pthread_mutex_unlock(&d->lock);
@@ -376,8 +411,9 @@ static void release(struct debuginfod *d)
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->changed);
 	free(d->urls);
+	if (!d->ask_far)
+		curl_global_cleanup();
 	free(d);
-	curl_global_cleanup();
 }
 
 int debuginfod_new(struct debuginfod **ret)
@@ -417,10 +453,56 @@ int debuginfod_new(struct debuginfod **ret)
 	return 0;
 }
 
+int debuginfod_new_far(debuginfod_ask_fn ask_far, void *arg, struct debuginfod **ret)
+{
+	struct debuginfod *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->ask_far = ask_far;
+	d->ask_arg = arg;
+	d->folder = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	thread_cond_init(&d->changed);
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (d->event_fd < 0) {
+		int error = -errno;
+
+		debuginfod_free(d);
+		return error;
+	}
+	*ret = d;
+	return 0;
+}
+
+void debuginfod_answer(struct debuginfod *d, const char *build_id, int error, int fd)
+{
+	struct stat st = { 0 };
+	struct job *job;
+
+	if (fd >= 0)
+		(void)fstat(fd, &st);
+	pthread_mutex_lock(&d->lock);
+	job = find_job(d, build_id);
+	if (job && job->state == JOB_WAITS) {
+		job->fd = MOVE_FD(fd);
+		end_job(d, job, error, (uint64_t)st.st_size);
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (fd >= 0)
+		close(fd);
+}
+
 void debuginfod_free(struct debuginfod *d)
 {
 	if (!d)
 		return;
+	for (size_t i = 0; d->ask_far && i < MAX_JOBS; i++)
+		release_job(&d->jobs[i]);
+	if (d->ask_far) {
+		release(d);
+		return;
+	}
 	pthread_mutex_lock(&d->lock);
 	atomic_store(&d->is_stopped, true);
 	pthread_cond_broadcast(&d->changed);

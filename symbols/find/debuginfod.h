@@ -20,6 +20,17 @@ int debuginfod_new(struct debuginfod **ret);
 void debuginfod_free(struct debuginfod *d);
 
 /*
+ * The same in front of another process, which asks the servers: @ask (@arg) tells it to look for @build_id. It may fail, and
+ * then nobody asks. debuginfod_answer() brings the answer.
+ */
+typedef int (*debuginfod_ask_fn)(void *arg, const char *build_id);
+int debuginfod_new_far(debuginfod_ask_fn ask, void *arg, struct debuginfod **ret);
+
+/* Takes the answer to a question for @build_id: the file @fd, which is taken over, or why there is none, in @error. On the
+ * thread that asks. An answer that nobody waits for is dropped. */
+void debuginfod_answer(struct debuginfod *d, const char *build_id, int error, int fd);
+
+/*
  * The debug file with @build_id (lower-case hex): a descriptor for reading, the caller's to close; -EINPROGRESS: it is asked
  * for, look again when the descriptor of debuginfod_event_fd is readable; -ENOENT: no server has it; -EINVAL: no build id;
  * -EAGAIN: too many are asked for; or why it could not be had, which is remembered for some minutes (-EBADMSG: what came was

@@ -59,7 +59,11 @@ get 200 "$metrics/metrics"
 parts "${agent[@]}"
 names_are_usual
 grep -q '^hearth_export_queue_bytes [0-9]' answer || fail "no size of the queue"
-awk '/^(VmRSS|RssAnon):/ { print }' "/proc/$pid/status" >status
+# of both halves, where there are two
+backend=$(pgrep -x hearth-backend -P "$(pgrep -x hearth-keeper -P "$pid")") || backend=
+for half in $pid $backend; do
+	cat "/proc/$half/status"
+done | awk '/^(VmRSS|RssAnon):/ { kb[$1] += $2 } END { for (name in kb) print name, kb[name], "kB" }' >status
 python3 - <<'PYTHON' || fail "memory does not add up"
 import re
 said = {(name, label): int(value) for name, label, value in
@@ -81,6 +85,7 @@ stop "$pid"
 
 # --- beside a page ---
 hearth kept --store store --http-address 127.0.0.1:0 --metrics-address 127.0.0.1:0
+until_true 20 grep -q 'page at http' kept.err || fail "no page: $(cat kept.err)"
 page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' kept.err)
 [ -n "$page" ] && [ "$page" != "$metrics" ] || fail "no page: $(cat kept.err)"
 until_true 20 named || fail "no kernel frame was named"

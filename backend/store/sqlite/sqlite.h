@@ -12,6 +12,10 @@ struct metrics;
 int store_sqlite_open(const struct store_config *config, struct metrics *metrics, struct store **ret,
 		      struct store_error *err);
 
+/* From now on paths are opened as they are given, not as they are from the root of the file system: for folders that are
+ * known by a descriptor (base/handed.h). Called once, before a store is opened. 0 or -errno. */
+int store_sqlite_keep_paths(void);
+
 /* Reads everything that is in @s, a SQLite store, and calls @fn for each problem found. 0, -errno, or what @fn returned. */
 int store_sqlite_verify(struct store *s, int (*fn)(void *arg, const char *problem), void *arg);
 

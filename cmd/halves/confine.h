@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Takes from a process what the backend does not need: system calls (seccomp), and files (Landlock, where the kernel has
+ * it). */
+#ifndef HEARTH_CMD_HALVES_CONFINE_H
+#define HEARTH_CMD_HALVES_CONFINE_H
+
+#include <stddef.h>
+
+/* Allows writes below the @count folders @writable alone, reads of these, of the system's files and below @readable (paths,
+ * NULL-terminated; may be NULL), and no execution. The kernel's version of Landlock; -ENOSYS: it has none; -errno. */
+int confine_files(const int *writable, size_t count, const char *const *readable);
+
+/* Lets only those system calls pass that receiving, storing, sending and answering take; others fail with EPERM. Both need
+ * no-new-privileges and count for threads that start later. 0 or -errno. */
+int confine_calls(void);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Landlock by its system calls: the C library has none for them. Numbers are those of include/uapi/linux/landlock.h; rights
+ * that the running kernel does not know yet are left out by its version, and count for the user's id alone there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cmd/halves/confine.h"
+
+/* The same on all architectures. */
+enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
+enum { RULE_PATH_BENEATH = 1, CREATE_VERSION = 1 };
+
+#define RIGHT_EXECUTE	 (1ull << 0)
+#define RIGHT_WRITE_FILE (1ull << 1)
+#define RIGHT_READ_FILE	 (1ull << 2)
+#define RIGHT_READ_DIR	 (1ull << 3)
+#define RIGHTS_1	 ((1ull << 13) - 1) /* up to making links */
+#define RIGHT_REFER	 (1ull << 13)	    /* version 2 */
+#define RIGHT_TRUNCATE	 (1ull << 14)	    /* version 3 */
+#define RIGHT_IOCTL_DEV	 (1ull << 15)	    /* version 5 */
+#define RIGHTS_OF_FILES	 (RIGHT_EXECUTE | RIGHT_WRITE_FILE | RIGHT_READ_FILE | RIGHT_TRUNCATE | RIGHT_IOCTL_DEV)
+
+#define SCOPE_ABSTRACT_UNIX (1ull << 0) /* version 6, as the next */
+#define SCOPE_SIGNAL	    (1ull << 1)
+
+struct ruleset {
+	uint64_t fs, net, scoped;
+};
+
+struct path_beneath {
+	uint64_t allowed;
+	int32_t fd;
+} __attribute__((packed));
+
+static const char *const system_paths[] = {
+	/* libraries, debug files */
+	"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/gnu", "/etc/ld.so.cache", "/etc/alternatives",
+	/* names of hosts and users, certificates, the time zone */
+	"/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services",
+	"/etc/protocols", "/etc/passwd", "/etc/group", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+	"/etc/crypto-policies", "/etc/gnutls", "/etc/localtime", "/etc/timezone", "/etc/machine-id", "/run/systemd/resolve",
+	"/run/resolvconf", "/run/NetworkManager", "/run/nscd", "/var/lib/ca-certificates",
+	/* itself, and the machine */
+	"/sys/devices/system/cpu", "/proc/self", "/proc/net", "/dev/urandom", "/dev/random", NULL
+};
+
+static int allow(int rules, int fd, uint64_t rights)
+{
+	struct path_beneath beneath = { .allowed = rights, .fd = fd };
+	struct stat st;
+
+	if (!fstat(fd, &st) && !S_ISDIR(st.st_mode))
+		beneath.allowed &= RIGHTS_OF_FILES;
+	return syscall(ADD_RULE, rules, RULE_PATH_BENEATH, &beneath, 0) ? -errno : 0;
+}
+
+/* A path that is not there needs no rule. */
+static int allow_paths(int rules, const char *const *paths, uint64_t rights)
+{
+	int err = 0;
+
+	for (; paths && *paths && !err; paths++) {
+		AUTO_CLOSE int fd = open(*paths, O_PATH | O_CLOEXEC);
+
+		if (fd >= 0)
+			err = allow(rules, fd, rights);
+	}
+	return err;
+}
+
+int confine_files(const int *writable, size_t count, const char *const *readable)
+{
+	static const char *const null[] = { "/dev/null", NULL }, *const etc[] = { "/etc", NULL };
+	const long version = syscall(CREATE_RULESET, NULL, 0, CREATE_VERSION);
+	const uint64_t known = RIGHTS_1 | (version >= 2 ? RIGHT_REFER : 0) | (version >= 3 ? RIGHT_TRUNCATE : 0) |
+			       (version >= 5 ? RIGHT_IOCTL_DEV : 0);
+	const struct ruleset handled = { .fs = known, .scoped = version >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0 };
+	AUTO_CLOSE int rules = -1;
+	int err = 0;
+
+	if (version <= 0)
+		return -ENOSYS;
+	rules = (int)syscall(CREATE_RULESET, &handled, version >= 6 ? sizeof(handled) : sizeof(handled.fs), 0);
+	if (rules < 0)
+		return -errno;
+	for (size_t i = 0; i < count && !err; i++)
+		err = allow(rules, writable[i], known & ~RIGHT_EXECUTE & ~RIGHT_IOCTL_DEV);
+	if (!err)
+		err = allow_paths(rules, system_paths, RIGHT_READ_FILE | RIGHT_READ_DIR);
+	if (!err && geteuid() != 0) /* files there are replaced now and then; the user id keeps us from what is root's */
+		err = allow_paths(rules, etc, RIGHT_READ_FILE | RIGHT_READ_DIR);
+	if (!err)
+		err = allow_paths(rules, readable, RIGHT_READ_FILE | RIGHT_READ_DIR);
+	if (!err)
+		err = allow_paths(rules, null, RIGHT_READ_FILE | RIGHT_WRITE_FILE);
+	if (err)
+		return err;
+	return syscall(RESTRICT_SELF, rules, 0) ? -errno : (int)version;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files are given away through their descriptors, opened without following a link, and only where nothing else leads to
+ * them: a file with two names may be somebody's trap for us.
+ */
+#include "cmd/halves/owner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* Beyond the ranges that systemd gives to dynamic users and containers (systemd's docs/UIDS-GIDS.md: 524288..1879048191),
+ * and below 2^31, where some programs take numbers for negative ones. */
+enum { FIRST_DERIVED = 1879048192, DERIVED_MASK = 0x0fffffff, DEEPEST = 3 };
+
+static bool has_capability(int number)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return !syscall(SYS_capget, &head, have) && have[number / 32].effective >> (number % 32) & 1;
+}
+
+bool owner_may_change(void)
+{
+	return geteuid() == 0 && has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && has_capability(CAP_CHOWN);
+}
+
+/* --- who --- */
+
+static uid_t derive(const char *path)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (const char *c = path; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	return FIRST_DERIVED + (hash & DERIVED_MASK);
+}
+
+/* Is the number @uid one that this user namespace has? */
+static bool is_mapped(uid_t uid)
+{
+	AUTO_FCLOSE FILE *map = fopen("/proc/self/uid_map", "re");
+	unsigned long inside, outside, count;
+
+	while (map && fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3)
+		if (uid >= inside && uid - inside < count)
+			return true;
+	return !map;
+}
+
+struct owner owner_for(const char *folder)
+{
+	struct owner owner = { .is_decided = true, .uid = geteuid(), .gid = getegid() };
+	const struct passwd *hearth;
+	struct stat st;
+
+	if (!owner_may_change())
+		return owner;
+	hearth = folder && !stat(folder, &st) && st.st_uid ? NULL : getpwnam("hearth");
+	if (folder && !stat(folder, &st) && st.st_uid) {
+		owner.uid = st.st_uid;
+		owner.gid = st.st_gid;
+	} else if (hearth && hearth->pw_uid) {
+		owner.uid = hearth->pw_uid;
+		owner.gid = hearth->pw_gid;
+	} else {
+		AUTO_FREE char *real = folder ? realpath(folder, NULL) : NULL;
+
+		owner.uid = derive(real ? real : folder ? folder : "/var/lib/hearth");
+		owner.gid = owner.uid;
+	}
+	owner.changes = is_mapped(owner.uid);
+	return owner;
+}
+
+/* --- folders --- */
+
+static int make_folders(const char *path)
+{
+	AUTO_FREE char *part = strdup(path);
+
+	if (!part)
+		return -ENOMEM;
+	for (char *slash = part + 1; *slash; slash++) {
+		if (*slash != '/')
+			continue;
+		*slash = '\0';
+		if (mkdir(part, 0700) && errno != EEXIST && errno != EROFS)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(part, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+/* A spool's folder of one collector has a lock in it. */
+static bool holds_lock(int folder, const char *name)
+{
+	AUTO_CLOSE int below = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return below >= 0 && !faccessat(below, "lock", F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Is the folder one of hearth's, with nothing else in it, as far as names tell: a store, a spool, a cache, or empty? */
+static bool is_ours(int folder)
+{
+	static const char *const names[] = { "profiles.db", "lock",	  "reserve",
+					     "symbols",	    "debuginfod", "cache_clean_interval_s" };
+	AUTO_CLOSE int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	bool is_empty = true, is_known = false;
+	const struct dirent *e;
+
+	if (!dir)
+		return false;
+	copy = -1;
+	while ((e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		is_empty = false;
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			is_known |= !strcmp(e->d_name, names[i]);
+		is_known |= holds_lock(folder, e->d_name);
+	}
+	closedir(dir);
+	return is_empty || is_known;
+}
+
+static void give(int fd, const struct stat *st, const struct owner *owner, unsigned *count)
+{
+	if (st->st_uid == owner->uid || st->st_uid || (S_ISREG(st->st_mode) && st->st_nlink != 1))
+		return;
+	if (fchown(fd, owner->uid, owner->gid))
+		log_warn("a file of the store stays root's: %s", strerror(errno));
+	else
+		++*count;
+}
+
+/* Gives what is in @folder, and below it, to @owner. */
+static void give_all(int folder, const struct owner *owner, int depth, unsigned *count)
+{
+	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+
+	if (!dir && copy >= 0)
+		close(copy);
+	while (dir && (e = readdir(dir))) {
+		AUTO_CLOSE int fd = -1;
+		struct stat st;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		fd = openat(folder, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+			continue;
+		if (S_ISDIR(st.st_mode) && depth < DEEPEST)
+			give_all(fd, owner, depth + 1, count);
+		give(fd, &st, owner, count);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int owner_take_folder(const struct owner *owner, const char *path)
+{
+	int err = make_folders(path);
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned count = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return err ? err : -errno;
+	if (!owner->changes)
+		return MOVE_FD(fd);
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_uid == owner->uid) {
+		give_all(fd, owner, 0, &count);
+		return MOVE_FD(fd);
+	}
+	if (st.st_uid || !is_ours(fd) || st.st_mode & (S_IWGRP | S_IWOTH))
+		return -EPERM;
+	give_all(fd, owner, 0, &count);
+	if (fchown(fd, owner->uid, owner->gid))
+		return -errno;
+	if (count)
+		log_info("%s was root's; it belongs to the user %u now, who listens and keeps for hearth", path,
+			 (unsigned)owner->uid);
+	return MOVE_FD(fd);
+}
+
+/* --- becoming --- */
+
+int owner_keep_capabilities(const int *numbers, size_t count)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 }, keep[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &head, have))
+		return -errno;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bit = have[numbers[i] / 32].permitted & 1u << numbers[i] % 32;
+
+		keep[numbers[i] / 32].permitted |= bit;
+		keep[numbers[i] / 32].effective |= bit;
+	}
+	return syscall(SYS_capset, &head, keep) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+}
+
+int owner_become(const struct owner *owner)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (owner->changes && (setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||
+			       setresuid(owner->uid, owner->uid, owner->uid)))
+		return -errno;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
+		return -errno;
+	if (syscall(SYS_capset, &head, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	return 0;
+}

@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Two halves: who each process is, what it may do and which sockets it has; either is killed and the store stays whole; a store
+# of before changes its owner once; debug files come through the half that has a network; and what goes wrong at the start is said
+# as before. HEARTH_LONG=1: the backend is killed ten times.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+unset HEARTH_ONE_PROCESS
+kills=4
+[ "${HEARTH_LONG:-0}" = 0 ] || kills=10
+umask 077
+mkdir closed # a folder that nobody else may enter
+
+# run NAME OPTION...: until it samples; sets agent, backend, page
+run() {
+	start "$1" "$HEARTH" run --http-address 127.0.0.1:0 --report-interval 200ms "${@:2}"
+	agent=$started
+	until_true 30 grep -q "profiles go to" "$1.err" || fail "no profiler: $(cat "$1.err")"
+	keeper=$(pgrep -P "$agent" -x hearth-keeper) || fail "no second half: $(cat "$1.err")"
+	backend=$(pgrep -P "$keeper" -x hearth-backend) || fail "no backend"
+	page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' "$1.err")
+}
+
+# family PID: it and all below
+family() {
+	local child
+	echo "$1"
+	for child in $(pgrep -P "$1"); do
+		family "$child"
+	done
+}
+
+# field PID NAME: the first word of that line of its status
+field() {
+	awk -v name="$2:" '$1 == name { print $2 }' "/proc/$1/status"
+}
+
+# networks PID: how many sockets of a network it has
+networks() {
+	local inodes
+	inodes=$(readlink /proc/"$1"/fd/* 2>/dev/null | sed -n 's/^socket:\[\(.*\)\]$/\1/p')
+	[ -n "$inodes" ] || { echo 0; return; }
+	cat /proc/net/{tcp,tcp6,udp,udp6,raw,packet} 2>/dev/null | grep -cwF -- "$inodes" || :
+}
+
+events() {
+	"$HEARTH" store info --store "$1" | awk '/^ *samples/ { print $2 }'
+}
+
+# --- who is what, in a folder that is closed to others ---
+start busy "$TRUTH/c_chain" 100
+run table -F 199 --store closed/store
+printf '%-16s %10s %16s %4s %7s %8s\n' PROCESS UID CAPABILITIES NNP SECCOMP NETWORKS
+for pid in $(family "$agent"); do
+	name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
+	uid=$(field "$pid" Uid) caps=$(field "$pid" CapEff) nnp=$(field "$pid" NoNewPrivs) seccomp=$(field "$pid" Seccomp)
+	sockets=$(networks "$pid")
+	[ -n "$uid" ] || continue
+	printf '%-16s %10s %16s %4s %7s %8s\n' "$name" "$uid" "$caps" "$nnp" "$seccomp" "$sockets"
+	[ "$name" = hearth-backend ] || [ "$sockets" = 0 ] || fail "$name has a socket of a network"
+	[ "$uid" = 0 ] || [ "$caps$nnp" = 00000000000000001 ] || fail "$name has privileges"
+done
+[ "$(field "$backend" CapEff)$(field "$backend" CapPrm)$(field "$backend" NoNewPrivs)$(field "$backend" Seccomp)" = 0000000000000000000000000000000012 ] ||
+	fail "the backend has privileges: $(cat "/proc/$backend/status")"
+[ "$(field "$keeper" CapEff)$(field "$keeper" NoNewPrivs)" = 00000000000004e41 ] || fail "the keeper has: $(field "$keeper" CapEff)"
+uid=$(field "$backend" Uid)
+[ "$uid" != 0 ] && [ "$uid" != 65534 ] || fail "the backend runs as the user $uid"
+[ "$(networks "$backend")" -gt 0 ] || fail "nobody listens"
+[ "$(stat -c %u closed/store closed/store/profiles.db closed/store/lock | sort -u)" = "$uid" ] || fail "whose store? $(ls -ln closed/store)"
+# the agent tells once a second
+told() {
+	curl -sf "$page/api/v1/status" >status && python3 -c '
+import json
+s = json.load(open("status"))
+assert s["live"] and s["store"]["place"] == "closed/store" and any("profiles go to" in m["text"] for m in s["log"])'
+}
+until_true 10 told || fail "status: $(cat status)"
+
+# --- who may look: not everybody who has a shell here, but senders and who counts ---
+others() {
+	setpriv --reuid 65533 --regid 65533 --clear-groups curl -s -o answer -w '%{http_code}' "$@"
+}
+chmod 755 .
+: >answer
+chmod 666 answer
+[ "$(others "$page/api/v1/top")" = 403 ] && grep -q -- '--http-allow-uid 65533' answer || fail "another user sees profiles: $(cat answer)"
+[ "$(others "$page/")" = 403 ] && [ "$(others "$page/debug/pprof/profile?seconds=1")" = 403 ] || fail "another user sees the page"
+[ "$(others "$page/metrics")" = 200 ] && [ "$(others -H 'Content-Type: application/json' -d '{}' "$page/v1development/profiles")" = 200 ] ||
+	fail "another user may not send: $(cat answer)"
+curl -sf "$page/debug/pprof/profile?seconds=1" -o live.pb.gz && "$HEARTH" report live.pb.gz >live || fail "no live profile"
+grep -q c_chain live || fail "the live profile has not what runs: $(head -n 20 live)"
+
+# --- the backend is killed, again and again ---
+address=$page
+for ((i = 1; i <= kills; i++)); do
+	victim=$(pgrep -P "$keeper" -x hearth-backend)
+	kill -KILL "$victim"
+	another() {
+		backend=$(pgrep -P "$keeper" -x hearth-backend) && [ "$backend" != "$victim" ] && curl -sf "$address/healthz"
+	}
+	until_true 60 another || fail "no backend after death $i: $(cat table.err)"
+done
+until_true 10 curl -sf "$page/api/v1/status" || fail "the page did not come back"
+curl -s "$page/metrics" >metrics
+[ "$(grep -c 'process [0-9]*) was ended by signal 9' table.err)" = "$kills" ] || fail "its deaths are not said: $(cat table.err)"
+stop "$agent"
+accounted table.err
+[ "$(events closed/store)" = "$(count delivered table.err)" ] || fail "$(events closed/store) of them are kept"
+until_true 10 sh -c "! pgrep -g 0 -x hearth-backend && ! kill -0 $keeper" || fail "a process is left"
+
+# --- the agent is killed: the rest ends by itself, and the store is whole ---
+run orphan -F 199 --store closed/store
+before=$(events closed/store)
+sleep 1
+orphans="$backend && ! kill -0 $keeper"
+kill -KILL "$agent"
+run again -F 199 --store closed/store # at once, as a service is started again
+stop "$agent"
+until_true 20 sh -c "! kill -0 $orphans" || fail "a half outlives the agent"
+grep -q 'the half of hearth that samples has ended' orphan.err || fail "the death is not said: $(cat orphan.err)"
+[ "$(events closed/store)" -gt "$before" ] || fail "nothing of it is kept"
+"$HEARTH" store verify --store closed/store >verified 2>&1 || fail "$(cat verified)"
+
+# --- a store of before ---
+HEARTH_ONE_PROCESS=yes
+export HEARTH_ONE_PROCESS
+start one "$HEARTH" run --store old --http-address off --report-interval 200ms
+until_true 30 grep -q "profiles go to" one.err || fail "no profiler: $(cat one.err)"
+! pgrep -P "$started" -x hearth-keeper || fail "--one-process makes two"
+sleep 1
+stop "$started"
+unset HEARTH_ONE_PROCESS
+[ "$(stat -c %u old old/profiles.db | sort -u)" = 0 ] || fail "not root's: $(ls -ln old)"
+first=$(events old)
+run taken --store old
+grep -q "old was root's; it belongs to the user [0-9]* now" taken.err || fail "the change is not said: $(cat taken.err)"
+sleep 1
+stop "$agent"
+[ "$(stat -c %u old old/* | sort -u | wc -l)" = 1 ] && [ "$(stat -c %u old)" != 0 ] || fail "not all of it: $(ls -ln old)"
+[ "$(events old)" -gt "$first" ] || fail "the taken store is not written"
+
+# --- a folder that is not hearth's stays whose it is ---
+mkdir mine
+echo word >mine/file
+run foreign --store mine
+grep -q 'mine is root.s and holds more than hearth.s files' foreign.err || fail "$(cat foreign.err)"
+[ "$(field "$backend" Uid)$(field "$backend" CapEff)" = 00000000000000000 ] || fail "capabilities as root"
+stop "$agent"
+[ "$(stat -c %u mine mine/file | sort -u)" = 0 ] || fail "a folder was taken"
+
+# --- what goes wrong at the start ---
+python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(60)' >port &
+pids+=($!)
+until_true 10 test -s port
+status=0
+timeout 20 "$HEARTH" run --collector http://127.0.0.1:1 --metrics-address "127.0.0.1:$(cat port)" 2>err || status=$?
+[ $status = 1 ] && grep -q 'cannot listen on' err || fail "status $status: $(cat err)"
+status=0
+timeout 20 "$HEARTH" run --collector nonsense:// 2>err || status=$?
+[ $status = 2 ] && grep -q 'is no collector' err || fail "status $status: $(cat err)"
+status=0
+timeout 20 "$HEARTH" run --store closed/new --token-file closed/none 2>err || status=$?
+[ $status = 1 ] && grep -q 'token-file: cannot use closed/none: No such file' err || fail "status $status: $(cat err)"
+
+# --- secrets: only root may read them, and they are read again ---
+echo first >closed/token
+chmod 600 closed/token
+run secret --store closed/new --token-file closed/token
+[ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer first' "$page/api/v1/status")" = 200 ] || fail "the token is not taken: $(cat answer)"
+echo second >closed/token.new
+mv closed/token.new closed/token
+renewed() {
+	[ "$(curl -s -o answer -w '%{http_code}' -H 'Authorization: Bearer second' "$page/api/v1/status")" = 200 ]
+}
+until_true 15 renewed || fail "the new token is not taken: $(cat answer)"
+stop "$agent"
+start allowed "$HEARTH" serve --store :memory: --http-address 127.0.0.1:0 --grpc-address off --http-allow-uid 65533
+until_true 20 grep -q 'page at http' allowed.err || fail "no page: $(cat allowed.err)"
+page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' allowed.err)
+[ "$(others "$page/api/v1/status")" = 200 ] || fail "the user who is allowed is refused: $(cat answer)"
+stop "$started"
+echo "all as it should be"

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The channel from the agent's side, with this test as its backend: profiles come whole, stay until they are acknowledged,
+ * come again to another backend, in order and after its welcome; the series of two processes are one; notes that lie change
+ * nothing.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "cmd/halves/channel.h"
+#include "proto/otlp/otlp.h"
+
+static struct loop *loop;
+static struct metrics *metrics;
+static struct channel *channel;
+static int backend; /* the other end */
+static struct wire_message message;
+
+static int set_up(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	metrics = metrics_new();
+	if (!metrics || loop_new(&loop) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	backend = pair[1];
+	return channel_new(&(struct channel_config){ .sock = pair[0], .loop = loop, .metrics = metrics }, &channel);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	sink_free(channel_sink(channel));
+	close(backend);
+	buf_fini(&message.body);
+	message = (struct wire_message){ 0 };
+	metrics_free(metrics);
+	loop_free(loop);
+	return 0;
+}
+
+/* Profiles whose one attribute-free resource tells @events samples. */
+static struct profiles *some_profiles(uint8_t *bytes, size_t len, uint64_t events)
+{
+	struct profiles *p = NULL;
+	struct otlp_error why;
+
+	assert_int_equal(otlp_decode(bytes, len, false, &p, &why), 0);
+	p->sample_events = events;
+	return p;
+}
+
+static void consume(uint64_t events)
+{
+	struct profiles *p = some_profiles((uint8_t *)"", 0, events);
+
+	assert_int_equal(sink_consume(channel_sink(channel), p, NULL), 0);
+	profiles_put(p);
+}
+
+static void say(enum note_kind kind, uint64_t number, int status)
+{
+	const struct wire_note note = { .kind = kind, .number = number, .status = status };
+
+	assert_int_equal(wire_send_note(backend, &note, -1), 0);
+	assert_int_equal(loop_step(loop, 1000), 0);
+}
+
+/* The next message of @kind that waits, or 0: its number. */
+static uint64_t next(enum wire_kind kind)
+{
+	char byte;
+
+	while (recv(backend, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+		assert_int_equal(wire_receive(backend, &message), 0);
+		if (message.is_whole && message.head.kind == kind)
+			return message.head.number;
+	}
+	return 0;
+}
+
+static uint64_t dropped(const char *reason)
+{
+	return metric_get(metrics_counter(metrics, "hearth_channel_dropped_samples_total", reason,
+					  "Samples that did not get from the agent to the backend."));
+}
+
+static uint64_t bad_notes(void)
+{
+	return metric_get(metrics_counter(metrics, "hearth_channel_bad_notes_total", NULL,
+					  "Notes from the backend that made no sense."));
+}
+
+static void test_sent_again(void **state)
+{
+	uint64_t first, second;
+
+	(void)state;
+	consume(1);
+	assert_int_equal(next(WIRE_PROFILES), 0); /* nobody said hello */
+	say(NOTE_HELLO, 77, 0);
+	assert_int_equal(next(WIRE_WELCOME), 77);
+	consume(2);
+	first = next(WIRE_PROFILES);
+	second = next(WIRE_PROFILES);
+	assert_true(first && second > first);
+	say(NOTE_ACK, first, 0);
+	channel_went_down(channel);
+	consume(3);
+	assert_int_equal(next(WIRE_PROFILES), 0);
+	say(NOTE_HELLO, 78, 0);
+	assert_int_equal(next(WIRE_WELCOME), 78);
+	assert_int_equal(next(WIRE_PROFILES), second);
+	assert_int_equal(next(WIRE_PROFILES), second + 1);
+	say(NOTE_ACK, second, -ENOSPC);
+	assert_int_equal(dropped("reason=\"error\""), 2);
+}
+
+static void test_few_under_way(void **state)
+{
+	uint64_t count = 0, number, last = 0;
+
+	(void)state;
+	say(NOTE_HELLO, 1, 0);
+	for (int i = 0; i < 50; i++)
+		consume(1);
+	for (; (number = next(WIRE_PROFILES)); count++)
+		last = number;
+	assert_in_range(count, 2, 16);
+	say(NOTE_ACK, last, 0);
+	assert_true(next(WIRE_PROFILES) > last);
+}
+
+static void test_lies(void **state)
+{
+	(void)state;
+	say(NOTE_HELLO, 1, 0);
+	consume(5);
+	assert_true(next(WIRE_PROFILES));
+	say(NOTE_ACK, 999, 0);
+	say(NOTE_SERVED, 0, 0);
+	say(NOTE_SERVED, 12345, -1);
+	say(NOTE_WINDOW, UINT64_MAX, 0);
+	say((enum note_kind)4711, 1, 1);
+	assert_int_equal(bad_notes(), 5);
+	assert_int_equal(send(backend, "short", 5, 0), 5);
+	assert_int_equal(loop_step(loop, 1000), 0);
+	assert_int_equal(bad_notes(), 6);
+}
+
+static void test_large(void **state)
+{
+	const struct wire_head head = { .kind = WIRE_LOG, .total_bytes = 3 * WIRE_PIECE_BYTES + 7, .number = 9 };
+	struct buf body = BUF_EMPTY;
+	int pair[2], pieces = 0;
+
+	(void)state;
+	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), errno);
+	for (uint32_t i = 0; i < head.total_bytes; i++)
+		buf_putc(&body, (char)(i * 7 >> 3));
+	for (size_t sent = WIRE_PIECE_BYTES; sent < head.total_bytes;) /* without its beginning */
+		sent += (size_t)wire_send_piece(pair[0], &head, body.data, sent), pieces++;
+	for (; pieces; pieces--) {
+		assert_int_equal(wire_receive(pair[1], &message), 0);
+		assert_false(message.is_whole);
+	}
+	for (size_t sent = 0; sent < head.total_bytes;) {
+		sent += (size_t)wire_send_piece(pair[0], &head, body.data, sent);
+		assert_int_equal(wire_receive(pair[1], &message), 0);
+	}
+	assert_true(message.is_whole);
+	assert_int_equal(message.body.len, body.len);
+	assert_memory_equal(message.body.data, body.data, body.len);
+	buf_fini(&body);
+	close(pair[0]);
+	assert_int_equal(wire_receive(pair[1], &message), -EPIPE);
+	close(pair[1]);
+}
+
+static void test_series(void **state)
+{
+	struct metrics *other = metrics_new();
+	struct buf text = BUF_EMPTY, out = BUF_EMPTY;
+
+	(void)state;
+	metric_add(metrics_counter(metrics, "a_total", "x=\"1\"", "Both."), 3);
+	metric_add(metrics_seconds(metrics, "t_seconds_total", NULL, "Time."), 1500000000);
+	metric_add(metrics_counter(other, "a_total", "x=\"1\"", "Both."), 4);
+	metric_set(metrics_gauge(other, "b", NULL, "Here alone."), 5);
+	wire_put_series(metrics, &text);
+	assert_int_equal(wire_take_series(other, &text), 0);
+	assert_int_equal(wire_take_series(other, &text), 0); /* told again, not added again */
+	metrics_write(other, &out);
+	assert_non_null(strstr(buf_text(&out), "\na_total{x=\"1\"} 7\n"));
+	assert_non_null(strstr(buf_text(&out), "\nt_seconds_total 1.500000000\n"));
+	assert_non_null(strstr(buf_text(&out), "\nb 5\n"));
+	for (size_t cut = 1; cut < 20; cut++) {
+		text.len -= cut;
+		(void)wire_take_series(other, &text);
+		text.len += cut;
+	}
+	text.len--;
+	assert_int_equal(wire_take_series(other, &text), -EBADMSG);
+	buf_fini(&text);
+	buf_fini(&out);
+	metrics_free(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_sent_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_few_under_way, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_series, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
