@@ -20,7 +20,6 @@
 enum {
 	BACKOFF_FIRST_MS = 800,
 	BACKOFF_MAX_MS = 30000,
-	FORBIDDEN_REST_S = 60,
 	KUBELET_TURN_S = 5, /* between two lists of the kubelet */
 };
 
@@ -121,8 +120,6 @@ static uint64_t pause_ns(struct kube *k, const struct kube_answer *a)
 
 	if (a->outcome == KUBE_EXPIRED && !k->failures++)
 		return 0; /* a list will do */
-	if (a->outcome == KUBE_FORBIDDEN)
-		return FORBIDDEN_REST_S * NSEC_PER_SEC;
 	if (a->retry_after_ns)
 		return a->retry_after_ns + kube_random_below(k->backoff_ms) * NSEC_PER_MSEC;
 	for (unsigned i = 0; i < k->failures && ms < BACKOFF_MAX_MS; i++)

@@ -27,13 +27,14 @@ import sys
 import threading
 import urllib.parse
 
-lock = threading.Condition()
+lock, output = threading.Condition(), threading.Lock()
 state = {"token": sys.argv[3], "version": 100, "oldest": 0, "forbid": None, "strange": None, "busy": 0, "page": 1000}
 pods, objects, watches, history = {}, {}, [], []
 
 
 def say(*words):
-    print(*words, flush=True)
+    with output:  # lines of several threads stay whole
+        print(*words, flush=True)
 
 
 class Watch:
