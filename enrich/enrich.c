@@ -259,11 +259,6 @@ static void enrich_free(struct sink *sink)
 	free(e);
 }
 
-bool sink_is_enrich(const struct sink *sink)
-{
-	return sink && sink->ops->free == enrich_free;
-}
-
 /* --- settings --- */
 
 /* The name of this node, as the deployment's manifest tells it; in a pod the host's name is the pod's. */

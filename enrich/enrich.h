@@ -46,9 +46,6 @@ int sink_enrich_new(const struct enrich_config *config, struct sink *next, struc
  * @why filled. */
 int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why);
 
-/* Whether @sink is such a stage. */
-bool sink_is_enrich(const struct sink *sink);
-
 /* Looks, for `hearth check`, at what there is. Each appends one line to @found. 1: it is there; 0: it is not, and @found
  * says why; -errno: it is there and cannot be used. */
 int enrich_check_kubernetes(const struct enrich_config *config, struct buf *found);

@@ -14,8 +14,7 @@ struct container {
 	uint32_t id, name, image;
 	uint32_t project, service; /* of Compose */
 	uint32_t pod, namespace, pod_uid, pod_container;
-	const char *source; /* the literal name of the files' kind */
-	uint64_t used_ns;   /* CLOCK_MONOTONIC; the table's */
+	uint64_t used_ns; /* CLOCK_MONOTONIC; the table's */
 };
 
 static inline const char *container_text(const struct container *c, uint32_t offset)

@@ -87,7 +87,7 @@ void local_describe(const char *root, struct buf *text)
 static void look_up(struct local *l, const char *id)
 {
 	struct container *c = calloc(1, sizeof(*c));
-	const char *source = NULL;
+	bool is_found = false;
 
 	if (!c)
 		return;
@@ -95,18 +95,16 @@ static void look_up(struct local *l, const char *id)
 		for (size_t j = 0; j < ARRAY_LEN(sources) && !c->pod; j++) {
 			int err = sources[j]->find(l->roots[i], id, c);
 
-			if (!err && !source)
-				source = sources[j]->name;
+			is_found |= !err;
 			if (err && err != -ENOENT)
 				metric_add(l->unreadable, 1);
 		}
 	}
-	metric_add(source ? l->found : l->unknown, 1);
-	if (!source) {
+	metric_add(is_found ? l->found : l->unknown, 1);
+	if (!is_found) {
 		container_free(c);
 		return;
 	}
-	c->source = source;
 	c->id = texts_add(&c->texts, id, strlen(id));
 	known_put_container(l->known, c);
 }

@@ -25,7 +25,7 @@ trap clean_up EXIT
 in_group() {
 	local folder=$1
 	shift
-	start "$(basename "$folder").out" sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$folder" "$@"
+	start "$(basename "$folder").out" sh -c 'echo $$ >"$0/cgroup.procs" && exec nice -n 5 "$@"' "$folder" "$@"
 }
 cp "$(command -v dash)" worker
 busy='while :; do :; done'
@@ -37,7 +37,7 @@ in_group "$group/docker/$docker_id" env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_AT
 in_docker=$started
 in_group "$group/busy.service" env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES ./worker -c "$busy"
 in_unit=$started
-start plain.out env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES ./worker -c "$busy"
+start plain.out nice -n 5 env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES ./worker -c "$busy"
 plain=$started
 
 # The host's files, and an API server.
@@ -77,6 +77,7 @@ reports() {
 	done
 }
 until_true 20 reports || fail "not all processes are in: $(cat run.out.err)"
+kill -STOP "$in_pod" "$lone" "$in_docker" "$in_unit" "$plain" # they leave the CPUs to what follows
 
 # says PID LINE...: exactly these lines of the process's resource, beside those that all have
 says() {
@@ -110,7 +111,6 @@ done
 grep -qE '^hearth_enrich_samples_total\{found="pod"\} [1-9]' metrics || fail "no samples of pods: $(grep enrich metrics)"
 echo "ok $test"
 stop "$runner"
-kill -STOP "$in_pod" "$lone" "$in_docker" "$in_unit" "$plain" # they leave the CPUs to what follows
 grep -qE '= [0-9]+ delivered \+ 0 lost' run.out.err || fail "samples are lost: $(cat run.out.err)"
 
 pids_of() {
