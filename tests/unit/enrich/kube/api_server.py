@@ -9,7 +9,8 @@ The first line on stdout is "port N", then a line a request: "METHOD PATH STATUS
   object PATH JSON     what GET PATH answers
   forbid WORD          403 for paths with that word in them; "forbid -" for none
   token TEXT           only this token counts from now on
-  expire               watches from before now, and continued lists, get 410; open watches an ERROR event of that code
+  forget               watches from before now, and continued lists, get 410
+  expire               the same, and open watches get an ERROR event of that code
   bookmark VERSION     to open watches
   cut                  open watches end in the middle of a line
   end                  open watches end as after timeoutSeconds
@@ -175,6 +176,8 @@ def order(line):
         state[word] = int(rest)
     elif word == "token":
         state["token"] = rest
+    elif word == "forget":
+        state["oldest"] = state["version"]
     elif word == "expire":
         state["oldest"] = state["version"]
         broadcast(event("ERROR", status(410, "too old resource version")))

@@ -274,10 +274,18 @@ static void test_expired(void **state)
 	order_pod(&s, "a", "id-a");
 	follow(&s, NULL);
 	assert_int_equal(kube_wait(s.kube, clock_mono_ns() + LONG_NS, NULL), 0);
+	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), "watch=1&")));
 	order(&s, "expire");
-	UNTIL(errors(&s, "410") >= 1);
+	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), "&limit=500 200\n"))); /* not out of the cache */
+	assert_null(strstr(buf_text(&s.asked), " 410\n"));				 /* nobody asked in vain */
+	assert_int_equal(errors(&s, "410"), 1);
 	order_pod(&s, "b", "id-b");
 	UNTIL(says(&s, "id-b", "pod-b"));
+	order(&s, "forget");
+	order(&s, "end");
+	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), " 410\n")));
+	order_pod(&s, "c", "id-c");
+	UNTIL(says(&s, "id-c", "pod-c"));
 	close_scene(&s);
 }
 
