@@ -12,6 +12,7 @@
 #include "cmd/options/config.h"
 #include "cmd/options/config_file.h"
 #include "cmd/files/output.h"
+#include "cmd/setup/enrich_of.h"
 
 static const char *const words[CHECK_RESULT_MAX] = {
 	[CHECK_YES] = "yes", [CHECK_PARTLY] = "partly", [CHECK_NO] = "no", [CHECK_UNKNOWN] = "unknown"
@@ -126,6 +127,32 @@ static void check_found_file(void (*fn)(void *arg, const struct check *check), v
 	fn(arg, &check);
 }
 
+static void say_enrich(void (*fn)(void *arg, const struct check *check), void *arg, const char *name, const char *means,
+		       const char *advice, int result, struct buf *found)
+{
+	fn(arg, &(struct check){ .name = name,
+				 .result = result < 0 ? CHECK_PARTLY : CHECK_YES,
+				 .found = buf_text(found),
+				 .means = means,
+				 .advice = result < 0 ? advice : "" });
+}
+
+/* Where names of pods and containers come from. Having none is no fault. */
+static void check_enrich(const struct config *config, void (*fn)(void *arg, const struct check *check), void *arg)
+{
+	AUTO(buf_fini) struct buf pods = BUF_EMPTY, containers = BUF_EMPTY;
+	struct enrich_config enrich = enrich_config_of(config);
+	int result;
+
+	enrich.pods = enrich.containers = true;
+	result = enrich_check_kubernetes(&enrich, &pods);
+	say_enrich(fn, arg, "Kubernetes' API", "it says which pod, Deployment and namespace a process belongs to",
+		   "docs/kubernetes.md has the rights that hearth's account takes, and the manifest", result, &pods);
+	result = enrich_check_containers(&enrich, &containers);
+	say_enrich(fn, arg, "files of container runtimes",
+		   "names of containers, images and Compose services are out of them", "", result, &containers);
+}
+
 static int check_json(const struct config *config, struct buf *out)
 {
 	struct json j;
@@ -136,6 +163,7 @@ static int check_json(const struct config *config, struct buf *out)
 	json_key(&j, "checks");
 	json_array_begin(&j);
 	failed = agent_check(config->no_version_check, config->proc, print_json, &j);
+	check_enrich(config, print_json, &j);
 	check_found_file(print_json, &j);
 	json_array_end(&j);
 	json_key(&j, "missing");
@@ -155,6 +183,7 @@ static int check_host(const struct config *config)
 		failed = check_json(config, &text);
 	} else {
 		failed = agent_check(config->no_version_check, config->proc, print_text, &t);
+		check_enrich(config, print_text, &t);
 		check_found_file(print_text, &t);
 	}
 	status = output_write(&text);

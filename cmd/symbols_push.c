@@ -17,7 +17,7 @@
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/resolve.h"
-#include "sinks/otlp/bearer_token.h"
+#include "base/bearer_token.h"
 
 #define API_PATH "/api/v1/symbols"
 

@@ -25,6 +25,27 @@ struct profiles *profiles_new(void)
 	return p;
 }
 
+struct profiles *profiles_derive(struct profiles *p)
+{
+	struct profiles *derived = profiles_new();
+	size_t bytes = p->resource_count * sizeof(*p->resources);
+
+	if (!derived)
+		return NULL;
+	derived->resources = profiles_alloc(derived, bytes ? bytes : 1);
+	if (!derived->resources) {
+		profiles_put(derived);
+		return NULL;
+	}
+	if (bytes)
+		memcpy(derived->resources, p->resources, bytes);
+	derived->resource_count = p->resource_count;
+	derived->dict = p->dict;
+	derived->sample_events = p->sample_events;
+	derived->base = profiles_get(p);
+	return derived;
+}
+
 void *profiles_alloc(struct profiles *p, size_t size_bytes)
 {
 	return arena_alloc(p->arena, size_bytes);
@@ -43,10 +64,12 @@ void profiles_put(struct profiles *p)
 
 	void (*freed)(void *arg) = p->freed;
 	void *arg = p->freed_arg;
+	struct profiles *base = p->base;
 	free(p->source);
 	arena_free(p->arena); /* @p is in it */
 	if (freed)
 		freed(arg);
+	profiles_put(base);
 }
 
 void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg)
@@ -57,7 +80,7 @@ void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg)
 
 size_t profiles_memory_bytes(const struct profiles *p)
 {
-	return arena_memory_bytes(p->arena) + malloc_usable_size(p->source);
+	return arena_memory_bytes(p->arena) + malloc_usable_size(p->source) + (p->base ? profiles_memory_bytes(p->base) : 0);
 }
 
 bool str_is(struct str s, const char *text)

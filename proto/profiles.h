@@ -220,14 +220,19 @@ struct profiles {
 	struct str message;	/* what it was decoded from, when that says just this as otlp_encode() would; else empty */
 	/* private to profiles.c */
 	_Atomic uint32_t refs;
-	struct arena *arena; /* owns everything above */
-	void *source;	     /* owned request body that strings point into, or NULL */
+	struct arena *arena;   /* owns everything above */
+	void *source;	       /* owned request body that strings point into, or NULL */
+	struct profiles *base; /* a reference: what it shares memory with, or NULL */
 	void (*freed)(void *arg);
 	void *freed_arg;
 };
 
 /* An empty, unshared object with an arena, one reference. For producers only. NULL without memory. */
 struct profiles *profiles_new(void);
+
+/* An unshared object that says what @p says and shares its memory, of which it takes a reference; its array of resources is
+ * its own, to be changed before it is handed out. NULL without memory. */
+struct profiles *profiles_derive(struct profiles *p);
 
 /* @size_bytes zeroed bytes that live as long as @p, 8-byte aligned. For producers only. NULL without memory. */
 void *profiles_alloc(struct profiles *p, size_t size_bytes);

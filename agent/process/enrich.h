@@ -25,8 +25,10 @@ struct enrich {
 };
 
 /* All enrichers, with the attributes that they give. */
-#define ENRICHERS(ENRICHER)                             \
-	ENRICHER(enrich_container)   /* container.id */ \
+#define ENRICHERS(ENRICHER)                                  \
+	ENRICHER(enrich_container)   /* container.id */      \
+	ENRICHER(enrich_pod)	     /* k8s.pod.uid */       \
+	ENRICHER(enrich_unit)	     /* systemd.unit.name */ \
 	ENRICHER(enrich_environment) /* service.name, process.environment_variable.*, and what the program says */
 
 #define ENRICHER_DECLARED(name) extern const struct enrich name;

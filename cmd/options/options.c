@@ -105,10 +105,18 @@ const struct option_spec *options_table(size_t *count_ret)
 const char *option_group_title(enum option_group group)
 {
 	static const char *const titles[] = {
-		[GROUP_SAMPLING] = "Sampling", [GROUP_FILTERS] = "Filters", [GROUP_OUTPUT] = "Output",
-		[GROUP_PRINT] = "Printing",    [GROUP_NAMES] = "Names",	    [GROUP_COLLECTOR] = "Collector",
-		[GROUP_STORE] = "Store",       [GROUP_SERVER] = "Server",   [GROUP_REPORT] = "Report",
-		[GROUP_TUNING] = "Tuning",     [GROUP_GENERAL] = "General",
+		[GROUP_SAMPLING] = "Sampling",
+		[GROUP_FILTERS] = "Filters",
+		[GROUP_OUTPUT] = "Output",
+		[GROUP_PRINT] = "Printing",
+		[GROUP_ENRICH] = "Pods, containers and services",
+		[GROUP_NAMES] = "Names",
+		[GROUP_COLLECTOR] = "Collector",
+		[GROUP_STORE] = "Store",
+		[GROUP_SERVER] = "Server",
+		[GROUP_REPORT] = "Report",
+		[GROUP_TUNING] = "Tuning",
+		[GROUP_GENERAL] = "General",
 	};
 	_Static_assert(ARRAY_LEN(titles) == GROUP_MAX, "each group has a title");
 

@@ -26,6 +26,7 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "cmd/options/config.h"
+#include "cmd/setup/enrich_of.h"
 #include "cmd/setup/reload.h"
 #include "cmd/terminal/terminal.h"
 #include "proto/arena.h"
@@ -38,6 +39,8 @@ int session_check_options(struct session *s, const struct config *config)
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	int err = agent_setup_init(&s->setup, config);
 
+	if (!err)
+		err = enrich_check_options(config);
 	if (!err && schedule_init(&s->schedule, config, &error)) {
 		log_error("%s", buf_text(&error));
 		err = -EINVAL;
@@ -159,6 +162,9 @@ int session_load_agent(struct session *s, uint32_t pid)
 		return err;
 	s->setup.agent.filter.follow_pids_only = pid != 0;
 	memory_map_large();
+	err = enrich_wrap(s->config, s->metrics, &s->sink);
+	if (err)
+		return err;
 	err = agent_new(&s->setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);
 	if (err) {
 		log_error("%s", error.message[0] ? error.message : strerror(-err));

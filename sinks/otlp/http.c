@@ -19,7 +19,7 @@
 #include "base/curl.h"
 #include "proto/grpc.h"
 #include "proto/otlp/otlp.h"
-#include "sinks/otlp/bearer_token.h"
+#include "base/bearer_token.h"
 #include "sinks/otlp/endpoint.h"
 #include "sinks/sinks.h"
 

@@ -65,7 +65,7 @@ says() {
 	local pid=$1
 	shift
 	awk -v pid="  process.pid: $pid" '/New Resource/ { text = ""; on = 1; next } /New Profile/ { on = 0 } on { text = text $0 "\n" } $0 == pid { mine = 1 }
-		!on && mine { printf "%s", text; exit }' print | grep -vE '^  (process\.(pid|executable\.(name|path))|host\.arch|os\.[a-z]+): ' | sort >got
+		!on && mine { printf "%s", text; exit }' print | grep -vE '^  (process\.(pid|executable\.(name|path))|host\.arch|os\.[a-z]+|systemd\.unit\.name): ' | sort >got
 	printf '  %s\n' "$@" | sort | diff - got || fail "process $pid does not say so"
 	echo "ok $test"
 }

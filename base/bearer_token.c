@@ -3,7 +3,7 @@
  * The file is read whole at each call: it is small, a request goes out every few seconds, and time stamps would miss a
  * second change within their grain.
  */
-#include "sinks/otlp/bearer_token.h"
+#include "base/bearer_token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A token in a file that somebody else replaces from time to time. One thread at a time. */
-#ifndef HEARTH_SINKS_OTLP_BEARER_TOKEN_H
-#define HEARTH_SINKS_OTLP_BEARER_TOKEN_H
+#ifndef HEARTH_BASE_BEARER_TOKEN_H
+#define HEARTH_BASE_BEARER_TOKEN_H
 
 struct bearer_token;
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stage that says what processes belong to, made of options. */
+#ifndef HEARTH_CMD_SETUP_ENRICH_OF_H
+#define HEARTH_CMD_SETUP_ENRICH_OF_H
+
+#include "enrich/enrich.h"
+
+struct config;
+struct metrics;
+struct sink;
+
+struct enrich_config enrich_config_of(const struct config *config);
+
+/* Puts the stage in front of *@sink, unless the options want nothing of it, and waits for it as long as they say. 0; -EINVAL
+ * (wrong usage) or another -errno, said. *@sink is the caller's as before, also after an error, when it may be NULL. */
+int enrich_wrap(const struct config *config, struct metrics *metrics, struct sink **sink);
+
+/* Checks the words of --enrich. 0 or -EINVAL, said. */
+int enrich_check_options(const struct config *config);
+
+#endif

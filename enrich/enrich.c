@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stage keeps nothing of an interval. The table, which its threads fill, has all that it learns. */
+#include "enrich/enrich.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/vec.h"
+#include "enrich/kube/kube.h"
+#include "enrich/known/known.h"
+#include "enrich/local/local.h"
+#include "proto/sink.h"
+
+enum {
+	LOCAL_WAIT_MS = 100, /* an interval, for containers that are new */
+	MAX_ADDED = 256,     /* attributes a resource gets */
+};
+
+struct sink_enrich {
+	struct sink sink;
+	struct sink_ops ops; /* as those of the next sink */
+	struct sink *next;   /* owned */
+	struct rules *rules;
+	struct known *known;
+	struct kube *kube;   /* or NULL */
+	struct local *local; /* or NULL */
+	bool services;
+	struct metric *unchanged;
+};
+
+/* --- one resource --- */
+
+struct adding {
+	struct profiles *from;
+	struct profiles *to; /* made when there is something to add; NULL until then */
+	uint32_t resource;   /* its number in both */
+	struct key_value *items;
+	uint32_t count, cap;
+	bool failed;
+};
+
+/* The texts of a resource that say what it is, each with a NUL. */
+struct named {
+	char container_id[160], pod_uid[80], unit[256], executable[256];
+};
+
+static void copy_text(const struct profiles *p, const struct key_values *list, const char *key, char *out, size_t size)
+{
+	struct str text = profiles_value_text(p, profiles_find_key(p, list, key));
+
+	out[0] = '\0';
+	if (text.len < size && !memchr(text.data, '\0', text.len)) {
+		memcpy(out, text.data, text.len);
+		out[text.len] = '\0';
+	}
+}
+
+/* Threads of the kernel have names too, but no file. */
+static void read_named(const struct profiles *p, const struct resource_profiles *r, bool services, struct named *n)
+{
+	const struct key_values *list = &r->resource.attributes;
+
+	memset(n, 0, sizeof(*n));
+	copy_text(p, list, "container.id", n->container_id, sizeof(n->container_id));
+	copy_text(p, list, "k8s.pod.uid", n->pod_uid, sizeof(n->pod_uid));
+	if (!services)
+		return;
+	copy_text(p, list, "systemd.unit.name", n->unit, sizeof(n->unit));
+	if (profiles_find_key(p, list, "process.executable.path"))
+		copy_text(p, list, "process.executable.name", n->executable, sizeof(n->executable));
+}
+
+static struct key_value *find_item(struct adding *a, const char *key)
+{
+	for (uint32_t i = 0; i < a->count; i++)
+		if (str_is(profiles_key(a->from, &a->items[i]), key))
+			return &a->items[i];
+	return NULL;
+}
+
+static struct str copy_into(struct adding *a, const char *text)
+{
+	size_t len = strlen(text);
+	char *copy = profiles_alloc(a->to, len + 1);
+
+	if (!copy) {
+		a->failed = true;
+		return STR("");
+	}
+	memcpy(copy, text, len);
+	return (struct str){ copy, (uint32_t)len };
+}
+
+/* The first addition makes the object that is changed, and the first to a resource a list of its own. */
+static bool begin_adding(struct adding *a)
+{
+	const struct key_values *list = &a->from->resources[a->resource].resource.attributes;
+
+	if (!a->to)
+		a->to = profiles_derive(a->from);
+	if (a->to && !a->items && !vec_reserve(&a->items, &a->cap, list->count + 32)) {
+		if (list->count)
+			memcpy(a->items, list->items, list->count * sizeof(*a->items));
+		a->count = list->count;
+	}
+	a->failed |= !a->to || !a->items;
+	return !a->failed;
+}
+
+static void set_value(struct adding *a, struct any_value *value, const char *text, enum known_form form)
+{
+	struct any_value *item = value;
+
+	if (form == KNOWN_LIST) {
+		item = profiles_alloc(a->to, sizeof(*item));
+		*value = (struct any_value){ .kind = VALUE_ARRAY, .array = { item, item != NULL } };
+		a->failed |= !item;
+	}
+	if (item)
+		*item = (struct any_value){ .kind = VALUE_STRING, .string = copy_into(a, text) };
+}
+
+static void add(void *arg, const char *key, const char *value, enum known_form form)
+{
+	struct adding *a = arg;
+	const struct key_values *list = &a->from->resources[a->resource].resource.attributes;
+	struct key_value *there;
+
+	if (!a->items && form != KNOWN_REPLACE && profiles_find_key(a->from, list, key))
+		return;
+	if (a->failed || !begin_adding(a))
+		return;
+	there = find_item(a, key);
+	if (there) {
+		if (form == KNOWN_REPLACE)
+			set_value(a, &there->value, value, form);
+		return;
+	}
+	if (a->count >= list->count + MAX_ADDED || vec_reach(&a->items, &a->cap, a->count))
+		return;
+	a->items[a->count] = (struct key_value){ .key = copy_into(a, key) };
+	set_value(a, &a->items[a->count++].value, value, form);
+}
+
+/* Puts the new list into the new object. */
+static void end_adding(struct adding *a)
+{
+	struct key_value *list = NULL;
+
+	if (!a->items)
+		return;
+	if (!a->failed)
+		list = profiles_alloc(a->to, a->count * sizeof(*list));
+	a->failed |= !list;
+	if (!a->failed) {
+		memcpy(list, a->items, a->count * sizeof(*list));
+		a->to->resources[a->resource].resource.attributes = (struct key_values){ list, a->count };
+		a->to->resources[a->resource].has_resource = true;
+	}
+	free(a->items);
+	a->items = NULL;
+	a->count = a->cap = 0;
+}
+
+static uint64_t samples_of(const struct resource_profiles *r)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < r->scope_count; i++)
+		for (uint32_t j = 0; j < r->scopes[i].profile_count; j++) {
+			const struct profile *p = &r->scopes[i].profiles[j];
+
+			for (uint32_t k = 0; k < p->sample_count; k++)
+				samples += p->samples[k].timestamp_count ? p->samples[k].timestamp_count : 1;
+		}
+	return samples;
+}
+
+/* --- the sink --- */
+
+/* Has containers that nobody knows yet looked up. */
+static void look_up(struct sink_enrich *e, const struct profiles *p)
+{
+	bool is_worth_it = false;
+
+	for (uint32_t i = 0; i < p->resource_count; i++) {
+		struct named n;
+
+		read_named(p, &p->resources[i], false, &n);
+		if (n.container_id[0] && !known_has_container(e->known, n.container_id))
+			is_worth_it |= local_want(e->local, n.container_id);
+	}
+	if (is_worth_it)
+		local_wait(e->local, clock_mono_ns() + LOCAL_WAIT_MS * NSEC_PER_MSEC);
+}
+
+/* The profiles with what is known added: a reference. They go on as they are where there is no memory. */
+static struct profiles *enriched(struct sink_enrich *e, struct profiles *p)
+{
+	struct adding a = { .from = p };
+
+	for (; a.resource < p->resource_count && !a.failed; a.resource++) {
+		const struct resource_profiles *r = &p->resources[a.resource];
+		struct named n;
+
+		read_named(p, r, e->services, &n);
+		known_describe(e->known,
+			       &(struct known_query){ n.container_id, n.pod_uid, n.unit, n.executable, samples_of(r) }, add,
+			       &a);
+		end_adding(&a);
+	}
+	if (a.failed) {
+		metric_add(e->unchanged, p->sample_events);
+		profiles_put(a.to);
+		a.to = NULL;
+	}
+	return a.to ? a.to : profiles_get(p);
+}
+
+static int enrich_consume(struct sink *sink, struct profiles *p, struct ack *ack)
+{
+	struct sink_enrich *e = (struct sink_enrich *)sink;
+	struct profiles *out;
+	int err;
+
+	if (e->local)
+		look_up(e, p);
+	out = enriched(e, p);
+	err = sink_consume(e->next, out, ack);
+	profiles_put(out);
+	return err;
+}
+
+static int enrich_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
+{
+	return sink_consume_other(((struct sink_enrich *)sink)->next, signal, data, len, ack);
+}
+
+static int enrich_flush(struct sink *sink, uint64_t deadline_ns)
+{
+	return sink_flush(((struct sink_enrich *)sink)->next, deadline_ns);
+}
+
+static void enrich_free(struct sink *sink)
+{
+	struct sink_enrich *e = (struct sink_enrich *)sink;
+
+	kube_free(e->kube);
+	local_free(e->local);
+	known_free(e->known);
+	rules_free(e->rules);
+	sink_free(e->next);
+	free(e);
+}
+
+/* --- settings --- */
+
+/* The name of this node, as the deployment's manifest tells it; in a pod the host's name is the pod's. */
+static const char *node_name(const struct enrich_config *config, struct utsname *uts)
+{
+	static const char *const variables[] = { "KUBE_NODE_NAME", "KUBERNETES_NODE_NAME", "K8S_NODE_NAME", "NODE_NAME" };
+
+	if (config->node)
+		return config->node;
+	for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && *value)
+			return value;
+	}
+	return uname(uts) ? "" : uts->nodename;
+}
+
+/* 0; -ENOENT: there is no Kubernetes here; -errno with @error filled. */
+static int find_access(const struct enrich_config *config, struct kube_access *ret, struct buf *error)
+{
+	int err;
+
+	if (!config->pods)
+		return -ENOENT;
+	if (config->kubelet)
+		err = kube_access_of_kubelet(config->kubelet, config->kubelet_ca, config->account, ret, error);
+	else if (config->kube_config)
+		err = kube_access_of_file(config->kube_config, config->kube_context, ret, error);
+	else
+		err = kube_access_of_pod(config->account, ret, error);
+	if (!err && config->namespace) {
+		free(ret->namespace);
+		ret->namespace = strdup(config->namespace);
+		err = ret->namespace ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
+static int start_kube(struct sink_enrich *e, const struct enrich_config *config, struct metrics *metrics, struct buf *error)
+{
+	struct kube_config kube = { .node = NULL };
+	struct utsname uts;
+	int err = find_access(config, &kube.access, error);
+
+	if (err)
+		return err == -ENOENT && !error->len ? 0 : err;
+	kube.node = node_name(config, &uts);
+	return kube_new(&kube, e->known, e->rules, metrics, &e->kube, error);
+}
+
+int sink_enrich_new(const struct enrich_config *config, struct sink *next, struct metrics *metrics, struct sink **ret,
+		    struct buf *error)
+{
+	struct sink_enrich *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e) {
+		sink_free(next);
+		return -ENOMEM;
+	}
+	e->ops = (struct sink_ops){
+		.name = next->ops->name,
+		.durable = next->ops->durable,
+		.consume = enrich_consume,
+		.consume_other = enrich_consume_other,
+		.flush = enrich_flush,
+		.free = enrich_free,
+	};
+	e->sink.ops = &e->ops;
+	e->next = next;
+	e->services = config->services;
+	e->unchanged = metrics_counter(metrics, "hearth_enrich_failed_samples_total", NULL,
+				       "Samples that went on without what is known of their process, for want of memory.");
+	err = rules_new(&config->rules, &e->rules, error);
+	if (!err)
+		err = known_new(e->rules, metrics, &e->known);
+	if (!err && config->containers)
+		err = local_new(config->host_root, e->known, metrics, &e->local);
+	if (!err)
+		err = start_kube(e, config, metrics, error);
+	if (err) {
+		enrich_free(&e->sink);
+		return err;
+	}
+	*ret = &e->sink;
+	return 0;
+}
+
+int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why)
+{
+	struct sink_enrich *e = (struct sink_enrich *)sink;
+
+	return e->kube ? kube_wait(e->kube, deadline_ns, why) : 0;
+}
+
+/* --- hearth check --- */
+
+int enrich_check_kubernetes(const struct enrich_config *config, struct buf *found)
+{
+	struct kube_config kube = { .node = NULL };
+	struct utsname uts;
+	int err = find_access(config, &kube.access, found);
+
+	if (err == -ENOENT && !found->len) {
+		buf_puts(found, "this is no pod, and no --kube-config is given");
+		return 0;
+	}
+	if (err)
+		return err;
+	kube.node = node_name(config, &uts);
+	err = kube_try(&kube, found);
+	return err ? err : 1;
+}
+
+int enrich_check_containers(const struct enrich_config *config, struct buf *found)
+{
+	local_describe(config->host_root, found);
+	return strcmp(buf_text(found), "none") != 0;
+}
