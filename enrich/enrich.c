@@ -30,7 +30,7 @@ struct sink_enrich {
 	struct known *known;
 	struct kube *kube;   /* or NULL */
 	struct local *local; /* or NULL */
-	bool services;
+	bool services, leaves_services;
 	struct metric *unchanged;
 };
 
@@ -47,7 +47,7 @@ struct adding {
 
 /* The texts of a resource that say what it is, each with a NUL. */
 struct named {
-	char container_id[160], pod_uid[80], unit[256], executable[256];
+	char container_id[160], pod_uid[80], unit[256], executable[256], pod[256], namespace[80];
 };
 
 static void copy_text(const struct profiles *p, const struct key_values *list, const char *key, char *out, size_t size)
@@ -71,6 +71,8 @@ static void read_named(const struct profiles *p, const struct resource_profiles 
 	copy_text(p, list, "k8s.pod.uid", n->pod_uid, sizeof(n->pod_uid));
 	if (!services)
 		return;
+	copy_text(p, list, "k8s.pod.name", n->pod, sizeof(n->pod));
+	copy_text(p, list, "k8s.namespace.name", n->namespace, sizeof(n->namespace));
 	copy_text(p, list, "systemd.unit.name", n->unit, sizeof(n->unit));
 	if (profiles_find_key(p, list, "process.executable.path"))
 		copy_text(p, list, "process.executable.name", n->executable, sizeof(n->executable));
@@ -211,8 +213,9 @@ static struct profiles *enriched(struct sink_enrich *e, struct profiles *p)
 
 		read_named(p, r, e->services, &n);
 		known_describe(e->known,
-			       &(struct known_query){ n.container_id, n.pod_uid, n.unit, n.executable, samples_of(r) }, add,
-			       &a);
+			       &(struct known_query){ n.container_id, n.pod_uid, n.unit, n.executable, samples_of(r), n.pod,
+						      n.namespace, e->leaves_services },
+			       add, &a);
 		end_adding(&a);
 	}
 	if (a.failed) {
@@ -277,6 +280,13 @@ static const char *node_name(const struct enrich_config *config, struct utsname 
 	return uname(uts) ? "" : uts->nodename;
 }
 
+const char *enrich_account(const struct enrich_config *config)
+{
+	if (!config->pods)
+		return NULL;
+	return config->account ? config->account : KUBE_ACCOUNT_FOLDER;
+}
+
 /* 0; -ENOENT: there is no Kubernetes here; -errno with @error filled. */
 static int find_access(const struct enrich_config *config, struct kube_access *ret, struct buf *error)
 {
@@ -331,6 +341,7 @@ int sink_enrich_new(const struct enrich_config *config, struct sink *next, struc
 	e->sink.ops = &e->ops;
 	e->next = next;
 	e->services = config->services;
+	e->leaves_services = config->leaves_services;
 	e->unchanged = metrics_counter(metrics, "hearth_enrich_failed_samples_total", NULL,
 				       "Samples that went on without what is known of their process, for want of memory.");
 	err = rules_new(&config->rules, &e->rules, error);

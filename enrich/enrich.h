@@ -30,6 +30,7 @@ struct enrich_config {				/* texts are borrowed until the stage is freed; NULL: 
 	bool containers;			/* look into the host's files */
 	const char *host_root;			/* where they are; NULL: found out */
 	bool services;				/* units and executables name services, too */
+	bool leaves_services; /* a stage behind this one names services of pods, which only it may know well */
 	struct rules_config rules;
 };
 
@@ -45,6 +46,9 @@ int sink_enrich_new(const struct enrich_config *config, struct sink *next, struc
 /* Waits until the pods of the node are known, if it follows any, until @deadline_ns (CLOCK_MONOTONIC). 0, or -ETIMEDOUT with
  * @why filled. */
 int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why);
+
+/* The folder with the account by which Kubernetes is asked; NULL: none is. Borrowed from @config, or for ever. */
+const char *enrich_account(const struct enrich_config *config);
 
 /* Looks, for `hearth check`, at what there is. Each appends one line to @found. 1: it is there; 0: it is not, and @found
  * says why; -errno: it is there and cannot be used. */

@@ -33,15 +33,19 @@
 #include "cmd/halves/fetch.h"
 #include "cmd/halves/wire.h"
 #include "cmd/options/command.h"
+#include "cmd/setup/enrich_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
 #include "proto/otlp/otlp.h"
+#include "proto/sink.h"
 
 enum { RETRY_MS = 20, RETRIES = 50, BUSY_MS = 100, BUSY_RETRIES = 20 };
 
 struct half {
+	struct sink into;   /* the store and the senders ... */
+	struct sink *first; /* ... and in front of them what names pods; NULL: not yet */
 	const struct backend_task *task;
 	struct session session; /* its sink is the store's writer, or what stands for it */
 	struct sink *senders;	/* NULL: none */
@@ -86,6 +90,27 @@ static int store_profiles(struct sink *store, struct profiles *p, struct kept *k
 	return err;
 }
 
+/* The sink that stands for the store and the senders. */
+static int into_consume(struct sink *sink, struct profiles *p, struct ack *ack)
+{
+	struct half *h = (struct half *)sink;
+	struct kept *kept = (struct kept *)ack;
+
+	if (h->senders)
+		(void)sink_consume(h->senders, p, NULL); /* which counts what it does not take */
+	if (!h->session.sink)
+		return 0;
+	*kept = (struct kept){ .ack.done = on_kept, .sock = h->task->sock, .number = kept->number };
+	return store_profiles(h->session.sink, p, kept);
+}
+
+static void into_free(struct sink *sink)
+{
+	(void)sink;
+}
+
+static const struct sink_ops into_ops = { .name = "backend", .consume = into_consume, .free = into_free };
+
 static void take_profiles(struct half *h, uint64_t number)
 {
 	struct sink *store = h->session.sink;
@@ -99,12 +124,8 @@ static void take_profiles(struct half *h, uint64_t number)
 	if (err) {
 		free(bytes);
 	} else {
-		if (h->senders)
-			(void)sink_consume(h->senders, p, NULL); /* which counts what it does not take */
-		if (store) {
-			*kept = (struct kept){ .ack.done = on_kept, .sock = h->task->sock, .number = number };
-			err = store_profiles(store, p, kept);
-		}
+		kept->number = number;
+		err = sink_consume(h->first, p, &kept->ack);
 		profiles_put(p);
 	}
 	if (store && !err)
@@ -275,6 +296,7 @@ static void quit(struct half *h, int status)
 	log_hold(false);
 	page_free(h->page);
 	fetch_free(h->fetch);
+	sink_free(h->first);
 	sink_free(h->senders);
 	session_close(&h->session);
 	_exit(status);
@@ -302,7 +324,9 @@ static void prepare_process(int sock)
 /* Paths outside of the system's folders that libraries read, as the environment says. */
 static int confine(const struct backend_task *task)
 {
-	const char *paths[] = { getenv("SSL_CERT_FILE"), getenv("SSL_CERT_DIR"), getenv("CURL_CA_BUNDLE"), NULL };
+	const struct enrich_config enrich = enrich_config_of(&task->share->backend);
+	const char *paths[] = { getenv("SSL_CERT_FILE"), getenv("SSL_CERT_DIR"), getenv("CURL_CA_BUNDLE"),
+				enrich_account(&enrich), NULL };
 	const char *readable[ARRAY_LEN(paths)] = { NULL };
 	const struct handed_over *handed = task->handed;
 	int folders[MAX_FOLDERS + 1];
@@ -400,6 +424,10 @@ static int open_all(struct half *h)
 		err = open_senders(h);
 	if (err)
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	h->into.ops = &into_ops;
+	h->first = &h->into;
+	if ((s->sink || h->senders) && enrich_wrap(s->config, ENRICH_OF_BACKEND, s->metrics, &h->first))
+		return STATUS_FAILED;
 	if (!h->task->is_lenient)
 		page_warn_of_nothing(s);
 	if (page_start(s, &h->page) && !h->task->is_lenient)

@@ -209,6 +209,7 @@ int halves_open(struct halves *h, struct session *s, struct sink **sink_ret)
 		channel_send_none(h->channel);
 	if (getenv("DEBUGINFOD_URLS"))
 		s->setup.agent.servers = channel_debuginfod(h->channel);
+	s->is_agent_half = true;
 	*sink_ret = channel_sink(h->channel);
 	return 0;
 }

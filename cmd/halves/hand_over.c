@@ -105,7 +105,8 @@ static void hand_secrets(struct handed_over *h, struct config *c)
 {
 	const char **const paths[] = {
 		&c->tls_cert,	    &c->tls_key,       &c->tls_client_ca,	 &c->token_file,	  &c->collector_ca,
-		&c->collector_cert, &c->collector_key, &c->collector_token_file, &c->store_password_file, &c->store_ca
+		&c->collector_cert, &c->collector_key, &c->collector_token_file, &c->store_password_file, &c->store_ca,
+		&c->kube_config,    &c->kubelet_ca
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)

@@ -79,13 +79,24 @@ static void wait_for_pods(const struct config *config, struct sink *sink)
 			 (double)config->wait_for_metadata_ns / (double)NSEC_PER_SEC, buf_text(&why));
 }
 
-int enrich_wrap(const struct config *config, struct metrics *metrics, struct sink **sink)
+static void take_part(struct enrich_config *enrich, enum enrich_part part)
+{
+	if (part == ENRICH_OF_AGENT) {
+		enrich->pods = enrich->services = false;
+		enrich->leaves_services = true;
+	} else if (part == ENRICH_OF_BACKEND) {
+		enrich->containers = false;
+	}
+}
+
+int enrich_wrap(const struct config *config, enum enrich_part part, struct metrics *metrics, struct sink **sink)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	struct enrich_config enrich = enrich_config_of(config);
 	struct sink *next = *sink;
 	int err;
 
+	take_part(&enrich, part);
 	if (has_word(&config->enrich, "none") || (!enrich.pods && !enrich.containers && !enrich.services))
 		return 0;
 	*sink = NULL;

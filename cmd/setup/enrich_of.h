@@ -11,9 +11,13 @@ struct sink;
 
 struct enrich_config enrich_config_of(const struct config *config);
 
+/* Whose stage it is. Of two halves (cmd/halves/) the agent may read the host's files, and the backend may ask Kubernetes, by
+ * which services are named. */
+enum enrich_part { ENRICH_WHOLE, ENRICH_OF_AGENT, ENRICH_OF_BACKEND };
+
 /* Puts the stage in front of *@sink, unless the options want nothing of it, and waits for it as long as they say. 0; -EINVAL
  * (wrong usage) or another -errno, said. *@sink is the caller's as before, also after an error, when it may be NULL. */
-int enrich_wrap(const struct config *config, struct metrics *metrics, struct sink **sink);
+int enrich_wrap(const struct config *config, enum enrich_part part, struct metrics *metrics, struct sink **sink);
 
 /* Checks the words of --enrich. 0 or -EINVAL, said. */
 int enrich_check_options(const struct config *config);

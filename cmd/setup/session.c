@@ -162,7 +162,7 @@ int session_load_agent(struct session *s, uint32_t pid)
 		return err;
 	s->setup.agent.filter.follow_pids_only = pid != 0;
 	memory_map_large();
-	err = enrich_wrap(s->config, s->metrics, &s->sink);
+	err = enrich_wrap(s->config, s->is_agent_half ? ENRICH_OF_AGENT : ENRICH_WHOLE, s->metrics, &s->sink);
 	if (err)
 		return err;
 	err = agent_new(&s->setup.agent, s->loop, s->metrics, s->sink, &s->agent, &error);

@@ -39,8 +39,9 @@ struct session {
 	struct schedule schedule; /* ... and this */
 	uint64_t start_ns;	  /* of sampling, after --delay; CLOCK_MONOTONIC */
 	uint64_t end_ns;
-	bool is_signalled; /* a signal ended it */
-	bool has_screen;   /* the sink draws on the terminal's alternate screen */
+	bool is_agent_half; /* the sink leads to a backend that is another process */
+	bool is_signalled;  /* a signal ended it */
+	bool has_screen;    /* the sink draws on the terminal's alternate screen */
 };
 
 /* Reads those options of @config, which is borrowed, that only the agent can check. 0, or -EINVAL: wrong usage, said. */

@@ -5,7 +5,7 @@
  *
  *   the pod's annotation resource.opentelemetry.io/service.name
  *   the pod's labels app.kubernetes.io/instance and /name, if the user wants that
- *   Deployment, ReplicaSet, StatefulSet, DaemonSet, CronJob, Job, pod
+ *   Deployment, ReplicaSet, StatefulSet, DaemonSet, CronJob, Job, pod (also as a stage before has named it)
  *   Compose's service, the container's name
  *   the systemd unit (a service)
  *   the executable
@@ -267,8 +267,10 @@ void describe(const struct findings *f, known_emit emit, void *arg)
 		tell_image_version(&t, pod_text(p, f->container->image));
 		tell_instance(&t, pod_text(p, p->namespace), pod_text(p, p->name), pod_text(p, f->container->name));
 	}
-	if (f->local)
+	if (f->local && !(f->local->pod && f->query->leaves_services_of_pods))
 		name_service_by_local(&t, f->local);
+	tell(&t, ENRICH_SERVICE_NAME, f->query->pod);
+	tell(&t, ENRICH_SERVICE_NAMESPACE, f->query->namespace);
 	name_service_by_unit(&t, f->query->unit);
 	tell(&t, ENRICH_SERVICE_NAME, f->query->executable);
 }

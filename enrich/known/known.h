@@ -65,7 +65,9 @@ size_t known_memory_bytes(struct known *k);
 /* What a resource says of itself; "" where it does not. */
 struct known_query {
 	const char *container_id, *pod_uid, *unit, *executable;
-	uint64_t samples; /* that it stands for */
+	uint64_t samples;	      /* that it stands for */
+	const char *pod, *namespace;  /* names that the process has already, by a stage before; NULL: none */
+	bool leaves_services_of_pods; /* to a stage behind */
 };
 
 enum known_form {

@@ -9,8 +9,6 @@
 #include "base/cleanup.h"
 #include "enrich/kube/kube.h"
 
-#define ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
-
 void kube_access_fini(struct kube_access *a)
 {
 	char *const texts[] = { a->url,	      a->ca_file,  a->ca_pem,	a->token_file, a->token,
@@ -45,7 +43,7 @@ int kube_access_of_pod(const char *folder, struct kube_access *ret, struct buf *
 	*ret = (struct kube_access){ 0 };
 	if (!host || !*host)
 		return -ENOENT;
-	folder = folder ? folder : ACCOUNT_FOLDER;
+	folder = folder ? folder : KUBE_ACCOUNT_FOLDER;
 	ret->url = url_of(host, port && *port ? port : "443");
 	ret->token_file = path_below(folder, "token");
 	ret->ca_file = path_below(folder, "ca.crt");
@@ -77,7 +75,7 @@ int kube_access_of_kubelet(const char *url, const char *ca_file, const char *fol
 		len--;
 	ret->url = strndup(url, len);
 	ret->ca_file = ca_file ? strdup(ca_file) : NULL;
-	ret->token_file = path_below(folder ? folder : ACCOUNT_FOLDER, "token");
+	ret->token_file = path_below(folder ? folder : KUBE_ACCOUNT_FOLDER, "token");
 	if (!ret->url || !ret->token_file || (ca_file && !ret->ca_file)) {
 		kube_access_fini(ret);
 		return -ENOMEM;

@@ -18,6 +18,9 @@ struct metrics;
 struct rules;
 
 /* Where the API server is, and as whom it is asked. All texts are owned; NULL: not given. */
+/* Where a pod has its service account (kubelet, projected volume). */
+#define KUBE_ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
+
 struct kube_access {
 	char *url;		  /* https://HOST:PORT[/PATH], no slash at its end */
 	char *ca_file, *ca_pem;	  /* whose certificates are trusted; neither: the system's */
