@@ -237,6 +237,10 @@ $(BUILD)/judge/judge: $(JUDGE_OBJ) $(call archives,agent)
 $(BUILD)/v8/stops $(BUILD)/v8/steps: $(BUILD)/v8/%: $(BUILD)/tests/v8/%.o $(BUILD)/tests/v8/node.o $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# The reader of BEAM's code alone, over random stops of Erlang.
+$(BUILD)/beam/stops: $(BUILD)/tests/beam/stops.o $(call archives,agent)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
 # Peers from language registries: what hearth writes, in the tools that read it.
 .PHONY: peers
 peers: all
@@ -254,11 +258,11 @@ judge-bin: $(if $(filter amd64,$(ARCH)),$(BUILD)/judge/judge) # it follows x86-6
 judge: judge-bin
 	$(Q)tests/judge/run.sh $(BUILD) long
 
-# Stacks of scripts, of Java and of node: each interpreter, JDK and node that is here, each way of calling.   PYTHONS, RUBIES, JDKS,
-# PHPS, NODES: further ones
+# Stacks of scripts, of Java, of node and of Erlang: each interpreter, JDK, node and Erlang that is here, each way of calling.
+# PYTHONS, RUBIES, JDKS, PHPS, NODES, ERLS: further ones
 .PHONY: runtimes
-runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps
-	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node v8/matrix; do \
+runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops
+	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node v8/matrix beam/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
 # Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try

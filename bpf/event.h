@@ -158,9 +158,9 @@ struct wait_info {
 enum wait_state { WAIT_STATES(X) WAIT_STATE_MAX };
 #undef X
 
-/* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it; or, with a
- * stack_hi of 0, the frame of a virtual machine: its code from pc to fp, its stack pointer, and lr, which is not 0 where
- * code that it made runs in that frame. */
+/* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it; or the stack of
+ * the Erlang process that the thread runs; or, with a stack_hi of 0, the frame of a virtual machine: its code from pc to fp,
+ * its stack pointer, and lr, which is not 0 where code that it made runs in that frame. */
 struct unwind_sched {
 	__u64 pc; /* 0: there is none */
 	__u64 sp;
@@ -306,6 +306,14 @@ struct chain_key {
 	__u32 runtime;
 };
 
+/* The key's runtime where a thread of one whose code has a reader (agent/runtime/code/) tells more than its stack. */
+#define CHAIN_OF_CODE(code) (MAX_CHAINS + (code))
+
+/* chain_state's offset of BEAM, whose threads have a scheduler: where this has its process, and where that has the stack
+ * pointer of Erlang's stack, the start of the memory that the stack is in, and its end. 0: not known. */
+enum beam_thread { BEAM_PROCESS, BEAM_STACK_POINTER, BEAM_HEAP, BEAM_STACK_END, BEAM_THREAD_MAX };
+enum { CHAIN_OF_BEAM = MAX_CHAINS + 2 /* CODE_BEAM */ };
+
 /* In place of an asid: the runtime as any process has it that runs program file number @file, all at bias 0. */
 #define CHAIN_OF_PROGRAM(file) ((__u32)(file) | 1u << 31)
 
@@ -397,7 +405,7 @@ enum unwind_rule {
 	RULE_ROOT,   /* outermost frame */
 	RULE_FP,     /* CFA = fp + 16, and the return address must be code */
 	RULE_USER,   /* only user space can evaluate it */
-	RULE_SCHED,  /* Go changed to a system stack: struct unwind_sched has the goroutine's */
+	RULE_SCHED,  /* Go or Erlang changed to a system stack: struct unwind_sched has the goroutine's, the process's */
 	RULE_FRAME, /* a frame of a runtime, whose frame pointer it keeps as C does: the return address stands at fp + 8, the
 		       caller's fp at fp; CFA by enum frame_base. fp is the class of its captures; 0: none */
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Finds the stacks that a thread has besides the one it runs on, so that a sample that user space must walk carries all of
- * them: the stack that a signal interrupted, and the goroutine's behind calls that Go makes on a system stack. The data of
- * Go's runtime is believed only where its pointers agree with each other. Only BPF programs include this, after the helpers.
+ * them: the stack that a signal interrupted, the goroutine's behind calls that Go makes on a system stack, and the Erlang
+ * process's behind those that its code makes on a scheduler's. The data of a runtime is believed only where its pointers
+ * agree with each other. Only BPF programs include this, after the helpers.
  */
 #ifndef HEARTH_BPF_STACKS_H
 #define HEARTH_BPF_STACKS_H
@@ -72,10 +73,54 @@ static __always_inline bool find_go_at(struct scratch *scratch, __u32 nth)
 	return true;
 }
 
+/* The value of the current thread's key @key; 0: it has none. nptl/descr.h, musl's pthread_impl.h: see THREAD_KEY. */
+static __always_inline __u64 key_value(__u64 values, __u32 libc, __u32 key)
+{
+	enum { BLOCK_KEYS = 32, PAIR_BYTES = 16 };
+
+	if (key >= 1024)
+		return 0;
+	if (libc == THREAD_MUSL)
+		return read_user_word(read_user_word(values) + 8ull * key);
+	if (key < BLOCK_KEYS) /* the first block stands before the blocks' addresses */
+		return read_user_word(values - BLOCK_KEYS * PAIR_BYTES + PAIR_BYTES * key + 8);
+	return read_user_word(read_user_word(values + key / BLOCK_KEYS * 8) + PAIR_BYTES * (key % BLOCK_KEYS) + 8);
+}
+
+/*
+ * Is the current thread a scheduler of Erlang that runs a process? Then scratch->go has this process's stack in place of a
+ * goroutine's. What was rewritten meanwhile belongs to a process that is gone, and leads nowhere.
+ */
+static __always_inline bool find_beam(struct scratch *scratch)
+{
+	struct chain_key key = { .asid = scratch->walk.asid, .runtime = CHAIN_OF_BEAM };
+	const struct chain_state *s = bpf_map_lookup_elem(&chain_states, &key);
+	struct go_thread *go = &scratch->go;
+	__u64 values, process, sp, low, high;
+
+	if (!s || s->thread.place != THREAD_KEY)
+		return false;
+	values = cpu_thread_pointer(current_task(), cfg_task_btf) + (__s64)s->thread.offset;
+	process = key_value(values, s->thread.libc, (__u32)read_user_word(s->thread.addr));
+	process = process ? read_user_word(process + s->offset[BEAM_PROCESS]) : 0;
+	if (!process)
+		return false;
+	sp = read_user_word(process + s->offset[BEAM_STACK_POINTER]);
+	low = read_user_word(process + s->offset[BEAM_HEAP]);
+	high = read_user_word(process + s->offset[BEAM_STACK_END]);
+	if (!low || sp < low || sp > high)
+		return false;
+	go->sched.pc = go->sched.sp = sp;
+	go->stack_lo = go->curg_lo = low;
+	go->stack_hi = go->sched.stack_hi = high;
+	go->is_away = !(scratch->regs.regs[REG_SP] >= low && scratch->regs.regs[REG_SP] < high);
+	return true;
+}
+
 static __always_inline bool find_go(struct scratch *scratch)
 {
 	__builtin_memset(&scratch->go, 0, sizeof(scratch->go));
-	return find_go_at(scratch, 0);
+	return find_beam(scratch) || find_go_at(scratch, 0);
 }
 
 static long find_go_callback(__u32 index, void *context)

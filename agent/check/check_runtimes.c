@@ -15,6 +15,7 @@
 #include "agent/process/chain_states.h"
 #include "agent/process/processes.h"
 #include "agent/runtime/choice.h"
+#include "agent/runtime/code/code_reader.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
 
@@ -34,10 +35,18 @@ struct runtimes_found {
 	uint32_t left_out_cnt; /* processes for which the list has no room */
 };
 
+/* The number by which its users know the runtime of @file. */
+static uint32_t number_of(const struct file *file)
+{
+	const struct runtime_file *runtime = &file->info.runtime;
+
+	return runtime->kind == RUNTIME_FILE_CODE ? RUNTIME_OF_CODE + runtime->code.id : runtime->id;
+}
+
 static bool is_alike(const struct file *a, const struct file *b)
 {
-	return a->info.runtime.id == b->info.runtime.id && a->info.runtime.version == b->info.runtime.version && a->path &&
-	       b->path && !strcmp(a->path, b->path);
+	return number_of(a) == number_of(b) && a->info.runtime.version == b->info.runtime.version && a->path && b->path &&
+	       !strcmp(a->path, b->path);
 }
 
 static void add(struct runtimes_found *found, const struct process *p, const struct file *file, enum chain_trouble trouble)
@@ -67,14 +76,20 @@ static void look(void *arg, struct process *p)
 
 		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CHAIN)
 			add(arg, p, m->file, chain_state_of(p->as, m, &ignored));
+		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CODE &&
+		    code_reader_of(m->file->info.runtime.code.id))
+			add(arg, p, m->file, CHAIN_TROUBLE_NONE);
 	}
 }
 
 /* --- words --- */
 
-static void print_version(uint32_t version, char *text, size_t size)
+/* Of a runtime that makes code the major version may be all that is known. */
+static void print_version(uint32_t version, bool is_of_code, char *text, size_t size)
 {
-	if (version & 0xff)
+	if (is_of_code && !(version & 0xffff))
+		snprintf(text, size, version ? "%u" : "of any version", version >> 16);
+	else if (version & 0xff)
 		snprintf(text, size, "%u.%u.%u", version >> 16, version >> 8 & 0xff, version & 0xff);
 	else if (version)
 		snprintf(text, size, "%u.%u", version >> 16, version >> 8 & 0xff);
@@ -87,17 +102,19 @@ static void say(struct checker *c, const struct found *f)
 	static const char *const troubles[] = { CHAIN_TROUBLES(CHAIN_TROUBLE_TEXT) };
 	static const char *const ways[] = { RUNTIME_WAYS(RUNTIME_WAY_TEXT) };
 	const struct runtime_file *runtime = &f->file->info.runtime;
-	char name[256], found[128], version[32];
+	char name[256], found[128], version[40];
 
-	print_version(runtime->version, version, sizeof(version));
-	snprintf(name, sizeof(name), "%s %s (%s)", runtime_own_word(runtime->id), version,
+	print_version(runtime->version, runtime->kind == RUNTIME_FILE_CODE, version, sizeof(version));
+	snprintf(name, sizeof(name), "%s %s (%s)", runtime_own_word(number_of(f->file)), version,
 		 f->file->path ? f->file->path : "a file without a name");
 	snprintf(found, sizeof(found), "%u process%s, recognised by %s%s%s", f->process_cnt, f->process_cnt == 1 ? "" : "es",
 		 ways[runtime->way], f->trouble ? "; " : "", troubles[f->trouble]);
 	checker_say(c, name, f->trouble ? CHECK_PARTLY : CHECK_YES, found,
 		    f->trouble ? "its stacks stay those of the interpreter, without the functions of scripts"
 			       : "the functions of its scripts are shown, with files and lines",
-		    "nothing to be done here, unless another version can run it: docs/scripts.md lists those that are read");
+		    "nothing to be done here, unless another version can run it: docs/scripts.md and docs/jit.md list those "
+		    "that are "
+		    "read");
 }
 
 static void say_all(struct checker *c, const struct runtimes_found *found)
@@ -106,9 +123,9 @@ static void say_all(struct checker *c, const struct runtimes_found *found)
 
 	if (!found->count)
 		checker_say(c, "interpreters", CHECK_YES, "none is running", "the functions of their scripts are shown", "");
-	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++)
+	for (uint32_t id = 0; id < RUNTIME_OF_CODE + CODE_ID_MAX; id++)
 		for (uint32_t i = 0; i < found->count; i++)
-			if (found->list[i].file->info.runtime.id == id)
+			if (number_of(found->list[i].file) == id)
 				say(c, &found->list[i]);
 	if (!found->left_out_cnt)
 		return;

@@ -271,7 +271,8 @@ static bool row_is_sound(const struct row *row, const struct code_block *b, uint
 			return false;
 	if (row->start < at || row->end <= row->start || row->end > b->end || row->capture > CODE_CAPTURES ||
 	    row->cfa_reg >= USER_REGS ||
-	    (row->cfa != ROW_CFA_NONE && row->cfa != ROW_CFA_REG && row->cfa != ROW_CFA_DEREF && row->cfa != ROW_CFA_ROOT))
+	    (row->cfa != ROW_CFA_NONE && row->cfa != ROW_CFA_REG && row->cfa != ROW_CFA_DEREF && row->cfa != ROW_CFA_ROOT &&
+	     row->cfa != ROW_CFA_SCHED && row->cfa != ROW_CFA_TAGGED))
 		return false;
 	for (int i = 0; i < SAVED_MAX; i++)
 		if (!saved_is_sound(row->saved[i]))

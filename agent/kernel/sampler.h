@@ -105,7 +105,7 @@ void sampler_forget_block(struct sampler *s, uint32_t file, uint32_t block);
 /* Says which words go with frames of class number @number (1 to CAPTURE_CLASSES - 1). */
 int sampler_set_capture(struct sampler *s, uint32_t number, const struct capture_class *what);
 /* Loads the runtime's programs first, when they are not loaded yet; an error of that is logged once. -EOPNOTSUPP: the
- * runtime is not wanted (agent_config.runtimes_off). */
+ * runtime is not wanted (agent_config.runtimes_off). One that makes code (CHAIN_OF_CODE) has no programs. */
 int sampler_set_chain(struct sampler *s, struct chain_state *state);
 int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value);
 /* Could the programs of runtime @id, below RUNTIME_ID_MAX, not be loaded? */

@@ -138,7 +138,7 @@ static int meet(struct sampler *s, uint32_t id)
 int sampler_set_chain(struct sampler *s, struct chain_state *state)
 {
 	struct chain_key key = { .asid = state->asid, .runtime = state->runtime };
-	int error = state->runtime < RUNTIME_ID_MAX ? meet(s, state->runtime) : -EINVAL;
+	int error = state->runtime >= MAX_CHAINS ? 0 : state->runtime < RUNTIME_ID_MAX ? meet(s, state->runtime) : -EINVAL;
 
 	if (error)
 		return error;

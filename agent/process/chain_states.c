@@ -75,6 +75,25 @@ static void tell_program(const struct file *file, uint32_t runtimes, struct samp
 	(void)sampler_set_program(sampler, &key, &value);
 }
 
+/* Tells where threads of a runtime that makes code keep what a walk needs. */
+static void tell_code(const struct address_space *as, struct sampler *sampler)
+{
+	const struct mapping *m;
+	uint32_t at = 0;
+
+	_Static_assert((int)CHAIN_OF_BEAM == (int)CHAIN_OF_CODE(CODE_BEAM), "the kernel's half knows the number");
+	while ((m = find_file(as, RUNTIME_FILE_CODE, &at))) {
+		struct chain_state state = m->file->info.runtime.state;
+
+		if (!state.thread.addr || !add_libc(as, &state))
+			continue;
+		state.asid = as->asid;
+		state.runtime = CHAIN_OF_CODE(m->file->info.runtime.code.id);
+		state.thread.addr += m->bias;
+		(void)sampler_set_chain(sampler, &state);
+	}
+}
+
 uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struct sampler *sampler)
 {
 	const struct file *program;
@@ -103,6 +122,7 @@ uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struc
 		if (!sampler_set_chain(sampler, &state))
 			as->runtimes |= 1u << state.runtime;
 	}
+	tell_code(as, sampler);
 	if (of_program)
 		tell_program(program, of_program, sampler);
 	return as->runtimes;

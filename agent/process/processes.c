@@ -239,6 +239,14 @@ static struct file *moved_code(struct read_context *c, uint64_t start, uint64_t 
 	return NULL;
 }
 
+/* Memory that a program mapped twice, to write code and to run it, has a name in place of a file. */
+static bool is_memory(const struct file *file, const char *path)
+{
+	static const char name[] = "/memfd:";
+
+	return file->state == FILE_UNREADABLE && !strncmp(path, name, sizeof(name) - 1);
+}
+
 static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end,
 		  uint64_t off)
 {
@@ -249,7 +257,9 @@ static int map_in(struct read_context *c, const struct file_key *key, const char
 		file = see(c, key, path, start, end);
 		if (!file)
 			return -ENOMEM;
-		if (c->ps->on_map)
+		if (is_memory(file, path))
+			file = address_space_code_file(c->process->as, start, end, &off);
+		else if (c->ps->on_map)
 			c->ps->on_map(c->ps->on_map_arg, c->process, file, path, c->task);
 	} else if (!strcmp(path, "[vsyscall]")) {
 		return 0;

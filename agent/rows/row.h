@@ -18,6 +18,8 @@ enum row_cfa {
 	ROW_CFA_SCHED,	 /* Go's scheduler knows: see enum sched_base in bpf/event.h, which is cfa_reg here */
 	ROW_CFA_SIGNAL,	 /* rt_sigreturn trampoline: all registers stand in the signal frame at sp */
 	ROW_CFA_ROOT,	 /* outermost frame: it has no return address */
+	ROW_CFA_TAGGED,	 /* generated code: CFA is behind the next word from cfa_reg on that is tagged as an address of
+			    such code; REG_PC: from the stack pointer that a scheduler noted. User space alone */
 	ROW_CFA_EXPR,	 /* something else: only row_eval can tell */
 	ROW_CFA_UNASKED, /* no table tells, and who knows more was not asked (rows_build_at) */
 };

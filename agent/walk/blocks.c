@@ -56,6 +56,7 @@ uint64_t block_pack_row(const struct row *row, uint16_t start)
 		return ROW(start, RULE_ROOT, 0, 0, 0);
 	case ROW_CFA_SIGNAL:
 		return ROW(start, RULE_SIGNAL, 0, 0, 0);
+	case ROW_CFA_TAGGED:
 	case ROW_CFA_EXPR:
 	case ROW_CFA_UNASKED:
 		return ROW(start, RULE_USER, 0, 0, 0);

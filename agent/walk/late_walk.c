@@ -12,6 +12,7 @@
 #include "agent/walk/blocks.h"
 #include "agent/walk/cache_fill.h"
 #include "agent/walk/late_walk.h"
+#include "agent/walk/tagged.h"
 #include "agent/kernel/sampler.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -48,9 +49,8 @@ enum {
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* an entry put into a cache so recently is not put there again: samples in flight miss it too */
 	KEPT_MS = 60000, /* for so long the kernel is believed to have entries that it did not miss */
+	PROVEN_SLOTS = 4096,
 };
-
-enum { PROVEN_SLOTS = 4096 };
 
 struct late {
 	struct processes *processes;
@@ -268,17 +268,18 @@ static int read_stack(void *arg, uint64_t addr, void *dst, size_t len)
 /* A rule of generated code that the kernel's step cannot evaluate. */
 static int step_apply(struct walk *w, const struct row *row, enum walk_end *end)
 {
-	uint64_t sp = w->regs.value[REG_SP];
-	struct row_regs out;
-	int status = row_apply(row, &w->regs, read_stack, w, &out);
+	struct row_regs out, *in = &w->regs;
+	int status = row->cfa == ROW_CFA_TAGGED ? tagged_apply(w->process->as, w->sample, row, in, &out)
+						: row_apply(row, in, read_stack, w, &out);
 
 	metric_add(w->late->evaluated, 1);
 	*end = status == 1 ? END_ROOT : status == -EFAULT ? END_BAD_MEMORY : END_NO_RULE;
 	if (status)
 		return 1;
-	w->regs = out;
 	*end = out.value[REG_PC] ? END_NO_PROGRESS : END_ROOT;
-	return !out.value[REG_PC] || (out.value[REG_SP] <= sp && ++w->falls > UNWIND_MAX_FALLS);
+	status = !out.value[REG_PC] || (out.value[REG_SP] <= in->value[REG_SP] && ++w->falls > UNWIND_MAX_FALLS);
+	*in = out;
+	return status;
 }
 
 /* Goes from a frame in code that its process made to the caller, filling the caches on the way. */
@@ -562,7 +563,6 @@ static void check_against_kernel(struct late *l, const struct pending_sample *sa
 {
 	const struct late_result *result = &l->result;
 	uint32_t count = sample->user_cnt < result->count ? sample->user_cnt : result->count;
-
 	for (uint32_t i = 0; i < count; i++) {
 		if ((result->frames[i] ^ sample->user[i]) & ~FRAME_EXACT) {
 			metric_add(l->mismatches, 1);

@@ -80,8 +80,9 @@ static struct {
 	struct scratch scratch;
 	struct cpu_state cpu;
 	struct task_struct task;
-	uint64_t ring_bytes; /* that wait in the ring */
-	uint32_t lookups;    /* of mappings and blocks */
+	uint64_t ring_bytes;	     /* that wait in the ring */
+	uint32_t lookups;	     /* of mappings and blocks */
+	struct chain_state *threads; /* of the process's runtime that makes code; NULL: it has none */
 	void (*on_record)(void *arg, const struct record *record);
 	void *arg;
 } held;
@@ -116,6 +117,8 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 	}
 	if (map == (void *)&rings)
 		return &ring_0;
+	if (map == (void *)&chain_states)
+		return ((const struct chain_key *)key)->runtime == CHAIN_OF_BEAM ? held.threads : NULL;
 	abort();
 }
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what tests/v8/stops found by what the program said of itself.   judge_stops.py [--min PERCENT] TRUTH STOPS
+"""Judges what tests/v8/stops or tests/beam/stops found by what the program said of itself.
 
-TRUTH is what tests/script/calls.js prints, STOPS what tests/v8/stops prints. Frames of other files may stand between, as node's own do.
+usage: judge_stops.py [--min PERCENT] [--file NAME,...] [--whole-names] TRUTH STOPS
+
+TRUTH is what the program prints (tests/script/calls.js, calls.erl), STOPS what stops prints. --file: the program's own (calls.js). Frames of other files may stand between, as node's own do.
 Exit status 1 when fewer than PERCENT (100) of the stops with frames of the program are right, or none has one."""
 import argparse
 import collections
@@ -16,15 +18,17 @@ import judge  # noqa: E402
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--min", type=float, default=100)
+    parser.add_argument("--file", default="calls.js")
+    parser.add_argument("--whole-names", action="store_true")
     parser.add_argument("truth")
     parser.add_argument("stops")
     args = parser.parse_args()
-    truth = judge.Truth(args.truth, False)
+    truth = judge.Truth(args.truth, False, args.whole_names)
     right, without, without_line, frames_seen = 0, 0, 0, collections.Counter()
     wrong, no_line = collections.Counter(), collections.Counter()
     for text in open(args.stops, errors="replace"):
         frames = [frame.split("\x1f") for frame in text.rstrip("\n").split("\t") if frame]
-        script = [(f[0].replace(" ", "_"), int(f[1])) if os.path.basename(f[2]) == "calls.js" else None for f in frames]
+        script = [(f[0].replace(" ", "_"), int(f[1])) if os.path.basename(f[2]) in args.file.split(",") else None for f in frames]
         holes = [f[0] for f in frames if f[0].startswith("[no ")]
         if not any(script):
             without += 1

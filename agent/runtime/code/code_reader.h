@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of runtimes whose compiled code has its frames on the native stack (HotSpot, V8): where such a process keeps code,
- * which piece of code is at an address, how its frames are unwound, and the functions that it is made of. A reader is a
- * const struct in the table CODE_READERS. It works in the helper process on nothing but the process's memory, through
+ * Readers of runtimes whose compiled code has its frames on the native stack (HotSpot, V8, BEAM): where such a process keeps
+ * code, which piece of code is at an address, how its frames are unwound, and the functions that it is made of. A reader is
+ * a const struct in the table CODE_READERS. It works in the helper process on nothing but the process's memory, through
  * code_memory.h, and what an ELF file told (struct code_facts in agent/runtime/file/runtime_file.h); so it knows neither
  * files nor the agent. Nothing in that memory is believed: it belongs to a stranger and changes meanwhile. Budgets end
  * loops.
@@ -26,7 +26,7 @@
 
 enum {
 	CODE_RANGES = 16,
-	CODE_TOKENS = 3,
+	CODE_TOKENS = 4,
 	CODE_CAPTURES = 4, /* kinds of frames with captures that a runtime has */
 	CODE_CAPTURE_WORDS = 4,
 	CODE_OWN_WORDS = 12,
@@ -125,7 +125,8 @@ struct code_reader {
 #ifdef __x86_64__
 #define CODE_READERS(READER)               \
 	READER(CODE_HOTSPOT, code_hotspot) \
-	READER(CODE_V8, code_v8)
+	READER(CODE_V8, code_v8)           \
+	READER(CODE_BEAM, code_beam)
 #else
 #define CODE_READERS(READER)
 #endif

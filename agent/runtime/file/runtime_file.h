@@ -23,7 +23,7 @@ enum runtime_file_kind {
 };
 
 /* The runtimes that make code; each has a reader (agent/runtime/code/code_reader.h). */
-enum code_id { CODE_HOTSPOT, CODE_V8, CODE_ID_MAX };
+enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_ID_MAX };
 
 enum { CODE_FACTS = 96 };
 
@@ -61,8 +61,8 @@ struct runtime_file {
 		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
 	} linked;		  /* of any kind of file */
 	struct code_facts code;	  /* RUNTIME_FILE_CODE */
-	struct chain_state
-		state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only thread */
+	struct chain_state state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only
+				   * thread, of RUNTIME_FILE_CODE thread and offset, if a walk needs them */
 };
 
 /* Reads the ELF file that is mapped as @im. A file that is none of these has kind RUNTIME_FILE_NONE, and only linked. */
@@ -120,6 +120,7 @@ bool hotspot_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool ruby_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool lua_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool lua_file_read_jit(const struct elf_image *im, struct runtime_file *ret);
+bool beam_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 

@@ -112,8 +112,8 @@ static bool read_descriptor(struct code *c, struct thread_locator *ret)
 	return TAKE(c, "\x64\x48\x8b\x00") || (TAKE(c, "\x64\x48\x8b\x80") && take_number(c, &ret->offset));
 }
 
-/* mov KEY(%rip),%edi; jmp pthread_getspecific: PHP 7.4 with threads. CPython 3.6 looks first whether there is a key: cmpq
- * $0,ANY(%rip); je ANY. */
+/* mov KEY(%rip),%edi; jmp to what calls pthread_getspecific: PHP 7.4 with threads, Erlang. CPython 3.6 looks first whether
+ * there is a key: cmpq $0,ANY(%rip); je ANY. */
 static bool read_key(struct code *c, struct thread_locator *ret)
 {
 	__u64 any;

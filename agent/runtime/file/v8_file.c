@@ -302,7 +302,7 @@ bool v8_file_read(const struct elf_image *im, struct runtime_file *ret)
 		return false;
 	_Static_assert(sizeof(l) <= sizeof(ret->code.fact), "facts hold a layout");
 	ret->kind = RUNTIME_FILE_CODE;
-	ret->version = l.version << 8;
+	ret->version = (l.version & 0xff0000) | (l.version & 0xff) << 8;
 	ret->code.id = CODE_V8;
 	ret->code.version = ret->version;
 	memcpy(ret->code.fact, &l, sizeof(l));

@@ -207,6 +207,26 @@ static void make_go(struct memory *m, uint32_t nth)
 	m->go[CURG + GO_G_SCHED_PC / 8] = 0x401000 + nth;
 }
 
+/* Erlang's code called C on a scheduler's stack: the process's stack goes too. The scheduler stands under a key, 1. */
+static void find_beam_stack(void)
+{
+	enum { KEYS = 512, SCHEDULER = 1024, PROCESS = 2048 }; /* offsets from GO */
+	struct chain_state threads = { .thread = { THREAD_KEY, THREAD_GLIBC, GO - TLS + KEYS, GO } };
+	struct memory m = { .go = { 1, 0, 0, GO + SCHEDULER, [SCHEDULER / 8] = GO + PROCESS } };
+
+	held.threads = &threads;
+	for (uint16_t i = BEAM_STACK_POINTER; i < BEAM_THREAD_MAX; i++)
+		threads.offset[i] = 8 * i;
+	memcpy(&m.go[PROCESS / 8 + 1], (uint64_t[]){ GO_SP, GO_SP / PAGE * PAGE, GO_END - PAGE }, 24);
+	send(&m, SP + PAGE);
+	assert_int_equal(sent.regs.sched.sp, GO_SP);
+	assert_true(sent.ends[sent.count - 1] == GO_END - PAGE);
+	m.go[PROCESS / 8 + BEAM_STACK_POINTER] = GO_END; /* it makes no sense */
+	send(&m, SP + PAGE);
+	assert_int_equal(sent.regs.sched.pc, 0);
+	held.threads = NULL;
+}
+
 /* Go's g stands right below the thread pointer, in a static program with C further below; its goroutine's stack goes too. */
 static void test_go(void **state)
 {
@@ -225,6 +245,7 @@ static void test_go(void **state)
 	m.go[GO_G_M / 8] = GO + 8; /* nobody's m: it only looked like a g */
 	send(&m, SP + PAGE);
 	assert_int_equal(sent.regs.sched.pc, 0);
+	find_beam_stack();
 }
 
 /*

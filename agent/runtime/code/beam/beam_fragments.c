@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The code that all modules share, by the JIT's own tables of it: an unordered_map from a number to an address, and a map
+ * from the number to its name, as libstdc++ lays them out (bits/hashtable_policy.h, bits/stl_tree.h). Where they are of
+ * another form such code has no names.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/runtime/code/beam/beam_state.h"
+
+enum {
+	HASH_FIRST = 16, /* in the unordered_map: its first node */
+	HASH_COUNT = 24,
+	HASH_KEY = 8, /* in a node, which begins with the next one's address */
+	HASH_VALUE = 16,
+	TREE_ROOT = 16, /* in the map: its root */
+	TREE_LEFT = 16, /* in a node */
+	TREE_RIGHT = 24,
+	TREE_KEY = 32,
+	TREE_TEXT = 40, /* std::string: its text, and the length behind that */
+	MAX_DEPTH = 64,
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct beam_fragment *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static void read_name(struct code_memory *m, uint64_t node, struct beam_fragment *f)
+{
+	uint64_t len = code_read_u64(m, node + TREE_TEXT + 8);
+	const uint64_t max = sizeof(f->name) - 1;
+
+	memset(f->name, 0, sizeof(f->name));
+	if (code_read(m, code_read_u64(m, node + TREE_TEXT), f->name, len < max ? len : max))
+		f->name[0] = '\0';
+}
+
+/* Visits the tree's nodes and puts the name of each to all fragments that have its number as name so far. */
+static void read_names(struct beam *s, struct code_memory *m, uint64_t tree)
+{
+	uint64_t nodes[MAX_DEPTH] = { code_read_u64(m, tree + TREE_ROOT) };
+	uint32_t depth = 1, left = BEAM_MAX_FRAGMENTS;
+
+	while (depth && left--) {
+		uint64_t node = nodes[--depth];
+		uint32_t key = code_read_u32(m, node + TREE_KEY);
+
+		for (uint32_t i = 0; i < s->fragment_cnt; i++)
+			if (s->fragments[i].number == key)
+				read_name(m, node, &s->fragments[i]);
+		for (uint32_t side = TREE_LEFT; side <= TREE_RIGHT; side += TREE_RIGHT - TREE_LEFT) {
+			uint64_t child = code_read_u64(m, node + side);
+
+			if (child && depth < MAX_DEPTH)
+				nodes[depth++] = child;
+		}
+	}
+}
+
+void beam_fragments_read(struct beam *s, struct code_memory *m, uint64_t addresses, uint64_t names)
+{
+	uint64_t count = code_read_u64(m, addresses + HASH_COUNT), node = code_read_u64(m, addresses + HASH_FIRST);
+
+	s->fragment_cnt = 0;
+	for (uint64_t i = 0; node && i < count && i < BEAM_MAX_FRAGMENTS; i++) {
+		struct beam_fragment *f = &s->fragments[s->fragment_cnt++];
+
+		f->number = code_read_u32(m, node + HASH_KEY);
+		f->start = code_read_u64(m, node + HASH_VALUE);
+		node = code_read_u64(m, node);
+	}
+	if (names)
+		read_names(s, m, names);
+	qsort(s->fragments, s->fragment_cnt, sizeof(*s->fragments), by_start);
+}
