@@ -203,16 +203,18 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 	if (status < 0 || (status && add_trace(t, index, process)))
 		return -ENOMEM;
 	event = &t->events[t->event_cnt++];
-	*event = (struct trace_event){ .process = process_get(process),
-				       .time_ns = r->hdr.time_ns,
-				       .value = sample->value,
-				       .kind = r->kind,
-				       .trace = index,
-				       .tid = r->tid,
-				       .cpu = r->hdr.cpu,
-				       .wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1
-												    : 0,
-				       .syscall = sample->wait ? sample->wait->syscall : -1 };
+	*event = (struct trace_event){
+		.process = process_get(process),
+		.time_ns = r->hdr.time_ns,
+		.value = sample->value,
+		.kind = r->kind,
+		.trace = index,
+		.tid = r->tid,
+		.cpu = r->hdr.cpu,
+		.wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1 : 0,
+		.probe = sample->probe && sample->probe->probe < UINT32_MAX ? sample->probe->probe + 1 : 0,
+		.syscall = sample->wait ? sample->wait->syscall : -1
+	};
 	memcpy(event->comm, r->comm, sizeof(event->comm));
 	return 0;
 }

@@ -44,6 +44,7 @@ struct trace_event {
 	uint32_t cpu;
 	uint32_t script; /* SCRIPT_OUTCOME; 0: the stack has no script */
 	uint32_t wait;	 /* 1 + enum wait_state; 0: the thread was on a CPU */
+	uint32_t probe;	 /* 1 + its place in the session's list; 0: it is of no probe */
 	int32_t syscall; /* of a wait: the system call that the thread was in; -1: in none */
 	char comm[COMM_BYTES];
 };

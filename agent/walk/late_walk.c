@@ -44,6 +44,11 @@ static __always_inline __u64 unwind_code_mask(void)
 	return cpu_code_mask();
 }
 
+static __always_inline __u64 unwind_put_back(struct unwind_memory *memory, __u64 pc, __u64 cfa)
+{
+	return sample_put_back(memory->sample, pc, cfa);
+}
+
 enum {
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* an entry put into a cache so recently is not put there again: samples in flight miss it too */
@@ -464,6 +469,9 @@ static int step(struct walk *w, enum walk_end *end)
 
 	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
 		return step_packed(w, ROW_VSYSCALL, end);
+	*end = END_UPROBE;
+	if (w->sample->return_cnt && w->regs.value[REG_PC] - w->sample->returns[0] < PROBES_PAGE_BYTES)
+		return 1;
 	if (!m) {
 		*end = END_NO_MAPPING;
 		if (!(addr >> CPU_USER_BITS))
@@ -517,6 +525,7 @@ static void walk_on(struct walk *w)
 
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
+		w->regs.value[REG_PC] = sample_put_back(w->sample, w->regs.value[REG_PC], w->regs.value[REG_SP]);
 		(void)enter_vm_frame(w, false);
 		result->sps[result->count] = w->regs.known & REG_BIT(REG_SP) ? w->regs.value[REG_SP] : UINT64_MAX;
 		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
@@ -564,6 +573,8 @@ static void check_against_kernel(struct late *l, const struct pending_sample *sa
 	uint32_t count = sample->user_cnt < result->count ? sample->user_cnt : result->count;
 
 	for (uint32_t i = 0; i < count; i++) {
+		if (sample->return_cnt && (sample->user[i] & ~FRAME_EXACT) == sample->returns[0])
+			break; /* left to us */
 		if ((result->frames[i] ^ sample->user[i]) & ~FRAME_EXACT) {
 			metric_add(l->mismatches, 1);
 			break;
