@@ -11,4 +11,11 @@
  * False too where something between is no instruction. */
 bool code_begins_at(const uint8_t *file, size_t len_bytes, uint64_t from, uint64_t at);
 
+/*
+ * How many bytes at the begin of a Go function, @code, of which @len_bytes can be read, ask whether there is room on the
+ * stack. A function without it, or whose goroutine is to give way, begins again after that, so a probe stands behind. 0:
+ * none do, or they are not known.
+ */
+size_t code_go_check_bytes(const uint8_t *code, size_t len_bytes);
+
 #endif

@@ -187,6 +187,8 @@ static int add(const char *text, const struct probe_text *t, const char *path, c
 			 "'%.200s': no instruction begins there: a probe would break the program", text);
 		return -EINVAL;
 	}
+	if (t->type == PROBE_UPROBE && t->name[0] && !t->offset && functions_is_go(files, addr))
+		probe.offset += code_go_check_bytes(image.data + probe.offset, image.len_bytes - probe.offset);
 	snprintf(label, sizeof(label), t->offset && t->name[0] ? "%s:%s:%s+%llu" : "%s:%s:%s", probe_types[t->type].word,
 		 t->file, found->name, (unsigned long long)t->offset);
 	probe.label = label;

@@ -50,6 +50,54 @@ for probed in calls fixed; do
 	is "$probed again's returns" "$(grep -E "uretprobe:[^ ;]*:again;" by | awk '{ n += $NF } END { print n + 0 }')" "$(of again own)"
 done
 
+# Go: a method by its name, in a stripped program, whose goroutine gives way now and then; and Rust.
+cat >steps.go <<'GO'
+package main
+
+import "fmt"
+
+type T struct{ x int }
+
+//go:noinline
+func (t *T) step(n int) { t.x += n }
+
+func main() {
+	t := &T{}
+	for i := 0; i < 20000; i++ {
+		t.step(i)
+	}
+	fmt.Println(20000)
+}
+GO
+cat >steps.rs <<'RUST'
+mod inner {
+    #[inline(never)]
+    pub fn work(n: u64) -> u64 {
+        std::hint::black_box(n * 3 + 1)
+    }
+}
+fn main() {
+    let mut sum = 0u64;
+    for i in 0..3000 {
+        sum = sum.wrapping_add(inner::work(i));
+    }
+    std::hint::black_box(sum);
+    println!("3000");
+}
+RUST
+# compiled NAME FUNCTION COMPILER...: a program of that language says how often it called FUNCTION
+compiled() {
+	command -v "$3" >/dev/null && "${@:3}" 2>cc.err || {
+		left_out "probes of $1" "no $3 here: $(tail -n 1 cc.err 2>/dev/null)"
+		return
+	}
+	"$HEARTH" record -q -e "uprobe:./$1:$2" -o x.otlp -- "./$1" >own 2>err || fail "$1: $(cat err)"
+	is "$1" "$(samples x.otlp)" "$(cat own)"
+}
+compiled go_steps 'main.(*T).step' go build -ldflags=-s -o go_steps steps.go
+compiled rust_steps rust_steps::inner::work rustc -O --crate-name rust_steps -o rust_steps steps.rs
+[ ! -x go_steps ] || ! "$HEARTH" record -q -e 'uretprobe:./go_steps:main.(*T).step' -d 0.1 -o no.otlp 2>err || fail "a uretprobe in Go"
+
 # With so many that they become one link; each N-th.
 "$HEARTH" record -q -e 'uprobe:./calls:*' -o x.otlp -- ./calls 1 100 >own 2>err || fail "pattern: $(cat err)"
 is "pattern" "$(samples x.otlp ';one$|;one ')" "$(of one own)"
