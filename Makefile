@@ -123,9 +123,6 @@ BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$@) mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MT $@ -MF $(@:.o=.d) -c -o $@ $<
 
-# Probes take their level by an atomic instruction, which kernels know since 5.12; those before load another program.
-$(BUILD)/bpf/probe.bpf.o: BPF_CFLAGS += -mcpu=v3
-
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 

@@ -128,7 +128,7 @@ enum section_type {
 	SECTION_CAPTURES = 7,
 	SECTION_MORE = 10,  /* pairs of __u64: kind and value of further samples with the same stack */
 	SECTION_WAIT = 11,  /* struct wait_info */
-	SECTION_PROBE = 12, /* struct probe_info */
+	SECTION_PROBE = 12, /* struct probe_info, up to the last of its arguments */
 	/* Pairs of __u64, for user space to walk again: the address to which functions with a probe at their end return, and
 	 * 0; then of each such call, innermost first, sp as it began, and the address to which it returns. */
 	SECTION_RETURNS = 13,
@@ -156,10 +156,33 @@ struct wait_info {
 	__s32 syscall;	/* number of the system call that the thread is in; -1: in none */
 };
 
+enum { PROBE_ARGS = 4, PROBE_NO_REGISTER = 0xffff };
+
 /* The probe that a sample of a probe was taken at. */
 struct probe_info {
-	__u32 probe; /* its place in the session's list */
+	__u32 probe;		/* its place in the session's list */
+	__u32 arg_cnt;		/* of these: */
+	__u64 args[PROBE_ARGS]; /* values of arguments, as the probe wants them */
+};
+
+enum probe_arg_kind { PROBE_ARG_CONSTANT, PROBE_ARG_REGISTER, PROBE_ARG_MEMORY };
+
+/* The place of an argument. Registers are places in struct pt_regs. */
+struct probe_arg {
+	__u8 kind;  /* enum probe_arg_kind */
+	__s8 bytes; /* of the value: 1, 2, 4, 8; less than 0: it has a sign */
+	__u16 reg;
+	__u16 index; /* added to the address, shifted by scale; PROBE_NO_REGISTER */
+	__u8 scale;
+	__u8 pad;
+	__s64 value; /* the constant, or how far behind the register the memory is */
+};
+
+/* probe_arguments: probe -> the arguments that go with its samples. */
+struct probe_args {
+	__u32 count;
 	__u32 pad;
+	struct probe_arg list[PROBE_ARGS];
 };
 
 /* The states of a thread off a CPU. X(name, text) */
@@ -560,7 +583,8 @@ struct level_state {
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
 HEARTH_SIZE_IS(struct wait_info, 16);
-HEARTH_SIZE_IS(struct probe_info, 8);
+HEARTH_SIZE_IS(struct probe_info, 8 + 8 * PROBE_ARGS);
+HEARTH_SIZE_IS(struct probe_args, 8 + 16 * PROBE_ARGS);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);

@@ -26,8 +26,71 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/sample.bpf.h"
 
-const volatile bool cfg_cookies = true; /* bpf_get_attach_cookie (5.15) tells the probe ... */
-const volatile __u32 cfg_probe = 0;	/* ... else it is this one */
+const volatile bool cfg_cookies = true;	   /* bpf_get_attach_cookie (5.15) tells the probe ... */
+const volatile bool cfg_arguments = false; /* some probes want arguments */
+const volatile __u32 cfg_probe = 0;	   /* ... else it is this one */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one for each probe */
+	__type(key, __u32);
+	__type(value, struct probe_args);
+} probe_arguments SEC(".maps");
+
+/* The value of an argument; 0 where its memory cannot be read. @ctx: struct pt_regs. */
+static __always_inline __u64 read_argument(void *ctx, const struct probe_arg *arg)
+{
+	__u32 bytes = (arg->bytes < 0 ? -arg->bytes : arg->bytes) & 15, shift = 64 - 8 * bytes;
+	__u64 value = arg->value, word = 0;
+
+	if (arg->kind != PROBE_ARG_CONSTANT) {
+		bpf_probe_read_kernel(&word, sizeof(word), ctx + (arg->reg & 511));
+		value += word;
+	}
+	if (arg->kind == PROBE_ARG_MEMORY) {
+		word = 0;
+		if (arg->index != PROBE_NO_REGISTER)
+			bpf_probe_read_kernel(&word, sizeof(word), ctx + (arg->index & 511));
+		value += word << (arg->scale & 3);
+		word = 0;
+		if (bytes <= sizeof(word))
+			bpf_probe_read_user(&word, bytes, (void *)value);
+		value = word;
+	}
+	value <<= shift & 63;
+	return arg->bytes < 0 ? (__u64)((__s64)value >> (shift & 63)) : value >> (shift & 63);
+}
+
+static __always_inline void read_arguments(void *ctx, struct probe_info *probe)
+{
+	__u32 key = probe->probe;
+	const struct probe_args *args = bpf_map_lookup_elem(&probe_arguments, &key);
+
+	probe->arg_cnt = args ? args->count : 0;
+	for (__u32 i = 0; i < PROBE_ARGS && args; i++)
+		if (i < args->count)
+			probe->args[i] = read_argument(ctx, &args->list[i]);
+}
+
+/*
+ * Puts @owner at @place if 0 is there, in one instruction; what was there. That is r0 = cmpxchg(r1, r0, r2), which kernels
+ * know since 5.12 (linux/bpf.h: BPF_STX | BPF_ATOMIC | BPF_DW, BPF_CMPXCHG). clang has it only together with 32-bit
+ * arithmetic, of which the verifiers of some kernels know too little.
+ */
+static __always_inline __u64 take_place(__u64 *place, __u64 owner)
+{
+	__u64 before;
+
+	asm volatile("r1 = %[place]\n"
+		     "r2 = %[owner]\n"
+		     "r0 = 0\n"
+		     ".byte 0xdb, 0x21, 0x00, 0x00, 0xf1, 0x00, 0x00, 0x00\n"
+		     "%[before] = r0"
+		     : [before] "=r"(before)
+		     : [place] "r"(place), [owner] "r"(owner)
+		     : "r0", "r1", "r2", "memory");
+	return before;
+}
 
 /* Takes a level of the pool, in one instruction that nothing comes between. False: none is free. */
 static __always_inline bool pool_take(struct place *at)
@@ -39,7 +102,7 @@ static __always_inline bool pool_take(struct place *at)
 	if (!state)
 		return false;
 	for (__u32 i = 0; i < POOL_LEVELS; i++) {
-		if (i >= cfg_pool_levels || __sync_val_compare_and_swap(&state->owners[i], 0, bpf_get_current_pid_tgid()))
+		if (i >= cfg_pool_levels || take_place(&state->owners[i], bpf_get_current_pid_tgid()))
 			continue;
 		at->level = cfg_levels - cfg_pool_levels + i;
 		at->slot = at->cpu * cfg_levels + at->level;
@@ -57,6 +120,9 @@ static __always_inline bool begin_probe(void *ctx, const struct place *at, struc
 	if (!*state || !*scratch || !wanted(*state))
 		return false;
 	(*scratch)->probe.probe = cfg_cookies ? (__u32)bpf_get_attach_cookie(ctx) : cfg_probe;
+	(*scratch)->probe.arg_cnt = 0;
+	if (cfg_arguments)
+		read_arguments(ctx, &(*scratch)->probe);
 	return true;
 }
 

@@ -404,9 +404,13 @@ __noinline __u32 close_returns_alone(struct scratch *scratch, __u32 words)
 /* Puts the probe's place behind @words. */
 static __always_inline __u32 close_probe(struct scratch *scratch, __u32 words)
 {
-	scratch->words[word_index(words++)] = SECTION(SECTION_PROBE, sizeof(scratch->probe));
-	scratch->words[word_index(words++)] = scratch->probe.probe;
-	return words;
+	__u64 count = masked(scratch->probe.arg_cnt, 7);
+
+	scratch->words[word_index(words++)] = SECTION(SECTION_PROBE, 8 + count * 8);
+	scratch->words[word_index(words++)] = scratch->probe.probe | count << 32;
+	for (int i = 0; i < PROBE_ARGS; i++)
+		scratch->words[word_index(words + i)] = scratch->probe.args[i];
+	return words + count;
 }
 
 static __always_inline void lose(struct cpu_state *state, enum kernel_loss loss, __u32 kind, __u64 value)

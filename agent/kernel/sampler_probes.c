@@ -174,6 +174,26 @@ static void choose_programs(const struct sampler *s, enum family family, bool is
 		bpf_program__set_autoload(program, program == o->entry || (tail && program == o->walk));
 }
 
+static bool wants_arguments(const struct probe_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (set->list[i].args.count)
+			return true;
+	return false;
+}
+
+/* Tells the program where the arguments are. */
+static int fill_arguments(const struct probes *p, const struct probe_object *o)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < p->set->count && !error && o->skel->rodata->cfg_arguments; i++)
+		error = bpf_map_update_elem(bpf_map__fd(o->skel->maps.probe_arguments), &i, &p->set->list[i].args, BPF_ANY)
+				? -errno
+				: 0;
+	return error;
+}
+
 static void set_options(const struct sampler *s, const struct probes *p, enum family family, uint32_t probe,
 			struct probe_object *o)
 {
@@ -185,6 +205,7 @@ static void set_options(const struct sampler *s, const struct probes *p, enum fa
 	skel->rodata->cfg_probes = true;
 	skel->rodata->cfg_cookies = p->has_cookies && family != FAMILY_TRAMPOLINE;
 	skel->rodata->cfg_probe = probe;
+	skel->rodata->cfg_arguments = family != FAMILY_TRAMPOLINE && wants_arguments(p->set);
 	skel->rodata->cfg_preempted = family == FAMILY_USER && !s->tail_form;
 	skel->rodata->cfg_no_kernel |= family == FAMILY_USER; /* the kernel's stack is that of the probe's trap */
 	skel->rodata->cfg_skipped_frames = family == FAMILY_TRAMPOLINE ? TRAMPOLINE_FRAMES : 0;
@@ -226,8 +247,12 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 		error = sampler_share_maps(s, o->skel->obj);
 	if (!error && first && family != FAMILY_TRAMPOLINE)
 		error = bpf_map__reuse_fd(o->skel->maps.programs, bpf_map__fd(first->skel->maps.programs));
+	if (o->skel->rodata->cfg_arguments)
+		bpf_map__set_max_entries(o->skel->maps.probe_arguments, p->set->count);
 	if (!error)
 		error = probe_bpf__load(o->skel);
+	if (!error)
+		error = fill_arguments(p, o);
 	if (error || !s->tail_form)
 		return error;
 	fd = bpf_program__fd(o->walk);
@@ -518,9 +543,10 @@ void sampler_probes_configure(struct sampler *s, const struct sampled *what)
 	s->levels += POOL_LEVELS;
 }
 
-static int explain(const struct probes *p, uint32_t index, int error, struct agent_error *err)
+static int explain(const struct probes *p, uint32_t index, bool is_loading, int error, struct agent_error *err)
 {
 	const struct probe *probe = &p->set->list[index];
+	bool is_unknown = family_of(probe) == FAMILY_TRAMPOLINE && (error == -ESRCH || error == -ENOENT);
 
 	if (error == -E2BIG)
 		snprintf(err->message, sizeof(err->message),
@@ -531,6 +557,10 @@ static int explain(const struct probes *p, uint32_t index, int error, struct age
 	else if (error == -EMFILE)
 		snprintf(err->message, sizeof(err->message), "%u probes need as many descriptors: raise 'ulimit -n'",
 			 p->set->count);
+	else if (is_loading && !is_unknown)
+		snprintf(err->message, sizeof(err->message),
+			 "cannot load the program of probes, for '%.200s': %s. 'hearth check' says what this kernel allows",
+			 probe->label, strerror(-error));
 	else
 		snprintf(err->message, sizeof(err->message), "cannot probe '%.300s': %s", probe->label,
 			 reason_of(probe, error));
@@ -552,9 +582,9 @@ static int load(struct sampler *s, struct probes *p, struct agent_error *err)
 	for (; index < p->set->count && !error; index++)
 		error = load_for(s, p, index);
 	if (error)
-		return explain(p, index - 1, error, err);
+		return explain(p, index - 1, true, error, err);
 	error = attach(p, &index);
-	return error ? explain(p, index, error, err) : 0;
+	return error ? explain(p, index, false, error, err) : 0;
 }
 
 int sampler_probes_load(struct sampler *s, const struct sampled *what, uint32_t kind, struct agent_error *err)

@@ -90,15 +90,17 @@ static int add_all(const char *text, const struct search *s, struct probe_set *s
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < s->found.count && !error; i++) {
-		const struct probe probe = { .type = t->type,
-					     .target = s->found.list[i].name,
-					     .offset = t->offset,
-					     .label = label,
-					     .is_of_pattern = probe_is_pattern(t->name) };
+		struct probe probe = { .type = t->type,
+				       .target = s->found.list[i].name,
+				       .offset = t->offset,
+				       .label = label,
+				       .is_of_pattern = probe_is_pattern(t->name) };
 
 		snprintf(label, sizeof(label), t->offset ? "%s:%s+%llu" : "%s:%s", probe_types[t->type].word, probe.target,
 			 (unsigned long long)t->offset);
-		error = probe_set_add(set, &probe);
+		error = probe_find_arguments(text, t, NULL, &probe, err);
+		if (!error)
+			error = probe_set_add(set, &probe);
 	}
 	return error;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/event.h"
+
 struct agent_error;
 
 /* X(name, word, is it in a file of user space?, does it stand where a function returns?) */
@@ -39,6 +41,8 @@ enum {
 	PROBES_OF_ALL = 4000,
 };
 
+enum { PROBE_ARG_RETURN = 255 }; /* what the function returns, in place of an argument's number */
+
 struct probe {
 	enum probe_type type;
 	char *target;	    /* owned: the file, or the kernel's function */
@@ -46,6 +50,8 @@ struct probe {
 	uint64_t semaphore; /* of usdt: offset in the file of the counter that turns it on; 0: it has none */
 	char *label;	    /* owned: "uprobe:FILE:FUNCTION" with FILE as users wrote it */
 	bool is_of_pattern; /* one of many, of which some may be refused */
+	struct probe_args args;
+	uint8_t arg_numbers[PROBE_ARGS]; /* of these; PROBE_ARG_RETURN */
 };
 
 struct probe_set {

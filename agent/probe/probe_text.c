@@ -116,8 +116,40 @@ static bool may_have_offset(enum probe_type type)
 	return type == PROBE_UPROBE || type == PROBE_KPROBE;
 }
 
+/* Takes ":arg0" and ":ret" off the end of @text. False: there are too many. */
+static bool take_arguments(char *text, struct probe_text *ret)
+{
+	char *last;
+
+	while ((last = strrchr(text, ':')) && last > text && last[-1] != ':') {
+		bool is_return = !strcmp(last, ":ret");
+
+		if (!is_return && (strncmp(last, ":arg", 4) || last[4] < '0' || last[4] > '9' || last[5]))
+			break;
+		if (ret->arg_cnt == PROBE_ARGS)
+			return false;
+		memmove(ret->args + 1, ret->args, ret->arg_cnt);
+		ret->args[0] = is_return ? PROBE_ARG_RETURN : (uint8_t)(last[4] - '0');
+		ret->arg_cnt++;
+		*last = '\0';
+	}
+	return true;
+}
+
+/* At a function's begin its arguments are in registers, at its end what it returns is. */
+static bool may_have_arguments(const struct probe_text *t)
+{
+	bool is_return = probe_types[t->type].is_return;
+
+	for (uint32_t i = 0; i < t->arg_cnt; i++)
+		if (t->type == PROBE_FENTRY || t->type == PROBE_FEXIT || is_return != (t->args[i] == PROBE_ARG_RETURN))
+			return false;
+	return true;
+}
+
 int probe_text_parse(const char *text, struct probe_text *ret, struct agent_error *err)
 {
+	AUTO_FREE char *copy = strdup(text);
 	size_t len = 0, file;
 	const char *rest;
 	bool is_sound;
@@ -125,7 +157,16 @@ int probe_text_parse(const char *text, struct probe_text *ret, struct agent_erro
 	*ret = (struct probe_text){ .type = find_type(text, &len) };
 	if (ret->type == PROBE_TYPE_MAX)
 		return wrong(text, "uprobe:FILE:FUNCTION, usdt:FILE:PROVIDER:NAME, kprobe:FUNCTION", err);
-	rest = text + len;
+	if (!copy)
+		return -ENOMEM;
+	if (!take_arguments(copy, ret))
+		return wrong(text, "with four arguments at most", err);
+	rest = strlen(copy) > len ? copy + len : "";
+	if (!may_have_arguments(ret))
+		return wrong(text,
+			     "with :arg0 to :arg9 where a function begins, with :ret where it returns, without at fentry "
+			     "and fexit",
+			     err);
 	if (probe_types[ret->type].is_user) {
 		file = strcspn(rest, ":");
 		if (!rest[file] || !take(rest, file, ret->file, sizeof(ret->file)))

@@ -13,6 +13,8 @@ struct probe_text {
 	char provider[PROBE_FILE_BYTES]; /* of usdt; "": any */
 	char name[PROBE_NAME_BYTES];	 /* a function or an event, or a pattern of them; "": it is given by its address */
 	uint64_t offset;		 /* from the function's begin, or the address */
+	uint32_t arg_cnt;		 /* arguments that are wanted, PROBE_ARGS at most, by number */
+	uint8_t args[PROBE_ARGS];
 };
 
 /* 0, or -EINVAL with @err filled: what is wrong, and what would be right. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/config.h"
+#include "agent/probe/probe_args.h"
 #include "agent/probe/probe_file.h"
 #include "agent/probe/user_places.h"
 #include "base/cleanup.h"
@@ -33,6 +34,27 @@ int probe_set_add(struct probe_set *set, const struct probe *probe)
 	p->label = strdup(probe->label);
 	set->count++;
 	return p->target && p->label ? 0 : -ENOMEM;
+}
+
+int probe_find_arguments(const char *text, const struct probe_text *t, const char *arguments, struct probe *probe,
+			 struct agent_error *err)
+{
+	for (uint32_t i = 0; i < t->arg_cnt; i++) {
+		struct probe_arg *arg = &probe->args.list[i];
+		int error = arguments ? probe_arg_of_note(arguments, t->args[i], arg) : probe_arg_of_call(t->args[i], arg);
+
+		if (error) {
+			snprintf(err->message, sizeof(err->message), "'%.200s': %s (%.100s)", text,
+				 error == -ENOENT ? arguments ? "the event has not so many arguments"
+							      : "no register has that argument"
+						  : "that argument is no number in a register or on the stack",
+				 arguments ? arguments : "by the rules of calls");
+			return -EINVAL;
+		}
+		probe->arg_numbers[i] = t->args[i];
+	}
+	probe->args.count = t->arg_cnt;
+	return 0;
 }
 
 void probe_places_fini(struct probe_places *p)

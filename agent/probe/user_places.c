@@ -114,8 +114,10 @@ static void on_note(void *arg, const struct stapsdt_note *note)
 		return;
 	}
 	probe_places_add(&s->found, note->addr, buf_text(&s->name), &new);
-	if (new)
-		new->semaphore = note->semaphore;
+	if (!new)
+		return;
+	new->semaphore = note->semaphore;
+	new->arguments = note->arguments;
 }
 
 /* --- from addresses to places in the file --- */
@@ -187,6 +189,8 @@ static int add(const char *text, const struct probe_text *t, const char *path, c
 			 "'%.200s': no instruction begins there: a probe would break the program", text);
 		return -EINVAL;
 	}
+	if (probe_find_arguments(text, t, found->arguments, &probe, err))
+		return -EINVAL;
 	if (t->type == PROBE_UPROBE && t->name[0] && !t->offset && functions_is_go(files, addr))
 		probe.offset += code_go_check_bytes(image.data + probe.offset, image.len_bytes - probe.offset);
 	snprintf(label, sizeof(label), t->offset && t->name[0] ? "%s:%s:%s+%llu" : "%s:%s:%s", probe_types[t->type].word,

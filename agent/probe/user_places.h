@@ -11,7 +11,8 @@ struct probe_found {
 	uint64_t addr, semaphore; /* ELF addresses; of the kernel: from the function's begin */
 	uint64_t size_bytes;	  /* of the function; 0: not known */
 	bool is_indirect;
-	char *name; /* owned; as people read it */
+	const char *arguments; /* of an event of USDT, in the file; NULL: it is a function */
+	char *name;	       /* owned; as people read it */
 };
 
 struct probe_places {
@@ -34,6 +35,11 @@ int probe_user_places(const char *text, const struct probe_text *t, const char *
 /* The same for the kernel's functions: agent/probe/kernel_places.c. @symbols: the list, /proc/kallsyms when NULL. */
 int probe_kernel_places(const char *text, const struct probe_text *t, const char *symbols, struct probe_set *set,
 			struct agent_error *err);
+
+/* Fills in the arguments that @t wants of @probe; @arguments: of an event of USDT, else NULL. 0; -EINVAL with @err filled.
+ */
+int probe_find_arguments(const char *text, const struct probe_text *t, const char *arguments, struct probe *probe,
+			 struct agent_error *err);
 
 /* Adds a probe; @target and @label are copied. 0; -ENOMEM. */
 int probe_set_add(struct probe_set *set, const struct probe *probe);

@@ -474,7 +474,8 @@ static int32_t build_stack(struct interval *iv, const struct traces *t, const st
 	return builder_stack(iv->builder, indices, used);
 }
 
-static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
+static void build_event(struct interval *iv, const struct trace_event *e, const uint64_t *args, enum walk_end end,
+			int32_t stack)
 {
 	struct builder *b = iv->builder;
 	char outcome[SCRIPT_OUTCOME_BYTES];
@@ -489,7 +490,7 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 	if (e->script)
 		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
 	count += wait_labels_build(b, e, &attributes[count]);
-	count += probe_labels_build(b, e, iv->probes, &attributes[count]);
+	count += probe_labels_build(b, e, args, iv->probes, &attributes[count]);
 	if (walk_end_is_truncated(end))
 		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
 	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, 0,
@@ -568,7 +569,8 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		const struct trace *trace = traces_get(t, e->trace);
 		bool varies = trace->asks_runtimes && runtimes_vary(iv->runtimes, e->process);
 
-		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
+		build_event(iv, e, traces_args(t), trace->end,
+			    varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
 		wait_hook_run(hook);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The attributes of samples of probes: which probe it was. Agent's thread. */
+/* The attributes of samples of probes: which probe it was, and its arguments. Agent's thread. */
 #ifndef HEARTH_AGENT_REPORT_PROBE_LABELS_H
 #define HEARTH_AGENT_REPORT_PROBE_LABELS_H
 
@@ -8,10 +8,11 @@
 
 struct probe_set;
 
-enum { PROBE_LABELS = 1 };
+enum { PROBE_LABELS = 1 + PROBE_ARGS };
 
-/* Makes those of @e (none where @probes is NULL) at @attributes. Returns their number, PROBE_LABELS at most. */
-uint32_t probe_labels_build(struct builder *b, const struct trace_event *e, const struct probe_set *probes,
-			    int32_t *attributes);
+/* Makes those of @e (none where @probes is NULL), whose arguments are among @args, at @attributes. Returns their number,
+ * PROBE_LABELS at most. */
+uint32_t probe_labels_build(struct builder *b, const struct trace_event *e, const uint64_t *args,
+			    const struct probe_set *probes, int32_t *attributes);
 
 #endif

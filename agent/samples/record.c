@@ -17,7 +17,7 @@ static const struct {
 	[SECTION_CAPTURES] = { sizeof(uint64_t), 1, MAX_CAPTURE_WORDS },
 	[SECTION_MORE] = { 2 * sizeof(uint64_t), 1, MAX_KINDS },
 	[SECTION_WAIT] = { sizeof(struct wait_info), 1, 1 },
-	[SECTION_PROBE] = { sizeof(struct probe_info), 1, 1 },
+	[SECTION_PROBE] = { sizeof(uint64_t), 1, 1 + PROBE_ARGS },
 	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_RETURNS },
 };
 
@@ -64,6 +64,7 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 		break;
 	case SECTION_PROBE:
 		s->probe = (const void *)content;
+		s->arg_cnt = s->probe->arg_cnt < count ? s->probe->arg_cnt : count - 1;
 		break;
 	default:
 		break;

@@ -28,6 +28,7 @@ struct pending_sample {
 	const uint64_t *captures;	/* words of SECTION_CAPTURES */
 	uint64_t value;			/* its weight in the unit of its kind */
 	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
+	uint32_t arg_cnt;								     /* of @probe that are there */
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */

@@ -46,6 +46,8 @@ const struct topic topics[] = {
 	  "filters choose. FUNCTION is a name as in the file or as reports show it (std::sort), also of a debug file,\n"
 	  "or a pattern: 'malloc*', 'net/http.*', 1000 functions at most. Each call is a sample unless -c N takes each\n"
 	  "N-th; -F does nothing. Samples are of type events, with probe.name: hearth report FILE --by label=probe.name.\n"
+	  "Behind the word :arg0 to :arg9, four at most, take arguments as labels, probe.arg0; where functions return\n"
+	  ":ret takes what they return.\n"
 	  "With -e cpu-clock beside it time is sampled, too.\n\n"
 	  "A probe costs each call 0.5 to 3 us, and a sample as much again: malloc becomes 50 times slower.\n\n"
 	  "  hearth record -e uprobe:libc:malloc -c 1000 -d 5 -o x.otlp\n"

@@ -50,6 +50,17 @@ for probed in calls fixed; do
 	is "$probed again's returns" "$(grep -E "uretprobe:[^ ;]*:again;" by | awk '{ n += $NF } END { print n + 0 }')" "$(of again own)"
 done
 
+# Arguments, of an event and of a function, and what it returns: 0 to 99, and one more.
+"$HEARTH" record -q -e usdt:./calls:ours:passed:arg0 -e uprobe:./calls:hidden_one:arg0 -e uretprobe:./calls:hidden_one:ret -o x.otlp -- \
+	./calls 1 100 >own 2>err || fail "arguments: $(cat err)"
+seq 0 99 | sort >numbers
+for label in arg0 ret; do
+	"$HEARTH" report x.otlp --kind events --by label=probe.$label --format folded | grep -oE '^-?[0-9]+;' | tr -d ';' | sort -u >seen
+	[ $label = arg0 ] || sed -i -E '/^(-1|4294967295)$/d' seen
+	[ $label = arg0 ] || seq 0 98 | sort >numbers
+	cmp -s seen numbers || fail "$label: $(head seen)"
+done
+
 # Go: a method by its name, in a stripped program, whose goroutine gives way now and then; and Rust.
 cat >steps.go <<'GO'
 package main
@@ -132,6 +143,8 @@ refused uprobe:no-such-file:f 'neither a program in PATH nor a library'
 refused uprobe:./calls 'it is written uprobe:FILE:FUNCTION'
 refused usdt:./calls:ours:pased 'did you mean ours:passed?'
 refused usdt:./spin:a:b 'without USDT events'
+refused usdt:./calls:ours:passed:arg2 'has not so many arguments'
+refused uprobe:./calls:one:ret 'with :ret where it returns'
 refused uprobe:./calls:one+1000 'ends before that offset'
 refused kprobe:vfs_reed 'did you mean vfs_read?'
 if [ ! -e /sys/bus/event_source/devices/kprobe ]; then

@@ -43,7 +43,7 @@ probe '' "uprobe:$calls:one" one '(again;){5}one |outer;one '
 probe '' "uprobe:$calls:ours::Thing::method" method 'outer;ours::Thing::method '
 probe '' "uprobe:$build/probes/libcalls.so:from_library" from_library 'outer;from_library '
 probe '' "usdt:$calls:ours:passed" passed 'outer '
-probe '' "uretprobe:$calls:again" again 'main|run'
+probe '' "uretprobe:$calls:again" again .
 probe '' "uprobe:$calls:*" one ';one '
 
 # Where return addresses are a probe's, stacks of time are whole.

@@ -81,6 +81,28 @@ static void test_wrong(void **state)
 	assert_false(probe_is_text("uprobe"));
 }
 
+static void test_arguments(void **state)
+{
+	static const char *const texts[] = { "uprobe:x:f:ret", "uretprobe:x:f:arg0", "fentry:f:arg0", "fexit:f:ret",
+					     "uprobe:x:f:arg0:arg1:arg2:arg3:arg4" };
+	struct agent_error err = { "" };
+	struct probe_text t;
+
+	(void)state;
+	assert_int_equal(probe_text_parse("usdt:x:p:n:arg3:arg0", &t, &err), 0);
+	assert_string_equal(t.name, "n");
+	assert_string_equal(t.provider, "p");
+	assert_true(t.arg_cnt == 2 && t.args[0] == 3 && t.args[1] == 0);
+	assert_int_equal(probe_text_parse("uretprobe:x:a::f:ret", &t, &err), 0);
+	assert_string_equal(t.name, "a::f");
+	assert_true(t.arg_cnt == 1 && t.args[0] == PROBE_ARG_RETURN);
+	assert_int_equal(probe_text_parse("uprobe:x:a::arg0", &t, &err), 0);
+	assert_string_equal(t.name, "a::arg0");
+	assert_int_equal(t.arg_cnt, 0);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		assert_int_equal(probe_text_parse(texts[i], &t, &err), -EINVAL);
+}
+
 static void test_long(void **state)
 {
 	char text[PROBE_FILE_BYTES + PROBE_NAME_BYTES + 64] = "uprobe:x:";
@@ -109,10 +131,8 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_long),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_sound), cmocka_unit_test(test_wrong), cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_long),  cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
