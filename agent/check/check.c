@@ -16,7 +16,7 @@
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/map_sizes.h"
 #include "agent/kernel/perf_event.h"
-#include "agent/kernel/sampler_probes.h"
+#include "agent/kernel/probe_ways.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -155,13 +155,13 @@ static void check_perf(struct checker *c)
 
 static void check_probes(struct checker *c)
 {
-	bool has_uprobes = sampler_probes_have(PROBE_WAY_UPROBE), has_kprobes = sampler_probes_have(PROBE_WAY_KPROBE);
-	bool has_trampolines = sampler_probes_have(PROBE_WAY_TRAMPOLINE);
+	bool has_uprobes = probe_way_is_there(PROBE_WAY_UPROBE), has_kprobes = probe_way_is_there(PROBE_WAY_KPROBE);
+	bool has_trampolines = probe_way_is_there(PROBE_WAY_TRAMPOLINE);
 
 	checker_say(c, "uprobes", has_uprobes ? CHECK_YES : CHECK_PARTLY,
-		    !has_uprobes					 ? "none"
-		    : !geteuid() && sampler_probes_have(PROBE_WAY_MULTI) ? "many at once by one link"
-									 : "one by one",
+		    !has_uprobes					? "none"
+		    : !geteuid() && probe_way_is_there(PROBE_WAY_MULTI) ? "many at once by one link"
+									: "one by one",
 		    "for --event uprobe:FILE:FUNCTION, uretprobe, usdt", "run a kernel with CONFIG_UPROBE_EVENTS");
 	checker_say(c, "kprobes", has_kprobes ? CHECK_YES : CHECK_PARTLY, has_kprobes ? "" : "none",
 		    "for --event kprobe:FUNCTION, kretprobe",

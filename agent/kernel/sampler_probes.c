@@ -5,7 +5,6 @@
  * kernel tells the program by a cookie which probe it is; before 5.15 it does not, nor does it ever for a trampoline, so
  * there the object is loaded once for each probe.
  */
-#include <bpf/btf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/kernel/kernel_version.h"
+#include "agent/kernel/probe_ways.h"
 #include "agent/kernel/sampler_probes.h"
 #include "agent/probe/probe.h"
 #include "base/cleanup.h"
@@ -25,13 +25,11 @@
 #include "bpf/probe.skel.h"
 
 enum {
-	MULTI_FROM = 8,		 /* a single probe costs less by a perf event */
-	OBJECTS_MAX = 64,	 /* where each probe needs its own */
-	UPROBE_MULTI = 48,	 /* BPF_TRACE_UPROBE_MULTI, uapi/linux/bpf.h since 6.6 */
-	UPROBE_MULTI_RETURN = 1, /* BPF_F_UPROBE_MULTI_RETURN */
-	RETURN_BIT = 1,		 /* PERF_PROBE_CONFIG_IS_RETPROBE, kernel/events/core.c */
-	SEMAPHORE_SHIFT = 32,	 /* PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
-	TRAMPOLINE_FRAMES = 2,	 /* of the program and of the trampoline */
+	MULTI_FROM = 8,	       /* a single probe costs less by a perf event */
+	OBJECTS_MAX = 64,      /* where each probe needs its own */
+	RETURN_BIT = 1,	       /* PERF_PROBE_CONFIG_IS_RETPROBE, kernel/events/core.c */
+	SEMAPHORE_SHIFT = 32,  /* PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
+	TRAMPOLINE_FRAMES = 2, /* of the program and of the trampoline */
 };
 
 enum family { FAMILY_USER, FAMILY_KERNEL, FAMILY_TRAMPOLINE, FAMILY_MAX };
@@ -61,95 +59,6 @@ static enum family family_of(const struct probe *p)
 	if (probe_types[p->type].is_user)
 		return FAMILY_USER;
 	return p->type == PROBE_FENTRY || p->type == PROBE_FEXIT ? FAMILY_TRAMPOLINE : FAMILY_KERNEL;
-}
-
-/* --- what the kernel has --- */
-
-/* The number of a unit of perf events; 0: there is none. */
-static uint32_t unit_number(const char *name)
-{
-	char path[96];
-	AUTO_FCLOSE FILE *f = NULL;
-	unsigned number = 0;
-
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
-	f = fopen(path, "re");
-	return f && fscanf(f, "%u", &number) == 1 ? number : 0;
-}
-
-/* BPF_LINK_CREATE for uprobe_multi, which this libbpf does not know: union bpf_attr's link_create. */
-struct multi_attr {
-	uint32_t program, target, attach_type, flags;
-	uint64_t path, offsets, semaphores, cookies;
-	uint32_t count, multi_flags, pid, pad;
-};
-
-static int multi_link(int program, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
-		      const uint64_t *cookies, uint32_t count, bool is_return)
-{
-	struct multi_attr attr = {
-		.program = (uint32_t)program,
-		.attach_type = UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.semaphores = (uintptr_t)semaphores,
-		.cookies = (uintptr_t)cookies,
-		.count = count,
-		.multi_flags = is_return ? UPROBE_MULTI_RETURN : 0,
-	};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* A kernel that knows the link complains that a folder is no file; others know no such program. */
-static bool has_multi(void)
-{
-	const struct bpf_insn instructions[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)UPROBE_MULTI);
-	AUTO_CLOSE int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", instructions, ARRAY_LEN(instructions),
-					       &opts);
-	const uint64_t offset = 0;
-
-	return program >= 0 && multi_link(program, "/", &offset, NULL, NULL, 1, false) == -EBADF;
-}
-
-/* Tries one at a function that all kernels have and that nobody calls here. */
-static bool has_trampolines(void)
-{
-	const struct bpf_insn instructions[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, "kernel_restart", BTF_KIND_FUNC) : -1;
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
-	AUTO_CLOSE int program = -1;
-	AUTO_CLOSE int link = -1;
-
-	opts.attach_btf_id = id > 0 ? (uint32_t)id : 0;
-	program = id > 0 ? bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", instructions, ARRAY_LEN(instructions), &opts)
-			 : -1;
-	link = program >= 0 ? bpf_raw_tracepoint_open(NULL, program) : -1;
-	btf__free(btf);
-	return link >= 0;
-}
-
-bool sampler_probes_have(enum probe_way way)
-{
-	switch (way) {
-	case PROBE_WAY_UPROBE:
-		return unit_number("uprobe");
-	case PROBE_WAY_KPROBE:
-		return unit_number("kprobe");
-	case PROBE_WAY_MULTI:
-		return has_multi();
-	default:
-		return has_trampolines();
-	}
 }
 
 /* --- loading --- */
@@ -322,7 +231,7 @@ static int open_event(const struct probe *probe)
 	bool is_user = probe_types[probe->type].is_user;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = unit_number(is_user ? "uprobe" : "kprobe"),
+		.type = probe_unit(is_user ? "uprobe" : "kprobe"),
 		.config = (probe_types[probe->type].is_return ? RETURN_BIT : 0) | probe->semaphore << SEMAPHORE_SHIFT,
 		.config1 = (uintptr_t)probe->target,
 		.config2 = probe->offset,
@@ -388,8 +297,8 @@ static int attach_multi(struct probes *p, uint32_t first, bool *done)
 		m.cookies[m.count++] = i;
 		done[i] = true;
 	}
-	return keep(p, multi_link(bpf_program__fd(p->objects[p->object_of[first]].entry), list[first].target, m.offsets,
-				  m.semaphores, m.cookies, m.count, is_return));
+	return keep(p, probe_multi_link(bpf_program__fd(p->objects[p->object_of[first]].entry), list[first].target,
+					m.offsets, m.semaphores, m.cookies, m.count, is_return));
 }
 
 static const char *reason_of(const struct probe *probe, int error)
@@ -573,7 +482,7 @@ static int load(struct sampler *s, struct probes *p, struct agent_error *err)
 	int error = 0;
 
 	p->has_cookies = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) == 1;
-	p->is_multi = p->has_cookies && users > MULTI_FROM && has_multi();
+	p->is_multi = p->has_cookies && users > MULTI_FROM && probe_way_is_there(PROBE_WAY_MULTI);
 	if (users && s->tail_form && kernel_version() >= 6000) {
 		snprintf(err->message, sizeof(err->message),
 			 "--no-bpf-loop does not go with uprobes on this kernel, which lets their programs be preempted");

@@ -22,10 +22,4 @@ int sampler_probes_enable(struct sampler *s, bool on);
 /* How many events the kernel says that it left out. */
 uint64_t sampler_probes_missed(const struct sampler *s);
 
-/* The things that probes need of a kernel. */
-enum probe_way { PROBE_WAY_UPROBE, PROBE_WAY_KPROBE, PROBE_WAY_TRAMPOLINE, PROBE_WAY_MULTI };
-
-/* Does this kernel have @way? */
-bool sampler_probes_have(enum probe_way way);
-
 #endif
