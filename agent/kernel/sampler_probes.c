@@ -467,9 +467,12 @@ static int explain(const struct probes *p, uint32_t index, bool is_loading, int 
 		snprintf(err->message, sizeof(err->message), "%u probes need as many descriptors: raise 'ulimit -n'",
 			 p->set->count);
 	else if (is_loading && !is_unknown)
-		snprintf(err->message, sizeof(err->message),
-			 "cannot load the program of probes, for '%.200s': %s. 'hearth check' says what this kernel allows",
-			 probe->label, strerror(-error));
+		snprintf(
+			err->message, sizeof(err->message),
+			"cannot load the program of probes, for '%.200s': %s. 'hearth check' says what this kernel allows%s",
+			probe->label, strerror(-error),
+			family_of(probe) == FAMILY_TRAMPOLINE ? "; where there are no trampolines kprobe does the same"
+							      : "");
 	else
 		snprintf(err->message, sizeof(err->message), "cannot probe '%.300s': %s", probe->label,
 			 reason_of(probe, error));
