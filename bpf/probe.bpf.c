@@ -67,7 +67,10 @@ static __always_inline void read_arguments(void *ctx, struct probe_info *probe)
 	const struct probe_args *args = bpf_map_lookup_elem(&probe_arguments, &key);
 
 	probe->arg_cnt = args ? args->count : 0;
-	for (__u32 i = 0; i < PROBE_ARGS && args; i++)
+	if (!args)
+		return;
+#pragma clang loop unroll(full) /* 6.1 takes no loop whose end falls through to its begin */
+	for (__u32 i = 0; i < PROBE_ARGS; i++)
 		if (i < args->count)
 			probe->args[i] = read_argument(ctx, &args->list[i]);
 }
