@@ -113,3 +113,14 @@ uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t c
 			return s->returns[2 * i + 1];
 	return pc;
 }
+
+bool sample_differs(const struct pending_sample *s, const uint64_t *frames, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && i < s->user_cnt; i++) {
+		if (s->return_cnt && (s->user[i] & ~FRAME_EXACT) == s->returns[0])
+			return false;
+		if ((frames[i] ^ s->user[i]) & ~FRAME_EXACT)
+			return true;
+	}
+	return false;
+}

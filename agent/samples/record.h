@@ -6,6 +6,7 @@
 #ifndef HEARTH_AGENT_SAMPLES_RECORD_H
 #define HEARTH_AGENT_SAMPLES_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/event.h"
@@ -43,6 +44,10 @@ static inline uint64_t sample_sp(const struct pending_sample *s, uint32_t i)
 /* The return address in place of @pc, which a uretprobe took, of the frame that ends at @cfa; @pc if it is none, or nobody
  * knows. */
 uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t cfa);
+
+/* Are the @count @frames, of another walk, not those of the kernel's, as far as both go? What the kernel left to us counts as
+ * equal, and whether a frame is exact, which may become known only by its row. */
+bool sample_differs(const struct pending_sample *s, const uint64_t *frames, uint32_t count);
 
 /* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
 int record_parse(const struct record *record, struct pending_sample *ret);

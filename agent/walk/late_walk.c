@@ -566,22 +566,6 @@ static void go_on_from_kernel(struct walk *w)
 		result->end = first_end;
 }
 
-/* Whether a frame is exact may become known only by its row, which the kernel did not have where it missed. */
-static void check_against_kernel(struct late *l, const struct pending_sample *sample)
-{
-	const struct late_result *result = &l->result;
-	uint32_t count = sample->user_cnt < result->count ? sample->user_cnt : result->count;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (sample->return_cnt && (sample->user[i] & ~FRAME_EXACT) == sample->returns[0])
-			break; /* left to us */
-		if ((result->frames[i] ^ sample->user[i]) & ~FRAME_EXACT) {
-			metric_add(l->mismatches, 1);
-			break;
-		}
-	}
-}
-
 const struct late_result *late_walk(struct late *l, struct process *process, const struct pending_sample *sample)
 {
 	struct walk w = {
@@ -603,7 +587,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	result->count = result->capture_cnt = 0;
 	result->is_unfinished = false;
 	walk_on(&w);
-	check_against_kernel(l, sample);
+	metric_add(l->mismatches, sample_differs(sample, result->frames, result->count));
 	if (sample->user_cnt > result->count && result->end != END_ROOT)
 		go_on_from_kernel(&w);
 	metric_add(l->walks, !result->is_unfinished);
