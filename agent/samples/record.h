@@ -45,8 +45,8 @@ static inline uint64_t sample_sp(const struct pending_sample *s, uint32_t i)
  * knows. */
 uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t cfa);
 
-/* Are the @count @frames, of another walk, not those of the kernel's, as far as both go? What the kernel left to us counts as
- * equal, and whether a frame is exact, which may become known only by its row. */
+/* Are the @count @frames, of another walk, not those of the kernel's, as far as both go? What the kernel left to us counts
+ * as equal, and whether a frame is exact, which may become known only by its row. */
 bool sample_differs(const struct pending_sample *s, const uint64_t *frames, uint32_t count);
 
 /* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
