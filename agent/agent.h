@@ -22,6 +22,9 @@ struct sink;
  * filled; @option_ret: the option that is wrong. Whether this machine has the event shows when it is opened. */
 int agent_config_settle(struct agent_config *config, const char **option_ret, struct agent_error *err);
 
+/* Does @event, as -e takes it, name a probe? agent_config.probes is a list of such, and event is another. */
+bool agent_is_probe(const char *event);
+
 /* Frees what agent_config_settle() made, after an error too. */
 void agent_config_fini(struct agent_config *config);
 

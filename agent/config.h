@@ -49,7 +49,10 @@ struct agent_config {
 	unsigned freq_hz; /* samples per second and CPU; 0: as many as the kernel allows, AGENT_MAX_FREQ at most */
 	uint64_t period; /* events from sample to sample, instead of @freq_hz when not 0; nanoseconds where the event is time
 			  */
-	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them */
+	const char *event; /* cpu-clock, task-clock, cycles, instructions, ... as perf names them; NULL: cpu-clock, or none
+			    * where there are probes */
+	const char *const *probes; /* uprobe:FILE:FUNCTION and its like (agent/probe/) */
+	size_t probe_count;
 	/* Time off the CPUs is sampled as well: one sample for so much of it, longer waits alone (bpf/draw.h); 0: it is
 	 * not; OFF_CPU_USUAL: the time between two samples on a CPU. */
 	uint64_t off_cpu_ns;

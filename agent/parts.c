@@ -11,6 +11,7 @@
 #include "agent/agent_state.h"
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/perf_event.h"
+#include "agent/probe/probe.h"
 #include "agent/kernel/sampler_filter.h"
 #include "agent/names/indexes.h"
 #include "agent/proc/proc_root.h"
@@ -369,8 +370,15 @@ int agent_config_settle(struct agent_config *config, const char **option_ret, st
 	return sampler_filter_check(&config->filter, option_ret, err);
 }
 
+bool agent_is_probe(const char *event)
+{
+	return probe_is_text(event);
+}
+
 void agent_config_fini(struct agent_config *config)
 {
+	if (config->kinds)
+		kinds_fini(config->kinds);
 	free(config->kinds);
 	config->kinds = NULL;
 }

@@ -13,6 +13,8 @@
 /* DWARF for the Arm 64-bit Architecture, 4.1: x0..x30, sp, pc. */
 enum { REG_FP = 29, REG_RA = 30, REG_SP = 31, REG_PC = 32, USER_REGS = 33 };
 enum { CPU_HAS_LR = 1, CPU_USER_BITS = 48 };
+enum { PUSHED_BY_CALL = 0 }; /* bytes */
+enum { CPU_HAS_URETPROBE_CALL = 0, URETPROBE_CALL_END = 0 };
 
 /* struct rt_sigframe: siginfo of 128 bytes, then the ucontext, whose sigcontext stands at 176: fault_address, regs[31], sp,
  * pc, pstate (arch/arm64/kernel/signal.c, arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h). */

@@ -6,6 +6,8 @@
 /* DWARF's numbers (System V ABI, AMD64 supplement, figure 3.36): rax rdx rcx rbx rsi rdi rbp rsp r8..r15, and rip. */
 enum { REG_FP = 6, REG_SP = 7, REG_PC = 16, REG_RA = REG_PC, USER_REGS = 17 };
 enum { CPU_HAS_LR = 0, CPU_USER_BITS = 47 };
+enum { PUSHED_BY_CALL = 8 };				      /* bytes */
+enum { CPU_HAS_URETPROBE_CALL = 1, URETPROBE_CALL_END = 13 }; /* bytes; see bpf/sample.bpf.h */
 
 /* The ucontext of rt_sigframe: gregs start at 40, 8 bytes each (arch/x86/include/uapi/asm/sigcontext.h). */
 enum {

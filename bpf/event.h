@@ -30,7 +30,12 @@ enum {
 	MAX_CAPTURE_WORDS = 2048, /* of all frames of a sample, heads included; a power of two */
 	CAPTURE_WORDS = 4,	  /* of one frame, without its head */
 	CAPTURE_CLASSES = 16,	  /* a power of two */
-	MAX_LEVELS = 3, /* programs that may interrupt each other on a CPU: in a thread, in an interrupt, in an NMI */
+	POOL_LEVELS = 2,	  /* programs that may be preempted on a CPU (bpf/levels.bpf.h); a power of two */
+	/* Programs that may interrupt each other on a CPU: in a thread, in an interrupt, in an NMI; and those of the pool.
+	 * User space uses the last one for what it is told of sleeping threads. */
+	MAX_LEVELS = 4 + POOL_LEVELS,
+	PROBES_PAGE_BYTES = 4096, /* of the page that the kernel has for probes in a process */
+	MAX_RETURNS = 64,	  /* calls with a probe at their end that a thread is in: kernel's MAX_URETPROBE_DEPTH */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };
@@ -55,23 +60,24 @@ struct record {
 
 /* How a user walk ended. X(name, text, whether there was a user stack to walk). The last four are misses: user space walks
  * again. */
-#define WALK_ENDS(X)                                                                                                \
-	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                                             \
-	X(ROOT, "root", 1)		 /* reached the outermost frame */                                          \
-	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                                      \
-	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                                            \
-	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                                         \
-	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                                            \
-	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                               \
-	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */                            \
-	X(EXITING, "exiting", 0)	 /* no address space any more */                                            \
-	X(COMPAT, "32-bit", 1)		 /* not supported */                                                        \
-	X(STALE, "stale mapping", 1)	 /* the row is of a mapping that was replaced since (user space decides) */ \
-	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */                      \
-	X(OUTSIDE, "not in /proc", 1)	 /* a process of another pid namespace: SAMPLE_OUTSIDE */                   \
-	X(MISS_PROC, "unknown process", 1)                                                                          \
-	X(MISS_MAPPING, "unknown mapping", 1)                                                                       \
-	X(MISS_BLOCK, "unknown code", 1)                                                                            \
+#define WALK_ENDS(X)                                                                                                 \
+	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                                              \
+	X(ROOT, "root", 1)		 /* reached the outermost frame */                                           \
+	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                                       \
+	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                                             \
+	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                                          \
+	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                                             \
+	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                                \
+	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */                             \
+	X(EXITING, "exiting", 0)	 /* no address space any more */                                             \
+	X(COMPAT, "32-bit", 1)		 /* not supported */                                                         \
+	X(STALE, "stale mapping", 1)	 /* the row is of a mapping that was replaced since (user space decides) */  \
+	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */                       \
+	X(OUTSIDE, "not in /proc", 1)	 /* a process of another pid namespace: SAMPLE_OUTSIDE */                    \
+	X(UPROBE, "uretprobe", 1)	 /* a return address that a uretprobe took, and nobody knows the true one */ \
+	X(MISS_PROC, "unknown process", 1)                                                                           \
+	X(MISS_MAPPING, "unknown mapping", 1)                                                                        \
+	X(MISS_BLOCK, "unknown code", 1)                                                                             \
 	X(USER_RULE, "exotic rule", 1) /* a rule only user space evaluates */
 
 #define X(name, text, has_stack) END_##name,
@@ -120,8 +126,12 @@ enum section_type {
 	SECTION_CHAIN = 6, /* __u64 words: pairs, see enum chain_word */
 	/* __u64 words of user frames by which a runtime names them: for each such frame CAPTURE_HEAD, then its words. */
 	SECTION_CAPTURES = 7,
-	SECTION_MORE = 10, /* pairs of __u64: kind and value of further samples with the same stack */
-	SECTION_WAIT = 11, /* struct wait_info */
+	SECTION_MORE = 10,  /* pairs of __u64: kind and value of further samples with the same stack */
+	SECTION_WAIT = 11,  /* struct wait_info */
+	SECTION_PROBE = 12, /* struct probe_info, up to the last of its arguments */
+	/* Pairs of __u64, for user space to walk again: the address to which functions with a probe at their end return, and
+	 * 0; then of each such call, innermost first, sp as it began, and the address to which it returns. */
+	SECTION_RETURNS = 13,
 	/* These numbers are reserved; nobody sends such sections yet: */
 	SECTION_LABELS = 8, /* the work that the program says the thread does */
 	SECTION_LINK = 9,   /* trace and span */
@@ -144,6 +154,35 @@ struct wait_info {
 	__u64 since_ns; /* when the thread left the CPU; CLOCK_MONOTONIC */
 	__u32 state;	/* enum wait_state */
 	__s32 syscall;	/* number of the system call that the thread is in; -1: in none */
+};
+
+enum { PROBE_ARGS = 4, PROBE_NO_REGISTER = 0xffff };
+
+/* The probe that a sample of a probe was taken at. */
+struct probe_info {
+	__u32 probe;		/* its place in the session's list */
+	__u32 arg_cnt;		/* of these: */
+	__u64 args[PROBE_ARGS]; /* values of arguments, as the probe wants them */
+};
+
+enum probe_arg_kind { PROBE_ARG_CONSTANT, PROBE_ARG_REGISTER, PROBE_ARG_MEMORY };
+
+/* The place of an argument. Registers are places in struct pt_regs. */
+struct probe_arg {
+	__u8 kind;  /* enum probe_arg_kind */
+	__s8 bytes; /* of the value: 1, 2, 4, 8; less than 0: it has a sign */
+	__u16 reg;
+	__u16 index; /* added to the address, shifted by scale; PROBE_NO_REGISTER */
+	__u8 scale;
+	__u8 pad;
+	__s64 value; /* the constant, or how far behind the register the memory is */
+};
+
+/* probe_arguments: probe -> the arguments that go with its samples. */
+struct probe_args {
+	__u32 count;
+	__u32 pad;
+	struct probe_arg list[PROBE_ARGS];
 };
 
 /* The states of a thread off a CPU. X(name, text) */
@@ -545,12 +584,15 @@ struct level_state {
 	__u32 taken; /* levels that programs have taken */
 	__u32 pad;
 	__u64 refused[MAX_KINDS], refused_value[MAX_KINDS]; /* KERNEL_LOSS_LEVEL */
+	__u64 owners[POOL_LEVELS];			    /* of the levels of the pool: pid_tgid; 0: free */
 };
 
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
 HEARTH_SIZE_IS(struct wait_info, 16);
+HEARTH_SIZE_IS(struct probe_info, 8 + 8 * PROBE_ARGS);
+HEARTH_SIZE_IS(struct probe_args, 8 + 16 * PROBE_ARGS);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);

@@ -21,9 +21,34 @@ struct file {
 	struct inode *f_inode;
 };
 
+/* The memory of a process where its threads step over probed instructions, and to which functions with a probe at their end
+ * return (kernel/events/uprobes.c). */
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+/* A call whose return address was taken, the innermost first. */
+struct return_instance {
+	unsigned long stack; /* sp as the function began */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+	struct uprobe *active_uprobe; /* whose instruction the thread steps over, a copy of it ... */
+	unsigned long vaddr;	      /* ... which stands here ... */
+	unsigned long xol_vaddr;      /* ... at the copy's address */
+};
+
 struct mm_struct {
-	unsigned long start_code;  /* the program's first executable segment */
-	unsigned long start_stack; /* sp as the program began */
+	struct uprobes_state uprobes_state; /* with CONFIG_UPROBES */
+	unsigned long start_code;	    /* the program's first executable segment */
+	unsigned long start_stack;	    /* sp as the program began */
 	struct file *exe_file;
 };
 
@@ -78,6 +103,7 @@ struct css_set {
 };
 
 struct task_struct {
+	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	unsigned int flags;
 	struct mm_struct *mm;
 	int pid;

@@ -20,9 +20,11 @@ const volatile __u64 cfg_code_mask =
 	~0ull;				/* the bits of a return address that are not a pointer authentication signature */
 const volatile __u32 cfg_kind = 0;	/* kind of the samples: a place in the session's list */
 const volatile bool cfg_values = false; /* samples have struct sample_more */
-const volatile bool cfg_tracepoint = false; /* loaded as a program on a tracepoint; its context is not a perf event's */
-const volatile __u64 cfg_every = 1;	    /* each so-many-th event of a tracepoint on a CPU is a sample */
-const volatile __u32 cfg_pid_ns = 0;	    /* inode number of the pid namespace whose pids are told; 0: the first one */
+const volatile bool cfg_probes = false; /* samples have struct probe_info */
+const volatile __u32 cfg_skipped_frames = 0; /* kernel frames of ours, on top of those that are told */
+const volatile bool cfg_tracepoint = false;  /* loaded as a program on a tracepoint; its context is not a perf event's */
+const volatile __u64 cfg_every = 1;	     /* each so-many-th event of a tracepoint on a CPU is a sample */
+const volatile __u32 cfg_pid_ns = 0;	     /* inode number of the pid namespace whose pids are told; 0: the first one */
 const volatile bool cfg_filter_pids = false;
 const volatile bool cfg_filter_tids = false;
 const volatile bool cfg_filter_comm = false;
@@ -137,6 +139,9 @@ struct walk {
 	struct vm_frame vm;
 	__u32 ring;
 	__u32 torn;
+	__u64 trampoline;	 /* where functions with a probe at their end return to; 0: nowhere */
+	__u64 returns;		 /* kernel's address of the innermost return_instance ... */
+	__u64 next_return;	 /* ... and of the one that the walk has come to */
 	__u32 capture_cnt;	 /* words in scratch->captures */
 	__u32 memo_at, memo_put; /* where in scratch->memo the last walk's next frame stands, and where this one's goes */
 };
@@ -198,6 +203,7 @@ struct scratch {
 	__u32 memo_put;				     /* which half was written last */
 	__u32 memo_asid;			     /* the address space under which it was walked */
 	struct sample_more more;
+	struct probe_info probe; /* of samples with cfg_probes */
 };
 
 static __always_inline struct task_struct *current_task(void)

@@ -12,7 +12,9 @@
 
 static __always_inline struct upid *pid_number(struct pid *ids, __u32 level)
 {
-	return (void *)ids + bpf_core_field_offset(ids->numbers) + level * bpf_core_type_size(struct upid);
+	/* at most MAX_PID_LEVEL, as callers know, and the verifier of 6.1 does not in each of them */
+	return (void *)ids + bpf_core_field_offset(ids->numbers) +
+	       masked(level, 2 * MAX_PID_LEVEL - 1) * bpf_core_type_size(struct upid);
 }
 
 static __always_inline struct pid *pids_of(struct task_struct *task)

@@ -17,6 +17,8 @@
 #include "bpf/send.bpf.h"
 #include "bpf/walk.bpf.h"
 
+enum { MAX_INSN_BYTES = 15 };
+
 /* Fills scratch->regs (identity and registers). Returns the walk's end when there is nothing to walk, END_MAX otherwise. */
 static __always_inline __u32 prepare_user(struct bpf_perf_event_data *ctx, struct scratch *scratch, struct task_struct *task)
 {
@@ -105,6 +107,69 @@ static __always_inline void guess_runtimes(struct walk *walk, struct task_struct
 	walk->chain_bias = BPF_CORE_READ(mm, start_code) - program->text_vaddr;
 }
 
+/*
+ * Since 6.11 the code to which functions return on x86-64 saves three registers and makes a system call, then takes two of
+ * them off again and returns (arch/x86/kernel/uprobes.c, uretprobe_trampoline_entry); before, and elsewhere, it is one
+ * trap. How many bytes it has on the stack @at bytes from its begin, up to the call; and how many stand before the return
+ * address, behind it.
+ */
+static __always_inline __u64 pushed_at(__u64 at)
+{
+	return !CPU_HAS_URETPROBE_CALL ? 0 : at < 2 ? at * 8 : at == 2 ? 16 : 24;
+}
+
+static __always_inline __u64 popped_at(__u64 at)
+{
+	return at < URETPROBE_CALL_END + 2 ? 16 : at < URETPROBE_CALL_END + 3 ? 8 : 0;
+}
+
+/*
+ * A thread may stand in the page that the kernel has for probes, at @page: on the copy of a probed instruction, or where
+ * functions with a probe at their end return to. Its first frame is where it would be without them.
+ */
+static __always_inline void leave_page(struct walk *walk, struct scratch *scratch, struct uprobe_task *probed, __u64 page)
+{
+	struct return_instance *call = (void *)walk->returns;
+	__u64 pc = walk->state.pc, copy = BPF_CORE_READ(probed, xol_vaddr);
+
+	if (pc < page || pc - page >= PROBES_PAGE_BYTES)
+		return;
+	if (BPF_CORE_READ(probed, active_uprobe) && pc >= copy && pc - copy <= MAX_INSN_BYTES) {
+		walk->state.pc = BPF_CORE_READ(probed, vaddr) + (pc - copy);
+	} else if (call && BPF_CORE_READ(call, stack) + PUSHED_BY_CALL - walk->state.sp == pushed_at(pc - page)) {
+		walk->state.pc = BPF_CORE_READ(call, orig_ret_vaddr);
+		walk->state.sp = BPF_CORE_READ(call, stack) + PUSHED_BY_CALL;
+	} else if (CPU_HAS_URETPROBE_CALL && pc - page >= URETPROBE_CALL_END) {
+		/* the call is off the list, and the kernel has put its return address in place of the first word */
+		walk->state.sp += popped_at(pc - page);
+		bpf_probe_read_user(&walk->state.pc, 8, (void *)walk->state.sp);
+		walk->state.sp += 8;
+	}
+	scratch->regs.regs[REG_PC] = walk->state.pc;
+	scratch->regs.regs[REG_SP] = walk->state.sp;
+}
+
+/* Finds the calls whose return addresses were taken for probes at their end. */
+static __always_inline void find_returns(struct walk *walk, struct scratch *scratch, struct task_struct *task)
+{
+	struct uprobe_task *probed;
+	struct mm_struct *mm = NULL;
+	__u64 page;
+
+	if (!bpf_core_field_exists(task->utask) || !bpf_core_field_exists(mm->uprobes_state) ||
+	    !bpf_core_type_exists(struct xol_area) || !bpf_core_type_exists(struct return_instance))
+		return;
+	probed = cfg_task_btf ? task->utask : BPF_CORE_READ(task, utask);
+	if (!probed)
+		return;
+	page = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	walk->returns = (__u64)BPF_CORE_READ(probed, return_instances);
+	walk->next_return = walk->returns;
+	walk->trampoline = page;
+	if (page)
+		leave_page(walk, scratch, probed, page);
+}
+
 /* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack. */
 static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct scratch *scratch, const struct place *at,
 					 __u32 kind)
@@ -127,7 +192,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	}
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	if (!cfg_no_kernel && (cfg_tracepoint || !cpu_in_user(ctx)))
-		bytes = bpf_get_stack(ctx, &scratch->words[1], MAX_KERNEL_FRAMES * 8, 0);
+		bytes = bpf_get_stack(ctx, &scratch->words[1], MAX_KERNEL_FRAMES * 8, cfg_skipped_frames);
 
 	__builtin_memset(walk, 0, sizeof(*walk));
 	walk->cpu = at->cpu;
@@ -147,6 +212,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 	walk->state.fp = scratch->regs.regs[REG_FP];
 	if (CPU_HAS_LR)
 		walk->state.lr = scratch->regs.regs[REG_RA];
+	find_returns(walk, scratch, task);
 	walk->asid = find_asid(sample->pid, scratch, walk);
 	walk->chain_asid = walk->asid;
 	if (!walk->asid) {

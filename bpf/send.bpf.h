@@ -374,6 +374,45 @@ static __always_inline __u32 close_more(struct scratch *scratch, __u32 words)
 	return words;
 }
 
+/* Puts the return addresses that were taken for probes behind @words. */
+static __always_inline __u32 close_returns(struct scratch *scratch, __u32 words)
+{
+	struct walk *walk = &scratch->walk;
+	struct return_instance *call = (void *)walk->returns;
+	__u32 head = words, count = 1;
+
+	if (!walk->trampoline)
+		return words;
+	scratch->words[word_index(words + 1)] = walk->trampoline;
+	scratch->words[word_index(words + 2)] = 0;
+	words += 3;
+	for (int i = 0; i < MAX_RETURNS && call; i++) {
+		scratch->words[word_index(words++)] = BPF_CORE_READ(call, stack);
+		scratch->words[word_index(words++)] = BPF_CORE_READ(call, orig_ret_vaddr);
+		call = BPF_CORE_READ(call, next);
+		count++;
+	}
+	scratch->words[word_index(head)] = SECTION(SECTION_RETURNS, count * 16);
+	return words;
+}
+
+__noinline __u32 close_returns_alone(struct scratch *scratch, __u32 words)
+{
+	return scratch ? close_returns(scratch, words) : words;
+}
+
+/* Puts the probe's place behind @words. */
+static __always_inline __u32 close_probe(struct scratch *scratch, __u32 words)
+{
+	__u64 count = masked(scratch->probe.arg_cnt, 7);
+
+	scratch->words[word_index(words++)] = SECTION(SECTION_PROBE, 8 + count * 8);
+	scratch->words[word_index(words++)] = scratch->probe.probe | count << 32;
+	for (int i = 0; i < PROBE_ARGS; i++)
+		scratch->words[word_index(words + i)] = scratch->probe.args[i];
+	return words + count;
+}
+
 static __always_inline void lose(struct cpu_state *state, enum kernel_loss loss, __u32 kind, __u64 value)
 {
 	state->lost[loss][kind & (MAX_KINDS - 1)]++;
@@ -408,6 +447,8 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	words = close_chain(walk, scratch, words);
 	if (cfg_values)
 		words = close_more(scratch, words);
+	if (cfg_probes)
+		words = close_probe(scratch, words);
 	if (loop_form)
 		words = close_captures(state, walk, scratch, words);
 	if (miss) {
@@ -415,6 +456,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
 		words += sizeof(scratch->regs) / 8;
+		words = loop_form ? close_returns_alone(scratch, words) : close_returns(scratch, words);
 	}
 	size = sizeof(*sample) + word_index(words) * 8;
 	sample->hdr.size = size;

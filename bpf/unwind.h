@@ -3,7 +3,8 @@
  * One step of the user stack walk: from a frame's registers and its row to the caller's registers. The same source runs in
  * the kernel (bpf/sampler.bpf.c) and in user space (agent/walk/late_walk.c, unit tests); the includer defines struct
  * unwind_memory, unwind_read(), which reads a word of user memory, and unwind_read_sched(): 0, or not 0 when it cannot be
- * had; and unwind_code_mask(), the bits of a return address that are not a pointer authentication signature (bpf/arch.h).
+ * had; unwind_code_mask(), the bits of a return address that are not a pointer authentication signature (bpf/arch.h); and
+ * unwind_put_back(), which says what stood in place of a return address that the kernel took for a uretprobe.
  */
 #ifndef HEARTH_BPF_UNWIND_H
 #define HEARTH_BPF_UNWIND_H
@@ -16,6 +17,8 @@ struct unwind_memory;
 static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr, __u64 *value);
 static __always_inline int unwind_read_sched(struct unwind_memory *memory, struct unwind_sched *sched);
 static __always_inline __u64 unwind_code_mask(void);
+/* @pc, a return address of the frame that ends at @cfa, or the one that was there before. */
+static __always_inline __u64 unwind_put_back(struct unwind_memory *memory, __u64 pc, __u64 cfa);
 
 /*
  * A caller's frame lies above, unless the thread changed its stack in between: Go's calls of C, growing stacks of Rust,
@@ -132,7 +135,7 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 	} else if (unwind_read(memory, is_frame ? base + 8 : cfa + ROW_RA(row), &pc)) {
 		return unwind_stop(state, END_BAD_MEMORY);
 	}
-	pc &= unwind_code_mask();
+	pc = unwind_put_back(memory, pc & unwind_code_mask(), cfa);
 	fp = state->fp;
 	if ((ROW_FP(row) || is_frame) &&
 	    unwind_read(memory, is_frame || ROW_FP(row) == ROW_FP_AT_FP ? state->fp : cfa + 8 * (__s64)ROW_FP(row), &fp))

@@ -74,6 +74,36 @@ static __always_inline int unwind_read_sched(struct unwind_memory *memory, struc
 	return !sched->pc;
 }
 
+/* The return address in place of the trampoline's, of the frame that ends at @cfa; the trampoline's if there is none. Frames
+ * that a longjmp() left are passed over. */
+static __always_inline __u64 put_back(struct walk *walk, __u64 cfa)
+{
+	for (int i = 0; i < MAX_RETURNS; i++) {
+		struct return_instance *call = (void *)walk->next_return;
+		__u64 end = call ? BPF_CORE_READ(call, stack) + PUSHED_BY_CALL : 0;
+
+		if (!end || end > cfa)
+			break;
+		if (end == cfa)
+			return BPF_CORE_READ(call, orig_ret_vaddr);
+		walk->next_return = (__u64)BPF_CORE_READ(call, next);
+	}
+	return walk->trampoline;
+}
+
+__noinline __u64 put_back_alone(struct walk *walk, __u64 cfa)
+{
+	return walk ? put_back(walk, cfa) : 0;
+}
+
+/* The tail-call form leaves it to user space. */
+static __always_inline __u64 unwind_put_back(struct unwind_memory *memory, __u64 pc, __u64 cfa)
+{
+	if (!memory->loop_form || !pc || pc != memory->walk->trampoline)
+		return pc;
+	return put_back_alone(memory->walk, cfa);
+}
+
 static __always_inline __u64 unwind_code_mask(void)
 {
 	return CPU_HAS_LR ? cfg_code_mask : ~0ull;
@@ -345,6 +375,8 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 		walk->state.sp = walk->vm.sp;
 	scratch->words[word_index(walk->user_at + walk->user_cnt)] = walk->state.exact ? pc | FRAME_EXACT : pc;
 	walk->user_cnt++;
+	if (walk->trampoline && pc - walk->trampoline < PROBES_PAGE_BYTES)
+		return unwind_stop(&walk->state, loop_form ? END_UPROBE : END_USER_RULE);
 	if (pc >> CPU_USER_BITS) {
 		if (!CPU_HAS_VSYSCALL || pc >> 12 != VSYSCALL_PAGE)
 			return unwind_stop(&walk->state, END_NO_MAPPING);

@@ -134,3 +134,12 @@ void symbols_demangle(const char *name, size_t len, struct buf *out)
 		buf_append(out, text.data, text.len);
 	out->failed |= text.failed;
 }
+
+void symbols_demangle_as(enum demangle_style other, const char *name, size_t len, struct buf *out)
+{
+	enum demangle_style before = style;
+
+	style = other;
+	symbols_demangle(name, len, out);
+	style = before;
+}

@@ -38,4 +38,7 @@ bool symbols_is_mangled(const char *name, size_t len);
  */
 void symbols_demangle(const char *name, size_t len, struct buf *out);
 
+/* The same in style @other, whatever is set. Not while other threads make names. */
+void symbols_demangle_as(enum demangle_style other, const char *name, size_t len, struct buf *out);
+
 #endif

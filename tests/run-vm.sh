@@ -29,9 +29,9 @@ prepare() {
 
 # on_amd64 KERNELDIR
 on_amd64() {
-	prepare "$build" tests/truth/build.sh "$build/truth" &&
+	prepare "$build" tests/truth/build.sh "$build/truth" && tests/probes/build.sh "$build/probes" &&
 		{ [ -z "${HEARTH_VM_CHAINS:-}" ] || "${CC:-cc}" -O1 -o "$build/vm-chains" tests/vm/chains.c -lbpf; } &&
-		HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} tests/vm/inside.sh '$build'"
+		HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} HEARTH_VM_PROBES=${HEARTH_VM_PROBES:-} tests/vm/inside.sh '$build'"
 }
 
 # on_arm64 KERNELDIR

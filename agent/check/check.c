@@ -16,6 +16,7 @@
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/map_sizes.h"
 #include "agent/kernel/perf_event.h"
+#include "agent/kernel/probe_ways.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -150,6 +151,26 @@ static void check_perf(struct checker *c)
 		    "virtual machines often have none: nothing to do, or ask the host for a virtual PMU");
 }
 
+/* --- probes --- */
+
+static void check_probes(struct checker *c)
+{
+	bool has_uprobes = probe_way_is_there(PROBE_WAY_UPROBE), has_kprobes = probe_way_is_there(PROBE_WAY_KPROBE);
+	bool has_trampolines = probe_way_is_there(PROBE_WAY_TRAMPOLINE);
+
+	checker_say(c, "uprobes", has_uprobes ? CHECK_YES : CHECK_PARTLY,
+		    !has_uprobes					? "none"
+		    : !geteuid() && probe_way_is_there(PROBE_WAY_MULTI) ? "many at once by one link"
+									: "one by one",
+		    "for --event uprobe:FILE:FUNCTION, uretprobe, usdt", "run a kernel with CONFIG_UPROBE_EVENTS");
+	checker_say(c, "kprobes", has_kprobes ? CHECK_YES : CHECK_PARTLY, has_kprobes ? "" : "none",
+		    "for --event kprobe:FUNCTION, kretprobe",
+		    "run a kernel with CONFIG_KPROBE_EVENTS, as distributions' are");
+	checker_say(c, "trampolines", has_trampolines ? CHECK_YES : CHECK_PARTLY, has_trampolines ? "" : "none",
+		    "for --event fentry:FUNCTION, fexit",
+		    "run a kernel with CONFIG_FUNCTION_TRACER and BTF; kprobe does the same");
+}
+
 int agent_check(bool any_version, const char *proc, void (*fn)(void *arg, const struct check *check), void *arg)
 {
 	struct checker c = { .fn = fn, .arg = arg, .any_version = any_version };
@@ -162,6 +183,7 @@ int agent_check(bool any_version, const char *proc, void (*fn)(void *arg, const 
 	check_bpf(&c);
 	check_memory(&c);
 	check_perf(&c);
+	check_probes(&c);
 	check_settings(&c);
 	check_pids(&c, proc);
 	check_surroundings(&c);

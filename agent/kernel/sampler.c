@@ -14,6 +14,7 @@
 #include "agent/kernel/map_sizes.h"
 #include "agent/kernel/perf_event.h"
 #include "agent/kernel/sampler_filter.h"
+#include "agent/kernel/sampler_probes.h"
 #include "agent/kernel/sampler_state.h"
 #include "agent/kernel/sampler_waits.h"
 #include "agent/kernel/verifier_log.h"
@@ -121,13 +122,13 @@ static void configure(struct sampler *s, const struct agent_config *config)
 {
 	struct sampler_bpf *skel = s->skel;
 	uint32_t chunks = config->stack_chunks ? config->stack_chunks : DEFAULT_CHUNKS;
-	bool loop = !config->no_bpf_loop && has_helper(BPF_FUNC_loop);
+	bool loop = !config->no_bpf_loop && has_helper(BPF_FUNC_loop), is_used = sampler_events_use_entry(s);
 	unsigned rate = expected_rate(s);
 
 	s->tail_form = !loop;
-	bpf_program__set_autoload(skel->progs.on_sample, loop);
-	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop);
-	bpf_program__set_autoload(skel->progs.walk_tail, !loop);
+	bpf_program__set_autoload(skel->progs.on_sample, loop && is_used);
+	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop && is_used);
+	bpf_program__set_autoload(skel->progs.walk_tail, !loop && is_used);
 	sampler_events_configure(s);
 	sampler_filter_configure(skel, &config->filter);
 	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
@@ -229,6 +230,19 @@ static int load_object(struct sampler *s, unsigned log_level)
 	return error;
 }
 
+/* Tells the programs that are called which they are. */
+static int link_programs(struct sampler *s)
+{
+	uint32_t place = PROGRAM_WALK;
+	int fd = bpf_program__fd(s->skel->progs.walk_tail), programs = bpf_map__fd(s->skel->maps.programs);
+
+	if (!sampler_events_use_entry(s))
+		return 0;
+	sampler_chains_add_caller(
+		s, &(struct chain_caller){ .type = bpf_program__type(sampler_entry(s)), .programs = programs });
+	return s->tail_form && bpf_map_update_elem(programs, &place, &fd, BPF_ANY) ? -errno : 0;
+}
+
 static int load(struct sampler *s, const struct agent_config *config, struct agent_error *err)
 {
 	int error;
@@ -243,20 +257,18 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	error = load_object(s, config->bpf_log_level);
 	if (error)
 		return explain_load(config, error, err);
-	if (s->tail_form) {
-		uint32_t place = PROGRAM_WALK;
-		int fd = bpf_program__fd(s->skel->progs.walk_tail);
-
-		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.programs), &place, &fd, BPF_ANY))
-			return explain(err, -errno, "cannot link the BPF programs");
-	}
+	error = link_programs(s);
+	if (error)
+		return explain(err, error, "cannot link the BPF programs");
 	error = make_rings(s);
 	if (error)
 		return explain(err, error, "cannot make the ring buffers");
 	error = sampler_filter_fill(s->skel, &config->filter, err);
 	if (error)
 		return error;
-	sampler_events_load(s);
+	error = sampler_events_load(s, err);
+	if (error)
+		return error;
 	log_debug("kernel maps: %u processes, %u mappings, %u blocks of unwind rows; %.1f MB with all others",
 		  bpf_map__max_entries(s->skel->maps.procs), bpf_map__max_entries(s->skel->maps.mappings),
 		  bpf_map__max_entries(s->skel->maps.unwind_blocks), (double)sampler_map_bytes(s) / 1e6);
@@ -272,11 +284,12 @@ int sampler_new(const struct agent_config *config, const struct sampled *const *
 
 	if (!s)
 		return -ENOMEM;
-	for (s->kind_cnt = 0; s->kind_cnt < count; s->kind_cnt++)
+	for (s->kind_cnt = 0; s->kind_cnt < count; s->kind_cnt++) {
 		s->kinds[s->kind_cnt] = (struct sampled_kind){ .what = kinds[s->kind_cnt], .fd = -1 };
+		s->levels += kinds[s->kind_cnt]->ops->levels;
+	}
 	s->pid_ns = pid_ns;
 	s->possible_cpus = (uint32_t)libbpf_num_possible_cpus();
-	s->levels = count > 1 ? 2 : 1; /* programs of one kind never interrupt each other */
 	error = load(s, config, err);
 	if (error) {
 		sampler_free(s);
@@ -292,6 +305,7 @@ void sampler_free(struct sampler *s)
 		return;
 	sampler_events_free(s);
 	sampler_waits_free(s);
+	sampler_probes_free(s);
 	ring_buffer__free(s->rings);
 	for (uint32_t i = 1; i < s->ring_cnt; i++)
 		if (s->ring_fds[i])

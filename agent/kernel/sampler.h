@@ -15,19 +15,22 @@
 #include "bpf/event.h"
 
 struct cpu_event;
+struct probe_set;
 struct sampled;
 struct sampled_kind;
 struct sampler;
 
 /* The operations that take samples of a kind (agent/kind/). One that is NULL has nothing to do. */
 struct sampled_ops {
+	uint32_t levels; /* of programs that may interrupt those of other kinds (bpf/levels.bpf.h) */
+	bool has_own_programs;
 	/* How many samples a second and CPU to make room for. */
 	unsigned (*expected_hz)(const struct sampled *what);
 	/* Sets the program's type and options, between open and load. May be NULL. */
 	void (*configure)(struct sampler *s, const struct sampled_kind *k);
-	/* Loads programs of its own, when the sampler's are loaded. An error is told once, and the kind has no samples then.
-	 */
-	void (*load)(struct sampler *s, const struct sampled_kind *k);
+	/* Loads programs of its own, when the sampler's are loaded. Where the kind can be done without, an error is told
+	 * once, and it has no samples then; else -errno with @err filled. */
+	int (*load)(struct sampler *s, const struct sampled_kind *k, struct agent_error *err);
 	/* Opens the event that runs the program on @e's CPU, turned off. 0 or -errno. May be NULL. */
 	int (*add_cpu)(struct sampler *s, struct sampled_kind *k, struct cpu_event *e);
 	/* Turns the event on or off; @e->since_ns says whether that was done. */
@@ -42,8 +45,9 @@ struct sampled_ops {
 struct sampled {
 	const struct sampled_ops *ops;
 	struct perf_event_attr attr;
-	unsigned freq_hz; /* samples a second and CPU ... */
-	uint64_t period;  /* ... or, when not 0, events from sample to sample; nanoseconds where the event is time */
+	const struct probe_set *probes; /* of probes; borrowed */
+	unsigned freq_hz;		/* samples a second and CPU ... */
+	uint64_t period; /* ... or, when not 0, events from sample to sample; nanoseconds where the event is time */
 };
 
 /* Opens and loads the programs; nothing is sampled yet. The kinds are the @count of @kinds, MAX_KINDS at most (borrowed).

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs that collect frames which runtimes link in their heap (bpf/runtime/). Each runtime's object is loaded when
- * the first process with that runtime is met, and shares the sampler's maps; a second time where threads are sampled that
- * come back to a CPU, as these samples are taken by a program of another type.
+ * the first process with that runtime is met, and shares the sampler's maps and options; once for each caller, as samples of
+ * waits and of probes are taken by programs of other types.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "agent/kernel/sampler_state.h"
-#include "agent/kernel/sampler_waits.h"
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -66,32 +65,42 @@ static int load_told(struct bpf_object *object, unsigned log_level)
 	return error;
 }
 
-/*
- * Loads the program of the form that the sampler has, and puts it in its place among the programs that call it: the
- * sampler's, or, where @first is the object that these have (else NULL), those of waits.
- */
-static int load(struct sampler *s, uint32_t id, struct bpf_object *object, struct bpf_object *first)
+/* Leaves the one program of the form that the sampler has. NULL: there is none. */
+static struct bpf_program *choose(const struct sampler *s, uint32_t id, struct bpf_object *object,
+				  const struct chain_caller *caller)
 {
-	const enum bpf_prog_type type = first ? BPF_PROG_TYPE_RAW_TRACEPOINT : bpf_program__type(sampler_entry(s));
-	const int programs = first ? sampler_waits_programs(s) : bpf_map__fd(s->skel->maps.programs);
 	struct bpf_program *program, *wanted;
 	char name[32];
-	int error, fd;
 
 	snprintf(name, sizeof(name), "chain_%s%s", objects[id].name, s->tail_form ? "_tail" : "");
 	wanted = bpf_object__find_program_by_name(object, name);
-	if (!wanted)
-		return -ENOENT;
 	bpf_object__for_each_program(program, object)
 	{
 		bpf_program__set_autoload(program, program == wanted);
-		(void)bpf_program__set_type(program, type);
+		(void)bpf_program__set_type(program, caller->type);
+		if (caller->attach_type)
+			(void)bpf_program__set_expected_attach_type(program, caller->attach_type);
 	}
+	return wanted;
+}
+
+/* Loads @object, which @first, if it is not NULL, has been loaded as before, and puts its program in its place among those
+ * that @caller calls. */
+static int load(struct sampler *s, uint32_t id, struct bpf_object *object, struct bpf_object *first,
+		const struct chain_caller *caller)
+{
+	struct bpf_program *wanted = choose(s, id, object, caller);
+	int error, fd;
+
+	if (!wanted)
+		return -ENOENT;
 	error = sampler_share_options(s, object);
+	if (!error && caller->is_preempted)
+		error = sampler_set_option(object, "cfg_preempted", true);
 	if (!error)
 		error = sampler_share_maps(s, object);
 	if (!error)
-		error = bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "programs"), programs);
+		error = bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "programs"), caller->programs);
 	if (!error)
 		error = make_own_maps(s, object, first);
 	if (!error)
@@ -99,16 +108,17 @@ static int load(struct sampler *s, uint32_t id, struct bpf_object *object, struc
 	if (error)
 		return error;
 	fd = bpf_program__fd(wanted);
-	return bpf_map_update_elem(programs, &id, &fd, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(caller->programs, &id, &fd, BPF_ANY) ? -errno : 0;
 }
 
-/* Opens the object of runtime @id and loads it; @first as for load(). 0 or -errno. */
-static int open_and_load(struct sampler *s, uint32_t id, struct bpf_object *first, struct bpf_object **ret)
+/* Opens the object of runtime @id and loads it for @caller; @first as for load(). 0 or -errno. */
+static int open_and_load(struct sampler *s, uint32_t id, struct bpf_object *first, const struct chain_caller *caller,
+			 struct bpf_object **ret)
 {
 	size_t len;
 	const void *bytes = objects[id].bytes(&len);
 	struct bpf_object *object = bpf_object__open_mem(bytes, len, NULL);
-	int error = object ? load(s, id, object, first) : -errno;
+	int error = object ? load(s, id, object, first, caller) : -errno;
 
 	if (error) {
 		log_warn("cannot load the program that reads %s's frames: %s; its stacks stay those of the interpreter "
@@ -129,9 +139,14 @@ static int meet(struct sampler *s, uint32_t id)
 	if (c->is_met)
 		return c->error;
 	c->is_met = true;
-	c->error = open_and_load(s, id, NULL, &c->object);
-	if (!c->error && s->waits)
-		(void)open_and_load(s, id, c->object, &c->of_waits);
+	for (uint32_t i = 0; i < s->caller_cnt; i++) {
+		int error = open_and_load(s, id, i ? c->objects[0] : NULL, &s->callers[i], &c->objects[i]);
+
+		if (!i)
+			c->error = error;
+		if (c->error)
+			break;
+	}
 	return c->error;
 }
 
@@ -168,7 +183,7 @@ int sampler_set_program(struct sampler *s, const struct program_key *key, const 
 void sampler_chains_free(struct sampler *s)
 {
 	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
-		bpf_object__close(s->chains[id].of_waits);
-		bpf_object__close(s->chains[id].object);
+		for (uint32_t i = MAX_CALLERS; i--;)
+			bpf_object__close(s->chains[id].objects[i]);
 	}
 }

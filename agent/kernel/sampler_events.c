@@ -30,11 +30,22 @@ void sampler_events_configure(struct sampler *s)
 			s->kinds[i].what->ops->configure(s, &s->kinds[i]);
 }
 
-void sampler_events_load(struct sampler *s)
+bool sampler_events_use_entry(const struct sampler *s)
 {
 	for (uint32_t i = 0; i < s->kind_cnt; i++)
+		if (!s->kinds[i].what->ops->has_own_programs)
+			return true;
+	return false;
+}
+
+int sampler_events_load(struct sampler *s, struct agent_error *err)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < s->kind_cnt && !error; i++)
 		if (s->kinds[i].what->ops->load)
-			s->kinds[i].what->ops->load(s, &s->kinds[i]);
+			error = s->kinds[i].what->ops->load(s, &s->kinds[i], err);
+	return error;
 }
 
 static int enable_kind(struct sampler *s, struct sampled_kind *k, bool on)

@@ -85,3 +85,24 @@ int sampler_share_options(const struct sampler *s, struct bpf_object *object)
 	}
 	return 0;
 }
+
+int sampler_set_option(struct bpf_object *object, const char *name, bool value)
+{
+	const struct btf_var_secinfo *place;
+	struct options o;
+	int error = open_options(object, &o);
+
+	if (error)
+		return error;
+	place = find_option(&o, name);
+	if (!place || place->size != sizeof(value) || place->offset + place->size > o.len)
+		return -ENOENT;
+	memcpy(o.bytes + place->offset, &value, sizeof(value));
+	return 0;
+}
+
+void sampler_chains_add_caller(struct sampler *s, const struct chain_caller *caller)
+{
+	if (s->caller_cnt < MAX_CALLERS)
+		s->callers[s->caller_cnt++] = *caller;
+}

@@ -12,6 +12,9 @@
 
 enum { MAX_RINGS = 64 };
 
+enum { MAX_CALLERS = 4 };
+
+struct probes;
 struct waits;
 
 struct cpu_event {
@@ -37,9 +40,16 @@ struct sampled_kind {
 /* The programs that collect a runtime's chains. */
 struct chain_programs {
 	bool is_met;
-	int error; /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
-	struct bpf_object *object;
-	struct bpf_object *of_waits; /* the same for samples of waits */
+	int error;				 /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
+	struct bpf_object *objects[MAX_CALLERS]; /* one for each caller */
+};
+
+/* Programs that take samples and call those that collect chains, which must be of their type. */
+struct chain_caller {
+	enum bpf_prog_type type;
+	enum bpf_attach_type attach_type; /* 0: it does not matter */
+	int programs;			  /* its table of programs for tail calls */
+	bool is_preempted;		  /* cfg_preempted */
 };
 
 struct sampler {
@@ -55,8 +65,11 @@ struct sampler {
 	uint32_t kind_cnt;
 	bool enabled, tail_form;
 	struct chain_programs chains[RUNTIME_ID_MAX];
-	unsigned log_level;  /* of the verifier's word on them */
-	struct waits *waits; /* time off the CPUs (sampler_waits.h); NULL: not wanted, or not possible here */
+	struct chain_caller callers[MAX_CALLERS];
+	uint32_t caller_cnt;
+	unsigned log_level;    /* of the verifier's word on them */
+	struct waits *waits;   /* time off the CPUs (sampler_waits.h); NULL: not wanted, or not possible here */
+	struct probes *probes; /* sampler_probes.h; NULL: there are none */
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */
@@ -71,8 +84,10 @@ static inline uint32_t sampler_slots(const struct sampler *s)
 
 /* Sets the program's type, between open and load. */
 void sampler_events_configure(struct sampler *s);
-/* Has kinds load programs of their own. */
-void sampler_events_load(struct sampler *s);
+/* Has kinds load programs of their own. 0 or -errno with @err filled. */
+int sampler_events_load(struct sampler *s, struct agent_error *err);
+/* Does a kind take samples by the sampler's own program? */
+bool sampler_events_use_entry(const struct sampler *s);
 void sampler_events_free(struct sampler *s);
 
 /* Has @object share the sampler's maps of the same name, but for the table of programs, which is of one type of programs.
@@ -82,6 +97,12 @@ int sampler_share_maps(const struct sampler *s, struct bpf_object *object);
 /* Gives the options (cfg_...) of @object, which is not loaded yet, the values of the sampler's of the same name. 0 or
  * -errno. */
 int sampler_share_options(const struct sampler *s, struct bpf_object *object);
+
+/* Gives the option @name of @object, a bool, this value. 0; -ENOENT: it has none. */
+int sampler_set_option(struct bpf_object *object, const char *name, bool value);
+
+/* Has the programs that collect chains loaded for this caller, too. */
+void sampler_chains_add_caller(struct sampler *s, const struct chain_caller *caller);
 
 /* Notes which programs that collect chains are not wanted, and frees those that were loaded. */
 void sampler_chains_configure(struct sampler *s, const struct agent_config *config);

@@ -198,17 +198,14 @@ void sampler_waits_load(struct sampler *s, uint64_t mean_ns, uint32_t blocked, u
 		return;
 	}
 	s->waits = w;
+	sampler_chains_add_caller(s, &(struct chain_caller){ .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+							     .programs = bpf_map__fd(w->skel->maps.programs) });
 }
 
 void sampler_waits_free(struct sampler *s)
 {
 	waits_free(s->waits);
 	s->waits = NULL;
-}
-
-int sampler_waits_programs(const struct sampler *s)
-{
-	return s->waits ? bpf_map__fd(s->waits->skel->maps.programs) : -1;
 }
 
 /* --- CPUs --- */

@@ -31,7 +31,4 @@ uint64_t sampler_waits_refused(const struct sampler *s);
 /* Adds the samples of @kind that were told of threads asleep to @taken, if it is that kind. */
 void sampler_waits_count(const struct sampler *s, uint32_t kind, struct sample_sum *taken);
 
-/* The table of programs for tail calls of on_again; -1: there is none. */
-int sampler_waits_programs(const struct sampler *s);
-
 #endif

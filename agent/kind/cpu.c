@@ -114,5 +114,9 @@ const struct kind kind_cpu = {
 	.settle = settle,
 	.describe = describe,
 	.print = kind_print_event,
-	.events = { .expected_hz = expected_hz, .add_cpu = add_cpu, .enable_cpu = enable_cpu, .not_sampled = not_sampled },
+	.events = { .levels = 1,
+		    .expected_hz = expected_hz,
+		    .add_cpu = add_cpu,
+		    .enable_cpu = enable_cpu,
+		    .not_sampled = not_sampled },
 };

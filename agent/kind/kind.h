@@ -38,7 +38,8 @@ struct kind {
 	KIND(kind_tracepoint) /* a sample each so-many-th time that the kernel passes a tracepoint */  \
 	KIND(kind_cpu)	      /* time on a CPU by a timer, and other perf events, by their counters */ \
 	KIND(kind_off_cpu)    /* time until a thread is woken, off_cpu */                              \
-	KIND(kind_runnable)   /* time from then on until it has a CPU */
+	KIND(kind_runnable)   /* time from then on until it has a CPU */                               \
+	KIND(kind_probe)      /* calls of functions, events */
 
 #define KIND_DECLARED(name) extern const struct kind name;
 KINDS(KIND_DECLARED)
@@ -54,11 +55,13 @@ struct session_kind {
 struct session_kinds {
 	struct session_kind list[MAX_KINDS];
 	uint32_t count;
+	struct probe_set *probes; /* owned; NULL: there are none */
 };
 
-/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, and those of waits. 0, or -errno with
- * @err filled. */
+/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, those of waits, and that of probes.
+ * 0, or -errno with @err filled. kinds_fini() either way. */
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err);
+void kinds_fini(struct session_kinds *kinds);
 
 /* "20 Hz" or "a sample each event", as the kinds of perf events print themselves. */
 void kind_print_event(const struct session_kind *k, struct buf *out);

@@ -3,6 +3,7 @@
 
 #include "agent/config.h"
 #include "agent/kind/kind.h"
+#include "agent/probe/probe.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,11 +13,13 @@ static const struct kind *const all[] = { KINDS(KIND_ADDRESS) };
 
 /* A wait of as long as the time between two samples on a CPU counts as much as one of these. Nobody means so short ones as
  * the highest frequencies have. */
-static uint64_t mean_ns(const struct agent_config *config, const struct sampled *event)
+static uint64_t mean_ns(const struct agent_config *config, const struct session_kinds *kinds)
 {
+	const struct sampled *event = &kinds->list[0].what;
+
 	if (config->off_cpu_ns != OFF_CPU_USUAL)
 		return config->off_cpu_ns;
-	if (event->period || !event->freq_hz)
+	if (!kinds->count || event->period || !event->freq_hz)
 		return DRAW_USUAL_NS;
 	return event->freq_hz < 1000 ? NSEC_PER_SEC / event->freq_hz : NSEC_PER_MSEC;
 }
@@ -24,28 +27,34 @@ static uint64_t mean_ns(const struct agent_config *config, const struct sampled 
 static void add_waits(const struct agent_config *config, struct session_kinds *ret)
 {
 	static const struct kind *const waits[] = { &kind_off_cpu, &kind_runnable };
+	uint64_t mean;
 
 	if (!config->off_cpu_ns)
 		return;
+	mean = mean_ns(config, ret);
 	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
 		ret->list[ret->count++] = (struct session_kind){
 			.kind = waits[i],
 			.event = "off-cpu",
-			.what = { .ops = &waits[i]->events, .period = mean_ns(config, &ret->list[0].what) },
+			.what = { .ops = &waits[i]->events, .period = mean },
 		};
 }
 
-int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
+/* The kind of the event that perf has; none where there are probes alone. */
+static int add_event(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
 {
 	struct session_kind *k = &ret->list[0];
 	int error;
 
-	*ret = (struct session_kinds){ .count = 1 };
+	if (!config->event && config->probe_count)
+		return 0;
 	*k = (struct session_kind){ .event = config->event ? config->event : "cpu-clock",
 				    .what = { .freq_hz = config->freq_hz, .period = config->period } };
 	error = perf_event_find(k->event, &k->what.attr, err);
 	if (error)
 		return error;
+	if (config->probe_count && perf_event_is_time(&k->what.attr))
+		k->what.period = 0; /* it counts the calls */
 	if (config->filter.kernel_only)
 		k->what.attr.exclude_user = 1;
 	for (size_t i = 0; i < ARRAY_LEN(all) && !k->kind; i++)
@@ -53,8 +62,46 @@ int kinds_choose(const struct agent_config *config, struct session_kinds *ret, s
 			k->kind = all[i];
 	k->what.ops = &k->kind->events;
 	k->kind->settle(&k->what);
-	add_waits(config, ret);
+	ret->count = 1;
 	return 0;
+}
+
+static int add_probes(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
+{
+	struct session_kind *k = &ret->list[ret->count];
+	int error;
+
+	if (!config->probe_count)
+		return 0;
+	error = probes_find(config->probes, config->probe_count, &ret->probes, err);
+	if (error)
+		return error;
+	*k = (struct session_kind){
+		.kind = &kind_probe,
+		.event = "probes",
+		.what = { .ops = &kind_probe.events, .period = config->period, .probes = ret->probes },
+	};
+	k->kind->settle(&k->what);
+	ret->count++;
+	return 0;
+}
+
+int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
+{
+	int error;
+
+	*ret = (struct session_kinds){ 0 };
+	error = add_event(config, ret, err);
+	if (error)
+		return error;
+	add_waits(config, ret);
+	return add_probes(config, ret, err);
+}
+
+void kinds_fini(struct session_kinds *kinds)
+{
+	probe_set_free(kinds->probes);
+	kinds->probes = NULL;
 }
 
 void kind_print_event(const struct session_kind *k, struct buf *out)

@@ -62,11 +62,13 @@ static unsigned expected_none(const struct sampled *what)
 	return 0;
 }
 
-static void load(struct sampler *s, const struct sampled_kind *k)
+static int load(struct sampler *s, const struct sampled_kind *k, struct agent_error *err)
 {
 	uint32_t kind = (uint32_t)(k - s->kinds);
 
+	(void)err;
 	sampler_waits_load(s, k->what->period, kind, kind + 1);
+	return 0;
 }
 
 static int add_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e)
@@ -108,7 +110,9 @@ const struct kind kind_off_cpu = {
 	.settle = settle,
 	.describe = describe_blocked,
 	.print = print,
-	.events = { .expected_hz = expected_hz,
+	.events = { .levels = 1,
+		    .has_own_programs = true,
+		    .expected_hz = expected_hz,
 		    .load = load,
 		    .add_cpu = add_cpu,
 		    .enable_cpu = enable_cpu,
@@ -121,5 +125,8 @@ const struct kind kind_runnable = {
 	.settle = settle,
 	.describe = describe_runnable,
 	.print = NULL,
-	.events = { .expected_hz = expected_none, .enable_cpu = enable_cpu, .not_sampled = none_missed },
+	.events = { .has_own_programs = true,
+		    .expected_hz = expected_none,
+		    .enable_cpu = enable_cpu,
+		    .not_sampled = none_missed },
 };

@@ -17,6 +17,7 @@
 #include "agent/report/interval.h"
 #include "agent/report/resource.h"
 #include "agent/report/script_frames.h"
+#include "agent/report/probe_labels.h"
 #include "agent/report/wait_labels.h"
 #include "agent/samples/merge.h"
 #include "agent/kernel/kernel_build_id.h"
@@ -58,6 +59,7 @@ struct interval {
 	struct runtimes *runtimes;
 	struct truth_counts *truths;
 	struct module_status *modules;
+	const struct probe_set *probes; /* of the session; borrowed; NULL: there are none */
 	struct builder *builder;
 	struct builder_profile_spec specs[MAX_KINDS]; /* of the session's kinds */
 	struct attributes common;		      /* attributes of all resources */
@@ -106,6 +108,7 @@ int interval_new(struct names *names, struct runtimes *runtimes, struct truth_co
 	iv->runtimes = runtimes;
 	iv->truths = truths;
 	iv->modules = modules;
+	iv->probes = kinds->probes;
 	iv->error_frames = config->error_frames;
 	iv->interpreter_frames = config->interpreter_frames;
 	for (uint32_t i = 0; i < kinds->count; i++) {
@@ -471,12 +474,13 @@ static int32_t build_stack(struct interval *iv, const struct traces *t, const st
 	return builder_stack(iv->builder, indices, used);
 }
 
-static void build_event(struct interval *iv, const struct trace_event *e, enum walk_end end, int32_t stack)
+static void build_event(struct interval *iv, const struct trace_event *e, const uint64_t *args, enum walk_end end,
+			int32_t stack)
 {
 	struct builder *b = iv->builder;
 	char outcome[SCRIPT_OUTCOME_BYTES];
 	uint32_t count = 2;
-	int32_t attributes[5 + WAIT_LABELS] = {
+	int32_t attributes[5 + WAIT_LABELS + PROBE_LABELS] = {
 		builder_attribute_string(b, "thread.name", str_z(e->comm)),
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
@@ -486,6 +490,7 @@ static void build_event(struct interval *iv, const struct trace_event *e, enum w
 	if (e->script)
 		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
 	count += wait_labels_build(b, e, &attributes[count]);
+	count += probe_labels_build(b, e, args, iv->probes, &attributes[count]);
 	if (walk_end_is_truncated(end))
 		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
 	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, 0,
@@ -564,7 +569,8 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		const struct trace *trace = traces_get(t, e->trace);
 		bool varies = trace->asks_runtimes && runtimes_vary(iv->runtimes, e->process);
 
-		build_event(iv, e, trace->end, varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
+		build_event(iv, e, traces_args(t), trace->end,
+			    varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
 		wait_hook_run(hook);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);

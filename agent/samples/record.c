@@ -17,6 +17,8 @@ static const struct {
 	[SECTION_CAPTURES] = { sizeof(uint64_t), 1, MAX_CAPTURE_WORDS },
 	[SECTION_MORE] = { 2 * sizeof(uint64_t), 1, MAX_KINDS },
 	[SECTION_WAIT] = { sizeof(struct wait_info), 1, 1 },
+	[SECTION_PROBE] = { sizeof(uint64_t), 1, 1 + PROBE_ARGS },
+	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_RETURNS },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
@@ -56,6 +58,14 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 	case SECTION_WAIT:
 		s->wait = (const void *)content;
 		break;
+	case SECTION_RETURNS:
+		s->returns = content;
+		s->return_cnt = count;
+		break;
+	case SECTION_PROBE:
+		s->probe = (const void *)content;
+		s->arg_cnt = s->probe->arg_cnt < count ? s->probe->arg_cnt : count - 1;
+		break;
 	default:
 		break;
 	}
@@ -92,4 +102,25 @@ int record_parse(const struct record *record, struct pending_sample *ret)
 		at += 1 + words;
 	}
 	return 0;
+}
+
+uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t cfa)
+{
+	if (!s->return_cnt || pc != s->returns[0])
+		return pc;
+	for (uint32_t i = 1; i < s->return_cnt; i++)
+		if (s->returns[2 * i] + PUSHED_BY_CALL == cfa)
+			return s->returns[2 * i + 1];
+	return pc;
+}
+
+bool sample_differs(const struct pending_sample *s, const uint64_t *frames, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && i < s->user_cnt; i++) {
+		if (s->return_cnt && (s->user[i] & ~FRAME_EXACT) == s->returns[0])
+			return false;
+		if ((frames[i] ^ s->user[i]) & ~FRAME_EXACT)
+			return true;
+	}
+	return false;
 }

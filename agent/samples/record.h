@@ -6,6 +6,7 @@
 #ifndef HEARTH_AGENT_SAMPLES_RECORD_H
 #define HEARTH_AGENT_SAMPLES_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/event.h"
@@ -22,10 +23,13 @@ struct pending_sample {
 	const uint64_t *first_sp;	/* sp of the first of @user; NULL: stack pointers are not told */
 	const uint64_t *more;		/* pairs of kind and value of further samples with this stack */
 	const struct wait_info *wait;	/* NULL: the thread was on a CPU */
+	const uint64_t *returns;	/* of SECTION_RETURNS */
+	const struct probe_info *probe; /* NULL: it is of no probe */
 	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
 	const uint64_t *captures;	/* words of SECTION_CAPTURES */
 	uint64_t value;			/* its weight in the unit of its kind */
-	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt;
+	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
+	uint32_t arg_cnt;								     /* of @probe that are there */
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */
@@ -36,6 +40,14 @@ static inline uint64_t sample_sp(const struct pending_sample *s, uint32_t i)
 {
 	return i < s->sp_cnt && s->sps[i] != SP_FAR ? *s->first_sp + s->sps[i] : UINT64_MAX;
 }
+
+/* The return address in place of @pc, which a uretprobe took, of the frame that ends at @cfa; @pc if it is none, or nobody
+ * knows. */
+uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t cfa);
+
+/* Are the @count @frames, of another walk, not those of the kernel's, as far as both go? What the kernel left to us counts
+ * as equal, and whether a frame is exact, which may become known only by its row. */
+bool sample_differs(const struct pending_sample *s, const uint64_t *frames, uint32_t count);
 
 /* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
 int record_parse(const struct record *record, struct pending_sample *ret);

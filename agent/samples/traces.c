@@ -35,6 +35,8 @@ struct traces {
 	uint32_t trace_cap;
 	uint32_t *frame_ids;
 	uint32_t frame_id_cnt, frame_id_cap;
+	uint64_t *args; /* of probes; owned */
+	uint32_t arg_cnt, arg_cap;
 	struct trace_event *events;
 	uint32_t event_cnt, event_cap;
 	struct {
@@ -88,12 +90,14 @@ void traces_reset(struct traces *t)
 		give_back(&t->traces, &t->trace_cap);
 		give_back(&t->frame_ids, &t->frame_id_cap);
 		give_back(&t->events, &t->event_cap);
+		give_back(&t->args, &t->arg_cap);
 	} else {
 		intern_reset(t->keys);
 		intern_reset(t->frames);
 	}
 	t->frame_id_cnt = 0;
 	t->event_cnt = 0;
+	t->arg_cnt = 0;
 }
 
 void traces_free(struct traces *t)
@@ -107,6 +111,7 @@ void traces_free(struct traces *t)
 	free(t->traces);
 	free(t->frame_ids);
 	free(t->events);
+	free(t->args);
 	free(t);
 }
 
@@ -174,6 +179,17 @@ static int add_trace(struct traces *t, uint32_t index, struct process *process)
 	return 0;
 }
 
+/* Keeps the arguments of a probe's sample for @event. Without memory it has none. */
+static void keep_args(struct traces *t, const struct pending_sample *sample, struct trace_event *event)
+{
+	if (!sample->arg_cnt || vec_reserve(&t->args, &t->arg_cap, t->arg_cnt + sample->arg_cnt))
+		return;
+	memcpy(t->args + t->arg_cnt, sample->probe->args, sample->arg_cnt * sizeof(*t->args));
+	event->first_arg = t->arg_cnt;
+	event->arg_cnt = sample->arg_cnt;
+	t->arg_cnt += sample->arg_cnt;
+}
+
 int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 	       uint32_t user_cnt, enum walk_end end)
 {
@@ -203,17 +219,20 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 	if (status < 0 || (status && add_trace(t, index, process)))
 		return -ENOMEM;
 	event = &t->events[t->event_cnt++];
-	*event = (struct trace_event){ .process = process_get(process),
-				       .time_ns = r->hdr.time_ns,
-				       .value = sample->value,
-				       .kind = r->kind,
-				       .trace = index,
-				       .tid = r->tid,
-				       .cpu = r->hdr.cpu,
-				       .wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1
-												    : 0,
-				       .syscall = sample->wait ? sample->wait->syscall : -1 };
+	*event = (struct trace_event){
+		.process = process_get(process),
+		.time_ns = r->hdr.time_ns,
+		.value = sample->value,
+		.kind = r->kind,
+		.trace = index,
+		.tid = r->tid,
+		.cpu = r->hdr.cpu,
+		.wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1 : 0,
+		.probe = sample->probe && sample->probe->probe < UINT32_MAX ? sample->probe->probe + 1 : 0,
+		.syscall = sample->wait ? sample->wait->syscall : -1
+	};
 	memcpy(event->comm, r->comm, sizeof(event->comm));
+	keep_args(t, sample, event);
 	return 0;
 }
 
@@ -250,6 +269,11 @@ const struct trace_frame *traces_last_user_frame(const struct traces *t)
 uint32_t traces_event_count(const struct traces *t)
 {
 	return t->event_cnt;
+}
+
+const uint64_t *traces_args(const struct traces *t)
+{
+	return t->args;
 }
 
 const struct trace_event *traces_events(const struct traces *t)
@@ -291,5 +315,5 @@ size_t traces_memory_bytes(const struct traces *t)
 {
 	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) +
 	       t->trace_cap * sizeof(*t->traces) + t->frame_id_cap * sizeof(*t->frame_ids) +
-	       t->event_cap * sizeof(*t->events);
+	       t->event_cap * sizeof(*t->events) + t->arg_cap * sizeof(*t->args);
 }

@@ -42,9 +42,11 @@ struct trace_event {
 	uint32_t trace;
 	uint32_t tid;
 	uint32_t cpu;
-	uint32_t script; /* SCRIPT_OUTCOME; 0: the stack has no script */
-	uint32_t wait;	 /* 1 + enum wait_state; 0: the thread was on a CPU */
-	int32_t syscall; /* of a wait: the system call that the thread was in; -1: in none */
+	uint32_t script;	     /* SCRIPT_OUTCOME; 0: the stack has no script */
+	uint32_t wait;		     /* 1 + enum wait_state; 0: the thread was on a CPU */
+	uint32_t probe;		     /* 1 + its place in the session's list; 0: it is of no probe */
+	uint32_t first_arg, arg_cnt; /* of traces_args(): the probe's arguments */
+	int32_t syscall;	     /* of a wait: the system call that the thread was in; -1: in none */
 	char comm[COMM_BYTES];
 };
 
@@ -74,6 +76,8 @@ const struct trace_frame *traces_last_user_frame(const struct traces *t);
 
 uint32_t traces_event_count(const struct traces *t);
 const struct trace_event *traces_events(const struct traces *t);
+/* Values of arguments of probes, to which events point. */
+const uint64_t *traces_args(const struct traces *t);
 uint32_t traces_count(const struct traces *t);
 /* Has the sample that was added last a frame of NAMER_RUNTIME? */
 bool traces_last_asks_runtimes(const struct traces *t);

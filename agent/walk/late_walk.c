@@ -45,6 +45,11 @@ static __always_inline __u64 unwind_code_mask(void)
 	return cpu_code_mask();
 }
 
+static __always_inline __u64 unwind_put_back(struct unwind_memory *memory, __u64 pc, __u64 cfa)
+{
+	return sample_put_back(memory->sample, pc, cfa);
+}
+
 enum {
 	MAX_WRONG_GUESSES = 3,
 	REFILL_MS = 500, /* an entry put into a cache so recently is not put there again: samples in flight miss it too */
@@ -465,6 +470,9 @@ static int step(struct walk *w, enum walk_end *end)
 
 	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
 		return step_packed(w, ROW_VSYSCALL, end);
+	*end = END_UPROBE;
+	if (w->sample->return_cnt && w->regs.value[REG_PC] - w->sample->returns[0] < PROBES_PAGE_BYTES)
+		return 1;
 	if (!m) {
 		*end = END_NO_MAPPING;
 		if (!(addr >> CPU_USER_BITS))
@@ -518,6 +526,7 @@ static void walk_on(struct walk *w)
 
 	result->end = END_DEPTH;
 	while (result->count < MAX_USER_FRAMES) {
+		w->regs.value[REG_PC] = sample_put_back(w->sample, w->regs.value[REG_PC], w->regs.value[REG_SP]);
 		(void)enter_vm_frame(w, false);
 		result->sps[result->count] = w->regs.known & REG_BIT(REG_SP) ? w->regs.value[REG_SP] : UINT64_MAX;
 		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
@@ -558,19 +567,6 @@ static void go_on_from_kernel(struct walk *w)
 		result->end = first_end;
 }
 
-/* Whether a frame is exact may become known only by its row, which the kernel did not have where it missed. */
-static void check_against_kernel(struct late *l, const struct pending_sample *sample)
-{
-	const struct late_result *result = &l->result;
-	uint32_t count = sample->user_cnt < result->count ? sample->user_cnt : result->count;
-	for (uint32_t i = 0; i < count; i++) {
-		if ((result->frames[i] ^ sample->user[i]) & ~FRAME_EXACT) {
-			metric_add(l->mismatches, 1);
-			break;
-		}
-	}
-}
-
 const struct late_result *late_walk(struct late *l, struct process *process, const struct pending_sample *sample)
 {
 	struct walk w = {
@@ -592,7 +588,7 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	result->count = result->capture_cnt = 0;
 	result->is_unfinished = false;
 	walk_on(&w);
-	check_against_kernel(l, sample);
+	metric_add(l->mismatches, sample_differs(sample, result->frames, result->count));
 	if (sample->user_cnt > result->count && result->end != END_ROOT)
 		go_on_from_kernel(&w);
 	metric_add(l->walks, !result->is_unfinished);

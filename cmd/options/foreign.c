@@ -45,7 +45,7 @@ static const struct foreign table[] = {
 			   "where caches miss"),
 	COMMAND("kmem", "'hearth record -e kmem:kmalloc -d 10' records where the kernel allocates"),
 	COMMAND("probe ftrace uprobe kprobe",
-		"hearth sets no probes; 'hearth help events' has the tracepoints it can sample"),
+		"'hearth record -e uprobe:FILE:FUNCTION' records calls of a function; 'hearth help probes' has the others"),
 	COMMAND("timechart", "'hearth report FILE --format timeline' shows who was active, and when"),
 	COMMAND("archive inject buildid-cache", "a recording holds its names already; nothing has to be added to it"),
 	COMMAND("buildid-list evlist",

@@ -57,6 +57,29 @@ static int set_uids(struct agent_setup *setup, const struct string_list *users)
 	return 0;
 }
 
+/* One event that perf has, and any number of probes. */
+static int set_events(struct agent_setup *setup, const struct string_list *events)
+{
+	setup->probes = calloc(events->count + 1, sizeof(*setup->probes));
+	if (!setup->probes)
+		return -ENOMEM;
+	setup->agent.probes = setup->probes;
+	for (size_t i = 0; i < events->count; i++) {
+		const char *event = events->items[i];
+
+		if (agent_is_probe(event)) {
+			setup->probes[setup->agent.probe_count++] = event;
+		} else if (!setup->agent.event) {
+			setup->agent.event = event;
+		} else {
+			log_error("--event: '%s' and '%s': there may be one event beside any number of probes",
+				  setup->agent.event, event);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 /* There is no runtime called @word. */
 static int refuse_runtime(const char *word)
 {
@@ -153,7 +176,6 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 		.agent = {
 			.freq_hz = (unsigned)config->freq_hz,
 			.period = config->period,
-			.event = config->event,
 			.off_cpu_ns = !config->off_cpu	       ? 0
 				      : config->off_cpu_from_ns ? config->off_cpu_from_ns
 								: OFF_CPU_USUAL,
@@ -183,6 +205,8 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 	set_filter(&setup->agent.filter, config);
 	err = set_proc(config);
 	if (!err)
+		err = set_events(setup, &config->events);
+	if (!err)
 		err = set_cpus(setup, config->cpus);
 	if (!err)
 		err = set_uids(setup, &config->uids);
@@ -198,5 +222,6 @@ void agent_setup_fini(struct agent_setup *setup)
 	agent_config_fini(&setup->agent);
 	free(setup->cpus);
 	free(setup->uids);
+	free(setup->probes);
 	*setup = (struct agent_setup){ 0 };
 }

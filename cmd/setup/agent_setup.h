@@ -10,6 +10,7 @@ struct config;
 struct agent_setup {
 	struct agent_config agent; /* borrows from what stands below and from the struct config */
 	uint32_t *cpus, *uids;
+	const char **probes;
 };
 
 /* 0; -EINVAL: wrong usage, said; -ENOMEM. agent_setup_fini() either way. */

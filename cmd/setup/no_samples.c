@@ -17,9 +17,9 @@ static void print_ms(uint64_t ns, struct buf *out)
 	buf_printf(out, "%.1f ms", (double)ns / (double)NSEC_PER_MSEC);
 }
 
-static bool is_time(const char *event)
+static bool is_time(const struct string_list *events)
 {
-	return !strcmp(event, "cpu-clock") || !strcmp(event, "task-clock");
+	return !events->count || !strcmp(events->items[0], "cpu-clock") || !strcmp(events->items[0], "task-clock");
 }
 
 /* The time between two samples of a CPU that is busy; 0: not known. */
@@ -81,11 +81,11 @@ void no_samples_explain(const struct config *config, const struct child *command
 		buf_puts(out, "the recording ended before --delay was over");
 	else if (config->probabilistic)
 		buf_printf(out, "--probabilistic %s may have left all of the time out", config->probabilistic);
-	else if (!is_time(config->event))
+	else if (!is_time(&config->events))
 		buf_printf(out,
 			   "too few %s events were counted%s; 'hearth check' says which events can be counted here, and "
 			   "-c 1 takes a sample of each",
-			   config->event, only);
+			   config->events.items[0], only);
 	else if (print_filters(config, &filters))
 		buf_printf(out, "nothing that %s lets pass was on a CPU at a moment of sampling%s", buf_text(&filters),
 			   only);

@@ -37,6 +37,7 @@ struct symbol {
 	uint32_t name; /* offset in the strings */
 	uint8_t rank;  /* lower is better */
 	bool is_bare;  /* has no size; @end is that of its section until the next symbol is known */
+	bool is_indirect;
 };
 
 struct symbols {
@@ -129,6 +130,7 @@ static bool read_symbol(const struct table *t, size_t i, struct symbol *ret)
 	if (ret->start < section->start || ret->start >= section->end)
 		return false;
 	ret->is_bare = !sym.st_size;
+	ret->is_indirect = type == STT_GNU_IFUNC;
 	ret->end = sym.st_size && sym.st_size < section->end - ret->start ? ret->start + sym.st_size : section->end;
 	ret->name = sym.st_name;
 	ret->rank = (uint8_t)((bind == STB_LOCAL ? 4 : bind == STB_WEAK ? 2 : 0) + (type == STT_NOTYPE));
@@ -265,5 +267,34 @@ int symbol_table_add(const struct symbol_image *image, uint32_t type, struct cod
 	settle_bare(&t, &bare);
 	add_bare(&t, &bare, names);
 	add_sized(&t, &sized, names);
+	return 0;
+}
+
+int symbol_table_each(const struct symbol_image *image, uint32_t type,
+		      void (*fn)(void *arg, const struct function_symbol *symbol), void *arg)
+{
+	AUTO(table_fini) struct table t = { 0 };
+	struct symbol symbol;
+	struct elf_image im;
+	int error;
+
+	if (elf_image_open(image->data, image->len_bytes, &im))
+		return -ENODATA;
+	error = table_init(&t, &im, type);
+	if (error)
+		return error;
+	for (size_t i = 0; i < t.count; i++) {
+		struct function_symbol found;
+
+		if (!read_symbol(&t, i, &symbol))
+			continue;
+		found = (struct function_symbol){ .name = t.strings + symbol.name,
+						  .len = name_len(&t, symbol.name),
+						  .addr = symbol.start,
+						  .size_bytes = symbol.is_bare ? 0 : symbol.end - symbol.start,
+						  .is_indirect = symbol.is_indirect };
+		if (found.len)
+			fn(arg, &found);
+	}
 	return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef HEARTH_SYMBOLS_SOURCES_SYMBOL_TABLE_H
 #define HEARTH_SYMBOLS_SOURCES_SYMBOL_TABLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbols/code/source.h"
@@ -16,5 +18,17 @@
  * the assembler ($x) and of annobin (hidden, local, without type and size) are no functions. Errors as symbol_source_fn.
  */
 int symbol_table_add(const struct symbol_image *image, uint32_t type, struct code_names *names);
+
+/* A function by one of its names. */
+struct function_symbol {
+	const char *name; /* @len bytes, without a NUL behind them */
+	size_t len;
+	uint64_t addr, size_bytes; /* 0: the size is not known */
+	bool is_indirect;	   /* it is not called itself: it chooses one of several when the program starts */
+};
+
+/* Calls @fn with each function of that table, under each of its names, in the file's order. Errors as symbol_source_fn. */
+int symbol_table_each(const struct symbol_image *image, uint32_t type,
+		      void (*fn)(void *arg, const struct function_symbol *symbol), void *arg);
 
 #endif

@@ -104,6 +104,14 @@ for form in '' --no-bpf-loop; do
 	}
 done
 
+# Calls of functions, in the kernel and in programs: as many as a program says (HEARTH_VM_PROBES=1 HEARTH_VM_SECONDS=1200: each loads
+# programs, which an emulated CPU verifies for seconds).
+# shellcheck disable=SC2086 # nothing is no word
+[ -z "${HEARTH_VM_PROBES:-}" ] || "$here/probes.sh" "$build" -q $insist >probes || {
+	cat probes
+	exit 1
+}
+
 "$build/hearth" record $insist -F 99 -d 7 -o vm.otlp 2>err &
 recorder=$!
 for _ in $(seq 600); do

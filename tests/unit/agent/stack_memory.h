@@ -15,6 +15,12 @@ struct unwind_memory {
 	struct unwind_sched sched;
 };
 
+static __always_inline __u64 unwind_put_back(struct unwind_memory *memory, __u64 pc, __u64 cfa)
+{
+	(void)memory, (void)cfa;
+	return pc;
+}
+
 static __always_inline __u64 unwind_code_mask(void)
 {
 	return CPU_HAS_LR ? (1ull << CPU_USER_BITS) - 1 : ~0ull; /* what is above is a signature */

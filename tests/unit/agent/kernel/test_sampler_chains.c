@@ -47,7 +47,7 @@ static int tell(struct sampler *s, uint32_t id, int *said)
 
 static void test_failure(void **state)
 {
-	struct sampler s = { 0 };
+	struct sampler s = { .caller_cnt = 1 };
 	int said;
 
 	(void)state;
@@ -66,7 +66,7 @@ static void test_failure(void **state)
 static void test_not_wanted(void **state)
 {
 	const struct agent_config config = { .runtimes_off = 1u << RUNTIME_PYTHON };
-	struct sampler s = { 0 };
+	struct sampler s = { .caller_cnt = 1 };
 	int said;
 
 	(void)state;
