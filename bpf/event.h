@@ -165,26 +165,6 @@ struct probe_info {
 	__u64 args[PROBE_ARGS]; /* values of arguments, as the probe wants them */
 };
 
-enum probe_arg_kind { PROBE_ARG_CONSTANT, PROBE_ARG_REGISTER, PROBE_ARG_MEMORY };
-
-/* The place of an argument. Registers are places in struct pt_regs. */
-struct probe_arg {
-	__u8 kind;  /* enum probe_arg_kind */
-	__s8 bytes; /* of the value: 1, 2, 4, 8; less than 0: it has a sign */
-	__u16 reg;
-	__u16 index; /* added to the address, shifted by scale; PROBE_NO_REGISTER */
-	__u8 scale;
-	__u8 pad;
-	__s64 value; /* the constant, or how far behind the register the memory is */
-};
-
-/* probe_arguments: probe -> the arguments that go with its samples. */
-struct probe_args {
-	__u32 count;
-	__u32 pad;
-	struct probe_arg list[PROBE_ARGS];
-};
-
 /* The states of a thread off a CPU. X(name, text) */
 #define WAIT_STATES(X)                                                                    \
 	X(SLEEPING, "sleeping")	      /* until something happens, or a signal */          \
@@ -592,7 +572,6 @@ HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
 HEARTH_SIZE_IS(struct wait_info, 16);
 HEARTH_SIZE_IS(struct probe_info, 8 + 8 * PROBE_ARGS);
-HEARTH_SIZE_IS(struct probe_args, 8 + 16 * PROBE_ARGS);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);

@@ -22,6 +22,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/probe_args.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/sample.bpf.h"

@@ -113,7 +113,7 @@ whole mounted
 # Docker's file names the container, from the host.
 test -e host || { mkdir -p host/var/lib && ln -s "$PWD/root" host/var/lib/docker; }
 inside=$(docker inspect -f '{{.State.Pid}}' inside)
-"$HEARTH" record -q -F 99 -d 2 --symbols off --host-root "$PWD/host" -p "$inside" -o named.otlp 2>named.err || fail "named: $(cat named.err)"
+"$HEARTH" record -q -F 99 -d 2 --symbols off --rootfs "$PWD/host" -p "$inside" -o named.otlp 2>named.err || fail "named: $(cat named.err)"
 "$HEARTH" report --format print named.otlp >named
 for line in 'container.name: inside' 'container.image.name: hearth-test' 'container.image.tag: latest' 'service.name: inside'; do
 	grep -qx "  $line" named || fail "named: no $line: $(grep -E 'container|service' named)"
