@@ -62,7 +62,7 @@ until_true 10 grep -q '^port' api.out || fail "the API server does not start: $(
 	echo 'object /apis/apps/v1/namespaces/shop/replicasets/cart-1 {"metadata":{"uid":"r","ownerReferences":[{"kind":"Deployment","name":"cart","uid":"d","controller":true}]}}'
 	echo "put {\"metadata\":{\"uid\":\"$uid\",\"name\":\"cart-1-abc\",\"namespace\":\"shop\",\"labels\":{\"tier\":\"back\"},\"ownerReferences\":[{\"kind\":\"ReplicaSet\",\"name\":\"cart-1\",\"uid\":\"r\",\"controller\":true}]},\"spec\":{\"nodeName\":\"node-1\",\"containers\":[{\"name\":\"app\",\"image\":\"cart:7\"}]},\"status\":{\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://$pod_id\"}]}}"
 } >&9
-export KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT KUBE_NODE_NAME=node-1 HEARTH_KUBE_ACCOUNT=$PWD/account HEARTH_HOST_ROOT=$PWD/root
+export KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT KUBE_NODE_NAME=node-1 HEARTH_KUBE_ACCOUNT=$PWD/account HEARTH_ROOTFS=$PWD/root
 KUBERNETES_SERVICE_PORT=$(sed -n 's/^port //p' api.out)
 
 start serve.out "$HEARTH" serve --grpc-address off --http-address 127.0.0.1:0 --store "$PWD/store" --sink file=all.framed
