@@ -35,7 +35,7 @@ enum {
 	 * User space uses the last one for what it is told of sleeping threads. */
 	MAX_LEVELS = 4 + POOL_LEVELS,
 	PROBES_PAGE_BYTES = 4096, /* of the page that the kernel has for probes in a process */
-	MAX_RETURNS = 64,	  /* calls with a probe at their end that a thread is in: kernel's MAX_URETPROBE_DEPTH */
+	MAX_PROBED_CALLS = 64,	  /* calls with a probe at their end that a thread is in: kernel's MAX_URETPROBE_DEPTH */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };

@@ -32,6 +32,7 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
+#define TAIL_FRAMES 5
 #include "bpf/sample.bpf.h"
 #include "bpf/draw.h"
 

@@ -25,6 +25,7 @@
 #include "bpf/probe_args.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
+#define TAIL_FRAMES 5
 #include "bpf/sample.bpf.h"
 
 const volatile bool cfg_cookies = true;	   /* bpf_get_attach_cookie (5.15) tells the probe ... */

@@ -293,7 +293,11 @@ static __always_inline void take_by_loop(struct bpf_perf_event_data *ctx, struct
 
 /* --- the same walk for kernels without bpf_loop --- */
 
-enum { TAIL_FRAMES = 8 }; /* frames a program walks; 32 programs make a walk of 256 */
+/* Frames a program walks: 32 programs make a walk of 256. Who has more to do besides walks fewer, so that the verifier of
+ * 5.10 comes to an end (a million instructions), and leaves the rest of deep stacks to user space. */
+#ifndef TAIL_FRAMES
+#define TAIL_FRAMES 8
+#endif
 
 static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct scratch *scratch)
 {

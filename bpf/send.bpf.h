@@ -386,7 +386,7 @@ static __always_inline __u32 close_returns(struct scratch *scratch, __u32 words)
 	scratch->words[word_index(words + 1)] = walk->trampoline;
 	scratch->words[word_index(words + 2)] = 0;
 	words += 3;
-	for (int i = 0; i < MAX_RETURNS && call; i++) {
+	for (int i = 0; i < MAX_PROBED_CALLS && call; i++) {
 		scratch->words[word_index(words++)] = BPF_CORE_READ(call, stack);
 		scratch->words[word_index(words++)] = BPF_CORE_READ(call, orig_ret_vaddr);
 		call = BPF_CORE_READ(call, next);

@@ -78,7 +78,7 @@ static __always_inline int unwind_read_sched(struct unwind_memory *memory, struc
  * that a longjmp() left are passed over. */
 static __always_inline __u64 put_back(struct walk *walk, __u64 cfa)
 {
-	for (int i = 0; i < MAX_RETURNS; i++) {
+	for (int i = 0; i < MAX_PROBED_CALLS; i++) {
 		struct return_instance *call = (void *)walk->next_return;
 		__u64 end = call ? BPF_CORE_READ(call, stack) + PUSHED_BY_CALL : 0;
 

@@ -18,7 +18,7 @@ static const struct {
 	[SECTION_MORE] = { 2 * sizeof(uint64_t), 1, MAX_KINDS },
 	[SECTION_WAIT] = { sizeof(struct wait_info), 1, 1 },
 	[SECTION_PROBE] = { sizeof(uint64_t), 1, 1 + PROBE_ARGS },
-	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_RETURNS },
+	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_PROBED_CALLS },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)

@@ -18,24 +18,22 @@ void local_fill(struct container *c, uint32_t *field, const char *text, size_t l
 }
 
 /* Reads the file at the path that @format makes of the root and the id. */
-__attribute__((format(printf, 1, 0))) static int read_state(const char *format, const char *root, const char *id,
-							    size_t max_bytes, struct buf *out)
+/* Reads the file "@root @folder @id @file", put together. */
+static int read_state(const char *root, const char *folder, const char *id, const char *file, size_t max_bytes,
+		      struct buf *out)
 {
 	char path[PATH_BYTES];
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	if (snprintf(path, sizeof(path), format, root, id) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s%s%s", root, folder, id, file) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-#pragma GCC diagnostic pop
 	return io_read_file(path, max_bytes, out);
 }
 
-static int find_in(const char *format, const char *root, const char *id,
+static int find_in(const char *root, const char *folder, const char *id, const char *file,
 		   bool (*read)(const void *json, size_t len, struct container *c), struct container *c)
 {
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	int err = read_state(format, root, id, MAX_STATE_BYTES, &text);
+	int err = read_state(root, folder, id, file, MAX_STATE_BYTES, &text);
 
 	if (err == -ENOTDIR)
 		err = -ENOENT;
@@ -44,7 +42,7 @@ static int find_in(const char *format, const char *root, const char *id,
 
 static int find_docker(const char *root, const char *id, struct container *c)
 {
-	return find_in("%s/var/lib/docker/containers/%s/config.v2.json", root, id, state_read_docker, c);
+	return find_in(root, "/var/lib/docker/containers/", id, "/config.v2.json", state_read_docker, c);
 }
 
 const struct local_source local_source_docker = { "docker", "/var/lib/docker/containers", find_docker };
@@ -52,14 +50,14 @@ const struct local_source local_source_docker = { "docker", "/var/lib/docker/con
 /* The namespaces are those of Kubernetes and of nerdctl. */
 static int find_containerd(const char *root, const char *id, struct container *c)
 {
-	static const char *const formats[] = {
-		"%s/run/containerd/io.containerd.runtime.v2.task/k8s.io/%s/config.json",
-		"%s/run/containerd/io.containerd.runtime.v2.task/default/%s/config.json",
+	static const char *const folders[] = {
+		"/run/containerd/io.containerd.runtime.v2.task/k8s.io/",
+		"/run/containerd/io.containerd.runtime.v2.task/default/",
 	};
 	int err = -ENOENT;
 
-	for (size_t i = 0; i < ARRAY_LEN(formats) && err == -ENOENT; i++)
-		err = find_in(formats[i], root, id, state_read_oci, c);
+	for (size_t i = 0; i < ARRAY_LEN(folders) && err == -ENOENT; i++)
+		err = find_in(root, folders[i], id, "/config.json", state_read_oci, c);
 	return err;
 }
 
@@ -68,7 +66,7 @@ const struct local_source local_source_containerd = { "containerd", "/run/contai
 
 static int find_crio(const char *root, const char *id, struct container *c)
 {
-	return find_in("%s/run/containers/storage/overlay-containers/%s/userdata/config.json", root, id, state_read_oci, c);
+	return find_in(root, "/run/containers/storage/overlay-containers/", id, "/userdata/config.json", state_read_oci, c);
 }
 
 const struct local_source local_source_crio = { "CRI-O", "/run/containers/storage/overlay-containers", find_crio };
@@ -76,15 +74,13 @@ const struct local_source local_source_crio = { "CRI-O", "/run/containers/storag
 /* Podman keeps the names of all containers in one file, those that must not outlive a boot in another. */
 static int find_podman(const char *root, const char *id, struct container *c)
 {
-	static const char *const formats[] = {
-		"%s/var/lib/containers/storage/overlay-containers/containers.json",
-		"%s/var/lib/containers/storage/overlay-containers/volatile-containers.json",
-	};
+	static const char *const files[] = { "containers.json", "volatile-containers.json" };
 	int found = -ENOENT;
 
-	for (size_t i = 0; i < ARRAY_LEN(formats) && found; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(files) && found; i++) {
 		AUTO(buf_fini) struct buf text = BUF_EMPTY;
-		int err = read_state(formats[i], root, id, MAX_STORAGE_BYTES, &text);
+		int err = read_state(root, "/var/lib/containers/storage/overlay-containers/", "", files[i],
+				     MAX_STORAGE_BYTES, &text);
 
 		if (!err && state_read_podman(text.data, text.len, id, c))
 			found = 0;
