@@ -104,9 +104,10 @@ test='a program'
 grep -q '/[^/]*\.\(service\|scope\)$' "/proc/$plain/cgroup" || says "$plain" 'service.name: worker'
 
 test=counters
-curl -fsS "$(sed -n 's/.*listening on \(http:[^ ]*\) for .metrics alone.*/\1/p' run.out.err)/metrics" >metrics || fail "$test: $(cat run.out.err)"
-for line in 'hearth_kube_pods 1' 'hearth_kube_synced 1' 'hearth_local_containers 1'; do
-	grep -qx "$line" metrics || fail "not in /metrics: $line: $(grep hearth_kube metrics)"
+metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for .metrics alone.*/\1/p' run.out.err)/metrics
+counted() { curl -fsS "$metrics" >metrics && grep -qx "$1" metrics; }
+for line in 'hearth_kube_pods 1' 'hearth_kube_synced 1' 'hearth_local_containers 1'; do # the agent tells its own each second
+	until_true 10 counted "$line" || fail "not in /metrics: $line: $(grep -E 'hearth_(kube|local)' metrics)"
 done
 grep -qE '^hearth_enrich_samples_total\{found="pod"\} [1-9]' metrics || fail "no samples of pods: $(grep enrich metrics)"
 echo "ok $test"
