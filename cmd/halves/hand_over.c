@@ -162,9 +162,9 @@ static void set_store(struct config *config, const char *name)
 {
 	char **sink = store_in(&config->sinks);
 
-	if (!sink)
+	if (!sink || config->store) /* two are refused where sinks are opened */
 		config->store = name;
-	else if (asprintf(sink, "store=%s", name) < 0)
+	if (sink && asprintf(sink, "store=%s", name) < 0)
 		*sink = NULL;
 }
 
