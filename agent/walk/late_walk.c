@@ -439,9 +439,10 @@ static int step(struct walk *w, enum walk_end *end)
 
 	if (CPU_HAS_VSYSCALL && addr >> 12 == VSYSCALL_PAGE)
 		return step_packed(w, ROW_VSYSCALL, end);
-	*end = END_UPROBE;
-	if (w->sample->return_cnt && w->regs.value[REG_PC] - w->sample->returns[0] < PROBES_PAGE_BYTES)
+	if (w->sample->return_cnt && w->regs.value[REG_PC] - w->sample->returns[0] < PROBES_PAGE_BYTES) {
+		*end = END_UPROBE;
 		return 1;
+	}
 	if (!m) {
 		*end = END_NO_MAPPING;
 		if (!(addr >> CPU_USER_BITS))
