@@ -69,4 +69,7 @@ void kind_print_event(const struct session_kind *k, struct buf *out);
 /* "20 Hz", "a sample each event", ... of each kind, comma separated. */
 void kinds_print(const struct session_kinds *kinds, struct buf *out);
 
+/* Tells the programs of calls and tracepoints whether a CPU is sampled: kinds whose events have no descriptor of a CPU. */
+void kind_enable_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on);
+
 #endif

@@ -52,15 +52,6 @@ static int load(struct sampler *s, const struct sampled_kind *k, struct agent_er
 	return sampler_probes_load(s, k->what, (uint32_t)(k - s->kinds), err);
 }
 
-static void enable_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on)
-{
-	uint32_t value = on;
-
-	(void)k;
-	if (!bpf_map_update_elem(bpf_map__fd(s->skel->maps.tracepoint_cpus), &e->cpu, &value, BPF_ANY))
-		e->since_ns = on ? clock_mono_ns() : 0;
-}
-
 static int enable(struct sampler *s, struct sampled_kind *k, bool on)
 {
 	(void)k;
@@ -83,7 +74,7 @@ const struct kind kind_probe = {
 		    .expected_hz = expected_hz,
 		    .configure = configure,
 		    .load = load,
-		    .enable_cpu = enable_cpu,
+		    .enable_cpu = kind_enable_cpu,
 		    .enable = enable,
 		    .not_sampled = not_sampled },
 };

@@ -47,8 +47,7 @@ static void configure(struct sampler *s, const struct sampled_kind *k)
 	(void)bpf_program__set_type(skel->progs.walk_tail, BPF_PROG_TYPE_TRACEPOINT);
 }
 
-/* Tells the program which CPUs are sampled. */
-static void enable_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on)
+void kind_enable_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on)
 {
 	uint32_t value = on;
 
@@ -88,7 +87,7 @@ const struct kind kind_tracepoint = {
 	.events = { .levels = 1,
 		    .expected_hz = expected_hz,
 		    .configure = configure,
-		    .enable_cpu = enable_cpu,
+		    .enable_cpu = kind_enable_cpu,
 		    .enable = enable,
 		    .not_sampled = not_sampled },
 };

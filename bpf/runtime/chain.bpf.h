@@ -113,6 +113,18 @@ static __always_inline int read_word(__u64 addr, __u64 *ret)
 	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr) != 0;
 }
 
+/* May an object of a process be at @word? */
+static __always_inline bool is_address(__u64 word)
+{
+	return word >= 4096 && !(word & 7) && !(word >> 47);
+}
+
+/* Where the thread's native stack is, which its chain is searched on. */
+static __always_inline __u64 stack_pointer(const struct chain *c)
+{
+	return c->scratch->regs.regs[REG_SP];
+}
+
 /* A thread's array of blocks of TLS (the DTV), a module's each: its address stands so far from the thread pointer. glibc,
  * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl, src/internal/pthread_impl.h. */
 #ifdef __TARGET_ARCH_arm64

@@ -62,16 +62,6 @@ static __always_inline __u64 *own(struct chain *c, enum lua_work which)
 	return &c->work->own[which];
 }
 
-static __always_inline bool is_address(__u64 word)
-{
-	return word >= 4096 && !(word & 7) && !(word >> 47);
-}
-
-static __always_inline __u64 stack_pointer(const struct chain *c)
-{
-	return c->scratch->regs.regs[REG_SP];
-}
-
 static __always_inline bool is_on_stack(const struct chain *c, __u64 addr)
 {
 	return addr - stack_pointer(c) < STACK_BYTES;

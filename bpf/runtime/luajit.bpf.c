@@ -51,16 +51,6 @@ static __always_inline __u64 *own(struct chain *c, enum luajit_work which)
 	return &c->work->own[which];
 }
 
-static __always_inline bool is_address(__u64 word)
-{
-	return word >= 4096 && !(word & 7) && !(word >> 47);
-}
-
-static __always_inline __u64 stack_pointer(const struct chain *c)
-{
-	return c->scratch->regs.regs[REG_SP];
-}
-
 static __always_inline bool is_in_vm(const struct chain *c, __u64 pc)
 {
 	const struct chain_state *s = &c->work->state;
