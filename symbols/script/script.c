@@ -227,17 +227,17 @@ void script_text(const void *bytes, size_t len, unsigned width, struct buf *out)
 
 void script_utf8(const void *bytes, size_t len, struct buf *out)
 {
-	const uint8_t *at = bytes, *end = at + len;
+	const uint8_t *text = bytes;
 
-	while (at < end) {
-		size_t skip = 1, sequence = utf8_sequence(at, (size_t)(end - at), &skip);
+	for (size_t i = 0; i < len;) {
+		size_t skip = 1, sequence = utf8_sequence(text + i, len - i, &skip);
 
 		if (sequence == 1)
-			put_character(*at, out);
+			put_character(text[i], out);
 		else if (sequence)
-			buf_append(out, at, sequence);
+			buf_append(out, text + i, sequence);
 		else
 			buf_puts(out, "\xef\xbf\xbd");
-		at += sequence ? sequence : skip;
+		i += sequence ? sequence : skip;
 	}
 }
