@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the system tests, every executable tests/system/*.sh, one after another, each in a folder of its own.
+# Runs the system tests, every executable tests/system/*.sh, each in a folder of its own: one after another; but of a whole run those
+# that watch no machine (they ask for no BPF) come first, two at a time.
 #   run-system.sh BUILD [TEST...]      a test: its file, or its name
 # A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Exit status: 0 passed, 77
 # skipped (the last line it printed says why), anything else failed, and then its output is shown. A test that passed
@@ -47,17 +48,61 @@ attempt() {
 
 # skipped NAME WHY
 skipped() {
-	skipped=$((skipped + 1))
+	echo "0 0 1" >>"$counts"
 	echo "skip system/$*" >>"$counts"
 	echo "  skip $1: ${*:2}"
+}
+
+# failed NAME WHY
+failed() {
+	echo "0 1 0" >>"$counts"
+	echo "fail system/$1" >>"$counts"
+	echo "  FAIL $1${*:2}"
 }
 
 show() {
 	cut -c -400 "$scratch/$1.out" | sed 's/^/       /'
 }
 
-passed=0 failed=0 skipped=0 flaky=''
-counts=${HEARTH_TEST_COUNTS:-/dev/null}
+# run TEST...: one after another, a line each
+run() {
+	local test name once part why
+	for test; do
+		[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
+		name=$(basename "$test" .sh)
+		if [ ! -x "$test" ]; then
+			failed "$name" ": there is no such test"
+			continue
+		fi
+		test=$(readlink -f "$test")
+		attempt "$test" "$name"
+		once=
+		if [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
+			echo "  once $name ($took, exit status $status), and again:"
+			show "$name"
+			once=1
+			attempt "$test" "$name"
+		fi
+		case $status in
+		0)
+			echo "1 0 0" >>"$counts"
+			[ -z "$once" ] || echo "flake system/$name" >>"$counts"
+			echo "  ok   $name ($took${once:+; flaky: failed once})"
+			while read -r part why; do
+				skipped "$name/$part" "$why"
+			done < <(sed -n 's/^left out: //p' "$scratch/$name.out")
+			;;
+		77) skipped "$name" "$(tail -n 1 "$scratch/$name.out")" ;;
+		*)
+			failed "$name" " ($took, exit status $status)"
+			show "$name"
+			;;
+		esac
+	done
+}
+
+counts=$scratch/.counts
+: >"$counts"
 tests/truth/build.sh "$TRUTH" >"$scratch/truth.out" 2>&1 || {
 	cat "$scratch/truth.out"
 	exit 1
@@ -66,51 +111,25 @@ while read -r part why; do
 	skipped "truth/$part" "$why"
 done < <(sed -n 's/^left out: //p' "$scratch/truth.out")
 if [ $# = 0 ]; then
+	beside=() turn=0
 	for test in tests/system/*.sh; do
-		[ ! -x "$test" ] || set -- "$@" "$test" # the others are parts of tests
-	done
-fi
-for test; do
-	[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
-	if [ ! -x "$test" ]; then
-		failed=$((failed + 1))
-		echo "  FAIL $test: there is no such test"
-		echo "fail system/$test" >>"$counts"
-		continue
-	fi
-	test=$(readlink -f "$test")
-	name=$(basename "$test" .sh)
-	attempt "$test" "$name"
-	once=
-	if [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
-		echo "  once $name ($took, exit status $status), and again:"
-		show "$name"
-		once=1
-		attempt "$test" "$name"
-	fi
-	case $status in
-	0)
-		passed=$((passed + 1))
-		if [ -n "$once" ]; then
-			flaky="$flaky $name"
-			echo "flake system/$name" >>"$counts"
-			echo "  ok   $name ($took; flaky: failed once)"
+		[ -x "$test" ] || continue # a part of tests
+		if grep -q need_bpf "$test"; then
+			set -- "$@" "$test"
 		else
-			echo "  ok   $name ($took)"
+			beside[turn]+="$test "
+			turn=$((1 - turn))
 		fi
-		while read -r part why; do
-			skipped "$name/$part" "$why"
-		done < <(sed -n 's/^left out: //p' "$scratch/$name.out")
-		;;
-	77) skipped "$name" "$(tail -n 1 "$scratch/$name.out")" ;;
-	*)
-		failed=$((failed + 1))
-		echo "fail system/$name" >>"$counts"
-		echo "  FAIL $name ($took, exit status $status)"
-		show "$name"
-		;;
-	esac
-done
-echo "system tests: $passed passed, $failed failed, $skipped skipped${flaky:+; flaky:$flaky}"
-echo "$passed $failed $skipped" >>"$counts"
-[ $failed = 0 ]
+	done
+	for list in "${beside[@]}"; do
+		# shellcheck disable=SC2086 # a list
+		run $list &
+	done
+	wait
+fi
+run "$@"
+awk '/^flake / { sub("system/", "", $2); flaky = flaky " " $2 } /^[0-9]/ { p += $1; f += $2; s += $3 }
+	END { printf "system tests: %d passed, %d failed, %d skipped%s\n", p, f, s, flaky ? "; flaky:" flaky : ""; exit f > 0 }' "$counts"
+status=$?
+cat "$counts" >>"${HEARTH_TEST_COUNTS:-/dev/null}"
+exit $status
