@@ -222,9 +222,11 @@ uint32_t code_names_node(struct code_names *c, uint32_t parent, uint32_t functio
 				  .function = function,
 				  .call_file = call_file,
 				  .call_line = call_line,
-				  .call_column = call_column <= UINT16_MAX ? (uint16_t)call_column : 0,
 				  .source = (uint8_t)c->source };
 
+	/* A column in no line of no file is nothing. */
+	if ((call_file != CODE_NONE || call_line) && call_column <= UINT16_MAX)
+		node.call_column = (uint16_t)call_column;
 	if (c->failed)
 		return CODE_NONE;
 	if (function == CODE_NONE || (parent != CODE_NONE && c->nodes[parent].depth == MAX_DEPTH))
