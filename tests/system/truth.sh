@@ -6,7 +6,8 @@ need_bpf
 
 seconds=2
 programs=() running=()
-# Not of the neighbours: what they miss would share the limits of stack copies. The agent may have to wait for a CPU.
+# Not of the neighbours: what they miss would share the limits of stack copies. The programs give way to the agent: while it has to wait
+# for a CPU, stacks that are deeper than a copy are cut.
 start_record all.otlp -F 499 --ring-bytes 16777216 -p $$
 
 # finish: until all that were started have ended
@@ -26,7 +27,7 @@ for file in "$TRUTH"/*; do
 	[ -f "$file" ] || continue
 	[ $# = 0 ] || [[ " $* " = *" $name "* ]] || continue
 	[ "$name" != threads ] || finish # eight of them, which leave nothing to a neighbour
-	start "$name" "$file" $seconds
+	start "$name" nice "$file" $seconds
 	programs+=("$name")
 	running+=("$started")
 	[ ${#running[@]} -lt 2 ] && [ "$name" != threads ] || finish
