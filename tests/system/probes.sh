@@ -84,7 +84,7 @@ cat >steps.rs <<'RUST'
 mod inner {
     #[inline(never)]
     pub fn work(n: u64) -> u64 {
-        std::hint::black_box(n * 3 + 1)
+        unsafe { std::ptr::read_volatile(&(n * 3 + 1)) }
     }
 }
 fn main() {
@@ -92,8 +92,7 @@ fn main() {
     for i in 0..3000 {
         sum = sum.wrapping_add(inner::work(i));
     }
-    std::hint::black_box(sum);
-    println!("3000");
+    println!("{}", if sum > 0 { 3000 } else { 0 });
 }
 RUST
 # compiled NAME FUNCTION COMPILER...: a program of that language says how often it called FUNCTION
