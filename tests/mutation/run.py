@@ -25,7 +25,7 @@ import mutate
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 ROOT = TOP / 'build' / 'mutation'
-FOLDERS = ('agent', 'backend', 'proto', 'symbols', 'sinks', 'base', 'cmd', 'bpf')
+FOLDERS = ('agent', 'backend', 'proto', 'symbols', 'sinks', 'enrich', 'base', 'cmd', 'bpf')
 LIMIT_S = 60
 NEAREST = 8 # so many unit tests are built and run first, and so many at most with sanitizers
 MAX_DRAWS = 40
