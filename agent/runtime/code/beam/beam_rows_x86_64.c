@@ -289,7 +289,7 @@ static void follow(struct flow *f, bool is_back, bool guess)
 {
 	bool has_changed = true;
 
-	for (int pass = 0; pass < MAX_PASSES && has_changed; pass++) {
+	for (uint32_t pass = 0; pass < MAX_PASSES && has_changed; pass++) {
 		has_changed = false;
 		for (uint32_t i = f->count; i-- > 0;)
 			has_changed |= is_back ? tell_back(f, i) : tell_before(f, i, guess);
@@ -307,7 +307,7 @@ static void follow_start(struct flow *f)
 		f->insns[0].side = SIDE_ERLANG;
 		f->insns[0].is_deep = true;
 	}
-	for (int pass = 0; pass < MAX_PASSES && has_changed; pass++) {
+	for (uint32_t pass = 0; pass < MAX_PASSES && has_changed; pass++) {
 		has_changed = false;
 		for (uint32_t i = 0; i < f->count; i++)
 			has_changed |= tell_next(f, i);
