@@ -14,28 +14,9 @@
 
 #include <cmocka.h>
 
-#include "agent/runtime/file/runtime_file.h"
-#include "base/cleanup.h"
 #include "bpf/runtime/lua_state.h"
 #include "bpf/runtime/luajit_state.h"
-#include "symbols/elf_image.h"
-#include "symbols/sources/symbol_image.h"
-
-static struct runtime_file read_file(const char *path)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct symbol_image image = { 0 };
-	struct runtime_file ret;
-	struct elf_image im;
-
-	assert_true(fd >= 0);
-	assert_int_equal(symbol_image_map(fd, &image), 0);
-	assert_int_equal(elf_image_open(image.data, image.len_bytes, &im), 0);
-	memset(&ret, 0xff, sizeof(ret));
-	runtime_file_read(&im, &ret);
-	symbol_image_unmap(&image);
-	return ret;
-}
+#include "tests/unit/agent/runtime/file/made_file.h"
 
 #ifdef __x86_64__
 /* What is looked at of Lua: the way from lua_call() to the loop, which is the largest function, or, of LuaJIT, to the middle
@@ -66,19 +47,6 @@ static const char source[] =
 	"int main(int argc, char **argv) { long state = argc; lua_callk(&state); return lua_newthread(argv) == 0; }\n"
 	"#endif\n";
 
-static bool make(const char *path, const char *options)
-{
-	char command[512];
-	FILE *cc;
-
-	(void)snprintf(command, sizeof(command), "gcc -O2 %s -x c - -o %s 2>/dev/null", options, path);
-	cc = popen(command, "w");
-	if (!cc)
-		return false;
-	fwrite(source, 1, sizeof(source) - 1, cc);
-	return pclose(cc) == 0;
-}
-
 static void test_made(void **state)
 {
 	static const struct {
@@ -100,7 +68,7 @@ static void test_made(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct runtime_file f;
 
-		if (!make(path, cases[i].options))
+		if (!make_file(path, source, cases[i].options))
 			break;
 		f = read_file(path);
 		assert_int_equal(f.kind, RUNTIME_FILE_CHAIN);
@@ -131,7 +99,7 @@ static void test_unknown(void **state)
 		struct runtime_file f;
 
 		(void)snprintf(options, sizeof(options), "-fPIC -shared '-DVERSION=\"%s\"'", versions[i]);
-		if (!make(path, options))
+		if (!make_file(path, source, options))
 			break;
 		f = read_file(path);
 		assert_int_equal(f.kind, RUNTIME_FILE_CHAIN);

@@ -15,27 +15,8 @@
 
 #include <cmocka.h>
 
-#include "agent/runtime/file/runtime_file.h"
-#include "base/cleanup.h"
 #include "bpf/runtime/ruby_state.h"
-#include "symbols/elf_image.h"
-#include "symbols/sources/symbol_image.h"
-
-static struct runtime_file read_file(const char *path)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct symbol_image image = { 0 };
-	struct runtime_file ret;
-	struct elf_image im;
-
-	assert_true(fd >= 0);
-	assert_int_equal(symbol_image_map(fd, &image), 0);
-	assert_int_equal(elf_image_open(image.data, image.len_bytes, &im), 0);
-	memset(&ret, 0xff, sizeof(ret));
-	runtime_file_read(&im, &ret);
-	symbol_image_unmap(&image);
-	return ret;
-}
+#include "tests/unit/agent/runtime/file/made_file.h"
 
 #ifdef __x86_64__
 /* What is looked at of Ruby: the ways to the loop, to the thread's state and to the names. */
@@ -72,21 +53,6 @@ static const char source[] =
 	"int main(void) { return 0; }\n";
 
 /* Makes the file @path of the source with gcc's @options. False: there is no gcc. */
-static bool make(const char *path, const char *options)
-{
-	char command[512];
-	FILE *f;
-
-	if (system("gcc --version >/dev/null 2>&1") != 0)
-		return false;
-	(void)snprintf(command, sizeof(command), "gcc -x c -w -O2 %s -o %s -", options, path);
-	f = popen(command, "w");
-	assert_non_null(f);
-	assert_int_equal(fwrite(source, 1, strlen(source), f), strlen(source));
-	assert_int_equal(pclose(f), 0);
-	return true;
-}
-
 #define OWN  "'-DJUMP=void *buf[5]' '-DSETJMP(b)=__builtin_setjmp(b)'"
 #define LIBC "'-DJUMP=jmp_buf buf' '-DSETJMP(b)=_setjmp(b)'"
 
@@ -113,7 +79,7 @@ static void test_made(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct runtime_file f;
 
-		if (!make(path, cases[i].options))
+		if (!make_file(path, source, cases[i].options))
 			break;
 		f = read_file(path);
 		assert_int_equal(f.kind, RUNTIME_FILE_CHAIN);
@@ -144,7 +110,7 @@ static void test_unknown(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
-	if (!make(path, "-fPIC -shared '-DVERSION=\"1.9.3\"' " OWN))
+	if (!make_file(path, source, "-fPIC -shared '-DVERSION=\"1.9.3\"' " OWN))
 		skip();
 	f = read_file(path);
 	unlink(path);
