@@ -124,7 +124,11 @@ static uint64_t inode_key(const struct file_key *key)
 
 static const char *harm_text(int status)
 {
-	return status == -ETIMEDOUT ? "took too long" : status == -ENOBUFS ? "took too much memory" : "crashed";
+	return status == -ETIMEDOUT ? "took too long"
+	       : status == -ENOBUFS ? "took too much memory"
+	       : status == -ENOSYS  ? "made a system call that is forbidden"
+	       : status == -EILSEQ  ? "ended in nonsense"
+				    : "crashed";
 }
 
 static void mark_hostile(struct files *f, struct file *file, enum elf_op op, int status)

@@ -53,9 +53,9 @@ static const struct {
 	const char *labels;
 	int status;
 } failures[FAILURES] = {
-	[FAILED_CRASH] = { "reason=\"crash\"", -EPROTO },	[FAILED_CALL] = { "reason=\"forbidden call\"", -EPROTO },
+	[FAILED_CRASH] = { "reason=\"crash\"", -EPROTO },	[FAILED_CALL] = { "reason=\"forbidden call\"", -ENOSYS },
 	[FAILED_TIME] = { "reason=\"time\"", -ETIMEDOUT },	[FAILED_MEMORY] = { "reason=\"memory\"", -ENOBUFS },
-	[FAILED_NONSENSE] = { "reason=\"nonsense\"", -EPROTO }, [FAILED_IDLE] = { "reason=\"idle\"", -EPROTO },
+	[FAILED_NONSENSE] = { "reason=\"nonsense\"", -EILSEQ }, [FAILED_IDLE] = { "reason=\"idle\"", -EPROTO },
 	[FAILED_TEMPLATE] = { "reason=\"template\"", -ECHILD },
 };
 
