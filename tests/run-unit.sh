@@ -21,9 +21,9 @@ export CMOCKA_MESSAGE_OUTPUT=STDOUT
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# count WORD FILE: the number in cmocka's summary line "[  WORD  ] N test(s)"
+# count WORD FILE: the number in cmocka's summary line "[  WORD  ] N test(s)", or "tests: N test(s)" of cmocka 1.1.8
 count() {
-	sed -nE "s/^\[ +$1 +\] ([0-9]+) test\(s\).*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
+	sed -nE "s/^\[ +$1 +\] (tests: )?([0-9]+) test\(s\).*/\2/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 # run BINARY once|again: its line, the output of one that failed, and its counts in $work/counts, or its name in $work/again. The output

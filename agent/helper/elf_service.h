@@ -101,8 +101,9 @@ static inline void elf_service_free(struct elf_service *s)
 		s->ops->free(s);
 }
 
-/* Does the status say that the file itself did harm: too much time (-ETIMEDOUT), too much memory (-ENOBUFS), a crash (-EPROTO),
- * a system call that is forbidden (-ENOSYS), or nonsense as the answer (-EILSEQ)? The form that reads in this process never returns these. */
+/* Does the status say that the file itself did harm: too much time (-ETIMEDOUT), too much memory (-ENOBUFS), a crash
+ * (-EPROTO), a system call that is forbidden (-ENOSYS), or nonsense as the answer (-EILSEQ)? The form that reads in this
+ * process never returns these. */
 static inline bool elf_service_is_hostile(int status)
 {
 	return status == -ETIMEDOUT || status == -ENOBUFS || status == -EPROTO || status == -ENOSYS || status == -EILSEQ;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files for the readers of runtimes: made by gcc of a text, and read as the helper reads them. For one test each, in its thread.
+ * Files for the readers of runtimes: made by gcc of a text, and read as the helper reads them. For one test each, in its
+ * thread.
  */
 #ifndef HEARTH_TEST_MADE_FILE_H
 #define HEARTH_TEST_MADE_FILE_H
