@@ -343,15 +343,20 @@ uint32_t files_take_id(struct files *f)
 	return ++f->next_id;
 }
 
-/* Rewritten in place since we opened it? The held descriptor is the inode itself. */
-static bool is_as_it_was(struct file *file, uint64_t now_ns)
+/* The held descriptor is the inode itself. */
+bool file_is_as_it_was(const struct file *file)
 {
 	uint64_t size_bytes, mtime_ns;
 
+	return read_version(file->fd, &size_bytes, &mtime_ns) ||
+	       (file->size_bytes == size_bytes && file->mtime_ns == mtime_ns);
+}
+
+static bool is_as_it_was(struct file *file, uint64_t now_ns)
+{
 	if (now_ns - file->believed_ns < BELIEVED_MS * NSEC_PER_MSEC)
 		return true;
-	if (!read_version(file->fd, &size_bytes, &mtime_ns) &&
-	    (file->size_bytes != size_bytes || file->mtime_ns != mtime_ns))
+	if (!file_is_as_it_was(file))
 		return false;
 	file->believed_ns = now_ns;
 	return true;

@@ -147,6 +147,9 @@ void files_memory(const struct files *f, struct files_memory *ret);
 /* The key by which @file, which is open and readable, is known on disk. */
 void file_cache_key(const struct file *file, struct symbol_cache_key *ret);
 
+/* Are the size of @file and the time of its last change still those of when it was opened? If it cannot be told they are. */
+bool file_is_as_it_was(const struct file *file);
+
 /* Address minus ELF virtual address for a mapping of @file at @start from @pgoff bytes into it. 0 or -ENOENT. */
 int file_bias(const struct file *file, uint64_t start, uint64_t pgoff, uint64_t *bias_ret);
 

@@ -108,6 +108,8 @@ static void keep(struct indexes *x, const struct lane *l)
 
 	if (!x->cache || x->wanted != SYMBOLS_FULL)
 		return;
+	if (!file_is_as_it_was(l->making)) /* cut short, say: the key is that of a whole one, which has other names */
+		return;
 	if (l->is_memory)
 		error = symbol_cache_add(x->cache, &fi->key, fi->entry.data, fi->entry.len_bytes);
 	else

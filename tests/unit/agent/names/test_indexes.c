@@ -122,10 +122,15 @@ static void begin(enum harm h)
 	assert_int_equal(symbol_cache_open(path, 1 << 20, &cache), 0);
 	assert_int_equal(indexes_new(SYMBOLS_FULL, helpers, cache, NULL, files, loop, metrics, &indexes), 0);
 	for (uint32_t i = 0; i < FILES; i++) {
+		struct stat st;
+
 		file[i] = (struct file){ .id = i + 1, .state = FILE_READABLE, .debug_fd = -1, .pid = (uint32_t)getpid() };
 		assert_true(asprintf(&file[i].path, "%s/program%u", folder, i) > 0);
 		file[i].fd = open(file[i].path, O_RDONLY | O_CLOEXEC);
 		assert_true(file[i].fd >= 0);
+		assert_int_equal(fstat(file[i].fd, &st), 0);
+		file[i].size_bytes = (uint64_t)st.st_size;
+		file[i].mtime_ns = (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
 		assert_int_equal(build_ids_read(file[i].fd, &file[i].info.build_ids), 0);
 	}
 }
@@ -244,11 +249,31 @@ static void test_broken(void **state)
 	end();
 }
 
+/* One that was cut short since it was opened has names of its own, and leaves none to a whole one with the same build id. */
+static void test_cut(void **state)
+{
+	(void)state;
+	run("rm -f cache/* && cp program0 whole");
+	begin(NONE);
+	run("truncate -s 8192 program0");
+	indexes_meet(indexes, &file[0]);
+	settle();
+	assert_int_equal(source_of(0), CODE_SOURCE_NONE);
+	end();
+	run("[ $(ls cache | wc -l) = 0 ] && cp whole program0");
+	begin(NONE);
+	indexes_meet(indexes, &file[0]);
+	settle();
+	assert_counts(0, 1, 0);
+	assert_int_equal(source_of(0), CODE_SOURCE_DWARF);
+	end();
+}
+
 /* A debug file that was installed since. */
 static void test_debug_file_came(void **state)
 {
 	(void)state;
-	run("strip -g program1 && rm cache/*");
+	run("strip -g program1 && rm -f cache/*");
 	for (int i = 0; i < 2; i++) { /* without one, that is not tried at each start */
 		begin(NONE);
 		indexes_meet(indexes, &file[1]);
@@ -349,8 +374,10 @@ static void test_order(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kept), cmocka_unit_test(test_broken), cmocka_unit_test(test_debug_file_came),
-		cmocka_unit_test(test_harm), cmocka_unit_test(test_much),   cmocka_unit_test(test_order),
+		cmocka_unit_test(test_kept),  cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_cut),   cmocka_unit_test(test_debug_file_came),
+		cmocka_unit_test(test_harm),  cmocka_unit_test(test_much),
+		cmocka_unit_test(test_order),
 	};
 
 	return run_group_of_descriptors(tests, make, destroy);
