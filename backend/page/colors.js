@@ -4,19 +4,32 @@
 
 const SHADES = 4;
 
-// hue, saturation, lightness on a light page and on a dark one
+// hue, saturation, lightness on a light page and on a dark one; tests/browser/page_looks.py measures how far they are apart for all eyes
 export const TYPES = {
   native: { title: "native", light: [37, 86, 72], dark: [37, 65, 66] },
   kernel: { title: "kernel", light: [218, 58, 64], dark: [220, 48, 62] },
   go: { title: "Go", light: [170, 42, 48], dark: [175, 43, 40] },
-  script: { title: "interpreted", light: [84, 46, 52], dark: [85, 40, 46] },
-  jit: { title: "JIT", light: [286, 42, 77], dark: [290, 46, 78] },
+  python: { title: "Python", light: [84, 46, 52], dark: [85, 40, 46] },
+  ruby: { title: "Ruby", light: [17, 67, 71], dark: [15, 66, 70] },
+  php: { title: "PHP", light: [247, 74, 71], dark: [265, 73, 66] },
+  perl: { title: "Perl", light: [201, 69, 86], dark: [178, 72, 84] },
+  lua: { title: "Lua", light: [233, 60, 58], dark: [233, 74, 50] },
+  erlang: { title: "Erlang", light: [329, 44, 76], dark: [309, 39, 50] },
+  script: { title: "interpreted", light: [104, 33, 76], dark: [97, 74, 50] },
+  java: { title: "Java", light: [286, 42, 77], dark: [290, 46, 78] },
+  javascript: { title: "JavaScript", light: [42, 74, 79], dark: [60, 74, 84] },
+  dotnet: { title: ".NET", light: [255, 74, 58], dark: [261, 53, 50] },
+  jit: { title: "JIT", light: [303, 26, 58], dark: [319, 33, 67] },
   unnamed: { title: "unnamed", light: [30, 7, 84], dark: [30, 3, 72] },
   label: { title: "group", light: [225, 14, 88], dark: [225, 10, 74] },
   marker: { title: "cut stack", light: [352, 72, 72], dark: [352, 55, 62] },
 };
 
-const SCRIPTS = /^(cpython|python|ruby|perl|php|lua|luajit|beam|script)$/, JITS = /^(v8js|hotspot|jvm|dotnet|jit|php-jit|phpjit)$/;
+// Which of TYPES a frame's type of OpenTelemetry is, or of other profilers; a function's that is none of these is native.
+const LANGUAGES = {
+  kernel: "kernel", go: "go", cpython: "python", python: "python", ruby: "ruby", php: "php", phpjit: "php", "php-jit": "php", perl: "perl",
+  lua: "lua", luajit: "lua", beam: "erlang", script: "script", jvm: "java", hotspot: "java", v8js: "javascript", dotnet: "dotnet", jit: "jit",
+};
 
 // How hearth calls code without a name: a range or an address of a file, its module, generated code.
 export const UNNAMED = /\+0x[0-9a-f]+(\.\.0x[0-9a-f]+)?$| \(no symbols\)$|^\[JIT code\]|^\[unknown\]$|^0x/;
@@ -27,11 +40,7 @@ export function kindOf(type, name) {
   if (type === "abort-marker" || type === "abort_marker") return "marker";
   if (!type && (name === "all" || name === "(other)")) return "label";
   if (UNNAMED.test(name)) return "unnamed";
-  if (type === "kernel") return "kernel";
-  if (type === "go") return "go";
-  if (JITS.test(type)) return "jit";
-  if (SCRIPTS.test(type)) return "script";
-  return "native";
+  return Object.hasOwn(LANGUAGES, type) ? LANGUAGES[type] : "native";
 }
 
 // What each of TYPES weighs by itself, of an answer's `types`: { kernel: 7, unnamed: 2 }.
