@@ -265,6 +265,11 @@ runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops
 	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node v8/matrix beam/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
+# Either half of hearth is killed, again and again, under load.   KILLS: how often each
+.PHONY: kills
+kills: all
+	$(Q)tests/truth/build.sh $(BUILD)/truth && tests/halves/kills.sh $(BUILD) $(KILLS)
+
 # Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try
 .PHONY: mutants
 mutants: all

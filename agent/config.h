@@ -44,6 +44,7 @@ struct agent_filter {
 
 struct session_kinds;
 struct debuginfod;
+struct readers;
 
 struct agent_config {
 	unsigned freq_hz; /* samples per second and CPU; 0: as many as the kernel allows, AGENT_MAX_FREQ at most */
@@ -81,6 +82,7 @@ struct agent_config {
 	const char *symbol_cache;    /* folder of indexes of names; NULL: the default one */
 	uint64_t symbol_cache_bytes; /* bytes that the indexes may take */
 	struct debuginfod *servers;  /* asked for debug files, the agent's to free; NULL: those of DEBUGINFOD_URLS */
+	struct readers *readers;     /* forked by agent_prepare(); NULL: agent_new() does so */
 	bool no_helper;		     /* read other programs' files in this process */
 	bool no_bpf_loop;	     /* use the tail-call form of the walk also where bpf_loop exists (tests) */
 };

@@ -40,6 +40,8 @@ struct part {
 
 static int start_kernel_check(const struct start *s)
 {
+	if (s->config->readers) /* agent_prepare() has looked */
+		return 0;
 	return kernel_is_supported(s->config->unsafe_kernel, s->config->no_version_check, s->err);
 }
 
@@ -53,8 +55,12 @@ static int start_files(const struct start *s)
 {
 	struct agent *a = s->a;
 	struct readers readers = { 0 };
-	int error = readers_start(s->config, s->metrics, &readers, s->err);
+	int error = 0;
 
+	if (s->config->readers)
+		readers_take(s->config->readers, &readers);
+	else
+		error = readers_start(s->config, s->metrics, &readers, s->err);
 	if (error) {
 		readers_stop(&readers);
 		return error;
@@ -381,4 +387,8 @@ void agent_config_fini(struct agent_config *config)
 		kinds_fini(config->kinds);
 	free(config->kinds);
 	config->kinds = NULL;
+	if (config->readers)
+		readers_stop(config->readers);
+	free(config->readers);
+	config->readers = NULL;
 }

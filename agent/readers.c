@@ -77,6 +77,13 @@ void readers_stop(const struct readers *r)
 	elf_service_free(r->service);
 	elf_service_free(r->code);
 	free_index_helpers(r);
+	file_opener_free(r->opener);
+}
+
+void readers_take(struct readers *from, struct readers *ret)
+{
+	*ret = *from;
+	*from = (struct readers){ 0 };
 }
 
 static struct symbol_cache *open_symbol_cache(const struct agent_config *config)

@@ -28,6 +28,9 @@ struct readers {
 int readers_start(const struct agent_config *config, struct metrics *metrics, struct readers *r, struct agent_error *err);
 void readers_stop(const struct readers *r);
 
+/* Moves what @from has to @ret. */
+void readers_take(struct readers *from, struct readers *ret);
+
 /* Makes the files and the indexes of their names, which own the readers from now on, also on failure; @files_ret is the
  * caller's as soon as it is not NULL. 0 or -errno. */
 int readers_hand_over(const struct readers *r, const struct agent_config *config, struct loop *loop, struct metrics *metrics,

@@ -13,6 +13,7 @@ int thread_start(pthread_t *thread_ret, const char *name, void *(*fn)(void *arg)
 	int error;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS); /* base/calls.c */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(thread_ret, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

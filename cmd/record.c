@@ -90,7 +90,8 @@ struct recording {
 	bool is_stream;	      /* standard output, a pipe, a device: nothing to rename or to measure */
 	struct buf folder;    /* that the capture of a stream lies in; empty when there is none */
 	bool shows_progress;
-	bool summarises;   /* the capture on the terminal in the end */
+	bool summarises; /* the capture on the terminal in the end */
+	struct viewer viewer;
 	bool has_recorded; /* into @path, until the end */
 };
 
@@ -281,6 +282,8 @@ static int start(struct recording *r)
 	int err = r->child.pid ? child_watch(&r->child, s->loop, on_command_end, r) : session_end_on_signals(s);
 
 	if (!err)
+		err = session_confine(s, true, r->child.pid);
+	if (!err)
 		err = open_file(r);
 	if (!err && !strcmp(buf_text(&r->path), "-"))
 		session_end_on_closed_stdout(s);
@@ -446,7 +449,9 @@ static int run_record(const struct config *config)
 	r.shows_progress = isatty(STDERR_FILENO) && !config->quiet;
 	if (session_check_options(&r.session, config) || choose_path(&r, config))
 		status = STATUS_USAGE;
-	else if (config->operand_count)
+	else if (config->open)
+		err = view_fork(&r.viewer, buf_text(&r.path));
+	if (!err && status != STATUS_USAGE && config->operand_count)
 		err = child_fork(config->operands, config->as_root, &r.child);
 	if (err == -ECHILD)
 		status = child_wait(&r.child);
@@ -456,8 +461,7 @@ static int run_record(const struct config *config)
 	session_close(&r.session);
 	child_fini(&r.child);
 	end_folder(&r);
-	if (config->open && r.has_recorded && !access(buf_text(&r.path), R_OK))
-		view_recorded(buf_text(&r.path));
+	view_end(&r.viewer, r.has_recorded && !access(buf_text(&r.path), R_OK));
 	buf_fini(&r.path);
 	buf_fini(&r.capture_path);
 	buf_fini(&r.folder);

@@ -34,10 +34,10 @@ static int open_both(struct session *s, struct halves *halves)
 	struct sink *backend = NULL, *own;
 	int status = sinks_are_named(s->config) ? open_own(s, &ignored) : 0;
 
-	if (!status)
-		status = halves_open(halves, s, &backend);
-	if (status || !backend)
+	if (status)
 		return status;
+	if (halves_connect(halves, s, &backend))
+		return STATUS_FAILED;
 	own = s->sink;
 	s->sink = backend;
 	return own && sink_tee_new(backend, own, s->metrics, &s->sink) ? STATUS_FAILED : 0;
@@ -74,14 +74,20 @@ static int profile(struct session *s, struct halves *halves)
 	const char *url;
 	int run_err, err, status;
 
-	if (session_end_on_signals(s))
+	s->is_agent_half = halves;
+	if (session_end_on_signals(s) ||
+	    (halves_leave_agent_alone(halves, s->config, false) && session_confine(s, s->config->sinks.count, 0)))
 		return STATUS_FAILED;
 	status = open_sink(s, halves, &names);
 	if (status)
 		return status;
 	if (!halves)
 		page_warn_of_nothing(s);
-	if (session_load_agent(s, 0) || (!halves && page_start(s, &page)))
+	err = session_load_agent(s, 0);
+	status = halves ? halves_wait(halves) : 0;
+	if (status)
+		return status;
+	if (err || (!halves && page_start(s, &page)))
 		return STATUS_FAILED;
 	url = halves ? halves_page_url(halves) : page_url(page);
 	if (url)

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cmd/halves/as_owner.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/setup/guard.h"
@@ -86,7 +87,8 @@ static int listen_on_http(struct session *s, const struct guard *guard, enum ser
 		.workloads = workloads,
 		.tls = guard->tls,
 		.tokens = guard->tokens,
-		.users = guard->asks_clients ? NULL : &guard->users,
+		.users = &guard->users,
+		.asks_clients = guard->asks_clients,
 		.cors_origins = (const char *const *)s->config->cors_origins.items,
 		.page_names = (const char *const *)s->config->page_names.items,
 		.queries = queries,
@@ -253,7 +255,7 @@ static int run_serve(const struct config *config)
 		else
 			with_default.store = (char *)(uintptr_t)buf_text(&folder);
 	}
-	if (session_open(&s, &with_default) || session_end_on_signals(&s))
+	if (as_owner_serve(&with_default) || session_open(&s, &with_default) || session_end_on_signals(&s))
 		return STATUS_FAILED;
 	s.current = config;
 	s.is_service = true;

@@ -11,7 +11,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/handed.h"
 #include "base/log.h"
+#include "cmd/halves/as_owner.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/files/formats.h"
@@ -43,7 +45,7 @@ static int run_info(const struct config *config, struct store *store)
 		log_error("cannot read the store: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	buf_printf(&out, "place   %s\n", st.place);
+	buf_printf(&out, "place   %s\n", handed_name(st.place));
 	buf_printf(&out, "size    %" PRIu64 " bytes", st.bytes);
 	if (st.events)
 		buf_printf(&out, ", %.1f a sample", (double)st.bytes / (double)st.events);
@@ -166,9 +168,16 @@ static const struct {
 	{ "clear", true, run_clear }, { "export", false, run_export },	{ "verify", false, run_verify },
 };
 
-static int run_store(const struct config *config)
+/* Whether the file that is written is root's, while the store is read as its owner. */
+static bool exports_to_file(const struct config *config)
+{
+	return !strcmp(config->operands[0], "export") && config->operand_count > 1;
+}
+
+static int run_store(const struct config *given)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct config as_owner = *given, *config = &as_owner; /* its lists stay @given's */
 	const char *word = config->operands[0];
 	struct store *store = NULL;
 	size_t i = 0;
@@ -181,6 +190,8 @@ static int run_store(const struct config *config)
 			  word);
 		return STATUS_USAGE;
 	}
+	if (!exports_to_file(config) && as_owner_store(config))
+		return STATUS_FAILED;
 	if (store_of(config, config->store, !verbs[i].writes, NULL, &store, &error)) {
 		log_error("%s", buf_text(&error));
 		return STATUS_FAILED;

@@ -243,10 +243,9 @@ static int open_backend(struct live *live)
 {
 	struct session *s = &live->session;
 	struct sink *backend = NULL;
-	int status = halves_open(live->halves, s, &backend);
 
-	if (status || !backend)
-		return status;
+	if (halves_connect(live->halves, s, &backend))
+		return STATUS_FAILED;
 	return sink_tee_new(live->summary, backend, s->metrics, &s->sink) ? STATUS_FAILED : 0;
 }
 
@@ -276,13 +275,19 @@ static int profile(struct live *live)
 	struct session *s = &live->session;
 	int run_err, err, status;
 
-	if (session_end_on_signals(s) || open_summary(live))
+	s->is_agent_half = live->halves;
+	if (session_end_on_signals(s) || (halves_leave_agent_alone(live->halves, s->config, live->keeps) &&
+					  session_confine(s, s->config->sinks.count, 0)))
+		return STATUS_FAILED;
+	if (open_summary(live))
 		return STATUS_FAILED;
 	status = open_kept(live);
 	if (status || watch_terminal(live))
 		return status ? status : STATUS_FAILED;
-	if (session_load_agent(s, 0))
-		return STATUS_FAILED;
+	err = session_load_agent(s, 0);
+	status = live->halves ? halves_wait(live->halves) : 0;
+	if (status || err)
+		return status ? status : STATUS_FAILED;
 	open_page(live);
 	if (session_start_agent(s, NULL) || set_end(live))
 		return STATUS_FAILED;

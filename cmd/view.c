@@ -4,6 +4,7 @@
 #include "cmd/view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -96,12 +97,17 @@ static int show(struct session *s)
 	return err;
 }
 
-/* Runs in the child: the page needs no root, and the capture shown belongs to the user. */
-static void become_viewer(const char *path)
+/* Runs in the child: the page needs no root, and the capture shown belongs to the user. Ctrl-C ends the recording first. */
+__attribute__((noreturn)) static void become_viewer(const char *path, int go_fd)
 {
 	sigset_t none;
 	struct user user;
+	char go;
 
+	signal(SIGINT, SIG_IGN);
+	if (read(go_fd, &go, 1) != 1)
+		_exit(0);
+	signal(SIGINT, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!user_invoking(&user) || !user_become(&user))
@@ -110,16 +116,37 @@ static void become_viewer(const char *path)
 	_exit(STATUS_FAILED);
 }
 
-void view_recorded(const char *path)
+int view_fork(struct viewer *v, const char *path)
 {
-	pid_t child = fork();
+	int fds[2], err = 0;
 
-	if (child == 0)
-		become_viewer(path);
-	if (child < 0)
-		log_error("cannot show %s: %s", path, strerror(errno));
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	if (pipe2(fds, O_CLOEXEC)) {
+		err = -errno;
+	} else {
+		v->pid = fork();
+		err = v->pid < 0 ? -errno : 0;
+		if (!v->pid) {
+			close(fds[1]);
+			become_viewer(path, fds[0]);
+		}
+		close(fds[0]);
+		v->go_fd = fds[1];
+	}
+	if (err)
+		log_error("cannot show %s: %s", path, strerror(-err));
+	return err;
+}
+
+void view_end(struct viewer *v, bool shows)
+{
+	if (v->pid <= 0)
+		return;
+	if (shows)
+		(void)!write(v->go_fd, "", 1);
+	close(v->go_fd);
+	while (waitpid(v->pid, NULL, 0) < 0 && errno == EINTR)
 		;
+	v->pid = 0;
 }
 
 static int run_view(const struct config *config)

@@ -31,6 +31,8 @@ trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"
 # The machine's own settings are not the tests'.
 export HEARTH_CONFIG=/dev/null
+# A system call that hearth does not expect of itself ends it.
+export HEARTH_REFUSED_CALLS=kill
 # Indexes of names go nowhere else; kept from test to test, as on a machine.
 export HEARTH_SYMBOL_CACHE=$scratch/.symbols
 # Nor do profiles that are kept where nothing else was said.

@@ -14,6 +14,7 @@
 #include "agent/proc/proc_root.h"
 #include "agent/kernel/tracepoints.h"
 #include "base/buf.h"
+#include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "base/pack/gzip.h"
 #include "base/io.h"
@@ -117,33 +118,20 @@ void check_kernel_config(struct checker *c)
 
 enum check_result check_capabilities_missing(uint64_t effective, bool is_root, char *text, size_t size)
 {
-	/* Before the first three existed CAP_SYS_ADMIN stood for them, and it still allows them. The helper's processes need
-	 * the last two to give up root. */
-	static const struct {
-		unsigned number;
-		bool is_needed, is_of_admin, is_of_root;
-		const char *name;
-	} used[] = {
-		{ CAP_BPF, true, true, false, "CAP_BPF" },
-		{ CAP_PERFMON, true, true, false, "CAP_PERFMON" },
-		{ CAP_CHECKPOINT_RESTORE, false, true, false, "CAP_CHECKPOINT_RESTORE" },
-		{ CAP_SYS_PTRACE, false, false, false, "CAP_SYS_PTRACE" },
-		{ CAP_SYSLOG, false, false, false, "CAP_SYSLOG" },
-		{ CAP_DAC_READ_SEARCH, false, false, false, "CAP_DAC_READ_SEARCH" },
-		{ CAP_SETUID, false, false, true, "CAP_SETUID" },
-		{ CAP_SETGID, false, false, true, "CAP_SETGID" },
-	};
+	const struct capability *all;
 	enum check_result result = CHECK_YES;
-	size_t len = 0;
+	size_t len = 0, count;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(used); i++) {
-		if (effective >> used[i].number & 1 || (used[i].is_of_admin && effective >> CAP_SYS_ADMIN & 1) ||
-		    (used[i].is_of_root && !is_root))
+	all = capabilities(&count);
+	for (const struct capability *c = all; c < all + count; c++) {
+		if (c->need == CAPABILITY_SPARE || effective >> c->number & 1 ||
+		    (c->need & CAPABILITY_BY_ADMIN && effective >> CAP_SYS_ADMIN & 1) ||
+		    (c->need & CAPABILITY_ROOTS && !is_root))
 			continue;
-		result = used[i].is_needed || result == CHECK_NO ? CHECK_NO : CHECK_PARTLY;
+		result = c->need & CAPABILITY_NEEDED || result == CHECK_NO ? CHECK_NO : CHECK_PARTLY;
 		if (len < size)
-			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "", used[i].name);
+			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "", c->name);
 	}
 	return result;
 }
@@ -176,7 +164,8 @@ void check_privileges(struct checker *c)
 	checker_say(
 		c, "capabilities", result, text,
 		"to load BPF programs, to sample all CPUs, to read programs' files and memory, and the kernel's symbols; "
-		"SETUID and SETGID let the processes that parse those files become nobody",
+		"SETUID and SETGID let the processes that parse those files become nobody, with CHOWN the half that listens "
+		"the store's owner",
 		"run it with sudo; in a container --cap-add for each (SYS_ADMIN where it does not know BPF and PERFMON), "
 		"or --privileged");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard is forked early, while there is nothing to inherit. The guard keeps the agent's privileges, which opening needs,
- * and does nothing but fork. Each child opens a file and sends the descriptor straight to the agent's socket. A child that
+ * The guard is forked early, while there is nothing to inherit. The guard keeps the privileges that opening needs, and does
+ * nothing but fork. Each child opens a file and sends the descriptor straight to the agent's socket. A child that
  * hangs is killed; if a file system keeps it even so, it stays until that answers or is unmounted, and holds only the
  * socket's other end. Requests carry a number, so that a late answer is told from the one that is waited for.
  */
@@ -10,6 +10,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@
 #include <sys/wait.h>
 
 #include "agent/files/guard.h"
+#include "base/calls.h"
+#include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -121,6 +124,17 @@ static void send_reply(uint32_t seq, int error, int fd)
 	(void)sendmsg(GUARD_FD, &msg, MSG_NOSIGNAL);
 }
 
+/* Keeps what opening takes, and the calls that it and forking make. */
+static int confine(void)
+{
+	static const int more[] = { SCMP_SYS(openat2), SCMP_SYS(wait4), SCMP_SYS(waitid) };
+	int error = capabilities_keep(capabilities_of(CAPABILITY_OPENER, capabilities_effective()));
+
+	if (error)
+		return error;
+	return calls_filter(&(struct calls){ .more = more, .more_count = ARRAY_LEN(more), .forks = true, .kills = true });
+}
+
 /* The child's whole life. */
 __attribute__((noreturn)) static void open_and_send(const struct request *r)
 {
@@ -155,7 +169,7 @@ __attribute__((noreturn)) static void serve(int sock, pid_t agent)
 	for (int fd = 0; fd < GUARD_FD; fd++)
 		(void)dup2(null, fd);
 	if (dup2(sock, GUARD_FD) < 0 || close_range(GUARD_FD + 1, ~0u, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ||
-	    getppid() != agent)
+	    getppid() != agent || confine())
 		_exit(1);
 	while ((len = recv(GUARD_FD, &r, sizeof(r), 0)) > 0 || (len < 0 && errno == EINTR)) {
 		if (len < (ssize_t)offsetof(struct request, path))
@@ -191,6 +205,7 @@ int file_guard_new(struct file_guard **ret)
 		free(g);
 		return -errno;
 	}
+	calls_count_here();
 	g->pid = fork();
 	if (!g->pid)
 		serve(pair[1], agent);

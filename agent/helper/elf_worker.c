@@ -25,6 +25,7 @@
 #include "agent/helper/elf_wire.h"
 #include "agent/helper/elf_worker.h"
 #include "base/buf.h"
+#include "base/calls.h"
 #include "base/cleanup.h"
 #include "base/sanitizer.h"
 
@@ -186,6 +187,15 @@ static int filter_calls(const struct elf_worker_kind *kind)
 	return error;
 }
 
+/* The template's: what it and workers before their own filter need. */
+static int filter_template(void)
+{
+	static const int more[] = { SCMP_SYS(wait4),   SCMP_SYS(waitid), SCMP_SYS(pidfd_open),
+				    SCMP_SYS(seccomp), SCMP_SYS(prctl),	 SCMP_SYS(tgkill) };
+
+	return calls_filter(&(struct calls){ .more = more, .more_count = ARRAY_LEN(more), .forks = true, .kills = true });
+}
+
 /* --- a worker --- */
 
 static int answer(struct elf_service *service, int sock, struct buf *payload, struct buf *reply)
@@ -293,6 +303,8 @@ __attribute__((noreturn)) static void serve(const struct elf_worker_kind *kind, 
 		error = drop_privileges();
 	if (!error)
 		error = end_with(agent);
+	if (!error)
+		error = filter_template();
 	while (!error) {
 		struct pollfd fds[] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = t.worker_fd, .events = POLLIN } };
 

@@ -190,11 +190,11 @@ static int make_rings(struct sampler *s)
 	return 0;
 }
 
-/* Kernels before 5.11 charge maps to the locked-memory limit. */
-static void raise_limits(void)
+void sampler_raise_limits(void)
 {
 	struct rlimit memory = { RLIM_INFINITY, RLIM_INFINITY }, files;
 
+	/* kernels before 5.11 charge maps to it */
 	(void)setrlimit(RLIMIT_MEMLOCK, &memory);
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;
@@ -247,7 +247,7 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 {
 	int error;
 
-	raise_limits();
+	sampler_raise_limits();
 	libbpf_set_print(libbpf_message);
 	s->skel = sampler_bpf__open();
 	if (!s->skel)

@@ -50,6 +50,9 @@ struct sampled {
 	uint64_t period; /* ... or, when not 0, events from sample to sample; nanoseconds where the event is time */
 };
 
+/* Raises this process's limits of locked memory and of open files, as far as it may. */
+void sampler_raise_limits(void);
+
 /* Opens and loads the programs; nothing is sampled yet. The kinds are the @count of @kinds, MAX_KINDS at most (borrowed).
  * Pids are those of the pid namespace @pid_ns (its inode number; 0: the first one). 0 or -errno with @err filled. */
 int sampler_new(const struct agent_config *config, const struct sampled *const *kinds, uint32_t count, uint32_t pid_ns,

@@ -48,6 +48,7 @@ struct api_answer {
 struct api_budget {
 	uint64_t timeout_ns;		 /* 0: the configuration's */
 	const _Atomic bool *is_unwanted; /* set from any thread when nobody waits for the answer any more; or NULL */
+	bool hides_addresses;		 /* the asker may not read where code lies in memory */
 	bool is_trial;			 /* a question that takes longer is asked again, and so not answered */
 };
 

@@ -27,6 +27,7 @@ struct api_call {
 	struct json json; /* over answer->body */
 	struct api_answer *answer;
 	struct buf error; /* the asker's mistake */
+	bool hides_addresses;
 };
 
 /* Each writes one JSON object to call->json (or a file to call->answer). 0; -EINVAL with call->error filled; -ENOENT: there

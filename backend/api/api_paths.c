@@ -234,7 +234,9 @@ int api_answer(struct api *api, const char *path, const struct query_params *par
 	       struct api_answer *answer)
 {
 	uint64_t timeout_ns = budget && budget->timeout_ns ? budget->timeout_ns : api->config.timeout_ns;
-	struct api_call call = { .api = api, .params = params, .answer = answer };
+	struct api_call call = {
+		.api = api, .params = params, .answer = answer, .hides_addresses = budget && budget->hides_addresses
+	};
 	size_t i = find(path);
 	int err;
 

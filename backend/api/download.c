@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proto/profiles.h"
+#include "proto/profiles_hide.h"
 
 struct pieces {
 	const struct api_call *call;
@@ -33,7 +34,11 @@ static int take_piece(void *arg, struct profiles *p)
 	if (!items)
 		return -ENOMEM;
 	pieces->items = items;
-	pieces->items[pieces->count++] = profiles_get(p);
+	if (pieces->call->hides_addresses && profiles_hide_addresses(p, &items[pieces->count]))
+		return -ENOMEM;
+	if (!pieces->call->hides_addresses)
+		items[pieces->count] = profiles_get(p);
+	pieces->count++;
 	pieces->bytes += profiles_memory_bytes(p);
 	return api_within(pieces->call, pieces->bytes);
 }

@@ -99,6 +99,7 @@ static bool answer(struct lane *lane, struct query_job *job)
 		.is_unwanted = &job->is_unwanted,
 		.timeout_ns = lane->is_second ? SHORT_NS : 0,
 		.is_trial = lane->is_second,
+		.hides_addresses = job->hides_addresses,
 	};
 
 	if (lane->is_second && second_api(lane))

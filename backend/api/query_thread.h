@@ -24,6 +24,7 @@ struct query_job {
 	int symbols_fd;		/* not a question but a file with symbols, from query_thread_symbols_file(); -1: none */
 	enum ingest_encoding symbols_encoding;
 	bool clears;		  /* not a question either: the store is emptied */
+	bool hides_addresses;	  /* of memory, as struct api_budget */
 	bool pack;		  /* a long answer is packed by gzip */
 	struct api_answer answer; /* all zeros before; whoever asked frees its body */
 	bool is_long;		  /* the threads' own: only the first takes it */

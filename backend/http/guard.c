@@ -11,6 +11,7 @@
  */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -88,29 +89,49 @@ static bool is_private(struct request *r)
 	return false;
 }
 
-/* Profiles of other users' programs, and kernel addresses, are not for everybody who has a shell here. A token or a
- * certificate says more than a user id. */
+/* The user at the other end; the kernel is asked once a connection. */
+static int ask_peer(struct request *r, uint32_t *uid_ret)
+{
+	struct connection *c = r->connection;
+	const union MHD_ConnectionInfo *info;
+
+	if (!c->is_peer_asked) {
+		info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+		c->peer_err = info ? peer_uid(info->connect_fd, &c->peer) : -ENOTCONN;
+		c->is_peer_asked = true;
+	}
+	*uid_ret = c->peer;
+	return c->peer_err;
+}
+
+/* Profiles of other users' programs are not for everybody who has a shell here. A token or a certificate says more than a
+ * user id. */
 static bool is_for_peer(struct request *r)
 {
 	const struct server *s = r->server;
-	const union MHD_ConnectionInfo *info;
 	uint32_t uid = 0;
 
-	if (!s->is_loopback || !s->users || s->tokens || s->users->all || r->connection->is_peer_allowed)
+	if (!s->is_loopback || !s->users || s->tokens || s->asks_clients || s->users->all)
 		return true;
-	info = MHD_get_connection_info(r->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (!info || peer_uid(info->connect_fd, &uid)) {
+	if (ask_peer(r, &uid)) {
 		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
 			     "it is not known who asks: start hearth with --token-file, or with --http-allow-uid any");
 		return false;
 	}
-	r->connection->is_peer_allowed = peer_is_allowed(s->users, uid);
-	if (!r->connection->is_peer_allowed)
-		reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
-			     "profiles are shown to root, to who started hearth and to the store's owner: ask as one of "
-			     "them, or start hearth with --http-allow-uid %u, or with --token-file",
-			     uid);
-	return r->connection->is_peer_allowed;
+	if (peer_is_allowed(s->users, uid))
+		return true;
+	reply_refuse(r, MHD_HTTP_FORBIDDEN, REJECTED_ORIGIN,
+		     "profiles are shown to root, to who started hearth and to the store's owner: ask as one of them, or "
+		     "start hearth with --http-allow-uid %u, or with --token-file",
+		     uid);
+	return false;
+}
+
+bool request_reads_addresses(struct request *r)
+{
+	uint32_t uid = 0;
+
+	return !r->server->users || (!ask_peer(r, &uid) && peer_reads_addresses(r->server->users, uid));
 }
 
 bool request_guard(struct request *r)

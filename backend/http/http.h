@@ -43,6 +43,7 @@ struct server {
 	const char *const *page_names;	 /* of ours, NULL-terminated, or NULL; borrowed */
 	bool is_loopback;		 /* only this machine reaches us */
 	const struct peer_users *users;	 /* of this machine, who may see profiles; NULL: all; borrowed */
+	bool asks_clients;		 /* for certificates, which say more */
 	enum server_pages pages;
 	struct workloads *workloads;			/* borrowed, or NULL */
 	struct query_thread *queries;			/* borrowed; NULL: no API */
@@ -74,7 +75,9 @@ struct connection {
 	struct tls_keys *keys;	 /* the keys that its handshake used */
 	struct request *request; /* NULL between requests */
 	uint64_t since_ns;	 /* when the request, or the wait for one, began */
-	bool is_peer_allowed;	 /* it was asked who is at the other end, who may see profiles */
+	bool is_peer_asked;	 /* who is at the other end: the next three */
+	int peer_err;		 /* 0: it is known */
+	uint32_t peer;		 /* a user of this machine */
 };
 
 struct reply_header {
@@ -218,6 +221,8 @@ bool request_encoding(struct request *r, enum ingest_encoding *ret);
 
 /* guard.c: whether the request may come under the name it has for us, and from its origin; else it is refused. */
 bool request_guard(struct request *r);
+/* guard.c: whether who asks may read where the kernel and others' programs are in memory. */
+bool request_reads_addresses(struct request *r);
 /* login.c: whether the request brought the token or session that @method needs here; else it is refused. */
 bool request_admit(struct request *r, const char *method);
 /* login.c: handlers of the paths by which a browser opens, closes and looks for its session. */

@@ -134,12 +134,20 @@ int peer_uid(int fd, uint32_t *uid_ret)
 	return err == -EOPNOTSUPP ? search_table(&e, uid_ret) : err;
 }
 
-bool peer_is_allowed(const struct peer_users *users, uint32_t uid)
+static bool is_among(const uint32_t *uids, size_t count, uint32_t uid)
 {
-	if (users->all || !uid || uid == geteuid())
-		return true;
-	for (size_t i = 0; i < users->count; i++)
-		if (users->uids[i] == uid)
+	for (size_t i = 0; i < count; i++)
+		if (uids[i] == uid)
 			return true;
 	return false;
+}
+
+bool peer_is_allowed(const struct peer_users *users, uint32_t uid)
+{
+	return users->all || peer_reads_addresses(users, uid) || is_among(users->uids, users->count, uid);
+}
+
+bool peer_reads_addresses(const struct peer_users *users, uint32_t uid)
+{
+	return !uid || uid == geteuid() || is_among(users->uids, users->readers, uid);
 }

@@ -15,9 +15,13 @@ int peer_uid(int fd, uint32_t *uid_ret);
 struct peer_users {
 	const uint32_t *uids;
 	size_t count;
-	bool all; /* everybody on this machine may */
+	size_t readers; /* the first ones may read addresses of memory as well, as root may */
+	bool all;	/* everybody on this machine may look */
 };
 
 bool peer_is_allowed(const struct peer_users *users, uint32_t uid);
+
+/* Whether @uid may read where the kernel and other users' programs are in memory, as far as the store tells. */
+bool peer_reads_addresses(const struct peer_users *users, uint32_t uid);
 
 #endif

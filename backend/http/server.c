@@ -151,6 +151,7 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->cors_origins = config->cors_origins;
 	s->page_names = config->page_names;
 	s->users = config->users;
+	s->asks_clients = config->asks_clients;
 	s->is_loopback = is_loopback_address(config->http_address);
 	s->pages = config->pages;
 	s->workloads = config->workloads;

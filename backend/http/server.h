@@ -46,6 +46,7 @@ struct server_config {
 	void *window_arg;
 	/* Who may see profiles on a loopback address without a token or a certificate; NULL: everybody here. Borrowed. */
 	const struct peer_users *users;
+	bool asks_clients;	     /* for certificates: then all who have one may look */
 	unsigned max_connections;    /* 1000 when 0 */
 	uint64_t request_timeout_ns; /* first line of a request to the end of its answer; 60 s when 0 */
 	uint64_t idle_timeout_ns;    /* a connection without a request; 75 s when 0 */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/capabilities.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/sanitizer.h"

@@ -231,6 +231,7 @@ static bool ask(struct request *r, struct api_request *a)
 	a->job.path = a->path;
 	a->job.params = (struct query_params){ a->items, a->count };
 	a->job.done = on_answer;
+	a->job.hides_addresses = !request_reads_addresses(r);
 	if (query_thread_ask(r->server->queries, &a->job) == 0) {
 		r->api = a;
 		return true;

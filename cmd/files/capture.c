@@ -24,6 +24,7 @@
 #include "base/pack/packing.h"
 #include "cmd/files/perf_data.h"
 #include "cmd/setup/store_of.h"
+#include "cmd/setup/user.h"
 #include "proto/formats/otlp_capture.h"
 #include "proto/profiles.h"
 #include "proto/formats/formats.h"
@@ -203,7 +204,7 @@ const char *capture_name(const char *path)
 }
 
 /* A store is a capture of all that is in it. */
-static int read_store(const char *folder, struct capture *ret, struct buf *error)
+static int load_store(const char *folder, struct capture *ret, struct buf *error)
 {
 	struct store *store = NULL;
 	int err = store_of_folder(folder, NULL, &store, error);
@@ -214,9 +215,21 @@ static int read_store(const char *folder, struct capture *ret, struct buf *error
 	err = store_load(store, &ret->profiles, &ret->read_bytes);
 	ret->file_bytes = ret->read_bytes;
 	store->close(store);
+	return err;
+}
+
+/* Root reads it as its owner. */
+static int read_store(const char *folder, struct capture *ret, struct buf *error)
+{
+	struct user root;
+	int err;
+
+	user_as_owner(folder, "profiles.db", &root);
+	err = load_store(folder, ret, error);
+	user_end_as_owner(&root);
 	if (err == -ENODATA)
 		buf_printf(error, "there are no samples in the store %s", folder);
-	else if (err)
+	else if (err && !error->len)
 		buf_printf(error, "cannot read the store %s: %s", folder, strerror(-err));
 	return err;
 }

@@ -22,6 +22,7 @@
 #include "backend/store/sqlite/sqlite.h"
 #include "backend/store/store_write.h"
 #include "base/buf.h"
+#include "base/calls.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -417,6 +418,7 @@ static int open_all(struct half *h)
 
 	if (session_open(s, &h->task->share->backend))
 		return STATUS_FAILED;
+	calls_tell(s->metrics, "backend");
 	s->report_at = ask_for_report;
 	s->report_arg = h;
 	err = open_store(h);

@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+/* Landlock's system calls, the same on all architectures. */
+enum { LANDLOCK_CREATE_RULESET = 444, LANDLOCK_ADD_RULE = 445, LANDLOCK_RESTRICT_SELF = 446 };
+
 /* Allows writes below the @count folders @writable alone, reads of these, of the system's files and below @readable (paths,
  * NULL-terminated; may be NULL), and no execution. The kernel's version of Landlock; -ENOSYS: it has none; -errno. */
 int confine_files(const int *writable, size_t count, const char *const *readable);

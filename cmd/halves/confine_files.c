@@ -14,8 +14,6 @@
 #include "base/cleanup.h"
 #include "cmd/halves/confine.h"
 
-/* The same on all architectures. */
-enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
 enum { RULE_PATH_BENEATH = 1, CREATE_VERSION = 1 };
 
 #define RIGHT_EXECUTE	 (1ull << 0)
@@ -59,7 +57,7 @@ static int allow(int rules, int fd, uint64_t rights)
 
 	if (!fstat(fd, &st) && !S_ISDIR(st.st_mode))
 		beneath.allowed &= RIGHTS_OF_FILES;
-	return syscall(ADD_RULE, rules, RULE_PATH_BENEATH, &beneath, 0) ? -errno : 0;
+	return syscall(LANDLOCK_ADD_RULE, rules, RULE_PATH_BENEATH, &beneath, 0) ? -errno : 0;
 }
 
 /* A path that is not there needs no rule. */
@@ -79,7 +77,7 @@ static int allow_paths(int rules, const char *const *paths, uint64_t rights)
 int confine_files(const int *writable, size_t count, const char *const *readable)
 {
 	static const char *const null[] = { "/dev/null", NULL }, *const etc[] = { "/etc", NULL };
-	const long version = syscall(CREATE_RULESET, NULL, 0, CREATE_VERSION);
+	const long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, CREATE_VERSION);
 	const uint64_t known = RIGHTS_1 | (version >= 2 ? RIGHT_REFER : 0) | (version >= 3 ? RIGHT_TRUNCATE : 0) |
 			       (version >= 5 ? RIGHT_IOCTL_DEV : 0);
 	const struct ruleset handled = { .fs = known, .scoped = version >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0 };
@@ -88,7 +86,7 @@ int confine_files(const int *writable, size_t count, const char *const *readable
 
 	if (version <= 0)
 		return -ENOSYS;
-	rules = (int)syscall(CREATE_RULESET, &handled, version >= 6 ? sizeof(handled) : sizeof(handled.fs), 0);
+	rules = (int)syscall(LANDLOCK_CREATE_RULESET, &handled, version >= 6 ? sizeof(handled) : sizeof(handled.fs), 0);
 	if (rules < 0)
 		return -errno;
 	for (size_t i = 0; i < count && !err; i++)
@@ -103,5 +101,5 @@ int confine_files(const int *writable, size_t count, const char *const *readable
 		err = allow_paths(rules, null, RIGHT_READ_FILE | RIGHT_WRITE_FILE);
 	if (err)
 		return err;
-	return syscall(RESTRICT_SELF, rules, 0) ? -errno : (int)version;
+	return syscall(LANDLOCK_RESTRICT_SELF, rules, 0) ? -errno : (int)version;
 }

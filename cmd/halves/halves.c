@@ -63,6 +63,11 @@ int halves_fork(const struct config *config, bool keeps, bool is_lenient, struct
 	return 0;
 }
 
+bool halves_leave_agent_alone(const struct halves *h, const struct config *config, bool keeps)
+{
+	return h || !share_needs_backend(config, keeps);
+}
+
 const struct config *halves_config(const struct halves *h)
 {
 	return &h->share.agent;
@@ -177,7 +182,7 @@ static int wait_for_backend(struct halves *h)
 	return status_of(h);
 }
 
-int halves_open(struct halves *h, struct session *s, struct sink **sink_ret)
+int halves_connect(struct halves *h, struct session *s, struct sink **sink_ret)
 {
 	const struct channel_config config = {
 		.sock = MOVE_FD(h->sock),
@@ -188,30 +193,33 @@ int halves_open(struct halves *h, struct session *s, struct sink **sink_ret)
 		.lost = on_lost,
 		.arg = h,
 	};
-	int err = channel_new(&config, &h->channel), status;
+	int err = channel_new(&config, &h->channel);
 
 	h->session = s;
 	if (!err)
 		err = loop_add_fd(s->loop, h->control, EPOLLIN, on_keeper, h, &h->control_watch);
 	if (err) {
 		log_error("cannot speak to the half of hearth that listens: %s", strerror(-err));
-		return STATUS_FAILED;
+		return err;
 	}
 	h->restarts = metrics_counter(s->metrics, "hearth_backend_restarts_total", NULL,
 				      "How often the half that listens was started again after its death.");
-	status = wait_for_backend(h);
-	if (status || !(h->ready.values[2] & READY_KEEPS || h->ready.values[0] || (uint16_t)h->ready.values[2])) {
-		h->is_ending = true;
-		sink_free(channel_sink(MOVE(h->channel)));
-		return status;
-	}
-	if (!(h->ready.values[2] & READY_KEEPS))
-		channel_send_none(h->channel);
 	if (getenv("DEBUGINFOD_URLS"))
 		s->setup.agent.servers = channel_debuginfod(h->channel);
-	s->is_agent_half = true;
 	*sink_ret = channel_sink(h->channel);
 	return 0;
+}
+
+int halves_wait(struct halves *h)
+{
+	int status = wait_for_backend(h);
+	const bool keeps = !status && h->ready.values[2] & READY_KEEPS;
+
+	if (!keeps)
+		channel_send_none(h->channel);
+	if (!keeps && !h->ready.values[0] && !(uint16_t)h->ready.values[2])
+		h->is_ending = true; /* it had nothing to do, and has ended */
+	return status;
 }
 
 const char *halves_page_url(const struct halves *h)

@@ -3,8 +3,9 @@
  * hearth as two halves: the agent, which is root and reads nothing from a network, and the backend, which listens, stores
  * and sends, and may nothing else. The agent's side of starting, living with and ending the other. Main thread.
  *
- * Order: halves_fork() before the session is opened (nothing foreign has been read, there is one thread), halves_open() once
- * signals are waited for, halves_quiesce() as the drain's first step, halves_end() after the session is closed.
+ * Order: halves_fork() before the session is opened (nothing foreign has been read, there is one thread), halves_connect()
+ * once signals are waited for, halves_wait() when the agent is loaded, halves_quiesce() as the drain's first step,
+ * halves_end() after the session is closed.
  */
 #ifndef HEARTH_CMD_HALVES_HALVES_H
 #define HEARTH_CMD_HALVES_HALVES_H
@@ -24,14 +25,18 @@ struct sink;
  */
 int halves_fork(const struct config *config, bool keeps, bool is_lenient, struct halves **ret);
 
+/* Whether this process only samples: the rest of what @config asks for is done by the other half @h, or there is none. */
+bool halves_leave_agent_alone(const struct halves *h, const struct config *config, bool keeps);
+
 /* The settings of this half: without the sinks that are the other's. */
 const struct config *halves_config(const struct halves *h);
 
-/*
- * Waits until the backend has opened what it was asked for. *@sink_ret is then where profiles for it go, the caller's to
- * free; NULL: it had nothing to do, and has ended. 0, or the exit status to end with; the backend has said why.
- */
-int halves_open(struct halves *h, struct session *s, struct sink **sink_ret);
+/* Speaks to the backend from now on. *@sink_ret is where profiles for it go, the caller's to free. 0 or -errno, said. */
+int halves_connect(struct halves *h, struct session *s, struct sink **sink_ret);
+
+/* Waits until the backend has opened what it was asked for, which it does while the agent loads its programs. 0, or the exit
+ * status to end with; the backend has said why. */
+int halves_wait(struct halves *h);
 
 /* The page's address as page_url() has it; NULL: there is none. Accepts NULL. */
 const char *halves_page_url(const struct halves *h);

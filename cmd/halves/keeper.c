@@ -4,22 +4,27 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
+#include <net/if.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/calls.h"
+#include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/halves/backend_half.h"
+#include "cmd/halves/confine.h"
 #include "cmd/halves/hand_over.h"
 
 enum {
@@ -157,18 +162,38 @@ static void end(struct keeper *k)
 	(void)waitpid(k->backend, NULL, 0);
 }
 
+/* Lets it make backends, which give up more (confine_calls() allows nothing that this does not). They bind ports before
+ * that, and name files that root alone may read. */
+static int confine(void)
+{
+	static const int more[] = {
+		SCMP_SYS(wait4),	 SCMP_SYS(waitid),    SCMP_SYS(pidfd_open),   SCMP_SYS(setgroups),
+		SCMP_SYS(setresgid),	 SCMP_SYS(setresuid), SCMP_SYS(capget),	      SCMP_SYS(capset),
+		SCMP_SYS(prctl),	 SCMP_SYS(seccomp),   SCMP_SYS(setpriority),  SCMP_SYS(tgkill),
+		LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE,   LANDLOCK_RESTRICT_SELF,
+	};
+	static const unsigned long requests[] = { SIOCGIFNAME, SIOCGIFINDEX };
+
+	return calls_filter(&(struct calls){ .more = more,
+					     .more_count = ARRAY_LEN(more),
+					     .requests = requests,
+					     .request_count = ARRAY_LEN(requests),
+					     .network = true,
+					     .forks = true,
+					     .kills = true });
+}
+
 __attribute__((noreturn)) static void keep(struct keeper *k)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE, SIGUSR1, SIGUSR2 };
-	/* to make backends what they are, to end one, and to read secrets that have changed */
-	static const int needed[] = { CAP_SETUID, CAP_SETGID, CAP_NET_BIND_SERVICE, CAP_KILL, CAP_DAC_READ_SEARCH };
 	bool is_there = true;
 
 	(void)prctl(PR_SET_NAME, "hearth-keeper");
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	hand_over(k->task.share, k->task.keeps, &k->handed);
-	if (owner_keep_capabilities(needed, ARRAY_LEN(needed)))
+	/* to make backends what they are, to end one, and to read secrets that have changed */
+	if (capabilities_keep(capabilities_of(CAPABILITY_KEEPER, capabilities_effective())) || confine())
 		_exit(1);
 	k->backend_fd = -1;
 	start_backend(k);

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 
@@ -26,17 +26,11 @@
  * and below 2^31, where some programs take numbers for negative ones. */
 enum { FIRST_DERIVED = 1879048192, DERIVED_MASK = 0x0fffffff, DEEPEST = 3 };
 
-static bool has_capability(int number)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	return !syscall(SYS_capget, &head, have) && have[number / 32].effective >> (number % 32) & 1;
-}
-
 bool owner_may_change(void)
 {
-	return geteuid() == 0 && has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && has_capability(CAP_CHOWN);
+	const uint64_t needed = 1ull << CAP_SETUID | 1ull << CAP_SETGID | 1ull << CAP_CHOWN;
+
+	return geteuid() == 0 && !(needed & ~capabilities_effective());
 }
 
 /* --- who --- */
@@ -205,33 +199,13 @@ int owner_take_folder(const struct owner *owner, const char *path)
 
 /* --- becoming --- */
 
-int owner_keep_capabilities(const int *numbers, size_t count)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 }, keep[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	if (syscall(SYS_capget, &head, have))
-		return -errno;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t bit = have[numbers[i] / 32].permitted & 1u << numbers[i] % 32;
-
-		keep[numbers[i] / 32].permitted |= bit;
-		keep[numbers[i] / 32].effective |= bit;
-	}
-	return syscall(SYS_capset, &head, keep) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
-}
-
 int owner_become(const struct owner *owner)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	int err;
 
 	if (owner->changes && (setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||
 			       setresuid(owner->uid, owner->uid, owner->uid)))
 		return -errno;
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
-		return -errno;
-	if (syscall(SYS_capset, &head, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return -errno;
-	return 0;
+	err = capabilities_keep(0);
+	return err ? err : prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? -errno : 0;
 }

@@ -30,9 +30,6 @@ struct owner owner_for(const char *folder);
  */
 int owner_take_folder(const struct owner *owner, const char *path);
 
-/* Gives up all capabilities but the @count in @numbers, as far as this process has those, for good. 0 or -errno. */
-int owner_keep_capabilities(const int *numbers, size_t count);
-
 /* Becomes @owner for good, without any capability and without a way to get one. 0 or -errno. */
 int owner_become(const struct owner *owner);
 

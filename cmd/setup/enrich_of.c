@@ -2,6 +2,7 @@
 #include "cmd/setup/enrich_of.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -66,6 +67,12 @@ struct enrich_config enrich_config_of(const struct config *config)
 			.service_labels = config->kube_service_labels,
 		},
 	};
+}
+
+bool enrich_asks_network(const struct config *config)
+{
+	return has_word(&config->enrich, "pods") && !has_word(&config->enrich, "none") &&
+	       (config->kube_config || config->kubelet || getenv("KUBERNETES_SERVICE_HOST"));
 }
 
 static void wait_for_pods(const struct config *config, struct sink *sink)

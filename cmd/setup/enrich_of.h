@@ -3,6 +3,8 @@
 #ifndef HEARTH_CMD_SETUP_ENRICH_OF_H
 #define HEARTH_CMD_SETUP_ENRICH_OF_H
 
+#include <stdbool.h>
+
 #include "enrich/enrich.h"
 
 struct config;
@@ -18,6 +20,9 @@ enum enrich_part { ENRICH_WHOLE, ENRICH_OF_AGENT, ENRICH_OF_BACKEND };
 /* Puts the stage in front of *@sink, unless the options want nothing of it, and waits for it as long as they say. 0; -EINVAL
  * (wrong usage) or another -errno, said. *@sink is the caller's as before, also after an error, when it may be NULL. */
 int enrich_wrap(const struct config *config, enum enrich_part part, struct metrics *metrics, struct sink **sink);
+
+/* Whether the stage as a whole would ask a server. */
+bool enrich_asks_network(const struct config *config);
 
 /* Checks the words of --enrich. 0 or -EINVAL, said. */
 int enrich_check_options(const struct config *config);

@@ -33,6 +33,7 @@ static int set_users(struct guard *g, const struct string_list *names)
 		return -ENOMEM;
 	if (user_behind_sudo(&sudo))
 		g->uids[g->users.count++] = sudo.uid;
+	g->users.readers = g->users.count;
 	for (size_t i = 0; i < names->count; i++) {
 		const struct passwd *passwd = getpwnam(names->items[i]);
 		uint64_t uid = passwd ? passwd->pw_uid : 0;

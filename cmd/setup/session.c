@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/confine.h"
 #include "agent/proc/proc_root.h"
 #include "backend/store/store.h"
 #include "base/buf.h"
@@ -149,6 +150,27 @@ static void warn_of_others(const struct config *config, uint32_t pid)
 			 ? "To see it: docker --pid=host, in Kubernetes hostPID: true; or mount the host's "
 			   "/proc, and give its place as --proc or HOST_PROC"
 			 : "The host's /proc seems to be mounted: take --proc /host/proc");
+}
+
+int session_confine(struct session *s, bool writes_files, pid_t command)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	const struct agent_duties duties = {
+		.writes_files = writes_files,
+		.has_network = !s->is_agent_half && ((urls && *urls) || enrich_asks_network(s->config)),
+		.command = command,
+	};
+	struct agent_error error = { "" };
+	int err = agent_prepare(&s->setup.agent, s->metrics, &error);
+
+	if (err) {
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+		return err;
+	}
+	err = agent_confine(&s->setup.agent, &duties, s->metrics);
+	if (err)
+		log_error("cannot give up privileges that sampling does not need: %s", strerror(-err));
+	return err;
 }
 
 int session_load_agent(struct session *s, uint32_t pid)

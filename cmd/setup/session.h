@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cmd/setup/agent_setup.h"
 #include "cmd/setup/schedule.h"
@@ -55,6 +56,12 @@ int session_end_on_signals(struct session *s);
 
 /* session_run() also ends when the reader of standard output goes away. */
 void session_end_on_closed_stdout(struct session *s);
+
+/*
+ * Gives up what sampling does not need, for a process that does nothing else: before threads start and sinks are opened.
+ * @writes_files: also into users' folders; @command: a process that gets our signals, or 0.
+ */
+int session_confine(struct session *s, bool writes_files, pid_t command);
 
 /* Makes the agent with s->sink, as session_check_options() has read it. @pid, when not 0, is filtered for besides --pid. */
 int session_load_agent(struct session *s, uint32_t pid);

@@ -9,6 +9,7 @@
 #include <libgen.h>
 #include <pwd.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,4 +73,25 @@ void user_give_file(const struct user *user, const char *path)
 		return;
 	if (fchown(fd, user->uid, user->gid))
 		return; /* a file system without owners: nothing to give */
+}
+
+void user_as_owner(const char *folder, const char *name, struct user *was_ret)
+{
+	AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FREE char *path = NULL;
+	struct stat st;
+
+	*was_ret = (struct user){ .uid = geteuid(), .gid = getegid() };
+	if (was_ret->uid || fd < 0 || fstat(fd, &st) || !st.st_uid || asprintf(&path, "%s/%s", folder, name) < 0)
+		return;
+	if (setegid(st.st_gid) || seteuid(st.st_uid) || eaccess(path, R_OK)) /* a folder above it is closed to the owner */
+		user_end_as_owner(was_ret);
+}
+
+void user_end_as_owner(const struct user *was)
+{
+	if (geteuid() != was->uid && seteuid(was->uid))
+		abort(); /* our saved user id is that */
+	if (getegid() != was->gid && setegid(was->gid))
+		abort();
 }

@@ -23,4 +23,9 @@ int user_become(const struct user *user);
 /* Gives the file @path to @user when it lies in a folder that @user may write to; otherwise, and for links, leaves it. */
 void user_give_file(const struct user *user, const char *path);
 
+/* Has root work as the owner of @folder, where that may read the file @name in it, so that what a store's reader makes
+ * beside it is not root's. *@was_ret: for user_end_as_owner(). The whole process; other threads must not care. */
+void user_as_owner(const char *folder, const char *name, struct user *was_ret);
+void user_end_as_owner(const struct user *was);
+
 #endif

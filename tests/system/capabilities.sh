@@ -7,7 +7,20 @@
 need_bpf
 cp "$HEARTH" hearth
 chmod 755 . hearth
-base="+sys_admin,+sys_ptrace,+syslog,+dac_read_search"
+base="+sys_admin,+sys_ptrace,+syslog,+dac_read_search,+chown"
+
+# All that speak of them have the same list: base/capabilities.def.
+wanted=$(sed -nE 's/^CAPABILITY\(([A-Z_]+), [^,]+, (WANTED|ROOTS)\)$/\1/p' "$TOP/base/capabilities.def" | sort | tr '\n' ' ')
+for file in compose/hearth/compose.yaml compose/pyroscope/compose.yaml; do
+	listed=$(sed -nE 's/^ *cap_add: \[(.*)\]$/\1/p' "$TOP/docs/$file" | tr -d ',' | tr ' ' '\n' | grep -vx SYS_ADMIN | sort | tr '\n' ' ')
+	[ "$listed" = "$wanted" ] || fail "docs/$file has $listed, not $wanted"
+done
+for name in $wanted SYS_ADMIN BPF PERFMON CHECKPOINT_RESTORE; do
+	grep -q "^|.*\`$name\`" "$TOP/docs/containers.md" || fail "docs/containers.md does not know $name"
+done
+for name in $wanted; do
+	grep -q -- "--cap-add $name" "$TOP/docs/containers.md" || fail "docs/containers.md does not add $name"
+done
 
 # with CAPABILITIES COMMAND...
 with() {
@@ -48,4 +61,20 @@ for set in "$base" "$base,+setuid" "$base,+setgid"; do
 	with "$set" ./hearth check >check 2>&1 || fail "check: $(cat check)"
 	grep -qE '^partly +capabilities: .*CAP_SET[UG]ID' check || fail "check with $set: $(cat check)"
 done
+
+# --- a command that is recorded runs as without hearth: set-user-id, and with capabilities of its file ---
+cp "$(command -v id)" as_nobody
+chown 65534 as_nobody
+chmod 4755 as_nobody
+cp "$(command -v grep)" capable
+chmod 755 capable
+./hearth record -F 99 -o id.otlp -- ./as_nobody -u >id.out 2>id.err || fail "set-user-id: $(cat id.err)"
+[ "$(cat id.out)" = "$(./as_nobody -u)" ] && [ "$(cat id.out)" = 65534 ] || fail "a set-user-id command runs as: $(cat id.out)"
+if python3 -c 'import os, struct; os.setxattr("capable", "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))' 2>setcap.err; then
+	SUDO_UID=65533 SUDO_GID=65533 ./hearth record -F 99 -o caps.otlp -- ./capable -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' /proc/self/status >caps.out 2>caps.err ||
+		fail "capabilities of a file: $(cat caps.err)"
+	[ "$(awk '{ print $2 }' caps.out | tr '\n' ' ')" = "65533 0000000000002000 0 0 " ] || fail "the command is: $(cat caps.out)"
+else
+	left_out file-capabilities "$(tail -n 1 setcap.err)"
+fi
 echo "all as it should be"

@@ -148,3 +148,21 @@ stop "$server"
 if [ "${clickhouse-}" ]; then
 	[ "$(ask_clickhouse 'SELECT count() FROM db.hearth_samples')" = "$sent" ] || fail "the engine has $(ask_clickhouse 'SELECT count() FROM db.hearth_samples') of $sent"
 fi
+
+# --- the same from the half of `hearth run` that listens, which may not read the password's file itself ---
+if [ "$(id -u)" = 0 ] && [ -r /sys/kernel/btf/vmlinux ]; then
+	before=$(taken)
+	chmod 600 password
+	start half.out env -u HEARTH_ONE_PROCESS "$HEARTH" run -F 199 --report-interval 200ms --http-address 127.0.0.1:0 \
+		--store "clickhouse+https://hearth@127.0.0.1:$(port good)/db" "${trusted[@]}"
+	server=$started
+	until_true 60 grep -q 'profiles go to' half.out.err || fail "no profiler: $(cat half.out.err)"
+	backend=$(pgrep -P "$(pgrep -P "$server" -x hearth-keeper)" -x hearth-backend) || fail "it is one process"
+	[ "$(awk '/^Uid:/ { print $2 }' "/proc/$backend/status")" != 0 ] || fail "the half that sends is root"
+	come() { [ "$(taken)" -gt "$before" ]; }
+	until_true 30 come || fail "nothing comes from there: $(cat half.out.err)"
+	stop "$server"
+	accounted half.out.err
+else
+	left_out halves "needs root and BTF"
+fi

@@ -56,7 +56,7 @@ caps() {
 	printf -- '--cap-drop ALL'
 	for cap; do printf -- ' --cap-add %s' "$cap"; done
 }
-six="SYS_ADMIN SYS_PTRACE SYSLOG DAC_READ_SEARCH SETUID SETGID"
+seven="SYS_ADMIN SYS_PTRACE SYSLOG DAC_READ_SEARCH SETUID SETGID CHOWN"
 chain='main;f01;f02;.*;f33;leaf'
 outside='^outside.*;main;.*down;down;.*;leaf'
 
@@ -86,28 +86,28 @@ record all --cap-add ALL --cap-drop SYS_RESOURCE --security-opt seccomp=unconfin
 whole all
 
 # shellcheck disable=SC2046,SC2086 # words
-record six $(caps $six) --pid host
-whole six
-! grep -q CAP_ six.err || fail "six: a capability is missing"
+record seven $(caps $seven) --pid host
+whole seven
+! grep -q CAP_ seven.err || fail "seven: a capability is missing"
 # shellcheck disable=SC2046,SC2086
-run $(caps $six) --pid host -- /usr/bin/hearth check >check 2>&1 || fail "check with six: $(cat check)"
-grep -q '^yes  *capabilities' check || fail "check with six: $(cat check)"
+run $(caps $seven) --pid host -- /usr/bin/hearth check >check 2>&1 || fail "check with seven: $(cat check)"
+grep -q '^yes  *capabilities' check || fail "check with seven: $(cat check)"
 
 # shellcheck disable=SC2046,SC2086
-record four $(caps ${six% SETUID*}) --pid host
+record four $(caps ${seven% SETUID*}) --pid host
 whole four
 grep -q 'CAP_SETUID or CAP_SETGID is missing' four.err || fail "four: nothing is said"
 
 # Without the host's pids, beside the program in its container's namespace.
 # shellcheck disable=SC2046,SC2086
-record own $(caps $six) --pid container:inside
+record own $(caps $seven) --pid container:inside
 grep -q 'a pid namespace of its own' own.err || fail "own: no hint"
 grep -q '^\[not in /proc\]' own.folded || fail "own: nothing is outside"
 ! grep -qE '^outside|;down;' own.folded || fail "own: names from outside"
 
 # And with the host's /proc.
 # shellcheck disable=SC2046,SC2086
-record mounted $(caps $six) -v /proc:/host/proc:ro -e HOST_PROC=/host/proc
+record mounted $(caps $seven) -v /proc:/host/proc:ro -e HOST_PROC=/host/proc
 whole mounted
 
 # Docker's file names the container, from the host.

@@ -18,7 +18,8 @@
 static void test_capabilities(void **state)
 {
 	static const uint64_t all = CAP(CAP_BPF) | CAP(CAP_PERFMON) | CAP(CAP_CHECKPOINT_RESTORE) | CAP(CAP_SYS_PTRACE) |
-				    CAP(CAP_SYSLOG) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SETUID) | CAP(CAP_SETGID);
+				    CAP(CAP_SYSLOG) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SETUID) | CAP(CAP_SETGID) |
+				    CAP(CAP_CHOWN);
 	static const uint64_t admin = CAP(CAP_SYS_ADMIN) | CAP(CAP_SYS_PTRACE) | CAP(CAP_SYSLOG) | CAP(CAP_DAC_READ_SEARCH);
 	char text[256];
 
@@ -27,7 +28,7 @@ static void test_capabilities(void **state)
 	assert_string_equal(text, "");
 	assert_int_equal(check_capabilities_missing(admin, false, text, sizeof(text)), CHECK_YES);
 	assert_int_equal(check_capabilities_missing(admin, true, text, sizeof(text)), CHECK_PARTLY);
-	assert_string_equal(text, "CAP_SETUID, CAP_SETGID");
+	assert_string_equal(text, "CAP_SETUID, CAP_SETGID, CAP_CHOWN");
 	assert_int_equal(check_capabilities_missing(all & ~CAP(CAP_SETGID), true, text, sizeof(text)), CHECK_PARTLY);
 	assert_string_equal(text, "CAP_SETGID");
 	assert_int_equal(check_capabilities_missing(all & ~CAP(CAP_SYSLOG), true, text, sizeof(text)), CHECK_PARTLY);

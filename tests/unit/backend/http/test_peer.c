@@ -95,6 +95,10 @@ static void test_another(void **state)
 	assert_false(peer_is_allowed(&(struct peer_users){ 0 }, uid));
 	assert_true(peer_is_allowed(&(struct peer_users){ .uids = (uint32_t[]){ 7, A_USER }, .count = 2 }, uid));
 	assert_true(peer_is_allowed(&(struct peer_users){ .all = true }, uid));
+	assert_false(peer_reads_addresses(
+		&(struct peer_users){ .uids = (uint32_t[]){ 7, A_USER }, .count = 2, .readers = 1 }, uid));
+	assert_true(peer_reads_addresses(&(struct peer_users){ .uids = (uint32_t[]){ A_USER, 7 }, .count = 2, .readers = 1 },
+					 uid));
 	close(pair[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(pair[0]);

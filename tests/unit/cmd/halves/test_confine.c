@@ -147,7 +147,7 @@ static const struct attempt {
 } attempts[] = {
 	{ read_shadow, false, false },	     { write_outside, false, true },	{ read_outside, false, true },
 	{ open_event, false, false },	     { make_map, false, false },	{ signal_parent, false, false },
-	{ trace_parent, false, false },	     { run_program, false, false },	{ fork_again, false, false },
+	{ trace_parent, false, false },	     { run_program, false, false },	{ fork_again, true, false },
 	{ become_root, false, false },	     { open_raw_socket, false, false }, { make_code, false, false },
 	{ write_inside, true, false },	     { read_hosts, true, false },	{ start_thread, true, false },
 	{ listen_on_loopback, true, false },
