@@ -241,6 +241,10 @@ $(BUILD)/v8/stops $(BUILD)/v8/steps: $(BUILD)/v8/%: $(BUILD)/tests/v8/%.o $(BUIL
 $(BUILD)/beam/stops: $(BUILD)/tests/beam/stops.o $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# Readers of made code and rows alone, over random stops of any such program.
+$(BUILD)/code/stops: $(BUILD)/tests/code/stops.o $(call archives,agent)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
 # Peers from language registries: what hearth writes, in the tools that read it.
 .PHONY: peers
 peers: all
@@ -261,8 +265,8 @@ judge: judge-bin
 # Stacks of scripts, of Java, of node and of Erlang: each interpreter, JDK, node and Erlang that is here, each way of calling.
 # PYTHONS, RUBIES, JDKS, PHPS, NODES, ERLS: further ones
 .PHONY: runtimes
-runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops
-	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node v8/matrix beam/matrix; do \
+runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/code/stops
+	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node script/gdb-jit v8/matrix beam/matrix code/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
 # Either half of hearth is killed, again and again, under load.   KILLS: how often each

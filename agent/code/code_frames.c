@@ -264,6 +264,12 @@ static uint64_t captured_frame(struct framing *f, struct code_process *cp, uint3
 	return function ? function_frame(function, words) : 0;
 }
 
+/* May it be that the sample was of another piece, which was there before? */
+static bool is_ambiguous(const struct code_piece *piece, uint64_t time_ns)
+{
+	return piece && piece->is_second && piece->thing.born_ns > time_ns;
+}
+
 /*
  * The frame number @i at @user, which is in the code of @file. *@is_stale: the kernel's walk went through code that has
  * gone, or that was not there yet.
@@ -279,7 +285,9 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 
 	if (piece && !code_thing_is_there(cp, &piece->thing, f->time_ns))
 		piece = NULL;
-	*is_stale |= f->is_kernels && (!piece || piece->thing.born_ns > f->time_ns);
+	*is_stale |= f->is_kernels ? !piece || piece->thing.born_ns > f->time_ns : is_ambiguous(piece, f->time_ns);
+	if (is_ambiguous(piece, f->time_ns))
+		piece = NULL;
 	if (find_captures(f, i, va + m->bias, &class, words))
 		frame = captured_frame(f, cp, class, words);
 	if (!frame && piece && piece->thing.names)

@@ -145,6 +145,15 @@ static uint32_t make_place(struct code_range_state *range, const struct code_pie
 	return n == i ? i : UINT32_MAX;
 }
 
+/* Did a piece that touched the place of @piece go of late? */
+static bool is_second(const struct code_range_state *range, const struct code_piece *piece)
+{
+	for (uint32_t i = 0; i < range->buried_cnt && i < BURIED_KEPT; i++)
+		if (range->buried[i].start < piece->end && range->buried[i].end > piece->start)
+			return true;
+	return false;
+}
+
 static bool is_inside(const struct code_range_state *range, const struct code_block *b)
 {
 	return b->start >= range->start && b->end <= range->end;
@@ -178,6 +187,7 @@ struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va)
 		piece_free(range, piece);
 		return NULL;
 	}
+	piece->is_second = is_second(range, piece);
 	memmove(&range->pieces[i + 1], &range->pieces[i], (range->count - i) * sizeof(*range->pieces));
 	range->pieces[i] = piece;
 	range->count++;
@@ -207,6 +217,8 @@ static bool bury_pieces(struct code_range_state *range)
 			continue;
 		}
 		forget_blocks(range, piece);
+		range->buried[range->buried_cnt % BURIED_KEPT].start = piece->start;
+		range->buried[range->buried_cnt++ % BURIED_KEPT].end = piece->end;
 		piece_free(range, piece);
 		metric_add(range->process->all->gone, 1);
 	}

@@ -16,6 +16,7 @@
 enum {
 	FIRST_WAIT_MS = 20, /* a runtime that has just begun has no code yet */
 	LAST_WAIT_MS = 2000,
+	FIRST_CODE_WAIT_MS = 250, /* ... or has not made any, and may do so at any time */
 	NEAR_BYTES = 1 << 20, /* ranges so near to each other are one */
 };
 
@@ -125,13 +126,20 @@ int code_ask(struct code_process *p, const struct code_request *what, const void
 
 /* --- processes --- */
 
-static void process_free(struct as_code *as_code)
+/* The helper need not remember @cp's memory any more. */
+static void forget(struct code_process *cp)
 {
-	struct code_process *cp = (struct code_process *)as_code;
 	const struct elf_request forget = { .op = ELF_OP_FORGET, .file = cp->number };
 
 	if (!cp->all->is_over)
 		(void)elf_service_call(cp->all->service, &forget, -1, NULL, 0, &cp->all->reply);
+}
+
+static void process_free(struct as_code *as_code)
+{
+	struct code_process *cp = (struct code_process *)as_code;
+
+	forget(cp);
 	*cp->link = cp->next;
 	if (cp->next)
 		cp->next->link = cp->link;
@@ -158,23 +166,34 @@ static struct file *file_at(const struct as_code *as_code, uint64_t start, uint6
 	return NULL;
 }
 
-/* The mapping of a runtime whose code a reader knows; NULL: none. */
-static const struct mapping *find_runtime(const struct code_spaces *cs, const struct address_space *as)
+/* The order in which the files of a process are asked for code: the readers' order. What is registered for debuggers is in
+ * libraries that many programs have and few use. */
+static uint64_t order_of(const struct file *file)
 {
+	return (uint64_t)file->info.runtime.code.id << 32 | file->id;
+}
+
+/* The mapping of a runtime whose code a reader knows, of those behind @before (NULL: of all) the first; NULL: none. */
+static const struct mapping *find_runtime(const struct code_spaces *cs, const struct address_space *as,
+					  const struct file *before)
+{
+	const struct mapping *found = NULL;
+
 	for (uint32_t i = 0; i < as->count; i++) {
 		const struct file *file = as->maps[i].file;
 		const struct code_facts *facts = file ? &file->info.runtime.code : NULL;
 
 		if (file && file->info.runtime.kind == RUNTIME_FILE_CODE && code_reader_of(facts->id) &&
-		    !(cs->off >> facts->id & 1))
-			return &as->maps[i];
+		    !(cs->off >> facts->id & 1) && (!before || order_of(file) > order_of(before)) &&
+		    (!found || order_of(file) < order_of(found->file)))
+			found = &as->maps[i];
 	}
-	return NULL;
+	return found;
 }
 
 bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_space *as)
 {
-	return as->code || find_runtime(cs, as);
+	return as->code || find_runtime(cs, as, NULL);
 }
 
 static struct code_process *process_new(struct code_spaces *cs, const struct process *p, const struct mapping *runtime)
@@ -199,6 +218,22 @@ static struct code_process *process_new(struct code_spaces *cs, const struct pro
 	cs->processes = cp;
 	metric_add(cs->met, 1);
 	return cp;
+}
+
+/* Turns to the next file of @as that may make code: in the one that was asked there is none yet. */
+static void try_next(struct code_process *cp, const struct address_space *as)
+{
+	const struct mapping *next = find_runtime(cp->all, as, cp->runtime);
+
+	if (!next)
+		next = find_runtime(cp->all, as, NULL);
+	if (!next || next->file == cp->runtime)
+		return;
+	forget(cp);
+	file_put(cp->runtime);
+	cp->runtime = file_get(next->file);
+	cp->bias = next->bias;
+	cp->number = ++cp->all->last_number;
 }
 
 bool code_spaces_are_used(const struct code_spaces *cs)
@@ -345,10 +380,19 @@ static bool is_too_early(const struct code_process *cp)
 	return cp->ranges_ns && clock_mono_ns() - cp->ranges_ns < cp->wait_ms * NSEC_PER_MSEC;
 }
 
+/* The time to the next question doubles. */
+static void wait_longer(struct code_process *cp)
+{
+	uint32_t max = cp->range_cnt ? LAST_WAIT_MS : FIRST_CODE_WAIT_MS;
+
+	cp->ranges_ns = clock_mono_ns();
+	cp->wait_ms = cp->wait_ms * 2 < max ? cp->wait_ms * 2 : max;
+}
+
 bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 {
 	struct code_process *cp = (struct code_process *)p->as->code;
-	const struct mapping *runtime = cp ? NULL : find_runtime(cs, p->as);
+	const struct mapping *runtime = cp ? NULL : find_runtime(cs, p->as, NULL);
 	struct code_range memory[CODE_RANGES];
 	struct code_request request;
 
@@ -360,9 +404,10 @@ bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 		cp = process_new(cs, p, runtime);
 		if (!cp || address_space_set_code(&p->as, &cp->as_code) < 0)
 			return false;
+	} else if (!cp->range_cnt) {
+		try_next(cp, p->as);
 	}
-	cp->ranges_ns = clock_mono_ns();
-	cp->wait_ms = cp->wait_ms * 2 < LAST_WAIT_MS ? cp->wait_ms * 2 : LAST_WAIT_MS;
+	wait_longer(cp);
 	request = code_request_of(cp, CODE_OP_RANGES);
 	if (code_ask(cp, &request, memory, memory_of(p->as, memory) * sizeof(*memory)) ||
 	    !take_ranges(cp, (const void *)cs->reply.data))

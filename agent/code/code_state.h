@@ -28,6 +28,7 @@ struct code_piece_row {
 
 struct code_piece {
 	struct code_thing thing;
+	bool is_second; /* another one was in its place not long ago: of a sample from before it was read nobody knows which */
 	uint32_t start, end; /* offsets in the file */
 	uint32_t row_cnt;
 	struct code_piece_row rows[]; /* offsets from the file's start */
@@ -41,6 +42,8 @@ struct code_known_function {
 	struct code_known_function *next; /* of those that have gone */
 };
 
+enum { BURIED_KEPT = 64 };
+
 /* One range of memory. */
 struct code_range_state {
 	struct code_process *process; /* that it is of */
@@ -48,6 +51,10 @@ struct code_range_state {
 	uint64_t start, end;
 	struct code_piece **pieces; /* owned; by offset, disjoint */
 	uint32_t count, cap;
+	struct {
+		uint32_t start, end;
+	} buried[BURIED_KEPT]; /* places of the pieces that went last */
+	uint32_t buried_cnt;   /* of all that went */
 };
 
 /* All that is known of the code in an address space. */

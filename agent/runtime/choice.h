@@ -39,6 +39,7 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	/* they write perf maps or jitdumps when they are told to */                                   \
 	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                            \
 	X("beam", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_BEAM), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)       \
+	X("gdb-jit", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_GDB_JIT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \
 	/* always named, by tables in their files */                                                   \
 	X("native", 0, 0, NULL)                                                                        \
 	X("go", 0, 0, NULL)                                                                            \

@@ -11,6 +11,7 @@ depth       the price of a frame at 35, 264 and 1,000 frames
 runtimes    functions of scripts: their chains beside bpf_get_stack on a C program of the same depth, hot and cold; the start of a
             program of many functions; memory of a hundred processes. BENCH_BEFORE=PATH: processes without a runtime beside that
             hearth, of before there were chains
+jit         frames in code that HotSpot, V8 and BEAM made, likewise; the agent beside a virtual machine that compiles 5,000 methods
 programs    size of the BPF programs, the verifier's work and time
 start       from the exec of `hearth record` to its first complete stack, CPUs busy
 first       the first samples of new processes: complete, and under the right name
@@ -41,6 +42,7 @@ import away
 import busy
 import convert
 import cpu
+import jit
 import measure
 import memory
 import page
@@ -62,6 +64,7 @@ FIGURES = {
     "node": unwind.node,
     "depth": unwind.depth,
     "runtimes": runtimes.runtimes,
+    "jit": jit.jit,
     "programs": unwind.programs,
     "start": start.start,
     "first": start.first,
@@ -81,7 +84,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("runtimes", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "jit", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():

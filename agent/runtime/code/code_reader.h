@@ -126,7 +126,8 @@ struct code_reader {
 #define CODE_READERS(READER)               \
 	READER(CODE_HOTSPOT, code_hotspot) \
 	READER(CODE_V8, code_v8)           \
-	READER(CODE_BEAM, code_beam)
+	READER(CODE_BEAM, code_beam)       \
+	READER(CODE_GDB_JIT, code_gdb_jit)
 #else
 #define CODE_READERS(READER)
 #endif

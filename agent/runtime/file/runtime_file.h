@@ -23,7 +23,7 @@ enum runtime_file_kind {
 };
 
 /* The runtimes that make code; each has a reader (agent/runtime/code/code_reader.h). */
-enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_ID_MAX };
+enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_GDB_JIT, CODE_ID_MAX };
 
 enum { CODE_FACTS = 96 };
 
@@ -123,6 +123,7 @@ bool lua_file_read_jit(const struct elf_image *im, struct runtime_file *ret);
 bool beam_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool gdb_jit_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */
 void libc_static_read(const struct elf_image *im, struct thread_locator *ret);

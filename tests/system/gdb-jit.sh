@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Code that a program loaded and registered for debuggers, as LLVM's compilers do: its functions, lines and inlined calls are in stacks
+# that are complete without frame pointers; of two pieces of code in turn at one place each has its own name. Real compilers: `make runtimes`.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+[ "$(uname -m)" = x86_64 ] || skip "registered code is read on x86-64 alone"
+source=$TOP/tests/script/gdb_jit_code.c
+"${CC:-gcc}" -O2 -g -o gdb_jit "$TOP/tests/script/gdb_jit_loader.c"
+for round in 0 1 2 3 4 5; do
+	"${CC:-gcc}" -O2 -g -fomit-frame-pointer -fcf-protection=none -fno-stack-protector -fPIC -fvisibility=hidden -DROUND=$round -c -o made_$round.o "$source"
+done
+"$TOP/tests/script/gdb-jit-truth.sh" "$source" >truth
+cp gdb_jit gdb_jit_run
+cp gdb_jit gdb_jit_churn
+
+for form in "" --no-bpf-loop; do
+	# shellcheck disable=SC2086 # there may be none
+	start_record x.otlp $form -F 499 --report-interval 500ms -p $$ # and its children
+	start run.out ./gdb_jit_run run 1.5 made_0.o
+	first=$started
+	start churn.out ./gdb_jit_churn churn 1.5 made_[0-5].o
+	wait "$first" || fail "the program ended: $(cat run.out.err)"
+	wait "$started" || fail "the program ended: $(cat churn.out.err)"
+	stop "$recorder"
+	accounted record.out.err
+	judge_scripts --min 99.9 --least 100 --without 1000 --loop NONE --file gdb_jit_code.c x.otlp gdb_jit_run native truth
+	"$HEARTH" report x.otlp --format truth >report || :
+	"$HEARTH" report x.otlp --format folded >folded
+	for function in "main;run;made_run;made_down;made_down;made_down" "made_run;calls_back;made_back;made_mid;made_leaf;made_mix"; do
+		grep -q "$function" folded || fail "$form: $function is in no stack"
+	done
+	for n in 0 1 2 3 4 5; do
+		grep -q "calls_$n;made_again_$n" folded || fail "$form: made_again_$n has no name"
+		! grep "calls_$n;made_again_" folded | grep -v "calls_$n;made_again_$n" || fail "$form: another function's name"
+	done
+done
