@@ -17,7 +17,7 @@ enum {
 	FIRST_WAIT_MS = 20, /* a runtime that has just begun has no code yet */
 	LAST_WAIT_MS = 2000,
 	FIRST_CODE_WAIT_MS = 250, /* ... or has not made any, and may do so at any time */
-	NEAR_BYTES = 1 << 20, /* ranges so near to each other are one */
+	NEAR_BYTES = 1 << 20,	  /* ranges so near to each other are one */
 };
 
 int code_spaces_new(struct elf_service *service, uint32_t off, struct files *files, struct objects *objects,

@@ -28,7 +28,8 @@ struct code_piece_row {
 
 struct code_piece {
 	struct code_thing thing;
-	bool is_second; /* another one was in its place not long ago: of a sample from before it was read nobody knows which */
+	bool is_second; /* another one was in its place not long ago: of a sample from before it was read nobody knows which
+			 */
 	uint32_t start, end; /* offsets in the file */
 	uint32_t row_cnt;
 	struct code_piece_row rows[]; /* offsets from the file's start */

@@ -60,7 +60,8 @@ static struct {
 } it;
 
 static struct {
-	uint64_t stops, without, complete, frames, made, named, no_block, no_row, no_name, no_function, no_map, reads, lookups;
+	uint64_t stops, without, complete, frames, made, named, no_block, no_row, no_name, no_function, no_map, reads,
+		lookups;
 } counts;
 
 static struct image images[MAX_FILES];
@@ -331,9 +332,8 @@ static void add_captured(uint32_t number, const struct row_regs *in, bool is_lea
 	for (uint32_t i = 0; i < captures[number - 1].count; i++) {
 		const struct code_capture_word *w = &captures[number - 1].words[i];
 
-		words[i] = is_leaf && w->leaf_reg >= 0
-				   ? in->value[w->leaf_reg]
-				   : code_read_u64(&m, in->value[REG_FP] + (uint64_t)(int64_t)w->offset);
+		words[i] = is_leaf && w->leaf_reg >= 0 ? in->value[w->leaf_reg]
+						       : code_read_u64(&m, in->value[REG_FP] + (uint64_t)(int64_t)w->offset);
 		if (w->follow)
 			words[i] = code_read_u64(&m, words[i] + (uint64_t)(int64_t)w->follow);
 	}
@@ -483,9 +483,10 @@ int main(int argc, char **argv)
 	start(argv + optind, (unsigned)warm_ms);
 	run(stops);
 	fprintf(stderr,
-		"%s: %" PRIu64 " stops with made code on the stack, %" PRIu64 " (%.2f %%) walked to the root; frames: %" PRIu64
-		", %" PRIu64 " in made code, %" PRIu64 " named; not found: %" PRIu64 " code, %" PRIu64 " rows, %" PRIu64
-		" names, %" PRIu64 " functions, %" PRIu64 " files; %.1f reads a frame\n",
+		"%s: %" PRIu64 " stops with made code on the stack, %" PRIu64
+		" (%.2f %%) walked to the root; frames: %" PRIu64 ", %" PRIu64 " in made code, %" PRIu64
+		" named; not found: %" PRIu64 " code, %" PRIu64 " rows, %" PRIu64 " names, %" PRIu64 " functions, %" PRIu64
+		" files; %.1f reads a frame\n",
 		it.reader->name, counts.stops - counts.without, counts.complete,
 		100.0 * (double)counts.complete / (double)(counts.stops - counts.without + !counts.stops), counts.frames,
 		counts.made, counts.named, counts.no_block, counts.no_row, counts.no_name, counts.no_function, counts.no_map,

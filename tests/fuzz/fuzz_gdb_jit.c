@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a process that lies about the code it registered for debuggers: the input is changes of a made-up one (fake_gdb_jit.h), four bytes each:
- * how many bytes further, two bytes; what to put there; how many times, 0 to 255. Then everything is asked that the agent
- * may ask. Answers must be such as the agent believes, and come within the budget.
+ * The memory of a process that lies about the code it registered for debuggers: the input is changes of a made-up one
+ * (fake_gdb_jit.h), four bytes each: how many bytes further, two bytes; what to put there; how many times, 0 to 255. Then
+ * everything is asked that the agent may ask. Answers must be such as the agent believes, and come within the budget.
  */
 #include <stdint.h>
 #include <stdlib.h>

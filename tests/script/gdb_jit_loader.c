@@ -219,12 +219,12 @@ static void run(const char *path, double end, uint8_t *area)
 		sink = fn((void *)calls_back, n);
 }
 
-#define CALLS(n)                                                \
+#define CALLS(n)                                                              \
 	__attribute__((noinline)) void calls_##n(int (*fn)(int), double end); \
-	void calls_##n(int (*fn)(int), double end)                          \
-	{                                                                   \
-		while (now() < end)                                         \
-			sink = fn(n);                                       \
+	void calls_##n(int (*fn)(int), double end)                            \
+	{                                                                     \
+		while (now() < end)                                           \
+			sink = fn(n);                                         \
 	}
 CALLS(0)
 CALLS(1)

@@ -12,11 +12,11 @@
 #include "agent/runtime/code/code_reader.h"
 
 enum {
-	GDB_JIT_KNOWN = 1200,			/* pieces of code that are remembered; others are looked for again */
-	GDB_JIT_MAX_ENTRIES = 1 << 14,		/* of the list */
-	GDB_JIT_MAX_SECTIONS = 4096,		/* of an ELF file */
-	GDB_JIT_MAX_IMAGE_BYTES = 7 << 20,	/* so that a request's budget is enough to read it twice */
-	GDB_JIT_BLOCK_BYTES = 256 << 10,	/* larger code is told in such pieces */
+	GDB_JIT_KNOWN = 1200,		   /* pieces of code that are remembered; others are looked for again */
+	GDB_JIT_MAX_ENTRIES = 1 << 14,	   /* of the list */
+	GDB_JIT_MAX_SECTIONS = 4096,	   /* of an ELF file */
+	GDB_JIT_MAX_IMAGE_BYTES = 7 << 20, /* so that a request's budget is enough to read it twice */
+	GDB_JIT_BLOCK_BYTES = 256 << 10,   /* larger code is told in such pieces */
 };
 
 /* struct jit_code_entry */
@@ -34,7 +34,7 @@ struct gdb_jit_code {
 };
 
 struct gdb_jit {
-	uint64_t descriptor; /* address of the variable */
+	uint64_t descriptor;	  /* address of the variable */
 	uint32_t known_cnt, turn; /* the one that goes next when there are too many */
 	struct gdb_jit_code known[GDB_JIT_KNOWN];
 };
@@ -48,7 +48,8 @@ enum { GDB_JIT_OWN_IMAGE, GDB_JIT_OWN_BYTES };
 
 /* --- the list (gdb_jit_list.c) --- */
 
-/* Reads the variable's first entry; *@ret 0: nothing is registered. 0; -ENOTSUP: it is no such variable; -EFAULT, -EDQUOT. */
+/* Reads the variable's first entry; *@ret 0: nothing is registered. 0; -ENOTSUP: it is no such variable; -EFAULT, -EDQUOT.
+ */
 int gdb_jit_first(struct code_memory *m, uint64_t descriptor, uint64_t *ret);
 
 /* Finds the code at @pc. 0; -ENOENT: none is registered there, and *@ret has start and end of the gap between others that
@@ -56,7 +57,8 @@ int gdb_jit_first(struct code_memory *m, uint64_t descriptor, uint64_t *ret);
 int gdb_jit_find(struct gdb_jit *s, struct code_memory *m, uint64_t pc, struct gdb_jit_code *ret);
 
 /* Calls @fn for all code that is registered, until it returns false. 0 or -errno. */
-int gdb_jit_each(struct gdb_jit *s, struct code_memory *m, bool (*fn)(void *arg, const struct gdb_jit_code *code), void *arg);
+int gdb_jit_each(struct gdb_jit *s, struct code_memory *m, bool (*fn)(void *arg, const struct gdb_jit_code *code),
+		 void *arg);
 
 /* The entry at @addr. 0 or -errno. */
 int gdb_jit_read_entry(struct code_memory *m, uint64_t addr, struct gdb_jit_entry *ret);

@@ -70,9 +70,8 @@ struct image {
 /* The section @number; NULL: there is none with contents. */
 static const Elf64_Shdr *section(const struct image *im, uint32_t number)
 {
-	return number < im->sections->count && is_inside(&im->sections->all[number], im->bytes)
-		       ? &im->sections->all[number]
-		       : NULL;
+	return number < im->sections->count && is_inside(&im->sections->all[number], im->bytes) ? &im->sections->all[number]
+												: NULL;
 }
 
 static bool is_called(const struct image *im, const Elf64_Shdr *sh, const char *start)

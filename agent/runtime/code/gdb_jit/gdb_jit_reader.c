@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reader of code that was registered for debuggers. Blocks are functions of registered files, with the rows that the
- * files' call frame tables say. Such code lies anywhere in memory, beside other generated code that nobody registered: that has
- * blocks, too, which are walked by frame pointers until something is registered.
+ * files' call frame tables say. Such code lies anywhere in memory, beside other generated code that nobody registered: that
+ * has blocks, too, which are walked by frame pointers until something is registered.
  */
 #include <errno.h>
 #include <stdlib.h>

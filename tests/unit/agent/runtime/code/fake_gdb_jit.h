@@ -78,10 +78,54 @@ static inline void fake_link(struct fake *f, int count)
 /* A CIE and an FDE for code that pushes rbx in its first byte; @distance: from the FDE's word for its start to that. */
 static inline size_t fake_frames(uint8_t *to, int32_t distance)
 {
-	static const uint8_t cie[] = { 20, 0,	 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, DW_EH_PE_pcrel | DW_EH_PE_sdata4,
-				       DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1, 0, 0 };
-	static const uint8_t fde[] = { 20, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, DW_CFA_advance_loc | 1,
-				       DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 3, 2, 0, 0 };
+	static const uint8_t cie[] = { 20,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       1,
+				       'z',
+				       'R',
+				       0,
+				       1,
+				       0x78,
+				       16,
+				       1,
+				       DW_EH_PE_pcrel | DW_EH_PE_sdata4,
+				       DW_CFA_def_cfa,
+				       7,
+				       8,
+				       DW_CFA_offset | 16,
+				       1,
+				       0,
+				       0 };
+	static const uint8_t fde[] = { 20,
+				       0,
+				       0,
+				       0,
+				       28,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       0,
+				       1,
+				       0,
+				       0,
+				       0,
+				       DW_CFA_advance_loc | 1,
+				       DW_CFA_def_cfa_offset,
+				       16,
+				       DW_CFA_offset | 3,
+				       2,
+				       0,
+				       0 };
 
 	memcpy(to, cie, sizeof(cie));
 	memcpy(to + sizeof(cie), fde, sizeof(fde));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registered code: found, told by its tokens, with rows and names; what nobody registered, and memory that makes no sense. */
+/* Registered code: found, told by its tokens, with rows and names; what nobody registered, and memory that makes no sense.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -216,10 +217,10 @@ static void test_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_names, make),	    cmocka_unit_test_setup(test_rows, make),
-		cmocka_unit_test_setup(test_ranges, make),	    cmocka_unit_test_setup(test_nobodys, make),
-		cmocka_unit_test_setup(test_comes_and_goes, make),  cmocka_unit_test_setup(test_another_in_place, make),
-		cmocka_unit_test_setup(test_large, make),	    cmocka_unit_test_setup(test_nonsense, make),
+		cmocka_unit_test_setup(test_names, make),	   cmocka_unit_test_setup(test_rows, make),
+		cmocka_unit_test_setup(test_ranges, make),	   cmocka_unit_test_setup(test_nobodys, make),
+		cmocka_unit_test_setup(test_comes_and_goes, make), cmocka_unit_test_setup(test_another_in_place, make),
+		cmocka_unit_test_setup(test_large, make),	   cmocka_unit_test_setup(test_nonsense, make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
