@@ -3,6 +3,8 @@
  * A program that loads relocatable object files into memory, runs what is in them, and registers them for debuggers as
  * LLVM's compilers do: a copy of the file, in which section headers have got their addresses.
  *
+ * SECONDS are of processor time.
+ *
  *   gdb_jit_loader run SECONDS OBJECT         made_run() of the object all the time
  *   gdb_jit_loader churn SECONDS OBJECT...    made_again_0() of the first object, made_again_1() of the second, ...: each is
  *                                             loaded where the one before was, runs for its part of the time, and goes
@@ -191,11 +193,12 @@ static void unload(struct object *o)
 
 /* --- running --- */
 
+/* Of processor time: so many samples, however busy the machine is. */
 static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 

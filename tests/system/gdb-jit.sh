@@ -17,9 +17,9 @@ cp gdb_jit gdb_jit_churn
 for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086 # there may be none
 	start_record x.otlp $form -F 499 --report-interval 500ms -p $$ # and its children
-	start run.out ./gdb_jit_run run 1.5 made_0.o
+	start run.out ./gdb_jit_run run 1 made_0.o
 	first=$started
-	start churn.out ./gdb_jit_churn churn 1.5 made_[0-5].o
+	start churn.out ./gdb_jit_churn churn 1.2 made_[0-5].o
 	wait "$first" || fail "the program ended: $(cat run.out.err)"
 	wait "$started" || fail "the program ended: $(cat churn.out.err)"
 	stop "$recorder"
