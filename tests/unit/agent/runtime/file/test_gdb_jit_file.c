@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file with the interface for debuggers is recognised by its exported symbols, and by those for debuggers alone. */
+#include <unistd.h>
+
+#include "agent/runtime/file/gdb_jit_facts.h"
+#include "tests/unit/agent/runtime/file/made_file.h"
+
+static const char source[] = "struct descriptor { unsigned version, action; void *relevant, *first; };"
+			     "struct descriptor __jit_debug_descriptor __attribute__((visibility(VISIBILITY))) = { 1 };";
+
+/* What the readers tell of the source, made with gcc's @options. */
+static struct runtime_file made(const char *options)
+{
+	char path[] = "/tmp/gdb_jit_file.XXXXXX";
+	int fd = mkstemp(path);
+	struct runtime_file file;
+	bool is_made;
+
+	assert_true(fd >= 0);
+	close(fd);
+	is_made = make_file(path, source, options);
+	if (is_made)
+		file = read_file(path);
+	unlink(path);
+	if (!is_made)
+		skip();
+	return file;
+}
+
+static void check(const char *options, enum runtime_way way)
+{
+	struct runtime_file file = made(options);
+
+	assert_int_equal(file.kind, RUNTIME_FILE_CODE);
+	assert_int_equal(file.code.id, CODE_GDB_JIT);
+	assert_int_equal(file.way, way);
+	assert_true(file.code.fact[GDB_JIT_FACT_DESCRIPTOR] > 0);
+	assert_true(runtime_file_is_sound(&file));
+}
+
+static void test_exported(void **state)
+{
+	(void)state;
+	check("-shared -fPIC -s '-DVISIBILITY=\"default\"'", RUNTIME_WAY_DYNSYM);
+}
+
+static void test_hidden(void **state)
+{
+	(void)state;
+	check("-shared -fPIC '-DVISIBILITY=\"hidden\"'", RUNTIME_WAY_SYMTAB);
+}
+
+static void test_none(void **state)
+{
+	(void)state;
+	assert_int_equal(made("-shared -fPIC -s '-DVISIBILITY=\"hidden\"'").kind, RUNTIME_FILE_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exported),
+		cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
