@@ -416,7 +416,7 @@ static bool walk_asleep(struct intake *in, struct process *p, const struct pendi
 		if (!sleeps)
 			return false;
 	}
-	if (!p->as->code) /* code that is generated may be named otherwise the next time */
+	if (!code_spaces_has_code(p->as)) /* code that is generated may be named otherwise the next time */
 		wait_stacks_keep(in->waits, s, p->as->asid, part->frames, part->count, part->end);
 	return false;
 }

@@ -196,6 +196,13 @@ bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_
 	return as->code || find_runtime(cs, as, NULL);
 }
 
+bool code_spaces_has_code(const struct address_space *as)
+{
+	const struct code_process *cp = (const struct code_process *)as->code;
+
+	return cp && cp->range_cnt;
+}
+
 static struct code_process *process_new(struct code_spaces *cs, const struct process *p, const struct mapping *runtime)
 {
 	struct code_process *cp = calloc(1, sizeof(*cp));

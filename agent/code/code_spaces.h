@@ -48,6 +48,9 @@ void code_spaces_on_wait(struct code_spaces *cs, struct wait_hook hook);
 /* Is a runtime mapped in @as whose code a reader knows? */
 bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_space *as);
 
+/* Is memory of @as known to hold generated code? */
+bool code_spaces_has_code(const struct address_space *as);
+
 /* Finds out where @p keeps code, unless that is known or was tried a moment ago. Returns whether its mappings have changed.
  */
 bool code_spaces_meet(struct code_spaces *cs, struct process *p);
