@@ -35,7 +35,7 @@ def programs(folder):
         found["V8, interpreted"] = ("node", "--no-opt", "--no-sparkplug", os.path.join(LOAD, "deep.js"))
     if shutil.which("erlc"):
         subprocess.run(("erlc", "-o", folder, os.path.join(LOAD, "deep.erl")), check=True)
-        found["BEAM, compiled"] = ("erl", "-noshell", "+S", "1:1", "-pa", folder, "-run", "-s", "deep", "main")
+        found["BEAM, compiled"] = ("erl", "-noshell", "+S", "1:1", "-pa", folder, "-s", "deep", "main")
     return found
 
 
