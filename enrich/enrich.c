@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/vec.h"
 #include "enrich/kube/kube.h"
 #include "enrich/known/known.h"
 #include "enrich/local/local.h"
+#include "proto/resource_edit.h"
 #include "proto/sink.h"
 
 enum {
@@ -37,12 +37,8 @@ struct sink_enrich {
 /* --- one resource --- */
 
 struct adding {
-	struct profiles *from;
-	struct profiles *to; /* made when there is something to add; NULL until then */
-	uint32_t resource;   /* its number in both */
-	struct key_value *items;
-	uint32_t count, cap;
-	bool failed;
+	struct resource_edit edit;
+	uint32_t added; /* to this resource */
 };
 
 /* The texts of a resource that say what it is, each with a NUL. */
@@ -78,110 +74,19 @@ static void read_named(const struct profiles *p, const struct resource_profiles 
 		copy_text(p, list, "process.executable.name", n->executable, sizeof(n->executable));
 }
 
-static struct key_value *find_item(struct adding *a, const char *key)
-{
-	for (uint32_t i = 0; i < a->count; i++)
-		if (str_is(profiles_key(a->from, &a->items[i]), key))
-			return &a->items[i];
-	return NULL;
-}
-
-static struct str copy_into(struct adding *a, const char *text)
-{
-	size_t len = strlen(text);
-	char *copy = profiles_alloc(a->to, len + 1);
-
-	if (!copy) {
-		a->failed = true;
-		return STR("");
-	}
-	memcpy(copy, text, len);
-	return (struct str){ copy, (uint32_t)len };
-}
-
-/* The first addition makes the object that is changed, and the first to a resource a list of its own. */
-static bool begin_adding(struct adding *a)
-{
-	const struct key_values *list = &a->from->resources[a->resource].resource.attributes;
-
-	if (!a->to)
-		a->to = profiles_derive(a->from);
-	if (a->to && !a->items && !vec_reserve(&a->items, &a->cap, list->count + 32)) {
-		if (list->count)
-			memcpy(a->items, list->items, list->count * sizeof(*a->items));
-		a->count = list->count;
-	}
-	a->failed |= !a->to || !a->items;
-	return !a->failed;
-}
-
-static void set_value(struct adding *a, struct any_value *value, const char *text, enum known_form form)
-{
-	struct any_value *item = value;
-
-	if (form == KNOWN_LIST) {
-		item = profiles_alloc(a->to, sizeof(*item));
-		*value = (struct any_value){ .kind = VALUE_ARRAY, .array = { item, item != NULL } };
-		a->failed |= !item;
-	}
-	if (item)
-		*item = (struct any_value){ .kind = VALUE_STRING, .string = copy_into(a, text) };
-}
-
 static void add(void *arg, const char *key, const char *value, enum known_form form)
 {
 	struct adding *a = arg;
-	const struct key_values *list = &a->from->resources[a->resource].resource.attributes;
-	struct key_value *there;
+	const struct any_value *there = resource_edit_find(&a->edit, key);
+	struct any_value text = { .kind = VALUE_STRING, .string = str_z(value) };
 
-	if (!a->items && form != KNOWN_REPLACE && profiles_find_key(a->from, list, key))
+	if (there ? form != KNOWN_REPLACE : a->added >= MAX_ADDED)
 		return;
-	if (a->failed || !begin_adding(a))
-		return;
-	there = find_item(a, key);
-	if (there) {
-		if (form == KNOWN_REPLACE)
-			set_value(a, &there->value, value, form);
-		return;
-	}
-	if (a->count >= list->count + MAX_ADDED || vec_reach(&a->items, &a->cap, a->count))
-		return;
-	a->items[a->count] = (struct key_value){ .key = copy_into(a, key) };
-	set_value(a, &a->items[a->count++].value, value, form);
-}
-
-/* Puts the new list into the new object. */
-static void end_adding(struct adding *a)
-{
-	struct key_value *list = NULL;
-
-	if (!a->items)
-		return;
-	if (!a->failed)
-		list = profiles_alloc(a->to, a->count * sizeof(*list));
-	a->failed |= !list;
-	if (!a->failed) {
-		memcpy(list, a->items, a->count * sizeof(*list));
-		a->to->resources[a->resource].resource.attributes = (struct key_values){ list, a->count };
-		a->to->resources[a->resource].has_resource = true;
-	}
-	free(a->items);
-	a->items = NULL;
-	a->count = a->cap = 0;
-}
-
-static uint64_t samples_of(const struct resource_profiles *r)
-{
-	uint64_t samples = 0;
-
-	for (uint32_t i = 0; i < r->scope_count; i++)
-		for (uint32_t j = 0; j < r->scopes[i].profile_count; j++) {
-			const struct profile *p = &r->scopes[i].profiles[j];
-
-			for (uint32_t k = 0; k < p->sample_count; k++)
-				samples += p->samples[k].timestamp_count ? p->samples[k].timestamp_count : 1;
-		}
-	return samples;
+	a->added += !there;
+	if (form == KNOWN_LIST)
+		resource_edit_set_list(&a->edit, str_z(key), &text.string, 1);
+	else
+		resource_edit_set(&a->edit, str_z(key), &text);
 }
 
 /* --- the sink --- */
@@ -205,25 +110,22 @@ static void look_up(struct sink_enrich *e, const struct profiles *p)
 /* The profiles with what is known added: a reference. They go on as they are where there is no memory. */
 static struct profiles *enriched(struct sink_enrich *e, struct profiles *p)
 {
-	struct adding a = { .from = p };
+	struct adding a = { .edit = { .from = p } };
 
-	for (; a.resource < p->resource_count && !a.failed; a.resource++) {
-		const struct resource_profiles *r = &p->resources[a.resource];
+	for (bool more = p->resource_count; more; more = resource_edit_next(&a.edit)) {
+		const struct resource_profiles *r = &p->resources[a.edit.resource];
 		struct named n;
 
+		a.added = 0;
 		read_named(p, r, e->services, &n);
 		known_describe(e->known,
-			       &(struct known_query){ n.container_id, n.pod_uid, n.unit, n.executable, samples_of(r), n.pod,
-						      n.namespace, e->leaves_services },
+			       &(struct known_query){ n.container_id, n.pod_uid, n.unit, n.executable, resource_events(r),
+						      n.pod, n.namespace, e->leaves_services },
 			       add, &a);
-		end_adding(&a);
 	}
-	if (a.failed) {
+	if (a.edit.failed)
 		metric_add(e->unchanged, p->sample_events);
-		profiles_put(a.to);
-		a.to = NULL;
-	}
-	return a.to ? a.to : profiles_get(p);
+	return resource_edit_end(&a.edit);
 }
 
 static int enrich_consume(struct sink *sink, struct profiles *p, struct ack *ack)
