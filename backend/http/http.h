@@ -49,6 +49,8 @@ struct server {
 	struct query_thread *queries;			/* borrowed; NULL: no API */
 	void (*window_ends)(void *arg, uint64_t at_ns); /* as in the configuration */
 	void *window_arg;
+	bool (*is_ready)(void *arg);
+	void *ready_arg;
 	struct MHD_Daemon *mhd;
 	struct loop_watch *ready; /* libmicrohttpd's epoll descriptor */
 	struct loop_watch *again; /* its timer: work left over, or a time it asked for */

@@ -158,6 +158,8 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->queries = config->queries;
 	s->window_ends = config->window_ends;
 	s->window_arg = config->window_arg;
+	s->is_ready = config->is_ready;
+	s->ready_arg = config->ready_arg;
 	s->request_timeout_ns = config->request_timeout_ns ? config->request_timeout_ns
 							   : DEFAULT_REQUEST_TIMEOUT_S * NSEC_PER_SEC;
 	s->idle_timeout_ns = config->idle_timeout_ns ? config->idle_timeout_ns : DEFAULT_IDLE_TIMEOUT_S * NSEC_PER_SEC;

@@ -24,7 +24,7 @@ struct workloads;
 /* The pages that a server has. */
 enum server_pages {
 	PAGES_ALL,
-	PAGES_PAGE,	 /* all that show profiles: the page, the API; /metrics and /healthz */
+	PAGES_PAGE,	 /* all that show profiles: the page, the API; /metrics, /healthz and /readyz */
 	PAGES_RECEIVER,	 /* all that shows none: OTLP, /metrics, /workloads, /healthz */
 	PAGES_METRICS,	 /* /metrics and /healthz */
 	PAGES_WORKLOADS, /* /workloads and below, and /healthz */
@@ -44,6 +44,8 @@ struct server_config {
 	/* Told when somebody waits for what will have been sampled until @at_ns (CLOCK_MONOTONIC); may be NULL. */
 	void (*window_ends)(void *arg, uint64_t at_ns);
 	void *window_arg;
+	bool (*is_ready)(void *arg); /* whether profiles are taken, for /readyz; NULL: as long as it serves */
+	void *ready_arg;
 	/* Who may see profiles on a loopback address without a token or a certificate; NULL: everybody here. Borrowed. */
 	const struct peer_users *users;
 	bool asks_clients;	     /* for certificates: then all who have one may look */

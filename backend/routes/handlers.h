@@ -14,6 +14,7 @@ void receiver_take(struct request *r);
 
 void page_metrics(struct request *r);
 void page_health(struct request *r);
+void page_ready(struct request *r);
 void page_workloads(struct request *r);
 void page_workload(struct request *r);
 void page_file(struct request *r);

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/thread.h"
+#include "base/usage.h"
 #include "cmd/options/config.h"
 #include "cmd/files/exports.h"
 #include "cmd/setup/guard.h"
@@ -146,6 +147,16 @@ static void with_port(const char *address, unsigned port, struct buf *out)
 	buf_printf(out, "%.*s:%u", colon ? (int)(colon - address) : (int)strlen(address), address, port);
 }
 
+/* Sampling has begun: here, or in the other half, which tells of itself each second. */
+static bool is_ready(void *arg)
+{
+	const struct session *s = ((struct page *)arg)->session;
+
+	if (s->agent)
+		return __atomic_load_n(&s->start_ns, __ATOMIC_RELAXED);
+	return !s->report_at || usage_of_other().pid;
+}
+
 static int serve_on(struct page *page, enum server_pages pages, const char *address, struct server **ret,
 		    struct server_error *error)
 {
@@ -162,6 +173,8 @@ static int serve_on(struct page *page, enum server_pages pages, const char *addr
 		.queries = page->queries,
 		.window_ends = on_window,
 		.window_arg = page,
+		.is_ready = is_ready,
+		.ready_arg = page,
 	};
 
 	return server_new(&config, page->loop, page->session->metrics, page->ingest, ret, error);

@@ -215,7 +215,7 @@ int session_start_agent(struct session *s, const char *target)
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
-	s->start_ns = clock_mono_ns() + s->config->delay_ns;
+	__atomic_store_n(&s->start_ns, clock_mono_ns() + s->config->delay_ns, __ATOMIC_RELAXED); /* the page's thread asks */
 	agent_describe(s->agent, &line);
 	if (target)
 		buf_printf(&line, "; profiles go to %s", target);
