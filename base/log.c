@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/handed.h"
+#include "base/text/utf8.h"
 
 enum {
 	LINE_MAX_BYTES = 4096, /* bytes that a pipe takes in one piece */
@@ -39,6 +41,7 @@ static const struct level_style styles[] = {
 };
 
 static _Atomic int max_level = LOG_INFO;
+static enum log_format format = LOG_AS_TEXT;
 
 static struct {
 	pthread_mutex_t lock;
@@ -59,6 +62,11 @@ static struct {
 void log_set_level(enum log_level level)
 {
 	atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
+}
+
+void log_set_format(enum log_format wanted)
+{
+	format = wanted;
 }
 
 bool log_is_enabled(enum log_level level)
@@ -172,6 +180,44 @@ void log_hold(bool on)
 		log_warn("%" PRIu64 " more messages came while the screen was drawn on, and are left out", left_out);
 }
 
+/* 2026-01-02T03:04:05.678Z */
+static int put_time(char *out, size_t size)
+{
+	uint64_t now_ns = clock_unix_ns();
+	time_t seconds = (time_t)(now_ns / NSEC_PER_SEC);
+	struct tm tm;
+	size_t len;
+
+	gmtime_r(&seconds, &tm);
+	len = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	return (int)len + snprintf(out + len, size - len, ".%03uZ", (unsigned)(now_ns / NSEC_PER_MSEC % 1000));
+}
+
+/* Writes the @len bytes of @text, which have no control characters, as the object or the pairs that were asked for. */
+static void write_structured(enum log_level level, const char *text, size_t len)
+{
+	bool is_utf8 = utf8_is_valid(text, len);
+	char line[2 * LINE_MAX_BYTES + 128], time_text[40]; /* each character may get a backslash */
+	size_t at;
+
+	put_time(time_text, sizeof(time_text));
+	if (format == LOG_AS_JSON)
+		at = (size_t)snprintf(line, sizeof(line), "{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"", time_text,
+				      log_level_name(level));
+	else
+		at = (size_t)snprintf(line, sizeof(line), "time=%s level=%s msg=\"", time_text, log_level_name(level));
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"' || text[i] == '\\')
+			line[at++] = '\\';
+		line[at++] = is_utf8 || (unsigned char)text[i] < 0x80 ? text[i] : '?';
+	}
+	line[at++] = '"';
+	if (format == LOG_AS_JSON)
+		line[at++] = '}';
+	line[at++] = '\n';
+	write_or_hold(line, at);
+}
+
 /* The line ends with the number @held_back if that is not 0. */
 __attribute__((format(printf, 2, 0))) static void write_line(enum log_level level, const char *fmt, va_list ap,
 							     uint64_t held_back)
@@ -203,7 +249,10 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	len += strlen(tail);
 	keep(level, line + start, len - start);
 	line[len++] = '\n';
-	write_or_hold(line, len);
+	if (format == LOG_AS_TEXT)
+		write_or_hold(line, len);
+	else
+		write_structured(level, line + start, len - start - 1);
 	errno = saved_errno;
 }
 

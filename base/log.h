@@ -16,6 +16,15 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 bool log_is_enabled(enum log_level level);
 
+enum log_format {
+	LOG_AS_TEXT,   /* "hearth: warning: ..." */
+	LOG_AS_JSON,   /* an object a line: time, level, message */
+	LOG_AS_LOGFMT, /* time=... level=... msg="..." */
+};
+
+/* How messages look from now on. To be called before there are threads. */
+void log_set_format(enum log_format format);
+
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*

@@ -8,9 +8,11 @@
 #include "base/cleanup.h"
 #include "base/text/json.h"
 #include "base/log.h"
+#include "base/text/tree.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/options/config_file.h"
+#include "cmd/pipeline/pipelines.h"
 #include "cmd/files/output.h"
 #include "cmd/setup/enrich_of.h"
 
@@ -78,19 +80,43 @@ static void print_json(void *arg, const struct check *check)
 	json_object_end(j);
 }
 
-/* The file of --config alone: every problem by its line. */
-static int check_file(const char *path)
+static void add_note(void *arg, const char *text)
+{
+	buf_printf(arg, "%s\n", text);
+}
+
+/* What is in the file, beside that it is right. */
+static void show_file(const struct config_file *file, struct buf *out)
+{
+	const struct pipelines *pipelines = config_file_pipelines(file);
+
+	if (pipelines)
+		pipelines_show(pipelines, out);
+	else
+		tree_write(config_file_tree(file), 0, out);
+}
+
+/* The files of --config alone: every problem by its line. */
+static int check_file(const struct config *config)
 {
 	AUTO(buf_fini) struct buf text = BUF_EMPTY, error = BUF_EMPTY;
+	const char *path = config->configs.count ? config->configs.items[0] : "--set";
 	struct config_file *file = NULL;
-	int problems = config_file_read(path, &file, &error);
+	int problems = config_file_read((const char *const *)config->configs.items,
+					(const char *const *)config->config_sets.items, &file, &error);
 
 	if (problems) {
 		log_error("%s", buf_text(&error));
 		return STATUS_FAILED;
 	}
+	if (config_file_pipelines(file))
+		pipelines_notes(config_file_pipelines(file), add_note, &text);
 	problems = config_file_check(file, &text);
-	if (!problems)
+	if (!problems && config->show_config)
+		show_file(file, &text);
+	else if (!problems && config_file_pipelines(file))
+		pipelines_draw(config_file_pipelines(file), &text);
+	else if (!problems)
 		buf_printf(&text, "%s: %zu settings, all of them right\n", path, config_file_count(file));
 	config_file_free(file);
 	if (problems < 0)
@@ -111,14 +137,14 @@ static void check_found_file(void (*fn)(void *arg, const struct check *check), v
 			       .found = "none",
 			       .means = "settings for all commands, whose keys are the options' names",
 			       .advice = "" };
-	const char *variable = getenv("HEARTH_CONFIG");
+	const char *variable = getenv("HEARTH_CONFIG"), *sources[2] = { NULL };
 	struct config_file *file = NULL;
 
 	if (variable && *variable)
 		buf_puts(&path, variable);
 	if (path.len || !config_file_find(&path)) {
-		check.found = buf_text(&path);
-		if (config_file_read(check.found, &file, &error) || config_file_check(file, &problems)) {
+		check.found = sources[0] = buf_text(&path);
+		if (config_file_read(sources, NULL, &file, &error) || config_file_check(file, &problems)) {
 			check.result = CHECK_PARTLY;
 			check.advice = "hearth check --config FILE names what is wrong in it";
 		}
@@ -196,8 +222,8 @@ static int check_host(const struct config *config)
 
 static int run_check(const struct config *config)
 {
-	if (config->config_path)
-		return check_file(config->config_path);
+	if (config->configs.count || config->config_sets.count)
+		return check_file(config);
 	return check_host(config);
 }
 

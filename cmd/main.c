@@ -17,6 +17,7 @@
 #include "cmd/options/hide.h"
 #include "cmd/options/options.h"
 #include "cmd/options/seed_flags.h"
+#include "cmd/pipeline/pipelines.h"
 #include "symbols/demangle.h"
 
 /* The command of @argv[1]; moves *argc and *argv on so that their first word is the command's. NULL when there is none so
@@ -72,12 +73,26 @@ static int run_command(const struct cmd *cmd, const struct config *config)
 {
 	if (config->help)
 		return help_print(cmd);
+	if (config->log_format)
+		log_set_format(!strcmp(config->log_format, "json")     ? LOG_AS_JSON
+			       : !strcmp(config->log_format, "logfmt") ? LOG_AS_LOGFMT
+								       : LOG_AS_TEXT);
 	if (config->verbose)
 		log_set_level(LOG_DEBUG);
 	else if (config->quiet)
 		log_set_level(LOG_WARN);
 	set_demangling(config);
+	if (config->feature_gates.count)
+		log_info("--feature-gates has no effect: profiles need no gate in hearth");
 	return cmd->run(config);
+}
+
+/* A file whose pipelines receive, and sample nothing, is the backend's, whatever it was given to. */
+static int go_on_as_serve(int argc, char **argv, struct config *config, const struct cmd **cmd, struct buf *error)
+{
+	config_fini(config);
+	*cmd = &cmd_serve;
+	return options_parse(*cmd, argc, argv, config, error);
 }
 
 int main(int argc, char **argv)
@@ -102,9 +117,11 @@ int main(int argc, char **argv)
 			 "otherwise");
 	if (!err)
 		err = options_parse(cmd, seed.argv ? seed.argc : argc, seed.argv ? seed.argv : argv, &config, &error);
-	if (err == -EINVAL) {
+	if (!err && cmd == &cmd_run && config.pipelines && pipelines_have_source(config.pipelines, SOURCE_OTLP))
+		err = go_on_as_serve(argc, argv, &config, &cmd, &error);
+	if (err == -EINVAL || err == -EBADMSG) {
 		log_error("%s", buf_text(&error));
-		return STATUS_USAGE;
+		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED; /* pipelines: as the Collector ends */
 	}
 	if (err) {
 		log_error("cannot read the options: %s", strerror(-err));

@@ -10,6 +10,8 @@
 #include "cmd/halves/halves.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
+#include "cmd/pipeline/pipelines.h"
+#include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
@@ -104,20 +106,45 @@ static int profile(struct session *s, struct halves *halves)
 	return run_err || err ? STATUS_FAILED : STATUS_DONE;
 }
 
+/* Pipelines of which none is fed by what is sampled: no agent, and no privileges. */
+static int run_made_up(struct session *s)
+{
+	AUTO(buf_fini) struct buf names = BUF_EMPTY;
+	AUTO(free_page) struct page *page = NULL;
+	int run_err, err, status;
+
+	if (session_end_on_signals(s))
+		return STATUS_FAILED;
+	status = open_sink(s, NULL, &names);
+	if (status)
+		return status;
+	if (page_start(s, &page))
+		return STATUS_FAILED;
+	log_info("nothing is sampled here: profiles that are made up go to %s", buf_text(&names));
+	run_err = session_run(s);
+	err = session_drain(s, page_stop, page);
+	session_log_undelivered(s, err);
+	return run_err || err ? STATUS_FAILED : STATUS_DONE;
+}
+
 static int run_run(const struct config *config)
 {
+	bool is_made_up = config->pipelines && !pipelines_have_source(config->pipelines, SOURCE_AGENT);
 	AUTO(free_halves) struct halves *halves = NULL; /* ends after the session */
 	AUTO(session_close) struct session s = { 0 };
 
 	if (!sinks_are_named(config) || (sinks_are_a_store(config) && isatty(STDOUT_FILENO)))
 		return top_run(config, true);
+	if (config->pipelines)
+		pipelines_say(config);
 	if (session_check_options(&s, config))
 		return STATUS_USAGE;
-	if (halves_fork(config, false, false, &halves) || session_open(&s, halves ? halves_config(halves) : config))
+	if ((!is_made_up && halves_fork(config, false, false, &halves)) ||
+	    session_open(&s, halves ? halves_config(halves) : config))
 		return STATUS_FAILED;
 	s.current = config;
 	s.is_service = true;
-	return profile(&s, halves);
+	return is_made_up ? run_made_up(&s) : profile(&s, halves);
 }
 
 const struct cmd cmd_run = {

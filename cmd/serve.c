@@ -19,6 +19,8 @@
 #include "cmd/halves/as_owner.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
+#include "cmd/pipeline/pipelines.h"
+#include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/guard.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
@@ -247,6 +249,13 @@ static int run_serve(const struct config *config)
 	/* Bodies and decoded requests of some MB stay mapped, or each request would fault its pages in again. */
 	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY_BYTES);
+	if (config->pipelines && pipelines_have_source(config->pipelines, SOURCE_AGENT)) {
+		log_error("the file has a receiver that samples this machine, which 'hearth run --config FILE' does, not "
+			  "'hearth serve'");
+		return STATUS_USAGE;
+	}
+	if (config->pipelines)
+		pipelines_say(config);
 	is_default = !sinks_are_named(config);
 	if (is_default) {
 		with_default.print = true;

@@ -402,7 +402,7 @@ static int open_senders(struct half *h)
 	AUTO(buf_fini) struct buf error = BUF_EMPTY, names = BUF_EMPTY;
 	int err;
 
-	if (!config->collectors.count && !config->sinks.count)
+	if (!config->collectors.count && !config->sinks.count && !config->pipelines)
 		return 0;
 	err = sinks_of(config, h->session.metrics, &h->senders, &h->session.store, &names, &error);
 	if (err)

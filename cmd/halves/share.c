@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+#include "cmd/pipeline/pipelines.h"
+#include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/sinks_of.h"
 
 static bool is_agents(const char *spec)
@@ -12,8 +15,27 @@ static bool is_agents(const char *spec)
 	return !sinks_is_store(spec) && !sinks_is_sender(spec);
 }
 
+static bool is_no_sender(const char *spec)
+{
+	return !sinks_is_sender(spec);
+}
+
+/* Pipelines go over as a whole, where all that they do is to send, and what they read needs no rights. */
+static bool is_backends(const struct pipelines *pipelines)
+{
+	static const char *const files[] = { "collector-ca", "collector-cert", "collector-key", "collector-token-file",
+					     "spool",	     "kube-config",    "kubelet-ca" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (pipelines_have_setting(pipelines, files[i]))
+			return false;
+	return !pipelines_use(pipelines, is_no_sender);
+}
+
 bool share_needs_backend(const struct config *config, bool keeps)
 {
+	if (config->pipelines)
+		return is_backends(config->pipelines);
 	bool yes = keeps || config->store || config->collectors.count || config->metrics_address;
 
 	for (size_t i = 0; i < config->sinks.count; i++)
@@ -41,6 +63,7 @@ int share_divide(const struct config *config, struct share *ret)
 	ret->agent = ret->backend = ret->senders = *config;
 	ret->agent.sinks = ret->backend.sinks = ret->senders.sinks = none;
 	ret->agent.store = ret->senders.store = NULL;
+	ret->agent.pipelines = NULL;
 	ret->agent.collectors = ret->backend.collectors = none;
 	ret->backend.print = ret->senders.print = false;
 	err = choose(&config->sinks, is_agents, &ret->agent.sinks);

@@ -10,7 +10,7 @@
 /* Each borrows all but its list of sinks from the settings that were divided. */
 struct share {
 	struct config agent;
-	struct config backend; /* with its store, and without what it sends to */
+	struct config backend; /* with its store, and without what it sends to; or with the pipelines */
 	struct config senders; /* the same, the other way round */
 };
 

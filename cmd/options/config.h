@@ -35,13 +35,15 @@ struct pid_list {
 
 struct cmd;
 struct config_file;
+struct pipelines;
 
 struct config {
 #define OPTION(field, name, letter, argument, kind, ...) CONFIG_##kind field;
 #include "cmd/options/options.def"
 #undef OPTION
-	struct config_file *file; /* that texts above are borrowed from; owned, NULL when there is none */
-	const struct cmd *cmd;	  /* what was parsed ... */
+	const struct pipelines *pipelines; /* of that file; borrowed, NULL when it has none */
+	struct config_file *file;	   /* that texts above are borrowed from; owned, NULL when there is none */
+	const struct cmd *cmd;		   /* what was parsed ... */
 	int argc;
 	char **argv;	       /* ... to be parsed again when the file changes; borrowed */
 	char *const *operands; /* what follows the options; borrowed from argv, NULL-terminated */

@@ -1,197 +1,158 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the configuration file with libyaml. The document is taken apart at once into settings (section, key, values, line);
- * what they mean is asked of the options' table later, command by command. A setting's values are as a user would write them
- * for the flag: one text, or several of a sequence, which is for options that may be repeated or take a list.
+ * The document is taken apart at once into settings, each a key and its value in the tree that was read; what they mean is
+ * asked of the options' table later, command by command. A setting's values are as a user would write them for the flag: one
+ * text, or several of a sequence, which is for options that may be repeated or take a list.
  */
 #include "cmd/options/config_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/text/nearest.h"
+#include "base/text/tree.h"
 #include "base/vec.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/options/options.h"
+#include "cmd/options/overlay.h"
+#include "cmd/pipeline/pipelines.h"
+#include "cmd/pipeline/source.h"
 
 struct setting {
 	const struct cmd *section; /* NULL: for all commands */
-	char *key;
-	char **values;
-	size_t value_cnt; /* 0: null */
-	size_t line;
+	const struct tree *tree;   /* the key and what stands behind it; borrowed */
+};
+
+struct str_range {
+	const void *data;
+	size_t len;
 };
 
 struct config_file {
-	char *path;
+	char **names; /* of the documents, to which the tree points; NULL-terminated */
+	struct tree root;
 	struct setting *settings;
 	size_t count, cap;
+	struct pipelines *pipelines; /* NULL: it is no pipeline file */
 };
 
-static int complain(const struct config_file *f, size_t line, struct buf *error)
+static int complain(const struct tree *t, struct buf *error)
 {
-	buf_printf(error, "%s:%zu: ", f->path, line);
+	tree_place(t, error);
 	return -EINVAL;
 }
 
 /* --- from the document to settings --- */
 
-static int take_scalar(const struct config_file *f, const yaml_node_t *node, struct setting *s, struct buf *error)
+static size_t value_count(const struct setting *s)
 {
-	const char *text = (const char *)node->data.scalar.value;
+	return s->tree->kind == TREE_LIST ? s->tree->count : s->tree->kind == TREE_TEXT;
+}
 
-	if (strlen(text) != node->data.scalar.length) {
-		complain(f, node->start_mark.line + 1, error);
-		buf_printf(error, "the value of '%s' has a zero byte", s->key);
+static const char *value_of(const struct setting *s, size_t i)
+{
+	return s->tree->kind == TREE_LIST ? s->tree->items[i].text : s->tree->text;
+}
+
+static int check_values(const struct tree *t, struct buf *error)
+{
+	for (size_t i = 0; t->kind == TREE_LIST && i < t->count; i++) {
+		if (t->items[i].kind == TREE_TEXT)
+			continue;
+		complain(&t->items[i], error);
+		buf_printf(error, "'%s' takes texts and numbers, not lists in a list", t->key);
 		return -EINVAL;
 	}
-	s->values[s->value_cnt] = strdup(text);
-	return s->values[s->value_cnt] ? (s->value_cnt++, 0) : -ENOMEM;
+	return 0;
 }
 
-static bool is_null(const yaml_node_t *node)
+static int add_setting(struct config_file *f, const struct cmd *section, const struct tree *t, struct buf *error)
 {
-	const char *text = (const char *)node->data.scalar.value;
-
-	return node->type == YAML_SCALAR_NODE && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-	       (!*text || !strcmp(text, "~") || !strcmp(text, "null"));
-}
-
-static int take_values(const struct config_file *f, yaml_document_t *doc, yaml_node_t *node, struct setting *s,
-		       struct buf *error)
-{
-	size_t count = node->type == YAML_SEQUENCE_NODE
-			       ? (size_t)(node->data.sequence.items.top - node->data.sequence.items.start)
-			       : 1;
-	int err = 0;
-
-	s->values = calloc(count + 1, sizeof(*s->values));
-	if (!s->values)
-		return -ENOMEM;
-	if (is_null(node))
-		return 0;
-	if (node->type == YAML_SCALAR_NODE)
-		return take_scalar(f, node, s, error);
-	for (size_t i = 0; i < count && !err; i++) {
-		yaml_node_t *item = yaml_document_get_node(doc, node->data.sequence.items.start[i]);
-
-		if (!item || item->type != YAML_SCALAR_NODE) {
-			complain(f, item ? item->start_mark.line + 1 : s->line, error);
-			buf_printf(error, "'%s' takes texts and numbers, not lists in a list", s->key);
-			return -EINVAL;
-		}
-		err = take_scalar(f, item, s, error);
-	}
-	return err;
-}
-
-static bool stands_already(const struct config_file *f, const struct cmd *section, const char *key)
-{
-	for (size_t i = 0; i < f->count; i++)
-		if (f->settings[i].section == section && !strcmp(f->settings[i].key, key))
-			return true;
-	return false;
-}
-
-static int add_setting(struct config_file *f, yaml_document_t *doc, const struct cmd *section, const yaml_node_t *key,
-		       yaml_node_t *value, struct buf *error)
-{
-	const char *name = (const char *)key->data.scalar.value;
-	struct setting *s;
-
-	if (stands_already(f, section, name)) {
-		complain(f, key->start_mark.line + 1, error);
-		buf_printf(error, "'%s' stands here twice", name);
-		return -EINVAL;
-	}
 	if (vec_reach(&f->settings, &f->cap, f->count))
 		return -ENOMEM;
-	s = &f->settings[f->count];
-	*s = (struct setting){ .section = section, .key = strdup(name), .line = key->start_mark.line + 1 };
-	if (!s->key)
-		return -ENOMEM;
-	f->count++;
-	return take_values(f, doc, value, s, error);
+	f->settings[f->count++] = (struct setting){ .section = section, .tree = t };
+	return check_values(t, error);
 }
 
-static int take_mapping(struct config_file *f, yaml_document_t *doc, const struct cmd *section, yaml_node_t *map,
-			struct buf *error)
+static int take_map(struct config_file *f, const struct cmd *section, const struct tree *map, struct buf *error)
 {
 	int err = 0;
 
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top && !err; p++) {
-		yaml_node_t *key = yaml_document_get_node(doc, p->key), *value = yaml_document_get_node(doc, p->value);
-		const struct cmd *below;
+	for (size_t i = 0; i < map->count && !err; i++) {
+		const struct tree *t = &map->items[i];
+		const struct cmd *below = section || t->kind != TREE_MAP ? NULL : cmd_find(t->key);
 
-		if (!key || !value || key->type != YAML_SCALAR_NODE || !key->data.scalar.length) {
-			complain(f, (key ? key : map)->start_mark.line + 1, error);
-			buf_puts(error, "a key is the name of an option, such as freq");
-			return -EINVAL;
+		if (t->kind != TREE_MAP) {
+			err = add_setting(f, section, t, error);
+		} else if (below) {
+			err = take_map(f, below, t, error);
+		} else {
+			err = complain(t, error);
+			buf_printf(error, "'%s' is no command, and options have no settings below them", t->key);
 		}
-		if (value->type != YAML_MAPPING_NODE) {
-			err = add_setting(f, doc, section, key, value, error);
-			continue;
-		}
-		below = section ? NULL : cmd_find((const char *)key->data.scalar.value);
-		if (!below) {
-			complain(f, key->start_mark.line + 1, error);
-			buf_printf(error, "'%s' is no command, and options have no settings below them",
-				   key->data.scalar.value);
-			return -EINVAL;
-		}
-		err = take_mapping(f, doc, below, value, error);
 	}
 	return err;
 }
 
-static int take_document(struct config_file *f, yaml_document_t *doc, struct buf *error)
+/* The flat settings that a pipeline file means. */
+static int take_pipelines(struct config_file *f, struct buf *error)
 {
-	yaml_node_t *root = yaml_document_get_root_node(doc);
+	int err = pipelines_new(&f->root, &f->pipelines, error);
+	size_t count = err ? 0 : pipelines_setting_count(f->pipelines);
 
-	if (!root || is_null(root))
+	if (!err)
+		err = overlay_check(f->pipelines, error);
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_setting(f, NULL, pipelines_setting(f->pipelines, i), error);
+	return err == -EINVAL ? -EBADMSG : err;
+}
+
+static int take_root(struct config_file *f, struct buf *error)
+{
+	if (f->root.kind == TREE_NULL)
 		return 0; /* an empty file */
-	if (root->type == YAML_MAPPING_NODE)
-		return take_mapping(f, doc, NULL, root, error);
-	complain(f, root->start_mark.line + 1, error);
+	if (f->root.kind == TREE_MAP)
+		return pipelines_are_in(&f->root) ? take_pipelines(f, error) : take_map(f, NULL, &f->root, error);
+	complain(&f->root, error);
 	buf_puts(error, "the file is lines of 'option: value', such as 'freq: 99'");
 	return -EINVAL;
 }
 
-int config_file_parse(const char *path, const void *data, size_t len, struct config_file **ret, struct buf *error)
+static int copy_names(struct config_file *f, const char *const *names)
+{
+	size_t count = 0;
+
+	while (names && names[count])
+		count++;
+	f->names = calloc(count + 1, sizeof(*f->names));
+	for (size_t i = 0; f->names && i < count; i++) {
+		f->names[i] = strdup(names[i]);
+		if (!f->names[i])
+			return -ENOMEM;
+	}
+	return f->names ? 0 : -ENOMEM;
+}
+
+/* A file of @text, or, where that is NULL, of what @names and @sets lead to. */
+static int make(const char *const *names, const char *const *sets, const struct str_range *text, struct config_file **ret,
+		struct buf *error)
 {
 	struct config_file *f = calloc(1, sizeof(*f));
-	yaml_document_t doc;
-	yaml_parser_t parser;
-	int err = 0;
+	int err = f ? copy_names(f, names) : -ENOMEM;
 
-	if (f)
-		f->path = strdup(path);
-	if (!f || !f->path || !yaml_parser_initialize(&parser)) {
-		config_file_free(f);
-		return -ENOMEM;
-	}
-	yaml_parser_set_input_string(&parser, data, len);
-	if (yaml_parser_load(&parser, &doc)) {
-		err = take_document(f, &doc, error);
-		yaml_document_delete(&doc);
-	} else if (parser.error == YAML_MEMORY_ERROR) {
-		err = -ENOMEM;
-	} else {
-		err = complain(f, (parser.problem_mark.line ? parser.problem_mark.line : parser.context_mark.line) + 1,
-			       error);
-		buf_printf(error, "not YAML: %s", parser.problem ? parser.problem : "cannot be read");
-	}
-	yaml_parser_delete(&parser);
+	if (!err && text)
+		err = tree_parse(f->names[0], text->data, text->len, &f->root, error);
+	else if (!err)
+		err = source_read_all((const char *const *)f->names, sets, &f->root, error);
+	if (!err)
+		err = take_root(f, error);
 	if (err)
 		config_file_free(f);
 	else
@@ -199,38 +160,44 @@ int config_file_parse(const char *path, const void *data, size_t len, struct con
 	return err;
 }
 
-int config_file_read(const char *path, struct config_file **ret, struct buf *error)
+int config_file_parse(const char *path, const void *data, size_t len, struct config_file **ret, struct buf *error)
 {
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	int err = io_read_file(path, CONFIG_FILE_MAX_BYTES, &text);
+	const char *const names[] = { path, NULL };
 
-	if (err == -EFBIG) {
-		buf_printf(error, "%s is no configuration: it is larger than 1 MiB", path);
-		return -EINVAL;
-	}
-	if (err && err != -ENOMEM)
-		buf_printf(error, "cannot read %s: %s", path, strerror(-err));
-	return err ? err : config_file_parse(path, buf_text(&text), text.len, ret, error);
+	return make(names, NULL, &(struct str_range){ data, len }, ret, error);
+}
+
+int config_file_read(const char *const *sources, const char *const *sets, struct config_file **ret, struct buf *error)
+{
+	return make(sources, sets, NULL, ret, error);
 }
 
 void config_file_free(struct config_file *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < f->count; i++) {
-		for (size_t k = 0; k < f->settings[i].value_cnt; k++)
-			free(f->settings[i].values[k]);
-		free(f->settings[i].values);
-		free(f->settings[i].key);
-	}
+	pipelines_free(f->pipelines);
 	free(f->settings);
-	free(f->path);
+	tree_fini(&f->root);
+	for (size_t i = 0; f->names && f->names[i]; i++)
+		free(f->names[i]);
+	free(f->names);
 	free(f);
 }
 
 size_t config_file_count(const struct config_file *f)
 {
 	return f->count;
+}
+
+const struct pipelines *config_file_pipelines(const struct config_file *f)
+{
+	return f ? f->pipelines : NULL;
+}
+
+const struct tree *config_file_tree(const struct config_file *f)
+{
+	return &f->root;
 }
 
 /* Would somebody else decide what runs as us? */
@@ -261,26 +228,26 @@ int config_file_find(struct buf *path)
 
 static bool fits(const struct option_spec *spec, const struct setting *s)
 {
-	return !strcmp(spec->name, s->key) && !(spec->commands & ON_NO_FILE) &&
+	return !strcmp(spec->name, s->tree->key) && !(spec->commands & ON_NO_FILE) &&
 	       (!s->section || spec->commands & s->section->bit);
 }
 
 /* The key is no option (of its section). */
-static void print_unknown(const struct config_file *f, const struct setting *s, struct buf *error)
+static void print_unknown(const struct setting *s, struct buf *error)
 {
-	struct nearest nearest = nearest_to(s->key);
+	struct nearest nearest = nearest_to(s->tree->key);
 	size_t count;
 	const struct option_spec *specs = options_table(&count);
 
-	complain(f, s->line, error);
+	complain(s->tree, error);
 	for (size_t i = 0; i < count; i++)
 		if (specs[i].name[0] && !(specs[i].commands & ON_NO_FILE) &&
 		    (!s->section || specs[i].commands & s->section->bit))
 			nearest_offer(&nearest, specs[i].name);
 	if (s->section)
-		buf_printf(error, "'%s' is no option of 'hearth %s'", s->key, s->section->name);
+		buf_printf(error, "'%s' is no option of 'hearth %s'", s->tree->key, s->section->name);
 	else
-		buf_printf(error, "unknown key '%s'", s->key);
+		buf_printf(error, "unknown key '%s'", s->tree->key);
 	if (nearest.best)
 		buf_printf(error, "; did you mean '%s'?", nearest.best);
 }
@@ -301,28 +268,28 @@ int config_file_check_keys(const struct config_file *f, struct buf *error)
 	for (size_t i = 0; i < f->count; i++) {
 		if (is_known(&f->settings[i]))
 			continue;
-		print_unknown(f, &f->settings[i], error);
+		print_unknown(&f->settings[i], error);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int set_values(const struct config_file *f, const struct setting *s, const struct option_spec *spec,
-		      struct config *config, struct buf *error)
+static int set_values(const struct setting *s, const struct option_spec *spec, struct config *config, struct buf *error)
 {
 	bool is_many = spec->kind == OPTION_LIST || spec->kind == OPTION_WORDS || spec->kind == OPTION_PIDS;
 	AUTO(buf_fini) struct buf origin = BUF_EMPTY;
 	int err = 0;
 
-	if (s->value_cnt > 1 && !is_many) {
-		complain(f, s->line, error);
-		buf_printf(error, "%s takes one value, not a list", s->key);
+	if (value_count(s) > 1 && !is_many) {
+		complain(s->tree, error);
+		buf_printf(error, "%s takes one value, not a list", s->tree->key);
 		return -EINVAL;
 	}
-	buf_printf(&origin, "%s:%zu: %s", f->path, s->line, s->key);
-	for (size_t i = 0; i < s->value_cnt && !err; i++)
-		err = option_set(spec, s->values[i], buf_text(&origin), config, error);
-	return err ? err : s->value_cnt != 0;
+	tree_place(s->tree, &origin);
+	buf_puts(&origin, s->tree->key);
+	for (size_t i = 0; i < value_count(s) && !err; i++)
+		err = option_set(spec, value_of(s, i), buf_text(&origin), config, error);
+	return err ? err : value_count(s) != 0;
 }
 
 int config_file_set(const struct config_file *f, const struct cmd *cmd, const struct option_spec *spec,
@@ -336,11 +303,11 @@ int config_file_set(const struct config_file *f, const struct cmd *cmd, const st
 		if (fits(spec, s) && (!s->section || s->section == cmd) && (!found || s->section))
 			found = s;
 	}
-	return found ? set_values(f, found, spec, config, error) : 0;
+	return found ? set_values(found, spec, config, error) : 0;
 }
 
 /* A value is right when an option of that name takes it; the first message is told when none does. */
-static int check_setting(const struct config_file *f, const struct setting *s, struct buf *error)
+static int check_setting(const struct setting *s, struct buf *error)
 {
 	size_t count;
 	const struct option_spec *specs = options_table(&count);
@@ -353,7 +320,7 @@ static int check_setting(const struct config_file *f, const struct setting *s, s
 
 		if (!fits(&specs[i], s))
 			continue;
-		err = set_values(f, s, &specs[i], &config, error->len ? &other : error);
+		err = set_values(s, &specs[i], &config, error->len ? &other : error);
 		if (err == -ENOMEM)
 			return err;
 		if (err >= 0)
@@ -368,12 +335,12 @@ int config_file_check(const struct config_file *f, struct buf *out)
 
 	for (size_t i = 0; i < f->count; i++) {
 		AUTO(buf_fini) struct buf error = BUF_EMPTY;
-		int wrong = is_known(&f->settings[i]) ? check_setting(f, &f->settings[i], &error) : 1;
+		int wrong = is_known(&f->settings[i]) ? check_setting(&f->settings[i], &error) : 1;
 
 		if (wrong < 0)
 			return wrong;
 		if (wrong && !error.len)
-			print_unknown(f, &f->settings[i], &error);
+			print_unknown(&f->settings[i], &error);
 		if (wrong) {
 			buf_printf(out, "%s\n", buf_text(&error));
 			problems++;

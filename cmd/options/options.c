@@ -304,21 +304,23 @@ static int parse_flags(const struct cmd *cmd, int argc, char **argv, bool *is_se
 static int read_file(const struct cmd *cmd, struct config *config, struct buf *error)
 {
 	AUTO(buf_fini) struct buf found = BUF_EMPTY;
-	const char *path = config->config_path;
+	const char *alone[2] = { NULL }, *const *sources = (const char *const *)config->configs.items;
 	int err;
 
 	if (cmd->bit & (ON_CHECK | ON_HELP | ON_VERSION))
 		return 0;
-	if (!path) {
+	if (!config->configs.count) {
 		err = config_file_find(&found);
-		if (err)
+		if (err && (err != -ENOENT || !config->config_sets.count))
 			return err == -ENOENT ? 0 : err;
-		path = buf_text(&found);
+		alone[0] = err ? NULL : buf_text(&found);
+		sources = alone;
 	}
-	err = config_file_read(path, &config->file, error);
+	err = config_file_read(sources, (const char *const *)config->config_sets.items, &config->file, error);
+	config->pipelines = config_file_pipelines(err ? NULL : config->file);
 	if (!err)
 		err = config_file_check_keys(config->file, error);
-	return err && err != -ENOMEM ? -EINVAL : err;
+	return err && err != -ENOMEM && err != -EBADMSG ? -EINVAL : err;
 }
 
 /* Sets an option that no flag has set: from the environment, else the file, else the default. */
@@ -343,13 +345,13 @@ int options_parse(const struct cmd *cmd, int argc, char **argv, struct config *c
 	if (err || config->help)
 		return err;
 	/* The path of the file must be known before its content. `hearth check` looks at the variable itself. */
-	for (size_t i = 0; i < OPTION_COUNT && !config->config_path && cmd->bit != ON_CHECK; i++)
-		if (table[i].offset == offsetof(struct config, config_path))
+	for (size_t i = 0; i < OPTION_COUNT && !config->configs.count && cmd->bit != ON_CHECK; i++)
+		if (table[i].offset == offsetof(struct config, configs))
 			err = environment_set(cmd, &table[i], config, error);
 	if (err >= 0)
 		err = read_file(cmd, config, error);
 	for (size_t i = 0; i < OPTION_COUNT && err >= 0; i++) {
-		if (!is_set[i] && table[i].commands & cmd->bit && table[i].offset != offsetof(struct config, config_path))
+		if (!is_set[i] && table[i].commands & cmd->bit && table[i].offset != offsetof(struct config, configs))
 			err = fill_option(cmd, &table[i], config, error);
 	}
 	return err < 0 ? err : check_operands(cmd, config, error);

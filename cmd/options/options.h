@@ -93,12 +93,15 @@ bool option_env_name(const struct option_spec *spec, char name[static OPTION_ENV
 int option_set(const struct option_spec *spec, const char *text, const char *origin, struct config *config,
 	       struct buf *error);
 
+/* Frees the list that @spec has in @config; texts and numbers stay. */
+void option_clear(const struct option_spec *spec, struct config *config);
+
 /* Whether @config has a value of @spec other than none (off, 0, an empty list). */
 bool option_is_set(const struct option_spec *spec, const struct config *config);
 
 /*
- * Fills @config for @cmd; argv[0] is skipped. 0; -EINVAL with what is wrong in @error, one line; -ENOMEM. config_fini()
- * either way.
+ * Fills @config for @cmd; argv[0] is skipped. 0; -EINVAL with what is wrong in @error, one line; -EBADMSG: the same of a
+ * file's pipelines; -ENOMEM. config_fini() either way.
  */
 int options_parse(const struct cmd *cmd, int argc, char **argv, struct config *config, struct buf *error);
 

@@ -301,24 +301,30 @@ bool option_is_set(const struct option_spec *spec, const struct config *config)
 	return false;
 }
 
+void option_clear(const struct option_spec *spec, struct config *config)
+{
+	void *field = (char *)config + spec->offset;
+
+	if (spec->kind == OPTION_PIDS) {
+		free(((struct pid_list *)field)->items);
+		*(struct pid_list *)field = (struct pid_list){ 0 };
+	} else if (spec->kind == OPTION_LIST || spec->kind == OPTION_WORDS) {
+		struct string_list *list = field;
+
+		for (size_t k = 0; k < list->count; k++)
+			free(list->items[k]);
+		free(list->items);
+		*list = (struct string_list){ 0 };
+	}
+}
+
 void config_fini(struct config *config)
 {
 	size_t count;
 	const struct option_spec *specs = options_table(&count);
 
-	for (size_t i = 0; i < count; i++) {
-		void *field = (char *)config + specs[i].offset;
-
-		if (specs[i].kind == OPTION_PIDS) {
-			free(((struct pid_list *)field)->items);
-		} else if (specs[i].kind == OPTION_LIST || specs[i].kind == OPTION_WORDS) {
-			struct string_list *list = field;
-
-			for (size_t k = 0; k < list->count; k++)
-				free(list->items[k]);
-			free(list->items);
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		option_clear(&specs[i], config);
 	config_file_free(config->file);
 	*config = (struct config){ 0 };
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/text/nearest.h"
 #include "cmd/options/config.h"
+#include "cmd/pipeline/pipelines.h"
 #include "proto/sink.h"
 
 static bool has_word(const struct string_list *words, const char *word)
@@ -96,6 +97,31 @@ static void take_part(struct enrich_config *enrich, enum enrich_part part)
 	}
 }
 
+/* With pipelines the pods are k8sattributes' business, and so are services where that is in one of them. */
+static void leave_to_pipelines(struct enrich_config *enrich, const struct pipelines *pipelines)
+{
+	bool has_stage = pipelines_have_stage(pipelines, STAGE_KUBERNETES);
+
+	enrich->pods = false;
+	enrich->services &= !has_stage;
+	enrich->leaves_services |= has_stage;
+}
+
+int enrich_stage(const struct config *config, struct sink *next, struct metrics *metrics, struct sink **ret,
+		 struct buf *error)
+{
+	struct enrich_config enrich = enrich_config_of(config);
+	int err;
+
+	enrich.pods = enrich.services = true;
+	enrich.containers = false;
+	err = sink_enrich_new(&enrich, next, metrics, ret, error);
+	if (err)
+		return err;
+	wait_for_pods(config, *ret);
+	return 0;
+}
+
 int enrich_wrap(const struct config *config, enum enrich_part part, struct metrics *metrics, struct sink **sink)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
@@ -104,6 +130,8 @@ int enrich_wrap(const struct config *config, enum enrich_part part, struct metri
 	int err;
 
 	take_part(&enrich, part);
+	if (config->pipelines)
+		leave_to_pipelines(&enrich, config->pipelines);
 	if (has_word(&config->enrich, "none") || (!enrich.pods && !enrich.containers && !enrich.services))
 		return 0;
 	*sink = NULL;

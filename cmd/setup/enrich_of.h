@@ -7,6 +7,7 @@
 
 #include "enrich/enrich.h"
 
+struct buf;
 struct config;
 struct metrics;
 struct sink;
@@ -23,6 +24,11 @@ int enrich_wrap(const struct config *config, enum enrich_part part, struct metri
 
 /* Whether the stage as a whole would ask a server. */
 bool enrich_asks_network(const struct config *config);
+
+/* The stage that a pipeline's k8sattributes is, in front of @next, which it owns from the call on; @config has its settings.
+ * It waits as they say. 0 or -errno with @error filled. */
+int enrich_stage(const struct config *config, struct sink *next, struct metrics *metrics, struct sink **ret,
+		 struct buf *error);
 
 /* Checks the words of --enrich. 0 or -EINVAL, said. */
 int enrich_check_options(const struct config *config);

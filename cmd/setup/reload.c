@@ -15,6 +15,7 @@
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/options/options.h"
+#include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/session.h"
 
 bool reload_is_wanted(const struct config *config)
@@ -68,6 +69,17 @@ static bool is_equal(const struct option_spec *spec, const struct config *x, con
 	return false;
 }
 
+static bool pipelines_differ(const struct config *a, const struct config *b)
+{
+	AUTO(buf_fini) struct buf before = BUF_EMPTY, after = BUF_EMPTY;
+
+	if (a->pipelines)
+		pipelines_show(a->pipelines, &before);
+	if (b->pipelines)
+		pipelines_show(b->pipelines, &after);
+	return strcmp(buf_text(&before), buf_text(&after)) != 0;
+}
+
 /* Says what changed; whether any of it counts at once. */
 static bool tell_changes(const struct config *before, const struct config *fresh)
 {
@@ -85,6 +97,10 @@ static bool tell_changes(const struct config *before, const struct config *fresh
 		log_info("SIGHUP: the configuration was read again; changed: %s", buf_text(&now));
 	if (later.len)
 		log_warn("SIGHUP: these changed too, but count from the next start on: %s", buf_text(&later));
+	if (pipelines_differ(before, fresh)) {
+		log_warn("SIGHUP: the pipelines changed too, but count from the next start on");
+		return now.len;
+	}
 	if (!now.len && !later.len)
 		log_info("SIGHUP: the configuration was read again; nothing changed");
 	return now.len;

@@ -12,6 +12,7 @@
 #include "base/text/nearest.h"
 #include "cmd/options/config.h"
 #include "cmd/options/hide.h"
+#include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/print_of.h"
 #include "cmd/setup/store_of.h"
 #include "sinks/sink_type.h"
@@ -26,6 +27,7 @@ enum { FANOUT_QUEUE_ITEMS = 16 };
 #define SINK_TYPES(TYPE)           \
 	TYPE(sink_type_print)      \
 	TYPE(sink_type_null)       \
+	TYPE(sink_type_count)      \
 	TYPE(sink_type_file)       \
 	TYPE(sink_type_dir)        \
 	TYPE(sink_type_store)      \
@@ -215,7 +217,7 @@ static int add_all(struct sink_set *set)
 
 bool sinks_are_named(const struct config *config)
 {
-	return config->print || config->store || config->collectors.count || config->sinks.count;
+	return config->pipelines || config->print || config->store || config->collectors.count || config->sinks.count;
 }
 
 bool sinks_is_store(const char *spec)
@@ -243,6 +245,10 @@ static void name_hidden(const char *type, const char *value, struct buf *names)
 
 void sinks_name(const struct config *config, struct buf *names)
 {
+	if (config->pipelines) {
+		pipelines_name(config->pipelines, names);
+		return;
+	}
 	if (config->print)
 		name_one("print", NULL, names);
 	if (config->store)
@@ -263,13 +269,39 @@ bool sinks_are_a_store(const struct config *config)
 	return config->store && !config->print && !config->collectors.count && !config->sinks.count;
 }
 
+static bool sink_writes_to_stdout(const char *spec)
+{
+	return !strcmp(spec, "print") || !strcmp(spec, "file=-");
+}
+
 bool sinks_use_stdout(const struct config *config)
 {
-	bool yes = config->print;
+	bool yes = config->print || (config->pipelines && pipelines_use(config->pipelines, sink_writes_to_stdout));
 
 	for (size_t i = 0; i < config->sinks.count; i++)
-		yes |= !strcmp(config->sinks.items[i], "print") || !strcmp(config->sinks.items[i], "file=-");
+		yes |= sink_writes_to_stdout(config->sinks.items[i]);
 	return yes;
+}
+
+int sinks_make(const struct config *config, const char *spec, struct metrics *metrics, struct sink **ret,
+	       struct store **store_ret, bool *is_slow, struct buf *names, struct buf *error)
+{
+	AUTO(sink_set_fini)
+	struct sink_set set = {
+		.settings = { .base = settings_of(config, metrics), .config = config, .store = store_ret },
+		.names = names,
+		.error = error,
+	};
+	int err;
+
+	set.items = calloc(1, sizeof(*set.items));
+	err = set.items ? add_sink(&set, spec, NULL) : -ENOMEM;
+	if (err)
+		return err;
+	set.count = 0;
+	*ret = set.items[0];
+	*is_slow = set.has_slow;
+	return 0;
 }
 
 int sinks_of(const struct config *config, struct metrics *metrics, struct sink **ret, struct store **store_ret,
@@ -284,6 +316,8 @@ int sinks_of(const struct config *config, struct metrics *metrics, struct sink *
 	size_t count;
 	int err;
 
+	if (config->pipelines)
+		return pipelines_of(config, metrics, ret, store_ret, names, error);
 	set.items = calloc(2 + config->collectors.count + config->sinks.count, sizeof(*set.items));
 	if (!set.items) {
 		buf_printf(error, "cannot open the sinks: %s", strerror(ENOMEM));

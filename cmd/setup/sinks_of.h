@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sinks that the options name: --print, --collector URL, --store FOLDER, --sink NAME[=VALUE]. */
+/* The sinks that the options name: --print, --collector URL, --store FOLDER, --sink NAME[=VALUE]; or a file of pipelines. */
 #ifndef HEARTH_CMD_SETUP_SINKS_OF_H
 #define HEARTH_CMD_SETUP_SINKS_OF_H
 
@@ -34,6 +34,11 @@ bool sinks_use_stdout(const struct config *config);
  */
 int sinks_of(const struct config *config, struct metrics *metrics, struct sink **ret, struct store **store_ret,
 	     struct buf *names, struct buf *error);
+
+/* Makes the sink that @spec, NAME[=VALUE], describes, with @config's other settings; as sinks_of(). *@is_slow: its consume()
+ * may wait. */
+int sinks_make(const struct config *config, const char *spec, struct metrics *metrics, struct sink **ret,
+	       struct store **store_ret, bool *is_slow, struct buf *names, struct buf *error);
 
 /* Whether --sink has a type that is named by the first @len bytes of @name. */
 bool sinks_has_type(const char *name, size_t len);

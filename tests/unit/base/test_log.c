@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -53,6 +54,26 @@ static const char *one_write(void)
 
 	received[n > 0 ? n : 0] = '\0';
 	return received;
+}
+
+/* A message as one object or one run of pairs, whatever is in it. */
+static void test_formats(void **state)
+{
+	int hour, parsed;
+
+	(void)state;
+	log_set_format(LOG_AS_JSON);
+	log_warn("cannot open \"%s\": \\ %c%s", "a\n", 0xff, "");
+	parsed = sscanf(one_write(), "{\"time\":\"%*4d-%*2d-%*2dT%2d:", &hour);
+	assert_int_equal(parsed, 1);
+	assert_non_null(strstr(received, "Z\",\"level\":\"warning\",\"message\":\"cannot open \\\"a?\\\": \\\\ ?\"}\n"));
+	log_set_format(LOG_AS_LOGFMT);
+	log_info("a b");
+	assert_int_equal(strncmp(one_write(), "time=2", 6), 0);
+	assert_non_null(strstr(received, " level=info msg=\"a b\"\n"));
+	log_set_format(LOG_AS_TEXT);
+	log_info("a b");
+	assert_string_equal(one_write(), "hearth: a b\n");
 }
 
 static void test_levels(void **state)
@@ -216,6 +237,7 @@ static void test_colour_on_terminal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_formats, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_levels, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_one_safe_line, redirect, restore),
 		cmocka_unit_test_setup_teardown(test_long_message, redirect, restore),

@@ -32,7 +32,7 @@ static void test_not_a_configuration(void **state)
 		{ "\nfreq:\n  below: 1\n", "c:2: 'freq' is no command, and options have no settings below them" },
 		{ "run:\n  record:\n    freq: 1\n", "c:2: 'record' is no command, and options have no settings below them" },
 		{ "pid: [1, [2]]\n", "c:1: 'pid' takes texts and numbers, not lists in a list" },
-		{ "[a, b]: 1\n", "c:1: a key is the name of an option, such as freq" },
+		{ "[a, b]: 1\n", "c:1: a key is a word, such as freq" },
 		{ "freq: \"1\\0\"\n", "c:1: the value of 'freq' has a zero byte" },
 		{ "freq: 9\n\tverbose: yes\n", "c:2: not YAML: found a tab character that violates indentation" },
 		{ "freq: [1\n", "c:2: not YAML: did not find expected ',' or ']'" },

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Collector's configuration, read into what hearth does: receivers, processors, exporters and extensions by name, and the
+ * pipelines of profiles that join them. Components become settings, those of the options' table: a receiver's and an
+ * extension's are the process's own, an exporter's and a stage's count for it alone. Nothing is passed over in silence: what
+ * is not known is an error with its line and the nearest name, what has no effect here is a note. Read-only once it is made.
+ */
+#ifndef HEARTH_CMD_PIPELINE_PIPELINES_H
+#define HEARTH_CMD_PIPELINE_PIPELINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/text/tree.h"
+#include "sinks/stage/stage.h"
+
+struct pipelines;
+
+enum component_class { CLASS_RECEIVER, CLASS_PROCESSOR, CLASS_EXPORTER, CLASS_EXTENSION, COMPONENT_CLASSES };
+
+/* Where a receiver's profiles come from. */
+enum source_kind { SOURCE_NONE, SOURCE_AGENT, SOURCE_OTLP, SOURCE_MADE_UP };
+
+/* How a processor is made. */
+enum stage_kind { STAGE_NONE, STAGE_KUBERNETES, STAGE_EDIT, STAGE_FILTER, STAGE_LIMIT, STAGE_DETECT };
+
+struct component {
+	const char *name; /* TYPE or TYPE/NAME, as in the file; borrowed from it */
+	const struct component_type *type;
+	const struct tree *node; /* what stands behind the name */
+	bool is_used;
+	struct tree settings; /* a map of options and values: for the process, or for this exporter or stage alone */
+	/* A receiver's */
+	enum source_kind source;
+	uint64_t interval_ns; /* of SOURCE_MADE_UP ... */
+	uint32_t samples;     /* ... in each; 0: a resource and nothing else */
+	/* A processor's */
+	enum stage_kind stage;
+	struct stage_edits edits;
+	struct stage_filter filter;
+	struct stage_limit limit;
+	struct stage_detect detect;
+	/* An exporter's: NAME[=VALUE], as --sink has it; owned */
+	char *sink;
+};
+
+struct pipeline {
+	const char *name;					 /* profiles or profiles/NAME */
+	struct component **receivers, **processors, **exporters; /* arrays owned */
+	size_t receiver_count, processor_count, exporter_count;
+};
+
+/* Whether @root has a key that only pipeline files have. */
+bool pipelines_are_in(const struct tree *root);
+
+/* Reads @root, which outlives them. 0; -EINVAL with "SOURCE:LINE: ..." in @error; -ENOMEM. */
+int pipelines_new(const struct tree *root, struct pipelines **ret, struct buf *error);
+void pipelines_free(struct pipelines *p);
+
+/* The settings of the process, each with an option's name as its key. */
+size_t pipelines_setting_count(const struct pipelines *p);
+const struct tree *pipelines_setting(const struct pipelines *p, size_t i);
+
+/* The pipelines, in the file's order. */
+size_t pipelines_count(const struct pipelines *p);
+const struct pipeline *pipelines_get(const struct pipelines *p, size_t i);
+
+/* Whether a receiver of @kind, or a stage of @kind, is in one of them. */
+bool pipelines_have_source(const struct pipelines *p, enum source_kind kind);
+bool pipelines_have_stage(const struct pipelines *p, enum stage_kind kind);
+
+/* Whether a stage or an exporter in one of them has a setting of the option @name. */
+bool pipelines_have_setting(const struct pipelines *p, const char *name);
+
+/* Calls @fn with "SOURCE:LINE: ..." for each thing that has no effect, in the file's order. */
+void pipelines_notes(const struct pipelines *p, void (*fn)(void *arg, const char *note), void *arg);
+
+/* Appends what they are, and what they are in options, for `hearth check --config FILE --print`. */
+void pipelines_show(const struct pipelines *p, struct buf *out);
+
+/* Appends "profiling -> k8sattributes -> debug, otlp", a line each. */
+void pipelines_draw(const struct pipelines *p, struct buf *out);
+
+#endif
