@@ -309,7 +309,21 @@ install: all
 	$(BUILD)/hearth help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hearth
 	$(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
 
+# --- packages: for Debian of the suite that this is; a folder with all libraries; an image of it ---
+.PHONY: deb bundle oci packages test-packages
+deb: all
+	$(Q)tools/package/deb.sh $(BUILD) $(BUILD)/package
+bundle: all
+	$(Q)tools/package/bundle.sh $(BUILD) $(BUILD)/package/bundle
+oci: bundle
+	$(Q)rm -rf $(BUILD)/package/image && tools/package/image.py $(VERSION) $(BUILD)/package/image $(ARCH)=$(BUILD)/package/bundle
+packages: deb bundle oci
+
+# Installs them where hearth is not: a fresh Debian, an empty root, docker. By hand: it fetches a Debian.   SUITE: bookworm
+test-packages: packages
+	$(Q)tests/packages/run.sh $(BUILD) $(SUITE)
+
 clean:
 	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
