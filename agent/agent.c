@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/agent_state.h"
+#include "agent/context/process_context.h"
 #include "agent/files/open.h"
 #include "agent/names/indexes.h"
 #include "agent/kernel/sampler_filter.h"
@@ -145,6 +146,24 @@ static void save_rows(struct agent *a)
 		log_limited(&limit, 3600 * NSEC_PER_SEC, LOG_WARN, "unwind rows are not kept: %s", strerror(-error));
 }
 
+/* Looks at what the processes of @t have published about themselves since the last time. */
+static void look_at_contexts(const struct traces *t)
+{
+	const struct process *last = NULL;
+
+	for (uint32_t i = 0; i < traces_event_count(t); i++) {
+		struct process *p = traces_events(t)[i].process;
+
+		if (p != last && !p->context_is_fresh) {
+			process_context_look(p, false);
+			p->context_is_fresh = true;
+		}
+		last = p;
+	}
+	for (uint32_t i = 0; i < traces_event_count(t); i++)
+		traces_events(t)[i].process->context_is_fresh = false;
+}
+
 static void report(struct agent *a)
 {
 	uint64_t start_ns = a->interval_start_ns, now_ns = clock_mono_ns();
@@ -153,6 +172,7 @@ static void report(struct agent *a)
 
 	if (traces_event_count(a->in.traces))
 		runtimes_update(a->in.runtimes, a->in.traces, &hook);
+	look_at_contexts(a->in.traces);
 	hand_over_held(a);
 	if (a->in.oldest_ns && a->in.oldest_ns < start_ns)
 		start_ns = a->in.oldest_ns;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/context/process_context.h"
 #include "agent/feed.h"
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
@@ -497,6 +498,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	p->is_met = true;
 	if (!is_outside)
 		take_facts(in, p, s);
+	if (s->span && !process_context_of(p))
+		process_context_look(p, true);
 	if (find_user_part(in, p, s, &part))
 		return true;
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */

@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 #include "bpf/arch.h"
+#include "bpf/context/context.h"
 
 enum {
 	RECORD_VERSION = 2,
@@ -132,9 +133,9 @@ enum section_type {
 	/* Pairs of __u64, for user space to walk again: the address to which functions with a probe at their end return, and
 	 * 0; then of each such call, innermost first, sp as it began, and the address to which it returns. */
 	SECTION_RETURNS = 13,
-	/* These numbers are reserved; nobody sends such sections yet: */
-	SECTION_LABELS = 8, /* the work that the program says the thread does */
-	SECTION_LINK = 9,   /* trace and span */
+	SECTION_LABELS = 8,   /* words of labels that the thread works under: for each LABEL_HEAD, key and value */
+	SECTION_LINK = 9,     /* struct span_info: the span that the thread works on */
+	SECTION_CONTEXT = 14, /* bytes: attributes of the thread's context (OTEP 4947), as it has them */
 };
 
 #define SP_FAR 0xffffffffu
@@ -245,7 +246,11 @@ enum chain_end { CHAIN_ENDS(X) CHAIN_END_MAX };
 /* The runtimes with chains. */
 enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_RUBY, RUNTIME_LUA, RUNTIME_LUAJIT, RUNTIME_ID_MAX };
 
-/* Places in the table of programs for tail calls: first those that collect chains, by runtime (bpf/runtime/). */
+/* In place of a runtime's number: the process says what its threads work on (bpf/context/). */
+enum { CONTEXT_ID = MAX_CHAINS - 1 };
+
+/* Places in the table of programs for tail calls: first those that collect chains, by runtime (bpf/runtime/), and the one
+ * that reads the context, at CONTEXT_ID. */
 enum { PROGRAM_WALK = MAX_CHAINS }; /* walk_tail */
 
 /*
@@ -522,7 +527,9 @@ struct comm_automaton {
 	X(OBJECT_RING, "objects of functions not sent because the ring buffer was full")        \
 	X(OBJECT_LIMIT, "objects of functions withheld by the rate limit")                      \
 	X(OBJECT_UNREADABLE, "objects of functions that could not be read")                     \
-	X(CAPTURES, "samples whose captured words had no room")
+	X(CAPTURES, "samples whose captured words had no room")                                 \
+	X(LABELS_CUT, "samples with labels that were left out, or cut short")                   \
+	X(CONTEXT_UNREADABLE, "samples whose labels or context could not be read")
 
 #define X(name, text) COUNTER_##name,
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };

@@ -136,6 +136,7 @@ struct walk {
 	__u64 chain_bias;     /* added to the addresses of chain states */
 	__u32 chain_asid;     /* under which these stand */
 	__u32 chain_calls;    /* how often programs that collect chains called themselves */
+	__u32 context_cnt;    /* words of the sections of the context, which stand before those of chains */
 	struct vm_frame vm;
 	__u32 ring;
 	__u32 torn;

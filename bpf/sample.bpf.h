@@ -254,12 +254,14 @@ static long walk_noting_sps(__u32 index, struct loop_context *loop)
 }
 
 /*
- * Calls the programs that collect chains. Each calls the next one; the last returns here, as it took the place of this
- * function alone. Those that are not loaded are passed over.
- * Not a global function, which would have one kind of context alone.
+ * Calls the program that reads the context, and those that collect chains. Each calls the next one; the last returns here,
+ * as it took the place of this function alone. Those that are not loaded are passed over. Not a global function, which would
+ * have one kind of context alone.
  */
 static __attribute__((noinline)) int collect_chains(void *ctx, __u32 runtimes)
 {
+	if (runtimes >> CONTEXT_ID & 1)
+		bpf_tail_call(ctx, &programs, CONTEXT_ID);
 	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
 		if (runtimes >> i & 1)
 			bpf_tail_call(ctx, &programs, i);
@@ -325,6 +327,8 @@ static __always_inline void take_by_tail_calls(struct bpf_perf_event_data *ctx, 
 {
 	if (begin_sample(ctx, scratch, at, kind)) {
 		find_go(scratch); /* done before it is known to be needed: the steps have no room for it */
+		if (scratch->walk.runtimes >> CONTEXT_ID & 1)
+			bpf_tail_call(ctx, &programs, CONTEXT_ID); /* goes on with those of chains */
 		for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
 			if (scratch->walk.runtimes >> i & 1)
 				bpf_tail_call(ctx, &programs, i); /* goes on with PROGRAM_WALK */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs that collect frames which runtimes link in their heap (bpf/runtime/). Each runtime's object is loaded when
- * the first process with that runtime is met, and shares the sampler's maps and options; once for each caller, as samples of
- * waits and of probes are taken by programs of other types.
+ * The programs that collect frames which runtimes link in their heap (bpf/runtime/), and the one that reads what threads say
+ * they work on (bpf/context/). Each object is loaded when the first process that it is for is met, and shares the sampler's
+ * maps and options; once for each caller, as samples of waits and of probes are taken by programs of other types.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "bpf/context/context.skel.h"
 #include "bpf/runtime/lua.skel.h"
 #include "bpf/runtime/luajit.skel.h"
 #include "bpf/runtime/perl.skel.h"
@@ -18,18 +19,24 @@
 #include "bpf/runtime/python.skel.h"
 #include "bpf/runtime/ruby.skel.h"
 
-/* X(id, name of the skeleton) */
-#define CHAIN_OBJECTS(X)          \
-	X(RUNTIME_PYTHON, python) \
-	X(RUNTIME_PHP, php) X(RUNTIME_PERL, perl) X(RUNTIME_RUBY, ruby) X(RUNTIME_LUA, lua) X(RUNTIME_LUAJIT, luajit)
+/* X(id, name of the skeleton, what is not had without it) */
+#define CHAIN_OBJECTS(X)                             \
+	X(RUNTIME_PYTHON, python, "Python's frames") \
+	X(RUNTIME_PHP, php, "PHP's frames")          \
+	X(RUNTIME_PERL, perl, "Perl's frames")       \
+	X(RUNTIME_RUBY, ruby, "Ruby's frames")       \
+	X(RUNTIME_LUA, lua, "Lua's frames")          \
+	X(RUNTIME_LUAJIT, luajit, "LuaJIT's frames") \
+	X(CONTEXT_ID, context, "spans and labels of threads")
 
 struct chain_object {
-	const char *name;
+	const char *name; /* NULL: there is none with this number */
 	const void *(*bytes)(size_t *len_ret);
+	const char *what;
 };
 
-#define X(id, name) [id] = { #name, name##_bpf__elf_bytes },
-static const struct chain_object objects[RUNTIME_ID_MAX] = { CHAIN_OBJECTS(X) };
+#define X(id, name, what) [id] = { #name, name##_bpf__elf_bytes, what },
+static const struct chain_object objects[MAX_CHAINS] = { CHAIN_OBJECTS(X) };
 #undef X
 
 /* The maps that are the object's own have an element, or a slice, for each CPU and level; @first, if it is not NULL, has
@@ -121,9 +128,9 @@ static int open_and_load(struct sampler *s, uint32_t id, struct bpf_object *firs
 	int error = object ? load(s, id, object, first, caller) : -errno;
 
 	if (error) {
-		log_warn("cannot load the program that reads %s's frames: %s; its stacks stay those of the interpreter "
-			 "(--bpf-log-level 1 tells more)",
-			 objects[id].name, strerror(-error));
+		log_warn("cannot load the program that reads %s: %s; samples stay without these (--bpf-log-level 1 tells "
+			 "more)",
+			 objects[id].what, strerror(-error));
 		bpf_object__close(object);
 		return error;
 	}
@@ -153,7 +160,7 @@ static int meet(struct sampler *s, uint32_t id)
 int sampler_set_chain(struct sampler *s, struct chain_state *state)
 {
 	struct chain_key key = { .asid = state->asid, .runtime = state->runtime };
-	int error = state->runtime >= MAX_CHAINS ? 0 : state->runtime < RUNTIME_ID_MAX ? meet(s, state->runtime) : -EINVAL;
+	int error = state->runtime >= MAX_CHAINS ? 0 : objects[state->runtime].name ? meet(s, state->runtime) : -EINVAL;
 
 	if (error)
 		return error;
@@ -169,7 +176,7 @@ bool sampler_chain_failed(const struct sampler *s, uint32_t id)
 void sampler_chains_configure(struct sampler *s, const struct agent_config *config)
 {
 	s->log_level = config->bpf_log_level;
-	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
+	for (uint32_t id = 0; id < MAX_CHAINS; id++) {
 		s->chains[id].is_met = config->runtimes_off >> id & 1;
 		s->chains[id].error = s->chains[id].is_met ? -EOPNOTSUPP : 0;
 	}
@@ -182,7 +189,7 @@ int sampler_set_program(struct sampler *s, const struct program_key *key, const 
 
 void sampler_chains_free(struct sampler *s)
 {
-	for (uint32_t id = 0; id < RUNTIME_ID_MAX; id++) {
+	for (uint32_t id = 0; id < MAX_CHAINS; id++) {
 		for (uint32_t i = MAX_CALLERS; i--;)
 			bpf_object__close(s->chains[id].objects[i]);
 	}

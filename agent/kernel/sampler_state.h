@@ -64,7 +64,7 @@ struct sampler {
 	struct sampled_kind kinds[MAX_KINDS];
 	uint32_t kind_cnt;
 	bool enabled, tail_form;
-	struct chain_programs chains[RUNTIME_ID_MAX];
+	struct chain_programs chains[MAX_CHAINS]; /* by the number of the runtime, or CONTEXT_ID */
 	struct chain_caller callers[MAX_CALLERS];
 	uint32_t caller_cnt;
 	unsigned log_level;    /* of the verifier's word on them */

@@ -94,6 +94,32 @@ static void tell_code(const struct address_space *as, struct sampler *sampler)
 	}
 }
 
+/* Tells how threads say what they work on. Returns the bits of processes that run @program and are not known yet; *@ret gets
+ * those of @as. */
+static uint32_t tell_context(const struct address_space *as, const struct file *program, struct sampler *sampler,
+			     uint32_t *ret)
+{
+	for (uint32_t i = 0; i < as->count; i++) {
+		const struct file *file = as->maps[i].file;
+		struct chain_state state;
+		uint32_t of_program = 0;
+
+		if (!file || !file->info.runtime.context.runtime)
+			continue;
+		state = file->info.runtime.context;
+		if (!add_libc(as, &state))
+			continue;
+		if (program && !tell_program_state(program, file, state, sampler))
+			of_program = 1u << CONTEXT_ID;
+		state.asid = as->asid;
+		state.thread.addr += state.thread.addr ? as->maps[i].bias : 0;
+		if (!sampler_set_chain(sampler, &state))
+			*ret |= 1u << CONTEXT_ID;
+		return of_program;
+	}
+	return 0;
+}
+
 uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struct sampler *sampler)
 {
 	const struct file *program;
@@ -123,6 +149,7 @@ uint32_t chain_states_tell(struct address_space *as, const char *exe_path, struc
 			as->runtimes |= 1u << state.runtime;
 	}
 	tell_code(as, sampler);
+	of_program |= tell_context(as, program, sampler, &as->runtimes);
 	if (of_program)
 		tell_program(program, of_program, sampler);
 	return as->runtimes;

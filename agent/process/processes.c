@@ -79,6 +79,8 @@ void process_put(struct process *p)
 	for (uint32_t i = 0; i < PROCESS_SLOTS; i++)
 		if (p->slots[i])
 			p->slots[i]->free(p->slots[i]);
+	if (p->context)
+		p->context->free(p->context);
 	process_facts_put(p->facts);
 	free(p->exe_path);
 	free(p);

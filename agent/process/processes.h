@@ -27,12 +27,13 @@ enum { PROCESS_SLOTS = 12 }; /* runtimes at most */
 struct process {
 	uint32_t refs;
 	uint32_t pid;
-	uint32_t own_pid;     /* pid in its own pid namespace, by a sample; 0: that namespace is the host's */
-	bool is_known;	      /* the kernel's procs map holds it (identity below) */
-	bool is_met;	      /* was sampled since processes_reread_met() */
-	bool is_outside;      /* stands for all processes without a pid in our /proc; @pid is 0 */
-	bool has_exited;      /* its leader has exited */
-	bool expects_exec_id; /* the kernel's map lacks it; exec_id must then be as counted here: the kernel counts execs */
+	uint32_t own_pid;      /* pid in its own pid namespace, by a sample; 0: that namespace is the host's */
+	bool is_known;	       /* the kernel's procs map holds it (identity below) */
+	bool is_met;	       /* was sampled since processes_reread_met() */
+	bool context_is_fresh; /* @context was looked at for this report */
+	bool is_outside;       /* stands for all processes without a pid in our /proc; @pid is 0 */
+	bool has_exited;       /* its leader has exited */
+	bool expects_exec_id;  /* the kernel's map lacks it; exec_id must then be as counted here: the kernel counts execs */
 	uint64_t start_boottime_ns; /* from a sample that missed */
 	uint64_t exec_id;
 	struct address_space *as;
@@ -42,6 +43,7 @@ struct process {
 	bool has_own_facts;	     /* @facts were read for it, or it was gone before; else they are its parent's */
 	struct map objects;	     /* address and checksum -> struct object *, a reference: functions of scripts */
 	struct process_slot *slots[PROCESS_SLOTS]; /* owned; by the runtime's place in its table. NULL: none */
+	struct process_slot *context;		   /* owned; what it published about itself (agent/context/). NULL: none */
 };
 
 struct processes;

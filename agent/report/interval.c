@@ -12,6 +12,7 @@
 #include "agent/config.h"
 #include "agent/process/attributes.h"
 #include "agent/report/code_lines.h"
+#include "agent/report/context_labels.h"
 #include "agent/report/host_facts.h"
 #include "agent/names/indexes.h"
 #include "agent/report/interval.h"
@@ -79,6 +80,7 @@ struct interval {
 	} types[MAX_TYPES]; /* attributes of the types of frames */
 	uint32_t type_cnt;
 	int32_t markers[END_MAX]; /* locations by end of walk; 0: not made yet */
+	struct context_labels *contexts;
 };
 
 /* The configuration's attributes take precedence over the machine's. */
@@ -129,6 +131,7 @@ void interval_free(struct interval *iv)
 {
 	if (!iv)
 		return;
+	context_labels_free(iv->contexts);
 	builder_free(iv->builder);
 	fini_profiles(iv);
 	map_fini(&iv->files);
@@ -480,7 +483,7 @@ static void build_event(struct interval *iv, const struct trace_event *e, const 
 	struct builder *b = iv->builder;
 	char outcome[SCRIPT_OUTCOME_BYTES];
 	uint32_t count = 2;
-	int32_t attributes[5 + WAIT_LABELS + PROBE_LABELS] = {
+	int32_t link, attributes[5 + WAIT_LABELS + PROBE_LABELS + CONTEXT_LABELS] = {
 		builder_attribute_string(b, "thread.name", str_z(e->comm)),
 		builder_attribute_int(b, "cpu.logical_number", e->cpu),
 	};
@@ -491,9 +494,10 @@ static void build_event(struct interval *iv, const struct trace_event *e, const 
 		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
 	count += wait_labels_build(b, e, &attributes[count]);
 	count += probe_labels_build(b, e, args, iv->probes, &attributes[count]);
+	count += context_labels_of(iv->contexts, e, &attributes[count], &link);
 	if (walk_end_is_truncated(end))
 		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
-	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, 0,
+	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, link,
 		      clock_mono_to_unix_ns(e->time_ns), e->value != 1, (int64_t)e->value);
 }
 
@@ -555,6 +559,8 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 	if (!built || !truths || !scratch || !stack || names_update(iv->names, t, start_ns, hook))
 		return -ENOMEM;
 	begin(iv);
+	if (context_labels_build(&iv->contexts, iv->builder, t))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		built[i].location = build_frame(iv, traces_frame(t, i), UINT64_MAX, &truths[i]);
 		built[i].glue = script_frame_glue(iv->names, traces_frame(t, i));
@@ -585,5 +591,6 @@ size_t interval_memory_bytes(const struct interval *iv)
 	for (uint32_t i = 0; i < MAX_KINDS; i++)
 		bytes += map_memory_bytes(&iv->profiles[i]);
 	return bytes + sizeof(*iv) + builder_memory_bytes(iv->builder) + map_memory_bytes(&iv->files) +
-	       iv->entry_cap * sizeof(*iv->entries) + iv->function_cap * sizeof(*iv->functions);
+	       iv->entry_cap * sizeof(*iv->entries) + iv->function_cap * sizeof(*iv->functions) +
+	       context_labels_memory_bytes(iv->contexts);
 }

@@ -10,8 +10,8 @@
 
 struct builder;
 
-/* Makes that of @p in @b, with the attributes @common to all. The kernel's facts about the process take precedence over the
- * process's own, and these over hearth's settings. Returns its handle. */
+/* Makes that of @p in @b, with the attributes @common to all. The kernel's facts about the process take precedence over what
+ * it published about itself (OTEP 4719), this over its environment, and that over hearth's settings. Returns its handle. */
 uint32_t resource_build(struct builder *b, const struct process *p, const struct attributes *common);
 
 #endif

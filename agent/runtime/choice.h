@@ -43,7 +43,8 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	/* always named, by tables in their files */                                                   \
 	X("native", 0, 0, NULL)                                                                        \
 	X("go", 0, 0, NULL)                                                                            \
-	X("labels", 0, 0, "labels that Go programs give to their work are not read")
+	/* what threads say they work on: spans and labels (bpf/context/) */                           \
+	X("labels", RUNTIME_BIT(CONTEXT_ID), 0, NULL)
 
 struct runtime_word {
 	const char *word;

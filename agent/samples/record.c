@@ -18,6 +18,9 @@ static const struct {
 	[SECTION_MORE] = { 2 * sizeof(uint64_t), 1, MAX_KINDS },
 	[SECTION_WAIT] = { sizeof(struct wait_info), 1, 1 },
 	[SECTION_PROBE] = { sizeof(uint64_t), 1, 1 + PROBE_ARGS },
+	[SECTION_LABELS] = { sizeof(uint64_t), 1, MAX_LABELS *(1 + (LABEL_KEY_BYTES + LABEL_VALUE_BYTES) / 8) },
+	[SECTION_LINK] = { sizeof(struct span_info), 1, 1 },
+	[SECTION_CONTEXT] = { 1, 1, MAX_CONTEXT_BYTES },
 	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_PROBED_CALLS },
 };
 
@@ -57,6 +60,17 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 		break;
 	case SECTION_WAIT:
 		s->wait = (const void *)content;
+		break;
+	case SECTION_LABELS:
+		s->labels = content;
+		s->label_words = count;
+		break;
+	case SECTION_LINK:
+		s->span = (const void *)content;
+		break;
+	case SECTION_CONTEXT:
+		s->context = (const void *)content;
+		s->context_bytes = count;
 		break;
 	case SECTION_RETURNS:
 		s->returns = content;
@@ -102,6 +116,24 @@ int record_parse(const struct record *record, struct pending_sample *ret)
 		at += 1 + words;
 	}
 	return 0;
+}
+
+bool sample_next_label(const uint64_t *words, uint32_t count, uint32_t *at, struct sample_label *ret)
+{
+	uint32_t key_words, value_words;
+
+	if (*at >= count)
+		return false;
+	ret->key_bytes = LABEL_KEY_OF(words[*at]);
+	ret->value_bytes = LABEL_VALUE_OF(words[*at]);
+	key_words = (ret->key_bytes + 7) / 8;
+	value_words = (ret->value_bytes + 7) / 8;
+	if (key_words + value_words > count - *at - 1)
+		return false;
+	ret->key = (const char *)&words[*at + 1];
+	ret->value = (const char *)&words[*at + 1 + key_words];
+	*at += 1 + key_words + value_words;
+	return true;
 }
 
 uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t cfa)

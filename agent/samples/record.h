@@ -25,11 +25,15 @@ struct pending_sample {
 	const struct wait_info *wait;	/* NULL: the thread was on a CPU */
 	const uint64_t *returns;	/* of SECTION_RETURNS */
 	const struct probe_info *probe; /* NULL: it is of no probe */
+	const struct span_info *span;	/* NULL: the thread said of none */
+	const uint64_t *labels;		/* words of SECTION_LABELS */
+	const uint8_t *context;		/* bytes of SECTION_CONTEXT */
 	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
 	const uint64_t *captures;	/* words of SECTION_CAPTURES */
 	uint64_t value;			/* its weight in the unit of its kind */
 	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
 	uint32_t arg_cnt;								     /* of @probe that are there */
+	uint32_t label_words, context_bytes;
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */
@@ -48,6 +52,16 @@ uint64_t sample_put_back(const struct pending_sample *s, uint64_t pc, uint64_t c
 /* Are the @count @frames, of another walk, not those of the kernel's, as far as both go? What the kernel left to us counts
  * as equal, and whether a frame is exact, which may become known only by its row. */
 bool sample_differs(const struct pending_sample *s, const uint64_t *frames, uint32_t count);
+
+/* One of a sample's labels; the texts are where the words are. */
+struct sample_label {
+	const char *key, *value;
+	uint32_t key_bytes, value_bytes;
+};
+
+/* Reads the label at word *@at of @words, of which there are @count, and goes on to the next. False: there is none more, or
+ * the words make no sense. */
+bool sample_next_label(const uint64_t *words, uint32_t count, uint32_t *at, struct sample_label *ret);
 
 /* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
 int record_parse(const struct record *record, struct pending_sample *ret);

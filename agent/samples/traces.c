@@ -24,13 +24,24 @@ struct key_head {
 	uint32_t is_wait;	 /* the first kernel frame is a return address, as the others are */
 };
 
-enum { MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES };
+/* What a thread said; labels and bytes follow. */
+struct context_head {
+	const struct process *process; /* NULL: there are no bytes, whose meaning is the process's */
+	struct span_info span;
+	uint32_t label_words, byte_cnt;
+};
+
+enum {
+	MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES,
+	MAX_LABEL_WORDS = MAX_LABELS * (1 + (LABEL_KEY_BYTES + LABEL_VALUE_BYTES) / 8),
+};
 
 struct traces {
 	const struct kernel_names *kernel; /* may be NULL */
 	const struct objects *objects;	   /* NULL: no frames of scripts come */
 	struct intern *keys;		   /* struct key_head + addresses -> trace */
 	struct intern *frames;		   /* struct trace_frame -> frame id */
+	struct intern *contexts;	   /* struct context_head, labels, bytes -> context */
 	struct trace *traces;		   /* parallel to keys */
 	uint32_t trace_cap;
 	uint32_t *frame_ids;
@@ -43,6 +54,10 @@ struct traces {
 		struct key_head head;
 		uint64_t addrs[MAX_FRAMES];
 	} key;
+	struct {
+		struct context_head head;
+		uint64_t words[MAX_LABEL_WORDS + MAX_CONTEXT_BYTES / 8 + 1];
+	} context;
 };
 
 int traces_new(const struct kernel_names *kernel, struct traces **ret)
@@ -54,7 +69,8 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 	t->kernel = kernel;
 	t->keys = intern_new();
 	t->frames = intern_new();
-	if (!t->keys || !t->frames) {
+	t->contexts = intern_new();
+	if (!t->keys || !t->frames || !t->contexts) {
 		traces_free(t);
 		return -ENOMEM;
 	}
@@ -87,6 +103,7 @@ void traces_reset(struct traces *t)
 	if (t->event_cnt < t->event_cap / 4) { /* a busy interval is over */
 		intern_shrink(t->keys);
 		intern_shrink(t->frames);
+		intern_shrink(t->contexts);
 		give_back(&t->traces, &t->trace_cap);
 		give_back(&t->frame_ids, &t->frame_id_cap);
 		give_back(&t->events, &t->event_cap);
@@ -94,6 +111,7 @@ void traces_reset(struct traces *t)
 	} else {
 		intern_reset(t->keys);
 		intern_reset(t->frames);
+		intern_reset(t->contexts);
 	}
 	t->frame_id_cnt = 0;
 	t->event_cnt = 0;
@@ -104,10 +122,11 @@ void traces_free(struct traces *t)
 {
 	if (!t)
 		return;
-	if (t->keys && t->frames)
+	if (t->keys && t->frames && t->contexts)
 		traces_reset(t);
 	intern_free(t->keys);
 	intern_free(t->frames);
+	intern_free(t->contexts);
 	free(t->traces);
 	free(t->frame_ids);
 	free(t->events);
@@ -190,6 +209,29 @@ static void keep_args(struct traces *t, const struct pending_sample *sample, str
 	t->arg_cnt += sample->arg_cnt;
 }
 
+/* Keeps what the thread of @sample said. Returns 1 + its number; 0: it said nothing, or without memory. */
+static uint32_t keep_context(struct traces *t, const struct process *process, const struct pending_sample *sample)
+{
+	struct context_head *head = &t->context.head;
+	size_t words = sample->label_words, bytes = sample->context_bytes;
+	uint32_t index;
+
+	if ((!words && !bytes && !sample->span) || words > MAX_LABEL_WORDS || bytes > MAX_CONTEXT_BYTES)
+		return 0;
+	*head = (struct context_head){ .process = bytes ? process : NULL,
+				       .label_words = sample->label_words,
+				       .byte_cnt = sample->context_bytes };
+	if (sample->span)
+		head->span = *sample->span;
+	if (words)
+		memcpy(t->context.words, sample->labels, words * sizeof(*t->context.words));
+	if (bytes)
+		memcpy(t->context.words + words, sample->context, bytes);
+	if (intern_add(t->contexts, &t->context, sizeof(*head) + words * sizeof(*t->context.words) + bytes, &index) < 0)
+		return 0;
+	return index + 1;
+}
+
 int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 	       uint32_t user_cnt, enum walk_end end)
 {
@@ -229,6 +271,7 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 		.cpu = r->hdr.cpu,
 		.wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1 : 0,
 		.probe = sample->probe && sample->probe->probe < UINT32_MAX ? sample->probe->probe + 1 : 0,
+		.context = keep_context(t, process, sample),
 		.syscall = sample->wait ? sample->wait->syscall : -1
 	};
 	memcpy(event->comm, r->comm, sizeof(event->comm));
@@ -269,6 +312,23 @@ const struct trace_frame *traces_last_user_frame(const struct traces *t)
 uint32_t traces_event_count(const struct traces *t)
 {
 	return t->event_cnt;
+}
+
+uint32_t traces_context_count(const struct traces *t)
+{
+	return intern_count(t->contexts);
+}
+
+void traces_context(const struct traces *t, uint32_t context, struct trace_context *ret)
+{
+	const struct context_head *head = intern_get(t->contexts, context, NULL);
+
+	*ret = (struct trace_context){ .process = head->process,
+				       .span = head->span,
+				       .labels = (const uint64_t *)(head + 1),
+				       .bytes = (const uint8_t *)(head + 1) + head->label_words * sizeof(uint64_t),
+				       .label_words = head->label_words,
+				       .byte_cnt = head->byte_cnt };
 }
 
 const uint64_t *traces_args(const struct traces *t)
@@ -314,6 +374,6 @@ const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame)
 size_t traces_memory_bytes(const struct traces *t)
 {
 	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) +
-	       t->trace_cap * sizeof(*t->traces) + t->frame_id_cap * sizeof(*t->frame_ids) +
-	       t->event_cap * sizeof(*t->events) + t->arg_cap * sizeof(*t->args);
+	       intern_memory_bytes(t->contexts) + t->trace_cap * sizeof(*t->traces) +
+	       t->frame_id_cap * sizeof(*t->frame_ids) + t->event_cap * sizeof(*t->events) + t->arg_cap * sizeof(*t->args);
 }

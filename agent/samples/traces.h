@@ -46,8 +46,18 @@ struct trace_event {
 	uint32_t wait;		     /* 1 + enum wait_state; 0: the thread was on a CPU */
 	uint32_t probe;		     /* 1 + its place in the session's list; 0: it is of no probe */
 	uint32_t first_arg, arg_cnt; /* of traces_args(): the probe's arguments */
+	uint32_t context;	     /* 1 + number of its work (traces_context); 0: nothing is known */
 	int32_t syscall;	     /* of a wait: the system call that the thread was in; -1: in none */
 	char comm[COMM_BYTES];
+};
+
+/* The work that a thread said it did. Pointers are valid until traces_reset(). */
+struct trace_context {
+	const struct process *process; /* of @bytes; not to be looked into where there are none. Held by its events */
+	struct span_info span;	       /* all 0: not told */
+	const uint64_t *labels;	       /* words of SECTION_LABELS */
+	const uint8_t *bytes;	       /* of SECTION_CONTEXT */
+	uint32_t label_words, byte_cnt;
 };
 
 struct kernel_names;
@@ -76,6 +86,9 @@ const struct trace_frame *traces_last_user_frame(const struct traces *t);
 
 uint32_t traces_event_count(const struct traces *t);
 const struct trace_event *traces_events(const struct traces *t);
+/* How many kinds of work threads said they did, and each. */
+uint32_t traces_context_count(const struct traces *t);
+void traces_context(const struct traces *t, uint32_t context, struct trace_context *ret);
 /* Values of arguments of probes, to which events point. */
 const uint64_t *traces_args(const struct traces *t);
 uint32_t traces_count(const struct traces *t);

@@ -21,8 +21,7 @@
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/levels.bpf.h"
-
-#define barrier() asm volatile("" ::: "memory")
+#include "bpf/runtime/thread.bpf.h"
 
 enum {
 	CHAIN_WINDOW_BYTES = 4096,
@@ -108,11 +107,6 @@ struct chain {
 	struct cpu_state *cpu;
 };
 
-static __always_inline int read_word(__u64 addr, __u64 *ret)
-{
-	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr) != 0;
-}
-
 /* May an object of a process be at @word? */
 static __always_inline bool is_address(__u64 word)
 {
@@ -125,31 +119,7 @@ static __always_inline __u64 stack_pointer(const struct chain *c)
 	return c->scratch->regs.regs[REG_SP];
 }
 
-/* A thread's array of blocks of TLS (the DTV), a module's each: its address stands so far from the thread pointer. glibc,
- * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl, src/internal/pthread_impl.h. */
-#ifdef __TARGET_ARCH_arm64
-enum { DTV_OFFSET_GLIBC = 0, DTV_OFFSET_MUSL = -8 };
-#else
-enum { DTV_OFFSET_GLIBC = 8, DTV_OFFSET_MUSL = 8 };
-#endif
-enum { MAX_TLS_MODULES = 1 << 16, MAX_KEYS = 1024 /* PTHREAD_KEYS_MAX */, NO_KEY = MAX_KEYS };
-
-/* The address of the variable at @index, {module, offset}, which is what __tls_get_addr is given. 0, or 1: the thread has no
- * block of that module. */
-static __always_inline int find_tls(__u64 tp, __u32 libc, __u64 index, __u64 *ret)
-{
-	__u64 pair[2], blocks, block;
-
-	if (bpf_probe_read_user(pair, sizeof(pair), (void *)index) || !pair[0] || pair[0] > MAX_TLS_MODULES)
-		return 1;
-	if (read_word(tp + (libc == THREAD_MUSL ? DTV_OFFSET_MUSL : DTV_OFFSET_GLIBC), &blocks))
-		return 1;
-	/* glibc's elements are {block, what to free} */
-	if (read_word(blocks + pair[0] * (libc == THREAD_MUSL ? 8 : 16), &block) || !block || block == ~0ull)
-		return 1;
-	*ret = block + pair[1];
-	return 0;
-}
+enum { MAX_KEYS = 1024 /* PTHREAD_KEYS_MAX */, NO_KEY = MAX_KEYS };
 
 /*
  * The key under which threads have their states. A process makes it once, so the sample before on this CPU may know it:
@@ -213,31 +183,6 @@ static __always_inline int find_thread(struct chain *c, __u64 *ret)
 	return 1;
 }
 
-enum { LINKED_FILES = 24 }; /* of a process, that are looked at: libraries that a program needs come before those it opens */
-
-/* Where the library is whose dynamic section is at ELF address @dynamic, by the list that the linker keeps for debuggers
- * (link.h): the program has its address at @debug. 0; 1: it is not there, or not yet. */
-static __always_inline int find_library(__u64 debug, __u64 dynamic, __u64 *bias)
-{
-	struct {
-		__u64 bias, name, dynamic, next;
-	} file; /* struct link_map */
-	__u64 at;
-
-	if (read_word(debug, &at) || !at || read_word(at + 8, &at)) /* r_debug.r_map */
-		return 1;
-	for (int i = 0; i < LINKED_FILES && at; i++) {
-		if (bpf_probe_read_user(&file, sizeof(file), (void *)at))
-			return 1;
-		if (file.dynamic - file.bias == dynamic) {
-			*bias = file.bias;
-			return 0;
-		}
-		at = file.next;
-	}
-	return 1;
-}
-
 /*
  * Takes the state of the runtime @id in the sample's address space: that of the sample before on this CPU, if it was of the
  * same one, as an asid is never another's. 0, or 1: there is none.
@@ -298,7 +243,7 @@ static __always_inline int chain_begin(struct chain *c, __u32 id)
 		return 1;
 	/* The first chain leaves a word for the section's head. */
 	c->work->at = walk->chain_cnt ? walk->user_at - 1 : walk->user_at;
-	c->work->left = MAX_CHAIN_WORDS - walk->chain_cnt;
+	c->work->left = MAX_CHAIN_WORDS - walk->chain_cnt - walk->context_cnt;
 	c->work->window_len = 0;
 	c->work->window_at = 0;
 	c->work->side_len = 0;
@@ -407,15 +352,6 @@ enum {
 };
 _Static_assert(CHAIN_TAIL_CALLS + RUNTIME_ID_MAX < 32, "the walk is called after all chains");
 
-/* Goes on with the next runtime that the sample's process has, then with the walk in the tail-call form. */
-static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const struct chain *c)
-{
-	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
-		if (c->scratch->walk.runtimes >> i & 1)
-			bpf_tail_call(ctx, &programs, i);
-	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
-}
-
 /*
  * The barriers make the compiler enter its loops at their head: until 6.1 the verifier refuses a loop that ends without a
  * jump, as one may that begins in the middle.
@@ -447,7 +383,7 @@ static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const st
 				bpf_loop(MAX_CHAIN_WORDS / 2 / CHAIN_STEPS, name##_steps, &c, 0); \
 			chain_close(&c);                                                          \
 		}                                                                                 \
-		chain_next(ctx, &c);                                                              \
+		collect_next(ctx, c.scratch);                                                     \
 		return 0;                                                                         \
 	}                                                                                         \
                                                                                                   \
@@ -459,12 +395,12 @@ static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const st
 			return 0;                                                                 \
 		if (c.scratch->walk.runtimes >> (id)&1) { /* else it has called itself */         \
 			if (chain_begin(&c, id)) {                                                \
-				chain_next(ctx, &c);                                              \
+				collect_next(ctx, c.scratch);                                     \
 				return 0;                                                         \
 			}                                                                         \
 			if (first(&c)) {                                                          \
 				chain_close(&c);                                                  \
-				chain_next(ctx, &c);                                              \
+				collect_next(ctx, c.scratch);                                     \
 				return 0;                                                         \
 			}                                                                         \
 		}                                                                                 \
@@ -472,14 +408,14 @@ static __always_inline void chain_next(struct bpf_perf_event_data *ctx, const st
 			barrier();                                                                \
 			if (step(&c)) {                                                           \
 				chain_close(&c);                                                  \
-				chain_next(ctx, &c);                                              \
+				collect_next(ctx, c.scratch);                                     \
 				return 0;                                                         \
 			}                                                                         \
 		}                                                                                 \
 		if (++c.scratch->walk.chain_calls <= CHAIN_TAIL_CALLS)                            \
 			bpf_tail_call(ctx, &programs, id);                                        \
 		chain_close(&c);                                                                  \
-		chain_next(ctx, &c);                                                              \
+		collect_next(ctx, c.scratch);                                                     \
 		return 0;                                                                         \
 	}
 

@@ -52,7 +52,7 @@ fi
 # The programs that read frames of scripts (HEARTH_VM_CHAINS=1 HEARTH_VM_SECONDS=1200): an emulated CPU verifies
 # them for minutes.
 if [ -n "${HEARTH_VM_CHAINS:-}" ] && [ -x "$build/vm-chains" ]; then
-	"$build/vm-chains" "$build"/bpf/runtime/*.bpf.o >chains || {
+	"$build/vm-chains" "$build"/bpf/runtime/*.bpf.o "$build"/bpf/context/*.bpf.o >chains || {
 		cat chains
 		exit 1
 	}

@@ -229,7 +229,8 @@ uint64_t runtime_file_function_end(const struct elf_image *im, uint64_t addr)
 bool runtime_file_is_sound(const struct runtime_file *f)
 {
 	return f->kind <= RUNTIME_FILE_CODE && f->way < RUNTIME_WAY_MAX && f->id < RUNTIME_ID_MAX &&
-	       f->state.runtime < RUNTIME_ID_MAX && f->code.id < CODE_ID_MAX;
+	       f->state.runtime < RUNTIME_ID_MAX && f->code.id < CODE_ID_MAX &&
+	       (!f->context.runtime || f->context.runtime == CONTEXT_ID);
 }
 
 static void read_linked(const struct elf_image *im, struct runtime_file *ret)
@@ -268,4 +269,5 @@ void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
 	if (!is_read)
 		memset(ret, 0, sizeof(*ret));
 	read_linked(im, ret);
+	context_file_read(im, &ret->context);
 }

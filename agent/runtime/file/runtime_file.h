@@ -57,12 +57,14 @@ struct runtime_file {
 	} loop,	      /* code of the interpreter's loop, where segments without markers need it */
 		body; /* code that the loop has in a function of its own: frames of scripts stand for it, too; 0: none */
 	struct {
-		uint64_t dynamic; /* the dynamic section */
-		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
-	} linked;		  /* of any kind of file */
-	struct code_facts code;	  /* RUNTIME_FILE_CODE */
-	struct chain_state state; /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only
-				   * thread, of RUNTIME_FILE_CODE thread and offset, if a walk needs them */
+		uint64_t dynamic;   /* the dynamic section */
+		uint64_t debug;	    /* a program's word for debuggers in it (DT_DEBUG) */
+	} linked;		    /* of any kind of file */
+	struct code_facts code;	    /* RUNTIME_FILE_CODE */
+	struct chain_state state;   /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only
+				     * thread, of RUNTIME_FILE_CODE thread and offset, if a walk needs them */
+	struct chain_state context; /* of any kind of file: how its threads say what they work on. runtime is CONTEXT_ID;
+				     * 0: they do not */
 };
 
 /* Reads the ELF file that is mapped as @im. A file that is none of these has kind RUNTIME_FILE_NONE, and only linked. */
@@ -124,6 +126,12 @@ bool beam_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool gdb_jit_file_read(const struct elf_image *im, struct runtime_file *ret);
+
+/* Fills runtime_file.context. */
+void context_file_read(const struct elf_image *im, struct chain_state *ret);
+
+/* Does the Go program @im set labels of goroutines? Then fills style and offset of @ret. */
+bool go_labels_read(const struct elf_image *im, struct chain_state *ret);
 
 /* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */
 void libc_static_read(const struct elf_image *im, struct thread_locator *ret);

@@ -40,12 +40,12 @@ static void test_sections(void **state)
 		[2] = SECTION(SECTION_USER, 16),
 		[3] = 7,
 		[4] = 8,
-		[5] = SECTION(SECTION_LABELS, 3), /* padded */
+		[5] = SECTION(901, 3), /* padded */
 		[6] = UINT64_MAX,
 		[7] = SECTION(777, 0),
 		[8] = SECTION(SECTION_KERNEL, 8),
 		[9] = 9,
-		[10] = SECTION(SECTION_LABELS, 8),
+		[10] = SECTION(901, 8),
 		[12] = SECTION(SECTION_REGS, sizeof(struct sample_regs)),
 	};
 	struct sample_regs regs = { .exec_id = 5, .stop_sp = 6 };
@@ -65,6 +65,52 @@ static void test_sections(void **state)
 	assert_true(!s.user && !s.user_cnt && !s.kernel && !s.kernel_cnt && !s.regs && !s.unknown_cnt);
 	assert_int_equal(s.value, 1);
 	assert_int_equal(s.record->end, END_ROOT);
+}
+
+/* Labels, a span, and bytes of a context; and labels whose lengths lie. */
+static void test_context(void **state)
+{
+	const struct span_info span = { .trace = { 1, 2, 3 }, .span = { 1, 2, 3, 4, 5, 6, 7, 8 }, .flags = 1 };
+	uint64_t words[] = {
+		SECTION(SECTION_LABELS, 56),
+		LABEL_HEAD(3, 9),
+		0,
+		0,
+		0,
+		LABEL_HEAD(8, 0),
+		0,
+		LABEL_HEAD(1, 1),
+		SECTION(SECTION_LINK, sizeof(span)),
+		0,
+		0,
+		0,
+		0,
+		SECTION(SECTION_CONTEXT, 3),
+		0x030201,
+	};
+	struct sample_label label;
+	struct pending_sample s;
+	uint32_t at = 0;
+
+	(void)state;
+	memcpy(&words[2], "key", 3);
+	memcpy(&words[3], "its value", 9);
+	memcpy(&words[6], "eightsss", 8);
+	memcpy(&words[9], &span, sizeof(span));
+	assert_int_equal(parse(words, ARRAY_LEN(words), 0, &s), 0);
+	assert_int_equal(s.label_words, 7);
+	assert_true(sample_next_label(s.labels, s.label_words, &at, &label));
+	assert_true(label.key_bytes == 3 && label.value_bytes == 9);
+	assert_memory_equal(label.key, "key", 3);
+	assert_memory_equal(label.value, "its value", 9);
+	assert_true(sample_next_label(s.labels, s.label_words, &at, &label));
+	assert_true(label.key_bytes == 8 && !label.value_bytes);
+	assert_false(sample_next_label(s.labels, s.label_words, &at, &label)); /* two words are missing */
+	assert_memory_equal(s.span, &span, sizeof(span));
+	assert_int_equal(s.context_bytes, 3);
+	assert_memory_equal(s.context, "\1\2\3", 3);
+	words[8] = SECTION(SECTION_LINK, sizeof(span) - 8);
+	assert_int_equal(parse(words, ARRAY_LEN(words), 0, &s), -EBADMSG);
 }
 
 /* A chain, and the stack pointers of the user frames: of as many frames as there are, or not. */
@@ -195,10 +241,10 @@ static void test_limits(void **state)
 	assert_int_equal(s.sp_cnt, MAX_USER_FRAMES);
 	words[0] = SECTION(SECTION_STACK_POINTERS, 12 + MAX_USER_FRAMES * 4);
 	assert_int_equal(parse(words, 3 + MAX_USER_FRAMES / 2, 0, &s), -EBADMSG);
-	words[0] = SECTION(SECTION_LABELS, (most - 1) * 8);
+	words[0] = SECTION(901, (most - 1) * 8);
 	assert_int_equal(parse(words, most, 0, &s), 0);
 	assert_int_equal(s.unknown_cnt, 1);
-	words[0] = SECTION(SECTION_LABELS, most * 8);
+	words[0] = SECTION(901, most * 8);
 	assert_int_equal(parse(words, most + 1, 0, &s), -EBADMSG);
 }
 
@@ -231,8 +277,9 @@ static void test_bad_heads(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),	   cmocka_unit_test(test_bad_sections),
-		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_bad_heads), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_context),	     cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_bad_sections), cmocka_unit_test(test_limits),   cmocka_unit_test(test_bad_heads),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

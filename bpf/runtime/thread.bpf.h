@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts that all programs share which a sample's program calls before the walk, those of chains
+ * (bpf/runtime/chain.bpf.h) and that of contexts (bpf/context/): how a variable of a thread's own is found, and how one
+ * program calls the next. BPF programs only; included after the helpers.
+ */
+#ifndef HEARTH_BPF_RUNTIME_THREAD_H
+#define HEARTH_BPF_RUNTIME_THREAD_H
+
+#include "bpf/maps.bpf.h"
+
+#define barrier() asm volatile("" ::: "memory")
+
+static __always_inline int read_word(__u64 addr, __u64 *ret)
+{
+	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr) != 0;
+}
+
+/* A thread's array of blocks of TLS (the DTV), a module's each: its address stands so far from the thread pointer. glibc,
+ * sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl, src/internal/pthread_impl.h. */
+#ifdef __TARGET_ARCH_arm64
+enum { DTV_OFFSET_GLIBC = 0, DTV_OFFSET_MUSL = -8 };
+#else
+enum { DTV_OFFSET_GLIBC = 8, DTV_OFFSET_MUSL = 8 };
+#endif
+enum { MAX_TLS_MODULES = 1 << 16 };
+
+/* The address of the variable at @index, {module, offset}, which is what __tls_get_addr is given. 0, or 1: the thread has no
+ * block of that module. */
+static __always_inline int find_tls(__u64 tp, __u32 libc, __u64 index, __u64 *ret)
+{
+	__u64 pair[2], blocks, block;
+
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)index) || !pair[0] || pair[0] > MAX_TLS_MODULES)
+		return 1;
+	if (read_word(tp + (libc == THREAD_MUSL ? DTV_OFFSET_MUSL : DTV_OFFSET_GLIBC), &blocks))
+		return 1;
+	/* glibc's elements are {block, what to free} */
+	if (read_word(blocks + pair[0] * (libc == THREAD_MUSL ? 8 : 16), &block) || !block || block == ~0ull)
+		return 1;
+	*ret = block + pair[1];
+	return 0;
+}
+
+enum { LINKED_FILES = 24 }; /* of a process, that are looked at: libraries that a program needs come before those it opens */
+
+/* Where the library is whose dynamic section is at ELF address @dynamic, by the list that the linker keeps for debuggers
+ * (link.h): the program has its address at @debug. 0; 1: it is not there, or not yet. */
+static __always_inline int find_library(__u64 debug, __u64 dynamic, __u64 *bias)
+{
+	struct {
+		__u64 bias, name, dynamic, next;
+	} file; /* struct link_map */
+	__u64 at;
+
+	if (read_word(debug, &at) || !at || read_word(at + 8, &at)) /* r_debug.r_map */
+		return 1;
+	for (int i = 0; i < LINKED_FILES && at; i++) {
+		if (bpf_probe_read_user(&file, sizeof(file), (void *)at))
+			return 1;
+		if (file.dynamic - file.bias == dynamic) {
+			*bias = file.bias;
+			return 0;
+		}
+		at = file.next;
+	}
+	return 1;
+}
+
+/* Goes on with the next runtime that the sample's process has, then with the walk in the tail-call form. */
+static __always_inline void collect_next(void *ctx, const struct scratch *scratch)
+{
+	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
+		if (scratch->walk.runtimes >> i & 1)
+			bpf_tail_call(ctx, &programs, i);
+	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
+}
+
+#endif
