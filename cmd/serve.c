@@ -201,7 +201,7 @@ static void raise_file_limit(uint64_t max_connections)
 static int listen_and_serve(struct session *s, const char *names)
 {
 	AUTO(guard_fini) struct guard guard = { 0 };
-	const struct ingest_config ingest_config = {
+	struct ingest_config ingest_config = {
 		.max_receive_bytes = s->config->max_receive_bytes,
 		.receive_memory = s->config->receive_memory,
 	};
@@ -212,8 +212,10 @@ static int listen_and_serve(struct session *s, const char *names)
 	struct server_error error = { "" };
 	int run_err, err = guard_init(&guard, s->config, s->metrics);
 
+	err = err ? err : page_spans(s);
 	if (err)
 		return err;
+	ingest_config.spans = s->spans;
 	if (page_is_wanted(s))
 		err = page_queries(s, s->loop, false, &queries);
 	if (err)

@@ -50,6 +50,10 @@ int api_inside(struct api_call *call);
 int api_export(struct api_call *call);
 int api_pprof(struct api_call *call);
 
+/* api_trace.c: is @path one about a trace or a span, with its id in it? And its answer. */
+bool api_is_trace_path(const char *path);
+int api_trace_path(struct api_call *call, const char *path);
+
 /* api_symbols.c: names for frames that came as bare addresses, out of files that were sent, also for frames that came later.
  */
 int api_symbols_init(struct api *api);

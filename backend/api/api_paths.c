@@ -70,7 +70,7 @@ static size_t find(const char *path)
 
 bool api_has_path(const char *path)
 {
-	return find(path) < ARRAY_LEN(paths);
+	return find(path) < ARRAY_LEN(paths) || api_is_trace_path(path);
 }
 
 static void register_metrics(struct api *api)
@@ -252,7 +252,9 @@ int api_answer(struct api *api, const char *path, const struct query_params *par
 	answer->status = HTTP_OK;
 	answer->content_type = "application/json";
 	json_init(&call.json, &answer->body, 0);
-	err = i < ARRAY_LEN(paths) ? paths[i].answer(&call) : -ENOENT;
+	err = i < ARRAY_LEN(paths)	? paths[i].answer(&call)
+	      : api_is_trace_path(path) ? api_trace_path(&call, path)
+					: -ENOENT;
 	if (!err && answer->body.failed)
 		err = -ENOMEM;
 	if (err == -ETIMEDOUT && budget && budget->is_trial)

@@ -21,6 +21,7 @@
 
 #include "backend/ingest/lazy_counters.h"
 #include "backend/ingest/unusable.h"
+#include "backend/spans/spans.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
@@ -42,6 +43,7 @@ struct ingest {
 	struct loop *loop; /* borrowed, as is out */
 	struct sink *out;
 	struct budget budget;
+	struct spans *spans; /* NULL: they are not kept */
 	struct unpacker *unpacker;
 	struct lazy_counters *lazy;
 	struct metric *received_profiles, *received_samples, *rejected_profiles;
@@ -308,6 +310,8 @@ static void pass_other(struct ingest_job *job)
 	if (!error) {
 		error = is_json ? otlp_other_encode(&other, &protobuf) : 0;
 		items = other.items;
+		if (job->signal == INGEST_TRACES && job->in->spans)
+			spans_keep(job->in->spans, &other);
 		otlp_other_fini(&other);
 	}
 	if (error)
@@ -538,6 +542,7 @@ int ingest_new(const struct ingest_config *config, struct loop *loop, struct met
 		return -ENOMEM;
 	in->loop = loop;
 	in->out = out;
+	in->spans = config->spans;
 	in->holds = 1;
 	in->work.fn = on_work;
 	pthread_mutex_init(&in->lock, NULL);

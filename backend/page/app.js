@@ -13,6 +13,7 @@ import { TopView } from "./view_top.js";
 import { SandwichView } from "./view_sandwich.js";
 import { DiffView } from "./view_diff.js";
 import { HeatView } from "./view_heat.js";
+import { TraceView } from "./view_trace.js";
 import { WhoView } from "./view_who.js";
 import { HealthView } from "./view_health.js";
 import { truthPill } from "./view_truth.js";
@@ -22,7 +23,7 @@ import { emptyStore, emptyRange } from "./empty.js";
 const LIVE_MS = 5000;
 const VIEWS = [
   ["flame", "Flame graph", FlameView], ["top", "Top", TopView], ["sandwich", "Sandwich", SandwichView], ["diff", "Diff", DiffView],
-  ["heat", "Heat map", HeatView], ["who", "Who", WhoView], ["health", "Health", HealthView],
+  ["heat", "Heat map", HeatView], ["who", "Who", WhoView], ["health", "Health", HealthView], ["trace", "Traces", TraceView],
 ];
 
 const place = Object.fromEntries(["views", "main", "foot"].map((id) => [id, document.getElementById(id)]));

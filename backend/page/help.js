@@ -4,7 +4,7 @@ import { h, button } from "./dom.js";
 import { KINDS } from "./transform.js";
 
 const GROUPS = [
-  ["Everywhere", [["1 … 7", "the views"], ["/", "search"], ["q", "question: labels, as in exe=\"java\", or a word that process, container or function have in their name"], ["T", "timeline: arrows move, shift selects, Enter shows"], ["z", "freeze, follow"],
+  ["Everywhere", [["1 … 8", "the views"], ["/", "search"], ["q", "question: labels, as in exe=\"java\", or a word that process, container or function have in their name"], ["T", "timeline: arrows move, shift selects, Enter shows"], ["z", "freeze, follow"],
     ["L", "copy a link to exactly this"], ["D", "download"], ["t", "light, dark"], ["R", "ask again"], ["?", "this list"]]],
   ["Flame graph", [["← → ↑ ↓ or h j k l", "from box to box"], ["Enter", "zoom to the box"], ["Backspace", "one step out"], ["Escape", "leave the search, clear it, then zoom"], ["double click", "the whole graph again"], ["+ −", "nearer, farther; also ctrl and wheel"],
     ["[ ]", "left, right; also drag"], ["n N", "next, previous match"], ["i", "icicle, flame"], ["v", "inverted: callers below"], ["I", "inlined calls as boxes"], ["s", "callers and callees of the box"],

@@ -103,7 +103,7 @@ export function selection() {
 // What things can be grouped by, as [label, text] pairs: @first, then the others, @by among them.
 export function groupings(first, by) {
   const waits = /^(off_cpu|runnable)$/.test(state.kind) ? [["syscall.name", "By system call"], ["thread.state", "By state"]] : [];
-  const out = [...first, ...waits, ["pid", "By process ID"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"]];
+  const out = [...first, ...waits, ["pid", "By process ID"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"], ["span_id", "By span"], ["trace_id", "By trace"]];
   return out.some(([label]) => label === by) ? out : [...out, [by, `By ${by}`]];
 }
 
@@ -156,3 +156,20 @@ export function withNearest(query, near) {
   const { matchers, word } = read(query), others = matchers.filter((m) => m.op !== "=" || m.value !== near.instead_of);
   return withMatcher(writeQuery({ matchers: others, word: word === near.instead_of ? "" : word }), near.label, "=", near.value);
 }
+
+// --- links from elsewhere ---
+
+// ?trace=ID, ?span=ID, ?pid=PID, ?at=TIME (Unix seconds, or as in RFC 3339): where a page of traces or logs sends its readers to.
+function comeFromElsewhere(given) {
+  let q = "";
+  for (const [key, label] of [["trace", "trace_id"], ["span", "span_id"], ["pid", "process.pid"]])
+    if (given.get(key)) q = withMatcher(q, label, "=", given.get(key).toLowerCase());
+  const at = given.get("at"), t = at ? (/^[\d.]+$/.test(at) ? +at : Date.parse(at) / 1000) : NaN;
+  if (!q && !(t > 0)) return;
+  const time = t > 0 ? { from: String(t - AROUND_S), to: String(t + AROUND_S) } : { from: "first", to: "last" };
+  Object.assign(state, { q, live: "", ...time, view: given.get("trace") && !given.get("span") ? "trace" : "flame" });
+  history.replaceState(null, "", location.pathname + link());
+}
+
+const AROUND_S = 1;
+comeFromElsewhere(new URLSearchParams(location.search));

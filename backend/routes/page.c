@@ -50,6 +50,7 @@
 	X(view_sandwich, "view_sandwich.js", JAVASCRIPT)       \
 	X(view_top, "view_top.js", JAVASCRIPT)                 \
 	X(view_truth, "view_truth.js", JAVASCRIPT)             \
+	X(view_trace, "view_trace.js", JAVASCRIPT)             \
 	X(view_who, "view_who.js", JAVASCRIPT)
 
 #define JAVASCRIPT "text/javascript; charset=utf-8"

@@ -43,6 +43,10 @@ enum { STORE_MAX_MATCHERS = 32 };
 #define STORE_THREAD_LABEL "thread.name"
 #define STORE_EXE_LABEL	   "process.executable.name"
 
+/* The span that a sample is of, where it has a link: labels of 32 and 16 hexadecimal digits. */
+#define STORE_TRACE_LABEL "trace_id"
+#define STORE_SPAN_LABEL  "span_id"
+
 struct store_selection {
 	uint64_t from_ns, to_ns; /* Unix ns, from <= time < to */
 	const char *kind;	 /* sample type: "samples", "cpu", "off_cpu"; NULL: the one with the most events */

@@ -17,6 +17,7 @@
 #include "backend/api/query_thread.h"
 #include "backend/routes/routes.h"
 #include "backend/http/server.h"
+#include "backend/spans/spans.h"
 #include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -65,12 +66,23 @@ void page_warn_of_nothing(const struct session *s)
 		log_warn("no page at %s: profiles are not kept here, which --store does", s->config->page_address);
 }
 
+int page_spans(struct session *s)
+{
+	int err = page_is_wanted(s) && s->config->spans_memory ? spans_new(s->config->spans_memory, s->metrics, &s->spans)
+							       : 0;
+
+	if (err)
+		log_error("cannot keep spans: %s", strerror(-err));
+	return err;
+}
+
 int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret)
 {
 	const struct api_config config = {
 		.store = s->store,
 		.metrics = s->metrics,
 		.exports = &exports,
+		.spans = s->spans,
 		.is_live = is_live,
 		.is_page_alone = s->config->page_address,
 	};
@@ -251,7 +263,7 @@ static bool serves_profiles(const struct session *s)
 static int make(struct page *page)
 {
 	const struct config *config = page->session->config;
-	const struct ingest_config ingest_config = {
+	struct ingest_config ingest_config = {
 		.max_receive_bytes = config->max_receive_bytes,
 		.receive_memory = config->receive_memory,
 	};
@@ -261,6 +273,9 @@ static int make(struct page *page)
 	if (err)
 		return err;
 	err = loop_new(&page->loop);
+	if (!err)
+		err = page_spans(page->session);
+	ingest_config.spans = page->session->spans;
 	if (!err)
 		err = store ? store->write->writer(store, &page->received) : sink_null_new(&page->received);
 	if (!err)

@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/confine.h"
 #include "agent/proc/proc_root.h"
+#include "backend/spans/spans.h"
 #include "backend/store/store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -357,6 +358,7 @@ void session_close(struct session *s)
 	sink_free(s->sink);
 	if (s->store)
 		s->store->close(s->store);
+	spans_free(s->spans);
 	metrics_free(s->metrics);
 	loop_free(s->loop);
 	if (s->reloaded)

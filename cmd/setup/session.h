@@ -32,6 +32,7 @@ struct session {
 	struct metrics *metrics;
 	struct sink *sink;   /* set by the command; freed by session_close() */
 	struct store *store; /* the one the sink writes to, or NULL; closed by session_close() */
+	struct spans *spans; /* that come in, for views of traces; page_spans() makes them; freed by session_close() */
 	struct agent *agent; /* NULL until session_load_agent() */
 	/* Where the agent is another process: told when somebody waits for what is sampled until then. NULL: it is not. */
 	void (*report_at)(void *arg, uint64_t at_ns);

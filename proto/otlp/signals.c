@@ -105,7 +105,7 @@ static void forget_references(const struct otlp_message *m, void *base)
 static const struct otlp_layout layouts[] = {
 	[OTLP_LOGS] = { .root = &logs, .size_bytes = sizeof(struct logs) },
 	[OTLP_METRICS] = { .root = &otlp_metrics, .size_bytes = sizeof(struct otlp_list) },
-	[OTLP_TRACES] = { .root = &otlp_traces, .size_bytes = sizeof(struct otlp_list) },
+	[OTLP_TRACES] = { .root = &otlp_traces, .size_bytes = sizeof(struct span_request) },
 };
 
 int otlp_other_decode(enum otlp_signal signal, bool is_json, const uint8_t *data, size_t len, struct otlp_other *ret,

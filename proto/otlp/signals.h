@@ -40,13 +40,64 @@ struct logs {
 	uint32_t resource_count;
 };
 
+struct span_event {
+	uint64_t time_unix_ns;
+	struct str name;
+	struct key_values attributes;
+	uint32_t dropped_attributes_count;
+};
+
+struct span_link {
+	struct str trace_id, span_id, trace_state;
+	struct key_values attributes;
+	uint32_t dropped_attributes_count, flags;
+};
+
+struct span_status {
+	struct str message;
+	uint32_t code;
+};
+
+struct span {
+	struct str trace_id, span_id, trace_state, parent_span_id, name;
+	uint64_t start_time_unix_ns, end_time_unix_ns;
+	struct key_values attributes;
+	struct span_event *events;
+	struct span_link *links;
+	struct span_status status;
+	bool has_status;
+	uint32_t kind, flags, event_count, link_count;
+	uint32_t dropped_attributes_count, dropped_events_count, dropped_links_count;
+};
+
+struct scope_spans {
+	bool has_scope;
+	struct scope scope;
+	struct span *spans;
+	uint32_t span_count;
+	struct str schema_url;
+};
+
+struct resource_spans {
+	bool has_resource;
+	struct resource resource;
+	struct scope_spans *scopes;
+	uint32_t scope_count;
+	struct str schema_url;
+};
+
+struct span_request {
+	struct resource_spans *resources;
+	uint32_t resource_count;
+};
+
 struct otlp_message;
 
 struct otlp_other {
 	enum otlp_signal signal;
 	uint64_t items;		 /* log records, data points, spans */
 	struct profiles *memory; /* that everything lies in; its dictionary is empty, for value_text() and the like */
-	const void *root;	 /* of OTLP_LOGS: struct logs */
+	const void *root;	 /* of OTLP_LOGS: struct logs; of OTLP_TRACES: struct span_request */
 	const struct otlp_message *message; /* the root's table */
 };
 

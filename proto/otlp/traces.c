@@ -1,52 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of traces. Nobody looks into them but to count spans, to print and to pass on. Constant data. */
+/* The tables of traces. Constant data. */
 #include "proto/otlp/signal_tables.h"
-
-struct span_event {
-	uint64_t time_unix_ns;
-	struct str name;
-	struct key_values attributes;
-	uint32_t dropped_attributes_count;
-};
-
-struct span_link {
-	struct str trace_id, span_id, trace_state;
-	struct key_values attributes;
-	uint32_t dropped_attributes_count, flags;
-};
-
-struct span_status {
-	struct str message;
-	uint32_t code;
-};
-
-struct span {
-	struct str trace_id, span_id, trace_state, parent_span_id, name;
-	uint64_t start_time_unix_ns, end_time_unix_ns;
-	struct key_values attributes;
-	struct span_event *events;
-	struct span_link *links;
-	struct span_status status;
-	bool has_status;
-	uint32_t kind, flags, event_count, link_count;
-	uint32_t dropped_attributes_count, dropped_events_count, dropped_links_count;
-};
-
-struct scope_spans {
-	bool has_scope;
-	struct scope scope;
-	struct span *spans;
-	uint32_t span_count;
-	struct str schema_url;
-};
-
-struct resource_spans {
-	bool has_resource;
-	struct resource resource;
-	struct scope_spans *scopes;
-	uint32_t scope_count;
-	struct str schema_url;
-};
+#include "proto/otlp/signals.h"
 
 static const char *const kinds[] = { "SPAN_KIND_UNSPECIFIED",
 				     "SPAN_KIND_INTERNAL",
@@ -127,6 +82,7 @@ static const struct otlp_message resource_spans = { .name = "ResourceSpans",
 						    FIELDS(resource_spans_fields, struct resource_spans) };
 
 static const struct otlp_field traces_fields[] = {
-	FIELD(1, resource_spans, KIND_MESSAGES, LIST(struct otlp_list, items, count), .sub = &resource_spans),
+	FIELD(1, resource_spans, KIND_MESSAGES, LIST(struct span_request, resources, resource_count),
+	      .sub = &resource_spans),
 };
-const struct otlp_message otlp_traces = { .name = "TracesData", FIELDS(traces_fields, struct otlp_list) };
+const struct otlp_message otlp_traces = { .name = "TracesData", FIELDS(traces_fields, struct span_request) };

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text/hex.h"
 #include "base/text/parse.h"
 #include "base/text/pattern.h"
 #include "base/vec.h"
@@ -236,6 +237,23 @@ static int filter_frames(struct walk *w, struct stack_sample *s)
 	return !(seen & FRAME_IGNORED) && (seen & FRAME_IN_FOCUS || !w->v->conditions[VIEW_FOCUS].is_set);
 }
 
+/* Trace and span of a sample are its link, and can be asked for as labels. */
+static void print_link(const struct stack_sample *s, const char *key, struct buf *out)
+{
+	const struct profile_link *link = &s->profiles->dict.links[s->sample->link_index];
+	struct str id = STR("");
+	char text[33];
+
+	if (!strcmp(key, "trace_id"))
+		id = link->trace_id;
+	else if (!strcmp(key, "span_id"))
+		id = link->span_id;
+	if (!id.len || id.len > 16)
+		return;
+	hex_encode(text, (const uint8_t *)id.data, id.len);
+	buf_puts(out, text);
+}
+
 static void print_label(const struct stack_sample *s, const char *key, struct buf *out)
 {
 	const struct any_value *value = view_sample_label(s, key);
@@ -249,6 +267,8 @@ static void print_label(const struct stack_sample *s, const char *key, struct bu
 		buf_printf(out, "%g", value->real);
 	else if (value && value->kind == VALUE_BOOL)
 		buf_puts(out, value->boolean ? "true" : "false");
+	else if (!value)
+		print_link(s, key, out);
 	if (!out->len)
 		buf_printf(out, "[no %s]", key);
 }

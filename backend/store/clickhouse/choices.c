@@ -48,7 +48,10 @@ int click_labels(struct store *store, const struct store_selection *sel, int (*f
 	}
 	buf_puts(&q.text, "SELECT 'cpu.logical_number' FROM (SELECT max(cpu) AS most FROM hearth_samples WHERE ");
 	click_where(&q, sel, false);
-	buf_puts(&q.text, ") WHERE most > 0) ORDER BY name");
+	buf_puts(&q.text, ") WHERE most > 0 UNION ALL SELECT arrayJoin(['" STORE_TRACE_LABEL "', '" STORE_SPAN_LABEL
+			  "']) FROM (SELECT max(span) AS most FROM hearth_samples WHERE ");
+	click_where(&q, sel, false);
+	buf_puts(&q.text, ") WHERE most != '') ORDER BY name");
 	err = start(store, &q, sel, &answer, &r);
 	while (!err && has_row(&r)) {
 		struct str s = get_text(&r);

@@ -14,9 +14,25 @@
 #include "base/clock.h"
 #include "base/text/pattern.h"
 
-#define CPU_LABEL     "cpu.logical_number"
 #define SERVICE_LABEL "service.name"
-#define CPU_TEXT      "if(cpu = 0, '', toString(cpu - 1))"
+
+/* Labels that are columns of the samples, and their texts; an id of zeros alone is none. */
+static const struct event_label {
+	const char *label, *column, *text;
+} event_labels[] = {
+	{ "cpu.logical_number", "cpu", "if(cpu = 0, '', toString(cpu - 1))" },
+	{ STORE_TRACE_LABEL, "trace", "if(hex(trace) IN ('', '00000000000000000000000000000000'), '', lower(hex(trace)))" },
+	{ STORE_SPAN_LABEL, "span", "if(hex(span) IN ('', '0000000000000000'), '', lower(hex(span)))" },
+};
+
+/* The one of them that is called @label; NULL: none is. */
+static const struct event_label *find_event_label(const char *label)
+{
+	for (size_t i = 0; i < ARRAY_LEN(event_labels); i++)
+		if (!strcmp(event_labels[i].label, label))
+			return &event_labels[i];
+	return NULL;
+}
 
 enum { MAX_MEMORY_MB = 8192, SPILL_MB = 2048, MAX_QUERY_MB = 64, ANY_TIME_S = 60 };
 
@@ -141,6 +157,7 @@ static void where_comm(struct click_sql *q, const struct store_matcher *m)
 
 static void where_matches(struct click_sql *q, const struct store_matcher *m)
 {
+	const struct event_label *of_event = find_event_label(m->label);
 	struct buf *sql = &q->text;
 
 	if (!strcmp(m->label, STORE_COMM_LABEL)) {
@@ -162,8 +179,8 @@ static void where_matches(struct click_sql *q, const struct store_matcher *m)
 	buf_puts(sql, ") OR (series NOT IN ");
 	where_series_have(q, m->label);
 	buf_puts(sql, ") AND ");
-	if (!strcmp(m->label, CPU_LABEL)) {
-		compare(q, m, CPU_TEXT);
+	if (of_event) {
+		compare(q, m, of_event->text);
 	} else {
 		buf_puts(sql, "labels IN (SELECT id FROM hearth_labels WHERE ");
 		compare_label(q, m);
@@ -242,19 +259,22 @@ static void sum_by_comm(struct click_sql *q, const struct store_selection *sel, 
 static void sum_by_label(struct click_sql *q, const struct store_selection *sel, bool any_kind, const char *keys,
 			 const char *names, const char *by)
 {
-	const bool by_cpu = !strcmp(by, CPU_LABEL);
+	const struct event_label *of_event = find_event_label(by);
+	char columns[32] = "series, labels";
 	const char *comma = *names ? ", " : "";
 	struct buf *sql = &q->text;
 
-	buf_printf(sql, "SELECT if(s.is_there, s.text, %s) AS g%s%s, sum(w), sum(n) FROM (", by_cpu ? CPU_TEXT : "l.text",
-		   comma, names);
-	begin_sums(q, sel, any_kind, keys, by_cpu ? "series, cpu" : "series, labels", names);
+	if (of_event)
+		snprintf(columns, sizeof(columns), "series, %s", of_event->column);
+	buf_printf(sql, "SELECT if(s.is_there, s.text, %s) AS g%s%s, sum(w), sum(n) FROM (",
+		   of_event ? of_event->text : "l.text", comma, names);
+	begin_sums(q, sel, any_kind, keys, columns, names);
 	buf_puts(sql, ") AS e ANY LEFT JOIN (SELECT id, true AS is_there, value[indexOf(key, ");
 	click_bind(q, by);
 	buf_puts(sql, ")] AS text FROM hearth_series WHERE has(key, ");
 	click_bind(q, by);
 	buf_puts(sql, ")) AS s ON e.series = s.id");
-	if (!by_cpu) {
+	if (!of_event) {
 		buf_puts(sql, " ANY LEFT JOIN (SELECT id, value[indexOf(key, ");
 		click_bind(q, by);
 		buf_puts(sql, ")] AS text FROM hearth_labels WHERE has(key, ");

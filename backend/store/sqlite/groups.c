@@ -23,6 +23,7 @@ void groups_fini(struct groups *g)
 	intern_free(g->values);
 	free(g->of_cpu);
 	free(g->of_cell);
+	map_fini(&g->of_link);
 }
 
 const char *groups_text(const struct groups *g, uint32_t group)
@@ -58,6 +59,26 @@ static int find_cpus(struct groups *g, struct scan *scan, uint32_t index)
 			snprintf(text, sizeof(text), "%u", cpu - 1);
 		err = groups_add(g, text, &group);
 		g->of_cpu[cpu] = group + 1;
+	}
+	return err;
+}
+
+/* Finds the group of every link of the series. */
+static int find_links(struct groups *g, struct scan *scan, uint32_t index)
+{
+	struct block *b = scan->block;
+	int err = scan_part(scan, BLOCK_LINKS);
+
+	g->how = GROUP_LINK;
+	for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !err; e++) {
+		uint32_t link = b->link ? b->link[e] : 0, group;
+		char text[LINK_TEXT_BYTES];
+
+		if (map_get(&g->of_link, link + 1ull))
+			continue;
+		err = scan_link_text(scan, g->by, link, text);
+		err = err ? err : groups_add(g, text, &group);
+		err = err ? err : map_put(&g->of_link, link + 1ull, (void *)(uintptr_t)(group + 1ull));
 	}
 	return err;
 }
@@ -125,6 +146,8 @@ int groups_find(struct groups *g, struct scan *scan, uint32_t index)
 		return err;
 	if (value && (*value || strcmp(g->by, STORE_COMM_LABEL)))
 		return groups_add(g, value, &g->of_series);
+	if (scan_is_of_links(g->by))
+		return find_links(g, scan, index);
 	return strcmp(g->by, STORE_CPU_LABEL) ? find_cells(g, scan, index) : find_cpus(g, scan, index);
 }
 

@@ -17,8 +17,9 @@ struct groups {
 	uint32_t *of_cpu;      /* group + 1 of each cpu + 1; allocated when needed */
 	uint32_t *of_cell;     /* of each cell of the block */
 	size_t of_cell_cap;
+	struct map of_link; /* link + 1 -> group + 1 */
 	/* of the series last asked about */
-	enum { GROUP_SERIES, GROUP_CELLS, GROUP_CPU } how;
+	enum { GROUP_SERIES, GROUP_CELLS, GROUP_CPU, GROUP_LINK } how;
 	uint32_t of_series;
 };
 
@@ -39,6 +40,8 @@ static inline uint32_t groups_of(const struct groups *g, const struct block *b, 
 {
 	if (g->how == GROUP_SERIES)
 		return g->of_series;
+	if (g->how == GROUP_LINK)
+		return (uint32_t)(uintptr_t)map_get(&g->of_link, (b->link ? b->link[event] : 0) + 1ull) - 1;
 	return g->how == GROUP_CELLS ? g->of_cell[b->label[event]] : g->of_cpu[b->cpu[event] & (GROUP_CPUS - 1)] - 1;
 }
 

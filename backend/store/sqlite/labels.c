@@ -28,7 +28,7 @@ static int count_events(struct scan *scan, uint32_t index, uint64_t *ret)
 struct key_list {
 	struct intern *keys;
 	struct intern *sets; /* numbers of those already looked at */
-	bool has_cpu;
+	bool has_cpu, has_links;
 };
 
 static int add_key(struct key_list *t, const char *key)
@@ -53,6 +53,20 @@ static int add_set(struct key_list *t, struct scan *scan, uint32_t id)
 	return err;
 }
 
+/* The keys of trace and span, where an event has a link. */
+static int add_link_keys(struct key_list *t, struct scan *scan, uint32_t index, const uint8_t *mask)
+{
+	const struct block *b = scan->block;
+	int err = scan_part(scan, BLOCK_LINKS);
+
+	for (uint32_t e = b->event_start[index]; b->link && !err && e < b->event_start[index + 1] && !t->has_links; e++)
+		t->has_links = b->link[e] && (!mask || mask[e]);
+	if (!t->has_links || err)
+		return err;
+	err = add_key(t, STORE_TRACE_LABEL);
+	return err ? err : add_key(t, STORE_SPAN_LABEL);
+}
+
 /* Cells of events that the mask leaves out count only when it leaves some of them in. */
 static int labels_fn(void *arg, struct scan *scan, uint32_t index)
 {
@@ -67,6 +81,8 @@ static int labels_fn(void *arg, struct scan *scan, uint32_t index)
 		err = scan_part(scan, BLOCK_CPUS);
 	if (mask && !err)
 		err = scan_part(scan, BLOCK_LABELS);
+	if (!t->has_links && !err)
+		err = add_link_keys(t, scan, index, mask);
 	for (uint32_t e = b->event_start[index]; !err && (mask || !t->has_cpu) && e < b->event_start[index + 1]; e++) {
 		if (mask && !mask[e])
 			continue;
@@ -90,7 +106,7 @@ static int labels_fn(void *arg, struct scan *scan, uint32_t index)
 
 int store_labels(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, const char *label), void *arg)
 {
-	struct key_list t = { intern_new(), intern_new(), false };
+	struct key_list t = { intern_new(), intern_new(), false, false };
 	struct scan scan;
 	int err = t.keys && t.sets ? 0 : -ENOMEM;
 

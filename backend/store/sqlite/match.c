@@ -150,7 +150,7 @@ int scan_match_set(struct scan *scan, uint32_t index, uint64_t undecided, uint32
 		const char *key = scan->sel->matchers[i].label, *value;
 		const struct name_set *set;
 
-		if (!(undecided & 1ull << i) || !strcmp(key, STORE_CPU_LABEL))
+		if (!(undecided & 1ull << i) || scan_is_of_events(key))
 			continue;
 		if (!strcmp(key, STORE_COMM_LABEL)) {
 			err = meet_comm_of_set(scan, scan->of[index]->series, i, set_id, fits);

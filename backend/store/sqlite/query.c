@@ -298,7 +298,7 @@ static int is_of_one_group(struct groups *g, struct scan *scan, uint32_t index)
 
 	if (scan->of[index]->undecided)
 		return 0;
-	if (g->by && g->by != groups_by_resource && !strcmp(g->by, STORE_CPU_LABEL))
+	if (g->by && g->by != groups_by_resource && scan_is_of_events(g->by))
 		return 0;
 	err = groups_find(g, scan, index);
 	return err ? err : g->how == GROUP_SERIES;
@@ -434,7 +434,7 @@ static int sum_values_fn(void *arg, struct scan *scan, uint32_t index)
 	int err = scan_mask(scan, index, &mask);
 
 	err = err ? err : groups_find(&t->groups, scan, index);
-	if (!err && !mask && !by_stack && t->groups.how != GROUP_CPU) {
+	if (!err && !mask && !by_stack && t->groups.how <= GROUP_CELLS) {
 		/* The cells are the sums. */
 		err = scan_part(scan, BLOCK_CELLS);
 		for (uint32_t c = b->cell_start[index]; c < b->cell_start[index + 1] && !err; c++)
@@ -461,7 +461,7 @@ static int can_sum_values(void *arg, struct scan *scan, uint32_t index)
 
 	if (scan->sel->stacks || scan->of[index]->undecided)
 		return 0;
-	return t->groups.by == groups_by_resource || strcmp(t->groups.by, STORE_CPU_LABEL) != 0;
+	return t->groups.by == groups_by_resource || !scan_is_of_events(t->groups.by);
 }
 
 int store_label_values(struct store *s, const struct store_selection *sel, const char *label,

@@ -137,6 +137,7 @@ void scan_end(struct scan *scan)
 	free(scan->of);
 	free(scan->mask);
 	free(scan->hours);
+	scan_links_fini(scan);
 	store_read_end(scan->s);
 }
 
@@ -445,8 +446,12 @@ int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
 	if (undecided && !err)
 		err = mask_labels(scan, index, undecided);
 	for (size_t i = 0; i < scan->sel->matcher_count && !err; i++) {
-		if (undecided & 1ull << i && !strcmp(scan->sel->matchers[i].label, STORE_CPU_LABEL))
+		if (!(undecided & 1ull << i))
+			continue;
+		if (!strcmp(scan->sel->matchers[i].label, STORE_CPU_LABEL))
 			err = mask_cpus(scan, index, i);
+		else if (scan_is_of_links(scan->sel->matchers[i].label))
+			err = scan_mask_links(scan, index, i);
 	}
 	*mask_ret = scan->mask;
 	return err;

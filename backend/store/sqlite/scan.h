@@ -18,6 +18,15 @@ struct scan_series {
 	uint64_t undecided; /* matchers that look at each event's labels, a bit each */
 };
 
+/* The links that a matcher asks for by =, ascending. */
+struct link_numbers {
+	uint32_t *items; /* owned */
+	size_t count, cap;
+	bool is_known;
+};
+
+enum { LINK_TEXT_BYTES = 33 };
+
 struct scan {
 	struct store_sqlite *s;
 	const struct store_selection *sel;
@@ -35,6 +44,8 @@ struct scan {
 	size_t of_cap;
 	uint8_t *mask; /* of each event; grown as needed */
 	size_t mask_cap;
+	sqlite3_stmt *link;	      /* a link by its number; NULL: not needed yet */
+	struct link_numbers *numbers; /* of each matcher; NULL: not needed yet */
 };
 
 /* Takes the store's read_lock and begins a snapshot; scan_end() after 0 or an error. With @any_kind the selection's kind
@@ -75,6 +86,17 @@ int scan_match_series(struct scan *scan, struct scan_series *m);
 /* Whether the matchers @undecided of the block's series @index, but those of cpus, are met by events with the labels
  * @set_id. 0 or -errno. */
 int scan_match_set(struct scan *scan, uint32_t index, uint64_t undecided, uint32_t set_id, bool *fits);
+
+/* Does @label differ from event to event, outside of their sets of labels? Is it one of the two that links are? */
+bool scan_is_of_events(const char *label);
+bool scan_is_of_links(const char *label);
+
+/* Writes what @label, one of these two, is for events with @link; "" where there is none. 0 or -errno. */
+int scan_link_text(struct scan *scan, const char *label, uint32_t link, char text[static LINK_TEXT_BYTES]);
+
+/* Takes out of the mask the events of the block's series @index whose links the matcher refuses. 0 or -errno. */
+int scan_mask_links(struct scan *scan, uint32_t index, size_t matcher);
+void scan_links_fini(struct scan *scan);
 
 /* The value of @key among the labels of a series: resource's, profile's, scope's; NULL when it has none. */
 const char *scan_series_value(struct scan *scan, const struct name_series *series, const char *key, int *err);

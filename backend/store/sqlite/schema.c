@@ -40,13 +40,18 @@ enum { APPLICATION_ID = 0x68727468 /* "hrth" */ };
 	"CREATE TRIGGER blocks_fewer AFTER DELETE ON blocks BEGIN"                                                         \
 	" DELETE FROM rollups WHERE hour = OLD.from_ns / 3600000000000; END;"
 
+/* Since version 4: the links of a trace, and of a span. */
+#define LINK_INDEXES                                              \
+	"CREATE INDEX IF NOT EXISTS links_trace ON links(trace);" \
+	"CREATE INDEX IF NOT EXISTS links_span ON links(span);"
+
 static const char schema[] =
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text ANY NOT NULL) STRICT;"
 	/* lists of numbers, see rows.c */
 	"CREATE TABLE attributes(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
 	"CREATE TABLE sets(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
 	"CREATE TABLE series(first INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
-	"CREATE TABLE links(id INTEGER PRIMARY KEY, trace BLOB NOT NULL, span BLOB NOT NULL) STRICT;"
+	"CREATE TABLE links(id INTEGER PRIMARY KEY, trace BLOB NOT NULL, span BLOB NOT NULL) STRICT;" LINK_INDEXES
 	"CREATE TABLE functions(id INTEGER PRIMARY KEY, name INTEGER NOT NULL, system_name INTEGER NOT NULL,"
 	" file INTEGER NOT NULL, start_line INTEGER NOT NULL) STRICT;"
 	"CREATE TABLE mappings(id INTEGER PRIMARY KEY, path INTEGER NOT NULL, memory_start INTEGER NOT NULL,"
@@ -74,15 +79,16 @@ static const char schema[] =
 	" series INTEGER NOT NULL) STRICT;"
 	"INSERT INTO generations VALUES(1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);"
 	"PRAGMA application_id = 1752331368;"
-	"PRAGMA user_version = 3;";
+	"PRAGMA user_version = 4;";
 
-_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 3, "as in the schema");
+_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 4, "as in the schema");
 
 /* migrations[i] leads from version i to i + 1; versions before the first of them were never released. */
 enum { OLDEST_VERSION = 2 };
 
 static const char *const migrations[STORE_SCHEMA_VERSION] = {
 	[2] = ROLLUPS "PRAGMA user_version = 3;",
+	[3] = LINK_INDEXES "PRAGMA user_version = 4;",
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(struct store_error *err, int code, const char *fmt, ...)

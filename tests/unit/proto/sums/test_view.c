@@ -66,7 +66,11 @@ static struct profiles *make(void)
 		}
 		for (uint64_t s = samples[i].from_s; s < samples[i].to_s; s++)
 			builder_event(b, profile_of(b, i), builder_stack(b, &stack[ARRAY_LEN(stack) - depth], depth),
-				      attributes, 3, 0, (TEXT_START_S + s) * 1000000000, false, 0);
+				      attributes, 3,
+				      samples[i].tid == 101
+					      ? builder_link(b, (const uint8_t[16]){ 1 }, (const uint8_t[8]){ 0xab })
+					      : 0,
+				      (TEXT_START_S + s) * 1000000000, false, 0);
 	}
 	assert_int_equal(builder_freeze(b, TEXT_START_S * 1000000000ull, (TEXT_START_S + 40) * 1000000000ull, &p), 0);
 	builder_free(b);
@@ -219,6 +223,8 @@ static void test_groups(void **state)
 			 "server;main;serve;parse 40\n" },
 		{ "label=process.pid", "100;clone;work;copy 10\n100;clone;work;parse 20\n100;main;serve;parse 40\n"
 				       "200;main;ask 5\n201;main;ask;copy 2\n" },
+		{ "label=span_id", "[no span_id];clone;work;copy 10\n[no span_id];main;ask 5\n[no span_id];main;ask;copy 2\n"
+				   "[no span_id];main;serve;parse 40\nab00000000000000;clone;work;parse 20\n" },
 		{ "label=nothing",
 		  "[no nothing];clone;work;copy 10\n[no nothing];clone;work;parse 20\n"
 		  "[no nothing];main;ask 5\n[no nothing];main;ask;copy 2\n[no nothing];main;serve;parse 40\n" },

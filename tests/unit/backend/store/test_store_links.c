@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces and spans in the SQLite store: labels by which samples are found and summed, and the API's questions about them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/api/api.h"
+#include "backend/store/sqlite/sqlite.h"
+#include "backend/store/store_maintain.h"
+#include "backend/store/store_read.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text/pattern.h"
+#include "proto/profiles_builder.h"
+#include "tests/unit/backend/store_put.h"
+
+#define T0     1700000040000000000ull
+#define TRACE  "0a000000000000000000000000000001"
+#define TRACE2 "0b000000000000000000000000000002"
+
+static const struct builder_profile_spec off_cpu = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 };
+static const struct builder_profile_spec cpu = { "hearth", "1", "cpu", "nanoseconds", "", "", 0, NULL, 0 };
+
+static const struct {
+	uint8_t trace, span; /* 0: none */
+	int64_t weight;
+	bool is_wait;
+} linked[] = { { 1, 1, 1, false },  { 1, 2, 2, false },	 { 1, 1, 4, false }, { 2, 1, 8, false },
+	       { 0, 0, 16, false }, { 0, 3, 32, false }, { 1, 2, 64, true } };
+
+static struct store *open_store(void)
+{
+	struct store_config config = { .place = ":memory:", .keep_age_ns = UINT64_MAX, .keep_bytes = UINT64_MAX };
+	struct store_error err;
+	struct store *s = NULL;
+
+	if (store_sqlite_open(&config, NULL, &s, &err))
+		fail_msg("%s", err.message);
+	return s;
+}
+
+static struct profiles *make_linked(void)
+{
+	struct builder *b = builder_new();
+	struct profile_line line = { builder_function(b, builder_string_z(b, "main"), 0, 0, 10), 12, 0 };
+	int32_t main_ = builder_location(b, 0, 0x1100, &line, 1, NULL, 0), top = builder_stack(b, &main_, 1);
+	uint32_t resource = builder_resource(b, NULL, 0);
+	struct profiles *p;
+
+	for (size_t i = 0; i < ARRAY_LEN(linked); i++) {
+		uint8_t trace[16] = { linked[i].trace ? 9 + linked[i].trace : 0 }, span[8] = { 0 };
+
+		trace[15] = linked[i].trace;
+		span[7] = linked[i].span;
+		builder_event(b, builder_profile(b, resource, linked[i].is_wait ? &off_cpu : &cpu), top, NULL, 0,
+			      linked[i].span ? builder_link(b, trace, span) : 0, T0 + i, true, linked[i].weight);
+	}
+	assert_int_equal(builder_freeze(b, T0, T0 + NSEC_PER_SEC, &p), 0);
+	builder_free(b);
+	return p;
+}
+
+static int add_line(void *arg, const char *value, int64_t weight, uint64_t events)
+{
+	struct buf *text = arg;
+
+	buf_printf(text, "%s=%lld/%llu ", value, (long long)weight, (unsigned long long)events);
+	return 0;
+}
+
+static int add_label(void *arg, const char *label)
+{
+	buf_printf(arg, "%s ", label);
+	return 0;
+}
+
+static void check(struct buf *text, const char *wanted)
+{
+	assert_string_equal(buf_text(text), wanted);
+	buf_reset(text);
+}
+
+static void check_selected(struct store *s, const char *label, enum store_match match, const char *value, const char *wanted)
+{
+	struct store_matcher m = { label, match, value, NULL };
+	struct store_selection some = { .to_ns = UINT64_MAX, .kind = "cpu", .matchers = &m, .matcher_count = 1 };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct pattern_error why;
+
+	if (match == MATCH_REGEX || match == MATCH_NOT_REGEX)
+		assert_int_equal(pattern_new(value, PATTERN_WHOLE, &m.pattern, &why), 0);
+	assert_int_equal(s->read->label_values(s, &some, "nothing", add_line, &text), 0);
+	check(&text, wanted);
+	pattern_free(m.pattern);
+}
+
+static void check_store(struct store *s)
+{
+	struct store_selection all = { .to_ns = UINT64_MAX, .kind = "cpu" };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	assert_int_equal(s->read->labels(s, &all, add_label, &text), 0);
+	assert_non_null(strstr(buf_text(&text), "trace_id "));
+	assert_non_null(strstr(buf_text(&text), "span_id "));
+	buf_reset(&text);
+	assert_int_equal(s->read->label_values(s, &all, STORE_TRACE_LABEL, add_line, &text), 0);
+	assert_non_null(strstr(buf_text(&text), TRACE "=7/3 "));
+	assert_non_null(strstr(buf_text(&text), TRACE2 "=8/1 "));
+	assert_non_null(strstr(buf_text(&text), "=48/2 ")); /* a trace of zeros is none */
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, TRACE, "=7/3 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "0A000000000000000000000000000001", "=7/3 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_NOT_EQUAL, TRACE, "=56/3 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "", "=48/2 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_REGEX, "0.*", "=15/4 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "nothing of the kind", "");
+	check_selected(s, STORE_SPAN_LABEL, MATCH_EQUAL, "0000000000000001", "=13/3 ");
+	check_selected(s, STORE_SPAN_LABEL, MATCH_EQUAL, "0000000000000003", "=32/1 ");
+	check_selected(s, STORE_SPAN_LABEL, MATCH_NOT_REGEX, "0*[12]?", "=32/1 ");
+}
+
+static void test_labels(void **state)
+{
+	struct store *s = open_store();
+	struct profiles *p = make_linked();
+
+	(void)state;
+	store_put(s, p);
+	profiles_put(p);
+	check_store(s);
+	assert_int_equal(s->maintain->task(s, STORE_COMPACT), 0);
+	check_store(s);
+	s->close(s);
+}
+
+static void ask(struct api *api, const char *path, const struct query_params *params, unsigned status, const char *part)
+{
+	struct api_answer answer = { 0 };
+
+	(void)api_answer(api, path, params, NULL, &answer);
+	if (answer.status != status || !strstr(buf_text(&answer.body), part))
+		fail_msg("%s: %u %s, wanted %s", path, answer.status, buf_text(&answer.body), part);
+	buf_fini(&answer.body);
+}
+
+static void test_api(void **state)
+{
+	static const struct query_param query = { "query", "{exe=\"a\"}" }, wait = { "kind", "off_cpu" },
+					node = { "max_nodes", "10" };
+	const struct query_params none = { NULL, 0 };
+	struct store *s = open_store();
+	struct profiles *p = make_linked();
+	struct api_config config = { .store = s };
+	struct api *api;
+
+	(void)state;
+	store_put(s, p);
+	profiles_put(p);
+	assert_int_equal(api_new(&config, &api), 0);
+	ask(api, "/api/v1/trace/" TRACE, &none, 200,
+	    "\"spans\":[{\"span_id\":\"0000000000000002\",\"ns\":66,\"kinds\":{\"cpu\":{\"weight\":2,\"events\":1},"
+	    "\"off_cpu\":{\"weight\":64,\"events\":1}}},{\"span_id\":\"0000000000000001\",\"ns\":5,"
+	    "\"kinds\":{\"cpu\":{\"weight\":5,\"events\":2}}}],\"left_out\":0}");
+	ask(api, "/api/v1/trace/" TRACE, &none, 200, "{\"trace_id\":\"" TRACE "\",\"joined\":\"link\",\"from\":");
+	ask(api, "/api/v1/trace/0c000000000000000000000000000001", &none, 200, "\"spans\":[]");
+	ask(api, "/api/v1/span/0000000000000001/flamegraph", &none, 200, "\"total\":13,\"events\":3");
+	ask(api, "/api/v1/trace/" TRACE "/flamegraph", &(struct query_params){ &wait, 1 }, 200, "\"total\":64,\"events\":1");
+	ask(api, "/api/v1/span/0000000000000001/top", &(struct query_params){ &node, 1 }, 200,
+	    "\"rows\":[{\"name\":\"main\"");
+	ask(api, "/api/v1/span/0000000000000001/top", &(struct query_params){ &query, 1 }, 400, "query: the path says");
+	assert_true(api_has_path("/api/v1/trace/" TRACE));
+	assert_false(api_has_path("/api/v1/trace/" TRACE "/"));
+	assert_false(api_has_path("/api/v1/trace/" TRACE "1"));
+	assert_false(api_has_path("/api/v1/trace/0000000000000001"));
+	assert_false(api_has_path("/api/v1/span/0000000000000001"));
+	assert_false(api_has_path("/api/v1/span/0000000000000001/nothing"));
+	assert_false(api_has_path("/api/v1/span/000000000000000g/flamegraph"));
+	api_free(api);
+	s->close(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_api),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
