@@ -125,6 +125,9 @@ void agent_kinds_print(struct agent *a, struct buf *out)
 		if (!strcmp(spec.sample_unit, "nanoseconds"))
 			buf_printf(out, "; %.3f s = %.3f s + %.3f s", (double)taken.value / 1e9,
 				   (double)a->delivered[i].value / 1e9, (double)lost.value / 1e9);
+		else if (!strcmp(spec.sample_unit, "bytes"))
+			buf_printf(out, "; %llu KB = %llu KB + %llu KB", (unsigned long long)taken.value >> 10,
+				   (unsigned long long)a->delivered[i].value >> 10, (unsigned long long)lost.value >> 10);
 		buf_putc(out, '\n');
 	}
 }
@@ -218,7 +221,8 @@ static void collect_chains(struct agent *a)
 static void collect_kinds(struct agent *a)
 {
 	static const char samples_help[] = "Samples by kind: taken = delivered + lost + pending.",
-			  value_help[] = "The same of the time that samples of waits are of, in nanoseconds.";
+			  value_help[] = "The same of the time that samples of waits are of, in nanoseconds.",
+			  bytes_help[] = "The same of the memory that samples of memory are of, in bytes.";
 
 	for (uint32_t i = 0; i < a->kinds.count; i++) {
 		const struct session_kind *k = &a->kinds.list[i];
@@ -239,6 +243,10 @@ static void collect_kinds(struct agent *a)
 			if (!strcmp(spec.sample_unit, "nanoseconds"))
 				metric_set(metrics_counter(a->in.metrics, "hearth_kind_nanoseconds_total", buf_text(&labels),
 							   value_help),
+					   sums[s].value);
+			else if (!strcmp(spec.sample_unit, "bytes"))
+				metric_set(metrics_counter(a->in.metrics, "hearth_kind_bytes_total", buf_text(&labels),
+							   bytes_help),
 					   sums[s].value);
 			buf_fini(&labels);
 		}

@@ -57,6 +57,7 @@ struct agent_config {
 	/* Time off the CPUs is sampled as well: one sample for so much of it, longer waits alone (bpf/draw.h); 0: it is
 	 * not; OFF_CPU_USUAL: the time between two samples on a CPU. */
 	uint64_t off_cpu_ns;
+	uint64_t memory_bytes; /* where memory is first touched is sampled as well, once each so many bytes; 0: it is not */
 	struct session_kinds *kinds; /* of these, found by agent_config_settle() */
 	struct agent_filter filter;
 	uint64_t report_interval_ns;

@@ -34,7 +34,7 @@ enum {
 	POOL_LEVELS = 2,	  /* programs that may be preempted on a CPU (bpf/levels.bpf.h); a power of two */
 	/* Programs that may interrupt each other on a CPU: in a thread, in an interrupt, in an NMI; and those of the pool.
 	 * User space uses the last one for what it is told of sleeping threads. */
-	MAX_LEVELS = 4 + POOL_LEVELS,
+	MAX_LEVELS = 5 + POOL_LEVELS,
 	PROBES_PAGE_BYTES = 4096, /* of the page that the kernel has for probes in a process */
 	MAX_PROBED_CALLS = 64,	  /* calls with a probe at their end that a thread is in: kernel's MAX_URETPROBE_DEPTH */
 	FILTER_UIDS = 16,
@@ -136,6 +136,7 @@ enum section_type {
 	SECTION_LABELS = 8,   /* words of labels that the thread works under: for each LABEL_HEAD, key and value */
 	SECTION_LINK = 9,     /* struct span_info: the span that the thread works on */
 	SECTION_CONTEXT = 14, /* bytes: attributes of the thread's context (OTEP 4947), as it has them */
+	SECTION_PAGE = 20,    /* one __u64: an address in memory that was touched */
 };
 
 #define SP_FAR 0xffffffffu

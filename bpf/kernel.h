@@ -50,6 +50,8 @@ struct mm_struct {
 	unsigned long start_code;	    /* the program's first executable segment */
 	unsigned long start_stack;	    /* sp as the program began */
 	struct file *exe_file;
+	void *pgd;		 /* the highest page table */
+	unsigned long task_size; /* the end of user space */
 };
 
 struct vm_area_struct {
@@ -118,6 +120,7 @@ struct task_struct {
 	unsigned long sas_ss_sp; /* the thread's alternate signal stack */
 	unsigned long sas_ss_size;
 	char comm[16];
+	int pagefault_disabled;
 	struct css_set *cgroups;
 	struct thread_struct thread;
 };

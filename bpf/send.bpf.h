@@ -363,6 +363,11 @@ static __always_inline __u32 close_more(struct scratch *scratch, __u32 words)
 
 	scratch->words[word_index(words++)] = SECTION(SECTION_VALUE, 8);
 	scratch->words[word_index(words++)] = more->value;
+	if (cfg_pages) {
+		scratch->words[word_index(words++)] = SECTION(SECTION_PAGE, 8);
+		scratch->words[word_index(words++)] = more->page_addr;
+		return words;
+	}
 	scratch->words[word_index(words++)] = SECTION(SECTION_WAIT, sizeof(more->wait));
 	scratch->words[word_index(words++)] = more->wait.since_ns;
 	scratch->words[word_index(words++)] = more->wait.state | (__u64)(__u32)more->wait.syscall << 32;

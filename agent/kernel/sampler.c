@@ -14,6 +14,7 @@
 #include "agent/kernel/map_sizes.h"
 #include "agent/kernel/perf_event.h"
 #include "agent/kernel/sampler_filter.h"
+#include "agent/kernel/sampler_memory.h"
 #include "agent/kernel/sampler_probes.h"
 #include "agent/kernel/sampler_state.h"
 #include "agent/kernel/sampler_waits.h"
@@ -306,6 +307,7 @@ void sampler_free(struct sampler *s)
 	sampler_events_free(s);
 	sampler_waits_free(s);
 	sampler_probes_free(s);
+	sampler_memory_free(s);
 	ring_buffer__free(s->rings);
 	for (uint32_t i = 1; i < s->ring_cnt; i++)
 		if (s->ring_fds[i])

@@ -12,8 +12,9 @@
 
 enum { MAX_RINGS = 64 };
 
-enum { MAX_CALLERS = 4 };
+enum { MAX_CALLERS = 6 };
 
+struct memory;
 struct probes;
 struct waits;
 
@@ -70,6 +71,7 @@ struct sampler {
 	unsigned log_level;    /* of the verifier's word on them */
 	struct waits *waits;   /* time off the CPUs (sampler_waits.h); NULL: not wanted, or not possible here */
 	struct probes *probes; /* sampler_probes.h; NULL: there are none */
+	struct memory *memory; /* sampler_memory.h; NULL: not wanted, or not possible here */
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */

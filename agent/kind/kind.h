@@ -39,7 +39,8 @@ struct kind {
 	KIND(kind_cpu)	      /* time on a CPU by a timer, and other perf events, by their counters */ \
 	KIND(kind_off_cpu)    /* time until a thread is woken, off_cpu */                              \
 	KIND(kind_runnable)   /* time from then on until it has a CPU */                               \
-	KIND(kind_probe)      /* calls of functions, events */
+	KIND(kind_probe)      /* calls of functions, events */                                         \
+	KIND(kind_memory)     /* memory where it is first touched, memory */
 
 #define KIND_DECLARED(name) extern const struct kind name;
 KINDS(KIND_DECLARED)
@@ -58,7 +59,8 @@ struct session_kinds {
 	struct probe_set *probes; /* owned; NULL: there are none */
 };
 
-/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, those of waits, and that of probes.
+/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, those of waits, of memory, and of
+ * probes.
  * 0, or -errno with @err filled. kinds_fini() either way. */
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err);
 void kinds_fini(struct session_kinds *kinds);

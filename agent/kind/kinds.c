@@ -40,6 +40,16 @@ static void add_waits(const struct agent_config *config, struct session_kinds *r
 		};
 }
 
+static void add_memory(const struct agent_config *config, struct session_kinds *ret)
+{
+	if (config->memory_bytes)
+		ret->list[ret->count++] = (struct session_kind){
+			.kind = &kind_memory,
+			.event = "memory",
+			.what = { .ops = &kind_memory.events, .period = config->memory_bytes },
+		};
+}
+
 /* The kind of the event that perf has; none where there are probes alone. */
 static int add_event(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
 {
@@ -95,6 +105,7 @@ int kinds_choose(const struct agent_config *config, struct session_kinds *ret, s
 	if (error)
 		return error;
 	add_waits(config, ret);
+	add_memory(config, ret);
 	return add_probes(config, ret, err);
 }
 

@@ -22,6 +22,7 @@ static const struct {
 	[SECTION_LINK] = { sizeof(struct span_info), 1, 1 },
 	[SECTION_CONTEXT] = { 1, 1, MAX_CONTEXT_BYTES },
 	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_PROBED_CALLS },
+	[SECTION_PAGE] = { sizeof(uint64_t), 1, 1 },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
@@ -75,6 +76,9 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 	case SECTION_RETURNS:
 		s->returns = content;
 		s->return_cnt = count;
+		break;
+	case SECTION_PAGE:
+		s->page = *content;
 		break;
 	case SECTION_PROBE:
 		s->probe = (const void *)content;

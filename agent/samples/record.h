@@ -30,6 +30,7 @@ struct pending_sample {
 	const uint8_t *context;		/* bytes of SECTION_CONTEXT */
 	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
 	const uint64_t *captures;	/* words of SECTION_CAPTURES */
+	uint64_t page;			/* address in memory that was touched; 0: it is of none */
 	uint64_t value;			/* its weight in the unit of its kind */
 	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
 	uint32_t arg_cnt;								     /* of @probe that are there */

@@ -88,5 +88,5 @@ export function ticks(from, to, room) {
 }
 
 export const kindName = (kind) =>
-  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", runnable: "Waiting for a CPU", alloc_space: "Allocated bytes", alloc_objects: "Allocations" })[kind] ||
+  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations" })[kind] ||
   kind.replaceAll("_", " ");

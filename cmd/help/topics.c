@@ -63,6 +63,13 @@ const struct topic topics[] = {
 	  "A sample has the stack that waits, thread.state (sleeping, blocked, stopped, preempted, woken) and\n"
 	  "syscall.name. Kernel threads that wait for work are left out.\n\n"
 	  "  hearth record --off-cpu -d 10 -o x.otlp; hearth report x.otlp --kind off_cpu\n" },
+	{ "memory",
+	  "Where memory comes from. With --memory the places are sampled where pages are touched for the first time:\n"
+	  "that is when a process takes them, whatever allocator it has, and in whatever language it is written. They\n"
+	  "are profiles of type memory, in bytes, with whole stacks. A sample stands for --memory-every bytes; huge\n"
+	  "pages count whole. Files that are mapped and pages that are copied after a fork count as well; memory that\n"
+	  "an allocator uses again does not, as the process has it already.\n\n"
+	  "  hearth record --memory -d 10 -o x.otlp; hearth report x.otlp --kind memory\n" },
 	{ "configuration",
 	  "Each option may also stand in a YAML file, under its long name:\n\n"
 	  "  freq: 99\n"

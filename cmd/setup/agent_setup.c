@@ -179,6 +179,7 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 			.off_cpu_ns = !config->off_cpu	       ? 0
 				      : config->off_cpu_from_ns ? config->off_cpu_from_ns
 								: OFF_CPU_USUAL,
+			.memory_bytes = config->memory ? config->memory_every : 0,
 			.report_interval_ns = config->report_interval_ns,
 			.report_jitter = config->report_jitter,
 			.env_vars = (const char *const *)config->env_vars.items,
