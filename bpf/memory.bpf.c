@@ -41,13 +41,20 @@ enum { FAULT_PRESENT = 1, FAULT_WRITE = 2 };
 
 enum { SMALL_PAGE_BYTES = 4096, NOTED_FAULTS = 4096 /* a power of two */ };
 
-/* The draw of each CPU. */
+/* What each CPU keeps: its draw; and the last 2 MB that were found to have a page table, as most faults are in the same as the
+ * one before. That is forgotten when the process's pages are counted and there was no fault: then some go. */
+struct fault_cpu {
+	struct draw draw;
+	__u64 mm, region; /* 0: none */
+	__u64 has_faulted;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* one for each CPU */
 	__type(key, __u32);
-	__type(value, struct draw);
-} fault_draws SEC(".maps");
+	__type(value, struct fault_cpu);
+} fault_cpus SEC(".maps");
 
 /* A fault where a huge page may come, by thread; a place may be another thread's. */
 struct noted_fault {
@@ -89,32 +96,38 @@ static __always_inline struct noted_fault *note_of(__u32 tid)
 	return bpf_map_lookup_elem(&noted_faults, &key);
 }
 
+static __always_inline struct fault_cpu *this_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&fault_cpus, &cpu);
+}
+
 /* Notes the fault at @addr if a huge page may come of it: the 2 MB around have no page table, or are such a page already, of
  * which a write makes a copy. */
-static __always_inline void note_fault(struct mm_struct *mm, __u64 addr)
+static __always_inline void note_fault(struct fault_cpu *cpu, struct mm_struct *mm, __u64 addr)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct noted_fault *note = note_of(tid);
-	__u64 entry;
-	enum page_state state = page_state_of(mm, addr, &entry);
+	__u64 region = addr / PAGE_TABLE_BYTES, entry;
+	struct noted_fault *note;
+	enum page_state state;
 
+	cpu->has_faulted = 1;
+	if (cpu->mm == (__u64)mm && cpu->region == region)
+		return;
+	state = page_state_of(mm, addr, &entry);
+	note = note_of(tid);
 	if (!note)
 		return;
 	if (state == PAGE_STATE_NO_TABLE || state == PAGE_STATE_HUGE) {
 		note->addr = addr;
 		note->tid = tid;
-	} else if (note->tid == tid) {
-		note->tid = 0;
+		return;
 	}
-}
-
-/* What @bytes that are touched count for; 0: they are not chosen. */
-static __always_inline __u64 draw_bytes(__u64 bytes)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct draw *draw = bpf_map_lookup_elem(&fault_draws, &cpu);
-
-	return draw ? draw_interval(draw, bytes, cfg_mean_bytes) : 0;
+	if (note->tid == tid)
+		note->tid = 0;
+	cpu->mm = (__u64)mm;
+	cpu->region = region;
 }
 
 /* Pages that only were made inaccessible, to see who uses them (NUMA), are there already. */
@@ -163,13 +176,14 @@ static __always_inline __u64 value_of_fault(const __u64 *args)
 {
 	struct task_struct *task = current_task();
 	struct mm_struct *mm = memory_of(task);
+	struct fault_cpu *cpu = this_cpu();
 	__u64 addr = args[0], value;
 
-	if (!mm || !may_take_memory(task, addr, args[2]))
+	if (!cpu || !mm || !may_take_memory(task, addr, args[2]))
 		return 0;
 	if (cfg_huge_pages)
-		note_fault(mm, addr);
-	value = draw_bytes(SMALL_PAGE_BYTES);
+		note_fault(cpu, mm, addr);
+	value = draw_interval(&cpu->draw, SMALL_PAGE_BYTES, cfg_mean_bytes);
 	return value && is_wanted() && is_new(mm, addr) ? value : 0;
 }
 
@@ -178,11 +192,17 @@ static __always_inline __u64 value_of_growth(const __u64 *args, __u64 *addr)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct noted_fault *note = note_of(tid);
+	struct fault_cpu *cpu = this_cpu();
 	struct mm_struct *mm;
 	enum page_state state;
 	__u64 entry, value;
 
-	if (!note || note->tid != tid || !tid)
+	if (!note || !cpu)
+		return 0;
+	if (!cpu->has_faulted)
+		cpu->mm = 0;
+	cpu->has_faulted = 0;
+	if (note->tid != tid || !tid)
 		return 0;
 	mm = memory_of(current_task());
 	if (!mm || (__u64)mm != args[0])
@@ -192,7 +212,9 @@ static __always_inline __u64 value_of_growth(const __u64 *args, __u64 *addr)
 	if (state == PAGE_STATE_NO_TABLE)
 		return 0; /* counted was something else */
 	note->tid = 0;
-	value = state == PAGE_STATE_HUGE ? draw_bytes(PAGE_TABLE_BYTES - SMALL_PAGE_BYTES) : 0;
+	value = state == PAGE_STATE_HUGE
+			? draw_interval(&cpu->draw, PAGE_TABLE_BYTES - SMALL_PAGE_BYTES, cfg_mean_bytes)
+			: 0;
 	return value && is_wanted() ? value : 0;
 }
 

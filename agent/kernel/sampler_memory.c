@@ -79,7 +79,7 @@ static void configure(const struct sampler *s, struct memory *m, uint64_t mean_b
 	skel->rodata->cfg_no_kernel = true; /* those frames would be the fault's own */
 	skel->rodata->cfg_mean_bytes = mean_bytes;
 	skel->rodata->cfg_huge_pages = has_huge;
-	bpf_map__set_max_entries(skel->maps.fault_draws, s->possible_cpus);
+	bpf_map__set_max_entries(skel->maps.fault_cpus, s->possible_cpus);
 	choose_programs(m, s->tail_form, has_huge);
 	set_autoload(m, s->tail_form);
 }
@@ -88,13 +88,14 @@ static void configure(const struct sampler *s, struct memory *m, uint64_t mean_b
 static int fill_draws(const struct sampler *s, const struct memory *m, uint64_t mean_bytes)
 {
 	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
-		uint32_t random, draw[2];
+		uint64_t value[4] = { 0 }; /* struct fault_cpu, which begins with a struct draw */
+		uint32_t random, left;
 
 		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 			return -errno;
-		draw[0] = (uint32_t)(random * mean_bytes >> 32);
-		draw[1] = (uint32_t)mean_bytes - draw[0];
-		if (bpf_map_update_elem(bpf_map__fd(m->skel->maps.fault_draws), &cpu, draw, BPF_ANY))
+		left = (uint32_t)(random * mean_bytes >> 32);
+		value[0] = left | (mean_bytes - left) << 32;
+		if (bpf_map_update_elem(bpf_map__fd(m->skel->maps.fault_cpus), &cpu, value, BPF_ANY))
 			return -errno;
 	}
 	return 0;
