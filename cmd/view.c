@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/store/sample.h"
 #include "backend/store/sqlite/sqlite.h"
 #include "backend/store/store_write.h"
 #include "base/buf.h"
@@ -57,13 +58,52 @@ static int open_folder(struct session *s, const char *folder)
 	return err ? err : s->store->write->writer(s->store, &s->sink);
 }
 
+/* Calls @fn for each profile of @p. */
+static void each_profile(struct profiles *p, void (*fn)(void *arg, const struct profiles *p, struct profile *profile),
+			 void *arg)
+{
+	for (uint32_t r = 0; r < p->resource_count; r++)
+		for (uint32_t s = 0; s < p->resources[r].scope_count; s++)
+			for (uint32_t i = 0; i < p->resources[r].scopes[s].profile_count; i++)
+				fn(arg, p, &p->resources[r].scopes[s].profiles[i]);
+}
+
+/* The time that a capture spans, and the last of its profiles with values of a moment. */
+struct spans {
+	uint64_t start_ns, end_ns, last_ns;
+};
+
+static void add_span(void *arg, const struct profiles *p, struct profile *profile)
+{
+	struct spans *s = arg;
+
+	if (!s->start_ns || profile->time_unix_ns < s->start_ns)
+		s->start_ns = profile->time_unix_ns;
+	if (profile->time_unix_ns + profile->duration_ns > s->end_ns)
+		s->end_ns = profile->time_unix_ns + profile->duration_ns;
+	if (store_gauge_unit(p, profile) && profile->time_unix_ns > s->last_ns)
+		s->last_ns = profile->time_unix_ns;
+}
+
+/* The values of a moment, which a recording has of its end, are shown as those of all of it. */
+static void spread(void *arg, const struct profiles *p, struct profile *profile)
+{
+	const struct spans *s = arg;
+
+	if (store_gauge_unit(p, profile))
+		profile->duration_ns = profile->time_unix_ns == s->last_ns ? s->end_ns - s->start_ns : 1;
+}
+
 static int read_capture(struct session *s, const char *path)
 {
+	struct spans spans = { 0 };
 	struct capture capture;
 	int err = capture_load(path, &capture);
 
 	if (err)
 		return err;
+	each_profile(capture.profiles, add_span, &spans);
+	each_profile(capture.profiles, spread, &spans);
 	err = capture_demangle(capture.profiles, NULL);
 	if (!err)
 		err = sink_consume(s->sink, capture.profiles, NULL);

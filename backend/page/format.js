@@ -45,6 +45,11 @@ export function weight(value, answer) {
   if (answer.weight_ns) return seconds((value * answer.weight_ns) / 1e9);
   const unit = answer.kind ? answer.kind.unit : "";
   if (unit === "bytes" || unit === "By") return bytes(value);
+  const held = /^(byte|count)_seconds$/.exec(unit); // of a moment, each times how long it held: the mean
+  if (held) {
+    const mean = value / (answer.covered_seconds || answer.to - answer.from || 1);
+    return held[1] === "byte" ? bytes(mean) : count(mean);
+  }
   return `${count(value)}${unit && unit !== "count" ? ` ${unit}` : ""}`;
 }
 
@@ -88,5 +93,6 @@ export function ticks(from, to, room) {
 }
 
 export const kindName = (kind) =>
-  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations" })[kind] ||
+  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations",
+    malloc: "Bytes asked for (malloc)", inuse_space: "Bytes in use", inuse_objects: "Objects in use" })[kind] ||
   kind.replaceAll("_", " ");

@@ -190,7 +190,7 @@ export class Timeline {
       });
     }
     this.sums = sums;
-    const label = cores(most / 1.06, { ...d, covered_seconds: d.step }) || weight(most / 1.06, d);
+    const label = cores(most / 1.06, { ...d, covered_seconds: d.step }) || weight(most / 1.06, { ...d, covered_seconds: d.step });
     const w = c.measureText(label).width;
     c.fillStyle = css("--page");
     c.globalAlpha = 0.8;
@@ -325,7 +325,7 @@ export class Timeline {
 
   tell(t, x, y) {
     const d = this.shown(), i = Math.floor((t - d.from) / d.step), at = piece(d, d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step));
-    const rows = d.series.filter((s) => s.weights[i]).map((s) => [d.series.length > 1 ? s.value || "(none)" : kindName(d.kind.type), [cores(s.weights[i], at), weight(s.weights[i], d)].filter(Boolean).join(" · ")]);
+    const rows = d.series.filter((s) => s.weights[i]).map((s) => [d.series.length > 1 ? s.value || "(none)" : kindName(d.kind.type), [cores(s.weights[i], at), weight(s.weights[i], at)].filter(Boolean).join(" · ")]);
     this.tooltip.text(span(d.from + i * d.step, Math.min(d.to, d.from + (i + 1) * d.step)), rows.length ? rows : [["", "nothing"]], x, y);
   }
 

@@ -397,7 +397,10 @@ static uint64_t series_of(struct message *m, const struct resource_profiles *rp,
 	buf_reset(b);
 	put_str(b, m->service);
 	put_string(m, b, profile->sample_type.type_strindex);
-	put_string(m, b, profile->sample_type.unit_strindex);
+	if (store_gauge_unit(m->p, profile))
+		put_str(b, str_z(store_gauge_unit(m->p, profile)));
+	else
+		put_string(m, b, profile->sample_type.unit_strindex);
 	put_string(m, b, profile->period_type.type_strindex);
 	put_string(m, b, profile->period_type.unit_strindex);
 	put_number(b, (uint64_t)profile->period, 8);
@@ -441,7 +444,7 @@ static void add_sample(struct message *m, const struct profile *profile, const s
 	if (middle->failed || end.failed)
 		m->err = -ENOMEM;
 	for (uint32_t i = 0; i < store_event_count(sample) && !m->err; i++)
-		put_sample(m, middle, &end, store_event_at(profile, sample, i));
+		put_sample(m, middle, &end, store_event_kept(m->p, profile, sample, i));
 }
 
 static void add_profile(struct message *m, const struct resource_profiles *rp, const struct scope_profiles *sp,

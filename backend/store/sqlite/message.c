@@ -271,7 +271,7 @@ static void add_sample(struct message *m, const struct profile *profile, const s
 	if (m->err || !ROOM(m, k->events, k->event_cap, k->event_count, store_event_count(sample)))
 		return;
 	for (uint32_t i = 0; i < store_event_count(sample); i++) {
-		const struct store_event event = store_event_at(profile, sample, i);
+		const struct store_event event = store_event_kept(m->p, profile, sample, i);
 
 		e->time_ns = event.time_ns > INT64_MAX ? INT64_MAX : event.time_ns;
 		e->weight = event.weight;
@@ -302,7 +302,8 @@ static uint32_t keep_series(struct message *m, uint32_t resource_set, const stru
 		id = id_new;
 		sqlite3_bind_int64(st, 1, id);
 		for (int i = 0; i < 4; i++) {
-			struct str s = profiles_string(m->p, texts[i]);
+			const char *gauge = i == 1 ? store_gauge_unit(m->p, profile) : NULL;
+			struct str s = gauge ? str_z(gauge) : profiles_string(m->p, texts[i]);
 
 			sqlite3_bind_text64(st, i + 2, s.data, s.len, SQLITE_STATIC, SQLITE_UTF8);
 		}
