@@ -28,6 +28,7 @@ struct cpu_event {
 
 struct passed {
 	uint64_t ns, idle_ns; /* time, and idle time, of CPUs while their events were enabled */
+	uint64_t events;      /* what they have counted */
 };
 
 struct sampled_kind {
