@@ -62,6 +62,8 @@ static void read_kind(const struct agent *a, uint32_t kind, struct sample_sum *t
 
 	sampler_kind_counters(a->in.sampler, kind, &counts);
 	*taken = counts.taken;
+	taken->samples += a->in.counts.made[kind].samples;
+	taken->value += a->in.counts.made[kind].value;
 	*lost = (struct sample_sum){ 0 };
 	for (int i = 0; i < KERNEL_LOSS_MAX; i++) {
 		lost->samples += counts.lost[i].samples;

@@ -15,6 +15,7 @@
 #include "agent/agent_state.h"
 #include "agent/context/process_context.h"
 #include "agent/files/open.h"
+#include "agent/heap/heaps.h"
 #include "agent/names/indexes.h"
 #include "agent/kernel/sampler_filter.h"
 #include "base/cleanup.h"
@@ -258,6 +259,8 @@ void agent_report(struct agent *a)
 {
 	intake_read_asleep(&a->in);
 	run_intake(a);
+	if (a->heaps)
+		heaps_read(a->heaps, HEAPS_GO_ON);
 	report(a);
 }
 
@@ -366,6 +369,8 @@ int agent_start(struct agent *a, struct agent_error *err)
 
 	err->message[0] = '\0';
 	a->interval_start_ns = a->rows_saved_ns = clock_mono_ns();
+	if (a->heaps)
+		heaps_read(a->heaps, HEAPS_BEGIN);
 	error = a->paused ? 0 : sampler_enable(a->in.sampler, true);
 	if (!error)
 		error = set_report_timer(a, a->interval_start_ns);
@@ -427,6 +432,8 @@ int agent_stop(struct agent *a, uint64_t deadline_ns)
 	do {
 		intake_run_all(&a->in);
 	} while (!intake_is_done(&a->in)); /* records that came in while a file was read */
+	if (a->heaps)
+		heaps_read(a->heaps, HEAPS_END);
 	wait_for_names(a, deadline_ns);
 	report(a);
 	save_rows(a);

@@ -11,6 +11,7 @@
 #include "agent/proc/proc_root.h"
 
 struct file_opener;
+struct heaps;
 struct loop_watch;
 
 struct agent {
@@ -33,7 +34,8 @@ struct agent {
 	uint32_t *cpus; /* sampled now */
 	uint32_t cpu_cnt, cpu_cap;
 	struct session_kinds kinds;
-	uint32_t *chosen; /* CPUs of --cpu; none: all are sampled */
+	struct heaps *heaps; /* NULL: they are not asked for */
+	uint32_t *chosen;    /* CPUs of --cpu; none: all are sampled */
 	uint32_t chosen_cnt;
 	unsigned random;			    /* state of rand_r */
 	uint64_t report_interval_ns, report_due_ns; /* due: CLOCK_MONOTONIC */

@@ -468,6 +468,22 @@ static void add_more(struct intake *in, const struct pending_sample *s)
 	}
 }
 
+bool intake_add(struct intake *in, struct process *p, const struct pending_sample *s, const uint64_t *user, uint32_t count,
+		enum walk_end end)
+{
+	uint32_t known = traces_frame_count(in->traces);
+
+	if (traces_add(in->traces, p, s, user, count, end)) {
+		lose_sample(in, s);
+		return false;
+	}
+	if (s->chain_cnt)
+		traces_note_script(in->traces, in->merged->outcome);
+	add_more(in, s);
+	meet_files(in, known);
+	return true;
+}
+
 static bool apply_sample(void *arg, const struct pending_sample *s)
 {
 	const struct sample_record *r = s->record;
@@ -477,7 +493,6 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	uint64_t kernel_sps[MAX_USER_FRAMES], made[MAX_USER_FRAMES];
 	struct pending_sample mended;
 	struct user_part part;
-	uint32_t known;
 
 	if (r->kind >= in->kind_cnt) {
 		in->counts.malformed++;
@@ -517,18 +532,11 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 			kernel_sps[i] = sample_sp(s, i);
 	if (s->chain_cnt)
 		part.count = merge(in, p, s, part.sps ? part.sps : kernel_sps, &part.frames, part.count);
-	known = traces_frame_count(in->traces);
-	if (traces_add(in->traces, p, s, part.frames, part.count, part.end)) {
-		lose_sample(in, s);
+	if (!intake_add(in, p, s, part.frames, part.count, part.end))
 		return false;
-	}
-	if (s->chain_cnt)
-		traces_note_script(in->traces, in->merged->outcome);
-	add_more(in, s);
 	code_settle(p);
 	if (traces_last_asks_runtimes(in->traces))
 		runtimes_see(in->runtimes, p);
-	meet_files(in, known);
 	in->counts.ends[part.end]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;

@@ -47,8 +47,9 @@ struct intake_counts {
 	uint64_t ends[END_MAX];	  /* how user walks ended, late ones by their late end */
 	uint64_t misses[END_MAX]; /* samples to be walked again, by the entry that the kernel did not have */
 	uint64_t late_walks;
-	uint64_t malformed;	  /* sample records of the rings that made no sense */
-	uint64_t chunks_not_kept; /* pieces of copied stacks for which there was no room */
+	struct sample_sum made[MAX_KINDS]; /* taken here, not in the kernel (agent/heap/) */
+	uint64_t malformed;		   /* sample records of the rings that made no sense */
+	uint64_t chunks_not_kept;	   /* pieces of copied stacks for which there was no room */
 	struct chain_counts chains[RUNTIME_ID_MAX];
 };
 
@@ -102,6 +103,11 @@ void intake_keep_samples(struct intake *in);
 
 /* Reads a sample of each thread that is off its CPU for long, for the next intake_run. */
 void intake_read_asleep(struct intake *in);
+
+/* Puts @s, and the samples of other kinds that come with it, into the traces, with the @count user frames @user. False:
+ * there is no memory; they count as lost. */
+bool intake_add(struct intake *in, struct process *p, const struct pending_sample *s, const uint64_t *user, uint32_t count,
+		enum walk_end end);
 
 /* Frees the kept records; the objects that the pointers lead to are the caller's. */
 void intake_fini(struct intake *in);

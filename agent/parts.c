@@ -13,6 +13,7 @@
 #include "agent/kernel/perf_event.h"
 #include "agent/probe/probe.h"
 #include "agent/kernel/sampler_filter.h"
+#include "agent/heap/heaps.h"
 #include "agent/names/indexes.h"
 #include "agent/proc/proc_root.h"
 #include "agent/readers.h"
@@ -235,6 +236,28 @@ static void stop_side_band(struct agent *a)
 	side_band_free(a->in.side_band);
 }
 
+static bool has_filters(const struct agent_filter *f)
+{
+	return f->pid_count || f->tid_count || f->uid_count || f->cgroup_count || f->container_count || f->comm_count ||
+	       f->min_age_ns || f->kernel_only;
+}
+
+static int start_heaps(const struct start *s)
+{
+	struct agent *a = s->a;
+
+	for (uint32_t i = 0; i < a->kinds.count; i++)
+		if (a->kinds.list[i].kind == &kind_alloc_objects)
+			return heaps_new(&a->in, i, has_filters(&s->config->filter), s->config->heap_at_end, s->metrics,
+					 &a->heaps);
+	return 0;
+}
+
+static void stop_heaps(struct agent *a)
+{
+	heaps_free(a->heaps);
+}
+
 /* @error is the result of opening events on the CPUs. */
 static int explain_events(const struct session_kind *k, int error, struct agent_error *err)
 {
@@ -312,6 +335,7 @@ static const struct part parts[] = {
 	{ "the side band", start_side_band, stop_side_band },
 	{ "perf events", start_cpus, stop_cpus },
 	{ "/proc", start_scan, NULL },
+	{ "heaps", start_heaps, stop_heaps },
 	{ "sources of events", start_watches, agent_unwatch },
 	{ "metrics", start_metrics, agent_metrics_off },
 };

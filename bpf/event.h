@@ -27,7 +27,7 @@ enum {
 	MAX_BLOCK_PARTS = 32,	    /* 1,024 rows: one each byte of code */
 	FIRST_LEVEL_ENTRIES = 4096, /* entries of one CPU's slice, a power of two */
 	COMM_BYTES = 16,
-	MAX_KINDS = 8,		  /* kinds of samples in a session; a power of two */
+	MAX_KINDS = 16,		  /* kinds of samples in a session; a power of two */
 	MAX_CAPTURE_WORDS = 2048, /* of all frames of a sample, heads included; a power of two */
 	CAPTURE_WORDS = 4,	  /* of one frame, without its head */
 	CAPTURE_CLASSES = 16,	  /* a power of two */

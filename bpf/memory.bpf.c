@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory where it is first touched. A page that a program asks for costs nothing until the program touches it: the CPU
- * faults, and the kernel finds a page. Each such fault is an interval of bytes for the draw of bpf/draw.h, so each stack's sum
- * has the right mean; a stack is taken only of those that are chosen.
+ * faults, and the kernel finds a page. Each such fault is an interval of bytes for the draw of bpf/draw.h, so each stack's
+ * sum has the right mean; a stack is taken only of those that are chosen.
  *
  *   on_fault         a fault of the thread itself
  *   on_kernel_fault  one of the kernel on the thread's behalf, as when it reads a file into new memory
  *   on_growth        the kernel has counted pages for the process: was the last fault one of a huge page?
  *
- * The first two run before the kernel has looked for a page, so they do not know its size. A huge page can come only where the
- * 2 MB around the address have no page table yet, which is seldom, or a huge page is
- * to be copied. Then the place is noted for the thread, and on_growth,
- * which runs when the page is mapped, looks whether that was a huge one, and adds the rest of it.
+ * The first two run before the kernel has looked for a page, so they do not know its size. A huge page can come only where
+ * the 2 MB around the address have no page table yet, which is seldom, or a huge page is to be copied. Then the place is
+ * noted for the thread, and on_growth, which runs when the page is mapped, looks whether that was a huge one, and adds the
+ * rest of it.
  *
  * This is an object of its own, which shares maps and options with the sampler's (bpf/sampler.bpf.c). The samples have no
  * kernel frames: they would be the fault's own.
@@ -41,8 +41,8 @@ enum { FAULT_PRESENT = 1, FAULT_WRITE = 2 };
 
 enum { SMALL_PAGE_BYTES = 4096, NOTED_FAULTS = 4096 /* a power of two */ };
 
-/* What each CPU keeps: its draw; and the last 2 MB that were found to have a page table, as most faults are in the same as the
- * one before. That is forgotten when the process's pages are counted and there was no fault: then some go. */
+/* What each CPU keeps: its draw; and the last 2 MB that were found to have a page table, as most faults are in the same as
+ * the one before. That is forgotten when the process's pages are counted and there was no fault: then some go. */
 struct fault_cpu {
 	struct draw draw;
 	__u64 mm, region; /* 0: none */
@@ -212,9 +212,8 @@ static __always_inline __u64 value_of_growth(const __u64 *args, __u64 *addr)
 	if (state == PAGE_STATE_NO_TABLE)
 		return 0; /* counted was something else */
 	note->tid = 0;
-	value = state == PAGE_STATE_HUGE
-			? draw_interval(&cpu->draw, PAGE_TABLE_BYTES - SMALL_PAGE_BYTES, cfg_mean_bytes)
-			: 0;
+	value = state == PAGE_STATE_HUGE ? draw_interval(&cpu->draw, PAGE_TABLE_BYTES - SMALL_PAGE_BYTES, cfg_mean_bytes)
+					 : 0;
 	return value && is_wanted() ? value : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A look into the page tables of the process that runs: how a page is mapped. Only reads that may fail; a table that is freed
- * meanwhile gives a wrong answer at worst. x86-64. BPF programs only; included after the helpers.
+ * A look into the page tables of the process that runs: how a page is mapped. Only reads that may fail; a table that is
+ * freed meanwhile gives a wrong answer at worst. x86-64. BPF programs only; included after the helpers.
  */
 #ifndef HEARTH_BPF_PAGES_H
 #define HEARTH_BPF_PAGES_H

@@ -287,6 +287,7 @@ static int start(struct recording *r)
 		err = open_file(r);
 	if (!err && !strcmp(buf_text(&r->path), "-"))
 		session_end_on_closed_stdout(s);
+	s->setup.agent.heap_at_end = true; /* what is in use is of a moment: a file adds up what it has */
 	if (!err)
 		err = session_load_agent(s, s->config->all_cpus ? 0 : (uint32_t)r->child.pid);
 	describe_target(r, &target);

@@ -29,6 +29,7 @@
 #include "cmd/setup/session.h"
 #include "cmd/setup/store_of.h"
 #include "cmd/terminal/terminal.h"
+#include "proto/sums/view.h"
 #include "sinks/sinks.h"
 
 struct live {
@@ -39,6 +40,7 @@ struct live {
 	struct sink *summary;  /* the session's, or a part of it */
 	struct halves *halves; /* NULL: the backend is in this process */
 	struct page *page;     /* NULL: none, or the other half's */
+	const char *kinds[8];  /* that can be shown; NULL behind the last */
 	/* of the line above the table */
 	uint64_t last_ns, last_taken;
 	double per_second;
@@ -91,6 +93,21 @@ static void write_link(void *arg, const char *name, const char *module, struct b
 	buf_percent(url, module, strlen(module), URL_PLAIN);
 }
 
+/* Chooses what can be shown: sums alone, not what is in use at a moment. */
+static void choose_kinds(struct live *live)
+{
+	static const char *const waits[] = { "off_cpu", "runnable", VIEW_WALL };
+	uint32_t n = 0;
+
+	live->kinds[n++] = "samples";
+	for (size_t i = 0; i < ARRAY_LEN(waits) && live->config.off_cpu; i++)
+		live->kinds[n++] = waits[i];
+	if (live->config.memory)
+		live->kinds[n++] = "memory";
+	if (live->config.heap)
+		live->kinds[n++] = "alloc_space";
+}
+
 static int open_summary(struct live *live)
 {
 	const char *no_colour = getenv("NO_COLOR");
@@ -106,10 +123,13 @@ static int open_summary(struct live *live)
 		.link = write_link,
 		.link_arg = live,
 		.metrics = live->session.metrics,
-		.has_waits = live->config.off_cpu,
+		.kinds = live->kinds,
 		.kind = live->config.live_kind,
 	};
-	int err = sink_summary_new(&options, &live->summary);
+	int err;
+
+	choose_kinds(live);
+	err = sink_summary_new(&options, &live->summary);
 
 	live->session.sink = live->summary;
 	live->has_keys = options.keys;

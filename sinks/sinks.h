@@ -175,10 +175,9 @@ struct summary_options {
 	void (*link)(void *arg, const char *name, const char *module, struct buf *url);
 	void *link_arg;
 	struct metrics *metrics; /* where it says what memory it takes; may be NULL */
-	/* Profiles of time off the CPUs come, too: a key chooses what is shown. @kind: at first, as for view_kind(); may be
-	 * NULL.
-	 */
-	bool has_waits;
+	/* Profiles of several types come: a key goes through @kinds (as for view_kind(); borrowed, NULL behind the last),
+	 * and shows at first @kind; either may be NULL. */
+	const char *const *kinds;
 	const char *kind;
 };
 int sink_summary_new(const struct summary_options *options, struct sink **ret);

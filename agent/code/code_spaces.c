@@ -98,22 +98,36 @@ struct code_request code_request_of(const struct code_process *p, enum code_op o
 	return (struct code_request){ .op = op, .bias = p->bias, .facts = p->runtime->info.runtime.code };
 }
 
-int code_ask(struct code_process *p, const struct code_request *what, const void *more, size_t more_bytes)
+uint32_t code_spaces_take_number(struct code_spaces *cs)
 {
-	const struct elf_request request = { .op = ELF_OP_CODE, .file = p->number };
-	struct code_spaces *cs = p->all;
+	return ++cs->last_number;
+}
+
+int code_spaces_read(struct code_spaces *cs, uint32_t number, int memory_fd, const struct code_request *what,
+		     const void *more, size_t more_bytes, const struct buf **reply_ret)
+{
+	const struct elf_request request = { .op = ELF_OP_CODE, .file = number };
 	int status;
 
-	if (p->is_hostile || p->memory_fd < 0)
-		return -ENOENT;
+	*reply_ret = &cs->reply;
 	buf_reset(&cs->request);
 	buf_append(&cs->request, what, sizeof(*what));
 	buf_append(&cs->request, more, more_bytes);
 	if (cs->request.failed)
 		return -ENOMEM;
-	status = elf_service_call(cs->service, &request, p->memory_fd, cs->request.data, cs->request.len, &cs->reply);
-	if (!status && !code_reply_is_sound(what, cs->reply.data, cs->reply.len))
-		status = -EPROTO;
+	status = elf_service_call(cs->service, &request, memory_fd, cs->request.data, cs->request.len, &cs->reply);
+	return status || code_reply_is_sound(what, cs->reply.data, cs->reply.len) ? status : -EPROTO;
+}
+
+int code_ask(struct code_process *p, const struct code_request *what, const void *more, size_t more_bytes)
+{
+	struct code_spaces *cs = p->all;
+	const struct buf *reply;
+	int status;
+
+	if (p->is_hostile || p->memory_fd < 0)
+		return -ENOENT;
+	status = code_spaces_read(cs, p->number, p->memory_fd, what, more, more_bytes, &reply);
 	if (elf_service_is_hostile(status)) {
 		p->is_hostile = true;
 		metric_add(cs->hostile, 1);

@@ -26,6 +26,7 @@
 #include "base/wait_hook.h"
 #include "bpf/event.h"
 
+struct buf;
 struct code_spaces;
 struct elf_service;
 struct metrics;
@@ -63,6 +64,16 @@ bool code_spaces_are_used(const struct code_spaces *cs);
 void code_spaces_look(struct code_spaces *cs);
 
 enum { CODE_LOOK_MS = 250 };
+
+struct code_request;
+
+/* A number for memory that is read by code_spaces_read(), and forgotten there when @number is. */
+uint32_t code_spaces_take_number(struct code_spaces *cs);
+
+/* Has the reader of other processes' memory answer @what, with @more behind it, about the memory @number, by @memory_fd.
+ * Returns elf_service_call()'s status; *@reply_ret is the answer, sound, until the next call. */
+int code_spaces_read(struct code_spaces *cs, uint32_t number, int memory_fd, const struct code_request *what,
+		     const void *more, size_t more_bytes, const struct buf **reply_ret);
 
 /* --- rows --- */
 

@@ -182,6 +182,9 @@ static int answer(struct service *s, uint32_t number, int fd, const void *payloa
 	code_memory_of_process(&fd, &m);
 	if (r->op == CODE_OP_WORDS)
 		return answer_words(&m, (const uint64_t *)(r + 1), (len - sizeof(*r)) / sizeof(uint64_t), reply);
+	if (r->op == CODE_OP_HEAP)
+		return len == sizeof(*r) + sizeof(struct go_heap_request) ? go_heap_read(&m, (const void *)(r + 1), reply)
+									  : -EBADMSG;
 	reader = code_reader_of(r->facts.id);
 	error = reader ? find_state(s, number, reader, r, &m, &state) : -ENOENT;
 	if (error)
@@ -317,6 +320,8 @@ bool code_reply_is_sound(const struct code_request *request, const void *reply, 
 		return named_is_sound(reply, len);
 	case CODE_OP_WORDS:
 		return len % sizeof(struct code_word) == 0;
+	case CODE_OP_HEAP:
+		return go_heap_is_sound(reply, len);
 	}
 	return false;
 }

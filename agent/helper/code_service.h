@@ -10,12 +10,14 @@
 
 #include "agent/helper/elf_service.h"
 #include "agent/runtime/code/code_reader.h"
+#include "agent/runtime/code/go_heap.h"
 
 enum code_op {
 	CODE_OP_RANGES, /* behind the request: struct code_range each, code's memory without a file -> struct code_ranges */
 	CODE_OP_BLOCK,	/* addr -> struct code_found, row_cnt rows, name_bytes of symbols/script/block_names.h */
 	CODE_OP_FUNCTION, /* words -> struct code_named, name_bytes of these */
 	CODE_OP_WORDS,	  /* behind the request: addresses -> the words there, struct code_word each */
+	CODE_OP_HEAP,	  /* behind the request: struct go_heap_request -> as agent/runtime/code/go_heap.h says */
 };
 
 struct code_request {

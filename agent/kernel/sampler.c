@@ -13,6 +13,7 @@
 #include "agent/cpu/cpu.h"
 #include "agent/kernel/map_sizes.h"
 #include "agent/kernel/perf_event.h"
+#include "agent/kernel/sampler_allocs.h"
 #include "agent/kernel/sampler_filter.h"
 #include "agent/kernel/sampler_memory.h"
 #include "agent/kernel/sampler_probes.h"
@@ -308,6 +309,7 @@ void sampler_free(struct sampler *s)
 	sampler_waits_free(s);
 	sampler_probes_free(s);
 	sampler_memory_free(s);
+	sampler_allocs_free(s);
 	ring_buffer__free(s->rings);
 	for (uint32_t i = 1; i < s->ring_cnt; i++)
 		if (s->ring_fds[i])
@@ -451,6 +453,14 @@ int sampler_filter_add(struct sampler *s, uint32_t pid)
 	uint64_t key = sampler_filter_key(s->skel, pid), since = 0;
 
 	return update(s->skel->maps.filter_pids, &key, &since);
+}
+
+bool sampler_filter_has(const struct sampler *s, uint32_t pid)
+{
+	uint64_t key = sampler_filter_key(s->skel, pid), since;
+
+	return s->skel->rodata->cfg_filter_pids &&
+	       !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.filter_pids), &key, &since);
 }
 
 int sampler_filter_remove(struct sampler *s, uint32_t pid)

@@ -14,6 +14,7 @@
 #include "agent/kernel/perf_event.h"
 #include "bpf/event.h"
 
+struct alloc_set;
 struct cpu_event;
 struct probe_set;
 struct sampled;
@@ -46,6 +47,7 @@ struct sampled {
 	const struct sampled_ops *ops;
 	struct perf_event_attr attr;
 	const struct probe_set *probes; /* of probes; borrowed */
+	const struct alloc_set *allocs; /* of malloc; borrowed */
 	unsigned freq_hz;		/* samples a second and CPU ... */
 	uint64_t period; /* ... or, when not 0, events from sample to sample; nanoseconds where the event is time */
 };
@@ -123,6 +125,8 @@ bool sampler_chain_failed(const struct sampler *s, uint32_t id);
  */
 int sampler_filter_add(struct sampler *s, uint32_t pid);
 int sampler_filter_remove(struct sampler *s, uint32_t pid);
+/* Is @pid chosen by it, or a child that is followed? */
+bool sampler_filter_has(const struct sampler *s, uint32_t pid);
 
 /* Kernel memory of all the sampler's maps, as the kernel counts it. */
 uint64_t sampler_map_bytes(const struct sampler *s);

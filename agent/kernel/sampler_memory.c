@@ -21,6 +21,7 @@ struct memory {
 	struct memory_bpf *skel;
 	struct bpf_program *programs[PROGRAMS]; /* those of the form that is loaded; NULL: it is not needed */
 	struct bpf_link *links[PROGRAMS];
+	bool is_refused; /* the kernel has no such tracepoints */
 };
 
 /* Does the file @path say @word? */
@@ -166,24 +167,39 @@ void sampler_memory_free(struct sampler *s)
 
 /* --- on and off --- */
 
+static int attach(struct memory *m)
+{
+	int error = 0;
+
+	for (int i = 0; i < PROGRAMS && !error; i++) {
+		if (!m->programs[i])
+			continue;
+		m->links[i] = bpf_program__attach(m->programs[i]);
+		error = m->links[i] ? 0 : -errno;
+	}
+	if (error)
+		detach(m);
+	return error;
+}
+
 int sampler_memory_enable(struct sampler *s, bool on)
 {
 	struct memory *m = s->memory;
+	int error;
 
-	for (int i = 0; m && on && i < PROGRAMS; i++) {
-		if (m->links[i] || !m->programs[i])
-			continue;
-		m->links[i] = bpf_program__attach(m->programs[i]);
-		if (!m->links[i]) {
-			int error = -errno;
-
-			detach(m);
-			return error;
-		}
-	}
-	if (m && !on)
+	if (!m || m->is_refused || on == !!m->links[0])
+		return 0;
+	if (!on) {
 		detach(m);
-	return 0;
+		return 0;
+	}
+	error = attach(m);
+	m->is_refused = error == -ENOENT;
+	if (m->is_refused)
+		log_warn("memory is not sampled: this kernel has no tracepoints at page faults, as other CPUs than x86-64 "
+			 "have "
+			 "none");
+	return m->is_refused ? 0 : error;
 }
 
 uint64_t sampler_memory_missed(const struct sampler *s)

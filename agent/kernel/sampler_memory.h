@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs that sample memory where it is first touched (bpf/memory.bpf.c), for the sampler's own files and the kind that
- * turns them on. Their state is sampler.memory. Agent's thread.
+ * The programs that sample memory where it is first touched (bpf/memory.bpf.c), for the sampler's own files and the kind
+ * that turns them on. Their state is sampler.memory. Agent's thread.
  */
 #ifndef HEARTH_AGENT_KERNEL_SAMPLER_MEMORY_H
 #define HEARTH_AGENT_KERNEL_SAMPLER_MEMORY_H
@@ -11,8 +11,8 @@
 /* Makes room for them, between open and load. */
 void sampler_memory_configure(struct sampler *s);
 
-/* Loads them: a sample stands for @mean_bytes and is of the session's @kind. Where this kernel cannot, says so once; then all
- * functions below do nothing. */
+/* Loads them: a sample stands for @mean_bytes and is of the session's @kind. Where this kernel cannot, says so once; then
+ * all functions below do nothing. */
 void sampler_memory_load(struct sampler *s, uint64_t mean_bytes, uint32_t kind);
 void sampler_memory_free(struct sampler *s);
 

@@ -446,7 +446,7 @@ static uint32_t count_family(const struct probe_set *set, enum family family)
 void sampler_probes_configure(struct sampler *s, const struct sampled *what)
 {
 	bpf_map__set_max_entries(s->skel->maps.tracepoint_cpus, s->possible_cpus);
-	if (s->tail_form || !count_family(what->probes, FAMILY_USER))
+	if (s->tail_form || s->skel->rodata->cfg_pool_levels || !count_family(what->probes, FAMILY_USER))
 		return;
 	s->skel->rodata->cfg_pool_levels = POOL_LEVELS;
 	s->levels += POOL_LEVELS;

@@ -12,8 +12,9 @@
 
 enum { MAX_RINGS = 64 };
 
-enum { MAX_CALLERS = 6 };
+enum { MAX_CALLERS = 8 };
 
+struct allocs;
 struct memory;
 struct probes;
 struct waits;
@@ -72,6 +73,7 @@ struct sampler {
 	unsigned log_level;    /* of the verifier's word on them */
 	struct waits *waits;   /* time off the CPUs (sampler_waits.h); NULL: not wanted, or not possible here */
 	struct probes *probes; /* sampler_probes.h; NULL: there are none */
+	struct allocs *allocs; /* sampler_allocs.h; NULL: not wanted */
 	struct memory *memory; /* sampler_memory.h; NULL: not wanted, or not possible here */
 	uint64_t malformed;
 	uint32_t seq;

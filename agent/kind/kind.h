@@ -34,13 +34,18 @@ struct kind {
 };
 
 /* All kinds. The first that an event belongs to takes it. */
-#define KINDS(KIND)                                                                                    \
-	KIND(kind_tracepoint) /* a sample each so-many-th time that the kernel passes a tracepoint */  \
-	KIND(kind_cpu)	      /* time on a CPU by a timer, and other perf events, by their counters */ \
-	KIND(kind_off_cpu)    /* time until a thread is woken, off_cpu */                              \
-	KIND(kind_runnable)   /* time from then on until it has a CPU */                               \
-	KIND(kind_probe)      /* calls of functions, events */                                         \
-	KIND(kind_memory)     /* memory where it is first touched, memory */
+#define KINDS(KIND)                                                                                       \
+	KIND(kind_tracepoint)	 /* a sample each so-many-th time that the kernel passes a tracepoint */  \
+	KIND(kind_cpu)		 /* time on a CPU by a timer, and other perf events, by their counters */ \
+	KIND(kind_off_cpu)	 /* time until a thread is woken, off_cpu */                              \
+	KIND(kind_runnable)	 /* time from then on until it has a CPU */                               \
+	KIND(kind_probe)	 /* calls of functions, events */                                         \
+	KIND(kind_memory)	 /* memory where it is first touched, memory */                           \
+	KIND(kind_malloc)	 /* allocations of one process, malloc */                                 \
+	KIND(kind_alloc_objects) /* heaps of Go programs; the four follow each other */                   \
+	KIND(kind_alloc_space)                                                                            \
+	KIND(kind_inuse_objects)                                                                          \
+	KIND(kind_inuse_space)
 
 #define KIND_DECLARED(name) extern const struct kind name;
 KINDS(KIND_DECLARED)
@@ -57,10 +62,11 @@ struct session_kinds {
 	struct session_kind list[MAX_KINDS];
 	uint32_t count;
 	struct probe_set *probes; /* owned; NULL: there are none */
+	struct alloc_set *allocs; /* the same */
 };
 
-/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, those of waits, of memory, and of
- * probes.
+/* Finds the kinds that @config asks for: the kind of its event, which stays borrowed, those of waits, of memory and
+ * heaps, and of probes.
  * 0, or -errno with @err filled. kinds_fini() either way. */
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err);
 void kinds_fini(struct session_kinds *kinds);

@@ -3,6 +3,7 @@
 
 #include "agent/config.h"
 #include "agent/kind/kind.h"
+#include "agent/probe/allocator.h"
 #include "agent/probe/probe.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -50,13 +51,26 @@ static void add_memory(const struct agent_config *config, struct session_kinds *
 		};
 }
 
+static void add_heaps(const struct agent_config *config, struct session_kinds *ret)
+{
+	static const struct kind *const heaps[] = { &kind_alloc_objects, &kind_alloc_space, &kind_inuse_objects,
+						    &kind_inuse_space };
+
+	for (size_t i = 0; i < ARRAY_LEN(heaps) && config->heap; i++)
+		ret->list[ret->count++] = (struct session_kind){
+			.kind = heaps[i],
+			.event = "heap",
+			.what = { .ops = &heaps[i]->events },
+		};
+}
+
 /* The kind of the event that perf has; none where there are probes alone. */
 static int add_event(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
 {
 	struct session_kind *k = &ret->list[0];
 	int error;
 
-	if (!config->event && config->probe_count)
+	if (!config->event && (config->probe_count || config->malloc_bytes))
 		return 0;
 	*k = (struct session_kind){ .event = config->event ? config->event : "cpu-clock",
 				    .what = { .freq_hz = config->freq_hz, .period = config->period } };
@@ -96,6 +110,31 @@ static int add_probes(const struct agent_config *config, struct session_kinds *r
 	return 0;
 }
 
+static int add_malloc(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
+{
+	const struct agent_filter *filter = &config->filter;
+	int error;
+
+	if (!config->malloc_bytes)
+		return 0;
+	if (!filter->pid_count) {
+		snprintf(
+			err->message, sizeof(err->message),
+			"malloc: of which process? Say -p PID, as each allocation costs it a trap; --memory shows where all "
+			"processes take memory, at no cost to speak of");
+		return -EINVAL;
+	}
+	error = allocator_find(filter->pids, filter->pid_count, &ret->allocs, err);
+	if (error)
+		return error;
+	ret->list[ret->count++] = (struct session_kind){
+		.kind = &kind_malloc,
+		.event = "malloc",
+		.what = { .ops = &kind_malloc.events, .period = config->malloc_bytes, .allocs = ret->allocs },
+	};
+	return 0;
+}
+
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
 {
 	int error;
@@ -106,13 +145,17 @@ int kinds_choose(const struct agent_config *config, struct session_kinds *ret, s
 		return error;
 	add_waits(config, ret);
 	add_memory(config, ret);
-	return add_probes(config, ret, err);
+	add_heaps(config, ret);
+	error = add_malloc(config, ret, err);
+	return error ? error : add_probes(config, ret, err);
 }
 
 void kinds_fini(struct session_kinds *kinds)
 {
 	probe_set_free(kinds->probes);
 	kinds->probes = NULL;
+	allocator_set_free(kinds->allocs);
+	kinds->allocs = NULL;
 }
 
 void kind_print_event(const struct session_kind *k, struct buf *out)

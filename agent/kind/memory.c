@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory where it is first touched, in bytes (bpf/memory.bpf.c). The programs are attached once for all CPUs, and look in a map
- * whether the CPU is sampled.
+ * Memory where it is first touched, in bytes (bpf/memory.bpf.c). The programs are attached once for all CPUs, and look in a
+ * map whether the CPU is sampled.
  */
 #include "agent/kind/kind.h"
 #include "agent/kernel/sampler_memory.h"

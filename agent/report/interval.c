@@ -16,6 +16,7 @@
 #include "agent/report/host_facts.h"
 #include "agent/names/indexes.h"
 #include "agent/report/interval.h"
+#include "agent/report/logical_frames.h"
 #include "agent/report/resource.h"
 #include "agent/report/script_frames.h"
 #include "agent/report/probe_labels.h"
@@ -455,11 +456,16 @@ static int32_t build_stack(struct interval *iv, const struct traces *t, const st
 			   const struct built_frame *built, uint64_t time_ns)
 {
 	int32_t indices[MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES + 1];
+	uint32_t kept[MAX_MERGED_FRAMES];
 	const uint32_t *ids = traces_frame_ids(t, trace);
-	uint32_t used = 0;
+	uint32_t used = 0, count = trace->frame_cnt;
 	bool is_called = true;
 
-	for (uint32_t i = 0; i < trace->frame_cnt; i++) {
+	if (trace->is_logical && count <= MAX_MERGED_FRAMES) {
+		count = logical_frames(iv->names, t, ids, count, kept);
+		ids = kept;
+	}
+	for (uint32_t i = 0; i < count; i++) {
 		const struct trace_frame *frame = traces_frame(t, ids[i]);
 		struct truth_frame truth;
 

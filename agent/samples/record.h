@@ -31,6 +31,7 @@ struct pending_sample {
 	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
 	const uint64_t *captures;	/* words of SECTION_CAPTURES */
 	uint64_t page;			/* address in memory that was touched; 0: it is of none */
+	bool is_logical;		/* inlined calls have frames of their own (struct trace) */
 	uint64_t value;			/* its weight in the unit of its kind */
 	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
 	uint32_t arg_cnt;								     /* of @probe that are there */

@@ -22,6 +22,8 @@ struct key_head {
 	uint32_t user_cnt;
 	uint32_t kernel_changes; /* kernel_names_changes(); 0 without kernel frames */
 	uint32_t is_wait;	 /* the first kernel frame is a return address, as the others are */
+	uint32_t is_logical;	 /* see struct trace */
+	uint32_t pad;
 };
 
 /* What a thread said; labels and bytes follow. */
@@ -179,7 +181,10 @@ static int add_trace(struct traces *t, uint32_t index, struct process *process)
 	const struct key_head *head = &t->key.head;
 	struct trace *trace = &t->traces[index];
 
-	*trace = (struct trace){ .first_frame = t->frame_id_cnt, .kernel_cnt = head->kernel_cnt, .end = head->end };
+	*trace = (struct trace){ .first_frame = t->frame_id_cnt,
+				 .kernel_cnt = head->kernel_cnt,
+				 .end = head->end,
+				 .is_logical = head->is_logical };
 	for (uint32_t i = 0; i < head->kernel_cnt + head->user_cnt; i++) {
 		struct trace_frame frame;
 
@@ -250,7 +255,8 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 					 .kernel_cnt = kernel_cnt,
 					 .user_cnt = user_cnt,
 					 .kernel_changes = t->kernel && kernel_cnt ? kernel_names_changes(t->kernel) : 0,
-					 .is_wait = sample->wait && kernel_cnt };
+					 .is_wait = sample->wait && kernel_cnt,
+					 .is_logical = sample->is_logical };
 	if (kernel_cnt)
 		memcpy(t->key.addrs, sample->kernel, kernel_cnt * sizeof(*sample->kernel));
 	if (user_cnt)
@@ -284,7 +290,7 @@ void traces_note_script(struct traces *t, uint32_t outcome)
 	t->events[t->event_cnt - 1].script = outcome;
 }
 
-/* Only a wait for a CPU comes with another sample, the sleep before it. */
+/* Of waits only one for a CPU comes with another sample, the sleep before it. */
 int traces_add_more(struct traces *t, uint32_t kind, uint64_t value)
 {
 	struct trace_event *event;
@@ -296,7 +302,8 @@ int traces_add_more(struct traces *t, uint32_t kind, uint64_t value)
 	(void)process_get(event->process);
 	event->kind = kind;
 	event->value = value;
-	event->wait = WAIT_WOKEN + 1;
+	if (event->wait)
+		event->wait = WAIT_WOKEN + 1;
 	return 0;
 }
 

@@ -32,6 +32,7 @@ struct trace {
 	enum walk_end end;
 	bool asks_runtimes; /* a frame of NAMER_RUNTIME */
 	bool has_script;    /* a frame of NAMER_OBJECT */
+	bool is_logical;    /* calls that were inlined have frames of their own, behind that of the function they are in */
 };
 
 struct trace_event {

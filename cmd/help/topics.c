@@ -69,7 +69,14 @@ const struct topic topics[] = {
 	  "are profiles of type memory, in bytes, with whole stacks. A sample stands for --memory-every bytes; huge\n"
 	  "pages count whole. Files that are mapped and pages that are copied after a fork count as well; memory that\n"
 	  "an allocator uses again does not, as the process has it already.\n\n"
-	  "  hearth record --memory -d 10 -o x.otlp; hearth report x.otlp --kind memory\n" },
+	  "With --heap the heaps of Go programs are read, by the samples that Go takes itself: alloc_space and\n"
+	  "alloc_objects, inuse_space and inuse_objects, by stack. Nothing is changed in them. One that takes no samples\n"
+	  "(runtime.MemProfileRate is 0) is named.\n\n"
+	  "With -e malloc and -p PID the calls of that process's allocator are sampled by their bytes, whichever it has:\n"
+	  "malloc, calloc, realloc and the like. Each call then costs the process 0.5 to 1 us more. Type malloc, bytes.\n\n"
+	  "  hearth record --memory -d 10 -o x.otlp; hearth report x.otlp --kind memory\n"
+	  "  hearth record --heap -p 1234 -d 10 -o x.otlp; hearth report x.otlp --kind inuse_space\n"
+	  "  hearth record -e malloc -p 1234 -d 5 -o x.otlp; hearth report x.otlp --kind malloc\n" },
 	{ "configuration",
 	  "Each option may also stand in a YAML file, under its long name:\n\n"
 	  "  freq: 99\n"

@@ -109,9 +109,10 @@ static const struct foreign table[] = {
 	       "--off-cpu samples waiting, too, for locks as for all else; --off-cpu-from TIME says from which length on "
 	       "all "
 	       "waits are told"),
-	OPTION(ON_AGENT, "--alloc --mem --memory",
-	       "hearth does not sample allocations; -e page-faults records where memory is first "
-	       "used"),
+	OPTION(ON_AGENT, "--alloc --mem",
+	       "--memory samples where memory is first touched, --heap reads the heaps of Go programs, -e malloc -p PID "
+	       "samples "
+	       "the allocations of one process"),
 	OPTION(ON_AGENT, "--tracers --interpreters", "--runtimes NAME,... says whose functions are named; all are"),
 	OPTION(ON_AGENT, "--gil --locals --function --nolineno",
 	       "hearth does not look into an interpreter's state" NOT_NEEDED),

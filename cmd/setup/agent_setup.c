@@ -58,7 +58,7 @@ static int set_uids(struct agent_setup *setup, const struct string_list *users)
 }
 
 /* One event that perf has, and any number of probes. */
-static int set_events(struct agent_setup *setup, const struct string_list *events)
+static int set_events(struct agent_setup *setup, const struct string_list *events, uint64_t malloc_bytes)
 {
 	setup->probes = calloc(events->count + 1, sizeof(*setup->probes));
 	if (!setup->probes)
@@ -67,7 +67,9 @@ static int set_events(struct agent_setup *setup, const struct string_list *event
 	for (size_t i = 0; i < events->count; i++) {
 		const char *event = events->items[i];
 
-		if (agent_is_probe(event)) {
+		if (!strcmp(event, "malloc")) {
+			setup->agent.malloc_bytes = malloc_bytes;
+		} else if (agent_is_probe(event)) {
 			setup->probes[setup->agent.probe_count++] = event;
 		} else if (!setup->agent.event) {
 			setup->agent.event = event;
@@ -179,6 +181,7 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 			.off_cpu_ns = !config->off_cpu	       ? 0
 				      : config->off_cpu_from_ns ? config->off_cpu_from_ns
 								: OFF_CPU_USUAL,
+			.heap = config->heap,
 			.memory_bytes = config->memory ? config->memory_every : 0,
 			.report_interval_ns = config->report_interval_ns,
 			.report_jitter = config->report_jitter,
@@ -206,7 +209,7 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 	set_filter(&setup->agent.filter, config);
 	err = set_proc(config);
 	if (!err)
-		err = set_events(setup, &config->events);
+		err = set_events(setup, &config->events, config->memory_every);
 	if (!err)
 		err = set_cpus(setup, config->cpus);
 	if (!err)

@@ -298,7 +298,7 @@ static const char *const help[] = {
 	"  Up Down j k     select a row; PgUp PgDn Home End as well",
 	"  Enter           its callers and their page; of a module or process functions",
 	"  /               only rows with this text; Esc: all of them again",
-	"  w               with --off-cpu: the next kind of time, at last all together",
+	"  w               with --off-cpu, --memory, --heap: the next kind of samples",
 	"  z  Space        freeze what is shown, and let it go on",
 	"  c               begin to count anew",
 	"  q  Ctrl-C       quit, with a last table; Ctrl-Z: suspend",

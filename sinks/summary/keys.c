@@ -118,18 +118,18 @@ static void begin_anew(struct summary *s)
 	s->now = (struct summary_shown){ 0 };
 }
 
-/* On to the next kind of time. 0 or -ENOMEM. */
+/* On to the next kind of samples, behind the last to the first. 0 or -ENOMEM. */
 static int next_kind(struct summary *s)
 {
-	static const char *const kinds[] = { "samples", "off_cpu", "runnable", VIEW_WALL };
-	size_t at = 0;
+	const char *const *kinds = s->options.kinds, *const *next = kinds;
 
-	if (!s->options.has_waits)
+	if (!kinds || !kinds[0] || !kinds[1])
 		return 0;
-	while (s->kind && at < ARRAY_LEN(kinds) && strcmp(s->kind, kinds[at]) != 0)
-		at++;
+	while (*next && strcmp(s->kind ? s->kind : kinds[0], *next) != 0)
+		next++;
+	next = *next && next[1] ? next + 1 : kinds;
 	begin_anew(s);
-	return summary_choose_kind(s, kinds[(at + 1) % ARRAY_LEN(kinds)]) || summary_freeze(s, false) ? -ENOMEM : 0;
+	return summary_choose_kind(s, *next) || summary_freeze(s, false) ? -ENOMEM : 0;
 }
 
 static void press_letter(struct summary *s, int key)

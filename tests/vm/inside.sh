@@ -104,6 +104,21 @@ for form in '' --no-bpf-loop; do
 	}
 done
 
+# Memory that is first touched: dd's buffer, which the kernel fills.
+for form in '' --no-bpf-loop; do
+	"$build/hearth" record $insist $form --memory --memory-every 64K -o memory.otlp -- dd if=/dev/zero of=/dev/null bs=32M count=1 2>err || {
+		cat err
+		echo "hearth record --memory $form: fails"
+		exit 1
+	}
+	"$build/hearth" report memory.otlp --kind memory >memory
+	awk 'NR == 1 { gsub(",", ""); exit !($3 > 31e6 && $3 < 60e6) }' memory && ! grep -q 'not sampled:' err || {
+		cat err memory
+		echo "hearth record --memory $form: not the 32 MB that dd's buffer has"
+		exit 1
+	}
+done
+
 # Calls of functions, in the kernel and in programs: as many as a program says (HEARTH_VM_PROBES=1 HEARTH_VM_SECONDS=1200: each loads
 # programs, which an emulated CPU verifies for seconds).
 # shellcheck disable=SC2086 # nothing is no word

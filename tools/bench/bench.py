@@ -16,6 +16,7 @@ programs    size of the BPF programs, the verifier's work and time
 start       from the exec of `hearth record` to its first complete stack, CPUs busy
 first       the first samples of new processes: complete, and under the right name
 memory      resident set and kernel maps with 200 and 2,000 processes, drift; size of the stripped binary
+touched     what a page fault costs more with --memory; CPU time of the agent with --heap beside a Go program that allocates
 steady      CPU time of the agent in a window after its warm-up against `perf record -a -g`
 compiling   CPU time of both beside builds of many small files, with nothing kept from earlier runs and with what the first kept
 delivered   samples against the CPU time that the kernel accounts for
@@ -54,6 +55,7 @@ import runtimes
 import ship
 import start
 import symbols
+import touched
 import unwind
 
 FIGURES = {
@@ -69,6 +71,7 @@ FIGURES = {
     "start": start.start,
     "first": start.first,
     "memory": memory.memory,
+    "touched": touched.touched,
     "steady": cpu.steady,
     "compiling": cpu.compiling,
     "delivered": cpu.delivered,
@@ -84,7 +87,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("runtimes", "jit", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "jit", "touched", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():

@@ -41,6 +41,7 @@ for kind in "" _fp; do
 done
 ! stale depth tools/bench/load/depth.c ||
 	gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o "$out/depth" tools/bench/load/depth.c
+! stale faults tools/bench/load/faults.c || gcc -O2 -o "$out/faults" tools/bench/load/faults.c
 for depth in 35 264 1000; do
 	! stale deep$depth tools/bench/load/deep.cc ||
 		$cxx -fomit-frame-pointer -no-pie -ftemplate-depth=2000 -DDEPTH=$depth -o "$out/deep$depth" tools/bench/load/deep.cc
@@ -76,6 +77,7 @@ if command -v go >/dev/null; then
 		write_go >"$out/many.go"
 		$go_build -o "$out/many_go" "$out/many.go"
 	fi
+	! stale heap_go tests/memory/heap.go || $go_build -o "$out/heap_go" tests/memory/heap.go || : # an old Go
 	! stale server_go tools/bench/load/server.go || $go_build -o "$out/server_go" tools/bench/load/server.go
 fi
 

@@ -270,4 +270,5 @@ void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
 		memset(ret, 0, sizeof(*ret));
 	read_linked(im, ret);
 	context_file_read(im, &ret->context);
+	go_heap_file_read(im, ret);
 }

@@ -60,6 +60,10 @@ struct runtime_file {
 		uint64_t dynamic;   /* the dynamic section */
 		uint64_t debug;	    /* a program's word for debuggers in it (DT_DEBUG) */
 	} linked;		    /* of any kind of file */
+	struct {
+		uint64_t buckets; /* the variable that has the list of Go's own heap samples */
+		uint64_t rate;	  /* the variable that says how many bytes are allocated from one to the next */
+	} go_heap;		    /* of any kind of file; 0: it is no Go program, or they were not found */
 	struct code_facts code;	    /* RUNTIME_FILE_CODE */
 	struct chain_state state;   /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only
 				     * thread, of RUNTIME_FILE_CODE thread and offset, if a walk needs them */
@@ -132,6 +136,9 @@ void context_file_read(const struct elf_image *im, struct chain_state *ret);
 
 /* Does the Go program @im set labels of goroutines? Then fills style and offset of @ret. */
 bool go_labels_read(const struct elf_image *im, struct chain_state *ret);
+
+/* Finds go_heap of a Go program. */
+void go_heap_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Completes @ret, the way by a key, where the file is a whole program with the C library in it; else leaves it as it is. */
 void libc_static_read(const struct elf_image *im, struct thread_locator *ret);

@@ -205,6 +205,16 @@ static void test_kinds(void **state)
 	assert_string_equal(buf_text(&text),
 			    "samples: 12 samples taken = 12 delivered + 0 lost\n"
 			    "off_cpu: 9 samples taken = 6 delivered + 3 lost; 4.500 s = 3.250 s + 1.250 s\n");
+	agent.kinds.list[1].kind = &kind_memory;
+	buf_reset(&text);
+	half.kinds[1].taken.value = 9 << 19;
+	half.kinds[1].lost[KERNEL_LOSS_LIMIT].value = 1 << 19;
+	agent.in.counts.lost[LOSS_MEMORY][1].value = 2 << 19;
+	agent.in.counts.made[1] = (struct sample_sum){ 1, 1 << 19 };
+	agent.delivered[1] = (struct sample_sum){ 7, 7 << 19 };
+	agent_kinds_print(&agent, &text);
+	assert_non_null(
+		strstr(buf_text(&text), "memory: 10 samples taken = 7 delivered + 3 lost; 5120 KB = 3584 KB + 1536 KB\n"));
 	agent.kinds.count = 1;
 	buf_reset(&text);
 	agent_kinds_print(&agent, &text);

@@ -123,6 +123,39 @@ static void test_waits(void **state)
 	assert_int_equal(kinds.list[1].what.period, 50000000);
 }
 
+/* Memory that is touched is a kind, heaps of Go programs are four, beside that of the event. */
+static void test_memory(void **state)
+{
+	static const struct {
+		const char *type, *unit, *period_type;
+		int64_t period;
+	} expected[] = {
+		{ "memory", "bytes", "memory", 65536 },	     { "alloc_objects", "count", "space", 524288 },
+		{ "alloc_space", "bytes", "space", 524288 }, { "inuse_objects", "count", "space", 524288 },
+		{ "inuse_space", "bytes", "space", 524288 },
+	};
+	const struct agent_config config = { .freq_hz = 100, .memory_bytes = 65536, .heap = true };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct session_kinds kinds;
+	struct agent_error err = { "" };
+
+	(void)state;
+	assert_int_equal(kinds_choose(&config, &kinds, &err), 0);
+	assert_int_equal(kinds.count, 6);
+	kinds_print(&kinds, &text);
+	assert_string_equal(buf_text(&text), "100 Hz, memory, a sample each 64 KB, heaps of Go programs");
+	for (uint32_t i = 0; i < ARRAY_LEN(expected); i++) {
+		struct builder_profile_spec spec = { 0 };
+
+		kinds.list[i + 1].kind->describe(&kinds.list[i + 1], &spec);
+		assert_string_equal(spec.sample_type, expected[i].type);
+		assert_string_equal(spec.sample_unit, expected[i].unit);
+		assert_string_equal(spec.period_type, expected[i].period_type);
+		assert_string_equal(spec.period_unit, "bytes");
+		assert_int_equal(spec.period, expected[i].period);
+	}
+}
+
 /* By hand: where tracepoints cannot be read none can be chosen. */
 static void test_tracepoint(void **state)
 {
@@ -354,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_tracepoint),
 		cmocka_unit_test_setup_teardown(test_two_kinds, make, destroy),
 		cmocka_unit_test_setup_teardown(test_frames, make, destroy),

@@ -71,7 +71,7 @@ static void test_check(void **state)
 				       "c:9: 'frek' is no option of 'hearth record'; did you mean 'freq'?\n"
 				       "c:10: print: 'maybe' is neither yes nor no\n"
 				       "c:11: rows takes one value, not a list\n"
-				       "c:13: unknown key 'help'\n";
+				       "c:13: unknown key 'help'; did you mean 'heap'?\n";
 	AUTO(buf_fini) struct buf error = BUF_EMPTY, out = BUF_EMPTY;
 	struct config_file *file = NULL;
 
