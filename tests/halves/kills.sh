@@ -17,7 +17,7 @@ need_bpf
 
 # run NAME: until it samples; sets agent, keeper, page
 run() {
-	start "$1" "$HEARTH" run -F 999 --off-cpu --http-address 127.0.0.1:0 --report-interval 100ms --store store
+	start "$1" "$HEARTH" run -F 499 --off-cpu --http-address 127.0.0.1:0 --report-interval 100ms --store store
 	agent=$started
 	until_true 60 grep -q "profiles go to" "$1.err" || fail "no profiler: $(cat "$1.err")"
 	keeper=$(pgrep -P "$agent" -x hearth-keeper) || fail "no second half: $(cat "$1.err")"
@@ -35,7 +35,7 @@ more() {
 	now=$(stored) && [ "$now" -gt "$1" ]
 }
 
-for _ in 1 2 3; do
+for _ in 1 2; do
 	start load "$TRUTH/c_chain" 3600
 done
 
