@@ -53,10 +53,10 @@ for libc in gcc musl-gcc; do
 	command -v $libc >/dev/null || continue
 	$libc -O2 -g -o "$work/linked" "$src/spans.c" "$src/context.c" -pthread -Wl,--export-dynamic
 	$libc -O2 -g -DOPENED -o "$work/opened" "$src/spans.c" -pthread -ldl
-	try "$libc, in the program" linked --kind kind --resource service.name=spans-service -- "$work/linked" 2 2
+	try "$libc, in the program" linked --kind kind --resource service.name=spans-service -- "$work/linked" 60 2
 	for model in -mtls-dialect=gnu -mtls-dialect=gnu2 -ftls-model=initial-exec; do
 		$libc -O2 -g -fPIC -shared $model -o "$work/lib.so" "$src/context.c" || continue
-		try "$libc $model" opened --kind kind --resource service.version=2 -- "$work/opened" 2 2 "$work/lib.so"
+		try "$libc $model" opened --kind kind --resource service.version=2 -- "$work/opened" 60 2 "$work/lib.so"
 	done
 done
 if [ -n "${PYTHON:-}" ]; then
@@ -77,7 +77,7 @@ for version; do
 			echo "go $version $form: cannot be built: $(head -n 1 "$work/log")"
 			continue
 		fi
-		try "go $version $form" gospans -- "$work/gospans" 2.5 4
+		try "go $version $form" gospans -- "$work/gospans" 60 4
 	done
 done
 exit $status

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 	end = now() + seconds;
 	for (int i = 0; i < threads; i++)
 		pthread_create(&all[i], NULL, run, (void *)(intptr_t)i);
-	usleep((useconds_t)(seconds / 2 * 1e6));
+	usleep(300000);
 	context_publish("2", 3, by_name);
 	for (int i = 0; i < threads; i++)
 		pthread_join(all[i], NULL);

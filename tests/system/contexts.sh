@@ -27,12 +27,12 @@ cflags=(-O2 -g -Wall)
 "${CC:-gcc}" "${cflags[@]}" -fPIC -shared -o libgnu.so "$src/context.c"
 "${CC:-gcc}" "${cflags[@]}" -fPIC -shared -mtls-dialect=gnu2 -o libdesc.so "$src/context.c" || rm -f libdesc.so # arm64 has no other
 
-record_spans --off-cpu -- ./linked 2 2
+record_spans --off-cpu -- ./linked 60 2
 judge_spans --kind kind --resource service.name=spans-service --resource service.version=2 x.otlp linked
-record_spans -- ./opened 2 2 ./libgnu.so
+record_spans -- ./opened 60 2 ./libgnu.so
 judge_spans --kind kind --resource service.name=spans-service x.otlp opened
 if [ -e libdesc.so ]; then
-	record_spans -- ./opened 2 2 ./libdesc.so named
+	record_spans -- ./opened 60 2 ./libdesc.so named
 	judge_spans --kind kind x.otlp opened
 fi
 
@@ -43,7 +43,7 @@ grep -q "\"traceId\": *\"$trace\"" x.otlp.json || fail "no link in OTLP/JSON"
 
 if command -v go >/dev/null; then
 	(cd "$src" && CGO_ENABLED=0 GO111MODULE=off go build -ldflags=-s -o "$OLDPWD/gospans" spans.go) 2>err || fail "go build: $(cat err)"
-	record_spans --off-cpu -- ./gospans 2 4
+	record_spans --off-cpu -- ./gospans 60 4
 	judge_spans x.otlp gospans
 else
 	left_out "labels of goroutines" "no go here"
