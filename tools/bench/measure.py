@@ -2,6 +2,7 @@
 """What the benchmarks share: the line a figure prints, running programs, and what the kernel says of a process: its CPU time,
 its memory, its BPF programs and counters."""
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -96,6 +97,15 @@ def resident_mb(pid):
     return (int(re.search(r"VmRSS:\s+(\d+) kB", read(f"/proc/{pid}/status")).group(1)) - shared) / 1024
 
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_bench():
+    """In a child: programs that are measured take whole CPUs, some in real time, and must not outlive a benchmark that is killed."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def running(*commands, stop=signal.SIGTERM, group=False, nice=0, **options):
     """Runs commands in the background, stopped at the end; yields their Popen objects. @group: with all they started."""
@@ -111,7 +121,7 @@ def running(*commands, stop=signal.SIGTERM, group=False, nice=0, **options):
 
     try:
         for c in commands:
-            p = subprocess.Popen([str(a) for a in c], start_new_session=group, **options)
+            p = subprocess.Popen([str(a) for a in c], start_new_session=group, preexec_fn=die_with_bench, **options)
             started.append(p)
             if nice:
                 os.setpriority(os.PRIO_PROCESS, p.pid, nice)
