@@ -57,12 +57,12 @@ struct runtime_file {
 	} loop,	      /* code of the interpreter's loop, where segments without markers need it */
 		body; /* code that the loop has in a function of its own: frames of scripts stand for it, too; 0: none */
 	struct {
-		uint64_t dynamic;   /* the dynamic section */
-		uint64_t debug;	    /* a program's word for debuggers in it (DT_DEBUG) */
-	} linked;		    /* of any kind of file */
+		uint64_t dynamic; /* the dynamic section */
+		uint64_t debug;	  /* a program's word for debuggers in it (DT_DEBUG) */
+	} linked;		  /* of any kind of file */
 	struct {
-		uint64_t buckets; /* the variable that has the list of Go's own heap samples */
-		uint64_t rate;	  /* the variable that says how many bytes are allocated from one to the next */
+		uint64_t buckets;   /* the variable that has the list of Go's own heap samples */
+		uint64_t rate;	    /* the variable that says how many bytes are allocated from one to the next */
 	} go_heap;		    /* of any kind of file; 0: it is no Go program, or they were not found */
 	struct code_facts code;	    /* RUNTIME_FILE_CODE */
 	struct chain_state state;   /* of a process with bias 0; asid and sequence numbers are 0. Of RUNTIME_FILE_LIBC only
