@@ -32,7 +32,7 @@ judge_spans --kind kind --resource service.name=spans-service --resource service
 record_spans -- ./opened 60 2 ./libgnu.so
 judge_spans --kind kind --resource service.name=spans-service x.otlp opened
 if [ -e libdesc.so ]; then
-	record_spans -- ./opened 60 2 ./libdesc.so named
+	record_spans -- ./opened 60 2 ./libdesc.so
 	judge_spans --kind kind x.otlp opened
 fi
 
