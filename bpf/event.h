@@ -10,7 +10,7 @@
 #include <linux/types.h>
 
 #include "bpf/arch.h"
-#include "bpf/context/context.h"
+#include "bpf/context/thread_context.h"
 
 enum {
 	RECORD_VERSION = 2,

@@ -3,8 +3,8 @@
  * The work that threads say they do, as records have it, and how the kernel's half finds it (bpf/context/context.bpf.c). A
  * part of bpf/event.h, which includes it.
  */
-#ifndef HEARTH_BPF_CONTEXT_CONTEXT_H
-#define HEARTH_BPF_CONTEXT_CONTEXT_H
+#ifndef HEARTH_BPF_CONTEXT_THREAD_CONTEXT_H
+#define HEARTH_BPF_CONTEXT_THREAD_CONTEXT_H
 
 #include <linux/types.h>
 
