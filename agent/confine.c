@@ -85,7 +85,8 @@ static bool needs_admin(const struct agent_config *config)
 	char text[16];
 	const ssize_t len = io_read_text(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text));
 
-	return config->probe_count || (config->event && strchr(config->event, ':')) || (len > 0 && atoi(text) > 2);
+	return config->probe_count || config->malloc_bytes || config->heap ||
+	       (config->event && strchr(config->event, ':')) || (len > 0 && atoi(text) > 2);
 }
 
 int agent_confine(const struct agent_config *config, const struct agent_duties *duties, struct metrics *metrics)
