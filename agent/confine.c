@@ -58,6 +58,7 @@ static int filter_calls(const struct agent_duties *duties)
 		SCMP_SYS(fchmodat),
 	};
 	static const unsigned long requests[] = {
+		PERF_EVENT_IOC_RESET,
 		PERF_EVENT_IOC_ENABLE,
 		PERF_EVENT_IOC_DISABLE,
 		PERF_EVENT_IOC_SET_BPF,
