@@ -31,6 +31,7 @@ record      captures at 99 Hz beside perf's: size, time to the file once it ends
 report      reading a capture of ten million samples beside `go tool pprof -top`: time, memory
 page        zooming a large flame graph in Chromium: time of a frame, memory; first paint, size
 away        an exporter whose two collectors are gone for ten minutes: its memory, its spool, and what arrives afterwards
+waits       what sampling of time off the CPUs costs a switch, beside bcc's offcputime
 ship        bytes an event on the wire and in a file, samples encoded, the file sink beside a Collector's file exporter
 receive     bytes that a CPU second of `hearth serve` receives beside an OpenTelemetry Collector (Go builds it), and its memory
 
@@ -57,6 +58,7 @@ import start
 import symbols
 import touched
 import unwind
+import waits
 
 FIGURES = {
     "hot": unwind.hot,
@@ -75,6 +77,7 @@ FIGURES = {
     "steady": cpu.steady,
     "compiling": cpu.compiling,
     "delivered": cpu.delivered,
+    "waits": waits.waits,
     "busy": busy.busy,
     "services": busy.services,
     "symbols": symbols.symbols,

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sampling time off the CPUs costs: two processes that wake each other, without anybody, beside hearth, and beside bcc's
+offcputime (libbpf-tools or bpfcc-tools), in turns."""
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+
+from measure import QUICK, bpftool, fd_infos, figure, note, running, statistics_on
+
+EMPTY_NS = 55  # that an empty program reads: the clock of the statistics itself
+BCC = ("offcputime", "offcputime-bpfcc")
+PATHS = "/usr/sbin:/usr/share/bcc/tools:/usr/bin"
+
+
+@contextlib.contextmanager
+def hearth(host, *options):
+    with host.record("waits.otlp", "--off-cpu", *options) as (h,):
+        time.sleep(1.5)
+        yield h
+
+
+@contextlib.contextmanager
+def offcputime():
+    tool = next((p for p in (shutil.which(n, path=PATHS) for n in BCC) if p), None)
+    if not tool:
+        yield None
+        return
+    with running((tool, "3600")) as (p,):
+        time.sleep(2.5)  # it compiles, or loads
+        yield p if p.poll() is None else None
+
+
+def switch_ns(host, spin_ns):
+    """The least of some rounds: others use the machine, too."""
+    done = subprocess.run((os.path.join(host.build, "bench", "switches"), str(spin_ns), "10" if QUICK else "30"), capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[0])
+
+
+def beside(host, spin_ns, rounds):
+    """Nanoseconds a switch: without, with hearth, with hearth and wakers, with offcputime (None: it is not there)."""
+    ways = (contextlib.nullcontext, lambda: hearth(host), lambda: hearth(host, "--wakers"), offcputime)
+    best = [None] * len(ways)
+    for _ in range(rounds):
+        for i, way in enumerate(ways):
+            with way() as who:
+                if i == 3 and who is None:
+                    continue
+                ns = switch_ns(host, spin_ns)
+                best[i] = ns if best[i] is None else min(best[i], ns)
+    return best
+
+
+def program_ns(host):
+    """What on_switch and on_waking take of a switch in the mean, by the kernel's own statistics."""
+    with statistics_on(), hearth(host) as h:
+        switch_ns(host, 0)
+        infos = [i for i in fd_infos(h.pid) if "prog_id" in i]
+        names = {i["prog_id"]: (bpftool("prog", "show", "id", i["prog_id"]) or {}).get("name") for i in infos}
+        taken = {names[i["prog_id"]]: (int(i["run_time_ns"]), int(i["run_cnt"])) for i in infos}
+    return sum(taken[n][0] / taken[n][1] - EMPTY_NS for n in ("on_switch", "on_waking"))
+
+
+def waits(host):
+    rounds = 2 if QUICK else 5
+    figure("BPF time of a sleep, switch and waking", "ns", program_ns(host), bar=250, absolute=True)
+    for spin_ns, what in ((0, "as many as can be"), (7500, "some 100,000 a second")):
+        plain, mine, wakers, other = beside(host, spin_ns, rounds)
+        if other is None:
+            note("no offcputime (libbpf-tools, bpfcc-tools): left out")
+        for name, ns in (("", mine), (", --wakers", wakers)):
+            figure(f"a switch, {what}{name}: slower by (offcputime)", "%", 100 * (ns / plain - 1),
+                   None if other is None else 100 * (other / plain - 1), 2 if spin_ns else None, absolute=bool(spin_ns))
+        note(f"{plain:.0f} ns a switch without, {1e9 / plain:.0f} a second")
