@@ -90,6 +90,19 @@ static void count_events(const struct traces *t, struct sample_sum sums[MAX_KIND
 	}
 }
 
+/* Counts wakers whose waits were not told, as these were lost or come in another interval. */
+static void count_alone(struct agent *a, const struct wakers *wakers)
+{
+	for (uint32_t i = 0; i < wakers_count(wakers); i++) {
+		const struct waker *waker = wakers_get(wakers, i);
+
+		if (waker->is_used)
+			continue;
+		a->in.counts.lost[LOSS_ALONE][waker->kind].samples++;
+		a->in.counts.lost[LOSS_ALONE][waker->kind].value += waker->value;
+	}
+}
+
 /* Builds the profiles of @t, hands them to the sink, and empties it. */
 static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint64_t end_ns)
 {
@@ -97,8 +110,11 @@ static void hand_over(struct agent *a, struct traces *t, uint64_t start_ns, uint
 	struct profiles *p = NULL;
 	int error;
 
-	if (!traces_event_count(t))
+	count_alone(a, traces_wakers(t));
+	if (!traces_event_count(t)) {
+		traces_reset(t);
 		return;
+	}
 	if (interval_build(a->interval, t, start_ns, end_ns, &hook, &p)) {
 		count_events(t, a->in.counts.lost[LOSS_MEMORY]);
 	} else {

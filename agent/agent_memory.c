@@ -20,7 +20,7 @@ void agent_tell_memory(struct agent *a)
 	memory_tell(m, "samples to walk",
 		    pending_memory_bytes(a->in.pending) + a->in.kept.records.cap + a->in.kept.side_band.cap);
 	memory_tell(m, "stacks", traces_memory_bytes(a->in.traces) + traces_memory_bytes(a->held));
-	memory_tell(m, "stacks of waits", wait_stacks_memory_bytes(a->in.waits));
+	memory_tell(m, "stacks of waits", wait_stacks_memory_bytes(a->in.waits) + wait_targets_memory_bytes(a->in.targets));
 	memory_tell(m, "functions of scripts", objects_memory_bytes(a->in.objects));
 	memory_tell(m, "rows of generated code", code_spaces_memory_bytes(a->in.code));
 	memory_tell(m, "names", names_memory_bytes(a->names));

@@ -62,6 +62,7 @@ struct agent_config {
 				  not */
 	bool heap;	       /* the heaps of Go programs are read as well */
 	bool heap_at_end;      /* what of them is in use is told once, at the end, not in each report */
+	bool wakers;	       /* who ended each wait, too; with off_cpu_ns */
 	struct session_kinds *kinds; /* of these, found by agent_config_settle() */
 	struct agent_filter filter;
 	uint64_t report_interval_ns;

@@ -113,7 +113,10 @@ static void lose_one(struct intake *in, uint64_t kind, uint64_t value)
 /* Counts the sample @s, and those that came with it, as lost. */
 static void lose_sample(struct intake *in, const struct pending_sample *s)
 {
-	lose_one(in, s->record->kind, s->value);
+	if (!s->wakes)
+		lose_one(in, s->record->kind, s->value);
+	for (uint32_t i = 0; i < s->wake_cnt; i++)
+		lose_one(in, s->record->kind, s->wakes[i].value);
 	for (uint32_t i = 0; i < s->more_cnt; i++)
 		lose_one(in, s->more[2 * i], s->more[2 * i + 1]);
 }
@@ -431,7 +434,7 @@ static bool find_user_part(struct intake *in, struct process *p, const struct pe
 				    .captures = s->captures,
 				    .count = s->user_cnt,
 				    .capture_cnt = s->capture_cnt,
-				    .end = r->end };
+				    .end = s->is_irq ? END_NONE : r->end };
 	if (s->regs && r->flags & SAMPLE_ASLEEP)
 		return walk_asleep(in, p, s, part);
 	if (s->regs) {
@@ -446,16 +449,7 @@ static bool find_user_part(struct intake *in, struct process *p, const struct pe
 	return false;
 }
 
-/* What of a sample of a wait is not to be taken as it stands. */
-static void mend_wait(struct intake *in, struct pending_sample *s)
-{
-	if (!(s->record->flags & SAMPLE_ASLEEP))
-		wait_stacks_trim(in->waits, s);
-	else if (s->record->end != END_USER_RULE)
-		s->regs = NULL;
-}
-
-/* Adds the samples of other kinds that came with the one that was added last. */
+/* Adds the samples of other kinds that came with the one that was added last, and that of who ended its wait. */
 static void add_more(struct intake *in, const struct pending_sample *s)
 {
 	for (uint32_t i = 0; i < s->more_cnt; i++) {
@@ -466,6 +460,8 @@ static void add_more(struct intake *in, const struct pending_sample *s)
 		else if (traces_add_more(in->traces, (uint32_t)kind, value))
 			lose_one(in, kind, value);
 	}
+	if (s->wait)
+		traces_join_waker(in->traces, s);
 }
 
 bool intake_add(struct intake *in, struct process *p, const struct pending_sample *s, const uint64_t *user, uint32_t count,
@@ -473,11 +469,11 @@ bool intake_add(struct intake *in, struct process *p, const struct pending_sampl
 {
 	uint32_t known = traces_frame_count(in->traces);
 
-	if (traces_add(in->traces, p, s, user, count, end)) {
+	if ((s->wakes ? traces_add_waker : traces_add)(in->traces, p, s, user, count, end)) {
 		lose_sample(in, s);
 		return false;
 	}
-	if (s->chain_cnt)
+	if (s->chain_cnt && !s->wakes)
 		traces_note_script(in->traces, in->merged->outcome);
 	add_more(in, s);
 	meet_files(in, known);
@@ -498,9 +494,11 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		in->counts.malformed++;
 		return false;
 	}
-	if (s->wait) {
+	if (s->wait || s->wakes) {
 		mended = *s;
-		mend_wait(in, &mended);
+		wait_stacks_mend(&mended);
+		if (s->target)
+			mended.target_name = wait_targets_name(in->targets, r->pid, s->target);
 		s = &mended;
 	}
 	if (p && s->regs && !is_outside)
@@ -546,6 +544,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 void intake_read_asleep(struct intake *in)
 {
 	wait_stacks_begin(in->waits);
+	wait_targets_begin(in->targets);
 	(void)sampler_tell_asleep(in->sampler, read_record, in);
 }
 

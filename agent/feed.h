@@ -12,6 +12,7 @@
 #include "agent/code/code_spaces.h"
 #include "agent/names/indexes.h"
 #include "agent/kernel/kernel_names.h"
+#include "agent/proc/wait_targets.h"
 #include "agent/walk/late_walk.h"
 #include "agent/walk/wait_stacks.h"
 #include "agent/samples/reorder.h"
@@ -28,7 +29,8 @@
 #define INTAKE_LOSSES(X)                 \
 	X(MEMORY, "out of memory")       \
 	X(MALFORMED, "malformed record") \
-	X(SINK, "refused by the sink")
+	X(SINK, "refused by the sink")   \
+	X(ALONE, "waker without its wait")
 
 #define X(name, text) LOSS_##name,
 enum intake_loss { INTAKE_LOSSES(X) LOSS_MAX };
@@ -64,6 +66,7 @@ struct intake {
 	struct pending *pending;
 	struct late *late;
 	struct wait_stacks *waits;
+	struct wait_targets *targets;
 	struct traces *traces;
 	struct indexes *indexes;
 	struct runtimes *runtimes;

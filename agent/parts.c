@@ -216,6 +216,8 @@ static int start_late_walk(const struct start *s)
 
 	code_spaces_attach(in->code, in->sampler);
 	error = late_new(in->processes, in->files, in->code, in->sampler, s->metrics, &in->late);
+	if (!error)
+		error = wait_targets_new(s->metrics, &in->targets);
 	return error ? error : wait_stacks_new(s->metrics, &in->waits);
 }
 
@@ -224,6 +226,7 @@ static void stop_late_walk(struct agent *a)
 	code_spaces_detach(a->in.code);
 	late_free(a->in.late);
 	wait_stacks_free(a->in.waits);
+	wait_targets_free(a->in.targets);
 }
 
 static int start_side_band(const struct start *s)

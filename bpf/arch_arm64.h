@@ -72,7 +72,9 @@ static __always_inline bool cpu_entry_regs(struct task_struct *task, bool has_bt
 }
 
 struct pt_regs___kernel {
-	int syscallno; /* NO_SYSCALL, -1, without one: arch/arm64/include/asm/ptrace.h */
+	unsigned long long regs[31];
+	unsigned long long orig_x0; /* the first argument: x0 may have the result */
+	int syscallno;		    /* NO_SYSCALL, -1, without one: arch/arm64/include/asm/ptrace.h */
 } __attribute__((preserve_access_index));
 
 static __always_inline __s32 cpu_entry_syscall(struct task_struct *task, bool has_btf)
@@ -82,6 +84,15 @@ static __always_inline __s32 cpu_entry_syscall(struct task_struct *task, bool ha
 
 	bpf_probe_read_kernel(&number, sizeof(number), &regs->syscallno);
 	return number;
+}
+
+/* The first two arguments of the system call that @task is in. */
+static __always_inline void cpu_entry_args(struct task_struct *task, bool has_btf, __u64 out[2])
+{
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)task);
+
+	bpf_probe_read_kernel(&out[0], sizeof(out[0]), &regs->orig_x0);
+	bpf_probe_read_kernel(&out[1], sizeof(out[1]), &regs->regs[1]);
 }
 
 #define RUNS_AGAIN "ipi_entry"

@@ -131,6 +131,22 @@ static __always_inline __s32 cpu_entry_syscall(struct task_struct *task, bool ha
 	return (__s32)BPF_CORE_READ(regs, orig_ax);
 }
 
+/* The first two arguments of the system call that @task is in. */
+static __always_inline void cpu_entry_args(struct task_struct *task, bool has_btf, __u64 out[2])
+{
+	struct pt_regs___kernel *regs;
+
+	if (has_btf) {
+		regs = (void *)bpf_task_pt_regs((void *)task);
+		out[0] = regs->di;
+		out[1] = regs->si;
+		return;
+	}
+	regs = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - bpf_core_type_size(struct pt_regs___kernel);
+	out[0] = BPF_CORE_READ(regs, di);
+	out[1] = BPF_CORE_READ(regs, si);
+}
+
 #define RUNS_AGAIN "irq_work_entry"
 #endif
 

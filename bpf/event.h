@@ -11,6 +11,7 @@
 
 #include "bpf/arch.h"
 #include "bpf/context/thread_context.h"
+#include "bpf/wait_event.h"
 
 enum {
 	RECORD_VERSION = 2,
@@ -37,6 +38,7 @@ enum {
 	MAX_LEVELS = 5 + POOL_LEVELS,
 	PROBES_PAGE_BYTES = 4096, /* of the page that the kernel has for probes in a process */
 	MAX_PROBED_CALLS = 64,	  /* calls with a probe at their end that a thread is in: kernel's MAX_URETPROBE_DEPTH */
+	MAX_WAKES = 4,		  /* threads that one waker has woken; a power of two */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };
@@ -90,6 +92,7 @@ enum sample_flags {
 	SAMPLE_CUT = 1 << 2,	 /* a stack may be longer than the part that was copied */
 	SAMPLE_OUTSIDE = 1 << 3, /* the task has no pid in the namespace whose pids are told: pid and tid are 0 */
 	SAMPLE_ASLEEP = 1 << 4,	 /* told of a thread while it sleeps: its stack is still in its memory */
+	SAMPLE_IRQ = 1 << 5,	 /* of SECTION_WAKES: an interrupt woke, whatever thread it interrupted; no pid */
 };
 
 /*
@@ -137,6 +140,8 @@ enum section_type {
 	SECTION_LINK = 9,     /* struct span_info: the span that the thread works on */
 	SECTION_CONTEXT = 14, /* bytes: attributes of the thread's context (OTEP 4947), as it has them */
 	SECTION_PAGE = 20,    /* one __u64: an address in memory that was touched */
+	SECTION_WAKES = 15,   /* struct wake, MAX_WAKES at most: the stack is of the thread that ended these waits */
+	SECTION_TARGET = 16,  /* struct wait_target */
 };
 
 #define SP_FAR 0xffffffffu
@@ -151,13 +156,6 @@ enum section_type {
 #define SECTION_TYPE(section)  ((__u16)(section))
 #define SECTION_BYTES(section) ((__u32)((section) >> 32))
 
-/* The wait that a sample of time off a CPU is of. */
-struct wait_info {
-	__u64 since_ns; /* when the thread left the CPU; CLOCK_MONOTONIC */
-	__u32 state;	/* enum wait_state */
-	__s32 syscall;	/* number of the system call that the thread is in; -1: in none */
-};
-
 enum { PROBE_ARGS = 4, PROBE_NO_REGISTER = 0xffff };
 
 /* The probe that a sample of a probe was taken at. */
@@ -166,18 +164,6 @@ struct probe_info {
 	__u32 arg_cnt;		/* of these: */
 	__u64 args[PROBE_ARGS]; /* values of arguments, as the probe wants them */
 };
-
-/* The states of a thread off a CPU. X(name, text) */
-#define WAIT_STATES(X)                                                                    \
-	X(SLEEPING, "sleeping")	      /* until something happens, or a signal */          \
-	X(UNINTERRUPTIBLE, "blocked") /* in the kernel; mostly for a disk or a lock */    \
-	X(STOPPED, "stopped")	      /* by a signal or a debugger, or frozen */          \
-	X(PREEMPTED, "preempted")     /* it would run if the CPU had not taken another */ \
-	X(WOKEN, "woken")	      /* it was woken, and waits for a CPU */
-
-#define X(name, text) WAIT_##name,
-enum wait_state { WAIT_STATES(X) WAIT_STATE_MAX };
-#undef X
 
 /* The place where the goroutine goes on while its thread is on another stack, as Go's scheduler noted it; or the stack of
  * the Erlang process that the thread runs; or, with a stack_hi of 0, the frame of a virtual machine: its code from pc to fp,
@@ -578,7 +564,9 @@ struct level_state {
 #define HEARTH_SIZE_IS(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has a fixed size")
 HEARTH_SIZE_IS(struct record, 24);
 HEARTH_SIZE_IS(struct sample_record, 64);
-HEARTH_SIZE_IS(struct wait_info, 16);
+HEARTH_SIZE_IS(struct wait_info, 24);
+HEARTH_SIZE_IS(struct wake, 24);
+HEARTH_SIZE_IS(struct wait_target, 32 + TARGET_NAME_BYTES);
 HEARTH_SIZE_IS(struct probe_info, 8 + 8 * PROBE_ARGS);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
 HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);

@@ -21,6 +21,7 @@ const volatile __u64 cfg_code_mask =
 const volatile __u32 cfg_kind = 0;	/* kind of the samples: a place in the session's list */
 const volatile bool cfg_values = false; /* samples have struct sample_more */
 const volatile bool cfg_pages = false;	/* ... and of it the page, not the wait */
+const volatile bool cfg_wakers = false; /* those of who ends waits, too */
 const volatile bool cfg_probes = false; /* samples have struct probe_info */
 const volatile __u32 cfg_skipped_frames = 0; /* kernel frames of ours, on top of those that are told */
 const volatile bool cfg_tracepoint = false;  /* loaded as a program on a tracepoint; its context is not a perf event's */
@@ -189,7 +190,9 @@ struct sample_more {
 	struct wait_info wait;
 	__u64 page_addr; /* of samples with cfg_pages */
 	__u32 second_kind;
-	__u32 pad;
+	__u32 wake_cnt; /* not 0: the sample is of a waker */
+	struct wake wakes[MAX_WAKES];
+	struct wait_target target;
 };
 
 struct scratch {

@@ -44,10 +44,6 @@ const volatile bool cfg_switch_has_state = true; /* sched_switch tells the state
 const volatile __u64 cfg_wait_cost_ns = 0;	 /* token bucket: time that one stack costs ... */
 const volatile __u64 cfg_wait_burst_ns = 0;	 /* ... and how much may be saved up */
 
-/* What tell_asleep is to do; user space sets it before it reads. */
-bool begins = false; /* threads have no struct wait yet, or an old one */
-/* What tell_asleep has told, of cfg_blocked_kind. */
-__u64 asleep_taken = 0, asleep_value = 0;
 __u64 waits_refused = 0; /* threads for which there was no room */
 
 /* 56 bytes, which with the kernel's pointer before them are a line of the cache. */
@@ -191,6 +187,21 @@ static __always_inline void account(struct cpu_state *state, const struct wanted
 		lose(state, loss, cfg_runnable_kind, wanted->runnable_value);
 }
 
+static __always_inline bool has_tokens(__u64 *tokens_ns, __u64 now_ns)
+{
+	__u64 floor = now_ns - cfg_wait_burst_ns;
+
+	if (*tokens_ns < floor)
+		*tokens_ns = floor;
+	if (*tokens_ns > now_ns)
+		return false;
+	*tokens_ns += cfg_wait_cost_ns;
+	return true;
+}
+
+#include "bpf/wakers.bpf.h"
+#include "bpf/wait_target.bpf.h"
+
 /* The stack that was wanted will not come: its thread has gone on, or may not cost more. */
 static __always_inline void give_up(__u32 cpu, struct wanted_stack *wanted, enum kernel_loss loss)
 {
@@ -199,18 +210,6 @@ static __always_inline void give_up(__u32 cpu, struct wanted_stack *wanted, enum
 	if (state)
 		account(state, wanted, loss);
 	wanted->tid = 0;
-}
-
-static __always_inline bool has_tokens(struct wanted_stack *wanted, __u64 now_ns)
-{
-	__u64 floor = now_ns - cfg_wait_burst_ns;
-
-	if (wanted->tokens_ns < floor)
-		wanted->tokens_ns = floor;
-	if (wanted->tokens_ns > now_ns)
-		return false;
-	wanted->tokens_ns += cfg_wait_cost_ns;
-	return true;
 }
 
 static __always_inline void end_sleep(struct wait *w, __u64 now_ns)
@@ -272,6 +271,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 		end_sleep(w, now_ns);
 	runnable_value = draw_interval(&w->queues, now_ns - w->woken_ns, cfg_mean_ns);
 	wanted->wait.since_ns = w->since_ns;
+	wanted->wait.woken_ns = w->value ? w->woken_ns : 0;
 	w->since_ns = 0;
 	if (!runnable_value && !w->value)
 		return;
@@ -279,7 +279,7 @@ static __always_inline void end_wait(void *ctx, struct task_struct *task, struct
 	wanted->runnable_value = runnable_value;
 	wanted->wait.state = w->value || w->state == WAIT_PREEMPTED ? w->state : WAIT_WOKEN;
 	wanted->tid = task->pid;
-	if (!has_tokens(wanted, now_ns))
+	if (!has_tokens(&wanted->tokens_ns, now_ns))
 		give_up(cpu, wanted, KERNEL_LOSS_LIMIT);
 	else if (bpf_perf_event_output(ctx, &self_interrupts, BPF_F_CURRENT_CPU, &byte, sizeof(byte)))
 		give_up(cpu, wanted, KERNEL_LOSS_LATE);
@@ -293,11 +293,14 @@ int on_switch(__u64 *ctx)
 	__u64 now_ns = bpf_ktime_get_ns();
 	__u32 cpu = bpf_get_smp_processor_id(), state = 0;
 	struct wanted_stack *wanted = bpf_map_lookup_elem(&wanted_stacks, &cpu);
+	struct wanted_waker *waker = cfg_wakers ? bpf_map_lookup_elem(&wanted_wakers, &cpu) : NULL;
 
 	if (!wanted)
 		return 0;
 	if (wanted->tid)
 		give_up(cpu, wanted, KERNEL_LOSS_LATE);
+	if (waker && waker->count)
+		give_up_waker(cpu, waker, KERNEL_LOSS_LATE);
 	if (prev->pid) {
 		if (!ctx[0])
 			state = cfg_switch_has_state ? (__u32)ctx[3] : state_of(prev);
@@ -312,11 +315,14 @@ int on_switch(__u64 *ctx)
 SEC("tp_btf/sched_waking")
 int on_waking(__u64 *ctx)
 {
-	struct wait *w = wait_of((struct task_struct *)ctx[0]);
+	struct task_struct *task = (void *)ctx[0];
+	struct wait *w = wait_of(task);
 
 	if (!w || !w->since_ns || w->woken_ns)
 		return 0;
 	end_sleep(w, bpf_ktime_get_ns());
+	if (cfg_wakers && w->value)
+		ask_waker(ctx, task, w->woken_ns, w->value);
 	return 0;
 }
 
@@ -342,14 +348,20 @@ int on_new_thread(__u64 *ctx)
 }
 
 /* Fills in what samples of waits have; returns their kind, or the first of two kinds. */
-static __always_inline __u32 fill_more(struct scratch *scratch, const struct wanted_stack *wanted)
+static __always_inline __u32 fill_more(struct scratch *scratch, const struct wanted_stack *wanted, bool loop_form)
 {
 	struct sample_more *more = &scratch->more;
 
+	more->wake_cnt = 0;
 	more->wait = wanted->wait;
 	more->wait.syscall = cpu_entry_syscall(current_task(), cfg_task_btf);
+	more->target.kind = TARGET_NONE;
 	more->second_kind = cfg_runnable_kind;
 	if (wanted->blocked_value) {
+		if (loop_form)
+			find_target_alone(scratch);
+		else
+			find_target(current_task(), more->wait.syscall, true, &more->target);
 		more->value = wanted->blocked_value;
 		more->second_value = wanted->runnable_value;
 		return cfg_blocked_kind;
@@ -359,20 +371,34 @@ static __always_inline __u32 fill_more(struct scratch *scratch, const struct wan
 	return cfg_runnable_kind;
 }
 
-/* Is this the interrupt that on_switch sent? Then a level is taken. */
-static __always_inline bool begin_again(struct place *at, struct cpu_state **state, struct scratch **scratch, __u32 *kind)
+/* No level is free for the stack of a thread that came back, or for that of a waker. */
+static __always_inline void refuse(const struct place *at, struct wanted_stack *wanted, struct wanted_waker *waker)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct wanted_stack *wanted = bpf_map_lookup_elem(&wanted_stacks, &cpu);
+	if (!wanted) {
+		give_up_waker(at->cpu, waker, KERNEL_LOSS_LATE);
+		return;
+	}
+	if (wanted->blocked_value)
+		level_refuse(at, cfg_blocked_kind, wanted->blocked_value);
+	if (wanted->runnable_value)
+		level_refuse(at, cfg_runnable_kind, wanted->runnable_value);
+	wanted->tid = 0;
+}
 
-	if (!wanted || !wanted->tid || wanted->tid != (__u32)bpf_get_current_pid_tgid())
+/* Is this the interrupt that on_switch or on_waking sent? Then a level is taken. */
+static __always_inline bool begin_again(struct place *at, struct cpu_state **state, struct scratch **scratch, __u32 *kind,
+					bool loop_form)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
+	struct wanted_stack *wanted = bpf_map_lookup_elem(&wanted_stacks, &cpu);
+	struct wanted_waker *waker = cfg_wakers ? bpf_map_lookup_elem(&wanted_wakers, &cpu) : NULL;
+
+	if (wanted && (!wanted->tid || wanted->tid != tid))
+		wanted = NULL;
+	if (!wanted && (!waker || !waker->count || waker->tid != tid))
 		return false;
 	if (!level_take(at)) {
-		if (wanted->blocked_value)
-			level_refuse(at, cfg_blocked_kind, wanted->blocked_value);
-		if (wanted->runnable_value)
-			level_refuse(at, cfg_runnable_kind, wanted->runnable_value);
-		wanted->tid = 0;
+		refuse(at, wanted, waker);
 		return false;
 	}
 	*state = bpf_map_lookup_elem(&cpu_states, &at->slot);
@@ -381,8 +407,13 @@ static __always_inline bool begin_again(struct place *at, struct cpu_state **sta
 		level_give(at);
 		return false;
 	}
+	if (!wanted) {
+		take_wakes(waker, *state, &(*scratch)->more);
+		*kind = cfg_waker_kind;
+		return true;
+	}
 	account(*state, wanted, KERNEL_LOSS_MAX);
-	*kind = fill_more(*scratch, wanted);
+	*kind = fill_more(*scratch, wanted, loop_form);
 	wanted->tid = 0;
 	return true;
 }
@@ -395,7 +426,7 @@ int on_again(void *ctx)
 	struct place at;
 	__u32 kind;
 
-	if (!begin_again(&at, &state, &scratch, &kind))
+	if (!begin_again(&at, &state, &scratch, &kind, true))
 		return 0;
 	take_by_loop(ctx, state, scratch, &at, kind);
 	level_give(&at);
@@ -411,7 +442,7 @@ int on_again_tail(void *ctx)
 	struct place at;
 	__u32 kind;
 
-	if (!begin_again(&at, &state, &scratch, &kind))
+	if (!begin_again(&at, &state, &scratch, &kind, false))
 		return 0;
 	take_by_tail_calls(ctx, state, scratch, &at, kind);
 	level_give(&at);
@@ -425,149 +456,6 @@ int again_walk_tail(void *ctx)
 	return 0;
 }
 
-/* --- threads that are still asleep --- */
-
-/* The record of a thread that is asleep. Only one thread of user space reads, so there is one. */
-struct asleep_record {
-	struct sample_record sample;
-	__u64 value_section, value;
-	__u64 wait_section;
-	struct wait_info wait;
-	__u64 regs_section;
-	struct sample_regs regs;
-	__u64 kernel_section, kernel[MAX_KERNEL_FRAMES]; /* as many as there are */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct asleep_record);
-} asleep_records SEC(".maps");
-
-static __always_inline bool task_passes(struct task_struct *task)
-{
-	__u64 pid = task->tgid;
-	__u32 tid = task->pid;
-
-	if (cfg_no_kernel && task->flags & TASK_KTHREAD)
-		return false;
-	if (!cfg_filter_pids && !cfg_filter_tids)
-		return true;
-	if (cfg_filter_pids && is_chosen_pid(pid << 32, pid << 32))
-		return true;
-	return cfg_filter_tids && bpf_map_lookup_elem(&filter_tids, &tid);
-}
-
-/*
- * Gives @task a struct wait, by which it sleeps since now if it does. Filters by what only the thread itself can be asked
- * for (user, control group, name, age) let nothing pass here: such threads are followed from when they next run, and so are
- * those that run, or wait for a CPU.
- */
-static __always_inline void begin_thread(struct task_struct *task)
-{
-	struct wait *w = make_wait(task);
-	__u32 state;
-
-	if (!w) {
-		waits_refused++;
-		return;
-	}
-	w->since_ns = 0;
-	draw_begin(&w->sleeps, cfg_mean_ns);
-	draw_begin(&w->queues, cfg_mean_ns);
-	state = state_of(task);
-	if (!state || state & STATE_DEAD || is_idle_kernel_thread(task, state) || !task_passes(task) || cfg_uid_cnt ||
-	    cfg_cgroup_cnt || cfg_filter_comm || cfg_min_age_ns)
-		return;
-	w->state = wait_state_of(state);
-	w->woken_ns = 0;
-	w->value = 0;
-	w->told_ns = bpf_ktime_get_ns();
-	w->since_ns = w->told_ns;
-}
-
-/* Fills @r but for the frames. */
-static __always_inline void describe_asleep(struct asleep_record *r, struct task_struct *task, const struct wait *w,
-					    __u64 now_ns)
-{
-	struct sample_record *sample = &r->sample;
-	bool is_user = task->mm && !(task->flags & (TASK_KTHREAD | TASK_IO_WORKER));
-	__u64 ids = cfg_pid_ns ? told_ids(task) : (__u64)task->tgid << 32 | (__u32)task->pid;
-
-	sample->hdr.kind = RECORD_SAMPLE;
-	sample->hdr.level = MAX_LEVELS - 1;
-	sample->hdr.version = RECORD_VERSION;
-	sample->hdr.time_ns = now_ns;
-	sample->pid = ids >> 32;
-	sample->tid = (__u32)ids;
-	sample->flags = SAMPLE_ASLEEP;
-	sample->kind = cfg_blocked_kind;
-	sample->own_pid = find_own_pid(task);
-	bpf_probe_read_kernel(sample->comm, sizeof(sample->comm), task->comm);
-	r->value_section = SECTION(SECTION_VALUE, sizeof(r->value));
-	r->value = now_ns - w->told_ns;
-	r->wait_section = SECTION(SECTION_WAIT, sizeof(r->wait));
-	r->wait.since_ns = w->since_ns;
-	r->wait.state = w->state;
-	r->wait.syscall = is_user ? cpu_entry_syscall(task, cfg_task_btf) : -1;
-	r->regs_section = SECTION(SECTION_REGS, sizeof(r->regs));
-	r->regs.start_boottime_ns = task->group_leader->start_boottime;
-	r->regs.exec_id = task->self_exec_id;
-	sample->end = END_NONE;
-	if (is_user)
-		sample->end = cpu_entry_regs(task, cfg_task_btf, r->regs.regs) ? END_USER_RULE : END_COMPAT;
-	if (cfg_pid_ns && !sample->pid) {
-		sample->own_pid = 0;
-		sample->flags |= SAMPLE_OUTSIDE;
-		sample->end = is_user ? END_OUTSIDE : END_NONE;
-	}
-}
-
-static __always_inline void tell_thread(struct bpf_iter__task *ctx, struct task_struct *task)
-{
-	struct wait *w = wait_of(task);
-	struct asleep_record *r;
-	__u64 told_ns, now_ns, size;
-	__u32 zero = 0;
-	long bytes;
-
-	r = bpf_map_lookup_elem(&asleep_records, &zero);
-	if (!w || !r || !w->since_ns || w->woken_ns)
-		return;
-	told_ns = w->told_ns;
-	now_ns = bpf_ktime_get_ns();
-	if (now_ns - told_ns < cfg_mean_ns || told_ns > now_ns) /* drawn for when it ends, or told the next time */
-		return;
-	describe_asleep(r, task, w, now_ns);
-	bytes = bpf_get_task_stack(task, r->kernel, sizeof(r->kernel), 0);
-	bytes = bytes > 0 ? bytes & (128 * 8 - 8) : 0;
-	r->kernel_section = SECTION(SECTION_KERNEL, bytes);
-	size = offsetof(struct asleep_record, kernel_section) + (bytes ? bytes + 8 : 0);
-	r->sample.hdr.size = size;
-	if (!w->since_ns || w->woken_ns || w->told_ns != told_ns)
-		return; /* it has just been woken */
-	w->told_ns = now_ns;
-	if (size > sizeof(*r) || bpf_seq_write(ctx->meta->seq, r, size)) {
-		w->told_ns = told_ns; /* there was no room: this thread comes again */
-		return;
-	}
-	asleep_taken++;
-	asleep_value += now_ns - told_ns;
-}
-
-SEC("iter/task")
-int tell_asleep(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-
-	if (!task)
-		return 0;
-	if (begins)
-		begin_thread(task);
-	else
-		tell_thread(ctx, task);
-	return 0;
-}
+#include "bpf/asleep.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -356,6 +356,26 @@ static __always_inline __u32 close_captures(struct cpu_state *state, struct walk
 	return words + 1 + bytes / 8;
 }
 
+/* Puts the waits that a waker has ended, or the wait that the sample is of, behind @words, with what it was for. Without
+ * branches: each would double what the verifier has to look at behind it. */
+static __always_inline __u32 close_wait(struct scratch *scratch, __u32 words)
+{
+	const struct sample_more *more = &scratch->more;
+	__u32 wakes = masked(more->wake_cnt, 2 * MAX_WAKES - 1),
+	      is_waker = cfg_wakers ? (wakes + MAX_WAKES - 1) / MAX_WAKES : 0,
+	      has_target = (masked(more->target.kind, 127) + 127) >> 7;
+
+	scratch->words[word_index(words)] = SECTION(SECTION_WAKES, (__u64)wakes * sizeof(struct wake));
+	__builtin_memcpy(&scratch->words[word_index(words + 1)], more->wakes, sizeof(more->wakes));
+	words += is_waker * (1 + wakes * (__u32)sizeof(struct wake) / 8);
+	scratch->words[word_index(words)] = SECTION(SECTION_WAIT, sizeof(more->wait));
+	__builtin_memcpy(&scratch->words[word_index(words + 1)], &more->wait, sizeof(more->wait));
+	words += (1 - is_waker) * (1 + (__u32)sizeof(more->wait) / 8);
+	scratch->words[word_index(words)] = SECTION(SECTION_TARGET, sizeof(more->target));
+	__builtin_memcpy(&scratch->words[word_index(words + 1)], &more->target, sizeof(more->target));
+	return words + has_target * (1 + (__u32)sizeof(more->target) / 8);
+}
+
 /* Puts the value of the sample, and what else only samples with values have, behind @words. */
 static __always_inline __u32 close_more(struct scratch *scratch, __u32 words)
 {
@@ -368,9 +388,7 @@ static __always_inline __u32 close_more(struct scratch *scratch, __u32 words)
 		scratch->words[word_index(words++)] = more->page_addr;
 		return words;
 	}
-	scratch->words[word_index(words++)] = SECTION(SECTION_WAIT, sizeof(more->wait));
-	scratch->words[word_index(words++)] = more->wait.since_ns;
-	scratch->words[word_index(words++)] = more->wait.state | (__u64)(__u32)more->wait.syscall << 32;
+	words = close_wait(scratch, words);
 	if (!more->second_value)
 		return words;
 	scratch->words[word_index(words++)] = SECTION(SECTION_MORE, 16);
@@ -429,6 +447,8 @@ static __always_inline void lose_sample(struct cpu_state *state, struct scratch 
 	lose(state, loss, scratch->sample.kind, cfg_values ? scratch->more.value : 0);
 	if (cfg_values && scratch->more.second_value)
 		lose(state, loss, scratch->more.second_kind, scratch->more.second_value);
+	if (cfg_wakers && scratch->more.wake_cnt > 1)
+		state->lost[loss][scratch->sample.kind & (MAX_KINDS - 1)] += scratch->more.wake_cnt - 1;
 }
 
 /* Closes the record and hands it to the ring. */

@@ -31,7 +31,8 @@ enum need {
 	NEED_ACTIVITY = 8,
 	NEED_MODULES = 16,
 	NEED_TRUTH = 32,
-	NEED_ALL = 64
+	NEED_ALL = 64,
+	NEED_LOCKS = 128
 };
 
 struct report {
@@ -48,6 +49,7 @@ struct report {
 	struct activity *activity;
 	struct modules *modules;
 	struct truth *truth;
+	struct locks *locks;
 	struct buf out;
 };
 
@@ -126,6 +128,11 @@ static int write_modules(struct report *r)
 	return modules_report(r->modules, advice_debug_files, NULL, &r->out);
 }
 
+static int write_locks(struct report *r)
+{
+	return report_locks(r->locks, &r->style, &r->out);
+}
+
 /* The text is in r->out already. */
 static int write_nothing(struct report *r)
 {
@@ -141,6 +148,7 @@ static const struct report_format formats[] = {
 	{ .name = "processes", .needs = NEED_ACTIVITY, .write = write_activity, .rows = ACTIVITY_PROCESSES },
 	{ .name = "threads", .needs = NEED_ACTIVITY, .write = write_activity, .rows = ACTIVITY_THREADS },
 	{ .name = "timeline", .needs = NEED_ACTIVITY, .write = write_activity, .rows = ACTIVITY_PROCESSES },
+	{ .name = "locks", .needs = NEED_LOCKS, .write = write_locks },
 	{ .name = "csv", .needs = NEED_TOP, .write = write_csv },
 	{ .name = "json", .needs = NEED_TOP | NEED_TREE | NEED_ACTIVITY, .write = write_json, .rows = ACTIVITY_PROCESSES },
 	{ .name = "truth", .needs = NEED_TRUTH, .write = write_truth },
@@ -158,6 +166,7 @@ static void report_fini(struct report *r)
 	activity_free(r->activity);
 	modules_free(r->modules);
 	truth_free(r->truth);
+	locks_free(r->locks);
 	buf_fini(&r->out);
 }
 
@@ -180,7 +189,8 @@ static int make_aggregates(struct report *r)
 	if ((needs & NEED_TOP && !(r->top = top_new())) || (needs & NEED_LINES && !(r->lines = top_new())) ||
 	    (needs & NEED_TREE && !(r->tree = tree_new())) ||
 	    (needs & NEED_ACTIVITY && !(r->activity = activity_new(rows_of(r), r->view))) ||
-	    (needs & NEED_MODULES && !(r->modules = modules_new())) || (needs & NEED_TRUTH && !(r->truth = truth_new())))
+	    (needs & NEED_MODULES && !(r->modules = modules_new())) || (needs & NEED_TRUTH && !(r->truth = truth_new())) ||
+	    (needs & NEED_LOCKS && !(r->locks = locks_new(r->view))))
 		return -ENOMEM;
 	if (r->top)
 		top_view(r->top, r->view);
@@ -213,6 +223,8 @@ static int add(struct report *r, const struct profiles *p)
 		err = modules_add(r->modules, p);
 	if (!err && r->truth)
 		err = truth_add(r->truth, p);
+	if (!err && r->locks)
+		err = locks_add(r->locks, p);
 	if (!err && r->format->needs & NEED_ALL) {
 		struct print_options options = print_options_of(r->config);
 
@@ -259,6 +271,8 @@ static const char *useless_option(const struct report *r)
 		return view_option_given(config);
 	if (config->by && needs & NEED_ACTIVITY && !(needs & NEED_TREE) && strcmp(r->format->name, "timeline"))
 		return "--by";
+	if (needs & NEED_LOCKS && (config->by || config->only_kind))
+		return config->by ? "--by" : "--kind";
 	if (config->invert && !(needs & NEED_TREE))
 		return "--invert";
 	if (config->depth && r->format->write != write_tree)

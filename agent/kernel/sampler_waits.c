@@ -12,7 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/kernel/kernel_ranges.h"
 #include "agent/kernel/sampler_waits.h"
+#include "agent/kernel/wait_calls.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,7 +30,7 @@ enum {
 struct waits {
 	struct offcpu_bpf *skel;
 	struct bpf_link *threads; /* the walk over all threads; NULL: not loaded */
-	uint32_t kind;		  /* of what it tells */
+	struct wait_kinds kinds;
 	bool is_on;
 	uint32_t cpu_cnt;
 	void **rings; /* by CPU; NULL: none */
@@ -59,15 +61,19 @@ static bool switch_has_state(void)
 	return has;
 }
 
-static void configure(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32_t runnable, bool has_storage)
+static void configure(struct sampler *s, struct waits *w, uint64_t mean_ns, bool has_storage)
 {
+	const struct code_range *irqs = kernel_ranges()->irqs;
 	struct offcpu_bpf *skel = w->skel;
 
 	skel->rodata->cfg_tracepoint = true;
 	skel->rodata->cfg_values = true;
 	skel->rodata->cfg_mean_ns = mean_ns;
-	skel->rodata->cfg_blocked_kind = w->kind;
-	skel->rodata->cfg_runnable_kind = runnable;
+	wait_calls_fill((uint8_t *)skel->rodata->cfg_calls);
+	skel->rodata->cfg_blocked_kind = w->kinds.blocked;
+	skel->rodata->cfg_runnable_kind = w->kinds.runnable;
+	skel->rodata->cfg_wakers = w->kinds.has_wakers;
+	skel->rodata->cfg_waker_kind = w->kinds.waker;
 	skel->rodata->cfg_task_storage = has_storage;
 	skel->rodata->cfg_switch_has_state = switch_has_state();
 	skel->rodata->cfg_wait_cost_ns = NSEC_PER_SEC / STACKS_A_SECOND;
@@ -77,12 +83,20 @@ static void configure(struct sampler *s, struct waits *w, uint64_t mean_ns, uint
 		bpf_map__set_max_entries(skel->maps.wait_table, TABLE_THREADS);
 	bpf_map__set_max_entries(skel->maps.wanted_stacks, s->possible_cpus);
 	bpf_map__set_max_entries(skel->maps.self_interrupts, s->possible_cpus);
+	if (w->kinds.has_wakers) {
+		skel->rodata->cfg_irq_start = irqs[0].start;
+		skel->rodata->cfg_irq_end = irqs[0].end;
+		skel->rodata->cfg_irq_too_start = irqs[1].start;
+		skel->rodata->cfg_irq_too_end = irqs[1].end;
+		bpf_map__set_max_entries(skel->maps.wanted_wakers, s->possible_cpus);
+		bpf_map__set_max_entries(skel->maps.irq_records, s->possible_cpus);
+	}
 	bpf_program__set_autoload(skel->progs.on_again, !s->tail_form);
 	bpf_program__set_autoload(skel->progs.on_again_tail, s->tail_form);
 	bpf_program__set_autoload(skel->progs.again_walk_tail, s->tail_form);
 }
 
-static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32_t runnable, bool has_storage)
+static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, bool has_storage)
 {
 	int error;
 
@@ -90,7 +104,7 @@ static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, uin
 	if (!w->skel)
 		return -errno;
 	error = sampler_share_options(s, w->skel->obj);
-	configure(s, w, mean_ns, runnable, has_storage);
+	configure(s, w, mean_ns, has_storage);
 	if (!error)
 		error = sampler_share_maps(s, w->skel->obj);
 	return error ? error : offcpu_bpf__load(w->skel);
@@ -139,9 +153,9 @@ static int walk_threads(struct waits *w, void (*fn)(void *arg, const struct reco
 }
 
 /* Loads the object, and gives all threads their struct wait. 0; -ENOSPC: some got none; or another -errno. */
-static int try_load(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32_t runnable, bool has_storage)
+static int try_load(struct sampler *s, struct waits *w, uint64_t mean_ns, bool has_storage)
 {
-	int error = load_object(s, w, mean_ns, runnable, has_storage);
+	int error = load_object(s, w, mean_ns, has_storage);
 
 	if (!error)
 		error = link_programs(s, w);
@@ -154,14 +168,14 @@ static int try_load(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32
 
 /* Task storage in programs like these came with 5.12; before that there is a table. From 7.0 on CPUs that cannot compare and
  * exchange 16 bytes give no storage. */
-static int load(struct sampler *s, struct waits *w, uint64_t mean_ns, uint32_t runnable)
+static int load(struct sampler *s, struct waits *w, uint64_t mean_ns)
 {
-	int error = try_load(s, w, mean_ns, runnable, true);
+	int error = try_load(s, w, mean_ns, true);
 
 	if (error) {
 		bpf_link__destroy(MOVE(w->threads));
 		offcpu_bpf__destroy(w->skel);
-		error = try_load(s, w, mean_ns, runnable, false);
+		error = try_load(s, w, mean_ns, false);
 	}
 	if (error && error != -ENOSPC)
 		return error;
@@ -183,14 +197,14 @@ static void waits_free(struct waits *w)
 	free(w);
 }
 
-void sampler_waits_load(struct sampler *s, uint64_t mean_ns, uint32_t blocked, uint32_t runnable)
+void sampler_waits_load(struct sampler *s, uint64_t mean_ns, const struct wait_kinds *kinds)
 {
 	struct waits *w = calloc(1, sizeof(*w));
 	int error = w ? 0 : -ENOMEM;
 
 	if (w) {
-		w->kind = blocked;
-		error = load(s, w, mean_ns, runnable);
+		w->kinds = *kinds;
+		error = load(s, w, mean_ns);
 	}
 	if (error) {
 		log_warn("time off the CPUs is not sampled: this kernel refuses the programs for it: %s", strerror(-error));
@@ -307,7 +321,7 @@ uint64_t sampler_waits_missed(const struct sampler *s)
 
 void sampler_waits_count(const struct sampler *s, uint32_t kind, struct sample_sum *taken)
 {
-	if (!s->waits || kind != s->waits->kind)
+	if (!s->waits || kind != s->waits->kinds.blocked)
 		return;
 	taken->samples += s->waits->skel->bss->asleep_taken;
 	taken->value += s->waits->skel->bss->asleep_value;

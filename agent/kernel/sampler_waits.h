@@ -8,11 +8,17 @@
 
 #include "agent/kernel/sampler_state.h"
 
+/* The session's kinds that samples are of. */
+struct wait_kinds {
+	uint32_t blocked, runnable;
+	uint32_t waker; /* with @has_wakers */
+	bool has_wakers;
+};
+
 /*
- * Loads them, with @mean_ns of bpf/draw.h; samples are of the session's kinds @blocked and @runnable. Where this kernel
- * cannot, says so once; then all functions below do nothing.
+ * Loads them, with @mean_ns of bpf/draw.h. Where this kernel cannot, says so once; then all functions below do nothing.
  */
-void sampler_waits_load(struct sampler *s, uint64_t mean_ns, uint32_t blocked, uint32_t runnable);
+void sampler_waits_load(struct sampler *s, uint64_t mean_ns, const struct wait_kinds *kinds);
 void sampler_waits_free(struct sampler *s);
 
 /* Opens the event by which the programs interrupt the CPU that they run on. A descriptor, which is the caller's; -1: none is

@@ -27,13 +27,13 @@ static uint64_t mean_ns(const struct agent_config *config, const struct session_
 
 static void add_waits(const struct agent_config *config, struct session_kinds *ret)
 {
-	static const struct kind *const waits[] = { &kind_off_cpu, &kind_runnable };
+	static const struct kind *const waits[] = { &kind_off_cpu, &kind_runnable, &kind_waker };
 	uint64_t mean;
 
 	if (!config->off_cpu_ns)
 		return;
 	mean = mean_ns(config, ret);
-	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+	for (size_t i = 0; i < ARRAY_LEN(waits) - !config->wakers; i++)
 		ret->list[ret->count++] = (struct session_kind){
 			.kind = waits[i],
 			.event = "off-cpu",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time of threads off their CPUs, in two kinds: blocked, until they are woken, and runnable, until they have a CPU. The same
- * programs take both (bpf/offcpu.bpf.c), which the first kind turns on; it stands directly before the second in a session.
+ * Time of threads off their CPUs, in two kinds: blocked, until they are woken, and runnable, until they have a CPU; and, on
+ * request, the first once more by who woke them. The same programs take all (bpf/offcpu.bpf.c), which the first kind turns
+ * on; it stands directly before the second in a session, and that before the third.
  */
 #include <errno.h>
 
@@ -42,6 +43,12 @@ static void describe_runnable(const struct session_kind *k, struct builder_profi
 	describe_as("runnable", spec);
 }
 
+static void describe_waker(const struct session_kind *k, struct builder_profile_spec *spec)
+{
+	(void)k;
+	describe_as("waker", spec);
+}
+
 static void print(const struct session_kind *k, struct buf *out)
 {
 	buf_printf(out, "waits of %.3g ms and longer, shorter ones by chance",
@@ -64,10 +71,15 @@ static unsigned expected_none(const struct sampled *what)
 
 static int load(struct sampler *s, const struct sampled_kind *k, struct agent_error *err)
 {
-	uint32_t kind = (uint32_t)(k - s->kinds);
+	const struct wait_kinds kinds = {
+		.blocked = (uint32_t)(k - s->kinds),
+		.runnable = (uint32_t)(k - s->kinds) + 1,
+		.waker = (uint32_t)(k - s->kinds) + 2,
+		.has_wakers = k + 2 < s->kinds + s->kind_cnt && k[2].what->ops == &kind_waker.events,
+	};
 
 	(void)err;
-	sampler_waits_load(s, k->what->period, kind, kind + 1);
+	sampler_waits_load(s, k->what->period, &kinds);
 	return 0;
 }
 
@@ -127,6 +139,17 @@ const struct kind kind_runnable = {
 	.print = NULL,
 	.events = { .has_own_programs = true,
 		    .expected_hz = expected_none,
+		    .enable_cpu = enable_cpu,
+		    .not_sampled = none_missed },
+};
+
+const struct kind kind_waker = {
+	.has = has_none,
+	.settle = settle,
+	.describe = describe_waker,
+	.print = NULL,
+	.events = { .has_own_programs = true,
+		    .expected_hz = expected_hz,
 		    .enable_cpu = enable_cpu,
 		    .not_sampled = none_missed },
 };

@@ -19,7 +19,7 @@
 #include "agent/report/logical_frames.h"
 #include "agent/report/resource.h"
 #include "agent/report/script_frames.h"
-#include "agent/report/probe_labels.h"
+#include "agent/report/event_labels.h"
 #include "agent/report/wait_labels.h"
 #include "agent/samples/merge.h"
 #include "agent/kernel/kernel_build_id.h"
@@ -450,12 +450,13 @@ struct built_frame {
 	enum frame_glue glue;
 };
 
-/* The stack @trace, whose frames are in @built. Code that was made while the program ran counts as it was at @time_ns,
- * unless that is UINT64_MAX. */
-static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace,
-			   const struct built_frame *built, uint64_t time_ns)
+enum { MAX_STACK = MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES + 1 };
+
+/* Puts the frames of @trace, which are in @built, at @indices; returns their number.  Code that was made while the program
+ * ran counts as it was at @time_ns, unless that is UINT64_MAX. */
+static uint32_t put_stack(struct interval *iv, const struct traces *t, const struct trace *trace,
+			  const struct built_frame *built, uint64_t time_ns, int32_t indices[MAX_STACK])
 {
-	int32_t indices[MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES + 1];
 	uint32_t kept[MAX_MERGED_FRAMES];
 	const uint32_t *ids = traces_frame_ids(t, trace);
 	uint32_t used = 0, count = trace->frame_cnt;
@@ -480,30 +481,37 @@ static int32_t build_stack(struct interval *iv, const struct traces *t, const st
 	}
 	if (walk_end_is_truncated(trace->end) && (iv->error_frames || trace->end == END_OUTSIDE))
 		indices[used++] = marker_location(iv, trace->end);
+	return used;
+}
+
+static int32_t build_stack(struct interval *iv, const struct traces *t, const struct trace *trace,
+			   const struct built_frame *built, uint64_t time_ns)
+{
+	int32_t indices[MAX_STACK];
+
+	return builder_stack(iv->builder, indices, put_stack(iv, t, trace, built, time_ns, indices));
+}
+
+/* The stack of a wait with that of @waker on it. */
+static int32_t build_joined(struct interval *iv, const struct traces *t, const struct trace *trace,
+			    const struct waker *waker, const struct built_frame *built)
+{
+	int32_t indices[2 * MAX_STACK + 1];
+	uint32_t used = put_stack(iv, t, traces_get(t, waker->trace), built, waker->woken_ns, indices);
+
+	indices[used++] = wait_labels_separator(iv->builder, waker, type_attribute(iv, WAKER_TYPE));
+	used += put_stack(iv, t, trace, built, waker->woken_ns, indices + used);
 	return builder_stack(iv->builder, indices, used);
 }
 
-static void build_event(struct interval *iv, const struct trace_event *e, const uint64_t *args, enum walk_end end,
+static void build_event(struct interval *iv, const struct traces *t, const struct trace_event *e, enum walk_end end,
 			int32_t stack)
 {
-	struct builder *b = iv->builder;
-	char outcome[SCRIPT_OUTCOME_BYTES];
-	uint32_t count = 2;
-	int32_t link, attributes[5 + WAIT_LABELS + PROBE_LABELS + CONTEXT_LABELS] = {
-		builder_attribute_string(b, "thread.name", str_z(e->comm)),
-		builder_attribute_int(b, "cpu.logical_number", e->cpu),
-	};
+	int32_t attributes[EVENT_LABELS + CONTEXT_LABELS], link;
+	uint32_t count = event_labels_build(iv->builder, t, e, iv->probes, end, attributes);
 
-	if (!e->process->is_outside)
-		attributes[count++] = builder_attribute_int(b, "thread.id", e->tid);
-	if (e->script)
-		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
-	count += wait_labels_build(b, e, &attributes[count]);
-	count += probe_labels_build(b, e, args, iv->probes, &attributes[count]);
 	count += context_labels_of(iv->contexts, e, &attributes[count], &link);
-	if (walk_end_is_truncated(end))
-		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
-	builder_event(b, build_profile(iv, e->process, e->kind), stack, attributes, count, link,
+	builder_event(iv->builder, build_profile(iv, e->process, e->kind), stack, attributes, count, link,
 		      clock_mono_to_unix_ns(e->time_ns), e->value != 1, (int64_t)e->value);
 }
 
@@ -580,9 +588,12 @@ int interval_build(struct interval *iv, const struct traces *t, uint64_t start_n
 		const struct trace_event *e = &traces_events(t)[i];
 		const struct trace *trace = traces_get(t, e->trace);
 		bool varies = trace->asks_runtimes && runtimes_vary(iv->runtimes, e->process);
+		const struct waker *waker = e->waker ? wakers_get(traces_wakers(t), e->waker - 1) : NULL;
 
-		build_event(iv, e, traces_args(t), trace->end,
-			    varies ? build_stack(iv, t, trace, built, e->time_ns) : stack[e->trace]);
+		build_event(iv, t, e, trace->end,
+			    waker    ? build_joined(iv, t, trace, waker, built)
+			    : varies ? build_stack(iv, t, trace, built, e->time_ns)
+				     : stack[e->trace]);
 		wait_hook_run(hook);
 	}
 	truth_counts_add(iv->truths, t, truths, scratch);

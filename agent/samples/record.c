@@ -17,6 +17,8 @@ static const struct {
 	[SECTION_CAPTURES] = { sizeof(uint64_t), 1, MAX_CAPTURE_WORDS },
 	[SECTION_MORE] = { 2 * sizeof(uint64_t), 1, MAX_KINDS },
 	[SECTION_WAIT] = { sizeof(struct wait_info), 1, 1 },
+	[SECTION_WAKES] = { sizeof(struct wake), 1, MAX_WAKES },
+	[SECTION_TARGET] = { sizeof(struct wait_target), 1, 1 },
 	[SECTION_PROBE] = { sizeof(uint64_t), 1, 1 + PROBE_ARGS },
 	[SECTION_LABELS] = { sizeof(uint64_t), 1, MAX_LABELS *(1 + (LABEL_KEY_BYTES + LABEL_VALUE_BYTES) / 8) },
 	[SECTION_LINK] = { sizeof(struct span_info), 1, 1 },
@@ -72,6 +74,13 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 	case SECTION_CONTEXT:
 		s->context = (const void *)content;
 		s->context_bytes = count;
+		break;
+	case SECTION_WAKES:
+		s->wakes = (const void *)content;
+		s->wake_cnt = count;
+		break;
+	case SECTION_TARGET:
+		s->target = (const void *)content;
 		break;
 	case SECTION_RETURNS:
 		s->returns = content;

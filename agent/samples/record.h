@@ -16,26 +16,31 @@ struct stack_area;
 /* A sample as user space works on it: pointers into its record, or NULL where that has no such section. */
 struct pending_sample {
 	const struct sample_record *record;
-	const uint64_t *kernel;		/* innermost first */
-	const uint64_t *user;		/* innermost first, with FRAME_EXACT */
-	const struct sample_regs *regs; /* NULL: the kernel's walk stands as it is */
-	const uint64_t *chain;		/* words of SECTION_CHAIN */
-	const uint64_t *first_sp;	/* sp of the first of @user; NULL: stack pointers are not told */
-	const uint64_t *more;		/* pairs of kind and value of further samples with this stack */
-	const struct wait_info *wait;	/* NULL: the thread was on a CPU */
-	const uint64_t *returns;	/* of SECTION_RETURNS */
-	const struct probe_info *probe; /* NULL: it is of no probe */
-	const struct span_info *span;	/* NULL: the thread said of none */
-	const uint64_t *labels;		/* words of SECTION_LABELS */
-	const uint8_t *context;		/* bytes of SECTION_CONTEXT */
-	const uint32_t *sps;		/* of each of @user: how far its sp is above; SP_FAR */
-	const uint64_t *captures;	/* words of SECTION_CAPTURES */
-	uint64_t page;			/* address in memory that was touched; 0: it is of none */
-	bool is_logical;		/* inlined calls have frames of their own (struct trace) */
-	uint64_t value;			/* its weight in the unit of its kind */
+	const uint64_t *kernel;		  /* innermost first */
+	const uint64_t *user;		  /* innermost first, with FRAME_EXACT */
+	const struct sample_regs *regs;	  /* NULL: the kernel's walk stands as it is */
+	const uint64_t *chain;		  /* words of SECTION_CHAIN */
+	const uint64_t *first_sp;	  /* sp of the first of @user; NULL: stack pointers are not told */
+	const uint64_t *more;		  /* pairs of kind and value of further samples with this stack */
+	const struct wait_info *wait;	  /* NULL: the thread was on a CPU */
+	const struct wait_target *target; /* NULL: nothing is known of what it waited for */
+	const struct wake *wakes;	  /* NULL: the sample is not of a waker */
+	const uint64_t *returns;	  /* of SECTION_RETURNS */
+	const struct probe_info *probe;	  /* NULL: it is of no probe */
+	const struct span_info *span;	  /* NULL: the thread said of none */
+	const uint64_t *labels;		  /* words of SECTION_LABELS */
+	const uint8_t *context;		  /* bytes of SECTION_CONTEXT */
+	const uint32_t *sps;		  /* of each of @user: how far its sp is above; SP_FAR */
+	const uint64_t *captures;	  /* words of SECTION_CAPTURES */
+	uint64_t page;			  /* address in memory that was touched; 0: it is of none */
+	bool is_logical;		  /* inlined calls have frames of their own (struct trace) */
+	const char *target_name;	  /* NULL or "": not known. Not of the record: who applies the sample finds it */
+	uint64_t value;			  /* its weight in the unit of its kind */
 	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
 	uint32_t arg_cnt;								     /* of @probe that are there */
 	uint32_t label_words, context_bytes;
+	uint32_t wake_cnt;
+	bool is_irq;			/* an interrupt woke: whatever stack the interrupted thread has is no part of it */
 	uint32_t unknown_cnt;		/* sections that were passed over */
 	uint32_t area_cnt;		/* of the copied stacks; 0 after record_parse() */
 	const struct stack_area *areas; /* by address */

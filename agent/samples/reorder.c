@@ -221,11 +221,13 @@ static int add_sample(struct pending *p, struct chunk_list *list, const struct r
 	copy = (void *)((uint8_t *)(s + 1) + area_cnt * sizeof(struct stack_area));
 	memcpy(copy, record, record->size);
 	(void)record_parse(&copy->hdr, s); /* as the original was */
-	if (area_cnt < copy->chunk_cnt)	   /* nobody had room for the others */
+	if (s->wakes)			   /* before the samples of those that were woken, wherever these ran */
+		copy->hdr.time_ns = s->wakes[0].woken_ns;
+	if (area_cnt < copy->chunk_cnt) /* nobody had room for the others */
 		copy->flags |= SAMPLE_LIMITED;
 	copy_stack(s, (struct stack_area *)(s + 1), (uint8_t *)copy + record->size, list);
 	p->unknown_sections += s->unknown_cnt;
-	return push(p, (struct item){ .time_ns = record->time_ns, .sample = s, .bytes = bytes });
+	return push(p, (struct item){ .time_ns = copy->hdr.time_ns, .sample = s, .bytes = bytes });
 }
 
 static int add_object(struct pending *p, const struct record *record)

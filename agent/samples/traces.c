@@ -48,10 +48,13 @@ struct traces {
 	uint32_t trace_cap;
 	uint32_t *frame_ids;
 	uint32_t frame_id_cnt, frame_id_cap;
-	uint64_t *args; /* of probes; owned */
+	struct intern *targets; /* names of what was waited for */
+	struct wakers *wakers;	/* owned */
+	uint64_t *args;		/* of probes; owned */
 	uint32_t arg_cnt, arg_cap;
 	struct trace_event *events;
 	uint32_t event_cnt, event_cap;
+	uint32_t last; /* the stack that was added last */
 	struct {
 		struct key_head head;
 		uint64_t addrs[MAX_FRAMES];
@@ -72,7 +75,9 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 	t->keys = intern_new();
 	t->frames = intern_new();
 	t->contexts = intern_new();
-	if (!t->keys || !t->frames || !t->contexts) {
+	t->targets = intern_new();
+	t->wakers = wakers_new();
+	if (!t->keys || !t->frames || !t->contexts || !t->targets || !t->wakers) {
 		traces_free(t);
 		return -ENOMEM;
 	}
@@ -115,6 +120,9 @@ void traces_reset(struct traces *t)
 		intern_reset(t->frames);
 		intern_reset(t->contexts);
 	}
+	wakers_reset(t->wakers);
+	intern_reset(t->targets);
+	t->last = 0;
 	t->frame_id_cnt = 0;
 	t->event_cnt = 0;
 	t->arg_cnt = 0;
@@ -124,11 +132,13 @@ void traces_free(struct traces *t)
 {
 	if (!t)
 		return;
-	if (t->keys && t->frames && t->contexts)
+	if (t->keys && t->frames && t->contexts && t->targets && t->wakers)
 		traces_reset(t);
+	wakers_free(t->wakers);
 	intern_free(t->keys);
 	intern_free(t->frames);
 	intern_free(t->contexts);
+	intern_free(t->targets);
 	free(t->traces);
 	free(t->frame_ids);
 	free(t->events);
@@ -237,13 +247,22 @@ static uint32_t keep_context(struct traces *t, const struct process *process, co
 	return index + 1;
 }
 
-int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
-	       uint32_t user_cnt, enum walk_end end)
+/* Keeps the name of what @sample waited for. Without memory it is not known. */
+static void keep_target(struct traces *t, const struct pending_sample *sample, struct trace_event *event)
 {
-	const struct sample_record *r = sample->record;
+	const char *name = sample->target_name;
+	uint32_t number;
+
+	if (name && *name && intern_add(t->targets, name, strlen(name) + 1, &number) >= 0)
+		event->target = number + 1;
+}
+
+/* Finds the stack of @sample, or adds it: t->last. 0 or -ENOMEM. */
+static int add_stack(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
+		     uint32_t user_cnt, enum walk_end end)
+{
 	uint32_t kernel_cnt = sample->kernel_cnt;
 	size_t bytes = sizeof(t->key.head) + ((size_t)kernel_cnt + user_cnt) * sizeof(uint64_t);
-	struct trace_event *event;
 	uint32_t index;
 	int status;
 
@@ -255,16 +274,28 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 					 .kernel_cnt = kernel_cnt,
 					 .user_cnt = user_cnt,
 					 .kernel_changes = t->kernel && kernel_cnt ? kernel_names_changes(t->kernel) : 0,
-					 .is_wait = sample->wait && kernel_cnt,
+					 .is_wait = (sample->wait || sample->wakes) && kernel_cnt,
 					 .is_logical = sample->is_logical };
 	if (kernel_cnt)
 		memcpy(t->key.addrs, sample->kernel, kernel_cnt * sizeof(*sample->kernel));
 	if (user_cnt)
 		memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
-	if (vec_reach(&t->events, &t->event_cap, t->event_cnt) || vec_reach(&t->traces, &t->trace_cap, traces_count(t)))
+	if (vec_reach(&t->traces, &t->trace_cap, traces_count(t)))
 		return -ENOMEM;
 	status = intern_add(t->keys, &t->key, bytes, &index);
 	if (status < 0 || (status && add_trace(t, index, process)))
+		return -ENOMEM;
+	t->last = index;
+	return 0;
+}
+
+int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
+	       uint32_t user_cnt, enum walk_end end)
+{
+	const struct sample_record *r = sample->record;
+	struct trace_event *event;
+
+	if (vec_reach(&t->events, &t->event_cap, t->event_cnt) || add_stack(t, process, sample, user, user_cnt, end))
 		return -ENOMEM;
 	event = &t->events[t->event_cnt++];
 	*event = (struct trace_event){
@@ -272,7 +303,7 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 		.time_ns = r->hdr.time_ns,
 		.value = sample->value,
 		.kind = r->kind,
-		.trace = index,
+		.trace = t->last,
 		.tid = r->tid,
 		.cpu = r->hdr.cpu,
 		.wait = sample->wait && sample->wait->state < WAIT_STATE_MAX ? sample->wait->state + 1 : 0,
@@ -282,6 +313,7 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 	};
 	memcpy(event->comm, r->comm, sizeof(event->comm));
 	keep_args(t, sample, event);
+	keep_target(t, sample, event);
 	return 0;
 }
 
@@ -304,12 +336,53 @@ int traces_add_more(struct traces *t, uint32_t kind, uint64_t value)
 	event->value = value;
 	if (event->wait)
 		event->wait = WAIT_WOKEN + 1;
+	event->target = 0; /* it waited for the CPU alone */
 	return 0;
+}
+
+int traces_add_waker(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
+		     uint32_t user_cnt, enum walk_end end)
+{
+	const struct sample_record *r = sample->record;
+	struct waker waker = { .process = process, .kind = r->kind, .tid = r->tid, .is_irq = sample->is_irq };
+
+	if (add_stack(t, process, sample, user, user_cnt, end))
+		return -ENOMEM;
+	waker.trace = t->last;
+	memcpy(waker.comm, r->comm, sizeof(waker.comm));
+	for (uint32_t i = 0; i < sample->wake_cnt; i++) {
+		waker.woken_ns = sample->wakes[i].woken_ns;
+		waker.woken_tid = sample->wakes[i].tid;
+		waker.value = sample->wakes[i].value;
+		if (wakers_add(t->wakers, &waker))
+			return -ENOMEM;
+		(void)process_get(process);
+	}
+	return 0;
+}
+
+void traces_join_waker(struct traces *t, const struct pending_sample *sample)
+{
+	uint64_t woken_ns = sample->wait->woken_ns;
+	bool has_room = woken_ns && !vec_reach(&t->events, &t->event_cap, t->event_cnt);
+	uint32_t number = has_room ? wakers_use(t->wakers, sample->record->tid, woken_ns) : UINT32_MAX;
+	const struct waker *waker;
+	struct trace_event *event;
+
+	if (number == UINT32_MAX)
+		return;
+	waker = wakers_get(t->wakers, number);
+	event = &t->events[t->event_cnt++];
+	*event = event[-1];
+	(void)process_get(event->process);
+	event->kind = waker->kind;
+	event->value = waker->value;
+	event->waker = number + 1;
 }
 
 const struct trace_frame *traces_last_user_frame(const struct traces *t)
 {
-	const struct trace *trace = &t->traces[t->events[t->event_cnt - 1].trace];
+	const struct trace *trace = &t->traces[t->last];
 
 	if (trace->kernel_cnt >= trace->frame_cnt)
 		return NULL;
@@ -348,6 +421,16 @@ const struct trace_event *traces_events(const struct traces *t)
 	return t->events;
 }
 
+const char *traces_target(const struct traces *t, uint32_t number)
+{
+	return intern_get(t->targets, number, NULL);
+}
+
+const struct wakers *traces_wakers(const struct traces *t)
+{
+	return t->wakers;
+}
+
 uint32_t traces_count(const struct traces *t)
 {
 	return intern_count(t->keys);
@@ -355,7 +438,7 @@ uint32_t traces_count(const struct traces *t)
 
 bool traces_last_asks_runtimes(const struct traces *t)
 {
-	return t->event_cnt && t->traces[t->events[t->event_cnt - 1].trace].asks_runtimes;
+	return traces_count(t) && t->traces[t->last].asks_runtimes;
 }
 
 const struct trace *traces_get(const struct traces *t, uint32_t trace)
@@ -380,7 +463,8 @@ const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame)
 
 size_t traces_memory_bytes(const struct traces *t)
 {
-	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) +
+	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) + intern_memory_bytes(t->targets) +
 	       intern_memory_bytes(t->contexts) + t->trace_cap * sizeof(*t->traces) +
-	       t->frame_id_cap * sizeof(*t->frame_ids) + t->event_cap * sizeof(*t->events) + t->arg_cap * sizeof(*t->args);
+	       t->frame_id_cap * sizeof(*t->frame_ids) + t->event_cap * sizeof(*t->events) + t->arg_cap * sizeof(*t->args) +
+	       wakers_memory_bytes(t->wakers);
 }

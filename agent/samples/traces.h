@@ -11,6 +11,7 @@
 #include "agent/process/processes.h"
 #include "agent/samples/frame_kind.h"
 #include "agent/samples/record.h"
+#include "agent/samples/wakers.h"
 #include "bpf/event.h"
 
 /* The identity of a frame, interned by its bytes. */
@@ -46,6 +47,8 @@ struct trace_event {
 	uint32_t script;	     /* SCRIPT_OUTCOME; 0: the stack has no script */
 	uint32_t wait;		     /* 1 + enum wait_state; 0: the thread was on a CPU */
 	uint32_t probe;		     /* 1 + its place in the session's list; 0: it is of no probe */
+	uint32_t target;	     /* 1 + number of what it waited for, of traces_target(); 0: not known */
+	uint32_t waker;		     /* 1 + number of who ended the wait, in traces_wakers(); 0: it is of none */
 	uint32_t first_arg, arg_cnt; /* of traces_args(): the probe's arguments */
 	uint32_t context;	     /* 1 + number of its work (traces_context); 0: nothing is known */
 	int32_t syscall;	     /* of a wait: the system call that the thread was in; -1: in none */
@@ -82,6 +85,13 @@ void traces_note_script(struct traces *t, uint32_t outcome);
 /* Adds a sample of another kind that came with the one added last: the same stack, another value. -ENOMEM. */
 int traces_add_more(struct traces *t, uint32_t kind, uint64_t value);
 
+/* Adds one sample of a waker, as traces_add() does: it becomes an event when the sample of a wait is added that it ended. */
+int traces_add_waker(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
+		     uint32_t user_cnt, enum walk_end end);
+
+/* Adds a sample of who ended the wait of @sample, which was added last, if that is known, and there is memory. */
+void traces_join_waker(struct traces *t, const struct pending_sample *sample);
+
 /* The innermost user frame of the sample added last; NULL: it has none. */
 const struct trace_frame *traces_last_user_frame(const struct traces *t);
 
@@ -90,6 +100,9 @@ const struct trace_event *traces_events(const struct traces *t);
 /* How many kinds of work threads said they did, and each. */
 uint32_t traces_context_count(const struct traces *t);
 void traces_context(const struct traces *t, uint32_t context, struct trace_context *ret);
+const struct wakers *traces_wakers(const struct traces *t);
+/* The name of what an event waited for. */
+const char *traces_target(const struct traces *t, uint32_t number);
 /* Values of arguments of probes, to which events point. */
 const uint64_t *traces_args(const struct traces *t);
 uint32_t traces_count(const struct traces *t);

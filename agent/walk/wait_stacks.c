@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/kernel/kernel_ranges.h"
 #include "agent/proc/proc_root.h"
 #include "agent/walk/wait_stacks.h"
 #include "base/cleanup.h"
@@ -21,8 +21,6 @@ enum {
 };
 
 struct wait_stacks {
-	bool has_looked;			 /* for this range: */
-	uint64_t scheduler_start, scheduler_end; /* the scheduler's functions; 0: not known */
 	uint32_t turn;
 	struct map kept; /* tid -> struct wait_stack *, owned */
 	size_t kept_bytes;
@@ -72,48 +70,57 @@ size_t wait_stacks_memory_bytes(const struct wait_stacks *w)
 
 /* --- kernel stacks --- */
 
-/* Finds the range of the scheduler's functions (__sched in the kernel's sources). */
-static void find_scheduler(struct wait_stacks *w)
+static void trim_wait(struct pending_sample *s)
 {
-	AUTO_FCLOSE FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512], name[256];
-	uint64_t addr;
-
-	w->has_looked = true;
-	while (f && !w->scheduler_end && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, name) != 2)
-			continue;
-		if (!strcmp(name, "__sched_text_start"))
-			w->scheduler_start = addr;
-		else if (!strcmp(name, "__sched_text_end"))
-			w->scheduler_end = addr;
-	}
-}
-
-static bool is_scheduler(const struct wait_stacks *w, uint64_t addr)
-{
-	return addr - w->scheduler_start < w->scheduler_end - w->scheduler_start;
-}
-
-void wait_stacks_trim(struct wait_stacks *w, struct pending_sample *s)
-{
+	const struct code_range *scheduler = &kernel_ranges()->scheduler;
 	uint32_t most = s->kernel_cnt < INTERRUPT_FRAMES ? s->kernel_cnt : INTERRUPT_FRAMES, i = 0;
 
-	if (!w->has_looked)
-		find_scheduler(w);
-	while (i < most && !is_scheduler(w, s->kernel[i]))
+	while (i < most && !code_range_has(scheduler, s->kernel[i]))
 		i++;
-	if (i == most && !w->scheduler_end)
+	if (i == most && !scheduler->end)
 		return;
 	/* A thread that has never run did not go to sleep either: only where it begins is its own. */
 	if (i == most)
 		i = s->kernel_cnt;
-	while (i < s->kernel_cnt && is_scheduler(w, s->kernel[i]))
+	while (i < s->kernel_cnt && code_range_has(scheduler, s->kernel[i]))
 		i++;
 	if (i && i == s->kernel_cnt)
 		i--;
 	s->kernel += i;
 	s->kernel_cnt -= i;
+}
+
+/* The place behind the first frame where an interrupt came in; 0: there is none. */
+static uint32_t find_interrupt(const struct pending_sample *s)
+{
+	for (uint32_t i = 0; i < s->kernel_cnt; i++)
+		if (kernel_ranges_is_irq(kernel_ranges(), s->kernel[i] - 1))
+			return i + 1;
+	return 0;
+}
+
+static void trim_waker(struct pending_sample *s)
+{
+	const struct code_range *waking = &kernel_ranges()->waking;
+	uint32_t ours;
+
+	s->is_irq = s->record->flags & SAMPLE_IRQ;
+	ours = s->is_irq ? 0 : find_interrupt(s);
+	for (uint32_t i = ours; i < s->kernel_cnt && i < ours + INTERRUPT_FRAMES; i++)
+		if (code_range_has(waking, s->kernel[i] - 1))
+			ours = i;
+	s->kernel += ours;
+	s->kernel_cnt -= ours;
+}
+
+void wait_stacks_mend(struct pending_sample *s)
+{
+	if (s->wakes)
+		trim_waker(s);
+	else if (!(s->record->flags & SAMPLE_ASLEEP))
+		trim_wait(s);
+	else if (s->record->end != END_USER_RULE)
+		s->regs = NULL;
 }
 
 /* --- stacks that are kept --- */

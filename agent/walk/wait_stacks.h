@@ -18,9 +18,12 @@ int wait_stacks_new(struct metrics *metrics, struct wait_stacks **ret);
 void wait_stacks_free(struct wait_stacks *w);
 size_t wait_stacks_memory_bytes(const struct wait_stacks *w);
 
-/* Takes the frames of the interrupt off the kernel stack of @s, and the scheduler's, which the kernel does not tell of
- * threads asleep either: so the innermost frame is where the thread waits. */
-void wait_stacks_trim(struct wait_stacks *w, struct pending_sample *s);
+/*
+ * Takes off @s, of a wait or of a waker, what is not to be told as it stands. Of a wait: the frames of the interrupt on its
+ * kernel stack, and the scheduler's, which the kernel does not tell of threads asleep either, so the innermost frame is
+ * where the thread waits. Of a waker: the frames of the interrupt that came for it.
+ */
+void wait_stacks_mend(struct pending_sample *s);
 
 /* The user part of a stack, as a walk found it. */
 struct wait_stack {

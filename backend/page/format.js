@@ -64,7 +64,7 @@ export function cores(value, answer) {
   const span = answer.covered_seconds || answer.to - answer.from;
   if (!answer.weight_ns || !(span > 0)) return "";
   const c = (value * answer.weight_ns) / 1e9 / span;
-  return `${c === 0 ? "0" : c < 0.001 ? "<0.001" : c.toFixed(c < 0.1 ? 3 : 2)} ${answer.kind && /off_cpu|runnable/.test(answer.kind.type) ? "threads" : "cores"}`;
+  return `${c === 0 ? "0" : c < 0.001 ? "<0.001" : c.toFixed(c < 0.1 ? 3 : 2)} ${answer.kind && /off_cpu|runnable|waker/.test(answer.kind.type) ? "threads" : "cores"}`;
 }
 
 const two = (n) => String(n).padStart(2, "0");
@@ -93,6 +93,6 @@ export function ticks(from, to, room) {
 }
 
 export const kindName = (kind) =>
-  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations",
+  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", waker: "Waiting, by who ended it", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations",
     malloc: "Bytes asked for (malloc)", inuse_space: "Bytes in use", inuse_objects: "Objects in use" })[kind] ||
   kind.replaceAll("_", " ");

@@ -8,6 +8,7 @@ import { QueryBox } from "./querybox.js";
 import { showMenu } from "./menu.js";
 import { showHelp } from "./help.js";
 
+const WAITS = /^(off_cpu|waker)$/, LOCKS = '{syscall.name="futex"}';
 const RANGES = [["now-5m", "5 m"], ["recent", "15 m"], ["now-1h", "1 h"], ["now-6h", "6 h"], ["now-24h", "24 h"], ["now-7d", "7 d"], ["first", "All"]];
 const FILES = [["otlp", "OTLP", "otlp"], ["pprof", "pprof", "pb.gz"], ["folded", "Folded stacks", "folded"], ["svg", "Flame graph as SVG", "svg"],
   ["speedscope", "speedscope", "speedscope.json"], ["html", "Flame graph as a page", "html"], ["firefox", "Firefox Profiler", "json.gz"]];
@@ -87,7 +88,9 @@ export class Header {
         () => set({ from, to: from === "first" ? "last" : "now", sel: "", live: from === "first" ? "" : "1" }),
         { "aria-pressed": String(state.from === from && relative) }))),
       !relative && h("span", { class: "fixed", title: "A fixed range" }, span(+state.from, +state.to)),
-      this.kinds.length > 1 && select("Kind of samples", this.kinds.map((k, i) => [i ? k : "", kindName(k)]), this.kinds.indexOf(state.kind) > 0 ? state.kind : "", (kind) => set({ kind, z: "", w: "" })));
+      this.kinds.length > 1 && select("Kind of samples", this.kinds.map((k, i) => [i ? k : "", kindName(k)]), this.kinds.indexOf(state.kind) > 0 ? state.kind : "", (kind) => set({ kind, z: "", w: "" })),
+      WAITS.test(state.kind) && button("Idle waits", "Also show waits of threads that have no work: event loops, servers that listen, worker pools", () => set({ idle: state.idle ? "" : "0", z: "", w: "" }), { "aria-pressed": String(!state.idle) }),
+      this.kinds.includes("waker") && button("Locks", "Waits for locks of programs, each with who let it go", () => set({ kind: "waker", view: "flame", q: LOCKS, by: "wait.target", z: "", w: "" }), { "aria-pressed": String(state.kind === "waker" && state.q === LOCKS) }));
     const live = isLive(), theme = localStorage.getItem("theme") || "";
     replace(this.tools,
       this.trouble ? h("span", { class: "trouble", title: this.trouble }, "no answer") : null,
@@ -113,6 +116,7 @@ export function chips(told) {
   matchers.forEach((m, i) => chip(m.text, () => set({ q: withoutMatcher(state.q, i), z: "", w: "" })));
   if (word) chip(told && told.text === word ? `${word}: ${wordMeans(told)}` : word, () => set({ q: withoutWord(state.q), z: "", w: "" }));
   if (state.focus) chip(`only stacks with ${state.focus}`, () => set({ focus: "" }));
+  if (state.idle && WAITS.test(state.kind)) chip("without idle waits", () => set({ idle: "" }));
   if (state.ignore) chip(`without ${state.ignore}`, () => set({ ignore: "" }));
   return out;
 }

@@ -6,7 +6,7 @@ const DEFAULTS = {
   view: "flame",
   from: "recent", to: "now", // the range the timeline spans, as the API takes it
   sel: "", // "FROM-TO" in Unix seconds: the part of it that all views show
-  kind: "", q: "", focus: "", ignore: "", inline: "1",
+  kind: "", q: "", focus: "", ignore: "", idle: "", inline: "1",
   by: "", nodes: "20000", lines: "", // of the flame graph; by "": by process where there is more than one
   dir: "icicle", color: "type", inv: "", x: [], z: "", w: "",
   s: "", case: "",
@@ -97,12 +97,13 @@ export const isLive = () => state.live === "1" && !state.sel && state.to === "no
 // The parameters that all questions share.
 export function selection() {
   const { from, to } = range();
-  return { from, to, query: state.q, kind: state.kind, focus: state.focus, ignore: state.ignore, inline: state.inline === "1" ? "" : "0" };
+  return { from, to, query: state.q, kind: state.kind, focus: state.focus, ignore: state.ignore, idle: state.idle, inline: state.inline === "1" ? "" : "0" };
 }
 
 // What things can be grouped by, as [label, text] pairs: @first, then the others, @by among them.
 export function groupings(first, by) {
-  const waits = /^(off_cpu|runnable)$/.test(state.kind) ? [["syscall.name", "By system call"], ["thread.state", "By state"]] : [];
+  const waits = /^(off_cpu|runnable|waker)$/.test(state.kind) ? [["syscall.name", "By system call"], ["wait.target", "By file, peer or lock"], ["thread.state", "By state"]] : [];
+  if (state.kind === "waker") waits.push(["waker.thread.name", "By who ended it"]);
   const out = [...first, ...waits, ["pid", "By process ID"], ["thread.name", "By thread name"], ["tid", "By thread"], ["container", "By container"], ["service.name", "By service"], ["cpu", "By CPU"], ["span_id", "By span"], ["trace_id", "By trace"]];
   return out.some(([label]) => label === by) ? out : [...out, [by, `By ${by}`]];
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/text/parse.h"
 #include "base/text/pattern.h"
+#include "proto/sums/idle_waits.h"
 
 enum {
 	DEFAULT_RANGE_S = 3600,
@@ -148,14 +149,15 @@ static int read_kind(struct query *q, const struct query_context *ctx, const cha
 }
 
 struct frame_filter {
-	struct pattern *focus, *ignore; /* NULL: none */
-	const char *word;		/* borrowed; NULL: none */
+	struct pattern *focus, *ignore, *idle; /* NULL: none */
+	const char *word;		       /* borrowed; NULL: none */
 };
 
 static void frame_filter_fini(struct frame_filter *f)
 {
 	pattern_free(f->focus);
 	pattern_free(f->ignore);
+	pattern_free(f->idle);
 }
 
 static int compile(const char *name, const char *text, struct pattern **ret, struct buf *error)
@@ -220,7 +222,7 @@ static int function_bits(const struct marking *m, uint32_t number, uint8_t *ret)
 		if (err)
 			return err;
 		*at = (uint8_t)(1 + (is_match(filter->focus, f.name) ? HAS_FOCUS : 0) +
-				(is_match(filter->ignore, f.name) ? HAS_IGNORE : 0) +
+				(is_match(filter->ignore, f.name) || is_match(filter->idle, f.name) ? HAS_IGNORE : 0) +
 				(filter->word && has_word(&f, filter->word) ? HAS_WORD : 0));
 		if (gave_up(filter->focus) || gave_up(filter->ignore)) {
 			buf_printf(
@@ -287,6 +289,12 @@ static int mark_stacks(struct query *q, const struct query_context *ctx, const s
 	return err;
 }
 
+static bool hides_idle(const struct query *q, const char *idle)
+{
+	return idle && !strcmp(idle, "0") &&
+	       idle_waits_are_in((struct str){ q->about.type, (uint32_t)strlen(q->about.type) });
+}
+
 static int read_filters(struct query *q, const struct query_context *ctx, const struct query_params *params,
 			const char *suffix, struct buf *error)
 {
@@ -296,7 +304,9 @@ static int read_filters(struct query *q, const struct query_context *ctx, const 
 
 	if (!err)
 		err = compile("ignore", suffixed(params, "ignore", suffix), &filter.ignore, error);
-	if (err || (!filter.focus && !filter.ignore && !filter.word))
+	if (!err && hides_idle(q, suffixed(params, "idle", suffix)))
+		err = compile("idle", idle_waits_pattern(), &filter.idle, error);
+	if (err || (!filter.focus && !filter.ignore && !filter.idle && !filter.word))
 		return err;
 	if (ctx->store->read->load_stacks)
 		err = ctx->store->read->load_stacks(ctx->store, &q->sel);

@@ -62,8 +62,9 @@ struct query_context {
 };
 
 /*
- * Reads from, to, query, kind, focus, ignore and inline of @params, each with @suffix behind its name where there is such a
- * one ("from2"). 0; -EINVAL with @error filled; or what the store said. query_fini() in any case; a query begins all zeros.
+ * Reads from, to, query, kind, focus, ignore, idle and inline of @params, each with @suffix behind its name where there is
+ * such a one ("from2"). 0; -EINVAL with @error filled; or what the store said. query_fini() in any case; a query begins all
+ * zeros.
  */
 int query_read(struct query *q, const struct query_context *ctx, const struct query_params *params, const char *suffix,
 	       struct buf *error);

@@ -60,9 +60,15 @@ const struct topic topics[] = {
 	  "each thread. A wait of --off-cpu-from and longer is told with its length. Of shorter ones each has a\n"
 	  "chance as great as its part of that, and counts that much then: their sum comes out right, and many short\n"
 	  "waits cost no more than few long ones. Threads that wait on are told at the end of each interval.\n\n"
-	  "A sample has the stack that waits, thread.state (sleeping, blocked, stopped, preempted, woken) and\n"
-	  "syscall.name. Kernel threads that wait for work are left out.\n\n"
-	  "  hearth record --off-cpu -d 10 -o x.otlp; hearth report x.otlp --kind off_cpu\n" },
+	  "A sample has the stack that waits, thread.state (sleeping, blocked, stopped, preempted, woken),\n"
+	  "syscall.name and wait.target: the file, the peer or the lock (futex 0x...) that it waits for. Kernel\n"
+	  "threads that wait for work are left out.\n\n"
+	  "With --wakers profiles of type waker tell who ended each sleep: on the stack that waited stands a frame\n"
+	  "[woken by NAME], and on that the stack of the thread NAME, or of an interrupt, that woke it.\n\n"
+	  "  hearth record --off-cpu -d 10 -o x.otlp; hearth report x.otlp --kind off_cpu\n"
+	  "  hearth report x.otlp --kind off_cpu --by label=wait.target --hide-idle\n"
+	  "  hearth record --wakers -d 10 -o x.otlp; hearth report x.otlp --kind waker --format tree\n"
+	  "  hearth report x.otlp --format locks          # who waits for which lock, and who lets it go\n" },
 	{ "memory",
 	  "Where memory comes from. With --memory the places are sampled where pages are touched for the first time:\n"
 	  "that is when a process takes them, whatever allocator it has, and in whatever language it is written. They\n"

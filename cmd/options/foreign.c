@@ -107,8 +107,7 @@ static const struct foreign table[] = {
 	OPTION(ON_AGENT, "-z --compression-level", "-o x.otlp.zst writes the recording packed"),
 	OPTION(ON_AGENT, "--offcpu --wall --lock --off-cpu-thresh --off-cpu-threshold",
 	       "--off-cpu samples waiting, too, for locks as for all else; --off-cpu-from TIME says from which length on "
-	       "all "
-	       "waits are told"),
+	       "all waits are told; with --wakers 'hearth report FILE --format locks' has who let a lock go"),
 	OPTION(ON_AGENT, "--alloc --mem",
 	       "--memory samples where memory is first touched, --heap reads the heaps of Go programs, -e malloc -p PID "
 	       "samples "

@@ -178,11 +178,12 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 		.agent = {
 			.freq_hz = (unsigned)config->freq_hz,
 			.period = config->period,
-			.off_cpu_ns = !config->off_cpu	       ? 0
+			.off_cpu_ns = !config->off_cpu && !config->wakers ? 0
 				      : config->off_cpu_from_ns ? config->off_cpu_from_ns
 								: OFF_CPU_USUAL,
 			.heap = config->heap,
 			.memory_bytes = config->memory ? config->memory_every : 0,
+			.wakers = config->wakers,
 			.report_interval_ns = config->report_interval_ns,
 			.report_jitter = config->report_jitter,
 			.env_vars = (const char *const *)config->env_vars.items,

@@ -12,13 +12,14 @@
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/files/output.h"
+#include "proto/sums/idle_waits.h"
 
 struct selection {
 	const char *option, *value;
 	enum view_pattern pattern; /* VIEW_PATTERN_MAX: --by */
 };
 
-enum { SELECTIONS = 7 };
+enum { SELECTIONS = 8 };
 
 static void list_selections(const struct config *config, struct selection list[static SELECTIONS])
 {
@@ -29,6 +30,7 @@ static void list_selections(const struct config *config, struct selection list[s
 		{ "--focus", config->focus, VIEW_FOCUS },
 		{ "--ignore", config->ignore, VIEW_IGNORE },
 		{ "--hide", config->hide, VIEW_HIDE },
+		{ "--hide-idle", config->hide_idle ? idle_waits_pattern() : NULL, VIEW_IDLE },
 		{ "--by", config->by, VIEW_PATTERN_MAX },
 	};
 

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "proto/sums/activity.h"
+#include "proto/sums/locks.h"
 #include "proto/sums/top.h"
 #include "proto/sums/tree.h"
 
@@ -34,6 +35,8 @@ int report_lines(struct top *functions, struct top *lines, struct pattern *patte
 		 const struct report_style *style, struct buf *out);
 /* Prints who was active, with the course over time as a row of bars (@with_course) or with ids and times. */
 int report_activity(struct activity *a, bool with_course, const struct report_style *style, struct buf *out);
+/* Prints each lock with who waited for it and who let it go. */
+int report_locks(struct locks *l, const struct report_style *style, struct buf *out);
 /* All rows of @t as RFC 4180 has it, with a line of headings. */
 int report_csv(struct top *t, struct buf *out);
 /* comm;root;...;leaf COUNT, one line a stack, sorted level by level; ';' in names becomes ':', line ends become ' '. */

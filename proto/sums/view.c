@@ -3,6 +3,7 @@
  * Filters a walk between the samples and its caller. The patterns are matched once a frame, for a process or thread once for
  * as long as its name stays the same from one sample to the next.
  */
+#include "proto/sums/idle_waits.h"
 #include "proto/sums/view.h"
 
 #include <errno.h>
@@ -150,7 +151,7 @@ static struct str process_name(const struct stack_sample *s)
 
 /* --- one walk --- */
 
-enum { FRAME_SEEN = 1, FRAME_IN_FOCUS = 2, FRAME_IGNORED = 4, FRAME_HIDDEN = 8 };
+enum { FRAME_SEEN = 1, FRAME_IN_FOCUS = 2, FRAME_IGNORED = 4, FRAME_HIDDEN = 8, FRAME_IDLE = 16 };
 
 /* The last name a pattern was tried on; names lie still while their profiles do. */
 struct verdict {
@@ -197,7 +198,10 @@ static uint8_t judge_frame(struct walk *w, const struct frame *f)
 	static const struct {
 		enum view_pattern pattern;
 		uint8_t bit;
-	} all[] = { { VIEW_FOCUS, FRAME_IN_FOCUS }, { VIEW_IGNORE, FRAME_IGNORED }, { VIEW_HIDE, FRAME_HIDDEN } };
+	} all[] = { { VIEW_FOCUS, FRAME_IN_FOCUS },
+		    { VIEW_IGNORE, FRAME_IGNORED },
+		    { VIEW_HIDE, FRAME_HIDDEN },
+		    { VIEW_IDLE, FRAME_IDLE } };
 	uint8_t *known = &w->frames[f->id];
 
 	if (*known)
@@ -215,8 +219,8 @@ static uint8_t judge_frame(struct walk *w, const struct frame *f)
 	return *known;
 }
 
-/* Whether the frames let @s pass; takes the hidden ones out of it. -ENOMEM. */
-static int filter_frames(struct walk *w, struct stack_sample *s)
+/* Whether the frames let @s, which @is_wait, pass; takes the hidden ones out of it. -ENOMEM. */
+static int filter_frames(struct walk *w, struct stack_sample *s, bool is_wait)
 {
 	uint8_t seen = 0;
 	uint32_t count = 0;
@@ -234,6 +238,8 @@ static int filter_frames(struct walk *w, struct stack_sample *s)
 		return -ENOMEM;
 	s->frame_ids = w->shown;
 	s->frame_count = count;
+	if (is_wait && seen & FRAME_IDLE)
+		return 0;
 	return !(seen & FRAME_IGNORED) && (seen & FRAME_IN_FOCUS || !w->v->conditions[VIEW_FOCUS].is_set);
 }
 
@@ -349,7 +355,7 @@ static int take(void *arg, const struct stack_sample *sample)
 	if (conditions[VIEW_THREAD].is_set && !is_named(w, VIEW_THREAD, s.comm, view_sample_number(&s, "thread.id")))
 		return 0;
 	if (w->frames) {
-		passes = filter_frames(w, &s);
+		passes = filter_frames(w, &s, idle_waits_are_in(sample->kind->type));
 		if (passes <= 0)
 			return passes;
 	}
@@ -366,7 +372,8 @@ typedef int each_fn(const struct profiles *p, int (*fn)(void *arg, const struct 
 
 static bool judges_frames(const struct view *v)
 {
-	return v->conditions[VIEW_FOCUS].is_set || v->conditions[VIEW_IGNORE].is_set || v->conditions[VIEW_HIDE].is_set;
+	return v->conditions[VIEW_FOCUS].is_set || v->conditions[VIEW_IGNORE].is_set || v->conditions[VIEW_HIDE].is_set ||
+	       v->conditions[VIEW_IDLE].is_set;
 }
 
 /* Looks at what samples of one stack can differ in. */

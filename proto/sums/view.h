@@ -17,6 +17,7 @@ enum view_pattern {
 	VIEW_FOCUS,   /* samples with a frame whose function or module is so named */
 	VIEW_IGNORE,  /* not samples with such a frame */
 	VIEW_HIDE,    /* such frames are taken out of their stacks */
+	VIEW_IDLE,    /* not samples of waits (proto/sums/idle_waits.h) with such a frame */
 	VIEW_PATTERN_MAX,
 };
 

@@ -106,7 +106,8 @@ static bool take_sample(void *arg, const struct pending_sample *s)
 	c->latest_ns = s->record->hdr.time_ns;
 	c->samples++;
 	if (s->kernel_cnt > MAX_KERNEL_FRAMES || s->user_cnt > MAX_USER_FRAMES || !s->user != !s->user_cnt ||
-	    s->chain_cnt > MAX_CHAIN_WORDS || !s->chain != !s->chain_cnt || s->sp_cnt > MAX_USER_FRAMES)
+	    s->wake_cnt > MAX_WAKES || s->chain_cnt > MAX_CHAIN_WORDS || !s->chain != !s->chain_cnt ||
+	    s->sp_cnt > MAX_USER_FRAMES)
 		abort();
 	read_all(c, s->kernel, s->kernel_cnt * sizeof(*s->kernel));
 	read_all(c, s->user, s->user_cnt * sizeof(*s->user));
@@ -114,6 +115,11 @@ static bool take_sample(void *arg, const struct pending_sample *s)
 		read_all(c, s->areas[i].data, s->areas[i].bytes);
 	if (s->regs)
 		read_all(c, s->regs, sizeof(*s->regs));
+	if (s->wait)
+		read_all(c, s->wait, sizeof(*s->wait));
+	if (s->target)
+		read_all(c, s->target, sizeof(*s->target));
+	read_all(c, s->wakes, s->wake_cnt * sizeof(*s->wakes));
 	read_all(c, s->sps, s->sp_cnt * sizeof(*s->sps));
 	if (s->chain_cnt)
 		merge(s);
@@ -136,7 +142,7 @@ static void make_sample(struct record *record)
 	record->size &= ~7u;
 	r->end %= END_MAX;
 	rest = (record->size - sizeof(*r)) / 8 - 1;
-	words[0] = SECTION(1 + SECTION_TYPE(words[0]) % SECTION_LINK, SECTION_BYTES(words[0]) % (rest * 8 + 1));
+	words[0] = SECTION(1 + SECTION_TYPE(words[0]) % SECTION_TARGET, SECTION_BYTES(words[0]) % (rest * 8 + 1));
 }
 
 /* One record in a block of exactly its length. 1 when a sample was taken in. */

@@ -96,6 +96,7 @@ static void test_waits(void **state)
 {
 	const struct agent_config given = { .freq_hz = 100, .off_cpu_ns = 7000000 },
 				  usual = { .freq_hz = 100, .off_cpu_ns = OFF_CPU_USUAL },
+				  with_wakers = { .freq_hz = 100, .off_cpu_ns = OFF_CPU_USUAL, .wakers = true },
 				  by_period = { .event = "page-faults", .period = 3, .off_cpu_ns = OFF_CPU_USUAL };
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct builder_profile_spec spec = { 0 };
@@ -121,6 +122,10 @@ static void test_waits(void **state)
 	assert_int_equal(kinds.list[1].what.period, 10000000);
 	assert_int_equal(kinds_choose(&by_period, &kinds, &err), 0);
 	assert_int_equal(kinds.list[1].what.period, 50000000);
+	assert_int_equal(kinds_choose(&with_wakers, &kinds, &err), 0);
+	assert_int_equal(kinds.count, 4);
+	kinds.list[3].kind->describe(&kinds.list[3], &spec);
+	assert_string_equal(spec.sample_type, "waker");
 }
 
 /* Memory that is touched is a kind, heaps of Go programs are four, beside that of the event. */

@@ -152,10 +152,16 @@ static void test_chain(void **state)
 /* A wait, and a second sample of the same stack. */
 static void test_waits(void **state)
 {
-	const struct wait_info wait = { .since_ns = 77, .state = WAIT_STOPPED, .syscall = -1 };
-	uint64_t words[] = {
-		SECTION(SECTION_VALUE, 8), 250, SECTION(SECTION_WAIT, sizeof(wait)), 0, 0, SECTION(SECTION_MORE, 16), 2, 90
-	};
+	const struct wait_info wait = { .since_ns = 77, .woken_ns = 99, .state = WAIT_STOPPED, .syscall = -1 };
+	uint64_t words[] = { SECTION(SECTION_VALUE, 8),
+			     250,
+			     SECTION(SECTION_WAIT, sizeof(wait)),
+			     0,
+			     0,
+			     0,
+			     SECTION(SECTION_MORE, 16),
+			     2,
+			     90 };
 	struct pending_sample s;
 
 	(void)state;
@@ -168,6 +174,27 @@ static void test_waits(void **state)
 	assert_int_equal(s.unknown_cnt, 0);
 	assert_int_equal(parse(words, 2, 0, &s), 0);
 	assert_true(!s.more_cnt && !s.wait);
+}
+
+/* Wakes of one waker; and what a wait was for. */
+static void test_wakers(void **state)
+{
+	const struct wake wakes[] = { { 77, 250, 5, 0 }, { 78, 260, 6, 0 } };
+	const struct wait_target target = { .kind = TARGET_FUTEX, .addr = 0x1000 };
+	uint64_t words[1 + 2 * 3 + 1 + sizeof(target) / 8] = { SECTION(SECTION_WAKES, sizeof(wakes)) };
+	struct pending_sample s;
+
+	(void)state;
+	memcpy(&words[1], wakes, sizeof(wakes));
+	words[7] = SECTION(SECTION_TARGET, sizeof(target));
+	memcpy(&words[8], &target, sizeof(target));
+	assert_int_equal(parse(words, ARRAY_LEN(words), 0, &s), 0);
+	assert_int_equal(s.wake_cnt, 2);
+	assert_memory_equal(s.wakes, wakes, sizeof(wakes));
+	assert_memory_equal(s.target, &target, sizeof(target));
+	assert_true(!s.is_irq && !s.target_name && !s.unknown_cnt);
+	words[0] = SECTION(SECTION_WAKES, sizeof(wakes) - 8);
+	assert_int_equal(parse(words, 6, 0, &s), -EBADMSG);
 }
 
 static void test_bad_sections(void **state)
@@ -189,6 +216,9 @@ static void test_bad_sections(void **state)
 		{ "short registers", 2, { SECTION(SECTION_REGS, 8) } },
 		{ "two values", 3, { SECTION(SECTION_VALUE, 16) } },
 		{ "half a wait", 2, { SECTION(SECTION_WAIT, 8) } },
+		{ "no wakes", 1, { SECTION(SECTION_WAKES, 0) } },
+		{ "half a wake", 3, { SECTION(SECTION_WAKES, 16) } },
+		{ "a part of a target", 2, { SECTION(SECTION_TARGET, 8) } },
 		{ "no more", 1, { SECTION(SECTION_MORE, 0) } },
 		{ "a kind without a value", 2, { SECTION(SECTION_MORE, 8) } },
 		{ "the same twice", 4, { SECTION(SECTION_USER, 8), 1, SECTION(SECTION_USER, 8), 2 } },
@@ -280,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_context),	     cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_bad_sections), cmocka_unit_test(test_limits),   cmocka_unit_test(test_bad_heads),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_wakers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,6 +237,46 @@ static void test_waits(void **state)
 	assert_int_equal(frame_of(e[2].trace, 0)->addr, kernel[0]);
 }
 
+/* A waker's stack becomes a sample when the wait comes that it ended, once; by thread and time. */
+static void test_wakers(void **state)
+{
+	static const uint64_t waiting[] = { 0x10010 | FRAME_EXACT }, waking[] = { 0x20010 | FRAME_EXACT };
+	const struct wake wakes[] = { { 70, 250, 99, 0 }, { 70, 30, 98, 0 } };
+	struct sample_record of_waker = { .hdr = { .time_ns = 71 }, .tid = 5, .kind = 3, .comm = "waker" };
+	struct sample_record of_wait = { .hdr = { .time_ns = 80 }, .tid = 99, .kind = 1 };
+	struct wait_info wait = { .since_ns = 5, .woken_ns = 71 };
+	const struct pending_sample waker = { .record = &of_waker, .wakes = wakes, .wake_cnt = 2 };
+	const struct pending_sample waits = { .record = &of_wait, .value = 200, .wait = &wait, .target_name = "pipe:[7]" };
+	const struct trace_event *e;
+
+	(void)state;
+	assert_int_equal(traces_add_waker(t, process, &waker, waking, 1, END_ROOT), 0);
+	assert_int_equal(process->refs, 3);
+	assert_int_equal(traces_event_count(t), 0);
+	assert_int_equal(wakers_count(traces_wakers(t)), 2);
+	assert_int_equal(traces_add(t, process, &waits, waiting, 1, END_ROOT), 0);
+	traces_join_waker(t, &waits); /* woken at another time */
+	assert_int_equal(traces_event_count(t), 1);
+	wait.woken_ns = 70;
+	of_wait.tid = 97; /* another thread */
+	traces_join_waker(t, &waits);
+	assert_int_equal(traces_event_count(t), 1);
+	of_wait.tid = 99;
+	for (int i = 0; i < 2; i++)
+		traces_join_waker(t, &waits);
+	assert_int_equal(traces_event_count(t), 2);
+	e = &traces_events(t)[1];
+	assert_true(e->kind == 3 && e->value == 250 && e->tid == 99 && e->waker == 1 && e->trace == e[-1].trace &&
+		    !e[-1].waker);
+	assert_string_equal(traces_target(t, e->target - 1), "pipe:[7]");
+	assert_string_equal(wakers_get(traces_wakers(t), 0)->comm, "waker");
+	assert_int_equal(frame_of(wakers_get(traces_wakers(t), 0)->trace, 0)->addr, 0x20010 - 0x20000);
+	assert_true(wakers_get(traces_wakers(t), 0)->is_used && !wakers_get(traces_wakers(t), 1)->is_used);
+	traces_reset(t);
+	assert_int_equal(process->refs, 1);
+	assert_int_equal(wakers_count(traces_wakers(t)), 0);
+}
+
 /* Many distinct stacks, each found again; the deepest that may be; none deeper. */
 static void test_many(void **state)
 {
@@ -286,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_references, make, destroy),
 		cmocka_unit_test_setup_teardown(test_events, make, destroy),
 		cmocka_unit_test_setup_teardown(test_waits, make, destroy),
+		cmocka_unit_test_setup_teardown(test_wakers, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
 	};
 

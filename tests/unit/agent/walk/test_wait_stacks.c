@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "agent/kernel/kernel_ranges.h"
 #include "agent/walk/wait_stacks.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
@@ -51,23 +52,54 @@ static void test_trim(void **state)
 {
 	uint64_t from = find_symbol("__sched_text_start"), to = find_symbol("__sched_text_end");
 	uint64_t frames[] = { to + 100, to + 200, from + 8, to - 8, to + 300, from + 16, to + 400 };
-	struct pending_sample s = { .kernel = frames, .kernel_cnt = 7 };
+	struct sample_record record = { .kind = 1 };
+	struct wait_info wait = { .since_ns = 1000 };
+	struct pending_sample s = { .record = &record, .wait = &wait, .kernel = frames, .kernel_cnt = 7 };
 
 	(void)state;
 	if (!from || !to)
 		skip(); /* the kernel hides its addresses */
-	wait_stacks_trim(stacks, &s);
+	wait_stacks_mend(&s);
 	assert_int_equal(s.kernel_cnt, 3);
 	assert_ptr_equal(s.kernel, &frames[4]);
-	s = (struct pending_sample){ .kernel = &frames[2], .kernel_cnt = 2 }; /* nothing else: the outermost stays */
-	wait_stacks_trim(stacks, &s);
+	s = (struct pending_sample){
+		.record = &record, .wait = &wait, .kernel = &frames[2], .kernel_cnt = 2
+	}; /* nothing else: the outermost stays */
+	wait_stacks_mend(&s);
 	assert_true(s.kernel_cnt == 1 && s.kernel == &frames[3]);
-	s = (struct pending_sample){ .kernel = frames, .kernel_cnt = 2 }; /* a thread that has never run */
-	wait_stacks_trim(stacks, &s);
+	s = (struct pending_sample){
+		.record = &record, .wait = &wait, .kernel = frames, .kernel_cnt = 2
+	}; /* a thread that has never run */
+	wait_stacks_mend(&s);
 	assert_true(s.kernel_cnt == 1 && s.kernel == &frames[1]);
-	s = (struct pending_sample){ .kernel = NULL };
-	wait_stacks_trim(stacks, &s);
+	s = (struct pending_sample){ .record = &record, .wait = &wait, .kernel = NULL };
+	wait_stacks_mend(&s);
 	assert_int_equal(s.kernel_cnt, 0);
+}
+
+/* Of a waker the frames of the interrupt that came for it go, and those of the scheduler's inside; of an interrupt that woke
+ * none but these. */
+static void test_waker(void **state)
+{
+	const struct kernel_ranges *ranges = kernel_ranges();
+	uint64_t irq = ranges->irqs[0].start + 8, waking = ranges->waking.start + 8;
+	uint64_t frames[] = { 1, 2, irq, 3, waking, 4, 5 };
+	const struct wake wake = { .woken_ns = 7 };
+	struct sample_record record = { .kind = 1 };
+	struct pending_sample s = { .record = &record, .wakes = &wake, .wake_cnt = 1, .kernel = frames, .kernel_cnt = 7 };
+
+	(void)state;
+	if (!ranges->irqs[0].end || !ranges->waking.end)
+		skip(); /* the kernel hides its addresses */
+	wait_stacks_mend(&s);
+	assert_true(s.kernel_cnt == 3 && s.kernel == &frames[4] && !s.is_irq);
+	s = (struct pending_sample){ .record = &record, .wakes = &wake, .kernel = frames, .kernel_cnt = 4 };
+	wait_stacks_mend(&s);
+	assert_true(s.kernel_cnt == 1 && s.kernel == &frames[3]);
+	record.flags = SAMPLE_IRQ;
+	s = (struct pending_sample){ .record = &record, .wakes = &wake, .kernel = &frames[3], .kernel_cnt = 4 };
+	wait_stacks_mend(&s);
+	assert_true(s.kernel_cnt == 3 && s.kernel == &frames[4] && s.is_irq);
 }
 
 /* A stack is kept for as long as its thread sleeps the same sleep, in the same address space, and is told each time. */
@@ -168,6 +200,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_trim, make, destroy),
+		cmocka_unit_test_setup_teardown(test_waker, make, destroy),
 		cmocka_unit_test_setup_teardown(test_kept, make, destroy),
 		cmocka_unit_test_setup_teardown(test_read, make, destroy),
 	};

@@ -226,11 +226,11 @@ static const struct parse_case cases[] = {
 	{ "record --output=", .error = "--output: the value is empty" },
 	{ "report x --format yaml",
 	  .error = "--format: 'yaml' is none of "
-		   "top|tree|folded|lines|processes|threads|timeline|csv|json|truth|modules|print" },
+		   "top|tree|folded|lines|processes|threads|timeline|locks|csv|json|truth|modules|print" },
 	{ "report x --format to", .error = "--format: there is no 'to'; did you mean top?" },
 	{ "report x --format xyzzy",
 	  .error = "--format: 'xyzzy' is none of "
-		   "top|tree|folded|lines|processes|threads|timeline|csv|json|truth|modules|print" },
+		   "top|tree|folded|lines|processes|threads|timeline|locks|csv|json|truth|modules|print" },
 	{ "record --format pprov x", .error = "--format: there is no 'pprov'; did you mean pprof?" },
 	{ "run -F 99Hzz", .error = "--freq: '99Hzz' is not a number; give a whole number or max, such as 20" },
 	{ "run",

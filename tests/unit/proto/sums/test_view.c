@@ -10,6 +10,7 @@
 
 #include "base/text/pattern.h"
 #include "proto/report/report.h"
+#include "proto/sums/idle_waits.h"
 #include "tests/unit/proto/golden.h"
 #include "tests/unit/proto/text_profiles.h"
 
@@ -186,6 +187,42 @@ static void test_kinds(void **state)
 		assert_string_equal(buf_text(&out), cases[i].folded);
 		assert_int_equal(tree_sum(t)->other_events, cases[i].other_events);
 		assert_int_equal(stack_sum_ns(tree_sum(t)), cases[i].ns);
+	}
+	profiles_put(p);
+}
+
+/* Waits of threads without work go; time on a CPU in the same functions stays, and waits that only have such a name in a
+ * longer one. */
+static void test_idle(void **state)
+{
+	static const struct builder_profile_spec specs[] = { { "s", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 },
+							     { "s", "1", "runnable", "nanoseconds", "", "", 0, NULL, 0 },
+							     { "s", "1", "waker", "nanoseconds", "", "", 0, NULL, 0 },
+							     text_cpu_spec };
+	static const char *const expected[] = { "[unknown];my_ep_poll 7\n", "[unknown];ep_poll 7\n[unknown];my_ep_poll 7\n",
+						"[unknown];my_ep_poll 7\n",
+						"[unknown];ep_poll 1\n[unknown];my_ep_poll 1\n" };
+	char names[][24] = { "ep_poll@app", "my_ep_poll@app" };
+	struct builder *b = builder_new();
+	int32_t frames[] = { text_frame(b, names[0]), text_frame(b, names[1]) };
+	uint32_t resource = builder_resource(b, NULL, 0);
+	struct profiles *p;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(specs); i++)
+		for (size_t f = 0; f < ARRAY_LEN(frames); f++)
+			builder_event(b, builder_profile(b, resource, &specs[i]), builder_stack(b, &frames[f], 1), NULL, 0,
+				      0, 5, i < 3, 7);
+	assert_int_equal(builder_freeze(b, 1, 10, &p), 0);
+	builder_free(b);
+	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+		AUTO(free_view) struct view *v = view_new();
+		AUTO(buf_fini) struct buf out = BUF_EMPTY, error = BUF_EMPTY;
+
+		assert_int_equal(view_kind(v, specs[i].sample_type), 0);
+		assert_int_equal(view_match(v, VIEW_IDLE, idle_waits_pattern(), &error), 0);
+		fold(v, p, &out);
+		assert_string_equal(buf_text(&out), expected[i]);
 	}
 	profiles_put(p);
 }
@@ -404,9 +441,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns), cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_patterns_together),
-		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_refused), cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_activity), cmocka_unit_test(test_slots),	 cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_patterns), cmocka_unit_test(test_kinds),	  cmocka_unit_test(test_patterns_together),
+		cmocka_unit_test(test_idle),	 cmocka_unit_test(test_groups),	  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_tables),	 cmocka_unit_test(test_activity), cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report/event_labels.h"
+#include "agent/report/script_frames.h"
+#include "agent/samples/walk_ends.h"
+#include "proto/sums/truth.h"
+
+uint32_t event_labels_build(struct builder *b, const struct traces *t, const struct trace_event *e,
+			    const struct probe_set *probes, enum walk_end end, int32_t *attributes)
+{
+	char outcome[SCRIPT_OUTCOME_BYTES];
+	uint32_t count = 0;
+
+	attributes[count++] = builder_attribute_string(b, "thread.name", str_z(e->comm));
+	attributes[count++] = builder_attribute_int(b, "cpu.logical_number", e->cpu);
+	if (!e->process->is_outside)
+		attributes[count++] = builder_attribute_int(b, "thread.id", e->tid);
+	if (e->script)
+		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
+	count += wait_labels_build(b, t, e, &attributes[count]);
+	count += probe_labels_build(b, e, traces_args(t), probes, &attributes[count]);
+	if (walk_end_is_truncated(end))
+		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
+	return count;
+}
