@@ -4,7 +4,7 @@
 # overlay; runs a shell command there as root, prints its output and exits with its status.
 #   boot.sh KERNELDIR COMMAND
 # Exit status 77: not possible here; 124: the machine did not come up or did not end in time ($HEARTH_VM_SECONDS, 180).
-# $HEARTH_VM_CPUS (2), $HEARTH_VM_MB (1024); $HEARTH_VM_LOG keeps the whole console. $HEARTH_VM_ROOT: a folder to be the root
+# $HEARTH_VM_CPUS (2), $HEARTH_VM_MB (1024); $HEARTH_VM_ARGS: more of the kernel's arguments (preempt=full); $HEARTH_VM_LOG keeps the whole console. $HEARTH_VM_ROOT: a folder to be the root
 # instead, for a kernel of another CPU; the folder the command was started in is seen there too. $HEARTH_VM_OUT: a folder that the
 # machine may write to.
 set -eu
@@ -73,7 +73,7 @@ timeout -k 5 "${HEARTH_VM_SECONDS:-180}" "${qemu[@]}" -nodefaults -no-user-confi
 	-accel tcg,thread=multi -smp "${HEARTH_VM_CPUS:-2}" -m "$mb" \
 	-object memory-backend-memfd,id=memory,size="${mb}M",share=on \
 	-chardev socket,id=share,path="$work/share" -device vhost-user-fs-pci,chardev=share,tag=host \
-	-kernel "$kernel/vmlinuz" -initrd "$work/initramfs" -append "console=$console quiet panic=-1 $root" -serial stdio \
+	-kernel "$kernel/vmlinuz" -initrd "$work/initramfs" -append "console=$console quiet panic=-1 $root ${HEARTH_VM_ARGS:-}" -serial stdio \
 	</dev/null 2>&1 | tr -d '\r' >"$log" || :
 sed -n '/hearth-vm: up$/,/hearth-vm: exit [0-9]*$/{/hearth-vm: up$/d;/hearth-vm: exit [0-9]*$/d;p}' "$log"
 status=$(sed -n 's/.*hearth-vm: exit \([0-9]*\)$/\1/p' "$log" | tail -n 1)

@@ -89,17 +89,29 @@ for form in '' --no-bpf-loop; do
 	}
 done
 
-# Where a command sleeps: for as long as it does, in the system call that it does it by.
+# Where a command sleeps: for as long as it does, in the system call that it does it by, until the timer wakes it; and what reads from
+# a pipe waits for that.
 for form in '' --no-bpf-loop; do
-	"$build/hearth" record $insist $form --off-cpu -F 99 -o waits.otlp -- sleep 2 2>err || {
+	"$build/hearth" record $insist $form --wakers -F 99 -o waits.otlp -- sh -c 'sleep 2 | cat' 2>err || {
 		cat err
-		echo "hearth record --off-cpu $form: fails"
+		echo "hearth record --wakers $form: fails"
 		exit 1
 	}
 	"$build/hearth" report waits.otlp --kind off_cpu --focus nanosleep >waits
 	grep -q '^[0-9]* samples\?, [12]\.[0-9] s of off_cpu' waits && grep -q _start waits || {
 		cat err waits
-		echo "hearth record --off-cpu $form: not the 2 seconds that a command sleeps"
+		echo "hearth record --wakers $form: not the 2 seconds that a command sleeps"
+		exit 1
+	}
+	"$build/hearth" report waits.otlp --kind waker --format folded >wakers
+	grep -q 'nanosleep;.*\[woken by an interrupt\];.*hrtimer_wakeup' wakers && grep -q 'pipe_read.*;\[woken by sleep\];' wakers || {
+		cat err wakers
+		echo "hearth record --wakers $form: not the timer, or not who closes the pipe"
+		exit 1
+	}
+	"$build/hearth" report waits.otlp --kind off_cpu --by label=wait.target | grep -q 'pipe:\[' || {
+		"$build/hearth" report waits.otlp --kind off_cpu --by label=wait.target
+		echo "hearth record --wakers $form: nobody waits for the pipe"
 		exit 1
 	}
 done
