@@ -460,8 +460,7 @@ static void add_more(struct intake *in, const struct pending_sample *s)
 		else if (traces_add_more(in->traces, (uint32_t)kind, value))
 			lose_one(in, kind, value);
 	}
-	if (s->wait)
-		traces_join_waker(in->traces, s);
+	traces_join_waker(in->traces, s);
 }
 
 bool intake_add(struct intake *in, struct process *p, const struct pending_sample *s, const uint64_t *user, uint32_t count,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "agent/report/event_labels.h"
 #include "agent/report/script_frames.h"
 #include "agent/samples/walk_ends.h"
@@ -21,4 +23,14 @@ uint32_t event_labels_build(struct builder *b, const struct traces *t, const str
 	if (walk_end_is_truncated(end))
 		attributes[count++] = builder_attribute_string(b, TRUTH_TRUNCATED_KEY, str_z(walk_end_text(end)));
 	return count;
+}
+
+int32_t event_labels_marker(struct builder *b, enum walk_end end, int32_t type)
+{
+	struct profile_line line = { 0 };
+	char name[64];
+
+	snprintf(name, sizeof(name), TRUTH_MARKER_NAME, walk_end_text(end));
+	line.function_index = builder_function(b, builder_string_z(b, name), 0, 0, 0);
+	return builder_location(b, 0, 0, &line, 1, &type, 1);
 }

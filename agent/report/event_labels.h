@@ -13,4 +13,8 @@ enum { EVENT_LABELS = 5 + WAIT_LABELS + PROBE_LABELS };
 uint32_t event_labels_build(struct builder *b, const struct traces *t, const struct trace_event *e,
 			    const struct probe_set *probes, enum walk_end end, int32_t *attributes);
 
+/* Makes the location that --error-frames puts at the root of a truncated stack; it says why the walk ended. @type: the
+ * attribute of its type. */
+int32_t event_labels_marker(struct builder *b, enum walk_end end, int32_t type);
+
 #endif

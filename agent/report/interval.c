@@ -80,7 +80,6 @@ struct interval {
 		int32_t attribute;
 	} types[MAX_TYPES]; /* attributes of the types of frames */
 	uint32_t type_cnt;
-	int32_t markers[END_MAX]; /* locations by end of walk; 0: not made yet */
 	struct context_labels *contexts;
 };
 
@@ -413,21 +412,6 @@ static int32_t build_frame(struct interval *iv, const struct trace_frame *frame,
 	return builders[trace_frame_kind(frame)->namer](iv, frame, time_ns, truth);
 }
 
-/* The location that --error-frames puts at the root of a truncated stack; it says why the walk ended. */
-static int32_t marker_location(struct interval *iv, enum walk_end end)
-{
-	struct profile_line line = { 0 };
-	int32_t type = type_attribute(iv, TRUTH_MARKER_TYPE);
-	char name[64];
-
-	if (!iv->markers[end]) {
-		snprintf(name, sizeof(name), TRUTH_MARKER_NAME, walk_end_text(end));
-		line.function_index = builder_function(iv->builder, builder_string_z(iv->builder, name), 0, 0, 0);
-		iv->markers[end] = builder_location(iv->builder, 0, 0, &line, 1, &type, 1);
-	}
-	return iv->markers[end];
-}
-
 /* The profile of @p and the session's @kind. */
 static uint32_t build_profile(struct interval *iv, struct process *p, uint32_t kind)
 {
@@ -480,7 +464,7 @@ static uint32_t put_stack(struct interval *iv, const struct traces *t, const str
 		used++;
 	}
 	if (walk_end_is_truncated(trace->end) && (iv->error_frames || trace->end == END_OUTSIDE))
-		indices[used++] = marker_location(iv, trace->end);
+		indices[used++] = event_labels_marker(iv->builder, trace->end, type_attribute(iv, TRUTH_MARKER_TYPE));
 	return used;
 }
 
@@ -538,7 +522,6 @@ static void begin(struct interval *iv)
 	iv->kernel_cnt = 0;
 	begin_functions(iv);
 	iv->type_cnt = 0;
-	memset(iv->markers, 0, sizeof(iv->markers));
 }
 
 /* A sample counts once for each file it has a frame in. */

@@ -363,7 +363,7 @@ int traces_add_waker(struct traces *t, struct process *process, const struct pen
 
 void traces_join_waker(struct traces *t, const struct pending_sample *sample)
 {
-	uint64_t woken_ns = sample->wait->woken_ns;
+	uint64_t woken_ns = sample->wait ? sample->wait->woken_ns : 0;
 	bool has_room = woken_ns && !vec_reach(&t->events, &t->event_cap, t->event_cnt);
 	uint32_t number = has_room ? wakers_use(t->wakers, sample->record->tid, woken_ns) : UINT32_MAX;
 	const struct waker *waker;

@@ -309,8 +309,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_context),	     cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_bad_sections), cmocka_unit_test(test_limits),   cmocka_unit_test(test_bad_heads),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_wakers),
+		cmocka_unit_test(test_waits),	     cmocka_unit_test(test_wakers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
