@@ -130,18 +130,18 @@ enum section_type {
 	SECTION_CHAIN = 6, /* __u64 words: pairs, see enum chain_word */
 	/* __u64 words of user frames by which a runtime names them: for each such frame CAPTURE_HEAD, then its words. */
 	SECTION_CAPTURES = 7,
+	SECTION_LABELS = 8, /* words of labels that the thread works under: for each LABEL_HEAD, key and value */
+	SECTION_LINK = 9,   /* struct span_info: the span that the thread works on */
 	SECTION_MORE = 10,  /* pairs of __u64: kind and value of further samples with the same stack */
 	SECTION_WAIT = 11,  /* struct wait_info */
 	SECTION_PROBE = 12, /* struct probe_info, up to the last of its arguments */
 	/* Pairs of __u64, for user space to walk again: the address to which functions with a probe at their end return, and
 	 * 0; then of each such call, innermost first, sp as it began, and the address to which it returns. */
 	SECTION_RETURNS = 13,
-	SECTION_LABELS = 8,   /* words of labels that the thread works under: for each LABEL_HEAD, key and value */
-	SECTION_LINK = 9,     /* struct span_info: the span that the thread works on */
 	SECTION_CONTEXT = 14, /* bytes: attributes of the thread's context (OTEP 4947), as it has them */
-	SECTION_PAGE = 20,    /* one __u64: an address in memory that was touched */
 	SECTION_WAKES = 15,   /* struct wake, MAX_WAKES at most: the stack is of the thread that ended these waits */
 	SECTION_TARGET = 16,  /* struct wait_target */
+	SECTION_PAGE = 17,    /* one __u64: an address in memory that was touched */
 };
 
 #define SP_FAR 0xffffffffu

@@ -549,7 +549,7 @@ static void test_unknown_sections(void **state)
 	struct sample s = make_sample(1, 0, 1, 1, 2, false);
 
 	(void)state;
-	s.words[5] = SECTION(SECTION_LINK, 0);
+	s.words[5] = SECTION(UINT16_MAX - 1, 0);
 	s.words[6] = SECTION(UINT16_MAX, 5);
 	s.r.hdr.size += 3 * 8;
 	assert_int_equal(pending_add(p, &s.r.hdr), 0);
