@@ -19,7 +19,7 @@ for form in "" --no-bpf-loop; do
 	start_record x.otlp $form -F 499 --report-interval 500ms -p $$ # and its children
 	start run.out ./gdb_jit_run run 1 made_0.o
 	first=$started
-	start churn.out ./gdb_jit_churn churn 1.2 made_[0-5].o
+	start churn.out ./gdb_jit_churn churn 3 made_[0-5].o
 	wait "$first" || fail "the program ended: $(cat run.out.err)"
 	wait "$started" || fail "the program ended: $(cat churn.out.err)"
 	stop "$recorder"
@@ -30,8 +30,11 @@ for form in "" --no-bpf-loop; do
 	for function in "main;run;made_run;made_down;made_down;made_down" "made_run;calls_back;made_back;made_mid;made_leaf;made_mix"; do
 		grep -q "$function" folded || fail "$form: $function is in no stack"
 	done
+	# A piece is looked at again after 250 ms, so on a busy machine one may be gone before it was read.
+	named=0
 	for n in 0 1 2 3 4 5; do
-		grep -q "calls_$n;made_again_$n" folded || fail "$form: made_again_$n has no name"
+		! grep -q "calls_$n;made_again_$n" folded || named=$((named + 1))
 		! grep "calls_$n;made_again_" folded | grep -v "calls_$n;made_again_$n" || fail "$form: another function's name"
 	done
+	[ $named -ge 4 ] || fail "$form: of 6 functions that follow each other at one place $named have names"
 done
