@@ -118,7 +118,7 @@ def test_legend(p):
     whole = p.run("return hearth.view.data.total")
     kinds = {}
     for name, kind, own in rows:
-        title = "unnamed" if "+0x" in name else {"go": "Go", "cpython": "interpreted"}.get(kind, kind)
+        title = "unnamed" if "+0x" in name else {"go": "Go", "cpython": "Python"}.get(kind, kind)
         kinds[title] = kinds.get(title, 0) + own
     wanted = {title: 100 * own / whole for title, own in kinds.items() if own}
     check(close(wanted["kernel"], 15, 0.1) and close(wanted["unnamed"], 5, 0.1) and len(wanted) == 5, f"Top by type: {wanted}")
