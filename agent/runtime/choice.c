@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#define X(word, bits, with, note) { word, bits, with, note },
+#define X(word, bits, with) { word, bits, with },
 static const struct runtime_word words[] = { RUNTIME_WORDS(X) };
 #undef X
 
@@ -32,24 +32,24 @@ static const struct runtime_word *find(const char *word)
 	return NULL;
 }
 
-int runtime_choose(const char *text, bool is_first, uint32_t *off, const struct runtime_word **ret)
+int runtime_choose(const char *text, bool is_first, uint32_t *off)
 {
 	bool is_away = text[0] == '-', is_all = !strcmp(text, "all");
+	const struct runtime_word *word;
 
-	*ret = NULL;
 	if (is_first)
 		*off = is_away ? 0 : UINT32_MAX;
 	if (is_all || !strcmp(text, "none")) {
 		*off = is_all ? 0 : UINT32_MAX;
 		return 0;
 	}
-	*ret = find(text + is_away);
-	if (!*ret)
+	word = find(text + is_away);
+	if (!word)
 		return -ENOENT;
 	if (is_away)
-		*off |= (*ret)->bits;
+		*off |= word->bits;
 	else
-		*off &= ~((*ret)->bits | (*ret)->with);
+		*off &= ~(word->bits | word->with);
 	return 0;
 }
 

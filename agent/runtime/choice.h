@@ -23,33 +23,32 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 #define RUNTIME_BIT(id) (1u << (id))
 
 /*
- * X(word, bits, with, note). Bits: the runtime of that name; 0: it has none, and nothing is turned off by it. With: others
- * that name its functions, which are turned on with it. Note: what a user who chose it should expect; NULL: that it works.
+ * X(word, bits, with). Bits: the runtime of that name; 0: it has none, and nothing is turned off by it. With: others
+ * that name its functions, which are turned on with it.
  */
-#define RUNTIME_WORDS(X)                                                                               \
-	X("python", RUNTIME_BIT(RUNTIME_PYTHON), 0, NULL)                                              \
-	X("php", RUNTIME_BIT(RUNTIME_PHP), 0, NULL)                                                    \
-	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0, NULL)                                                  \
-	X("ruby", RUNTIME_BIT(RUNTIME_RUBY), 0, NULL)                                                  \
-	X("lua", RUNTIME_BIT(RUNTIME_LUA), 0, NULL)                                                    \
-	X("luajit", RUNTIME_BIT(RUNTIME_LUAJIT), 0, NULL)                                              \
-	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0, NULL)                                          \
-	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \
-	X("v8", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_V8), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)           \
-	/* they write perf maps or jitdumps when they are told to */                                   \
-	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)                                            \
-	X("beam", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_BEAM), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL)       \
-	X("gdb-jit", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_GDB_JIT), RUNTIME_BIT(RUNTIME_PERF_MAP), NULL) \
-	/* always named, by tables in their files */                                                   \
-	X("native", 0, 0, NULL)                                                                        \
-	X("go", 0, 0, NULL)                                                                            \
-	/* what threads say they work on: spans and labels (bpf/context/) */                           \
-	X("labels", RUNTIME_BIT(CONTEXT_ID), 0, NULL)
+#define RUNTIME_WORDS(X)                                                                         \
+	X("python", RUNTIME_BIT(RUNTIME_PYTHON), 0)                                              \
+	X("php", RUNTIME_BIT(RUNTIME_PHP), 0)                                                    \
+	X("perl", RUNTIME_BIT(RUNTIME_PERL), 0)                                                  \
+	X("ruby", RUNTIME_BIT(RUNTIME_RUBY), 0)                                                  \
+	X("lua", RUNTIME_BIT(RUNTIME_LUA), 0)                                                    \
+	X("luajit", RUNTIME_BIT(RUNTIME_LUAJIT), 0)                                              \
+	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0)                                          \
+	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP)) \
+	X("v8", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_V8), RUNTIME_BIT(RUNTIME_PERF_MAP))           \
+	/* they write perf maps or jitdumps when they are told to */                             \
+	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP))                                            \
+	X("beam", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_BEAM), RUNTIME_BIT(RUNTIME_PERF_MAP))       \
+	X("gdb-jit", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_GDB_JIT), RUNTIME_BIT(RUNTIME_PERF_MAP)) \
+	/* always named, by tables in their files */                                             \
+	X("native", 0, 0)                                                                        \
+	X("go", 0, 0)                                                                            \
+	/* what threads say they work on: spans and labels (bpf/context/) */                     \
+	X("labels", RUNTIME_BIT(CONTEXT_ID), 0)
 
 struct runtime_word {
 	const char *word;
 	uint32_t bits, with; /* of RUNTIME_BIT */
-	const char *note;
 };
 
 /* The own word of the runtime @id; "": there is no such one. */
@@ -60,10 +59,9 @@ const struct runtime_word *runtime_words(size_t *count_ret);
 
 /*
  * Applies @text to *@off, the RUNTIME_BITs that are turned off: all, none, a word, or -word, which turns it off. The first
- * of a list (@is_first) begins with none, one with a '-' with all. 0, with its row in *@ret (NULL: all or none); -ENOENT:
- * there is no such word.
+ * of a list (@is_first) begins with none, one with a '-' with all. 0; -ENOENT: there is no such word.
  */
-int runtime_choose(const char *text, bool is_first, uint32_t *off, const struct runtime_word **ret);
+int runtime_choose(const char *text, bool is_first, uint32_t *off);
 
 /* Appends the words that turn something on, with commas between them. */
 void runtime_words_print(struct buf *out);

@@ -234,8 +234,10 @@ void hand_over(struct share *share, bool keeps, struct handed_over *ret)
 	AUTO(buf_fini) struct buf folder = BUF_EMPTY;
 	struct config *config = &share->backend;
 	const char *given = store_given(config);
-	char *default_folder = store_default_folder(&folder) ? NULL : strdup(buf_text(&folder));
+	static char *default_folder; /* as long as the process: configurations point there */
 
+	if (!default_folder && !store_default_folder(&folder))
+		default_folder = strdup(buf_text(&folder));
 	*ret = (struct handed_over){ 0 };
 	if (geteuid() == 0 && !owner_may_change())
 		log_warn("the half of hearth that listens keeps the user id 0, without any capability: CAP_SETUID, "

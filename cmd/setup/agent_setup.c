@@ -101,14 +101,9 @@ static int refuse_runtime(const char *word)
 
 static int set_runtimes(struct agent_setup *setup, const struct string_list *words)
 {
-	const struct runtime_word *word;
-
-	for (size_t i = 0; i < words->count; i++) {
-		if (runtime_choose(words->items[i], i == 0, &setup->agent.runtimes_off, &word))
+	for (size_t i = 0; i < words->count; i++)
+		if (runtime_choose(words->items[i], i == 0, &setup->agent.runtimes_off))
 			return refuse_runtime(words->items[i]);
-		if (word && word->note && words->items[i][0] != '-')
-			log_warn("--runtimes %s: %s", word->word, word->note);
-	}
 	return 0;
 }
 

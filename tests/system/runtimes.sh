@@ -59,5 +59,5 @@ hides "runtimes: [perl, php]"
 
 "$HEARTH" record --runtimes pyhton -d 1 -o y.otlp 2>err && fail "pyhton is a runtime"
 grep -q "did you mean python" err || fail "$(cat err)"
-"$HEARTH" record --runtimes labels -d 0.1 -o y.otlp 2>err || fail "$(cat err)"
-grep -q "warning: --runtimes labels: " err || fail "$(cat err)"
+"$HEARTH" record -F 999 --idle --runtimes labels,dotnet -d 0.2 -o y.otlp 2>err || fail "$(cat err)"
+! grep -q warning err || fail "$(cat err)"

@@ -47,7 +47,9 @@ def debug_file(path):
     notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
     build_id = re.search(r"Build ID: (\w+)", notes)[1]
     name = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
-    return name if os.path.exists(name) else "/proc/1/root" + name  # in a container: of a process outside, which has the same library
+    # In a container: of a process outside, which has the same library. Not each one's root can be looked at.
+    roots = (f"/proc/{pid}/root" for pid in os.listdir("/proc") if pid.isdigit())
+    return next((root + name for root in ("", *roots) if os.path.exists(root + name)), name)
 
 
 def mapped(pattern):
