@@ -81,12 +81,13 @@ static __always_inline struct mm_struct *memory_of(struct task_struct *task)
 }
 
 /* Will the kernel look for a page? Not where it only tries to read, as other programs of ours do (the fault then ends
- * there). A write to a page that is there makes a copy of it. */
+ * there). A write to a page that is there makes a copy of it. A helper that reads counts as one that only tries, itself
+ * (mm/maccess.c). */
 static __always_inline bool may_take_memory(struct task_struct *task, __u64 addr, __u64 code)
 {
-	int disabled = cfg_task_btf ? task->pagefault_disabled : BPF_CORE_READ(task, pagefault_disabled);
+	int tries = cfg_task_btf ? task->pagefault_disabled : BPF_CORE_READ(task, pagefault_disabled) - 1;
 
-	return !disabled && addr >> 56 == 0 && (!(code & FAULT_PRESENT) || code & FAULT_WRITE);
+	return !tries && addr >> 56 == 0 && (!(code & FAULT_PRESENT) || code & FAULT_WRITE);
 }
 
 static __always_inline struct noted_fault *note_of(__u32 tid)
