@@ -235,14 +235,13 @@ static int load_object(struct sampler *s, unsigned log_level)
 /* Tells the programs that are called which they are. */
 static int link_programs(struct sampler *s)
 {
-	uint32_t place = PROGRAM_WALK;
-	int fd = bpf_program__fd(s->skel->progs.walk_tail), programs = bpf_map__fd(s->skel->maps.programs);
+	const struct bpf_map *programs = s->skel->maps.programs;
 
 	if (!sampler_events_use_entry(s))
 		return 0;
 	sampler_chains_add_caller(
-		s, &(struct chain_caller){ .type = bpf_program__type(sampler_entry(s)), .programs = programs });
-	return s->tail_form && bpf_map_update_elem(programs, &place, &fd, BPF_ANY) ? -errno : 0;
+		s, &(struct chain_caller){ .type = bpf_program__type(sampler_entry(s)), .programs = bpf_map__fd(programs) });
+	return s->tail_form ? sampler_set_walk(programs, s->skel->progs.walk_tail) : 0;
 }
 
 static int load(struct sampler *s, const struct agent_config *config, struct agent_error *err)

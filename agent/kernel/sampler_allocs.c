@@ -4,7 +4,6 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,26 +53,9 @@ static void set_options(const struct sampler *s, struct allocs_bpf *skel, uint64
 	bpf_program__set_autoload(skel->progs.alloc_walk_tail, s->tail_form);
 }
 
-/* Each CPU begins somewhere in a window (struct draw). */
-static int fill_draws(const struct sampler *s, const struct allocs_bpf *skel, uint64_t mean_bytes)
-{
-	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
-		uint32_t random, draw[2];
-
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return -errno;
-		draw[0] = (uint32_t)(random * mean_bytes >> 32);
-		draw[1] = (uint32_t)mean_bytes - draw[0];
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.alloc_draws), &cpu, draw, BPF_ANY))
-			return -errno;
-	}
-	return 0;
-}
-
 static int load_object(struct sampler *s, struct allocs *a, uint64_t mean_bytes, uint32_t kind)
 {
-	uint32_t place = PROGRAM_WALK;
-	int error, fd;
+	int error;
 
 	a->skel = allocs_bpf__open();
 	if (!a->skel)
@@ -85,11 +67,10 @@ static int load_object(struct sampler *s, struct allocs *a, uint64_t mean_bytes,
 	if (!error)
 		error = allocs_bpf__load(a->skel);
 	if (!error)
-		error = fill_draws(s, a->skel, mean_bytes);
+		error = sampler_fill_draws(s, a->skel->maps.alloc_draws, mean_bytes);
 	if (error || !s->tail_form)
 		return error;
-	fd = bpf_program__fd(a->skel->progs.alloc_walk_tail);
-	return bpf_map_update_elem(bpf_map__fd(a->skel->maps.programs), &place, &fd, BPF_ANY) ? -errno : 0;
+	return sampler_set_walk(a->skel->maps.programs, a->skel->progs.alloc_walk_tail);
 }
 
 /* Says what it costs before it does. */
@@ -194,12 +175,7 @@ int sampler_allocs_enable(struct sampler *s, bool on)
 
 uint64_t sampler_allocs_missed(const struct sampler *s)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return !s->allocs || bpf_obj_get_info_by_fd(bpf_program__fd(entry_of(s, s->allocs)), &info, &size)
-		       ? 0
-		       : info.recursion_misses;
+	return s->allocs ? sampler_program_missed(entry_of(s, s->allocs)) : 0;
 }
 
 void sampler_allocs_free(struct sampler *s)

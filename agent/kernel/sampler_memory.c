@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "agent/kernel/sampler_memory.h"
 #include "base/cleanup.h"
@@ -85,27 +84,9 @@ static void configure(const struct sampler *s, struct memory *m, uint64_t mean_b
 	set_autoload(m, s->tail_form);
 }
 
-/* Each CPU begins somewhere in a window (bpf/draw.h). */
-static int fill_draws(const struct sampler *s, const struct memory *m, uint64_t mean_bytes)
-{
-	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
-		uint64_t value[4] = { 0 }; /* struct fault_cpu, which begins with a struct draw */
-		uint32_t random, left;
-
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return -errno;
-		left = (uint32_t)(random * mean_bytes >> 32);
-		value[0] = left | (mean_bytes - left) << 32;
-		if (bpf_map_update_elem(bpf_map__fd(m->skel->maps.fault_cpus), &cpu, value, BPF_ANY))
-			return -errno;
-	}
-	return 0;
-}
-
 static int load(struct sampler *s, struct memory *m, uint64_t mean_bytes, uint32_t kind)
 {
-	uint32_t place = PROGRAM_WALK;
-	int error, fd;
+	int error;
 
 	m->skel = memory_bpf__open();
 	if (!m->skel)
@@ -117,11 +98,10 @@ static int load(struct sampler *s, struct memory *m, uint64_t mean_bytes, uint32
 	if (!error)
 		error = memory_bpf__load(m->skel);
 	if (!error)
-		error = fill_draws(s, m, mean_bytes);
+		error = sampler_fill_draws(s, m->skel->maps.fault_cpus, mean_bytes);
 	if (error || !s->tail_form)
 		return error;
-	fd = bpf_program__fd(m->skel->progs.memory_walk_tail);
-	return bpf_map_update_elem(bpf_map__fd(m->skel->maps.programs), &place, &fd, BPF_ANY) ? -errno : 0;
+	return sampler_set_walk(m->skel->maps.programs, m->skel->progs.memory_walk_tail);
 }
 
 static void detach(struct memory *m)
@@ -205,8 +185,6 @@ int sampler_memory_enable(struct sampler *s, bool on)
 uint64_t sampler_memory_missed(const struct sampler *s)
 {
 	const struct bpf_program *program = s->memory ? s->memory->programs[2] : NULL;
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
 
-	return !program || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.recursion_misses;
+	return program ? sampler_program_missed(program) : 0;
 }

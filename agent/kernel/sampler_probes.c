@@ -141,8 +141,7 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 {
 	const struct probe *probe = &p->set->list[index];
 	struct probe_object *first = p->first[family] ? &p->objects[p->first[family] - 1] : NULL;
-	uint32_t place = PROGRAM_WALK;
-	int error, fd;
+	int error;
 
 	o->skel = probe_bpf__open();
 	if (!o->skel)
@@ -164,8 +163,7 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 		error = fill_arguments(p, o);
 	if (error || !s->tail_form)
 		return error;
-	fd = bpf_program__fd(o->walk);
-	return bpf_map_update_elem(bpf_map__fd(o->skel->maps.programs), &place, &fd, BPF_ANY) ? -errno : 0;
+	return sampler_set_walk(o->skel->maps.programs, o->walk);
 }
 
 /* Has chains collected at the probes of a family. Not at trampolines: each would need those programs for its own. */
@@ -389,21 +387,13 @@ static uint64_t missed_by_link(int fd)
 	return info.missed;
 }
 
-static uint64_t missed_by_program(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.recursion_misses;
-}
-
 uint64_t sampler_probes_missed(const struct sampler *s)
 {
 	const struct probes *p = s->probes;
 	uint64_t sum = p ? p->missed : 0;
 
 	for (uint32_t i = 0; p && i < p->object_cnt; i++)
-		sum += missed_by_program(p->objects[i].entry);
+		sum += sampler_program_missed(p->objects[i].entry);
 	for (uint32_t i = 0; p && p->has_cookies && i < p->fd_cnt; i++)
 		sum += missed_by_link(p->fds[i]);
 	return p ? sum / p->period : 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The things that other BPF objects share with the sampler's: maps and options of the same names. */
+/* The things that other BPF objects share with the sampler's: maps and options of the same names; and what is done for each.
+ */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "agent/kernel/sampler_state.h"
 
@@ -22,6 +24,39 @@ int sampler_share_maps(const struct sampler *s, struct bpf_object *object)
 			error = bpf_map__reuse_fd(map, bpf_map__fd(ours));
 	}
 	return error;
+}
+
+int sampler_set_walk(const struct bpf_map *programs, const struct bpf_program *walk)
+{
+	uint32_t place = PROGRAM_WALK;
+	int fd = bpf_program__fd(walk);
+
+	return bpf_map_update_elem(bpf_map__fd(programs), &place, &fd, BPF_ANY) ? -errno : 0;
+}
+
+int sampler_fill_draws(const struct sampler *s, const struct bpf_map *draws, uint64_t mean)
+{
+	uint32_t value[16] = { 0 }, random;
+
+	if (bpf_map__value_size(draws) > sizeof(value))
+		return -E2BIG;
+	for (uint32_t cpu = 0; cpu < s->possible_cpus; cpu++) {
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return -errno;
+		value[0] = (uint32_t)(random * mean >> 32);
+		value[1] = (uint32_t)mean - value[0];
+		if (bpf_map_update_elem(bpf_map__fd(draws), &cpu, value, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
+uint64_t sampler_program_missed(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.recursion_misses;
 }
 
 /* The options of an object: where they lie, and their list. */

@@ -99,6 +99,16 @@ void sampler_events_free(struct sampler *s);
  * Its other maps stay as they are. 0 or -errno. */
 int sampler_share_maps(const struct sampler *s, struct bpf_object *object);
 
+/* Makes @walk the program that those of the tail form call, by their table @programs. 0 or -errno. */
+int sampler_set_walk(const struct bpf_map *programs, const struct bpf_program *walk);
+
+/* Lets each CPU begin somewhere in a window of @mean (bpf/draw.h): the values of @draws, one a CPU, begin with a struct draw
+ * and are zero behind it. 0 or -errno. */
+int sampler_fill_draws(const struct sampler *s, const struct bpf_map *draws, uint64_t mean);
+
+/* How often the kernel left @program out, as one of its class ran on that CPU already. */
+uint64_t sampler_program_missed(const struct bpf_program *program);
+
 /* Gives the options (cfg_...) of @object, which is not loaded yet, the values of the sampler's of the same name. 0 or
  * -errno. */
 int sampler_share_options(const struct sampler *s, struct bpf_object *object);

@@ -112,11 +112,10 @@ static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, boo
 
 static int link_programs(struct sampler *s, struct waits *w)
 {
-	uint32_t place = PROGRAM_WALK;
-	int fd = s->tail_form ? bpf_program__fd(w->skel->progs.again_walk_tail) : -1;
+	int error = s->tail_form ? sampler_set_walk(w->skel->maps.programs, w->skel->progs.again_walk_tail) : 0;
 
-	if (fd >= 0 && bpf_map_update_elem(bpf_map__fd(w->skel->maps.programs), &place, &fd, BPF_ANY))
-		return -errno;
+	if (error)
+		return error;
 	w->threads = bpf_program__attach_iter(w->skel->progs.tell_asleep, NULL);
 	return w->threads ? 0 : -errno;
 }
@@ -304,19 +303,11 @@ int sampler_waits_enable(struct sampler *s, bool on)
 
 /* --- facts --- */
 
-static uint64_t missed_by(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) ? 0 : info.recursion_misses;
-}
-
 uint64_t sampler_waits_missed(const struct sampler *s)
 {
 	const struct offcpu_bpf *skel = s->waits ? s->waits->skel : NULL;
 
-	return skel ? missed_by(skel->progs.on_switch) + missed_by(skel->progs.on_waking) : 0;
+	return skel ? sampler_program_missed(skel->progs.on_switch) + sampler_program_missed(skel->progs.on_waking) : 0;
 }
 
 void sampler_waits_count(const struct sampler *s, uint32_t kind, struct sample_sum *taken)

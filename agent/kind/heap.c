@@ -10,18 +10,6 @@
 
 enum { GO_RATE_BYTES = 512 << 10 /* runtime.MemProfileRate, where a program does not set it */ };
 
-/* No event of perf's is of these kinds: kinds_choose() adds them. */
-static bool has_none(const struct perf_event_attr *attr)
-{
-	(void)attr;
-	return false;
-}
-
-static void settle(struct sampled *what)
-{
-	(void)what;
-}
-
 static void describe_as(const char *type, const char *unit, struct builder_profile_spec *spec)
 {
 	spec->sample_type = type;
@@ -80,8 +68,8 @@ static uint64_t none_missed(struct sampler *s, struct sampled_kind *k)
 }
 
 #define HEAP_KIND(name, description, printed)                                \
-	const struct kind name = { .has = has_none,                          \
-				   .settle = settle,                         \
+	const struct kind name = { .has = kind_has_no_event,                 \
+				   .settle = kind_settle_nothing,            \
 				   .describe = description,                  \
 				   .print = printed,                         \
 				   .events = { .has_own_programs = true,     \

@@ -72,6 +72,15 @@ struct session_kinds {
 int kinds_choose(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err);
 void kinds_fini(struct session_kinds *kinds);
 
+/* For kinds that no event of perf's is of, which kinds_choose() adds: their has. */
+bool kind_has_no_event(const struct perf_event_attr *attr);
+
+/* For kinds whose period is settled by who adds them. */
+void kind_settle_nothing(struct sampled *what);
+
+/* For kinds of which nobody knows how often they come. */
+unsigned kind_unknown_hz(const struct sampled *what);
+
 /* "20 Hz" or "a sample each event", as the kinds of perf events print themselves. */
 void kind_print_event(const struct session_kind *k, struct buf *out);
 

@@ -158,6 +158,23 @@ void kinds_fini(struct session_kinds *kinds)
 	kinds->allocs = NULL;
 }
 
+bool kind_has_no_event(const struct perf_event_attr *attr)
+{
+	(void)attr;
+	return false;
+}
+
+void kind_settle_nothing(struct sampled *what)
+{
+	(void)what;
+}
+
+unsigned kind_unknown_hz(const struct sampled *what)
+{
+	(void)what;
+	return KIND_UNKNOWN_HZ;
+}
+
 void kind_print_event(const struct session_kind *k, struct buf *out)
 {
 	if (k->what.period == 1)

@@ -7,18 +7,6 @@
 #include "agent/kernel/sampler_memory.h"
 #include "base/buf.h"
 
-/* No event of perf's is of this kind: kinds_choose() adds it. */
-static bool has_none(const struct perf_event_attr *attr)
-{
-	(void)attr;
-	return false;
-}
-
-static void settle(struct sampled *what)
-{
-	(void)what;
-}
-
 static void describe(const struct session_kind *k, struct builder_profile_spec *spec)
 {
 	spec->sample_type = "memory";
@@ -31,12 +19,6 @@ static void describe(const struct session_kind *k, struct builder_profile_spec *
 static void print(const struct session_kind *k, struct buf *out)
 {
 	buf_printf(out, "memory, a sample each %.4g KB", (double)k->what.period / 1024);
-}
-
-static unsigned expected_hz(const struct sampled *what)
-{
-	(void)what;
-	return KIND_UNKNOWN_HZ;
 }
 
 static void configure(struct sampler *s, const struct sampled_kind *k)
@@ -65,13 +47,13 @@ static uint64_t not_sampled(struct sampler *s, struct sampled_kind *k)
 }
 
 const struct kind kind_memory = {
-	.has = has_none,
-	.settle = settle,
+	.has = kind_has_no_event,
+	.settle = kind_settle_nothing,
 	.describe = describe,
 	.print = print,
 	.events = { .levels = 1,
 		    .has_own_programs = true,
-		    .expected_hz = expected_hz,
+		    .expected_hz = kind_unknown_hz,
 		    .configure = configure,
 		    .load = load,
 		    .enable_cpu = kind_enable_cpu,

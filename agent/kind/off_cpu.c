@@ -11,18 +11,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-/* No event of perf's is of these kinds: kinds_choose() adds them. */
-static bool has_none(const struct perf_event_attr *attr)
-{
-	(void)attr;
-	return false;
-}
-
-static void settle(struct sampled *what)
-{
-	(void)what;
-}
-
 static void describe_as(const char *type, struct builder_profile_spec *spec)
 {
 	spec->sample_type = type;
@@ -118,8 +106,8 @@ static uint64_t none_missed(struct sampler *s, struct sampled_kind *k)
 }
 
 const struct kind kind_off_cpu = {
-	.has = has_none,
-	.settle = settle,
+	.has = kind_has_no_event,
+	.settle = kind_settle_nothing,
 	.describe = describe_blocked,
 	.print = print,
 	.events = { .levels = 1,
@@ -133,8 +121,8 @@ const struct kind kind_off_cpu = {
 };
 
 const struct kind kind_runnable = {
-	.has = has_none,
-	.settle = settle,
+	.has = kind_has_no_event,
+	.settle = kind_settle_nothing,
 	.describe = describe_runnable,
 	.print = NULL,
 	.events = { .has_own_programs = true,
@@ -144,8 +132,8 @@ const struct kind kind_runnable = {
 };
 
 const struct kind kind_waker = {
-	.has = has_none,
-	.settle = settle,
+	.has = kind_has_no_event,
+	.settle = kind_settle_nothing,
 	.describe = describe_waker,
 	.print = NULL,
 	.events = { .has_own_programs = true,

@@ -9,13 +9,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-/* No event of perf's is of this kind: kinds_choose() adds it. */
-static bool has_none(const struct perf_event_attr *attr)
-{
-	(void)attr;
-	return false;
-}
-
 /* Each passing is a sample, as with perf. */
 static void settle(struct sampled *what)
 {
@@ -34,12 +27,6 @@ static void print(const struct session_kind *k, struct buf *out)
 {
 	buf_printf(out, "%u probe%s, ", k->what.probes->count, k->what.probes->count == 1 ? "" : "s");
 	kind_print_event(k, out);
-}
-
-static unsigned expected_hz(const struct sampled *what)
-{
-	(void)what;
-	return KIND_UNKNOWN_HZ;
 }
 
 static void configure(struct sampler *s, const struct sampled_kind *k)
@@ -65,13 +52,13 @@ static uint64_t not_sampled(struct sampler *s, struct sampled_kind *k)
 }
 
 const struct kind kind_probe = {
-	.has = has_none,
+	.has = kind_has_no_event,
 	.settle = settle,
 	.describe = describe,
 	.print = print,
 	.events = { .levels = 1,
 		    .has_own_programs = true,
-		    .expected_hz = expected_hz,
+		    .expected_hz = kind_unknown_hz,
 		    .configure = configure,
 		    .load = load,
 		    .enable_cpu = kind_enable_cpu,

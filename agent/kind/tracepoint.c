@@ -30,12 +30,6 @@ static void describe(const struct session_kind *k, struct builder_profile_spec *
 	spec->period = (int64_t)k->what.period;
 }
 
-static unsigned expected_hz(const struct sampled *what)
-{
-	(void)what;
-	return KIND_UNKNOWN_HZ;
-}
-
 static void configure(struct sampler *s, const struct sampled_kind *k)
 {
 	struct sampler_bpf *skel = s->skel;
@@ -71,12 +65,7 @@ static int enable(struct sampler *s, struct sampled_kind *k, bool on)
 /* How many events the kernel left out because one of our programs ran on that CPU already. */
 static uint64_t not_sampled(struct sampler *s, struct sampled_kind *k)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(sampler_entry(s)), &info, &size)
-		       ? 0
-		       : info.recursion_misses / k->what->period;
+	return sampler_program_missed(sampler_entry(s)) / k->what->period;
 }
 
 const struct kind kind_tracepoint = {
@@ -85,7 +74,7 @@ const struct kind kind_tracepoint = {
 	.describe = describe,
 	.print = kind_print_event,
 	.events = { .levels = 1,
-		    .expected_hz = expected_hz,
+		    .expected_hz = kind_unknown_hz,
 		    .configure = configure,
 		    .enable_cpu = kind_enable_cpu,
 		    .enable = enable,
