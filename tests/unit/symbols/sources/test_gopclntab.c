@@ -416,6 +416,43 @@ static void test_broken(void **state)
 	}
 }
 
+/* The lists behind a function's head end with the table: the last one that fits is read, the next is not believed. */
+static void test_lists_at_end(void **state)
+{
+	enum { BC = FUNCTIONS + 24 + 44, LISTS = BC + 44, TABLE_BYTES = 0x300, LAST = (TABLE_BYTES - LISTS) / 4 - 1 };
+	struct gopclntab_function fn;
+	struct gopclntab t;
+	struct small s;
+
+	(void)state;
+	make_small(&s);
+	s.bytes[TABLE_OFF + LISTS - 1] = 4; /* so much data: the inlined calls are the last */
+	put_u32(&s, LISTS + 4 * 2, 4242);
+	put_u32(&s, LISTS + 4 * LAST, 77);
+	put_u32(&s, BC + 28, LAST - 3);
+	assert_int_equal(gopclntab_open(&s, sizeof(s), &t), 0);
+	assert_int_equal(t.len, TABLE_BYTES);
+	assert_int_equal(gopclntab_function(&t, 1, &fn), 0);
+	assert_int_equal(fn.inlined, 77);
+	assert_int_equal(fn.inlined_values, 4242);
+	put_u32(&s, BC + 28, LAST - 2);
+	assert_int_equal(gopclntab_function(&t, 1, &fn), 0);
+	assert_int_equal(fn.inlined, UINT32_MAX);
+	put_u32(&s, BC + 28, UINT32_MAX);
+	assert_int_equal(gopclntab_function(&t, 1, &fn), 0);
+	assert_int_equal(fn.inlined, UINT32_MAX);
+	put_u32(&s, BC + 28, 2); /* too few values to tell the inlined ones */
+	assert_int_equal(gopclntab_function(&t, 1, &fn), 0);
+	assert_int_equal(fn.inlined, UINT32_MAX);
+	put_u32(&s, BC + 28, 3);
+	s.bytes[TABLE_OFF + LISTS - 1] = 3; /* too little data */
+	assert_int_equal(gopclntab_function(&t, 1, &fn), 0);
+	assert_int_equal(fn.inlined, UINT32_MAX);
+	s.bytes[TABLE_OFF + LISTS - 1] = 4;
+	assert_int_equal(gopclntab_function(&t, 1, &fn), 0);
+	assert_int_equal(fn.inlined_values, 4242);
+}
+
 /* Cut anywhere, it is refused or read within its bounds (the sanitizers watch). */
 static void test_cut(void **state)
 {
@@ -446,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_resolve_stripped),
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_lists_at_end),
 		cmocka_unit_test(test_cut),
 	};
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "agent/runtime/code/hotspot/hotspot_state.h"
 #include "tests/unit/agent/runtime/code/fake_hotspot.h"
 
 #ifdef __x86_64__
@@ -301,6 +302,35 @@ static void test_lies(void **state)
 	}
 }
 
+/* A field's bytes up to the last one that was read, signed or not; no byte more, and no field that the version lacks. */
+static void test_fields(void **state)
+{
+	static struct hotspot s;
+	const uint8_t bytes[] = { 0xaa, 0xfe, 0xff, 0xff, 0xff };
+	static const struct {
+		struct hotspot_field_place place;
+		size_t len;
+		uint64_t value;
+	} cases[] = {
+		{ { 1, 4, true }, 5, (uint64_t)-2 },	{ { 1, 4, false }, 5, 0xfffffffe }, { { 1, 4, false }, 4, 0 },
+		{ { 1, 2, true }, 3, (uint64_t)-2 },	{ { 1, 2, true }, 2, 0 },	    { { 0, 1, false }, 1, 0xaa },
+		{ { 0, 1, false }, 0, 0 },		{ { 5, 1, false }, 5, 0 },	    { { NO_FIELD, 4, false }, 5, 0 },
+		{ { NO_FIELD, 1, false }, 1 << 17, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		s.field[F_BLOB_SIZE] = cases[i].place;
+		assert_true(hotspot_get(&s, F_BLOB_SIZE, bytes, cases[i].len) == cases[i].value);
+	}
+	s.field[F_BLOB_SIZE] = (struct hotspot_field_place){ NO_FIELD, 4, false };
+	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE) == 0);
+	s.field[F_BLOB_SIZE] = (struct hotspot_field_place){ 0, 4, false };
+	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE + FAKE_BYTES - 3) == 0); /* its last byte is not there */
+	fake.bytes[FAKE_BYTES - 4] = 7;
+	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE + FAKE_BYTES - 4) == 7);
+}
+
 static void test_budget(void **state)
 {
 	struct code_block b;
@@ -318,7 +348,7 @@ int main(void)
 		TEST(test_ranges),	     TEST(test_method_rows), TEST(test_no_return),
 		TEST(test_method_names),     TEST(test_death),	     TEST(test_interpreter_entry),
 		TEST(test_interpreter_exit), TEST(test_function),    TEST(test_lies),
-		TEST(test_budget),
+		TEST(test_fields),	     TEST(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
