@@ -148,9 +148,9 @@ static void open_scene(struct scene *s)
 	buf_fini(&error);
 }
 
-static void follow(struct scene *s, const char *ca)
+static void follow_slowly(struct scene *s, const char *ca, unsigned backoff_ms)
 {
-	struct kube_config config = { .node = "node-1", .backoff_ms = 20 };
+	struct kube_config config = { .node = "node-1", .backoff_ms = backoff_ms };
 	struct buf error = BUF_EMPTY;
 	char port[16];
 
@@ -165,6 +165,11 @@ static void follow(struct scene *s, const char *ca)
 	}
 	assert_int_equal(kube_new(&config, s->known, s->rules, s->metrics, &s->kube, &error), 0);
 	buf_fini(&error);
+}
+
+static void follow(struct scene *s, const char *ca)
+{
+	follow_slowly(s, ca, 20);
 }
 
 static void close_scene(struct scene *s)
@@ -187,15 +192,16 @@ static bool says(struct scene *s, const char *id, const char *text)
 	return strstr(describing(s->known, (struct known_query){ .container_id = id }), text) != NULL;
 }
 
-#define UNTIL(condition)                                                                                     \
-	do {                                                                                                 \
-		uint64_t deadline_ns_ = clock_mono_ns() + LONG_NS;                                           \
-		while (!(condition)) {                                                                       \
-			if (clock_mono_ns() > deadline_ns_)                                                  \
-				fail_msg("%s:%d: still not after 20 s: %s", __FILE__, __LINE__, #condition); \
-			usleep(5000);                                                                        \
-		}                                                                                            \
+#define UNTIL_IN(seconds, condition)                                                                                   \
+	do {                                                                                                           \
+		uint64_t deadline_ns_ = clock_mono_ns() + (seconds)*NSEC_PER_SEC;                                      \
+		while (!(condition)) {                                                                                 \
+			if (clock_mono_ns() > deadline_ns_)                                                            \
+				fail_msg("%s:%d: still not after %d s: %s", __FILE__, __LINE__, seconds, #condition); \
+			usleep(5000);                                                                                  \
+		}                                                                                                      \
 	} while (0)
+#define UNTIL(condition) UNTIL_IN(20, condition)
 
 static uint64_t errors(struct scene *s, const char *reason)
 {
@@ -286,6 +292,59 @@ static void test_expired(void **state)
 	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), " 410\n")));
 	order_pod(&s, "c", "id-c");
 	UNTIL(says(&s, "id-c", "pod-c"));
+	close_scene(&s);
+}
+
+static uint64_t lists(struct scene *s)
+{
+	return describing_count(s->metrics, "hearth_kube_requests_total", "verb=\"list\"");
+}
+
+/* The history going is no failure: there is a list at once, each time that it goes, where a failure would cost 15 s. */
+static void test_expired_at_once(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	follow_slowly(&s, NULL, 60000);
+	UNTIL(lists(&s) == 1 && kube_wait(s.kube, 0, NULL) == 0);
+	for (uint64_t i = 1; i <= 3; i++) {
+		char pod[8], id[8];
+
+		UNTIL_IN(12, (order(&s, "page 1000"), strstr(buf_text(&s.asked), "watch=1&")));
+		snprintf(pod, sizeof(pod), "p%d", (int)i);
+		snprintf(id, sizeof(id), "id-%d", (int)i);
+		order_pod(&s, pod, id); /* a watch that brings something is open, and no failure */
+		UNTIL_IN(12, describing(s.known, (struct known_query){ .container_id = id })[0]);
+		buf_reset(&s.asked);
+		order(&s, "expire");
+		UNTIL_IN(12, lists(&s) == 1 + i);
+	}
+	assert_int_equal(errors(&s, "410"), 3);
+	close_scene(&s);
+}
+
+static uint64_t is_synced(struct scene *s)
+{
+	return metric_get(metrics_gauge(s->metrics, "hearth_kube_synced", NULL, ""));
+}
+
+/* A watch was refused: pods are not followed, until the next watch brings something. */
+static void test_back(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s);
+	follow(&s, NULL);
+	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), "watch=1&")) && is_synced(&s));
+	order(&s, "busy 1");
+	order(&s, "end");
+	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), " 429\n")) && !is_synced(&s));
+	UNTIL((order_pod(&s, "a", "id-a"), says(&s, "id-a", "pod-a")));
+	UNTIL((order_pod(&s, "a", "id-a"), is_synced(&s)));
+	assert_int_equal(lists(&s), 1);
 	close_scene(&s);
 }
 
@@ -455,6 +514,8 @@ static void test_no_pod(void **state)
 UNLESS_BARE(test_list_and_watch)
 UNLESS_BARE(test_bookmark)
 UNLESS_BARE(test_expired)
+UNLESS_BARE(test_expired_at_once)
+UNLESS_BARE(test_back)
 UNLESS_BARE(test_token_rotation)
 UNLESS_BARE(test_forbidden)
 UNLESS_BARE(test_hostile)
@@ -466,7 +527,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_list_and_watch_if_ready), cmocka_unit_test(test_bookmark_if_ready),
-		cmocka_unit_test(test_expired_if_ready),	cmocka_unit_test(test_token_rotation_if_ready),
+		cmocka_unit_test(test_expired_if_ready),	cmocka_unit_test(test_expired_at_once_if_ready),
+		cmocka_unit_test(test_back_if_ready),	cmocka_unit_test(test_token_rotation_if_ready),
 		cmocka_unit_test(test_forbidden_if_ready),	cmocka_unit_test(test_hostile_if_ready),
 		cmocka_unit_test(test_endless_if_ready),	cmocka_unit_test(test_untrusted_if_ready),
 		cmocka_unit_test(test_kubelet_if_ready),	cmocka_unit_test(test_no_pod),
