@@ -55,6 +55,7 @@ static int make(void **state)
 	run("objcopy --only-keep-debug whole whole.debug && strip -o stripped whole && "
 	    "objcopy --add-gnu-debuglink=whole.debug stripped linked && strip -g -o tables whole");
 	run("mkdir alone && cp linked alone");
+	run("mkdir -p other/.debug && cp linked other && cp /bin/true other/whole.debug && cp whole.debug other/.debug");
 	return loop_new(&loop);
 }
 
@@ -186,6 +187,8 @@ static void test_honest(void **state)
 	assert_names(helper, "tables", INDEX_FULL, CODE_SOURCE_SYMTAB, "outer 0 ");
 	assert_names(helper, "whole", INDEX_TABLES, CODE_SOURCE_SYMTAB, "outer 0 ");
 	assert_names(helper, "alone/linked", INDEX_FULL, CODE_SOURCE_PLT, NULL);
+	/* the file in the first place is another one, the second has the right one */
+	assert_names(helper, "other/linked", INDEX_FULL, CODE_SOURCE_DWARF, "inner 3<outer 7 ");
 	index_helper_free(helper);
 }
 

@@ -9,6 +9,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +168,72 @@ static void test_take(void **state)
 	check_given(f, 1, upper);
 }
 
+/* A child of this process that is called hearth-names; 0: there is none. */
+static pid_t find_reader(void)
+{
+	char path[64], name[32];
+	AUTO_FCLOSE FILE *children = NULL;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	children = fopen(path, "re");
+	while (children && fscanf(children, "%d", &pid) == 1) {
+		AUTO_FCLOSE FILE *comm = NULL;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		comm = fopen(path, "re");
+		if (comm && fgets(name, sizeof(name), comm) && !strcmp(name, "hearth-names\n"))
+			return pid;
+	}
+	return 0;
+}
+
+struct watcher {
+	_Atomic bool is_over;
+	char status[4096]; /* of the reader, as it was seen first */
+};
+
+static void *watch_reader(void *arg)
+{
+	struct watcher *w = arg;
+	char path[64];
+	pid_t pid = 0;
+
+	while (!w->status[0] && !atomic_load(&w->is_over)) {
+		AUTO_FCLOSE FILE *status = NULL;
+		size_t len;
+
+		pid = find_reader();
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+		status = pid ? fopen(path, "re") : NULL;
+		len = status ? fread(w->status, 1, sizeof(w->status) - 1, status) : 0;
+		w->status[len] = '\0';
+	}
+	return NULL;
+}
+
+/* The process that reads a stranger's file has given up what this one may. */
+static void test_confined(void **state)
+{
+	struct fixture *f = *state;
+	struct watcher w = { 0 };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, watch_reader, &w), 0);
+	for (int i = 0; i < 100 && !w.status[0]; i++) { /* it is there for some milliseconds */
+		struct bare_names_taken taken = { 0 };
+
+		assert_int_equal(bare_names_take(f->names, f->fd, &taken), 0);
+	}
+	atomic_store(&w.is_over, true);
+	pthread_join(thread, NULL);
+	assert_non_null(strstr(w.status, "\nNoNewPrivs:\t1\n"));
+	if (geteuid() == 0) {
+		assert_non_null(strstr(w.status, "\nUid:\t65534\t65534\t65534\t65534\n"));
+		assert_non_null(strstr(w.status, "\nCapEff:\t0000000000000000\n"));
+	}
+}
+
 /* What comes later is named by the index that was kept, if it has no name yet; looked for once a second. */
 static void test_update(void **state)
 {
@@ -236,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_take, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_update, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_confined, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_store_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 	};
