@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Want of memory at every place. A test binary called test_no_memory is linked so that the allocations of hearth's own code
- * come here (Makefile). memory_fails_everywhere() lets each of a scenario's allocations fail, one a run: the scenario says
- * so or does the same as with memory, and frees what it had. Include it after cmocka.h, in one file of a binary.
+ * come here (Makefile). memory_fails_everywhere() lets each of a scenario's allocations fail, one a run, now and then with
+ * all that follow: the scenario says so or does the same as with memory, and frees what it had. Include it after cmocka.h,
+ * in one file of a binary.
  */
 #ifndef HEARTH_TESTS_FAILING_MEMORY_H
 #define HEARTH_TESTS_FAILING_MEMORY_H
@@ -24,6 +25,7 @@ static struct {
 	pthread_mutex_t lock;
 	unsigned count;	  /* of allocations since the start of the run */
 	unsigned fail_at; /* the one that fails; 0: none */
+	bool is_for_good; /* those behind it fail, too */
 	unsigned live;
 	void *blocks[MEMORY_BLOCKS]; /* what is allocated, by a hash of its address */
 } memory = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -48,7 +50,7 @@ static bool memory_is_out(void)
 	bool is_out;
 
 	pthread_mutex_lock(&memory.lock);
-	is_out = ++memory.count == memory.fail_at;
+	is_out = ++memory.count == memory.fail_at || (memory.is_for_good && memory.fail_at && memory.count > memory.fail_at);
 	pthread_mutex_unlock(&memory.lock);
 	if (is_out)
 		errno = ENOMEM;
@@ -220,8 +222,13 @@ static inline void memory_fails_everywhere(const struct memory_scenario *s)
 		fail_msg("%s leaks", s->name);
 	assert_true(count > 0);
 	step = 1 + count / MEMORY_RUNS;
-	for (unsigned at = 1; at <= count; at += step)
+	for (unsigned at = 1; at <= count; at += step) {
 		told += memory_fails_at(s, at, &wanted, live, files);
+		memory.is_for_good = at / step % 4 == 0;
+		if (memory.is_for_good)
+			memory_fails_at(s, at, &wanted, live, files);
+		memory.is_for_good = false;
+	}
 	assert_true(told > 0);
 	if (s->has_libraries)
 		memory_does_not_grow(s);

@@ -139,6 +139,13 @@ static uint64_t keep_row(struct message *m, enum click_table table, const struct
 	return id;
 }
 
+/* Appends @from; for want of memory it may be short of something, and then so is @b. */
+static void put_part(struct buf *b, const struct buf *from)
+{
+	buf_append(b, from->data, from->len);
+	b->failed |= from->failed;
+}
+
 static void put_str(struct buf *b, struct str s)
 {
 	put_text(b, s.data, s.len);
@@ -281,7 +288,7 @@ static void put_frame(struct message *m, const struct profile_location *l, const
 	put_number(b, l->address, 8);
 	put_number(b, inlined, 1);
 	put_str(b, type_text);
-	buf_append(b, mapping->data, mapping->len);
+	put_part(b, mapping);
 	put_indices(m, b, &l->attributes);
 	put_indices(m, b, &m->p->dict.mappings[l->mapping_index].attributes);
 }
@@ -309,15 +316,12 @@ static uint64_t stack_of(struct message *m, int32_t index)
 	if (m->stacks[index] || !stack->count)
 		return m->stacks[index];
 	buf_reset(frames);
-	for (uint32_t i = stack->count; i > 0 && !m->err; i--) {
-		const struct buf *ids = location_of(m, stack->items[i - 1]);
-
-		buf_append(frames, ids->data, ids->len);
-	}
+	for (uint32_t i = stack->count; i > 0 && !m->err; i--)
+		put_part(frames, location_of(m, stack->items[i - 1]));
 	buf_reset(row);
 	put_str(row, m->service);
 	varint_append(row, frames->len / 8);
-	buf_append(row, frames->data, frames->len);
+	put_part(row, frames);
 	m->stacks[index] = keep_row(m, CLICK_STACKS, row);
 	return m->stacks[index];
 }
@@ -435,7 +439,7 @@ static void add_sample(struct message *m, const struct profile *profile, const s
 	struct buf *middle = &m->frames;
 
 	buf_reset(middle);
-	buf_append(middle, head->data, head->len);
+	put_part(middle, head);
 	put_number(middle, stack, 8);
 	put_number(middle, labels.id, 8);
 	put_number(middle, labels.cpu, 2);
