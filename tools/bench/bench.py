@@ -17,6 +17,7 @@ start       from the exec of `hearth record` to its first complete stack, CPUs b
 first       the first samples of new processes: complete, and under the right name
 memory      resident set and kernel maps with 200 and 2,000 processes, drift; size of the stripped binary
 touched     what a page fault costs more with --memory; CPU time of the agent with --heap beside a Go program that allocates
+probed      what a call costs at which a probe is, beside a probe with an empty program; memory of the agent with all kinds
 steady      CPU time of the agent in a window after its warm-up against `perf record -a -g`
 compiling   CPU time of both beside builds of many small files, with nothing kept from earlier runs and with what the first kept
 delivered   samples against the CPU time that the kernel accounts for
@@ -48,6 +49,7 @@ import jit
 import measure
 import memory
 import page
+import probed
 import receive
 import receive_grpc
 import record
@@ -74,6 +76,7 @@ FIGURES = {
     "first": start.first,
     "memory": memory.memory,
     "touched": touched.touched,
+    "probed": probed.probed,
     "steady": cpu.steady,
     "compiling": cpu.compiling,
     "delivered": cpu.delivered,
@@ -90,7 +93,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("runtimes", "jit", "touched", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "jit", "touched", "probed", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():

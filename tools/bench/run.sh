@@ -42,6 +42,7 @@ done
 ! stale depth tools/bench/load/depth.c ||
 	gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o "$out/depth" tools/bench/load/depth.c
 ! stale faults tools/bench/load/faults.c || gcc -O2 -o "$out/faults" tools/bench/load/faults.c
+! stale hits tools/bench/load/hits.c || gcc -O1 -fno-omit-frame-pointer -o "$out/hits" tools/bench/load/hits.c
 ! stale switches tools/bench/load/switches.c || gcc -O2 -o "$out/switches" tools/bench/load/switches.c
 for depth in 35 264 1000; do
 	! stale deep$depth tools/bench/load/deep.cc ||
