@@ -14,6 +14,7 @@
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
 #include "agent/runtime/object.h"
+#include "agent/samples/contentions.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -449,9 +450,25 @@ static bool find_user_part(struct intake *in, struct process *p, const struct pe
 	return false;
 }
 
+/* Adds a sample of how often a lock was waited for, if the one that was added last is of such a wait. */
+static void add_contentions(struct intake *in, const struct pending_sample *s)
+{
+	uint32_t kind = in->contention_kind;
+	uint64_t count = kind ? contentions_of(s) : 0;
+
+	if (!count)
+		return;
+	in->counts.made[kind].samples++;
+	in->counts.made[kind].value += count;
+	if (traces_add_contentions(in->traces, kind, count))
+		lose_one(in, kind, count);
+}
+
 /* Adds the samples of other kinds that came with the one that was added last, and that of who ended its wait. */
 static void add_more(struct intake *in, const struct pending_sample *s)
 {
+	add_contentions(in, s);
+	traces_join_waker(in->traces, s);
 	for (uint32_t i = 0; i < s->more_cnt; i++) {
 		uint64_t kind = s->more[2 * i], value = s->more[2 * i + 1];
 
@@ -460,7 +477,6 @@ static void add_more(struct intake *in, const struct pending_sample *s)
 		else if (traces_add_more(in->traces, (uint32_t)kind, value))
 			lose_one(in, kind, value);
 	}
-	traces_join_waker(in->traces, s);
 }
 
 bool intake_add(struct intake *in, struct process *p, const struct pending_sample *s, const uint64_t *user, uint32_t count,

@@ -74,7 +74,8 @@ struct intake {
 	struct merged *merged; /* of the sample that is applied */
 	struct code_spaces *code;
 	struct kernel_names *kernel_names;
-	uint32_t kind_cnt; /* kinds of the session */
+	uint32_t kind_cnt;	  /* kinds of the session */
+	uint32_t contention_kind; /* that of contentions; 0: not told */
 
 	struct intake_kept kept;
 	bool reread_all;	 /* side-band records were lost */

@@ -363,6 +363,9 @@ int agent_new(const struct agent_config *config, struct loop *loop, struct metri
 	a->report_jitter = config->report_jitter;
 	a->kinds = *config->kinds;
 	a->in.kind_cnt = a->kinds.count;
+	for (uint32_t i = 0; i < a->kinds.count; i++)
+		if (a->kinds.list[i].kind == &kind_contention)
+			a->in.contention_kind = i;
 	while (a->part_cnt < ARRAY_LEN(parts)) {
 		const struct part *part = &parts[a->part_cnt++];
 		int error = part->start(&s);

@@ -27,18 +27,19 @@ static uint64_t mean_ns(const struct agent_config *config, const struct session_
 
 static void add_waits(const struct agent_config *config, struct session_kinds *ret)
 {
-	static const struct kind *const waits[] = { &kind_off_cpu, &kind_runnable, &kind_waker };
+	static const struct kind *const waits[] = { &kind_off_cpu, &kind_runnable, &kind_waker, &kind_contention };
 	uint64_t mean;
 
 	if (!config->off_cpu_ns)
 		return;
 	mean = mean_ns(config, ret);
-	for (size_t i = 0; i < ARRAY_LEN(waits) - !config->wakers; i++)
-		ret->list[ret->count++] = (struct session_kind){
-			.kind = waits[i],
-			.event = "off-cpu",
-			.what = { .ops = &waits[i]->events, .period = mean },
-		};
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		if (config->wakers || waits[i] != &kind_waker)
+			ret->list[ret->count++] = (struct session_kind){
+				.kind = waits[i],
+				.event = "off-cpu",
+				.what = { .ops = &waits[i]->events, .period = mean },
+			};
 }
 
 static void add_memory(const struct agent_config *config, struct session_kinds *ret)

@@ -2,7 +2,8 @@
 /*
  * Time of threads off their CPUs, in two kinds: blocked, until they are woken, and runnable, until they have a CPU; and, on
  * request, the first once more by who woke them. The same programs take all (bpf/offcpu.bpf.c), which the first kind turns
- * on; it stands directly before the second in a session, and that before the third.
+ * on; it stands directly before the second in a session, and that before the third. How often threads waited for locks is
+ * told here by what the first is of (agent/samples/contentions.h), not by the kernel.
  */
 #include <errno.h>
 
@@ -35,6 +36,13 @@ static void describe_waker(const struct session_kind *k, struct builder_profile_
 {
 	(void)k;
 	describe_as("waker", spec);
+}
+
+static void describe_contention(const struct session_kind *k, struct builder_profile_spec *spec)
+{
+	(void)k;
+	describe_as("contentions", spec);
+	spec->sample_unit = "count";
 }
 
 static void print(const struct session_kind *k, struct buf *out)
@@ -138,6 +146,17 @@ const struct kind kind_waker = {
 	.print = NULL,
 	.events = { .has_own_programs = true,
 		    .expected_hz = expected_hz,
+		    .enable_cpu = enable_cpu,
+		    .not_sampled = none_missed },
+};
+
+const struct kind kind_contention = {
+	.has = kind_has_no_event,
+	.settle = kind_settle_nothing,
+	.describe = describe_contention,
+	.print = NULL,
+	.events = { .has_own_programs = true,
+		    .expected_hz = expected_none,
 		    .enable_cpu = enable_cpu,
 		    .not_sampled = none_missed },
 };

@@ -334,9 +334,24 @@ int traces_add_more(struct traces *t, uint32_t kind, uint64_t value)
 	(void)process_get(event->process);
 	event->kind = kind;
 	event->value = value;
+	event->waker = 0;
 	if (event->wait)
 		event->wait = WAIT_WOKEN + 1;
 	event->target = 0; /* it waited for the CPU alone */
+	return 0;
+}
+
+int traces_add_contentions(struct traces *t, uint32_t kind, uint64_t count)
+{
+	struct trace_event *event;
+
+	if (vec_reach(&t->events, &t->event_cap, t->event_cnt))
+		return -ENOMEM;
+	event = &t->events[t->event_cnt++];
+	*event = event[-1];
+	(void)process_get(event->process);
+	event->kind = kind;
+	event->value = count;
 	return 0;
 }
 

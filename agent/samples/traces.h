@@ -85,6 +85,9 @@ void traces_note_script(struct traces *t, uint32_t outcome);
 /* Adds a sample of another kind that came with the one added last: the same stack, another value. -ENOMEM. */
 int traces_add_more(struct traces *t, uint32_t kind, uint64_t value);
 
+/* Adds a sample of how often the wait happened that was added last. -ENOMEM. */
+int traces_add_contentions(struct traces *t, uint32_t kind, uint64_t count);
+
 /* Adds one sample of a waker, as traces_add() does: it becomes an event when the sample of a wait is added that it ended. */
 int traces_add_waker(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 		     uint32_t user_cnt, enum walk_end end);

@@ -28,7 +28,13 @@ static void print_side(const struct lock_row *row, enum lock_side side, const st
 
 static void print_row(const struct lock_row *row, const struct report_style *style, struct buf *out)
 {
-	buf_printf(out, "%10.3f  %8" PRIu64 "  ", (double)row->weight / NSEC_PER_SEC, row->events);
+	buf_printf(out, "%10.3f  ", (double)row->weight / NSEC_PER_SEC);
+	if (row->count)
+		buf_printf(out, "%8" PRIu64 "  %9.3f  ", row->count,
+			   (double)row->weight / NSEC_PER_MSEC / (double)row->count);
+	else
+		buf_printf(out, "%8s  %9s  ", "-", "-");
+	buf_printf(out, "%8" PRIu64 "  ", row->events);
 	if (row->pid >= 0)
 		buf_printf(out, "%8" PRId64 "  ", row->pid);
 	else
@@ -57,7 +63,7 @@ int report_locks(struct locks *l, const struct report_style *style, struct buf *
 		   (double)weight / NSEC_PER_SEC, count);
 	if (count) {
 		text_tone(out, style->colour, TONE_HEAD);
-		buf_printf(out, "\n%10s  %8s  %8s  %-*s  LOCK", "WAIT s", "SAMPLES", "PID", PROCESS_COLUMNS, "PROCESS");
+		buf_printf(out, "\n%10s  %8s  %9s  %8s  %8s  %-*s  LOCK", "WAIT s", "WAITS", "MEAN ms", "SAMPLES", "PID", PROCESS_COLUMNS, "PROCESS");
 		text_tone(out, style->colour, TONE_PLAIN);
 		buf_putc(out, '\n');
 	}

@@ -190,18 +190,23 @@ static int add_party(struct locks *l, const struct stack_sample *s, uint32_t row
 
 static int add_sample(void *arg, const struct stack_sample *s)
 {
-	bool is_wait = str_is(s->kind->type, "off_cpu"), is_waker = str_is(s->kind->type, "waker");
+	bool is_wait = str_is(s->kind->type, "off_cpu"), is_waker = str_is(s->kind->type, "waker"),
+	     is_count = str_is(s->kind->type, "contentions");
 	struct locks *l = arg;
 	struct str lock;
 	uint32_t row;
 
-	if (!is_wait && !is_waker)
+	if (!is_wait && !is_waker && !is_count)
 		return 0;
 	lock = text_of(s, "wait.target");
 	if (!begins_with(lock, "futex ") || (is_waker && find_separator(s) == s->frame_count))
 		return 0;
 	if (find_row(l, s, lock, &row))
 		return -ENOMEM;
+	if (is_count) {
+		l->rows[row].count += s->weight;
+		return 0;
+	}
 	if (is_wait) {
 		l->rows[row].weight += s->weight;
 		l->rows[row].events += s->events;

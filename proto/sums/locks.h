@@ -2,7 +2,7 @@
 /*
  * Locks of programs, by what threads waited for: how long for each lock, in which functions threads waited for it, and in
  * which functions, of which threads, it was let go. A lock is a futex of a process. The time is that of samples of type
- * off_cpu; those of type waker tell who let go. Grows with the number of locks. Not shared between threads.
+ * off_cpu; those of type waker tell who let go, those of type contentions how often. Grows with the number of locks. Not shared between threads.
  */
 #ifndef HEARTH_PROTO_SUMS_LOCKS_H
 #define HEARTH_PROTO_SUMS_LOCKS_H
@@ -23,6 +23,7 @@ struct lock_row {
 	int64_t pid;	 /* -1: not told */
 	uint64_t weight; /* ns that threads waited */
 	uint64_t events; /* samples of that */
+	uint64_t count;	 /* how often they did, by an estimate; 0: not told */
 	uint32_t party_cnt[LOCK_SIDES];
 	const struct lock_party *parties[LOCK_SIDES]; /* heaviest first */
 	uint64_t told_weight[LOCK_SIDES];	      /* of all of them */

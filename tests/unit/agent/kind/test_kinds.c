@@ -105,7 +105,8 @@ static void test_waits(void **state)
 
 	(void)state;
 	assert_int_equal(kinds_choose(&given, &kinds, &err), 0);
-	assert_int_equal(kinds.count, 3);
+	assert_int_equal(kinds.count, 4);
+	assert_ptr_equal(kinds.list[3].kind, &kind_contention);
 	assert_ptr_equal(kinds.list[0].kind, &kind_cpu);
 	assert_ptr_equal(kinds.list[1].kind, &kind_off_cpu);
 	assert_ptr_equal(kinds.list[2].kind, &kind_runnable);
@@ -123,9 +124,12 @@ static void test_waits(void **state)
 	assert_int_equal(kinds_choose(&by_period, &kinds, &err), 0);
 	assert_int_equal(kinds.list[1].what.period, 50000000);
 	assert_int_equal(kinds_choose(&with_wakers, &kinds, &err), 0);
-	assert_int_equal(kinds.count, 4);
+	assert_int_equal(kinds.count, 5);
 	kinds.list[3].kind->describe(&kinds.list[3], &spec);
 	assert_string_equal(spec.sample_type, "waker");
+	kinds.list[4].kind->describe(&kinds.list[4], &spec);
+	assert_string_equal(spec.sample_type, "contentions");
+	assert_string_equal(spec.sample_unit, "count");
 }
 
 /* Memory that is touched is a kind, heaps of Go programs are four, beside that of the event. */

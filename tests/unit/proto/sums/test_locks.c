@@ -13,7 +13,8 @@
 #include "tests/unit/proto/text_profiles.h"
 
 static const struct builder_profile_spec waits = { "s", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 },
-					 wakers = { "s", "1", "waker", "nanoseconds", "", "", 0, NULL, 0 };
+					 wakers = { "s", "1", "waker", "nanoseconds", "", "", 0, NULL, 0 },
+					 counts = { "s", "1", "contentions", "count", "", "", 0, NULL, 0 };
 
 /* Samples: stacks leaf first. "|waker" is the frame between a waker's stack and that of the wait. */
 static const struct {
@@ -32,6 +33,8 @@ static const struct {
 	{ &text_cpu_spec, 8, "futex 0x10", "bare@shop", 0 },
 	{ &wakers, 7, "futex 0x10",
 	  "wake@[kernel];pthread_mutex_unlock@libc.so.6;give@shop;run@shop;|waker;futex_wait@[kernel];take@shop", 500 },
+	{ &counts, 7, "futex 0x10", "futex_wait@[kernel];pthread_mutex_lock@shop;take@shop;main@shop", 80 }, /* million */
+	{ &counts, 7, "pipe:[7]", "pipe_read@[kernel];read@libc.so.6;bare@shop", 5 },
 	{ &wakers, 7, "futex 0x10", "give@shop;futex_wait@[kernel];take@shop", 500 }, /* cut: who wakes is not told */
 };
 
@@ -82,14 +85,14 @@ static void test_table(void **state)
 {
 	static const char expected[] = "4 samples, 1.1 s of waits for 3 locks\n"
 				       "\n"
-				       "    WAIT s   SAMPLES       PID  PROCESS                   LOCK\n"
-				       "     0.800         2         7  shop                      futex 0x10\n"
+				       "    WAIT s     WAITS    MEAN ms   SAMPLES       PID  PROCESS                   LOCK\n"
+				       "     0.800  80000000      0.000         2         7  shop                      futex 0x10\n"
 				       "             waits  75.00%  take (pthread_mutex_lock)\n"
 				       "             waits  25.00%  other (pthread_mutex_lock)\n"
 				       "            let go 100.00%  holder: give (pthread_mutex_unlock)\n"
-				       "     0.300         1         8  shop                      futex 0x10\n"
+				       "     0.300         -          -         1         8  shop                      futex 0x10\n"
 				       "             waits 100.00%  bare\n"
-				       "     0.050         1         7  shop                      futex 0x20\n"
+				       "     0.050         -          -         1         7  shop                      futex 0x20\n"
 				       "             waits 100.00%  [no function of the program]\n";
 	const struct report_style style = { .max_rows = 10 }, first = { .max_rows = 1 };
 	AUTO(put_profiles) struct profiles *p = make();
@@ -102,7 +105,7 @@ static void test_table(void **state)
 	assert_string_equal(buf_text(&out), expected);
 	assert_int_equal(locks_add(l, p), 0); /* a second capture */
 	assert_int_equal(report_locks(l, &first, &less), 0);
-	assert_non_null(strstr(buf_text(&less), "     1.600         4         7  shop"));
+	assert_non_null(strstr(buf_text(&less), "     1.600  160000000      0.000         4         7  shop"));
 	assert_non_null(strstr(buf_text(&less), "(2 more)\n"));
 	locks_free(l);
 }
