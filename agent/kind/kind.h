@@ -40,7 +40,7 @@ struct kind {
 	KIND(kind_off_cpu)	 /* time until a thread is woken, off_cpu */                              \
 	KIND(kind_runnable)	 /* time from then on until it has a CPU */                               \
 	KIND(kind_waker)	 /* sleeps by who ended them, waker */                                    \
-	KIND(kind_contention)	 /* how often threads waited for locks, contentions */                   \
+	KIND(kind_contention)	 /* how often threads waited for locks, contentions */                    \
 	KIND(kind_probe)	 /* calls of functions, events */                                         \
 	KIND(kind_memory)	 /* memory where it is first touched, memory */                           \
 	KIND(kind_malloc)	 /* allocations of one process, malloc */                                 \

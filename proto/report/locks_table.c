@@ -63,7 +63,8 @@ int report_locks(struct locks *l, const struct report_style *style, struct buf *
 		   (double)weight / NSEC_PER_SEC, count);
 	if (count) {
 		text_tone(out, style->colour, TONE_HEAD);
-		buf_printf(out, "\n%10s  %8s  %9s  %8s  %8s  %-*s  LOCK", "WAIT s", "WAITS", "MEAN ms", "SAMPLES", "PID", PROCESS_COLUMNS, "PROCESS");
+		buf_printf(out, "\n%10s  %8s  %9s  %8s  %8s  %-*s  LOCK", "WAIT s", "WAITS", "MEAN ms", "SAMPLES", "PID",
+			   PROCESS_COLUMNS, "PROCESS");
 		text_tone(out, style->colour, TONE_PLAIN);
 		buf_putc(out, '\n');
 	}

@@ -2,7 +2,8 @@
 /*
  * Locks of programs, by what threads waited for: how long for each lock, in which functions threads waited for it, and in
  * which functions, of which threads, it was let go. A lock is a futex of a process. The time is that of samples of type
- * off_cpu; those of type waker tell who let go, those of type contentions how often. Grows with the number of locks. Not shared between threads.
+ * off_cpu; those of type waker tell who let go, those of type contentions how often. Grows with the number of locks. Not
+ * shared between threads.
  */
 #ifndef HEARTH_PROTO_SUMS_LOCKS_H
 #define HEARTH_PROTO_SUMS_LOCKS_H

@@ -2,9 +2,9 @@
 /*
  * Threads whose stacks tell whose they are.   chains SLOT SECONDS
  * Each of the four threads has functions of its own, by their number N = SLOT * 4 + thread, and a depth of its own:
- * run_N, N + 3 times deep_N, and below that spin_N (which takes time), hot_N(tid) (which is probed) and wait_N (which sleeps). At
- * the end a line a thread: its tid, pid, N, and how often it called hot_N. Built without frame pointers and at fixed
- * addresses: bytes of one thread's stack would pass for another's.
+ * run_N, N + 3 times deep_N, and below that spin_N (which takes time), hot_N(tid) (which is probed) and wait_N (which
+ * sleeps). At the end a line a thread: its tid, pid, N, and how often it called hot_N. Built without frame pointers and at
+ * fixed addresses: bytes of one thread's stack would pass for another's.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -36,43 +36,43 @@ static uint64_t now_ns(void)
 }
 
 /* The number makes each of them differ from the others, or the compiler would take one for all. */
-#define CHAIN(n)                                                                   \
-	OWN void spin_##n(void)                                                    \
-	{                                                                          \
-		for (int i = 0; i < 20000; i++)                                    \
-			__asm__ volatile("# %0" ::"i"(n));                         \
-	}                                                                          \
-	OWN void hot_##n(long tid)                                                 \
-	{                                                                          \
-		__asm__ volatile("nop # %1" ::"r"(tid), "i"(n));                   \
-	}                                                                          \
-	OWN void wait_##n(void)                                                    \
-	{                                                                          \
-		struct timespec t = { 0, 30000 + n * 5000 };                       \
-		nanosleep(&t, NULL);                                               \
-		__asm__ volatile("# %0" ::"i"(n));                                 \
-	}                                                                          \
-	OWN void deep_##n(struct thread *self, int depth)                          \
-	{                                                                          \
-		if (depth > 1) {                                                   \
-			deep_##n(self, depth - 1);                                 \
-		} else {                                                           \
-			spin_##n();                                                \
-			hot_##n(self->tid);                                        \
-			wait_##n();                                                \
-			hot_##n(self->tid);                                        \
-			self->calls += 2;                                          \
-		}                                                                  \
-		__asm__ volatile("# %0" ::"i"(n));                                 \
-	}                                                                          \
-	OWN void run_##n(struct thread *self)                                      \
-	{                                                                          \
-		while (now_ns() < deadline_ns)                                     \
-			deep_##n(self, n + 3);                                     \
+#define CHAIN(n)                                                 \
+	OWN void spin_##n(void)                                  \
+	{                                                        \
+		for (int i = 0; i < 20000; i++)                  \
+			__asm__ volatile("# %0" ::"i"(n));       \
+	}                                                        \
+	OWN void hot_##n(long tid)                               \
+	{                                                        \
+		__asm__ volatile("nop # %1" ::"r"(tid), "i"(n)); \
+	}                                                        \
+	OWN void wait_##n(void)                                  \
+	{                                                        \
+		struct timespec t = { 0, 30000 + n * 5000 };     \
+		nanosleep(&t, NULL);                             \
+		__asm__ volatile("# %0" ::"i"(n));               \
+	}                                                        \
+	OWN void deep_##n(struct thread *self, int depth)        \
+	{                                                        \
+		if (depth > 1) {                                 \
+			deep_##n(self, depth - 1);               \
+		} else {                                         \
+			spin_##n();                              \
+			hot_##n(self->tid);                      \
+			wait_##n();                              \
+			hot_##n(self->tid);                      \
+			self->calls += 2;                        \
+		}                                                \
+		__asm__ volatile("# %0" ::"i"(n));               \
+	}                                                        \
+	OWN void run_##n(struct thread *self)                    \
+	{                                                        \
+		while (now_ns() < deadline_ns)                   \
+			deep_##n(self, n + 3);                   \
 	}
 
 #define FOUR(X, a, b, c, d) X(a) X(b) X(c) X(d)
-#define SIXTEEN(X) FOUR(X, 0, 1, 2, 3) FOUR(X, 4, 5, 6, 7) FOUR(X, 8, 9, 10, 11) FOUR(X, 12, 13, 14, 15)
+#define SIXTEEN(X)	    FOUR(X, 0, 1, 2, 3) FOUR(X, 4, 5, 6, 7) FOUR(X, 8, 9, 10, 11) FOUR(X, 12, 13, 14, 15)
 SIXTEEN(CHAIN)
 
 #define ENTRY(n) run_##n,

@@ -43,7 +43,7 @@ stacks = [frames(i) for i in range(len(d["stackTable"]))]
 wrong, counted = [], collections.Counter()
 
 
-def verdict(kind, a, pid, stack):
+def verdict(kind, a, pid, stack, times):
     """What is wrong, or None; counts what is seen."""
     tid = int(a.get("thread.id", 0))
     own = [m for m in map(OWN.match, stack) if m]
@@ -52,7 +52,7 @@ def verdict(kind, a, pid, stack):
     truth_pid, number = truth[tid]
     name = a.get("thread.name", "")
     whole = "hearth.stack.truncated" not in a
-    counted[kind, "whole" if whole else "cut"] += 1
+    counted[kind, "whole" if whole else "cut"] += times
     if pid != truth_pid:
         return f"thread {tid} of process {truth_pid} is told of {pid}"
     if name.startswith("chain ") and name != f"chain {number}":
@@ -75,7 +75,7 @@ def verdict(kind, a, pid, stack):
         if int(a.get("probe.arg0", -1)) != tid:
             return f"an event with the argument {a.get('probe.arg0')} in thread {tid}"
     if kind == "off_cpu" and a.get("thread.state") == "sleeping" and a.get("syscall.name") == "clock_nanosleep" and own:
-        counted["sleeps"] += 1
+        counted["sleeps"] += times
         if inner[0] != "wait":
             return f"a sleep in {stack}"
     return None
@@ -87,7 +87,7 @@ for resource in profile["resourceProfiles"]:
         for p in scope["profiles"]:
             kind = strings[p["sampleType"].get("typeStrindex", 0)]
             for s in p.get("samples", []):
-                why = verdict(kind, attributes(s.get("attributeIndices", [])), pid, stacks[s.get("stackIndex", 0)])
+                why = verdict(kind, attributes(s.get("attributeIndices", [])), pid, stacks[s.get("stackIndex", 0)], len(s["timestampsUnixNano"]))
                 if why:
                     wrong.append(f"{kind}: {why}")
 
@@ -103,6 +103,9 @@ for kind in ("samples", "off_cpu", "events"):
         print(f"too few whole stacks of {kind}")
         failed = True
 taken = re.search(r"events: (\d+) samples taken", messages)
-missed = re.search(r"(\d+) events? .*not sampled", messages)
-print(f"{calls} calls, {taken and taken.group(1)} taken, {missed and missed.group(1)} not sampled")
+missed = re.search(r"(\d+) not sampled", messages)
+print(f"{calls} calls, {taken.group(1)} taken, {missed.group(1)} not sampled")
+if not calls - int(missed.group(1)) <= int(taken.group(1)) <= calls:
+    print("calls are not accounted for")
+    failed = True
 sys.exit(failed)

@@ -9,13 +9,13 @@ need_bpf
 gcc -O2 -g -fomit-frame-pointer -fno-pie -no-pie -o chains "$TOP/tests/levels/chains.c" -lpthread
 cat >begin.sh <<'ENDS'
 for slot in 1 2 3; do
-	while [ ! -e over ]; do ./chains $slot 0.15; done &
+	while [ ! -e over ]; do ./chains $slot 0.06; done &
 done
 ./chains 0 3
 : >over
 wait
 ENDS
-"$HEARTH" record -F 4999 -e cpu-clock -e 'uprobe:./chains:hot_*:arg0' --off-cpu --off-cpu-from 200us -o x.otlp -- sh begin.sh >truth 2>err || fail "record: $(cat err)"
+"$HEARTH" record -F 4999 -e cpu-clock -e 'uprobe:./chains:hot_*:arg0' --off-cpu --off-cpu-from 1ms -o x.otlp -- sh begin.sh >truth 2>err || fail "record: $(cat err)"
 ! grep -q 'not sampled: this kernel' err || skip "$(grep 'not sampled: this kernel' err)"
 accounted err
 "$HEARTH" convert x.otlp x.otlp.json 2>/dev/null

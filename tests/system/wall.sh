@@ -13,5 +13,8 @@ least=$((seconds * hz / 4)) slack=3
 accounted err
 "$HEARTH" convert x.otlp x.otlp.json 2>/dev/null
 python3 "$TOP/tests/waits/service/judge.py" x.otlp.json said "$seconds" "$least" "$slack" || fail "the service's waits are not told as they were: $(cat err)"
-"$HEARTH" report x.otlp --format locks --rows 3
+"$HEARTH" report x.otlp --format locks --rows 5 >locks
+cat locks
+# The lock of the service is the one with most waits.
+sed -n 5p locks | grep -q ' lock_stock (' && grep -m1 -A3 ' lock_stock (' locks | grep -q 'let go .*prices: refresh_prices (' || fail "the lock is not told with both sides: $(cat locks)"
 cat err

@@ -10,13 +10,7 @@ SAID = int(os.environ.get("SERVICE_SAID", "1"))
 LIBC = ctypes.CDLL(None)
 PR_SET_NAME = 15
 local = threading.local()
-
-
-def since_start_ns():
-    """The first thread's age: it began before it could look at a clock."""
-    with open("/proc/thread-self/stat", encoding="ascii", errors="replace") as f:
-        ticks = int(f.read().rpartition(")")[2].split()[19])
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - ticks * 10**9 // os.sysconf("SC_CLK_TCK")
+BEGAN_NS = time.monotonic_ns()  # of the first thread, but for some milliseconds
 
 
 def waited_for_cpu_ns():
@@ -31,8 +25,7 @@ class Clocked:
         self.name = name
 
     def __enter__(self):
-        is_first = threading.get_native_id() == os.getpid()
-        self.begin_ns = time.monotonic_ns() - (since_start_ns() if is_first else 0)
+        self.begin_ns = BEGAN_NS if threading.get_native_id() == os.getpid() else time.monotonic_ns()
         LIBC.prctl(PR_SET_NAME, self.name.encode())
         local.functions = {}
         return self

@@ -35,7 +35,8 @@ static double now_ns(void)
 
 static int load_empty(void)
 {
-	struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT } };
+	struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+				   { .code = BPF_JMP | BPF_EXIT } };
 	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_KPROBE,
 				.insns = (uint64_t)(uintptr_t)code,
 				.insn_cnt = sizeof(code) / sizeof(code[0]),
@@ -54,7 +55,8 @@ static int probe(void)
 		return -1;
 	fclose(f);
 	attr.config1 = (uint64_t)(uintptr_t) "/proc/self/exe";
-	attr.config2 = (uint64_t)((uintptr_t)hit - (uintptr_t)&__executable_start); /* its segments lie in the file as in memory */
+	attr.config2 = (uint64_t)((uintptr_t)hit -
+				  (uintptr_t)&__executable_start); /* its segments lie in the file as in memory */
 	event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0);
 	return event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, program) || ioctl(event, PERF_EVENT_IOC_ENABLE, 0) ? -1 : 0;
 }

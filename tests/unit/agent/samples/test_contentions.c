@@ -38,7 +38,8 @@ static void test_mean(void **unused)
 	static const struct {
 		uint64_t ns;
 		uint32_t waits;
-	} cases[] = { { 3000, 20000000 }, { 123457, 1000000 }, { 7000001, 100000 }, { 9999999, 100000 }, { 10000000, 1000 }, { 70000000, 1000 } };
+	} cases[] = { { 3000, 20000000 },  { 123457, 1000000 }, { 7000001, 100000 },
+		      { 9999999, 100000 }, { 10000000, 1000 },	{ 70000000, 1000 } };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -50,7 +51,8 @@ static void test_mean(void **unused)
 			sum += count(now_ns, now_ns + cases[i].ns, draw_interval(&d, cases[i].ns, MEAN_NS));
 			now_ns += cases[i].ns + 1000 + draw_random() % 1000;
 		}
-		print_message("%llu ns: %llu of %u\n", (unsigned long long)cases[i].ns, (unsigned long long)sum, cases[i].waits);
+		print_message("%llu ns: %llu of %u\n", (unsigned long long)cases[i].ns, (unsigned long long)sum,
+			      cases[i].waits);
 		assert_in_range(sum, cases[i].waits * 0.98, cases[i].waits * 1.02);
 	}
 }
