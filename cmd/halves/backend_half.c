@@ -42,7 +42,13 @@
 #include "proto/otlp/otlp.h"
 #include "proto/sink.h"
 
-enum { RETRY_MS = 20, RETRIES = 50, BUSY_MS = 100, BUSY_RETRIES = 20 };
+enum {
+	RETRY_MS = 20,
+	RETRIES = 50,
+	LAST_MS = 1500, /* for what is left when the agent has died: who starts hearth again wants store, spool and ports ... */
+	BUSY_MS = 100,	/* ... and waits twice as long for them */
+	BUSY_RETRIES = 30,
+};
 
 struct half {
 	struct sink into;   /* the store and the senders ... */
@@ -203,8 +209,10 @@ static void take_flush(struct half *h, uint64_t within_ns)
 
 static void lose_agent(struct half *h)
 {
-	log_warn("the half of hearth that samples has ended; what it sent is kept");
-	(void)flush(h, clock_mono_ns() + h->session.config->drain_timeout_ns);
+	const uint64_t most_ns = LAST_MS * NSEC_PER_MSEC, limit_ns = h->session.config->drain_timeout_ns;
+
+	log_warn("the half of hearth that samples has ended; what it sent is kept, and hearth ends: start it again");
+	(void)flush(h, clock_mono_ns() + (limit_ns < most_ns ? limit_ns : most_ns));
 	h->is_done = true;
 	loop_stop(h->session.loop);
 }
@@ -353,14 +361,20 @@ static int confine(const struct backend_task *task)
 	return err;
 }
 
-static int try_store(struct half *h, bool is_default, struct buf *error)
+/* Profiles are kept in the default store, as no other is named. */
+static bool is_default_store(const struct half *h)
+{
+	return h->task->keeps && !h->task->share->backend.store;
+}
+
+static int try_store(struct half *h, struct buf *error)
 {
 	const struct config *config = &h->task->share->backend;
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
 	struct session *s = &h->session;
 	int err;
 
-	if (!is_default)
+	if (!is_default_store(h))
 		return config->store || config->sinks.count
 			       ? sinks_of(config, s->metrics, &s->sink, &s->store, &names, error)
 			       : 0;
@@ -368,43 +382,55 @@ static int try_store(struct half *h, bool is_default, struct buf *error)
 	return err ? err : s->store->write->writer(s->store, &s->sink);
 }
 
-/* The backend of an agent that has just died may still be bringing out what it has. */
-static int open_store(struct half *h)
+static int try_senders(struct half *h, struct buf *error)
 {
-	const struct backend_task *task = h->task;
-	const struct config *config = &task->share->backend;
-	AUTO(buf_fini) struct buf error = BUF_EMPTY;
-	const struct timespec pause = { .tv_nsec = BUSY_MS * (long)NSEC_PER_MSEC };
-	bool is_default = task->keeps && !config->store;
-	int err = task->handed->store_errno;
+	const struct config *config = &h->task->share->senders;
+	AUTO(buf_fini) struct buf names = BUF_EMPTY;
 
-	if (err)
-		buf_puts(&error, task->handed->store_error);
-	else
-		err = try_store(h, is_default, &error);
+	if (!config->collectors.count && !config->sinks.count && !config->pipelines)
+		return 0;
+	return sinks_of(config, h->session.metrics, &h->senders, &h->session.store, &names, error);
+}
+
+/* The backend of an agent that has just died may still have the store or the spool. */
+static int open_patiently(struct half *h, int (*try)(struct half *h, struct buf *error), struct buf *error)
+{
+	const struct timespec pause = { .tv_nsec = BUSY_MS * (long)NSEC_PER_MSEC };
+	int err = try(h, error);
+
 	for (int i = 0; err == -EBUSY && i < BUSY_RETRIES; i++) {
 		nanosleep(&pause, NULL);
-		buf_reset(&error);
-		err = try_store(h, is_default, &error);
+		buf_reset(error);
+		err = try(h, error);
 	}
-	if (!err)
-		return 0;
-	if (is_default)
-		log_warn("profiles are not kept, and there is no page: %s", error.len ? buf_text(&error) : strerror(-err));
+	if (err && !error->len)
+		buf_puts(error, strerror(-err));
+	return err;
+}
+
+static int open_store(struct half *h)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	int err = h->task->handed->store_errno;
+
+	if (err)
+		buf_puts(&error, h->task->handed->store_error);
 	else
-		log_error("%s", error.len ? buf_text(&error) : strerror(-err));
-	return is_default ? 0 : err;
+		err = open_patiently(h, try_store, &error);
+	if (err && is_default_store(h)) {
+		log_warn("profiles are not kept, and there is no page: %s", buf_text(&error));
+		return 0;
+	}
+	if (err)
+		log_error("%s", buf_text(&error));
+	return err;
 }
 
 static int open_senders(struct half *h)
 {
-	const struct config *config = &h->task->share->senders;
-	AUTO(buf_fini) struct buf error = BUF_EMPTY, names = BUF_EMPTY;
-	int err;
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	int err = open_patiently(h, try_senders, &error);
 
-	if (!config->collectors.count && !config->sinks.count && !config->pipelines)
-		return 0;
-	err = sinks_of(config, h->session.metrics, &h->senders, &h->session.store, &names, &error);
 	if (err)
 		log_error("%s", buf_text(&error));
 	return err;

@@ -40,6 +40,7 @@ enum {
 	MAX_WINDOW_S = 3600,
 	WINDOW_LEAST_MS = 100, /* an interval is not ended more often than that */
 	LOG_SECONDS = 10,
+	LEFT_NOTES = 4096, /* more than a socket holds of one that died */
 };
 
 struct want {
@@ -54,6 +55,7 @@ struct channel {
 	struct message_list profiles, others, under_way;
 	unsigned under_way_count;
 	uint64_t last_number;
+	uint64_t backend; /* its NOTE_HELLO's number, while it is connected */
 	bool is_connected, is_lost, waits_for_room, sends_none;
 	bool is_flushed;
 	struct wire_note flushed;
@@ -201,7 +203,7 @@ static void on_timer(void *arg)
 
 /* --- a backend that comes and goes --- */
 
-void channel_went_down(struct channel *c)
+static void go_down(struct channel *c)
 {
 	struct message_list back;
 
@@ -221,8 +223,9 @@ void channel_went_down(struct channel *c)
 
 static void take_hello(struct channel *c, const struct wire_note *note)
 {
-	channel_went_down(c);
+	go_down(c);
 	c->is_connected = true;
+	c->backend = note->number;
 	c->log_count = 0;
 	say_number(c, WIRE_WELCOME, note->number);
 	say_state(c);
@@ -314,15 +317,12 @@ static void take_note(struct channel *c, const struct wire_note *note, int *fd)
 	}
 }
 
-static void on_sock(void *arg, int sock, uint32_t events)
+static void take_notes(struct channel *c, int at_most)
 {
-	struct channel *c = arg;
-
-	(void)events;
-	for (int i = 0; i < UNDER_WAY * 2 && !c->is_lost; i++) { /* others on this loop have their turn, too */
+	for (int i = 0; i < at_most && !c->is_lost; i++) {
 		AUTO_CLOSE int fd = -1;
 		struct wire_note note;
-		int err = wire_receive_note(sock, &note, &fd);
+		int err = wire_receive_note(c->config.sock, &note, &fd);
 
 		if (err == -EAGAIN)
 			break;
@@ -333,7 +333,24 @@ static void on_sock(void *arg, int sock, uint32_t events)
 		else
 			take_note(c, &note, &fd);
 	}
+}
+
+static void on_sock(void *arg, int sock, uint32_t events)
+{
+	struct channel *c = arg;
+
+	(void)sock;
+	(void)events;
+	take_notes(c, UNDER_WAY * 2); /* others on this loop have their turn, too */
 	pump(c);
+}
+
+/* What it acknowledged before it died is not sent again; and the next one may have come before we heard of the death. */
+void channel_went_down(struct channel *c, uint64_t backend)
+{
+	take_notes(c, LEFT_NOTES);
+	if (!c->is_connected || c->backend == backend)
+		go_down(c);
 }
 
 /* --- as a sink --- */

@@ -37,8 +37,9 @@ struct sink *channel_sink(struct channel *c);
 /* The backend keeps no profiles: none are sent. */
 void channel_send_none(struct channel *c);
 
-/* The backend has ended: what it did not acknowledge is sent again to the next one, which says NOTE_HELLO. */
-void channel_went_down(struct channel *c);
+/* The backend whose NOTE_HELLO had the number @backend has ended: what it did not acknowledge is sent again to the next
+ * one, when that says NOTE_HELLO, or has. */
+void channel_went_down(struct channel *c, uint64_t backend);
 
 /* A terminal's screen is (@on) or is not drawn on: messages of the backend wait meanwhile. */
 void channel_hold_log(struct channel *c, bool on);

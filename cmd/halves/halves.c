@@ -90,7 +90,7 @@ static void take_end(struct halves *h, const struct keeper_note *note)
 	h->is_down = true;
 	if (!h->channel || h->is_ending)
 		return;
-	channel_went_down(h->channel);
+	channel_went_down(h->channel, (uint64_t)note->pid);
 	describe_end(note->wait_status, &end);
 	if (note->pause_ns == UINT64_MAX)
 		return;

@@ -46,7 +46,7 @@ struct wire_state {
 
 /* Kinds of notes, from the backend. */
 enum note_kind {
-	NOTE_HELLO,   /* a new backend waits for its welcome; @number: any */
+	NOTE_HELLO,   /* a new backend waits for its welcome; @number: its pid */
 	NOTE_READY,   /* it has opened all (@status 0), or ends: @status, an exit status; @values: ports, and struct ready */
 	NOTE_ACK,     /* @number was kept (@status 0) or was not (-errno) */
 	NOTE_WINDOW,  /* somebody waits for what is sampled until @number (CLOCK_MONOTONIC) */

@@ -117,7 +117,7 @@ static void test_sent_again(void **state)
 	second = next(WIRE_PROFILES);
 	assert_true(first && second > first);
 	say(NOTE_ACK, first, 0);
-	channel_went_down(channel);
+	channel_went_down(channel, 77);
 	consume(3);
 	assert_int_equal(next(WIRE_PROFILES), 0);
 	say(NOTE_HELLO, 78, 0);
@@ -126,6 +126,32 @@ static void test_sent_again(void **state)
 	assert_int_equal(next(WIRE_PROFILES), second + 1);
 	say(NOTE_ACK, second, -ENOSPC);
 	assert_int_equal(dropped("reason=\"error\""), 2);
+}
+
+/* What a backend acknowledged before its death, and nobody has read yet, is not sent again; and one that has come before its
+ * predecessor's death is told stays. */
+static void test_told_late(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	say(NOTE_HELLO, 77, 0);
+	consume(1);
+	consume(2);
+	first = next(WIRE_PROFILES);
+	assert_true(first);
+	assert_int_equal(next(WIRE_PROFILES), first + 1);
+	assert_int_equal(wire_send_note(backend, &(struct wire_note){ .kind = NOTE_ACK, .number = first }, -1), 0);
+	channel_went_down(channel, 77);
+	say(NOTE_HELLO, 78, 0);
+	assert_int_equal(next(WIRE_PROFILES), first + 1);
+	assert_int_equal(next(WIRE_PROFILES), 0);
+	assert_int_equal(bad_notes(), 0);
+	say(NOTE_HELLO, 79, 0);
+	assert_int_equal(next(WIRE_PROFILES), first + 1);
+	channel_went_down(channel, 78);
+	consume(3);
+	assert_int_equal(next(WIRE_PROFILES), first + 2);
 }
 
 static void test_few_under_way(void **state)
@@ -222,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sent_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_told_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_few_under_way, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
