@@ -4,7 +4,7 @@
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install what a build needs    sudo make test             install what tests need, too, and run the whole suite
 #   make chdb       a ClickHouse for the tests over it
-#   make test-unit | test-arm64 | test-system | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | lint | rooms | format | install | clean
+#   make test-unit | test-arm64 | test-system | test-one-process | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | lint | rooms | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -179,6 +179,11 @@ test-arm64:
 
 test-system: all judge-bin
 	$(Q)tests/run-system.sh $(BUILD)
+
+# What runs as two processes by default, as one.
+.PHONY: test-one-process
+test-one-process: all
+	$(Q)tests/run-system.sh $(BUILD) --one-process
 
 # KERNELS: those of them that are to be tried
 test-vm: all test-deps

@@ -3,6 +3,7 @@
 # Runs the system tests, every executable tests/system/*.sh, each in a folder of its own: one after another; but of a whole run those
 # that watch no machine (they ask for no BPF) come first, two at a time.
 #   run-system.sh BUILD [TEST...]      a test: its file, or its name
+#   run-system.sh BUILD --one-process  those that start `hearth run` and do not say in which form, in the form of one process
 # A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Exit status: 0 passed, 77
 # skipped (the last line it printed says why), anything else failed, and then its output is shown. A test that passed
 # but printed lines "left out: PART WHY" has parts that are counted as skipped. These tests watch a whole machine, and
@@ -37,6 +38,21 @@ export HEARTH_REFUSED_CALLS=kill
 export HEARTH_SYMBOL_CACHE=$scratch/.symbols
 # Nor do profiles that are kept where nothing else was said.
 export STATE_DIRECTORY=$scratch/.state
+# in_one_process: those tests: what they start stands in them, or in a file that they name
+in_one_process() {
+	local test files
+	for test in tests/system/*.sh; do
+		files=$(grep -oE '\$TOP/tests/[A-Za-z0-9_/.-]+\.(sh|py)' "$test" | sed 's|^\$TOP/||' | sort -u)
+		# shellcheck disable=SC2086 # a list
+		[ ! -x "$test" ] || grep -q 'unset.*HEARTH_ONE_PROCESS' "$test" $files || ! grep -qE '\$HEARTH"? (run |--config)|"run", "-' "$test" $files || echo "$test"
+	done
+}
+if [ "${1:-}" = --one-process ]; then
+	export HEARTH_ONE_PROCESS=yes
+	# shellcheck disable=SC2046 # a list
+	set -- $(in_one_process)
+fi
+
 # attempt TEST NAME: runs it in an empty folder, its output into $scratch/NAME.out; sets $status and $took
 attempt() {
 	local dir=$scratch/$2 start=$EPOCHREALTIME
