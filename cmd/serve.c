@@ -212,10 +212,10 @@ static int listen_and_serve(struct session *s, const char *names)
 	struct server_error error = { "" };
 	int run_err, err = guard_init(&guard, s->config, s->metrics);
 
-	err = err ? err : page_spans(s);
+	err = err ? err : page_signals(s, false);
 	if (err)
 		return err;
-	ingest_config.spans = s->spans;
+	ingest_config.signals = s->signals;
 	if (page_is_wanted(s))
 		err = page_queries(s, s->loop, false, &queries);
 	if (err)

@@ -55,7 +55,8 @@ static int open_folder(struct session *s, const char *folder)
 
 	if (err)
 		log_error("%s", buf_text(&error));
-	return err ? err : s->store->write->writer(s->store, &s->sink);
+	err = err ? err : s->store->write->writer(s->store, &s->sink);
+	return err ? err : page_signals(s, true);
 }
 
 /* Calls @fn for each profile of @p. */

@@ -17,7 +17,7 @@
 
 struct api;
 struct metrics;
-struct spans;
+struct signals;
 
 /* Writes profiles as files of any format; the commands' table of formats stands behind it. */
 struct api_export {
@@ -31,7 +31,7 @@ struct api_config {
 	struct store *store;		  /* borrowed, as are metrics and exports */
 	struct metrics *metrics;	  /* of this process; may be NULL */
 	const struct api_export *exports; /* NULL: no files */
-	struct spans *spans;		  /* that came in; borrowed; NULL: they are not kept */
+	struct signals *signals;	  /* spans, logs, exemplars that came in; borrowed; NULL: they are not kept */
 	bool is_live;			  /* an agent in this process is profiling */
 	bool is_second;			  /* api_second() made it */
 	bool is_page_alone;		  /* OTLP is received on another address than the page's, or nowhere */

@@ -75,6 +75,8 @@ void api_write_about(struct api_call *call, const struct query *q)
 	json_u64(j, query_weight_ns(q));
 	api_write_time(j, "from", q->sel.from_ns);
 	api_write_time(j, "to", q->sel.to_ns);
+	if (call->joined)
+		api_write_text(j, "joined", call->joined);
 	api_write_word(call, q, "");
 	if (q->is_covered)
 		api_write_covered(call, q, "");

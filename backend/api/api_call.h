@@ -28,6 +28,7 @@ struct api_call {
 	struct api_answer *answer;
 	struct buf error; /* the asker's mistake */
 	bool hides_addresses;
+	const char *joined; /* how a question about a span found its samples; NULL: it is about no span */
 };
 
 /* Each writes one JSON object to call->json (or a file to call->answer). 0; -EINVAL with call->error filled; -ENOENT: there
@@ -49,8 +50,11 @@ int api_status(struct api_call *call);
 int api_inside(struct api_call *call);
 int api_export(struct api_call *call);
 int api_pprof(struct api_call *call);
+int api_traces(struct api_call *call);
+int api_logs(struct api_call *call);
+int api_exemplars(struct api_call *call);
 
-/* api_trace.c: is @path one about a trace or a span, with its id in it? And its answer. */
+/* api_trace.c: is @path one about a trace, a span or a log line, with its id in it? And its answer. */
 bool api_is_trace_path(const char *path);
 int api_trace_path(struct api_call *call, const char *path);
 

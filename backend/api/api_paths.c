@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/api/api_call.h"
+#include "backend/api/api_join.h"
 #include "backend/compat/pyroscope.h"
 #include "backend/query/functions.h"
 #include "backend/store/store_maintain.h"
@@ -49,6 +50,9 @@ static const struct {
 	{ "/api/v1/status", api_status },
 	{ "/api/v1/inside", api_inside },
 	{ "/api/v1/export", api_export },
+	{ "/api/v1/traces", api_traces },
+	{ "/api/v1/logs", api_logs },
+	{ "/api/v1/exemplars", api_exemplars },
 	{ "/debug/pprof/profile", api_pprof },
 	{ "/pprof/profile", api_pprof },
 	{ CONNECT_PATH "ProfileTypes", api_profile_types },
@@ -248,6 +252,8 @@ int api_answer(struct api *api, const char *path, const struct query_params *par
 		.now_ns = clock_unix_ns(),
 		.deadline_ns = clock_mono_ns() + timeout_ns,
 		.is_unwanted = budget ? budget->is_unwanted : NULL,
+		.name_spans = api->config.signals ? api_name_spans : NULL,
+		.name_arg = &call,
 	};
 	answer->status = HTTP_OK;
 	answer->content_type = "application/json";
@@ -286,6 +292,8 @@ void api_clear(struct api *api, struct api_answer *answer)
 		api_write_error(answer, HTTP_UNAVAILABLE,
 				err == -EHOSTUNREACH && store->read->why ? store->read->why(store) : strerror(-err));
 	} else {
+		if (api->config.signals && signals_clear(api->config.signals))
+			log_error("the spans and logs that came in could not be cleared");
 		log_info("the store was cleared over HTTP: %" PRIu64 " samples are gone", before.events);
 		answer->status = HTTP_OK;
 		answer->content_type = "application/json";

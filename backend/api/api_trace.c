@@ -1,49 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions about one trace or one span, by the links that samples carry: "/api/v1/trace/ID" lists its spans and what each
- * weighs in each kind of samples; "/api/v1/trace/ID/flamegraph", "/api/v1/span/ID/flamegraph" and ".../top" are those
- * questions about its samples alone, of all time where none is given. Only exact links count, which answers say.
+ * Questions about one trace or one span: "/api/v1/trace/ID" lists its spans and what each weighs in each kind of samples;
+ * "/api/v1/trace/ID/flamegraph", "/api/v1/span/ID/flamegraph" and ".../top" are those questions about its samples alone, of
+ * all time where none is given; "/api/v1/span/ID/where" and "/api/v1/log/ID/where" tell how to ask for them. Samples are
+ * those with a link, or, where a span that came in has none, those of its process, its thread and its time: answers say
+ * which, and never mix the two in one span.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/api/api_call.h"
+#include "backend/api/api_join.h"
 #include "backend/query/kinds.h"
-#include "backend/spans/spans.h"
+#include "backend/signals/signals.h"
 #include "backend/store/store_read.h"
 #include "base/cleanup.h"
+#include "base/intern.h"
 #include "base/text/hex.h"
 #include "base/vec.h"
 
-enum { MOST_PARAMS = 40, MOST_KINDS = 16, MOST_SPANS = 2000, TRACE_DIGITS = 32, SPAN_DIGITS = 16 };
+enum {
+	MOST_PARAMS = 40,
+	MOST_KINDS = 16,
+	MOST_SPANS = 2000,
+	MOST_TIMED = 200, /* spans of a trace that are joined by time, which costs a question each */
+	TRACE_DIGITS = 32,
+	SPAN_DIGITS = 16,
+	LOG_DIGITS = 19,
+	SERVICE_BYTES = 64,
+};
 
 /* The call's parameters, and more in front of them. */
 struct more_params {
 	struct query_param items[MOST_PARAMS];
 	struct query_params params;
-	char query[64];
+	char times[2][24];
+	struct api_join join; /* its query is owned */
 };
+
+static void more_params_fini(struct more_params *p)
+{
+	api_join_fini(&p->join);
+}
 
 /* A path apart: "/api/v1/trace/ID/WHAT". */
 struct path {
 	char id[TRACE_DIGITS + 1]; /* in lower case */
-	bool is_trace;
+	enum { OF_TRACE, OF_SPAN, OF_LOG } of;
 	const char *what; /* behind the id; "": nothing */
 };
 
 static bool take_apart(const char *text, struct path *ret)
 {
-	static const char trace[] = "/api/v1/trace/", span[] = "/api/v1/span/";
-	size_t len;
+	static const struct {
+		const char *begin, *digits;
+		size_t least, most;
+	} forms[] = {
+		[OF_TRACE] = { "/api/v1/trace/", "0123456789abcdefABCDEF", TRACE_DIGITS, TRACE_DIGITS },
+		[OF_SPAN] = { "/api/v1/span/", "0123456789abcdefABCDEF", SPAN_DIGITS, SPAN_DIGITS },
+		[OF_LOG] = { "/api/v1/log/", "0123456789", 1, LOG_DIGITS },
+	};
+	size_t of = 0, len;
 
-	ret->is_trace = !strncmp(text, trace, sizeof(trace) - 1);
-	if (!ret->is_trace && strncmp(text, span, sizeof(span) - 1) != 0)
+	while (of < ARRAY_LEN(forms) && strncmp(text, forms[of].begin, strlen(forms[of].begin)) != 0)
+		of++;
+	if (of == ARRAY_LEN(forms))
 		return false;
-	text += ret->is_trace ? sizeof(trace) - 1 : sizeof(span) - 1;
-	len = strspn(text, "0123456789abcdefABCDEF");
-	if (len != (ret->is_trace ? TRACE_DIGITS : SPAN_DIGITS) || (text[len] && (text[len] != '/' || !text[len + 1])))
+	ret->of = of;
+	text += strlen(forms[of].begin);
+	len = strspn(text, forms[of].digits);
+	if (len < forms[of].least || len > forms[of].most || (text[len] && (text[len] != '/' || !text[len + 1])))
 		return false;
 	for (size_t i = 0; i < len; i++)
 		ret->id[i] = (char)tolower((unsigned char)text[i]);
@@ -54,7 +84,7 @@ static bool take_apart(const char *text, struct path *ret)
 
 static int list_spans(struct api_call *call, const struct path *path);
 
-/* What may stand behind an id; "": a trace alone. */
+/* What may stand behind an id of a trace or span; "": a trace alone. */
 static const struct {
 	const char *what;
 	int (*answer)(struct api_call *call);
@@ -72,7 +102,11 @@ bool api_is_trace_path(const char *text)
 {
 	struct path path;
 
-	return take_apart(text, &path) && (*path.what ? find_question(path.what) != NULL : path.is_trace);
+	if (!take_apart(text, &path))
+		return false;
+	if (path.of != OF_TRACE && !strcmp(path.what, "where"))
+		return true;
+	return *path.what ? path.of != OF_LOG && find_question(path.what) : path.of == OF_TRACE;
 }
 
 static void add_param(struct more_params *p, const char *key, const char *value)
@@ -81,10 +115,18 @@ static void add_param(struct more_params *p, const char *key, const char *value)
 		p->items[p->params.count++] = (struct query_param){ key, value };
 }
 
+static void add_time(struct more_params *p, size_t i, const char *key, uint64_t ns)
+{
+	snprintf(p->times[i], sizeof(p->times[i]), "%" PRIu64 ".%09" PRIu64, (uint64_t)(ns / NSEC_PER_SEC),
+		 (uint64_t)(ns % NSEC_PER_SEC));
+	add_param(p, key, p->times[i]);
+}
+
 /* Begins with what the path says; the call's own parameters follow, of which the first of a name counts. */
 static int begin_params(struct api_call *call, const struct path *path, struct more_params *p)
 {
 	const bool has_time = query_param(call->params, "from");
+	int err = 0;
 	const char *query = query_param(call->params, "query");
 
 	if (query && *query) {
@@ -93,10 +135,23 @@ static int begin_params(struct api_call *call, const struct path *path, struct m
 		return -EINVAL;
 	}
 	p->params = (struct query_params){ p->items, 0 };
-	snprintf(p->query, sizeof(p->query), "{%s=\"%s\"}", path->is_trace ? STORE_TRACE_LABEL : STORE_SPAN_LABEL, path->id);
-	add_param(p, "query", p->query);
-	if (!has_time)
+	p->join = (struct api_join){ 0 };
+	if (path->of == OF_SPAN)
+		err = api_join_span(call, path->id, 0, 0, &p->join);
+	if (err)
+		return err;
+	if (p->join.joined == JOINED_NONE) {
+		p->join.to_ns = 0;
+		buf_printf(&p->join.query, "{%s=\"%s\"}", path->of == OF_TRACE ? STORE_TRACE_LABEL : STORE_SPAN_LABEL,
+			   path->id);
+	}
+	add_param(p, "query", buf_text(&p->join.query));
+	if (!has_time && p->join.to_ns) {
+		add_time(p, 0, "from", p->join.from_ns);
+		add_time(p, 1, "to", p->join.to_ns);
+	} else if (!has_time) {
 		add_param(p, "from", "first");
+	}
 	return 0;
 }
 
@@ -109,12 +164,14 @@ static void end_params(const struct api_call *call, struct more_params *p)
 int api_trace_path(struct api_call *call, const char *text)
 {
 	const struct query_params *given = call->params;
-	struct more_params more;
+	AUTO(more_params_fini) struct more_params more = { 0 };
 	struct path path;
 	int err;
 
 	if (!take_apart(text, &path))
 		return -ENOENT;
+	if (!strcmp(path.what, "where"))
+		return path.of == OF_LOG ? api_where_log(call, path.id) : api_where_span(call, path.id);
 	if (!*path.what)
 		return list_spans(call, &path);
 	err = begin_params(call, &path, &more);
@@ -122,6 +179,7 @@ int api_trace_path(struct api_call *call, const char *text)
 		return err;
 	end_params(call, &more);
 	call->params = &more.params;
+	call->joined = path.of == OF_TRACE ? api_joined_name(JOINED_LINK) : api_joined_name(more.join.joined);
 	err = find_question(path.what)(call);
 	call->params = given;
 	return err;
@@ -137,9 +195,12 @@ struct weight {
 struct span {
 	char id[SPAN_DIGITS + 1], parent[SPAN_DIGITS + 1];
 	struct weight of[MOST_KINDS]; /* by kind */
-	uint64_t start_ns, end_ns;    /* 0: the span itself did not come in, or is forgotten */
+	enum api_joined joined;
+	uint64_t start_ns, end_ns; /* 0: the span itself did not come in, or is forgotten */
 	uint8_t kind, status;
-	char name[SPAN_NAME_BYTES], service[SPAN_SERVICE_BYTES];
+	char name[SIGNAL_NAME_BYTES], service[SERVICE_BYTES], thread_name[SIGNAL_NAME_BYTES];
+	int64_t thread_id;
+	uint32_t resource; /* place among the list's */
 };
 
 struct span_list {
@@ -149,6 +210,7 @@ struct span_list {
 	char units[MOST_KINDS][32];
 	uint64_t weight_ns[MOST_KINDS];
 	size_t kind_cnt, kind;
+	struct intern *resources; /* labels of kept_resource; owned */
 };
 
 static void span_list_fini(struct span_list *s)
@@ -156,10 +218,12 @@ static void span_list_fini(struct span_list *s)
 	for (size_t i = 0; i < s->kind_cnt; i++)
 		free(s->kinds[i]);
 	free(s->items);
+	intern_free(s->resources);
 }
 
 static int take_kind(void *arg, const struct store_kind *kind)
 {
+	const struct query q = { .about = *kind };
 	struct span_list *s = arg;
 
 	for (size_t i = 0; i < s->kind_cnt; i++)
@@ -168,6 +232,8 @@ static int take_kind(void *arg, const struct store_kind *kind)
 	if (s->kind_cnt == MOST_KINDS)
 		return 0;
 	s->kinds[s->kind_cnt] = strdup(kind->type);
+	s->weight_ns[s->kind_cnt] = query_weight_ns(&q);
+	snprintf(s->units[s->kind_cnt], sizeof(s->units[s->kind_cnt]), "%s", kind->unit);
 	return s->kinds[s->kind_cnt++] ? 0 : -ENOMEM;
 }
 
@@ -199,8 +265,10 @@ static int take_span(void *arg, const char *id, int64_t weight, uint64_t events)
 	struct span *span;
 	int err = find_span(s, id, &span);
 
-	if (span)
+	if (span) {
 		span->of[s->kind] = (struct weight){ weight, events };
+		span->joined = JOINED_LINK;
+	}
 	return err;
 }
 
@@ -208,22 +276,28 @@ static int take_span(void *arg, const char *id, int64_t weight, uint64_t events)
 static int take_kept(void *arg, const struct kept_span *kept)
 {
 	static const uint8_t none[sizeof(kept->parent)];
+	struct span_list *s = arg;
 	char id[SPAN_DIGITS + 1];
 	struct span *span;
 	int err;
 
 	hex_encode(id, kept->span, sizeof(kept->span));
-	err = find_span(arg, id, &span);
+	err = find_span(s, id, &span);
 	if (!span)
 		return err;
+	if (intern_add(s->resources, kept->resource.labels ? kept->resource.labels : "", kept->resource.len,
+		       &span->resource) < 0)
+		return -ENOMEM;
 	if (memcmp(kept->parent, none, sizeof(none)) != 0)
 		hex_encode(span->parent, kept->parent, sizeof(kept->parent));
 	span->start_ns = kept->start_ns;
 	span->end_ns = kept->end_ns;
 	span->kind = kept->kind;
 	span->status = kept->status;
-	memcpy(span->name, kept->name, sizeof(span->name));
-	memcpy(span->service, kept->service, sizeof(span->service));
+	span->thread_id = kept->thread_id;
+	snprintf(span->name, sizeof(span->name), "%s", kept->name);
+	snprintf(span->thread_name, sizeof(span->thread_name), "%s", kept->thread_name);
+	snprintf(span->service, sizeof(span->service), "%s", kept->resource.service);
 	return 0;
 }
 
@@ -257,11 +331,65 @@ static int find_spans(struct api_call *call, const struct more_params *more, str
 		call->params = &more->params;
 		if (err)
 			return err;
-		s->weight_ns[s->kind] = query_weight_ns(&q);
-		snprintf(s->units[s->kind], sizeof(s->units[s->kind]), "%s", q.about.unit);
 	}
 	return 0;
 }
+
+/* --- by time --- */
+
+static int take_weight(void *arg, const char *value, int64_t weight, uint64_t events)
+{
+	struct weight *of = arg;
+
+	(void)value;
+	of->weight = weights_add(of->weight, weight);
+	of->events += events;
+	return 0;
+}
+
+/* Weighs @span by what its thread, or its process, did in its time; what its children did there included. */
+static int weigh_by_time(struct api_call *call, struct span_list *s, struct span *span)
+{
+	AUTO(api_join_fini) struct api_join join = { 0 };
+	AUTO(selector_fini) struct selector selector = { 0 };
+	struct store_selection sel = { .deadline_ns = call->ctx.deadline_ns, .is_unwanted = call->ctx.is_unwanted };
+	struct kept_resource r = { .service = span->service };
+	int err;
+
+	r.labels = intern_get(s->resources, span->resource, &r.len);
+	err = api_join_by_time(call, &r, span->thread_id, span->thread_name, span->start_ns, span->end_ns + 1, &join);
+	if (err || !join.joined)
+		return err;
+	err = selector_parse(buf_text(&join.query), &selector, &call->error);
+	sel.from_ns = join.from_ns;
+	sel.to_ns = join.to_ns;
+	sel.matchers = selector.items;
+	sel.matcher_count = selector.count;
+	err = err ? err : kinds_each(call->ctx.store, &sel, take_kind, s);
+	for (size_t i = 0; i < s->kind_cnt && !err; i++) {
+		sel.kind = s->kinds[i];
+		err = call->ctx.store->read->label_values(call->ctx.store, &sel, STORE_SPAN_LABEL, take_weight,
+							  &span->of[i]);
+	}
+	span->joined = JOINED_TIME;
+	return err;
+}
+
+static int weigh_rest(struct api_call *call, struct span_list *s)
+{
+	size_t timed = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < s->count && !err && timed < MOST_TIMED; i++) {
+		if (s->items[i].joined || !s->items[i].start_ns)
+			continue;
+		timed++;
+		err = weigh_by_time(call, s, &s->items[i]);
+	}
+	return err;
+}
+
+/* --- the answer --- */
 
 static int64_t all_ns(const struct span_list *s, const struct span *span)
 {
@@ -287,6 +415,8 @@ static void write_span(struct json *j, const struct span_list *s, const struct s
 		api_write_number(j, "status", span->status);
 	}
 	api_write_number(j, "ns", all_ns(s, span));
+	if (span->joined)
+		api_write_text(j, "joined", api_joined_name(span->joined));
 	json_key(j, "kinds");
 	json_object_begin(j);
 	for (size_t i = 0; i < s->kind_cnt; i++) {
@@ -333,12 +463,30 @@ static void sort_spans(struct span_list *s)
 		qsort_r(s->items, s->count, sizeof(*s->items), compare_spans, s);
 }
 
-static int find_kept(struct spans *kept, const struct path *path, struct span_list *s)
+static int find_kept(struct api_call *call, const struct path *path, struct span_list *s)
 {
+	struct signals_question q = { .to_ns = UINT64_MAX, .deadline_ns = call->ctx.deadline_ns };
 	uint8_t trace[TRACE_DIGITS / 2];
 	size_t len;
 
-	return hex_decode(path->id, TRACE_DIGITS, trace, &len) ? spans_of_trace(kept, trace, take_kept, s) : 0;
+	s->resources = intern_new();
+	if (!s->resources)
+		return -ENOMEM;
+	q.trace = trace;
+	return hex_decode(path->id, TRACE_DIGITS, trace, &len) && call->api->config.signals
+		       ? signals_spans(call->api->config.signals, &q, take_kept, s)
+		       : 0;
+}
+
+/* By what the answer's samples are joined, all in all. */
+static enum api_joined joined_of(const struct span_list *s)
+{
+	enum api_joined joined = JOINED_NONE;
+
+	for (size_t i = 0; i < s->count && joined != JOINED_LINK; i++)
+		if (s->items[i].joined)
+			joined = s->items[i].joined;
+	return joined;
 }
 
 static int list_spans(struct api_call *call, const struct path *path)
@@ -347,7 +495,7 @@ static int list_spans(struct api_call *call, const struct path *path)
 	AUTO(span_list_fini) struct span_list s = { 0 };
 	AUTO(query_fini) struct query q = { 0 };
 	struct json *j = &call->json;
-	struct more_params more;
+	AUTO(more_params_fini) struct more_params more = { 0 };
 	int err = begin_params(call, path, &more);
 
 	if (err)
@@ -355,15 +503,15 @@ static int list_spans(struct api_call *call, const struct path *path)
 	end_params(call, &more);
 	err = find_kinds(call, &more, &s, &q);
 	err = err ? err : find_spans(call, &more, &s);
-	if (!err && call->api->config.spans)
-		err = find_kept(call->api->config.spans, path, &s);
+	err = err ? err : find_kept(call, path, &s);
+	err = err ? err : weigh_rest(call, &s);
 	call->params = given;
 	if (err)
 		return err;
 	sort_spans(&s);
 	json_object_begin(j);
 	api_write_text(j, "trace_id", path->id);
-	api_write_text(j, "joined", "link");
+	api_write_text(j, "joined", api_joined_name(joined_of(&s)));
 	api_write_time(j, "from", q.sel.from_ns);
 	api_write_time(j, "to", q.sel.to_ns);
 	write_kinds(j, &s);

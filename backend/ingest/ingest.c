@@ -21,7 +21,7 @@
 
 #include "backend/ingest/lazy_counters.h"
 #include "backend/ingest/unusable.h"
-#include "backend/spans/spans.h"
+#include "backend/signals/signals.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
@@ -43,7 +43,7 @@ struct ingest {
 	struct loop *loop; /* borrowed, as is out */
 	struct sink *out;
 	struct budget budget;
-	struct spans *spans; /* NULL: they are not kept */
+	struct signals *signals; /* NULL: nothing of them is kept */
 	struct unpacker *unpacker;
 	struct lazy_counters *lazy;
 	struct metric *received_profiles, *received_samples, *rejected_profiles;
@@ -281,8 +281,13 @@ static void pass_bytes(struct ingest_job *job, enum otlp_signal signal, const ui
 	if (acks)
 		job_hold(job);
 	int error = sink_consume_other(in->out, signal, data, len, acks ? &job->ack : NULL);
-	if (!error || error == -EOPNOTSUPP)
-		metric_add(error ? in->unkept[signal] : in->received_others[signal], items);
+	if (!error || error == -EOPNOTSUPP) {
+		const bool is_kept = in->signals && signal != OTLP_METRICS; /* of metrics only exemplars are */
+
+		metric_add(error && !is_kept ? in->unkept[signal] : in->received_others[signal], items);
+		if (in->signals)
+			signals_keep(in->signals, signal, data, len);
+	}
 	if (error && acks)
 		job_put(job);
 	if (error || !acks)
@@ -310,8 +315,6 @@ static void pass_other(struct ingest_job *job)
 	if (!error) {
 		error = is_json ? otlp_other_encode(&other, &protobuf) : 0;
 		items = other.items;
-		if (job->signal == INGEST_TRACES && job->in->spans)
-			spans_keep(job->in->spans, &other);
 		otlp_other_fini(&other);
 	}
 	if (error)
@@ -542,7 +545,7 @@ int ingest_new(const struct ingest_config *config, struct loop *loop, struct met
 		return -ENOMEM;
 	in->loop = loop;
 	in->out = out;
-	in->spans = config->spans;
+	in->signals = config->signals;
 	in->holds = 1;
 	in->work.fn = on_work;
 	pthread_mutex_init(&in->lock, NULL);

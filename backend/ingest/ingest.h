@@ -23,7 +23,7 @@ struct ingest_job;
 struct loop;
 struct metrics;
 struct sink;
-struct spans;
+struct signals;
 
 enum ingest_signal { INGEST_PROFILES, INGEST_LOGS, INGEST_METRICS, INGEST_TRACES };
 
@@ -64,7 +64,7 @@ struct ingest_config {
 	size_t max_receive_bytes; /* of a body, before and after decompression; 32 MiB when 0 */
 	size_t receive_memory;	  /* of all requests; 96 MiB when 0; a quarter of it is for decoding, and the rest never
 				   * less than twice max_receive_bytes */
-	struct spans *spans;	  /* spans are kept there, too; borrowed; NULL: they are not kept */
+	struct signals *signals;  /* where records of the other signals are kept, too; borrowed; NULL: nowhere */
 };
 
 /* @out is borrowed, as are loop and metrics; out and loop live longer. 0 or -errno. */

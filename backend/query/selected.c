@@ -356,6 +356,47 @@ static int read_word(struct query *q, const struct query_context *ctx, const str
 	return query_find_word(q, ctx, sides[0].sel.from_ns, sides[0].sel.to_ns, error);
 }
 
+/* A matcher on names of spans becomes one on their ids. */
+static int find_spans(struct query *q, const struct query_context *ctx, struct store_matcher *m, struct buf *error)
+{
+	const bool is_positive = m->match == MATCH_EQUAL || m->match == MATCH_REGEX;
+	const struct store_matcher wanted = { m->label, m->pattern ? MATCH_REGEX : MATCH_EQUAL, m->value, m->pattern };
+	AUTO(buf_fini) struct buf ids = BUF_EMPTY;
+	struct pattern *pattern = NULL;
+	struct pattern_error why;
+	char *label = NULL, *value = NULL;
+	int err = ctx->name_spans(ctx->name_arg, &wanted, q->sel.from_ns, q->sel.to_ns, &ids, error);
+
+	if (!err && !ids.len)
+		buf_puts(&ids, "none"); /* which no id is */
+	err = err ? err : pattern_new(buf_text(&ids), PATTERN_WHOLE, &pattern, &why);
+	if (!err) {
+		label = strdup(STORE_SPAN_LABEL);
+		value = strdup(buf_text(&ids));
+	}
+	if (err || !label || !value) {
+		pattern_free(pattern);
+		free(label);
+		free(value);
+		return err ? err : -ENOMEM;
+	}
+	free((char *)m->label);
+	free((char *)m->value);
+	pattern_free(m->pattern);
+	*m = (struct store_matcher){ label, is_positive ? MATCH_REGEX : MATCH_NOT_REGEX, value, pattern };
+	return 0;
+}
+
+static int name_spans(struct query *q, const struct query_context *ctx, struct buf *error)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < q->selector.count && ctx->name_spans && !err; i++)
+		if (!strcmp(q->selector.items[i].label, QUERY_SPAN_NAME))
+			err = find_spans(q, ctx, &q->selector.items[i], error);
+	return err;
+}
+
 int query_read(struct query *q, const struct query_context *ctx, const struct query_params *params, const char *suffix,
 	       struct buf *error)
 {
@@ -367,6 +408,7 @@ int query_read(struct query *q, const struct query_context *ctx, const struct qu
 	q->no_inline = is_inline && !strcmp(is_inline, "0");
 	if (!err)
 		err = selector_parse(selector ? selector : "", &q->selector, error);
+	err = err ? err : name_spans(q, ctx, error);
 	q->sel.matchers = q->selector.items;
 	q->sel.matcher_count = q->selector.count;
 	if (!err)

@@ -59,7 +59,15 @@ struct query_context {
 	uint64_t now_ns;		 /* Unix */
 	uint64_t deadline_ns;		 /* CLOCK_MONOTONIC */
 	const _Atomic bool *is_unwanted; /* as in the selection */
+	/* Appends the ids of the spans of a range whose name meets @m, `|` between them; NULL: no names of spans are known.
+	 * 0; -EINVAL with @error filled; -errno. */
+	int (*name_spans)(void *arg, const struct store_matcher *m, uint64_t from_ns, uint64_t to_ns, struct buf *ids,
+			  struct buf *error);
+	void *name_arg;
 };
+
+/* The name of a sample's span, where that came in itself (backend/signals): a label for matchers alone. */
+#define QUERY_SPAN_NAME "span_name"
 
 /*
  * Reads from, to, query, kind, focus, ignore, idle and inline of @params, each with @suffix behind its name where there is

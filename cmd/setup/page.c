@@ -17,7 +17,8 @@
 #include "backend/api/query_thread.h"
 #include "backend/routes/routes.h"
 #include "backend/http/server.h"
-#include "backend/spans/spans.h"
+#include "backend/signals/signals.h"
+#include "backend/store/store_read.h"
 #include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -66,13 +67,21 @@ void page_warn_of_nothing(const struct session *s)
 		log_warn("no page at %s: profiles are not kept here, which --store does", s->config->page_address);
 }
 
-int page_spans(struct session *s)
+int page_signals(struct session *s, bool is_read_only)
 {
-	int err = page_is_wanted(s) && s->config->spans_memory ? spans_new(s->config->spans_memory, s->metrics, &s->spans)
-							       : 0;
+	struct signals_config config = { .bytes = s->config->signals_bytes,
+					 .age_ns = s->config->signals_age_ns,
+					 .read_only = is_read_only };
+	struct store_status status = { 0 };
+	int err;
 
+	if (!page_is_wanted(s) || (!config.bytes && !is_read_only) || s->signals)
+		return 0;
+	(void)s->store->read->status(s->store, &status); /* the folder is there also when it fails */
+	config.folder = status.folder;
+	err = signals_new(&config, s->metrics, &s->signals);
 	if (err)
-		log_error("cannot keep spans: %s", strerror(-err));
+		log_error("cannot keep spans and logs: %s", strerror(-err));
 	return err;
 }
 
@@ -82,7 +91,7 @@ int page_queries(struct session *s, struct loop *loop, bool is_live, struct quer
 		.store = s->store,
 		.metrics = s->metrics,
 		.exports = &exports,
-		.spans = s->spans,
+		.signals = s->signals,
 		.is_live = is_live,
 		.is_page_alone = s->config->page_address,
 	};
@@ -274,8 +283,8 @@ static int make(struct page *page)
 		return err;
 	err = loop_new(&page->loop);
 	if (!err)
-		err = page_spans(page->session);
-	ingest_config.spans = page->session->spans;
+		err = page_signals(page->session, false);
+	ingest_config.signals = page->session->signals;
 	if (!err)
 		err = store ? store->write->writer(store, &page->received) : sink_null_new(&page->received);
 	if (!err)

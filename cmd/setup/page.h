@@ -23,8 +23,9 @@ bool page_is_wanted(const struct session *s);
 /* Warns where --page-address was given and there is nothing to show. */
 void page_warn_of_nothing(const struct session *s);
 
-/* Has spans that come in kept, in s->spans, where there is a page that shows them. 0 or -ENOMEM, said. */
-int page_spans(struct session *s);
+/* Has records of spans, logs and exemplars that come in kept, in s->signals, where there is a page that shows them;
+ * @is_read_only: shows those that were. 0 or -errno, said. */
+int page_signals(struct session *s, bool is_read_only);
 
 /* The thread that answers questions about @s->store; answers come on @loop. Logs what fails; 0 or -errno. */
 int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret);

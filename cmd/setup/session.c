@@ -18,7 +18,7 @@
 #include "agent/agent.h"
 #include "agent/confine.h"
 #include "agent/proc/proc_root.h"
-#include "backend/spans/spans.h"
+#include "backend/signals/signals.h"
 #include "backend/store/store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -356,9 +356,9 @@ void session_close(struct session *s)
 	agent_free(s->agent);
 	agent_setup_fini(&s->setup);
 	sink_free(s->sink);
+	signals_free(s->signals);
 	if (s->store)
 		s->store->close(s->store);
-	spans_free(s->spans);
 	metrics_free(s->metrics);
 	loop_free(s->loop);
 	if (s->reloaded)

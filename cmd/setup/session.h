@@ -20,6 +20,7 @@ struct config;
 struct loop;
 struct loop_watch;
 struct metrics;
+struct signals;
 struct sink;
 struct store;
 
@@ -30,10 +31,10 @@ struct session {
 	bool is_service;	      /* set by the command: SIGHUP may mean to read the configuration again */
 	struct loop *loop;
 	struct metrics *metrics;
-	struct sink *sink;   /* set by the command; freed by session_close() */
-	struct store *store; /* the one the sink writes to, or NULL; closed by session_close() */
-	struct spans *spans; /* that come in, for views of traces; page_spans() makes them; freed by session_close() */
-	struct agent *agent; /* NULL until session_load_agent() */
+	struct sink *sink;	 /* set by the command; freed by session_close() */
+	struct store *store;	 /* the one the sink writes to, or NULL; closed by session_close() */
+	struct signals *signals; /* where records of spans and logs are kept, or NULL; of page_signals() */
+	struct agent *agent;	 /* NULL until session_load_agent() */
 	/* Where the agent is another process: told when somebody waits for what is sampled until then. NULL: it is not. */
 	void (*report_at)(void *arg, uint64_t at_ns);
 	void *report_arg;

@@ -1,69 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of metrics. Nobody looks into them but to count data points, to print and to pass on. Constant data. */
+/* The tables of metrics. Nobody looks into them but to count data points, to print, to pass on, and for exemplars. Constant
+ * data. */
+#include "proto/otlp/metrics.h"
 #include "proto/otlp/signal_tables.h"
-
-struct exemplar {
-	struct key_values attributes;
-	uint64_t time_unix_ns;
-	double as_double;
-	int64_t as_int;
-	bool has_double, has_int;
-	struct str span_id, trace_id;
-};
-
-/* All kinds of data points share one struct; each kind's table has the fields of its own. */
-struct point {
-	struct key_values attributes;
-	uint64_t start_time_unix_ns, time_unix_ns, count, zero_count;
-	double as_double, sum, min, max, zero_threshold;
-	int64_t as_int;
-	bool has_double, has_int, has_sum, has_min, has_max, has_positive, has_negative;
-	uint32_t flags;
-	int32_t scale;
-	uint64_t *bucket_counts;
-	double *bounds;
-	struct exemplar *exemplars;
-	uint32_t bucket_count, bound_count, exemplar_count;
-	struct buckets {
-		int32_t offset;
-		uint64_t *counts;
-		uint32_t count;
-	} positive, negative;
-	struct quantile {
-		double quantile, value;
-	} * quantiles;
-	uint32_t quantile_count;
-};
-
-struct points {
-	struct point *items;
-	uint32_t count;
-	uint32_t temporality;
-	bool is_monotonic;
-};
-
-struct metric_data {
-	struct str name, description, unit;
-	struct points gauge, sum, histogram, exponential_histogram, summary;
-	bool has_gauge, has_sum, has_histogram, has_exponential_histogram, has_summary;
-	struct key_values metadata;
-};
-
-struct scope_metrics {
-	bool has_scope;
-	struct scope scope;
-	struct metric_data *metrics;
-	uint32_t metric_count;
-	struct str schema_url;
-};
-
-struct resource_metrics {
-	bool has_resource;
-	struct resource resource;
-	struct scope_metrics *scopes;
-	uint32_t scope_count;
-	struct str schema_url;
-};
 
 #define POINT(member)	 AT(struct point, member)
 #define POINT_ATTRIBUTES KIND_MESSAGES, LIST(struct point, attributes.items, attributes.count), .sub = &otlp_key_value
@@ -221,6 +160,7 @@ static const struct otlp_message resource_metrics = { .name = "ResourceMetrics",
 						      FIELDS(resource_metrics_fields, struct resource_metrics) };
 
 static const struct otlp_field metrics_fields[] = {
-	FIELD(1, resource_metrics, KIND_MESSAGES, LIST(struct otlp_list, items, count), .sub = &resource_metrics),
+	FIELD(1, resource_metrics, KIND_MESSAGES, LIST(struct metric_request, resources, resource_count),
+	      .sub = &resource_metrics),
 };
-const struct otlp_message otlp_metrics = { .name = "MetricsData", FIELDS(metrics_fields, struct otlp_list) };
+const struct otlp_message otlp_metrics = { .name = "MetricsData", FIELDS(metrics_fields, struct metric_request) };

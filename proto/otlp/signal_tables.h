@@ -5,12 +5,6 @@
 
 #include "proto/otlp/schema.h"
 
-/* A root that nobody looks into but by its table. */
-struct otlp_list {
-	void *items;
-	uint32_t count;
-};
-
 extern const struct otlp_message otlp_metrics, otlp_traces;
 
 /* A hook: one item more. */

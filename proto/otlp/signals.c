@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "proto/otlp/metrics.h"
 #include "proto/otlp/signal_tables.h"
 
 /* --- logs --- */
@@ -104,7 +105,7 @@ static void forget_references(const struct otlp_message *m, void *base)
 
 static const struct otlp_layout layouts[] = {
 	[OTLP_LOGS] = { .root = &logs, .size_bytes = sizeof(struct logs) },
-	[OTLP_METRICS] = { .root = &otlp_metrics, .size_bytes = sizeof(struct otlp_list) },
+	[OTLP_METRICS] = { .root = &otlp_metrics, .size_bytes = sizeof(struct metric_request) },
 	[OTLP_TRACES] = { .root = &otlp_traces, .size_bytes = sizeof(struct span_request) },
 };
 

@@ -97,7 +97,8 @@ struct otlp_other {
 	enum otlp_signal signal;
 	uint64_t items;		 /* log records, data points, spans */
 	struct profiles *memory; /* that everything lies in; its dictionary is empty, for value_text() and the like */
-	const void *root;	 /* of OTLP_LOGS: struct logs; of OTLP_TRACES: struct span_request */
+	const void *root;	 /* of OTLP_LOGS: struct logs; of OTLP_TRACES: struct span_request;
+				  * of OTLP_METRICS: struct metric_request (metrics.h) */
 	const struct otlp_message *message; /* the root's table */
 };
 

@@ -162,9 +162,10 @@ static void test_api(void **state)
 	profiles_put(p);
 	assert_int_equal(api_new(&config, &api), 0);
 	ask(api, "/api/v1/trace/" TRACE, &none, 200,
-	    "\"spans\":[{\"span_id\":\"0000000000000002\",\"ns\":66,\"kinds\":{\"cpu\":{\"weight\":2,\"events\":1},"
+	    "\"spans\":[{\"span_id\":\"0000000000000002\",\"ns\":66,\"joined\":\"link\",\"kinds\":{\"cpu\":{\"weight\":2,"
+	    "\"events\":1},"
 	    "\"off_cpu\":{\"weight\":64,\"events\":1}}},{\"span_id\":\"0000000000000001\",\"ns\":5,"
-	    "\"kinds\":{\"cpu\":{\"weight\":5,\"events\":2}}}],\"left_out\":0}");
+	    "\"joined\":\"link\",\"kinds\":{\"cpu\":{\"weight\":5,\"events\":2}}}],\"left_out\":0}");
 	ask(api, "/api/v1/trace/" TRACE, &none, 200, "{\"trace_id\":\"" TRACE "\",\"joined\":\"link\",\"from\":");
 	ask(api, "/api/v1/trace/0c000000000000000000000000000001", &none, 200, "\"spans\":[]");
 	ask(api, "/api/v1/span/0000000000000001/flamegraph", &none, 200, "\"total\":13,\"events\":3");
