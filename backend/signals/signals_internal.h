@@ -36,8 +36,8 @@ struct signals {
 	} metrics;
 };
 
-/* signals_put.c: the statements of write_db; and all records of @other, in the caller's transaction, their number in *@kept_ret. 0
- * or -errno. */
+/* signals_put.c: the statements of write_db; and all records of @other, in the caller's transaction, their number in
+ * *@kept_ret. 0 or -errno. */
 int signals_prepare(struct signals *s);
 void signals_unprepare(struct signals *s);
 int signals_put(struct signals *s, const struct otlp_other *other, uint64_t *kept_ret);
