@@ -34,6 +34,7 @@ struct api_config {
 	struct signals *signals;	  /* spans, logs, exemplars that came in; borrowed; NULL: they are not kept */
 	bool is_live;			  /* an agent in this process is profiling */
 	bool is_second;			  /* api_second() made it */
+	const char *trace_url;		  /* --trace-url, borrowed; NULL */
 	bool is_page_alone;		  /* OTLP is received on another address than the page's, or nowhere */
 	uint64_t timeout_ns;		  /* of one question; 30 s when 0 */
 	size_t memory_bytes;		  /* of a question's tree, and of what it exports; 1 GiB when 0 */

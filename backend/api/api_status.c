@@ -324,6 +324,8 @@ int api_status(struct api_call *call)
 	api_write_time(j, "now", call->ctx.now_ns);
 	json_key(j, "live");
 	json_bool(j, call->api->config.is_live);
+	if (call->api->config.trace_url)
+		api_write_text(j, "trace_url", call->api->config.trace_url);
 	json_key(j, "receives");
 	json_bool(j, !call->api->config.is_page_alone);
 	write_overhead(call);

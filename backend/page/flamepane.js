@@ -2,7 +2,7 @@
 // A flame graph with what belongs to it: search, colours, steps that change the tree, crumbs, minimap, details. It keeps nothing
 // that is not in the page's address; the same pane stands in several views.
 import { h, replace, button, select, toggle, copy, say } from "./dom.js";
-import { state, set, link, groupings } from "./state.js";
+import { state, set, link, groupings, withoutLabels } from "./state.js";
 import { treeOf, pattern, search, whyWrong } from "./tree.js";
 import { transformed, inverted, withoutGroup, stepFor, label, KINDS, PRESETS } from "./transform.js";
 import { coloring, isDark, kindOf, kindShares, diffColor } from "./colors.js";
@@ -339,6 +339,7 @@ export class FlamePane {
       ...["focus", "subtree", "merge", "drop", "collapse", "library", "hidelib", "recursion"].map(step),
       null,
       { text: "Only stacks with it, in all views", says: "asks the server with focus=", run: i > 0 ? () => set({ focus: `^${this.escaped(i)}$`, z: "", w: "" }) : null },
+      { text: "Slowest traces with it", says: "traces whose samples have this function", run: i > 0 ? () => set({ view: "trace", tv: "traces", ts: "slowest", q: withoutLabels(state.q, ["trace_id", "span_id"]), focus: `^${this.escaped(i)}$`, z: "", w: "" }) : null },
       { text: "Copy name", key: "y", run: () => copy(this.tree.name(i)) },
       { text: "Copy stack", key: "Y", run: () => copy(this.stack(i)) },
       { text: "Copy link to it", run: () => copy(location.origin + location.pathname + link({ z: this.tree.id(i), w: "" })) },

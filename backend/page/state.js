@@ -16,6 +16,7 @@ const DEFAULTS = {
   from2: "", to2: "", q2: "", q1: "", from1: "", to1: "", dm: "share", dv: "flame", // diff: A is ...1, B is ...2
   hs: "", // heat map: chosen cells
   lb: "exe", // label of the chooser
+  tv: "traces", ts: "slowest", lt: "", ls: "", mn: "", // traces: part, order; logs: text, level; metric
   hv: "truth", // part of Health
   live: "1",
 };
@@ -148,6 +149,12 @@ export function withMatcher(query, label, op, value) {
 export function withoutMatcher(query, index) {
   const { matchers, word } = read(query);
   return writeQuery({ matchers: matchers.filter((_, i) => i !== index), word });
+}
+
+// The query without matchers of @labels by =.
+export function withoutLabels(query, labels) {
+  const { matchers, word } = read(query);
+  return writeQuery({ matchers: matchers.filter((m) => m.op !== "=" || !labels.includes(m.label)), word });
 }
 
 export const withoutWord = (query) => writeQuery({ ...read(query), word: "" });

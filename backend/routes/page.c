@@ -31,11 +31,16 @@
 	X(format, "format.js", JAVASCRIPT)                     \
 	X(header, "header.js", JAVASCRIPT)                     \
 	X(help, "help.js", JAVASCRIPT)                         \
+	X(joined, "joined.js", JAVASCRIPT)                     \
 	X(login, "login.html", "text/html; charset=utf-8")     \
 	X(login_style, "login.css", "text/css; charset=utf-8") \
 	X(login_script, "login.js", JAVASCRIPT)                \
 	X(menu, "menu.js", JAVASCRIPT)                         \
+	X(part_exemplars, "part_exemplars.js", JAVASCRIPT)     \
+	X(part_logs, "part_logs.js", JAVASCRIPT)               \
+	X(part_traces, "part_traces.js", JAVASCRIPT)           \
 	X(querybox, "querybox.js", JAVASCRIPT)                 \
+	X(rows, "rows.js", JAVASCRIPT)                         \
 	X(sides, "sides.js", JAVASCRIPT)                       \
 	X(state, "state.js", JAVASCRIPT)                       \
 	X(timeline, "timeline.js", JAVASCRIPT)                 \

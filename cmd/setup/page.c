@@ -93,6 +93,7 @@ int page_queries(struct session *s, struct loop *loop, bool is_live, struct quer
 		.exports = &exports,
 		.signals = s->signals,
 		.is_live = is_live,
+		.trace_url = s->config->trace_url,
 		.is_page_alone = s->config->page_address,
 	};
 	struct api *api = NULL;
