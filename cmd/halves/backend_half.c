@@ -45,7 +45,8 @@
 enum {
 	RETRY_MS = 20,
 	RETRIES = 50,
-	LAST_MS = 1500, /* for what is left when the agent has died: who starts hearth again wants store, spool and ports ... */
+	LAST_MS = 1500, /* for what is left when the agent has died: who starts hearth again wants store, spool and ports ...
+			 */
 	BUSY_MS = 100,	/* ... and waits twice as long for them */
 	BUSY_RETRIES = 30,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a program on a machine whose kernel makes no user namespaces, as far as that program can tell: no_user_namespaces COMMAND... */
+/* Runs a program on a machine whose kernel makes no user namespaces, as far as that program can tell: no_user_namespaces
+ * COMMAND... */
 #include <errno.h>
 #include <sched.h>
 #include <seccomp.h>

@@ -46,14 +46,12 @@ static void fill(struct builder *b)
 	int32_t main_at;
 
 	for (int i = 0; i < 4; i++)
-		lines[i] = (struct profile_line){ builder_function(b, builder_string_z(b, names[i]), 0,
-								   builder_string_z(b, "shop.c"), 0),
-						  10 + i, 0 };
+		lines[i] = (struct profile_line){
+			builder_function(b, builder_string_z(b, names[i]), 0, builder_string_z(b, "shop.c"), 0), 10 + i, 0
+		};
 	main_at = builder_location(b, mapping, 0x30, &lines[2], 1, &type, 1);
-	stacks[0] = builder_stack(
-		b, (int32_t[]){ builder_location(b, mapping, 0x10, lines, 2, &type, 1), main_at }, 2);
-	stacks[1] = builder_stack(
-		b, (int32_t[]){ builder_location(b, mapping, 0x40, &lines[3], 1, &type, 1), main_at }, 2);
+	stacks[0] = builder_stack(b, (int32_t[]){ builder_location(b, mapping, 0x10, lines, 2, &type, 1), main_at }, 2);
+	stacks[1] = builder_stack(b, (int32_t[]){ builder_location(b, mapping, 0x40, &lines[3], 1, &type, 1), main_at }, 2);
 	for (uint64_t i = 0; i < 4; i++)
 		builder_event(b, profile, stacks[i == 3], NULL, 0, 0, TEXT_START_S * 1000000000ull + i, false, 0);
 }
@@ -146,9 +144,9 @@ static void test_formats(void **state)
 	static const struct {
 		const char *format, *has;
 	} cases[] = {
-		{ "top", "outer" },	     { "tree", "inner" },   { "folded", "inner" }, { "lines", "shop.c" },
-		{ "processes", "shop" },     { "threads", "shop" }, { "timeline", "shop" }, { "locks", "" },
-		{ "csv", "inner" },	     { "json", "\"inner\"" }, { "truth", "4" },	    { "modules", "shop" },
+		{ "top", "outer" },	 { "tree", "inner" },	  { "folded", "inner" },  { "lines", "shop.c" },
+		{ "processes", "shop" }, { "threads", "shop" },	  { "timeline", "shop" }, { "locks", "" },
+		{ "csv", "inner" },	 { "json", "\"inner\"" }, { "truth", "4" },	  { "modules", "shop" },
 		{ "print", "inner" },
 	};
 	const char *said;
@@ -201,8 +199,10 @@ static void test_refused(void **state)
 		int status = value ? REPORT(NULL, "--format", cases[i].format, cases[i].option, value, capture)
 				   : REPORT(NULL, "--format", cases[i].format, cases[i].option, capture);
 
-		if (status != (cases[i].says ? STATUS_USAGE : STATUS_DONE) || (cases[i].says && !is_said_last(cases[i].says)))
-			fail_msg("--format %s %s %s: status %d", cases[i].format, cases[i].option, value ? value : "", status);
+		if (status != (cases[i].says ? STATUS_USAGE : STATUS_DONE) ||
+		    (cases[i].says && !is_said_last(cases[i].says)))
+			fail_msg("--format %s %s %s: status %d", cases[i].format, cases[i].option, value ? value : "",
+				 status);
 	}
 }
 

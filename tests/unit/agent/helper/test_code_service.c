@@ -272,10 +272,10 @@ static void test_block_is_believed(void **state)
 	assert_false(believes(&f, BLOCK, sizeof(f.found) - 1));
 	assert_false(believes(&f, BLOCK, len - 1));
 	assert_false(believes(&f, BLOCK, len - sizeof(f.rows[0])));
-#define CHANGED(change, is_good)                                       \
-	do {                                                           \
-		f = honest();                                          \
-		change;                                                \
+#define CHANGED(change, is_good)                                         \
+	do {                                                             \
+		f = honest();                                            \
+		change;                                                  \
 		assert_int_equal(believes(&f, BLOCK + 8, len), is_good); \
 	} while (0)
 	CHANGED(f.found.row_cnt = 3, false);

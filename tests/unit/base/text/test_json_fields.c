@@ -68,7 +68,8 @@ static void test_fields(void **state)
 	(void)state;
 	check(read_object, "{}", true, "");
 	check(read_object, "null", true, "");
-	check(read_object, "{\"name\":\"a\",\"other\":[1,{\"name\":\"no\"}],\"nam\":\"no\",\"names\":\"no\"}", true, "name=a;");
+	check(read_object, "{\"name\":\"a\",\"other\":[1,{\"name\":\"no\"}],\"nam\":\"no\",\"names\":\"no\"}", true,
+	      "name=a;");
 	check(read_object, "{\"name\":null}", true, "name=;");
 	check(read_object, "{\"name\":\"a\",\"name\":\"b\"}", true, "name=a;name=b;");
 	check(read_object, "[]", false, "");

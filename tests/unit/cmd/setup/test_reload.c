@@ -84,7 +84,7 @@ static void check(const char *text, const char *said)
 	assert_string_equal(buf_text(&got), said);
 }
 
-#define NOTHING "the configuration was read again; nothing changed\n"
+#define NOTHING	     "the configuration was read again; nothing changed\n"
 #define LATER(names) "these changed too, but count from the next start on: " names "\n"
 #define NOW(names)   "the configuration was read again; changed: " names "\n"
 #define REST(what)   "freq: " what "pid: [7, 9]\npage-name: one\nreport-interval: 5s\nsymbols: tables\n"

@@ -192,14 +192,14 @@ static bool says(struct scene *s, const char *id, const char *text)
 	return strstr(describing(s->known, (struct known_query){ .container_id = id }), text) != NULL;
 }
 
-#define UNTIL_IN(seconds, condition)                                                                                   \
-	do {                                                                                                           \
-		uint64_t deadline_ns_ = clock_mono_ns() + (seconds)*NSEC_PER_SEC;                                      \
-		while (!(condition)) {                                                                                 \
-			if (clock_mono_ns() > deadline_ns_)                                                            \
+#define UNTIL_IN(seconds, condition)                                                                                  \
+	do {                                                                                                          \
+		uint64_t deadline_ns_ = clock_mono_ns() + (seconds)*NSEC_PER_SEC;                                     \
+		while (!(condition)) {                                                                                \
+			if (clock_mono_ns() > deadline_ns_)                                                           \
 				fail_msg("%s:%d: still not after %d s: %s", __FILE__, __LINE__, seconds, #condition); \
-			usleep(5000);                                                                                  \
-		}                                                                                                      \
+			usleep(5000);                                                                                 \
+		}                                                                                                     \
 	} while (0)
 #define UNTIL(condition) UNTIL_IN(20, condition)
 
@@ -528,7 +528,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_list_and_watch_if_ready), cmocka_unit_test(test_bookmark_if_ready),
 		cmocka_unit_test(test_expired_if_ready),	cmocka_unit_test(test_expired_at_once_if_ready),
-		cmocka_unit_test(test_back_if_ready),	cmocka_unit_test(test_token_rotation_if_ready),
+		cmocka_unit_test(test_back_if_ready),		cmocka_unit_test(test_token_rotation_if_ready),
 		cmocka_unit_test(test_forbidden_if_ready),	cmocka_unit_test(test_hostile_if_ready),
 		cmocka_unit_test(test_endless_if_ready),	cmocka_unit_test(test_untrusted_if_ready),
 		cmocka_unit_test(test_kubelet_if_ready),	cmocka_unit_test(test_no_pod),

@@ -312,9 +312,15 @@ static void test_fields(void **state)
 		size_t len;
 		uint64_t value;
 	} cases[] = {
-		{ { 1, 4, true }, 5, (uint64_t)-2 },	{ { 1, 4, false }, 5, 0xfffffffe }, { { 1, 4, false }, 4, 0 },
-		{ { 1, 2, true }, 3, (uint64_t)-2 },	{ { 1, 2, true }, 2, 0 },	    { { 0, 1, false }, 1, 0xaa },
-		{ { 0, 1, false }, 0, 0 },		{ { 5, 1, false }, 5, 0 },	    { { NO_FIELD, 4, false }, 5, 0 },
+		{ { 1, 4, true }, 5, (uint64_t)-2 },
+		{ { 1, 4, false }, 5, 0xfffffffe },
+		{ { 1, 4, false }, 4, 0 },
+		{ { 1, 2, true }, 3, (uint64_t)-2 },
+		{ { 1, 2, true }, 2, 0 },
+		{ { 0, 1, false }, 1, 0xaa },
+		{ { 0, 1, false }, 0, 0 },
+		{ { 5, 1, false }, 5, 0 },
+		{ { NO_FIELD, 4, false }, 5, 0 },
 		{ { NO_FIELD, 1, false }, 1 << 17, 0 },
 	};
 
@@ -326,7 +332,8 @@ static void test_fields(void **state)
 	s.field[F_BLOB_SIZE] = (struct hotspot_field_place){ NO_FIELD, 4, false };
 	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE) == 0);
 	s.field[F_BLOB_SIZE] = (struct hotspot_field_place){ 0, 4, false };
-	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE + FAKE_BYTES - 3) == 0); /* its last byte is not there */
+	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE + FAKE_BYTES - 3) ==
+		    0); /* its last byte is not there */
 	fake.bytes[FAKE_BYTES - 4] = 7;
 	assert_true(hotspot_read(&s, &memory, F_BLOB_SIZE, FAKE_BASE + FAKE_BYTES - 4) == 7);
 }

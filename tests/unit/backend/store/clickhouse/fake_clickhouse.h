@@ -155,7 +155,8 @@ static inline void fake_refuse(struct fake_clickhouse *f, int count, int status)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* Statements with @part get what is appended to the buffer, by statements that come later; the first @part that fits counts. */
+/* Statements with @part get what is appended to the buffer, by statements that come later; the first @part that fits counts.
+ */
 static inline struct buf *fake_answer_to(struct fake_clickhouse *f, const char *part)
 {
 	int i = 0;
