@@ -456,11 +456,9 @@ static void add_contentions(struct intake *in, const struct pending_sample *s)
 	uint32_t kind = in->contention_kind;
 	uint64_t count = kind ? contentions_of(s) : 0;
 
-	if (!count)
-		return;
-	in->counts.made[kind].samples++;
+	in->counts.made[kind].samples += count > 0;
 	in->counts.made[kind].value += count;
-	if (traces_add_contentions(in->traces, kind, count))
+	if (count && traces_add_contentions(in->traces, kind, count))
 		lose_one(in, kind, count);
 }
 
