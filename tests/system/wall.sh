@@ -16,5 +16,5 @@ python3 "$TOP/tests/waits/service/judge.py" x.otlp.json said "$seconds" "$least"
 "$HEARTH" report x.otlp --format locks --rows 5 >locks
 cat locks
 # The lock of the service is the one with most waits.
-sed -n 5p locks | grep -q ' lock_stock (' && grep -m1 -A3 ' lock_stock (' locks | grep -q 'let go .*prices: refresh_prices (' || fail "the lock is not told with both sides: $(cat locks)"
+sed -n 5p locks | grep -q ' lock_stock (' && grep -m1 -A7 ' lock_stock (' locks | grep -q 'let go .*prices: refresh_prices (' || fail "the lock is not told with both sides: $(cat locks)"
 cat err

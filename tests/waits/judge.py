@@ -34,7 +34,7 @@ for resource in profile["resourceProfiles"]:
             for s in p.get("samples", []):
                 a = attributes(s.get("attributeIndices", []))
                 tid = int(a.get("thread.id", 0))
-                values = [int(v) for v in s.get("values", [])] or [int(p["period"])] * len(s["timestampsUnixNano"])
+                values = [int(v) for v in s.get("values", [])] or [int(p.get("period", 1))] * len(s["timestampsUnixNano"])
                 value = sum(values)
                 sums[tid, kind] = sums.get((tid, kind), 0) + value
                 waits = [f for f in functions(s) if f.startswith("wait_")] or ["-"]  # none: not walked to its end, as those of a young program

@@ -56,7 +56,7 @@ def program_ns(host):
     """What on_switch and on_waking take of a switch in the mean, by the kernel's own statistics."""
     with statistics_on(), hearth(host) as h:
         switch_ns(host, 0)
-        infos = [i for i in fd_infos(h.pid) if "prog_id" in i]
+        infos = [i for i in fd_infos(h.pid) if "prog_id" in i and "run_time_ns" in i]  # links have the first, too
         names = {i["prog_id"]: (bpftool("prog", "show", "id", i["prog_id"]) or {}).get("name") for i in infos}
         taken = {names[i["prog_id"]]: (int(i["run_time_ns"]), int(i["run_cnt"])) for i in infos}
     return sum(taken[n][0] / taken[n][1] - EMPTY_NS for n in ("on_switch", "on_waking"))
