@@ -11,6 +11,7 @@
 
 #include "agent/context/process_context.h"
 #include "agent/feed.h"
+#include "agent/user_part.h"
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
 #include "agent/runtime/object.h"
@@ -98,7 +99,6 @@ static void keep_side_band(void *arg, struct side_band_record *record)
 enum {
 	MAX_KEPT_BYTES = 128 << 20,  /* bytes of waiting samples with stack copies: 2 s of 1,000 a second that all miss */
 	FOR_SAMPLES_BYTES = 8 << 20, /* more bytes for samples alone: stack copies are dropped before samples are */
-	MAX_WAIT_MS = 2000,	     /* how long samples wait for a file that is being read */
 	READ_AHEAD_MS = 1,	     /* a program that runs a few milliseconds is seen before it is gone */
 };
 
@@ -305,34 +305,6 @@ static void take_facts(struct intake *in, struct process *p, const struct pendin
 	}
 }
 
-/* How many frames there are up to the first whose row may be out of date. */
-static uint32_t cut_stale(const struct process *p, const struct pending_sample *s, enum walk_end *end)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->user_cnt; i++) {
-		uint64_t addr = (s->user[i] & ~FRAME_EXACT) - !(s->user[i] & FRAME_EXACT);
-
-		if (!address_space_is_stale(p->as, s->record->asid, addr))
-			continue;
-		*end = END_STALE;
-		return i + 1; /* the frame was there, but its row's word on the caller is not believed */
-	}
-	return i;
-}
-
-/* Must the sample with @result wait for a file? It does not wait for ever, as the file's reader may be stuck. */
-static bool must_wait(struct intake *in, const struct late_result *result)
-{
-	uint64_t now_ns = clock_mono_ns();
-
-	if (!result->is_unfinished)
-		in->waits_since_ns = 0;
-	else if (!in->waits_since_ns)
-		in->waits_since_ns = now_ns;
-	return result->is_unfinished && now_ns - in->waits_since_ns < MAX_WAIT_MS * NSEC_PER_MSEC;
-}
-
 /* Has the names of the last sample's files fetched from now on; the frames from @known on are new. */
 static void meet_files(struct intake *in, uint32_t known)
 {
@@ -376,78 +348,6 @@ static uint32_t merge(struct intake *in, const struct process *p, const struct p
 	merge_chains(p, s, *user, sps, user_cnt, in->counts.chains, in->merged);
 	*user = in->merged->frames;
 	return in->merged->count;
-}
-
-/* The user part of a sample's stack. */
-struct user_part {
-	const uint64_t *frames, *sps; /* sps: NULL, where the record has them */
-	const uint64_t *captures;
-	uint32_t count, capture_cnt;
-	enum walk_end end;
-};
-
-/* Walks @s. Returns whether it must wait for a file. */
-static bool walk_late(struct intake *in, struct process *p, const struct pending_sample *s, struct user_part *part)
-{
-	const struct late_result *result = late_walk(in->late, p, s);
-
-	if (must_wait(in, result))
-		return true;
-	*part = (struct user_part){ .frames = result->frames,
-				    .sps = result->sps,
-				    .captures = result->captures,
-				    .count = result->count,
-				    .capture_cnt = result->capture_cnt,
-				    .end = result->end };
-	return false;
-}
-
-/* Does the same for a thread that still sleeps, unless it is known from the last time. */
-static bool walk_asleep(struct intake *in, struct process *p, const struct pending_sample *s, struct user_part *part)
-{
-	const struct wait_stack *known = wait_stacks_find(in->waits, s, p->as->asid);
-	struct asleep_sample asleep;
-
-	if (known) {
-		*part = (struct user_part){ .frames = known->frames, .count = known->count, .end = known->end };
-		return false;
-	}
-	part->end = END_COPY_LIMIT;
-	for (int more = 0; more < 2 && part->end == END_COPY_LIMIT; more++) {
-		bool sleeps = wait_stacks_read(in->waits, s, more, &asleep);
-
-		if (walk_late(in, p, &asleep.sample, part))
-			return true;
-		if (!sleeps)
-			return false;
-	}
-	if (!code_spaces_has_code(p->as)) /* code that is generated may be named otherwise the next time */
-		wait_stacks_keep(in->waits, s, p->as->asid, part->frames, part->count, part->end);
-	return false;
-}
-
-/* Finds the user part of @s, by a walk if the kernel's does not stand. Returns whether it must wait for a file. */
-static bool find_user_part(struct intake *in, struct process *p, const struct pending_sample *s, struct user_part *part)
-{
-	const struct sample_record *r = s->record;
-
-	*part = (struct user_part){ .frames = s->user,
-				    .captures = s->captures,
-				    .count = s->user_cnt,
-				    .capture_cnt = s->capture_cnt,
-				    .end = s->is_irq ? END_NONE : r->end };
-	if (s->regs && r->flags & SAMPLE_ASLEEP)
-		return walk_asleep(in, p, s, part);
-	if (s->regs) {
-		if (walk_late(in, p, s, part))
-			return true;
-		in->counts.late_walks++;
-		in->counts.misses[r->end]++;
-		intake_read_ahead(in); /* many of these in a row take long */
-	} else if (r->asid != p->as->asid && r->asid) {
-		part->count = cut_stale(p, s, &part->end);
-	}
-	return false;
 }
 
 /* Adds a sample of how often a lock was waited for, if the one that was added last is of such a wait. */
@@ -526,7 +426,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 		take_facts(in, p, s);
 	if (s->span && !process_context_of(p))
 		process_context_look(p, true);
-	if (find_user_part(in, p, s, &part))
+	if (user_part_find(in, p, s, &part))
 		return true;
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
 	if (part.end == END_NO_MAPPING && part.count > 1)
