@@ -215,13 +215,16 @@ rooms: $(call archives,cmd)
 format:
 	$(Q)$$(command -v clang-format-14 || echo clang-format) -i $$(git ls-files '*.c' '*.h' '*.def')
 
-bench: all $(addprefix $(BUILD)/bench/,names store capture encode fpwalk)
+bench: all $(addprefix $(BUILD)/bench/,names store capture encode channel fpwalk)
 	$(Q)tools/bench/run.sh $(BUILD) $(FIGURES)
 
 $(BUILD)/bench/capture: $(BUILD)/tools/bench/capture.o $(call archives,proto)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/encode: $(BUILD)/tools/bench/encode.o $(call archives,proto)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench/channel: $(BUILD)/tools/bench/channel.o $(call archives,cmd)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/store: $(BUILD)/tools/bench/store.o $(call archives,backend)
@@ -278,6 +281,11 @@ runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/c
 .PHONY: kills
 kills: all
 	$(Q)tests/truth/build.sh $(BUILD)/truth && tests/halves/kills.sh $(BUILD) $(KILLS)
+
+# A store that an older hearth wrote, in this one.   BEFORE: that one's program
+.PHONY: store-before
+store-before: all
+	$(Q)tests/truth/build.sh $(BUILD)/truth && tests/halves/before.sh $(BUILD) $(BEFORE)
 
 # Tests that must fail: what handles a case is taken out, one after another. A quarter of an hour.   MUTANTS: those of them to try
 .PHONY: mutants

@@ -13,7 +13,7 @@ command -v zstd >/dev/null || formats=${formats/otlp.zst,/}
 
 # run NAME OPTION...: until there is something to see; sets page, agent
 run() {
-	start "$1" "$HEARTH" run -F 199 --off-cpu --http-address 127.0.0.1:0 --report-interval 200ms --store "$1.store" "${@:2}"
+	start "$1" "$HEARTH" run -F 199 --off-cpu -p "$watched" --http-address 127.0.0.1:0 --report-interval 200ms --store "$1.store" "${@:2}"
 	agent=$started
 	until_true 30 grep -q "profiles go to" "$1.err" || fail "no profiler: $(cat "$1.err")"
 	page=$(sed -n 's/.*page at \(http:[^ ]*\)\/$/\1/p' "$1.err")
@@ -34,6 +34,9 @@ cat >spans.json <<END
 END
 
 start busy "$TRUTH/c_chain" 170
+watched=$started
+start kernel dd if=/dev/zero of=/dev/null bs=1
+watched+=,$started
 run closed
 look refused 65533
 look seen 0

@@ -53,7 +53,7 @@ def questions():
     for method, path, shows in table:
         below = [p for p in paths if p.startswith(path) and p != path]
         if not path.endswith("/") or path in ("/", "/page/"):
-            yield method, {"/page/": "/page/main.js"}.get(path, path), shows, b"{}" if method == "POST" else None
+            yield method, {"/page/": "/page/app.js"}.get(path, path), shows, b"{}" if method == "POST" else None
             continue
         assert below, path
         for p in below:
@@ -66,7 +66,7 @@ def questions():
                                                     "name": "service_name", "maxNodes": 100000, "groupBy": ["comm"]}).encode()
             else:
                 more = {"/api/v1/values": "&label=comm", "/api/v1/sandwich": "&function=leaf", "/api/v1/series": "&by=tid"}.get(p, "")
-                yield method, f"{p}?{every}{more}&max_nodes=200000&limit=100000&kind=samples", shows, None
+                yield method, f"{p}?{every}{more}&max_nodes=200000&limit=1000&kind=samples", shows, None
         if path == "/api/v1/":
             for what in behind:
                 yield method, "/api/v1/trace/" + "0" * 31 + "1" + (what and "/" + what) + "?" + every, shows, None
@@ -109,8 +109,8 @@ def addresses(data):
     """Addresses of the kernel in @data, as text in two bases, as 8 bytes, as a varint."""
     found = [int(t, 16) for t in re.findall(rb"(?i)(?<![0-9a-f])ffff[89a-f][0-9a-f]{11}(?![0-9a-f])", data)]
     found += [int(t) for t in re.findall(rb"(?<![0-9.])1844[0-9]{16}(?![0-9.])", data)]
-    if not data.isascii():  # lookahead: they may overlap
-        found += [struct.unpack("<Q", t)[0] for t in re.findall(rb"(?s)(?=(.{5}[\x80-\xff]\xff\xff))", data)]
+    if not data.isascii():  # as 8 bytes: of the kernel's code and modules alone, as other bytes may look like the rest
+        found += [struct.unpack("<Q", t)[0] for t in re.findall(rb"(?s)(?=(.{3}[\x80-\xef]\xff\xff\xff\xff))", data)]
         found += [varint(t) for t in re.findall(rb"(?<![\x80-\xff])([\x80-\xff]{9}\x01)", data)]
     return [a for a in found if KERNEL <= a < BELOW_NUMBERS]
 

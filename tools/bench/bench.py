@@ -18,6 +18,7 @@ first       the first samples of new processes: complete, and under the right na
 memory      resident set and kernel maps with 200 and 2,000 processes, drift; size of the stripped binary
 touched     what a page fault costs more with --memory; CPU time of the agent with --heap beside a Go program that allocates
 probed      what a call costs at which a probe is, beside a probe with an empty program; memory of the agent with all kinds
+halves      what two processes cost beside one: start, memory; the channel between them at 100,000 samples a second
 steady      CPU time of the agent in a window after its warm-up against `perf record -a -g`
 compiling   CPU time of both beside builds of many small files, with nothing kept from earlier runs and with what the first kept
 delivered   samples against the CPU time that the kernel accounts for
@@ -45,6 +46,7 @@ import away
 import busy
 import convert
 import cpu
+import halves
 import jit
 import measure
 import memory
@@ -77,6 +79,7 @@ FIGURES = {
     "memory": memory.memory,
     "touched": touched.touched,
     "probed": probed.probed,
+    "halves": halves.halves,
     "steady": cpu.steady,
     "compiling": cpu.compiling,
     "delivered": cpu.delivered,
@@ -93,7 +96,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("runtimes", "jit", "touched", "probed", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "jit", "touched", "probed", "halves", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():
