@@ -255,10 +255,79 @@ static void test_common_entry(void **state)
 			 -ENOSPC);
 }
 
+/* A common entry with any letters, and a function of 32 bytes that refers to it. */
+struct made_entry {
+	const char *letters;
+	uint8_t version, code_align, data_align, ra;
+	uint8_t augmentation[8]; /* its length first */
+	int result;
+};
+
+static int rows_of(const struct made_entry *e)
+{
+	enum { AT = 0x1000, FUNCTION = 0x2000 };
+	uint8_t bytes[64] = { 0 };
+	const struct cfi_bytes frame = { bytes, AT, sizeof(bytes) };
+	size_t at = 8, letters = strlen(e->letters) + 1, count;
+	struct row rows[4];
+	uint64_t stop;
+	int32_t begin;
+
+	bytes[at++] = e->version;
+	memcpy(bytes + at, e->letters, letters);
+	at += letters;
+	bytes[at++] = e->code_align;
+	bytes[at++] = e->data_align;
+	bytes[at++] = e->ra;
+	memcpy(bytes + at, e->augmentation, 1u + e->augmentation[0]);
+	at += 1u + e->augmentation[0];
+	memcpy(bytes + at, (uint8_t[]){ 0x0c, 7, 8, 0x90, 1 }, 5); /* CFA = rsp + 8, ra at CFA - 8 */
+	at = (at + 5 + 3) & ~3u;
+	bytes[0] = (uint8_t)(at - 4);
+	bytes[at] = 20;
+	bytes[at + 4] = (uint8_t)(at + 4);
+	begin = FUNCTION - (AT + (int32_t)at + 8);
+	memcpy(bytes + at + 8, &begin, 4);
+	bytes[at + 12] = 32;
+	return cfi_program_rows(&frame, AT + at, FUNCTION, FUNCTION, UINT64_MAX, rows, 4, &count, &stop);
+}
+
+/* What compilers write for C and for C++, and what is left to libdw. */
+static void test_augmentation(void **state)
+{
+	enum { R = 0x1b, P = 0x9b, L = 0x1b }; /* encodings: relative, 4 bytes; P through a pointer */
+	static const struct made_entry entries[] = {
+		{ "zR", 1, 1, 0x78, 16, { 1, R }, 0 },
+		{ "zPLR", 1, 1, 0x78, 16, { 7, P, 1, 2, 3, 4, L, R }, 0 },
+		{ "zPR", 1, 1, 0x78, 16, { 6, P, 1, 2, 3, 4, R }, 0 },
+		{ "zLR", 1, 1, 0x78, 16, { 2, L, R }, 0 },
+		{ "zPLR", 1, 1, 0x78, 16, { 7, 0x0c, 1, 2, 3, 4, L, R }, -ENOENT }, /* a pointer of 8 bytes */
+		{ "zPLR", 1, 1, 0x78, 16, { 6, P, 1, 2, 3, 4, L }, -ENOENT },	    /* shorter than its letters */
+		{ "zPR", 1, 1, 0x78, 16, { 4, P, 1, 2, 3 }, -ENOENT },
+		{ "zLR", 1, 1, 0x78, 16, { 1, L }, -ENOENT },
+		{ "zL", 1, 1, 0x78, 16, { 1, L }, -ENOENT }, /* addresses are not relative */
+		{ "zR", 1, 1, 0x78, 16, { 1, 0x00 }, -ENOENT },
+		{ "zRS", 1, 1, 0x78, 16, { 1, R }, -ENOENT }, /* a signal's frame */
+		{ "zRB", 1, 1, 0x78, 16, { 1, R }, -ENOENT },
+		{ "R", 1, 1, 0x78, 16, { 1, R }, -ENOENT },
+		{ "zR", 3, 1, 0x78, 16, { 1, R }, -ENOENT },
+		{ "zR", 1, 1, 0x7c, 16, { 1, R }, -ENOENT }, /* -4 */
+		{ "zR", 1, 1, 0x78, 17, { 1, R }, -ENOENT },
+	};
+
+	(void)state;
+	if (CPU_HAS_LR)
+		skip();
+	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
+		if (rows_of(&entries[i]) != entries[i].result)
+			fail_msg("entry %zu, \"%s\"", i, entries[i].letters);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_real_files), cmocka_unit_test(test_damage),
-						   cmocka_unit_test(test_common_entry) };
+						   cmocka_unit_test(test_common_entry),
+						   cmocka_unit_test(test_augmentation) };
 
 	return run_group_of_descriptors(tests, NULL, NULL);
 }

@@ -413,9 +413,32 @@ static void reads_json_answers(void **state)
 	}
 }
 
+/* Values of every kind stay what they are within a list, those that are none, too. */
+static void test_values(void **state)
+{
+	static const enum value_kind kinds[] = { VALUE_NONE, VALUE_STRING, VALUE_BOOL, VALUE_INT, VALUE_NONE };
+	struct profiles *p = decoded_text("1{1{1{1'list' 2{5{1{} 1{1''} 1{2:0} 1{3:7} 1{}}}}}}"), *again;
+	struct buf out = BUF_EMPTY;
+	const struct any_value *list;
+
+	(void)state;
+	assert_int_equal(otlp_encode(p, NULL, &out), 0);
+	again = decoded(&out);
+	list = &again->resources[0].resource.attributes.items[0].value;
+	assert_int_equal(list->kind, VALUE_ARRAY);
+	assert_int_equal(list->array.count, ARRAY_LEN(kinds));
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		assert_int_equal(list->array.items[i].kind, kinds[i]);
+	assert_int_equal(list->array.items[3].integer, 7);
+	profiles_put(again);
+	profiles_put(p);
+	buf_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
 		cmocka_unit_test(schema_is_the_official_one),
 		cmocka_unit_test(writes_as_protobuf_does),
 		cmocka_unit_test(writes_json_as_protobuf_does),
