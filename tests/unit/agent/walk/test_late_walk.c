@@ -391,6 +391,63 @@ static void test_hand_made_end(void **state)
 	check_end(hand_behind_code, END_BAD_MEMORY);
 }
 
+/* Functions that no table describes: their rows are guesses, from their instructions. They are never run. */
+extern const char hand_guess[], hand_cut_guess[], hand_wrong_guess[], hand_first_guess[];
+#define HAND_GUESS(name)                                                                                               \
+	".type " name ", @function\n" name ":\n" \
+	"push %rbx\n"                                                                                                  \
+	"xor %ebx, %ebx\n"                                                                                             \
+	"call *%rdi\n"                                                                                                 \
+	"pop %rbx\n"                                                                                                   \
+	"ret\n"                                                                                                        \
+	".size " name ", . - " name "\n"                                                                               \
+	".skip 16, 0xcc\n"
+__asm__(".pushsection .text\n" HAND_GUESS("hand_guess") HAND_GUESS("hand_cut_guess") HAND_GUESS("hand_wrong_guess")
+		HAND_GUESS("hand_first_guess") ".popsection\n");
+
+FRAME_OF_ITS_OWN static uintptr_t behind_a_call(void)
+{
+	return (uintptr_t)__builtin_return_address(0);
+}
+
+/* The frames of a walk from within @code, which @caller called; @bytes of its stack are there. */
+static uint32_t walk_guess(const char *code, uintptr_t caller, size_t bytes, uint32_t flags, enum walk_end *end)
+{
+	struct process *process = processes_find(processes, (uint32_t)getpid());
+	const struct late_result *result;
+
+	take_in_frame((uintptr_t)code, caller);
+	capture->area.bytes = bytes;
+	capture->record.flags |= flags;
+	result = late_walk(late, process, &capture->sample);
+	*end = result->end;
+	return result->count;
+}
+
+/* A guess that led behind a call is followed, and one that came to the stack's end; others are not, and after three of those
+ * it is no rule any more. A copy that is too short says nothing about it. */
+static void test_guesses(void **state)
+{
+	const uintptr_t caller = behind_a_call(), nowhere = (uintptr_t)test_guesses;
+	enum walk_end end;
+
+	(void)state;
+	assert_int_equal(walk_guess(hand_first_guess, 0, 16, 0, &end), 1);
+	assert_int_equal(end, END_ROOT);
+	assert_in_range(walk_guess(hand_guess, caller, 16, 0, &end), 2, 3);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(walk_guess(hand_cut_guess, caller, 8, SAMPLE_CUT, &end), 1);
+		assert_int_equal(end, END_COPY_LIMIT);
+	}
+	assert_in_range(walk_guess(hand_cut_guess, caller, 16, 0, &end), 2, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(walk_guess(hand_wrong_guess, nowhere, 16, 0, &end), 1);
+		assert_int_equal(end, END_NO_RULE);
+	}
+	assert_int_equal(walk_guess(hand_wrong_guess, caller, 16, 0, &end), 1);
+	assert_int_equal(end, END_NO_RULE);
+}
+
 /* Code that moved to where no record told of it (mremap makes none), read from /proc when a thread is met there. */
 static void test_unheard_mapping(void **state)
 {
@@ -560,6 +617,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
 		cmocka_unit_test_setup_teardown(test_hand_made_end, make, destroy),
+		cmocka_unit_test_setup_teardown(test_guesses, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unheard_mapping, make, destroy),
 		cmocka_unit_test_setup_teardown(test_vm_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_untouched_page, make, destroy),
