@@ -393,14 +393,14 @@ static void test_hand_made_end(void **state)
 
 /* Functions that no table describes: their rows are guesses, from their instructions. They are never run. */
 extern const char hand_guess[], hand_cut_guess[], hand_wrong_guess[], hand_first_guess[];
-#define HAND_GUESS(name)                                                                                               \
+#define HAND_GUESS(name)                         \
 	".type " name ", @function\n" name ":\n" \
-	"push %rbx\n"                                                                                                  \
-	"xor %ebx, %ebx\n"                                                                                             \
-	"call *%rdi\n"                                                                                                 \
-	"pop %rbx\n"                                                                                                   \
-	"ret\n"                                                                                                        \
-	".size " name ", . - " name "\n"                                                                               \
+	"push %rbx\n"                            \
+	"xor %ebx, %ebx\n"                       \
+	"call *%rdi\n"                           \
+	"pop %rbx\n"                             \
+	"ret\n"                                  \
+	".size " name ", . - " name "\n"         \
 	".skip 16, 0xcc\n"
 __asm__(".pushsection .text\n" HAND_GUESS("hand_guess") HAND_GUESS("hand_cut_guess") HAND_GUESS("hand_wrong_guess")
 		HAND_GUESS("hand_first_guess") ".popsection\n");

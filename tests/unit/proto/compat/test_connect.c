@@ -21,8 +21,8 @@ static const struct connect_field fields[KIND_COUNT] = {
 };
 
 /* 1: "hi"; 2: 300; 3: 2; 4: 0.5; 16: of two bytes; 9: a text that nobody knows; 1: "" */
-static const uint8_t packed[] = { 0x0a, 2, 'h', 'i', 0x10, 0xac, 0x02, 0x18, 2, 0x21, 0, 0, 0, 0, 0, 0, 0xe0, 0x3f,
-				  0x82, 1, 2, 8, 1, 0x4a, 3, 'a', 'b', 'c', 0x0a, 0 };
+static const uint8_t packed[] = { 0x0a, 2,    'h',  'i',  0x10, 0xac, 0x02, 0x18, 2,	0x21, 0,   0,	0,   0,	   0,
+				  0,	0xe0, 0x3f, 0x82, 1,	2,    8,    1,	  0x4a, 3,    'a', 'b', 'c', 0x0a, 0 };
 static const size_t ends[] = { 0, 4, 7, 9, 18, 23, 28, 30 };
 
 static int say(void *arg, const struct connect_field *field, const struct connect_value *v)

@@ -24,7 +24,7 @@ static int remove_folder(void **state)
 #define RUNTIME "char _PyRuntime[4096] = { 1 };\n"
 #define TYPE	"char PyCode_Type[8] = { 1 };\n"
 #define NEW(f)	"void " f "(void) {}\n"
-#define ALL_NEWS(rest)                                                                                              \
+#define ALL_NEWS(rest) \
 	NEW("PyOS_FSPath") NEW("PyContext_New") NEW("PyCode_NewWithPosOnlyArgs") NEW("PyType_FromModuleAndSpec") rest
 
 static void test_version(void **state)
