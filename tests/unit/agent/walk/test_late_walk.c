@@ -424,8 +424,7 @@ static uint32_t walk_guess(const char *code, uintptr_t caller, size_t bytes, uin
 	return result->count;
 }
 
-/* A guess that led behind a call is followed, and one that came to the stack's end; others are not, and after three of those
- * it is no rule any more. A copy that is too short says nothing about it. */
+/* A guess that led behind a call, or to the stack's end, is right; one that was wrong three times is no rule any more. */
 static void test_guesses(void **state)
 {
 	const uintptr_t caller = behind_a_call(), nowhere = (uintptr_t)test_guesses;

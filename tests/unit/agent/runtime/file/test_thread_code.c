@@ -124,6 +124,20 @@ static const struct example examples[] = {
 	    0,	  0xf0, 0x02, 0x70, 0x41, 0xf9, 0,    0x80, 0x0b, 0x91, 0x40, 0,    0x3f, 0xd6, 0x20, 0x68, 0x60, 0xf8 } },
 };
 
+/* adrp counts pages from its own, also where it is the last instruction of that. */
+static void test_page(void **state)
+{
+	const struct example *e = &examples[ARRAY_LEN(examples) - 1];
+	enum { AT = 16, PAGE = 4096 }; /* adrp in the code */
+	struct thread_locator found;
+
+	(void)state;
+	assert_true(thread_code_read(EM_AARCH64, e->code, e->len, ADDR + PAGE - 4 - AT, &found));
+	assert_true(found.addr == e->way.addr);
+	assert_true(thread_code_read(EM_AARCH64, e->code, e->len, ADDR + PAGE - AT, &found));
+	assert_true(found.addr == e->way.addr + PAGE);
+}
+
 static void test_examples(void **state)
 {
 	(void)state;
@@ -175,6 +189,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_others),
 	};
 
