@@ -18,7 +18,7 @@
 
 static struct loop *loop;
 static struct profiles *profiles;
-static struct store *store;
+static char folder[] = "/tmp/hearth-memory-XXXXXX";
 
 static void on_granted(struct claim *claim)
 {
@@ -100,20 +100,66 @@ static int add_value(void *arg, const char *value, int64_t weight, uint64_t even
 	return 0;
 }
 
+static int add_time(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events)
+{
+	buf_printf(arg, "%s %u: %d %d\n", group ? group : "", bucket, (int)weight, (int)events);
+	return 0;
+}
+
+static int add_series(void *arg, const struct key_values *labels, int64_t weight, uint64_t events)
+{
+	buf_printf(arg, "%d labels %d %d\n", (int)labels->count, (int)weight, (int)events);
+	return 0;
+}
+
+static int add_part(void *arg, struct profiles *p)
+{
+	buf_printf(arg, "%d exported\n", (int)p->sample_events);
+	profiles_put(p);
+	return 0;
+}
+
+static int ask(struct store *s, struct buf *out)
+{
+	static const struct store_matcher matchers[] = {
+		{ "thread.name", MATCH_EQUAL, "shop", NULL },
+		{ "thread.name", MATCH_NOT_EQUAL, "shop", NULL },
+		{ "trace_id", MATCH_EQUAL, "", NULL },
+		{ "span_id", MATCH_NOT_EQUAL, "0000000000000001", NULL },
+	};
+	const struct store_selection all = { .to_ns = INT64_MAX, .kind = "samples" };
+	int error = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(matchers) && !error; i++) {
+		struct store_selection some = all;
+
+		some.matchers = &matchers[i];
+		some.matcher_count = 1;
+		error = s->read->sum_stacks(s, &some, NULL, add_stack, out);
+	}
+	if (!error)
+		error = s->read->sum_stacks(s, &all, "thread.name", add_stack, out);
+	if (!error)
+		error = s->read->sum_times(s, &all, NSEC_PER_SEC, NULL, add_time, out);
+	if (!error)
+		error = s->read->label_values(s, &all, "thread.name", add_value, out);
+	if (!error)
+		error = s->read->series(s, &all, add_series, out);
+	return error ? error : s->read->export(s, &all, add_part, out);
+}
+
+/* A store is opened, asked and closed. */
 static int reading(struct buf *out)
 {
-	const struct store_matcher thread = { "thread.name", MATCH_EQUAL, "shop", NULL };
-	const struct store_selection all = { .to_ns = INT64_MAX, .kind = "samples" };
-	struct store_selection some = all;
-	int error;
+	const struct store_config config = { .place = folder, .read_only = true };
+	struct store_error why;
+	struct store *s;
+	int error = store_sqlite_open(&config, NULL, &s, &why);
 
-	some.matchers = &thread;
-	some.matcher_count = 1;
-	error = store->read->sum_stacks(store, &some, NULL, add_stack, out);
-	if (!error)
-		error = store->read->sum_stacks(store, &all, "thread.name", add_stack, out);
-	if (!error)
-		error = store->read->label_values(store, &all, "thread.name", add_value, out);
+	if (error)
+		return error;
+	error = ask(s, out);
+	s->close(s);
 	return error;
 }
 
@@ -135,20 +181,32 @@ static void test_scenarios(void **state)
 		memory_fails_everywhere(&scenarios[i]);
 }
 
+/* Makes the store that is read. */
+static int write_store(void)
+{
+	const struct store_config config = { .place = folder, .keep_age_ns = 100ull * 365 * 24 * 3600 * NSEC_PER_SEC };
+	struct store_error why;
+	struct store *s;
+
+	if (store_sqlite_open(&config, NULL, &s, &why))
+		return -1;
+	store_put(s, profiles);
+	s->close(s);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_scenarios) };
-	const struct store_config config = { .place = ":memory:", .keep_age_ns = 100ull * 365 * 24 * 3600 * NSEC_PER_SEC };
-	struct store_error why;
+	char command[64];
 	int failed;
 
 	profiles = text_profiles("shop;main@shop;sell@shop 3\nbank;main@bank;lend@bank 2\n", 0);
-	if (loop_new(&loop) || !profiles || store_sqlite_open(&config, NULL, &store, &why))
+	if (!mkdtemp(folder) || loop_new(&loop) || !profiles || write_store())
 		return 1;
-	store_put(store, profiles);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	store->close(store);
 	profiles_put(profiles);
 	loop_free(loop);
-	return failed;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return failed + (system(command) != 0);
 }
