@@ -463,7 +463,7 @@ const struct trace *traces_get(const struct traces *t, uint32_t trace)
 
 const uint32_t *traces_frame_ids(const struct traces *t, const struct trace *trace)
 {
-	return t->frame_ids + trace->first_frame;
+	return trace->first_frame ? t->frame_ids + trace->first_frame : t->frame_ids;
 }
 
 uint32_t traces_frame_count(const struct traces *t)

@@ -17,7 +17,7 @@ enum { REQUEST_SERVICE = 1, RESPONSE_STATUS = 1, UNPACKED_MAX_BYTES = 4 << 10 };
 /* The last "service" in the message; false when it is none. */
 static bool read_service(const uint8_t *p, size_t message_len, const char **name_ret, size_t *len_ret)
 {
-	const uint8_t *end = p + message_len;
+	const uint8_t *end = message_len ? p + message_len : p;
 
 	*name_ret = "";
 	*len_ret = 0;

@@ -17,4 +17,8 @@ mount --bind "$SHARD" "$SHARD"
 mount --bind /tmp /tmp
 mount -o remount,bind,ro /
 cd "$PWD" # the mount that is there now
-exec "$@"
+if [ $$ = 1 ]; then
+	"$@" # not as the first process, which inherits the children of those that end
+else
+	exec "$@"
+fi

@@ -188,7 +188,8 @@ static void say_events(const struct profiles *p, struct buf *out)
 						profile.time_unix_ns = one.timestamp_count ? one.timestamps_unix_ns[e] : 0;
 						profile.duration_ns = 0;
 						one.timestamp_count = one.timestamp_count != 0;
-						one.values += one.value_count ? e : 0;
+						if (one.value_count)
+							one.values += e;
 						one.value_count = one.value_count != 0;
 						assert_true(count < ARRAY_LEN(lines));
 						lines[count++] = say_sample(p, &p->resources[r].resource, &profile, &one);

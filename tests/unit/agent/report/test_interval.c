@@ -190,7 +190,7 @@ static uint64_t value_of(const char *series)
 	size_t len = strlen(series);
 
 	metrics_write(metrics, &text);
-	for (const char *line = buf_text(&text); line; line = strchr(line, '\n'), line += !!line) {
+	for (const char *line = buf_text(&text); line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
 		if (!strncmp(line, series, len) && line[len] == ' ')
 			return strtoull(line + len, NULL, 10);
 	}

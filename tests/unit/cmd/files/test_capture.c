@@ -18,6 +18,7 @@
 #include "proto/otlp/cut.h"
 #include "proto/profiles_builder.h"
 #include "symbols/demangle.h"
+#include "tests/unit/large_files.h"
 
 static char path[64];
 
@@ -204,6 +205,7 @@ static void test_sparse(void **state)
 	};
 
 	(void)state;
+	allow_large_files();
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO(buf_fini) struct buf error = BUF_EMPTY, data = BUF_EMPTY;
 		struct capture capture;

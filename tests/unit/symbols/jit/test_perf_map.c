@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "symbols/jit/perf_map.h"
+#include "tests/unit/large_files.h"
 
 static const struct {
 	const char *line;
@@ -194,6 +195,7 @@ static void test_large(void **state)
 	assert_true(reads >= 8 && reads < 20);
 	assert_int_equal(f.map.lines, LINES);
 	expect(&f, 0x10000 + 16 * (LINES - 1) + 15, UINT64_MAX, "function_99999");
+	allow_large_files();
 	assert_int_equal(ftruncate(f.fd, 1ll << 40), 0);
 	assert_int_equal(read_it(&f, 0), -EFBIG);
 	assert_int_equal(read_it(&f, 0), -EFBIG);

@@ -142,6 +142,8 @@ static struct nm_table read_nm(const char *options, const char *path)
 
 		if (sscanf(line, "%lx %lx %c %4095s", &addr, &size, &type, s->name) != 4 || !strchr("tTwWi", type) || !size)
 			continue;
+		if (addr < 0x1000) /* an offset into a thread's own data, which nm calls weak */
+			continue;
 		s->name[strcspn(s->name, "@")] = '\0';
 		if (strcmp(s->name, "hand_object") == 0) /* nm goes by the section, we by the type */
 			continue;
