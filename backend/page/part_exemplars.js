@@ -7,7 +7,7 @@ import { clock, count, span, ticks } from "./format.js";
 import { withBefore } from "./sides.js";
 import { goToTrace } from "./joined.js";
 
-const WIDTH = 1000, HEIGHT = 260, LEFT = 70, FOOT = 22, TOP = 10, MOST = "2000", NEAR = 12;
+const HEIGHT = 260, LEFT = 70, FOOT = 22, TOP = 10, MOST = "2000", NEAR = 12;
 
 const number = (v) => (Math.abs(v) >= 1e5 || (v && Math.abs(v) < 1e-3) ? v.toExponential(1) : String(+v.toPrecision(3)));
 
@@ -17,7 +17,7 @@ export class ExemplarsPart {
     this.choice = h("span");
     this.told = h("span", { class: "quiet" });
     this.acts = h("span");
-    this.chart = svg("svg", { class: "exemplars", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Exemplars over time" });
+    this.chart = svg("svg", { class: "exemplars", role: "img", "aria-label": "Exemplars over time" });
     this.el = h("div", { class: "scroll" }, h("div", { class: "toolbar" }, this.choice, this.acts, this.told), this.chart);
     this.chart.addEventListener("pointerdown", (e) => this.down(e));
     this.chart.addEventListener("pointermove", (e) => this.move(e));
@@ -48,7 +48,7 @@ export class ExemplarsPart {
   }
 
   x(t) {
-    return LEFT + ((WIDTH - LEFT) * (t - this.data.from)) / Math.max(1e-9, this.data.to - this.data.from);
+    return LEFT + ((this.width - LEFT) * (t - this.data.from)) / Math.max(1e-9, this.data.to - this.data.from);
   }
 
   y(v) {
@@ -57,9 +57,10 @@ export class ExemplarsPart {
 
   draw() {
     const d = this.data, most = Math.max(0, ...this.points.map((e) => e.value));
+    this.width = Math.max(3 * LEFT, this.chart.clientWidth);
     this.top = most * 1.05 || 1;
     const axis = ticks(d.from, d.to, 8).map(([t, text]) => svg("text", { x: this.x(t), y: HEIGHT - 6, "text-anchor": "middle" }, text));
-    const rules = [0, 0.5, 1].map((p) => [svg("line", { x1: LEFT, x2: WIDTH, y1: this.y(p * most), y2: this.y(p * most) }), svg("text", { x: LEFT - 8, y: this.y(p * most) + 4, "text-anchor": "end" }, number(p * most))]);
+    const rules = [0, 0.5, 1].map((p) => [svg("line", { x1: LEFT, x2: this.width, y1: this.y(p * most), y2: this.y(p * most) }), svg("text", { x: LEFT - 8, y: this.y(p * most) + 4, "text-anchor": "end" }, number(p * most))]);
     const cut = this.cut && svg("rect", { class: "cut", x: this.x(this.cut[0]), y: TOP, width: Math.max(1, this.x(this.cut[1]) - this.x(this.cut[0])), height: HEIGHT - TOP - FOOT });
     const points = this.points.map((e) => svg("circle", { class: e.trace_id ? "linked" : "", cx: this.x(e.time), cy: this.y(e.value), r: 4 }, svg("title", null, `${clock(e.time, true)} ${number(e.value)} ${e.unit} ${e.service}${e.trace_id ? `, trace ${e.trace_id}` : ""}`)));
     replace(this.chart, rules, axis, cut, points);
@@ -68,8 +69,8 @@ export class ExemplarsPart {
 
   // Where the pointer is, in the chart's own units and as a time.
   at(e) {
-    const r = this.chart.getBoundingClientRect(), x = ((e.clientX - r.left) * WIDTH) / r.width, y = ((e.clientY - r.top) * HEIGHT) / r.height;
-    return { x, y, t: this.data.from + ((Math.max(LEFT, Math.min(WIDTH, x)) - LEFT) / (WIDTH - LEFT)) * (this.data.to - this.data.from) };
+    const r = this.chart.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
+    return { x, y, t: this.data.from + ((Math.max(LEFT, Math.min(this.width, x)) - LEFT) / (this.width - LEFT)) * (this.data.to - this.data.from) };
   }
 
   down(e) {
