@@ -122,6 +122,44 @@ static void add_time(struct more_params *p, size_t i, const char *key, uint64_t 
 	add_param(p, key, p->times[i]);
 }
 
+/* How long after its last span that came in a trace may go on, and before its first. */
+#define TRACE_MARGIN_NS (60 * NSEC_PER_SEC)
+
+struct trace_time {
+	uint64_t from_ns, to_ns;
+	bool has_root;
+};
+
+static int add_time_of(void *arg, const struct kept_span *span)
+{
+	static const uint8_t none[sizeof(span->parent)];
+	struct trace_time *t = arg;
+
+	t->from_ns = !t->to_ns || span->start_ns < t->from_ns ? span->start_ns : t->from_ns;
+	t->to_ns = span->end_ns > t->to_ns ? span->end_ns : t->to_ns;
+	t->has_root |= !memcmp(span->parent, none, sizeof(none));
+	return 0;
+}
+
+/* Narrows the question to the trace's time, if that came in, so that not all that is kept is read. */
+static int find_time(struct api_call *call, const char *id, struct api_join *join)
+{
+	struct signals_question q = { .to_ns = UINT64_MAX, .deadline_ns = call->ctx.deadline_ns };
+	struct trace_time t = { 0 };
+	uint8_t trace[TRACE_DIGITS / 2];
+	size_t len;
+	int err = 0;
+
+	q.trace = trace;
+	if (hex_decode(id, TRACE_DIGITS, trace, &len) && call->api->config.signals)
+		err = signals_spans(call->api->config.signals, &q, add_time_of, &t);
+	if (err || !t.has_root)
+		return err;
+	join->from_ns = t.from_ns < TRACE_MARGIN_NS ? 0 : t.from_ns - TRACE_MARGIN_NS;
+	join->to_ns = t.to_ns + TRACE_MARGIN_NS;
+	return 0;
+}
+
 /* Begins with what the path says; the call's own parameters follow, of which the first of a name counts. */
 static int begin_params(struct api_call *call, const struct path *path, struct more_params *p)
 {
@@ -138,15 +176,18 @@ static int begin_params(struct api_call *call, const struct path *path, struct m
 	p->join = (struct api_join){ 0 };
 	if (path->of == OF_SPAN)
 		err = api_join_span(call, path->id, 0, 0, &p->join);
+	else if (path->of == OF_TRACE)
+		err = find_time(call, path->id, &p->join);
 	if (err)
 		return err;
 	if (p->join.joined == JOINED_NONE) {
-		p->join.to_ns = 0;
+		if (path->of == OF_SPAN)
+			p->join.to_ns = 0;
 		buf_printf(&p->join.query, "{%s=\"%s\"}", path->of == OF_TRACE ? STORE_TRACE_LABEL : STORE_SPAN_LABEL,
 			   path->id);
 	}
 	add_param(p, "query", buf_text(&p->join.query));
-	if (!has_time && p->join.to_ns) {
+	if (p->join.to_ns && (!has_time || p->join.joined == JOINED_TIME)) {
 		add_time(p, 0, "from", p->join.from_ns);
 		add_time(p, 1, "to", p->join.to_ns);
 	} else if (!has_time) {

@@ -4,7 +4,7 @@
 // were: on a CPU, waiting, waiting for a CPU, and its children's time; what stays empty nobody has explained. A click on a span
 // leads to its flame graph.
 import { h, replace, button, select } from "./dom.js";
-import { state, set, selection, range, readQuery, withMatcher } from "./state.js";
+import { state, set, selection, readQuery, withMatcher } from "./state.js";
 import { count, kindName, moment, seconds, weight } from "./format.js";
 import { Rows } from "./rows.js";
 import { JOINED, foreign, goToSamples, goToTrace, withoutIds } from "./joined.js";
@@ -50,7 +50,7 @@ export class TracesPart {
 
   query() {
     const id = asked(), slow = state.ts === "slowest" ? "" : state.ts;
-    return id ? { path: `trace/${id}`, params: range() } : { path: "traces", params: { ...selection(), sort: slow } };
+    return id ? { path: `trace/${id}` } : { path: "traces", params: { ...selection(), sort: slow } };
   }
 
   show(data) {

@@ -447,7 +447,8 @@ void signals_keep(struct signals *s, enum otlp_signal signal, const uint8_t *dat
 	if (item) {
 		item->signal = signal;
 		item->len = len;
-		memcpy(item->data, data, len);
+		if (len)
+			memcpy(item->data, data, len);
 		pthread_mutex_lock(&s->lock);
 		err = s->queued_bytes + len > QUEUE_BYTES ? -EAGAIN : queue_push(s->queue, item);
 		if (!err) {

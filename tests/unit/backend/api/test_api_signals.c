@@ -196,6 +196,8 @@ static void test_span(void **state)
 	expect(200, "/api/v1/span/0000000000000022/flamegraph", "", "\"joined\":\"time\"");
 	expect(200, "/api/v1/span/0000000000000022/flamegraph", "", "\"total\":16,\"events\":1");
 	expect(200, "/api/v1/span/0000000000000022/top", "", "\"joined\":\"time\"");
+	/* By time its own time counts, whatever is asked for. */
+	expect(200, "/api/v1/span/0000000000000022/flamegraph", "from=first&to=last", "\"total\":16,\"events\":1");
 	expect(200, "/api/v1/span/0000000000000022/where", "",
 	       "{\"joined\":\"time\",\"query\":\"{process.pid=\\\"80\\\", thread.id=\\\"82\\\"}\",\"from\":1700000040.004,");
 	/* By the thread's name, as the number fits none of the process, whose number is one of its host. */
