@@ -166,7 +166,7 @@ $(BUILD)/unit/%/test_no_memory: LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,-
 $(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $$(call archives,$$(call unit_layer,$$@))
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS) -lcmocka
 
-.PHONY: unit-bins test-unit test-arm64 test-system test-vm truth symbols-truth test lint format bench fuzz
+.PHONY: unit-bins test-unit test-arm64 test-system test-vm truth symbols-truth test lint format bench fuzz shop
 unit-bins: $(UNIT_BIN)
 
 test-unit: unit-bins
@@ -255,6 +255,9 @@ $(BUILD)/code/stops: $(BUILD)/tests/code/stops.o $(call archives,agent)
 
 # Peers from language registries: what hearth writes, in the tools that read it.
 .PHONY: peers
+shop: all
+	$(Q)tests/shop/shop.sh $(BUILD)
+
 peers: all
 	$(Q)tests/peers/formats.sh $(BUILD)
 
