@@ -36,8 +36,7 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	X("perf-map", RUNTIME_BIT(RUNTIME_PERF_MAP), 0)                                          \
 	X("hotspot", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_HOTSPOT), RUNTIME_BIT(RUNTIME_PERF_MAP)) \
 	X("v8", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_V8), RUNTIME_BIT(RUNTIME_PERF_MAP))           \
-	/* they write perf maps or jitdumps when they are told to */                             \
-	X("dotnet", 0, RUNTIME_BIT(RUNTIME_PERF_MAP))                                            \
+	X("dotnet", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_DOTNET), RUNTIME_BIT(RUNTIME_PERF_MAP))   \
 	X("beam", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_BEAM), RUNTIME_BIT(RUNTIME_PERF_MAP))       \
 	X("gdb-jit", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_GDB_JIT), RUNTIME_BIT(RUNTIME_PERF_MAP)) \
 	/* always named, by tables in their files */                                             \

@@ -116,22 +116,25 @@ static struct image *image_of(const char *name, uint64_t inode, uint64_t start, 
 	return im;
 }
 
-/* Address - ELF virtual address of what is mapped at @start from @offset on. */
-static uint64_t bias_of(const struct image *im, uint64_t start, uint64_t offset)
+/* Puts the address - ELF virtual address of what is mapped at @start from @offset on into *@bias. False: it is no code of an
+ * ELF file. */
+static bool is_code_of(const struct image *im, uint64_t start, uint64_t offset, uint64_t *bias)
 {
 	struct elf_image elf;
 
 	if (!im->bytes || elf_image_open(im->bytes, im->len, &elf))
-		return start - offset;
+		return false;
 	for (uint32_t i = 0; i < elf.ehdr.e_phnum; i++) {
 		Elf64_Phdr ph;
 
 		memcpy(&ph, im->bytes + elf.ehdr.e_phoff + i * sizeof(ph), sizeof(ph));
 		if (ph.p_type == PT_LOAD && ph.p_flags & PF_X && offset + 4096 > ph.p_offset &&
-		    offset < ph.p_offset + ph.p_filesz)
-			return start - (ph.p_vaddr + offset - ph.p_offset);
+		    offset < ph.p_offset + ph.p_filesz) {
+			*bias = start - (ph.p_vaddr + offset - ph.p_offset);
+			return true;
+		}
 	}
-	return start - offset;
+	return false;
 }
 
 /* Reads which code is mapped where. */
@@ -155,7 +158,8 @@ static void read_maps(void)
 			continue;
 		if (inode && strncmp(name, "/memfd:", 7) != 0) {
 			m->image = image_of(name, inode, m->start, m->end);
-			m->bias = m->image ? bias_of(m->image, m->start, m->offset) : 0;
+			if (m->image && !is_code_of(m->image, m->start, m->offset, &m->bias))
+				m->image = NULL; /* compiled code in a file of a runtime's own */
 		}
 		it.map_cnt++;
 	}
@@ -212,17 +216,23 @@ static pid_t busiest_thread(void)
 
 /* --- its runtime --- */
 
-/* Asks the reader where code is. */
+/* Asks the reader where code is, by memory without a file, pieces that are near to each other as one. */
 static void find_made(void)
 {
+	enum { NEAR_BYTES = 1 << 20 };
 	struct code_range ranges[CODE_RANGES];
 	struct code_memory m = memory_now();
 	uint32_t given = 0;
 	int count;
 
-	for (uint32_t i = 0; i < it.map_cnt && given < CODE_RANGES; i++)
-		if (!it.maps[i].image)
+	for (uint32_t i = 0; i < it.map_cnt; i++) {
+		if (it.maps[i].image)
+			continue;
+		if (given && it.maps[i].start <= ranges[given - 1].end + NEAR_BYTES)
+			ranges[given - 1].end = it.maps[i].end;
+		else if (given < CODE_RANGES)
 			ranges[given++] = (struct code_range){ it.maps[i].start, it.maps[i].end };
+	}
 	count = it.reader->ranges(it.state, &m, given, ranges);
 	if (count < 0)
 		return;
@@ -383,6 +393,9 @@ static int step_made(const struct row_regs *in, bool is_leaf, struct row_regs *o
 		counts.no_name++;
 	if (!row || row->cfa == ROW_CFA_NONE) {
 		counts.no_row++;
+		if (is_verbose)
+			fprintf(stderr, "no row at %#" PRIx64 " = %#" PRIx64 " + %#" PRIx64 " in %s, %zu rows\n", addr, b.start,
+				addr - b.start, frame_cnt ? frames[frame_cnt - 1] : "", count);
 		return -ENOENT;
 	}
 	return row_apply(row, in, read_memory, NULL, out);

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges what tests/v8/stops or tests/beam/stops found by what the program said of itself.
 
-usage: judge_stops.py [--min PERCENT] [--file NAME,...] [--whole-names] TRUTH STOPS
+usage: judge_stops.py [--min PERCENT] [--file NAME,...] [--whole-names] [--own PREFIX] TRUTH STOPS
 
 TRUTH is what the program prints (tests/script/calls.js, calls.erl), STOPS what stops prints. --file: the program's own (calls.js). Frames of other files may stand between, as node's own do.
+--own: the program's own frames are those whose names begin so.
 Exit status 1 when fewer than PERCENT (100) of the stops with frames of the program are right, or none has one."""
 import argparse
 import collections
@@ -20,6 +21,7 @@ def main():
     parser.add_argument("--min", type=float, default=100)
     parser.add_argument("--file", default="calls.js")
     parser.add_argument("--whole-names", action="store_true")
+    parser.add_argument("--own")
     parser.add_argument("truth")
     parser.add_argument("stops")
     args = parser.parse_args()
@@ -28,7 +30,8 @@ def main():
     wrong, no_line = collections.Counter(), collections.Counter()
     for text in open(args.stops, errors="replace"):
         frames = [frame.split("\x1f") for frame in text.rstrip("\n").split("\t") if frame]
-        script = [(f[0].replace(" ", "_"), int(f[1])) if os.path.basename(f[2]) in args.file.split(",") else None for f in frames]
+        is_own = [f[0].startswith(args.own) if args.own else os.path.basename(f[2]) in args.file.split(",") for f in frames]
+        script = [(f[0].replace(" ", "_"), int(f[1])) if own else None for f, own in zip(frames, is_own)]
         holes = [f[0] for f in frames if f[0].startswith("[no ")]
         if not any(script):
             without += 1

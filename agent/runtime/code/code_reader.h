@@ -127,6 +127,7 @@ struct code_reader {
 	READER(CODE_HOTSPOT, code_hotspot) \
 	READER(CODE_V8, code_v8)           \
 	READER(CODE_BEAM, code_beam)       \
+	READER(CODE_DOTNET, code_dotnet)   \
 	READER(CODE_GDB_JIT, code_gdb_jit)
 #else
 #define CODE_READERS(READER)

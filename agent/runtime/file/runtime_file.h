@@ -23,7 +23,7 @@ enum runtime_file_kind {
 };
 
 /* The runtimes that make code; each has a reader (agent/runtime/code/code_reader.h). */
-enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_GDB_JIT, CODE_ID_MAX };
+enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_DOTNET, CODE_GDB_JIT, CODE_ID_MAX };
 
 enum { CODE_FACTS = 96 };
 
@@ -129,6 +129,7 @@ bool lua_file_read_jit(const struct elf_image *im, struct runtime_file *ret);
 bool beam_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool dotnet_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool gdb_jit_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Fills runtime_file.context. */

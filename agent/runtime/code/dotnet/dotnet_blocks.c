@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the entry of a compiled method from an address. Whatever is found is believed only where its parts agree: a section
+ * holds the address, and so does the entry.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/runtime/code/dotnet/dotnet_state.h"
+#include "agent/runtime/file/dotnet_facts.h"
+#include "base/cleanup.h"
+
+enum {
+	LEVEL_BITS = 8, /* of the map of sections, which has 5 levels */
+	TOP_SHIFT = 49,
+	LAST_SHIFT = 17,
+	MAX_FRAGMENTS = 64, /* sections that share 128 KB */
+	SECTION_COLLECTIBLE = 1,
+	SECTION_HEAP = 2,
+	SECTION_STUBS = 4,
+	STUB_KINDS = 16, /* a method's header word below is that of a stub */
+	HEADER_METHOD = 24, /* RealCodeHeader */
+	HEADER_COUNT = 32,
+	HEADER_ENTRIES = 36,
+	MAX_ENTRIES = 4096, /* of a method */
+	UNIT_SHIFT = 8, /* code that a word of the nibble map stands for */
+	UNIT_WORDS = 512, /* read at once */
+	MAX_UNITS = CODE_BLOCK_MAX_BYTES >> UNIT_SHIFT,
+	MAX_BACK = 512, /* entries of an image from a handler to its method */
+	MAX_PROBES = 64,
+	BUCKET_SLOTS = 4,
+	PAGE_BYTES = 4096,
+	RANGE_SHIFT = 31,
+};
+
+/* Measured on 8.0.30, 9.0.1 and 10.0.9; those of 9 and 10 are the ones of their own description for debuggers
+ * (DotNetRuntimeContractDescriptor), as far as that has them. */
+static const struct dotnet_layout layouts[] = {
+	{ 8, 14, 1656, 1152, 80, 448, 24 },
+	{ 9, 12, 288, 984, 80, 448, 32 },
+	{ 10, 12, 224, 704, 80, 376, 32 },
+};
+
+const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s)
+{
+	return &layouts[s->layout];
+}
+
+/* RangeSection. */
+struct section {
+	uint64_t start, end, flags, manager, module, heap;
+};
+
+/* RangeSectionFragment. */
+struct fragment {
+	uint64_t next, start, end, section;
+};
+
+/* CodeHeapListNode, from its third word on. */
+struct heap {
+	uint64_t start, end, base, map;
+};
+
+/* RUNTIME_FUNCTION. */
+struct entry {
+	uint32_t begin, end, unwind;
+};
+
+/* --- sections --- */
+
+static uint64_t plain(uint64_t pointer)
+{
+	return pointer & ~1ull; /* bit 0: of code that may be unloaded */
+}
+
+/* 0; -ENOENT: there is no section at @pc. */
+static int find_section(const struct dotnet *s, struct code_memory *m, uint64_t pc, struct section *ret)
+{
+	uint64_t at = s->map;
+	struct fragment f;
+
+	for (int shift = TOP_SHIFT; at && shift >= LAST_SHIFT; shift -= LEVEL_BITS)
+		at = plain(code_read_u64(m, at + 8 * (pc >> shift & ((1 << LEVEL_BITS) - 1))));
+	for (int i = 0; at && i < MAX_FRAGMENTS; i++) {
+		if (code_read(m, at, &f, sizeof(f)))
+			break;
+		at = plain(f.next);
+		if (pc < f.start || pc >= f.end)
+			continue;
+		if (code_read(m, f.section, ret, sizeof(*ret)))
+			break;
+		ret->flags &= UINT32_MAX;
+		if (pc < ret->start || pc >= ret->end)
+			return -EBADMSG;
+		return 0;
+	}
+	return dotnet_unreadable(m, -ENOENT);
+}
+
+/* --- heaps of compiled code --- */
+
+/*
+ * A word of the map stands for 256 bytes, in 8 nibbles, the first one highest: 0, or that a method begins (nibble - 1) * 4
+ * bytes into these 32. From .NET 10 on a word may be an offset from the heap's base instead, of the method that all 256
+ * bytes belong to, with its low bits, plus 9, in the last nibble (nibblemapmacros.h).
+ */
+static uint64_t start_in_unit(uint64_t base, uint64_t unit, uint32_t word, uint32_t bytes)
+{
+	if ((word & 15) > 8)
+		return base + (word & ~15u) + 4 * ((word & 15) - 9);
+	for (int i = (int)(bytes / 32); i >= 0; i--) {
+		uint32_t nibble = word >> (28 - 4 * i) & 15, off = 32 * (uint32_t)i + 4 * (nibble - 1);
+
+		if (nibble && off <= bytes)
+			return base + (unit << UNIT_SHIFT) + off;
+	}
+	return 0;
+}
+
+/* Where the last method that begins at or before @pc does; 0: there is none near. */
+static uint64_t find_start(struct code_memory *m, const struct heap *h, uint64_t pc)
+{
+	uint64_t unit = (pc - h->base) >> UNIT_SHIFT, last = unit > MAX_UNITS ? unit - MAX_UNITS : 0, start;
+	uint32_t words[UNIT_WORDS], bytes = (pc - h->base) & ((1 << UNIT_SHIFT) - 1);
+
+	start = start_in_unit(h->base, unit, code_read_u32(m, h->map + 4 * unit), bytes);
+	while (!start && unit > last) {
+		uint64_t count = unit - last < UNIT_WORDS ? unit - last : UNIT_WORDS;
+
+		if (count > 8 && unit % 8)
+			count = 8; /* mostly near: a page that is kept anyway */
+		if (code_read(m, h->map + 4 * (unit - count), words, count * sizeof(*words)))
+			return 0;
+		for (uint64_t i = count; !start && i-- > 0;)
+			start = start_in_unit(h->base, unit - count + i, words[i], (1 << UNIT_SHIFT) - 1);
+		unit -= count;
+	}
+	return start;
+}
+
+static struct code_token token(struct code_memory *m, uint64_t addr)
+{
+	return (struct code_token){ addr, code_read_u64(m, addr), UINT64_MAX };
+}
+
+static int make_stub(struct code_memory *m, uint64_t start, uint64_t end, struct code_block *ret)
+{
+	ret->start = start;
+	ret->end = end;
+	ret->kind = DOTNET_STUB;
+	ret->tokens[0] = token(m, start);
+	return dotnet_unreadable(m, 0);
+}
+
+/* The entry of the method at @start that holds @pc. */
+static int block_of_method(struct code_memory *m, const struct section *section, uint64_t start, uint64_t header, uint64_t pc,
+			   struct code_block *ret)
+{
+	uint32_t count = code_read_u32(m, header + HEADER_COUNT);
+	struct entry e;
+
+	for (uint32_t i = 0; i < count && i < MAX_ENTRIES; i++) {
+		uint64_t at = header + HEADER_ENTRIES + i * sizeof(e);
+
+		if (code_read(m, at, &e, sizeof(e)))
+			return dotnet_unreadable(m, -EFAULT);
+		if (pc < section->start + e.begin || pc >= section->start + e.end)
+			continue;
+		ret->start = section->start + e.begin;
+		ret->end = section->start + e.end;
+		ret->kind = DOTNET_METHOD;
+		ret->own[DOTNET_OWN_METHOD] = code_read_u64(m, header + HEADER_METHOD);
+		ret->own[DOTNET_OWN_UNWIND] = section->start + e.unwind;
+		ret->tokens[0] = token(m, start - 8);
+		ret->tokens[1] = token(m, header + HEADER_METHOD);
+		ret->tokens[2] = token(m, at);
+		return dotnet_unreadable(m, 0);
+	}
+	return dotnet_unreadable(m, -ENOENT);
+}
+
+static int block_in_heap(struct code_memory *m, const struct section *section, uint64_t pc, struct code_block *ret)
+{
+	uint64_t start, header;
+	struct heap h;
+
+	if (code_read(m, section->heap + 16, &h, sizeof(h)))
+		return dotnet_unreadable(m, -EFAULT);
+	if (pc < h.base || pc >= section->end)
+		return -EBADMSG;
+	start = find_start(m, &h, pc);
+	if (start < section->start || start > pc)
+		return dotnet_unreadable(m, -ENOENT);
+	header = code_read_u64(m, start - 8);
+	if (header >= STUB_KINDS)
+		return block_of_method(m, section, start, header, pc, ret);
+	return pc - start < PAGE_BYTES ? make_stub(m, start, (pc | 31) + 1, ret) : -ENOENT;
+}
+
+/* --- images --- */
+
+/* The method that begins at @addr, by the image's map (HashMap of hash.cpp: buckets of 4 keys and 4 halved values); 0: none
+ * that ever ran. */
+static uint64_t method_at(struct code_memory *m, uint64_t buckets, uint64_t addr)
+{
+	uint32_t count = (uint32_t)code_read_u64(m, buckets), seed = (uint32_t)(addr >> 2);
+	uint32_t step = count > 1 ? 1 + (((uint32_t)(addr >> 5) + 1) % (count - 1)) : 1;
+	uint64_t words[2 * BUCKET_SLOTS];
+
+	for (uint32_t i = 0; i < MAX_PROBES && i < count; i++, seed += step) {
+		if (code_read(m, buckets + (1 + (uint64_t)(seed % count)) * sizeof(words), words, sizeof(words)))
+			return 0;
+		for (int slot = 0; slot < BUCKET_SLOTS; slot++)
+			if (words[slot] == addr)
+				return words[BUCKET_SLOTS + slot] << 1;
+		if (!(words[BUCKET_SLOTS] >> 63)) /* no entry went on from here */
+			return 0;
+	}
+	return 0;
+}
+
+/* The last of the @count entries at @table that begins at or before @rva; its number, or @count. */
+static uint32_t find_entry(struct code_memory *m, uint64_t table, uint32_t count, uint64_t rva)
+{
+	uint32_t from = 0, to = count;
+
+	while (from < to && !m->is_spent) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (code_read_u32(m, table + middle * sizeof(struct entry)) > rva)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return from ? from - 1 : count;
+}
+
+static int block_in_image(const struct dotnet *s, struct code_memory *m, const struct section *section, uint64_t pc,
+			  struct code_block *ret)
+{
+	const struct dotnet_layout *l = dotnet_layout_of(s);
+	uint64_t base = code_read_u64(m, section->module + l->module_base);
+	uint64_t ready = code_read_u64(m, section->module + l->module_ready);
+	uint64_t table = code_read_u64(m, ready + l->ready_functions), buckets = code_read_u64(m, ready + l->ready_methods);
+	uint32_t count = code_read_u32(m, ready + l->ready_functions + 8), i;
+	uint64_t method = 0;
+	struct entry e;
+
+	if (!base || !table || pc < base || count > UINT32_MAX / sizeof(e))
+		return dotnet_unreadable(m, -EBADMSG);
+	i = find_entry(m, table, count, pc - base);
+	if (i == count || code_read(m, table + i * sizeof(e), &e, sizeof(e)) || pc - base >= e.end || e.begin >= e.end)
+		return dotnet_unreadable(m, -ENOENT);
+	ret->start = base + e.begin;
+	ret->end = base + e.end;
+	ret->own[DOTNET_OWN_UNWIND] = base + e.unwind;
+	ret->tokens[0] = token(m, table + i * sizeof(e));
+	for (uint32_t back = 0; !method && back <= i && back < MAX_BACK; back++)
+		method = method_at(m, buckets, base + code_read_u32(m, table + (i - back) * sizeof(e)));
+	ret->own[DOTNET_OWN_METHOD] = method;
+	ret->kind = method ? DOTNET_METHOD : DOTNET_NO_NAME;
+	return dotnet_unreadable(m, 0);
+}
+
+/* --- blocks --- */
+
+static bool is_given(const struct dotnet *s, uint64_t pc)
+{
+	for (uint32_t i = 0; i < s->given_cnt; i++)
+		if (pc >= s->given[i].start && pc < s->given[i].end)
+			return true;
+	return false;
+}
+
+int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_block *ret)
+{
+	struct dotnet *s = state;
+	struct section section;
+	int error = find_section(s, m, pc, &section);
+	uint64_t page = pc & ~(uint64_t)(PAGE_BYTES - 1);
+
+	memset(ret, 0, sizeof(*ret));
+	if (error == -ENOENT && is_given(s, pc)) /* copies of helpers (barriers), in no section */
+		return make_stub(m, page, page + PAGE_BYTES, ret);
+	if (error)
+		return error;
+	if (section.flags & SECTION_HEAP)
+		return block_in_heap(m, &section, pc, ret);
+	if (section.flags & SECTION_STUBS)
+		return make_stub(m, page > section.start ? page : section.start,
+				 page + PAGE_BYTES < section.end ? page + PAGE_BYTES : section.end, ret);
+	return section.module ? block_in_image(s, m, &section, pc, ret) : -ENOENT;
+}
+
+/* --- the process --- */
+
+static int dotnet_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias)
+{
+	struct dotnet *s = state;
+	uint32_t release = facts->version >> 16, i = 0;
+
+	while (i < ARRAY_LEN(layouts) && layouts[i].release != release)
+		i++;
+	if (i == ARRAY_LEN(layouts))
+		return -ENOTSUP;
+	s->layout = i;
+	/* The map is the first of the runtime's variables. */
+	s->map = code_read_u64(m, facts->fact[DOTNET_FACT_VARIABLES] + bias);
+	return s->map && code_read_u64(m, s->map) ? 0 : dotnet_unreadable(m, -EAGAIN);
+}
+
+/* Code heaps and images lie close together, so that they can call each other; around them is one range. */
+static int dotnet_ranges(void *state, struct code_memory *m, uint32_t given, struct code_range ranges[static CODE_RANGES])
+{
+	struct dotnet *s = state;
+	int n = 0;
+
+	memcpy(s->given, ranges, given * sizeof(*ranges));
+	s->given_cnt = given;
+	for (uint32_t i = 0; i < given && n < CODE_RANGES; i++) {
+		uint64_t start = s->given[i].start >> RANGE_SHIFT << RANGE_SHIFT;
+		struct section section;
+		bool has_code = false, is_known = false;
+
+		for (uint64_t at = s->given[i].start; at < s->given[i].end && !has_code && !m->is_spent; at += PAGE_BYTES)
+			has_code = !find_section(s, m, at + PAGE_BYTES / 2, &section);
+		for (int k = 0; k < n; k++)
+			is_known |= ranges[k].start == start;
+		if (has_code && !is_known)
+			ranges[n++] = (struct code_range){ start, start + (1ull << RANGE_SHIFT) };
+	}
+	return m->is_spent ? -EDQUOT : n;
+}
+
+const struct code_reader code_dotnet = {
+	.name = "dotnet",
+	.frame_type = "dotnet",
+	.state_bytes = sizeof(struct dotnet),
+	.open = dotnet_open,
+	.ranges = dotnet_ranges,
+	.block = dotnet_block,
+	.rows = dotnet_rows,
+	.names = dotnet_names,
+};
