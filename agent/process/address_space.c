@@ -181,8 +181,8 @@ static struct mapping new_mapping(uint64_t start, uint64_t end, uint64_t pgoff, 
 {
 	struct mapping new = { .start = start, .end = end, .bias = start - pgoff, .file = (struct file *)(uintptr_t)file };
 
-	if (file && file->state != FILE_UNREADABLE)
-		(void)file_bias(file, start, pgoff, &new.bias);
+	if (file)
+		new.is_foreign = file->state == FILE_UNREADABLE || file_bias(file, start, pgoff, &new.bias);
 	return new;
 }
 
@@ -272,14 +272,15 @@ void address_space_renew(struct address_space *as)
 	renew_asid(as);
 }
 
-/* Gives the mapping, which has no file, the one that stands for its code, if there is one. */
+/* Gives the mapping, which has no file, or a foreign one, the one that stands for its code, if there is one. */
 static void take_code_file(const struct address_space *as, struct mapping *m)
 {
 	uint64_t off;
-	struct file *file = m->file ? NULL : address_space_code_file(as, m->start, m->end, &off);
+	struct file *file = m->file && !m->is_foreign ? NULL : address_space_code_file(as, m->start, m->end, &off);
 
 	if (!file)
 		return;
+	file_put(m->file);
 	*m = new_mapping(m->start, m->end, off, file);
 	file_get(file);
 }

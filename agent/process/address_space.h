@@ -16,6 +16,7 @@ struct mapping {
 	uint64_t start, end;
 	uint64_t bias;	   /* address - bias = ELF virtual address */
 	struct file *file; /* a reference; NULL: anonymous (JIT) */
+	bool is_foreign;   /* it is no ELF file, or no code of it as one: a runtime's own form of code may be there */
 };
 
 /* The code that a runtime makes in an address space: the first member of the state that its owner (agent/code/) keeps.

@@ -249,18 +249,30 @@ static bool is_memory(const struct file *file, const char *path)
 	return file->state == FILE_UNREADABLE && !strncmp(path, name, sizeof(name) - 1);
 }
 
+/* The file that stands for code that a runtime keeps in @file, which is none of it as an ELF file (.NET's images). */
+static struct file *code_in_file(const struct address_space *as, const struct file *file, uint64_t start, uint64_t end,
+				 uint64_t off, uint64_t *off_ret)
+{
+	uint64_t bias;
+
+	if (file->state != FILE_UNREADABLE && !file_bias(file, start, off, &bias))
+		return NULL;
+	return address_space_code_file(as, start, end, off_ret);
+}
+
 static int map_in(struct read_context *c, const struct file_key *key, const char *path, uint64_t start, uint64_t end,
 		  uint64_t off)
 {
-	struct file *file = NULL;
+	struct file *file = NULL, *code;
 	int status;
 
 	if (key->inode || !strcmp(path, "[vdso]")) {
 		file = see(c, key, path, start, end);
 		if (!file)
 			return -ENOMEM;
-		if (is_memory(file, path))
-			file = address_space_code_file(c->process->as, start, end, &off);
+		code = code_in_file(c->process->as, file, start, end, off, &off);
+		if (code || is_memory(file, path))
+			file = code;
 		else if (c->ps->on_map)
 			c->ps->on_map(c->ps->on_map_arg, c->process, file, path, c->task);
 	} else if (!strcmp(path, "[vsyscall]")) {

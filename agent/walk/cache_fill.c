@@ -144,7 +144,7 @@ void cache_fill_address_space(struct cache_fill *c, const struct address_space *
 	for (uint32_t i = 0; i < as->count; i++) {
 		const struct mapping *m = &as->maps[i];
 
-		if (!m->file && makes_code) /* a runtime may yet say that it keeps code there */
+		if ((!m->file || m->is_foreign) && makes_code) /* a runtime may yet say that it keeps code there */
 			continue;
 		for (uint64_t addr = m->start; addr < m->end && left; left--) {
 			unsigned shift = shift_of(as, addr, m);

@@ -449,7 +449,7 @@ static int step(struct walk *w, enum walk_end *end)
 			cache_fill_mapping(w->late->fill, w->process->as, addr, NULL, MAPPING_NOT_CODE);
 		return 1;
 	}
-	if (!m->file && w->late->code && code_spaces_meet(w->late->code, w->process)) {
+	if ((!m->file || m->is_foreign) && w->late->code && code_spaces_meet(w->late->code, w->process)) {
 		process_publish(w->process, w->late->sampler);
 		m = address_space_find(w->process->as, addr);
 	}

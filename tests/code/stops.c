@@ -439,6 +439,15 @@ static struct row_regs registers(const struct user_regs_struct *r)
 				  .is_exact = true };
 }
 
+/* The 8 bytes at @addr, first one lowest. */
+static uint64_t code_bytes(uint64_t addr)
+{
+	uint64_t bytes = 0;
+
+	(void)read_memory(NULL, addr, &bytes, sizeof(bytes));
+	return bytes;
+}
+
 static void walk(const struct user_regs_struct *at)
 {
 	struct row_regs in = registers(at), out;
@@ -459,8 +468,8 @@ static void walk(const struct user_regs_struct *at)
 		return;
 	counts.complete += status >= 0;
 	if (status < 0 && is_verbose)
-		fprintf(stderr, "at %#llx: ended at %#" PRIx64 " (%s), rsp %#" PRIx64 "\n", at->rip, last, strerror(-status),
-			in.value[REG_SP]);
+		fprintf(stderr, "at %#llx (%#" PRIx64 "): ended at %#" PRIx64 " (%s), rsp %#" PRIx64 ", behind %s\n", at->rip, code_bytes(at->rip), last,
+			strerror(-status), in.value[REG_SP], frame_cnt ? frames[frame_cnt - 1] : "nothing");
 	for (uint32_t i = frame_cnt; i--;)
 		printf("%s%s", frames[i], i ? "\t" : "");
 	putchar('\n');

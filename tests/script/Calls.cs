@@ -5,6 +5,7 @@
 //
 // Prints a line "frame NAME 0 0 CALLER..." for each function, with whole names; blanks stand as _; no line is known without a file with
 // lines. "*": anybody calls it. No method may be inlined, as nothing in memory tells of that, and no call is the last thing of its caller.
+// Up to .NET 8 handlers of exceptions run above the frames that raised them.
 using System;
 using System.Collections.Generic;
 using System.Linq;
@@ -19,17 +20,17 @@ public static class Calls
         "Leaf Down", "Down Down UseDeep", "UseDeep Go",
         "Once UseTiny", "UseTiny Go",
         "Square.Area ViaInterface", "Circle.Area ViaInterface", "ViaInterface UseShapes", "UseShapes Go",
-        "Raised Raised Caught", "Caught UseException", "Finally Caught UseException", "UseException Go",
+        "Raised Raised Caught", "Caught UseException Raised Caught", "Finally Caught UseException", "UseException Go",
         "UseLambda Go", "UseLambda.(lambda) *", "UseClosure Go", "UseClosure.(lambda) *",
         "UseLinq Go", "UseLinq.(lambda) *",
         "Order.Compare *", "UseSort Go",
-        "Box<T>.Get UseGenerics", "Box<T>.Map<U> UseGenerics", "Twice<T> UseGenerics", "UseGenerics Go", "Own.GetHashCode *",
+        "Box<T>..ctor UseGenerics", "Box<T>.Get UseGenerics", "Box<T>.Map<U> UseGenerics", "Twice<T> UseGenerics", "UseGenerics Go", "Own.GetHashCode *",
         "Later *", "UseAsync Go", "Numbers *", "UseIterator Go",
         "Many UseArguments", "Wide UseArguments", "OnStack UseArguments", "UseArguments Go",
         "Reflected *", "UseReflection Go",
         "UseOsr Go", "UseMemory Go", "UseThread Go", "Worker *", "UseThread.(lambda) *",
         "Base.Virtual UseVirtual", "Derived.Virtual UseVirtual", "UseVirtual Go",
-        "Filtered UseFilter", "UseFilter Go",
+        "Filtered UseFilter", "UseFilter Go UseFilter",
         "Go Main", "Main *",
     };
 

@@ -36,14 +36,29 @@ enum {
 /* Measured on 8.0.30, 9.0.1 and 10.0.9; those of 9 and 10 are the ones of their own description for debuggers
  * (DotNetRuntimeContractDescriptor), as far as that has them. */
 static const struct dotnet_layout layouts[] = {
-	{ 8, 14, 1656, 1152, 80, 448, 24 },
-	{ 9, 12, 288, 984, 80, 448, 32 },
-	{ 10, 12, 224, 704, 80, 376, 32 },
+	{ 8, 272, 1656, 1152, 80, 448, 24 },
+	{ 9, 0, 288, 984, 80, 448, 32 },
+	{ 10, 0, 224, 704, 80, 376, 32 },
 };
 
 const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s)
 {
 	return &layouts[s->layout];
+}
+
+uint64_t dotnet_module_base(const struct dotnet *s, struct code_memory *m, uint64_t module)
+{
+	enum { FILE_IMAGE = 8, IMAGE_FLAT = 112, IMAGE_LOADED = 120, LAYOUT_BASE = 8 }; /* .NET 8 */
+	const struct dotnet_layout *l = dotnet_layout_of(s);
+	uint64_t base = code_read_u64(m, module + l->module_base), image, layout;
+
+	if (base || !l->module_file)
+		return base;
+	image = code_read_u64(m, code_read_u64(m, module + l->module_file) + FILE_IMAGE);
+	layout = code_read_u64(m, image + IMAGE_LOADED);
+	if (!layout)
+		layout = code_read_u64(m, image + IMAGE_FLAT);
+	return layout ? code_read_u64(m, layout + LAYOUT_BASE) : 0;
 }
 
 /* RangeSection. */

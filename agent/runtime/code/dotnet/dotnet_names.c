@@ -16,7 +16,7 @@ enum {
 	CHUNK_BYTES = 24,
 	CHUNK_TOKEN = 18,
 	CHUNK_ALIGN = 8,
-	TOKEN_BITS = 24,
+	TOKEN_BITS = 12, /* of a method's number, the lower ones in the method, the upper ones in its chunk */
 	TABLE_FLAGS = 8,
 	TABLE_VIRTUALS = 12,
 	TABLE_MODULE = 24,
@@ -66,16 +66,16 @@ static int method_name(const struct dotnet *s, struct code_memory *m, uint64_t m
 {
 	const struct dotnet_layout *l = dotnet_layout_of(s);
 	uint64_t chunk = method - CHUNK_BYTES - CHUNK_ALIGN * code_read_u8(m, method + DESC_CHUNK), table, module;
-	uint32_t low = code_read_u16(m, method) & ((1u << l->token_bits) - 1), high;
+	uint32_t low = code_read_u16(m, method) & ((1u << TOKEN_BITS) - 1), high;
 
 	if ((code_read_u16(m, method + DESC_FLAGS) & 7) == DESC_DYNAMIC)
 		return dynamic_name(l, m, method, text);
 	table = code_read_u64(m, chunk);
-	high = code_read_u16(m, chunk + CHUNK_TOKEN) & ((1u << (TOKEN_BITS - l->token_bits)) - 1);
+	high = code_read_u16(m, chunk + CHUNK_TOKEN) & ((1u << TOKEN_BITS) - 1);
 	module = table ? module_of(l, m, table) : 0;
 	if (!module)
 		return dotnet_unreadable(m, -EBADMSG);
-	return dotnet_metadata_name(m, code_read_u64(m, module + l->module_base), high << l->token_bits | low, text);
+	return dotnet_metadata_name(m, dotnet_module_base(s, m, module), high << TOKEN_BITS | low, text);
 }
 
 int dotnet_names(void *state, struct code_memory *m, const struct code_block *b, struct block_names *n)

@@ -203,7 +203,8 @@ static bool agrees(const struct row *rows, size_t count, uint64_t addr, const st
 
 	if (!code_state_row(&f->state, true, &rule[0]))
 		rule[0].cfa = ROW_CFA_NONE;
-	by_sp.reg[RBP] = CODE_UNKNOWN;
+	if (f->has_frame_pointer)
+		by_sp.reg[RBP] = CODE_UNKNOWN;
 	if (!code_state_row(&by_sp, false, &rule[1]))
 		rule[1].cfa = ROW_CFA_NONE;
 	for (size_t i = 0; i < count; i++)

@@ -29,7 +29,7 @@ enum { DOTNET_MAX_NAME = 1024 };
 /* Bytes into structures. */
 struct dotnet_layout {
 	uint8_t release;	      /* of .NET */
-	uint8_t token_bits;	      /* of a method's number in the MethodDesc; the others are in its chunk */
+	uint16_t module_file;	      /* Module: PEAssembly, if its image may be known by that alone; 0: none */
 	uint16_t module_base;	      /* Module: address of its image */
 	uint16_t module_ready;	      /* Module: ReadyToRunInfo */
 	uint16_t ready_functions;     /* ReadyToRunInfo: its entries; their number follows */
@@ -43,6 +43,9 @@ struct dotnet {
 	uint32_t given_cnt;
 	struct code_range given[CODE_RANGES]; /* memory without a file, where helpers of the runtime are */
 };
+
+/* The address of the image of @module; 0: it has none. */
+uint64_t dotnet_module_base(const struct dotnet *s, struct code_memory *m, uint64_t module);
 
 const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s);
 
