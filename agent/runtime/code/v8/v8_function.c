@@ -90,7 +90,6 @@ int v8_function_read(struct v8_heap *h, uint64_t word, struct v8_function *ret)
 	uint64_t name, script;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->shared = word;
 	if (type == V8_NO_TYPE)
 		return v8_unreadable(h);
 	if (type != l->type.shared)

@@ -6,7 +6,6 @@
 #include "agent/runtime/code/v8/v8_object.h"
 
 struct v8_function {
-	uint64_t shared;
 	uint64_t name;	 /* word of a string that is not empty; 0: it has none */
 	uint64_t script; /* word of a Script; 0: not known */
 	uint32_t start;	 /* position of its parameters; 0: not known, or the script's own code */
