@@ -241,7 +241,7 @@ class Shard:
 		work.chmod(0o755)
 		mark = f'HEARTH_MUTATION={work.name}'
 		env = dict(clean_environment(), CMOCKA_MESSAGE_OUTPUT='STDOUT', HEARTH=f'{self.top}/build/hearth', TRUTH=f'{self.top}/build/truth', TOP=str(self.top),
-			   HEARTH_CONFIG='/dev/null', HEARTH_SYMBOL_CACHE=f'{work}/symbols', STATE_DIRECTORY=f'{work}/state', WORK=str(work), SHARD=str(self.top),
+			   HEARTH_CONFIG='/dev/null', HEARTH_REFUSED_CALLS='kill', HEARTH_SYMBOL_CACHE=f'{work}/symbols', STATE_DIRECTORY=f'{work}/state', WORK=str(work), SHARD=str(self.top),
 			   ASAN_OPTIONS='hard_rss_limit_mb=3000', HEARTH_MUTATION=work.name)
 		begin = time.monotonic()
 		with open(work / 'said', 'w+b') as said:
