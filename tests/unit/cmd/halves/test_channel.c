@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "base/metrics.h"
 #include "cmd/halves/channel.h"
 #include "proto/otlp/otlp.h"
+#include "symbols/find/debuginfod.h"
 
 static struct loop *loop;
 static struct metrics *metrics;
@@ -244,9 +246,71 @@ static void test_series(void **state)
 	metrics_free(other);
 }
 
+/* Answers the question @number: with the file @fd, or with @status. */
+static void serve(uint64_t number, int status, int fd)
+{
+	const struct wire_note note = { .kind = NOTE_SERVED, .number = number, .status = status };
+
+	assert_int_equal(wire_send_note(backend, &note, fd), 0);
+	assert_int_equal(loop_step(loop, 1000), 0);
+}
+
+/* Debug files are asked for, each question with a number of its own, until too many wait; an answer makes room. What a dead backend was
+ * asked has failed. */
+static void test_wants(void **state)
+{
+	enum { MOST = 256 };
+	static const char first[] = "00000000000000000000000000000000000000ff";
+	struct debuginfod *servers;
+	uint64_t numbers[MOST];
+	char id[41];
+	FILE *file = tmpfile();
+	int fd, pair[2];
+
+	(void)state;
+	servers = channel_debuginfod(channel);
+	assert_non_null(servers);
+	assert_ptr_equal(channel_debuginfod(channel), servers);
+	assert_int_equal(debuginfod_find(servers, first), -EAGAIN); /* nobody is there */
+	say(NOTE_HELLO, 77, 0);
+	assert_int_equal(next(WIRE_WELCOME), 77);
+	for (int i = 0; i < MOST; i++) {
+		snprintf(id, sizeof(id), "%040x", i + 1);
+		assert_int_equal(debuginfod_find(servers, id), -EINPROGRESS);
+		numbers[i] = next(WIRE_WANT);
+		assert_true(numbers[i] > (i ? numbers[i - 1] : 0));
+		assert_int_equal(message.body.len, sizeof(id));
+		assert_memory_equal(message.body.data, id, sizeof(id));
+	}
+	assert_int_equal(debuginfod_find(servers, first), -EINPROGRESS); /* asked for before */
+	assert_int_equal(next(WIRE_WANT), 0);
+	assert_int_equal(debuginfod_find(servers, "aa0000"), -EAGAIN);
+	serve(numbers[254], 0, fileno(file));
+	fd = debuginfod_find(servers, first);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(debuginfod_find(servers, "aa0000"), -EINPROGRESS);
+	assert_true(next(WIRE_WANT) > numbers[MOST - 1]);
+	assert_int_equal(bad_notes(), 0);
+	serve(numbers[254], 0, fileno(file)); /* once more */
+	assert_int_equal(bad_notes(), 1);
+	serve(numbers[0], -ENOENT, -1);
+	assert_int_equal(debuginfod_find(servers, "0000000000000000000000000000000000000001"), -ENOENT);
+	assert_int_equal(pipe(pair), 0);
+	serve(numbers[1], 0, pair[0]); /* reading that does not end */
+	assert_int_equal(debuginfod_find(servers, "0000000000000000000000000000000000000002"), -EIO);
+	channel_went_down(channel, 77);
+	assert_int_equal(debuginfod_find(servers, "0000000000000000000000000000000000000003"), -EIO);
+	close(pair[0]);
+	close(pair[1]);
+	fclose(file);
+	debuginfod_free(servers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_wants, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_sent_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_told_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_few_under_way, set_up, tear_down),
