@@ -207,7 +207,7 @@ static int take_answer(struct push *p, const char *path)
 {
 	struct said said = { .build_id = "" };
 	bool is_read = read_answer(&p->answer, &said);
-	char *text = (char *)buf_text(&p->answer);
+	const char *text = buf_text(&p->answer);
 	long status = 0;
 
 	curl_easy_getinfo(p->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -216,16 +216,13 @@ static int take_answer(struct push *p, const char *path)
 			 said.functions, said.build_id, said.named);
 		return 0;
 	}
-	text[strcspn(text, "\r\n")] = '\0';
+	text = *said.error ? said.error : *text ? text : "no reason is given";
 	if (status == 401)
 		log_error("%s is not taken by %s: it wants its token, see --collector-token-file", path, buf_text(&p->url));
 	else if (status == 200)
 		log_error("%s does not answer as a hearth does: is there one?", buf_text(&p->url));
 	else
-		log_error("%s is not taken by %s: %s (status %ld)", path, buf_text(&p->url),
-			  *said.error ? said.error
-			  : *text     ? text
-				      : "no reason is given",
+		log_error("%s is not taken by %s: %.*s (status %ld)", path, buf_text(&p->url), (int)strcspn(text, "\r\n"), text,
 			  status);
 	return -EPROTO;
 }

@@ -309,6 +309,28 @@ static void test_processes_and_links(void **state)
 	assert_golden(&text, "summary_wide.txt");
 }
 
+/* Processes of one name are counted together whatever others are called, in whatever order they come. */
+static void test_names_that_begin_alike(void **state)
+{
+	static const char *const orders[] = {
+		"ab (1);f@m 5\nabc (2);f@m 4\nab (3);f@m 3\n", "abc (1);f@m 3\nab (2);f@m 5\nab (3);f@m 4\n",
+		"ab (1);f@m 3\nab (2);f@m 4\nabc (3);f@m 6\n", "abc (1);f@m 5\nab (2);f@m 4\na (4);f@m 1\nab (3);f@m 3\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+		AUTO(buf_fini) struct buf text = BUF_EMPTY;
+		struct fixture f;
+
+		setup_keys(&f, true, true, false, 12, 120);
+		consume(&f, orders[i], 0);
+		show(&f, "", "", &text);
+		if (!strstr(buf_text(&text), i == 3 ? "ab ×2 +2 " : "ab ×2 +1 "))
+			fail_msg("%s%s", orders[i], buf_text(&text));
+		finish(&f);
+	}
+}
+
 /* An address that does not fit leaves the module out, or goes on in the next line; none is shown cut. */
 static void test_long_links(void **state)
 {
@@ -431,7 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_processes_and_links),
+		cmocka_unit_test(test_names_that_begin_alike), cmocka_unit_test(test_processes_and_links),
 		cmocka_unit_test(test_long_links),
 		cmocka_unit_test(test_lines_without_a_terminal),
 		cmocka_unit_test(test_free_gives_the_terminal_back),
