@@ -312,21 +312,25 @@ static void test_processes_and_links(void **state)
 /* Processes of one name are counted together whatever others are called, in whatever order they come. */
 static void test_names_that_begin_alike(void **state)
 {
-	static const char *const orders[] = {
-		"ab (1);f@m 5\nabc (2);f@m 4\nab (3);f@m 3\n", "abc (1);f@m 3\nab (2);f@m 5\nab (3);f@m 4\n",
-		"ab (1);f@m 3\nab (2);f@m 4\nabc (3);f@m 6\n", "abc (1);f@m 5\nab (2);f@m 4\na (4);f@m 1\nab (3);f@m 3\n",
+	static const struct {
+		const char *text, *label;
+	} cases[] = {
+		{ "ab (1);f@m 5\nabc (2);f@m 4\nab (3);f@m 3\n", "ab ×2 +1 " },
+		{ "ab (1);f@m 6\nabc (2);f@m 5\nab (3);f@m 4\nab (4);f@m 3\n", "ab ×3 +1 " },
+		{ "ab (4);f@m 3\nab (3);f@m 4\nabc (2);f@m 5\nab (1);f@m 6\n", "ab ×3 +1 " },
+		{ "abc (1);f@m 5\nab (2);f@m 4\na (4);f@m 1\nab (3);f@m 3\n", "ab ×2 +2 " },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO(buf_fini) struct buf text = BUF_EMPTY;
 		struct fixture f;
 
 		setup_keys(&f, true, true, false, 12, 120);
-		consume(&f, orders[i], 0);
+		consume(&f, cases[i].text, 0);
 		show(&f, "", "", &text);
-		if (!strstr(buf_text(&text), i == 3 ? "ab ×2 +2 " : "ab ×2 +1 "))
-			fail_msg("%s%s", orders[i], buf_text(&text));
+		if (!strstr(buf_text(&text), cases[i].label))
+			fail_msg("%s%s", cases[i].text, buf_text(&text));
 		finish(&f);
 	}
 }
