@@ -222,8 +222,8 @@ static int take_answer(struct push *p, const char *path)
 	else if (status == 200)
 		log_error("%s does not answer as a hearth does: is there one?", buf_text(&p->url));
 	else
-		log_error("%s is not taken by %s: %.*s (status %ld)", path, buf_text(&p->url), (int)strcspn(text, "\r\n"), text,
-			  status);
+		log_error("%s is not taken by %s: %.*s (status %ld)", path, buf_text(&p->url), (int)strcspn(text, "\r\n"),
+			  text, status);
 	return -EPROTO;
 }
 

@@ -394,8 +394,8 @@ static int step_made(const struct row_regs *in, bool is_leaf, struct row_regs *o
 	if (!row || row->cfa == ROW_CFA_NONE) {
 		counts.no_row++;
 		if (is_verbose)
-			fprintf(stderr, "no row at %#" PRIx64 " = %#" PRIx64 " + %#" PRIx64 " in %s, %zu rows\n", addr, b.start,
-				addr - b.start, frame_cnt ? frames[frame_cnt - 1] : "", count);
+			fprintf(stderr, "no row at %#" PRIx64 " = %#" PRIx64 " + %#" PRIx64 " in %s, %zu rows\n", addr,
+				b.start, addr - b.start, frame_cnt ? frames[frame_cnt - 1] : "", count);
 		return -ENOENT;
 	}
 	return row_apply(row, in, read_memory, NULL, out);
@@ -468,8 +468,9 @@ static void walk(const struct user_regs_struct *at)
 		return;
 	counts.complete += status >= 0;
 	if (status < 0 && is_verbose)
-		fprintf(stderr, "at %#llx (%#" PRIx64 "): ended at %#" PRIx64 " (%s), rsp %#" PRIx64 ", behind %s\n", at->rip, code_bytes(at->rip), last,
-			strerror(-status), in.value[REG_SP], frame_cnt ? frames[frame_cnt - 1] : "nothing");
+		fprintf(stderr, "at %#llx (%#" PRIx64 "): ended at %#" PRIx64 " (%s), rsp %#" PRIx64 ", behind %s\n",
+			at->rip, code_bytes(at->rip), last, strerror(-status), in.value[REG_SP],
+			frame_cnt ? frames[frame_cnt - 1] : "nothing");
 	for (uint32_t i = frame_cnt; i--;)
 		printf("%s%s", frames[i], i ? "\t" : "");
 	putchar('\n');

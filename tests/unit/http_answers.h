@@ -55,8 +55,8 @@ static inline void http_answers_take(struct http_answers *s, int fd)
 	while (a->begin && strncmp(s->head, a->begin, strlen(a->begin)) != 0)
 		a++;
 	if (a->begin)
-		dprintf(fd, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s", a->status, reasons[a->status / 100],
-			strlen(a->text), a->text);
+		dprintf(fd, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s", a->status,
+			reasons[a->status / 100], strlen(a->text), a->text);
 	else
 		dprintf(fd, "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }

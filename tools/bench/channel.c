@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The channel between hearth's halves alone: hands the profiles of a capture over time and again, as an agent does at the end of each
- * interval, to a process that takes them as the backend does, up to where its sinks would have them. Prints nanoseconds of CPU time a
- * sample, of the agent's side and of the backend's. channel FILE
+ * The channel between hearth's halves alone: hands the profiles of a capture over time and again, as an agent does at the
+ * end of each interval, to a process that takes them as the backend does, up to where its sinks would have them. Prints
+ * nanoseconds of CPU time a sample, of the agent's side and of the backend's. channel FILE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,9 +81,11 @@ static int measure(struct profiles *p, int sock, int result)
 	double from = 0, agent, backend;
 	uint64_t samples = 0;
 
-	if (!metrics || loop_new(&loop) || channel_new(&(struct channel_config){ .sock = sock, .loop = loop, .metrics = metrics }, &c))
+	if (!metrics || loop_new(&loop) ||
+	    channel_new(&(struct channel_config){ .sock = sock, .loop = loop, .metrics = metrics }, &c))
 		return 1;
-	queue = metrics_gauge(metrics, "hearth_channel_queue_bytes", NULL, "Profiles that the backend has not acknowledged.");
+	queue = metrics_gauge(metrics, "hearth_channel_queue_bytes", NULL,
+			      "Profiles that the backend has not acknowledged.");
 	for (int i = 0; i < WARM || cpu_s() - from < SECONDS; i++) {
 		if (i == WARM)
 			from = cpu_s();
@@ -94,7 +96,8 @@ static int measure(struct profiles *p, int sock, int result)
 	sink_free(channel_sink(c));
 	if (read(result, &backend, sizeof(backend)) != sizeof(backend))
 		return 1;
-	printf("%.1f %.1f %llu\n", agent / (double)samples * 1e9, backend / (double)samples * 1e9, (unsigned long long)p->sample_events);
+	printf("%.1f %.1f %llu\n", agent / (double)samples * 1e9, backend / (double)samples * 1e9,
+	       (unsigned long long)p->sample_events);
 	loop_free(loop);
 	metrics_free(metrics);
 	return 0;
@@ -108,8 +111,8 @@ int main(int argc, char **argv)
 	int pair[2], out[2], status;
 	FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
 
-	if (!f || io_read_all(fileno(f), MAX_BYTES, &file) || otlp_decode(file.data, file.len, false, &p, &err) || pipe(out) ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+	if (!f || io_read_all(fileno(f), MAX_BYTES, &file) || otlp_decode(file.data, file.len, false, &p, &err) ||
+	    pipe(out) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		fprintf(stderr, "channel: cannot read %s\n", argc == 2 ? argv[1] : "a capture: name one");
 		return 1;
 	}

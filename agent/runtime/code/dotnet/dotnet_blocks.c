@@ -18,13 +18,13 @@ enum {
 	SECTION_COLLECTIBLE = 1,
 	SECTION_HEAP = 2,
 	SECTION_STUBS = 4,
-	STUB_KINDS = 16, /* a method's header word below is that of a stub */
+	STUB_KINDS = 16,    /* a method's header word below is that of a stub */
 	HEADER_METHOD = 24, /* RealCodeHeader */
 	HEADER_COUNT = 32,
 	HEADER_ENTRIES = 36,
 	MAX_ENTRIES = 4096, /* of a method */
-	UNIT_SHIFT = 8, /* code that a word of the nibble map stands for */
-	UNIT_WORDS = 512, /* read at once */
+	UNIT_SHIFT = 8,	    /* code that a word of the nibble map stands for */
+	UNIT_WORDS = 512,   /* read at once */
 	MAX_UNITS = CODE_BLOCK_MAX_BYTES >> UNIT_SHIFT,
 	MAX_BACK = 512, /* entries of an image from a handler to its method */
 	MAX_PROBES = 64,
@@ -168,8 +168,8 @@ static int make_stub(struct code_memory *m, uint64_t start, uint64_t end, struct
 }
 
 /* The entry of the method at @start that holds @pc. */
-static int block_of_method(struct code_memory *m, const struct section *section, uint64_t start, uint64_t header, uint64_t pc,
-			   struct code_block *ret)
+static int block_of_method(struct code_memory *m, const struct section *section, uint64_t start, uint64_t header,
+			   uint64_t pc, struct code_block *ret)
 {
 	uint32_t count = code_read_u32(m, header + HEADER_COUNT);
 	struct entry e;

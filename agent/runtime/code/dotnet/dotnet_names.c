@@ -21,7 +21,7 @@ enum {
 	TABLE_VIRTUALS = 12,
 	TABLE_MODULE = 24,
 	TABLE_CLASS = 40,
-	SLOTS_BEFORE = 0x0f,   /* .NET 8: which of the slots before the one with a module there are */
+	SLOTS_BEFORE = 0x0f, /* .NET 8: which of the slots before the one with a module there are */
 	SLOT_MODULE = 0x10,
 	SLOT_FIRST = 48,
 	TABLE_BYTES = 64,

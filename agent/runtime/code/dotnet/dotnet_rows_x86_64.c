@@ -30,7 +30,7 @@ enum {
 
 enum { RBX = 3, RBP = 5, R12 = 12, MAX_CODES = 255, HEAD_BYTES = 4, MAX_FRAME_BYTES = 1 << 27 };
 
-static const uint8_t saved_of[CODE_REGS] = { [RBX] = SAVED_RBX + 1, [RBP] = SAVED_FP + 1,	[R12] = SAVED_R12 + 1,
+static const uint8_t saved_of[CODE_REGS] = { [RBX] = SAVED_RBX + 1, [RBP] = SAVED_FP + 1, [R12] = SAVED_R12 + 1,
 					     [13] = SAVED_R13 + 1,  [14] = SAVED_R14 + 1, [15] = SAVED_R15 + 1 };
 
 struct frame {
@@ -229,7 +229,8 @@ static int rows_of_codes(const struct code_block *b, const struct frame *f, stru
 	return 0;
 }
 
-static int rows_of_paths(const struct code_block *b, const uint8_t *code, struct frame *f, struct row **ret, size_t *count_ret)
+static int rows_of_paths(const struct code_block *b, const uint8_t *code, struct frame *f, struct row **ret,
+			 size_t *count_ret)
 {
 	const struct code_function function = { .start = b->start, .end = b->end, .code = code, .is_all_its = true };
 	const struct code_entry entry = { b->start, f->entry };
@@ -272,8 +273,7 @@ int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, 
 		error = read_frame(m, b->own[DOTNET_OWN_UNWIND], &f);
 	if (!error)
 		error = rows_of_paths(b, code, &f, ret, count_ret);
-	if (error || f.prologue_bytes >= b->end - b->start ||
-	    agrees(*ret, *count_ret, b->start + f.prologue_bytes, &f))
+	if (error || f.prologue_bytes >= b->end - b->start || agrees(*ret, *count_ret, b->start + f.prologue_bytes, &f))
 		return error;
 	free(*ret);
 	*ret = NULL;

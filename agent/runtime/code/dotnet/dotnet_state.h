@@ -16,9 +16,9 @@
 #include "agent/runtime/code/code_reader.h"
 
 enum dotnet_kind {
-	DOTNET_METHOD,	 /* an entry of a compiled method */
-	DOTNET_STUB,	 /* code of the runtime that ends in a jump, and has no frame */
-	DOTNET_NO_NAME,	 /* an entry of an image for which the runtime has no method */
+	DOTNET_METHOD,	/* an entry of a compiled method */
+	DOTNET_STUB,	/* code of the runtime that ends in a jump, and has no frame */
+	DOTNET_NO_NAME, /* an entry of an image for which the runtime has no method */
 };
 
 /* Words of a block. */
@@ -28,17 +28,17 @@ enum { DOTNET_MAX_NAME = 1024 };
 
 /* Bytes into structures. */
 struct dotnet_layout {
-	uint8_t release;	      /* of .NET */
-	uint16_t module_file;	      /* Module: PEAssembly, if its image may be known by that alone; 0: none */
-	uint16_t module_base;	      /* Module: address of its image */
-	uint16_t module_ready;	      /* Module: ReadyToRunInfo */
-	uint16_t ready_functions;     /* ReadyToRunInfo: its entries; their number follows */
-	uint16_t ready_methods;	      /* ReadyToRunInfo: the buckets of its map from entry points to methods */
-	uint16_t dynamic_name;	      /* DynamicMethodDesc: its name */
+	uint8_t release;	  /* of .NET */
+	uint16_t module_file;	  /* Module: PEAssembly, if its image may be known by that alone; 0: none */
+	uint16_t module_base;	  /* Module: address of its image */
+	uint16_t module_ready;	  /* Module: ReadyToRunInfo */
+	uint16_t ready_functions; /* ReadyToRunInfo: its entries; their number follows */
+	uint16_t ready_methods;	  /* ReadyToRunInfo: the buckets of its map from entry points to methods */
+	uint16_t dynamic_name;	  /* DynamicMethodDesc: its name */
 };
 
 struct dotnet {
-	uint64_t map; /* from addresses to sections */
+	uint64_t map;	 /* from addresses to sections */
 	uint32_t layout; /* in dotnet_layouts */
 	uint32_t given_cnt;
 	struct code_range given[CODE_RANGES]; /* memory without a file, where helpers of the runtime are */

@@ -255,8 +255,8 @@ static void serve(uint64_t number, int status, int fd)
 	assert_int_equal(loop_step(loop, 1000), 0);
 }
 
-/* Debug files are asked for, each question with a number of its own, until too many wait; an answer makes room. What a dead backend was
- * asked has failed. */
+/* Debug files are asked for, each question with a number of its own, until too many wait; an answer makes room. What a dead
+ * backend was asked has failed. */
 static void test_wants(void **state)
 {
 	enum { MOST = 256 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debug files that the backend fetches for the agent: each question has one answer, once it is known, with its own number. */
+/* Debug files that the backend fetches for the agent: each question has one answer, once it is known, with its own number.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +39,8 @@ static int make(void **state)
 	(void)state;
 	if (!mkdtemp(folder) || loop_new(&loop) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks))
 		return -1;
-	run("echo 'int main(void) { return 0; }' >a.c && mkdir -p served/buildid/" ID
-	    " && gcc -g -Wl,--build-id=0x" ID " -o served/buildid/" ID "/debuginfo a.c");
+	run("echo 'int main(void) { return 0; }' >a.c && mkdir -p served/buildid/" ID " && gcc -g -Wl,--build-id=0x" ID
+	    " -o served/buildid/" ID "/debuginfo a.c");
 	snprintf(text, sizeof(text), "%s/cache", folder);
 	setenv("DEBUGINFOD_CACHE_PATH", text, 1);
 	snprintf(text, sizeof(text), "file://%s/served/", folder);

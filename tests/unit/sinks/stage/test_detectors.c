@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detectors that ask somebody, in front of a server of the test's own: what they ask, what they take of the answers, and what they
- * make of none. */
+/* Detectors that ask somebody, in front of a server of the test's own: what they ask, what they take of the answers, and
+ * what they make of none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,9 @@ static void expect(size_t count, const char *const (*expected)[2])
 
 static void test_docker(void **state)
 {
-	static const struct http_answer good[] = { { "GET /info ", 200, "{\"Name\":\"box\",\"NCPU\":2,\"OSType\":\"linux\"}" }, { 0 } },
+	static const struct http_answer good[] = { { "GET /info ", 200,
+						     "{\"Name\":\"box\",\"NCPU\":2,\"OSType\":\"linux\"}" },
+						   { 0 } },
 					bad[][2] = {
 						{ { "GET /info ", 500, "{\"Name\":\"box\"}" } },
 						{ { "GET /info ", 200, "[]" } },
@@ -149,8 +151,8 @@ static void test_long_answer(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_docker), cmocka_unit_test(test_ec2),	  cmocka_unit_test(test_gcp),
-		cmocka_unit_test(test_azure),		      cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_docker), cmocka_unit_test(test_ec2),	   cmocka_unit_test(test_gcp),
+		cmocka_unit_test(test_azure),  cmocka_unit_test(test_long_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

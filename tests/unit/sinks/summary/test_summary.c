@@ -457,7 +457,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_names_that_begin_alike), cmocka_unit_test(test_processes_and_links),
+		cmocka_unit_test(test_names_that_begin_alike),
+		cmocka_unit_test(test_processes_and_links),
 		cmocka_unit_test(test_long_links),
 		cmocka_unit_test(test_lines_without_a_terminal),
 		cmocka_unit_test(test_free_gives_the_terminal_back),
