@@ -106,7 +106,7 @@ class Elf:
 			if kind == 2: # symbols
 				for i in range(0, length, entry):
 					word, info, _, section, _, _ = struct.unpack_from('<IBBHQQ', data, offset + i)
-					if info == 0x12 and section: # global functions that are defined here
+					if info in (0x11, 0x12) and section: # global functions and tables that are defined here
 						self.functions.add(label(link, word))
 			about = label(names, sections[target][0]) if kind in (4, 9) else name
 			if kind not in (2, 3, 8) and not re.match(r'\.(debug|BTF|llvm|note|comment)', about):
