@@ -348,7 +348,8 @@ static int take_rest(const char *path, struct mapped *m)
 	if (err)
 		return err;
 	p = capture.profiles;
-	p->resources += m->parts.resources;
+	if (m->parts.resources) /* there may be no table at all */
+		p->resources += m->parts.resources;
 	p->resource_count -= m->parts.resources;
 	p->sample_events -= m->parts.events;
 	err = m->fn(m->arg, p);

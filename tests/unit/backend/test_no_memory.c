@@ -115,7 +115,6 @@ static int add_series(void *arg, const struct key_values *labels, int64_t weight
 static int add_part(void *arg, struct profiles *p)
 {
 	buf_printf(arg, "%d exported\n", (int)p->sample_events);
-	profiles_put(p);
 	return 0;
 }
 

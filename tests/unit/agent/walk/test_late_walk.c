@@ -398,8 +398,7 @@ extern const char hand_guess[], hand_cut_guess[], hand_wrong_guess[], hand_first
 	"push %rbx\n"                            \
 	"xor %ebx, %ebx\n"                       \
 	"call *%rdi\n"                           \
-	"pop %rbx\n"                             \
-	"ret\n"                                  \
+	"pop %rbx\nret\n"                        \
 	".size " name ", . - " name "\n"         \
 	".skip 16, 0xcc\n"
 __asm__(".pushsection .text\n" HAND_GUESS("hand_guess") HAND_GUESS("hand_cut_guess") HAND_GUESS("hand_wrong_guess")
