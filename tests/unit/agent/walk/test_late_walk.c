@@ -395,8 +395,7 @@ static void test_hand_made_end(void **state)
 extern const char hand_guess[], hand_cut_guess[], hand_wrong_guess[], hand_first_guess[];
 #define HAND_GUESS(name)                         \
 	".type " name ", @function\n" name ":\n" \
-	"push %rbx\n"                            \
-	"xor %ebx, %ebx\n"                       \
+	"push %rbx\nxor %ebx, %ebx\n"            \
 	"call *%rdi\n"                           \
 	"pop %rbx\nret\n"                        \
 	".size " name ", . - " name "\n"         \
