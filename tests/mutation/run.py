@@ -3,7 +3,7 @@
 """
 How many bugs do the tests notice? Draws lines of C at random, by the folders' sizes, plants one bug (mutate.py) at each, in a copy
 of the tree, and runs what is likeliest to fail: unit tests that link the changed code (named like the file, then those that include
-its header, then the others), the first of these with sanitizers, then system tests that the file "near" names.
+its header, and one for want of memory), the first of these with sanitizers, system tests that the file "near" names, other unit tests.
 
   run.py [--seed SEED] [--count N] [--shards N] [--only FOLDER]  goes on where an earlier run with this seed stopped; ends with a table
   run.py --list-survivors                       what was found so far, and what ran in vain
@@ -191,9 +191,10 @@ class Shard:
 			includes = f'"{header}"' in source or compiled
 			ranked.append((-10 * (unit == words) - 3 * includes - 4 * same - 2 * (os.path.dirname(name) == os.path.dirname(path))
 				       - (name.split('/')[0] == path.split('/')[0]), name))
-		ranked = [(score, name) for score, name in sorted(ranked)]
-		nearest = [Test('unit', name) for score, name in ranked if score < -1][:NEAREST]
-		return nearest, [Test('unit', name) for _, name in ranked if name not in {t.name for t in nearest}]
+		ranked.sort()
+		nearest = [name for score, name in ranked if score < -1][:NEAREST]
+		nearest += [name for _, name in ranked if name.endswith('/test_no_memory') and name not in nearest][:1]
+		return [Test('unit', name) for name in nearest], [Test('unit', name) for _, name in ranked if name not in nearest]
 
 	def objects(self, path):
 		"""What is built of a source file."""
@@ -202,8 +203,8 @@ class Shard:
 	def plan(self, path, objects, kinds):
 		"""[Test] in the order in which they are run"""
 		nearest, others = self.unit_tests(path, objects)
-		tests = {'unit': nearest + others, 'san': [Test('san', t.name) for t in nearest[:NEAREST // 2]], 'system': self.system_tests(path)}
-		return [t for k in (('unit', 'san', 'system') if nearest else ('system', 'unit')) if k in kinds for t in tests[k]]
+		tests = nearest + [Test('san', t.name) for t in nearest[:NEAREST // 2]] + self.system_tests(path) + others
+		return [t for t in tests if t.kind in kinds]
 
 	def system_tests(self, path):
 		for line in (HERE / 'near').read_text().split('\n'):

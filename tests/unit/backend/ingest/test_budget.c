@@ -121,6 +121,30 @@ static void test_growing_ones_leave_room(void **state)
 	assert_null(budget.privileged);
 }
 
+/* What is moved is held once, and the empty claim may be used anew. */
+static void test_moved(void **state)
+{
+	struct claim from, to = { 0 };
+
+	(void)state;
+	claim_init(&from, &budget, on_granted);
+	claim_open(&from);
+	assert_true(claim_more(&from, 60));
+	claim_move(&to, &from);
+	assert_int_equal(budget.used_bytes, 60);
+	assert_int_equal(budget.growing_bytes, 60);
+	claim_open(&from);
+	assert_true(claim_more(&from, 20));
+	assert_int_equal(budget.growing_bytes, 80);
+	claim_close(&to);
+	assert_int_equal(budget.growing_bytes, 20);
+	claim_fini(&from);
+	assert_int_equal(budget.used_bytes, 60);
+	assert_int_equal(budget.growing_bytes, 0);
+	claim_fini(&to);
+	assert_int_equal(budget.used_bytes, 0);
+}
+
 static void test_overdrawn(void **state)
 {
 	struct claim decoded, next;
@@ -292,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_first_come_first_served, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_growing_ones_leave_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overdrawn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_least_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_crowd_always_ends, setup, teardown),

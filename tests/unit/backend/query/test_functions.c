@@ -29,7 +29,7 @@ static int tell_frame(struct store *store, uint32_t frame, struct store_frame *r
 				     .file = "",
 				     .module = "prog",
 				     .path = "/bin/prog",
-				     .build_id = "",
+				     .build_id = "id",
 				     .type = "native",
 				     .line = frame };
 	return 0;
@@ -45,6 +45,8 @@ static void check(struct functions *f, uint32_t frame)
 	assert_int_equal(functions_of_frame(f, frame, &call), 0);
 	snprintf(name, sizeof(name), "function%u", frame % FUNCTIONS);
 	assert_string_equal(functions_get(f, call.function).name, name);
+	assert_string_equal(functions_get(f, call.function).file, "");
+	assert_string_equal(functions_get(f, call.function).build_id, "id");
 	assert_int_equal(call.line, frame);
 }
 
