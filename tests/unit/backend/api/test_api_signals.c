@@ -74,7 +74,7 @@ static void put_samples(void)
 	profiles_put(p);
 }
 
-static void put_signal(enum otlp_signal signal, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put_signal(enum otlp_signal signal, const char *format, ...)
 {
 	AUTO(buf_fini) struct buf protobuf = BUF_EMPTY;
 	struct otlp_error err;
