@@ -352,28 +352,16 @@ static int find_kinds(struct api_call *call, struct more_params *more, struct sp
 	return err ? err : kinds_each(call->ctx.store, &q->sel, take_kind, s);
 }
 
-static int find_spans(struct api_call *call, const struct more_params *more, struct span_list *s)
+static int find_spans(struct api_call *call, const struct query *q, struct span_list *s)
 {
-	for (s->kind = 0; s->kind < s->kind_cnt; s->kind++) {
-		AUTO(query_fini) struct query q = { 0 };
-		struct more_params of_kind = *more;
-		int err;
+	struct store_selection sel = q->sel;
+	int err = 0;
 
-		of_kind.params.items = of_kind.items;
-		if (of_kind.params.count == MOST_PARAMS)
-			of_kind.params.count--;
-		memmove(of_kind.items + 1, of_kind.items, of_kind.params.count * sizeof(*of_kind.items));
-		of_kind.items[0] = (struct query_param){ "kind", s->kinds[s->kind] };
-		of_kind.params.count++;
-		call->params = &of_kind.params;
-		err = api_read(call, &q, "");
-		if (!err)
-			err = call->ctx.store->read->label_values(call->ctx.store, &q.sel, STORE_SPAN_LABEL, take_span, s);
-		call->params = &more->params;
-		if (err)
-			return err;
+	for (s->kind = 0; s->kind < s->kind_cnt && !err; s->kind++) {
+		sel.kind = s->kinds[s->kind];
+		err = call->ctx.store->read->label_values(call->ctx.store, &sel, STORE_SPAN_LABEL, take_span, s);
 	}
-	return 0;
+	return err;
 }
 
 /* --- by time --- */
@@ -388,6 +376,23 @@ static int take_weight(void *arg, const char *value, int64_t weight, uint64_t ev
 	return 0;
 }
 
+/* The kinds of one span's samples, by place among the list's. */
+struct kinds_of {
+	struct span_list *list;
+	unsigned kinds;
+};
+
+static int take_kind_of_span(void *arg, const struct store_kind *kind)
+{
+	struct kinds_of *of = arg;
+	int err = take_kind(of->list, kind);
+
+	for (size_t i = 0; i < of->list->kind_cnt && !err; i++)
+		if (!strcmp(of->list->kinds[i], kind->type))
+			of->kinds |= 1u << i;
+	return err;
+}
+
 /* Weighs @span by what its thread, or its process, did in its time; what its children did there included. */
 static int weigh_by_time(struct api_call *call, struct span_list *s, struct span *span)
 {
@@ -395,6 +400,7 @@ static int weigh_by_time(struct api_call *call, struct span_list *s, struct span
 	AUTO(selector_fini) struct selector selector = { 0 };
 	struct store_selection sel = { .deadline_ns = call->ctx.deadline_ns, .is_unwanted = call->ctx.is_unwanted };
 	struct kept_resource r = { .service = span->service };
+	struct kinds_of of = { s, 0 };
 	int err;
 
 	r.labels = intern_get(s->resources, span->resource, &r.len);
@@ -406,8 +412,10 @@ static int weigh_by_time(struct api_call *call, struct span_list *s, struct span
 	sel.to_ns = join.to_ns;
 	sel.matchers = selector.items;
 	sel.matcher_count = selector.count;
-	err = err ? err : kinds_each(call->ctx.store, &sel, take_kind, s);
+	err = err ? err : call->ctx.store->read->kinds(call->ctx.store, &sel, take_kind_of_span, &of);
 	for (size_t i = 0; i < s->kind_cnt && !err; i++) {
+		if (!(of.kinds & 1u << i))
+			continue;
 		sel.kind = s->kinds[i];
 		err = call->ctx.store->read->label_values(call->ctx.store, &sel, STORE_SPAN_LABEL, take_weight,
 							  &span->of[i]);
@@ -543,7 +551,7 @@ static int list_spans(struct api_call *call, const struct path *path)
 		return err;
 	end_params(call, &more);
 	err = find_kinds(call, &more, &s, &q);
-	err = err ? err : find_spans(call, &more, &s);
+	err = err ? err : find_spans(call, &q, &s);
 	err = err ? err : find_kept(call, path, &s);
 	err = err ? err : weigh_rest(call, &s);
 	call->params = given;
