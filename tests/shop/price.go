@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command price is the shop's service in Go: GET /price?n=N sorts for a while, ten times as long for each fifth N. Its spans
-// are those of OpenTelemetry's SDK, and go into the labels of goroutines, where hearth reads them.
+// Command price is the shop's service in Go: GET /price?n=N sorts for a while, ten times as long for each fifth N. Spans
+// are those of OpenTelemetry's SDK; they go into the labels of goroutines, where hearth reads them.
 package main
 
 import (
