@@ -28,7 +28,8 @@ enum {
 	SET_FPREG_LARGE,
 };
 
-enum { RBX = 3, RBP = 5, R12 = 12, MAX_CODES = 255, HEAD_BYTES = 4, MAX_FRAME_BYTES = 1 << 27 };
+enum { RBX = 3, RBP = 5, R12 = 12, MAX_CODES = 255, HEAD_BYTES = 4, MAX_FRAME_BYTES = 1 << 27, MAX_STUBS = 128,
+       MAX_STUB_BYTES = 4096 };
 
 static const uint8_t saved_of[CODE_REGS] = { [RBX] = SAVED_RBX + 1, [RBP] = SAVED_FP + 1, [R12] = SAVED_R12 + 1,
 					     [13] = SAVED_R13 + 1,  [14] = SAVED_R14 + 1, [15] = SAVED_R15 + 1 };
@@ -241,17 +242,25 @@ static int rows_of_paths(const struct code_block *b, const uint8_t *code, struct
 	return code_flow_made_rows(&function, &entry, 1, &made, ret, count_ret);
 }
 
-static int flat_row(const struct code_block *b, struct row **ret, size_t *count_ret)
+/* Stubs end in a jump, and have no frame; but those that look for an interface's method save rdx first: push rdx; mov r10,
+ * imm64 (ResolveStub of virtualcallstubcpu.hpp). */
+static int stub_rows(struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
 {
-	struct row *row = calloc(1, sizeof(*row));
+	static const uint8_t saves[] = { 0x52, 0x49, 0xba };
+	const struct code_made made = { .never_returns = never_returns, .rest = &code_state_entry };
+	struct code_function f = { .start = b->start, .end = b->end, .is_all_its = true };
+	size_t len = b->end - b->start, count = 0;
+	uint8_t code[MAX_STUB_BYTES];
+	struct code_entry entries[MAX_STUBS];
+	const uint8_t *at = code;
+	int error = len > sizeof(code) ? -EBADMSG : code_read(m, b->start, code, len);
 
-	if (!row)
-		return -ENOMEM;
-	*count_ret = code_state_row(&code_state_entry, false, row);
-	row->start = b->start;
-	row->end = b->end;
-	*ret = row;
-	return 0;
+	if (error)
+		return error;
+	f.code = code;
+	while (count < ARRAY_LEN(entries) && (at = memmem(at, (size_t)(code + len - at), saves, sizeof(saves))))
+		entries[count++] = (struct code_entry){ b->start + (uint64_t)(at++ - code), code_state_entry };
+	return code_flow_made_rows(&f, entries, count, &made, ret, count_ret);
 }
 
 int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
@@ -262,7 +271,7 @@ int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, 
 
 	(void)state;
 	if (b->kind == DOTNET_STUB)
-		return flat_row(b, ret, count_ret);
+		return stub_rows(m, b, ret, count_ret);
 	if (b->start >= b->end || b->end - b->start > CODE_BLOCK_MAX_BYTES)
 		return -EBADMSG;
 	code = malloc(b->end - b->start);
