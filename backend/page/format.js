@@ -93,6 +93,6 @@ export function ticks(from, to, room) {
 }
 
 export const kindName = (kind) =>
-  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", waker: "Waiting, by who ended it", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations",
+  ({ samples: "CPU samples", cpu: "CPU time", off_cpu: "Waiting", waker: "Waiting, by who ended it", contentions: "Waits for locks", runnable: "Waiting for a CPU", memory: "Memory first touched", alloc_space: "Allocated bytes", alloc_objects: "Allocations",
     malloc: "Bytes asked for (malloc)", inuse_space: "Bytes in use", inuse_objects: "Objects in use" })[kind] ||
   kind.replaceAll("_", " ");

@@ -22,7 +22,7 @@ for form in '' --no-bpf-loop; do
 	kind_accounted err off_cpu
 	kind_accounted err runnable
 	"$HEARTH" convert x.otlp x.otlp.json 2>/dev/null
-	python3 "$TOP/tests/waits/judge.py" x.otlp.json truth $mean_ms || fail "waits are not told as they were ($form): $(cat err)"
+	python3 "$TOP/tests/waits/judge.py" x.otlp.json truth $mean_ms err || fail "waits are not told as they were ($form): $(cat err)"
 done
 
 # Time on a CPU is what is meant where nothing is said; others are there on request, and all together.

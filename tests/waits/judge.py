@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""judge.py PROFILE.otlp.json TRUTH MEAN_MS: compares what a profile says of the threads of waits.c with what these say."""
+"""judge.py PROFILE.otlp.json TRUTH MEAN_MS MESSAGES: compares what a profile says of the threads of waits.c with what these say. Waits that
+were lost are named in the messages, with their time, which may be missing anywhere: one of a long wait is more than a bar has room for."""
 import json
 import math
+import re
 import sys
 
 profile, truth, mean_ns = json.load(open(sys.argv[1])), sys.argv[2], float(sys.argv[3]) * 1e6
@@ -43,6 +45,7 @@ for resource in profile["resourceProfiles"]:
                 key = (tid, kind, a.get("thread.state"), a.get("syscall.name"))
                 states[key] = states.get(key, 0) + value
 
+taken_s, lost_s = (sum(float(m[i]) for m in re.findall(r"(?:off_cpu|runnable): .*; ([\d.]+) s = [\d.]+ s \+ ([\d.]+) s", open(sys.argv[4]).read())) for i in (0, 1))
 failed, all_wall, all_told, all_blocked, all_told_blocked = False, 0, 0, 0, 0
 print(f"{'thread':>8} {'wall s':>8} {'told s':>8} {'diff':>7} | {'blocked':>8} {'told':>8} | {'runnable':>8} {'told':>8} | {'cpu':>8} {'told':>8}")
 for line in open(truth):
@@ -58,6 +61,7 @@ for line in open(truth):
     # and then (it does not count what a thread waits that was preempted on its way to sleep), so only the sum is held against each thread.
     is_long = name in ("doze", "forever", "lock", "poll")
     room = 0.01 * wall + 2e7 + 5 * math.sqrt(max(runnable + (0 if is_long else blocked), mean_ns) * mean_ns)
+    room += lost_s * 1e9
     more = told["off_cpu"] + told["runnable"] - blocked - runnable
     if abs(more) > room:
         print(f"{name}: {more / 1e9:.3f} s more told than it was off its CPU, where {room / 1e9:.3f} s may be")
@@ -69,6 +73,10 @@ for line in open(truth):
         print(f"{name}: waits in {inside}")
         failed = True
 print(f"{'all':>8} {all_wall / 1e9:8.3f} {all_told / 1e9:8.3f} {100 * (all_told / all_wall - 1):6.2f}%")
+print(f"{lost_s:.3f} s lost of {taken_s:.3f} s taken")
+if lost_s > 0.03 * taken_s:
+    print("too much is lost")
+    failed = True
 if abs(all_told / all_wall - 1) > 0.05:
     print("all threads together: wall time is not cpu + blocked + runnable")
     failed = True
