@@ -69,66 +69,67 @@ static bool begins_with(struct str text, const char *with)
 	return text.len >= strlen(with) && !memcmp(text.data, with, strlen(with));
 }
 
+/* The C library, and functions of runtimes, that wait for locks and let them go; their names begin so. */
+static const char *const lock_modules[] = { "libc.so", "libc-2.", "libpthread", "ld-musl", "libstdc++", "libc++" };
+static const char *const lock_functions[] = {
+	"pthread_",
+	"__pthread_",
+	"___pthread_",
+	"__lll_",
+	"lll_",
+	"__futex_",
+	"futex_",
+	"__condvar_",
+	"sem_",
+	"__new_sem_",
+	"syscall",
+	"std::__",
+	"std::mutex",
+	"std::condition_variable",
+	"runtime.futex",
+	"runtime.lock",
+	"runtime.unlock",
+	"runtime.note",
+	"runtime.mPark",
+	"parking_lot",
+	"std::sys::",
+	"std::sync::",
+	/* CPython: locks of scripts, and its own */
+	"PyThread_",
+	"lock_PyThread_",
+	"acquire_timed",
+	"rlock_",
+	"take_gil",
+	"drop_gil",
+	"PyCOND_",
+	"PyEval_RestoreThread",
+	"PyEval_SaveThread",
+	"PyMutex_",
+	"_PyMutex_",
+	"_PyParkingLot_",
+	"_PySemaphore_",
+	"_PySeqLock_",
+	/* Java */
+	"Unsafe_Park",
+	"Unsafe_Unpark",
+	"Parker::",
+	"PlatformParker::",
+	"ObjectMonitor::",
+	"ObjectSynchronizer::",
+	"jdk.internal.misc.Unsafe.",
+	"java.util.concurrent.locks.",
+};
+
 /* Is the frame of the kernel, of the C library, or of a runtime's own locks? */
 static bool is_of_lock(const struct frame *f)
 {
-	static const char *const modules[] = { "libc.so", "libc-2.", "libpthread", "ld-musl", "libstdc++", "libc++" };
-	static const char *const functions[] = {
-		"pthread_",
-		"__pthread_",
-		"___pthread_",
-		"__lll_",
-		"lll_",
-		"__futex_",
-		"futex_",
-		"__condvar_",
-		"sem_",
-		"__new_sem_",
-		"syscall",
-		"std::__",
-		"std::mutex",
-		"std::condition_variable",
-		"runtime.futex",
-		"runtime.lock",
-		"runtime.unlock",
-		"runtime.note",
-		"runtime.mPark",
-		"parking_lot",
-		"std::sys::",
-		"std::sync::",
-		/* CPython: locks of scripts, and its own */
-		"PyThread_",
-		"lock_PyThread_",
-		"acquire_timed",
-		"rlock_",
-		"take_gil",
-		"drop_gil",
-		"PyCOND_",
-		"PyEval_RestoreThread",
-		"PyEval_SaveThread",
-		"PyMutex_",
-		"_PyMutex_",
-		"_PyParkingLot_",
-		"_PySemaphore_",
-		"_PySeqLock_",
-		/* Java */
-		"Unsafe_Park",
-		"Unsafe_Unpark",
-		"Parker::",
-		"PlatformParker::",
-		"ObjectMonitor::",
-		"ObjectSynchronizer::",
-		"jdk.internal.misc.Unsafe.",
-		"java.util.concurrent.locks.",
-	};
-
 	if (str_is(f->type, "kernel"))
 		return true;
-	for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++)
-		if (begins_with(f->module, modules[i]))
+	for (size_t i = 0; i < sizeof(lock_modules) / sizeof(*lock_modules); i++)
+		if (begins_with(f->module, lock_modules[i]))
 			return true;
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		if (begins_with(f->function, functions[i]))
+	for (size_t i = 0; i < sizeof(lock_functions) / sizeof(*lock_functions); i++)
+		if (begins_with(f->function, lock_functions[i]))
 			return true;
 	return false;
 }
