@@ -197,9 +197,9 @@ static const struct mapping *find_runtime(const struct code_spaces *cs, const st
 		const struct file *file = as->maps[i].file;
 		const struct code_facts *facts = file ? &file->info.runtime.code : NULL;
 
-		if (file && !as->maps[i].is_foreign && file->info.runtime.kind == RUNTIME_FILE_CODE && code_reader_of(facts->id) &&
-		    !(cs->off >> facts->id & 1) && (!before || order_of(file) > order_of(before)) &&
-		    (!found || order_of(file) < order_of(found->file)))
+		if (file && !as->maps[i].is_foreign && file->info.runtime.kind == RUNTIME_FILE_CODE &&
+		    code_reader_of(facts->id) && !(cs->off >> facts->id & 1) &&
+		    (!before || order_of(file) > order_of(before)) && (!found || order_of(file) < order_of(found->file)))
 			found = &as->maps[i];
 	}
 	return found;

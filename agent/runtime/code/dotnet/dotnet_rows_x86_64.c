@@ -28,8 +28,16 @@ enum {
 	SET_FPREG_LARGE,
 };
 
-enum { RBX = 3, RBP = 5, R12 = 12, MAX_CODES = 255, HEAD_BYTES = 4, MAX_FRAME_BYTES = 1 << 27, MAX_STUBS = 128,
-       MAX_STUB_BYTES = 4096 };
+enum {
+	RBX = 3,
+	RBP = 5,
+	R12 = 12,
+	MAX_CODES = 255,
+	HEAD_BYTES = 4,
+	MAX_FRAME_BYTES = 1 << 27,
+	MAX_STUBS = 128,
+	MAX_STUB_BYTES = 4096
+};
 
 static const uint8_t saved_of[CODE_REGS] = { [RBX] = SAVED_RBX + 1, [RBP] = SAVED_FP + 1, [R12] = SAVED_R12 + 1,
 					     [13] = SAVED_R13 + 1,  [14] = SAVED_R14 + 1, [15] = SAVED_R15 + 1 };
