@@ -3,7 +3,7 @@
 #
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install what a build needs    sudo make test             install what tests need, too, and run the whole suite
-#   make chdb       a ClickHouse for the tests over it
+#   make chdb       a ClickHouse for the tests over it      make packages | release   what is installed, what is published
 #   make test-unit | test-arm64 | test-system | test-one-process | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | lint | rooms | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
@@ -315,29 +315,43 @@ fuzz:
 
 # --- installing ---
 .PHONY: install clean
+# Another CPU's program is run by qemu-user, to write its manual and completions.
+RUN := $(if $(CROSS),qemu-$(firstword $(subst -, ,$(TRIPLE_$(ARCH))))-static -L $(abspath $(SYSROOT)))
 install: all
-	install -Dm755 -s $(BUILD)/hearth $(DESTDIR)$(PREFIX)/bin/hearth
+	install -Dm755 -s --strip-program=$(if $(CROSS),$(TRIPLE_$(ARCH))-)strip $(BUILD)/hearth $(DESTDIR)$(PREFIX)/bin/hearth
 	mkdir -p $(DESTDIR)$(PREFIX)/share/man/man1
-	$(BUILD)/hearth help --man > $(DESTDIR)$(PREFIX)/share/man/man1/hearth.1
+	$(RUN) $(BUILD)/hearth help --man > $(DESTDIR)$(PREFIX)/share/man/man1/hearth.1
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(BUILD)/hearth help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hearth
-	$(BUILD)/hearth help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hearth
-	$(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
+	$(RUN) $(BUILD)/hearth help --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hearth
+	$(RUN) $(BUILD)/hearth help --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hearth
+	$(RUN) $(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
 
-# --- packages: for Debian of the suite that this is; a folder with all libraries; an image of it ---
-.PHONY: deb bundle oci packages test-packages
+# --- packages: for Debian of the suite that this is; a folder with all libraries; an RPM and an image of it ---
+.PHONY: deb bundle rpm oci packages test-packages manifests release
 deb: all
 	$(Q)tools/package/deb.sh $(BUILD) $(BUILD)/package
 bundle: all
-	$(Q)tools/package/bundle.sh $(BUILD) $(BUILD)/package/bundle
+	$(Q)tools/package/bundle.sh $(BUILD) $(BUILD)/package/bundle $(ARCH) $(SYSROOT)
+rpm: bundle
+	$(Q)tools/package/rpm.sh $(BUILD)/package/bundle $(BUILD)/package $(ARCH)
+# MORE: bundles of other CPUs for the same image, as arm64=build-arm64/package/bundle
 oci: bundle
-	$(Q)rm -rf $(BUILD)/package/image && tools/package/image.py $(VERSION) $(BUILD)/package/image $(ARCH)=$(BUILD)/package/bundle
-packages: deb bundle oci
+	$(Q)rm -rf $(BUILD)/package/image && tools/package/image.py $(VERSION) $(BUILD)/package/image $(ARCH)=$(BUILD)/package/bundle $(MORE)
+packages: deb rpm oci
 
 # Installs them where hearth is not: a fresh Debian, an empty root, docker. By hand: it fetches a Debian.   SUITE: bookworm
 test-packages: packages
 	$(Q)tests/packages/run.sh $(BUILD) $(SUITE)
+
+# Manifests and chart: rendered, and against the schema of a real API server where there is one (APISERVER: a folder with it).
+manifests:
+	$(Q)tests/deploy/manifests.sh $(BUILD) $(APISERVER)
+
+# All that is published, into $(BUILD)/release: packages, bundles, image, chart, manifests, what they are made of, and sums; all are tried.
+# RELEASE_ARCHES: amd64 arm64
+release: all
+	$(Q)tools/package/release.sh $(BUILD) $(RELEASE_ARCHES)
 
 clean:
 	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HANDED = 32, PATH_BYTES = 32 };
+enum { MAX_HANDED = 64, PATH_BYTES = 32 };
 
 static struct {
 	char path[PATH_BYTES]; /* "/proc/self/fd/7" */
@@ -39,6 +39,14 @@ static bool is_path(size_t i, const char *text, size_t len)
 	size_t n = strlen(paths[i].path);
 
 	return n <= len && !memcmp(text, paths[i].path, n) && (n == len || text[n] < '0' || text[n] > '9');
+}
+
+const char *handed_path(const char *shown)
+{
+	for (size_t i = 0; shown && i < path_count; i++)
+		if (!strcmp(shown, paths[i].shown))
+			return paths[i].path;
+	return shown;
 }
 
 const char *handed_name(const char *path)

@@ -13,6 +13,9 @@
  * written to @path_ret, and lives as long. */
 int handed_add(int fd, const char *shown, const char **path_ret);
 
+/* The path to use for what the user calls @shown: @shown itself where it was not handed over. */
+const char *handed_path(const char *shown);
+
 /* The name that the user gave to @path; @path itself where it was not handed over. */
 const char *handed_name(const char *path);
 

@@ -117,7 +117,8 @@ int main(int argc, char **argv)
 			 "otherwise");
 	if (!err)
 		err = options_parse(cmd, seed.argv ? seed.argc : argc, seed.argv ? seed.argv : argv, &config, &error);
-	if (!err && cmd == &cmd_run && config.pipelines && pipelines_have_source(config.pipelines, SOURCE_OTLP))
+	if (!err && cmd == &cmd_run && config.pipelines && pipelines_have_source(config.pipelines, SOURCE_OTLP) &&
+	    !pipelines_have_source(config.pipelines, SOURCE_AGENT))
 		err = go_on_as_serve(argc, argv, &config, &cmd, &error);
 	if (err == -EINVAL || err == -EBADMSG) {
 		log_error("%s", buf_text(&error));

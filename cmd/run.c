@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cmd/halves/as_owner.h"
 #include "cmd/halves/halves.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
@@ -15,6 +16,7 @@
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
+#include "cmd/setup/workloads_of.h"
 #include "cmd/top.h"
 #include "sinks/sinks.h"
 
@@ -24,6 +26,8 @@ static int open_own(struct session *s, struct buf *names)
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	int err = sinks_of(s->config, s->metrics, &s->sink, &s->store, names, &error);
 
+	if (!err)
+		err = workloads_wrap(s->config, s->metrics, &s->sink);
 	if (err)
 		log_error("%s", buf_text(&error));
 	return !err ? 0 : err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
@@ -68,6 +72,11 @@ static void free_page(struct page **page)
 	page_free(*page);
 }
 
+static bool writes_files(const struct config *config)
+{
+	return config->sinks.count || (config->pipelines && pipelines_write_files(config->pipelines));
+}
+
 static int profile(struct session *s, struct halves *halves)
 {
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
@@ -78,7 +87,7 @@ static int profile(struct session *s, struct halves *halves)
 
 	s->is_agent_half = halves;
 	if (session_end_on_signals(s) ||
-	    (halves_leave_agent_alone(halves, s->config, false) && session_confine(s, s->config->sinks.count, 0)))
+	    (halves_leave_agent_alone(halves, s->config, false) && session_confine(s, writes_files(s->config), 0)))
 		return STATUS_FAILED;
 	status = open_sink(s, halves, &names);
 	if (status)
@@ -130,6 +139,7 @@ static int run_made_up(struct session *s)
 static int run_run(const struct config *config)
 {
 	bool is_made_up = config->pipelines && !pipelines_have_source(config->pipelines, SOURCE_AGENT);
+	struct config own = *config;			/* its lists stay @config's */
 	AUTO(free_halves) struct halves *halves = NULL; /* ends after the session */
 	AUTO(session_close) struct session s = { 0 };
 
@@ -137,10 +147,17 @@ static int run_run(const struct config *config)
 		return top_run(config, true);
 	if (config->pipelines)
 		pipelines_say(config);
+	if (config->one_process && config->pipelines && !is_made_up &&
+	    pipelines_have_source(config->pipelines, SOURCE_OTLP)) {
+		log_error("the file has receivers that sample and that hear a network: not with --one-process, as what "
+			  "samples "
+			  "is root");
+		return STATUS_USAGE;
+	}
 	if (session_check_options(&s, config))
 		return STATUS_USAGE;
-	if ((!is_made_up && halves_fork(config, false, false, &halves)) ||
-	    session_open(&s, halves ? halves_config(halves) : config))
+	if ((is_made_up ? as_owner_serve(&own) : halves_fork(config, false, false, &halves)) ||
+	    session_open(&s, halves ? halves_config(halves) : &own))
 		return STATUS_FAILED;
 	s.current = config;
 	s.is_service = true;

@@ -12,7 +12,6 @@
 #include "backend/api/query_thread.h"
 #include "backend/routes/routes.h"
 #include "backend/http/server.h"
-#include "backend/compat/workloads.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -26,13 +25,9 @@
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
+#include "cmd/setup/workloads_of.h"
 
 enum { KEPT_MEMORY_BYTES = 16 << 20 };
-
-static void free_workloads(struct workloads **workloads)
-{
-	workloads_free(*workloads);
-}
 
 static void free_ingest(struct ingest **ingest)
 {
@@ -142,23 +137,6 @@ static void tell_addresses(const struct session *s, const struct guard *guard, c
 	tell_further(guard, s->config->rest_address, r->rest, "/workloads alone");
 }
 
-/* Puts the workloads in front of the session's sinks, when somebody may ask for them. */
-static int watch_workloads(struct session *s, struct workloads **ret)
-{
-	const struct workloads_config config = { .memory_bytes = s->config->workloads_memory };
-	struct sink *sink = NULL;
-	int err;
-
-	if (!s->config->workloads && !s->config->rest_address)
-		return 0;
-	*ret = workloads_new(&config, s->metrics);
-	if (!*ret)
-		return -ENOMEM;
-	err = workloads_sink_new(*ret, s->sink, &sink);
-	s->sink = sink;
-	return err;
-}
-
 static int listen_on_all(struct session *s, const struct guard *guard, struct ingest *ingest, struct query_thread *queries,
 			 struct receivers *r, struct server_error *error)
 {
@@ -205,7 +183,6 @@ static int listen_and_serve(struct session *s, const char *names)
 		.max_receive_bytes = s->config->max_receive_bytes,
 		.receive_memory = s->config->receive_memory,
 	};
-	AUTO(free_workloads) struct workloads *workloads = NULL;
 	AUTO(free_queries) struct query_thread *queries = NULL;
 	AUTO(free_ingest) struct ingest *ingest = NULL;
 	AUTO(receivers_fini) struct receivers receivers = { 0 };
@@ -221,10 +198,10 @@ static int listen_and_serve(struct session *s, const char *names)
 	if (err)
 		return err;
 	raise_file_limit(s->config->max_connections);
-	err = watch_workloads(s, &workloads);
+	err = workloads_wrap(s->config, s->metrics, &s->sink);
 	if (!err)
 		err = ingest_new(&ingest_config, s->loop, s->metrics, s->sink, &ingest);
-	receivers.workloads = workloads;
+	receivers.workloads = workloads_here();
 	if (!err)
 		err = listen_on_all(s, &guard, ingest, queries, &receivers, &error);
 	if (err) {

@@ -28,6 +28,7 @@
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/store_of.h"
+#include "cmd/setup/workloads_of.h"
 #include "cmd/terminal/terminal.h"
 #include "proto/sums/view.h"
 #include "sinks/sinks.h"
@@ -277,6 +278,8 @@ static int open_kept(struct live *live)
 	if (live->halves)
 		return open_backend(live);
 	err = live->keeps ? open_store(live) : 0;
+	if (!err)
+		err = workloads_wrap(live->session.config, live->session.metrics, &live->session.sink);
 	return !err ? 0 : err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }
 

@@ -3,7 +3,7 @@
  * A workload (container) has processes, a process a set of functions, and every function stands once in a table of all, with
  * a count of the processes that have it. Everything is found by a seeded hash of its strings; two that share a hash are told
  * apart by a comparison, and the later one is left out and counted. Processes stand in a list in the order in which they
- * were last seen, which is the order in which they go. One thread.
+ * were last seen, which is the order in which they go.
  */
 #include "backend/compat/workloads_internal.h"
 
@@ -31,6 +31,7 @@ struct workloads *workloads_new(const struct workloads_config *config, struct me
 
 	if (!w)
 		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
 	w->config = *config;
 	if (!w->config.memory_bytes)
 		w->config.memory_bytes = DEFAULT_MEMORY_BYTES;
@@ -143,6 +144,7 @@ void workloads_free(struct workloads *w)
 	map_fini(&w->workloads);
 	map_fini(&w->processes);
 	map_fini(&w->functions);
+	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
@@ -354,6 +356,7 @@ void workloads_add(struct workloads *w, const struct profiles *p, uint64_t now_n
 	AUTO_FREE uint32_t *seen = calloc(p->dict.location_count + 1ul, sizeof(*seen));
 	struct addition a = { .w = w, .p = p, .now_ns = now_ns, .seen = seen };
 
+	pthread_mutex_lock(&w->lock);
 	while (w->oldest && now_ns - w->oldest->seen_ns > w->config.keep_age_ns)
 		drop_process(w, w->oldest);
 	for (uint32_t i = 0; seen && i < p->resource_count; i++) {
@@ -370,4 +373,5 @@ void workloads_add(struct workloads *w, const struct profiles *p, uint64_t now_n
 	if (!seen)
 		metric_add(w->dropped, 1);
 	metric_set(w->used, w->bytes);
+	pthread_mutex_unlock(&w->lock);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The containers that run, their processes, and the functions that were seen in each. They are kept in bounded memory: the
- * process that was not seen for longest goes when it is used up, and all go that were not seen for a while.
+ * process that was not seen for longest goes when it is used up, and all go that were not seen for a while. Any thread may
+ * add and ask.
  */
 #ifndef HEARTH_BACKEND_COMPAT_WORKLOADS_H
 #define HEARTH_BACKEND_COMPAT_WORKLOADS_H
@@ -28,12 +29,12 @@ void workloads_free(struct workloads *w); /* accepts NULL */
 void workloads_add(struct workloads *w, const struct profiles *p, uint64_t now_ns);
 
 /* A sink that passes everything on to @next, which it owns from then on also when it fails, and adds what was taken to @w,
- * which it does not own. Used on one thread, the asker's. 0 or -ENOMEM. */
+ * which it does not own. 0 or -ENOMEM. */
 int workloads_sink_new(struct workloads *w, struct sink *next, struct sink **ret);
 
 /* The answers, as JSON with a line feed at the end. -ENOENT: no such workload, or no such process in it; -ENOMEM. */
-int workloads_write(const struct workloads *w, struct buf *out);
-int workloads_write_functions(const struct workloads *w, const char *id, struct buf *out);
-int workloads_write_process_functions(const struct workloads *w, const char *id, int64_t pid, struct buf *out);
+int workloads_write(struct workloads *w, struct buf *out);
+int workloads_write_functions(struct workloads *w, const char *id, struct buf *out);
+int workloads_write_process_functions(struct workloads *w, const char *id, int64_t pid, struct buf *out);
 
 #endif

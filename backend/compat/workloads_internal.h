@@ -3,6 +3,8 @@
 #ifndef HEARTH_BACKEND_COMPAT_WORKLOADS_INTERNAL_H
 #define HEARTH_BACKEND_COMPAT_WORKLOADS_INTERNAL_H
 
+#include <pthread.h>
+
 #include "backend/compat/workloads.h"
 #include "base/map.h"
 
@@ -32,6 +34,7 @@ struct workload {
 };
 
 struct workloads {
+	pthread_mutex_t lock; /* of all below */
 	struct workloads_config config;
 	struct map workloads, processes, functions;
 	struct process *oldest, *newest;

@@ -71,7 +71,7 @@ static int put_processes(struct json *j, const struct workload *load)
 	return 0;
 }
 
-int workloads_write(const struct workloads *w, struct buf *out)
+static int write_all(const struct workloads *w, struct buf *out)
 {
 	AUTO_FREE const struct workload **list = calloc(w->workloads.count + 1, sizeof(const struct workload *));
 	size_t pos = 0, count = 0;
@@ -164,7 +164,7 @@ static const struct workload *find_workload(const struct workloads *w, const cha
 	return NULL;
 }
 
-int workloads_write_functions(const struct workloads *w, const char *id, struct buf *out)
+static int write_functions(const struct workloads *w, const char *id, struct buf *out)
 {
 	const struct workload *load = find_workload(w, id);
 	struct map all = MAP_EMPTY;
@@ -184,7 +184,7 @@ int workloads_write_functions(const struct workloads *w, const char *id, struct 
 	return error;
 }
 
-int workloads_write_process_functions(const struct workloads *w, const char *id, int64_t pid, struct buf *out)
+static int write_process_functions(const struct workloads *w, const char *id, int64_t pid, struct buf *out)
 {
 	const struct workload *load = find_workload(w, id);
 	const struct process *p = load ? load->processes : NULL;
@@ -192,4 +192,35 @@ int workloads_write_process_functions(const struct workloads *w, const char *id,
 	while (p && p->pid != pid)
 		p = p->next;
 	return p ? put_functions(&p->functions, out) : -ENOENT;
+}
+
+/* --- as others ask --- */
+int workloads_write(struct workloads *w, struct buf *out)
+{
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = write_all(w, out);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+int workloads_write_functions(struct workloads *w, const char *id, struct buf *out)
+{
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = write_functions(w, id, out);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+int workloads_write_process_functions(struct workloads *w, const char *id, int64_t pid, struct buf *out)
+{
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = write_process_functions(w, id, pid, out);
+	pthread_mutex_unlock(&w->lock);
+	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sink in front of all others that lets the workloads see what they take. Used on one thread. */
+/* The sink in front of others that lets the workloads see what they take. */
 #include <stdlib.h>
 
 #include "backend/compat/workloads.h"

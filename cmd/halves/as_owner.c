@@ -22,6 +22,7 @@
 #include "cmd/halves/owner.h"
 #include "cmd/halves/share.h"
 #include "cmd/options/config.h"
+#include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
 
@@ -74,6 +75,8 @@ static int refuse(int err)
 
 static bool writes_files(const struct config *config)
 {
+	if (config->pipelines && pipelines_write_files(config->pipelines))
+		return true;
 	for (size_t i = 0; i < config->sinks.count; i++)
 		if (!sinks_is_store(config->sinks.items[i]) && !sinks_is_sender(config->sinks.items[i]))
 			return true;

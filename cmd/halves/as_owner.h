@@ -9,7 +9,8 @@
 
 struct config;
 
-/* For `hearth serve`: takes what @config names, its ports and files with secrets first, which stay readable and renewed.
+/* For `hearth serve`, and where nothing is sampled: takes what @config names, its ports and files with secrets first, which
+ * stay readable and renewed.
  * @config then has the names by which they are found. Where sinks write files it stays root, with what that takes alone.
  * Does nothing where this is not root. 0 or -errno, said. */
 int as_owner_serve(struct config *config);

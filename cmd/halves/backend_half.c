@@ -36,9 +36,11 @@
 #include "cmd/options/command.h"
 #include "cmd/setup/enrich_of.h"
 #include "cmd/setup/page.h"
+#include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
+#include "cmd/setup/workloads_of.h"
 #include "proto/otlp/otlp.h"
 #include "proto/sink.h"
 
@@ -306,6 +308,7 @@ static void quit(struct half *h, int status)
 	log_hold(false);
 	page_free(h->page);
 	fetch_free(h->fetch);
+	sink_free(h->session.received);
 	sink_free(h->first);
 	sink_free(h->senders);
 	session_close(&h->session);
@@ -313,7 +316,7 @@ static void quit(struct half *h, int status)
 }
 
 /* Signals that end or stop hearth are the agent's, which tells us what to do. */
-static void prepare_process(int sock)
+static void prepare_process(bool prints)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE, SIGUSR1, SIGUSR2 };
 	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -326,9 +329,9 @@ static void prepare_process(int sock)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
+		if (!prints)
+			dup2(null, STDOUT_FILENO);
 	}
-	(void)sock;
 }
 
 /* Paths outside of the system's folders that libraries read, as the environment says. */
@@ -453,8 +456,11 @@ static int open_all(struct half *h)
 		err = open_senders(h);
 	if (err)
 		return err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+	s->received = pipelines_received(h->senders);
 	h->into.ops = &into_ops;
 	h->first = &h->into;
+	if (workloads_wrap(s->config, s->metrics, &h->first))
+		return STATUS_FAILED;
 	if ((s->sink || h->senders) && enrich_wrap(s->config, ENRICH_OF_BACKEND, s->metrics, &h->first))
 		return STATUS_FAILED;
 	if (!h->task->is_lenient)
@@ -467,16 +473,15 @@ static int open_all(struct half *h)
 
 static int say_ready(const struct half *h, int status)
 {
-	uint16_t ports[3];
+	struct wire_note note = { .kind = NOTE_READY, .status = status };
+	uint16_t ports[PAGE_PORTS];
 
 	page_ports(h->page, ports);
-	return wire_send_note(
-		h->task->sock,
-		&(struct wire_note){
-			.kind = NOTE_READY,
-			.status = status,
-			.values = { ports[0], ports[1], ports[2] | (h->session.sink || h->senders ? READY_KEEPS : 0) } },
-		-1);
+	for (unsigned i = 0; i < PAGE_PORTS; i++)
+		ready_set_port(&note, i, ports[i]);
+	if (h->session.sink || h->senders)
+		note.values[2] |= READY_KEEPS;
+	return wire_send_note(h->task->sock, &note, -1);
 }
 
 void backend_half(const struct backend_task *task)
@@ -485,7 +490,7 @@ void backend_half(const struct backend_task *task)
 	bool is_needed;
 	int status;
 
-	prepare_process(task->sock);
+	prepare_process(sinks_use_stdout(&task->share->senders));
 	hand_over_ports(&task->share->backend);
 	if (task->handed->owner.changes && store_sqlite_keep_paths())
 		_exit(BACKEND_FAILED);

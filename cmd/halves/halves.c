@@ -32,7 +32,7 @@ struct halves {
 	struct session *session;
 	struct channel *channel; /* the session's sink or a part of it; NULL: not yet, or there was nothing to do */
 	struct loop_watch *control_watch;
-	bool is_ready, is_down, is_ending;
+	bool is_ready, is_down, is_ending, has_ports;
 	struct wire_note ready;
 	struct buf url;
 	struct metric *restarts;
@@ -65,7 +65,7 @@ int halves_fork(const struct config *config, bool keeps, bool is_lenient, struct
 
 bool halves_leave_agent_alone(const struct halves *h, const struct config *config, bool keeps)
 {
-	return h || !share_needs_backend(config, keeps);
+	return h || !share_needs_one_process(config, keeps);
 }
 
 const struct config *halves_config(const struct halves *h)
@@ -128,15 +128,19 @@ static void on_keeper(void *arg, int control, uint32_t events)
 static void on_ready(void *arg, const struct wire_note *note)
 {
 	struct halves *h = arg;
-	struct keeper_ports ports = { { (uint16_t)note->values[0], (uint16_t)note->values[1], (uint16_t)note->values[2] } };
+	struct keeper_ports ports;
 
 	if (h->is_ready)
 		return;
+	for (unsigned i = 0; i < PAGE_PORTS; i++) {
+		ports.ports[i] = ready_port(note, i);
+		h->has_ports |= ports.ports[i];
+	}
 	h->is_ready = true;
 	h->is_ending = note->status != 0;
 	h->ready = *note;
-	if (ports.ports[0])
-		page_write_url(&h->share.backend, ports.ports[0], &h->url);
+	if (ports.ports[PAGE_PORT_SHOWN])
+		page_write_url(&h->share.backend, ports.ports[PAGE_PORT_SHOWN], &h->url);
 	(void)send(h->control, &ports, sizeof(ports), MSG_NOSIGNAL);
 }
 
@@ -217,7 +221,7 @@ int halves_wait(struct halves *h)
 
 	if (!keeps)
 		channel_send_none(h->channel);
-	if (!keeps && !h->ready.values[0] && !(uint16_t)h->ready.values[2])
+	if (!keeps && !h->has_ports)
 		h->is_ending = true; /* it had nothing to do, and has ended */
 	return status;
 }

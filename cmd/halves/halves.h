@@ -25,7 +25,8 @@ struct sink;
  */
 int halves_fork(const struct config *config, bool keeps, bool is_lenient, struct halves **ret);
 
-/* Whether this process only samples: the rest of what @config asks for is done by the other half @h, or there is none. */
+/* Whether this process only samples, and writes files: the rest of what @config asks for is done by the other half @h, or
+ * there is none. */
 bool halves_leave_agent_alone(const struct halves *h, const struct config *config, bool keeps);
 
 /* The settings of this half: without the sinks that are the other's. */

@@ -16,6 +16,8 @@
 #include "base/handed.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "cmd/pipeline/pipelines.h"
+#include "cmd/setup/enrich_of.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
 
@@ -111,6 +113,22 @@ static void hand_secrets(struct handed_over *h, struct config *c)
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		hand_secret(h, paths[i]);
+}
+
+/* The kubelet gives a pod's token to the pod's user alone, where the pod names one. */
+static void hand_account(struct handed_over *h, const struct config *c)
+{
+	const struct enrich_config enrich = enrich_config_of(c);
+	const char *folder = enrich_account(&enrich), *name;
+	char *path;
+
+	if (!folder || asprintf(&path, "%s/token", folder) < 0)
+		return;
+	name = path;
+	if (access(path, R_OK)) /* no pod: nobody will look for it */
+		free(path);
+	else
+		hand_secret(h, &name);
 }
 
 /* --- folders --- */
@@ -229,15 +247,86 @@ static void hand_cache(struct handed_over *h, const char *folder)
 	}
 }
 
+/* --- pipelines --- */
+
+/* Names are as long-lived as the process, also those that others take the place of: messages have them. */
+static void set_text(char **text, const char *name)
+{
+	char *copy = name != *text ? strdup(name) : NULL;
+
+	if (copy)
+		*text = copy;
+}
+
+static void hand_text(void *arg, char **text)
+{
+	const char *name = *text;
+
+	hand_secret(arg, &name);
+	set_text(text, name);
+}
+
+static void hand_spool(void *arg, char **text)
+{
+	const char *name = *text;
+
+	if (!hand_folder(arg, *text, &name))
+		set_text(text, name);
+}
+
+static void hand_exporter(void *arg, char **sink)
+{
+	static const char prefix[] = "store=";
+	struct handed_over *h = arg;
+	const char *folder = *sink + strlen(prefix), *name = folder;
+	char *fresh;
+	int err;
+
+	if (strncmp(*sink, prefix, strlen(prefix)) != 0 || !is_folder_name(folder))
+		return;
+	err = hand_folder(h, folder, &name);
+	if (err) {
+		h->store_errno = err;
+		snprintf(h->store_error, sizeof(h->store_error), "cannot keep profiles in %s: %s", folder, strerror(-err));
+	} else if (name != folder && asprintf(&fresh, "%s%s", prefix, name) > 0) {
+		*sink = fresh;
+	}
+}
+
+static void hand_pipelines(struct handed_over *h, const struct pipelines *p)
+{
+	static const char *const secrets[] = { "collector-ca",	       "collector-cert",      "collector-key",
+					       "collector-token-file", "store-password-file", "store-ca",
+					       "kube-config",	       "kubelet-ca" };
+
+	pipelines_each_sink(p, hand_exporter, h);
+	pipelines_each_text(p, "spool", hand_spool, h);
+	for (size_t i = 0; h->owner.changes && i < ARRAY_LEN(secrets); i++)
+		pipelines_each_text(p, secrets[i], hand_text, h);
+}
+
+static void find_folder(void *arg, char **sink)
+{
+	const char **folder = arg;
+
+	if (!*folder && !strncmp(*sink, "store=", 6) && is_folder_name(*sink + 6))
+		*folder = *sink + 6;
+}
+
+/* --- all --- */
+
 void hand_over(struct share *share, bool keeps, struct handed_over *ret)
 {
 	AUTO(buf_fini) struct buf folder = BUF_EMPTY;
 	struct config *config = &share->backend;
 	const char *given = store_given(config);
+	const struct pipelines *pipelines = config->pipelines;
 	static char *default_folder; /* as long as the process: configurations point there */
 
 	if (!default_folder && !store_default_folder(&folder))
 		default_folder = strdup(buf_text(&folder));
+	if (pipelines)
+		pipelines_each_sink(pipelines, find_folder, &given);
 	*ret = (struct handed_over){ 0 };
 	if (geteuid() == 0 && !owner_may_change())
 		log_warn("the half of hearth that listens keeps the user id 0, without any capability: CAP_SETUID, "
@@ -252,8 +341,12 @@ void hand_over(struct share *share, bool keeps, struct handed_over *ret)
 			config->spool = name;
 	}
 	hand_cache(ret, given && is_folder_name(given) ? given : default_folder);
-	if (ret->owner.changes)
+	if (pipelines)
+		hand_pipelines(ret, pipelines);
+	if (ret->owner.changes) {
 		hand_secrets(ret, config);
+		hand_account(ret, config);
+	}
 	share_renew_senders(share);
 }
 

@@ -14,7 +14,7 @@
 #include "cmd/halves/owner.h"
 #include "cmd/halves/share.h"
 
-enum { MAX_FOLDERS = 4, MAX_SECRETS = 12 };
+enum { MAX_FOLDERS = 8, MAX_SECRETS = 24 };
 
 struct secret {
 	const char *path; /* as the user gave it */

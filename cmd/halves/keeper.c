@@ -43,7 +43,7 @@ struct keeper {
 	int backend_fd;
 	uint64_t started_ns, pause_ms;
 	bool is_over;
-	char addresses[3][256];
+	char addresses[PAGE_PORTS][256];
 };
 
 static void start_backend(struct keeper *k)
@@ -100,10 +100,11 @@ static void take_ports(struct keeper *k, const struct keeper_ports *p)
 {
 	struct config *c = &k->task.share->backend;
 
-	take_port(k, 0, c->page_address ? &c->page_address : &c->http_address, p->ports[0]);
-	if (c->page_address)
-		take_port(k, 1, &c->http_address, p->ports[1]);
-	take_port(k, 2, &c->metrics_address, p->ports[2]);
+	take_port(k, PAGE_PORT_SHOWN, c->page_address ? &c->page_address : &c->http_address, p->ports[PAGE_PORT_SHOWN]);
+	take_port(k, PAGE_PORT_RECEIVER, &c->http_address, p->ports[PAGE_PORT_RECEIVER]);
+	take_port(k, PAGE_PORT_METRICS, &c->metrics_address, p->ports[PAGE_PORT_METRICS]);
+	take_port(k, PAGE_PORT_GRPC, &c->grpc_address, p->ports[PAGE_PORT_GRPC]);
+	take_port(k, PAGE_PORT_REST, &c->rest_address, p->ports[PAGE_PORT_REST]);
 	share_renew_senders(k->task.share);
 }
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "cmd/halves/share.h"
+#include "cmd/setup/page.h"
 
 /* From the keeper: a backend has ended. */
 struct keeper_note {
@@ -21,7 +22,7 @@ struct keeper_note {
 
 /* To the keeper: the ports that further backends must take again; 0: none. */
 struct keeper_ports {
-	uint16_t ports[3];
+	uint16_t ports[PAGE_PORTS];
 };
 
 /* Forks it. @keeps and @is_lenient as in struct backend_task. @sock_ret: the agent's end of the channel, @control_ret: of

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/sinks_of.h"
@@ -15,29 +14,37 @@ static bool is_agents(const char *spec)
 	return !sinks_is_store(spec) && !sinks_is_sender(spec);
 }
 
-static bool is_no_sender(const char *spec)
+static bool is_for_network(const char *spec)
 {
-	return !sinks_is_sender(spec);
+	return !is_agents(spec);
 }
 
-/* Pipelines go over as a whole, where all that they do is to send, and what they read needs no rights. */
-static bool is_backends(const struct pipelines *pipelines)
+/* Whether @pipelines listen, ask or send. */
+static bool ask_network(const struct pipelines *pipelines)
 {
-	static const char *const files[] = { "collector-ca", "collector-cert", "collector-key", "collector-token-file",
-					     "spool",	     "kube-config",    "kubelet-ca" };
+	return pipelines_have_source(pipelines, SOURCE_OTLP) || pipelines_have_server(pipelines) ||
+	       pipelines_ask_network(pipelines) || pipelines_use(pipelines, is_for_network);
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		if (pipelines_have_setting(pipelines, files[i]))
-			return false;
-	return !pipelines_use(pipelines, is_no_sender);
+/* Pipelines go over as a whole, where they write no files but a store's. */
+static bool are_backends(const struct pipelines *pipelines)
+{
+	return ask_network(pipelines) && !pipelines_write_files(pipelines);
+}
+
+bool share_needs_one_process(const struct config *config, bool keeps)
+{
+	if (config->pipelines)
+		return ask_network(config->pipelines);
+	return share_needs_backend(config, keeps);
 }
 
 bool share_needs_backend(const struct config *config, bool keeps)
 {
-	if (config->pipelines)
-		return is_backends(config->pipelines);
-	bool yes = keeps || config->store || config->collectors.count || config->metrics_address;
+	bool yes = keeps || config->store || config->collectors.count || config->metrics_address || config->rest_address;
 
+	if (config->pipelines)
+		return are_backends(config->pipelines) || (config->metrics_address && !ask_network(config->pipelines));
 	for (size_t i = 0; i < config->sinks.count; i++)
 		yes |= !is_agents(config->sinks.items[i]);
 	return yes;
@@ -63,7 +70,11 @@ int share_divide(const struct config *config, struct share *ret)
 	ret->agent = ret->backend = ret->senders = *config;
 	ret->agent.sinks = ret->backend.sinks = ret->senders.sinks = none;
 	ret->agent.store = ret->senders.store = NULL;
-	ret->agent.pipelines = NULL;
+	if (config->pipelines && are_backends(config->pipelines))
+		ret->agent.pipelines = NULL;
+	else
+		ret->backend.pipelines = ret->senders.pipelines = NULL;
+	ret->agent.rest_address = ret->agent.metrics_address = NULL;
 	ret->agent.collectors = ret->backend.collectors = none;
 	ret->backend.print = ret->senders.print = false;
 	err = choose(&config->sinks, is_agents, &ret->agent.sinks);

@@ -18,6 +18,9 @@ struct share {
  * one) for what comes from there. */
 bool share_needs_backend(const struct config *config, bool keeps);
 
+/* Whether there is, and it cannot be done by another process: pipelines that write files and ask a network, too. */
+bool share_needs_one_process(const struct config *config, bool keeps);
+
 /* 0 or -ENOMEM. share_fini() either way. */
 int share_divide(const struct config *config, struct share *ret);
 /* Gives the senders what was changed in the backend's settings since, but for the sinks. */

@@ -61,8 +61,20 @@ struct wire_note {
 	uint64_t values[3];
 };
 
-/* Of NOTE_READY's @values[0..2]: the ports that were taken, 0: none, and of [2] above that whether anything is kept. */
+/* NOTE_READY's @values have the ports that were taken, 0: none, 16 bits each, those of half of them above those of the
+ * others; and @values[2] above that whether anything is kept. */
 #define READY_KEEPS (1ull << 32)
+enum { READY_VALUES = 3 };
+
+static inline void ready_set_port(struct wire_note *note, unsigned i, uint16_t port)
+{
+	note->values[i % READY_VALUES] |= (uint64_t)port << (i / READY_VALUES * 16);
+}
+
+static inline uint16_t ready_port(const struct wire_note *note, unsigned i)
+{
+	return (uint16_t)(note->values[i % READY_VALUES] >> (i / READY_VALUES * 16));
+}
 
 /* Sends @note, with the file @fd unless that is -1; waits for room. 0 or -errno. Any thread. */
 int wire_send_note(int sock, const struct wire_note *note, int fd);

@@ -28,6 +28,7 @@ struct component_type {
 	int (*take)(struct reader *r, struct component *c); /* reads what keys alone do not say; NULL: nothing */
 	const char *refusal;				    /* why it cannot be in a pipeline here; NULL: it can */
 	const char *note;				    /* what to say where it is used; NULL: nothing */
+	bool is_server; /* it listens, at an address of the process, of which there is one */
 };
 
 /* The types of a class, NULL-terminated. */
@@ -35,6 +36,9 @@ extern const struct component_type *const receiver_types[];
 extern const struct component_type *const processor_types[];
 extern const struct component_type *const exporter_types[];
 extern const struct component_type *const extension_types[];
+
+/* Appends what pipelines_show() does. */
+void pipelines_write(const struct pipelines *p, struct buf *out);
 
 /* Reads a component's keys by its type. */
 int component_read(struct reader *r, struct component *c);
@@ -59,6 +63,9 @@ int component_texts(struct reader *r, const struct component *c, const char *pat
 
 /* Adds @option with @text to @settings, at the place of @at; a second one makes a list. */
 int component_add(struct tree *settings, const struct tree *at, const char *option, const char *text);
+
+/* Adds @option with the "HOST:PORT" at @at; a Collector's ":1777" is all addresses. -EINVAL and an error when it is none. */
+int component_add_address(struct reader *r, const struct tree *at, const char *option, struct tree *settings);
 
 /* "SOURCE:LINE: " and what is wrong, with -EINVAL. */
 int pipeline_refuse(struct reader *r, const struct tree *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -122,6 +122,16 @@ static int set_option(struct reader *r, const struct tree *node, const char *opt
 	return err;
 }
 
+int component_add_address(struct reader *r, const struct tree *at, const char *option, struct tree *settings)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	if (at->kind != TREE_TEXT || !strchr(at->text, ':'))
+		return pipeline_refuse(r, at, "an address is HOST:PORT");
+	buf_printf(&text, "%s%s", at->text[0] == ':' ? "0.0.0.0" : "", at->text);
+	return component_add(settings, at, option, buf_text(&text));
+}
+
 /* --- keys --- */
 
 /* SamplesPerSecond as samples_per_second, as the tables have it. */

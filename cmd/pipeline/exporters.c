@@ -378,6 +378,7 @@ static int take_file(struct reader *r, struct component *c)
 		return pipeline_refuse(r, component_at(c, "path"),
 				       "hearth tells formats by names: 'path' ends in %s for 'format: %s'",
 				       is_json ? ".json or .jsonl" : ".framed", is_json ? "json" : "proto");
+	c->writes_files = true;
 	return set_sink(c, "file", path);
 }
 
@@ -399,6 +400,7 @@ static int take_dir(struct reader *r, struct component *c)
 {
 	const char *path = component_text(c, "path");
 
+	c->writes_files = true;
 	return path && *path ? set_sink(c, "dir", path) : pipeline_refuse(r, c->node, "'%s' has a 'path'", c->name);
 }
 
@@ -453,7 +455,7 @@ static const struct component_type clickhouse = {
 	.take = take_clickhouse,
 };
 
-/* --- nothing --- */
+/* --- nothing, and what a server of hearth's own tells --- */
 
 static const struct component_key no_keys[] = { { NULL, NULL, NULL } };
 
@@ -476,11 +478,30 @@ static const struct component_key rest_keys[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* Both types count, as there, when nothing is said. */
+static int take_rest(struct reader *r, struct component *c)
+{
+	const struct tree *at = component_at(c, "address"), *types = component_at(c, "export_sample_types");
+	AUTO_FREE const char **texts = NULL;
+	size_t count, known = 0;
+	int err = component_texts(r, c, "export_sample_types", &texts, &count);
+
+	for (size_t i = 0; i < count && !err; i++)
+		known += !strcmp(texts[i], "samples") || !strcmp(texts[i], "events");
+	if (!err && types && (count != 2 || known != 2))
+		err = pipeline_note(r, types, "samples and events are told, and nothing else");
+	if (err)
+		return err;
+	return at ? component_add_address(r, at, "rest-address", &c->settings)
+		  : component_add(&c->settings, c->node, "rest-address", "0.0.0.0:7799");
+}
+
 static const struct component_type httprest = {
 	.class = CLASS_EXPORTER,
 	.names = { "httprest" },
 	.keys = rest_keys,
-	.refusal = "is a server of its own, which 'hearth serve --rest-address :7799' has: send to that by otlp",
+	.take = take_rest,
+	.is_server = true,
 };
 
 const struct component_type *const exporter_types[] = { &otlp,	&otlphttp, &debug, &nop,	&file,	   &custom,

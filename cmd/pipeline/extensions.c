@@ -9,17 +9,6 @@
 #include "base/cleanup.h"
 #include "cmd/pipeline/component.h"
 
-/* "HOST:PORT"; a Collector's ":1777" is all addresses. */
-static int take_address(struct reader *r, const struct tree *at, const char *option, struct tree *settings)
-{
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-
-	if (at->kind != TREE_TEXT || !strchr(at->text, ':'))
-		return pipeline_refuse(r, at, "an address is HOST:PORT");
-	buf_printf(&text, "%s%s", at->text[0] == ':' ? "0.0.0.0" : "", at->text);
-	return component_add(settings, at, option, buf_text(&text));
-}
-
 /* --- health_check --- */
 
 static const struct component_key health_keys[] = {
@@ -39,7 +28,7 @@ static int take_health(struct reader *r, struct component *c)
 		err = pipeline_note(r, path ? path : c->node, "health is told at /healthz and /readyz of this address");
 	if (err)
 		return err;
-	return at ? take_address(r, at, "metrics-address", &c->settings)
+	return at ? component_add_address(r, at, "metrics-address", &c->settings)
 		  : component_add(&c->settings, c->node, "metrics-address", "127.0.0.1:13133");
 }
 
@@ -159,6 +148,6 @@ int extensions_read_telemetry(struct reader *r, const struct tree *node, struct 
 	if (!err)
 		err = take_logs(r, node, settings);
 	if (!err && address && !tree_find(settings, "metrics-address"))
-		err = take_address(r, address, "metrics-address", settings);
+		err = component_add_address(r, address, "metrics-address", settings);
 	return err || !readers ? err : take_readers(r, readers, settings);
 }

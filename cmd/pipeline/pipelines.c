@@ -38,7 +38,8 @@ struct pipelines {
 	struct tree settings; /* of the process: a map of options */
 	char **notes;
 	size_t note_count, note_cap;
-	bool is_muted; /* notes are of no interest */
+	bool is_muted;	  /* notes are of no interest */
+	struct buf shown; /* what they are, as the file says it */
 };
 
 /* --- notes --- */
@@ -330,29 +331,38 @@ static int read_components(struct reader *r)
 	return err;
 }
 
-/* There is one agent a process, and one receiver of OTLP. */
-static int check_sources(struct reader *r)
+/* There is one agent a process, one receiver of OTLP, and one server of a kind. */
+static int check_singles(struct reader *r, enum component_class class)
 {
-	const struct component_list *list = &r->pipelines->lists[CLASS_RECEIVER];
-	const struct component *first[SOURCE_MADE_UP + 1] = { NULL };
+	const struct component_list *list = &r->pipelines->lists[class];
 
 	for (size_t i = 0; i < list->count; i++) {
-		const struct component *c = list->items[i], *other = first[c->source];
+		const struct component *c = list->items[i];
+		bool is_single = class == CLASS_RECEIVER ? c->source != SOURCE_MADE_UP : c->type->is_server;
 
-		if (!c->is_used || c->source == SOURCE_MADE_UP)
-			continue;
-		if (other && other->type == c->type)
-			return pipeline_refuse(r, c->node, "'%s' and '%s': there is one such receiver in a process",
-					       other->name, c->name);
-		first[c->source] = c;
-		if (first[SOURCE_AGENT] && first[SOURCE_OTLP])
-			return pipeline_refuse(
-				r, c->node,
-				"'%s' and '%s' in one process: what samples is root and hears no network; let "
-				"'hearth run' send to a "
-				"'hearth serve' beside it",
-				first[SOURCE_AGENT]->name, first[SOURCE_OTLP]->name);
+		for (size_t k = 0; k < i && c->is_used && is_single; k++)
+			if (list->items[k]->is_used && list->items[k]->type == c->type)
+				return pipeline_refuse(r, c->node, "'%s' and '%s': there is one such %s in a process",
+						       list->items[k]->name, c->name,
+						       class == CLASS_RECEIVER ? "receiver" : "exporter");
 	}
+	return 0;
+}
+
+/* What samples is root and hears no network; the other half, which does, writes no files but a store's. */
+static int check_halves(struct reader *r)
+{
+	const struct component_list *list = &r->pipelines->lists[CLASS_EXPORTER];
+
+	if (!pipelines_have_source(r->pipelines, SOURCE_AGENT) || !pipelines_have_source(r->pipelines, SOURCE_OTLP))
+		return 0;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i]->is_used && list->items[i]->writes_files)
+			return pipeline_refuse(
+				r, list->items[i]->node,
+				"'%s' beside receivers that sample and that hear a network: what hears writes no files; let "
+				"a 'hearth serve' of its own receive",
+				list->items[i]->name);
 	return 0;
 }
 
@@ -387,6 +397,11 @@ static int add_clock(struct reader *r)
 	return 0;
 }
 
+static bool is_process_wide(const struct component *c)
+{
+	return c->type->class == CLASS_RECEIVER || c->type->class == CLASS_EXTENSION || c->type->is_server;
+}
+
 static int take_settings(struct reader *r)
 {
 	const struct tree *telemetry = tree_at(r->pipelines->root, "service.telemetry");
@@ -396,7 +411,7 @@ static int take_settings(struct reader *r)
 		const struct component_list *list = &r->pipelines->lists[class];
 
 		for (size_t i = 0; i < list->count && !err; i++)
-			if (list->items[i]->is_used && (class == CLASS_RECEIVER || class == CLASS_EXTENSION))
+			if (list->items[i]->is_used && is_process_wide(list->items[i]))
 				err = add_settings(r, list->items[i]);
 	}
 	if (!err)
@@ -421,9 +436,17 @@ int pipelines_new(const struct tree *root, struct pipelines **ret, struct buf *e
 	if (!err)
 		err = read_components(&r);
 	if (!err)
-		err = check_sources(&r);
+		err = check_singles(&r, CLASS_RECEIVER);
+	if (!err)
+		err = check_singles(&r, CLASS_EXPORTER);
+	if (!err)
+		err = check_halves(&r);
 	if (!err)
 		err = take_settings(&r);
+	if (!err) {
+		pipelines_write(p, &p->shown);
+		err = p->shown.failed ? -ENOMEM : 0;
+	}
 	if (err)
 		pipelines_free(p);
 	else
@@ -459,7 +482,13 @@ void pipelines_free(struct pipelines *p)
 		free(p->notes[i]);
 	free(p->notes);
 	tree_fini(&p->settings);
+	buf_fini(&p->shown);
 	free(p);
+}
+
+void pipelines_show(const struct pipelines *p, struct buf *out)
+{
+	buf_append(out, p->shown.data, p->shown.len);
 }
 
 /* --- what others ask --- */
@@ -500,11 +529,57 @@ bool pipelines_have_stage(const struct pipelines *p, enum stage_kind kind)
 	return false;
 }
 
-bool pipelines_have_setting(const struct pipelines *p, const char *name)
+bool pipelines_write_files(const struct pipelines *p)
+{
+	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)
+		if (p->lists[CLASS_EXPORTER].items[i]->is_used && p->lists[CLASS_EXPORTER].items[i]->writes_files)
+			return true;
+	return false;
+}
+
+bool pipelines_have_server(const struct pipelines *p)
+{
+	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)
+		if (p->lists[CLASS_EXPORTER].items[i]->is_used && p->lists[CLASS_EXPORTER].items[i]->type->is_server)
+			return true;
+	return false;
+}
+
+static bool asks_network(const struct component *c)
+{
+	bool asks = c->stage == STAGE_KUBERNETES;
+
+	for (const char *const *d = c->detect.detectors; c->stage == STAGE_DETECT && *d; d++)
+		asks |= strcmp(*d, "env") != 0 && strcmp(*d, "system") != 0;
+	return asks;
+}
+
+bool pipelines_ask_network(const struct pipelines *p)
+{
+	for (size_t i = 0; i < p->lists[CLASS_PROCESSOR].count; i++)
+		if (p->lists[CLASS_PROCESSOR].items[i]->is_used && asks_network(p->lists[CLASS_PROCESSOR].items[i]))
+			return true;
+	return false;
+}
+
+void pipelines_each_text(const struct pipelines *p, const char *name, void (*fn)(void *arg, char **text), void *arg)
 {
 	for (size_t class = CLASS_PROCESSOR; class <= CLASS_EXPORTER; class ++)
-		for (size_t i = 0; i < p->lists[class].count; i++)
-			if (p->lists[class].items[i]->is_used && tree_find(&p->lists[class].items[i]->settings, name))
-				return true;
-	return false;
+		for (size_t i = 0; i < p->lists[class].count; i++) {
+			struct component *c = p->lists[class].items[i];
+			struct tree *t = c->is_used ? tree_find(&c->settings, name) : NULL;
+
+			if (t && t->kind == TREE_TEXT)
+				fn(arg, &t->text);
+		}
+}
+
+void pipelines_each_sink(const struct pipelines *p, void (*fn)(void *arg, char **sink), void *arg)
+{
+	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++) {
+		struct component *c = p->lists[CLASS_EXPORTER].items[i];
+
+		if (c->is_used && c->sink)
+			fn(arg, &c->sink);
+	}
 }

@@ -43,7 +43,8 @@ struct component {
 	struct stage_limit limit;
 	struct stage_detect detect;
 	/* An exporter's: NAME[=VALUE], as --sink has it; owned */
-	char *sink;
+	char *sink;	   /* NULL: it fills what --rest-address tells */
+	bool writes_files; /* others than a store's */
 };
 
 struct pipeline {
@@ -71,13 +72,23 @@ const struct pipeline *pipelines_get(const struct pipelines *p, size_t i);
 bool pipelines_have_source(const struct pipelines *p, enum source_kind kind);
 bool pipelines_have_stage(const struct pipelines *p, enum stage_kind kind);
 
-/* Whether a stage or an exporter in one of them has a setting of the option @name. */
-bool pipelines_have_setting(const struct pipelines *p, const char *name);
+/* Whether an exporter in one of them writes files, others than a store's; is or has a server. */
+bool pipelines_write_files(const struct pipelines *p);
+bool pipelines_have_server(const struct pipelines *p);
+
+/* Whether a stage in one of them asks a network: for pods, or who the host is. */
+bool pipelines_ask_network(const struct pipelines *p);
+
+/* Calls @fn with each text that a stage or an exporter in them has for the option @name, to look at or to replace. */
+void pipelines_each_text(const struct pipelines *p, const char *name, void (*fn)(void *arg, char **text), void *arg);
+
+/* The same with each exporter's sink, NAME[=VALUE]. */
+void pipelines_each_sink(const struct pipelines *p, void (*fn)(void *arg, char **sink), void *arg);
 
 /* Calls @fn with "SOURCE:LINE: ..." for each thing that has no effect, in the file's order. */
 void pipelines_notes(const struct pipelines *p, void (*fn)(void *arg, const char *note), void *arg);
 
-/* Appends what they are, and what they are in options, for `hearth check --config FILE --print`. */
+/* Appends what they are, and what they are in options, as the file has them, for `hearth check --config FILE --print`. */
 void pipelines_show(const struct pipelines *p, struct buf *out);
 
 /* Appends "profiling -> k8sattributes -> debug, otlp", a line each. */

@@ -206,6 +206,17 @@ static const struct component_key otlp_keys[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* Of protocols those are listened on that are named; none that is: all. The address of HTTP is the page's, too, which has
+ * options of its own. */
+static int turn_off_others(struct component *c)
+{
+	const struct tree *protocols = tree_find(c->node, "protocols");
+
+	if (!protocols || !tree_find(protocols, "http") || tree_find(protocols, "grpc"))
+		return 0;
+	return component_add(&c->settings, protocols, "grpc-address", "off");
+}
+
 static int take_otlp(struct reader *r, struct component *c)
 {
 	const struct tree *at = component_at(c, "protocols.grpc.max_recv_msg_size_mib");
@@ -214,6 +225,8 @@ static int take_otlp(struct reader *r, struct component *c)
 	int err = component_u64(r, c, "protocols.grpc.max_recv_msg_size_mib", 0, &mib);
 
 	c->source = SOURCE_OTLP;
+	if (!err)
+		err = turn_off_others(c);
 	if (err || !at)
 		return err;
 	buf_printf(&size, "%dM", mib > 4096 ? 4096 : (int)mib);

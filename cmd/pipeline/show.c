@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cmd/options/hide.h"
-#include "cmd/pipeline/pipelines.h"
+#include "cmd/pipeline/component.h"
 
 static void draw_names(struct component *const *list, size_t count, const char *between, struct buf *out)
 {
@@ -77,12 +77,14 @@ static bool is_first(const struct pipelines *p, size_t end, const struct compone
 
 static void show_sink(const struct component *c, struct buf *out)
 {
-	AUTO_FREE char *shown = strdup(c->sink ? c->sink : "");
+	AUTO_FREE char *shown = c->sink ? strdup(c->sink) : NULL;
 
 	if (shown)
 		hide_password(strchr(shown, '=') ? strchr(shown, '=') + 1 : shown);
-	buf_printf(out, "# %s\n  sink: %s\n", c->name, shown ? shown : "");
-	show_settings(&c->settings, out);
+	buf_printf(out, "# %s\n", c->name);
+	if (shown)
+		buf_printf(out, "  sink: %s\n", shown);
+	show_settings(&c->settings, out); /* a server's are above, too */
 }
 
 static void show_components(const struct pipelines *p, struct buf *out)
@@ -102,7 +104,7 @@ static void show_components(const struct pipelines *p, struct buf *out)
 	}
 }
 
-void pipelines_show(const struct pipelines *p, struct buf *out)
+void pipelines_write(const struct pipelines *p, struct buf *out)
 {
 	pipelines_draw(p, out);
 	buf_puts(out, "\n# in options, of the process\n");

@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "backend/api/api.h"
+#include "backend/grpc/grpc.h"
 #include "backend/ingest/ingest.h"
 #include "backend/api/query_thread.h"
 #include "backend/routes/routes.h"
@@ -30,6 +31,7 @@
 #include "cmd/files/exports.h"
 #include "cmd/setup/guard.h"
 #include "cmd/setup/session.h"
+#include "cmd/setup/workloads_of.h"
 #include "sinks/sinks.h"
 
 enum { MAX_QUESTIONS = 256, PORTS_TO_TRY = 20, MAX_CONNECTIONS = 256 };
@@ -38,12 +40,15 @@ struct page {
 	struct session *session;
 	struct loop *loop;
 	struct guard guard;
-	struct sink *received; /* where OTLP that comes in goes; nowhere without a store, as then nobody receives any */
+	struct sink *received; /* where OTLP that comes in goes, the session's or ... */
+	struct sink *writer;   /* ... ours; nowhere without a store, as then nobody receives any */
 	struct ingest *ingest;
 	struct query_thread *queries;
 	struct server *server;	 /* NULL: there is none to show profiles */
 	struct server *receiver; /* where it is not the same; NULL: none */
+	struct grpc *grpc;	 /* NULL: none */
 	struct server *metrics;	 /* of /metrics alone; NULL: none */
+	struct server *rest;	 /* of /workloads alone; NULL: none */
 	struct buf url;
 	pthread_t thread;
 	bool is_running;
@@ -152,8 +157,14 @@ static void stop_serving(struct loop_work *work)
 {
 	struct page *page = (struct page *)((char *)work - offsetof(struct page, stop));
 
+	if (page->grpc)
+		grpc_quiesce(page->grpc);
 	if (page->receiver)
 		server_stop(page->receiver, page->stop_deadline_ns);
+	if (page->grpc)
+		grpc_stop(page->grpc, page->stop_deadline_ns);
+	if (page->rest)
+		server_stop(page->rest, page->stop_deadline_ns);
 	if (page->server)
 		server_stop(page->server, page->stop_deadline_ns);
 	if (page->metrics)
@@ -192,6 +203,7 @@ static int serve_on(struct page *page, enum server_pages pages, const char *addr
 		.users = &page->guard.users,
 		.asks_clients = page->guard.asks_clients,
 		.page_names = (const char *const *)page->session->config->page_names.items,
+		.workloads = pages == PAGES_WORKLOADS ? workloads_here() : NULL,
 		.queries = page->queries,
 		.window_ends = on_window,
 		.window_arg = page,
@@ -226,21 +238,54 @@ static int find_port(struct page *page, enum server_pages pages, const char *add
 	return 0;
 }
 
-/* Serves /metrics alone. A user who asks for a port for it wants exactly that port. */
-static int listen_for_metrics(struct page *page)
+/* Serves @pages alone; NULL: nobody asks for it. A user who asks for a port for it wants exactly that port. */
+static int listen_alone(struct page *page, enum server_pages pages, const char *address, const char *what,
+			struct server **ret)
 {
-	const char *address = page->session->config->metrics_address;
 	AUTO(buf_fini) struct buf url = BUF_EMPTY;
 	struct server_error error = { "" };
-	int err = serve_on(page, PAGES_METRICS, address, &page->metrics, &error);
+	int err = address && !is_off(address) ? serve_on(page, pages, address, ret, &error) : 0;
 
-	if (err) {
+	if (err)
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
+	if (err || !*ret)
 		return err;
-	}
-	guard_url(&page->guard, "http", address, server_http_port(page->metrics), &url);
-	log_info("listening on %s for /metrics alone", buf_text(&url));
+	guard_url(&page->guard, "http", address, server_http_port(*ret), &url);
+	log_info("listening on %s for %s", buf_text(&url), what);
 	return 0;
+}
+
+static int listen_on_grpc(struct page *page)
+{
+	const struct grpc_config config = {
+		.address = page->session->config->grpc_address,
+		.tls = page->guard.tls,
+		.tokens = page->guard.tokens,
+		.max_connections = MAX_CONNECTIONS,
+	};
+	AUTO(buf_fini) struct buf url = BUF_EMPTY;
+	struct server_error error = { "" };
+	int err = is_off(config.address)
+			  ? 0
+			  : grpc_new(&config, page->loop, page->session->metrics, page->ingest, &page->grpc, &error);
+
+	if (err)
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+	if (err || !page->grpc)
+		return err;
+	guard_url(&page->guard, "grpc", config.address, grpc_port(page->grpc), &url);
+	log_info("listening on %s for OTLP/gRPC", buf_text(&url));
+	return 0;
+}
+
+/* A receiver of a file's pipelines: over HTTP, where the page is not at that address, and over gRPC. */
+static int listen_for_otlp(struct page *page)
+{
+	const char *address = page->session->config->http_address;
+	int err = page->receiver || page->server ? 0
+						 : listen_alone(page, PAGES_RECEIVER, address, "OTLP/HTTP", &page->receiver);
+
+	return err ? err : listen_on_grpc(page);
 }
 
 /* Page and receiver. */
@@ -282,12 +327,15 @@ static int make(struct page *page)
 
 	if (err)
 		return err;
+	page->received = page->session->received;
 	err = loop_new(&page->loop);
 	if (!err)
 		err = page_signals(page->session, false);
 	ingest_config.signals = page->session->signals;
-	if (!err)
-		err = store ? store->write->writer(store, &page->received) : sink_null_new(&page->received);
+	if (!err && !page->received) {
+		err = store ? store->write->writer(store, &page->writer) : sink_null_new(&page->writer);
+		page->received = page->writer;
+	}
 	if (!err)
 		err = ingest_new(&ingest_config, page->loop, page->session->metrics, page->received, &page->ingest);
 	if (err) {
@@ -299,7 +347,11 @@ static int make(struct page *page)
 				   &page->queries);
 	if (!err && page->queries)
 		err = listen_for_profiles(page);
-	return err || !config->metrics_address ? err : listen_for_metrics(page);
+	if (!err && page->session->received)
+		err = listen_for_otlp(page);
+	if (!err && workloads_here())
+		err = listen_alone(page, PAGES_WORKLOADS, config->rest_address, "/workloads alone", &page->rest);
+	return err ? err : listen_alone(page, PAGES_METRICS, config->metrics_address, "/metrics alone", &page->metrics);
 }
 
 int page_start(struct session *s, struct page **ret)
@@ -307,7 +359,7 @@ int page_start(struct session *s, struct page **ret)
 	struct page *page;
 	int err;
 
-	if (!serves_profiles(s) && !s->config->metrics_address)
+	if (!serves_profiles(s) && !s->config->metrics_address && !s->received && !workloads_here())
 		return 0;
 	page = calloc(1, sizeof(*page));
 	if (!page)
@@ -334,11 +386,21 @@ const char *page_url(const struct page *page)
 	return page && page->server ? buf_text((struct buf *)&page->url) : NULL;
 }
 
-void page_ports(const struct page *page, uint16_t ports[static 3])
+static uint16_t port_of(const struct server *server)
 {
-	ports[0] = page && page->server ? server_http_port(page->server) : 0;
-	ports[1] = page && page->receiver ? server_http_port(page->receiver) : 0;
-	ports[2] = page && page->metrics ? server_http_port(page->metrics) : 0;
+	return server ? server_http_port(server) : 0;
+}
+
+void page_ports(const struct page *page, uint16_t ports[static PAGE_PORTS])
+{
+	memset(ports, 0, PAGE_PORTS * sizeof(*ports));
+	if (!page)
+		return;
+	ports[PAGE_PORT_SHOWN] = port_of(page->server);
+	ports[PAGE_PORT_RECEIVER] = port_of(page->receiver);
+	ports[PAGE_PORT_METRICS] = port_of(page->metrics);
+	ports[PAGE_PORT_GRPC] = page->grpc ? grpc_port(page->grpc) : 0;
+	ports[PAGE_PORT_REST] = port_of(page->rest);
 }
 
 void page_write_url(const struct config *config, uint16_t port, struct buf *out)
@@ -367,12 +429,14 @@ void page_free(struct page *page)
 	if (!page)
 		return;
 	page_stop(page, 0);
+	grpc_free(page->grpc);
+	server_free(page->rest);
 	server_free(page->metrics);
 	server_free(page->receiver);
 	server_free(page->server);
 	ingest_free(page->ingest);
 	query_thread_free(page->queries);
-	sink_free(page->received);
+	sink_free(page->writer);
 	loop_free(page->loop);
 	guard_fini(&page->guard);
 	buf_fini(&page->url);

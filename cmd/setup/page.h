@@ -31,14 +31,18 @@ int page_signals(struct session *s, bool is_read_only);
 int page_queries(struct session *s, struct loop *loop, bool is_live, struct query_thread **ret);
 
 /*
- * Starts serving @s->store, if there is one, after s->agent was made, and receiving into it, at --page-address and
- * --http-address; and /metrics at --metrics-address. When a port of the former is taken, another is looked for and said.
+ * Starts serving @s->store, if there is one, after s->agent was made, and receiving into it, or into s->received, at
+ * --page-address and --http-address; /metrics at --metrics-address, and /workloads at --rest-address. When a port of the
+ * former is taken, another is looked for and said.
  * *@ret stays NULL where all are off. Logs what fails; 0 or -errno.
  */
 int page_start(struct session *s, struct page **ret);
 
-/* The ports that were taken for the page (or all), the receiver apart from it, and /metrics alone; 0: none. Accepts NULL. */
-void page_ports(const struct page *page, uint16_t ports[static 3]);
+/* Its ports: of the page (or all), of the receiver apart from it, of /metrics alone, of OTLP/gRPC, of /workloads alone. */
+enum { PAGE_PORT_SHOWN, PAGE_PORT_RECEIVER, PAGE_PORT_METRICS, PAGE_PORT_GRPC, PAGE_PORT_REST, PAGE_PORTS };
+
+/* Those that were taken; 0: none. Accepts NULL. */
+void page_ports(const struct page *page, uint16_t ports[static PAGE_PORTS]);
 
 /* Writes the page's address as page_url() has it, for a page that another process shows on @port. */
 void page_write_url(const struct config *config, uint16_t port, struct buf *out);

@@ -20,6 +20,7 @@
 #include "cmd/setup/enrich_of.h"
 #include "cmd/setup/made_up.h"
 #include "cmd/setup/sinks_of.h"
+#include "cmd/setup/workloads_of.h"
 #include "sinks/sinks.h"
 #include "sinks/stage/stage.h"
 
@@ -44,7 +45,8 @@ struct running {
 	size_t made_count;
 	struct sink **heads; /* of the pipelines, in their order: shared, a reference each */
 	size_t head_count;
-	struct sink *own;	  /* what the process's receiver feeds */
+	struct sink *own;	  /* what the agent, or a receiver where there is no agent, feeds */
+	struct sink *received;	  /* what a receiver beside an agent feeds: shared, a reference; NULL: there is none */
 	struct made_up **sources; /* receivers with a thread */
 	size_t source_count;
 };
@@ -84,6 +86,7 @@ static void running_free(struct sink *sink)
 	for (size_t i = 0; i < r->source_count; i++)
 		made_up_free(r->sources[i]);
 	sink_free(r->own);
+	sink_free(r->received);
 	for (size_t i = 0; i < r->head_count; i++)
 		sink_free(r->heads[i]);
 	for (size_t i = 0; i < r->made_count; i++) {
@@ -124,7 +127,13 @@ static int make_exporter(struct running *r, const struct component *c, struct ma
 
 	if (err || (*ret)->sink)
 		return err;
-	err = sinks_make(&(*ret)->config, c->sink, r->metrics, &sink, r->store_ret, &(*ret)->is_slow, r->names, r->error);
+	if (c->sink)
+		err = sinks_make(&(*ret)->config, c->sink, r->metrics, &sink, r->store_ret, &(*ret)->is_slow, r->names,
+				 r->error);
+	else
+		err = workloads_exporter(&(*ret)->config, r->metrics, &sink);
+	if (!err && !c->sink)
+		buf_printf(r->names, "%s%s", r->names->len ? ", " : "", c->name);
 	return err ? err : stage_shared_new(sink, &(*ret)->sink);
 }
 
@@ -208,16 +217,22 @@ static int make_pipeline(struct running *r, const struct pipeline *pl)
 
 /* --- receivers --- */
 
-static bool is_fed_by(const struct pipeline *pl, const struct component *receiver)
+/* Who feeds a pipeline: a receiver with a thread, or all of a kind. */
+struct feeder {
+	const struct component *receiver; /* NULL: all of @kind */
+	enum source_kind kind;
+};
+
+static bool is_fed_by(const struct pipeline *pl, struct feeder feeder)
 {
 	for (size_t i = 0; i < pl->receiver_count; i++)
-		if (receiver ? pl->receivers[i] == receiver : pl->receivers[i]->source != SOURCE_MADE_UP)
+		if (feeder.receiver ? pl->receivers[i] == feeder.receiver : pl->receivers[i]->source == feeder.kind)
 			return true;
 	return false;
 }
 
-/* The sink that @receiver feeds; NULL: the process's own. *@ret stays NULL where no pipeline has it. */
-static int make_feed(struct running *r, const struct component *receiver, struct sink **ret)
+/* The sink that @feeder feeds. *@ret stays NULL where no pipeline has it. */
+static int make_feed(struct running *r, struct feeder feeder, struct sink **ret)
 {
 	AUTO_FREE struct sink **sinks = calloc(r->head_count + 1, sizeof(*sinks));
 	size_t count = 0;
@@ -225,7 +240,7 @@ static int make_feed(struct running *r, const struct component *receiver, struct
 	if (!sinks)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->head_count; i++)
-		if (is_fed_by(pipelines_get(r->config->pipelines, i), receiver))
+		if (is_fed_by(pipelines_get(r->config->pipelines, i), feeder))
 			sinks[count++] = stage_share(r->heads[i]);
 	return count ? join(r, sinks, count, false, ret) : 0;
 }
@@ -233,7 +248,7 @@ static int make_feed(struct running *r, const struct component *receiver, struct
 static int start_source(struct running *r, const struct component *c)
 {
 	struct sink *feed = NULL;
-	int err = make_feed(r, c, &feed);
+	int err = make_feed(r, (struct feeder){ .receiver = c }, &feed);
 
 	if (err)
 		return err;
@@ -246,7 +261,7 @@ static int start_source(struct running *r, const struct component *c)
 static bool is_started(const struct pipelines *p, size_t end, const struct component *c)
 {
 	for (size_t i = 0; i < end; i++)
-		if (is_fed_by(pipelines_get(p, i), c))
+		if (is_fed_by(pipelines_get(p, i), (struct feeder){ .receiver = c }))
 			return true;
 	return false;
 }
@@ -268,6 +283,19 @@ static int start_sources(struct running *r)
 
 /* --- all --- */
 
+static int make_own(struct running *r)
+{
+	bool is_agents = pipelines_have_source(r->config->pipelines, SOURCE_AGENT);
+	struct sink *received = NULL;
+	int err = is_agents ? make_feed(r, (struct feeder){ .kind = SOURCE_AGENT }, &r->own) : 0;
+
+	if (!err)
+		err = make_feed(r, (struct feeder){ .kind = SOURCE_OTLP }, is_agents ? &received : &r->own);
+	if (!err && received)
+		err = stage_shared_new(received, &r->received);
+	return err || r->own ? err : sink_null_new(&r->own);
+}
+
 static int make_all(struct running *r)
 {
 	const struct pipelines *p = r->config->pipelines;
@@ -286,9 +314,7 @@ static int make_all(struct running *r)
 	for (size_t i = 0; i < pipelines_count(p) && !err; i++)
 		err = make_pipeline(r, pipelines_get(p, i));
 	if (!err)
-		err = make_feed(r, NULL, &r->own);
-	if (!err && !r->own)
-		err = sink_null_new(&r->own);
+		err = make_own(r);
 	return err ? err : start_sources(r);
 }
 
@@ -323,6 +349,13 @@ int pipelines_of(const struct config *config, struct metrics *metrics, struct si
 	return 0;
 }
 
+struct sink *pipelines_received(struct sink *sink)
+{
+	const struct running *r = sink && sink->ops->free == running_free ? (struct running *)sink : NULL;
+
+	return r && r->received ? stage_share(r->received) : NULL;
+}
+
 /* --- without making them --- */
 
 void pipelines_name(const struct pipelines *p, struct buf *names)
@@ -336,7 +369,7 @@ bool pipelines_use(const struct pipelines *p, bool (*is)(const char *spec))
 {
 	for (size_t i = 0; i < pipelines_count(p); i++)
 		for (size_t k = 0; k < pipelines_get(p, i)->exporter_count; k++)
-			if (is(pipelines_get(p, i)->exporters[k]->sink))
+			if (pipelines_get(p, i)->exporters[k]->sink && is(pipelines_get(p, i)->exporters[k]->sink))
 				return true;
 	return false;
 }

@@ -30,6 +30,7 @@
 #include "cmd/options/config.h"
 #include "cmd/setup/enrich_of.h"
 #include "cmd/setup/reload.h"
+#include "cmd/setup/workloads_of.h"
 #include "cmd/terminal/terminal.h"
 #include "proto/arena.h"
 #include "proto/sink.h"
@@ -357,6 +358,7 @@ void session_close(struct session *s)
 	agent_setup_fini(&s->setup);
 	sink_free(s->sink);
 	signals_free(s->signals);
+	workloads_end();
 	if (s->store)
 		s->store->close(s->store);
 	metrics_free(s->metrics);

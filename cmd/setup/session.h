@@ -31,8 +31,10 @@ struct session {
 	bool is_service;	      /* set by the command: SIGHUP may mean to read the configuration again */
 	struct loop *loop;
 	struct metrics *metrics;
-	struct sink *sink;	 /* set by the command; freed by session_close() */
-	struct store *store;	 /* the one the sink writes to, or NULL; closed by session_close() */
+	struct sink *sink;     /* set by the command; freed by session_close() */
+	struct store *store;   /* the one the sink writes to, or NULL; closed by session_close() */
+	struct sink *received; /* what OTLP goes to that comes in beside an agent: set by the command, whose it is; NULL: the
+				  store */
 	struct signals *signals; /* where records of spans and logs are kept, or NULL; of page_signals() */
 	struct agent *agent;	 /* NULL until session_load_agent() */
 	/* Where the agent is another process: told when somebody waits for what is sampled until then. NULL: it is not. */

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text/nearest.h"
+#include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/options/hide.h"
 #include "cmd/setup/pipelines_of.h"
@@ -104,7 +105,7 @@ static struct sink_settings settings_of(const struct config *config, struct metr
 		.dir = { .container_id = config->dir_container,
 			 .sample_types = (const char *const *)config->dir_sample_types.items },
 		.otlp = otlp_config_of(config),
-		.receives = config->grpc_address, /* an option of serve alone */
+		.receives = config->cmd && config->cmd->bit == ON_SERVE,
 	};
 }
 

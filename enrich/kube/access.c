@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/handed.h"
 #include "enrich/kube/kube.h"
 
 void kube_access_fini(struct kube_access *a)
@@ -35,6 +36,14 @@ static char *path_below(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
+/* The token may be for root alone to read: then a copy was handed over. */
+static char *token_below(const char *folder)
+{
+	AUTO_FREE char *path = path_below(folder, "token");
+
+	return path ? strdup(handed_path(path)) : NULL;
+}
+
 int kube_access_of_pod(const char *folder, struct kube_access *ret, struct buf *error)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
@@ -45,7 +54,7 @@ int kube_access_of_pod(const char *folder, struct kube_access *ret, struct buf *
 		return -ENOENT;
 	folder = folder ? folder : KUBE_ACCOUNT_FOLDER;
 	ret->url = url_of(host, port && *port ? port : "443");
-	ret->token_file = path_below(folder, "token");
+	ret->token_file = token_below(folder);
 	ret->ca_file = path_below(folder, "ca.crt");
 	if (!ret->url || !ret->token_file || !ret->ca_file)
 		err = -ENOMEM;
@@ -75,7 +84,7 @@ int kube_access_of_kubelet(const char *url, const char *ca_file, const char *fol
 		len--;
 	ret->url = strndup(url, len);
 	ret->ca_file = ca_file ? strdup(ca_file) : NULL;
-	ret->token_file = path_below(folder ? folder : KUBE_ACCOUNT_FOLDER, "token");
+	ret->token_file = token_below(folder ? folder : KUBE_ACCOUNT_FOLDER);
 	if (!ret->url || !ret->token_file || (ca_file && !ret->ca_file)) {
 		kube_access_fini(ret);
 		return -ENOMEM;

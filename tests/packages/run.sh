@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what `make packages` made where hearth is not: the package in a fresh Debian, the bundle in an empty root and in another
-# place, the image's root. By hand; needs root and a Debian mirror.
+# Installs what `make packages` made where hearth is not: the package in a fresh Debian, the bundle in roots of other C libraries and of none,
+# the RPM, the image. In each hearth records programs that know their stacks, which are judged. By hand; needs root and a Debian mirror.
 #   usage: tests/packages/run.sh BUILD [SUITE]      HEARTH_PACKAGE_ROOT: a folder with that Debian, made if it is not there, and kept
 set -eu
 build=$(realpath "${1:?usage: run.sh BUILD [SUITE]}")
@@ -32,42 +32,86 @@ inside() {
 		exec chroot "$root" "$@"' bash "$root" "$@"
 }
 
-# records ROOT HEARTH: it samples there, and what it wrote can be read
+# records ROOT HEARTH: it samples programs of this machine there, whose stacks are as they say themselves
+truth=$build/truth
+tests/truth/build.sh "$truth" >/dev/null
+programs=(c_chain cpp_chain)
+for name in go_chain musl_chain; do
+	[ ! -x "$truth/$name" ] || programs+=("$name")
+done
 records() {
-	inside "$1" "$2" record -F 99 -d 1 -o /tmp/x.otlp 2>"$work/err" || fail "no recording in $1: $(cat "$work/err")"
+	local root=$1 name pids=() list
+	rm -rf "$work/told"
+	mkdir -p "$work/told" "$root/judged"
+	for name in "${programs[@]}"; do
+		nice "$truth/$name" 4 >"$work/told/$name" &
+		pids+=("$!")
+	done
+	list=$(IFS=,; echo "${pids[*]}")
+	inside "$root" "$2" record -F 199 -d 2 -p "$list" -o /judged/x.otlp 2>"$work/err" || fail "no recording in $1: $(cat "$work/err")"
+	wait "${pids[@]}"
+	mv "$root/judged/x.otlp" "$work/x.otlp"
+	rmdir "$root/judged"
 	grep -Eq '[1-9][0-9]* samples taken = ' "$work/err" || fail "nothing was sampled in $1: $(cat "$work/err")"
-	echo "  $1: $(tail -n 1 "$work/err")"
+	grep -v "^hearth: sampling" "$work/err" | sed 's/^/    /'
+	PATH=$build:$PATH tests/truth/check.py --known tests/truth/known --least 30 --slack 2 "$work/x.otlp" "$work"/told/* | sed 's/^/  /' ||
+		fail "stacks are not true in $1"
 }
 
-# --- the bundle: in a root with nothing else, and in a place of its own ---
-mkdir -p "$work/empty/opt"
-cp -r "$packages/bundle" "$work/empty/opt/hearth"
-inside "$work/empty" /opt/hearth/bin/hearth version >/dev/null || fail "the bundle does not run in an empty root"
-records "$work/empty" /opt/hearth/bin/hearth
+# --- the bundle: in a root with nothing else, in one with another C library, in one with an old one, and in a place of its own ---
+put_bundle() {
+	mkdir -p "$1/opt"
+	cp -r "$packages/bundle" "$1/opt/hearth"
+	inside "$1" /opt/hearth/bin/hearth version >/dev/null || fail "the bundle does not run in $1"
+	records "$1" /opt/hearth/bin/hearth
+}
+echo "bundle, empty root"
+put_bundle "$work/empty"
+if musl=$(ls /lib/ld-musl-*.so.1 2>/dev/null) && command -v busybox >/dev/null; then
+	echo "bundle, root of musl and busybox" # as Alpine's is
+	mkdir -p "$work/musl/lib" "$work/musl/bin" "$work/musl/etc"
+	cp -L "$musl" "$work/musl/lib/"
+	cp -L "$(command -v busybox)" "$work/musl/bin/busybox"
+	for name in sh ls cat; do ln -s busybox "$work/musl/bin/$name"; done
+	echo "root:x:0:0::/root:/bin/sh" >"$work/musl/etc/passwd"
+	cp "$truth/musl_chain" "$work/musl/bin/chain"
+	put_bundle "$work/musl"
+else
+	echo "  left out: a root of musl: no musl or busybox"
+fi
+# HEARTH_OLD_ROOT: a folder with a Debian 10 or 11
+old=${HEARTH_OLD_ROOT:-}
+if [ -n "$old" ]; then
+	echo "bundle, $(. "$old/etc/os-release" && echo "$PRETTY_NAME")"
+	mkdir "$work/old"
+	cp -a "$old/." "$work/old/"
+	put_bundle "$work/old"
+else
+	echo "  left out: an old C library: no HEARTH_OLD_ROOT"
+fi
 cp -r "$packages/bundle" "$work/elsewhere"
 "$work/elsewhere/bin/hearth" version >/dev/null || fail "the bundle does not run elsewhere"
 
-# --- the image: its layer is a root ---
-mkdir "$work/image"
-
-python3 - "$packages/image" "$work/image" <<'END' || fail "the image is not what its index says"
-import hashlib, json, os, sys, tarfile
-layout, root = sys.argv[1:]
-def blob(ref):
-    data = open(os.path.join(layout, "blobs", *ref["digest"].split(":")), "rb").read()
-    assert len(data) == ref["size"] and "sha256:" + hashlib.sha256(data).hexdigest() == ref["digest"]
-    return data
-index = json.load(open(os.path.join(layout, "index.json")))
-manifest = json.loads(blob(index["manifests"][0]))
-config = json.loads(blob(manifest["config"]))
-blob(manifest["layers"][0])
-assert config["config"]["Labels"]["org.opencontainers.image.title"] == "hearth"
-tarfile.open(os.path.join(layout, "blobs", *manifest["layers"][0]["digest"].split(":"))).extractall(root)
-END
-records "$work/image" /usr/bin/hearth
-if docker info >/dev/null 2>&1; then
-	docker load -q -i "$packages/image.tar" || echo "  left out: this docker reads no OCI layouts"
+# --- the RPM: what is in it, laid out as rpm does, in a root of nothing ---
+if command -v rpm >/dev/null && ls "$packages"/*.rpm >/dev/null 2>&1; then
+	echo "RPM, empty root"
+	mkdir -p "$work/rpm/bin"
+	rpm -i --root "$work/rpm" --dbpath /var/lib/rpm --ignorearch --noscripts "$packages"/*.rpm 2>"$work/err" || fail "rpm: $(cat "$work/err")"
+	records "$work/rpm" /usr/bin/hearth
+	[ -e "$work/rpm/usr/lib/systemd/system/hearth.service" ] && [ ! -e "$work/rpm/etc/systemd/system/multi-user.target.wants/hearth.service" ] ||
+		fail "the RPM's unit"
+	rpm -e --root "$work/rpm" --dbpath /var/lib/rpm --noscripts hearth || fail "rpm -e"
+	(cd "$work/rpm" && find . -path ./var/lib/rpm -prune -o -name '*hearth*' -print | grep . && fail "rpm -e leaves these") || :
+else
+	echo "  left out: the RPM: no rpm"
 fi
+
+# --- the image: its layer is a root ---
+echo "image, as a root"
+mkdir "$work/image"
+python3 tests/packages/image.py "$packages/image.tar" "$work/image" "$(dpkg --print-architecture)" || fail "the image is not what its index says"
+records "$work/image" /usr/bin/hearth
+tests/packages/containers.sh "$build" "$packages/image.tar" || fail "the image in containers"
 
 # --- the package: in a fresh Debian, off until it is enabled, gone after a purge ---
 root=${HEARTH_PACKAGE_ROOT:-$work/debian}
@@ -88,6 +132,7 @@ list >"$before"
 inside "$root" sh -ec 'dpkg -i /root/hearth_*.deb && hearth help --man >/dev/null && hearth check --config /etc/hearth.yaml &&
 	zcat /usr/share/man/man1/hearth.1.gz >/dev/null && test -f /usr/share/bash-completion/completions/hearth && test ! -e /etc/systemd/system/multi-user.target.wants/hearth.service' \
 	>"$work/log" 2>&1 || fail "the package does not install: $(tail -n 5 "$work/log")"
+echo "package, $suite"
 records "$root" /usr/bin/hearth
 mkdir -p "$root/var/lib/hearth"
 inside "$root" dpkg --purge hearth >"$work/log" 2>&1 || fail "the package does not go: $(tail -n 5 "$work/log")"

@@ -53,7 +53,7 @@ static void add(struct workloads *w, uint64_t now_ns, const char *json)
 	"," ATTR("k8s.pod.name", "pod") "," ATTR("k8s.container.name", "box") "," ATTR("process.executable.path", "/bin/" \
 														  "sh")
 
-static void assert_workloads(const struct workloads *w, const char *want)
+static void assert_workloads(struct workloads *w, const char *want)
 {
 	struct buf out = BUF_EMPTY;
 
@@ -62,7 +62,7 @@ static void assert_workloads(const struct workloads *w, const char *want)
 	buf_fini(&out);
 }
 
-static void assert_functions(const struct workloads *w, const char *id, int64_t pid, int error, const char *want)
+static void assert_functions(struct workloads *w, const char *id, int64_t pid, int error, const char *want)
 {
 	struct buf out = BUF_EMPTY;
 	int r = pid < 0 ? workloads_write_functions(w, id, &out) : workloads_write_process_functions(w, id, pid, &out);

@@ -176,13 +176,14 @@ static void test_refusals(void **state)
 		{ AROUND("profiling: , profiling/2: ", "",
 			 "nop: ", "profiles: { receivers: [profiling, profiling/2], exporters: [nop] }"),
 		  "c:1: 'profiling' and 'profiling/2': there is one such receiver in a process" },
-		{ AROUND("profiling: , otlp: ", "", "nop: ", "profiles: { receivers: [profiling, otlp], exporters: [nop] }"),
-		  "c:1: 'profiling' and 'otlp' in one process: what samples is root and hears no network; let 'hearth run' "
-		  "send to a "
-		  "'hearth serve' beside it" },
-		{ AROUND("profiling: ", "", "httprest: ", "profiles: { receivers: [profiling], exporters: [httprest] }"),
-		  "c:5: 'httprest' is a server of its own, which 'hearth serve --rest-address :7799' has: send to that by "
-		  "otlp" },
+		{ AROUND("profiling: , otlp: ", "", "file: { path: a.json }",
+			 "profiles: { receivers: [profiling, otlp], exporters: [file] }"),
+		  "c:3: 'file' beside receivers that sample and that hear a network: what hears writes no files; let a "
+		  "'hearth serve' of its own receive" },
+		{ AROUND("profiling: ", "", "httprest: , httprest/2: ",
+			 "profiles: { receivers: [profiling], exporters: [httprest, httprest/2] }"),
+		  "c:3: 'httprest' and 'httprest/2': there is one such exporter in a process" },
+		{ OUT("httprest: { address: here }", "httprest"), "c:3: an address is HOST:PORT" },
 		{ OUT("otlp: { tls: { insecure: true } }", "otlp"), "c:3: 'otlp' has an 'endpoint' such as collector:4317" },
 		{ OUT("otlp: { endpoint: 'a:1', tls: { insecure_skip_verify: true } }", "otlp"),
 		  "c:3: a collector's certificate is always checked; 'ca_file' says whom to trust" },
@@ -219,6 +220,54 @@ static void test_refusals(void **state)
 			fail_msg("%s\nsays: %s\nnot:  %s", cases[i].text, buf_text(&error), cases[i].error);
 		assert_null(file);
 	}
+}
+
+static void take_place(void *arg, char **text)
+{
+	free(*text);
+	*text = strdup(arg);
+}
+
+static void count(void *arg, char **text)
+{
+	*(size_t *)arg += *text != NULL;
+}
+
+/* What listens, what asks, what writes, and names that give way to those that were handed over. */
+static void test_networks(void **state)
+{
+	struct config_file *file = take(
+		"receivers: { profiling: , otlp: { protocols: { http: { endpoint: '127.0.0.1:14318' } } } }\n"
+		"processors: { resourcedetection: { detectors: [env, system] } }\n"
+		"exporters:\n"
+		"  httprest:\n"
+		"  store: { folder: /a }\n"
+		"  otlp: { endpoint: 'https://a:1', tls: { ca_file: /ca } }\n"
+		"  otlp/unused: { endpoint: 'https://a:1', tls: { ca_file: /other } }\n"
+		"service:\n"
+		"  pipelines:\n"
+		"    profiles: { receivers: [profiling, otlp], processors: [resourcedetection], exporters: [httprest, "
+		"store, otlp] }\n");
+	const struct pipelines *p = config_file_pipelines(file);
+	AUTO(buf_fini) struct buf before = BUF_EMPTY;
+	size_t texts = 0, sinks = 0;
+
+	(void)state;
+	assert_true(pipelines_have_source(p, SOURCE_AGENT));
+	assert_true(pipelines_have_source(p, SOURCE_OTLP));
+	assert_true(pipelines_have_server(p));
+	assert_false(pipelines_write_files(p));
+	assert_false(pipelines_ask_network(p));
+	pipelines_show(p, &before);
+	pipelines_each_text(p, "collector-ca", count, &texts);
+	assert_int_equal(texts, 1);
+	pipelines_each_text(p, "collector-ca", take_place, (char[]){ "/proc/self/fd/100" });
+	pipelines_each_sink(p, count, &sinks);
+	assert_int_equal(sinks, 2);
+	shows(p, buf_text(&before)); /* as the file has it */
+	assert_non_null(strstr(buf_text(&before), "  grpc-address: off\n"));
+	assert_non_null(strstr(buf_text(&before), "  rest-address: \"0.0.0.0:7799\"\n"));
+	config_file_free(file);
 }
 
 /* What is passed over is said. */
@@ -272,7 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quickstart), cmocka_unit_test(test_kubernetes), cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_networks),   cmocka_unit_test(test_notes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
