@@ -3,7 +3,7 @@
 # The image in docker and podman: loaded, started with the capabilities that docs/containers.md names, and its stacks judged. Daemons are own ones,
 # with their folders in a temporary place.
 #   usage: tests/packages/containers.sh BUILD IMAGE.tar
-set -eu
+set -euo pipefail
 build=$(realpath "${1:?usage: containers.sh BUILD IMAGE.tar}")
 image=$(realpath "$2")
 cd "$(dirname "$0")/../.."
@@ -38,10 +38,10 @@ judged() {
 		pids+=("$!")
 	done
 	list=$(IFS=,; echo "${pids[*]}")
-	"$@" record -F 199 -d 2 -p "$list" -o /out/x.otlp 2>"$work/err" || fail "$1: $(cat "$work/err")"
+	"$@" record -F 499 -d 2 -p "$list" -o /out/x.otlp 2>"$work/err" || fail "$1: $(cat "$work/err")"
 	wait "${pids[@]}"
 	grep -v "^hearth: sampling" "$work/err" | sed 's/^/    /'
-	PATH=$build:$PATH tests/truth/check.py --known tests/truth/known --least 30 --slack 2 "$work/out/x.otlp" "$work"/told/* | sed 's/^/  /' ||
+	PATH=$build:$PATH tests/truth/check.py --known tests/truth/known --least 20 --slack 2 "$work/out/x.otlp" "$work"/told/* | sed 's/^/  /' ||
 		fail "stacks are not true in $1"
 }
 

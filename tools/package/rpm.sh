@@ -66,6 +66,7 @@ if [ "\$1" -ge 1 ] && [ -d /run/systemd/system ]; then systemctl try-restart hea
 /usr/share/fish/vendor_completions.d/hearth.fish
 /usr/share/zsh/site-functions/_hearth
 /usr/share/man/man1/hearth.1.gz
+%dir /usr/share/licenses/hearth
 %license /usr/share/licenses/hearth/LICENSE
 %config(noreplace) /etc/hearth.yaml
 END
