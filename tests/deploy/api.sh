@@ -16,7 +16,7 @@ api_start() {
 	(cd "$folder" && exec "$binaries/kube-apiserver" --etcd-servers "http://127.0.0.1:$((port + 1))" --bind-address 127.0.0.1 --secure-port "$port" \
 		--cert-dir certs --authorization-mode RBAC --service-account-issuer https://kubernetes.default --service-account-key-file sa.key \
 		--service-account-signing-key-file sa.key --token-auth-file tokens.csv --service-cluster-ip-range 10.0.0.0/24 \
-		--disable-admission-plugins ServiceAccount >api.log 2>&1) &
+		--allow-privileged=true --disable-admission-plugins ServiceAccount >api.log 2>&1) &
 	api_pids+=("$!")
 	api_url=https://127.0.0.1:$port kubeconfig=$folder/kubeconfig
 	cat >"$kubeconfig" <<-END

@@ -31,7 +31,7 @@ fi
 if command -v helm >/dev/null; then
 	helm lint --quiet deploy/helm || fail "helm lint"
 	chart() {
-		helm template hearth deploy/helm --namespace hearth "${@:2}" >"$work/out/helm-$1.yaml" 2>"$work/err" || fail "helm template $1: $(cat "$work/err")"
+		helm template hearth deploy/helm --namespace hearth --kube-version 1.34.0 "${@:2}" >"$work/out/helm-$1.yaml" 2>"$work/err" || fail "helm template $1: $(cat "$work/err")"
 		rendered=$((rendered + 1))
 	}
 	chart defaults
