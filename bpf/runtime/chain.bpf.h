@@ -30,6 +30,8 @@ enum {
 	SENT_SETS_SHIFT = 9,
 	SENT_SETS = 1 << SENT_SETS_SHIFT, /* a slice for each CPU and level */
 	SENT_WAYS = 4,
+	BELIEVED_SHIFT = 10,
+	BELIEVED = 1 << BELIEVED_SHIFT,	 /* the places of 64 KB of frames */
 	TICK_SHIFT = 20,		 /* times of objects are in ticks of 2^20 ns */
 	OBJECT_BYTES_A_SECOND = 4 << 20, /* of one CPU; twice that may be saved up */
 	OBJECT_BURST_SECONDS = 2,
@@ -66,6 +68,19 @@ struct {
 	__type(value, struct sent_set);
 } sent_objects SEC(".maps");
 
+/*
+ * What the frame at one address was last found to be: frames are neighbours, so that their entries are, which costs less
+ * than the objects' own, all over the table, where caches are cold. Of old objects alone.
+ */
+struct believed {
+	__u64 object;
+	__u64 with; /* another word of the frame, which says that it is still the same */
+	__u32 pid;
+	__u32 check;
+	__u32 line;
+	__u32 until; /* the object is looked at again then, in ticks */
+};
+
 /* The chain in the making. In map memory the verifier does not follow its values, so loops converge. */
 struct chain_work {
 	struct chain_state state;
@@ -92,6 +107,7 @@ struct chain_work {
 	struct object_record object;
 	__u8 data[OBJECT_DATA_BYTES]; /* directly behind */
 	__u8 room[OBJECT_DATA_BYTES]; /* that a masked index may run into */
+	struct believed believed[BELIEVED];
 };
 
 struct {

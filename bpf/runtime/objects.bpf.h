@@ -21,6 +21,7 @@ static __always_inline __u32 witness_of(__u64 word)
 static __always_inline struct sent_object *find_sent(const struct chain *c, __u64 addr)
 {
 	__u32 pid = c->scratch->sample.pid, way = 0, at;
+	volatile __u32 *in_memory = &c->work->sent_way;
 	struct sent_set *set;
 
 	at = c->work->sent_first + ((addr ^ (__u64)pid << 40) * 0x9E3779B97F4A7C15ull >> (64 - SENT_SETS_SHIFT));
@@ -39,9 +40,8 @@ static __always_inline struct sent_object *find_sent(const struct chain *c, __u6
 		if ((__s32)(set->way[i].checked - set->way[way].checked) < 0)
 			way = i;
 found:
-	c->work->sent_way = way; /* through memory, so that the verifier goes on with one state */
-	barrier();
-	return &set->way[masked(c->work->sent_way, SENT_WAYS - 1)];
+	*in_memory = way; /* so that the verifier goes on with one state */
+	return &set->way[masked(*in_memory, SENT_WAYS - 1)];
 }
 
 /* Is the object at @addr believed to be the one that was looked at a moment ago? One that was looked at for another frame of
@@ -53,6 +53,35 @@ static __always_inline bool is_sent_now(const struct chain *c, const struct sent
 	return sent->sample == c->work->sample ||
 	       (sent->witness == witness_of(witness) && c->work->now - sent->checked < RECHECK_TICKS &&
 		c->work->now - sent->since > OLD_TICKS);
+}
+
+/* Where is noted what the frame at @frame is. */
+static __always_inline struct believed *believed_at(const struct chain *c, __u64 frame)
+{
+	__u64 at = (frame >> 6) + ((frame >> 20) + c->scratch->sample.pid) * 41;
+
+	return &c->work->believed[masked(at, BELIEVED - 1)];
+}
+
+/* Is the frame believed to be of @object still, whose check and line are noted? */
+static __always_inline bool is_believed(const struct chain *c, const struct believed *b, __u64 object, __u64 with)
+{
+	return b->object == object && b->with == with && b->pid == c->scratch->sample.pid &&
+	       (__s32)(b->until - c->work->now) > 0;
+}
+
+/* Notes it until the object @sent, which is believed, is looked at again; not of a young one. */
+static __always_inline void believe(const struct chain *c, struct believed *b, const struct sent_object *sent, __u64 object,
+				    __u64 with, __u32 line)
+{
+	if (c->work->now - sent->since <= OLD_TICKS)
+		return;
+	b->object = object;
+	b->with = with;
+	b->pid = sent->pid;
+	b->check = sent->check;
+	b->line = line;
+	b->until = sent->checked + RECHECK_TICKS;
 }
 
 /* Notes that the object at @addr, which is not sent, was looked at, and its checksum is @check. */

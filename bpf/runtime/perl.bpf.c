@@ -106,20 +106,14 @@ static __always_inline int read_sub(__u64 cv, __u64 *body, __u32 *check)
 	return 0;
 }
 
-/* Copies what the sub at @cv, which is at @line, is called, unless it was sent before, and tells its check. 1: no sub is
- * there. */
-static __always_inline int tell_sub(struct chain *c, __u64 cv, __u32 line, __u32 *check)
+/* Copies what the sub at @cv, which is at @line, is called, unless it was sent before, and tells its check. @sent is its
+ * entry. 1: no sub is there. */
+static __always_inline int tell_sub(struct chain *c, struct sent_object *sent, __u64 cv, __u32 line, __u32 *check)
 {
 	__u64 body[PERL_CODE_BYTES / 8], name = 0,
 					 stash = 0; /* stash, start, root, gv, file, padlist, outside, number and flags */
-	struct sent_object *sent = find_sent(c, cv);
 	__u32 at, bytes;
 
-	if (!sent)
-		return 1;
-	*check = sent->check;
-	if (is_sent_now(c, sent, cv, line))
-		return 0;
 	if (read_sub(cv, body, check))
 		return 1;
 	if (is_sent(c, sent, cv, line, *check) || !has_object_tokens(c))
@@ -196,22 +190,34 @@ static __always_inline int read_cop(__u64 cop, __u32 *line, __u64 *file)
 	return 0;
 }
 
-/* The line of the statement @cop of the sub @cv. A statement stays as it is while it lives, so those that were looked at are
- * kept as functions' objects are. 0, or 1: it cannot be read. */
-static __always_inline int find_line(struct chain *c, __u64 cop, __u64 cv, __u32 *line)
+/*
+ * The line of the statement @cop of the sub @cv, and that one's check; its object is sent, unless it was. Both stay as they
+ * are while they live, so what the context at @at was found to be is believed as functions' objects are. 0; 1 with the end
+ * set.
+ */
+static __always_inline int look_up(struct chain *c, __u64 at, __u64 cop, __u64 cv, __u32 *line, __u32 *check)
 {
-	struct sent_object *seen = find_sent(c, cop);
+	struct believed *believed = believed_at(c, at);
+	struct sent_object *sent;
 	__u64 file;
 
-	if (!seen)
-		return 1;
-	*line = seen->check;
-	if (is_sent_now(c, seen, cop, cv))
+	*line = believed->line;
+	*check = believed->check;
+	if (is_believed(c, believed, cv, cop))
 		return 0;
+	c->work->end = CHAIN_END_BAD_MEMORY;
 	if (read_cop(cop, line, &file))
 		return 1;
-	note_seen(c, seen, cop, cv, *line);
-	return 0;
+	c->work->end = CHAIN_END_TORN;
+	sent = find_sent(c, cv);
+	if (!sent)
+		return 1;
+	*check = sent->check;
+	if (is_sent_now(c, sent, cv, *line)) {
+		believe(c, believed, sent, cv, cop, *line);
+		return 0;
+	}
+	return tell_sub(c, sent, cv, *line, check);
 }
 
 /*
@@ -261,18 +267,17 @@ static __always_inline void drop_marker(struct chain *c, __u64 at)
 static __always_inline int add_sub(struct chain *c, const __u8 *bytes)
 {
 	__u64 cv = word_at(bytes, PERL_CONTEXT_CV), caller = word_at(bytes, PERL_CONTEXT_COP), cop = *own(c, PERL_AT_COP);
-	__u64 returns = word_at(bytes, PERL_CONTEXT_RETURN), at = c->work->at;
+	__u64 returns = word_at(bytes, PERL_CONTEXT_RETURN);
+	struct chain_work *w = c->work;
+	__u64 at = w->at;
 	__u32 line, check;
 
 	if ((*bytes & PERL_KIND_MASK) == PERL_SUB && *bytes & PERL_SUB_FAKE)
 		return !returns && add_marker(c);
 	*own(c, PERL_AT_COP) = caller;
 	if (cv) { /* else it is about to end */
-		c->work->end = CHAIN_END_BAD_MEMORY;
-		if (find_line(c, cop, cv, &line))
-			return 1;
-		c->work->end = CHAIN_END_TORN;
-		if (tell_sub(c, cv, line, &check) || add_frame(c, cv, line, check))
+		if (look_up(c, w->segment + (__s64)*own(c, PERL_AT_INDEX) * PERL_CONTEXT_BYTES, cop, cv, &line, &check) ||
+		    add_frame(c, cv, line, check))
 			return 1;
 		if (cop == caller && *own(c, PERL_AT_FRAMES) == 1) {
 			*own(c, PERL_AT_YOUNG) = at;

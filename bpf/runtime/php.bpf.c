@@ -3,7 +3,7 @@
  * PHP's frames, 7.4 to 8.5, without threads (NTS): a list of zend_execute_data that begins in executor_globals. Offsets are
  * the state's (agent/runtime/file/php_file.c). Functions of C are frames, too. A frame's place is its line. Each function is
  * looked at in each sample, as a process without a cache of scripts puts the functions of other requests into the same
- * memory.
+ * memory; those that are in opcache's are believed for a second.
  */
 #include "bpf/runtime/chain.bpf.h"
 #include "bpf/runtime/php_state.h"
@@ -13,10 +13,11 @@
 enum { REG_FRAME = CPU_HAS_LR ? 27 : 14, REG_OPLINE = CPU_HAS_LR ? 28 : 15 };
 
 /*
- * chain_work.own. The address of executor_globals.current_execute_data; and values that differ by the way they came about:
- * read back from memory they do not, and the verifier follows what comes behind once.
+ * chain_work.own. The address of executor_globals.current_execute_data; the name of the last function's file, and its sum;
+ * and values that differ by the way they came about: read back from memory they do not, and the verifier follows what comes
+ * behind once.
  */
-enum { OWN_CURRENT, OWN_SUM, OWN_CLASS, OWN_LINE, OWN_CALL, OWN_NEXT };
+enum { OWN_CURRENT, OWN_FILE, OWN_FILE_SUM, OWN_SUM, OWN_CLASS, OWN_LINE, OWN_CALL, OWN_NEXT };
 
 /* Puts @value into own[@which], from where it is read again. */
 static __always_inline void keep(struct chain *c, __u32 which, __u64 value)
@@ -38,23 +39,33 @@ static __always_inline int read_string(__u64 addr, __u64 *hash, __u64 *bytes)
 	return 0;
 }
 
-/* Takes what tells the string at @addr from others into the sum: its length and PHP's hash, or, where it made none, the last
- * 63 bytes. 0; 1: no string is there. */
-static __always_inline int check_string(struct chain *c, __u64 addr)
+/* Takes what tells the string at @addr from others into the sum own[@which]: its length and PHP's hash, or, where it made
+ * none, the last 63 bytes. 0; 1: no string is there. */
+static __always_inline int check_string(struct chain *c, __u32 which, __u64 addr)
 {
 	__u64 words[PHP_HASHED_BYTES / 8 + 1] = { 0 }, hash, len, bytes, sum;
 
 	if (read_string(addr, &hash, &len))
 		return 1;
-	sum = mix(mix(c->work->own[OWN_SUM], hash), len);
+	sum = mix(mix(c->work->own[which], hash), len);
 	bytes = masked(len < PHP_HASHED_BYTES ? len : PHP_HASHED_BYTES, PHP_HASHED_BYTES);
 	if (!hash && !bpf_probe_read_user(words, bytes, (void *)(addr + PHP_STRING_HEAD + len - bytes))) {
 #pragma GCC unroll 8
 		for (int i = 0; i < (int)(sizeof(words) / 8); i++)
 			sum = mix(sum, words[i]);
 	}
-	keep(c, OWN_SUM, sum);
+	keep(c, which, sum);
 	return 0;
+}
+
+/* The same of a file's name: functions that call each other are in the same file, as a rule. */
+static __always_inline int check_file(struct chain *c, __u64 addr)
+{
+	if (c->work->own[OWN_FILE] == addr)
+		return 0;
+	keep(c, OWN_FILE_SUM, 0);
+	keep(c, OWN_FILE, addr);
+	return check_string(c, OWN_FILE_SUM, addr);
 }
 
 /* Adds the string at @addr, if there is one, as part @part. */
@@ -117,35 +128,62 @@ static __always_inline int check_function(struct chain *c, __u32 *ret)
 	__u64 name = head_word(c, PHP_FUNCTION_NAME);
 
 	keep(c, OWN_SUM, mix(c->work->own[OWN_CLASS], head_type(c)));
-	if (name && check_string(c, name))
+	if (name && check_string(c, OWN_SUM, name))
 		return 1;
 	if (head_type(c) != PHP_INTERNAL_FUNCTION) {
-		if (check_string(c, head_word(c, chain_offset(c, PHP_FUNCTION_FILE))))
+		if (check_file(c, head_word(c, chain_offset(c, PHP_FUNCTION_FILE))))
 			return 1;
-		keep(c, OWN_SUM, mix(c->work->own[OWN_SUM], head_half(c, chain_offset(c, PHP_FUNCTION_LINE))));
+		keep(c, OWN_SUM,
+		     mix(mix(c->work->own[OWN_SUM], c->work->own[OWN_FILE_SUM]),
+			 head_half(c, chain_offset(c, PHP_FUNCTION_LINE))));
 	}
 	*ret = c->work->own[OWN_SUM] >> 32;
 	return 0;
 }
 
-/* Sends the function whose head was read under the address @key, unless it was sent before. */
-static __always_inline void tell_function(struct chain *c, __u64 key, __u32 check)
+/* Is @opline one of the function's whose head was read? */
+static __always_inline bool is_opline(const struct chain *c, __u64 opline)
+{
+	__u64 off = opline - head_word(c, chain_offset(c, PHP_FUNCTION_OPCODES));
+	__u32 last = head_half(c, chain_offset(c, PHP_FUNCTION_LAST));
+
+	return off < (__u64)last * PHP_OP_BYTES && !(off % PHP_OP_BYTES);
+}
+
+/* May the frame that stands at @opline of the function whose head was read be believed to do so still? It is in opcache's
+ * memory, where nothing takes its place; the innermost one's registers are looked at each time. */
+static __always_inline bool may_be_believed(const struct chain *c, __u64 opline)
+{
+	return head_type(c) == PHP_USER_FUNCTION && head_half(c, PHP_FUNCTION_FLAGS) & PHP_IS_IMMUTABLE &&
+	       c->work->at != c->work->head + 1 && is_opline(c, opline);
+}
+
+/* Sends the function whose head was read, and which the frame at @at stands at @opline of, under the address @key, unless it
+ * was sent before. */
+static __always_inline void tell_function(struct chain *c, __u64 key, __u32 check, __u64 at, __u64 opline)
 {
 	struct sent_object *sent = find_sent(c, key);
 	__u64 class = c->work->own[OWN_CLASS], class_name = 0;
-	__u32 at = PHP_HEAD_BYTES;
+	__u32 put = PHP_HEAD_BYTES;
 
-	if (!sent || is_sent(c, sent, key, 0, check) || !has_object_tokens(c))
+	if (!sent)
+		return;
+	if (is_sent(c, sent, key, 0, check)) {
+		if (may_be_believed(c, opline))
+			believe(c, believed_at(c, at), sent, key, opline, c->work->own[OWN_LINE]);
+		return;
+	}
+	if (!has_object_tokens(c))
 		return;
 	object_begin(c, key);
 	c->work->object.part_bytes[PHP_PART_HEAD] = PHP_HEAD_BYTES;
 	if (class && read_word(class + PHP_CLASS_NAME, &class_name))
 		class_name = 0;
-	at = string_part(c, PHP_PART_NAME, at, head_word(c, PHP_FUNCTION_NAME));
-	at = string_part(c, PHP_PART_CLASS, at, class_name);
+	put = string_part(c, PHP_PART_NAME, put, head_word(c, PHP_FUNCTION_NAME));
+	put = string_part(c, PHP_PART_CLASS, put, class_name);
 	if (head_type(c) != PHP_INTERNAL_FUNCTION)
-		at = string_part(c, PHP_PART_FILE, at, head_word(c, chain_offset(c, PHP_FUNCTION_FILE)));
-	object_send(c, sent, 0, RUNTIME_PHP, check, at);
+		put = string_part(c, PHP_PART_FILE, put, head_word(c, chain_offset(c, PHP_FUNCTION_FILE)));
+	object_send(c, sent, 0, RUNTIME_PHP, check, put);
 }
 
 /* The address by which a function is known: copies of a closure have the same opcodes. */
@@ -156,15 +194,6 @@ static __always_inline __u64 function_key(const struct chain *c, __u64 func)
 	if (head_type(c) == PHP_INTERNAL_FUNCTION || (flags & (PHP_IS_CLOSURE | PHP_IS_FAKE_CLOSURE)) != PHP_IS_CLOSURE)
 		return func;
 	return head_word(c, chain_offset(c, PHP_FUNCTION_OPCODES));
-}
-
-/* Is @opline one of the function's whose head was read? */
-static __always_inline bool is_opline(const struct chain *c, __u64 opline)
-{
-	__u64 off = opline - head_word(c, chain_offset(c, PHP_FUNCTION_OPCODES));
-	__u32 last = head_half(c, chain_offset(c, PHP_FUNCTION_LAST));
-
-	return off < (__u64)last * PHP_OP_BYTES && !(off % PHP_OP_BYTES);
 }
 
 /* The line of @opline; 0: not known. */
@@ -210,7 +239,7 @@ static __always_inline int add_function(struct chain *c, __u64 at, __u64 func, _
 			opline = regs[REG_OPLINE];
 		keep(c, OWN_LINE, line_of(c, opline));
 	}
-	tell_function(c, key, check);
+	tell_function(c, key, check, at, opline);
 	w->end = CHAIN_END_DEPTH;
 	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, key), CHAIN_PLACE(w->own[OWN_LINE], check));
 }
@@ -222,6 +251,7 @@ static __always_inline int first_frame(struct chain *c)
 	__u64 memory, offset;
 
 	w->segment = 0;
+	w->own[OWN_FILE] = 0;
 	w->own[OWN_CURRENT] = w->state.thread.addr;
 	if (!w->state.global)
 		return c->scratch->sample.pid != c->scratch->sample.tid || find_thread(c, &w->frame);
@@ -257,19 +287,31 @@ static __always_inline __u64 next_delegate(struct chain *c, __u64 asked)
 	return frame;
 }
 
-/* Ends the segment, where frame with the call word @call was the first of its loop. 1 with the end set: there is no room. */
+/* Ends the segment, where the script's frame with the call word @call was the first of its loop. 1 with the end set: there
+ * is no room. */
 static __always_inline int end_segment(struct chain *c, __u32 call)
 {
-	struct chain_work *w = c->work;
-	bool is_internal = head_type(c) == PHP_INTERNAL_FUNCTION;
-
-	if (is_internal && !call && !head_word(c, PHP_FUNCTION_NAME))
-		w->segment |= BELOW_FIBER;
-	if (is_internal || !(call & PHP_CALL_TOP))
-		return 0;
-	w->end = CHAIN_END_DEPTH;
+	c->work->end = CHAIN_END_DEPTH;
 	/* No native frame of this stack has address 1. */
-	return chain_add(c, CHAIN_WORD(CHAIN_MARKER, w->segment & BELOW_FIBER), 0);
+	return call & PHP_CALL_TOP && chain_add(c, CHAIN_WORD(CHAIN_MARKER, c->work->segment & BELOW_FIBER), 0);
+}
+
+/* Goes on behind a frame whose function's head was read. 1 with the end set: there is no room. */
+static __always_inline int end_function(struct chain *c, __u32 call)
+{
+	if (head_type(c) != PHP_INTERNAL_FUNCTION)
+		return end_segment(c, call);
+	if (!call && !head_word(c, PHP_FUNCTION_NAME))
+		c->work->segment |= BELOW_FIBER;
+	return 0;
+}
+
+/* Adds the frame at w->frame as what it is believed to be. 1 with the end set: there is no room. */
+static __always_inline int add_believed(struct chain *c, const struct believed *b, __u32 call, __u64 next)
+{
+	c->work->end = CHAIN_END_DEPTH;
+	c->work->frame = next;
+	return chain_add(c, CHAIN_WORD(CHAIN_FRAME, b->object), CHAIN_PLACE(b->line, b->check)) || end_segment(c, call);
 }
 
 /* Reads a frame and goes to the next. Returns 1, with the end set, when the chain ends. */
@@ -277,6 +319,7 @@ static __always_inline int frame_step(struct chain *c)
 {
 	struct chain_work *w = c->work;
 	__u64 at = w->frame, next, func, delegate;
+	struct believed *believed;
 	const __u8 *bytes;
 	__u32 call;
 
@@ -310,10 +353,13 @@ static __always_inline int frame_step(struct chain *c)
 	} else if (call & PHP_CALL_GENERATOR) {
 		w->segment = (word_at(bytes, PHP_FRAME_RESULT) & ~7ull) | (w->segment & BELOW_FIBER);
 	}
+	believed = believed_at(c, at);
+	if (w->at != w->head + 1 && is_believed(c, believed, func, word_at(bytes, PHP_FRAME_OPLINE)))
+		return add_believed(c, believed, call, next);
 	keep(c, OWN_CALL, call);
 	keep(c, OWN_NEXT, next);
 	if (read_head(c, func) || add_function(c, at, func, word_at(bytes, PHP_FRAME_OPLINE)) ||
-	    end_segment(c, w->own[OWN_CALL]))
+	    end_function(c, w->own[OWN_CALL]))
 		return 1;
 	w->frame = w->own[OWN_NEXT];
 	return 0;

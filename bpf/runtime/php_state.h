@@ -59,6 +59,7 @@ enum { PHP_INTERNAL_FUNCTION = 1, PHP_USER_FUNCTION = 2, PHP_EVAL_CODE = 4 };
 enum {
 	PHP_CALL_TOP = 1 << 17,	      /* the frame is the outermost one of its execute_ex() */
 	PHP_CALL_GENERATOR = 1 << 24, /* the frame is of a generator */
+	PHP_IS_IMMUTABLE = 1 << 7,    /* ZEND_ACC_IMMUTABLE: it is in opcache's memory */
 	PHP_IS_TRAMPOLINE = 1 << 18,  /* ZEND_ACC_CALL_VIA_TRAMPOLINE: a stand-in for __call, remade for each call */
 	/* The bits from PHP_CLOSURE_BIT on: a copy of the function, of which there is one in each object of the closure; a
 	 * copy of one that is not a closure in the source. */

@@ -76,16 +76,23 @@ static __always_inline bool is_code(const struct chain *c, __u64 type)
 /* Copies the code object at @code, unless it was sent before, and tells its checksum. 1: no code object is there. */
 static __always_inline int tell_code(struct chain *c, __u64 code, __u64 witness, __u32 *check)
 {
-	struct sent_object *sent = find_sent(c, code);
+	struct believed *believed = believed_at(c, c->work->frame);
 	const __u8 *head = c->work->data;
+	struct sent_object *sent;
 	__u64 line_table, bytes = 0;
 	__u32 at;
 
+	*check = believed->check;
+	if (is_believed(c, believed, code, witness))
+		return 0;
+	sent = find_sent(c, code);
 	if (!sent)
 		return 1;
 	*check = sent->check;
-	if (is_sent_now(c, sent, code, witness))
+	if (is_sent_now(c, sent, code, witness)) {
+		believe(c, believed, sent, code, witness, 0);
 		return 0;
+	}
 	if (check_code(c, code, check))
 		return 1;
 	if (is_sent(c, sent, code, witness, *check) || !has_object_tokens(c))

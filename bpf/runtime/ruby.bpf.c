@@ -248,15 +248,22 @@ static __always_inline void send_iseq(struct chain *c, struct sent_object *sent,
 /* Copies the iseq at @addr, unless it was sent before; AT_CHECK is set. 1: there is none. */
 static __always_inline int tell_iseq(struct chain *c, __u64 addr)
 {
-	struct sent_object *sent = find_sent(c, addr);
+	struct believed *believed = believed_at(c, c->work->frame);
 	__u64 witness = *own(c, RUBY_AT_METHOD);
+	struct sent_object *sent;
 	__u32 check;
 
+	*own(c, RUBY_AT_CHECK) = believed->check;
+	if (is_believed(c, believed, addr, witness))
+		return 0;
+	sent = find_sent(c, addr);
 	if (!sent)
 		return 1;
 	*own(c, RUBY_AT_CHECK) = sent->check;
-	if (is_sent_now(c, sent, addr, witness))
+	if (is_sent_now(c, sent, addr, witness)) {
+		believe(c, believed, sent, addr, witness, 0);
 		return 0;
+	}
 	if (read_iseq(c, addr) || check_iseq(c, &check))
 		return 1;
 	*own(c, RUBY_AT_CHECK) = check;
