@@ -11,6 +11,8 @@ depth       the price of a frame at 35, 264 and 1,000 frames
 runtimes    functions of scripts: their chains beside bpf_get_stack on a C program of the same depth, hot and cold; the start of a
             program of many functions; memory of a hundred processes. BENCH_BEFORE=PATH: processes without a runtime beside that
             hearth, of before there were chains
+peer        Python, PHP, Ruby and Perl beside OpenTelemetry's eBPF profiler (BENCH_PEER: its program): BPF time of a sample, CPU time of
+            the agent, stacks that have all functions of the script
 jit         frames in code that HotSpot, V8 and BEAM made, likewise; the agent beside a virtual machine that compiles 5,000 methods
 programs    size of the BPF programs, the verifier's work and time
 start       from the exec of `hearth record` to its first complete stack, CPUs busy
@@ -51,6 +53,7 @@ import jit
 import measure
 import memory
 import page
+import peer
 import probed
 import receive
 import receive_grpc
@@ -72,6 +75,7 @@ FIGURES = {
     "node": unwind.node,
     "depth": unwind.depth,
     "runtimes": runtimes.runtimes,
+    "peer": peer.beside,
     "jit": jit.jit,
     "programs": unwind.programs,
     "start": start.start,
@@ -96,7 +100,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("runtimes", "jit", "touched", "probed", "halves", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "peer", "jit", "touched", "probed", "halves", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():
