@@ -443,15 +443,24 @@ class Run:
 
 
 def explained():
-	"""id -> why no test can notice it"""
+	"""result -> why no test can notice it, or None. Of lines that stand in several files, "return err;", the id is one: a reason may begin
+	with the file that it is true of."""
 	lines = (HERE / 'equivalent').read_text().split('\n')
-	return {l.split(' ', 1)[0]: l.split(' ', 1)[1] for l in lines if l and not l.startswith('#')}
+	known = [l.split(' ', 1) for l in lines if l and not l.startswith('#')]
+
+	def why(r):
+		for id, reason in known:
+			file = re.match(r'(\w+\.(?:bpf\.)?[ch]): ', reason)
+			if id == r['id'] and (not file or file.group(1) == os.path.basename(r['file'])):
+				return reason
+		return None
+	return why
 
 
 def table(results):
-	reasons = explained()
+	why = explained()
 	whole = [r for r in results if r['state'] in ('noticed', 'survived')]
-	counted = [r for r in whole if r['state'] == 'noticed' or r['id'] not in reasons]
+	counted = [r for r in whole if r['state'] == 'noticed' or not why(r)]
 	print(f'{"folder":10} {"n":>4} {"unit":>5} {"sanitized":>9} {"system":>6} {"survived":>8} {"noticed":>8}')
 	for folder in (*FOLDERS, 'all'):
 		of = [r for r in counted if folder in (r['file'].split('/')[0], 'all')]
@@ -469,11 +478,11 @@ def mutant_of(r):
 
 
 def list_survivors(results):
-	reasons = explained()
+	why = explained()
 	for r in results:
 		if r['state'] == 'survived':
 			print(mutant_of(r))
-			print(f'      {"equivalent: " + reasons[r["id"]] if r["id"] in reasons else "ran: " + " ".join(r["ran"])}')
+			print(f'      {"equivalent: " + why(r) if why(r) else "ran: " + " ".join(r["ran"])}')
 
 
 def find_in_tree(mutant):
@@ -516,8 +525,8 @@ def main():
 		sys.exit('needs root')
 	run = Run(args.seed or git('log', '-1', '--format=%H', '--', 'tests').strip(), args.count)
 	if args.one or args.again:
-		reasons = explained()
-		chosen = [r for r in run.results() if (r['id'] in args.one if args.one else r['state'] == 'survived' and r['id'] not in reasons)]
+		why = explained()
+		chosen = [r for r in run.results() if (r['id'] in args.one if args.one else r['state'] == 'survived' and not why(r))]
 		replay(chosen, args.kinds, bool(args.one))
 		return
 	if not args.list_survivors:
