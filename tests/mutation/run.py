@@ -229,8 +229,9 @@ class Shard:
 		identity = self.identity(test)
 		if self.known.get(str(test), [''])[0] != identity:
 			result, seconds, _ = self.run(test, 3 * LIMIT_S)
-			if result == 'failed': # the machine may have been busy
-				result, seconds, _ = self.run(test, 3 * LIMIT_S)
+			for _ in range(2 if test.kind == 'system' else 1):
+				if result == 'failed': # the machine may have been busy
+					result, seconds, _ = self.run(test, 3 * LIMIT_S)
 			self.known[str(test)] = [identity, result, seconds]
 			self.known_path.write_text(json.dumps(self.known, indent=0))
 		_, result, seconds = self.known[str(test)]
