@@ -277,7 +277,7 @@ judge: judge-bin
 # PYTHONS, RUBIES, JDKS, PHPS, NODES, ERLS: further ones
 .PHONY: runtimes
 runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/code/stops
-	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node script/gdb-jit v8/matrix beam/matrix code/matrix; do \
+	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node script/gdb-jit script/dotnet v8/matrix beam/matrix code/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
 # Either half of hearth is killed, again and again, under load.   KILLS: how often each

@@ -67,6 +67,13 @@ static void add(struct runtimes_found *found, const struct process *p, const str
 	f->last = p;
 }
 
+static enum chain_trouble trouble_of(const struct code_facts *facts)
+{
+	const struct code_reader *reader = code_reader_of(facts->id);
+
+	return reader->knows && !reader->knows(facts) ? CHAIN_TROUBLE_LAYOUT : CHAIN_TROUBLE_NONE;
+}
+
 static void look(void *arg, struct process *p)
 {
 	struct chain_state ignored;
@@ -78,7 +85,7 @@ static void look(void *arg, struct process *p)
 			add(arg, p, m->file, chain_state_of(p->as, m, &ignored));
 		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CODE &&
 		    code_reader_of(m->file->info.runtime.code.id))
-			add(arg, p, m->file, CHAIN_TROUBLE_NONE);
+			add(arg, p, m->file, trouble_of(&m->file->info.runtime.code));
 	}
 }
 

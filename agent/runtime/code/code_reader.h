@@ -85,6 +85,9 @@ struct code_reader {
 	const char *frame_type; /* a word of OpenTelemetry's profile.frame.type */
 	size_t state_bytes; /* of the reader's state of one process: at most CODE_STATE_BYTES, plain bytes, no pointers */
 
+	/* Does the reader know how the runtime with @facts looks? NULL: it finds out in the process. */
+	bool (*knows)(const struct code_facts *facts);
+
 	/*
 	 * Finds out how the runtime looks in the process, whose file with the @facts is mapped at @bias (address - bias =
 	 * ELF virtual address), and keeps that in @state, which is all zeros. 0; -EAGAIN: the runtime has not begun yet (try

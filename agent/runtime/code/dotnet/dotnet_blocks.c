@@ -309,13 +309,25 @@ int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_bl
 
 /* --- the process --- */
 
+static uint32_t layout_of(const struct code_facts *facts)
+{
+	uint32_t i = 0;
+
+	while (i < ARRAY_LEN(layouts) && layouts[i].release != facts->version >> 16)
+		i++;
+	return i;
+}
+
+static bool dotnet_knows(const struct code_facts *facts)
+{
+	return layout_of(facts) < ARRAY_LEN(layouts);
+}
+
 static int dotnet_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias)
 {
 	struct dotnet *s = state;
-	uint32_t release = facts->version >> 16, i = 0;
+	uint32_t i = layout_of(facts);
 
-	while (i < ARRAY_LEN(layouts) && layouts[i].release != release)
-		i++;
 	if (i == ARRAY_LEN(layouts))
 		return -ENOTSUP;
 	s->layout = i;
@@ -351,6 +363,7 @@ const struct code_reader code_dotnet = {
 	.name = "dotnet",
 	.frame_type = "dotnet",
 	.state_bytes = sizeof(struct dotnet),
+	.knows = dotnet_knows,
 	.open = dotnet_open,
 	.ranges = dotnet_ranges,
 	.block = dotnet_block,

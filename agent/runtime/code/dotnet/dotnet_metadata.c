@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of methods from the metadata of an image in memory (ECMA-335, partition II, 24). Its tables have rows of a length
+ * Names of methods from the metadata of an image in memory (ECMA-335, partition II, 24). Tables have rows of a length
  * that the sizes of all other tables decide; only the rows that a name needs are read. An image is mapped by its sections,
  * or as the file is: the metadata's first word tells which. No state.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of .NET's code. Its unwind information has the form of Windows (UNWIND_INFO of "x64 exception handling"), with one
+ * Rows of .NET's code. The unwind information has the form of Windows (UNWIND_INFO of "x64 exception handling"), with one
  * code more (UWOP_SET_FPREG_LARGE of clrnt.h): all that the prologue does, but nothing of epilogues. So paths are followed
  * from the entry's first instruction, and the frame that the codes tell stands wherever no path leads. The two must agree
  * where the prologue ends; else only the codes count.
@@ -97,7 +97,7 @@ static bool apply(struct code_state *s, const uint8_t *slot, const uint8_t head[
 	uint32_t number = slots > 1 ? number_at(slot, slots) : 0;
 	int32_t *sp = &s->reg[CODE_SP];
 
-	if (number > MAX_FRAME_BYTES || *sp < -MAX_FRAME_BYTES)
+	if (number > MAX_FRAME_BYTES / 16 || *sp < -MAX_FRAME_BYTES)
 		return false;
 	switch (op) {
 	case PUSH_NONVOL:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of .NET's methods as people write them. What a compiler makes of other code has names with '<': Roslyn's
+ * Names of .NET's methods as people write them. Whatever a compiler makes of other code has names with '<': Roslyn's
  * <M>d__1.MoveNext (async and iterators), <>c.<M>b__0_1 and <>c__DisplayClass0_0.<M>b__0 (lambdas), <M>g__Local|0_1 (local
  * functions), mcs's <M>c__async0, <M>c__Iterator0, <M>c__AnonStorey0 and <M>m__0. No state.
  */

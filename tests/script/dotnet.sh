@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Each .NET runtime that is named: the reader and rows alone over random stops, in each way that it compiles; then stacks through hearth, in
+# both forms of the walk; judged by what the program says of itself. By hand: `make runtimes`.
+#   DOTNETS="FOLDER..." dotnet.sh BUILD   FOLDER: with libcoreclr.so and the library's images   STOPS: of each, default 1000   SECONDS_EACH, HZ
+# Exit status 1 when a stack is wrong.
+set -u
+build=$(readlink -f "${1:?usage: DOTNETS=... $0 BUILD}")
+here=$(cd "$(dirname "$0")" && pwd)
+[ -n "${DOTNETS:-}" ] && command -v mcs >/dev/null || { echo ".NET: skipped: DOTNETS names no runtime, or there is no mcs (mono-mcs)"; exit 0; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+cc -O1 -o host "$here/dotnet_host.c" -ldl && mcs -unsafe -out:Calls.exe "$here/Calls.cs" || exit 1
+bad=0
+for folder in $DOTNETS; do
+	for mode in "" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0; do
+		name="$(basename "$folder") ${mode:-default}"
+		env ${mode:+DOTNET_$mode} timeout 300 "$build/code/stops" -n "${STOPS:-1000}" ./host "$folder" "$work/Calls.exe" 200 >stops 2>err || bad=1
+		grep '^frame' err >truth
+		verdict=$(python3 "$here/../v8/judge_stops.py" --min 99.9 --own Calls. --whole-names truth stops) || bad=1
+		printf '%s: %s\n%s: %s\n' "$name" "$(tail -n 1 err)" "$name" "$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//')"
+		echo "$verdict" | sed '$d'
+	done
+	for form in "" --no-bpf-loop; do
+		./host "$folder" "$work/Calls.exe" "${SECONDS_EACH:-6}" >/dev/null &
+		pid=$!
+		sleep 1
+		# shellcheck disable=SC2086
+		"$build/hearth" record $form -F "${HZ:-499}" -d 4 -p $pid -o x.otlp >out 2>&1
+		wait $pid
+		printf '%s: %s\n' "${form:-loop form}" "$(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) of stacks complete"
+	done
+done
+exit $bad
