@@ -14,7 +14,7 @@ enum { MAX_SKIP_DEPTH = 128 };
 
 void json_reader_init(struct json_reader *r, const void *data, size_t len)
 {
-	*r = (struct json_reader){ .p = data, .end = (const uint8_t *)data + len };
+	*r = (struct json_reader){ .p = data, .end = len ? (const uint8_t *)data + len : data };
 }
 
 void json_reader_fini(struct json_reader *r)
