@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of a .NET process that lies: the input, over and over, so that every pointer leads somewhere. Its first bytes
+ * say which release it is and where a place in the code is. Everything is asked that the agent may ask, and metadata and
+ * unwind information wherever they may be. Blocks hold their place, rows are sorted and inside.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/runtime/code/dotnet/dotnet_state.h"
+#include "agent/runtime/file/dotnet_facts.h"
+#include "base/cleanup.h"
+#include "tests/fuzz/require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MIN_BYTES = 16, READS = 20000 };
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static int read_input(void *arg, uint64_t addr, void *dst, size_t len)
+{
+	const struct input *in = arg;
+
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)dst)[i] = in->data[(addr + i) % in->size];
+	return 0;
+}
+
+static struct code_memory memory_of(struct input *in)
+{
+	return (struct code_memory){
+		.read = read_input, .arg = in, .reads_left = READS, .bytes_left = 1 << 20, .end_ns = UINT64_MAX
+	};
+}
+
+static void ask_rows(struct dotnet *s, struct input *in, const struct code_block *b)
+{
+	struct code_memory m = memory_of(in);
+	AUTO_FREE struct row *rows = NULL;
+	size_t count = 0;
+
+	if (code_dotnet.rows(s, &m, b, &rows, &count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		REQUIRE(rows[i].start < rows[i].end && rows[i].start >= (i ? rows[i - 1].end : b->start) &&
+			rows[i].end <= b->end);
+}
+
+static void ask_names(struct dotnet *s, struct input *in, const struct code_block *b)
+{
+	AUTO(block_names_free_at) struct block_names *n = block_names_new();
+	struct code_memory m = memory_of(in);
+
+	REQUIRE(n);
+	(void)code_dotnet.names(s, &m, b, n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data + MIN_BYTES, size - MIN_BYTES };
+	struct code_facts facts = { .id = CODE_DOTNET };
+	struct code_range ranges[CODE_RANGES] = { 0 };
+	struct code_memory m;
+	struct dotnet s = { 0 };
+	struct code_block b;
+	char text[DOTNET_MAX_NAME];
+	uint64_t pc;
+
+	if (size < 2 * MIN_BYTES)
+		return 0;
+	facts.version = (8u + data[0] % 3) << 16;
+	facts.fact[DOTNET_FACT_VARIABLES] = data[1];
+	memcpy(&pc, data + 8, sizeof(pc));
+	pc &= (1ull << 47) - 1;
+	m = memory_of(&in);
+	if (code_dotnet.open(&s, &m, &facts, 0))
+		return 0;
+	ranges[0] = (struct code_range){ pc, pc + 4 * 4096 };
+	m = memory_of(&in);
+	(void)code_dotnet.ranges(&s, &m, 1, ranges);
+	m = memory_of(&in);
+	if (!code_dotnet.block(&s, &m, pc, &b)) {
+		ask_rows(&s, &in, &b);
+		ask_names(&s, &in, &b);
+	}
+	b = (struct code_block){ .start = pc, .end = pc + 1 + data[2], .own = { [DOTNET_OWN_UNWIND] = data[3] } };
+	ask_rows(&s, &in, &b);
+	m = memory_of(&in);
+	(void)dotnet_metadata_name(&m, data[4] % in.size, data[5], text);
+	return 0;
+}
