@@ -114,7 +114,10 @@ whole
 for ((i = 1; i <= kills; i++)); do
 	grep -q 'the half of hearth that samples has ended.*start it again' "agent$i.err" || fail "death $i is not said: $(cat "agent$i.err")"
 done
-! pgrep -g 0 -x 'hearth-(keeper|backend)' || fail "a half outlives its agent"
+gone() {
+	! pgrep -g 0 -x hearth-keeper && ! pgrep -g 0 -x hearth-backend
+}
+until_true 20 gone || fail "a half outlives its agent"
 echo "$kills times the agent: $("$HEARTH" store info --store store | awk '/^ *samples/ { print $2 }') samples at the end"
 
 # --- a collector that does not answer, and its spool: the next hearth does not wait for the whole of --drain-timeout ---
