@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a .NET process that lies: the input, over and over, so that every pointer leads somewhere. Its first bytes
+ * The memory of a .NET process that lies: the input, over and over, so that every pointer leads somewhere. The first bytes
  * say which release it is and where a place in the code is. Everything is asked that the agent may ask, and metadata and
  * unwind information wherever they may be. Blocks hold their place, rows are sorted and inside.
  */

@@ -362,7 +362,8 @@ static void test_table(void **state)
 
 		assert_true(o[i].name[0] || o[i].letter);
 		assert_true(o[i].help[0]);
-		assert_null(strchr(o[i].help, '{')); /* filled in */
+		for (const char *at = o[i].help; (at = strchr(at, '{')); at++) /* filled in, but for what users write */
+			assert_true(at > o[i].help && at[-1] == '$');
 		assert_null(strchr(o[i].argument, '{'));
 		assert_true((o[i].kind == OPTION_FLAG) == !o[i].argument[0]);
 		if (o[i].default_text[0])
