@@ -28,7 +28,8 @@ static void write_capture(const char *path, const struct profiles *p)
 	assert_non_null(f);
 	if (p)
 		assert_int_equal(otlp_encode(p, NULL, &message), 0);
-	assert_int_equal(fwrite(message.data, 1, message.len, f), message.len);
+	if (message.len)
+		assert_int_equal(fwrite(message.data, 1, message.len, f), message.len);
 }
 
 /* 3 samples of outer, which has inner inlined, below main; 1 of idle. */
