@@ -30,6 +30,7 @@ done
 curl -sf -H 'Content-Type: application/json' --data-binary @profiles.json "$url/v1development/profiles" >reply || fail "not taken: $(cat reply)"
 has "traces?limit=1" '"name":"GET /cart","service":"shop"'
 stop "$started"
+python3 "$TOP/tests/system/store_docs.py" "$TOP/docs/store.md" kept/signals.db || fail "docs/store.md"
 [ "$(stat -c %a kept/signals.db)" = 600 ] || fail "signals.db has mode $(stat -c %a kept/signals.db)"
 
 serve --trace-url 'https://traces.example/trace/${trace_id}' # again, with what was kept
