@@ -83,8 +83,12 @@ said() {
 	[ "$(grep -c 'process [0-9]*) was ended by signal 9.*started again in' backends.err)" = "$kills" ]
 }
 until_true 10 said || fail "its deaths are not said: $(cat backends.err)"
-curl -sf "$page/metrics" >metrics
-[ "$(awk '$1 == "hearth_backend_restarts_total" { print $2 }' metrics)" = "$kills" ] || fail "deaths are not counted: $(grep restarts metrics)"
+# counted: the agent tells its counters to a new backend with the next report
+counted() {
+	curl -sf "$page/metrics" >metrics
+	[ "$(awk '$1 == "hearth_backend_restarts_total" { print $2 }' metrics)" = "$kills" ]
+}
+until_true 10 counted || fail "deaths are not counted: $(grep restarts metrics)"
 ! grep '^hearth_refused_system_calls_total.* [1-9]' metrics || fail "a system call was refused: $(cat backends.err)"
 stop "$agent"
 accounted backends.err
