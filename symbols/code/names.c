@@ -108,6 +108,11 @@ static void fail(struct code_names *c, int r)
 		c->failed = r;
 }
 
+void code_names_lack_memory(struct code_names *c)
+{
+	fail(c, -ENOMEM);
+}
+
 /* --- what is wanted --- */
 
 /* About one piece of addresses for each wanted one, so that a question costs no search. */
@@ -121,8 +126,10 @@ static int index_open(struct code_names *c)
 		;
 	pieces = (size_t)(span >> c->open_shift) + 1;
 	c->open_index = malloc(pieces * sizeof(*c->open_index));
-	if (!c->open_index)
+	if (!c->open_index) {
+		c->open_count = 0; /* nothing is asked for any more: this has failed */
 		return -ENOMEM;
+	}
 	for (size_t p = 0; p < pieces && c->open_count; p++) {
 		while (at < c->open_count && (c->open[at] - c->open[0]) >> c->open_shift < p)
 			at++;

@@ -68,6 +68,9 @@ void code_names_range(struct code_names *c, uint64_t start, uint64_t end, uint32
  * overlapping sequences the one that starts first counts, so far as it reaches. */
 void code_names_line(struct code_names *c, uint64_t addr, uint32_t file, uint32_t line, uint32_t column);
 
+/* Memory was wanting for something that should have been added: code_names_finish() says -ENOMEM. */
+void code_names_lack_memory(struct code_names *c);
+
 /* Sorts, and decides which source names each address. Called once, before the functions below. 0; -ENOMEM; -E2BIG: more than
  * CODE_NAMES_MAX_BYTES of memory. */
 enum { CODE_NAMES_MAX_BYTES = 512 << 20 };

@@ -299,7 +299,9 @@ uint32_t dwarf_lines_file(struct dwarf_lines *l, uint64_t index)
 		return file->id;
 	file->id = CODE_NONE;
 	put_path(l, file);
-	if (file->name.len && !l->path.failed && dwarf_spend(l->info->budget, l->path.len))
+	if (l->path.failed)
+		code_names_lack_memory(l->names);
+	else if (file->name.len && dwarf_spend(l->info->budget, l->path.len))
 		file->id = code_names_file(l->names, (const char *)l->path.data, l->path.len);
 	return file->id;
 }

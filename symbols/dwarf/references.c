@@ -276,6 +276,8 @@ static uint32_t add_function(struct dwarf_names *n, const struct found *f)
 	if (!f->is_external)
 		put_scopes(n, &f->named, f->name);
 	buf_append(&n->text, f->name, f->name_len);
+	if (n->text.failed)
+		code_names_lack_memory(n->names);
 	if (n->text.failed || !dwarf_spend(n->info->budget, n->text.len) || n->text.len > MAX_NAME_BYTES)
 		return CODE_NONE;
 	return code_names_function(n->names, (const char *)n->text.data, n->text.len, line);

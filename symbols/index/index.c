@@ -362,7 +362,7 @@ static int append_text(const struct symbol_index *x, enum index_stream stream, e
 	if (!p)
 		return -EBADMSG;
 	end = p + (next[0] - row[0]);
-	for (uint32_t i = 0; i <= index % INDEX_TEXTS_A_BLOCK; i++) {
+	for (uint32_t i = 0; !out->failed && i <= index % INDEX_TEXTS_A_BLOCK; i++) {
 		if (!take_varint(&p, end, &shared) || !take_varint(&p, end, &more) || shared > out->len - start ||
 		    more > (uint64_t)(end - p)) {
 			out->len = start;

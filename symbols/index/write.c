@@ -278,8 +278,8 @@ static void put_step(struct writer *w, uint64_t addr, uint32_t node, uint64_t st
 		*s = (struct stand){ 0 };
 }
 
-/* All steps: wherever the functions or the lines have one. */
-static void put_steps(struct writer *w)
+/* All steps: wherever the functions or the lines have one. 0 or -ENOMEM: not all that they refer to has a number. */
+static int put_steps(struct writer *w)
 {
 	const struct code_steps *functions = w->parts.functions, *lines = w->parts.lines;
 	uint32_t node = CODE_NONE, place_plus_1 = 0;
@@ -307,6 +307,7 @@ static void put_steps(struct writer *w)
 		put_step(w, addr, node, start, place_plus_1);
 	}
 	add_row(&w->tables[TABLE_BLOCKS], (uint64_t[]){ addr - w->first, w->streams[STREAM_CODE].len }, 2);
+	return w->streams[STREAM_CODE].failed ? -ENOMEM : 0;
 }
 
 /* The tables of what the steps refer to. */
@@ -435,16 +436,16 @@ static int write_index(struct writer *w, const struct symbol_index_head *head, s
 	r = number_texts(w, w->functions, p->function_count, code_names_name, STREAM_NAMES, TABLE_NAMES, &w->function_count);
 	if (r == 0)
 		r = number_texts(w, w->files, p->file_count, code_names_path, STREAM_PATHS, TABLE_PATHS, &w->file_count);
-	if (r)
-		return r;
-	put_steps(w);
-	r = numbered_finish(&w->call_numbers);
+	if (r == 0)
+		r = put_steps(w);
+	if (r == 0)
+		r = numbered_finish(&w->call_numbers);
 	if (r == 0)
 		r = numbered_finish(&w->place_numbers);
-	if (r)
-		return r;
-	put_steps(w);
-	r = put_referred(w);
+	if (r == 0)
+		r = put_steps(w);
+	if (r == 0)
+		r = put_referred(w);
 	return r ? r : put_file(w, head, out);
 }
 

@@ -158,35 +158,37 @@ static int take_entry(const struct buf *lines, size_t *pos, const struct jit_fun
 	return is_path(line->file, line->file_len) && (!before || before->offset <= line->offset) ? 0 : -EBADMSG;
 }
 
-/* The kept lines of @f as rows, to be freed; NULL with *@count_ret 0 when they are not sound. */
-static struct jit_line *parse_lines(struct jitdump *d, const struct jit_function *f, uint32_t *count_ret)
+/* The kept lines of @f as rows, *@ret, to be freed; none when they are not sound. 0 or -ENOMEM. */
+static int parse_lines(struct jitdump *d, struct jit_function *f, struct jit_line **ret)
 {
 	uint64_t count, shift = 0;
 	size_t pos = sizeof(struct debug_info);
 	struct jit_line *lines;
 	struct v8_name v8;
 
-	*count_ret = 0;
 	memcpy(&count, d->lines.data + offsetof(struct debug_info, nr_entry), sizeof(count));
 	if (v8_name_parse(f->name, f->name_len, &v8)) {
 		if (!v8.is_optimized)
-			return NULL;
+			return 0;
 		shift = V8_SHIFT;
 	}
 	if (count > (d->lines.len - pos) / sizeof(struct debug_entry)) {
 		d->malformed++;
-		return NULL;
+		return 0;
 	}
 	lines = reallocarray(NULL, count ? count : 1, sizeof(*lines));
-	for (uint64_t i = 0; lines && i < count; i++) {
+	if (!lines)
+		return -ENOMEM;
+	*ret = lines;
+	for (uint64_t i = 0; i < count; i++) {
 		if (!take_entry(&d->lines, &pos, f, shift, i ? &lines[i - 1] : NULL, &lines[i]))
 			continue;
 		d->malformed++;
-		free(lines);
-		return NULL;
+		return 0;
 	}
-	*count_ret = lines ? (uint32_t)count : 0;
-	return lines;
+	f->lines = lines;
+	f->line_cnt = (uint32_t)count;
+	return 0;
 }
 
 /* --- code --- */
@@ -198,7 +200,7 @@ static int load(struct jitdump *d, const struct record *r, const uint8_t *body, 
 	struct jit_function f = { 0 };
 	struct code_load l;
 	const char *end;
-	int error;
+	int error = 0;
 
 	if (bytes <= sizeof(l))
 		return -EBADMSG;
@@ -213,9 +215,9 @@ static int load(struct jitdump *d, const struct record *r, const uint8_t *body, 
 	f.end = l.code_addr + l.code_size;
 	f.time_ns = time_of(d, r, now_ns);
 	if (d->lines.len && d->lines_addr == f.start)
-		lines = parse_lines(d, &f, &f.line_cnt);
-	f.lines = lines;
-	error = jit_code_add(code, &f);
+		error = parse_lines(d, &f, &lines);
+	if (!error)
+		error = jit_code_add(code, &f);
 	buf_reset(&d->lines);
 	return error;
 }
