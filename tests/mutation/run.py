@@ -27,7 +27,7 @@ TOP = HERE.parent.parent
 ROOT = TOP / 'build' / 'mutation'
 FOLDERS = ('agent', 'backend', 'proto', 'symbols', 'sinks', 'enrich', 'base', 'cmd', 'bpf')
 LIMIT_S = 60
-NEAREST = 8 # so many unit tests are built and run first, and so many at most with sanitizers
+NEAREST = 12 # so many unit tests of the file's layer are built and run first, and the first of them with sanitizers
 MAX_DRAWS = 40
 
 
@@ -189,10 +189,11 @@ class Shard:
 				same += 1
 			source = self.files.get(f'tests/unit/{name}.c', (b'', 0))[0].decode()
 			includes = f'"{header}"' in source or compiled
-			ranked.append((-10 * (unit == words) - 3 * includes - 4 * same - 2 * (os.path.dirname(name) == os.path.dirname(path))
-				       - (name.split('/')[0] == path.split('/')[0]), name))
+			folders, of_test = path.split('/')[:-1], name.split('/')[:-1]
+			shared = len(os.path.commonprefix([folders, of_test]))
+			ranked.append((-10 * (unit == words) - 3 * includes - 4 * same - 2 * (folders == of_test) - 2 * (folders[-1] in unit) - shared, name))
 		ranked.sort()
-		nearest = [name for score, name in ranked if score < -1][:NEAREST]
+		nearest = [name for score, name in ranked if score < 0][:NEAREST]
 		nearest += [name for _, name in ranked if name.endswith('/test_no_memory') and name not in nearest][:1]
 		return [Test('unit', name) for name in nearest], [Test('unit', name) for _, name in ranked if name not in nearest]
 
@@ -203,7 +204,7 @@ class Shard:
 	def plan(self, path, objects, kinds):
 		"""[Test] in the order in which they are run"""
 		nearest, others = self.unit_tests(path, objects)
-		tests = nearest + [Test('san', t.name) for t in nearest[:NEAREST // 2]] + self.system_tests(path) + others
+		tests = nearest + [Test('san', t.name) for t in nearest[:NEAREST // 3]] + self.system_tests(path) + others
 		return [t for t in tests if t.kind in kinds]
 
 	def system_tests(self, path):
