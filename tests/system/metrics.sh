@@ -64,6 +64,8 @@ backend=$(pgrep -x hearth-backend -P "$(pgrep -x hearth-keeper -P "$pid")") || b
 for half in $pid $backend; do
 	cat "/proc/$half/status"
 done | awk '/^(VmRSS|RssAnon):/ { kb[$1] += $2 } END { for (name in kb) print name, kb[name], "kB" }' >status
+# The kernel maps a ring behind a page, twice, for reading.
+awk '$2 == "r--s" && /anon_inode:bpf-map/ { print $1 }' "/proc/$pid/maps" >rings
 python3 - <<'PYTHON' || fail "memory does not add up"
 import re
 said = {(name, label): int(value) for name, label, value in
@@ -72,6 +74,9 @@ kernel = {key: int(value) << 10 for key, value in re.findall(r"(\w+):\s*(\d+) kB
 parts = sum(value for (name, _), value in said.items() if name == "memory")
 heap = said["heap", "used"] + said["heap", "mapped"]
 resident = sum(value for (name, _), value in said.items() if name == "resident")
+sizes = [end - start - 4096 for start, end in ((int(x, 16) for x in line.split("-")) for line in open("rings"))]
+rings = sum(size // 2 for size in sizes if size >= 1 << 18)
+assert rings and said["mapped", "rings"] == rings, (said, sizes)
 print(f"{parts / 1e6:.1f} MB in parts of {heap / 1e6:.1f}; {resident / 1e6:.1f} MB resident, {kernel['VmRSS'] / 1e6:.1f} says the kernel")
 assert heap / 2 < parts < heap * 1.1, said
 assert abs(resident - kernel["VmRSS"]) < 4 << 20 and abs(said["resident", "anonymous"] - kernel["RssAnon"]) < 4 << 20, said

@@ -35,12 +35,20 @@ done
 if [ -x /usr/bin/python3 ]; then
 	printf 'import time\ndef busy():\n\tfor _ in range(300000): pass\ndef nap(): time.sleep(0.02)\ndef work():\n\twhile True: busy(); nap()\nwork()\n' >script.py
 	cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
+	start sleeper sleep 1000 # it slept before, and does when the recording ends
+	sleeper=$started
 	start script taskset -c "$cpu" /usr/bin/python3 script.py
+	script=$started
 	for form in '' --no-bpf-loop; do
 		# shellcheck disable=SC2086 # there may be none
-		"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -d 2 -p "$started" -o script.otlp 2>err || fail "record $form: $(cat err)"
+		"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -d 2 -p "$script,$sleeper" -o script.otlp 2>err || fail "record $form: $(cat err)"
+		for label in thread.state:sleeping syscall.name:clock_nanosleep; do
+			"$HEARTH" report script.otlp --kind off_cpu --process "$sleeper" --by "label=${label%:*}" --format folded >asleep
+			awk -v label="${label#*:}" '{ all += $NF } index($0, label) == 1 { of += $NF } END { exit of != all || all < 1.8e9 || all > 4e9 }' asleep ||
+				fail "$form: who slept all the time is not told so, as $label: $(cat asleep)"
+		done
 		for kind in samples off_cpu; do
-			"$HEARTH" report script.otlp --kind $kind --format folded |
+			"$HEARTH" report script.otlp --kind $kind --process "$script" --format folded |
 				awk '{ all += $NF; named += /;work;(busy|nap)/ ? $NF : 0 } END { exit !all || named < all * 0.7 }' ||
 				fail "CPU $cpu $form: stacks without functions: $("$HEARTH" report script.otlp --kind $kind --format folded | grep -v ';work;' | head -3)"
 		done
