@@ -63,7 +63,7 @@ static void forget_process(void *arg, struct process *p)
 
 	if (p->is_known)
 		(void)sampler_forget_proc(a->in.sampler, p->pid);
-	(void)sampler_filter_remove(a->in.sampler, p->pid);
+	sampler_filter_remove(a->in.sampler, p->pid);
 }
 
 /* Called now and then during long work, as the rings would be full soon. */

@@ -462,14 +462,13 @@ bool sampler_filter_has(const struct sampler *s, uint32_t pid)
 	       !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.filter_pids), &key, &since);
 }
 
-int sampler_filter_remove(struct sampler *s, uint32_t pid)
+void sampler_filter_remove(struct sampler *s, uint32_t pid)
 {
 	uint64_t key = sampler_filter_key(s->skel, pid), since;
 
-	if (!s->skel->rodata->cfg_filter_pids || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.filter_pids), &key, &since) ||
-	    since)
-		return 0;
-	return bpf_map_delete_elem(bpf_map__fd(s->skel->maps.filter_pids), &key) ? -errno : 0;
+	if (s->skel->rodata->cfg_filter_pids && !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.filter_pids), &key, &since) &&
+	    !since)
+		(void)bpf_map_delete_elem(bpf_map__fd(s->skel->maps.filter_pids), &key);
 }
 
 /* --- facts about the sampler --- */

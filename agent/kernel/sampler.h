@@ -124,7 +124,7 @@ bool sampler_chain_failed(const struct sampler *s, uint32_t id);
  * The pid filter. Entries of followed children leave by themselves (on_free_task): the pid may be the next child's already.
  */
 int sampler_filter_add(struct sampler *s, uint32_t pid);
-int sampler_filter_remove(struct sampler *s, uint32_t pid);
+void sampler_filter_remove(struct sampler *s, uint32_t pid);
 /* Is @pid chosen by it, or a child that is followed? */
 bool sampler_filter_has(const struct sampler *s, uint32_t pid);
 

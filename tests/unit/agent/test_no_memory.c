@@ -216,10 +216,9 @@ bool sampler_filter_has(const struct sampler *s, uint32_t pid)
 	return false;
 }
 
-int sampler_filter_remove(struct sampler *s, uint32_t pid)
+void sampler_filter_remove(struct sampler *s, uint32_t pid)
 {
 	(void)s, (void)pid;
-	return 0;
 }
 
 uint64_t sampler_map_bytes(const struct sampler *s)

@@ -59,8 +59,9 @@ static struct file lib = { .id = 2, .path = "/lib/libx.so", .info = { .build_ids
 
 enum { APP = 0x100000, LIB = 0x200000, JIT = 0x300000, AREA = 0x10000 };
 
-/* fn_ADDRESS at each address below NAMED_BELOW; at INLINED a function of file and line, inlined into two others. */
-enum { INLINED = 0x7000 };
+/* fn_ADDRESS at each address below NAMED_BELOW; at INLINED a function of file and line, inlined into two others; at UNNAMED
+ * a function of which only its range is known. */
+enum { INLINED = 0x7000, UNNAMED = 0xa010 };
 
 static int make_index(void)
 {
@@ -90,6 +91,9 @@ static int make_index(void)
 	code_names_line(c, INLINED + 4, file, 53, 0);
 	code_names_line(c, INLINED + 8, file, 104, 0);
 	code_names_line(c, INLINED + 0x10, CODE_NONE, 0, 0);
+	code_names_begin(c, CODE_SOURCE_UNWIND);
+	code_names_range(c, UNNAMED, UNNAMED + 0x48,
+			 code_names_node(c, CODE_NONE, code_names_function(c, "+48", 3, 0), CODE_NONE, 0, 0));
 	buf_reset(&index_bytes);
 	if (code_names_finish(c) || symbol_index_write(c, &head, &index_bytes) ||
 	    symbol_index_open(index_bytes.data, index_bytes.len, &file_index.entry.index))
@@ -320,6 +324,42 @@ static void test_lines(void **state)
 		profiles_put(profiles);
 	}
 	assert_int_equal(value_of("hearth_names_found_total{source=\"dwarf\"}"), 2);
+	process_put(p);
+}
+
+static int check_range(void *arg, const struct stack_sample *s)
+{
+	const struct profile_location *l =
+		&s->profiles->dict.locations[s->profiles->dict.stacks[s->sample->stack_index].items[0]];
+	const struct any_value *start = profiles_find_attribute(s->profiles, &l->attributes, CODE_START_KEY);
+	const struct any_value *size = profiles_find_attribute(s->profiles, &l->attributes, CODE_SIZE_KEY);
+
+	assert_int_equal(l->line_count, 0);
+	++*(unsigned *)arg;
+	if (l->address != UNNAMED + 0x20) {
+		assert_true(!start && !size);
+		return 0;
+	}
+	assert_true(start && size);
+	assert_int_equal(start->integer, UNNAMED);
+	assert_int_equal(size->integer, 0x48);
+	return 0;
+}
+
+/* A function without a name is told by its range, and what is behind it is not. */
+static void test_range(void **state)
+{
+	struct process *p = new_process(7, "/opt/app");
+	struct profiles *profiles;
+	unsigned seen = 0;
+
+	(void)state;
+	add(p, 1, END_ROOT, (uint64_t[]){ (APP + UNNAMED + 0x20) | FRAME_EXACT, 0 });
+	add(p, 1, END_ROOT, (uint64_t[]){ (APP + UNNAMED + 0x48) | FRAME_EXACT, 0 });
+	profiles = build(false);
+	assert_int_equal(stack_walk_each(profiles, check_range, &seen), 0);
+	assert_int_equal(seen, 2);
+	profiles_put(profiles);
 	process_put(p);
 }
 
@@ -585,6 +625,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_locations, make, destroy),
 		cmocka_unit_test_setup_teardown(test_lines, make, destroy),
+		cmocka_unit_test_setup_teardown(test_range, make, destroy),
 		cmocka_unit_test_setup_teardown(test_waiting, make, destroy),
 		cmocka_unit_test_setup_teardown(test_better_index, make, destroy),
 		cmocka_unit_test_setup_teardown(test_markers, make, destroy),

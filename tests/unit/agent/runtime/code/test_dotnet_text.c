@@ -36,6 +36,17 @@ static void plain_names_stay(void **state)
 	check("", "<PrivateImplementationDetails>", "ComputeStringHash", "<PrivateImplementationDetails>.ComputeStringHash");
 }
 
+/* What stands in no type. */
+static void a_function_is_its_name(void **state)
+{
+	struct dotnet_text t = { .method = "MoveNext" };
+	char text[DOTNET_MAX_NAME];
+
+	(void)state;
+	dotnet_text_write(&t, text);
+	assert_string_equal(text, "MoveNext");
+}
+
 static void state_machines_are_their_methods(void **state)
 {
 	(void)state;
@@ -78,6 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_names_stay),
+		cmocka_unit_test(a_function_is_its_name),
 		cmocka_unit_test(state_machines_are_their_methods),
 		cmocka_unit_test(lambdas_are_in_their_methods),
 		cmocka_unit_test(odd_names_end),
