@@ -100,7 +100,7 @@ static int append_entry(struct intern *t, const void *key, size_t len_bytes)
 {
 	size_t words = len_bytes / 8 + (len_bytes % 8 != 0);
 
-	if (len_bytes > UINT32_MAX || t->word_count + words > UINT32_MAX || t->entry_count == UINT32_MAX - 1)
+	if (t->word_count + words > UINT32_MAX || t->entry_count == UINT32_MAX - 1)
 		return -ENOMEM;
 	if (vec_reach(&t->entries, &t->entry_cap, t->entry_count) ||
 	    vec_reserve(&t->words, &t->word_cap, t->word_count + words))
@@ -142,10 +142,13 @@ bool intern_find(const struct intern *t, const void *key, size_t len_bytes, uint
 
 int intern_add(struct intern *t, const void *key, size_t len_bytes, uint32_t *index_ret)
 {
-	uint32_t hash = (uint32_t)XXH3_64bits(key, len_bytes);
+	uint32_t hash;
 	size_t at;
 	int err;
 
+	if (len_bytes > UINT32_MAX)
+		return -ENOMEM;
+	hash = (uint32_t)XXH3_64bits(key, len_bytes);
 	/* Growing first keeps a free slot at the end of every probe. */
 	if ((size_t)t->entry_count + 1 > t->slot_count / 4 * 3) {
 		err = grow_slots(t);

@@ -146,6 +146,10 @@ refused usdt:./calls:ours:passed:arg2 'has not so many arguments'
 refused uprobe:./calls:one:ret 'with :ret where it returns'
 refused uprobe:./calls:one+1000 'ends before that offset'
 refused kprobe:vfs_reed 'did you mean vfs_read?'
+if [ "$(uname -r | cut -d . -f 1)" -ge 6 ]; then
+	! "$HEARTH" record -q --no-bpf-loop -e uprobe:./calls:one -o no.otlp -- ./calls 1 10 >own 2>err || fail "uprobes without bpf_loop"
+	grep -q 'does not go with uprobes' err || fail "uprobes without bpf_loop: $(cat err)"
+fi
 if [ ! -e /sys/bus/event_source/devices/kprobe ]; then
 	! "$HEARTH" record -q -e kprobe:vfs_read -d 0.1 -o no.otlp 2>err || fail "kprobe without kprobes"
 	grep -q 'this kernel has no kprobes' err || fail "no kprobes: $(cat err)"

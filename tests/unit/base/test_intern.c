@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interning table: dense indices in order of first sight, the same bytes always the same index, through all growth. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,6 +126,8 @@ static void test_large_key(void **state)
 	assert_int_equal(intern_add(t, stack, sizeof(stack), &c), 0);
 	assert_int_equal(a, c);
 	assert_int_not_equal(a, b);
+	assert_int_equal(intern_add(t, stack, (size_t)UINT32_MAX + 1, &c), -ENOMEM); /* and none of it is read */
+	assert_int_equal(intern_count(t), 2);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -209,6 +210,47 @@ static void test_remove(void **state)
 	assert_string_equal(buf_text(&out), "n=\"1\" 7,n=\"3\" 9,");
 }
 
+/* --- of two processes --- */
+
+static void pass_on(void *arg, const struct metric_view *view)
+{
+	assert_int_equal(metrics_other(arg, view), 0);
+}
+
+/* What another process counted stands in its own series or is added to ours, once however often it is told, and lasts longer
+ * than the texts. */
+static void test_other(void **state)
+{
+	struct metrics *other = metrics_new();
+	struct buf out AUTO(buf_fini) = BUF_EMPTY;
+	struct metric_view wrong = { .name = "hearth_a_total", .help = "", .type = "gauge" };
+
+	(void)state;
+	assert_non_null(other);
+	metric_add(metrics_counter(m, "hearth_a_total", "x=\"1\"", "A."), 2);
+	metric_add(metrics_counter(other, "hearth_a_total", "x=\"1\"", "A."), 3);
+	metric_add(metrics_counter(other, "hearth_a_total", "x=\"2\"", "A."), 4);
+	metric_set(metrics_gauge(other, "hearth_b_items", NULL, "B."), 5);
+	metric_add(metrics_seconds(other, "hearth_c_seconds_total", NULL, "C."), 6 * NSEC_PER_SEC);
+	metrics_view(other, pass_on, m);
+	metrics_view(other, pass_on, m);
+	assert_int_equal(metrics_other(m, &wrong), -EINVAL);
+	wrong = (struct metric_view){ .name = "hearth_c_seconds_total", .help = "", .type = "counter" };
+	assert_int_equal(metrics_other(m, &wrong), -EINVAL);
+	metrics_free(other);
+	metrics_write(m, &out);
+	assert_string_equal(buf_text(&out), "# HELP hearth_a_total A.\n"
+					    "# TYPE hearth_a_total counter\n"
+					    "hearth_a_total{x=\"1\"} 5\n"
+					    "hearth_a_total{x=\"2\"} 4\n"
+					    "# HELP hearth_b_items B.\n"
+					    "# TYPE hearth_b_items gauge\n"
+					    "hearth_b_items 5\n"
+					    "# HELP hearth_c_seconds_total C.\n"
+					    "# TYPE hearth_c_seconds_total counter\n"
+					    "hearth_c_seconds_total 6.000000000\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +260,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same_series_and_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remove, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other, setup, teardown),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

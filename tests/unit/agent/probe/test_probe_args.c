@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -49,6 +50,13 @@ static void test_notes(void **state)
 	assert_true(note(4).reg == 56 && note(5).reg == SP && note(5).kind == PROBE_ARG_MEMORY && !note(5).value);
 	assert_true(note(6).value == -7 && note(6).bytes == -8);
 	assert_int_equal(probe_arg_of_note(all, 7, &arg), -ENOENT);
+	for (uint8_t scale = 0; scale < 4; scale++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "4@(%%rbp,%%rax,%d)", 1 << scale);
+		assert_int_equal(probe_arg_of_note(text, 0, &arg), 0);
+		assert_int_equal(arg.scale, scale);
+	}
 #endif
 	assert_int_equal(probe_arg_of_note("", 0, &arg), -ENOENT);
 	assert_int_equal(probe_arg_of_note(all, 200, &arg), -ENOENT);
