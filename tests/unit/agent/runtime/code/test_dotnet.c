@@ -18,6 +18,7 @@
 #include "agent/runtime/file/dotnet_facts.h"
 #include "base/cleanup.h"
 
+#ifdef __x86_64__
 #define BASE 0x7f0000000000ull
 enum {
 	BYTES = 0x40000,
@@ -399,6 +400,114 @@ static void dynamic_methods_are_told(void **state)
 	is_called("[dynamic] lambda_method", HEAP + 0x100);
 }
 
+/* --- rows --- */
+
+static const struct row *row_of(const struct row *rows, size_t count, uint64_t addr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (addr >= rows[i].start && addr < rows[i].end)
+			return &rows[i];
+	return NULL;
+}
+
+static void put_unwind(uint32_t at, uint8_t prologue, uint32_t frame_slots)
+{
+	/* the last is done first: 5: sub rsp; 1: push rbp */
+	const uint8_t unwind[] = { 1, prologue, 2, 0, 5, (uint8_t)(2 | (frame_slots - 1) << 4), 1, 0 | 5 << 4 };
+
+	memcpy(bytes + at, unwind, sizeof(unwind));
+}
+
+/* Where the caller's stack pointer is, and its rbp, at each instruction of a method. */
+static void rows_follow_a_method(void **state)
+{
+	static const uint8_t code[] = {
+		0x55,			      /* 0: push rbp */
+		0x48, 0x83, 0xec, 0x20,	      /* 1: sub rsp, 32 */
+		0x48, 0x8d, 0x6c, 0x24, 0x20, /* 5: lea rbp, [rsp + 32] */
+		0xe8, 0,    0x10, 0,	0,    /* 10: call */
+		0x48, 0x83, 0xc4, 0x20,	      /* 15: add rsp, 32 */
+		0x5d,			      /* 19: pop rbp */
+		0xc3,			      /* 20: ret */
+	};
+	static const struct {
+		uint32_t off, depth; /* of rsp below the caller's */
+		bool is_saved, has_fp;
+	} at[] = { { 0, 8, false, false }, { 1, 16, true, false }, { 5, 48, true, false }, { 10, 48, true, true },
+		   { 14, 48, true, true }, { 15, 48, true, true }, { 19, 16, true, true }, { 20, 8, false, false } };
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count = 0;
+
+	(void)state;
+	memset(bytes + HEAP + 0x100, 0xcc, 0x20);
+	memcpy(bytes + HEAP + 0x100, code, sizeof(code));
+	put_unwind(HEAP + 0x7000, 5, 4);
+	assert_int_equal(block_at(HEAP + 0x100, &b), 0);
+	assert_int_equal(code_dotnet.rows(&dotnet, &memory, &b, &rows, &count), 0);
+	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+		const struct row *row = row_of(rows, count, b.start + at[i].off);
+
+		assert_non_null(row);
+		assert_int_equal(row->cfa, ROW_CFA_REG);
+		if (row->cfa_reg == REG_FP)
+			assert_true(at[i].has_fp && row->cfa_off == 16);
+		else
+			assert_true(row->cfa_reg == REG_SP && row->cfa_off == (int32_t)at[i].depth);
+		assert_int_equal(row->saved[SAVED_FP], at[i].is_saved ? -16 : ROW_SAME);
+	}
+}
+
+/* Unwind codes that say something else than the code does: these count, behind the prologue alone. */
+static void codes_count_where_paths_differ(void **state)
+{
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count = 0;
+
+	(void)state;
+	memset(bytes + HEAP + 0x100, 0x90, 0x20);
+	put_unwind(HEAP + 0x7000, 5, 4);
+	assert_int_equal(block_at(HEAP + 0x100, &b), 0);
+	assert_int_equal(code_dotnet.rows(&dotnet, &memory, &b, &rows, &count), 0);
+	assert_int_equal(count, 1);
+	assert_true(rows[0].start == b.start + 5 && rows[0].end == b.end);
+	assert_true(rows[0].cfa == ROW_CFA_REG && rows[0].cfa_reg == REG_SP && rows[0].cfa_off == 48);
+	assert_int_equal(rows[0].saved[SAVED_FP], -16);
+	bytes[HEAP + 0x7000 + 5] = 6; /* a code that no frame is made of */
+	free(rows);
+	rows = NULL;
+	assert_int_equal(code_dotnet.rows(&dotnet, &memory, &b, &rows, &count), -EBADMSG);
+	bytes[HEAP + 0x7000 + 5] = 1; /* a code whose slots are not there */
+	bytes[HEAP + 0x7000 + 2] = 1;
+	assert_int_equal(code_dotnet.rows(&dotnet, &memory, &b, &rows, &count), -EBADMSG);
+}
+
+/* Stubs have no frame, but where they save rdx. */
+static void rows_of_stubs(void **state)
+{
+	static const uint8_t code[] = { 0x52, 0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8, /* push rdx; mov r10, ... */
+					0x5a,					  /* 11: pop rdx */
+					0xff, 0xe0 };				  /* 12: jmp rax */
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count = 0;
+
+	(void)state;
+	memset(bytes + STUBS, 0xcc, 0x1000);
+	memcpy(bytes + STUBS + 0x40, code, sizeof(code));
+	assert_int_equal(block_at(STUBS + 0x40, &b), 0);
+	assert_int_equal(code_dotnet.rows(&dotnet, &memory, &b, &rows, &count), 0);
+	for (uint32_t off = 0; off < 13; off++) {
+		const struct row *row = row_of(rows, count, BASE + STUBS + 0x40 + off);
+
+		assert_non_null(row);
+		assert_true(row->cfa == ROW_CFA_REG && row->cfa_reg == REG_SP);
+		if (off == 0 || off == 1 || off == 11 || off == 12)
+			assert_int_equal(row->cfa_off, off == 1 || off == 11 ? 16 : 8);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,7 +518,16 @@ int main(void)
 		cmocka_unit_test_setup(methods_are_called_as_people_write_them, setup),
 		cmocka_unit_test_setup(what_has_no_name_gets_none, setup),
 		cmocka_unit_test_setup(dynamic_methods_are_told, setup),
+		cmocka_unit_test_setup(rows_follow_a_method, setup),
+		cmocka_unit_test_setup(codes_count_where_paths_differ, setup),
+		cmocka_unit_test_setup(rows_of_stubs, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+#else
+int main(void)
+{
+	return 0;
+}
+#endif
