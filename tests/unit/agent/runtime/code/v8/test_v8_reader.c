@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/runtime/code/v8/v8_object.h"
+#include "agent/runtime/code/v8/v8_script.h"
 #include "base/cleanup.h"
 #include "tests/unit/agent/runtime/code/v8/v8_image.h"
 
@@ -248,6 +249,20 @@ static void check_string(uint64_t word, const char *expected)
 	buf_fini(&out);
 }
 
+/* What is another thing is no script. */
+static void test_scripts(void **arg)
+{
+	struct code_memory m = image_memory(&image);
+	AUTO_FREE struct v8_heap *h = v8_heap_new(&image.layout, &m);
+	struct v8_script script;
+
+	(void)arg;
+	assert_int_equal(v8_script_open(h, image.script, &script), 0);
+	assert_int_equal(script.word, image.script);
+	assert_int_equal(v8_script_open(h, image_string(&image, "ab"), &script), -EBADMSG);
+	assert_int_not_equal(v8_script_open(h, image_smi(1), &script), 0);
+}
+
 static void test_strings(void **arg)
 {
 	enum { CONS_WIDE = 33, CONS = 41, SLICED = 43, THIN = 45, EXTERNAL = 42, UNCACHED = 58 };
@@ -346,9 +361,10 @@ static void test_unsound_layouts(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(test_block),     BOTH(test_block_lies),  BOTH(test_optimized_names), BOTH(test_other_names),
-		BOTH(test_names_lie), BOTH(test_interpreted), BOTH(test_baseline),	  BOTH(test_strings),
-		BOTH(test_budget),    BOTH(test_rows),	      BOTH(test_unsound_layouts),
+		BOTH(test_block),	BOTH(test_block_lies), BOTH(test_optimized_names),
+		BOTH(test_other_names), BOTH(test_names_lie),  BOTH(test_interpreted),
+		BOTH(test_baseline),	BOTH(test_strings),    BOTH(test_scripts),
+		BOTH(test_budget),	BOTH(test_rows),       BOTH(test_unsound_layouts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
