@@ -145,6 +145,22 @@ static void test_nobodys(void **state)
 	assert_false(holds(&b));
 }
 
+/* A piece is one function's code, or what lies behind it. */
+static void test_borders(void **state)
+{
+	const uint64_t code = fake_code(0), end = code + FAKE_CODE_BYTES / 2;
+	struct code_block b = block_at(code);
+
+	(void)state;
+	assert_true(b.start == code && b.end == end);
+	b = block_at(end - 1);
+	assert_true(b.start == code && b.end == end);
+	b = block_at(end);
+	assert_true(b.start == end && b.end == code + FAKE_CODE_BYTES);
+	assert_string_equal(name_at(end - 1), "first");
+	assert_string_equal(name_at(end), "");
+}
+
 static void test_comes_and_goes(void **state)
 {
 	struct code_block first, second;
@@ -220,7 +236,8 @@ int main(void)
 		cmocka_unit_test_setup(test_names, make),	   cmocka_unit_test_setup(test_rows, make),
 		cmocka_unit_test_setup(test_ranges, make),	   cmocka_unit_test_setup(test_nobodys, make),
 		cmocka_unit_test_setup(test_comes_and_goes, make), cmocka_unit_test_setup(test_another_in_place, make),
-		cmocka_unit_test_setup(test_large, make),	   cmocka_unit_test_setup(test_nonsense, make),
+		cmocka_unit_test_setup(test_borders, make),	   cmocka_unit_test_setup(test_large, make),
+		cmocka_unit_test_setup(test_nonsense, make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
