@@ -76,7 +76,9 @@ heap = said["heap", "used"] + said["heap", "mapped"]
 resident = sum(value for (name, _), value in said.items() if name == "resident")
 sizes = [end - start - 4096 for start, end in ((int(x, 16) for x in line.split("-")) for line in open("rings"))]
 rings = sum(size // 2 for size in sizes if size >= 1 << 18)
+cpus = int(re.split("[-,]", open("/sys/devices/system/cpu/possible").read().strip())[-1]) + 1
 assert rings and said["mapped", "rings"] == rings, (said, sizes)
+assert min(cpus, 256) <= 4 * sum(size >= 1 << 18 for size in sizes) < max(8, 2 * cpus + 6), sizes # one for 4 CPUs, a power of 2
 print(f"{parts / 1e6:.1f} MB in parts of {heap / 1e6:.1f}; {resident / 1e6:.1f} MB resident, {kernel['VmRSS'] / 1e6:.1f} says the kernel")
 assert heap / 2 < parts < heap * 1.1, said
 assert abs(resident - kernel["VmRSS"]) < 4 << 20 and abs(said["resident", "anonymous"] - kernel["RssAnon"]) < 4 << 20, said
