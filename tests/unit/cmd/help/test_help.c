@@ -107,6 +107,52 @@ static void test_manual_names_every_option(void **state)
 	}
 }
 
+/* Sections of the manual: each command with its operands, and whole entries of options and variables. */
+static void test_manual_entries(void **state)
+{
+	static const char *const entries[] = {
+		"\n.B hearth convert\n[\\fIOPTION\\fR]... IN OUT\n.br\n",
+		"\n\\fB\\-\\-log\\-format\\fR \\fItext|json|logfmt\\fR\n", /* without a letter */
+		" level [text].\n(All commands.)\n",			   /* with what it is when not given */
+		".TP\n\\fB\\-v\\fR, \\fB\\-\\-verbose\\fR\nsay more about what happens.\n(All commands.)\n",
+		"\n(run, serve, check)\n",
+		"reports them.\n.PP\nWithout a command it is hearth run.\n",
+		".TP\n.B HEARTH_FREQ\n\\-\\-freq\n.TP\n",
+		"\n\\-\\-collector, then\n.BR OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT ,\nthen\n.B "
+		"OTEL_EXPORTER_OTLP_ENDPOINT\n",
+		"\nhearth convert x.otlp x.pb.gz\n", /* an example */
+	};
+	AUTO(buf_fini) struct buf man = BUF_EMPTY;
+	const char *at;
+
+	(void)state;
+	help_write_man(&man);
+	at = strstr(buf_text(&man), "\n.SH COMMANDS\n");
+	for (const struct cmd *const *c = cmd_all(); *c; c++) { /* in their order */
+		AUTO(buf_fini) struct buf head = BUF_EMPTY;
+
+		buf_printf(&head, "\n.SS hearth %s%s", (*c)->name, (*c)->operands[0] ? " " : "");
+		for (const char *p = (*c)->operands; *p; p++)
+			buf_printf(&head, *p == '-' ? "\\%c" : "%c", *p);
+		buf_putc(&head, '\n');
+		at = at ? strstr(at, buf_text(&head)) : NULL;
+		if (!at)
+			fail_msg("the manual lacks %s", buf_text(&head));
+	}
+	for (enum option_group group = 0; group < GROUP_MAX; group++) {
+		AUTO(buf_fini) struct buf head = BUF_EMPTY;
+
+		buf_printf(&head, "\n.SS %s\n", option_group_title(group));
+		at = strstr(at, buf_text(&head));
+		if (!at)
+			fail_msg("the manual lacks %s", buf_text(&head));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(entries); i++)
+		if (!strstr(buf_text(&man), entries[i]))
+			fail_msg("the manual lacks %s", entries[i]);
+	assert_null(strstr(buf_text(&man), "\n\n"));
+}
+
 /* What each shell is told of an option with a value of each kind, and of a text with its own quotes in it. */
 static void test_completion(void **state)
 {
@@ -147,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_lines_fit),
 		cmocka_unit_test(test_manual_names_every_option),
+		cmocka_unit_test(test_manual_entries),
 		cmocka_unit_test(test_completion),
 	};
 
