@@ -178,6 +178,35 @@ static int executables(struct store *store, const struct store_selection *sel,
 	return err ? err : fn(arg, &java);
 }
 
+/* One a service, with a number among its labels. */
+static int series(struct store *store, const struct store_selection *sel,
+		  int (*fn)(void *arg, const struct key_values *labels, int64_t weight, uint64_t events), void *arg)
+{
+	static const char *const services[] = { "shop", "mail" };
+	struct table_store *s = (struct table_store *)store;
+	int err = 0;
+
+	for (size_t k = 0; k < ARRAY_LEN(services) && !err; k++) {
+		struct key_value items[] = {
+			{ .key = STR("service.name"), .value = { .kind = VALUE_STRING, .string = str_z(services[k]) } },
+			{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = 7 + (int64_t)k } },
+			{ .key = STR("host.name"), .value = { .kind = VALUE_STRING, .string = STR("") } },
+		};
+		const struct key_values labels_of = { items, ARRAY_LEN(items) };
+		int64_t weight = 0;
+		uint64_t events = 0;
+
+		for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+			if (!is_selected(s, sel, i) || strcmp(table[i].service, services[k]) != 0)
+				continue;
+			weight += table[i].weight;
+			events++;
+		}
+		err = events ? fn(arg, &labels_of, weight, events) : 0;
+	}
+	return err;
+}
+
 static uint32_t node_count(struct store *store)
 {
 	return ((struct table_store *)store)->count;
@@ -265,6 +294,7 @@ static const struct store_read_ops table_ops = {
 	.labels = labels,
 	.label_values = label_values,
 	.kinds = kinds,
+	.series = series,
 	.executables = executables,
 	.node_count = node_count,
 	.nodes = nodes,
