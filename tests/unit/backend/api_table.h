@@ -324,7 +324,7 @@ static int setup(void **state)
 	return api_new(&config, &api);
 }
 
-static int teardown(void **state)
+static inline int teardown(void **state)
 {
 	(void)state;
 	api_free(api);
@@ -334,7 +334,7 @@ static int teardown(void **state)
 /* --- questions --- */
 
 /* Asks "path?key=value&..." (no escapes but those for '&' in none). The answer's text is the caller's. */
-static char *ask(const char *url, unsigned status_wanted)
+static inline char *ask(const char *url, unsigned status_wanted)
 {
 	AUTO_FREE char *copy = strdup(url);
 	struct query_param items[16];
@@ -359,7 +359,7 @@ static char *ask(const char *url, unsigned status_wanted)
 #define ALL "from=first&to=last"
 
 /* The answer to @url contains each of the texts. */
-static void expect(const char *url, const char *const *texts)
+static inline void expect(const char *url, const char *const *texts)
 {
 	AUTO_FREE char *answer = ask(url, 200);
 
