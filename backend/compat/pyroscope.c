@@ -244,6 +244,7 @@ int pyroscope_read(struct api_call *call, struct question *qu)
 
 	qu->scale = 1;
 	err = err ? err : pyroscope_param(call, "selector", &selector);
+	selector_fini(&qu->q.selector); /* the empty one of read_range() */
 	err = err ? err : selector_parse(selector, &qu->q.selector, &call->error);
 	if (!err && qu->q.selector.word) {
 		buf_puts(&call->error, "a word beside the labels of a selector: only /api/v1 looks it up");

@@ -367,9 +367,10 @@ static int read_scope(struct name_origin *o)
 
 		o->scope_name = strndup(scope->name.data ? scope->name.data : "", scope->name.len);
 		o->scope_version = strndup(scope->version.data ? scope->version.data : "", scope->version.len);
+		err = o->scope_name && o->scope_version ? 0 : -ENOMEM;
 	}
 	profiles_put(p);
-	return 0;
+	return err;
 }
 
 static int load_origin(struct store_names *n, uint32_t id, struct name_origin **ret)

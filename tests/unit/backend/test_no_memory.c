@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "backend/api/api.h"
 #include "backend/ingest/body.h"
 #include "backend/store/clickhouse/click.h"
 #include "backend/store/queue.h"
@@ -162,11 +163,59 @@ static int reading(struct buf *out)
 	return error;
 }
 
+/* Each question of the API over that store; 503: no memory. */
+static int answers(struct buf *out)
+{
+	static const char *const questions[][8] = {
+		{ "/api/v1/status" },
+		{ "/api/v1/flamegraph", "by", "thread", "focus", "main" },
+		{ "/api/v1/top", "limit", "3", "strip", "4" },
+		{ "/api/v1/sandwich", "function", "main" },
+		{ "/api/v1/diff", "query2", "{thread.name=\"bank\"}" },
+		{ "/api/v1/timeline", "points", "4", "by", "thread" },
+		{ "/api/v1/labels" },
+		{ "/api/v1/values", "label", "thread.name" },
+		{ "/api/v1/executables" },
+		{ CONNECT_PATH "ProfileTypes", "codec", "json" },
+		{ CONNECT_PATH "LabelNames", "codec", "json" },
+		{ CONNECT_PATH "LabelValues", "codec", "json", "label", "thread_name" },
+		{ CONNECT_PATH "Series", "codec", "json" },
+		{ CONNECT_PATH "SelectSeries", "codec", "json", "step", "1", "by", "thread_name" },
+		{ CONNECT_PATH "SelectMergeStacktraces", "codec", "json" },
+	};
+	const struct store_config store_config = { .place = folder, .read_only = true };
+	struct api_config config = { 0 };
+	struct store_error why;
+	struct api *api = NULL;
+	int error = store_sqlite_open(&store_config, NULL, &config.store, &why);
+
+	if (error)
+		return error;
+	error = api_new(&config, &api);
+	for (size_t i = 0; i < ARRAY_LEN(questions) && !error; i++) {
+		struct query_param items[6] = { { "from", "900" }, { "to", "1100" } };
+		struct query_params params = { .items = items, .count = 2 };
+		struct api_answer answer = { 0 };
+
+		for (size_t k = 1; k + 1 < ARRAY_LEN(questions[i]) && questions[i][k]; k += 2)
+			items[params.count++] = (struct query_param){ questions[i][k], questions[i][k + 1] };
+		error = api_answer(api, questions[i][0], &params, NULL, &answer);
+		if (!error && answer.status != 200 && answer.status != 503)
+			fail_msg("%s: %u, %s", questions[i][0], answer.status, buf_text(&answer.body));
+		if (!error && answer.status != 200)
+			error = -ENOMEM;
+		if (!error && i) /* the status has this moment in it */
+			buf_append(out, answer.body.data, answer.body.len);
+		buf_fini(&answer.body);
+	}
+	api_free(api);
+	config.store->close(config.store);
+	return error;
+}
+
 static const struct memory_scenario scenarios[] = {
-	{ "bodies", bodies, false },
-	{ "queue", queue, false },
-	{ "rows", rows, false },
-	{ "reading", reading, false },
+	{ "bodies", bodies, false },   { "queue", queue, false },     { "rows", rows, false },
+	{ "reading", reading, false }, { "answers", answers, false },
 };
 
 static void test_scenarios(void **state)

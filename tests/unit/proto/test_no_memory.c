@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "proto/sums/activity.h"
 #include "proto/report/flamegraph.h"
+#include "proto/sums/locks.h"
 #include "proto/sums/modules.h"
 #include "proto/otlp/otlp.h"
 #include "proto/otlp/signals.h"
@@ -17,6 +19,8 @@
 #include "proto/report/report.h"
 #include "proto/report/diff_table.h"
 #include "proto/sums/timeline.h"
+#include "proto/sums/truth.h"
+#include "proto/sums/view.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/proto/otlp_bytes.h"
 #include "tests/unit/proto/random_profiles.h"
@@ -252,6 +256,99 @@ static int to_difference(struct buf *out)
 	return error;
 }
 
+/* A view that groups and selects. NULL without memory. */
+static struct view *view_of_threads(void)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct view *v = view_new();
+
+	if (v && !view_match(v, VIEW_IGNORE, "^no such frame$", &error) && !view_match(v, VIEW_HIDE, "^x$", &error) &&
+	    !view_match(v, VIEW_FOCUS, ".", &error) && !view_group(v, "thread", &error))
+		return v;
+	view_free(v);
+	return NULL;
+}
+
+/* By group, by line, upside down, and who called. */
+static int to_views(struct buf *out)
+{
+	const struct report_style style = { .columns = 100, .by = "thread" };
+	struct view *v = view_of_threads();
+	struct top *top = top_new(), *lines = top_new(), *groups = top_new();
+	struct tree *inverted = tree_new(), *callers = tree_new();
+	struct activity *activity = v ? activity_new(ACTIVITY_GROUPS, v) : NULL;
+	int error = v && top && lines && groups && inverted && callers && activity ? 0 : -ENOMEM;
+
+	if (!error) {
+		top_view(top, v);
+		top_view(lines, v);
+		top_view(groups, v);
+		top_split_lines(lines);
+		top_count(groups, TOP_GROUPS);
+		tree_view(inverted, v);
+		tree_show(inverted, FRAME_PLACE | FRAME_INLINED);
+		tree_invert(inverted);
+		tree_callers(callers, "f1", NULL, 3);
+		error = top_add(top, profiles);
+	}
+	if (!error)
+		error = top_add(lines, profiles);
+	if (!error)
+		error = top_add(groups, profiles);
+	if (!error)
+		error = tree_add(inverted, profiles);
+	if (!error)
+		error = tree_add(callers, profiles);
+	if (!error)
+		error = activity_add(activity, profiles);
+	if (!error)
+		error = report_top(top, &style, out);
+	if (!error)
+		error = report_lines(top, lines, NULL, NULL, &style, out);
+	if (!error)
+		error = report_csv(groups, out);
+	if (!error)
+		error = report_tree(inverted, &style, out);
+	if (!error)
+		error = report_folded(callers, out);
+	if (!error)
+		error = report_activity(activity, false, &style, out);
+	top_free(top);
+	top_free(lines);
+	top_free(groups);
+	tree_free(inverted);
+	tree_free(callers);
+	activity_free(activity);
+	view_free(v);
+	return error;
+}
+
+/* Who was active by thread, and who waited for what. */
+static int to_waits(struct buf *out)
+{
+	struct activity *threads = activity_new(ACTIVITY_THREADS, NULL);
+	struct locks *locks = locks_new(NULL);
+	struct truth *truth = truth_new();
+	int error = threads && locks && truth ? 0 : -ENOMEM;
+
+	if (!error)
+		error = activity_add(threads, profiles);
+	if (!error)
+		error = locks_add(locks, profiles);
+	if (!error)
+		error = truth_add(truth, profiles);
+	if (!error)
+		error = report_activity(threads, false, &(struct report_style){ 0 }, out);
+	if (!error)
+		error = report_locks(locks, &(struct report_style){ 0 }, out);
+	if (!error)
+		error = truth_report(truth, out);
+	activity_free(threads);
+	locks_free(locks);
+	truth_free(truth);
+	return error;
+}
+
 static const struct memory_scenario scenarios[] = {
 	{ "OTLP", of_otlp, false },
 	{ "OTLP 1.7", of_older, false },
@@ -269,6 +366,8 @@ static const struct memory_scenario scenarios[] = {
 	{ "order", in_order, false },
 	{ "metrics", of_metrics, false },
 	{ "difference", to_difference, false },
+	{ "views", to_views, false },
+	{ "waits", to_waits, false },
 };
 
 static void test_scenarios(void **state)
