@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of a command as its options make them, and the last word that was logged. */
+/* The settings of a command as its options make them, a command that runs in this process, and the last word that was
+ * logged.
+ */
 #ifndef HEARTH_TESTS_CMD_PARSED_H
 #define HEARTH_TESTS_CMD_PARSED_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -33,6 +37,28 @@ static inline struct config parse_words(const struct cmd *cmd, const char *const
 }
 
 #define PARSED(cmd, ...) parse_words(cmd, (const char *const[]){ __VA_ARGS__, NULL })
+
+/* Runs `hearth @cmd WORDS...`: its status; *@said (unless NULL) is what it wrote to standard output, until the next one. */
+static inline int run_words(const struct cmd *cmd, const char *const *words, const char **said)
+{
+	static char text[64 << 10];
+	AUTO_FCLOSE FILE *out = tmpfile();
+	struct config config = parse_words(cmd, words);
+	int saved_out = dup(STDOUT_FILENO), status;
+
+	fflush(stdout);
+	dup2(fileno(out), STDOUT_FILENO);
+	status = cmd->run(&config);
+	fflush(stdout);
+	dup2(saved_out, STDOUT_FILENO);
+	close(saved_out);
+	config_fini(&config);
+	rewind(out);
+	text[fread(text, 1, sizeof(text) - 1, out)] = '\0';
+	if (said)
+		*said = text;
+	return status;
+}
 
 static inline bool is_said_last(const char *text)
 {

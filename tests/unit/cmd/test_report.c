@@ -10,11 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/log.h"
-#include "cmd/options/command.h"
-#include "cmd/options/options.h"
 #include "proto/otlp/otlp.h"
+#include "tests/unit/cmd/parsed.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/proto/text_profiles.h"
 
@@ -89,38 +86,7 @@ static int remove_captures(void **state)
 	return system(command);
 }
 
-/* Runs `hearth report WORDS...`: its status; *@said is what it wrote, until the next one. */
-static int report(const char *const *words, const char **said)
-{
-	static char text[64 << 10];
-	AUTO(buf_fini) struct buf error = BUF_EMPTY;
-	AUTO_FCLOSE FILE *out = tmpfile();
-	int saved_out = dup(STDOUT_FILENO), argc = 0, status;
-	char *argv[16];
-	struct config config;
-	size_t len;
-
-	argv[argc++] = (char *)"report";
-	while (*words)
-		argv[argc++] = (char *)(uintptr_t)*words++;
-	argv[argc] = NULL;
-	assert_int_equal(options_parse(&cmd_report, argc, argv, &config, &error), 0);
-	fflush(stdout);
-	dup2(fileno(out), STDOUT_FILENO);
-	status = cmd_report.run(&config);
-	fflush(stdout);
-	dup2(saved_out, STDOUT_FILENO);
-	close(saved_out);
-	config_fini(&config);
-	rewind(out);
-	len = fread(text, 1, sizeof(text) - 1, out);
-	text[len] = '\0';
-	if (said)
-		*said = text;
-	return status;
-}
-
-#define REPORT(said, ...) report((const char *const[]){ __VA_ARGS__, NULL }, said)
+#define REPORT(said, ...) run_words(&cmd_report, (const char *const[]){ __VA_ARGS__, NULL }, said)
 
 static void test_folded(void **state)
 {
@@ -161,13 +127,6 @@ static void test_formats(void **state)
 	assert_non_null(strstr(said, "shop.c"));
 	assert_int_equal(REPORT(&said, "--format", "tree", "--depth", "1", capture), STATUS_DONE);
 	assert_null(strstr(said, "outer"));
-}
-
-static bool is_said_last(const char *text)
-{
-	struct log_message last;
-
-	return log_recent(&last, 1) == 1 && strstr(last.text, text);
 }
 
 /* Options that would do nothing are refused, by their name; those that do something are not. */
