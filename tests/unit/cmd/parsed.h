@@ -42,8 +42,8 @@ static inline struct config parse_words(const struct cmd *cmd, const char *const
 static inline int run_words(const struct cmd *cmd, const char *const *words, const char **said)
 {
 	static char text[64 << 10];
-	AUTO_FCLOSE FILE *out = tmpfile();
 	struct config config = parse_words(cmd, words);
+	AUTO_FCLOSE FILE *out = tmpfile();
 	int saved_out = dup(STDOUT_FILENO), status;
 
 	fflush(stdout);
