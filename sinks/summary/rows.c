@@ -66,7 +66,7 @@ int summary_make_rows(struct summary *s)
 	uint32_t count;
 	const struct top_row *rows = source_rows(s, &count);
 
-	if (vec_reserve(&s->rows, &s->row_cap, count))
+	if ((!rows && !s->is_frozen) || vec_reserve(&s->rows, &s->row_cap, count))
 		return -ENOMEM;
 	s->row_cnt = 0;
 	for (uint32_t i = 0; i < count; i++)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <assert.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,10 +15,11 @@
 #include "sinks/sinks.h"
 #include "sinks/otlp/spool.h"
 #include "tests/unit/failing_memory.h"
+#include "tests/unit/proto/text_profiles.h"
 #include "tests/unit/sinks/vectors.h"
 
 static char dir[] = "/tmp/hearth-memory-XXXXXX";
-static struct profiles *profiles[3];
+static struct profiles *profiles[3], *odd;
 static struct metric *metric;
 
 /* Leaves the folder empty. */
@@ -151,6 +153,16 @@ static int text(struct buf *out)
 	return 0;
 }
 
+/* In each form, of frames whose type is no text. */
+static int forms(struct buf *out)
+{
+	static const enum print_form all[] = { PRINT_PLAIN, PRINT_TYPED, PRINT_DEBUG, PRINT_2025_09, PRINT_2025_08 };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		print_profiles(odd, &(struct print_options){ .form = all[i] }, out);
+	return 0;
+}
+
 static int lines(struct buf *out)
 {
 	char path[64];
@@ -169,7 +181,7 @@ static int lines(struct buf *out)
 
 static const struct memory_scenario scenarios[] = {
 	{ "addresses", endpoints, true }, { "spool", spool, false }, { "capture", capture, false },
-	{ "text", text, false },	  { "lines", lines, false },
+	{ "text", text, false },	  { "lines", lines, false }, { "forms", forms, false },
 };
 
 static void test_scenarios(void **state)
@@ -177,6 +189,22 @@ static void test_scenarios(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(scenarios); i++)
 		memory_fails_everywhere(&scenarios[i]);
+}
+
+/* A sample whose frame has a number for its type. */
+static struct profiles *odd_profiles(void)
+{
+	struct builder *b = builder_new();
+	int32_t type = builder_attribute_int(b, "profile.frame.type", 7);
+	const struct profile_line line = { .function_index = builder_function(b, builder_string_z(b, "odd"), 0, 0, 0) };
+	int32_t location = builder_location(b, 0, 0x10, &line, 1, &type, 1);
+	uint32_t profile = builder_profile(b, builder_resource(b, NULL, 0), &text_cpu_spec);
+	struct profiles *p = NULL;
+
+	builder_event(b, profile, builder_stack(b, &location, 1), NULL, 0, 0, 1000000000, false, 0);
+	assert(!builder_freeze(b, 1000000000, 2000000000, &p));
+	builder_free(b);
+	return p;
 }
 
 int main(void)
@@ -190,7 +218,9 @@ int main(void)
 	metric = metrics_counter(metrics, "any", NULL, "");
 	for (unsigned i = 0; i < ARRAY_LEN(profiles); i++)
 		profiles[i] = agent_profiles(i + 1, 4);
+	odd = odd_profiles();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	profiles_put(odd);
 	for (unsigned i = 0; i < ARRAY_LEN(profiles); i++)
 		profiles_put(profiles[i]);
 	metrics_free(metrics);

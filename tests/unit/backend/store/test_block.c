@@ -54,6 +54,30 @@ static void test_columns(void **arg)
 	column_codec_free(c);
 }
 
+/* What has no room for a checksum is nothing, and nothing with one is a column of nothing. */
+static void test_short_columns(void **arg)
+{
+	struct column_bytes bytes;
+	struct buf empty = BUF_EMPTY;
+
+	(void)arg;
+	assert_int_equal(column_open(NULL, 0, &bytes), -EBADMSG);
+	for (size_t len = 0; len < 4; len++) {
+		void *data = calloc(1, len + 1);
+
+		assert_int_equal(column_open(data, len, &bytes), -EBADMSG);
+		assert_int_equal(bytes.failed, -EBADMSG);
+		free(data);
+	}
+	column_seal(&empty, 0);
+	assert_int_equal(empty.len, 4);
+	assert_int_equal(column_open(empty.data, empty.len, &bytes), 0);
+	assert_int_equal(bytes.failed, 0);
+	assert_int_equal(column_get_varint(&bytes), 0);
+	assert_int_equal(bytes.failed, -EBADMSG); /* there is none */
+	buf_fini(&empty);
+}
+
 static int compare_all(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct event));
@@ -272,8 +296,9 @@ static void test_ids_last(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_blocks), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_lists),	cmocka_unit_test(test_ids),    cmocka_unit_test(test_ids_last),
+		cmocka_unit_test(test_columns),	 cmocka_unit_test(test_short_columns), cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_rows),	 cmocka_unit_test(test_lists),	       cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_ids_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
