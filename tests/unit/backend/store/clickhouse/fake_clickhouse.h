@@ -24,6 +24,7 @@ struct fake_clickhouse {
 	pthread_t thread;
 	pthread_mutex_t lock; /* what follows */
 	struct buf said;      /* a word a statement: "CREATE ", "INSERT hearth_samples " */
+	struct buf asked;     /* the last SELECT */
 	int refuse_cnt;	      /* so many INSERTs are answered with ... */
 	int refuse_status;
 	struct {
@@ -73,6 +74,10 @@ static inline int fake_answer(struct fake_clickhouse *f, const char *head, const
 		}
 	} else if (!strncmp(body, "TRUNCATE", 8)) {
 		buf_printf(&f->said, "TRUNCATE %s ", strstr(body, "hearth_"));
+	}
+	if (!strncmp(body, "SELECT", 6)) {
+		buf_reset(&f->asked);
+		buf_puts(&f->asked, body);
 	}
 	if (strstr(body, "SELECT max(version)")) {
 		buf_append(answer, &f->version, 4);
@@ -134,6 +139,7 @@ static inline void fake_end(struct fake_clickhouse *f)
 	pthread_join(f->thread, NULL);
 	close(f->fd);
 	buf_fini(&f->said);
+	buf_fini(&f->asked);
 	for (int i = 0; i < FAKE_ANSWERS; i++)
 		buf_fini(&f->answers[i].bytes);
 }
