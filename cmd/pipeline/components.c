@@ -129,7 +129,7 @@ int component_add_address(struct reader *r, const struct tree *at, const char *o
 	if (at->kind != TREE_TEXT || !strchr(at->text, ':'))
 		return pipeline_refuse(r, at, "an address is HOST:PORT");
 	buf_printf(&text, "%s%s", at->text[0] == ':' ? "0.0.0.0" : "", at->text);
-	return component_add(settings, at, option, buf_text(&text));
+	return text.failed ? -ENOMEM : component_add(settings, at, option, buf_text(&text));
 }
 
 /* --- keys --- */

@@ -99,7 +99,7 @@ static int take_headers(struct reader *r, struct component *c)
 		if (t->kind != TREE_TEXT)
 			return pipeline_refuse(r, t, "the value of a header is a text");
 		buf_printf(&text, "%s: %s", t->key, t->text);
-		err = component_add(&c->settings, t, "collector-header", buf_text(&text));
+		err = text.failed ? -ENOMEM : component_add(&c->settings, t, "collector-header", buf_text(&text));
 	}
 	return err;
 }

@@ -114,7 +114,7 @@ static int take_readers(struct reader *r, const struct tree *readers, struct tre
 		if (tree_find(settings, "metrics-address"))
 			return pipeline_note(r, item, "one address has /metrics; this one is not listened on");
 		buf_printf(&text, "%s:%s", host ? host : "127.0.0.1", port ? port : "8888");
-		err = component_add(settings, item, "metrics-address", buf_text(&text));
+		err = text.failed ? -ENOMEM : component_add(settings, item, "metrics-address", buf_text(&text));
 	}
 	return err;
 }

@@ -115,7 +115,7 @@ static int take_probabilistic(struct reader *r, struct component *c)
 	if (err || !at || percent >= 100)
 		return err;
 	buf_printf(&text, "%d/%s", (int)percent, interval ? interval : "1m");
-	return component_add(&c->settings, at, "probabilistic", buf_text(&text));
+	return text.failed ? -ENOMEM : component_add(&c->settings, at, "probabilistic", buf_text(&text));
 }
 
 static int take_list(struct reader *r, struct component *c, const char *path, const char *prefix, const char *option)
@@ -128,7 +128,7 @@ static int take_list(struct reader *r, struct component *c, const char *path, co
 		AUTO(buf_fini) struct buf value = BUF_EMPTY;
 
 		buf_printf(&value, "%s%s", prefix, texts[i]);
-		err = component_add(&c->settings, component_at(c, path), option, buf_text(&value));
+		err = value.failed ? -ENOMEM : component_add(&c->settings, component_at(c, path), option, buf_text(&value));
 	}
 	return err;
 }
@@ -230,7 +230,7 @@ static int take_otlp(struct reader *r, struct component *c)
 	if (err || !at)
 		return err;
 	buf_printf(&size, "%dM", mib > 4096 ? 4096 : (int)mib);
-	return component_add(&c->settings, at, "max-receive-bytes", buf_text(&size));
+	return size.failed ? -ENOMEM : component_add(&c->settings, at, "max-receive-bytes", buf_text(&size));
 }
 
 static const struct component_type otlp = {

@@ -81,6 +81,7 @@ static void show_sink(const struct component *c, struct buf *out)
 
 	if (shown)
 		hide_password(strchr(shown, '=') ? strchr(shown, '=') + 1 : shown);
+	out->failed |= c->sink && !shown;
 	buf_printf(out, "# %s\n", c->name);
 	if (shown)
 		buf_printf(out, "  sink: %s\n", shown);

@@ -45,6 +45,8 @@ static void test_rewrites(void **state)
 	rewritten("serve -receiver stdout", 0, "serve " ANYWHERE "--print");
 	rewritten("serve -receiver=stdout -stdout.sample-types a,b,,", 0,
 		  "serve " ANYWHERE "--print --print-sample-type a --print-sample-type b");
+	rewritten("serve -stdout.sample-types \ta\t,b\t\t,\t,", 0,
+		  "serve " ANYWHERE "--print --print-sample-type a --print-sample-type b"); /* without blanks around them */
 	rewritten("serve --stdout.sample-types=samples", 0, "serve " ANYWHERE "--print --print-sample-type samples");
 	rewritten("serve -stdout.sample-types ''", 0, "serve " ANYWHERE "--print");
 	rewritten("serve -receiver prometheus", 0, "serve " ANYWHERE "--sink prometheus --metrics-address 127.0.0.1:2112");
