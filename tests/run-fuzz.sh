@@ -14,35 +14,49 @@ for binary; do
 done
 cd "$(dirname "$0")/.." || exit 1
 
-passed=0 failed=0
 counts=${HEARTH_TEST_COUNTS:-/dev/null}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$build/crashes"
 
-for binary in "${binaries[@]}"; do
-	name=$(basename "$binary")
+# run BINARY: its lines, and its name in $work/passed or $work/failed
+run() {
+	local name seeds status executions rate
+	name=$(basename "$1")
 	seeds=tests/fuzz/corpus/${name#fuzz_}
 	mkdir "$work/$name"
 	[[ -d $seeds ]] && cp -r "$seeds/." "$work/$name/"
 	# The outer limit is for a target that hangs before or after libFuzzer's own clock runs.
-	timeout --kill-after=5 $((seconds + 60)) "$binary" "$work/$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
+	timeout --kill-after=5 $((seconds + 60)) "$1" "$work/$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
 		-rss_limit_mb=2048 ${FUZZ_SEED:+-seed=$FUZZ_SEED} -verbosity=0 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
-		>"$work/output" 2>&1 </dev/null
+		>"$work/$name.output" 2>&1 </dev/null
 	status=$?
-	executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/output")
-	rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$work/output")
-	if ((status == 0 && ${executions:-0} > 0)); then
-		passed=$((passed + 1))
-		printf '  ok   %-24s %d execs, %d exec/s\n' "$name" "$executions" "$rate"
-	else
-		failed=$((failed + 1))
-		echo "fail fuzz/$name" >>"$counts"
-		printf '  FAIL %-24s status %d after %d execs\n' "$name" "$status" "${executions:-0}"
-		sed 's/^/       /' "$work/output"
-	fi
+	executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.output")
+	rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$work/$name.output")
+	{
+		flock 9
+		if ((status == 0 && ${executions:-0} > 0)); then
+			echo "$name" >>"$work/passed"
+			printf '  ok   %-24s %d execs, %d exec/s\n' "$name" "$executions" "$rate"
+		else
+			echo "fail fuzz/$name" | tee -a "$work/failed" >>"$counts"
+			printf '  FAIL %-24s status %d after %d execs\n' "$name" "$status" "${executions:-0}"
+			sed 's/^/       /' "$work/$name.output"
+		fi
+	} 9>"$work/lock"
+}
+
+# As many at a time as there are CPUs.
+touch "$work/passed" "$work/failed"
+for binary in "${binaries[@]}"; do
+	while (($(jobs -rp | wc -l) >= $(nproc))); do
+		wait -n
+	done
+	run "$binary" &
 done
+wait
 rmdir --ignore-fail-on-non-empty "$build/crashes"
+passed=$(wc -l <"$work/passed") failed=$(wc -l <"$work/failed")
 
 echo "$passed $failed 0" >>"$counts"
 echo "$passed passed, $failed failed"
