@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the system tests, every executable tests/system/*.sh, each in a folder of its own: one after another; but of a whole run those
-# that watch no machine (they ask for no BPF) come first, two at a time.
+# Runs the system tests, every executable tests/system/*.sh, each in a folder of its own: two at a time, then one after another those
+# that have a line "# Alone: WHY".
 #   run-system.sh BUILD [TEST...]      a test: its file, or its name
 #   run-system.sh BUILD --one-process  those that start `hearth run` and do not say in which form, in the form of one process
 # A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Exit status: 0 passed, 77
@@ -36,8 +36,6 @@ export HEARTH_CONFIG=/dev/null
 export HEARTH_REFUSED_CALLS=kill
 # Indexes of names go nowhere else; kept from test to test, as on a machine.
 export HEARTH_SYMBOL_CACHE=$scratch/.symbols
-# Nor do profiles that are kept where nothing else was said.
-export STATE_DIRECTORY=$scratch/.state
 # in_one_process: those tests: what they start stands in them, or in a file that they name
 in_one_process() {
 	local test files
@@ -53,13 +51,15 @@ if [ "${1:-}" = --one-process ]; then
 	set -- $(in_one_process)
 fi
 
-# attempt TEST NAME: runs it in an empty folder, its output into $scratch/NAME.out; sets $status and $took
+# attempt TEST NAME: runs it in an empty folder, its output into $scratch/NAME.out; sets $status and $took. Profiles that are kept
+# where nothing else was said go nowhere else either.
 attempt() {
 	local dir=$scratch/$2 start=$EPOCHREALTIME
 	mkdir "$dir"
-	(cd "$dir" && exec timeout -k 10 "$limit_seconds" "$1") >"$scratch/$2.out" 2>&1 </dev/null
+	(cd "$dir" && STATE_DIRECTORY=$dir.state exec timeout -k 10 "$limit_seconds" "$1") >"$scratch/$2.out" 2>&1 </dev/null
 	status=$?
 	took=$(awk "BEGIN { printf \"%.1f s\", $EPOCHREALTIME - $start }")
+	echo "time ${took% s} system/$2" >>"$counts"
 	[ $status != 124 ] || echo "no end within $limit_seconds s" >>"$scratch/$2.out"
 	rm -rf "$dir"
 }
@@ -86,7 +86,6 @@ show() {
 run() {
 	local test name once part why
 	for test; do
-		[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
 		name=$(basename "$test" .sh)
 		if [ ! -x "$test" ]; then
 			failed "$name" ": there is no such test"
@@ -128,24 +127,32 @@ tests/truth/build.sh "$TRUTH" >"$scratch/truth.out" 2>&1 || {
 while read -r part why; do
 	skipped "truth/$part" "$why"
 done < <(sed -n 's/^left out: //p' "$scratch/truth.out")
-if [ $# = 0 ]; then
-	beside=() turn=0
-	for test in tests/system/*.sh; do
-		[ -x "$test" ] || continue # a part of tests
-		if grep -q need_bpf "$test"; then
-			set -- "$@" "$test"
-		else
-			beside[turn]+="$test "
-			turn=$((1 - turn))
-		fi
+[ $# -gt 0 ] || set -- tests/system/*.sh
+: >"$scratch/.beside"
+alone=()
+for test; do
+	[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
+	if [ -f "$test" ] && [ ! -x "$test" ]; then # a part of tests
+		continue
+	elif grep -qs '^# Alone: ' "$test"; then
+		alone+=("$test")
+	else
+		echo "$test" >>"$scratch/.beside"
+	fi
+done
+# lane: of the tests in file 3 each that no other lane has taken
+lane() {
+	local test
+	while { flock 9 && read -r test <&3; } 9>"$scratch/.turn"; do
+		run "$test" 3<&-
 	done
-	for list in "${beside[@]}"; do
-		# shellcheck disable=SC2086 # a list
-		run $list &
-	done
+}
+{
+	lane &
+	lane &
 	wait
-fi
-run "$@"
+} 3<"$scratch/.beside"
+run "${alone[@]}"
 awk '/^flake / { sub("system/", "", $2); flaky = flaky " " $2 } /^[0-9]/ { p += $1; f += $2; s += $3 }
 	END { printf "system tests: %d passed, %d failed, %d skipped%s\n", p, f, s, flaky ? "; flaky:" flaky : ""; exit f > 0 }' "$counts"
 status=$?

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # 999 Hz, every CPU busy, processes starting all the time: what was taken is what was delivered plus what was counted as lost.
 # HEARTH_LONG=1: a minute of it.
+# Alone: it keeps every CPU busy and counts what their time implies.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

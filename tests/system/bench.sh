@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `hearth bench` measures what it says: every figure is there, with its counterpart or why there is none, and nothing is left behind.
+# Alone: it measures.
 . "$TOP/tests/system/lib.sh"
 
 # check NAME WANTED...: figures whose names begin so are measured; the rest of the table is sound

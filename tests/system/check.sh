@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `hearth check` where something is missing: each 'no' by its name, with what to do, and an exit status; as JSON; without privileges.
+# Alone: the interpreters that run here are listed twice and compared.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 cp "$HEARTH" hearth

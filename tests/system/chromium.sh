@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A browser at work: Chromium has 240 MB of code without symbols and tables, code that V8 brought along, and code made at run time.
 # Nearly all of its stacks must reach their root, and what lies on the way must be of every kind.
+# Alone: it takes every CPU, and what lives for milliseconds is to be complete.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 command -v chromium >/dev/null && command -v chromedriver >/dev/null || skip "no chromium and chromedriver here"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The command line as scripts see it: exit statuses, what goes to which stream, one clear message for each thing that can go wrong,
 # files that appear only when complete, signals, and the user behind sudo.
+# Alone: `hearth run` has its own addresses here.
 . "$TOP/tests/system/lib.sh"
 
 # expect STATUS TEXT ARG...: hearth ARG... ends with STATUS and says TEXT on stderr (nothing at all when TEXT is empty)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The wall clock is set forward by an hour in the middle of a recording: samples before it carry the old time, those after it the
 # new one. Where the machine is nobody else's (HEARTH_OWN_MACHINE=1) its clock is really set, elsewhere hearth is shown another one.
+# Alone: it may set the clock.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

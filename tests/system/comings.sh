@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Files and processes that come and go, below one recording: each program's samples are judged one by one (tests/comings).
+# Alone: it takes every CPU, for files and processes that are soon gone.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 "$TOP/tests/comings/build.sh" .

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs whose files hurt those who read them, and a library cut short while it is mapped, run beside honest ones. hearth
 # keeps sampling, every hostile program's samples arrive, and the stacks of an honest one stay whole.
+# Alone: the whole machine is sampled, and the honest program is to have its share.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 make_hostile() { python3 "$TOP/tests/system/hostile_elf.py" "$@"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Report intervals are as long as asked for, however long a report takes: here each takes more than half an interval (a slow disk, by
 # tests/system/bad_luck.c), as on a machine whose CPUs are all busy.
+# Alone: it judges times.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 "${CC:-cc}" -shared -fPIC -O1 -o luck.so "$TOP/tests/system/bad_luck.c" -ldl || skip "no C compiler here"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # kill -9 at any time, of hearth or first of its helper: nothing pinned, no BPF object, no process, no file is left but FILE.part.
 # HEARTH_LONG=1: 300 rounds.
+# Alone: no BPF object of any hearth may be left.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 export PATH=$PATH:/usr/sbin

@@ -3,6 +3,7 @@
 # Programs that interrupt each other: a timer at 4,999 Hz, a probe at hot functions, and time off the CPUs, all at once, of threads that
 # have just begun, so that most walks miss the caches and copy stacks. Each sample has its own thread's stack, and a script's its own
 # functions; what is lost is named.
+# Alone: it samples at 4,999 Hz.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 [ -e /sys/bus/event_source/devices/uprobe ] || skip "this kernel has no uprobes"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Time off the CPUs: threads that wait in known ways, judged by their own clocks and by the kernel's count of what they waited for CPUs;
 # where they wait; nanoseconds taken = delivered + lost; the report of each kind; both forms of the walk.
+# Alone: it compares times with the kernel's.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 gcc -O2 -g -o waits "$TOP/tests/waits/waits.c" -lpthread

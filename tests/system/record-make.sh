@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Recording a build: make's exit status comes back, and the compilers, which live for some ten milliseconds, are there by name.
+# Alone: it takes every CPU, for processes that live for milliseconds.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

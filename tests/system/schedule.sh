@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # When is recorded and how often: --delay, --probabilistic, --until-signal, -c, -F max, events, and the end of what -p names.
+# Alone: it judges times.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

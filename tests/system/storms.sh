@@ -3,6 +3,7 @@
 # Storms: 5,000 threads that run when the recording begins and 5,000 that start below it, processes started as fast as they go,
 # and a host where every sample misses: 300 programs, each with a file and a build id of its own. Samples are accounted for
 # exactly, and each has its whole stack.
+# Alone: it puts every CPU under load.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 "$TOP/tests/comings/build.sh" .

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Samples on tracepoints: as many as a program makes of them by its own account, and as the kernel's own counter has; with true stacks, with
 # filters and periods; and what is said of names that are none.
+# Alone: no mount may come or go meanwhile.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 mounts=$(grep tracefs /proc/mounts || true)

@@ -3,6 +3,7 @@
 # hearth's word on its own stacks: a program deeper than hearth walks is reported as cut, for that reason, in its
 # module; with --error-frames each of its stacks says so itself, at its root; a program that can be walked is reported
 # complete and unmarked.
+# Alone: it takes every CPU.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

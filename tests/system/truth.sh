@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Every truth program runs below one recording; every stack of each must be exact. "truth.sh PROGRAM..." runs these only.
+# Alone: it takes every CPU.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ends and turns of walks: every case of tests/turns below one recording, two at a time; every sample must show a right stack.
 # docs/agent.md says which code handles which case. "turns.sh CASE..." runs these only.
+# Alone: it takes every CPU.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who ends waits, and what was waited for: pairs of threads that know, with a lock, a pipe, sockets and a timer; both forms of the walk;
 # the locks of a report; waits without work left out.
+# Alone: it judges who wakes whom.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 gcc -O1 -g -fno-omit-frame-pointer -o wakers "$TOP/tests/waits/wakers.c" -lpthread

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A web service under load, whose requests wait for a slow database and for a lock: where they wait, who holds the lock, and for each
 # thread cpu + blocked + runnable = its life by its own clocks. `SERVICE_SECONDS=30 SERVICE_HZ=199` is the long form.
+# Alone: it compares times with the service's.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 seconds=${SERVICE_SECONDS:-5} hz=${SERVICE_HZ:-499}
