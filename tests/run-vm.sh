@@ -3,7 +3,7 @@
 # Boots other kernels and runs tests/vm/inside.sh on each: every BPF object is loaded and a truth program is walked.
 #   run-vm.sh BUILD [5.10|6.1|6.12|7.2|6.1-arm64|7.2-arm64...]      (all of them when none is named)
 # Kernels for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth
-# programs, which are judged here; a minute or two each. One line a kernel; what failed shows its output. Needs root and
+# programs, which are judged here; a minute or two each. Two kernels at a time. One line a kernel; what failed shows its output. Needs root and
 # what tests/vm/boot.sh names; a kernel that cannot be had is skipped. An emulated machine is slow, and another one
 # where its host is busy: what failed runs a second time, as in run-system.sh (HEARTH_TRIES=1: no second time). Counts
 # as run-system.sh does: its names here are kernel/VERSION.
@@ -18,26 +18,31 @@ shift
 [ $# -gt 0 ] || set -- 5.10 6.1 6.12 7.2 6.1-arm64 7.2-arm64
 sysroot=$PWD/build-arm64-sysroot
 
-# prepare BUILD COMMAND...: is it built? Then COMMAND builds the truth programs.
-prepare() {
-	[ -x "$1/hearth" ] || {
-		echo "$1/hearth is not built"
+# build_CPU: all that machines of that CPU run
+build_amd64() {
+	[ -x "$build/hearth" ] || {
+		echo "$build/hearth is not built"
 		return 1
 	}
-	"${@:2}"
+	tests/truth/build.sh "$build/truth" && tests/probes/build.sh "$build/probes" &&
+		{ [ -z "${HEARTH_VM_CHAINS:-}" ] || "${CC:-cc}" -O1 -o "$build/vm-chains" tests/vm/chains.c -lbpf; }
+}
+build_arm64() {
+	[ -x "$build-arm64/hearth" ] || {
+		echo "$build-arm64/hearth is not built"
+		return 1
+	}
+	tests/truth/build-arm64.sh "$build-arm64/truth" "$sysroot"
 }
 
 # on_amd64 KERNELDIR
 on_amd64() {
-	prepare "$build" tests/truth/build.sh "$build/truth" && tests/probes/build.sh "$build/probes" &&
-		{ [ -z "${HEARTH_VM_CHAINS:-}" ] || "${CC:-cc}" -O1 -o "$build/vm-chains" tests/vm/chains.c -lbpf; } &&
-		HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} HEARTH_VM_PROBES=${HEARTH_VM_PROBES:-} tests/vm/inside.sh '$build'"
+	HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} HEARTH_VM_PROBES=${HEARTH_VM_PROBES:-} tests/vm/inside.sh '$build'"
 }
 
 # on_arm64 KERNELDIR
 on_arm64() {
 	local file name programs=() result known=$PWD/tests/truth/known-arm64
-	prepare "$build-arm64" tests/truth/build-arm64.sh "$build-arm64/truth" "$sysroot" || return
 	for file in "$build-arm64/truth"/warm_*; do
 		name=${file##*/warm_}
 		[ "$name" = c_chain ] || programs+=("$name")
@@ -60,20 +65,20 @@ on_arm64() {
 	return $result
 }
 
-out=$(mktemp)
-trap 'rm -rf "$out" "$out.d" "$out.verdict"' EXIT
-passed=0 failed=0 skipped=0 flaky=''
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 counts=${HEARTH_TEST_COUNTS:-/dev/null}
-for version; do
-	start=$EPOCHREALTIME
-	release= once=
-	cpu=amd64
+
+# run VERSION: its lines into $work/VERSION.said, those for the counts into $work/counts
+run() {
+	local version=$1 start=$EPOCHREALTIME release='' once='' cpu=amd64 kernel status took out=$work/$1
 	[ "${version%-arm64}" = "$version" ] || cpu=arm64
 	kernel=$(tests/vm/kernel.sh "${version%-arm64}" $cpu 2>"$out")
 	status=$?
 	if [ $status = 0 ]; then
 		release=" ($(cat "$kernel/release"))"
-		on_$cpu "$kernel" >"$out" 2>&1
+		cp "$work/built-$cpu" "$out"
+		tail -n 1 "$out" | grep -qx built && on_$cpu "$kernel" >"$out" 2>&1
 		status=$?
 		if [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
 			once=1
@@ -83,29 +88,52 @@ for version; do
 			status=$?
 		fi
 	fi
-	took=$(awk "BEGIN { printf \"%.1f s\", $EPOCHREALTIME - $start }")
+	took=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $start }")
+	{
+		echo "time $took kernel/$version"
+		case $status in
+		0)
+			echo "1 0 0"
+			[ -z "$once" ] || echo "flake kernel/$version"
+			;;
+		77)
+			echo "0 0 1"
+			echo "skip kernel/$version $(tail -n 1 "$out")"
+			;;
+		*)
+			echo "0 1 0"
+			echo "fail kernel/$version"
+			;;
+		esac
+	} >>"$work/counts"
 	case $status in
-	0)
-		passed=$((passed + 1))
-		if [ -n "$once" ]; then
-			flaky="$flaky $version"
-			echo "flake kernel/$version" >>"$counts"
-		fi
-		echo "  ok   kernel $version$release: $(tail -n 1 "$out") ($took${once:+; flaky: failed once})"
-		;;
-	77)
-		skipped=$((skipped + 1))
-		echo "skip kernel/$version $(tail -n 1 "$out")" >>"$counts"
-		echo "  skip kernel $version$release: $(tail -n 1 "$out")"
-		;;
+	0) echo "  ok   kernel $version$release: $(tail -n 1 "$out") ($took s${once:+; flaky: failed once})" ;;
+	77) echo "  skip kernel $version$release: $(tail -n 1 "$out")" ;;
 	*)
-		failed=$((failed + 1))
-		echo "fail kernel/$version" >>"$counts"
-		echo "  FAIL kernel $version$release ($took, exit status $status)"
+		echo "  FAIL kernel $version$release ($took s, exit status $status)"
 		sed 's/^/       /' "$out"
 		;;
 	esac
+}
+
+for cpu in amd64 arm64; do
+	for version; do
+		[ "$cpu" != "$([ "${version%-arm64}" = "$version" ] && echo amd64 || echo arm64)" ] || [ -e "$work/built-$cpu" ] ||
+			{ build_$cpu && echo built; } >"$work/built-$cpu" 2>&1
+	done
 done
-echo "vm tests: $passed passed, $failed failed, $skipped skipped${flaky:+; flaky:$flaky}"
-echo "$passed $failed $skipped" >>"$counts"
-[ $failed = 0 ]
+for version; do
+	while (($(jobs -rp | wc -l) >= 2)); do
+		wait -n
+	done
+	run "$version" >"$work/$version.said" &
+done
+wait
+for version; do
+	cat "$work/$version.said"
+done
+awk '/^flake / { sub("kernel/", "", $2); flaky = flaky " " $2 } /^[0-9]/ { p += $1; f += $2; s += $3 }
+	END { printf "vm tests: %d passed, %d failed, %d skipped%s\n", p, f, s, flaky ? "; flaky:" flaky : ""; exit f > 0 }' "$work/counts"
+status=$?
+cat "$work/counts" >>"$counts"
+exit $status
