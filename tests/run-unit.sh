@@ -29,7 +29,7 @@ count() {
 # run BINARY once|again: its line, the output of one that failed, and its counts in $work/counts, or its name in $work/again. The output
 # goes into a file: what a test leaves running would hold a pipe open.
 run() {
-	local name=${1#"$build/unit/"} try=$2 log status p f s note=
+	local name=${1#"$build/unit/"} try=$2 start=$EPOCHREALTIME log status p f s note=
 	log=$work/${name//\//-}
 	timeout --kill-after=5 "$limit_s" ${HEARTH_TEST_RUNNER:-} "$1" >"$log.raw" 2>&1 </dev/null
 	status=$?
@@ -51,6 +51,7 @@ run() {
 	[[ $note ]] && f=$((f + 1))
 	{
 		flock 9
+		awk "BEGIN { printf \"time %.1f unit/$name\n\", $EPOCHREALTIME - $start }" >>"$counts"
 		if ((f)) && [ "$try" = once ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
 			echo "  once $name${note:+ ($note)}, and again at the end:"
 			sed 's/^/       /' "$log"

@@ -6,19 +6,23 @@
 #   HEARTH_VM=0: no other kernels    HEARTH_LONG=1: a longer accounting test
 #   HEARTH_STRICT=1: what is skipped and not named in tests/skips has failed
 # The steps append to $HEARTH_TEST_COUNTS lines "PASSED FAILED SKIPPED", "skip NAME WHY" for each test or part of one that was left
-# out, "flake NAME" for each that passed by its second try, and "fail NAME" for each that failed.
+# out, "flake NAME" for each that passed by its second try, "fail NAME" for each that failed, and "time SECONDS NAME".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
 unset MAKEFLAGS MFLAGS MAKELEVEL
 jobs=-j$(nproc)
-HEARTH_TEST_COUNTS=$(mktemp)
-export HEARTH_TEST_COUNTS
-trap 'rm -f "$HEARTH_TEST_COUNTS"' EXIT
+work=$(mktemp -d)
+export HEARTH_TEST_COUNTS=$work/counts
+: >"$HEARTH_TEST_COUNTS"
+trap 'rm -rf "$work"' EXIT
 began=$SECONDS
+step=
 fuzz_seconds=60 # shared by all targets
 
 headline() {
+	[ -z "$step" ] || printf '%6d s  %s\n' $((SECONDS - step_began)) "$step" >>"$work/steps"
+	step=$* step_began=$SECONDS
 	echo
 	echo "== $* (at $((SECONDS - began)) s)"
 }
@@ -90,19 +94,32 @@ skips() {
 	done
 }
 
-if newer_go=$(tests/new-go.sh build/go 2>"$HEARTH_TEST_COUNTS"); then
-	PATH=$newer_go:$PATH
-	: >"$HEARTH_TEST_COUNTS"
-else
-	newer_go=$(tail -n 1 "$HEARTH_TEST_COUNTS")
-	: >"$HEARTH_TEST_COUNTS"
-	skip new-go "$newer_go"
-fi
+# Fetched meanwhile: a newer Go, and the other kernels, the oldest and the newest; those between and arm64 are for 'make test-vm'.
+kernels="5.10 7.2"
+tests/new-go.sh build/go >"$work/go" 2>"$work/go.err" &
+go=$!
+for kernel in $kernels; do
+	[ "${HEARTH_VM:-1}" = 0 ] || [ "$(id -u)" != 0 ] || tests/vm/kernel.sh "$kernel"
+done >"$work/kernels" 2>&1 & # what fails is tried and told again where they are booted
+fetch=$!
 
 headline "lint"
+tools/check-lint.sh >"$work/check-lint" 2>&1 &
+check_lint=$!
 one "lint" "$make" -s lint
 { clang-format-14 --version || clang-format --version; } 2>/dev/null | grep -q ' version 14\.' || skip lint/format "no clang-format 14 here"
-one "lint finds what it should" tools/check-lint.sh
+wait_for() {
+	local status=0
+	wait "$1" || status=$?
+	cat "$2"
+	return $status
+}
+one "lint finds what it should" wait_for $check_lint "$work/check-lint"
+if wait $go; then
+	PATH=$(cat "$work/go"):$PATH
+else
+	skip new-go "$(tail -n 1 "$work/go.err")"
+fi
 
 headline "build and unit tests"
 one "build" "$make" -s "$jobs" all
@@ -113,7 +130,7 @@ headline "unit tests with address and undefined behaviour sanitizers"
 counted "$make" -s "$jobs" SAN=1 test-unit
 
 headline "fuzzing"
-probe=$(mktemp)
+probe=$work/probe
 if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | ${CLANG:-clang} -fsanitize=fuzzer -x c -o "$probe" - 2>/dev/null; then
 	targets=(tests/fuzz/fuzz_*.c)
 	# The seed is fixed: what fails here fails again. 'make fuzz' looks further.
@@ -121,7 +138,6 @@ if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | ${CLANG:-clang} -fsan
 else
 	skip fuzzing "clang has no libFuzzer here"
 fi
-rm -f "$probe"
 
 headline "system tests"
 if [ "$(id -u)" = 0 ]; then
@@ -142,10 +158,14 @@ elif [ "$(id -u)" != 0 ]; then
 elif ! command -v qemu-system-x86_64 >/dev/null; then
 	skip kernel "no qemu-system-x86_64 here"
 else
-	counted "$make" -s test-vm KERNELS="5.10 7.2" # the oldest and the newest; those between and arm64 are for 'make test-vm'
+	wait $fetch
+	counted "$make" -s test-vm KERNELS="$kernels"
 fi
 
 headline "all"
+cat "$work/steps"
+echo "the slowest tests:"
+sed -n 's/^time //p' "$HEARTH_TEST_COUNTS" | sort -rn | head -n 20 | while read -r seconds name; do printf '%6.1f s  %s\n' "$seconds" "$name"; done
 skips
 sed -n 's/^flake /flaky, passed by its second try: /p; s/^fail /failed: /p' "$HEARTH_TEST_COUNTS"
 awk '/^flake / { flaky++ } /^[0-9]/ { p += $1; f += $2; s += $3 }
