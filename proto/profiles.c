@@ -3,10 +3,12 @@
  * The profile model's memory, its references, and the look-ups that resolve reference-encoded attributes. The maker of an
  * object (the decoder, the builder) fills it alone; after that any thread reads it and none writes.
  */
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "proto/arena.h"
 #include "proto/profiles.h"
 
@@ -98,6 +100,23 @@ bool profiles_value_string(const struct profiles *p, const struct any_value *v, 
 	if (v->kind != VALUE_STRING && v->kind != VALUE_STRINDEX)
 		return false;
 	*ret = v->kind == VALUE_STRING ? v->string : profiles_string(p, v->strindex);
+	return true;
+}
+
+bool profiles_value_append(const struct profiles *p, const struct any_value *v, struct buf *out)
+{
+	struct str text;
+
+	if (profiles_value_string(p, v, &text))
+		buf_append(out, text.data, text.len);
+	else if (v->kind == VALUE_INT)
+		buf_printf(out, "%" PRId64, v->integer);
+	else if (v->kind == VALUE_BOOL)
+		buf_puts(out, v->boolean ? "true" : "false");
+	else if (v->kind == VALUE_DOUBLE)
+		buf_printf(out, "%.17g", v->real);
+	else
+		return false;
 	return true;
 }
 

@@ -34,6 +34,7 @@ static inline struct str str_z(const char *text)
 }
 
 struct key_value;
+struct buf;
 
 enum value_kind {
 	VALUE_NONE, /* the oneof is not set */
@@ -264,6 +265,10 @@ static inline struct str profiles_string(const struct profiles *p, int32_t index
 /* The key of @kv and the text of a string value, resolved through the dictionary when reference-encoded. */
 struct str profiles_key(const struct profiles *p, const struct key_value *kv);
 bool profiles_value_string(const struct profiles *p, const struct any_value *v, struct str *ret);
+
+/* Appends the text of a string, an integer, a boolean or a number, which reads back as the same. False, and nothing, where
+ * @v is none of these. @p: may be NULL where no value is reference-encoded. */
+bool profiles_value_append(const struct profiles *p, const struct any_value *v, struct buf *out);
 
 /* The same text; empty when @v is NULL or no string. */
 struct str profiles_value_text(const struct profiles *p, const struct any_value *v);

@@ -221,22 +221,8 @@ static bool put_json(const struct profiles *p, const struct any_value *v, struct
 void value_text(const struct profiles *p, const struct any_value *v, struct buf *out)
 {
 	size_t start = out->len;
-	struct str s;
 
 	switch (v->kind) {
-	case VALUE_NONE:
-		break;
-	case VALUE_STRING:
-	case VALUE_STRINDEX:
-		if (profiles_value_string(p, v, &s))
-			buf_append(out, s.data, s.len);
-		break;
-	case VALUE_BOOL:
-		buf_puts(out, v->boolean ? "true" : "false");
-		break;
-	case VALUE_INT:
-		buf_printf(out, "%" PRId64, v->integer);
-		break;
 	case VALUE_DOUBLE:
 		put_double(out, v->real);
 		break;
@@ -247,6 +233,9 @@ void value_text(const struct profiles *p, const struct any_value *v, struct buf 
 	case VALUE_KVLIST:
 		if (!put_json(p, v, out) && out->len > start)
 			out->len = start;
+		break;
+	default:
+		profiles_value_append(p, v, out);
 		break;
 	}
 }

@@ -96,10 +96,6 @@ void api_write_time(struct json *j, const char *key, uint64_t unix_ns);
 void api_write_number(struct json *j, const char *key, int64_t value);
 void api_write_text(struct json *j, const char *key, const char *text);
 
-/* Appends a label's value as text. */
-struct any_value;
-void api_value_text(const struct any_value *v, struct buf *out);
-
 /* Writes an object of one list, @key, whose elements @list writes of what the parameters select. */
 int api_write_list(struct api_call *call, const char *key,
 		   int (*list)(struct api_call *call, const struct store_selection *sel));

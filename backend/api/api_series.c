@@ -132,26 +132,6 @@ int api_values(struct api_call *call)
 
 /* --- series --- */
 
-void api_value_text(const struct any_value *v, struct buf *out)
-{
-	switch (v->kind) {
-	case VALUE_STRING:
-		buf_append(out, v->string.data, v->string.len);
-		break;
-	case VALUE_INT:
-		buf_printf(out, "%" PRId64, v->integer);
-		break;
-	case VALUE_BOOL:
-		buf_puts(out, v->boolean ? "true" : "false");
-		break;
-	case VALUE_DOUBLE:
-		buf_printf(out, "%.17g", v->real);
-		break;
-	default: /* lists and bytes are no labels to choose by */
-		break;
-	}
-}
-
 struct series_fill {
 	struct values values; /* text: the labels as a JSON object */
 	struct buf json;
@@ -170,7 +150,7 @@ static int take_series(void *arg, const struct key_values *labels, int64_t weigh
 		const struct key_value *kv = &labels->items[i];
 
 		buf_reset(&text);
-		api_value_text(&kv->value, &text);
+		profiles_value_append(NULL, &kv->value, &text); /* lists and bytes are no labels to choose by */
 		json_key_n(&j, kv->key.data, kv->key.len);
 		json_string_n(&j, buf_text(&text), text.len);
 	}

@@ -383,7 +383,7 @@ static int take_series(void *arg, const struct key_values *labels, int64_t weigh
 		buf_reset(&value);
 		for (size_t c = 0; c < kv->key.len; c++)
 			buf_putc(&name, pyroscope_char(kv->key.data[c]));
-		api_value_text(&kv->value, &value);
+		profiles_value_append(NULL, &kv->value, &value);
 		if (value.len && is_wanted(list->call, buf_text(&name)))
 			add_pair(&set, buf_text(&name), buf_text(&value));
 	}

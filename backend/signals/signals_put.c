@@ -54,22 +54,9 @@ void signals_unprepare(struct signals *s)
 
 static void append_text(const struct profiles *p, const struct any_value *v, unsigned depth, struct buf *out)
 {
-	struct str text;
-
-	if (profiles_value_string(p, v, &text)) {
-		buf_append(out, text.data, text.len);
+	if (profiles_value_append(p, v, out))
 		return;
-	}
 	switch (v->kind) {
-	case VALUE_INT:
-		buf_printf(out, "%" PRId64, v->integer);
-		break;
-	case VALUE_BOOL:
-		buf_puts(out, v->boolean ? "true" : "false");
-		break;
-	case VALUE_DOUBLE:
-		buf_printf(out, "%.17g", v->real);
-		break;
 	case VALUE_ARRAY:
 		for (uint32_t i = 0; i < v->array.count && depth && out->len < SIGNAL_BODY_BYTES; i++) {
 			buf_puts(out, i ? " " : "");
