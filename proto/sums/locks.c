@@ -144,34 +144,30 @@ static uint32_t find_separator(const struct stack_sample *s)
 	return i;
 }
 
-/* Functions without names that a script called are the runtime's: the script's is below them. @i: the innermost one. */
-static uint32_t find_script(const struct stack_sample *s, uint32_t i, uint32_t to)
-{
-	uint32_t at = i;
-
-	while (at < to && !stack_frame(s, at)->function.len && str_is(stack_frame(s, at)->type, "native"))
-		at++;
-	return at < to && stack_frame(s, at)->function.len && !str_is(stack_frame(s, at)->type, "native") &&
-			       !is_of_lock(stack_frame(s, at))
-		       ? at
-		       : i;
-}
-
-/* Appends the party of the frames from @from on, below @to: "take (pthread_mutex_lock)". */
+/* Appends the party of the frames from @from on, below @to: "take (pthread_mutex_lock)". Functions without names that a
+ * script called are the runtime's: the script's is below them. */
 static void print_party(const struct stack_sample *s, uint32_t from, uint32_t to, struct buf *out)
 {
-	uint32_t i = from, last = to;
+	uint32_t party = to, last = to;
 
-	while (i < to && is_of_lock(stack_frame(s, i))) {
-		if (!str_is(stack_frame(s, i)->type, "kernel"))
-			last = i;
-		i++;
+	for (uint32_t i = from; i < to; i++) {
+		const struct frame *f = stack_frame(s, i);
+		bool is_native = str_is(f->type, "native");
+
+		if (party == to && is_of_lock(f)) {
+			last = str_is(f->type, "kernel") ? last : i;
+			continue;
+		}
+		if (party == to || (f->function.len && !is_native && !is_of_lock(f)))
+			party = i;
+		if (f->function.len || !is_native)
+			break;
 	}
-	if (i == to) {
+	if (party == to) {
 		buf_puts(out, "[no function of the program]");
 		return;
 	}
-	stack_frame_print(stack_frame(s, find_script(s, i, to)), 0, out);
+	stack_frame_print(stack_frame(s, party), 0, out);
 	if (last == to)
 		return;
 	buf_puts(out, " (");
