@@ -72,21 +72,6 @@ static __always_inline __u64 value_of_call(struct pt_regs *ctx)
 	return value && passes(bpf_get_current_pid_tgid()) ? value : 0;
 }
 
-static __always_inline bool begin_call(const struct place *at, __u64 value, struct cpu_state **state,
-				       struct scratch **scratch)
-{
-	*state = bpf_map_lookup_elem(&cpu_states, &at->slot);
-	*scratch = bpf_map_lookup_elem(&scratches, &at->slot);
-	if (!*state || !*scratch)
-		return false;
-	(*state)->taken[cfg_kind & (MAX_KINDS - 1)]++;
-	(*state)->taken_value[cfg_kind & (MAX_KINDS - 1)] += value;
-	(*scratch)->more.value = value;
-	(*scratch)->more.second_value = 0;
-	(*scratch)->more.page_addr = 0;
-	return true;
-}
-
 SEC("kprobe")
 int on_alloc(struct pt_regs *ctx)
 {
@@ -101,7 +86,7 @@ int on_alloc(struct pt_regs *ctx)
 		level_refuse(&at, cfg_kind, value);
 		return 0;
 	}
-	if (begin_call(&at, value, &state, &scratch))
+	if (begin_bytes(&at, &state, &scratch, 0, value))
 		take_by_loop((void *)ctx, state, scratch, &at, cfg_kind);
 	level_give(&at);
 	return 0;
@@ -122,7 +107,7 @@ int on_alloc_tail(struct pt_regs *ctx)
 		level_refuse(&at, cfg_kind, value);
 		return 0;
 	}
-	if (begin_call(&at, value, &state, &scratch))
+	if (begin_bytes(&at, &state, &scratch, 0, value))
 		take_by_tail_calls((void *)ctx, state, scratch, &at, cfg_kind);
 	level_give(&at);
 	return 0;

@@ -150,7 +150,7 @@ static __always_inline bool is_wanted(void)
 	return on && *on && passes(bpf_get_current_pid_tgid());
 }
 
-/* Begins a sample of @value bytes at @addr: takes a level, counts. */
+/* Begins a sample of @value bytes at @addr, at a level that it takes. */
 static __always_inline bool begin_touch(struct place *at, struct cpu_state **state, struct scratch **scratch, __u64 addr,
 					__u64 value)
 {
@@ -158,18 +158,10 @@ static __always_inline bool begin_touch(struct place *at, struct cpu_state **sta
 		level_refuse(at, cfg_kind, value);
 		return false;
 	}
-	*state = bpf_map_lookup_elem(&cpu_states, &at->slot);
-	*scratch = bpf_map_lookup_elem(&scratches, &at->slot);
-	if (!*state || !*scratch) {
-		level_give(at);
-		return false;
-	}
-	(*state)->taken[cfg_kind & (MAX_KINDS - 1)]++;
-	(*state)->taken_value[cfg_kind & (MAX_KINDS - 1)] += value;
-	(*scratch)->more.value = value;
-	(*scratch)->more.second_value = 0;
-	(*scratch)->more.page_addr = addr;
-	return true;
+	if (begin_bytes(at, state, scratch, addr, value))
+		return true;
+	level_give(at);
+	return false;
 }
 
 /* The value of the fault with a tracepoint's arguments @args: address, registers, error code; 0: it is no sample. */

@@ -401,9 +401,7 @@ static __always_inline bool begin_again(struct place *at, struct cpu_state **sta
 		refuse(at, wanted, waker);
 		return false;
 	}
-	*state = bpf_map_lookup_elem(&cpu_states, &at->slot);
-	*scratch = bpf_map_lookup_elem(&scratches, &at->slot);
-	if (!*state || !*scratch) {
+	if (!find_state(at, state, scratch)) {
 		level_give(at);
 		return false;
 	}

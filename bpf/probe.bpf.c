@@ -82,9 +82,7 @@ static __always_inline void read_arguments(void *ctx, struct probe_info *probe)
 static __always_inline bool begin_probe(void *ctx, const struct place *at, struct cpu_state **state,
 					struct scratch **scratch)
 {
-	*state = bpf_map_lookup_elem(&cpu_states, &at->slot);
-	*scratch = bpf_map_lookup_elem(&scratches, &at->slot);
-	if (!*state || !*scratch || !wanted(*state))
+	if (!find_state(at, state, scratch) || !wanted(*state))
 		return false;
 	(*scratch)->probe.probe = cfg_cookies ? (__u32)bpf_get_attach_cookie(ctx) : cfg_probe;
 	(*scratch)->probe.arg_cnt = 0;

@@ -171,6 +171,29 @@ static __always_inline void find_returns(struct walk *walk, struct scratch *scra
 }
 
 /* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack. */
+/* Finds what belongs to the place that was taken. */
+static __always_inline bool find_state(const struct place *at, struct cpu_state **state, struct scratch **scratch)
+{
+	*state = bpf_map_lookup_elem(&cpu_states, &at->slot);
+	*scratch = bpf_map_lookup_elem(&scratches, &at->slot);
+	return *state && *scratch;
+}
+
+/* The same, for a sample of cfg_kind that stands for @value bytes, and is counted; @addr: of the page that they are in, or
+ * 0. */
+static __always_inline bool begin_bytes(const struct place *at, struct cpu_state **state, struct scratch **scratch,
+					__u64 addr, __u64 value)
+{
+	if (!find_state(at, state, scratch))
+		return false;
+	(*state)->taken[cfg_kind & (MAX_KINDS - 1)]++;
+	(*state)->taken_value[cfg_kind & (MAX_KINDS - 1)] += value;
+	(*scratch)->more.value = value;
+	(*scratch)->more.second_value = 0;
+	(*scratch)->more.page_addr = addr;
+	return true;
+}
+
 static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct scratch *scratch, const struct place *at,
 					 __u32 kind)
 {
@@ -346,9 +369,7 @@ static __always_inline void walk_by_tail_calls(struct bpf_perf_event_data *ctx)
 	struct place at;
 
 	level_find(&at);
-	state = bpf_map_lookup_elem(&cpu_states, &at.slot);
-	scratch = bpf_map_lookup_elem(&scratches, &at.slot);
-	if (state && scratch) {
+	if (find_state(&at, &state, &scratch)) {
 		walk_some(ctx, scratch);
 		finish_sample(state, scratch, false);
 	}

@@ -34,9 +34,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		level_refuse(&at, cfg_kind, 0);
 		return 0;
 	}
-	state = bpf_map_lookup_elem(&cpu_states, &at.slot);
-	scratch = bpf_map_lookup_elem(&scratches, &at.slot);
-	if (state && scratch && wanted(state))
+	if (find_state(&at, &state, &scratch) && wanted(state))
 		take_by_loop(ctx, state, scratch, &at, cfg_kind);
 	level_give(&at);
 	return 0;
@@ -54,9 +52,7 @@ int on_sample_tail(struct bpf_perf_event_data *ctx)
 		level_refuse(&at, cfg_kind, 0);
 		return 0;
 	}
-	state = bpf_map_lookup_elem(&cpu_states, &at.slot);
-	scratch = bpf_map_lookup_elem(&scratches, &at.slot);
-	if (state && scratch && wanted(state))
+	if (find_state(&at, &state, &scratch) && wanted(state))
 		take_by_tail_calls(ctx, state, scratch, &at, cfg_kind);
 	level_give(&at);
 	return 0;
