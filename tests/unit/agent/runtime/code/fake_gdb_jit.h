@@ -7,7 +7,6 @@
 #define HEARTH_TESTS_FAKE_GDB_JIT_H
 
 #include <dwarf.h>
-#include <errno.h>
 #include <string.h>
 
 #include "agent/runtime/code/gdb_jit/gdb_jit.h"
@@ -31,20 +30,11 @@ enum {
 
 struct fake {
 	uint8_t bytes[FAKE_BYTES];
+	uint32_t used;
 	struct code_facts facts;
 };
 
-/* As struct code_memory's read. */
-static inline int fake_read(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	const struct fake *f = arg;
-	uint64_t off = addr - FAKE_BASE;
-
-	if (off > FAKE_BYTES || len > FAKE_BYTES - off)
-		return -EFAULT;
-	memcpy(dst, f->bytes + off, len);
-	return 0;
-}
+#include "tests/unit/agent/runtime/code/fake_memory.h"
 
 static inline uint64_t fake_entry(int i)
 {
@@ -56,7 +46,7 @@ static inline uint64_t fake_code(int i)
 	return FAKE_BASE + FAKE_CODE + 2ul * FAKE_CODE_BYTES * (uint64_t)i;
 }
 
-static inline void fake_put(struct fake *f, uint64_t addr, const void *from, size_t bytes)
+static inline void fake_copy(struct fake *f, uint64_t addr, const void *from, size_t bytes)
 {
 	memcpy(f->bytes + (addr - FAKE_BASE), from, bytes);
 }
@@ -66,12 +56,12 @@ static inline void fake_link(struct fake *f, int count)
 {
 	uint64_t head[3] = { 1, 0, count ? fake_entry(count - 1) : 0 };
 
-	fake_put(f, FAKE_BASE + FAKE_DESCRIPTOR, head, sizeof(head));
+	fake_copy(f, FAKE_BASE + FAKE_DESCRIPTOR, head, sizeof(head));
 	for (int i = 0; i < count; i++) {
 		struct gdb_jit_entry e = { i ? fake_entry(i - 1) : 0, i + 1 < count ? fake_entry(i + 1) : 0,
 					   FAKE_BASE + FAKE_FILE + 0x1000ul * (uint64_t)i, FAKE_FILE_BYTES };
 
-		fake_put(f, fake_entry(i), &e, sizeof(e));
+		fake_copy(f, fake_entry(i), &e, sizeof(e));
 	}
 }
 

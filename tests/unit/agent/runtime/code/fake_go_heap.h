@@ -4,7 +4,6 @@
 #ifndef HEARTH_TESTS_FAKE_GO_HEAP_H
 #define HEARTH_TESTS_FAKE_GO_HEAP_H
 
-#include <errno.h>
 #include <string.h>
 
 #include "agent/runtime/code/code_memory.h"
@@ -19,18 +18,9 @@ struct fake {
 	uint64_t newest;
 };
 
-static inline int fake_read(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	const struct fake *f = arg;
-	uint64_t off = addr - FAKE_BASE;
+#include "tests/unit/agent/runtime/code/fake_memory.h"
 
-	if (off > FAKE_BYTES || len > FAKE_BYTES - off)
-		return -EFAULT;
-	memcpy(dst, f->bytes + off, len);
-	return 0;
-}
-
-static inline void fake_put(struct fake *f, uint64_t at, uint64_t value)
+static inline void fake_word(struct fake *f, uint64_t at, uint64_t value)
 {
 	memcpy(f->bytes + at, &value, sizeof(value));
 }
@@ -38,10 +28,10 @@ static inline void fake_put(struct fake *f, uint64_t at, uint64_t value)
 /* The four numbers of a cycle, of allocations of @size. */
 static inline void fake_cycle(struct fake *f, uint64_t at, uint64_t allocs, uint64_t frees, uint64_t size)
 {
-	fake_put(f, at, allocs);
-	fake_put(f, at + 8, frees);
-	fake_put(f, at + 16, allocs * size);
-	fake_put(f, at + 24, frees * size);
+	fake_word(f, at, allocs);
+	fake_word(f, at + 8, frees);
+	fake_word(f, at + 16, allocs * size);
+	fake_word(f, at + 24, frees * size);
 }
 
 /* Puts a bucket before all others: @depth frames, from 0x401000 on; of the program's life so far @allocs and @frees, and
@@ -52,17 +42,17 @@ static inline uint64_t fake_bucket(struct fake *f, uint64_t size, uint32_t depth
 	uint64_t at = f->used, addr = FAKE_BASE + at;
 
 	f->used += 48 + 8 * depth + 128;
-	fake_put(f, at + 8, f->newest);
-	fake_put(f, at + 16, 1);
-	fake_put(f, at + 32, size);
-	fake_put(f, at + 40, depth);
+	fake_word(f, at + 8, f->newest);
+	fake_word(f, at + 16, 1);
+	fake_word(f, at + 32, size);
+	fake_word(f, at + 40, depth);
 	at += 48;
 	for (uint32_t i = 0; i < depth; i++, at += 8)
-		fake_put(f, at, 0x401000 + 16 * i);
+		fake_word(f, at, 0x401000 + 16 * i);
 	fake_cycle(f, at, allocs, frees, size);
 	fake_cycle(f, at + 32, recent, 0, size);
 	fake_cycle(f, at + 64, 0, frees ? 1 : 0, size);
-	fake_put(f, FAKE_BUCKETS_AT, addr);
+	fake_word(f, FAKE_BUCKETS_AT, addr);
 	return f->newest = addr;
 }
 
@@ -70,7 +60,7 @@ static inline void fake_make(struct fake *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->used = FAKE_FIRST;
-	fake_put(f, FAKE_RATE_AT, FAKE_RATE);
+	fake_word(f, FAKE_RATE_AT, FAKE_RATE);
 	fake_bucket(f, 64, 3, 10, 4, 2);
 	fake_bucket(f, 1 << 20, 5, 7, 0, 0);
 	fake_bucket(f, 4096, 1, 0, 0, 1);

@@ -7,7 +7,6 @@
 #ifndef HEARTH_TESTS_FAKE_HOTSPOT_H
 #define HEARTH_TESTS_FAKE_HOTSPOT_H
 
-#include <errno.h>
 #include <string.h>
 
 #include "agent/runtime/code/code_reader.h"
@@ -26,30 +25,7 @@ struct fake {
 	uint64_t method, inlined;
 };
 
-/* As struct code_memory's read. */
-static inline int fake_read(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	const struct fake *f = arg;
-	uint64_t off = addr - FAKE_BASE;
-
-	if (off > FAKE_BYTES || len > FAKE_BYTES - off)
-		return -EFAULT;
-	memcpy(dst, f->bytes + off, len);
-	return 0;
-}
-
-static inline void *fake_at(struct fake *f, uint64_t addr)
-{
-	return f->bytes + (addr - FAKE_BASE);
-}
-
-static inline uint64_t fake_take(struct fake *f, uint32_t bytes)
-{
-	uint64_t addr = FAKE_BASE + f->used;
-
-	f->used += (bytes + 15) & ~15u;
-	return addr;
-}
+#include "tests/unit/agent/runtime/code/fake_memory.h"
 
 static inline uint64_t fake_text(struct fake *f, const char *text)
 {
@@ -57,11 +33,6 @@ static inline uint64_t fake_text(struct fake *f, const char *text)
 
 	memcpy(fake_at(f, addr), text, strlen(text));
 	return addr;
-}
-
-static inline void fake_put(struct fake *f, uint64_t addr, uint64_t value, uint32_t bytes)
-{
-	memcpy(fake_at(f, addr), &value, bytes);
 }
 
 static const struct {

@@ -221,7 +221,7 @@ static void test_nonsense(void **state)
 	struct gdb_jit_entry loop = { fake_entry(1), fake_entry(1), FAKE_BASE + FAKE_FILE, FAKE_FILE_BYTES };
 
 	(void)state;
-	fake_put(&fake, fake_entry(1), &loop, sizeof(loop)); /* a list without end */
+	fake_copy(&fake, fake_entry(1), &loop, sizeof(loop)); /* a list without end */
 	assert_int_equal(block_at(fake_code(1)).kind, GDB_JIT_NONE);
 	memset(fake.bytes + FAKE_FILE, 0xff, FAKE_FILE_BYTES);
 	assert_int_equal(block_at(fake_code(0)).kind, GDB_JIT_NONE);

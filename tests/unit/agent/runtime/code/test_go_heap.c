@@ -110,11 +110,11 @@ static void test_nothing(void **state)
 	struct go_heap_request request = fake_request();
 
 	(void)state;
-	fake_put(&fake, FAKE_BUCKETS_AT, 0);
+	fake_word(&fake, FAKE_BUCKETS_AT, 0);
 	assert_int_equal(ask(&request), 0);
 	assert_int_equal(head()->count, 0);
-	fake_put(&fake, FAKE_BUCKETS_AT, FAKE_BASE + FAKE_FIRST);
-	fake_put(&fake, FAKE_RATE_AT, 0);
+	fake_word(&fake, FAKE_BUCKETS_AT, FAKE_BASE + FAKE_FIRST);
+	fake_word(&fake, FAKE_RATE_AT, 0);
 	assert_int_equal(ask(&request), 0);
 	assert_true(!head()->rate && !head()->count);
 	request.rate = 8;
@@ -157,7 +157,7 @@ static void test_nonsense(void **state)
 		struct go_heap_request request = fake_request();
 
 		fake_make(&fake);
-		fake_put(&fake, changes[i].at, changes[i].value);
+		fake_word(&fake, changes[i].at, changes[i].value);
 		assert_int_equal(ask(&request), changes[i].error);
 	}
 }
@@ -168,7 +168,7 @@ static void test_circle(void **state)
 	struct go_heap_request request = fake_request();
 
 	(void)state;
-	fake_put(&fake, FAKE_FIRST + 8, fake.newest);
+	fake_word(&fake, FAKE_FIRST + 8, fake.newest);
 	assert_int_equal(ask(&request), 0);
 	assert_true(head()->next && head()->count > 3);
 }
