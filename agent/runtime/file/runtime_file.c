@@ -11,12 +11,8 @@
 
 enum { MAX_SYMBOLS = 1 << 20 }; /* looked at where there is no hash table */
 
-struct dynamic_table {
-	const uint8_t *symbols, *names;
-	size_t symbol_cnt, names_bytes;
-};
-
-static bool open_table(const struct elf_image *im, const char *symbols_name, const char *names_name, struct dynamic_table *t)
+bool runtime_file_table(const struct elf_image *im, const char *symbols_name, const char *names_name,
+			struct runtime_table *t)
 {
 	Elf64_Shdr symbols, names;
 	size_t bytes;
@@ -30,7 +26,7 @@ static bool open_table(const struct elf_image *im, const char *symbols_name, con
 }
 
 /* Is symbol number @i a defined one called @name? */
-static bool is_symbol(const struct dynamic_table *t, size_t i, const char *name, struct runtime_symbol *ret)
+static bool is_symbol(const struct runtime_table *t, size_t i, const char *name, struct runtime_symbol *ret)
 {
 	size_t len = strlen(name) + 1;
 	Elf64_Sym sym;
@@ -65,7 +61,7 @@ static uint32_t word(const uint8_t *bytes, size_t i)
 
 /* Looks @name up in .gnu.hash: {buckets, first symbol, words of the filter, shift}, the filter, buckets, chains. 1: that
  * table cannot be used. */
-static int find_hashed(const struct elf_image *im, const struct dynamic_table *t, const char *name,
+static int find_hashed(const struct elf_image *im, const struct runtime_table *t, const char *name,
 		       struct runtime_symbol *ret)
 {
 	const uint32_t hash = gnu_hash(name);
@@ -99,10 +95,10 @@ static int find_hashed(const struct elf_image *im, const struct dynamic_table *t
 
 int runtime_file_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
 {
-	struct dynamic_table t;
+	struct runtime_table t;
 	int status;
 
-	if (!open_table(im, ".dynsym", ".dynstr", &t))
+	if (!runtime_file_table(im, ".dynsym", ".dynstr", &t))
 		return -ENOENT;
 	status = find_hashed(im, &t, name, ret);
 	for (size_t i = 0; status == 1 && i < t.symbol_cnt && i < MAX_SYMBOLS; i++)
@@ -112,9 +108,9 @@ int runtime_file_symbol(const struct elf_image *im, const char *name, struct run
 
 int runtime_file_own_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
 {
-	struct dynamic_table t;
+	struct runtime_table t;
 
-	if (!open_table(im, ".symtab", ".strtab", &t))
+	if (!runtime_file_table(im, ".symtab", ".strtab", &t))
 		return -ENOENT;
 	for (size_t i = 0; i < t.symbol_cnt && i < MAX_SYMBOLS; i++)
 		if (is_symbol(&t, i, name, ret))

@@ -95,6 +95,16 @@ static inline bool runtime_file_has_threads(const struct runtime_file *f)
 						 (f->state.thread.place == THREAD_TLS && f->state.thread.offset));
 }
 
+/* A table of symbols and that of their names; both are the image's. */
+struct runtime_table {
+	const uint8_t *symbols, *names;
+	size_t symbol_cnt, names_bytes;
+};
+
+/* Finds those called @symbols_name and @names_name. False: not both are there. */
+bool runtime_file_table(const struct elf_image *im, const char *symbols_name, const char *names_name,
+			struct runtime_table *ret);
+
 /* A symbol of .dynsym. */
 struct runtime_symbol {
 	uint64_t addr, size_bytes;

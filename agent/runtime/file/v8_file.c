@@ -92,27 +92,8 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-/* A table of symbols of the file. */
-struct table {
-	const uint8_t *symbols, *names;
-	size_t symbol_cnt, names_bytes;
-};
-
-static bool open_table(const struct elf_image *im, const char *symbols_name, const char *names_name, struct table *t)
-{
-	Elf64_Shdr symbols, names;
-	size_t bytes;
-
-	if (!elf_image_find(im, symbols_name, &symbols) || !elf_image_find(im, names_name, &names))
-		return false;
-	t->symbols = elf_image_bytes(im, &symbols, &bytes);
-	t->symbol_cnt = bytes / sizeof(Elf64_Sym);
-	t->names = elf_image_bytes(im, &names, &t->names_bytes);
-	return t->symbols && t->names;
-}
-
 /* The name of symbol number @i behind @start; NULL: it begins otherwise, or has no end inside the table. */
-static const char *name_behind(const struct table *t, size_t i, const char *start, size_t start_len, Elf64_Sym *sym)
+static const char *name_behind(const struct runtime_table *t, size_t i, const char *start, size_t start_len, Elf64_Sym *sym)
 {
 	const uint8_t *name;
 	size_t room;
@@ -193,7 +174,7 @@ struct version_numbers {
 	uint32_t major, minor;
 };
 
-static void take_symbol(const struct elf_image *im, const struct table *t, size_t i, struct v8_layout *l,
+static void take_symbol(const struct elf_image *im, const struct runtime_table *t, size_t i, struct v8_layout *l,
 			struct version_numbers *version)
 {
 	static const char dbg[] = "v8dbg_", internal[] = "_ZN2v88internal", builtin[] = "Builtins_";
@@ -217,9 +198,9 @@ static void take_symbol(const struct elf_image *im, const struct table *t, size_
 static void take_symbols(const struct elf_image *im, struct v8_layout *l)
 {
 	struct version_numbers version = { 0, 0 };
-	struct table t;
+	struct runtime_table t;
 
-	if (!open_table(im, ".symtab", ".strtab", &t) && !open_table(im, ".dynsym", ".dynstr", &t))
+	if (!runtime_file_table(im, ".symtab", ".strtab", &t) && !runtime_file_table(im, ".dynsym", ".dynstr", &t))
 		return;
 	for (size_t i = 0; i < t.symbol_cnt && i < MAX_SYMBOLS; i++)
 		take_symbol(im, &t, i, l, &version);
