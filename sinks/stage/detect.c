@@ -140,8 +140,7 @@ int stage_detect_new(const struct stage_detect *detect, struct sink *next, struc
 	s->detect = detect;
 	while (detect->detectors[s->count])
 		s->count++;
-	s->unchanged = metrics_counter(metrics, "hearth_stage_unchanged_samples_total", NULL,
-				       "Samples that went on without a stage's changes, for want of memory.");
+	s->unchanged = stage_unchanged(metrics);
 	s->facts = calloc(s->count + 1, sizeof(*s->facts));
 	if (!s->facts)
 		err = -ENOMEM;

@@ -138,8 +138,7 @@ int stage_edit_new(const struct stage_edits *edits, struct sink *next, struct me
 	}
 	stage_init(&s->stage, next, edit_consume, edit_free);
 	s->edits = edits;
-	s->unchanged = metrics_counter(metrics, "hearth_stage_unchanged_samples_total", NULL,
-				       "Samples that went on without a stage's changes, for want of memory.");
+	s->unchanged = stage_unchanged(metrics);
 	*ret = &s->stage.sink;
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/metrics.h"
 #include "base/text/pattern.h"
 #include "sinks/stage/stage_sink.h"
 #include "sinks/value_text.h"
@@ -34,6 +35,12 @@ void stage_init(struct stage *s, struct sink *next, int (*consume)(struct sink *
 	};
 	s->sink.ops = &s->ops;
 	s->next = next;
+}
+
+struct metric *stage_unchanged(struct metrics *metrics)
+{
+	return metrics_counter(metrics, "hearth_stage_unchanged_samples_total", NULL,
+			       "Samples that went on without a stage's changes, for want of memory.");
 }
 
 int stage_settle(const struct stage *s, struct ack *ack)

@@ -15,6 +15,9 @@ struct stage {
 void stage_init(struct stage *s, struct sink *next, int (*consume)(struct sink *sink, struct profiles *p, struct ack *ack),
 		void (*free)(struct sink *sink));
 
+/* The counter of samples that no memory was there to change. */
+struct metric *stage_unchanged(struct metrics *metrics);
+
 /* pattern_matches(), in any thread. */
 bool stage_pattern_matches(struct pattern *pattern, struct str text);
 
