@@ -26,17 +26,32 @@ static void check(const char *namespace, const char *types, const char *method, 
 	assert_string_equal(text, wanted);
 }
 
-static void plain_names_stay(void **state)
-{
-	(void)state;
-	check("System", "String", "Concat", "System.String.Concat");
-	check("", "Program", "Main", "Program.Main");
-	check("A.B", "Outer Inner<T>", ".ctor", "A.B.Outer.Inner<T>..ctor");
-	check("", "<Module>", ".cctor", "<Module>..cctor");
-	check("", "<PrivateImplementationDetails>", "ComputeStringHash", "<PrivateImplementationDetails>.ComputeStringHash");
-}
+static const struct {
+	const char *namespace, *types, *method, *wanted;
+} names[] = {
+	/* plain names stay */
+	{ "System", "String", "Concat", "System.String.Concat" },
+	{ "", "Program", "Main", "Program.Main" },
+	{ "A.B", "Outer Inner<T>", ".ctor", "A.B.Outer.Inner<T>..ctor" },
+	{ "", "<Module>", ".cctor", "<Module>..cctor" },
+	{ "", "<PrivateImplementationDetails>", "ComputeStringHash", "<PrivateImplementationDetails>.ComputeStringHash" },
+	/* state machines are their methods */
+	{ "A", "Service <Load>d__5", "MoveNext", "A.Service.Load" },
+	{ "A", "Service <Load>d__5<T>", "MoveNext", "A.Service.Load" },
+	{ "A", "Service <Load>d__5", "System.IDisposable.Dispose", "A.Service.Load.System.IDisposable.Dispose" },
+	{ "", "Calls <Later>c__async0", "MoveNext", "Calls.Later" },
+	{ "", "Calls <Numbers>c__Iterator1", "MoveNext", "Calls.Numbers" },
+	{ "", "P <>c <<Main>b__0_0>d", "MoveNext", "P.Main.(lambda)" },
+	/* lambdas are in their methods */
+	{ "A", "P <>c", "<Main>b__0_1", "A.P.Main.(lambda)" },
+	{ "A", "P <>c__DisplayClass3_0", "<Run>b__0", "A.P.Run.(lambda)" },
+	{ "", "P", "<Main>g__Local|0_1", "P.Main.Local" },
+	{ "", "Calls", "<UseLambda>m__0", "Calls.UseLambda.(lambda)" },
+	{ "", "Calls <UseClosure>c__AnonStorey0", "<>m__0", "Calls.UseClosure.(lambda)" },
+	{ "", "P <>c", "<<Main>g__In|0_0>b__1", "P.Main.In.(lambda)" },
+};
 
-/* What stands in no type. */
+/* A function that stands in no type. */
 static void a_function_is_its_name(void **state)
 {
 	struct dotnet_text t = { .method = "MoveNext" };
@@ -47,26 +62,11 @@ static void a_function_is_its_name(void **state)
 	assert_string_equal(text, "MoveNext");
 }
 
-static void state_machines_are_their_methods(void **state)
+static void methods_have_the_names_of_the_source(void **state)
 {
 	(void)state;
-	check("A", "Service <Load>d__5", "MoveNext", "A.Service.Load");
-	check("A", "Service <Load>d__5<T>", "MoveNext", "A.Service.Load");
-	check("A", "Service <Load>d__5", "System.IDisposable.Dispose", "A.Service.Load.System.IDisposable.Dispose");
-	check("", "Calls <Later>c__async0", "MoveNext", "Calls.Later");
-	check("", "Calls <Numbers>c__Iterator1", "MoveNext", "Calls.Numbers");
-	check("", "P <>c <<Main>b__0_0>d", "MoveNext", "P.Main.(lambda)");
-}
-
-static void lambdas_are_in_their_methods(void **state)
-{
-	(void)state;
-	check("A", "P <>c", "<Main>b__0_1", "A.P.Main.(lambda)");
-	check("A", "P <>c__DisplayClass3_0", "<Run>b__0", "A.P.Run.(lambda)");
-	check("", "P", "<Main>g__Local|0_1", "P.Main.Local");
-	check("", "Calls", "<UseLambda>m__0", "Calls.UseLambda.(lambda)");
-	check("", "Calls <UseClosure>c__AnonStorey0", "<>m__0", "Calls.UseClosure.(lambda)");
-	check("", "P <>c", "<<Main>g__In|0_0>b__1", "P.Main.In.(lambda)");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		check(names[i].namespace, names[i].types, names[i].method, names[i].wanted);
 }
 
 static void odd_names_end(void **state)
@@ -88,10 +88,8 @@ static void odd_names_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_names_stay),
 		cmocka_unit_test(a_function_is_its_name),
-		cmocka_unit_test(state_machines_are_their_methods),
-		cmocka_unit_test(lambdas_are_in_their_methods),
+		cmocka_unit_test(methods_have_the_names_of_the_source),
 		cmocka_unit_test(odd_names_end),
 	};
 
