@@ -8,7 +8,6 @@
  * be the same. Prints the functions, a line for each stop, as tests/v8/stops does. On standard error what was counted; -v:
  * each difference. Exit status 1 when there are any. Nothing of hearth's agent is used but the reader.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -19,7 +18,6 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/runtime/code/code_reader.h"
@@ -27,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/text/parse.h"
 #include "symbols/elf_image.h"
+#include "tests/code/thread.h"
 
 enum { MAX_FRAMES = 65536, WARM_MS = 1500, MAX_AREAS = 64, TAG = 3 };
 
@@ -116,63 +115,14 @@ static void read_areas(const char *emulator)
 	}
 }
 
-static uint64_t cpu_of(const char *tid)
-{
-	AUTO_FCLOSE FILE *f = NULL;
-	char path[300], line[1024];
-	unsigned long user = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", beam.pid, tid);
-	f = fopen(path, "re");
-	if (!f || !fgets(line, sizeof(line), f) || !strrchr(line, ')'))
-		return 0;
-	(void)sscanf(strrchr(line, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu", &user);
-	return user;
-}
-
-static pid_t busiest_thread(void)
-{
-	char path[64];
-	uint64_t most = 0;
-	pid_t tid = beam.pid;
-	struct dirent *e;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", beam.pid);
-	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		uint64_t cpu = e->d_name[0] == '.' ? 0 : cpu_of(e->d_name);
-
-		if (cpu <= most)
-			continue;
-		most = cpu;
-		tid = (pid_t)atoi(e->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return tid;
-}
-
 static void start(const char *emulator, char **argv)
 {
 	struct code_memory m;
-	char path[64];
 
 	open_file(emulator);
-	beam.pid = fork();
-	if (!beam.pid) {
-		dup2(2, 1);
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	usleep(WARM_MS * 1000);
-	snprintf(path, sizeof(path), "/proc/%d/mem", beam.pid);
-	beam.fd = open(path, O_RDONLY | O_CLOEXEC);
-	beam.tid = busiest_thread();
-	if (beam.fd < 0 || ptrace(PTRACE_SEIZE, beam.tid, 0, 0)) {
-		perror("ptrace");
+	beam.fd = thread_start(argv, WARM_MS, &beam.pid, &beam.tid);
+	if (beam.fd < 0)
 		exit(2);
-	}
 	beam.state = calloc(1, code_beam.state_bytes);
 	read_areas(emulator);
 	m = memory_now();
@@ -180,14 +130,6 @@ static void start(const char *emulator, char **argv)
 		fprintf(stderr, "the reader does not know this BEAM\n");
 		exit(2);
 	}
-}
-
-static bool stop_at(struct user_regs_struct *regs)
-{
-	int status;
-
-	return !ptrace(PTRACE_INTERRUPT, beam.tid, 0, 0) && waitpid(beam.tid, &status, __WALL) == beam.tid &&
-	       WIFSTOPPED(status) && !ptrace(PTRACE_GETREGS, beam.tid, 0, regs);
 }
 
 /* --- the reader's walk --- */
@@ -387,7 +329,7 @@ int main(int argc, char **argv)
 	start(argv[optind], argv + optind + 1);
 	for (uint64_t tries = 0; counts.erlang + counts.scheduler < stops && tries < 20 * stops; tries++) {
 		usleep(200 + (unsigned)random() % 2000);
-		if (!stop_at(&regs))
+		if (!thread_stop(beam.tid, &regs))
 			break;
 		look(&regs);
 		ptrace(PTRACE_CONT, beam.tid, 0, 0);

@@ -9,7 +9,6 @@
  * what was counted; -v: why walks ended. A word of a frame that the walk cannot find ends it. Nothing of hearth's agent is
  * used but readers and rows. Exit status 1 when no stop was made.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,7 +20,6 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/rows/row_builder.h"
@@ -31,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/text/parse.h"
 #include "symbols/elf_image.h"
+#include "tests/code/thread.h"
 
 enum { MAX_FRAMES = 4096, MAX_MAPS = 4096, MAX_FILES = 256 };
 
@@ -177,43 +176,6 @@ static const struct map *map_at(uint64_t addr)
 	return NULL;
 }
 
-static uint64_t cpu_of(const char *tid)
-{
-	AUTO_FCLOSE FILE *f = NULL;
-	char path[300], line[1024];
-	unsigned long user = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", it.pid, tid);
-	f = fopen(path, "re");
-	if (!f || !fgets(line, sizeof(line), f) || !strrchr(line, ')'))
-		return 0;
-	(void)sscanf(strrchr(line, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu", &user);
-	return user;
-}
-
-static pid_t busiest_thread(void)
-{
-	char path[64];
-	uint64_t most = 0;
-	pid_t tid = it.pid;
-	struct dirent *e;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", it.pid);
-	dir = opendir(path);
-	while (dir && (e = readdir(dir))) {
-		uint64_t cpu = e->d_name[0] == '.' ? 0 : cpu_of(e->d_name);
-
-		if (cpu <= most)
-			continue;
-		most = cpu;
-		tid = (pid_t)atoi(e->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return tid;
-}
-
 /* --- its runtime --- */
 
 /* Asks the reader where code is, by memory without a file, pieces that are near to each other as one. */
@@ -269,22 +231,10 @@ static void end(int status)
 static void start(char **argv, unsigned warm_ms)
 {
 	bool is_open = false;
-	char path[64];
 
-	it.pid = fork();
-	if (!it.pid) {
-		dup2(2, 1);
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	usleep(warm_ms * 1000);
-	snprintf(path, sizeof(path), "/proc/%d/mem", it.pid);
-	it.fd = open(path, O_RDONLY | O_CLOEXEC);
-	it.tid = busiest_thread();
-	if (it.fd < 0 || ptrace(PTRACE_SEIZE, it.tid, 0, 0)) {
-		perror("ptrace");
+	it.fd = thread_start(argv, warm_ms, &it.pid, &it.tid);
+	if (it.fd < 0)
 		end(2);
-	}
 	read_maps();
 	for (uint32_t i = 0; i < it.map_cnt && !is_open; i++)
 		is_open = open_runtime(&it.maps[i]);
@@ -293,14 +243,6 @@ static void start(char **argv, unsigned warm_ms)
 		end(77);
 	}
 	find_made();
-}
-
-static bool stop_at(struct user_regs_struct *regs)
-{
-	int status;
-
-	return !ptrace(PTRACE_INTERRUPT, it.tid, 0, 0) && waitpid(it.tid, &status, __WALL) == it.tid && WIFSTOPPED(status) &&
-	       !ptrace(PTRACE_GETREGS, it.tid, 0, regs);
 }
 
 /* --- names --- */
@@ -482,7 +424,7 @@ static void run(uint64_t stops)
 
 	while (counts.stops - counts.without < stops && counts.stops < 4 * stops) {
 		usleep(300 + (unsigned)random() % 3000);
-		if (!stop_at(&regs))
+		if (!thread_stop(it.tid, &regs))
 			break;
 		walk(&regs);
 		counts.stops++;
