@@ -57,6 +57,19 @@ class Page:
         self.open(f"{hash_}&by={by}".lstrip("&"))
         self.until("const p = hearth.view.pane; return Boolean(p && p.tree && p.chart.drawn)", "no flame graph is drawn")
 
+    def rows(self, what):
+        """The texts of the page's table, once it has any."""
+        self.until("return document.querySelectorAll('#main tbody tr').length > 0", f"no {what}: {self.text('#main')[:300]}")
+        return self.run("return [...document.querySelectorAll('#main tbody tr')].map((tr) => tr.innerText)")
+
+    def row(self, text):
+        self.run("[...document.querySelectorAll('#main tbody tr')].find((tr) => tr.innerText.includes(arguments[0])).click()", text)
+
+    def flame(self, what):
+        """The functions and the total of the flame graph that a click leads to."""
+        self.until("const p = hearth.view.pane; return /view=flame|^#(?!.*view=)/.test(location.hash) && Boolean(p && p.tree)", f"{what} does not lead to a flame graph: {self.run('return location.hash')}")
+        return self.run("const t = hearth.view.pane.tree; return { functions: [...t.fn].map((f) => t.functions.name[f]), total: t.total[0] }")
+
     def text(self, css):
         return self.run("const e = document.querySelector(arguments[0]); return e ? e.innerText : ''", css)
 

@@ -13,23 +13,9 @@ SLOW = "00000000000000000000000000000005"
 ALL = "from=first&to=last&live="
 
 
-def rows(p, what):
-    p.until("return document.querySelectorAll('#main tbody tr').length > 0", f"no {what}: {p.text('#main')[:300]}")
-    return p.run("return [...document.querySelectorAll('#main tbody tr')].map((tr) => tr.innerText)")
-
-
-def flame(p, what):
-    p.until("const p = hearth.view.pane; return /view=flame|^#(?!.*view=)/.test(location.hash) && Boolean(p && p.tree)", f"{what} does not lead to a flame graph: {p.run('return location.hash')}")
-    return p.run("const t = hearth.view.pane.tree; return { functions: [...t.fn].map((f) => t.functions.name[f]), total: t.total[0] }")
-
-
-def row(p, text):
-    p.run("[...document.querySelectorAll('#main tbody tr')].find((tr) => tr.innerText.includes(arguments[0])).click()", text)
-
-
 def traces(p, b, folder):
     p.open(f"view=trace&{ALL}")
-    listed = rows(p, "traces")
+    listed = p.rows("traces")
     check(len(listed) == 20 and all("420 ms" in r for r in listed[:4]) and "60 ms" in listed[4], f"not the slowest first: {listed[:5]}")
     p.quiet()
     b.picture(f"{folder}/signals-traces.png")
@@ -42,8 +28,8 @@ def traces(p, b, folder):
     check(p.run("return [...document.querySelectorAll('.toolbar a')].map((a) => a.href)") == [f"https://traces.example/trace/{SLOW}"], "no way to the other tool")
     p.quiet()
     b.picture(f"{folder}/signals-trace.png")
-    row(p, "GET /cart")
-    got = flame(p, "a span with links")
+    p.row("GET /cart")
+    got = p.flame("a span with links")
     check("render" in got["functions"] and "send" not in got["functions"] and got["total"] == 400e6, got)
     b.picture(f"{folder}/signals-span.png")
 
@@ -54,7 +40,7 @@ def back(p):
     p.run("const t = hearth.view.pane.tree, i = [...t.fn].findIndex((f) => t.functions.name[f] === 'render'); hearth.view.pane.menu(i, 300, 300)")
     p.run("[...document.querySelectorAll('.menu button')].find((b) => b.innerText.startsWith('Slowest traces')).click()")
     p.until("return /focus=/.test(location.hash) && /view=trace/.test(location.hash)", "the menu leads nowhere")
-    listed = rows(p, "traces of a function")
+    listed = p.rows("traces of a function")
     check(len(listed) == 20 and "400 ms" in listed[0], f"not the traces of render: {listed[:3]}")
     p.b.keys("j" + ENTER)
     p.until("return document.querySelectorAll('.fall .fill').length === 3", "Enter does not lead to a trace")
@@ -62,9 +48,9 @@ def back(p):
 
 def by_time(p, b, folder):
     p.open(f'view=trace&{ALL}&q={{trace_id="{SLOW}"}}')
-    rows(p, "spans")
-    row(p, "POST /mail")
-    got = flame(p, "a span without links")
+    p.rows("spans")
+    p.row("POST /mail")
+    got = p.flame("a span without links")
     check("send" in got["functions"] and "render" not in got["functions"] and got["total"] == 20e6, got)
     check("by time" in p.text("#said"), f"not said: {p.text('#said')}")
     check("thread.id" in p.run("return decodeURIComponent(location.hash)"), p.run("return location.hash"))
@@ -73,21 +59,21 @@ def by_time(p, b, folder):
 
 def logs(p, b, folder):
     p.open(f"view=trace&tv=logs&{ALL}")
-    listed = rows(p, "logs")
+    listed = p.rows("logs")
     check(len(listed) == 4 and "slow request 19" in listed[0] and "error" in listed[0] and "shop" in listed[0], listed)
     b.picture(f"{folder}/signals-logs.png")
     p.go(f"view=trace&tv=logs&lt=request%204&{ALL}")
     p.until("return document.querySelectorAll('#main tbody tr').length === 1", "the text chooses nothing")
-    row(p, "slow request 4")
-    got = flame(p, "a log line")
+    p.row("slow request 4")
+    got = p.flame("a log line")
     check(got["total"] == 400e6, got)  # of its trace
     p.go(f"view=trace&tv=logs&lt=request%204&{ALL}")
-    rows(p, "logs")
+    p.rows("logs")
     p.run("[...document.querySelectorAll('#main tbody button')].find((b) => b.innerText === 'Process').click()")
-    got = flame(p, "a log line's process")
+    got = p.flame("a log line's process")
     check(got["total"] > 400e6 and "send" not in got["functions"], got)
     p.go(f"view=trace&tv=logs&lt=request%204&{ALL}")
-    rows(p, "logs")
+    p.rows("logs")
     p.run("[...document.querySelectorAll('#main tbody button')].find((b) => b.innerText === 'Trace').click()")
     p.until("return document.querySelectorAll('.fall .fill').length === 3", "a log line does not lead to its trace")
 
