@@ -59,8 +59,8 @@ judged() {
 pids+=($!)
 for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086 # there may be none
-	start_record x.otlp $form -F 199 --interpreter-frames --report-interval 500ms -p $$ # and its children
-	"$perl" "$TOP/tests/script/calls.pl" 6 >truth
+	start_record x.otlp $form -F 399 --interpreter-frames --report-interval 500ms -p $$ # and its children
+	"$perl" "$TOP/tests/script/calls.pl" 3 >truth
 	stop "$recorder"
 	accounted record.out.err
 	judged 300 120
@@ -79,7 +79,7 @@ work();
 1;
 END
 cat >when.pl <<'END'
-sub spin { my $end = time() + 1; my $n = 0; while (time() <= $end) { $n++ for 1 .. 500 } }
+sub spin { my $end = (times)[0] + 0.5; my $n = 0; while ((times)[0] < $end) { $n++ for 1 .. 500 } }
 BEGIN { spin() }
 use lib 'lib';
 use Slow;

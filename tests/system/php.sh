@@ -51,10 +51,10 @@ php=$(readlink -e /usr/bin/php) || skip "no /usr/bin/php here"
 name=$(basename "$php")
 for form in "" --no-bpf-loop "-- -d opcache.enable_cli=1"; do
 	# shellcheck disable=SC2086 # there may be none
-	start_record x.otlp ${form%%-- *} -F 199 --report-interval 500ms -p $$ # and its children
+	start_record x.otlp ${form%%-- *} -F 333 --report-interval 500ms -p $$ # and its children
 	[ "$form" = "${form#-- }" ] && options= || options=${form#-- }
 	# shellcheck disable=SC2086
-	"$php" $options "$TOP/tests/script/calls.php" 5 >truth
+	"$php" $options "$TOP/tests/script/calls.php" 3 >truth
 	stop "$recorder"
 	accounted record.out.err
 	judged 40 400

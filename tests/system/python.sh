@@ -18,8 +18,8 @@ judged() {
 pids+=($!)
 for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086 # there may be none
-	start_record x.otlp $form -F 199 --report-interval 500ms -p $$ # and its children
-	"$python" -W ignore "$TOP/tests/script/calls.py" 5 >truth
+	start_record x.otlp $form -F 333 --report-interval 500ms -p $$ # and its children
+	"$python" -W ignore "$TOP/tests/script/calls.py" 3 >truth
 	stop "$recorder"
 	accounted record.out.err
 	judged 100 60 x.otlp "$name" cpython truth
