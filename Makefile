@@ -201,7 +201,11 @@ symbols-truth: all $(BUILD)/symbols/demangle
 $(BUILD)/symbols/demangle: $(BUILD)/tests/symbols/demangle.o $(call archives,symbols)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
-test: test-deps
+# All but the program.
+.PHONY: libs
+libs: $(LAYERS:%=$(BUILD)/lib/%.a)
+
+test:
 	$(Q)tests/run.sh
 
 lint:

@@ -7,8 +7,8 @@
 # A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Exit status: 0 passed, 77
 # skipped (the last line it printed says why), anything else failed, and then its output is shown. A test that passed
 # but printed lines "left out: PART WHY" has parts that are counted as skipped. These tests watch a whole machine, and
-# what else it does: one that failed runs a second time, and that counts, as a flake when it passes; both are shown
-# (HEARTH_TRIES=1: no second time). Of what a failed one printed, each line is cut at 400 characters. Ends with one line of counts. The content of $HEARTH_TEST_COUNTS is told in run.sh.
+# what else it does: one that failed runs a second time, alone, and that counts, as a flake when it passes; both are
+# shown (HEARTH_TRIES=1: no second time). Of what a failed one printed, each line is cut at 400 characters. Ends with one line of counts. The content of $HEARTH_TEST_COUNTS is told in run.sh.
 set -u
 limit_seconds=180
 [ $# -ge 1 ] || {
@@ -82,7 +82,7 @@ show() {
 	cut -c -400 "$scratch/$1.out" | sed 's/^/       /'
 }
 
-# run TEST...: one after another, a line each
+# run TEST...: one after another, a line each. in_lane=1: one that fails is put into $scratch/.again; again=1: it is tried once more
 run() {
 	local test name once part why
 	for test; do
@@ -93,10 +93,14 @@ run() {
 		fi
 		test=$(readlink -f "$test")
 		attempt "$test" "$name"
-		once=
-		if [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
-			echo "  once $name ($took, exit status $status), and again:"
+		once=${again:-}
+		if [ -z "$once" ] && [ $status != 0 ] && [ $status != 77 ] && [ "${HEARTH_TRIES:-2}" != 1 ]; then
+			echo "  once $name ($took, exit status $status), and again${in_lane:+ when the others have ended}:"
 			show "$name"
+			if [ -n "${in_lane:-}" ]; then
+				echo "$test" >>"$scratch/.again"
+				continue
+			fi
 			once=1
 			attempt "$test" "$name"
 		fi
@@ -128,7 +132,7 @@ while read -r part why; do
 	skipped "truth/$part" "$why"
 done < <(sed -n 's/^left out: //p' "$scratch/truth.out")
 [ $# -gt 0 ] || set -- tests/system/*.sh
-: >"$scratch/.beside"
+: >"$scratch/.beside" >"$scratch/.again"
 alone=()
 for test; do
 	[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
@@ -144,7 +148,7 @@ done
 lane() {
 	local test
 	while { flock 9 && read -r test <&3; } 9>"$scratch/.turn"; do
-		run "$test" 3<&-
+		in_lane=1 run "$test" 3<&-
 	done
 }
 {
@@ -153,6 +157,8 @@ lane() {
 	wait
 } 3<"$scratch/.beside"
 run "${alone[@]}"
+mapfile -t failed_once <"$scratch/.again"
+again=1 run "${failed_once[@]}"
 awk '/^flake / { sub("system/", "", $2); flaky = flaky " " $2 } /^[0-9]/ { p += $1; f += $2; s += $3 }
 	END { printf "system tests: %d passed, %d failed, %d skipped%s\n", p, f, s, flaky ? "; flaky:" flaky : ""; exit f > 0 }' "$counts"
 status=$?

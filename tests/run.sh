@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The whole test suite, what `make test` runs: lint, unit tests as built for use and with sanitizers, a short round of fuzzing,
+# The whole test suite, what `make test` runs: what tests need is installed; lint, unit tests as built for use and with sanitizers, a short round of fuzzing,
 # system tests, and the other kernels where QEMU is installed. A step that fails does not keep the next from running. Closes with
 # what was skipped or needed a second try and one line, "N passed, N failed, N skipped, N flaky"; exit status 1 when something failed.
 #   HEARTH_VM=0: no other kernels    HEARTH_LONG=1: a longer accounting test
@@ -93,6 +93,12 @@ skips() {
 		fi
 	done
 }
+
+# While packages come, sanitized code is compiled, which needs none of them; what fails there is told when it is wanted.
+headline "packages"
+"$make" -s "$jobs" SAN=1 libs >/dev/null 2>&1 &
+tools/deps.sh --test || exit 1
+wait
 
 # Fetched meanwhile: a newer Go, and the other kernels, the oldest and the newest; those between and arm64 are for 'make test-vm'.
 kernels="5.10 7.2"
