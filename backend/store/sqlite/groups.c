@@ -63,8 +63,8 @@ static int find_cpus(struct groups *g, struct scan *scan, uint32_t index)
 	return err;
 }
 
-/* Finds the group of every link of the series. */
-static int find_links(struct groups *g, struct scan *scan, uint32_t index)
+/* Finds the group of every link of the series' events in @mask. */
+static int find_links(struct groups *g, struct scan *scan, uint32_t index, const uint8_t *mask)
 {
 	struct block *b = scan->block;
 	int err = scan_part(scan, BLOCK_LINKS);
@@ -74,7 +74,7 @@ static int find_links(struct groups *g, struct scan *scan, uint32_t index)
 		uint32_t link = b->link ? b->link[e] : 0, group;
 		char text[LINK_TEXT_BYTES];
 
-		if (map_get(&g->of_link, link + 1ull))
+		if ((mask && !mask[e]) || map_get(&g->of_link, link + 1ull))
 			continue;
 		err = scan_link_text(scan, g->by, link, text);
 		err = err ? err : groups_add(g, text, &group);
@@ -127,7 +127,7 @@ static int find_cells(struct groups *g, struct scan *scan, uint32_t index)
 
 const char groups_by_resource[] = "resource";
 
-int groups_find(struct groups *g, struct scan *scan, uint32_t index)
+int groups_find(struct groups *g, struct scan *scan, uint32_t index, const uint8_t *mask)
 {
 	const char *value;
 	char number[16];
@@ -147,7 +147,7 @@ int groups_find(struct groups *g, struct scan *scan, uint32_t index)
 	if (value && (*value || strcmp(g->by, STORE_COMM_LABEL)))
 		return groups_add(g, value, &g->of_series);
 	if (scan_is_of_links(g->by))
-		return find_links(g, scan, index);
+		return find_links(g, scan, index, mask);
 	return strcmp(g->by, STORE_CPU_LABEL) ? find_cells(g, scan, index) : find_cpus(g, scan, index);
 }
 

@@ -27,8 +27,9 @@ int groups_init(struct groups *g, const char *by);
 void groups_fini(struct groups *g);
 const char *groups_text(const struct groups *g, uint32_t group);
 
-/* Finds out about the block's series @index: of_series, or of_cell of its cells, as @how says. */
-int groups_find(struct groups *g, struct scan *scan, uint32_t index);
+/* Finds out about the block's series @index: of_series, or of_cell of its cells, as @how says. By links: of the events in
+ * @mask alone, as scan_mask() gives it. */
+int groups_find(struct groups *g, struct scan *scan, uint32_t index, const uint8_t *mask);
 
 /* Reads the parts needed to look at events one by one; groups_of() may be called then. */
 int groups_events(struct groups *g, struct scan *scan);

@@ -88,21 +88,58 @@ static int find_numbers(struct scan *scan, const struct store_matcher *m, struct
 	return err ? err : store_sqlite_errno(code == SQLITE_ROW ? SQLITE_DONE : code);
 }
 
-static bool has_number(const struct link_numbers *n, uint32_t link)
+/* Does matcher @i ask for one trace, or one span? */
+static bool is_by_number(const struct scan *scan, size_t i)
+{
+	const struct store_matcher *m = &scan->sel->matchers[i];
+
+	return scan_is_of_links(m->label) && m->match == MATCH_EQUAL && *m->value;
+}
+
+/* Knows the numbers of matcher @i, which asks for one. 0 or -errno. */
+static int know_numbers(struct scan *scan, size_t i)
+{
+	if (!scan->numbers)
+		scan->numbers = calloc(STORE_MAX_MATCHERS, sizeof(*scan->numbers));
+	if (!scan->numbers)
+		return -ENOMEM;
+	return scan->numbers[i].is_known ? 0 : find_numbers(scan, &scan->sel->matchers[i], &scan->numbers[i]);
+}
+
+/* The place of the first number that is @link or more. */
+static size_t place_of(const struct link_numbers *n, int64_t link)
 {
 	size_t from = 0, to = n->count;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (n->items[middle] == link)
-			return true;
 		if (n->items[middle] < link)
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	return false;
+	return from;
+}
+
+static bool has_number(const struct link_numbers *n, int64_t first, int64_t last)
+{
+	const size_t place = place_of(n, first);
+
+	return place < n->count && n->items[place] <= last;
+}
+
+int scan_may_have_links(struct scan *scan, int64_t first, int64_t last)
+{
+	for (size_t i = 0; i < scan->sel->matcher_count; i++) {
+		int err = is_by_number(scan, i) ? know_numbers(scan, i) : 0;
+
+		if (err)
+			return err;
+		if (is_by_number(scan, i) && !has_number(&scan->numbers[i], first, last))
+			return 0;
+	}
+	return 1;
 }
 
 /* Whether matcher @i is met by events with @link. */
@@ -111,26 +148,21 @@ static bool fits(struct scan *scan, size_t i, uint32_t link, int *err)
 	const struct store_matcher *m = &scan->sel->matchers[i];
 	char text[LINK_TEXT_BYTES];
 
-	if (m->match == MATCH_EQUAL && *m->value)
-		return has_number(&scan->numbers[i], link);
+	if (is_by_number(scan, i))
+		return has_number(&scan->numbers[i], link, link);
 	*err = scan_link_text(scan, m->label, link, text);
 	return !*err && scan_is_match(scan, i, text, err);
 }
 
 int scan_mask_links(struct scan *scan, uint32_t index, size_t matcher)
 {
-	const struct store_matcher *m = &scan->sel->matchers[matcher];
 	struct block *b = scan->block;
 	uint32_t last = UINT32_MAX;
 	bool is_in = false;
 	int err = scan_part(scan, BLOCK_LINKS);
 
-	if (!err && !scan->numbers)
-		scan->numbers = calloc(STORE_MAX_MATCHERS, sizeof(*scan->numbers));
-	if (!err && !scan->numbers)
-		err = -ENOMEM;
-	if (!err && m->match == MATCH_EQUAL && *m->value && !scan->numbers[matcher].is_known)
-		err = find_numbers(scan, m, &scan->numbers[matcher]);
+	if (!err && is_by_number(scan, matcher))
+		err = know_numbers(scan, matcher);
 	for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !err; e++) {
 		uint32_t link = b->link ? b->link[e] : 0;
 

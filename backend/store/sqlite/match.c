@@ -38,9 +38,13 @@ bool scan_is_match(const struct scan *scan, size_t i, const char *value, int *er
 const char *scan_series_value(struct scan *scan, const struct name_series *series, const char *key, int *err)
 {
 	struct store_names *n = scan->s->names;
-	const struct name_set *set = names_set(n, series->resource, err);
-	const char *value = set ? names_set_value(set, key) : NULL;
+	const struct name_set *set;
+	const char *value;
 
+	if (scan_is_of_links(key)) /* these are never the series': blocks are left out by their links alone */
+		return NULL;
+	set = names_set(n, series->resource, err);
+	value = set ? names_set_value(set, key) : NULL;
 	if (*err || value)
 		return value;
 	set = names_set(n, series->origin->attributes, err);

@@ -181,7 +181,7 @@ static int sum_series(struct stack_sums *t, struct scan *scan, uint32_t index)
 	uint32_t at = b->event_start[index];
 	int err = scan_mask(scan, index, &mask);
 
-	err = err ? err : groups_find(&t->groups, scan, index);
+	err = err ? err : groups_find(&t->groups, scan, index, mask);
 	if (!err)
 		err = mask || t->groups.how != GROUP_SERIES ? groups_events(&t->groups, scan)
 							    : scan_part(scan, BLOCK_STACKS);
@@ -300,7 +300,7 @@ static int is_of_one_group(struct groups *g, struct scan *scan, uint32_t index)
 		return 0;
 	if (g->by && g->by != groups_by_resource && scan_is_of_events(g->by))
 		return 0;
-	err = groups_find(g, scan, index);
+	err = groups_find(g, scan, index, NULL);
 	return err ? err : g->how == GROUP_SERIES;
 }
 
@@ -365,7 +365,7 @@ static int sum_times_fn(void *arg, struct scan *scan, uint32_t index)
 	uint32_t at = b->event_start[index];
 	int err = scan_mask(scan, index, &mask);
 
-	err = err ? err : groups_find(&t->groups, scan, index);
+	err = err ? err : groups_find(&t->groups, scan, index, mask);
 	if (err)
 		return err;
 	if (t->by_minutes && !mask && t->groups.how == GROUP_SERIES && !scan->sel->stacks)
@@ -433,7 +433,7 @@ static int sum_values_fn(void *arg, struct scan *scan, uint32_t index)
 	uint32_t at = b->event_start[index];
 	int err = scan_mask(scan, index, &mask);
 
-	err = err ? err : groups_find(&t->groups, scan, index);
+	err = err ? err : groups_find(&t->groups, scan, index, mask);
 	if (!err && !mask && !by_stack && t->groups.how <= GROUP_CELLS) {
 		/* The cells are the sums. */
 		err = scan_part(scan, BLOCK_CELLS);

@@ -14,9 +14,9 @@
 
 /* The list is read from the index alone: a row of the table is read as a whole, and most are left out where there are
  * roll-ups. */
-enum { LIST_ID, LIST_FROM, LIST_TO };
+enum { LIST_ID, LIST_FROM, LIST_TO, LIST_FIRST_LINK, LIST_LAST_LINK };
 
-static const char list_sql[] = "SELECT id, from_ns, to_ns FROM blocks INDEXED BY blocks_time"
+static const char list_sql[] = "SELECT id, from_ns, to_ns, first_link, last_link FROM blocks INDEXED BY blocks_time"
 			       " WHERE from_ns < ?2 AND to_ns >= ?1 ORDER BY from_ns";
 static const char block_sql[] = "SELECT head, stacks, cells, cpus, labels, weights, times, links FROM blocks WHERE id = ?1";
 
@@ -203,6 +203,16 @@ static int read_row(struct scan *scan)
 	return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
 }
 
+/* Whether the block that the list stands on may have links as they are asked for; of blocks from before version 5 it is not
+ * known. 1, 0 or -errno. */
+static int may_have_links(struct scan *scan)
+{
+	if (sqlite3_column_type(scan->list, LIST_LAST_LINK) == SQLITE_NULL)
+		return 1;
+	return scan_may_have_links(scan, sqlite3_column_int64(scan->list, LIST_FIRST_LINK),
+				   sqlite3_column_int64(scan->list, LIST_LAST_LINK));
+}
+
 int scan_next(struct scan *scan)
 {
 	int code, found;
@@ -214,7 +224,10 @@ int scan_next(struct scan *scan)
 			return err;
 		if (is_done(scan))
 			continue;
-		found = read_row(scan);
+		found = may_have_links(scan);
+		if (!found)
+			continue;
+		found = found < 0 ? found : read_row(scan);
 		found = found ? found : match_block(scan);
 		if (found == -EBADMSG) {
 			metric_add(scan->s->metrics.damaged_blocks, 1);

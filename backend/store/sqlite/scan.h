@@ -96,6 +96,10 @@ int scan_link_text(struct scan *scan, const char *label, uint32_t link, char tex
 
 /* Takes out of the mask the events of the block's series @index whose links the matcher refuses. 0 or -errno. */
 int scan_mask_links(struct scan *scan, uint32_t index, size_t matcher);
+
+/* Whether a block whose links are @first to @last (0 in @last: it has none) may have an event that the selection's matchers
+ * of links accept: 1, 0, -errno. */
+int scan_may_have_links(struct scan *scan, int64_t first, int64_t last);
 void scan_links_fini(struct scan *scan);
 
 /* The value of @key among the labels of a series: resource's, profile's, scope's; NULL when it has none. */

@@ -45,6 +45,10 @@ enum { APPLICATION_ID = 0x68727468 /* "hrth" */ };
 	"CREATE INDEX IF NOT EXISTS links_trace ON links(trace);" \
 	"CREATE INDEX IF NOT EXISTS links_span ON links(span);"
 
+/* Since version 5 a block says of which links its events may be. */
+#define BLOCKS_TIME                                                                                                     \
+	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation, first_link, last_link);"
+
 static const char schema[] =
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text ANY NOT NULL) STRICT;"
 	/* lists of numbers, see rows.c */
@@ -63,10 +67,10 @@ static const char schema[] =
 	" period_type TEXT NOT NULL, period_unit TEXT NOT NULL, period INTEGER NOT NULL, shape INTEGER NOT NULL,"
 	" attributes INTEGER NOT NULL, message BLOB NOT NULL) STRICT;"
 	"CREATE TABLE blocks(id INTEGER PRIMARY KEY, level INTEGER NOT NULL, from_ns INTEGER NOT NULL,"
-	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, generation INTEGER NOT NULL, head BLOB NOT NULL, stacks BLOB NOT "
-	"NULL, cells BLOB NOT NULL,"
+	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, generation INTEGER NOT NULL, first_link INTEGER,"
+	" last_link INTEGER, head BLOB NOT NULL, stacks BLOB NOT NULL, cells BLOB NOT NULL,"
 	" cpus BLOB NOT NULL, labels BLOB NOT NULL, weights BLOB NOT NULL, times BLOB NOT NULL, links BLOB NOT NULL) STRICT;"
-	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation);" ROLLUPS
+	BLOCKS_TIME ROLLUPS
 	/* names of frames without a function, found later */
 	"CREATE TABLE names(build_id TEXT NOT NULL, address INTEGER NOT NULL, function TEXT NOT NULL, system_name TEXT NOT "
 	"NULL,"
@@ -79,9 +83,9 @@ static const char schema[] =
 	" series INTEGER NOT NULL) STRICT;"
 	"INSERT INTO generations VALUES(1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);"
 	"PRAGMA application_id = 1752331368;"
-	"PRAGMA user_version = 4;";
+	"PRAGMA user_version = 5;";
 
-_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 4, "as in the schema");
+_Static_assert(APPLICATION_ID == 1752331368 && STORE_SCHEMA_VERSION == 5, "as in the schema");
 
 /* migrations[i] leads from version i to i + 1; versions before the first of them were never released. */
 enum { OLDEST_VERSION = 2 };
@@ -89,6 +93,8 @@ enum { OLDEST_VERSION = 2 };
 static const char *const migrations[STORE_SCHEMA_VERSION] = {
 	[2] = ROLLUPS "PRAGMA user_version = 3;",
 	[3] = LINK_INDEXES "PRAGMA user_version = 4;",
+	[4] = "ALTER TABLE blocks ADD COLUMN first_link INTEGER; ALTER TABLE blocks ADD COLUMN last_link INTEGER;"
+	      "DROP INDEX blocks_time;" BLOCKS_TIME "PRAGMA user_version = 5;",
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(struct store_error *err, int code, const char *fmt, ...)

@@ -5,7 +5,7 @@
 
 #include "backend/store/sqlite/db.h"
 
-enum { STORE_SCHEMA_VERSION = 4 };
+enum { STORE_SCHEMA_VERSION = 5 };
 
 /* Opens what config names: makes the folder, takes the lock, makes or migrates the schema. 0 or -errno with @err filled. */
 int store_files_open(struct store_sqlite *s, struct store_error *err);

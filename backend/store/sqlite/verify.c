@@ -72,7 +72,20 @@ static int verify_references(const struct verify *v, const struct block *b, cons
 	return err;
 }
 
-/* Rows of @sql: the parts up to @last, then an id and a number of events. */
+/* Whether all links of the row's block are among those that it says it has; of old blocks it is not said. */
+static bool has_said_links(const struct block *b, sqlite3_stmt *st)
+{
+	const int64_t first = sqlite3_column_int64(st, BLOCK_PARTS), last = sqlite3_column_int64(st, BLOCK_PARTS + 1);
+
+	if (sqlite3_column_type(st, BLOCK_PARTS + 1) == SQLITE_NULL)
+		return true;
+	for (uint32_t e = 0; b->link && e < b->event_count; e++)
+		if (b->link[e] && (b->link[e] < first || b->link[e] > last))
+			return false;
+	return true;
+}
+
+/* Rows of @sql: the parts up to @last, after links the first and the last of them, then an id and a number of events. */
 static int verify_rows(const struct verify *v, const char *table, const char *sql, enum block_part last)
 {
 	struct block *b = &v->s->block;
@@ -89,7 +102,8 @@ static int verify_rows(const struct verify *v, const char *table, const char *sq
 		columns = sqlite3_column_count(st);
 		id = sqlite3_column_int64(st, columns - 2);
 		err = store_read_block(b, st, last);
-		if (!err && b->event_count != sqlite3_column_int64(st, columns - 1))
+		if (!err && (b->event_count != sqlite3_column_int64(st, columns - 1) ||
+			     (last == BLOCK_LINKS && !has_said_links(b, st))))
 			err = -EBADMSG;
 		err = err == -EBADMSG ? problem(v, "%s %" PRId64 " is damaged", table, id)
 		      : err	      ? err
@@ -133,7 +147,8 @@ int store_sqlite_verify(struct store *store, int (*fn)(void *arg, const char *pr
 		v.nodes = names_node_count(v.s->names, &err);
 	err = err ? err
 		  : verify_rows(&v, "block",
-				"SELECT head, stacks, cells, cpus, labels, weights, times, links, id, events FROM blocks",
+				"SELECT head, stacks, cells, cpus, labels, weights, times, links, first_link, last_link, id,"
+				" events FROM blocks",
 				BLOCK_LINKS);
 	err = err ? err : verify_rows(&v, "roll-up", "SELECT head, stacks, cells, id, events FROM rollups", BLOCK_CELLS);
 	err = err ? err : verify_hours(&v);

@@ -36,11 +36,14 @@ int store_insert_block(struct store_writer *w, const struct event *events, size_
 {
 	sqlite3_stmt *st = w->insert_block;
 	uint64_t first = UINT64_MAX, last = 0;
+	uint32_t first_link = UINT32_MAX, last_link = 0; /* the first less one, so that 0, which is none, is the largest */
 	int code, err;
 
 	for (size_t i = 0; i < count; i++) {
 		first = events[i].time_ns < first ? events[i].time_ns : first;
 		last = events[i].time_ns > last ? events[i].time_ns : last;
+		first_link = events[i].link - 1 < first_link ? events[i].link - 1 : first_link;
+		last_link = events[i].link > last_link ? events[i].link : last_link;
 	}
 	for (size_t i = 0; i < BLOCK_PARTS; i++)
 		buf_reset(&w->parts[i]);
@@ -52,8 +55,10 @@ int store_insert_block(struct store_writer *w, const struct event *events, size_
 	sqlite3_bind_int64(st, 3, (int64_t)last);
 	sqlite3_bind_int64(st, 4, (int64_t)count);
 	sqlite3_bind_int64(st, 5, generation);
+	sqlite3_bind_int64(st, 6, last_link ? first_link + 1ll : 0);
+	sqlite3_bind_int64(st, 7, last_link);
 	for (size_t i = 0; i < BLOCK_PARTS; i++)
-		sqlite3_bind_blob64(st, (int)i + 6, w->parts[i].len ? (void *)w->parts[i].data : "", w->parts[i].len,
+		sqlite3_bind_blob64(st, (int)i + 8, w->parts[i].len ? (void *)w->parts[i].data : "", w->parts[i].len,
 				    SQLITE_STATIC);
 	for (size_t i = 0; i < BLOCK_PARTS; i++)
 		w->generation_bytes += level ? w->parts[i].len : 0;
@@ -220,8 +225,9 @@ int store_writer_prepare(struct store_writer *w)
 
 	code = sqlite3_prepare_v3(
 		w->s->write_db,
-		"INSERT INTO blocks(level, from_ns, to_ns, events, generation, head, stacks, cells, cpus, labels, weights,"
-		" times, links) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+		"INSERT INTO blocks(level, from_ns, to_ns, events, generation, first_link, last_link, head, stacks,"
+		" cells, cpus, labels, weights, times, links)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
 		-1, SQLITE_PREPARE_PERSISTENT, &w->insert_block, NULL);
 	err = store_sqlite_errno(code);
 	return err ? err : keep_init(&w->keep, w->s->write_db, w->codec);

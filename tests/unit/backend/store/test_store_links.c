@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "backend/api/api.h"
 #include "backend/store/sqlite/sqlite.h"
@@ -137,6 +139,133 @@ static void test_labels(void **state)
 	s->close(s);
 }
 
+/* --- blocks that are left out --- */
+
+enum { COMMITS = 20, TRACES = 10 /* of a commit */ };
+
+static char folder[] = "/tmp/hearth-links-XXXXXX";
+
+static void remove_files(void)
+{
+	static const char *const names[] = { "profiles.db", "profiles.db-wal", "profiles.db-shm", "lock" };
+	char path[96];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+static struct store *open_folder(void)
+{
+	struct store_config config = { .place = folder, .keep_age_ns = UINT64_MAX, .keep_bytes = UINT64_MAX };
+	struct store_error err;
+	struct store *s = NULL;
+
+	if (store_sqlite_open(&config, NULL, &s, &err))
+		fail_msg("%s", err.message);
+	return s;
+}
+
+static void execute(const char *sql)
+{
+	char path[96];
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/profiles.db", folder);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+/* Commit @n, an hour each: TRACES traces with an event each, of weight trace + 1, and an event without. */
+static void put_commit(struct store *s, uint32_t n)
+{
+	struct builder *b = builder_new();
+	struct profile_line line = { builder_function(b, builder_string_z(b, "main"), 0, 0, 10), 12, 0 };
+	int32_t main_ = builder_location(b, 0, 0x1100, &line, 1, NULL, 0), top = builder_stack(b, &main_, 1);
+	struct key_value kv = { .key = STR(STORE_TRACE_LABEL), .value = { .kind = VALUE_STRING, .string = STR("x") } };
+	uint32_t profile = builder_profile(b, builder_resource(b, &kv, 1), &cpu); /* not a label of events */
+	const uint64_t time_ns = T0 + n * 3600 * NSEC_PER_SEC;
+	struct profiles *p;
+
+	for (uint32_t i = 0; i <= TRACES; i++) {
+		uint8_t trace[16] = { 1, [15] = (uint8_t)(n * TRACES + i) }, span[8] = { 1 };
+
+		builder_event(b, profile, top, NULL, 0, i < TRACES ? builder_link(b, trace, span) : 0, time_ns + i, true,
+			      n * TRACES + i + 1);
+	}
+	assert_int_equal(builder_freeze(b, time_ns, time_ns + NSEC_PER_SEC, &p), 0);
+	builder_free(b);
+	store_put(s, p);
+	profiles_put(p);
+}
+
+static int count_problem(void *arg, const char *problem)
+{
+	(void)problem;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static unsigned count_problems(struct store *s)
+{
+	unsigned count = 0;
+
+	assert_int_equal(store_sqlite_verify(s, count_problem, &count), 0);
+	return count;
+}
+
+static void check_traces(struct store *s)
+{
+	for (uint32_t i = 0; i < COMMITS * TRACES; i++) {
+		char trace[40], wanted[24];
+
+		snprintf(trace, sizeof(trace), "010000000000000000000000000000%02x", i);
+		snprintf(wanted, sizeof(wanted), "=%u/1 ", i + 1);
+		check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, trace, wanted);
+	}
+	check_selected(s, STORE_SPAN_LABEL, MATCH_EQUAL, "0100000000000000", "=20100/200 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "", "=2120/20 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_NOT_EQUAL, "01000000000000000000000000000000", "=22219/219 ");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "x", "");
+}
+
+static void test_blocks(void **state)
+{
+	struct store *s;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	s = open_folder();
+	for (uint32_t n = 0; n < COMMITS; n++)
+		put_commit(s, n);
+	check_traces(s);
+	assert_int_equal(s->maintain->task(s, STORE_COMPACT), 0);
+	check_traces(s);
+	assert_int_equal(count_problems(s), 0);
+	s->close(s);
+
+	/* As blocks were before they said their links. */
+	execute("DROP INDEX blocks_time; ALTER TABLE blocks DROP COLUMN first_link; ALTER TABLE blocks DROP COLUMN last_link;"
+		"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation); PRAGMA user_version = 4");
+	s = open_folder();
+	check_traces(s);
+	assert_int_equal(count_problems(s), 0);
+	s->close(s);
+
+	/* They are what is looked at. */
+	execute("UPDATE blocks SET first_link = 1000, last_link = 1000");
+	s = open_folder();
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "01000000000000000000000000000001", "");
+	check_selected(s, STORE_TRACE_LABEL, MATCH_EQUAL, "", "=2120/20 ");
+	assert_in_range(count_problems(s), 1, COMMITS);
+	s->close(s);
+	remove_files();
+}
+
 static void ask(struct api *api, const char *path, const struct query_params *params, unsigned status, const char *part)
 {
 	struct api_answer answer = { 0 };
@@ -188,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_api),
 	};
 

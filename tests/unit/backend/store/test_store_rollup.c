@@ -340,7 +340,9 @@ static void test_rollups(void **unused)
 	before = answer(s, T0, T0 + 3 * HOUR, true);
 	s->close(s);
 	/* As a store was before there were roll-ups: it is brought forward. */
-	execute("DROP TABLE rollups; DROP TRIGGER blocks_more; DROP TRIGGER blocks_fewer; PRAGMA user_version = 2");
+	execute("DROP TABLE rollups; DROP TRIGGER blocks_more; DROP TRIGGER blocks_fewer; DROP INDEX blocks_time;"
+		"ALTER TABLE blocks DROP COLUMN first_link; ALTER TABLE blocks DROP COLUMN last_link;"
+		"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation); PRAGMA user_version = 2");
 	s = open_store(HOUR);
 	assert_int_equal(s->maintain->task(s, STORE_COMPACT), 0);
 	assert_int_equal(number("SELECT min(level) FROM blocks"), 3);
