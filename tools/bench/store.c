@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store and many samples:
- *   store fill DIR SAMPLES HOURS SERVICES STACKS  makes samples, as requests of 5 s, and stores them
- *   store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each time later than the last
- *   store ask DIR [NAME]                          asks questions, or that called NAME: the fastest time, and the first
- * A FILE is a request of one interval, as --collector sends them; a capture is cut into requests by size, process after
- * process.
+ *   store fill DIR SAMPLES HOURS SERVICES STACKS [TRACES]  makes samples, as requests of 5 s, and stores them; each is of
+ * one of five spans of a trace store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each
+ * time later than the last store ask DIR [NAME]                          asks questions, or that called NAME: the fastest
+ * time, and the first A FILE is a request of one interval, as --collector sends them; a capture is cut into requests by
+ * size, process after process.
  *
  * A line "NAME VALUE UNIT" for each figure, with the bar it is held to. Times are CPU times of the whole process: those of
  * ingest run from the first request's bytes to the last commit, the writer's thread and what it merged meanwhile included,
@@ -27,6 +27,7 @@
 #include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/text/hex.h"
 #include "proto/otlp/otlp.h"
 #include "proto/profiles_builder.h"
 #include "proto/sink.h"
@@ -39,7 +40,9 @@ enum {
 	CPUS = 16,
 	ASKS = 5,
 	REQUEST_BYTES = 4 << 20,
-	MAX_REQUESTS = 1024
+	MAX_REQUESTS = 1024,
+	SPANS = 5,	  /* of a trace */
+	ASKED_TRACE = 50, /* the first is 0 */
 };
 
 static uint64_t state = 88172645463325252ull;
@@ -161,7 +164,8 @@ static void close_feed(struct feed *f)
 
 struct made {
 	uint32_t services, stacks;
-	uint32_t (*chains)[DEPTH]; /* of each stack, functions, outermost first */
+	uint64_t traces, intervals; /* traces begin one after the other */
+	uint32_t (*chains)[DEPTH];  /* of each stack, functions, outermost first */
 };
 
 /* Stacks that share their outer frames, as a program's do. */
@@ -196,8 +200,39 @@ static int32_t make_stack(struct builder *b, const struct made *m, uint32_t stac
 	return builder_stack(b, locations, DEPTH);
 }
 
+/* Ids that are known by their number, and without an order, as those of SDKs. */
+static uint64_t id_of(uint64_t number)
+{
+	uint64_t x = (number + 1) * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull;
+	return x ^ x >> 29;
+}
+
+static void trace_of(uint64_t number, uint8_t ret[static 16])
+{
+	const uint64_t id[2] = { id_of(2 * number), id_of(2 * number + 1) };
+
+	memcpy(ret, id, sizeof(id));
+}
+
+/* A link to one of the traces of @interval; 0 where there are none. */
+static int32_t make_link(struct builder *b, const struct made *m, uint64_t interval)
+{
+	const uint64_t first = interval * m->traces / m->intervals, end = (interval + 1) * m->traces / m->intervals;
+	uint64_t trace, span;
+	uint8_t id[16];
+
+	if (!m->traces)
+		return 0;
+	trace = first + (end > first ? rnd((uint32_t)(end - first)) : 0);
+	span = id_of(~(trace * SPANS + rnd(SPANS)));
+	trace_of(trace, id);
+	return builder_link(b, id, (const uint8_t *)&span);
+}
+
 /* Stack @s is service s % services'; few of them have most samples. */
-static void make_interval(struct feed *f, struct made *m, uint64_t start_ns, uint32_t samples)
+static void make_interval(struct feed *f, struct made *m, uint64_t start_ns, uint64_t interval, uint32_t samples)
 {
 	static const struct builder_profile_spec spec = { .scope_name = "bench",
 							  .scope_version = "1",
@@ -227,7 +262,8 @@ static void make_interval(struct feed *f, struct made *m, uint64_t start_ns, uin
 		kv[1].value = (struct any_value){ .kind = VALUE_INT, .integer = 1000 + service };
 		attributes[0] = builder_attribute_int(b, "thread.id", 1000 + service * 100 + rnd(THREADS));
 		attributes[1] = builder_attribute_int(b, "cpu.logical_number", cpu);
-		builder_event(b, builder_profile(b, builder_resource(b, kv, 2), &spec), made[stack], attributes, 2, 0,
+		builder_event(b, builder_profile(b, builder_resource(b, kv, 2), &spec), made[stack], attributes, 2,
+			      make_link(b, m, interval),
 			      start_ns + (uint64_t)rnd(INTERVAL_S * 20) * 50000000 + cpu * 3000000 + rnd(8000) + rnd(8000),
 			      false, 0);
 	}
@@ -243,15 +279,19 @@ static void make_interval(struct feed *f, struct made *m, uint64_t start_ns, uin
 static int run_fill(char **args)
 {
 	uint64_t samples = strtoull(args[1], NULL, 10), hours = strtoull(args[2], NULL, 10);
-	struct made m = { (uint32_t)atoi(args[3]), (uint32_t)atoi(args[4]), NULL };
-	uint64_t intervals = hours * 3600 / INTERVAL_S, start = clock_unix_ns() - hours * 3600 * NSEC_PER_SEC;
+	uint64_t intervals = hours * 3600 / INTERVAL_S;
+	struct made m = { .services = (uint32_t)atoi(args[3]),
+			  .stacks = (uint32_t)atoi(args[4]),
+			  .traces = args[5] ? strtoull(args[5], NULL, 10) : 0,
+			  .intervals = intervals };
+	uint64_t start = clock_unix_ns() - hours * 3600 * NSEC_PER_SEC;
 	struct feed f = { 0 };
 
 	open_feed(&f, args[0]);
 	make_chains(&m);
 	start -= start % (3600 * NSEC_PER_SEC);
 	for (uint64_t i = 0; i < intervals; i++)
-		make_interval(&f, &m, start + i * INTERVAL_S * NSEC_PER_SEC, (uint32_t)(samples / intervals));
+		make_interval(&f, &m, start + i * INTERVAL_S * NSEC_PER_SEC, i, (uint32_t)(samples / intervals));
 	close_feed(&f);
 	free(m.chains);
 	return 0;
@@ -350,7 +390,7 @@ static int count_value(void *arg, const char *value, int64_t weight, uint64_t ev
 struct question {
 	const char *name;
 	const char *service, *by;
-	enum { STACKS, TIMES, VALUES, LABELS } what;
+	enum { STACKS, TIMES, VALUES, LABELS, TRACE_STACKS, TRACE_SPANS } what;
 	uint64_t step_ns;
 	int bar_ms; /* over 10 million samples of 24 hours */
 };
@@ -365,15 +405,25 @@ static int count_label(void *arg, const char *label)
 static uint64_t ask(struct store *s, const struct question *q, const struct store_status *st)
 {
 	struct store_matcher service = { "service.name", MATCH_EQUAL, q->service, NULL };
+	uint8_t trace[16];
+	char text[33];
 	struct store_selection sel = { .from_ns = st->first_ns / 60000000000 * 60000000000,
 				       .to_ns = st->last_ns + 1,
 				       .matchers = &service,
 				       .matcher_count = q->service != NULL };
 	uint64_t count = 0;
-	int err = q->what == STACKS   ? s->read->sum_stacks(s, &sel, q->by, count_stack, &count)
-		  : q->what == TIMES  ? s->read->sum_times(s, &sel, q->step_ns, q->by, count_stack, &count)
-		  : q->what == VALUES ? s->read->label_values(s, &sel, q->by, count_value, &count)
-				      : s->read->labels(s, &sel, count_label, &count);
+	int err;
+
+	trace_of(ASKED_TRACE, trace);
+	hex_encode(text, trace, sizeof(trace));
+	if (q->what >= TRACE_STACKS) {
+		service = (struct store_matcher){ STORE_TRACE_LABEL, MATCH_EQUAL, text, NULL };
+		sel.matcher_count = 1;
+	}
+	err = q->what == STACKS || q->what == TRACE_STACKS ? s->read->sum_stacks(s, &sel, q->by, count_stack, &count)
+	      : q->what == TIMES ? s->read->sum_times(s, &sel, q->step_ns, q->by, count_stack, &count)
+	      : q->what == VALUES || q->what == TRACE_SPANS ? s->read->label_values(s, &sel, q->by, count_value, &count)
+							    : s->read->labels(s, &sel, count_label, &count);
 
 	if (err)
 		die(q->name, err);
@@ -393,6 +443,8 @@ static int run_ask(char **args, const char *name)
 		{ "values of service.name", NULL, "service.name", VALUES, 0, 50 },
 		{ "values of thread.id", NULL, "thread.id", VALUES, 0, 50 },
 		{ "labels", NULL, NULL, LABELS, 0, 50 },
+		{ "stacks of a trace", NULL, NULL, TRACE_STACKS, 0, 100 },
+		{ "spans of a trace", NULL, STORE_SPAN_LABEL, TRACE_SPANS, 0, 100 },
 	};
 	struct store_config config = { .place = args[0], .read_only = true };
 	struct store_error why;
@@ -428,13 +480,13 @@ static int run_ask(char **args, const char *name)
 
 int main(int argc, char **argv)
 {
-	if (argc == 7 && !strcmp(argv[1], "fill"))
+	if ((argc == 7 || argc == 8) && !strcmp(argv[1], "fill"))
 		return run_fill(argv + 2);
 	if (argc >= 5 && !strcmp(argv[1], "replay"))
 		return run_replay(argv + 2);
 	if (argc >= 3 && argc <= 4 && !strcmp(argv[1], "ask"))
 		return run_ask(argv + 2, argv[3]);
-	fprintf(stderr,
-		"usage: store fill DIR SAMPLES HOURS SERVICES STACKS | replay DIR SAMPLES FILE... | ask DIR [NAME]\n");
+	fprintf(stderr, "usage: store fill DIR SAMPLES HOURS SERVICES STACKS [TRACES] | replay DIR SAMPLES FILE... | ask "
+			"DIR [NAME]\n");
 	return 2;
 }
