@@ -3,13 +3,13 @@
 # Links and labels, by hand, as root: of a C program in each model of TLS, with glibc and musl; over Go's versions, 1.18 to the newest, each
 # plain, stripped, as PIE and with cgo; of ddtrace, where PYTHON (such as the one of a venv) has it. Each Go is fetched by the one in the
 # path, with Go's own checksums, into FOLDER.
-#   matrix.sh BUILD FOLDER [VERSION...]        such as: matrix.sh build /tmp/go 1.18.10 1.27.0
+#   matrix.sh BUILD FOLDER [VERSION...]        such as: matrix.sh build /tmp/go 1.18.10 1.27.4
 set -u
 top=$(realpath "$(dirname "$0")/../..")
 hearth=$(realpath "${1:?usage: matrix.sh BUILD FOLDER [VERSION...]}/hearth")
 folder=$(mkdir -p "$2" && realpath "$2")
 shift 2
-[ $# != 0 ] || set -- 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.9 1.25.5 1.26.8 1.27.0
+[ $# != 0 ] || set -- 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.14 1.26.11 1.27.4
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cp "$top/tests/context/spans.go" "$work/"

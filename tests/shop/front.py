@@ -3,7 +3,7 @@
 """The shop's front in Python, and its customers: each request asks for a price and has a letter sent, and is a trace. Spans, logs
 and metrics are those of OpenTelemetry's SDK; a span says its thread, which the SDK leaves to who makes it.
 
-usage: front.py PRICE_URL MAIL_URL SECONDS"""
+usage: front.py SECONDS MAIL_URL PRICE_URL..."""
 import logging
 import os
 import socket
@@ -58,14 +58,15 @@ def render(n):
 
 
 def main():
-    price, mail, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    seconds, mail, prices = float(sys.argv[1]), sys.argv[2], sys.argv[3:]
     ended, tracer = providers(), trace.get_tracer("front")
     took = metrics.get_meter("front").create_histogram("request.duration", unit="s")
     end, n = time.time() + seconds, 0
     while time.time() < end:
         n, begin = n + 1, time.time()
         with tracer.start_as_current_span("GET /cart"):
-            call(f"{price}/price?n={n}", "GET")
+            for price in prices:
+                call(f"{price}/price?n={n}", "GET")
             with tracer.start_as_current_span("render"):
                 render(n)
             call(f"{mail}/mail", "POST")
