@@ -176,6 +176,8 @@ static int begin(struct signals *s)
 {
 	int err;
 
+	if (s->config.store)
+		return 0;
 	if (in_memory(s))
 		pthread_mutex_lock(&s->read_lock);
 	err = begin_writing(s);
@@ -189,6 +191,11 @@ static int begin(struct signals *s)
 
 static int end(struct signals *s, int err)
 {
+	if (s->config.store) { /* what was added before an error, too: it is whole */
+		int commit_err = s->config.store->records->commit(s->config.store, s->config.age_ns, &s->is_ending);
+
+		return err ? err : commit_err;
+	}
 	err = err ? err : store_exec(s->write_db, "COMMIT");
 	if (err)
 		(void)store_exec(s->write_db, "ROLLBACK");
@@ -340,7 +347,7 @@ static void keep_group(struct signals *s, struct item **items, size_t count)
 	if (err) {
 		metric_add(s->metrics.lost_write, count);
 		log_limited(&s->limit, 60 * NSEC_PER_SEC, LOG_ERROR, "cannot keep spans and logs in %s: %s",
-			    s->path ? s->path : "memory", strerror(-err));
+			    s->config.store ? "the store" : s->path ? s->path : "memory", strerror(-err));
 		if (err == -EBADMSG && s->write_db && !in_memory(s)) { /* looked at again when it is opened */
 			signals_unprepare(s);
 			sqlite3_close(MOVE(s->write_db));
@@ -403,7 +410,7 @@ int signals_new(const struct signals_config *config, struct metrics *metrics, st
 	thread_cond_init(&s->settled);
 	register_metrics(s, metrics);
 	s->queue = queue_new(QUEUE_ITEMS);
-	if (!s->queue || (config->folder && asprintf(&s->path, "%s/signals.db", config->folder) < 0))
+	if (!s->queue || (config->folder && !config->store && asprintf(&s->path, "%s/signals.db", config->folder) < 0))
 		err = -ENOMEM;
 	if (!err && !config->read_only) {
 		err = thread_start(&s->thread, "signals", run, s);
@@ -486,6 +493,8 @@ int signals_clear(struct signals *s)
 	if (!s->is_running)
 		return -EROFS;
 	signals_flush(s);
+	if (s->config.store)
+		return s->config.store->records->clear(s->config.store);
 	if (in_memory(s)) {
 		db = signals_reader(s);
 		err = db ? store_exec(db, "DELETE FROM spans; DELETE FROM logs; DELETE FROM exemplars;"

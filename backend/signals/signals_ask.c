@@ -225,10 +225,12 @@ static int next(struct asking *a)
 int signals_spans(struct signals *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span),
 		  void *arg)
 {
-	sqlite3 *db = signals_reader(s);
+	sqlite3 *db = s->config.store ? NULL : signals_reader(s);
 	AUTO(asking_fini) struct asking a = { .q = q, .name_label = SIGNAL_NAME_LABEL };
 	int err, more = 0;
 
+	if (s->config.store)
+		return s->config.store->records->spans(s->config.store, q, fn, arg);
 	if (!db)
 		return 0;
 	err = prepare(&a, db, "n.text, t.parent, t.start_ns, t.end_ns, t.kind, t.status, t.thread_id, w.text",
@@ -262,10 +264,12 @@ int signals_spans(struct signals *s, const struct signals_question *q, int (*fn)
 int signals_logs(struct signals *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log),
 		 void *arg)
 {
-	sqlite3 *db = signals_reader(s);
+	sqlite3 *db = s->config.store ? NULL : signals_reader(s);
 	AUTO(asking_fini) struct asking a = { .q = q };
 	int err, more = 0;
 
+	if (s->config.store)
+		return s->config.store->records->logs(s->config.store, q, fn, arg);
 	if (!db)
 		return 0;
 	err = prepare(&a, db, "t.body, t.time_ns, t.severity, t.id", "logs AS t", "t.time_ns", "t.time_ns");
@@ -293,10 +297,12 @@ int signals_logs(struct signals *s, const struct signals_question *q, int (*fn)(
 int signals_exemplars(struct signals *s, const struct signals_question *q,
 		      int (*fn)(void *arg, const struct kept_exemplar *exemplar), void *arg)
 {
-	sqlite3 *db = signals_reader(s);
+	sqlite3 *db = s->config.store ? NULL : signals_reader(s);
 	AUTO(asking_fini) struct asking a = { .q = q, .name_label = SIGNAL_METRIC_LABEL };
 	int err, more = 0;
 
+	if (s->config.store)
+		return s->config.store->records->exemplars(s->config.store, q, fn, arg);
 	if (!db)
 		return 0;
 	err = prepare(&a, db, "m.text, t.time_ns, t.value, u.text",

@@ -22,6 +22,7 @@ struct signals {
 	/* The thread's, but while it is not running. */
 	sqlite3 *write_db; /* NULL until the first record */
 	sqlite3_stmt *put_text, *get_text, *put_resource, *get_resource, *put_span, *put_log, *put_exemplar;
+	int64_t resource; /* number of the one that the next rows are of */
 	_Atomic uint64_t look_ns; /* CLOCK_MONOTONIC: when retention is due; signals_look() sets it, too */
 	struct log_limit limit;
 	/* Under the lock. In memory it guards write_db, too, which is read_db. */
@@ -36,11 +37,16 @@ struct signals {
 	} metrics;
 };
 
-/* signals_put.c: the statements of write_db; and all records of @other, in the caller's transaction, their number in
- * *@kept_ret. 0 or -errno. */
+/* signals_put.c: puts all records of @other, in the caller's transaction; their number is added to *@kept_ret. 0 or -errno. */
+int signals_put(struct signals *s, const struct otlp_other *other, uint64_t *kept_ret);
+
+/* signals_rows.c: the statements of write_db, and a row for each record, of the resource that was put last. 0 or -errno. */
 int signals_prepare(struct signals *s);
 void signals_unprepare(struct signals *s);
-int signals_put(struct signals *s, const struct otlp_other *other, uint64_t *kept_ret);
+int signals_row_resource(struct signals *s, const struct kept_resource *r);
+int signals_row_span(struct signals *s, const struct kept_span *span);
+int signals_row_log(struct signals *s, const struct kept_log *log);
+int signals_row_exemplar(struct signals *s, const struct kept_exemplar *exemplar);
 
 /* The connection for questions, locked; NULL: there is nothing yet, and nothing is locked. */
 sqlite3 *signals_reader(struct signals *s);

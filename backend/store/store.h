@@ -20,11 +20,13 @@
 struct store_read_ops;
 struct store_write_ops;
 struct store_maintain_ops;
+struct store_record_ops;
 
-struct store { /* first member of every kind of store; none of its pointers is NULL */
+struct store { /* first member of every kind of store; none of its pointers but @records is NULL */
 	const struct store_read_ops *read;
 	const struct store_write_ops *write;
 	const struct store_maintain_ops *maintain;
+	const struct store_record_ops *records; /* of other signals (store_records.h); NULL: it keeps none */
 	void (*close)(struct store *s); /* frees it; what was written is kept first */
 	/* Changes when frames that were asked about may have other names than before, which may be at any time. */
 	_Atomic uint64_t names_version;

@@ -84,6 +84,7 @@ int page_signals(struct session *s, bool is_read_only)
 		return 0;
 	(void)s->store->read->status(s->store, &status); /* the folder is there also when it fails */
 	config.folder = status.folder;
+	config.store = s->store->records ? s->store : NULL;
 	err = signals_new(&config, s->metrics, &s->signals);
 	if (err)
 		log_error("cannot keep spans and logs: %s", strerror(-err));

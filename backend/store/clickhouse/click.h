@@ -18,6 +18,7 @@
 
 #include "backend/store/store_maintain.h"
 #include "backend/store/store_read.h"
+#include "backend/store/store_records.h"
 #include "backend/store/store_write.h"
 #include "base/buf.h"
 #include "base/metrics.h"
@@ -38,6 +39,7 @@ enum click_failure {
 
 struct click_connection;
 struct click_names;
+struct click_records;
 struct click_writer;
 
 struct store_clickhouse {
@@ -50,6 +52,8 @@ struct store_clickhouse {
 	struct click_connection *reader;
 	struct click_names *names;
 	struct click_writer *writer; /* NULL when read only */
+	const struct click_address *address;
+	struct click_records *records; /* NULL: none came yet; of the thread that adds records */
 	struct store_error why;	     /* click_why()'s */
 	_Atomic bool is_ready;	     /* the tables are there, and of this version */
 	struct click_metrics {
@@ -269,6 +273,14 @@ void click_where(struct click_sql *q, const struct store_selection *sel, bool an
 /* Appends {p:String} for @value. */
 void click_bind(struct click_sql *q, const char *value);
 
+/* Append the condition that @m makes on the text that SQL writes @text; on "value[indexOf(key, LABEL)]", which is '' where
+ * there is no such label. */
+void click_compare(struct click_sql *q, const struct store_matcher *m, const char *text);
+void click_compare_label(struct click_sql *q, const struct store_matcher *m);
+
+/* Nanoseconds as ClickHouse has them. */
+int64_t click_clamp_time(uint64_t ns);
+
 /*
  * Begins "SELECT [group,] KEYS, weight, events ..." over the selected samples, which are summed up by @keys (columns of the
  * table, or expressions with a name: "stack, intDiv(...) AS bucket"; names in @names) and, where @by is not NULL, by its
@@ -330,6 +342,16 @@ int click_kinds(struct store *s, const struct store_selection *sel, int (*fn)(vo
 int click_executables(struct store *s, const struct store_selection *sel,
 		      int (*fn)(void *arg, const struct store_executable *e), void *arg);
 int click_export(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p), void *arg);
+
+/* --- records.c, records_ask.c: store_records.h --- */
+
+extern const struct store_record_ops click_record_ops;
+
+void click_records_free(struct click_records *r); /* accepts NULL */
+int click_spans(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span), void *arg);
+int click_logs(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log), void *arg);
+int click_exemplars(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_exemplar *exemplar),
+		    void *arg);
 
 /* --- bare_frames.c: names for bare addresses --- */
 

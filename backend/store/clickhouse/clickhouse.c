@@ -88,6 +88,7 @@ static void click_close(struct store *store)
 	struct opened *o = (struct opened *)s;
 
 	click_writer_stop(s);
+	click_records_free(s->records);
 	click_disconnect(s->reader);
 	click_names_free(s->names);
 	click_address_fini(&o->address);
@@ -176,6 +177,8 @@ int store_clickhouse_open(const struct store_config *config, struct metrics *met
 	s->store.read = &read_ops;
 	s->store.write = &write_ops;
 	s->store.maintain = &maintain_ops;
+	s->store.records = &click_record_ops;
+	s->address = &o->address;
 	s->store.close = click_close;
 	s->config = *config;
 	s->folder = config->folder ? strdup(config->folder) : NULL;

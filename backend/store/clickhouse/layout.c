@@ -36,7 +36,8 @@ static const struct {
 	  "LowCardinality(String),"
 	  " series UInt64 CODEC(ZSTD(1)), stack UInt64 CODEC(ZSTD(1)), labels UInt64 CODEC(ZSTD(1)), cpu UInt16 "
 	  "CODEC(ZSTD(1)),"
-	  " weight Int64 CODEC(T64, ZSTD(1)), trace String CODEC(ZSTD(1)), span String CODEC(ZSTD(1))",
+	  " weight Int64 CODEC(T64, ZSTD(1)), trace String CODEC(ZSTD(1)), span String CODEC(ZSTD(1)),"
+	  " INDEX by_trace trace TYPE bloom_filter GRANULARITY 1, INDEX by_span span TYPE bloom_filter GRANULARITY 1",
 	  "PARTITION BY toYYYYMMDD(time) PRIMARY KEY (sample_type, service, toStartOfHour(time), series)"
 	  " ORDER BY (sample_type, service, toStartOfHour(time), series, stack, labels, time)",
 	  "toDateTime(time)", true },

@@ -59,8 +59,7 @@ static void bind_pattern(struct click_sql *q, const char *pattern)
 	click_bind(q, buf_text(&whole));
 }
 
-/* The condition that @m makes on the text @value. */
-static void compare(struct click_sql *q, const struct store_matcher *m, const char *value)
+void click_compare(struct click_sql *q, const struct store_matcher *m, const char *value)
 {
 	switch (m->match) {
 	case MATCH_EQUAL:
@@ -77,8 +76,7 @@ static void compare(struct click_sql *q, const struct store_matcher *m, const ch
 	}
 }
 
-/* "value[indexOf(key, LABEL)]", which is '' where there is none: with what @m says of it. */
-static void compare_label(struct click_sql *q, const struct store_matcher *m)
+void click_compare_label(struct click_sql *q, const struct store_matcher *m)
 {
 	char value[64];
 
@@ -89,7 +87,7 @@ static void compare_label(struct click_sql *q, const struct store_matcher *m)
 		snprintf(name, sizeof(name), "param_p%u", q->count++);
 		click_param(&q->params, name, m->label);
 	}
-	compare(q, m, value);
+	click_compare(q, m, value);
 }
 
 static void where_series_have(struct click_sql *q, const char *label)
@@ -110,17 +108,17 @@ static void where_label(struct click_sql *q, const struct store_matcher *m)
 	buf_puts(sql, "(series IN ");
 	where_series_have(q, m->label);
 	buf_puts(sql, " AND ");
-	compare_label(q, &has);
+	click_compare_label(q, &has);
 	buf_puts(sql, " AND ");
-	compare_label(q, m);
+	click_compare_label(q, m);
 	buf_puts(sql, ") OR series NOT IN ");
 	where_series_have(q, m->label);
 	buf_puts(sql, " AND ");
-	compare_label(q, &has);
+	click_compare_label(q, &has);
 	buf_puts(sql, ") AND labels IN (SELECT id FROM hearth_labels WHERE ");
-	compare_label(q, &has);
+	click_compare_label(q, &has);
 	buf_puts(sql, " AND ");
-	compare_label(q, m);
+	click_compare_label(q, m);
 	buf_puts(sql, "))");
 }
 
@@ -155,6 +153,18 @@ static void where_comm(struct click_sql *q, const struct store_matcher *m)
 	buf_puts(sql, ")");
 }
 
+/* Trace and span are never a series'. One that is asked for is found by the column's index. */
+static void where_link(struct click_sql *q, const struct store_matcher *m, const struct event_label *link)
+{
+	buf_puts(&q->text, " AND ");
+	click_compare(q, m, link->text);
+	if (m->match != MATCH_EQUAL || !*m->value)
+		return;
+	buf_printf(&q->text, " AND %s = unhex(", link->column);
+	click_bind(q, m->value);
+	buf_puts(&q->text, ")");
+}
+
 static void where_matches(struct click_sql *q, const struct store_matcher *m)
 {
 	const struct event_label *of_event = find_event_label(m->label);
@@ -164,7 +174,10 @@ static void where_matches(struct click_sql *q, const struct store_matcher *m)
 		where_comm(q, m);
 		return;
 	}
-
+	if (of_event && strcmp(of_event->column, "cpu") != 0) {
+		where_link(q, m, of_event);
+		return;
+	}
 	if (!strcmp(m->label, SERVICE_LABEL) && m->match == MATCH_EQUAL && *m->value) {
 		/* Samples are sorted by service; '' stands for series that have no such label, though their samples may have
 		 * it. */
@@ -175,21 +188,21 @@ static void where_matches(struct click_sql *q, const struct store_matcher *m)
 	buf_puts(sql, " AND (series IN ");
 	where_series_have(q, m->label);
 	buf_puts(sql, " AND ");
-	compare_label(q, m);
+	click_compare_label(q, m);
 	buf_puts(sql, ") OR (series NOT IN ");
 	where_series_have(q, m->label);
 	buf_puts(sql, ") AND ");
 	if (of_event) {
-		compare(q, m, of_event->text);
+		click_compare(q, m, of_event->text);
 	} else {
 		buf_puts(sql, "labels IN (SELECT id FROM hearth_labels WHERE ");
-		compare_label(q, m);
+		click_compare_label(q, m);
 		buf_puts(sql, ")");
 	}
 	buf_puts(sql, "))");
 }
 
-static int64_t clamp_time(uint64_t ns)
+int64_t click_clamp_time(uint64_t ns)
 {
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
@@ -197,7 +210,7 @@ static int64_t clamp_time(uint64_t ns)
 void click_where(struct click_sql *q, const struct store_selection *sel, bool any_kind)
 {
 	buf_printf(&q->text, "time >= fromUnixTimestamp64Nano(%" PRId64 ") AND time < fromUnixTimestamp64Nano(%" PRId64 ")",
-		   clamp_time(sel->from_ns), clamp_time(sel->to_ns));
+		   click_clamp_time(sel->from_ns), click_clamp_time(sel->to_ns));
 	if (sel->kind && !any_kind) {
 		buf_puts(&q->text, " AND sample_type = ");
 		click_bind(q, sel->kind);
