@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "enrich/kube/kube.h"
 #include "enrich/known/known.h"
@@ -266,6 +267,21 @@ int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why)
 	struct sink_enrich *e = (struct sink_enrich *)sink;
 
 	return e->kube ? kube_wait(e->kube, deadline_ns, why) : 0;
+}
+
+int enrich_ask_kubernetes(const struct enrich_config *config, const char *path, uint64_t timeout_ns, struct buf *out)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct enrich_config asked = *config;
+	struct kube_access access;
+	int err;
+
+	asked.pods = true;
+	asked.kubelet = NULL; /* which knows pods alone */
+	err = find_access(&asked, &access, &error);
+	if (err && error.len)
+		log_warn("%s", buf_text(&error));
+	return err ? err : kube_ask(&access, path, timeout_ns, out);
 }
 
 /* --- hearth check --- */

@@ -76,6 +76,7 @@ int extensions_read_telemetry(struct reader *r, const struct tree *node, struct 
 
 /* Reads k8sattributes (kube_attributes.c), the lists of edits and the tests of filters (stages.c). */
 int kube_attributes_take(struct reader *r, struct component *c);
+int kube_attributes_take_auth(struct reader *r, struct component *c, const char *path); /* 'auth_type' at @path */
 int stages_take_edits(struct reader *r, struct component *c);
 int stages_take_filter(struct reader *r, struct component *c);
 int stages_take_limit(struct reader *r, struct component *c);

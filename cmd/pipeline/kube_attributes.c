@@ -8,19 +8,19 @@
 #include "base/cleanup.h"
 #include "cmd/pipeline/component.h"
 
-static int take_auth(struct reader *r, struct component *c)
+int kube_attributes_take_auth(struct reader *r, struct component *c, const char *path)
 {
-	const char *type = component_text(c, "auth_type");
+	const char *type = component_text(c, path);
 
 	if (!type || !strcmp(type, "serviceAccount"))
 		return 0;
 	if (!strcmp(type, "kubeConfig")) {
-		if (!component_at(c, "kube_config_path"))
-			return pipeline_refuse(r, component_at(c, "auth_type"),
+		if (!tree_find(&c->settings, "kube-config"))
+			return pipeline_refuse(r, component_at(c, path),
 					       "'auth_type: kubeConfig' takes a 'kube_config_path'");
 		return 0;
 	}
-	return pipeline_refuse(r, component_at(c, "auth_type"),
+	return pipeline_refuse(r, component_at(c, path),
 			       "'auth_type' is serviceAccount or kubeConfig here; '%s' asks a server that wants no login, "
 			       "which a kubeconfig can name",
 			       type);
@@ -147,7 +147,7 @@ static int check_flags(struct reader *r, struct component *c)
 
 int kube_attributes_take(struct reader *r, struct component *c)
 {
-	int err = take_auth(r, c);
+	int err = kube_attributes_take_auth(r, c, "auth_type");
 
 	c->stage = STAGE_KUBERNETES;
 	if (!err)

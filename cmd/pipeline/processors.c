@@ -112,6 +112,13 @@ static const struct component_key detect_keys[] = {
 	{ "ec2.resource_attributes", NULL, "each detector tells what it knows" },
 	{ "gcp.resource_attributes", NULL, "each detector tells what it knows" },
 	{ "azure.resource_attributes", NULL, "each detector tells what it knows" },
+	{ "eks.resource_attributes", NULL, "each detector tells what it knows" },
+	{ "eks.node_from_env_var", NULL, "the node is asked itself; Amazon's API takes an account" },
+	{ "ecs.resource_attributes", NULL, "each detector tells what it knows" },
+	{ "kubeadm.auth_type", NULL, NULL },
+	{ "kubeadm.kube_config_path", "kube-config", NULL },
+	{ "kubeadm.context", "kube-context", NULL },
+	{ "kubeadm.resource_attributes", NULL, "each detector tells what it knows" },
 	{ NULL, NULL, NULL },
 };
 

@@ -331,6 +331,8 @@ int stages_take_detect(struct reader *r, struct component *c)
 		err = component_duration(r, c, "timeout", NSEC_PER_SEC, &d->timeout_ns);
 	if (!err)
 		err = component_bool(r, c, "override", true, &overrides);
+	if (!err)
+		err = kube_attributes_take_auth(r, c, "kubeadm.auth_type");
 	d->keeps = !overrides;
 	return err;
 }

@@ -122,6 +122,13 @@ int enrich_stage(const struct config *config, struct sink *next, struct metrics 
 	return 0;
 }
 
+int enrich_get(const void *config, const char *path, uint64_t timeout_ns, struct buf *out)
+{
+	const struct enrich_config enrich = enrich_config_of(config);
+
+	return enrich_ask_kubernetes(&enrich, path, timeout_ns, out);
+}
+
 int enrich_wrap(const struct config *config, enum enrich_part part, struct metrics *metrics, struct sink **sink)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;

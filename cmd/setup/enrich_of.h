@@ -30,6 +30,9 @@ bool enrich_asks_network(const struct config *config);
 int enrich_stage(const struct config *config, struct sink *next, struct metrics *metrics, struct sink **ret,
 		 struct buf *error);
 
+/* Asks Kubernetes for the object at @path, as @config, a struct config, says: stage_kubernetes.get (sinks/stage/stage.h). */
+int enrich_get(const void *config, const char *path, uint64_t timeout_ns, struct buf *out);
+
 /* Checks the words of --enrich. 0 or -EINVAL, said. */
 int enrich_check_options(const struct config *config);
 

@@ -157,7 +157,8 @@ static int make_stage(struct running *r, const struct component *c, struct sink 
 	case STAGE_LIMIT:
 		return stage_limit_new(&c->limit, next, r->metrics, sink);
 	case STAGE_DETECT:
-		return stage_detect_new(&c->detect, next, r->metrics, sink);
+		return stage_detect_new(&c->detect, (struct stage_kubernetes){ enrich_get, &made->config }, next, r->metrics,
+					sink);
 	case STAGE_NONE:
 		break;
 	}

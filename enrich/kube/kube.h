@@ -17,10 +17,10 @@ struct kube;
 struct metrics;
 struct rules;
 
-/* Where the API server is, and as whom it is asked. All texts are owned; NULL: not given. */
 /* Where a pod has its service account (kubelet, projected volume). */
 #define KUBE_ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
+/* Where the API server is, and as whom it is asked. All texts are owned; NULL: not given. */
 struct kube_access {
 	char *url;		  /* https://HOST:PORT[/PATH], no slash at its end */
 	char *ca_file, *ca_pem;	  /* whose certificates are trusted; neither: the system's */
@@ -62,5 +62,9 @@ int kube_wait(struct kube *k, uint64_t deadline_ns, struct buf *why);
 /* Asks once for the pods of the node, with the usual rules, and appends what was found, or why not, to @text, one line.
  * Takes the access over. 0 or -errno. */
 int kube_try(struct kube_config *config, struct buf *text);
+
+/* Gets the object at @path, 1 MiB at most, and appends it to @out. Waits at most @timeout_ns. Takes the access over. 0;
+ * -ENOENT: there is none; another -errno, which it has logged. */
+int kube_ask(struct kube_access *access, const char *path, uint64_t timeout_ns, struct buf *out);
 
 #endif

@@ -19,6 +19,7 @@
 struct detect_stage {
 	struct stage stage;
 	const struct stage_detect *detect;
+	struct detector_way way;
 	pthread_mutex_t lock;
 	struct facts *facts; /* one a detector, in their order; below the lock */
 	size_t count;
@@ -34,7 +35,7 @@ static void run_one(struct detect_stage *s, size_t i, const struct detector *d)
 
 	if (!found)
 		return;
-	d->run(found, getenv("HEARTH_METADATA_URL"), s->detect->timeout_ns);
+	d->run(found, &s->way);
 	pthread_mutex_lock(&s->lock);
 	s->facts[i] = *found;
 	pthread_mutex_unlock(&s->lock);
@@ -126,7 +127,8 @@ static bool has_slow(const struct detect_stage *s)
 	return yes;
 }
 
-int stage_detect_new(const struct stage_detect *detect, struct sink *next, struct metrics *metrics, struct sink **ret)
+int stage_detect_new(const struct stage_detect *detect, struct stage_kubernetes kube, struct sink *next,
+		     struct metrics *metrics, struct sink **ret)
 {
 	struct detect_stage *s = calloc(1, sizeof(*s));
 	int err = 0;
@@ -138,6 +140,7 @@ int stage_detect_new(const struct stage_detect *detect, struct sink *next, struc
 	stage_init(&s->stage, next, detect_consume, detect_free);
 	pthread_mutex_init(&s->lock, NULL);
 	s->detect = detect;
+	s->way = (struct detector_way){ getenv("HEARTH_METADATA_URL"), detect->timeout_ns, kube };
 	while (detect->detectors[s->count])
 		s->count++;
 	s->unchanged = stage_unchanged(metrics);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sinks/stage/stage.h"
+
 enum { FACTS_MAX = 32, FACT_KEY_BYTES = 128, FACT_VALUE_BYTES = 512 };
 
 struct fact {
@@ -25,11 +27,18 @@ struct facts {
 /* Adds @key with the @len bytes of @value, unless it is there, empty, too long, or there are too many. */
 void detectors_add(struct facts *f, const char *key, const char *value, size_t len);
 
+/* How a detector asks. */
+struct detector_way {
+	const char *base;	      /* where the cloud's service is; NULL: at its usual address */
+	uint64_t timeout_ns;	      /* of a question */
+	struct stage_kubernetes kube; /* its API server */
+};
+
 struct detector {
 	const char *name;
 	bool asks; /* somebody else, who may be slow */
-	/* Fills @f. @base: where the cloud's service is; NULL: at its usual address. Nothing found is no error. */
-	void (*run)(struct facts *f, const char *base, uint64_t timeout_ns);
+	/* Fills @f. Nothing found is no error. */
+	void (*run)(struct facts *f, const struct detector_way *way);
 };
 
 /* The detector called @name, or NULL. */

@@ -14,6 +14,7 @@
 
 #include "proto/sink.h"
 
+struct buf;
 struct metrics;
 struct pattern;
 
@@ -88,10 +89,18 @@ struct stage_detect {
 	bool keeps;				  /* attributes that are there stay */
 };
 
+/* Asks Kubernetes' API server, as whoever made the stage knows to. */
+struct stage_kubernetes {
+	/* Appends the object at @path to @out. 0 or -errno. NULL: there is none to ask. */
+	int (*get)(const void *arg, const char *path, uint64_t timeout_ns, struct buf *out);
+	const void *arg; /* outlives the stage */
+};
+
 /* The names of all detectors, NULL-terminated. */
 extern const char *const stage_detectors[];
 
-int stage_detect_new(const struct stage_detect *detect, struct sink *next, struct metrics *metrics, struct sink **ret);
+int stage_detect_new(const struct stage_detect *detect, struct stage_kubernetes kube, struct sink *next,
+		     struct metrics *metrics, struct sink **ret);
 
 /*
  * All of these own @next from the call on, also when they fail, and hand the caller one sink to free: 0 or -errno.

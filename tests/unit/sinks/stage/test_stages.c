@@ -234,7 +234,7 @@ static void test_detect(void **state)
 	(void)state;
 	setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=no,a%20b=c%2Cd,host.name=told", 1);
 	keeper_init(&keeper);
-	assert_int_equal(stage_detect_new(&detect, &keeper.sink, metrics, &stage), 0);
+	assert_int_equal(stage_detect_new(&detect, (struct stage_kubernetes){ 0 }, &keeper.sink, metrics, &stage), 0);
 	assert_int_equal(sink_consume(stage, p, NULL), 0);
 	value = profiles_value_text(keeper.last,
 				    profiles_find_key(keeper.last, &keeper.last->resources[0].resource.attributes, "a b"));
