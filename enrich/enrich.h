@@ -50,8 +50,8 @@ int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why);
 /* The folder with the account by which Kubernetes is asked; NULL: none is. Borrowed from @config, or for ever. */
 const char *enrich_account(const struct enrich_config *config);
 
-/* Asks the API server for the object at @path, once, and appends it to @out; @timeout_ns bounds the wait. 0; -ENOENT: there is
- * no Kubernetes here, or no such object; another -errno, which it has logged. */
+/* Asks the API server for the object at @path, once, and appends it to @out; @timeout_ns bounds the wait. 0; -ENOENT: there
+ * is no Kubernetes here, or no such object; another -errno, which it has logged. */
 int enrich_ask_kubernetes(const struct enrich_config *config, const char *path, uint64_t timeout_ns, struct buf *out);
 
 /* Looks, for `hearth check`, at what there is. Each appends one line to @found. 1: it is there; 0: it is not, and @found

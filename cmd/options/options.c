@@ -37,7 +37,11 @@ static struct option_spec table[] = {
 #undef OPTION
 };
 
-enum { OPTION_COUNT = ARRAY_LEN(table), LONG_VALUE = 256 /* getopt's value of table[i]'s long name: LONG_VALUE + i */ };
+enum {
+	OPTION_COUNT = ARRAY_LEN(table),
+	LONG_VALUE = 256,  /* getopt's value of table[i]'s long name: LONG_VALUE + i */
+	LEAST_GO_FLAG = 6, /* "-data" may be letters */
+};
 
 static const struct option_text no_text;
 static const struct option_text *texts = &no_text; /* those that were told */
@@ -268,6 +272,23 @@ static int check_operands(const struct cmd *cmd, const struct config *config, st
 }
 
 /* --- parsing --- */
+
+/* Programs in Go have one dash before a whole word, which getopt would take for letters; those that are known are answered.
+ */
+static bool is_go_flag(const struct cmd *cmd, const char *word, struct buf *error)
+{
+	AUTO(buf_fini) struct buf name = BUF_EMPTY;
+	const char *answer;
+
+	if (word[0] != '-' || word[1] == '-' || strcspn(word, "=") < LEAST_GO_FLAG)
+		return false;
+	buf_printf(&name, "-%.*s", (int)strcspn(word, "="), word);
+	answer = foreign_answer(FOREIGN_OPTION, cmd->bit, buf_text(&name));
+	if (answer)
+		buf_printf(error, "%.*s: %s", (int)strcspn(word, "="), word, answer);
+	return answer;
+}
+
 static int parse_flags(const struct cmd *cmd, int argc, char **argv, bool *is_set, struct config *config, struct buf *error)
 {
 	char name[OPTION_ENV_BYTES];
@@ -278,6 +299,9 @@ static int parse_flags(const struct cmd *cmd, int argc, char **argv, bool *is_se
 	for (int i = 1; i < argc && !config->operands_after_dashes; i++)
 		if (!strcmp(argv[i], "--")) /* getopt will put all operands together */
 			config->operands_after_dashes = (size_t)(argc - i - 1);
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0 && !cmd->ends_at_operand; i++)
+		if (is_go_flag(cmd, argv[i], error))
+			return -EINVAL;
 	optind = 0; /* glibc: start anew */
 	opterr = 0;
 	while (!err && (value = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {

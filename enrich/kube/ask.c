@@ -36,9 +36,7 @@ int kube_ask(struct kube_access *access, const char *path, uint64_t timeout_ns, 
 
 	if (!err) {
 		client_get(client, &request, &answer);
-		err = answer.outcome == KUBE_OK	      ? 0
-		      : answer.outcome == KUBE_ABSENT ? -ENOENT
-						      : -EIO;
+		err = answer.outcome == KUBE_OK ? 0 : answer.outcome == KUBE_ABSENT ? -ENOENT : -EIO;
 	}
 	if (err == -EIO)
 		log_warn("Kubernetes does not tell %s: %s", path, answer.message);

@@ -125,7 +125,8 @@ static void test_eks(void **state)
 					none[] = { { "/version", 200, "[\"v1.33.1-eks-1\"]" }, { 0 } };
 	static const struct http_answer node[] = {
 		{ "PUT /latest/api/token ", 200, "t" },
-		{ "GET /latest/dynamic/instance-identity/document ", 200, "{\"instanceId\":\"i-7\",\"region\":\"eu-west-1\"}" },
+		{ "GET /latest/dynamic/instance-identity/document ", 200,
+		  "{\"instanceId\":\"i-7\",\"region\":\"eu-west-1\"}" },
 		{ 0 },
 	};
 
@@ -166,10 +167,10 @@ static void test_ecs(void **state)
 	(void)state;
 	detect("ecs", task);
 	EXPECT({ "cloud.provider", "aws" }, { "cloud.platform", "aws_ecs" }, { "aws.ecs.task.family", "cart" },
-	       { "aws.ecs.task.revision", "5" }, { "cloud.availability_zone", "eu-west-1b" }, { "cloud.region", "eu-west-1" },
-	       { "cloud.account.id", "42" }, { "aws.ecs.task.arn", "arn:aws:ecs:eu-west-1:42:task/shop/0a1b" },
-	       { "aws.ecs.task.id", "0a1b" }, { "aws.ecs.cluster.arn", "arn:aws:ecs:eu-west-1:42:cluster/shop" },
-	       { "aws.ecs.launchtype", "fargate" });
+	       { "aws.ecs.task.revision", "5" }, { "cloud.availability_zone", "eu-west-1b" },
+	       { "cloud.region", "eu-west-1" }, { "cloud.account.id", "42" },
+	       { "aws.ecs.task.arn", "arn:aws:ecs:eu-west-1:42:task/shop/0a1b" }, { "aws.ecs.task.id", "0a1b" },
+	       { "aws.ecs.cluster.arn", "arn:aws:ecs:eu-west-1:42:cluster/shop" }, { "aws.ecs.launchtype", "fargate" });
 	detect("ecs", old);
 	EXPECT({ "cloud.provider", "aws" }, { "cloud.platform", "aws_ecs" }, { "cloud.region", "us-east-1" },
 	       { "cloud.account.id", "7" }, { "aws.ecs.task.arn", "arn:aws:ecs:us-east-1:7:task/9" },
@@ -185,17 +186,18 @@ static void test_ecs(void **state)
 /* kubeadm itself writes the name into a text of YAML. */
 static void test_kubeadm(void **state)
 {
-	static const struct http_answer
-		written[] = { { KUBEADM_CONFIG, 200,
-				"{\"kind\":\"ConfigMap\",\"data\":{\"ClusterConfiguration\":\"apiServer: {}\\nclusterName: blue\\n"
-				"dns: {}\\n\"},\"metadata\":{\"uid\":\"no\"}}" },
-			      { "/api/v1/namespaces/kube-system", 200,
-				"{\"metadata\":{\"name\":\"kube-system\",\"labels\":{\"uid\":\"no\"},\"uid\":\"8f-1\"}}" },
-			      { 0 } },
-		beside[] = { { KUBEADM_CONFIG, 200, "{\"data\":{\"clusterName\":\"green\",\"ClusterConfiguration\":\"[\"}}" }, { 0 } },
-		strange[] = { { KUBEADM_CONFIG, 200, "{\"data\":{\"ClusterConfiguration\":\"clusterName: [a]\"}}" },
-			      { "/api/v1/namespaces/kube-system", 200, "{\"metadata\":" },
-			      { 0 } };
+	static const struct http_answer written
+		[] = { { KUBEADM_CONFIG, 200,
+			 "{\"kind\":\"ConfigMap\",\"data\":{\"ClusterConfiguration\":\"apiServer: {}\\nclusterName: blue\\n"
+			 "dns: {}\\n\"},\"metadata\":{\"uid\":\"no\"}}" },
+		       { "/api/v1/namespaces/kube-system", 200,
+			 "{\"metadata\":{\"name\":\"kube-system\",\"labels\":{\"uid\":\"no\"},\"uid\":\"8f-1\"}}" },
+		       { 0 } },
+	 beside[] = { { KUBEADM_CONFIG, 200, "{\"data\":{\"clusterName\":\"green\",\"ClusterConfiguration\":\"[\"}}" },
+		      { 0 } },
+	 strange[] = { { KUBEADM_CONFIG, 200, "{\"data\":{\"ClusterConfiguration\":\"clusterName: [a]\"}}" },
+		       { "/api/v1/namespaces/kube-system", 200, "{\"metadata\":" },
+		       { 0 } };
 
 	(void)state;
 	kubernetes = written;
@@ -271,8 +273,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_docker), cmocka_unit_test(test_ec2),	   cmocka_unit_test(test_gcp),
-		cmocka_unit_test(test_azure),  cmocka_unit_test(test_long_answer),
-		cmocka_unit_test(test_eks),    cmocka_unit_test(test_ecs),	   cmocka_unit_test(test_kubeadm),
+		cmocka_unit_test(test_azure),  cmocka_unit_test(test_long_answer), cmocka_unit_test(test_eks),
+		cmocka_unit_test(test_ecs),    cmocka_unit_test(test_kubeadm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
