@@ -3,6 +3,7 @@
 #include "base/handed.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ enum { MAX_HANDED = 64, PATH_BYTES = 32 };
 
 static struct {
 	char path[PATH_BYTES]; /* "/proc/self/fd/7" */
+	int fd;
 	const char *shown;
 } paths[MAX_HANDED];
 static size_t path_count;
@@ -28,6 +30,7 @@ int handed_add(int fd, const char *shown, const char **path_ret)
 	if (path_count == MAX_HANDED)
 		return -ENOSPC;
 	snprintf(paths[path_count].path, PATH_BYTES, "/proc/self/fd/%d", fd);
+	paths[path_count].fd = fd;
 	paths[path_count].shown = shown;
 	*path_ret = paths[path_count++].path;
 	return 0;
@@ -47,6 +50,14 @@ const char *handed_path(const char *shown)
 		if (!strcmp(shown, paths[i].shown))
 			return paths[i].path;
 	return shown;
+}
+
+int handed_open(const char *shown)
+{
+	for (size_t i = 0; i < path_count; i++)
+		if (!strcmp(shown, paths[i].shown))
+			return fcntl(paths[i].fd, F_DUPFD_CLOEXEC, 0);
+	return -1;
 }
 
 const char *handed_name(const char *path)

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/handed.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "proto/otlp/otlp.h"
@@ -269,7 +270,9 @@ static int file_open(struct lines_file *f, enum lines_format format, const char 
 	bool is_other = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 	int error;
 
-	f->fd = open(path, (is_other ? O_WRONLY : O_RDWR | O_CREAT) | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+	f->fd = handed_open(path);
+	if (f->fd < 0)
+		f->fd = open(path, (is_other ? O_WRONLY : O_RDWR | O_CREAT) | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
 	error = f->fd < 0 ? -errno : go_on(f, format, path);
 	if (!error) {
 		f->commit = commit_new(f->fd);

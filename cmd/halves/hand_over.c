@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/http/server.h"
@@ -274,6 +275,25 @@ static void hand_spool(void *arg, char **text)
 		set_text(text, name);
 }
 
+/* Opened as who started hearth may, and written to through this descriptor alone; what cannot be opened is the sink's to say. */
+static void hand_file(const char *path)
+{
+	const char *ignored, *shown;
+	struct stat st;
+	int fd;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) /* to open a pipe is to wait for who reads it */
+		return;
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+	fd = fd < 0 ? fd : high_fd(fd);
+	shown = fd < 0 ? NULL : strdup(path);
+	if (shown && !handed_add(fd, shown, &ignored))
+		return;
+	free((char *)(uintptr_t)shown);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void hand_exporter(void *arg, char **sink)
 {
 	static const char prefix[] = "store=";
@@ -282,6 +302,8 @@ static void hand_exporter(void *arg, char **sink)
 	char *fresh;
 	int err;
 
+	if (!strncmp(*sink, "file=", 5))
+		hand_file(*sink + 5);
 	if (strncmp(*sink, prefix, strlen(prefix)) != 0 || !is_folder_name(folder))
 		return;
 	err = hand_folder(h, folder, &name);

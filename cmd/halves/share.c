@@ -26,10 +26,10 @@ static bool ask_network(const struct pipelines *pipelines)
 	       pipelines_ask_network(pipelines) || pipelines_use(pipelines, is_for_network);
 }
 
-/* Pipelines go over as a whole, where they write no files but a store's. */
+/* Pipelines go over as a whole; a file that they write is opened before, a folder of files cannot be. */
 static bool are_backends(const struct pipelines *pipelines)
 {
-	return ask_network(pipelines) && !pipelines_write_files(pipelines);
+	return ask_network(pipelines) && !pipelines_write_folders(pipelines);
 }
 
 bool share_needs_one_process(const struct config *config, bool keeps)

@@ -400,7 +400,7 @@ static int take_dir(struct reader *r, struct component *c)
 {
 	const char *path = component_text(c, "path");
 
-	c->writes_files = true;
+	c->writes_files = c->writes_folder = true;
 	return path && *path ? set_sink(c, "dir", path) : pipeline_refuse(r, c->node, "'%s' has a 'path'", c->name);
 }
 

@@ -537,6 +537,14 @@ bool pipelines_write_files(const struct pipelines *p)
 	return false;
 }
 
+bool pipelines_write_folders(const struct pipelines *p)
+{
+	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)
+		if (p->lists[CLASS_EXPORTER].items[i]->is_used && p->lists[CLASS_EXPORTER].items[i]->writes_folder)
+			return true;
+	return false;
+}
+
 bool pipelines_have_server(const struct pipelines *p)
 {
 	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)

@@ -45,6 +45,7 @@ struct component {
 	/* An exporter's: NAME[=VALUE], as --sink has it; owned */
 	char *sink;	   /* NULL: it fills what --rest-address tells */
 	bool writes_files; /* others than a store's */
+	bool writes_folder; /* ... more than one, whose names it makes */
 };
 
 struct pipeline {
@@ -72,8 +73,9 @@ const struct pipeline *pipelines_get(const struct pipelines *p, size_t i);
 bool pipelines_have_source(const struct pipelines *p, enum source_kind kind);
 bool pipelines_have_stage(const struct pipelines *p, enum stage_kind kind);
 
-/* Whether an exporter in one of them writes files, others than a store's; is or has a server. */
+/* Whether an exporter in one of them writes files, others than a store's; a folder of them; is or has a server. */
 bool pipelines_write_files(const struct pipelines *p);
+bool pipelines_write_folders(const struct pipelines *p);
 bool pipelines_have_server(const struct pipelines *p);
 
 /* Whether a stage in one of them asks a network: for pods, or who the host is. */

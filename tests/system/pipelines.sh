@@ -109,15 +109,22 @@ processors:
   k8sattributes:
   resourcedetection: { detectors: [env, system], override: false }
   resource: { attributes: [{ key: env, value: staging, action: insert }] }
-exporters: { otlp: { endpoint: "http://$grpc", tls: { insecure: true } } }
-service: { pipelines: { profiles: { receivers: [profiling], processors: [k8sattributes, resourcedetection, resource], exporters: [otlp] } } }
+exporters: { otlp: { endpoint: "http://$grpc", tls: { insecure: true } }, file: { path: closed/kept.jsonl } }
+service: { pipelines: { profiles: { receivers: [profiling], processors: [k8sattributes, resourcedetection, resource], exporters: [otlp, file] } } }
 END
+mkdir -m 700 closed # to all but root: the file is opened for the other half
 start agent env OTEL_RESOURCE_ATTRIBUTES=team=a "$HEARTH" --config agent.yaml
 until_true 60 grep -q 'profiles go to otlp' agent.err || fail "the agent does not start: $(cat agent.err)"
 until_true 30 grep -q '"staging"' agents.jsonl || fail "nothing from the agent: $(cat agent.err gateway.err)"
+until_true 20 grep -q '"staging"' closed/kept.jsonl || fail "nothing in the file: $(cat agent.err)"
 [ -n "${HEARTH_ONE_PROCESS:-}" ] || pgrep -P "$(pgrep -P "$started" -x hearth-keeper)" -x hearth-backend >/dev/null || fail "the pipelines are not in a half of their own"
 stop "$started"
 accounted agent.err
+[ "$(stat -c %u closed/kept.jsonl)" = 0 ] || fail "the file is not root's: $(ls -ln closed)"
+python3 - <<'END' || fail "the file has no samples of the agent"
+import json
+assert any(r.get("scopeProfiles") for line in open("closed/kept.jsonl") for r in json.loads(line)["resourceProfiles"])
+END
 kill -INT "$gateway"
 wait "$gateway" || fail "the gateway ends with $?: $(cat gateway.err)"
 
