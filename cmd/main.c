@@ -14,6 +14,7 @@
 #include "cmd/options/config.h"
 #include "cmd/options/foreign.h"
 #include "cmd/help/help.h"
+#include "cmd/options/effective.h"
 #include "cmd/options/hide.h"
 #include "cmd/options/options.h"
 #include "cmd/options/seed_flags.h"
@@ -81,6 +82,8 @@ static int run_command(const struct cmd *cmd, const struct config *config)
 		log_set_level(LOG_DEBUG);
 	else if (config->quiet)
 		log_set_level(LOG_WARN);
+	if (config->verbose && cmd->bit & (ON_RUN | ON_SERVE))
+		effective_log(config);
 	set_demangling(config);
 	if (config->feature_gates.count)
 		log_info("--feature-gates has no effect: profiles need no gate in hearth");

@@ -13,11 +13,12 @@ api_start() {
 	etcd --data-dir "$folder/etcd" --listen-client-urls "http://127.0.0.1:$((port + 1))" --advertise-client-urls "http://127.0.0.1:$((port + 1))" \
 		--listen-peer-urls "http://127.0.0.1:$((port + 2))" --unsafe-no-fsync >"$folder/etcd.log" 2>&1 &
 	api_pids=("$!")
-	(cd "$folder" && exec "$binaries/kube-apiserver" --etcd-servers "http://127.0.0.1:$((port + 1))" --bind-address 127.0.0.1 --secure-port "$port" \
-		--cert-dir certs --authorization-mode RBAC --service-account-issuer https://kubernetes.default --service-account-key-file sa.key \
-		--service-account-signing-key-file sa.key --token-auth-file tokens.csv --service-cluster-ip-range 10.0.0.0/24 \
-		--allow-privileged=true --disable-admission-plugins ServiceAccount >api.log 2>&1) &
-	api_pids+=("$!")
+	api_command=("$binaries/kube-apiserver" --etcd-servers "http://127.0.0.1:$((port + 1))" --bind-address 127.0.0.1 --secure-port "$port"
+		--cert-dir certs --authorization-mode RBAC --service-account-issuer https://kubernetes.default --service-account-key-file sa.key
+		--service-account-signing-key-file sa.key --token-auth-file tokens.csv --service-cluster-ip-range 10.0.0.0/24
+		--allow-privileged=true --disable-admission-plugins ServiceAccount)
+	kubeconfig_folder=$folder
+	api_serve
 	api_url=https://127.0.0.1:$port kubeconfig=$folder/kubeconfig
 	cat >"$kubeconfig" <<-END
 		apiVersion: v1
@@ -33,6 +34,12 @@ api_start() {
 	done
 	tail -n 5 "$folder/api.log" >&2
 	return 1
+}
+
+# The server alone, again where it was ended: api_pids[1] is its process.
+api_serve() {
+	(cd "$kubeconfig_folder" && exec "${api_command[@]}" >>api.log 2>&1) &
+	api_pids[1]=$!
 }
 
 api_stop() {

@@ -8,17 +8,14 @@ build=$(realpath "${1:?usage: pods.sh BUILD APISERVER}")
 server=$(realpath "${2:?usage: pods.sh BUILD APISERVER}")
 cd "$(dirname "$0")/../.."
 . tests/deploy/api.sh
-[ "$(id -u)" = 0 ] && command -v podman >/dev/null && command -v kubectl >/dev/null && command -v busybox >/dev/null ||
-	{ echo "needs root, podman, kubectl and busybox"; exit 77; }
+. tests/deploy/shop.sh
+shop_needs
 work=$(mktemp -d /var/tmp/hearth-pods.XXXXXX)
-podman=(podman --root "$work/podman" --runroot "$work/podman-run" --tmpdir "$work/podman-tmp" --cgroup-manager cgroupfs --runtime runc --events-backend none)
 hearth=''
 finish() {
 	[ -z "$hearth" ] || kill -KILL "$hearth" 2>/dev/null || :
-	"${podman[@]}" kill --all >/dev/null 2>&1 || :
-	"${podman[@]}" rm --all --force >/dev/null 2>&1 || :
+	shop_end
 	api_stop
-	umount "$work"/podman/* 2>/dev/null || :
 	rm -rf --one-file-system "$work"
 }
 trap finish EXIT
@@ -38,53 +35,13 @@ port=16453
 api_start "$server" "$work/api" $port || fail "no API server"
 export KUBECONFIG=$kubeconfig
 
-# --- a container ---
-mkdir -p "$work/root/bin"
-cp "$(command -v busybox)" "$work/root/bin/busybox"
-ln -s busybox "$work/root/bin/sh"
-tar -C "$work/root" -c . | "${podman[@]}" import -q - worker:1 >/dev/null
-id=$("${podman[@]}" run -d --network none --ulimit nofile=10000:10000 --ulimit nproc=1000:1000 worker:1 /bin/sh -c 'while :; do :; done')
-pid=$("${podman[@]}" inspect -f '{{.State.Pid}}' "$id")
-
-# --- its pod, with a Deployment above it; and hearth's account, as the manifests have it ---
-kubectl create namespace hearth >/dev/null
-kubectl kustomize deploy/kubernetes/base | kubectl apply -f - >/dev/null
-kubectl create namespace shop >/dev/null
-kubectl -n shop apply -f - >/dev/null <<'END'
-apiVersion: apps/v1
-kind: Deployment
-metadata: { name: cart, labels: { tier: back } }
-spec: { selector: { matchLabels: { app: cart } }, template: { metadata: { labels: { app: cart } }, spec: { containers: [{ name: app, image: "cart:7" }] } } }
-END
-deployment=$(kubectl -n shop get deployment cart -o 'jsonpath={.metadata.uid}')
-kubectl -n shop apply -f - >/dev/null <<END
-apiVersion: apps/v1
-kind: ReplicaSet
-metadata: { name: cart-5d9, ownerReferences: [{ apiVersion: apps/v1, kind: Deployment, name: cart, uid: $deployment, controller: true }] }
-spec: { selector: { matchLabels: { app: cart } }, template: { metadata: { labels: { app: cart } }, spec: { containers: [{ name: app, image: "cart:7" }] } } }
-END
-set_uid=$(kubectl -n shop get replicaset cart-5d9 -o 'jsonpath={.metadata.uid}')
-make_pod() { # NAME
-	kubectl -n shop apply -f - >/dev/null <<-END
-		apiVersion: v1
-		kind: Pod
-		metadata: { name: $1, ownerReferences: [{ apiVersion: apps/v1, kind: ReplicaSet, name: cart-5d9, uid: $set_uid, controller: true }] }
-		spec: { nodeName: node-1, automountServiceAccountToken: false, containers: [{ name: app, image: "cart:7" }] }
-	END
-	kubectl -n shop patch pod "$1" --subresource=status --type=merge -p "{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"app\",\"image\":\"cart:7\",\"imageID\":\"cart@sha256:$(printf x | sha256sum | cut -c 1-64)\",\"ready\":true,\"restartCount\":0,\"containerID\":\"containerd://$id\"}]}}" >/dev/null
-}
-make_pod cart-5d9-abcde
+# --- a container, its pod, with a Deployment above it; and hearth's account, as the manifests have it ---
+chmod 755 "$work"
+shop_container "$work"
+shop_objects node-1
+shop_pod cart-5d9-abcde
 account=$work/account
-mkdir "$account"
-chmod 755 "$work" "$account"
-new_token() {
-	kubectl -n hearth create token hearth --duration 10m >"$account/.token"
-	chmod 600 "$account/.token" # as the kubelet does where a pod's user is root
-	mv "$account/.token" "$account/token"
-}
-new_token
-cat "$work/api/certs/apiserver.crt" >"$account/ca.crt"
-printf hearth >"$account/namespace"
+shop_token "$account"
 
 # --- hearth, with a Collector's file, a store and a page ---
 cat >"$work/config.yaml" <<END
@@ -93,6 +50,7 @@ processors:
   k8sattributes:
     wait_for_metadata: true
     filter: { node_from_env_var: KUBERNETES_NODE_NAME }
+    extract: { labels: [{ from: pod, key: tier }, { from: namespace, key: team }], otel_annotations: true }
 exporters: { store: { folder: $work/store } }
 service: { telemetry: { metrics: { address: "127.0.0.1:0" } }, pipelines: { profiles: { receivers: [profiling], processors: [k8sattributes], exporters: [store] } } }
 END
@@ -107,7 +65,8 @@ says() { [[ " $(value_of "$1") " = *" $2 "* ]]; }
 counter() { curl -fsS "$metrics" | awk -v name="$1" '$1 == name { print $2 }'; }
 for pair in container.id="$id" k8s.pod.name=cart-5d9-abcde k8s.container.name=app k8s.deployment.name=cart k8s.namespace.name=shop k8s.node.name=node-1 \
 	k8s.cluster.uid="$(kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}')" container.image.name=cart container.image.tag=7 service.name=cart \
-	service.namespace=shop service.instance.id=shop.cart-5d9-abcde.app; do
+	service.namespace=shop service.instance.id=shop.cart-5d9-abcde.app k8s.pod.labels.tier=back \
+	k8s.namespace.labels.team=blue deployment.environment.name=staging; do
 	until_true 20 says "${pair%%=*}" "${pair#*=}" || fail "${pair%%=*} is $(value_of "${pair%%=*}"), not ${pair#*=}: $(cat "$work/err")"
 done
 curl -fsS -G "$url/api/v1/top" -d 'by=k8s.deployment.name' -d 'query={}' | grep -q '"cart"' || curl -fsS -G "$url/api/v1/series" -d 'by=k8s.deployment.name' -d 'query={}' | grep -q cart ||
@@ -118,7 +77,7 @@ echo "ok pod, container, Deployment, namespace: $(value_of k8s.pod.name)"
 # --- the token is replaced, and the old one's account is no more ---
 kubectl -n hearth delete serviceaccount hearth >/dev/null
 kubectl -n hearth create serviceaccount hearth >/dev/null
-new_token
+shop_token "$account"
 # --- the API server is taken away (the watch is cut), and comes back with another pod of the container ---
 kill "${api_pids[1]}"
 wait "${api_pids[1]}" 2>/dev/null || :
@@ -127,13 +86,10 @@ before=$(counter 'hearth_enrich_samples_total{found="pod"}')
 more() { [ "$(counter 'hearth_enrich_samples_total{found="pod"}')" -gt "$before" ]; }
 until_true 10 more || fail "samples are not named while the API server is away"
 echo "ok without the API server: the pod is still known"
-(cd "$work/api" && exec "$server/kube-apiserver" --etcd-servers "http://127.0.0.1:$((port + 1))" --bind-address 127.0.0.1 --secure-port $port --cert-dir certs \
-	--authorization-mode RBAC --service-account-issuer https://kubernetes.default --service-account-key-file sa.key --service-account-signing-key-file sa.key \
-	--token-auth-file tokens.csv --service-cluster-ip-range 10.0.0.0/24 --allow-privileged=true --disable-admission-plugins ServiceAccount >>api.log 2>&1) &
-api_pids[1]=$!
+api_serve
 until_true 60 kubectl get namespace shop || fail "the API server does not come back"
 kubectl -n shop delete pod cart-5d9-abcde --grace-period=0 --force >/dev/null 2>&1
-make_pod cart-5d9-fghij
+shop_pod cart-5d9-fghij
 until_true 60 says k8s.pod.name cart-5d9-fghij || fail "the new pod is not seen: $(value_of k8s.pod.name): $(cat "$work/err")"
 echo "ok with it again, and another token: $(value_of k8s.pod.name)"
 kill -INT "$hearth"
