@@ -16,8 +16,8 @@ int handed_add(int fd, const char *shown, const char **path_ret);
 /* The path to use for what the user calls @shown: @shown itself where it was not handed over. */
 const char *handed_path(const char *shown);
 
-/* A descriptor of the caller's own for what was handed over as @shown, with the rights that it was opened with, close-on-exec;
- * -1: it was not. */
+/* A descriptor of the caller's own for what was handed over as @shown, with the rights that it was opened with,
+ * close-on-exec; -1: it was not. */
 int handed_open(const char *shown);
 
 /* The name that the user gave to @path; @path itself where it was not handed over. */

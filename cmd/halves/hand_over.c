@@ -275,7 +275,8 @@ static void hand_spool(void *arg, char **text)
 		set_text(text, name);
 }
 
-/* Opened as who started hearth may, and written to through this descriptor alone; what cannot be opened is the sink's to say. */
+/* Opened as who started hearth may, and written to through this descriptor alone; what cannot be opened is the sink's to
+ * say. */
 static void hand_file(const char *path)
 {
 	const char *ignored, *shown;

@@ -6,8 +6,8 @@
 struct buf;
 struct config;
 
-/* Appends "NAME: VALUE" for each option of @config's command that has a value, a line each, in the words of the configuration
- * file. Passwords in addresses and the values of headers are left out. */
+/* Appends "NAME: VALUE" for each option of @config's command that has a value, a line each, in the words of the
+ * configuration file. Passwords in addresses and the values of headers are left out. */
 void effective_write(const struct config *config, struct buf *out);
 
 /* Logs these lines, for --verbose alone. */

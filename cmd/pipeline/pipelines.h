@@ -43,8 +43,8 @@ struct component {
 	struct stage_limit limit;
 	struct stage_detect detect;
 	/* An exporter's: NAME[=VALUE], as --sink has it; owned */
-	char *sink;	   /* NULL: it fills what --rest-address tells */
-	bool writes_files; /* others than a store's */
+	char *sink;	    /* NULL: it fills what --rest-address tells */
+	bool writes_files;  /* others than a store's */
 	bool writes_folder; /* ... more than one, whose names it makes */
 };
 
