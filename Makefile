@@ -289,6 +289,11 @@ runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/c
 kills: all
 	$(Q)tests/truth/build.sh $(BUILD)/truth && tests/halves/kills.sh $(BUILD) $(KILLS)
 
+# Programs that cost whoever profiles them what they can, half a minute each.   KINDS: those of them
+.PHONY: neighbours
+neighbours: all
+	$(Q)tests/truth/build.sh $(BUILD)/truth && tests/hostile/neighbours.sh $(BUILD) 30 $(KINDS)
+
 # A store that an older hearth wrote, in this one.   BEFORE: that one's program
 .PHONY: store-before
 store-before: all

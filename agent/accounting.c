@@ -282,6 +282,9 @@ static void collect(void *arg)
 	set_series(a, "hearth_stack_chunks_not_kept_total", NULL, NULL,
 		   "Pieces of copied stacks that came while others waited to be walked, beyond what is kept meanwhile.",
 		   a->in.counts.chunks_not_kept);
+	set_series(a, "hearth_mappings_not_followed_total", NULL, NULL,
+		   "Records of mappings of processes that map code more often than can be followed.",
+		   a->in.counts.mappings_not_followed);
 	set_series(a, "hearth_unknown_sections_total", NULL, NULL,
 		   "Parts of sample records that were passed over, being of no known type.",
 		   pending_unknown_sections(a->in.pending));

@@ -14,12 +14,25 @@
 #include "agent/user_part.h"
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
+#include "agent/process/restless.h"
 #include "agent/runtime/object.h"
 #include "agent/samples/contentions.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
 /* --- reading --- */
+
+/* Is @r of a process that maps code more often than can be followed? The kernel stops walking by what it knew of it. */
+static bool is_passed_over(struct intake *in, const struct side_band_record *r)
+{
+	struct process *p = r->kind == SIDE_BAND_MMAP ? processes_peek(in->processes, r->pid) : NULL;
+	bool began = false, is_so = p && restless_count(p, r->time_ns, &began);
+
+	in->counts.mappings_not_followed += is_so;
+	if (began)
+		process_publish(p, in->sampler);
+	return is_so;
+}
 
 /* Opens the file of a mapping: its process may be gone when the record is applied. If the mapping replaces another one, the
  * kernel must stop walking by the old one: samples miss until the record is applied. */
@@ -67,11 +80,12 @@ static void add_side_band(struct intake *in, struct side_band_record *record)
 /* The first look at a record. Returns whether there is more to it. */
 static bool read_side_band(struct intake *in, struct side_band_record *record)
 {
-	if (record->kind == SIDE_BAND_MMAP)
-		read_mmap(in, record);
-	if (record->kind != SIDE_BAND_LOST)
+	if (record->kind != SIDE_BAND_LOST && !is_passed_over(in, record)) {
+		if (record->kind == SIDE_BAND_MMAP)
+			read_mmap(in, record);
 		return true;
-	in->reread_all = true;
+	}
+	in->reread_all |= record->kind == SIDE_BAND_LOST;
 	free(record);
 	return false;
 }
@@ -82,13 +96,15 @@ static void take_side_band(void *arg, struct side_band_record *record)
 		add_side_band(arg, record);
 }
 
+enum { MAX_KEPT_SIDE_BAND = 1 << 16 }; /* records; of more all processes are read again */
+
 static void keep_side_band(void *arg, struct side_band_record *record)
 {
 	struct intake *in = arg;
 
 	if (!read_side_band(in, record))
 		return;
-	if (buf_reserve(&in->kept.side_band, sizeof(record))) {
+	if (in->kept.side_band.len >= MAX_KEPT_SIDE_BAND * sizeof(record) || buf_reserve(&in->kept.side_band, sizeof(record))) {
 		in->reread_all = true;
 		free(record);
 		return;
@@ -98,7 +114,9 @@ static void keep_side_band(void *arg, struct side_band_record *record)
 
 enum {
 	MAX_KEPT_BYTES = 128 << 20,  /* bytes of waiting samples with stack copies: 2 s of 1,000 a second that all miss */
-	FOR_SAMPLES_BYTES = 8 << 20, /* more bytes for samples alone: stack copies are dropped before samples are */
+	MAX_KEPT_OF_ONE = 8 << 20,   /* of these, bytes of one process */
+	FOR_SAMPLES_BYTES = 8 << 20, /* more bytes for samples alone: stack copies are dropped before samples are; a
+				      * quarter of it for those of one process */
 	READ_AHEAD_MS = 1,	     /* a program that runs a few milliseconds is seen before it is gone */
 };
 
@@ -145,10 +163,12 @@ static size_t padded(const struct record *record)
 static bool has_room(struct intake *in, const struct record *record)
 {
 	size_t rings = sampler_rings(in->sampler) * (size_t)sampler_ring_bytes(in->sampler);
-	size_t max = rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES;
-	bool is_sample = record->kind == RECORD_SAMPLE;
+	size_t more = record->kind == RECORD_SAMPLE ? FOR_SAMPLES_BYTES : 0, bytes = padded(record);
+	uint32_t pid = record_pid(record);
 
-	if (in->kept.records.len + pending_bytes(in->pending) + padded(record) <= max + (is_sample ? FOR_SAMPLES_BYTES : 0))
+	if (in->kept.records.len + pending_bytes(in->pending) + bytes <= (rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES) + more &&
+	    *process_bytes(&in->kept.of, pid) + pending_bytes_of(in->pending, pid) + bytes <=
+		    (rings > MAX_KEPT_OF_ONE ? rings : MAX_KEPT_OF_ONE) + more / 4)
 		return true;
 	lose(in, record);
 	return false;
@@ -188,6 +208,7 @@ static void keep_record(void *arg, const struct record *record)
 		lose(in, record);
 		return;
 	}
+	*process_bytes(&in->kept.of, record_pid(record)) += padded(record);
 	buf_append(&in->kept.records, record, record->size);
 	buf_append(&in->kept.records, padding, padded(record) - record->size);
 }
@@ -222,6 +243,7 @@ static void read_kept(struct intake *in)
 		off += padded(record);
 	}
 	buf_fini(&in->kept.records);
+	memset(&in->kept.of, 0, sizeof(in->kept.of));
 }
 
 /* --- applying --- */
@@ -422,6 +444,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	}
 	p->own_pid = r->own_pid;
 	p->is_met = true;
+	if (p->is_restless && restless_ends(in->processes, p, clock_mono_ns()))
+		publish_asid(in, p);
 	if (!is_outside)
 		take_facts(in, p, s);
 	if (s->span && !process_context_of(p))
@@ -448,7 +472,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	code_settle(p);
 	if (traces_last_asks_runtimes(in->traces))
 		runtimes_see(in->runtimes, p);
-	in->counts.ends[part.end]++;
+	in->counts.ends[traces_last_end(in->traces)]++;
 	if (!in->oldest_ns || r->hdr.time_ns < in->oldest_ns)
 		in->oldest_ns = r->hdr.time_ns;
 	return false;
@@ -482,9 +506,11 @@ static void run(struct intake *in, uint64_t before_ns)
 	in->kept.read_ns = now_ns;
 	in->counts.lost[LOSS_MALFORMED][0].samples = in->counts.malformed + sampler_malformed(in->sampler);
 	pending_release(in->pending, before_ns ? before_ns : now_ns, &ops, in);
-	if (in->reread_all) {
+	if (in->reread_all && allowance_is_left(&in->rereading, now_ns)) {
+		now_ns = clock_mono_ns();
 		in->reread_all = false;
 		processes_reread_all(in->processes, publish_asid, in);
+		allowance_spend(&in->rereading, now_ns, clock_mono_ns());
 	}
 }
 

@@ -23,6 +23,7 @@
 #include "agent/objects/objects.h"
 #include "agent/samples/merge.h"
 #include "agent/samples/traces.h"
+#include "base/allowance.h"
 #include "base/buf.h"
 
 /* The places where user space may lose a sample. X(name, text) */
@@ -39,6 +40,7 @@ enum intake_loss { INTAKE_LOSSES(X) LOSS_MAX };
 /* Records that were read early, for the next intake_run. */
 struct intake_kept {
 	struct buf records;   /* of samples and objects */
+	struct process_bytes of; /* of @records */
 	struct buf side_band; /* pointers to records, owned */
 	uint64_t read_ns;     /* when the rings were last emptied */
 };
@@ -51,6 +53,7 @@ struct intake_counts {
 	uint64_t late_walks;
 	struct sample_sum made[MAX_KINDS]; /* taken here, not in the kernel (agent/heap/) */
 	uint64_t malformed;		   /* sample records of the rings that made no sense */
+	uint64_t mappings_not_followed;	   /* records of processes that map code without end (agent/process/restless.h) */
 	uint64_t chunks_not_kept;	   /* pieces of copied stacks for which there was no room */
 	struct chain_counts chains[RUNTIME_ID_MAX];
 };
@@ -79,6 +82,7 @@ struct intake {
 
 	struct intake_kept kept;
 	bool reread_all;	 /* side-band records were lost */
+	struct allowance rereading;
 	uint64_t waits_since_ns; /* the first sample of the pending ones waits for a file; 0: none waits */
 	uint64_t oldest_ns;	 /* time of the samples in the traces; 0: none */
 

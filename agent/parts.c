@@ -147,8 +147,11 @@ static void stop_kernel_names(struct agent *a)
 	kernel_names_free(a->in.kernel_names);
 }
 
+enum { STACKS_OF_ONE_BYTES = 2 << 20 }; /* new stacks of one process in an interval, for each CPU: those of 5 s at 999 Hz */
+
 static int start_traces(const struct start *s)
 {
+	const size_t most = (size_t)STACKS_OF_ONE_BYTES * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 	int error = traces_new(s->a->in.kernel_names, &s->a->in.traces);
 
 	if (!error)
@@ -156,6 +159,8 @@ static int start_traces(const struct start *s)
 	if (!error) {
 		traces_of_objects(s->a->in.traces, s->a->in.objects);
 		traces_of_objects(s->a->held, s->a->in.objects);
+		traces_limit(s->a->in.traces, most);
+		traces_limit(s->a->held, most);
 	}
 	return error;
 }

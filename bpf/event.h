@@ -77,6 +77,7 @@ struct record {
 	X(STALE, "stale mapping", 1)	 /* the row is of a mapping that was replaced since (user space decides) */  \
 	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */                       \
 	X(OUTSIDE, "not in /proc", 1)	 /* a process of another pid namespace: SAMPLE_OUTSIDE */                    \
+	X(BUDGET, "too many stacks", 1)	 /* its process had more different ones than are kept (user space decides) */  \
 	X(UPROBE, "uretprobe", 1)	 /* a return address that a uretprobe took, and nobody knows the true one */ \
 	X(MISS_PROC, "unknown process", 1)                                                                           \
 	X(MISS_MAPPING, "unknown mapping", 1)                                                                        \
@@ -263,7 +264,7 @@ struct stack_chunk {
 	struct record hdr;
 	__u64 addr; /* user address of data[0] */
 	__u32 len;  /* bytes of data that are valid */
-	__u32 pad;
+	__u32 pid;  /* the sample's */
 	__u8 data[STACK_CHUNK_BYTES];
 };
 

@@ -62,7 +62,7 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	chunk->hdr.seq = state->seq++;
 	chunk->addr = copy->addr;
 	chunk->len = len;
-	chunk->pad = 0;
+	chunk->pid = scratch->sample.pid;
 	bpf_ringbuf_submit(chunk, BPF_RB_NO_WAKEUP);
 	copy->addr += len;
 	copy->cnt++;

@@ -18,6 +18,7 @@
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
 #include "agent/process/processes.h"
+#include "agent/process/restless.h"
 #include "agent/kernel/sampler.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -298,6 +299,8 @@ static int read_mapping(void *arg, const struct proc_map *map)
 
 	if (map->path_len >= sizeof(path) || (!map->executable && !map->inode))
 		return 0;
+	if (c->process->as->count >= RESTLESS_MAPPINGS)
+		return -ENOSPC;
 	memcpy(path, map->path, map->path_len);
 	path[map->path_len] = '\0';
 	if (map->executable)
@@ -341,14 +344,18 @@ static void read_names(struct process *p)
 static int read_maps(struct processes *ps, struct process *p, bool only_holes)
 {
 	struct read_context c = { .ps = ps, .process = p, .task = proc_maps_task(p->pid), .only_holes = only_holes };
-	int error = proc_maps_each(c.task, read_mapping, &c);
+	int error = p->is_restless ? 0 : proc_maps_each(c.task, read_mapping, &c);
 
 	return error ? error : c.changed;
 }
 
 int process_reread(struct processes *ps, struct process *p)
 {
-	return read_maps(ps, p, true);
+	const uint64_t began_ns = clock_mono_ns();
+	int status = allowance_is_left(&p->reading, began_ns) ? read_maps(ps, p, true) : 0;
+
+	allowance_spend(&p->reading, began_ns, clock_mono_ns());
+	return status;
 }
 
 struct process *processes_find(struct processes *ps, uint32_t pid)
@@ -367,7 +374,7 @@ void process_publish(struct process *p, struct sampler *sampler)
 {
 	if (!p->is_known)
 		return;
-	if (p->as->replaced_ns && clock_mono_ns() - p->as->replaced_ns < REPLACED_REST_MS * NSEC_PER_MSEC)
+	if (p->is_restless || (p->as->replaced_ns && clock_mono_ns() - p->as->replaced_ns < REPLACED_REST_MS * NSEC_PER_MSEC))
 		(void)sampler_forget_proc(sampler, p->pid);
 	else
 		(void)sampler_set_proc(sampler,
@@ -555,8 +562,8 @@ static int apply_mmap(struct processes *ps, const struct side_band_record *r, st
 	struct read_context c = { .ps = ps, .process = p, .task = r->tid };
 	int error;
 
-	if (!p)
-		return -ENOMEM;
+	if (!p || p->is_restless)
+		return p ? 0 : -ENOMEM;
 	error = map_in(&c, &r->key, r->name, r->start, r->end, r->pgoff);
 	if (!p->exe_path && r->name[0] == '/' && r->key.inode) /* the program itself is mapped first */
 		set_exe(p, r->name);

@@ -13,6 +13,7 @@
 #include "agent/process/address_space.h"
 #include "agent/process/process_facts.h"
 #include "agent/kernel/side_band.h"
+#include "base/allowance.h"
 #include "base/map.h"
 #include "bpf/event.h"
 #include "proto/profiles.h"
@@ -33,10 +34,20 @@ struct process {
 	bool context_is_fresh; /* @context was looked at for this report */
 	bool is_outside;       /* stands for all processes without a pid in our /proc; @pid is 0 */
 	bool has_exited;       /* its leader has exited */
+	bool is_restless;      /* its mappings are not known (restless.h) */
 	bool expects_exec_id;  /* the kernel's map lacks it; exec_id must then be as counted here: the kernel counts execs */
 	uint64_t start_boottime_ns; /* from a sample that missed */
 	uint64_t exec_id;
 	struct address_space *as;
+	struct {
+		uint64_t round;
+		size_t bytes;
+	} stacks; /* that it had in an interval (agent/samples/traces.c) */
+	struct allowance reading; /* of its mappings, again and again */
+	struct {
+		uint64_t since_ns; /* the beginning of a second; 0: none came */
+		uint32_t count, before;
+	} maps;	     /* records of mappings in that second, and in the one before */
 	char comm[COMM_BYTES];
 	char *exe_path;		     /* NULL: not known yet */
 	struct process_facts *facts; /* a reference; NULL: nothing is known */
@@ -100,7 +111,8 @@ int processes_apply(struct processes *ps, const struct side_band_record *record,
 void process_publish(struct process *p, struct sampler *sampler);
 
 /* Reads the mappings of @p again, because of an address that no mapping holds. Known mappings stay: /proc shows the present,
- * and the sample may be older than a mapping's replacement. 1 when the asid changed, 0, -errno. */
+ * and the sample may be older than a mapping's replacement. Not more often than base/allowance.h allows. 1 when the asid
+ * changed, 0, -errno. */
 int process_reread(struct processes *ps, struct process *p);
 
 /* Reads all processes again: records were lost. @fn is called for each whose asid changed. */

@@ -98,6 +98,17 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 	}
 }
 
+uint32_t record_pid(const struct record *record)
+{
+	if (record->kind == RECORD_SAMPLE && record->size >= sizeof(struct sample_record))
+		return ((const struct sample_record *)(const void *)record)->pid;
+	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
+		return ((const struct stack_chunk *)(const void *)record)->pid;
+	if (record->kind == RECORD_OBJECT && record->size >= sizeof(struct object_record))
+		return ((const struct object_record *)(const void *)record)->pid;
+	return 0;
+}
+
 int record_parse(const struct record *record, struct pending_sample *ret)
 {
 	const struct sample_record *r = (const void *)record;

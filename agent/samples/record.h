@@ -70,6 +70,9 @@ struct sample_label {
  * the words make no sense. */
 bool sample_next_label(const uint64_t *words, uint32_t count, uint32_t *at, struct sample_label *ret);
 
+/* The process that @record, of any kind, is of; 0: it does not say. */
+uint32_t record_pid(const struct record *record);
+
 /* Takes the sample @record apart, of which hdr.size bytes can be read. 0, or -EBADMSG: the record makes no sense. */
 int record_parse(const struct record *record, struct pending_sample *ret);
 

@@ -19,11 +19,13 @@ struct item {
 	struct side_band_record *record; /* ... or ... */
 	struct object_record *object;	 /* ... the others are NULL */
 	size_t bytes;			 /* of the sample or object */
+	uint32_t pid;			 /* whose these are */
 };
 
 struct chunk {
 	uint32_t seq;
 	uint32_t len;
+	uint32_t pid;
 	uint64_t addr;
 	uint8_t data[];
 };
@@ -40,6 +42,7 @@ struct pending {
 	uint32_t samples;
 	uint64_t unknown_sections;
 	size_t bytes;		  /* of samples and chunks */
+	struct process_bytes of;  /* of these, each process's */
 	struct chunk_list *lists; /* MAX_LEVELS of each CPU */
 	uint32_t cpu_cnt, list_cnt;
 };
@@ -66,10 +69,16 @@ static size_t chunk_bytes(uint32_t len)
 	return sizeof(struct chunk) + len;
 }
 
+static void add_bytes(struct pending *p, uint32_t pid, size_t bytes)
+{
+	p->bytes += bytes;
+	*process_bytes(&p->of, pid) += bytes;
+}
+
 static void drop_chunks(struct pending *p, struct chunk_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
-		p->bytes -= chunk_bytes(list->chunks[i]->len);
+		add_bytes(p, list->chunks[i]->pid, -chunk_bytes(list->chunks[i]->len));
 		free(list->chunks[i]);
 	}
 	list->count = 0;
@@ -77,7 +86,7 @@ static void drop_chunks(struct pending *p, struct chunk_list *list)
 
 static void item_free(struct pending *p, struct item *item)
 {
-	p->bytes -= item->bytes;
+	add_bytes(p, item->pid, -item->bytes);
 	free(item->sample);
 	free(item->record);
 	free(item->object);
@@ -100,7 +109,7 @@ void pending_free(struct pending *p)
 
 static int push(struct pending *p, struct item item)
 {
-	p->bytes += item.bytes;
+	add_bytes(p, item.pid, item.bytes);
 	if (vec_reach(&p->items, &p->cap, p->count)) {
 		item_free(p, &item);
 		return -ENOMEM;
@@ -129,10 +138,11 @@ static int add_chunk(struct pending *p, struct chunk_list *list, const struct st
 		return -ENOMEM;
 	copy->seq = c->hdr.seq;
 	copy->len = c->len;
+	copy->pid = c->pid;
 	copy->addr = c->addr;
 	memcpy(copy->data, c->data, c->len);
 	list->chunks[list->count++] = copy;
-	p->bytes += chunk_bytes(c->len);
+	add_bytes(p, c->pid, chunk_bytes(c->len));
 	return 0;
 }
 
@@ -227,7 +237,7 @@ static int add_sample(struct pending *p, struct chunk_list *list, const struct r
 		copy->flags |= SAMPLE_LIMITED;
 	copy_stack(s, (struct stack_area *)(s + 1), (uint8_t *)copy + record->size, list);
 	p->unknown_sections += s->unknown_cnt;
-	return push(p, (struct item){ .time_ns = copy->hdr.time_ns, .sample = s, .bytes = bytes });
+	return push(p, (struct item){ .time_ns = copy->hdr.time_ns, .sample = s, .bytes = bytes, .pid = copy->pid });
 }
 
 static int add_object(struct pending *p, const struct record *record)
@@ -240,7 +250,7 @@ static int add_object(struct pending *p, const struct record *record)
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, record, record->size);
-	return push(p, (struct item){ .time_ns = record->time_ns, .object = copy, .bytes = record->size });
+	return push(p, (struct item){ .time_ns = record->time_ns, .object = copy, .bytes = record->size, .pid = copy->pid });
 }
 
 int pending_add(struct pending *p, const struct record *record)
@@ -311,6 +321,11 @@ uint64_t pending_unknown_sections(const struct pending *p)
 size_t pending_bytes(const struct pending *p)
 {
 	return p->bytes;
+}
+
+size_t pending_bytes_of(const struct pending *p, uint32_t pid)
+{
+	return *process_bytes((struct process_bytes *)(uintptr_t)&p->of, pid);
 }
 
 bool pending_is_empty(const struct pending *p)

@@ -28,6 +28,16 @@ const struct stack_area *stack_area_from(const struct stack_area *areas, uint32_
 
 struct pending;
 
+/* Bytes of memory by process, about: pids that are equal modulo its size share a sum. */
+struct process_bytes {
+	size_t sums[1024];
+};
+
+static inline size_t *process_bytes(struct process_bytes *b, uint32_t pid)
+{
+	return &b->sums[pid % (sizeof(b->sums) / sizeof(*b->sums))];
+}
+
 /* @cpus: how many CPUs there may be. */
 int pending_new(uint32_t cpus, struct pending **ret);
 void pending_free(struct pending *p);
@@ -58,7 +68,8 @@ bool pending_is_empty(const struct pending *p);
 /* Sections of samples that were passed over, as nobody knows their types. */
 uint64_t pending_unknown_sections(const struct pending *p);
 
-/* The memory that samples and chunks take. */
+/* The memory that samples and chunks take; of all processes, and of one (and of others, seldom: see struct process_bytes). */
 size_t pending_bytes(const struct pending *p);
+size_t pending_bytes_of(const struct pending *p, uint32_t pid);
 
 #endif

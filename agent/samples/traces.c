@@ -34,6 +34,9 @@ struct context_head {
 };
 
 enum {
+	FRAMES_BEYOND = 16, /* of the stacks that go beyond a process's part */
+	/* A frame, where it is found, and what the profile says of it: function, line, name. */
+	FRAME_COSTS_BYTES = 256,
 	MAX_FRAMES = MAX_KERNEL_FRAMES + MAX_MERGED_FRAMES,
 	MAX_LABEL_WORDS = MAX_LABELS * (1 + (LABEL_KEY_BYTES + LABEL_VALUE_BYTES) / 8),
 };
@@ -55,6 +58,8 @@ struct traces {
 	struct trace_event *events;
 	uint32_t event_cnt, event_cap;
 	uint32_t last; /* the stack that was added last */
+	uint64_t round; /* of all traces there are; no other has it until traces_reset() */
+	size_t most_bytes; /* of new stacks of one process */
 	struct {
 		struct key_head head;
 		uint64_t addrs[MAX_FRAMES];
@@ -64,6 +69,13 @@ struct traces {
 		uint64_t words[MAX_LABEL_WORDS + MAX_CONTEXT_BYTES / 8 + 1];
 	} context;
 };
+
+static void begin_round(struct traces *t)
+{
+	static uint64_t last;
+
+	t->round = ++last;
+}
 
 int traces_new(const struct kernel_names *kernel, struct traces **ret)
 {
@@ -77,6 +89,8 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 	t->contexts = intern_new();
 	t->targets = intern_new();
 	t->wakers = wakers_new();
+	t->most_bytes = SIZE_MAX;
+	begin_round(t);
 	if (!t->keys || !t->frames || !t->contexts || !t->targets || !t->wakers) {
 		traces_free(t);
 		return -ENOMEM;
@@ -88,6 +102,11 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 void traces_of_objects(struct traces *t, const struct objects *objects)
 {
 	t->objects = objects;
+}
+
+void traces_limit(struct traces *t, size_t bytes)
+{
+	t->most_bytes = bytes;
 }
 
 static void give_back(void *array, uint32_t *cap)
@@ -126,6 +145,7 @@ void traces_reset(struct traces *t)
 	t->frame_id_cnt = 0;
 	t->event_cnt = 0;
 	t->arg_cnt = 0;
+	begin_round(t);
 }
 
 void traces_free(struct traces *t)
@@ -257,11 +277,35 @@ static void keep_target(struct traces *t, const struct pending_sample *sample, s
 		event->target = number + 1;
 }
 
+/* A process whose stacks are all different would take all the memory there is: beyond its part, of a stack that is new only
+ * the innermost frames are kept. Cuts the key of @bytes where that is so; returns how many bytes it has. */
+static size_t cut_stack(struct traces *t, const struct process *process, size_t bytes)
+{
+	struct key_head *head = &t->key.head;
+	uint32_t index, cut = head->user_cnt > FRAMES_BEYOND ? head->user_cnt - FRAMES_BEYOND : 0;
+
+	if (!cut || process->stacks.round != t->round || process->stacks.bytes < t->most_bytes ||
+	    intern_find(t->keys, &t->key, bytes, &index))
+		return bytes;
+	head->user_cnt = FRAMES_BEYOND;
+	head->end = END_BUDGET;
+	return bytes - cut * sizeof(uint64_t);
+}
+
+/* Counts what a new stack of @process takes, of which @frames frames were not seen before. */
+static void count_stack(struct traces *t, struct process *process, size_t key_bytes, uint32_t frames)
+{
+	if (process->stacks.round != t->round)
+		process->stacks.bytes = 0;
+	process->stacks.round = t->round;
+	process->stacks.bytes += key_bytes + sizeof(struct trace) + frames * FRAME_COSTS_BYTES;
+}
+
 /* Finds the stack of @sample, or adds it: t->last. 0 or -ENOMEM. */
 static int add_stack(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 		     uint32_t user_cnt, enum walk_end end)
 {
-	uint32_t kernel_cnt = sample->kernel_cnt;
+	uint32_t kernel_cnt = sample->kernel_cnt, frames = traces_frame_count(t);
 	size_t bytes = sizeof(t->key.head) + ((size_t)kernel_cnt + user_cnt) * sizeof(uint64_t);
 	uint32_t index;
 	int status;
@@ -282,9 +326,12 @@ static int add_stack(struct traces *t, struct process *process, const struct pen
 		memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
 	if (vec_reach(&t->traces, &t->trace_cap, traces_count(t)))
 		return -ENOMEM;
+	bytes = cut_stack(t, process, bytes);
 	status = intern_add(t->keys, &t->key, bytes, &index);
 	if (status < 0 || (status && add_trace(t, index, process)))
 		return -ENOMEM;
+	if (status)
+		count_stack(t, process, bytes, traces_frame_count(t) - frames);
 	t->last = index;
 	return 0;
 }
@@ -402,6 +449,11 @@ const struct trace_frame *traces_last_user_frame(const struct traces *t)
 	if (trace->kernel_cnt >= trace->frame_cnt)
 		return NULL;
 	return traces_frame(t, t->frame_ids[trace->first_frame + trace->kernel_cnt]);
+}
+
+enum walk_end traces_last_end(const struct traces *t)
+{
+	return t->traces[t->last].end;
 }
 
 uint32_t traces_event_count(const struct traces *t)

@@ -72,6 +72,9 @@ struct traces;
 int traces_new(const struct kernel_names *kernel, struct traces **ret);
 /* @objects (borrowed) has the functions of frames of scripts; before, none has such frames. */
 void traces_of_objects(struct traces *t, const struct objects *objects);
+/* The stacks of one process that are new take at most about so many bytes until traces_reset(); then they are cut, and end so
+ * (END_BUDGET). There is no such limit before. */
+void traces_limit(struct traces *t, size_t bytes);
 void traces_free(struct traces *t);
 
 /* Adds one sample: its kernel frames, and the user frames (with FRAME_EXACT; merged, MAX_MERGED_FRAMES at most) and end of
@@ -97,6 +100,9 @@ void traces_join_waker(struct traces *t, const struct pending_sample *sample);
 
 /* The innermost user frame of the sample added last; NULL: it has none. */
 const struct trace_frame *traces_last_user_frame(const struct traces *t);
+
+/* How the walk of the sample added last ended, as it is kept. */
+enum walk_end traces_last_end(const struct traces *t);
 
 uint32_t traces_event_count(const struct traces *t);
 const struct trace_event *traces_events(const struct traces *t);

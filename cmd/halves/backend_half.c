@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "base/usage.h"
@@ -41,6 +42,7 @@
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
 #include "cmd/setup/workloads_of.h"
+#include "proto/arena.h"
 #include "proto/otlp/otlp.h"
 #include "proto/sink.h"
 
@@ -51,6 +53,7 @@ enum {
 			 */
 	BUSY_MS = 100,	/* ... and waits twice as long for them */
 	BUSY_RETRIES = 30,
+	GIVE_BACK_MS = 5000,
 };
 
 struct half {
@@ -61,6 +64,7 @@ struct half {
 	struct sink *senders;	/* NULL: none */
 	struct page *page;	/* NULL: none */
 	struct fetch *fetch;	/* of debug files; NULL: no server is named */
+	struct loop_watch *memory_timer;
 	struct wire_message message;
 	bool is_welcome, is_done, is_held, is_page_stopped;
 	_Atomic bool has_flushed;
@@ -294,6 +298,14 @@ static void on_agent(void *arg, int sock, uint32_t events)
 		take_message(h);
 }
 
+/* What a burst of profiles took goes back to the system, as it does in the agent after each report. */
+static void give_back(void *arg)
+{
+	(void)arg;
+	arenas_give_back();
+	memory_give_back();
+}
+
 static void ask_for_report(void *arg, uint64_t at_ns)
 {
 	const struct half *h = arg;
@@ -468,6 +480,9 @@ static int open_all(struct half *h)
 	if (page_start(s, &h->page) && !h->task->is_lenient)
 		return STATUS_FAILED;
 	h->fetch = fetch_new(s->loop);
+	if (loop_add_timer(s->loop, give_back, h, &h->memory_timer) ||
+	    loop_set_timer(h->memory_timer, GIVE_BACK_MS * NSEC_PER_MSEC, GIVE_BACK_MS * NSEC_PER_MSEC))
+		return STATUS_FAILED;
 	return loop_add_fd(s->loop, h->task->sock, EPOLLIN, on_agent, h, NULL) ? STATUS_FAILED : 0;
 }
 

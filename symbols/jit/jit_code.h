@@ -15,8 +15,8 @@
 
 /* All limits are bounds on what a hostile writer can make us hold; no JIT we know comes near them. */
 enum {
-	JIT_CODE_MAX_PIECES = 1 << 18,	/* ranges */
-	JIT_CODE_MAX_BYTES = 64 << 20,	/* of memory */
+	JIT_CODE_MAX_PIECES = 1 << 17,	/* ranges */
+	JIT_CODE_MAX_BYTES = 14 << 20,	/* of memory */
 	JIT_CODE_MAX_NAME_BYTES = 1024, /* longer ones are cut */
 	JIT_CODE_MAX_FUNCTION_BYTES = 64 << 20,
 	JIT_CODE_MAX_REPLACED = 1024, /* ranges remembered; of more the oldest are forgotten */

@@ -2,12 +2,11 @@
 """What it costs that hearth is two processes, beside --one-process, of interleaved runs: the start, memory; and what the channel between
 them takes at 100,000 samples a second."""
 import os
-import re
 import shutil
 import subprocess
 import time
 
-from measure import QUICK, children, fail, figure, median, note, read, running
+from measure import QUICK, fail, family_pss_mb, figure, median, note, running
 
 ROUNDS = 5 if QUICK else 21
 MEMORY_ROUNDS = 1 if QUICK else 5
@@ -38,23 +37,6 @@ class Run:
         self.process.wait(30)
 
 
-def family(pid):
-    return [pid] + [p for c in children(pid) for p in family(c)]
-
-
-def pss_mb(pid):
-    """The sum over all processes of hearth's, helpers included, without the pages of BPF's maps that it has in view."""
-    total = 0
-    for p in family(pid):
-        name = ""
-        for line in read(f"/proc/{p}/smaps").splitlines():
-            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
-                name = line
-            elif line.startswith("Pss:") and "bpf-map" not in name and "perf_event" not in name:
-                total += int(line.split()[1])
-    return total / 1024
-
-
 def starts(host):
     ms = {False: [], True: []}
     for i in range(ROUNDS + 1):
@@ -74,7 +56,7 @@ def memory(host):
             for one in (False, True):
                 run = Run(host, one)
                 time.sleep(10)
-                mb[one].append(pss_mb(run.process.pid))
+                mb[one].append(sum(family_pss_mb(run.process.pid).values()))
                 run.stop()
     figure("memory of all processes, sum of PSS (other: as one)", "MB", median(mb[False]), median(mb[True]))
     figure("what the halves take more, memory", "MB", median(mb[False]) - median(mb[True]), None, 6, absolute=True)

@@ -97,6 +97,26 @@ def resident_mb(pid):
     return (int(re.search(r"VmRSS:\s+(\d+) kB", read(f"/proc/{pid}/status")).group(1)) - shared) / 1024
 
 
+def family(pid):
+    return [pid] + [p for c in children(pid) for p in family(c)]
+
+
+def family_pss_mb(pid):
+    """Of a process of hearth's and all below it, by name: their shares of memory, without the pages of BPF's maps and of rings, which are
+    the kernel's."""
+    total = {}
+    for p in family(pid):
+        name = ""
+        with contextlib.suppress(OSError):
+            comm = read(f"/proc/{p}/comm").strip()
+            for line in read(f"/proc/{p}/smaps").splitlines():
+                if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                    name = line
+                elif line.startswith("Pss:") and "bpf-map" not in name and "perf_event" not in name:
+                    total[comm] = total.get(comm, 0) + int(line.split()[1]) / 1024
+    return total
+
+
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "agent/feed.h"
+#include "agent/process/restless.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -32,6 +33,8 @@ static struct {
 	} ring[RING_RECORDS];
 	uint32_t count, lost, seq;
 	struct side_band_record *told; /* one at most */
+	const struct record *flood;    /* behind the ring; NULL: nothing */
+	uint32_t flood_count;
 } rings;
 
 int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
@@ -39,6 +42,9 @@ int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *
 	(void)s;
 	for (uint32_t i = 0; i < rings.count; i++)
 		fn(arg, &rings.ring[i].sample.hdr);
+	for (uint32_t i = 0; rings.flood && i < rings.flood_count; i++)
+		fn(arg, rings.flood);
+	rings.flood = NULL;
 	rings.count = 0;
 	return 0;
 }
@@ -235,6 +241,108 @@ static void test_kept(void **state)
 		assert_int_equal(in.counts.lost[i][0].samples, 0);
 }
 
+/* One process's copied stacks take up their part of what is kept; those of another one still have room, and so have its samples. */
+static void test_flood(void **state)
+{
+	enum { MANY = 4000, FEW = 100 };
+	struct stack_chunk chunk = { .hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = sizeof(chunk) },
+				     .len = STACK_CHUNK_BYTES,
+				     .pid = PID };
+	uint64_t lost;
+
+	(void)state;
+	rings.flood = &chunk.hdr;
+	rings.flood_count = MANY;
+	intake_keep_samples(&in);
+	lost = in.counts.chunks_not_kept;
+	assert_in_range(MANY - lost, (7 << 20) / sizeof(chunk), (8 << 20) / sizeof(chunk));
+	take_sample();
+	chunk.pid = PID + 1;
+	rings.flood = &chunk.hdr;
+	rings.flood_count = FEW;
+	intake_keep_samples(&in);
+	assert_int_equal(in.counts.chunks_not_kept, lost);
+	assert_int_equal(in.counts.lost[LOSS_MEMORY][0].samples, 0);
+	intake_run_all(&in);
+	assert_int_equal(traces_event_count(in.traces), 1);
+	chunk.pid = PID; /* all was applied: there is room again */
+	rings.flood = &chunk.hdr;
+	rings.flood_count = FEW;
+	intake_keep_samples(&in);
+	assert_int_equal(in.counts.chunks_not_kept, lost);
+}
+
+/* Counts @count records of @p, all at @time_ns; returns how many of them are to be passed over. */
+static uint32_t count_maps(struct process *p, uint32_t count, uint64_t time_ns, uint32_t *began)
+{
+	uint32_t passed = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_first;
+
+		passed += restless_count(p, time_ns, &is_first);
+		*began += is_first;
+	}
+	return passed;
+}
+
+/* Who maps code without end has no mappings, whatever is told of them, until a second was calm; then those of /proc. */
+static void test_restless(void **state)
+{
+	struct processes *ps = in.processes;
+	struct process *p = processes_renew(ps, (uint32_t)getpid()), *changed;
+	struct side_band_record map = { .kind = SIDE_BAND_MMAP, .pid = p->pid, .tid = p->pid, .start = 0x10000, .end = 0x20000 };
+	const uint64_t second = NSEC_PER_SEC, half = second / 2;
+	uint32_t began = 0, mappings = p->as->count, asid = p->as->asid;
+
+	(void)state;
+	assert_int_not_equal(mappings, 0);
+	for (uint64_t s = 1; s <= 3; s++)
+		assert_int_equal(count_maps(p, RESTLESS_MAPS_A_SECOND, s * second, &began), 0);
+	assert_int_equal(count_maps(p, 10, 3 * second + half, &began), 10);
+	assert_int_equal(began, 1);
+	assert_true(p->is_restless);
+	assert_int_equal(p->as->count, 0);
+	assert_int_not_equal(p->as->asid, asid);
+	assert_int_equal(processes_apply(ps, &map, &changed), 0);
+	assert_int_equal(process_reread(ps, p), 0);
+	assert_int_equal(p->as->count, 0);
+	assert_int_equal(restless_ends(ps, p, 4 * second + half), 0); /* that second had too many */
+	assert_int_equal(count_maps(p, RESTLESS_MAPS_A_SECOND + 1, 4 * second + half, &began), RESTLESS_MAPS_A_SECOND + 1);
+	assert_int_equal(count_maps(p, 1, 5 * second + half, &began), 1);
+	assert_int_equal(restless_ends(ps, p, 6 * second), 0); /* and so had the one before */
+	assert_int_equal(count_maps(p, 1, 6 * second + half, &began), 1);
+	assert_int_equal(restless_ends(ps, p, 6 * second + half), 1); /* a few more make no difference */
+	assert_false(p->is_restless);
+	assert_in_range(p->as->count, 1, mappings + 10);
+	assert_int_equal(began, 1);
+
+	assert_int_equal(count_maps(p, RESTLESS_MAPS_A_SECOND + 2, 9 * second, &began), 2);
+	assert_int_equal(restless_ends(ps, p, 9 * second + half), 0);
+	assert_int_equal(restless_ends(ps, p, 11 * second), 1); /* nothing came any more */
+}
+
+/* Mappings without end, however slowly: the kernel tells of none that goes. */
+static void test_mappings(void **state)
+{
+	struct processes *ps = in.processes;
+	struct process *p = processes_renew(ps, (uint32_t)getpid());
+	uint32_t began = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * RESTLESS_MAPPINGS; i++) {
+		bool is_first = false;
+
+		if (!restless_count(p, NSEC_PER_SEC + i * NSEC_PER_MSEC, &is_first))
+			assert_in_range(address_space_map(&p->as, (i + 16) << 13, ((i + 16) << 13) + 4096, 0, NULL), 0, 1);
+		assert_true(p->as->count <= RESTLESS_MAPPINGS);
+		began += is_first;
+	}
+	assert_int_equal(began, 1);
+	assert_int_equal(restless_ends(ps, p, 1000 * NSEC_PER_SEC), 1);
+	assert_in_range(p->as->count, 1, 1000);
+}
+
 /* A program maps a file, and is gone with it before anything is applied: it was opened when the record was read. */
 static void test_opened_early(void **state)
 {
@@ -429,6 +537,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kept, make, destroy),
+		cmocka_unit_test_setup_teardown(test_flood, make, destroy),
+		cmocka_unit_test_setup_teardown(test_restless, make, destroy),
+		cmocka_unit_test_setup_teardown(test_mappings, make, destroy),
 		cmocka_unit_test_setup_teardown(test_opened_early, make, destroy),
 		cmocka_unit_test_setup_teardown(test_stale, make, destroy),
 		cmocka_unit_test_setup_teardown(test_outside, make, destroy),

@@ -11,6 +11,7 @@
 
 #include "agent/process/process_objects.h"
 #include "agent/process/processes.h"
+#include "base/clock.h"
 #include "tests/unit/descriptors.h"
 
 enum { MANY = 3000, FIRST_PID = 1 << 23 /* above any real one */, ROUNDS = 20 };
@@ -156,11 +157,28 @@ static void test_objects(void **state)
 	objects_free(all);
 }
 
+/* Reading mappings again and again is paid off first. */
+static void test_allowance(void **state)
+{
+	struct allowance a = { 0 };
+	uint64_t now = 100 * NSEC_PER_SEC, spent = 0;
+
+	(void)state;
+	for (int i = 0; i < 10000; i++, now += NSEC_PER_MSEC) {
+		if (!allowance_is_left(&a, now))
+			continue;
+		allowance_spend(&a, now, now + 10 * NSEC_PER_MSEC);
+		now += 10 * NSEC_PER_MSEC;
+		spent += 10 * NSEC_PER_MSEC;
+	}
+	assert_in_range(spent, (now - 100 * NSEC_PER_SEC) / 25, (now - 100 * NSEC_PER_SEC) / 15);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_storm),	     cmocka_unit_test(test_unheard), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_from_outside), cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_from_outside), cmocka_unit_test(test_objects), cmocka_unit_test(test_allowance),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

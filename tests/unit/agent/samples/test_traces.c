@@ -318,6 +318,44 @@ static void test_many(void **state)
 	assert_int_equal(frame_of(last_trace(), 0)->addr, user[0] - 1 - 0x10000 + 0x1000);
 }
 
+/* A process without two stacks that are alike: it gets its part of memory, then its new stacks are cut, and it alone. */
+static void test_limit(void **state)
+{
+	enum { LIMIT = 1 << 20, STACKS = 2000, DEPTH = 500 };
+	struct process *neighbour = new_process();
+	uint64_t user[DEPTH];
+	uint32_t first, whole = 0;
+	size_t memory;
+
+	(void)state;
+	traces_limit(t, LIMIT);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		for (uint32_t k = 0; k < DEPTH; k++)
+			user[k] = 0x50001 + (i * 7919 + k * 31) % 0xffff;
+		assert_int_equal(add(process, 1, user, DEPTH, END_ROOT), 0);
+		whole += traces_last_end(t) == END_ROOT;
+		if (i == 0)
+			first = last_trace();
+	}
+	assert_in_range(whole, 4, LIMIT / (DEPTH * sizeof(*user)));
+	assert_int_equal(traces_last_end(t), END_BUDGET);
+	assert_int_equal(traces_get(t, last_trace())->frame_cnt, 1 + 16);
+	assert_int_equal(frame_of(last_trace(), 1)->addr, user[0] - 1);
+	memory = traces_memory_bytes(t);
+	assert_in_range(memory, LIMIT / 4, 4 * LIMIT); /* all stacks whole: 20 times the limit */
+	for (uint32_t k = 0; k < DEPTH; k++)
+		user[k] = 0x50001 + k * 31 % 0xffff;
+	assert_int_equal(add(process, 1, user, DEPTH, END_ROOT), 0); /* what is there already stays whole */
+	assert_int_equal(last_trace(), first);
+	assert_int_equal(add(neighbour, 1, user, DEPTH, END_ROOT), 0);
+	assert_int_equal(traces_last_end(t), END_ROOT);
+	traces_reset(t);
+	assert_int_equal(add(process, 1, user, DEPTH, END_ROOT), 0);
+	assert_int_equal(traces_last_end(t), END_ROOT);
+	traces_reset(t);
+	process_put(neighbour);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -328,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waits, make, destroy),
 		cmocka_unit_test_setup_teardown(test_wakers, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
+		cmocka_unit_test_setup_teardown(test_limit, make, destroy),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
