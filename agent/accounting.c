@@ -171,7 +171,7 @@ void agent_describe(struct agent *a, struct buf *out)
 	kinds_print(&a->kinds, out);
 	buf_printf(out, ", %u processes, walk by %s, %u ring%s of %llu KB", processes_count(a->in.processes),
 		   sampler_form(a->in.sampler), sampler_rings(a->in.sampler), sampler_rings(a->in.sampler) == 1 ? "" : "s",
-		   (unsigned long long)sampler_ring_bytes(a->in.sampler) >> 10);
+		   (unsigned long long)sampler_rings_bytes(a->in.sampler) / sampler_rings(a->in.sampler) >> 10);
 }
 
 /* --- metrics --- */

@@ -211,6 +211,7 @@ static void report(struct agent *a)
 	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
 	if (now_ns - a->rows_saved_ns > SAVE_ROWS_SECONDS * NSEC_PER_SEC)
 		save_rows(a);
+	sampler_rings_settle(a->in.sampler);
 	arenas_give_back();
 	memory_give_back();
 	agent_tell_memory(a);

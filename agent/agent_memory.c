@@ -29,7 +29,7 @@ void agent_tell_memory(struct agent *a)
 	memory_tell(m, "profile builder", interval_memory_bytes(a->interval));
 	memory_tell(m, "truth", truth_counts_memory_bytes(a->truths) + module_status_memory_bytes(a->modules));
 	memory_tell(m, "metrics", metrics_memory_bytes(m));
-	memory_tell_mapped(m, "rings", sampler_rings(a->in.sampler) * sampler_ring_bytes(a->in.sampler));
+	memory_tell_mapped(m, "rings", sampler_rings_bytes(a->in.sampler));
 	memory_tell_mapped(m, "symbol indexes", files.mapped_indexes_bytes);
 	memory_tell_mapped(m, "unwind rows", files.mapped_rows_bytes);
 }

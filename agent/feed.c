@@ -162,7 +162,7 @@ static size_t padded(const struct record *record)
  * lost. */
 static bool has_room(struct intake *in, const struct record *record)
 {
-	size_t rings = sampler_rings(in->sampler) * (size_t)sampler_ring_bytes(in->sampler);
+	size_t rings = (size_t)sampler_rings_bytes(in->sampler);
 	size_t more = record->kind == RECORD_SAMPLE ? FOR_SAMPLES_BYTES : 0, bytes = padded(record);
 	uint32_t pid = record_pid(record);
 

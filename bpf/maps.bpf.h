@@ -12,7 +12,6 @@
 
 const volatile __u32 cfg_rings = 1;	       /* ring buffers, a power of two; CPU c writes to ring c mod this */
 const volatile __u32 cfg_wake_bytes = 0;       /* the reader is woken when a ring holds more than this */
-const volatile __u32 cfg_chunk_room_bytes = 0; /* chunks leave this much of a ring to samples: ring size / 2 */
 const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */
@@ -282,9 +281,10 @@ struct {
 	__type(value, struct v1_group);
 } filter_v1_groups SEC(".maps");
 
+/* Says what the rings are; user space makes those that are used. */
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 4096);
 } ring_0 SEC(".maps");
 
 /* A ring for each group of CPUs: no lock is on the path of all of them. */

@@ -30,10 +30,11 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	__u32 len = STACK_CHUNK_BYTES - (copy->addr & (STACK_CHUNK_BYTES - 1));
 	void *ring = bpf_map_lookup_elem(&rings, &index);
 	struct stack_chunk *chunk;
-	__u64 room = copy->cnt < FAIR_CHUNKS ? cfg_chunk_room_bytes : cfg_chunk_room_bytes / 2;
+	__u64 room;
 
 	if (!ring || copy->addr >= copy->end)
 		return 1;
+	room = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / (copy->cnt < FAIR_CHUNKS ? 2 : 4); /* the rest is for samples */
 	copy->tries++;
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > room) {
 		count(state, COUNTER_CHUNK_RING);

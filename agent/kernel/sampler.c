@@ -17,6 +17,7 @@
 #include "agent/kernel/sampler_filter.h"
 #include "agent/kernel/sampler_memory.h"
 #include "agent/kernel/sampler_probes.h"
+#include "agent/kernel/sampler_rings.h"
 #include "agent/kernel/sampler_state.h"
 #include "agent/kernel/sampler_waits.h"
 #include "agent/kernel/verifier_log.h"
@@ -25,11 +26,8 @@
 #include "base/log.h"
 
 enum {
-	CPUS_A_RING = 4,
 	DEFAULT_CHUNKS = 64,
-	MIN_RING_BYTES = 2 << 20,
-	MAX_RING_BYTES = 8 << 20,
-	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
+	UNKNOWN_HZ = 1000,	  /* samples a second to make room for, where nobody knows how often an event comes */
 	CHUNKS_PER_SECOND = 4096, /* chunks of one CPU a second at least, 16 MB of stack; twice that may be saved up */
 	CHUNKS_A_SAMPLE = 16,	  /* room for every sample of a high frequency to miss, as those of short processes do */
 };
@@ -72,15 +70,6 @@ static bool has_helper(enum bpf_func_id helper)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, NULL) == 1;
 }
 
-static uint32_t round_up_pow2(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
 /* Sizes the caches, LRU hashes that the kernel allocates whole. */
 static void size_caches(struct sampler *s, unsigned scale)
 {
@@ -96,26 +85,16 @@ static void size_caches(struct sampler *s, unsigned scale)
 	bpf_map__set_max_entries(skel->maps.unwind_blocks, sizes.blocks);
 }
 
-/*
- * The bytes of one ring. Half of it is for stacks of samples that missed, about 10 KB each. If all miss, that holds the
- * stacks that CPUS_A_RING CPUs make in 100 ms; a busy machine may let us wait that long.
- */
-static uint64_t default_ring_bytes(unsigned freq_hz)
-{
-	uint64_t bytes = MIN_RING_BYTES;
-
-	while (bytes < (uint64_t)freq_hz * RING_BYTES_A_HZ && bytes < MAX_RING_BYTES)
-		bytes *= 2;
-	return bytes;
-}
-
-/* How many samples a second and CPU to make room for. */
-static unsigned expected_rate(const struct sampler *s)
+/* How many samples a second and CPU to make room for; @unknown_hz of each kind of which nobody knows. */
+static unsigned expected_rate(const struct sampler *s, unsigned unknown_hz)
 {
 	unsigned sum = 0;
 
-	for (uint32_t i = 0; i < s->kind_cnt; i++)
-		sum += s->kinds[i].what->ops->expected_hz(s->kinds[i].what);
+	for (uint32_t i = 0; i < s->kind_cnt; i++) {
+		const struct sampled *what = s->kinds[i].what;
+
+		sum += what->ops->expected_hz ? what->ops->expected_hz(what) : unknown_hz;
+	}
 	return sum;
 }
 
@@ -125,7 +104,7 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	struct sampler_bpf *skel = s->skel;
 	uint32_t chunks = config->stack_chunks ? config->stack_chunks : DEFAULT_CHUNKS;
 	bool loop = !config->no_bpf_loop && has_helper(BPF_FUNC_loop), is_used = sampler_events_use_entry(s);
-	unsigned rate = expected_rate(s);
+	unsigned rate = expected_rate(s, UNKNOWN_HZ);
 
 	s->tail_form = !loop;
 	bpf_program__set_autoload(skel->progs.on_sample, loop && is_used);
@@ -133,14 +112,10 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop && is_used);
 	sampler_events_configure(s);
 	sampler_filter_configure(skel, &config->filter);
-	s->ring_cnt = round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
-	if (s->ring_cnt > MAX_RINGS)
-		s->ring_cnt = MAX_RINGS;
-	s->ring_bytes = config->ring_bytes ? round_up_pow2((uint32_t)config->ring_bytes) : default_ring_bytes(rate);
+	sampler_rings_choose(s, config->ring_bytes, expected_rate(s, 0)); /* rings grow where there is more */
 	skel->rodata->cfg_pid_ns = s->pid_ns;
 	skel->rodata->cfg_rings = s->ring_cnt;
 	skel->rodata->cfg_wake_bytes = (uint32_t)(s->ring_bytes / 4);
-	skel->rodata->cfg_chunk_room_bytes = (uint32_t)(s->ring_bytes / 2);
 	skel->rodata->cfg_stack_chunks = chunks < MAX_STACK_CHUNKS ? chunks : MAX_STACK_CHUNKS;
 	skel->rodata->cfg_chunk_cost_ns = NSEC_PER_SEC / (rate > CHUNKS_PER_SECOND / CHUNKS_A_SAMPLE ? rate * CHUNKS_A_SAMPLE
 												     : CHUNKS_PER_SECOND);
@@ -154,42 +129,6 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	bpf_map__set_max_entries(skel->maps.cpu_states, sampler_slots(s));
 	bpf_map__set_max_entries(skel->maps.scratches, sampler_slots(s));
 	bpf_map__set_max_entries(skel->maps.first_level, sampler_slots(s) * FIRST_LEVEL_ENTRIES);
-	bpf_map__set_max_entries(skel->maps.ring_0, (uint32_t)s->ring_bytes);
-}
-
-static int handle_record(void *ctx, void *data, size_t len)
-{
-	struct sampler *s = ctx;
-	const struct record *record = data;
-
-	if (len < sizeof(*record) || record->size > len)
-		s->malformed++;
-	else
-		s->fn(s->arg, record);
-	return 0;
-}
-
-/* Makes the rings. Ring 0 is in the skeleton; the others are made here and put beside it. */
-static int make_rings(struct sampler *s)
-{
-	int outer = bpf_map__fd(s->skel->maps.rings);
-
-	s->ring_fds[0] = bpf_map__fd(s->skel->maps.ring_0);
-	s->rings = ring_buffer__new(s->ring_fds[0], handle_record, s, NULL);
-	if (!s->rings)
-		return -errno;
-	for (uint32_t i = 1; i < s->ring_cnt; i++) {
-		int error, fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, (uint32_t)s->ring_bytes, NULL);
-
-		if (fd < 0)
-			return -errno;
-		s->ring_fds[i] = fd;
-		error = bpf_map_update_elem(outer, &i, &fd, BPF_ANY) ? -errno
-								     : ring_buffer__add(s->rings, fd, handle_record, s);
-		if (error)
-			return error;
-	}
-	return 0;
 }
 
 void sampler_raise_limits(void)
@@ -261,7 +200,7 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	error = link_programs(s);
 	if (error)
 		return explain(err, error, "cannot link the BPF programs");
-	error = make_rings(s);
+	error = sampler_rings_make(s);
 	if (error)
 		return explain(err, error, "cannot make the ring buffers");
 	error = sampler_filter_fill(s->skel, &config->filter, err);
@@ -309,31 +248,13 @@ void sampler_free(struct sampler *s)
 	sampler_probes_free(s);
 	sampler_memory_free(s);
 	sampler_allocs_free(s);
-	ring_buffer__free(s->rings);
-	for (uint32_t i = 1; i < s->ring_cnt; i++)
-		if (s->ring_fds[i])
-			close(s->ring_fds[i]);
+	sampler_rings_free(s);
 	sampler_chains_free(s);
 	sampler_bpf__destroy(s->skel);
 	free(s);
 }
 
 /* --- reading --- */
-
-int sampler_fd(const struct sampler *s)
-{
-	return ring_buffer__epoll_fd(s->rings);
-}
-
-int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
-{
-	int n;
-
-	s->fn = fn;
-	s->arg = arg;
-	n = ring_buffer__consume(s->rings);
-	return n < 0 ? n : 0;
-}
 
 void sampler_counters(const struct sampler *s, uint64_t counters[COUNTER_MAX])
 {
@@ -492,24 +413,14 @@ uint64_t sampler_map_bytes(const struct sampler *s)
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, s->skel->obj) sum += map_bytes(bpf_map__fd(map));
-	for (uint32_t i = 1; i < s->ring_cnt; i++)
-		sum += map_bytes(s->ring_fds[i]);
+	for (uint32_t i = 0; i < s->ring_cnt; i++)
+		sum += map_bytes(s->rings[i].fd);
 	return sum;
 }
 
 const char *sampler_form(const struct sampler *s)
 {
 	return s->tail_form ? "tail calls" : "bpf_loop";
-}
-
-uint32_t sampler_rings(const struct sampler *s)
-{
-	return s->ring_cnt;
-}
-
-uint64_t sampler_ring_bytes(const struct sampler *s)
-{
-	return s->ring_bytes;
 }
 
 uint32_t sampler_cpus(const struct sampler *s)

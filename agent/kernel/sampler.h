@@ -25,7 +25,7 @@ struct sampler;
 struct sampled_ops {
 	uint32_t levels; /* of programs that may interrupt those of other kinds (bpf/levels.bpf.h) */
 	bool has_own_programs;
-	/* How many samples a second and CPU to make room for. */
+	/* How many samples a second and CPU to make room for. NULL: nobody knows. */
 	unsigned (*expected_hz)(const struct sampled *what);
 	/* Sets the program's type and options, between open and load. May be NULL. */
 	void (*configure)(struct sampler *s, const struct sampled_kind *k);
@@ -73,6 +73,9 @@ int sampler_fd(const struct sampler *s);
 
 /* Hands out every record of the rings (borrowed during the call). */
 int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);
+
+/* To be called at the end of an interval: rings that have long held little become smaller at the next sampler_drain(). */
+void sampler_rings_settle(struct sampler *s);
 
 /* Hands out a sample of each thread that is off its CPU for long, with what has passed of that: records with SAMPLE_ASLEEP
  * (borrowed during the call). 0 or -errno. */
@@ -134,7 +137,7 @@ uint64_t sampler_map_bytes(const struct sampler *s);
 /* The form of the walk: "bpf_loop" or "tail calls". */
 const char *sampler_form(const struct sampler *s);
 uint32_t sampler_rings(const struct sampler *s);
-uint64_t sampler_ring_bytes(const struct sampler *s);
+uint64_t sampler_rings_bytes(const struct sampler *s); /* of all together */
 uint32_t sampler_cpus(const struct sampler *s);
 
 #endif

@@ -40,6 +40,17 @@ struct sampled_kind {
 	struct passed passed; /* the same of events that are closed or disabled */
 };
 
+/* A ring that the kernel writes to, and how much was found in it. */
+struct sample_ring {
+	struct sampler *sampler;
+	struct ring_buffer *reader;
+	int fd;
+	uint64_t bytes;
+	uint64_t drained; /* the last time */
+	uint64_t most;	  /* at once, in this interval */
+	unsigned calm;	  /* intervals with little in it, one after the other */
+};
+
 /* The programs that collect a runtime's chains. */
 struct chain_programs {
 	bool is_met;
@@ -57,10 +68,10 @@ struct chain_caller {
 
 struct sampler {
 	struct sampler_bpf *skel;
-	struct ring_buffer *rings;
-	int ring_fds[MAX_RINGS];
+	struct sample_ring rings[MAX_RINGS];
 	uint32_t ring_cnt;
-	uint64_t ring_bytes;
+	uint64_t ring_bytes, most_ring_bytes; /* of one, to begin with and at most */
+	int rings_fd;			      /* readable when one of them is */
 	uint32_t possible_cpus;
 	uint32_t levels; /* programs of the session that may interrupt each other on a CPU (bpf/levels.bpf.h) */
 	uint32_t pid_ns; /* the pid namespace whose pids are told; 0: the first one */

@@ -79,9 +79,6 @@ bool kind_has_no_event(const struct perf_event_attr *attr);
 /* For kinds whose period is settled by who adds them. */
 void kind_settle_nothing(struct sampled *what);
 
-/* For kinds of which nobody knows how often they come. */
-unsigned kind_unknown_hz(const struct sampled *what);
-
 /* "20 Hz" or "a sample each event", as the kinds of perf events print themselves. */
 void kind_print_event(const struct session_kind *k, struct buf *out);
 

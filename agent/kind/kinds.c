@@ -170,12 +170,6 @@ void kind_settle_nothing(struct sampled *what)
 	(void)what;
 }
 
-unsigned kind_unknown_hz(const struct sampled *what)
-{
-	(void)what;
-	return KIND_UNKNOWN_HZ;
-}
-
 void kind_print_event(const struct session_kind *k, struct buf *out)
 {
 	if (k->what.period == 1)

@@ -58,7 +58,6 @@ const struct kind kind_probe = {
 	.print = print,
 	.events = { .levels = 1,
 		    .has_own_programs = true,
-		    .expected_hz = kind_unknown_hz,
 		    .configure = configure,
 		    .load = load,
 		    .enable_cpu = kind_enable_cpu,

@@ -74,7 +74,6 @@ const struct kind kind_tracepoint = {
 	.describe = describe,
 	.print = kind_print_event,
 	.events = { .levels = 1,
-		    .expected_hz = kind_unknown_hz,
 		    .configure = configure,
 		    .enable_cpu = kind_enable_cpu,
 		    .enable = enable,

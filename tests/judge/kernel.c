@@ -81,6 +81,7 @@ static struct {
 	struct cpu_state cpu;
 	struct task_struct task;
 	uint64_t ring_bytes;	     /* that wait in the ring */
+	uint64_t ring_size;	     /* of which half is left to samples; 0: there is no end to it */
 	uint32_t lookups;	     /* of mappings and blocks */
 	struct chain_state *threads; /* of the process's runtime that makes code; NULL: it has none */
 	void (*on_record)(void *arg, const struct record *record);
@@ -149,8 +150,8 @@ static struct task_struct *bpf_get_current_task(void)
 
 static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags)
 {
-	(void)ring, (void)flags;
-	return cfg_chunk_room_bytes ? held.ring_bytes : 0;
+	(void)ring;
+	return flags == BPF_RB_AVAIL_DATA ? held.ring_bytes : held.ring_size ? held.ring_size : UINT64_MAX;
 }
 
 static void *bpf_ringbuf_reserve(void *ring, uint64_t bytes, uint64_t flags)

@@ -63,7 +63,7 @@ uint32_t sampler_rings(const struct sampler *s)
 	return 1;
 }
 
-uint64_t sampler_ring_bytes(const struct sampler *s)
+uint64_t sampler_rings_bytes(const struct sampler *s)
 {
 	(void)s;
 	return 1 << 20;

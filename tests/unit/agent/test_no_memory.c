@@ -239,7 +239,12 @@ uint32_t sampler_rings(const struct sampler *s)
 	return 1;
 }
 
-uint64_t sampler_ring_bytes(const struct sampler *s)
+void sampler_rings_settle(struct sampler *s)
+{
+	(void)s;
+}
+
+uint64_t sampler_rings_bytes(const struct sampler *s)
 {
 	(void)s;
 	return 4096;

@@ -470,7 +470,7 @@ static void test_signal_frames(void **state)
 	}
 }
 
-/* So much of the ring is left to samples: the first chunks of each go until the room is used up, further ones half of it. */
+/* Half of the ring is left to samples: the first chunks of each go until the room is used up, further ones half of it. */
 static void test_room(void **state)
 {
 	struct memory m = { 0 };
@@ -482,13 +482,13 @@ static void test_room(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t before = held.cpu.counters[COUNTER_CHUNK_RING];
 
-		cfg_chunk_room_bytes = (uint32_t)(cases[i].room * sizeof(struct stack_chunk));
+		held.ring_size = 2 * cases[i].room * sizeof(struct stack_chunk);
 		send(&m, END);
 		assert_int_equal(sent.count, cases[i].sent);
 		assert_true(sent.flags & SAMPLE_LIMITED);
 		assert_true(held.cpu.counters[COUNTER_CHUNK_RING] > before);
 	}
-	cfg_chunk_room_bytes = 0;
+	held.ring_size = 0;
 }
 
 /* Chunks are paid for with time. What is saved up has a limit; who is in debt sends none, and pays nothing. */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings become larger when they are found full and smaller when they have long held little, and nothing of the old one is lost. libbpf's
+ * rings are made up here: each holds so many records. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/kernel/sampler_rings.h"
+#include "agent/kernel/sampler_state.h"
+#include "tests/unit/descriptors.h"
+
+enum { RECORD_BYTES = 1 << 16, MB = 1 << 20 };
+
+struct ring_buffer {
+	ring_buffer_sample_fn fn;
+	void *ctx;
+	int map, epoll;
+};
+
+static uint32_t waiting[64];	       /* records in the ring of this descriptor */
+static uint32_t sizes[64];	       /* its bytes; 0: it is not there, or was closed */
+static uint32_t late;		       /* records that programs still put into the old ring while it is replaced */
+static int told[MAX_RINGS], made, fail; /* the kernel's table; rings that were made; the next is refused */
+
+int bpf_map_create(enum bpf_map_type type, const char *name, uint32_t key, uint32_t value, uint32_t entries,
+		   const struct bpf_map_create_opts *opts)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	assert_true(type == BPF_MAP_TYPE_RINGBUF && name && !key && !value && !opts && fd > 0 && fd < 64);
+	if (fail) {
+		close(fd);
+		errno = ENOMEM;
+		return -1;
+	}
+	sizes[fd] = entries;
+	waiting[fd] = 0;
+	made++;
+	return fd;
+}
+
+int bpf_map__fd(const struct bpf_map *map)
+{
+	(void)map;
+	return 0;
+}
+
+int bpf_map_update_elem(int map, const void *key, const void *value, __u64 flags)
+{
+	uint32_t at = *(const uint32_t *)key;
+
+	(void)map, (void)flags;
+	if (told[at])
+		waiting[told[at]] += late;
+	told[at] = *(const int *)value;
+	return 0;
+}
+
+struct ring_buffer *ring_buffer__new(int fd, ring_buffer_sample_fn fn, void *ctx, const struct ring_buffer_opts *opts)
+{
+	struct ring_buffer *r = malloc(sizeof(*r));
+
+	assert_true(r && !opts);
+	*r = (struct ring_buffer){ fn, ctx, fd, eventfd(0, EFD_CLOEXEC) };
+	return r;
+}
+
+void ring_buffer__free(struct ring_buffer *r)
+{
+	if (r) {
+		sizes[r->map] = 0;
+		close(r->epoll);
+	}
+	free(r);
+}
+
+int ring_buffer__epoll_fd(const struct ring_buffer *r)
+{
+	return r->epoll;
+}
+
+int ring_buffer__consume(struct ring_buffer *r)
+{
+	struct record record = { .size = RECORD_BYTES };
+	int n = 0;
+
+	for (; waiting[r->map]; waiting[r->map]--, n++)
+		assert_int_equal(r->fn(r->ctx, &record, RECORD_BYTES), 0);
+	return n;
+}
+
+static uint64_t seen;
+
+static void see(void *arg, const struct record *record)
+{
+	(void)arg, (void)record;
+	seen++;
+}
+
+/* Puts @n records into the first ring and reads the rings. All are seen. Returns the first ring's bytes then. */
+static uint64_t pass(struct sampler *s, uint32_t n)
+{
+	int before = made;
+
+	seen = 0;
+	waiting[told[0]] += n;
+	assert_int_equal(sampler_drain(s, see, NULL), 0);
+	assert_int_equal(seen, n + (made > before ? late : 0));
+	assert_int_equal(sizes[told[0]], s->rings[0].bytes);
+	return s->rings[0].bytes;
+}
+
+static void begin(struct sampler *s, struct sampler_bpf *skel, uint64_t wanted, unsigned freq_hz)
+{
+	*s = (struct sampler){ .skel = skel, .possible_cpus = 8 };
+	made = 0;
+	sampler_rings_choose(s, wanted, freq_hz);
+	assert_int_equal(sampler_rings_make(s), 0);
+	assert_int_equal(made, 2);
+}
+
+static void end(struct sampler *s)
+{
+	sampler_rings_free(s);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(sizes[told[i]], 0);
+	told[0] = told[1] = 0;
+}
+
+static void test_growth(void **state)
+{
+	struct sampler_bpf skel = { 0 };
+	struct sampler s;
+
+	(void)state;
+	late = 3;
+	begin(&s, &skel, 0, 99);
+	assert_int_equal(sampler_rings_bytes(&s), 4 * MB);
+	assert_int_equal(pass(&s, 12), 2 * MB);
+	assert_int_equal(pass(&s, 13), 4 * MB);
+	assert_int_equal(pass(&s, 24), 4 * MB);
+	assert_int_equal(pass(&s, 64), 8 * MB);
+	assert_int_equal(pass(&s, 128), 8 * MB);
+	assert_int_equal(sampler_rings_bytes(&s), 10 * MB); /* the other was empty */
+	for (int i = 0; i < 11; i++) {
+		assert_int_equal(pass(&s, 1), 8 * MB);
+		sampler_rings_settle(&s);
+	}
+	assert_int_equal(pass(&s, 17), 8 * MB); /* not calm: from the beginning */
+	sampler_rings_settle(&s);
+	for (int i = 0; i < 12; i++) {
+		assert_int_equal(pass(&s, 16), 8 * MB);
+		sampler_rings_settle(&s);
+	}
+	assert_int_equal(pass(&s, 1), 4 * MB);
+	for (int i = 0; i < 12; i++)
+		sampler_rings_settle(&s);
+	assert_int_equal(pass(&s, 1), 2 * MB);
+	for (int i = 0; i < 30; i++)
+		sampler_rings_settle(&s);
+	assert_int_equal(pass(&s, 1), 2 * MB);
+	end(&s);
+}
+
+/* Without memory for a larger one the ring stays, and is read on. */
+static void test_no_room(void **state)
+{
+	struct sampler_bpf skel = { 0 };
+	struct sampler s;
+
+	(void)state;
+	begin(&s, &skel, 0, 99);
+	fail = 1;
+	assert_int_equal(pass(&s, 30), 2 * MB);
+	assert_int_equal(pass(&s, 5), 2 * MB);
+	fail = 0;
+	assert_int_equal(pass(&s, 30), 4 * MB);
+	end(&s);
+}
+
+static void test_chosen(void **state)
+{
+	struct sampler_bpf skel = { 0 };
+	struct sampler s;
+
+	(void)state;
+	begin(&s, &skel, 3 * MB, 4999); /* for good, a power of two */
+	assert_int_equal(pass(&s, 64), 4 * MB);
+	for (int i = 0; i < 30; i++)
+		sampler_rings_settle(&s);
+	assert_int_equal(pass(&s, 1), 4 * MB);
+	end(&s);
+	begin(&s, &skel, 0, 500); /* known to be much */
+	assert_int_equal(pass(&s, 1), 4 * MB);
+	end(&s);
+	begin(&s, &skel, 0, 4999);
+	assert_int_equal(pass(&s, 128), 8 * MB);
+	end(&s);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_chosen),
+	};
+
+	return run_group_of_descriptors(tests, NULL, NULL);
+}
