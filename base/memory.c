@@ -3,8 +3,11 @@
 #include "base/memory.h"
 
 #include <malloc.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/metrics.h"
@@ -23,6 +26,15 @@ void memory_give_back(void)
 {
 	if (mallinfo2().fordblks > MUCH_BYTES)
 		(void)malloc_trim(0);
+}
+
+void memory_leave_constants(const void *at, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = ((uintptr_t)at + page - 1) & -page,
+		  end = ((uintptr_t)at + bytes) & -page;
+
+	if (start < end)
+		(void)madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 static void tell(struct metrics *metrics, const char *name, const char *key, const char *value, const char *help,

@@ -17,6 +17,10 @@ void memory_map_large(void);
 /* Gives freed memory back to the kernel when there is much of it. To be called every few seconds; any thread. */
 void memory_give_back(void);
 
+/* Has @bytes of the program's own constants at @at, which are not needed for now, leave its resident memory; they come back
+ * from the file when they are read. */
+void memory_leave_constants(const void *at, size_t bytes);
+
 /* Says in @metrics (NULL: nowhere) that @part, a literal, holds @bytes of memory now: hearth_memory_bytes{part="@part"}. */
 void memory_tell(struct metrics *metrics, const char *part, size_t bytes);
 

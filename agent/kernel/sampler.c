@@ -166,6 +166,7 @@ static int load_object(struct sampler *s, unsigned log_level)
 	if (error)
 		return error;
 	error = sampler_bpf__load(s->skel);
+	sampler_leave_bytes(s->skel->skeleton);
 	if (log)
 		verifier_log_print(log);
 	return error;

@@ -66,6 +66,7 @@ static int load_object(struct sampler *s, struct allocs *a, uint64_t mean_bytes,
 		error = sampler_share_maps(s, a->skel->obj);
 	if (!error)
 		error = allocs_bpf__load(a->skel);
+	sampler_leave_bytes(a->skel->skeleton);
 	if (!error)
 		error = sampler_fill_draws(s, a->skel->maps.alloc_draws, mean_bytes);
 	if (error || !s->tail_form)

@@ -11,6 +11,7 @@
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "bpf/context/context.skel.h"
 #include "bpf/runtime/lua.skel.h"
 #include "bpf/runtime/luajit.skel.h"
@@ -127,6 +128,7 @@ static int open_and_load(struct sampler *s, uint32_t id, struct bpf_object *firs
 	struct bpf_object *object = bpf_object__open_mem(bytes, len, NULL);
 	int error = object ? load(s, id, object, first, caller) : -errno;
 
+	memory_leave_constants(bytes, len);
 	if (error) {
 		log_warn("cannot load the program that reads %s: %s; samples stay without these (--bpf-log-level 1 tells "
 			 "more)",
@@ -147,11 +149,16 @@ static int meet(struct sampler *s, uint32_t id)
 		return c->error;
 	c->is_met = true;
 	for (uint32_t i = 0; i < s->caller_cnt; i++) {
-		int error = open_and_load(s, id, i ? c->objects[0] : NULL, &s->callers[i], &c->objects[i]);
+		struct bpf_object *object = NULL;
+		int error = open_and_load(s, id, c->object, &s->callers[i], &object);
 
-		if (!i)
-			c->error = error;
-		if (c->error)
+		if (i) {
+			bpf_object__close(object); /* its caller's table holds the program */
+			continue;
+		}
+		c->error = error;
+		c->object = object;
+		if (error)
 			break;
 	}
 	return c->error;
@@ -189,8 +196,6 @@ int sampler_set_program(struct sampler *s, const struct program_key *key, const 
 
 void sampler_chains_free(struct sampler *s)
 {
-	for (uint32_t id = 0; id < MAX_CHAINS; id++) {
-		for (uint32_t i = MAX_CALLERS; i--;)
-			bpf_object__close(s->chains[id].objects[i]);
-	}
+	for (uint32_t id = 0; id < MAX_CHAINS; id++)
+		bpf_object__close(s->chains[id].object);
 }

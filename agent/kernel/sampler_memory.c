@@ -97,6 +97,7 @@ static int load(struct sampler *s, struct memory *m, uint64_t mean_bytes, uint32
 		error = sampler_share_maps(s, m->skel->obj);
 	if (!error)
 		error = memory_bpf__load(m->skel);
+	sampler_leave_bytes(m->skel->skeleton);
 	if (!error)
 		error = sampler_fill_draws(s, m->skel->maps.fault_cpus, mean_bytes);
 	if (error || !s->tail_form)

@@ -159,6 +159,7 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 		bpf_map__set_max_entries(o->skel->maps.probe_arguments, p->set->count);
 	if (!error)
 		error = probe_bpf__load(o->skel);
+	sampler_leave_bytes(o->skel->skeleton);
 	if (!error)
 		error = fill_arguments(p, o);
 	if (error || !s->tail_form)

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "agent/kernel/sampler_state.h"
+#include "base/memory.h"
 
 int sampler_share_maps(const struct sampler *s, struct bpf_object *object)
 {
@@ -24,6 +25,11 @@ int sampler_share_maps(const struct sampler *s, struct bpf_object *object)
 			error = bpf_map__reuse_fd(map, bpf_map__fd(ours));
 	}
 	return error;
+}
+
+void sampler_leave_bytes(const struct bpf_object_skeleton *skeleton)
+{
+	memory_leave_constants(skeleton->data, skeleton->data_sz);
 }
 
 int sampler_set_walk(const struct bpf_map *programs, const struct bpf_program *walk)

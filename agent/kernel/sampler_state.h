@@ -55,7 +55,7 @@ struct sample_ring {
 struct chain_programs {
 	bool is_met;
 	int error;				 /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
-	struct bpf_object *objects[MAX_CALLERS]; /* one for each caller */
+	struct bpf_object *object; /* for the first caller, of the maps that are its own */
 };
 
 /* Programs that take samples and call those that collect chains, which must be of their type. */
@@ -109,6 +109,9 @@ void sampler_events_free(struct sampler *s);
 /* Has @object share the sampler's maps of the same name, but for the table of programs, which is of one type of programs.
  * Its other maps stay as they are. 0 or -errno. */
 int sampler_share_maps(const struct sampler *s, struct bpf_object *object);
+
+/* To be called when the object of a skeleton has been loaded: what it was made of is not read again. */
+void sampler_leave_bytes(const struct bpf_object_skeleton *skeleton);
 
 /* Makes @walk the program that those of the tail form call, by their table @programs. 0 or -errno. */
 int sampler_set_walk(const struct bpf_map *programs, const struct bpf_program *walk);

@@ -107,7 +107,10 @@ static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, boo
 	configure(s, w, mean_ns, has_storage);
 	if (!error)
 		error = sampler_share_maps(s, w->skel->obj);
-	return error ? error : offcpu_bpf__load(w->skel);
+	if (!error)
+		error = offcpu_bpf__load(w->skel);
+	sampler_leave_bytes(w->skel->skeleton);
+	return error;
 }
 
 static int link_programs(struct sampler *s, struct waits *w)
