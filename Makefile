@@ -284,6 +284,11 @@ runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/c
 	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node script/gdb-jit script/dotnet v8/matrix beam/matrix code/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 
+# Programs that say what they did, and what the profile says: waits, memory, heaps, allocations, calls; a table.
+.PHONY: known
+known: all
+	$(Q)HEARTH_SHOW=^known: HEARTH_REFUSED_CALLS=kill tests/run-system.sh $(BUILD) off-cpu wakers memory heap probes
+
 # Either half of hearth is killed, again and again, under load.   KILLS: how often each
 .PHONY: kills
 kills: all

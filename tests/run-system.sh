@@ -8,7 +8,8 @@
 # skipped (the last line it printed says why), anything else failed, and then its output is shown. A test that passed
 # but printed lines "left out: PART WHY" has parts that are counted as skipped. These tests watch a whole machine, and
 # what else it does: one that failed runs a second time, alone, and that counts, as a flake when it passes; both are
-# shown (HEARTH_TRIES=1: no second time). Of what a failed one printed, each line is cut at 400 characters. Ends with one line of counts. The content of $HEARTH_TEST_COUNTS is told in run.sh.
+# shown (HEARTH_TRIES=1: no second time). Of one that passed the lines with HEARTH_SHOW are shown; of what a failed one
+# printed, each line is cut at 400 characters. Ends with one line of counts. $HEARTH_TEST_COUNTS: see run.sh.
 set -u
 limit_seconds=180
 [ $# -ge 1 ] || {
@@ -109,6 +110,7 @@ run() {
 			echo "1 0 0" >>"$counts"
 			[ -z "$once" ] || echo "flake system/$name" >>"$counts"
 			echo "  ok   $name ($took${once:+; flaky: failed once})"
+			[ -z "${HEARTH_SHOW:-}" ] || grep -- "$HEARTH_SHOW" "$scratch/$name.out" | sed 's/^/       /'
 			while read -r part why; do
 				skipped "$name/$part" "$why"
 			done < <(sed -n 's/^left out: //p' "$scratch/$name.out")

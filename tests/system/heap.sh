@@ -67,7 +67,7 @@ for program in heap heap_s; do
 	own after.pb.gz inuse_space >own.used
 	for name in keepLarge keepSmall keepMiddle keepDeep; do
 		got=$(told used $name) by_itself=$(awk -v n=$name '$1 == n { print $2 }' own.used) kept=$(awk -v n=$name '$1 == n { print $2 }' own.txt)
-		echo "$program $name: keeps $kept, its own profile $by_itself, hearth $got"
+		known "--heap $program $name, in use by its own profile" bytes "$by_itself" "$got"
 		near "$got" "$by_itself" 5 || fail "$program $name: in use $got, its own profile has $by_itself: $(cat own.used)"
 		near "$got" "$kept" 60 || fail "$program $name: in use $got of $kept"
 	done
@@ -76,7 +76,7 @@ for program in heap heap_s; do
 	awk '/^churnSmall|^churnLarge/ { n[$1]++; v[$1, n[$1]] = $2 } END { for (k in n) print k, v[k, 2] - v[k, 1] }' own.txt >churned
 	for name in churnSmall churnLarge; do
 		got=$(told allocated $name) really=$(awk -v n=$name '$1 == n { print $2 }' churned)
-		echo "$program $name: allocated about $really between its profiles, hearth $got"
+		known "--heap $program $name, allocated about" bytes "$really" "$got"
 		near "$got" "$really" 40 || fail "$program $name: $got of about $really bytes allocated: $(cat err)"
 	done
 	kill "$pid" 2>/dev/null || :

@@ -20,6 +20,13 @@ fail() {
 	exit 1
 }
 
+# known WHAT UNIT PRINTED TOLD: what a program says that it did, and what the profile has; the table of `make known`
+known() {
+	awk -v what="$1" -v unit="$2" -v printed="$3" -v told="$4" 'BEGIN {
+		part = printed ? sprintf("%+.2f %%", 100 * (told / printed - 1)) : "-"
+		printf "known: %-44s %14s %14s %-6s %10s\n", what, printed, told, unit, part }'
+}
+
 # Skips the test where the profiler cannot work, found out without hearth's help.
 need_bpf() {
 	[ "$(id -u)" = 0 ] || skip "needs root"

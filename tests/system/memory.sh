@@ -26,7 +26,7 @@ for form in '' --no-bpf-loop; do
 	"$HEARTH" report x.otlp --kind memory --format folded >folded
 	while read -r name bytes; do
 		got=$(told folded "$name")
-		echo "$form $name: $bytes bytes, told $got"
+		known "--memory $name $form" bytes "$bytes" "$got"
 		# 128 KB a sample, so that 16 MB are 128: the places that take turns have a deviation of 8 %, the others of less than 1
 		case $name in
 		touch_again) slack=$((1 << 20)) ;;
@@ -103,7 +103,7 @@ for library in "${libraries[@]}"; do
 	while read -r name bytes; do
 		case $name in alloc_*) ;; *) continue ;; esac
 		got=$(told folded "$name")
-		echo "${library:-libc} $name: $bytes bytes, told $got"
+		known "-e malloc $name (${library:-libc})" bytes "$bytes" "$got"
 		[ $((got - bytes)) -le $((bytes / 20)) ] && [ $((bytes - got)) -le $((bytes / 20)) ] || fail "${library:-libc} $name: $got bytes for $bytes: $(cat record.out.err)"
 	done <truth
 done

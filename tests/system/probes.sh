@@ -19,6 +19,7 @@ of() {
 }
 # is WHAT GOT WANTED
 is() {
+	known "-e calls of $1" calls "$3" "$2"
 	[ "$2" = "$3" ] || fail "$1: $2 samples of $3 calls"
 }
 

@@ -46,6 +46,7 @@ for resource in profile["resourceProfiles"]:
                 states[key] = states.get(key, 0) + value
 
 taken_s, lost_s = (sum(float(m[i]) for m in re.findall(r"(?:off_cpu|runnable): .*; ([\d.]+) s = [\d.]+ s \+ ([\d.]+) s", open(sys.argv[4]).read())) for i in (0, 1))
+by_name = {}  # nanoseconds off the CPUs by their own clocks, and told
 failed, all_wall, all_told, all_blocked, all_told_blocked = False, 0, 0, 0, 0
 print(f"{'thread':>8} {'wall s':>8} {'told s':>8} {'diff':>7} | {'blocked':>8} {'told':>8} | {'runnable':>8} {'told':>8} | {'cpu':>8} {'told':>8}")
 for line in open(truth):
@@ -55,6 +56,8 @@ for line in open(truth):
     told = {k: sums.get((tid, k), 0) for k in ("off_cpu", "runnable", "samples")}
     total = sum(told.values())
     all_wall, all_told = all_wall + wall, all_told + total
+    away, told_away = by_name.get(name, (0, 0))
+    by_name[name] = (away + wall - cpu, told_away + told["off_cpu"] + told["runnable"])
     print(f"{name:>8} {wall / 1e9:8.3f} {total / 1e9:8.3f} {100 * (total / wall - 1):6.2f}% | {blocked / 1e9:8.3f} {told['off_cpu'] / 1e9:8.3f} |"
           f" {runnable / 1e9:8.3f} {told['runnable'] / 1e9:8.3f} | {cpu / 1e9:8.3f} {told['samples'] / 1e9:8.3f}")
     # Waits shorter than the mean have a deviation of sqrt(sum * mean) at most; longer ones have none. The kernel's schedstat is wrong now
@@ -72,6 +75,8 @@ for line in open(truth):
     if wrong > 3 * mean_ns or inside.get("wait_" + name, 0) < 0.5 * sum(inside.values()):
         print(f"{name}: waits in {inside}")
         failed = True
+for name, (away, told) in by_name.items():
+    print(f"known: {'--off-cpu ' + name + ', off its CPU':44} {away / 1e9:14.3f} {told / 1e9:14.3f} {'s':6} {100 * (told / away - 1):+8.2f} %")
 print(f"{'all':>8} {all_wall / 1e9:8.3f} {all_told / 1e9:8.3f} {100 * (all_told / all_wall - 1):6.2f}%")
 print(f"{lost_s:.3f} s lost of {taken_s:.3f} s taken")
 if lost_s > 0.03 * taken_s:

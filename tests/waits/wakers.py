@@ -57,6 +57,7 @@ for line in open(sys.argv[2]):
             right_function += value if function in stack[:at] and name in stack[at:] else 0
     print(f"{name:>10} {waited / 1e9:9.3f} {told / 1e9:9.3f} {100 * on_target / max(told, 1):6.1f}% {told_woken / 1e9:9.3f}"
           f" {100 * right_thread / max(told_woken, 1):6.1f}% {100 * right_function / max(told_woken, 1):7.1f}%")
+    print(f"known: {'--wakers ' + name + ', waits for another':44} {waited / 1e9:14.3f} {told / 1e9:14.3f} {'s':6} {100 * (told / waited - 1):+8.2f} %")
     # What it waited by its own clock has the time for a CPU in it, and its own; a loaded machine has much of that.
     if not 0.5 * waited < told < 1.05 * waited + 5e7:
         print(f"{name}: {told / 1e9:.3f} s told of {waited / 1e9:.3f} s")
