@@ -18,6 +18,12 @@ shift
 [ $# -gt 0 ] || set -- 5.10 6.1 6.12 7.2 6.1-arm64 7.2-arm64
 sysroot=$PWD/build-arm64-sysroot
 
+# The programs of tests/vm/kinds.sh (HEARTH_VM_KINDS=1 HEARTH_VM_SECONDS=1500).
+kinds_programs() {
+	"${CC:-cc}" -O2 -g -o "$build/vm-allocs" tests/memory/allocs.c || return
+	! command -v go >/dev/null || env -u GOROOT GO111MODULE=off GOFLAGS= CGO_ENABLED=0 go build -o "$build/vm-heap" tests/memory/heap.go || rm -f "$build/vm-heap"
+}
+
 # build_CPU: all that machines of that CPU run
 build_amd64() {
 	[ -x "$build/hearth" ] || {
@@ -25,6 +31,7 @@ build_amd64() {
 		return 1
 	}
 	tests/truth/build.sh "$build/truth" && tests/probes/build.sh "$build/probes" &&
+		{ [ -z "${HEARTH_VM_KINDS:-}" ] || kinds_programs; } &&
 		{ [ -z "${HEARTH_VM_CHAINS:-}" ] || "${CC:-cc}" -O1 -o "$build/vm-chains" tests/vm/chains.c -lbpf; }
 }
 build_arm64() {
@@ -37,7 +44,7 @@ build_arm64() {
 
 # on_amd64 KERNELDIR
 on_amd64() {
-	HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} HEARTH_VM_PROBES=${HEARTH_VM_PROBES:-} tests/vm/inside.sh '$build'"
+	HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} HEARTH_VM_PROBES=${HEARTH_VM_PROBES:-} HEARTH_VM_KINDS=${HEARTH_VM_KINDS:-} tests/vm/inside.sh '$build'"
 }
 
 # on_arm64 KERNELDIR

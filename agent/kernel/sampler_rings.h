@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rings by which records come from the kernel, for the sampler's own files. Their state is sampler.rings. Agent's thread. */
+/* The rings by which records come from the kernel, for the sampler's own files. Their state is sampler.rings. Agent's
+ * thread. */
 #ifndef HEARTH_AGENT_KERNEL_SAMPLER_RINGS_H
 #define HEARTH_AGENT_KERNEL_SAMPLER_RINGS_H
 

@@ -54,7 +54,7 @@ struct sample_ring {
 /* The programs that collect a runtime's chains. */
 struct chain_programs {
 	bool is_met;
-	int error;				 /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
+	int error;		   /* it is not loaded, for this reason; -EOPNOTSUPP: it is not wanted */
 	struct bpf_object *object; /* for the first caller, of the maps that are its own */
 };
 

@@ -9,6 +9,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 cd "$work"
 
+# Each kind and each type of probes alone (HEARTH_VM_KINDS=1): a line each.
+if [ -n "${HEARTH_VM_KINDS:-}" ]; then
+	status=0
+	"$here/kinds.sh" "$build" | tee kinds || status=$?
+	echo "$(grep -c '^ok' kinds) of $(grep -cE '^(ok|FAIL)' kinds) kinds and probes as the programs say"
+	exit $((status || $(grep -c '^FAIL' kinds)))
+fi
+
 # A kernel that can lock up is refused, and taken when the user insists. Nothing else may be missing.
 insist=
 if ! "$build/hearth" check >check 2>&1; then

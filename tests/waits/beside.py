@@ -82,7 +82,7 @@ def perf_record(event):
     def begun(_):
         return os.path.exists("perf.data") and not time.sleep(1)
 
-    return beside("perf", (tool, "record", "-q", "-a", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data"), begun)
+    return beside("perf", (tool, "record", "-q", "-a", "--no-bpf-event", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data"), begun)
 
 
 def by_key(path, name):
@@ -103,8 +103,8 @@ def table(title, columns, rows, form):
 # --- waits ---
 def told_by_hearth(file):
     """{(thread name, type): sum}, {(type, system call): sum}"""
-    run(HEARTH, "convert", file, "x.json")
-    profile = json.load(open("x.json"))
+    run(HEARTH, "convert", file, "x.otlp.json")
+    profile = json.load(open("x.otlp.json"))
     d = profile["dictionary"]
     strings = d["stringTable"]
     by_thread, by_call = collections.Counter(), collections.Counter()
