@@ -261,12 +261,14 @@ struct object_record {
 };
 
 struct stack_chunk {
-	struct record hdr;
-	__u64 addr; /* user address of data[0] */
-	__u32 len;  /* bytes of data that are valid */
-	__u32 pid;  /* the sample's */
+	struct record hdr; /* size: up to the last valid byte of data */
+	__u64 addr;	   /* user address of data[0] */
+	__u32 len;	   /* bytes of data that are valid */
+	__u32 pid;	   /* the sample's */
 	__u8 data[STACK_CHUNK_BYTES];
 };
+
+enum { CHUNK_HEAD_BYTES = 40 }; /* of a stack_chunk, before its data */
 
 /* --- maps --- */
 
@@ -570,7 +572,7 @@ HEARTH_SIZE_IS(struct wake, 24);
 HEARTH_SIZE_IS(struct wait_target, 32 + TARGET_NAME_BYTES);
 HEARTH_SIZE_IS(struct probe_info, 8 + 8 * PROBE_ARGS);
 HEARTH_SIZE_IS(struct sample_regs, 72 + 8 * USER_REGS);
-HEARTH_SIZE_IS(struct stack_chunk, 24 + 16 + 4096);
+HEARTH_SIZE_IS(struct stack_chunk, CHUNK_HEAD_BYTES + 4096);
 HEARTH_SIZE_IS(struct object_record, 80);
 HEARTH_SIZE_IS(struct proc_value, 40);
 HEARTH_SIZE_IS(struct chain_state, 32 + 8 + 8 * CHAIN_DATA + 2 * CHAIN_OFFSETS + 24 + 8);

@@ -120,7 +120,7 @@ struct walk {
 	__u64 row;	  /* the result of find_rule */
 	__u64 start, end; /* the range that the mapping below covers; empty at first */
 	__u64 bias;
-	__u64 window; /* user address of scratch->window[0] */
+	__u64 window; /* user address of scratch->chunk.data[0] */
 	__u32 window_len;
 	__u32 file;
 	__u32 kind; /* enum mapping_kind */
@@ -201,7 +201,7 @@ struct scratch {
 	struct walk walk;
 	struct stack_copy copy;
 	struct go_thread go;
-	__u8 window[4096];
+	struct stack_chunk chunk; /* its data: the window on the user stack, then each page that is sent */
 	__u64 captures[MAX_CAPTURE_WORDS + 1 + CAPTURE_WORDS]; /* those of the sample */
 	__u32 sps[MAX_USER_FRAMES]; /* of a sample with chains: how far each user frame's sp is above the first's; SP_FAR */
 	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk here and the present one, in turns */

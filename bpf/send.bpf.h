@@ -22,18 +22,20 @@ enum {
 					 stacks would take it all */
 };
 
-/* Sends the page of stack at copy.addr. Returns 1 at the end of the stack (or of the ring's room). */
+/* Sends the page of stack at copy.addr, as far as the stack goes. Returns 1 at its end (or of the ring's room). */
 static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch)
 {
 	struct stack_copy *copy = &scratch->copy;
+	struct stack_chunk *chunk = &scratch->chunk;
 	__u32 cpu = scratch->sample.hdr.cpu, index = cpu & (cfg_rings - 1);
-	__u32 len = STACK_CHUNK_BYTES - (copy->addr & (STACK_CHUNK_BYTES - 1));
+	__u64 len = STACK_CHUNK_BYTES - (copy->addr & (STACK_CHUNK_BYTES - 1));
 	void *ring = bpf_map_lookup_elem(&rings, &index);
-	struct stack_chunk *chunk;
 	__u64 room;
 
 	if (!ring || copy->addr >= copy->end)
 		return 1;
+	if (len > copy->end - copy->addr)
+		len = copy->end - copy->addr;
 	room = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / (copy->cnt < FAIR_CHUNKS ? 2 : 4); /* the rest is for samples */
 	copy->tries++;
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > room) {
@@ -41,14 +43,8 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 		scratch->sample.flags |= SAMPLE_LIMITED;
 		return 1;
 	}
-	chunk = bpf_ringbuf_reserve(ring, sizeof(*chunk), 0);
-	if (!chunk) {
-		count(state, COUNTER_CHUNK_RING);
-		scratch->sample.flags |= SAMPLE_LIMITED;
-		return 1;
-	}
+	len = masked(len, 2 * STACK_CHUNK_BYTES - 1);
 	if (len > STACK_CHUNK_BYTES || bpf_probe_read_user(chunk->data, len, (void *)copy->addr)) {
-		bpf_ringbuf_discard(chunk, BPF_RB_NO_WAKEUP);
 		if (copy->end == ~0ull && copy->addr >= copy->sp)
 			return 1;  /* as far as we know the stack ends here */
 		copy->addr += len; /* a page that no frame has touched yet */
@@ -57,14 +53,19 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	chunk->hdr.kind = RECORD_STACK_CHUNK;
 	chunk->hdr.level = scratch->walk.level;
 	chunk->hdr.version = RECORD_VERSION;
-	chunk->hdr.size = sizeof(*chunk);
+	chunk->hdr.size = CHUNK_HEAD_BYTES + len;
 	chunk->hdr.time_ns = scratch->sample.hdr.time_ns;
 	chunk->hdr.cpu = cpu;
-	chunk->hdr.seq = state->seq++;
+	chunk->hdr.seq = state->seq;
 	chunk->addr = copy->addr;
 	chunk->len = len;
 	chunk->pid = scratch->sample.pid;
-	bpf_ringbuf_submit(chunk, BPF_RB_NO_WAKEUP);
+	if (bpf_ringbuf_output(ring, chunk, CHUNK_HEAD_BYTES + len, BPF_RB_NO_WAKEUP)) {
+		count(state, COUNTER_CHUNK_RING);
+		scratch->sample.flags |= SAMPLE_LIMITED;
+		return 1;
+	}
+	state->seq++;
 	copy->addr += len;
 	copy->cnt++;
 	return 0;
@@ -219,25 +220,27 @@ static __always_inline void send_other_stack(struct cpu_state *state, struct scr
  * unless somebody asks for that very place. */
 enum { FIRST_STACK_BYTES = 128 << 20 };
 
+enum { ENTRY_BYTES = 64 }; /* what code that begins a program or a thread may look at above its stack's last frame */
+
 /*
  * The end of another stack, in the memory area that ends at @end. C libraries put the data that the thread pointer points to
  * at the top of a thread's stack. Behind that there may be any memory that was mapped with the same rights.
  */
 static __always_inline __u64 thread_stack_end(__u64 sp, __u64 end)
 {
-	__u64 tp = cpu_thread_pointer(current_task(), cfg_task_btf), top = (tp | (STACK_CHUNK_BYTES - 1)) + 1;
+	__u64 tp = cpu_thread_pointer(current_task(), cfg_task_btf), top = tp + ENTRY_BYTES;
 
 	return tp > sp && top < end ? top : end;
 }
 
-/* The end of the program's first stack when @sp is on it, else 0. */
+/* The end of the program's first stack when @sp is on it, else 0. Behind the end are arguments and environment. */
 static __always_inline __u64 first_stack_end(__u64 sp)
 {
 	struct task_struct *task = current_task();
 	struct mm_struct *mm = cfg_task_btf ? task->mm : BPF_CORE_READ(task, mm);
 	__u64 start = mm ? BPF_CORE_READ(mm, start_stack) : 0;
 
-	return sp <= start && start - sp < FIRST_STACK_BYTES ? (start | (STACK_CHUNK_BYTES - 1)) + 1 : 0;
+	return sp <= start && start - sp < FIRST_STACK_BYTES ? start + ENTRY_BYTES : 0;
 }
 
 /*

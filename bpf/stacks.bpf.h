@@ -175,10 +175,10 @@ static long scan_callback(__u32 index, void *context)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 off = scratch->copy.scan_bytes - 32 - 16 * index;
 
-	if (off > sizeof(scratch->window) - 32)
+	if (off > sizeof(scratch->chunk.data) - 32)
 		return 1;
-	if (*(__u64 *)(scratch->window + off) != task->sas_ss_sp ||
-	    *(__u64 *)(scratch->window + off + 16) != task->sas_ss_size)
+	if (*(__u64 *)(scratch->chunk.data + off) != task->sas_ss_sp ||
+	    *(__u64 *)(scratch->chunk.data + off + 16) != task->sas_ss_size)
 		return 0;
 	scratch->copy.fp = read_user_word(scratch->copy.addr + off - SIGNAL_STACK + SIGNAL_FP);
 	scratch->copy.addr = read_user_word(scratch->copy.addr + off - SIGNAL_STACK + SIGNAL_SP);
@@ -206,13 +206,13 @@ static __always_inline void find_interrupted(struct scratch *scratch, __u64 sp)
 		return;
 	}
 	for (int page = 0; page < 4; page++) {
-		len = top - low < sizeof(scratch->window) ? top - low : sizeof(scratch->window);
+		len = top - low < sizeof(scratch->chunk.data) ? top - low : sizeof(scratch->chunk.data);
 		copy->addr = top - len;
 		copy->scan_bytes = len;
-		if (len < 32 || len > sizeof(scratch->window) ||
-		    bpf_probe_read_user(scratch->window, len, (void *)copy->addr))
+		if (len < 32 || len > sizeof(scratch->chunk.data) ||
+		    bpf_probe_read_user(scratch->chunk.data, len, (void *)copy->addr))
 			break;
-		bpf_loop(sizeof(scratch->window) / 16, scan_callback, &loop, 0);
+		bpf_loop(sizeof(scratch->chunk.data) / 16, scan_callback, &loop, 0);
 		if (!copy->scan_bytes)
 			return;
 		top -= len - 32;

@@ -25,10 +25,10 @@ struct unwind_memory {
 /* Moves the window to @addr, up to the end of its page. */
 static __always_inline int move_window(struct walk *walk, struct scratch *scratch, __u64 addr)
 {
-	__u32 len = sizeof(scratch->window) - (addr & (sizeof(scratch->window) - 1));
+	__u32 len = sizeof(scratch->chunk.data) - (addr & (sizeof(scratch->chunk.data) - 1));
 
 	walk->window_len = 0;
-	if (len > sizeof(scratch->window) || bpf_probe_read_user(scratch->window, len, (void *)addr))
+	if (len > sizeof(scratch->chunk.data) || bpf_probe_read_user(scratch->chunk.data, len, (void *)addr))
 		return 1;
 	walk->window = addr;
 	walk->window_len = len;
@@ -49,14 +49,14 @@ static __always_inline int unwind_read(struct unwind_memory *memory, __u64 addr,
 	struct scratch *scratch = memory->scratch;
 	__u64 off = addr - walk->window;
 
-	if (off > sizeof(scratch->window) - 8 || off + 8 > walk->window_len) {
-		if ((addr & (sizeof(scratch->window) - 1)) > sizeof(scratch->window) - 8)
+	if (off > sizeof(scratch->chunk.data) - 8 || off + 8 > walk->window_len) {
+		if ((addr & (sizeof(scratch->chunk.data) - 1)) > sizeof(scratch->chunk.data) - 8)
 			return bpf_probe_read_user(value, 8, (void *)addr) != 0;
 		if (memory->loop_form ? move_window_alone(walk, scratch, addr) : move_window(walk, scratch, addr))
 			return 1;
 		off = 0;
 	}
-	*value = *(__u64 *)(scratch->window + (off & (sizeof(scratch->window) - 1)));
+	*value = *(__u64 *)(scratch->chunk.data + (off & (sizeof(scratch->chunk.data) - 1)));
 	return 0;
 }
 

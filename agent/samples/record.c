@@ -102,7 +102,7 @@ uint32_t record_pid(const struct record *record)
 {
 	if (record->kind == RECORD_SAMPLE && record->size >= sizeof(struct sample_record))
 		return ((const struct sample_record *)(const void *)record)->pid;
-	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
+	if (record->kind == RECORD_STACK_CHUNK && record->size >= CHUNK_HEAD_BYTES)
 		return ((const struct stack_chunk *)(const void *)record)->pid;
 	if (record->kind == RECORD_OBJECT && record->size >= sizeof(struct object_record))
 		return ((const struct object_record *)(const void *)record)->pid;

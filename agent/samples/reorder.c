@@ -129,7 +129,7 @@ static int add_chunk(struct pending *p, struct chunk_list *list, const struct st
 {
 	struct chunk *copy;
 
-	if (c->hdr.size < sizeof(*c) || c->len > STACK_CHUNK_BYTES)
+	if (c->len > STACK_CHUNK_BYTES || c->hdr.size < CHUNK_HEAD_BYTES + c->len)
 		return -EBADMSG;
 	if (vec_reach(&list->chunks, &list->cap, list->count))
 		return -ENOMEM;
@@ -261,7 +261,7 @@ int pending_add(struct pending *p, const struct record *record)
 	if (record->version != RECORD_VERSION || record->cpu >= p->cpu_cnt || record->level >= MAX_LEVELS)
 		return -EBADMSG;
 	list = &p->lists[record->cpu * MAX_LEVELS + record->level];
-	if (record->kind == RECORD_STACK_CHUNK && record->size >= sizeof(struct stack_chunk))
+	if (record->kind == RECORD_STACK_CHUNK && record->size >= CHUNK_HEAD_BYTES)
 		return add_chunk(p, list, (const void *)record);
 	if (record->kind == RECORD_OBJECT)
 		return add_object(p, record);

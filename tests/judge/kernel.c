@@ -31,9 +31,6 @@ static long bpf_probe_read_kernel(void *dst, uint32_t len, const void *addr);
 static struct task_struct *bpf_get_current_task_btf(void);
 static struct task_struct *bpf_get_current_task(void);
 static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags);
-static void *bpf_ringbuf_reserve(void *ring, uint64_t bytes, uint64_t flags);
-static void bpf_ringbuf_discard(void *data, uint64_t flags);
-static void bpf_ringbuf_submit(void *data, uint64_t flags);
 static long bpf_ringbuf_output(void *ring, void *data, uint64_t bytes, uint64_t flags);
 static long host_loop(uint32_t count, long (*fn)(uint32_t, void *), void *arg);
 
@@ -154,29 +151,14 @@ static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags)
 	return flags == BPF_RB_AVAIL_DATA ? held.ring_bytes : held.ring_size ? held.ring_size : UINT64_MAX;
 }
 
-static void *bpf_ringbuf_reserve(void *ring, uint64_t bytes, uint64_t flags)
-{
-	(void)ring, (void)flags;
-	return malloc(bytes);
-}
-
-static void bpf_ringbuf_discard(void *data, uint64_t flags)
-{
-	(void)flags;
-	free(data);
-}
-
-static void bpf_ringbuf_submit(void *data, uint64_t flags)
-{
-	(void)flags;
-	held.ring_bytes += sizeof(struct stack_chunk);
-	held.on_record(held.arg, data);
-	free(data);
-}
-
+/* Only chunks are counted: samples have room of their own. What is counted is a whole one. */
 static long bpf_ringbuf_output(void *ring, void *data, uint64_t bytes, uint64_t flags)
 {
-	(void)ring, (void)bytes, (void)flags;
+	(void)ring, (void)flags;
+	if (bytes != ((const struct record *)data)->size)
+		abort();
+	if (((const struct record *)data)->kind == RECORD_STACK_CHUNK)
+		held.ring_bytes += sizeof(struct stack_chunk);
 	held.on_record(held.arg, data);
 	return 0;
 }

@@ -69,7 +69,7 @@ static struct sample make_sample(uint64_t time_ns, uint32_t cpu, uint32_t seq, u
 static int add_chunk(uint32_t cpu, uint32_t seq, uint64_t addr, uint32_t len)
 {
 	struct stack_chunk c = {
-		.hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = sizeof(c), .cpu = cpu, .seq = seq },
+		.hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + len, .cpu = cpu, .seq = seq },
 		.addr = addr,
 		.len = len
 	};
@@ -471,7 +471,7 @@ static void test_bytes(void **state)
 static void test_levels(void **state)
 {
 	struct stack_chunk c = {
-		.hdr = { .kind = RECORD_STACK_CHUNK, .level = 1, .version = RECORD_VERSION, .size = sizeof(c), .seq = 1 },
+		.hdr = { .kind = RECORD_STACK_CHUNK, .level = 1, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + 8, .seq = 1 },
 		.addr = 0x9000,
 		.len = 8
 	};
@@ -562,14 +562,15 @@ static void test_unknown_sections(void **state)
 
 static void test_bad_chunks(void **state)
 {
-	struct record short_chunk = { .kind = RECORD_STACK_CHUNK,
-				      .version = RECORD_VERSION,
-				      .size = sizeof(struct stack_chunk) - 1 };
+	struct record short_chunk = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES - 1 };
+	struct stack_chunk longer = { .hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + 7 },
+				      .len = 8 };
 
 	(void)state;
 	assert_int_equal(pending_add(p, &short_chunk), -EBADMSG);
 	short_chunk.size = sizeof(short_chunk);
 	assert_int_equal(pending_add(p, &short_chunk), -EBADMSG);
+	assert_int_equal(pending_add(p, &longer.hdr), -EBADMSG); /* than its record */
 	assert_int_equal(add_chunk(0, 1, 0x5000, STACK_CHUNK_BYTES + 1), -EBADMSG);
 	assert_int_equal(add_chunk(0, 1, 0x5000, UINT32_MAX), -EBADMSG);
 	assert_int_equal(add_chunk(CPUS, 1, 0x5000, 8), -EBADMSG);

@@ -80,6 +80,7 @@ static void note(void *arg, const struct record *record)
 	if (record->kind == RECORD_STACK_CHUNK) {
 		const struct stack_chunk *chunk = (const void *)record;
 
+		assert_int_equal(record->size, CHUNK_HEAD_BYTES + chunk->len);
 		assert_true(sent.count < MAX_CHUNKS);
 		for (uint32_t i = 0; i < sent.count; i++) /* nothing twice */
 			assert_true(chunk->addr >= sent.ends[i] || chunk->addr + chunk->len <= sent.chunks[i]);
@@ -292,20 +293,20 @@ static bool is_sent(uint64_t addr)
 	return false;
 }
 
-/* Where a stack ends: a page behind what the first stack began with, or the page of what the thread pointer leads to, or the
+/* Where a stack ends: a little behind what the first stack began with, or behind what the thread pointer leads to, or the
  * goroutine's own end, or else that of the memory area. */
 static void test_ends(void **state)
 {
 	const struct {
 		uint64_t start_stack, thread_pointer, area_end, end;
 	} cases[] = {
-		{ TOP + 5 * PAGE + 8, 0, TOP + 20 * PAGE, TOP + 6 * PAGE },
-		{ SP, 0, TOP + 20 * PAGE, TOP + PAGE },
+		{ TOP + 5 * PAGE + 8, 0, TOP + 20 * PAGE, TOP + 5 * PAGE + 8 + ENTRY_BYTES },
+		{ SP, 0, TOP + 20 * PAGE, SP + ENTRY_BYTES },
 		{ SP - 8, 0, TOP + 20 * PAGE, TOP + 20 * PAGE },
 		{ SP + FIRST_STACK_BYTES, 0, TOP + 20 * PAGE, TOP + 20 * PAGE },
-		{ 0, TOP + 3 * PAGE, TOP + 20 * PAGE, TOP + 4 * PAGE },
+		{ 0, TOP + 3 * PAGE, TOP + 20 * PAGE, TOP + 3 * PAGE + ENTRY_BYTES },
 		{ 0, SP, TOP + 20 * PAGE, TOP + 20 * PAGE },
-		{ 0, TOP + 19 * PAGE, TOP + 20 * PAGE, TOP + 20 * PAGE },
+		{ 0, TOP + 20 * PAGE - 8, TOP + 20 * PAGE, TOP + 20 * PAGE },
 		{ 0, TOP + 21 * PAGE, TOP + 20 * PAGE, TOP + 20 * PAGE },
 	};
 	struct memory m = { 0 };
@@ -560,7 +561,7 @@ static void test_tail_calls(void **state)
 
 	(void)state;
 	make_go(&m, 0);
-	thread.start_stack = TOP + 4 * PAGE - 8;
+	thread.start_stack = TOP + 4 * PAGE - ENTRY_BYTES;
 	held.cpu.chunk_tokens_ns = 0;
 	send_of(&m, thread);
 	assert_int_equal(sent.regs.sched.pc, 0x401000);
