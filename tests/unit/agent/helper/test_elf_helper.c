@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -278,8 +279,36 @@ static void test_privileges(void **state)
 		assert_true(has_status(pids[i], "Groups:\t \n"));
 		snprintf(path, sizeof(path), "/proc/%d/fd", pids[i]);
 		assert_int_equal(count_fds(path), 5 - i); /* the streams, its socket, and for the template the worker */
+		for (int fd = 0; fd < 3 - HAS_SANITIZER; fd++) { /* sanitizers report to the third */
+			char stream[64], target[64] = "";
+
+			snprintf(stream, sizeof(stream), "%s/%d", path, fd);
+			assert_true(readlink(stream, target, sizeof(target) - 1) > 0);
+			assert_string_equal(target, "/dev/null");
+		}
 	}
 	assert_true(has_status(pids[1], "Seccomp:\t2\n"));
+	elf_service_free(s);
+}
+
+/* Without descriptors no worker can be started: that is said, held against no file, and passes. */
+static void test_no_descriptors(void **state)
+{
+	struct elf_service *s;
+	struct rlimit usual;
+	int status;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	assert_true(elf_service_is_hostile(do_harm(s, 1, CRASH, &reply)));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, usual.rlim_max }), 0);
+	status = do_harm(s, 2, NO_HARM, &reply);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(status, -EMFILE);
+	assert_false(elf_service_is_hostile(status));
+	assert_int_equal(do_harm(s, 2, NO_HARM, &reply), 0);
+	assert_int_equal(reply.len, sizeof(struct row));
 	elf_service_free(s);
 }
 
@@ -525,11 +554,12 @@ static int free_metrics(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_answers), cmocka_unit_test(test_harm),
-		cmocka_unit_test(test_blame),	     cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_hang),	     cmocka_unit_test(test_template_dies),
-		cmocka_unit_test(test_come_back),    cmocka_unit_test(test_unasked_descriptors),
-		cmocka_unit_test(test_agent_dies),   cmocka_unit_test(test_privileges),
+		cmocka_unit_test(test_same_answers),   cmocka_unit_test(test_harm),
+		cmocka_unit_test(test_blame),	       cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_hang),	       cmocka_unit_test(test_template_dies),
+		cmocka_unit_test(test_come_back),      cmocka_unit_test(test_unasked_descriptors),
+		cmocka_unit_test(test_agent_dies),     cmocka_unit_test(test_privileges),
+		cmocka_unit_test(test_no_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, make_metrics, free_metrics);
