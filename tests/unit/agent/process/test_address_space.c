@@ -329,13 +329,65 @@ static void test_chains_told(void **state)
 	address_space_put(parent);
 }
 
+/* --- code that a runtime makes --- */
+
+static unsigned freed;
+
+static void free_code(struct as_code *code)
+{
+	(void)code;
+	freed++;
+}
+
+/* The second page without a file, and those behind it. */
+static struct file *code_at(const struct as_code *code, uint64_t start, uint64_t end, uint64_t *off_ret)
+{
+	(void)code;
+	*off_ret = start - BASE;
+	return start >= BASE + PAGE && end <= BASE + 3 * PAGE ? &files[1] : NULL;
+}
+
+static void test_code(void **state)
+{
+	struct as_code code = { .refs = 1, .free = free_code, .file_at = code_at };
+	struct address_space *as = address_space_new(), *child;
+	uint32_t asid;
+
+	(void)state;
+	make_files();
+	freed = 0;
+	assert_true(as && address_space_map(&as, BASE, BASE + PAGE, 0, NULL) >= 0);
+	assert_true(address_space_map(&as, BASE + PAGE, BASE + 2 * PAGE, 0, NULL) >= 0);
+	assert_true(address_space_map(&as, BASE + 4 * PAGE, BASE + 5 * PAGE, 0, &files[0]) >= 0);
+	child = address_space_get(as);
+	asid = as->asid;
+	assert_int_equal(address_space_set_code(&child, &code), 1); /* whoever shared it keeps what it had */
+	assert_ptr_not_equal(child, as);
+	assert_int_equal(as->asid, asid);
+	assert_int_not_equal(child->asid, asid);
+	assert_null(address_space_find(as, BASE + PAGE)->file);
+	assert_null(address_space_find(child, BASE)->file);
+	assert_ptr_equal(address_space_find(child, BASE + PAGE)->file, &files[1]);
+	assert_ptr_equal(address_space_find(child, BASE + 4 * PAGE)->file, &files[0]);
+	assert_int_equal(files[1].refs, 1);
+	asid = child->asid;
+	code.refs++;
+	assert_int_equal(address_space_set_code(&child, &code), 1); /* once more, of its own */
+	assert_int_not_equal(child->asid, asid);
+	assert_int_equal(files[1].refs, 1);
+	address_space_put(as);
+	assert_int_equal(freed, 0);
+	address_space_put(child);
+	assert_int_equal(freed, 1);
+	assert_int_equal(files[0].refs + files[1].refs, 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_model),
-		cmocka_unit_test(test_owner_of_equals),
-		cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_chains_told),
+		cmocka_unit_test(test_against_model), cmocka_unit_test(test_owner_of_equals),
+		cmocka_unit_test(test_stale),	      cmocka_unit_test(test_chains_told),
+		cmocka_unit_test(test_code),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
