@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of pods and containers, for want of memory at every place. An attribute less is no error: nothing may crash
+/* The table of pods and containers, for want of memory at every place. An attribute less is no error: nothing may crash
  * or leak. */
 #include <setjmp.h>
 #include <stdarg.h>

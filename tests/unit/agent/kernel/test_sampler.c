@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told to the kernel half and read of it: sums over CPUs and levels, keys and sequence numbers of the caches,
+/* The sampler tells its kernel half and reads of it: sums over CPUs and levels, keys and sequence numbers of the caches,
  * filters. The maps are made up here, so that this needs no privileges. */
 #include <errno.h>
 #include <setjmp.h>
