@@ -22,9 +22,8 @@
 #include "proto/sums/stack_walk.h"
 #include "proto/sums/truth.h"
 #include "proto/unnamed.h"
+#include "tests/unit/agent/report/known_index.h"
 #include "tests/unit/descriptors.h"
-
-enum { NAMED_BELOW = 0x8000 }; /* addresses that the index below names */
 
 /* Nobody is asked about a file here. */
 static int answer(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t bytes,
@@ -52,57 +51,10 @@ static struct truth_counts *truths;
 static struct module_status *modules;
 static struct traces *traces;
 static struct interval *intervals[2]; /* without and with error frames */
-static struct buf index_bytes;
-static struct file_index file_index;
 static struct file app = { .id = 1, .path = "/opt/app", .info = { .build_ids = { .gnu = "a1", .htlhash = "a2" } } };
 static struct file lib = { .id = 2, .path = "/lib/libx.so", .info = { .build_ids = { .go = "g", .htlhash = "b2" } } };
 
 enum { APP = 0x100000, LIB = 0x200000, JIT = 0x300000, AREA = 0x10000 };
-
-/* fn_ADDRESS at each address below NAMED_BELOW; at INLINED a function of file and line, inlined into two others; at UNNAMED
- * a function of which only its range is known. */
-enum { INLINED = 0x7000, UNNAMED = 0xa010 };
-
-static int make_index(void)
-{
-	const struct symbol_index_head head = { .build_id = "a1", .best = CODE_SOURCE_DWARF };
-	struct code_names *c = code_names_new(NULL, 0);
-	uint32_t file, other, node;
-	char name[32];
-
-	code_names_begin(c, CODE_SOURCE_DWARF);
-	for (uint64_t addr = 0; addr < NAMED_BELOW; addr++) {
-		int len = snprintf(name, sizeof(name), "fn_%llx", (unsigned long long)addr);
-
-		if (addr < INLINED || addr >= INLINED + 0x10)
-			code_names_range(c, addr, addr + 1,
-					 code_names_node(c, CODE_NONE, code_names_function(c, name, (size_t)len, 0),
-							 CODE_NONE, 0, 0));
-	}
-	file = code_names_file(c, "/src/a.cc", 9);
-	other = code_names_file(c, "/src/b.h", 8);
-	node = code_names_node(c, CODE_NONE, code_names_function(c, "outer", 5, 100), CODE_NONE, 0, 0);
-	code_names_range(c, INLINED, INLINED + 0x10, node);
-	node = code_names_node(c, node, code_names_function(c, "_Z6middlei", 10, 50), file, 103, 7);
-	code_names_range(c, INLINED, INLINED + 8, node);
-	node = code_names_node(c, node, code_names_function(c, "inner", 5, 20), other, 52, 9);
-	code_names_range(c, INLINED, INLINED + 4, node);
-	code_names_line(c, INLINED, other, 21, 3);
-	code_names_line(c, INLINED + 4, file, 53, 0);
-	code_names_line(c, INLINED + 8, file, 104, 0);
-	code_names_line(c, INLINED + 0x10, CODE_NONE, 0, 0);
-	code_names_begin(c, CODE_SOURCE_UNWIND);
-	code_names_range(c, UNNAMED, UNNAMED + 0x48,
-			 code_names_node(c, CODE_NONE, code_names_function(c, "+48", 3, 0), CODE_NONE, 0, 0));
-	buf_reset(&index_bytes);
-	if (code_names_finish(c) || symbol_index_write(c, &head, &index_bytes) ||
-	    symbol_index_open(index_bytes.data, index_bytes.len, &file_index.entry.index))
-		return -1;
-	code_names_free(c);
-	file_index.state = FILE_INDEX_DONE;
-	app.index = lib.index = &file_index;
-	return 0;
-}
 
 static int make(void **state)
 {
@@ -118,7 +70,8 @@ static int make(void **state)
 	lib.info.segment_count = 1;
 	lib.info.segments[0] = (struct elf_segment){ .size_bytes = AREA };
 	metrics = metrics_new();
-	return make_index() || !metrics || file_opener_new(metrics, &opener) ||
+	app.index = lib.index = &file_index;
+	return known_index_make() || !metrics || file_opener_new(metrics, &opener) ||
 	       files_new(&service, opener, metrics, &files) || kernel_names_new(metrics, &kernel) ||
 	       names_new(kernel, metrics, &names) || runtimes_new(0, files, metrics, &runtimes) ||
 	       truth_counts_new(metrics, &truths) || module_status_new(metrics, &modules) || traces_new(NULL, &traces) ||
