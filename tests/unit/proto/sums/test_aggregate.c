@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "proto/sums/modules.h"
 #include "proto/sums/top.h"
 #include "proto/sums/tree.h"
 #include "tests/unit/proto/text_profiles.h"
@@ -438,6 +439,44 @@ static void test_frames_of_a_stack_are_bounded(void **state)
 	assert_int_equal(top_rows(top, &count)[0].all.self, 1);
 }
 
+/* A sample of "f" in a module whose names are from @source (NULL: it is not told). */
+static void add_named_from(struct top *t, const char *source)
+{
+	AUTO(free_builder) struct builder *b = builder_new();
+	AUTO(put_profiles) struct profiles *p = NULL;
+	int32_t attribute = source ? builder_attribute_string(b, MODULES_SOURCE_KEY, str_z(source)) : 0;
+	int32_t mapping = builder_mapping(b, 0, 0, 0, builder_string_z(b, "app"), &attribute, source != NULL);
+	const struct profile_line line = { .function_index = builder_function(b, builder_string_z(b, "f"), 0, 0, 0) };
+	int32_t location = builder_location(b, mapping, 0x10, &line, 1, NULL, 0);
+
+	builder_event(b, builder_profile(b, builder_resource(b, NULL, 0), &text_cpu_spec), builder_stack(b, &location, 1),
+		      NULL, 0, 0, 1, false, 0);
+	assert_int_equal(builder_freeze(b, 0, 1000000000, &p), 0);
+	assert_int_equal(top_add(t, p), 0);
+}
+
+/* Names may come from a better source as time goes on: the last one that was told is shown. */
+static void test_source(void **state)
+{
+	static const struct {
+		const char *told, *shown;
+	} cases[] = { { NULL, "" }, { "symtab", "symtab" }, { "dwarf", "dwarf" }, { NULL, "dwarf" }, { "dwarf", "dwarf" } };
+	struct top *t = top_new();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint32_t count;
+		const struct top_row *rows;
+
+		add_named_from(t, cases[i].told);
+		rows = top_rows(t, &count);
+		assert_int_equal(count, 1);
+		assert_string_equal(rows[0].source, cases[i].shown);
+		assert_int_equal(rows[0].all.total, i + 1);
+	}
+	top_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_top_trim),      cmocka_unit_test(test_other_sample_types_are_left_out),
 		cmocka_unit_test(test_tree),	      cmocka_unit_test(test_callers),
 		cmocka_unit_test(test_deep_stacks),   cmocka_unit_test(test_frames_of_a_stack_are_bounded),
+		cmocka_unit_test(test_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
