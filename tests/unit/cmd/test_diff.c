@@ -79,7 +79,7 @@ static void test_forms(void **state)
 		const char *words[3], *has;
 	} cases[] = {
 		{ { "--format", "table" }, "added" }, { { "--format", "markdown" }, "|" }, { { "--markdown" }, "|" },
-		{ { "--format", "csv" }, "," },	     { { "--format", "json" }, "{" },
+		{ { "--format", "csv" }, "," },	      { { "--format", "json" }, "{" },
 	};
 	const char *said;
 

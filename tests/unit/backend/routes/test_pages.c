@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server that shows profiles answers over HTTP, to programs and to browsers: a store made of a table is behind it. */
+/* A server that shows profiles, as programs and browsers meet it over HTTP: a store made of a table is behind it. */
 #include "tests/unit/backend/api_table.h"
 
 #include <arpa/inet.h>

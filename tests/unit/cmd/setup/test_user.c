@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What root gives to the user behind sudo, and what it does as the owner of a folder. Needs root. */
+/* Files that root gives to the user behind sudo, and root as the owner of a folder. Needs root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What report, diff and print show, as options ask for it. */
+/* Views, styles and print options of report, as a user asks for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

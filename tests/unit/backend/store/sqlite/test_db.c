@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What SQLite says as an errno: writers, readers and `hearth store` decide by it. */
+/* Errors of SQLite as errno values: writers, readers and `hearth store` decide by them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
