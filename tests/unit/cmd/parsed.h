@@ -19,7 +19,7 @@
 
 enum { PARSED_WORDS = 24 };
 
-/* What `hearth @cmd WORDS...` is set to; config_fini() ends it, before the next one is parsed. */
+/* The settings of `hearth @cmd WORDS...`; config_fini() ends it, before the next one is parsed. */
 static inline struct config parse_words(const struct cmd *cmd, const char *const *words)
 {
 	static char *argv[PARSED_WORDS + 2];

@@ -128,7 +128,7 @@ static void test_found_file(void **state)
 	}
 }
 
-/* As many 'no' as the status and the number in JSON say. */
+/* The number of each 'no' in JSON, and the status, agree with the list. */
 static void test_json(void **state)
 {
 	const char *said;

@@ -103,7 +103,7 @@ static void test_changes(void **state)
 	assert_null(strstr(said, "a sample"));
 }
 
-/* What is older than it may be goes. */
+/* Samples that are older than they may be go. */
 static void test_prune(void **state)
 {
 	const char *said;

@@ -76,7 +76,7 @@ static int make(struct fixture *f, const char *text)
 	return sinks_of(&f->config, f->metrics, &f->sink, &f->store, &f->names, &f->error);
 }
 
-/* What the exporter @name has written. */
+/* All that the exporter @name has written. */
 static const char *written(const char *name)
 {
 	static struct buf text;
@@ -119,7 +119,7 @@ static void flush(struct fixture *f)
 	"  resource/one: { attributes: [{ key: env, action: insert, value: one }] }\n" \
 	"  resource/two: { attributes: [{ key: env, action: insert, value: two }] }\n"
 
-/* What the agent samples goes to each of its pipelines; what comes in goes to the others. */
+/* Samples of the agent go to each of its pipelines; profiles that come in go to the others. */
 static void test_feeds(void **state)
 {
 	static const struct http_answer answers[] = { { "POST /", 200, "" }, { NULL, 0, NULL } };

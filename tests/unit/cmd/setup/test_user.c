@@ -87,7 +87,7 @@ static void test_give(void **state)
 	}
 }
 
-/* What is another's, a link, or under a second name stays as it is. */
+/* A file of another user, a link, and a file with a second name stay as they are. */
 static void test_not_given(void **state)
 {
 	char other[160];
