@@ -213,11 +213,11 @@ static void test_made_up(void **state)
 	flush(f); /* ends the thread */
 	a = count_of(written("a"), "\"resourceProfiles\"");
 	b = count_of(written("b"), "\"resourceProfiles\"");
-	assert_true(a >= 2);
-	assert_int_equal(a, b);
+	assert_true(a > 0 && b >= 2); /* each has a queue of its own, which may be full */
 	assert_string_equal(written("c"), "");
 	usleep(50000);
 	assert_int_equal(count_of(written("a"), "\"resourceProfiles\""), a);
+	assert_int_equal(count_of(written("b"), "\"resourceProfiles\""), b);
 }
 
 /* An exporter that cannot be made: why, and nothing is left open. */
