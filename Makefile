@@ -28,6 +28,8 @@ SYSROOT ?= $(if $(CROSS),build-$(CROSS)-sysroot)
 SAN ?= 0
 DEBUG ?= 0
 BUILD ?= build$(CROSS:%=-%)$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)),-debug)
+# Programs for the kernel are the same in builds with sanitizers: those of the plain build are taken.
+BPF_BUILD ?= $(if $(filter 1,$(SAN)),build$(CROSS:%=-%),$(BUILD))
 PREFIX ?= /usr/local
 CLANG ?= clang
 CC := $(if $(filter default,$(origin CC)),$(if $(filter 1,$(SAN)),$(CLANG),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc),$(CC))
@@ -42,7 +44,7 @@ WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes 
 HARDEN_amd64 := -fcf-protection
 HARDEN_arm64 := -mbranch-protection=standard
 HARDEN := -fstack-protector-strong -fstack-clash-protection $(HARDEN_$(ARCH)) -fPIE
-CFLAGS_ALL := -std=gnu17 -g -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) -MMD -MP $(HARDEN)
+CFLAGS_ALL := -std=gnu17 -g -D_GNU_SOURCE -DHEARTH_VERSION='"$(VERSION)"' -I. -I$(BUILD) -I$(BPF_BUILD) -MMD -MP $(HARDEN)
 LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
 ifeq ($(DEBUG),1)
 CFLAGS_ALL += -O0
@@ -84,7 +86,7 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(call src,$(1)))
 PROTO_SRC := $(sort $(shell find proto -name '*.proto'))
 PROTO_OBJ := $(patsubst %.proto,$(BUILD)/%.pb.o,$(PROTO_SRC))
 BPF_SRC := $(sort $(shell find bpf -name '*.bpf.c'))
-BPF_SKEL := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.skel.h,$(BPF_SRC))
+BPF_SKEL := $(patsubst bpf/%.bpf.c,$(BPF_BUILD)/bpf/%.skel.h,$(BPF_SRC))
 
 .PHONY: all
 all: $(BUILD)/hearth
@@ -120,10 +122,10 @@ $(patsubst %.c,$(BUILD)/%.o,$(shell grep -rl --include='*.c' '"base/embed.h"' $(
 
 # --- BPF: one object a program file, embedded as a skeleton ---
 BPF_CFLAGS := -std=gnu11 -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_TARGET_$(ARCH)) -I. $(BPF_INCLUDES) -Wall -Wextra -Wno-unused-parameter -Werror -MMD -MP
-$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
+$(BPF_BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$@) mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MT $@ -MF $(@:.o=.d) -c -o $@ $<
 
-$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+$(BPF_BUILD)/bpf/%.skel.h: $(BPF_BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@) $(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
 $(call obj,agent) $(patsubst %.c,$(BUILD)/%.o,$(shell find tests/unit/agent -name '*.c')): | $(BPF_SKEL)
@@ -370,4 +372,4 @@ release: all
 clean:
 	rm -rf build build-san build-debug build-san-debug build-arm64*
 
--include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) $(BPF_BUILD)/bpf -type f -name '*.d' 2>/dev/null | sort -u)

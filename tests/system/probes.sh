@@ -3,6 +3,7 @@
 # Probes: as many samples as a program makes calls by its own account, in processes that run already and in later ones, in several
 # threads, of functions of a stripped library, of C++, static ones, events of USDT; with true stacks, also while return addresses are the
 # kernel's; and what is said of those that mean nothing.
+# Alone: no stack of a loaded thread may be cut.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 [ -e /sys/bus/event_source/devices/uprobe ] || skip "this kernel has no uprobes"
