@@ -62,6 +62,8 @@ def beside(name, command, ready):
         if not alive:
             left_out(name, open(path).read().strip().splitlines()[-1:])
         yield path if alive else None
+        if ready is told_that_it_records:  # it ends with its program
+            p.wait(300)
         if p.poll() is None:
             p.send_signal(signal.SIGINT)
             p.wait(120)
@@ -69,6 +71,25 @@ def beside(name, command, ready):
 
 def says(text):
     return lambda path: text in open(path).read()
+
+
+told_that_it_records = says("profiles go to")
+
+
+def watched(command, options, *tools):
+    """Runs a program under hearth beside tools, which are all there before it begins. Returns what it printed and what the tools have."""
+    run("rm", "-f", "go")
+    late = ("sh", "-c", 'until [ -e go ]; do sleep 0.1; done; exec "$@"', "sh", *command)
+    # perf is the last that begins and the first that ends: it cannot read what the kernel says of others' BPF programs
+    with contextlib.ExitStack() as rest:
+        hearth = rest.enter_context(beside("hearth", (HEARTH, "record", *options, "-o", "x.otlp", "--", *late), told_that_it_records))
+        with contextlib.ExitStack() as stack:
+            found = [stack.enter_context(t) for t in tools]
+            open("go", "w").close()
+            end = time.monotonic() + 300
+            while hearth and "taken = " not in open(hearth).read() and time.monotonic() < end:
+                time.sleep(0.1)
+    return open("hearth.out").read(), *found
 
 
 def bpftrace(program):
@@ -82,7 +103,14 @@ def perf_record(event):
     def begun(_):
         return os.path.exists("perf.data") and not time.sleep(1)
 
-    return beside("perf", (tool, "record", "-q", "-a", "--no-bpf-event", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data"), begun)
+    return beside("perf", (tool, "record", "-q", "-a", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data"), begun)
+
+
+def perf_script(fields):
+    done = subprocess.run(("perf", "script", "-i", "perf.data", "-F", fields), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if not done.stdout:
+        left_out("perf", done.stderr[-500:])
+    return done.stdout
 
 
 def by_key(path, name):
@@ -125,8 +153,7 @@ def told_by_hearth(file):
 def of_perf():
     """{comm: seconds from a switch to the next one back}, {comm: switches away}, by tid"""
     off, switches, since = collections.Counter(), collections.Counter(), {}
-    text = run("perf", "script", "-i", "perf.data", "-F", "time,trace", stdin=subprocess.DEVNULL)
-    for m in re.finditer(r"([\d.]+):.*?prev_comm=(.*?) prev_pid=(\d+) .*next_comm=(.*?) next_pid=(\d+)", text):
+    for m in re.finditer(r"([\d.]+):.*?prev_comm=(.*?) prev_pid=(\d+) .*next_comm=(.*?) next_pid=(\d+)", perf_script("time,trace")):
         t, prev, prev_pid, comm, pid = float(m[1]), m[2], m[3], m[4], m[5]
         since[prev_pid] = t
         switches[prev] += 1
@@ -162,13 +189,11 @@ def waits():
     script = f"""tracepoint:sched:sched_switch /{names}/ {{ @n[args->prev_comm] = count(); @since[args->prev_pid] = nsecs; }}
         tracepoint:sched:sched_switch /@since[args->next_pid]/ {{ @off[args->next_comm] = sum(nsecs - @since[args->next_pid]); delete(@since[args->next_pid]); }}"""
     offcputime = find("offcputime")
-    with bpftrace(script) as trace, perf_record("sched:sched_switch") as perf, \
-            beside("offcputime", (offcputime, "--stack-storage-size", "65536"), says("Tracing")) as bcc:
-        own = run(HEARTH, "record", "-q", "--off-cpu", "--off-cpu-from", "10ms", "-e", "sched:sched_switch", "-c", "1", "-o", "x.otlp", "--", "./waits", seconds)
+    own, trace, bcc, perf = watched(("./waits", seconds), ("--off-cpu", "--off-cpu-from", "10ms", "-e", "sched:sched_switch", "-c", "1"), bpftrace(script),
+                                    beside("offcputime", (offcputime, "--stack-storage-size", "65536"), says("Tracing")), perf_record("sched:sched_switch"))
     by_thread, _ = told_by_hearth("x.otlp")
     wall, cpu = collections.Counter(), collections.Counter()
-    for line in own.splitlines():
-        name, _, life, used, _ = line.split()
+    for name, life, used in re.findall(r"^(\w+) \d+ (\d+) (\d+) \d+$", own, re.M):
         wall[name] += int(life) / 1e9
         cpu[name] += int(used) / 1e9
     perf_off, perf_switches = of_perf() if perf else ({}, {})
@@ -201,15 +226,14 @@ def perf_trace():
 # --- page faults ---
 def faults():
     run("gcc", "-O2", "-g", "-o", "touch", os.path.join(TOP, "tests/memory/touch.c"))
-    with bpftrace('software:faults:1 /comm == "touch"/ { @n = count(); }') as trace, perf_record("page-faults") as perf:
-        own = run(HEARTH, "record", "-q", "-e", "page-faults", "-c", "1", "-o", "x.otlp", "--", "./touch", "32", "0")
+    own, trace, perf = watched(("./touch", "32", "0"), ("-e", "page-faults", "-c", "1"), bpftrace('software:faults:1 /comm == "touch"/ { @n = count(); }'),
+                               perf_record("page-faults"))
     folded = run(HEARTH, "report", "x.otlp", "--format", "folded")
     rows = []
-    for line in own.splitlines():
-        name, size = line.split()
+    for name, size in re.findall(r"^(touch_\w+) (\d+)$", own, re.M):
         hits = sum(int(l.rsplit(" ", 1)[1]) for l in folded.splitlines() if f";{name};" in l or f";{name} " in l)
         rows.append((name, int(size) // 4096, hits, None, None))
-    of_touch = perf and sum(l.split()[0] == "touch" for l in run("perf", "script", "-i", "perf.data", "-F", "comm", stdin=subprocess.DEVNULL).splitlines() if l.strip())
+    of_touch = perf and sum(l.strip() == "touch" for l in perf_script("comm").splitlines())
     told = sum(int(l.rsplit(" ", 1)[1]) for l in folded.splitlines() if l.startswith("touch;"))
     rows.append(("all of its faults", None, told, of_touch, by_key(trace, "n").get("")))
     table("page faults of tests/memory/touch.c", ("pages touched", "hearth -e", "perf", "bpftrace"), rows, "d")

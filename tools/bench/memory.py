@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 
-from measure import LONG, QUICK, children, fail, figure, map_mb, note, read, resident_mb, running
+from measure import LONG, QUICK, children, fail, figure, map_mb, note, read, resident_mb, running, settle
 
 
 def helper_mb(pid):
@@ -44,9 +44,25 @@ def drifts(pid):
     figure(f"the same after {late} s (beside it: after {early} s)", "MB", after, before, 1.02)
 
 
+ALL_KINDS = ("-e", "cpu-clock", "--wakers", "--memory", "--heap", "-e", "uprobe:libc.so.6:getpid")
+
+
+def with_kinds(host):
+    """What all kinds take more than time on the CPUs alone, beside the same load; rings that grew at the start need a minute to shrink."""
+    taken = []
+    for options in ((), ALL_KINDS):
+        with host.load("c_chain"), host.load("cpp_chain"), host.record("kinds.otlp", *options, hz=20) as (h,):
+            settle(h, 15 if QUICK else 90, "hearth")
+            taken.append((map_mb(h.pid), resident_mb(h.pid)))
+    (maps, own), (all_maps, all_own) = taken
+    figure("all kinds at once: more kernel maps + resident", "MB", all_maps + all_own - maps - own, None, 10, absolute=True)
+    note(f"maps {maps:.1f} and {all_maps:.1f} MB, resident {own:.1f} and {all_own:.1f} MB")
+
+
 def memory(host):
     with_processes(host, 200, 30, True)
     with_processes(host, 2000, 60, False)
+    with_kinds(host)
     stripped = host.file("hearth")
     subprocess.run(["strip", "-o", stripped, host.hearth], check=True)
     figure("stripped binary", "MB", os.path.getsize(stripped) / 2**20, None, 5, absolute=True)
