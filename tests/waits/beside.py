@@ -79,12 +79,12 @@ told_that_it_records = says("profiles go to")
 def watched(command, options, *tools):
     """Runs a program under hearth beside tools, which are all there before it begins. Returns what it printed and what the tools have."""
     run("rm", "-f", "go")
-    late = ("sh", "-c", 'until [ -e go ]; do sleep 0.1; done; exec "$@"', "sh", *command)
+    late = ("sh", "-c", 'echo $$ >pid; until [ -e go ]; do sleep 0.1; done; exec "$@"', "sh", *command)
     # perf is the last that begins and the first that ends: it cannot read what the kernel says of others' BPF programs
     with contextlib.ExitStack() as rest:
         hearth = rest.enter_context(beside("hearth", (HEARTH, "record", *options, "-o", "x.otlp", "--", *late), told_that_it_records))
         with contextlib.ExitStack() as stack:
-            found = [stack.enter_context(t) for t in tools]
+            found = [stack.enter_context(t()) for t in tools]
             open("go", "w").close()
             end = time.monotonic() + 300
             while hearth and "taken = " not in open(hearth).read() and time.monotonic() < end:
@@ -106,10 +106,21 @@ def perf_record(event):
     return beside("perf", (tool, "record", "-q", "-a", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data"), begun)
 
 
+def perf_stat(event):
+    """Counts an event of the program, which waits for its beginning then."""
+    tool = find("perf")
+
+    def begun(_):
+        return not time.sleep(1)
+
+    return beside("perf", (tool, "stat", "-x,", "-e", event, "-p", open("pid").read().strip()), begun)
+
+
 def perf_script(fields):
     done = subprocess.run(("perf", "script", "-i", "perf.data", "-F", fields), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if not done.stdout:
-        left_out("perf", done.stderr[-500:])
+    if done.returncode:  # as where others load BPF programs meanwhile, of which it cannot read what the kernel says
+        left_out("perf", f"it cannot read what it recorded: {done.stderr.strip().splitlines()[-1]}")
+        return ""
     return done.stdout
 
 
@@ -189,8 +200,8 @@ def waits():
     script = f"""tracepoint:sched:sched_switch /{names}/ {{ @n[args->prev_comm] = count(); @since[args->prev_pid] = nsecs; }}
         tracepoint:sched:sched_switch /@since[args->next_pid]/ {{ @off[args->next_comm] = sum(nsecs - @since[args->next_pid]); delete(@since[args->next_pid]); }}"""
     offcputime = find("offcputime")
-    own, trace, bcc, perf = watched(("./waits", seconds), ("--off-cpu", "--off-cpu-from", "10ms", "-e", "sched:sched_switch", "-c", "1"), bpftrace(script),
-                                    beside("offcputime", (offcputime, "--stack-storage-size", "65536"), says("Tracing")), perf_record("sched:sched_switch"))
+    own, trace, bcc, perf = watched(("./waits", seconds), ("--off-cpu", "--off-cpu-from", "10ms", "-e", "sched:sched_switch", "-c", "1"), lambda: bpftrace(script),
+                                    lambda: beside("offcputime", (offcputime, "--stack-storage-size", "65536"), says("Tracing")), lambda: perf_record("sched:sched_switch"))
     by_thread, _ = told_by_hearth("x.otlp")
     wall, cpu = collections.Counter(), collections.Counter()
     for name, life, used in re.findall(r"^(\w+) \d+ (\d+) (\d+) \d+$", own, re.M):
@@ -226,14 +237,14 @@ def perf_trace():
 # --- page faults ---
 def faults():
     run("gcc", "-O2", "-g", "-o", "touch", os.path.join(TOP, "tests/memory/touch.c"))
-    own, trace, perf = watched(("./touch", "32", "0"), ("-e", "page-faults", "-c", "1"), bpftrace('software:faults:1 /comm == "touch"/ { @n = count(); }'),
-                               perf_record("page-faults"))
+    own, trace, perf = watched(("./touch", "32", "0"), ("-e", "page-faults", "-c", "1"), lambda: bpftrace('software:faults:1 /comm == "touch"/ { @n = count(); }'),
+                               lambda: perf_stat("page-faults"))
     folded = run(HEARTH, "report", "x.otlp", "--format", "folded")
     rows = []
     for name, size in re.findall(r"^(touch_\w+) (\d+)$", own, re.M):
         hits = sum(int(l.rsplit(" ", 1)[1]) for l in folded.splitlines() if f";{name};" in l or f";{name} " in l)
         rows.append((name, int(size) // 4096, hits, None, None))
-    of_touch = perf and sum(l.strip() == "touch" for l in perf_script("comm").splitlines())
+    of_touch = perf and sum(int(n) for n in re.findall(r"^(\d+),,page-faults", open(perf).read(), re.M))
     told = sum(int(l.rsplit(" ", 1)[1]) for l in folded.splitlines() if l.startswith("touch;"))
     rows.append(("all of its faults", None, told, of_touch, by_key(trace, "n").get("")))
     table("page faults of tests/memory/touch.c", ("pages touched", "hearth -e", "perf", "bpftrace"), rows, "d")
