@@ -22,6 +22,10 @@ struct sink;
  * filled; @option_ret: the option that is wrong. Whether this machine has the event shows when it is opened. */
 int agent_config_settle(struct agent_config *config, const char **option_ret, struct agent_error *err);
 
+/* Adds the allocator of the process @pid, a command's that waits for its start, to what @config samples, which is settled
+ * and samples malloc. 0, or -errno with @err filled. */
+int agent_config_add_malloc(const struct agent_config *config, uint32_t pid, struct agent_error *err);
+
 /* Does @event, as -e takes it, name a probe? agent_config.probes is a list of such, and event is another. */
 bool agent_is_probe(const char *event);
 

@@ -57,12 +57,13 @@ struct agent_config {
 	/* Time off the CPUs is sampled as well: one sample for so much of it, longer waits alone (bpf/draw.h); 0: it is
 	 * not; OFF_CPU_USUAL: the time between two samples on a CPU. */
 	uint64_t off_cpu_ns;
-	uint64_t memory_bytes; /* where memory is first touched is sampled as well, once each so many bytes; 0: it is not */
-	uint64_t malloc_bytes; /* allocations of the processes of @filter are sampled, once each so many bytes; 0: they are
-				  not */
-	bool heap;	       /* the heaps of Go programs are read as well */
-	bool heap_at_end;      /* what of them is in use is told once, at the end, not in each report */
-	bool wakers;	       /* who ended each wait, too; with off_cpu_ns */
+	uint64_t memory_bytes;	/* where memory is first touched is sampled as well, once each so many bytes; 0: it is not */
+	uint64_t malloc_bytes;	/* allocations of the processes of @filter are sampled, once each so many bytes; 0: they are
+				   not */
+	bool malloc_of_command; /* and of one that agent_config_add_malloc() will name */
+	bool heap;		/* the heaps of Go programs are read as well */
+	bool heap_at_end;	/* what of them is in use is told once, at the end, not in each report */
+	bool wakers;		/* who ended each wait, too; with off_cpu_ns */
 	struct session_kinds *kinds; /* of these, found by agent_config_settle() */
 	struct agent_filter filter;
 	uint64_t report_interval_ns;

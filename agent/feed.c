@@ -80,11 +80,20 @@ static void add_side_band(struct intake *in, struct side_band_record *record)
 /* The first look at a record. Returns whether there is more to it. */
 static bool read_side_band(struct intake *in, struct side_band_record *record)
 {
-	if (record->kind != SIDE_BAND_LOST && !is_passed_over(in, record)) {
-		if (record->kind == SIDE_BAND_MMAP)
-			read_mmap(in, record);
-		return true;
+	bool is_passed = record->kind == SIDE_BAND_LOST || is_passed_over(in, record);
+
+	if (record->kind == SIDE_BAND_MMAP && !is_passed) {
+		read_mmap(in, record);
+		sampler_process_mapped(in->sampler, record->pid, record->name);
+	} else if (record->kind == SIDE_BAND_COMM && record->is_exec) {
+		sampler_process_changed(in->sampler, record->pid);
+	} else if (record->kind == SIDE_BAND_FORK && record->pid != record->parent_pid) {
+		sampler_process_began(in->sampler, record->parent_pid, record->pid);
+	} else if (record->kind == SIDE_BAND_EXIT && record->pid == record->tid) {
+		sampler_process_ended(in->sampler, record->pid);
 	}
+	if (!is_passed)
+		return true;
 	in->reread_all |= record->kind == SIDE_BAND_LOST;
 	free(record);
 	return false;

@@ -11,6 +11,7 @@
 #include "agent/agent_state.h"
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/perf_event.h"
+#include "agent/probe/allocator.h"
 #include "agent/probe/probe.h"
 #include "agent/kernel/sampler_filter.h"
 #include "agent/heap/heaps.h"
@@ -236,7 +237,11 @@ static void stop_late_walk(struct agent *a)
 
 static int start_side_band(const struct start *s)
 {
-	return side_band_new(s->metrics, s->a->pids.is_ours, &s->a->in.side_band);
+	int error = side_band_new(s->metrics, s->a->pids.is_ours, &s->a->in.side_band);
+
+	if (!error && s->a->kinds.allocs && !s->config->filter.no_inherit)
+		side_band_wake_at_once(s->a->in.side_band); /* children are to be found before they allocate */
+	return error;
 }
 
 static void stop_side_band(struct agent *a)
@@ -409,6 +414,12 @@ int agent_config_settle(struct agent_config *config, const char **option_ret, st
 	if (kinds_choose(config, config->kinds, err))
 		return -EINVAL;
 	return sampler_filter_check(&config->filter, option_ret, err);
+}
+
+int agent_config_add_malloc(const struct agent_config *config, uint32_t pid, struct agent_error *err)
+{
+	err->message[0] = '\0';
+	return config->kinds->allocs ? allocator_add(config->kinds->allocs, pid, err) : 0;
 }
 
 bool agent_is_probe(const char *event)

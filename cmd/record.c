@@ -281,6 +281,8 @@ static int start(struct recording *r)
 	struct session *s = &r->session;
 	int err = r->child.pid ? child_watch(&r->child, s->loop, on_command_end, r) : session_end_on_signals(s);
 
+	if (!err && r->child.is_stopped)
+		err = session_add_malloc(s, r->child.pid);
 	if (!err)
 		err = session_confine(s, true, r->child.pid);
 	if (!err)
@@ -442,6 +444,15 @@ static void end_folder(struct recording *r)
 		log_warn("%s is left behind: %s", buf_text(&r->folder), strerror(errno));
 }
 
+/* Is the command's allocator to be found before the command runs? */
+static bool samples_malloc(const struct config *config)
+{
+	for (size_t i = 0; i < config->events.count; i++)
+		if (!strcmp(config->events.items[i], "malloc"))
+			return true;
+	return false;
+}
+
 static int run_record(const struct config *config)
 {
 	struct recording r = { .child = CHILD_NONE, .path = BUF_EMPTY };
@@ -454,6 +465,8 @@ static int run_record(const struct config *config)
 		err = view_fork(&r.viewer, buf_text(&r.path));
 	if (!err && status != STATUS_USAGE && config->operand_count)
 		err = child_fork(config->operands, config->as_root, &r.child);
+	if (!err && r.child.pid && samples_malloc(config))
+		err = child_stop_at_entry(&r.child);
 	if (err == -ECHILD)
 		status = child_wait(&r.child);
 	else if (!err && status != STATUS_USAGE && !session_open(&r.session, config))

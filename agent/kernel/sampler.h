@@ -47,7 +47,7 @@ struct sampled {
 	const struct sampled_ops *ops;
 	struct perf_event_attr attr;
 	const struct probe_set *probes; /* of probes; borrowed */
-	const struct alloc_set *allocs; /* of malloc; borrowed */
+	struct alloc_set *allocs;	/* of malloc; borrowed */
 	unsigned freq_hz;		/* samples a second and CPU ... */
 	uint64_t period; /* ... or, when not 0, events from sample to sample; nanoseconds where the event is time */
 };
@@ -64,6 +64,13 @@ void sampler_free(struct sampler *s);
 /* Opens the event on @cpu, and enables it at once when sampling has started. 0, -EEXIST, -ENODEV (offline), -errno. */
 int sampler_add_cpu(struct sampler *s, uint32_t cpu);
 void sampler_remove_cpu(struct sampler *s, uint32_t cpu);
+
+/* The process @parent has made @child; @pid has become another program, has mapped code of the file @path as its root has
+ * it, has ended. Where allocations of @parent are sampled, those of @child are from now on, too, of whichever allocator. */
+void sampler_process_began(struct sampler *s, uint32_t parent, uint32_t child);
+void sampler_process_changed(struct sampler *s, uint32_t pid);
+void sampler_process_mapped(struct sampler *s, uint32_t pid, const char *path);
+void sampler_process_ended(struct sampler *s, uint32_t pid);
 
 /* Enables or disables all events. 0 or -errno. */
 int sampler_enable(struct sampler *s, bool on);

@@ -30,7 +30,7 @@ struct side_band {
 	struct cpu_ring *rings;
 	uint32_t count;
 	_Alignas(uint64_t) uint8_t scratch[PAGE_BYTES * 2]; /* a record that wraps around the ring's end */
-	bool has_pids;
+	bool has_pids, wakes_at_once;
 	struct metric *records, *lost, *outside;
 };
 
@@ -74,7 +74,7 @@ void side_band_free(struct side_band *s)
 	free(s);
 }
 
-static int open_event(uint32_t cpu, bool has_pids)
+static int open_event(uint32_t cpu, bool has_pids, bool wakes_at_once)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -83,7 +83,7 @@ static int open_event(uint32_t cpu, bool has_pids)
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_period = 1,
 		.watermark = 1,
-		.wakeup_watermark = RING_BYTES / 2,
+		.wakeup_watermark = wakes_at_once ? 1 : RING_BYTES / 2,
 		.mmap = has_pids,
 		.mmap2 = has_pids,
 		.comm = has_pids,
@@ -97,6 +97,11 @@ static int open_event(uint32_t cpu, bool has_pids)
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+void side_band_wake_at_once(struct side_band *s)
+{
+	s->wakes_at_once = true;
 }
 
 int side_band_add_cpu(struct side_band *s, uint32_t cpu)
@@ -113,7 +118,7 @@ int side_band_add_cpu(struct side_band *s, uint32_t cpu)
 	if (!rings)
 		return -ENOMEM;
 	s->rings = rings;
-	fd = open_event(cpu, s->has_pids);
+	fd = open_event(cpu, s->has_pids, s->wakes_at_once);
 	if (fd < 0)
 		return fd;
 	page = mmap(NULL, PAGE_BYTES + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -38,11 +38,15 @@ struct side_band;
 int side_band_new(struct metrics *metrics, bool has_pids, struct side_band **ret);
 void side_band_free(struct side_band *s);
 
+/* Each record makes side_band_fd() readable, for whoever must act on it soon. Before the first CPU is added. */
+void side_band_wake_at_once(struct side_band *s);
+
 /* Follows a CPU that came online. 0, -EEXIST, -errno. */
 int side_band_add_cpu(struct side_band *s, uint32_t cpu);
 void side_band_remove_cpu(struct side_band *s, uint32_t cpu);
 
-/* An epoll descriptor that is readable when the ring of any CPU is half full: a single record wakes nobody. */
+/* An epoll descriptor that is readable when the ring of any CPU is half full: a single record wakes nobody, unless
+ * side_band_wake_at_once() was called. */
 int side_band_fd(const struct side_band *s);
 
 /* Hands out all records of the rings; @fn takes ownership of each (free()). */

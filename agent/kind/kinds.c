@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "agent/config.h"
 #include "agent/kind/kind.h"
@@ -114,18 +115,22 @@ static int add_probes(const struct agent_config *config, struct session_kinds *r
 static int add_malloc(const struct agent_config *config, struct session_kinds *ret, struct agent_error *err)
 {
 	const struct agent_filter *filter = &config->filter;
-	int error;
+	int error = 0;
 
 	if (!config->malloc_bytes)
 		return 0;
-	if (!filter->pid_count) {
-		snprintf(
-			err->message, sizeof(err->message),
-			"malloc: of which process? Say -p PID, as each allocation costs it a trap; --memory shows where all "
-			"processes take memory, at no cost to speak of");
+	if (!filter->pid_count && !config->malloc_of_command) {
+		snprintf(err->message, sizeof(err->message),
+			 "malloc: of which process? Say -p PID, or a command, as each allocation costs it a trap; --memory "
+			 "shows where all processes take memory, at no cost to speak of");
 		return -EINVAL;
 	}
-	error = allocator_find(filter->pids, filter->pid_count, &ret->allocs, err);
+	ret->allocs = calloc(1, sizeof(*ret->allocs));
+	if (!ret->allocs)
+		return -ENOMEM;
+	ret->allocs->follows_children = !filter->no_inherit;
+	for (size_t i = 0; i < filter->pid_count && !error; i++)
+		error = allocator_add(ret->allocs, filter->pids[i], err);
 	if (error)
 		return error;
 	ret->list[ret->count++] = (struct session_kind){

@@ -6,6 +6,7 @@
 #ifndef HEARTH_AGENT_PROBE_ALLOCATOR_H
 #define HEARTH_AGENT_PROBE_ALLOCATOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,16 @@ struct alloc_place {
 struct alloc_set {
 	struct alloc_place *list;
 	uint32_t count, cap;
+	bool follows_children;
 };
 
-/* Finds those of the @count processes @pids. 0; -ENOENT, -errno with @err filled; -ENOMEM. */
-int allocator_find(const uint32_t *pids, size_t count, struct alloc_set **ret, struct agent_error *err);
-void allocator_set_free(struct alloc_set *set); /* accepts NULL */
+/* Adds those of the process @pid to @set, which is all 0 at first. 0; -ENOENT, -errno with @err filled; -ENOMEM. */
+int allocator_add(struct alloc_set *set, uint32_t pid, struct agent_error *err);
+/* Adds those of its file @path alone, as its root has it. -ENOENT: there are none; -ENOMEM. */
+int allocator_add_file(struct alloc_set *set, uint32_t pid, const char *path);
+
+/* Is @path a C library, which any other allocator goes before? */
+bool allocator_is_libc(const char *path);
+void allocator_set_free(struct alloc_set *set); /* one of the heap; accepts NULL */
 
 #endif

@@ -18,4 +18,7 @@ bool code_begins_at(const uint8_t *file, size_t len_bytes, uint64_t from, uint64
  */
 size_t code_go_check_bytes(const uint8_t *code, size_t len_bytes);
 
+/* Is the function that begins at @code, of which @len_bytes can be read, another name of one to which it jumps at once? */
+bool code_is_jump(const uint8_t *code, size_t len_bytes);
+
 #endif

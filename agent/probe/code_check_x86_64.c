@@ -36,3 +36,10 @@ size_t code_go_check_bytes(const uint8_t *code, size_t len_bytes)
 		return at + 2;
 	return at && is(code, len_bytes, at, "\x0f\x86", 2) ? at + 6 : 0;
 }
+
+bool code_is_jump(const uint8_t *code, size_t len_bytes)
+{
+	size_t at = is(code, len_bytes, 0, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0; /* endbr64 */
+
+	return is(code, len_bytes, at, "\xe9", 1) || is(code, len_bytes, at, "\xeb", 1);
+}

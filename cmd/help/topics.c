@@ -78,11 +78,14 @@ const struct topic topics[] = {
 	  "With --heap the heaps of Go programs are read, by the samples that Go takes itself: alloc_space and\n"
 	  "alloc_objects, inuse_space and inuse_objects, by stack. Nothing is changed in them. One that takes no samples\n"
 	  "(runtime.MemProfileRate is 0) is named.\n\n"
-	  "With -e malloc and -p PID the calls of that process's allocator are sampled by their bytes, whichever it has:\n"
-	  "malloc, calloc, realloc and the like. Each call then costs the process 0.5 to 1 us more. Type malloc, bytes.\n\n"
+	  "With -e malloc and -p PID, or a command, the calls of that process's allocator are sampled by their bytes,\n"
+	  "whichever it has: malloc, calloc, realloc, operator new and the like; those of its children, too. Each call\n"
+	  "then costs the process 0.5 to 1 us more. A command waits before its main until all is ready. Type malloc,\n"
+	  "bytes.\n\n"
 	  "  hearth record --memory -d 10 -o x.otlp; hearth report x.otlp --kind memory\n"
 	  "  hearth record --heap -p 1234 -d 10 -o x.otlp; hearth report x.otlp --kind inuse_space\n"
-	  "  hearth record -e malloc -p 1234 -d 5 -o x.otlp; hearth report x.otlp --kind malloc\n" },
+	  "  hearth record -e malloc -p 1234 -d 5 -o x.otlp; hearth report x.otlp --kind malloc\n"
+	  "  hearth record -e malloc -o x.otlp -- ./program\n" },
 	{ "configuration",
 	  "Each option may also stand in a YAML file, under its long name:\n\n"
 	  "  freq: 99\n"

@@ -112,7 +112,7 @@ static const struct foreign table[] = {
 	OPTION(ON_AGENT, "--alloc --mem",
 	       "--memory samples where memory is first touched, --heap reads the heaps of Go programs, -e malloc -p PID "
 	       "samples "
-	       "the allocations of one process"),
+	       "the allocations of one process, -e malloc -- COMMAND those of a command"),
 	OPTION(ON_AGENT, "--tracers --interpreters", "--runtimes NAME,... says whose functions are named; all are"),
 	OPTION(ON_AGENT, "--probabilistic-threshold --probabilistic-interval",
 	       "--probabilistic PERCENT/INTERVAL samples in a part of the intervals"),

@@ -173,6 +173,7 @@ int agent_setup_init(struct agent_setup *setup, const struct config *config)
 		.agent = {
 			.freq_hz = (unsigned)config->freq_hz,
 			.period = config->period,
+			.malloc_of_command = config->operand_count > 0,
 			.off_cpu_ns = !config->off_cpu && !config->wakers ? 0
 				      : config->off_cpu_from_ns ? config->off_cpu_from_ns
 								: OFF_CPU_USUAL,

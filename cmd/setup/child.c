@@ -214,7 +214,13 @@ int child_watch(struct child *c, struct loop *loop, void (*on_end)(void *arg), v
 
 int child_release(struct child *c)
 {
-	int err = write(c->go_fd, "", 1) == 1 ? 0 : -errno;
+	int err;
+
+	if (c->is_stopped) {
+		c->is_stopped = false;
+		return kill(c->pid, SIGCONT) ? -errno : 0;
+	}
+	err = write(c->go_fd, "", 1) == 1 ? 0 : -errno;
 
 	if (err)
 		log_error("cannot start the command: %s", strerror(-err));
@@ -231,10 +237,14 @@ int child_wait(struct child *c)
 
 void child_fini(struct child *c)
 {
-	if (c->pid && c->go_fd >= 0 && !c->is_reaped) {
+	bool is_new = c->go_fd >= 0;
+
+	if (c->pid && is_new)
 		close(MOVE_FD(c->go_fd));
+	if (c->pid && c->is_stopped)
+		kill(c->pid, SIGKILL);
+	if (c->pid && (is_new || c->is_stopped) && !c->is_reaped)
 		reap(c);
-	}
 	cleanup_close(&c->go_fd);
 	cleanup_close(&c->status_fd);
 	cleanup_close(&c->pid_fd);

@@ -19,6 +19,7 @@ struct child {
 	int pid_fd;    /* readable when it has ended */
 	int signals_fd;
 	bool is_reaped, is_signalled;
+	bool is_stopped; /* at its entry point */
 	int wait_status; /* as of waitpid(2), once reaped */
 	uint64_t cpu_ns; /* that it and the children it waited for took, once reaped */
 	void (*on_end)(void *arg);
@@ -38,6 +39,13 @@ int child_fork(char *const *argv, bool as_root, struct child *ret);
  * again when a signal comes after that. To be called before any thread starts.
  */
 int child_watch(struct child *c, struct loop *loop, void (*on_end)(void *arg), void *arg);
+
+/*
+ * Lets the command run up to the entry point of its program, where its libraries are mapped, and stop there. Before
+ * child_watch(), and before any thread starts. 0 or -errno; -ECHILD as above, of what only execve(2) finds out, or when it
+ * has ended on its way.
+ */
+int child_stop_at_entry(struct child *c);
 
 /* Lets the command run. 0 or -errno; -ECHILD as above, of what only execve(2) finds out. */
 int child_release(struct child *c);

@@ -175,6 +175,19 @@ int session_confine(struct session *s, bool writes_files, pid_t command)
 	return err;
 }
 
+int session_add_malloc(struct session *s, pid_t pid)
+{
+	struct agent_error error = { "" };
+	uint32_t number = 0;
+	int err = proc_root_pid((uint32_t)pid, &number);
+
+	if (!err)
+		err = agent_config_add_malloc(&s->setup.agent, number, &error);
+	if (err)
+		log_error("%s", error.message[0] ? error.message : strerror(-err));
+	return err;
+}
+
 int session_load_agent(struct session *s, uint32_t pid)
 {
 	struct agent_error error = { "" };

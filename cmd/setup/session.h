@@ -61,6 +61,10 @@ int session_end_on_signals(struct session *s);
 /* session_run() also ends when the reader of standard output goes away. */
 void session_end_on_closed_stdout(struct session *s);
 
+/* Finds the allocator of the command @pid, which has its libraries and waits, for -e malloc. 0 or -errno, after a message.
+ */
+int session_add_malloc(struct session *s, pid_t pid);
+
 /*
  * Gives up what sampling does not need, for a process that does nothing else: before threads start and sinks are opened.
  * @writes_files: also into users' folders; @command: a process that gets our signals, or 0.

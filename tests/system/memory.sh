@@ -70,6 +70,8 @@ fi
 
 # Allocations of one process, at its own allocator: where the C library has it, and where another is before that.
 gcc -O2 -g -o allocs "$TOP/tests/memory/allocs.c"
+programs=(allocs)
+if g++ -std=c++17 -O2 -g -o news "$TOP/tests/memory/news.cpp" 2>/dev/null; then programs+=(news); else left_out "operator new" "there is no g++"; fi
 libraries=("")
 for name in libjemalloc.so.2 libtcmalloc_minimal.so.4; do
 	path=$(/sbin/ldconfig -p | awk -v n=$name '$1 == n { print $NF; exit }')
@@ -78,32 +80,73 @@ done
 if "$HEARTH" record -e malloc -d 1 -o malloc.otlp 2>err || ! grep -q 'Say -p PID' err; then
 	fail "malloc of all processes: $(cat err)"
 fi
-for library in "${libraries[@]}"; do
-	rm -f orders
-	mkfifo orders
-	start truth env LD_PRELOAD="$library" sh -c 'exec ./allocs 64 <orders'
-	pid=$started
-	exec 3>orders
-	until_true 20 grep -q ready truth
-	start record.out "$HEARTH" record -e malloc --memory-every 128K -p "$pid" -o malloc.otlp 3>&-
-	recorder=$started
-	until_true 60 grep -Eq 'profiles go to|needs Linux|cannot' record.out.err
-	if grep -q 'needs Linux' record.out.err; then
-		left_out "malloc" "$(grep 'needs Linux' record.out.err)"
-		exec 3>&-
-		break
-	fi
-	grep -q "each allocation of process $pid costs" record.out.err || fail "does not say what it costs: $(cat record.out.err)"
-	echo go >&3
-	until_true 60 grep -q done truth
-	exec 3>&-
-	wait "$recorder" || fail "record -e malloc: $(cat record.out.err)"
-	accounted record.out.err
+
+# judge_malloc WHAT [TIMES]: what malloc.otlp tells of each function of the file truth, which ran so often
+judge_malloc() {
+	local name bytes got
 	"$HEARTH" report malloc.otlp --kind malloc --format folded >folded
 	while read -r name bytes; do
 		case $name in alloc_*) ;; *) continue ;; esac
 		got=$(told folded "$name")
-		known "-e malloc $name (${library:-libc})" bytes "$bytes" "$got"
-		[ $((got - bytes)) -le $((bytes / 20)) ] && [ $((bytes - got)) -le $((bytes / 20)) ] || fail "${library:-libc} $name: $got bytes for $bytes: $(cat record.out.err)"
-	done <truth
+		bytes=$((bytes * ${2:-1}))
+		known "-e malloc $name ($1)" bytes "$bytes" "$got"
+		[ $((got - bytes)) -le $((bytes / 20)) ] && [ $((bytes - got)) -le $((bytes / 20)) ] || fail "$1 $name: $got bytes for $bytes: $(cat err)"
+	done < <(sort -u truth)
+}
+
+# A command, from its first call on: it waits before its main.
+for program in "${programs[@]}"; do
+	if ! echo go | "$HEARTH" record -e malloc --memory-every 128K -o malloc.otlp -- "./$program" 16 >truth 2>err; then
+		grep -q 'needs Linux' err || fail "record -e malloc -- $program: $(cat err)"
+		left_out "malloc" "$(grep 'needs Linux' err)"
+		exit 0
+	fi
+	grep -q "each allocation of process .* costs" err || fail "does not say what it costs: $(cat err)"
+	accounted err
+	judge_malloc "libc $program"
 done
+status=0
+"$HEARTH" record -e malloc -o malloc.otlp -- sh -c 'exit 7' 2>err || status=$?
+[ $status = 7 ] || fail "status $status of a command that ends with 7: $(cat err)"
+status=0
+"$HEARTH" record -e malloc -o malloc.otlp -- ./no-such-command 2>err || status=$?
+[ $status = 127 ] || fail "status $status of no command: $(cat err)"
+
+# It becomes programs with other allocators, in its own process and in a child's: each is found when it is mapped.
+for library in "${libraries[@]}"; do
+	for program in "${programs[@]}"; do
+		[ -n "$library" ] || [ $program = allocs ] || continue
+		rm -f orders
+		mkfifo orders
+		start truth "$HEARTH" record -v -e malloc --memory-every 128K -o malloc.otlp -- sh -c "LD_PRELOAD=$library ./$program 16 <orders; exit 3"
+		exec 3>orders
+		until_true 60 grep -q ready truth || fail "$program does not start: $(cat truth.err)"
+		until_true 20 grep -Eq "malloc of process [0-9]+: in .*${library##*/}" truth.err || fail "${library:-libc} of a child is not found: $(cat truth.err)"
+		echo go >&3
+		until_true 60 grep -q done truth || fail "$program does not end"
+		exec 3>&-
+		status=0
+		wait "$started" || status=$?
+		[ $status = 3 ] || fail "record -e malloc: status $status: $(cat truth.err)"
+		cp truth.err err
+		accounted err
+		judge_malloc "${library:-libc} $program, a child"
+	done
+done
+
+# A process that runs.
+rm -f orders
+mkfifo orders
+start truth sh -c 'exec ./allocs 64 <orders'
+pid=$started
+exec 3>orders
+until_true 20 grep -q ready truth
+start record.out "$HEARTH" record -e malloc --memory-every 128K -p "$pid" -o malloc.otlp 3>&-
+recorder=$started
+until_true 60 grep -Eq 'profiles go to|cannot' record.out.err
+echo go >&3
+until_true 60 grep -q done truth
+exec 3>&-
+wait "$recorder" || fail "record -e malloc: $(cat record.out.err)"
+accounted record.out.err
+judge_malloc "running allocs"

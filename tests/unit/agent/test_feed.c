@@ -83,6 +83,33 @@ int sampler_forget_proc(struct sampler *s, uint32_t pid)
 	return 0;
 }
 
+static struct {
+	uint32_t parent, child, ended;
+} followed;
+
+void sampler_process_began(struct sampler *s, uint32_t parent, uint32_t child)
+{
+	(void)s;
+	followed.parent = parent;
+	followed.child = child;
+}
+
+void sampler_process_changed(struct sampler *s, uint32_t pid)
+{
+	(void)s, (void)pid;
+}
+
+void sampler_process_mapped(struct sampler *s, uint32_t pid, const char *path)
+{
+	(void)s, (void)pid, (void)path;
+}
+
+void sampler_process_ended(struct sampler *s, uint32_t pid)
+{
+	(void)s;
+	followed.ended = pid;
+}
+
 int sampler_set_proc(struct sampler *s, struct proc_value *value)
 {
 	(void)s, (void)value;
@@ -374,6 +401,35 @@ static void test_opened_early(void **state)
 	assert_true(m->file->fd >= 0);
 }
 
+static void tell_task(enum side_band_kind kind, uint32_t pid, uint32_t tid, uint32_t parent)
+{
+	struct side_band_record *r = calloc(1, sizeof(*r) + 1);
+
+	if (!r)
+		abort();
+	*r = (struct side_band_record){
+		.kind = kind, .time_ns = clock_mono_ns(), .pid = pid, .tid = tid, .parent_pid = parent
+	};
+	rings.told = r;
+	intake_read_side_band(&in);
+}
+
+/* Processes that begin and end are told to the sampler when the record is read; threads are not. */
+static void test_children(void **state)
+{
+	(void)state;
+	tell_task(SIDE_BAND_FORK, PID, PID + 1, PID);
+	tell_task(SIDE_BAND_EXIT, PID, PID + 1, 0);
+	assert_int_equal(followed.child, 0);
+	assert_int_equal(followed.ended, 0);
+	tell_task(SIDE_BAND_FORK, PID + 1, PID + 1, PID);
+	assert_int_equal(followed.parent, PID);
+	assert_int_equal(followed.child, PID + 1);
+	tell_task(SIDE_BAND_EXIT, PID + 1, PID + 1, 0);
+	assert_int_equal(followed.ended, PID + 1);
+	intake_run_all(&in);
+}
+
 /* Walked by the rows of a library that another has replaced since: what stands below its frame is not believed. */
 static void test_stale(void **state)
 {
@@ -541,6 +597,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_restless, make, destroy),
 		cmocka_unit_test_setup_teardown(test_mappings, make, destroy),
 		cmocka_unit_test_setup_teardown(test_opened_early, make, destroy),
+		cmocka_unit_test_setup_teardown(test_children, make, destroy),
 		cmocka_unit_test_setup_teardown(test_stale, make, destroy),
 		cmocka_unit_test_setup_teardown(test_outside, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unknown_kind, make, destroy),

@@ -67,7 +67,7 @@ static const struct store_read_ops shared_ops = {
 };
 static const struct store_write_ops no_write;
 static const struct store_maintain_ops no_tasks;
-static struct store store = { &shared_ops, &no_write, &no_tasks, keep_open, 0 };
+static struct store store = { .read = &shared_ops, .write = &no_write, .maintain = &no_tasks, .close = keep_open };
 
 struct question {
 	struct query_job job;

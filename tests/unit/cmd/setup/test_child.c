@@ -238,6 +238,71 @@ static void test_wait_goes_on_after_signals(void **state)
 	child_fini(&child);
 }
 
+/* Does the file @name of the process have a line with @text? */
+static bool proc_has(pid_t pid, const char *name, const char *text)
+{
+	AUTO_FREE char *line = NULL;
+	char path[64];
+	size_t cap = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &cap, f) > 0)
+		found = strstr(line, text);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* It has its libraries and has done nothing; nobody traces it; then it does all that it would do. */
+static void test_stops_at_entry(void **state)
+{
+	static const char *const argv[] = { "sh", "-c", "kill -USR1 $$; exit 7", NULL }, *const trapped[] = {
+		"sh", "-c", "trap 'exit 8' USR1; kill -USR1 $$; exit 7", NULL
+	};
+	const char *const *const commands[] = { argv, trapped };
+	const int status[] = { 128 + SIGUSR1, 8 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		struct child child = CHILD_NONE;
+
+		assert_int_equal(child_fork((char *const *)(uintptr_t)commands[i], true, &child), 0);
+		assert_int_equal(child_stop_at_entry(&child), 0);
+		assert_true(child.is_stopped);
+		assert_true(proc_has(child.pid, "status", "State:\tT (stopped)"));
+		assert_true(proc_has(child.pid, "status", "TracerPid:\t0"));
+		assert_true(proc_has(child.pid, "maps", "/libc.so"));
+		assert_int_equal(child_release(&child), 0);
+		assert_int_equal(child_wait(&child), status[i]);
+		child_fini(&child);
+	}
+}
+
+static void test_ends_before_entry(void **state)
+{
+	static const char *const argv[] = { "sleep", "1000", NULL };
+	char path[] = "/tmp/hearth-test-child-XXXXXX";
+	const char *const script[] = { path, NULL };
+	struct child child = CHILD_NONE;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(child_fork((char *const *)(uintptr_t)argv, true, &child), 0);
+	assert_int_equal(child_stop_at_entry(&child), 0);
+	child_fini(&child); /* never released */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_true(fd >= 0 && dprintf(fd, "#!/hearth/has/no/interpreter\n") > 0 && !fchmod(fd, 0755));
+	close(fd);
+	assert_int_equal(child_fork((char *const *)(uintptr_t)script, true, &child), 0);
+	assert_int_equal(child_stop_at_entry(&child), -ECHILD);
+	assert_int_equal(child_wait(&child), 127);
+	child_fini(&child);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +310,8 @@ int main(void)
 		cmocka_unit_test(test_signals_are_reset),
 		cmocka_unit_test(test_not_before_release),
 		cmocka_unit_test(test_found_before_release),
+		cmocka_unit_test(test_stops_at_entry),
+		cmocka_unit_test(test_ends_before_entry),
 		cmocka_unit_test(test_interpreter_is_missing),
 		cmocka_unit_test(test_runs_as_invoking_user),
 		cmocka_unit_test(test_signal_is_passed_on),
