@@ -151,7 +151,7 @@ static uint64_t bpf_ringbuf_query(void *ring, uint64_t flags)
 	return flags == BPF_RB_AVAIL_DATA ? held.ring_bytes : held.ring_size ? held.ring_size : UINT64_MAX;
 }
 
-/* Only chunks are counted: samples have room of their own. What is counted is a whole one. */
+/* Only chunks are counted, each as a whole one: samples have room of their own. */
 static long bpf_ringbuf_output(void *ring, void *data, uint64_t bytes, uint64_t flags)
 {
 	(void)ring, (void)flags;

@@ -68,11 +68,13 @@ static struct sample make_sample(uint64_t time_ns, uint32_t cpu, uint32_t seq, u
 
 static int add_chunk(uint32_t cpu, uint32_t seq, uint64_t addr, uint32_t len)
 {
-	struct stack_chunk c = {
-		.hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + len, .cpu = cpu, .seq = seq },
-		.addr = addr,
-		.len = len
-	};
+	struct stack_chunk c = { .hdr = { .kind = RECORD_STACK_CHUNK,
+					  .version = RECORD_VERSION,
+					  .size = CHUNK_HEAD_BYTES + len,
+					  .cpu = cpu,
+					  .seq = seq },
+				 .addr = addr,
+				 .len = len };
 
 	for (uint32_t i = 0; i < len && i < sizeof(c.data); i++)
 		c.data[i] = (uint8_t)((addr + i) * 7 >> 3);
@@ -470,11 +472,13 @@ static void test_bytes(void **state)
 /* A sample that interrupted another one while that was sent has its own chunks, and numbers of its own. */
 static void test_levels(void **state)
 {
-	struct stack_chunk c = {
-		.hdr = { .kind = RECORD_STACK_CHUNK, .level = 1, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + 8, .seq = 1 },
-		.addr = 0x9000,
-		.len = 8
-	};
+	struct stack_chunk c = { .hdr = { .kind = RECORD_STACK_CHUNK,
+					  .level = 1,
+					  .version = RECORD_VERSION,
+					  .size = CHUNK_HEAD_BYTES + 8,
+					  .seq = 1 },
+				 .addr = 0x9000,
+				 .len = 8 };
 	struct sample s = make_sample(2, 0, 2, 1, 2, true);
 
 	(void)state;
@@ -563,8 +567,9 @@ static void test_unknown_sections(void **state)
 static void test_bad_chunks(void **state)
 {
 	struct record short_chunk = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES - 1 };
-	struct stack_chunk longer = { .hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + 7 },
-				      .len = 8 };
+	struct stack_chunk longer = {
+		.hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + 7 }, .len = 8
+	};
 
 	(void)state;
 	assert_int_equal(pending_add(p, &short_chunk), -EBADMSG);

@@ -533,8 +533,7 @@ static void test_most_chunks(void **state)
 	assert_false(sent.flags & SAMPLE_CUT);
 }
 
-/* Where the end of the memory area cannot be asked for, a page that cannot be read ends the stack, but for its red zone's.
- */
+/* Where nobody can be asked for the memory area's end, a page that cannot be read ends the stack, but for its red zone's. */
 static void test_unknown_end(void **state)
 {
 	struct memory m = { .unreadable = TOP + 5 * PAGE };
