@@ -566,16 +566,14 @@ static void test_unknown_sections(void **state)
 
 static void test_bad_chunks(void **state)
 {
-	struct record short_chunk = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES - 1 };
-	struct stack_chunk longer = {
-		.hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .size = CHUNK_HEAD_BYTES + 7 }, .len = 8
-	};
+	struct stack_chunk bad = { .hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION }, .len = 8 };
+	const uint32_t sizes[] = { CHUNK_HEAD_BYTES - 1, sizeof(struct record), CHUNK_HEAD_BYTES + 7 };
 
 	(void)state;
-	assert_int_equal(pending_add(p, &short_chunk), -EBADMSG);
-	short_chunk.size = sizeof(short_chunk);
-	assert_int_equal(pending_add(p, &short_chunk), -EBADMSG);
-	assert_int_equal(pending_add(p, &longer.hdr), -EBADMSG); /* than its record */
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		bad.hdr.size = sizes[i];
+		assert_int_equal(pending_add(p, &bad.hdr), -EBADMSG);
+	}
 	assert_int_equal(add_chunk(0, 1, 0x5000, STACK_CHUNK_BYTES + 1), -EBADMSG);
 	assert_int_equal(add_chunk(0, 1, 0x5000, UINT32_MAX), -EBADMSG);
 	assert_int_equal(add_chunk(CPUS, 1, 0x5000, 8), -EBADMSG);
