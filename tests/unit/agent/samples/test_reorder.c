@@ -68,14 +68,11 @@ static struct sample make_sample(uint64_t time_ns, uint32_t cpu, uint32_t seq, u
 
 static int add_chunk(uint32_t cpu, uint32_t seq, uint64_t addr, uint32_t len)
 {
-	struct stack_chunk c = { .hdr = { .kind = RECORD_STACK_CHUNK,
-					  .version = RECORD_VERSION,
-					  .size = CHUNK_HEAD_BYTES + len,
-					  .cpu = cpu,
-					  .seq = seq },
+	struct stack_chunk c = { .hdr = { .kind = RECORD_STACK_CHUNK, .version = RECORD_VERSION, .cpu = cpu, .seq = seq },
 				 .addr = addr,
 				 .len = len };
 
+	c.hdr.size = CHUNK_HEAD_BYTES + len;
 	for (uint32_t i = 0; i < len && i < sizeof(c.data); i++)
 		c.data[i] = (uint8_t)((addr + i) * 7 >> 3);
 	return pending_add(p, &c.hdr);
