@@ -71,6 +71,8 @@ static int running_flush(struct sink *sink, uint64_t deadline_ns)
 	for (size_t i = 0; i < r->source_count; i++)
 		made_up_stop(r->sources[i]);
 	err = sink_flush(r->own, deadline_ns);
+	if (r->received && !err)
+		err = sink_flush(r->received, deadline_ns);
 	for (size_t i = 0; i < r->head_count; i++) { /* also those that only threads feed */
 		int other = sink_flush(r->heads[i], deadline_ns);
 
