@@ -347,7 +347,10 @@ static void keep_group(struct signals *s, struct item **items, size_t count)
 	if (err) {
 		metric_add(s->metrics.lost_write, count);
 		log_limited(&s->limit, 60 * NSEC_PER_SEC, LOG_ERROR, "cannot keep spans and logs in %s: %s",
-			    s->config.store ? "the store" : s->path ? s->path : "memory", strerror(-err));
+			    s->config.store ? "the store"
+			    : s->path	    ? s->path
+					    : "memory",
+			    strerror(-err));
 		if (err == -EBADMSG && s->write_db && !in_memory(s)) { /* looked at again when it is opened */
 			signals_unprepare(s);
 			sqlite3_close(MOVE(s->write_db));

@@ -2,8 +2,8 @@
 /*
  * Small records of the other signals that came through the receivers: what leads from a span, a log line or an exemplar of a
  * metric to the samples of its process at its time. They lie in a file of their own beside the store's, FOLDER/signals.db,
- * or in memory, with a limit and an age of their own; or in the store, where that keeps such (ClickHouse), with an age alone.
- * Collectors get the signals as they came.
+ * or in memory, with a limit and an age of their own; or in the store, where that keeps such (ClickHouse), with an age
+ * alone. Collectors get the signals as they came.
  *
  * Nobody waits for them to be kept: requests go into a bounded queue, and a thread of their own decodes and commits them,
  * some 100 ms later at most. Each one that is lost on the way is counted. Keeping and questions may come from any thread.
@@ -23,9 +23,9 @@ struct signals;
 
 struct signals_config {
 	struct store *store; /* keeps them itself; borrowed, and all else but the age means nothing; NULL */
-	const char *folder; /* the store's; NULL: in memory */
-	uint64_t bytes;	    /* at most, on disk; in memory a sixteenth of it */
-	uint64_t age_ns;    /* older ones go; 0: none does */
+	const char *folder;  /* the store's; NULL: in memory */
+	uint64_t bytes;	     /* at most, on disk; in memory a sixteenth of it */
+	uint64_t age_ns;     /* older ones go; 0: none does */
 	bool read_only;
 };
 

@@ -22,7 +22,7 @@ struct signals {
 	/* The thread's, but while it is not running. */
 	sqlite3 *write_db; /* NULL until the first record */
 	sqlite3_stmt *put_text, *get_text, *put_resource, *get_resource, *put_span, *put_log, *put_exemplar;
-	int64_t resource; /* number of the one that the next rows are of */
+	int64_t resource;	  /* number of the one that the next rows are of */
 	_Atomic uint64_t look_ns; /* CLOCK_MONOTONIC: when retention is due; signals_look() sets it, too */
 	struct log_limit limit;
 	/* Under the lock. In memory it guards write_db, too, which is read_db. */
@@ -37,7 +37,8 @@ struct signals {
 	} metrics;
 };
 
-/* signals_put.c: puts all records of @other, in the caller's transaction; their number is added to *@kept_ret. 0 or -errno. */
+/* signals_put.c: puts all records of @other, in the caller's transaction; their number is added to *@kept_ret. 0 or -errno.
+ */
 int signals_put(struct signals *s, const struct otlp_other *other, uint64_t *kept_ret);
 
 /* signals_rows.c: the statements of write_db, and a row for each record, of the resource that was put last. 0 or -errno. */

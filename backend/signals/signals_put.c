@@ -106,7 +106,8 @@ static int append_labels(const struct walk *w, struct buf *labels)
 /* Looks at the resource when the first record of it is met: most metrics have no exemplar. */
 static int know_resource(struct walk *w)
 {
-	const struct str service = profiles_value_text(w->p, profiles_find_key(w->p, &w->resource->attributes, "service.name"));
+	const struct str service = profiles_value_text(w->p,
+						       profiles_find_key(w->p, &w->resource->attributes, "service.name"));
 	int err;
 
 	if (w->is_known)
@@ -137,7 +138,8 @@ static int put_span(struct walk *w, const struct span *span)
 	char name[SIGNAL_NAME_BYTES], thread_text[SIGNAL_NAME_BYTES];
 	struct kept_span kept = {
 		.start_ns = span->start_time_unix_ns,
-		.end_ns = span->end_time_unix_ns < span->start_time_unix_ns ? span->start_time_unix_ns : span->end_time_unix_ns,
+		.end_ns = span->end_time_unix_ns < span->start_time_unix_ns ? span->start_time_unix_ns
+									    : span->end_time_unix_ns,
 		.kind = (uint8_t)span->kind,
 		.status = (uint8_t)(span->has_status ? span->status.code : 0),
 		.name = cut(span->name, name, sizeof(name)),
@@ -178,7 +180,8 @@ static int put_log(struct walk *w, const struct log_record *record)
 {
 	const uint64_t time_ns = record->time_unix_ns ? record->time_unix_ns : record->observed_time_unix_ns;
 	AUTO(buf_fini) struct buf body = BUF_EMPTY;
-	struct kept_log kept = { .time_ns = time_ns ? time_ns : clock_unix_ns(), .severity = (uint8_t)record->severity_number };
+	struct kept_log kept = { .time_ns = time_ns ? time_ns : clock_unix_ns(),
+				 .severity = (uint8_t)record->severity_number };
 	char text[SIGNAL_BODY_BYTES];
 	int err;
 

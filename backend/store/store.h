@@ -27,7 +27,7 @@ struct store { /* first member of every kind of store; none of its pointers but 
 	const struct store_write_ops *write;
 	const struct store_maintain_ops *maintain;
 	const struct store_record_ops *records; /* of other signals (store_records.h); NULL: it keeps none */
-	void (*close)(struct store *s); /* frees it; what was written is kept first */
+	void (*close)(struct store *s);		/* frees it; what was written is kept first */
 	/* Changes when frames that were asked about may have other names than before, which may be at any time. */
 	_Atomic uint64_t names_version;
 };

@@ -73,12 +73,12 @@ struct store_record_ops {
 	int (*add_log)(struct store *s, const struct kept_log *log);
 	int (*add_exemplar)(struct store *s, const struct kept_exemplar *exemplar);
 
-	/* Keeps what was added, for @age_ns (0: for ever); tries for half a minute, or until *@is_ending, where the store cannot
-	 * be reached. What was added is gone after an error, too. */
+	/* Keeps what was added, for @age_ns (0: for ever); tries for half a minute, or until *@is_ending, where the store
+	 * cannot be reached. What was added is gone after an error, too. */
 	int (*commit)(struct store *s, uint64_t age_ns, const _Atomic bool *is_ending);
 
-	/* Call @fn for the records, the newest first, until it returns something else than 0, which is returned. @fn must not
-	 * ask for more. 0, or as questions of the store. */
+	/* Call @fn for the records, the newest first, until it returns something else than 0, which is returned. @fn must
+	 * not ask for more. 0, or as questions of the store. */
 	int (*spans)(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span),
 		     void *arg);
 	int (*logs)(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log),

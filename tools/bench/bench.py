@@ -19,6 +19,7 @@ start       from the exec of `hearth record` to its first complete stack, CPUs b
 first       the first samples of new processes: complete, and under the right name
 memory      resident set and kernel maps with 200 and 2,000 processes, drift; size of the stripped binary
 touched     what a page fault costs more with --memory; CPU time of the agent with --heap beside a Go program that allocates
+context     what a sample costs more where threads say their span, and where they do not; a trace's view over ten million samples
 probed      what a call costs at which a probe is, beside a probe with an empty program; memory of the agent with all kinds
 halves      what two processes cost beside one: start, memory; the channel between them at 100,000 samples a second
 steady      CPU time of the agent in a window after its warm-up against `perf record -a -g`
@@ -46,6 +47,7 @@ import sys
 
 import away
 import busy
+import context
 import convert
 import cpu
 import halves
@@ -82,6 +84,7 @@ FIGURES = {
     "first": start.first,
     "memory": memory.memory,
     "touched": touched.touched,
+    "context": context.context,
     "probed": probed.probed,
     "halves": halves.halves,
     "steady": cpu.steady,
@@ -100,7 +103,7 @@ FIGURES = {
     "away": away.away,
     "ship": ship.ship,
 }
-LONGER = ("runtimes", "peer", "jit", "touched", "probed", "halves", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
+LONGER = ("runtimes", "peer", "jit", "touched", "context", "probed", "halves", "busy", "services", "symbols", "convert", "record", "report", "page", "receive", "receive_grpc", "away", "ship")
 
 
 def main():

@@ -44,6 +44,10 @@ done
 ! stale faults tools/bench/load/faults.c || gcc -O2 -o "$out/faults" tools/bench/load/faults.c
 ! stale hits tools/bench/load/hits.c || gcc -O1 -fno-omit-frame-pointer -o "$out/hits" tools/bench/load/hits.c
 ! stale switches tools/bench/load/switches.c || gcc -O2 -o "$out/switches" tools/bench/load/switches.c
+! stale in_span tools/bench/load/in_span.c || gcc -O1 -fno-omit-frame-pointer -o "$out/in_span" tools/bench/load/in_span.c -ldl
+! stale in_span_linked tools/bench/load/in_span.c tests/context/context.c ||
+	gcc -O1 -fno-omit-frame-pointer -DLINKED -Wl,--export-dynamic -o "$out/in_span_linked" tools/bench/load/in_span.c tests/context/context.c -ldl
+! stale libin_span.so tests/context/context.c || gcc -O2 -fPIC -shared -o "$out/libin_span.so" tests/context/context.c
 for depth in 35 264 1000; do
 	! stale deep$depth tools/bench/load/deep.cc ||
 		$cxx -fomit-frame-pointer -no-pie -ftemplate-depth=2000 -DDEPTH=$depth -o "$out/deep$depth" tools/bench/load/deep.cc
@@ -80,6 +84,7 @@ if command -v go >/dev/null; then
 		$go_build -o "$out/many_go" "$out/many.go"
 	fi
 	! stale heap_go tests/memory/heap.go || $go_build -o "$out/heap_go" tests/memory/heap.go || : # an old Go
+	! stale in_span_go tools/bench/load/in_span.go || $go_build -o "$out/in_span_go" tools/bench/load/in_span.go
 	! stale server_go tools/bench/load/server.go || $go_build -o "$out/server_go" tools/bench/load/server.go
 fi
 

@@ -54,8 +54,8 @@ struct store_clickhouse {
 	struct click_writer *writer; /* NULL when read only */
 	const struct click_address *address;
 	struct click_records *records; /* NULL: none came yet; of the thread that adds records */
-	struct store_error why;	     /* click_why()'s */
-	_Atomic bool is_ready;	     /* the tables are there, and of this version */
+	struct store_error why;	       /* click_why()'s */
+	_Atomic bool is_ready;	       /* the tables are there, and of this version */
 	struct click_metrics {
 		struct metrics *registry;
 		struct metric *events, *commits, *commit_errors, *lost_events, *sent_bytes, *spooled_events;
@@ -348,10 +348,12 @@ int click_export(struct store *s, const struct store_selection *sel, int (*fn)(v
 extern const struct store_record_ops click_record_ops;
 
 void click_records_free(struct click_records *r); /* accepts NULL */
-int click_spans(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span), void *arg);
-int click_logs(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log), void *arg);
-int click_exemplars(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_exemplar *exemplar),
-		    void *arg);
+int click_spans(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span),
+		void *arg);
+int click_logs(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log),
+	       void *arg);
+int click_exemplars(struct store *s, const struct signals_question *q,
+		    int (*fn)(void *arg, const struct kept_exemplar *exemplar), void *arg);
 
 /* --- bare_frames.c: names for bare addresses --- */
 

@@ -34,7 +34,8 @@ static const struct {
 	const char *name, *columns, *order, *insert;
 } tables[RECORD_TABLES] = {
 	[SPANS] = { "hearth_spans",
-		    "start_time " TIME ", end_time " TIME ", " IDS ", parent String CODEC(ZSTD(1)), kind UInt8, status UInt8,"
+		    "start_time " TIME ", end_time " TIME ", " IDS
+		    ", parent String CODEC(ZSTD(1)), kind UInt8, status UInt8,"
 		    " name LowCardinality(String), thread_id Int64, thread_name LowCardinality(String), " RESOURCE,
 		    "end_time",
 		    "start_time, end_time, trace, span, parent, kind, status, name, thread_id, thread_name, service, key,"

@@ -72,8 +72,9 @@ static void where_id(struct click_sql *q, const char *column, const uint8_t *id,
 static void where(struct click_sql *q, const struct signals_question *question, const char *from, const char *to,
 		  const char *name_label, const char *name)
 {
-	buf_printf(&q->text, " WHERE %s >= fromUnixTimestamp64Nano(%" PRId64 ") AND %s < fromUnixTimestamp64Nano(%" PRId64 ")",
-		   to, click_clamp_time(question->from_ns), from, click_clamp_time(question->to_ns));
+	buf_printf(&q->text,
+		   " WHERE %s >= fromUnixTimestamp64Nano(%" PRId64 ") AND %s < fromUnixTimestamp64Nano(%" PRId64 ")", to,
+		   click_clamp_time(question->from_ns), from, click_clamp_time(question->to_ns));
 	where_id(q, "trace", question->trace, 16);
 	where_id(q, "span", question->span, 8);
 	for (size_t i = 0; i < question->matcher_count; i++) {
@@ -89,7 +90,8 @@ static void where(struct click_sql *q, const struct signals_question *question, 
 }
 
 /* Asks; what comes back is in @a's reader. */
-static int ask(struct store *store, const struct signals_question *question, struct asking *a, const char *order, unsigned most)
+static int ask(struct store *store, const struct signals_question *question, struct asking *a, const char *order,
+	       unsigned most)
 {
 	struct store_clickhouse *s = store_clickhouse_of(store);
 	const struct store_selection sel = { .deadline_ns = question->deadline_ns };
@@ -170,13 +172,15 @@ static int end_row(struct asking *a)
 	return row->texts.failed || row->labels.failed ? -ENOMEM : 0;
 }
 
-int click_spans(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span), void *arg)
+int click_spans(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_span *span),
+		void *arg)
 {
 	AUTO(asking_fini) struct asking a = { 0 };
 	int err;
 
-	buf_puts(&a.sql.text, COMMON "toUnixTimestamp64Nano(start_time), toUnixTimestamp64Nano(end_time), parent, kind, status,"
-				     " thread_id, name, thread_name FROM hearth_spans");
+	buf_puts(&a.sql.text,
+		 COMMON "toUnixTimestamp64Nano(start_time), toUnixTimestamp64Nano(end_time), parent, kind, status,"
+			" thread_id, name, thread_name FROM hearth_spans");
 	where(&a.sql, q, "start_time", "end_time", SIGNAL_NAME_LABEL, "name");
 	err = ask(s, q, &a, "end_time", MOST_SPANS);
 	while (!err && has_row(&a.reader)) {
@@ -205,7 +209,8 @@ int click_spans(struct store *s, const struct signals_question *q, int (*fn)(voi
 	return err;
 }
 
-int click_logs(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log), void *arg)
+int click_logs(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_log *log),
+	       void *arg)
 {
 	AUTO(asking_fini) struct asking a = { 0 };
 	int err;
@@ -243,8 +248,8 @@ int click_logs(struct store *s, const struct signals_question *q, int (*fn)(void
 	return err;
 }
 
-int click_exemplars(struct store *s, const struct signals_question *q, int (*fn)(void *arg, const struct kept_exemplar *exemplar),
-		    void *arg)
+int click_exemplars(struct store *s, const struct signals_question *q,
+		    int (*fn)(void *arg, const struct kept_exemplar *exemplar), void *arg)
 {
 	AUTO(asking_fini) struct asking a = { 0 };
 	int err;

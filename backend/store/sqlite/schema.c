@@ -46,8 +46,7 @@ enum { APPLICATION_ID = 0x68727468 /* "hrth" */ };
 	"CREATE INDEX IF NOT EXISTS links_span ON links(span);"
 
 /* Since version 5 a block says of which links its events may be. */
-#define BLOCKS_TIME                                                                                                     \
-	"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation, first_link, last_link);"
+#define BLOCKS_TIME "CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation, first_link, last_link);"
 
 static const char schema[] =
 	"CREATE TABLE strings(id INTEGER PRIMARY KEY, text ANY NOT NULL) STRICT;"
@@ -69,8 +68,8 @@ static const char schema[] =
 	"CREATE TABLE blocks(id INTEGER PRIMARY KEY, level INTEGER NOT NULL, from_ns INTEGER NOT NULL,"
 	" to_ns INTEGER NOT NULL, events INTEGER NOT NULL, generation INTEGER NOT NULL, first_link INTEGER,"
 	" last_link INTEGER, head BLOB NOT NULL, stacks BLOB NOT NULL, cells BLOB NOT NULL,"
-	" cpus BLOB NOT NULL, labels BLOB NOT NULL, weights BLOB NOT NULL, times BLOB NOT NULL, links BLOB NOT NULL) STRICT;"
-	BLOCKS_TIME ROLLUPS
+	" cpus BLOB NOT NULL, labels BLOB NOT NULL, weights BLOB NOT NULL, times BLOB NOT NULL, links BLOB NOT NULL) "
+	"STRICT;" BLOCKS_TIME ROLLUPS
 	/* names of frames without a function, found later */
 	"CREATE TABLE names(build_id TEXT NOT NULL, address INTEGER NOT NULL, function TEXT NOT NULL, system_name TEXT NOT "
 	"NULL,"

@@ -249,7 +249,8 @@ static void test_blocks(void **state)
 	s->close(s);
 
 	/* As blocks were before they said their links. */
-	execute("DROP INDEX blocks_time; ALTER TABLE blocks DROP COLUMN first_link; ALTER TABLE blocks DROP COLUMN last_link;"
+	execute("DROP INDEX blocks_time; ALTER TABLE blocks DROP COLUMN first_link; ALTER TABLE blocks DROP COLUMN "
+		"last_link;"
 		"CREATE INDEX blocks_time ON blocks(from_ns, to_ns, level, events, generation); PRAGMA user_version = 4");
 	s = open_folder();
 	check_traces(s);

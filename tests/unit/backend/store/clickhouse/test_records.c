@@ -17,9 +17,13 @@
 #include "base/clock.h"
 #include "tests/unit/backend/store/clickhouse/fake_clickhouse.h"
 
-static const char labels[] = "host.name\0box\0process.pid\0" "77";
+static const char labels[] = "host.name\0box\0process.pid\0"
+			     "77";
 
-#define RESOURCE { "shop", labels, sizeof(labels) }
+#define RESOURCE                               \
+	{                                      \
+		"shop", labels, sizeof(labels) \
+	}
 
 static const struct kept_span span = { { 1 }, { 2 }, { 3 }, 5, 7, 2, 1, "GET /", 12, "worker", RESOURCE };
 static const struct kept_log log_line = { 9, 5, { 1 }, { 2 }, 17, "out of memory", RESOURCE };
