@@ -283,7 +283,7 @@ static __always_inline void chain_close(struct chain *c)
 	struct walk *walk = &c->scratch->walk;
 
 	c->scratch->words[word_index(c->work->head)] = c->work->end;
-	walk->chain_cnt = MAX_CHAIN_WORDS - c->work->left;
+	walk->chain_cnt = MAX_CHAIN_WORDS - walk->context_cnt - c->work->left;
 	walk->user_at = c->work->at + 1;
 }
 

@@ -18,7 +18,7 @@ SELECTORS = ['{service.name="shop"}', '{service.name!="shop"}', '{span_name="que
              '{service.name="no such"}', '{host.name="box", span_name="POST /mail"}']
 QUESTIONS = [f"{path}?{R}&limit=5000&query={urllib.parse.quote(s)}" for path in ("traces", "logs", "exemplars") for s in SELECTORS] + [
     f"traces?{R}&limit=3", f"traces?{R}&sort=newest&limit=5", f"traces?{R}&sort=heaviest", f"logs?{R}&severity=error", f"logs?{R}&severity=fatal",
-    f"logs?{R}&text=REQUEST%2014", f"logs?{R}&text=%25", f"logs?{R}&limit=1", f"trace/{SLOW}", f"trace/{SLOW}/flamegraph?kind=cpu", "trace/" + "f" * 32,
+    f"logs?{R}&text=REQUEST%2014", f"logs?{R}&text=%25", f"logs?{R}&limit=1", f"trace/{SLOW}", f"trace/{SLOW}/flamegraph?kind=cpu", "trace/" + "f" * 32 + "?" + R,
     "span/0000000000000043/flamegraph", "span/0000000000000043/where", "span/0000000000000041/where", f"flamegraph?{R}&kind=off_cpu&query=%7Bspan_name%3D%22query%22%7D"]
 
 

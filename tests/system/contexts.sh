@@ -36,6 +36,14 @@ if [ -e libdesc.so ]; then
 	judge_spans --kind kind x.otlp opened
 fi
 
+# A script's functions beside its context: both are in one sample.
+if command -v python3 >/dev/null; then
+	record_spans -- python3 "$src/spans_lib.py" 60 2 ./libgnu.so
+	judge_spans --kind kind x.otlp "$(python3 -c 'import os; print(os.path.basename(os.path.realpath("/proc/self/exe")))')"
+else
+	left_out "contexts of Python" "no python3 here"
+fi
+
 # What others read: links in OTLP/JSON and in pprof.
 trace=00000000000000000000000000000001
 "$HEARTH" convert x.otlp x.otlp.json 2>err || fail "convert: $(cat err)"
