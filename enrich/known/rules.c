@@ -56,12 +56,14 @@ void rules_free(struct rules *r)
 
 /* --- reading what the user wrote --- */
 
+#define ALWAYS_TOLD "container.id" /* by the control group: pods are found by it */
+
 static int choose_key(struct rules *r, const char *word, struct buf *error)
 {
 	bool is_wanted = word[0] != '-';
 	const char *name = is_wanted ? word : word + 1;
 	struct nearest nearest = nearest_to(name);
-	bool is_all = !strcmp(name, "all"), is_found = is_all;
+	bool is_all = !strcmp(name, "all"), is_found = is_all || !strcmp(name, ALWAYS_TOLD);
 
 	for (size_t i = 0; i < ENRICH_KEY_COUNT; i++) {
 		if (is_all || !strcmp(enrich_key_names[i], name)) {

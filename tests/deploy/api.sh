@@ -19,7 +19,18 @@ api_start() {
 		--allow-privileged=true --disable-admission-plugins ServiceAccount)
 	kubeconfig_folder=$folder
 	api_serve
-	api_url=https://127.0.0.1:$port kubeconfig=$folder/kubeconfig
+	api_kubeconfig "$folder" "$port"
+	for _ in $(seq 120); do
+		[ "$(curl -sk -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer admintoken' "$api_url/readyz")" = 200 ] && return 0
+		sleep 0.5
+	done
+	tail -n 5 "$folder/api.log" >&2
+	return 1
+}
+
+# api_kubeconfig FOLDER PORT: of an administrator of the server there
+api_kubeconfig() {
+	api_url=https://127.0.0.1:$2 kubeconfig=$1/kubeconfig
 	cat >"$kubeconfig" <<-END
 		apiVersion: v1
 		kind: Config
@@ -28,12 +39,6 @@ api_start() {
 		users: [{ name: admin, user: { token: admintoken } }]
 		contexts: [{ name: test, context: { cluster: test, user: admin } }]
 	END
-	for _ in $(seq 120); do
-		[ "$(curl -sk -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer admintoken' "$api_url/readyz")" = 200 ] && return 0
-		sleep 0.5
-	done
-	tail -n 5 "$folder/api.log" >&2
-	return 1
 }
 
 # The server alone, again where it was ended: api_pids[1] is its process.

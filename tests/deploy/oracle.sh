@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Collector's own k8sattributes and resourcedetection (oracle.go) beside hearth's: the same API server, pod and container, a table of
 # the attributes that both tell, and a failure where they differ without a reason that stands below.
-#   usage: tests/deploy/oracle.sh BUILD APISERVER [ORACLE]      APISERVER: a folder with kube-apiserver; ORACLE: oracle.go as it was built before
+#   usage: tests/deploy/oracle.sh BUILD APISERVER [ORACLE]      APISERVER: a folder with kube-apiserver, or `objects`: a server that only has the
+#   objects (objects.py); ORACLE: oracle.go as it was built before
 set -euo pipefail
 build=$(realpath "${1:?usage: oracle.sh BUILD APISERVER [ORACLE]}")
-server=$(realpath "${2:?usage: oracle.sh BUILD APISERVER [ORACLE]}")
+server=${2:?usage: oracle.sh BUILD APISERVER [ORACLE]}
+[ "$server" = objects ] || server=$(realpath "$server")
 oracle=${3:+$(realpath "$3")}
 cd "$(dirname "$0")/../.."
 . tests/deploy/api.sh
@@ -33,18 +35,65 @@ if [ -z "$oracle" ]; then
 	(cd "$work/go" && go mod init oracle && go get $contrib/k8sattributesprocessor@v0.144.0 $contrib/resourcedetectionprocessor@v0.144.0 \
 		github.com/hetznercloud/hcloud-go/v2@v2.41.2 && go mod tidy && go build -o oracle .) >"$work/go.log" 2>&1 || fail "the oracle: $(tail -n 5 "$work/go.log")"
 fi
-port=16463
-api_start "$server" "$work/api" $port || fail "no API server"
-export KUBECONFIG=$kubeconfig
 chmod 755 "$work"
 shop_container "$work"
-shop_objects node-1
-shop_pod cart-5d9-abcde
-# As kubeadm leaves it; the right to read it is no part of the manifests.
-kubectl -n kube-system create configmap kubeadm-config --from-literal=ClusterConfiguration=$'apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: blue\n' >/dev/null
-kubectl -n kube-system create role kubeadm --verb=get --resource=configmaps --resource-name=kubeadm-config >/dev/null
-kubectl -n kube-system create rolebinding kubeadm --role=kubeadm --serviceaccount=hearth:hearth >/dev/null
-shop_token "$work/account"
+# The same as the real server gets by shop.sh, and what it adds.
+start_objects() {
+	local folder=$work/api
+	mkdir -p "$folder" "$work/account"
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$folder/server.key" -out "$folder/server.crt" -days 2 -subj /CN=server \
+		-addext subjectAltName=IP:127.0.0.1 2>/dev/null
+	python3 - "$id" >"$folder/objects.json" <<'END'
+import hashlib, json, sys
+def owned(kind, name, uid, api="apps/v1"):
+    return [{"apiVersion": api, "kind": kind, "name": name, "uid": uid, "controller": True}]
+def meta(name, uid, **more):
+    return {"name": name, "uid": uid, "resourceVersion": "7", "creationTimestamp": "2026-01-02T03:04:00Z"} | more
+digest = "cart@sha256:" + hashlib.sha256(b"x").hexdigest()
+print(json.dumps([
+    {"kind": "Namespace", "apiVersion": "v1", "metadata": meta("kube-system", "5a-cluster")},
+    {"kind": "Namespace", "apiVersion": "v1", "metadata": meta("shop", "5a-shop", labels={"team": "blue"})},
+    {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta("kubeadm-config", "5a-config", namespace="kube-system"),
+     "data": {"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: blue\n"}},
+    {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": meta("cart", "5a-cart", namespace="shop", labels={"tier": "back"})},
+    {"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": meta("cart-5d9", "5a-set", namespace="shop", ownerReferences=owned("Deployment", "cart", "5a-cart"))},
+    {"kind": "Pod", "apiVersion": "v1",
+     "metadata": meta("cart-5d9-abcde", "8a9b1c2d-1111-4222-8333-000000000001", namespace="shop", ownerReferences=owned("ReplicaSet", "cart-5d9", "5a-set"),
+                      labels={"app": "cart", "tier": "back", "app.kubernetes.io/version": "v7.1"},
+                      annotations={"resource.opentelemetry.io/deployment.environment.name": "staging"}),
+     "spec": {"nodeName": "node-1", "containers": [{"name": "app", "image": "cart:7"}]},
+     "status": {"phase": "Running", "startTime": "2026-01-02T03:04:05Z", "podIP": "10.9.8.7", "podIPs": [{"ip": "10.9.8.7"}],
+                "containerStatuses": [{"name": "app", "image": "cart:7", "imageID": digest, "ready": True, "restartCount": 0,
+                                       "containerID": "containerd://" + sys.argv[1]}]}}]))
+END
+	python3 tests/deploy/objects.py "$folder/server.crt" "$folder/server.key" admintoken "$folder/objects.json" >"$folder/out" 2>"$folder/err" &
+	api_pids=("$!")
+	for _ in $(seq 100); do
+		grep -q '^port' "$folder/out" && break
+		sleep 0.2
+	done
+	port=$(sed -n 's/^port //p' "$folder/out")
+	api_kubeconfig "$folder" "$port"
+	printf admintoken >"$work/account/token"
+	cp "$folder/server.crt" "$work/account/ca.crt"
+	printf hearth >"$work/account/namespace"
+	chmod 755 "$work/account"
+}
+if [ "$server" = objects ]; then
+	start_objects
+else
+	port=16463
+	api_start "$server" "$work/api" $port || fail "no API server"
+	export KUBECONFIG=$kubeconfig
+	shop_objects node-1
+	shop_pod cart-5d9-abcde
+	# As kubeadm leaves it; the right to read it is no part of the manifests.
+	kubectl -n kube-system create configmap kubeadm-config --from-literal=ClusterConfiguration=$'apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: blue\n' >/dev/null
+	kubectl -n kube-system create role kubeadm --verb=get --resource=configmaps --resource-name=kubeadm-config >/dev/null
+	kubectl -n kube-system create rolebinding kubeadm --role=kubeadm --serviceaccount=hearth:hearth >/dev/null
+	shop_token "$work/account"
+fi
+export KUBECONFIG=$kubeconfig
 
 keys='k8s.namespace.name k8s.pod.name k8s.pod.uid k8s.pod.start_time k8s.pod.ip k8s.pod.hostname k8s.node.name k8s.cluster.uid k8s.deployment.name
 	k8s.deployment.uid k8s.replicaset.name k8s.replicaset.uid k8s.container.name container.id container.image.name container.image.tag
@@ -90,7 +139,7 @@ REASONS = {
     "os.description": "the kernel's words in both, put together otherwise",
     "os.version": "told by hearth without being asked",
     "os.name": "told by hearth without being asked",
-    "process.pid": "of the process that was sampled", "process.executable.name": "of the process that was sampled", "process.executable.path": "of the process that was sampled",
+    "process.pid": "of the process that was sampled", "process.vpid": "of the process that was sampled", "process.executable.name": "of the process that was sampled", "process.executable.path": "of the process that was sampled",
 }
 def plain(v):
     kind, value = next(iter(v.items()))
