@@ -350,7 +350,8 @@ static void test_refused(void **state)
 
 static void test_rules(void **state)
 {
-	static const char *const bad_key[] = { "k8s.pod.nam" }, *const minus[] = { "-k8s.pod.name" };
+	static const char *const bad_key[] = { "k8s.pod.nam" }, *const minus[] = { "-k8s.pod.name" },
+				 *const always[] = { "container.id", "k8s.pod.name" };
 	static const char *const bad_labels[] = { "", "=a", "/", "//", "/(/", "namespace:" };
 	struct buf error = BUF_EMPTY;
 	struct rules *r = NULL;
@@ -361,6 +362,10 @@ static void test_rules(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad_labels); i++)
 		if (rules_new(&(struct rules_config){ .labels = &bad_labels[i], .label_count = 1 }, &r, &error) != -EINVAL)
 			fail_msg("'%s' was taken", bad_labels[i]);
+	assert_int_equal(rules_new(&(struct rules_config){ .keys = always, .key_count = 2 }, &r, &error), 0);
+	assert_true(rules_tell(r, ENRICH_POD_NAME));
+	assert_false(rules_tell(r, ENRICH_NAMESPACE_NAME));
+	rules_free(r);
 	assert_int_equal(rules_new(&(struct rules_config){ .keys = minus, .key_count = 1 }, &r, &error), 0);
 	assert_false(rules_tell(r, ENRICH_POD_NAME));
 	assert_true(rules_tell(r, ENRICH_POD_UID));
