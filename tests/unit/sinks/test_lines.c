@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/handed.h"
 #include "proto/otlp/otlp.h"
 #include "proto/otlp/json/json_decode.h"
 #include "sinks/sinks.h"
@@ -319,9 +322,35 @@ static void refuses(void **state)
 	profiles_put(p);
 }
 
+/* A file that was opened before is written to, by the name that there may be no right to. */
+static void handed_over(void **state)
+{
+	int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+	struct stat st;
+	const char *name;
+	struct sink *s;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(sink_lines_new("/nowhere/at-all.jsonl", LINES_JSON, &s), -ENOENT);
+	assert_int_equal(handed_add(fd, "/nowhere/at-all.jsonl", &name), 0);
+	for (int i = 0; i < 2; i++) { /* as by a half that was started again */
+		struct profiles *p = agent_profiles(1, 1);
+
+		assert_int_equal(sink_lines_new("/nowhere/at-all.jsonl", LINES_JSON, &s), 0);
+		assert_int_equal(sink_consume(s, p, NULL), 0);
+		profiles_put(p);
+		assert_int_equal(sink_flush(s, UINT64_MAX), 0);
+		sink_free(s);
+		assert_int_equal(stat(path, &st), 0);
+		assert_true(st.st_size > i * 100);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(handed_over, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(goes_on, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(lines_are_json, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(requests_stay_as_they_came, make_file, remove_file),

@@ -206,6 +206,8 @@ static void test_refusals(void **state)
 		{ ONE("memory_limiter", "{ limit_mib: 100 }"), "c:2: 'memory_limiter' has a 'check_interval' such as 1s" },
 		{ ONE("resourcedetection", "{ detectors: [ec3] }"),
 		  "c:2: hearth has no detector 'ec3'; did you mean 'ec2'?" },
+		{ ONE("resourcedetection", "{ detectors: [kubeadm], kubeadm: { auth_type: kubeConfig } }"),
+		  "c:2: 'auth_type: kubeConfig' takes a 'kube_config_path'" },
 		{ ONE("k8sattributes", "{ passthrough: true }"), "c:2: 'passthrough' sends a pod's address on to a gateway "
 								 "that asks Kubernetes: not here, where each node does" },
 	};
