@@ -113,7 +113,8 @@ static void keep_side_band(void *arg, struct side_band_record *record)
 
 	if (!read_side_band(in, record))
 		return;
-	if (in->kept.side_band.len >= MAX_KEPT_SIDE_BAND * sizeof(record) || buf_reserve(&in->kept.side_band, sizeof(record))) {
+	if (in->kept.side_band.len >= MAX_KEPT_SIDE_BAND * sizeof(record) ||
+	    buf_reserve(&in->kept.side_band, sizeof(record))) {
 		in->reread_all = true;
 		free(record);
 		return;
@@ -175,7 +176,8 @@ static bool has_room(struct intake *in, const struct record *record)
 	size_t more = record->kind == RECORD_SAMPLE ? FOR_SAMPLES_BYTES : 0, bytes = padded(record);
 	uint32_t pid = record_pid(record);
 
-	if (in->kept.records.len + pending_bytes(in->pending) + bytes <= (rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES) + more &&
+	if (in->kept.records.len + pending_bytes(in->pending) + bytes <=
+		    (rings > MAX_KEPT_BYTES ? rings : MAX_KEPT_BYTES) + more &&
 	    *process_bytes(&in->kept.of, pid) + pending_bytes_of(in->pending, pid) + bytes <=
 		    (rings > MAX_KEPT_OF_ONE ? rings : MAX_KEPT_OF_ONE) + more / 4)
 		return true;

@@ -39,10 +39,10 @@ enum intake_loss { INTAKE_LOSSES(X) LOSS_MAX };
 
 /* Records that were read early, for the next intake_run. */
 struct intake_kept {
-	struct buf records;   /* of samples and objects */
+	struct buf records;	 /* of samples and objects */
 	struct process_bytes of; /* of @records */
-	struct buf side_band; /* pointers to records, owned */
-	uint64_t read_ns;     /* when the rings were last emptied */
+	struct buf side_band;	 /* pointers to records, owned */
+	uint64_t read_ns;	 /* when the rings were last emptied */
 };
 
 /* What became of the samples, since the start. */
@@ -81,7 +81,7 @@ struct intake {
 	uint32_t contention_kind; /* that of contentions; 0: not told */
 
 	struct intake_kept kept;
-	bool reread_all;	 /* side-band records were lost */
+	bool reread_all; /* side-band records were lost */
 	struct allowance rereading;
 	uint64_t waits_since_ns; /* the first sample of the pending ones waits for a file; 0: none waits */
 	uint64_t oldest_ns;	 /* time of the samples in the traces; 0: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that somebody else may cause without end, and that may take a small part of the time: each nanosecond of it is paid off
- * in twenty, so that it takes 5 % at most, and a tenth of a second of it may come at once. Starts zeroed. One thread.
+ * Work that somebody else may cause without end, and that may take a small part of the time: each nanosecond of it is paid
+ * off in twenty, so that it takes 5 % at most, and a tenth of a second of it may come at once. Starts zeroed. One thread.
  */
 #ifndef HEARTH_BASE_ALLOWANCE_H
 #define HEARTH_BASE_ALLOWANCE_H

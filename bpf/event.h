@@ -63,25 +63,25 @@ struct record {
 
 /* How a user walk ended. X(name, text, whether there was a user stack to walk). The last four are misses: user space walks
  * again. */
-#define WALK_ENDS(X)                                                                                                 \
-	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                                              \
-	X(ROOT, "root", 1)		 /* reached the outermost frame */                                           \
-	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                                       \
-	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                                             \
-	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                                          \
-	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                                             \
-	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                                \
-	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */                             \
-	X(EXITING, "exiting", 0)	 /* no address space any more */                                             \
-	X(COMPAT, "32-bit", 1)		 /* not supported */                                                         \
-	X(STALE, "stale mapping", 1)	 /* the row is of a mapping that was replaced since (user space decides) */  \
-	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */                       \
-	X(OUTSIDE, "not in /proc", 1)	 /* a process of another pid namespace: SAMPLE_OUTSIDE */                    \
-	X(BUDGET, "too many stacks", 1)	 /* its process had more different ones than are kept (user space decides) */  \
-	X(UPROBE, "uretprobe", 1)	 /* a return address that a uretprobe took, and nobody knows the true one */ \
-	X(MISS_PROC, "unknown process", 1)                                                                           \
-	X(MISS_MAPPING, "unknown mapping", 1)                                                                        \
-	X(MISS_BLOCK, "unknown code", 1)                                                                             \
+#define WALK_ENDS(X)                                                                                                  \
+	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                                               \
+	X(ROOT, "root", 1)		 /* reached the outermost frame */                                            \
+	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                                        \
+	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                                              \
+	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                                           \
+	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                                              \
+	X(NO_PROGRESS, "no progress", 1) /* the stack pointer fell again and again */                                 \
+	X(EXEC, "exec", 0)		 /* inside execve: registers of the old image */                              \
+	X(EXITING, "exiting", 0)	 /* no address space any more */                                              \
+	X(COMPAT, "32-bit", 1)		 /* not supported */                                                          \
+	X(STALE, "stale mapping", 1)	 /* the row is of a mapping that was replaced since (user space decides) */   \
+	X(COPY_LIMIT, "copy limit", 1)	 /* the stack copy ended first (user space decides) */                        \
+	X(OUTSIDE, "not in /proc", 1)	 /* a process of another pid namespace: SAMPLE_OUTSIDE */                     \
+	X(BUDGET, "too many stacks", 1)	 /* its process had more different ones than are kept (user space decides) */ \
+	X(UPROBE, "uretprobe", 1)	 /* a return address that a uretprobe took, and nobody knows the true one */  \
+	X(MISS_PROC, "unknown process", 1)                                                                            \
+	X(MISS_MAPPING, "unknown mapping", 1)                                                                         \
+	X(MISS_BLOCK, "unknown code", 1)                                                                              \
 	X(USER_RULE, "exotic rule", 1) /* a rule only user space evaluates */
 
 #define X(name, text, has_stack) END_##name,

@@ -10,8 +10,8 @@
 #include "bpf/event.h"
 #include "bpf/unwind_state.h"
 
-const volatile __u32 cfg_rings = 1;	       /* ring buffers, a power of two; CPU c writes to ring c mod this */
-const volatile __u32 cfg_wake_bytes = 0;       /* the reader is woken when a ring holds more than this */
+const volatile __u32 cfg_rings = 1;	 /* ring buffers, a power of two; CPU c writes to ring c mod this */
+const volatile __u32 cfg_wake_bytes = 0; /* the reader is woken when a ring holds more than this */
 const volatile __u32 cfg_stack_chunks = 64;
 const volatile __u64 cfg_chunk_cost_ns = 0;  /* token bucket: time one chunk costs ... */
 const volatile __u64 cfg_chunk_burst_ns = 0; /* ... and how much may be saved up */

@@ -374,7 +374,8 @@ void process_publish(struct process *p, struct sampler *sampler)
 {
 	if (!p->is_known)
 		return;
-	if (p->is_restless || (p->as->replaced_ns && clock_mono_ns() - p->as->replaced_ns < REPLACED_REST_MS * NSEC_PER_MSEC))
+	if (p->is_restless ||
+	    (p->as->replaced_ns && clock_mono_ns() - p->as->replaced_ns < REPLACED_REST_MS * NSEC_PER_MSEC))
 		(void)sampler_forget_proc(sampler, p->pid);
 	else
 		(void)sampler_set_proc(sampler,

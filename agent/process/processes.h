@@ -42,12 +42,12 @@ struct process {
 	struct {
 		uint64_t round;
 		size_t bytes;
-	} stacks; /* that it had in an interval (agent/samples/traces.c) */
+	} stacks;		  /* that it had in an interval (agent/samples/traces.c) */
 	struct allowance reading; /* of its mappings, again and again */
 	struct {
 		uint64_t since_ns; /* the beginning of a second; 0: none came */
 		uint32_t count, before;
-	} maps;	     /* records of mappings in that second, and in the one before */
+	} maps; /* records of mappings in that second, and in the one before */
 	char comm[COMM_BYTES];
 	char *exe_path;		     /* NULL: not known yet */
 	struct process_facts *facts; /* a reference; NULL: nothing is known */

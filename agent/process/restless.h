@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that map code more often than anybody can follow, or in more places than are kept. What of such a process lies
- * where is not known until it has been calm for a second: it has no mappings, its frames are holes, and its records are passed
- * over, so that it costs itself alone. Then its mappings are read once. Agent's thread.
+ * Processes that map code more often than anybody can follow, or in more places than are kept. Nobody knows
+ * which file of such a process lies where until it has been calm for a second: it has no mappings, its frames are holes, and
+ * its records are passed over, so that it costs itself alone. Then its mappings are read once. Agent's thread.
  */
 #ifndef HEARTH_AGENT_PROCESS_RESTLESS_H
 #define HEARTH_AGENT_PROCESS_RESTLESS_H

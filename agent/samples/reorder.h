@@ -68,7 +68,8 @@ bool pending_is_empty(const struct pending *p);
 /* Sections of samples that were passed over, as nobody knows their types. */
 uint64_t pending_unknown_sections(const struct pending *p);
 
-/* The memory that samples and chunks take; of all processes, and of one (and of others, seldom: see struct process_bytes). */
+/* The memory that samples and chunks take; of all processes, and of one (and of others, seldom: see struct process_bytes).
+ */
 size_t pending_bytes(const struct pending *p);
 size_t pending_bytes_of(const struct pending *p, uint32_t pid);
 

@@ -57,8 +57,8 @@ struct traces {
 	uint32_t arg_cnt, arg_cap;
 	struct trace_event *events;
 	uint32_t event_cnt, event_cap;
-	uint32_t last; /* the stack that was added last */
-	uint64_t round; /* of all traces there are; no other has it until traces_reset() */
+	uint32_t last;	   /* the stack that was added last */
+	uint64_t round;	   /* of all traces there are; no other has it until traces_reset() */
 	size_t most_bytes; /* of new stacks of one process */
 	struct {
 		struct key_head head;

@@ -72,8 +72,8 @@ struct traces;
 int traces_new(const struct kernel_names *kernel, struct traces **ret);
 /* @objects (borrowed) has the functions of frames of scripts; before, none has such frames. */
 void traces_of_objects(struct traces *t, const struct objects *objects);
-/* The stacks of one process that are new take at most about so many bytes until traces_reset(); then they are cut, and end so
- * (END_BUDGET). There is no such limit before. */
+/* The stacks of one process that are new take at most about so many bytes until traces_reset(); then they are cut, and end
+ * so (END_BUDGET). There is no such limit before. */
 void traces_limit(struct traces *t, size_t bytes);
 void traces_free(struct traces *t);
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the tests share that hold hearth's processes, as the kernel has them (tools/process-table), against what docs/halves.md says.
+# Shared by the tests that hold hearth's processes, as the kernel has them (tools/process-table), against what docs/halves.md says.
 
 # table PID: into the file processes, once hearth has all that it will have
 table() {

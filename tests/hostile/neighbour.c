@@ -247,7 +247,8 @@ static void run_with(uint64_t sp, uint64_t fp)
 #endif
 }
 
-/* A word of the hall: frames that follow each other, and between them addresses of our code, or of memory that may be code. */
+/* A word of the hall: frames that follow each other, and between them addresses of our code, or of memory that may be code.
+ */
 static uint64_t word(const uint64_t *hall, size_t i, uint64_t area)
 {
 	const uint64_t random = random_number();
@@ -303,12 +304,14 @@ static void make(FILE *dump, FILE *map, uint64_t rate)
 	say_ready();
 	for (uint64_t i = 0; !is_over(); i++) {
 		uint8_t *at = area + i * SPACING % AREA_BYTES;
-		const struct jitdump_line lines[] = { { (uintptr_t)at, 10, "/made/up.c" }, { (uintptr_t)at + 5, 20, "/made/up.c" } };
+		const struct jitdump_line lines[] = { { (uintptr_t)at, 10, "/made/up.c" },
+						      { (uintptr_t)at + 5, 20, "/made/up.c" } };
 		const uint64_t time_ns = now_ns();
 
 		memcpy(at, loop, sizeof(loop));
 		__builtin___clear_cache((char *)at, (char *)at + sizeof(loop));
-		snprintf(name, sizeof(name), "f%llu_%0*llu", (unsigned long long)i, NAME_BYTES - 30, (unsigned long long)random_number());
+		snprintf(name, sizeof(name), "f%llu_%0*llu", (unsigned long long)i, NAME_BYTES - 30,
+			 (unsigned long long)random_number());
 		if (dump) {
 			jitdump_lines(dump, time_ns, (uintptr_t)at, lines, 2);
 			jitdump_load(dump, (uint32_t)getpid(), time_ns, (uintptr_t)at, at, sizeof(loop), i, name);

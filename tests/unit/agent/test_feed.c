@@ -268,7 +268,8 @@ static void test_kept(void **state)
 		assert_int_equal(in.counts.lost[i][0].samples, 0);
 }
 
-/* One process's copied stacks take up their part of what is kept; those of another one still have room, and so have its samples. */
+/* One process's copied stacks take up their part of what is kept; those of another one still have room, and so have its
+ * samples. */
 static void test_flood(void **state)
 {
 	enum { MANY = 4000, FEW = 100 };
@@ -318,7 +319,9 @@ static void test_restless(void **state)
 {
 	struct processes *ps = in.processes;
 	struct process *p = processes_renew(ps, (uint32_t)getpid()), *changed;
-	struct side_band_record map = { .kind = SIDE_BAND_MMAP, .pid = p->pid, .tid = p->pid, .start = 0x10000, .end = 0x20000 };
+	struct side_band_record map = {
+		.kind = SIDE_BAND_MMAP, .pid = p->pid, .tid = p->pid, .start = 0x10000, .end = 0x20000
+	};
 	const uint64_t second = NSEC_PER_SEC, half = second / 2;
 	uint32_t began = 0, mappings = p->as->count, asid = p->as->asid;
 
@@ -584,8 +587,7 @@ static void test_scripts(void **state)
 	frame = traces_frame(in.traces, traces_frame_ids(in.traces, traces_get(in.traces, 0))[1]);
 	assert_int_equal(frame->kind, FRAME_SCRIPTED);
 	assert_int_equal(frame->addr, 7);
-	assert_non_null(frame->object);
-	assert_ptr_equal(frame->object, objects_find(in.objects, frame->object->id));
+	assert_true(frame->object && frame->object == objects_find(in.objects, frame->object->id));
 	traces_reset(in.traces);
 }
 

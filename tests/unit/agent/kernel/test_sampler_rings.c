@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings become larger when they are found full and smaller when they have long held little, and nothing of the old one is lost. libbpf's
- * rings are made up here: each holds so many records. */
+/* Rings become larger when they are found full and smaller when they have long held little, and nothing of the old one is
+ * lost. libbpf's rings are made up here: each holds so many records. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,9 +24,9 @@ struct ring_buffer {
 	int map, epoll;
 };
 
-static uint32_t waiting[64];	       /* records in the ring of this descriptor */
-static uint32_t sizes[64];	       /* its bytes; 0: it is not there, or was closed */
-static uint32_t late;		       /* records that programs still put into the old ring while it is replaced */
+static uint32_t waiting[64];		/* records in the ring of this descriptor */
+static uint32_t sizes[64];		/* its bytes; 0: it is not there, or was closed */
+static uint32_t late;			/* records that programs still put into the old ring while it is replaced */
 static int told[MAX_RINGS], made, fail; /* the kernel's table; rings that were made; the next is refused */
 
 int bpf_map_create(enum bpf_map_type type, const char *name, uint32_t key, uint32_t value, uint32_t entries,

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,12 +51,13 @@ static void test_own_allocator(void **state)
 		{ "realloc", ALLOC_SIZE_SECOND, ALLOC_SIZE_GROWN },
 		{ "posix_memalign", ALLOC_SIZE_THIRD, ALLOC_SIZE_THIRD },
 	};
-	const uint32_t pids[] = { (uint32_t)getpid() };
+	const uint32_t pid = (uint32_t)getpid();
 	struct agent_error err = { "" };
-	struct alloc_set *set = NULL;
+	struct alloc_set *set = calloc(1, sizeof(*set));
 
 	(void)state;
-	assert_int_equal(allocator_find(pids, 1, &set, &err), 0);
+	assert_non_null(set);
+	assert_int_equal(allocator_add(set, pid, &err), 0);
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		struct place place = { .addr = (uintptr_t)dlsym(RTLD_DEFAULT, wanted[i].name) };
 		uint32_t count = 0;
@@ -66,7 +67,7 @@ static void test_own_allocator(void **state)
 		for (uint32_t k = 0; k < set->count; k++) {
 			const struct alloc_place *p = &set->list[k];
 
-			assert_int_equal(p->pid, pids[0]);
+			assert_int_equal(p->pid, pid);
 			if (p->offset != place.offset)
 				continue;
 			count++;
@@ -81,14 +82,13 @@ static void test_own_allocator(void **state)
 
 static void test_nobody(void **state)
 {
-	const uint32_t pids[] = { (uint32_t)getpid(), 1u << 30 };
 	struct agent_error err = { "" };
-	struct alloc_set *set = NULL;
+	struct alloc_set set = { .count = 0 };
 
 	(void)state;
-	assert_true(allocator_find(pids, 2, &set, &err) < 0);
+	assert_int_equal(allocator_add(&set, 1u << 30, &err), -ENOENT);
 	assert_string_equal(err.message, "malloc of process 1073741824: there is no such process");
-	assert_null(set);
+	assert_int_equal(set.count, 0);
 	allocator_set_free(NULL);
 }
 
