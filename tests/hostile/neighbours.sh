@@ -58,7 +58,7 @@ ready() { grep -q ready "$kind"; }
 kind=registers
 echo $kind >&3
 until_true 60 test -s $kind.ended || fail "the warm-up does not end: $(cat $kind.err)"
-rm $kind.ended
+rm $kind $kind.ended
 settled() { pss 2 && awk -v least="$least" -v peak="$peak" 'BEGIN { exit peak > least + 0.5 }'; }
 until_true 60 settled || fail "hearth's memory does not settle: $least to $peak MB, $who"
 printf '%-10s %8s %8s %8s %8s   %s\n' KIND BEFORE MOST AFTER HONEST 'MOST OF IT'
