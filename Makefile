@@ -5,7 +5,7 @@
 #   make deps       install what a build needs    sudo make test             install what tests need, too, and run the whole suite
 #   make chdb       a ClickHouse for the tests over it      make packages | release   what is installed, what is published
 #   make test-unit | test-arm64 | test-system | test-one-process | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | lint | rooms | format | install | clean
-#   V=1 full commands   SAN=1 ASan + UBSan, and libFuzzer's marks, by clang   DEBUG=1 no optimization   BUILD=dir other output folder
+#   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
 MAKEFLAGS += --no-builtin-rules
@@ -32,7 +32,7 @@ BUILD ?= build$(CROSS:%=-%)$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)
 BPF_BUILD ?= $(if $(filter 1,$(SAN)),build$(CROSS:%=-%),$(BUILD))
 PREFIX ?= /usr/local
 CLANG ?= clang
-CC := $(if $(filter default,$(origin CC)),$(if $(filter 1,$(SAN)),$(CLANG),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc),$(CC))
+CC := $(if $(filter default,$(origin CC)),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc,$(CC))
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 VERSION := $(shell cat vendor/version)
 
@@ -53,7 +53,7 @@ CFLAGS_ALL += -O2 -ffunction-sections -fdata-sections
 LDFLAGS_ALL += -Wl,--gc-sections
 endif
 ifeq ($(SAN),1)
-CFLAGS_ALL += -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_ALL += -fsanitize=address,undefined$(FUZZER) -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
 WARN := $(filter-out -Wnull-dereference,$(WARN)) -Wno-missing-field-initializers # clang's are others than gcc's
 else ifneq ($(DEBUG),1)
@@ -316,7 +316,7 @@ mutants: all
 mutation:
 	$(Q)tests/mutation/run.py $(MUTATION)
 
-# --- fuzzing: clang's libFuzzer over the same archives as sanitized tests ---
+# --- fuzzing: clang's libFuzzer over the same sources, sanitized, in a folder of their own ---
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -327,7 +327,7 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call archives,cmd)
 fuzz-here: $(FUZZ_BIN)
 	$(Q)tests/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
 fuzz:
-	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-here
+	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz SAN=1 FUZZER=,fuzzer-no-link CC=$(CLANG) fuzz-here
 
 # --- installing ---
 .PHONY: install clean
@@ -370,6 +370,6 @@ release: all
 	$(Q)tools/package/release.sh $(BUILD) $(RELEASE_ARCHES)
 
 clean:
-	rm -rf build build-san build-debug build-san-debug build-arm64*
+	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*
 
 -include $(shell find $(BUILD) $(BPF_BUILD)/bpf -type f -name '*.d' 2>/dev/null | sort -u)

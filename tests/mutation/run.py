@@ -143,7 +143,7 @@ class Shard:
 			path.chmod(0o755 if mode & 0o100 else 0o644)
 
 	def make(self, *targets, san=False):
-		command = ['make', '-s', '-j2', *(('SAN=1', 'BUILD=build-san') if san else ()), *map(str, targets)]
+		command = ['make', '-s', '-j2', *(('SAN=1', 'CC=clang', 'BUILD=build-san') if san else ()), *map(str, targets)]
 		done = subprocess.run(command, cwd=self.top, capture_output=True, text=True, errors='replace', env=clean_environment())
 		self.said = done.stdout[-3000:] + done.stderr[-3000:]
 		return done.returncode == 0
