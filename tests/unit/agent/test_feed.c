@@ -55,8 +55,7 @@ void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band
 
 	(void)s;
 	rings.told = NULL;
-	if (record)
-		fn(arg, record);
+	record ? fn(arg, record) : (void)0;
 }
 
 uint64_t sampler_malformed(const struct sampler *s)
