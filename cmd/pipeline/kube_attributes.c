@@ -145,6 +145,21 @@ static int check_flags(struct reader *r, struct component *c)
 	return err;
 }
 
+/* The Collector names services that it is asked for by labels, too. */
+static int take_services(struct reader *r, struct component *c)
+{
+	AUTO_FREE const char **texts = NULL;
+	bool is_asked = false;
+	size_t count;
+	int err = component_texts(r, c, "extract.metadata", &texts, &count);
+
+	for (size_t i = 0; i < count && !err; i++)
+		is_asked |= !strcmp(texts[i], "service.name") || !strcmp(texts[i], "service.version");
+	return err || !is_asked
+		       ? err
+		       : component_add(&c->settings, component_at(c, "extract.metadata"), "kube-service-labels", "true");
+}
+
 int kube_attributes_take(struct reader *r, struct component *c)
 {
 	int err = kube_attributes_take_auth(r, c, "auth_type");
@@ -160,5 +175,7 @@ int kube_attributes_take(struct reader *r, struct component *c)
 		err = take_rules(r, c, "extract.labels", "kube-label");
 	if (!err)
 		err = take_rules(r, c, "extract.annotations", "kube-annotation");
+	if (!err)
+		err = take_services(r, c);
 	return err ? err : check_associations(r, c);
 }
