@@ -3,7 +3,7 @@
 """Judges the stacks of a script in a capture by what the script said of itself.
 
 usage: judge.py [--min PERCENT] [--least STACKS] [--without STACKS] [--loop NAME] [--file NAME,...] [--all-lines] [--within NAME]
-                [--whole-names]
+                [--whole-names] [--own PREFIX]
                 CAPTURE PROGRAM TYPE TRUTH
 
 PROGRAM is the name of the executable (or of a process: pid:PID), TYPE the profile.frame.type of the script's frames, TRUTH what the
@@ -14,6 +14,7 @@ that it may be on, and no native frame before the last of them is of the interpr
 may stand between: then who called is not judged. A frame whose function is not known ("script") is wrong. A user stack without any script frame counts as without: at most --without (10) may be so.
 Frames called --within (a glob) are parts of the function that they were called by: on a line of that, and not its callers.
 With --whole-names callers are told by their whole names, and blanks in names stand as _ in the truth.
+With --own the script's own frames are those whose names begin so, whatever their file.
 Exit status 1 when fewer than PERCENT (100) of the stacks with script frames are right, or fewer than --least (100) are there; 77
 without Python's protobuf."""
 import argparse
@@ -115,15 +116,20 @@ def main():
     parser.add_argument("--all-lines", action="store_true")
     parser.add_argument("--within")
     parser.add_argument("--whole-names", action="store_true")
+    parser.add_argument("--own")
     parser.add_argument("capture")
     parser.add_argument("program")
     parser.add_argument("type")
     parser.add_argument("truth")
     args = parser.parse_args()
     truth = Truth(args.truth, args.all_lines, args.whole_names)
+    files = args.file.split(",")
+
+    def is_own(name, path):
+        return name.startswith(args.own) if args.own else os.path.basename(path) in files
     right, without, wrong, seen = 0, 0, collections.Counter(), collections.Counter()
     for count, frames in Stacks(args.capture).of(args.program):
-        script = [(name.replace(" ", "_") if args.whole_names else name, line) if os.path.basename(path) in args.file.split(",") else None
+        script = [(name.replace(" ", "_") if args.whole_names else name, line) if is_own(name, path) else None
                   for kind, name, path, line in frames if kind == args.type]
         last = max((i for i, frame in enumerate(frames) if frame[0] == args.type), default=0)
         # One that the innermost script function called may be about to begin or to end its own.

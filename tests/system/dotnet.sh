@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The methods of a .NET program in stacks: each sample of a program that calls in every way there is, judged by what the program says of
+# itself, in both forms of the walk and in each way that the runtime compiles; the program is gone when its profile is made. The runtime
+# that is installed, or that HEARTH_DOTNET names (a folder with libcoreclr.so and the library's images); others by `make runtimes`.
+. "$TOP/tests/system/lib.sh"
+need_bpf
+[ "$(uname -m)" = x86_64 ] || skip "frames of .NET are known for x86-64 alone"
+folder=${HEARTH_DOTNET:-$(find /usr/lib/dotnet /usr/share/dotnet -path '*Microsoft.NETCore.App*' -name libcoreclr.so -printf '%h\n' 2>/dev/null | sort -V | tail -n 1)}
+[ -n "$folder" ] || skip "no .NET here (dotnet-runtime of Microsoft, or HEARTH_DOTNET=FOLDER)"
+command -v mcs >/dev/null || skip "no C# compiler here (mono-mcs)"
+cc -O1 -o host "$TOP/tests/script/dotnet_host.c" -ldl && mcs -unsafe -out:Calls.exe "$TOP/tests/script/Calls.cs" >mcs.out 2>&1 ||
+	fail "$(cat mcs.out)"
+
+for way in "" "--no-bpf-loop" "TieredCompilation=0" "ReadyToRun=0"; do
+	form= option=
+	[ "${way#--}" = "$way" ] && option=${way:+DOTNET_$way} || form=$way
+	# shellcheck disable=SC2086 # there may be none
+	start_record x.otlp $form -F 399 --report-interval 500ms -p $$ # and its children
+	# shellcheck disable=SC2086
+	env $option ./host "$folder" "$PWD/Calls.exe" 4 >truth || skip "this .NET does not start: $folder"
+	stop "$recorder"
+	accounted record.out.err
+	status=0
+	python3 "$TOP/tests/script/judge.py" --min 99 --least 100 --without 100000 --loop NONE --own Calls. --whole-names x.otlp host dotnet truth ||
+		status=$?
+	[ $status != 77 ] || skip "no Python with protobuf here"
+	[ $status = 0 ] || fail "$way: stacks are wrong"
+	"$HEARTH" report x.otlp --format truth >truth.report
+	part=$(awk '$6 == "host" { sub(/%/, "", $2); print int($2); exit }' truth.report)
+	[ "${part:-0}" -ge 97 ] || fail "$way: $part % of stacks are complete: $(cat truth.report)"
+done
