@@ -392,6 +392,10 @@ static void register_metrics(struct signals *s, struct metrics *m)
 	s->metrics.kept[OTLP_TRACES] = metrics_counter(m, name, "signal=\"traces\"", help);
 	s->metrics.kept[OTLP_LOGS] = metrics_counter(m, name, "signal=\"logs\"", help);
 	s->metrics.kept[OTLP_METRICS] = metrics_counter(m, name, "signal=\"metrics\"", help);
+	s->metrics.incomplete = metrics_counter(
+		m, "hearth_signals_incomplete_total", NULL,
+		"Spans without sound ids and exemplars without a time, which nothing leads to "
+		"and which are not kept.");
 	s->metrics.lost_full = metrics_counter(m, lost, "reason=\"queue full\"", lost_help);
 	s->metrics.lost_write = metrics_counter(m, lost, "reason=\"not written\"", lost_help);
 	s->metrics.removed = metrics_counter(m, "hearth_signals_removed_total", NULL,

@@ -33,7 +33,7 @@ struct signals {
 	pthread_mutex_t read_lock;
 	sqlite3 *read_db; /* NULL: there is no file yet */
 	struct {
-		struct metric *kept[OTLP_OTHERS], *lost_full, *lost_write, *removed, *bytes;
+		struct metric *kept[OTLP_OTHERS], *incomplete, *lost_full, *lost_write, *removed, *bytes;
 	} metrics;
 };
 

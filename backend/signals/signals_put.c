@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/text/utf8.h"
 #include "proto/otlp/metrics.h"
 
@@ -148,8 +149,10 @@ static int put_span(struct walk *w, const struct span *span)
 	};
 	int err;
 
-	if (span->trace_id.len != sizeof(kept.trace) || span->span_id.len != sizeof(kept.span))
+	if (span->trace_id.len != sizeof(kept.trace) || span->span_id.len != sizeof(kept.span)) {
+		metric_add(w->s->metrics.incomplete, 1);
 		return 0;
+	}
 	take_id(span->trace_id, kept.trace, sizeof(kept.trace));
 	take_id(span->span_id, kept.span, sizeof(kept.span));
 	take_id(span->parent_span_id, kept.parent, sizeof(kept.parent));
@@ -225,8 +228,13 @@ static int put_exemplar(struct walk *w, const struct metric_data *metric, const 
 		.metric = cut(metric->name, name, sizeof(name)),
 		.unit = cut(metric->unit, unit, sizeof(unit)),
 	};
-	int err = know_resource(w);
+	int err;
 
+	if (!e->time_unix_ns) {
+		metric_add(w->s->metrics.incomplete, 1);
+		return 0;
+	}
+	err = know_resource(w);
 	take_id(e->trace_id, kept.trace, sizeof(kept.trace));
 	take_id(e->span_id, kept.span, sizeof(kept.span));
 	kept.resource = w->kept;
@@ -242,8 +250,7 @@ static int put_points(struct walk *w, const struct metric_data *metric, const st
 
 	for (uint32_t i = 0; i < points->count && !err; i++)
 		for (uint32_t k = 0; k < points->items[i].exemplar_count && !err; k++)
-			if (points->items[i].exemplars[k].time_unix_ns)
-				err = put_exemplar(w, metric, &points->items[i].exemplars[k]);
+			err = put_exemplar(w, metric, &points->items[i].exemplars[k]);
 	return err;
 }
 

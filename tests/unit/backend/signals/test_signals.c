@@ -262,6 +262,37 @@ static void test_exemplars(void **state)
 	signals_free(s);
 }
 
+static void see_counts(void *arg, const char *name, const char *labels, uint64_t value)
+{
+	if (!strcmp(name, "hearth_signals_incomplete_total") || (!strcmp(name, "hearth_signals_kept_total") && value))
+		buf_printf(arg, "%s %llu; ", *labels ? labels : "incomplete", (unsigned long long)value);
+}
+
+/* Records that nothing can lead to are counted, and those beside them are kept. */
+static void test_incomplete(void **state)
+{
+	struct metrics *m = metrics_new();
+	struct signals *s = open_signals(NULL, 1 << 24, m);
+	AUTO(buf_fini) struct buf counts = BUF_EMPTY;
+
+	(void)state;
+	keep(s, OTLP_METRICS,
+	     "\"resourceMetrics\":[{" RESOURCE(
+		     "shop") ",\"scopeMetrics\":[{\"metrics\":[{\"name\":\"hits\",\"sum\":{\"dataPoints\":["
+			     "{\"exemplars\":[{\"asInt\":\"7\"},{\"timeUnixNano\":\"1700000000000000002\"}]}]}}]}]}]");
+	keep(s, OTLP_TRACES,
+	     "\"resourceSpans\":[{" RESOURCE(
+		     "shop") ",\"scopeSpans\":[{\"spans\":[{\"name\":\"no ids\"},"
+			     "{\"traceId\":\"0000000000000000000000000000000a\",\"name\":\"no id\"},"
+			     "{\"traceId\":\"0000000000000000000000000000000a\",\"spanId\":\"000000000000000b\","
+			     "\"name\":\"whole\"}]}]}]");
+	check_names(s, &(struct signals_question){ .to_ns = UINT64_MAX }, "whole ");
+	metrics_each(m, see_counts, &counts);
+	assert_string_equal(buf_text(&counts), "incomplete 3; signal=\"traces\" 1; signal=\"metrics\" 1; ");
+	signals_free(s);
+	metrics_free(m);
+}
+
 static int stop(void *arg, const struct kept_span *span)
 {
 	++*(unsigned *)arg;
@@ -346,8 +377,9 @@ static void test_retention(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spans),	  cmocka_unit_test(test_folder), cmocka_unit_test(test_logs),
-		cmocka_unit_test(test_exemplars), cmocka_unit_test(test_limits), cmocka_unit_test(test_retention),
+		cmocka_unit_test(test_spans),	  cmocka_unit_test(test_folder),     cmocka_unit_test(test_logs),
+		cmocka_unit_test(test_exemplars), cmocka_unit_test(test_incomplete), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_retention),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
