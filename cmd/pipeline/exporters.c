@@ -168,7 +168,7 @@ static int take_grpc(struct reader *r, struct component *c)
 		buf_printf(&url, "%s://%s", tls || !insecure ? "grpcs" : "grpc", tls ? tls : endpoint);
 	while (url.len && url.data[url.len - 1] == '/')
 		url.len--;
-	return set_sink(c, "otlp", buf_text(&url));
+	return url.failed ? -ENOMEM : set_sink(c, "otlp", buf_text(&url));
 }
 
 static const struct component_type otlp = {
@@ -213,6 +213,8 @@ static int take_http(struct reader *r, struct component *c)
 		put_profiles_path(endpoint, &url);
 	if (encoding && !strcmp(encoding, "json"))
 		err = component_add(&c->settings, component_at(c, "encoding"), "collector-protocol", "http/json");
+	if (!err && url.failed)
+		err = -ENOMEM;
 	return err ? err : set_sink(c, "otlp", buf_text(&url));
 }
 

@@ -91,11 +91,15 @@ static int take_matches(struct reader *r, const struct component *c, const char 
 	int err;
 
 	buf_printf(&path, "%sinclude", below);
+	if (path.failed)
+		return -ENOMEM;
 	t = component_at(c, buf_text(&path));
 	*has_include = t;
 	err = t ? take_match(r, t, include) : 0;
 	buf_reset(&path);
 	buf_printf(&path, "%sexclude", below);
+	if (path.failed)
+		return -ENOMEM;
 	t = component_at(c, buf_text(&path));
 	*has_exclude = t;
 	return err || !t ? err : take_match(r, t, exclude);

@@ -46,7 +46,8 @@ static int teardown(void **state)
 static void put(size_t count, const uint64_t *these)
 {
 	memset(words, 0, sizeof(words));
-	memcpy(words, these, count * sizeof(*these));
+	if (count)
+		memcpy(words, these, count * sizeof(*these));
 }
 
 static void the_first_tagged_word_behind_code_counts(void **state)
