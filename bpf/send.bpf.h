@@ -283,8 +283,12 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 			bpf_find_vma((void *)bpf_get_current_task_btf(), sp, area_callback, &loop, 0);
 		copy->end = thread_stack_end(sp, copy->end);
 	}
-	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end)
-		copy->end = go->stack_hi;
+	/* A thread that C made says of its stack's end where Go's part of it ends: the frames above are near. */
+	if (is_on_go_stack(go, sp) && go->stack_hi < copy->end) {
+		__u64 end = ((go->stack_hi - 1) | (STACK_CHUNK_BYTES - 1)) + 1;
+
+		copy->end = end < copy->end ? end : copy->end;
+	}
 	copy->first_end = copy->end;
 	if (loop_form && copy->end != ~0ull)
 		copy_whole_stack(&loop, sp, copy->end);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that map code more often than anybody can follow, or in more places than are kept. Nobody knows
- * which file of such a process lies where until it has been calm for a second: it has no mappings, its frames are holes, and
- * its records are passed over, so that it costs itself alone. Then its mappings are read once. Agent's thread.
+ * Processes that map code more often than anybody can follow, or in more places than are kept. Nobody knows which
+ * file of such a process lies where until it has been calm for a second: it has no mappings, its frames are holes, and its
+ * records are passed over, so that it costs itself alone. Then its mappings are read once. Agent's thread.
  */
 #ifndef HEARTH_AGENT_PROCESS_RESTLESS_H
 #define HEARTH_AGENT_PROCESS_RESTLESS_H
@@ -14,8 +14,9 @@ struct process;
 struct processes;
 
 enum {
-	RESTLESS_MAPS_A_SECOND = 4096, /* programs that generate code and turn its rights over and over make some hundred */
-	RESTLESS_MAPPINGS = 1 << 16,   /* of code, of one process; 2.6 MB. vm.max_map_count is 65,530 */
+	RESTLESS_MAPS_A_SECOND =
+		1 << 15,	     /* one that opens and closes a library as fast as it can makes a quarter of these */
+	RESTLESS_MAPPINGS = 1 << 16, /* of code, of one process; 2.6 MB. vm.max_map_count is 65,530 */
 };
 
 /* Counts a record of a mapping of @p, of @time_ns. Returns whether it is to be passed over; *@began_ret tells that it is the
