@@ -22,8 +22,9 @@ enum {
 					 stacks would take it all */
 };
 
-/* Sends the page of stack at copy.addr, as far as the stack goes. Returns 1 at its end (or of the ring's room). */
-static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch)
+/* Sends the page of stack at copy.addr, as far as the stack goes; without bpf_loop to its end, as verifiers follow each of
+ * the turns there. Returns 1 at the stack's end (or of the ring's room). */
+static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
 	struct stack_copy *copy = &scratch->copy;
 	struct stack_chunk *chunk = &scratch->chunk;
@@ -34,9 +35,10 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 
 	if (!ring || copy->addr >= copy->end)
 		return 1;
-	if (len > copy->end - copy->addr)
+	if (loop_form && len > copy->end - copy->addr)
 		len = copy->end - copy->addr;
-	room = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / (copy->cnt < FAIR_CHUNKS ? 2 : 4); /* the rest is for samples */
+	/* the rest is for samples; a half, or a quarter from FAIR_CHUNKS on, without a branch: verifiers follow each */
+	room = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) >> (1 + ((FAIR_CHUNKS - 1 - (__u64)copy->cnt) >> 63));
 	copy->tries++;
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > room) {
 		count(state, COUNTER_CHUNK_RING);
@@ -75,7 +77,7 @@ static long chunk_callback(__u32 index, struct chunk_loop *loop)
 {
 	if (!loop->state || !loop->scratch)
 		return 1;
-	return send_chunk(loop->state, loop->scratch) ? 1 : 0;
+	return send_chunk(loop->state, loop->scratch, true) ? 1 : 0;
 }
 
 static long area_callback(struct task_struct *task, struct vm_area_struct *area, struct chunk_loop *loop)
@@ -115,7 +117,7 @@ static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 
 		bpf_loop(chunks, chunk_callback, loop, 0);
 	} else {
 		for (int i = 0; i < 64; i++)
-			if (send_chunk(loop->state, loop->scratch))
+			if (send_chunk(loop->state, loop->scratch, false))
 				break;
 	}
 	if (at < MAX_COPIES) {
