@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The picture of a recording, complete and in its parts what the folded stacks say; then in a browser.
+# Alone: rare frames of two seconds are seen by a program that has its CPU.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 

@@ -162,7 +162,7 @@ class Case:
         for macro, meaning in MACROS.items():
             text = text.replace(macro, meaning)
         # A stub for a call has a name of its own; cases write it as the nameless code of their program that it once was.
-        text = re.sub(r"(stacks|calls\\w\*)\\\+", r"(?:\1|stub)\\+", text)
+        text = re.sub(r"(stacks|(?:calls|signals)\\w\*)\\\+", r"(?:\1|stub)\\+", text)
         return re.compile(text.replace("@case", self.name))
 
     def has_thread(self, comm):

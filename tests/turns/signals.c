@@ -167,7 +167,7 @@ static void sig_async(void)
 	timer_t timer;
 
 	right("@main;sig_async(;many(;tiny)?)?(;@signal(;on_signal(;leaf)?)?)?");
-	right("@main;sig_async(;@libs|;signals\\w*\\+|;stub\\+|;__syscall_ret)+;@signal;on_signal(;leaf)?");
+	right("@main;sig_async(;@libs|;signals\\w*\\+|;__syscall_ret)+;@signal;on_signal(;leaf)?");
 	seen(4, "sig_async;many;tiny;@signal;on_signal;leaf");
 	told();
 	handle(SIGALRM, on_signal, 0);
