@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/code/code_state.h"
+#include "agent/process/processes.h"
 #include "agent/samples/merge.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -319,6 +320,7 @@ uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pen
 			     .is_kernels = !s->regs,
 			     .captures = captures,
 			     .capture_cnt = capture_cnt };
+	bool is_elsewhere = false;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t addr = (user[i] & ~FRAME_EXACT) - !(user[i] & FRAME_EXACT);
@@ -327,10 +329,13 @@ uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pen
 
 		frames[i] = m && m->file && m->file->code ? frame_of(&f, m, i, user[i], &is_stale)
 							  : frame_in_file(&f, i, user[i]);
+		is_elsewhere |= m && (!m->file || m->is_foreign);
 		if (!is_stale)
 			continue;
 		*end = END_STALE;
-		return i + 1;
+		count = i + 1;
 	}
+	if (is_elsewhere && code_spaces_meet(cs, p))
+		process_publish(p, cs->sampler);
 	return count;
 }

@@ -104,7 +104,8 @@ const struct capture_class *code_capture_class(const struct code_spaces *cs, uin
 /*
  * Makes frames of objects (FRAME_OF_SCRIPT) of the @count user frames @user of @s that are in such code; @captures are words
  * as of SECTION_CAPTURES. The result is in @frames, which has room for as many. Returns their number: fewer, with *@end set
- * to END_STALE, where the kernel walked through code that has gone since.
+ * to END_STALE, where the kernel walked through code that has gone since. Frames in memory that nobody knows make it ask the
+ * runtime again where it keeps code: the kernel walks such memory by frame pointers and needs nobody for it.
  */
 uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pending_sample *s, const uint64_t *user,
 		     uint32_t count, const uint64_t *captures, uint32_t capture_cnt, uint64_t *frames, enum walk_end *end);

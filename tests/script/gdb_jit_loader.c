@@ -6,6 +6,7 @@
  * SECONDS are of processor time.
  *
  *   gdb_jit_loader run SECONDS OBJECT         made_run() of the object all the time
+ *   gdb_jit_loader late SECONDS OBJECT        the same, but the object is registered after a third of the time
  *   gdb_jit_loader churn SECONDS OBJECT...    made_again_0() of the first object, made_again_1() of the second, ...: each is
  *                                             loaded where the one before was, runs for its part of the time, and goes
  *
@@ -181,7 +182,6 @@ static void load(struct object *o, const char *path, uint8_t *area)
 			relocate(o, &sections_of(o)[i]);
 	o->entry.symfile_addr = o->file;
 	o->entry.symfile_size = o->bytes;
-	enlist(&o->entry);
 }
 
 static void unload(struct object *o)
@@ -211,14 +211,18 @@ int calls_back(int (*fn)(int n), int n)
 	return sink;
 }
 
-static void run(const char *path, double end, uint8_t *area)
+static void run(const char *path, double seconds_unknown, double seconds, uint8_t *area)
 {
 	static struct object o;
+	double begin = now();
 	int (*fn)(void *back, int n);
 
 	load(&o, path, area);
 	fn = (int (*)(void *, int))function_of(&o, "made_run");
-	for (int n = 0; now() < end; n++)
+	for (int n = 0; now() < begin + seconds_unknown; n++)
+		sink = fn((void *)calls_back, n);
+	enlist(&o.entry);
+	for (int n = 0; now() < begin + seconds; n++)
 		sink = fn((void *)calls_back, n);
 }
 
@@ -248,6 +252,7 @@ static void churn(char **paths, unsigned count, double seconds, uint8_t *area)
 			abort();
 		snprintf(name, sizeof(name), "made_again_%u", which);
 		load(o, paths[which], area);
+		enlist(&o->entry);
 		calls[which]((int (*)(int))function_of(o, name), now() + seconds / count);
 		unload(o);
 		free(o);
@@ -257,17 +262,19 @@ static void churn(char **paths, unsigned count, double seconds, uint8_t *area)
 int main(int argc, char **argv)
 {
 	uint8_t *area;
+	double seconds;
 
 	if (argc < 4)
 		return 2;
+	seconds = atof(argv[2]);
 	area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (area == MAP_FAILED)
 		return 77;
 	puts("ready");
 	fflush(stdout);
 	if (strcmp(argv[1], "churn") == 0)
-		churn(argv + 3, (unsigned)argc - 3, atof(argv[2]), area);
+		churn(argv + 3, (unsigned)argc - 3, seconds, area);
 	else
-		run(argv[3], now() + atof(argv[2]), area);
+		run(argv[3], strcmp(argv[1], "late") == 0 ? seconds / 3 : 0, seconds, area);
 	return 0;
 }

@@ -13,14 +13,18 @@ done
 "$TOP/tests/script/gdb-jit-truth.sh" "$source" >truth
 cp gdb_jit gdb_jit_run
 cp gdb_jit gdb_jit_churn
+cp gdb_jit gdb_jit_late
 
 for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086 # there may be none
 	start_record x.otlp $form -F 499 --report-interval 500ms -p $$ # and its children
 	start run.out ./gdb_jit_run run 1 made_0.o
 	first=$started
+	start late.out ./gdb_jit_late late 1 made_0.o
+	second=$started
 	start churn.out ./gdb_jit_churn churn 3 made_[0-5].o
 	wait "$first" || fail "the program ended: $(cat run.out.err)"
+	wait "$second" || fail "the program ended: $(cat late.out.err)"
 	wait "$started" || fail "the program ended: $(cat churn.out.err)"
 	stop "$recorder"
 	accounted record.out.err
@@ -30,6 +34,9 @@ for form in "" --no-bpf-loop; do
 	for function in "main;run;made_run;made_down;made_down;made_down" "made_run;calls_back;made_back;made_mid;made_leaf;made_mix"; do
 		grep -q "$function" folded || fail "$form: $function is in no stack"
 	done
+	# Until a program registered its code the kernel walks that by frame pointers, and needs nobody for it; then it is found all the same.
+	late=$(awk '/^gdb_jit_late;.*;made_run/ { n += $NF } END { print n + 0 }' folded)
+	[ "$late" -ge 100 ] || fail "$form: $late samples with a name in code that was registered after a third of a second"
 	# A piece is looked at again after 250 ms, so on a busy machine one may be gone before it was read.
 	named=0
 	for n in 0 1 2 3 4 5; do
