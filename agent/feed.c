@@ -130,37 +130,37 @@ enum {
 	READ_AHEAD_MS = 1,	     /* a program that runs a few milliseconds is seen before it is gone */
 };
 
-/* Counts a sample of @kind as lost; of the first kind where that makes no sense. */
-static void lose_one(struct intake *in, uint64_t kind, uint64_t value)
+/* Counts a sample of @kind as lost by @loss; of the first kind where that makes no sense. */
+static void lose_one(struct intake *in, enum intake_loss loss, uint64_t kind, uint64_t value)
 {
-	struct sample_sum *sum = &in->counts.lost[LOSS_MEMORY][kind < in->kind_cnt ? kind : 0];
+	struct sample_sum *sum = &in->counts.lost[loss][kind < in->kind_cnt ? kind : 0];
 
 	sum->samples++;
 	sum->value += value;
 }
 
 /* Counts the sample @s, and those that came with it, as lost. */
-static void lose_sample(struct intake *in, const struct pending_sample *s)
+static void lose_sample(struct intake *in, enum intake_loss loss, const struct pending_sample *s)
 {
 	if (!s->wakes)
-		lose_one(in, s->record->kind, s->value);
+		lose_one(in, loss, s->record->kind, s->value);
 	for (uint32_t i = 0; i < s->wake_cnt; i++)
-		lose_one(in, s->record->kind, s->wakes[i].value);
+		lose_one(in, loss, s->record->kind, s->wakes[i].value);
 	for (uint32_t i = 0; i < s->more_cnt; i++)
-		lose_one(in, s->more[2 * i], s->more[2 * i + 1]);
+		lose_one(in, loss, s->more[2 * i], s->more[2 * i + 1]);
 }
 
-/* @record, which may be part of a sample, could not be kept. */
-static void lose(struct intake *in, const struct record *record)
+/* @record, which may be part of a sample, could not be kept for @loss. */
+static void lose(struct intake *in, enum intake_loss loss, const struct record *record)
 {
 	struct pending_sample s;
 
 	if (record->kind != RECORD_SAMPLE)
 		in->counts.chunks_not_kept++;
 	else if (record_parse(record, &s))
-		lose_one(in, 0, 0);
+		lose_one(in, loss, 0, 0);
 	else
-		lose_sample(in, &s);
+		lose_sample(in, loss, &s);
 }
 
 static size_t padded(const struct record *record)
@@ -181,7 +181,7 @@ static bool has_room(struct intake *in, const struct record *record)
 	    *process_bytes(&in->kept.of, pid) + pending_bytes_of(in->pending, pid) + bytes <=
 		    (rings > MAX_KEPT_OF_ONE ? rings : MAX_KEPT_OF_ONE) + more / 4)
 		return true;
-	lose(in, record);
+	lose(in, LOSS_WAITING, record);
 	return false;
 }
 
@@ -193,7 +193,7 @@ static void add_record(struct intake *in, const struct record *record)
 	if (record->kind != RECORD_SAMPLE)
 		return;
 	if (error == -ENOMEM)
-		lose(in, record);
+		lose(in, LOSS_MEMORY, record);
 	else if (error)
 		in->counts.malformed++;
 }
@@ -216,7 +216,7 @@ static void keep_record(void *arg, const struct record *record)
 	if (!has_room(in, record))
 		return;
 	if (buf_reserve(&in->kept.records, padded(record))) {
-		lose(in, record);
+		lose(in, LOSS_MEMORY, record);
 		return;
 	}
 	*process_bytes(&in->kept.of, record_pid(record)) += padded(record);
@@ -392,7 +392,7 @@ static void add_contentions(struct intake *in, const struct pending_sample *s)
 	in->counts.made[kind].samples += count > 0;
 	in->counts.made[kind].value += count;
 	if (count && traces_add_contentions(in->traces, kind, count))
-		lose_one(in, kind, count);
+		lose_one(in, LOSS_MEMORY, kind, count);
 }
 
 /* Adds the samples of other kinds that came with the one that was added last, and that of who ended its wait. */
@@ -406,7 +406,7 @@ static void add_more(struct intake *in, const struct pending_sample *s)
 		if (kind >= in->kind_cnt)
 			in->counts.malformed++;
 		else if (traces_add_more(in->traces, (uint32_t)kind, value))
-			lose_one(in, kind, value);
+			lose_one(in, LOSS_MEMORY, kind, value);
 	}
 }
 
@@ -416,7 +416,7 @@ bool intake_add(struct intake *in, struct process *p, const struct pending_sampl
 	uint32_t known = traces_frame_count(in->traces);
 
 	if ((s->wakes ? traces_add_waker : traces_add)(in->traces, p, s, user, count, end)) {
-		lose_sample(in, s);
+		lose_sample(in, LOSS_MEMORY, s);
 		return false;
 	}
 	if (s->chain_cnt && !s->wakes)
@@ -450,7 +450,7 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	if (p && s->regs && !is_outside)
 		p = identify(in, p, s);
 	if (!p) {
-		lose_sample(in, s);
+		lose_sample(in, LOSS_MEMORY, s);
 		return false;
 	}
 	p->own_pid = r->own_pid;

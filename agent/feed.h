@@ -29,6 +29,7 @@
 /* The places where user space may lose a sample. X(name, text) */
 #define INTAKE_LOSSES(X)                 \
 	X(MEMORY, "out of memory")       \
+	X(WAITING, "too many waiting")   \
 	X(MALFORMED, "malformed record") \
 	X(SINK, "refused by the sink")   \
 	X(ALONE, "waker without its wait")

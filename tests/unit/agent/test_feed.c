@@ -15,134 +15,11 @@
 
 #include <cmocka.h>
 
-#include "agent/feed.h"
 #include "agent/process/restless.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/metrics.h"
+#include "tests/unit/agent/feed_rings.h"
 #include "tests/unit/descriptors.h"
-
-/* --- the kernel's side --- */
-
-enum { RING_RECORDS = 16, PID = 1 << 30 /* nobody's */, STEPS = 200 };
-
-static struct {
-	struct {
-		struct sample_record sample;
-		uint64_t section, kernel[1];
-	} ring[RING_RECORDS];
-	uint32_t count, lost, seq;
-	struct side_band_record *told; /* one at most */
-	const struct record *flood;    /* behind the ring; NULL: nothing */
-	uint32_t flood_count;
-} rings;
-
-int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg)
-{
-	(void)s;
-	for (uint32_t i = 0; i < rings.count; i++)
-		fn(arg, &rings.ring[i].sample.hdr);
-	for (uint32_t i = 0; rings.flood && i < rings.flood_count; i++)
-		fn(arg, rings.flood);
-	rings.flood = NULL;
-	rings.count = 0;
-	return 0;
-}
-
-void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band_record *record), void *arg)
-{
-	struct side_band_record *record = rings.told;
-
-	(void)s;
-	rings.told = NULL;
-	record ? fn(arg, record) : (void)0;
-}
-
-uint64_t sampler_malformed(const struct sampler *s)
-{
-	(void)s;
-	return 0;
-}
-
-uint64_t sampler_rings_bytes(const struct sampler *s)
-{
-	(void)s;
-	return sizeof(rings.ring);
-}
-
-int sampler_forget_proc(struct sampler *s, uint32_t pid)
-{
-	(void)s, (void)pid;
-	return 0;
-}
-
-static struct {
-	uint32_t parent, child, ended;
-} followed;
-
-void sampler_process_began(struct sampler *s, uint32_t parent, uint32_t child)
-{
-	(void)s;
-	followed.parent = parent;
-	followed.child = child;
-}
-
-void sampler_process_changed(struct sampler *s, uint32_t pid)
-{
-	(void)s, (void)pid;
-}
-
-void sampler_process_mapped(struct sampler *s, uint32_t pid, const char *path)
-{
-	(void)s, (void)pid, (void)path;
-}
-
-void sampler_process_ended(struct sampler *s, uint32_t pid)
-{
-	(void)s;
-	followed.ended = pid;
-}
-
-int sampler_set_proc(struct sampler *s, struct proc_value *value)
-{
-	(void)s, (void)value;
-	return 0;
-}
-
-int sampler_set_program(struct sampler *s, const struct program_key *key, const struct program_value *value)
-{
-	(void)s, (void)key, (void)value;
-	return 0;
-}
-
-int sampler_set_chain(struct sampler *s, struct chain_state *state)
-{
-	(void)s, (void)state;
-	return 0;
-}
-
-int sampler_set_mapping(struct sampler *s, struct mapping_value *value)
-{
-	(void)s, (void)value;
-	return 0;
-}
-
-void sampler_forget_block(struct sampler *s, uint32_t file, uint32_t block)
-{
-	(void)s, (void)file, (void)block;
-}
-
-int sampler_set_capture(struct sampler *s, uint32_t number, const struct capture_class *what)
-{
-	(void)s, (void)number, (void)what;
-	return 0;
-}
-
-int sampler_set_block(struct sampler *s, struct unwind_block *block)
-{
-	(void)s, (void)block;
-	return 0;
-}
 
 /* A sample of kernel code into the ring, if there is room. */
 static void take_sample(void)
@@ -180,51 +57,6 @@ static void tell_name(const char *name)
 	assert_null(rings.told);
 	rings.told = r;
 }
-
-/* --- the agent's --- */
-
-static int answer(struct elf_service *s, const struct elf_request *request, int fd, const void *payload, size_t bytes,
-		  struct buf *reply)
-{
-	(void)s, (void)request, (void)fd, (void)payload, (void)bytes, (void)reply;
-	return -ENOEXEC; /* files are opened here, not read */
-}
-
-static void no_free(struct elf_service *s)
-{
-	(void)s;
-}
-
-static const struct elf_service_ops ops = { .call = answer, .free = no_free };
-static struct elf_service service = { .ops = &ops };
-static struct intake in;
-
-static int make(void **state)
-{
-	struct file_opener *opener;
-
-	(void)state;
-	memset(&rings, 0, sizeof(rings));
-	in = (struct intake){ .metrics = metrics_new(), .kind_cnt = 1 };
-	return !in.metrics || file_opener_new(in.metrics, &opener) || files_new(&service, opener, in.metrics, &in.files) ||
-	       processes_new(in.files, &in.processes) || pending_new(1, &in.pending) || traces_new(NULL, &in.traces);
-}
-
-static int destroy(void **state)
-{
-	(void)state;
-	intake_fini(&in);
-	traces_free(in.traces);
-	pending_free(in.pending);
-	processes_free(in.processes);
-	objects_free(in.objects);
-	free(in.merged);
-	files_free(in.files);
-	metrics_free(in.metrics);
-	return 0;
-}
-
-/* --- tests --- */
 
 /* Ten samples a turn into rings that hold sixteen, and in each turn somebody who takes long lets them be read. */
 static void test_kept(void **state)
@@ -283,7 +115,7 @@ static void test_flood(void **state)
 	rings.flood_count = FEW;
 	intake_keep_samples(&in);
 	assert_int_equal(in.counts.chunks_not_kept, lost);
-	assert_int_equal(in.counts.lost[LOSS_MEMORY][0].samples, 0);
+	assert_int_equal(in.counts.lost[LOSS_WAITING][0].samples, 0);
 	intake_run_all(&in);
 	assert_int_equal(traces_event_count(in.traces), 1);
 	chunk.pid = PID; /* all was applied: there is room again */
@@ -291,6 +123,27 @@ static void test_flood(void **state)
 	rings.flood_count = FEW;
 	intake_keep_samples(&in);
 	assert_int_equal(in.counts.chunks_not_kept, lost);
+}
+
+/* Samples have more room than copied stacks; those for which there is none are lost by a name of its own. */
+static void test_flood_of_samples(void **state)
+{
+	enum { MANY = 4000 };
+	union {
+		struct sample_record sample;
+		uint8_t room[STACK_CHUNK_BYTES];
+	} record = { .sample = { .hdr = { .kind = RECORD_SAMPLE, .version = RECORD_VERSION, .size = sizeof(record) },
+				 .pid = PID } };
+	uint64_t lost;
+
+	(void)state;
+	rings.flood = &record.sample.hdr;
+	rings.flood_count = MANY;
+	intake_keep_samples(&in);
+	lost = in.counts.lost[LOSS_WAITING][0].samples;
+	assert_in_range(MANY - lost, (9 << 20) / sizeof(record), (10 << 20) / sizeof(record));
+	assert_int_equal(in.counts.chunks_not_kept, 0);
+	assert_int_equal(in.counts.lost[LOSS_MEMORY][0].samples, 0);
 }
 
 /* Counts @count records of @p, all at @time_ns; returns how many of them are to be passed over. */
@@ -504,87 +357,11 @@ static void test_unknown_kind(void **state)
 	traces_reset(in.traces);
 }
 
-/* --- scripts --- */
-
-enum { CHECK = 0x12345678, FUNCTION = 0x7000 };
-
-static struct object_record *make_object(uint32_t runtime, uint16_t head_bytes)
-{
-	static struct {
-		struct object_record r;
-		uint8_t content[12];
-	} object;
-
-	object.r = (struct object_record){
-		.hdr = { .kind = RECORD_OBJECT, .version = RECORD_VERSION, .size = sizeof(object), .time_ns = 2 },
-		.addr = FUNCTION,
-		.pid = PID,
-		.runtime = runtime,
-		.check = CHECK,
-		.part_bytes = { head_bytes, 4 },
-		.part_state = { 0, 1 },
-	};
-	memcpy(object.content, "\5\0\0\0xxxxname", sizeof(object.content));
-	return &object.r;
-}
-
-/* A function comes with the first sample that has it in a chain, which is found with it wherever it stands in the ring. */
-static void test_scripts(void **state)
-{
-	enum { CODE = 0x10000, SP = 0x5000 };
-	static struct file_index index;
-	static struct file interpreter = { .id = 1,
-					   .index = &index,
-					   .info = { .runtime = { .kind = RUNTIME_FILE_CHAIN,
-								  .state = { .thread = { .addr = 1 } } } } };
-	static struct {
-		struct sample_record sample;
-		uint64_t words[17];
-	} record = { .sample = { .hdr = { .kind = RECORD_SAMPLE,
-					  .version = RECORD_VERSION,
-					  .size = sizeof(record),
-					  .time_ns = 2 },
-				 .pid = PID,
-				 .end = END_ROOT },
-		     .words = { SECTION(SECTION_USER, 24), CODE | FRAME_EXACT, CODE + 0x1008, CODE + 0x2008,
-				SECTION(SECTION_CHAIN, 48), CHAIN_WORD(CHAIN_HEAD, RUNTIME_PYTHON), CHAIN_END_ROOT,
-				CHAIN_WORD(CHAIN_FRAME, FUNCTION), CHAIN_PLACE(7, CHECK),
-				CHAIN_WORD(CHAIN_MARKER, SP + 0x18), 0, SECTION(SECTION_STACK_POINTERS, 20), SP,
-				0x10ull << 32, 0x20, SECTION(SECTION_LABELS, 8), 0 } };
-	const struct chain_counts *counts = &in.counts.chains[RUNTIME_PYTHON];
-	struct process *p = processes_find(in.processes, PID);
-	const struct trace_frame *frame;
-
-	(void)state;
-	in.merged = malloc(sizeof(*in.merged));
-	assert_true(p && in.merged && !objects_new(&in.objects));
-	traces_of_objects(in.traces, in.objects);
-	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 8)->hdr), 0); /* nothing is mapped there */
-	intake_run_all(&in);
-	assert_int_equal(in.counts.chains[RUNTIME_PYTHON].malformed_objects, 1);
-	assert_int_equal(address_space_map(&p->as, CODE, CODE + 0x4000, 0, &interpreter), 0);
-	assert_int_equal(pending_add(in.pending, &record.sample.hdr), 0);
-	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 8)->hdr), 0);
-	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_PYTHON, 99)->hdr), 0); /* too long */
-	assert_int_equal(pending_add(in.pending, &make_object(RUNTIME_ID_MAX, 8)->hdr), 0);  /* nobody's */
-	intake_run_all(&in);
-	assert_int_equal(in.counts.chains[RUNTIME_PYTHON].malformed_objects, 3);
-	assert_int_equal(objects_count(in.objects), 1);
-	assert_true(counts->frames == 1 && counts->ends[CHAIN_END_ROOT] == 1 && !counts->unknown_objects &&
-		    !counts->unplaced_segments);
-	assert_int_equal(traces_get(in.traces, 0)->frame_cnt, 3);
-	assert_true(traces_get(in.traces, 0)->has_script);
-	assert_int_equal(traces_events(in.traces)[0].script, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_ROOT));
-	frame = traces_frame(in.traces, traces_frame_ids(in.traces, traces_get(in.traces, 0))[1]);
-	assert_true(frame->kind == FRAME_SCRIPTED && frame->addr == 7);
-	assert_true(frame->object && frame->object == objects_find(in.objects, frame->object->id));
-	traces_reset(in.traces);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kept, make, destroy),
+		cmocka_unit_test_setup_teardown(test_flood_of_samples, make, destroy),
 		cmocka_unit_test_setup_teardown(test_flood, make, destroy),
 		cmocka_unit_test_setup_teardown(test_restless, make, destroy),
 		cmocka_unit_test_setup_teardown(test_mappings, make, destroy),
@@ -593,7 +370,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stale, make, destroy),
 		cmocka_unit_test_setup_teardown(test_outside, make, destroy),
 		cmocka_unit_test_setup_teardown(test_unknown_kind, make, destroy),
-		cmocka_unit_test_setup_teardown(test_scripts, make, destroy),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
