@@ -14,7 +14,7 @@ The seed is the last commit that touched tests/ unless it is given; so who write
 to the same code, is drawn again and counted. A test counts when it passes on the unchanged tree and fails twice with the bug; no end
 counts when the unchanged one ends within a quarter of the time. All tests of a mutant take at most a minute. The file "equivalent" explains
 survivors that no test can notice. Everything lies below build/mutation: shard-*, the copies; SEED, plan and results, a JSON line each.
-Tests run where only their copy and /tmp can be written (a bug may remove files), unit tests also among processes of their own.
+Tests run where only their copy can be written (a bug may remove files), with a /tmp of their own, unit tests also among processes of their own.
 Needs root, as the system tests do. `make mutation` runs this with MUTATION='OPTION...'.
 """
 import argparse, difflib, fcntl, hashlib, io, json, os, pathlib, random, re, resource, shutil, signal, struct, subprocess, sys, tarfile, time
@@ -328,7 +328,7 @@ def try_mutant(shard, mutant, kinds, verbose=False):
 	"""The copy's files are unchanged, before and after. The result, as the dictionary that is kept."""
 	begin = time.monotonic()
 	result = {'id': mutant.id, 'file': mutant.path, 'line': mutant.number, 'operator': mutant.operator, 'old': mutant.old, 'new': mutant.new,
-		  'ran': [], 'by': None, 'state': 'not built'}
+		  'ran': [], 'vain': [], 'by': None, 'state': 'not built'}
 	objects = shard.objects(mutant.path)
 	missing = [o for o in objects if o not in shard.elves] # make removes what it made on the way
 	if missing and shard.make(*missing):
@@ -356,7 +356,7 @@ def try_mutant(shard, mutant, kinds, verbose=False):
 def run_tests(shard, tests, result, plant, restore, verbose):
 	"""The bug is planted. @result says more."""
 	left_s = LIMIT_S
-	built = set()
+	built, broken = set(), set()
 	for i, test in enumerate(tests):
 		known_s = shard.known.get(str(test), [0, 0, 0])[2]
 		if left_s < known_s:
@@ -364,8 +364,11 @@ def run_tests(shard, tests, result, plant, restore, verbose):
 		if test.target() not in built:
 			targets = [t.target() for t in tests[i:i + NEAREST] if t.kind == test.kind]
 			built.update(targets)
-			if not shard.make(*targets, san=test.kind == 'san'):
-				continue
+			if not shard.make('-k', *targets, san=test.kind == 'san'):
+				broken.update(t for t in targets if not shard.make(t, san=test.kind == 'san'))
+		if test.target() in broken:
+			result['vain'].append(str(test))
+			continue
 		if test.kind == 'unit' and shard.identity(test) == shard.unchanged[test.name]:
 			continue # nothing of it was linked
 		limit_s = min(4 * known_s + 5, 2 * LIMIT_S) if known_s else LIMIT_S
@@ -380,6 +383,7 @@ def run_tests(shard, tests, result, plant, restore, verbose):
 				plant()
 				built.clear()
 			if not passes:
+				result['vain'].append(str(test))
 				continue
 			if outcome == 'failed':
 				shard.make(test.target(), san=test.kind == 'san')
@@ -473,6 +477,9 @@ def table(results):
 	again = {s: sum(r['state'] == s for r in results) for s in ('no compile', 'same code', 'not built')}
 	print('drawn again: ' + ', '.join(f'{n} {s}' for s, n in again.items()), end='')
 	print(f'; {sum(r.get("seconds", 0) for r in results) / max(len(whole), 1):.0f} s a mutant; explained as equivalent: {len(whole) - len(counted)}')
+	vain = sorted({t for r in whole for t in r.get('vain', [])})
+	if vain:
+		print('not built, or failing without a bug, too: ' + ', '.join(vain))
 
 
 def mutant_of(r):

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs a test, in a mount namespace that was made for it, so that a planted bug cannot harm the machine's files: only $SHARD, /tmp and
-# other file systems than the root's can be written; what goes below /usr/lib/debug and the home folder is lost.
+# Runs a test, in a mount namespace that was made for it, so that a planted bug cannot harm the machine's files: only $SHARD and
+# other file systems than the root's can be written; what goes below /tmp, /usr/lib/debug and the home folder is lost.
 #   sandbox.sh COMMAND...
 set -e
 mount --make-rprivate /
@@ -14,7 +14,7 @@ for dir in /usr/lib/debug "$HOME"; do
 	fi
 done
 mount --bind "$SHARD" "$SHARD"
-mount --bind /tmp /tmp
+mount -t tmpfs -o mode=1777 none /tmp
 mount -o remount,bind,ro /
 cd "$PWD" # the mount that is there now
 if [ $$ = 1 ]; then
