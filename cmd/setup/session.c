@@ -346,23 +346,28 @@ void session_log_kinds(struct session *s)
 			log_info("%s", line);
 }
 
+void session_print_account(const struct agent_stats *stats, const char *losses, struct metrics *metrics, struct buf *out)
+{
+	const uint64_t walked = stats->complete + stats->truncated;
+
+	buf_printf(out, "%" PRIu64 " samples taken = %" PRIu64 " delivered + %" PRIu64 " lost", stats->taken,
+		   stats->delivered, stats->lost);
+	if (*losses)
+		buf_printf(out, " (%s)", losses);
+	metrics_each(metrics, add_undelivered, out);
+	buf_printf(out, "; %" PRIu64 " not sampled", stats->not_sampled);
+	if (walked)
+		buf_printf(out, "; %.1f %% of user stacks complete", 100.0 * (double)stats->complete / (double)walked);
+}
+
 void session_account(struct session *s, struct buf *out)
 {
 	AUTO(buf_fini) struct buf losses = BUF_EMPTY;
 	struct agent_stats stats;
-	uint64_t walked;
 
 	agent_stats_read(s->agent, &stats);
 	agent_losses_print(s->agent, &losses);
-	walked = stats.complete + stats.truncated;
-	buf_printf(out, "%" PRIu64 " samples taken = %" PRIu64 " delivered + %" PRIu64 " lost", stats.taken, stats.delivered,
-		   stats.lost);
-	if (losses.len)
-		buf_printf(out, " (%s)", buf_text(&losses));
-	metrics_each(s->metrics, add_undelivered, out);
-	buf_printf(out, "; %" PRIu64 " not sampled", stats.not_sampled);
-	if (walked)
-		buf_printf(out, "; %.1f %% of user stacks complete", 100.0 * (double)stats.complete / (double)walked);
+	session_print_account(&stats, buf_text(&losses), s->metrics, out);
 }
 
 void session_close(struct session *s)

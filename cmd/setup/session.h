@@ -15,6 +15,7 @@
 #include "cmd/setup/schedule.h"
 
 struct agent;
+struct agent_stats;
 struct buf;
 struct config;
 struct loop;
@@ -98,6 +99,8 @@ void session_log_kinds(struct session *s);
 
 /* Appends one line of accounting: taken = delivered + lost, the samples not taken, how many stacks are complete. */
 void session_account(struct session *s, struct buf *out);
+/* The same of @stats and the agent's @losses ("": none); what sinks dropped is told by @metrics. */
+void session_print_account(const struct agent_stats *stats, const char *losses, struct metrics *metrics, struct buf *out);
 
 void session_close(struct session *s);
 
