@@ -32,7 +32,8 @@ BUILD ?= build$(CROSS:%=-%)$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(DEBUG)
 BPF_BUILD ?= $(if $(filter 1,$(SAN)),build$(CROSS:%=-%),$(BUILD))
 PREFIX ?= /usr/local
 CLANG ?= clang
-CC := $(if $(filter default,$(origin CC)),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc,$(CC))
+# Sanitized is built by clang alone, so that unit tests and fuzz targets share what they link.
+CC := $(if $(filter default,$(origin CC)),$(if $(filter 1,$(SAN)),$(CLANG),$(if $(CROSS),$(TRIPLE_$(ARCH))-)gcc),$(CC))
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 VERSION := $(shell cat vendor/version)
 
@@ -53,7 +54,7 @@ CFLAGS_ALL += -O2 -ffunction-sections -fdata-sections
 LDFLAGS_ALL += -Wl,--gc-sections
 endif
 ifeq ($(SAN),1)
-CFLAGS_ALL += -fsanitize=address,undefined$(FUZZER) -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_ALL += -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
 WARN := $(filter-out -Wnull-dereference,$(WARN)) -Wno-missing-field-initializers # clang's are others than gcc's
 else ifneq ($(DEBUG),1)
@@ -316,7 +317,7 @@ mutants: all
 mutation:
 	$(Q)tests/mutation/run.py $(MUTATION)
 
-# --- fuzzing: clang's libFuzzer over the same sources, sanitized, in a folder of their own ---
+# --- fuzzing: clang's libFuzzer over the sanitized build ---
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -327,7 +328,7 @@ $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(call archives,cmd)
 fuzz-here: $(FUZZ_BIN)
 	$(Q)tests/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
 fuzz:
-	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz SAN=1 FUZZER=,fuzzer-no-link CC=$(CLANG) fuzz-here
+	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-here
 
 # --- installing ---
 .PHONY: install clean
@@ -370,6 +371,6 @@ release: all
 	$(Q)tools/package/release.sh $(BUILD) $(RELEASE_ARCHES)
 
 clean:
-	rm -rf build build-san build-debug build-san-debug build-fuzz build-arm64*
+	rm -rf build build-san build-debug build-san-debug build-arm64*
 
 -include $(shell find $(BUILD) $(BPF_BUILD)/bpf -type f -name '*.d' 2>/dev/null | sort -u)

@@ -86,8 +86,10 @@ static void trim_wait(struct pending_sample *s)
 		i++;
 	if (i && i == s->kernel_cnt)
 		i--;
-	s->kernel += i;
-	s->kernel_cnt -= i;
+	if (i) {
+		s->kernel += i;
+		s->kernel_cnt -= i;
+	}
 }
 
 /* The place behind the first frame where an interrupt came in; 0: there is none. */

@@ -262,7 +262,7 @@ static int add_sample(void *arg, const struct stack_sample *s)
 {
 	struct adding *a = arg;
 	struct top *t = a->t;
-	const uint32_t *ids = s->frame_ids, *end = ids + s->frame_count;
+	const uint32_t *ids = s->frame_ids, *end = ids ? ids + s->frame_count : NULL;
 	struct total *totals = t->totals;
 	uint64_t weight = s->weight, number;
 	uint32_t *function_of;

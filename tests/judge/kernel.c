@@ -61,7 +61,12 @@ static inline __u64 cpu_go_g(struct task_struct *task, bool has_btf, const __u64
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wcast-function-type"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#pragma GCC diagnostic ignored "-Wunknown-attributes"
+#else
 #pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
+#endif
 #include "bpf/unwind.h"
 #define const /* what user space sets before it loads them, a test sets as it goes */
 #include "bpf/maps.bpf.h"

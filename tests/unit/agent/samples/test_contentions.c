@@ -10,7 +10,7 @@
 
 static uint64_t state = 88172645463325252u;
 
-static uint32_t draw_random(void)
+static inline __attribute__((always_inline)) uint32_t draw_random(void)
 {
 	state ^= state << 13;
 	state ^= state >> 7;

@@ -61,7 +61,11 @@ __attribute__((noinline)) static void take(struct capture *c)
 }
 
 /* Functions whose frames differ: none but the return address, a large one, one of run-time size, a realigned one. */
+#ifdef __clang__
+#define FRAME_OF_ITS_OWN __attribute__((noinline, disable_tail_calls))
+#else
 #define FRAME_OF_ITS_OWN __attribute__((noinline, noclone, optimize("O2,omit-frame-pointer,no-optimize-sibling-calls")))
+#endif
 
 static volatile int sink;
 

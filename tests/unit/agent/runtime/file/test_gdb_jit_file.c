@@ -13,7 +13,7 @@ static struct runtime_file made(const char *options)
 {
 	char path[] = "/tmp/gdb_jit_file.XXXXXX";
 	int fd = mkstemp(path);
-	struct runtime_file file;
+	struct runtime_file file = { 0 };
 	bool is_made;
 
 	assert_true(fd >= 0);
