@@ -42,7 +42,7 @@ if [ -x /usr/bin/python3 ]; then
 	script=$started
 	for form in '' --no-bpf-loop; do
 		# shellcheck disable=SC2086 # there may be none
-		"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -d 2 -p "$script,$sleeper" -o script.otlp 2>err || fail "record $form: $(cat err)"
+		"$HEARTH" record --off-cpu --off-cpu-from ${mean_ms}ms -F 99 $form -d 2 --report-interval 250ms -p "$script,$sleeper" -o script.otlp 2>err || fail "record $form: $(cat err)"
 		for label in thread.state:sleeping syscall.name:clock_nanosleep; do
 			"$HEARTH" report script.otlp --kind off_cpu --process "$sleeper" --by "label=${label%:*}" --format folded >asleep
 			awk -v label="${label#*:}" '{ all += $NF } index($0, label) == 1 { of += $NF } END { exit of != all || all < 1.8e9 || all > 4e9 }' asleep ||

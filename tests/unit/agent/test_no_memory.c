@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/agent_state.h"
+#include "agent/code/code_state.h"
 #include "agent/kernel/sampler.h"
 #include "agent/kernel/side_band.h"
 #include "base/cleanup.h"
@@ -290,6 +292,35 @@ void sampler_note_idle(struct sampler *s)
 static char messages[1 << 16]; /* what failing agents said, a line each */
 static char folder[] = "/tmp/hearth-parts-XXXXXX";
 
+/* Code of this process, as a runtime's would be, and what it saw of @agent when it went. */
+static struct code {
+	struct as_code as_code; /* first */
+	const struct agent *agent;
+	bool has_gone, is_detached;
+} code;
+
+static void code_free(struct as_code *as_code)
+{
+	struct code *c = (struct code *)as_code;
+	const struct code_spaces *all = c->agent->in.code;
+
+	c->has_gone = true;
+	c->is_detached = all->is_over && !all->sampler && !all->service->on_wait.run;
+}
+
+static void add_code(const struct agent *agent)
+{
+	struct process *p = processes_find(agent->in.processes, (uint32_t)getpid());
+
+	assert_non_null(p);
+	assert_non_null(agent->in.code->sampler);
+	assert_non_null(agent->in.code->service->on_wait.run);
+	code = (struct code){ .as_code = { .refs = 1, .free = code_free }, .agent = agent };
+	assert_int_equal(address_space_set_code(&p->as, &code.as_code), 1);
+}
+
+static void (*on_agent)(const struct agent *agent);
+
 static int make_agent(struct buf *out)
 {
 	struct agent_config config = { .freq_hz = 20,
@@ -312,6 +343,8 @@ static int make_agent(struct buf *out)
 		err = agent_new(&config, loop, metrics, NULL, &agent, &error);
 		if (err)
 			snprintf(messages + strlen(messages), sizeof(messages) - strlen(messages), "%s\n", error.message);
+		else if (on_agent)
+			on_agent(agent);
 	}
 	agent_free(agent);
 	agent_config_fini(&config);
@@ -360,9 +393,22 @@ static void test_parts(void **state)
 			fail_msg("no agent failed for %s: %s", names[i], messages);
 }
 
+/* Processes go behind the sampler: their code must not be told to it then, nor wait for the helper with the agent's hook. */
+static void test_code_goes_last(void **state)
+{
+	struct buf out = BUF_EMPTY;
+
+	(void)state;
+	on_agent = add_code;
+	assert_int_equal(make_agent(&out), 0);
+	on_agent = NULL;
+	assert_true(code.has_gone);
+	assert_true(code.is_detached);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_parts) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_parts), cmocka_unit_test(test_code_goes_last) };
 	int failed;
 
 	if (!mkdtemp(folder))

@@ -14,7 +14,7 @@
 
 #define DIFF(said, ...) run_words(&cmd_diff, (const char *const[]){ __VA_ARGS__, NULL }, said)
 
-static char folder[64], a_path[128], b_path[128], other[128];
+static char folder[64], a_path[128], b_path[128], other[128], times[128];
 
 static void write_text(const char *path, const char *text)
 {
@@ -33,6 +33,11 @@ static int make_captures(void **state)
 	snprintf(a_path, sizeof(a_path), "%s/a.folded", folder);
 	snprintf(b_path, sizeof(b_path), "%s/b.folded", folder);
 	snprintf(other, sizeof(other), "%s/other.folded", folder);
+	snprintf(times, sizeof(times), "%s/times.json", folder);
+	write_text(times,
+		   "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":"
+		   "\"main\"}]},\"profiles\":[{\"type\":\"sampled\",\"name\":\"t\",\"unit\":\"seconds\",\"startValue\":0,"
+		   "\"endValue\":9,\"samples\":[[0]],\"weights\":[9]}]}");
 	write_text(a_path, "main;work 5000\nmain;idle 5000\n");
 	write_text(b_path, "main;work 5000\nmain;idle 2500\nmain;added 2500\n");
 	write_text(other, "main;work 5001\nmain;idle 4999\n");
@@ -153,6 +158,9 @@ static void test_refused(void **state)
 		assert_true(is_said_last("is no part of the whole"));
 	}
 	assert_int_equal(DIFF(NULL, a_path, "/nowhere/x"), STATUS_FAILED);
+	assert_true(is_said_last("cannot read /nowhere/x: No such file"));
+	assert_int_equal(DIFF(NULL, a_path, times), STATUS_FAILED);
+	assert_true(is_said_last("times.json counts something else than the captures before it"));
 	assert_int_equal(DIFF(NULL, a_path, b_path, "--focus", "("), STATUS_USAGE);
 	assert_int_equal(DIFF(NULL, a_path, b_path, "--focus", "absent"), STATUS_FAILED);
 	assert_true(is_said_last("holds no samples that are asked for"));

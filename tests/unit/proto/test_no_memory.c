@@ -24,14 +24,10 @@
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/proto/otlp_bytes.h"
 #include "tests/unit/proto/random_profiles.h"
+#include "tests/unit/proto/text_profiles.h"
 
-static struct profiles *profiles; /* of many kinds, made once */
+static struct profiles *profiles, *unnamed; /* of many kinds, made once; with frames without names */
 static struct buf message, json, pprof, older, disorder, metrics;
-
-static void put_profiles(struct profiles **p)
-{
-	profiles_put(*p);
-}
 
 /* What was read, as bytes. */
 static int encode(struct profiles *p, struct buf *out)
@@ -328,23 +324,29 @@ static int to_waits(struct buf *out)
 {
 	struct activity *threads = activity_new(ACTIVITY_THREADS, NULL);
 	struct locks *locks = locks_new(NULL);
-	struct truth *truth = truth_new();
-	int error = threads && locks && truth ? 0 : -ENOMEM;
+	int error = threads && locks ? 0 : -ENOMEM;
 
 	if (!error)
 		error = activity_add(threads, profiles);
 	if (!error)
 		error = locks_add(locks, profiles);
 	if (!error)
-		error = truth_add(truth, profiles);
-	if (!error)
 		error = report_activity(threads, false, &(struct report_style){ 0 }, out);
 	if (!error)
 		error = report_locks(locks, &(struct report_style){ 0 }, out);
-	if (!error)
-		error = truth_report(truth, out);
 	activity_free(threads);
 	locks_free(locks);
+	return error;
+}
+
+/* Which frames have names, of small profiles, so that each allocation gets its turn. */
+static int to_truth(struct buf *out)
+{
+	struct truth *truth = truth_new();
+	int error = truth ? truth_add(truth, unnamed) : -ENOMEM;
+
+	if (!error)
+		error = truth_report(truth, out);
 	truth_free(truth);
 	return error;
 }
@@ -368,6 +370,7 @@ static const struct memory_scenario scenarios[] = {
 	{ "difference", to_difference, false },
 	{ "views", to_views, false },
 	{ "waits", to_waits, false },
+	{ "truth", to_truth, false },
 };
 
 static void test_scenarios(void **state)
@@ -402,12 +405,25 @@ static void make_disorder(struct buf *out)
 	bytes_fields(buf_text(&text), out);
 }
 
+/* Frames without a name in more modules than tables begin with, the last one with a long name. */
+static struct profiles *of_many_modules(void)
+{
+	enum { MODULES = 100, LONG_NAME = 600 };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+
+	for (int i = 0; i < MODULES; i++)
+		buf_printf(&text, "app;main@app;@lib%d 3\n", i);
+	buf_printf(&text, "app;main@app;@%0*d 2\n", LONG_NAME, 0);
+	return text_profiles(buf_text(&text), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_scenarios) };
-	AUTO(put_profiles) struct profiles *p = profiles = random_profiles(12);
 	int failed;
 
+	profiles = random_profiles(12);
+	unnamed = of_many_modules();
 	bytes_fields("1{2{2{1{1:1 2:2 3:1} 2{1:0 2:2 3[7] 4[0] 5:0} 2{1:1 2:2 3[8]} 3[0 1 0 1] 4:5 5:6 6{1:1} 7:9 11:3 "
 		     "14[0] 8[1]}}}"
 		     "2{1{1:4096 2:8192 4:1 5[0] 6:1 8:1} 2{1:0 2:5 3{1:0 2:7} 5[0]} 2{2:6 4:1} 3{1:2} 4{1'0123456789abcdef'"
@@ -425,5 +441,7 @@ int main(void)
 	buf_fini(&older);
 	buf_fini(&disorder);
 	buf_fini(&metrics);
+	profiles_put(profiles);
+	profiles_put(unnamed);
 	return failed;
 }

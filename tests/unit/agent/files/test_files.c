@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -162,13 +163,30 @@ static void test_matches(void **state)
 	}
 }
 
+/* With a file go its descriptors, and the index of its names, which is mapped. */
+static void test_end(void **state)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	void *mapped = mmap(NULL, 8, PROT_READ, MAP_PRIVATE, file_fd, 0);
+
+	(void)state;
+	assert_non_null(file);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	*file = (struct file){ .fd = dup(file_fd), .debug_fd = dup(file_fd), .path = strdup(path) };
+	file->index = calloc(1, sizeof(*file->index));
+	assert_non_null(file->index);
+	file->index->entry = (struct symbol_cache_entry){ .data = mapped, .len_bytes = 8 };
+	assert_int_equal(msync(mapped, 8, MS_ASYNC), 0);
+	file_destroy(file); /* the group looks at the descriptors */
+	assert_int_equal(msync(mapped, 8, MS_ASYNC), -1);
+	assert_int_equal(errno, ENOMEM); /* nothing is mapped there */
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_matches),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_rows), cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_matches), cmocka_unit_test(test_end),
 	};
 
 	return run_group_of_descriptors(tests, make, destroy);

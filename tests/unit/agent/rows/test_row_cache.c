@@ -220,10 +220,34 @@ static void test_bound(void **state)
 	row_cache_free(cache);
 }
 
+/* More rules than are numbered: what was learned is known, or its group is forgotten, but no row is another's. */
+static void test_rules(void **state)
+{
+	enum { RULES = 1 << 16 };
+	struct row row = { .start = 0, .end = 5, .cfa = ROW_CFA_REG }, found;
+	unsigned forgotten = 0;
+
+	(void)state;
+	assert_int_equal(row_cache_new(&cache), 0);
+	for (row.cfa_off = 0; row.cfa_off < RULES + 99; row.cfa_off++) {
+		if (!row_cache_has(cache, 1, 0)) {
+			forgotten += row.cfa_off > 0;
+			assert_int_equal(row_cache_put(cache, 1, 0, &row, 1), 0);
+		}
+		assert_int_equal(row_cache_learn(cache, 1, 2, &row), 0);
+		if (row_cache_find(cache, 1, 2, &found))
+			assert_true(same(&found, &row));
+		assert_true(row_cache_rule_count(cache) <= RULES);
+	}
+	assert_int_equal(forgotten, 1);
+	row_cache_free(cache);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_random), cmocka_unit_test(test_places),
-						   cmocka_unit_test(test_ends), cmocka_unit_test(test_bound) };
+						   cmocka_unit_test(test_ends), cmocka_unit_test(test_bound),
+						   cmocka_unit_test(test_rules) };
 
 	return run_group_of_descriptors(tests, NULL, NULL);
 }

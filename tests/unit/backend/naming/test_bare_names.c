@@ -286,16 +286,55 @@ static void test_store_fails(void **state)
 	assert_int_equal(f->fake.calls, 2);
 }
 
+/* How many files lie below @folder, each of which is first changed by @change, a shell's commands on $1. */
+static int count_kept(const char *folder, const char *change)
+{
+	char command[512];
+	FILE *said;
+	int count = -1;
+
+	snprintf(command, sizeof(command), "find %s -type f -exec sh -c '%s' - {} \\; -print | wc -l", folder, change);
+	said = popen(command, "re");
+	assert_non_null(said);
+	assert_int_equal(fscanf(said, "%d", &count), 1);
+	assert_int_equal(pclose(said), 0);
+	return count;
+}
+
+/* An index that was damaged on disk gives no names: it goes, as if it had not been there, and the others are asked. */
+static void test_damaged(void **state)
+{
+	struct fixture *f = *state;
+	struct bare_names_taken taken = { 0 };
+	int kept;
+
+	add_frame(f, f->ids.htlhash, f->address, "");
+	assert_int_equal(bare_names_take(f->names, f->fd, &taken), 0);
+	assert_int_equal(f->fake.given_count, 1);
+	f->fake.given_count = f->fake.calls = 0;
+	kept = count_kept(f->folder,
+			  "size=$(stat -c %s \"$1\") && dd if=/dev/zero of=\"$1\" bs=1024 "
+			  "seek=$((size / 4096)) count=$((size / 2048)) conv=notrunc status=none"); /* not its head */
+	assert_true(kept > 0);
+	bare_names_free(f->names);
+	assert_int_equal(bare_names_new(&f->fake.store, f->folder, &f->names), 0);
+	assert_int_equal(bare_names_update(f->names), 0);
+	assert_int_equal(f->fake.calls, 0);
+	assert_int_equal(count_kept(f->folder, ":"), kept - 1);
+}
+
 /* A file that has no names. */
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
-	struct bare_names_taken taken = { 0 };
+	struct bare_names_taken taken = { .functions = 5, .named = 6, .build_id = "ab" }; /* of another file */
 	AUTO_CLOSE int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	add_frame(f, f->ids.htlhash, f->address, "");
 	assert_true(bare_names_take(f->names, fd, &taken) < 0);
 	assert_int_equal(taken.named, 0);
+	assert_int_equal(taken.functions, 0);
+	assert_string_equal(taken.build_id, "");
 	assert_int_equal(f->fake.calls, 0);
 }
 
@@ -306,6 +345,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_update, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_confined, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_store_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 	};
 

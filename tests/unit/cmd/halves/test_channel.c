@@ -307,6 +307,23 @@ static void test_wants(void **state)
 	debuginfod_free(servers);
 }
 
+/* Each port comes out where it was put, and whether anything is kept stands beside them. */
+static void test_ports(void **state)
+{
+	enum { PORTS = 2 * READY_VALUES };
+	struct wire_note note = { .kind = NOTE_READY };
+
+	(void)state;
+	for (unsigned i = 0; i < PORTS; i++)
+		assert_int_equal(ready_port(&note, i), 0);
+	for (unsigned i = 0; i < PORTS; i++)
+		ready_set_port(&note, i, (uint16_t)(0xfff0 + i));
+	assert_int_equal(note.values[READY_VALUES - 1] & READY_KEEPS, 0);
+	note.values[READY_VALUES - 1] |= READY_KEEPS;
+	for (unsigned i = 0; i < PORTS; i++)
+		assert_int_equal(ready_port(&note, i), 0xfff0 + i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +334,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_series, set_up, tear_down),
+		cmocka_unit_test(test_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

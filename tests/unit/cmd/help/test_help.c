@@ -118,8 +118,8 @@ static void test_manual_entries(void **state)
 		"\n(run, serve, check)\n",
 		"reports them.\n.PP\nWithout a command it is hearth run.\n",
 		".TP\n.B HEARTH_FREQ\n\\-\\-freq\n.TP\n",
-		"\n\\-\\-collector, then\n.BR OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT ,\nthen\n.B "
-		"OTEL_EXPORTER_OTLP_ENDPOINT\n",
+		("\n\\-\\-collector, then\n.BR OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT ,\nthen\n.B "
+		 "OTEL_EXPORTER_OTLP_ENDPOINT\n"),
 		"\nhearth convert x.otlp x.pb.gz\n", /* an example */
 	};
 	AUTO(buf_fini) struct buf man = BUF_EMPTY;

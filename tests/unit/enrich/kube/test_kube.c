@@ -287,9 +287,11 @@ static void test_expired(void **state)
 	assert_int_equal(errors(&s, "410"), 1);
 	order_pod(&s, "b", "id-b");
 	UNTIL(says(&s, "id-b", "pod-b"));
+	buf_reset(&s.asked);
 	order(&s, "forget");
 	order(&s, "end");
 	UNTIL((order(&s, "page 1000"), strstr(buf_text(&s.asked), " 410\n")));
+	UNTIL((order(&s, "page 1000"), strstr(strstr(buf_text(&s.asked), " 410\n"), "&limit=500 200\n"))); /* nor then */
 	order_pod(&s, "c", "id-c");
 	UNTIL(says(&s, "id-c", "pod-c"));
 	close_scene(&s);

@@ -195,10 +195,10 @@ static void test_kinds(void **state)
  * longer one. */
 static void test_idle(void **state)
 {
-	static const struct builder_profile_spec specs[] = { { "s", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 },
-							     { "s", "1", "runnable", "nanoseconds", "", "", 0, NULL, 0 },
-							     { "s", "1", "waker", "nanoseconds", "", "", 0, NULL, 0 },
-							     text_cpu_spec };
+	const struct builder_profile_spec specs[] = { { "s", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 },
+						      { "s", "1", "runnable", "nanoseconds", "", "", 0, NULL, 0 },
+						      { "s", "1", "waker", "nanoseconds", "", "", 0, NULL, 0 },
+						      text_cpu_spec };
 	static const char *const expected[] = { "[unknown];my_ep_poll 7\n", "[unknown];ep_poll 7\n[unknown];my_ep_poll 7\n",
 						"[unknown];my_ep_poll 7\n",
 						"[unknown];ep_poll 1\n[unknown];my_ep_poll 1\n" };

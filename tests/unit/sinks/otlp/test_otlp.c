@@ -224,6 +224,28 @@ static void test_final_answers(void **state)
 	}
 }
 
+/* A refusal is an answer, too: the collector is there again, and what comes next neither waits nor counts as a retry. */
+static void test_refused_when_back(void **state)
+{
+	struct collector c = collector_start(0, ANSWERS("503", "400:text=no", "202"));
+	struct buf messages = BUF_EMPTY;
+	struct exporter e;
+
+	(void)state;
+	exporter_start(&e, c.port, (struct otlp_sink_config){ 0 });
+	export_events(&e, EVENTS);
+	export_events(&e, EVENTS);
+	assert_int_equal(flush_for(&e, LONG_NS), 0);
+	assert_int_equal(e.acks[0].error, -EREMOTEIO);
+	assert_int_equal(e.acks[1].error, 0);
+	assert_int_equal(counter(&e, "hearth_export_retries_total", NULL), 1);
+	finish(&e, &c, NULL, &messages);
+	assert_has(&messages, "cannot reach ");
+	assert_has(&messages, "answers again");
+	assert_true(strstr(buf_text(&messages), "answers again") < strstr(buf_text(&messages), " refused "));
+	buf_fini(&messages);
+}
+
 static void test_partial_success(void **state)
 {
 	struct collector c = collector_start(0, ANSWERS("200:partial=3"));
@@ -473,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_retries),
 		cmocka_unit_test(test_final_answers),
 		cmocka_unit_test(test_partial_success),
+		cmocka_unit_test(test_refused_when_back),
 		cmocka_unit_test(test_collector_comes_later),
 		cmocka_unit_test(test_queue_bound),
 		cmocka_unit_test(test_queue_smaller_than_request),
