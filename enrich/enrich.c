@@ -269,6 +269,18 @@ int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why)
 	return e->kube ? kube_wait(e->kube, deadline_ns, why) : 0;
 }
 
+int enrich_server(const struct enrich_config *config, struct buf *url)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+	struct kube_access access = { 0 };
+	int err = find_access(config, &access, &error);
+
+	if (!err)
+		buf_puts(url, access.url);
+	kube_access_fini(&access);
+	return err;
+}
+
 int enrich_ask_kubernetes(const struct enrich_config *config, const char *path, uint64_t timeout_ns, struct buf *out)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;

@@ -50,6 +50,9 @@ int sink_enrich_wait(struct sink *sink, uint64_t deadline_ns, struct buf *why);
 /* The folder with the account by which Kubernetes is asked; NULL: none is. Borrowed from @config, or for ever. */
 const char *enrich_account(const struct enrich_config *config);
 
+/* Appends the address of the server that is asked for pods: the API's, or the kubelet's. 0; -ENOENT: none is; -errno. */
+int enrich_server(const struct enrich_config *config, struct buf *url);
+
 /* Asks the API server for the object at @path, once, and appends it to @out; @timeout_ns bounds the wait. 0; -ENOENT: there
  * is no Kubernetes here, or no such object; another -errno, which it has logged. */
 int enrich_ask_kubernetes(const struct enrich_config *config, const char *path, uint64_t timeout_ns, struct buf *out);

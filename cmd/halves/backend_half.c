@@ -41,6 +41,7 @@
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
+#include "cmd/setup/tcp_ports.h"
 #include "cmd/setup/workloads_of.h"
 #include "proto/arena.h"
 #include "proto/otlp/otlp.h"
@@ -356,6 +357,7 @@ static int confine(const struct backend_task *task)
 	const struct handed_over *handed = task->handed;
 	int folders[MAX_FOLDERS + 1];
 	size_t count = handed->folder_count, n = 0;
+	struct tcp_ports ports = { .count = 0 };
 	int err;
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
@@ -364,9 +366,11 @@ static int confine(const struct backend_task *task)
 	memcpy(folders, handed->folders, count * sizeof(*folders));
 	if (!count) /* a store in memory takes symbols there */
 		folders[count++] = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	tcp_ports_add_config(&ports, &task->share->backend);
+	tcp_ports_add_config(&ports, &task->share->senders);
 	err = owner_become(&handed->owner);
 	if (!err)
-		err = confine_files(folders, folders[count - 1] < 0 ? count - 1 : count, readable);
+		err = confine_by_landlock(folders, folders[count - 1] < 0 ? count - 1 : count, readable, &ports);
 	if (err == -ENOSYS)
 		log_debug("this kernel has no Landlock: the user id alone keeps the backend from others' files");
 	if (err >= 0 || err == -ENOSYS)

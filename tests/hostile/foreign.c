@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -120,15 +121,36 @@ static int read_log(void)
 	return (int)syscall(SYS_syslog, 3, text, sizeof(text));
 }
 
+static int connect_elsewhere(void) /* nobody listens there, which only who may connect finds out */
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+					     .sin_port = htons(1) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return fd < 0 || (connect(fd, (const struct sockaddr *)&address, sizeof(address)) && errno == EACCES) ? -1 : 0;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(void);
 } attempts[] = {
-	{ "read-shadow", read_shadow },	      { "write-outside", write_outside }, { "read-agent", read_memory },
-	{ "perf-event", open_event },	      { "load-bpf", load_bpf },		  { "signal-agent", signal_agent },
-	{ "kill-agent", end_agent },	      { "trace-agent", trace_agent },	  { "become-root", become_root },
-	{ "run-program", run_program },	      { "load-module", load_module },	  { "packet-socket", open_packets },
-	{ "user-namespace", make_namespace }, { "writable-code", make_code },	  { "kernel-log", read_log },
+	{ "read-shadow", read_shadow },
+	{ "write-outside", write_outside },
+	{ "read-agent", read_memory },
+	{ "perf-event", open_event },
+	{ "load-bpf", load_bpf },
+	{ "signal-agent", signal_agent },
+	{ "kill-agent", end_agent },
+	{ "trace-agent", trace_agent },
+	{ "become-root", become_root },
+	{ "run-program", run_program },
+	{ "load-module", load_module },
+	{ "packet-socket", open_packets },
+	{ "user-namespace", make_namespace },
+	{ "writable-code", make_code },
+	{ "kernel-log", read_log },
+	{ "connect-elsewhere", connect_elsewhere },
 };
 
 static void try_all(void)

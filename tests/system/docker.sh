@@ -132,7 +132,8 @@ in_table() {
 	$2 -d --name halves --network none $(caps $seven) --pid host --ulimit nofile=10000:10000 --ulimit nproc=4096:4096 -v "$PWD/state-$1:/state" \
 		hearth-test /usr/bin/hearth run -F 99 --http-address 127.0.0.1:0 --store /state/store >started 2>&1 || fail "$1: $(cat started)"
 	pid=$($3 '{{.State.Pid}}' halves)
-	until_true 30 pgrep -P "$pid" -x hearth-backend || fail "$1: no second half"
+	has_backend() { pgrep -P "$(pgrep -P "$pid" -x hearth-keeper)" -x hearth-backend; }
+	until_true 30 has_backend || fail "$1: no second half: $("$TOP/tools/process-table" "$pid")"
 	table "$pid"
 	of_seven
 	for name in hearth hearth-open hearth-keeper hearth-elf; do

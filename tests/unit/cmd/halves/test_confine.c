@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -29,6 +30,7 @@
 #include "base/sanitizer.h"
 #include "cmd/halves/confine.h"
 #include "cmd/halves/owner.h"
+#include "cmd/setup/tcp_ports.h"
 
 enum { A_USER = 1879048200 };
 
@@ -140,32 +142,71 @@ static int listen_on_loopback(void)
 	return fd < 0 ? fd : listen(fd, 1);
 }
 
+/* A listener whose port is allowed, and one whose is not. */
+static struct listener {
+	int fd;
+	uint16_t port;
+} allowed, other;
+
+static void open_listener(struct listener *l)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+
+	l->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(l->fd >= 0);
+	assert_return_code(listen(l->fd, 1), errno);
+	assert_return_code(getsockname(l->fd, (struct sockaddr *)&address, &len), errno);
+	l->port = ntohs(address.sin_port);
+}
+
+static int connect_to(const struct listener *l)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+					     .sin_port = htons(l->port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return fd < 0 ? fd : connect(fd, (const struct sockaddr *)&address, sizeof(address));
+}
+
+static int connect_where_allowed(void)
+{
+	return connect_to(&allowed);
+}
+
+static int connect_elsewhere(void)
+{
+	return connect_to(&other);
+}
+
 static const struct attempt {
 	int (*fn)(void);
 	bool works;
-	bool by_landlock;
+	int landlock; /* the version that refuses it; 0: another does */
 } attempts[] = {
-	{ read_shadow, false, false },	     { write_outside, false, true },	{ read_outside, false, true },
-	{ open_event, false, false },	     { make_map, false, false },	{ signal_parent, false, false },
-	{ trace_parent, false, false },	     { run_program, false, false },	{ fork_again, true, false },
-	{ become_root, false, false },	     { open_raw_socket, false, false }, { make_code, false, false },
-	{ write_inside, true, false },	     { read_hosts, true, false },	{ start_thread, true, false },
-	{ listen_on_loopback, true, false },
+	{ read_shadow, false, 0 },	 { write_outside, false, 1 },	  { read_outside, false, 1 },
+	{ open_event, false, 0 },	 { make_map, false, 0 },	  { signal_parent, false, 0 },
+	{ trace_parent, false, 0 },	 { run_program, false, 0 },	  { fork_again, true, 0 },
+	{ become_root, false, 0 },	 { open_raw_socket, false, 0 },	  { make_code, false, 0 },
+	{ write_inside, true, 0 },	 { read_hosts, true, 0 },	  { start_thread, true, 0 },
+	{ listen_on_loopback, true, 0 }, { connect_elsewhere, false, 4 }, { connect_where_allowed, true, 0 },
 };
 
 /* The number of the first attempt that came out otherwise, counted from 1; 100 and more: it could not be confined. */
 static int try_all(const struct owner *owner)
 {
+	const struct tcp_ports ports = { .items = { allowed.port }, .count = 1 };
 	int err = owner_become(owner), version = 0;
 
 	if (err)
 		return 100;
 	if (has_landlock)
-		version = confine_files(&folder_fd, 1, NULL);
+		version = confine_by_landlock(&folder_fd, 1, NULL, &ports);
 	if (version < 0 || confine_calls())
 		return 101;
 	for (size_t i = 0; i < sizeof(attempts) / sizeof(*attempts); i++)
-		if ((!attempts[i].by_landlock || has_landlock) && (attempts[i].fn() >= 0) != attempts[i].works)
+		if (attempts[i].landlock <= version && (attempts[i].fn() >= 0) != attempts[i].works)
 			return (int)i + 1;
 	return 0;
 }
@@ -186,6 +227,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	unsetenv("HEARTH_REFUSED_CALLS");
+	open_listener(&allowed);
+	open_listener(&other);
 	has_landlock = syscall(444, NULL, 0, 1) > 0;
 	return mkdtemp(folder) && (folder_fd = open(folder, O_RDONLY | O_DIRECTORY)) >= 0 ? 0 : -1;
 }
@@ -195,6 +238,8 @@ static int tear_down(void **state)
 	(void)state;
 	unlinkat(folder_fd, "moved", 0);
 	close(folder_fd);
+	close(allowed.fd);
+	close(other.fd);
 	unlink("/tmp/test_confine-outside");
 	return rmdir(folder);
 }

@@ -24,13 +24,25 @@ static void test_account(void **state)
 	} cases[] = {
 		{ { .taken = 0 }, "", 0, 0, 0, "0 samples taken = 0 delivered + 0 lost; 0 not sampled" },
 		{ { .taken = 100, .delivered = 97, .lost = 3, .not_sampled = 7, .complete = 60, .truncated = 20 },
-		  "ring full 2, out of memory 1", 0, 0, 9,
+		  "ring full 2, out of memory 1",
+		  0,
+		  0,
+		  9,
 		  "100 samples taken = 97 delivered + 3 lost (ring full 2, out of memory 1); 7 not sampled; 75.0 % of user "
 		  "stacks complete" },
-		{ { .taken = 5, .delivered = 5, .truncated = 4 }, "", 2, 3, 0,
-		  "5 samples taken = 5 delivered + 0 lost; 3 kept for the next start; 2 dropped by a sink (reason=\"full\"); 0 "
+		{ { .taken = 5, .delivered = 5, .truncated = 4 },
+		  "",
+		  2,
+		  3,
+		  0,
+		  "5 samples taken = 5 delivered + 0 lost; 3 kept for the next start; 2 dropped by a sink "
+		  "(reason=\"full\"); 0 "
 		  "not sampled; 0.0 % of user stacks complete" },
-		{ { .taken = 5, .delivered = 5, .complete = 4 }, "", 0, 0, 0,
+		{ { .taken = 5, .delivered = 5, .complete = 4 },
+		  "",
+		  0,
+		  0,
+		  0,
 		  "5 samples taken = 5 delivered + 0 lost; 0 not sampled; 100.0 % of user stacks complete" },
 	};
 
