@@ -4,7 +4,9 @@
  * record. The kernel holds a cache of unwind rows; where it has no entry the sample leaves with the frames walked so far,
  * the registers at the sample and a copy of the stack, and user space walks it again and fills the cache.
  *
- * On a tracepoint the same program is loaded with that type.
+ * On a tracepoint the same program is loaded with that type. There it returns 1: all perf events of a tracepoint share its
+ * programs, and one that returns 0 hides the event from everybody (perf_trace_run_bpf_submit, kernel/events/core.c). Ours
+ * stays disabled, so nothing else comes of it.
  *
  * Two forms of the same walk: on_sample (bpf_loop, kernel 5.17) and on_sample_tail + walk_tail (tail calls, 5.10). A program
  * has the scratch and the cpu_state of its level to itself (bpf/levels.bpf.h).
@@ -32,12 +34,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!level_take(&at)) {
 		level_refuse(&at, cfg_kind, 0);
-		return 0;
+		return cfg_tracepoint;
 	}
 	if (find_state(&at, &state, &scratch) && wanted(state))
 		take_by_loop(ctx, state, scratch, &at, cfg_kind);
 	level_give(&at);
-	return 0;
+	return cfg_tracepoint;
 }
 
 /* The same for kernels without bpf_loop(). */
@@ -50,19 +52,19 @@ int on_sample_tail(struct bpf_perf_event_data *ctx)
 
 	if (!level_take(&at)) {
 		level_refuse(&at, cfg_kind, 0);
-		return 0;
+		return cfg_tracepoint;
 	}
 	if (find_state(&at, &state, &scratch) && wanted(state))
 		take_by_tail_calls(ctx, state, scratch, &at, cfg_kind);
 	level_give(&at);
-	return 0;
+	return cfg_tracepoint;
 }
 
 SEC("perf_event")
 int walk_tail(struct bpf_perf_event_data *ctx)
 {
 	walk_by_tail_calls(ctx);
-	return 0;
+	return cfg_tracepoint;
 }
 
 /* Children of filtered processes are followed (raw arguments: the new task, its clone flags). */

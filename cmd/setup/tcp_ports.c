@@ -37,9 +37,9 @@ static uint16_t port_of_scheme(const char *scheme, size_t len, uint16_t usual)
 	static const struct {
 		const char *name;
 		uint16_t port;
-	} schemes[] = { { "http", PORT_HTTP },	 { "https", PORT_HTTPS },   { "grpc", PORT_OTLP },    { "grpcs", PORT_OTLP },
-			{ "socks", PORT_PROXY }, { "socks4", PORT_PROXY },  { "socks4a", PORT_PROXY }, { "socks5", PORT_PROXY },
-			{ "socks5h", PORT_PROXY } };
+	} schemes[] = { { "http", PORT_HTTP },	   { "https", PORT_HTTPS },  { "grpc", PORT_OTLP },
+			{ "grpcs", PORT_OTLP },	   { "socks", PORT_PROXY },  { "socks4", PORT_PROXY },
+			{ "socks4a", PORT_PROXY }, { "socks5", PORT_PROXY }, { "socks5h", PORT_PROXY } };
 
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		if (len == strlen(schemes[i].name) && !strncasecmp(scheme, schemes[i].name, len))

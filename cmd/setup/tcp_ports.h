@@ -20,8 +20,8 @@ struct tcp_ports {
 	bool any; /* there are more than have room, or one of them cannot be told */
 };
 
-/* Adds the port of @text, [SCHEME://][USER@]HOST[:PORT][/...]. Without a port it is that of a scheme http, https, grpc, grpcs
- * or socks..., or else @usual. unix:PATH has none. */
+/* Adds the port of @text, [SCHEME://][USER@]HOST[:PORT][/...]. Without a port it is that of a scheme http, https, grpc,
+ * grpcs or socks..., or else @usual. unix:PATH has none. */
 void tcp_ports_add(struct tcp_ports *ports, const char *text, uint16_t usual);
 
 /* Adds those of @config and the environment, and the port of name servers. */

@@ -35,6 +35,37 @@ for form in '' --no-bpf-loop; do
 	"$HEARTH" record -q -e syscalls:sys_enter_openat $form -o x.otlp -- ./opens 500 2>err || fail "record $form: $(cat err)"
 	[ "$(samples x.otlp 'main;open_one')" = 500 ] || fail "$form: $(samples x.otlp open_one) of 500 opens: $("$HEARTH" report x.otlp --format folded)"
 done
+
+# Nobody else loses events by it: a program counts its own opens by an event of its own, meanwhile.
+cat >counts.c <<'C'
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = strtoull(argv[1], NULL, 10), .sample_period = 1 };
+	int event = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	long long count = -1;
+	(void)argc;
+	for (int i = 0; i < 700; i++)
+		close(open("/dev/null", O_RDONLY));
+	if (read(event, &count, sizeof(count)) != sizeof(count))
+		perror("read");
+	printf("%lld\n", count);
+	return 0;
+}
+C
+gcc -O2 -D_GNU_SOURCE -o counts counts.c
+mkdir tracing
+id=$(unshare -m sh -c 'mount -t tracefs events tracing && cat tracing/events/syscalls/sys_enter_openat/id')
+for form in '' --no-bpf-loop; do
+	"$HEARTH" record -q -e syscalls:sys_enter_openat $form -o x.otlp -- ./counts "$id" >counted 2>err || fail "record $form: $(cat err)"
+	[ "$(cat counted)" = 700 ] || fail "$form: another one's event counts $(cat counted) of 700 opens"
+done
+
 "$HEARTH" record -q -e syscalls:sys_enter_openat -c 25 -o x.otlp -- ./opens 1000 2>err || fail "-c: $(cat err)"
 n=$(samples x.otlp)
 [ "$n" -ge 39 ] && [ "$n" -le 42 ] || fail "each 25th of 1000 and a few: $n"

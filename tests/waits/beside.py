@@ -100,10 +100,8 @@ def bpftrace(program):
 def perf_record(event):
     tool = find("perf")
 
-    def begun(_):
-        return os.path.exists("perf.data") and not time.sleep(1)
-
-    return beside("perf", (tool, "record", "-q", "-a", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data"), begun)
+    # it runs the command once it records, and ends with it or by a signal
+    return beside("perf", (tool, "record", "-q", "-a", "-c", "1", "-m", "1024", "-e", event, "-o", "perf.data", "--", "sh", "-c", "echo ready; exec sleep 600"), says("ready"))
 
 
 def perf_stat(event):
@@ -201,7 +199,7 @@ def waits():
         tracepoint:sched:sched_switch /@since[args->next_pid]/ {{ @off[args->next_comm] = sum(nsecs - @since[args->next_pid]); delete(@since[args->next_pid]); }}"""
     offcputime = find("offcputime")
     own, trace, bcc, perf = watched(("./waits", seconds), ("--off-cpu", "--off-cpu-from", "10ms", "-e", "sched:sched_switch", "-c", "1"), lambda: bpftrace(script),
-                                    lambda: beside("offcputime", (offcputime, "--stack-storage-size", "65536"), says("Tracing")), lambda: perf_record("sched:sched_switch"))
+                                    lambda: beside("offcputime", (offcputime, "-u", "--stack-storage-size", "65536"), lambda _: not time.sleep(3)), lambda: perf_record("sched:sched_switch"))
     by_thread, _ = told_by_hearth("x.otlp")
     wall, cpu = collections.Counter(), collections.Counter()
     for name, life, used in re.findall(r"^(\w+) \d+ (\d+) (\d+) \d+$", own, re.M):

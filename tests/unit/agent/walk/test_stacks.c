@@ -52,8 +52,7 @@ int memory_read(struct memory *m, uint64_t addr, void *dst, size_t len_bytes)
 		return memory_read(m, addr, dst, in_page) ||
 		       memory_read(m, addr + in_page, (uint8_t *)dst + in_page, len_bytes - in_page);
 	for (size_t i = 0; i < ARRAY_LEN(areas); i++) {
-		if (addr < areas[i].start || addr >= areas[i].end || len_bytes > areas[i].end - addr ||
-		    addr / PAGE * PAGE == m->unreadable)
+		if (addr - areas[i].start >= areas[i].end - areas[i].start || addr / PAGE * PAGE == m->unreadable)
 			continue;
 		if (areas[i].words)
 			memcpy(dst, (const uint8_t *)areas[i].words + (addr - areas[i].start), len_bytes);

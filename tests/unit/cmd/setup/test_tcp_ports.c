@@ -99,8 +99,15 @@ static void check(const char *const *words, const char *expected)
 
 #define CHECK(expected, ...) check((const char *const[]){ __VA_ARGS__, NULL }, expected)
 
-static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "DEBUGINFOD_URLS",
-				     "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "ECS_CONTAINER_METADATA_URI_V4" };
+static const char *const names[] = { "http_proxy",
+				     "https_proxy",
+				     "HTTPS_PROXY",
+				     "all_proxy",
+				     "ALL_PROXY",
+				     "DEBUGINFOD_URLS",
+				     "KUBERNETES_SERVICE_HOST",
+				     "KUBERNETES_SERVICE_PORT",
+				     "ECS_CONTAINER_METADATA_URI_V4" };
 
 static int forget_environment(void **state)
 {
@@ -141,9 +148,10 @@ static void test_environment(void **state)
 
 static void test_kubernetes(void **state)
 {
-	static const char text[] = "clusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'}}]\n"
-				   "contexts: [{name: x, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
-				   "current-context: x\n";
+	static const char text[] =
+		"clusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'}}]\n"
+		"contexts: [{name: x, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
+		"current-context: x\n";
 	int fd = mkstemp(kube_config);
 
 	(void)state;
