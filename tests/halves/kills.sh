@@ -39,7 +39,10 @@ more() {
 
 # ask QUERY: how many samples it has, of the first kind
 ask() {
-	curl -sfG "$page/api/v1/top?from=first&to=now&kind=samples" --data-urlencode "query=$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])'
+	local status
+	status=$(curl -sSG "$page/api/v1/top?from=first&to=now&kind=samples" --data-urlencode "query=$1" -o answer -w '%{http_code}') && [ "$status" = 200 ] ||
+		fail "no answer to $1: status $status, $(head -c 300 answer)"
+	python3 -c 'import json; print(json.load(open("answer"))["events"])'
 }
 
 # sender_starts, sender_ends: sends to the page's port; what was acknowledged is there, once
