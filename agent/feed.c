@@ -466,8 +466,8 @@ static bool apply_sample(void *arg, const struct pending_sample *s)
 	/* A frame-pointer walk ends where the return address is no code: that address is no frame. */
 	if (part.end == END_NO_MAPPING && part.count > 1)
 		part.count--;
-	if (part.capture_cnt && !p->as->code && code_spaces_meet(in->code, p))
-		process_publish(p, in->sampler);
+	if (part.capture_cnt && !p->as->code)
+		(void)code_spaces_meet(in->code, p);
 	if (p->as->code) {
 		part.count = code_frames(in->code, p, s, part.frames, part.count, part.captures, part.capture_cnt, made,
 					 &part.end);

@@ -335,7 +335,7 @@ uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pen
 		*end = END_STALE;
 		count = i + 1;
 	}
-	if (is_elsewhere && code_spaces_meet(cs, p))
-		process_publish(p, cs->sampler);
+	if (is_elsewhere)
+		(void)code_spaces_meet(cs, p);
 	return count;
 }

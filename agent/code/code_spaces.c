@@ -434,5 +434,9 @@ bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 	    !take_ranges(cp, (const void *)cs->reply.data))
 		return false;
 	cp->as_code.refs++;
-	return address_space_set_code(&p->as, &cp->as_code) == 1;
+	if (address_space_set_code(&p->as, &cp->as_code) != 1)
+		return false;
+	if (cs->sampler)
+		process_publish(p, cs->sampler);
+	return true;
 }

@@ -52,8 +52,8 @@ bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_
 /* Is memory of @as known to hold generated code? */
 bool code_spaces_has_code(const struct address_space *as);
 
-/* Finds out where @p keeps code, unless that is known or was tried a moment ago. Returns whether its mappings have changed.
- */
+/* Finds out where @p keeps code, unless that is known or was tried a moment ago. Returns whether its mappings have changed,
+ * which the kernel was told then. */
 bool code_spaces_meet(struct code_spaces *cs, struct process *p);
 
 /* Does any process make code? */

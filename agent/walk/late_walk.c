@@ -449,10 +449,8 @@ static int step(struct walk *w, enum walk_end *end)
 			cache_fill_mapping(w->late->fill, w->process->as, addr, NULL, MAPPING_NOT_CODE);
 		return 1;
 	}
-	if ((!m->file || m->is_foreign) && w->late->code && code_spaces_meet(w->late->code, w->process)) {
-		process_publish(w->process, w->late->sampler);
+	if ((!m->file || m->is_foreign) && w->late->code && code_spaces_meet(w->late->code, w->process))
 		m = address_space_find(w->process->as, addr);
-	}
 	if (m->file && m->file->code)
 		return step_code(w, m, addr, end);
 	va = addr - m->bias;
@@ -550,8 +548,8 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	struct late_result *result = &l->result;
 
 	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
-	if (l->code && !process->as->code && code_spaces_meet(l->code, process))
-		process_publish(process, l->sampler);
+	if (l->code && !process->as->code)
+		(void)code_spaces_meet(l->code, process);
 	cache_fill_begin(l->fill, w.now_ns, REFILL_MS * NSEC_PER_MSEC);
 	if (sample->record->end == END_MISS_PROC)
 		cache_fill_address_space(l->fill, process->as);

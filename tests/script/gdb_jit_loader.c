@@ -211,6 +211,12 @@ int calls_back(int (*fn)(int n), int n)
 	return sink;
 }
 
+__attribute__((noinline)) static void call_until(double end, int (*fn)(void *back, int n))
+{
+	for (int n = 0; now() < end; n++)
+		sink = fn((void *)calls_back, n);
+}
+
 static void run(const char *path, double seconds_unknown, double seconds, uint8_t *area)
 {
 	static struct object o;
@@ -219,11 +225,9 @@ static void run(const char *path, double seconds_unknown, double seconds, uint8_
 
 	load(&o, path, area);
 	fn = (int (*)(void *, int))function_of(&o, "made_run");
-	for (int n = 0; now() < begin + seconds_unknown; n++)
-		sink = fn((void *)calls_back, n);
+	call_until(begin + seconds_unknown, fn);
 	enlist(&o.entry);
-	for (int n = 0; now() < begin + seconds; n++)
-		sink = fn((void *)calls_back, n);
+	call_until(begin + seconds, fn);
 }
 
 #define CALLS(n)                                                              \

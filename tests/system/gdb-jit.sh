@@ -31,7 +31,7 @@ for form in "" --no-bpf-loop; do
 	judge_scripts --min 99.9 --least 100 --without 1000 --loop NONE --file gdb_jit_code.c x.otlp gdb_jit_run native truth
 	"$HEARTH" report x.otlp --format truth >report || :
 	"$HEARTH" report x.otlp --format folded >folded
-	for function in "main;run;made_run;made_down;made_down;made_down" "made_run;calls_back;made_back;made_mid;made_leaf;made_mix"; do
+	for function in "main;run;call_until;made_run;made_down;made_down;made_down" "made_run;calls_back;made_back;made_mid;made_leaf;made_mix"; do
 		grep -q "$function" folded || fail "$form: $function is in no stack"
 	done
 	# Until a program registered its code the kernel walks that by frame pointers, and needs nobody for it; then it is found all the same.
