@@ -41,7 +41,7 @@ more() {
 ask() {
 	local status
 	status=$(curl -sSG "$page/api/v1/top?from=first&to=now&kind=samples" --data-urlencode "query=$1" -o answer -w '%{http_code}') && [ "$status" = 200 ] ||
-		fail "no answer to $1: status $status, $(head -c 300 answer)"
+		fail "no answer to $1: status $status, $(head -c 300 answer)" >&2
 	python3 -c 'import json; print(json.load(open("answer"))["events"])'
 }
 
