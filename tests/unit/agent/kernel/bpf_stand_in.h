@@ -47,6 +47,7 @@ static struct {
 	uint32_t uprobe, kprobe; /* numbers of the units */
 	bool has_multi;
 	uint64_t missed; /* of each program */
+	uint32_t random;
 	const struct bpf_map *maps[STAND_IN_PLACES];
 	const struct bpf_program *programs[STAND_IN_PLACES];
 	uint8_t value[1 << 16]; /* of the last update */
@@ -449,12 +450,10 @@ int ioctl(int fd, unsigned long request, ...)
 /* Random numbers are a quarter, a half, three quarters of what there may be, and so on. */
 ssize_t getrandom(void *dst, size_t len, unsigned flags)
 {
-	static uint32_t next;
-
 	assert_int_equal(flags, 0);
 	assert_int_equal(len, 4);
-	next = kernel.calls ? next + 0x40000000 : 0x40000000;
-	memcpy(dst, &next, 4);
+	kernel.random += 0x40000000;
+	memcpy(dst, &kernel.random, 4);
 	return 4;
 }
 

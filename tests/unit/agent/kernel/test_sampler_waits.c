@@ -225,10 +225,11 @@ static void programs_begin_from_the_last_and_end_from_the_first(void **state)
 	asked("");
 	for (int good = 0; good < 4; good++) {
 		static const char *const taken_back[] = {
-			"attach fails\n", "attach on_again\nattach fails\ndetach on_again\n",
+			"attach fails\n",
+			"attach on_again\nattach fails\ndetach on_again\n",
 			"attach on_again\nattach on_new_thread\nattach fails\ndetach on_new_thread\ndetach on_again\n",
-			"attach on_again\nattach on_new_thread\nattach on_waking\nattach fails\ndetach on_waking\n"
-			"detach on_new_thread\ndetach on_again\n"
+			("attach on_again\nattach on_new_thread\nattach on_waking\nattach fails\ndetach on_waking\n"
+			 "detach on_new_thread\ndetach on_again\n"),
 		};
 
 		kernel_refuses("attach", good, EBUSY);
