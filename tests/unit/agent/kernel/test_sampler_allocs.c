@@ -185,9 +185,8 @@ static void errors_say_what_it_takes(void **state)
 	refuses(5015, false, "reuse", -EINVAL, "cannot load the programs for malloc: Invalid argument");
 }
 
-/* clang-format off: paths are no sums */
 #define EVENT(pid, file, offset, cookie) \
-	"event of pid " #pid ", cpu any: /proc/" #file " + " #offset ", config 0\nlink on_alloc, cookie " #cookie "\n"
+	"event of pid " #pid ", cpu any: /proc/" file " + " #offset ", config 0\nlink on_alloc, cookie " #cookie "\n"
 #define BOTH(pid, file) EVENT(pid, file, 0x100, 3) EVENT(pid, file, 0x200, 4)
 
 static void probes_begin_and_end_together(void **state)
@@ -199,7 +198,7 @@ static void probes_begin_and_end_together(void **state)
 	asked_whatever();
 	assert_int_equal(sampler_allocs_enable(s, false), 0);
 	assert_int_equal(sampler_allocs_enable(s, true), 0);
-	asked(BOTH(7, 7 / root / libc.so));
+	asked(BOTH(7, "7/root/libc.so"));
 	assert_int_equal(open_descriptors(), files + 2); /* not the events */
 	assert_int_equal(sampler_allocs_enable(s, true), 0);
 	asked("");
@@ -231,10 +230,10 @@ static void children_are_probed_as_their_parents(void **state)
 	assert_int_equal(state_of(s)->count, 4);
 	asked_whatever();
 	assert_int_equal(sampler_allocs_enable(s, true), 0);
-	asked(BOTH(7, 7 / root / libc.so) BOTH(8, 7 / root / libc.so));
+	asked(BOTH(7, "7/root/libc.so") BOTH(8, "7/root/libc.so"));
 	files = open_descriptors();
 	sampler_process_began(s, 8, 9);
-	asked(BOTH(9, 7 / root / libc.so));
+	asked(BOTH(9, "7/root/libc.so"));
 	assert_int_equal(open_descriptors(), files + 2);
 	sampler_process_began(s, 10, 11); /* of no concern */
 	asked("");
@@ -283,7 +282,7 @@ static void another_program_has_another_allocator(void **state)
 	sampler_process_mapped(s, 7, "/lib/libc.so"); /* the C library is known */
 	asked("");
 	sampler_process_mapped(s, 7, "/jemalloc.so"); /* goes before that */
-	asked(BOTH(7, 7 / root / jemalloc.so));
+	asked(BOTH(7, "7/root/jemalloc.so"));
 	assert_int_equal(open_descriptors(), files);
 	assert_int_equal(state_of(s)->count, 2);
 	sampler_process_mapped(s, 7, "/more.so"); /* found */
@@ -291,7 +290,7 @@ static void another_program_has_another_allocator(void **state)
 	assert_int_equal(set->count, 4);
 	sampler_process_changed(s, 7);
 	sampler_process_mapped(s, 7, "/more.so");
-	asked(BOTH(7, 7 / root / more.so));
+	asked(BOTH(7, "7/root/more.so"));
 	sampler_process_mapped(s, 7, "/jemalloc.so");
 	asked("");
 	/* of who has ended, or whose search has, nothing stays */
@@ -303,7 +302,7 @@ static void another_program_has_another_allocator(void **state)
 	sampler_process_mapped(s, 7, "/libc.so");
 	asked("");
 	sampler_process_mapped(s, 8, "/libc.so");
-	asked(BOTH(8, 8 / root / libc.so));
+	asked(BOTH(8, "8/root/libc.so"));
 	assert_int_equal(open_descriptors(), files);
 	done(s);
 }
