@@ -302,14 +302,33 @@ static void captured_words_tell_functions(void **state)
 	assert_int_equal(name(user, 3, made.now_ns, false), 3);
 	assert_int_equal(made.calls[CODE_OP_FUNCTION], 3);
 	assert_int_equal(objects_count(objects), 3);
-	/* a function that has gone is read again; names that frames of the sample may have go when it is done */
+}
+
+/* A function that has gone is read again; names that frames of the sample may have go when it is done. */
+static void functions_go_when_the_sample_is_done(void **state)
+{
+	const uint32_t class = code_of_process()->classes[0];
+	const uint64_t user[] = { RUNTIME_AT + 8, RUNTIME_AT + 9 };
+	const uint64_t words[] = { CAPTURE_HEAD(0, class, 1), 0x900, CAPTURE_HEAD(1, class, 1), 0x901 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++)
+		made.functions[i] = (struct made_function){
+			.word = 0x900 + i, .name = i ? "a" : "b", .token = WORD, .value = 5
+		};
+	captures = words;
+	capture_cnt = ARRAY_LEN(words);
+	assert_int_equal(name(user, 2, made.now_ns, false), 2);
+	assert_int_equal(name(user, 2, made.now_ns, false), 2);
+	assert_int_equal(made.calls[CODE_OP_FUNCTION], 2);
 	made.now_ns++;
-	made.words[0].value = made.functions[0].value = 6;
-	assert_int_equal(name(user, 1, made.now_ns, false), 1);
+	made.words[0].value = made.functions[0].value = made.functions[1].value = 6;
+	assert_int_equal(name(user, 2, made.now_ns, false), 2);
 	assert_int_equal(made.calls[CODE_OP_FUNCTION], 4);
 	assert_int_equal(metric_of("hearth_code_pieces_gone_total"), 0);
 	code_settle(&process);
-	assert_int_equal(metric_of("hearth_code_pieces_gone_total"), 2); /* with the piece, which has the same token */
+	assert_int_equal(metric_of("hearth_code_pieces_gone_total"), 2);
+	assert_int_equal(code_of_process()->functions.count, 2);
 }
 
 static void places_beyond_the_function_are_not_known(void **state)
@@ -421,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_there_of_late_still_counts, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_hold_by_their_mask, begin, made_end),
 		cmocka_unit_test_setup_teardown(captured_words_tell_functions, begin, made_end),
+		cmocka_unit_test_setup_teardown(functions_go_when_the_sample_is_done, begin, made_end),
 		cmocka_unit_test_setup_teardown(places_beyond_the_function_are_not_known, begin, made_end),
 		cmocka_unit_test_setup_teardown(heads_and_words_go_together, begin, made_end),
 		cmocka_unit_test_setup_teardown(functions_that_cannot_be_read_have_no_name, begin, made_end),

@@ -54,6 +54,8 @@ static int row_at(uint64_t va, uint64_t start, uint64_t end, int32_t cfa_off)
 		assert_int_equal(row.end, end);
 		assert_int_equal(row.cfa, ROW_CFA_REG);
 		assert_int_equal(row.cfa_off, cfa_off);
+		assert_false(row.is_signal_frame || row.is_guess || row.is_followed || row.is_behind_syscall || row.is_end);
+		assert_int_equal(row.wrong_cnt, 0);
 	}
 	if (result >= 0)
 		assert_true(piece.start <= va && va < piece.end);
@@ -176,6 +178,9 @@ static void what_has_gone_leaves_all_caches(void **state)
 	asid = process.as->asid;
 	code_settle(&process);
 	assert_int_equal(process.as->asid, asid);
+	assert_int_equal(row_at(0x115, 0x110, 0x130, 8), 0);
+	assert_int_equal(row_at(0x300, 0x200, 0x900, 24), 0);
+	assert_int_equal(code_of_process()->watched_cnt, 2);
 	made.words[0].value = 6; /* another is in its place */
 	made.blocks[0].value = 6;
 	made.blocks[0].rows[0] = row_of(0x110, 0x120, 48);
@@ -184,6 +189,7 @@ static void what_has_gone_leaves_all_caches(void **state)
 	assert_true(piece.is_new && row.cfa_off == 48);
 	assert_int_equal(metric_of("hearth_code_pieces_gone_total"), 1);
 	assert_int_equal(metric_of("hearth_code_checks_total"), 1);
+	assert_int_equal(code_of_process()->watched_cnt, 1);
 	assert_int_not_equal(process.as->asid, asid);
 	assert_int_equal(made.published_cnt, 1);
 	assert_int_equal(made.dropped_cnt, 1);

@@ -78,6 +78,40 @@ static void what_is_gone_is_forgotten_unless_all_is_over(void **state)
 	made_begin(NULL);
 }
 
+static void run(void *arg)
+{
+	++*(int *)arg;
+}
+
+/* Those before and behind a process that goes stay known. */
+static void each_process_has_its_own_code(void **state)
+{
+	enum { COUNT = 3 };
+	struct process more[COUNT];
+	int waits = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		more[i] = (struct process){ .pid = process.pid, .as = address_space_new() };
+		assert_true(address_space_map(&more[i].as, RUNTIME_AT, RUNTIME_AT + 0x1000, 0, &runtime) >= 0);
+		assert_true(address_space_map(&more[i].as, CODE_AT, CODE_AT + CODE_BYTES, 0, NULL) >= 0);
+		assert_true(code_spaces_meet(spaces, &more[i]));
+		assert_int_equal(made.number, i + 1);
+	}
+	assert_int_equal(metric_of("hearth_code_processes_total"), COUNT);
+	address_space_put(more[1].as);
+	assert_int_equal(made.forgotten, 2);
+	for (uint32_t i = 0; i < COUNT; i += 2) {
+		assert_true(code_spaces_are_used(spaces));
+		address_space_put(more[i].as);
+		assert_int_equal(made.forgotten, i + 1);
+	}
+	assert_false(code_spaces_are_used(spaces));
+	code_spaces_on_wait(spaces, (struct wait_hook){ .run = run, .arg = &waits });
+	assert_true(made_service.on_wait.run == run && made_service.on_wait.arg == &waits);
+	made_service.on_wait = (struct wait_hook){ 0 };
+}
+
 static void runtimes_are_files_that_a_reader_knows(void **state)
 {
 	static const struct {
@@ -348,6 +382,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(memory_of_a_runtime_gets_a_file, made_begin, made_end),
 		cmocka_unit_test_teardown(what_is_gone_is_forgotten_unless_all_is_over, made_end),
+		cmocka_unit_test_setup_teardown(each_process_has_its_own_code, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(runtimes_are_files_that_a_reader_knows, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(questions_become_rarer, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(files_without_code_are_asked_in_turns, made_begin, made_end),
