@@ -447,11 +447,13 @@ int ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
-/* Random numbers are a quarter, a half, three quarters of what there may be, and so on. */
+/* Random numbers are a quarter, a half, three quarters of what there may be, and so on. Libraries that begin ask for more.
+ */
 ssize_t getrandom(void *dst, size_t len, unsigned flags)
 {
-	assert_int_equal(flags, 0);
-	assert_int_equal(len, 4);
+	(void)flags;
+	if (len != 4)
+		return (ssize_t)len;
 	kernel.random += 0x40000000;
 	memcpy(dst, &kernel.random, 4);
 	return 4;
@@ -487,7 +489,7 @@ int probe_multi_link(int program, const char *path, const uint64_t *offsets, con
 
 /* --- a sampler that is loaded --- */
 
-static struct sampler *sampler_of_stand_in(bool tail_form)
+static inline struct sampler *sampler_of_stand_in(bool tail_form)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 
@@ -498,7 +500,7 @@ static struct sampler *sampler_of_stand_in(bool tail_form)
 	return s;
 }
 
-static void sampler_of_stand_in_free(struct sampler *s)
+static inline void sampler_of_stand_in_free(struct sampler *s)
 {
 	sampler_bpf__destroy(s->skel);
 	free(s);
