@@ -36,13 +36,15 @@ enum { STAND_IN_CPUS = 2, FIRST_MAP = 1000, FIRST_PROGRAM = 2000, STAND_IN_PLACE
 static struct {
 	char log[1 << 16];
 	size_t len;
-	unsigned calls, fail_at; /* that can fail, so far; the one that does: 0: none */
-	int error;		 /* with this */
-	const char *fail_call;	 /* this one fails ... */
-	int fail_left;		 /* ... when so many went well ... */
-	int fail_times;		 /* ... so often; 0: always */
-	int live;		 /* links that are there */
-	bool helpers_missing;	 /* no helper is there */
+	unsigned calls, fail_at;  /* that can fail, so far; the one that does: 0: none */
+	int error;		  /* with this */
+	const char *fail_call;	  /* this one fails ... */
+	int fail_left;		  /* ... when so many went well ... */
+	int fail_times;		  /* ... so often; 0: always */
+	int live;		  /* links that are there */
+	bool helpers_missing;	  /* no helper is there */
+	enum bpf_func_id missing; /* this one is not; 0: all are */
+	bool notes_shared;	  /* maps of the same name that are shared */
 	unsigned version;
 	uint32_t uprobe, kprobe; /* numbers of the units */
 	bool has_multi;
@@ -105,7 +107,7 @@ static inline void kernel_refuses(const char *call, int count, int error)
 }
 
 /* Exactly this was asked since the last time. */
-static void asked(const char *text)
+static inline void asked(const char *text)
 {
 	if (strcmp(kernel.log, text))
 		fail_msg("asked:\n%s\nand not:\n%s", kernel.log, text);
@@ -164,7 +166,7 @@ int bpf_map__reuse_fd(struct bpf_map *map, int fd)
 {
 	if (is_refused("reuse"))
 		return -errno;
-	if (strcmp(bpf_map__name(map), name_of(fd)))
+	if (kernel.notes_shared || strcmp(bpf_map__name(map), name_of(fd)))
 		note("%s takes %s\n", bpf_map__name(map), name_of(fd));
 	return 0;
 }
@@ -270,8 +272,8 @@ int bpf_obj_get_info_by_fd(int fd, void *info, __u32 *len)
 
 int libbpf_probe_bpf_helper(enum bpf_prog_type type, enum bpf_func_id helper, const void *opts)
 {
-	(void)type, (void)helper, (void)opts;
-	return !kernel.helpers_missing;
+	(void)type, (void)opts;
+	return !kernel.helpers_missing && (!kernel.missing || helper != kernel.missing);
 }
 
 int libbpf_num_possible_cpus(void)

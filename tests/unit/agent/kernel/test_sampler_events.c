@@ -10,7 +10,13 @@
 
 #include "agent/cpu/cpu.h"
 #include "agent/kernel/map_sizes.h"
+#include "agent/kernel/sampler_allocs.h"
+#include "agent/kernel/sampler_memory.h"
+#include "agent/kernel/sampler_probes.h"
 #include "agent/kernel/sampler_rings.h"
+#include "agent/kernel/sampler_waits.h"
+#include "agent/probe/allocator.h"
+#include "agent/probe/probe.h"
 #include "agent/proc/cpu_idle.h"
 #include "tests/unit/agent/kernel/bpf_stand_in.h"
 
@@ -249,6 +255,67 @@ static void older_kernels_have_tail_calls(void **state)
 	}
 }
 
+static void each_helper_counts(void **state)
+{
+	static const struct {
+		enum bpf_func_id missing;
+		bool has_loop, has_task, finds_vma;
+	} cases[] = {
+		{ BPF_FUNC_loop, false, true, false },
+		{ BPF_FUNC_get_current_task_btf, true, false, false },
+		{ BPF_FUNC_task_pt_regs, true, false, false },
+		{ BPF_FUNC_find_vma, true, true, false },
+		{ BPF_FUNC_get_attach_cookie, true, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct sampler *s;
+
+		begin(NULL);
+		kernel.missing = cases[i].missing;
+		s = made(both, 1, 0);
+		assert_int_equal(!s->tail_form, cases[i].has_loop);
+		assert_int_equal(s->skel->rodata->cfg_task_btf, cases[i].has_task);
+		assert_int_equal(s->skel->rodata->cfg_find_vma, cases[i].finds_vma);
+		done(s);
+	}
+}
+
+static struct probe probe = { .type = PROBE_KPROBE, .target = (char *)"k", .label = (char *)"k" };
+static struct probe_set probes = { .list = &probe, .count = 1 };
+static struct alloc_place place = { .pid = 7, .file = (char *)"/f" };
+static struct alloc_set allocs = { .list = &place, .count = 1 };
+
+static int load_all(struct sampler *s, const struct sampled_kind *k, struct agent_error *error)
+{
+	const struct wait_kinds waits = { .blocked = 0 };
+
+	sampler_waits_load(s, 1, &waits);
+	sampler_memory_load(s, 1, 0);
+	return sampler_probes_load(s, k->what, 0, error) || sampler_allocs_load(s, k->what, 0, error);
+}
+
+static void all_programs_end_before_those_that_they_share_with(void **state)
+{
+	const struct sampled_ops ops = {
+		.levels = 1, .has_own_programs = true, .load = load_all, .enable_cpu = enable_cpu, .not_sampled = not_sampled
+	};
+	const struct sampled all = { .ops = &ops, .probes = &probes, .allocs = &allocs, .period = 1 };
+	const struct sampled *const one[] = { &all };
+	int files = open_descriptors();
+	struct sampler *s = made(one, 1, 0);
+
+	(void)state;
+	assert_int_equal(sampler_enable(s, true), 0);
+	asked_whatever();
+	sampler_free(s);
+	asked("detach tell_asleep\nclose offcpu_bpf\nclose probe_bpf\nclose memory_bpf\nclose allocs_bpf\nrings end\n"
+	      "close sampler_bpf\n");
+	assert_int_equal(open_descriptors(), files);
+	assert_int_equal(kernel.live, 0);
+}
+
 /* Kinds with programs of their own need not the sampler's. */
 static void programs_that_nobody_needs_are_not_loaded(void **state)
 {
@@ -398,6 +465,8 @@ int main(void)
 		cmocka_unit_test_setup(options_are_those_of_this_machine, begin),
 		cmocka_unit_test_setup(little_is_made_room_for_at_least, begin),
 		cmocka_unit_test_setup(older_kernels_have_tail_calls, begin),
+		cmocka_unit_test_setup(each_helper_counts, begin),
+		cmocka_unit_test_setup(all_programs_end_before_those_that_they_share_with, begin),
 		cmocka_unit_test_setup(programs_that_nobody_needs_are_not_loaded, begin),
 		cmocka_unit_test_setup(what_is_refused_is_explained_and_taken_back, begin),
 		cmocka_unit_test_setup(each_cpu_and_kind_has_its_event, begin),
