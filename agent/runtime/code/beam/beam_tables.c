@@ -247,7 +247,7 @@ static int make_function(const struct beam *s, struct code_memory *m, uint64_t i
 static int block_in_module(struct beam *s, struct code_memory *m, uint64_t pc, struct module *k, struct code_block *ret)
 {
 	int error = open_module(s, m, k);
-	uint64_t from = 0, to = k->count, first = code_read_u64(m, k->functions), end;
+	uint64_t from = 0, to = k->count, first = code_read_u64(m, k->functions), info, end;
 
 	if (error)
 		return error;
@@ -269,9 +269,10 @@ static int block_in_module(struct beam *s, struct code_memory *m, uint64_t pc, s
 			from = middle + 1;
 	}
 	end = from ? code_read_u64(m, k->functions + 8 * from) : 0;
-	if (!from || end <= pc || end > k->end)
+	info = from ? code_read_u64(m, k->functions + 8 * (from - 1)) : 0;
+	if (!from || info > pc || end <= pc || end > k->end)
 		return unreadable(m, from == k->count ? -ENOENT : -EBADMSG);
-	error = make_function(s, m, code_read_u64(m, k->functions + 8 * (from - 1)), end, ret);
+	error = make_function(s, m, info, end, ret);
 	ret->own[BEAM_OWN_HEADER] = k->start;
 	ret->own[BEAM_OWN_MODULE_END] = k->end;
 	ret->own[BEAM_OWN_INDEX] = from - 1;

@@ -264,7 +264,7 @@ static int block_in_image(const struct dotnet *s, struct code_memory *m, const s
 	if (!base || !table || pc < base || count > UINT32_MAX / sizeof(e))
 		return dotnet_unreadable(m, -EBADMSG);
 	i = find_entry(m, table, count, pc - base);
-	if (i == count || code_read(m, table + i * sizeof(e), &e, sizeof(e)) || pc - base >= e.end || e.begin >= e.end)
+	if (i == count || code_read(m, table + i * sizeof(e), &e, sizeof(e)) || pc - base < e.begin || pc - base >= e.end)
 		return dotnet_unreadable(m, -ENOENT);
 	ret->start = base + e.begin;
 	ret->end = base + e.end;

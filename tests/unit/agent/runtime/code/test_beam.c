@@ -9,6 +9,7 @@
 
 #include "bpf/event.h"
 #include "tests/unit/agent/runtime/code/fake_beam.h"
+#include "tests/unit/agent/runtime/code/reader_dump.h"
 
 static struct fake fake;
 static struct beam beam;
@@ -245,14 +246,31 @@ static void test_refusals(void **state)
 	assert_int_equal(block_error(fake_code(&fake, 0)), -EAGAIN);
 }
 
+/* Modules, shared code and what is between them. */
+static void all_is_as_written(void **state)
+{
+	static struct dumped what;
+
+	(void)state;
+	what = (struct dumped){ .reader = &code_beam,
+				.facts = &fake.facts,
+				.bias = FAKE_BASE,
+				.from = FAKE_BASE + FAKE_CODE,
+				.to = FAKE_BASE + FAKE_CODE + 0xb00,
+				.memory = { FAKE_BASE + FAKE_CODE, FAKE_BASE + FAKE_CODE + FAKE_CODE_BYTES },
+				.read = fake_read,
+				.arg = &fake };
+	reader_is_as_written(&what, "code_beam.txt");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_names, make),      cmocka_unit_test_setup(test_listed_path, make),
-		cmocka_unit_test_setup(test_elixir, make),     cmocka_unit_test_setup(test_frame, make),
-		cmocka_unit_test_setup(test_calls_of_c, make), cmocka_unit_test_setup(test_root, make),
-		cmocka_unit_test_setup(test_purged, make),     cmocka_unit_test_setup(test_tokens, make),
-		cmocka_unit_test_setup(test_refusals, make),
+		cmocka_unit_test_setup(all_is_as_written, make), cmocka_unit_test_setup(test_names, make),
+		cmocka_unit_test_setup(test_listed_path, make),	 cmocka_unit_test_setup(test_elixir, make),
+		cmocka_unit_test_setup(test_frame, make),	 cmocka_unit_test_setup(test_calls_of_c, make),
+		cmocka_unit_test_setup(test_root, make),	 cmocka_unit_test_setup(test_purged, make),
+		cmocka_unit_test_setup(test_tokens, make),	 cmocka_unit_test_setup(test_refusals, make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

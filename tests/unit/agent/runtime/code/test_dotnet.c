@@ -17,6 +17,7 @@
 #include "agent/runtime/code/dotnet/dotnet_state.h"
 #include "agent/runtime/file/dotnet_facts.h"
 #include "base/cleanup.h"
+#include "tests/unit/agent/runtime/code/reader_dump.h"
 
 #ifdef __x86_64__
 #define BASE 0x7f0000000000ull
@@ -508,9 +509,26 @@ static void rows_of_stubs(void **state)
 	}
 }
 
+static void all_is_as_written(void **state)
+{
+	static const struct code_facts facts = { .version = 9 << 16, .fact = { [DOTNET_FACT_VARIABLES] = VARIABLES } };
+	static struct dumped what;
+
+	(void)state;
+	what = (struct dumped){ .reader = &code_dotnet,
+				.facts = &facts,
+				.bias = BASE,
+				.from = BASE + IMAGE,
+				.to = BASE + HEAP_END + 16,
+				.memory = { BASE + STUBS, BASE + HEAP_END },
+				.read = read_made };
+	reader_is_as_written(&what, "code_dotnet.txt");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(all_is_as_written, setup),
 		cmocka_unit_test_setup(compiled_methods_are_found, setup),
 		cmocka_unit_test_setup(images_and_stubs_are_found, setup),
 		cmocka_unit_test_setup(ranges_are_around_sections, setup),

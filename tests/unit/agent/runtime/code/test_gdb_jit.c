@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/agent/runtime/code/fake_gdb_jit.h"
+#include "tests/unit/agent/runtime/code/reader_dump.h"
 
 static struct fake fake;
 static struct gdb_jit reader;
@@ -230,13 +231,34 @@ static void test_nonsense(void **state)
 	assert_int_equal(open_reader(), -ENOTSUP);
 }
 
+static void all_is_as_written(void **state)
+{
+	static struct dumped what;
+
+	(void)state;
+	what = (struct dumped){ .reader = &code_gdb_jit,
+				.facts = &fake.facts,
+				.bias = FAKE_BASE,
+				.from = fake_code(0),
+				.to = fake_code(FAKE_FILES) + 16,
+				.memory = { fake_code(0) & ~4095ull, (fake_code(0) & ~4095ull) + 0x4000 },
+				.read = fake_read,
+				.arg = &fake };
+	reader_is_as_written(&what, "code_gdb_jit.txt");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_names, make),	   cmocka_unit_test_setup(test_rows, make),
-		cmocka_unit_test_setup(test_ranges, make),	   cmocka_unit_test_setup(test_nobodys, make),
-		cmocka_unit_test_setup(test_comes_and_goes, make), cmocka_unit_test_setup(test_another_in_place, make),
-		cmocka_unit_test_setup(test_borders, make),	   cmocka_unit_test_setup(test_large, make),
+		cmocka_unit_test_setup(all_is_as_written, make),
+		cmocka_unit_test_setup(test_names, make),
+		cmocka_unit_test_setup(test_rows, make),
+		cmocka_unit_test_setup(test_ranges, make),
+		cmocka_unit_test_setup(test_nobodys, make),
+		cmocka_unit_test_setup(test_comes_and_goes, make),
+		cmocka_unit_test_setup(test_another_in_place, make),
+		cmocka_unit_test_setup(test_borders, make),
+		cmocka_unit_test_setup(test_large, make),
 		cmocka_unit_test_setup(test_nonsense, make),
 	};
 

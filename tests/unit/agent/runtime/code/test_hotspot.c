@@ -10,6 +10,7 @@
 
 #include "agent/runtime/code/hotspot/hotspot_state.h"
 #include "tests/unit/agent/runtime/code/fake_hotspot.h"
+#include "tests/unit/agent/runtime/code/reader_dump.h"
 
 #ifdef __x86_64__
 static struct fake fake;
@@ -348,14 +349,37 @@ static void test_budget(void **state)
 	assert_true(memory.is_spent);
 }
 
+static void all_is_as_written(void **state)
+{
+	static struct dumped what;
+
+	(void)state;
+	what = (struct dumped){ .reader = &code_hotspot,
+				.facts = &fake.facts,
+				.bias = FAKE_BASE,
+				.from = FAKE_BASE + FAKE_HEAP,
+				.to = FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES,
+				.read = fake_read,
+				.arg = &fake };
+	reader_is_as_written(&what, "code_hotspot.txt");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_ranges),	     TEST(test_method_rows), TEST(test_no_return),
-		TEST(test_method_names),     TEST(test_death),	     TEST(test_interpreter_entry),
-		TEST(test_interpreter_exit), TEST(test_function),    TEST(test_lies),
-		TEST(test_fields),	     TEST(test_budget),
+		TEST(all_is_as_written),
+		TEST(test_ranges),
+		TEST(test_method_rows),
+		TEST(test_no_return),
+		TEST(test_method_names),
+		TEST(test_death),
+		TEST(test_interpreter_entry),
+		TEST(test_interpreter_exit),
+		TEST(test_function),
+		TEST(test_lies),
+		TEST(test_fields),
+		TEST(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "agent/runtime/code/v8/v8_script.h"
 #include "base/cleanup.h"
 #include "tests/unit/agent/runtime/code/v8/v8_image.h"
+#include "tests/unit/agent/runtime/code/reader_dump.h"
 
 static struct v8_image image;
 static uint8_t state[CODE_STATE_BYTES];
@@ -356,15 +357,31 @@ static void test_unsound_layouts(void **arg)
 	assert_int_equal(code_v8.open(state, &m, &facts, 0), -ENOTSUP);
 }
 
+static void all_is_as_written(void **arg)
+{
+	static struct code_facts facts;
+	static struct dumped what;
+
+	(void)arg;
+	facts = image_facts(&image);
+	what = (struct dumped){ .reader = &code_v8,
+				.facts = &facts,
+				.from = IMAGE_HEAP + IMAGE_CODE,
+				.to = IMAGE_HEAP + IMAGE_CODE + image.code_used,
+				.read = image_read,
+				.arg = &image };
+	reader_is_as_written(&what, image.layout.version >> 16 == 13 ? "code_v8_24.txt" : "code_v8_20.txt");
+}
+
 #define BOTH(test) cmocka_unit_test_setup(test, begin_old), cmocka_unit_test_setup(test, begin_new)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(test_block),	BOTH(test_block_lies), BOTH(test_optimized_names),
-		BOTH(test_other_names), BOTH(test_names_lie),  BOTH(test_interpreted),
-		BOTH(test_baseline),	BOTH(test_strings),    BOTH(test_scripts),
-		BOTH(test_budget),	BOTH(test_rows),       BOTH(test_unsound_layouts),
+		BOTH(all_is_as_written),    BOTH(test_block),	  BOTH(test_block_lies),  BOTH(test_optimized_names),
+		BOTH(test_other_names),	    BOTH(test_names_lie), BOTH(test_interpreted), BOTH(test_baseline),
+		BOTH(test_strings),	    BOTH(test_scripts),	  BOTH(test_budget),	  BOTH(test_rows),
+		BOTH(test_unsound_layouts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
