@@ -58,6 +58,7 @@ static struct {
 	void (*on_walk)(const struct bpf_object_skeleton *loaded); /* while it is made; NULL */
 	const struct bpf_object_skeleton *loaded;		   /* the last one */
 	struct perf_event_attr attr;				   /* of the last event */
+	enum bpf_prog_type type;				   /* of the last program that was loaded */
 } kernel;
 
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
@@ -224,6 +225,7 @@ static void note_programs(const struct bpf_object *object)
 	{
 		if (!bpf_program__autoload(program))
 			continue;
+		kernel.type = bpf_program__type(program);
 		note(" %s", bpf_program__name(program));
 		if (bpf_program__expected_attach_type(program) == (enum bpf_attach_type)UPROBE_MULTI)
 			note("(multi)");

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "agent/kernel/sampler_state.h"
+#include "bpf/runtime/python.skel.h"
 #include "tests/unit/agent/kernel/bpf_stand_in.h"
 
 static int opened_cnt;
@@ -79,12 +81,13 @@ static void test_failure(void **state)
 
 static void test_not_wanted(void **state)
 {
-	const struct agent_config config = { .runtimes_off = 1u << RUNTIME_PYTHON };
+	const struct agent_config config = { .runtimes_off = 1u << RUNTIME_PYTHON, .bpf_log_level = 2 };
 	struct sampler s = { .caller_cnt = 1 };
 	int said;
 
 	(void)state;
 	sampler_chains_configure(&s, &config);
+	assert_int_equal(s.log_level, 2);
 	assert_int_equal(tell(&s, RUNTIME_PYTHON, &said), -EOPNOTSUPP);
 	assert_true(!said && !opened_cnt);
 	assert_false(sampler_chain_failed(&s, RUNTIME_PYTHON));
@@ -103,7 +106,7 @@ static struct sampler *sampler_with(bool tail_form, const struct chain_caller *c
 		struct chain_caller caller = callers[i];
 
 		/* tables that there are, so that they have names */
-		caller.programs = bpf_map__fd(i ? s->skel->maps.chain_states : s->skel->maps.programs);
+		caller.programs = bpf_map__fd(i ? s->skel->maps.tracepoint_cpus : s->skel->maps.programs);
 		sampler_chains_add_caller(s, &caller);
 	}
 	assert_int_equal(s->caller_cnt, count);
@@ -160,19 +163,32 @@ static void each_caller_has_programs_of_its_type(void **state)
 	};
 	struct sampler *s = sampler_with(false, callers, 2);
 	struct chain_state state_of = { .asid = 5, .runtime = RUNTIME_PYTHON };
+	struct python_bpf *fresh;
+	uint32_t own_cnt = 0;
 	struct bpf_map *own;
 
 	(void)state;
+	s->levels = 3;
 	assert_int_equal(sampler_set_chain(s, &state_of), 0);
 	assert_non_null(strstr(kernel.log, "load chain_python\nprograms[0] = chain_python\n"));
-	assert_non_null(strstr(kernel.log, "programs takes chain_states\nload chain_python(multi)\n"));
+	assert_non_null(strstr(kernel.log, "programs takes tracepoint_cpus\nload chain_python(multi)\n"));
 	assert_int_equal(opened_cnt, 2);
+	assert_int_equal(kernel.type, BPF_PROG_TYPE_KPROBE);
+	fresh = python_bpf__open();
 	bpf_object__for_each_map(own, s->chains[RUNTIME_PYTHON].object)
 	{
-		if (bpf_map__is_internal(own) || bpf_object__find_map_by_name(s->skel->obj, bpf_map__name(own)))
+		const char *name = bpf_map__name(own);
+		bool is_own = !bpf_object__find_map_by_name(s->skel->obj, name);
+		uint32_t before;
+
+		if (bpf_map__is_internal(own)) /* is called otherwise */
 			continue;
-		assert_int_equal(bpf_map__max_entries(own) % (STAND_IN_CPUS * s->levels), 0);
+		before = bpf_map__max_entries(bpf_object__find_map_by_name(fresh->obj, name));
+		assert_int_equal(bpf_map__max_entries(own), is_own ? before * STAND_IN_CPUS * s->levels : before);
+		own_cnt += is_own;
 	}
+	assert_true(own_cnt > 0);
+	python_bpf__destroy(fresh);
 	done(s);
 	/* only what the first one takes counts */
 	for (int good = 0; good < 2; good++) {

@@ -289,13 +289,18 @@ static inline void fake_tables(struct fake *f, uint64_t interpreter, uint64_t he
 
 static inline void fake_make(struct fake *f)
 {
+	uint64_t interpreter, heaps, major;
+
 	memset(f, 0, sizeof(*f));
 	f->used = 64;
 	f->method = fake_method(f, "com/acme/Outer$$Lambda$14+0x0000000800c03000", "run", "Outer.java", 30);
 	f->inlined = fake_method(f, "com/acme/Inner$In", "twice", "Inner.java", 50);
 	fake_heaps(f);
 	fake_nmethod(f);
-	fake_tables(f, fake_variable(f, fake_interpreter(f)), fake_variable(f, f->heap_array), fake_variable(f, 17));
+	interpreter = fake_variable(f, fake_interpreter(f));
+	heaps = fake_variable(f, f->heap_array);
+	major = fake_variable(f, 17);
+	fake_tables(f, interpreter, heaps, major);
 }
 
 #endif

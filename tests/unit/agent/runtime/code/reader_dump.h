@@ -27,7 +27,7 @@ struct dumped {
 	/* of this question */
 	uint32_t reads, fails_at;
 	uint32_t kinds; /* of blocks, as bits, that failures were told of */
-	uint8_t state[CODE_STATE_BYTES];
+	_Alignas(16) uint8_t state[CODE_STATE_BYTES];
 };
 
 static int dump_read(void *arg, uint64_t addr, void *dst, size_t len)
@@ -245,6 +245,7 @@ static inline void dump_reader(struct dumped *d, struct buf *out)
 /* Compares all of it with the file @name below tests/golden/. */
 static inline void reader_is_as_written(const struct dumped *what, const char *name)
 {
+#ifdef __x86_64__
 	struct dumped *d = malloc(sizeof(*d));
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
 
@@ -254,6 +255,10 @@ static inline void reader_is_as_written(const struct dumped *what, const char *n
 	free(d);
 	assert_false(out.failed);
 	assert_golden(&out, name);
+#else
+	(void)what, (void)name;
+	skip(); /* registers have other numbers */
+#endif
 }
 
 #endif
