@@ -24,6 +24,10 @@ struct dumped {
 	struct code_range memory; /* without a file */
 	int (*read)(void *arg, uint64_t addr, void *dst, size_t len);
 	void *arg;
+	struct {
+		uint32_t capture;
+		uint64_t words[CODE_CAPTURE_WORDS];
+	} captured[4]; /* those of capture 0 are none */
 	/* of this question */
 	uint32_t reads, fails_at;
 	uint32_t kinds; /* of blocks, as bits, that failures were told of */
@@ -132,6 +136,36 @@ static int dump_names(struct dumped *d, struct code_memory *m, const struct code
 	return error;
 }
 
+static void dump_tokens(const struct dumped *d, const struct code_token *tokens, struct buf *out)
+{
+	for (int i = 0; i < CODE_TOKENS; i++) {
+		if (!tokens[i].mask)
+			continue;
+		dump_offset(d, ", ", tokens[i].addr, out);
+		buf_printf(out, " & %#llx = %#llx", (unsigned long long)tokens[i].mask, (unsigned long long)tokens[i].value);
+	}
+	buf_puts(out, "\n");
+}
+
+static int dump_captured(struct dumped *d, struct code_memory *m, int i, struct buf *out)
+{
+	AUTO(buf_fini) struct buf content = BUF_EMPTY;
+	struct block_names *n = block_names_new();
+	struct captured_function f = { 0 };
+	int error = d->reader->function(d->state, m, d->captured[i].capture, d->captured[i].words, &f, n);
+
+	if (!error)
+		error = block_names_write(n, &content);
+	block_names_free(n);
+	if (error)
+		return error;
+	buf_printf(out, "captured %d: key %#llx, place (word %u >> %u) - %#llx below %llu", i, (unsigned long long)f.key,
+		   f.word, f.shift, (unsigned long long)f.base, (unsigned long long)f.bytes);
+	dump_tokens(d, f.tokens, out);
+	dump_content(&content, 128, out);
+	return 0;
+}
+
 static int dump_block(struct dumped *d, struct code_memory *m, uint64_t pc, struct code_block *b, struct buf *out)
 {
 	int error;
@@ -144,27 +178,21 @@ static int dump_block(struct dumped *d, struct code_memory *m, uint64_t pc, stru
 	dump_offset(d, "block ", b->start, out);
 	dump_offset(d, "-", b->end, out);
 	buf_printf(out, " kind %u", b->kind);
-	for (int i = 0; i < CODE_TOKENS; i++) {
-		if (!b->tokens[i].mask)
-			continue;
-		dump_offset(d, ", ", b->tokens[i].addr, out);
-		buf_printf(out, " & %#llx = %#llx", (unsigned long long)b->tokens[i].mask,
-			   (unsigned long long)b->tokens[i].value);
-	}
-	buf_puts(out, "\n");
+	dump_tokens(d, b->tokens, out);
 	return 0;
 }
 
-enum dump_what { DUMP_BLOCK, DUMP_ROWS, DUMP_NAMES };
+enum dump_what { DUMP_BLOCK, DUMP_ROWS, DUMP_NAMES, DUMP_CAPTURED /* and those behind it */ };
 
 static int dump_ask(struct dumped *d, enum dump_what what, struct code_memory *m, const struct code_block *b,
 		    struct buf *out)
 {
 	struct code_block again;
 
-	return what == DUMP_BLOCK  ? dump_block(d, m, b->start, &again, out)
-	       : what == DUMP_ROWS ? dump_rows(d, m, b, out)
-				   : dump_names(d, m, b, out);
+	return what == DUMP_BLOCK   ? dump_block(d, m, b->start, &again, out)
+	       : what == DUMP_ROWS  ? dump_rows(d, m, b, out)
+	       : what == DUMP_NAMES ? dump_names(d, m, b, out)
+				    : dump_captured(d, m, (int)what - DUMP_CAPTURED, out);
 }
 
 /* The same question when its first reads fail, one each, and when that is all that may be read. */
@@ -242,6 +270,20 @@ static inline void dump_reader(struct dumped *d, struct buf *out)
 	}
 }
 
+static inline void dump_functions(struct dumped *d, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(d->captured) && d->captured[i].capture; i++) {
+		struct code_memory m = dump_memory(d, DUMP_NONE, DUMP_ALL);
+		AUTO(buf_fini) struct buf text = BUF_EMPTY;
+		int error = dump_captured(d, &m, (int)i, &text);
+
+		buf_append(out, text.data, text.len);
+		if (error)
+			buf_printf(out, "captured %zu: %s\n", i, dump_error(error));
+		dump_failures(d, DUMP_CAPTURED + (enum dump_what)i, &(struct code_block){ 0 }, &text, d->reads, out);
+	}
+}
+
 /* Compares all of it with the file @name below tests/golden/. */
 static inline void reader_is_as_written(const struct dumped *what, const char *name)
 {
@@ -252,6 +294,7 @@ static inline void reader_is_as_written(const struct dumped *what, const char *n
 	assert_non_null(d);
 	memcpy(d, what, sizeof(*d));
 	dump_reader(d, &out);
+	dump_functions(d, &out);
 	free(d);
 	assert_false(out.failed);
 	assert_golden(&out, name);

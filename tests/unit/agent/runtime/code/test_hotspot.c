@@ -359,6 +359,7 @@ static void all_is_as_written(void **state)
 				.bias = FAKE_BASE,
 				.from = FAKE_BASE + FAKE_HEAP,
 				.to = FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES,
+				.captured = { { 1, { fake.inlined } }, { 1, { fake.method } }, { 1, { FAKE_BASE + 17 } } },
 				.read = fake_read,
 				.arg = &fake };
 	reader_is_as_written(&what, "code_hotspot.txt");

@@ -368,6 +368,10 @@ static void all_is_as_written(void **arg)
 				.facts = &facts,
 				.from = IMAGE_HEAP + IMAGE_CODE,
 				.to = IMAGE_HEAP + IMAGE_CODE + image.code_used,
+				.captured = { { 1, { image.bytecode, image.closure } },
+					      { 2, { image.bytecode, image.closure } },
+					      { 1, { image.closure, image.closure } },
+					      { 1, { image.bytecode } } },
 				.read = image_read,
 				.arg = &image };
 	reader_is_as_written(&what, image.layout.version >> 16 == 13 ? "code_v8_24.txt" : "code_v8_20.txt");
