@@ -12,6 +12,7 @@
 
 #include "agent/kernel/sampler_filter.h"
 #include "agent/kernel/sampler_state.h"
+#include "agent/proc/cgroup_places.h"
 #include "base/cleanup.h"
 #include "tests/unit/descriptors.h"
 
@@ -294,6 +295,67 @@ static void refuses(const struct agent_filter *filter, const char *option)
 	assert_int_equal(!err.message[0], !option[0]);
 }
 
+/* --- control groups --- */
+
+static int places_open, place_error;
+
+int cgroup_place_find(const char *name, struct cgroup_place *ret, struct agent_error *err)
+{
+	(void)err;
+	if (place_error)
+		return place_error;
+	*ret = (struct cgroup_place){ .fd = name[0] == '1' ? -1 : 100 + name[0] };
+	places_open++;
+	return 0;
+}
+
+int cgroup_place_find_container(const char *name, struct cgroup_place *ret, struct agent_error *err)
+{
+	int error = cgroup_place_find(name, ret, err);
+
+	ret->fd += 100;
+	return error;
+}
+
+void cgroup_place_fini(struct cgroup_place *place)
+{
+	(void)place;
+	places_open--;
+}
+
+static void groups_stand_in_the_order_of_their_numbers(void **state)
+{
+	static const char *const groups[] = { "a", "1" }, *const containers[] = { "c" };
+	const struct agent_filter filter = {
+		.cgroups = groups, .cgroup_count = 2, .containers = containers, .container_count = 1
+	};
+	struct agent_error err = { "" };
+	uint32_t place = 0;
+	int fd = 0;
+
+	(void)state;
+	skel.maps.filter_cgroups = make_map(4, 4);
+	skel.maps.filter_v1_groups = make_map(4, sizeof(((struct cgroup_place *)0)->v1));
+	assert_int_equal(sampler_filter_fill(&skel, &filter, &err), 0);
+	assert_int_equal(places_open, 0);
+	assert_int_equal(skel.maps.filter_cgroups->count, 2);
+	assert_int_equal(skel.maps.filter_v1_groups->count, 1);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel.maps.filter_cgroups), &place, &fd), 0);
+	assert_int_equal(fd, 100 + 'a');
+	place = 2;
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel.maps.filter_cgroups), &place, &fd), 0);
+	assert_int_equal(fd, 200 + 'c');
+	assert_int_equal(*(const uint32_t *)(const void *)skel.maps.filter_v1_groups->entry[0].key, 1);
+	skel.maps.filter_cgroups->count = ENTRIES; /* is full, of others */
+	memset(skel.maps.filter_cgroups->entry, 0xff, sizeof(skel.maps.filter_cgroups->entry));
+	assert_int_equal(sampler_filter_fill(&skel, &filter, &err), -E2BIG);
+	assert_non_null(strstr(err.message, "cannot filter by control groups: "));
+	assert_int_equal(places_open, 0);
+	place_error = -ENOENT;
+	assert_int_equal(sampler_filter_fill(&skel, &filter, &err), -ENOENT);
+	place_error = 0;
+}
+
 static void too_much_is_refused(void **state)
 {
 	static const char *const nothing[] = { "" }, *const fifteen_long[] = { "123456789012345" };
@@ -327,6 +389,7 @@ int main(void)
 		cmocka_unit_test_setup(each_entry_has_its_key_and_another_number, setup),
 		cmocka_unit_test_setup(chosen_processes_leave_unless_they_are_followed, setup),
 		cmocka_unit_test_setup(filters_are_constants_of_the_program, setup),
+		cmocka_unit_test_setup(groups_stand_in_the_order_of_their_numbers, setup),
 		cmocka_unit_test(too_much_is_refused),
 	};
 
