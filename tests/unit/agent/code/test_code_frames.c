@@ -209,7 +209,7 @@ static void code_is_looked_at_between_samples(void **state)
 }
 
 /* Code of a process that has ended counts for what it was a moment ago. */
-static void what_was_there_of_late_still_counts(void **state)
+static void code_that_was_there_of_late_still_counts(void **state)
 {
 	const uint64_t user[] = { CODE_AT + 0x181 }, moment = 500 * NSEC_PER_MSEC, read_ns = made.now_ns;
 	static const struct {
@@ -437,7 +437,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(second_pieces_are_not_for_older_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_are_looked_at_when_a_sample_is_younger, begin, made_end),
 		cmocka_unit_test_setup_teardown(code_is_looked_at_between_samples, begin, made_end),
-		cmocka_unit_test_setup_teardown(what_was_there_of_late_still_counts, begin, made_end),
+		cmocka_unit_test_setup_teardown(code_that_was_there_of_late_still_counts, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_hold_by_their_mask, begin, made_end),
 		cmocka_unit_test_setup_teardown(captured_words_tell_functions, begin, made_end),
 		cmocka_unit_test_setup_teardown(functions_go_when_the_sample_is_done, begin, made_end),

@@ -164,7 +164,7 @@ static void blocks_have_all_rows_that_touch_them(void **state)
 
 /* --- death --- */
 
-static void what_has_gone_leaves_all_caches(void **state)
+static void pieces_that_have_gone_leave_all_caches(void **state)
 {
 	struct code_piece_range piece;
 	struct row row;
@@ -324,7 +324,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rows_may_fill_a_piece_or_be_none, begin, made_end),
 		cmocka_unit_test_setup_teardown(pieces_lie_inside_of_their_range, begin, made_end),
 		cmocka_unit_test_setup_teardown(blocks_have_all_rows_that_touch_them, begin, made_end),
-		cmocka_unit_test_setup_teardown(what_has_gone_leaves_all_caches, begin, made_end),
+		cmocka_unit_test_setup_teardown(pieces_that_have_gone_leave_all_caches, begin, made_end),
 		cmocka_unit_test_setup_teardown(a_piece_takes_the_place_of_others, begin, made_end),
 		cmocka_unit_test_setup_teardown(blocks_of_a_piece_end_with_it, begin, made_end),
 		cmocka_unit_test_setup_teardown(graves_are_kept_for_a_while, begin, made_end),

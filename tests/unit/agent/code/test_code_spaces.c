@@ -53,7 +53,7 @@ static void memory_of_a_runtime_gets_a_file(void **state)
 	assert_int_equal(made.forgotten_cnt, 0);
 }
 
-static void what_is_gone_is_forgotten_unless_all_is_over(void **state)
+static void processes_that_go_are_forgotten_unless_all_is_over(void **state)
 {
 	int files = open_descriptors();
 
@@ -83,7 +83,7 @@ static void run(void *arg)
 	++*(int *)arg;
 }
 
-/* Those before and behind a process that goes stay known. */
+/* Processes before and behind one that goes stay known. */
 static void each_process_has_its_own_code(void **state)
 {
 	enum { COUNT = 3 };
@@ -381,7 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(memory_of_a_runtime_gets_a_file, made_begin, made_end),
-		cmocka_unit_test_teardown(what_is_gone_is_forgotten_unless_all_is_over, made_end),
+		cmocka_unit_test_teardown(processes_that_go_are_forgotten_unless_all_is_over, made_end),
 		cmocka_unit_test_setup_teardown(each_process_has_its_own_code, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(runtimes_are_files_that_a_reader_knows, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(questions_become_rarer, made_begin, made_end),

@@ -138,7 +138,7 @@ bool intake_add(struct intake *in, struct process *p, const struct pending_sampl
 	return true;
 }
 
-/* What /proc/PID/stat says: a name with all that may confuse, and numbers around the start that would be another. */
+/* The text of /proc/PID/stat: a name with all that may confuse, and numbers around the start that would be another. */
 ssize_t io_read_text(int folder, const char *path, char *text, size_t size)
 {
 	(void)folder;
@@ -325,7 +325,7 @@ static void allocations_since_the_last_report_are_told(void **state)
 	assert_int_equal(ahead_cnt, 1);
 }
 
-/* As runtime/pprof has it: a sampled allocation stands for 1 / (1 - e^(-size / rate)). */
+/* It is so in runtime/pprof: a sampled allocation stands for 1 / (1 - e^(-size / rate)). */
 static void numbers_are_scaled_by_size_and_rate(void **state)
 {
 	static const struct {
@@ -352,7 +352,7 @@ static void numbers_are_scaled_by_size_and_rate(void **state)
 	}
 }
 
-static void what_is_in_use_is_told_at_the_end_if_so_wanted(void **state)
+static void memory_in_use_is_told_at_the_end_if_so_wanted(void **state)
 {
 	(void)state;
 	begin_with(false, true);
@@ -470,7 +470,7 @@ static void buckets_without_a_stack_or_room_are_left_out(void **state)
 	assert_int_equal(metric_of("hearth_heap_left_out_total"), 4);
 }
 
-static void what_cannot_be_read_is_asked_once_or_when_it_is_there_again(void **state)
+static void heaps_that_cannot_be_read_are_asked_once_or_met_anew(void **state)
 {
 	(void)state;
 	reader_says(1, 0, 0, 0);
@@ -585,11 +585,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(allocations_since_the_last_report_are_told, begin, end),
 		cmocka_unit_test_setup_teardown(numbers_are_scaled_by_size_and_rate, begin, end),
-		cmocka_unit_test_setup_teardown(what_is_in_use_is_told_at_the_end_if_so_wanted, begin, end),
+		cmocka_unit_test_setup_teardown(memory_in_use_is_told_at_the_end_if_so_wanted, begin, end),
 		cmocka_unit_test_setup_teardown(of_older_processes_the_first_read_counts_not, begin, end),
 		cmocka_unit_test_setup_teardown(lists_are_read_on_until_they_end, begin, end),
 		cmocka_unit_test_setup_teardown(buckets_without_a_stack_or_room_are_left_out, begin, end),
-		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_asked_once_or_when_it_is_there_again, begin, end),
+		cmocka_unit_test_setup_teardown(heaps_that_cannot_be_read_are_asked_once_or_met_anew, begin, end),
 		cmocka_unit_test_setup_teardown(programs_without_samples_are_counted_once, begin, end),
 		cmocka_unit_test_setup_teardown(chosen_processes_with_a_go_program_are_read, begin, end),
 		cmocka_unit_test_setup_teardown(each_process_and_place_has_its_heap, begin, end),

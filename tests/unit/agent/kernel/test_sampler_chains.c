@@ -202,7 +202,7 @@ static void each_caller_has_programs_of_its_type(void **state)
 	}
 }
 
-static void what_is_refused_is_not_tried_again(void **state)
+static void programs_that_are_refused_are_not_tried_again(void **state)
 {
 	static const char *const calls[] = { "reuse", "load", "update" };
 	const struct chain_caller caller = { .type = BPF_PROG_TYPE_PERF_EVENT };
@@ -239,7 +239,7 @@ int main(void)
 		cmocka_unit_test_setup(test_not_wanted, begin_without_objects),
 		cmocka_unit_test_setup(each_runtime_has_its_program_and_place, begin),
 		cmocka_unit_test_setup(each_caller_has_programs_of_its_type, begin),
-		cmocka_unit_test_setup(what_is_refused_is_not_tried_again, begin),
+		cmocka_unit_test_setup(programs_that_are_refused_are_not_tried_again, begin),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -333,7 +333,7 @@ static void programs_that_nobody_needs_are_not_loaded(void **state)
 	}
 }
 
-static void what_is_refused_is_explained_and_taken_back(void **state)
+static void refusals_are_explained_and_all_is_taken_back(void **state)
 {
 	static const struct {
 		const char *call;
@@ -468,7 +468,7 @@ int main(void)
 		cmocka_unit_test_setup(each_helper_counts, begin),
 		cmocka_unit_test_setup(all_programs_end_before_those_that_they_share_with, begin),
 		cmocka_unit_test_setup(programs_that_nobody_needs_are_not_loaded, begin),
-		cmocka_unit_test_setup(what_is_refused_is_explained_and_taken_back, begin),
+		cmocka_unit_test_setup(refusals_are_explained_and_all_is_taken_back, begin),
 		cmocka_unit_test_setup(each_cpu_and_kind_has_its_event, begin),
 		cmocka_unit_test_setup(events_that_are_refused_leave_nothing, begin),
 		cmocka_unit_test_setup(facts_are_those_of_maps, begin),

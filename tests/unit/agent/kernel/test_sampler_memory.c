@@ -169,7 +169,7 @@ static void programs_begin_and_end_together(void **state)
 	done(s);
 }
 
-static void what_is_refused_is_done_without(void **state)
+static void programs_that_are_refused_are_done_without(void **state)
 {
 	static const char *const calls[] = { "load", "update", "reuse" };
 
@@ -197,7 +197,7 @@ int main(void)
 		cmocka_unit_test_setup(tail_calls_have_programs_of_their_own, begin),
 		cmocka_unit_test_setup(growth_counts_where_there_are_huge_pages, begin),
 		cmocka_unit_test_setup(programs_begin_and_end_together, begin),
-		cmocka_unit_test_setup(what_is_refused_is_done_without, begin),
+		cmocka_unit_test_setup(programs_that_are_refused_are_done_without, begin),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void states_are_told_from_the_fourth_argument_on(void **state)
 }
 
 /* Without task storage there is a table; what cannot be had that way either is told, and all is taken back. */
-static void what_is_refused_is_tried_with_a_table(void **state)
+static void programs_that_are_refused_are_tried_with_a_table(void **state)
 {
 	static const char *const calls[] = { "load", "attach", "iterate", "update", "reuse" };
 
@@ -369,7 +369,7 @@ int main(void)
 		cmocka_unit_test_setup(programs_are_told_what_they_need, begin),
 		cmocka_unit_test_setup(without_wakers_nothing_is_made_for_them, begin),
 		cmocka_unit_test_setup(states_are_told_from_the_fourth_argument_on, begin),
-		cmocka_unit_test_setup(what_is_refused_is_tried_with_a_table, begin),
+		cmocka_unit_test_setup(programs_that_are_refused_are_tried_with_a_table, begin),
 		cmocka_unit_test_setup(threads_without_room_are_lived_with, begin),
 		cmocka_unit_test_setup(programs_begin_from_the_last_and_end_from_the_first, begin),
 		cmocka_unit_test_setup(tail_calls_have_a_program_of_their_own, begin),

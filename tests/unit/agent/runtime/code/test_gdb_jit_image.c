@@ -183,7 +183,7 @@ static void frames_are_those_that_were_loaded(void **state)
 	}
 }
 
-static void what_is_no_file_is_not_read(void **state)
+static void nothing_but_a_file_is_read(void **state)
 {
 	static const struct {
 		uint64_t addr, bytes;
@@ -278,7 +278,7 @@ int main(void)
 		cmocka_unit_test_setup(debug_sections_are_relocated, make),
 		cmocka_unit_test_setup(other_sections_are_not, make),
 		cmocka_unit_test_setup(frames_are_those_that_were_loaded, make),
-		cmocka_unit_test_setup(what_is_no_file_is_not_read, make),
+		cmocka_unit_test_setup(nothing_but_a_file_is_read, make),
 		cmocka_unit_test_setup(heads_are_of_this_machine, make),
 		cmocka_unit_test_setup(code_is_below_the_kernel, make),
 	};
