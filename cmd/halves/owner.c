@@ -104,33 +104,50 @@ static int make_folders(const char *path)
 static bool holds_lock(int folder, const char *name)
 {
 	AUTO_CLOSE int below = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
 
-	return below >= 0 && !faccessat(below, "lock", F_OK, AT_SYMLINK_NOFOLLOW);
+	return below >= 0 && !fstatat(below, "lock", &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
-/* Is the folder one of hearth's, with nothing else in it, as far as names tell: a store, a spool, a cache, or empty? */
+static bool is_one_of(const char *name, const char *const names[])
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names;
+}
+
+/* May what is called @name in @folder be of a store, a spool or a cache of debug files? */
+static bool is_known(int folder, const char *name)
+{
+	static const char database[] = "profiles.db";
+	static const char *const files[] = { "lock",	     "reserve",		 "cache_clean_interval_s",
+					     "cache_miss_s", "max_unused_age_s", NULL };
+	static const char *const folders[] = { "symbols", "debuginfod", "lost+found", NULL };
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
+		return false;
+	if (S_ISREG(st.st_mode))
+		return !strncmp(name, database, strlen(database)) || is_one_of(name, files);
+	return S_ISDIR(st.st_mode) &&
+	       (is_one_of(name, folders) || !name[strspn(name, "0123456789abcdef")] || holds_lock(folder, name));
+}
+
+/* Is the folder one of hearth's, with nothing else in it, as far as names tell? */
 static bool is_ours(int folder)
 {
-	static const char *const names[] = { "profiles.db", "lock",	  "reserve",
-					     "symbols",	    "debuginfod", "cache_clean_interval_s" };
 	AUTO_CLOSE int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	bool is_empty = true, is_known = false;
 	const struct dirent *e;
+	bool is = dir;
 
 	if (!dir)
 		return false;
 	copy = -1;
-	while ((e = readdir(dir))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		is_empty = false;
-		for (size_t i = 0; i < ARRAY_LEN(names); i++)
-			is_known |= !strcmp(e->d_name, names[i]);
-		is_known |= holds_lock(folder, e->d_name);
-	}
+	while (is && (e = readdir(dir)))
+		is = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || is_known(folder, e->d_name);
 	closedir(dir);
-	return is_empty || is_known;
+	return is;
 }
 
 static void give(int fd, const struct stat *st, const struct owner *owner, unsigned *count)
@@ -143,15 +160,34 @@ static void give(int fd, const struct stat *st, const struct owner *owner, unsig
 		++*count;
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Is the folder @fd one step below @above, on the same file system? A way up and a mounted one are not. */
+static bool is_below(int fd, const struct stat *st, const struct stat *above)
+{
+	struct stat parent;
+
+	return st->st_dev == above->st_dev && !is_same(st, above) && !fstatat(fd, "..", &parent, 0) &&
+	       is_same(&parent, above);
+}
+
 /* Gives what is in @folder, and below it, to @owner. */
 static void give_all(int folder, const struct owner *owner, int depth, unsigned *count)
 {
 	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	const struct dirent *e;
+	struct stat here;
 
 	if (!dir && copy >= 0)
 		close(copy);
+	if (dir && fstat(folder, &here)) {
+		closedir(dir);
+		return;
+	}
 	while (dir && (e = readdir(dir))) {
 		AUTO_CLOSE int fd = -1;
 		struct stat st;
@@ -160,6 +196,8 @@ static void give_all(int folder, const struct owner *owner, int depth, unsigned 
 			continue;
 		fd = openat(folder, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (fd < 0 || fstat(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+			continue;
+		if (S_ISDIR(st.st_mode) && !is_below(fd, &st, &here))
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < DEEPEST)
 			give_all(fd, owner, depth + 1, count);
