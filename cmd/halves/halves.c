@@ -105,8 +105,7 @@ static void lose_keeper(struct halves *h)
 	h->is_down = true;
 	if (h->is_ready && !h->is_ending && h->channel)
 		log_error("the process that starts the half of hearth that listens has gone: when that half ends, too, what "
-			  "is "
-			  "sampled is lost until hearth is started again");
+			  "is sampled is lost until hearth is started again");
 }
 
 static void on_keeper(void *arg, int control, uint32_t events)
@@ -124,7 +123,13 @@ static void on_keeper(void *arg, int control, uint32_t events)
 
 /* --- the channel's --- */
 
-/* Only the first one counts: the next ones take the same ports, or are not ready. */
+static bool keeps(const struct wire_note *ready)
+{
+	return !ready->status && ready->values[2] & READY_KEEPS;
+}
+
+/* Only the first one counts: the next ones take the same ports, or are not ready. One that had nothing to do ends, and that
+ * may be heard before anything else is done here. */
 static void on_ready(void *arg, const struct wire_note *note)
 {
 	struct halves *h = arg;
@@ -137,7 +142,7 @@ static void on_ready(void *arg, const struct wire_note *note)
 		h->has_ports |= ports.ports[i];
 	}
 	h->is_ready = true;
-	h->is_ending = note->status != 0;
+	h->is_ending = note->status || !(keeps(note) || h->has_ports);
 	h->ready = *note;
 	if (ports.ports[PAGE_PORT_SHOWN])
 		page_write_url(&h->share.backend, ports.ports[PAGE_PORT_SHOWN], &h->url);
@@ -217,12 +222,10 @@ int halves_connect(struct halves *h, struct session *s, struct sink **sink_ret)
 int halves_wait(struct halves *h)
 {
 	int status = wait_for_backend(h);
-	const bool keeps = !status && h->ready.values[2] & READY_KEEPS;
 
-	if (!keeps)
+	if (status || !keeps(&h->ready))
 		channel_send_none(h->channel);
-	if (!keeps && !h->has_ports)
-		h->is_ending = true; /* it had nothing to do, and has ended */
+	h->is_ending |= !h->is_ready;
 	return status;
 }
 
