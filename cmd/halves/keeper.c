@@ -46,6 +46,7 @@ struct keeper {
 	char addresses[PAGE_PORTS][256];
 };
 
+/* Where it cannot, none is there: another one is tried after a pause. */
 static void start_backend(struct keeper *k)
 {
 	k->started_ns = clock_mono_ns();
@@ -54,11 +55,12 @@ static void start_backend(struct keeper *k)
 		close(k->control);
 		backend_half(&k->task);
 	}
-	k->backend_fd = k->backend > 0 ? pidfd_open(k->backend, 0) : -1;
 	if (k->backend < 0) {
 		log_error("cannot start the half of hearth that listens: %s", strerror(errno));
 		k->backend = 0;
+		return;
 	}
+	k->backend_fd = pidfd_open(k->backend, 0);
 	k->task.is_first = false;
 }
 
@@ -199,7 +201,7 @@ __attribute__((noreturn)) static void keep(struct keeper *k)
 	k->backend_fd = -1;
 	start_backend(k);
 	while (is_there && !k->is_over) {
-		is_there = wait_a_while(k, k->handed.secret_count ? LOOK_MS : -1);
+		is_there = wait_a_while(k, !k->backend ? 0 : k->handed.secret_count ? LOOK_MS : -1);
 		hand_over_again(&k->handed);
 		if (!is_there || k->is_over || k->backend)
 			continue;
