@@ -57,8 +57,8 @@ int wire_receive_note(int sock, struct wire_note *note, int *fd_ret)
 		struct cmsghdr align;
 	} control;
 	struct msghdr message = {
-		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)
-	};
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = CMSG_LEN(sizeof(int))
+	}; /* all of the space would take two */
 	AUTO_CLOSE int fd = -1;
 	ssize_t n;
 
