@@ -393,6 +393,8 @@ static int load_stacks(struct message *m, const struct store_selection *sel)
 	AUTO(buf_fini) struct buf answer = BUF_EMPTY;
 	int err = ask(m, sel, "SELECT DISTINCT stack FROM hearth_samples WHERE ", "", &answer);
 
+	if (!err && answer.len % sizeof(uint64_t))
+		err = -EBADMSG;
 	return err ? err
 		   : click_names_load(m->s, sel, (const uint64_t *)(const void *)answer.data, answer.len / sizeof(uint64_t));
 }
@@ -449,7 +451,7 @@ int click_export(struct store *store, const struct store_selection *sel, int (*f
 
 		piece.from_ns = hour_ns > sel->from_ns ? hour_ns : sel->from_ns;
 		piece.to_ns = hour_ns + HOUR_NS < sel->to_ns ? hour_ns + HOUR_NS : sel->to_ns;
-		err = export_piece(s, &piece, fn, arg);
+		err = r.is_bad ? -EBADMSG : export_piece(s, &piece, fn, arg);
 	}
 	pthread_mutex_unlock(&s->read_lock);
 	return err;
