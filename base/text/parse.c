@@ -140,3 +140,11 @@ int parse_bool(const char *text, bool *ret)
 	}
 	return -EINVAL;
 }
+
+bool has_control_character(const char *text)
+{
+	for (; text && *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}

@@ -20,4 +20,7 @@ int parse_size(const char *text, uint64_t *bytes_ret);
 /* "true/yes/on/1", "false/no/off/0", any case. */
 int parse_bool(const char *text, bool *ret);
 
+/* Whether @text, which may be NULL, has a control character, which must not get into headers and messages. */
+bool has_control_character(const char *text);
+
 #endif

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/curl.h"
+#include "base/text/parse.h"
 
 #define HTTP_PATH   "/v1development/profiles"
 #define GRPC_PATH   "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -160,7 +161,7 @@ static int init_unix(struct otlp_endpoint *e, const char *path, enum otlp_protoc
 
 	if (strncmp(path, "//", 2) == 0) /* unix:///PATH is as good */
 		path += 2;
-	if (!*path || strlen(path) >= sizeof(address.sun_path))
+	if (!*path || strlen(path) >= sizeof(address.sun_path) || has_control_character(path))
 		return -EINVAL;
 	e->protocol = protocol == OTLP_BY_URL ? OTLP_GRPC : protocol;
 	e->unix_path = strdup(path);

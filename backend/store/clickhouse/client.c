@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/curl.h"
+#include "base/text/parse.h"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 60000,
@@ -59,11 +60,13 @@ static int part_of(CURLU *u, CURLUPart part, unsigned flags, char **ret)
 	char *text = NULL;
 	CURLUcode code = curl_url_get(u, part, &text, flags);
 
-	if (code == CURLUE_OUT_OF_MEMORY)
-		return -ENOMEM;
-	*ret = code == CURLUE_OK && text ? strdup(text) : NULL;
+	if (code == CURLUE_NO_USER || code == CURLUE_NO_PASSWORD)
+		return 0;
+	if (code != CURLUE_OK) /* not text when it is decoded */
+		return code == CURLUE_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
+	*ret = strdup(text);
 	curl_free(text);
-	return code == CURLUE_OK && !*ret ? -ENOMEM : 0;
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int database_of(CURLU *u, char **ret)
@@ -96,15 +99,6 @@ static int read_password(const char *file, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Whether @text, which may be NULL, may stand in a header. */
-static bool is_header(const char *text)
-{
-	for (; text && *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return false;
-	return true;
-}
-
 static int read_address(struct click_address *a, CURLU *u, const char *text, const char *password_file)
 {
 	int err;
@@ -116,7 +110,8 @@ static int read_address(struct click_address *a, CURLU *u, const char *text, con
 	err = err ? err : database_of(u, &a->database);
 	if (!err && password_file)
 		err = read_password(password_file, &a->password);
-	if (!err && (!is_header(a->user) || !is_header(a->password)))
+	if (!err &&
+	    (has_control_character(a->user) || has_control_character(a->password) || has_control_character(a->database)))
 		err = -EINVAL;
 	if (err)
 		return err;
@@ -278,7 +273,7 @@ static bool has_new_password(struct click_connection *c)
 	const char *file = c->address->password_file;
 	AUTO_FREE char *now = NULL;
 
-	if (!file || read_password(file, &now) || !is_header(now) || (c->password && !strcmp(now, c->password)))
+	if (!file || read_password(file, &now) || has_control_character(now) || (c->password && !strcmp(now, c->password)))
 		return false;
 	free(c->password);
 	c->password = MOVE(now);

@@ -67,6 +67,10 @@ static const struct endpoint_case cases[] = {
 	{ "grpc://h/path", .error = -EINVAL },
 	{ "h:4317/path", .error = -EINVAL },
 	{ "unix:", .error = -EINVAL },
+	{ "unix:/run/c\n.sock", .error = -EINVAL },
+	{ "unix:/run/c.sock\x7f", .error = -EINVAL },
+	{ "http://h/a\nb", .error = -EINVAL },
+	{ "h\x1f:1", .error = -EINVAL },
 	{ "unix:/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/long/"
 	  "long/l",
 	  .error = -EINVAL },

@@ -202,9 +202,56 @@ static void test_time(void **state)
 	close(l.fd);
 }
 
+static void is_text(const char *is, const char *should)
+{
+	if (should)
+		assert_string_equal(is, should);
+	else
+		assert_null(is);
+}
+
+/* What an address means; messages have it without a password, and nothing in it may end a line of a request or a message. */
+static void test_addresses(void **state)
+{
+	static const struct {
+		const char *place, *url, *user, *password, *database, *display;
+		int err;
+	} rows[] = {
+		{ "clickhouse+http://h:8123/some", "http://h:8123/", NULL, NULL, "some", "http://h:8123/some", 0 },
+		{ "http://h", "http://h/", NULL, NULL, "hearth", "http://h/", 0 },
+		{ "clickhouse+https://u:p%40@h/?a=b#c", "https://h/", "u", "p@", "hearth", "https://u@h/", 0 },
+		{ "clickhouse+http://u@h/a%20b", "http://h/", "u", NULL, "a b", "http://u@h/a%20b", 0 },
+		{ .place = "clickhouse+ftp://h", .err = -EINVAL },
+		{ .place = "clickhouse+http://", .err = -EINVAL },
+		{ .place = "clickhouse+http://h/a/b", .err = -EINVAL },
+		{ .place = "clickhouse+http://h/a%60b", .err = -EINVAL },
+		{ .place = "clickhouse+http://h/a%5Cb", .err = -EINVAL },
+		{ .place = "clickhouse+http://h/a%0Ab", .err = -EINVAL },
+		{ .place = "clickhouse+http://h/a%7F", .err = -EINVAL },
+		{ .place = "clickhouse+http://u%0D@h/", .err = -EINVAL },
+		{ .place = "clickhouse+http://u:p%1F@h/", .err = -EINVAL },
+		{ .place = "clickhouse+http://h\n/", .err = -EINVAL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct click_address a;
+
+		if (click_address_init(&a, rows[i].place, NULL) != rows[i].err)
+			fail_msg("%s", rows[i].place);
+		is_text(a.url, rows[i].url);
+		is_text(a.user, rows[i].user);
+		is_text(a.password, rows[i].password);
+		is_text(a.database, rows[i].database);
+		is_text(a.display, rows[i].display);
+		click_address_fini(&a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_where),
 		cmocka_unit_test(test_matches),
 		cmocka_unit_test(test_time),
