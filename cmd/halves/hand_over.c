@@ -71,7 +71,7 @@ static int make_copy(const struct owner *owner)
 /* A file that is not there stays one that is not there, whatever folder it would be in. */
 static void hand_secret(struct handed_over *h, const char **path)
 {
-	AUTO_CLOSE int fd = *path ? open(*path, O_RDONLY | O_CLOEXEC) : -1;
+	AUTO_CLOSE int fd = *path ? open(*path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 	struct secret *s = &h->secrets[h->secret_count];
 	static int missing = FIRST_MISSING_FD;
 	struct stat st;
@@ -93,7 +93,7 @@ void hand_over_again(struct handed_over *h)
 {
 	for (size_t i = 0; i < h->secret_count; i++) {
 		struct secret *s = &h->secrets[i];
-		AUTO_CLOSE int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+		AUTO_CLOSE int fd = open(s->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		struct stat st;
 
 		if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
