@@ -33,7 +33,7 @@ static int split(const char *address, char host[HOST_MAX], const char **port_ret
 {
 	const char *colon = strrchr(address, ':');
 	uint64_t port;
-	if (has_control_character(address))
+	if (parse_has_control(address))
 		return refuse(err, -EINVAL, "an address to listen on has a control character");
 	if (!colon || parse_u64(colon + 1, &port) || port > UINT16_MAX)
 		return refuse(err, -EINVAL, "'%.64s' is no address to listen on: write HOST:PORT, such as 127.0.0.1:4318",

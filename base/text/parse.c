@@ -141,7 +141,7 @@ int parse_bool(const char *text, bool *ret)
 	return -EINVAL;
 }
 
-bool has_control_character(const char *text)
+bool parse_has_control(const char *text)
 {
 	for (; text && *text; text++)
 		if ((unsigned char)*text < ' ' || *text == 0x7f)

@@ -21,6 +21,6 @@ int parse_size(const char *text, uint64_t *bytes_ret);
 int parse_bool(const char *text, bool *ret);
 
 /* Whether @text, which may be NULL, has a control character, which must not get into headers and messages. */
-bool has_control_character(const char *text);
+bool parse_has_control(const char *text);
 
 #endif

@@ -161,7 +161,7 @@ static int init_unix(struct otlp_endpoint *e, const char *path, enum otlp_protoc
 
 	if (strncmp(path, "//", 2) == 0) /* unix:///PATH is as good */
 		path += 2;
-	if (!*path || strlen(path) >= sizeof(address.sun_path) || has_control_character(path))
+	if (!*path || strlen(path) >= sizeof(address.sun_path) || parse_has_control(path))
 		return -EINVAL;
 	e->protocol = protocol == OTLP_BY_URL ? OTLP_GRPC : protocol;
 	e->unix_path = strdup(path);

@@ -110,8 +110,7 @@ static int read_address(struct click_address *a, CURLU *u, const char *text, con
 	err = err ? err : database_of(u, &a->database);
 	if (!err && password_file)
 		err = read_password(password_file, &a->password);
-	if (!err &&
-	    (has_control_character(a->user) || has_control_character(a->password) || has_control_character(a->database)))
+	if (!err && (parse_has_control(a->user) || parse_has_control(a->password) || parse_has_control(a->database)))
 		err = -EINVAL;
 	if (err)
 		return err;
@@ -273,7 +272,7 @@ static bool has_new_password(struct click_connection *c)
 	const char *file = c->address->password_file;
 	AUTO_FREE char *now = NULL;
 
-	if (!file || read_password(file, &now) || has_control_character(now) || (c->password && !strcmp(now, c->password)))
+	if (!file || read_password(file, &now) || parse_has_control(now) || (c->password && !strcmp(now, c->password)))
 		return false;
 	free(c->password);
 	c->password = MOVE(now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the backend gets from root, with owners of this test's: folders by descriptor, copies of secrets that follow their
+ * The hand-over by root to the backend, with owners of this test's: folders by descriptor, copies of secrets that follow their
  * files, files of sinks. Nobody's files change their owner here.
  */
 #include <errno.h>
@@ -23,8 +23,9 @@
 enum { FIRST_HANDED_FD = 100, USER = 1234 };
 
 static char folder[] = "/tmp/test_hand_over-XXXXXX";
-static struct config config;
-static struct share share;
+/* What was handed over is named by texts of the settings, which live as long as the process. */
+static struct config configs[40], *config = configs;
+static struct share shares[40], *share = shares;
 static struct handed_over handed;
 
 /* --- stand-ins --- */
@@ -124,19 +125,19 @@ static int tear_down(void **state)
 
 static void begin(const char *const *words, bool keeps)
 {
-	config = parse_words(&cmd_run, words);
+	assert_ptr_not_equal(config, &configs[39]);
+	*++config = parse_words(&cmd_run, words);
+	share++;
 	*taken = '\0';
 	setenv("STATE_DIRECTORY", "/default", 1);
-	assert_int_equal(share_divide(&config, &share), 0);
-	hand_over(&share, keeps, &handed);
+	assert_int_equal(share_divide(config, share), 0);
+	hand_over(share, keeps, &handed);
 }
 
 static void end(void)
 {
 	for (size_t i = 0; i < handed.folder_count; i++)
 		assert_true(handed.folders[i] >= FIRST_HANDED_FD);
-	share_fini(&share);
-	config_fini(&config);
 	first_refusal = refusal = 0;
 	changes = true;
 }
@@ -189,30 +190,30 @@ static void test_names(void **state)
 {
 	(void)state;
 	BEGIN(false, "--store", "/s1", "--spool", "/p1");
-	assert_true(is_descriptor(share.backend.store));
-	assert_string_equal(handed_name(share.backend.store), "/s1");
-	assert_true(is_descriptor(share.backend.spool));
-	assert_string_equal(handed_name(share.backend.spool), "/p1");
-	assert_ptr_equal(share.senders.spool, share.backend.spool);
-	assert_null(share.senders.store);
+	assert_true(is_descriptor(share->backend.store));
+	assert_string_equal(handed_name(share->backend.store), "/s1");
+	assert_true(is_descriptor(share->backend.spool));
+	assert_string_equal(handed_name(share->backend.spool), "/p1");
+	assert_ptr_equal(share->senders.spool, share->backend.spool);
+	assert_null(share->senders.store);
 	assert_string_equal(getenv("STATE_DIRECTORY"), "/default");
 	assert_int_equal(handed.folder_count, 2);
 	end();
 	BEGIN(false, "--sink", "store=/k1");
-	assert_null(share.backend.store);
-	assert_int_equal(share.backend.sinks.count, 1);
-	assert_memory_equal(share.backend.sinks.items[0], "store=", 6);
-	assert_string_equal(handed_name(share.backend.sinks.items[0] + 6), "/k1");
+	assert_null(share->backend.store);
+	assert_int_equal(share->backend.sinks.count, 1);
+	assert_memory_equal(share->backend.sinks.items[0], "store=", 6);
+	assert_string_equal(handed_name(share->backend.sinks.items[0] + 6), "/k1");
 	end();
 	BEGIN(true, "--metrics-address", "127.0.0.1:0");
-	assert_null(share.backend.store);
+	assert_null(share->backend.store);
 	assert_string_equal(handed_name(getenv("STATE_DIRECTORY")), "/default");
 	assert_true(is_descriptor(getenv("STATE_DIRECTORY")));
 	end();
 	changes = false;
 	BEGIN(false, "--store", "/s2", "--spool", "/p2");
-	assert_string_equal(share.backend.store, "/s2");
-	assert_string_equal(share.backend.spool, "/p2");
+	assert_string_equal(share->backend.store, "/s2");
+	assert_string_equal(share->backend.spool, "/p2");
 	assert_int_equal(handed.folder_count, 2);
 	end();
 }
@@ -228,7 +229,7 @@ static void test_refused(void **state)
 	assert_int_equal(handed.owner.uid, geteuid());
 	assert_int_equal(handed.owner.gid, getegid());
 	assert_int_equal(handed.store_errno, 0);
-	assert_string_equal(share.backend.store, "/s3");
+	assert_string_equal(share->backend.store, "/s3");
 	assert_true(is_said_last("/s3 is root's and holds more than hearth's files"));
 	end();
 	refusal = -EPERM;
@@ -295,17 +296,17 @@ static void test_secrets(void **state)
 	BEGIN(false, "--metrics-address", "127.0.0.1:0", "--token-file", path_of("token"), "--tls-key", path_of("key"),
 	      "--collector-ca", path_of("none"), "--tls-cert", folder);
 	assert_int_equal(handed.secret_count, 2);
-	assert_true(is_descriptor(share.backend.token_file));
-	assert_string_equal(handed_name(share.backend.token_file), path_of("token"));
-	assert_string_equal(handed_name(share.backend.tls_key), path_of("key"));
-	assert_string_equal(share.backend.tls_cert, folder); /* no file: it fails where it is used */
-	assert_ptr_equal(share.senders.tls_key, share.backend.tls_key);
-	assert_string_equal(share.agent.token_file, path_of("token"));
+	assert_true(is_descriptor(share->backend.token_file));
+	assert_string_equal(handed_name(share->backend.token_file), path_of("token"));
+	assert_string_equal(handed_name(share->backend.tls_key), path_of("key"));
+	assert_string_equal(share->backend.tls_cert, folder); /* no file: it fails where it is used */
+	assert_ptr_equal(share->senders.tls_key, share->backend.tls_key);
+	assert_string_equal(share->agent.token_file, path_of("token"));
 	assert_int_equal(given_to, USER);
-	assert_holds(share.backend.token_file, "word");
-	assert_holds(share.backend.tls_key, "longer secret");
-	assert_string_equal(handed_name(share.backend.collector_ca), path_of("none"));
-	assert_int_equal(open(share.backend.collector_ca, O_RDONLY), -1);
+	assert_holds(share->backend.token_file, "word");
+	assert_holds(share->backend.tls_key, "longer secret");
+	assert_string_equal(handed_name(share->backend.collector_ca), path_of("none"));
+	assert_int_equal(open(share->backend.collector_ca, O_RDONLY), -1);
 	assert_int_equal(errno, ENOENT);
 	copy = handed.secrets[0].copy;
 	assert_true(copy >= FIRST_HANDED_FD && fcntl(copy, F_GETFD) & FD_CLOEXEC);
@@ -314,26 +315,26 @@ static void test_secrets(void **state)
 	end();
 
 	hand_over_again(&handed);
-	assert_holds(share.backend.tls_key, "longer secret");
+	assert_holds(share->backend.tls_key, "longer secret");
 	write_file("key", "short"); /* and the rest of the longer one is gone */
 	hand_over_again(&handed);
-	assert_holds(share.backend.tls_key, "short");
-	assert_holds(share.backend.token_file, "word");
+	assert_holds(share->backend.tls_key, "short");
+	assert_holds(share->backend.token_file, "word");
 	write_file("other", "shore"); /* as long: another file takes its place */
 	assert_int_equal(rename(path_of("other"), path_of("key")), 0);
 	hand_over_again(&handed);
-	assert_holds(share.backend.tls_key, "shore");
+	assert_holds(share->backend.tls_key, "shore");
 	assert_int_equal(unlink(path_of("key")), 0);
 	hand_over_again(&handed);
-	assert_holds(share.backend.tls_key, "shore");
+	assert_holds(share->backend.tls_key, "shore");
 	assert_int_equal(mkfifo(path_of("key"), 0600), 0);
 	hand_over_again(&handed); /* nobody writes there, and nobody is waited for */
-	assert_holds(share.backend.tls_key, "shore");
+	assert_holds(share->backend.tls_key, "shore");
 	/* the same place and length, written a second later */
 	write_file("token", "wort");
 	assert_int_equal(utimensat(AT_FDCWD, path_of("token"), (struct timespec[]){ { 7, 0 }, { 7, 0 } }, 0), 0);
 	hand_over_again(&handed);
-	assert_holds(share.backend.token_file, "wort");
+	assert_holds(share->backend.token_file, "wort");
 }
 
 /* Who stays who he is reads his files himself. */
@@ -343,7 +344,7 @@ static void test_no_secrets(void **state)
 	changes = false;
 	BEGIN(false, "--metrics-address", "127.0.0.1:0", "--token-file", path_of("token"));
 	assert_int_equal(handed.secret_count, 0);
-	assert_string_equal(share.backend.token_file, path_of("token"));
+	assert_string_equal(share->backend.token_file, path_of("token"));
 	end();
 }
 
@@ -355,7 +356,7 @@ static void test_large_secret(void **state)
 	assert_int_equal(truncate(path_of("large"), (1 << 20) + 1), 0);
 	BEGIN(false, "--metrics-address", "127.0.0.1:0", "--token-file", path_of("large"));
 	assert_int_equal(handed.secret_count, 0);
-	assert_string_equal(share.backend.token_file, path_of("large"));
+	assert_string_equal(share->backend.token_file, path_of("large"));
 	end();
 }
 
