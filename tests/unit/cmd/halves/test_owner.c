@@ -47,9 +47,8 @@ static uid_t euid;
 static uint64_t effective;
 static struct passwd *hearth;
 static const char *uid_map; /* NULL: there is none */
-static const char *renamed, *renamed_to;
+static const char *renamed, *renamed_to, *failing;
 static struct buf calls;
-static const char *failing;
 
 static int called(const char *name, long argument)
 {
