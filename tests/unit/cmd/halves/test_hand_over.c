@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hand-over by root to the backend, with owners of this test's: folders by descriptor, copies of secrets that follow their
- * files, files of sinks. Nobody's files change their owner here.
+ * The hand-over by root to the backend, with owners of this test's: folders by descriptor, copies of secrets that follow
+ * their files, files of sinks. Nobody's files change their owner here.
  */
 #include <errno.h>
 #include <fcntl.h>
