@@ -307,6 +307,68 @@ static void test_wants(void **state)
 	debuginfod_free(servers);
 }
 
+/* The end: the backend is told how long it has, and what it says of its sinks is passed on; samples that it did not
+ * acknowledge are counted. */
+static void test_flush(void **state)
+{
+	static const struct {
+		int said, err;
+	} rows[] = { { 0, 0 }, { -ENOSPC, -ENOSPC }, { 7, 0 }, { -4096, 0 }, { -4095, -4095 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct wire_note note = { .kind = NOTE_FLUSHED, .status = rows[i].said, .values = { 11, 22 } };
+		const uint64_t now = clock_mono_ns();
+		uint64_t left;
+
+		if (i)
+			assert_int_equal(set_up(state), 0);
+		say(NOTE_HELLO, 1, 0);
+		assert_int_equal(wire_send_note(backend, &note, -1), 0);
+		assert_int_equal(sink_flush(channel_sink(channel), now + NSEC_PER_SEC), rows[i].err);
+		left = next(WIRE_FLUSH);
+		assert_in_range(left, 1, NSEC_PER_SEC);
+		assert_int_equal(metric_get(metrics_counter(metrics, "hearth_backend_dropped_samples_total", NULL,
+							    "Samples that the backend's sinks dropped.")),
+				 11);
+		assert_int_equal(
+			metric_get(metrics_gauge(metrics, "hearth_spool_samples", NULL, "Samples that wait in the spool.")),
+			22);
+		assert_int_equal(dropped("reason=\"shutdown\""), 0);
+		if (i + 1 < sizeof(rows) / sizeof(*rows))
+			assert_int_equal(tear_down(state), 0);
+	}
+}
+
+/* A backend that has gone is not waited for; its samples are lost, and those that come later, too. */
+static void test_flush_lost(void **state)
+{
+	(void)state;
+	say(NOTE_HELLO, 1, 0);
+	consume(5);
+	for (int i = 0; i < 12; i++) /* some are not even sent */
+		consume(1);
+	while (next(WIRE_PROFILES))
+		;
+	assert_int_equal(shutdown(backend, SHUT_RDWR), 0);
+	assert_int_equal(sink_flush(channel_sink(channel), clock_mono_ns() + 60 * NSEC_PER_SEC), -ECONNRESET);
+	assert_int_equal(dropped("reason=\"shutdown\""), 17);
+	consume(3);
+	assert_int_equal(dropped("reason=\"error\""), 3);
+}
+
+/* Where nothing is kept nothing is sent, and nobody is waited for. */
+static void test_none_kept(void **state)
+{
+	(void)state;
+	channel_send_none(channel);
+	consume(3);
+	assert_int_equal(sink_flush(channel_sink(channel), clock_mono_ns() + 60 * NSEC_PER_SEC), 0);
+	say(NOTE_HELLO, 1, 0);
+	consume(3);
+	assert_int_equal(next(WIRE_PROFILES), 0);
+	assert_int_equal(dropped("reason=\"error\"") + dropped("reason=\"shutdown\""), 0);
+}
+
 /* Each port comes out where it was put, and whether anything is kept stands beside them. */
 static void test_ports(void **state)
 {
@@ -334,6 +396,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_series, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flush, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flush_lost, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_none_kept, set_up, tear_down),
 		cmocka_unit_test(test_ports),
 	};
 
