@@ -29,6 +29,14 @@ static struct channel *channel;
 static int backend; /* the other end */
 static struct wire_message message;
 
+static uint64_t window_ns;
+
+static void on_window(void *arg, uint64_t at_ns)
+{
+	assert_ptr_equal(arg, &window_ns);
+	window_ns = at_ns;
+}
+
 static int set_up(void **state)
 {
 	int pair[2];
@@ -38,7 +46,10 @@ static int set_up(void **state)
 	if (!metrics || loop_new(&loop) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -1;
 	backend = pair[1];
-	return channel_new(&(struct channel_config){ .sock = pair[0], .loop = loop, .metrics = metrics }, &channel);
+	return channel_new(
+		&(struct channel_config){
+			.sock = pair[0], .loop = loop, .metrics = metrics, .window = on_window, .arg = &window_ns },
+		&channel);
 }
 
 static int tear_down(void **state)
@@ -307,6 +318,38 @@ static void test_wants(void **state)
 	debuginfod_free(servers);
 }
 
+/* A window ends within an hour; one that is over ends now; two at once are one too many. */
+static void test_windows(void **state)
+{
+	static const struct {
+		int64_t from_now_s;
+		bool is_heard;
+	} rows[] = { { -1000, true }, { 0, true }, { 5, true }, { 3590, true }, { 3620, false } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const uint64_t now = clock_mono_ns(), at = now + (uint64_t)(rows[i].from_now_s * (int64_t)NSEC_PER_SEC);
+
+		if (i)
+			assert_int_equal(set_up(state), 0);
+		window_ns = 0;
+		say(NOTE_WINDOW, rows[i].from_now_s < -10 ? 1 : at, 0);
+		assert_int_equal(bad_notes(), !rows[i].is_heard);
+		if (!rows[i].is_heard)
+			assert_int_equal(window_ns, 0);
+		else if (rows[i].from_now_s > 0)
+			assert_int_equal(window_ns, at);
+		else
+			assert_in_range(window_ns, now, clock_mono_ns());
+		if (rows[i].is_heard) {
+			say(NOTE_WINDOW, now, 0);
+			if (clock_mono_ns() - now < 100 * NSEC_PER_MSEC) /* else it comes late enough */
+				assert_int_equal(bad_notes(), 1);
+		}
+		if (i + 1 < sizeof(rows) / sizeof(*rows))
+			assert_int_equal(tear_down(state), 0);
+	}
+}
+
 /* The end: the backend is told how long it has, and what it says of its sinks is passed on; samples that it did not
  * acknowledge are counted. */
 static void test_flush(void **state)
@@ -396,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_series, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flush, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flush_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_none_kept, set_up, tear_down),
