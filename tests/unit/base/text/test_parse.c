@@ -138,13 +138,24 @@ static void test_bool(void **state)
 	}
 }
 
+static void test_control(void **state)
+{
+	char text[] = "a?b";
+
+	(void)state;
+	assert_false(parse_has_control(NULL));
+	assert_false(parse_has_control(""));
+	for (int c = 1; c < 256; c++) {
+		text[1] = (char)c;
+		assert_int_equal(parse_has_control(text), c < ' ' || c == 0x7f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_u64),
-		cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_bool),
+		cmocka_unit_test(test_u64),  cmocka_unit_test(test_duration), cmocka_unit_test(test_size),
+		cmocka_unit_test(test_bool), cmocka_unit_test(test_control),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
