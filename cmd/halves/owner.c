@@ -119,7 +119,7 @@ static bool is_one_of(const char *name, const char *const names[])
 /* May what is called @name in @folder be of a store, a spool or a cache of debug files? */
 static bool is_known(int folder, const char *name)
 {
-	static const char database[] = "profiles.db";
+	static const char profiles[] = "profiles.db", signals[] = "signals.db";
 	static const char *const files[] = { "lock",	     "reserve",		 "cache_clean_interval_s",
 					     "cache_miss_s", "max_unused_age_s", NULL };
 	static const char *const folders[] = { "symbols", "debuginfod", "lost+found", NULL };
@@ -128,7 +128,8 @@ static bool is_known(int folder, const char *name)
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return false;
 	if (S_ISREG(st.st_mode))
-		return !strncmp(name, database, strlen(database)) || is_one_of(name, files);
+		return !strncmp(name, profiles, strlen(profiles)) || !strncmp(name, signals, strlen(signals)) ||
+		       is_one_of(name, files);
 	return S_ISDIR(st.st_mode) &&
 	       (is_one_of(name, folders) || !name[strspn(name, "0123456789abcdef")] || holds_lock(folder, name));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command line of any words: a byte says which command's, each further word ends with a zero. Whatever is refused is said, and what is
- * taken is freed. */
+/* A command line of any words: a byte says which command's, each further word ends with a zero. Whatever is refused is said,
+ * and what is taken is freed. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { WORDS = 32 };
 
-static const struct cmd run = { .name = "run", .bit = ON_RUN },
-			record = { .name = "record", .bit = ON_RECORD, .operands = "[-- COMMAND]", .max_operands = WORDS },
-			report = { .name = "report", .bit = ON_REPORT, .operands = "FILE...", .min_operands = 1, .max_operands = 4 },
-			diff = { .name = "diff", .bit = ON_DIFF, .operands = "A B", .min_operands = 2, .max_operands = WORDS },
-			serve = { .name = "serve", .bit = ON_SERVE };
+static const struct cmd
+	run = { .name = "run", .bit = ON_RUN },
+	record = { .name = "record", .bit = ON_RECORD, .operands = "[-- COMMAND]", .max_operands = WORDS },
+	report = { .name = "report", .bit = ON_REPORT, .operands = "FILE...", .min_operands = 1, .max_operands = 4 },
+	diff = { .name = "diff", .bit = ON_DIFF, .operands = "A B", .min_operands = 2, .max_operands = WORDS },
+	serve = { .name = "serve", .bit = ON_SERVE };
 static const struct cmd *const all[] = { &run, &record, &report, &diff, &serve, NULL };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 # Few recordings, as an emulated CPU verifies what each loads for long.   kinds.sh BUILD RECORD_OPTION...
 set -u
 build=$1
-options=(-q --unsafe-kernel "${@:2}") # not all kernels are safe, and that is not the matter here
+options=(--unsafe-kernel "${@:2}") # not all kernels are safe, and that is not the matter here
 failed=0
 
 # kind NAME SAID TOLD LEAST MOST: TOLD is to be LEAST to MOST times what was said
@@ -15,6 +15,7 @@ kind() {
 		failed=1
 	}
 	printf '%-4s %-44s said %12s told %12s\n' $verdict "$1" "$2" "$3"
+	[ $verdict = ok ] || grep -E 'taken|cannot|not ' err | sed 's/^/       /'
 }
 
 # record WHAT OPTION...: false where it fails, which is told
@@ -92,7 +93,7 @@ of() {
 	pid=$!
 	exec 3>orders
 	for _ in $(seq 300); do ! grep -q ready own || break; sleep 0.1; done
-	"$build/hearth" record "${options[@]:1}" "${@:2}" -p $pid 2>err 3>&- &
+	"$build/hearth" record "${options[@]}" "${@:2}" -p $pid 2>err 3>&- &
 	recorder=$!
 	for _ in $(seq 1200); do ! grep -Eq 'profiles go to|needs Linux|cannot' err || break; sleep 0.1; done
 	echo go >&3 || :

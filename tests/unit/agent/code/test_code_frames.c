@@ -422,11 +422,11 @@ static void unknown_memory_is_asked_for(void **state)
 	assert_int_equal(made.calls[CODE_OP_RANGES], 1);
 	assert_int_equal(name(&(uint64_t){ 0x70000001 }, 1, made.now_ns, false), 1);
 	assert_int_equal(made.calls[CODE_OP_RANGES], 2);
-	assert_int_equal(made.published_cnt, 0);
+	assert_int_equal(made.published_cnt, 1); /* when its code was found first */
 	made.ranges.ranges[0] = (struct code_range){ 0x70000000, 0x70001000 };
 	made.now_ns += 3 * NSEC_PER_SEC;
 	assert_int_equal(name(&(uint64_t){ 0x70000001 }, 1, made.now_ns, false), 1);
-	assert_int_equal(made.published_cnt, 1);
+	assert_int_equal(made.published_cnt, 2);
 }
 
 int main(void)

@@ -411,7 +411,7 @@ static void test_ours(void **state)
 		bool is_ours;
 	} rows[] = {
 		{ { NULL }, { NULL }, true },
-		{ { NULL }, { "profiles.db" }, true },
+		{ { NULL }, { "profiles.db", "signals.db-wal" }, true },
 		{ { NULL }, { "profiles.db-shm", "reserve" }, true },
 		{ { NULL }, { "lock" }, true },
 		{ { "symbols" }, { "profiles.db" }, true },

@@ -30,7 +30,8 @@ static void check(const char *path, const char *build_id, const char *expected)
 
 static void test_no_package(void **state)
 {
-	static const char at[] = "put its debug file at /usr/lib/debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug";
+	static const char at[] =
+		"put its debug file at /usr/lib/debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug";
 
 	(void)state;
 	check("/usr/bin/nowhere", ID, at);
@@ -77,7 +78,8 @@ static void test_package(void **state)
 		skip();
 	check_package("/usr/bin/dpkg");
 	check_package("/bin/ls");
-	assert_true(ask("ldconfig -p 2>/dev/null | sed -n 's/.*libc.so.6 (libc6,x86-64.* => //p;s/.*libc.so.6 (libc6,AArch64.* => //p'",
+	assert_true(ask("ldconfig -p 2>/dev/null | sed -n 's/.*libc.so.6 (libc6,x86-64.* => //p;s/.*libc.so.6 "
+			"(libc6,AArch64.* => //p'",
 			line, sizeof(line)));
 	check_package(line);
 }

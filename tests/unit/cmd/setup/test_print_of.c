@@ -20,9 +20,9 @@ static void check(const char *const *words, const char *expected)
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 
 	buf_printf(&text, "%s %s%s%s%s%s%s%s%s%s", forms[o.form], o.skip_without_container_id ? "c" : "",
-		   o.hide_resource_attributes ? "r" : "", o.hide_profile_attributes ? "p" : "", o.hide_sample_attributes ? "s" : "",
-		   o.hide_frames ? "f" : "", o.hide_source ? "h" : "", o.show_source ? "S" : "", o.raw ? "R" : "",
-		   o.container_id ? o.container_id : "");
+		   o.hide_resource_attributes ? "r" : "", o.hide_profile_attributes ? "p" : "",
+		   o.hide_sample_attributes ? "s" : "", o.hide_frames ? "f" : "", o.hide_source ? "h" : "",
+		   o.show_source ? "S" : "", o.raw ? "R" : "", o.container_id ? o.container_id : "");
 	buf_puts(&text, o.sample_types ? " types" : "");
 	for (const char *const *t = o.sample_types; t && *t; t++)
 		buf_printf(&text, " %s", *t);
