@@ -441,7 +441,7 @@ int api_series_labels(struct api_call *call)
 	if (!err && !qu.is_absent)
 		err = pyroscope_types(call, &qu.q.sel, take_type, &types);
 	at = (const char *)types.data;
-	end = at + types.len;
+	end = at ? at + types.len : NULL;
 	while (!err && at < end) {
 		list.type = at;
 		at += strlen(at) + 1;

@@ -130,7 +130,8 @@ static inline void call_for(const struct stack_sums *t, const struct block *b, u
 			continue;
 		}
 		for (size_t i = 0; i < sizeof(struct piece) + t->piece_groups * sizeof(struct stack_sum); i += LINE_BYTES)
-			__builtin_prefetch((const char *)page[node % PAGE_NODES] + i, 1);
+			__builtin_prefetch((const void *)((uintptr_t)page[node % PAGE_NODES] + i),
+					   1); /* there may be none */
 	}
 }
 
