@@ -138,6 +138,19 @@ static int take_logs(struct reader *r, const struct tree *node, struct tree *set
 			     !strcmp(encoding, "json") ? "json" : "text");
 }
 
+/* There is one address for counters and health; another one is said, not listened on. */
+static int take_address(struct reader *r, const struct tree *address, struct tree *settings)
+{
+	const struct tree *taken = tree_find(settings, "metrics-address");
+	struct tree wanted = TREE_EMPTY;
+	int err = component_add_address(r, address, "metrics-address", taken ? &wanted : settings);
+
+	if (!err && taken && strcmp(tree_find(&wanted, "metrics-address")->text, taken->text) != 0)
+		err = pipeline_note(r, address, "/metrics is at health_check's address; this one is not listened on");
+	tree_fini(&wanted);
+	return err;
+}
+
 int extensions_read_telemetry(struct reader *r, const struct tree *node, struct tree *settings)
 {
 	const struct tree *address = tree_at(node, "metrics.address"), *readers = tree_at(node, "metrics.readers");
@@ -147,7 +160,7 @@ int extensions_read_telemetry(struct reader *r, const struct tree *node, struct 
 	tree_fini(&none);
 	if (!err)
 		err = take_logs(r, node, settings);
-	if (!err && address && !tree_find(settings, "metrics-address"))
-		err = component_add_address(r, address, "metrics-address", settings);
+	if (!err && address)
+		err = take_address(r, address, settings);
 	return err || !readers ? err : take_readers(r, readers, settings);
 }

@@ -319,11 +319,39 @@ static void test_notes(void **state)
 	config_file_free(file);
 }
 
+/* Health and counters are told at one address: another one for counters is no secret. */
+static void test_two_addresses(void **state)
+{
+	static const struct {
+		const char *address, *notes;
+	} cases[] = {
+		{ "127.0.0.1:13133", "" },
+		{ "127.0.0.1:8888", "c:5: /metrics is at health_check's address; this one is not listened on\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf text = BUF_EMPTY;
+		struct config_file *file;
+
+		buf_printf(&text,
+			   "receivers: { profiling: }\nexporters: { debug: }\n"
+			   "extensions: { health_check: { endpoint: '127.0.0.1:13133', path: /healthz } }\n"
+			   "service:\n  telemetry: { metrics: { address: '%s' } }\n  extensions: [health_check]\n"
+			   "  pipelines: { profiles: { receivers: [profiling], exporters: [debug] } }\n",
+			   cases[i].address);
+		file = take(buf_text(&text));
+		notes(config_file_pipelines(file), cases[i].notes);
+		config_file_free(file);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quickstart), cmocka_unit_test(test_kubernetes), cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_networks),   cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_two_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
