@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "proto/text.h"
@@ -262,17 +263,29 @@ int report_diff(const struct diff_result *r, const struct report_style *style, s
 
 /* --- for pull requests --- */
 
-static void put_html(struct buf *out, const char *text)
+/* Whether an address in plain text would become a link by the character @c of @text. */
+static bool makes_link(const char *text, const char *c)
+{
+	return !strncmp(c, "://", 3) || (*c == '.' && c - text >= 3 && !strncasecmp(c - 3, "www", 3));
+}
+
+/* Appends a name as code, with nothing in it that Markdown or HTML would take for its own. */
+static void put_code(struct buf *out, const char *text)
 {
 	AUTO(buf_fini) struct buf name = BUF_EMPTY;
 
 	text_name(&name, text, 0);
+	buf_puts(out, "<code>");
 	for (const char *c = buf_text(&name); *c; c++) {
-		if (strchr("<>&|`*_\\[]", *c))
-			buf_printf(out, "&#%d;", *c); /* what Markdown or HTML would take for its own */
+		if (*c ==
+		    '@') /* mail addresses are looked for where references have been read already: the tag parts them */
+			buf_puts(out, "@<wbr>");
+		else if (strchr("<>&|`*_~$\\[]", *c) || makes_link(buf_text(&name), c))
+			buf_printf(out, "&#%d;", *c);
 		else
 			buf_putc(out, *c);
 	}
+	buf_puts(out, "</code>");
 	out->failed |= name.failed;
 }
 
@@ -291,12 +304,11 @@ static void markdown_line(void *arg, const struct diff_line *line)
 	put_value(r, line->change->b, false, out);
 	buf_puts(out, " | ");
 	put_relative(line->change, out);
-	buf_printf(out, " | %s | <code>", line->is_total ? "with calls" : "itself");
-	put_html(out, line->function->name);
-	buf_puts(out, "</code>");
+	buf_printf(out, " | %s | ", line->is_total ? "with calls" : "itself");
+	put_code(out, line->function->name);
 	if (line->function->module[0]) {
 		buf_puts(out, " (");
-		put_html(out, line->function->module);
+		put_code(out, line->function->module);
 		buf_putc(out, ')');
 	}
 	buf_puts(out, " |\n");

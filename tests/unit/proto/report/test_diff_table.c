@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
 #include "proto/report/diff_table.h"
 #include "tests/unit/proto/diff_results.h"
@@ -76,6 +77,54 @@ static void test_markdown_and_data(void **state)
 	assert_golden(&out, "report_diff_data.txt");
 }
 
+/* Names come out of other people's files. Whatever they hold, a row stays one row of seven cells, and Markdown finds no
+ * link, no HTML and no emphasis in it. */
+static void test_markdown_names(void **state)
+{
+	static const struct {
+		const char *name, *shown;
+	} cases[] = {
+		{ "plain", "plain" },
+		{ "a|b", "a&#124;b" },
+		{ "a\\|b", "a&#92;&#124;b" },
+		{ "`a`", "&#96;a&#96;" },
+		{ "Vec<T>::at", "Vec&#60;T&#62;::at" },
+		{ "</code><script>", "&#60;/code&#62;&#60;script&#62;" },
+		{ "&lt;", "&#38;lt;" },
+		{ "[a](b)", "&#91;a&#93;(b)" },
+		{ "![a][b]", "!&#91;a&#93;&#91;b&#93;" },
+		{ "*a* __b__ ~c~ $d$", "&#42;a&#42; &#95;&#95;b&#95;&#95; &#126;c&#126; &#36;d&#36;" },
+		{ "a\nb\rc\td\x7f\033[1m", "a?b?c?d??&#91;1m" },
+		{ "a\xc2\x85"
+		  "b\xff",
+		  "a?b?" },
+		{ "https://a.b/c", "https&#58;//a.b/c" },
+		{ "www.a.b WWW.a w.a", "www&#46;a.b WWW&#46;a w.a" },
+		{ "a@b.cd", "a@<wbr>b.cd" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf out = BUF_EMPTY, row = BUF_EMPTY;
+		struct diff_function f = { .name = cases[i].name,
+					   .module = cases[i].name,
+					   .self = { 0.5, 0.75, 0.25, 0.125, true } };
+		struct diff_result r = result(DIFF_SHARES);
+
+		r.functions = &f;
+		r.function_count = 1;
+		assert_int_equal(report_diff_markdown(&r, &(struct report_style){ 0 }, &out), 0);
+		buf_printf(&row,
+			   "|---|\n| **+25.00%%** | ±12.50%% | 50.00%% | 75.00%% | +50.0%% | itself | <code>%s</code>%s%s%s "
+			   "|\n\n<sub>",
+			   cases[i].shown, *cases[i].shown ? " (<code>" : "", cases[i].shown,
+			   *cases[i].shown ? "</code>)" : "");
+		if (!strstr(buf_text(&out), buf_text(&row)))
+			fail_msg("%s is not in\n%s", buf_text(&row), buf_text(&out));
+	}
+}
+
 static void free_diff(struct diff **d)
 {
 	diff_free(*d);
@@ -126,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_table_ends),
 		cmocka_unit_test(test_markdown_and_data),
+		cmocka_unit_test(test_markdown_names),
 		cmocka_unit_test(test_pictures),
 	};
 
