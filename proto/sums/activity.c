@@ -83,7 +83,7 @@ static void double_slots(struct activity *a)
 		uint64_t fresh[ACTIVITY_SLOTS] = { 0 };
 
 		for (uint64_t i = 0; i < ACTIVITY_SLOTS; i++)
-			fresh[(a->origin + i) / 2 - origin] += a->rows[r]->slots[i];
+			fresh[(a->origin % 2 + i) / 2] += a->rows[r]->slots[i];
 		memcpy(a->rows[r]->slots, fresh, sizeof(fresh));
 	}
 	a->shift++;

@@ -387,6 +387,34 @@ static void test_slots(void **state)
 	}
 }
 
+/* At the end of time, too, where a slot's number and ACTIVITY_SLOTS more are no number any more. */
+static void test_last_slots(void **state)
+{
+	static const uint64_t times[] = { UINT64_MAX - 10, UINT64_MAX - 1000, UINT64_MAX };
+	AUTO(free_activity) struct activity *a = activity_new(ACTIVITY_PROCESSES, NULL);
+	struct activity_time time;
+	const uint64_t *slots;
+	uint32_t count;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		AUTO(free_builder) struct builder *b = builder_new();
+		AUTO(put_profiles) struct profiles *p = NULL;
+
+		builder_event(b, profile_of(b, 0), builder_stack(b, NULL, 0), NULL, 0, 0, times[i], false, 0);
+		assert_int_equal(builder_freeze(b, 0, 1, &p), 0);
+		assert_int_equal(activity_add(a, p), 0);
+	}
+	time = activity_time(a);
+	assert_int_equal(time.slot_ns, 4);
+	assert_int_equal(time.slot_count, 251);
+	assert_true(time.start_unix_ns == UINT64_MAX - 1003);
+	slots = activity_rows(a, &count)[0]->slots;
+	assert_int_equal(slots[0], 1);
+	assert_int_equal(slots[248], 1);
+	assert_int_equal(slots[250], 1);
+}
+
 static bool read_source(const char *path, struct buf *out)
 {
 	if (strcmp(path, "/src/f.c") != 0)
@@ -441,10 +469,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns), cmocka_unit_test(test_kinds),	  cmocka_unit_test(test_patterns_together),
-		cmocka_unit_test(test_idle),	 cmocka_unit_test(test_groups),	  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_tables),	 cmocka_unit_test(test_activity), cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_patterns), cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_patterns_together),
+		cmocka_unit_test(test_idle),	 cmocka_unit_test(test_groups),	    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_tables),	 cmocka_unit_test(test_activity),   cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_lines),	 cmocka_unit_test(test_last_slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
