@@ -4,7 +4,7 @@
 #   make            build build/hearth            sudo make run ARGS='...'   install what is missing, build, profile
 #   make deps       install what a build needs    sudo make test             install what tests need, too, and run the whole suite
 #   make chdb       a ClickHouse for the tests over it      make packages | release   what is installed, what is published
-#   make test-unit | test-arm64 | test-system | test-one-process | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | lint | rooms | format | install | clean
+#   make test-unit | test-arm64 | test-system | test-one-process | test-vm | truth | judge | mutants | mutation | peers | symbols-truth | bench | fuzz | fuzz-long | lint | rooms | format | install | clean
 #   V=1 full commands   SAN=1 ASan + UBSan   DEBUG=1 no optimization   BUILD=dir other output folder
 #   ARCH=arm64      cross build on another CPU, with gcc-aarch64-linux-gnu, over packages unpacked into $(SYSROOT)
 
@@ -329,6 +329,12 @@ fuzz-here: $(FUZZ_BIN)
 	$(Q)tests/run-fuzz.sh $(BUILD) $(FUZZ_SECONDS) $(FUZZ_BIN)
 fuzz:
 	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-here
+
+# The same over inputs that are kept from run to run, outside of the tree.   CORPUS: their folder
+.PHONY: fuzz-long
+fuzz-long:
+	$(Q)test -n "$(CORPUS)" || { echo "make fuzz-long CORPUS=FOLDER FUZZ_SECONDS=SECONDS: of each target"; exit 2; }
+	$(Q)FUZZ_CORPUS="$(CORPUS)" $(MAKE) --no-print-directory fuzz
 
 # --- installing ---
 .PHONY: install clean

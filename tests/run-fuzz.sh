@@ -3,6 +3,7 @@
 # Runs each libFuzzer target for some seconds on a copy of its seeds in tests/fuzz/corpus/NAME (fuzz_NAME is the binary).
 #   usage: tests/run-fuzz.sh BUILD SECONDS BINARY...
 #   FUZZ_SEED=N: of libFuzzer's random numbers, another one each time without
+#   FUZZ_CORPUS=FOLDER: each target goes on from its inputs in FOLDER/NAME and leaves there what it finds
 # An input that breaks a target is kept under BUILD/crashes. Counts and exit status as in tests/run-unit.sh: a target is a test.
 set -u
 build=$(realpath "${1:?usage: tests/run-fuzz.sh BUILD SECONDS BINARY...}")
@@ -12,6 +13,8 @@ binaries=()
 for binary; do
 	binaries+=("$(realpath "$binary")")
 done
+corpus=${FUZZ_CORPUS:+$(mkdir -p "$FUZZ_CORPUS" && realpath "$FUZZ_CORPUS")}
+[[ -z ${FUZZ_CORPUS:-} || -n $corpus ]] || exit 1
 cd "$(dirname "$0")/.." || exit 1
 
 counts=${HEARTH_TEST_COUNTS:-/dev/null}
@@ -21,13 +24,14 @@ mkdir -p "$build/crashes"
 
 # run BINARY: its lines, and its name in $work/passed or $work/failed
 run() {
-	local name seeds status executions rate
+	local name seeds inputs status executions rate
 	name=$(basename "$1")
 	seeds=tests/fuzz/corpus/${name#fuzz_}
-	mkdir "$work/$name"
-	[[ -d $seeds ]] && cp -r "$seeds/." "$work/$name/"
+	inputs=${corpus:-$work}/$name
+	mkdir -p "$inputs"
+	[[ -d $seeds ]] && cp -r "$seeds/." "$inputs/"
 	# The outer limit is for a target that hangs before or after libFuzzer's own clock runs.
-	timeout --kill-after=5 $((seconds + 60)) "$1" "$work/$name" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
+	timeout --kill-after=5 $((seconds + 60)) "$1" "$inputs" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
 		-rss_limit_mb=2048 ${FUZZ_SEED:+-seed=$FUZZ_SEED} -verbosity=0 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
 		>"$work/$name.output" 2>&1 </dev/null
 	status=$?
