@@ -93,7 +93,8 @@ static void flush_session(struct grpc_connection *c)
 {
 	struct buf *out = &c->server->out;
 
-	while (!c->is_dead && c->out.len == 0) {
+	/* Not before we know that the client speaks HTTP/2. */
+	while (!c->is_dead && c->out.len == 0 && c->read_bytes >= NGHTTP2_CLIENT_MAGIC_LEN) {
 		gather(c);
 		size_t done = c->is_dead ? 0 : put(c, out->data, out->len);
 		if (done < out->len && !c->is_dead) {
@@ -397,7 +398,6 @@ int grpc_connection_new(struct grpc *g, int fd)
 		grpc_connection_free(c);
 		return ret;
 	}
-	/* Our SETTINGS go with the first answer: not before we know that the client speaks HTTP/2. */
 	grpc_schedule(g, c->since_ns + OPENING_S * NSEC_PER_SEC);
 	return 0;
 }

@@ -142,6 +142,26 @@ static void test_idle(void **state)
 	assert_true(f->g->connection_count == 0 || f->g->connections->drain == GRPC_DRAINED);
 }
 
+/* The server says nothing to a client that has not said that it speaks HTTP/2, however often it looks at it; so one of
+ * HTTP/1.1 that takes its time reads an answer of its own kind. */
+static void test_foreign(void **state)
+{
+	struct fixture *f = *state;
+	char answer[512] = "";
+
+	(void)grpc_connection_check(f->c, f->c->since_ns + SECONDS);
+	assert_int_equal(recv(f->client, answer, sizeof(answer), 0), -1);
+	assert_int_equal(write(f->client, "P", 1), 1);
+	assert_int_equal(loop_step(f->loop, 1000), 0);
+	assert_int_equal(f->c->read_bytes, 1);
+	(void)grpc_connection_check(f->c, f->c->since_ns + 2 * SECONDS);
+	assert_int_equal(recv(f->client, answer, sizeof(answer), 0), -1);
+	assert_int_equal(write(f->client, "OST / HTTP/1.1\r\n\r\n", 18), 18);
+	assert_int_equal(loop_step(f->loop, 1000), 0);
+	assert_true(recv(f->client, answer, sizeof(answer) - 1, 0) > 0);
+	assert_true(strncmp(answer, "HTTP/1.1 400 Bad Request\r\n", 26) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +169,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
