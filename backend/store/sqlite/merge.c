@@ -212,7 +212,7 @@ static int find_rows(struct store_writer *w, const char *sql, int64_t value, str
  */
 static int find_blocks(struct store_writer *w, int level, struct merge *m)
 {
-	int64_t now = (int64_t)clock_unix_ns();
+	const int64_t young = (int64_t)(clock_unix_ns() - LEVEL0_AGE_NS); /* what is later is */
 	int err = find_rows(w,
 			    "SELECT id, from_ns, events, generation FROM blocks INDEXED BY blocks_time WHERE "
 			    "level = ?1 ORDER BY from_ns",
@@ -222,10 +222,9 @@ static int find_blocks(struct store_writer *w, int level, struct merge *m)
 		return err;
 	if (w->merge_all)
 		return 0;
-	if (level == 0 && m->count < ENOUGH_BLOCKS && m->events < MERGE_EVENTS / 2 &&
-	    m->oldest_ns + (int64_t)LEVEL0_AGE_NS > now)
+	if (level == 0 && m->count < ENOUGH_BLOCKS && m->events < MERGE_EVENTS / 2 && m->oldest_ns > young)
 		m->count = 0;
-	if (level == 1 && (m->hour + 1) * (int64_t)HOUR_NS + (int64_t)LEVEL0_AGE_NS > now)
+	if (level == 1 && m->hour >= young / (int64_t)HOUR_NS)
 		m->count = 0;
 	return 0;
 }

@@ -135,11 +135,26 @@ static void test_hour(void **state)
 	assert_int_equal(store_sqlite_of(f->s)->writer->pruned_hour, hour);
 }
 
+/* A block is young until its time has come, also one of the last time that a store knows: it is not merged yet. */
+static void test_future(void **state)
+{
+	struct fixture *f = *state;
+
+	open_store(f, UINT64_MAX);
+	put(f, INT64_MAX, 1);
+	assert_int_equal(f->s->maintain->task(f->s, STORE_PRUNE), 0);
+	put(f, f->now_ns, 1);
+	assert_int_equal(f->s->maintain->task(f->s, STORE_PRUNE), 0);
+	assert_int_equal(number(f, "SELECT sum(level = 0) FROM blocks"), 2);
+	assert_int_equal(number(f, "SELECT count(*) FROM blocks"), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_age, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hour, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_future, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
