@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of the gRPC server that may do anything: the input says which HTTP/2 frames it sends, of which streams, with which
- * headers and messages, and where the server gets its turn. The server answers in whole frames; when the client has gone, it
- * holds nothing of it any more. The server runs in the process, on a socket pair.
+ * A client of the gRPC server that may do anything: the input says which HTTP/2 frames it sends, of which streams, with
+ * which headers and messages, and where the server gets its turn. The server answers in whole frames; when the client has
+ * gone, it holds nothing of it any more. The server runs in the process, on a socket pair.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
@@ -109,9 +109,10 @@ static void put_raw(struct client *c, struct buf *out)
 
 static void put_frame(struct client *c, unsigned type, unsigned flags, int32_t stream, size_t claimed, struct buf *payload)
 {
-	const uint8_t head[FRAME_HEADER_BYTES] = { (uint8_t)(claimed >> 16), (uint8_t)(claimed >> 8), (uint8_t)claimed,
-						   (uint8_t)type,	      (uint8_t)flags,	       (uint8_t)(stream >> 24),
-						   (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream };
+	const uint8_t head[FRAME_HEADER_BYTES] = {
+		(uint8_t)(claimed >> 16), (uint8_t)(claimed >> 8), (uint8_t)claimed,	   (uint8_t)type,  (uint8_t)flags,
+		(uint8_t)(stream >> 24),  (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream
+	};
 
 	buf_append(&c->out, head, sizeof(head));
 	buf_append(&c->out, payload->data, payload->len);
@@ -147,13 +148,23 @@ static const char *const paths[] = {
 	"*",
 };
 
-static const char *const names[] = { "grpc-encoding", "grpc-timeout", "authorization", "otlp-profiles-development-version",
-				     "content-type",  ":method",      ":path",	       "content-length",
-				     "te",	      "cookie",	      "connection",    "Upper",
-				     "x",	      "" };
+static const char *const names[] = { "grpc-encoding",
+				     "grpc-timeout",
+				     "authorization",
+				     "otlp-profiles-development-version",
+				     "content-type",
+				     ":method",
+				     ":path",
+				     "content-length",
+				     "te",
+				     "cookie",
+				     "connection",
+				     "Upper",
+				     "x",
+				     "" };
 static const char *const values[] = {
-	"gzip",	  "zstd", "identity", "1S", "0n", "99999999H", "Bearer x", "1", "application/grpc+proto", "text/plain",
-	"GET",	  "/",	  "5",	      "",   "a\nb", "\xff",    "trailers"
+	"gzip",	      "zstd", "identity", "1S", "0n", "99999999H", "Bearer x", "1",	  "application/grpc+proto",
+	"text/plain", "GET",  "/",	  "5",	"",   "a\nb",	   "\xff",     "trailers"
 };
 
 /* Headers of a call that is sound, but for what the input changes; or trailers. */
@@ -283,9 +294,10 @@ static void put_other(struct client *c, unsigned type, size_t len)
 
 static void put_step(struct client *c)
 {
-	static const uint8_t lengths[] = { [NGHTTP2_PRIORITY] = 5, [NGHTTP2_RST_STREAM] = 4,	[NGHTTP2_PUSH_PROMISE] = 4,
-					   [NGHTTP2_PING] = 8,	   [NGHTTP2_GOAWAY] = 8,	[NGHTTP2_WINDOW_UPDATE] = 4,
-					   [NGHTTP2_CONTINUATION] = 3 };
+	static const uint8_t lengths[] = {
+		[NGHTTP2_PRIORITY] = 5, [NGHTTP2_RST_STREAM] = 4,    [NGHTTP2_PUSH_PROMISE] = 4, [NGHTTP2_PING] = 8,
+		[NGHTTP2_GOAWAY] = 8,	[NGHTTP2_WINDOW_UPDATE] = 4, [NGHTTP2_CONTINUATION] = 3
+	};
 	unsigned what = pick(c, 24);
 	struct buf none = BUF_EMPTY;
 

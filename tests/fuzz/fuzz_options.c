@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Command lines, with variables and a configuration file, through the parser of options. The input is text: a line a word,
- * the command first; a word NAME=VALUE in capitals is a variable; behind an empty line stands the file. What is refused has
- * a reason of one line. What is accepted is within its bounds, is the same again, and can be written down.
+ * the command first; a word NAME=VALUE in capitals is a variable; behind an empty line stands the file. Refusals must have
+ * a reason of one line. Accepted values must be within their bounds, the same again, and fit to be written down.
  */
 #include <errno.h>
 #include <inttypes.h>

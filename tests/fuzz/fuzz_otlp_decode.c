@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "proto/otlp/otlp.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/otlp_accepted.h"
 #include "tests/unit/proto/otlp_bytes.h"
 
 static const char *const seeds[] = {
@@ -24,8 +24,6 @@ static const char *const seeds[] = {
 	"4{}"
 	" 5'' 5'k' 6{1'k'} 7{1:1 2:1}}",
 };
-
-static const struct otlp_decode_options no_guess = { .no_guess = true };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -49,40 +47,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static int check_part(void *arg, const uint8_t *msg, size_t len, uint64_t sample_events)
-{
-	uint64_t *events = arg;
-	struct otlp_error err;
-	struct profiles *p;
-	int r = otlp_decode_with((uint8_t *)(uintptr_t)msg, len, false, &no_guess, &p, &err);
-
-	*events += sample_events;
-	REQUIRE(r == 0 && p->sample_events == sample_events);
-	profiles_put(p);
-	return 0;
-}
-
-static void check_accepted(const struct profiles *p)
-{
-	struct buf once = BUF_EMPTY, twice = BUF_EMPTY;
-	struct otlp_error err;
-	struct profiles *again;
-	uint64_t events = 0;
-
-	REQUIRE(otlp_encode(p, NULL, &once) == 0);
-	REQUIRE(otlp_decode_with(once.data, once.len, false, &no_guess, &again, &err) == 0);
-	REQUIRE(again->resource_count == p->resource_count && again->sample_events == p->sample_events);
-	REQUIRE(again->dict.string_count == p->dict.string_count && again->dict.stack_count == p->dict.stack_count);
-	REQUIRE(again->dict.location_count == p->dict.location_count && again->dict.link_count == p->dict.link_count);
-	REQUIRE(otlp_encode(again, NULL, &twice) == 0);
-	REQUIRE(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
-	REQUIRE(otlp_encode_split(p, once.len / 3 + 1, check_part, &events) == 0);
-	REQUIRE(events == p->sample_events);
-	profiles_put(again);
-	buf_fini(&once);
-	buf_fini(&twice);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -95,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = otlp_decode(copy, size, own, &p, &err);
 	REQUIRE(r == 0 || (r == -EBADMSG && err.message[0]));
 	if (r == 0) {
-		check_accepted(p);
+		profiles_put(check_accepted(p));
 		profiles_put(p);
 	}
 	if (r != 0 || !own)
