@@ -35,6 +35,8 @@ def named(frames, name):
     return any(f == name or f.endswith("." + name) for f in frames)
 
 
+# Who has the lock may have to wait for the interpreter's next, which others let go, or look again by a timer.
+GIL = {"PyEval_SaveThread", "PyEval_RestoreThread", "drop_gil", "drop_gil.isra.0", "take_gil", "hrtimer_wakeup"}
 failures = []
 
 
@@ -68,7 +70,7 @@ for kind, attributes, stack, value, times in samples():
         at = next((i for i, f in enumerate(stack) if f.startswith("[woken by ")), len(stack))
         if named(stack[at:], "lock_stock"):
             released += value
-            who = next((n for n in ("refresh_prices", "reserve") if named(stack[:at], n)), "-")
+            who = next((n for n in ("refresh_prices", "reserve") if named(stack[:at], n)), None) or ("the interpreter's" if any(f in GIL for f in stack[:at]) else "-")
             releasing[who] = releasing.get(who, 0) + value
 
 print(f"{'thread':>10} {'tid':>8} {'samples':>8} {'life s':>8} {'told s':>8} {'diff':>7} | {'cpu':>7} {'told':>7} | {'blocked':>8} {'told':>8} | {'runnable':>8} {'told':>8}")
