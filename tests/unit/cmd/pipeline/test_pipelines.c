@@ -349,8 +349,8 @@ static void test_two_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quickstart), cmocka_unit_test(test_kubernetes), cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_networks),   cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_quickstart),    cmocka_unit_test(test_kubernetes), cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_networks),	 cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_two_addresses),
 	};
 
