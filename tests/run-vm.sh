@@ -3,7 +3,7 @@
 # Boots other kernels and runs tests/vm/inside.sh on each: every BPF object is loaded and a truth program is walked.
 #   run-vm.sh BUILD [5.10|6.1|6.12|7.2|6.1-arm64|7.2-arm64...]      (all of them when none is named)
 # Kernels for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth
-# programs, which are judged here; a minute or two each. Two kernels at a time. One line a kernel; what failed shows its output. Needs root and
+# programs, which are judged here; a minute or two each. One kernel at a time for each pair of CPUs. One line a kernel; what failed shows its output. Needs root and
 # what tests/vm/boot.sh names; a kernel that cannot be had is skipped. An emulated machine is slow, and another one
 # where its host is busy: what failed runs a second time, as in run-system.sh (HEARTH_TRIES=1: no second time). Counts
 # as run-system.sh does: its names here are kernel/VERSION.
@@ -72,6 +72,8 @@ on_arm64() {
 	return $result
 }
 
+# Each has two CPUs, and where it has to share them it samples its own slowness.
+at_once=$((($(nproc) + 1) / 2))
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 counts=${HEARTH_TEST_COUNTS:-/dev/null}
@@ -130,7 +132,7 @@ for cpu in amd64 arm64; do
 	done
 done
 for version; do
-	while (($(jobs -rp | wc -l) >= 2)); do
+	while (($(jobs -rp | wc -l) >= at_once)); do
 		wait -n
 	done
 	run "$version" >"$work/$version.said" &
