@@ -160,6 +160,8 @@ static void tell_pod(const struct teller *t, const struct pod *p)
 	tell(t, ENRICH_POD_IP, pod_text(p, p->ip));
 	tell_owners(t, p);
 	tell(t, ENRICH_NODE_NAME, pod_text(p, p->node));
+	if (!strcmp(t->f->node, pod_text(p, p->node)))
+		tell(t, ENRICH_NODE_UID, t->f->node_uid);
 	tell(t, ENRICH_CLUSTER_UID, t->f->cluster_uid);
 }
 

@@ -9,6 +9,7 @@ struct findings { /* all borrowed; NULL: not known */
 	const struct known_query *query;
 	const struct rules *rules;
 	const char *cluster_uid;
+	const char *node, *node_uid; /* the node that was asked for, and its uid; "": not known */
 	struct pod *pod;
 	const struct pod_container *container; /* of the pod */
 	const struct pod *namespace;	       /* its attributes */

@@ -32,6 +32,8 @@ struct known {
 	struct map missed;     /* by id or uid: samples that nothing was known of, + 1 */
 	char cluster_uid[64];
 	bool cluster_is_asked; /* answered, whatever the answer */
+	char node[254], node_uid[64];
+	bool node_is_asked;
 	uint64_t swept_ns;
 	size_t present;
 	struct metric *by_pod, *by_container, *by_nothing, *outside, *late, *too_many, *pod_gauge, *container_gauge;
@@ -347,6 +349,8 @@ static bool ask_of_pod(struct known *k, const struct pod *p, unsigned not, struc
 	enum known_object object = is_job ? KNOWN_JOB : KNOWN_REPLICASET;
 	const char *namespace = pod_text(p, p->namespace);
 
+	if (p->node && !k->node_is_asked && !(not &1u << KNOWN_NODE) && rules_tell(k->rules, ENRICH_NODE_UID))
+		return fill_ask(ret, KNOWN_NODE, "", pod_text(p, p->node), "");
 	if (p->top_state == POD_TOP_ASK && !(not &1u << object))
 		return fill_ask(ret, object, namespace, pod_text(p, p->owner.name), pod_text(p, p->owner.uid));
 	if (*namespace && !(not &1u << KNOWN_NAMESPACE) && rules_want_namespaces(k->rules) &&
@@ -395,6 +399,10 @@ void known_answer(struct known *k, const struct known_ask *ask, struct pod *fact
 	if (ask->object == KNOWN_CLUSTER) {
 		k->cluster_is_asked = true;
 		snprintf(k->cluster_uid, sizeof(k->cluster_uid), "%s", facts ? pod_text(facts, facts->uid) : "");
+	} else if (ask->object == KNOWN_NODE) {
+		k->node_is_asked = true;
+		snprintf(k->node, sizeof(k->node), "%s", ask->name);
+		snprintf(k->node_uid, sizeof(k->node_uid), "%s", facts ? pod_text(facts, facts->uid) : "");
 	} else if (ask->object == KNOWN_NAMESPACE) {
 		facts = facts ? facts : pod_new();
 		if (facts)
@@ -514,6 +522,8 @@ void known_describe(struct known *k, const struct known_query *q, known_emit emi
 	pthread_mutex_lock(&k->lock);
 	sweep(k);
 	f.cluster_uid = k->cluster_uid;
+	f.node = k->node;
+	f.node_uid = k->node_uid;
 	find(k, q, &f);
 	if (f.local)
 		f.local->used_ns = clock_mono_ns();

@@ -43,7 +43,7 @@ void known_end_list(struct known *k, uint64_t list_number);
 void known_put_container(struct known *k, struct container *c);
 
 /* An object that would tell more about the pods that are known. */
-enum known_object { KNOWN_CLUSTER, KNOWN_REPLICASET, KNOWN_JOB, KNOWN_NAMESPACE, KNOWN_OBJECTS };
+enum known_object { KNOWN_CLUSTER, KNOWN_NODE, KNOWN_REPLICASET, KNOWN_JOB, KNOWN_NAMESPACE, KNOWN_OBJECTS };
 
 struct known_ask {
 	enum known_object object;

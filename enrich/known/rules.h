@@ -32,6 +32,7 @@
 	KEY(CRONJOB_NAME, "k8s.cronjob.name", true)               \
 	KEY(CRONJOB_UID, "k8s.cronjob.uid", false)                \
 	KEY(NODE_NAME, "k8s.node.name", true)                     \
+	KEY(NODE_UID, "k8s.node.uid", false)                      \
 	KEY(CLUSTER_UID, "k8s.cluster.uid", true)                 \
 	KEY(CONTAINER_NAME, "k8s.container.name", true)           \
 	KEY(IMAGE_NAME, "container.image.name", true)             \

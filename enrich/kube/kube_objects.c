@@ -32,6 +32,7 @@ static const struct {
 	const char *without;	    /* what is not told then */
 } objects[KNOWN_OBJECTS] = {
 	[KNOWN_CLUSTER] = { "/api/v1", "namespaces", "k8s.cluster.uid is not told" },
+	[KNOWN_NODE] = { "/api/v1", "nodes", "k8s.node.uid is not told" },
 	[KNOWN_REPLICASET] = { "/apis/apps/v1", "replicasets",
 			       "Deployments are told by the names of their ReplicaSets, without uid" },
 	[KNOWN_JOB] = { "/apis/batch/v1", "jobs", "k8s.cronjob.name is not told" },

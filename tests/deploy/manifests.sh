@@ -35,7 +35,7 @@ if command -v helm >/dev/null; then
 		rendered=$((rendered + 1))
 	}
 	chart defaults
-	chart privileged --set agent.privileged=true --set rbac.owners=false,rbac.namespaces=false --set serviceAccount.name=other
+	chart privileged --set agent.privileged=true --set rbac.owners=false,rbac.namespaces=false,rbac.nodes=true --set serviceAccount.name=other
 	chart gateway --set gateway.enabled=true --set agent.storeFolder=/var/lib/hearth --set 'agent.ports[0].name=workloads,agent.ports[0].containerPort=7799' \
 		--set 'agent.env[0].name=A,agent.env[0].value=b' --set 'imagePullSecrets[0].name=x'
 	chart clickhouse --set gateway.enabled=true --set gateway.config.store=http://hearth@clickhouse:8123/hearth --set gateway.passwordSecret=clickhouse \

@@ -9,7 +9,7 @@ import time
 import urllib.parse
 
 cert, key, token, name = sys.argv[1:]
-PLURALS = {"Pod": "pods", "Namespace": "namespaces", "ReplicaSet": "replicasets", "Deployment": "deployments", "ConfigMap": "configmaps"}
+PLURALS = {"Pod": "pods", "Namespace": "namespaces", "Node": "nodes", "ReplicaSet": "replicasets", "Deployment": "deployments", "ConfigMap": "configmaps"}
 objects = json.load(open(name))
 
 

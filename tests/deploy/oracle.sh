@@ -53,6 +53,7 @@ digest = "cart@sha256:" + hashlib.sha256(b"x").hexdigest()
 print(json.dumps([
     {"kind": "Namespace", "apiVersion": "v1", "metadata": meta("kube-system", "5a-cluster")},
     {"kind": "Namespace", "apiVersion": "v1", "metadata": meta("shop", "5a-shop", labels={"team": "blue"})},
+    {"kind": "Node", "apiVersion": "v1", "metadata": meta("node-1", "5a-node")},
     {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta("kubeadm-config", "5a-config", namespace="kube-system"),
      "data": {"ClusterConfiguration": "apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: blue\n"}},
     {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": meta("cart", "5a-cart", namespace="shop", labels={"tier": "back"})},
@@ -91,11 +92,14 @@ else
 	kubectl -n kube-system create configmap kubeadm-config --from-literal=ClusterConfiguration=$'apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: blue\n' >/dev/null
 	kubectl -n kube-system create role kubeadm --verb=get --resource=configmaps --resource-name=kubeadm-config >/dev/null
 	kubectl -n kube-system create rolebinding kubeadm --role=kubeadm --serviceaccount=hearth:hearth >/dev/null
+	kubectl apply -f - >/dev/null <<<'{ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-1" } }'
+	kubectl create clusterrole nodes --verb=get,list,watch --resource=nodes >/dev/null
+	kubectl create clusterrolebinding nodes --clusterrole=nodes --serviceaccount=hearth:hearth >/dev/null
 	shop_token "$work/account"
 fi
 export KUBECONFIG=$kubeconfig
 
-keys='k8s.namespace.name k8s.pod.name k8s.pod.uid k8s.pod.start_time k8s.pod.ip k8s.pod.hostname k8s.node.name k8s.cluster.uid k8s.deployment.name
+keys='k8s.namespace.name k8s.pod.name k8s.pod.uid k8s.pod.start_time k8s.pod.ip k8s.pod.hostname k8s.node.name k8s.node.uid k8s.cluster.uid k8s.deployment.name
 	k8s.deployment.uid k8s.replicaset.name k8s.replicaset.uid k8s.container.name container.id container.image.name container.image.tag
 	container.image.repo_digests service.name service.namespace service.version service.instance.id'
 python3 - "$work" $keys <<'END'

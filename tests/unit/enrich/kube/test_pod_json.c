@@ -101,6 +101,7 @@ static void answer_all(struct house *h, bool may_get_owners)
 
 	for (int i = 0; known_next_ask(h->known, 0, &ask); i++) {
 		const char *text = ask.object == KNOWN_CLUSTER	    ? "{\"metadata\":{\"uid\":\"cluster-1\"}}"
+				   : ask.object == KNOWN_NODE	    ? "{\"metadata\":{\"uid\":\"node-uid\"}}"
 				   : ask.object == KNOWN_REPLICASET ? replica_set
 				   : ask.object == KNOWN_JOB
 					   ? "{\"metadata\":{\"uid\":\"job-1\",\"ownerReferences\":[{\"kind\":\"CronJob\","
@@ -141,6 +142,7 @@ static void test_all_keys(void **state)
 	       "k8s.replicaset.name=web-5d4f8c7b9\n"
 	       "k8s.replicaset.uid=rs-1\n"
 	       "k8s.node.name=node-1\n"
+	       "k8s.node.uid=node-uid\n"
 	       "k8s.cluster.uid=cluster-1\n"
 	       "k8s.container.name=app\n"
 	       "container.image.name=registry.local:5000/shop/web\n"
