@@ -87,7 +87,7 @@ static void *run(void *)
 	for (int i = 0; i < calls; i++) {
 		outer(&thing, i);
 		if (i < 20) /* who walks stacks gets time to see what they are made of */
-			usleep(5000);
+			usleep(50000);
 	}
 	return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function that is probed where it returns, 3 deep within itself, and the work below it.   spin MILLISECONDS */
+/* A function that is probed where it returns, 3 deep within itself, and the work below it, for so long after the first
+ * second.   spin MILLISECONDS */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +40,14 @@ NOT_INLINED uint64_t deep(int depth, uint64_t n)
 
 int main(int argc, char **argv)
 {
-	uint64_t end = now_ms() + (uint64_t)atoi(argv[1]), n = (uint64_t)argc, calls = 0;
+	uint64_t n = (uint64_t)argc, calls = 0, end = 0;
 
-	while (now_ms() < end) {
+	while (!end || now_ms() < end) {
 		n = deep(3, n);
 		if (calls++ < 20) /* who walks stacks gets time to see what they are made of */
-			usleep(5000);
+			usleep(50000);
+		else if (!end)
+			end = now_ms() + (uint64_t)atoi(argv[1]);
 	}
 	printf("%lu\n", (unsigned long)calls * 3);
 	return n == 1;

@@ -39,7 +39,7 @@ said() {
 # In one interval: of a wait that lasts longer than its own the first part has no waker.
 if record waits --wakers --memory --memory-every 64K -F 99 -e cpu-clock --report-interval 10m -o all.otlp -- \
 	sh -c 'sleep 2 | cat; dd if=/dev/zero of=/dev/null bs=32M count=1; "$1" 1 200' sh "$build/probes/calls"; then
-	kind "off_cpu, ns in nanosleep" 2000000000 "$(sum off_cpu nanosleep all.otlp)" 0.9 1.3
+	kind "off_cpu, ns in nanosleep" 2000000000 "$(sum off_cpu '^sleep;.*nanosleep' all.otlp)" 0.9 1.3
 	kind "waker, ns of a pipe that sleep closes" 2000000000 "$(sum waker 'pipe_read.*;\[woken by sleep\];' all.otlp)" 0.8 1.5
 	kind "runnable, some ns" 1 "$(sum runnable . all.otlp)" 1 1e18
 	kind "memory, bytes of dd's buffer" 33554432 "$(sum memory '^dd;' all.otlp)" 0.9 1.5
