@@ -71,6 +71,22 @@ struct tree *tree_at(const struct tree *t, const char *path)
 	return (struct tree *)(uintptr_t)t;
 }
 
+static bool equal_items(const struct tree *a, const struct tree *b)
+{
+	bool yes = a->count == b->count;
+
+	for (size_t i = 0; yes && i < a->count; i++)
+		yes = tree_equal(&a->items[i], a->kind == TREE_MAP ? tree_find(b, a->items[i].key) : &b->items[i]);
+	return yes;
+}
+
+bool tree_equal(const struct tree *a, const struct tree *b)
+{
+	if (!a || !b || a->kind != b->kind)
+		return a == b;
+	return a->kind == TREE_TEXT ? !strcmp(a->text, b->text) : equal_items(a, b);
+}
+
 /* --- reading --- */
 
 static int copy_node(struct reading *r, yaml_node_t *node, unsigned depth, struct tree *ret);

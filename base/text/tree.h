@@ -44,6 +44,9 @@ struct tree *tree_find(const struct tree *t, const char *key);
 /* The value at @path, keys with '.' between them, or NULL. */
 struct tree *tree_at(const struct tree *t, const char *path);
 
+/* Whether both say the same; the order of a map's keys does not count, nor the lines. Either may be NULL. */
+bool tree_equal(const struct tree *a, const struct tree *b);
+
 /* Lays @from over @into: maps are merged key by key, all else is replaced. @from is used up, also when it fails. 0, -ENOMEM.
  */
 int tree_merge(struct tree *into, struct tree *from);

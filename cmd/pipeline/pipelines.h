@@ -96,4 +96,8 @@ void pipelines_show(const struct pipelines *p, struct buf *out);
 /* Appends "profiling -> k8sattributes -> debug, otlp", a line each. */
 void pipelines_draw(const struct pipelines *p, struct buf *out);
 
+/* Appends to @out, with ", " between them, the names of pipelines and components that are other than @before ("exporter
+ * otlp, processor filter/b (new)"), but for those whose settings are options of the process. NULL: no pipelines. */
+void pipelines_tell_changes(const struct pipelines *before, const struct pipelines *after, struct buf *out);
+
 #endif

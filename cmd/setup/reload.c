@@ -69,21 +69,10 @@ static bool is_equal(const struct option_spec *spec, const struct config *x, con
 	return false;
 }
 
-static bool pipelines_differ(const struct config *a, const struct config *b)
-{
-	AUTO(buf_fini) struct buf before = BUF_EMPTY, after = BUF_EMPTY;
-
-	if (a->pipelines)
-		pipelines_show(a->pipelines, &before);
-	if (b->pipelines)
-		pipelines_show(b->pipelines, &after);
-	return strcmp(buf_text(&before), buf_text(&after)) != 0;
-}
-
 /* Says what changed; whether any of it counts at once. */
 static bool tell_changes(const struct config *before, const struct config *fresh)
 {
-	AUTO(buf_fini) struct buf now = BUF_EMPTY, later = BUF_EMPTY;
+	AUTO(buf_fini) struct buf now = BUF_EMPTY, later = BUF_EMPTY, pipelines = BUF_EMPTY;
 	size_t count;
 	const struct option_spec *specs = options_table(&count);
 
@@ -97,11 +86,11 @@ static bool tell_changes(const struct config *before, const struct config *fresh
 		log_info("SIGHUP: the configuration was read again; changed: %s", buf_text(&now));
 	if (later.len)
 		log_warn("SIGHUP: these changed too, but count from the next start on: %s", buf_text(&later));
-	if (pipelines_differ(before, fresh)) {
-		log_warn("SIGHUP: the pipelines changed too, but count from the next start on");
-		return now.len;
-	}
-	if (!now.len && !later.len)
+	pipelines_tell_changes(before->pipelines, fresh->pipelines, &pipelines);
+	if (pipelines.len)
+		log_warn("SIGHUP: of the pipelines these changed, but count from the next start on: %s",
+			 buf_text(&pipelines));
+	if (!now.len && !later.len && !pipelines.len)
 		log_info("SIGHUP: the configuration was read again; nothing changed");
 	return now.len;
 }

@@ -59,6 +59,34 @@ static void test_merge(void **state)
 	tree_fini(&t);
 }
 
+static void test_equal(void **state)
+{
+	static const char *const texts[] = { "a: 1\nb: [x, { y: z }]\n",
+					     "a: 1\nb: [x, { y: z, w: }]\n",
+					     "a: 1\n",
+					     "b: [{ y: z }, x]\na: 1\n",
+					     "a: 1\nb: [x, { y: zz }]\n",
+					     "a: 1\nc: [x, { y: z }]\n",
+					     "a: { b: 1 }\n",
+					     "a: [1]\n",
+					     "" };
+	struct tree trees[ARRAY_LEN(texts)], other = parse("b: [x, { 'y': z }]\n\na: '1'\n");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		trees[i] = parse(texts[i]);
+	assert_true(tree_equal(&trees[0], &other) &&
+		    tree_equal(&other, &trees[0])); /* keys have no order, quotes say nothing */
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		for (size_t k = 0; k < ARRAY_LEN(texts); k++)
+			assert_int_equal(tree_equal(&trees[i], &trees[k]), i == k);
+	assert_true(tree_equal(NULL, NULL));
+	assert_false(tree_equal(&trees[0], NULL) || tree_equal(NULL, &trees[8]));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		tree_fini(&trees[i]);
+	tree_fini(&other);
+}
+
 static void test_set(void **state)
 {
 	struct tree t = TREE_EMPTY, one = parse("5s"), two = parse("[x]"), bad = parse("1");
@@ -103,10 +131,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_read), cmocka_unit_test(test_merge),    cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_set),  cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

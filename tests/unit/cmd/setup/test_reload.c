@@ -130,6 +130,34 @@ static void test_mistakes(void **state)
 	assert_ptr_not_equal(session.current, before);
 }
 
+#define PIPES(filter, exporters, list)                                                                                     \
+	"receivers: { profiling: { samples_per_second: 20 } }\nprocessors: { batch: , resource: { attributes: [{ key: a, " \
+	"value: " filter ", action: insert }] } }\nexporters: { " exporters " }\nservice: { pipelines: { " list " } }\n"
+#define PIPE		   "profiles: { receivers: [profiling], processors: [resource], exporters: [file, debug] }"
+#define PIPES_LATER(names) "of the pipelines these changed, but count from the next start on: " names "\n"
+
+/* Pipelines and their parts are told by name, with nothing that may be secret. */
+static void test_pipelines(void **state)
+{
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
+
+	(void)state;
+	config_fini(&config);
+	write_file(PIPES("b", "file: { path: x.json }, debug: ", PIPE));
+	assert_int_equal(options_parse(&cmd_run, 3, argv, &config, &error), 0);
+	check(PIPES("b", "debug: {}, file: { path: x.json }", PIPE), PIPES_LATER("exporter debug"));
+	check(PIPES("b", "debug: {}, file: { path: x.json }", PIPE), NOTHING);
+	check(PIPES("secret", "debug: {}, file: { path: x.json }", PIPE), PIPES_LATER("processor resource"));
+	check(PIPES("c", "debug: {}, file: { path: y.json }", PIPE), PIPES_LATER("processor resource, exporter file"));
+	check(PIPES("c", "debug: {}, file: { path: y.json }, file/2: { path: z.json }", PIPE), NOTHING); /* it is not used */
+	check(PIPES("c", "debug: {}, file: { path: y.json }, file/2: { path: z.json }",
+		    PIPE ", profiles/2: { receivers: [profiling], exporters: [file/2] }"),
+	      PIPES_LATER("pipeline profiles/2 (new), exporter file/2 (new)"));
+	check(PIPES("c", "debug: {}, file/2: { path: z.json }",
+		    "profiles/2: { receivers: [profiling], exporters: [debug, file/2] }"),
+	      PIPES_LATER("pipeline profiles/2, pipeline profiles (gone), processor resource (gone), exporter file (gone)"));
+}
+
 /* How much is said counts at once. */
 static void test_quiet(void **state)
 {
@@ -151,7 +179,8 @@ static void test_quiet(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_each_kind), TEST(test_mistakes), TEST(test_quiet) };
+	const struct CMUnitTest tests[] = { TEST(test_each_kind), TEST(test_mistakes), TEST(test_pipelines),
+					    TEST(test_quiet) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
