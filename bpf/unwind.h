@@ -58,16 +58,17 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 {
 	__u32 base = ROW_BASE(row);
 	struct unwind_sched sched;
+	int is_gone = unwind_read_sched(memory, &sched);
 	__u64 depth;
 
-	if (unwind_read_sched(memory, &sched)) /* code that does not return may have let its goroutine go already */
-		return unwind_stop(state, base == SCHED_RESUMES ? END_ROOT : END_BAD_MEMORY);
-	if (base == SCHED_RETURNS_DEPTH) {
-		if (unwind_read(memory, state->sp + ROW_CFA(row), &depth))
+	if (base == SCHED_RETURNS_DEPTH) { /* a goroutine that goes on has no sp noted, its stack's end is there all along */
+		if (!sched.stack_hi || unwind_read(memory, state->sp + ROW_CFA(row), &depth))
 			return unwind_stop(state, END_BAD_MEMORY);
 		*cfa = sched.stack_hi - depth - ROW_RA(row);
 		return 0;
 	}
+	if (is_gone) /* code that does not return may have let its goroutine go already */
+		return unwind_stop(state, base == SCHED_RESUMES ? END_ROOT : END_BAD_MEMORY);
 	state->fp = sched.fp;
 	*cfa = sched.sp + ROW_CFA(row);
 	if (base == SCHED_RETURNS)

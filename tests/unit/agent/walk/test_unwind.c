@@ -150,6 +150,14 @@ static void test_falls(void **state)
 	assert_int_equal(s.end, END_ROOT);
 	assert_int_equal(unwind_step(&s, ROW(0, RULE_SCHED, SCHED_RETURNS, 0, 8), &memory), 1);
 	assert_int_equal(s.end, END_BAD_MEMORY);
+	/* the depth needs the stack's end alone: gogo forgets the sp of who goes on */
+	assert_int_equal(unwind_step(&s, ROW(0, RULE_SCHED, SCHED_RETURNS_DEPTH, 0, 0x20), &memory), 1);
+	assert_int_equal(s.end, END_BAD_MEMORY);
+	memory.sched.stack_hi = STACK + 0x40;
+	words[4] = 0x28;
+	s = (struct unwind_state){ .pc = 0xa0, .sp = STACK };
+	assert_int_equal(unwind_step(&s, ROW(0, RULE_SCHED, SCHED_RETURNS_DEPTH, 0, 0x20), &memory), 0);
+	assert_true(s.sp == STACK + 0x20 && s.pc == 0xa2);
 }
 
 /* rt_sigreturn finds the ucontext at rsp; its layout as the C library declares it. */
