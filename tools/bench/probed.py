@@ -29,7 +29,8 @@ def calls(host):
 
 
 def kinds(host):
-    """Resident memory and maps, with and without the kinds, of the same machine."""
+    """Resident memory and maps, with and without the kinds, of the same machine, once rings that grew at the start are small again
+    (after 12 intervals)."""
     program = os.path.join(host.bench, "hits")
     every = ["--wakers", "--memory", "--heap", "-e", "cpu-clock"]
     if os.path.exists("/sys/bus/event_source/devices/uprobe"):
@@ -37,8 +38,8 @@ def kinds(host):
     taken = []
     with host.load("c_chain"), host.load("cpp_chain"):
         for options in ([], every):
-            with host.record("kinds.otlp", *options) as (h,):
-                settle(h, 5 if QUICK else 20, "hearth")
+            with host.record("kinds.otlp", "--report-interval", "1s", *options) as (h,):
+                settle(h, 20 if QUICK else 30, "hearth")
                 taken.append((map_mb(h.pid), resident_mb(h.pid)))
     (maps, own), (all_maps, all_own) = taken
     figure("memory more with all kinds (without: maps + resident)", "MB", all_maps + all_own - maps - own, maps + own, 10, absolute=True)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from measure import QUICK, bpftool, fd_infos, figure, note, running, statistics_on
+from measure import QUICK, bpftool, fd_infos, figure, median, note, running, statistics_on
 
 EMPTY_NS = 55  # that an empty program reads: the clock of the statistics itself
 BCC = ("offcputime", "offcputime-bpfcc")
@@ -32,24 +32,31 @@ def offcputime():
         yield p if p.poll() is None else None
 
 
-def switch_ns(host, spin_ns):
+def switches(host, *arguments):
+    return subprocess.run((os.path.join(host.build, "bench", "switches"), *map(str, arguments)), capture_output=True, text=True, check=True).stdout
+
+
+def switch_ns(host, steps):
     """The least of some rounds: others use the machine, too."""
-    done = subprocess.run((os.path.join(host.build, "bench", "switches"), str(spin_ns), "10" if QUICK else "30"), capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[0])
+    return float(switches(host, steps, 10 if QUICK else 30).split()[0])
 
 
 def beside(host, spin_ns, rounds):
-    """Nanoseconds a switch: without, with hearth, with hearth and wakers, with offcputime (None: it is not there)."""
-    ways = (contextlib.nullcontext, lambda: hearth(host), lambda: hearth(host, "--wakers"), offcputime)
-    best = [None] * len(ways)
+    """Nanoseconds a switch without anybody, and by how many percent it is slower with hearth, with hearth and wakers, and with offcputime
+    (None: it is not there): medians of rounds, each beside the better one of two without, before and after."""
+    steps = int(switches(host, spin_ns)) if spin_ns else 0
+    ways = (lambda: hearth(host), lambda: hearth(host, "--wakers"), offcputime)
+    plain, slower = [switch_ns(host, steps)], [[] for _ in ways]
     for _ in range(rounds):
-        for i, way in enumerate(ways):
+        taken = []
+        for way in ways:
             with way() as who:
-                if i == 3 and who is None:
-                    continue
-                ns = switch_ns(host, spin_ns)
-                best[i] = ns if best[i] is None else min(best[i], ns)
-    return best
+                taken.append(switch_ns(host, steps) if who else None)
+        plain.append(switch_ns(host, steps))
+        for i, ns in enumerate(taken):
+            if ns:
+                slower[i].append(100 * (ns / min(plain[-2:]) - 1))
+    return min(plain), *(median(s) if s else None for s in slower)
 
 
 def program_ns(host):
@@ -63,13 +70,12 @@ def program_ns(host):
 
 
 def waits(host):
-    rounds = 2 if QUICK else 5
+    rounds = 3 if QUICK else 9
     figure("BPF time of a sleep, switch and waking", "ns", program_ns(host), bar=250, absolute=True)
     for spin_ns, what in ((0, "as many as can be"), (7500, "some 100,000 a second")):
         plain, mine, wakers, other = beside(host, spin_ns, rounds)
         if other is None:
             note("no offcputime (libbpf-tools, bpfcc-tools): left out")
-        for name, ns in (("", mine), (", --wakers", wakers)):
-            figure(f"a switch, {what}{name}: slower by (offcputime)", "%", 100 * (ns / plain - 1),
-                   None if other is None else 100 * (other / plain - 1), 2 if spin_ns else None, absolute=bool(spin_ns))
+        for name, percent in (("", mine), (", --wakers", wakers)):
+            figure(f"a switch, {what}{name}: slower by (offcputime)", "%", percent, other, 2 if spin_ns else None, absolute=bool(spin_ns))
         note(f"{plain:.0f} ns a switch without, {1e9 / plain:.0f} a second")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two processes on one CPU that wake each other by pipes, with SPIN_NS of work between: "switches SPIN_NS ROUNDS" prints how
- * many nanoseconds a switch took, the least of ROUNDS rounds first, then their median.
+ * Two processes on one CPU that wake each other by pipes, with STEPS of work between: "switches STEPS ROUNDS" prints how many
+ * nanoseconds a switch took, the least of ROUNDS rounds first, then their median. "switches NS" prints how many steps take so
+ * long: who compares asks once, as a CPU is not as fast each time.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -53,11 +54,17 @@ static double steps_of_ns(void)
 
 int main(int argc, char **argv)
 {
-	uint64_t steps = argc > 1 ? (uint64_t)(atof(argv[1]) * steps_of_ns()) : 0;
+	uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
 	int rounds = argc > 2 ? atoi(argv[2]) : 20, there[2], back[2];
 	double *times = calloc((size_t)rounds, sizeof(*times));
 	cpu_set_t set;
 	char byte = 0;
+
+	if (argc == 2) {
+		printf("%.0f\n", (double)steps * steps_of_ns());
+		free(times);
+		return 0;
+	}
 
 	CPU_ZERO(&set);
 	CPU_SET(sched_getcpu(), &set);
