@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two processes on one CPU that wake each other by pipes, with STEPS of work between: "switches STEPS ROUNDS" prints how many
- * nanoseconds a switch took, the least of ROUNDS rounds first, then their median. "switches NS" prints how many steps take so
- * long: who compares asks once, as a CPU is not as fast each time.
+ * Two processes on one CPU that wake each other by pipes, with STEPS of work between: "switches STEPS ROUNDS" prints how
+ * many nanoseconds a switch took, the least of ROUNDS rounds first, then their median. "switches NS" prints how many steps
+ * take so long: who compares asks once, as a CPU is not as fast each time.
  */
 #define _GNU_SOURCE
 #include <sched.h>
