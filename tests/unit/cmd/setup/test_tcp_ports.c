@@ -108,6 +108,8 @@ static void check(const char *const *words, const char *expected)
 
 #define CHECK(expected, ...) check((const char *const[]){ __VA_ARGS__, NULL }, expected)
 
+static char *kube_config_given; /* by --kube-config; NULL: none */
+
 /* Those of a file of pipelines with the @processor and the @exporter, each "NAME: VALUE". */
 static void check_pipelines(const char *processor, const char *exporter, const char *expected)
 {
@@ -122,10 +124,12 @@ static void check_pipelines(const char *processor, const char *exporter, const c
 		processor, exporter, (int)strcspn(processor, ":"), processor, (int)strcspn(exporter, ":"), exporter);
 	if (config_file_parse("c", buf_text(&text), text.len, &file, &error))
 		fail_msg("%s", buf_text(&error));
-	config = PARSED(&cmd_run, NULL);
+	config = PARSED(&cmd_run, "--enrich", "none");
 	config.pipelines = config_file_pipelines(file);
 	assert_non_null(config.pipelines);
+	config.kube_config = kube_config_given;
 	check_config(&config, expected);
+	config.kube_config = NULL;
 	config_fini(&config);
 	config_file_free(file);
 }
@@ -218,6 +222,11 @@ static void test_kubernetes(void **state)
 	buf_printf(&processor, "resourcedetection: { detectors: [kubeadm], kubeadm: { kube_config_path: %s } }",
 		   kube_config);
 	check_pipelines(buf_text(&processor), "debug: ", "53 80 6443 ");
+	kube_config_given = kube_config; /* either stage asks who is given for all of the process; others do not */
+	check_pipelines("k8sattributes: ", "debug: ", "53 6443 ");
+	check_pipelines("resourcedetection: { detectors: [env] }", "debug: ", "53 80 6443 ");
+	check_pipelines("batch: ", "debug: ", "53 ");
+	kube_config_given = NULL;
 	unlink(kube_config);
 	CHECK("53 ", "--enrich", "pods", "--kube-config", kube_config);
 }

@@ -337,6 +337,7 @@ static void test_reserve(void **state)
 	assert_false(store_reserve_free(q)); /* it is gone */
 	store_reserve_make(q);
 	assert_int_equal(reserve_bytes(), 1 << 20);
+	assert_int_equal(q->reserve_bytes, 1 << 20);
 	assert_false(q->is_reserve_used);
 	assert_true(is_said_last(": there is room again, samples are kept"));
 	s->close(s);
