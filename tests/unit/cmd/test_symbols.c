@@ -39,12 +39,12 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
-/* Runs `hearth symbols WORDS...` over @input; what it wrote. */
-static const char *run(int wanted_status, const char *const *words, const char *input)
+/* Runs `hearth symbols WORDS...` over what @in gives; what it wrote. */
+static const char *run_over(int wanted_status, const char *const *words, int in)
 {
-	static char text[64 << 10];
+	static char text[256 << 10];
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
-	AUTO_FCLOSE FILE *in = tmpfile(), *out = tmpfile();
+	AUTO_FCLOSE FILE *out = tmpfile();
 	int saved_in = dup(STDIN_FILENO), saved_out = dup(STDOUT_FILENO), argc = 0, status;
 	char *argv[16];
 	char cache[128];
@@ -58,11 +58,8 @@ static const char *run(int wanted_status, const char *const *words, const char *
 		argv[argc++] = (char *)(uintptr_t)*words++;
 	argv[argc] = NULL;
 	assert_int_equal(options_parse(&cmd_symbols, argc, argv, &config, &error), 0);
-	fputs(input, in);
-	fflush(in);
-	lseek(fileno(in), 0, SEEK_SET);
 	fflush(stdout);
-	dup2(fileno(in), STDIN_FILENO);
+	dup2(in, STDIN_FILENO);
 	dup2(fileno(out), STDOUT_FILENO);
 	status = cmd_symbols.run(&config);
 	dup2(saved_in, STDIN_FILENO);
@@ -75,6 +72,17 @@ static const char *run(int wanted_status, const char *const *words, const char *
 	len = fread(text, 1, sizeof(text) - 1, out);
 	text[len] = '\0';
 	return text;
+}
+
+/* The same over a file with @input. */
+static const char *run(int wanted_status, const char *const *words, const char *input)
+{
+	AUTO_FCLOSE FILE *in = tmpfile();
+
+	fputs(input, in);
+	fflush(in);
+	lseek(fileno(in), 0, SEEK_SET);
+	return run_over(wanted_status, words, fileno(in));
 }
 
 #define RUN(status, input, ...) run(status, (const char *const[]){ __VA_ARGS__, NULL }, input)
@@ -132,6 +140,72 @@ static void test_input(void **state)
 	assert_string_equal(RUN(STATUS_DONE, "", "resolve", self, "-"), "");
 }
 
+/* A line that comes in parts is one, and each is answered once, whatever it came with: from a pipe that gives what was
+ * written at once. */
+static void test_parts(void **state)
+{
+	static const char *const parts[] = { "0\nwh", "at\n", "\n0", "\n", "end" };
+	const char *const words[] = { "resolve", self, NULL };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_DIRECT), 0);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		assert_int_equal(write(fds[1], parts[i], strlen(parts[i])), strlen(parts[i]));
+	close(fds[1]);
+	assert_string_equal(run_over(STATUS_DONE, words, fds[0]), "??\n??:0:0\n\nwhat\n\n??\n??:0:0\n\nend\n");
+	close(fds[0]);
+}
+
+/* More than is read at a time, of a file, with and without a newline at the end. */
+static void test_long_input(void **state)
+{
+	enum { LINES = 8000 };
+	AUTO(buf_fini) struct buf input = BUF_EMPTY, wanted = BUF_EMPTY;
+
+	(void)state;
+	for (int i = 0; i < LINES; i++) {
+		buf_printf(&input, "%snone-%d", i ? "\n" : "", i);
+		buf_printf(&wanted, "none-%d\n", i);
+	}
+	assert_true(input.len > 64 << 10);
+	assert_string_equal(RUN(STATUS_DONE, buf_text(&input), "resolve", self), buf_text(&wanted));
+	buf_putc(&input, '\n');
+	assert_string_equal(RUN(STATUS_DONE, buf_text(&input), "resolve", self), buf_text(&wanted));
+}
+
+/* A folder can be opened and not be read; a file may be shorter than a head; 32 bits are another machine's. */
+static void test_files(void **state)
+{
+	static const char elf32[] = "\177ELF\1", other[] = "\177EL_\2";
+	static const struct {
+		const char *bytes;
+		size_t len;
+		int code;
+	} cases[] = {
+		{ "\177ELF\2", 5, 0 }, { "\177ELF\2more", 9, 0 }, { "\177ELF", 4, -ENOEXEC },
+		{ "", 0, -ENOEXEC },   { elf32, 5, -ENOEXEC },	  { other, 5, -ENOEXEC },
+	};
+	char path[96];
+
+	(void)state;
+	assert_int_equal(resolve_open_elf(folder), -EISDIR);
+	snprintf(path, sizeof(path), "%s/file", folder);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		FILE *f = fopen(path, "w");
+		int fd;
+
+		fwrite(cases[i].bytes, 1, cases[i].len, f);
+		fclose(f);
+		fd = resolve_open_elf(path);
+		assert_int_equal(fd < 0 ? fd : 0, cases[i].code);
+		if (fd >= 0) {
+			assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+			close(fd);
+		}
+	}
+}
+
 static void test_index(void **state)
 {
 	const char *addr = hex_of((void *)resolve, "");
@@ -165,9 +239,8 @@ static void test_wrong(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_input),
-		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_words),	   cmocka_unit_test(test_input), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_long_input), cmocka_unit_test(test_files), cmocka_unit_test(test_index),
 		cmocka_unit_test(test_wrong),
 	};
 

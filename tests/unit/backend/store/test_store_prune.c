@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "backend/store/sqlite/db.h"
@@ -16,6 +17,7 @@
 #include "backend/store/store_maintain.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/backend/store_put.h"
@@ -31,13 +33,18 @@ struct fixture {
 	uint64_t now_ns;
 };
 
-static void open_store(struct fixture *f, uint64_t keep_age_ns)
+static void open_with_size(struct fixture *f, uint64_t keep_age_ns, uint64_t keep_bytes)
 {
-	struct store_config config = { .place = f->folder, .keep_age_ns = keep_age_ns, .keep_bytes = UINT64_MAX };
+	struct store_config config = { .place = f->folder, .keep_age_ns = keep_age_ns, .keep_bytes = keep_bytes };
 	struct store_error err;
 
 	if (store_sqlite_open(&config, f->metrics, &f->s, &err))
 		fail_msg("%s", err.message);
+}
+
+static void open_store(struct fixture *f, uint64_t keep_age_ns)
+{
+	open_with_size(f, keep_age_ns, UINT64_MAX);
 }
 
 static int setup(void **state)
@@ -149,12 +156,72 @@ static void test_future(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM blocks"), 2);
 }
 
+/* Does @sql with the store's file while nobody has it open. */
+static void change(struct fixture *f, const char *sql)
+{
+	char path[96];
+	sqlite3 *db;
+
+	f->s->close(f->s);
+	snprintf(path, sizeof(path), "%s/profiles.db", f->folder);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(store_exec(db, sql), 0);
+	sqlite3_close(db);
+}
+
+/* The oldest blocks go until the rest is within the size, and no more of them. */
+static void test_size(void **state)
+{
+	struct fixture *f = *state;
+
+	open_store(f, UINT64_MAX);
+	for (unsigned i = 0; i < 4; i++)
+		put(f, f->now_ns - (9 - 2 * i) * HOUR, 1u << i);
+	change(f, "UPDATE blocks SET times = zeroblob(350000), level = 9");
+	open_with_size(f, UINT64_MAX, 1 << 20);
+	assert_int_equal(f->s->maintain->task(f->s, STORE_PRUNE), 0);
+	assert_int_equal(number(f, "SELECT sum(events) FROM blocks"), 4 + 8);
+	assert_int_equal(pruned(f), 1 + 2);
+	assert_true(store_bytes(store_sqlite_of(f->s), store_sqlite_of(f->s)->read_db) <= 1 << 20);
+	assert_int_equal(f->s->maintain->task(f->s, STORE_PRUNE), 0);
+	assert_int_equal(pruned(f), 1 + 2);
+}
+
+static bool is_said(const char *text)
+{
+	struct log_message said[8];
+	bool is = false;
+
+	for (size_t i = log_recent(said, ARRAY_LEN(said)); i > 0; i--)
+		is |= strstr(said[i - 1].text, text) != NULL;
+	return is;
+}
+
+/* Where names fill the room, the newest samples keep a quarter of it, and it is said what to do. */
+static void test_names_fill(void **state)
+{
+	struct fixture *f = *state;
+
+	open_store(f, UINT64_MAX);
+	put(f, f->now_ns - 5 * HOUR, 1);
+	put(f, f->now_ns - 3 * HOUR, 2);
+	put(f, f->now_ns - HOUR, 4);
+	change(f, "UPDATE blocks SET times = zeroblob(200000), level = 9;"
+		  "INSERT INTO strings VALUES(1000000, hex(zeroblob(1000000)))");
+	open_with_size(f, UINT64_MAX, 1 << 20);
+	assert_int_equal(f->s->maintain->task(f->s, STORE_PRUNE), 0);
+	assert_int_equal(number(f, "SELECT sum(events) FROM blocks"), 2 + 4); /* with the older, more than the quarter */
+	assert_true(is_said("most of it for names: the newest samples stay; raise --keep-size"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_age, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hour, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_future, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_size, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_fill, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

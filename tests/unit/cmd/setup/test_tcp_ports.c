@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "cmd/options/config_file.h"
+#include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/tcp_ports.h"
 #include "tests/unit/cmd/parsed.h"
 
@@ -79,25 +81,58 @@ static void test_room(void **state)
 
 static char kube_config[] = "/tmp/test_tcp_ports.XXXXXX";
 
-/* The ports of `hearth run WORDS...` in ascending order, "any" behind them. */
-static void check(const char *const *words, const char *expected)
+/* The ports of @config in ascending order, "any" behind them. */
+static void check_config(const struct config *config, const char *expected)
 {
-	struct config config = parse_words(&cmd_run, words);
 	struct tcp_ports ports = { .count = 0 };
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 
-	tcp_ports_add_config(&ports, &config);
-	tcp_ports_add_config(&ports, &config); /* nothing new */
+	tcp_ports_add_config(&ports, config);
+	tcp_ports_add_config(&ports, config); /* nothing new */
 	for (uint32_t port = 0; port <= UINT16_MAX; port++)
 		for (size_t i = 0; i < ports.count; i++)
 			if (ports.items[i] == port)
 				buf_printf(&text, "%u ", port);
 	buf_puts(&text, ports.any ? "any" : "");
 	assert_string_equal(buf_text(&text), expected);
+}
+
+/* Those of `hearth run WORDS...`. */
+static void check(const char *const *words, const char *expected)
+{
+	struct config config = parse_words(&cmd_run, words);
+
+	check_config(&config, expected);
 	config_fini(&config);
 }
 
 #define CHECK(expected, ...) check((const char *const[]){ __VA_ARGS__, NULL }, expected)
+
+static char *kube_config_given; /* by --kube-config; NULL: none */
+
+/* Those of a file of pipelines with the @processor and the @exporter, each "NAME: VALUE". */
+static void check_pipelines(const char *processor, const char *exporter, const char *expected)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY, error = BUF_EMPTY;
+	struct config_file *file;
+	struct config config;
+
+	buf_printf(
+		&text,
+		"receivers: { profiling: }\nprocessors: { %s }\nexporters: { %s, nop: }\n"
+		"service: { pipelines: { profiles: { receivers: [profiling], processors: [%.*s], exporters: [%.*s] } } }\n",
+		processor, exporter, (int)strcspn(processor, ":"), processor, (int)strcspn(exporter, ":"), exporter);
+	if (config_file_parse("c", buf_text(&text), text.len, &file, &error))
+		fail_msg("%s", buf_text(&error));
+	config = PARSED(&cmd_run, "--enrich", "none");
+	config.pipelines = config_file_pipelines(file);
+	assert_non_null(config.pipelines);
+	config.kube_config = kube_config_given;
+	check_config(&config, expected);
+	config.kube_config = NULL;
+	config_fini(&config);
+	config_file_free(file);
+}
 
 static const char *const names[] = { "http_proxy",
 				     "https_proxy",
@@ -146,8 +181,27 @@ static void test_environment(void **state)
 	}
 }
 
+/* What exporters send to, and what processors ask. */
+static void test_pipelines(void **state)
+{
+	static const char batch[] = "batch: ", detect[] = "resourcedetection: { detectors: [ecs] }";
+
+	(void)state;
+	check_pipelines(batch, "debug: ", "53 ");
+	check_pipelines(batch, "otlphttp: { endpoint: 'http://c:5555' }", "53 5555 ");
+	check_pipelines(batch, "otlphttp: { endpoint: 'http://c:5555', proxy_url: 'http://p:3128' }", "53 3128 5555 ");
+	check_pipelines(batch, "otlphttp: { endpoint: 'https://c', proxy_url: 'p' }", "53 443 1080 ");
+	check_pipelines(detect, "debug: ", "53 80 "); /* what a cloud tells its machines */
+	assert_int_equal(setenv("ECS_CONTAINER_METADATA_URI_V4", "", 1), 0);
+	check_pipelines(detect, "debug: ", "53 80 ");
+	assert_int_equal(setenv("ECS_CONTAINER_METADATA_URI_V4", "http://169.254.170.2:81/v4", 1), 0);
+	check_pipelines(detect, "debug: ", "53 80 81 ");
+	check_pipelines(batch, "debug: ", "53 ");
+}
+
 static void test_kubernetes(void **state)
 {
+	AUTO(buf_fini) struct buf processor = BUF_EMPTY;
 	static const char text[] =
 		"clusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'}}]\n"
 		"contexts: [{name: x, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
@@ -162,6 +216,17 @@ static void test_kubernetes(void **state)
 	CHECK("53 10250 ", "--enrich", "pods", "--kubelet", "https://127.0.0.1:10250/");
 	assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1", 1), 0);
 	CHECK("53 ", "--enrich", "pods", "--kube-account", "/nowhere"); /* it does not start */
+	buf_printf(&processor, "k8sattributes: { auth_type: kubeConfig, kube_config_path: %s }", kube_config);
+	check_pipelines(buf_text(&processor), "debug: ", "53 6443 ");
+	buf_reset(&processor);
+	buf_printf(&processor, "resourcedetection: { detectors: [kubeadm], kubeadm: { kube_config_path: %s } }",
+		   kube_config);
+	check_pipelines(buf_text(&processor), "debug: ", "53 80 6443 ");
+	kube_config_given = kube_config; /* either stage asks who is given for all of the process; others do not */
+	check_pipelines("k8sattributes: ", "debug: ", "53 6443 ");
+	check_pipelines("resourcedetection: { detectors: [env] }", "debug: ", "53 80 6443 ");
+	check_pipelines("batch: ", "debug: ", "53 ");
+	kube_config_given = NULL;
 	unlink(kube_config);
 	CHECK("53 ", "--enrich", "pods", "--kube-config", kube_config);
 }
@@ -173,8 +238,10 @@ int main(void)
 		cmocka_unit_test(test_room),
 		cmocka_unit_test_setup(test_options, forget_environment),
 		cmocka_unit_test_setup(test_environment, forget_environment),
+		cmocka_unit_test_setup(test_pipelines, forget_environment),
 		cmocka_unit_test_setup(test_kubernetes, forget_environment),
 	};
 
+	cmd_list(all_commands);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

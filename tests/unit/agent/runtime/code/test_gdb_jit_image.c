@@ -272,6 +272,105 @@ static void code_is_below_the_kernel(void **state)
 	}
 }
 
+/* --- functions of the file's symbols --- */
+
+enum { CODE_BYTES = 0x100 };
+
+/* The piece of the code that @pc, from its begin, is in, as "START END NAME" with offsets; of the symbols @symbols. */
+static void piece_is(const Elf64_Sym *symbols, size_t count, uint64_t pc, const char *wanted)
+{
+	static const char names[] = "\0.text\0.symtab\0one\0two"; /* "one" at 15, "two" at 19 */
+	const uint64_t start = FAKE_BASE + TEXT, file = FAKE_BASE + FILE_AT;
+	const struct gdb_jit_code code = { .image = file,
+					   .bytes = FILE_BYTES,
+					   .header = file + 64 + S_TEXT * sizeof(Elf64_Shdr),
+					   .start = start,
+					   .end = start + CODE_BYTES };
+	struct gdb_jit_piece piece;
+	char text[64];
+
+	memcpy(fake.bytes + FILE_AT + NAMES, names, sizeof(names));
+	sections[S_NAMES].sh_size = sizeof(names);
+	memcpy(fake.bytes + FILE_AT + SYMBOLS, symbols, count * sizeof(*symbols));
+	sections[S_SYMTAB].sh_size = count * sizeof(*symbols);
+	assert_int_equal(gdb_jit_piece_find(&memory, &code, start + pc, &piece), 0);
+	snprintf(text, sizeof(text), "%x %x %s", (unsigned)(piece.start - start), (unsigned)(piece.end - start),
+		 piece.name ? (const char *)fake_at(&fake, piece.name) : "-");
+	if (strcmp(text, wanted) != 0)
+		fail_msg("at %x: %s, not %s", (unsigned)pc, text, wanted);
+}
+
+#define FUNCTION(name, value, size)                                               \
+	{                                                                         \
+		name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, S_TEXT, value, size \
+	}
+
+/* A function is the piece between its begin and its end; one without a size ends where the next begins. */
+static void pieces_are_between_borders(void **state)
+{
+	const Elf64_Sym symbols[] = { FUNCTION(15, 0x10, 0x20), FUNCTION(19, 0x40, 0), FUNCTION(15, 0x80, 0x80) };
+	static const struct {
+		uint64_t pc;
+		const char *wanted;
+	} cases[] = {
+		{ 0, "0 10 -" },       { 0xf, "0 10 -" },      { 0x10, "10 30 one" },
+		{ 0x2f, "10 30 one" }, { 0x30, "30 40 -" },    { 0x40, "40 80 two" },
+		{ 0x7f, "40 80 two" }, { 0x80, "80 100 one" }, { 0xff, "80 100 one" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		make(state);
+		piece_is(symbols, ARRAY_LEN(symbols), cases[i].pc, cases[i].wanted);
+	}
+}
+
+/* Symbols of other kinds, of other sections and of no name tell nothing; the innermost of nested functions counts. */
+static void pieces_are_of_functions(void **state)
+{
+	static const struct {
+		Elf64_Sym symbols[2];
+		const char *wanted; /* at 0x20 */
+	} cases[] = {
+		{ { FUNCTION(15, 0x10, 0x30), FUNCTION(19, 0x18, 0x10) }, "18 28 two" },
+		{ { FUNCTION(19, 0x18, 0x10), FUNCTION(15, 0x10, 0x30) }, "18 28 two" },
+		{ { FUNCTION(15, 0x10, 0x30), FUNCTION(19, 0x18, 0x8) }, "20 40 one" },
+		{ { FUNCTION(15, 0x10, 0x30), FUNCTION(0, 0x10, 0x30) }, "10 40 one" },
+		{ { FUNCTION(15, 0x10, 0x30), FUNCTION(23, 0x10, 0x30) }, "10 40 one" }, /* behind the names */
+		{ { FUNCTION(15, 0x10, 0x30), FUNCTION(19, 0x18, UINT64_MAX) }, "10 40 one" },
+		{ { FUNCTION(15, 0x10, 0x30), { 19, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), 0, S_TEXT, 0x18, 0x10 } },
+		  "10 40 one" },
+		{ { FUNCTION(15, 0x10, 0x30), { 19, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, S_DEBUG, 0x18, 0x10 } },
+		  "10 40 one" },
+		{ { FUNCTION(15, 0x21, 0x30), FUNCTION(19, 0, 0x20) }, "20 21 -" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		make(state);
+		piece_is(cases[i].symbols, 2, 0x20, cases[i].wanted);
+	}
+}
+
+/* Values are addresses in what is linked, and offsets in what is not; without symbols all is one piece. */
+static void pieces_of_every_kind_of_file(void **state)
+{
+	Elf64_Sym symbol = FUNCTION(15, FAKE_BASE + TEXT + 0x10, 0x20);
+
+	make(state);
+	head->e_type = ET_DYN;
+	piece_is(&symbol, 1, 0x18, "10 30 one");
+	symbol.st_value = 0x10;
+	make(state);
+	piece_is(&symbol, 1, 0x18, "10 30 one");
+	make(state);
+	piece_is(&symbol, 0, 0x18, "0 100 -");
+	make(state);
+	sections[S_SYMTAB].sh_type = SHT_PROGBITS;
+	piece_is(&symbol, 1, 0x18, "0 100 -");
+	make(state);
+	sections[S_SYMTAB].sh_link = S_COUNT;
+	piece_is(&symbol, 1, 0x18, "0 100 -");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +380,9 @@ int main(void)
 		cmocka_unit_test_setup(nothing_but_a_file_is_read, make),
 		cmocka_unit_test_setup(heads_are_of_this_machine, make),
 		cmocka_unit_test_setup(code_is_below_the_kernel, make),
+		cmocka_unit_test(pieces_are_between_borders),
+		cmocka_unit_test(pieces_are_of_functions),
+		cmocka_unit_test(pieces_of_every_kind_of_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exports of the SQLite store: which events are one sample, in which order, the window that they make, sums that have no
+ * times, and a selection of time and of stacks. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/store/sqlite/sqlite.h"
+#include "backend/store/store_read.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "proto/profiles_builder.h"
+#include "tests/unit/backend/store_put.h"
+
+#define T0 1700000040000000000ull
+
+static const struct builder_profile_spec on_cpu = { "hearth",	   "1",	     "samples", "count", "cpu",
+						    "nanoseconds", 50000000, NULL,	0 };
+static const struct builder_profile_spec off_cpu = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 };
+
+static struct store *store;
+static struct builder *builder;
+static struct buf told;
+static char last_id[16];
+
+static int setup(void **state)
+{
+	const struct store_config config = { .place = ":memory:", .keep_age_ns = UINT64_MAX, .keep_bytes = UINT64_MAX };
+	struct store_error why;
+
+	(void)state;
+	builder = builder_new();
+	return !builder || store_sqlite_open(&config, NULL, &store, &why);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	store->close(store);
+	builder_free(builder);
+	buf_fini(&told);
+	return 0;
+}
+
+/* A stack of one function. */
+static int32_t stack(const char *function)
+{
+	struct profile_line line = { builder_function(builder, builder_string_z(builder, function), 0, 0, 10), 12, 0 };
+	int32_t location = builder_location(builder, 0, 0x1000 + (uint64_t)*function, &line, 1, NULL, 0);
+
+	return builder_stack(builder, &location, 1);
+}
+
+static void put(void)
+{
+	struct profiles *p;
+
+	assert_int_equal(builder_freeze(builder, T0, T0 + NSEC_PER_SEC, &p), 0);
+	store_put(store, p);
+	profiles_put(p);
+}
+
+/* --- what is told: "FIRST+DURATION: CPU TIMES=VALUES, ..." of each profile, times since T0 --- */
+
+static const char *text_of(const struct profiles *p, int32_t index)
+{
+	return p->dict.strings[index].data;
+}
+
+static void tell_sample(const struct profiles *p, const struct sample *s)
+{
+	const struct any_value *cpu = profiles_find_attribute(p, &s->attributes, "cpu.logical_number");
+
+	if (cpu)
+		buf_printf(&told, "cpu%d ", (int)cpu->integer);
+	for (uint32_t i = 0; i < s->timestamp_count; i++)
+		buf_printf(&told, "%s%d", i ? "," : "", (int)(s->timestamps_unix_ns[i] - T0));
+	for (uint32_t i = 0; i < s->value_count; i++)
+		buf_printf(&told, "%s%d", i ? "," : "=", (int)s->values[i]);
+}
+
+static int tell(void *arg, struct profiles *p)
+{
+	(void)arg;
+	for (uint32_t r = 0; r < p->resource_count; r++) {
+		const struct scope_profiles *scope = &p->resources[r].scopes[0];
+
+		assert_int_equal(p->resources[r].scope_count, 1);
+		for (uint32_t i = 0; i < scope->profile_count; i++) {
+			const struct profile *f = &scope->profiles[i];
+
+			buf_printf(&told, "%d+%d", (int)(f->time_unix_ns - T0), (int)f->duration_ns);
+			for (uint32_t k = 0; k < f->sample_count; k++) {
+				buf_puts(&told, k ? "; " : ": ");
+				tell_sample(p, &f->samples[k]);
+			}
+			buf_putc(&told, '\n');
+			assert_int_equal(f->profile_id.len, sizeof(last_id));
+			assert_memory_not_equal(f->profile_id.data, last_id, sizeof(last_id));
+			memcpy(last_id, f->profile_id.data, sizeof(last_id));
+		}
+	}
+	return 0;
+}
+
+static void exports(const struct store_selection *sel, const char *wanted)
+{
+	buf_reset(&told);
+	assert_int_equal(store->read->export(store, sel, tell, NULL), 0);
+	assert_string_equal(buf_text(&told), wanted);
+}
+
+static const struct store_selection all = { .to_ns = UINT64_MAX };
+
+/* --- tests --- */
+
+/* Events of a stack are one sample, its times in order, whatever order they came in; the window is theirs. */
+static void test_times(void **state)
+{
+	const uint32_t profile = builder_profile(builder, builder_resource(builder, NULL, 0), &on_cpu);
+	const int32_t a = stack("a"), b = stack("b");
+	struct store_selection part = { .from_ns = T0 + 20, .to_ns = T0 + 40 };
+	uint64_t bits[1] = { 0 };
+
+	(void)state;
+	builder_event(builder, profile, a, NULL, 0, 0, T0 + 30, false, 0);
+	builder_event(builder, profile, b, NULL, 0, 0, T0 + 20, false, 0);
+	builder_event(builder, profile, a, NULL, 0, 0, T0 + 10, false, 0);
+	builder_event(builder, profile, a, NULL, 0, 0, T0 + 40, false, 0);
+	put();
+	exports(&all, "10+31: 10,30,40; 20\n");
+	exports(&part, "20+11: 30; 20\n"); /* 40 is behind it */
+	part.from_ns = T0 + 21;
+	exports(&part, "30+1: 30\n");
+	part.from_ns = T0 + 41;
+	part.to_ns = UINT64_MAX;
+	exports(&part, "");
+	part.from_ns = 0;
+	part.stacks = bits;
+	part.stack_count = 64;
+	exports(&part, "");
+	bits[0] = 1 << 1; /* the first stack that got a number */
+	exports(&part, "10+31: 10,30,40\n");
+	bits[0] = 1 << 2;
+	exports(&part, "20+1: 20\n");
+	part.stack_count = 2; /* the second is behind them */
+	exports(&part, "");
+}
+
+/* Samples differ by CPU, and each has a value a time; one of each kind is a profile of its own. */
+static void test_values(void **state)
+{
+	const uint32_t profile = builder_profile(builder, builder_resource(builder, NULL, 0), &off_cpu);
+	const int32_t a = stack("a");
+	int32_t cpus[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		cpus[i] = builder_attribute_int(builder, "cpu.logical_number", i + 5);
+	builder_event(builder, profile, a, &cpus[1], 1, 0, T0 + 5, true, 50);
+	builder_event(builder, profile, a, &cpus[0], 1, 0, T0 + 7, true, 70);
+	builder_event(builder, profile, a, &cpus[1], 1, 0, T0 + 3, true, 30);
+	put();
+	buf_reset(&told);
+	assert_int_equal(store->read->export(store, &all, tell, NULL), 0);
+	assert_non_null(strstr(buf_text(&told), "3+5: "));
+	assert_non_null(strstr(buf_text(&told), "cpu6 3,5=30,50"));
+	assert_non_null(strstr(buf_text(&told), "cpu5 7=70"));
+}
+
+/* Sums without times are of their report, each of which stays a profile of its own. */
+static void test_sums(void **state)
+{
+	const uint32_t resource = builder_resource(builder, NULL, 0), profile = builder_profile(builder, resource, &off_cpu);
+	const int32_t a = stack("a"), b = stack("b");
+	struct profiles *p;
+
+	(void)state;
+	builder_value(builder, profile, a, NULL, 0, 0, 5);
+	builder_value(builder, profile, b, NULL, 0, 0, 7);
+	assert_int_equal(builder_freeze(builder, T0, T0 + NSEC_PER_SEC, &p), 0);
+	for (int i = 0; i < 2; i++) {
+		p->resources[0].scopes[0].profiles[0].time_unix_ns = T0 + 50u * (unsigned)i;
+		store_put(store, p);
+	}
+	profiles_put(p);
+	exports(&all, "0+0: =5; =7\n50+0: =5; =7\n");
+}
+
+/* The names of what is counted, and of the period, come back. */
+static int check_names(void *arg, struct profiles *p)
+{
+	const struct profile *f = &p->resources[0].scopes[0].profiles[0];
+
+	assert_string_equal(text_of(p, f->sample_type.type_strindex), "samples");
+	assert_string_equal(text_of(p, f->sample_type.unit_strindex), "count");
+	assert_string_equal(text_of(p, f->period_type.type_strindex), "cpu");
+	assert_string_equal(text_of(p, f->period_type.unit_strindex), "nanoseconds");
+	assert_int_equal(f->period, 50000000);
+	assert_int_equal(p->resources[0].scopes[0].scope.name.len, strlen("hearth"));
+	assert_int_equal(p->sample_events, 2);
+	++*(int *)arg;
+	return 0;
+}
+
+static int refuse(void *arg, struct profiles *p)
+{
+	(void)p;
+	++*(int *)arg;
+	return -EPIPE;
+}
+
+static void test_names(void **state)
+{
+	const uint32_t profile = builder_profile(builder, builder_resource(builder, NULL, 0), &on_cpu);
+	int times = 0;
+
+	(void)state;
+	builder_event(builder, profile, stack("a"), NULL, 0, 0, T0 + 1, false, 0);
+	builder_event(builder, profile, stack("a"), NULL, 0, 0, T0 + 2, false, 0);
+	put();
+	assert_int_equal(store->read->export(store, &all, check_names, &times), 0);
+	assert_int_equal(times, 1);
+	assert_int_equal(store->read->export(store, &all, refuse, &times), -EPIPE);
+	assert_int_equal(times, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
