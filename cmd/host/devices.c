@@ -77,6 +77,16 @@ static void add_disk(struct host_reading *r, struct str device, const uint64_t c
 	host_reading_int(r, HOST_DISK_PENDING, &of_device, 1, c[PENDING]);
 }
 
+/* A device that never did anything, as most loop devices. */
+static bool is_idle(const uint64_t c[static DISK_COLUMNS])
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < DISK_COLUMNS; i++)
+		any |= c[i];
+	return !any;
+}
+
 int host_parse_diskstats(struct host_reading *r, struct str diskstats)
 {
 	uint64_t numbers[2], columns[DISK_COLUMNS];
@@ -88,7 +98,7 @@ int host_parse_diskstats(struct host_reading *r, struct str diskstats)
 		    words_numbers(&line, columns, DISK_COLUMNS) != DISK_COLUMNS ||
 		    columns[READ_SECTORS] > INT64_MAX / SECTOR_BYTES || columns[WRITTEN_SECTORS] > INT64_MAX / SECTOR_BYTES)
 			r->bad_lines++;
-		else if (choose(r, HOST_BY_DISK, name, &count, &device))
+		else if (!is_idle(columns) && choose(r, HOST_BY_DISK, name, &count, &device))
 			add_disk(r, device, columns);
 	}
 	return 0; /* a machine without disks has no lines */

@@ -99,6 +99,8 @@ def machine():
                 put("system.cpu.time", int(value) / hz, cpu=words[0], state=state)
     for words in lines("diskstats"):
         n, device = [int(w) for w in words[3:]], words[2]
+        if not any(n[:11]): # it never did anything
+            continue
         for d, at in (("read", 0), ("write", 4)):
             put("system.disk.operations", n[at], device=device, direction=d)
             put("system.disk.merged", n[at + 1], device=device, direction=d)

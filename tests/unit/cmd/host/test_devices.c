@@ -46,6 +46,7 @@ static void test_diskstats(void **state)
 	struct host_reading *r = *state;
 
 	assert_int_equal(host_parse_diskstats(r, STR("   8       0 sda 10 1 200 1500 20 2 400 2500 3 4000 5000 0 0 0 0 0 0\n"
+						     "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 						     " 252       0 vda 1 2 3\n"
 						     "   8       1 sda1 1 0 36028797018963968 1 1 0 1 1 0 1 1\n"
 						     "\n")),
