@@ -52,7 +52,7 @@ static const struct source {
 	{ HOST_CPU, "/proc/stat", NULL, parse_stat },
 	{ HOST_MEMORY, "/proc/meminfo", NULL, host_parse_meminfo },
 	{ HOST_DISK, "/proc/diskstats", NULL, host_parse_diskstats },
-	{ HOST_NETWORK, "/proc/net/dev", NULL, host_parse_net_dev },
+	{ HOST_NETWORK, "/proc/net/dev", "/proc/1/net/dev", host_parse_net_dev },
 	{ HOST_LOAD, "/proc/loadavg", NULL, parse_loadavg },
 	{ HOST_FILESYSTEM, "/proc/self/mountinfo", "/proc/1/mountinfo", parse_mounts },
 	{ HOST_PAGING, "/proc/vmstat", NULL, host_parse_vmstat },

@@ -79,11 +79,11 @@ END
 start gateway "$HEARTH" --config gateway.yaml
 until_true 20 grep -q 'for OTLP/gRPC' gateway.err || fail "no gateway: $(cat gateway.err)"
 gateway=$started grpc=$(sed -n 's/.*grpc:..\([0-9.:]*\) .*/\1/p' gateway.err | head -n 1)
-mkdir -p root/proc/net
+mkdir -p root/proc/1/net
 printf 'cpu 1 1 1 1\ncpu0 150 0 0 0 0 0 0 0 0 0\nbtime 1600000000\n' >root/proc/stat
 printf 'MemTotal: 4 kB\nMemFree: 1 kB\nBuffers: 1 kB\nCached: 1 kB\nSReclaimable: 0 kB\nSUnreclaim: 0 kB\n' >root/proc/meminfo
 printf '8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n7 0 loop0 1 2 3 4 5 6 7 8 9 10 11\n' >root/proc/diskstats
-printf ' | |\n | |\n  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n' >root/proc/net/dev
+printf ' | |\n | |\n  eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n' >root/proc/1/net/dev
 cat >grpc.yaml <<END
 receivers:
   hostmetrics:
