@@ -129,7 +129,13 @@ static int run_made_up(struct session *s)
 		return status;
 	if (page_start(s, &page))
 		return STATUS_FAILED;
-	log_info("nothing is sampled here: profiles that are made up go to %s", buf_text(&names));
+	log_info("nothing is sampled here: %s go to %s",
+		 !pipelines_have_source(s->config->pipelines, SOURCE_HOST) ? "profiles that are made up"
+		 : !pipelines_have_source(s->config->pipelines, SOURCE_MADE_UP)
+			 ? "metrics of the host"
+			 : "metrics of the host, and profiles that are "
+			   "made up,",
+		 buf_text(&names));
 	run_err = session_run(s);
 	err = session_drain(s, page_stop, page);
 	session_log_undelivered(s, err);

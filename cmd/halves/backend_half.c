@@ -35,6 +35,7 @@
 #include "cmd/halves/fetch.h"
 #include "cmd/halves/wire.h"
 #include "cmd/options/command.h"
+#include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/enrich_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/pipelines_of.h"
@@ -347,12 +348,27 @@ static void prepare_process(bool prints)
 	}
 }
 
-/* Paths outside of the system's folders that libraries read, as the environment says. */
+/* The folder /proc of the host that metrics are told of, where it is mounted elsewhere; NULL: it is not. */
+static const char *host_proc(const struct config *config, struct buf *text)
+{
+	const char *root = config->pipelines ? pipelines_host_root(config->pipelines) : NULL;
+
+	if (root)
+		buf_printf(text, "%s/proc", root);
+	return root && !text->failed ? buf_text(text) : NULL;
+}
+
+/* Paths outside of the system's folders that libraries read, as the environment says; and the host's /proc. */
 static int confine(const struct backend_task *task)
 {
 	const struct enrich_config enrich = enrich_config_of(&task->share->backend);
-	const char *paths[] = { getenv("SSL_CERT_FILE"), getenv("SSL_CERT_DIR"), getenv("CURL_CA_BUNDLE"),
-				enrich_account(&enrich), NULL };
+	AUTO(buf_fini) struct buf host = BUF_EMPTY;
+	const char *paths[] = { getenv("SSL_CERT_FILE"),
+				getenv("SSL_CERT_DIR"),
+				getenv("CURL_CA_BUNDLE"),
+				enrich_account(&enrich),
+				host_proc(&task->share->backend, &host),
+				NULL };
 	const char *readable[ARRAY_LEN(paths)] = { NULL };
 	const struct handed_over *handed = task->handed;
 	int folders[MAX_FOLDERS + 1];

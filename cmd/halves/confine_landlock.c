@@ -56,7 +56,10 @@ static const char *const system_paths[] = {
 	"/etc/crypto-policies", "/etc/gnutls", "/etc/localtime", "/etc/timezone", "/etc/machine-id", "/run/systemd/resolve",
 	"/run/resolvconf", "/run/NetworkManager", "/run/nscd", "/var/lib/ca-certificates",
 	/* itself, and the machine */
-	"/sys/devices/system/cpu", "/proc/self", "/proc/net", "/dev/urandom", "/dev/random", NULL
+	"/sys/devices/system/cpu", "/proc/self", "/proc/net", "/dev/urandom", "/dev/random",
+	/* what it is busy with (cmd/host) */
+	"/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/loadavg", "/proc/vmstat", "/proc/swaps",
+	"/proc/filesystems", NULL
 };
 
 static int allow(int rules, int fd, uint64_t rights)

@@ -5,6 +5,23 @@
 
 #include "cmd/pipeline/pipelines.h"
 
+struct component_list {
+	struct component **items; /* each owned: pipelines point to them */
+	size_t count, cap;
+};
+
+struct pipelines {
+	const struct tree *root;
+	struct component_list lists[COMPONENT_CLASSES];
+	struct pipeline *items;
+	size_t count, cap;
+	struct tree settings; /* of the process: a map of options */
+	char **notes;
+	size_t note_count, note_cap;
+	bool is_muted;	  /* notes are of no interest */
+	struct buf shown; /* what they are, as the file says it */
+};
+
 /* What is being read. */
 struct reader {
 	struct pipelines *pipelines;
@@ -28,8 +45,11 @@ struct component_type {
 	int (*take)(struct reader *r, struct component *c); /* reads what keys alone do not say; NULL: nothing */
 	const char *refusal;				    /* why it cannot be in a pipeline here; NULL: it can */
 	const char *note;				    /* what to say where it is used; NULL: nothing */
-	bool is_server; /* it listens, at an address of the process, of which there is one */
+	bool is_server;	  /* it listens, at an address of the process, of which there is one */
+	bool has_metrics; /* it may be in a pipeline of metrics; a receiver: it may be in no other */
 };
+
+extern const struct component_type host_metrics_type; /* host_metrics.c */
 
 /* The types of a class, NULL-terminated. */
 extern const struct component_type *const receiver_types[];

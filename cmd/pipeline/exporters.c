@@ -75,7 +75,7 @@ static const struct component_key http_keys[] = {
 	SENDER_KEYS,
 	{ "profiles_endpoint", NULL, NULL },
 	{ "traces_endpoint", NULL, "hearth's pipelines are of profiles" },
-	{ "metrics_endpoint", NULL, "hearth's pipelines are of profiles" },
+	{ "metrics_endpoint", NULL, NULL },
 	{ "logs_endpoint", NULL, "hearth's pipelines are of profiles" },
 	{ "encoding", NULL, NULL },
 	{ "max_idle_conns", NULL, "one connection is used" },
@@ -173,6 +173,7 @@ static int take_grpc(struct reader *r, struct component *c)
 
 static const struct component_type otlp = {
 	.class = CLASS_EXPORTER,
+	.has_metrics = true,
 	.names = { "otlp", "otlp_grpc" },
 	.keys = grpc_keys,
 	.take = take_grpc,
@@ -192,6 +193,20 @@ static void put_profiles_path(const char *endpoint, struct buf *url)
 		buf_puts(url, "/v1development/profiles");
 }
 
+/* One address goes with an exporter, and the other signals' are made of it. */
+static int check_metrics(struct reader *r, const struct component *c)
+{
+	const struct tree *own = component_at(c, "metrics_endpoint"), *profiles = component_at(c, "profiles_endpoint");
+
+	if (own && !c->has_metrics)
+		return pipeline_note(r, own, "'metrics_endpoint' of '%s' has no effect: no metrics go to it", c->name);
+	if (c->has_metrics && (own || profiles))
+		return pipeline_refuse(r, own ? own : profiles,
+				       "metrics go to 'endpoint' with /v1/metrics behind it; for another address give an "
+				       "exporter of its own");
+	return 0;
+}
+
 static int take_http(struct reader *r, struct component *c)
 {
 	static const char *const encodings[] = { "proto", "json", NULL };
@@ -202,6 +217,8 @@ static int take_http(struct reader *r, struct component *c)
 
 	if (!err)
 		err = take_word(r, c, "encoding", encodings, &encoding);
+	if (!err)
+		err = check_metrics(r, c);
 	if (err)
 		return err;
 	if (!whole && (!endpoint || (!behind_scheme(endpoint, "http") && !behind_scheme(endpoint, "https"))))
@@ -220,6 +237,7 @@ static int take_http(struct reader *r, struct component *c)
 
 static const struct component_type otlphttp = {
 	.class = CLASS_EXPORTER,
+	.has_metrics = true,
 	.names = { "otlphttp", "otlp_http" },
 	.keys = http_keys,
 	.take = take_http,
@@ -252,6 +270,7 @@ static int take_debug(struct reader *r, struct component *c)
 
 static const struct component_type debug = {
 	.class = CLASS_EXPORTER,
+	.has_metrics = true,
 	.names = { "debug" },
 	.keys = debug_keys,
 	.take = take_debug,
@@ -469,6 +488,7 @@ static int take_nop(struct reader *r, struct component *c)
 
 static const struct component_type nop = {
 	.class = CLASS_EXPORTER,
+	.has_metrics = true,
 	.names = { "nop" },
 	.keys = no_keys,
 	.take = take_nop,

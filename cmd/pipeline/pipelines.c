@@ -25,23 +25,6 @@ static const struct component_type *const *const types[COMPONENT_CLASSES] = { [C
 									      [CLASS_EXPORTER] = exporter_types,
 									      [CLASS_EXTENSION] = extension_types };
 
-struct component_list {
-	struct component **items; /* each owned: pipelines point to them */
-	size_t count, cap;
-};
-
-struct pipelines {
-	const struct tree *root;
-	struct component_list lists[COMPONENT_CLASSES];
-	struct pipeline *items;
-	size_t count, cap;
-	struct tree settings; /* of the process: a map of options */
-	char **notes;
-	size_t note_count, note_cap;
-	bool is_muted;	  /* notes are of no interest */
-	struct buf shown; /* what they are, as the file says it */
-};
-
 /* --- notes --- */
 
 int pipeline_note(struct reader *r, const struct tree *at, const char *fmt, ...)
@@ -168,6 +151,22 @@ static struct component *find_component(struct reader *r, enum component_class c
 	return NULL;
 }
 
+/* A component that is in a pipeline of a signal that it does not know. */
+static int check_signal(struct reader *r, const struct component *c, const struct tree *at, bool is_of_metrics)
+{
+	if (is_of_metrics && !c->type->has_metrics)
+		return pipeline_refuse(r, at,
+				       c->type->class == CLASS_RECEIVER ? "'%s' tells no metrics of the host"
+				       : c->type->class == CLASS_EXPORTER
+					       ? "'%s' takes no metrics; otlp, otlphttp, debug and nop do"
+					       : "'%s' changes no metrics here; resource and resourcedetection do",
+				       c->name);
+	if (!is_of_metrics && c->type == &host_metrics_type)
+		return pipeline_refuse(r, at, "'%s' tells metrics, which are no profiles: give it a pipeline 'metrics'",
+				       c->name);
+	return 0;
+}
+
 static int use(struct reader *r, struct component *c, const struct tree *at)
 {
 	c->is_used = true;
@@ -176,8 +175,50 @@ static int use(struct reader *r, struct component *c, const struct tree *at)
 
 /* --- service --- */
 
-static int take_names(struct reader *r, const struct tree *pipeline, enum component_class class, struct component ***ret,
-		      size_t *count)
+static bool is_called(const struct component *c, enum component_class class, const char *name)
+{
+	return c->type->class == class && !strcmp(c->type->names[0], name);
+}
+
+/* What has no effect in a pipeline of metrics: a note, and then whether the component stays out of it. */
+static int note_metrics(struct reader *r, const struct component *c, const struct tree *at, const char *pipeline,
+			bool *stays_out)
+{
+	*stays_out = is_called(c, CLASS_RECEIVER, "otlp");
+	if (*stays_out)
+		return pipeline_note(
+			r, at,
+			"'%s' is left out of '%s': metrics that come in go where a pipeline of profiles that names "
+			"it goes",
+			c->name, pipeline);
+	if (is_called(c, CLASS_PROCESSOR, "k8sattributes"))
+		return pipeline_note(r, at, "'%s' has no effect in '%s': the host's metrics are of no pod", c->name,
+				     pipeline);
+	return 0;
+}
+
+static int add_name(struct reader *r, const struct tree *at, const struct pipeline *pl, struct component *c,
+		    struct component **list, size_t *count)
+{
+	bool stays_out = false;
+	int err;
+
+	for (size_t k = 0; k < *count; k++)
+		if (list[k] == c)
+			return pipeline_refuse(r, at, "'%s' stands here twice", c->name);
+	err = pl->is_of_metrics ? note_metrics(r, c, at, pl->name, &stays_out) : 0;
+	if (err || stays_out)
+		return err;
+	err = check_signal(r, c, at, pl->is_of_metrics);
+	if (err)
+		return err;
+	list[(*count)++] = c;
+	c->has_metrics |= pl->is_of_metrics;
+	return use(r, c, at);
+}
+
+static int take_names(struct reader *r, const struct tree *pipeline, const struct pipeline *pl, enum component_class class,
+		      struct component ***ret, size_t *count)
 {
 	const struct tree *list = tree_find(pipeline, sections[class]);
 	int err = 0;
@@ -191,13 +232,7 @@ static int take_names(struct reader *r, const struct tree *pipeline, enum compon
 	for (size_t i = 0; list && i < list->count && !err; i++) {
 		struct component *c = find_component(r, class, &list->items[i]);
 
-		if (!c)
-			return -EINVAL;
-		for (size_t k = 0; k < *count; k++)
-			if ((*ret)[k] == c)
-				return pipeline_refuse(r, &list->items[i], "'%s' stands here twice", c->name);
-		(*ret)[(*count)++] = c;
-		err = use(r, c, &list->items[i]);
+		err = c ? add_name(r, &list->items[i], pl, c, *ret, count) : -EINVAL;
 	}
 	if (!err && !*count && class != CLASS_PROCESSOR)
 		return pipeline_refuse(r, list ? list : pipeline, "the pipeline '%s' has no %s", pipeline->key,
@@ -205,7 +240,7 @@ static int take_names(struct reader *r, const struct tree *pipeline, enum compon
 	return err;
 }
 
-static int take_pipeline(struct reader *r, const struct tree *t)
+static int take_pipeline(struct reader *r, const struct tree *t, bool is_of_metrics)
 {
 	static const struct component_key keys[] = {
 		{ "receivers", NULL, NULL }, { "processors", NULL, NULL }, { "exporters", NULL, NULL }, { NULL, NULL, NULL }
@@ -221,34 +256,58 @@ static int take_pipeline(struct reader *r, const struct tree *t)
 	if (vec_reach(&p->items, &p->cap, p->count))
 		return -ENOMEM;
 	pl = &p->items[p->count++];
-	*pl = (struct pipeline){ .name = t->key };
-	err = take_names(r, t, CLASS_RECEIVER, &pl->receivers, &pl->receiver_count);
+	*pl = (struct pipeline){ .name = t->key, .is_of_metrics = is_of_metrics };
+	err = take_names(r, t, pl, CLASS_RECEIVER, &pl->receivers, &pl->receiver_count);
 	if (!err)
-		err = take_names(r, t, CLASS_PROCESSOR, &pl->processors, &pl->processor_count);
-	return err ? err : take_names(r, t, CLASS_EXPORTER, &pl->exporters, &pl->exporter_count);
+		err = take_names(r, t, pl, CLASS_PROCESSOR, &pl->processors, &pl->processor_count);
+	return err ? err : take_names(r, t, pl, CLASS_EXPORTER, &pl->exporters, &pl->exporter_count);
+}
+
+/* Whether a receiver of the pipeline @t tells metrics of the host. */
+static bool has_host_metrics(const struct reader *r, const struct tree *t)
+{
+	const struct tree *names = tree_find(t, sections[CLASS_RECEIVER]);
+	const struct component_list *list = &r->pipelines->lists[CLASS_RECEIVER];
+
+	for (size_t i = 0; names && names->kind == TREE_LIST && i < names->count; i++)
+		for (size_t k = 0; k < list->count && names->items[i].kind == TREE_TEXT; k++)
+			if (list->items[k]->type == &host_metrics_type &&
+			    !strcmp(list->items[k]->name, names->items[i].text))
+				return true;
+	return false;
+}
+
+static bool is_named(const struct tree *t, const char *signal)
+{
+	const size_t len = strcspn(t->key, "/");
+
+	return strlen(signal) == len && !memcmp(t->key, signal, len);
+}
+
+static int take_signal(struct reader *r, const struct tree *t)
+{
+	const bool is_metrics = is_named(t, "metrics");
+
+	if (is_named(t, "profiles") || (is_metrics && has_host_metrics(r, t)))
+		return take_pipeline(r, t, is_metrics);
+	if (is_metrics)
+		return pipeline_note(
+			r, t,
+			"the pipeline '%s' is left out: hearth's pipelines are of profiles, and of metrics that "
+			"'hostmetrics' tells",
+			t->key);
+	if (is_named(t, "traces") || is_named(t, "logs"))
+		return pipeline_note(r, t, "the pipeline '%s' is left out: hearth's pipelines are of profiles", t->key);
+	return pipeline_refuse(r, t, "'%s' is no pipeline; there are profiles and profiles/NAME", t->key);
 }
 
 static int take_pipelines(struct reader *r, const struct tree *service)
 {
-	static const char *const others[] = { "traces", "metrics", "logs" };
 	const struct tree *list = tree_find(service, "pipelines");
 	int err = 0;
 
-	for (size_t i = 0; list && list->kind == TREE_MAP && i < list->count && !err; i++) {
-		const struct tree *t = &list->items[i];
-		size_t len = strcspn(t->key, "/");
-		bool is_other = false;
-
-		for (size_t k = 0; k < ARRAY_LEN(others); k++)
-			is_other |= strlen(others[k]) == len && !memcmp(others[k], t->key, len);
-		if (len == strlen("profiles") && !memcmp(t->key, "profiles", len))
-			err = take_pipeline(r, t);
-		else if (is_other)
-			err = pipeline_note(r, t, "the pipeline '%s' is left out: hearth's pipelines are of profiles",
-					    t->key);
-		else
-			err = pipeline_refuse(r, t, "'%s' is no pipeline; there are profiles and profiles/NAME", t->key);
-	}
+	for (size_t i = 0; list && list->kind == TREE_MAP && i < list->count && !err; i++)
+		err = take_signal(r, &list->items[i]);
 	if (!err && !r->pipelines->count)
 		return pipeline_refuse(r, list ? list : service,
 				       "there is no pipeline of profiles: service.pipelines.profiles has 'receivers' "
@@ -338,13 +397,33 @@ static int check_singles(struct reader *r, enum component_class class)
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct component *c = list->items[i];
-		bool is_single = class == CLASS_RECEIVER ? c->source != SOURCE_MADE_UP : c->type->is_server;
+		bool is_single = class == CLASS_RECEIVER ? c->source == SOURCE_AGENT || c->source == SOURCE_OTLP
+							 : c->type->is_server;
 
 		for (size_t k = 0; k < i && c->is_used && is_single; k++)
 			if (list->items[k]->is_used && list->items[k]->type == c->type)
 				return pipeline_refuse(r, c->node, "'%s' and '%s': there is one such %s in a process",
 						       list->items[k]->name, c->name,
 						       class == CLASS_RECEIVER ? "receiver" : "exporter");
+	}
+	return 0;
+}
+
+/* Who confines a process says once where the host is. */
+static int check_roots(struct reader *r)
+{
+	const struct component_list *list = &r->pipelines->lists[CLASS_RECEIVER];
+	const struct component *first = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct component *c = list->items[i];
+
+		if (!c->is_used || c->source != SOURCE_HOST)
+			continue;
+		first = first ? first : c;
+		if (strcmp(c->host.root, first->host.root) != 0)
+			return pipeline_refuse(r, c->node, "'%s' and '%s' have another 'root_path' each; there is one host",
+					       first->name, c->name);
 	}
 	return 0;
 }
@@ -440,6 +519,8 @@ int pipelines_new(const struct tree *root, struct pipelines **ret, struct buf *e
 	if (!err)
 		err = check_singles(&r, CLASS_EXPORTER);
 	if (!err)
+		err = check_roots(&r);
+	if (!err)
 		err = check_halves(&r);
 	if (!err)
 		err = take_settings(&r);
@@ -459,6 +540,7 @@ static void component_free(struct component *c)
 	tree_fini(&c->settings);
 	stage_edits_fini(&c->edits);
 	stage_filter_fini(&c->filter);
+	host_config_fini(&c->host);
 	free(c->sink);
 	free(c);
 }
@@ -489,105 +571,4 @@ void pipelines_free(struct pipelines *p)
 void pipelines_show(const struct pipelines *p, struct buf *out)
 {
 	buf_append(out, p->shown.data, p->shown.len);
-}
-
-/* --- what others ask --- */
-
-size_t pipelines_setting_count(const struct pipelines *p)
-{
-	return p->settings.count;
-}
-
-const struct tree *pipelines_setting(const struct pipelines *p, size_t i)
-{
-	return &p->settings.items[i];
-}
-
-size_t pipelines_count(const struct pipelines *p)
-{
-	return p->count;
-}
-
-const struct pipeline *pipelines_get(const struct pipelines *p, size_t i)
-{
-	return &p->items[i];
-}
-
-bool pipelines_have_source(const struct pipelines *p, enum source_kind kind)
-{
-	for (size_t i = 0; i < p->lists[CLASS_RECEIVER].count; i++)
-		if (p->lists[CLASS_RECEIVER].items[i]->is_used && p->lists[CLASS_RECEIVER].items[i]->source == kind)
-			return true;
-	return false;
-}
-
-bool pipelines_have_stage(const struct pipelines *p, enum stage_kind kind)
-{
-	for (size_t i = 0; i < p->lists[CLASS_PROCESSOR].count; i++)
-		if (p->lists[CLASS_PROCESSOR].items[i]->is_used && p->lists[CLASS_PROCESSOR].items[i]->stage == kind)
-			return true;
-	return false;
-}
-
-bool pipelines_write_files(const struct pipelines *p)
-{
-	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)
-		if (p->lists[CLASS_EXPORTER].items[i]->is_used && p->lists[CLASS_EXPORTER].items[i]->writes_files)
-			return true;
-	return false;
-}
-
-bool pipelines_write_folders(const struct pipelines *p)
-{
-	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)
-		if (p->lists[CLASS_EXPORTER].items[i]->is_used && p->lists[CLASS_EXPORTER].items[i]->writes_folder)
-			return true;
-	return false;
-}
-
-bool pipelines_have_server(const struct pipelines *p)
-{
-	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++)
-		if (p->lists[CLASS_EXPORTER].items[i]->is_used && p->lists[CLASS_EXPORTER].items[i]->type->is_server)
-			return true;
-	return false;
-}
-
-static bool asks_network(const struct component *c)
-{
-	bool asks = c->stage == STAGE_KUBERNETES;
-
-	for (const char *const *d = c->detect.detectors; c->stage == STAGE_DETECT && *d; d++)
-		asks |= strcmp(*d, "env") != 0 && strcmp(*d, "system") != 0;
-	return asks;
-}
-
-bool pipelines_ask_network(const struct pipelines *p)
-{
-	for (size_t i = 0; i < p->lists[CLASS_PROCESSOR].count; i++)
-		if (p->lists[CLASS_PROCESSOR].items[i]->is_used && asks_network(p->lists[CLASS_PROCESSOR].items[i]))
-			return true;
-	return false;
-}
-
-void pipelines_each_text(const struct pipelines *p, const char *name, void (*fn)(void *arg, char **text), void *arg)
-{
-	for (size_t class = CLASS_PROCESSOR; class <= CLASS_EXPORTER; class ++)
-		for (size_t i = 0; i < p->lists[class].count; i++) {
-			struct component *c = p->lists[class].items[i];
-			struct tree *t = c->is_used ? tree_find(&c->settings, name) : NULL;
-
-			if (t && t->kind == TREE_TEXT)
-				fn(arg, &t->text);
-		}
-}
-
-void pipelines_each_sink(const struct pipelines *p, void (*fn)(void *arg, char **sink), void *arg)
-{
-	for (size_t i = 0; i < p->lists[CLASS_EXPORTER].count; i++) {
-		struct component *c = p->lists[CLASS_EXPORTER].items[i];
-
-		if (c->is_used && c->sink)
-			fn(arg, &c->sink);
-	}
 }

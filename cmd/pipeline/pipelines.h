@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Collector's configuration, read into what hearth does: receivers, processors, exporters and extensions by name, and the
- * pipelines of profiles that join them. Components become settings, those of the options' table: a receiver's and an
- * extension's are the process's own, an exporter's and a stage's count for it alone. Nothing is passed over in silence: what
- * is not known is an error with its line and the nearest name, what has no effect here is a note. Read-only once it is made.
+ * pipelines of profiles, and of metrics of the host, that join them. Components become settings, those of the options'
+ * table: a receiver's and an extension's are the process's own, an exporter's and a stage's count for it alone. Nothing is
+ * passed over in silence: what is not known is an error with its line and the nearest name, what has no effect here is a
+ * note. Read-only once it is made.
  */
 #ifndef HEARTH_CMD_PIPELINE_PIPELINES_H
 #define HEARTH_CMD_PIPELINE_PIPELINES_H
@@ -14,14 +15,15 @@
 
 #include "base/buf.h"
 #include "base/text/tree.h"
+#include "cmd/host/host.h"
 #include "sinks/stage/stage.h"
 
 struct pipelines;
 
 enum component_class { CLASS_RECEIVER, CLASS_PROCESSOR, CLASS_EXPORTER, CLASS_EXTENSION, COMPONENT_CLASSES };
 
-/* Where a receiver's profiles come from. */
-enum source_kind { SOURCE_NONE, SOURCE_AGENT, SOURCE_OTLP, SOURCE_MADE_UP };
+/* Where a receiver's profiles, or metrics (SOURCE_HOST), come from. */
+enum source_kind { SOURCE_NONE, SOURCE_AGENT, SOURCE_OTLP, SOURCE_MADE_UP, SOURCE_HOST };
 
 /* How a processor is made. */
 enum stage_kind { STAGE_NONE, STAGE_KUBERNETES, STAGE_EDIT, STAGE_FILTER, STAGE_LIMIT, STAGE_DETECT };
@@ -31,11 +33,13 @@ struct component {
 	const struct component_type *type;
 	const struct tree *node; /* what stands behind the name */
 	bool is_used;
+	bool has_metrics;     /* a pipeline of metrics uses it */
 	struct tree settings; /* a map of options and values: for the process, or for this exporter or stage alone */
 	/* A receiver's */
 	enum source_kind source;
-	uint64_t interval_ns; /* of SOURCE_MADE_UP ... */
-	uint32_t samples;     /* ... in each; 0: a resource and nothing else */
+	uint64_t interval_ns;	 /* of SOURCE_MADE_UP ... */
+	uint32_t samples;	 /* ... in each; 0: a resource and nothing else */
+	struct host_config host; /* of SOURCE_HOST */
 	/* A processor's */
 	enum stage_kind stage;
 	struct stage_edits edits;
@@ -49,7 +53,8 @@ struct component {
 };
 
 struct pipeline {
-	const char *name;					 /* profiles or profiles/NAME */
+	const char *name;   /* profiles or profiles/NAME; metrics, ... */
+	bool is_of_metrics; /* of the host: its receivers are SOURCE_HOST, all of them */
 	struct component **receivers, **processors, **exporters; /* arrays owned */
 	size_t receiver_count, processor_count, exporter_count;
 };
@@ -72,6 +77,9 @@ const struct pipeline *pipelines_get(const struct pipelines *p, size_t i);
 /* Whether a receiver of @kind, or a stage of @kind, is in one of them. */
 bool pipelines_have_source(const struct pipelines *p, enum source_kind kind);
 bool pipelines_have_stage(const struct pipelines *p, enum stage_kind kind);
+
+/* Where the host's root is mounted for receivers of SOURCE_HOST; NULL: there are none, or it is "/". */
+const char *pipelines_host_root(const struct pipelines *p);
 
 /* Whether an exporter in one of them writes files, others than a store's; a folder of them; is or has a server. */
 bool pipelines_write_files(const struct pipelines *p);

@@ -34,6 +34,7 @@ static const struct component_key kube_keys[] = {
 
 static const struct component_type kube_attributes = {
 	.class = CLASS_PROCESSOR,
+	.has_metrics = true,
 	.names = { "k8sattributes", "k8s_attributes" },
 	.keys = kube_keys,
 	.take = kube_attributes_take,
@@ -46,6 +47,7 @@ static const struct component_key edit_keys[] = {
 
 static const struct component_type resource = {
 	.class = CLASS_PROCESSOR,
+	.has_metrics = true,
 	.names = { "resource" },
 	.keys = edit_keys,
 	.take = stages_take_edits,
@@ -94,6 +96,7 @@ static const struct component_key limit_keys[] = {
 
 static const struct component_type memory_limiter = {
 	.class = CLASS_PROCESSOR,
+	.has_metrics = true,
 	.names = { "memory_limiter" },
 	.keys = limit_keys,
 	.take = stages_take_limit,
@@ -124,6 +127,7 @@ static const struct component_key detect_keys[] = {
 
 static const struct component_type detection = {
 	.class = CLASS_PROCESSOR,
+	.has_metrics = true,
 	.names = { "resourcedetection", "resource_detection" },
 	.keys = detect_keys,
 	.take = stages_take_detect,
@@ -142,6 +146,7 @@ static const struct component_key batch_keys[] = {
 
 static const struct component_type batch = {
 	.class = CLASS_PROCESSOR,
+	.has_metrics = true,
 	.names = { "batch" },
 	.keys = batch_keys,
 	.note = "has no effect: what is sampled comes as a batch each report interval",

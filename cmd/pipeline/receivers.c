@@ -294,4 +294,5 @@ static const struct component_type synthetic = {
 	.take = take_synthetic,
 };
 
-const struct component_type *const receiver_types[] = { &profiling, &profiling_extension, &otlp, &custom, &synthetic, NULL };
+const struct component_type *const receiver_types[] = { &profiling, &profiling_extension, &otlp, &custom,
+							&synthetic, &host_metrics_type,	  NULL };

@@ -75,6 +75,21 @@ static bool is_first(const struct pipelines *p, size_t end, const struct compone
 	return true;
 }
 
+static void show_host(const struct component *c, struct buf *out)
+{
+	const char *interval = component_text(c, "collection_interval");
+	const char *between = "";
+
+	buf_printf(out, "# %s: ", c->name);
+	for (size_t i = 0; i < HOST_SCRAPERS; i++) {
+		if (!c->host.has[i])
+			continue;
+		buf_printf(out, "%s%s", between, host_scraper_names[i]);
+		between = ", ";
+	}
+	buf_printf(out, "; each %s%s%s\n", interval ? interval : "1m", c->host.root[0] ? ", below " : "", c->host.root);
+}
+
 static void show_sink(const struct component *c, struct buf *out)
 {
 	AUTO_FREE char *shown = c->sink ? strdup(c->sink) : NULL;
@@ -111,5 +126,8 @@ void pipelines_write(const struct pipelines *p, struct buf *out)
 	buf_puts(out, "\n# in options, of the process\n");
 	for (size_t i = 0; i < pipelines_setting_count(p); i++)
 		show_setting(pipelines_setting(p, i), out);
+	for (size_t i = 0; i < p->lists[CLASS_RECEIVER].count; i++)
+		if (p->lists[CLASS_RECEIVER].items[i]->is_used && p->lists[CLASS_RECEIVER].items[i]->source == SOURCE_HOST)
+			show_host(p->lists[CLASS_RECEIVER].items[i], out);
 	show_components(p, out);
 }

@@ -12,12 +12,14 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cmd/host/host_source.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
 #include "cmd/options/hide.h"
 #include "cmd/options/overlay.h"
 #include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/enrich_of.h"
+#include "cmd/setup/host_of.h"
 #include "cmd/setup/made_up.h"
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/workloads_of.h"
@@ -49,6 +51,9 @@ struct running {
 	struct sink *received;	  /* what a receiver beside an agent feeds: shared, a reference; NULL: there is none */
 	struct made_up **sources; /* receivers with a thread */
 	size_t source_count;
+	struct host_source **hosts; /* receivers of metrics of the host */
+	size_t host_count;
+	struct profiles *host; /* as what it is told; NULL: not yet */
 };
 
 /* --- the sink --- */
@@ -70,6 +75,8 @@ static int running_flush(struct sink *sink, uint64_t deadline_ns)
 
 	for (size_t i = 0; i < r->source_count; i++)
 		made_up_stop(r->sources[i]);
+	for (size_t i = 0; i < r->host_count; i++)
+		host_source_stop(r->hosts[i]);
 	err = sink_flush(r->own, deadline_ns);
 	if (r->received && !err)
 		err = sink_flush(r->received, deadline_ns);
@@ -87,6 +94,9 @@ static void running_free(struct sink *sink)
 
 	for (size_t i = 0; i < r->source_count; i++)
 		made_up_free(r->sources[i]);
+	for (size_t i = 0; i < r->host_count; i++)
+		host_source_free(r->hosts[i]);
+	profiles_put(r->host);
 	sink_free(r->own);
 	sink_free(r->received);
 	for (size_t i = 0; i < r->head_count; i++)
@@ -95,6 +105,7 @@ static void running_free(struct sink *sink)
 		sink_free(r->made[i].sink);
 		overlay_fini(r->made[i].component, &r->made[i].config);
 	}
+	free(r->hosts);
 	free(r->sources);
 	free(r->heads);
 	free(r->made);
@@ -202,13 +213,24 @@ static int make_exporters(struct running *r, const struct pipeline *pl, struct s
 	return err;
 }
 
+static int make_stages(struct running *r, const struct pipeline *pl, struct sink **sink)
+{
+	int err = 0;
+
+	for (size_t i = pl->processor_count; i > 0 && !err; i--)
+		if (!pl->is_of_metrics || pl->processors[i - 1]->stage != STAGE_KUBERNETES)
+			err = make_stage(r, pl->processors[i - 1], sink);
+	return err;
+}
+
+/* Stages of metrics are each receiver's own, in front of the exporters (make_way). */
 static int make_pipeline(struct running *r, const struct pipeline *pl)
 {
 	struct sink *sink = NULL;
 	int err = make_exporters(r, pl, &sink);
 
-	for (size_t i = pl->processor_count; i > 0 && !err; i--)
-		err = make_stage(r, pl->processors[i - 1], &sink);
+	if (!err && !pl->is_of_metrics)
+		err = make_stages(r, pl, &sink);
 	if (err) {
 		sink_free(sink);
 		return err;
@@ -260,6 +282,41 @@ static int start_source(struct running *r, const struct component *c)
 	return err;
 }
 
+/* --- metrics of the host --- */
+
+/* The way of @s through pipeline number @i. */
+static int make_way(struct running *r, struct host_source *s, size_t i)
+{
+	struct sink *sink = NULL;
+	int err = host_source_end(s, stage_share(r->heads[i]), &sink);
+
+	if (!err)
+		err = make_stages(r, pipelines_get(r->config->pipelines, i), &sink);
+	if (!err)
+		return host_source_add(s, sink);
+	sink_free(sink);
+	return err;
+}
+
+static int start_host(struct running *r, const struct component *c)
+{
+	const struct pipelines *p = r->config->pipelines;
+	struct host_source *s;
+	int err = r->host ? 0 : host_of(&r->host);
+
+	if (!err)
+		err = host_source_new(&c->host, r->host, r->metrics, &s);
+	if (err)
+		return err;
+	r->hosts[r->host_count++] = s;
+	for (size_t i = 0; i < pipelines_count(p) && !err; i++)
+		if (is_fed_by(pipelines_get(p, i), (struct feeder){ .receiver = c }))
+			err = make_way(r, s, i);
+	return err ? err : host_source_start(s);
+}
+
+/* --- all --- */
+
 /* Whether a pipeline before number @end has @c. */
 static bool is_started(const struct pipelines *p, size_t end, const struct component *c)
 {
@@ -277,14 +334,17 @@ static int start_sources(struct running *r)
 	for (size_t i = 0; i < pipelines_count(p) && !err; i++) {
 		const struct pipeline *pl = pipelines_get(p, i);
 
-		for (size_t k = 0; k < pl->receiver_count && !err; k++)
-			if (pl->receivers[k]->source == SOURCE_MADE_UP && !is_started(p, i, pl->receivers[k]))
+		for (size_t k = 0; k < pl->receiver_count && !err; k++) {
+			if (is_started(p, i, pl->receivers[k]))
+				continue;
+			if (pl->receivers[k]->source == SOURCE_MADE_UP)
 				err = start_source(r, pl->receivers[k]);
+			else if (pl->receivers[k]->source == SOURCE_HOST)
+				err = start_host(r, pl->receivers[k]);
+		}
 	}
 	return err;
 }
-
-/* --- all --- */
 
 static int make_own(struct running *r)
 {
@@ -312,7 +372,8 @@ static int make_all(struct running *r)
 	r->made = calloc(components + 1, sizeof(*r->made));
 	r->heads = calloc(pipelines_count(p) + 1, sizeof(struct sink *));
 	r->sources = calloc(receivers + 1, sizeof(struct made_up *));
-	if (!r->made || !r->heads || !r->sources)
+	r->hosts = calloc(receivers + 1, sizeof(struct host_source *));
+	if (!r->made || !r->heads || !r->sources || !r->hosts)
 		return -ENOMEM;
 	for (size_t i = 0; i < pipelines_count(p) && !err; i++)
 		err = make_pipeline(r, pipelines_get(p, i));

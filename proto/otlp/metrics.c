@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of metrics. Nobody looks into them but to count data points, to print, to pass on, and for exemplars. Constant
- * data. */
+/* The tables of metrics. Nobody looks into them but to count data points, to print, to pass on, for exemplars, and to write
+ * what the host tells of itself. Constant data. */
 #include "proto/otlp/metrics.h"
 #include "proto/otlp/signal_tables.h"
 
@@ -164,3 +164,8 @@ static const struct otlp_field metrics_fields[] = {
 	      .sub = &resource_metrics),
 };
 const struct otlp_message otlp_metrics = { .name = "MetricsData", FIELDS(metrics_fields, struct metric_request) };
+
+int otlp_metrics_encode(const struct metric_request *request, struct buf *out)
+{
+	return otlp_encode_message(&otlp_metrics, request, out);
+}

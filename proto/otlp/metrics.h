@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics as they are decoded: struct otlp_other's root of OTLP_METRICS is a struct metric_request. */
+/* Metrics as they are decoded (struct otlp_other's root of OTLP_METRICS is a struct metric_request), and encoded. */
 #ifndef HEARTH_PROTO_OTLP_METRICS_H
 #define HEARTH_PROTO_OTLP_METRICS_H
 
@@ -72,5 +72,8 @@ struct metric_request {
 	struct resource_metrics *resources;
 	uint32_t resource_count;
 };
+
+/* Appends @request as protobuf; keys and values stand in it themselves, not in a dictionary. 0 or -ENOMEM. */
+int otlp_metrics_encode(const struct metric_request *request, struct buf *out);
 
 #endif

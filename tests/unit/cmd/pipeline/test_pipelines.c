@@ -163,9 +163,9 @@ static void test_refusals(void **state)
 		  "c:2: 'a file with pipelines' has no key 'procesors'; did you mean 'processors'?" },
 		{ AROUND("profilin: ", "", "", ""),
 		  "c:1: 'profilin' is none of hearth's receivers; did you mean 'profiling'?" },
-		{ AROUND("hostmetrics: ", "", "", ""),
-		  "c:1: 'hostmetrics' is none of hearth's receivers; there are profiling, profilingextension, otlp, "
-		  "customprofilesreceiver, synthetic" },
+		{ AROUND("prometheus: ", "", "", ""),
+		  "c:1: 'prometheus' is none of hearth's receivers; there are profiling, profilingextension, otlp, "
+		  "customprofilesreceiver, synthetic, hostmetrics" },
 		{ AROUND("profiling: { SamplesPerSeconds: 2 }", "",
 			 "nop: ", "profiles: { receivers: [profiling], exporters: [nop] }"),
 		  "c:1: 'profiling' has no key 'SamplesPerSeconds'; did you mean 'samples_per_second'?" },
