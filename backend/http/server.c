@@ -156,6 +156,7 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->pages = config->pages;
 	s->workloads = config->workloads;
 	s->queries = config->queries;
+	s->own = config->own;
 	s->window_ends = config->window_ends;
 	s->window_arg = config->window_arg;
 	s->is_ready = config->is_ready;
