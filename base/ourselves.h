@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes that are hearth: the two halves, the keeper, and the helpers of both, by the pids that profiles have for them.
- * Whoever samples looks for them while somebody waits for a profile of hearth itself; whoever answers adds up what was told.
+ * The processes that are hearth: the two halves, the keeper, and the helpers of both, by the pids that profiles have for
+ * them. Whoever samples looks for them while somebody waits for a profile of hearth itself; whoever answers adds up what was
+ * told.
  */
 #ifndef HEARTH_BASE_OURSELVES_H
 #define HEARTH_BASE_OURSELVES_H

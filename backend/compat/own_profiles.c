@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows stand in a list under a lock, which the sink takes while there are any. Of each report it makes one that has nothing
- * but hearth's own samples on a CPU in the window, in the report's memory, and adds that to the window's pprof.
+ * Windows stand in a list under a lock, which the sink takes while there are any. Of each report it makes one that has
+ * nothing but hearth's own samples on a CPU in the window, in the report's memory, and adds that to the window's pprof.
  */
 #include "backend/compat/own_profiles.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles of hearth itself where no store keeps any: while somebody waits for one, the samples of hearth's own processes that
- * pass are added up. Nothing is kept, and nothing is looked at, while nobody waits. Sinks fill it, servers ask; any thread.
+ * Profiles of hearth itself where no store keeps any: while somebody waits for one, the samples of hearth's own processes
+ * that pass are added up. Nothing is kept, and nothing is looked at, while nobody waits. Sinks fill it, servers ask; any
+ * thread.
  */
 #ifndef HEARTH_BACKEND_COMPAT_OWN_PROFILES_H
 #define HEARTH_BACKEND_COMPAT_OWN_PROFILES_H
@@ -40,8 +41,8 @@ int own_profiles_open(struct own_profiles *o, struct own_window *w);
 /* Whether profiles up to the end of @w have come. */
 bool own_profiles_is_whole(struct own_profiles *o, const struct own_window *w);
 
-/* Ends @w, and appends its profile, pprof packed by gzip, to @out; NULL: nobody wants it. 0; -E2BIG: it took more memory than
- * it may; -ENOMEM. */
+/* Ends @w, and appends its profile, pprof packed by gzip, to @out; NULL: nobody wants it. 0; -E2BIG: it took more memory
+ * than it may; -ENOMEM. */
 int own_profiles_close(struct own_profiles *o, struct own_window *w, struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearth's own profile at an address of its own, as programs in Go have theirs. Where there is a store it is asked (page_api.c);
- * else a request waits here, suspended, until what was sampled in its window has come. Loop's thread only.
+ * hearth's own profile at an address of its own, as programs in Go have theirs. Where there is a store it is asked
+ * (page_api.c); else a request waits here, suspended, until what was sampled in its window has come. Loop's thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -144,12 +144,14 @@ static void give_profile(struct request *r)
 	MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, see_param, &asked);
 	if (asked.has_others) {
 		reply_text(r, MHD_HTTP_BAD_REQUEST,
-			   "seconds=N is all that can be asked for: this is hearth's own profile; those of others are on the page, where there is one\n");
+			   "seconds=N is all that can be asked for: this is hearth's own profile; those of others are on "
+			   "the page, where there is one\n");
 	} else if (!page_api_seconds(r, asked.seconds, &seconds)) {
 		return;
 	} else if (!r->server->queries && !r->server->own) {
 		reply_text(r, MHD_HTTP_NOT_FOUND,
-			   "this hearth samples nothing, so it has no profile of itself: ask a 'hearth run' on this machine, at "
+			   "this hearth samples nothing, so it has no profile of itself: ask a 'hearth run' on this "
+			   "machine, at "
 			   "its --pprof-address, or send what that samples here and look on the page\n");
 	} else if (r->server->queries) {
 		page_api_own(r);

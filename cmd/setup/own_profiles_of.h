@@ -14,8 +14,8 @@ struct store;
 /* What own_profiles_wrap() filled; NULL: there is none. */
 struct own_profiles *own_profiles_here(void);
 
-/* Puts what looks for hearth's own samples in front of *@sink, where --pprof-address asks for it and there is no @store. 0 or
- * -ENOMEM; *@sink is then NULL. */
+/* Puts what looks for hearth's own samples in front of *@sink, where --pprof-address asks for it and there is no @store. 0
+ * or -ENOMEM; *@sink is then NULL. */
 int own_profiles_wrap(const struct config *config, const struct store *store, struct sink **sink);
 
 /* Looks now, and each second until @until_ns (CLOCK_MONOTONIC), which processes are hearth's (base/ourselves.h). In the

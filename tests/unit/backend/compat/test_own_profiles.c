@@ -99,12 +99,13 @@ static void pass(struct buf *resources)
 	struct profiles *p;
 	struct otlp_error err;
 
-	buf_printf(&text,
-		   "{\"resourceProfiles\":[%s],\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"off_cpu\",\"count\",\"cpu\","
-		   "\"main\"],\"attributeTable\":[{}],\"functionTable\":[{},{\"nameStrindex\":5}],"
-		   "\"locationTable\":[{},{\"address\":\"18446744071562067968\",\"lines\":[{\"functionIndex\":1}]}],"
-		   "\"stackTable\":[{},{\"locationIndices\":[1]}]}}",
-		   buf_text(resources));
+	buf_printf(
+		&text,
+		"{\"resourceProfiles\":[%s],\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"off_cpu\",\"count\",\"cpu\","
+		"\"main\"],\"attributeTable\":[{}],\"functionTable\":[{},{\"nameStrindex\":5}],"
+		"\"locationTable\":[{},{\"address\":\"18446744071562067968\",\"lines\":[{\"functionIndex\":1}]}],"
+		"\"stackTable\":[{},{\"locationIndices\":[1]}]}}",
+		buf_text(resources));
 	if (otlp_json_decode(text.data, text.len, &p, &err))
 		fail_msg("%s in %s", err.message, buf_text(&text));
 	assert_int_equal(sink_consume(sink, p, NULL), -EAGAIN);
