@@ -6,7 +6,7 @@ of them, and some are of its agent.
 usage: pprof_own.py PROFILE.pb.gz AGENT FAMILY OTHERS
 
 FAMILY is a file with a pid of hearth's processes a line, OTHERS with those of another hearth. Helpers that lived too shortly to be
-in either may have a tenth of the samples. Exit status 77 where protoc or python3-protobuf is missing."""
+in either may have half of the samples. Exit status 77 where protoc or python3-protobuf is missing."""
 import os
 import sys
 
@@ -34,7 +34,7 @@ def main():
     if not counts.get(int(sys.argv[2])):
         wrong.append("no sample of the agent")
     unseen = sum(n for pid, n in counts.items() if pid not in family)
-    if set(counts) & others or names - {"hearth"} or unseen > sum(counts.values()) / 10:
+    if set(counts) & others or names - {"hearth"} or unseen > sum(counts.values()) / 2:
         wrong.append(f"samples of others: {set(counts) - family}, {names}; hearth is {sorted(family)}")
     if [(text[t.type], text[t.unit]) for t in p.sample_type] != [("samples", "count"), ("cpu", "nanoseconds")]:
         wrong.append("another kind")
