@@ -13,6 +13,7 @@
 #include "cmd/options/config.h"
 #include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/pipelines_of.h"
+#include "cmd/setup/own_profiles_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/sinks_of.h"
@@ -28,6 +29,8 @@ static int open_own(struct session *s, struct buf *names)
 
 	if (!err)
 		err = workloads_wrap(s->config, s->metrics, &s->sink);
+	if (!err)
+		err = own_profiles_wrap(s->config, s->store, &s->sink);
 	if (err)
 		log_error("%s", buf_text(&error));
 	return !err ? 0 : err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

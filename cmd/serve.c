@@ -41,9 +41,9 @@ static void free_queries(struct query_thread **queries)
 
 struct receivers {
 	struct server *http;
-	struct grpc *grpc;		      /* NULL: off */
-	struct server *page, *rest, *metrics; /* ports of their own for some of the pages; NULL: none */
-	struct workloads *workloads;	      /* NULL: not kept */
+	struct grpc *grpc;			      /* NULL: off */
+	struct server *page, *rest, *pprof, *metrics; /* ports of their own for some of the pages; NULL: none */
+	struct workloads *workloads;		      /* NULL: not kept */
 };
 
 static void receivers_fini(struct receivers *r)
@@ -52,6 +52,7 @@ static void receivers_fini(struct receivers *r)
 	server_free(r->http);
 	server_free(r->page);
 	server_free(r->rest);
+	server_free(r->pprof);
 	server_free(r->metrics);
 }
 
@@ -68,6 +69,8 @@ static void stop_receivers(void *arg, uint64_t deadline_ns)
 		server_stop(r->page, deadline_ns);
 	if (r->rest)
 		server_stop(r->rest, deadline_ns);
+	if (r->pprof)
+		server_stop(r->pprof, deadline_ns);
 	if (r->metrics)
 		server_stop(r->metrics, deadline_ns);
 }
@@ -135,6 +138,11 @@ static void tell_addresses(const struct session *s, const struct guard *guard, c
 		log_info("page at %s/", buf_text(r->page ? &page : &http));
 	tell_further(guard, s->config->metrics_address, r->metrics, "/metrics alone");
 	tell_further(guard, s->config->rest_address, r->rest, "/workloads alone");
+	tell_further(guard, s->config->pprof_address, r->pprof, "hearth's own profile (/debug/pprof/) alone");
+	if (r->pprof)
+		log_warn(
+			"--pprof-address has no profile to show: 'hearth serve' samples nothing, also not itself; a 'hearth "
+			"run' with --pprof-address does");
 }
 
 static int listen_on_all(struct session *s, const struct guard *guard, struct ingest *ingest, struct query_thread *queries,
@@ -155,6 +163,8 @@ static int listen_on_all(struct session *s, const struct guard *guard, struct in
 	if (!err)
 		err = listen_on_http(s, guard, PAGES_WORKLOADS, config->rest_address, ingest, NULL, r->workloads, &r->rest,
 				     error);
+	if (!err)
+		err = listen_on_http(s, guard, PAGES_PPROF, config->pprof_address, ingest, NULL, NULL, &r->pprof, error);
 	return err;
 }
 

@@ -25,6 +25,7 @@
 #include "cmd/halves/halves.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
+#include "cmd/setup/own_profiles_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/store_of.h"
@@ -280,6 +281,8 @@ static int open_kept(struct live *live)
 	err = live->keeps ? open_store(live) : 0;
 	if (!err)
 		err = workloads_wrap(live->session.config, live->session.metrics, &live->session.sink);
+	if (!err)
+		err = own_profiles_wrap(live->session.config, live->session.store, &live->session.sink);
 	return !err ? 0 : err == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }
 

@@ -93,6 +93,9 @@ void api_work(struct api *api);
 /* From any thread: the process is about to end, so long questions are given up. */
 void api_abandon(struct api *api);
 
+/* process=hearth of pprof's paths: hearth itself, not programs of that name. */
+#define API_OURSELVES "hearth"
+
 /* The folder of the methods of Pyroscope's query service (backend/compat/pyroscope.c); page_connect.c makes their
  * parameters. */
 #define CONNECT_PATH "/querier.v1.QuerierService/"

@@ -9,6 +9,7 @@
 #include "backend/store/store_read.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/ourselves.h"
 #include "proto/profiles.h"
 #include "proto/profiles_hide.h"
 
@@ -83,8 +84,40 @@ int api_export(struct api_call *call)
 	return -EINVAL;
 }
 
+/* A selector of hearth's own processes, as far as they are known by now. The executable's name is asked for, too: a helper's
+ * pid may be another's by now. */
+static void choose_ourselves(struct buf *query)
+{
+	struct ourselves us;
+
+	ourselves_known(&us);
+	buf_printf(query, "{process.executable.name=`%s`, process.pid=~\"", ourselves_name());
+	for (uint32_t i = 0; i < us.count; i++)
+		buf_printf(query, "%s%u", i ? "|" : "", us.pids[i]);
+	buf_puts(query, "\"}");
+}
+
 /* A stored range as pprof. The live window is waited for before the store is asked: backend/routes/page_api.c. */
 int api_pprof(struct api_call *call)
 {
-	return write_selection(call, "pprof");
+	const char *process = query_param(call->params, "process");
+	AUTO(buf_fini) struct buf query = BUF_EMPTY;
+	AUTO_FREE struct query_param *items = NULL;
+	const struct query_params *given = call->params;
+	struct query_params params = *given;
+	int err;
+
+	if (!process || strcmp(process, API_OURSELVES) != 0)
+		return write_selection(call, "pprof");
+	choose_ourselves(&query);
+	items = calloc(params.count + 1, sizeof(*items));
+	if (!items || query.failed)
+		return -ENOMEM;
+	memcpy(items, params.items, params.count * sizeof(*items));
+	items[params.count++] = (struct query_param){ "query", buf_text(&query) };
+	params.items = items;
+	call->params = &params;
+	err = write_selection(call, "pprof");
+	call->params = given;
+	return err;
 }

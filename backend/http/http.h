@@ -25,6 +25,8 @@ struct api_request;
 struct loop;
 struct loop_watch;
 struct metrics;
+struct own_profiles;
+struct own_request;
 struct query_thread;
 struct server_error;
 struct tls;
@@ -47,6 +49,7 @@ struct server {
 	enum server_pages pages;
 	struct workloads *workloads;			/* borrowed, or NULL */
 	struct query_thread *queries;			/* borrowed; NULL: no API */
+	struct own_profiles *own;			/* borrowed, or NULL */
 	void (*window_ends)(void *arg, uint64_t at_ns); /* as in the configuration */
 	void *window_arg;
 	bool (*is_ready)(void *arg);
@@ -126,6 +129,7 @@ struct request {
 	uint64_t announced_bytes; /* UINT64_MAX: unknown */
 	struct ingest_request ingest;
 	struct api_request *api; /* its question to the query thread, or NULL */
+	struct own_request *own; /* its wait for a profile of hearth itself, or NULL */
 	struct upload *upload;	 /* the file that it sends, or NULL */
 	bool by_cookie;		 /* it is admitted by its session */
 	char cookie[160];	 /* the cookie that its answer sets */
@@ -164,6 +168,7 @@ struct routes {
 	const struct route *list;
 	size_t count;			       /* at most STATS_PATHS_MAX */
 	void (*login_form)(struct request *r); /* shown instead of "/" to a browser without a token */
+	const char *instead;		       /* what PAGES_PPROF says of paths that it has not */
 };
 
 /* server.c: has libmicrohttpd work soon: it does not tell its epoll descriptor that a connection was resumed. */

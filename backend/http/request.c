@@ -90,7 +90,7 @@ static bool is_receiving(const struct request *r)
 
 bool request_needs_client(const struct request *r)
 {
-	return is_receiving(r) || r->api;
+	return is_receiving(r) || r->api || r->own;
 }
 
 /* The bytes that a request must have brought after @age_ns: always a few; when others wait for memory that it holds, so many
@@ -125,7 +125,7 @@ void request_look(struct request *r, bool is_gone, uint64_t now_ns)
 		request_abort(r);
 		return;
 	}
-	if (r->api || waited_ns < most_ns) /* a question has its own time limit */
+	if (r->api || r->own || waited_ns < most_ns) /* a question has its own time limit */
 		return;
 	if (r->state == REQUEST_TAKEN) {
 		ingest_cancel(&r->ingest);
@@ -270,7 +270,8 @@ static void judge(struct request *r, const char *path, const char *method, const
 		reply_refuse(r, MHD_HTTP_BAD_REQUEST, REJECTED_HEADERS, "%s", fault);
 	} else if (!r->route) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
-		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found");
+		reply_text(r, MHD_HTTP_NOT_FOUND,
+			   r->server->pages == PAGES_PPROF ? r->server->routes->instead : "404 not found");
 	} else if (!request_guard(r)) {
 		return;
 	} else if (cors_is_preflight(r, method)) {

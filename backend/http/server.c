@@ -15,6 +15,7 @@
 
 #include "backend/http/http.h"
 #include "backend/http/tls.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
@@ -30,7 +31,7 @@ enum {
 
 static void arm_again(struct server *s, uint64_t after_ns)
 {
-	if (after_ns == 0 && !s->again_armed)
+	if (!s->again || (after_ns == 0 && !s->again_armed)) /* it is being freed, or there is nothing to disarm */
 		return;
 	loop_set_timer(s->again, after_ns, 0);
 	s->again_armed = after_ns != 0;
@@ -156,6 +157,7 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->pages = config->pages;
 	s->workloads = config->workloads;
 	s->queries = config->queries;
+	s->own = config->own;
 	s->window_ends = config->window_ends;
 	s->window_arg = config->window_arg;
 	s->is_ready = config->is_ready;
@@ -208,7 +210,7 @@ void server_free(struct server *s)
 	if (!s)
 		return;
 	loop_remove(s->ready);
-	loop_remove(s->again);
+	loop_remove(MOVE(s->again));
 	loop_remove(s->sweep);
 	/* libmicrohttpd cannot end suspended connections. */
 	for (struct connection *c = s->connections; c; c = c->next)

@@ -13,6 +13,7 @@
 struct ingest;
 struct loop;
 struct metrics;
+struct own_profiles;
 struct peer_users;
 struct query_thread;
 struct routes;
@@ -28,6 +29,7 @@ enum server_pages {
 	PAGES_RECEIVER,	 /* all that shows none: OTLP, /metrics, /workloads, /healthz */
 	PAGES_METRICS,	 /* /metrics and /healthz */
 	PAGES_WORKLOADS, /* /workloads and below, and /healthz */
+	PAGES_PPROF,	 /* /debug/pprof/ and below, of hearth itself, and nothing else */
 };
 
 struct server_config {
@@ -41,6 +43,7 @@ struct server_config {
 	enum server_pages pages;
 	struct workloads *workloads;  /* the containers of /workloads, borrowed; NULL: none */
 	struct query_thread *queries; /* answers the query API; NULL: there is none */
+	struct own_profiles *own; /* answers PAGES_PPROF where @queries does not, borrowed; NULL: nothing is sampled here */
 	/* Told when somebody waits for what will have been sampled until @at_ns (CLOCK_MONOTONIC); may be NULL. */
 	void (*window_ends)(void *arg, uint64_t at_ns);
 	void *window_arg;

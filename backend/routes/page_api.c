@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/text/parse.h"
-#include "base/usage.h"
 
 enum {
 	MAX_PARAMS = 32,
@@ -128,6 +127,15 @@ static bool add_param(struct api_request *a, const char *key, const char *value)
 	return take_param(a, MHD_GET_ARGUMENT_KIND, key, value) == MHD_YES;
 }
 
+bool page_api_seconds(struct request *r, const char *text, uint64_t *ret)
+{
+	*ret = DEFAULT_WINDOW_S;
+	if (!text || (!parse_u64(text, ret) && *ret && *ret <= MAX_WINDOW_S))
+		return true;
+	reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds: a whole number from 1 to 3600\n");
+	return false;
+}
+
 /*
  * Begins a profile of the time to come: the store is asked when the window is over and its samples have been stored. False:
  * the parameters are wrong, which is answered.
@@ -136,12 +144,10 @@ static bool begin_window(struct request *r, struct api_request *a)
 {
 	const struct query_params params = { a->items, a->count };
 	const char *text = query_param(&params, "seconds");
-	uint64_t seconds = DEFAULT_WINDOW_S, from_ns = clock_unix_ns(), to_ns;
+	uint64_t seconds, from_ns = clock_unix_ns(), to_ns;
 
-	if (text && (parse_u64(text, &seconds) || !seconds || seconds > MAX_WINDOW_S)) {
-		reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds: a whole number from 1 to 3600\n");
+	if (!page_api_seconds(r, text, &seconds))
 		return false;
-	}
 	to_ns = from_ns + seconds * NSEC_PER_SEC;
 	snprintf(a->window[0], sizeof(a->window[0]), "%llu.%09llu", (unsigned long long)(from_ns / NSEC_PER_SEC),
 		 (unsigned long long)(from_ns % NSEC_PER_SEC));
@@ -157,18 +163,8 @@ static bool begin_window(struct request *r, struct api_request *a)
 	return true;
 }
 
-/* This very process, and the other half of hearth where there is one. */
-static void choose_ourselves(struct buf *query)
-{
-	const int32_t other = usage_of_other().pid;
-
-	if (other)
-		buf_printf(query, "{process.pid=~\"%d|%d\"}", (int)getpid(), (int)other);
-	else
-		buf_printf(query, "{process.pid=\"%d\"}", (int)getpid());
-}
-
-/* process=NAME of pprof's paths: a selector by name. False: answered. */
+/* process=NAME of pprof's paths: a selector by name. Who hearth's processes are is looked up when the window is over
+ * (api_pprof). False: answered. */
 static bool choose_process(struct request *r, struct api_request *a)
 {
 	const struct query_params params = { a->items, a->count };
@@ -177,19 +173,17 @@ static bool choose_process(struct request *r, struct api_request *a)
 
 	if (!name || !strstr(a->path, "pprof/"))
 		return true;
-	if (!strcmp(name, "hearth"))
-		choose_ourselves(&query);
-	else
-		buf_printf(&query, "{process.executable.name=`%s`}", name);
+	if (!strcmp(name, API_OURSELVES) && !query_param(&params, "query"))
+		return true;
+	buf_printf(&query, "{process.executable.name=`%s`}", name);
 	if (!query_param(&params, "query") && !strchr(name, '`') && add_param(a, "query", buf_text(&query)))
 		return true;
 	reply_text(r, MHD_HTTP_BAD_REQUEST, "process: a name, and no query beside it\n");
 	return false;
 }
 
-/* Answers what pprof's tools may ask for beside the profile. Our profile has its names in it, so there are no symbols to
- * look up. */
-static bool answer_pprof_extra(struct request *r)
+/* Our profile has its names in it, so there are no symbols to look up; and arguments of hearth may be secrets. */
+bool page_api_pprof_extra(struct request *r)
 {
 	const char *name = strrchr(r->path, '/') + 1;
 
@@ -302,25 +296,37 @@ void page_api_question(struct request *r, const struct query_param *params, size
 		api_request_free(a);
 }
 
+/* Begins the question of @r for a live profile, or what else its path and parameters are. @process: of that alone; NULL. */
+static void ask_for(struct request *r, const char *process)
+{
+	struct api_request *a = begin(r);
+
+	if (!a)
+		return;
+	a->job.pack = request_takes_gzip(r);
+	if (process && !add_param(a, "process", process))
+		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
+	if (r->reply.status || !choose_process(r, a) || (is_live_profile(a) && !begin_window(r, a)) || !ask(r, a))
+		api_request_free(a);
+}
+
+void page_api_own(struct request *r)
+{
+	ask_for(r, API_OURSELVES);
+}
+
 void page_api(struct request *r)
 {
-	struct api_request *a;
-
 	if (!r->server->queries) {
 		reply_text(r, MHD_HTTP_NOT_FOUND, "there is no store here: start hearth with --store DIR\n");
 		return;
 	}
-	if (strstr(r->path, "/pprof/") && answer_pprof_extra(r))
+	if (strstr(r->path, "/pprof/") && page_api_pprof_extra(r))
 		return;
 	if (!api_has_path(r->path)) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found\n");
 		return;
 	}
-	a = begin(r);
-	if (!a)
-		return;
-	a->job.pack = request_takes_gzip(r);
-	if (!choose_process(r, a) || (is_live_profile(a) && !begin_window(r, a)) || !ask(r, a))
-		api_request_free(a);
+	ask_for(r, NULL);
 }

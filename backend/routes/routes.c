@@ -61,9 +61,10 @@ static const struct route routes[] = {
 	{ .method = "GET",
 	  .path = "/debug/pprof/",
 	  .guard = GUARD_PAGE,
+	  .pages = ON(PPROF),
 	  .asks_basic = true,
-	  .handle = page_api,
-	  .cancel = page_api_cancel },
+	  .handle = page_pprof,
+	  .cancel = page_pprof_cancel },
 	{ .method = "POST",
 	  .path = CONNECT_PATH,
 	  .guard = GUARD_PAGE,
@@ -78,6 +79,11 @@ static const struct route routes[] = {
 	  .cancel = page_api_cancel },
 };
 
-const struct routes http_routes = { .list = routes, .count = ARRAY_LEN(routes), .login_form = page_login_form };
+const struct routes http_routes = {
+	.list = routes,
+	.count = ARRAY_LEN(routes),
+	.login_form = page_login_form,
+	.instead = PAGE_PPROF_INSTEAD,
+};
 
 _Static_assert(ARRAY_LEN(routes) <= STATS_PATHS_MAX, "each route has counters of its own");

@@ -29,6 +29,7 @@
 #include "base/loop.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/ourselves.h"
 #include "base/thread.h"
 #include "base/usage.h"
 #include "cmd/halves/confine.h"
@@ -37,6 +38,7 @@
 #include "cmd/options/command.h"
 #include "cmd/pipeline/pipelines.h"
 #include "cmd/setup/enrich_of.h"
+#include "cmd/setup/own_profiles_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/pipelines_of.h"
 #include "cmd/setup/session.h"
@@ -236,6 +238,7 @@ static void take_state(struct half *h)
 		return;
 	memcpy(&state, h->message.body.data, sizeof(state));
 	usage_set_other(&(struct usage){ .cpu_ns = state.cpu_ns, .resident_bytes = state.resident_bytes, .pid = state.pid });
+	ourselves_saw(&state.processes);
 	log_set_level((enum log_level)state.log_level);
 	if (h->is_held != state.holds_log)
 		log_hold(state.holds_log);
@@ -491,7 +494,7 @@ static int open_all(struct half *h)
 	s->received = pipelines_received(h->senders);
 	h->into.ops = &into_ops;
 	h->first = &h->into;
-	if (workloads_wrap(s->config, s->metrics, &h->first))
+	if (workloads_wrap(s->config, s->metrics, &h->first) || own_profiles_wrap(s->config, s->store, &h->first))
 		return STATUS_FAILED;
 	if ((s->sink || h->senders) && enrich_wrap(s->config, ENRICH_OF_BACKEND, s->metrics, &h->first))
 		return STATUS_FAILED;

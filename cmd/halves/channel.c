@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/ourselves.h"
 #include "base/usage.h"
 #include "cmd/halves/messages.h"
 #include "proto/otlp/otlp.h"
@@ -39,6 +40,7 @@ enum {
 	MAX_WANTS = 256,
 	MAX_WINDOW_S = 3600,
 	WINDOW_LEAST_MS = 100, /* an interval is not ended more often than that */
+	WINDOW_LATE_S = 5,     /* until a window's last profiles have their names */
 	LOG_SECONDS = 10,
 	LEFT_NOTES = 4096, /* more than a socket holds of one that died */
 };
@@ -62,6 +64,7 @@ struct channel {
 	uint64_t log_count;
 	bool holds_log;
 	uint64_t window_ns; /* when the last one was asked for */
+	uint64_t wanted_ns; /* until then profiles go also to a backend that keeps none: a window's, and what comes late */
 	struct want wants[MAX_WANTS];
 	struct debuginfod *servers;
 	struct log_limit refused_limit;
@@ -153,7 +156,7 @@ static void say_state(struct channel *c)
 {
 	struct message_entry *e = message_entry_new(WIRE_STATE, 0);
 	const struct usage u = usage_of_process();
-	const struct wire_state state = {
+	struct wire_state state = {
 		.cpu_ns = u.cpu_ns,
 		.resident_bytes = u.resident_bytes,
 		.pid = u.pid,
@@ -163,6 +166,7 @@ static void say_state(struct channel *c)
 		.holds_log = c->holds_log,
 	};
 
+	ourselves_known(&state.processes);
 	if (e)
 		buf_append(&e->body, &state, sizeof(state));
 	say(c, e);
@@ -266,8 +270,12 @@ static void take_window(struct channel *c, const struct wire_note *note)
 		return;
 	}
 	c->window_ns = now;
+	if (note->number + WINDOW_LATE_S * NSEC_PER_SEC > c->wanted_ns)
+		c->wanted_ns = note->number + WINDOW_LATE_S * NSEC_PER_SEC;
 	if (c->config.window)
 		c->config.window(c->config.arg, note->number > now ? note->number : now);
+	say_state(c); /* with the processes that are hearth, which are being looked for now */
+	pump(c);
 }
 
 /* A file is handed to a process without privileges, which reads it; here it only must be one whose reading ends. */
@@ -373,11 +381,12 @@ static void make_room(struct channel *c)
 static int channel_consume(struct sink *sink, struct profiles *p, struct ack *ack)
 {
 	struct channel *c = (struct channel *)sink;
-	struct message_entry *e = c->sends_none ? NULL : message_entry_new(WIRE_PROFILES, ++c->last_number);
+	const bool is_unwanted = c->sends_none && clock_mono_ns() >= c->wanted_ns;
+	struct message_entry *e = is_unwanted ? NULL : message_entry_new(WIRE_PROFILES, ++c->last_number);
 	int err = e ? otlp_encode(p, NULL, &e->body) : -ENOMEM;
 
 	(void)ack;
-	if (c->sends_none)
+	if (is_unwanted)
 		return 0;
 	if (!err && e->body.len > UINT32_MAX / 4)
 		err = -E2BIG;

@@ -34,7 +34,7 @@ struct channel_config {
 int channel_new(const struct channel_config *config, struct channel **ret);
 struct sink *channel_sink(struct channel *c);
 
-/* The backend keeps no profiles: none are sent. */
+/* The backend keeps no profiles: none are sent but while somebody there waits for some. */
 void channel_send_none(struct channel *c);
 
 /* The backend whose NOTE_HELLO had the number @backend has ended: what it did not acknowledge is sent again to the next

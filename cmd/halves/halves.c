@@ -22,6 +22,7 @@
 #include "cmd/halves/keeper.h"
 #include "cmd/halves/share.h"
 #include "cmd/options/command.h"
+#include "cmd/setup/own_profiles_of.h"
 #include "cmd/setup/page.h"
 #include "cmd/setup/session.h"
 
@@ -153,6 +154,7 @@ static void on_window(void *arg, uint64_t at_ns)
 {
 	struct halves *h = arg;
 
+	own_profiles_look(h->session, at_ns);
 	if (h->session->agent)
 		(void)agent_report_at(h->session->agent, at_ns);
 }

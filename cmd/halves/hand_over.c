@@ -396,5 +396,6 @@ void hand_over_ports(const struct config *config)
 	hand_port(config->page_address);
 	hand_port(config->metrics_address);
 	hand_port(config->grpc_address);
+	hand_port(config->pprof_address);
 	hand_port(config->rest_address);
 }

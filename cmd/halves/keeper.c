@@ -106,6 +106,7 @@ static void take_ports(struct keeper *k, const struct keeper_ports *p)
 	take_port(k, PAGE_PORT_RECEIVER, &c->http_address, p->ports[PAGE_PORT_RECEIVER]);
 	take_port(k, PAGE_PORT_METRICS, &c->metrics_address, p->ports[PAGE_PORT_METRICS]);
 	take_port(k, PAGE_PORT_GRPC, &c->grpc_address, p->ports[PAGE_PORT_GRPC]);
+	take_port(k, PAGE_PORT_PPROF, &c->pprof_address, p->ports[PAGE_PORT_PPROF]);
 	take_port(k, PAGE_PORT_REST, &c->rest_address, p->ports[PAGE_PORT_REST]);
 	share_renew_senders(k->task.share);
 }

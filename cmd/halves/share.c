@@ -32,19 +32,25 @@ static bool are_backends(const struct pipelines *pipelines)
 	return ask_network(pipelines) && !pipelines_write_folders(pipelines);
 }
 
+/* Whether there is an address that has nothing to do with where profiles go. */
+static bool listens_besides(const struct config *config)
+{
+	return config->metrics_address || config->pprof_address;
+}
+
 bool share_needs_one_process(const struct config *config, bool keeps)
 {
 	if (config->pipelines)
-		return ask_network(config->pipelines);
+		return ask_network(config->pipelines) || listens_besides(config);
 	return share_needs_backend(config, keeps);
 }
 
 bool share_needs_backend(const struct config *config, bool keeps)
 {
-	bool yes = keeps || config->store || config->collectors.count || config->metrics_address || config->rest_address;
+	bool yes = keeps || config->store || config->collectors.count || listens_besides(config) || config->rest_address;
 
 	if (config->pipelines)
-		return are_backends(config->pipelines) || (config->metrics_address && !ask_network(config->pipelines));
+		return are_backends(config->pipelines) || (listens_besides(config) && !ask_network(config->pipelines));
 	for (size_t i = 0; i < config->sinks.count; i++)
 		yes |= !is_agents(config->sinks.items[i]);
 	return yes;
@@ -74,7 +80,7 @@ int share_divide(const struct config *config, struct share *ret)
 		ret->agent.pipelines = NULL;
 	else
 		ret->backend.pipelines = ret->senders.pipelines = NULL;
-	ret->agent.rest_address = ret->agent.metrics_address = NULL;
+	ret->agent.rest_address = ret->agent.metrics_address = ret->agent.pprof_address = NULL;
 	ret->agent.collectors = ret->backend.collectors = none;
 	ret->backend.print = ret->senders.print = false;
 	err = choose(&config->sinks, is_agents, &ret->agent.sinks);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/ourselves.h"
 
 enum { WIRE_PIECE_BYTES = 64 << 10, WIRE_ID_BYTES = 65 };
 
@@ -42,6 +43,7 @@ struct wire_state {
 	int32_t log_level;
 	uint8_t holds_log; /* a screen is drawn on the terminal: messages wait */
 	uint8_t zero[7];
+	struct ourselves processes; /* of hearth, that were seen since somebody first waited for its own profile */
 };
 
 /* Kinds of notes, from the backend. */

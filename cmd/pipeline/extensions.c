@@ -39,22 +39,32 @@ static const struct component_type health = {
 	.take = take_health,
 };
 
-/* --- those that are about a program in Go, or for whom hearth has nothing --- */
+/* --- pprof --- */
 
 static const struct component_key pprof_keys[] = {
 	{ "endpoint", NULL, NULL },
-	{ "block_profile_fraction", NULL, NULL },
-	{ "mutex_profile_fraction", NULL, NULL },
-	{ "save_to_file", NULL, NULL },
+	{ "block_profile_fraction", NULL, "hearth's own profile is of CPU time" },
+	{ "mutex_profile_fraction", NULL, "hearth's own profile is of CPU time" },
+	{ "save_to_file", NULL, "ask for the profile at /debug/pprof/profile" },
 	{ NULL, NULL, NULL },
 };
+
+static int take_pprof(struct reader *r, struct component *c)
+{
+	const struct tree *at = component_at(c, "endpoint");
+
+	return at ? component_add_address(r, at, "pprof-address", &c->settings)
+		  : component_add(&c->settings, c->node, "pprof-address", "127.0.0.1:1777");
+}
 
 static const struct component_type pprof = {
 	.class = CLASS_EXTENSION,
 	.names = { "pprof" },
 	.keys = pprof_keys,
-	.note = "has no effect: it profiles the Collector; hearth is among the processes that it samples itself",
+	.take = take_pprof,
 };
+
+/* --- those for whom hearth has nothing --- */
 
 static const struct component_key zpages_keys[] = { { "endpoint", NULL, NULL },
 						    { "expvar.enabled", NULL, NULL },

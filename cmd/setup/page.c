@@ -30,6 +30,7 @@
 #include "cmd/options/config.h"
 #include "cmd/files/exports.h"
 #include "cmd/setup/guard.h"
+#include "cmd/setup/own_profiles_of.h"
 #include "cmd/setup/session.h"
 #include "cmd/setup/workloads_of.h"
 #include "sinks/sinks.h"
@@ -49,6 +50,7 @@ struct page {
 	struct grpc *grpc;	 /* NULL: none */
 	struct server *metrics;	 /* of /metrics alone; NULL: none */
 	struct server *rest;	 /* of /workloads alone; NULL: none */
+	struct server *pprof;	 /* of hearth's own profile alone; NULL: none */
 	struct buf url;
 	pthread_t thread;
 	bool is_running;
@@ -124,10 +126,12 @@ static void ask_agent(struct loop_work *work)
 {
 	struct window *w = (struct window *)work;
 
-	if (w->session->agent)
+	if (w->session->agent) {
+		own_profiles_look(w->session, w->end_ns);
 		(void)agent_report_at(w->session->agent, w->end_ns); /* else the next report brings it */
-	else if (w->session->report_at)
+	} else if (w->session->report_at) {
 		w->session->report_at(w->session->report_arg, w->end_ns);
+	}
 	free(w);
 }
 
@@ -166,6 +170,8 @@ static void stop_serving(struct loop_work *work)
 		grpc_stop(page->grpc, page->stop_deadline_ns);
 	if (page->rest)
 		server_stop(page->rest, page->stop_deadline_ns);
+	if (page->pprof)
+		server_stop(page->pprof, page->stop_deadline_ns);
 	if (page->server)
 		server_stop(page->server, page->stop_deadline_ns);
 	if (page->metrics)
@@ -191,6 +197,12 @@ static bool is_ready(void *arg)
 	return !s->report_at || usage_of_other().pid;
 }
 
+/* Whether there is an agent, here or in the other half. */
+static bool samples(const struct session *s)
+{
+	return s->agent || s->report_at;
+}
+
 static int serve_on(struct page *page, enum server_pages pages, const char *address, struct server **ret,
 		    struct server_error *error)
 {
@@ -205,7 +217,8 @@ static int serve_on(struct page *page, enum server_pages pages, const char *addr
 		.asks_clients = page->guard.asks_clients,
 		.page_names = (const char *const *)page->session->config->page_names.items,
 		.workloads = pages == PAGES_WORKLOADS ? workloads_here() : NULL,
-		.queries = page->queries,
+		.queries = pages != PAGES_PPROF || samples(page->session) ? page->queries : NULL,
+		.own = pages == PAGES_PPROF && samples(page->session) ? own_profiles_here() : NULL,
 		.window_ends = on_window,
 		.window_arg = page,
 		.is_ready = is_ready,
@@ -316,6 +329,20 @@ static bool serves_profiles(const struct session *s)
 	return s->store && (!is_off(config->http_address) || (config->page_address && !is_off(config->page_address)));
 }
 
+/* The ports that serve one thing alone. */
+static int listen_for_each(struct page *page)
+{
+	const struct config *config = page->session->config;
+	int err = 0;
+
+	if (workloads_here())
+		err = listen_alone(page, PAGES_WORKLOADS, config->rest_address, "/workloads alone", &page->rest);
+	if (!err)
+		err = listen_alone(page, PAGES_PPROF, config->pprof_address, "hearth's own profile (/debug/pprof/) alone",
+				   &page->pprof);
+	return err ? err : listen_alone(page, PAGES_METRICS, config->metrics_address, "/metrics alone", &page->metrics);
+}
+
 static int make(struct page *page)
 {
 	const struct config *config = page->session->config;
@@ -343,16 +370,13 @@ static int make(struct page *page)
 		log_error("cannot start the page: %s", strerror(-err));
 		return err;
 	}
-	if (serves_profiles(page->session))
-		err = page_queries(page->session, page->loop, page->session->agent || page->session->report_at,
-				   &page->queries);
-	if (!err && page->queries)
+	if (serves_profiles(page->session) || (store && config->pprof_address))
+		err = page_queries(page->session, page->loop, samples(page->session), &page->queries);
+	if (!err && serves_profiles(page->session))
 		err = listen_for_profiles(page);
 	if (!err && page->session->received)
 		err = listen_for_otlp(page);
-	if (!err && workloads_here())
-		err = listen_alone(page, PAGES_WORKLOADS, config->rest_address, "/workloads alone", &page->rest);
-	return err ? err : listen_alone(page, PAGES_METRICS, config->metrics_address, "/metrics alone", &page->metrics);
+	return err ? err : listen_for_each(page);
 }
 
 int page_start(struct session *s, struct page **ret)
@@ -360,7 +384,8 @@ int page_start(struct session *s, struct page **ret)
 	struct page *page;
 	int err;
 
-	if (!serves_profiles(s) && !s->config->metrics_address && !s->received && !workloads_here())
+	if (!serves_profiles(s) && !s->config->metrics_address && !s->config->pprof_address && !s->received &&
+	    !workloads_here())
 		return 0;
 	page = calloc(1, sizeof(*page));
 	if (!page)
@@ -402,6 +427,7 @@ void page_ports(const struct page *page, uint16_t ports[static PAGE_PORTS])
 	ports[PAGE_PORT_METRICS] = port_of(page->metrics);
 	ports[PAGE_PORT_GRPC] = page->grpc ? grpc_port(page->grpc) : 0;
 	ports[PAGE_PORT_REST] = port_of(page->rest);
+	ports[PAGE_PORT_PPROF] = port_of(page->pprof);
 }
 
 void page_write_url(const struct config *config, uint16_t port, struct buf *out)
@@ -432,6 +458,7 @@ void page_free(struct page *page)
 	page_stop(page, 0);
 	grpc_free(page->grpc);
 	server_free(page->rest);
+	server_free(page->pprof);
 	server_free(page->metrics);
 	server_free(page->receiver);
 	server_free(page->server);

@@ -32,14 +32,16 @@ int page_queries(struct session *s, struct loop *loop, bool is_live, struct quer
 
 /*
  * Starts serving @s->store, if there is one, after s->agent was made, and receiving into it, or into s->received, at
- * --page-address and --http-address; /metrics at --metrics-address, and /workloads at --rest-address. When a port of the
+ * --page-address and --http-address; /metrics at --metrics-address, /workloads at --rest-address, and hearth's own
+ * profile at --pprof-address. When a port of the
  * former is taken, another is looked for and said.
  * *@ret stays NULL where all are off. Logs what fails; 0 or -errno.
  */
 int page_start(struct session *s, struct page **ret);
 
-/* Its ports: of the page (or all), of the receiver apart from it, of /metrics alone, of OTLP/gRPC, of /workloads alone. */
-enum { PAGE_PORT_SHOWN, PAGE_PORT_RECEIVER, PAGE_PORT_METRICS, PAGE_PORT_GRPC, PAGE_PORT_REST, PAGE_PORTS };
+/* Its ports: of the page (or all), of the receiver apart from it, of /metrics alone, of OTLP/gRPC, of /workloads alone, of
+ * hearth's own profile. */
+enum { PAGE_PORT_SHOWN, PAGE_PORT_RECEIVER, PAGE_PORT_METRICS, PAGE_PORT_GRPC, PAGE_PORT_REST, PAGE_PORT_PPROF, PAGE_PORTS };
 
 /* Those that were taken; 0: none. Accepts NULL. */
 void page_ports(const struct page *page, uint16_t ports[static PAGE_PORTS]);

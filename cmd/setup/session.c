@@ -29,6 +29,7 @@
 #include "base/metrics.h"
 #include "cmd/options/config.h"
 #include "cmd/setup/enrich_of.h"
+#include "cmd/setup/own_profiles_of.h"
 #include "cmd/setup/reload.h"
 #include "cmd/setup/workloads_of.h"
 #include "cmd/terminal/terminal.h"
@@ -377,6 +378,7 @@ void session_close(struct session *s)
 	sink_free(s->sink);
 	signals_free(s->signals);
 	workloads_end();
+	own_profiles_end();
 	if (s->store)
 		s->store->close(s->store);
 	metrics_free(s->metrics);

@@ -78,6 +78,17 @@ void pprof_free(struct pprof *pp)
 	free(pp);
 }
 
+size_t pprof_memory_bytes(const struct pprof *pp)
+{
+	const struct intern *tables[] = { pp->strings, pp->functions, pp->mappings, pp->locations, pp->stacks,
+					  pp->labels,  pp->samples,   pp->columns,  pp->comments };
+	size_t bytes = pp->row_cap * sizeof(*pp->rows);
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		bytes += intern_memory_bytes(tables[i]);
+	return bytes;
+}
+
 const struct pprof_losses *pprof_losses(const struct pprof *pp)
 {
 	return &pp->losses;

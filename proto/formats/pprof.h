@@ -23,6 +23,9 @@ void pprof_free(struct pprof *pp);
  */
 int pprof_add(struct pprof *pp, const struct profiles *p);
 
+/* Bytes of memory held. */
+size_t pprof_memory_bytes(const struct pprof *pp);
+
 /* Appends the message, not compressed, to @out. 0 or -ENOMEM. */
 int pprof_write(const struct pprof *pp, struct buf *out);
 

@@ -66,4 +66,5 @@ def main():
         print(";".join(n.replace(";", ":").replace("\n", " ") for n in (thread, *names)), count)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend/api/query_thread.h"
+#include "backend/compat/own_profiles.h"
 #include "backend/http/server.h"
 #include "backend/http/token.h"
 #include "backend/ingest/ingest.h"
@@ -139,6 +140,25 @@ static unsigned talk_bytes(const char *first, const char *headers, const void *b
 	return strncmp(said, "HTTP/1.1 ", 9) ? 0 : (unsigned)atoi(said + 9);
 }
 
+/* Asks, and goes away before the answer; or stays until the server ends. */
+static void hang_up(const char *first)
+{
+	const struct sockaddr_in to = { .sin_family = AF_INET,
+					.sin_port = htons(w.port),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char head[256];
+
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	snprintf(head, sizeof(head), "%s HTTP/1.1\r\nHost: localhost\r\n\r\n", first);
+	w.window_ends_ns = 0;
+	assert_int_equal(send(fd, head, strlen(head), MSG_NOSIGNAL), strlen(head));
+	for (int i = 0; i < 1000 && !w.window_ends_ns; i++)
+		usleep(10000);
+	assert_int_not_equal(w.window_ends_ns, 0);
+	close(fd);
+}
+
 static unsigned talk(const char *first, const char *headers, const char *body)
 {
 	return talk_bytes(first, headers, body, body ? strlen(body) : 0);
@@ -243,6 +263,67 @@ static void test_pprof(void **state)
 	(void)talk("GET /debug/pprof/profile?from=first", "", NULL); /* nobody waits for what was */
 	assert_int_equal(w.window_ends_ns, 0);
 	end();
+}
+
+/* hearth's own profile at an address of its own, where a store has it, and where this hearth samples nothing. */
+static void test_own(void **state)
+{
+	static const char *const elsewhere[] = { "/",
+						 "/metrics",
+						 "/healthz",
+						 "/api/v1/status",
+						 "/pprof/profile",
+						 "/v1/profiles",
+						 "/debug/pprof",
+						 "/debug/pprof/heap",
+						 "/debug/pprof/profile/x" };
+	uint64_t began_ns;
+
+	(void)state;
+	for (int has_store = 0; has_store < 2; has_store++) {
+		begin((struct server_config){ .pages = PAGES_PPROF }, NULL, has_store);
+		expect_answer(200, "GET /debug/pprof/", "", NULL, "/debug/pprof/profile?seconds=N");
+		expect_answer(200, "GET /debug/pprof/symbol", "", NULL, "num_symbols: 0");
+		expect_answer(200, "GET /debug/pprof/cmdline", "", NULL, "\r\n\r\nhearth\n");
+		for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++) {
+			char first[64];
+
+			snprintf(first, sizeof(first), "GET %s", elsewhere[i]);
+			expect_answer(404, first, "", NULL, "here are /debug/pprof/");
+		}
+		expect_answer(400, "GET /debug/pprof/profile?query=%7B%7D", "", NULL, "seconds=N is all");
+		expect_answer(400, "GET /debug/pprof/profile?seconds=1&process=a", "", NULL, "seconds=N is all");
+		expect_answer(403, "GET /debug/pprof/profile?seconds=1", "Host: elsewhere.example\r\n", NULL, "is no name");
+		if (!has_store)
+			expect_answer(404, "GET /debug/pprof/profile?seconds=1", "", NULL, "this hearth samples nothing");
+		else
+			expect_answer(400, "GET /debug/pprof/profile?seconds=3601", "", NULL, "from 1 to 3600");
+		if (has_store) {
+			began_ns = clock_mono_ns();
+			(void)talk("GET /debug/pprof/profile?seconds=1&debug=1", "", NULL);
+			assert_in_range(w.window_ends_ns, began_ns + NSEC_PER_SEC, clock_mono_ns());
+		}
+		end();
+	}
+}
+
+/* The same without a store: what passes is waited for; who goes away leaves nothing. */
+static void test_own_passing(void **state)
+{
+	struct own_profiles *own = own_profiles_new(0);
+	uint64_t began_ns;
+
+	(void)state;
+	begin((struct server_config){ .pages = PAGES_PPROF, .own = own }, NULL, false);
+	expect_answer(400, "GET /debug/pprof/profile?seconds=0", "", NULL, "from 1 to 3600");
+	began_ns = clock_mono_ns();
+	expect_answer(200, "GET /debug/pprof/profile?seconds=1", "", NULL, "filename=\"hearth.pb.gz\"");
+	assert_true(clock_mono_ns() - began_ns >= 4 * NSEC_PER_SEC); /* nothing came, so it waited for what is late */
+	assert_in_range(w.window_ends_ns, began_ns + NSEC_PER_SEC, began_ns + 2 * NSEC_PER_SEC);
+	assert_non_null(strstr(said, "\r\n\r\n\x1f\x8b"));
+	hang_up("GET /debug/pprof/profile?seconds=100");
+	end();
+	own_profiles_free(own);
 }
 
 static void test_no_store(void **state)
@@ -437,7 +518,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_questions), cmocka_unit_test(test_pprof), cmocka_unit_test(test_no_store),
 		cmocka_unit_test(test_connect),	  cmocka_unit_test(test_page),	cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_login),
+		cmocka_unit_test(test_login),	  cmocka_unit_test(test_own),	cmocka_unit_test(test_own_passing),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/ourselves.h"
 #include "cmd/halves/channel.h"
 #include "proto/otlp/otlp.h"
 #include "symbols/find/debuginfod.h"
@@ -412,6 +413,33 @@ static void test_none_kept(void **state)
 	assert_int_equal(dropped("reason=\"error\"") + dropped("reason=\"shutdown\""), 0);
 }
 
+/* A backend that keeps none gets profiles while it waits for some, and hears at once which processes are hearth. */
+static void test_none_kept_but_wanted(void **state)
+{
+	static const struct ourselves two = { .count = 2, .pids = { 4000001, 4000002 } };
+	struct wire_state said;
+	bool is_told = false;
+
+	(void)state;
+	channel_send_none(channel);
+	say(NOTE_HELLO, 1, 0);
+	ourselves_saw(&two);
+	consume(3);
+	assert_int_equal(next(WIRE_PROFILES), 0);
+	say(NOTE_WINDOW, clock_mono_ns() + 60 * NSEC_PER_SEC, 0);
+	while (!is_told) {
+		assert_int_equal(wire_receive(backend, &message), 0);
+		if (message.head.kind != WIRE_STATE || !message.is_whole)
+			continue;
+		assert_int_equal(message.body.len, sizeof(said));
+		memcpy(&said, message.body.data, sizeof(said));
+		is_told = ourselves_has(&said.processes, 4000001) && ourselves_has(&said.processes, 4000002);
+	}
+	assert_true(ourselves_has(&said.processes, (uint32_t)getpid()));
+	consume(3);
+	assert_int_not_equal(next(WIRE_PROFILES), 0);
+}
+
 /* Each port comes out where it was put, and whether anything is kept stands beside them. */
 static void test_ports(void **state)
 {
@@ -443,6 +471,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flush, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flush_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_none_kept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_none_kept_but_wanted, set_up, tear_down),
 		cmocka_unit_test(test_ports),
 	};
 

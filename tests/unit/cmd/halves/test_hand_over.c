@@ -365,8 +365,8 @@ static void test_large_secret(void **state)
 /* Ports below 1024 are bound before privileges go, others later. */
 static void test_ports(void **state)
 {
-	static const char *const addresses[] = { "127.0.0.1:1021", "127.0.0.1:1022", "127.0.0.1:1023", "127.0.0.1:1020",
-						 "127.0.0.1:1019" };
+	static const char *const addresses[] = { "127.0.0.1:1021", "127.0.0.1:1022", "127.0.0.1:1023",
+						 "127.0.0.1:1020", "127.0.0.1:1019", "127.0.0.1:1018" };
 	unsigned port;
 	int fd;
 
@@ -377,8 +377,9 @@ static void test_ports(void **state)
 					  .page_address = addresses[1],
 					  .metrics_address = addresses[2],
 					  .grpc_address = addresses[3],
-					  .rest_address = addresses[4] });
-	for (size_t i = 0; i < 5; i++) {
+					  .rest_address = addresses[4],
+					  .pprof_address = addresses[5] });
+	for (size_t i = 0; i < 6; i++) {
 		fd = handed_take_socket(addresses[i], &port);
 		assert_true(fd >= 0);
 		assert_int_equal(port, strtoul(addresses[i] + 10, NULL, 10));

@@ -42,7 +42,7 @@ static struct seen {
 
 	unsigned forks, backends;
 	bool is_first[MOST];
-	char http[64], page[64], metrics[64], grpc[64], rest[64], senders_grpc[64];
+	char http[64], page[64], metrics[64], grpc[64], rest[64], pprof[64], senders_grpc[64];
 	unsigned looks;
 	bool calls_are_right, gave_up;
 	bool agent_told;    /* to the backend: the agent has something to say */
@@ -149,6 +149,7 @@ void backend_half(const struct backend_task *task)
 	copy_address(seen->metrics, c->metrics_address);
 	copy_address(seen->grpc, c->grpc_address);
 	copy_address(seen->rest, c->rest_address);
+	copy_address(seen->pprof, c->pprof_address);
 	copy_address(seen->senders_grpc, task->share->senders.grpc_address);
 	if (!task->keeps || task->is_lenient || !task->handed)
 		_exit(55);
@@ -175,6 +176,7 @@ static int begin(void **state)
 					     .metrics_address = "m:0",
 					     .grpc_address = "g:0",
 					     .rest_address = "r:0",
+					     .pprof_address = "p:0",
 					     .drain_timeout_ns = NSEC_PER_SEC } };
 	return 0;
 }
@@ -316,13 +318,14 @@ static void test_ports(void **state)
 	assert_string_equal(seen->metrics, "m:3");
 	assert_string_equal(seen->grpc, "g:4");
 	assert_string_equal(seen->rest, "r:0");
+	assert_string_equal(seen->pprof, "p:0");
 	assert_string_equal(seen->senders_grpc, "g:4");
 }
 
 /* Without a page of its own the first port is the receiver's. */
 static void test_one_port(void **state)
 {
-	static const struct keeper_ports ports = { { 9, 0, 7, 0, 5 } };
+	static const struct keeper_ports ports = { { 9, 0, 7, 0, 5, 6 } };
 	struct keeper_note note;
 
 	(void)state;
@@ -339,6 +342,7 @@ static void test_one_port(void **state)
 	assert_string_equal(seen->metrics, "");
 	assert_string_equal(seen->grpc, "off");
 	assert_string_equal(seen->rest, "r:5");
+	assert_string_equal(seen->pprof, "p:6");
 }
 
 /* An agent that goes is followed by the backend, then the keeper. */

@@ -26,6 +26,7 @@ static void test_needs(void **state)
 		{ { "--collector", "http://h" }, false, true },
 		{ { "--metrics-address", "127.0.0.1:0" }, false, true },
 		{ { "--rest-address", "127.0.0.1:0" }, false, true },
+		{ { "--pprof-address", "127.0.0.1:0" }, false, true },
 		{ { "--sink", "file=a" }, false, false },
 		{ { "--sink", "store=a" }, false, true },
 		{ { "--sink", "otlp=http://h" }, false, true },
@@ -93,7 +94,11 @@ static void test_pipelines(void **state)
 		/* metrics need a server, which is the pipelines' where they have one */
 		config.metrics_address = "127.0.0.1:0";
 		assert_true(share_needs_backend(&config, false));
-		assert_int_equal(share_needs_one_process(&config, false), files[i].one_process);
+		assert_true(share_needs_one_process(&config, false));
+		config.metrics_address = NULL;
+		config.pprof_address = "127.0.0.1:0";
+		assert_true(share_needs_backend(&config, false));
+		assert_true(share_needs_one_process(&config, false));
 		config_fini(&config);
 		config_file_free(file);
 		buf_fini(&error);
@@ -117,7 +122,8 @@ static void test_divided(void **state)
 {
 	struct config config = PARSED(&cmd_run, "--sink", "file=a", "--sink", "store=b", "--sink", "otlp=http://c", "--sink",
 				      "null", "--collector", "http://d", "--print", "--metrics-address", "127.0.0.1:1",
-				      "--http-address", "127.0.0.1:2", "--rest-address", "127.0.0.1:3");
+				      "--http-address", "127.0.0.1:2", "--rest-address", "127.0.0.1:3", "--pprof-address",
+				      "127.0.0.1:4");
 	struct share share;
 
 	(void)state;
@@ -136,6 +142,8 @@ static void test_divided(void **state)
 	assert_false(share.backend.print || share.senders.print);
 	assert_null(share.agent.metrics_address);
 	assert_null(share.agent.rest_address);
+	assert_null(share.agent.pprof_address);
+	assert_string_equal(share.backend.pprof_address, "127.0.0.1:4");
 	assert_string_equal(share.backend.metrics_address, "127.0.0.1:1");
 	assert_string_equal(share.senders.rest_address, "127.0.0.1:3");
 

@@ -105,6 +105,7 @@ static void test_kubernetes(void **state)
 		 "  freq: 20\n"
 		 "  runtimes:\n"
 		 "    - perl\n    - php\n"
+		 "  pprof-address: \"0.0.0.0:1777\"\n"
 		 "# k8sattributes: pods\n"
 		 "  kube-attributes:\n"
 		 "    - k8s.cluster.uid\n    - k8s.pod.name\n"
@@ -116,8 +117,7 @@ static void test_kubernetes(void **state)
 		 "# otlp\n"
 		 "  sink: otlp=grpc://pyroscope:4040\n"
 		 "  collector-header: \"X-Scope-OrgID: a\"\n");
-	notes(p, "c:21: 'pprof' has no effect: it profiles the Collector; hearth is among the processes that it samples "
-		 "itself\n");
+	notes(p, "");
 	assert_true(pipelines_have_stage(p, STAGE_KUBERNETES));
 	config_file_free(file);
 }
@@ -346,12 +346,46 @@ static void test_two_addresses(void **state)
 	}
 }
 
+/* pprof: hearth's own profile, at the Collector's address where none is said; what it is not is said. */
+static void test_pprof(void **state)
+{
+	static const struct {
+		const char *extension, *address, *notes;
+	} cases[] = {
+		{ "", "\"127.0.0.1:1777\"", "" },
+		{ "{ endpoint: ':1777' }", "\"0.0.0.0:1777\"", "" },
+		{ "{ endpoint: 'localhost:99', save_to_file: a, block_profile_fraction: 1 }", "\"localhost:99\"",
+		  "c:3: 'save_to_file' of 'pprof' has no effect: ask for the profile at /debug/pprof/profile\n"
+		  "c:3: 'block_profile_fraction' of 'pprof' has no effect: hearth's own profile is of CPU time\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf text = BUF_EMPTY, shown = BUF_EMPTY;
+		struct config_file *file;
+
+		buf_printf(&text,
+			   "receivers: { profiling: }\nexporters: { debug: }\nextensions: { pprof: %s }\n"
+			   "service:\n  extensions: [pprof]\n"
+			   "  pipelines: { profiles: { receivers: [profiling], exporters: [debug] } }\n",
+			   cases[i].extension);
+		buf_printf(&shown,
+			   "profiles: profiling -> debug\n\n# in options, of the process\n  pprof-address: %s\n# debug\n"
+			   "  sink: count\n",
+			   cases[i].address);
+		file = take(buf_text(&text));
+		shows(config_file_pipelines(file), buf_text(&shown));
+		notes(config_file_pipelines(file), cases[i].notes);
+		config_file_free(file);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quickstart),    cmocka_unit_test(test_kubernetes), cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_networks),	 cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_two_addresses),
+		cmocka_unit_test(test_two_addresses), cmocka_unit_test(test_pprof),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
