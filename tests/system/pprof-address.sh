@@ -160,10 +160,10 @@ stop "$agent"
 # From everywhere: with a token alone.
 (umask 077 && echo open-sesame >token)
 file nop :0
-hearth token run --config c.yaml --token-file token
+hearth guarded run --config c.yaml --token-file token
 get 401 "$own/debug/pprof/profile?seconds=1"
 nothing_else -H 'Authorization: Bearer open-sesame'
-profiled token 2 -u x:open-sesame
+profiled guarded 2 -u x:open-sesame
 stop "$agent"
 
 # --- nothing is sampled ---
