@@ -149,7 +149,7 @@ static uint64_t without(uint64_t from, uint64_t part)
 	return from > part ? from - part : 0;
 }
 
-/* What is reserved is free, for root alone. */
+/* Reserved blocks are free for root alone. */
 static void add_points(struct host_reading *r, const struct mount *m, const struct statvfs *s)
 {
 	add_state(r, HOST_FILESYSTEM_USAGE, m, "used", bytes_of(without(s->f_blocks, s->f_bfree), s));
