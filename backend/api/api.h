@@ -90,8 +90,11 @@ void api_rest(struct api *api);
 uint64_t api_work_ns(const struct api *api);
 void api_work(struct api *api);
 
-/* From any thread: the process is about to end, so long questions are given up. */
+/* From any thread: a file of symbols that is being read is given up: the process is about to end, or a question waits. */
 void api_abandon(struct api *api);
+
+/* Files are read again. Not while one is. */
+void api_resume(struct api *api);
 
 /* process=hearth of pprof's paths: hearth itself, not programs of that name. */
 #define API_OURSELVES "hearth"

@@ -89,6 +89,12 @@ void api_abandon(struct api *api)
 		bare_names_abandon(api->names);
 }
 
+void api_resume(struct api *api)
+{
+	if (api->names)
+		bare_names_resume(api->names);
+}
+
 int api_symbols_file(const struct api *api)
 {
 	int fd = api->names ? open(api->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -ENOENT;

@@ -23,7 +23,8 @@ enum { PACK_BYTES = 1400 /* about what one packet holds */, GZIP_LEVEL = 3 };
 
 #define TRIM_NS	 (2 * NSEC_PER_SEC)
 #define REST_NS	 (30 * NSEC_PER_SEC)
-#define SHORT_NS (1 * NSEC_PER_SEC) /* the most that a question may take on the second thread */
+#define SHORT_NS (1 * NSEC_PER_SEC)   /* the most that a question may take on the second thread */
+#define PAUSE_NS (120 * NSEC_PER_SEC) /* a long question ends the API's own work, which begins anew, not more often */
 
 struct lane {
 	struct query_thread *t;
@@ -46,7 +47,9 @@ struct query_thread {
 	struct query_job *answered, **answered_end;
 	unsigned waiting;
 	bool has_second;
-	bool is_busy; /* the first thread is */
+	bool is_busy;	    /* the first thread is ... */
+	bool is_working;    /* ... with the API's own work */
+	uint64_t paused_ns; /* when a question ended that last; 0: none did */
 	bool is_ended;
 };
 
@@ -128,6 +131,10 @@ static void put_waiting(struct query_thread *t, struct query_job *job)
 	*t->end = job;
 	t->end = &job->next;
 	t->waiting++;
+	if (t->is_working && job->is_long && (!t->paused_ns || clock_mono_ns() - t->paused_ns > PAUSE_NS)) {
+		t->paused_ns = clock_mono_ns();
+		api_abandon(t->first_lane.api);
+	}
 	pthread_cond_broadcast(&t->changed);
 }
 
@@ -183,8 +190,12 @@ static void work_or_wait(struct lane *lane, uint64_t next_ns)
 		thread_cond_wait(&t->changed, &t->lock, next_ns);
 		return;
 	}
+	if (!lane->is_second && work_ns <= now_ns) {
+		t->is_busy = t->is_working = true; /* the second thread answers what comes meanwhile */
+		api_resume(lane->api);
+	}
 	pthread_mutex_unlock(&t->lock);
-	if (work_ns <= now_ns)
+	if (!lane->is_second && work_ns <= now_ns)
 		api_work(lane->api);
 	if (lane->rest_ns <= now_ns) {
 		rest(lane);
@@ -196,6 +207,8 @@ static void work_or_wait(struct lane *lane, uint64_t next_ns)
 		lane->trim_ns = UINT64_MAX;
 	}
 	pthread_mutex_lock(&t->lock);
+	if (!lane->is_second)
+		t->is_busy = t->is_working = false;
 }
 
 /* Called under the lock, which is given up while a question is answered. */
@@ -206,6 +219,7 @@ static void serve(struct lane *lane, struct query_job *job)
 
 	if (!lane->is_second) {
 		t->is_busy = true;
+		api_resume(lane->api);
 		if (t->first)
 			pthread_cond_broadcast(&t->changed);
 	}
@@ -284,9 +298,9 @@ void query_thread_free(struct query_thread *t)
 {
 	if (!t)
 		return;
-	api_abandon(t->first_lane.api);
 	pthread_mutex_lock(&t->lock);
 	t->is_ended = true;
+	api_abandon(t->first_lane.api);
 	pthread_cond_broadcast(&t->changed);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->first_lane.thread, NULL);

@@ -34,6 +34,7 @@ enum {
 	MAX_BARE = 1 << 20, /* addresses named in one go */
 	ENOUGH = 1,	    /* so many are there */
 	LOOK_EVERY_NS = NSEC_PER_SEC,
+	REST_S = 10,	  /* until a file that was given up is read again */
 	MAX_ASKED = 4096, /* build ids that files are looked for in the life of a process: senders choose them */
 };
 
@@ -296,23 +297,26 @@ static bool key_of(const char *id, struct symbol_cache_key *ret)
 	return true;
 }
 
+static int add_wanted(struct bare_names *b, struct wanted w)
+{
+	struct wanted *grown = realloc(b->wanted, (b->wanted_count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	b->wanted = grown;
+	grown[b->wanted_count++] = w;
+	return 0;
+}
+
 /* Puts @id on the list of files to look for, once. */
 static int want(struct bare_names *b, const char *id)
 {
-	struct wanted *grown;
 	uint32_t number;
 	int is_new = 0;
 
 	if (intern_count(b->asked) < MAX_ASKED)
 		is_new = intern_add(b->asked, id, strlen(id) + 1, &number);
-	if (is_new <= 0)
-		return is_new;
-	grown = realloc(b->wanted, (b->wanted_count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	b->wanted = grown;
-	grown[b->wanted_count++] = (struct wanted){ .id = number };
-	return 0;
+	return is_new <= 0 ? is_new : add_wanted(b, (struct wanted){ .id = number });
 }
 
 static int name_from_kept(struct bare_names *b, const char *id, const struct bare *bare, size_t count, void *arg)
@@ -484,19 +488,31 @@ int bare_names_search(struct bare_names *b, struct bare_names_taken *ret)
 {
 	struct wanted *w = (struct wanted *)first_wanted(b);
 	AUTO_CLOSE int fd = w ? local_files_open(b->local, intern_get(b->asked, w->id, NULL)) : -ENOENT;
+	struct wanted again;
+	int err;
 
+	if (!w)
+		return -ENOENT;
 	if (fd == -EINPROGRESS) {
 		w->again_ns = clock_mono_ns() + LOOK_EVERY_NS;
 		return -ENOENT;
 	}
-	if (w)
-		*w = b->wanted[--b->wanted_count];
-	return fd < 0 ? -ENOENT : bare_names_take(b, fd, ret);
+	again = (struct wanted){ clock_mono_ns() + REST_S * NSEC_PER_SEC, w->id };
+	*w = b->wanted[--b->wanted_count]; /* naming may want others */
+	if (fd < 0)
+		return -ENOENT;
+	err = bare_names_take(b, fd, ret);
+	return err == -ECANCELED && add_wanted(b, again) ? -ENOMEM : err;
 }
 
 void bare_names_abandon(struct bare_names *b)
 {
 	atomic_store(&b->is_abandoned, true);
+}
+
+void bare_names_resume(struct bare_names *b)
+{
+	atomic_store(&b->is_abandoned, false);
 }
 
 /* --- life --- */

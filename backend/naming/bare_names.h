@@ -52,7 +52,9 @@ uint64_t bare_names_search_ns(const struct bare_names *b);
 /* Looks for one file, and takes it. 0; -ENOENT: there was none, or not yet; as bare_names_take(). */
 int bare_names_search(struct bare_names *b, struct bare_names_taken *ret);
 
-/* From any thread: a file that is being read is given up, -ECANCELED. */
+/* From any thread: the file that is being read is given up, -ECANCELED, and so are those to come until bare_names_resume().
+ * One that was looked for is read again later. */
 void bare_names_abandon(struct bare_names *b);
+void bare_names_resume(struct bare_names *b);
 
 #endif
