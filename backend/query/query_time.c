@@ -90,7 +90,7 @@ static int rfc3339(const char *text, uint64_t *ns_ret)
 /* "", "-15m", "+1h" behind "now". */
 static int shift(const char *text, uint64_t now_ns, uint64_t *ns_ret)
 {
-	uint64_t by;
+	uint64_t by, ns;
 
 	if (!*text) {
 		*ns_ret = now_ns;
@@ -100,9 +100,10 @@ static int shift(const char *text, uint64_t now_ns, uint64_t *ns_ret)
 	if ((*text != '-' && *text != '+' && *text != ' ') || parse_duration(text + 1, &by))
 		return -EINVAL;
 	if (*text == '-')
-		*ns_ret = by < now_ns ? now_ns - by : 0;
-	else if (__builtin_add_overflow(now_ns, by, ns_ret))
+		ns = by < now_ns ? now_ns - by : 0;
+	else if (__builtin_add_overflow(now_ns, by, &ns))
 		return -EINVAL;
+	*ns_ret = ns;
 	return 0;
 }
 

@@ -102,7 +102,8 @@ uint64_t query_weight_ns(const struct query *q);
 
 /*
  * A point in time as people write it: "now", "now-15m", "first", "last", Unix seconds with a fraction, RFC 3339. @status
- * says what first and last are. 0 or -EINVAL. ("recent" is no point: it is looked for by query_read().)
+ * says what first and last are. 0; or -EINVAL, with *@ns_ret as it was. ("recent" is no point: it is looked for by
+ * query_read().)
  */
 int query_time(const char *text, uint64_t now_ns, const struct store_status *status, uint64_t *ns_ret);
 
