@@ -100,11 +100,6 @@ static void read_pairs(struct host_reading *r, struct str text, struct pair *pai
 	}
 }
 
-static uint64_t without(uint64_t from, uint64_t part)
-{
-	return from > part ? from - part : 0;
-}
-
 /*
  * Memory is used, free, buffered or cached, and these four are all of it: cached is page cache and what the kernel could
  * give back of its own (slab_reclaimable), as free(1) has it. Slabs are told besides.
@@ -121,7 +116,7 @@ int host_parse_meminfo(struct host_reading *r, struct str meminfo)
 		return -EBADMSG;
 	if (__builtin_add_overflow(p[CACHED].value, p[RECLAIMABLE].value, &cached))
 		return -EBADMSG;
-	used = without(without(without(p[TOTAL].value, p[FREE].value), p[BUFFERS].value), cached);
+	used = words_without(words_without(words_without(p[TOTAL].value, p[FREE].value), p[BUFFERS].value), cached);
 	const struct {
 		const char *state;
 		uint64_t bytes;
@@ -159,7 +154,8 @@ int host_parse_vmstat(struct host_reading *r, struct str vmstat)
 								LABEL("direction", str_z(labels[i].direction)) },
 					 2, p[SWAP_IN + i].value);
 	host_reading_int(r, HOST_PAGING_FAULTS, &LABEL("type", STR("major")), 1, p[MAJOR].value);
-	host_reading_int(r, HOST_PAGING_FAULTS, &LABEL("type", STR("minor")), 1, without(p[FAULTS].value, p[MAJOR].value));
+	host_reading_int(r, HOST_PAGING_FAULTS, &LABEL("type", STR("minor")), 1,
+			 words_without(p[FAULTS].value, p[MAJOR].value));
 	return 0;
 }
 
@@ -191,7 +187,7 @@ int host_parse_swaps(struct host_reading *r, struct str swaps)
 				 (struct host_label[]){ LABEL("device", device), LABEL("state", STR("used")) }, 2, used);
 		host_reading_int(r, HOST_PAGING_USAGE,
 				 (struct host_label[]){ LABEL("device", device), LABEL("state", STR("free")) }, 2,
-				 without(size, used));
+				 words_without(size, used));
 	}
 	return 0;
 }

@@ -144,18 +144,13 @@ static uint64_t bytes_of(uint64_t blocks, const struct statvfs *s)
 	return __builtin_mul_overflow(blocks, (uint64_t)s->f_frsize, &bytes) ? UINT64_MAX : bytes;
 }
 
-static uint64_t without(uint64_t from, uint64_t part)
-{
-	return from > part ? from - part : 0;
-}
-
 /* Reserved blocks are free for root alone. */
 static void add_points(struct host_reading *r, const struct mount *m, const struct statvfs *s)
 {
-	add_state(r, HOST_FILESYSTEM_USAGE, m, "used", bytes_of(without(s->f_blocks, s->f_bfree), s));
+	add_state(r, HOST_FILESYSTEM_USAGE, m, "used", bytes_of(words_without(s->f_blocks, s->f_bfree), s));
 	add_state(r, HOST_FILESYSTEM_USAGE, m, "free", bytes_of(s->f_bavail, s));
-	add_state(r, HOST_FILESYSTEM_USAGE, m, "reserved", bytes_of(without(s->f_bfree, s->f_bavail), s));
-	add_state(r, HOST_FILESYSTEM_INODES, m, "used", without(s->f_files, s->f_ffree));
+	add_state(r, HOST_FILESYSTEM_USAGE, m, "reserved", bytes_of(words_without(s->f_bfree, s->f_bavail), s));
+	add_state(r, HOST_FILESYSTEM_INODES, m, "used", words_without(s->f_files, s->f_ffree));
 	add_state(r, HOST_FILESYSTEM_INODES, m, "free", s->f_ffree);
 }
 

@@ -24,4 +24,10 @@ bool words_real(struct str *line, double *ret);
 /* Takes the next @count words as numbers. How many there were: fewer where the line ends or a word is no number. */
 unsigned words_numbers(struct str *line, uint64_t *ret, unsigned count);
 
+/* @from less @part, at least 0. */
+static inline uint64_t words_without(uint64_t from, uint64_t part)
+{
+	return from > part ? from - part : 0;
+}
+
 #endif
