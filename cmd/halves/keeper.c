@@ -46,24 +46,6 @@ struct keeper {
 	char addresses[PAGE_PORTS][256];
 };
 
-/* Where it cannot, none is there: another one is tried after a pause. */
-static void start_backend(struct keeper *k)
-{
-	k->started_ns = clock_mono_ns();
-	k->backend = fork();
-	if (!k->backend) {
-		close(k->control);
-		backend_half(&k->task);
-	}
-	if (k->backend < 0) {
-		log_error("cannot start the half of hearth that listens: %s", strerror(errno));
-		k->backend = 0;
-		return;
-	}
-	k->backend_fd = pidfd_open(k->backend, 0);
-	k->task.is_first = false;
-}
-
 static void tell_end(struct keeper *k, pid_t pid, int status, uint64_t pause_ns)
 {
 	const struct keeper_note note = { .pid = pid, .wait_status = status, .pause_ns = pause_ns };
@@ -84,6 +66,29 @@ static void reap(struct keeper *k)
 		k->pause_ms = FIRST_PAUSE_MS;
 	k->is_over |= WIFEXITED(status) && (WEXITSTATUS(status) == BACKEND_DONE || WEXITSTATUS(status) == BACKEND_REFUSED);
 	tell_end(k, pid, status, k->is_over ? UINT64_MAX : k->pause_ms * NSEC_PER_MSEC);
+}
+
+/* Where it cannot, none is there: another one is tried after a pause. */
+static void start_backend(struct keeper *k)
+{
+	k->started_ns = clock_mono_ns();
+	k->backend = fork();
+	if (!k->backend) {
+		close(k->control);
+		backend_half(&k->task);
+	}
+	if (k->backend < 0) {
+		log_error("cannot start the half of hearth that listens: %s", strerror(errno));
+		k->backend = 0;
+		return;
+	}
+	k->task.is_first = false;
+	k->backend_fd = pidfd_open(k->backend, 0);
+	if (k->backend_fd >= 0)
+		return;
+	log_error("cannot watch the half of hearth that listens (pidfd_open: %s), so it is started anew", strerror(errno));
+	kill(k->backend, SIGKILL);
+	reap(k);
 }
 
 /* --- addresses --- */

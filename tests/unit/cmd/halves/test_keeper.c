@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,10 +38,11 @@ static struct seen {
 	int ends[MOST];
 	uint64_t life_ns[MOST];
 	unsigned failing_fork; /* counted from 1 */
+	unsigned failing_watch;
 	size_t secrets;
 	int confined;
 
-	unsigned forks, backends;
+	unsigned forks, watches, backends;
 	bool is_first[MOST];
 	char http[64], page[64], metrics[64], grpc[64], rest[64], pprof[64], senders_grpc[64];
 	unsigned looks;
@@ -105,6 +107,15 @@ pid_t fork(void)
 		return -1;
 	}
 	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+int pidfd_open(pid_t pid, unsigned flags)
+{
+	if (seen && ++seen->watches == seen->failing_watch) {
+		errno = EMFILE;
+		return -1;
+	}
+	return (int)syscall(SYS_pidfd_open, pid, flags);
 }
 
 int clock_gettime(clockid_t id, struct timespec *ret)
@@ -295,6 +306,27 @@ static void test_no_process(void **state)
 	assert_true(seen->is_first[0] && !seen->is_first[1]);
 }
 
+/* A backend whose end would not be seen is ended, which is told, and another takes its place. */
+static void test_no_watch(void **state)
+{
+	struct keeper_note note;
+	pid_t pid;
+
+	(void)state;
+	seen->failing_watch = 1;
+	seen->ends[0] = seen->ends[1] = LIVES;
+	start();
+	assert_true(hear(&note));
+	assert_true(WIFSIGNALED(note.wait_status) && WTERMSIG(note.wait_status) == SIGKILL);
+	assert_int_equal(note.pause_ns, 100 * NSEC_PER_MSEC);
+	pid = note.pid;
+	assert_int_equal(kill(pid, 0), -1);
+	for (int i = 0; i < 10000 && *(volatile unsigned *)&seen->watches < 2; i++)
+		usleep(1000);
+	assert_int_equal(leave(), 0);
+	assert_int_equal(seen->watches, 2);
+}
+
 /* Backends after the first take the ports that it had, also those that send. */
 static void test_ports(void **state)
 {
@@ -388,6 +420,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_pauses, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_process, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_watch, begin, end),
 		cmocka_unit_test_setup_teardown(test_ports, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_port, begin, end),
 		cmocka_unit_test_setup_teardown(test_agent_gone, begin, end),
