@@ -297,6 +297,11 @@ known: all
 kills: all
 	$(Q)tests/truth/build.sh $(BUILD)/truth && tests/halves/kills.sh $(BUILD) $(KILLS)
 
+# Power cuts at random moments of a store.   CUTS: how many; REQUESTS: that are stored meanwhile
+.PHONY: power
+power: all
+	$(Q)tests/power/power.sh $(BUILD) $(CUTS) $(REQUESTS)
+
 # Programs that cost whoever profiles them what they can, half a minute each.   KINDS: those of them
 .PHONY: neighbours
 neighbours: all
