@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into hearth: writes down, in their order, all changes of files below $POWER_FOLDER and all flushes of them, into the
- * file $POWER_LOG, out of which power.py makes what a power cut may have left. A record is a struct change, the path, and the data.
+ * Preloaded into hearth: writes down, in their order, all changes of files below $POWER_FOLDER and all flushes of them, into
+ * the file $POWER_LOG, out of which power.py makes what a power cut may have left. A record is a struct change, the path,
+ * and the data.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +22,8 @@ enum change_kind { WRITE = 1, SIZE, FLUSH, CREATE, REMOVE, RENAME };
 
 struct change {
 	uint32_t kind, path_bytes;
-	uint64_t offset, bytes; /* WRITE: of the data; RENAME: of the new path, which is the data; SIZE: the new size is offset */
+	uint64_t offset,
+		bytes; /* WRITE: of the data; RENAME: of the new path, which is the data; SIZE: the new size is offset */
 };
 
 static int log_fd = -1;
@@ -76,11 +78,11 @@ static const char *path_of(int fd, char path[PATH_MAX])
 }
 
 /* One call at a time, so that the log has them in the order in which they were made. */
-#define IN_ORDER(call)                           \
-	do {                                     \
-		pthread_mutex_lock(&lock);       \
-		call;                            \
-		pthread_mutex_unlock(&lock);     \
+#define IN_ORDER(call)                       \
+	do {                                 \
+		pthread_mutex_lock(&lock);   \
+		call;                        \
+		pthread_mutex_unlock(&lock); \
 	} while (0)
 
 static ssize_t note_write(int fd, const void *data, ssize_t done, uint64_t at)
@@ -244,27 +246,27 @@ static unsigned mode_of(int flags, va_list more)
 	return flags & (O_CREAT | O_TMPFILE) ? va_arg(more, unsigned) : 0;
 }
 
-#define OPEN(name)                                                  \
-	int name(const char *path, int flags, ...)                  \
-	{                                                           \
-		va_list more;                                       \
-		int fd;                                             \
-                                                                    \
-		va_start(more, flags);                              \
+#define OPEN(name)                                                         \
+	int name(const char *path, int flags, ...)                         \
+	{                                                                  \
+		va_list more;                                              \
+		int fd;                                                    \
+                                                                           \
+		va_start(more, flags);                                     \
 		fd = open_at(AT_FDCWD, path, flags, mode_of(flags, more)); \
-		va_end(more);                                       \
-		return fd;                                          \
+		va_end(more);                                              \
+		return fd;                                                 \
 	}
-#define OPEN_AT(name)                                               \
-	int name(int folder, const char *path, int flags, ...)      \
-	{                                                           \
-		va_list more;                                       \
-		int fd;                                             \
-                                                                    \
-		va_start(more, flags);                              \
+#define OPEN_AT(name)                                                    \
+	int name(int folder, const char *path, int flags, ...)           \
+	{                                                                \
+		va_list more;                                            \
+		int fd;                                                  \
+                                                                         \
+		va_start(more, flags);                                   \
 		fd = open_at(folder, path, flags, mode_of(flags, more)); \
-		va_end(more);                                       \
-		return fd;                                          \
+		va_end(more);                                            \
+		return fd;                                               \
 	}
 OPEN(open)
 OPEN(open64)
