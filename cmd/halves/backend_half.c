@@ -529,6 +529,7 @@ void backend_half(const struct backend_task *task)
 	int status;
 
 	prepare_process(sinks_use_stdout(&task->share->senders));
+	memory_map_large(); /* or tables of a question stay in the heap of the thread that answered it */
 	hand_over_ports(&task->share->backend);
 	if (task->handed->owner.changes && store_sqlite_keep_paths())
 		_exit(BACKEND_FAILED);

@@ -24,6 +24,7 @@ class Program:
     def __init__(self, path):
         with open(path, "rb") as f:
             self.data = bytearray(f.read())
+        self.bytes = 0  # of the file, when it ends in a hole
         self.shoff, = struct.unpack_from("<Q", self.data, 40)
         _, self.shnum, names = struct.unpack_from("<HHH", self.data, 58)
         strings = self.header(names)[4]
@@ -136,6 +137,15 @@ def many_sections(p):
     struct.pack_into("<HH", p.data, 60, 0xFFFE, 0xFFFD)
 
 
+def sparse(p):
+    """Symbols, their names and frames lie in a hole of 2 GB behind the end, which takes no room on the disk: all of it zeros."""
+    end = (len(p.data) + 4095) // 4096 * 4096
+    for i, name in enumerate((".symtab", ".strtab", ".eh_frame", ".eh_frame_hdr")):
+        p.lie(name, "offset", end + (i << 29))
+        p.lie(name, "size", 1 << 29)
+    p.bytes = end + (2 << 30)
+
+
 def cut_under(path, function, seconds):
     p = Program(path)
     text = p.header(p.sections[".text"])
@@ -170,7 +180,7 @@ KINDS = {
     f.__name__: f
     for f in (
         registers_slow, registers_2gb, expression_loop, remember_bomb, length_lies, size_lies, symbol_noise, frame_noise,
-        no_headers, many_sections,
+        no_headers, many_sections, sparse,
     )
 }
 
@@ -185,6 +195,7 @@ def main():
         KINDS[sys.argv[1]](program)
         with open(sys.argv[3], "wb") as f:
             f.write(program.data)
+            f.truncate(program.bytes or len(program.data))
         os.chmod(sys.argv[3], 0o755)
     else:
         sys.exit(__doc__)
