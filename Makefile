@@ -302,6 +302,11 @@ kills: all
 power: all
 	$(Q)tests/power/power.sh $(BUILD) $(CUTS) $(REQUESTS)
 
+# Clients of a server that want too much, five minutes each.   SECONDS; KINDS: those of them
+.PHONY: crowd
+crowd: all
+	$(Q)tests/hostile/crowd.sh $(BUILD) $(or $(SECONDS),300) $(KINDS)
+
 # Programs that cost whoever profiles them what they can, half a minute each.   KINDS: those of them
 .PHONY: neighbours
 neighbours: all

@@ -30,6 +30,7 @@ enum {
 	LOOK_MS = 20,	    /* how often grpc_stop() looks at the clock */
 	LEAST_WAIT_MS = 5,  /* between two looks at all connections */
 	LATE_MS = 1000,	    /* then we were held up: stopped, swapped out, suspended */
+	ROOM_AGAIN_S = 1,   /* when nobody's connection could be closed */
 	ACCEPT_AGAIN_S = 1, /* after descriptors or memory ran out */
 };
 
@@ -72,6 +73,17 @@ static void stop_accepting(struct grpc *g)
 	g->listener = NULL;
 }
 
+/* Where not, it is looked for again. */
+static bool has_room(struct grpc *g)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (g->connection_count < g->max_connections || grpc_connection_make_room(g, now_ns))
+		return true;
+	grpc_schedule(g, now_ns + ROOM_AGAIN_S * NSEC_PER_SEC);
+	return false;
+}
+
 static void on_listener(void *arg, int fd, uint32_t events)
 {
 	struct grpc *g = arg;
@@ -80,7 +92,9 @@ static void on_listener(void *arg, int fd, uint32_t events)
 	if (g->tls)
 		tls_refresh(g->tls);
 	for (int i = 0; i < ACCEPTS_A_TURN && g->listener; i++) {
-		if (g->connection_count >= g->max_connections) {
+		if (i && g->connection_count >= g->max_connections)
+			return; /* nobody may wait any more: there is a next turn */
+		if (!has_room(g)) {
 			stop_accepting(g);
 			return;
 		}
@@ -98,7 +112,7 @@ static void on_listener(void *arg, int fd, uint32_t events)
 
 void grpc_accept_again(struct grpc *g)
 {
-	if (g->listener || g->listen_fd < 0 || g->connection_count >= g->max_connections)
+	if (g->listener || g->listen_fd < 0 || g->connection_count > g->max_connections)
 		return;
 	if (loop_add_fd(g->loop, g->listen_fd, EPOLLIN, on_listener, g, &g->listener))
 		grpc_schedule(g, clock_mono_ns() + ACCEPT_AGAIN_S * NSEC_PER_SEC);

@@ -367,6 +367,30 @@ uint64_t grpc_connection_check(struct grpc_connection *c, uint64_t now_ns)
 	return due_ns;
 }
 
+/* --- room for others --- */
+
+/* Since when its client keeps us waiting; UINT64_MAX: it does not. */
+static uint64_t silent_since_ns(const struct grpc_connection *c)
+{
+	if (c->is_held || c->calls)
+		return UINT64_MAX;
+	return c->phase == GRPC_OPEN ? c->heard_ns : c->since_ns;
+}
+
+bool grpc_connection_make_room(struct grpc *g, uint64_t now_ns)
+{
+	struct grpc_connection *oldest = NULL;
+
+	for (struct grpc_connection *c = g->connections; c; c = c->next)
+		if (silent_since_ns(c) != UINT64_MAX && (!oldest || silent_since_ns(c) < silent_since_ns(oldest)))
+			oldest = c;
+	if (!oldest || silent_since_ns(oldest) + NSEC_PER_SEC > now_ns)
+		return false;
+	cut(oldest, GRPC_CUT_ROOM);
+	grpc_connection_free(oldest);
+	return true;
+}
+
 /* --- its beginning --- */
 
 int grpc_connection_new(struct grpc *g, int fd)

@@ -62,6 +62,7 @@ enum grpc_cut {
 	GRPC_CUT_SLOW,	   /* did not say what it must, or did not read */
 	GRPC_CUT_DEAD,	   /* no answer to a ping */
 	GRPC_CUT_MEMORY,
+	GRPC_CUT_ROOM, /* said nothing, and others came */
 	GRPC_CUT_COUNT,
 };
 
@@ -159,6 +160,10 @@ void grpc_connection_settle(struct grpc_connection *c);
 
 /* Does what is due and settles. Returns the time to look again; UINT64_MAX: never, @c may be gone. */
 uint64_t grpc_connection_check(struct grpc_connection *c, uint64_t now_ns);
+
+/* Closes the connection without a call whose client has been silent longest, if that is a second or more. False: there is
+ * none. */
+bool grpc_connection_make_room(struct grpc *g, uint64_t now_ns);
 /* Time that did not pass for the client. */
 void grpc_connection_shift(struct grpc_connection *c, uint64_t late_ns);
 /* Sends GOAWAY: no further calls are taken, those under way end. */

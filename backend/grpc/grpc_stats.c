@@ -8,7 +8,7 @@
 
 static const char *const cuts[GRPC_CUT_COUNT] = {
 	[GRPC_CUT_FLOOD] = "flood", [GRPC_CUT_PROTOCOL] = "protocol", [GRPC_CUT_SLOW] = "slow",
-	[GRPC_CUT_DEAD] = "dead",   [GRPC_CUT_MEMORY] = "memory",
+	[GRPC_CUT_DEAD] = "dead",   [GRPC_CUT_MEMORY] = "memory",     [GRPC_CUT_ROOM] = "room",
 };
 
 void grpc_stats_init(struct grpc_stats *s, struct metrics *m)

@@ -2,6 +2,9 @@
 /*
  * Connections, from accept to close, and the sweep over them. A connection is kept in libmicrohttpd's socket context.
  *
+ * Clients that say nothing, or a byte now and then, must not keep others out: while there are as many connections as there
+ * may be, one goes for each that comes, the one that kept us waiting longest.
+ *
  * Time limits are ours, for libmicrohttpd's own sees only silence: the sweep shuts the socket down and libmicrohttpd then
  * ends request and connection as it does for a client that went away. Each request judges its own time (request.c). Loop's
  * thread.
@@ -13,6 +16,40 @@
 #include "backend/http/tls.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+
+static int connection_fd(struct MHD_Connection *mhd)
+{
+	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+/* --- room for others --- */
+
+static bool may_give_way(const struct connection *c, uint64_t age_ns)
+{
+	if (c->is_displaced)
+		return false;
+	return c->request ? request_may_give_way(c->request, age_ns) : age_ns >= CONNECTION_LEAST_NS;
+}
+
+static void make_room(struct server *s, uint64_t now_ns)
+{
+	struct connection *oldest = NULL;
+
+	if (s->connection_count - s->displaced_count < s->max_connections)
+		return;
+	for (struct connection *c = s->connections; c; c = c->next)
+		if (now_ns > c->since_ns && may_give_way(c, now_ns - c->since_ns) &&
+		    (!oldest || c->since_ns < oldest->since_ns))
+			oldest = c;
+	if (!oldest)
+		return;
+	oldest->is_displaced = true;
+	s->displaced_count++;
+	metric_add(s->stats.displaced, 1);
+	shutdown(connection_fd(oldest->mhd), SHUT_RDWR);
+}
+
+/* --- from accept to close --- */
 
 static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd, void **context)
 {
@@ -29,8 +66,9 @@ static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd
 	if (c->next)
 		c->next->link = &c->next;
 	s->connections = c;
-	metric_set(s->stats.connections, metric_get(s->stats.connections) + 1);
+	metric_set(s->stats.connections, ++s->connection_count);
 	*context = c;
+	make_room(s, c->since_ns);
 }
 
 static void connection_close(struct server *s, struct connection *c)
@@ -38,15 +76,11 @@ static void connection_close(struct server *s, struct connection *c)
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;
-	metric_set(s->stats.connections, metric_get(s->stats.connections) - 1);
+	metric_set(s->stats.connections, --s->connection_count);
+	s->displaced_count -= c->is_displaced;
 	s->run_again = true;
 	tls_keys_put(c->keys);
 	free(c);
-}
-
-static int connection_fd(struct MHD_Connection *mhd)
-{
-	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
 void connection_change(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
@@ -126,4 +160,5 @@ void connections_sweep(struct server *s, uint64_t now_ns)
 		if (is_overdue(s, c, now_ns) || (!s->again_armed && is_gone(c)))
 			shutdown(connection_fd(c->mhd), SHUT_RDWR);
 	}
+	make_room(s, now_ns);
 }

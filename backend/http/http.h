@@ -67,11 +67,15 @@ struct server {
 	uint64_t idle_timeout_ns;
 	uint64_t swept_ns;
 	struct connection *connections;
+	unsigned max_connections, connection_count, displaced_count; /* those that were told to end are still counted */
 	unsigned open_requests;
 	unsigned uploads; /* files with symbols that are on their way */
 	struct server_stats stats;
 	struct sessions sessions;
 };
+
+/* A client that says nothing for so long may lose its connection to another, where there are no more. */
+#define CONNECTION_LEAST_NS NSEC_PER_SEC
 
 struct connection {
 	struct connection *next, **link; /* in server.connections */
@@ -80,6 +84,7 @@ struct connection {
 	struct tls_keys *keys;	 /* the keys that its handshake used */
 	struct request *request; /* NULL between requests */
 	uint64_t since_ns;	 /* when the request, or the wait for one, began */
+	bool is_displaced;	 /* it was told to end, to make room */
 	bool is_peer_asked;	 /* who is at the other end: the next three */
 	int peer_err;		 /* 0: it is known */
 	uint32_t peer;		 /* a user of this machine */
@@ -185,6 +190,9 @@ void request_resume(struct request *r);
 void request_abort(struct request *r);
 /* Whether the request has no more to do once its client has gone. */
 bool request_needs_client(const struct request *r);
+/* Whether the request may be given up at the age of @age_ns when there is no room for another connection: its client has not
+ * said yet all that it has to. */
+bool request_may_give_way(const struct request *r, uint64_t age_ns);
 /* Whether a request that is not suspended takes too long, or brings too little, at the age of @age_ns. Its connection is to
  * be cut then, and what it counts as has been noted. */
 bool request_is_overdue(struct request *r, uint64_t age_ns);
@@ -203,7 +211,8 @@ int connection_certificate(gnutls_session_t session, const gnutls_datum_t *ca_na
 			   const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **certs_ret,
 			   unsigned *count_ret, gnutls_privkey_t *key_ret);
 
-/* Cuts every connection that is over its time, below the least rate, or whose client has gone. */
+/* Cuts every connection that is over its time, below the least rate, or whose client has gone; and, where there are as many
+ * as there may be, the one whose client kept us waiting longest. */
 void connections_sweep(struct server *s, uint64_t now_ns);
 
 /* The route of @path whatever the method, or NULL. */

@@ -93,6 +93,14 @@ bool request_needs_client(const struct request *r)
 	return is_receiving(r) || r->api || r->own;
 }
 
+bool request_may_give_way(const struct request *r, uint64_t age_ns)
+{
+	const uint64_t least_ns = r->state == REQUEST_NEW ? CONNECTION_LEAST_NS
+							  : r->server->request_timeout_ns / GRACE_DIVISOR;
+
+	return !r->suspended && is_receiving(r) && age_ns >= least_ns;
+}
+
 /* The bytes that a request must have brought after @age_ns: always a few; when others wait for memory that it holds, so many
  * that it ends in time. */
 static uint64_t least_bytes(const struct request *r, uint64_t age_ns)

@@ -97,7 +97,7 @@ static void on_sweep(void *arg)
 		tls_refresh(s->tls);
 }
 
-static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd, unsigned max_connections)
+static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd)
 {
 	const struct MHD_OptionItem tls[] = {
 		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)connection_certificate },
@@ -108,7 +108,7 @@ static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd, unsigned
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (s->tls ? MHD_USE_TLS : 0);
 
 	return MHD_start_daemon(flags, 0, NULL, NULL, request_step, s, /* */
-				MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, max_connections,
+				MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT, s->max_connections,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
 				MHD_OPTION_STRICT_FOR_CLIENT, 1, /* as the RFCs have it: a Host, no bare line feeds */
 				MHD_OPTION_URI_LOG_CALLBACK, request_start, s, MHD_OPTION_NOTIFY_COMPLETED, request_end, s,
@@ -165,13 +165,14 @@ int server_new(const struct server_config *config, struct loop *loop, struct met
 	s->request_timeout_ns = config->request_timeout_ns ? config->request_timeout_ns
 							   : DEFAULT_REQUEST_TIMEOUT_S * NSEC_PER_SEC;
 	s->idle_timeout_ns = config->idle_timeout_ns ? config->idle_timeout_ns : DEFAULT_IDLE_TIMEOUT_S * NSEC_PER_SEC;
+	s->max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
 	server_stats_init(&s->stats, metrics);
 	int fd = listen_on(config->http_address, &s->port, err);
 	if (fd < 0) {
 		server_free(s);
 		return fd;
 	}
-	s->mhd = start_daemon(s, fd, config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS);
+	s->mhd = start_daemon(s, fd);
 	if (!s->mhd) {
 		close(fd);
 		return fail(s, -ENOMEM, err);

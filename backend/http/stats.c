@@ -75,6 +75,8 @@ void server_stats_init(struct server_stats *s, struct metrics *m)
 	*s = (struct server_stats){ .metrics = m };
 	s->received_bytes = metrics_counter(m, "hearth_received_bytes_total", NULL, "Bytes of request bodies, as sent.");
 	s->connections = metrics_gauge(m, "hearth_http_connections", NULL, "Open HTTP connections.");
+	s->displaced = metrics_counter(m, "hearth_http_connections_cut_total", "reason=\"room\"",
+				       "HTTP connections that said nothing, or too little, and were closed for others.");
 	stats_init_rejected(s->rejected, m);
 	s->cpu_ns = metrics_seconds(m, "hearth_process_cpu_seconds_total", NULL,
 				    "CPU time of the process, user and system.");

@@ -35,7 +35,7 @@ enum { STATS_PATHS_MAX = 24, STATS_CODES_MAX = 16 };
 struct server_stats {
 	struct metrics *metrics;
 	struct metric *received_bytes;
-	struct metric *connections;
+	struct metric *connections, *displaced;
 	struct metric *rejected[REJECTION_COUNT];
 	struct metric *requests[STATS_PATHS_MAX + 1][STATS_CODES_MAX]; /* made at first use */
 	struct metric *cpu_ns, *process_cpu_ns; /* the same under hearth's own name and under that of client libraries */

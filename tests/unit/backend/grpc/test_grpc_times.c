@@ -96,6 +96,22 @@ static void test_opening(void **state)
 	check_cut(f, f->c->since_ns + 10 * SECONDS, GRPC_CUT_SLOW);
 }
 
+/* Who has said nothing for a second gives way to others, not before. */
+static void test_room(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t silent_ns = f->c->since_ns;
+
+	assert_false(grpc_connection_make_room(f->g, silent_ns + SECONDS - 1));
+	assert_int_equal(f->g->connection_count, 1);
+	open_session(f);
+	assert_false(grpc_connection_make_room(f->g, f->c->heard_ns + SECONDS - 1));
+	assert_true(grpc_connection_make_room(f->g, f->c->heard_ns + SECONDS));
+	assert_int_equal(f->g->connection_count, 0);
+	assert_int_equal(metric_get(f->g->stats.cut[GRPC_CUT_ROOM]), 1);
+	assert_false(grpc_connection_make_room(f->g, silent_ns + 100 * SECONDS)); /* there is nobody */
+}
+
 /* After a minute of silence it is asked whether it lives, and has 20 seconds to say so. */
 static void test_silence(void **state)
 {
@@ -166,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_opening, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),

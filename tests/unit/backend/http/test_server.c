@@ -278,6 +278,40 @@ static void test_hang_is_not_the_clients_fault(void **state)
 	world_end(&w);
 }
 
+/* Where there are as many connections as there may be, the one that has said nothing for longest gives way, after a second;
+ * one with a body on its way stays. */
+static void test_room(void **state)
+{
+	const struct server_config config = { .routes = &http_routes, .http_address = "127.0.0.1:0", .max_connections = 3 };
+	struct world w;
+	char end;
+	(void)state;
+
+	world_start(&w, &config, 1);
+	uint16_t port = server_http_port(w.servers[0]);
+	const uint64_t began_ns = clock_mono_ns();
+	AUTO_CLOSE int with_body = connect_to(port);
+	send_text(with_body, half);
+	AUTO_CLOSE int silent = connect_to(port);
+	usleep(20000);
+	AUTO_CLOSE int watcher = connect_to(port);
+	send_text(watcher, health);
+	expect_text(watcher, "ok\n");
+	for (int i = 0; i < 4; i++) {
+		AUTO_CLOSE int another = connect_to(port);
+		send_text(another, health);
+		expect_text(another, "ok\n"); /* a first one waits until somebody has said nothing for a second */
+		if (i)
+			continue;
+		assert_true(clock_mono_ns() - began_ns > NSEC_PER_SEC);
+		assert_int_equal(recv(silent, &end, 1, 0), 0);
+	}
+	assert_in_range(metric_total(&w, "hearth_http_connections_cut_total"), 1, 2); /* the watcher may be the second */
+	send_text(with_body, "x");
+	expect_text(with_body, "200 ");
+	world_end(&w);
+}
+
 static void test_addresses(void **state)
 {
 	static const struct {
@@ -349,6 +383,7 @@ static void test_taken_port(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_taken_port),
 		cmocka_unit_test(test_stop_lets_requests_finish),
