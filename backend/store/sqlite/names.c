@@ -267,10 +267,12 @@ static void forget_names(struct store_names *n)
 
 void names_rest(struct store_names *n, bool is_idle)
 {
-	if (is_idle)
+	if (is_idle) {
 		forget_read(n);
-	else if (names_runs_memory_bytes(n) > RUNS_KEPT_BYTES)
+	} else if (names_runs_memory_bytes(n) + names_lists_memory_bytes(n) > RUNS_KEPT_BYTES) {
 		names_runs_clear(n);
+		names_lists_clear(n);
+	}
 	if (is_idle || names_bytes(n) > NAME_BYTES_KEPT)
 		forget_names(n);
 }

@@ -28,11 +28,11 @@ enum name_statement {
 enum {
 	TEXT_CHUNK_BYTES = 64 * 1024,
 	PAGE_NUMBERS = 256,
-	MOST_NAME_BYTES = 2 << 20, /* of pages and texts */
+	MOST_NAME_BYTES = 8 << 20, /* of pages and texts, within a question */
 	NAME_BYTES_KEPT = 1 << 19, /* from one question to the next, as is what follows */
 	RUNS_KEPT_BYTES = 1 << 20,
 	RUNS = 256,
-	LIST_RUNS = 4,
+	LIST_RUNS = 64, /* of each kind: where many short processes ran, a set has its attributes from all over */
 	FRAME_TYPES = 64,
 };
 
@@ -91,6 +91,8 @@ sqlite3_stmt *names_statement(struct store_names *n, enum name_statement which, 
 
 void names_caches_clear(struct store_names *n);
 size_t names_caches_memory_bytes(const struct store_names *n);
+void names_lists_clear(struct store_names *n);
+size_t names_lists_memory_bytes(const struct store_names *n);
 void names_runs_clear(struct store_names *n);
 size_t names_runs_memory_bytes(const struct store_names *n);
 

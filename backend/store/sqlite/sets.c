@@ -44,17 +44,22 @@ static void release_origin(void *value)
 	free_origin(value);
 }
 
-void names_caches_clear(struct store_names *n)
+void names_lists_clear(struct store_names *n)
 {
-	clear_map(&n->sets, free);
-	clear_map(&n->series, free);
-	clear_map(&n->origins, release_origin);
 	for (size_t i = 0; i < ARRAY_LEN(n->list_runs) * LIST_RUNS; i++) {
 		struct list_run *run = &n->list_runs[i / LIST_RUNS][i % LIST_RUNS];
 
 		lists_fini(&run->lists);
 		*run = (struct list_run){ 0 };
 	}
+}
+
+void names_caches_clear(struct store_names *n)
+{
+	clear_map(&n->sets, free);
+	clear_map(&n->series, free);
+	clear_map(&n->origins, release_origin);
+	names_lists_clear(n);
 }
 
 static size_t map_values_bytes(const struct map *map)
@@ -67,9 +72,9 @@ static size_t map_values_bytes(const struct map *map)
 	return bytes;
 }
 
-size_t names_caches_memory_bytes(const struct store_names *n)
+size_t names_lists_memory_bytes(const struct store_names *n)
 {
-	size_t bytes = map_values_bytes(&n->sets) + map_values_bytes(&n->series) + map_values_bytes(&n->origins);
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(n->list_runs) * LIST_RUNS; i++) {
 		const struct list_run *run = &n->list_runs[i / LIST_RUNS][i % LIST_RUNS];
@@ -79,6 +84,12 @@ size_t names_caches_memory_bytes(const struct store_names *n)
 				 run->lists.starts[run->count] * sizeof(*run->lists.numbers);
 	}
 	return bytes;
+}
+
+size_t names_caches_memory_bytes(const struct store_names *n)
+{
+	return map_values_bytes(&n->sets) + map_values_bytes(&n->series) + map_values_bytes(&n->origins) +
+	       names_lists_memory_bytes(n);
 }
 
 void names_refresh(struct store_names *n)

@@ -26,7 +26,7 @@ enum {
 	BATCHES = 56,
 	BATCH_FRAMES = 2500, /* 140,000 in all, each with a function and a name of its own */
 	FRAMES = BATCHES * BATCH_FRAMES,
-	MOST_BYTES = 8 << 20, /* with everything read that readers keep */
+	MOST_BYTES = 14 << 20, /* with everything read that readers keep */
 	MOST_RUN_BYTES = 4 << 20,
 	IDLE_BYTES = 64 << 10,
 };
