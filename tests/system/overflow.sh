@@ -28,4 +28,5 @@ accounted record.out.err
 lost=$(count lost record.out.err)
 implied=$((hz * still * $(nproc)))
 [ "$lost" -ge $((implied / 4)) ] || fail "only $lost samples are lost of some $implied that were taken while nobody read: nothing overflowed"
-judge --min 99 --least 100 all.otlp c_chain c_chain_fp cpp_chain
+judge --min 99 --least 100 all.otlp c_chain
+judge --min 90 --least 100 all.otlp c_chain_fp cpp_chain # the kernel copies only a part of a stack in a file that hearth did not read yet
