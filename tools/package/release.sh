@@ -42,6 +42,13 @@ for arch in "$@"; do
 	else
 		left_out "hearth-$version-1 for $arch as RPM: no rpmbuild (apt-get install rpm)"
 	fi
+	status=0
+	tools/package/appimage.sh "$folder/package/bundle" "$out" "$arch" "build-$arch-sysroot" 2>"$build/package/why" || status=$?
+	case $status in
+	0) ;;
+	77) left_out "hearth-$version for $arch as AppImage: $(cat "$build/package/why")" ;;
+	*) cat "$build/package/why" >&2 && exit 1 ;;
+	esac
 	images+=("$arch=$folder/package/bundle")
 done
 tools/package/deb.sh "$build" "$out"
