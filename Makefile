@@ -361,7 +361,7 @@ install: all
 	$(RUN) $(BUILD)/hearth help --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hearth.fish
 
 # --- packages: for Debian of the suite that this is; a folder with all libraries; an RPM and an image of it ---
-.PHONY: deb bundle rpm oci packages test-packages manifests release
+.PHONY: deb bundle rpm oci appimage packages test-packages manifests release
 deb: all
 	$(Q)tools/package/deb.sh $(BUILD) $(BUILD)/package
 bundle: all
@@ -371,7 +371,10 @@ rpm: bundle
 # MORE: bundles of other CPUs for the same image, as arm64=build-arm64/package/bundle
 oci: bundle
 	$(Q)rm -rf $(BUILD)/package/image && tools/package/image.py $(VERSION) $(BUILD)/package/image $(ARCH)=$(BUILD)/package/bundle $(MORE)
-packages: deb rpm oci
+# One executable file of the bundle, which shows captures: needs squashfs-tools and libsquashfuse-dev.
+appimage: bundle
+	$(Q)tools/package/appimage.sh $(BUILD)/package/bundle $(BUILD)/package $(ARCH) $(SYSROOT)
+packages: deb rpm oci appimage
 
 # Installs them where hearth is not: a fresh Debian, an empty root, docker. By hand: it fetches a Debian.   SUITE: bookworm
 test-packages: packages

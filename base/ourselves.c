@@ -23,6 +23,9 @@ static uint32_t oldest;
 static pthread_once_t name_once = PTHREAD_ONCE_INIT;
 static char name[NAME_MAX + 1];
 
+static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
+static char program[PATH_MAX] = "/proc/self/exe", file[PATH_MAX] = "/proc/self/exe";
+
 bool ourselves_has(const struct ourselves *o, uint32_t pid)
 {
 	for (uint32_t i = 0; i < o->count; i++)
@@ -122,4 +125,31 @@ const char *ourselves_name(void)
 {
 	pthread_once(&name_once, find_name);
 	return name;
+}
+
+/* tools/package/bundle.sh: the loader is FOLDER/lib/ld.so, and starts FOLDER/lib/hearth. */
+static void find_paths(void)
+{
+	static const char loader[] = "/lib/ld.so";
+	char path[PATH_MAX];
+	const ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const ssize_t folder = len - (ssize_t)strlen(loader);
+
+	if (folder < 0 || folder + (ssize_t)sizeof("/lib/hearth") > PATH_MAX ||
+	    memcmp(path + folder, loader, strlen(loader)) != 0)
+		return;
+	snprintf(program, sizeof(program), "%.*s/bin/hearth", (int)folder, path);
+	snprintf(file, sizeof(file), "%.*s/lib/hearth", (int)folder, path);
+}
+
+const char *ourselves_program(void)
+{
+	pthread_once(&paths_once, find_paths);
+	return program;
+}
+
+const char *ourselves_file(void)
+{
+	pthread_once(&paths_once, find_paths);
+	return file;
 }

@@ -33,4 +33,11 @@ bool ourselves_has(const struct ourselves *o, uint32_t pid);
 /* The name of hearth's executable, as profiles have it in process.executable.name. Valid until the end. */
 const char *ourselves_name(void);
 
+/* The path by which hearth is started once more. In a bundle, whose C library's loader is what the kernel started, it is
+ * bin/hearth there. Valid until the end. */
+const char *ourselves_program(void);
+
+/* The path of the file that holds hearth's code; in a bundle lib/hearth there. Valid until the end. */
+const char *ourselves_file(void);
+
 #endif

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/ourselves.h"
 #include "cmd/terminal/browser.h"
 #include "cmd/files/capture.h"
 #include "cmd/options/command.h"
@@ -152,8 +153,9 @@ __attribute__((noreturn)) static void become_viewer(const char *path, int go_fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!user_invoking(&user) || !user_become(&user))
-		execl("/proc/self/exe", "hearth", "view", "--open", "--", path, (char *)NULL);
-	log_error("cannot show %s: %s", path, strerror(errno));
+		execl(ourselves_program(), "hearth", "view", "--open", "--", path, (char *)NULL);
+	log_error("cannot show %s: starting %s as the user who called sudo: %s; 'hearth view %s' shows it", path,
+		  ourselves_program(), strerror(errno), path);
 	_exit(STATUS_FAILED);
 }
 

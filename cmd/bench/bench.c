@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/ourselves.h"
 #include "cmd/bench/bench.h"
 #include "cmd/files/capture.h"
 #include "cmd/options/command.h"
@@ -410,7 +411,7 @@ static double cpu_ms(const char *const *argv, const char *in)
 
 static void bench_lookups(struct bench *b)
 {
-	char in[PATH_MAX], cache[PATH_MAX], self[PATH_MAX] = "";
+	char in[PATH_MAX], cache[PATH_MAX], self[PATH_MAX];
 	const char *const resolve[] = { "hearth", "symbols", "resolve", "--symbol-cache", path_of(b, "cache", cache),
 					self,	  NULL };
 	const char *const build[] = { "hearth", "symbols", "build", "--symbol-cache", cache, self, NULL };
@@ -421,7 +422,7 @@ static void bench_lookups(struct bench *b)
 	double ours;
 	struct bench_figure *f;
 
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || write_addresses(path_of(b, "addresses", in)))
+	if (!realpath(ourselves_file(), self) || write_addresses(path_of(b, "addresses", in)))
 		return add_missing(b, "look-ups", "there are no addresses to look up");
 	ours = cpu_ms(resolve, in);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {

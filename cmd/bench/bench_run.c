@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/ourselves.h"
 #include "cmd/bench/bench.h"
 
 #define LOOK_NS (100ull * 1000 * 1000)
@@ -60,7 +61,7 @@ static void become(const char *const *argv, const char *in, const char *out, con
 	if (getppid() != parent)
 		_exit(126);
 	if (!strcmp(argv[0], "hearth"))
-		execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+		execv(ourselves_program(), (char *const *)(uintptr_t)argv);
 	else
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(127);

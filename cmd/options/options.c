@@ -273,6 +273,15 @@ static int check_operands(const struct cmd *cmd, const struct config *config, st
 
 /* --- parsing --- */
 
+/* Whether @cmd has an option of this name, which is longer than what may be letters. */
+static bool has_long(const struct cmd *cmd, const char *name)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (table[i].commands & cmd->bit && !strcmp(table[i].name, name))
+			return true;
+	return false;
+}
+
 /* Programs in Go have one dash before a whole word, which getopt would take for letters; those that are known are answered.
  */
 static bool is_go_flag(const struct cmd *cmd, const char *word, struct buf *error)
@@ -285,8 +294,12 @@ static bool is_go_flag(const struct cmd *cmd, const char *word, struct buf *erro
 	buf_printf(&name, "-%.*s", (int)strcspn(word, "="), word);
 	answer = foreign_answer(FOREIGN_OPTION, cmd->bit, buf_text(&name));
 	if (answer)
-		buf_printf(error, "%.*s: %s", (int)strcspn(word, "="), word, answer);
-	return answer;
+		buf_printf(error, "%s: %s", buf_text(&name) + 1, answer);
+	else if (has_long(cmd, buf_text(&name) + 2))
+		buf_printf(error, "%s: hearth has it with two dashes: %s", buf_text(&name) + 1, buf_text(&name));
+	else
+		return false;
+	return true;
 }
 
 static int parse_flags(const struct cmd *cmd, int argc, char **argv, bool *is_set, struct config *config, struct buf *error)

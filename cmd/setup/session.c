@@ -249,26 +249,37 @@ int session_run(struct session *s)
 	return err;
 }
 
-/* The alternate screen is left and the cursor shown again, or the shell would come back on a ruined terminal. */
-static void die_off_screen(int signo)
-{
-	terminal_restore(true);
-	raise(signo); /* whose action is the default one again */
-}
+enum { TWIN_NS = 100 * 1000 * 1000 };
 
-static void ignore_once(int signo)
+static uint64_t first_signal_ns; /* of those that may end the process; 0: none came */
+static bool leaves_screen;
+
+/* The second signal ends the process at once. timeout(1) sends each twice, to the process and to its group: two that come
+ * together are one. On a screen that is left and the cursor shown again, or the shell would come back on a ruined terminal.
+ */
+static void end_at_second(int signo)
 {
-	(void)signo;
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (!first_signal_ns)
+		first_signal_ns = now_ns;
+	if (now_ns - first_signal_ns < TWIN_NS)
+		return;
+	if (leaves_screen)
+		terminal_restore(true);
+	signal(signo, SIG_DFL);
+	raise(signo);
 }
 
 /* From here on one signal ends the process at once, or two when none has come yet. */
 static void let_signals_through(const struct session *s)
 {
-	struct sigaction action = { .sa_flags = SA_RESETHAND | SA_NODEFER | SA_RESTART };
+	struct sigaction action = { .sa_handler = end_at_second, .sa_flags = SA_NODEFER | SA_RESTART };
 	sigset_t set;
 
+	first_signal_ns = s->is_signalled ? clock_mono_ns() : 0;
+	leaves_screen = s->has_screen;
 	sigemptyset(&set);
-	action.sa_handler = !s->is_signalled ? ignore_once : s->has_screen ? die_off_screen : SIG_DFL;
 	for (size_t i = 0; i < ARRAY_LEN(ending_signals); i++) {
 		if (!is_ours(ending_signals[i]))
 			continue;

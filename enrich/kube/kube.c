@@ -95,9 +95,10 @@ static void note_failure(struct kube *k, const struct kube_answer *a)
 	if (a->outcome == KUBE_EXPIRED || a->outcome == KUBE_BUSY)
 		return;
 	if (!k->is_away)
-		log_warn("cannot follow pods through Kubernetes' API at %s: %s; trying again and again, samples go on "
-			 "without what is not known",
-			 k->access.url, trouble);
+		log_warn(
+			"cannot follow pods through %s at %s: %s; trying again and again, samples go on without what is not "
+			"known",
+			k->access.is_kubelet ? "the kubelet" : "Kubernetes' API", k->access.url, trouble);
 	k->is_away = true;
 }
 

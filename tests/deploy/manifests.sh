@@ -43,6 +43,31 @@ if command -v helm >/dev/null; then
 else
 	left_out "the chart: no helm (go install helm.sh/helm/v3/cmd/helm@latest)"
 fi
+
+# The virtual machine: limactl knows every field; it does not run as root.
+lima=$(command -v limactl || :)
+if [ -n "$lima" ]; then
+	cp deploy/lima/hearth.yaml "$work/hearth.yaml"
+	as=()
+	if [ "$(id -u)" = 0 ]; then
+		mkdir "$work/lima" && chmod 755 "$work" && chown 65534 "$work/lima"
+		as=(setpriv --reuid 65534 --regid 65534 --clear-groups env "HOME=$work/lima")
+	fi
+	"${as[@]}" "$lima" validate "$work/hearth.yaml" >"$work/log" 2>&1 || fail "limactl validate: $(cat "$work/log")"
+else
+	left_out "the schema of deploy/lima/hearth.yaml: no limactl"
+fi
+python3 - deploy/lima/hearth.yaml <<'END' || fail "deploy/lima/hearth.yaml"
+import re, subprocess, sys, yaml
+vm = yaml.safe_load(open(sys.argv[1]))
+assert {i["arch"] for i in vm["images"]} == {"x86_64", "aarch64"}
+for step in vm["provision"] + vm["probes"]:
+    subprocess.run(["bash", "-n", "-c", step["script"]], check=True)
+used = set(re.findall(r"{{\.Param\.(\w+)}}", open(sys.argv[1]).read()))
+assert used == set(vm["param"]), (used, vm["param"])
+page = vm["portForwards"][0]
+assert page["guestPort"] == 4318 and "127.0.0.1:%d" % page["hostPort"] in vm["message"]
+END
 [ $rendered -gt 0 ] || exit 77
 
 # Each configuration is one that hearth reads; each DaemonSet mounts what its file names, and probes the port that it says.

@@ -24,5 +24,11 @@ for bundle in "$out"/hearth-"$version"-linux-*.tar.gz; do
 	arch=${bundle##*-linux-} arch=${arch%.tar.gz}
 	python3 sbom.py "$out/hearth-$version-$arch.spdx.json" "$bundle" || fail "the document about $bundle"
 done
+for app in "$out"/*.AppImage; do
+	[ -e "$app" ] || break
+	[ "$(head -c 11 "$app" | tail -c 3 | od -An -tx1 | tr -d ' ')" = 414902 ] || fail "$app has no mark of an AppImage"
+	bundle=$out/hearth-$version-linux-$([[ $app = *-aarch64.* ]] && echo arm64 || echo amd64).tar.gz
+	python3 appimage.py "$app" "$bundle" || fail "what is in $app"
+done
 python3 image.py "$out/hearth-$version-oci.tar" || fail "the image"
 echo "release: all there"

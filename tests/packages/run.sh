@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what `make packages` made where hearth is not: the package in a fresh Debian, the bundle in roots of other C libraries and of none,
-# the RPM, the image. In each hearth records programs that know their stacks, which are judged. By hand; needs root and a Debian mirror.
-#   usage: tests/packages/run.sh BUILD [SUITE [PART...]]      PART: bundle, rpm, image, containers, deb; all unless given
+# the AppImage, the RPM, the image. In each hearth records programs that know their stacks, which are judged. By hand; needs root and a Debian mirror.
+#   usage: tests/packages/run.sh BUILD [SUITE [PART...]]      PART: bundle, appimage, rpm, image, containers, deb; all unless given
 # HEARTH_PACKAGE_ROOT: a folder with that Debian, made if it is not there, and kept. HEARTH_OLD_ROOT: one with a Debian 10 or 11.
 set -euo pipefail
 build=$(realpath "${1:?usage: run.sh BUILD [SUITE]}")
 suite=${2:-bookworm}
 parts=("${@:3}")
-[ ${#parts[@]} -gt 0 ] || parts=(bundle rpm image containers deb)
+[ ${#parts[@]} -gt 0 ] || parts=(bundle appimage rpm image containers deb)
 wants() {
 	[[ " ${parts[*]} " = *" $1 "* ]]
 }
@@ -97,6 +97,16 @@ if wants bundle; then
 	fi
 	cp -r "$packages/bundle" "$work/elsewhere"
 	"$work/elsewhere/bin/hearth" version >/dev/null || fail "the bundle does not run elsewhere"
+fi
+
+# --- the AppImage: a capture on its page, in the same roots and in a fresh Debian ---
+if wants appimage; then
+	root=${HEARTH_PACKAGE_ROOT:-$work/debian}
+	[ -e "$root/usr/bin/apt-get" ] || HEARTH_ROOT=$root tests/root.sh "$suite" true
+	roots=("$root")
+	[ ! -e "$work/musl" ] || roots+=("$work/musl")
+	[ -z "${HEARTH_OLD_ROOT:-}" ] || roots+=("$HEARTH_OLD_ROOT")
+	tests/packages/appimage.sh "$build" "$(echo "$packages"/hearth-*.AppImage)" "${roots[@]}" || fail "the AppImage"
 fi
 
 # --- the RPM: what is in it, laid out as rpm does, in a root of nothing ---

@@ -228,6 +228,14 @@ wait "$started" || status=$?
 took=$(awk "BEGIN { printf \"%d\", ($EPOCHREALTIME - $before) * 1000 }")
 [ $status = 130 ] && [ "$took" -lt 1000 ] || fail "after a second signal: status $status, $took ms"
 
+# --- two that come together, as timeout(1) sends them to the process and to its group, are one ---
+start_record twins.otlp
+kill -TERM "$recorder"
+sleep 0.02
+kill -TERM "$recorder" 2>/dev/null || :
+wait "$recorder" || fail "two signals at once: status $?: $(cat record.out.err)"
+grep -q ' samples taken = ' record.out.err && [ -e twins.otlp ] || fail "two signals at once end it halfway: $(cat record.out.err)"
+
 # --- run without sinks and without a terminal: plain lines, and a final table ---
 start table "$HEARTH" run -F 99
 until_true 15 test -s table.err || fail "run does not say that it started"

@@ -19,4 +19,8 @@ said -samples-per-second 20 | grep -q -e '-F HZ' || fail "-samples-per-second: $
 said -tracers all | grep -q -e '--runtimes' || fail "-tracers: $(cat err)"
 said -off-cpu-threshold 0.1 | grep -q -e '--off-cpu ' || fail "-off-cpu-threshold: $(cat err)"
 said -probabilistic-threshold=50 | grep -q -e '--probabilistic' || fail "-probabilistic-threshold: $(cat err)"
+said -probe-link=kprobe:do_exit | grep -q -e '-e kprobe:FUNCTION' || fail "-probe-link: $(cat err)"
+said -bpf-log-level 1 | grep -q -e '-bpf-log-level: .*two dashes: --bpf-log-level' || fail "-bpf-log-level: $(cat err)"
+said -env-vars=A,B | grep -q -e 'two dashes: --env-vars' || fail "-env-vars: $(cat err)"
+said -version | grep -q "'hearth version'" || fail "-version: $(cat err)"
 said -t racers | grep -q "'racers' is not a process id" || fail "-t: $(cat err)"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs_commands.py HEARTH TOP: tries each command line of hearth's in the documentation, with --help, which reads all of them and does
-nothing; looks for the folders that they name; and compares the rights that docs/kubernetes.md and the manifests have."""
+nothing, and those of docs/compose; looks for the folders that they name; and compares the rights that docs/kubernetes.md and the manifests have."""
 import glob
 import os
 import re
@@ -42,6 +42,8 @@ for name in [os.path.join(top, "README.md")] + sorted(glob.glob(os.path.join(top
                 # an option that is spoken of has no value behind it
                 if done.returncode and "needs a value" not in done.stderr:
                     wrong.append(f"{name}:{number}: {text}: {done.stderr.strip()}")
+            if re.search(r"-address[ =]:\d", text):  # hearth asks for a host
+                wrong.append(f"{name}:{number}: an address without a host: {text}")
             for folder in re.findall(r"(?<![\w/])(?:deploy|docs)/[\w./-]+", text):
                 if not os.path.exists(os.path.join(top, folder.rstrip("."))):
                     wrong.append(f"{name}:{number}: there is no {folder}")
@@ -52,6 +54,14 @@ try:
     block = re.search(r"(?:^    .*\n)*^    kind: ClusterRole\n(?:^    .*\n)*", open(os.path.join(top, "docs/kubernetes.md")).read(), re.M).group()
     told = [d for d in yaml.safe_load_all(re.sub(r"^    ", "", block, flags=re.M)) if d]
     made = list(yaml.safe_load_all(open(os.path.join(top, "deploy/kubernetes/base/rbac.yaml"))))
+    for name in sorted(glob.glob(os.path.join(top, "docs/compose/*/compose.yaml"))):
+        for service in yaml.safe_load(open(name))["services"].values():
+            if service["image"] == "hearth":
+                tried += 1
+                command, *rest = service["command"]
+                done = subprocess.run([hearth, command, "--help", *rest], capture_output=True, text=True, timeout=60)
+                if done.returncode:
+                    wrong.append(f"{name}: {done.stderr.strip()}")
     for kind in ("ClusterRole", "ClusterRoleBinding"):
         a, b = ([d for d in docs if d["kind"] == kind][0] for docs in (told, made))
         for key in ("rules", "roleRef"):

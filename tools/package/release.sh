@@ -42,6 +42,13 @@ for arch in "$@"; do
 	else
 		left_out "hearth-$version-1 for $arch as RPM: no rpmbuild (apt-get install rpm)"
 	fi
+	status=0
+	tools/package/appimage.sh "$folder/package/bundle" "$out" "$arch" "build-$arch-sysroot" 2>"$build/package/why" || status=$?
+	case $status in
+	0) ;;
+	77) left_out "hearth-$version for $arch as AppImage: $(cat "$build/package/why")" ;;
+	*) cat "$build/package/why" >&2 && exit 1 ;;
+	esac
 	images+=("$arch=$folder/package/bundle")
 done
 tools/package/deb.sh "$build" "$out"
@@ -49,8 +56,17 @@ rm -rf "$build/package/image" "$build/package/image.tar"
 tools/package/image.py "$version" "$build/package/image" "${images[@]}"
 cp "$build/package/image.tar" "$out/hearth-$version-oci.tar"
 pack "hearth-$version-kubernetes" deploy/kubernetes
+install -m644 deploy/lima/hearth.yaml "$out/hearth-$version-lima.yaml"
 if command -v helm >/dev/null; then
-	helm package deploy/helm --destination "$out" >/dev/null
+	# Helm packs files of the present time: they are packed anew.
+	rm -rf "$build/package/chart"
+	mkdir "$build/package/chart"
+	helm package deploy/helm --destination "$build/package" >/dev/null
+	tar -xmzf "$build/package/hearth-$version.tgz" -C "$build/package/chart"
+	tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -C "$build/package/chart" -c hearth |
+		gzip -9n >"$out/hearth-$version.tgz"
+	helm show chart "$out/hearth-$version.tgz" >/dev/null
+	rm -r "$build/package/chart" "$build/package/hearth-$version.tgz"
 else
 	pack "hearth-$version-helm" deploy/helm
 fi

@@ -6,11 +6,16 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,14 +148,98 @@ static void test_name(void **state)
 	assert_string_equal(ourselves_name(), "test_ourselves");
 }
 
-int main(void)
+static int find_loader(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char **loader_ret = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_INTERP)
+			*loader_ret = (const char *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return 1;
+}
+
+static void copy(const char *from, const char *to)
+{
+	static char bytes[1 << 16];
+	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
+	size_t n;
+
+	assert_non_null(in);
+	assert_non_null(out);
+	while ((n = fread(bytes, 1, sizeof(bytes), in)))
+		assert_int_equal(fwrite(bytes, 1, n, out), n);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(chmod(to, 0755), 0);
+}
+
+/* This program as a bundle has hearth, started by the loader there; its output is @said_ret. */
+static int run_as_bundle(const char *folder, char *said_ret, size_t size)
+{
+	char loader[PATH_MAX], own[PATH_MAX];
+	int fds[2], status;
+	ssize_t n;
+	pid_t child;
+
+	snprintf(loader, sizeof(loader), "%s/lib/ld.so", folder);
+	snprintf(own, sizeof(own), "%s/lib/hearth", folder);
+	assert_int_equal(pipe(fds), 0);
+	child = fork();
+	if (!child) {
+		dup2(fds[1], STDOUT_FILENO);
+		execl(loader, loader, own, "paths", (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	n = read(fds[0], said_ret, size - 1);
+	said_ret[n > 0 ? n : 0] = '\0';
+	close(fds[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Whom the kernel started is the loader in a bundle, and hearth itself elsewhere. */
+static void test_paths(void **state)
+{
+	char folder[] = "/tmp/test_ourselves.XXXXXX", lib[64], path[PATH_MAX], want[PATH_MAX], said[PATH_MAX];
+	const char *loader = NULL;
+	int status;
+
+	(void)state;
+	assert_string_equal(ourselves_program(), "/proc/self/exe");
+	assert_string_equal(ourselves_file(), "/proc/self/exe");
+	dl_iterate_phdr(find_loader, &loader);
+	if (!loader)
+		skip();
+	assert_non_null(mkdtemp(folder));
+	snprintf(lib, sizeof(lib), "%s/lib", folder);
+	assert_int_equal(mkdir(lib, 0700), 0);
+	snprintf(path, sizeof(path), "%s/hearth", lib);
+	copy("/proc/self/exe", path);
+	snprintf(want, sizeof(want), "%s/bin/hearth %s/lib/hearth\n", folder, folder);
+	snprintf(path, sizeof(path), "%s/ld.so", lib);
+	copy(loader, path);
+	status = run_as_bundle(folder, said, sizeof(said));
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/hearth", lib);
+	unlink(path);
+	rmdir(lib);
+	rmdir(folder);
+	if (status == 127)
+		skip(); /* under an emulator, which the kernel does not know */
+	assert_int_equal(status, 0);
+	assert_string_equal(said, want);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_read_of_threads),
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_name),
+		cmocka_unit_test(test_read), cmocka_unit_test(test_read_of_threads), cmocka_unit_test(test_known),
+		cmocka_unit_test(test_name), cmocka_unit_test(test_paths),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], "paths")) /* test_paths() started it */
+		return printf("%s %s\n", ourselves_program(), ourselves_file()) < 0;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
