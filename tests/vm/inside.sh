@@ -139,6 +139,25 @@ for form in '' --no-bpf-loop; do
 	}
 done
 
+# A CPU that goes and comes back: the only one that is sampled, so what the programs do there comes from its second life.
+cpu=/sys/devices/system/cpu/cpu1/online
+if [ -w $cpu ]; then
+	# shellcheck disable=SC2016 # the inner shell's
+	"$build/hearth" record $insist -F 99 -C 1 -o cpu.otlp -- \
+		sh -c 'echo 0 >"$1"; sleep 1; echo 1 >"$1"; "$2" 4 & "$2" 4 & "$2" 4 & wait' sh $cpu "$build/truth/c_chain" >/dev/null 2>err || {
+		cat err
+		echo "hearth record while a CPU goes and comes back: fails"
+		exit 1
+	}
+	"$build/hearth" report cpu.otlp --by cpu --format folded >cpu.folded
+	awk '/^CPU 1;.*main;f01;f02;/ { n += $NF } END { exit n < 30 }' cpu.folded && ! grep -q '^CPU 0;' cpu.folded || {
+		cat err
+		sed 's/;.* / /' cpu.folded | sort | uniq -c
+		echo "hearth record while a CPU goes and comes back: it is not sampled afterwards"
+		exit 1
+	}
+fi
+
 # Calls of functions, in the kernel and in programs: as many as a program says (HEARTH_VM_PROBES=1 HEARTH_VM_SECONDS=1200: each loads
 # programs, which an emulated CPU verifies for seconds).
 # shellcheck disable=SC2086 # nothing is no word
