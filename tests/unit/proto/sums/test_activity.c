@@ -62,7 +62,7 @@ static struct activity *activity_of(enum activity_rows kind, const struct seen *
 static void test_processes(void **state)
 {
 	static const struct seen seen[] = {
-		{ "light", "l", 7, 7, 100 }, { "heavy", "main", 8, 8, 200 }, { "heavy", "io", 8, 9, 150 },
+		{ "light", "l", 7, 7, 100 },  { "heavy", "main", 8, 8, 200 }, { "heavy", "io", 8, 9, 150 },
 		{ "heavy", "io", 8, 9, 300 }, { "light", "l", 7, 7, 90 },
 	};
 	struct activity *a = activity_of(ACTIVITY_PROCESSES, seen, ARRAY_LEN(seen));
@@ -91,9 +91,10 @@ static void test_processes(void **state)
 
 static void test_threads(void **state)
 {
-	static const struct seen seen[] = {
-		{ "app", "main", 8, 8, 200 }, { "app", "io", 8, 9, 150 }, { "app", "io", 8, 10, 160 }, { "app", "io", 8, 9, 170 }
-	};
+	static const struct seen seen[] = { { "app", "main", 8, 8, 200 },
+					    { "app", "io", 8, 9, 150 },
+					    { "app", "io", 8, 10, 160 },
+					    { "app", "io", 8, 9, 170 } };
 	struct activity *a = activity_of(ACTIVITY_THREADS, seen, ARRAY_LEN(seen));
 	uint32_t count;
 	const struct activity_row *const *rows = activity_rows(a, &count);
@@ -113,9 +114,11 @@ static void test_threads(void **state)
 /* Of rows that weigh the same the name decides, then the pid, then the tid. */
 static void test_ties(void **state)
 {
-	static const struct seen seen[] = {
-		{ "b", "t", 1, 5, 10 }, { "a", "t", 9, 9, 10 }, { "a", "t", 2, 4, 10 }, { "a", "t", 2, 3, 10 }, { "a", "s", 3, 1, 10 }
-	};
+	static const struct seen seen[] = { { "b", "t", 1, 5, 10 },
+					    { "a", "t", 9, 9, 10 },
+					    { "a", "t", 2, 4, 10 },
+					    { "a", "t", 2, 3, 10 },
+					    { "a", "s", 3, 1, 10 } };
 	static const int64_t tids[] = { 1, 5, 3, 4, 9 };
 	struct activity *a = activity_of(ACTIVITY_THREADS, seen, ARRAY_LEN(seen));
 	uint32_t count;
@@ -283,7 +286,9 @@ static void test_any_times(void **state)
 static void test_rows_share_time(void **state)
 {
 	static const struct seen seen[] = {
-		{ "a", "t", 1, 1, T }, { "a", "t", 1, 1, T + 4 * ACTIVITY_SLOTS }, { "b", "t", 2, 2, T + 4 * ACTIVITY_SLOTS },
+		{ "a", "t", 1, 1, T },
+		{ "a", "t", 1, 1, T + 4 * ACTIVITY_SLOTS },
+		{ "b", "t", 2, 2, T + 4 * ACTIVITY_SLOTS },
 		{ "b", "t", 2, 2, T + 3 },
 	};
 	struct activity *a = activity_of(ACTIVITY_PROCESSES, seen, ARRAY_LEN(seen));

@@ -222,9 +222,12 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_orders),		  cmocka_unit_test(test_threads_are_told_apart),
-		cmocka_unit_test(test_stacks),		  cmocka_unit_test(test_weights_of_time),
-		cmocka_unit_test(test_weights_of_counts), cmocka_unit_test(test_one_kind),
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_threads_are_told_apart),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_weights_of_time),
+		cmocka_unit_test(test_weights_of_counts),
+		cmocka_unit_test(test_one_kind),
 		cmocka_unit_test(test_nothing),
 	};
 
