@@ -53,8 +53,14 @@ static void test_what_is_a_token(void **state)
 		size_t len;
 		int err;
 	} cases[] = {
-		{ "s3cret", 6, 0 },	      { "s3cret\n", 7, 0 },	    { "s3cret \t\r\n\n", 11, 0 },  { "", 0, -ENODATA },
-		{ "\n", 1, -ENODATA },	      { "two words", 9, -ENODATA }, { "two\nlines", 9, -ENODATA }, { " s3cret", 7, -ENODATA },
+		{ "s3cret", 6, 0 },
+		{ "s3cret\n", 7, 0 },
+		{ "s3cret \t\r\n\n", 11, 0 },
+		{ "", 0, -ENODATA },
+		{ "\n", 1, -ENODATA },
+		{ "two words", 9, -ENODATA },
+		{ "two\nlines", 9, -ENODATA },
+		{ " s3cret", 7, -ENODATA },
 		{ "s3c\0ret", 7, -ENODATA },
 	};
 
@@ -145,8 +151,8 @@ static void test_the_old_one_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_a_token), cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_the_longest),	cmocka_unit_test(test_news),
+		cmocka_unit_test(test_what_is_a_token),	  cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_the_longest),	  cmocka_unit_test(test_news),
 		cmocka_unit_test(test_the_old_one_stays),
 	};
 

@@ -115,9 +115,10 @@ static void test_zones(void **state)
 static void test_no_zones(void **state)
 {
 	static const char *const texts[] = {
-		"1970-01-02T00:00:00",	      "1970-01-02T00:00:00Zz",	    "1970-01-02T00:00:00 ",	 "1970-01-02T00:00:00+",
-		"1970-01-02T00:00:00+1",      "1970-01-02T00:00:00+01:60",  "1970-01-02T00:00:00+01:00x", "1970-01-02T00:00:00+-1:00",
-		"1970-01-02T00:00:00+01:-1",  "1970-01-02T00:00:00*01:00",  "1970-01-02T00:00:00.5",
+		"1970-01-02T00:00:00",	      "1970-01-02T00:00:00Zz",	   "1970-01-02T00:00:00 ",
+		"1970-01-02T00:00:00+",	      "1970-01-02T00:00:00+1",	   "1970-01-02T00:00:00+01:60",
+		"1970-01-02T00:00:00+01:00x", "1970-01-02T00:00:00+-1:00", "1970-01-02T00:00:00+01:-1",
+		"1970-01-02T00:00:00*01:00",  "1970-01-02T00:00:00.5",
 	};
 
 	(void)state;
@@ -153,11 +154,16 @@ static void test_no_dates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before_now),	   cmocka_unit_test(test_before_the_epoch),
-		cmocka_unit_test(test_behind_now),	   cmocka_unit_test(test_of_the_store),
-		cmocka_unit_test(test_fractions),	   cmocka_unit_test(test_the_last_second),
-		cmocka_unit_test(test_zones),		   cmocka_unit_test(test_no_zones),
-		cmocka_unit_test(test_fractions_of_dates), cmocka_unit_test(test_dates_before_the_epoch),
+		cmocka_unit_test(test_before_now),
+		cmocka_unit_test(test_before_the_epoch),
+		cmocka_unit_test(test_behind_now),
+		cmocka_unit_test(test_of_the_store),
+		cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_the_last_second),
+		cmocka_unit_test(test_zones),
+		cmocka_unit_test(test_no_zones),
+		cmocka_unit_test(test_fractions_of_dates),
+		cmocka_unit_test(test_dates_before_the_epoch),
 		cmocka_unit_test(test_no_dates),
 	};
 
