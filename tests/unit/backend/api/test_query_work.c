@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The query threads and the API's own work, which long questions end, but not too often; who may wait, in which order, and what
- * is packed. Files with symbols (backend/api/api_symbols.c) and the clock (base/clock.c) are the test's: work lasts until it is
- * told to end, and time stands still until it is moved.
+ * The query threads and the API's own work, which long questions end, but not too often; who may wait, in which order, and
+ * what is packed. Files with symbols (backend/api/api_symbols.c) and the clock (base/clock.c) are the test's: work lasts
+ * until it is told to end, and time stands still until it is moved.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,7 +156,9 @@ static int share(struct store *s, struct store **ret)
 	return 0;
 }
 
-static const struct store_read_ops shared_ops = { .kinds = tell_kinds, .labels = tell_labels, .status = tell_status,
+static const struct store_read_ops shared_ops = { .kinds = tell_kinds,
+						  .labels = tell_labels,
+						  .status = tell_status,
 						  .reader = share },
 				   lone_ops = { .kinds = tell_kinds, .labels = tell_labels, .status = tell_status };
 static const struct store_write_ops no_write;
@@ -447,8 +449,10 @@ static bool is_packed(size_t bytes, bool may_pack, uint64_t *hash_ret)
 	*hash_ret = q.job.hash;
 	if (ret) {
 		uint8_t plain[4096];
-		z_stream z = { .next_in = q.job.answer.body.data, .avail_in = (unsigned)q.job.answer.body.len,
-			       .next_out = plain, .avail_out = sizeof(plain) };
+		z_stream z = { .next_in = q.job.answer.body.data,
+			       .avail_in = (unsigned)q.job.answer.body.len,
+			       .next_out = plain,
+			       .avail_out = sizeof(plain) };
 
 		assert_int_equal(inflateInit2(&z, 16 + 15), Z_OK);
 		assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that are looked for because frames came without names: which one is next, when, and what becomes of one whose reading
- * was given up. Where files are found (backend/naming/local_files.c) and what reads them (index_maker.c) are the test's.
+ * Files that are looked for because frames came without names: which one is next, when, and what becomes of one whose
+ * reading was given up. Where files are found (backend/naming/local_files.c) and what reads them (index_maker.c) are the
+ * test's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -261,8 +262,8 @@ static void test_no_build_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SEARCH_TEST(test_nothing_is_wanted), SEARCH_TEST(test_each_file_once),
-		SEARCH_TEST(test_a_server_is_asked), SEARCH_TEST(test_given_up),
+		SEARCH_TEST(test_nothing_is_wanted),   SEARCH_TEST(test_each_file_once),
+		SEARCH_TEST(test_a_server_is_asked),   SEARCH_TEST(test_given_up),
 		SEARCH_TEST(test_given_up_comes_last), SEARCH_TEST(test_of_no_use),
 		SEARCH_TEST(test_no_build_id),
 	};
