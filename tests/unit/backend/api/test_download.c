@@ -263,7 +263,9 @@ static void test_mistakes_in_the_selection(void **state)
 /* process=hearth is all processes that are known to be hearth: this one, and those that were seen. */
 static void test_ourselves(void **state)
 {
-	static const struct query_param own[] = { { "from", "1763788000" }, { "to", "1763788060" }, { "process", "hearth" } };
+	static const struct query_param own[] = { { "from", "1763788000" },
+						  { "to", "1763788060" },
+						  { "process", "hearth" } };
 	const struct ourselves seen = { .count = 2, .pids = { 4000001, 4000002 } };
 	struct api_answer answer;
 	char wanted[512], pid[32];
@@ -288,7 +290,9 @@ static void test_not_ourselves(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		const struct query_param items[] = { { "from", "1763788000" }, { "to", "1763788060" }, { "process", others[i] } };
+		const struct query_param items[] = { { "from", "1763788000" },
+						     { "to", "1763788060" },
+						     { "process", others[i] } };
 		struct api_answer answer = answer_to("/debug/pprof/profile", items, 3, false);
 
 		buf_fini(&answer.body);
