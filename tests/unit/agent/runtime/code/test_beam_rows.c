@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of Erlang's code, an instruction's form at a time: how far the return address is, and on whose stack. Code of a
- * function begins behind its name and the place for breakpoints; code of a fragment at once, and nobody knows who came there.
+ * function begins behind its name and the place for breakpoints; code of a fragment at once, and nobody knows who came
+ * there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,12 +29,30 @@ enum {
 };
 
 /* SP(n): the return address is n bytes above rsp; and so on. */
-#define SP(n)	  { ROW_CFA_REG, REG_SP, (n) + 8 }
-#define FP(n)	  { ROW_CFA_REG, REG_FP, (n) + 8 }
-#define PROCESS(n) { ROW_CFA_SCHED, SCHED_RETURNS, (n) + 8 }
-#define SEARCHED  { ROW_CFA_TAGGED, REG_SP, 0 }
-#define ROOT	  { ROW_CFA_ROOT, 0, 0 }
-#define NONE	  { ROW_CFA_NONE, 0, 0 }
+#define SP(n)                                \
+	{                                    \
+		ROW_CFA_REG, REG_SP, (n) + 8 \
+	}
+#define FP(n)                                \
+	{                                    \
+		ROW_CFA_REG, REG_FP, (n) + 8 \
+	}
+#define PROCESS(n)                                    \
+	{                                             \
+		ROW_CFA_SCHED, SCHED_RETURNS, (n) + 8 \
+	}
+#define SEARCHED                          \
+	{                                 \
+		ROW_CFA_TAGGED, REG_SP, 0 \
+	}
+#define ROOT                       \
+	{                          \
+		ROW_CFA_ROOT, 0, 0 \
+	}
+#define NONE                       \
+	{                          \
+		ROW_CFA_NONE, 0, 0 \
+	}
 
 struct rule {
 	uint8_t cfa, reg;
@@ -94,18 +113,19 @@ static void check_block(const struct code_block *b, const struct expected *expec
 		for (size_t k = 0; k < row_count; k++)
 			if (pc >= rows[k].start && pc < rows[k].end)
 				found = (struct rule){ rows[k].cfa, rows[k].cfa_reg, rows[k].cfa_off };
-		if (found.cfa != expected[i].rule.cfa || found.reg != expected[i].rule.reg || found.off != expected[i].rule.off)
+		if (found.cfa != expected[i].rule.cfa || found.reg != expected[i].rule.reg ||
+		    found.off != expected[i].rule.off)
 			fail_msg("at %u: %u, register %u, offset %d", expected[i].at, found.cfa, found.reg, found.off);
 	}
 }
 
-#define CODE(...) ((const uint8_t[]){ __VA_ARGS__ })
+#define CODE(...)	 ((const uint8_t[]){ __VA_ARGS__ })
 #define BLOCK(kind, ...) block_of(kind, CODE(__VA_ARGS__), sizeof(CODE(__VA_ARGS__)))
-#define EXPECT(block, ...)                                                                              \
-	do {                                                                                            \
-		const struct code_block expect_block = block;                                           \
-		const struct expected expect_rows[] = { __VA_ARGS__ };                                  \
-                                                                                                        \
+#define EXPECT(block, ...)                                                                             \
+	do {                                                                                           \
+		const struct code_block expect_block = block;                                          \
+		const struct expected expect_rows[] = { __VA_ARGS__ };                                 \
+                                                                                                       \
 		check_block(&expect_block, expect_rows, sizeof(expect_rows) / sizeof(expect_rows[0])); \
 	} while (0)
 
@@ -119,7 +139,7 @@ static void check_block(const struct code_block *b, const struct expected *expec
 #define BACK	    0x48, 0x89, 0xec	   /* mov rsp, rbp */
 #define BACK_OF	    0x49, 0x8b, 0x65, 0x58 /* mov rsp, [r13 + 0x58] */
 #define JUMP(n)	    0xeb, n
-#define JUMP_FAR(n) 0xe9, (n) & 0xff, (n) >> 8 & 0xff, (n) >> 16 & 0xff, (n) >> 24 & 0xff
+#define JUMP_FAR(n) 0xe9, (n)&0xff, (n) >> 8 & 0xff, (n) >> 16 & 0xff, (n) >> 24 & 0xff
 
 /* --- depths --- */
 
@@ -223,11 +243,11 @@ static void test_jumps_to_the_module(void **state)
 static void test_jumps_to_what_is_told(void **state)
 {
 	(void)state;
-	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0xe0), { 0, SP(8) });				      /* rax */
-	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0x20), { 0, SP(8) });				      /* [rax] */
-	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0x42, 0xff, 0x24, 0xe5, 0, 0, 0, 0), { 0, SP(8) });	      /* [r12 * 8] */
-	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0x24, 0xc8), { 0, SEARCHED });		      /* [rax + rcx * 8] */
-	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0x25, 0, 0, 0, 0), { 0, SEARCHED });		      /* [rip] */
+	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0xe0), { 0, SP(8) });				/* rax */
+	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0x20), { 0, SP(8) });				/* [rax] */
+	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0x42, 0xff, 0x24, 0xe5, 0, 0, 0, 0), { 0, SP(8) }); /* [r12 * 8] */
+	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0x24, 0xc8), { 0, SEARCHED });		/* [rax + rcx * 8] */
+	EXPECT(BLOCK(BEAM_FRAGMENT, ADD(8), 0xff, 0x25, 0, 0, 0, 0), { 0, SEARCHED });		/* [rip] */
 }
 
 /* Code of no module jumps anywhere: only a function's table of addresses is one that it is called by. */
@@ -269,8 +289,8 @@ static void test_there_and_back_by_the_process(void **state)
 static void test_two_ways_back(void **state)
 {
 	(void)state;
-	EXPECT(BLOCK(BEAM_FUNCTION, KEEP, TO_C, CALL, BACK, TO_C, CALL, BACK_OF, RET), { 7, FP(0) }, { 12, FP(0) }, { 15, SP(0) },
-	       { 19, PROCESS(0) }, { 24, PROCESS(0) }, { 28, SP(0) });
+	EXPECT(BLOCK(BEAM_FUNCTION, KEEP, TO_C, CALL, BACK, TO_C, CALL, BACK_OF, RET), { 7, FP(0) }, { 12, FP(0) },
+	       { 15, SP(0) }, { 19, PROCESS(0) }, { 24, PROCESS(0) }, { 28, SP(0) });
 }
 
 /* Who never comes back is somewhere that no rule leads from. */
@@ -295,8 +315,8 @@ static void test_fragment_on_both_stacks(void **state)
 static void test_the_schedulers_loop(void **state)
 {
 	(void)state;
-	EXPECT(BLOCK(BEAM_FRAGMENT, 0x90, 0x48, 0x83, 0xe4, 0xf0, CALL, BACK_OF, RET), { 1, ROOT }, { 5, ROOT }, { 10, ROOT },
-	       { 14, SP(0) });
+	EXPECT(BLOCK(BEAM_FRAGMENT, 0x90, 0x48, 0x83, 0xe4, 0xf0, CALL, BACK_OF, RET), { 1, ROOT }, { 5, ROOT },
+	       { 10, ROOT }, { 14, SP(0) });
 }
 
 /* --- the block --- */
