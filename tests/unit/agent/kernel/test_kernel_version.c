@@ -33,9 +33,17 @@ static void test_versions(void **state)
 		const char *release;
 		unsigned version;
 	} cases[] = {
-		{ "6.18.44-fc-v657", 6018 }, { "5.10.0-28-amd64", 5010 }, { "5.4", 5004 }, { "6.1-rc3", 6001 },
-		{ "10.100.1", 10100 },	     { "4.19.0", 4019 },	  { "", 0 },	   { "six.one", 0 },
-		{ "6", 0 },		     { "6.x", 0 },		  { NULL, 0 },
+		{ "6.18.44-fc-v657", 6018 },
+		{ "5.10.0-28-amd64", 5010 },
+		{ "5.4", 5004 },
+		{ "6.1-rc3", 6001 },
+		{ "10.100.1", 10100 },
+		{ "4.19.0", 4019 },
+		{ "", 0 },
+		{ "six.one", 0 },
+		{ "6", 0 },
+		{ "6.x", 0 },
+		{ NULL, 0 },
 	};
 
 	(void)state;
@@ -75,8 +83,7 @@ static void test_those_in_between(void **state)
 		assert_string_equal(err.message, "");
 		assert_int_equal(kernel_is_supported(false, true, &err), safe ? 0 : -ENOTSUP);
 		if (!safe)
-			assert_string_equal(err.message,
-					    UNSAFE_KERNEL_TEXT " Update it, or start with --unsafe-kernel.");
+			assert_string_equal(err.message, UNSAFE_KERNEL_TEXT " Update it, or start with --unsafe-kernel.");
 	}
 }
 

@@ -105,7 +105,8 @@ static void test_probe_without_arguments(void **state)
 static void test_other_numbers_of_arguments(void **state)
 {
 	(void)state;
-	probe_reads((struct trace_event){ .probe = 1, .first_arg = 0, .arg_cnt = 1 }, "probe.name=uprobe:/a:f probe.arg1=10");
+	probe_reads((struct trace_event){ .probe = 1, .first_arg = 0, .arg_cnt = 1 },
+		    "probe.name=uprobe:/a:f probe.arg1=10");
 }
 
 static void test_more_arguments_than_are_known(void **state)
@@ -174,7 +175,8 @@ static void test_wait_in_the_first_call(void **state)
 {
 	(void)state;
 	wait_reads((struct trace_event){ .wait = 1 + WAIT_SLEEPING, .syscall = 0 },
-		   SYS_read == 0 ? "thread.state=sleeping syscall.name=read" : "thread.state=sleeping syscall.name=io_setup");
+		   SYS_read == 0 ? "thread.state=sleeping syscall.name=read"
+				 : "thread.state=sleeping syscall.name=io_setup");
 }
 
 /* The name of the frame between a waker's stack and that of the wait. */

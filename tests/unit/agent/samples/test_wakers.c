@@ -92,8 +92,11 @@ static void test_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found_by_thread_and_moment), cmocka_unit_test(test_used_once),
-		cmocka_unit_test(test_nobody), cmocka_unit_test(test_alike), cmocka_unit_test(test_forgotten),
+		cmocka_unit_test(test_found_by_thread_and_moment),
+		cmocka_unit_test(test_used_once),
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
