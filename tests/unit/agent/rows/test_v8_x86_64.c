@@ -27,8 +27,8 @@
 /* A builtin that is none of the interpreter's: 3 bytes. */
 #define BEFORE FUNCTION("Builtins_ArrayPush", "push %rbp\npop %rbp\nret\n")
 /* Offsets: 0 push; 1 mov; 4, 5, 6, 7, 9 push; 11 call, with all words in place; 13 leave; 14 ret; 15. */
-#define TRAMPOLINE                                                                                                 \
-	FUNCTION("Builtins_InterpreterEntryTrampoline",                                                            \
+#define TRAMPOLINE                                                                                                \
+	FUNCTION("Builtins_InterpreterEntryTrampoline",                                                           \
 		 "push %rbp\nmov %rsp, %rbp\npush %rsi\npush %rdi\npush %rax\npush %r12\npush %r14\ncall *%rax\n" \
 		 "leave\nret\n")
 /* 0 nop; 1 jmp: 3 bytes. */
@@ -58,7 +58,8 @@ static bool open_file(struct file *f, const char *assembly, const char *options)
 		unlink(path);
 		return false;
 	}
-	snprintf(command, sizeof(command), "gcc -nostdlib -static -Wl,-Ttext=0x401000 %s -o %s -x assembler -", options, path);
+	snprintf(command, sizeof(command), "gcc -nostdlib -static -Wl,-Ttext=0x401000 %s -o %s -x assembler -", options,
+		 path);
 	gcc = popen(command, "w");
 	assert_non_null(gcc);
 	fprintf(gcc, ".globl _start\n.text\n_start:\n%s", assembly);
@@ -254,9 +255,12 @@ static void test_no_interpreter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trampoline),	     cmocka_unit_test(test_handler),
-		cmocka_unit_test(test_handler_with_a_frame), cmocka_unit_test(test_whose_functions),
-		cmocka_unit_test(test_borders),		     cmocka_unit_test(test_no_interpreter),
+		cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_handler),
+		cmocka_unit_test(test_handler_with_a_frame),
+		cmocka_unit_test(test_whose_functions),
+		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_no_interpreter),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
