@@ -23,8 +23,8 @@
 #include "tests/unit/agent/other_root.h"
 #include "tests/unit/descriptors.h"
 
-#define ROOT "/sys/fs/cgroup"
-#define ID   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ROOT		  "/sys/fs/cgroup"
+#define ID		  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define V1(name, options) "30 24 0:26 / " ROOT "/" name " rw,nosuid shared:4 - cgroup cgroup rw," options "\n"
 #define V2		  "31 24 0:27 / " ROOT "/unified rw shared:5 - cgroup2 cgroup2 rw\n"
 
@@ -35,14 +35,15 @@ static int fstatfs_told(int fd, struct statfs *ret)
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	assert_true(readlink(link, path, sizeof(path) - 1) > 0);
-	*ret = (struct statfs){ .f_type = strstr(path, "/plain") ? 0
+	*ret = (struct statfs){ .f_type = strstr(path, "/plain")	  ? 0
 					  : strstr(path, ROOT "/unified") ? CGROUP2_SUPER_MAGIC
-									   : CGROUP_SUPER_MAGIC };
+									  : CGROUP_SUPER_MAGIC };
 	return 0;
 }
 
 /* The kernel's list of controllers, by their numbers. */
-static const char *const controllers[] = { "cpuset_cgrp_id", "cpu_cgrp_id", "io_cgrp_id", "memory_cgrp_id", "cpuacct_cgrp_id" };
+static const char *const controllers[] = { "cpuset_cgrp_id", "cpu_cgrp_id", "io_cgrp_id", "memory_cgrp_id",
+					   "cpuacct_cgrp_id" };
 static bool has_btf;
 
 static struct btf *load_btf(void)
@@ -189,8 +190,8 @@ static void test_no_controller(void **state)
 	make_group(ROOT "/systemd/a");
 	assert_int_equal(find("a", &place, &err), -EOPNOTSUPP);
 	assert_string_equal(err.message, "the control groups below " ROOT "/systemd have no controller, and the kernel's "
-							"filter cannot look at them; name the group in the tree of one (memory, "
-							"cpu, pids, ...) or of version 2");
+					 "filter cannot look at them; name the group in the tree of one (memory, "
+					 "cpu, pids, ...) or of version 2");
 	set_mounts(V1("systemd", "name=systemd") V1("cpu", "cpu"));
 	make_group(ROOT "/cpu/a");
 	check_v1("a", ROOT "/cpu/a", 1); /* another tree has one */
@@ -275,9 +276,9 @@ static void test_two_containers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		PLACES_TEST(test_controllers),	 PLACES_TEST(test_whole_paths), PLACES_TEST(test_the_first_tree),
+		PLACES_TEST(test_controllers),	 PLACES_TEST(test_whole_paths),	  PLACES_TEST(test_the_first_tree),
 		PLACES_TEST(test_version_2),	 PLACES_TEST(test_no_controller), PLACES_TEST(test_no_btf),
-		PLACES_TEST(test_other_folders), PLACES_TEST(test_containers),	PLACES_TEST(test_two_containers),
+		PLACES_TEST(test_other_folders), PLACES_TEST(test_containers),	  PLACES_TEST(test_two_containers),
 	};
 
 	return run_group_of_descriptors(tests, NULL, free_root);
