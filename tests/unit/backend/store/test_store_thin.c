@@ -23,7 +23,8 @@
 
 #define THIN_AGE (2 * HOUR_NS)
 
-static const struct builder_profile_spec on_cpu = { "hearth", "1", "samples", "count", "cpu", "nanoseconds", 50000000, NULL, 0 },
+static const struct builder_profile_spec on_cpu = { "hearth",	   "1",	     "samples", "count", "cpu",
+						    "nanoseconds", 50000000, NULL,	0 },
 					 off_cpu = { "hearth", "1", "off_cpu", "nanoseconds", "", "", 0, NULL, 0 };
 
 struct fixture {
@@ -37,8 +38,9 @@ struct fixture {
 
 static void open_store(struct fixture *f, uint64_t thin_age_ns)
 {
-	const struct store_config config = { .place = f->folder, .keep_age_ns = UINT64_MAX, .keep_bytes = UINT64_MAX,
-					     .thin_age_ns = thin_age_ns };
+	const struct store_config config = {
+		.place = f->folder, .keep_age_ns = UINT64_MAX, .keep_bytes = UINT64_MAX, .thin_age_ns = thin_age_ns
+	};
 	struct store_error err;
 
 	if (store_sqlite_open(&config, f->metrics, &f->s, &err))
@@ -314,7 +316,8 @@ static int add_weight(void *arg, const char *group, uint32_t bucket, int64_t wei
 static void test_sums(void **state)
 {
 	struct fixture *f = *state;
-	const struct store_selection sel = { .from_ns = f->border_ns - 240 * NSEC_PER_SEC, .to_ns = f->border_ns,
+	const struct store_selection sel = { .from_ns = f->border_ns - 240 * NSEC_PER_SEC,
+					     .to_ns = f->border_ns,
 					     .kind = "off_cpu" };
 	int64_t before[4] = { 0 }, after[4] = { 0 };
 
@@ -334,9 +337,15 @@ static void test_sums(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		THIN_TEST(test_times_to_the_minute), THIN_TEST(test_which_are_old),    THIN_TEST(test_the_last_moment),
-		THIN_TEST(test_what_goes),	     THIN_TEST(test_what_becomes_one), THIN_TEST(test_nothing_else),
-		THIN_TEST(test_values),		     THIN_TEST(test_once),	       THIN_TEST(test_no_age),
+		THIN_TEST(test_times_to_the_minute),
+		THIN_TEST(test_which_are_old),
+		THIN_TEST(test_the_last_moment),
+		THIN_TEST(test_what_goes),
+		THIN_TEST(test_what_becomes_one),
+		THIN_TEST(test_nothing_else),
+		THIN_TEST(test_values),
+		THIN_TEST(test_once),
+		THIN_TEST(test_no_age),
 		THIN_TEST(test_sums),
 	};
 
