@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request that never came over a connection: its headers are what the test says. libmicrohttpd's look-up of headers, and its
- * adding of headers to an answer, are the test's; so a test that includes this starts no server. Include it after cmocka.
+ * A request that never came over a connection: its headers are what the test says. libmicrohttpd's look-up of headers, and
+ * its adding of headers to an answer, are the test's; so a test that includes this starts no server. Include it after
+ * cmocka.
  */
 #ifndef HEARTH_TESTS_MADE_REQUEST_H
 #define HEARTH_TESTS_MADE_REQUEST_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers by which client and server agree: encodings, copies that are there already, content types; and browsers' origins. */
+/* Headers by which client and server agree: encodings, copies that are there already, content types; and browsers' origins.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,11 +61,21 @@ static void test_who_has_a_copy(void **state)
 		const char *value;
 		bool has;
 	} cases[] = {
-		{ NULL, false },	       { "", false },		     { "\"abc\"", true },
-		{ "W/\"abc\"", true },	       { "\"abd\"", false },	     { "\"ab\"", false },
-		{ "\"abcd\"", false },	       { "*", true },		     { "\"x\", \"abc\"", true },
-		{ "\"x\",W/\"abc\"", true },   { "\"x\" , \"y\"", false },   { "abc", false },
-		{ "W/", false },	       { "**", false },		     { "\"x\",\"y\",*", true },
+		{ NULL, false },
+		{ "", false },
+		{ "\"abc\"", true },
+		{ "W/\"abc\"", true },
+		{ "\"abd\"", false },
+		{ "\"ab\"", false },
+		{ "\"abcd\"", false },
+		{ "*", true },
+		{ "\"x\", \"abc\"", true },
+		{ "\"x\",W/\"abc\"", true },
+		{ "\"x\" , \"y\"", false },
+		{ "abc", false },
+		{ "W/", false },
+		{ "**", false },
+		{ "\"x\",\"y\",*", true },
 	};
 
 	(void)state;
@@ -83,9 +94,9 @@ static void test_content_encodings(void **state)
 		const char *value;
 		enum ingest_encoding encoding;
 	} cases[] = {
-		{ NULL, ENCODING_IDENTITY },  { "", ENCODING_IDENTITY }, { "identity", ENCODING_IDENTITY },
+		{ NULL, ENCODING_IDENTITY },	   { "", ENCODING_IDENTITY }, { "identity", ENCODING_IDENTITY },
 		{ "Identity", ENCODING_IDENTITY }, { "gzip", ENCODING_GZIP }, { "GZIP", ENCODING_GZIP },
-		{ "zstd", ENCODING_ZSTD },    { "ZSTD", ENCODING_ZSTD },
+		{ "zstd", ENCODING_ZSTD },	   { "ZSTD", ENCODING_ZSTD },
 	};
 
 	(void)state;
@@ -116,7 +127,8 @@ static void test_other_encodings(void **state)
 		made_header("Content-Encoding", values[i]);
 		assert_false(request_encoding(&r, &encoding));
 		assert_int_equal(r.reply.status, 400);
-		snprintf(text, sizeof(text), "content encoding '%.64s' is not supported: send gzip, zstd or identity", values[i]);
+		snprintf(text, sizeof(text), "content encoding '%.64s' is not supported: send gzip, zstd or identity",
+			 values[i]);
 		assert_non_null(strstr(buf_text(&r.reply.body), text));
 		buf_fini(&r.reply.body);
 	}
@@ -159,7 +171,8 @@ static void test_content_types(void **state)
 
 static const struct route open_route = { .method = "POST", .path = "/v1/x", .has_cors = true },
 			  closed_route = { .method = "POST", .path = "/v1/y" };
-static const char *const two_origins[] = { "https://a.example", "https://b.example", NULL }, *const any_origin[] = { "*", NULL };
+static const char *const two_origins[] = { "https://a.example", "https://b.example", NULL }, *const any_origin[] = { "*",
+														     NULL };
 
 /* The origin that the answer to a page of @origin names. */
 static const char *origin_told(const struct route *route, const char *const *named, const char *origin)
@@ -226,7 +239,7 @@ static bool answers_with(const char *origin, unsigned status, unsigned room, con
 #define NAMED	  "Access-Control-Allow-Origin: https://b.example\n"
 #define NAMED_ALL NAMED "Vary: Origin\n"
 #define METHODS	  "Access-Control-Allow-Methods: POST\n"
-#define HEADERS                                                                                                      \
+#define HEADERS \
 	"Access-Control-Allow-Headers: content-type, content-encoding, authorization, otlp-profiles-development-version\n"
 
 static void test_headers_of_answers(void **state)
@@ -256,10 +269,14 @@ static void test_no_memory_for_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_takes_gzip),	   cmocka_unit_test(test_who_has_a_copy),
-		cmocka_unit_test(test_content_encodings),  cmocka_unit_test(test_other_encodings),
-		cmocka_unit_test(test_content_types),	   cmocka_unit_test(test_which_origins),
-		cmocka_unit_test(test_preflights),	   cmocka_unit_test(test_headers_of_answers),
+		cmocka_unit_test(test_who_takes_gzip),
+		cmocka_unit_test(test_who_has_a_copy),
+		cmocka_unit_test(test_content_encodings),
+		cmocka_unit_test(test_other_encodings),
+		cmocka_unit_test(test_content_types),
+		cmocka_unit_test(test_which_origins),
+		cmocka_unit_test(test_preflights),
+		cmocka_unit_test(test_headers_of_answers),
 		cmocka_unit_test(test_no_memory_for_headers),
 	};
 

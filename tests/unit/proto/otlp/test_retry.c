@@ -104,9 +104,12 @@ static void test_odd_durations(void **state)
 
 static void test_types(void **state)
 {
-	static const char *const others[] = { "google.rpc.RetryInfo", "type.googleapis.com/google.rpc.RetryInfo2",
-					      "type.googleapis.com/xgoogle.rpc.RetryInfo", "type.googleapis.com/google.rpc.Help",
-					      "", NULL };
+	static const char *const others[] = { "google.rpc.RetryInfo",
+					      "type.googleapis.com/google.rpc.RetryInfo2",
+					      "type.googleapis.com/xgoogle.rpc.RetryInfo",
+					      "type.googleapis.com/google.rpc.Help",
+					      "",
+					      NULL };
 	uint64_t ns;
 
 	(void)state;
