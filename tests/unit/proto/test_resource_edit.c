@@ -214,8 +214,8 @@ static void test_many(void **state)
 	assert_int_equal(ret->resources[0].resource.attributes.count, 202);
 	for (int i = 0; i < 200; i++) {
 		snprintf(key, sizeof(key), "k%d", i);
-		assert_true(str_is(profiles_value_text(ret, profiles_find_key(ret, &ret->resources[0].resource.attributes, key)),
-				   key));
+		assert_true(str_is(
+			profiles_value_text(ret, profiles_find_key(ret, &ret->resources[0].resource.attributes, key)), key));
 	}
 	profiles_put(ret);
 }

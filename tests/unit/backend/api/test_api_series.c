@@ -57,7 +57,8 @@ static void answers(const char *url, const char *wanted)
 
 /* --- series --- */
 
-#define A(weight, events) "{\"labels\":{\"service.name\":\"a\",\"process.pid\":\"7\"},\"weight\":" weight ",\"events\":" events "}"
+#define A(weight, events) \
+	"{\"labels\":{\"service.name\":\"a\",\"process.pid\":\"7\"},\"weight\":" weight ",\"events\":" events "}"
 #define B(weight, events) "{\"labels\":{\"service.name\":\"b\"},\"weight\":" weight ",\"events\":" events "}"
 
 static void test_no_series(void **state)
@@ -109,10 +110,9 @@ static void test_series_are_limited(void **state)
 static void test_values(void **state)
 {
 	(void)state;
-	EXPECT("/api/v1/values?label=service&" ALL,
-	       "\"values\":[{\"value\":\"mail\",\"weight\":12,\"events\":2},{\"value\":\"shop\",\"weight\":10,\"events\":4}]");
-	EXPECT("/api/v1/values?label=service&limit=1&" ALL,
-	       "\"values\":[{\"value\":\"mail\",\"weight\":12,\"events\":2}]");
+	EXPECT("/api/v1/values?label=service&" ALL, "\"values\":[{\"value\":\"mail\",\"weight\":12,\"events\":2},{\"value\":"
+						    "\"shop\",\"weight\":10,\"events\":4}]");
+	EXPECT("/api/v1/values?label=service&limit=1&" ALL, "\"values\":[{\"value\":\"mail\",\"weight\":12,\"events\":2}]");
 	EXPECT("/api/v1/values?label=service&prefix=sh&" ALL,
 	       "\"values\":[{\"value\":\"shop\",\"weight\":10,\"events\":4}]");
 	EXPECT("/api/v1/values?label=service&prefix=shopping&" ALL, "\"values\":[]");
@@ -215,7 +215,8 @@ static void test_heat(void **state)
 static void test_uneven_heat(void **state)
 {
 	(void)state;
-	EXPECT("/api/v1/heatmap?from=1000&to=1000.000000005&columns=2&rows=1", "\"column_seconds\":2e-09", "\"weights\":[4,0]");
+	EXPECT("/api/v1/heatmap?from=1000&to=1000.000000005&columns=2&rows=1", "\"column_seconds\":2e-09",
+	       "\"weights\":[4,0]");
 	EXPECT("/api/v1/heatmap?from=999.999999996&to=1000.000000001&columns=2&rows=1", "\"weights\":[0,4]");
 }
 
