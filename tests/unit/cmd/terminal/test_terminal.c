@@ -34,8 +34,8 @@ enum { ROWS = 10 };
 /* --- a process with a terminal --- */
 
 struct seen {
-	char text[8192]; /* on the terminal */
-	int status;	 /* of wait() */
+	char text[8192];     /* on the terminal */
+	int status;	     /* of wait() */
 	struct termios mode; /* at the end */
 };
 

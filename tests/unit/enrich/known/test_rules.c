@@ -147,7 +147,9 @@ static void becomes(struct rules *r, enum rule_source source, const char *key, c
 
 static struct rules *labels(const char *label, const char *annotation)
 {
-	return make(&(struct rules_config){ .labels = &label, .label_count = label != NULL, .annotations = &annotation,
+	return make(&(struct rules_config){ .labels = &label,
+					    .label_count = label != NULL,
+					    .annotations = &annotation,
 					    .annotation_count = annotation != NULL });
 }
 

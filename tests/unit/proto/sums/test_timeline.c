@@ -39,7 +39,8 @@ static struct profiles *make(const struct seen *seen, size_t count)
 	struct profiles *p = NULL;
 
 	assert_non_null(b);
-	for (const struct seen *s = seen; s < seen + count; s++) {
+	for (size_t i = 0; i < count; i++) {
+		const struct seen *s = &seen[i];
 		const struct key_value process[] = {
 			{ .key = STR("process.pid"), .value = { .kind = VALUE_INT, .integer = s->pid } },
 			{ .key = STR("process.executable.name"), .value = { .kind = VALUE_STRING, .string = STR("app") } },
