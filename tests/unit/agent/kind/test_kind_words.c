@@ -70,9 +70,8 @@ static void test_heaps_are_not_sampled_by_the_kernel(void **state)
 /* An event is of one kind; kinds that have none take none. */
 static void test_whose_event(void **state)
 {
-	static const struct kind *const others[] = { &kind_off_cpu,	 &kind_runnable, &kind_waker,
-						     &kind_contention,	 &kind_probe,	 &kind_memory,
-						     &kind_malloc,	 &kind_alloc_objects };
+	static const struct kind *const others[] = { &kind_off_cpu, &kind_runnable, &kind_waker,  &kind_contention,
+						     &kind_probe,   &kind_memory,   &kind_malloc, &kind_alloc_objects };
 
 	(void)state;
 	assert_true(kind_tracepoint.has(&point_attr));
@@ -140,8 +139,8 @@ static void test_profiles_of_a_timer(void **state)
 static void test_profiles_of_events(void **state)
 {
 	(void)state;
-	describes(&kind_cpu, (struct sampled){ .attr = faults_attr, .period = 3 }, "the-event", "count", "the-event", "count",
-		  3);
+	describes(&kind_cpu, (struct sampled){ .attr = faults_attr, .period = 3 }, "the-event", "count", "the-event",
+		  "count", 3);
 	describes(&kind_cpu, (struct sampled){ .attr = faults_attr, .freq_hz = 9 }, "the-event", "count", "", "", 0);
 	describes(&kind_tracepoint, (struct sampled){ .attr = point_attr, .period = 4 }, "the-event", "count", "the-event",
 		  "count", 4);
