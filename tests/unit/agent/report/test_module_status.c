@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where modules' names come from, as metrics: the heaviest are shown, the others summed, and nothing is counted twice or lost. */
+/* Where modules' names come from, as metrics: the heaviest are shown, the others summed, and nothing is counted twice or
+ * lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of workloads: which workload and process one asks for, whatever slashes are in the name. What is written is the test's. */
+/* Paths of workloads: which workload and process one asks for, whatever slashes are in the name. What is written is the
+ * test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -58,7 +58,8 @@ static void explains(const struct otlp_sink_config *config, int err, int told, c
 
 static void test_addresses(void **state)
 {
-	static const char text[] = "--collector: '" URL "' is no collector's address; give one such as http://127.0.0.1:4318 or "
+	static const char text[] = "--collector: '" URL
+				   "' is no collector's address; give one such as http://127.0.0.1:4318 or "
 				   "grpc://127.0.0.1:4317";
 	const struct otlp_sink_config config = { .token_file = "/no/such/file" };
 
