@@ -20,7 +20,7 @@
 
 static struct {
 	uint32_t online[16];
-	int count;		     /* of these, or -errno */
+	int count;		      /* of these, or -errno */
 	int band_error, sample_error; /* on the CPU ... */
 	uint32_t bad;
 	char said[512]; /* "+b1 +s1 -s1 -b1 ": band and samples of a CPU opened and closed */
@@ -58,11 +58,11 @@ static int open_samples(uint32_t cpu)
 	return 0;
 }
 
-#define perf_event_cpus_online(cpus, max)  told_online(cpus, max)
-#define side_band_add_cpu(band, cpu)	   open_band(cpu)
-#define side_band_remove_cpu(band, cpu)	   say('-', 'b', cpu)
-#define sampler_add_cpu(sampler, cpu)	   open_samples(cpu)
-#define sampler_remove_cpu(sampler, cpu)   say('-', 's', cpu)
+#define perf_event_cpus_online(cpus, max) told_online(cpus, max)
+#define side_band_add_cpu(band, cpu)	  open_band(cpu)
+#define side_band_remove_cpu(band, cpu)	  say('-', 'b', cpu)
+#define sampler_add_cpu(sampler, cpu)	  open_samples(cpu)
+#define sampler_remove_cpu(sampler, cpu)  say('-', 's', cpu)
 
 #include "agent/cpus.c"
 

@@ -190,8 +190,9 @@ static void test_no_second_timer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		REPORT_TEST(test_a_report), REPORT_TEST(test_times_that_are_over), REPORT_TEST(test_several),
-		REPORT_TEST(test_dropped),  REPORT_TEST(test_no_timer),		   REPORT_TEST(test_no_second_timer),
+		REPORT_TEST(test_a_report), REPORT_TEST(test_times_that_are_over),
+		REPORT_TEST(test_several),  REPORT_TEST(test_dropped),
+		REPORT_TEST(test_no_timer), REPORT_TEST(test_no_second_timer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
