@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The places of debug files, in GDB's order, and that nothing is opened that leads out of the root or is no plain file of the
- * owner's to read. */
+/* The places of debug files, in GDB's order, and that nothing is opened that leads out of the root or is no plain file of
+ * the owner's to read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -101,8 +101,11 @@ static void test_failed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_as_they_come), cmocka_unit_test(test_many),   cmocka_unit_test(test_by_use),
-		cmocka_unit_test(test_none),		     cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_numbers_as_they_come),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_by_use),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
