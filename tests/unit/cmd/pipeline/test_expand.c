@@ -136,8 +136,9 @@ static void test_no_names(void **state)
 /* A value that is nothing else is YAML, but for one in quotes. */
 static void test_read_as_yaml(void **state)
 {
-	AUTO(tree_fini) struct tree t = expanded("v: ${HEARTH_T_LIST}\nq: '${HEARTH_T_LIST}'\nn: ${HEARTH_T_NONE}\n"
-						 "m: x${HEARTH_T_LIST}\n");
+	AUTO(tree_fini)
+	struct tree t = expanded("v: ${HEARTH_T_LIST}\nq: '${HEARTH_T_LIST}'\nn: ${HEARTH_T_NONE}\n"
+				 "m: x${HEARTH_T_LIST}\n");
 	const struct tree *v = tree_find(&t, "v");
 
 	(void)state;
@@ -249,13 +250,13 @@ static void test_too_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variables),	  cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_dollars),		  cmocka_unit_test(test_no_names),
-		cmocka_unit_test(test_read_as_yaml),	  cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_files),		  cmocka_unit_test(test_yaml),
-		cmocka_unit_test(test_no_such_file),	  cmocka_unit_test(test_again),
-		cmocka_unit_test(test_odd_yaml),	  cmocka_unit_test(test_in_lists_and_maps),
-		cmocka_unit_test(test_keys),		  cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_variables),    cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_dollars),	     cmocka_unit_test(test_no_names),
+		cmocka_unit_test(test_read_as_yaml), cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_files),	     cmocka_unit_test(test_yaml),
+		cmocka_unit_test(test_no_such_file), cmocka_unit_test(test_again),
+		cmocka_unit_test(test_odd_yaml),     cmocka_unit_test(test_in_lists_and_maps),
+		cmocka_unit_test(test_keys),	     cmocka_unit_test(test_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
