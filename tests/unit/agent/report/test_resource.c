@@ -41,7 +41,7 @@ static int setup(void **state)
 	memset(&process, 0, sizeof(process));
 	memset(&facts, 0, sizeof(facts));
 	process.pid = 77;
-	process.exe_path = (char *)(uintptr_t)"/usr/bin/shop";
+	process.exe_path = (char *)(uintptr_t) "/usr/bin/shop";
 	process.facts = &facts;
 	has_published = false;
 	return 0;
@@ -141,9 +141,10 @@ static void test_who_is_believed(void **state)
 /* Of what the kernel or the machine knows better a process is not believed; the kernel's facts are. */
 static void test_keys_that_are_ours(void **state)
 {
-	static const char *const ours[] = { "host.name", "host.id", "os.type", "container.id", "k8s.pod.uid", "systemd.unit.name",
-					    "process.pid", "process.vpid" },
-				 *const others[] = { "hostname", "o", "container.name", "k8s.pod.name", "process.runtime.name" };
+	static const char *const ours[] = { "host.name",   "host.id",		"os.type",     "container.id",
+					    "k8s.pod.uid", "systemd.unit.name", "process.pid", "process.vpid" },
+				 *const others[] = { "hostname", "o", "container.name", "k8s.pod.name",
+						     "process.runtime.name" };
 
 	(void)state;
 	has_published = true;
@@ -153,7 +154,8 @@ static void test_keys_that_are_ours(void **state)
 		add(&said.resource, others[i], "y");
 	add(&facts.attributes, "container.id", "kernel's");
 	add(&common, "host.name", "ours");
-	reads(SHOP " hostname=y o=y container.name=y k8s.pod.name=y process.runtime.name=y container.id=kernel's host.name=ours");
+	reads(SHOP
+	      " hostname=y o=y container.name=y k8s.pod.name=y process.runtime.name=y container.id=kernel's host.name=ours");
 }
 
 /* Nor does anybody tell the executable anew. */
@@ -172,9 +174,8 @@ static void test_executable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RESOURCE_TEST(test_process),	     RESOURCE_TEST(test_no_file),
-		RESOURCE_TEST(test_outside),	     RESOURCE_TEST(test_own_pid),
-		RESOURCE_TEST(test_who_is_believed), RESOURCE_TEST(test_keys_that_are_ours),
+		RESOURCE_TEST(test_process),	RESOURCE_TEST(test_no_file),	     RESOURCE_TEST(test_outside),
+		RESOURCE_TEST(test_own_pid),	RESOURCE_TEST(test_who_is_believed), RESOURCE_TEST(test_keys_that_are_ours),
 		RESOURCE_TEST(test_executable),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A disk that gets full: how large the reserve is, which samples go so that a part of the disk stays free, and that none go in
- * vain. The disk is the test's: of the size that it says, with room that the store's own files take.
+ * A disk that gets full: how large the reserve is, which samples go so that a part of the disk stays free, and that none go
+ * in vain. The disk is the test's: of the size that it says, with room that the store's own files take.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,8 +83,9 @@ static struct store_sqlite *sqlite(void)
 
 static void open_store(uint64_t keep_bytes, double keep_free_part)
 {
-	const struct store_config config = { .place = folder, .keep_age_ns = UINT64_MAX, .keep_bytes = keep_bytes,
-					     .keep_free_part = keep_free_part };
+	const struct store_config config = {
+		.place = folder, .keep_age_ns = UINT64_MAX, .keep_bytes = keep_bytes, .keep_free_part = keep_free_part
+	};
 	struct store_error err;
 
 	if (store_sqlite_open(&config, metrics, &store, &err))
@@ -338,7 +339,8 @@ static void test_free_room_first(void **state)
 
 	(void)state;
 	fill(0.1);
-	change("INSERT INTO strings VALUES(1000000, hex(zeroblob(1000000))); DELETE FROM strings WHERE id = 1000000", KEPT, 0.1);
+	change("INSERT INTO strings VALUES(1000000, hex(zeroblob(1000000))); DELETE FROM strings WHERE id = 1000000", KEPT,
+	       0.1);
 	before = our_bytes();
 	lack(1000000);
 	prune();
