@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of workloads: which workload and process one asks for, whatever slashes are in the name. What is written is the
- * test's. */
+/* Paths of workloads: which workload and process one asks for, whatever slashes are in the name. The writer is the test's.
+ */
+*test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 #include "backend/routes/handlers.h"
 #include "tests/unit/backend/http/made_request.h"
 
-static int written; /* the result of what follows */
+	static int written; /* the result of what follows */
 
 int workloads_write(struct workloads *w, struct buf *out)
 {

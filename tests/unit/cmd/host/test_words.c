@@ -73,8 +73,9 @@ static void test_numbers(void **state)
 
 static void test_no_numbers(void **state)
 {
-	static const char *const texts[] = { "", "  ", "x", "-1", "+1", "1x", "1.5", "0x10", "18446744073709551616",
-					     "99999999999999999999" };
+	static const char *const texts[] = {
+		"", "  ", "x", "-1", "+1", "1x", "1.5", "0x10", "18446744073709551616", "99999999999999999999"
+	};
 	uint64_t n;
 
 	(void)state;
@@ -154,9 +155,9 @@ static void test_less(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	     cmocka_unit_test(test_words),	 cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_no_numbers),   cmocka_unit_test(test_what_is_left), cmocka_unit_test(test_reals),
-		cmocka_unit_test(test_no_reals),     cmocka_unit_test(test_several_numbers), cmocka_unit_test(test_less),
+		cmocka_unit_test(test_lines),	   cmocka_unit_test(test_words),	   cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_what_is_left),	   cmocka_unit_test(test_reals),
+		cmocka_unit_test(test_no_reals),   cmocka_unit_test(test_several_numbers), cmocka_unit_test(test_less),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,8 @@ static int setup(void **state)
 		char frame[160];
 		int32_t location;
 
-		snprintf(frame, sizeof(frame), "function_%u_%0*d@module_%u", i, 80, (int)(i * 2654435761u % 1000000), i % 50);
+		snprintf(frame, sizeof(frame), "function_%u_%0*d@module_%u", i, 80, (int)(i * 2654435761u % 1000000),
+			 i % 50);
 		location = text_frame(b, frame);
 		builder_event(b, builder_profile(b, builder_resource(b, NULL, 0), &text_cpu_spec),
 			      builder_stack(b, &location, 1), NULL, 0, 0, 1000 + i, false, 0);
