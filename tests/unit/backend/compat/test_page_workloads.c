@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paths of workloads: which workload and process one asks for, whatever slashes are in the name. The writer is the test's.
  */
-*test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +13,7 @@
 #include "backend/routes/handlers.h"
 #include "tests/unit/backend/http/made_request.h"
 
-	static int written; /* the result of what follows */
+static int written; /* the result of what follows */
 
 int workloads_write(struct workloads *w, struct buf *out)
 {
