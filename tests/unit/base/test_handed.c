@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was opened before privileges were given up: found by the user's name, shown by it, and taken once. */
+/* Files and sockets that were opened before privileges were given up: found by the user's name, shown by it, and taken once.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

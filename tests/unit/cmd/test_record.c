@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `hearth record` writes to: names, formats and streams, and what of them it refuses before anything is sampled. */
+/* Names, formats and streams that `hearth record` writes to, and those that it refuses before anything is sampled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
