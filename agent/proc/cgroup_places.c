@@ -73,7 +73,8 @@ static int take_v1(int fd, struct tree *tree, struct cgroup_place *ret, struct a
 	controller = find_controller(tree->options);
 	if (controller < 0) {
 		snprintf(err->message, sizeof(err->message),
-			 "the control groups below %s have no controller, and the kernel's filter cannot look at them; name "
+			 "the control groups below %.300s have no controller, and the kernel's filter cannot look at them; "
+			 "name "
 			 "the group in the tree of one (memory, cpu, pids, ...) or of version 2",
 			 tree->place);
 		return -EOPNOTSUPP;

@@ -98,7 +98,7 @@ static bool read_any(const uint8_t *p, const uint8_t *end, uint64_t *ns_ret)
 
 bool otlp_decode_retry_delay(const uint8_t *status, size_t len, uint64_t *ns_ret)
 {
-	const uint8_t *p = status, *end = status + len;
+	const uint8_t *p = status, *end = len ? status + len : status; /* nothing may be NULL */
 	bool found = false;
 	struct field f;
 

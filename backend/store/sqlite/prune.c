@@ -372,6 +372,20 @@ static int relieve_disk(struct store_writer *w, uint64_t used, uint64_t lacks)
 	return err ? err : done > 0 || store_bytes(w->s, w->s->write_db) < before;
 }
 
+/* Of a small store no samples go for a full disk, but what its file does not use is given back. 1: there is more; 0;
+ * -errno. */
+static int give_back_all(struct store_writer *w)
+{
+	struct store_pages pages = { 0 };
+	int done, err = store_count_pages(w->s->write_db, &pages);
+
+	if (err || !pages.free)
+		return err;
+	done = give_back(w, 1);
+	err = done < 0 ? done : store_checkpoint(w->s, CHECKPOINT_SHRINK);
+	return err ? err : done;
+}
+
 static int prune_once(struct store_writer *w)
 {
 	const struct store_config *config = &w->s->config;
@@ -396,6 +410,8 @@ static int prune_once(struct store_writer *w)
 		done = relieve_disk(w, used, lacks);
 	else
 		end_hold(w);
+	if (used <= LEAST_BYTES && lacks)
+		done = give_back_all(w);
 	if (!done && used + w->s->reserve_bytes > config->keep_bytes)
 		done = make_room(w, used, used + w->s->reserve_bytes - config->keep_bytes, config->keep_bytes / SAMPLES_PART,
 				 &w->size_limit, "raise --keep-size");

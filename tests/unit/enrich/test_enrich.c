@@ -52,6 +52,9 @@ struct keeper {
 	struct ack *ack;
 	int error;
 	bool *freed;
+	size_t other_len; /* of logs, metrics or traces */
+	enum otlp_signal signal;
+	uint64_t deadline_ns;
 };
 
 static int keeper_consume(struct sink *sink, struct profiles *p, struct ack *ack)
@@ -64,6 +67,23 @@ static int keeper_consume(struct sink *sink, struct profiles *p, struct ack *ack
 	return k->error;
 }
 
+static int keeper_consume_other(struct sink *sink, enum otlp_signal signal, const uint8_t *data, size_t len, struct ack *ack)
+{
+	struct keeper *k = (struct keeper *)sink;
+
+	assert_non_null(data);
+	k->signal = signal;
+	k->other_len = len;
+	k->ack = ack;
+	return k->error;
+}
+
+static int keeper_flush(struct sink *sink, uint64_t deadline_ns)
+{
+	((struct keeper *)sink)->deadline_ns = deadline_ns;
+	return ((struct keeper *)sink)->error;
+}
+
 static void keeper_free(struct sink *sink)
 {
 	struct keeper *k = (struct keeper *)sink;
@@ -74,7 +94,12 @@ static void keeper_free(struct sink *sink)
 }
 
 static const struct sink_ops keeper_ops = {
-	.name = "keeper", .durable = true, .consume = keeper_consume, .free = keeper_free
+	.name = "keeper",
+	.durable = true,
+	.consume = keeper_consume,
+	.consume_other = keeper_consume_other,
+	.flush = keeper_flush,
+	.free = keeper_free,
 };
 
 static struct key_value text(const char *key, const char *value)
@@ -193,6 +218,46 @@ static void test_nothing_to_add(void **state)
 	metrics_free(metrics);
 }
 
+/* Logs, metrics and traces go on as they are, and so do a flush, the acks and the errors. */
+static void test_passed_on(void **state)
+{
+	struct metrics *metrics = metrics_new();
+	struct keeper *keeper;
+	struct ack ack;
+	bool freed = false;
+	struct sink *sink = open_stage((struct enrich_config){ .containers = true }, &keeper, &freed, metrics);
+
+	(void)state;
+	assert_int_equal(sink_consume_other(sink, OTLP_TRACES, (const uint8_t *)"abc", 3, &ack), 0);
+	assert_int_equal(keeper->signal, OTLP_TRACES);
+	assert_int_equal(keeper->other_len, 3);
+	assert_ptr_equal(keeper->ack, &ack);
+	assert_int_equal(sink_flush(sink, 77), 0);
+	assert_int_equal(keeper->deadline_ns, 77);
+	keeper->error = -ETIMEDOUT;
+	assert_int_equal(sink_flush(sink, 78), -ETIMEDOUT);
+	assert_int_equal(sink_consume_other(sink, OTLP_LOGS, (const uint8_t *)"a", 1, NULL), -ETIMEDOUT);
+	sink_free(sink);
+	assert_true(freed);
+	metrics_free(metrics);
+}
+
+/* Where no pods are followed nobody waits for them. */
+static void test_nothing_to_wait_for(void **state)
+{
+	struct metrics *metrics = metrics_new();
+	struct buf why = BUF_EMPTY;
+	struct keeper *keeper;
+	bool freed = false;
+	struct sink *sink = open_stage((struct enrich_config){ .containers = true }, &keeper, &freed, metrics);
+
+	(void)state;
+	assert_int_equal(sink_enrich_wait(sink, 0, &why), 0);
+	assert_int_equal(why.len, 0);
+	sink_free(sink);
+	metrics_free(metrics);
+}
+
 /* A configuration that is wrong frees the next sink, too. */
 static void test_wrong(void **state)
 {
@@ -216,8 +281,8 @@ static void test_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adding),
-		cmocka_unit_test(test_nothing_to_add),
+		cmocka_unit_test(test_adding),	  cmocka_unit_test(test_nothing_to_add),
+		cmocka_unit_test(test_passed_on), cmocka_unit_test(test_nothing_to_wait_for),
 		cmocka_unit_test(test_wrong),
 	};
 

@@ -86,6 +86,55 @@ static void test_files(void **state)
 	tokens_free(NULL);
 }
 
+/* The most that a file may hold; what is longer is no file of tokens, whatever its first words are. */
+static void test_the_longest_file(void **state)
+{
+	enum { MOST = (64 << 10) - 1 };
+	static char text[MOST + 2];
+	struct tokens *t = NULL;
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	memcpy(text, "one\n", 4);
+	write_file(text, MOST);
+	assert_int_equal(tokens_new(path, &t), 0);
+	assert_true(tokens_know(t, "one"));
+	text[MOST] = '\0';
+	assert_true(tokens_know(t, text + 4));
+	tokens_free(t);
+	text[MOST] = 'a';
+	for (size_t more = 1; more <= 2; more++) {
+		t = NULL;
+		write_file(text, MOST + more);
+		assert_int_equal(tokens_new(path, &t), -ENODATA);
+		assert_null(t);
+	}
+}
+
+/* Any number of tokens; each of them is good, and nothing that goes over a border of two. */
+static void test_many_tokens(void **state)
+{
+	static char text[16000];
+	struct tokens *t = NULL;
+	size_t len = 0;
+	char token[16];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "token-%d%s", i, i % 2 ? "\n" : " ");
+	write_file(text, len);
+	assert_int_equal(tokens_new(path, &t), 0);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(token, sizeof(token), "token-%d", i);
+		assert_true(tokens_know(t, token));
+	}
+	assert_false(tokens_know(t, "token-1000"));
+	assert_false(tokens_know(t, "token-0 token-1"));
+	assert_false(tokens_know(t, "token-"));
+	assert_false(tokens_know(t, ""));
+	tokens_free(t);
+}
+
 static void test_headers(void **state)
 {
 	static const struct {
@@ -238,6 +287,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_longest_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_tokens, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headers, setup, teardown),
 		cmocka_unit_test(test_guesses),
 		cmocka_unit_test(test_peers),
