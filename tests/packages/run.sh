@@ -50,7 +50,7 @@ records() {
 	rm -rf "$work/told"
 	mkdir -p "$work/told" "$root/judged"
 	for name in "${programs[@]}"; do
-		nice "$truth/$name" 4 >"$work/told/$name" &
+		nice "$truth/$name" 12 >"$work/told/$name" &
 		pids+=("$!")
 	done
 	list=$(IFS=,; echo "${pids[*]}")
