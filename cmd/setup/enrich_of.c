@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -141,6 +142,9 @@ int enrich_wrap(const struct config *config, enum enrich_part part, struct metri
 		leave_to_pipelines(&enrich, config->pipelines);
 	if (has_word(&config->enrich, "none") || (!enrich.pods && !enrich.containers && !enrich.services))
 		return 0;
+	if (enrich.containers && enrich.host_root && access(enrich.host_root, X_OK))
+		log_warn("--rootfs %s: %s; containers go without the names that the runtimes' files there would tell",
+			 enrich.host_root, strerror(errno));
 	*sink = NULL;
 	err = sink_enrich_new(&enrich, next, metrics, sink, &error);
 	if (err) {

@@ -146,3 +146,7 @@ kill -CONT "$in_pod"
 ! "$HEARTH" record --enrich pots -d 0.1 -o none.otlp 2>err || fail "$test: taken"
 grep -q "there is no 'pots'; did you mean pods?" err || fail "$test: $(cat err)"
 echo "ok $test"
+
+# --- a folder for the host's files that is not there is said ---
+"$HEARTH" record -q -d 1 --rootfs /nowhere -o nowhere.otlp -p $$ 2>err || :
+grep -q -e '--rootfs /nowhere: No such file' err || fail "a --rootfs that is not there: $(cat err)"
