@@ -10,6 +10,7 @@
 
 #include "agent/helper/code_service.h"
 #include "agent/heap/heaps.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -165,7 +166,6 @@ static struct heap *find_heap(const struct heaps *h, const struct process *p, co
 static struct heap *heap_new(struct heaps *h, struct process *p, const struct mapping *program)
 {
 	struct heap *heap = calloc(1, sizeof(*heap));
-	char path[PROC_PATH_BYTES];
 
 	if (!heap)
 		return NULL;
@@ -174,7 +174,7 @@ static struct heap *heap_new(struct heaps *h, struct process *p, const struct ma
 	heap->file = file_get(program->file);
 	heap->bias = program->bias;
 	heap->number = code_spaces_take_number(h->in->code);
-	heap->memory_fd = open(proc_path(path, p->pid, "mem"), O_RDONLY | O_CLOEXEC);
+	heap->memory_fd = proc_open(p->pid, p->pid, "mem");
 	heap->is_old = start_ticks(p->pid) < h->since_ticks;
 	heap->is_over = heap->memory_fd < 0;
 	heap->next = h->list;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/proc/proc_maps.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
@@ -26,6 +27,7 @@
 
 enum {
 	REPLACED_REST_MS = 1000,
+	COMPARED_BYTES = 1024,
 	LOOK_AT_ALL_ROUNDS = 12, /* rounds of expiring: a minute */
 };
 
@@ -200,13 +202,12 @@ static struct file *see(struct read_context *c, const struct file_key *key, cons
 static bool holds_file(struct read_context *c, uint64_t start, uint64_t end, struct file *file, uint64_t off)
 {
 	const uint64_t pages[] = { start, start + ((end - start) / 2 & ~4095ull), end - 4096 };
-	char path[PROC_PATH_BYTES];
-	AUTO_CLOSE int memory = open(proc_path(path, c->task, "mem"), O_RDONLY | O_CLOEXEC);
-	uint8_t bytes[1024];
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
 
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-		if (pread(memory, bytes, sizeof(bytes), (off_t)pages[i]) != sizeof(bytes) ||
-		    !files_hold(c->ps->files, file, off + (pages[i] - start), bytes, sizeof(bytes)))
+		if (proc_read(c->process->pid, c->task, "mem", pages[i], COMPARED_BYTES, &bytes) ||
+		    bytes.len != COMPARED_BYTES ||
+		    !files_hold(c->ps->files, file, off + (pages[i] - start), bytes.data, COMPARED_BYTES))
 			return false;
 	}
 	return true;
