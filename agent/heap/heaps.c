@@ -72,8 +72,8 @@ struct heaps {
 /* The 22nd field of @pid's stat (proc_pid_stat(5)): ticks from boot to its start. 0: not known. */
 static uint64_t start_ticks(uint32_t pid)
 {
-	char path[PROC_PATH_BYTES], text[1024], *at;
-	ssize_t n = io_read_text(AT_FDCWD, proc_path(path, pid, "stat"), text, sizeof(text));
+	char text[1024], *at;
+	ssize_t n = proc_read_text(pid, pid, "stat", text, sizeof(text));
 
 	at = n > 0 ? strrchr(text, ')') : NULL; /* behind the name, which may have any characters */
 	for (int field = 2; at && field < 22; field++)

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -14,7 +15,10 @@
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 
-enum { MOST_BYTES = 32 << 20 }; /* of more than 65,536 mappings */
+enum {
+	MOST_BYTES = 32 << 20,	     /* of more than 65,536 mappings */
+	LONGEST_LINE = 3 * PATH_MAX, /* the path of a longer one is none that could be opened */
+};
 
 static int digit_value(char c)
 {
@@ -90,7 +94,7 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 	while (!error && line < end && (newline = memchr(line, '\n', (size_t)(end - line)))) {
 		struct proc_map map;
 
-		if (!proc_maps_parse_line(line, (size_t)(newline - line), &map))
+		if (newline - line < LONGEST_LINE && !proc_maps_parse_line(line, (size_t)(newline - line), &map))
 			error = fn(arg, &map);
 		line = newline + 1;
 	}
@@ -98,11 +102,11 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 }
 
 /* A task that has ended has no address space, so no program. */
-static bool has_memory(uint32_t task)
+static bool has_memory(uint32_t pid, uint32_t task)
 {
-	char path[PROC_PATH_BYTES], first;
+	char first[2];
 
-	return readlink(proc_path(path, task, "exe"), &first, 1) == 1;
+	return proc_read_link(pid, task, "exe", false, first, sizeof(first)) > 0;
 }
 
 uint32_t proc_maps_task(uint32_t pid)
@@ -112,13 +116,13 @@ uint32_t proc_maps_task(uint32_t pid)
 	char path[PROC_PATH_BYTES];
 	DIR *dir;
 
-	if (has_memory(pid))
+	if (has_memory(pid, pid))
 		return pid;
 	dir = opendir(proc_path(path, pid, "task"));
 	while (dir && !task && (entry = readdir(dir))) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(tid))
+		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(pid, tid))
 			task = tid;
 	}
 	if (dir)

@@ -5,6 +5,7 @@
  * their number is bounded: when that is used up, nobody is waited for longer than an honest worker takes.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,6 +323,17 @@ int proc_read_at_once(uint32_t pid, uint32_t task, const char *name, uint64_t of
 	return read_file(pid, task, name, offset, bytes, false, ret);
 }
 
+/* Puts @text into @ret. The length, or @error. */
+static ssize_t put_text(int error, const struct buf *text, char *ret, size_t size)
+{
+	size_t len = !error && text->len < size ? text->len : 0;
+
+	if (len)
+		memcpy(ret, text->data, len);
+	ret[len] = '\0';
+	return error ? error : (ssize_t)len;
+}
+
 int proc_read_stack(uint32_t pid, uint32_t task, uint64_t addr, size_t bytes, struct buf *ret,
 		    char syscall[static PROC_SYSCALL_BYTES])
 {
@@ -346,9 +358,32 @@ int proc_read_stack(uint32_t pid, uint32_t task, uint64_t addr, size_t bytes, st
 	return error;
 }
 
-int proc_open(uint32_t pid, uint32_t task, const char *name)
+ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, bool at_once, char *ret, size_t size)
 {
-	struct proc_request r = { .op = PROC_OP_OPEN };
+	struct proc_request r = { .op = PROC_OP_LINK };
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	struct proc_reply reply;
+	int unasked_fd, error;
+
+	r.bytes = (uint32_t)(size <= PATH_MAX ? size - 1 : PATH_MAX);
+	(void)proc_path(r.path, task, name);
+	error = ask(pid, &r, !at_once, &reply, &text, &unasked_fd);
+	if (unasked_fd >= 0)
+		close(unasked_fd);
+	return put_text(error, &text, ret, size);
+}
+
+ssize_t proc_read_text(uint32_t pid, uint32_t task, const char *name, char *ret, size_t size)
+{
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	int error = proc_read(pid, task, name, 0, size - 1, &text);
+
+	return put_text(error, &text, ret, size);
+}
+
+static int open_as(uint32_t pid, uint32_t task, const char *name, enum proc_op op)
+{
+	struct proc_request r = { .op = op };
 	AUTO(buf_fini) struct buf nothing = BUF_EMPTY;
 	struct proc_reply reply;
 	int fd, error;
@@ -360,4 +395,14 @@ int proc_open(uint32_t pid, uint32_t task, const char *name)
 	if (error && fd >= 0)
 		close(fd);
 	return error ? error : fd;
+}
+
+int proc_open(uint32_t pid, uint32_t task, const char *name)
+{
+	return open_as(pid, task, name, PROC_OP_OPEN);
+}
+
+int proc_open_folder(uint32_t pid, const char *name)
+{
+	return open_as(pid, pid, name, PROC_OP_FOLDER);
 }

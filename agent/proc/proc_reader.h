@@ -11,8 +11,10 @@
 #ifndef HEARTH_AGENT_PROC_PROC_READER_H
 #define HEARTH_AGENT_PROC_PROC_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/wait_hook.h"
@@ -44,7 +46,19 @@ int proc_read_at_once(uint32_t pid, uint32_t task, const char *name, uint64_t of
 int proc_read_stack(uint32_t pid, uint32_t task, uint64_t addr, size_t bytes, struct buf *ret,
 		    char syscall[static PROC_SYSCALL_BYTES]);
 
+/*
+ * The path of the link /proc/@task/@name, as far as it fits, into @ret of @size bytes (at least 2) with a NUL behind it.
+ * Returns the length, or -errno as above. @at_once: as proc_read_at_once().
+ */
+ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, bool at_once, char *ret, size_t size);
+
+/* The beginning of /proc/@task/@name as text with a NUL behind it. Returns the length, or -errno as above. */
+ssize_t proc_read_text(uint32_t pid, uint32_t task, const char *name, char *ret, size_t size);
+
 /* A descriptor of the regular file /proc/@task/@name (of one that a link in /proc leads to), or -errno as above. */
 int proc_open(uint32_t pid, uint32_t task, const char *name);
+
+/* The same of a folder (O_PATH), such as a process's "root". */
+int proc_open_folder(uint32_t pid, const char *name);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <string.h>
@@ -89,6 +90,13 @@ static int open_regular(const char *path)
 	return MOVE_FD(fd);
 }
 
+static int open_folder(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* Adds @bytes at @offset of the file to @ret, fewer where it ends or cannot be read further. 0, or the error of the first
  * read. */
 static int read_more(const char *path, uint64_t offset, size_t bytes, struct buf *ret)
@@ -115,16 +123,37 @@ static int read_more(const char *path, uint64_t offset, size_t bytes, struct buf
 	return 0;
 }
 
+/* The link's path. 0 or -errno. */
+static int read_link(const struct proc_request *r, struct buf *ret)
+{
+	ssize_t n;
+
+	if (!r->bytes || r->bytes > PATH_MAX)
+		return -EINVAL;
+	if (buf_reserve(ret, r->bytes))
+		return -ENOMEM;
+	n = readlink(r->path, (char *)ret->data, r->bytes);
+	if (n < 0)
+		return -errno;
+	ret->len = (size_t)n;
+	return 0;
+}
+
 int proc_worker_do(const struct proc_request *r, struct proc_reply *reply, struct buf *ret)
 {
 	int fd = -1;
 
 	*reply = (struct proc_reply){ 0 };
 	buf_reset(ret);
-	if (r->op == PROC_OP_OPEN) {
-		fd = open_regular(r->path);
+	if (r->op == PROC_OP_OPEN || r->op == PROC_OP_FOLDER) {
+		fd = r->op == PROC_OP_OPEN ? open_regular(r->path) : open_folder(r->path);
 		reply->status = fd < 0 ? fd : 0;
 		return fd < 0 ? -1 : fd;
+	}
+	if (r->op == PROC_OP_LINK) {
+		reply->status = read_link(r, ret);
+		reply->bytes = (uint32_t)ret->len;
+		return -1;
 	}
 	reply->status = r->bytes > PROC_MOST_BYTES ? -EINVAL : read_more(r->path, r->offset, r->bytes, ret);
 	reply->bytes = (uint32_t)ret->len;

@@ -15,14 +15,14 @@ enum {
 	PROC_MOST_BYTES = 32 << 20,
 };
 
-enum proc_op { PROC_OP_READ, PROC_OP_OPEN };
+enum proc_op { PROC_OP_READ, PROC_OP_OPEN, PROC_OP_FOLDER, PROC_OP_LINK };
 
 struct proc_request {
 	uint32_t op;	/* enum proc_op */
-	uint32_t bytes; /* PROC_OP_READ: so many at @offset, */
+	uint32_t bytes; /* PROC_OP_READ: so many at @offset; PROC_OP_LINK: so many of the path that the link has */
 	uint64_t offset;
 	char path[PROC_PATH_BYTES];
-	char then[PROC_PATH_BYTES]; /* and after that up to PROC_SYSCALL_BYTES of this file, unless it is "" */
+	char then[PROC_PATH_BYTES]; /* PROC_OP_READ: and after that up to PROC_SYSCALL_BYTES of this file, unless it is "" */
 };
 
 /* Comes in front of the answer's first packet. @bytes and then @then_bytes follow; a descriptor comes with it. */

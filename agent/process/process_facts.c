@@ -151,9 +151,9 @@ static ssize_t read_file(struct facts_reader *r, uint32_t pid, enum enrich_sourc
 /* An environment that is read as empty may be that of a process that has ended. */
 static bool has_program(uint32_t pid)
 {
-	char path[PROC_PATH_BYTES], exe[8];
+	char exe[8];
 
-	return readlink(proc_path(path, pid, "exe"), exe, sizeof(exe)) > 0;
+	return proc_read_link(pid, pid, "exe", true, exe, sizeof(exe)) > 0;
 }
 
 /* Adds what @source of @pid says. 0 or -errno; the process may have ended. */

@@ -329,17 +329,13 @@ static void read_names(struct process *p)
 {
 	char path[PROC_PATH_BYTES], exe[PATH_MAX];
 	AUTO_FCLOSE FILE *f = fopen(proc_path(path, p->pid, "comm"), "re");
-	ssize_t len;
 
 	if (f && fgets(p->comm, sizeof(p->comm), f))
 		p->comm[strcspn(p->comm, "\n")] = '\0';
 	if (p->exe_path)
 		return;
-	len = readlink(proc_path(path, proc_maps_task(p->pid), "exe"), exe, sizeof(exe) - 1);
-	if (len > 0) {
-		exe[len] = '\0';
+	if (proc_read_link(p->pid, proc_maps_task(p->pid), "exe", false, exe, sizeof(exe)) > 0)
 		set_exe(p, exe);
-	}
 }
 
 static int read_maps(struct processes *ps, struct process *p, bool only_holes)
@@ -438,12 +434,10 @@ void processes_tell_chains(struct processes *ps, struct sampler *sampler)
 /* Does the pid belong to another process now, or has it executed another program, without a record that we saw? */
 static bool has_other_program(const struct process *p)
 {
-	char path[PROC_PATH_BYTES], exe[PATH_MAX];
-	ssize_t len = readlink(proc_path(path, p->pid, "exe"), exe, sizeof(exe) - 1);
+	char exe[PATH_MAX];
 
-	if (len <= 0)
+	if (proc_read_link(p->pid, p->pid, "exe", false, exe, sizeof(exe)) <= 0)
 		return false;
-	exe[len] = '\0';
 	proc_path_strip(exe);
 	return !p->exe_path || strcmp(exe, p->exe_path) != 0;
 }
