@@ -162,7 +162,8 @@ static int read_once(struct context_slot *slot, struct memory *m)
 	if (!payload)
 		return -ENOMEM;
 	if (read_at(m, header.payload, payload, header.payload_bytes) ||
-	    read_at(m, slot->addr + AT_PUBLISHED, &published_ns, sizeof(published_ns)) || published_ns != header.published_ns)
+	    read_at(m, slot->addr + AT_PUBLISHED, &published_ns, sizeof(published_ns)) ||
+	    published_ns != header.published_ns)
 		return -EAGAIN;
 	error = process_context_parse(payload, header.payload_bytes, &context);
 	if (error)

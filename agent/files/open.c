@@ -245,7 +245,8 @@ static bool is_the_file(int fd, const struct device *d, const struct file_key *k
 	if (st.stx_ino != key->inode)
 		return task && proc_maps_each(task, is_mapped_there, &lookup) == 1;
 	/* An inode number may be used again when its file is gone. */
-	return task || !key->has_generation || !d->is_local || ioctl(fd, FS_IOC_GETVERSION, &generation) || generation == key->generation;
+	return task || !key->has_generation || !d->is_local || ioctl(fd, FS_IOC_GETVERSION, &generation) ||
+	       generation == key->generation;
 }
 
 static int if_the_file(int fd, const struct device *d, const struct file_key *key, uint32_t task, uint64_t start)

@@ -101,8 +101,9 @@ static uint64_t request_limit_ms(int fd)
 	uint64_t limit_ms = REQUEST_LIMIT_MS;
 	struct statx st;
 
-	if (fd >= 0 && !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BLOCKS, &st)) /* its file system may be silent */
-		limit_ms += (st.stx_blocks >> 11) * LIMIT_A_MEGABYTE_MS; /* holes take no time */
+	if (fd >= 0 &&
+	    !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BLOCKS, &st)) /* its file system may be silent */
+		limit_ms += (st.stx_blocks >> 11) * LIMIT_A_MEGABYTE_MS;	   /* holes take no time */
 	return limit_ms < MOST_LIMIT_MS ? limit_ms : MOST_LIMIT_MS;
 }
 

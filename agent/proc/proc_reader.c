@@ -25,13 +25,14 @@
 
 enum {
 	SLICE_MS = 10,
-	LIMIT_MS = 100,	   /* until the first packet, and between two; a page on a disk takes 10 ms */
-	AT_ONCE_MS = 30,   /* of who cannot have the hook run: the rings fill meanwhile */
-	SPENT_MS = 5,	   /* when silent processes have taken their part of the time */
-	WHOLE_MS = 1000,   /* for the whole answer */
+	LIMIT_MS = 100,	 /* until the first packet, and between two; a page on a disk takes 10 ms */
+	AT_ONCE_MS = 30, /* of who cannot have the hook run: the rings fill meanwhile */
+	SPENT_MS = 5,	 /* when silent processes have taken their part of the time */
+	WHOLE_MS = 1000, /* for the whole answer */
 	FIRST_REST_SECONDS = 1,
 	LAST_REST_SECONDS = 600,
 	MAX_RESTING = 4096,
+	MAX_TOLD = 32, /* messages; more only while silent processes are few */
 };
 
 /* A process that did not answer. */
@@ -45,6 +46,7 @@ static struct {
 	int control;  /* -1: the keeper has gone */
 	int lanes[PROC_LANES];
 	unsigned depth; /* questions that are under way */
+	unsigned told;	/* messages about silent processes */
 	struct wait_hook on_wait;
 	struct allowance waiting;
 	struct map resting; /* pid -> struct rest *, owned */
@@ -119,7 +121,7 @@ void proc_reader_stop(void)
 	map_sweep(&reader.resting, drop, NULL);
 	map_fini(&reader.resting);
 	reader.keeper = 0;
-	reader.depth = 0;
+	reader.depth = reader.told = 0;
 	reader.on_wait = (struct wait_hook){ 0 };
 	reader.waiting = (struct allowance){ 0 };
 	reader.silent = reader.left_out = NULL;
@@ -172,7 +174,7 @@ static void let_rest(uint32_t pid, bool tells)
 	if (rest->seconds > LAST_REST_SECONDS)
 		rest->seconds = LAST_REST_SECONDS;
 	rest->until_ns = now_ns + rest->seconds * NSEC_PER_SEC;
-	if (tells)
+	if (tells || reader.told++ < MAX_TOLD)
 		log_warn("process %u lets nobody look into its memory: a file system or a device that it uses does not "
 			 "answer; it is looked at again in %u s",
 			 pid, rest->seconds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files in /proc that lead into a process's memory, read without ever waiting for that process. Its memory may be of a file
+ * Files in /proc that lead into a process's memory, read without ever waiting for that process. The memory may be of a file
  * whose server does not answer, the lock of its mappings may be held by somebody who waits for such a server, and while it
  * executes a program the kernel lets nobody open them. So small processes read and open these files for the agent. One that
  * does not answer in time is killed and another takes its place; the process that it was to look at rests for 1 s, 2 s, ...
@@ -41,8 +41,8 @@ int proc_read(uint32_t pid, uint32_t task, const char *name, uint64_t offset, si
 /* The same for who cannot have the hook run, and waits for a shorter time. */
 int proc_read_at_once(uint32_t pid, uint32_t task, const char *name, uint64_t offset, size_t bytes, struct buf *ret);
 
-/* Reads @bytes of memory at @addr, and after that the text of /proc/@task/syscall into @syscall; "": it cannot be read; "?": not
- * on this kernel. */
+/* Reads @bytes of memory at @addr, and after that the text of /proc/@task/syscall into @syscall; "": it cannot be read; "?":
+ * not on this kernel. */
 int proc_read_stack(uint32_t pid, uint32_t task, uint64_t addr, size_t bytes, struct buf *ret,
 		    char syscall[static PROC_SYSCALL_BYTES]);
 

@@ -208,8 +208,8 @@ static int confine(void)
 	int error = capabilities_keep(capabilities_of(CAPABILITY_OPENER, capabilities_effective()));
 
 	return error ? error
-		     : calls_filter(&(struct calls){
-			       .more = more, .more_count = ARRAY_LEN(more), .forks = true, .kills = true });
+		     : calls_filter(
+			       &(struct calls){ .more = more, .more_count = ARRAY_LEN(more), .forks = true, .kills = true });
 }
 
 /* As long as nobody waited for a worker, no other process has its id. */

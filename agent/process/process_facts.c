@@ -48,7 +48,7 @@ struct met {
 
 struct facts_reader {
 	struct enrich_options options;
-	struct map met; /* by pid, of struct met, owned */
+	struct map met;	  /* by pid, of struct met, owned */
 	struct buf bytes; /* of the file that is read */
 	struct metric *unread[ENRICH_SOURCES], *cut;
 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that keeps whoever looks into it: silent KIND SECONDS. It is the server of a FUSE file system of its own, mounted
- * where it alone sees it, that does not answer what KIND needs. Prints "ready" when it does. As root. It runs on a CPU in
- * one thread (spin) meanwhile. Its death lets go of all that wait for it.
+ * A program that keeps whoever looks into it: silent KIND SECONDS, as root. The server of a FUSE file system, mounted where
+ * this program alone sees it, does not answer what KIND needs. Prints "ready" when all is so, and runs on a CPU then. Who
+ * waits for it is let go when it is killed.
  *
- *   stack     a page in the stack of a thread that sleeps in pause() is one of a mapped file that READ never brings
- *   maps      the lock of its mappings is held: by a reader of such a page, and who wants to map waits behind it. Then its
- *             environment, its memory, and with older kernels its mappings cannot be read
- *   exec      a child of it executes another program, and a file that is closed by that never answers FLUSH: who opens a file
- *             of its memory in /proc waits for the end of that
- *   code      its code is mapped from a file whose first page never comes
- *   fault     the page of its environment is under a userfaultfd that nobody reads: the kernel lets no reader in /proc wait
- *             for that, but tells it of an error at once
+ *   stack     a page in the stack of a thread that sleeps is of a file that READ never brings
+ *   maps      a thread reads such a page and holds the lock of all mappings; who wants to map waits behind it
+ *   exec      a child executes a program, which closes a file that never answers FLUSH; until then nobody may look into it
+ *   code      code is mapped from a file whose first page never comes
+ *   fault     the page of the environment is under a userfaultfd that nobody reads
+ *
+ * With "maps" environ and mem in /proc wait, and with older kernels maps. With "fault" the kernel tells readers in /proc of
+ * an error at once.
  *
  * Never part of what is shipped.
  */
