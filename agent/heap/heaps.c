@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bucket of a program's list is kept with its stack and with what was told of it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"

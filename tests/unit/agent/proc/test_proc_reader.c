@@ -145,6 +145,35 @@ static void test_open(void **state)
 	assert_int_equal(proc_open(SILENT, SILENT, "mem"), -EINVAL);
 }
 
+/* Links, as far as they fit, and the beginning of a text; a folder as a place to open others in. */
+static void test_links(void **state)
+{
+	char text[8];
+	struct stat st, expected;
+
+	(void)state;
+	assert_int_equal(symlink("/a/longer/path", below(HONEST, "exe")), 0);
+	assert_int_equal(symlink("/tmp", below(HONEST, "root")), 0);
+	write_file(HONEST, "stat", "8 (name) R", 10);
+	for (int at_once = 0; at_once < 2; at_once++) {
+		assert_int_equal(proc_read_link(HONEST, HONEST, "exe", at_once, text, sizeof(text)), 7);
+		assert_string_equal(text, "/a/long");
+	}
+	assert_int_equal(proc_read_link(HONEST, HONEST, "cwd", false, text, sizeof(text)), -ENOENT);
+	assert_string_equal(text, "");
+	assert_int_equal(proc_read_text(HONEST, HONEST, "stat", text, sizeof(text)), 7);
+	assert_string_equal(text, "8 (name");
+	assert_int_equal(proc_read_text(SILENT, SILENT, "mem", text, sizeof(text)), -EBUSY);
+	assert_string_equal(text, "");
+
+	AUTO_CLOSE int folder = proc_open_folder(HONEST, "root");
+	assert_int_equal(fstat(folder, &st), 0);
+	assert_int_equal(stat("/tmp", &expected), 0);
+	assert_true(st.st_ino == expected.st_ino && st.st_dev == expected.st_dev);
+	assert_int_equal(proc_open_folder(HONEST, "stat"), -ENOTDIR);
+	assert_int_equal(proc_open_folder(SILENT, "root"), -EBUSY);
+}
+
 /* Who lets nobody look is left after its time, counted, and not asked again for a moment; others have their answers. */
 static void test_silent(void **state)
 {
@@ -285,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_read, make, destroy),
 		cmocka_unit_test_setup_teardown(test_stack, make, destroy),
 		cmocka_unit_test_setup_teardown(test_open, make, destroy),
+		cmocka_unit_test_setup_teardown(test_links, make, destroy),
 		cmocka_unit_test_setup_teardown(test_silent, make, destroy),
 		cmocka_unit_test_setup_teardown(test_rest, make, destroy),
 		cmocka_unit_test_setup_teardown(test_many, make, destroy),
