@@ -25,10 +25,10 @@
 
 enum {
 	SLICE_MS = 10,
-	LIMIT_MS = 100,	 /* until the first packet, and between two; a page on a disk takes 10 ms */
-	AT_ONCE_MS = 30, /* of who cannot have the hook run: the rings fill meanwhile */
-	SPENT_MS = 5,	 /* when silent processes have taken their part of the time */
-	WHOLE_MS = 1000, /* for the whole answer */
+	LIMIT_MS = 100,	  /* until the first packet, and between two; a page on a disk takes 10 ms */
+	AT_ONCE_MS = 100, /* of who cannot have the hook run: the rings fill meanwhile */
+	SPENT_MS = 20,	  /* when silent processes have taken their part of the time */
+	WHOLE_MS = 1000,  /* for the whole answer */
 	FIRST_REST_SECONDS = 1,
 	LAST_REST_SECONDS = 600,
 	MAX_RESTING = 4096,
