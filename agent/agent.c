@@ -18,6 +18,7 @@
 #include "agent/heap/heaps.h"
 #include "agent/names/indexes.h"
 #include "agent/kernel/sampler_filter.h"
+#include "agent/proc/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -321,7 +322,10 @@ static void on_clock_set(void *arg, int fd, uint32_t events)
 
 static void on_open_wait(void *arg)
 {
-	intake_keep_samples(&((struct agent *)arg)->in);
+	struct agent *a = arg;
+
+	if (a->in.sampler) /* a process may be silent before there is one */
+		intake_keep_samples(&a->in);
 }
 
 void agent_follow_files(struct agent *a, struct file_opener *opener)
@@ -330,6 +334,7 @@ void agent_follow_files(struct agent *a, struct file_opener *opener)
 	indexes_on_done(a->indexes, on_names, a);
 	files_on_wait(a->in.files, wait_hook_of(a));
 	file_opener_on_wait(opener, (struct wait_hook){ on_open_wait, a });
+	proc_reader_on_wait((struct wait_hook){ on_open_wait, a });
 }
 
 void agent_follow_code(struct agent *a)

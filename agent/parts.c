@@ -16,6 +16,7 @@
 #include "agent/kernel/sampler_filter.h"
 #include "agent/heap/heaps.h"
 #include "agent/names/indexes.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/readers.h"
 #include "agent/runtime/choice.h"
@@ -79,6 +80,7 @@ static void stop_files(struct agent *a)
 	elf_service_free(a->code_reader);
 	indexes_free(a->indexes);
 	files_free(a->in.files);
+	proc_reader_stop();
 }
 
 static int start_runtimes(const struct start *s)
@@ -229,6 +231,7 @@ static int start_late_walk(const struct start *s)
 
 static void stop_late_walk(struct agent *a)
 {
+	proc_reader_on_wait((struct wait_hook){ 0 });
 	code_spaces_detach(a->in.code);
 	late_free(a->in.late);
 	wait_stacks_free(a->in.waits);

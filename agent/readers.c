@@ -10,6 +10,7 @@
 #include "agent/helper/code_service.h"
 #include "agent/helper/elf_helper.h"
 #include "agent/helper/elf_worker.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/rows/row_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -63,7 +64,11 @@ int readers_start(const struct agent_config *config, struct metrics *metrics, st
 		return fail(err, error,
 			    "cannot start the helper process that reads programs' files (--no-helper: go without)");
 	error = file_opener_new(metrics, &r->opener);
-	return error ? fail(err, error, "cannot start the process that opens files") : 0;
+	if (error)
+		return fail(err, error, "cannot start the process that opens files");
+	error = proc_reader_start(metrics);
+	r->has_proc_reader = !error;
+	return error ? fail(err, error, "cannot start the process that looks into others") : 0;
 }
 
 static void free_index_helpers(const struct readers *r)
@@ -78,6 +83,8 @@ void readers_stop(const struct readers *r)
 	elf_service_free(r->code);
 	free_index_helpers(r);
 	file_opener_free(r->opener);
+	if (r->has_proc_reader)
+		proc_reader_stop();
 }
 
 void readers_take(struct readers *from, struct readers *ret)

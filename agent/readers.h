@@ -6,6 +6,8 @@
 #ifndef HEARTH_AGENT_READERS_H
 #define HEARTH_AGENT_READERS_H
 
+#include <stdbool.h>
+
 #include "agent/config.h"
 #include "agent/files/files.h"
 #include "agent/names/indexes.h"
@@ -21,6 +23,7 @@ struct readers {
 	struct elf_service *code; /* reads other processes' memory (agent/helper/code_service.h); the caller's to take */
 	struct index_helper *index_helpers[LANES]; /* NULL: no names are wanted */
 	struct file_opener *opener;
+	bool has_proc_reader; /* agent/proc/proc_reader.h was started */
 };
 
 /* Takes a priority for this process and the readers, and forks these. 0; -errno with @err filled: they must be stopped all

@@ -7,7 +7,7 @@
 
 #include "agent/code/code_state.h"
 #include "agent/kernel/sampler.h"
-#include "agent/proc/proc_root.h"
+#include "agent/proc/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -220,7 +220,6 @@ bool code_spaces_has_code(const struct address_space *as)
 static struct code_process *process_new(struct code_spaces *cs, const struct process *p, const struct mapping *runtime)
 {
 	struct code_process *cp = calloc(1, sizeof(*cp));
-	char path[PROC_PATH_BYTES];
 
 	if (!cp)
 		return NULL;
@@ -231,7 +230,7 @@ static struct code_process *process_new(struct code_spaces *cs, const struct pro
 	cp->bias = runtime->bias;
 	cp->runtime = file_get(runtime->file);
 	cp->wait_ms = FIRST_WAIT_MS;
-	cp->memory_fd = open(proc_path(path, p->pid, "mem"), O_RDONLY | O_CLOEXEC);
+	cp->memory_fd = proc_open(p->pid, p->pid, "mem");
 	cp->next = cs->processes;
 	cp->link = &cs->processes;
 	if (cp->next)

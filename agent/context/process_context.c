@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/context/process_context.h"
 #include "agent/proc/proc_maps.h"
-#include "agent/proc/proc_root.h"
+#include "agent/proc/proc_reader.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text/utf8.h"
@@ -122,14 +120,27 @@ void process_context_fini(struct process_context *c)
 
 /* --- reading --- */
 
-static bool read_at(int fd, uint64_t addr, void *to, size_t bytes)
+/* The process, and the task through which its memory is read. */
+struct memory {
+	uint32_t pid, task;
+	struct buf bytes;
+};
+
+/* 0; -EIO: there is no such memory; -EBUSY: the process has ended, or lets nobody look: what is known stays true. */
+static int read_at(struct memory *m, uint64_t addr, void *to, size_t bytes)
 {
-	return addr <= INT64_MAX && pread(fd, to, bytes, (off_t)addr) == (ssize_t)bytes;
+	int error = addr > INT64_MAX ? -EIO : proc_read(m->pid, m->task, "mem", addr, bytes, &m->bytes);
+
+	if (!error && m->bytes.len == bytes) {
+		memcpy(to, m->bytes.data, bytes);
+		return 0;
+	}
+	return error && error != -EIO ? -EBUSY : -EIO;
 }
 
 /* Reads the context that the header at slot->addr tells of, unless it is known. 0; -EAGAIN: it is being written; -ESRCH:
- * there is none any more; another -errno: it makes no sense. */
-static int read_once(struct context_slot *slot, int fd)
+ * there is none any more; another -errno: it makes no sense, or cannot be read now. */
+static int read_once(struct context_slot *slot, struct memory *m)
 {
 	uint8_t bytes[CONTEXT_HEADER_BYTES];
 	AUTO_FREE uint8_t *payload = NULL;
@@ -138,7 +149,10 @@ static int read_once(struct context_slot *slot, int fd)
 	uint64_t published_ns;
 	int error;
 
-	if (!read_at(fd, slot->addr, bytes, sizeof(bytes)) || memcmp(bytes, SIGNATURE, sizeof(SIGNATURE) - 1))
+	error = read_at(m, slot->addr, bytes, sizeof(bytes));
+	if (error == -EBUSY)
+		return error;
+	if (error || memcmp(bytes, SIGNATURE, sizeof(SIGNATURE) - 1))
 		return -ESRCH;
 	if (!context_header_parse(bytes, &header))
 		return header.published_ns ? -EBADMSG : -EAGAIN;
@@ -147,8 +161,8 @@ static int read_once(struct context_slot *slot, int fd)
 	payload = malloc(header.payload_bytes);
 	if (!payload)
 		return -ENOMEM;
-	if (!read_at(fd, header.payload, payload, header.payload_bytes) ||
-	    !read_at(fd, slot->addr + AT_PUBLISHED, &published_ns, sizeof(published_ns)) ||
+	if (read_at(m, header.payload, payload, header.payload_bytes) ||
+	    read_at(m, slot->addr + AT_PUBLISHED, &published_ns, sizeof(published_ns)) ||
 	    published_ns != header.published_ns)
 		return -EAGAIN;
 	error = process_context_parse(payload, header.payload_bytes, &context);
@@ -226,7 +240,7 @@ static struct context_slot *make_slot(struct process *p)
 void process_context_look(struct process *p, bool at_once)
 {
 	struct context_slot *slot = p->is_outside ? NULL : make_slot(p);
-	char path[PROC_PATH_BYTES];
+	struct memory memory = { .pid = p->pid };
 	int error = -EAGAIN;
 
 	if (!slot)
@@ -234,12 +248,10 @@ void process_context_look(struct process *p, bool at_once)
 	look_for_header(slot, p->pid, at_once);
 	if (!slot->addr)
 		return;
-	AUTO_CLOSE int fd = open(proc_path(path, proc_maps_task(p->pid), "mem"), O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0) /* it has ended: what is known stays true */
-		return;
+	memory.task = proc_maps_task(p->pid);
 	for (int i = 0; i < TRIES && error == -EAGAIN; i++)
-		error = read_once(slot, fd);
+		error = read_once(slot, &memory);
+	buf_fini(&memory.bytes);
 	if (error == -ESRCH)
 		forget(slot);
 }

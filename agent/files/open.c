@@ -19,6 +19,7 @@
 #include "agent/files/guard.h"
 #include "agent/files/open.h"
 #include "agent/proc/proc_maps.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -231,24 +232,26 @@ static int is_mapped_there(void *arg, const struct proc_map *map)
 	       map->dev_minor == l->key->dev_minor;
 }
 
-/* @task: the process that had the file mapped at @start when it was opened through that mapping; 0: opened by a path. */
-static bool is_the_file(int fd, const struct file_key *key, uint32_t task, uint64_t start)
+/* @task: the process that had the file mapped at @start when it was opened through that mapping; 0: opened by a path. A file
+ * system elsewhere is asked nothing, as it might not answer: not even the generation, which is an ioctl. */
+static bool is_the_file(int fd, const struct device *d, const struct file_key *key, uint32_t task, uint64_t start)
 {
 	struct lookup lookup = { key, start };
 	unsigned int generation;
-	struct stat st;
+	struct statx st;
 
-	if (fstat(fd, &st))
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
 		return false;
-	if (st.st_ino != key->inode)
+	if (st.stx_ino != key->inode)
 		return task && proc_maps_each(task, is_mapped_there, &lookup) == 1;
 	/* An inode number may be used again when its file is gone. */
-	return task || !key->has_generation || ioctl(fd, FS_IOC_GETVERSION, &generation) || generation == key->generation;
+	return task || !key->has_generation || !d->is_local || ioctl(fd, FS_IOC_GETVERSION, &generation) ||
+	       generation == key->generation;
 }
 
-static int if_the_file(int fd, const struct file_key *key, uint32_t task, uint64_t start)
+static int if_the_file(int fd, const struct device *d, const struct file_key *key, uint32_t task, uint64_t start)
 {
-	if (fd < 0 || is_the_file(fd, key, task, start))
+	if (fd < 0 || is_the_file(fd, d, key, task, start))
 		return fd;
 	close(fd);
 	return -ESTALE;
@@ -282,8 +285,8 @@ static int open_by_mapping(struct file_opener *o, struct device *d, const struct
 
 	snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)at->start, (unsigned long long)at->end);
 	proc_path(path, task, name);
-	fd = is_local(d, key, task) ? file_open_regular(path) : open_guarded(o, d, path);
-	return if_the_file(fd, key, task, at->start);
+	fd = is_local(d, key, task) ? proc_open(at->pid, task, name) : open_guarded(o, d, path);
+	return if_the_file(fd, d, key, task, at->start);
 }
 
 static int open_by_path(struct file_opener *o, struct device *d, const struct file_key *key, const char *path, uint32_t pid)
@@ -292,7 +295,7 @@ static int open_by_path(struct file_opener *o, struct device *d, const struct fi
 
 	if (snprintf(whole, sizeof(whole), "%s%s", pid ? proc_path(root, pid, "root") : "", path) >= (int)sizeof(whole))
 		return -ENAMETOOLONG;
-	return if_the_file(open_guarded(o, d, whole), key, 0, 0);
+	return if_the_file(open_guarded(o, d, whole), d, key, 0, 0);
 }
 
 int file_open(struct file_opener *o, const struct file_key *key, const char *path, const struct file_place *at)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bucket of a program's list is kept with its stack and with what was told of it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,10 @@
 
 #include "agent/helper/code_service.h"
 #include "agent/heap/heaps.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
@@ -71,8 +70,8 @@ struct heaps {
 /* The 22nd field of @pid's stat (proc_pid_stat(5)): ticks from boot to its start. 0: not known. */
 static uint64_t start_ticks(uint32_t pid)
 {
-	char path[PROC_PATH_BYTES], text[1024], *at;
-	ssize_t n = io_read_text(AT_FDCWD, proc_path(path, pid, "stat"), text, sizeof(text));
+	char text[1024], *at;
+	ssize_t n = proc_read_text(pid, pid, "stat", text, sizeof(text));
 
 	at = n > 0 ? strrchr(text, ')') : NULL; /* behind the name, which may have any characters */
 	for (int field = 2; at && field < 22; field++)
@@ -165,7 +164,6 @@ static struct heap *find_heap(const struct heaps *h, const struct process *p, co
 static struct heap *heap_new(struct heaps *h, struct process *p, const struct mapping *program)
 {
 	struct heap *heap = calloc(1, sizeof(*heap));
-	char path[PROC_PATH_BYTES];
 
 	if (!heap)
 		return NULL;
@@ -174,7 +172,7 @@ static struct heap *heap_new(struct heaps *h, struct process *p, const struct ma
 	heap->file = file_get(program->file);
 	heap->bias = program->bias;
 	heap->number = code_spaces_take_number(h->in->code);
-	heap->memory_fd = open(proc_path(path, p->pid, "mem"), O_RDONLY | O_CLOEXEC);
+	heap->memory_fd = proc_open(p->pid, p->pid, "mem");
 	heap->is_old = start_ticks(p->pid) < h->since_ticks;
 	heap->is_over = heap->memory_fd < 0;
 	heap->next = h->list;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "agent/helper/debug_files.h"
-#include "agent/proc/proc_root.h"
+#include "agent/proc/proc_reader.h"
 #include "base/cleanup.h"
 #include "symbols/find/debug_places.h"
 
@@ -29,9 +29,8 @@ static int open_root(uint8_t root, uint32_t pid)
 {
 	AUTO_CLOSE int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), theirs = -1;
 	struct stat a, b;
-	char path[PROC_PATH_BYTES];
 
-	theirs = open(proc_path(path, pid, "root"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	theirs = proc_open_folder(pid, "root");
 	if (root == PROCESS_ROOT && theirs >= 0)
 		return MOVE_FD(theirs);
 	if (root == PROCESS_ROOT)

@@ -6,6 +6,7 @@
  * suspect as the files that the worker read: they are checked here before anybody uses them. Agent's thread.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -98,10 +99,11 @@ struct helper {
 static uint64_t request_limit_ms(int fd)
 {
 	uint64_t limit_ms = REQUEST_LIMIT_MS;
-	struct stat st;
+	struct statx st;
 
-	if (fd >= 0 && !fstat(fd, &st))
-		limit_ms += (uint64_t)(st.st_blocks >> 11) * LIMIT_A_MEGABYTE_MS; /* holes take no time */
+	if (fd >= 0 &&
+	    !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BLOCKS, &st)) /* its file system may be silent */
+		limit_ms += (st.stx_blocks >> 11) * LIMIT_A_MEGABYTE_MS;	   /* holes take no time */
 	return limit_ms < MOST_LIMIT_MS ? limit_ms : MOST_LIMIT_MS;
 }
 

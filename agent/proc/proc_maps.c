@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/maps. A line is "start-end perms offset major:minor inode   path"; numbers are hexadecimal except the inode. The
- * file is read in pieces by read(2): it can be far longer than a page, and a process may die on the way (then it just ends).
+ * file can be far longer than a page, and a process may die while it is read (then it just ends).
  */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "agent/proc/proc_maps.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
+
+enum {
+	MOST_BYTES = 32 << 20,	     /* of more than 65,536 mappings */
+	LONGEST_LINE = 3 * PATH_MAX, /* the path of a longer one is none that could be opened */
+};
 
 static int digit_value(char c)
 {
@@ -79,63 +85,28 @@ int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret)
 	return 0;
 }
 
-/* Hands out the whole lines of @text; *@used_ret is how many bytes they have. *@is_tail: the text begins inside a line that
- * is skipped. 0 or the callback's error. */
-static int each_line(char *text, size_t len, size_t *used_ret, bool *is_tail, int (*fn)(void *, const struct proc_map *),
-		     void *arg)
-{
-	size_t used = 0;
-	char *newline;
-
-	while ((newline = memchr(text + used, '\n', len - used))) {
-		size_t line_len = (size_t)(newline - (text + used));
-		struct proc_map map;
-		int error = 0;
-
-		if (!*is_tail && !proc_maps_parse_line(text + used, line_len, &map))
-			error = fn(arg, &map);
-		*is_tail = false;
-		if (error)
-			return error;
-		used += line_len + 1;
-	}
-	*used_ret = used;
-	return 0;
-}
-
 int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map), void *arg)
 {
-	char path[PROC_PATH_BYTES], text[3 * PATH_MAX];
-	AUTO_CLOSE int fd = -1;
-	bool is_tail = false;
-	size_t len = 0, used;
-	ssize_t n;
-	int error;
+	AUTO(buf_fini) struct buf text = BUF_EMPTY;
+	int error = proc_read(pid, pid, "maps", 0, MOST_BYTES, &text);
+	const char *line = buf_text(&text), *end = line + text.len, *newline;
 
-	fd = open(proc_path(path, pid, "maps"), O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, text + len, sizeof(text) - len)) > 0) {
-		len += (size_t)n;
-		error = each_line(text, len, &used, &is_tail, fn, arg);
-		if (error)
-			return error;
-		if (!used && len == sizeof(text)) { /* a line longer than any path we could open */
-			used = len;
-			is_tail = true;
-		}
-		memmove(text, text + used, len - used);
-		len -= used;
+	while (!error && line < end && (newline = memchr(line, '\n', (size_t)(end - line)))) {
+		struct proc_map map;
+
+		if (newline - line < LONGEST_LINE && !proc_maps_parse_line(line, (size_t)(newline - line), &map))
+			error = fn(arg, &map);
+		line = newline + 1;
 	}
-	return n < 0 ? -errno : 0;
+	return error;
 }
 
 /* A task that has ended has no address space, so no program. */
-static bool has_memory(uint32_t task)
+static bool has_memory(uint32_t pid, uint32_t task)
 {
-	char path[PROC_PATH_BYTES], first;
+	char first[2];
 
-	return readlink(proc_path(path, task, "exe"), &first, 1) == 1;
+	return proc_read_link(pid, task, "exe", false, first, sizeof(first)) > 0;
 }
 
 uint32_t proc_maps_task(uint32_t pid)
@@ -145,13 +116,13 @@ uint32_t proc_maps_task(uint32_t pid)
 	char path[PROC_PATH_BYTES];
 	DIR *dir;
 
-	if (has_memory(pid))
+	if (has_memory(pid, pid))
 		return pid;
 	dir = opendir(proc_path(path, pid, "task"));
 	while (dir && !task && (entry = readdir(dir))) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(tid))
+		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(pid, tid))
 			task = tid;
 	}
 	if (dir)

@@ -20,7 +20,8 @@ struct proc_map {
 int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret);
 
 /* Calls @fn for each mapping of @pid, in address order; a line that cannot be read is skipped. 0, -ENOENT or -ESRCH (the
- * process is gone), another -errno, or what @fn returned when not 0. */
+ * process is gone), -EBUSY (it lets nobody look, see
+ * agent/proc/proc_reader.h), another -errno, or what @fn returned when not 0. */
 int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map), void *arg);
 
 /* The task through which to look at the memory of process @pid: the leader, or one of the other threads if the leader has

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/proc/wait_targets.h"
 #include "base/cleanup.h"
@@ -105,15 +106,12 @@ static uint64_t inode_of(uint32_t pid, const struct wait_target *target)
 /* The path behind the descriptor, if it is still that file. */
 static bool read_link(uint32_t pid, const struct wait_target *target, char ret[WAIT_TARGET_BYTES])
 {
-	char name[32], path[PROC_PATH_BYTES];
-	ssize_t n;
+	char name[32];
 
 	if (inode_of(pid, target) != target->inode)
 		return false;
 	snprintf(name, sizeof(name), "fd/%d", target->fd);
-	n = readlink(proc_path(path, pid, name), ret, WAIT_TARGET_BYTES - 1);
-	ret[n < 0 ? 0 : n] = '\0';
-	return n > 0;
+	return proc_read_link(pid, pid, name, false, ret, WAIT_TARGET_BYTES) > 0;
 }
 
 static uint64_t key(uint32_t pid, const struct wait_target *target)

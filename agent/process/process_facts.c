@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/process/enrich.h"
 #include "base/cleanup.h"
@@ -26,14 +27,14 @@
 #include "base/metrics.h"
 
 /* The kernel allows environments of a quarter of the stack's limit; bytes beyond this bound are not looked at. */
-enum { MAX_READ_BYTES = 256 << 10, FIRST_READ_BYTES = 16 << 10 };
+enum { MAX_READ_BYTES = 256 << 10, PIECE_BYTES = 8 << 10 };
 
 #define ENRICHER_ADDRESS(name) &name,
 static const struct enrich *const enrichers[] = { ENRICHERS(ENRICHER_ADDRESS) };
 
 static const struct {
 	const char *file, *labels;
-	bool is_empty_when_gone; /* no error tells that the process has ended */
+	bool is_memory; /* of the process: no error tells that it has ended, and it may let nobody read */
 } sources[ENRICH_SOURCES] = {
 	[ENRICH_CGROUP] = { "cgroup", "file=\"cgroup\"", false },
 	[ENRICH_ENVIRON] = { "environ", "file=\"environ\"", true },
@@ -47,9 +48,8 @@ struct met {
 
 struct facts_reader {
 	struct enrich_options options;
-	struct map met; /* by pid, of struct met, owned */
-	char *buffer;	/* bytes of the file that is read */
-	size_t cap;
+	struct map met;	  /* by pid, of struct met, owned */
+	struct buf bytes; /* of the file that is read */
 	struct metric *unread[ENRICH_SOURCES], *cut;
 };
 
@@ -62,12 +62,6 @@ int facts_reader_new(const char *const *variables, size_t count, struct metrics 
 	if (!r)
 		return -ENOMEM;
 	r->options = (struct enrich_options){ variables, count };
-	r->cap = FIRST_READ_BYTES;
-	r->buffer = malloc(r->cap);
-	if (!r->buffer) {
-		free(r);
-		return -ENOMEM;
-	}
 	for (int i = 0; i < ENRICH_SOURCES; i++)
 		r->unread[i] = metrics_counter(metrics, "hearth_process_facts_unread_total", sources[i].labels,
 					       "Sampled programs that had ended before this file of theirs in /proc could "
@@ -119,56 +113,56 @@ void facts_reader_free(struct facts_reader *r)
 	while (map_next(&r->met, &pos, NULL, &m))
 		met_free(m);
 	map_fini(&r->met);
-	free(r->buffer);
+	buf_fini(&r->bytes);
 	free(r);
 }
 
 /* --- reading --- */
 
-/* Reads /proc/@pid/@name into the buffer. Returns the length, or -errno. */
-static ssize_t read_file(struct facts_reader *r, uint32_t pid, const char *name)
+/* Reads the file of @source into the buffer. Returns the length, or -errno. */
+static ssize_t read_file(struct facts_reader *r, uint32_t pid, enum enrich_source source)
 {
+	const char *name = sources[source].file;
 	char path[PROC_PATH_BYTES];
-	AUTO_CLOSE int fd = open(proc_path(path, pid, name), O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n;
+	AUTO_CLOSE int fd = -1;
+	ssize_t n = 1;
 
+	if (sources[source].is_memory) {
+		int error = proc_read_at_once(pid, pid, name, 0, MAX_READ_BYTES, &r->bytes);
+
+		metric_add(r->cut, !error && r->bytes.len == MAX_READ_BYTES);
+		return error ? error : (ssize_t)r->bytes.len;
+	}
+	buf_reset(&r->bytes);
+	fd = open(proc_path(path, pid, name), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	for (;;) {
-		n = read(fd, r->buffer + len, r->cap - len);
+	while (n > 0 && r->bytes.len < MAX_READ_BYTES) {
+		if (buf_reserve(&r->bytes, PIECE_BYTES))
+			return -ENOMEM;
+		n = read(fd, r->bytes.data + r->bytes.len, PIECE_BYTES);
 		if (n < 0)
 			return -errno;
-		len += (size_t)n;
-		if (len < r->cap) /* /proc gives all it has at once */
-			return (ssize_t)len;
-		if (r->cap == MAX_READ_BYTES) {
-			metric_add(r->cut, 1);
-			return (ssize_t)len;
-		}
-		char *larger = realloc(r->buffer, MAX_READ_BYTES);
-		if (!larger)
-			return -ENOMEM;
-		r->buffer = larger;
-		r->cap = MAX_READ_BYTES;
+		r->bytes.len += (size_t)n;
 	}
+	return (ssize_t)r->bytes.len;
 }
 
 /* An environment that is read as empty may be that of a process that has ended. */
 static bool has_program(uint32_t pid)
 {
-	char path[PROC_PATH_BYTES], exe[8];
+	char exe[8];
 
-	return readlink(proc_path(path, pid, "exe"), exe, sizeof(exe)) > 0;
+	return proc_read_link(pid, pid, "exe", true, exe, sizeof(exe)) > 0;
 }
 
 /* Adds what @source of @pid says. 0 or -errno; the process may have ended. */
 static int add_source(struct facts_reader *r, uint32_t pid, enum enrich_source source, struct attributes *a)
 {
-	ssize_t len = read_file(r, pid, sources[source].file);
+	ssize_t len = read_file(r, pid, source);
 	int error = 0;
 
-	if (len == 0 && sources[source].is_empty_when_gone && !has_program(pid))
+	if (len == 0 && sources[source].is_memory && !has_program(pid))
 		len = -ESRCH;
 	if (len < 0) {
 		metric_add(r->unread[source], 1);
@@ -176,7 +170,7 @@ static int add_source(struct facts_reader *r, uint32_t pid, enum enrich_source s
 	}
 	for (size_t i = 0; i < ARRAY_LEN(enrichers) && !error; i++)
 		if (enrichers[i]->source == source)
-			error = enrichers[i]->add(&r->options, r->buffer, (size_t)len, a);
+			error = enrichers[i]->add(&r->options, (const char *)r->bytes.data, (size_t)len, a);
 	return error;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/proc/proc_maps.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/process/chain_states.h"
 #include "agent/process/process_objects.h"
@@ -26,6 +27,7 @@
 
 enum {
 	REPLACED_REST_MS = 1000,
+	COMPARED_BYTES = 1024,
 	LOOK_AT_ALL_ROUNDS = 12, /* rounds of expiring: a minute */
 };
 
@@ -200,13 +202,12 @@ static struct file *see(struct read_context *c, const struct file_key *key, cons
 static bool holds_file(struct read_context *c, uint64_t start, uint64_t end, struct file *file, uint64_t off)
 {
 	const uint64_t pages[] = { start, start + ((end - start) / 2 & ~4095ull), end - 4096 };
-	char path[PROC_PATH_BYTES];
-	AUTO_CLOSE int memory = open(proc_path(path, c->task, "mem"), O_RDONLY | O_CLOEXEC);
-	uint8_t bytes[1024];
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
 
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-		if (pread(memory, bytes, sizeof(bytes), (off_t)pages[i]) != sizeof(bytes) ||
-		    !files_hold(c->ps->files, file, off + (pages[i] - start), bytes, sizeof(bytes)))
+		if (proc_read(c->process->pid, c->task, "mem", pages[i], COMPARED_BYTES, &bytes) ||
+		    bytes.len != COMPARED_BYTES ||
+		    !files_hold(c->ps->files, file, off + (pages[i] - start), bytes.data, COMPARED_BYTES))
 			return false;
 	}
 	return true;
@@ -328,17 +329,13 @@ static void read_names(struct process *p)
 {
 	char path[PROC_PATH_BYTES], exe[PATH_MAX];
 	AUTO_FCLOSE FILE *f = fopen(proc_path(path, p->pid, "comm"), "re");
-	ssize_t len;
 
 	if (f && fgets(p->comm, sizeof(p->comm), f))
 		p->comm[strcspn(p->comm, "\n")] = '\0';
 	if (p->exe_path)
 		return;
-	len = readlink(proc_path(path, proc_maps_task(p->pid), "exe"), exe, sizeof(exe) - 1);
-	if (len > 0) {
-		exe[len] = '\0';
+	if (proc_read_link(p->pid, proc_maps_task(p->pid), "exe", false, exe, sizeof(exe)) > 0)
 		set_exe(p, exe);
-	}
 }
 
 static int read_maps(struct processes *ps, struct process *p, bool only_holes)
@@ -437,12 +434,10 @@ void processes_tell_chains(struct processes *ps, struct sampler *sampler)
 /* Does the pid belong to another process now, or has it executed another program, without a record that we saw? */
 static bool has_other_program(const struct process *p)
 {
-	char path[PROC_PATH_BYTES], exe[PATH_MAX];
-	ssize_t len = readlink(proc_path(path, p->pid, "exe"), exe, sizeof(exe) - 1);
+	char exe[PATH_MAX];
 
-	if (len <= 0)
+	if (proc_read_link(p->pid, p->pid, "exe", false, exe, sizeof(exe)) <= 0)
 		return false;
-	exe[len] = '\0';
 	proc_path_strip(exe);
 	return !p->exe_path || strcmp(exe, p->exe_path) != 0;
 }

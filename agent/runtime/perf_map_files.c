@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/runtime/perf_map_files.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -33,14 +34,11 @@ enum {
 static int read_start(uint32_t pid, uint64_t *ms_ret)
 {
 	unsigned long long ticks;
-	char path[PROC_PATH_BYTES], line[1024], *p;
-	AUTO_FCLOSE FILE *f = fopen(proc_path(path, pid, "stat"), "re");
-	size_t len;
+	char line[1024], *p;
+	ssize_t len = proc_read_text(pid, pid, "stat", line, sizeof(line));
 
-	if (!f)
-		return errno == ENOENT ? -ESRCH : -errno;
-	len = fread(line, 1, sizeof(line) - 1, f);
-	line[len] = '\0';
+	if (len < 0)
+		return len == -ENOENT ? -ESRCH : (int)len;
 	p = strrchr(line, ')'); /* behind the name, which may hold anything */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
@@ -114,7 +112,7 @@ static int read_flags(uint32_t pid, const char *name)
 static enum holding find_holding(uint32_t pid, const char *map)
 {
 	enum holding found = HELD_NOT;
-	char path[PATH_MAX], target[PATH_MAX];
+	char path[PATH_MAX], target[PATH_MAX], name[32];
 	unsigned left = MAX_DESCRIPTORS;
 	const struct dirent *entry;
 	DIR *folder;
@@ -122,11 +120,12 @@ static enum holding find_holding(uint32_t pid, const char *map)
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	folder = pid ? opendir(path) : NULL;
 	while (folder && found != HELD_TO_APPEND && left-- && (entry = readdir(folder))) {
-		ssize_t len = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
 		const char *slash;
 		int flags;
 
-		target[len > 0 ? len : 0] = '\0';
+		snprintf(name, sizeof(name), "fd/%.20s", entry->d_name);
+		if (proc_read_link(pid, pid, name, false, target, sizeof(target)) == -EBUSY)
+			break;
 		slash = strrchr(target, '/');
 		if (!slash || strcmp(slash + 1, map) != 0)
 			continue;

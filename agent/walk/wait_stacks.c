@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/kernel/kernel_ranges.h"
-#include "agent/proc/proc_root.h"
+#include "agent/proc/proc_reader.h"
 #include "agent/walk/wait_stacks.h"
-#include "base/cleanup.h"
 #include "base/map.h"
 #include "base/metrics.h"
 
@@ -24,7 +21,7 @@ struct wait_stacks {
 	uint32_t turn;
 	struct map kept; /* tid -> struct wait_stack *, owned */
 	size_t kept_bytes;
-	uint8_t *memory; /* MOST_BYTES; owned */
+	struct buf memory;
 	struct metric *gone, *read;
 };
 
@@ -59,13 +56,13 @@ void wait_stacks_free(struct wait_stacks *w)
 		return;
 	map_sweep(&w->kept, drop, w);
 	map_fini(&w->kept);
-	free(w->memory);
+	buf_fini(&w->memory);
 	free(w);
 }
 
 size_t wait_stacks_memory_bytes(const struct wait_stacks *w)
 {
-	return sizeof(*w) + map_memory_bytes(&w->kept) + w->kept_bytes + (w->memory ? MOST_BYTES : 0);
+	return sizeof(*w) + map_memory_bytes(&w->kept) + w->kept_bytes + w->memory.cap;
 }
 
 /* --- kernel stacks --- */
@@ -173,17 +170,13 @@ void wait_stacks_keep(struct wait_stacks *w, const struct pending_sample *s, uin
 
 /* --- stacks in memory --- */
 
-/* Does the thread @tid sleep where @regs say? /proc/TID/syscall ends with its sp and pc, or says "running". */
-static bool sleeps_there(uint32_t tid, const struct sample_regs *regs)
+/* Does the thread sleep where @regs say? The text of /proc/TID/syscall ends with its sp and pc, or says "running". */
+static bool sleeps_there(char *text, const struct sample_regs *regs)
 {
-	char path[PROC_PATH_BYTES], text[256], *pc, *sp;
-	AUTO_CLOSE int fd = open(proc_path(path, tid, "syscall"), O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char *pc = strrchr(text, ' '), *sp;
 
-	if (n <= 0)
-		return fd < 0 && errno == EACCES; /* a kernel without that file: it is believed */
-	text[n] = '\0';
-	pc = strrchr(text, ' ');
+	if (!strcmp(text, "?")) /* a kernel that does not tell: it is believed */
+		return true;
 	if (!pc)
 		return false;
 	*pc++ = '\0';
@@ -194,29 +187,26 @@ static bool sleeps_there(uint32_t tid, const struct sample_regs *regs)
 bool wait_stacks_read(struct wait_stacks *w, const struct pending_sample *from, bool more, struct asleep_sample *ret)
 {
 	uint64_t addr = from->regs->regs[REG_SP] - RED_ZONE_BYTES;
-	size_t wanted = more ? MOST_BYTES : FEW_BYTES;
-	uint32_t tid = from->record->tid;
-	char path[PROC_PATH_BYTES];
-	AUTO_CLOSE int fd = open(proc_path(path, tid, "mem"), O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	size_t wanted = more ? MOST_BYTES : FEW_BYTES, n;
+	char syscall[PROC_SYSCALL_BYTES];
+	int error;
 
 	ret->sample = *from;
 	ret->record = *from->record;
 	ret->sample.record = &ret->record;
 	ret->record.flags |= SAMPLE_LIMITED; /* the walk learns nothing from what is not there */
-	if (!w->memory)
-		w->memory = malloc(MOST_BYTES);
-	if (fd < 0 || !w->memory)
+	error = proc_read_stack(from->record->pid, from->record->tid, addr, wanted, &w->memory, syscall);
+	if (error == -EBUSY || error == -ECHILD || error == -ENOMEM) /* not read; counted there */
 		return false;
-	n = pread(fd, w->memory, wanted, (off_t)addr);
 	metric_add(w->read, 1);
-	if (!sleeps_there(tid, from->regs)) {
+	if (!sleeps_there(syscall, from->regs)) {
 		metric_add(w->gone, 1);
 		return false;
 	}
-	ret->area = (struct stack_area){ addr, n > 0 ? (uint64_t)n : 0, w->memory };
+	n = w->memory.len;
+	ret->area = (struct stack_area){ addr, n, w->memory.data };
 	ret->sample.areas = &ret->area;
 	ret->sample.area_cnt = n > 0;
-	ret->record.flags = from->record->flags | ((size_t)n == wanted ? SAMPLE_CUT : 0);
+	ret->record.flags = from->record->flags | (n == wanted ? SAMPLE_CUT : 0);
 	return true;
 }

@@ -4,8 +4,8 @@
 
 # table PID: into the file processes, once hearth has all that it will have
 table() {
-	complete() { pgrep -P "$1" -x hearth-open && [ -z "$(pgrep -P "$1" -x hearth)" ]; }
-	until_true 20 complete "$1" || fail "no hearth-open: $("$TOP/tools/process-table" "$1")"
+	complete() { pgrep -P "$1" -x hearth-open && pgrep -P "$(pgrep -P "$1" -x hearth-proc)" -x hearth-proc && [ -z "$(pgrep -P "$1" -x hearth)" ]; }
+	until_true 20 complete "$1" || fail "no hearth-open or hearth-proc: $("$TOP/tools/process-table" "$1")"
 	"$TOP/tools/process-table" "$1" | tee processes
 }
 
@@ -21,10 +21,11 @@ is() {
 	[ "$4" = 0 ] || [ "$networks" -gt 0 ] || fail "$1 has no socket of a network"
 }
 
-# halves UID CAPABILITIES OF-OPEN OF-KEEPER HELPERS: of the two halves; each helper's user is HELPERS, and none has a capability
+# halves UID CAPABILITIES OF-OPEN-AND-PROC OF-KEEPER HELPERS: of the two halves; each helper's user is HELPERS, and none has a capability
 halves() {
 	is hearth 0 1 0 "$2"
 	is hearth-open 0 1 0 "$3"
+	is hearth-proc 0 1 0 "$3"
 	is hearth-keeper 0 1 0 "$4"
 	is hearth-backend "$1" 2 1 -
 	! awk -v uid="$5" '$1 ~ /^hearth-(elf|code|names|dwarf)$/ && ($2 != uid || $3 != 1 || $4 < 1 || $6 != 0 || $7 != "-")' processes | grep . ||

@@ -136,7 +136,7 @@ in_table() {
 	until_true 30 has_backend || fail "$1: no second half: $("$TOP/tools/process-table" "$pid")"
 	table "$pid"
 	of_seven
-	for name in hearth hearth-open hearth-keeper hearth-elf; do
+	for name in hearth hearth-open hearth-proc hearth-keeper hearth-elf; do
 		awk -v name=$name '$1 == name && $4 < 2 { exit 1 }' processes || fail "$1: $name is not under its filter"
 	done
 	[ "$(stat -c %u "state-$1/store")" = "$(awk '$1 == "hearth-backend" { print $2 }' processes)" ] || fail "$1: whose store? $(ls -ln "state-$1")"

@@ -44,7 +44,7 @@ done
 store=open/spaces
 run "without user namespaces" ./no_user_namespaces ./hearth
 ! ./no_user_namespaces unshare -U true 2>/dev/null || fail "there are user namespaces"
-for name in hearth hearth-open hearth-keeper hearth-elf; do # the filter that refuses them is one more
+for name in hearth hearth-open hearth-proc hearth-keeper hearth-elf; do # the filter that refuses them is one more
 	awk -v name=$name '$1 == name && $4 < 2 { exit 1 }' processes || fail "$name has no filter of its own"
 done
 of_all

@@ -2,6 +2,7 @@
 /* Heaps of Go programs: which processes are read, what is told of the buckets that their reader answers with, and how large
  * it is. The reader, the table of processes and the traces are stood in for. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +17,9 @@
 
 #include "agent/heap/heaps.h"
 #include "agent/helper/code_service.h"
+#include "agent/proc/proc_reader.h"
+#include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/metrics.h"
 #include "tests/unit/descriptors.h"
 
@@ -139,13 +141,22 @@ bool intake_add(struct intake *in, struct process *p, const struct pending_sampl
 }
 
 /* The text of /proc/PID/stat: a name with all that may confuse, and numbers around the start that would be another. */
-ssize_t io_read_text(int folder, const char *path, char *text, size_t size)
+ssize_t proc_read_text(uint32_t pid, uint32_t task, const char *name, char *text, size_t size)
 {
-	(void)folder;
-	assert_non_null(strstr(path, "/stat"));
+	assert_int_equal(pid, task);
+	assert_string_equal(name, "stat");
 	return snprintf(text, size,
 			"7 (a) b (c) S 1 1 1 1 -1 1 1 1 1 1 1 1 1 1 20 0 1 99999999999999 %llu 99999999999999 1\n",
 			(unsigned long long)born_ticks);
+}
+
+int proc_open(uint32_t pid, uint32_t task, const char *name)
+{
+	char path[PROC_PATH_BYTES];
+
+	assert_int_equal(pid, task);
+	assert_string_equal(name, "mem");
+	return open(proc_path(path, task, name), O_RDONLY | O_CLOEXEC);
 }
 
 /* --- a session --- */
