@@ -25,7 +25,7 @@
 
 enum {
 	SLICE_MS = 10,
-	LIMIT_MS = 100,	  /* until the first packet, and between two; a page on a disk takes 10 ms */
+	LIMIT_MS = 250,	  /* until the first packet, and between two: a busy machine lets even a hurried worker wait */
 	AT_ONCE_MS = 100, /* of who cannot have the hook run: the rings fill meanwhile */
 	SPENT_MS = 20,	  /* when silent processes have taken their part of the time */
 	WHOLE_MS = 1000,  /* for the whole answer */
