@@ -2,7 +2,6 @@
 /* Heaps of Go programs: which processes are read, what is told of the buckets that their reader answers with, and how large
  * it is. The reader, the table of processes and the traces are stood in for. */
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,10 +16,9 @@
 
 #include "agent/heap/heaps.h"
 #include "agent/helper/code_service.h"
-#include "agent/proc/proc_reader.h"
-#include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
+#include "tests/unit/agent/heap/proc_stand_in.h"
 #include "tests/unit/descriptors.h"
 
 enum { KIND = 2, REPLIES = 9, ADDED = 16, NUMBER = 70 };
@@ -35,9 +33,8 @@ static struct mapping maps[] = { { .bias = 0 }, { .bias = 0x10, .file = &other }
 static struct address_space space = { .asid = 9, .maps = maps, .count = ARRAY_LEN(maps) };
 static struct process processes[2];
 static uint32_t process_cnt;
-static int held;	    /* references to processes and files */
-static bool is_chosen;	    /* by the filters for pids */
-static uint64_t born_ticks; /* of all processes */
+static int held;       /* references to processes and files */
+static bool is_chosen; /* by the filters for pids */
 
 static struct {
 	struct buf text;
@@ -138,25 +135,6 @@ bool intake_add(struct intake *in, struct process *p, const struct pending_sampl
 	memcpy(added[added_cnt].more, s->more, 16 * s->more_cnt);
 	memcpy(added[added_cnt++].user, user, 8 * count);
 	return true;
-}
-
-/* The text of /proc/PID/stat: a name with all that may confuse, and numbers around the start that would be another. */
-ssize_t proc_read_text(uint32_t pid, uint32_t task, const char *name, char *text, size_t size)
-{
-	assert_int_equal(pid, task);
-	assert_string_equal(name, "stat");
-	return snprintf(text, size,
-			"7 (a) b (c) S 1 1 1 1 -1 1 1 1 1 1 1 1 1 1 20 0 1 99999999999999 %llu 99999999999999 1\n",
-			(unsigned long long)born_ticks);
-}
-
-int proc_open(uint32_t pid, uint32_t task, const char *name)
-{
-	char path[PROC_PATH_BYTES];
-	int fd = open(proc_path(path, task, name), O_RDONLY | O_CLOEXEC);
-
-	assert_true(pid == task && !strcmp(name, "mem"));
-	return fd < 0 ? -errno : fd;
 }
 
 /* --- a session --- */
