@@ -137,6 +137,14 @@ int listen_on(const char *address, uint16_t *port_ret, struct server_error *err)
 	return fd;
 }
 
+int listen_check(const char *address, struct server_error *err)
+{
+	char host[HOST_MAX];
+	const char *port;
+
+	return split(address, host, &port, err);
+}
+
 bool is_loopback_address(const char *address)
 {
 	return !strncmp(address, "127.", 4) || !strncmp(address, "[::1]:", 6) || !strncmp(address, "localhost:", 10);

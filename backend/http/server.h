@@ -65,6 +65,9 @@ struct server_error {
  * has. The socket, or -errno with @err filled. */
 int listen_on(const char *address, uint16_t *port_ret, struct server_error *err);
 
+/* Whether @address is HOST:PORT as listen_on() takes it; no name is looked up. 0, or -EINVAL and @err says what to write. */
+int listen_check(const char *address, struct server_error *err);
+
 /* Listens. @ingest takes what is received (borrowed, as is @metrics). 0 or -errno with @err filled. */
 int server_new(const struct server_config *config, struct loop *loop, struct metrics *metrics, struct ingest *ingest,
 	       struct server **ret, struct server_error *err);

@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/confine.h"
 #include "agent/proc/proc_root.h"
+#include "backend/http/server.h"
 #include "backend/signals/signals.h"
 #include "backend/store/store.h"
 #include "base/buf.h"
@@ -38,11 +39,28 @@
 
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
+/* An address that cannot be one is refused before anything begins, also where hearth goes on without a page. */
+static int check_addresses(const struct config *c)
+{
+	const char *const all[] = { c->http_address,	c->page_address,  c->grpc_address,
+				    c->metrics_address, c->pprof_address, c->rest_address };
+	struct server_error error = { "" };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (!all[i] || !*all[i] || !strcmp(all[i], "off") || !listen_check(all[i], &error))
+			continue;
+		log_error("%s", error.message);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int session_check_options(struct session *s, const struct config *config)
 {
 	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	int err = agent_setup_init(&s->setup, config);
 
+	err = err ? err : check_addresses(config);
 	if (!err)
 		err = enrich_check_options(config);
 	if (!err && schedule_init(&s->schedule, config, &error)) {

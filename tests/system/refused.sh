@@ -148,6 +148,9 @@ refuses 1 "cannot read no-such-file: No such file" symbols show no-such-file
 refuses 1 "no index of no-such-file: No such file" symbols build no-such-file
 
 # --- what is to be sampled; found out before BPF is asked for ---
+refuses 2 "':4318' names no host: write 127.0.0.1:4318" run --http-address :4318
+refuses 2 "'[::1:80' " run --sink null --pprof-address '[::1:80'
+refuses 2 "'1777' is no address to listen on" run --sink null --pprof-address 1777
 refuses 2 "--cpu: 'x' is no list of CPUs" run --sink null --cpu x
 refuses 2 "--cpu: '3-1' is no list of CPUs" run --sink null --cpu 3-1
 refuses 2 "--uid: there is no user 'no-such-user'" run --sink null --uid no-such-user

@@ -58,6 +58,13 @@ static void test_refused(void **state)
 			fail_msg("row %zu says: %s", i, error.message);
 		assert_int_equal(err, strstr(rows[i].says, "Cannot assign") ? -EADDRNOTAVAIL : -EINVAL);
 		assert_int_equal(port, 7);
+		error.message[0] = '\0';
+		if (strstr(rows[i].says, "cannot listen")) { /* it has the form of an address */
+			assert_int_equal(listen_check(rows[i].address, &error), 0);
+			continue;
+		}
+		assert_int_equal(listen_check(rows[i].address, &error), -EINVAL);
+		assert_non_null(strstr(error.message, rows[i].says));
 	}
 	/* just not too long: it is asked for */
 	strcpy(long_host + 255, ":80");
