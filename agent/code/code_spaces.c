@@ -125,6 +125,8 @@ int code_ask(struct code_process *p, const struct code_request *what, const void
 	const struct buf *reply;
 	int status;
 
+	if (p->memory_fd == -EBUSY && !p->has_ended) /* it let nobody look a while ago */
+		p->memory_fd = proc_open(p->pid, p->pid, "mem");
 	if (p->is_hostile || p->memory_fd < 0)
 		return -ENOENT;
 	status = code_spaces_read(cs, p->number, p->memory_fd, what, more, more_bytes, &reply);

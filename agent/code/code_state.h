@@ -65,7 +65,7 @@ struct code_process {
 	struct file *runtime; /* a reference: the file with the facts */
 	uint32_t number;      /* by which the helper knows the memory */
 	uint32_t pid;
-	int memory_fd;
+	int memory_fd; /* -EBUSY: it is to be opened later; another -errno: it cannot be */
 	uint64_t bias;
 	bool is_hostile;			      /* reading it did harm: nothing more is read */
 	uint64_t ranges_ns;			      /* when ranges were asked for last */

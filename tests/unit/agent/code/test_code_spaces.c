@@ -315,6 +315,27 @@ static void memory_that_cannot_be_opened_is_not_read(void **state)
 	assert_int_equal(made.calls[CODE_OP_RANGES], 0);
 }
 
+/* What let nobody look when it was met is opened when it is asked again, unless it has ended. */
+static void silent_memory_is_opened_later(void **state)
+{
+	struct code_process *p;
+
+	(void)state;
+	assert_true(code_spaces_meet(spaces, &process));
+	p = code_of_process();
+	for (int ended = 1; ended >= 0; ended--) {
+		if (p->memory_fd >= 0)
+			close(p->memory_fd);
+		p->memory_fd = -EBUSY;
+		p->has_ended = ended;
+		wait_ms(100000);
+		(void)code_spaces_meet(spaces, &process);
+		assert_int_equal(p->memory_fd == -EBUSY, ended);
+	}
+	assert_true(p->memory_fd >= 0);
+	assert_int_equal(made.calls[CODE_OP_RANGES], 2);
+}
+
 /* --- captures --- */
 
 static struct row row_of(uint8_t capture)
@@ -391,6 +412,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ranges_that_would_be_too_long_stay_apart, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(harm_ends_all_questions, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(memory_that_cannot_be_opened_is_not_read, made_begin, made_end),
+		cmocka_unit_test_setup_teardown(silent_memory_is_opened_later, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(captures_of_files_are_told_to_the_kernel_once, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(there_are_so_many_captures, made_begin, made_end),
 	};
