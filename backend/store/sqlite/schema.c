@@ -403,7 +403,9 @@ static int open_on_disk(struct store_sqlite *s, struct store_error *err)
 		fail(err, code, "cannot open the store %s: %s", s->path,
 		     code == -EBADMSG ? "it is damaged"
 		     : code == -EBUSY ? "another process writes there just now"
-				      : strerror(-code));
+		     : code == -EROFS && s->config.read_only
+			     ? "a change there was cut off, and only who writes can take it back; 'hearth store prune' does"
+			     : strerror(-code));
 	return code;
 }
 
