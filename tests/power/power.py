@@ -132,9 +132,12 @@ def check(folder, hearth, least, sent):
     path = folder + "/profiles.db"
     if not os.path.exists(path) or not os.path.getsize(path):
         return None if not least else f"no store, {least} must be there"
-    if done.returncode and not least and "is no store of hearth" in done.stderr:  # it had just begun to be one
-        done = subprocess.run([hearth, "store", "prune", "--store", folder], capture_output=True, text=True, check=False)
-        return f"prune: {done.stderr}" if done.returncode else None
+    if done.returncode and not least:  # it had just begun to be a store: whoever writes makes it one
+        for command in ("prune", "verify"):
+            done = subprocess.run([hearth, "store", command, "--store", folder], capture_output=True, text=True, check=False)
+            if done.returncode:
+                return f"{command}: {done.stdout}{done.stderr}"
+        return None
     if done.returncode:
         return f"verify: {done.stdout}{done.stderr}"
     if [name for name in os.listdir(folder) if "damaged" in name]:
