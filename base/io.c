@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -88,4 +89,16 @@ ssize_t io_read_text(int folder_fd, const char *path, char *text, size_t size)
 	}
 	text[len] = '\0';
 	return (ssize_t)len;
+}
+
+int io_open_regular(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	return MOVE_FD(fd);
 }

@@ -28,4 +28,8 @@ int io_pread_all(int fd, void *dst, size_t len, uint64_t offset);
  */
 ssize_t io_read_text(int folder_fd, const char *path, char *text, size_t size);
 
+/* Opens a regular file for reading, without waiting for other kinds of files. A descriptor or -errno; -EINVAL: not a regular
+ * file. */
+int io_open_regular(const char *path);
+
 #endif

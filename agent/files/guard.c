@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,6 +28,7 @@
 #include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 
 #ifndef BCACHEFS_MAGIC
 #define BCACHEFS_MAGIC 0xca451a4e
@@ -59,18 +59,6 @@ union control { /* room for one descriptor */
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
-
-int file_open_regular(const char *path)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	return MOVE_FD(fd);
-}
 
 /* --- the guard --- */
 
@@ -141,7 +129,7 @@ __attribute__((noreturn)) static void open_and_send(const struct request *r)
 	int fd;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	fd = r->kind == REQUEST_FOLDER ? open_folder(r->path) : file_open_regular(r->path);
+	fd = r->kind == REQUEST_FOLDER ? open_folder(r->path) : io_open_regular(r->path);
 	send_reply(r->seq, fd < 0 ? fd : 0, fd);
 	_exit(0);
 }

@@ -11,7 +11,7 @@ struct file_guard;
 int file_guard_new(struct file_guard **ret);
 void file_guard_free(struct file_guard *g);
 
-/* Has @path opened as file_open_regular() does. -ETIMEDOUT when that takes longer than 1 s; -ECHILD when the process has
+/* Has @path opened as io_open_regular() does. -ETIMEDOUT when that takes longer than 1 s; -ECHILD when the process has
  * gone. @hook (or NULL) runs now and then meanwhile. */
 int file_guard_open(struct file_guard *g, const char *path, const struct wait_hook *hook);
 
@@ -21,9 +21,5 @@ int file_guard_open(struct file_guard *g, const char *path, const struct wait_ho
  * system; else as file_guard_open.
  */
 int file_guard_open_folder(struct file_guard *g, const char *path, const struct wait_hook *hook);
-
-/* Opens a regular file for reading, without waiting for other kinds of files. A descriptor or -errno; -EINVAL: not a regular
- * file. */
-int file_open_regular(const char *path);
 
 #endif

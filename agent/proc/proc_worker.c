@@ -13,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "base/calls.h"
 #include "base/capabilities.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 
 enum {
 	CONTROL_FD = 3,
@@ -77,18 +77,6 @@ ssize_t proc_wire_receive(int sock, void *head, size_t head_bytes, void *body, s
 }
 
 /* --- what a worker does --- */
-
-static int open_regular(const char *path)
-{
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	return MOVE_FD(fd);
-}
 
 static int open_folder(const char *path)
 {
@@ -146,7 +134,7 @@ int proc_worker_do(const struct proc_request *r, struct proc_reply *reply, struc
 	*reply = (struct proc_reply){ 0 };
 	buf_reset(ret);
 	if (r->op == PROC_OP_OPEN || r->op == PROC_OP_FOLDER) {
-		fd = r->op == PROC_OP_OPEN ? open_regular(r->path) : open_folder(r->path);
+		fd = r->op == PROC_OP_OPEN ? io_open_regular(r->path) : open_folder(r->path);
 		reply->status = fd < 0 ? fd : 0;
 		return fd < 0 ? -1 : fd;
 	}

@@ -16,35 +16,9 @@
 #include "base/bearer_token.h"
 #include "base/cleanup.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/token_file.h"
 
 enum { LONGEST = (16 << 10) - 1 };
-
-static char path[64];
-
-static int setup(void **state)
-{
-	int fd;
-
-	(void)state;
-	strcpy(path, "/tmp/hearth-bearer-XXXXXX");
-	fd = mkstemp(path);
-	return fd < 0 || close(fd);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
-static void write_file(const char *text, size_t len)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(text, 1, len, f), len);
-	assert_int_equal(fclose(f), 0);
-}
 
 static void test_what_is_a_token(void **state)
 {

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "tests/unit/backend/api/bare_store.h"
 
 static _Atomic bool is_held;   /* long questions do not end by themselves */
 static _Atomic unsigned begun; /* long ones */
@@ -42,24 +43,6 @@ static int tell_labels(struct store *s, const struct store_selection *sel, int (
 			err = store_selection_check(sel);
 	}
 	return err ? err : fn(arg, "k");
-}
-
-static int tell_status(struct store *s, struct store_status *ret)
-{
-	(void)s;
-	*ret = (struct store_status){ .kind = NULL };
-	return 0;
-}
-
-static void keep_open(struct store *s)
-{
-	(void)s;
-}
-
-static int share(struct store *s, struct store **ret)
-{
-	*ret = s;
-	return 0;
 }
 
 static const struct store_read_ops shared_ops = {

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "tests/unit/backend/api/bare_store.h"
 
 #define PAUSE_NS (120 * NSEC_PER_SEC)
 
@@ -136,24 +137,6 @@ static int tell_labels(struct store *s, const struct store_selection *sel, int (
 	(void)s;
 	(void)sel;
 	return fn(arg, "k");
-}
-
-static int tell_status(struct store *s, struct store_status *ret)
-{
-	(void)s;
-	*ret = (struct store_status){ .kind = NULL };
-	return 0;
-}
-
-static void keep_open(struct store *s)
-{
-	(void)s;
-}
-
-static int share(struct store *s, struct store **ret)
-{
-	*ret = s;
-	return 0;
 }
 
 static const struct store_read_ops shared_ops = { .kinds = tell_kinds,

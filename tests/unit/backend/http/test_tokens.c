@@ -18,36 +18,10 @@
 #include "backend/http/token.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "tests/unit/token_file.h"
 
 #define EACH  ((uint64_t)GUESSES_EACH_S * NSEC_PER_SEC)
 #define START (1000 * NSEC_PER_SEC)
-
-static char path[64];
-
-static int setup(void **state)
-{
-	int fd;
-
-	(void)state;
-	strcpy(path, "/tmp/hearth-token-XXXXXX");
-	fd = mkstemp(path);
-	return fd < 0 || close(fd);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
-static void write_file(const char *text, size_t len)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(text, 1, len, f), len);
-	assert_int_equal(fclose(f), 0);
-}
 
 static void test_files(void **state)
 {

@@ -19,6 +19,7 @@
 #include "base/text/pattern.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/backend/store_put.h"
+#include "tests/unit/backend/store/sqlite/told.h"
 
 #define T0 1700000040000000000ull
 
@@ -35,11 +36,6 @@ static struct store *open_store(void)
 	return s;
 }
 
-struct told {
-	char lines[8][64];
-	size_t count;
-};
-
 static int tell_value(void *arg, const char *value, int64_t weight, uint64_t events)
 {
 	struct told *t = arg;
@@ -47,24 +43,6 @@ static int tell_value(void *arg, const char *value, int64_t weight, uint64_t eve
 	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %lld %llu", value, (long long)weight,
 		 (unsigned long long)events);
 	return 0;
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-static void check_told(struct told *t, const char *expected)
-{
-	char text[4096] = "";
-
-	qsort(t->lines, t->count, sizeof(t->lines[0]), compare_lines);
-	for (size_t i = 0; i < t->count; i++) {
-		strcat(text, t->lines[i]);
-		strcat(text, "\n");
-	}
-	assert_string_equal(text, expected);
-	t->count = 0;
 }
 
 static const struct {

@@ -21,6 +21,7 @@
 #include "base/text/pattern.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/backend/store_put.h"
+#include "tests/unit/backend/store/sqlite/told.h"
 
 #define T0     1700000040000000000ull /* a whole minute */
 #define MINUTE (60 * NSEC_PER_SEC)
@@ -95,12 +96,6 @@ static struct store *open_store(const char *place, struct metrics *metrics)
 }
 
 /* Lines "GROUP WEIGHT main;work;leaf", sorted. */
-struct told {
-	struct store *s;
-	char lines[32][256];
-	size_t count;
-};
-
 static int tell_stack(void *arg, const char *group, uint32_t node, int64_t weight, uint64_t events)
 {
 	struct told *t = arg;
@@ -170,24 +165,6 @@ static int tell_executable(void *arg, const struct store_executable *e)
 	snprintf(t->lines[t->count++], sizeof(t->lines[0]), "%s %s:%s %llu %llu/%llu", e->path, e->id_kind, e->build_id,
 		 (unsigned long long)e->events, (unsigned long long)e->named_frames, (unsigned long long)e->frames);
 	return 0;
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-static void check_told(struct told *t, const char *expected)
-{
-	char text[4096] = "";
-
-	qsort(t->lines, t->count, sizeof(t->lines[0]), compare_lines);
-	for (size_t i = 0; i < t->count; i++) {
-		strcat(text, t->lines[i]);
-		strcat(text, "\n");
-	}
-	assert_string_equal(text, expected);
-	t->count = 0;
 }
 
 /* Questions that nobody waits for, and a value of which it cannot be told whether it matches. */
