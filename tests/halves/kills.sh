@@ -6,14 +6,9 @@
 #   kills.sh BUILD [N]
 build=$(readlink -f "${1:?usage: kills.sh BUILD [N]}")
 kills=${2:-30}
-TOP=$(readlink -f "$(dirname "$0")/../..")
-export HEARTH=$build/hearth TRUTH=$build/truth TOP HEARTH_CONFIG=/dev/null
 unset HEARTH_ONE_PROCESS SUDO_USER SUDO_UID SUDO_GID
-here=$(mktemp -d)
-cd "$here" || exit 1
+. "$(dirname "$0")/../by-hand.sh"
 export HEARTH_SYMBOL_CACHE=${HEARTH_SYMBOL_CACHE:-$here/symbols}
-. "$TOP/tests/system/lib.sh"
-trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done; cd /; rm -rf "$here"' EXIT
 need_bpf
 port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
 page=http://127.0.0.1:$port

@@ -7,13 +7,8 @@ build=$(readlink -f "${1:?usage: crowd.sh BUILD [SECONDS [KIND...]]}")
 seconds=${2:-300}
 kinds=("${@:3}")
 [ ${#kinds[@]} != 0 ] || kinds=(clients slow nothing guesses handshakes)
-TOP=$(readlink -f "$(dirname "$0")/../..")
-export HEARTH=$build/hearth TRUTH=$build/truth TOP HEARTH_CONFIG=/dev/null
 unset HEARTH_ONE_PROCESS SUDO_USER SUDO_UID SUDO_GID
-here=$(mktemp -d)
-cd "$here" || exit 1
-. "$TOP/tests/system/lib.sh"
-trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done; cd /; rm -rf "$here"' EXIT
+. "$(dirname "$0")/../by-hand.sh"
 ulimit -n 8192
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key -out crt -days 2 -subj /CN=crowd -addext subjectAltName=IP:127.0.0.1 2>/dev/null ||
 	skip "no openssl here"

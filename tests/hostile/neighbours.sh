@@ -8,14 +8,9 @@ build=$(readlink -f "${1:?usage: neighbours.sh BUILD [SECONDS [KIND...]]}")
 seconds=${2:-30}
 kinds=("${@:3}")
 [ ${#kinds[@]} != 0 ] || kinds=(mappings remap threads registers jitdump perfmap)
-TOP=$(readlink -f "$(dirname "$0")/../..")
-export HEARTH=$build/hearth TRUTH=$build/truth TOP HEARTH_CONFIG=/dev/null
 unset HEARTH_ONE_PROCESS SUDO_USER SUDO_UID SUDO_GID
-here=$(mktemp -d)
-cd "$here" || exit 1
+. "$(dirname "$0")/../by-hand.sh"
 export HEARTH_SYMBOL_CACHE=$here/symbols # known files would hide what reading them takes
-. "$TOP/tests/system/lib.sh"
-trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done; cd /; rm -rf "$here"' EXIT
 need_bpf
 most_mb=20    # the bar of docs/halves.md
 back_mb=4     # of it may stay: names and rows of files that were met

@@ -5,13 +5,8 @@
 #   power.sh BUILD [N [REQUESTS [SEED]]]
 build=$(readlink -f "${1:?usage: power.sh BUILD [N [REQUESTS [SEED]]]}")
 cuts=${2:-1000} requests=${3:-600} seed=${4:-$RANDOM}
-TOP=$(readlink -f "$(dirname "$0")/../..")
-export HEARTH=$build/hearth TRUTH=$build/truth TOP HEARTH_CONFIG=/dev/null
 unset HEARTH_ONE_PROCESS SUDO_USER SUDO_UID SUDO_GID
-here=$(mktemp -d)
-cd "$here" || exit 1
-. "$TOP/tests/system/lib.sh"
-trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || :; done; cd /; rm -rf "$here"' EXIT
+. "$(dirname "$0")/../by-hand.sh"
 "${CC:-cc}" -shared -fPIC -O1 -o power.so "$TOP/tests/power/power.c" -ldl || skip "no C compiler here"
 logged() {
 	POWER_LOG=$PWD/log POWER_FOLDER=$PWD/store LD_PRELOAD=$PWD/power.so exec "$@"
