@@ -22,6 +22,17 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$build/crashes"
 
+# show_input NAME: the input that broke it, in base64 while it is short: a log may be all that is left of the machine
+show_input() {
+	local input
+	for input in "$build/crashes/$1-"*; do
+		[[ -f $input ]] || continue
+		printf '       %s, %d bytes' "${input##*/}" "$(stat -c %s "$input")"
+		(($(stat -c %s "$input") <= 8192)) && printf ', base64: %s' "$(base64 -w0 "$input")"
+		echo
+	done
+}
+
 # run BINARY: its lines, and its name in $work/passed or $work/failed
 run() {
 	local name seeds inputs status executions rate
@@ -46,6 +57,7 @@ run() {
 			echo "fail fuzz/$name" | tee -a "$work/failed" >>"$counts"
 			printf '  FAIL %-24s status %d after %d execs\n' "$name" "$status" "${executions:-0}"
 			sed 's/^/       /' "$work/$name.output"
+			show_input "$name"
 		fi
 	} 9>"$work/lock"
 }

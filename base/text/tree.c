@@ -411,7 +411,7 @@ static void write_value(const struct tree *t, unsigned depth, struct buf *out)
 
 void tree_write(const struct tree *t, unsigned depth, struct buf *out)
 {
-	if (t->kind != TREE_MAP && t->kind != TREE_LIST) {
+	if (!is_nested(t)) {
 		write_value(t, depth, out);
 		return;
 	}

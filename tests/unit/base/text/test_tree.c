@@ -46,6 +46,20 @@ static void test_read(void **state)
 	tree_fini(&t);
 }
 
+/* An empty map stays a map, an empty list a list, on their own as in others; nothing stays nothing. */
+static void test_write_empty(void **state)
+{
+	static const char *const texts[] = { "{}\n", "[]\n", "\n", "a: {}\n", "- []\n" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct tree t = parse(texts[i]);
+
+		writes(&t, texts[i]);
+		tree_fini(&t);
+	}
+}
+
 /* What one document says goes over what those before it said, key by key. */
 static void test_merge(void **state)
 {
@@ -131,8 +145,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read), cmocka_unit_test(test_merge),    cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_set),  cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_read),  cmocka_unit_test(test_write_empty), cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_equal), cmocka_unit_test(test_set),	  cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
