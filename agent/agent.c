@@ -212,6 +212,7 @@ static void report(struct agent *a)
 	files_expire(a->in.files, now_ns, FILE_IDLE_SECONDS * NSEC_PER_SEC);
 	if (now_ns - a->rows_saved_ns > SAVE_ROWS_SECONDS * NSEC_PER_SEC)
 		save_rows(a);
+	sampler_look_for_spans(a->in.sampler);
 	sampler_rings_settle(a->in.sampler);
 	arenas_give_back();
 	memory_give_back();
@@ -393,6 +394,7 @@ int agent_start(struct agent *a, struct agent_error *err)
 	a->interval_start_ns = a->rows_saved_ns = clock_mono_ns();
 	if (a->heaps)
 		heaps_read(a->heaps, HEAPS_BEGIN);
+	sampler_look_for_spans(a->in.sampler);
 	error = a->paused ? 0 : sampler_enable(a->in.sampler, true);
 	if (!error)
 		error = set_report_timer(a, a->interval_start_ns);

@@ -16,6 +16,7 @@
 #include "bpf/levels.bpf.h"
 #include "bpf/send.bpf.h"
 #include "bpf/walk.bpf.h"
+#include "bpf/context/noted_spans.bpf.h"
 
 enum { MAX_INSN_BYTES = 15 };
 
@@ -230,6 +231,7 @@ static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct
 		walk->state.end = END_OUTSIDE; /* user space could not tell what is mapped there */
 	if (walk->state.end != END_MAX)
 		return false;
+	add_noted_span(scratch);
 	walk->state.pc = scratch->regs.regs[REG_PC];
 	walk->state.sp = scratch->regs.regs[REG_SP];
 	walk->state.fp = scratch->regs.regs[REG_FP];

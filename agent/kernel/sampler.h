@@ -84,6 +84,10 @@ int sampler_drain(struct sampler *s, void (*fn)(void *arg, const struct record *
 /* To be called at the end of an interval: rings that have long held little become smaller at the next sampler_drain(). */
 void sampler_rings_settle(struct sampler *s);
 
+/* Looks whether another program notes spans by thread, as OpenTelemetry's eBPF instrumentation does: samples have them from
+ * now on, or no longer. To be called before sampling starts, and at the end of an interval. Says what changes. */
+void sampler_look_for_spans(struct sampler *s);
+
 /* Hands out a sample of each thread that is off its CPU for long, with what has passed of that: records with SAMPLE_ASLEEP
  * (borrowed during the call). 0 or -errno. */
 int sampler_tell_asleep(struct sampler *s, void (*fn)(void *arg, const struct record *record), void *arg);

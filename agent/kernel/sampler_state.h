@@ -86,6 +86,7 @@ struct sampler {
 	struct probes *probes; /* sampler_probes.h; NULL: there are none */
 	struct allocs *allocs; /* sampler_allocs.h; NULL: not wanted */
 	struct memory *memory; /* sampler_memory.h; NULL: not wanted, or not possible here */
+	uint32_t noted_spans_id, noted_spans_refused; /* ids of the map in use, and of one that is none; 0: there is none */
 	uint64_t malformed;
 	uint32_t seq;
 	void (*fn)(void *arg, const struct record *record); /* during sampler_drain */

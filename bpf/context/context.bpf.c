@@ -156,12 +156,13 @@ static __always_inline void read_record(struct context *c)
 	}
 	if (c->work->head[24] != 1)
 		return;
-	at = c->scratch->walk.user_at;
+	at = c->scratch->walk.user_at - c->scratch->walk.context_cnt; /* in place of a span that another program noted */
 	words[word_index(at)] = *(__u64 *)c->work->head;
 	words[word_index(at + 1)] = *(__u64 *)(c->work->head + 8);
 	words[word_index(at + 2)] = *(__u64 *)(c->work->head + 16);
 	words[word_index(at + 3)] = c->work->head[25];
-	close_section(c, SECTION_LINK, sizeof(struct span_info));
+	if (!c->scratch->walk.context_cnt)
+		close_section(c, SECTION_LINK, sizeof(struct span_info));
 	bytes = *(__u16 *)(c->work->head + 26);
 	if (bytes > MAX_CONTEXT_BYTES) {
 		bytes = MAX_CONTEXT_BYTES;

@@ -23,6 +23,12 @@ struct span_info {
 	__u64 flags;		 /* W3C's, of the trace */
 };
 
+/* A value of the map in which OBI notes spans (open-telemetry/opentelemetry-ebpf-instrumentation,
+ * bpf/common/trace_parent.h): the bytes as on the wire. */
+struct noted_span {
+	__u64 trace[2], span;
+};
+
 /* chain_state.style of CONTEXT_ID. */
 enum context_style {
 	CONTEXT_RECORD, /* a variable of the thread points to a record (OTEP 4947) */
