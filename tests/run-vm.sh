@@ -3,7 +3,8 @@
 # Boots other kernels and runs tests/vm/inside.sh on each: every BPF object is loaded and a truth program is walked.
 #   run-vm.sh BUILD [5.10|6.1|6.12|7.2|6.1-arm64|7.2-arm64...]      (all of them when none is named)
 # Kernels for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth
-# programs, which are judged here; a minute or two each. One kernel at a time for each pair of CPUs. One line a kernel; what failed shows its output. Needs root and
+# programs, which are judged here; a minute or two each ($HEARTH_VM_ARM64: a binary that they try in place of BUILD-arm64's, below this folder,
+# as that of an image). One kernel at a time for each pair of CPUs. One line a kernel; what failed shows its output. Needs root and
 # what tests/vm/boot.sh names; a kernel that cannot be had is skipped. An emulated machine is slow, and another one
 # where its host is busy: what failed runs a second time, as in run-system.sh (HEARTH_TRIES=1: no second time). Counts
 # as run-system.sh does: its names here are kernel/VERSION.
@@ -57,7 +58,7 @@ on_arm64() {
 	rm -rf "$out.d"
 	mkdir "$out.d"
 	HEARTH_VM_ROOT=$sysroot HEARTH_VM_OUT=$out.d HEARTH_VM_SECONDS=1200 \
-		tests/vm/boot.sh "$1" "cd '$PWD' && tests/vm/inside.sh '$build-arm64' '$out.d' ${programs[*]}" || return
+		tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH='${HEARTH_VM_ARM64:-}' tests/vm/inside.sh '$build-arm64' '$out.d' ${programs[*]}" || return
 	result=0
 	(
 		cd "$out.d" || exit

@@ -3,8 +3,10 @@
 # Runs inside a test machine (see run-vm.sh): the checks pass, a recording loads every BPF object, the chain of a truth program
 # comes out whole. The last line tells the result.   inside.sh BUILD
 #   inside.sh BUILD OUTDIR TRUTH...: many programs, by two recordings that go to OUTDIR, with what they printed; run-vm.sh judges them.
+# $HEARTH: the binary to try, BUILD's by itself.
 set -eu
 build=$1
+export HEARTH=${HEARTH:-$build/hearth}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 cd "$work"
@@ -19,13 +21,13 @@ fi
 
 # A kernel that can lock up is refused, and taken when the user insists. Nothing else may be missing.
 insist=
-if ! "$build/hearth" check >check 2>&1; then
+if ! "$HEARTH" check >check 2>&1; then
 	cat check
 	[ "$(sed -n 's/^no *//p' check | cut -d : -f 1)" = "safe reads of user memory" ] || {
 		echo "hearth check: something is missing"
 		exit 1
 	}
-	! "$build/hearth" record -d 1 -o refused.otlp 2>err || {
+	! "$HEARTH" record -d 1 -o refused.otlp 2>err || {
 		echo "hearth record started on a kernel that hearth check calls unsafe"
 		exit 1
 	}
@@ -52,8 +54,8 @@ if [ $# -gt 1 ]; then
 	# Only what is below the command: hearth itself is busy enough here to want most of what it may copy of stacks. How long
 	# reading tables may take is not the matter here, but for the first of them. Nor is making names: without the helper it would
 	# keep an emulated CPU for so long that stacks are cut.
-	"$build/hearth" record $insist -F 99 --symbols tables -o "$out/helper.otlp" -- bash -c 'run_programs c_chain'
-	"$build/hearth" record $insist -F 99 --symbols tables --no-helper -o "$out/all.otlp" -- bash -c 'run_programs "$@"' bash "$@"
+	"$HEARTH" record $insist -F 99 --symbols tables -o "$out/helper.otlp" -- bash -c 'run_programs c_chain'
+	"$HEARTH" record $insist -F 99 --symbols tables --no-helper -o "$out/all.otlp" -- bash -c 'run_programs "$@"' bash "$@"
 	exit
 fi
 
@@ -69,7 +71,7 @@ fi
 # With every filter on the programs are others: the verifier must take these as well, in both forms.
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null || :
 for form in '' --no-bpf-loop; do
-	"$build/hearth" record $insist $form -F 99 -o filters.otlp -t 1 --comm 'dd,h*' --uid root --min-process-age 1ms -G / --idle \
+	"$HEARTH" record $insist $form -F 99 -o filters.otlp -t 1 --comm 'dd,h*' --uid root --min-process-age 1ms -G / --idle \
 		--no-kernel -- dd if=/dev/zero of=/dev/null bs=64k count=4000 2>err || {
 		cat err
 		echo "hearth record with filters $form: does not start"
@@ -84,12 +86,12 @@ done
 
 # In a pid namespace of its own they translate pids, of samples and of who starts children.
 for form in '' --no-bpf-loop; do
-	unshare -pf --mount-proc "$build/hearth" record $insist $form -F 99 -o own.otlp -- sh -c "'$build/truth/c_chain' 3; :" >/dev/null 2>err || {
+	unshare -pf --mount-proc "$HEARTH" record $insist $form -F 99 -o own.otlp -- sh -c "'$build/truth/c_chain' 3; :" >/dev/null 2>err || {
 		cat err
 		echo "hearth record in a pid namespace $form: fails"
 		exit 1
 	}
-	"$build/hearth" report own.otlp --format folded >own.folded
+	"$HEARTH" report own.otlp --format folded >own.folded
 	grep -q 'main;f01;f02;.*;f33;leaf' own.folded || {
 		cat err own.folded
 		echo "hearth record in a pid namespace $form: no stack of a command's child"
@@ -100,25 +102,25 @@ done
 # Where a command sleeps: for as long as it does, in the system call that it does it by, until the timer wakes it; and what reads from
 # a pipe waits for that.
 for form in '' --no-bpf-loop; do
-	"$build/hearth" record $insist $form --wakers -F 99 -o waits.otlp -- sh -c 'sleep 2 | cat' 2>err || {
+	"$HEARTH" record $insist $form --wakers -F 99 -o waits.otlp -- sh -c 'sleep 2 | cat' 2>err || {
 		cat err
 		echo "hearth record --wakers $form: fails"
 		exit 1
 	}
-	"$build/hearth" report waits.otlp --kind off_cpu --focus nanosleep >waits
+	"$HEARTH" report waits.otlp --kind off_cpu --focus nanosleep >waits
 	grep -q '^[0-9]* samples\?, [12]\.[0-9] s of off_cpu' waits && grep -q _start waits || {
 		cat err waits
 		echo "hearth record --wakers $form: not the 2 seconds that a command sleeps"
 		exit 1
 	}
-	"$build/hearth" report waits.otlp --kind waker --format folded >wakers
+	"$HEARTH" report waits.otlp --kind waker --format folded >wakers
 	grep -q 'nanosleep;.*\[woken by an interrupt\];.*hrtimer_wakeup' wakers && grep -q 'pipe_read.*;\[woken by sleep\];' wakers || {
 		cat err wakers
 		echo "hearth record --wakers $form: not the timer, or not who closes the pipe"
 		exit 1
 	}
-	"$build/hearth" report waits.otlp --kind off_cpu --by label=wait.target | grep -q 'pipe:\[' || {
-		"$build/hearth" report waits.otlp --kind off_cpu --by label=wait.target
+	"$HEARTH" report waits.otlp --kind off_cpu --by label=wait.target | grep -q 'pipe:\[' || {
+		"$HEARTH" report waits.otlp --kind off_cpu --by label=wait.target
 		echo "hearth record --wakers $form: nobody waits for the pipe"
 		exit 1
 	}
@@ -126,12 +128,12 @@ done
 
 # Memory that is first touched: dd's buffer, which the kernel fills.
 for form in '' --no-bpf-loop; do
-	"$build/hearth" record $insist $form --memory --memory-every 64K -o memory.otlp -- dd if=/dev/zero of=/dev/null bs=32M count=1 2>err || {
+	"$HEARTH" record $insist $form --memory --memory-every 64K -o memory.otlp -- dd if=/dev/zero of=/dev/null bs=32M count=1 2>err || {
 		cat err
 		echo "hearth record --memory $form: fails"
 		exit 1
 	}
-	"$build/hearth" report memory.otlp --kind memory >memory
+	"$HEARTH" report memory.otlp --kind memory >memory
 	awk 'NR == 1 { gsub(",", ""); exit !($3 > 31e6 && $3 < 60e6) }' memory && ! grep -q 'not sampled:' err || {
 		cat err memory
 		echo "hearth record --memory $form: not the 32 MB that dd's buffer has"
@@ -143,13 +145,13 @@ done
 cpu=/sys/devices/system/cpu/cpu1/online
 if [ -w $cpu ]; then
 	# shellcheck disable=SC2016 # the inner shell's
-	"$build/hearth" record $insist -F 99 -C 1 -o cpu.otlp -- \
+	"$HEARTH" record $insist -F 99 -C 1 -o cpu.otlp -- \
 		sh -c 'echo 0 >"$1"; sleep 1; echo 1 >"$1"; "$2" 4 & "$2" 4 & "$2" 4 & wait' sh $cpu "$build/truth/c_chain" >/dev/null 2>err || {
 		cat err
 		echo "hearth record while a CPU goes and comes back: fails"
 		exit 1
 	}
-	"$build/hearth" report cpu.otlp --by cpu --format folded >cpu.folded
+	"$HEARTH" report cpu.otlp --by cpu --format folded >cpu.folded
 	awk '/^CPU 1;.*main;f01;f02;/ { n += $NF } END { exit n < 30 }' cpu.folded && ! grep -q '^CPU 0;' cpu.folded || {
 		cat err
 		sed 's/;.* / /' cpu.folded | sort | uniq -c
@@ -166,7 +168,7 @@ fi
 	exit 1
 }
 
-"$build/hearth" record $insist -F 99 -d 7 -o vm.otlp 2>err &
+"$HEARTH" record $insist -F 99 -d 7 -o vm.otlp 2>err &
 recorder=$!
 for _ in $(seq 600); do
 	! grep -q "profiles go to" err || break

@@ -440,7 +440,11 @@ int hotspot_function(void *state, struct code_memory *m, uint32_t capture, const
 
 void hotspot_captures(const void *state, const struct code_facts *facts, struct code_capture captures[static CODE_CAPTURES])
 {
-	enum { RBX = DWARF_RBX, R13 = DWARF_R12 + 1, NO_MIRROR = 8 /* bcp is one word higher */ };
+	enum {
+		RBX = 3,
+		R13 = 13
+	};			/* x86-64's numbers in DWARF: this reader is built for other CPUs, too, and not used there */
+	enum { NO_MIRROR = 8 }; /* bcp is one word higher */
 	const struct hotspot *s = state;
 	const int16_t bcp = s->major <= NO_MIRROR ? -56 : -64; /* src/hotspot/cpu/x86/frame_x86.hpp */
 
