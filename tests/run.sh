@@ -130,6 +130,11 @@ fi
 headline "build and unit tests"
 one "build" "$make" -s "$jobs" all
 one "rooms" "$make" -s rooms
+if [ "$(uname -m)" = x86_64 ] && [ -e /usr/aarch64-linux-gnu/include ]; then
+	one "valid for arm64" tests/other-cpu.sh build
+else
+	skip other-cpu "no headers of arm64's C library here (libc6-dev-arm64-cross)"
+fi
 counted "$make" -s "$jobs" test-unit
 
 headline "unit tests with address and undefined behaviour sanitizers"
