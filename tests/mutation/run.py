@@ -152,6 +152,9 @@ class Shard:
 		self.sync(commit)
 		if not self.make('all', 'unit-bins', 'judge-bin') or not self.programs('truth') or not self.programs('turns'):
 			sys.exit(f'the unchanged tree does not build in {self.top}:\n{self.said}')
+		result, _, said = self.run(Test('system', 'completion'), LIMIT_S)
+		if result == 'failed': # then all would, and be left out as failing without a bug
+			sys.exit(f'system tests fail on the unchanged tree, where they may write to their copy alone:\n{said}')
 		self.needs = {} # file -> what is built of it
 		for path in self.top.glob('build/**/*.d'):
 			for rule in re.split(r'\n(?=\S)', path.read_text().replace('\\\n', ' ')):

@@ -14,7 +14,15 @@ for dir in /usr/lib/debug "$HOME"; do
 	fi
 done
 mount --bind "$SHARD" "$SHARD"
-mount -t tmpfs -o mode=1777 none /tmp
+mkdir "$WORK/over/tmp"
+mount -t tmpfs -o mode=1777 none "$WORK/over/tmp"
+case $WORK in
+/tmp/*) # stays where it is
+	mkdir -p "$WORK/over$WORK"
+	mount --bind "$WORK" "$WORK/over$WORK"
+	;;
+esac
+mount --rbind "$WORK/over/tmp" /tmp
 mount -o remount,bind,ro /
 cd "$PWD" # the mount that is there now
 if [ $$ = 1 ]; then
