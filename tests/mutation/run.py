@@ -508,8 +508,22 @@ def find_in_tree(mutant):
 	return Mutant(path, number, mutant.old, mutant.operator, mutant.new)
 
 
-def replay(results, kinds, verbose):
-	shard = Shard('again')
+def in_shards(count, work):
+	"""Calls work(number) for each shard, each but the first in a process of its own."""
+	children = []
+	for number in range(1, count):
+		pid = os.fork()
+		if not pid:
+			work(number)
+			os._exit(0)
+		children.append(pid)
+	work(0)
+	for pid in children:
+		os.waitpid(pid, 0)
+
+
+def replay(results, kinds, verbose, number):
+	shard = Shard(f'again-{number}')
 	shard.prepare(None)
 	for r in results:
 		mutant = find_in_tree(mutant_of(r))
@@ -539,20 +553,11 @@ def main():
 	if args.one or args.again:
 		why = explained()
 		chosen = [r for r in run.results() if (r['id'] in args.one if args.one else r['state'] == 'survived' and not why(r))]
-		replay(chosen, args.kinds, bool(args.one))
+		in_shards(args.shards, lambda number: replay(chosen[number::args.shards], args.kinds, bool(args.one), number))
 		return
 	if not args.list_survivors:
 		print(f'seed {run.seed[:16]}, {args.count} mutants of {run.commit[:12]}; {len(run.results())} tried before', flush=True)
-		children = []
-		for number in range(1, args.shards):
-			pid = os.fork()
-			if not pid:
-				run.work(number, args.shards, args.only, args.kinds)
-				os._exit(0)
-			children.append(pid)
-		run.work(0, args.shards, args.only, args.kinds)
-		for pid in children:
-			os.waitpid(pid, 0)
+		in_shards(args.shards, lambda number: run.work(number, args.shards, args.only, args.kinds))
 	list_survivors(run.results())
 	table(run.results())
 

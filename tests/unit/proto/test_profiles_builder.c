@@ -60,6 +60,25 @@ static void test_profile_without_events_is_left_out(void **state)
 	assert_null(profile_rules_broken(p));
 }
 
+/* A location of any number of attributes, as the first one: what it is found by has room for them. */
+static void test_many_attributes(void **state)
+{
+	enum { MANY = 5000 };
+	AUTO(free_builder) struct builder *b = builder_new();
+	AUTO_FREE int32_t *attributes = calloc(MANY, sizeof(*attributes));
+	const struct profile_line line = { 1, 2, 3 };
+	int32_t location;
+
+	(void)state;
+	assert_non_null(attributes);
+	for (int32_t i = 0; i < MANY; i++)
+		attributes[i] = builder_attribute_int(b, "n", i);
+	location = builder_location(b, 1, 2, &line, 1, attributes, MANY);
+	assert_int_equal(location, 1);
+	assert_int_equal(builder_location(b, 1, 2, &line, 1, attributes, MANY), location);
+	assert_int_equal(builder_location(b, 1, 2, &line, 1, attributes, MANY - 1), location + 1);
+}
+
 static void test_equal_things_have_equal_indices(void **state)
 {
 	AUTO(free_builder) struct builder *b = builder_new();
@@ -469,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_sums_and_attributes),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_profile_without_events_is_left_out),
+		cmocka_unit_test(test_many_attributes),
 		cmocka_unit_test(test_equal_things_have_equal_indices),
 		cmocka_unit_test(test_equal_samples_become_one),
 		cmocka_unit_test(test_window_holds_all_timestamps),

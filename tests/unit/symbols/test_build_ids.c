@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ids of files: known vectors, and what readelf says. */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -114,6 +115,31 @@ static void test_notes(void **state)
 	unlink(path);
 }
 
+/* Of a file without sections the segments tell. */
+static void test_segments(void **state)
+{
+	char path[] = "/tmp/test_build_ids.XXXXXX", command[256];
+	int fd = mkstemp(path);
+	Elf64_Ehdr header;
+	struct build_ids ids;
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(command, sizeof(command), "gcc -shared -nostdlib -Wl,--build-id=0x0102abcdef030405 -o %s -x c /dev/null -x none",
+		 path);
+	assert_int_equal(system(command), 0);
+	close(fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	assert_true(header.e_shnum > 0);
+	header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(build_ids_read(fd, &ids), 0);
+	assert_string_equal(ids.gnu, "0102abcdef030405");
+	close(fd);
+	unlink(path);
+}
+
 static void test_go_text(void **state)
 {
 	static const char text[] = "anything before\xff Go build ID: \"one/two/three\"\n \xff"
@@ -163,8 +189,9 @@ static void test_notes_in_memory(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_htlhash), cmocka_unit_test(test_gnu),    cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_go_text), cmocka_unit_test(test_errors), cmocka_unit_test(test_notes_in_memory),
+		cmocka_unit_test(test_htlhash),		cmocka_unit_test(test_gnu),	cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_segments),	cmocka_unit_test(test_go_text), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_notes_in_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,7 +156,8 @@ static void test_status(void **state)
 	       "\"status\":\"unnamed\",\"advice\":\"Java 17 and newer: jcmd PID Compiler.perfmap");
 	EXPECT("/api/v1/truth?" ALL, "\"truncated\":[]",
 	       "\"events\":6,\"complete\":6,\"total\":22,\"named_self\":11,\"frames\":30,\"unnamed_frames\":15");
-	EXPECT("/api/v1/inside?" ALL, "\"events\":6,\"stacks\":6,\"tables\":[]}");
+	EXPECT("/api/v1/inside?" ALL, "{\"kind\":{\"type\":\"samples\",\"unit\":\"count\"},\"weight_ns\":",
+	       "\"events\":6,\"stacks\":6,\"tables\":[]}");
 	EXPECT("/api/v1/status", "\"store\":{\"kind\":\"table\",\"place\":\"here\",\"bytes\":100,\"events\":6",
 	       "\"kinds\":[{\"type\":\"samples\",\"unit\":\"count\",\"period_type\":\"cpu\",\"period_unit\":\"nanoseconds\","
 	       "\"period\":50000000");

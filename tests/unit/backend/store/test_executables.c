@@ -82,6 +82,7 @@ static int of_frame(struct store *s, uint32_t frame, struct store_executable *re
 struct told {
 	struct store_executable of[EXECUTABLES], none;
 	uint64_t last;
+	const struct store_executable *of_last; /* the one before */
 	uint32_t count;
 };
 
@@ -99,6 +100,12 @@ static int tell(void *arg, const struct store_executable *e)
 		i++;
 	assert_true(i < EXECUTABLES);
 	assert_true(e->events <= t->last);
+	if (t->of_last && t->of_last->events == e->events) { /* in order by path, then by build id */
+		const int order = strcmp(t->of_last->path, e->path);
+
+		assert_true(order < 0 || (!order && strcmp(t->of_last->build_id, e->build_id) < 0));
+	}
+	t->of_last = &t->of[i];
 	assert_string_equal(e->id_kind, "gnu");
 	t->last = e->events;
 	t->of[i] = *e;

@@ -196,6 +196,7 @@ static void test_adopt(void **state)
 	assert_int_equal(ftruncate(fd, 2 << 20), 0);
 	assert_int_equal(symbol_cache_adopt(c, &key, fd), -EFBIG);
 	close(fd);
+	assert_int_equal(symbol_cache_adopt(c, &key, -1), -EBADF);
 	symbol_cache_close(c);
 }
 

@@ -226,7 +226,7 @@ static void test_bad_headers(void **state)
 /* Each breaks one record; the good one behind it is read all the same. */
 static void test_bad_records(void **state)
 {
-	enum { KINDS = 11 };
+	enum { KINDS = 12 };
 	static const struct jitdump_line outside[] = { { 0x900, 3, "a" } },
 					 backwards[] = { { 0x1008, 3, "a" }, { 0x1004, 3, "a" } },
 					 nameless[] = { { 0x1000, 3, "" } }, first[] = { { 0x1000, 3, "\xff" } };
@@ -260,6 +260,14 @@ static void test_bad_records(void **state)
 			jitdump_prefix(f.out, 2, 16, 1);
 			jitdump_u64(f.out, 0x2000);
 			jitdump_u64(f.out, UINT64_MAX);
+		} else if (kind == 11) { /* a name that takes the room of the second entry */
+			jitdump_prefix(f.out, 2, 16 + 16 + 20, 1);
+			jitdump_u64(f.out, 0x2000);
+			jitdump_u64(f.out, 2);
+			jitdump_u64(f.out, 0x2000);
+			jitdump_u32(f.out, 3);
+			jitdump_u32(f.out, 0);
+			fwrite("a name of 19 bytes!", 20, 1, f.out);
 		}
 		load(&f, 1, 0x2000, 0x40, "good");
 		assert_int_equal(read_it(&f), 0);
