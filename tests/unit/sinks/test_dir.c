@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "sinks/sinks.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/sinks/vectors.h"
 
 static char dir[] = "/tmp/hearth-dir-XXXXXX";
@@ -267,6 +269,41 @@ static void follows_no_links(void **state)
 	profiles_put(p);
 }
 
+/* The number that the next descriptor gets. */
+static rlim_t next_descriptor(void)
+{
+	int fd = dup(STDIN_FILENO);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return (rlim_t)fd;
+}
+
+/* Whichever descriptor is lacking, none of those that were had stays open. */
+static void lacks_descriptors(void **state)
+{
+	enum { MOST = 12 };
+	struct rlimit usual;
+	int failed = 0;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	for (rlim_t more = 0; more < MOST; more++) {
+		struct profiles *p = vector_new(t1_resources, 1);
+		const int before = open_descriptors();
+		struct sink *s;
+
+		assert_int_equal(sink_dir_new(dir, NULL, &s), 0);
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){ next_descriptor() + more, usual.rlim_max });
+		failed += sink_consume(s, p, NULL) != 0;
+		setrlimit(RLIMIT_NOFILE, &usual);
+		sink_free(s);
+		profiles_put(p);
+		assert_int_equal(open_descriptors(), before);
+	}
+	assert_in_range(failed, 1, MOST - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +315,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(long_names_stay_apart, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(selects, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(follows_no_links, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(lacks_descriptors, make_dir, remove_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,8 +125,8 @@ static void test_segments(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	snprintf(command, sizeof(command), "gcc -shared -nostdlib -Wl,--build-id=0x0102abcdef030405 -o %s -x c /dev/null -x none",
-		 path);
+	snprintf(command, sizeof(command),
+		 "gcc -shared -nostdlib -Wl,--build-id=0x0102abcdef030405 -o %s -x c /dev/null -x none", path);
 	assert_int_equal(system(command), 0);
 	close(fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
