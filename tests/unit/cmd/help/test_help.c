@@ -187,6 +187,25 @@ static void test_completion(void **state)
 	}
 }
 
+/* Behind `hearth help` fish offers each command. */
+static void test_completion_of_help(void **state)
+{
+	AUTO(buf_fini) struct buf out = BUF_EMPTY;
+	const char *line;
+
+	(void)state;
+	completion_write("fish", &out);
+	line = strstr(buf_text(&out), "complete -c hearth -n '__hearth_is help' -a '");
+	assert_non_null(line);
+	line = strchr(strstr(line, "-a '"), '\'') + 1;
+	for (const struct cmd *const *c = cmd_all(); *c; c++) {
+		assert_memory_equal(line, (*c)->name, strlen((*c)->name));
+		line += strlen((*c)->name);
+		assert_int_equal(*line++, ' ');
+	}
+	assert_int_equal(*line, '\'');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +214,7 @@ int main(void)
 		cmocka_unit_test(test_manual_names_every_option),
 		cmocka_unit_test(test_manual_entries),
 		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_completion_of_help),
 	};
 
 	cmd_list(all_commands);
