@@ -479,6 +479,10 @@ static void test_kubelet(void **state)
 	      "\"namespace\":\"n\"},\"status\":{\"containerStatuses\":[{\"name\":\"c\",\"containerID\":\"x://id-a\"}]}}]}");
 	assert_int_equal(kube_access_of_kubelet("ftp://x", NULL, NULL, &config.access, &error), -EINVAL);
 	buf_reset(&error);
+	assert_int_equal(kube_access_of_kubelet(url, "/nothing/here", dir, &config.access, &error), 0);
+	assert_int_equal(kube_new(&config, s.known, s.rules, s.metrics, &s.kube, &error), -ENOENT);
+	assert_non_null(strstr(buf_text(&error), "/nothing/here"));
+	buf_reset(&error);
 	assert_int_equal(kube_access_of_kubelet(url, ca, dir, &config.access, &error), 0);
 	assert_int_equal(kube_new(&config, s.known, s.rules, s.metrics, &s.kube, &error), 0);
 	assert_int_equal(kube_wait(s.kube, clock_mono_ns() + LONG_NS, NULL), 0);
