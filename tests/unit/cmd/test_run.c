@@ -114,6 +114,9 @@ static void test_two_processes(void **state)
 	assert_true(told_said("the account"));
 }
 
+#define ONE "check fork open signals alone? confine closed-stdout workloads own-profiles nothing? fanout:load "
+#define TWO "check fork open signals-half alone? confine closed-stdout workloads own-profiles connect "
+
 /* Each failure ends it where it is, with its status, and all that was begun ends. */
 static void test_failures(void **state)
 {
@@ -136,34 +139,18 @@ static void test_failures(void **state)
 		  "check fork open signals alone? confine closed-stdout workloads own-profiles close " },
 		{ "own-profiles", -EINVAL, STATUS_USAGE, true,
 		  "check fork open signals-half alone? confine closed-stdout workloads own-profiles close end " },
-		{ "connect", -EPIPE, STATUS_FAILED, true,
-		  "check fork open signals-half alone? confine closed-stdout workloads own-profiles connect close end " },
-		{ "tee", -ENOMEM, STATUS_FAILED, true,
-		  "check fork open signals-half alone? confine closed-stdout workloads own-profiles connect "
-		  "backend+fanout=tee ~tee ~backend close end " },
-		{ "load", -EPERM, STATUS_FAILED, false,
-		  "check fork open signals alone? confine closed-stdout workloads own-profiles nothing? fanout:load "
-		  "close " },
-		{ "load", -EPERM, STATUS_FAILED, true,
-		  "check fork open signals-half alone? confine closed-stdout workloads own-profiles connect "
-		  "backend+fanout=tee "
-		  "tee:load wait ~tee ~backend close end " },
+		{ "connect", -EPIPE, STATUS_FAILED, true, TWO "close end " },
+		{ "tee", -ENOMEM, STATUS_FAILED, true, TWO "backend+fanout=tee ~tee ~backend close end " },
+		{ "load", -EPERM, STATUS_FAILED, false, ONE "close " },
+		{ "load", -EPERM, STATUS_FAILED, true, TWO "backend+fanout=tee tee:load wait ~tee ~backend close end " },
 		{ "wait", STATUS_USAGE, STATUS_USAGE, true,
-		  "check fork open signals-half alone? confine closed-stdout workloads own-profiles connect "
-		  "backend+fanout=tee "
-		  "tee:load wait ~tee ~backend close end " },
-		{ "page", -EADDRINUSE, STATUS_FAILED, false,
-		  "check fork open signals alone? confine closed-stdout workloads own-profiles nothing? fanout:load page "
-		  "close " },
-		{ "start", -EBUSY, STATUS_FAILED, false,
-		  "check fork open signals alone? confine closed-stdout workloads own-profiles nothing? fanout:load page "
-		  "[print]start close " },
+		  TWO "backend+fanout=tee tee:load wait ~tee ~backend close end " },
+		{ "page", -EADDRINUSE, STATUS_FAILED, false, ONE "page close " },
+		{ "start", -EBUSY, STATUS_FAILED, false, ONE "page [print]start close " },
 		{ "run", -EIO, STATUS_FAILED, false,
-		  "check fork open signals alone? confine closed-stdout workloads own-profiles nothing? fanout:load page "
-		  "[print]start run stop-nothing drain undelivered=0 truth kinds close " },
+		  ONE "page [print]start run stop-nothing drain undelivered=0 truth kinds close " },
 		{ "drain", -ETIMEDOUT, STATUS_FAILED, false,
-		  "check fork open signals alone? confine closed-stdout workloads own-profiles nothing? fanout:load page "
-		  "[print]start run stop-nothing drain undelivered=-110 truth kinds close " },
+		  ONE "page [print]start run stop-nothing drain undelivered=-110 truth kinds close " },
 	};
 
 	(void)state;
