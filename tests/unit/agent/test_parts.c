@@ -87,7 +87,7 @@ static void test_filters(void **state)
 {
 	struct agent_filter rows[] = { { .pid_count = 1 },    { .tid_count = 1 },	{ .uid_count = 1 },
 				       { .cgroup_count = 1 }, { .container_count = 1 }, { .comm_count = 1 },
-				       { .min_age_ns = 1 },   { .kernel_only = true } };
+				       { .min_age_ns = 1 },   { .kernel_only = true },	{ .follow_pids_only = true } };
 
 	(void)state;
 	kinds.list[0].kind = &kind_alloc_objects;
