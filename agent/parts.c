@@ -254,8 +254,8 @@ static void stop_side_band(struct agent *a)
 
 static bool has_filters(const struct agent_filter *f)
 {
-	return f->pid_count || f->tid_count || f->uid_count || f->cgroup_count || f->container_count || f->comm_count ||
-	       f->min_age_ns || f->kernel_only;
+	return f->pid_count || f->follow_pids_only || f->tid_count || f->uid_count || f->cgroup_count ||
+	       f->container_count || f->comm_count || f->min_age_ns || f->kernel_only;
 }
 
 static int start_heaps(const struct start *s)

@@ -25,6 +25,7 @@ struct fake_clickhouse {
 	pthread_mutex_t lock; /* what follows */
 	struct buf said;      /* a word a statement: "CREATE ", "INSERT hearth_samples " */
 	struct buf asked;     /* the last SELECT */
+	struct buf inserted;  /* the last INSERT's rows, packed */
 	int refuse_cnt;	      /* so many INSERTs are answered with ... */
 	int refuse_status;
 	struct {
@@ -37,7 +38,7 @@ struct fake_clickhouse {
 };
 
 /* Reads a request; *@body_ret points behind its head. False: there is none any more. */
-static inline bool fake_read_request(int fd, char *text, size_t max, const char **body_ret)
+static inline bool fake_read_request(int fd, char *text, size_t max, const char **body_ret, size_t *body_bytes_ret)
 {
 	size_t len = 0, wanted = SIZE_MAX;
 	ssize_t n;
@@ -54,11 +55,14 @@ static inline bool fake_read_request(int fd, char *text, size_t max, const char 
 		length = strcasestr(text, "content-length:");
 		wanted = (size_t)(end + 4 - text) + (length && length < end ? strtoul(length + 15, NULL, 10) : 0);
 	}
+	if (len >= wanted)
+		*body_bytes_ret = (size_t)(text + len - *body_ret);
 	return len >= wanted;
 }
 
 /* Notes the statement, and finds the answer to it. Returns the status. */
-static inline int fake_answer(struct fake_clickhouse *f, const char *head, const char *body, struct buf *answer)
+static inline int fake_answer(struct fake_clickhouse *f, const char *head, const char *body, size_t body_bytes,
+			      struct buf *answer)
 {
 	const char *insert = strstr(head, "query=INSERT");
 	int status = 200;
@@ -68,6 +72,8 @@ static inline int fake_answer(struct fake_clickhouse *f, const char *head, const
 		const char *table = strstr(insert, "hearth_");
 
 		buf_printf(&f->said, "INSERT %.*s ", (int)strcspn(table, "%& ("), table);
+		buf_reset(&f->inserted);
+		buf_append(&f->inserted, body, body_bytes);
 		if (f->refuse_cnt) {
 			f->refuse_cnt--;
 			status = f->refuse_status;
@@ -101,9 +107,10 @@ static inline void *fake_serve(void *arg)
 	while (text && (fd = accept(f->fd, NULL, NULL)) >= 0) {
 		struct buf answer = BUF_EMPTY, head = BUF_EMPTY;
 		const char *body = NULL;
+		size_t body_bytes = 0;
 
-		if (fake_read_request(fd, text, 1 << 20, &body)) {
-			int status = fake_answer(f, text, body, &answer);
+		if (fake_read_request(fd, text, 1 << 20, &body, &body_bytes)) {
+			int status = fake_answer(f, text, body, body_bytes, &answer);
 
 			buf_printf(&head, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status,
 				   answer.len);
@@ -140,6 +147,7 @@ static inline void fake_end(struct fake_clickhouse *f)
 	close(f->fd);
 	buf_fini(&f->said);
 	buf_fini(&f->asked);
+	buf_fini(&f->inserted);
 	for (int i = 0; i < FAKE_ANSWERS; i++)
 		buf_fini(&f->answers[i].bytes);
 }

@@ -15,6 +15,7 @@
 #include "backend/store/clickhouse/clickhouse.h"
 #include "base/clock.h"
 #include "tests/unit/backend/store/clickhouse/fake_clickhouse.h"
+#include "tests/unit/backend/store/clickhouse/frame_rows.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/proto/text_profiles.h"
 #include "tests/unit/sinks/counted_ack.h"
@@ -165,47 +166,6 @@ static void test_spooled(void **state)
 }
 
 /* --- reading --- */
-
-static void put_z(struct buf *b, const char *text)
-{
-	put_text(b, text, strlen(text));
-}
-
-/* One attribute: key, value, kind, unit. */
-static void put_attribute(struct buf *b, const char *key, const char *value)
-{
-	put_number(b, 1, 1);
-	put_z(b, key);
-	put_number(b, 1, 1);
-	put_z(b, value);
-	put_number(b, 1, 1);
-	put_number(b, 3, 1);
-	put_number(b, 1, 1);
-	put_z(b, "");
-}
-
-/* A row of hearth_frames; its numbers follow from @id. */
-static void put_frame(struct buf *b, uint64_t id, const char *function, const char *path)
-{
-	put_number(b, id, 8);
-	put_z(b, function);
-	put_z(b, "_Zx");
-	put_z(b, "x.c");
-	put_number(b, id + 1, 8); /* start_line */
-	put_number(b, id + 2, 8); /* line */
-	put_number(b, id + 3, 8); /* column */
-	put_number(b, id + 4, 8); /* address */
-	put_number(b, id & 1, 1); /* inlined */
-	put_z(b, "native");
-	put_z(b, path);
-	put_z(b, "cafe");
-	put_z(b, "gnu");
-	put_number(b, id + 5, 8);
-	put_number(b, id + 6, 8);
-	put_number(b, id + 7, 8);
-	put_attribute(b, "one", "1");
-	put_attribute(b, "two", "2");
-}
 
 static void put_stack(struct buf *b, uint64_t id, uint64_t outer, uint64_t inner)
 {
