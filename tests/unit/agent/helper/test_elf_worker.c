@@ -340,6 +340,7 @@ static void test_writes(void **state)
 static void test_orders(void **state)
 {
 	struct elf_worker_kind unfit = usual;
+	int status;
 
 	(void)state;
 	start(&usual);
@@ -354,8 +355,9 @@ static void test_orders(void **state)
 	close_socket(&sock);
 	assert_int_equal(expect(control, ELF_WIRE_ENDED), 0);
 	spawn();
-	order_worker(); /* a second one is none: the first ends */
-	assert_int_equal(expect(control, ELF_WIRE_ENDED), SIGKILL);
+	order_worker(); /* a second one is none: the first is ended, or has ended, as nobody has its socket any more */
+	status = expect(control, ELF_WIRE_ENDED);
+	assert_true(status == SIGKILL || !status);
 	spawn();
 	assert_int_equal(ask(ECHO, 0, -1, true), 0);
 	end();
