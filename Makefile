@@ -222,13 +222,16 @@ rooms: $(call archives,cmd)
 format:
 	$(Q)$$(command -v clang-format-14 || echo clang-format) -i $$(git ls-files '*.c' '*.h' '*.def')
 
-bench: all $(addprefix $(BUILD)/bench/,names store capture encode channel fpwalk)
+bench: all $(addprefix $(BUILD)/bench/,names store capture encode pack channel fpwalk)
 	$(Q)tools/bench/run.sh $(BUILD) $(FIGURES)
 
 $(BUILD)/bench/capture: $(BUILD)/tools/bench/capture.o $(call archives,proto)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/encode: $(BUILD)/tools/bench/encode.o $(call archives,proto)
+	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench/pack: $(BUILD)/tools/bench/pack.o $(call archives,base)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/channel: $(BUILD)/tools/bench/channel.o $(call archives,cmd)

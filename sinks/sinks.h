@@ -116,6 +116,13 @@ enum otlp_protocol {
 	OTLP_GRPC,
 };
 
+/* How requests are packed. */
+enum otlp_packing {
+	OTLP_GZIP,
+	OTLP_ZSTD, /* gzip to a collector that does not take it */
+	OTLP_UNPACKED,
+};
+
 struct otlp_sink_config {
 	const char *url;	     /* as otlp_endpoint_init() takes it: http(s)://, grpc(s)://, HOST:PORT, unix:PATH */
 	enum otlp_protocol protocol; /* where the URL's scheme does not say grpc */
@@ -123,7 +130,7 @@ struct otlp_sink_config {
 	const char *const *headers;  /* "Name: value", NULL-terminated; may be NULL */
 	const char *token_file;	     /* its first line is a bearer token; or NULL */
 	uint64_t timeout_ns;	     /* an attempt; 10 s when 0, UINT64_MAX: no limit */
-	bool no_gzip;
+	enum otlp_packing packing;
 	size_t max_export_bytes; /* 4 MiB less a margin when 0 */
 	size_t max_queue_bytes;	 /* encoded requests that wait while the collector is away; 64 MiB when 0 */
 	const char *ca_file;	 /* PEM trust anchors or NULL */

@@ -28,6 +28,7 @@
 #include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd_pass.h"
 #include "base/io.h"
 
 #ifndef BCACHEFS_MAGIC
@@ -53,11 +54,6 @@ struct request {
 struct reply {
 	uint32_t seq;
 	int32_t error;
-};
-
-union control { /* room for one descriptor */
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
 /* --- the guard --- */
@@ -99,17 +95,9 @@ static int open_folder(const char *path)
 static void send_reply(uint32_t seq, int error, int fd)
 {
 	struct reply reply = { .seq = seq, .error = error };
-	struct iovec part = { &reply, sizeof(reply) };
-	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
-	union control control = { 0 };
+	const struct iovec part = { &reply, sizeof(reply) };
 
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.align = (struct cmsghdr){ CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	}
-	(void)sendmsg(GUARD_FD, &msg, MSG_NOSIGNAL);
+	(void)fd_pass_send(GUARD_FD, &part, 1, &fd, fd >= 0, 0);
 }
 
 /* Keeps what opening takes, and the calls that it and forking make. */
@@ -220,26 +208,11 @@ void file_guard_free(struct file_guard *g)
 	free(g);
 }
 
-static int fd_of(struct msghdr *msg)
-{
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
-	int fd = -1;
-
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS &&
-	    cmsg->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
-	return fd;
-}
-
 /* Waits for the next answer until @end_ns; -EINTR now and then before that. 0 with *@reply and *@fd_ret (-1: none), or
  * -errno. */
 static int receive(struct file_guard *g, uint64_t end_ns, struct reply *reply, int *fd_ret)
 {
-	union control control;
-	struct iovec part = { reply, sizeof(*reply) };
-	struct msghdr msg = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-	};
+	const struct iovec part = { reply, sizeof(*reply) };
 	struct pollfd ready = { .fd = g->sock, .events = POLLIN };
 	uint64_t now_ns = clock_mono_ns();
 	ssize_t len;
@@ -247,11 +220,8 @@ static int receive(struct file_guard *g, uint64_t end_ns, struct reply *reply, i
 
 	if (n <= 0)
 		return n && errno != EINTR ? -errno : now_ns < end_ns ? -EINTR : -ETIMEDOUT;
-	len = recvmsg(g->sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (len <= 0)
-		return len ? -errno : -ECHILD;
-	*fd_ret = fd_of(&msg);
-	return 0;
+	len = fd_pass_receive(g->sock, &part, 1, fd_ret, 1, MSG_DONTWAIT);
+	return len > 0 ? 0 : len ? (int)len : -ECHILD;
 }
 
 static int ask(struct file_guard *g, enum request_kind kind, const char *path, const struct wait_hook *hook)

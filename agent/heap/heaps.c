@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/text/stat_start.h"
 #include "base/vec.h"
 
 enum {
@@ -67,16 +68,15 @@ struct heaps {
 
 /* --- life --- */
 
-/* The 22nd field of @pid's stat (proc_pid_stat(5)): ticks from boot to its start. 0: not known. */
+/* Ticks from boot to the start of @pid. 0: not known. */
 static uint64_t start_ticks(uint32_t pid)
 {
-	char text[1024], *at;
-	ssize_t n = proc_read_text(pid, pid, "stat", text, sizeof(text));
+	uint64_t ticks = 0;
+	char text[1024];
 
-	at = n > 0 ? strrchr(text, ')') : NULL; /* behind the name, which may have any characters */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	if (proc_read_text(pid, pid, "stat", text, sizeof(text)) > 0)
+		(void)stat_start_ticks(text, &ticks);
+	return ticks;
 }
 
 static uint64_t now_ticks(void)

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,6 +20,7 @@
 #include "base/calls.h"
 #include "base/capabilities.h"
 #include "base/cleanup.h"
+#include "base/fd_pass.h"
 #include "base/io.h"
 
 enum {
@@ -30,50 +30,21 @@ enum {
 	LEAST_NICE = -20,     /* the agent waits for it */
 };
 
-union control { /* room for one descriptor */
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 /* --- packets --- */
 
 int proc_wire_send(int sock, const void *head, size_t head_bytes, const void *body, size_t body_bytes, int fd)
 {
-	struct iovec parts[2] = { { (void *)(uintptr_t)head, head_bytes }, { (void *)(uintptr_t)body, body_bytes } };
-	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
-	union control control = { 0 };
+	const struct iovec parts[] = { { (void *)(uintptr_t)head, head_bytes }, { (void *)(uintptr_t)body, body_bytes } };
+	ssize_t len = fd_pass_send(sock, parts, ARRAY_LEN(parts), &fd, fd >= 0, 0);
 
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.align = (struct cmsghdr){ CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	}
-	while (sendmsg(sock, &msg, MSG_NOSIGNAL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
+	return len < 0 ? (int)len : 0;
 }
 
 ssize_t proc_wire_receive(int sock, void *head, size_t head_bytes, void *body, size_t body_bytes, int flags, int *fd_ret)
 {
-	union control control;
-	struct iovec parts[2] = { { head, head_bytes }, { body, body_bytes } };
-	struct msghdr msg = {
-		.msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof(control)
-	};
-	const struct cmsghdr *cmsg;
-	ssize_t len;
+	const struct iovec parts[] = { { head, head_bytes }, { body, body_bytes } };
 
-	*fd_ret = -1;
-	while ((len = recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC)) < 0)
-		if (errno != EINTR)
-			return -errno;
-	cmsg = CMSG_FIRSTHDR(&msg);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS &&
-	    cmsg->cmsg_len == CMSG_LEN(sizeof(*fd_ret)))
-		memcpy(fd_ret, CMSG_DATA(cmsg), sizeof(*fd_ret));
-	return len;
+	return fd_pass_receive(sock, parts, ARRAY_LEN(parts), fd_ret, 1, flags);
 }
 
 /* --- what a worker does --- */

@@ -22,6 +22,7 @@
 #include "agent/proc/proc_root.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text/stat_start.h"
 
 enum {
 	TICK_MS = 10,	      /* of /proc/PID/stat: USER_HZ is 100 everywhere */
@@ -30,19 +31,16 @@ enum {
 	MAX_DESCRIPTORS = 4096 /* that are looked at */
 };
 
-/* When it started, in milliseconds since boot: field 22 of /proc/PID/stat. */
+/* When it started, in milliseconds since boot. */
 static int read_start(uint32_t pid, uint64_t *ms_ret)
 {
-	unsigned long long ticks;
-	char line[1024], *p;
+	uint64_t ticks;
+	char line[1024];
 	ssize_t len = proc_read_text(pid, pid, "stat", line, sizeof(line));
 
 	if (len < 0)
 		return len == -ENOENT ? -ESRCH : (int)len;
-	p = strrchr(line, ')'); /* behind the name, which may hold anything */
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p || sscanf(p, " %llu", &ticks) != 1)
+	if (stat_start_ticks(line, &ticks))
 		return -ESRCH;
 	*ms_ret = ticks * TICK_MS;
 	return 0;

@@ -6,6 +6,7 @@
 #include "backend/http/stats.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,7 +15,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/metrics.h"
+#include "base/text/stat_start.h"
 #include "base/usage.h"
 
 static const char *const rejection_names[REJECTION_COUNT] = {
@@ -39,19 +42,14 @@ static const char *const rejection_names[REJECTION_COUNT] = {
 /* Seconds since the epoch at which the process began; 0 when /proc does not say. */
 static uint64_t process_start_time_s(void)
 {
-	AUTO_FCLOSE FILE *f = fopen("/proc/self/stat", "re");
 	char line[1024];
-	if (!f || !fgets(line, sizeof(line), f))
+	if (io_read_text(AT_FDCWD, "/proc/self/stat", line, sizeof(line)) < 0)
 		return 0;
 
-	/* The second field, the command's name in parentheses, may hold anything; the start is field 22. */
-	const char *field = strrchr(line, ')');
-	for (int n = 2; field && n < 22; n++)
-		field = strchr(field + 1, ' ');
 	long tick_hz = sysconf(_SC_CLK_TCK);
-	unsigned long long ticks;
+	uint64_t ticks;
 	struct timespec boot;
-	if (!field || sscanf(field, "%llu", &ticks) != 1 || tick_hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot))
+	if (stat_start_ticks(line, &ticks) || tick_hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot))
 		return 0;
 
 	uint64_t up_ns = (uint64_t)boot.tv_sec * NSEC_PER_SEC + (uint64_t)boot.tv_nsec;

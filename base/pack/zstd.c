@@ -8,6 +8,7 @@
 #include <zstd_errors.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 
 enum { OUT_BYTES = 128 << 10 }; /* room that is made at a time */
 
@@ -19,6 +20,39 @@ int zstd_pack(const void *data, size_t len_bytes, int level, struct buf *out)
 		return -ENOMEM;
 	written = ZSTD_compress(out->data + out->len, buf_room(out), data, len_bytes, level);
 	if (ZSTD_isError(written))
+		return -ENOMEM;
+	out->len += written;
+	return 0;
+}
+
+/*
+ * By levels the tables grow with the data: level 9 takes 13 MB for 4 MiB, level 12 takes 51. These take 2 MB at most.
+ * Matches of four bytes pay off, as most of what profiles repeat are small numbers in rows.
+ */
+static int set_lean(ZSTD_CCtx *c)
+{
+	static const struct {
+		ZSTD_cParameter parameter;
+		int value;
+	} rows[] = {
+		{ ZSTD_c_strategy, ZSTD_lazy2 }, { ZSTD_c_windowLog, 22 }, { ZSTD_c_hashLog, 18 },
+		{ ZSTD_c_chainLog, 18 },	 { ZSTD_c_searchLog, 4 },  { ZSTD_c_minMatch, 4 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (ZSTD_isError(ZSTD_CCtx_setParameter(c, rows[i].parameter, rows[i].value)))
+			return -ENOMEM;
+	return 0;
+}
+
+int zstd_pack_lean(const void *data, size_t len_bytes, struct buf *out)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	int err = !c || buf_reserve(out, ZSTD_compressBound(len_bytes)) ? -ENOMEM : set_lean(c);
+	size_t written = err ? 0 : ZSTD_compress2(c, out->data + out->len, buf_room(out), data, len_bytes);
+
+	ZSTD_freeCCtx(c);
+	if (err || ZSTD_isError(written))
 		return -ENOMEM;
 	out->len += written;
 	return 0;

@@ -12,6 +12,10 @@ struct buf;
 /* Appends @data as one frame, compressed at zstd's @level, to @out. 0 or -ENOMEM. */
 int zstd_pack(const void *data, size_t len_bytes, int level, struct buf *out);
 
+/* The same in about the time that gzip's level 6 takes, with 2.1 MB of memory beside that of @out however much there is.
+ * Unpacking takes a window of 4 MiB at most. */
+int zstd_pack_lean(const void *data, size_t len_bytes, struct buf *out);
+
 /* Do the bytes begin as zstd's bytes do? */
 bool zstd_is_packed(const void *data, size_t len_bytes);
 

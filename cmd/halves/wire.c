@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/fd_pass.h"
 #include "base/metrics.h"
 
 enum { MAX_MESSAGE_BYTES = 1 << 30 };
@@ -16,60 +16,22 @@ enum { MAX_MESSAGE_BYTES = 1 << 30 };
 
 int wire_send_note(int sock, const struct wire_note *note, int fd)
 {
-	struct iovec bytes = { .iov_base = (void *)(uintptr_t)note, .iov_len = sizeof(*note) };
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { { 0 } };
-	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1 };
+	const struct iovec bytes = { .iov_base = (void *)(uintptr_t)note, .iov_len = sizeof(*note) };
+	ssize_t n = fd_pass_send(sock, &bytes, 1, &fd, fd >= 0, 0);
 
-	if (fd >= 0) {
-		message.msg_control = control.space;
-		message.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-							     .cmsg_level = SOL_SOCKET,
-							     .cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
-	}
-	while (sendmsg(sock, &message, MSG_NOSIGNAL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
-}
-
-/* The one descriptor in @message; others are not asked for, as there is no room for them. */
-static int fd_of(struct msghdr *message)
-{
-	const struct cmsghdr *head = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
-	    head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
+	return n < 0 ? (int)n : 0;
 }
 
 int wire_receive_note(int sock, struct wire_note *note, int *fd_ret)
 {
-	struct iovec bytes = { .iov_base = note, .iov_len = sizeof(*note) };
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct msghdr message = {
-		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = CMSG_LEN(sizeof(int))
-	}; /* all of the space would take two */
+	const struct iovec bytes = { .iov_base = note, .iov_len = sizeof(*note) };
 	AUTO_CLOSE int fd = -1;
-	ssize_t n;
+	ssize_t n = fd_pass_receive(sock, &bytes, 1, &fd, 1, MSG_DONTWAIT);
 
 	*fd_ret = -1;
-	do {
-		n = recvmsg(sock, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == ECONNRESET ? -EPIPE : -errno;
-	fd = fd_of(&message);
-	if (n != sizeof(*note) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return n == -ECONNRESET ? -EPIPE : n == -EMFILE ? -EBADMSG : (int)n;
+	if (n != sizeof(*note))
 		return n ? -EBADMSG : -EPIPE;
 	*fd_ret = MOVE_FD(fd);
 	return 0;
@@ -83,13 +45,11 @@ ptrdiff_t wire_send_piece(int sock, const struct wire_head *message, const uint8
 	size_t left = message->total_bytes - offset, len = left < WIRE_PIECE_BYTES ? left : WIRE_PIECE_BYTES;
 	struct iovec parts[] = { { .iov_base = &head, .iov_len = sizeof(head) },
 				 { .iov_base = (void *)(uintptr_t)(body ? body + offset : NULL), .iov_len = len } };
-	const struct msghdr packet = { .msg_iov = parts, .msg_iovlen = len ? 2 : 1 };
+	ssize_t n;
 
 	head.offset = (uint32_t)offset;
-	while (sendmsg(sock, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return (ptrdiff_t)len;
+	n = fd_pass_send(sock, parts, len ? 2 : 1, NULL, 0, MSG_DONTWAIT);
+	return n < 0 ? n : (ptrdiff_t)len;
 }
 
 static int add_piece(struct wire_message *m, const struct wire_head *head, size_t len)
@@ -110,7 +70,6 @@ int wire_receive(int sock, struct wire_message *m)
 	struct wire_head head;
 	size_t at = m->is_whole ? 0 : m->body.len;
 	struct iovec parts[] = { { .iov_base = &head, .iov_len = sizeof(head) }, { .iov_len = WIRE_PIECE_BYTES } };
-	struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
 	ssize_t n;
 
 	m->is_whole = false;
@@ -118,12 +77,10 @@ int wire_receive(int sock, struct wire_message *m)
 	if (buf_reserve(&m->body, WIRE_PIECE_BYTES))
 		return -ENOMEM;
 	parts[1].iov_base = m->body.data + at;
-	do {
-		n = recvmsg(sock, &packet, 0);
-	} while (n < 0 && errno == EINTR);
+	n = fd_pass_receive(sock, parts, 2, NULL, 0, 0);
 	if (n <= 0)
-		return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
-	if ((size_t)n < sizeof(head) || packet.msg_flags & MSG_TRUNC || head.total_bytes > MAX_MESSAGE_BYTES)
+		return n == 0 || n == -ECONNRESET ? -EPIPE : (int)n;
+	if ((size_t)n < sizeof(head) || head.total_bytes > MAX_MESSAGE_BYTES)
 		return -EBADMSG;
 	if (head.offset == 0 && at)
 		memmove(m->body.data, m->body.data + at, (size_t)n - sizeof(head));

@@ -182,7 +182,7 @@ static const struct otel_variable otel_variables[] = {
 	{ "HEADERS", "collector-header", ON_RUN | ON_SERVE, convert_headers, convert_headers, "NAME=VALUE,...", false },
 	{ "TIMEOUT", "collector-timeout", ON_RUN | ON_SERVE, convert_timeout, convert_timeout, "a number of milliseconds",
 	  false },
-	{ "COMPRESSION", "collector-compression", ON_RUN | ON_SERVE, NULL, NULL, "gzip or none", false },
+	{ "COMPRESSION", "collector-compression", ON_RUN | ON_SERVE, NULL, NULL, "gzip, zstd or none", false },
 	{ "PROTOCOL", "collector-protocol", ON_RUN | ON_SERVE, NULL, NULL, "a protocol", false },
 	{ "INSECURE", "collector-insecure", ON_RUN | ON_SERVE, convert_bool, convert_bool, "true or false", false },
 	{ "CERTIFICATE", "collector-ca", ON_RUN | ON_SERVE, NULL, NULL, "a file", false },

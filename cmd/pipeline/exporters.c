@@ -45,6 +45,7 @@ static int take_word(struct reader *r, const struct component *c, const char *pa
 
 #define SENDER_KEYS                                                                                                         \
 	{ "endpoint", NULL, NULL }, { "headers", NULL, NULL }, { "compression", NULL, NULL },                               \
+		{ "compression_params", NULL, "each way of compression has one level, docs/sending.md tells which" },       \
 		{ "timeout", "collector-timeout", NULL }, { "tls.insecure", NULL, NULL },                                   \
 		{ "tls.ca_file", "collector-ca", NULL }, { "tls.cert_file", "collector-cert", NULL },                       \
 		{ "tls.key_file", "collector-key", NULL }, { "tls.insecure_skip_verify", NULL, NULL },                      \
@@ -106,15 +107,16 @@ static int take_headers(struct reader *r, struct component *c)
 
 static int take_compression(struct reader *r, struct component *c)
 {
-	static const char *const words[] = { "gzip", "none", "", "zstd", "snappy", "zlib", "deflate", "lz4", NULL };
+	static const char *const words[] = { "gzip", "zstd",	"none", "",  "snappy", "x-snappy-framed",
+					     "zlib", "deflate", "lz4",	NULL };
 	const char *word;
 	int err = take_word(r, c, "compression", words, &word);
 
 	if (err || !word)
 		return err;
-	if (strcmp(word, "gzip") != 0 && *word && strcmp(word, "none") != 0)
-		return pipeline_note(r, component_at(c, "compression"), "'compression: %s': requests are compressed by gzip",
-				     word);
+	if (*word && strcmp(word, "gzip") != 0 && strcmp(word, "zstd") != 0 && strcmp(word, "none") != 0)
+		return pipeline_refuse(r, component_at(c, "compression"),
+				       "'compression: %s' is not here; 'gzip', 'zstd' and 'none' are", word);
 	return component_add(&c->settings, component_at(c, "compression"), "collector-compression", *word ? word : "none");
 }
 

@@ -64,6 +64,11 @@ static enum otlp_protocol protocol_of(const char *name)
 	return !strcmp(name, "grpc") ? OTLP_GRPC : !strcmp(name, "http/json") ? OTLP_HTTP_JSON : OTLP_HTTP_PROTOBUF;
 }
 
+static enum otlp_packing packing_named(const char *name)
+{
+	return !strcmp(name, "zstd") ? OTLP_ZSTD : !strcmp(name, "none") ? OTLP_UNPACKED : OTLP_GZIP;
+}
+
 /* The number of collectors, by either option. */
 static size_t count_collectors(const struct config *config)
 {
@@ -82,7 +87,7 @@ static struct otlp_sink_config otlp_config_of(const struct config *config)
 		.headers = (const char *const *)config->collector_headers.items,
 		.token_file = config->collector_token_file,
 		.timeout_ns = config->collector_timeout_ns ? config->collector_timeout_ns : UINT64_MAX,
-		.no_gzip = !strcmp(config->collector_compression, "none"),
+		.packing = packing_named(config->collector_compression),
 		.max_export_bytes = config->max_export_bytes,
 		.max_queue_bytes = config->max_queue_bytes,
 		.ca_file = config->collector_ca,

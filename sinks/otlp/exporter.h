@@ -19,7 +19,7 @@ enum { OTLP_LOG_INTERVAL_S = 10 };
 
 struct otlp_counters {
 	struct metric *requests[OTLP_HTTP_ABANDONED];
-	struct metric *queue_bytes, *bytes, *retries, *splits, *exported, *rejected_profiles, *spooled;
+	struct metric *queue_bytes, *bytes, *retries, *splits, *repacked, *exported, *rejected_profiles, *spooled;
 	struct metric *forwarded[OTLP_OTHERS];
 	struct metric *dropped_full, *dropped_refused, *dropped_shutdown, *dropped_unanswered, *dropped_error;
 };
@@ -28,8 +28,8 @@ struct sink_otlp {
 	struct sink sink;
 	struct otlp_http *http;
 	size_t max_queue_bytes;
-	_Atomic size_t max_export_bytes; /* lowered by the thread when the collector says that a request is too large */
-	bool gzip;
+	_Atomic size_t max_export_bytes;   /* lowered by the thread when the collector says that a request is too large */
+	_Atomic enum otlp_packing packing; /* changed by the thread when the collector does not take it */
 	struct otlp_counters counters;
 	struct log_limit full_limit;
 	pthread_t thread;

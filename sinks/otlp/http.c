@@ -38,12 +38,13 @@ enum {
 
 struct otlp_http {
 	struct otlp_endpoint endpoint;
-	bool gzip;
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	struct bearer_token *token;   /* or NULL */
-	struct curl_slist with_token; /* a list's head: the token's header, then @headers */
+	struct curl_slist with_encoding; /* a list's head: the header that says how bodies are packed, then @headers */
+	enum otlp_packing packing;	 /* that it says */
+	struct bearer_token *token;	 /* or NULL */
+	struct curl_slist with_token;	 /* a list's head: the token's header, then those without it */
 	struct buf answer;
 	char error[CURL_ERROR_SIZE];
 };
@@ -205,6 +206,28 @@ static void read_answer(struct otlp_http *h, CURLcode code, struct otlp_http_ans
 	snprintf(answer->message, sizeof(answer->message), "%s", h->error[0] ? h->error : curl_easy_strerror(code));
 }
 
+/* Makes the list of headers for a token that is known, or for none yet, and for bodies that are packed so. */
+static void set_headers(struct otlp_http *h, enum otlp_packing packing)
+{
+	static const char *const of_http[] = {
+		[OTLP_GZIP] = "Content-Encoding: gzip", [OTLP_ZSTD] = "Content-Encoding: zstd"
+	};
+	static const char *const of_grpc[] = { [OTLP_GZIP] = "grpc-encoding: gzip", [OTLP_ZSTD] = "grpc-encoding: zstd" };
+	const char *const *lines = h->endpoint.protocol == OTLP_GRPC ? of_grpc : of_http;
+	struct curl_slist *list = h->headers;
+
+	h->packing = packing;
+	if (packing != OTLP_UNPACKED) {
+		h->with_encoding = (struct curl_slist){ (char *)(uintptr_t)lines[packing], list };
+		list = &h->with_encoding;
+	}
+	if (h->with_token.data) {
+		h->with_token.next = list;
+		list = &h->with_token;
+	}
+	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, list);
+}
+
 /* Puts the token of now into the headers. True when it is another than before. */
 static bool renew_token(struct otlp_http *h)
 {
@@ -212,10 +235,25 @@ static bool renew_token(struct otlp_http *h)
 
 	if (is_new) {
 		h->with_token.data = (char *)(uintptr_t)bearer_token_header(h->token);
-		h->with_token.next = h->headers;
-		curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, &h->with_token);
+		set_headers(h, h->packing);
 	}
 	return is_new;
+}
+
+/* Is it the body's encoding that a refusal is about? By 415, or 400 in words that name the header, as the Collector answers;
+ * by gRPC's UNIMPLEMENTED with a list of encodings, or words about one. Else UNIMPLEMENTED is about the service. */
+static bool refuses_encoding(struct otlp_http *h, const struct otlp_http_answer *answer)
+{
+	const char *accepted = answer_header(h, "grpc-accept-encoding"), *status = answer_header(h, "grpc-status");
+	long http_status = 0;
+
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &http_status);
+	if (h->endpoint.protocol != OTLP_GRPC)
+		return http_status == 415 || (http_status == 400 && strcasestr(answer->message, "content-encoding"));
+	if (!status || strtol(status, NULL, 10) != GRPC_UNIMPLEMENTED)
+		return false;
+	return (accepted && !strstr(accepted, "zstd")) || strcasestr(answer->message, "compress") ||
+	       strcasestr(answer->message, "encoding");
 }
 
 bool otlp_http_takes(const struct otlp_http *h, enum otlp_signal signal)
@@ -223,12 +261,12 @@ bool otlp_http_takes(const struct otlp_http *h, enum otlp_signal signal)
 	return signal == OTLP_PROFILES || h->endpoint.others[signal];
 }
 
-void otlp_http_post(struct otlp_http *h, enum otlp_signal signal, uint8_t *body, size_t len, const _Atomic bool *abandon,
-		    struct otlp_http_answer *answer_ret, size_t *sent_ret)
+void otlp_http_post(struct otlp_http *h, enum otlp_signal signal, enum otlp_packing packing, uint8_t *body, size_t len,
+		    const _Atomic bool *abandon, struct otlp_http_answer *answer_ret, size_t *sent_ret)
 {
 	if (h->endpoint.protocol == OTLP_GRPC) {
 		body -= GRPC_PREFIX_BYTES;
-		grpc_prefix(body, h->gzip, (uint32_t)len);
+		grpc_prefix(body, packing != OTLP_UNPACKED, (uint32_t)len);
 		len += GRPC_PREFIX_BYTES;
 	}
 	*answer_ret = (struct otlp_http_answer){ 0 };
@@ -238,10 +276,14 @@ void otlp_http_post(struct otlp_http *h, enum otlp_signal signal, uint8_t *body,
 	curl_easy_setopt(h->easy, CURLOPT_URL, signal == OTLP_PROFILES ? h->endpoint.url : h->endpoint.others[signal]);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+	if (packing != h->packing)
+		set_headers(h, packing);
 	renew_token(h);
 	read_answer(h, perform(h, abandon), answer_ret);
 	if (answer_ret->outcome == OTLP_HTTP_REFUSED && answer_ret->cause == OTLP_CAUSE_CREDENTIALS && renew_token(h))
 		answer_ret->outcome = OTLP_HTTP_BUSY; /* the token was replaced just then */
+	if (answer_ret->outcome == OTLP_HTTP_REFUSED && packing == OTLP_ZSTD && refuses_encoding(h, answer_ret))
+		answer_ret->cause = OTLP_CAUSE_PACKING;
 }
 
 void otlp_http_wake(struct otlp_http *h)
@@ -286,9 +328,8 @@ static int add_own_headers(struct otlp_http *h, const struct otlp_sink_config *c
 	static const char *const of_grpc[] = { "Content-Type: " GRPC, "TE: trailers", "grpc-accept-encoding: identity,gzip",
 					       NULL };
 	bool is_grpc = h->endpoint.protocol == OTLP_GRPC, is_json = h->endpoint.protocol == OTLP_HTTP_JSON;
-	const char *encoding = is_grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip";
 	char timeout[48];
-	int error = config->no_gzip ? 0 : add_header(h, encoding);
+	int error = 0;
 
 	for (const char *const *line = is_grpc ? of_grpc : is_json ? of_json : of_http; *line && !error; line++)
 		error = add_header(h, *line);
@@ -359,7 +400,7 @@ static int easy_init(struct otlp_http *h, const struct otlp_sink_config *config)
 		code = curl_easy_setopt(e, CURLOPT_USERAGENT,
 					"hearth/" HEARTH_VERSION " OTel-OTLP-Exporter-C/" HEARTH_VERSION);
 	curl_easy_setopt(e, CURLOPT_POST, 1L);
-	curl_easy_setopt(e, CURLOPT_HTTPHEADER, h->headers);
+	set_headers(h, config->packing);
 	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)timeout_ms(config));
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name server when abandoned */
@@ -385,7 +426,6 @@ int otlp_http_new(const struct otlp_sink_config *config, struct otlp_http **ret)
 	curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; otlp_http_free() gives it back */
 	h->multi = curl_multi_init();
 	h->easy = curl_easy_init();
-	h->gzip = !config->no_gzip;
 	error = h->multi && h->easy ? otlp_endpoint_init(&h->endpoint, config->url, config->protocol, config->insecure)
 				    : -ENOMEM;
 	if (!error)

@@ -28,6 +28,7 @@ enum otlp_http_cause {
 	OTLP_CAUSE_CREDENTIALS,
 	OTLP_CAUSE_PLACE, /* nobody takes profiles there */
 	OTLP_CAUSE_SIZE,
+	OTLP_CAUSE_PACKING, /* it was packed by zstd, which is not taken there */
 };
 
 struct otlp_http_answer {
@@ -53,12 +54,12 @@ bool otlp_http_takes(const struct otlp_http *h, enum otlp_signal signal);
 enum otlp_protocol otlp_http_protocol(const struct otlp_http *h);
 
 /*
- * Posts a body of @signal, of @len bytes (compressed, unless config->no_gzip) and waits for the answer, or until *@abandon
- * is set and otlp_http_wake() called. One thread at a time. GRPC_PREFIX_BYTES in front of @body must be writable: gRPC's
- * prefix goes there. *@sent_ret is how many bytes the body was on the wire.
+ * Posts a body of @signal, of @len bytes that are packed as @packing says, and waits for the answer, or until *@abandon is
+ * set and otlp_http_wake() called. One thread at a time. GRPC_PREFIX_BYTES in front of @body must be writable: gRPC's prefix
+ * goes there. *@sent_ret is how many bytes the body was on the wire.
  */
-void otlp_http_post(struct otlp_http *h, enum otlp_signal signal, uint8_t *body, size_t len, const _Atomic bool *abandon,
-		    struct otlp_http_answer *answer_ret, size_t *sent_ret);
+void otlp_http_post(struct otlp_http *h, enum otlp_signal signal, enum otlp_packing packing, uint8_t *body, size_t len,
+		    const _Atomic bool *abandon, struct otlp_http_answer *answer_ret, size_t *sent_ret);
 
 /* Makes a waiting otlp_http_post() look at its flag. Any thread. */
 void otlp_http_wake(struct otlp_http *h);

@@ -66,7 +66,7 @@ static int add_request(void *arg, const uint8_t *message, size_t len, uint64_t s
 {
 	struct encoding *e = arg;
 	struct otlp_request *r;
-	int error = otlp_request_new(message, len, samples, e->sink->gzip, e->batch, &r);
+	int error = otlp_request_new(message, len, samples, e->sink->packing, e->batch, &r);
 
 	if (error)
 		return error;
@@ -160,7 +160,7 @@ static int otlp_consume_other(struct sink *sink, enum otlp_signal signal, const 
 	batch = calloc(1, sizeof(*batch));
 	if (!batch)
 		return -ENOMEM;
-	error = otlp_request_new(data, len, 1, o->gzip, batch, &r);
+	error = otlp_request_new(data, len, 1, o->packing, batch, &r);
 	if (error) {
 		free(batch);
 		return error;
@@ -291,6 +291,8 @@ static void register_counters(struct otlp_counters *c, const struct series *s)
 			     "Attempts that repeated an earlier one of the same request.");
 	c->splits = counter(s, "hearth_export_splits_total", NULL, NULL,
 			    "Requests that a collector called too large, sent again in parts.");
+	c->repacked = counter(s, "hearth_export_repacked_total", NULL, NULL,
+			      "Requests that a collector did not take packed by zstd, sent again packed by gzip.");
 	c->bytes = counter(s, "hearth_export_bytes_total", NULL, NULL,
 			   "Bytes of the acknowledged request bodies, as sent (compressed).");
 	c->exported = counter(s, "hearth_exported_samples_total", NULL, NULL, "Samples in acknowledged requests.");
@@ -361,7 +363,7 @@ int sink_otlp_new(const struct otlp_sink_config *config, struct metrics *metrics
 	if (!o)
 		return -ENOMEM;
 	o->sink.ops = &otlp_ops;
-	o->gzip = !config->no_gzip;
+	o->packing = config->packing;
 	o->max_export_bytes = config->max_export_bytes ? config->max_export_bytes : DEFAULT_EXPORT_BYTES;
 	o->max_queue_bytes = config->max_queue_bytes ? config->max_queue_bytes : DEFAULT_QUEUE_BYTES;
 	otlp_requests_init(&o->queue);

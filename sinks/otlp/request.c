@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/pack/gzip.h"
+#include "base/pack/zstd.h"
 #include "proto/otlp/otlp.h"
 #include "proto/otlp/signals.h"
 
@@ -59,13 +60,15 @@ static void append_room(struct buf *out)
 	buf_append(out, room, sizeof(room));
 }
 
-static int pack_or_copy(const uint8_t *data, size_t len, bool pack, struct buf *out)
+static int pack_or_copy(const uint8_t *data, size_t len, enum otlp_packing packing, struct buf *out)
 {
 	int error = 0;
 
 	append_room(out);
-	if (pack)
+	if (packing == OTLP_GZIP)
 		error = gzip_pack(data, len, GZIP_LEVEL, out);
+	else if (packing == OTLP_ZSTD)
+		error = zstd_pack_lean(data, len, out);
 	else
 		buf_append(out, data, len);
 	return out->failed ? -ENOMEM : error;
@@ -77,20 +80,20 @@ static void request_free(struct otlp_request *r)
 	free(r);
 }
 
-int otlp_request_new(const uint8_t *message, size_t len, uint64_t samples, bool pack, struct otlp_batch *batch,
-		     struct otlp_request **ret)
+int otlp_request_new(const uint8_t *message, size_t len, uint64_t samples, enum otlp_packing packing,
+		     struct otlp_batch *batch, struct otlp_request **ret)
 {
 	struct otlp_request *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
-	if (pack_or_copy(message, len, pack, &r->frame)) {
+	if (pack_or_copy(message, len, packing, &r->frame)) {
 		request_free(r);
 		return -ENOMEM;
 	}
 	buf_fit(&r->frame); /* the queue's bound counts what is used */
 	r->signal = OTLP_PROFILES;
-	r->is_packed = pack;
+	r->packing = packing;
 	r->message_bytes = len;
 	r->samples = samples;
 	r->batch = batch;
@@ -100,12 +103,12 @@ int otlp_request_new(const uint8_t *message, size_t len, uint64_t samples, bool 
 	return 0;
 }
 
-int otlp_request_of(const uint8_t *kept, size_t len, uint64_t samples, bool is_packed, struct otlp_request **ret)
+int otlp_request_of(const uint8_t *kept, size_t len, uint64_t samples, enum otlp_packing packing, struct otlp_request **ret)
 {
-	int error = otlp_request_new(kept, len, samples, false, NULL, ret);
+	int error = otlp_request_new(kept, len, samples, OTLP_UNPACKED, NULL, ret);
 
 	if (!error)
-		(*ret)->is_packed = is_packed;
+		(*ret)->packing = packing;
 	return error;
 }
 
@@ -128,8 +131,10 @@ static int unpack(const struct otlp_request *r, struct buf *out)
 {
 	const uint8_t *kept = r->frame.data + OTLP_REQUEST_ROOM_BYTES;
 
-	if (r->is_packed)
+	if (r->packing == OTLP_GZIP)
 		return gzip_unpack(kept, otlp_request_len(r), MAX_MESSAGE_BYTES, out);
+	if (r->packing == OTLP_ZSTD)
+		return zstd_unpack(kept, otlp_request_len(r), MAX_MESSAGE_BYTES, out);
 	buf_append(out, kept, otlp_request_len(r));
 	return out->failed ? -ENOMEM : 0;
 }
@@ -180,18 +185,18 @@ size_t otlp_request_json_bytes(const struct otlp_request *r)
 	return write_json(r, &json) ? 0 : json.len;
 }
 
-int otlp_request_body(struct otlp_request *r, enum otlp_protocol protocol, bool gzip, struct buf *scratch,
+int otlp_request_body(struct otlp_request *r, enum otlp_protocol protocol, enum otlp_packing packing, struct buf *scratch,
 		      uint8_t **body_ret, size_t *len_ret)
 {
 	AUTO(buf_fini) struct buf message = BUF_EMPTY;
 	struct buf *frame = &r->frame;
 	int error = 0;
 
-	if (protocol == OTLP_HTTP_JSON || r->is_packed != gzip) {
+	if (protocol == OTLP_HTTP_JSON || r->packing != packing) {
 		error = protocol == OTLP_HTTP_JSON ? write_json(r, &message) : unpack(r, &message);
 		buf_reset(scratch);
 		if (!error)
-			error = pack_or_copy(message.data, message.len, gzip, scratch);
+			error = pack_or_copy(message.data, message.len, packing, scratch);
 		frame = scratch;
 	}
 	if (error)
@@ -211,7 +216,7 @@ static int add_part(void *arg, const uint8_t *message, size_t len, uint64_t samp
 {
 	struct splitting *s = arg;
 	struct otlp_request *part;
-	int error = otlp_request_new(message, len, samples, s->whole->is_packed, s->whole->batch, &part);
+	int error = otlp_request_new(message, len, samples, s->whole->packing, s->whole->batch, &part);
 
 	if (error)
 		return error;

@@ -27,13 +27,13 @@ struct otlp_batch {	 /* what one consume() made; goes with the last of its reque
 
 struct otlp_request {
 	struct otlp_request *next;
-	struct otlp_batch *batch; /* or NULL */
-	enum otlp_signal signal;  /* OTLP_PROFILES, unless its maker says another */
-	struct buf frame;	  /* OTLP_REQUEST_ROOM_BYTES, then the message */
-	bool is_packed;		  /* the message is gzipped */
-	size_t message_bytes;	  /* before that */
-	uint64_t samples;	  /* of another signal: 1 */
-	bool is_unanswered;	  /* it was sent, and the collector may have it */
+	struct otlp_batch *batch;  /* or NULL */
+	enum otlp_signal signal;   /* OTLP_PROFILES, unless its maker says another */
+	struct buf frame;	   /* OTLP_REQUEST_ROOM_BYTES, then the message */
+	enum otlp_packing packing; /* of the message */
+	size_t message_bytes;	   /* before that */
+	uint64_t samples;	   /* of another signal: 1 */
+	bool is_unanswered;	   /* it was sent, and the collector may have it */
 };
 
 struct otlp_requests {
@@ -47,10 +47,10 @@ void otlp_requests_prepend(struct otlp_requests *list, struct otlp_requests *mor
 struct otlp_request *otlp_requests_pop(struct otlp_requests *list);
 
 /* Copies @message. @batch (may be NULL) is held until the request is settled. 0 or -ENOMEM. */
-int otlp_request_new(const uint8_t *message, size_t len, uint64_t samples, bool pack, struct otlp_batch *batch,
-		     struct otlp_request **ret);
-/* The same of a message that is gzipped already, if @is_packed. */
-int otlp_request_of(const uint8_t *kept, size_t len, uint64_t samples, bool is_packed, struct otlp_request **ret);
+int otlp_request_new(const uint8_t *message, size_t len, uint64_t samples, enum otlp_packing packing,
+		     struct otlp_batch *batch, struct otlp_request **ret);
+/* The same of a message that is packed so already. */
+int otlp_request_of(const uint8_t *kept, size_t len, uint64_t samples, enum otlp_packing packing, struct otlp_request **ret);
 
 /* The message as it is kept, without the room in front. */
 static inline size_t otlp_request_len(const struct otlp_request *r)
@@ -65,11 +65,11 @@ static inline size_t otlp_request_len(const struct otlp_request *r)
 void otlp_request_settle(struct otlp_request *r, int error);
 
 /*
- * Makes the body that is sent: *@body_ret points to @len_ret bytes in @protocol, gzipped or not, with
+ * Makes the body that is sent: *@body_ret points to @len_ret bytes in @protocol, packed as @packing says, with
  * OTLP_REQUEST_ROOM_BYTES that may be written in front; they are the request's or @scratch's. 0; -EBADMSG: the request is no
  * sound message; -ENOMEM.
  */
-int otlp_request_body(struct otlp_request *r, enum otlp_protocol protocol, bool gzip, struct buf *scratch,
+int otlp_request_body(struct otlp_request *r, enum otlp_protocol protocol, enum otlp_packing packing, struct buf *scratch,
 		      uint8_t **body_ret, size_t *len_ret);
 
 /* Makes requests of at most @max_bytes of @r, which it leaves alone; they hold its batch. 0; -E2BIG: it is one sample, or

@@ -107,13 +107,21 @@ static void note_spool_error(struct sink_otlp *o, int error)
 		    "cannot keep requests in %s: %s; they stay in memory", spool_dir(o->spool), strerror(-error));
 }
 
+/* The number of a packing in the spool. Before there was zstd, bit 0 said gzip. */
+static const uint8_t kept_as[] = { [OTLP_GZIP] = 1, [OTLP_ZSTD] = 2, [OTLP_UNPACKED] = 0 };
+
+static enum otlp_packing packing_of(uint8_t number)
+{
+	return number == kept_as[OTLP_ZSTD] ? OTLP_ZSTD : number == kept_as[OTLP_GZIP] ? OTLP_GZIP : OTLP_UNPACKED;
+}
+
 static int spool_request(struct sink_otlp *o, const struct otlp_request *r)
 {
 	struct spool_record record = {
 		.data = r->frame.data + OTLP_REQUEST_ROOM_BYTES,
 		.len = otlp_request_len(r),
 		.message_bytes = r->message_bytes,
-		.is_packed = r->is_packed,
+		.packing = kept_as[r->packing],
 		.kind = r->signal == OTLP_PROFILES ? 0 : (uint8_t)(1 + r->signal),
 		.samples = r->samples,
 	};
@@ -223,7 +231,7 @@ static struct otlp_request *load_spooled(struct sink_otlp *o)
 	int error = spool_peek(o->spool, &record);
 
 	if (error == 1)
-		error = otlp_request_of(record.data, record.len, record.samples, record.is_packed, &r);
+		error = otlp_request_of(record.data, record.len, record.samples, packing_of(record.packing), &r);
 	if (error < 0)
 		note_spool_error(o, error);
 	if (r) {
@@ -293,9 +301,19 @@ static bool learn_size(struct sink_otlp *o, const struct otlp_request *r)
 	return true;
 }
 
+/* The collector does not take zstd: all goes packed by gzip from now on, also what waits. */
+static void learn_packing(struct sink_otlp *o, const struct otlp_http_answer *a)
+{
+	o->packing = OTLP_GZIP;
+	metric_add(o->counters.repacked, 1);
+	log_warn("%s does not take requests packed by zstd (%s%s%s); sending them packed by gzip from now on",
+		 otlp_http_url(o->http), a->status, a->message[0] ? ": " : "", a->message);
+}
+
 static enum verdict attempt(struct sink_otlp *o, struct otlp_request *r, int *error_ret)
 {
 	AUTO(buf_fini) struct buf scratch = BUF_EMPTY;
+	const enum otlp_packing packing = o->packing;
 	struct otlp_http_answer answer;
 	uint8_t *body;
 	size_t len, sent;
@@ -303,14 +321,14 @@ static enum verdict attempt(struct sink_otlp *o, struct otlp_request *r, int *er
 	*error_ret = 0;
 	if (r->message_bytes > o->max_export_bytes && send_in_parts(o, r, o->max_export_bytes))
 		return SETTLED; /* made before a smaller bound was known */
-	*error_ret = otlp_request_body(r, otlp_http_protocol(o->http), o->gzip, &scratch, &body, &len);
+	*error_ret = otlp_request_body(r, otlp_http_protocol(o->http), packing, &scratch, &body, &len);
 	if (*error_ret) {
 		metric_add(o->counters.dropped_error, r->samples);
 		return SETTLED;
 	}
 	if (o->failures)
 		metric_add(o->counters.retries, 1);
-	otlp_http_post(o->http, r->signal, body, len, &o->abandon, &answer, &sent);
+	otlp_http_post(o->http, r->signal, packing, body, len, &o->abandon, &answer, &sent);
 	r->is_unanswered |= answer.outcome == OTLP_HTTP_ABANDONED || answer.outcome == OTLP_HTTP_TIMEOUT;
 	if (answer.outcome == OTLP_HTTP_ABANDONED)
 		return TRY_LATER;
@@ -322,6 +340,10 @@ static enum verdict attempt(struct sink_otlp *o, struct otlp_request *r, int *er
 		return SETTLED;
 	case OTLP_HTTP_REFUSED:
 		note_back(o);
+		if (answer.cause == OTLP_CAUSE_PACKING) {
+			learn_packing(o, &answer);
+			return attempt(o, r, error_ret); /* which gzip does not come back to */
+		}
 		if (answer.cause == OTLP_CAUSE_SIZE && learn_size(o, r))
 			return SETTLED;
 		account_refused(o, r, &answer);

@@ -3,7 +3,7 @@
  * Segment files 0000000000000001.spool, ...2, ... of records, one behind the other:
  *
  *   0 magic  4 CRC-32 of bytes 8 to 47  8 length of the body  12 CRC-32 of the body  16 samples  24 Unix time in ns
- *   32 bytes of the message unpacked  40 flags: 1 packed, the second byte is a kind  44 spare
+ *   32 bytes of the message unpacked  40 flags: two bits of packing, the second byte is a kind  44 spare
  *   48 done: not 0 once removed (no CRC covers it)  52 spare  56 body
  *
  * Numbers are little-endian. Removing a record sets its done mark; a file goes when its last record has. A process killed
@@ -36,7 +36,6 @@ enum {
 	CHECKED_FROM = 8,
 	CHECKED_TO = 48,
 	DONE_AT = 48,
-	FLAG_PACKED = 1,
 	KIND_SHIFT = 8,	       /* of 8 bits */
 	SEGMENTS_IN_SPOOL = 8, /* at least: what goes at once when it is full */
 	MAX_SEGMENT_BYTES = 8 << 20,
@@ -403,7 +402,7 @@ int spool_append(struct spool *s, const struct spool_record *r)
 			    .samples = r->samples,
 			    .time_unix_ns = clock_unix_ns(),
 			    .message_bytes = r->message_bytes,
-			    .flags = (r->is_packed ? FLAG_PACKED : 0) | (uint32_t)r->kind << KIND_SHIFT };
+			    .flags = (r->packing & SPOOL_PACKING_MAX) | (uint32_t)r->kind << KIND_SHIFT };
 	uint64_t size = HEADER_BYTES + r->len;
 	struct segment *last;
 	ssize_t n;
@@ -522,7 +521,7 @@ int spool_peek(struct spool *s, struct spool_record *ret)
 		*ret = (struct spool_record){ .data = s->body.data,
 					      .len = s->body.len,
 					      .message_bytes = s->peeked.message_bytes,
-					      .is_packed = s->peeked.flags & FLAG_PACKED,
+					      .packing = s->peeked.flags & SPOOL_PACKING_MAX,
 					      .kind = (uint8_t)(s->peeked.flags >> KIND_SHIFT),
 					      .samples = s->peeked.samples,
 					      .time_unix_ns = s->peeked.time_unix_ns };

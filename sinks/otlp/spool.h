@@ -16,6 +16,8 @@
 struct metric;
 struct spool;
 
+enum { SPOOL_PACKING_MAX = 3 };
+
 struct spool_config {
 	const char *dir;     /* made when it is not there, with the folder above it */
 	uint64_t max_bytes;  /* of all its files; the oldest file goes when a record would not fit */
@@ -30,7 +32,7 @@ struct spool_record {
 	const uint8_t *data;
 	size_t len;
 	size_t message_bytes; /* three words for the owner, kept as they are */
-	bool is_packed;
+	uint8_t packing;      /* 0 to SPOOL_PACKING_MAX */
 	uint8_t kind;
 	uint64_t samples;
 	uint64_t time_unix_ns; /* when it was appended */

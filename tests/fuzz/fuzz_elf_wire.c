@@ -7,13 +7,13 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/helper/elf_wire.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fd_pass.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,19 +21,10 @@ enum { MAX_FDS = 3 };
 
 static void send_packet(int sock, const uint8_t *data, size_t len, size_t fds)
 {
-	struct iovec part = { (void *)(uintptr_t)data, len };
-	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
-	} control = { .align = { CMSG_LEN(fds * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	static const int inputs[MAX_FDS] = { 0 }; /* standard input */
+	const struct iovec part = { (void *)(uintptr_t)data, len };
 
-	memset(CMSG_DATA(&control.align), 0, fds * sizeof(int)); /* standard input */
-	if (fds) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(fds * sizeof(int));
-	}
-	(void)sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)fd_pass_send(sock, &part, 1, inputs, fds, MSG_DONTWAIT);
 }
 
 /* A bit for each of the first descriptors that is open. */

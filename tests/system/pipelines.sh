@@ -84,16 +84,24 @@ until_true 20 grep -q 'for OTLP/gRPC' gateway.err || fail "no gateway: $(cat gat
 python3 -c 'import json; [json.loads(l) for l in open("gateway.err")]' || fail "not JSON: $(cat gateway.err)"
 gateway=$started grpc=$(sed -n 's/.*grpc:..\([0-9.:]*\) .*/\1/p' gateway.err | head -n 1)
 [ -n "$grpc" ] || fail "no port: $(cat gateway.err)"
+http=$(sed -n 's/.*listening on \(http:[^ ]*\) for OTLP.HTTP.*/\1/p' gateway.err | head -n 1)
 cat >send.yaml <<END
 receivers: { synthetic: { interval: 100ms } }
-exporters: { otlp: { endpoint: "$grpc", tls: { insecure: true }, compression: none } }
+exporters:
+  otlp/none: { endpoint: "$grpc", tls: { insecure: true }, compression: none }
+  otlp/zstd: { endpoint: "$grpc", tls: { insecure: true }, compression: zstd }
+  otlphttp: { endpoint: "$http", compression: zstd }
 service: { pipelines: { profiles: { receivers: [synthetic], exporters: [otlp] } } }
 END
-start sender "$HEARTH" --config send.yaml --config yaml:receivers::synthetic::samples:\ 7 --set service.telemetry.metrics.address=127.0.0.1:0
-until_true 20 grep -q '7 samples' gateway.err || fail "nothing is received: $(cat gateway.err sender.err)"
-metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for .metrics.*/\1/p' sender.err)
-[ "$(curl -s "$metrics/readyz")" = ready ] || fail "not ready: $(cat sender.err)"
-stop "$started"
+for exporter in otlp/none:7 otlp/zstd:8 otlphttp:9; do
+	start sender "$HEARTH" --config send.yaml --config "yaml:receivers::synthetic::samples: ${exporter#*:}" \
+		--set "service.pipelines.profiles.exporters=[${exporter%:*}]" --set service.telemetry.metrics.address=127.0.0.1:0
+	until_true 20 grep -q " ${exporter#*:} samples" gateway.err || fail "nothing of $exporter is received: $(cat gateway.err sender.err)"
+	metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for .metrics.*/\1/p' sender.err)
+	[ "$(curl -s "$metrics/readyz")" = ready ] || fail "not ready: $(cat sender.err)"
+	curl -s "$metrics/metrics" | grep -q '^hearth_export_repacked_total.* 0$' || fail "$exporter is sent another way: $(cat sender.err)"
+	stop "$started"
+done
 kill -INT "$gateway"
 wait "$gateway" || fail "the gateway ends with $?: $(cat gateway.err)"
 grep -q '"seen.by"' received.jsonl || fail "the gateway's stage: $(head -n 1 received.jsonl)"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `hearth serve` and gRPC clients: grpcio, curl, and hearth's own sender; plain, gzip, TLS, tokens; certificates that are replaced;
+# `hearth serve` and gRPC clients: grpcio, curl, and hearth's own sender; plain, gzip, zstd, TLS, tokens; certificates that are replaced;
 # a stop while a call is half sent. Refusals and their reasons, frame by frame, are in
 # tests/unit/backend/grpc_requests.py.
 . "$TOP/tests/system/lib.sh"
@@ -57,19 +57,32 @@ if not of_curl or not {"te: trailers", "content-type: application/grpc"} <= set(
 wanted = {("ProfilesService/Export", s) for s in (200, 400, 429)} | {("LogsService/Export", 200)}
 sys.exit(f"not among the last requests: {wanted - seen}" if wanted - seen else 0)' || fail "the last requests"
 
-# hearth sends to hearth.
-start forward "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address off --collector "grpc://127.0.0.1:$port"
-until_true 10 grep -q 'listening on' forward.err || fail "$(cat forward.err)"
-forward=$(sed -n 's|.*listening on \(http://[^ ]*\).*|\1|p' forward.err)
-curl -fsS -H 'Content-Type: application/x-protobuf' --data-binary @request "$forward/v1development/profiles"
-six() { [ "$(samples "$http")" = 6 ]; }
-until_true 10 six || fail "hearth to hearth: $(samples "$http") samples of 6; $(cat forward.err)"
+# hearth sends to hearth, over both protocols, packed in each way.
+sent=5
+arrived() { [ "$(samples "$http")" = $sent ]; }
+# header LINE: among those of the last requests
+header() {
+	curl -fsS "$http/api/v1/status" | python3 -c 'import json, sys; sys.exit(not any(sys.argv[1] in map(str.lower, r["headers"])
+		for r in json.load(sys.stdin)["requests"]))' "$1"
+}
+for way in gzip:grpc-encoding zstd:grpc-encoding zstd:content-encoding; do
+	case $way in *:grpc*) url=grpc://127.0.0.1:$port ;; *) url=$http ;; esac
+	start "forward-$way" "$HEARTH" serve --http-address 127.0.0.1:0 --grpc-address off --collector "$url" --collector-compression "${way%:*}"
+	until_true 10 grep -q 'listening on' "forward-$way.err" || fail "$(cat "forward-$way.err")"
+	forward=$(sed -n 's|.*listening on \(http://[^ ]*\).*|\1|p' "forward-$way.err")
+	curl -fsS -H 'Content-Type: application/x-protobuf' --data-binary @request "$forward/v1development/profiles"
+	sent=$((sent + 1))
+	until_true 10 arrived || fail "hearth to hearth, $way: $(samples "$http") samples of $sent; $(cat "forward-$way.err")"
+	header "${way#*:}: ${way%:*}" || fail "no request with ${way#*:}: ${way%:*}"
+	curl -fsS "$forward/metrics" | grep -qx 'hearth_export_repacked_total 0' || fail "$way is sent another way: $(cat "forward-$way.err")"
+	stop "$started"
+done
 
 status=0
 "$clients" stop "$port" request "$server" || fail "stop"
 wait "$server" || status=$?
 [ $status = 0 ] || fail "exit status $status after SIGTERM"
-[ "$(grep -c 'New Sample' plain)" = 7 ] || fail "printed $(grep -c 'New Sample' plain) samples of 7"
+[ "$(grep -c 'New Sample' plain)" = 9 ] || fail "printed $(grep -c 'New Sample' plain) samples of 9"
 
 # --- TLS and tokens ---
 # certificate NAME: made anew, for localhost, its own CA

@@ -48,12 +48,24 @@ def shipped(host, pid, seconds):
     return server.got
 
 
+def packed(host, messages, events):
+    """Ways of packing, compared on the same bodies."""
+    paths = [host.file(f"body{i}") for i in range(len(messages))]
+    for path, message in zip(paths, messages):
+        with open(path, "wb") as f:
+            f.write(message)
+    done = subprocess.run([os.path.join(host.bench, "pack"), str(events), *paths], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        note("an event packed by " + line)
+
+
 def wire(host, name, pid, seconds, bar):
     got = shipped(host, pid, seconds)[1:-1]  # whole intervals only
     if not got:
         return note(f"{name}: no whole interval in {seconds} s")
     events = [count_events(message) for _, message in got]
     figure(f"bytes an event on the wire, {name}", "bytes", sum(sent for sent, _ in got) / sum(events), None, bar, absolute=True)
+    packed(host, [message for _, message in got], sum(events))
     return note(f"{len(got)} requests of {sum(events) / len(got):.0f} events, {sum(len(m) for _, m in got) / sum(events):.0f} bytes "
                 "an event unpacked")
 

@@ -103,7 +103,7 @@ int click_spool_open(struct store_clickhouse *s, struct spool **ret)
 int click_parcel_spool(struct spool *spool, const struct click_parcel *p)
 {
 	AUTO(buf_fini) struct buf data = BUF_EMPTY;
-	struct spool_record record = { .samples = p->events, .is_packed = true };
+	struct spool_record record = { .samples = p->events, .packing = 1 };
 	int err;
 
 	buf_putc(&data, CLICK_SCHEMA_VERSION);

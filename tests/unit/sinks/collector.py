@@ -7,6 +7,7 @@ the number of events in its body, counted here from the bytes. The answers are u
 
   CODE                 that status, no body
   limit=BYTES          413 for bodies that are larger unpacked, else 200
+  nozstd=ANSWER        that answer for bodies packed by zstd, else 200
   CODE:status=TEXT     with a google.rpc.Status
   CODE:text=TEXT       with a text/plain body
   CODE:partial=N       with a partial success that rejects N profiles
@@ -18,12 +19,30 @@ the number of events in its body, counted here from the bytes. The answers are u
   close                the connection ends without an answer
   cut                  the connection ends in the middle of the answer
 """
+import ctypes
 import email.utils
 import gzip
 import http.server
 import json
 import sys
 import time
+
+
+def unzstd(data):
+    """One frame that says how long its content is."""
+    lib = ctypes.CDLL("libzstd.so.1")
+    lib.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    size = lib.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
+    out = ctypes.create_string_buffer(max(size, 1))
+    length = lib.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    if length != size:
+        raise ValueError("no zstd frame")
+    return out.raw[:size]
+
+
+def unpacked(data, encoding):
+    return gzip.decompress(data) if encoding == "gzip" else unzstd(data) if encoding == "zstd" else data
 
 
 def varint(data, at):
@@ -81,8 +100,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         raw = self.rfile.read(int(self.headers["Content-Length"]))
-        body = gzip.decompress(raw) if self.headers.get("Content-Encoding") == "gzip" else raw
+        encoding = self.headers.get("Content-Encoding")
+        body = unpacked(raw, encoding)
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
+        if answer.startswith("nozstd="):
+            answer = answer[7:] if encoding == "zstd" else "200"
         names = ("Content-Type", "Content-Encoding", "otlp-profiles-development-version", "X-Test", "Authorization")
         headers = " ".join(f"{name}={self.headers.get(name)}" for name in names)
         shown = f"{answer}:{413 if len(body) > int(answer[6:]) else 200}" if answer.startswith("limit=") else answer

@@ -9,7 +9,9 @@ The answers are used up in order, the last one stays.
   OK                   an empty message, status 0 in trailers
   OK:gzip=N, OK:partial=N    a partial success that rejects N profiles, compressed or not
   limit=BYTES          RESOURCE_EXHAUSTED for messages that are larger unpacked, else OK
+  nozstd=ANSWER        that answer for messages packed by zstd, else OK
   CODE                 that status, in the only headers; CODE:message=TEXT with a percent-encoded message
+  CODE:accept=NAMES    with a grpc-accept-encoding
   CODE:late=TEXT       headers first, then the status and the message as trailers
   CODE:retry=MS        with a RetryInfo of so many milliseconds; CODE:bare=MS without base64's padding
   OK:goaway, CODE:goaway     headers, the message, trailers and the connection's end, all at once
@@ -29,7 +31,7 @@ import time
 import h2.config
 import h2.connection
 import h2.events
-from collector import count_events, delimited
+from collector import count_events, delimited, unpacked
 
 
 def varint(value):
@@ -80,9 +82,12 @@ class Connection:
         headers, raw = self.requests.pop(stream)
         headers = {key.decode(): value.decode() for key, value in headers.items()}
         assert int.from_bytes(raw[1:5], "big") == len(raw) - 5, "not one whole message"
-        assert raw[0] == (headers.get("grpc-encoding") == "gzip"), "compressed flag"
-        body = gzip.decompress(raw[5:]) if raw[0] else bytes(raw[5:])
+        encoding = headers.get("grpc-encoding")
+        assert raw[0] == (encoding in ("gzip", "zstd")), "compressed flag"
+        body = unpacked(bytes(raw[5:]), encoding)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer.startswith("nozstd="):
+            answer = answer[7:] if encoding == "zstd" else "OK"
         if answer.startswith("limit="):
             answer = "OK" if len(body) <= int(answer[6:]) else "8:message=message larger than max"
         names = (":method", ":scheme", ":path", "content-type", "te", "grpc-encoding", "grpc-accept-encoding", "grpc-timeout",
@@ -141,6 +146,8 @@ class Connection:
             self.headers(stream, grpc_encoding="gzip" if kind == "gzip" else "identity")
             self.h2.send_data(stream, framed(gzip.compress(partial), True) if kind == "gzip" else framed(partial))
             self.trailers(stream, "0")
+        elif kind == "accept":
+            self.headers(stream, True, grpc_status=word, grpc_accept_encoding=value)
         elif kind == "late":
             self.headers(stream)
             self.trailers(stream, word, value)

@@ -13,6 +13,7 @@
 #include "proto/otlp/otlp.h"
 #include "sinks/otlp/endpoint.h"
 #include "sinks/sinks.h"
+#include "sinks/otlp/request.h"
 #include "sinks/otlp/spool.h"
 #include "tests/unit/failing_memory.h"
 #include "tests/unit/proto/text_profiles.h"
@@ -179,9 +180,45 @@ static int lines(struct buf *out)
 	return error;
 }
 
+/* Each request is made, sent in another form, read from a spool and split, with each packing. */
+static int requests(struct buf *out)
+{
+	AUTO(buf_fini) struct buf message = BUF_EMPTY;
+	int error = otlp_encode(profiles[2], NULL, &message);
+
+	for (enum otlp_packing kept = OTLP_GZIP; kept <= OTLP_UNPACKED && !error; kept++) {
+		enum otlp_packing sent = (kept + 1) % (OTLP_UNPACKED + 1);
+		AUTO(buf_fini) struct buf scratch = BUF_EMPTY;
+		struct otlp_request *r, *again = NULL, *part;
+		struct otlp_requests parts;
+		size_t len = 0, json;
+		uint8_t *body;
+
+		otlp_requests_init(&parts);
+		error = otlp_request_new(message.data, message.len, 4, kept, NULL, &r);
+		if (error)
+			break;
+		error = otlp_request_body(r, OTLP_HTTP_PROTOBUF, sent, &scratch, &body, &len);
+		if (!error)
+			error = otlp_request_of(body, len, 4, sent, &again);
+		if (!error)
+			error = otlp_request_split(again, 1, &parts);
+		json = error ? 0 : otlp_request_json_bytes(again);
+		if (!error && !json)
+			error = -ENOMEM;
+		buf_printf(out, "%zu %zu\n", len, json);
+		while ((part = otlp_requests_pop(&parts)))
+			otlp_request_settle(part, 0);
+		otlp_request_settle(r, 0);
+		if (again)
+			otlp_request_settle(again, 0);
+	}
+	return error;
+}
+
 static const struct memory_scenario scenarios[] = {
-	{ "addresses", endpoints, true }, { "spool", spool, false }, { "capture", capture, false },
-	{ "text", text, false },	  { "lines", lines, false }, { "forms", forms, false },
+	{ "addresses", endpoints, true }, { "spool", spool, false }, { "capture", capture, false },  { "text", text, false },
+	{ "lines", lines, false },	  { "forms", forms, false }, { "requests", requests, true },
 };
 
 static void test_scenarios(void **state)

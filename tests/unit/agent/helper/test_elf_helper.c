@@ -29,6 +29,7 @@
 #include "agent/helper/elf_wire.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd_pass.h"
 #include "base/metrics.h"
 #include "tests/unit/agent/harmful_service.h"
 
@@ -473,22 +474,19 @@ static void test_come_back(void **state)
 static void test_unasked_descriptors(void **state)
 {
 	struct elf_wire head = { .kind = ELF_WIRE_REPLY };
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control = { .align = { CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	const int two[2] = { 0 };
 	int pair[2], fd, fds = count_fds("/proc/self/fd");
 
 	(void)state;
-	memset(CMSG_DATA(&control.align), 0, 2 * sizeof(int));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	for (int is_empty = 0; is_empty < 2; is_empty++) {
-		struct iovec part = { &head, is_empty ? 0 : sizeof(head) };
-		struct msghdr msg = { NULL, 0, &part, 1, &control, sizeof(control), 0 };
+	for (size_t i = 0; i < 4; i++) {
+		const size_t count = 1 + i % 2, len = i < 2 ? 0 : sizeof(head);
+		const struct iovec part = { &head, len };
+		int error = count == 2 ? -EPROTO : len ? 0 : -EPIPE;
 
-		assert_int_equal(sendmsg(pair[0], &msg, 0), part.iov_len);
-		assert_int_equal(elf_wire_receive(pair[1], &head, &reply, &fd, NULL, NULL), is_empty ? -EPIPE : 0);
-		assert_int_equal(fd >= 0, !is_empty);
+		assert_int_equal(fd_pass_send(pair[0], &part, 1, two, count, 0), len);
+		assert_int_equal(elf_wire_receive(pair[1], &head, &reply, &fd, NULL, NULL), error);
+		assert_int_equal(fd >= 0, !error);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -8,9 +8,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -19,6 +22,7 @@
 #include "base/pack/packing.h"
 #include "base/pack/xz.h"
 #include "base/pack/zstd.h"
+#include "base/sanitizer.h"
 #include "tests/unit/descriptors.h"
 
 struct packer {
@@ -28,9 +32,16 @@ struct packer {
 	bool (*is_packed)(const void *data, size_t len);
 };
 
+static int pack_lean(const void *data, size_t len, int level, struct buf *out)
+{
+	(void)level;
+	return zstd_pack_lean(data, len, out);
+}
+
 static const struct packer packers[] = {
 	{ "gzip", gzip_pack, gzip_unpack, gzip_is_packed },
 	{ "zstd -q", zstd_pack, zstd_unpack, zstd_is_packed },
+	{ "zstd -q", pack_lean, zstd_unpack, zstd_is_packed },
 	{ "xz", xz_pack, xz_unpack, xz_is_packed },
 };
 
@@ -118,11 +129,74 @@ static void test_refused(void **state)
 	}
 }
 
+static void test_empty(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(packers); i++) {
+		AUTO(buf_fini) struct buf packed = BUF_EMPTY, out = BUF_EMPTY;
+
+		buf_puts(&packed, "before");
+		assert_int_equal(packers[i].pack("", 0, 3, &packed), 0);
+		assert_memory_equal(packed.data, "before", 6);
+		assert_true(packers[i].is_packed(packed.data + 6, packed.len - 6));
+		assert_int_equal(packers[i].unpack(packed.data + 6, packed.len - 6, 0, &out), 0);
+		assert_int_equal(out.len, 0);
+		out.failed = true;
+		assert_int_equal(packers[i].pack("x", 1, 3, &out), -ENOMEM);
+	}
+}
+
+/* Packs @data in a process that may have @more bytes of memory than it has, with room for the result. The error, less its
+ * sign. */
+static int pack_within(size_t more, const struct buf *data)
+{
+	struct buf out = BUF_EMPTY;
+	int status;
+	pid_t child;
+
+	assert_int_equal(buf_reserve(&out, data->len + (data->len >> 4)), 0);
+	malloc_trim(0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		struct rlimit limit = { 0, RLIM_INFINITY };
+		unsigned long pages = 0;
+		FILE *f = fopen("/proc/self/statm", "re");
+
+		if (!f || fscanf(f, "%lu", &pages) != 1)
+			_exit(1);
+		fclose(f);
+		limit.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + more;
+		if (setrlimit(RLIMIT_AS, &limit))
+			_exit(1);
+		_exit(-zstd_pack_lean(data->data, data->len, &out));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	buf_fini(&out);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* However much there is to pack, the tables stay small; and without room for them it says so. */
+static void test_lean_memory(void **state)
+{
+	AUTO(buf_fini) struct buf data = BUF_EMPTY;
+
+	(void)state;
+	if (HAS_SANITIZER)
+		return; /* whose own memory has no bounds */
+	for (int i = 0; i < 60; i++)
+		make_data(&data);
+	assert_int_equal(pack_within(3 << 20, &data), 0);
+	assert_int_equal(pack_within(0, &data), ENOMEM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_lean_memory),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/fd_pass.h"
 #include "base/metrics.h"
 #include "cmd/halves/wire.h"
 #include "tests/unit/descriptors.h"
@@ -77,7 +77,7 @@ static void test_no_notes(void **state)
 {
 	static const struct {
 		size_t len;
-		int fds;
+		size_t fds;
 		int err;
 	} rows[] = {
 		{ sizeof(struct wire_note), 1, 0 },
@@ -93,25 +93,12 @@ static void test_no_notes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = rows[i].len };
-		union {
-			char space[CMSG_SPACE(3 * sizeof(int))];
-			struct cmsghdr align;
-		} space = { { 0 } };
-		struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
+		const struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = rows[i].len };
 		const int fds[3] = { 0, 0, 0 }, before = open_descriptors();
 		struct wire_note note;
 		int fd;
 
-		if (rows[i].fds) {
-			packet.msg_control = space.space;
-			packet.msg_controllen = CMSG_SPACE((size_t)rows[i].fds * sizeof(int));
-			*CMSG_FIRSTHDR(&packet) = (struct cmsghdr){ .cmsg_len = CMSG_LEN((size_t)rows[i].fds * sizeof(int)),
-								    .cmsg_level = SOL_SOCKET,
-								    .cmsg_type = SCM_RIGHTS };
-			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&packet)), fds, (size_t)rows[i].fds * sizeof(int));
-		}
-		assert_int_equal(sendmsg(socks[0], &packet, 0), rows[i].len);
+		assert_int_equal(fd_pass_send(socks[0], &part, 1, fds, rows[i].fds, 0), rows[i].len);
 		if (wire_receive_note(socks[1], &note, &fd) != rows[i].err)
 			fail_msg("row %zu", i);
 		assert_int_equal(fd >= 0, !rows[i].err);

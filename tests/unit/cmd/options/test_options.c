@@ -246,7 +246,7 @@ static const struct parse_case cases[] = {
 	  .error = "OTEL_EXPORTER_OTLP_HEADERS: 'a=b%0d%0ac' is not NAME=VALUE,..." },
 	{ "run",
 	  { "OTEL_EXPORTER_OTLP_COMPRESSION=lzma" },
-	  .error = "OTEL_EXPORTER_OTLP_COMPRESSION: 'lzma' is none of gzip|none" },
+	  .error = "OTEL_EXPORTER_OTLP_COMPRESSION: 'lzma' is none of gzip|zstd|none" },
 	/* wrong usage */
 	{ "run --frq 9", .error = "unknown option --frq; did you mean --freq?" },
 	{ "run --frq=9", .error = "unknown option --frq; did you mean --freq?" },

@@ -189,6 +189,14 @@ static void test_refusals(void **state)
 		  "c:3: a collector's certificate is always checked; 'ca_file' says whom to trust" },
 		{ OUT("otlphttp: { endpoint: 'a:1' }", "otlphttp"),
 		  "c:3: 'otlphttp' has an 'endpoint' such as http://collector:4318" },
+		{ OUT("otlp: { endpoint: 'a:1', compression: snappy }", "otlp"),
+		  "c:3: 'compression: snappy' is not here; 'gzip', 'zstd' and 'none' are" },
+		{ OUT("otlphttp: { endpoint: 'http://a:1', compression: x-snappy-framed }", "otlphttp"),
+		  "c:3: 'compression: x-snappy-framed' is not here" },
+		{ OUT("otlphttp: { endpoint: 'http://a:1', compression: lz4 }", "otlphttp"),
+		  "c:3: 'compression: lz4' is not here" },
+		{ OUT("otlp: { endpoint: 'a:1', compression: zst }", "otlp"),
+		  "c:3: 'compression' cannot be 'zst'; did you mean 'zstd'" },
 		{ OUT("file: { path: x.bin }", "file"),
 		  "c:3: hearth tells formats by names: 'path' ends in .json or .jsonl for 'format: json'" },
 		{ OUT("debug: { verbosity: detaild }", "debug"),
@@ -221,6 +229,38 @@ static void test_refusals(void **state)
 		if (strncmp(buf_text(&error), cases[i].error, strlen(cases[i].error)) != 0)
 			fail_msg("%s\nsays: %s\nnot:  %s", cases[i].text, buf_text(&error), cases[i].error);
 		assert_null(file);
+	}
+}
+
+/* Each way of compression that there is, with both exporters' names; "" is the Collector's other word for none. */
+static void test_compression(void **state)
+{
+	static const struct {
+		const char *text, *shows, *notes;
+	} cases[] = {
+		{ OUT("otlp: { endpoint: 'a:1', compression: zstd }", "otlp"), "  collector-compression: zstd\n", "" },
+		{ OUT("otlphttp: { endpoint: 'http://a:1', compression: zstd }", "otlphttp"),
+		  "  collector-compression: zstd\n", "" },
+		{ OUT("otlphttp: { endpoint: 'http://a:1', compression: zstd, compression_params: { level: 11 } }",
+		      "otlphttp"),
+		  "  collector-compression: zstd\n",
+		  "c:3: 'compression_params' of 'otlphttp' has no effect: each way of compression has one level, "
+		  "docs/sending.md tells which\n" },
+		{ OUT("otlp: { endpoint: 'a:1', compression: gzip }", "otlp"), "  collector-compression: gzip\n", "" },
+		{ OUT("otlp: { endpoint: 'a:1', compression: none }", "otlp"), "  collector-compression: none\n", "" },
+		{ OUT("otlp: { endpoint: 'a:1', compression: '' }", "otlp"), "  collector-compression: none\n", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO(buf_fini) struct buf out = BUF_EMPTY;
+		struct config_file *file = take(cases[i].text);
+
+		pipelines_show(config_file_pipelines(file), &out);
+		if (!strstr(buf_text(&out), cases[i].shows))
+			fail_msg("%s\nshows: %s", cases[i].text, buf_text(&out));
+		notes(config_file_pipelines(file), cases[i].notes);
+		config_file_free(file);
 	}
 }
 
@@ -383,9 +423,9 @@ static void test_pprof(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quickstart),    cmocka_unit_test(test_kubernetes), cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_networks),	 cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_two_addresses), cmocka_unit_test(test_pprof),
+		cmocka_unit_test(test_quickstart),  cmocka_unit_test(test_kubernetes),	  cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_compression), cmocka_unit_test(test_refusals),	  cmocka_unit_test(test_networks),
+		cmocka_unit_test(test_notes),	    cmocka_unit_test(test_two_addresses), cmocka_unit_test(test_pprof),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,8 @@ static void test_collector(void **state)
 	} cases[] = {
 		{ { NULL }, "Content-Type: application/x-protobuf\r\n", NULL },
 		{ { NULL }, "Content-Encoding: gzip\r\n", NULL },
+		{ { "--collector-compression", "gzip" }, "Content-Encoding: gzip\r\n", NULL },
+		{ { "--collector-compression", "zstd" }, "Content-Encoding: zstd\r\n", "gzip" },
 		{ { "--collector-compression", "none" }, "Content-Type: application/x-protobuf\r\n", "Content-Encoding" },
 		{ { "--collector-protocol", "http/json" }, "Content-Type: application/json\r\n", NULL },
 		{ { "--collector-protocol", "http/protobuf" }, "Content-Type: application/x-protobuf\r\n", NULL },

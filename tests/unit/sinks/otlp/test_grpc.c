@@ -85,7 +85,7 @@ static void test_large_over_unix_socket(void **state)
 	unlink(path);
 	snprintf(url, sizeof(url), "unix:%s", path);
 	c = grpc_start(path, ANSWERS("OK"));
-	exporter_open(&e, (struct otlp_sink_config){ .url = url, .no_gzip = true, .timeout_ns = UINT64_MAX });
+	exporter_open(&e, (struct otlp_sink_config){ .url = url, .packing = OTLP_UNPACKED, .timeout_ns = UINT64_MAX });
 	export_events(&e, 20000);
 	assert_int_equal(flush_for(&e, LONG_NS), 0);
 	assert_int_equal(exported(&e), 20000);

@@ -43,7 +43,7 @@ static void test_split_without_gzip(void **state)
 	struct exporter e;
 
 	(void)state;
-	exporter_start(&e, c.port, (struct otlp_sink_config){ .no_gzip = true, .max_export_bytes = 4096 });
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .packing = OTLP_UNPACKED, .max_export_bytes = 4096 });
 	export_events(&e, 1000);
 	assert_int_equal(flush_for(&e, LONG_NS), 0);
 	assert_int_equal(exported(&e), 1000);
@@ -85,7 +85,7 @@ static void test_json_refusal(void **state)
 	struct exporter e;
 
 	(void)state;
-	exporter_start(&e, c.port, (struct otlp_sink_config){ .protocol = OTLP_HTTP_JSON, .no_gzip = true });
+	exporter_start(&e, c.port, (struct otlp_sink_config){ .protocol = OTLP_HTTP_JSON, .packing = OTLP_UNPACKED });
 	export_events(&e, EVENTS);
 	assert_int_equal(flush_for(&e, LONG_NS), 0);
 	finish(&e, &c, NULL, &messages);

@@ -70,7 +70,7 @@ static int append(struct spool *s, unsigned n, size_t len)
 {
 	char *data = malloc(len + 1);
 	struct spool_record r = {
-		.data = (uint8_t *)data, .len = len, .message_bytes = n + 7, .is_packed = n & 1, .samples = n
+		.data = (uint8_t *)data, .len = len, .message_bytes = n + 7, .packing = n & 3, .samples = n
 	};
 	int error;
 
@@ -91,7 +91,7 @@ static unsigned take(struct spool *s)
 	if (!found)
 		return 0;
 	assert_int_equal(r.message_bytes, r.samples + 7);
-	assert_int_equal(r.is_packed, r.samples & 1);
+	assert_int_equal(r.packing, r.samples & 3);
 	for (size_t i = 0; i < r.len; i++)
 		assert_int_equal(r.data[i], 'a' + (int)(r.samples % 26));
 	spool_remove(s);
@@ -290,6 +290,40 @@ static void test_flipped_bits(void **state)
 	}
 }
 
+/* The owner's words on the disk. Packings 0 and 1, a bit then, are in spools of all versions. */
+static void test_layout(void **state)
+{
+	(void)state;
+	for (uint8_t packing = 0; packing <= SPOOL_PACKING_MAX; packing++) {
+		const struct spool_record record = { .data = (const uint8_t *)"body",
+						     .len = 4,
+						     .message_bytes = 9,
+						     .packing = packing,
+						     .kind = 5,
+						     .samples = 1 };
+		struct spool *s = open_it();
+		struct spool_record got;
+		uint8_t flags[4];
+		char path[128];
+		int fd;
+
+		assert_int_equal(spool_append(s, &record), 0);
+		spool_close(s);
+		segment_path(1, path);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(pread(fd, flags, sizeof(flags), 40), sizeof(flags));
+		close(fd);
+		assert_memory_equal(flags, ((uint8_t[]){ packing, 5, 0, 0 }), sizeof(flags));
+		s = open_it();
+		assert_int_equal(spool_peek(s, &got), 1);
+		assert_int_equal(got.packing, packing);
+		assert_int_equal(got.kind, 5);
+		assert_memory_equal(got.data, "body", 4);
+		spool_remove(s);
+		spool_close(s);
+	}
+}
+
 static void test_unusable_places(void **state)
 {
 	struct spool *s = NULL;
@@ -355,7 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_order),   CASE(test_restart),	   CASE(test_one_process),  CASE(test_bound),
 		CASE(test_age),	    CASE(test_cut_tail),   CASE(test_flipped_bits), CASE(test_unusable_places),
-		CASE(test_no_room), CASE(test_below_root),
+		CASE(test_no_room), CASE(test_below_root), CASE(test_layout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
