@@ -97,6 +97,7 @@ struct grpc {
 	uint16_t port;
 	bool stopping;
 	unsigned max_connections, connection_count;
+	unsigned call_count; /* of all connections */
 	uint64_t request_timeout_ns, idle_timeout_ns;
 	struct grpc_connection *connections;
 	nghttp2_session_callbacks *callbacks;
