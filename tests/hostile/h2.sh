@@ -33,7 +33,12 @@ attack() {
 	wide=("${place[@]}")
 	serve "$1-narrow" --max-connections 40 "${@:3}"
 	narrow=("${place[@]}")
-	"$TOP/tests/hostile/h2_attacks.py" "${wide[@]}" --narrow "${narrow[@]}" --seconds "$2" --most-mb $most_mb "${options[@]}" || fail "$1: see above"
+	"$TOP/tests/hostile/h2_attacks.py" "${wide[@]}" --narrow "${narrow[@]}" --seconds "$2" --most-mb $most_mb "${options[@]}" || {
+		for pid in "${servers[@]}"; do
+			kill -0 "$pid" 2>/dev/null || wait "$pid" || echo "a server ended with status $?"
+		done
+		fail "$1: see above; $(tail -n 40 "$1.err" "$1-narrow.err")"
+	}
 	for pid in "${servers[@]}"; do
 		stop "$pid"
 	done
