@@ -310,6 +310,12 @@ power: all
 crowd: all
 	$(Q)tests/hostile/crowd.sh $(BUILD) $(or $(SECONDS),300) $(KINDS)
 
+# Attacks on HTTP/2 frame by frame; and sessions that are changed at random, for SECONDS; with SAN=1 on the sanitized build.   OPTIONS: of
+# tests/hostile/h2_attacks.py, as --seed N
+.PHONY: h2
+h2: all
+	$(Q)tests/hostile/h2.sh $(BUILD) $(or $(SECONDS),120) $(OPTIONS)
+
 # Programs that cost whoever profiles them what they can, half a minute each.   KINDS: those of them
 .PHONY: neighbours
 neighbours: all

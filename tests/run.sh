@@ -156,7 +156,7 @@ if [ "$(id -u)" = 0 ]; then
 	headline "system tests with sanitizers"
 	one "build" "$make" -s "$jobs" SAN=1 all
 	# Not those about how good the stacks are: a sanitized agent is too slow for the shortest processes.
-	counted tests/run-system.sh build-san tests/system/{accounting,cli,convert,otlp-valid,record-make,serve-grpc,serve-http,symbols}.sh
+	counted tests/run-system.sh build-san tests/system/{accounting,cli,convert,h2,otlp-valid,record-make,serve-grpc,serve-http,symbols}.sh
 else
 	skip system "needs root"
 fi

@@ -80,6 +80,7 @@ struct grpc_call *grpc_call_new(struct grpc_connection *c, int32_t stream_id)
 		call->next->link = &call->next;
 	c->calls = call;
 	c->call_count++;
+	c->server->call_count++;
 	metric_set(c->server->stats.calls, metric_get(c->server->stats.calls) + 1);
 	return call;
 }
@@ -97,6 +98,7 @@ void grpc_call_free(struct grpc_call *call)
 	if (call->next)
 		call->next->link = call->link;
 	c->call_count--;
+	c->server->call_count--;
 	c->since_ns = clock_mono_ns();
 	metric_set(c->server->stats.calls, metric_get(c->server->stats.calls) - 1);
 	free(call);

@@ -32,6 +32,9 @@ enum {
 	PING_ANSWER_S = 20,
 	DRAIN_NOTICE_S = 1,
 	LINGER_S = 1,
+	SILENT_S = 1, /* while others wait for room: after that ... */
+	ROOM_S = 2,   /* a message is to have begun, at ... */
+	ROOM_BYTES_PER_S = 16 << 10,
 };
 
 static void enter(struct grpc_connection *c, enum grpc_phase phase)
@@ -377,17 +380,60 @@ static uint64_t silent_since_ns(const struct grpc_connection *c)
 	return c->phase == GRPC_OPEN ? c->heard_ns : c->since_ns;
 }
 
+/* Whether @call waits for its client alone. */
+static bool waits_for_client(const struct grpc_call *call, uint64_t now_ns)
+{
+	const uint64_t age_ns = now_ns > call->reading_ns ? now_ns - call->reading_ns : 0;
+
+	switch (call->phase) {
+	case GRPC_CALL_HEADERS:
+	case GRPC_CALL_RECEIVING:
+		return !call->is_waiting && !call->has_ended && age_ns >= ROOM_S * NSEC_PER_SEC &&
+		       call->received_bytes < age_ns / NSEC_PER_SEC * ROOM_BYTES_PER_S;
+	case GRPC_CALL_TAKEN:
+		return false;
+	case GRPC_CALL_WATCHING:
+	case GRPC_CALL_ANSWERED:
+		break;
+	}
+	return true;
+}
+
+/* The same of connections with calls. */
+static uint64_t waits_since_ns(const struct grpc_connection *c, uint64_t now_ns)
+{
+	uint64_t since_ns = 0;
+
+	if (c->is_held || !c->calls || c->phase == GRPC_LINGERING)
+		return UINT64_MAX;
+	for (const struct grpc_call *call = c->calls; call; call = call->next) {
+		if (!waits_for_client(call, now_ns))
+			return UINT64_MAX;
+		since_ns = call->reading_ns > since_ns ? call->reading_ns : since_ns;
+	}
+	return since_ns;
+}
+
 bool grpc_connection_make_room(struct grpc *g, uint64_t now_ns)
 {
-	struct grpc_connection *oldest = NULL;
+	struct grpc_connection *silent = NULL, *waiting = NULL, *last;
+	uint64_t silent_ns = now_ns - SILENT_S * NSEC_PER_SEC + 1, waiting_ns = silent_ns;
 
-	for (struct grpc_connection *c = g->connections; c; c = c->next)
-		if (silent_since_ns(c) != UINT64_MAX && (!oldest || silent_since_ns(c) < silent_since_ns(oldest)))
-			oldest = c;
-	if (!oldest || silent_since_ns(oldest) + NSEC_PER_SEC > now_ns)
+	for (struct grpc_connection *c = g->connections; c; c = c->next) {
+		if (silent_since_ns(c) < silent_ns) {
+			silent = c;
+			silent_ns = silent_since_ns(c);
+		}
+		if (waits_since_ns(c, now_ns) < waiting_ns) {
+			waiting = c;
+			waiting_ns = waits_since_ns(c, now_ns);
+		}
+	}
+	last = silent ? silent : waiting;
+	if (!last)
 		return false;
-	cut(oldest, GRPC_CUT_ROOM);
-	grpc_connection_free(oldest);
+	cut(last, GRPC_CUT_ROOM);
+	grpc_connection_free(last);
 	return true;
 }
 

@@ -97,6 +97,7 @@ struct grpc {
 	uint16_t port;
 	bool stopping;
 	unsigned max_connections, connection_count;
+	unsigned call_count; /* of all connections */
 	uint64_t request_timeout_ns, idle_timeout_ns;
 	struct grpc_connection *connections;
 	nghttp2_session_callbacks *callbacks;
@@ -161,8 +162,9 @@ void grpc_connection_settle(struct grpc_connection *c);
 /* Does what is due and settles. Returns the time to look again; UINT64_MAX: never, @c may be gone. */
 uint64_t grpc_connection_check(struct grpc_connection *c, uint64_t now_ns);
 
-/* Closes the connection without a call whose client has been silent longest, if that is a second or more. False: there is
- * none. */
+/* Closes the connection without a call whose client has been silent longest, if that is a second or more; where there is
+ * none, the one whose calls have waited longest for nobody but their client: to send its message, at 16 KiB/s at least, or
+ * to take an answer, or that watch. False: there is none. */
 bool grpc_connection_make_room(struct grpc *g, uint64_t now_ns);
 /* Time that did not pass for the client. */
 void grpc_connection_shift(struct grpc_connection *c, uint64_t late_ns);

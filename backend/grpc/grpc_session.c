@@ -10,7 +10,8 @@
  * ENHANCE_YOUR_CALM. So one rule bounds them all, and what nghttp2 bounds as well (replies queued, settings in a frame,
  * pieces of headers) is bounded twice. nghttp2 tells of frames of unknown types because they are made known to it as
  * extensions. nghttp2 does not tell of data for a stream that has been reset: bytes that it read without telling of them are
- * counted. Streams are bounded by SETTINGS_MAX_CONCURRENT_STREAMS, headers by grpc_call.c and HEADERS_CUT_BYTES.
+ * counted. Streams are bounded by SETTINGS_MAX_CONCURRENT_STREAMS, and by MAX_CALLS of all connections, so that whoever has
+ * many takes them from nobody who has few; headers by grpc_call.c and HEADERS_CUT_BYTES.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +27,8 @@
 
 enum {
 	MAX_STREAMS = 100,
+	MAX_CALLS = 10000, /* of all connections, some 3 KB each, but ... */
+	SURE_CALLS = 4,	   /* so many a connection may have in any case */
 	MAX_HEADERS_BYTES = 16 << 10,
 	HEADERS_CUT_BYTES = 64 << 10,	    /* beyond it they are no mistake */
 	CONNECTION_WINDOW_BYTES = 16 << 20, /* always given back at once: see grpc_call.c */
@@ -149,6 +152,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
 	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
+	if (c->server->call_count >= MAX_CALLS && c->call_count >= SURE_CALLS) /* counted once it is sent */
+		return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_REFUSED_STREAM);
 	struct grpc_call *call = grpc_call_new(c, frame->hd.stream_id);
 	if (!call)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -267,6 +272,8 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *a
 	if (frame->hd.type != NGHTTP2_RST_STREAM || frame->rst_stream.error_code == NGHTTP2_NO_ERROR)
 		return 0;
 	bool is_refused = frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM;
+	if (is_refused)
+		metric_add(c->server->stats.rejected[REJECTED_CALLS], 1);
 	if (!bear(c, is_refused ? COST_REFUSED_STREAM : COST_BROKEN_STREAM))
 		grpc_session_doom(c, GRPC_CUT_FLOOD, NGHTTP2_ENHANCE_YOUR_CALM);
 	return 0;

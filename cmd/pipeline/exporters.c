@@ -115,8 +115,9 @@ static int take_compression(struct reader *r, struct component *c)
 	if (err || !word)
 		return err;
 	if (*word && strcmp(word, "gzip") != 0 && strcmp(word, "zstd") != 0 && strcmp(word, "none") != 0)
-		return pipeline_refuse(r, component_at(c, "compression"),
-				       "'compression: %s' is not here; 'gzip', 'zstd' and 'none' are", word);
+		return pipeline_note(
+			r, component_at(c, "compression"),
+			"'compression: %s' is not here: requests are packed by gzip; 'zstd' and 'none' are, too", word);
 	return component_add(&c->settings, component_at(c, "compression"), "collector-compression", *word ? word : "none");
 }
 

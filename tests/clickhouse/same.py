@@ -4,7 +4,7 @@
 
 usage: same.py URL URL PATH?QUERY...
 
-The order of equally heavy rows does not matter, nor what a function was met in first: its file and build id.
+The order of equally heavy rows does not matter, nor what a function was met in first: its file and build id; nor a log line's number.
 """
 import json
 import sys
@@ -46,7 +46,7 @@ def plain(value):
     if isinstance(value, dict):
         if "nodes" in value and "functions" in value:
             return {**{k: plain(v) for k, v in value.items() if k not in ("nodes", "functions")}, "stacks": stacks(value)}
-        return {k: plain(v) for k, v in value.items() if k not in ("counters", "log", "requests", "resident_bytes", "cpu_seconds", "uptime_seconds", "now", "file", "build_id")}
+        return {k: plain(v) for k, v in value.items() if k not in ("counters", "log", "requests", "resident_bytes", "cpu_seconds", "uptime_seconds", "now", "file", "build_id", "id")}
     if isinstance(value, list):
         return sorted((plain(v) for v in value), key=lambda v: json.dumps(v, sort_keys=True)) if value and not isinstance(value[0], (int, float)) else value
     return value

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 int store_sqlite_errno(int code)
 {
@@ -39,9 +42,39 @@ int store_sqlite_errno(int code)
 	}
 }
 
+static bool is_of_disk(int system)
+{
+	return system == ENOSPC || system == EDQUOT || system == EROFS;
+}
+
+/* The errno with which the file, or its log, was last refused something; 0. */
+static int file_errno(sqlite3 *db, bool is_log)
+{
+	sqlite3_file *file = NULL;
+	int system = 0;
+
+	if (sqlite3_file_control(db, "main", is_log ? SQLITE_FCNTL_JOURNAL_POINTER : SQLITE_FCNTL_FILE_POINTER, &file) ||
+	    !file || !file->pMethods || file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &system))
+		return 0;
+	return system;
+}
+
+/* @err, which @db's last call came to; where SQLite only says that the system refused something, the reason of that. The
+ * connection's own errno is often that of what came after the refusal. */
+static int why_refused(sqlite3 *db, int err)
+{
+	if (err != -EIO && err != -ENOENT)
+		return err;
+	const int causes[] = { sqlite3_system_errno(db), file_errno(db, true), file_errno(db, false) };
+	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
+		if (is_of_disk(causes[i]))
+			return -causes[i];
+	return err;
+}
+
 int store_exec(sqlite3 *db, const char *sql)
 {
-	return store_sqlite_errno(sqlite3_exec(db, sql, NULL, NULL, NULL));
+	return why_refused(db, store_sqlite_errno(sqlite3_exec(db, sql, NULL, NULL, NULL)));
 }
 
 int store_get_int(sqlite3 *db, const char *sql, int64_t fallback, int64_t *ret)
@@ -93,6 +126,21 @@ void store_grow_by_pages(sqlite3 *db)
 	sqlite3_file_control(db, "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
 }
 
+/* Why the file does not become longer: SQLite has no code of its own for that here, and remembers no errno where it asks
+ * for room before it writes. So the lock's file is given the length that it has, too, which takes no room, and which a file
+ * system refuses that takes no changes. */
+static int why_not_grown(const struct store_sqlite *s)
+{
+	struct stat st;
+	int why = 0;
+
+	if (s->lock_fd >= 0 && !fstat(s->lock_fd, &st) && ftruncate(s->lock_fd, st.st_size))
+		why = errno;
+	if (!why)
+		why = file_errno(s->write_db, false);
+	return why == EROFS || why == EIO || why == EDQUOT ? -why : -ENOSPC;
+}
+
 /* Gives the file the room that the open transaction's pages need, before they are in the log. 0 or -errno. */
 static int grow_file(struct store_sqlite *s)
 {
@@ -103,8 +151,7 @@ static int grow_file(struct store_sqlite *s)
 	if (err || s->in_memory)
 		return err;
 	bytes = pages.count * pages.bytes;
-	/* What can go wrong is the room: SQLite has no code of its own for that here. */
-	return sqlite3_file_control(s->write_db, "main", SQLITE_FCNTL_SIZE_HINT, &bytes) ? -ENOSPC : 0;
+	return sqlite3_file_control(s->write_db, "main", SQLITE_FCNTL_SIZE_HINT, &bytes) ? why_not_grown(s) : 0;
 }
 
 int store_begin(struct store_sqlite *s)
@@ -125,7 +172,7 @@ int store_end(struct store_sqlite *s, int err)
 	if (!s->is_writing)
 		return err;
 	s->is_writing = false;
-	err = err ? err : grow_file(s);
+	err = err ? why_refused(s->write_db, err) : grow_file(s);
 	if (!err)
 		err = store_exec(s->write_db, "COMMIT");
 	if (err && !sqlite3_get_autocommit(s->write_db))
@@ -185,5 +232,5 @@ int store_checkpoint(struct store_sqlite *s, enum store_checkpoint how)
 					 NULL, NULL);
 	if (!waits)
 		sqlite3_busy_timeout(s->write_db, STORE_BUSY_MS);
-	return code == SQLITE_BUSY ? 0 : store_sqlite_errno(code);
+	return code == SQLITE_BUSY ? 0 : why_refused(s->write_db, store_sqlite_errno(code));
 }

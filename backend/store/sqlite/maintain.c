@@ -109,7 +109,7 @@ static void work(struct store_writer *w)
 	w->next_look_ns = now + LOOK_NS;
 	if (w->s->stuck)
 		store_writer_retry(w);
-	metric_set(w->s->metrics.is_refusing, w->s->stuck || w->s->is_reserve_used);
+	store_writer_tell_refusing(w);
 	if (w->is_stale)
 		return;
 	err = work_once(w, now);

@@ -10,6 +10,7 @@
 #include "backend/store/sqlite/write.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum {
 	QUEUE_BYTES = 128 * 1024 * 1024, /* of profiles that wait */
 	FAST_LEVEL = 1,			 /* zstd's, for blocks that live for a minute */
 	BLOCK_EVENTS = 1 << 16,
+	SAY_AGAIN_S = 600, /* that samples are not kept */
 };
 
 /* --- blocks --- */
@@ -143,6 +145,50 @@ static int keep_group(struct store_writer *w, struct store_item **items, size_t 
 	return err && recover(w, err) == 0 ? write_group(w, items, count) : err;
 }
 
+/* --- a disk that does not take them --- */
+
+static bool is_of_disk(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EROFS || err == -EIO;
+}
+
+static const char *advice(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "; make room there, or lower --keep-size: then samples are kept again";
+	case -EROFS:
+		return "; mount it for writing: then samples are kept again. If the kernel mounted it read-only for an "
+		       "error "
+		       "(dmesg), stop hearth first, and repair it";
+	case -EIO:
+		return "; the kernel's messages (dmesg) say what is wrong with the disk";
+	default:
+		return "";
+	}
+}
+
+void store_writer_tell_refusing(const struct store_writer *w)
+{
+	metric_set(w->s->metrics.is_refusing, w->s->stuck || w->s->is_reserve_used || is_of_disk(w->failing));
+}
+
+/* Says once why samples are not kept, again when the reason is another or it lasts, and when they are. */
+static void tell_outcome(struct store_writer *w, int err, uint64_t events)
+{
+	if (err && err != w->failing)
+		w->commit_limit = (struct log_limit){ 0 };
+	if (err)
+		log_limited(&w->commit_limit, SAY_AGAIN_S * NSEC_PER_SEC, LOG_ERROR,
+			    "cannot keep %" PRIu64 " samples in %s: %s%s", events, w->s->path, strerror(-err), advice(err));
+	else if (w->failing)
+		log_info("samples are kept again in %s; %" PRIu64 " were refused meanwhile", w->s->path, w->refused_events);
+	w->refused_events = err ? w->refused_events + events : 0;
+	w->failing = err;
+	store_writer_tell_refusing(w);
+}
+
 static void commit_group(struct store_writer *w, struct store_item **items, size_t count)
 {
 	struct store_metrics *metrics = &w->s->metrics;
@@ -154,11 +200,9 @@ static void commit_group(struct store_writer *w, struct store_item **items, size
 		metric_add(metrics->events, w->keep.event_count);
 	for (size_t i = 0; i < count; i++)
 		lost += items[i]->p->sample_events;
-	if (err) {
+	if (err)
 		metric_add(metrics->lost_events, lost);
-		log_limited(&w->commit_limit, 10 * NSEC_PER_SEC, LOG_ERROR, "cannot keep %llu samples in %s: %s",
-			    (unsigned long long)lost, w->s->path, strerror(-err));
-	}
+	tell_outcome(w, err, lost);
 	store_queue_settle(w->queue, items, count, err);
 }
 

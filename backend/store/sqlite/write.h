@@ -46,6 +46,8 @@ struct store_writer {
 	uint64_t start_unix_ns, start_boot_ns;
 	int64_t start_newest_ns; /* of the samples then */
 	bool is_asked;		 /* somebody wants retention to work now */
+	int failing;		 /* -errno with which the last group was not kept; 0: it was */
+	uint64_t refused_events; /* since that began */
 	/* under lock; task itself is set before it is asked for */
 	int task; /* enum store_task or TASK_NAME */
 	bool task_asked;
@@ -64,6 +66,8 @@ struct store_writer {
 int store_writer_start(struct store_sqlite *s);
 void store_writer_stop(struct store_sqlite *s); /* after what is queued was committed */
 int store_writer_sink(struct store *s, struct sink **ret);
+/* Says in metrics whether samples are refused because of the disk. Writer's thread. */
+void store_writer_tell_refusing(const struct store_writer *w);
 
 /* Packs sorted events, at most COLUMN_MAX_VALUES, into a row. Within a transaction. */
 int store_insert_block(struct store_writer *w, const struct event *events, size_t count, int level, int64_t generation);

@@ -112,6 +112,64 @@ static void test_room(void **state)
 	assert_false(grpc_connection_make_room(f->g, silent_ns + 100 * SECONDS)); /* there is nobody */
 }
 
+/* Calls give way as well where they wait for nobody but their client, those that wait for us do not. */
+static void test_room_of_calls(void **state)
+{
+	struct fixture *f = *state;
+	struct grpc_call *call;
+	uint64_t begun_ns;
+
+	open_session(f);
+	call = grpc_call_new(f->c, 1);
+	assert_non_null(call);
+	begun_ns = call->reading_ns;
+	call->phase = GRPC_CALL_TAKEN;
+	assert_false(grpc_connection_make_room(f->g, begun_ns + 100 * SECONDS));
+	call->phase = GRPC_CALL_RECEIVING;
+	assert_false(grpc_connection_make_room(f->g, begun_ns + 2 * SECONDS - 1));
+	call->received_bytes = 32 << 10;
+	assert_false(grpc_connection_make_room(f->g, begun_ns + 2 * SECONDS));
+	call->received_bytes--;
+	call->is_waiting = true; /* for memory */
+	assert_false(grpc_connection_make_room(f->g, begun_ns + 100 * SECONDS));
+	call->is_waiting = false;
+	call->has_ended = true;
+	assert_false(grpc_connection_make_room(f->g, begun_ns + 100 * SECONDS));
+	call->has_ended = false;
+	assert_true(grpc_connection_make_room(f->g, begun_ns + 2 * SECONDS));
+	assert_int_equal(f->g->connection_count, 0);
+	assert_int_equal(f->g->call_count, 0);
+	assert_int_equal(metric_get(f->g->stats.cut[GRPC_CUT_ROOM]), 1);
+}
+
+/* Of several the one without a call goes first, and one with a single call that is worked on not at all. */
+static void test_room_of_watchers(void **state)
+{
+	struct fixture *f = *state;
+	struct grpc_connection *watching = f->c;
+	struct grpc_call *call, *taken;
+	uint64_t now_ns;
+	int fds[2];
+
+	open_session(f);
+	call = grpc_call_new(watching, 1);
+	taken = grpc_call_new(watching, 3);
+	assert_true(call && taken);
+	call->phase = GRPC_CALL_WATCHING;
+	taken->phase = GRPC_CALL_TAKEN;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(grpc_connection_new(f->g, fds[0]), 0);
+	now_ns = f->g->connections->since_ns + SECONDS;
+	assert_true(grpc_connection_make_room(f->g, now_ns)); /* the one that said nothing */
+	assert_ptr_equal(f->g->connections, watching);
+	assert_false(grpc_connection_make_room(f->g, now_ns + 100 * SECONDS));
+	grpc_call_free(taken);
+	assert_false(grpc_connection_make_room(f->g, call->reading_ns + SECONDS - 1));
+	assert_true(grpc_connection_make_room(f->g, call->reading_ns + SECONDS));
+	assert_int_equal(f->g->connection_count, 0);
+	close(fds[1]);
+}
+
 /* After a minute of silence it is asked whether it lives, and has 20 seconds to say so. */
 static void test_silence(void **state)
 {
@@ -183,6 +241,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_opening, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_room_of_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_room_of_watchers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),

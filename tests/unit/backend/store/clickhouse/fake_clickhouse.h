@@ -26,6 +26,8 @@ struct fake_clickhouse {
 	struct buf said;      /* a word a statement: "CREATE ", "INSERT hearth_samples " */
 	struct buf asked;     /* the last SELECT */
 	struct buf inserted;  /* the last INSERT's rows, packed */
+	struct buf line;      /* the last request's first line */
+	struct buf created;   /* the last statement that makes a database */
 	int refuse_cnt;	      /* so many INSERTs are answered with ... */
 	int refuse_status;
 	struct {
@@ -68,6 +70,12 @@ static inline int fake_answer(struct fake_clickhouse *f, const char *head, const
 	int status = 200;
 
 	pthread_mutex_lock(&f->lock);
+	buf_reset(&f->line);
+	buf_append(&f->line, head, strcspn(head, "\r\n"));
+	if (!strncmp(body, "CREATE DATABASE", 15)) {
+		buf_reset(&f->created);
+		buf_puts(&f->created, body);
+	}
 	if (insert && insert < body) {
 		const char *table = strstr(insert, "hearth_");
 
@@ -148,6 +156,8 @@ static inline void fake_end(struct fake_clickhouse *f)
 	buf_fini(&f->said);
 	buf_fini(&f->asked);
 	buf_fini(&f->inserted);
+	buf_fini(&f->line);
+	buf_fini(&f->created);
 	for (int i = 0; i < FAKE_ANSWERS; i++)
 		buf_fini(&f->answers[i].bytes);
 }
