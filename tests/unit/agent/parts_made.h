@@ -72,9 +72,9 @@ static int make(const char *name, void *ret)
 
 static void unmake(const void *thing)
 {
-	struct thing *t = &things[(const struct thing *)thing - things];
+	struct thing *t = (struct thing *)(uintptr_t)thing;
 
-	if (!thing)
+	if (!t)
 		return;
 	assert_true(t->is_alive);
 	t->is_alive = false;
