@@ -234,6 +234,55 @@ static void test_file_limit(void **state)
 	}
 }
 
+/* Without a sink: printed, and kept in the default store where that can be. */
+static void test_default(void **state)
+{
+	char place[96];
+
+	(void)state;
+	snprintf(place, sizeof(place), "%s/default", folder);
+	setenv("STATE_DIRECTORY", place, 1);
+	assert_int_equal(SERVE("--page-address", "off"), STATUS_DONE);
+	says("; profiles go to print, ");
+	says(place);
+	says_not("not kept");
+	setenv("STATE_DIRECTORY", "/dev/null/x", 1);
+	assert_int_equal(SERVE("--page-address", "off"), STATUS_DONE);
+	says("profiles are printed but not kept: ");
+	says("; profiles go to print\n");
+	unsetenv("STATE_DIRECTORY");
+}
+
+/* An address for a profile that is not there is said to be one. */
+static void test_own_profile(void **state)
+{
+	(void)state;
+	assert_int_equal(SERVE("--sink", "null"), STATUS_DONE);
+	says_not("pprof");
+	assert_int_equal(SERVE("--sink", "null", "--pprof-address", ANY), STATUS_DONE);
+	blank_ports();
+	says("listening on http://127.0.0.1:0 for hearth's own profile (/debug/pprof/) alone\n");
+	says("--pprof-address has no profile to show: ");
+}
+
+/* A file that samples is another command's. */
+static void test_sampling_file(void **state)
+{
+	char path[96];
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/pipelines.yaml", folder);
+	f = fopen(path, "we");
+	fputs("receivers: { profiling: }\nexporters: { nop: }\n"
+	      "service: { pipelines: { profiles: { receivers: [profiling], exporters: [nop] } } }\n",
+	      f);
+	fclose(f);
+	assert_int_equal(SERVE("--config", path), STATUS_USAGE);
+	says("the file has a receiver that samples this machine, which 'hearth run --config FILE' does");
+	says_not("listening on");
+}
+
 static void test_view(void **state)
 {
 	char store[96], option[32 + sizeof(store)];
@@ -287,9 +336,10 @@ static void test_sampling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses), cmocka_unit_test(test_page),	     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_taken),	  cmocka_unit_test(test_file_limit), cmocka_unit_test(test_view),
-		cmocka_unit_test(test_sampling),
+		cmocka_unit_test(test_addresses),     cmocka_unit_test(test_page),	 cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_taken),	      cmocka_unit_test(test_file_limit), cmocka_unit_test(test_view),
+		cmocka_unit_test(test_sampling),      cmocka_unit_test(test_default),	 cmocka_unit_test(test_own_profile),
+		cmocka_unit_test(test_sampling_file),
 	};
 
 	cmd_list(all_commands);

@@ -83,13 +83,16 @@ static void test_failures(void **state)
 /* As hearth, whose options are known. */
 static int hearth(int argc, char **argv)
 {
-	struct buf error = BUF_EMPTY;
+	AUTO(buf_fini) struct buf error = BUF_EMPTY;
 	struct config config;
+	int status;
 
 	cmd_list(all_commands);
 	if (options_parse(&cmd_serve, argc - 1, argv + 1, &config, &error))
 		return 9;
-	return cmd_serve.run(&config);
+	status = cmd_serve.run(&config);
+	config_fini(&config);
+	return status;
 }
 
 static int setup(void **state)

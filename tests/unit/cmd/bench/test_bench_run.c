@@ -263,7 +263,7 @@ static void test_has(void **state)
 
 	(void)state;
 	snprintf(file, sizeof(file), "%s/a-program", folder);
-	AUTO_FCLOSE FILE *f = fopen(file, "we");
+	fclose(fopen(file, "we"));
 	setenv("PATH", "/nowhere", 1);
 	assert_false(bench_has("a-program"));
 	snprintf(path, sizeof(path), "/nowhere:%s:/nowhere/too", folder);
