@@ -28,6 +28,25 @@ void memory_give_back(void)
 		(void)malloc_trim(0);
 }
 
+/* Anonymous memory that is resident; 0 when it is not known. */
+static size_t anonymous_bytes(void)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long resident, shared;
+
+	if (!f || fscanf(f, "%*u %lu %lu", &resident, &shared) != 2 || shared > resident)
+		return 0;
+	return (resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+void memory_give_back_above(size_t bytes)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	if (anonymous_bytes() > info.uordblks + info.hblkhd + bytes)
+		(void)malloc_trim(0);
+}
+
 void memory_leave_constants(const void *at, size_t bytes)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = ((uintptr_t)at + page - 1) & -page,

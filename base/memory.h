@@ -17,6 +17,10 @@ void memory_map_large(void);
 /* Gives freed memory back to the kernel when there is much of it. To be called every few seconds; any thread. */
 void memory_give_back(void);
 
+/* The same when more than @bytes of it are resident, which memory that was given back before is not. For who keeps some for
+ * the next burst; costs a read of /proc and a look at each block that is free. Any thread. */
+void memory_give_back_above(size_t bytes);
+
 /* Has @bytes of the program's own constants at @at, which are not needed for now, leave its resident memory; they come back
  * from the file when they are read. */
 void memory_leave_constants(const void *at, size_t bytes);

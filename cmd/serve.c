@@ -14,7 +14,10 @@
 #include "backend/http/server.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
+#include "base/memory.h"
 #include "cmd/halves/as_owner.h"
 #include "cmd/options/command.h"
 #include "cmd/options/config.h"
@@ -26,8 +29,32 @@
 #include "cmd/setup/sinks_of.h"
 #include "cmd/setup/store_of.h"
 #include "cmd/setup/workloads_of.h"
+#include "proto/arena.h"
 
-enum { KEPT_MEMORY_BYTES = 16 << 20 };
+enum {
+	ARENAS = 2,		      /* of the allocator: the receiver's, and one of all other threads */
+	KEPT_MEMORY_BYTES = 16 << 20, /* by each of them */
+	SPARE_BYTES = 4 << 20,	      /* by both, longer than ... */
+	GIVE_BACK_S = 5,
+};
+
+/* Bursts of several threads come one after another, and what each takes would stay: more than they ever need at once. */
+static void give_back(void *arg)
+{
+	(void)arg;
+	arenas_give_back();
+	memory_give_back_above(SPARE_BYTES);
+}
+
+static void start_giving_back(struct session *s)
+{
+	struct loop_watch *timer;
+	int err = loop_add_timer(s->loop, give_back, NULL, &timer);
+
+	err = err ? err : loop_set_timer(timer, GIVE_BACK_S * NSEC_PER_SEC, GIVE_BACK_S * NSEC_PER_SEC);
+	if (err)
+		log_warn("memory that was freed is not given back to the system: %s", strerror(-err));
+}
 
 static void free_ingest(struct ingest **ingest)
 {
@@ -218,6 +245,7 @@ static int listen_and_serve(struct session *s, const char *names)
 		log_error("%s", error.message[0] ? error.message : strerror(-err));
 		return err;
 	}
+	start_giving_back(s);
 	tell_addresses(s, &guard, &receivers, names);
 	run_err = session_run(s);
 	err = session_drain(s, stop_receivers, &receivers);
@@ -238,6 +266,7 @@ static int run_serve(const struct config *config)
 	/* Bodies and decoded requests of some MB stay mapped, or each request would fault its pages in again. */
 	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY_BYTES);
+	mallopt(M_ARENA_MAX, ARENAS);
 	if (config->pipelines && pipelines_have_source(config->pipelines, SOURCE_AGENT)) {
 		log_error("the file has a receiver that samples this machine, which 'hearth run --config FILE' does, not "
 			  "'hearth serve'");

@@ -108,13 +108,12 @@ static void test_process(void **state)
 }
 
 /* Much that was freed below what is still used goes back to the system. */
-static void test_gives_back(void **state)
+static void check_gives_back(bool is_above)
 {
 	enum { PIECES = 256, PIECE_BYTES = 64 << 10 };
 	void *pieces[PIECES];
 	uint64_t used;
 
-	(void)state;
 	if (HAS_SANITIZER) /* whose allocator keeps what is freed */
 		return;
 	for (size_t i = 0; i < PIECES; i++) {
@@ -125,9 +124,21 @@ static void test_gives_back(void **state)
 	used = resident_now();
 	for (size_t i = 0; i < PIECES - 1; i++)
 		free(pieces[i]);
-	memory_give_back();
+	memory_give_back_above((size_t)PIECES * PIECE_BYTES * 2); /* less than that is kept */
+	assert_true(resident_now() + PIECES / 2 * PIECE_BYTES >= used);
+	if (is_above)
+		memory_give_back_above((size_t)PIECES / 4 * PIECE_BYTES);
+	else
+		memory_give_back();
 	assert_true(resident_now() + PIECES / 2 * PIECE_BYTES < used);
 	free(pieces[PIECES - 1]);
+}
+
+static void test_gives_back(void **state)
+{
+	(void)state;
+	check_gives_back(false);
+	check_gives_back(true);
 }
 
 int main(void)
