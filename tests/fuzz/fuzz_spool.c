@@ -68,7 +68,7 @@ static void fill(struct spool *s)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		const struct spool_record record = {
-			.data = (const uint8_t *)"some content", .len = 3 * i, .samples = i, .is_packed = i & 1
+			.data = (const uint8_t *)"some content", .len = 3 * i, .samples = i, .packing = i & SPOOL_PACKING_MAX
 		};
 
 		if (spool_append(s, &record))
