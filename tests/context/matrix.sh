@@ -37,8 +37,13 @@ try() {
 		shift
 	done
 	shift
-	"$@" >/dev/null &
+	rm -f "$work/x.otlp" # of the one before
+	"$@" >/dev/null 2>"$work/said" &
 	sleep 0.4
+	if ! kill -0 $! 2>/dev/null; then
+		echo "$name: left out, it does not run: $(head -n 1 "$work/said")"
+		return
+	fi
 	"$hearth" record -q -F 997 -d 1.2 -p $! -o "$work/x.otlp" --off-cpu 2>"$work/log" || cat "$work/log"
 	case $name in
 	ddtrace*) wait $! ;; # which says its spans at the end
