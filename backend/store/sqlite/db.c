@@ -42,9 +42,9 @@ int store_sqlite_errno(int code)
 	}
 }
 
-static bool is_of_disk(int system)
+bool store_is_closed_disk(int err)
 {
-	return system == ENOSPC || system == EDQUOT || system == EROFS;
+	return err == -ENOSPC || err == -EDQUOT || err == -EROFS;
 }
 
 /* The errno with which the file, or its log, was last refused something; 0. */
@@ -67,7 +67,7 @@ static int why_refused(sqlite3 *db, int err)
 		return err;
 	const int causes[] = { sqlite3_system_errno(db), file_errno(db, true), file_errno(db, false) };
 	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
-		if (is_of_disk(causes[i]))
+		if (store_is_closed_disk(-causes[i]))
 			return -causes[i];
 	return err;
 }

@@ -62,6 +62,9 @@ static inline struct store_sqlite *store_sqlite_of(struct store *s)
 /* SQLite's result code as -errno. */
 int store_sqlite_errno(int code);
 
+/* Whether @err, an -errno, says that the disk takes no more: no room, a quota, or it is mounted read-only. */
+bool store_is_closed_disk(int err);
+
 /* Runs statements without results. 0 or -errno. */
 int store_exec(sqlite3 *db, const char *sql);
 

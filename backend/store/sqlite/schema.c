@@ -134,7 +134,7 @@ static int open_lock(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd < 0 && (errno == EROFS || errno == ENOSPC || errno == EDQUOT || errno == EACCES))
+	if (fd < 0 && (store_is_closed_disk(-errno) || errno == EACCES))
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? -errno : fd;
 }
@@ -284,7 +284,7 @@ static int why_not_opened(sqlite3 *db, int err)
 {
 	int system = db && err ? sqlite3_system_errno(db) : 0;
 
-	if (system == ENOSPC || system == EDQUOT || system == EROFS)
+	if (store_is_closed_disk(-system))
 		return -system;
 	return err == -EIO && is_for_index(db) ? -ENOSPC : err;
 }
@@ -379,7 +379,7 @@ static int open_for_writing(struct store_sqlite *s, struct store_error *err)
 		code = try_writing(s, err);
 	if (!code)
 		store_reserve_make(s);
-	if ((code != -ENOSPC && code != -EDQUOT && code != -EROFS) || !has_file(s))
+	if (!store_is_closed_disk(code) || !has_file(s))
 		return code;
 	s->stuck = code;
 	err->message[0] = '\0';

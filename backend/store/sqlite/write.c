@@ -149,7 +149,7 @@ static int keep_group(struct store_writer *w, struct store_item **items, size_t 
 
 static bool is_of_disk(int err)
 {
-	return err == -ENOSPC || err == -EDQUOT || err == -EROFS || err == -EIO;
+	return store_is_closed_disk(err) || err == -EIO;
 }
 
 static const char *advice(int err)
