@@ -28,13 +28,14 @@ struct {
 static __always_inline void add_noted_span(struct scratch *scratch)
 {
 	struct walk *walk = &scratch->walk;
-	__u64 thread = bpf_get_current_pid_tgid(), at = walk->user_at;
+	__u64 thread, at = walk->user_at;
 	const struct noted_span *span;
 	__u32 first = 0;
 	void *spans = bpf_map_lookup_elem(&noted_spans, &first);
 
 	if (!spans)
 		return;
+	thread = bpf_get_current_pid_tgid();
 	span = bpf_map_lookup_elem(spans, &thread);
 	if (!span)
 		return;
