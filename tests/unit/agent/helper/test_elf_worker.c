@@ -31,6 +31,7 @@
 #include "base/io.h"
 #include "base/sanitizer.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/process_status.h"
 
 enum { MEMORY_BYTES = 300 << 20, FILE_BYTES = 5000, CPU_SECONDS = 7, NICE = 3 };
 
@@ -245,19 +246,6 @@ static void has(pid_t pid, const char *file, const char *line)
 		fail_msg("'%s' is not in %s: %s", line, path, buf_text(&text));
 }
 
-static uint64_t mask_of(pid_t pid, const char *name)
-{
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	char path[64];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	assert_int_equal(io_read_file(path, SIZE_MAX, &text), 0);
-	at = strstr(buf_text(&text), name);
-	assert_non_null(at);
-	return strtoull(at + strlen(name), NULL, 16);
-}
-
 /* --- --- */
 
 /* Answers go back with their status; the bytes of an error do not. */
@@ -412,11 +400,11 @@ static void test_process(void **state)
 		has(pids[i], "status", "CapPrm:\t0000000000000000\n");
 		limits_are(pids[i]);
 		assert_int_equal(getpriority(PRIO_PROCESS, (id_t)pids[i]), own > NICE ? own : NICE);
-		assert_int_equal(mask_of(pids[i], "SigBlk:"), 0);
+		assert_int_equal(process_status(pids[i], "SigBlk:", 16), 0);
 		for (size_t k = 0; k < ARRAY_LEN(ignored); k++)
-			assert_true(mask_of(pids[i], "SigIgn:") >> (ignored[k] - 1) & 1);
+			assert_true(process_status(pids[i], "SigIgn:", 16) >> (ignored[k] - 1) & 1);
 		for (size_t k = 0; k < ARRAY_LEN(fatal); k++)
-			assert_false(mask_of(pids[i], "SigIgn:") >> (fatal[k] - 1) & 1);
+			assert_false(process_status(pids[i], "SigIgn:", 16) >> (fatal[k] - 1) & 1);
 		kill(pids[i], SIGTERM); /* for all of a group: theirs is to go on */
 	}
 	assert_int_equal(ask(ECHO, 0, -1, true), 0);

@@ -9,20 +9,7 @@
 
 #include "tests/unit/cmd/halves/backend_process.h"
 #include "tests/unit/descriptors.h"
-
-/* A line of /proc/PID/status, behind "NAME:". */
-static uint64_t status_of(const char *name, int base)
-{
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
-	char path[64];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	assert_int_equal(io_read_file(path, SIZE_MAX, &text), 0);
-	at = strstr(buf_text(&text), name);
-	assert_non_null(at);
-	return strtoull(at + strlen(name), NULL, base);
-}
+#include "tests/unit/process_status.h"
 
 static void file_is(int fd, const char *wanted)
 {
@@ -56,11 +43,11 @@ static void test_process(void **state)
 	assert_int_equal(io_read_file(path, SIZE_MAX, &name), 0);
 	assert_string_equal(buf_text(&name), "hearth-backend\n");
 	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		if (!(status_of("SigIgn:", 16) >> (ignored[i] - 1) & 1))
+		if (!(process_status(pid, "SigIgn:", 16) >> (ignored[i] - 1) & 1))
 			fail_msg("signal %d is not ignored", ignored[i]);
-	assert_int_equal(status_of("SigBlk:", 16), 0);
-	assert_int_equal(status_of("NoNewPrivs:", 10), 1);
-	assert_int_equal(status_of("Seccomp:", 10), 2);
+	assert_int_equal(process_status(pid, "SigBlk:", 16), 0);
+	assert_int_equal(process_status(pid, "NoNewPrivs:", 10), 1);
+	assert_int_equal(process_status(pid, "Seccomp:", 10), 2);
 	file_is(STDIN_FILENO, "/dev/null");
 	file_is(STDOUT_FILENO, "/dev/null");
 	welcome();
@@ -79,9 +66,9 @@ static void test_owner(void **state)
 	handed.owner = (struct owner){ .is_decided = true, .changes = true, .uid = 54321, .gid = 54322 };
 	start();
 	expect_ready();
-	assert_int_equal(status_of("\nUid:", 10), 54321);
-	assert_int_equal(status_of("\nGid:", 10), 54322);
-	assert_int_equal(status_of("CapEff:", 16), 0);
+	assert_int_equal(process_status(pid, "\nUid:", 10), 54321);
+	assert_int_equal(process_status(pid, "\nGid:", 10), 54322);
+	assert_int_equal(process_status(pid, "CapEff:", 16), 0);
 	welcome();
 	tell_profiles(1);
 	expect(NOTE_ACK);
