@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/store/clickhouse/clickhouse.h"
 #include "base/buf.h"
 
 enum { FAKE_ANSWERS = 8 };
@@ -146,6 +147,17 @@ static inline void fake_begin(struct fake_clickhouse *f)
 	assert_int_equal(getsockname(f->fd, (struct sockaddr *)&address, &len), 0);
 	snprintf(f->place, sizeof(f->place), "clickhouse+http://127.0.0.1:%u/some", ntohs(address.sin_port));
 	assert_int_equal(pthread_create(&f->thread, NULL, fake_serve, f), 0);
+}
+
+/* Begins, and opens a store there. 0 or -errno. */
+static inline int fake_store(struct fake_clickhouse *f, struct store **ret)
+{
+	struct store_config config;
+	struct store_error error;
+
+	fake_begin(f);
+	config = (struct store_config){ .place = f->place };
+	return store_clickhouse_open(&config, NULL, ret, &error);
 }
 
 static inline void fake_end(struct fake_clickhouse *f)

@@ -54,13 +54,8 @@ static struct store *store;
 
 static int begin(void **state)
 {
-	struct store_config config;
-	struct store_error error;
-
 	(void)state;
-	fake_begin(&fake);
-	config = (struct store_config){ .place = fake.place };
-	return store_clickhouse_open(&config, NULL, &store, &error);
+	return fake_store(&fake, &store);
 }
 
 static int end(void **state)

@@ -35,15 +35,9 @@ static _Atomic bool is_ending;
 
 static int begin(void **state)
 {
-	struct store_config config;
-	struct store_error error;
-
 	(void)state;
-	fake_begin(&fake);
-	config = (struct store_config){ .place = fake.place };
 	is_ending = false;
-	assert_int_equal(store_clickhouse_open(&config, NULL, &store, &error), 0);
-	return 0;
+	return fake_store(&fake, &store);
 }
 
 static int end(void **state)
