@@ -44,9 +44,24 @@ enum {
 	MAX_BUCKETS = 8, /* that are looked at: 16 labels have four at most, and hardly ever more than one behind each */
 };
 
+/* Where the threads of a process have the variable that points to their records. */
+enum record_place {
+	PLACE_UNKNOWN,
+	PLACE_THREAD, /* at *(tp + offset) */
+	PLACE_BLOCK,  /* at offset in the thread's block of a module (the DTV) */
+};
+
+enum {
+	NEAR_ATTRIBUTES = 13 * 8, /* bytes of attributes that are read with a record's head: a read is the dear part */
+	PAGE_BYTES = 4096,
+};
+
 /* Work in the making; in map memory the verifier does not follow its values, so loops converge. */
 struct context_work {
 	struct chain_state state;
+	__u32 state_asid; /* it is this address space's; 0: nobody's ... */
+	__u32 place;	  /* ... and enum record_place, which stays what it is once it is known */
+	__u64 module, offset;
 	__u32 at;    /* index in scratch->words of the next word */
 	__u32 count; /* of labels */
 	__u32 is_cut;
@@ -57,8 +72,12 @@ struct context_work {
 		__u64 words[(MAX_GO_LABELS_OFFSET + 8) / 8];
 	};
 	struct go_label labels[MAX_LABELS + 1];
-	__u8 head[CONTEXT_HEAD_BYTES + 4];
+	__u32 pad; /* so that attributes stand at a multiple of 8 */
+	__u8 head[CONTEXT_HEAD_BYTES];
+	__u64 attributes[NEAR_ATTRIBUTES / 8];
 };
+
+_Static_assert(sizeof(((struct context_work *)0)->head) % 8 == 4, "the attributes follow the head");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -76,34 +95,9 @@ struct context {
 /* Takes the process's state. 0, or 1: there is none. */
 static __always_inline int take_state(struct context *c)
 {
-	struct chain_key key = { .asid = c->scratch->walk.chain_asid, .runtime = CONTEXT_ID };
-	struct chain_state *to = &c->work->state;
-	volatile struct chain_state *s = bpf_map_lookup_elem(&chain_states, &key);
-	__u64 bias = c->scratch->walk.chain_bias;
-	__u32 seq;
-
-	if (!s)
-		return 1;
-	seq = s->seq_tail;
-	barrier();
-	to->style = s->style;
-	to->thread.place = s->thread.place;
-	to->thread.libc = s->thread.libc;
-	to->thread.offset = s->thread.offset;
-	to->thread.addr = s->thread.addr;
-	to->debug = s->debug;
-	to->dynamic = s->dynamic;
-	to->offset[CONTEXT_GO_PLACE] = s->offset[CONTEXT_GO_PLACE];
-	to->offset[CONTEXT_GO_CURG] = s->offset[CONTEXT_GO_CURG];
-	to->offset[CONTEXT_GO_LABELS] = s->offset[CONTEXT_GO_LABELS];
-	barrier();
-	if (s->asid != key.asid || s->runtime != CONTEXT_ID || s->seq_head != seq ||
-	    bpf_map_lookup_elem(&chain_states, &key) != s)
-		return 1;
-	if (to->debug && find_library(to->debug + bias, to->dynamic, &bias))
-		return 1;
-	to->thread.addr += bias;
-	return 0;
+	if (!c->work->state_asid || c->work->state_asid != c->scratch->walk.chain_asid)
+		c->work->place = PLACE_UNKNOWN;
+	return take_state_of(&c->scratch->walk, CONTEXT_ID, &c->work->state, &c->work->state_asid);
 }
 
 /* Adds a section of @words words, whose content begins at work->at + 1. */
@@ -119,83 +113,126 @@ static __always_inline void close_section(struct context *c, enum section_type t
 
 /* --- the thread's record --- */
 
-/* The address of the record of the current thread. 0; 1: it has none. */
-static __always_inline int find_record(struct context *c, __u64 *ret)
+/* Finds the place of the variable. 0, or 1: it has none yet. */
+static __always_inline int find_place(struct context *c)
 {
 	enum { MOST_MODULES = 4095 }; /* a descriptor that is not bound yet leads to a relocation, which begins with more */
 	const struct thread_locator *l = &c->work->state.thread;
-	__u64 tp = c->scratch->walk.thread_pointer, index = l->addr, at = 0, module;
+	__u64 word = 0, pair[2];
 
-	if (l->place == THREAD_TLS)
-		at = tp;
-	else if (l->place == THREAD_TLS_DESC && read_word(index + 8, &index))
+	if (l->place == THREAD_TLS_DESC || l->place == THREAD_TLS_SLOT) {
+		if (read_word(l->addr + (l->place == THREAD_TLS_DESC ? 8 : 0), &word) || !word)
+			return 1;
+	}
+	if (l->place == THREAD_TLS || l->place == THREAD_TLS_SLOT || (word && (__s64)word == (__s32)word)) {
+		c->work->place = PLACE_THREAD;
+		c->work->offset = word;
+		return 0;
+	}
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)(word ? word : l->addr)) || !pair[0] || pair[0] > MOST_MODULES)
 		return 1;
-	else if (l->place == THREAD_TLS_DESC && (__s64)index == (__s32)index)
-		at = index ? tp + index : 0;
-	else if (l->place == THREAD_TLS_SLOT && read_word(index, &index))
+	c->work->place = PLACE_BLOCK;
+	c->work->module = pair[0];
+	c->work->offset = pair[1];
+	return 0;
+}
+
+/* The address of the record of the current thread. 0; 1: it has none. */
+static __always_inline int find_record(struct context *c, __u64 *ret)
+{
+	const struct context_work *w = c->work;
+	__u64 tp = c->scratch->walk.thread_pointer, at;
+
+	if (w->place == PLACE_UNKNOWN && find_place(c))
 		return 1;
-	else if (l->place == THREAD_TLS_SLOT)
-		at = index ? tp + index : 0;
-	if (!at && (l->place == THREAD_TLS || l->place == THREAD_TLS_SLOT || !index || read_word(index, &module) ||
-		    module > MOST_MODULES || find_tls(tp, l->libc, index, &at)))
+	if (w->place == PLACE_THREAD)
+		at = tp + w->offset;
+	else if (find_in_block(tp, w->state.thread.libc, w->module, w->offset, &at))
 		return 1;
-	return read_word(at + l->offset, ret) || !*ret;
+	return read_word(at + w->state.thread.offset, ret) || !*ret;
+}
+
+/* Adds the record's attributes, @bytes, of which those that stand near its head were read with it if @has_near. */
+static __always_inline void add_attributes(struct context *c, __u64 record, __u32 bytes, bool has_near)
+{
+	__u64 at = c->scratch->walk.user_at, *words = c->scratch->words;
+
+	if (bytes > MAX_CONTEXT_BYTES) {
+		bytes = MAX_CONTEXT_BYTES;
+		c->work->is_cut = 1;
+	}
+	if (has_near && bytes <= NEAR_ATTRIBUTES) {
+		__builtin_memcpy(&words[word_index(at)], c->work->attributes, NEAR_ATTRIBUTES);
+	} else {
+		bytes = masked(bytes, 1023);
+		if (bpf_probe_read_user(&words[word_index(at)], bytes, (void *)(record + CONTEXT_HEAD_BYTES))) {
+			c->work->is_unreadable = 1;
+			return;
+		}
+	}
+	if (bytes & 7) /* what is behind them is nobody's business */
+		words[word_index(at + bytes / 8)] &= ~(~0ull << (bytes & 7) * 8);
+	close_section(c, SECTION_CONTEXT, bytes);
 }
 
 /* OTEP 4947: trace 16, span 8, valid 1, flags 1, bytes of attributes 2, attributes. */
 static __always_inline void read_record(struct context *c)
 {
 	__u64 record, at, *words = c->scratch->words;
+	bool has_near;
 	__u32 bytes;
 
 	if (find_record(c, &record))
 		return;
-	if (bpf_probe_read_user(c->work->head, CONTEXT_HEAD_BYTES, (void *)record)) {
+	has_near = (record & (PAGE_BYTES - 1)) <= PAGE_BYTES - CONTEXT_HEAD_BYTES - NEAR_ATTRIBUTES;
+	if (bpf_probe_read_user(c->work->head, has_near ? CONTEXT_HEAD_BYTES + NEAR_ATTRIBUTES : CONTEXT_HEAD_BYTES,
+				(void *)record)) {
 		c->work->is_unreadable = 1;
 		return;
 	}
 	if (c->work->head[24] != 1)
 		return;
 	at = c->scratch->walk.user_at - c->scratch->walk.context_cnt; /* in place of a span that another program noted */
-	words[word_index(at)] = *(__u64 *)c->work->head;
-	words[word_index(at + 1)] = *(__u64 *)(c->work->head + 8);
-	words[word_index(at + 2)] = *(__u64 *)(c->work->head + 16);
+	__builtin_memcpy(&words[word_index(at)], c->work->head, 24);
 	words[word_index(at + 3)] = c->work->head[25];
 	if (!c->scratch->walk.context_cnt)
 		close_section(c, SECTION_LINK, sizeof(struct span_info));
-	bytes = *(__u16 *)(c->work->head + 26);
-	if (bytes > MAX_CONTEXT_BYTES) {
-		bytes = MAX_CONTEXT_BYTES;
-		c->work->is_cut = 1;
-	}
-	if (!bytes)
-		return;
-	bytes = masked(bytes, 1023);
-	at = c->scratch->walk.user_at;
-	words[word_index(at + bytes / 8)] = 0;
-	if (bpf_probe_read_user(&words[word_index(at)], bytes, (void *)(record + CONTEXT_HEAD_BYTES)))
-		c->work->is_unreadable = 1;
-	else
-		close_section(c, SECTION_CONTEXT, bytes);
+	bytes = c->work->head[26] | c->work->head[27] << 8;
+	if (bytes)
+		add_attributes(c, record, bytes, has_near);
 }
 
 /* --- labels of goroutines --- */
 
-/* The labels of the goroutine that the thread runs, or that waits for a system call of the thread; 0: there are none. */
+/* Reads from the g of a goroutine at @g its word for its m, and all up to its labels. 0, or 1: it cannot be read. */
+static __always_inline int read_goroutine(struct context *c, __u64 g)
+{
+	__u32 bytes = masked(c->work->state.offset[CONTEXT_GO_LABELS], 511) + 8 - GO_G_M;
+
+	return bpf_probe_read_user(c->work->bytes, masked(bytes, 511), (void *)(g + GO_G_M)) != 0;
+}
+
+/*
+ * The labels of the goroutine that the thread runs, or that waits for a system call of the thread; 0: there are none. The g
+ * of the thread is that goroutine's unless the runtime works on a stack of its own, whose g has no number.
+ */
 static __always_inline __u64 find_labels(struct context *c)
 {
 	__u64 g, m, curg;
-	__u32 offset = masked(c->work->state.offset[CONTEXT_GO_LABELS], 511), bytes = offset + 8 - GO_G_M;
+	__u32 labels = c->work->state.offset[CONTEXT_GO_LABELS], id = c->work->state.offset[CONTEXT_GO_ID];
 
+	if (labels < GO_G_M || labels > MAX_GO_LABELS_OFFSET || id < GO_G_M || id > labels)
+		return 0;
 	g = cpu_go_g(current_task(), cfg_task_btf, c->scratch->regs.regs, c->work->state.offset[CONTEXT_GO_PLACE]);
-	m = g ? read_user_word(g + GO_G_M) : 0;
-	curg = m ? read_user_word(m + c->work->state.offset[CONTEXT_GO_CURG]) : 0;
-	if (!curg || offset < GO_G_M || offset > MAX_GO_LABELS_OFFSET)
+	if (!g || read_goroutine(c, g))
 		return 0;
-	/* a goroutine's own word on its m, and its labels */
-	if (bpf_probe_read_user(c->work->bytes, masked(bytes, 511), (void *)(curg + GO_G_M)) || c->work->words[0] != m)
-		return 0;
-	return *(__u64 *)(c->work->bytes + masked(offset - GO_G_M, 504));
+	if (!*(__u64 *)(c->work->bytes + masked(id - GO_G_M, 504))) {
+		m = c->work->words[0];
+		curg = m ? read_user_word(m + c->work->state.offset[CONTEXT_GO_CURG]) : 0;
+		if (!curg || read_goroutine(c, curg) || c->work->words[0] != m)
+			return 0;
+	}
+	return *(__u64 *)(c->work->bytes + masked(labels - GO_G_M, 504));
 }
 
 /* Reads the list at @labels, a slice: address, length, room. */

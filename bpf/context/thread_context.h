@@ -37,8 +37,9 @@ enum context_style {
 	CONTEXT_GO_MAP,
 };
 
-/* The place below the thread pointer where a thread has its g (cpu_go_g); where m has its goroutine, and g its labels. */
-enum context_go { CONTEXT_GO_PLACE, CONTEXT_GO_CURG, CONTEXT_GO_LABELS };
+/* The place below the thread pointer where a thread has its g (cpu_go_g); where m has its goroutine, and g its labels and
+ * its number. */
+enum context_go { CONTEXT_GO_PLACE, CONTEXT_GO_CURG, CONTEXT_GO_LABELS, CONTEXT_GO_ID };
 enum { MAX_GO_LABELS_OFFSET = 504 };
 
 _Static_assert(sizeof(struct span_info) == 32, "struct span_info has a fixed size");

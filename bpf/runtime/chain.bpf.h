@@ -199,41 +199,12 @@ static __always_inline int find_thread(struct chain *c, __u64 *ret)
 	return 1;
 }
 
-/*
- * Takes the state of the runtime @id in the sample's address space: that of the sample before on this CPU, if it was of the
- * same one, as an asid is never another's. 0, or 1: there is none.
- */
+/* Takes the state of the runtime @id in the sample's address space. 0, or 1: there is none. */
 static __always_inline int take_state(struct chain *c, __u32 id)
 {
-	struct chain_key key = { .asid = c->scratch->walk.chain_asid, .runtime = id };
-	volatile struct chain_state *s;
-	__u64 bias = c->scratch->walk.chain_bias;
-	__u32 seq;
-
-	if (c->work->state_asid == key.asid)
-		return 0;
-	c->work->state_asid = 0;
-	c->work->state_key = NO_KEY;
-	s = bpf_map_lookup_elem(&chain_states, &key);
-	if (!s)
-		return 1;
-	seq = s->seq_tail;
-	barrier();
-	__builtin_memcpy(&c->work->state, (const void *)s, sizeof(c->work->state));
-	barrier();
-	if (s->asid != key.asid || s->runtime != id || s->seq_head != seq || bpf_map_lookup_elem(&chain_states, &key) != s)
-		return 1;
-	if (c->work->state.debug && find_library(c->work->state.debug + bias, c->work->state.dynamic, &bias))
-		return 1;
-	c->work->state.thread.addr += bias;
-	if (c->work->state.type)
-		c->work->state.type += bias;
-	for (int i = 0; i < CHAIN_DATA; i++)
-		if (c->work->state.data[i])
-			c->work->state.data[i] += bias;
-	if (!(key.asid >> 31)) /* else bias is another one in each process */
-		c->work->state_asid = key.asid;
-	return 0;
+	if (c->work->state_asid != c->scratch->walk.chain_asid)
+		c->work->state_key = NO_KEY;
+	return take_state_of(&c->scratch->walk, id, &c->work->state, &c->work->state_asid);
 }
 
 /* Fills @c. 0, or 1 where there is no such CPU. */

@@ -25,21 +25,29 @@ enum { DTV_OFFSET_GLIBC = 8, DTV_OFFSET_MUSL = 8 };
 #endif
 enum { MAX_TLS_MODULES = 1 << 16 };
 
+/* The address of the variable of the thread that is at @offset in its block of @module. 0, or 1: it has no such block. */
+static __always_inline int find_in_block(__u64 tp, __u32 libc, __u64 module, __u64 offset, __u64 *ret)
+{
+	__u64 blocks, block;
+
+	if (read_word(tp + (libc == THREAD_MUSL ? DTV_OFFSET_MUSL : DTV_OFFSET_GLIBC), &blocks))
+		return 1;
+	/* glibc's elements are {block, what to free} */
+	if (read_word(blocks + module * (libc == THREAD_MUSL ? 8 : 16), &block) || !block || block == ~0ull)
+		return 1;
+	*ret = block + offset;
+	return 0;
+}
+
 /* The address of the variable at @index, {module, offset}, which is what __tls_get_addr is given. 0, or 1: the thread has no
  * block of that module. */
 static __always_inline int find_tls(__u64 tp, __u32 libc, __u64 index, __u64 *ret)
 {
-	__u64 pair[2], blocks, block;
+	__u64 pair[2];
 
 	if (bpf_probe_read_user(pair, sizeof(pair), (void *)index) || !pair[0] || pair[0] > MAX_TLS_MODULES)
 		return 1;
-	if (read_word(tp + (libc == THREAD_MUSL ? DTV_OFFSET_MUSL : DTV_OFFSET_GLIBC), &blocks))
-		return 1;
-	/* glibc's elements are {block, what to free} */
-	if (read_word(blocks + pair[0] * (libc == THREAD_MUSL ? 8 : 16), &block) || !block || block == ~0ull)
-		return 1;
-	*ret = block + pair[1];
-	return 0;
+	return find_in_block(tp, libc, pair[0], pair[1], ret);
 }
 
 enum { LINKED_FILES = 24 }; /* of a process, that are looked at: libraries that a program needs come before those it opens */
@@ -65,6 +73,43 @@ static __always_inline int find_library(__u64 debug, __u64 dynamic, __u64 *bias)
 		at = file.next;
 	}
 	return 1;
+}
+
+/*
+ * Takes the state of the runtime @id in the sample's address space, with addresses as they are there, into @state: that of
+ * the sample before on this CPU, whose asid is @asid (0: nobody's), if it was of the same one, as an asid is never
+ * another's. 0, or 1: there is none.
+ */
+static __always_inline int take_state_of(const struct walk *walk, __u32 id, struct chain_state *state, __u32 *asid)
+{
+	struct chain_key key = { .asid = walk->chain_asid, .runtime = id };
+	volatile struct chain_state *s;
+	__u64 bias = walk->chain_bias;
+	__u32 seq;
+
+	if (*asid == key.asid)
+		return 0;
+	*asid = 0;
+	s = bpf_map_lookup_elem(&chain_states, &key);
+	if (!s)
+		return 1;
+	seq = s->seq_tail;
+	barrier();
+	__builtin_memcpy(state, (const void *)s, sizeof(*state));
+	barrier();
+	if (s->asid != key.asid || s->runtime != id || s->seq_head != seq || bpf_map_lookup_elem(&chain_states, &key) != s)
+		return 1;
+	if (state->debug && find_library(state->debug + bias, state->dynamic, &bias))
+		return 1;
+	state->thread.addr += bias;
+	if (state->type)
+		state->type += bias;
+	for (int i = 0; i < CHAIN_DATA; i++)
+		if (state->data[i])
+			state->data[i] += bias;
+	if (!(key.asid >> 31)) /* else bias is another one in each process */
+		*asid = key.asid;
+	return 0;
 }
 
 /* Goes on with the next runtime that the sample's process has, then with the walk in the tail-call form. */

@@ -4,7 +4,8 @@
  * them, which is linked where a program may call it and never inlined. The place of labels in g is another one in nearly
  * each version; that function's code tells it, in stripped programs too:
  *   go tool objdump -s runtime_setProfLabel PROGRAM
- * Labels are a map until 1.23, a list since (runtime/pprof/label.go); m lost a word in 1.25 (runtime2.go, type gobuf).
+ * Labels are a map until 1.23, a list since (runtime/pprof/label.go). A gobuf, of which m and g have one, lost a word in
+ * 1.25; g got one more in front of its number in 1.23 (runtime2.go).
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,8 @@ enum {
 	LEAST_OFFSET = 256, /* in g, of anything that comes after its stack, scheduling and times */
 	GO_CURG_UNTIL_1_24 = 0xc0,
 	GO_CURG = 0xb8,
+	GO_ID = 152, /* goid in g */
+	GO_ID_1_23 = 160,
 	BUILD_INFO_HEAD = 32,  /* debug/buildinfo: magic, size of a pointer, flags */
 	BUILD_INFO_INLINE = 2, /* of its flags, the byte at 15: the version stands there itself, since 1.18 */
 	MOST_VERSION = 64,
@@ -143,6 +146,7 @@ bool go_labels_read(const struct elf_image *im, struct chain_state *ret)
 	ret->style = minor < 24 ? CONTEXT_GO_MAP : CONTEXT_GO_LIST;
 	ret->offset[CONTEXT_GO_PLACE] = find_place(im);
 	ret->offset[CONTEXT_GO_CURG] = minor < 25 ? GO_CURG_UNTIL_1_24 : GO_CURG;
+	ret->offset[CONTEXT_GO_ID] = minor == 23 || minor == 24 ? GO_ID_1_23 : GO_ID;
 	ret->offset[CONTEXT_GO_LABELS] = (uint16_t)offset;
 	return true;
 }

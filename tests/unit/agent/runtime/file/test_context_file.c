@@ -175,6 +175,7 @@ static void test_go(void **state)
 	assert_int_equal(found.context.runtime, CONTEXT_ID);
 	assert_true(found.context.style == CONTEXT_GO_LIST || found.context.style == CONTEXT_GO_MAP);
 	assert_true(found.context.offset[CONTEXT_GO_LABELS] >= 256);
+	assert_true(found.context.offset[CONTEXT_GO_ID] == 152 || found.context.offset[CONTEXT_GO_ID] == 160);
 	assert_int_equal(found.context.offset[CONTEXT_GO_PLACE], 0);
 	symbol_image_unmap(&image);
 }
