@@ -101,31 +101,56 @@ static __always_inline bool take_chunk_tokens(struct cpu_state *state, __u64 now
 	return true;
 }
 
+/* Notes that the bytes from @start on were sent. */
+static __always_inline void note_copied(struct stack_copy *copy, __u64 start)
+{
+	__u32 at = copy->copies;
+
+	if (at >= MAX_COPIES)
+		return;
+	at = masked(at, COPIES_ROOM - 1);
+	copy->done[at].start = start;
+	copy->done[at].end = copy->addr;
+	copy->copies = at + 1;
+}
+
+static __always_inline void begin_copy(struct stack_copy *copy, __u64 sp, __u64 start, __u64 end)
+{
+	copy->sp = sp;
+	copy->addr = start;
+	copy->end = end;
+	copy->tries = 0;
+}
+
+/* Sends what begin_copy() has named, at most @chunks pages. A function apart, as the verifier would follow the turns of each
+ * call otherwise: half of the time that it took for all. */
+__noinline int copy_alone(struct cpu_state *state, struct scratch *scratch, __u32 chunks)
+{
+	struct chunk_loop loop = { state, scratch };
+	__u64 start;
+
+	if (!state || !scratch)
+		return 0;
+	start = scratch->copy.addr;
+	bpf_loop(chunks, chunk_callback, &loop, 0);
+	note_copied(&scratch->copy, start);
+	return 0;
+}
+
 /* Sends the bytes between @start and @end, at most @chunks pages. @sp is the stack's; the stack may end there when @end is
  * ~0. */
 static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 start, __u64 end, __u32 chunks,
 				       bool loop_form)
 {
-	struct stack_copy *copy = &loop->scratch->copy;
-	__u32 at = copy->copies;
-
-	copy->sp = sp;
-	copy->addr = start;
-	copy->end = end;
-	copy->tries = 0;
+	begin_copy(&loop->scratch->copy, sp, start, end);
 	if (loop_form) {
-		bpf_loop(chunks, chunk_callback, loop, 0);
-	} else {
-		for (int i = 0; i < 64; i++)
-			if (send_chunk(loop->state, loop->scratch, false))
-				break;
+		copy_alone(loop->state, loop->scratch, chunks);
+		return;
 	}
-	if (at < MAX_COPIES) {
-		at = masked(at, COPIES_ROOM - 1);
-		copy->done[at].start = start;
-		copy->done[at].end = copy->addr;
-		copy->copies = at + 1;
-	}
+	for (int i = 0; i < 64; i++)
+		if (send_chunk(loop->state, loop->scratch, false))
+			break;
+	note_copied(&loop->scratch->copy, start);
 }
 
 /* Sends the stack that @sp is on, from the red zone up, at most @chunks pages. */
@@ -302,6 +327,14 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 		send_other_stack(state, scratch);
 	state->chunk_tokens_ns += copy->cnt * cfg_chunk_cost_ns;
 	sample->chunk_cnt = copy->cnt;
+}
+
+/* A function apart, as the verifier would look at it once for each way that leads here otherwise. */
+__noinline int send_stacks_alone(struct cpu_state *state, struct scratch *scratch)
+{
+	if (state && scratch)
+		send_stacks(state, scratch, true);
+	return 0;
 }
 
 static __always_inline bool end_is_miss(__u32 end)
@@ -487,7 +520,10 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	if (loop_form)
 		words = close_captures(state, walk, scratch, words);
 	if (miss) {
-		send_stacks(state, scratch, loop_form);
+		if (loop_form)
+			send_stacks_alone(state, scratch);
+		else
+			send_stacks(state, scratch, false);
 		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
 		words += sizeof(scratch->regs) / 8;
