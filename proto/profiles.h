@@ -242,7 +242,8 @@ void *profiles_alloc(struct profiles *p, size_t size_bytes);
  * before it shares @p, once. */
 void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg);
 
-/* Gives the elements of the dictionary the order in which they pack best (profiles_order.c). @p is not handed out yet, and
+/* Drops the elements of the dictionary that no sample leads to, and gives the others the order in which they pack best
+ * (profiles_order.c). @p is not handed out yet, and
  * no two of its lists share memory. 0, or -ENOMEM, and then @p is of no use. */
 int profiles_order(struct profiles *p);
 

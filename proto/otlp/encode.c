@@ -44,6 +44,37 @@ static void put_indices(struct encoder *e, uint32_t field, enum otlp_table t, co
 	end(e, value);
 }
 
+/* A set of attributes. Renumbered ones are put in ascending order, so that equal sets of several messages are equal bytes;
+ * long ones, which only foreign messages have, stay in theirs. */
+static void put_attributes(struct encoder *e, uint32_t field, const struct indices *list)
+{
+	enum { MOST_SORTED = 64 };
+	int32_t sorted[MOST_SORTED];
+	uint8_t *at;
+	size_t value;
+
+	if (!list->count || !e->part->map[TABLE_ATTRIBUTE] || list->count > MOST_SORTED) {
+		put_indices(e, field, TABLE_ATTRIBUTE, list);
+		return;
+	}
+	for (uint32_t i = 0; i < list->count; i++) {
+		int32_t index = new_index(e, TABLE_ATTRIBUTE, list->items[i]);
+		uint32_t to = i;
+
+		for (; to && sorted[to - 1] > index; to--)
+			sorted[to] = sorted[to - 1];
+		sorted[to] = index;
+	}
+	value = begin(e, field);
+	at = room(e->out, (size_t)list->count * INDEX_BYTES);
+	if (!at)
+		return;
+	for (uint32_t i = 0; i < list->count; i++)
+		at = varint_write(at, (uint64_t)sorted[i]);
+	written(e->out, at);
+	end(e, value);
+}
+
 /* --- common, resource --- */
 static void put_key_value(struct encoder *e, uint32_t field, const struct key_value *kv);
 
@@ -181,7 +212,7 @@ static void put_sample(struct encoder *e, const struct sample *s)
 	size_t at = begin(e, PROFILES_TAG(Profile, samples));
 
 	put_index(e, PROFILES_TAG(Sample, stack_index), TABLE_STACK, s->stack_index);
-	put_indices(e, PROFILES_TAG(Sample, attribute_indices), TABLE_ATTRIBUTE, &s->attributes);
+	put_attributes(e, PROFILES_TAG(Sample, attribute_indices), &s->attributes);
 	put_index(e, PROFILES_TAG(Sample, link_index), TABLE_LINK, s->link_index);
 	put_values(e, s);
 	put_times(e, s);
@@ -219,7 +250,7 @@ static void put_profile(struct encoder *e, const struct profile *p)
 		put_str(e, PROFILES_TAG(Profile, original_payload_format), p->original_payload_format);
 		put_str(e, PROFILES_TAG(Profile, original_payload), p->original_payload);
 	}
-	put_indices(e, PROFILES_TAG(Profile, attribute_indices), TABLE_ATTRIBUTE, &p->attributes);
+	put_attributes(e, PROFILES_TAG(Profile, attribute_indices), &p->attributes);
 	end(e, at);
 }
 
@@ -270,7 +301,7 @@ static void put_mapping(struct encoder *e, uint32_t i)
 	put_number(e, PROFILES_TAG(Mapping, memory_limit), m->memory_limit);
 	put_number(e, PROFILES_TAG(Mapping, file_offset), m->file_offset);
 	put_index(e, PROFILES_TAG(Mapping, filename_strindex), TABLE_STRING, m->filename_strindex);
-	put_indices(e, PROFILES_TAG(Mapping, attribute_indices), TABLE_ATTRIBUTE, &m->attributes);
+	put_attributes(e, PROFILES_TAG(Mapping, attribute_indices), &m->attributes);
 }
 
 static void put_line(struct encoder *e, const struct profile_line *line)
@@ -289,7 +320,7 @@ static void put_location(struct encoder *e, uint32_t i)
 
 	for (uint32_t n = 0; n < l->line_count; n++)
 		put_line(e, &l->lines[n]);
-	put_indices(e, PROFILES_TAG(Location, attribute_indices), TABLE_ATTRIBUTE, &l->attributes);
+	put_attributes(e, PROFILES_TAG(Location, attribute_indices), &l->attributes);
 	put_index(e, PROFILES_TAG(Location, mapping_index), TABLE_MAPPING, l->mapping_index);
 	put_number(e, PROFILES_TAG(Location, address), l->address);
 }

@@ -225,6 +225,8 @@ class Meaning:
             table = table_of(f)
             if table and f.name != "string_table":
                 values = [self.element(table, i) for i in values]
+                if table == "attribute_table":  # a set
+                    values.sort(key=repr)
             elif f.message_type:
                 values = [self.of(x) for x in values]
             out[f.name] = values if f.label == f.LABEL_REPEATED else values[0]

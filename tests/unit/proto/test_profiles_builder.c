@@ -457,7 +457,7 @@ static void test_sums_and_attributes(void **state)
 	}
 	assert_int_equal(builder_attribute(b, STR("k2"), &values[2], 0), ids[2]);
 	spec.attributes = &ids[2];
-	spec.attribute_count = 1;
+	spec.attribute_count = 2;
 	profile = builder_profile(b, builder_resource(b, NULL, 0), &spec);
 	builder_value(b, profile, stack_of(b, "a"), ids, 2, 0, 40);
 	builder_value(b, profile, stack_of(b, "a"), ids, 2, 0, 2);
@@ -467,6 +467,7 @@ static void test_sums_and_attributes(void **state)
 	assert_int_equal(p->resources[0].scopes[0].profiles[0].time_unix_ns, 0);
 	assert_int_equal(p->resources[0].scopes[0].profiles[0].duration_ns, 0);
 	assert_int_equal(p->resources[0].scopes[0].profiles[0].attributes.items[0], ids[2]);
+	assert_int_equal(p->resources[0].scopes[0].profiles[0].attributes.items[1], ids[3]);
 	s = p->resources[0].scopes[0].profiles[0].samples;
 	assert_int_equal(s[0].value_count, 1);
 	assert_int_equal(s[0].timestamp_count, 0);
@@ -482,9 +483,54 @@ static void test_sums_and_attributes(void **state)
 	assert_null(rules_dictionary(p));
 }
 
+/* A location of @function in @file, both by name, with an attribute of the key @file. */
+static int32_t location_in(struct builder *b, const char *file, const char *function)
+{
+	int32_t attribute = builder_attribute_string(b, file, STR("x"));
+	int32_t mapping = builder_mapping(b, 0, 0, 0, builder_string_z(b, file), NULL, 0);
+	struct profile_line line = { .function_index = builder_function(b, builder_string_z(b, function), 0, 0, 0) };
+
+	return builder_location(b, mapping, 0, &line, 1, &attribute, 1);
+}
+
+/* No sample leads to them: a location without a stack, a stack without a sample, and all that these alone name. */
+static void test_unused_are_dropped(void **state)
+{
+	AUTO(free_builder) struct builder *b = builder_new();
+	AUTO(put_profiles) struct profiles *p = NULL;
+	int32_t hidden = location_in(b, "libhidden", "hidden"), alone = location_in(b, "liblone", "lone"),
+		shown = location_in(b, "libshown", "shown");
+	uint32_t profile = builder_profile(b, builder_resource(b, NULL, 0), &text_cpu_spec);
+	const struct sample *s;
+
+	(void)state;
+	assert_true(hidden);
+	(void)builder_stack(b, &alone, 1);
+	builder_value(b, profile, builder_stack(b, &shown, 1), NULL, 0, 0, 7);
+	assert_int_equal(builder_freeze(b, 0, 0, &p), 0);
+	assert_int_equal(p->dict.stack_count, 2);
+	assert_int_equal(p->dict.location_count, 2);
+	assert_int_equal(p->dict.function_count, 2);
+	assert_int_equal(p->dict.mapping_count, 2);
+	assert_int_equal(p->dict.attribute_count, 2);
+	s = p->resources[0].scopes[0].profiles[0].samples;
+	assert_int_equal(s[0].stack_index, 1);
+	assert_int_equal(p->dict.stacks[1].items[0], 1);
+	assert_true(str_is(profiles_string(p, p->dict.functions[1].name_strindex), "shown"));
+	assert_true(str_is(profiles_string(p, p->dict.mappings[1].filename_strindex), "libshown"));
+	assert_true(str_is(profiles_string(p, p->dict.attributes[p->dict.locations[1].attributes.items[0]].key_strindex),
+			   "libshown"));
+	for (uint32_t i = 0; i < p->dict.string_count; i++) {
+		assert_false(str_is(p->dict.strings[i], "hidden"));
+		assert_false(str_is(p->dict.strings[i], "liblone"));
+	}
+	assert_null(rules_dictionary(p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unused_are_dropped),
 		cmocka_unit_test(test_sums_and_attributes),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_profile_without_events_is_left_out),

@@ -233,10 +233,21 @@ static void test_missing(void **state)
 	assert_string_equal(buf_text(&error), "cannot read /tmp: Is a directory");
 }
 
-/* A function kept as @name and, where that is not "", as @mangled. */
+/* A sample of a function kept as @name and, where that is not "", as @mangled. */
 static void add_function(struct builder *b, const char *name, const char *mangled)
 {
-	builder_function(b, builder_string_z(b, name), builder_string_z(b, mangled), 0, 0);
+	static const struct builder_profile_spec spec = { .scope_name = "test",
+							  .scope_version = "",
+							  .sample_type = "samples",
+							  .sample_unit = "count",
+							  .period_type = "",
+							  .period_unit = "" };
+	struct profile_line line = { .function_index = builder_function(b, builder_string_z(b, name),
+									builder_string_z(b, mangled), 0, 0) };
+	int32_t location = builder_location(b, 0, 0, &line, 1, NULL, 0);
+
+	builder_value(b, builder_profile(b, builder_resource(b, NULL, 0), &spec), builder_stack(b, &location, 1), NULL, 0, 0,
+		      1);
 }
 
 /* Names are made of the mangled ones, whatever they were when the capture was made. */
