@@ -115,7 +115,7 @@ static __always_inline int take_state_of(const struct walk *walk, __u32 id, stru
 /* Goes on with the next runtime that the sample's process has, then with the walk in the tail-call form. */
 static __always_inline void collect_next(void *ctx, const struct scratch *scratch)
 {
-	for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
+	for (__u32 i = 0; i < RUNTIME_ID_MAX && scratch->walk.runtimes >> i; i++)
 		if (scratch->walk.runtimes >> i & 1)
 			bpf_tail_call(ctx, &programs, i);
 	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
