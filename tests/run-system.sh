@@ -37,6 +37,8 @@ export HEARTH_CONFIG=/dev/null
 export HEARTH_REFUSED_CALLS=kill
 # Indexes of names go nowhere else; kept from test to test, as on a machine.
 export HEARTH_SYMBOL_CACHE=$scratch/.symbols
+# What Go compiles is kept too, its own library and `go tool pprof` among it, which is half a minute of work.
+export GOCACHE=$PWD/build/go-cache
 # in_one_process: those tests: what they start stands in them, or in a file that they name
 in_one_process() {
 	local test files

@@ -44,7 +44,7 @@ one rust_v0 work.rs rustc -C opt-level=3 -C debuginfo=2 -C symbol-mangling-versi
 
 # go_programs NAME GO
 go_programs() {
-	local name=$1 command=(env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off GOCACHE="$out/.go" "$2" build)
+	local name=$1 command=(env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off GOCACHE="${GOCACHE:-$out/.go}" "$2" build)
 	[ -x "$2" ] || { echo "left out: $name not here" && return 0; }
 	one "$name" work.go "${command[@]}"
 	one "${name}_stripped" work.go "${command[@]}" "-ldflags=-s -w"

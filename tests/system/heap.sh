@@ -5,7 +5,7 @@
 . "$TOP/tests/system/lib.sh"
 need_bpf
 command -v go >/dev/null || skip "no go here"
-go_env="env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off CGO_ENABLED=0 GOCACHE=$PWD/cache HOME=$PWD"
+go_env="env -u GOROOT GO111MODULE=off GOFLAGS= GOPROXY=off CGO_ENABLED=0 HOME=$PWD"
 $go_env go build -o heap "$TOP/tests/memory/heap.go" 2>go.err || skip "this Go is too old for the program: $(head -3 go.err)"
 $go_env go build -ldflags='-s -w' -o heap_s "$TOP/tests/memory/heap.go"
 cat >silent.go <<'END'
