@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs of tests/turns into OUTDIR; what is newer than its sources stays. A program whose compiler is
-# missing is left out with a line that says so.   build.sh OUTDIR
+# Builds the programs of tests/turns into OUTDIR, as many at a time as there are CPUs; what is newer than its sources stays. A program
+# whose compiler is missing is left out with a line that says so.   build.sh OUTDIR
 set -eu
 [ $# = 1 ] || {
 	echo "usage: $0 OUTDIR" >&2
@@ -15,28 +15,30 @@ warn="-Wall -Wextra"
 nofp="-O2 -g0 -fomit-frame-pointer $warn"
 stubs="-L$out -lstubs -Wl,-rpath,\$ORIGIN"
 
-# build NAME SOURCE COMMAND...: runs COMMAND -o OUTDIR/NAME SOURCE when a source or this script is newer
+rm -f "$out/.broken"
+
+# built: until all that was begun is built; ends with status 1 when something was not
+built() {
+	wait
+	[ ! -e "$out/.broken" ] || exit 1
+}
+
+# build NAME SOURCE COMMAND...: begins COMMAND -o OUTDIR/NAME SOURCE when a source or this script is newer. With behind=LIST those words
+# stand behind the source.
 build() {
 	local name=$1 source=$2
 	shift 2
 	for f in "$source" *.h build.sh; do
-		if [ "$f" -nt "$out/$name" ]; then
-			"$@" -o "$out/$name" "$source"
-			return
-		fi
-	done
-}
-
-# linked NAME SOURCE COMMAND...: the same, with what the command must have behind the source
-linked() {
-	local name=$1 source=$2
-	shift 2
-	for f in "$source" *.h build.sh; do
-		if [ "$f" -nt "$out/$name" ]; then
-			# shellcheck disable=SC2086 # a list
-			"$@" -o "$out/$name" "$source" $stubs -ldl
-			return
-		fi
+		[ "$f" -nt "$out/$name" ] || continue
+		while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+			wait -n || :
+		done
+		# shellcheck disable=SC2086 # a list
+		"$@" -o "$out/$name" "$source" ${behind:-} || {
+			rm -f "$out/$name"
+			touch "$out/.broken"
+		} &
+		return
 	done
 }
 
@@ -47,10 +49,13 @@ linked() {
 	build stacks stacks.c $cc $nofp -Wno-infinite-recursion
 	build entry entry.c $cc $nofp
 	build libstubs.so stubs.c $cc $nofp -shared -fPIC
-	linked libbinder.so binder.c $cc $nofp -shared -fPIC -Wl,-z,lazy
-	linked calls_lazy calls.c $cc $nofp -Wl,-z,lazy
-	linked calls_now calls.c $cc $nofp -Wl,-z,now
-	linked calls_ibt calls.c $cc $nofp -fcf-protection=full -Wl,-z,ibtplt -Wl,-z,lazy
+	built
+	behind="$stubs -ldl"
+	build libbinder.so binder.c $cc $nofp -shared -fPIC -Wl,-z,lazy
+	build calls_lazy calls.c $cc $nofp -Wl,-z,lazy
+	build calls_now calls.c $cc $nofp -Wl,-z,now
+	build calls_ibt calls.c $cc $nofp -fcf-protection=full -Wl,-z,ibtplt -Wl,-z,lazy
+	behind=
 	build bare bare.c $cc -O2 -g0 $warn -nostdlib -static -fno-pie -no-pie -fno-stack-protector
 	build compat compat.c $cc -O2 -g0 $warn -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector
 	frames="-g0 $warn"
@@ -100,3 +105,4 @@ for program in goturns cgoturns; do
 		echo "left out: ${program}_1.19 no $old_go"
 	fi
 done
+built
