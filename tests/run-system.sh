@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the system tests, every executable tests/system/*.sh, each in a folder of its own: two at a time, then one after another those
-# that have a line "# Alone: WHY".
+# Runs the system tests, every executable tests/system/*.sh, each in a folder of its own: two at a time, beside them those that have a
+# line "# Waits: WHY", one at a time, and then one after another those that have a line "# Alone: WHY".
 #   run-system.sh BUILD [TEST...]      a test: its file, or its name
 #   run-system.sh BUILD --one-process  those that start `hearth run` and do not say in which form, in the form of one process
 # A test sees HEARTH (the binary), TRUTH (the built truth programs), TOP (the source tree). Exit status: 0 passed, 77
@@ -136,7 +136,7 @@ while read -r part why; do
 	skipped "truth/$part" "$why"
 done < <(sed -n 's/^left out: //p' "$scratch/truth.out")
 [ $# -gt 0 ] || set -- tests/system/*.sh
-: >"$scratch/.beside" >"$scratch/.again"
+: >"$scratch/.beside" >"$scratch/.waiting" >"$scratch/.again"
 alone=()
 for test; do
 	[ -f "$test" ] || test=tests/system/$(basename "$test" .sh).sh
@@ -144,22 +144,27 @@ for test; do
 		continue
 	elif grep -qs '^# Alone: ' "$test"; then
 		alone+=("$test")
+	elif grep -qs '^# Waits: ' "$test"; then
+		echo "$test" >>"$scratch/.waiting"
 	else
 		echo "$test" >>"$scratch/.beside"
 	fi
 done
-# lane: of the tests in file 3 each that no other lane has taken
+# lane FILE...: of the tests in these open files each that no other lane has taken
 lane() {
-	local test
-	while { flock 9 && read -r test <&3; } 9>"$scratch/.turn"; do
-		in_lane=1 run "$test" 3<&-
+	local test file
+	for file; do
+		while { flock 9 && read -r test <&"$file"; } 9>"$scratch/.turn"; do
+			in_lane=1 run "$test" 3<&- 4<&-
+		done
 	done
 }
 {
-	lane &
-	lane &
+	lane 3 4 &
+	lane 3 4 &
+	lane 4 &
 	wait
-} 3<"$scratch/.beside"
+} 3<"$scratch/.beside" 4<"$scratch/.waiting"
 run "${alone[@]}"
 mapfile -t failed_once <"$scratch/.again"
 again=1 run "${failed_once[@]}"

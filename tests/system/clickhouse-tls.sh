@@ -3,6 +3,7 @@
 # ClickHouse over TLS and with a password: what is wrong is said with what to do, and counted; what was acknowledged arrives, once; the
 # password is seen nowhere. Certificates are made here, a stand-in looks at who asks (tests/clickhouse/stand_in.py); where there
 # is a real engine it is behind it. Needs no BPF.
+# Waits: for certificates to end and servers to begin.
 . "$TOP/tests/system/lib.sh"
 . "$TOP/tests/clickhouse/lib.sh"
 command -v openssl >/dev/null || skip "no openssl"

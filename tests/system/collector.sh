@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Agent and receiver as two processes: a program's chain arrives through the receiver, and nothing is lost while the receiver
 # is stopped for 20 s. A time-out may deliver a profile twice, so distinct profile ids are counted.
+# Waits: for the receiver that is stopped.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 
@@ -10,7 +11,7 @@ start printed "$HEARTH" serve --grpc-address off --http-address "127.0.0.1:$port
 receiver=$started
 until_true 10 curl -fsS "http://127.0.0.1:$port/healthz" || fail "the receiver does not answer: $(cat printed.err)"
 
-start chain "$TRUTH/c_chain" 40
+start chain nice "$TRUTH/c_chain" 40 # the tests beside it have the CPUs first
 start sent "$HEARTH" run -F 49 --collector "http://127.0.0.1:$port" --report-interval 1s --collector-timeout 3s --drain-timeout 20s
 agent=$started
 sleep 5

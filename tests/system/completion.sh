@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion as each shell does it: typed into bash, zsh and fish in a terminal (tmux). In bash also every option of every command,
 # against what `hearth help COMMAND` lists.
+# Waits: for shells to answer.
 . "$TOP/tests/system/lib.sh"
 command -v tmux >/dev/null || skip "no tmux here"
 socket=hearth-completion-$$

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # `hearth record` in a real terminal (tmux): its line of progress, before and after --delay, and Ctrl-C, which is the command's first.
+# Waits: for a terminal.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 command -v tmux >/dev/null || skip "no tmux here"

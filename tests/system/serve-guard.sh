@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The guards of `hearth serve`, by curl and openssl: TLS whose files change, clients' certificates, tokens that change,
 # other origins.
+# Waits: for limits of time.
 . "$TOP/tests/system/lib.sh"
 
 # certificate NAME: NAME.crt and NAME.key for 127.0.0.1, its own authority

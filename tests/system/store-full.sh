@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A disk that is full, or not to be written, keeps nobody from what was acknowledged before: serve starts and shows it, senders are
 # told to come again, retention makes room with the reserve, and samples are taken again once there is room. Needs no BPF.
+# Waits: for servers that begin, refuse and end.
 . "$TOP/tests/system/lib.sh"
 
 # serve OPTION...: a server over disk/store; sets url, port and server

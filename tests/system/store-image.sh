@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Retention on a small disk of its own, an ext4 image: a store that is fed for long stays within --keep-size, and leaves --keep-free of the
 # disk alone; the newest samples are always there. And a clock that is wrong when it starts. Needs no BPF.
+# Waits: for retention, which is at work each 10 s.
 . "$TOP/tests/system/lib.sh"
 [ "$(id -u)" = 0 ] || skip "a disk of its own needs root"
 PATH=$PATH:/usr/sbin

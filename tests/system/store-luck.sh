@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The store and bad luck that must come at a certain moment (tests/system/bad_luck.c): killed within a write of a commit, of pruning, of
 # packing and of a checkpoint; a disk that takes no more writes while it serves; a clock set forward and back. Needs no BPF.
+# Waits: for servers that begin and end.
 . "$TOP/tests/system/lib.sh"
 "${CC:-cc}" -shared -fPIC -O1 -o luck.so "$TOP/tests/system/bad_luck.c" -ldl || skip "no C compiler here"
 now=$(date +%s)
