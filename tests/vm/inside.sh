@@ -68,78 +68,100 @@ if [ -n "${HEARTH_VM_CHAINS:-}" ] && [ -x "$build/vm-chains" ]; then
 	}
 fi
 
+# both CHECK: runs CHECK '' and CHECK --no-bpf-loop at once, in a folder each: most of their time is the verifier's, which one CPU works at.
+both() {
+	local form pids=() status=0
+	mkdir "$1" "$1/with" "$1/without"
+	for form in '' --no-bpf-loop; do
+		(
+			cd "$1/with${form:+out}"
+			"$1" "$form"
+		) >"$1/with${form:+out}.said" 2>&1 &
+		pids+=("$!")
+	done
+	for form in "${pids[@]}"; do
+		wait "$form" || status=1
+	done
+	cat "$1"/*.said
+	[ $status = 0 ] || exit 1
+}
+
 # With every filter on the programs are others: the verifier must take these as well, in both forms.
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null || :
-for form in '' --no-bpf-loop; do
-	"$HEARTH" record $insist $form -F 99 -o filters.otlp -t 1 --comm 'dd,h*' --uid root --min-process-age 1ms -G / --idle \
+filters() {
+	"$HEARTH" record $insist $1 -F 99 -o filters.otlp -t 1 --comm 'dd,h*' --uid root --min-process-age 1ms -G / --idle \
 		--no-kernel -- dd if=/dev/zero of=/dev/null bs=64k count=4000 2>err || {
 		cat err
-		echo "hearth record with filters $form: does not start"
+		echo "hearth record with filters $1: does not start"
 		exit 1
 	}
 	grep -q '^hearth: [1-9][0-9]* samples taken' err || {
 		cat err
-		echo "hearth record with filters $form: no samples"
+		echo "hearth record with filters $1: no samples"
 		exit 1
 	}
-done
+}
+both filters
 
 # In a pid namespace of its own they translate pids, of samples and of who starts children.
-for form in '' --no-bpf-loop; do
-	unshare -pf --mount-proc "$HEARTH" record $insist $form -F 99 -o own.otlp -- sh -c "'$build/truth/c_chain' 3; :" >/dev/null 2>err || {
+pid_namespace() {
+	unshare -pf --mount-proc "$HEARTH" record $insist $1 -F 99 -o own.otlp -- sh -c "'$build/truth/c_chain' 3; :" >/dev/null 2>err || {
 		cat err
-		echo "hearth record in a pid namespace $form: fails"
+		echo "hearth record in a pid namespace $1: fails"
 		exit 1
 	}
 	"$HEARTH" report own.otlp --format folded >own.folded
 	grep -q 'main;f01;f02;.*;f33;leaf' own.folded || {
 		cat err own.folded
-		echo "hearth record in a pid namespace $form: no stack of a command's child"
+		echo "hearth record in a pid namespace $1: no stack of a command's child"
 		exit 1
 	}
-done
+}
+both pid_namespace
 
 # Where a command sleeps: for as long as it does, in the system call that it does it by, until the timer wakes it; and what reads from
 # a pipe waits for that.
-for form in '' --no-bpf-loop; do
-	"$HEARTH" record $insist $form --wakers -F 99 -o waits.otlp -- sh -c 'sleep 2 | cat' 2>err || {
+waits() {
+	"$HEARTH" record $insist --wakers $1 -F 99 -o waits.otlp -- sh -c 'sleep 2 | cat' 2>err || {
 		cat err
-		echo "hearth record --wakers $form: fails"
+		echo "hearth record --wakers $1: fails"
 		exit 1
 	}
 	"$HEARTH" report waits.otlp --kind off_cpu --focus nanosleep >waits
 	grep -q '^[0-9]* samples\?, [12]\.[0-9] s of off_cpu' waits && grep -q _start waits || {
 		cat err waits
-		echo "hearth record --wakers $form: not the 2 seconds that a command sleeps"
+		echo "hearth record --wakers $1: not the 2 seconds that a command sleeps"
 		exit 1
 	}
 	"$HEARTH" report waits.otlp --kind waker --format folded >wakers
 	grep -q 'nanosleep;.*\[woken by an interrupt\];.*hrtimer_wakeup' wakers && grep -q 'pipe_read.*;\[woken by sleep\];' wakers || {
 		cat err wakers
-		echo "hearth record --wakers $form: not the timer, or not who closes the pipe"
+		echo "hearth record --wakers $1: not the timer, or not who closes the pipe"
 		exit 1
 	}
 	"$HEARTH" report waits.otlp --kind off_cpu --by label=wait.target | grep -q 'pipe:\[' || {
 		"$HEARTH" report waits.otlp --kind off_cpu --by label=wait.target
-		echo "hearth record --wakers $form: nobody waits for the pipe"
+		echo "hearth record --wakers $1: nobody waits for the pipe"
 		exit 1
 	}
-done
+}
+both waits
 
 # Memory that is first touched: dd's buffer, which the kernel fills.
-for form in '' --no-bpf-loop; do
-	"$HEARTH" record $insist $form --memory --memory-every 64K -o memory.otlp -- dd if=/dev/zero of=/dev/null bs=32M count=1 2>err || {
+memory() {
+	"$HEARTH" record $insist --memory --memory-every 64K $1 -o memory.otlp -- dd if=/dev/zero of=/dev/null bs=32M count=1 2>err || {
 		cat err
-		echo "hearth record --memory $form: fails"
+		echo "hearth record --memory $1: fails"
 		exit 1
 	}
 	"$HEARTH" report memory.otlp --kind memory >memory
 	awk 'NR == 1 { gsub(",", ""); exit !($3 > 31e6 && $3 < 60e6) }' memory && ! grep -q 'not sampled:' err || {
 		cat err memory
-		echo "hearth record --memory $form: not the 32 MB that dd's buffer has"
+		echo "hearth record --memory $1: not the 32 MB that dd's buffer has"
 		exit 1
 	}
-done
+}
+both memory
 
 # A CPU that goes and comes back: the only one that is sampled, so what the programs do there comes from its second life.
 cpu=/sys/devices/system/cpu/cpu1/online
