@@ -71,9 +71,10 @@ run() {
 	} 9>"$work/lock"
 }
 
-# As many at a time as there are CPUs: much of their time is waiting.
+# Half as many again at a time as there are CPUs: much of their time is waiting.
+at_once=$((($(nproc) * 3 + 1) / 2))
 for binary in "${binaries[@]}"; do
-	while (($(jobs -rp | wc -l) >= $(nproc))); do
+	while (($(jobs -rp | wc -l) >= at_once)); do
 		wait -n
 	done
 	run "$binary" once &

@@ -50,6 +50,8 @@ static inline void http_answers_take(struct http_answers *s, int fd)
 	length = strcasestr(s->head, "\r\nContent-Length:");
 	s->content_bytes = length && length < end ? strtol(length + 17, NULL, 10) : -1;
 	end[4] = '\0';
+	if (strcasestr(s->head, "\r\nExpect: 100-continue\r\n")) /* of a large body, which else comes after a second */
+		dprintf(fd, "HTTP/1.1 100 Continue\r\n\r\n");
 	while ((long)s->body_bytes < s->content_bytes && (n = read(fd, rest, sizeof(rest))) > 0)
 		s->body_bytes += (size_t)n;
 	while (a->begin && strncmp(s->head, a->begin, strlen(a->begin)) != 0)
