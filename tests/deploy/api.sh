@@ -6,6 +6,7 @@
 
 api_start() {
 	local binaries=$1 folder=$2 port=$3
+	api_port=$port
 	mkdir -p "$folder"
 	[ -x "$binaries/kube-apiserver" ] && command -v etcd >/dev/null && command -v openssl >/dev/null || return 77
 	openssl genrsa -out "$folder/sa.key" 2048 2>/dev/null
@@ -45,6 +46,13 @@ api_kubeconfig() {
 api_serve() {
 	(cd "$kubeconfig_folder" && exec "${api_command[@]}" >>api.log 2>&1) &
 	api_pids[1]=$!
+}
+
+# etcd forgets all versions but the last.
+api_compact() {
+	local at=(etcdctl --endpoints "http://127.0.0.1:$((api_port + 1))") version
+	version=$(ETCDCTL_API=3 "${at[@]}" get / --prefix --limit 1 -w json | sed -n 's/.*"revision":\([0-9]*\).*/\1/p')
+	[ -n "$version" ] && ETCDCTL_API=3 "${at[@]}" compact "$version" >/dev/null
 }
 
 api_stop() {
