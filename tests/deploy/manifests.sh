@@ -19,14 +19,14 @@ left_out() {
 }
 mkdir "$work/out"
 rendered=0
-if command -v kubectl >/dev/null; then
+if kubectl kustomize --help 2>/dev/null | grep -q load-restrictor; then # older ones have a kustomize that knows no folders
 	for folder in deploy/kubernetes/base deploy/kubernetes/overlays/*/; do
 		name=$(basename "$folder")
 		kubectl kustomize "$folder" >"$work/out/$name.yaml" 2>"$work/err" || fail "$folder: $(cat "$work/err")"
 		rendered=$((rendered + 1))
 	done
 else
-	left_out "kustomize: no kubectl"
+	left_out "kustomize: no kubectl of 1.21 or newer"
 fi
 if command -v helm >/dev/null; then
 	helm lint --quiet deploy/helm || fail "helm lint"
