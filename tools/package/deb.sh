@@ -8,6 +8,10 @@ build=$(realpath "${1:?usage: deb.sh BUILD FOLDER}")
 out=$(realpath -m "${2:?usage: deb.sh BUILD FOLDER}")
 cd "$(dirname "$0")/../.."
 here=tools/package
+command -v dpkg-shlibdeps >/dev/null || {
+	echo "deb: cannot tell which libraries the package needs: no dpkg-shlibdeps here (apt-get install dpkg-dev)" >&2
+	exit 1
+}
 version=$(cat vendor/version) arch=$(dpkg --print-architecture)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 maintainer=${DEBFULLNAME:-$(git log -1 --format=%an)}" <${DEBEMAIL:-$(git log -1 --format=%ae)}>"
