@@ -71,10 +71,9 @@ run() {
 	} 9>"$work/lock"
 }
 
-# Half as many again at a time as there are CPUs: much of their time is waiting.
-at_once=$((($(nproc) * 3 + 1) / 2))
+# As many at a time as there are CPUs: much of their time is waiting.
 for binary in "${binaries[@]}"; do
-	while (($(jobs -rp | wc -l) >= at_once)); do
+	while (($(jobs -rp | wc -l) >= $(nproc))); do
 		wait -n
 	done
 	run "$binary" once &
