@@ -183,6 +183,11 @@ plant tools/x.sh "$sh\n:\n# As ever" ''
 plant tools/x.sh "$sh\nif true; then" '4: syntax error'
 plant tests/x "$sh\nif true; then" '4: syntax error'
 
+new='---\ndiff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x'
+plant tests/mutants/x.patch "Takes x out.\nTest: unit gone\n$new" '2: there is no unit test gone'
+plant tests/mutants/x.patch "Takes x out.\nTest: gone arm\n$new" '2: there is no system test gone'
+plant tests/mutants/x.patch "Takes x out.\n---\ndiff --git a/no b/no\n--- a/no\n+++ b/no\n@@ -1 +1 @@\n-x\n+y" '1: does not apply'
+
 echo x.o >.gitignore
 plant base/x.o 'ignored' ''
 rm .gitignore

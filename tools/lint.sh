@@ -190,9 +190,16 @@ check_shell() {
 
 # A test of the tests that does not apply any more tests nothing.
 check_mutants() {
-	local path
+	local path kind name
 	files '^tests/mutants/.*\.patch$' | while read -r path; do
 		git apply --check "$path" 2>/dev/null || echo "$path:1: does not apply any more"
+		sed -n '/^---/q; s/^Test: //p' "$path" | while read -r kind name; do
+			if [[ $kind == unit ]]; then
+				[[ $(files "^tests/unit/agent/(.*/)?test_$name\.c$" | wc -l) == 1 ]] || echo "$path:2: there is no unit test $name"
+			else
+				[[ -f tests/system/$kind.sh ]] || echo "$path:2: there is no system test $kind"
+			fi
+		done
 	done
 }
 
