@@ -175,12 +175,28 @@ static bool rule_fits(const struct rule *rule, const char *key, size_t len)
 	return strlen(rule->key) == len && !memcmp(rule->key, key, len);
 }
 
-bool rules_attribute(struct rules *r, enum rule_source source, const char *key, size_t len, struct buf *out)
+static bool is_same_attribute(const struct rule *a, const struct rule *b)
 {
-	for (size_t i = 0; i < r->count; i++) {
+	return a->attribute && b->attribute ? !strcmp(a->attribute, b->attribute) : a->attribute == b->attribute;
+}
+
+/* Has a rule before @end already made the attribute of the rule there? */
+static bool is_made(const struct rules *r, size_t end, const char *key, size_t len)
+{
+	for (size_t i = 0; i < end; i++)
+		if (r->items[i].source == r->items[end].source && is_same_attribute(&r->items[i], &r->items[end]) &&
+		    rule_fits(&r->items[i], key, len))
+			return true;
+	return false;
+}
+
+bool rules_attribute(struct rules *r, enum rule_source source, const char *key, size_t len, size_t *at, struct buf *out)
+{
+	while (*at < r->count) {
+		size_t i = (*at)++;
 		const struct rule *rule = &r->items[i];
 
-		if (rule->source != source || !rule_fits(rule, key, len))
+		if (rule->source != source || !rule_fits(rule, key, len) || is_made(r, i, key, len))
 			continue;
 		buf_reset(out);
 		buf_puts(out, rule->attribute ? rule->attribute : prefixes[source]);

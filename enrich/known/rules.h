@@ -74,7 +74,8 @@ bool rules_use_service_labels(const struct rules *r);
 /* Whether anything of namespaces is wanted. */
 bool rules_want_namespaces(const struct rules *r);
 
-/* Writes the attribute that the label or annotation @key of @source becomes into @out (emptied before). False: none. */
-bool rules_attribute(struct rules *r, enum rule_source source, const char *key, size_t len, struct buf *out);
+/* Writes the next attribute that the label or annotation @key of @source becomes into @out (emptied before), each once. @at:
+ * 0 at first, then as it was left. False: there is no further one. */
+bool rules_attribute(struct rules *r, enum rule_source source, const char *key, size_t len, size_t *at, struct buf *out);
 
 #endif

@@ -104,7 +104,7 @@ static bool read_owners(struct json_reader *r, void *arg)
 
 static void add_by_rule(struct reading *g, enum rule_source source, struct json_text key, struct json_text value)
 {
-	if (rules_attribute(g->rules, source, key.data, key.len, &g->attribute))
+	for (size_t at = 0; rules_attribute(g->rules, source, key.data, key.len, &at, &g->attribute);)
 		pod_add_attribute(g->pod, (const char *)g->attribute.data, g->attribute.len, value.data, value.len);
 }
 

@@ -138,9 +138,10 @@ static void test_no_such_key(void **state)
 static void becomes(struct rules *r, enum rule_source source, const char *key, const char *attribute)
 {
 	AUTO(buf_fini) struct buf out = BUF_EMPTY;
+	size_t at = 0;
 
 	buf_puts(&out, "of before");
-	assert_int_equal(rules_attribute(r, source, key, strlen(key), &out), attribute != NULL);
+	assert_int_equal(rules_attribute(r, source, key, strlen(key), &at, &out), attribute != NULL);
 	if (attribute)
 		assert_string_equal(buf_text(&out), attribute);
 }
@@ -179,6 +180,32 @@ static void test_a_label_by_another_name(void **state)
 	becomes(r, RULE_NAMESPACE_ANNOTATION, "owner", "team");
 	becomes(r, RULE_POD_ANNOTATION, "owner", NULL);
 	assert_true(rules_want_namespaces(r));
+	rules_free(r);
+}
+
+/* One label may become several attributes, each of them once. */
+static void test_several_rules(void **state)
+{
+	static const char *const texts[] = {
+		"namespace:tier", "tier", "/t.*/", "my.tier=tier", "my.tier=/ti.*/", "one=/t.*/"
+	};
+	static const char *const attributes[] = { "k8s.pod.labels.tier", "my.tier", "one" };
+	AUTO(buf_fini) struct buf out = BUF_EMPTY;
+	struct rules *r = make(&(struct rules_config){ .labels = texts, .label_count = ARRAY_LEN(texts) });
+	size_t at = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
+		assert_true(rules_attribute(r, RULE_POD_LABEL, "tier", 4, &at, &out));
+		assert_string_equal(buf_text(&out), attributes[i]);
+	}
+	assert_false(rules_attribute(r, RULE_POD_LABEL, "tier", 4, &at, &out));
+	at = 0;
+	assert_true(rules_attribute(r, RULE_POD_LABEL, "team", 4, &at, &out));
+	assert_string_equal(buf_text(&out), "k8s.pod.labels.team");
+	assert_true(rules_attribute(r, RULE_POD_LABEL, "team", 4, &at, &out));
+	assert_string_equal(buf_text(&out), "one");
+	assert_false(rules_attribute(r, RULE_POD_LABEL, "team", 4, &at, &out));
 	rules_free(r);
 }
 
@@ -267,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_no_such_key),
 		cmocka_unit_test(test_a_label),
 		cmocka_unit_test(test_a_label_by_another_name),
+		cmocka_unit_test(test_several_rules),
 		cmocka_unit_test(test_annotations_and_namespaces),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_the_first_rule),
