@@ -6,7 +6,7 @@
 # Exit status 77: not possible here; 124: the machine did not come up or did not end in time ($HEARTH_VM_SECONDS, 180).
 # $HEARTH_VM_CPUS (2), $HEARTH_VM_MB (1024); $HEARTH_VM_ARGS: more of the kernel's arguments (preempt=full); $HEARTH_VM_LOG keeps the whole console. $HEARTH_VM_ROOT: a folder to be the root
 # instead, for a kernel of another CPU; the folder the command was started in is seen there too. $HEARTH_VM_OUT: a folder that the
-# machine may write to.
+# machine may write to. $HEARTH_VM_INIT: systemd's path in that root, where it is to be the first process and the command a service of its own.
 set -eu
 [ $# = 2 ] || {
 	echo "usage: $0 KERNELDIR COMMAND" >&2
@@ -28,6 +28,7 @@ root=
 if [ -n "${HEARTH_VM_ROOT:-}" ]; then
 	root="hearth.root=$(readlink -f "$HEARTH_VM_ROOT") hearth.see=$(pwd -P)"
 fi
+[ -z "${HEARTH_VM_INIT:-}" ] || root="$root hearth.init=$HEARTH_VM_INIT systemd.show_status=0"
 [ -z "${HEARTH_VM_OUT:-}" ] || root="$root hearth.out=$(readlink -f "$HEARTH_VM_OUT")"
 
 work=$(mktemp -d)
