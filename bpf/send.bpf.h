@@ -114,15 +114,7 @@ static __always_inline void note_copied(struct stack_copy *copy, __u64 start)
 	copy->copies = at + 1;
 }
 
-static __always_inline void begin_copy(struct stack_copy *copy, __u64 sp, __u64 start, __u64 end)
-{
-	copy->sp = sp;
-	copy->addr = start;
-	copy->end = end;
-	copy->tries = 0;
-}
-
-/* Sends what begin_copy() has named, at most @chunks pages. A function apart, as the verifier would follow the turns of each
+/* Sends what scratch->copy names, at most @chunks pages. A function apart, as the verifier would follow the turns of each
  * call otherwise: half of the time that it took for all. */
 __noinline int copy_alone(struct cpu_state *state, struct scratch *scratch, __u32 chunks)
 {
@@ -142,7 +134,12 @@ __noinline int copy_alone(struct cpu_state *state, struct scratch *scratch, __u3
 static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 start, __u64 end, __u32 chunks,
 				       bool loop_form)
 {
-	begin_copy(&loop->scratch->copy, sp, start, end);
+	struct stack_copy *copy = &loop->scratch->copy;
+
+	copy->sp = sp;
+	copy->addr = start;
+	copy->end = end;
+	copy->tries = 0;
 	if (loop_form) {
 		copy_alone(loop->state, loop->scratch, chunks);
 		return;
@@ -150,7 +147,7 @@ static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 
 	for (int i = 0; i < 64; i++)
 		if (send_chunk(loop->state, loop->scratch, false))
 			break;
-	note_copied(&loop->scratch->copy, start);
+	note_copied(copy, start);
 }
 
 /* Sends the stack that @sp is on, from the red zone up, at most @chunks pages. */

@@ -243,8 +243,8 @@ void *profiles_alloc(struct profiles *p, size_t size_bytes);
 void profiles_on_free(struct profiles *p, void (*fn)(void *arg), void *arg);
 
 /* Drops the elements of the dictionary that no sample leads to, and gives the others the order in which they pack best
- * (profiles_order.c). @p is not handed out yet, and
- * no two of its lists share memory. 0, or -ENOMEM, and then @p is of no use. */
+ * (profiles_order.c). @p is not handed out yet, and no two of its lists share memory. 0, or -ENOMEM, and then @p is of no
+ * use. */
 int profiles_order(struct profiles *p);
 
 /* Makes one of resources, and of samples, that are the same (profiles_merge.c); the rest as profiles_order(). */
