@@ -281,19 +281,22 @@ struct {
 	__type(value, struct v1_group);
 } filter_v1_groups SEC(".maps");
 
-/* Says what the rings are; user space makes those that are used. */
+/* The kind that the rings are of; user space makes those that are used. */
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} ring_0 SEC(".maps");
+};
 
-/* A ring for each group of CPUs: no lock is on the path of all of them. */
+/*
+ * A ring for each group of CPUs: no lock is on the path of all of them. The table is empty when it is made: the kernel waits
+ * for a grace period, 10 to 20 ms, at each update of such a table.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 64);
 	__type(key, __u32);
 	__array(values, struct ring);
-} rings SEC(".maps") = { .values = { &ring_0 } };
+} rings SEC(".maps");
 
 static __always_inline void count(struct cpu_state *cpu, enum bpf_counter which)
 {

@@ -195,15 +195,15 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 		return explain(err, -errno, "cannot open the BPF programs (no BTF in this kernel?)");
 	configure(s, config);
 	sampler_chains_configure(s, config);
+	error = sampler_rings_make(s);
+	if (error)
+		return explain(err, error, "cannot make the ring buffers");
 	error = load_object(s, config->bpf_log_level);
 	if (error)
 		return explain_load(config, error, err);
 	error = link_programs(s);
 	if (error)
 		return explain(err, error, "cannot link the BPF programs");
-	error = sampler_rings_make(s);
-	if (error)
-		return explain(err, error, "cannot make the ring buffers");
 	error = sampler_filter_fill(s->skel, &config->filter, err);
 	if (error)
 		return error;
@@ -214,7 +214,10 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 		  bpf_map__max_entries(s->skel->maps.procs), bpf_map__max_entries(s->skel->maps.mappings),
 		  bpf_map__max_entries(s->skel->maps.unwind_blocks), (double)sampler_map_bytes(s) / 1e6);
 	error = sampler_bpf__attach(s->skel);
-	return error ? explain(err, error, "cannot attach to task_newtask") : 0;
+	if (error)
+		return explain(err, error, "cannot attach to task_newtask");
+	error = sampler_rings_wait(s);
+	return error ? explain(err, error, "cannot put the ring buffers in place") : 0;
 }
 
 int sampler_new(const struct agent_config *config, const struct sampled *const *kinds, uint32_t count, uint32_t pid_ns,

@@ -3,6 +3,8 @@
  * The rings: one for each few CPUs, made by size, and made anew, larger, when one was found so full that what comes next may
  * not fit, or smaller when it has long held little. The new ring stands in the table of rings before the old one is read for
  * the last time: the kernel returns from that update when no program uses the old one any more, so nothing is lost between.
+ * It waits as long, 10 to 20 ms, where there was no old one: the first rings are put in place by a thread, while the
+ * programs are loaded. All else is the agent's thread.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -13,6 +15,7 @@
 #include "agent/kernel/sampler_rings.h"
 #include "agent/kernel/sampler_state.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 enum {
 	CPUS_A_RING = 4,
@@ -76,7 +79,7 @@ static void close_ring(struct sample_ring *ring)
 	ring->fd = 0;
 }
 
-/* Makes @to, a ring of @bytes that is read through s->rings_fd, and puts it in place number @at of the kernel's table. */
+/* Makes @to, a ring of @bytes that is read through s->rings_fd and whose records are counted at number @at. 0 or -errno. */
 static int make_ring(struct sampler *s, uint32_t at, uint64_t bytes, struct sample_ring *to)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -86,14 +89,44 @@ static int make_ring(struct sampler *s, uint32_t at, uint64_t bytes, struct samp
 	to->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, (uint32_t)bytes, NULL);
 	if (to->fd < 0)
 		return -errno;
-	/* records are counted where the ring will stand */
 	to->reader = ring_buffer__new(to->fd, handle_record, &s->rings[at], NULL);
-	if (!to->reader || epoll_ctl(s->rings_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(to->reader), &event) ||
-	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &at, &to->fd, BPF_ANY))
+	if (!to->reader || epoll_ctl(s->rings_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(to->reader), &event))
 		error = -errno;
 	if (error)
 		close_ring(to);
 	return error;
+}
+
+/* Makes the kernel's table of rings; the programs, which are not loaded yet, will use it. 0 or -errno. */
+static int make_table(struct sampler *s)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)s->rings[0].fd);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t), sizeof(uint32_t), MAX_RINGS, &opts);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = bpf_map__reuse_fd(s->skel->maps.rings, fd); /* it takes a copy */
+	close(fd);
+	return error;
+}
+
+/* Puts the first rings in their places. One call of a batch waits once, in Linux 6.8 and later. */
+static void *place_rings(void *arg)
+{
+	struct sampler *s = arg;
+	uint32_t at[MAX_RINGS], count = s->ring_cnt;
+	int fds[MAX_RINGS], table = bpf_map__fd(s->skel->maps.rings);
+
+	for (uint32_t i = 0; i < count; i++) {
+		at[i] = i;
+		fds[i] = s->rings[i].fd;
+	}
+	if (count > 1 && !bpf_map_update_batch(table, at, fds, &count, NULL))
+		return NULL;
+	for (uint32_t i = 0; i < s->ring_cnt && !s->place_error; i++)
+		s->place_error = bpf_map_update_elem(table, &at[i], &fds[i], BPF_ANY) ? -errno : 0;
+	return NULL;
 }
 
 int sampler_rings_make(struct sampler *s)
@@ -105,7 +138,20 @@ int sampler_rings_make(struct sampler *s)
 		return -errno;
 	for (uint32_t i = 0; i < s->ring_cnt && !error; i++)
 		error = make_ring(s, i, s->ring_bytes, &s->rings[i]);
+	if (!error)
+		error = make_table(s);
+	if (!error)
+		error = thread_start(&s->placer, "rings", place_rings, s);
+	s->is_placing = !error;
 	return error;
+}
+
+int sampler_rings_wait(struct sampler *s)
+{
+	if (s->is_placing)
+		pthread_join(s->placer, NULL);
+	s->is_placing = false;
+	return s->place_error;
 }
 
 /* Puts a ring of @bytes in the place of ring @at, which is read to its end. */
@@ -114,6 +160,10 @@ static void replace(struct sampler *s, uint32_t at, uint64_t bytes)
 	struct sample_ring fresh, *ring = &s->rings[at];
 	int error = make_ring(s, at, bytes, &fresh);
 
+	if (!error && bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &at, &fresh.fd, BPF_ANY)) {
+		error = -errno;
+		close_ring(&fresh);
+	}
 	if (error) {
 		log_debug("ring %u stays at %llu KB: %s", at, (unsigned long long)ring->bytes >> 10, strerror(-error));
 		return;
@@ -162,6 +212,7 @@ void sampler_rings_settle(struct sampler *s)
 
 void sampler_rings_free(struct sampler *s)
 {
+	(void)sampler_rings_wait(s);
 	for (uint32_t i = 0; i < s->ring_cnt; i++)
 		close_ring(&s->rings[i]);
 	if (s->rings_fd > 0)

@@ -12,8 +12,13 @@ struct sampler;
  * second and CPU, which follows what the rings have to hold. Between open and load. */
 void sampler_rings_choose(struct sampler *s, uint64_t wanted_bytes, unsigned freq_hz);
 
-/* Makes them, when the programs are loaded. 0 or -errno. */
+/* Makes them, between open and load, and lets a thread put them where the programs will find them. 0 or -errno. */
 int sampler_rings_make(struct sampler *s);
+
+/* Waits until they are there, when the programs are loaded. 0 or -errno. */
+int sampler_rings_wait(struct sampler *s);
+
+/* Frees them, also those that are half made. */
 void sampler_rings_free(struct sampler *s);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <pthread.h>
 
 #include "agent/kernel/perf_event.h"
 #include "agent/kernel/sampler.h"
@@ -72,6 +73,9 @@ struct sampler {
 	uint32_t ring_cnt;
 	uint64_t ring_bytes, most_ring_bytes; /* of one, to begin with and at most */
 	int rings_fd;			      /* readable when one of them is */
+	pthread_t placer;		      /* puts the first rings in place ... */
+	bool is_placing;		      /* ... and has to be waited for; until then this is its: */
+	int place_error;		      /* 0 or -errno */
 	uint32_t possible_cpus;
 	uint32_t levels; /* programs of the session that may interrupt each other on a CPU (bpf/levels.bpf.h) */
 	uint32_t pid_ns; /* the pid namespace whose pids are told; 0: the first one */

@@ -334,7 +334,7 @@ static void read_names(struct process *p)
 		p->comm[strcspn(p->comm, "\n")] = '\0';
 	if (p->exe_path)
 		return;
-	if (proc_read_link(p->pid, proc_maps_task(p->pid), "exe", false, exe, sizeof(exe)) > 0)
+	if (proc_exe(proc_maps_task(p->pid), exe, sizeof(exe)) > 0)
 		set_exe(p, exe);
 }
 
@@ -390,7 +390,8 @@ struct process *processes_renew(struct processes *ps, uint32_t pid)
 	if (!p)
 		return NULL;
 	read_names(p);
-	(void)read_maps(ps, p, false); /* the process is gone already and stays without mappings */
+	if (p->exe_path) /* no thread of the kernel, and not gone already: they stay without mappings */
+		(void)read_maps(ps, p, false);
 	return p;
 }
 
@@ -436,7 +437,7 @@ static bool has_other_program(const struct process *p)
 {
 	char exe[PATH_MAX];
 
-	if (proc_read_link(p->pid, p->pid, "exe", false, exe, sizeof(exe)) <= 0)
+	if (proc_exe(p->pid, exe, sizeof(exe)) <= 0)
 		return false;
 	proc_path_strip(exe);
 	return !p->exe_path || strcmp(exe, p->exe_path) != 0;

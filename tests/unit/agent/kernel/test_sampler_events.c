@@ -40,6 +40,13 @@ int sampler_rings_make(struct sampler *s)
 	return 0;
 }
 
+int sampler_rings_wait(struct sampler *s)
+{
+	assert_int_equal(s->ring_cnt, 1);
+	assert_int_equal(rings_made, 1);
+	return is_refused("places") ? -errno : 0;
+}
+
 void sampler_rings_free(struct sampler *s)
 {
 	note("rings end\n");
@@ -349,6 +356,7 @@ static void refusals_are_explained_and_all_is_taken_back(void **state)
 		{ "load", ENOMEM, 0, 0, "cannot load the BPF programs: Cannot allocate memory" },
 		{ "load", ENOMEM, 0, 3, "take a smaller --map-scale than 3" },
 		{ "rings", ENOMEM, 0, 0, "cannot make the ring buffers: Cannot allocate memory" },
+		{ "places", EBUSY, 0, 0, "cannot put the ring buffers in place: Device or resource busy" },
 		{ "kind", ENOTSUP, 0, 0, "no such kind" },
 		{ "attach", ENOENT, 0, 0, "cannot attach to task_newtask: No such file or directory" },
 		{ "update", ENOENT, 0, 0, "cannot link the BPF programs: No such file or directory" },

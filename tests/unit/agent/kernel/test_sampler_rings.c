@@ -28,13 +28,25 @@ static uint32_t waiting[64];		/* records in the ring of this descriptor */
 static uint32_t sizes[64];		/* its bytes; 0: it is not there, or was closed */
 static uint32_t late;			/* records that programs still put into the old ring while it is replaced */
 static int told[MAX_RINGS], made, fail; /* the kernel's table; rings that were made; the next is refused */
+static int table;			/* the table's descriptor */
+static bool table_fails, has_batches;
+static uint32_t refused_ring = UINT32_MAX; /* this one may not stand in the table */
 
 int bpf_map_create(enum bpf_map_type type, const char *name, uint32_t key, uint32_t value, uint32_t entries,
 		   const struct bpf_map_create_opts *opts)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
 
-	assert_true(type == BPF_MAP_TYPE_RINGBUF && name && !key && !value && !opts && fd > 0 && fd < 64);
+	assert_true(name && fd > 0 && fd < 64);
+	if (type == BPF_MAP_TYPE_ARRAY_OF_MAPS) {
+		assert_true(key == 4 && value == 4 && entries == MAX_RINGS && sizes[opts->inner_map_fd]);
+		if (!table_fails)
+			return fd;
+		close(fd);
+		errno = EPERM;
+		return -1;
+	}
+	assert_true(type == BPF_MAP_TYPE_RINGBUF && !key && !value && !opts);
 	if (fail) {
 		close(fd);
 		errno = ENOMEM;
@@ -49,6 +61,26 @@ int bpf_map_create(enum bpf_map_type type, const char *name, uint32_t key, uint3
 int bpf_map__fd(const struct bpf_map *map)
 {
 	(void)map;
+	return table;
+}
+
+int bpf_map__reuse_fd(struct bpf_map *map, int fd)
+{
+	(void)map;
+	table = dup(fd);
+	return 0;
+}
+
+int bpf_map_update_batch(int map, const void *keys, const void *values, __u32 *count, const struct bpf_map_batch_opts *opts)
+{
+	assert_true(map == table && *count > 1 && !opts);
+	if (!has_batches) {
+		*count = 0;
+		errno = 524; /* ENOTSUPP */
+		return -1;
+	}
+	for (uint32_t i = 0; i < *count; i++)
+		told[((const uint32_t *)keys)[i]] = ((const int *)values)[i];
 	return 0;
 }
 
@@ -56,7 +88,11 @@ int bpf_map_update_elem(int map, const void *key, const void *value, __u64 flags
 {
 	uint32_t at = *(const uint32_t *)key;
 
-	(void)map, (void)flags;
+	assert_true(map == table && !flags);
+	if (refused_ring == at) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (told[at])
 		waiting[told[at]] += late;
 	told[at] = *(const int *)value;
@@ -123,7 +159,10 @@ static void begin(struct sampler *s, struct sampler_bpf *skel, uint64_t wanted, 
 	made = 0;
 	sampler_rings_choose(s, wanted, freq_hz);
 	assert_int_equal(sampler_rings_make(s), 0);
+	assert_int_equal(sampler_rings_wait(s), 0);
 	assert_int_equal(made, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(told[i], s->rings[i].fd);
 }
 
 static void end(struct sampler *s)
@@ -132,6 +171,7 @@ static void end(struct sampler *s)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(sizes[told[i]], 0);
 	told[0] = told[1] = 0;
+	close(table);
 }
 
 static void test_growth(void **state)
@@ -205,9 +245,44 @@ static void test_chosen(void **state)
 	end(&s);
 }
 
+/* Rings that cannot be placed, in a kernel that takes them all at once and in one that does not. */
+static void test_places(void **state)
+{
+	struct sampler_bpf skel = { 0 };
+	struct sampler s;
+
+	(void)state;
+	for (int batches = 0; batches < 2; batches++) {
+		has_batches = batches;
+		begin(&s, &skel, 0, 99);
+		assert_int_equal(pass(&s, 13), 4 * MB);
+		refused_ring = 0;
+		assert_int_equal(pass(&s, 64), 4 * MB); /* it stays, as the new one may not stand in its place */
+		refused_ring = UINT32_MAX;
+		assert_int_equal(pass(&s, 64), 8 * MB);
+		end(&s);
+	}
+	has_batches = false;
+	s = (struct sampler){ .skel = &skel, .possible_cpus = 8 };
+	sampler_rings_choose(&s, 0, 99);
+	refused_ring = 1;
+	assert_int_equal(sampler_rings_make(&s), 0);
+	assert_int_equal(sampler_rings_wait(&s), -EINVAL);
+	refused_ring = UINT32_MAX;
+	told[1] = told[0];
+	end(&s);
+	s = (struct sampler){ .skel = &skel, .possible_cpus = 8 };
+	sampler_rings_choose(&s, 0, 99);
+	table_fails = true;
+	assert_int_equal(sampler_rings_make(&s), -EPERM);
+	table_fails = false;
+	sampler_rings_free(&s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_chosen),

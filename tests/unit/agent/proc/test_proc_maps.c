@@ -317,6 +317,21 @@ static void *outlive(void *arg)
 	return NULL;
 }
 
+static void test_exe(void **state)
+{
+	char path[PATH_MAX], expected[PATH_MAX] = "", cut[8];
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", expected, sizeof(expected) - 1) > 8);
+	assert_int_equal(proc_exe((uint32_t)getpid(), path, sizeof(path)), strlen(expected));
+	assert_string_equal(path, expected);
+	assert_int_equal(proc_exe((uint32_t)getpid(), cut, sizeof(cut)), 7);
+	assert_memory_equal(cut, expected, 7);
+	assert_int_equal(cut[7], 0);
+	assert_int_equal(proc_exe(UINT32_MAX, path, sizeof(path)), -ENOENT);
+	assert_string_equal(path, "");
+}
+
 static void test_leader_gone(void **state)
 {
 	AUTO_FREE struct seen *seen = calloc(1, sizeof(*seen));
@@ -382,8 +397,8 @@ int main(void)
 		cmocka_unit_test(test_good_lines),    cmocka_unit_test(test_cut_lines),
 		cmocka_unit_test(test_bad_lines),     cmocka_unit_test(test_own_process),
 		cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_overlong_line),
-		cmocka_unit_test(test_leader_gone),   cmocka_unit_test(test_strip),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_exe),	      cmocka_unit_test(test_leader_gone),
+		cmocka_unit_test(test_strip),	      cmocka_unit_test(test_errors),
 	};
 
 	return run_group_of_descriptors(tests, map_guarded, unmap_guarded);
