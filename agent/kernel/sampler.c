@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "agent/cpu/cpu.h"
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/map_sizes.h"
 #include "agent/kernel/perf_event.h"
 #include "agent/kernel/sampler_allocs.h"
@@ -165,6 +166,7 @@ static int load_object(struct sampler *s, unsigned log_level)
 
 	if (error)
 		return error;
+	kernel_types_give(s->skel->obj);
 	error = sampler_bpf__load(s->skel);
 	sampler_leave_bytes(s->skel->skeleton);
 	if (log)
@@ -190,7 +192,7 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 
 	sampler_raise_limits();
 	libbpf_set_print(libbpf_message);
-	s->skel = sampler_bpf__open();
+	s->skel = sampler_bpf__open_opts(kernel_types_opts());
 	if (!s->skel)
 		return explain(err, -errno, "cannot open the BPF programs (no BTF in this kernel?)");
 	configure(s, config);

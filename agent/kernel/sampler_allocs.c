@@ -9,6 +9,7 @@
 
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/probe_ways.h"
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_allocs.h"
 #include "agent/probe/allocator.h"
 #include "base/cleanup.h"
@@ -82,15 +83,17 @@ static int load_object(struct sampler *s, struct allocs *a, uint64_t mean_bytes,
 {
 	int error;
 
-	a->skel = allocs_bpf__open();
+	a->skel = allocs_bpf__open_opts(kernel_types_opts());
 	if (!a->skel)
 		return -errno;
 	error = sampler_share_options(s, a->skel->obj);
 	set_options(s, a->skel, mean_bytes, kind);
 	if (!error)
 		error = sampler_share_maps(s, a->skel->obj);
-	if (!error)
+	if (!error) {
+		kernel_types_give(a->skel->obj);
 		error = allocs_bpf__load(a->skel);
+	}
 	sampler_leave_bytes(a->skel->skeleton);
 	if (!error)
 		error = sampler_fill_draws(s, a->skel->maps.alloc_draws, mean_bytes);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_state.h"
 #include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
@@ -65,8 +66,10 @@ static int load_told(struct bpf_object *object, unsigned log_level)
 	struct verifier_log *log = NULL;
 	int error = log_level ? verifier_log_new(object, log_level, &log) : 0;
 
-	if (!error)
+	if (!error) {
+		kernel_types_give(object);
 		error = bpf_object__load(object);
+	}
 	if (log)
 		verifier_log_print(log);
 	verifier_log_free(log);
@@ -125,7 +128,7 @@ static int open_and_load(struct sampler *s, uint32_t id, struct bpf_object *firs
 {
 	size_t len;
 	const void *bytes = objects[id].bytes(&len);
-	struct bpf_object *object = bpf_object__open_mem(bytes, len, NULL);
+	struct bpf_object *object = bpf_object__open_mem(bytes, len, kernel_types_opts());
 	int error = object ? load(s, id, object, first, caller) : -errno;
 
 	memory_leave_constants(bytes, len);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_memory.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -88,15 +89,17 @@ static int load(struct sampler *s, struct memory *m, uint64_t mean_bytes, uint32
 {
 	int error;
 
-	m->skel = memory_bpf__open();
+	m->skel = memory_bpf__open_opts(kernel_types_opts());
 	if (!m->skel)
 		return -errno;
 	error = sampler_share_options(s, m->skel->obj);
 	configure(s, m, mean_bytes, kind);
 	if (!error)
 		error = sampler_share_maps(s, m->skel->obj);
-	if (!error)
+	if (!error) {
+		kernel_types_give(m->skel->obj);
 		error = memory_bpf__load(m->skel);
+	}
 	sampler_leave_bytes(m->skel->skeleton);
 	if (!error)
 		error = sampler_fill_draws(s, m->skel->maps.fault_cpus, mean_bytes);

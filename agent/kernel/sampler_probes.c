@@ -17,6 +17,7 @@
 
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/probe_ways.h"
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_probes.h"
 #include "agent/probe/probe.h"
 #include "base/cleanup.h"
@@ -143,7 +144,7 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 	struct probe_object *first = p->first[family] ? &p->objects[p->first[family] - 1] : NULL;
 	int error;
 
-	o->skel = probe_bpf__open();
+	o->skel = probe_bpf__open_opts(kernel_types_opts());
 	if (!o->skel)
 		return -errno;
 	choose_programs(s, family, probe_types[probe->type].is_return, o);
@@ -157,8 +158,10 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 		error = bpf_map__reuse_fd(o->skel->maps.programs, bpf_map__fd(first->skel->maps.programs));
 	if (o->skel->rodata->cfg_arguments)
 		bpf_map__set_max_entries(o->skel->maps.probe_arguments, p->set->count);
-	if (!error)
+	if (!error) {
+		kernel_types_give(o->skel->obj);
 		error = probe_bpf__load(o->skel);
+	}
 	sampler_leave_bytes(o->skel->skeleton);
 	if (!error)
 		error = fill_arguments(p, o);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/kernel/kernel_ranges.h"
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_waits.h"
 #include "agent/kernel/wait_calls.h"
 #include "base/cleanup.h"
@@ -100,15 +101,17 @@ static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, boo
 {
 	int error;
 
-	w->skel = offcpu_bpf__open();
+	w->skel = offcpu_bpf__open_opts(kernel_types_opts());
 	if (!w->skel)
 		return -errno;
 	error = sampler_share_options(s, w->skel->obj);
 	configure(s, w, mean_ns, has_storage);
 	if (!error)
 		error = sampler_share_maps(s, w->skel->obj);
-	if (!error)
+	if (!error) {
+		kernel_types_give(w->skel->obj);
 		error = offcpu_bpf__load(w->skel);
+	}
 	sampler_leave_bytes(w->skel->skeleton);
 	return error;
 }

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/proc/proc_maps.h"
 #include "agent/proc/proc_reader.h"
@@ -102,37 +101,26 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 	return error;
 }
 
-ssize_t proc_exe(uint32_t task, char *ret, size_t size)
+/* A task that has ended has no address space, so no program; nor has a thread of the kernel. */
+static bool read_exe(uint32_t pid, uint32_t task, char *exe, size_t size)
 {
-	char path[PROC_PATH_BYTES];
-	ssize_t len = readlink(proc_path(path, task, "exe"), ret, size - 1);
-
-	ret[len > 0 ? len : 0] = '\0';
-	return len < 0 ? -errno : len;
+	return proc_read_link(pid, task, "exe", false, exe, size) > 0;
 }
 
-/* A task that has ended has no address space, so no program. */
-static bool has_memory(uint32_t task)
-{
-	char first[2];
-
-	return proc_exe(task, first, sizeof(first)) > 0;
-}
-
-uint32_t proc_maps_task(uint32_t pid)
+uint32_t proc_maps_task(uint32_t pid, char *exe, size_t size)
 {
 	struct dirent *entry;
 	uint32_t task = 0;
 	char path[PROC_PATH_BYTES];
 	DIR *dir;
 
-	if (has_memory(pid))
+	if (read_exe(pid, pid, exe, size))
 		return pid;
 	dir = opendir(proc_path(path, pid, "task"));
 	while (dir && !task && (entry = readdir(dir))) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (isdigit((unsigned char)entry->d_name[0]) && has_memory(tid))
+		if (isdigit((unsigned char)entry->d_name[0]) && tid != pid && read_exe(pid, tid, exe, size))
 			task = tid;
 	}
 	if (dir)

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct proc_map {
 	uint64_t start, end, offset;
@@ -25,14 +24,10 @@ int proc_maps_parse_line(const char *line, size_t len, struct proc_map *ret);
  * agent/proc/proc_reader.h), another -errno, or what @fn returned when not 0. */
 int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map), void *arg);
 
-/* The path of the program that @task runs, as far as it fits, into @ret of @size bytes with a NUL behind it. The kernel
- * takes no lock for it that others hold for long, so the caller's thread reads it. Returns the length, or -errno; -ENOENT: a
- * thread of the kernel, or one that has ended. */
-ssize_t proc_exe(uint32_t task, char *ret, size_t size);
-
 /* The task through which to look at the memory of process @pid: the leader, or one of the other threads if the leader has
- * ended. /proc answers for any task. Returns @pid itself when there is none. */
-uint32_t proc_maps_task(uint32_t pid);
+ * ended. /proc answers for any task. The path of the program that it runs is put into @exe of @size bytes (at least 2), as
+ * far as it fits. Returns @pid itself, and "", when there is none: a thread of the kernel, or the process has ended. */
+uint32_t proc_maps_task(uint32_t pid, char *exe, size_t size);
 
 /* Removes the " (deleted)" that the kernel puts behind the path of a file that is in no folder any more. */
 void proc_path_strip(char *path);

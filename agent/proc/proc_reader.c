@@ -360,7 +360,7 @@ int proc_read_stack(uint32_t pid, uint32_t task, uint64_t addr, size_t bytes, st
 	return error;
 }
 
-ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, char *ret, size_t size)
+ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, bool at_once, char *ret, size_t size)
 {
 	struct proc_request r = { .op = PROC_OP_LINK };
 	AUTO(buf_fini) struct buf text = BUF_EMPTY;
@@ -369,7 +369,7 @@ ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, char *ret,
 
 	r.bytes = (uint32_t)(size <= PATH_MAX ? size - 1 : PATH_MAX);
 	(void)proc_path(r.path, task, name);
-	error = ask(pid, &r, true, &reply, &text, &unasked_fd);
+	error = ask(pid, &r, !at_once, &reply, &text, &unasked_fd);
 	if (unasked_fd >= 0)
 		close(unasked_fd);
 	return put_text(error, &text, ret, size);

@@ -48,9 +48,9 @@ int proc_read_stack(uint32_t pid, uint32_t task, uint64_t addr, size_t bytes, st
 
 /*
  * The path of the link /proc/@task/@name, as far as it fits, into @ret of @size bytes (at least 2) with a NUL behind it.
- * Returns the length, or -errno as above.
+ * Returns the length, or -errno as above. @at_once: as proc_read_at_once().
  */
-ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, char *ret, size_t size);
+ssize_t proc_read_link(uint32_t pid, uint32_t task, const char *name, bool at_once, char *ret, size_t size);
 
 /* The beginning of /proc/@task/@name as text with a NUL behind it. Returns the length, or -errno as above. */
 ssize_t proc_read_text(uint32_t pid, uint32_t task, const char *name, char *ret, size_t size);

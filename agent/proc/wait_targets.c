@@ -111,7 +111,7 @@ static bool read_link(uint32_t pid, const struct wait_target *target, char ret[W
 	if (inode_of(pid, target) != target->inode)
 		return false;
 	snprintf(name, sizeof(name), "fd/%d", target->fd);
-	return proc_read_link(pid, pid, name, ret, WAIT_TARGET_BYTES) > 0;
+	return proc_read_link(pid, pid, name, false, ret, WAIT_TARGET_BYTES) > 0;
 }
 
 static uint64_t key(uint32_t pid, const struct wait_target *target)

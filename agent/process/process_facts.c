@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/proc/proc_maps.h"
 #include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/process/enrich.h"
@@ -154,7 +153,7 @@ static bool has_program(uint32_t pid)
 {
 	char exe[8];
 
-	return proc_exe(pid, exe, sizeof(exe)) > 0;
+	return proc_read_link(pid, pid, "exe", true, exe, sizeof(exe)) > 0;
 }
 
 /* Adds what @source of @pid says. 0 or -errno; the process may have ended. */

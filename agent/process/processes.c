@@ -324,32 +324,34 @@ static void set_exe(struct process *p, const char *path)
 		proc_path_strip(p->exe_path);
 }
 
-/* "comm" and "exe" of /proc/PID. */
-static void read_names(struct process *p)
+static void read_comm(struct process *p)
 {
-	char path[PROC_PATH_BYTES], exe[PATH_MAX];
+	char path[PROC_PATH_BYTES];
 	AUTO_FCLOSE FILE *f = fopen(proc_path(path, p->pid, "comm"), "re");
 
 	if (f && fgets(p->comm, sizeof(p->comm), f))
 		p->comm[strcspn(p->comm, "\n")] = '\0';
-	if (p->exe_path)
-		return;
-	if (proc_exe(proc_maps_task(p->pid), exe, sizeof(exe)) > 0)
-		set_exe(p, exe);
 }
 
-static int read_maps(struct processes *ps, struct process *p, bool only_holes)
+static int read_maps(struct processes *ps, struct process *p, uint32_t task, bool only_holes)
 {
-	struct read_context c = { .ps = ps, .process = p, .task = proc_maps_task(p->pid), .only_holes = only_holes };
+	struct read_context c = { .ps = ps, .process = p, .task = task, .only_holes = only_holes };
 	int error = p->is_restless ? 0 : proc_maps_each(c.task, read_mapping, &c);
 
 	return error ? error : c.changed;
 }
 
+static int reread(struct processes *ps, struct process *p, bool only_holes)
+{
+	char exe[2];
+
+	return read_maps(ps, p, proc_maps_task(p->pid, exe, sizeof(exe)), only_holes);
+}
+
 int process_reread(struct processes *ps, struct process *p)
 {
 	const uint64_t began_ns = clock_mono_ns();
-	int status = allowance_is_left(&p->reading, began_ns) ? read_maps(ps, p, true) : 0;
+	int status = allowance_is_left(&p->reading, began_ns) ? reread(ps, p, true) : 0;
 
 	allowance_spend(&p->reading, began_ns, clock_mono_ns());
 	return status;
@@ -386,12 +388,16 @@ void process_publish(struct process *p, struct sampler *sampler)
 struct process *processes_renew(struct processes *ps, uint32_t pid)
 {
 	struct process *p = add_process(ps, pid, NULL);
+	char exe[PATH_MAX];
+	uint32_t task = proc_maps_task(pid, exe, sizeof(exe));
 
 	if (!p)
 		return NULL;
-	read_names(p);
-	if (p->exe_path) /* no thread of the kernel, and not gone already: they stay without mappings */
-		(void)read_maps(ps, p, false);
+	read_comm(p);
+	if (*exe) { /* else a thread of the kernel, or gone already: it stays without mappings */
+		set_exe(p, exe);
+		(void)read_maps(ps, p, task, false);
+	}
 	return p;
 }
 
@@ -437,7 +443,7 @@ static bool has_other_program(const struct process *p)
 {
 	char exe[PATH_MAX];
 
-	if (proc_exe(p->pid, exe, sizeof(exe)) <= 0)
+	if (proc_read_link(p->pid, p->pid, "exe", false, exe, sizeof(exe)) <= 0)
 		return false;
 	proc_path_strip(exe);
 	return !p->exe_path || strcmp(exe, p->exe_path) != 0;
@@ -453,7 +459,7 @@ void processes_reread_all(struct processes *ps, void (*fn)(void *arg, struct pro
 
 		if (has_other_program(known))
 			(void)processes_renew(ps, known->pid); /* replaces it in place */
-		else if (read_maps(ps, known, false) == 1)
+		else if (reread(ps, known, false) == 1)
 			fn(arg, known);
 	}
 	(void)processes_scan(ps);
@@ -467,7 +473,7 @@ void processes_reread_met(struct processes *ps, void (*fn)(void *arg, struct pro
 	while (map_next(&ps->by_pid, &pos, NULL, &p)) {
 		struct process *known = p;
 
-		if (known->is_met && read_maps(ps, known, false) == 1)
+		if (known->is_met && reread(ps, known, false) == 1)
 			fn(arg, known);
 		known->is_met = false;
 	}

@@ -122,7 +122,7 @@ static enum holding find_holding(uint32_t pid, const char *map)
 		int flags;
 
 		snprintf(name, sizeof(name), "fd/%.20s", entry->d_name);
-		if (proc_read_link(pid, pid, name, target, sizeof(target)) == -EBUSY)
+		if (proc_read_link(pid, pid, name, false, target, sizeof(target)) == -EBUSY)
 			break;
 		slash = strrchr(target, '/');
 		if (!slash || strcmp(slash + 1, map) != 0)

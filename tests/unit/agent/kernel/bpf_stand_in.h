@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/kernel_version.h"
 #include "agent/kernel/probe_ways.h"
 #include "agent/kernel/sampler_state.h"
@@ -148,6 +149,18 @@ static const char *name_of(int fd)
 
 	(void)is_name_of(fd, &name);
 	return name;
+}
+
+/* --- the kernel's types: no object is relocated here --- */
+
+const struct bpf_object_open_opts *kernel_types_opts(void)
+{
+	return NULL;
+}
+
+void kernel_types_give(const struct bpf_object *object)
+{
+	(void)object;
 }
 
 /* --- maps --- */

@@ -317,29 +317,19 @@ static void *outlive(void *arg)
 	return NULL;
 }
 
-static void test_exe(void **state)
-{
-	char path[PATH_MAX], expected[PATH_MAX] = "", cut[8];
-
-	(void)state;
-	assert_true(readlink("/proc/self/exe", expected, sizeof(expected) - 1) > 8);
-	assert_int_equal(proc_exe((uint32_t)getpid(), path, sizeof(path)), strlen(expected));
-	assert_string_equal(path, expected);
-	assert_int_equal(proc_exe((uint32_t)getpid(), cut, sizeof(cut)), 7);
-	assert_memory_equal(cut, expected, 7);
-	assert_int_equal(cut[7], 0);
-	assert_int_equal(proc_exe(UINT32_MAX, path, sizeof(path)), -ENOENT);
-	assert_string_equal(path, "");
-}
-
 static void test_leader_gone(void **state)
 {
 	AUTO_FREE struct seen *seen = calloc(1, sizeof(*seen));
+	char exe[PATH_MAX], expected[PATH_MAX] = "", begin[8];
 	uint32_t task;
 	pid_t child;
 
 	(void)state;
-	assert_int_equal(proc_maps_task((uint32_t)getpid()), (uint32_t)getpid());
+	assert_true(readlink("/proc/self/exe", expected, sizeof(expected) - 1) > 8);
+	assert_int_equal(proc_maps_task((uint32_t)getpid(), exe, sizeof(exe)), (uint32_t)getpid());
+	assert_string_equal(exe, expected);
+	assert_int_equal(proc_maps_task((uint32_t)getpid(), begin, sizeof(begin)), (uint32_t)getpid());
+	assert_memory_equal(begin, expected, 7);
 	child = fork();
 	if (!child) {
 		pthread_t thread;
@@ -348,16 +338,18 @@ static void test_leader_gone(void **state)
 		syscall(SYS_exit, 0);
 	}
 	assert_true(child > 0);
-	for (int i = 0; i < 500 && (task = proc_maps_task((uint32_t)child)) == (uint32_t)child; i++)
+	for (int i = 0; i < 500 && (task = proc_maps_task((uint32_t)child, exe, sizeof(exe))) == (uint32_t)child; i++)
 		usleep(10000);
 	assert_true(task != (uint32_t)child);
+	assert_string_equal(exe, expected);
 	assert_int_equal(proc_maps_each((uint32_t)child, note, seen), 0);
 	assert_int_equal(seen->count, 0);
 	assert_int_equal(proc_maps_each(task, note, seen), 0);
 	must_find(seen, (uintptr_t)test_leader_gone);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(proc_maps_task((uint32_t)child), (uint32_t)child); /* none is left */
+	assert_int_equal(proc_maps_task((uint32_t)child, exe, sizeof(exe)), (uint32_t)child); /* none is left */
+	assert_string_equal(exe, "");
 }
 
 static void test_strip(void **state)
@@ -397,8 +389,8 @@ int main(void)
 		cmocka_unit_test(test_good_lines),    cmocka_unit_test(test_cut_lines),
 		cmocka_unit_test(test_bad_lines),     cmocka_unit_test(test_own_process),
 		cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_overlong_line),
-		cmocka_unit_test(test_exe),	      cmocka_unit_test(test_leader_gone),
-		cmocka_unit_test(test_strip),	      cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_leader_gone),   cmocka_unit_test(test_strip),
+		cmocka_unit_test(test_errors),
 	};
 
 	return run_group_of_descriptors(tests, map_guarded, unmap_guarded);
