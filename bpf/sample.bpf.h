@@ -171,7 +171,6 @@ static __always_inline void find_returns(struct walk *walk, struct scratch *scra
 		leave_page(walk, scratch, probed, page);
 }
 
-/* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack. */
 /* Finds what belongs to the place that was taken. */
 static __always_inline bool find_state(const struct place *at, struct cpu_state **state, struct scratch **scratch)
 {
@@ -195,6 +194,7 @@ static __always_inline bool begin_bytes(const struct place *at, struct cpu_state
 	return true;
 }
 
+/* Collects kernel frames, identity, and the walk's first state. Returns true when there is a user stack. */
 static __always_inline bool begin_sample(struct bpf_perf_event_data *ctx, struct scratch *scratch, const struct place *at,
 					 __u32 kind)
 {
