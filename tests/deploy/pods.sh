@@ -68,7 +68,7 @@ processors:
   k8sattributes:
     wait_for_metadata: true
     filter: { node_from_env_var: KUBERNETES_NODE_NAME }
-    extract: { labels: [{ from: pod, key: tier }, { from: namespace, key: team }], otel_annotations: true }
+    extract: { labels: [{ from: pod, key: tier }, { from: pod, key: tier, tag_name: my.tier }, { from: namespace, key: team }], otel_annotations: true }
 exporters: { store: { folder: $work/store } }
 service: { telemetry: { metrics: { address: "127.0.0.1:0" } }, pipelines: { profiles: { receivers: [profiling], processors: [k8sattributes], exporters: [store] } } }
 END
@@ -83,7 +83,7 @@ says() { [[ " $(value_of "$1") " = *" $2 "* ]]; }
 counter() { curl -fsS "$metrics" | awk -v name="$1" '$1 == name { print $2 }'; }
 for pair in container.id="$id" k8s.pod.name=cart-5d9-abcde k8s.container.name=app k8s.deployment.name=cart k8s.namespace.name=shop k8s.node.name=node-1 \
 	k8s.cluster.uid="$(kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}')" container.image.name=cart container.image.tag=7 service.name=cart \
-	service.namespace=shop service.instance.id=shop.cart-5d9-abcde.app k8s.pod.labels.tier=back \
+	service.namespace=shop service.instance.id=shop.cart-5d9-abcde.app k8s.pod.labels.tier=back my.tier=back \
 	k8s.namespace.labels.team=blue deployment.environment.name=staging; do
 	until_true 20 says "${pair%%=*}" "${pair#*=}" || fail "${pair%%=*} is $(value_of "${pair%%=*}"), not ${pair#*=}: $(cat "$work/err")"
 done
