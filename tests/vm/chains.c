@@ -5,6 +5,7 @@
  * output.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +19,25 @@ static bool is_tail(const char *name)
 	const char *end = strrchr(name, '_');
 
 	return end && !strcmp(end, "_tail");
+}
+
+/* Gives the option cfg_task_btf of @object, if it has one, this value; as agent/kernel/sampler.c does. */
+static void set_task_btf(struct bpf_object *object, bool value)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	int id = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
+	const struct btf_type *section = id > 0 ? btf__type_by_id(btf, (unsigned)id) : NULL;
+	struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
+	size_t len = 0;
+	char *bytes = section && map ? (char *)bpf_map__initial_value(map, &len) : NULL;
+
+	for (unsigned i = 0; bytes && i < btf_vlen(section); i++) {
+		const struct btf_var_secinfo *place = btf_var_secinfos(section) + i;
+
+		if (place->offset < len &&
+		    !strcmp(btf__name_by_offset(btf, btf__type_by_id(btf, place->type)->name_off), "cfg_task_btf"))
+			bytes[place->offset] = value;
+	}
 }
 
 /* Loads program number @wanted of @path alone. 1: there is none; -1: it is refused. */
@@ -34,6 +54,7 @@ static int load(const char *path, int wanted, bool has_loop, char *log)
 	}
 	if (!chosen)
 		return 1;
+	set_task_btf(object, libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_current_task_btf, NULL) == 1);
 	if (has_loop || is_tail(bpf_program__name(chosen))) {
 		log[0] = '\0';
 		bpf_program__set_log_buf(chosen, log, LOG_BYTES);
