@@ -45,6 +45,14 @@ static const struct component_key profiling_keys[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* Runtimes that the receiver has no tracers for, so a list that names all of its own has nothing against them. */
+static const char *const unsaid[] = { "lua", "luajit", "perf-map", "gdb-jit" };
+
+static bool is_word(const char *word, size_t len, const char *wanted)
+{
+	return strlen(wanted) == len && !memcmp(wanted, word, len);
+}
+
 static bool is_runtime(const char *word, size_t len)
 {
 	const struct runtime_word *words;
@@ -52,13 +60,14 @@ static bool is_runtime(const char *word, size_t len)
 
 	words = runtime_words(&count);
 	for (size_t i = 0; i < count; i++)
-		if (strlen(words[i].word) == len && !memcmp(words[i].word, word, len))
+		if (is_word(word, len, words[i].word))
 			return true;
-	return (len == 3 && !memcmp(word, "all", len)) || (len == 4 && !memcmp(word, "none", len));
+	return false;
 }
 
-/* One text with commas between the names, or a list of names. A language that hearth does not know stops nobody. */
-static int take_tracers(struct reader *r, struct component *c, const struct tree *at, const char *text)
+/* One text with commas between the names, or a list of names. A language that hearth does not know stops nobody. *@by_name
+ * is set where a runtime is named. */
+static int take_tracers(struct reader *r, struct component *c, const struct tree *at, const char *text, bool *by_name)
 {
 	int err = 0;
 
@@ -68,7 +77,8 @@ static int take_tracers(struct reader *r, struct component *c, const struct tree
 
 		if (!word)
 			return -ENOMEM;
-		if (len && is_runtime(text, len))
+		*by_name |= is_runtime(text, len);
+		if (is_runtime(text, len) || is_word(text, len, "all") || is_word(text, len, "none"))
 			err = component_add(&c->settings, at, "runtimes", word);
 		else if (len)
 			err = pipeline_note(
@@ -136,14 +146,17 @@ static int take_list(struct reader *r, struct component *c, const char *path, co
 static int take_profiling(struct reader *r, struct component *c)
 {
 	AUTO_FREE const char **tracers = NULL;
+	bool by_name = false;
 	size_t count;
 	int err = component_texts(r, c, "tracers", &tracers, &count);
 
 	c->source = SOURCE_AGENT;
 	for (size_t i = 0; i < count && !err; i++)
-		err = take_tracers(r, c, component_at(c, "tracers"), tracers[i]);
+		err = take_tracers(r, c, component_at(c, "tracers"), tracers[i], &by_name);
 	if (!err && count && !tree_find(&c->settings, "runtimes"))
 		err = component_add(&c->settings, component_at(c, "tracers"), "runtimes", "none");
+	for (size_t i = 0; i < ARRAY_LEN(unsaid) && !err && by_name; i++)
+		err = component_add(&c->settings, component_at(c, "tracers"), "runtimes", unsaid[i]);
 	if (!err)
 		err = take_off_cpu(r, c);
 	if (!err)
