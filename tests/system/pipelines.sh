@@ -167,6 +167,6 @@ start quick "$HEARTH" --config=quickstart.yaml --feature-gates=service.profilesS
 until_true 60 grep -q 'profiles go to' quick.err || fail "the quick start does not start: $(cat quick.err)"
 until_true 20 grep -q 'foo: bar (Str)' quick || fail "no attribute of the processor: $(cat quick quick.err)"
 until_true 20 grep -q 'SKIPPED (no container.id)' quick || fail "the agent's processes are not there: $(cat quick quick.err)"
+until_true 20 grep -q 'container.id: abc123 (Str)' quick || fail "no made-up resource: $(cat quick)"
 stop "$started"
 accounted quick.err
-grep -q 'container.id: abc123 (Str)' quick || fail "no made-up resource: $(cat quick)"
