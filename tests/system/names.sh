@@ -140,4 +140,4 @@ look --symbols tables --symbol-cache empty
 ! "$HEARTH" report names.otlp --format print | grep -q 'File: .*names.cc' || fail "--symbols tables gives lines"
 "$HEARTH" report names.otlp --format folded | grep -q 'nm_whole;.*main;work::run' || fail "--symbols tables gives no names"
 look --symbols off
-! "$HEARTH" report names.otlp --format folded | grep -q 'nm_whole;.*main' || fail "--symbols off gives names"
+! "$HEARTH" report names.otlp --format folded | grep -Eq 'nm_whole;.*(;main[; ]|work::run)' || fail "--symbols off gives names" # the kernel balances domains
