@@ -14,19 +14,19 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "agent/kernel/kernel_version.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 enum {
 	MOST_BYTES = 64 << 20,
 	MOST_DEPTH = 32, /* of types by value in each other */
 	KIND_ENUM64 = 19 /* BTF_KIND_ENUM64 of Linux 6.0; older headers lack it */
 };
-
-#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
 struct cut {
 	const uint8_t *types;
@@ -68,6 +68,12 @@ static bool is_named(const struct map *names, const char *name)
 	return map_get(names, XXH3_64bits(name, strlen(name)));
 }
 
+/* Is @t of the kinds that objects name? */
+static bool is_nameable(const struct btf_type *t)
+{
+	return btf_is_composite(t) || btf_is_enum(t) || btf_kind(t) == KIND_ENUM64;
+}
+
 /* Collects the names of types, and of members, that @local has. */
 static int collect(struct cut *c, const struct btf *local)
 {
@@ -78,11 +84,10 @@ static int collect(struct cut *c, const struct btf *local)
 		const struct btf_type *t = btf__type_by_id(local, id);
 		const struct btf_member *m = btf_members(t);
 		const char *name = btf__name_by_offset(local, t->name_off);
-		bool is_struct = btf_is_composite(t);
 
-		if (is_struct || btf_is_enum(t) || btf_kind(t) == KIND_ENUM64)
+		if (is_nameable(t))
 			error = add_name(&c->wanted, name, plain_length(name));
-		for (uint32_t i = 0; is_struct && i < btf_vlen(t) && !error; i++) {
+		for (uint32_t i = 0; btf_is_composite(t) && i < btf_vlen(t) && !error; i++) {
 			name = btf__name_by_offset(local, m[i].name_off);
 			error = add_name(&c->inside, name, strlen(name));
 		}
@@ -145,15 +150,8 @@ static const char *name_of(const struct cut *c, uint32_t offset)
 
 static int note_type(struct cut *c, uint32_t at)
 {
-	if (c->count == c->cap) {
-		uint32_t cap = c->cap ? 2 * c->cap : 1 << 17;
-		uint32_t *grown = realloc(c->at, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		c->at = grown;
-		c->cap = cap;
-	}
+	if (vec_reach(&c->at, &c->cap, c->count))
+		return -ENOMEM;
 	c->at[c->count++] = at;
 	return 0;
 }
@@ -195,7 +193,7 @@ static int find_types(struct cut *c, const void *all, size_t len)
 
 static int copy(struct cut *c, uint32_t id, int depth);
 
-/* Has a type by value one of the members that are wanted, or members of its own that may be? */
+/* May an object name the member @m, or, where that has no name, one inside of it? */
 static bool keeps(const struct cut *c, const struct btf_member *m)
 {
 	const char *name = name_of(c, m->name_off);
@@ -303,8 +301,7 @@ int kernel_types_cut(const void *all, size_t len, const struct btf *local, struc
 	for (uint32_t id = 1; id < c.count && !error; id++) {
 		const struct btf_type *t = type_of(&c, id);
 		const char *name = name_of(&c, t->name_off);
-		bool is_kind = btf_is_composite(t) || btf_is_enum(t) || btf_kind(t) == KIND_ENUM64;
-		int made = is_kind && *name && is_named(&c.wanted, name) ? copy(&c, id, 0) : 0;
+		int made = is_nameable(t) && *name && is_named(&c.wanted, name) ? copy(&c, id, 0) : 0;
 
 		error = made < 0 ? made : 0;
 	}
@@ -324,7 +321,7 @@ const struct bpf_object_open_opts *kernel_types_opts(void)
 
 	if (file >= 0)
 		return &opts;
-	if (access(KERNEL_TYPES, R_OK) == 0)
+	if (access(KERNEL_BTF, R_OK) == 0)
 		file = memfd_create("kernel-types", MFD_CLOEXEC);
 	if (file < 0)
 		return &opts;
@@ -345,18 +342,21 @@ void kernel_types_give(const struct bpf_object *object)
 {
 	AUTO(buf_fini) struct buf all = BUF_EMPTY;
 	struct btf *cut = NULL;
-	const void *bytes;
-	uint32_t len;
+	uint32_t len = 0;
 	int error;
 
 	if (file < 0)
 		return;
-	error = io_read_file(KERNEL_TYPES, MOST_BYTES, &all);
+	error = io_read_file(KERNEL_BTF, MOST_BYTES, &all);
 	if (!error)
 		error = kernel_types_cut(all.data, all.len, bpf_object__btf(object), &cut);
-	bytes = cut ? btf__raw_data(cut, &len) : NULL;
-	if (!bytes || put(bytes, len)) {
-		log_debug("the kernel's types are not cut: %s", strerror(error ? -error : errno));
+	if (!error) {
+		const void *bytes = btf__raw_data(cut, &len);
+
+		error = bytes ? put(bytes, len) : -errno;
+	}
+	if (error) {
+		log_debug("the kernel's types are not cut: %s", strerror(-error));
 		(void)put(all.data, all.len);
 	}
 	btf__free(cut);

@@ -13,14 +13,13 @@
 #include <cmocka.h>
 
 #include "agent/kernel/kernel_types.h"
+#include "agent/kernel/kernel_version.h"
 #include "base/cleanup.h"
 #include "agent/kernel/sampler_state.h"
 #include "bpf/offcpu.skel.h"
 #include "bpf/runtime/python.skel.h"
 #include "bpf/sampler.skel.h"
 #include "tests/unit/descriptors.h"
-
-#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
 static void free_btf(struct btf **btf)
 {
@@ -130,7 +129,7 @@ static struct btf *cut_of(const struct btf *all, const struct btf *local)
 
 static void objects_find_in_it_what_this_kernel_has(void **state)
 {
-	AUTO(free_btf) struct btf *all = access(KERNEL_TYPES, R_OK) ? NULL : btf__parse_raw(KERNEL_TYPES);
+	AUTO(free_btf) struct btf *all = access(KERNEL_BTF, R_OK) ? NULL : btf__parse_raw(KERNEL_BTF);
 	struct sampler_bpf *sampler = sampler_bpf__open();
 	struct offcpu_bpf *offcpu = offcpu_bpf__open();
 	struct python_bpf *python = python_bpf__open();
@@ -150,7 +149,7 @@ static void objects_find_in_it_what_this_kernel_has(void **state)
 	offcpu_bpf__destroy(offcpu);
 	python_bpf__destroy(python);
 	if (!all) {
-		print_message("this kernel does not show its types (" KERNEL_TYPES "): they are not compared\n");
+		print_message("this kernel does not show its types (" KERNEL_BTF "): they are not compared\n");
 		skip();
 	}
 }
