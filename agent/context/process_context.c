@@ -242,14 +242,13 @@ void process_context_look(struct process *p, bool at_once)
 	struct context_slot *slot = p->is_outside ? NULL : make_slot(p);
 	struct memory memory = { .pid = p->pid };
 	int error = -EAGAIN;
-	char exe[2];
 
 	if (!slot)
 		return;
 	look_for_header(slot, p->pid, at_once);
 	if (!slot->addr)
 		return;
-	memory.task = proc_maps_task(p->pid, exe, sizeof(exe));
+	memory.task = proc_maps_task(p->pid, NULL, 0);
 	for (int i = 0; i < TRIES && error == -EAGAIN; i++)
 		error = read_once(slot, &memory);
 	buf_fini(&memory.bytes);

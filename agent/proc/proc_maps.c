@@ -111,9 +111,13 @@ uint32_t proc_maps_task(uint32_t pid, char *exe, size_t size)
 {
 	struct dirent *entry;
 	uint32_t task = 0;
-	char path[PROC_PATH_BYTES];
+	char path[PROC_PATH_BYTES], first[2];
 	DIR *dir;
 
+	if (!exe) {
+		exe = first;
+		size = sizeof(first);
+	}
 	if (read_exe(pid, pid, exe, size))
 		return pid;
 	dir = opendir(proc_path(path, pid, "task"));

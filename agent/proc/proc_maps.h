@@ -26,7 +26,8 @@ int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map
 
 /* The task through which to look at the memory of process @pid: the leader, or one of the other threads if the leader has
  * ended. /proc answers for any task. The path of the program that it runs is put into @exe of @size bytes (at least 2), as
- * far as it fits. Returns @pid itself, and "", when there is none: a thread of the kernel, or the process has ended. */
+ * far as it fits; NULL: it is not asked for. Returns @pid itself, and "", when there is none: a thread of the kernel, or the
+ * process has ended. */
 uint32_t proc_maps_task(uint32_t pid, char *exe, size_t size);
 
 /* Removes the " (deleted)" that the kernel puts behind the path of a file that is in no folder any more. */

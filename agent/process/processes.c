@@ -343,9 +343,7 @@ static int read_maps(struct processes *ps, struct process *p, uint32_t task, boo
 
 static int reread(struct processes *ps, struct process *p, bool only_holes)
 {
-	char exe[2];
-
-	return read_maps(ps, p, proc_maps_task(p->pid, exe, sizeof(exe)), only_holes);
+	return read_maps(ps, p, proc_maps_task(p->pid, NULL, 0), only_holes);
 }
 
 int process_reread(struct processes *ps, struct process *p)
@@ -389,11 +387,12 @@ struct process *processes_renew(struct processes *ps, uint32_t pid)
 {
 	struct process *p = add_process(ps, pid, NULL);
 	char exe[PATH_MAX];
-	uint32_t task = proc_maps_task(pid, exe, sizeof(exe));
+	uint32_t task;
 
 	if (!p)
 		return NULL;
 	read_comm(p);
+	task = proc_maps_task(pid, exe, sizeof(exe));
 	if (*exe) { /* else a thread of the kernel, or gone already: it stays without mappings */
 		set_exe(p, exe);
 		(void)read_maps(ps, p, task, false);

@@ -179,7 +179,6 @@ static void map(void *runtime, struct process *p, struct file *file, const char 
 static bool meet(struct jit_names *j, struct process *p)
 {
 	struct jit *jit;
-	char exe[2];
 
 	if (j->count == MAX_PROCESSES) {
 		metric_add(j->limited, 1);
@@ -194,7 +193,7 @@ static bool meet(struct jit_names *j, struct process *p)
 	jit->is_met = true;
 	j->count++;
 	if (!perf_map_identity_read(p->pid, p->is_known ? p->start_boottime_ns : 0, &jit->who))
-		jit->folder = files_open_folder(j->files, proc_maps_task(p->pid, exe, sizeof(exe)), "tmp");
+		jit->folder = files_open_folder(j->files, proc_maps_task(p->pid, NULL, 0), "tmp");
 	return true;
 }
 
