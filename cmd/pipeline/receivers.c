@@ -73,12 +73,13 @@ static int take_tracers(struct reader *r, struct component *c, const struct tree
 
 	while (!err && *text) {
 		size_t len = strcspn(text, ", ");
+		bool is_name = is_runtime(text, len);
 		AUTO_FREE char *word = strndup(text, len);
 
 		if (!word)
 			return -ENOMEM;
-		*by_name |= is_runtime(text, len);
-		if (is_runtime(text, len) || is_word(text, len, "all") || is_word(text, len, "none"))
+		*by_name |= is_name;
+		if (is_name || is_word(text, len, "all") || is_word(text, len, "none"))
 			err = component_add(&c->settings, at, "runtimes", word);
 		else if (len)
 			err = pipeline_note(
