@@ -10,24 +10,10 @@ pods=${3:-10000} on_node=${4:-110} rate=${5:-100} seconds=${6:-60}
 cd "$(dirname "$0")/../.."
 . tests/deploy/api.sh
 . tests/deploy/shop.sh
-shop_needs
-work=$(mktemp -d /var/tmp/hearth-crowd.XXXXXX)
-hearth=''
-finish() {
-	[ -z "$hearth" ] || kill -KILL "$hearth" 2>/dev/null || :
-	shop_end
-	api_stop
-	rm -rf --one-file-system "$work"
-}
-trap finish EXIT
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
+shop_begin crowd
 port=16463
 api_start "$server" "$work/api" $port || fail "no API server"
 export KUBECONFIG=$kubeconfig
-chmod 755 "$work"
 shop_container "$work"
 shop_objects node-1
 shop_token "$work/account"

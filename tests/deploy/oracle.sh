@@ -12,21 +12,8 @@ oracle=${3:+$(realpath "$3")}
 cd "$(dirname "$0")/../.."
 . tests/deploy/api.sh
 . tests/deploy/shop.sh
-shop_needs
 [ -n "$oracle" ] || command -v go >/dev/null || { echo "needs go, or an oracle"; exit 77; }
-work=$(mktemp -d /var/tmp/hearth-oracle.XXXXXX)
-hearth=''
-finish() {
-	[ -z "$hearth" ] || kill -KILL "$hearth" 2>/dev/null || :
-	shop_end
-	api_stop
-	rm -rf --one-file-system "$work" 2>/dev/null || :
-}
-trap finish EXIT
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
+shop_begin oracle
 if [ -z "$oracle" ]; then
 	contrib=github.com/open-telemetry/opentelemetry-collector-contrib/processor
 	oracle=$work/go/oracle
@@ -35,7 +22,6 @@ if [ -z "$oracle" ]; then
 	(cd "$work/go" && go mod init oracle && go get $contrib/k8sattributesprocessor@v0.144.0 $contrib/resourcedetectionprocessor@v0.144.0 \
 		github.com/hetznercloud/hcloud-go/v2@v2.41.2 && go mod tidy && go build -o oracle .) >"$work/go.log" 2>&1 || fail "the oracle: $(tail -n 5 "$work/go.log")"
 fi
-chmod 755 "$work"
 shop_container "$work"
 # The same as the real server gets by shop.sh, and what it adds.
 start_objects() {

@@ -10,21 +10,7 @@ server=$(realpath "${2:?usage: pods.sh BUILD APISERVER}")
 cd "$(dirname "$0")/../.."
 . tests/deploy/api.sh
 . tests/deploy/shop.sh
-shop_needs
-work=$(mktemp -d /var/tmp/hearth-pods.XXXXXX)
-hearth='' relay=''
-finish() {
-	[ -z "$hearth" ] || kill -KILL "$hearth" 2>/dev/null || :
-	[ -z "$relay" ] || kill "$relay" 2>/dev/null || :
-	shop_end
-	api_stop
-	rm -rf --one-file-system "$work"
-}
-trap finish EXIT
-fail() {
-	echo "FAILED: $*"
-	exit 1
-}
+shop_begin pods
 until_true() {
 	local end=$((SECONDS + $1))
 	shift
@@ -38,7 +24,6 @@ api_start "$server" "$work/api" $port || fail "no API server"
 export KUBECONFIG=$kubeconfig
 
 # --- a container, its pod, with a Deployment above it; and hearth's account, as the manifests have it ---
-chmod 755 "$work"
 shop_container "$work"
 shop_objects node-1
 shop_pod cart-5d9-abcde

@@ -1,14 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced after api.sh, as root with podman, kubectl and busybox: a real container, and what the API server knows of it.
-#   shop_needs                what is missing, as a skip
+#   shop_begin NAME           a folder for the test, work; with the script ends what was started: hearth, relay, the container, the server.
+#                             It skips, and says so, where something is missing
 #   shop_container FOLDER     one that is busy, below FOLDER: sets id and pid
 #   shop_objects NODE         a Deployment `cart` with its ReplicaSet in the namespace shop; the manifests' account
 #   shop_pod NAME             a pod of it on NODE, with the container in its status
 #   shop_token FOLDER         a token of the manifests' account, and the server's certificate, as the kubelet writes them
-#   shop_end                  the container goes
+#   fail MESSAGE              says it and ends the script
 # shellcheck shell=bash
-podman=()
+podman=() hearth='' relay=''
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+shop_begin() {
+	shop_needs
+	work=$(mktemp -d "/var/tmp/hearth-$1.XXXXXX")
+	chmod 755 "$work"
+	trap shop_finish EXIT
+}
+
+shop_finish() {
+	[ -z "$hearth" ] || kill -KILL "$hearth" 2>/dev/null || :
+	[ -z "$relay" ] || kill "$relay" 2>/dev/null || :
+	shop_end
+	api_stop
+	rm -rf --one-file-system "$work" 2>/dev/null || :
+}
 
 shop_needs() {
 	[ "$(id -u)" = 0 ] && command -v podman >/dev/null && command -v kubectl >/dev/null && command -v busybox >/dev/null && return
