@@ -142,7 +142,7 @@ static void stop_pending(struct agent *a)
 
 static int start_kernel_names(const struct start *s)
 {
-	return kernel_names_new(s->metrics, &s->a->in.kernel_names);
+	return kernel_names_new(indexes_folder(s->a->indexes), s->metrics, &s->a->in.kernel_names);
 }
 
 static void stop_kernel_names(struct agent *a)

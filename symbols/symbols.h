@@ -52,7 +52,24 @@ int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret
 /* Appends the parts of @text, the content of /proc/modules, that change when a module comes or goes: name, size, state and
  * address of each. */
 void kallsyms_modules(const char *text, struct buf *out);
+
+/* Bytes of memory held, without a file that is mapped. */
 size_t kallsyms_memory_bytes(const struct kallsyms *k);
+
+enum { KALLSYMS_KEY_BYTES = 16 };
+
+/*
+ * Keeps the list in the file @name of the folder @dir_fd, under @key, which is to tell one boot with its modules from all
+ * others. BPF programs and pages for probes are left out: they come and go. 0 or -errno.
+ */
+int kallsyms_keep(const struct kallsyms *k, int dir_fd, const char *name, const char key[static KALLSYMS_KEY_BYTES]);
+
+/* The list that was kept under @key. 0; -ENOENT; -ESTALE: under another key, or by another hearth; -EBADMSG: it is broken,
+ * or not to be believed; -errno, -ENOMEM. */
+int kallsyms_kept(int dir_fd, const char *name, const char key[static KALLSYMS_KEY_BYTES], struct kallsyms **ret);
+
+/* Gives the memory back that questions to a kept list took. */
+void kallsyms_rest(const struct kallsyms *k);
 
 /* --- build ids --- */
 struct build_ids {

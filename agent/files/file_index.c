@@ -14,6 +14,6 @@ size_t file_index_memory_bytes(const struct file_index *fi, size_t *mapped)
 {
 	if (!fi)
 		return 0;
-	*mapped += fi->entry.len_bytes;
+	*mapped += fi->entry.file.len_bytes;
 	return sizeof(*fi) + symbol_cache_entry_memory_bytes(&fi->entry);
 }

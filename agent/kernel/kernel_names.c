@@ -2,13 +2,17 @@
 /*
  * There are two layers. The upper one has the code that the kernel told of since we run: ranges with exact ends, by time, as
  * for other code that is made at run time (symbols/jit/jit_code.h). The lower one is the kernel's list, 5 MB of text. It is
- * read again when /proc/modules (some KB) has changed, and after a minute when an address had no name.
+ * read again when /proc/modules (some KB) has changed, and after a minute when an address had no name. It is kept for later
+ * starts of this boot, without what comes and goes: so the text is read when the kept one lacks an address.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "agent/kernel/kernel_names.h"
 #include "agent/kernel/side_band.h"
@@ -21,11 +25,15 @@
 #include "symbols/jit/jit_code.h"
 #include "symbols/symbols.h"
 
-enum { MISS_SECONDS = 60, REPLACED_SECONDS = 60 };
+enum { MISS_SECONDS = 60, REPLACED_SECONDS = 60, MAX_NOTE_BYTES = 256 };
+
+static const char kept_name[] = "kernel-names"; /* in the folder of indexes */
 
 struct kernel_names {
 	struct kallsyms *list;
 	uint64_t list_read_ns;
+	int dir_fd;   /* where lists are kept; -1: nowhere */
+	bool is_kept; /* the list is an earlier start's */
 	bool is_refused;
 	bool has_missed;    /* an address had no name */
 	struct buf modules; /* /proc/modules when the list was read */
@@ -37,15 +45,16 @@ struct kernel_names {
 	struct metric *told, *read;
 };
 
-int kernel_names_new(struct metrics *metrics, struct kernel_names **ret)
+int kernel_names_new(int dir_fd, struct metrics *metrics, struct kernel_names **ret)
 {
 	struct kernel_names *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
+	k->dir_fd = dir_fd < 0 ? -1 : fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	k->made = jit_code_new();
 	if (!k->made) {
-		free(k);
+		kernel_names_free(k);
 		return -ENOMEM;
 	}
 	k->told = metrics_counter(metrics, "hearth_kernel_symbols_told_total", NULL,
@@ -59,6 +68,8 @@ void kernel_names_free(struct kernel_names *k)
 {
 	if (!k)
 		return;
+	if (k->dir_fd >= 0)
+		close(k->dir_fd);
 	kallsyms_free(k->list);
 	jit_code_free(k->made);
 	buf_fini(&k->modules);
@@ -86,7 +97,71 @@ void kernel_names_apply(struct kernel_names *k, const struct side_band_record *r
 	(void)jit_code_remove(k->made, r->start, r->end, r->time_ns);
 }
 
-static void read_list(struct kernel_names *k, uint64_t now_ns)
+/* --- the list --- */
+
+/* The build ids of the modules of @text, as kallsyms_modules() makes it, to @out. Another one may have come to the same
+ * place. */
+static void put_module_ids(const char *text, struct buf *out)
+{
+	for (const char *line = text; *line; line = *strchrnul(line, '\n') ? strchrnul(line, '\n') + 1 : "") {
+		char path[128], note[MAX_NOTE_BYTES];
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", (int)strcspn(line, " \n"), line);
+		len = io_read_text(AT_FDCWD, path, note, sizeof(note));
+		if (len > 0)
+			buf_append(out, note, (size_t)len);
+	}
+}
+
+/* What tells the list of this boot, with the modules that are there now, from all others. False: it cannot be told. */
+static bool list_key(const struct kernel_names *k, char key[static KALLSYMS_KEY_BYTES])
+{
+	AUTO(buf_fini) struct buf all = BUF_EMPTY;
+	XXH128_canonical_t hash;
+
+	if (k->dir_fd < 0 || io_read_file("/proc/sys/kernel/random/boot_id", SIZE_MAX, &all) || !all.len)
+		return false;
+	buf_append(&all, k->modules.data, k->modules.len);
+	if (k->modules.len)
+		put_module_ids((const char *)k->modules.data, &all);
+	_Static_assert(sizeof(hash) == KALLSYMS_KEY_BYTES, "a key is a hash");
+	XXH128_canonicalFromHash(&hash, XXH3_128bits(all.data, all.len));
+	memcpy(key, &hash, sizeof(hash));
+	return !all.failed;
+}
+
+static void take_list(struct kernel_names *k, struct kallsyms *list, bool is_kept)
+{
+	kallsyms_free(k->list);
+	k->list = list;
+	k->is_kept = is_kept;
+	k->has_missed = false;
+}
+
+/* Takes the list that an earlier start kept, if there is one. */
+static bool open_kept(struct kernel_names *k)
+{
+	char key[KALLSYMS_KEY_BYTES];
+	struct kallsyms *kept;
+
+	if (!list_key(k, key) || kallsyms_kept(k->dir_fd, kept_name, key, &kept))
+		return false;
+	take_list(k, kept, true);
+	return true;
+}
+
+static void keep_list(const struct kernel_names *k)
+{
+	char key[KALLSYMS_KEY_BYTES];
+	int error = list_key(k, key) ? kallsyms_keep(k->list, k->dir_fd, kept_name, key) : 0;
+
+	if (error)
+		log_debug("the kernel's names are not kept, so they are read anew at the next start: %s", strerror(-error));
+}
+
+/* Reads the kernel's text. False: that failed, and the list that was there stays. */
+static bool read_list(struct kernel_names *k, uint64_t now_ns)
 {
 	struct kallsyms *fresh;
 	int error = kallsyms_new(NULL, &fresh);
@@ -99,12 +174,10 @@ static void read_list(struct kernel_names *k, uint64_t now_ns)
 			 error == -EPERM ? " (kernel.kptr_restrict hides the addresses; 'sysctl kernel.kptr_restrict=1' "
 					   "shows them to root)"
 					 : "");
-		return;
+		return false;
 	}
-	kallsyms_free(k->list);
-	k->list = fresh;
-	k->has_missed = false;
-	k->version++;
+	take_list(k, fresh, false);
+	return true;
 }
 
 static void read_modules(struct buf *out)
@@ -121,19 +194,28 @@ void kernel_names_update(struct kernel_names *k, uint64_t since_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct buf before = k->modules;
-	bool is_old = k->has_missed && now_ns - k->list_read_ns >= MISS_SECONDS * NSEC_PER_SEC;
+	bool is_old = k->has_missed && now_ns - k->list_read_ns >= MISS_SECONDS * NSEC_PER_SEC, is_changed;
 
 	if (since_ns > REPLACED_SECONDS * NSEC_PER_SEC)
 		jit_code_forget(k->made, since_ns - REPLACED_SECONDS * NSEC_PER_SEC);
 	if (k->is_refused)
 		return;
 	read_modules(&k->modules_now);
-	if (k->list && !is_old && k->modules_now.len == before.len &&
-	    (!before.len || !memcmp(k->modules_now.data, before.data, before.len)))
+	is_changed = !k->list || k->modules_now.len != before.len ||
+		     (before.len && memcmp(k->modules_now.data, before.data, before.len));
+	if (!is_changed && !is_old)
 		return;
 	k->modules = k->modules_now;
 	k->modules_now = before;
-	read_list(k, now_ns);
+	if ((!is_changed || !open_kept(k)) && read_list(k, now_ns) && is_changed)
+		keep_list(k);
+	k->version++;
+}
+
+void kernel_names_rest(const struct kernel_names *k)
+{
+	if (k->list)
+		kallsyms_rest(k->list);
 }
 
 size_t kernel_names_memory_bytes(const struct kernel_names *k)
@@ -178,6 +260,11 @@ bool kernel_names_find(struct kernel_names *k, uint64_t addr, uint64_t code, con
 	}
 	if (k->list && !kallsyms_find(k->list, addr, name_ret, module_ret, &start))
 		return true;
+	if (k->is_kept) { /* it may be code that comes and goes */
+		k->is_kept = false;
+		(void)read_list(k, clock_mono_ns());
+		return kernel_names_find(k, addr, code, name_ret, module_ret);
+	}
 	k->has_missed = true;
 	return false;
 }

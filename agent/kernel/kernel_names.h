@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of the kernel's functions: from its own list (/proc/kallsyms), and of the code that it makes while we run (BPF
- * programs, their trampolines), which it tells as that comes and goes. The list is read again when modules came or went.
- * Agent's thread.
+ * programs, their trampolines), which it tells as that comes and goes. The list is read again when modules came or went, and
+ * kept for later starts. Agent's thread.
  */
 #ifndef HEARTH_AGENT_KERNEL_KERNEL_NAMES_H
 #define HEARTH_AGENT_KERNEL_KERNEL_NAMES_H
@@ -14,7 +14,8 @@ struct kernel_names;
 struct metrics;
 struct side_band_record;
 
-int kernel_names_new(struct metrics *metrics, struct kernel_names **ret);
+/* @dir_fd: the folder where a list is kept (symbols/index/cache.h), duplicated; -1: nowhere. 0 or -ENOMEM. */
+int kernel_names_new(int dir_fd, struct metrics *metrics, struct kernel_names **ret);
 void kernel_names_free(struct kernel_names *k);
 
 /* Takes a record of SIDE_BAND_KSYMBOL. */
@@ -32,6 +33,9 @@ uint64_t kernel_names_code(const struct kernel_names *k, uint64_t addr);
 
 /* A number that changes when the list was read again; only kernel_names_update changes it. */
 uint32_t kernel_names_version(const struct kernel_names *k);
+
+/* Gives the memory back that names of a kept list took. */
+void kernel_names_rest(const struct kernel_names *k);
 
 /* Bytes of memory held. */
 size_t kernel_names_memory_bytes(const struct kernel_names *k);

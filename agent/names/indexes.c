@@ -62,7 +62,7 @@ static void replace(struct file_index *fi, struct symbol_cache_entry *entry)
 {
 	symbol_cache_entry_close(&fi->entry);
 	fi->entry = *entry;
-	symbol_cache_entry_rest(&fi->entry); /* opening has looked at its head */
+	kept_file_rest(&fi->entry.file); /* opening has looked at its head */
 	fi->version++;
 }
 
@@ -70,16 +70,10 @@ static void replace(struct file_index *fi, struct symbol_cache_entry *entry)
 static int take_file(struct file_index *fi, int fd)
 {
 	struct symbol_cache_entry e = { 0 };
-	struct stat st;
-	int error;
+	int error = kept_file_map_fd(fd, &e.file);
 
-	if (fstat(fd, &st) || st.st_size <= 0)
-		return -EBADMSG;
-	e.len_bytes = (size_t)st.st_size;
-	e.data = mmap(NULL, e.len_bytes, PROT_READ, MAP_SHARED, fd, 0);
-	if (e.data == MAP_FAILED)
-		return -errno;
-	error = symbol_index_open(e.data, e.len_bytes, &e.index);
+	if (!error)
+		error = symbol_index_open(e.file.data, e.file.len_bytes, &e.index);
 	if (!error && strcmp(symbol_index_head(e.index)->build_id, fi->key.build_id) != 0)
 		error = -EBADMSG;
 	if (error)
@@ -111,7 +105,7 @@ static void keep(struct indexes *x, const struct lane *l)
 	if (!file_is_as_it_was(l->making)) /* cut short, say: the key is that of a whole one, which has other names */
 		return;
 	if (l->is_memory)
-		error = symbol_cache_add(x->cache, &fi->key, fi->entry.data, fi->entry.len_bytes);
+		error = symbol_cache_add(x->cache, &fi->key, fi->entry.file.data, fi->entry.file.len_bytes);
 	else
 		error = symbol_cache_adopt(x->cache, &fi->key, l->fd);
 	if (error && !x->is_unkept_said) {
@@ -173,6 +167,11 @@ static int open_kept(struct indexes *x, struct file *file)
 	replace(fi, &e);
 	metric_add(x->opened, 1);
 	return x->wanted == SYMBOLS_FULL && is_outdated(x, file, symbol_index_head(e.index)) ? -ENOENT : 0;
+}
+
+int indexes_folder(const struct indexes *x)
+{
+	return x->cache ? symbol_cache_folder(x->cache) : -1;
 }
 
 /* --- the queues --- */

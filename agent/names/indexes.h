@@ -31,6 +31,9 @@ int indexes_new(enum symbols_wanted wanted, struct index_helper *const helpers[s
 		struct indexes **ret);
 void indexes_free(struct indexes *x);
 
+/* The folder where indexes are kept, borrowed; -1: there is none. */
+int indexes_folder(const struct indexes *x);
+
 /* Notes that a sample's frame is in @file. */
 void indexes_meet(struct indexes *x, struct file *file);
 

@@ -260,7 +260,7 @@ static int find_lines(struct names *n, struct line *line)
 static void rest_read(struct names *n)
 {
 	for (uint32_t i = 0; i < n->read_cnt; i++)
-		symbol_cache_entry_rest(&n->read[i]->entry);
+		kept_file_rest(&n->read[i]->entry.file);
 	n->read_cnt = n->reads = 0;
 }
 
@@ -352,7 +352,7 @@ static void let_indexes_rest(const struct traces *t)
 		if (!frame->file || !frame->file->index || !frame->file->index->is_read)
 			continue;
 		frame->file->index->is_read = false;
-		symbol_cache_entry_rest(&frame->file->index->entry);
+		kept_file_rest(&frame->file->index->entry.file);
 	}
 }
 
@@ -374,6 +374,8 @@ int names_update(struct names *n, const struct traces *t, uint64_t since_ns, con
 		wait_hook_run(hook);
 	}
 	let_indexes_rest(t);
+	if (has_kernel)
+		kernel_names_rest(n->kernel);
 	n->read_cnt = n->reads = 0; /* those are among them */
 	return error;
 }

@@ -10,7 +10,6 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,9 +21,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
-#include "base/io.h"
 #include "base/search.h"
 #include "symbols/index/cache.h"
+#include "symbols/kept_file.h"
 #include "symbols/symbols.h"
 
 enum {
@@ -46,7 +45,7 @@ struct head {
 	uint64_t hash; /* of all behind the head */
 };
 
-struct kept_file {
+struct kept_rows {
 	char name[SYMBOL_CACHE_KEY_BYTES];
 	uint32_t first_group, group_cnt;
 	uint32_t used_day; /* days since 1970: when the file was last used */
@@ -64,12 +63,10 @@ struct row_store {
 	char name[sizeof(prefix) + BUILD_ID_CHARS];
 	struct intern *names; /* of files: a number is an index + 1 */
 	uint32_t *kept;	      /* parallel to names: the file's index in the mapped file + 1; 0: it is not there */
-	/* the mapped file; NULL: nothing */
-	void *map;
-	size_t map_bytes;
+	struct kept_file map; /* the file, if there is one */
 	const struct head *head;
 	const struct row *rules;
-	const struct kept_file *files;
+	const struct kept_rows *files;
 	const struct kept_group *groups;
 	const struct row_place *places;
 	uint32_t loads;	   /* of groups */
@@ -95,9 +92,7 @@ static int find_own_id(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void unmap(struct row_store *s)
 {
-	if (s->map)
-		munmap(s->map, s->map_bytes);
-	s->map = NULL;
+	kept_file_unmap(&s->map);
 	s->head = NULL;
 	if (s->kept)
 		memset(s->kept, 0, MAX_NAMES * sizeof(*s->kept));
@@ -106,10 +101,10 @@ static void unmap(struct row_store *s)
 /* Finds the arrays in the file, if it has all of them. */
 static bool find_arrays(struct row_store *s)
 {
-	const struct head *h = s->map;
+	const struct head *h = s->map.data;
 	const uint8_t *at = (const uint8_t *)(h + 1);
 
-	if (s->map_bytes < sizeof(*h) || memcmp(h->magic, magic, sizeof(magic)) || h->version != VERSION ||
+	if (s->map.len_bytes < sizeof(*h) || memcmp(h->magic, magic, sizeof(magic)) || h->version != VERSION ||
 	    h->row_bytes != sizeof(struct row) || h->file_cnt > MAX_NAMES || h->group_cnt > MAX_GROUPS ||
 	    h->place_cnt > MAX_PLACES || h->rule_cnt > UINT16_MAX + 1)
 		return false;
@@ -118,14 +113,14 @@ static bool find_arrays(struct row_store *s)
 	s->groups = (const void *)(s->files + h->file_cnt);
 	s->places = (const void *)(s->groups + h->group_cnt);
 	at = (const uint8_t *)(s->places + h->place_cnt);
-	return (s->map_bytes & ~7ull) == (((size_t)(at - (const uint8_t *)s->map) + 7) & ~7ull) &&
-	       XXH3_64bits(h + 1, s->map_bytes - sizeof(*h)) == h->hash;
+	return (s->map.len_bytes & ~7ull) == (((size_t)(at - (const uint8_t *)h) + 7) & ~7ull) &&
+	       XXH3_64bits(h + 1, s->map.len_bytes - sizeof(*h)) == h->hash;
 }
 
 static int name_files(struct row_store *s)
 {
 	for (uint32_t i = 0; i < s->head->file_cnt; i++) {
-		const struct kept_file *f = &s->files[i];
+		const struct kept_rows *f = &s->files[i];
 		uint32_t index;
 
 		if (!memchr(f->name, 0, sizeof(f->name)) || f->first_group > s->head->group_cnt ||
@@ -140,32 +135,22 @@ static int name_files(struct row_store *s)
 
 void row_store_rest(const struct row_store *s)
 {
-	if (s && s->map)
-		(void)madvise(s->map, s->map_bytes, MADV_DONTNEED);
+	if (s)
+		kept_file_rest(&s->map);
 }
 
 /* Maps the file on disk, if it can be believed. 0 or -ENOMEM. */
 static int open_file(struct row_store *s)
 {
-	AUTO_CLOSE int fd = s->dir_fd < 0 ? -1 : openat(s->dir_fd, s->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
 	unmap(s);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || (st.st_uid && st.st_uid != geteuid()) ||
-	    st.st_mode & (S_IWGRP | S_IWOTH) || st.st_size <= 0)
+	if (s->dir_fd < 0 || kept_file_map(s->dir_fd, s->name, &s->map))
 		return 0;
-	s->map_bytes = (size_t)st.st_size;
-	s->map = mmap(NULL, s->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (s->map == MAP_FAILED) {
-		s->map = NULL;
-		return 0;
-	}
 	if (!find_arrays(s)) {
 		unmap(s);
 		return 0;
 	}
 	row_store_rest(s); /* what the checksum touched */
-	s->head = s->map;
+	s->head = s->map.data;
 	return name_files(s);
 }
 
@@ -221,12 +206,12 @@ size_t row_store_memory_bytes(const struct row_store *s)
 
 size_t row_store_mapped_bytes(const struct row_store *s)
 {
-	return s && s->map ? s->map_bytes : 0;
+	return s ? s->map.len_bytes : 0;
 }
 
 /* --- reading --- */
 
-static const struct kept_file *find_file(const struct row_store *s, uint32_t number)
+static const struct kept_rows *find_file(const struct row_store *s, uint32_t number)
 {
 	uint32_t kept = s->head && number && number <= MAX_NAMES ? s->kept[number - 1] : 0;
 
@@ -271,7 +256,7 @@ static int read_group(struct row_store *s, const struct kept_group *g)
 
 int row_store_load(struct row_store *s, uint32_t number, uint64_t addr, struct row_cache *cache)
 {
-	const struct kept_file *f = find_file(s, number);
+	const struct kept_rows *f = find_file(s, number);
 	uint64_t group = addr / ROW_GROUP_BYTES;
 	uint32_t i;
 	int count;
@@ -302,7 +287,7 @@ static size_t cut_block(const struct row *rows, size_t count, uint64_t start, si
 void row_store_hot(struct row_store *s, uint32_t number, uint32_t max,
 		   void (*fn)(void *arg, uint64_t addr, const struct row *rows, size_t count), void *arg)
 {
-	const struct kept_file *f = find_file(s, number);
+	const struct kept_rows *f = find_file(s, number);
 
 	for (uint32_t i = 0; f && i < f->group_cnt && max; i++) {
 		const struct kept_group *g = &s->groups[f->first_group + i];
@@ -364,7 +349,7 @@ static void gather(const struct row_store *s, const struct row_cache *cache, str
 		if (item.g.file <= intern_count(s->names))
 			buf_append(items, &item, sizeof(item));
 	for (uint32_t number = 1; s->head && number <= intern_count(s->names); number++) {
-		const struct kept_file *f = find_file(s, number);
+		const struct kept_rows *f = find_file(s, number);
 
 		for (uint32_t i = 0; f && i < f->group_cnt; i++) {
 			const struct kept_group *g = &s->groups[f->first_group + i];
@@ -454,7 +439,7 @@ static int write_group(struct writer *w, const struct item *item)
 static int write_file(struct writer *w, const struct item *items, size_t count)
 {
 	const size_t group_bytes = sizeof(struct kept_group);
-	struct kept_file f = { .first_group = (uint32_t)(w->groups.len / group_bytes) };
+	struct kept_rows f = { .first_group = (uint32_t)(w->groups.len / group_bytes) };
 	int error = 0;
 	size_t len;
 	const char *name = intern_get(w->store->names, items[0].g.file - 1, &len);
@@ -475,7 +460,7 @@ static int put_together(struct writer *w, struct buf *out)
 	struct head head = { .version = VERSION,
 			     .row_bytes = sizeof(struct row),
 			     .rule_cnt = intern_count(w->rules),
-			     .file_cnt = (uint32_t)(w->files.len / sizeof(struct kept_file)),
+			     .file_cnt = (uint32_t)(w->files.len / sizeof(struct kept_rows)),
 			     .group_cnt = (uint32_t)(w->groups.len / sizeof(struct kept_group)),
 			     .place_cnt = (uint32_t)(w->places.len / sizeof(struct row_place)) };
 	static const uint8_t padding[8];
@@ -530,24 +515,6 @@ static void remove_old(const struct row_store *s)
 		close(fd);
 }
 
-static int replace_file(const struct row_store *s, const struct buf *out)
-{
-	char name[sizeof(s->name) + 16];
-	AUTO_CLOSE int fd = -1;
-	int error;
-
-	snprintf(name, sizeof(name), ".new-%s-%d", s->name, getpid());
-	fd = openat(s->dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	error = io_write_all(fd, out->data, out->len);
-	if (!error && renameat(s->dir_fd, name, s->dir_fd, s->name))
-		error = -errno;
-	if (error)
-		unlinkat(s->dir_fd, name, 0);
-	return error;
-}
-
 int row_store_save(struct row_store *s, struct row_cache *cache)
 {
 	AUTO(buf_fini) struct buf items = BUF_EMPTY, out = BUF_EMPTY;
@@ -561,7 +528,7 @@ int row_store_save(struct row_store *s, struct row_cache *cache)
 	count = items.failed ? 0 : choose((struct item *)(void *)items.data, items.len / sizeof(struct item));
 	error = items.failed ? -ENOMEM : write_items(&w, (const struct item *)(void *)items.data, count, &out);
 	if (!error)
-		error = replace_file(s, &out);
+		error = kept_file_replace(s->dir_fd, s->name, out.data, out.len);
 	intern_free(w.rules);
 	for (int i = 0; i < 2; i++)
 		free(w.new_rules[i]);

@@ -2,8 +2,7 @@
 /*
  * The folder of indexes. All is done relative to the folder's descriptor, so that what was checked at the start is what is
  * used. A file counts only if it is plain, this user's or root's, and not writable for others. When a file was used last
- * stands in its access time, set by us: at most once an hour, and also where the file system itself keeps none. No
- * fsync: what a crash of the machine leaves half written fails its checksums.
+ * stands in its access time, set by us: at most once an hour, and also where the file system itself keeps none.
  */
 #include "symbols/index/cache.h"
 
@@ -11,19 +10,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/crypto.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "base/text/hex.h"
 #include "symbols/symbols.h"
 
@@ -33,8 +28,6 @@ enum {
 	MIN_ID_BYTES = 8,	  /* shorter names are no build ids */
 	ENDS_BYTES = 8,		  /* hex digits of the hash over head and tail that names have */
 };
-
-static const char temporary_prefix[] = ".new-";
 
 struct symbol_cache {
 	int dir_fd;
@@ -78,12 +71,6 @@ static int make_folder(const char *folder)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-/* May what @st tells of be believed? */
-static bool is_ours(const struct stat *st)
-{
-	return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
 int symbol_cache_open(const char *folder, uint64_t max_bytes, struct symbol_cache **ret)
 {
 	AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -99,7 +86,7 @@ int symbol_cache_open(const char *folder, uint64_t max_bytes, struct symbol_cach
 	}
 	if (fd < 0 || fstat(fd, &st))
 		return errno == ELOOP ? -ENOTDIR : -errno;
-	if (!is_ours(&st))
+	if (!kept_file_is_ours(&st))
 		return -EPERM;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -163,9 +150,8 @@ static size_t id_len(const char *name)
 void symbol_cache_entry_close(struct symbol_cache_entry *e)
 {
 	symbol_index_close(e->index);
-	if (e->data)
-		munmap(e->data, e->len_bytes);
-	*e = (struct symbol_cache_entry){ 0 };
+	e->index = NULL;
+	kept_file_unmap(&e->file);
 }
 
 size_t symbol_cache_entry_memory_bytes(const struct symbol_cache_entry *e)
@@ -173,34 +159,17 @@ size_t symbol_cache_entry_memory_bytes(const struct symbol_cache_entry *e)
 	return e->index ? symbol_index_memory_bytes(e->index) : 0;
 }
 
-void symbol_cache_entry_rest(const struct symbol_cache_entry *e)
-{
-	if (e->data)
-		(void)madvise(e->data, e->len_bytes, MADV_DONTNEED);
-}
-
 /* Opens the file @name. 0; -ENOENT; -EBADMSG: it is not to be believed; -EPROTONOSUPPORT; -errno. */
-static int open_entry(const struct symbol_cache *c, const char *name, struct symbol_cache_entry *e, struct stat *st)
+static int open_entry(const struct symbol_cache *c, const char *name, struct symbol_cache_entry *e)
 {
-	AUTO_CLOSE int fd = openat(c->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	size_t len = id_len(name);
 	int r;
 
 	*e = (struct symbol_cache_entry){ 0 };
-	if (fd < 0)
-		return errno == ELOOP ? -EBADMSG : -errno;
-	if (fstat(fd, st))
-		return -errno;
-	if (!S_ISREG(st->st_mode) || !is_ours(st) || st->st_size <= 0)
-		return -EBADMSG;
-	e->len_bytes = (size_t)st->st_size;
-	e->data = mmap(NULL, e->len_bytes, PROT_READ, MAP_SHARED, fd, 0);
-	if (e->data == MAP_FAILED) {
-		e->data = NULL;
-		return -errno;
-	}
-	r = symbol_index_open(e->data, e->len_bytes, &e->index);
-	if (r == 0) {
+	r = kept_file_map(c->dir_fd, name, &e->file);
+	if (!r)
+		r = symbol_index_open(e->file.data, e->file.len_bytes, &e->index);
+	if (!r) {
 		const char *id = symbol_index_head(e->index)->build_id;
 
 		r = strlen(id) == len && memcmp(id, name, len) == 0 ? 0 : -EBADMSG;
@@ -214,8 +183,7 @@ int symbol_cache_find(struct symbol_cache *c, const struct symbol_cache_key *key
 {
 	struct timespec now, times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
 	struct symbol_cache_entry e;
-	struct stat st;
-	int r = open_entry(c, key->name, &e, &st);
+	int r = open_entry(c, key->name, &e);
 
 	if (r == -EBADMSG || r == -EPROTONOSUPPORT) {
 		unlinkat(c->dir_fd, key->name, 0);
@@ -224,7 +192,7 @@ int symbol_cache_find(struct symbol_cache *c, const struct symbol_cache_key *key
 	if (r)
 		return r;
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (st.st_atim.tv_sec + USE_EVERY_S < now.tv_sec || st.st_atim.tv_sec > now.tv_sec)
+	if (e.file.used.tv_sec + USE_EVERY_S < now.tv_sec || e.file.used.tv_sec > now.tv_sec)
 		(void)utimensat(c->dir_fd, key->name, times, AT_SYMLINK_NOFOLLOW); /* root's file: root knows its use */
 	*ret = e;
 	return 0;
@@ -268,7 +236,7 @@ static bool is_abandoned(const char *name, const struct stat *st)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return strncmp(name, temporary_prefix, sizeof(temporary_prefix) - 1) == 0 && S_ISREG(st->st_mode) &&
+	return strncmp(name, KEPT_FILE_NEW, sizeof(KEPT_FILE_NEW) - 1) == 0 && S_ISREG(st->st_mode) &&
 	       st->st_mtim.tv_sec + ABANDONED_AFTER_S < now.tv_sec;
 }
 
@@ -342,8 +310,7 @@ int symbol_cache_prune(struct symbol_cache *c, struct symbol_cache_pruned *ret)
 	for (uint64_t i = 0; i < count; i++) {
 		const struct file_use *use = (const struct file_use *)uses.data + i;
 		struct symbol_cache_entry e;
-		struct stat st;
-		int state = open_entry(c, use->name, &e, &st);
+		int state = open_entry(c, use->name, &e);
 
 		if (state == 0)
 			state = symbol_index_check(e.index);
@@ -358,51 +325,15 @@ int symbol_cache_prune(struct symbol_cache *c, struct symbol_cache_pruned *ret)
 
 /* --- keeping one --- */
 
-static int temporary_name(char *dst, size_t bytes)
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -errno;
-	snprintf(dst, bytes, "%s%016" PRIx64, temporary_prefix, random);
-	return 0;
-}
-
-/* Gives the whole file @name its own name. */
-static int settle(struct symbol_cache *c, const char *name, const struct symbol_cache_key *key)
-{
-	struct symbol_cache_pruned done = { 0 };
-	int r;
-
-	if (renameat(c->dir_fd, name, c->dir_fd, key->name)) {
-		r = -errno;
-		unlinkat(c->dir_fd, name, 0);
-		return r;
-	}
-	return remove_beyond(c, &done);
-}
-
 int symbol_cache_add(struct symbol_cache *c, const struct symbol_cache_key *key, const void *data, size_t len_bytes)
 {
-	char name[64];
-	int r, fd;
+	struct symbol_cache_pruned done = { 0 };
+	int error;
 
 	if (len_bytes > c->max_bytes)
 		return -EFBIG;
-	r = temporary_name(name, sizeof(name));
-	if (r)
-		return r;
-	fd = openat(c->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	r = io_write_all(fd, data, len_bytes);
-	if (close(fd) && r == 0)
-		r = -errno;
-	if (r) {
-		unlinkat(c->dir_fd, name, 0);
-		return r;
-	}
-	return settle(c, name, key);
+	error = kept_file_replace(c->dir_fd, key->name, data, len_bytes);
+	return error ? error : remove_beyond(c, &done);
 }
 
 int symbol_cache_file(struct symbol_cache *c)
@@ -414,9 +345,10 @@ int symbol_cache_file(struct symbol_cache *c)
 
 int symbol_cache_adopt(struct symbol_cache *c, const struct symbol_cache_key *key, int fd)
 {
-	char name[64], path[32];
+	char name[KEPT_FILE_NEW_BYTES], path[32];
+	struct symbol_cache_pruned done = { 0 };
 	struct stat st;
-	int r = temporary_name(name, sizeof(name));
+	int r = kept_file_new_name(name);
 
 	if (r)
 		return r;
@@ -427,5 +359,10 @@ int symbol_cache_adopt(struct symbol_cache *c, const struct symbol_cache_key *ke
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* as open(2) has it of O_TMPFILE */
 	if (linkat(AT_FDCWD, path, c->dir_fd, name, AT_SYMLINK_FOLLOW))
 		return -errno;
-	return settle(c, name, key);
+	if (renameat(c->dir_fd, name, c->dir_fd, key->name)) {
+		r = -errno;
+		unlinkat(c->dir_fd, name, 0);
+		return r;
+	}
+	return remove_beyond(c, &done);
 }

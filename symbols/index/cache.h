@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "symbols/index/index.h"
+#include "symbols/kept_file.h"
 
 struct buf;
 struct build_ids;
@@ -52,8 +53,7 @@ void symbol_cache_key(const struct build_ids *ids, uid_t owner, struct symbol_ca
 /* An index with the file that it is in. */
 struct symbol_cache_entry {
 	struct symbol_index *index;
-	void *data;
-	size_t len_bytes;
+	struct kept_file file;
 };
 
 /* 0; -ENOENT: there is none, none that can be believed any more, or none of this version; -errno, -ENOMEM. */
@@ -64,9 +64,6 @@ void symbol_cache_entry_close(struct symbol_cache_entry *e);
 
 /* Bytes of memory held beside the file. */
 size_t symbol_cache_entry_memory_bytes(const struct symbol_cache_entry *e);
-
-/* Gives the memory back that reading took; what is read again comes from the file. */
-void symbol_cache_entry_rest(const struct symbol_cache_entry *e);
 
 /* Keeps the @len_bytes of an index, in the place of one there may be. 0; -EFBIG: more than the whole folder may take;
  * -errno. */

@@ -298,8 +298,15 @@ void intake_fini(struct intake *in)
 	buf_puts(&calls, "intake-fini ");
 }
 
-int kernel_names_new(struct metrics *metrics, struct kernel_names **ret)
+int indexes_folder(const struct indexes *x)
 {
+	is(x, "indexes");
+	return 77;
+}
+
+int kernel_names_new(int dir_fd, struct metrics *metrics, struct kernel_names **ret)
+{
+	assert_int_equal(dir_fd, 77);
 	assert_ptr_equal(metrics, some_metrics);
 	return make("kernel-names", ret);
 }

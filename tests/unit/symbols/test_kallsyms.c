@@ -13,9 +13,14 @@
 
 #include <cmocka.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbols/symbols.h"
+
+enum { HASH_AT = 24, HEAD_BYTES = 48 }; /* of a kept list: struct head of symbols/kallsyms.c */
 
 /* The list @text as a file. */
 static int load(const char *text, size_t len, struct kallsyms **ret)
@@ -228,11 +233,137 @@ static void test_running_kernel(void **state)
 	kallsyms_free(k);
 }
 
+static const char key[KALLSYMS_KEY_BYTES] = "a boot's modules";
+
+/* The same answer of both lists to @addr. */
+static void same(const struct kallsyms *a, const struct kallsyms *b, uint64_t addr)
+{
+	const char *names[2] = { "", "" }, *modules[2] = { "", "" };
+	uint64_t starts[2] = { 0 };
+	int status = kallsyms_find(a, addr, &names[0], &modules[0], &starts[0]);
+
+	assert_int_equal(kallsyms_find(b, addr, &names[1], &modules[1], &starts[1]), status);
+	assert_string_equal(names[0], names[1]);
+	assert_string_equal(modules[0], modules[1]);
+	assert_int_equal(starts[0], starts[1]);
+}
+
+/* What is kept answers as the list did, but for code that comes and goes. */
+static void test_kept(void **state)
+{
+	static const char passing[] = "ffffffffc0000000 t first\t[alpha]\n"
+				      "ffffffffc0000800 d data\t[alpha]\n"
+				      "ffffffffc0001000 t insn\t[__builtin__kprobes]\n"
+				      "ffffffffc0002000 t prog\t[bpf]\n"
+				      "ffffffffc0003000 t last\t[beta]";
+	char folder[] = "/tmp/test_kallsyms.XXXXXX";
+	const char *name, *module;
+	struct kallsyms *k, *kept;
+	uint64_t start;
+	int dir_fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	dir_fd = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_true(dir_fd >= 0);
+	assert_int_equal(kallsyms_kept(dir_fd, "list", key, &kept), -ENOENT);
+	assert_int_equal(load(list, sizeof(list) - 1, &k), 0);
+	assert_int_equal(kallsyms_keep(k, dir_fd, "list", key), 0);
+	assert_int_equal(kallsyms_kept(dir_fd, "list", "another boot's m", &kept), -ESTALE);
+	assert_int_equal(kallsyms_kept(dir_fd, "list", key, &kept), 0);
+	for (uint64_t addr = 0xffffffff80fffff0; addr < 0xffffffff81002010; addr += 8)
+		same(k, kept, addr);
+	for (uint64_t addr = 0xffffffffc0000000 - 8; addr < 0xffffffffc0003000; addr += 8)
+		same(k, kept, addr);
+	same(k, kept, 0);
+	same(k, kept, UINT64_MAX);
+	kallsyms_rest(kept);
+	assert_true(kallsyms_memory_bytes(kept) < kallsyms_memory_bytes(k) / 2);
+	kallsyms_free(k);
+	kallsyms_free(kept);
+	/* In the place of another one. */
+	assert_int_equal(load(passing, sizeof(passing) - 1, &k), 0);
+	assert_int_equal(kallsyms_keep(k, dir_fd, "list", key), 0);
+	assert_int_equal(kallsyms_kept(dir_fd, "list", key, &kept), 0);
+	same(k, kept, 0xffffffffc0000010);
+	same(k, kept, 0xffffffffc0000900);
+	same(k, kept, 0xffffffffc0003010);
+	assert_int_equal(kallsyms_find(k, 0xffffffffc0001010, &name, &module, &start), 0);
+	assert_int_equal(kallsyms_find(kept, 0xffffffffc0001010, &name, &module, &start), -ENOENT);
+	assert_int_equal(kallsyms_find(k, 0xffffffffc0002010, &name, &module, &start), 0);
+	assert_int_equal(kallsyms_find(kept, 0xffffffffc0002010, &name, &module, &start), -ENOENT);
+	kallsyms_free(k);
+	kallsyms_free(kept);
+	unlinkat(dir_fd, "list", 0);
+	assert_int_equal(rmdir(folder), 0);
+	close(dir_fd);
+}
+
+/* Every byte changed, and every beginning: an error, or answers that are within the file. */
+static void test_broken_file(void **state)
+{
+	char folder[] = "/tmp/test_kallsyms.XXXXXX", path[64];
+	uint8_t whole[4096], bytes[4096];
+	struct kallsyms *k, *kept;
+	uint64_t start;
+	ssize_t len;
+	int dir_fd, fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	dir_fd = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(load(list, sizeof(list) - 1, &k), 0);
+	assert_int_equal(kallsyms_keep(k, dir_fd, "list", key), 0);
+	kallsyms_free(k);
+	snprintf(path, sizeof(path), "%s/list", folder);
+	fd = open(path, O_RDWR);
+	len = read(fd, whole, sizeof(whole));
+	assert_true(len > 200 && len < (ssize_t)sizeof(whole));
+	for (ssize_t i = 0; i < 2 * len; i++) {
+		size_t cut = i < len ? (size_t)len : (size_t)(i - len);
+		int status;
+
+		memcpy(bytes, whole, (size_t)len);
+		if (i < len)
+			bytes[i] ^= 0x41;
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, bytes, cut, 0), cut);
+		status = kallsyms_kept(dir_fd, "list", key, &kept);
+		assert_true(status == -ESTALE || status == -EBADMSG);
+	}
+	/* A right checksum over wrong numbers. */
+	for (ssize_t i = HEAD_BYTES; i < len; i++) {
+		uint64_t hash;
+
+		memcpy(bytes, whole, (size_t)len);
+		bytes[i] ^= 0xff;
+		hash = XXH3_64bits(bytes + HEAD_BYTES, (size_t)len - HEAD_BYTES);
+		memcpy(bytes + HASH_AT, &hash, sizeof(hash));
+		assert_int_equal(pwrite(fd, bytes, (size_t)len, 0), len);
+		if (kallsyms_kept(dir_fd, "list", key, &kept)) {
+			assert_int_equal(i, len - 1); /* the last name has no end */
+			continue;
+		}
+		for (uint64_t addr = 0xffffffff80ff0000; addr < 0xffffffffc0005000; addr += 0x100000) {
+			const char *name = "", *module = "";
+
+			if (!kallsyms_find(kept, addr, &name, &module, &start))
+				assert_true(strlen(name) < (size_t)len && strlen(module) < (size_t)len);
+		}
+		kallsyms_free(kept);
+	}
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+	close(dir_fd);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),	  cmocka_unit_test(test_modules),	 cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_long_list), cmocka_unit_test(test_running_kernel),
+		cmocka_unit_test(test_list),	    cmocka_unit_test(test_modules),	   cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_long_list),   cmocka_unit_test(test_running_kernel), cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_broken_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,7 +169,7 @@ static int cached(struct buf *out)
 	error = error ? error : symbol_cache_add(cache, &key, bytes.data, bytes.len);
 	error = error ? error : symbol_cache_find(cache, &key, &entry);
 	if (!error) {
-		buf_printf(out, "%zu bytes", entry.len_bytes);
+		buf_printf(out, "%zu bytes", entry.file.len_bytes);
 		symbol_cache_entry_close(&entry);
 		error = symbol_cache_prune(cache, &pruned);
 	}

@@ -175,7 +175,7 @@ static void test_end(void **state)
 	*file = (struct file){ .fd = dup(file_fd), .debug_fd = dup(file_fd), .path = strdup(path) };
 	file->index = calloc(1, sizeof(*file->index));
 	assert_non_null(file->index);
-	file->index->entry = (struct symbol_cache_entry){ .data = mapped, .len_bytes = 8 };
+	file->index->entry = (struct symbol_cache_entry){ .file = { .data = mapped, .len_bytes = 8 } };
 	assert_int_equal(msync(mapped, 8, MS_ASYNC), 0);
 	file_destroy(file); /* the group looks at the descriptors */
 	assert_int_equal(msync(mapped, 8, MS_ASYNC), -1);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code that the kernel tells of: named by its moment, before, while and after it stands; and this kernel's own list below.
- */
+/* Code that the kernel tells of: named by its moment, before, while and after it stands; this kernel's own list below, which
+ * is kept. */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,7 +30,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	metrics = metrics_new();
-	return !metrics || kernel_names_new(metrics, &k);
+	return !metrics || kernel_names_new(-1, metrics, &k);
 }
 
 static int tear_down(void **state)
@@ -100,18 +103,26 @@ static void test_went(void **state)
 	expect(PLACE + 0x2008, kernel_names_code(k, PLACE + 0x2008), NULL, NULL);
 }
 
-static void test_list(void **state)
+/* Where schedule() is, as the kernel says it; 0: it does not. */
+static uint64_t schedule_address(void)
 {
 	AUTO_FCLOSE FILE *list = fopen("/proc/kallsyms", "r");
 	unsigned long addr = 0;
 	char type, line[512], name[512];
+
+	while (list && fgets(line, sizeof(line), list))
+		if (sscanf(line, "%lx %c %511s", &addr, &type, name) == 3 && !strcmp(name, "schedule"))
+			return addr;
+	return 0;
+}
+
+static void test_list(void **state)
+{
+	uint64_t addr = schedule_address();
 	uint32_t version = kernel_names_version(k);
 	const char *found, *module;
 
 	(void)state;
-	while (list && fgets(line, sizeof(line), list))
-		if (sscanf(line, "%lx %c %511s", &addr, &type, name) == 3 && !strcmp(name, "schedule"))
-			break;
 	if (!addr)
 		skip();
 	assert_false(kernel_names_find(k, addr, 0, &found, &module)); /* not read yet */
@@ -122,12 +133,77 @@ static void test_list(void **state)
 	assert_int_equal(kernel_names_version(k), version + 1);
 }
 
+/* How often the text was read. */
+static uint64_t reads(void)
+{
+	return metric_get(metrics_counter(metrics, "hearth_kernel_symbols_read_total", NULL, ""));
+}
+
+/* Starts again, with what an earlier start kept in @dir_fd. */
+static void start_again(int dir_fd)
+{
+	kernel_names_free(k);
+	assert_int_equal(kernel_names_new(dir_fd, metrics, &k), 0);
+	kernel_names_update(k, 0);
+}
+
+static void test_kept(void **state)
+{
+	char folder[] = "/tmp/test_kernel_names.XXXXXX";
+	uint64_t addr = schedule_address(), before = reads();
+	const char *found, *module;
+	int dir_fd, fd;
+
+	(void)state;
+	if (!addr)
+		skip();
+	assert_non_null(mkdtemp(folder));
+	dir_fd = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_true(dir_fd >= 0);
+	start_again(dir_fd);
+	expect(addr, 0, "schedule", "");
+	assert_int_equal(reads(), before + 1);
+	start_again(dir_fd);
+	expect(addr, 0, "schedule", "");
+	assert_int_equal(reads(), before + 1); /* it was kept */
+	kernel_names_rest(k);
+	expect(addr, 0, "schedule", "");
+	/* An address without a name may be code that comes and goes: the text is read at once, then each minute. */
+	assert_false(kernel_names_find(k, PLACE, 0, &found, &module));
+	assert_int_equal(reads(), before + 2);
+	assert_false(kernel_names_find(k, PLACE, 0, &found, &module));
+	kernel_names_update(k, 0);
+	assert_int_equal(reads(), before + 2);
+	expect(addr, 0, "schedule", "");
+	/* One that is of another boot, or broken, is not believed, and another takes its place. */
+	for (int at = 32; at < 100; at += 31) {
+		char byte;
+
+		fd = openat(dir_fd, "kernel-names", O_RDWR);
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		byte ^= 1;
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		close(fd);
+		before = reads();
+		start_again(dir_fd);
+		expect(addr, 0, "schedule", "");
+		assert_int_equal(reads(), before + 1);
+		start_again(dir_fd);
+		expect(addr, 0, "schedule", "");
+		assert_int_equal(reads(), before + 1);
+	}
+	assert_int_equal(unlinkat(dir_fd, "kernel-names", 0), 0);
+	assert_int_equal(rmdir(folder), 0); /* there was no other file */
+	close(dir_fd);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_went),
 		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_kept),
 	};
 
 	return run_group_of_descriptors(tests, set_up, tear_down);

@@ -231,7 +231,7 @@ static int make(void **state)
 	(void)state;
 	metrics = metrics_new();
 	return !metrics || file_opener_new(metrics, &opener) || files_new(&service, opener, metrics, &files) ||
-	       kernel_names_new(metrics, &kernel) || names_new(kernel, metrics, &names) ||
+	       kernel_names_new(-1, metrics, &kernel) || names_new(kernel, metrics, &names) ||
 	       runtimes_new(0, files, metrics, &runtimes) || truth_counts_new(metrics, &truths) ||
 	       module_status_new(metrics, &modules) || traces_new(NULL, &traces);
 }

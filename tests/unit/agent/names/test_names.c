@@ -61,7 +61,7 @@ static int setup(void **state)
 	metrics = metrics_new();
 	process = &p;
 	p.as = address_space_new();
-	return !metrics || !p.as || kernel_names_new(metrics, &kernel) || names_new(kernel, metrics, &names) ||
+	return !metrics || !p.as || kernel_names_new(-1, metrics, &kernel) || names_new(kernel, metrics, &names) ||
 	       traces_new(kernel, &traces);
 }
 

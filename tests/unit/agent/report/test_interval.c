@@ -72,7 +72,7 @@ static int make(void **state)
 	metrics = metrics_new();
 	app.index = lib.index = &file_index;
 	return known_index_make() || !metrics || file_opener_new(metrics, &opener) ||
-	       files_new(&service, opener, metrics, &files) || kernel_names_new(metrics, &kernel) ||
+	       files_new(&service, opener, metrics, &files) || kernel_names_new(-1, metrics, &kernel) ||
 	       names_new(kernel, metrics, &names) || runtimes_new(0, files, metrics, &runtimes) ||
 	       truth_counts_new(metrics, &truths) || module_status_new(metrics, &modules) || traces_new(NULL, &traces) ||
 	       kinds_choose(&config, &kinds, &err) ||
