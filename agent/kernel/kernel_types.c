@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -338,18 +339,55 @@ static int put(const void *bytes, size_t len)
 	return io_write_all(file, bytes, len);
 }
 
+/* All types of the kernel: mapped, or read into @read. */
+struct all_types {
+	const void *bytes;
+	size_t len;
+	void *mapped; /* NULL: it is not */
+	struct buf read;
+};
+
+static void all_types_fini(struct all_types *all)
+{
+	if (all->mapped)
+		munmap(all->mapped, all->len);
+	buf_fini(&all->read);
+}
+
+/* Kernels since 6.16 let the file be mapped, which saves 5 MB of copying. 0 or -errno. */
+static int all_types_open(struct all_types *all)
+{
+	AUTO_CLOSE int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	int error;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	all->len = (size_t)st.st_size;
+	all->mapped = all->len ? mmap(NULL, all->len, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	if (all->mapped != MAP_FAILED) {
+		all->bytes = all->mapped;
+		return 0;
+	}
+	all->mapped = NULL;
+	error = io_read_all(fd, MOST_BYTES, &all->read);
+	all->bytes = all->read.data;
+	all->len = all->read.len;
+	return error;
+}
+
 void kernel_types_give(const struct bpf_object *object)
 {
-	AUTO(buf_fini) struct buf all = BUF_EMPTY;
+	AUTO(all_types_fini) struct all_types all = { .read = BUF_EMPTY };
 	struct btf *cut = NULL;
 	uint32_t len = 0;
 	int error;
 
 	if (file < 0)
 		return;
-	error = io_read_file(KERNEL_BTF, MOST_BYTES, &all);
+	error = all_types_open(&all);
 	if (!error)
-		error = kernel_types_cut(all.data, all.len, bpf_object__btf(object), &cut);
+		error = kernel_types_cut(all.bytes, all.len, bpf_object__btf(object), &cut);
 	if (!error) {
 		const void *bytes = btf__raw_data(cut, &len);
 
@@ -357,7 +395,7 @@ void kernel_types_give(const struct bpf_object *object)
 	}
 	if (error) {
 		log_debug("the kernel's types are not cut: %s", strerror(-error));
-		(void)put(all.data, all.len);
+		(void)put(all.bytes, all.len);
 	}
 	btf__free(cut);
 }
