@@ -31,3 +31,18 @@ int vec_grow(void *items, size_t *cap, size_t need, size_t max, size_t element_b
 	*cap = wanted;
 	return 0;
 }
+
+void vec_shrink(void *items, size_t *cap, size_t count, size_t element_bytes)
+{
+	size_t wanted = count ? count : 1;
+	char *array;
+
+	if (wanted >= *cap)
+		return;
+	memcpy(&array, items, sizeof(array));
+	array = realloc(array, wanted * element_bytes);
+	if (!array)
+		return;
+	memcpy(items, &array, sizeof(array));
+	*cap = wanted;
+}

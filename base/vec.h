@@ -39,7 +39,20 @@
 		vec_error_;                                                                                         \
 	})
 
+/* Gives back the room behind the first @count elements; where that fails it stays. */
+#define vec_fit(items, cap, count)                                          \
+	({                                                                  \
+		typeof(cap) vec_at_ = (cap);                                \
+		size_t vec_cap_ = *vec_at_;                                 \
+                                                                            \
+		vec_shrink((items), &vec_cap_, (count), sizeof(**(items))); \
+		*vec_at_ = (typeof(*vec_at_))vec_cap_;                      \
+	})
+
 /* Gives the array at *@items room for @need (more than *@cap) and at most @max elements. 0, -ENOMEM. */
 int vec_grow(void *items, size_t *cap, size_t need, size_t max, size_t element_bytes, bool is_zero);
+
+/* Leaves the array at *@items room for @count elements, one at least. */
+void vec_shrink(void *items, size_t *cap, size_t count, size_t element_bytes);
 
 #endif

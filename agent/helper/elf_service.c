@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The in-process form of the ELF service. Keeps the row sources (a file's unwind tables, opened) of the files asked about
- * last; each maps its file, so the number is bounded and the coldest goes first.
+ * last; each maps its file, so the number is bounded and the coldest goes first. The memory that reading
+ * the files took is given back each few MB.
  */
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agent/helper/elf_service.h"
 #include "base/cleanup.h"
@@ -17,6 +19,7 @@
 
 enum {
 	MAX_SOURCES = 48,
+	FAULTS_A_REST = 64,	   /* page faults; each maps up to 64 KB of a file (fault_around_bytes) */
 	MAX_CRC_BYTES = 128 << 20, /* a checksum over more takes longer than a request may */
 };
 
@@ -27,6 +30,7 @@ struct source {
 	int error;
 	struct debug_search search; /* the search for a debug file, until then */
 	uint64_t used;		    /* value of the service's clock at the last use */
+	bool is_read;		    /* since its pages were given back */
 };
 
 struct in_process {
@@ -34,6 +38,7 @@ struct in_process {
 	struct source sources[MAX_SOURCES];
 	uint32_t count;
 	uint64_t clock;
+	uint64_t faults; /* of this process when pages were given back */
 };
 
 static void end_search(struct source *src)
@@ -91,6 +96,7 @@ static int find_source(struct in_process *s, const struct elf_request *request, 
 		begin_search(src, fd);
 	}
 	src->used = ++s->clock;
+	src->is_read = true;
 	*ret = src;
 	if (request->can_bring && debug_search_next(&src->search, &needed)) {
 		buf_append(reply, &needed, sizeof(needed));
@@ -114,6 +120,25 @@ static void forget_source(struct in_process *s, uint32_t file)
 	source_close(src);
 	*src = s->sources[--s->count];
 }
+
+/* --- memory --- */
+
+/* Looks after each answer whether reading files has taken memory again. */
+static void rest(struct in_process *s)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage) || (uint64_t)usage.ru_minflt - s->faults < FAULTS_A_REST)
+		return;
+	s->faults = (uint64_t)usage.ru_minflt;
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->sources[i].is_read && s->sources[i].rows)
+			row_source_rest(s->sources[i].rows);
+		s->sources[i].is_read = false;
+	}
+}
+
+/* --- answers --- */
 
 static int take_file(struct in_process *s, const struct elf_request *request, int fd)
 {
@@ -287,6 +312,8 @@ static int in_process_call(struct elf_service *service, const struct elf_request
 	default:
 		return -EBADMSG;
 	}
+	if (src)
+		rest(s);
 	return !status && reply->failed ? -ENOMEM : status;
 }
 

@@ -155,13 +155,15 @@ static void reset_signals(void)
 static int filter_calls(const struct elf_worker_kind *kind)
 {
 	static const int allowed[] = {
-		SCMP_SYS(recvmsg),	SCMP_SYS(sendmsg),	  SCMP_SYS(close),	   SCMP_SYS(read),
-		SCMP_SYS(pread64),	SCMP_SYS(lseek),	  SCMP_SYS(fstat),	   SCMP_SYS(newfstatat),
-		SCMP_SYS(fcntl),	SCMP_SYS(munmap),	  SCMP_SYS(mremap),	   SCMP_SYS(madvise),
-		SCMP_SYS(brk),		SCMP_SYS(futex),	  SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),
-		SCMP_SYS(sysinfo), /* qsort */
-		SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),  SCMP_SYS(restart_syscall),
-		SCMP_SYS(exit),		SCMP_SYS(exit_group),	  SCMP_SYS(getpid),	   SCMP_SYS(gettid),
+		SCMP_SYS(recvmsg),	SCMP_SYS(sendmsg),	   SCMP_SYS(close),
+		SCMP_SYS(read),		SCMP_SYS(pread64),	   SCMP_SYS(lseek),
+		SCMP_SYS(fstat),	SCMP_SYS(newfstatat),	   SCMP_SYS(fcntl),
+		SCMP_SYS(munmap),	SCMP_SYS(mremap),	   SCMP_SYS(madvise),
+		SCMP_SYS(brk),		SCMP_SYS(futex),	   SCMP_SYS(clock_gettime),
+		SCMP_SYS(getrandom),	SCMP_SYS(sysinfo), /* qsort */
+		SCMP_SYS(getrusage),	SCMP_SYS(rt_sigaction),	   SCMP_SYS(rt_sigprocmask),
+		SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
+		SCMP_SYS(exit_group),	SCMP_SYS(getpid),	   SCMP_SYS(gettid),
 	};
 	static const int refused[] = { SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
 				       SCMP_SYS(stat), SCMP_SYS(lstat),	 SCMP_SYS(access) };

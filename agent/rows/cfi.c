@@ -270,15 +270,18 @@ static uint64_t next_start(const struct cfi_starts *starts, uint64_t addr)
 	return i < starts->count ? table_word(starts, i, 0) : starts->count ? UINT64_MAX : addr + 1;
 }
 
-/* The rows of the function of @addr up to its end, if its entry is of the common kind. */
+/* The rows of the function of @addr up to its end, if its entry is of the common kind. -ENODATA: @addr is in a gap between
+ * functions. To ask libdw would make it read the whole section where a linker, such as gold, puts .eh_frame before its
+ * table. */
 static int read_function(const struct cfi_starts *starts, uint64_t addr, uint64_t end, struct row *rows, size_t max,
 			 size_t *count, uint64_t *stop)
 {
 	size_t i = starts->frame.data ? starts_until(starts, addr) : 0;
 
-	return i ? cfi_program_rows(&starts->frame, table_word(starts, i - 1, 1), table_word(starts, i - 1, 0), addr, end,
-				    rows, max, count, stop)
-		 : -ENOENT;
+	if (!i)
+		return starts->frame.data && starts->count ? -ENODATA : -ENOENT;
+	return cfi_program_rows(&starts->frame, table_word(starts, i - 1, 1), table_word(starts, i - 1, 0), addr, end, rows,
+				max, count, stop);
 }
 
 int rows_cfi_build(Dwarf_CFI *cfi, const struct cfi_starts *starts, uint64_t start, uint64_t end, struct row *rows,
@@ -300,7 +303,7 @@ int rows_cfi_build(Dwarf_CFI *cfi, const struct cfi_starts *starts, uint64_t sta
 			addr = stop;
 			continue;
 		}
-		if (read_row(cfi, addr, &row)) {
+		if (r == -ENODATA || read_row(cfi, addr, &row)) {
 			addr = next_start(starts, addr);
 			continue;
 		}

@@ -248,8 +248,10 @@ int cfi_program_rows(const struct cfi_bytes *bytes, uint64_t entry, uint64_t fun
 	    run_common(&m, bytes, entry + 4 - common) || !dwarf_take(&c, 4, &begin) || !dwarf_take(&c, 4, &len) ||
 	    !dwarf_take_uleb(&c, &augmentation) || !dwarf_skip(&c, augmentation))
 		return -ENOENT;
-	if (entry + 8 + (uint64_t)(int64_t)(int32_t)begin != function || start < function || start - function >= len)
+	if (entry + 8 + (uint64_t)(int64_t)(int32_t)begin != function || start < function)
 		return -ENOENT;
+	if (start - function >= len)
+		return -ENODATA;
 	*stop_ret = function + len;
 	m.at = function;
 	m.start = start;

@@ -21,7 +21,7 @@ struct cfi_bytes {
 /*
  * The rows of the function whose entry (FDE) stands at address @entry and which begins at @function, as far as they touch
  * [@start, @end), cut there. 0 with *@stop_ret where the function ends; -ENOENT: the entry is not of the common kind, or not
- * of a function with @start in it; -ENOSPC: more than @max.
+ * of a function that begins at @start or before; -ENODATA: the function ends before @start; -ENOSPC: more than @max.
  */
 int cfi_program_rows(const struct cfi_bytes *bytes, uint64_t entry, uint64_t function, uint64_t start, uint64_t end,
 		     struct row *rows, size_t max, size_t *count_ret, uint64_t *stop_ret);

@@ -389,3 +389,9 @@ void row_source_free(struct row_source *src)
 		munmap(src->map, src->map_len);
 	free(src);
 }
+
+void row_source_rest(const struct row_source *src)
+{
+	if (src->map)
+		(void)madvise(src->map, src->map_len, MADV_DONTNEED);
+}

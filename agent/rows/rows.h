@@ -29,6 +29,9 @@ int row_source_new_memory(const void *image, size_t len_bytes, struct row_source
 
 void row_source_free(struct row_source *src);
 
+/* Gives the memory back that reading the file took; what is read again comes from the file. */
+void row_source_rest(const struct row_source *src);
+
 /*
  * The rows of [start, end), cut at its borders, sorted, equal neighbours merged. Code without a rule has no row (or
  * ROW_CFA_NONE), but a gap of less than 16 bytes (padding) belongs to the row before it. 0; -ENOSPC when there are more than

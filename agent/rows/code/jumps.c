@@ -94,6 +94,7 @@ int code_jumps_new(struct code_starts *starts, struct code_jumps **ret)
 	}
 	if (j->count)
 		qsort(j->all, j->count, sizeof(*j->all), compare);
+	vec_fit(&j->all, &j->room, j->count);
 	*ret = j;
 	return 0;
 }

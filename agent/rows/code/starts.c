@@ -197,6 +197,7 @@ static int tidy(struct code_starts *s)
 		s->marks[n++] = m;
 	}
 	s->count = n;
+	vec_fit(&s->marks, &s->room, n);
 	return 0;
 }
 

@@ -187,12 +187,36 @@ static void test_wide(void **state)
 	}
 }
 
+/* What stands in an array that is fitted stays, and it grows again as any other. */
+static void test_fit(void **state)
+{
+	AUTO_FREE uint64_t *items = NULL;
+	uint32_t cap = 0;
+
+	(void)state;
+	vec_fit(&items, &cap, 0);
+	assert_true(!items && !cap);
+	assert_int_equal(vec_reserve(&items, &cap, 1000), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		items[i] = i;
+	vec_fit(&items, &cap, 2000); /* it has no more than it has */
+	assert_int_equal(cap, 1000);
+	vec_fit(&items, &cap, 600);
+	assert_int_equal(cap, 600);
+	assert_true(malloc_usable_size(items) < 800 * sizeof(*items));
+	assert_int_equal(vec_reach(&items, &cap, 600), 0);
+	for (uint32_t i = 0; i < 600; i++)
+		assert_int_equal(items[i], i);
+	vec_fit(&items, &cap, 0);
+	assert_true(items && cap == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_append),	  cmocka_unit_test(test_reserve),   cmocka_unit_test(test_once),
 		cmocka_unit_test(test_small_cap), cmocka_unit_test(test_large_cap), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_zero),	  cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_zero),	  cmocka_unit_test(test_wide),	    cmocka_unit_test(test_fit),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 
 #include "agent/helper/elf_service.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "tests/unit/descriptors.h"
 
 enum { BLOCK = 256, SELF = 1, LINKER = 2 };
@@ -253,6 +255,62 @@ static void test_many_files(void **state)
 	assert_true(has_root_at(219, linker_fd, linker_entry));
 }
 
+/* Bytes that this process has in memory of the file that is mapped under @name. */
+static unsigned long resident_kb(const char *name)
+{
+	AUTO_FCLOSE FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long all = 0, kb;
+	bool is_it = false;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (strchr("0123456789abcdef", line[0]))
+			is_it = strstr(line, name) != NULL;
+		else if (is_it && sscanf(line, "Rss: %lu", &kb) == 1)
+			all += kb;
+	}
+	return all;
+}
+
+/* What reading a file takes of memory is given back when some pages have been touched; the answers are the same after it. */
+static void test_rest(void **state)
+{
+	enum { PAGES = 200, PAGE_BYTES = 4096 };
+	uint64_t addr = (uint64_t)(uintptr_t)test_rest - self_bias;
+	AUTO_FREE uint8_t *first = NULL;
+	int fd = memfd_create("of-a-program", MFD_CLOEXEC);
+	struct buf bytes = BUF_EMPTY;
+	char *pages;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(io_read_file("/proc/self/exe", SIZE_MAX, &bytes), 0);
+	assert_int_equal(io_write_all(fd, bytes.data, bytes.len), 0);
+	buf_fini(&bytes);
+	assert_int_equal(call(ELF_OP_ROWS, 400, fd, addr, addr + BLOCK, NULL, 0), 0);
+	assert_true(reply.len);
+	assert_int_equal(call(ELF_OP_ROWS, 400, fd, addr, addr + BLOCK, NULL, 0), 0); /* nothing was touched but the file */
+	len = reply.len;
+	first = malloc(len);
+	assert_non_null(first);
+	memcpy(first, reply.data, len);
+	pages = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(madvise(pages, PAGES * PAGE_BYTES, MADV_NOHUGEPAGE), 0);
+	assert_true(resident_kb("of-a-program") > 0);
+	for (int i = 0; i < PAGES; i++)
+		pages[i * PAGE_BYTES] = 1;
+	assert_int_equal(call(ELF_OP_ROWS, 400, fd, addr, addr + BLOCK, NULL, 0), 0);
+	assert_int_equal(resident_kb("of-a-program"), 0);
+	assert_int_equal(call(ELF_OP_ROWS, 400, fd, addr, addr + BLOCK, NULL, 0), 0);
+	assert_int_equal(reply.len, len);
+	assert_memory_equal(reply.data, first, len);
+	assert_int_equal(call(ELF_OP_FORGET, 400, -1, 0, 0, NULL, 0), 0);
+	munmap(pages, PAGES * PAGE_BYTES);
+	close(fd);
+}
+
 static void test_bad_requests(void **state)
 {
 	int empty = memfd_create("empty", MFD_CLOEXEC), text = memfd_create("text", MFD_CLOEXEC);
@@ -286,8 +344,9 @@ static void test_bad_requests(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_info), cmocka_unit_test(test_rows),	cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_eval), cmocka_unit_test(test_many_files), cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_info),	     cmocka_unit_test(test_rows),	cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_eval),	     cmocka_unit_test(test_many_files), cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_bad_requests),
 	};
 
 	return run_group_of_descriptors(tests, make, destroy);

@@ -250,7 +250,7 @@ static void test_common_entry(void **state)
 	assert_int_equal(cfi_program_rows(&frame, AT + ENTRY, FUNCTION, FUNCTION + 31, UINT64_MAX, rows, 4, &count, &stop),
 			 0);
 	assert_int_equal(cfi_program_rows(&frame, AT + ENTRY, FUNCTION, FUNCTION + 32, UINT64_MAX, rows, 4, &count, &stop),
-			 -ENOENT);
+			 -ENODATA);
 	assert_int_equal(cfi_program_rows(&frame, AT + ENTRY, FUNCTION, FUNCTION, UINT64_MAX, rows, 0, &count, &stop),
 			 -ENOSPC);
 }
