@@ -13,6 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct code_request request;
 
 	fake_make(&fake);
+	if (size && data[0] & 1) { /* the variable has no symbol */
+		fake.facts.fact[GDB_JIT_FACT_DESCRIPTOR] = 0;
+		fake.facts.fact[GDB_JIT_FACT_DATA] = 0;
+		fake.facts.fact[GDB_JIT_FACT_DATA_BYTES] = FAKE_FILE;
+	}
 	request = (struct code_request){ .op = CODE_OP_RANGES, .bias = FAKE_BASE, .facts = fake.facts };
 	fake_process_begin(&process, &fake, data, size);
 	fake_process_ask_all(&process, &request, range, range.end - range.start);

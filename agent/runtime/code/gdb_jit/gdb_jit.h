@@ -52,6 +52,10 @@ enum { GDB_JIT_OWN_IMAGE, GDB_JIT_OWN_BYTES };
  */
 int gdb_jit_first(struct code_memory *m, uint64_t descriptor, uint64_t *ret);
 
+/* Looks for the variable in @bytes of the process's data at @addr, by where it leads: to an entry, and that to an ELF file.
+ * 0; -EAGAIN: it is not there, or nothing is registered yet; -EFAULT, -EDQUOT. */
+int gdb_jit_look(struct code_memory *m, uint64_t addr, uint64_t bytes, uint64_t *descriptor_ret);
+
 /* Finds the code at @pc. 0; -ENOENT: none is registered there, and *@ret has start and end of the gap between others that
  * @pc is in; -EFAULT, -EDQUOT. */
 int gdb_jit_find(struct gdb_jit *s, struct code_memory *m, uint64_t pc, struct gdb_jit_code *ret);

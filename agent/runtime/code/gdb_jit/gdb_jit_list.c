@@ -7,6 +7,8 @@
 #include "agent/runtime/code/gdb_jit/gdb_jit.h"
 #include "base/cleanup.h"
 
+static const uint32_t ELF_MAGIC = ELFMAG0 | ELFMAG1 << 8 | ELFMAG2 << 16 | ELFMAG3 << 24;
+
 /* struct jit_descriptor */
 struct descriptor {
 	uint32_t version, action;
@@ -25,6 +27,43 @@ int gdb_jit_first(struct code_memory *m, uint64_t descriptor, uint64_t *ret)
 int gdb_jit_read_entry(struct code_memory *m, uint64_t addr, struct gdb_jit_entry *ret)
 {
 	return code_read(m, addr, ret, sizeof(*ret));
+}
+
+/* --- where the variable is, if no symbol says it --- */
+
+/* Is @d such a variable, with something registered? */
+static bool is_descriptor(struct code_memory *m, const struct descriptor *d)
+{
+	enum { MOST_ACTION = 2 }; /* JIT_UNREGISTER_FN */
+	struct gdb_jit_entry e;
+
+	return d->version == 1 && d->action <= MOST_ACTION && d->first && d->first % sizeof(uint64_t) == 0 &&
+	       !gdb_jit_read_entry(m, d->first, &e) && !e.prev && e.image && e.bytes >= sizeof(Elf64_Ehdr) &&
+	       e.bytes <= GDB_JIT_MAX_IMAGE_BYTES && code_read_u32(m, e.image) == ELF_MAGIC;
+}
+
+int gdb_jit_look(struct code_memory *m, uint64_t addr, uint64_t bytes, uint64_t *descriptor_ret)
+{
+	uint8_t piece[4096 + sizeof(struct descriptor)]; /* one that stands across two pieces is in the first of them */
+	uint64_t from = (addr + 7) & ~7ull, end = addr + bytes;
+
+	for (; from < end && end - from >= sizeof(struct descriptor); from += 4096) {
+		size_t len = end - from < sizeof(piece) ? end - from : sizeof(piece);
+		int error = code_read(m, from, piece, len);
+
+		if (error)
+			return error;
+		for (size_t at = 0; at < 4096 && at + sizeof(struct descriptor) <= len; at += sizeof(uint64_t)) {
+			struct descriptor d;
+
+			memcpy(&d, piece + at, sizeof(d));
+			if (is_descriptor(m, &d)) {
+				*descriptor_ret = from + at;
+				return 0;
+			}
+		}
+	}
+	return m->is_spent ? -EDQUOT : -EAGAIN;
 }
 
 /* --- what is remembered --- */

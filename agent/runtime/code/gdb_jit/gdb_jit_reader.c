@@ -21,6 +21,12 @@ static int gdb_jit_open(void *state, struct code_memory *m, const struct code_fa
 	uint64_t first;
 	int error;
 
+	if (!facts->fact[GDB_JIT_FACT_DESCRIPTOR]) {
+		if (facts->fact[GDB_JIT_FACT_DATA_BYTES] > GDB_JIT_MAX_DATA_BYTES)
+			return -ENOTSUP;
+		return gdb_jit_look(m, facts->fact[GDB_JIT_FACT_DATA] + bias, facts->fact[GDB_JIT_FACT_DATA_BYTES],
+				    &s->descriptor);
+	}
 	s->descriptor = facts->fact[GDB_JIT_FACT_DESCRIPTOR] + bias;
 	error = gdb_jit_first(m, s->descriptor, &first);
 	return error ? error : first ? 0 : -EAGAIN;
@@ -117,7 +123,9 @@ static int gdb_jit_block(void *state, struct code_memory *m, uint64_t pc, struct
 	b->kind = GDB_JIT_CODE;
 	b->tokens[0] = link_of(s, &code, &e);
 	b->tokens[1] = token(m, code.entry + offsetof(struct gdb_jit_entry, image));
-	b->tokens[2] = token(m, b->start + (b->end - b->start) / 2 / sizeof(uint64_t) * sizeof(uint64_t));
+	if (piece.end - piece.start <=
+	    GDB_JIT_BLOCK_BYTES) /* longer is no function, but memory that fills with code: QEMU's */
+		b->tokens[2] = token(m, b->start + (b->end - b->start) / 2 / sizeof(uint64_t) * sizeof(uint64_t));
 	b->tokens[3] = end_of_name(m, piece.name);
 	b->own[GDB_JIT_OWN_IMAGE] = code.image;
 	b->own[GDB_JIT_OWN_BYTES] = code.bytes;

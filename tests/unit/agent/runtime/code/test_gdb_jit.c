@@ -40,6 +40,36 @@ static int make(void **state)
 	return 0;
 }
 
+/* Without a symbol the variable is found in the data, wherever it is there, once something is registered. */
+static void test_look(void **state)
+{
+	enum { DATA_BYTES = 200 };
+	const uint64_t found = FAKE_BASE + FAKE_DESCRIPTOR;
+	uint8_t first[8], zero[8] = { 0 };
+
+	(void)state;
+	fake.facts.fact[GDB_JIT_FACT_DESCRIPTOR] = 0;
+	fake.facts.fact[GDB_JIT_FACT_DATA] = 0;
+	fake.facts.fact[GDB_JIT_FACT_DATA_BYTES] = DATA_BYTES;
+	assert_int_equal(open_reader(), 0);
+	assert_int_equal(reader.descriptor, found);
+	fake.facts.fact[GDB_JIT_FACT_DATA_BYTES] = FAKE_DESCRIPTOR + 23; /* the last byte of it is behind the data */
+	assert_int_equal(open_reader(), -EAGAIN);
+	fake.facts.fact[GDB_JIT_FACT_DATA_BYTES] = FAKE_DESCRIPTOR + 24;
+	assert_int_equal(open_reader(), 0);
+	fake.facts.fact[GDB_JIT_FACT_DATA_BYTES] = 1ull << 40; /* more than a file has */
+	assert_int_equal(open_reader(), -ENOTSUP);
+	fake.facts.fact[GDB_JIT_FACT_DATA_BYTES] = DATA_BYTES;
+	memcpy(first, fake.bytes + FAKE_DESCRIPTOR + 16, sizeof(first));
+	fake_copy(&fake, FAKE_BASE + FAKE_DESCRIPTOR + 16, zero, sizeof(zero));
+	assert_int_equal(open_reader(), -EAGAIN); /* nothing is registered */
+	fake_copy(&fake, FAKE_BASE + FAKE_DESCRIPTOR + 16, first, sizeof(first));
+	fake_copy(&fake, FAKE_BASE + FAKE_FILE + 0x1000ul * (FAKE_FILES - 1), zero, 4);
+	assert_int_equal(open_reader(), -EAGAIN); /* what it leads to is no ELF file */
+	fake_make(&fake);
+	assert_int_equal(open_reader(), 0);
+}
+
 static struct code_block block_at(uint64_t pc)
 {
 	struct code_memory m = memory_of();
@@ -250,15 +280,11 @@ static void all_is_as_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(all_is_as_written, make),
-		cmocka_unit_test_setup(test_names, make),
-		cmocka_unit_test_setup(test_rows, make),
-		cmocka_unit_test_setup(test_ranges, make),
-		cmocka_unit_test_setup(test_nobodys, make),
-		cmocka_unit_test_setup(test_comes_and_goes, make),
-		cmocka_unit_test_setup(test_another_in_place, make),
-		cmocka_unit_test_setup(test_borders, make),
-		cmocka_unit_test_setup(test_large, make),
+		cmocka_unit_test_setup(all_is_as_written, make),   cmocka_unit_test_setup(test_look, make),
+		cmocka_unit_test_setup(test_names, make),	   cmocka_unit_test_setup(test_rows, make),
+		cmocka_unit_test_setup(test_ranges, make),	   cmocka_unit_test_setup(test_nobodys, make),
+		cmocka_unit_test_setup(test_comes_and_goes, make), cmocka_unit_test_setup(test_another_in_place, make),
+		cmocka_unit_test_setup(test_borders, make),	   cmocka_unit_test_setup(test_large, make),
 		cmocka_unit_test_setup(test_nonsense, make),
 	};
 

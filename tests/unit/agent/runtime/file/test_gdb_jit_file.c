@@ -56,12 +56,44 @@ static void test_none(void **state)
 	assert_int_equal(made("-shared -fPIC -s '-DVISIBILITY=\"hidden\"'").kind, RUNTIME_FILE_NONE);
 }
 
+/* QEMU's emulators of programs: static and stripped, told by the name of the code that they register. */
+static void test_qemu(void **state)
+{
+	static const char qemu[] = "struct descriptor { unsigned version, action; void *relevant, *first; };"
+				   "static struct descriptor d = { 1 }; const char *volatile name = \"code_gen_buffer\";"
+				   "int main(void) { return d.version + *name + (d.first != &d); }";
+	char path[] = "/tmp/gdb_jit_file.XXXXXX";
+	struct runtime_file file = { 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	if (!make_file(path, qemu, "-static -s"))
+		skip();
+	file = read_file(path);
+	assert_int_equal(file.kind, RUNTIME_FILE_CODE);
+	assert_int_equal(file.code.id, CODE_GDB_JIT);
+	assert_int_equal(file.way, RUNTIME_WAY_CONTENT);
+	assert_int_equal(file.code.fact[GDB_JIT_FACT_DESCRIPTOR], 0);
+	assert_true(file.code.fact[GDB_JIT_FACT_DATA] && file.code.fact[GDB_JIT_FACT_DATA_BYTES] >= 24);
+	assert_true(runtime_file_is_sound(&file));
+	assert_true(make_file(path, qemu, "-static")); /* with symbols, none of which is the variable */
+	assert_int_equal(read_file(path).kind, RUNTIME_FILE_NONE);
+	assert_true(make_file(path, qemu, "-s")); /* a program with libraries */
+	assert_int_equal(read_file(path).kind, RUNTIME_FILE_NONE);
+	assert_true(make_file(path, "int main(void) { return 0; }", "-static -s"));
+	assert_int_equal(read_file(path).kind, RUNTIME_FILE_NONE);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exported),
 		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_qemu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
