@@ -14,6 +14,7 @@
 #include "agent/helper/elf_service.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "symbols/elf_image.h"
 #include "symbols/sources/symbol_image.h"
 
@@ -136,6 +137,7 @@ static void rest(struct in_process *s)
 			row_source_rest(s->sources[i].rows);
 		s->sources[i].is_read = false;
 	}
+	memory_give_back();
 }
 
 /* --- answers --- */
