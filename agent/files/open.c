@@ -18,6 +18,7 @@
 
 #include "agent/files/guard.h"
 #include "agent/files/open.h"
+#include "agent/proc/mounts.h"
 #include "agent/proc/proc_maps.h"
 #include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
@@ -83,54 +84,6 @@ void file_opener_on_wait(struct file_opener *o, struct wait_hook hook)
 
 /* --- devices --- */
 
-/* Types whose files are opened without asking anybody outside this machine. An overlay counts as the file system that it
- * mostly lies over. */
-static bool is_local_type(const char *type)
-{
-	static const char *const local[] = { "ext2",	 "ext3",    "ext4",	 "xfs",	     "btrfs",	"f2fs",
-					     "bcachefs", "zfs",	    "vfat",	 "exfat",    "ntfs3",	"udf",
-					     "erofs",	 "iso9660", "squashfs",	 "tmpfs",    "proc",	"sysfs",
-					     "ramfs",	 "rootfs",  "hugetlbfs", "devtmpfs", "overlay", "virtiofs" };
-
-	for (size_t i = 0; i < ARRAY_LEN(local); i++)
-		if (!strcmp(type, local[i]))
-			return true;
-	return false;
-}
-
-/* Does a line of mountinfo (proc_pid_mountinfo(5)) name a local file system on the device @number, "major:minor"? */
-static bool line_is_local(char *line, const char *number)
-{
-	char *dash = strstr(line, " - "), *field = line, *end;
-
-	for (int i = 0; i < 2 && field; i++)
-		field = strchr(field, ' ') ? strchr(field, ' ') + 1 : NULL;
-	if (!field || !dash || strncmp(field, number, strlen(number)) || field[strlen(number)] != ' ')
-		return false;
-	dash += 3;
-	end = strchr(dash, ' ');
-	if (end)
-		*end = '\0';
-	return is_local_type(dash);
-}
-
-static bool find_is_local(const struct file_key *key, uint32_t task)
-{
-	AUTO_FREE char *line = NULL;
-	AUTO_FCLOSE FILE *f = NULL;
-	char path[PROC_PATH_BYTES], number[32];
-	bool found = false;
-	size_t cap = 0;
-
-	snprintf(number, sizeof(number), "%u:%u", key->dev_major, key->dev_minor);
-	f = fopen(proc_path(path, task, "mountinfo"), "re");
-	if (!f)
-		f = fopen("/proc/self/mountinfo", "re");
-	while (f && !found && getline(&line, &cap, f) > 0)
-		found = line_is_local(line, number);
-	return found;
-}
-
 static struct device *find_device(struct file_opener *o, const struct file_key *key)
 {
 	struct device *d = o->devices;
@@ -150,7 +103,7 @@ static bool is_local(struct device *d, const struct file_key *key, uint32_t task
 	/* The number of a device without a disk is another's as soon as it is unmounted. */
 	if (!d->major || !d->looked_ns || now_ns - d->looked_ns > DEVICE_SECONDS * NSEC_PER_SEC) {
 		d->looked_ns = now_ns;
-		d->is_local = find_is_local(key, task);
+		d->is_local = mounts_device_is_local(task, key->dev_major, key->dev_minor);
 	}
 	return d->is_local;
 }

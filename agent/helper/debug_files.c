@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the places of symbols/find/debug_places.h below the root of the program's process, which may be a hostile
- * container's, and below ours. Below ours only those that do not depend on the program's path, which is not one of ours. */
+ * container's, and below ours. Below ours only those that do not depend on the program's path, which is not one of ours. A
+ * process may mount file systems that never answer: no path below its root leads into a mount. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "agent/helper/debug_files.h"
+#include "agent/proc/mounts.h"
 #include "agent/proc/proc_reader.h"
 #include "base/cleanup.h"
 #include "symbols/find/debug_places.h"
@@ -24,26 +26,39 @@ static const struct {
 	{ DEBUG_NEED_PACKAGE, PROCESS_ROOT, 0 },
 };
 
-/* Opens the root of process @pid, or ours when the process is gone; -ENOENT if ours was tried already as the process's. */
-static int open_root(uint8_t root, uint32_t pid)
+/* Are both the same folder? A file system that may not answer is not asked. */
+static bool is_same(int a, int b)
 {
-	AUTO_CLOSE int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), theirs = -1;
-	struct stat a, b;
+	const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+	struct statx x, y;
 
-	theirs = proc_open_folder(pid, "root");
-	if (root == PROCESS_ROOT && theirs >= 0)
-		return MOVE_FD(theirs);
-	if (root == PROCESS_ROOT)
-		return ours < 0 ? -errno : MOVE_FD(ours);
-	if (ours < 0 || theirs < 0 || fstat(ours, &a) || fstat(theirs, &b) || (a.st_dev == b.st_dev && a.st_ino == b.st_ino))
-		return -ENOENT;
-	return MOVE_FD(ours);
+	return !statx(a, "", flags, STATX_INO, &x) && !statx(b, "", flags, STATX_INO, &y) && x.stx_ino == y.stx_ino &&
+	       x.stx_dev_major == y.stx_dev_major && x.stx_dev_minor == y.stx_dev_minor;
+}
+
+/*
+ * Opens the root @which: ours, which stands for the process's own if that is the same folder, or process @pid is gone; or
+ * the process's, *@is_theirs, where it may have mounted what it likes. -ENOENT: ours was tried already as the process's;
+ * -EREMOTE: the process's is on a file system that may not answer.
+ */
+static int open_root(uint8_t which, uint32_t pid, bool *is_theirs)
+{
+	AUTO_CLOSE int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), theirs = proc_open_folder(pid, "root");
+	bool is_ours = theirs < 0 || is_same(ours, theirs);
+
+	*is_theirs = which == PROCESS_ROOT && !is_ours;
+	if (ours < 0)
+		return -errno;
+	if (*is_theirs)
+		return mounts_folder_is_local(pid, theirs) ? MOVE_FD(theirs) : -EREMOTE;
+	return which == PROCESS_ROOT || !is_ours ? MOVE_FD(ours) : -ENOENT;
 }
 
 int debug_file_open(const struct debug_place *place, const struct debug_need *need, unsigned index)
 {
 	AUTO_CLOSE int root = -1;
 	char path[PATH_MAX];
+	bool is_theirs;
 	unsigned at = 0;
 	int error;
 
@@ -54,6 +69,6 @@ int debug_file_open(const struct debug_place *place, const struct debug_need *ne
 	error = debug_place_path(need, place->path, NULL, places[at].place, path, sizeof(path));
 	if (error)
 		return error == -ERANGE ? -ENOENT : error;
-	root = open_root(places[at].root, place->pid);
-	return root < 0 ? root : debug_place_open(root, path, place->fd);
+	root = open_root(places[at].root, place->pid, &is_theirs);
+	return root < 0 ? root : debug_place_open(root, path, place->fd, is_theirs);
 }

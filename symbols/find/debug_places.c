@@ -87,9 +87,12 @@ static bool is_readable_to_owner(const struct stat *st, const struct stat *progr
 	return st->st_uid == program->st_uid || st->st_mode & S_IROTH || !program->st_uid;
 }
 
-int debug_place_open(int root_fd, const char *path, int program_fd)
+int debug_place_open(int root_fd, const char *path, int program_fd, bool in_one_mount)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | (in_one_mount ? RESOLVE_NO_XDEV : 0),
+	};
 	AUTO_CLOSE int found = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	struct stat st, program;
 	char proc[32];

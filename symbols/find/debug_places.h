@@ -15,8 +15,10 @@ int debug_place_path(const struct debug_need *need, const char *program, const c
 
 /*
  * Opens the plain file @path below the folder @root_fd, which nothing leads out of, if it is another file than @program_fd
- * and the owner of that could read it, too. A descriptor for reading, the caller's to close, or -errno.
+ * and the owner of that could read it, too. With @in_one_mount nothing leads into another mount than that of @root_fd,
+ * either
+ * (-EXDEV). A descriptor for reading, the caller's to close, or -errno.
  */
-int debug_place_open(int root_fd, const char *path, int program_fd);
+int debug_place_open(int root_fd, const char *path, int program_fd, bool in_one_mount);
 
 #endif

@@ -47,7 +47,7 @@ static int find(struct finder *f, const struct debug_need *need)
 		error = debug_place_path(need, f->program, f->debug[0] ? f->debug : NULL, index, path, sizeof(path));
 		if (error)
 			continue;
-		fd = debug_place_open(f->root_fd, path, f->program_fd);
+		fd = debug_place_open(f->root_fd, path, f->program_fd, false);
 		if (fd < 0)
 			continue;
 		error = debug_search_take(&f->search, (enum debug_need_kind)need->kind, fd);
@@ -95,7 +95,7 @@ static int open_split(void *arg, const char *dir, const char *name, struct symbo
 
 		if (!split_place(s, dir, name, index, path) || path[0] != '/')
 			continue;
-		fd = debug_place_open(s->root_fd, path, s->program_fd);
+		fd = debug_place_open(s->root_fd, path, s->program_fd, false);
 		error = fd < 0 ? fd : symbol_image_map(fd, ret);
 	}
 	return error;

@@ -8,6 +8,7 @@
  *   maps      a thread reads such a page and holds the lock of all mappings; who wants to map waits behind it
  *   exec      a child executes a program, which closes a file that never answers FLUSH; until then nobody may look into it
  *   code      code is mapped from a file whose first page never comes
+ *   debug     below its root folder usr/lib/debug answers no LOOKUP, so debug files of its program are looked for in vain
  *   fault     the page of the environment is under a userfaultfd that nobody reads
  *
  * With "maps" environ and mem in /proc wait, and with older kernels maps. With "fault" the kernel tells readers in /proc of
@@ -114,7 +115,8 @@ static void serve_one(const struct fuse_in_header *head)
 			.nodeid = FILE_NODE, .entry_valid = 1000, .attr_valid = 1000, .attr = attr_of(FILE_NODE)
 		};
 
-		answer(head->unique, 0, &out, sizeof(out));
+		if (strcmp(kind, "debug") != 0)
+			answer(head->unique, 0, &out, sizeof(out));
 		break;
 	}
 	case FUSE_GETATTR: {
@@ -160,26 +162,53 @@ static void serve(void)
 }
 
 /* The server is a process of its own, which ends with this thread: who waits for it is let go then. */
-static void start_server(void)
+static void mount_server(const char *folder)
 {
-	char options[128], folder[] = "/tmp/silent-XXXXXX", path[64];
+	char options[128];
 	pid_t server;
 
-	need(mkdtemp(folder) != NULL, "mkdtemp");
-	need(!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), "unshare");
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	need(device >= 0, "/dev/fuse");
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
 	need(!mount("silent", folder, "fuse.silent", MS_NOSUID | MS_NODEV, options), "mount");
 	server = fork();
 	need(server >= 0, "fork");
-	if (!server)
+	if (!server) {
+		if (!strcmp(kind, "debug")) /* or its root would be looked in: it maps the program, too */
+			need(!chroot("."), "chroot");
 		serve();
+	}
 	close(device);
+}
+
+static void own_mounts(void)
+{
+	need(!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), "unshare");
+}
+
+static void open_silent_file(void)
+{
+	char folder[] = "/tmp/silent-XXXXXX", path[64];
+
+	need(mkdtemp(folder) != NULL, "mkdtemp");
+	own_mounts();
+	mount_server(folder);
 	snprintf(path, sizeof(path), "%s/file", folder);
 	file = open(path, O_RDONLY | O_CLOEXEC);
 	need(file >= 0, path);
 	need(!umount2(folder, MNT_DETACH) && !rmdir(folder), "umount");
+}
+
+/* Goes to a root folder of its own, made where it was started. */
+static void change_root(void)
+{
+	char root[] = "silent-XXXXXX";
+
+	need(mkdtemp(root) != NULL, "mkdtemp");
+	own_mounts();
+	need(!chdir(root) && !mkdir("usr", 0755) && !mkdir("usr/lib", 0755) && !mkdir("usr/lib/debug", 0755), "mkdir");
+	mount_server("usr/lib/debug");
+	need(!chroot("."), "chroot");
 }
 
 /* --- what keeps others --- */
@@ -309,11 +338,13 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	errno = EINVAL;
-	need(argc == 3, "usage: silent stack|maps|exec|code|fault SECONDS");
+	need(argc == 3, "usage: silent stack|maps|exec|code|debug|fault SECONDS");
 	kind = strdup(argv[1]);
 	end_s = now_s() + strtoul(argv[2], NULL, 10);
-	if (kind && strcmp(kind, "fault") != 0)
-		start_server();
+	if (kind && !strcmp(kind, "debug"))
+		change_root();
+	else if (kind && strcmp(kind, "fault") != 0)
+		open_silent_file();
 	need(kind && !pthread_create(&thread, NULL, run, NULL), "pthread_create");
 	for (;;)
 		pause();

@@ -9,14 +9,15 @@ command -v gcc >/dev/null || skip "no gcc here"
 [ -c /dev/fuse ] && unshare -m true 2>/dev/null || skip "no FUSE file systems here"
 
 seconds=12
-gcc -std=gnu17 -O1 -D_GNU_SOURCE -Wall -fno-omit-frame-pointer -pthread -o silent "$TOP/tests/hostile/silent.c"
+gcc -std=gnu17 -O1 -D_GNU_SOURCE -Wall -fno-omit-frame-pointer -pthread -Wl,--build-id -o silent "$TOP/tests/hostile/silent.c"
+gcc -std=gnu17 -O1 -D_GNU_SOURCE -Wall -fno-omit-frame-pointer -pthread -Wl,--build-id=0xfeedc0de0000000000000001 -o silent_alone "$TOP/tests/hostile/silent.c"
 start honest "$TRUTH/c_chain" $((seconds + 25))
 honest=$started
-kinds=(stack maps exec code)
+kinds=(stack maps exec code debug)
 [ "$(cat /proc/sys/vm/unprivileged_userfaultfd 2>/dev/null)" = "" ] || kinds+=(fault)
 declare -A pid_of
 for kind in "${kinds[@]}"; do
-	start "$kind" nice -n 19 ./silent "$kind" $((seconds + 25))
+	start "$kind" nice -n 19 "./$([ "$kind" = debug ] && echo silent_alone || echo silent)" "$kind" $((seconds + 25))
 	pid_of[$kind]=$started
 done
 ready() { grep -q ready "$kind"; }
@@ -38,6 +39,7 @@ hangs() {
 	[ $status = 137 ]
 }
 hangs "${pid_of[maps]}" environ || fail "the environment of 'maps' can be read"
+! timeout -s KILL 1 ls "/proc/${pid_of[debug]}/root/usr/lib/debug/.build-id" >/dev/null 2>&1 || fail "the debug files of 'debug' can be looked for"
 hangs "$(child_of "${pid_of[exec]}")" maps || fail "the mappings of 'exec' can be read"
 
 start out "$HEARTH" run -F 99 --off-cpu -p "$honest,$(IFS=,; echo "${pid_of[*]}")" --http-address 127.0.0.1:0 --report-interval 1s \

@@ -158,7 +158,7 @@ static int teardown(void **state)
 static void opens(const char *path, int wanted, const char *text)
 {
 	char read_text[32] = "";
-	int fd = debug_place_open(root, path, program);
+	int fd = debug_place_open(root, path, program, false);
 
 	if (!text) {
 		assert_int_equal(fd, wanted);
@@ -170,6 +170,16 @@ static void opens(const char *path, int wanted, const char *text)
 	assert_true(read(fd, read_text, sizeof(read_text) - 1) > 0);
 	assert_string_equal(read_text, text);
 	close(fd);
+}
+
+/* A path that leads into another mount, as /proc is. */
+static void test_one_mount(void **state)
+{
+	AUTO_CLOSE int all = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(debug_place_open(all, "proc/version", program, true), -EXDEV);
+	assert_int_not_equal(debug_place_open(all, "proc/no-such-file", program, false), -EXDEV);
 }
 
 static void test_plain_files(void **state)
@@ -241,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_served),
 		cmocka_unit_test(test_paths_that_are_not_absolute),
 		cmocka_unit_test(test_room),
+		PLACE_TEST(test_one_mount),
 		PLACE_TEST(test_plain_files),
 		PLACE_TEST(test_links),
 		PLACE_TEST(test_what_is_no_plain_file),

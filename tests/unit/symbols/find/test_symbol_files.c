@@ -169,7 +169,7 @@ static void test_root(void **state)
 	symbol_files_close(&files);
 	root_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(debug_place_open(root_fd, "root/bin/no_id.debug", program_fd), -EACCES);
+	assert_int_equal(debug_place_open(root_fd, "root/bin/no_id.debug", program_fd, false), -EACCES);
 	run("rm root/bin/no_id.debug");
 }
 

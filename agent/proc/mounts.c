@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/proc/mounts.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/proc/proc_root.h"
+#include "base/cleanup.h"
+
+/* Types whose files are opened without asking anybody outside this machine. An overlay counts as the file system that it
+ * mostly lies over. */
+static bool is_local_type(const char *type)
+{
+	static const char *const local[] = { "ext2",	 "ext3",    "ext4",	 "xfs",	     "btrfs",	"f2fs",
+					     "bcachefs", "zfs",	    "vfat",	 "exfat",    "ntfs3",	"udf",
+					     "erofs",	 "iso9660", "squashfs",	 "tmpfs",    "proc",	"sysfs",
+					     "ramfs",	 "rootfs",  "hugetlbfs", "devtmpfs", "overlay", "virtiofs" };
+
+	for (size_t i = 0; i < ARRAY_LEN(local); i++)
+		if (!strcmp(type, local[i]))
+			return true;
+	return false;
+}
+
+/* Is field number @index of a line of mountinfo @text? Fields end with a blank. */
+static bool has_field(const char *line, int index, const char *text)
+{
+	for (; index; index--) {
+		line = strchr(line, ' ');
+		if (!line)
+			return false;
+		line++;
+	}
+	return !strncmp(line, text, strlen(text)) && line[strlen(text)] == ' ';
+}
+
+/* Does the line name a local file system? Its type stands behind a dash. */
+static bool line_is_local(char *line)
+{
+	char *dash = strstr(line, " - "), *end;
+
+	if (!dash)
+		return false;
+	dash += 3;
+	end = strchr(dash, ' ');
+	if (end)
+		*end = '\0';
+	return is_local_type(dash);
+}
+
+/* Is there a local file system among those whose field number @index is @text? */
+static bool find_local(uint32_t task, int index, const char *text)
+{
+	AUTO_FREE char *line = NULL;
+	AUTO_FCLOSE FILE *f = NULL;
+	char path[PROC_PATH_BYTES];
+	bool found = false;
+	size_t cap = 0;
+
+	f = fopen(proc_path(path, task, "mountinfo"), "re");
+	if (!f)
+		f = fopen("/proc/self/mountinfo", "re");
+	while (f && !found && getline(&line, &cap, f) > 0)
+		found = has_field(line, index, text) && line_is_local(line);
+	return found;
+}
+
+bool mounts_device_is_local(uint32_t task, uint32_t major, uint32_t minor)
+{
+	enum { DEVICE_FIELD = 2 };
+	char number[32];
+
+	snprintf(number, sizeof(number), "%" PRIu32 ":%" PRIu32, major, minor);
+	return find_local(task, DEVICE_FIELD, number);
+}
+
+bool mounts_folder_is_local(uint32_t task, int fd)
+{
+	enum { ID_FIELD = 0 };
+	struct statx st;
+	char number[32];
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) || !(st.stx_mask & STATX_MNT_ID))
+		return false;
+	snprintf(number, sizeof(number), "%" PRIu64, (uint64_t)st.stx_mnt_id);
+	return find_local(task, ID_FIELD, number);
+}
