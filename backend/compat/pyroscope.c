@@ -86,6 +86,8 @@ static int find_type(void *arg, const struct profile_type *type)
 	AUTO(buf_fini) struct buf id = BUF_EMPTY;
 
 	profile_type_id(type, &id);
+	if (id.failed)
+		return -ENOMEM;
 	if (question->kind || strcmp(buf_text(&id), search->id) != 0)
 		return 0;
 	question->scale = type->scale;
@@ -288,6 +290,8 @@ static int write_type(void *arg, const struct profile_type *t)
 	AUTO(buf_fini) struct buf id = BUF_EMPTY;
 
 	profile_type_id(t, &id);
+	if (id.failed)
+		return -ENOMEM;
 	connect_message_begin(w, 1, NULL);
 	connect_text(w, 1, "ID", buf_text(&id));
 	connect_text(w, 2, "name", t->name);
@@ -345,7 +349,7 @@ static int add_type(void *arg, const struct profile_type *type)
 	AUTO(buf_fini) struct buf id = BUF_EMPTY;
 
 	profile_type_id(type, &id);
-	return add_text(arg, buf_text(&id));
+	return id.failed ? -ENOMEM : add_text(arg, buf_text(&id));
 }
 
 static int by_text(const void *a, const void *b)
