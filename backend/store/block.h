@@ -49,6 +49,8 @@ struct event {
 	uint32_t period; /* ns of the series, 0: none; at most BLOCK_MAX_PERIOD */
 };
 
+enum { BLOCK_LOOK_AHEAD = 32 };
+
 #define BLOCK_MAX_PERIOD 2000000000u /* longer ones are taken for none: they are no timer's */
 
 /* By series, stack, time, cpu, labels. */
@@ -96,10 +98,17 @@ struct block {
 	uint32_t *cpu, *label, *link; /* label: place among all the block's cells */
 	int64_t *weight;	      /* NULL: 1 each */
 	uint64_t *time_ns;
+	uint8_t *run_begins; /* block_find_runs(): 1 where a run begins, else 0; 0 for BLOCK_LOOK_AHEAD events that follow */
 	/* private: memory of the arrays, one block after the other */
 	struct block_chunk *chunks;
 	bool want_of_memory;
 };
+
+/* Once the part of weights was read. */
+static inline int64_t block_weight(const struct block *b, uint32_t event)
+{
+	return b->weight ? b->weight[event] : 1;
+}
 
 void block_init(struct block *b, struct column_codec *codec);
 void block_fini(struct block *b);
@@ -112,5 +121,9 @@ int block_read_head(struct block *b, const void *data, size_t len);
 
 /* Reads @part, once (a second call does nothing). Parts that it needs must have been read before: times need cpus. */
 int block_read(struct block *b, enum block_part part, const void *data, size_t len);
+
+/* Fills in run_begins, once the part of stacks was read. Runs are mostly of few events, so a loop over the events of each
+ * would end where no processor foresees it. 0 or -ENOMEM. */
+int block_find_runs(struct block *b);
 
 #endif

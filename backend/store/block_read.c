@@ -253,6 +253,22 @@ static int read_labels(struct block *b, struct column_bytes *in)
 	return 0;
 }
 
+int block_find_runs(struct block *b)
+{
+	const size_t bytes = (size_t)b->event_count + BLOCK_LOOK_AHEAD;
+	uint32_t at = 0;
+
+	if (b->run_begins)
+		return 0;
+	b->run_begins = take(b, bytes, 1);
+	if (!b->run_begins)
+		return -ENOMEM;
+	memset(b->run_begins, 0, bytes);
+	for (uint32_t r = 0; r < b->run_count; at += b->run_events[r++])
+		b->run_begins[at] = 1;
+	return 0;
+}
+
 static int read_times(struct block *b, struct column_bytes *in)
 {
 	struct usual_rest usual = { 0 };
@@ -262,20 +278,17 @@ static int read_times(struct block *b, struct column_bytes *in)
 		return -EINVAL;
 	periods = read_u64(b, in, b->event_count);
 	rest = read_u64(b, in, b->event_count);
-	if (outcome(b, in))
+	if (outcome(b, in) || block_find_runs(b))
 		return outcome(b, in);
 	for (uint32_t s = 0; s < b->series_count; s++) {
-		const uint64_t period = period_or_default(b->period[s]);
-		uint32_t at = b->event_start[s];
+		const uint64_t period = period_or_default(b->period[s]), from_ns = b->from_ns;
+		const uint32_t *cpus = b->cpu, end = b->event_start[s + 1];
+		const uint8_t *begins = b->run_begins;
+		uint64_t before = 0;
 
-		for (uint32_t r = b->run_start[s]; r < b->run_start[s + 1]; r++) {
-			uint64_t before = 0;
-
-			for (uint32_t i = 0; i < b->run_events[r]; i++, at++) {
-				before += periods[at];
-				periods[at] = b->from_ns + before * period +
-					      usual_rest_apply(&usual, b->cpu[at], period, rest[at]);
-			}
+		for (uint32_t at = b->event_start[s]; at < end; at++) {
+			before = periods[at] + (before & ((uint64_t)begins[at] - 1));
+			periods[at] = from_ns + before * period + usual_rest_apply(&usual, cpus[at], period, rest[at]);
 		}
 	}
 	b->time_ns = periods;

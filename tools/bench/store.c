@@ -45,6 +45,8 @@ enum {
 	ASKED_TRACE = 50, /* the first is 0 */
 };
 
+#define HEAT_STEP_NS 5760000000ull /* 300 columns of 50 rows in 24 hours */
+
 static uint64_t state = 88172645463325252ull;
 
 static uint32_t rnd(uint32_t below)
@@ -436,10 +438,11 @@ static int run_ask(char **args, const char *name)
 		{ "stacks", NULL, NULL, STACKS, 0, 100 },
 		{ "stacks of a service", "service-7", NULL, STACKS, 0, 100 },
 		{ "stacks by service", NULL, "service.name", STACKS, 0, 100 },
-		{ "stacks by thread", NULL, "thread.id", STACKS, 0, 500 },
-		{ "stacks by cpu", NULL, "cpu.logical_number", STACKS, 0, 500 },
+		{ "stacks by thread", NULL, "thread.id", STACKS, 0, 300 },
+		{ "stacks by cpu", NULL, "cpu.logical_number", STACKS, 0, 300 },
 		{ "timeline", NULL, NULL, TIMES, 60000000000, 50 },
 		{ "timeline by service", NULL, "service.name", TIMES, 60000000000, 50 },
+		{ "heat map", NULL, NULL, TIMES, HEAT_STEP_NS, 100 },
 		{ "values of service.name", NULL, "service.name", VALUES, 0, 50 },
 		{ "values of thread.id", NULL, "thread.id", VALUES, 0, 50 },
 		{ "labels", NULL, NULL, LABELS, 0, 50 },

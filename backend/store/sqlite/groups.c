@@ -151,6 +151,18 @@ int groups_find(struct groups *g, struct scan *scan, uint32_t index, const uint8
 	return strcmp(g->by, STORE_CPU_LABEL) ? find_cells(g, scan, index) : find_cpus(g, scan, index);
 }
 
+int groups_are_one(struct groups *g, struct scan *scan, uint32_t index)
+{
+	int err;
+
+	if (scan->of[index]->undecided)
+		return 0;
+	if (g->by && g->by != groups_by_resource && scan_is_of_events(g->by))
+		return 0;
+	err = groups_find(g, scan, index, NULL);
+	return err ? err : g->how == GROUP_SERIES;
+}
+
 int groups_events(struct groups *g, struct scan *scan)
 {
 	int err = scan_part(scan, BLOCK_STACKS);
@@ -169,9 +181,10 @@ void sums_fini(struct sums *t)
 	*t = (struct sums){ 0 };
 }
 
+/* Where @key is, or the free place for it. */
 static size_t place_of(const struct sums *t, uint64_t key)
 {
-	size_t i = (key * 0x9e3779b97f4a7c15ull) >> 32 & (t->cap - 1); /* below bit 32 the group is not in it */
+	size_t i = sums_place(t, key);
 
 	while (t->slots[i].events && t->slots[i].key != key)
 		i = (i + 1) & (t->cap - 1);
@@ -182,6 +195,7 @@ static int grow(struct sums *t)
 {
 	struct sums grown = { .cap = t->cap ? t->cap * 2 : FIRST_SUMS, .count = t->count };
 
+	grown.shift = 64 - (unsigned)__builtin_ctzll(grown.cap);
 	grown.slots = calloc(grown.cap, sizeof(*grown.slots));
 	if (!grown.slots)
 		return -ENOMEM;
@@ -194,26 +208,14 @@ static int grow(struct sums *t)
 	return 0;
 }
 
-int sums_add(struct sums *t, uint32_t group, uint32_t number, int64_t weight, uint64_t events)
+struct sum *sums_find(struct sums *t, uint64_t key)
 {
-	const uint64_t key = (uint64_t)group << 32 | number;
 	struct sum *sum;
 
-	if (t->count * 3 >= t->cap * 2) {
-		int err = grow(t);
-
-		if (err)
-			return err;
-		t->last = 0;
-	}
-	sum = &t->slots[t->last];
-	if (!sum->events || sum->key != key) {
-		t->last = place_of(t, key);
-		sum = &t->slots[t->last];
-	}
+	if (t->count * 3 >= t->cap * 2 && grow(t))
+		return NULL;
+	sum = &t->slots[place_of(t, key)];
 	t->count += !sum->events;
 	sum->key = key;
-	sum->weight = weights_add(sum->weight, weight);
-	sum->events += events;
-	return 0;
+	return sum;
 }

@@ -31,6 +31,10 @@ const char *groups_text(const struct groups *g, uint32_t group);
  * @mask alone, as scan_mask() gives it. */
 int groups_find(struct groups *g, struct scan *scan, uint32_t index, const uint8_t *mask);
 
+/* Whether what the block's series @index adds up to is all that is asked of it: all its events are selected, and of one
+ * group. 1, 0 or -errno. */
+int groups_are_one(struct groups *g, struct scan *scan, uint32_t index);
+
 /* Reads the parts needed to look at events one by one; groups_of() may be called then. */
 int groups_events(struct groups *g, struct scan *scan);
 
@@ -55,13 +59,38 @@ struct sum {
 
 struct sums {
 	struct sum *slots;
-	size_t cap, count;
-	size_t last; /* place of the one added to last */
+	size_t cap, count; /* cap: 2 to the power of (64 - shift), or 0 */
+	unsigned shift;
 };
 
 void sums_fini(struct sums *t);
 
-/* 0 or -ENOMEM. @events is not 0. */
-int sums_add(struct sums *t, uint32_t group, uint32_t number, int64_t weight, uint64_t events);
+/* The first place to look for @key. Numbers that follow each other, as times and groups do, have places of their own: times
+ * a fraction of the golden ratio apart, which leaves about even gaps, and groups those of an odd multiple. */
+static inline size_t sums_place(const struct sums *t, uint64_t key)
+{
+	const uint32_t group = (uint32_t)(key >> 32), number = (uint32_t)key;
+
+	return ((number * 0x9e3779b97f4a7c15ull >> t->shift) + group * 0x9e3779b1u) & (t->cap - 1);
+}
+
+/* The sum under @key, a free one if there is none; NULL when out of memory. What is at the first place needs none of it. */
+struct sum *sums_find(struct sums *t, uint64_t key);
+
+/* 0 or -ENOMEM. @events is not 0. Called for each event. */
+static inline int sums_add(struct sums *t, uint32_t group, uint32_t number, int64_t weight, uint64_t events)
+{
+	const uint64_t key = (uint64_t)group << 32 | number;
+	struct sum *sum = t->cap ? &t->slots[sums_place(t, key)] : NULL;
+
+	if (!sum || sum->key != key || !sum->events) {
+		sum = sums_find(t, key);
+		if (!sum)
+			return -ENOMEM;
+	}
+	sum->weight = weights_add(sum->weight, weight);
+	sum->events += events;
+	return 0;
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights by stack and by time. Runs answer where whole runs are selected; events are looked at one by one elsewhere. */
+/* Weights by stack. Runs answer where whole runs are selected; events are looked at one by one elsewhere. */
 #include "backend/store/sqlite/query.h"
 
 #include <errno.h>
@@ -10,22 +10,25 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 
-enum { PAGE_NODES = 1 << 9, PIECE_GROUPS = 4, PIECE_CPUS = 16, CHUNK_BYTES = 1 << 17 };
+enum { PAGE_NODES = 1 << 9, PIECE_GROUPS = 8, PIECE_CPUS = 16, CHUNK_BYTES = 1 << 17, LINE_BYTES = 64 };
 
-struct stack_sum {
+struct wide_sum {
 	int64_t weight;
 	uint64_t events; /* 0: nothing */
 };
 
 /*
  * Sums of one node, of some groups whose numbers follow each other: what has a node in common (its process's threads, the
- * cpus) was mostly numbered together. So the sums that a run adds to are side by side, and next to those of the node's
- * neighbours.
+ * cpus) was mostly numbered together. So the sums that a run adds to are side by side. Most samples weigh 1 each, and then
+ * the sums are numbers of events, a quarter of the memory; which is what time goes for, as stacks come in no order of it.
  */
 struct piece {
 	struct piece *next; /* of the same node */
 	uint32_t first;	    /* group */
-	struct stack_sum sums[];
+	union {
+		uint32_t events[0]; /* of each group; the weight is the same */
+		struct wide_sum wide[0];
+	};
 };
 
 struct piece_chunk {
@@ -37,14 +40,15 @@ struct piece_chunk {
 struct stack_sums {
 	struct groups groups;
 	uint32_t piece_groups; /* power of two */
+	bool is_wide;	       /* the pieces have weights, or more events than 32 bits may hold */
+	uint64_t events;       /* that may have been added */
 	struct piece ***pages; /* of PAGE_NODES nodes each; NULL where nothing is */
 	size_t page_count;
 	struct piece_chunk *chunks;
 };
 
-static void stack_sums_fini(struct stack_sums *t)
+static void free_pieces(struct stack_sums *t)
 {
-	groups_fini(&t->groups);
 	for (size_t i = 0; i < t->page_count; i++)
 		free(t->pages[i]);
 	free(t->pages);
@@ -56,9 +60,16 @@ static void stack_sums_fini(struct stack_sums *t)
 	}
 }
 
+static void stack_sums_fini(struct stack_sums *t)
+{
+	groups_fini(&t->groups);
+	free_pieces(t);
+}
+
 static struct piece *new_piece(struct stack_sums *t, uint32_t first)
 {
-	const size_t size = sizeof(struct piece) + t->piece_groups * sizeof(struct stack_sum);
+	const size_t sum_bytes = t->is_wide ? sizeof(struct wide_sum) : sizeof(uint32_t);
+	const size_t size = sizeof(struct piece) + t->piece_groups * sum_bytes;
 	struct piece_chunk *chunk = t->chunks;
 	struct piece *piece;
 
@@ -83,16 +94,26 @@ static struct piece **new_page(struct stack_sums *t, size_t page)
 	return t->pages[page];
 }
 
-/* The piece of @node with @group; NULL when out of memory. */
-static struct piece *piece_of(struct stack_sums *t, uint32_t node, uint32_t group)
+/* Where the first piece of @node stands; NULL when there is no page for it yet. */
+static inline struct piece **place_of(const struct stack_sums *t, uint32_t node)
 {
-	const size_t page = node / PAGE_NODES;
-	const uint32_t first = group & -t->piece_groups;
-	struct piece **at = page < t->page_count && t->pages[page] ? t->pages[page] : new_page(t, page);
+	struct piece **page = node / PAGE_NODES < t->page_count ? t->pages[node / PAGE_NODES] : NULL;
 
-	if (!at)
-		return NULL;
-	for (at += node % PAGE_NODES; *at; at = &(*at)->next) {
+	return page ? &page[node % PAGE_NODES] : NULL;
+}
+
+/* The piece of @node that begins with group @first, which it does not begin with; NULL when out of memory. */
+static __attribute__((noinline)) struct piece *further_piece(struct stack_sums *t, uint32_t node, uint32_t first)
+{
+	struct piece **at = place_of(t, node);
+
+	if (!at) {
+		at = new_page(t, node / PAGE_NODES);
+		if (!at)
+			return NULL;
+		at += node % PAGE_NODES;
+	}
+	for (; *at; at = &(*at)->next) {
 		if ((*at)->first == first)
 			return *at;
 	}
@@ -100,107 +121,120 @@ static struct piece *piece_of(struct stack_sums *t, uint32_t node, uint32_t grou
 	return *at;
 }
 
-static inline bool is_stack_in(const struct store_selection *sel, uint32_t node)
+/* The piece of @node with @group; NULL when out of memory. Group 0, that of no value, has pieces of its own, so that the
+ * values that were numbered first begin one. */
+static inline struct piece *piece_of(struct stack_sums *t, uint32_t node, uint32_t group)
 {
-	return !sel->stacks || (node < sel->stack_count && sel->stacks[node / 64] >> node % 64 & 1);
+	const uint32_t first = ((group - 1) & -t->piece_groups) + 1;
+	struct piece **at = place_of(t, node);
+
+	return at && *at && (*at)->first == first ? *at : further_piece(t, node, first);
 }
 
-static inline int64_t weight_of(const struct block *b, uint32_t event)
+static inline void add(const struct stack_sums *t, struct piece *piece, uint32_t group, int64_t weight, uint32_t events)
 {
-	return b->weight ? b->weight[event] : 1;
-}
+	const uint32_t i = group - piece->first;
 
-/* --- by stack --- */
-
-/* Runs are added in no order of the memory where their sums are, so those some runs ahead are called for in time. */
-static inline void call_for(const struct stack_sums *t, const struct block *b, uint32_t run)
-{
-	enum { ENTRY_AHEAD = 16, PIECE_AHEAD = 8, LINE_BYTES = 64 };
-
-	if (run + ENTRY_AHEAD >= b->run_count)
+	if (!t->is_wide) {
+		piece->events[i] += events;
 		return;
-	for (uint32_t ahead = PIECE_AHEAD; ahead <= ENTRY_AHEAD; ahead += ENTRY_AHEAD - PIECE_AHEAD) {
-		uint32_t node = b->run_stack[run + ahead];
-		struct piece *const *page = node / PAGE_NODES < t->page_count ? t->pages[node / PAGE_NODES] : NULL;
-
-		if (!page)
-			continue;
-		if (ahead == ENTRY_AHEAD) {
-			__builtin_prefetch(&page[node % PAGE_NODES]);
-			continue;
-		}
-		for (size_t i = 0; i < sizeof(struct piece) + t->piece_groups * sizeof(struct stack_sum); i += LINE_BYTES)
-			__builtin_prefetch((const void *)((uintptr_t)page[node % PAGE_NODES] + i),
-					   1); /* there may be none */
 	}
+	piece->wide[i].weight = weights_add(piece->wide[i].weight, weight);
+	piece->wide[i].events += events;
 }
 
-static inline void add(struct piece *piece, uint32_t group, int64_t weight, uint64_t events)
-{
-	struct stack_sum *sum = &piece->sums[group - piece->first];
+/* --- adding --- */
 
-	sum->weight = weights_add(sum->weight, weight);
-	sum->events += events;
+/* Nodes come in no order of the memory where their sums are, so those some further on are called for in time: first the
+ * place of the piece, then the piece, or as much of it as is most often needed. */
+enum { PLACE_AHEAD = BLOCK_LOOK_AHEAD, PIECE_AHEAD = BLOCK_LOOK_AHEAD / 2 };
+
+static inline void call_for_place(const struct stack_sums *t, uint32_t node)
+{
+	struct piece *const *at = place_of(t, node);
+
+	if (at)
+		__builtin_prefetch(at);
 }
 
-/* The events [@at, @at + @count) are of one run. */
-static int add_events(struct stack_sums *t, const struct block *b, const uint8_t *mask, uint32_t at, uint32_t count,
-		      uint32_t node)
+static inline void call_for_piece(const struct stack_sums *t, uint32_t node)
 {
-	struct piece *piece = NULL;
+	struct piece *const *at = place_of(t, node);
 
-	for (uint32_t e = at; e < at + count; e++) {
+	if (!at)
+		return;
+	__builtin_prefetch(*at, 1); /* there may be none */
+	__builtin_prefetch((const void *)((uintptr_t)*at + LINE_BYTES), 1);
+}
+
+/* Adds the events of series @index that are in @mask, by what group each is of. */
+static int add_events(struct stack_sums *t, const struct block *b, uint32_t index, const uint8_t *mask)
+{
+	const uint32_t start = b->event_start[index], end = b->event_start[index + 1];
+	const uint8_t *begins = b->run_begins;
+	/* Runs of an event, and of those ahead of it; before the first one. */
+	uint32_t run = b->run_start[index] - 1, of_piece = run, of_place;
+
+	for (uint32_t e = start; e < start + PIECE_AHEAD; e++)
+		of_piece += begins[e];
+	of_place = of_piece;
+	for (uint32_t e = start + PIECE_AHEAD; e < start + PLACE_AHEAD; e++)
+		of_place += begins[e];
+	for (uint32_t e = start; e < end; e++) {
+		struct piece *piece;
 		uint32_t group;
 
+		run += begins[e];
+		of_piece += begins[e + PIECE_AHEAD];
+		of_place += begins[e + PLACE_AHEAD];
+		call_for_place(t, b->run_stack[of_place]);
+		call_for_piece(t, b->run_stack[of_piece]);
 		if (mask && !mask[e])
 			continue;
 		group = groups_of(&t->groups, b, e);
-		if (!piece || group - piece->first >= t->piece_groups)
-			piece = piece_of(t, node, group);
+		piece = piece_of(t, b->run_stack[run], group);
 		if (!piece)
 			return -ENOMEM;
-		add(piece, group, weight_of(b, e), 1);
+		add(t, piece, group, block_weight(b, e), 1);
 	}
 	return 0;
 }
 
-static int add_run(struct stack_sums *t, const struct block *b, uint32_t run)
-{
-	struct piece *piece = piece_of(t, b->run_stack[run], t->groups.of_series);
-
-	if (!piece)
-		return -ENOMEM;
-	add(piece, t->groups.of_series, b->has_weights ? b->run_weight[run] : (int64_t)b->run_events[run],
-	    b->run_events[run]);
-	return 0;
-}
-
-static int sum_series(struct stack_sums *t, struct scan *scan, uint32_t index)
+/* Adds the runs of series @index, all of one group. */
+static int add_runs(struct stack_sums *t, struct scan *scan, uint32_t index)
 {
 	const struct block *b = scan->block;
-	const uint8_t *mask;
-	uint32_t at = b->event_start[index];
-	int err = scan_mask(scan, index, &mask);
+	const uint32_t group = t->groups.of_series;
 
-	err = err ? err : groups_find(&t->groups, scan, index, mask);
-	if (!err)
-		err = mask || t->groups.how != GROUP_SERIES ? groups_events(&t->groups, scan)
-							    : scan_part(scan, BLOCK_STACKS);
-	for (uint32_t r = b->run_start[index]; r < b->run_start[index + 1] && !err; at += b->run_events[r++]) {
-		call_for(t, b, r);
-		if (!is_stack_in(scan->sel, b->run_stack[r]))
+	for (uint32_t r = b->run_start[index]; r < b->run_start[index + 1]; r++) {
+		struct piece *piece;
+
+		if (r + PLACE_AHEAD < b->run_count) {
+			call_for_place(t, b->run_stack[r + PLACE_AHEAD]);
+			call_for_piece(t, b->run_stack[r + PIECE_AHEAD]);
+		}
+		if (!scan_has_stack(scan->sel, b->run_stack[r]))
 			continue;
-		err = mask || t->groups.how != GROUP_SERIES ? add_events(t, b, mask, at, b->run_events[r], b->run_stack[r])
-							    : add_run(t, b, r);
+		piece = piece_of(t, b->run_stack[r], group);
+		if (!piece)
+			return -ENOMEM;
+		add(t, piece, group, b->has_weights ? b->run_weight[r] : (int64_t)b->run_events[r], b->run_events[r]);
 	}
-	return err;
+	return 0;
 }
 
 /* A sum that is being told to the asker. */
 struct told {
-	const struct stack_sum *sum;
+	const struct piece *piece;
 	uint32_t group, node;
 };
+
+static struct wide_sum sum_of(const struct stack_sums *t, const struct told *told)
+{
+	const uint32_t i = told->group - told->piece->first;
+
+	return t->is_wide ? told->piece->wide[i] : (struct wide_sum){ told->piece->events[i], told->piece->events[i] };
+}
 
 /* Calls @fn with each sum, by node. */
 static int each_sum(const struct stack_sums *t, int (*fn)(void *arg, const struct told *told), void *arg)
@@ -215,14 +249,68 @@ static int each_sum(const struct stack_sums *t, int (*fn)(void *arg, const struc
 			n += PAGE_NODES - 1;
 		for (; piece; piece = piece->next) {
 			for (uint32_t i = 0; i < t->piece_groups && !err; i++) {
-				const struct told told = { &piece->sums[i], piece->first + i, (uint32_t)n };
+				const struct told told = { piece, piece->first + i, (uint32_t)n };
 
-				if (told.sum->events)
+				if (sum_of(t, &told).events)
 					err = fn(arg, &told);
 			}
 		}
 	}
 	return err;
+}
+
+struct widening {
+	const struct stack_sums *from;
+	struct stack_sums to;
+};
+
+static int copy_sum(void *arg, const struct told *told)
+{
+	struct widening *w = arg;
+	const struct wide_sum sum = sum_of(w->from, told);
+	struct piece *piece = piece_of(&w->to, told->node, told->group);
+
+	if (!piece)
+		return -ENOMEM;
+	piece->wide[told->group - piece->first] = sum;
+	return 0;
+}
+
+/* Once, before what is too much for the sums as they are is added. 0 or -ENOMEM. */
+static int widen(struct stack_sums *t)
+{
+	struct widening w = { .from = t, .to = { .groups = t->groups, .piece_groups = t->piece_groups, .is_wide = true } };
+	int err = each_sum(t, copy_sum, &w);
+
+	if (err) {
+		free_pieces(&w.to);
+		return err;
+	}
+	free_pieces(t);
+	*t = w.to;
+	return 0;
+}
+
+static int sum_series(struct stack_sums *t, struct scan *scan, uint32_t index)
+{
+	const struct block *b = scan->block;
+	const uint8_t *mask;
+	int err = scan_mask(scan, index, &mask);
+
+	err = err ? err : groups_find(&t->groups, scan, index, mask);
+	t->events += b->event_start[index + 1] - b->event_start[index];
+	if (!err && !t->is_wide && (b->has_weights || t->events > UINT32_MAX))
+		err = widen(t);
+	if (err)
+		return err;
+	if (!mask && t->groups.how == GROUP_SERIES) {
+		err = scan_part(scan, BLOCK_STACKS);
+		return err ? err : add_runs(t, scan, index);
+	}
+	err = scan_mask_stacks(scan, index, &mask);
+	err = err ? err : groups_events(&t->groups, scan);
+	err = err ? err : block_find_runs(scan->block);
+	return err ? err : add_events(t, b, index, mask);
 }
 
 struct telling {
@@ -242,8 +330,9 @@ static void telling_fini(struct telling *t)
 static int tell(void *arg, const struct told *told)
 {
 	const struct telling *t = arg;
+	const struct wide_sum sum = sum_of(t->sums, told);
 
-	return t->fn(t->arg, groups_text(&t->sums->groups, told->group), told->node, told->sum->weight, told->sum->events);
+	return t->fn(t->arg, groups_text(&t->sums->groups, told->group), told->node, sum.weight, sum.events);
 }
 
 static int count_told(void *arg, const struct told *told)
@@ -292,22 +381,9 @@ static int sum_series_fn(void *arg, struct scan *scan, uint32_t index)
 	return sum_series(arg, scan, index);
 }
 
-/* Whether what the series adds up to is all that is asked of it: all events are selected, and of one group. */
-static int is_of_one_group(struct groups *g, struct scan *scan, uint32_t index)
-{
-	int err;
-
-	if (scan->of[index]->undecided)
-		return 0;
-	if (g->by && g->by != groups_by_resource && scan_is_of_events(g->by))
-		return 0;
-	err = groups_find(g, scan, index, NULL);
-	return err ? err : g->how == GROUP_SERIES;
-}
-
 static int can_sum_stacks(void *arg, struct scan *scan, uint32_t index)
 {
-	return is_of_one_group(&((struct stack_sums *)arg)->groups, scan, index);
+	return groups_are_one(&((struct stack_sums *)arg)->groups, scan, index);
 }
 
 int store_sum_stacks(struct store *s, const struct store_selection *sel, const char *by,
@@ -325,163 +401,4 @@ int store_sum_stacks(struct store *s, const struct store_selection *sel, const c
 	err = err ? err : scan_sums(&scan, can_sum_stacks, sum_series_fn, &t);
 	scan_end(&scan);
 	return err ? err : tell_stacks(&t, fn, arg);
-}
-
-/* --- by time --- */
-
-struct time_sums {
-	struct groups groups;
-	struct sums sums;
-	uint64_t from_ns, step_ns;
-	bool by_minutes; /* steps and their start are whole minutes, so that the counts of minutes do */
-};
-
-static void time_sums_fini(struct time_sums *t)
-{
-	groups_fini(&t->groups);
-	sums_fini(&t->sums);
-}
-
-static int sum_minutes(struct time_sums *t, struct scan *scan, uint32_t index)
-{
-	const struct block *b = scan->block;
-	int err = scan_part(scan, BLOCK_CELLS);
-
-	for (uint32_t i = b->minute_start[index]; i < b->minute_start[index + 1] && !err; i++) {
-		uint64_t bucket = (b->minute[i] * MINUTE_NS - t->from_ns) / t->step_ns;
-
-		err = bucket > UINT32_MAX ? -ERANGE
-					  : sums_add(&t->sums, t->groups.of_series, (uint32_t)bucket,
-						     b->has_weights ? b->minute_weight[i] : (int64_t)b->minute_events[i],
-						     b->minute_events[i]);
-	}
-	return err;
-}
-
-static int sum_times_fn(void *arg, struct scan *scan, uint32_t index)
-{
-	struct time_sums *t = arg;
-	const struct block *b = scan->block;
-	const uint8_t *mask;
-	uint32_t at = b->event_start[index];
-	int err = scan_mask(scan, index, &mask);
-
-	err = err ? err : groups_find(&t->groups, scan, index, mask);
-	if (err)
-		return err;
-	if (t->by_minutes && !mask && t->groups.how == GROUP_SERIES && !scan->sel->stacks)
-		return sum_minutes(t, scan, index);
-	err = groups_events(&t->groups, scan);
-	err = err ? err : scan_part(scan, BLOCK_TIMES);
-	for (uint32_t r = b->run_start[index]; r < b->run_start[index + 1] && !err; at += b->run_events[r++]) {
-		if (!is_stack_in(scan->sel, b->run_stack[r]))
-			continue;
-		for (uint32_t e = at; e < at + b->run_events[r] && !err; e++) {
-			uint64_t bucket = (b->time_ns[e] - t->from_ns) / t->step_ns;
-
-			if (mask && !mask[e])
-				continue;
-			err = bucket > UINT32_MAX ? -ERANGE
-						  : sums_add(&t->sums, groups_of(&t->groups, b, e), (uint32_t)bucket,
-							     weight_of(b, e), 1);
-		}
-	}
-	return err;
-}
-
-static int can_sum_times(void *arg, struct scan *scan, uint32_t index)
-{
-	struct time_sums *t = arg;
-
-	return t->by_minutes && !scan->sel->stacks ? is_of_one_group(&t->groups, scan, index) : 0;
-}
-
-int store_sum_times(struct store *s, const struct store_selection *sel, uint64_t step_ns, const char *by,
-		    int (*fn)(void *arg, const char *group, uint32_t bucket, int64_t weight, uint64_t events), void *arg)
-{
-	AUTO(time_sums_fini)
-	struct time_sums t = {
-		.from_ns = sel->from_ns,
-		.step_ns = step_ns,
-		.by_minutes = step_ns && step_ns % MINUTE_NS == 0 && sel->from_ns % MINUTE_NS == 0,
-	};
-	struct scan scan;
-	int err = step_ns ? groups_init(&t.groups, by) : -EINVAL;
-
-	if (err)
-		return err;
-	err = scan_begin(&scan, s, sel, false);
-	err = err ? err : scan_sums(&scan, can_sum_times, sum_times_fn, &t);
-	scan_end(&scan);
-	for (size_t i = 0; i < t.sums.cap && !err; i++) {
-		const struct sum *sum = &t.sums.slots[i];
-
-		if (sum->events)
-			err = fn(arg, groups_text(&t.groups, (uint32_t)(sum->key >> 32)), (uint32_t)sum->key, sum->weight,
-				 sum->events);
-	}
-	return err;
-}
-
-/* --- by value of a label --- */
-
-static int sum_values_fn(void *arg, struct scan *scan, uint32_t index)
-{
-	struct time_sums *t = arg;
-	const struct block *b = scan->block;
-	const uint8_t *mask;
-	const bool by_stack = scan->sel->stacks;
-	uint32_t at = b->event_start[index];
-	int err = scan_mask(scan, index, &mask);
-
-	err = err ? err : groups_find(&t->groups, scan, index, mask);
-	if (!err && !mask && !by_stack && t->groups.how <= GROUP_CELLS) {
-		/* The cells are the sums. */
-		err = scan_part(scan, BLOCK_CELLS);
-		for (uint32_t c = b->cell_start[index]; c < b->cell_start[index + 1] && !err; c++)
-			err = sums_add(&t->sums, t->groups.how == GROUP_SERIES ? t->groups.of_series : t->groups.of_cell[c],
-				       0, b->has_weights ? b->cell_weight[c] : (int64_t)b->cell_events[c],
-				       b->cell_events[c]);
-		return err;
-	}
-	err = err ? err : groups_events(&t->groups, scan);
-	for (uint32_t r = b->run_start[index]; r < b->run_start[index + 1] && !err; at += b->run_events[r++]) {
-		if (!is_stack_in(scan->sel, b->run_stack[r]))
-			continue;
-		for (uint32_t e = at; e < at + b->run_events[r] && !err; e++) {
-			if (!mask || mask[e])
-				err = sums_add(&t->sums, groups_of(&t->groups, b, e), 0, weight_of(b, e), 1);
-		}
-	}
-	return err;
-}
-
-static int can_sum_values(void *arg, struct scan *scan, uint32_t index)
-{
-	const struct time_sums *t = arg;
-
-	if (scan->sel->stacks || scan->of[index]->undecided)
-		return 0;
-	return t->groups.by == groups_by_resource || !scan_is_of_events(t->groups.by);
-}
-
-int store_label_values(struct store *s, const struct store_selection *sel, const char *label,
-		       int (*fn)(void *arg, const char *value, int64_t weight, uint64_t events), void *arg)
-{
-	AUTO(time_sums_fini) struct time_sums t = { 0 };
-	struct scan scan;
-	int err = groups_init(&t.groups, label);
-
-	if (err)
-		return err;
-	err = scan_begin(&scan, s, sel, false);
-	err = err ? err : scan_sums(&scan, can_sum_values, sum_values_fn, &t);
-	scan_end(&scan);
-	for (size_t i = 0; i < t.sums.cap && !err; i++) {
-		const struct sum *sum = &t.sums.slots[i];
-
-		if (sum->events)
-			err = fn(arg, groups_text(&t.groups, (uint32_t)(sum->key >> 32)), sum->weight, sum->events);
-	}
-	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The questions of backend/store/store_read.h: query.c, labels.c and export.c answer them. */
+/* The questions of backend/store/store_read.h: query.c, times.c, labels.c and export.c answer them. */
 #ifndef HEARTH_BACKEND_STORE_SQLITE_QUERY_H
 #define HEARTH_BACKEND_STORE_SQLITE_QUERY_H
 

@@ -442,19 +442,27 @@ static int mask_times(struct scan *scan, uint32_t index)
 	return err;
 }
 
-int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
+/* A mask of all events of the series. */
+static int mask_all(struct scan *scan, uint32_t index)
 {
 	const struct block *b = scan->block;
+
+	if (vec_reserve(&scan->mask, &scan->mask_cap, b->event_count))
+		return -ENOMEM;
+	memset(scan->mask + b->event_start[index], 1, b->event_start[index + 1] - b->event_start[index]);
+	return 0;
+}
+
+int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
+{
 	const uint64_t undecided = scan->of[index]->undecided;
-	int err = 0;
+	int err;
 
 	*mask_ret = NULL;
 	if (scan->is_whole && !undecided)
 		return 0;
-	if (vec_reserve(&scan->mask, &scan->mask_cap, b->event_count))
-		return -ENOMEM;
-	memset(scan->mask + b->event_start[index], 1, b->event_start[index + 1] - b->event_start[index]);
-	if (!scan->is_whole)
+	err = mask_all(scan, index);
+	if (!scan->is_whole && !err)
 		err = mask_times(scan, index);
 	if (undecided && !err)
 		err = mask_labels(scan, index, undecided);
@@ -465,6 +473,25 @@ int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
 			err = mask_cpus(scan, index, i);
 		else if (scan_is_of_links(scan->sel->matchers[i].label))
 			err = scan_mask_links(scan, index, i);
+	}
+	*mask_ret = scan->mask;
+	return err;
+}
+
+int scan_mask_stacks(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
+{
+	const struct block *b = scan->block;
+	uint32_t at = b->event_start[index];
+	int err = scan_mask(scan, index, mask_ret);
+
+	if (err || !scan->sel->stacks)
+		return err;
+	err = scan_part(scan, BLOCK_STACKS);
+	if (!err && !*mask_ret)
+		err = mask_all(scan, index);
+	for (uint32_t r = b->run_start[index]; r < b->run_start[index + 1] && !err; at += b->run_events[r++]) {
+		if (!scan_has_stack(scan->sel, b->run_stack[r]))
+			memset(scan->mask + at, 0, b->run_events[r]);
 	}
 	*mask_ret = scan->mask;
 	return err;

@@ -77,6 +77,14 @@ int scan_part(struct scan *scan, enum block_part part);
  */
 int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret);
 
+/* The same, and of them those with the selection's stacks. */
+int scan_mask_stacks(struct scan *scan, uint32_t index, const uint8_t **mask_ret);
+
+static inline bool scan_has_stack(const struct store_selection *sel, uint32_t node)
+{
+	return !sel->stacks || (node < sel->stack_count && sel->stacks[node / 64] >> node % 64 & 1);
+}
+
 /* Whether matcher @i is met by @value. *@err, when it is 0 before, gets what ended a regular expression or the question. */
 bool scan_is_match(const struct scan *scan, size_t i, const char *value, int *err);
 
