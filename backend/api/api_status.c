@@ -54,6 +54,8 @@ static int write_executable(void *arg, const struct store_executable *e)
 		unnamed_print(&(struct unnamed){ .process = str_z(e->process), .is_generated = true }, &path);
 	else
 		buf_puts(&path, e->path);
+	if (path.failed)
+		return -ENOMEM;
 	json_object_begin(j);
 	api_write_text(j, "path", buf_text(&path));
 	api_write_text(j, "build_id", e->build_id);

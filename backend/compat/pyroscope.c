@@ -334,7 +334,7 @@ static int add_label(void *arg, const char *key)
 
 	for (; *key; key++)
 		buf_putc(&name, pyroscope_char(*key));
-	return add_text(arg, buf_text(&name));
+	return name.failed ? -ENOMEM : add_text(arg, buf_text(&name));
 }
 
 static int add_value(void *arg, const char *value, int64_t weight, uint64_t events)
