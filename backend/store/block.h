@@ -49,7 +49,7 @@ struct event {
 	uint32_t period; /* ns of the series, 0: none; at most BLOCK_MAX_PERIOD */
 };
 
-enum { BLOCK_LOOK_AHEAD = 32 };
+enum { BLOCK_LOOK_AHEAD = 64 };
 
 #define BLOCK_MAX_PERIOD 2000000000u /* longer ones are taken for none: they are no timer's */
 

@@ -302,8 +302,10 @@ int block_read(struct block *b, enum block_part part, const void *data, size_t l
 
 	if (b->parts_read & 1u << part)
 		return 0;
-	if ((part == BLOCK_WEIGHTS && !b->has_weights) || (part == BLOCK_LINKS && !len))
+	if ((part == BLOCK_WEIGHTS && !b->has_weights) || (part == BLOCK_LINKS && !len)) {
+		b->parts_read |= 1u << part;
 		return 0;
+	}
 	if (part > BLOCK_CELLS && b->event_count > COLUMN_MAX_VALUES)
 		return -EBADMSG;
 	if (column_open(data, len, &in))

@@ -24,6 +24,7 @@ void groups_fini(struct groups *g)
 	free(g->of_cpu);
 	free(g->of_cell);
 	map_fini(&g->of_link);
+	map_fini(&g->of_set);
 }
 
 const char *groups_text(const struct groups *g, uint32_t group)
@@ -43,12 +44,17 @@ static int find_cpus(struct groups *g, struct scan *scan, uint32_t index)
 {
 	struct block *b = scan->block;
 	int err = scan_part(scan, BLOCK_CPUS);
+	uint32_t last = 0;
 
 	if (!g->of_cpu)
 		g->of_cpu = calloc(GROUP_CPUS, sizeof(*g->of_cpu));
 	if (!g->of_cpu)
 		return -ENOMEM;
 	g->how = GROUP_CPU;
+	for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !err; e++)
+		last = b->cpu[e] - 1 > last ? b->cpu[e] - 1 : last;
+	if (last < g->known_cpus)
+		return err;
 	for (uint32_t e = b->event_start[index]; e < b->event_start[index + 1] && !err; e++) {
 		uint32_t cpu = b->cpu[e] & (GROUP_CPUS - 1), group;
 		char text[16] = "";
@@ -60,6 +66,8 @@ static int find_cpus(struct groups *g, struct scan *scan, uint32_t index)
 		err = groups_add(g, text, &group);
 		g->of_cpu[cpu] = group + 1;
 	}
+	while (!err && g->known_cpus + 1 < GROUP_CPUS && g->of_cpu[g->known_cpus + 1])
+		g->known_cpus++;
 	return err;
 }
 
@@ -89,21 +97,29 @@ static const char *key_of(const struct groups *g)
 	return strcmp(g->by, STORE_COMM_LABEL) ? g->by : STORE_THREAD_LABEL;
 }
 
-/* The group of events with the labels @set_id. By comm the process's name stands for a thread's that is not known. */
+/* The group of events with the labels @set_id. By comm the process's name stands for a thread's that is not known: that is
+ * looked for in the series, too, and so not remembered by the set. */
 static int find_cell(struct groups *g, struct scan *scan, uint32_t index, uint32_t set_id, uint32_t *ret)
 {
+	const uintptr_t known = (uintptr_t)map_get(&g->of_set, set_id);
 	int err = 0;
-	const struct name_set *set = names_set(scan->s->names, set_id, &err);
+	const struct name_set *set = known ? NULL : names_set(scan->s->names, set_id, &err);
 	const char *value = set ? names_set_value(set, key_of(g)) : NULL;
 
+	if (known) {
+		*ret = (uint32_t)(known - 1);
+		return 0;
+	}
 	if (!err && !strcmp(g->by, STORE_COMM_LABEL) && !(value && *value)) {
 		value = scan_series_value(scan, scan->of[index]->series, STORE_EXE_LABEL, &err);
 		if (!value && !err) {
 			set = names_set(scan->s->names, set_id, &err);
 			value = set ? names_set_value(set, STORE_EXE_LABEL) : NULL;
 		}
+		return err ? err : groups_add(g, value ? value : "", ret);
 	}
-	return err ? err : groups_add(g, value ? value : "", ret);
+	err = err ? err : groups_add(g, value ? value : "", ret);
+	return err ? err : map_put(&g->of_set, set_id, (void *)(*ret + (uintptr_t)1));
 }
 
 static int find_cells(struct groups *g, struct scan *scan, uint32_t index)
@@ -194,8 +210,6 @@ static size_t place_of(const struct sums *t, uint64_t key)
 static int grow(struct sums *t)
 {
 	struct sums grown = { .cap = t->cap ? t->cap * 2 : FIRST_SUMS, .count = t->count };
-
-	grown.shift = 64 - (unsigned)__builtin_ctzll(grown.cap);
 	grown.slots = calloc(grown.cap, sizeof(*grown.slots));
 	if (!grown.slots)
 		return -ENOMEM;

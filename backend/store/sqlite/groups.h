@@ -15,9 +15,11 @@ struct groups {
 	const char *by;	       /* NULL: one group, "" */
 	struct intern *values; /* with their NUL */
 	uint32_t *of_cpu;      /* group + 1 of each cpu + 1; allocated when needed */
+	uint32_t known_cpus;   /* so many, from cpu 0 on, have one */
 	uint32_t *of_cell;     /* of each cell of the block */
 	size_t of_cell_cap;
 	struct map of_link; /* link + 1 -> group + 1 */
+	struct map of_set;  /* a set of labels -> group + 1, where it says the group by itself */
 	/* of the series last asked about */
 	enum { GROUP_SERIES, GROUP_CELLS, GROUP_CPU, GROUP_LINK } how;
 	uint32_t of_series;
@@ -59,19 +61,15 @@ struct sum {
 
 struct sums {
 	struct sum *slots;
-	size_t cap, count; /* cap: 2 to the power of (64 - shift), or 0 */
-	unsigned shift;
+	size_t cap, count; /* cap: a power of two, or 0 */
 };
 
 void sums_fini(struct sums *t);
 
-/* The first place to look for @key. Numbers that follow each other, as times and groups do, have places of their own: times
- * a fraction of the golden ratio apart, which leaves about even gaps, and groups those of an odd multiple. */
+/* The first place to look for @key; below bit 32 the group is not in the product. */
 static inline size_t sums_place(const struct sums *t, uint64_t key)
 {
-	const uint32_t group = (uint32_t)(key >> 32), number = (uint32_t)key;
-
-	return ((number * 0x9e3779b97f4a7c15ull >> t->shift) + group * 0x9e3779b1u) & (t->cap - 1);
+	return (key * 0x9e3779b97f4a7c15ull) >> 32 & (t->cap - 1);
 }
 
 /* The sum under @key, a free one if there is none; NULL when out of memory. What is at the first place needs none of it. */

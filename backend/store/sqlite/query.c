@@ -69,7 +69,8 @@ static void stack_sums_fini(struct stack_sums *t)
 static struct piece *new_piece(struct stack_sums *t, uint32_t first)
 {
 	const size_t sum_bytes = t->is_wide ? sizeof(struct wide_sum) : sizeof(uint32_t);
-	const size_t size = sizeof(struct piece) + t->piece_groups * sum_bytes;
+	const size_t size = (sizeof(struct piece) + t->piece_groups * sum_bytes + 7) &
+			    ~(size_t)7; /* the next one is aligned */
 	struct piece_chunk *chunk = t->chunks;
 	struct piece *piece;
 
@@ -149,7 +150,7 @@ static inline void add(const struct stack_sums *t, struct piece *piece, uint32_t
  * place of the piece, then the piece, or as much of it as is most often needed. */
 enum { PLACE_AHEAD = BLOCK_LOOK_AHEAD, PIECE_AHEAD = BLOCK_LOOK_AHEAD / 2 };
 
-static inline void call_for_place(const struct stack_sums *t, uint32_t node)
+static inline __attribute__((always_inline)) void call_for_place(const struct stack_sums *t, uint32_t node)
 {
 	struct piece *const *at = place_of(t, node);
 
@@ -157,7 +158,7 @@ static inline void call_for_place(const struct stack_sums *t, uint32_t node)
 		__builtin_prefetch(at);
 }
 
-static inline void call_for_piece(const struct stack_sums *t, uint32_t node)
+static inline __attribute__((always_inline)) void call_for_piece(const struct stack_sums *t, uint32_t node)
 {
 	struct piece *const *at = place_of(t, node);
 

@@ -110,7 +110,8 @@ int scan_begin(struct scan *scan, struct store *s, const struct store_selection 
 	int64_t types;
 	int err;
 
-	*scan = (struct scan){ .s = store_sqlite_of(s), .sel = sel, .block = &store_sqlite_of(s)->block };
+	*scan = (struct scan){ .s = store_sqlite_of(s), .sel = sel, .own.block = &store_sqlite_of(s)->block };
+	scan_look_at(scan, &scan->own);
 	err = store_read_begin(scan->s);
 	names_refresh(scan->s->names);
 	err = err || sel->matcher_count <= STORE_MAX_MATCHERS ? err : -E2BIG;
@@ -134,7 +135,7 @@ void scan_end(struct scan *scan)
 	sqlite3_finalize(scan->list);
 	sqlite3_finalize(scan->row);
 	forget_series(scan);
-	free(scan->of);
+	free(scan->own.of);
 	free(scan->mask);
 	free(scan->hours);
 	scan_links_fini(scan);
@@ -142,6 +143,25 @@ void scan_end(struct scan *scan)
 }
 
 /* --- blocks --- */
+
+void scan_look_at(struct scan *scan, struct scan_block *at)
+{
+	scan->at = at;
+	scan->block = at->block;
+	scan->of = at->of;
+}
+
+/* Has the statement stand on the row of block @id. 0 or -errno. */
+static int read_row(struct scan *scan, int64_t id)
+{
+	int code;
+
+	sqlite3_reset(scan->row);
+	sqlite3_bind_int64(scan->row, 1, id);
+	scan->row_id = id;
+	code = sqlite3_step(scan->row);
+	return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
+}
 
 int scan_part(struct scan *scan, enum block_part part)
 {
@@ -155,6 +175,8 @@ int scan_part(struct scan *scan, enum block_part part)
 	} else if (part == BLOCK_LABELS) {
 		err = scan_part(scan, BLOCK_CELLS);
 	}
+	if (!err && scan->row_id != scan->at->id)
+		err = read_row(scan, scan->at->id);
 	if (err)
 		return err;
 	return block_read(scan->block, part, sqlite3_column_blob(scan->row, part),
@@ -169,7 +191,9 @@ static int match_block(struct scan *scan)
 				  (size_t)sqlite3_column_bytes(scan->row, BLOCK_HEAD));
 	int found = 0;
 
-	err = err ? err : vec_reserve(&scan->of, &scan->of_cap, b->series_count);
+	scan->at->id = scan->row_id;
+	err = err ? err : vec_reserve(&scan->at->of, &scan->at->of_cap, b->series_count);
+	scan->of = scan->at->of;
 	for (uint32_t i = 0; i < b->series_count && !err; i++) {
 		struct scan_series *m = get_series(scan, b->series[i], &err);
 
@@ -190,17 +214,6 @@ static bool is_done(struct scan *scan)
 	while (scan->next_hour < scan->hour_count && scan->hours[scan->next_hour] < hour)
 		scan->next_hour++;
 	return scan->next_hour < scan->hour_count && scan->hours[scan->next_hour] == hour;
-}
-
-/* Reads the block that the list stands on. 0 or -errno. */
-static int read_row(struct scan *scan)
-{
-	int code;
-
-	sqlite3_reset(scan->row);
-	sqlite3_bind_int64(scan->row, 1, sqlite3_column_int64(scan->list, LIST_ID));
-	code = sqlite3_step(scan->row);
-	return code == SQLITE_DONE ? -EBADMSG : store_sqlite_errno(code);
 }
 
 /* Whether the block that the list stands on may have links as they are asked for; of blocks from before version 5 it is not
@@ -227,22 +240,21 @@ int scan_next(struct scan *scan)
 		found = may_have_links(scan);
 		if (!found)
 			continue;
-		found = found < 0 ? found : read_row(scan);
+		found = found < 0 ? found : read_row(scan, sqlite3_column_int64(scan->list, LIST_ID));
 		found = found ? found : match_block(scan);
 		if (found == -EBADMSG) {
 			metric_add(scan->s->metrics.damaged_blocks, 1);
 			continue;
 		}
-		scan->is_whole = (uint64_t)sqlite3_column_int64(scan->list, LIST_FROM) >= scan->sel->from_ns &&
-				 (uint64_t)sqlite3_column_int64(scan->list, LIST_TO) < scan->sel->to_ns;
+		scan->at->is_whole = (uint64_t)sqlite3_column_int64(scan->list, LIST_FROM) >= scan->sel->from_ns &&
+				     (uint64_t)sqlite3_column_int64(scan->list, LIST_TO) < scan->sel->to_ns;
 		if (found)
 			return found < 0 ? found : 1;
 	}
 	return store_sqlite_errno(code);
 }
 
-/* Calls @fn for the selected series of the block. */
-static int call_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
+int scan_each_series(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
 {
 	for (uint32_t i = 0; i < scan->block->series_count; i++) {
 		int err = scan->of[i] ? fn(arg, scan, i) : 0;
@@ -255,19 +267,6 @@ static int call_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, 
 			return err;
 	}
 	return 0;
-}
-
-int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg)
-{
-	int more;
-
-	while ((more = scan_next(scan)) > 0) {
-		int err = call_each(scan, fn, arg);
-
-		if (err)
-			return err;
-	}
-	return more;
 }
 
 /* --- roll-ups --- */
@@ -322,7 +321,7 @@ static int each_row(struct scan *scan, int64_t hour, int (*can)(void *arg, struc
 		if (can) {
 			ok = ask_each(scan, can, arg);
 		} else {
-			ok = call_each(scan, fn, arg);
+			ok = scan_each_series(scan, fn, arg);
 			ok = ok ? ok : 1;
 		}
 	}
@@ -350,7 +349,7 @@ int scan_sums(struct scan *scan, int (*can)(void *arg, struct scan *scan, uint32
 	scan->row = NULL;
 	if (!err && scan->hour_count)
 		err = prepare(scan, "SELECT head, stacks, cells FROM rollups WHERE hour = ?1", &scan->row);
-	scan->is_whole = true;
+	scan->own.is_whole = true;
 	for (size_t i = 0; i < scan->hour_count && !err; i++) {
 		int ok = store_selection_check(scan->sel);
 
@@ -459,10 +458,10 @@ int scan_mask(struct scan *scan, uint32_t index, const uint8_t **mask_ret)
 	int err;
 
 	*mask_ret = NULL;
-	if (scan->is_whole && !undecided)
+	if (scan->at->is_whole && !undecided)
 		return 0;
 	err = mask_all(scan, index);
-	if (!scan->is_whole && !err)
+	if (!scan->at->is_whole && !err)
 		err = mask_times(scan, index);
 	if (undecided && !err)
 		err = mask_labels(scan, index, undecided);

@@ -27,21 +27,31 @@ struct link_numbers {
 
 enum { LINK_TEXT_BYTES = 33 };
 
+/* A block, or a row of a roll-up, which has no parts after the cells. */
+struct scan_block {
+	struct block *block;
+	struct scan_series **of; /* of each series in it; NULL: out */
+	size_t of_cap;
+	bool is_whole; /* all its events are in the time range */
+	int64_t id;    /* of its row */
+};
+
 struct scan {
 	struct store_sqlite *s;
 	const struct store_selection *sel;
 	char kind[128];
 	struct map series;  /* number + 1 -> struct scan_series */
 	sqlite3_stmt *list; /* of the blocks in the time range */
-	sqlite3_stmt *row;  /* the block that is looked at, or the row of a roll-up */
+	sqlite3_stmt *row;  /* a block, or a row of a roll-up */
+	int64_t row_id;	    /* that the statement stands on */
 	/* hours that were read as roll-ups, ascending: their blocks are left out */
 	int64_t *hours;
 	size_t hour_count, hour_cap, next_hour;
-	/* the block, which may be a roll-up's row: it has no parts after the cells */
+	struct scan_block own; /* the store's block, which scan_next() uses by itself */
+	/* what is looked at, and its block and series */
+	struct scan_block *at;
 	struct block *block;
-	bool is_whole;		 /* all its events are in the time range */
-	struct scan_series **of; /* of each series in the block; NULL: out */
-	size_t of_cap;
+	struct scan_series **of;
 	uint8_t *mask; /* of each event; grown as needed */
 	size_t mask_cap;
 	sqlite3_stmt *link;	      /* a link by its number; NULL: not needed yet */
@@ -53,12 +63,19 @@ struct scan {
 int scan_begin(struct scan *scan, struct store *s, const struct store_selection *sel, bool any_kind);
 void scan_end(struct scan *scan);
 
-/* The next block with a selected series: 1, 0 at the end, -errno. Damaged ones are counted and left out. */
+/* Looks at the next block with a selected series, in scan->at: 1, 0 at the end, -errno. Damaged ones are counted and left
+ * out. */
 int scan_next(struct scan *scan);
 
+/* What scan_next() is to use, or what was found before. */
+void scan_look_at(struct scan *scan, struct scan_block *at);
+
 /* Calls @fn for every selected series of every block, by its place there, until it returns an error. The rest of a block
- * found damaged is counted and left out. */
+ * found damaged is counted and left out. Blocks come by time. */
 int scan_each(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
+
+/* The same for the block that is looked at. */
+int scan_each_series(struct scan *scan, int (*fn)(void *arg, struct scan *scan, uint32_t index), void *arg);
 
 /*
  * The same, but hours that lie in the time range as a whole are read as roll-ups where there are some, and where @can says 1

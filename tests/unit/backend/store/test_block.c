@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "backend/store/block.h"
+#include "backend/store/block_times.h"
 #include "backend/store/ids.h"
 #include "backend/store/sqlite/keep.h"
 
@@ -76,6 +77,31 @@ static void test_short_columns(void **arg)
 	assert_int_equal(column_get_varint(&bytes), 0);
 	assert_int_equal(bytes.failed, -EBADMSG); /* there is none */
 	buf_fini(&empty);
+}
+
+/* Rests of times go there and back, whatever was usual before; of what no writer wrote they stay below the period. */
+static void test_rests(void **arg)
+{
+	static const uint64_t periods[] = { 1, 2, 7, 1001001, BLOCK_MAX_PERIOD };
+	struct usual_rest there = { 0 }, back = { 0 };
+
+	(void)arg;
+	for (size_t i = 0; i < 200000; i++) {
+		const uint64_t period = periods[rnd() % 5], rest = rnd() % 3 ? rnd() % period : period * 3 / 4;
+		const uint32_t cpu = (uint32_t)rnd() % 5 * 700; /* some share a place */
+
+		assert_int_equal(usual_rest_apply(&back, cpu, period, usual_rest_difference(&there, cpu, period, rest)),
+				 rest);
+		assert_memory_equal(&there, &back, sizeof(there));
+	}
+	for (size_t i = 0; i < 200000; i++) {
+		const uint64_t period = periods[rnd() % 5], wild = rnd() >> rnd() % 64;
+		struct usual_rest same = back;
+
+		assert_true(usual_rest_apply(&back, (uint32_t)i, period, wild) < period);
+		assert_true(usual_rest_apply(&same, (uint32_t)i, period, wild % (2 * period)) < period);
+		assert_memory_equal(&same, &back, sizeof(same));
+	}
 }
 
 static int compare_all(const void *a, const void *b)
@@ -296,9 +322,9 @@ static void test_ids_last(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns),	 cmocka_unit_test(test_short_columns), cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_rows),	 cmocka_unit_test(test_lists),	       cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_ids_last),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_short_columns), cmocka_unit_test(test_rests),
+		cmocka_unit_test(test_blocks),	cmocka_unit_test(test_rows),	      cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_ids),	cmocka_unit_test(test_ids_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
