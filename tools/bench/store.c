@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store and many samples:
- *   store fill DIR SAMPLES HOURS SERVICES STACKS [TRACES]  makes samples, as requests of 5 s, and stores them; each is of
- * one of five spans of a trace store replay DIR SAMPLES FILE...              stores what an agent sent, over and over, each
- * time later than the last store ask DIR [NAME]                          asks questions, or that called NAME: the fastest
- * time, and the first A FILE is a request of one interval, as --collector sends them; a capture is cut into requests by
- * size, process after process.
+ *   store fill DIR SAMPLES HOURS SERVICES STACKS [TRACES]
+ * makes samples, as requests of 5 s, and stores them; each is of one of five spans of a trace;
+ *   store replay DIR SAMPLES FILE...
+ * stores what an agent sent, over and over, each time later than the last;
+ *   store ask DIR [NAME]
+ * asks questions, or that called NAME: the fastest time, the first, and the least CPU time.
  *
- * A line "NAME VALUE UNIT" for each figure, with the bar it is held to. Times are CPU times of the whole process: those of
- * ingest run from the first request's bytes to the last commit, the writer's thread and what it merged meanwhile included,
+ * A FILE is a request of one interval, as --collector sends them; a capture is cut into requests by size, process after
+ * process.
+ *
+ * A line "NAME VALUE UNIT" for each figure, with the bar it is held to. Times of ingest are CPU times of the whole process:
+ * they run from the first request's bytes to the last commit, the writer's thread and what it merged meanwhile included,
  * without the making of the requests.
  */
 #include <errno.h>
 #include <inttypes.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
