@@ -4,7 +4,8 @@
 #   run-vm.sh BUILD [5.10|6.1|6.12|7.2|6.1-arm64|7.2-arm64...]      (all of them when none is named)
 # Kernels for arm64 run what BUILD-arm64 has (make ARCH=arm64) in a root of packages of that CPU, with many truth
 # programs, which are judged here; a minute or two each ($HEARTH_VM_ARM64: a binary that they try in place of BUILD-arm64's, below this folder,
-# as that of an image). One kernel at a time for each pair of CPUs. One line a kernel; what failed shows its output. Needs root and
+# as that of an image). HEARTH_VM_SCRIPTS=1: scripts instead, on all kernels (tests/vm/scripts.sh), three to five minutes each; captures
+# stay in the folder $HEARTH_VM_KEEP, if it is named. One kernel at a time for each pair of CPUs. One line a kernel; what failed shows its output. Needs root and
 # what tests/vm/boot.sh names; a kernel that cannot be had is skipped. An emulated machine is slow, and another one
 # where its host is busy: what failed runs a second time, as in run-system.sh (HEARTH_TRIES=1: no second time). Counts
 # as run-system.sh does: its names here are kernel/VERSION.
@@ -31,6 +32,7 @@ build_amd64() {
 		echo "$build/hearth is not built"
 		return 1
 	}
+	[ -z "${HEARTH_VM_SCRIPTS:-}" ] || return 0
 	tests/truth/build.sh "$build/truth" && tests/probes/build.sh "$build/probes" &&
 		{ [ -z "${HEARTH_VM_KINDS:-}" ] || kinds_programs; } &&
 		{ [ -z "${HEARTH_VM_CHAINS:-}" ] || "${CC:-cc}" -O1 -o "$build/vm-chains" tests/vm/chains.c -lbpf; }
@@ -40,16 +42,43 @@ build_arm64() {
 		echo "$build-arm64/hearth is not built"
 		return 1
 	}
+	[ -z "${HEARTH_VM_SCRIPTS:-}" ] || {
+		tests/vm/sysroot.sh arm64 "$sysroot"
+		return
+	}
 	tests/truth/build-arm64.sh "$build-arm64/truth" "$sysroot"
+}
+
+# scripts_on KERNELDIR BUILD [ROOT [HEARTH]]: scripts alone (HEARTH_VM_SCRIPTS=1), which are judged here
+scripts_on() {
+	local result=0
+	rm -rf "$out.d"
+	mkdir "$out.d"
+	HEARTH_VM_ROOT=${3:-} HEARTH_VM_OUT=$out.d HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-1200} \
+		tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH='${4:-}' tests/vm/scripts.sh record '$2' '$out.d' --unsafe-kernel" || return
+	[ -z "${HEARTH_VM_KEEP:-}" ] || cp -r "$out.d" "$HEARTH_VM_KEEP/${out##*/}.$EPOCHSECONDS"
+	tests/vm/scripts.sh judge "$out.d" >"$out.verdict" 2>&1 || result=1
+	cat "$out.verdict"
+	echo "$(awk '/ % of [0-9]+ stacks right/ { for (i = 1; i < NF; i++) if ($i == "%") { n += $(i + 2); right += $(i - 1) * $(i + 2) / 100 } }
+		END { printf "%.0f of %d", right, n }' "$out.verdict") stacks of scripts right"
+	return $result
 }
 
 # on_amd64 KERNELDIR
 on_amd64() {
+	[ -z "${HEARTH_VM_SCRIPTS:-}" ] || {
+		scripts_on "$1" "$build"
+		return
+	}
 	HEARTH_VM_SECONDS=${HEARTH_VM_SECONDS:-420} tests/vm/boot.sh "$1" "cd '$PWD' && HEARTH_VM_CHAINS=${HEARTH_VM_CHAINS:-} HEARTH_VM_PROBES=${HEARTH_VM_PROBES:-} HEARTH_VM_KINDS=${HEARTH_VM_KINDS:-} tests/vm/inside.sh '$build'"
 }
 
 # on_arm64 KERNELDIR
 on_arm64() {
+	[ -z "${HEARTH_VM_SCRIPTS:-}" ] || {
+		scripts_on "$1" "$build-arm64" "$sysroot" "${HEARTH_VM_ARM64:-}"
+		return
+	}
 	local file name programs=() result known=$PWD/tests/truth/known-arm64
 	for file in "$build-arm64/truth"/warm_*; do
 		name=${file##*/warm_}
