@@ -3,7 +3,7 @@
 """Judges the stacks of a script in a capture by what the script said of itself.
 
 usage: judge.py [--min PERCENT] [--least STACKS] [--without STACKS] [--loop NAME] [--file NAME,...] [--all-lines] [--within NAME]
-                [--whole-names] [--own PREFIX] [--unreadable STACKS]
+                [--whole-names] [--own PREFIX] [--cut STACKS]
                 CAPTURE PROGRAM TYPE TRUTH
 
 PROGRAM is the name of the executable (or of a process: pid:PID), TYPE the profile.frame.type of the script's frames, TRUTH what the
@@ -15,8 +15,8 @@ may stand between: then who called is not judged. A frame whose function is not 
 Frames called --within (a glob) are parts of the function that they were called by: on a line of that, and not its callers.
 With --whole-names callers are told by their whole names, and blanks in names stand as _ in the truth.
 With --own the script's own frames are those whose names begin so, whatever their file.
-With --unreadable up to so many stacks that are not right are counted apart, of which hearth says that it could not read all of the chain
-("unreadable"): the kernel was just putting another page in the place of one that it is in.
+With --cut up to so many stacks that are not right are counted apart, of which hearth says that it could not read all of the chain
+("unreadable", "torn"): as where the kernel was just putting another page in the place of one that it is in.
 Exit status 1 when fewer than PERCENT (100) of the stacks with script frames are right, or fewer than --least (100) are there; 77
 without Python's protobuf."""
 import argparse
@@ -120,7 +120,7 @@ def main():
     parser.add_argument("--within")
     parser.add_argument("--whole-names", action="store_true")
     parser.add_argument("--own")
-    parser.add_argument("--unreadable", type=int, default=0)
+    parser.add_argument("--cut", type=int, default=0)
     parser.add_argument("capture")
     parser.add_argument("program")
     parser.add_argument("type")
@@ -131,7 +131,7 @@ def main():
 
     def is_own(name, path):
         return name.startswith(args.own) if args.own else os.path.basename(path) in files
-    right, without, unreadable, wrong, seen = 0, 0, 0, collections.Counter(), collections.Counter()
+    right, without, cut, wrong, seen = 0, 0, 0, collections.Counter(), collections.Counter()
     for count, frames, outcome in Stacks(args.capture).of(args.program):
         script = [(name.replace(" ", "_") if args.whole_names else name, line) if is_own(name, path) else None
                   for kind, name, path, line in frames if kind == args.type]
@@ -143,8 +143,8 @@ def main():
             continue
         unnamed = "a frame of the script has no name" if any(frame[0] == "script" for frame in frames) else None
         why = unnamed or truth.judge(script, args.within) or (f"{loops[0]} is still there" if loops else None)
-        if why and outcome.endswith(": unreadable") and unreadable + count <= args.unreadable:
-            unreadable += count
+        if why and outcome.endswith((": unreadable", ": torn")) and cut + count <= args.cut:
+            cut += count
         elif why:
             text = ";".join(f"{name}:{line}" if kind == args.type else name for kind, name, _, line in frames)
             wrong[why, text] += count
@@ -157,7 +157,7 @@ def main():
     share = 100 * right / total if total else 0
     missing = sorted(name for name in truth.frames if not seen[name])
     print(f"{share:.2f} % of {total} stacks right, {without} without frames of the script" +
-          (f", {unreadable} not all readable" if unreadable else "") +
+          (f", {cut} cut, as hearth says" if cut else "") +
           (f"; never seen: {' '.join(missing)}" if missing else ""))
     sys.exit(0 if total >= args.least and share >= args.min and without <= args.without else 1)
 

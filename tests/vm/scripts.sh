@@ -104,7 +104,7 @@ judge() {
 	while read -r form language program; do
 		mark=ok
 		read -ra words <<<"${judged[$language]}"
-		verdict=$(python3 "$scripts/judge.py" --min 99.9 --least 300 --without 100 --unreadable 3 "${words[@]:1}" "$out/$form.otlp" "$program" "${words[0]}" \
+		verdict=$(python3 "$scripts/judge.py" --min 99.9 --least 300 --without 100 --cut 3 "${words[@]:1}" "$out/$form.otlp" "$program" "${words[0]}" \
 			"$out/$form.$language") || {
 			mark=FAIL
 			status=1
