@@ -9,7 +9,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 scripts=$here/../script
 
-# The languages: the interpreter, what it runs, and what judge.py is told, its first word the type of the frames.
+# The languages: the interpreter, what it runs, and what judge.py is told, its first word the type of the frames. (PHP: a fiber
+# that is just being left has no callers.)
 declare -A files=([python]=/usr/bin/python3 [perl]=/usr/bin/perl [php]="/usr/bin/php*" [ruby]=/usr/bin/ruby)
 declare -A commands=(
 	[python]="-W ignore $scripts/calls.py 1000"
@@ -22,7 +23,7 @@ declare -A commands=(
 declare -A judged=(
 	[python]="cpython"
 	[perl]="perl --loop Perl_runops_standard --file calls.pl --within eval?*"
-	[php]="php --all-lines --loop execute_ex --file calls.php,included.php,"
+	[php]="php --min 99.5 --all-lines --loop execute_ex --file calls.php,included.php,"
 	[ruby]="ruby --loop rb_vm_exec* --file calls.rb,calls_loaded.rb, --whole-names"
 )
 languages=(python perl php)
