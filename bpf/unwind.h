@@ -91,7 +91,7 @@ static __always_inline int unwind_sched(struct unwind_state *state, __u64 row, s
 static __always_inline int unwind_step(struct unwind_state *state, __u64 row, struct unwind_memory *memory)
 {
 	__u32 rule = ROW_RULE(row);
-	bool is_frame = rule == RULE_FRAME;
+	bool is_frame = rule == RULE_FRAME, ra_in_lr = ROW_RA_IN_LR(row) && !is_frame;
 	__u64 base = is_frame || ROW_BASE(row) == BASE_FP ? state->fp : state->sp;
 	__u64 cfa, pc, fp;
 
@@ -126,10 +126,9 @@ static __always_inline int unwind_step(struct unwind_state *state, __u64 row, st
 			return unwind_stop(state, END_USER_RULE);
 		return unwind_stop(state, rule == RULE_ROOT ? END_ROOT : END_NO_RULE);
 	}
-	if (cfa <= state->sp && !(cfa == state->sp && ROW_RA_IN_LR(row)) &&
-	    (rule == RULE_FP || ++state->falls > UNWIND_MAX_FALLS))
+	if (cfa <= state->sp && !(cfa == state->sp && ra_in_lr) && (rule == RULE_FP || ++state->falls > UNWIND_MAX_FALLS))
 		return unwind_stop(state, END_NO_PROGRESS);
-	if (ROW_RA_IN_LR(row)) {
+	if (ra_in_lr) {
 		pc = state->lr;
 		if (!pc)
 			return unwind_stop(state, state->exact ? END_ROOT : END_NO_RULE);

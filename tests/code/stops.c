@@ -373,13 +373,25 @@ static int step(const struct row_regs *in, bool is_leaf, struct row_regs *out)
 	return row_eval(map->image->rows, addr - map->bias, in, read_memory, NULL, out);
 }
 
+#ifdef __aarch64__
+static struct row_regs registers(const struct user_regs_struct *r)
+{
+	struct row_regs regs = { .known = REG_BIT(USER_REGS) - 1, .is_exact = true };
+
+	memcpy(regs.value, r->regs, sizeof(r->regs));
+	regs.value[REG_SP] = r->sp;
+	regs.value[REG_PC] = r->pc;
+	return regs;
+}
+#else
 static struct row_regs registers(const struct user_regs_struct *r)
 {
 	return (struct row_regs){ .value = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8, r->r9,
 					     r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip },
-				  .known = (1u << USER_REGS) - 1,
+				  .known = REG_BIT(USER_REGS) - 1,
 				  .is_exact = true };
 }
+#endif
 
 /* The 8 bytes at @addr, first one lowest. */
 static uint64_t code_bytes(uint64_t addr)
@@ -393,7 +405,7 @@ static uint64_t code_bytes(uint64_t addr)
 static void walk(const struct user_regs_struct *at)
 {
 	struct row_regs in = registers(at), out;
-	uint64_t made = counts.made, last = 0;
+	uint64_t made = counts.made, first = in.value[REG_PC], last = 0;
 	int status = 0;
 
 	frame_cnt = 0;
@@ -410,8 +422,8 @@ static void walk(const struct user_regs_struct *at)
 		return;
 	counts.complete += status >= 0;
 	if (status < 0 && is_verbose)
-		fprintf(stderr, "at %#llx (%#" PRIx64 "): ended at %#" PRIx64 " (%s), rsp %#" PRIx64 ", behind %s\n",
-			at->rip, code_bytes(at->rip), last, strerror(-status), in.value[REG_SP],
+		fprintf(stderr, "at %#" PRIx64 " (%#" PRIx64 "): ended at %#" PRIx64 " (%s), sp %#" PRIx64 ", behind %s\n",
+			first, code_bytes(first), last, strerror(-status), in.value[REG_SP],
 			frame_cnt ? frames[frame_cnt - 1] : "nothing");
 	for (uint32_t i = frame_cnt; i--;)
 		printf("%s%s", frames[i], i ? "\t" : "");

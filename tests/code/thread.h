@@ -4,6 +4,7 @@
 #define HEARTH_TESTS_CODE_THREAD_H
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,10 +83,11 @@ static inline int thread_start(char **argv, unsigned warm_ms, pid_t *pid, pid_t 
 /* Stops it and reads its registers. False: it is gone. */
 static inline bool thread_stop(pid_t tid, struct user_regs_struct *regs)
 {
+	struct iovec to = { .iov_base = regs, .iov_len = sizeof(*regs) };
 	int status;
 
 	return !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) &&
-	       !ptrace(PTRACE_GETREGS, tid, 0, regs);
+	       !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to);
 }
 
 #endif

@@ -285,6 +285,7 @@ static void do_branch_or_system(struct code_state *s, uint32_t insn, uint64_t ad
 		do_jump(step, addr, sbits(insn, 0, 25), false);
 	} else if ((insn & 0xfc000000) == 0x94000000) {
 		do_call(s, step);
+		step->call_target = addr + (uint64_t)(sbits(insn, 0, 25) * INSN_BYTES);
 	} else if ((insn & 0xff000000) == 0x54000000 || (insn & 0x7e000000) == 0x34000000) { /* b.cond, cbz, cbnz */
 		do_jump(step, addr, sbits(insn, 5, 23), true);
 	} else if ((insn & 0x7e000000) == 0x36000000) { /* tbz, tbnz */

@@ -124,7 +124,7 @@ struct code_reader {
 			struct block_names *n);
 };
 
-/* All readers, in the order of enum code_id (agent/runtime/file/runtime_file.h). They know x86-64's code alone. */
+/* All readers, in the order of enum code_id (agent/runtime/file/runtime_file.h). Most know x86-64's code alone. */
 #ifdef __x86_64__
 #define CODE_READERS(READER)               \
 	READER(CODE_HOTSPOT, code_hotspot) \
@@ -133,7 +133,7 @@ struct code_reader {
 	READER(CODE_DOTNET, code_dotnet)   \
 	READER(CODE_GDB_JIT, code_gdb_jit)
 #else
-#define CODE_READERS(READER)
+#define CODE_READERS(READER) READER(CODE_HOTSPOT, code_hotspot)
 #endif
 
 #define CODE_READER_DECLARED(id, name) extern const struct code_reader name;

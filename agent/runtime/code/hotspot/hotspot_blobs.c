@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/runtime/code/hotspot/hotspot_cpu.h"
 #include "agent/runtime/code/hotspot/hotspot_state.h"
 #include "base/cleanup.h"
 #include "base/search.h"
@@ -107,7 +108,7 @@ static const struct {
 	{ "nmethod", BLOB_NMETHOD },
 	{ "Interpreter", BLOB_INTERPRETER },
 	{ "vtable chunks", BLOB_FLAT },
-	{ "adapters", BLOB_ADAPTERS },
+	{ "I2C/C2I adapters", BLOB_ADAPTERS },
 	/* those that end a path of whom calls them: uncommon traps and all ways to throw */
 	{ "UncommonTrap", BLOB_NO_RETURN },
 	{ "throw", BLOB_NO_RETURN },
@@ -335,10 +336,7 @@ bool hotspot_never_returns(struct hotspot *s, struct code_memory *m, uint64_t ta
 /* Reads where the interpreter's codelets are. They are made once, when the virtual machine starts. */
 static int read_codelets(struct hotspot *s, struct code_memory *m)
 {
-	enum {
-		ALIGN = 32,
-		HEAD = 64
-	}; /* CodeEntryAlignment: 32 for x86-64 and 64 for arm64, where headers are a multiple of it */
+	enum { ALIGN = HOTSPOT_CODELET_ALIGN, HEAD = 64 };
 	uint64_t queue = code_read_u64(m, s->variable[S_INTERPRETER]), at, end, count, bytes = s->type_bytes[T_CODELET];
 
 	if (!queue)

@@ -1,63 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of the template interpreter's codelets. Frames there have a frame pointer, and beside the return address and the
- * caller's rbp a third word: the caller's sp (sender_sp), as arguments are popped with the frame
- * (src/hotspot/cpu/x86/frame_x86.hpp: return address at rbp + 8, sender_sp -8, last_sp -16, Method* -24).
- *
- * Codelets that methods are entered by begin without a frame: the caller's sp is in a register (r13), the return address on
- * the stack, then in a register, then on the stack again. Codelets that leave a method give the frame up first: the caller's
- * sp is in the register that it was read into. So the state of an instruction is where these two are; it is followed along
- * all paths.
+ * x86-64's interpreter (src/hotspot/cpu/x86/frame_x86.hpp: return address at rbp + 8, sender_sp -8, last_sp -16, Method*
+ * -24), and how instructions change a frame of it. A method is entered with the caller's sp in r13 and the return address on
+ * the stack; then that is in a register, then on the stack again.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/rows/code/insn_x86_64.h"
-#include "agent/runtime/code/hotspot/hotspot_state.h"
+#include "agent/runtime/code/hotspot/hotspot_cpu.h"
 #include "base/cleanup.h"
 
-enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REG = -1 };
-enum { SENDER_SP = -8, METHOD = -24, NOT_ON_STACK = INT16_MIN, MOST_INSNS = 65536 };
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REG = CODELET_NO_REG };
+enum { SENDER_SP = CODELET_SENDER_SP, METHOD = -24 };
 
 /* DWARF's numbers of the processor's. */
 static const uint8_t dwarf[] = { 0, 2, 1, 3, REG_SP, REG_FP, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-enum frame {
-	FRAME_WHOLE,   /* all words are in place */
-	FRAME_POINTER, /* rbp is set up; sp is @pushed bytes below it */
-	FRAME_NONE,    /* rbp is the caller's */
-	FRAME_UNKNOWN, /* something is lost */
-};
-
-struct state {
-	uint8_t frame;	   /* enum frame */
-	int8_t sender_reg; /* register with the caller's sp; NO_REG */
-	int8_t ra_reg;	   /* register with the return address; NO_REG */
-	int8_t method_reg; /* register with the Method* of the frame in the making; NO_REG */
-	int16_t ra_at;	   /* FRAME_NONE: the return address stands at sp + this; NOT_ON_STACK */
-	int16_t sender_at; /* the caller's sp is sp + this; NOT_ON_STACK: not known */
-	int16_t pushed;	   /* FRAME_POINTER */
-};
-
-struct walk {
-	const uint8_t *code;
-	size_t len;
-	uint64_t addr;
-	struct state *states; /* by offset */
-	uint8_t *lengths;     /* of the instruction there; 0: no path led there */
-	uint32_t *todo;
-	size_t todo_cnt, todo_cap;
-};
-
-static const struct state whole = { .frame = FRAME_WHOLE,
-				    .sender_reg = NO_REG,
-				    .ra_reg = NO_REG,
-				    .method_reg = NO_REG,
-				    .ra_at = NOT_ON_STACK,
-				    .sender_at = NOT_ON_STACK };
-static const struct state entered = {
-	.frame = FRAME_NONE, .sender_reg = R13, .ra_reg = NO_REG, .method_reg = RBX, .sender_at = NOT_ON_STACK
+static const struct codelet_state whole = { .frame = CODELET_WHOLE,
+					    .sender_reg = NO_REG,
+					    .ra_reg = NO_REG,
+					    .method_reg = NO_REG,
+					    .ra_at = CODELET_NOWHERE,
+					    .sender_at = CODELET_NOWHERE };
+static const struct codelet_state entered = {
+	.frame = CODELET_NONE, .sender_reg = R13, .ra_reg = NO_REG, .method_reg = RBX, .sender_at = CODELET_NOWHERE
 };
 
 struct decoded {
@@ -77,28 +41,29 @@ static int reg_of(const ZydisDecodedOperand *op)
 }
 
 /* sp moves by @by bytes. */
-static void move_sp(struct state *s, int64_t by)
+static void move_sp(struct codelet_state *s, int64_t by)
 {
-	if (s->frame == FRAME_POINTER) {
+	if (s->frame == CODELET_POINTER) {
 		s->pushed = (int16_t)(s->pushed - by);
+		s->has_sender = s->pushed >= -SENDER_SP;
 		if (s->pushed >= -METHOD)
 			*s = whole;
 		else if (s->pushed < 0)
-			s->frame = FRAME_UNKNOWN;
+			s->frame = CODELET_UNKNOWN;
 		return;
 	}
 	if (by < -4096 || by > 4096) {
-		s->ra_at = s->sender_at = NOT_ON_STACK;
+		s->ra_at = s->sender_at = CODELET_NOWHERE;
 		return;
 	}
-	if (s->ra_at != NOT_ON_STACK)
+	if (s->ra_at != CODELET_NOWHERE)
 		s->ra_at = (int16_t)(s->ra_at - by);
-	if (s->sender_at != NOT_ON_STACK)
+	if (s->sender_at != CODELET_NOWHERE)
 		s->sender_at = (int16_t)(s->sender_at - by);
 }
 
 /* Register @reg has another value. */
-static void forget(struct state *s, int reg)
+static void forget(struct codelet_state *s, int reg)
 {
 	if (reg == s->sender_reg)
 		s->sender_reg = NO_REG;
@@ -107,12 +72,12 @@ static void forget(struct state *s, int reg)
 	if (reg == s->method_reg)
 		s->method_reg = NO_REG;
 	if (reg == RSP)
-		s->ra_at = s->sender_at = NOT_ON_STACK;
-	if (reg == RBP && s->frame == FRAME_POINTER)
-		s->frame = FRAME_UNKNOWN;
+		s->ra_at = s->sender_at = CODELET_NOWHERE;
+	if (reg == RBP && s->frame == CODELET_POINTER)
+		s->frame = CODELET_UNKNOWN;
 }
 
-static void forget_written(struct state *s, const struct decoded *d)
+static void forget_written(struct codelet_state *s, const struct decoded *d)
 {
 	for (int i = 0; i < d->insn.operand_count; i++)
 		if (d->op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && reg_of(&d->op[i]) != NO_REG &&
@@ -120,23 +85,23 @@ static void forget_written(struct state *s, const struct decoded *d)
 			forget(s, reg_of(&d->op[i]));
 }
 
-static void do_push(struct state *s, int reg)
+static void do_push(struct codelet_state *s, int reg)
 {
 	move_sp(s, -8);
-	if (s->frame == FRAME_NONE && reg != NO_REG && reg == s->ra_reg)
+	if (s->frame == CODELET_NONE && reg != NO_REG && reg == s->ra_reg)
 		s->ra_at = 0;
 }
 
-static void do_pop(struct state *s, int reg)
+static void do_pop(struct codelet_state *s, int reg)
 {
-	bool is_ra = s->frame == FRAME_NONE && s->ra_at == 0;
+	bool is_ra = s->frame == CODELET_NONE && s->ra_at == 0;
 
 	move_sp(s, 8);
 	if (reg != NO_REG)
 		forget(s, reg);
 	if (is_ra && reg != NO_REG) {
 		s->ra_reg = (int8_t)reg;
-		s->ra_at = NOT_ON_STACK;
+		s->ra_at = CODELET_NOWHERE;
 	}
 }
 
@@ -146,14 +111,15 @@ static bool is_word_at_fp(const ZydisDecodedOperand *op, int64_t offset)
 	       op->mem.index == ZYDIS_REGISTER_NONE && op->mem.disp.value == offset && op->size == 64;
 }
 
-static void do_mov(struct state *s, const struct decoded *d)
+static void do_mov(struct codelet_state *s, const struct decoded *d)
 {
 	int to = reg_of(&d->op[0]), from = reg_of(&d->op[1]);
-	struct state before = *s;
+	struct codelet_state before = *s;
 
-	if (to == RBP && from == RSP && s->frame == FRAME_NONE) { /* the caller's rbp was pushed right before */
-		s->frame = s->ra_at == 8 ? FRAME_POINTER : FRAME_UNKNOWN;
+	if (to == RBP && from == RSP && s->frame == CODELET_NONE) { /* the caller's rbp was pushed right before */
+		s->frame = s->ra_at == 8 ? CODELET_POINTER : CODELET_UNKNOWN;
 		s->pushed = 0;
+		s->has_sender = false;
 		return;
 	}
 	forget_written(s, d);
@@ -165,22 +131,22 @@ static void do_mov(struct state *s, const struct decoded *d)
 		s->sender_reg = (int8_t)to;
 	} else if (from != NO_REG && from == before.ra_reg && s->ra_reg == NO_REG) {
 		s->ra_reg = (int8_t)to;
-	} else if (s->frame == FRAME_WHOLE && is_word_at_fp(&d->op[1], SENDER_SP)) {
+	} else if (s->frame == CODELET_WHOLE && is_word_at_fp(&d->op[1], SENDER_SP)) {
 		s->sender_reg = (int8_t)to;
 	}
 }
 
-static void do_leave(struct state *s)
+static void do_leave(struct codelet_state *s)
 {
-	if (s->frame != FRAME_WHOLE || s->sender_reg == NO_REG) {
-		s->frame = FRAME_UNKNOWN;
+	if (s->frame != CODELET_WHOLE || s->sender_reg == NO_REG) {
+		s->frame = CODELET_UNKNOWN;
 		return;
 	}
-	s->frame = FRAME_NONE;
+	s->frame = CODELET_NONE;
 	s->ra_at = 0;
 }
 
-static void do_call(struct state *s)
+static void do_call(struct codelet_state *s)
 {
 	static const int8_t lost[] = { RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11 };
 
@@ -189,11 +155,11 @@ static void do_call(struct state *s)
 }
 
 /* Takes @s behind the instruction. */
-static void step(struct state *s, const struct decoded *d)
+static void step(struct codelet_state *s, const struct decoded *d)
 {
 	int sign = d->insn.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1;
 
-	if (s->frame == FRAME_UNKNOWN)
+	if (s->frame == CODELET_UNKNOWN)
 		return;
 	switch (d->insn.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
@@ -231,14 +197,6 @@ static void step(struct state *s, const struct decoded *d)
 
 /* --- paths --- */
 
-static void arrive(struct walk *w, uint64_t off, const struct state *s)
-{
-	if (off >= w->len || w->lengths[off] || w->todo_cnt == w->todo_cap)
-		return;
-	w->states[off] = *s;
-	w->todo[w->todo_cnt++] = (uint32_t)off;
-}
-
 /* Where the instruction at @off may go but on; UINT64_MAX: nowhere. */
 static uint64_t target_of(const struct decoded *d, uint64_t off)
 {
@@ -257,121 +215,39 @@ static bool ends_path(const struct decoded *d)
 	       d->insn.mnemonic == ZYDIS_MNEMONIC_INT3;
 }
 
-static void follow(struct walk *w, uint64_t off)
+bool hotspot_codelet_step(const uint8_t *code, size_t len, uint64_t off, struct codelet_state *state,
+			  struct codelet_step *ret)
 {
-	struct state s = w->states[off];
+	struct decoded d;
 
-	while (off < w->len && !w->lengths[off]) {
-		struct decoded d;
-		uint64_t target;
-
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(insn_decoder(), w->code + off, w->len - off, &d.insn, d.op)))
-			return;
-		w->states[off] = s;
-		w->lengths[off] = d.insn.length;
-		step(&s, &d);
-		target = target_of(&d, off);
-		if (target != UINT64_MAX)
-			arrive(w, target, &s);
-		if (ends_path(&d))
-			return;
-		off += d.insn.length;
-	}
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(insn_decoder(), code + off, len - off, &d.insn, d.op)))
+		return false;
+	step(state, &d);
+	*ret = (struct codelet_step){ .bytes = d.insn.length,
+				      .to = target_of(&d, off),
+				      .goes_on = !ends_path(&d),
+				      .is_call = d.insn.meta.category == ZYDIS_CATEGORY_CALL };
+	return true;
 }
 
-static void follow_all(struct walk *w, uint64_t from, const struct state *s)
+/* --- the interpreter --- */
+
+struct codelet_state hotspot_codelet_begin(const struct hotspot *s, bool is_entry)
 {
-	arrive(w, from, s);
-	while (w->todo_cnt)
-		follow(w, w->todo[--w->todo_cnt]);
+	(void)s; /* the same in all versions */
+	return is_entry ? entered : whole;
 }
 
-/* --- rows --- */
-
-static struct row row_of(const struct state *s)
+uint8_t hotspot_dwarf_reg(int reg)
 {
-	struct row r = { .cfa = ROW_CFA_REG };
-
-	for (int i = 0; i < SAVED_MAX; i++)
-		r.saved[i] = ROW_SAME;
-	if (s->frame == FRAME_UNKNOWN) {
-		r.cfa = ROW_CFA_NONE;
-		memset(r.saved, 0, sizeof(r.saved));
-		return r;
-	}
-	r.capture = s->frame == FRAME_WHOLE ? CAPTURE_FRAME : s->method_reg == RBX ? CAPTURE_ENTRY : 0;
-	if (s->frame != FRAME_NONE) {
-		r.saved[SAVED_RA] = ROW_AT_FP + 8;
-		r.saved[SAVED_FP] = ROW_AT_FP;
-	}
-	if (s->frame == FRAME_WHOLE || (s->frame == FRAME_POINTER && s->pushed >= -SENDER_SP)) {
-		r.cfa = ROW_CFA_DEREF;
-		r.cfa_reg = REG_FP;
-		r.cfa_off = SENDER_SP;
-		return r;
-	}
-	if (s->frame == FRAME_NONE)
-		r.saved[SAVED_RA] = s->ra_at != NOT_ON_STACK ? ROW_AT_SP + s->ra_at : ROW_IN_REG + dwarf[s->ra_reg & 15];
-	if (s->sender_reg != NO_REG) {
-		r.cfa_reg = dwarf[s->sender_reg];
-	} else if (s->sender_at != NOT_ON_STACK) {
-		r.cfa_reg = REG_SP;
-		r.cfa_off = s->sender_at;
-	} else {
-		r.cfa = ROW_CFA_NONE;
-	}
-	if (s->frame == FRAME_NONE && s->ra_at == NOT_ON_STACK && s->ra_reg == NO_REG)
-		r.cfa = ROW_CFA_NONE;
-	return r;
+	return dwarf[reg & 15];
 }
 
-static bool same_rules(const struct row *a, const struct row *b)
+struct hotspot_interpreter hotspot_interpreter_of(const struct hotspot *s)
 {
-	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_off == b->cfa_off && a->capture == b->capture &&
-	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
-}
+	enum { NO_MIRROR = 8 }; /* bcp is one word higher */
 
-/* Code that no path led to runs in a frame: whoever jumps there has one. */
-static size_t collect(const struct walk *w, struct row *rows)
-{
-	size_t n = 0;
-
-	for (uint64_t off = 0; off < w->len;) {
-		uint64_t bytes = w->lengths[off];
-		struct row r = row_of(bytes ? &w->states[off] : &whole);
-
-		if (!bytes)
-			bytes = 1;
-		r.start = w->addr + off;
-		r.end = r.start + bytes;
-		off += bytes;
-		if (n && same_rules(&rows[n - 1], &r))
-			rows[n - 1].end = r.end;
-		else
-			rows[n++] = r;
-	}
-	return n;
-}
-
-int hotspot_interpreter_rows(const uint8_t *code, size_t len, uint64_t addr, bool is_entry, struct row **ret,
-			     size_t *count_ret)
-{
-	struct walk w = { .code = code, .len = len, .addr = addr, .todo_cap = len };
-	int error = 0;
-
-	w.states = calloc(len + 1, sizeof(*w.states));
-	w.lengths = calloc(len + 1, sizeof(*w.lengths));
-	w.todo = calloc(len + 1, sizeof(*w.todo));
-	*ret = calloc(len + 1, sizeof(**ret));
-	if (!w.states || !w.lengths || !w.todo || !*ret) {
-		free(*ret);
-		error = -ENOMEM;
-	} else {
-		follow_all(&w, 0, is_entry ? &entered : &whole);
-		*count_ret = collect(&w, *ret);
-	}
-	free(w.states);
-	free(w.lengths);
-	free(w.todo);
-	return error;
+	return (struct hotspot_interpreter){
+		.method = METHOD, .bcp = s->major <= NO_MIRROR ? -56 : -64, .method_reg = dwarf[RBX], .bcp_reg = dwarf[R13]
+	};
 }

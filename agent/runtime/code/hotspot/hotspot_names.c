@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/runtime/code/hotspot/hotspot_cpu.h"
 #include "agent/runtime/code/hotspot/hotspot_state.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -440,17 +441,11 @@ int hotspot_function(void *state, struct code_memory *m, uint32_t capture, const
 
 void hotspot_captures(const void *state, const struct code_facts *facts, struct code_capture captures[static CODE_CAPTURES])
 {
-	enum {
-		RBX = 3,
-		R13 = 13
-	};			/* x86-64's numbers in DWARF: this reader is built for other CPUs, too, and not used there */
-	enum { NO_MIRROR = 8 }; /* bcp is one word higher */
-	const struct hotspot *s = state;
-	const int16_t bcp = s->major <= NO_MIRROR ? -56 : -64; /* src/hotspot/cpu/x86/frame_x86.hpp */
+	const struct hotspot_interpreter in = hotspot_interpreter_of(state);
 
 	(void)facts;
-	captures[CAPTURE_FRAME - 1] = (struct code_capture){ 2, { { -24, -1, 0 }, { bcp, R13, 0 } } };
-	captures[CAPTURE_ENTRY - 1] = (struct code_capture){ 1, { { -24, RBX, 0 } } };
+	captures[CAPTURE_FRAME - 1] = (struct code_capture){ 2, { { in.method, -1, 0 }, { in.bcp, in.bcp_reg, 0 } } };
+	captures[CAPTURE_ENTRY - 1] = (struct code_capture){ 1, { { in.method, in.method_reg, 0 } } };
 }
 
 const struct code_reader code_hotspot = {

@@ -229,8 +229,8 @@ enum {
 }; /* one that is not built yet: the method is in a register */
 
 /* Makes the rows of the codelet with the @len bytes @code at @addr. @is_entry: methods are entered by it. 0 or -ENOMEM. */
-int hotspot_interpreter_rows(const uint8_t *code, size_t len, uint64_t addr, bool is_entry, struct row **ret,
-			     size_t *count_ret);
+int hotspot_interpreter_rows(const struct hotspot *s, const uint8_t *code, size_t len, uint64_t addr, bool is_entry,
+			     struct row **ret, size_t *count_ret);
 
 /* The words of struct code_block's own. */
 enum { OWN_BLOB, OWN_IS_ENTRY, OWN_NAME };

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of HotSpot's blobs, from their instructions (agent/rows/code/flow.h). Neither compiler keeps a frame pointer: a frame
- * is `push rbp; sub rsp` and its size, which the blob tells, is the check: at each call where the compiler described the
- * frame sp must be that far below the CFA. A method may be entered at several places; calls that never return end a path, as
- * the code behind them has another depth.
+ * has the caller's one and the return address at its upper end, and its size, which the blob tells, is the check: at each
+ * call where the compiler described the frame sp must be that far below the CFA. A method may be entered at several places;
+ * calls that never return end a path, as the code behind them has another depth. hotspot_code_x86_64.c and
+ * hotspot_code_arm64.c know instructions.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/rows/code/flow.h"
+#include "agent/runtime/code/hotspot/hotspot_cpu.h"
 #include "agent/runtime/code/hotspot/hotspot_state.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "base/vec.h"
 
-enum { MAX_TABLE_BYTES = 1 << 20, CALL_BYTES = 5 };
+enum { MAX_TABLE_BYTES = 1 << 20 };
 
 struct maker {
 	struct hotspot *s;
@@ -38,7 +40,8 @@ static void enter(struct maker *k, uint64_t addr, const struct code_state *state
 		k->entries[k->count++] = (struct code_entry){ addr, *state };
 }
 
-/* While the frame stands sp is that far below the CFA, and the caller's rbp is next to the return address. */
+/* While the frame stands sp is that far below the CFA, and the caller's frame pointer is next to the return address, which
+ * no register has. */
 static struct code_state full_state(uint32_t frame_bytes)
 {
 	struct code_state s = code_state_entry;
@@ -47,30 +50,35 @@ static struct code_state full_state(uint32_t frame_bytes)
 		s.reg[i] = CODE_UNKNOWN;
 	s.reg[CODE_SP] = -(int32_t)frame_bytes;
 	s.slot[SAVED_FP] = -16;
+	for (int i = SAVED_RA; i < CODE_SAVED; i++) /* where calls push it, no slot is needed */
+		s.slot[i] = -8;
 	return s;
 }
 
 static bool never_returns(void *arg, uint64_t target)
 {
 	struct maker *k = arg;
+	uint64_t further = 0;
 
-	return hotspot_never_returns(k->s, k->m, target);
+	if (target >= k->start && target < k->end)
+		further = hotspot_trampoline_target(k->code + (target - k->start), k->end - target);
+	return hotspot_never_returns(k->s, k->m, further ? further : target);
 }
 
 /* --- where a method is entered --- */
 
-/*
- * A method that is not to be entered any more has a jump over the first 5 bytes of the instruction at its entry, the stack
- * bang or `sub rsp, imm32`, both of 7 bytes (src/hotspot/cpu/x86/nativeInst_x86.cpp, patch_verified_entry).
- */
+/* A method that is not to be entered any more has a jump in place of its first instruction. */
 static void enter_patched(struct maker *k)
 {
-	enum { JMP = 0xe9, PUSH_RBP = 0x55, PATCHED = 7 };
-	uint64_t behind = k->b->verified + PATCHED;
+	uint64_t verified = k->b->verified;
+	bool is_bare = true;
+	uint32_t bytes;
 
-	if (k->b->verified < k->start || behind >= k->end || k->code[k->b->verified - k->start] != JMP)
+	if (verified < k->start || verified >= k->end)
 		return;
-	enter(k, behind, k->code[behind - k->start] == PUSH_RBP ? &code_state_entry : &k->full);
+	bytes = hotspot_patched_bytes(k->code + (verified - k->start), k->end - verified, &is_bare);
+	if (bytes)
+		enter(k, verified + bytes, is_bare ? &code_state_entry : &k->full);
 }
 
 /* The table of exception handlers: {count, offset of the call, 0}, then count times {bci, offset of the handler, depth}
@@ -151,19 +159,26 @@ static struct row law_row(uint64_t start, uint64_t end, uint32_t frame_bytes)
 	return r;
 }
 
-/* Does a call of 5 bytes end at @addr? */
-static bool is_behind_call(const struct maker *k, uint64_t addr)
-{
-	enum { CALL = 0xe8 };
-
-	return addr >= k->start + CALL_BYTES && addr <= k->end && k->code[addr - k->start - CALL_BYTES] == CALL;
-}
-
 /* The calls that the method's descriptions (PcDesc) tell of. */
 struct calls {
-	uint64_t *ends; /* addresses behind them, rising; owned */
+	struct described {
+		uint64_t start, end;
+		uint64_t target; /* 0: not known */
+	} * at;			 /* rising; owned */
 	uint32_t count, cap;
 };
+
+/* Finds the call that ends at @end. False: none does. */
+static bool find_call(const struct maker *k, uint64_t end, struct described *ret)
+{
+	uint32_t bytes = 0;
+
+	*ret = (struct described){ .end = end };
+	if (end > k->start && end <= k->end)
+		bytes = hotspot_call_bytes(k->code, end - k->start, k->start, &ret->target);
+	ret->start = end - bytes;
+	return bytes;
+}
 
 static int read_calls(struct maker *k, struct calls *calls)
 {
@@ -180,35 +195,28 @@ static int read_calls(struct maker *k, struct calls *calls)
 	if (code_read(k->m, k->b->pcs, pcs, total))
 		return -EFAULT;
 	for (uint64_t at = 0; at + bytes <= total; at += bytes) {
+		struct described call;
 		int32_t offset;
 		uint64_t addr;
 
 		memcpy(&offset, pcs + at, sizeof(offset)); /* _pc_offset is its first field in all versions */
 		addr = k->b->begin + (uint64_t)(int64_t)offset;
-		if (offset <= 0 || addr <= last || !is_behind_call(k, addr))
+		if (offset <= 0 || addr <= last || !find_call(k, addr, &call))
 			continue;
 		last = addr;
-		if (vec_reach(&calls->ends, &calls->cap, calls->count))
+		if (vec_reach(&calls->at, &calls->cap, calls->count))
 			return -ENOMEM;
-		calls->ends[calls->count++] = addr;
+		calls->at[calls->count++] = call;
 	}
 	return 0;
-}
-
-static uint64_t call_target(const struct maker *k, uint64_t end)
-{
-	int32_t offset;
-
-	memcpy(&offset, k->code + (end - k->start - sizeof(offset)), sizeof(offset));
-	return end + (uint64_t)(int64_t)offset;
 }
 
 /* Behind each of these calls the frame stands, if they come back. */
 static void enter_behind_calls(struct maker *k, const struct calls *calls)
 {
 	for (uint32_t i = 0; i < calls->count; i++)
-		if (!never_returns(k, call_target(k, calls->ends[i])))
-			enter(k, calls->ends[i], &k->full);
+		if (!never_returns(k, calls->at[i].target))
+			enter(k, calls->at[i].end, &k->full);
 }
 
 /* Does @r say that the frame is @bytes large, or is it told by a frame pointer (-XX:+PreserveFramePointer), which says
@@ -224,7 +232,7 @@ static bool is_of_frame(const struct row *r, uint32_t bytes)
 static bool agrees(const struct maker *k, const struct calls *calls, const struct row *rows, size_t count)
 {
 	for (uint32_t i = 0; i < calls->count; i++) {
-		const struct row *r = row_at(rows, count, calls->ends[i] - 1);
+		const struct row *r = row_at(rows, count, calls->at[i].end - 1);
 
 		if (r && !is_of_frame(r, k->b->frame_bytes))
 			return false;
@@ -241,7 +249,7 @@ static int add_calls(const struct maker *k, const struct calls *calls, struct ro
 	if (!all)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < calls->count; c++) {
-		uint64_t end = calls->ends[c], start = end - CALL_BYTES;
+		uint64_t end = calls->at[c].end, start = calls->at[c].start;
 
 		while (i < *count && (*rows)[i].start < end)
 			all[n++] = (*rows)[i++];
@@ -277,17 +285,13 @@ static int flat_rows(uint64_t start, uint64_t end, struct row **ret, size_t *cou
  */
 static void enter_call_stub(struct maker *k)
 {
-	static const uint8_t prologues[][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
 	enum { REACH = 1024 };
 	uint64_t ra = k->s->call_stub_return;
 
 	if (ra <= k->start || ra >= k->end)
 		return;
 	for (uint64_t at = ra; at >= k->start && ra - at < REACH && at; at--) {
-		const uint8_t *code = k->code + (at - k->start);
-
-		if (k->end - at < sizeof(prologues[0]) || (memcmp(code, prologues[0], sizeof(prologues[0])) != 0 &&
-							   memcmp(code, prologues[1], sizeof(prologues[1])) != 0))
+		if (!hotspot_makes_frame(k->code + (at - k->start), k->end - at))
 			continue;
 		enter(k, at, &code_state_entry);
 		return;
@@ -326,7 +330,7 @@ static int method_rows(struct maker *k, struct row **ret, size_t *count_ret)
 	}
 	if (!error)
 		error = add_calls(k, &calls, ret, count_ret);
-	free(calls.ends);
+	free(calls.at);
 	return error;
 }
 
@@ -337,6 +341,41 @@ static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
 	return decode(k, k->count, &code_state_entry, ret, count_ret);
 }
 
+/*
+ * A method's adapters. First comes the one from the interpreter's calls to compiled code, which moves sp to make room for
+ * arguments (src/hotspot/share/runtime/sharedRuntime.hpp): up to its jump a register has the caller's sp, if this CPU's has
+ * such a one.
+ */
+static int adapter_rows(struct maker *k, struct row **ret, size_t *count_ret)
+{
+	int error = stub_rows(k, ret, count_ret);
+	struct row first, *all;
+	uint32_t bytes;
+	size_t n = 0;
+
+	bytes = hotspot_adapter_row(k->s, k->code, k->end - k->start, &first);
+	if (error || !bytes)
+		return error;
+	all = calloc(*count_ret + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	first.start = k->start;
+	first.end = k->start + bytes;
+	all[n++] = first;
+	for (size_t i = 0; i < *count_ret; i++) {
+		if ((*ret)[i].end <= first.end)
+			continue;
+		all[n] = (*ret)[i];
+		if (all[n].start < first.end)
+			all[n].start = first.end;
+		n++;
+	}
+	free(*ret);
+	*ret = all;
+	*count_ret = n;
+	return 0;
+}
+
 static int make(struct maker *k, struct row **ret, size_t *count_ret)
 {
 	switch (k->b->kind) {
@@ -344,9 +383,11 @@ static int make(struct maker *k, struct row **ret, size_t *count_ret)
 	case BLOB_NATIVE:
 		return method_rows(k, ret, count_ret);
 	case BLOB_INTERPRETER:
-		return hotspot_interpreter_rows(k->code, k->end - k->start, k->start, k->is_entry, ret, count_ret);
+		return hotspot_interpreter_rows(k->s, k->code, k->end - k->start, k->start, k->is_entry, ret, count_ret);
 	case BLOB_FLAT:
 		return flat_rows(k->start, k->end, ret, count_ret);
+	case BLOB_ADAPTERS:
+		return adapter_rows(k, ret, count_ret);
 	default:
 		return stub_rows(k, ret, count_ret);
 	}
