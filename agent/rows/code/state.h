@@ -19,6 +19,7 @@ enum {
 	CODE_MAX_OFFSET = 1 << 28,
 	CODE_REFERENCE_BYTES = 8, /* what code_next_reference may look at */
 	CODE_SP = CPU_HAS_LR ? 31 : 4,
+	CODE_FP = CPU_HAS_LR ? 29 : 5,
 	CODE_FUNCTION_ALIGN = 16,	 /* where compilers let functions begin, if nobody asks for smaller code */
 	CODE_LEAST_FIXED_ADDR = 0x10000, /* below, a number is hardly meant as an address */
 };

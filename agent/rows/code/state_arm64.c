@@ -71,10 +71,13 @@ static void forget(struct code_state *s, unsigned reg)
 		set_reg(s, reg, CODE_UNKNOWN);
 }
 
-/* @reg (SP: zero, NO_REG: something else) is written to @off of the frame. */
+/*
+ * @reg (SP: zero, NO_REG: something else) is written to @off of the frame. A word in place of the return address that x29
+ * points at is where the function returns to from now on.
+ */
 static void store(struct code_state *s, int32_t off, int64_t bytes, int reg)
 {
-	if (!code_is_offset(off))
+	if (!code_is_offset(off) || (bytes == 8 && off == s->slot[SAVED_RA] && code_state_has_frame(s)))
 		return;
 	drop_slots(s, off, off + bytes);
 	for (int i = 0; i < CODE_SAVED && bytes == 8 && off % 8 == 0; i++)

@@ -108,6 +108,8 @@ static const struct {
 	{ "nmethod", BLOB_NMETHOD },
 	{ "Interpreter", BLOB_INTERPRETER },
 	{ "vtable chunks", BLOB_FLAT },
+	{ "InlineCacheBuffer", BLOB_FLAT },	    /* until 21; its code changes all the time, as does that of */
+	{ "native signature handlers", BLOB_FLAT }, /* which come with new methods */
 	{ "I2C/C2I adapters", BLOB_ADAPTERS },
 	/* those that end a path of whom calls them: uncommon traps and all ways to throw */
 	{ "UncommonTrap", BLOB_NO_RETURN },
@@ -381,7 +383,6 @@ uint32_t hotspot_find_codelet(const struct hotspot *s, uint64_t pc)
 
 static int block_in_interpreter(struct hotspot *s, struct code_memory *m, uint64_t pc, struct code_block *ret)
 {
-	static const char entry[] = "method entry point";
 	char description[96] = "";
 	uint32_t i = hotspot_find_codelet(s, pc);
 	int error = i == MAX_CODELETS ? read_codelets(s, m) : 0;
@@ -395,7 +396,8 @@ static int block_in_interpreter(struct hotspot *s, struct code_memory *m, uint64
 	ret->end = s->interpreter + s->codelets[i].end;
 	ret->own[OWN_NAME] = s->codelets[i].description;
 	(void)code_read_text(m, ret->own[OWN_NAME], description, sizeof(description));
-	ret->own[OWN_IS_ENTRY] = memcmp(description, entry, sizeof(entry) - 1) == 0;
+	/* from 21 on some begin with "native" */
+	ret->own[OWN_IS_ENTRY] = strstr(description, "method entry point") != NULL;
 	return 0;
 }
 

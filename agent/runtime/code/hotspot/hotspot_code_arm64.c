@@ -61,6 +61,22 @@ bool hotspot_makes_frame(const uint8_t *code, size_t len)
 	return len >= 2 * INSN_BYTES && cpu_insn(code) == STP && cpu_insn(code + INSN_BYTES) == MOV;
 }
 
+/* ldr or str of [x29, #8], before a pair is written at sp, and any jump (C1's forward_exception, c1_Runtime1_aarch64.cpp) */
+bool hotspot_begins_in_frame(const uint8_t *code, size_t len)
+{
+	enum { MOST = 16 * INSN_BYTES, AT_RA = 0xf90007a0, STP_SP = 0xa90003e0 };
+
+	for (size_t off = 0; off + INSN_BYTES <= len && off < MOST; off += INSN_BYTES) {
+		uint32_t insn = cpu_insn(code + off);
+
+		if ((insn & 0xffbfffe0) == AT_RA)
+			return true;
+		if ((insn & 0xfe4003e0) == (STP_SP & 0xfe4003e0) || (insn & 0x1c000000) == 0x14000000)
+			return false;
+	}
+	return false;
+}
+
 uint32_t hotspot_adapter_row(const struct hotspot *s, const uint8_t *code, size_t len, struct row *row)
 {
 	struct codelet_state entered = hotspot_codelet_begin(s, true);

@@ -47,6 +47,12 @@ bool hotspot_makes_frame(const uint8_t *code, size_t len)
 	return false;
 }
 
+bool hotspot_begins_in_frame(const uint8_t *code, size_t len)
+{
+	(void)code, (void)len;
+	return false;
+}
+
 /* The return address is copied below the arguments meanwhile. */
 uint32_t hotspot_adapter_row(const struct hotspot *s, const uint8_t *code, size_t len, struct row *row)
 {

@@ -27,6 +27,9 @@ uint64_t hotspot_trampoline_target(const uint8_t *code, size_t len);
 /* Does a function with a frame pointer begin at @code? */
 bool hotspot_makes_frame(const uint8_t *code, size_t len);
 
+/* Does the code at @code work in a frame that stands already, before it makes one: that of the stub that jumps to it? */
+bool hotspot_begins_in_frame(const uint8_t *code, size_t len);
+
 /* Puts the rule of an adapter's first part, of which a register tells the caller's sp, into @row, but for its range. Returns
  * how long it is; 0: nothing does. */
 uint32_t hotspot_adapter_row(const struct hotspot *s, const uint8_t *code, size_t len, struct row *row);
@@ -48,6 +51,7 @@ enum codelet_frame {
 	CODELET_WHOLE,	 /* all words are in place */
 	CODELET_POINTER, /* the frame pointer is set up */
 	CODELET_NONE,	 /* it is the caller's */
+	CODELET_INNER,	 /* arm64: all words are in place, and a frame pointer of a frame inside of that one is set up */
 	CODELET_UNKNOWN, /* something is lost */
 };
 
@@ -65,7 +69,7 @@ struct codelet_state {
 	int16_t sender_at; /* what the caller's sp is; CODELET_NOWHERE: not known */
 	int16_t pushed;	   /* x86-64, CODELET_POINTER: how far sp is below it */
 	int16_t frame_at;  /* arm64: what the frame pointer of the frame that stands is; CODELET_NOWHERE */
-	int16_t fp_at, method_at, sender_slot_at; /* arm64: where these were saved, before a frame pointer tells */
+	int16_t fp_at, method_at, sender_slot_at; /* arm64: where these were saved, but fp_at before a frame pointer tells */
 };
 
 struct codelet_step {

@@ -20,14 +20,18 @@ struct walk {
 	uint64_t addr;
 	struct codelet_state *states; /* by offset */
 	uint8_t *lengths;	      /* of the instruction there; 0: no path led there */
-	uint32_t *todo;
-	size_t todo_cnt, todo_cap;
+	uint32_t *todo; /* places where paths go on, from the front; those about which nothing is known from the back */
+	size_t todo_cnt, later_cnt, todo_cap;
 };
 
 static void arrive(struct walk *w, uint64_t off, const struct codelet_state *state)
 {
-	if (off >= w->len || w->lengths[off] || w->todo_cnt == w->todo_cap)
+	if (off >= w->len || w->lengths[off] || w->todo_cnt + w->later_cnt == w->todo_cap)
 		return;
+	if (state->frame == CODELET_UNKNOWN) {
+		w->todo[w->todo_cap - ++w->later_cnt] = (uint32_t)off;
+		return;
+	}
 	w->states[off] = *state;
 	w->todo[w->todo_cnt++] = (uint32_t)off;
 }
@@ -59,6 +63,27 @@ static void follow(struct walk *w, uint64_t off)
 		if (!step.goes_on)
 			return;
 		off += step.bytes;
+		if (state.frame == CODELET_UNKNOWN && w->states[off - step.bytes].frame != CODELET_UNKNOWN) {
+			arrive(w, off, &state); /* other ways there know more */
+			return;
+		}
+	}
+}
+
+static void follow_all(struct walk *w, const struct codelet_state *first)
+{
+	arrive(w, 0, first);
+	while (w->todo_cnt || w->later_cnt) {
+		uint32_t off = w->todo_cnt ? w->todo[w->todo_cnt - 1] : w->todo[w->todo_cap - w->later_cnt];
+
+		if (w->todo_cnt) {
+			w->todo_cnt--;
+		} else {
+			w->later_cnt--;
+			if (!w->lengths[off])
+				w->states[off] = (struct codelet_state){ .frame = CODELET_UNKNOWN };
+		}
+		follow(w, off);
 	}
 }
 
@@ -77,7 +102,7 @@ static struct row row_of(const struct codelet_state *s)
 {
 	struct row r = { .cfa = ROW_CFA_NONE };
 
-	if (s->frame == CODELET_UNKNOWN)
+	if (s->frame == CODELET_UNKNOWN || s->frame == CODELET_INNER)
 		return r;
 	for (int i = 0; i < SAVED_MAX; i++)
 		r.saved[i] = ROW_SAME;
@@ -146,9 +171,7 @@ int hotspot_interpreter_rows(const struct hotspot *s, const uint8_t *code, size_
 		free(*ret);
 		error = -ENOMEM;
 	} else {
-		arrive(&w, 0, &first);
-		while (w.todo_cnt)
-			follow(&w, w.todo[--w.todo_cnt]);
+		follow_all(&w, &first);
 		*count_ret = collect(&w, *ret);
 	}
 	free(w.states);

@@ -110,13 +110,13 @@ static void note_store(struct codelet_state *s, int reg, int32_t at, bool is_pai
 {
 	if (at <= INT16_MIN || at > INT16_MAX)
 		return;
+	if (s->fp_at != NOWHERE && at == s->fp_at)
+		s->fp_at = NOWHERE;
+	if (reg == FP && is_pair_of_fp)
+		s->fp_at = (int16_t)at;
 	if (s->frame == CODELET_NONE) {
-		if (s->fp_at != NOWHERE && at == s->fp_at)
-			s->fp_at = NOWHERE;
 		if (s->ra_at != NOWHERE && at == s->ra_at)
 			s->ra_at = NOWHERE;
-		if (reg == FP && is_pair_of_fp)
-			s->fp_at = (int16_t)at;
 		if (reg == s->ra_reg)
 			s->ra_at = (int16_t)at;
 		if (reg == s->method_reg)
@@ -157,7 +157,7 @@ static int8_t loaded(const struct access *a, int base, int32_t off)
 static bool gives_up(const struct codelet_state *s, const struct access *a)
 {
 	return a->is_load && a->count == 2 && a->base == SP && a->regs[0] == FP && a->regs[1] == LR &&
-	       (s->frame == CODELET_WHOLE || s->frame == CODELET_POINTER) && s->frame_at != NOWHERE && a->off == s->frame_at;
+	       s->frame != CODELET_NONE && s->frame_at != NOWHERE && a->off == s->frame_at;
 }
 
 /* --- the frame --- */
@@ -200,26 +200,33 @@ static void change_fp(struct codelet_state *s, const struct code_state *after)
 {
 	int32_t at;
 
-	if (s->frame != CODELET_NONE || !is_from(after->reg[FP], SP, &at) || s->fp_at == NOWHERE || at != s->fp_at ||
-	    s->ra_at != at + 8) {
+	if (!is_from(after->reg[FP], SP, &at) || s->fp_at == NOWHERE || at != s->fp_at ||
+	    (s->frame != CODELET_WHOLE && (s->frame != CODELET_NONE || s->ra_at != at + 8))) {
 		lose(s);
 		return;
 	}
-	s->frame = CODELET_POINTER;
 	s->frame_at = (int16_t)at;
+	if (s->frame == CODELET_WHOLE) {
+		s->frame = CODELET_INNER;
+		return;
+	}
+	s->frame = CODELET_POINTER;
 	s->has_sender = s->sender_slot_at == at + CODELET_SENDER_SP;
 }
 
 static void leave(struct codelet_state *s)
 {
-	if (s->sender_reg == NO_REG) {
-		lose(s);
-		return;
-	}
-	s->frame = CODELET_NONE;
-	s->ra_reg = LR;
-	s->method_reg = NO_REG;
 	s->ra_at = s->sender_at = s->frame_at = s->fp_at = s->method_at = s->sender_slot_at = NOWHERE;
+	if (s->frame == CODELET_INNER) {
+		s->frame = CODELET_WHOLE;
+		s->sender_reg = NO_REG;
+	} else if (s->sender_reg == NO_REG) {
+		lose(s);
+	} else {
+		s->frame = CODELET_NONE;
+		s->ra_reg = LR;
+		s->method_reg = NO_REG;
+	}
 }
 
 /* All words that others look at are in place. */

@@ -337,7 +337,14 @@ static int method_rows(struct maker *k, struct row **ret, size_t *count_ret)
 static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
 {
 	enter_call_stub(k);
-	enter(k, k->start, &code_state_entry);
+	if (hotspot_begins_in_frame(k->code, k->end - k->start)) {
+		k->full = full_state(k->b->frame_bytes);
+		k->full.reg[CODE_SP] = CODE_UNKNOWN;
+		k->full.reg[CODE_FP] = -16;
+		enter(k, k->start, &k->full);
+	} else {
+		enter(k, k->start, &code_state_entry);
+	}
 	return decode(k, k->count, &code_state_entry, ret, count_ret);
 }
 

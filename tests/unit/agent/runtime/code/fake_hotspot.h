@@ -176,26 +176,58 @@ static inline void fake_heaps(struct fake *f)
 	fake_put(f, data, heap, 8);
 }
 
-/*
- * push rbp; sub rsp, 16; call stub (returns not); call method; nop; add rsp, 16; pop rbp; ret; int3; behind it the tables.
- * Frame: 32 bytes.
- */
+#ifdef __aarch64__
+/* nop; sub sp, sp, 32; stp x29, x30, [sp, 16]; cbz x0 over the next one; bl stub (returns not); bl method; nop; ldp x29,
+ * x30, [sp, 16]; add sp, sp, 32; ret; brk */
+static const uint32_t fake_method_code[12] = { 0xd503201f, 0xd10083ff, 0xa9017bfd, 0xb4000040, 0x94000000, 0x94000000,
+					       0xd503201f, 0xa9417bfd, 0x910083ff, 0xd65f03c0, 0xd4200000 };
+static const uint32_t fake_stub_code[] = { 0xd503201f, 0xd503201f, 0xd65f03c0 };
+/* and sp, x20, -16; stp x20, x22, [sp, -96]!; stp x8, x12, [sp, 48]; stp x29, x30, [sp, 80]; add x29, sp, 80; stp xzr, x13,
+ * [sp, 64]; blr x8; ret, as a method is entered; nop; ldur x9, [x29, -8]; mov x20, x9; mov sp, x29; ldp x29, x30, [sp], 16;
+ * and sp, x20, -16; ret, as it is left. */
+static const uint32_t fake_entry_code[] = { 0x927cee9f, 0xa9ba5bf4, 0xa90333e8, 0xa9057bfd,
+					    0x910143fd, 0xa90437ff, 0xd63f0100, 0xd65f03c0 };
+static const uint32_t fake_leave_code[] = { 0xd503201f, 0xf85f83a9, 0xaa0903f4, 0x910003bf,
+					    0xa8c17bfd, 0x927cee9f, 0xd65f03c0 };
+enum { FAKE_TRAP_END = 20, FAKE_CALL_END = 24, FAKE_CODELET_ALIGN = 64 };
+
+/* Makes the call that ends at @end one of @target. */
+static inline void fake_call(struct fake *f, uint64_t end, uint64_t target)
+{
+	fake_put(f, end - 4, 0x94000000 | ((target - (end - 4)) >> 2 & 0x3ffffff), 4);
+}
+#else
+/* push rbp; sub rsp, 16; je over the next one; call stub (returns not); call method; nop; add rsp, 16; pop rbp; ret; int3 */
+static const uint8_t fake_method_code[48] = { 0x55, 0x48, 0x83, 0xec, 0x10, 0x74, 0x05, 0xe8, 0,    0,	  0,	0,   0xe8,
+					      0,    0,	  0,	0,    0x90, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3, 0xcc };
+static const uint8_t fake_stub_code[] = { 0x90, 0x90, 0xc3 };
+/* pop rax; push rax; push rbp; mov rbp, rsp; push r13; push 0; push rbx; ret, as a method is entered; nop; mov rbx, [rbp -
+ * 8]; leave; pop rdi; mov rsp, rbx; jmp rdi, as it is left. */
+static const uint8_t fake_entry_code[] = { 0x58, 0x50, 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55, 0x6a, 0, 0x53, 0xc3 };
+static const uint8_t fake_leave_code[] = { 0x90, 0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0x5f, 0x48, 0x8b, 0xe3, 0xff, 0xe7 };
+enum { FAKE_TRAP_END = 12, FAKE_CALL_END = 17, FAKE_CODELET_ALIGN = 32 };
+
+static inline void fake_call(struct fake *f, uint64_t end, uint64_t target)
+{
+	fake_put(f, end - 4, (uint32_t)(target - end), 4);
+}
+#endif
+
+/* A method of fake_method_code, with a frame of 32 bytes; behind it the tables. */
 static inline void fake_nmethod(struct fake *f)
 {
-	uint8_t code[48] = { 0x55, 0x48, 0x83, 0xec, 0x10, 0x74, 0x05, 0xe8, 0,	   0,	 0,    0,   0xe8,
-			     0,	   0,	 0,    0,    0x90, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3, 0xcc };
-	enum { BEGIN = 384, TABLES = 448, SIZE = 640, TRAP_END = 12, CALL_END = 17 };
+	enum { BEGIN = 384, TABLES = 448, SIZE = 640, TRAP_END = FAKE_TRAP_END, CALL_END = FAKE_CALL_END };
 	const uint8_t scopes[] = { 0xff, 0, 1, 2, 1, 2, 9 }; /* at 1: {0, method 1, bci 1}; at 4: {in 1, method 2, bci 8} */
-	int32_t trap, self = -CALL_END;
 	uint64_t b;
 
-	f->stub = fake_blob(f, 0x1000, "UncommonTrapBlob", 256, 128, (const uint8_t *)"\x90\x90\xc3", 3, 8);
-	b = f->nmethod = fake_blob(f, 0x400, "nmethod", SIZE, BEGIN, code, sizeof(code), 4);
+	f->stub = fake_blob(f, 0x1000, "UncommonTrapBlob", 256, 128, (const uint8_t *)fake_stub_code, sizeof(fake_stub_code),
+			    8);
+	b = f->nmethod = fake_blob(f, 0x400, "nmethod", SIZE, BEGIN, (const uint8_t *)fake_method_code,
+				   sizeof(fake_method_code), 4);
 	f->code = b + BEGIN;
 	f->call_end = f->code + CALL_END;
-	trap = (int32_t)(f->stub + 128 - (f->code + TRAP_END));
-	memcpy(fake_at(f, f->code + TRAP_END - 4), &trap, sizeof(trap));
-	memcpy(fake_at(f, f->call_end - 4), &self, sizeof(self));
+	fake_call(f, f->code + TRAP_END, f->stub + 128);
+	fake_call(f, f->call_end, f->code);
 	fake_put(f, b + 112, f->method, 8);
 	fake_put(f, b + 120, b + TABLES + 32, 8);
 	fake_put(f, b + 192, UINT32_MAX, 4);
@@ -220,22 +252,23 @@ static inline void fake_nmethod(struct fake *f)
 	}
 }
 
-/* pop rax; push rax; push rbp; mov rbp, rsp; push r13; push 0; push rbx; ret, as a method is entered, and mov rbx, [rbp -
- * 8]; leave; pop rdi; mov rsp, rbx; jmp rdi, as it is left. */
+/* Its two codelets: methods are entered by one and left by the other. */
 static inline uint64_t fake_interpreter(struct fake *f)
 {
-	static const uint8_t entry[] = { 0x58, 0x50, 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55, 0x6a, 0, 0x53, 0xc3 };
-	static const uint8_t leave[] = { 0x90, 0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0x5f, 0x48, 0x8b, 0xe3, 0xff, 0xe7 };
 	const uint8_t nothing[0x200] = { 0 };
 	uint64_t blob = fake_blob(f, 0x2000, "Interpreter", 0x400, 128, nothing, sizeof(nothing), 0);
 	uint64_t buffer = blob + 128, queue = fake_take(f, 48);
 
 	for (int i = 0; i < 2; i++) {
-		uint64_t codelet = buffer + 128 * (uint64_t)i, code = (codelet + 16 + 31) & ~31ull;
+		uint64_t codelet = buffer + 128 * (uint64_t)i,
+			 code = (codelet + 16 + FAKE_CODELET_ALIGN - 1) & -(uint64_t)FAKE_CODELET_ALIGN;
 
 		fake_put(f, codelet, fake_text(f, i ? "ireturn" : "method entry point (kind = zerolocals)"), 8);
 		fake_put(f, codelet + 8, 128, 4);
-		memcpy(fake_at(f, code), i ? leave : entry, i ? sizeof(leave) : sizeof(entry));
+		if (i)
+			memcpy(fake_at(f, code), fake_leave_code, sizeof(fake_leave_code));
+		else
+			memcpy(fake_at(f, code), fake_entry_code, sizeof(fake_entry_code));
 		*(i ? &f->frame_codelet : &f->entry_codelet) = code;
 	}
 	fake_put(f, queue + 8, buffer, 8);

@@ -9,47 +9,10 @@
 #include <cmocka.h>
 
 #include "agent/runtime/code/hotspot/hotspot_state.h"
-#include "tests/unit/agent/runtime/code/fake_hotspot.h"
+#include "tests/unit/agent/runtime/code/asked_hotspot.h"
 #include "tests/unit/agent/runtime/code/reader_dump.h"
 
 #ifdef __x86_64__
-static struct fake fake;
-static struct code_memory memory;
-static void *hotspot;
-
-static void reset_budget(void)
-{
-	memory = (struct code_memory){ .read = fake_read,
-				       .arg = &fake,
-				       .reads_left = CODE_MAX_READS,
-				       .bytes_left = CODE_MAX_BYTES,
-				       .end_ns = UINT64_MAX };
-}
-
-static int set_up(void **state)
-{
-	(void)state;
-	fake_make(&fake);
-	reset_budget();
-	hotspot = calloc(1, code_hotspot.state_bytes);
-	return code_hotspot.open(hotspot, &memory, &fake.facts, FAKE_BASE);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	free(hotspot);
-	return 0;
-}
-
-static const struct row *row_at(const struct row *rows, size_t count, uint64_t addr)
-{
-	for (size_t i = 0; i < count; i++)
-		if (addr >= rows[i].start && addr < rows[i].end)
-			return &rows[i];
-	return NULL;
-}
-
 static void check_sp_row(const struct row *rows, size_t count, uint64_t addr, int32_t depth, int32_t fp)
 {
 	const struct row *r = row_at(rows, count, addr);
@@ -109,15 +72,6 @@ static void test_no_return(void **state)
 	check_sp_row(rows, count, fake.code + 12, 32, -16);
 }
 
-static void check_name(const struct block_line *l, const char *name, const char *file, uint32_t line)
-{
-	assert_int_equal(l->name_bytes, strlen(name));
-	assert_memory_equal(l->name, name, l->name_bytes);
-	assert_int_equal(l->file_bytes, strlen(file));
-	assert_memory_equal(l->file, file, l->file_bytes);
-	assert_int_equal(l->line, line);
-}
-
 static void test_method_names(void **state)
 {
 	AUTO(block_names_free_at) struct block_names *names = block_names_new();
@@ -138,14 +92,6 @@ static void test_method_names(void **state)
 	assert_true(l[0].is_approximate);
 	assert_int_equal(block_names_find(bytes.data, bytes.len, 22, false, l), 1); /* behind all descriptions */
 	check_name(&l[0], "com.acme.Outer$$Lambda.run", "Outer.java", 0);
-}
-
-static bool holds(const struct code_token *tokens)
-{
-	for (int i = 0; i < CODE_TOKENS; i++)
-		if (tokens[i].mask && (code_read_u64(&memory, tokens[i].addr) & tokens[i].mask) != tokens[i].value)
-			return false;
-	return true;
 }
 
 /* Freed, the block's header says so; used again, the method has another number. */
@@ -250,57 +196,6 @@ static void test_function(void **state)
 	assert_int_not_equal(code_hotspot.function(hotspot, &memory, 1, words, &f, names), 0);
 	words[0] = 0;
 	assert_int_not_equal(code_hotspot.function(hotspot, &memory, 1, words, &f, names), 0);
-}
-
-/* All that a reader may be asked, in whatever state the memory is. */
-static void ask_everything(void)
-{
-	uint64_t words[CODE_CAPTURE_WORDS] = { fake.method, 0 };
-	struct code_range ranges[CODE_RANGES];
-	struct captured_function function;
-	void *state = calloc(1, code_hotspot.state_bytes);
-
-	reset_budget();
-	if (!code_hotspot.open(state, &memory, &fake.facts, FAKE_BASE) &&
-	    code_hotspot.ranges(state, &memory, 0, ranges) >= 0) {
-		for (uint64_t pc = FAKE_BASE + FAKE_HEAP; pc < FAKE_BASE + FAKE_HEAP + FAKE_HEAP_BYTES; pc += 256) {
-			AUTO(block_names_free_at) struct block_names *names = block_names_new();
-			AUTO_FREE struct row *rows = NULL;
-			struct code_block b;
-			size_t count = 0;
-
-			if (code_hotspot.block(state, &memory, pc, &b))
-				continue;
-			if (!code_hotspot.rows(state, &memory, &b, &rows, &count))
-				for (size_t i = 0; i < count; i++)
-					assert_true(rows[i].start < rows[i].end && rows[i].start >= b.start &&
-						    rows[i].end <= b.end && (!i || rows[i].start >= rows[i - 1].end));
-			(void)code_hotspot.names(state, &memory, &b, names);
-		}
-	}
-	{
-		AUTO(block_names_free_at) struct block_names *names = block_names_new();
-
-		(void)code_hotspot.function(state, &memory, 1, words, &function, names);
-	}
-	free(state);
-}
-
-static void test_lies(void **state)
-{
-	unsigned seed = 1;
-
-	(void)state;
-	for (int i = 0; i < 300; i++) {
-		for (int k = 0; k < 20; k++) {
-			uint32_t at = (uint32_t)rand_r(&seed) % (i % 2 ? fake.used : FAKE_HEAP + FAKE_HEAP_BYTES);
-
-			fake.bytes[at] = (uint8_t)rand_r(&seed);
-		}
-		ask_everything();
-		if (i % 10 == 9)
-			fake_make(&fake);
-	}
 }
 
 /* A field's bytes up to the last one that was read, signed or not; no byte more, and no field that the version lacks. */
