@@ -55,6 +55,8 @@ static void drop_slots(struct code_state *s, int64_t from, int64_t to)
 	for (int i = 0; i < CODE_SAVED; i++)
 		if (code_is_offset(s->slot[i]) && s->slot[i] + 8 > from && s->slot[i] < to)
 			s->slot[i] = CODE_UNKNOWN;
+	if (code_is_offset(s->cfa_slot) && s->cfa_slot + 8 > from && s->cfa_slot < to)
+		s->cfa_slot = CODE_UNKNOWN;
 }
 
 static void set_reg(struct code_state *s, unsigned reg, int32_t value)
@@ -80,6 +82,10 @@ static void store(struct code_state *s, int32_t off, int64_t bytes, int reg)
 	if (!code_is_offset(off) || (bytes == 8 && off == s->slot[SAVED_RA] && code_state_has_frame(s)))
 		return;
 	drop_slots(s, off, off + bytes);
+	if (reg == FP && bytes == 8 && code_is_offset(s->reg[FP])) { /* a frame within the function's */
+		s->cfa_slot = off;
+		s->cfa_slot_value = s->reg[FP];
+	}
 	for (int i = 0; i < CODE_SAVED && bytes == 8 && off % 8 == 0; i++)
 		if (row_saved_regs[i] == reg && s->reg[reg] == CODE_ENTRY && !code_is_offset(s->slot[i]))
 			s->slot[i] = off;
@@ -91,7 +97,7 @@ static int32_t load(const struct code_state *s, int32_t off, unsigned reg)
 	for (int i = 0; i < CODE_SAVED && code_is_offset(off); i++)
 		if (row_saved_regs[i] == reg && s->slot[i] == off)
 			return CODE_ENTRY;
-	return CODE_UNKNOWN;
+	return reg == FP && code_is_offset(off) && s->cfa_slot == off ? s->cfa_slot_value : CODE_UNKNOWN;
 }
 
 /* A load or store of one or two registers of @bytes each. */
@@ -224,13 +230,26 @@ static void do_immediate(struct code_state *s, uint32_t insn)
 	}
 }
 
+/* The value that @rd has after that of @rm was moved into it. The return address may be kept in another register meanwhile.
+ */
+static int32_t moved_value(const struct code_state *s, unsigned rd, unsigned rm)
+{
+	int32_t value = rm == SP ? CODE_UNKNOWN : s->reg[rm];
+
+	if (code_is_offset(value))
+		return value;
+	if ((rm == LR && value == CODE_ENTRY) || value == CODE_RETURN)
+		return rd == LR ? CODE_ENTRY : CODE_RETURN;
+	return CODE_UNKNOWN;
+}
+
 static void do_register(struct code_state *s, uint32_t insn)
 {
 	unsigned rd = bits(insn, 0, 4), rm = bits(insn, 16, 20);
 
 	if ((insn & 0xffe0ffe0) == 0xaa0003e0) { /* mov xd, xm */
 		if (rd != SP && rd != rm)
-			set_reg(s, rd, rm != SP && code_is_offset(s->reg[rm]) ? s->reg[rm] : CODE_UNKNOWN);
+			set_reg(s, rd, moved_value(s, rd, rm));
 	} else if ((insn & 0x3fe00000) == 0x0b200000) { /* add, sub with an extended register: sp may be the destination */
 		set_reg(s, rd, CODE_UNKNOWN);
 	} else {
@@ -475,9 +494,22 @@ bool code_state_has_frame(const struct code_state *s)
 	return code_is_offset(s->reg[FP]) && s->slot[SAVED_FP] == s->reg[FP] && s->slot[SAVED_RA] == s->reg[FP] + 8;
 }
 
+/* The register that functions leave alone and that keeps the return address; 0: none. */
+static unsigned return_reg(const struct code_state *s)
+{
+	enum { FIRST = 19 };
+
+	for (unsigned reg = FIRST; reg < FP; reg++)
+		if (s->reg[reg] == CODE_RETURN)
+			return reg;
+	return 0;
+}
+
 bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 {
-	bool has_fp = code_state_has_frame(s), has_lr = code_is_offset(s->slot[SAVED_RA]) || s->reg[LR] == CODE_ENTRY;
+	bool has_fp = code_state_has_frame(s), is_saved = code_is_offset(s->slot[SAVED_RA]);
+	unsigned in_reg = is_saved ? 0 : return_reg(s);
+	bool has_lr = is_saved || in_reg || s->reg[LR] == CODE_ENTRY;
 	unsigned base = has_fp || !code_is_offset(s->reg[SP]) ? FP : SP;
 
 	memset(row, 0, sizeof(*row));
@@ -492,6 +524,8 @@ bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
 	row->cfa_off = -s->reg[base];
 	for (int i = 0; i < SAVED_MAX; i++)
 		row->saved[i] = code_is_offset(s->slot[i]) ? s->slot[i] : ROW_SAME;
+	if (in_reg)
+		row->saved[SAVED_RA] = ROW_IN_REG + (int32_t)in_reg;
 	/* A caller's frame pointer that is neither in place nor saved would be taken from what this function put there. */
 	return code_is_offset(s->slot[SAVED_FP]) || s->reg[FP] == CODE_ENTRY;
 }

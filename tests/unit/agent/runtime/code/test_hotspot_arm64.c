@@ -215,6 +215,52 @@ static void test_in_frame(void **state)
 	assert_false(hotspot_begins_in_frame((const uint8_t *)code, 3));
 }
 
+/* The return address in another register while a function is called: mov x19, x30; stp x8, x12, [sp, -16]!; blr x8; ldp x8,
+ * x12, [sp], 16; mov x30, x19; mov x19, x0; br x19. */
+static void test_return_in_register(void **state)
+{
+	static const uint32_t code[] = {
+		0xaa1e03f3, 0xa9bf33e8, 0xd63f0100, 0xa8c133e8, 0xaa1303fe, 0xaa0003f3, 0xd61f0260
+	};
+	uint64_t blob = fake_blob(&fake, 0x1800, "StubRoutines (1)", 256, 128, (const uint8_t *)code, sizeof(code), 0);
+	AUTO_FREE struct row *rows = NULL;
+	uint64_t at = blob + 128;
+	struct code_block b;
+	size_t count;
+
+	(void)state;
+	rows_at(at, &b, &rows, &count);
+	check_reg_row(rows, count, at, REG_SP, 0, ROW_SAME, ROW_SAME);
+	check_reg_row(rows, count, at + 8, REG_SP, 16, ROW_IN_REG + X19, ROW_SAME);
+	check_reg_row(rows, count, at + 12, REG_SP, 16, ROW_IN_REG + X19, ROW_SAME);
+	check_reg_row(rows, count, at + 20, REG_SP, 0, ROW_IN_REG + X19, ROW_SAME);
+	check_reg_row(rows, count, at + 24, REG_SP, 0, ROW_SAME, ROW_SAME);
+}
+
+/*
+ * A native method's wrapper with a frame inside of its own, for a barrier: nop; stp x29, x30, [sp, -16]!; mov x29, sp; sub
+ * sp, sp, 16; stp x29, x30, [sp, -16]!; mov x29, sp; blr x8; mov sp, x29; ldp x29, x30, [sp], 16; mov sp, x29; ldp x29, x30,
+ * [sp], 16; ret.
+ */
+static void test_frame_in_frame(void **state)
+{
+	static const uint32_t code[] = { 0xd503201f, 0xa9bf7bfd, 0x910003fd, 0xd10043ff, 0xa9bf7bfd, 0x910003fd,
+					 0xd63f0100, 0x910003bf, 0xa8c17bfd, 0x910003bf, 0xa8c17bfd, 0xd65f03c0 };
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count;
+
+	(void)state;
+	put_code(fake.code, code, ARRAY_LEN(code));
+	rows_at(fake.code, &b, &rows, &count);
+	check_reg_row(rows, count, fake.code + 12, REG_FP, 16, -8, -16);
+	check_reg_row(rows, count, fake.code + 24, REG_SP, 48, -8, -16);
+	check_reg_row(rows, count, fake.code + 32, REG_SP, 48, -8, -16);
+	check_reg_row(rows, count, fake.code + 36, REG_FP, 16, -8, -16); /* given back */
+	check_reg_row(rows, count, fake.code + 40, REG_FP, 16, -8, -16);
+	check_reg_row(rows, count, fake.code + 44, REG_SP, 0, ROW_SAME, ROW_SAME);
+}
+
 /* --- the interpreter --- */
 
 static void codelet_rows(uint64_t addr, struct row **rows, size_t *count)
@@ -352,10 +398,23 @@ static void test_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_method),	TEST(test_no_return), TEST(test_trampoline),	TEST(test_patched),
-		TEST(test_calls),	TEST(test_names),     TEST(test_adapter),	TEST(test_in_frame),
-		TEST(test_entry),	TEST(test_exit),      TEST(test_without_frame), TEST(test_return_on_stack),
-		TEST(test_inner_frame), TEST(test_versions),  TEST(test_lies),
+		TEST(test_method),
+		TEST(test_no_return),
+		TEST(test_trampoline),
+		TEST(test_patched),
+		TEST(test_calls),
+		TEST(test_names),
+		TEST(test_adapter),
+		TEST(test_in_frame),
+		TEST(test_return_in_register),
+		TEST(test_frame_in_frame),
+		TEST(test_entry),
+		TEST(test_exit),
+		TEST(test_without_frame),
+		TEST(test_return_on_stack),
+		TEST(test_inner_frame),
+		TEST(test_versions),
+		TEST(test_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
