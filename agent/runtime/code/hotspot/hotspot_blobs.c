@@ -218,9 +218,9 @@ static void take_tables(const struct head *h, struct hotspot_blob *b)
 		b->pcs = at_offset(h, data, F_NM_PCS_OFFSET);
 		b->pcs_end = b->scopes = at_offset(h, data, F_NM_SCOPES_OFFSET);
 		b->scopes_end = data + get(h, F_NM_IMMUTABLE_SIZE);
-		b->handlers = data + get(h, F_NM_HANDLERS_OFFSET);
-		b->handlers_end = b->nul_checks = data + get(h, F_NM_NUL_CHECKS_OFFSET);
-		b->nul_checks_end = b->pcs;
+		b->nul_checks = data + get(h, F_NM_NUL_CHECKS_OFFSET);
+		b->nul_checks_end = b->handlers = data + get(h, F_NM_HANDLERS_OFFSET);
+		b->handlers_end = b->pcs;
 	} else {
 		b->scopes = first_of(get(h, F_NM_SCOPES_BEGIN), at_offset(h, a, F_NM_SCOPES_OFFSET));
 		b->scopes_end = b->pcs = at_offset(h, a, F_NM_PCS_OFFSET);

@@ -97,6 +97,36 @@ static void test_steps(void **state)
 	assert_int_equal(s.end, END_ROOT);
 }
 
+/* A frame of a runtime, whose record fp points at, and the caller's sp below it: lr says nothing of it. */
+static void test_frame_of_runtime(void **state)
+{
+	uint64_t words[WORDS] = { [3] = 0x7070, [4] = 0x7080, [5] = 0x007faaaa00001234 };
+	struct unwind_memory memory = { words, STACK, sizeof(words), { 0 } };
+	struct unwind_state s = { .pc = 0x1000, .sp = STACK, .fp = 0x7020, .lr = 0xaaaa00004444, .exact = 1 };
+	struct row row = a_row(REG_FP, -8, ROW_AT_FP, ROW_AT_FP + 8);
+	uint64_t packed;
+
+	(void)state;
+	row.cfa = ROW_CFA_DEREF;
+	row.capture = 3;
+	packed = block_pack_row(&row, 0);
+	assert_int_equal(ROW_RULE(packed), RULE_FRAME);
+	assert_int_equal(ROW_BASE(packed), FRAME_DEREF);
+	assert_int_equal(ROW_FP(packed), 3);
+	assert_int_equal(unwind_step(&s, packed, &memory), 0);
+	assert_true(s.pc == 0xaaaa00001234 && s.sp == 0x7070 && s.fp == 0x7080 && !s.lr && !s.lost_sp && !s.exact &&
+		    !s.falls);
+	s = (struct unwind_state){ .pc = 0x1000, .sp = STACK, .fp = 0x7020, .lost_sp = 1 }; /* nor does a lost sp matter */
+	assert_int_equal(unwind_step(&s, packed, &memory), 0);
+	assert_true(s.pc == 0xaaaa00001234 && s.sp == 0x7070 && !s.lost_sp);
+	s = (struct unwind_state){ .pc = 0x1000, .sp = STACK, .fp = 0x7000 }; /* no return address: the first frame */
+	words[1] = 0;
+	words[0] = 0x7070;
+	row.cfa_off = 24;
+	assert_int_equal(unwind_step(&s, block_pack_row(&row, 0), &memory), 1);
+	assert_int_equal(s.end, END_ROOT);
+}
+
 static void test_signal(void **state)
 {
 	uint64_t words[(SIGNAL_PC + 8) / 8] = {
@@ -199,8 +229,8 @@ static void test_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packing),	     cmocka_unit_test(test_steps), cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_instructions), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_packing),		 cmocka_unit_test(test_steps),	      cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_frame_of_runtime), cmocka_unit_test(test_instructions), cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

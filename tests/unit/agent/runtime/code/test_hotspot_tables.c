@@ -77,6 +77,48 @@ static uint64_t type_of(const char *type)
 	return at;
 }
 
+static void find_method(struct hotspot_blob *b)
+{
+	struct code_memory memory = { .read = fake_read,
+				      .arg = &fake,
+				      .reads_left = CODE_MAX_READS,
+				      .bytes_left = CODE_MAX_BYTES,
+				      .end_ns = UINT64_MAX };
+
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(hotspot_find_blob(&hotspot, &memory, fake.code, b), 0);
+}
+
+/* A method's tables of handlers and null checks: behind its code, in that order, or in memory of their own the other way
+ * round. */
+static void test_order(void **state)
+{
+	enum { HANDLERS = 280, NUL_CHECKS = 284, DATA = 120, END = 296, PCS = 268 };
+	uint64_t data = FAKE_BASE + 0x100;
+	struct hotspot_blob b;
+
+	make(state);
+	fake_put(&fake, fake.nmethod + HANDLERS, 500, 4);
+	fake_put(&fake, fake.nmethod + NUL_CHECKS, 524, 4);
+	fake_put(&fake, fake.nmethod + END, 564, 4);
+	find_method(&b);
+	assert_int_equal(b.handlers, fake.nmethod + 500);
+	assert_int_equal(b.handlers_end, fake.nmethod + 524);
+	assert_int_equal(b.nul_checks, fake.nmethod + 524);
+	assert_int_equal(b.nul_checks_end, fake.nmethod + 564);
+	fake_put(&fake, entry_of("CompiledMethod", "_scopes_data_begin") + 8, fake_text(&fake, "_immutable_data"), 8);
+	fake_put(&fake, entry_of("CompiledMethod", "_immutable_data"), fake_text(&fake, "nmethod"), 8);
+	fake_put(&fake, fake.nmethod + DATA, data, 8);
+	fake_put(&fake, fake.nmethod + NUL_CHECKS, 16, 4);
+	fake_put(&fake, fake.nmethod + HANDLERS, 40, 4);
+	fake_put(&fake, fake.nmethod + PCS, 96, 4);
+	find_method(&b);
+	assert_int_equal(b.nul_checks, data + 16);
+	assert_int_equal(b.nul_checks_end, data + 40);
+	assert_int_equal(b.handlers, data + 40);
+	assert_int_equal(b.handlers_end, data + 96);
+}
+
 static void test_whole(void **state)
 {
 	static const struct {
@@ -314,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_widths),	      cmocka_unit_test(test_offsets),
 		cmocka_unit_test(test_places),	      cmocka_unit_test(test_largest_stride),
 		cmocka_unit_test(test_end_of_memory), cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
