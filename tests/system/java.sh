@@ -5,7 +5,7 @@
 # `make runtimes`.
 . "$TOP/tests/system/lib.sh"
 need_bpf
-[ "$(uname -m)" = x86_64 ] || skip "frames of HotSpot are known for x86-64 alone"
+case $(uname -m) in x86_64 | aarch64) ;; *) skip "frames of HotSpot are not known for this CPU" ;; esac
 java=$(readlink -e /usr/bin/java) && javac=$(readlink -e /usr/bin/javac) || skip "no JDK here (openjdk-17-jdk-headless)"
 mkdir classes
 "$javac" --release 8 -nowarn -d classes "$TOP/tests/script/Calls.java" 2>javac.err || fail "$(cat javac.err)"
