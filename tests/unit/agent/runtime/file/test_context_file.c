@@ -50,6 +50,7 @@ static bool read_file(const char *name, struct symbol_image *image, struct runti
 	return true;
 }
 
+#ifdef __x86_64__
 /* Files of which a bit is another, or that end early, lead nowhere else than to nothing. */
 static void damage(const struct symbol_image *image)
 {
@@ -69,7 +70,6 @@ static void damage(const struct symbol_image *image)
 	}
 }
 
-#ifdef __x86_64__
 static uint64_t word(uint64_t at)
 {
 	uint64_t value;
