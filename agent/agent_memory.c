@@ -32,4 +32,5 @@ void agent_tell_memory(struct agent *a)
 	memory_tell_mapped(m, "rings", sampler_rings_bytes(a->in.sampler));
 	memory_tell_mapped(m, "symbol indexes", files.mapped_indexes_bytes);
 	memory_tell_mapped(m, "unwind rows", files.mapped_rows_bytes);
+	memory_tell_mapped(m, "kernel symbols", kernel_names_mapped_bytes(a->in.kernel_names));
 }

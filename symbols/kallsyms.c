@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/search.h"
 #include "base/vec.h"
 #include "symbols/kept_file.h"
@@ -29,6 +32,7 @@ enum {
 	MAX_TAIL_BYTES = 64 << 10,
 	RANK_END = UINT16_MAX, /* no function: what stands before ends here */
 	VERSION = 1,
+	MAX_NOTE_BYTES = 256, /* of a module's build id: 36 */
 };
 
 struct entry {
@@ -424,6 +428,11 @@ size_t kallsyms_memory_bytes(const struct kallsyms *k)
 	return sizeof(*k) + k->made.cap;
 }
 
+size_t kallsyms_mapped_bytes(const struct kallsyms *k)
+{
+	return k->file.len_bytes;
+}
+
 /* --- modules --- */
 
 /* A word of a line and the blank behind it. */
@@ -446,5 +455,21 @@ void kallsyms_modules(const char *text, struct buf *out)
 		buf_append(out, line, (size_t)(users - line));
 		buf_append(out, behind, (size_t)(end - behind));
 		buf_putc(out, '\n');
+	}
+}
+
+void kallsyms_module_ids(const char *text, const char *folder, struct buf *out)
+{
+	const char *line = text, *end;
+
+	for (; *line; line = *end ? end + 1 : end) {
+		char path[PATH_MAX], note[MAX_NOTE_BYTES];
+		ssize_t len;
+
+		end = strchrnul(line, '\n');
+		snprintf(path, sizeof(path), "%s/%.*s/notes/.note.gnu.build-id", folder, (int)strcspn(line, " \n"), line);
+		len = io_read_text(AT_FDCWD, path, note, sizeof(note));
+		if (len > 0)
+			buf_append(out, note, (size_t)len);
 	}
 }

@@ -53,8 +53,15 @@ int kallsyms_find(const struct kallsyms *k, uint64_t addr, const char **name_ret
  * address of each. */
 void kallsyms_modules(const char *text, struct buf *out);
 
+/* Appends the notes with the build ids of the modules of @text, as kallsyms_modules() makes it, that @folder (/sys/module)
+ * has: a module of the same size may have come to the place of another. */
+void kallsyms_module_ids(const char *text, const char *folder, struct buf *out);
+
 /* Bytes of memory held, without a file that is mapped. */
 size_t kallsyms_memory_bytes(const struct kallsyms *k);
+
+/* Bytes of the file that is mapped. */
+size_t kallsyms_mapped_bytes(const struct kallsyms *k);
 
 enum { KALLSYMS_KEY_BYTES = 16 };
 

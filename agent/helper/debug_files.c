@@ -26,14 +26,18 @@ static const struct {
 	{ DEBUG_NEED_PACKAGE, PROCESS_ROOT, 0 },
 };
 
-/* Are both the same folder? A file system that may not answer is not asked. */
-static bool is_same(int a, int b)
+/* How a process's root folder is to ours. A file system that may not answer is not asked. */
+enum kinship { SAME, OF_ONE_DEVICE, STRANGE };
+
+static enum kinship compare(int ours, int theirs)
 {
 	const int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
 	struct statx x, y;
 
-	return !statx(a, "", flags, STATX_INO, &x) && !statx(b, "", flags, STATX_INO, &y) && x.stx_ino == y.stx_ino &&
-	       x.stx_dev_major == y.stx_dev_major && x.stx_dev_minor == y.stx_dev_minor;
+	if (statx(ours, "", flags, STATX_INO, &x) || statx(theirs, "", flags, STATX_INO, &y) ||
+	    x.stx_dev_major != y.stx_dev_major || x.stx_dev_minor != y.stx_dev_minor)
+		return STRANGE;
+	return x.stx_ino == y.stx_ino ? SAME : OF_ONE_DEVICE;
 }
 
 /*
@@ -44,14 +48,14 @@ static bool is_same(int a, int b)
 static int open_root(uint8_t which, uint32_t pid, bool *is_theirs)
 {
 	AUTO_CLOSE int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), theirs = proc_open_folder(pid, "root");
-	bool is_ours = theirs < 0 || is_same(ours, theirs);
+	enum kinship kinship = theirs < 0 ? SAME : compare(ours, theirs);
 
-	*is_theirs = which == PROCESS_ROOT && !is_ours;
+	*is_theirs = which == PROCESS_ROOT && kinship != SAME;
 	if (ours < 0)
 		return -errno;
 	if (*is_theirs)
-		return mounts_folder_is_local(pid, theirs) ? MOVE_FD(theirs) : -EREMOTE;
-	return which == PROCESS_ROOT || !is_ours ? MOVE_FD(ours) : -ENOENT;
+		return kinship == OF_ONE_DEVICE || mounts_folder_is_local(pid, theirs) ? MOVE_FD(theirs) : -EREMOTE;
+	return which == PROCESS_ROOT || kinship != SAME ? MOVE_FD(ours) : -ENOENT;
 }
 
 int debug_file_open(const struct debug_place *place, const struct debug_need *need, unsigned index)

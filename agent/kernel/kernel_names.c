@@ -25,7 +25,7 @@
 #include "symbols/jit/jit_code.h"
 #include "symbols/symbols.h"
 
-enum { MISS_SECONDS = 60, REPLACED_SECONDS = 60, MAX_NOTE_BYTES = 256 };
+enum { MISS_SECONDS = 60, REPLACED_SECONDS = 60 };
 
 static const char kept_name[] = "kernel-names"; /* in the folder of indexes */
 
@@ -99,23 +99,8 @@ void kernel_names_apply(struct kernel_names *k, const struct side_band_record *r
 
 /* --- the list --- */
 
-/* The build ids of the modules of @text, as kallsyms_modules() makes it, to @out. Another one may have come to the same
- * place. */
-static void put_module_ids(const char *text, struct buf *out)
-{
-	for (const char *line = text; *line; line = *strchrnul(line, '\n') ? strchrnul(line, '\n') + 1 : "") {
-		char path[128], note[MAX_NOTE_BYTES];
-		ssize_t len;
-
-		snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", (int)strcspn(line, " \n"), line);
-		len = io_read_text(AT_FDCWD, path, note, sizeof(note));
-		if (len > 0)
-			buf_append(out, note, (size_t)len);
-	}
-}
-
 /* What tells the list of this boot, with the modules that are there now, from all others. False: it cannot be told. */
-static bool list_key(const struct kernel_names *k, char key[static KALLSYMS_KEY_BYTES])
+static bool list_key(struct kernel_names *k, char key[static KALLSYMS_KEY_BYTES])
 {
 	AUTO(buf_fini) struct buf all = BUF_EMPTY;
 	XXH128_canonical_t hash;
@@ -123,8 +108,7 @@ static bool list_key(const struct kernel_names *k, char key[static KALLSYMS_KEY_
 	if (k->dir_fd < 0 || io_read_file("/proc/sys/kernel/random/boot_id", SIZE_MAX, &all) || !all.len)
 		return false;
 	buf_append(&all, k->modules.data, k->modules.len);
-	if (k->modules.len)
-		put_module_ids((const char *)k->modules.data, &all);
+	kallsyms_module_ids(buf_text(&k->modules), "/sys/module", &all);
 	_Static_assert(sizeof(hash) == KALLSYMS_KEY_BYTES, "a key is a hash");
 	XXH128_canonicalFromHash(&hash, XXH3_128bits(all.data, all.len));
 	memcpy(key, &hash, sizeof(hash));
@@ -151,7 +135,7 @@ static bool open_kept(struct kernel_names *k)
 	return true;
 }
 
-static void keep_list(const struct kernel_names *k)
+static void keep_list(struct kernel_names *k)
 {
 	char key[KALLSYMS_KEY_BYTES];
 	int error = list_key(k, key) ? kallsyms_keep(k->list, k->dir_fd, kept_name, key) : 0;
@@ -222,6 +206,11 @@ size_t kernel_names_memory_bytes(const struct kernel_names *k)
 {
 	return sizeof(*k) + (k->list ? kallsyms_memory_bytes(k->list) : 0) + jit_code_memory_bytes(k->made) +
 	       k->modules.cap + k->modules_now.cap;
+}
+
+size_t kernel_names_mapped_bytes(const struct kernel_names *k)
+{
+	return k->list ? kallsyms_mapped_bytes(k->list) : 0;
 }
 
 uint32_t kernel_names_version(const struct kernel_names *k)

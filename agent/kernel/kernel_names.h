@@ -37,8 +37,9 @@ uint32_t kernel_names_version(const struct kernel_names *k);
 /* Gives the memory back that names of a kept list took. */
 void kernel_names_rest(const struct kernel_names *k);
 
-/* Bytes of memory held. */
+/* Bytes of memory held, and of the file that is mapped. */
 size_t kernel_names_memory_bytes(const struct kernel_names *k);
+size_t kernel_names_mapped_bytes(const struct kernel_names *k);
 
 /* The function at @addr, @code as kernel_names_code told; @module_ret "" for the kernel itself, "bpf" for BPF programs.
  * Returns whether there is one. Strings are valid until the next call of any function here. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/proc/mounts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,40 +53,53 @@ static bool line_is_local(char *line)
 	return is_local_type(dash);
 }
 
-/* Is there a local file system among those whose field number @index is @text? */
-static bool find_local(uint32_t task, int index, const char *text)
+/* Is there a local file system among those that @task sees, whose field number @index is @text? -ENOENT: none is of that
+ * text; -ESRCH: there is no such task. */
+static int find_local(const char *task, int index, const char *text)
 {
 	AUTO_FREE char *line = NULL;
 	AUTO_FCLOSE FILE *f = NULL;
-	char path[PROC_PATH_BYTES];
-	bool found = false;
+	char path[PROC_ROOT_MAX_BYTES + 32];
+	int found;
 	size_t cap = 0;
 
-	f = fopen(proc_path(path, task, "mountinfo"), "re");
-	if (!f)
-		f = fopen("/proc/self/mountinfo", "re");
-	while (f && !found && getline(&line, &cap, f) > 0)
-		found = has_field(line, index, text) && line_is_local(line);
+	snprintf(path, sizeof(path), "%s/%s/mountinfo", proc_root(), task);
+	f = fopen(path, "re");
+	found = f ? -ENOENT : -ESRCH;
+	while (f && found <= 0 && getline(&line, &cap, f) > 0)
+		if (has_field(line, index, text))
+			found = line_is_local(line);
 	return found;
 }
 
 bool mounts_device_is_local(uint32_t task, uint32_t major, uint32_t minor)
 {
 	enum { DEVICE_FIELD = 2 };
-	char number[32];
+	char number[32], name[16];
+	int found;
 
 	snprintf(number, sizeof(number), "%" PRIu32 ":%" PRIu32, major, minor);
-	return find_local(task, DEVICE_FIELD, number);
+	snprintf(name, sizeof(name), "%" PRIu32, task);
+	found = find_local(name, DEVICE_FIELD, number);
+	if (found == -ESRCH)
+		found = find_local("self", DEVICE_FIELD, number);
+	return found > 0;
 }
 
+/* Whoever has changed its root sees no mount but those below, so others are asked for the one that the root is in. No two
+ * mounts have one number. */
 bool mounts_folder_is_local(uint32_t task, int fd)
 {
 	enum { ID_FIELD = 0 };
+	char number[32], name[16];
 	struct statx st;
-	char number[32];
+	int found = -ENOENT;
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) || !(st.stx_mask & STATX_MNT_ID))
 		return false;
 	snprintf(number, sizeof(number), "%" PRIu64, (uint64_t)st.stx_mnt_id);
-	return find_local(task, ID_FIELD, number);
+	snprintf(name, sizeof(name), "%" PRIu32, task);
+	for (int i = 0; i < 3 && found < 0; i++)
+		found = find_local(i == 0 ? name : i == 1 ? "self" : "1", ID_FIELD, number);
+	return found > 0;
 }

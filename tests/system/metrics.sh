@@ -44,7 +44,8 @@ parts() {
 agent=(processes files 'unwind rows' 'samples to walk' stacks names 'kernel symbols' 'profile builder' truth metrics)
 named() {
 	get 200 "$metrics/metrics"
-	grep -q '^hearth_memory_bytes{part="kernel symbols"} [0-9]\{7\}' answer
+	# read, or kept by an earlier start
+	grep -qE '^hearth_(memory_bytes\{part|mapped_bytes\{what)="kernel symbols"\} [0-9]{7}' answer
 }
 
 # --- a collector alone: no other port, and nothing but metrics on this one ---

@@ -131,6 +131,37 @@ static void test_modules(void **state)
 	buf_fini(&b);
 }
 
+/* The notes of those modules that the folder has, whole, with NULs in them. */
+static void test_module_ids(void **state)
+{
+	static const char note[] = "\4\0\0\0\3\0\0\0\3\0\0\0GNU\0\1\2\3";
+	char folder[] = "/tmp/test_kallsyms.XXXXXX", command[256];
+	struct buf ids = BUF_EMPTY;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(command, sizeof(command), "mkdir -p %s/kvm/notes %s/xfs %s/other/notes", folder, folder, folder);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 2; i++) {
+		snprintf(command, sizeof(command), "%s/%s/notes/.note.gnu.build-id", folder, i ? "other" : "kvm");
+		f = fopen(command, "w");
+		assert_non_null(f);
+		assert_int_equal(fwrite(note, 1, sizeof(note), f), sizeof(note));
+		fclose(f);
+	}
+	kallsyms_module_ids("", folder, &ids);
+	assert_int_equal(ids.len, 0);
+	kallsyms_module_ids("xfs 1843200 Live 0xffffffffc0a00000\nkvm 1400832 Live 0xffffffffc0600000 (OE)", folder, &ids);
+	assert_int_equal(ids.len, sizeof(note));
+	assert_memory_equal(ids.data, note, sizeof(note));
+	kallsyms_module_ids("kvm 1 Live 0x1\nother 2 Live 0x2\n", folder, &ids);
+	assert_int_equal(ids.len, 3 * sizeof(note));
+	buf_fini(&ids);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 static void test_broken(void **state)
 {
 	static const char hidden[] = "0000000000000000 T _text\n0000000000000000 t other\n";
@@ -361,9 +392,9 @@ static void test_broken_file(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),	    cmocka_unit_test(test_modules),	   cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_long_list),   cmocka_unit_test(test_running_kernel), cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_broken_file),
+		cmocka_unit_test(test_list),   cmocka_unit_test(test_modules),	   cmocka_unit_test(test_module_ids),
+		cmocka_unit_test(test_broken), cmocka_unit_test(test_long_list),   cmocka_unit_test(test_running_kernel),
+		cmocka_unit_test(test_kept),   cmocka_unit_test(test_broken_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -39,6 +41,37 @@ static void test_proc(void **state)
 	assert_true(is_local("/proc"));
 	assert_true(is_local("/proc/sys"));
 	assert_false(mounts_folder_is_local((uint32_t)getpid(), -1));
+}
+
+/* Whoever has changed its root does not see the mount that this is in. */
+static void test_other_root(void **state)
+{
+	char path[64];
+	pid_t child;
+	int fd, ready[2];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		(void)!write(ready[1], "x", !chroot("/proc/sys") && !chdir("/"));
+		close(ready[1]);
+		close(ready[0]);
+		pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], path, 1), 1);
+	close(ready[0]);
+	snprintf(path, sizeof(path), "/proc/%d/root", child);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(mounts_folder_is_local((uint32_t)child, fd));
+	close(fd);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 /* What others mount does not count, nor what is of no kind that is known. */
@@ -76,6 +109,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_proc),
+		cmocka_unit_test(test_other_root),
 		cmocka_unit_test(test_kinds),
 	};
 
