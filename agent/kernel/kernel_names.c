@@ -124,21 +124,19 @@ static void take_list(struct kernel_names *k, struct kallsyms *list, bool is_kep
 }
 
 /* Takes the list that an earlier start kept, if there is one. */
-static bool open_kept(struct kernel_names *k)
+static bool open_kept(struct kernel_names *k, const char key[static KALLSYMS_KEY_BYTES])
 {
-	char key[KALLSYMS_KEY_BYTES];
 	struct kallsyms *kept;
 
-	if (!list_key(k, key) || kallsyms_kept(k->dir_fd, kept_name, key, &kept))
+	if (kallsyms_kept(k->dir_fd, kept_name, key, &kept))
 		return false;
 	take_list(k, kept, true);
 	return true;
 }
 
-static void keep_list(struct kernel_names *k)
+static void keep_list(const struct kernel_names *k, const char key[static KALLSYMS_KEY_BYTES])
 {
-	char key[KALLSYMS_KEY_BYTES];
-	int error = list_key(k, key) ? kallsyms_keep(k->list, k->dir_fd, kept_name, key) : 0;
+	int error = kallsyms_keep(k->list, k->dir_fd, kept_name, key);
 
 	if (error)
 		log_debug("the kernel's names are not kept, so they are read anew at the next start: %s", strerror(-error));
@@ -178,7 +176,8 @@ void kernel_names_update(struct kernel_names *k, uint64_t since_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct buf before = k->modules;
-	bool is_old = k->has_missed && now_ns - k->list_read_ns >= MISS_SECONDS * NSEC_PER_SEC, is_changed;
+	bool is_old = k->has_missed && now_ns - k->list_read_ns >= MISS_SECONDS * NSEC_PER_SEC, is_changed, has_key;
+	char key[KALLSYMS_KEY_BYTES];
 
 	if (since_ns > REPLACED_SECONDS * NSEC_PER_SEC)
 		jit_code_forget(k->made, since_ns - REPLACED_SECONDS * NSEC_PER_SEC);
@@ -191,8 +190,9 @@ void kernel_names_update(struct kernel_names *k, uint64_t since_ns)
 		return;
 	k->modules = k->modules_now;
 	k->modules_now = before;
-	if ((!is_changed || !open_kept(k)) && read_list(k, now_ns) && is_changed)
-		keep_list(k);
+	has_key = is_changed && list_key(k, key);
+	if ((!has_key || !open_kept(k, key)) && read_list(k, now_ns) && has_key)
+		keep_list(k, key);
 	k->version++;
 }
 

@@ -47,7 +47,7 @@ static int sum_minutes(struct time_sums *t, struct scan *scan, uint32_t index)
 	return err;
 }
 
-/* Calls for the sum of each event in @mask. */
+/* Adds each event in @mask to its sum. */
 static int sum_events(struct time_sums *t, const struct block *b, uint32_t index, const uint8_t *mask)
 {
 	const uint32_t end = b->event_start[index + 1];

@@ -123,8 +123,8 @@ static int gdb_jit_block(void *state, struct code_memory *m, uint64_t pc, struct
 	b->kind = GDB_JIT_CODE;
 	b->tokens[0] = link_of(s, &code, &e);
 	b->tokens[1] = token(m, code.entry + offsetof(struct gdb_jit_entry, image));
-	if (piece.end - piece.start <=
-	    GDB_JIT_BLOCK_BYTES) /* longer is no function, but memory that fills with code: QEMU's */
+	/* A longer one is no function, but memory that fills with code: QEMU's. */
+	if (piece.end - piece.start <= GDB_JIT_BLOCK_BYTES)
 		b->tokens[2] = token(m, b->start + (b->end - b->start) / 2 / sizeof(uint64_t) * sizeof(uint64_t));
 	b->tokens[3] = end_of_name(m, piece.name);
 	b->own[GDB_JIT_OWN_IMAGE] = code.image;
