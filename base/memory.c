@@ -2,6 +2,7 @@
 /* glibc's mallopt(3), mallinfo2(3) and malloc_trim(3), which speak of all of the process's arenas. */
 #include "base/memory.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,6 +46,27 @@ void memory_give_back_above(size_t bytes)
 
 	if (anonymous_bytes() > info.uordblks + info.hblkhd + bytes)
 		(void)malloc_trim(0);
+}
+
+int memory_zeros_reach(struct memory_zeros *z, size_t bytes)
+{
+	void *at;
+
+	if (bytes <= z->bytes)
+		return 0;
+	at = z->bytes ? mremap(z->at, z->bytes, bytes, MREMAP_MAYMOVE)
+		      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	*z = (struct memory_zeros){ at, bytes };
+	return 0;
+}
+
+void memory_zeros_fini(struct memory_zeros *z)
+{
+	if (z->bytes)
+		(void)munmap(z->at, z->bytes);
+	*z = (struct memory_zeros){ 0 };
 }
 
 void memory_leave_constants(const void *at, size_t bytes)

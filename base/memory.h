@@ -21,6 +21,17 @@ void memory_give_back(void);
  * the next burst; costs a read of /proc and a look at each block that is free. Any thread. */
 void memory_give_back_above(size_t bytes);
 
+/* A mapping of zeros, of which only pages that are touched are resident: for large arrays of which little is used. All
+ * zeros at first. */
+struct memory_zeros {
+	void *at;
+	size_t bytes;
+};
+
+/* Makes it at least @bytes; it may move. 0 or -ENOMEM, it is then as before. */
+int memory_zeros_reach(struct memory_zeros *z, size_t bytes);
+void memory_zeros_fini(struct memory_zeros *z);
+
 /* Has @bytes of the program's own constants at @at, which are not needed for now, leave its resident memory; they come back
  * from the file when they are read. */
 void memory_leave_constants(const void *at, size_t bytes);

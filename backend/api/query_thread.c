@@ -2,8 +2,9 @@
 /*
  * Jobs wait in one list under a lock, in the order they came; a thread takes the first that is due. The second thread only
  * does so while the first is at work, with a reader of the store and an API of its own, which are made when first needed and
- * given back when nobody has asked for a while. The answer goes back as work posted to the loop. At the end the loop runs no
- * further work of ours, so jobs still on their way are their askers'.
+ * given back when nobody has asked for a while. Whoever waits with the same question as the one that is begun gets its
+ * answer too: many that look at the same page cost as much as one. The answer goes back as work posted to the loop. At the
+ * end the loop runs no further work of ours, so jobs still on their way are their askers'.
  */
 #include "backend/api/query_thread.h"
 
@@ -11,6 +12,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -19,7 +21,11 @@
 #include "base/pack/gzip.h"
 #include "base/thread.h"
 
-enum { PACK_BYTES = 1400 /* about what one packet holds */, GZIP_LEVEL = 3 };
+enum {
+	PACK_BYTES = 1400, /* about what one packet holds */
+	GZIP_LEVEL = 3,
+	SHARED_BYTES = 256 << 10, /* of an answer that is copied for others; larger ones are made anew, one after another */
+};
 
 #define TRIM_NS	 (2 * NSEC_PER_SEC)
 #define REST_NS	 (30 * NSEC_PER_SEC)
@@ -211,12 +217,91 @@ static void work_or_wait(struct lane *lane, uint64_t next_ns)
 		t->is_busy = t->is_working = false;
 }
 
+static bool is_same(const struct query_job *a, const struct query_job *b)
+{
+	if (a->clears || b->clears || a->symbols_fd >= 0 || b->symbols_fd >= 0 || a->pack != b->pack ||
+	    a->hides_addresses != b->hides_addresses || a->params.count != b->params.count || strcmp(a->path, b->path))
+		return false;
+	for (size_t i = 0; i < a->params.count; i++) {
+		const struct query_param *p = &a->params.items[i], *q = &b->params.items[i];
+
+		if (strcmp(p->key, q->key) || strcmp(p->value, q->value))
+			return false;
+	}
+	return true;
+}
+
+/* Takes the same questions as @job that are due out of the list: they get its answer, which is not begun yet, and so is as
+ * new as theirs would be. Under the lock. */
+static void take_same(struct query_thread *t, struct query_job *job)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	struct query_job **end = &job->same, **link = &t->first;
+
+	while (*link) {
+		struct query_job *other = *link;
+
+		if (other->not_before_ns > now_ns || !is_same(job, other)) {
+			link = &other->next;
+			continue;
+		}
+		*link = other->next;
+		t->waiting--;
+		*end = other;
+		end = &other->next;
+	}
+	t->end = link;
+	*end = NULL;
+}
+
+/* 0 or -ENOMEM. */
+static int copy_answer(struct query_job *to, const struct query_job *from)
+{
+	struct buf body = BUF_EMPTY;
+
+	buf_append(&body, from->answer.body.data, from->answer.body.len);
+	if (body.failed) {
+		buf_fini(&body);
+		return -ENOMEM;
+	}
+	to->answer = from->answer;
+	to->answer.body = body;
+	to->is_packed = from->is_packed;
+	to->hash = from->hash;
+	return 0;
+}
+
+/* Ends the wait of those that take_same() took for @job: they have its answer, or wait again, before all others. Under the
+ * lock. */
+static void end_same(struct query_thread *t, struct query_job *job, bool is_answered)
+{
+	struct query_job *next, **at = &t->first;
+
+	is_answered = is_answered && !atomic_load(&job->is_unwanted) && job->answer.body.len <= SHARED_BYTES;
+	for (struct query_job *other = job->same; other; other = next) {
+		next = other->next;
+		if (t->is_ended || atomic_load(&other->is_unwanted) || (is_answered && !copy_answer(other, job))) {
+			put_answered(t, other);
+			continue;
+		}
+		other->is_long = job->is_long;
+		other->next = *at;
+		*at = other;
+		at = &other->next;
+		if (!other->next)
+			t->end = at;
+		t->waiting++;
+	}
+	job->same = NULL;
+}
+
 /* Called under the lock, which is given up while a question is answered. */
 static void serve(struct lane *lane, struct query_job *job)
 {
 	struct query_thread *t = lane->t;
 	bool is_answered;
 
+	take_same(t, job);
 	if (!lane->is_second) {
 		t->is_busy = true;
 		api_resume(lane->api);
@@ -233,6 +318,7 @@ static void serve(struct lane *lane, struct query_job *job)
 		put_answered(t, job);
 	else
 		put_waiting(t, job);
+	end_same(t, job, is_answered);
 	lane->trim_ns = clock_mono_ns() + TRIM_NS;
 	lane->rest_ns = clock_mono_ns() + REST_NS;
 }

@@ -3,7 +3,8 @@
  * The threads that ask the store, so that a question that takes its time holds up neither receivers nor sampling. Questions
  * are answered in their order. While one is answered a second thread takes the next ones: a question that takes longer than
  * a second there waits for the first thread, so that long questions do not hold up short ones. A store that can be asked on
- * one thread only (in memory) has no second one. Answers come back on the loop's thread.
+ * one thread only (in memory) has no second one. Equal questions that wait are answered at once, by one answer. Answers come
+ * back on the loop's thread.
  */
 #ifndef HEARTH_BACKEND_API_QUERY_THREAD_H
 #define HEARTH_BACKEND_API_QUERY_THREAD_H
@@ -32,7 +33,8 @@ struct query_job {
 	bool is_packed;
 	uint64_t hash; /* of the answer's body before it was packed */
 	void (*done)(struct query_job *job);
-	struct query_job *next; /* the thread's own */
+	struct query_job *next; /* the thread's own, as is the following */
+	struct query_job *same; /* that get its answer */
 };
 
 /* @api is the thread's from now on (api_free() at the end); @loop is borrowed. 0 or -errno, @api then freed. */

@@ -18,36 +18,21 @@
  * many together. */
 enum { ASKED = 64, NEIGHBOURHOOD = 4096 };
 
-/* Grows @array of @size_bytes elements from @from to @to elements; new ones are zero. */
-static int grow(void *array, size_t size_bytes, size_t from, size_t to)
-{
-	/* An array that is new as a whole is zero without being touched, and stays untouched where the question has no
-	 * stacks. */
-	char **at = array, *grown = from ? realloc(*at, to * size_bytes) : calloc(to, size_bytes);
-
-	if (!grown)
-		return -ENOMEM;
-	if (from)
-		memset(grown + from * size_bytes, 0, (to - from) * size_bytes);
-	*at = grown;
-	return 0;
-}
-
 /* Makes room for all stacks that the store knows by now: some get their numbers when a question meets them. */
 static int know_stacks(struct stacks *s, bool two_sides)
 {
-	const size_t from = s->marks ? (size_t)s->count + 1 : 0;
-	const size_t to = (size_t)s->store->read->node_count(s->store) + 1;
-	int err = 0;
+	const size_t elements = (size_t)s->store->read->node_count(s->store) + 1;
+	int err = memory_zeros_reach(&s->marks_memory, (elements / 64 + 1) * sizeof(*s->marks));
 
-	if (to <= from)
-		return 0;
-	err = grow(&s->marks, sizeof(*s->marks), from ? (from - 1) / 64 + 1 : 0, (to - 1) / 64 + 1);
-	for (unsigned side = 0; side <= two_sides && !err; side++)
-		err = grow(&s->weights[side], sizeof(*s->weights[side]), from, to);
-	err = err ? err : grow(&s->items, sizeof(*s->items), from, to);
+	s->marks = s->marks_memory.at;
+	for (unsigned side = 0; side <= two_sides && !err; side++) {
+		err = memory_zeros_reach(&s->weights_memory[side], elements * sizeof(*s->weights[side]));
+		s->weights[side] = s->weights_memory[side].at;
+	}
+	err = err ? err : memory_zeros_reach(&s->items_memory, elements * sizeof(*s->items));
+	s->items = s->items_memory.at;
 	if (!err)
-		s->count = (uint32_t)(to - 1);
+		s->count = (uint32_t)(elements - 1);
 	return err;
 }
 
@@ -59,11 +44,11 @@ int stacks_init(struct stacks *s, struct store *store, bool two_sides)
 
 void stacks_fini(struct stacks *s)
 {
-	free(s->marks);
-	free(s->items);
+	memory_zeros_fini(&s->marks_memory);
+	memory_zeros_fini(&s->items_memory);
+	memory_zeros_fini(&s->weights_memory[0]);
+	memory_zeros_fini(&s->weights_memory[1]);
 	free(s->frames);
-	free(s->weights[0]);
-	free(s->weights[1]);
 	*s = (struct stacks){ 0 };
 }
 

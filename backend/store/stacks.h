@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "backend/store/store_read.h"
+#include "base/memory.h"
 
 /* Lists of stacks: 0 ends them. Set up when it is first marked, but for what the store said of it, which is asked once. */
 struct stack {
@@ -31,6 +32,7 @@ struct stacks {
 	uint32_t frame_words;
 	uint32_t asked; /* about how many the store was asked */
 	uint32_t below; /* after stacks_add_up(): how many there are but for the empty one */
+	struct memory_zeros marks_memory, items_memory, weights_memory[2]; /* private, of the arrays above */
 };
 
 /* Begins with no stacks. 0 or -ENOMEM; stacks_fini() in any case. */

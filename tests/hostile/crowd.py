@@ -3,16 +3,17 @@
 """
 Clients of `hearth serve` that want too much, beside an honest one: crowd.py KIND SECONDS PID URL GRPC TOKEN CA
 
-  clients   200 that send and ask, together a hundred times a second, each over a connection of its own, a tenth anew each time
+  clients   200 that send and ask, together a hundred times a second, each over a connection of its own, a tenth anew each time; half
+            of the questions are the same, the others about one of 20 services
   slow      1,500 connections to the page's port and 300 to gRPC's that say a byte a second, of headers, of bodies, of a TLS handshake
   nothing   2,000 connections that say nothing
   guesses   wrong tokens, cookies and tokens at the page's login, 64 at a time, from another address: its right ones are not taken either
   handshakes  TLS handshakes without end, 32 at a time, and TLS 1.2 clients that ask to renegotiate
 
 The honest one sends a profile and asks for the top functions, each four times a second, over a new connection. Prints its slowest answers, those
-that it did not get, and the memory of PID and all below it: at the first quarter's end and at the end, and the most. Exit status 1: an
-answer took longer than 2 s (10 s where all connections are taken, by clients that come again at once), or was none; memory grew by more than 4 MB
-after the first quarter.
+that it did not get, and the memory of PID and all below it, looked at each second: the medians of the second quarter and of the last, and the
+most. Exit status 1: an answer took longer than 2 s (10 s where all connections are taken, by clients that come again at once), or was none;
+memory grew by more than 4 MB from the second quarter to the last (a question takes its memory with it when it ends).
 """
 import asyncio
 import json
@@ -73,7 +74,10 @@ async def answer(reader):
     return status
 
 
-async def ask(server, streams=None, send=None, path="/api/v1/top?from=now-1m&to=now&limit=20"):
+TOP = "/api/v1/top?from=now-1m&to=now&limit=20"
+
+
+async def ask(server, streams=None, send=None, path=TOP):
     reader, writer = streams or await server.connect()
     try:
         if send:
@@ -103,7 +107,13 @@ async def client(server, number):
     streams = await server.connect()
     try:
         while random.random() > 0.1:
-            status = await ask(server, streams, send=f"client {number % 20}" if random.random() < 0.5 else None)
+            service = f"client {number % 20}"
+            if random.random() < 0.5:
+                status = await ask(server, streams, send=service)
+            elif random.random() < 0.5:
+                status = await ask(server, streams)
+            else:
+                status = await ask(server, streams, path=TOP + "&query=" + urllib.parse.quote(f'{{service.name="{service}"}}'))
             assert status in (200, 429, 503), status
             await asyncio.sleep(4 * random.random())
     finally:
@@ -213,16 +223,16 @@ async def main(kind, seconds, pid, url, grpc, token, ca):
         t.result()
     slowest = sorted(seen, reverse=True, key=lambda s: s[0])[:3] or [(float("inf"), None, "none")]
     bad = [s for s in seen if s[1] != 200]
-    settled = memory[len(memory) // 4]
-    grown = max(memory[len(memory) // 4 :]) - settled
+    quarter = len(memory) // 4
+    settled, last = (sorted(part)[len(part) // 2] for part in (memory[quarter : 2 * quarter], memory[-quarter:]))
     print(
         f"{kind}: {len(seen)} honest requests, {len(bad)} not answered {sorted({str(b[1]) for b in bad})}, slowest "
         + ", ".join(f"{s[0]:.2f} s ({s[2]})" for s in slowest)
-        + f"; memory {settled:.1f} MB, {memory[-1]:.1f} at the end, most {max(memory):.1f}"
+        + f"; memory {settled:.1f} MB, {last:.1f} at the end, most {max(memory):.1f}"
     )
     sys.stdout.flush()
     # not by way of the clients' ends, each of which may take a time of its own
-    os._exit(bool(bad) or slowest[0][0] > (10 if kind in ("slow", "nothing") else 2) or grown > GROWTH_MB)
+    os._exit(bool(bad) or slowest[0][0] > (10 if kind in ("slow", "nothing") else 2) or last - settled > GROWTH_MB)
 
 
 if __name__ == "__main__":

@@ -66,9 +66,9 @@ static void on_done(struct query_job *job)
 	((struct question *)job)->is_done = true;
 }
 
-static void ask(struct question *q, const char *from)
+static void ask(struct question *q, const char *from, const char *to)
 {
-	*q = (struct question){ .items = { { "from", from }, { "to", "9" } } };
+	*q = (struct question){ .items = { { "from", from }, { "to", to } } };
 	q->job.path = "/api/v1/labels";
 	q->job.params = (struct query_params){ q->items, ARRAY_LEN(q->items) };
 	q->job.symbols_fd = -1;
@@ -113,15 +113,16 @@ static void teardown(struct question *questions, size_t count)
 /* A question that takes its time, and then three more of them, hold up no short one, and are answered in the end. */
 static void test_short_ones_pass(void **state)
 {
+	static const char *const ends[] = { "9", "10", "11", "12" };
 	struct question q[6];
 
 	(void)state;
 	setup();
 	for (size_t i = 0; i < 4; i++)
-		ask(&q[i], "7");
-	ask(&q[4], "1");
+		ask(&q[i], "7", ends[i]);
+	ask(&q[4], "1", "9");
 	assert_true(wait_for(&q[4], 20 * NSEC_PER_SEC)); /* behind three that have a second each */
-	ask(&q[5], "1");
+	ask(&q[5], "1", "9");
 	assert_true(wait_for(&q[5], 10 * NSEC_PER_SEC));
 	for (size_t i = 0; i < 4; i++)
 		assert_false(q[i].is_done);
@@ -136,15 +137,59 @@ static void test_nobody_waits(void **state)
 
 	(void)state;
 	setup();
-	ask(&q[0], "7");
+	ask(&q[0], "7", "9");
 	while (!begun)
 		loop_step(loop, 1);
 	assert_false(query_thread_cancel(thread, &q[0].job));
 	assert_true(wait_for(&q[0], 10 * NSEC_PER_SEC));
 	assert_int_equal(q[0].job.answer.status, 503);
 	buf_fini(&q[0].job.answer.body);
-	ask(&q[1], "1");
+	ask(&q[1], "1", "9");
 	teardown(&q[1], 1);
+}
+
+/* Equal questions that wait are asked once, and all are answered; one that is being answered is not waited for, as what was
+ * stored since would be missing. */
+static void test_equal_ones(void **state)
+{
+	struct question q[5];
+
+	(void)state;
+	setup();
+	ask(&q[0], "7", "9");
+	while (begun < 1)
+		loop_step(loop, 1);
+	for (size_t i = 1; i < 4; i++)
+		ask(&q[i], "7", "10"); /* one begins on the second thread and has a second there */
+	ask(&q[4], "1", "9");
+	assert_true(wait_for(&q[4], 20 * NSEC_PER_SEC));
+	for (size_t i = 0; i < 4; i++)
+		assert_false(q[i].is_done);
+	teardown(q, ARRAY_LEN(q));
+	assert_in_range(begun, 3, 4); /* the second thread may have begun before it saw all three */
+}
+
+/* Those that wait for the same answer as one whose asker leaves are answered all the same. */
+static void test_asker_of_many_leaves(void **state)
+{
+	struct question q[4];
+
+	(void)state;
+	setup();
+	ask(&q[1], "7", "9");
+	while (begun < 1)
+		loop_step(loop, 1);
+	ask(&q[0], "7", "9");
+	ask(&q[2], "7", "9");
+	ask(&q[3], "7", "9");
+	while (begun < 2)
+		loop_step(loop, 1);
+	query_thread_cancel(thread, &q[0].job);
+	assert_true(wait_for(&q[0], 10 * NSEC_PER_SEC));
+	assert_int_equal(q[0].job.answer.status, 503);
+	buf_fini(&q[0].job.answer.body);
+	assert_false(q[2].is_done || q[3].is_done);
+	teardown(&q[1], 3);
 }
 
 int main(void)
@@ -152,6 +197,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_ones_pass),
 		cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_equal_ones),
+		cmocka_unit_test(test_asker_of_many_leaves),
 	};
 
 	return cmocka_run_group_tests_name("query thread", tests, NULL, NULL);
