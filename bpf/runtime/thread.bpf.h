@@ -104,6 +104,8 @@ static __always_inline int take_state_of(const struct walk *walk, __u32 id, stru
 	state->thread.addr += bias;
 	if (state->type)
 		state->type += bias;
+	if (state->global)
+		state->global += bias;
 	for (int i = 0; i < CHAIN_DATA; i++)
 		if (state->data[i])
 			state->data[i] += bias;
