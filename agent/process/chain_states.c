@@ -17,15 +17,14 @@ static const struct mapping *find_file(const struct address_space *as, enum runt
 /* Completes @state by the C library's facts. False: its threads cannot be found. */
 static bool add_libc(const struct address_space *as, struct chain_state *state)
 {
+	bool needs_it = state->thread.place == THREAD_TLS_INDEX || state->thread.place == THREAD_TLS_DESC ||
+			(state->thread.place == THREAD_KEY && !state->thread.offset);
 	const struct mapping *libc;
 	uint32_t at = 0;
 
-	if (state->thread.place != THREAD_TLS_INDEX && state->thread.place != THREAD_TLS_DESC &&
-	    (state->thread.place != THREAD_KEY || state->thread.offset)) /* else the file has a C library of its own */
-		return true;
 	libc = find_file(as, RUNTIME_FILE_LIBC, &at);
-	if (!libc)
-		return false;
+	if (!libc || (state->thread.place == THREAD_KEY && !needs_it)) /* the file has a C library of its own */
+		return !needs_it;
 	state->thread.libc = libc->file->info.runtime.state.thread.libc;
 	if (state->thread.place == THREAD_KEY)
 		state->thread.offset = libc->file->info.runtime.state.thread.offset;

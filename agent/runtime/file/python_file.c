@@ -95,9 +95,16 @@ static uint32_t find_constant(const struct elf_image *im)
 
 static bool find_thread(const struct elf_image *im, uint64_t runtime, uint16_t key, struct thread_locator *ret)
 {
-	if (!key)
-		return runtime_file_thread(im, "PyGILState_GetThisThreadState", ret) ||
-		       runtime_file_thread(im, "PyThreadState_GetUnchecked", ret);
+	struct thread_locator own = { .libc = THREAD_GLIBC };
+
+	if (!key) {
+		libc_static_read(im, &own);
+		if (!runtime_file_thread(im, "PyGILState_GetThisThreadState", ret) &&
+		    !runtime_file_thread(im, "PyThreadState_GetUnchecked", ret))
+			return false;
+		ret->libc = own.libc;
+		return true;
+	}
 	*ret = (struct thread_locator){ .place = THREAD_KEY, .addr = runtime + key };
 	libc_static_read(im, ret);
 	return true;

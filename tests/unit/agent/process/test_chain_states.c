@@ -78,6 +78,19 @@ static void map(uint64_t piece, struct file *file)
 	assert_int_equal(address_space_map(&as, CODE + piece * BYTES, CODE + (piece + 1) * BYTES, 0, file), 0);
 }
 
+/* Which C library it is matters to how a thread waits, too, not only to the way to its state. */
+static void test_libc_of_tls(void **state)
+{
+	(void)state;
+	python.info.runtime.state.thread = (struct thread_locator){ .place = THREAD_TLS, .offset = -8 };
+	libc.info.runtime.state.thread.libc = THREAD_MUSL;
+	map(1, &python);
+	map(2, &libc);
+	assert_int_equal(chain_states_tell(as, NULL, NULL), 1u << RUNTIME_PYTHON);
+	assert_int_equal(told.thread.libc, THREAD_MUSL);
+	assert_int_equal(told.thread.offset, -8);
+}
+
 static void test_told(void **state)
 {
 	const uint32_t bit = 1u << RUNTIME_PYTHON;
@@ -280,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown, make, destroy),
 		cmocka_unit_test_setup_teardown(test_places, make, destroy),
 		cmocka_unit_test_setup_teardown(test_libcs, make, destroy),
+		cmocka_unit_test_setup_teardown(test_libc_of_tls, make, destroy),
 		cmocka_unit_test_setup_teardown(test_program, make, destroy),
 		cmocka_unit_test_setup_teardown(test_library, make, destroy),
 		cmocka_unit_test_setup_teardown(test_layout, make, destroy),
