@@ -420,7 +420,7 @@ bool intake_add(struct intake *in, struct process *p, const struct pending_sampl
 		return false;
 	}
 	if (s->chain_cnt && !s->wakes)
-		traces_note_script(in->traces, in->merged->outcome);
+		traces_note_script(in->traces, in->merged->outcome, in->merged->lock);
 	add_more(in, s);
 	meet_files(in, known);
 	return true;

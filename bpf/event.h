@@ -193,7 +193,7 @@ struct sample_regs {
  * each runtime of the process, each begun by its head.
  */
 enum chain_word {
-	CHAIN_HEAD = 1, /* value: enum runtime_id; second: enum chain_end */
+	CHAIN_HEAD = 1, /* value: enum runtime_id; second: CHAIN_OUTCOME */
 	CHAIN_FRAME,	/* value: address of the function's object (code object); second: CHAIN_PLACE */
 	/* A segment ends: the frames since the last marker were run by one native frame of the interpreter's loop. Value: an
 	 * address that lies in that native frame; 0: the runtime has none. Second: 0. */
@@ -230,6 +230,15 @@ enum chain_word {
 #define X(name, text) CHAIN_END_##name,
 enum chain_end { CHAIN_ENDS(X) CHAIN_END_MAX };
 #undef X
+
+/* The lock that lets one thread of an interpreter run at a time. HELD: by the thread. WAITING: it sleeps until it gets it.
+ * RELEASED: neither. UNKNOWN: the runtime has no such lock, or its state is not known. */
+enum chain_lock { CHAIN_LOCK_UNKNOWN, CHAIN_LOCK_HELD, CHAIN_LOCK_WAITING, CHAIN_LOCK_RELEASED, CHAIN_LOCK_MAX };
+
+/* enum chain_end and enum chain_lock in one word. */
+#define CHAIN_OUTCOME(end, lock) ((__u64)(end) | (__u64)(lock) << 32)
+#define CHAIN_END_OF(outcome)	 ((__u32)(outcome))
+#define CHAIN_LOCK_OF(outcome)	 ((__u32)((outcome) >> 32))
 
 /* The runtimes with chains. */
 enum runtime_id { RUNTIME_PYTHON, RUNTIME_PHP, RUNTIME_PERL, RUNTIME_RUBY, RUNTIME_LUA, RUNTIME_LUAJIT, RUNTIME_ID_MAX };
@@ -360,7 +369,7 @@ struct chain_state {
 	 * told. */
 	__u64 debug, dynamic;
 	__u64 global; /* address of the runtime's own global variable; 0: not needed */
-	__u32 pad;
+	__u32 lock;   /* the runtime's own: the way to its lock (enum chain_lock); 0: there is none, or it is not known */
 	__u32 seq_tail;
 };
 

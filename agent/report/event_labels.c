@@ -6,6 +6,8 @@
 #include "agent/samples/walk_ends.h"
 #include "proto/sums/truth.h"
 
+#define GIL_KEY "cpython.gil" /* enum chain_lock; of the runtimes CPython alone tells it */
+
 uint32_t event_labels_build(struct builder *b, const struct traces *t, const struct trace_event *e,
 			    const struct probe_set *probes, enum walk_end end, int32_t *attributes)
 {
@@ -18,6 +20,8 @@ uint32_t event_labels_build(struct builder *b, const struct traces *t, const str
 		attributes[count++] = builder_attribute_int(b, "thread.id", e->tid);
 	if (e->script)
 		attributes[count++] = builder_attribute_string(b, TRUTH_SCRIPT_KEY, script_outcome(e->script, outcome));
+	if (e->lock)
+		attributes[count++] = builder_attribute_string(b, GIL_KEY, script_lock(e->lock));
 	count += wait_labels_build(b, t, e, &attributes[count]);
 	count += probe_labels_build(b, e, traces_args(t), probes, &attributes[count]);
 	if (walk_end_is_truncated(end))

@@ -6,7 +6,7 @@
 #include "agent/report/probe_labels.h"
 #include "agent/report/wait_labels.h"
 
-enum { EVENT_LABELS = 5 + WAIT_LABELS + PROBE_LABELS };
+enum { EVENT_LABELS = 6 + WAIT_LABELS + PROBE_LABELS };
 
 /* Makes those of @e, of @t, whose walk ended with @end, at @attributes. @probes: of the session; NULL: there are none.
  * Returns their number, EVENT_LABELS at most. */

@@ -40,6 +40,13 @@ struct str script_outcome(uint32_t outcome, char text[static SCRIPT_OUTCOME_BYTE
 	return str_z(text);
 }
 
+struct str script_lock(uint32_t lock)
+{
+	static const char *const words[CHAIN_LOCK_MAX] = { "unknown", "held", "waiting", "released" };
+
+	return str_z(words[lock < CHAIN_LOCK_MAX ? lock : CHAIN_LOCK_UNKNOWN]);
+}
+
 enum frame_glue script_frame_glue(const struct names *names, const struct trace_frame *frame)
 {
 	const struct runtime_file *runtime = frame->file ? &frame->file->info.runtime : NULL;

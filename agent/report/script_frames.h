@@ -17,6 +17,9 @@ const char *script_frame_type(const struct trace_frame *frame);
 enum { SCRIPT_OUTCOME_BYTES = 64 };
 struct str script_outcome(uint32_t outcome, char text[static SCRIPT_OUTCOME_BYTES]);
 
+/* An enum chain_lock in one word, static; "unknown" for what is none. */
+struct str script_lock(uint32_t lock);
+
 /* Whether a frame stands for something where frames of scripts are. */
 enum frame_glue {
 	FRAME_STAYS,

@@ -204,7 +204,9 @@ static void begin_chain(struct merge *m, const uint64_t *head)
 	struct chain_counts *counts;
 
 	m->runtime = (uint32_t)CHAIN_VALUE(head[0]);
-	m->end = head[1] < CHAIN_END_MAX ? (enum chain_end)head[1] : CHAIN_END_TORN;
+	m->end = CHAIN_END_OF(head[1]) < CHAIN_END_MAX ? (enum chain_end)CHAIN_END_OF(head[1]) : CHAIN_END_TORN;
+	if (CHAIN_LOCK_OF(head[1]) < CHAIN_LOCK_MAX && !m->out->lock)
+		m->out->lock = CHAIN_LOCK_OF(head[1]);
 	counts = counts_of(m, m->runtime);
 	if (counts)
 		counts->ends[m->end]++;
@@ -298,6 +300,7 @@ void merge_chains(const struct process *p, const struct pending_sample *s, const
 
 	ret->count = 0;
 	ret->outcome = 0;
+	ret->lock = CHAIN_LOCK_UNKNOWN;
 	m.runtime = RUNTIME_ID_MAX; /* words before the first head are nobody's */
 	find_segments(&m);
 	sort_segments(&m);

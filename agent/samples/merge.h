@@ -38,6 +38,7 @@ struct merged {
 	uint64_t frames[MAX_MERGED_FRAMES]; /* innermost first: user addresses with FRAME_EXACT, and frames of scripts */
 	uint32_t count;
 	uint32_t outcome; /* SCRIPT_OUTCOME of the chain that came out worst */
+	uint32_t lock;	  /* enum chain_lock */
 };
 
 /* What the chains of one runtime came to. */

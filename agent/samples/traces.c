@@ -364,9 +364,10 @@ int traces_add(struct traces *t, struct process *process, const struct pending_s
 	return 0;
 }
 
-void traces_note_script(struct traces *t, uint32_t outcome)
+void traces_note_script(struct traces *t, uint32_t outcome, uint32_t lock)
 {
 	t->events[t->event_cnt - 1].script = outcome;
+	t->events[t->event_cnt - 1].lock = lock;
 }
 
 /* Of waits only one for a CPU comes with another sample, the sleep before it. */

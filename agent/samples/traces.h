@@ -45,6 +45,7 @@ struct trace_event {
 	uint32_t tid;
 	uint32_t cpu;
 	uint32_t script;	     /* SCRIPT_OUTCOME; 0: the stack has no script */
+	uint32_t lock;		     /* enum chain_lock */
 	uint32_t wait;		     /* 1 + enum wait_state; 0: the thread was on a CPU */
 	uint32_t probe;		     /* 1 + its place in the session's list; 0: it is of no probe */
 	uint32_t target;	     /* 1 + number of what it waited for, of traces_target(); 0: not known */
@@ -82,8 +83,8 @@ void traces_free(struct traces *t);
 int traces_add(struct traces *t, struct process *process, const struct pending_sample *sample, const uint64_t *user,
 	       uint32_t user_cnt, enum walk_end end);
 
-/* Notes the SCRIPT_OUTCOME of the sample added last. */
-void traces_note_script(struct traces *t, uint32_t outcome);
+/* Notes the SCRIPT_OUTCOME and the enum chain_lock of the sample added last. */
+void traces_note_script(struct traces *t, uint32_t outcome, uint32_t lock);
 
 /* Adds a sample of another kind that came with the one added last: the same stack, another value. -ENOMEM. */
 int traces_add_more(struct traces *t, uint32_t kind, uint64_t value);

@@ -51,6 +51,7 @@ static const char *const dotted[] = {
 	"deployment.environment.name",
 	"hearth.stack.truncated",
 	"hearth.script",
+	"cpython.gil",
 };
 
 /* Whether @label equals @key but for '_' where @key has '.'. */

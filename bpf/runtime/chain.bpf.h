@@ -102,7 +102,7 @@ struct chain_work {
 	__u8 window[CHAIN_WINDOW_BYTES + CHAIN_NEIGHBOUR_BYTES];
 	__u64 side_at; /* a second window, for what frames keep elsewhere */
 	__u32 side_len;
-	__u32 pad;
+	__u32 lock; /* enum chain_lock */
 	__u8 side[CHAIN_WINDOW_BYTES + CHAIN_NEIGHBOUR_BYTES];
 	struct object_record object;
 	__u8 data[OBJECT_DATA_BYTES]; /* directly behind */
@@ -236,6 +236,7 @@ static __always_inline int chain_begin(struct chain *c, __u32 id)
 	c->work->side_len = 0;
 	c->work->side_at = 0;
 	c->work->end = CHAIN_END_NO_THREAD;
+	c->work->lock = CHAIN_LOCK_UNKNOWN;
 	c->work->sent_first = walk->slot * SENT_SETS;
 	c->work->now = c->scratch->sample.hdr.time_ns >> TICK_SHIFT;
 	c->work->sample++;
@@ -253,7 +254,7 @@ static __always_inline void chain_close(struct chain *c)
 {
 	struct walk *walk = &c->scratch->walk;
 
-	c->scratch->words[word_index(c->work->head)] = c->work->end;
+	c->scratch->words[word_index(c->work->head)] = CHAIN_OUTCOME(c->work->end, c->work->lock);
 	walk->chain_cnt = MAX_CHAIN_WORDS - walk->context_cnt - c->work->left;
 	walk->user_at = c->work->at + 1;
 }

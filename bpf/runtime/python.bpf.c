@@ -151,6 +151,55 @@ static __always_inline bool is_own(const struct chain *c, __u64 thread)
 	       c->scratch->walk.thread_pointer - id < PYTHON_ID_BYTES;
 }
 
+enum {
+	FUTEX_CALL = 0x7f, /* uapi/linux/futex.h: without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+	FUTEX_CALL_WAIT = 0,
+	FUTEX_CALL_WAIT_BITSET = 9,
+};
+
+/*
+ * Is the thread in a system call that waits for what the lock at @lock has in it? (With musl a thread waits for a word of
+ * its own stack.)
+ */
+static __always_inline bool waits_for(__u64 lock)
+{
+	__u64 args[2];
+	__u32 call;
+
+	if (cpu_entry_syscall(current_task(), cfg_task_btf) < 0)
+		return false;
+	cpu_entry_args(current_task(), cfg_task_btf, args);
+	call = args[1] & FUTEX_CALL;
+	return args[0] - lock < PYTHON_GIL_BYTES && (call == FUTEX_CALL_WAIT || call == FUTEX_CALL_WAIT_BITSET);
+}
+
+/*
+ * Has the thread, whose state is @thread, the lock? It alone can get it or let go of it for itself, so that is exact. One
+ * that uses its CPU in the functions that take the lock, outside of a system call, counts as one that has released it.
+ */
+static __always_inline __u32 find_lock(const struct chain *c, __u64 thread)
+{
+	const struct chain_state *s = &c->work->state;
+	__u64 at = s->global + s->lock;
+	struct {
+		__u64 interval, holder;
+		__u32 is_locked, pad;
+	} lock;
+
+	if (!s->lock || !s->global)
+		return CHAIN_LOCK_UNKNOWN;
+	if (s->style >= PYTHON_CFRAME_SHIM &&
+	    (read_word(thread + chain_offset(c, PYTHON_THREAD_INTERPRETER), &at) || read_word(at + s->lock, &at)))
+		return CHAIN_LOCK_UNKNOWN;
+	if (bpf_probe_read_user(&lock, sizeof(lock), (void *)at) || !lock.holder || lock.is_locked > 1)
+		return CHAIN_LOCK_UNKNOWN; /* it is not made yet, or the build is another one */
+	if (lock.is_locked && (lock.holder == thread || is_own(c, lock.holder)))
+		return CHAIN_LOCK_HELD;
+	if (s->thread.libc == THREAD_MUSL)
+		return CHAIN_LOCK_UNKNOWN;
+	return waits_for(at) ? CHAIN_LOCK_WAITING : CHAIN_LOCK_RELEASED;
+}
+
 /* Finds the first frame. 0, or 1: there is none. */
 static __always_inline int first_frame(struct chain *c)
 {
@@ -166,7 +215,10 @@ static __always_inline int first_frame(struct chain *c)
 		w->own[OWN_FIRST] = thread;
 		thread = current;
 	}
-	return !thread || first_of_state(c, thread);
+	if (!thread)
+		return 1;
+	w->lock = find_lock(c, thread);
+	return first_of_state(c, thread);
 }
 
 /*

@@ -22,6 +22,17 @@ enum python_style {
 	PYTHON_SHIM,	     /* 3.13 on: found in the thread state */
 };
 
+/*
+ * The lock (struct _gil_runtime_state, Include/internal/pycore_gil.h; the same from 3.7 to 3.15): interval, last holder and
+ * is it locked, then what threads wait on. chain_state.lock is where it is in _PyRuntime, until 3.11, then where an
+ * interpreter has its address.
+ */
+enum {
+	PYTHON_GIL_HOLDER = 8,
+	PYTHON_GIL_LOCKED = 16,
+	PYTHON_GIL_BYTES = 208, /* x86-64; more on arm64, where what is behind is waited for no longer than that */
+};
+
 /* chain_state.offset */
 enum python_offset {
 	PYTHON_THREAD_FRAME,	/* PyThreadState: its frame (not 3.11, 3.12) */

@@ -52,6 +52,12 @@ static const struct runtime_layout layouts[] = {
 						    0,	 48,  72,  8,  16,  136 /* several interpreters */ } },
 };
 
+/*
+ * chain_state.lock: gdb's &((_PyRuntimeState *)0)->ceval.gil until 3.11, then &((PyInterpreterState *)0)->ceval.gil. 3.6 has
+ * its lock in variables apart.
+ */
+static const uint16_t locks[] = { 0, 1264, 1152, 352, 352, 360, 384 };
+
 int python_layout_find(uint16_t version, struct chain_state *ret, uint16_t *key)
 {
 	const struct runtime_layout *l = runtime_layout_find(layouts, ARRAY_LEN(layouts), (uint32_t)version << 8);
@@ -60,6 +66,7 @@ int python_layout_find(uint16_t version, struct chain_state *ret, uint16_t *key)
 		return -ENOENT;
 	*key = l->start;
 	ret->style = l->style;
+	ret->lock = locks[l - layouts];
 	memcpy(ret->offset, l->offset, sizeof(ret->offset));
 	ret->offset[PYTHON_CODE_CHECKED] = (uint16_t)(ret->offset[PYTHON_CODE_LINES] + 8 - PYTHON_CHECKED_BYTES);
 	ret->offset[PYTHON_CODE_VERSION] = version;
@@ -81,6 +88,7 @@ struct words {
 	uint16_t key, free_threaded_key;
 	uint8_t heads;	   /* struct _runtime_state: interpreters_head */
 	uint8_t threads;   /* struct _interpreter_state: threads_head */
+	uint8_t gil;	   /* its ceval_gil, gil_runtime_state, _enabled, _locked, _holder */
 	uint8_t thread;	   /* struct _thread_state: size, prev, next, interp, current_frame */
 	uint8_t thread_id; /* its thread_id */
 	uint8_t frame;	   /* struct _interpreter_frame: size, previous, executable, instr_ptr, localsplus, owner */
@@ -94,9 +102,9 @@ struct words {
 };
 
 static const struct words tables[] = {
-	{ VERSION_3_13, 2164, 2164, 5, 9, 19, 24, 28, 0, 34, 43, 0, 45, 65, 67 },
-	{ VERSION_3_14, 2340, 0, 5, 9, 22, 27, 31, 38, 39, 48, 49, 51, 75, 77 },
-	{ VERSION_3_15, 0, 0, 5, 9, 22, 30, 39, 46, 47, 56, 57, 59, 87, 89 },
+	{ VERSION_3_13, 2164, 2164, 5, 9, 14, 19, 24, 28, 0, 34, 43, 0, 45, 65, 67 },
+	{ VERSION_3_14, 2340, 0, 5, 9, 15, 22, 27, 31, 38, 39, 48, 49, 51, 75, 77 },
+	{ VERSION_3_15, 0, 0, 5, 9, 15, 22, 30, 39, 46, 47, 56, 57, 59, 87, 89 },
 };
 
 static uint64_t word_of(const uint8_t *runtime, uint32_t i)
@@ -125,6 +133,17 @@ static const struct words *find_words(uint16_t version)
 		if (tables[i].version <= version)
 			return &tables[i];
 	return NULL;
+}
+
+/* Where an interpreter has the address of its lock, by the words from @told on; 0: there is none, or it is another one. */
+static uint32_t find_lock(const uint8_t *runtime, uint8_t told)
+{
+	uint64_t lock = word_of(runtime, told), start = word_of(runtime, told + 1);
+
+	if (lock > UINT16_MAX || word_of(runtime, told + 3) - start != PYTHON_GIL_LOCKED ||
+	    word_of(runtime, told + 4) - start != PYTHON_GIL_HOLDER)
+		return 0;
+	return (uint32_t)lock;
 }
 
 /* Are the structures as the kernel's program can read them? */
@@ -191,5 +210,6 @@ int python_table_layout(const uint8_t *runtime, size_t len, struct chain_state *
 	offset[PYTHON_CODE_VERSION] = (uint16_t)(table.version >> 8);
 	*key = table.is_free_threaded ? w->free_threaded_key : w->key;
 	ret->style = PYTHON_SHIM;
+	ret->lock = table.is_free_threaded ? 0 : find_lock(runtime, w->gil);
 	return is_sound(offset) ? 0 : -EBADMSG;
 }

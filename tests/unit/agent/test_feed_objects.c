@@ -46,10 +46,11 @@ static void test_scripts(void **state)
 				 .pid = PID,
 				 .end = END_ROOT },
 		     .words = { SECTION(SECTION_USER, 24), CODE | FRAME_EXACT, CODE + 0x1008, CODE + 0x2008,
-				SECTION(SECTION_CHAIN, 48), CHAIN_WORD(CHAIN_HEAD, RUNTIME_PYTHON), CHAIN_END_ROOT,
-				CHAIN_WORD(CHAIN_FRAME, FUNCTION), CHAIN_PLACE(7, CHECK),
-				CHAIN_WORD(CHAIN_MARKER, SP + 0x18), 0, SECTION(SECTION_STACK_POINTERS, 20), SP,
-				0x10ull << 32, 0x20, SECTION(SECTION_LABELS, 8), 0 } };
+				SECTION(SECTION_CHAIN, 48), CHAIN_WORD(CHAIN_HEAD, RUNTIME_PYTHON),
+				CHAIN_OUTCOME(CHAIN_END_ROOT, CHAIN_LOCK_WAITING), CHAIN_WORD(CHAIN_FRAME, FUNCTION),
+				CHAIN_PLACE(7, CHECK), CHAIN_WORD(CHAIN_MARKER, SP + 0x18), 0,
+				SECTION(SECTION_STACK_POINTERS, 20), SP, 0x10ull << 32, 0x20, SECTION(SECTION_LABELS, 8),
+				0 } };
 	const struct chain_counts *counts = &in.counts.chains[RUNTIME_PYTHON];
 	struct process *p = processes_find(in.processes, PID);
 	const struct trace_frame *frame;
@@ -74,6 +75,7 @@ static void test_scripts(void **state)
 	assert_int_equal(traces_get(in.traces, 0)->frame_cnt, 3);
 	assert_true(traces_get(in.traces, 0)->has_script);
 	assert_int_equal(traces_events(in.traces)[0].script, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_ROOT));
+	assert_int_equal(traces_events(in.traces)[0].lock, CHAIN_LOCK_WAITING);
 	frame = traces_frame(in.traces, traces_frame_ids(in.traces, traces_get(in.traces, 0))[1]);
 	assert_true(frame->kind == FRAME_SCRIPTED && frame->addr == 7);
 	assert_true(frame->object && frame->object == objects_find(in.objects, frame->object->id));

@@ -30,6 +30,15 @@ static void test_words(void **state)
 	check(RUNTIME_PERL, CHAIN_END_DEPTH, "perl: depth");
 }
 
+static void test_locks(void **state)
+{
+	static const char *const words[] = { "held", "waiting", "released" };
+
+	(void)state;
+	for (uint32_t lock = CHAIN_LOCK_HELD; lock < CHAIN_LOCK_MAX; lock++)
+		assert_true(!strncmp(script_lock(lock).data, words[lock - 1], script_lock(lock).len + 1));
+}
+
 static void test_all_are_told(void **state)
 {
 	(void)state;
@@ -50,6 +59,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_all_are_told),
 	};
 

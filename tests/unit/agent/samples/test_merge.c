@@ -150,6 +150,7 @@ static void test_markers(void **state)
 	assert_int_equal(counts[0].ends[CHAIN_END_ROOT], 1);
 	assert_true(!counts[0].unplaced_segments && !counts[0].unknown_objects);
 	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_ROOT));
+	assert_int_equal(merged.lock, CHAIN_LOCK_UNKNOWN);
 	/* [sp, CFA) */
 	MERGE(natives, HEAD(CHAIN_END_ROOT), F(0, 1), MARKER(SP(1)));
 	check("N0 S0:1 N2 N3 N4 N5 ");
@@ -478,6 +479,26 @@ static void test_frames(void **state)
 	assert_false(FRAME_IS_SCRIPT(0ull));
 }
 
+/* The first chain that tells of its runtime's lock counts, however the chain itself ended; what is none is not known. */
+static void test_lock(void **state)
+{
+	(void)state;
+	MERGE(natives, HEAD(CHAIN_OUTCOME(CHAIN_END_ROOT, CHAIN_LOCK_HELD)), F(0, 1), IN(1));
+	check("N0 S0:1 N2 N3 N4 N5 ");
+	assert_int_equal(merged.lock, CHAIN_LOCK_HELD);
+	assert_int_equal(merged.outcome, SCRIPT_OUTCOME(RUNTIME_PYTHON, CHAIN_END_ROOT));
+	MERGE(natives, HEAD(CHAIN_OUTCOME(CHAIN_END_TORN, CHAIN_LOCK_WAITING)));
+	assert_int_equal(merged.lock, CHAIN_LOCK_WAITING);
+	MERGE(natives, HEAD_OF(OTHER, CHAIN_END_ROOT), F(2, 3), IN(2),
+	      HEAD(CHAIN_OUTCOME(CHAIN_END_ROOT, CHAIN_LOCK_RELEASED)), F(0, 1), IN(0));
+	assert_int_equal(merged.lock, CHAIN_LOCK_RELEASED);
+	MERGE(natives, HEAD(CHAIN_OUTCOME(CHAIN_END_ROOT, CHAIN_LOCK_HELD)), F(0, 1), IN(0), HEAD_OF(OTHER, CHAIN_END_ROOT),
+	      F(2, 3), IN(2));
+	assert_int_equal(merged.lock, CHAIN_LOCK_HELD);
+	MERGE(natives, HEAD(CHAIN_OUTCOME(CHAIN_END_ROOT, CHAIN_LOCK_MAX)), F(0, 1), IN(1));
+	assert_int_equal(merged.lock, CHAIN_LOCK_UNKNOWN);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, destroy)
@@ -485,7 +506,7 @@ int main(void)
 		TEST(test_markers),	    TEST(test_unplaced),   TEST(test_cut),    TEST(test_unknown_sps),
 		TEST(test_unknown_objects), TEST(test_chains),	   TEST(test_loops),  TEST(test_loop_range),
 		TEST(test_mixed),	    TEST(test_nonsense),   TEST(test_limits), cmocka_unit_test(test_frames),
-		TEST(test_told_loops),	    TEST(test_coroutines),
+		TEST(test_told_loops),	    TEST(test_coroutines), TEST(test_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

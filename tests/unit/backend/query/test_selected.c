@@ -27,6 +27,7 @@ static void test_selectors(void **state)
 		0);
 	assert_int_equal(s.count, 4);
 	assert_string_equal(s.items[0].label, STORE_COMM_LABEL);
+	assert_string_equal(selector_label("cpython_gil"), "cpython.gil");
 	assert_string_equal(selector_label("exe"), STORE_EXE_LABEL);
 	assert_string_equal(s.items[0].value, "a\"b");
 	assert_string_equal(s.items[1].label, "process.pid");

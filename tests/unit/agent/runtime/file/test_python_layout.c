@@ -48,7 +48,18 @@ static const uint16_t offsets_3_14[] = { 72, 0,	 0, 0,	88, 0,	8, 56, 74, 0,	16, 
 static const uint16_t offsets_3_15[] = { 72, 0,	 0, 0,	88, 0,	8, 56, 74, 0,	16,   128, 112, 136, 68, 208,
 					 8,  16, 2, 40, 56, 16, 0, 0,  0,  944, 7336, 8,   16,	176, 56 };
 
-enum { FREE_THREADED = 2, FRAME_BYTES = 31, FRAME_COPY = 38, CODE_LINES = 43, CODE_BYTECODE = 48, CODE_COPIES = 49 };
+enum {
+	FREE_THREADED = 2,
+	CEVAL_GIL = 15,
+	GIL,
+	GIL_LOCKED = 18,
+	GIL_HOLDER,
+	FRAME_BYTES = 31,
+	FRAME_COPY = 38,
+	CODE_LINES = 43,
+	CODE_BYTECODE = 48,
+	CODE_COPIES = 49
+};
 
 static uint16_t key;
 static uint64_t table[PYTHON_TABLE_BYTES / 8];
@@ -73,6 +84,7 @@ static void check(const uint64_t *words, size_t bytes, uint32_t version, const u
 	for (size_t i = 0; i < PYTHON_CODE_VERSION; i++)
 		assert_int_equal(s.offset[i], offsets[i]);
 	assert_int_equal(s.offset[PYTHON_CODE_VERSION], version >> 8);
+	assert_int_equal(s.lock, 16); /* gdb's &((PyInterpreterState *)0)->ceval.gil */
 	/* one that is not whole */
 	assert_int_equal(python_table_read(runtime, sizeof(table) - 1).version, 0);
 	assert_int_equal(python_table_layout(runtime, sizeof(table) - 1, &s, &key), -ENOENT);
@@ -96,6 +108,8 @@ static void test_free_threaded(void **state)
 	struct chain_state s;
 
 	(void)state;
+	assert_int_equal(python_table_layout(runtime, sizeof(table), &s, &key), 0);
+	assert_int_equal(s.lock, 16);
 	table[FREE_THREADED] = 1;
 	table[FRAME_COPY] = 72;
 	table[CODE_COPIES] = 208;
@@ -107,6 +121,36 @@ static void test_free_threaded(void **state)
 	assert_int_equal(s.offset[PYTHON_CODE_BYTECODE], 232);
 	assert_int_equal(s.offset[PYTHON_TEXT_SHIFT], 8);
 	assert_int_equal(key, 0);
+	assert_int_equal(s.lock, 0);
+}
+
+/* A lock that looks otherwise than the kernel's program knows it is told as none; the frames stay. */
+static void test_other_lock(void **state)
+{
+	static const uint8_t words[] = { CEVAL_GIL, GIL, GIL_LOCKED, GIL_HOLDER };
+	struct chain_state s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		const uint8_t *runtime = make(words_3_14, sizeof(words_3_14));
+
+		table[words[i]] += 1 << 16;
+		assert_int_equal(python_table_layout(runtime, sizeof(table), &s, &key), 0);
+		assert_int_equal(s.lock, 0);
+	}
+}
+
+/* As gdb has them: ceval.gil in _PyRuntimeState, in 3.12 in PyInterpreterState. */
+static void test_locks(void **state)
+{
+	static const uint32_t locks[] = { 0, 0x4f0, 0x480, 0x160, 0x160, 0x168, 0x180 };
+	struct chain_state s;
+
+	(void)state;
+	for (uint16_t i = 0; i < ARRAY_LEN(locks); i++) {
+		assert_int_equal(python_layout_find(VERSION_3_6 + i, &s, &key), 0);
+		assert_int_equal(s.lock, locks[i]);
+	}
 }
 
 /* Each word, made too large, is refused or without meaning here; what is taken can be read by the kernel's program. */
@@ -203,7 +247,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),	  cmocka_unit_test(test_free_threaded),
 		cmocka_unit_test(test_senseless), cmocka_unit_test(test_other_versions),
-		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_stripped),  cmocka_unit_test(test_other_lock),
+		cmocka_unit_test(test_locks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
