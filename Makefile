@@ -255,8 +255,8 @@ JUDGE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/judge/*.c))
 $(BUILD)/judge/judge: $(JUDGE_OBJ) $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
-# The reader of V8's heap alone, over random stops of node.
-$(BUILD)/v8/stops $(BUILD)/v8/steps: $(BUILD)/v8/%: $(BUILD)/tests/v8/%.o $(BUILD)/tests/v8/node.o $(call archives,agent)
+# The rows of V8's code alone, over single steps of node.
+$(BUILD)/v8/steps: $(BUILD)/tests/v8/steps.o $(BUILD)/tests/v8/node.o $(call archives,agent)
 	$(call say,LD,$@) mkdir -p $(@D) && $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # The reader of BEAM's code alone, over random stops of Erlang.
@@ -290,7 +290,7 @@ judge: judge-bin
 # Stacks of scripts, of Java, of node and of Erlang: each interpreter, JDK, node and Erlang that is here, each way of calling.
 # PYTHONS, RUBIES, JDKS, PHPS, NODES, ERLS: further ones
 .PHONY: runtimes
-runtimes: all $(BUILD)/v8/stops $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/code/stops
+runtimes: all $(BUILD)/v8/steps $(BUILD)/beam/stops $(BUILD)/code/stops
 	$(Q)status=0; for part in script/matrix script/matrix-ruby script/matrix-php script/matrix-lua script/java script/node script/gdb-jit script/dotnet v8/matrix beam/matrix code/matrix; do \
 		tests/$$part.sh $(BUILD) || status=1; done; exit $$status
 

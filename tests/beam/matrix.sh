@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each Erlang that is here: the reader of BEAM alone over random stops, then stacks through hearth, in both forms of the walk, judged by
 # what the program says of itself. By hand: `make runtimes`.
-#   matrix.sh BUILD [ERL...]   ERLS: further ones, separated by blanks   STOPS: of each, default 2000   SECONDS_EACH, HZ
+#   matrix.sh BUILD [ERL...]   ERLS: further ones, separated by blanks   STOPS: of each, default 10000   SECONDS_EACH, HZ
 # Exit status 1 when a stack is wrong.
 set -u
 build=$(readlink -f "${1:?usage: $0 BUILD [ERL...]}")
@@ -20,10 +20,10 @@ for erl; do
 	release=$("$erl" -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().')
 	emulator=$("$erl" -noshell -eval 'io:format("~s/erts-~s/bin/beam.smp", [code:root_dir(), erlang:system_info(version)]), halt().')
 	"$(dirname "$erl")/erlc" calls.erl || { bad=1; continue; }
-	timeout 300 "$build/beam/stops" -n "${STOPS:-2000}" "$emulator" "$erl" +S 1:1 -noshell -s calls main 300 >stops 2>err || bad=1
+	timeout 900 "$build/beam/stops" -n "${STOPS:-10000}" "$emulator" "$erl" +S 1:1 -noshell -s calls main 890 >stops 2>err || bad=1
 	printf '%-6s %-10s %s\n' "$release" stops "$(tail -n 1 err)"
 	"$erl" -noshell -s calls main 0 plain >truth
-	verdict=$(python3 "$here/../v8/judge_stops.py" --min 99.9 --file calls.erl,again.erl --whole-names truth stops) || bad=1
+	verdict=$(python3 "$here/../code/judge_stops.py" --min 99.9 --file calls.erl,again.erl --whole-names truth stops) || bad=1
 	printf '%-6s %-10s %s\n' "$release" names "$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//')"
 	echo "$verdict" | sed '$d'
 	for form in "" --no-bpf-loop; do

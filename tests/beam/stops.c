@@ -5,7 +5,7 @@
  * Runs COMMAND, an Erlang whose emulator's file is EMULATOR, stops its busiest thread at random instructions, and walks
  * Erlang's stack by the rows of hearth's reader of BEAM. The truth is the stack itself: a word of it is a return address
  * when its lowest two bits are 0 and it leads to code, and nothing else there is (measured: 0 of 48,700 words). The two must
- * be the same. Prints the functions, a line for each stop, as tests/v8/stops does. On standard error what was counted; -v:
+ * be the same. Prints the functions, a line for each stop, as tests/code/stops does. On standard error what was counted; -v:
  * each difference. Exit status 1 when there are any. Nothing of hearth's agent is used but the reader.
  */
 #include <fcntl.h>

@@ -24,7 +24,7 @@ for java; do
 	for way in "${ways[@]}"; do
 		# shellcheck disable=SC2086 # options
 		timeout 300 "$build/code/stops" -n "${STOPS:-2000}" -w 3000 "$java" $way -cp . Calls "$here/../script/Calls.java" 280 >stops 2>err || { echo "$java $way: $(tail -n 1 err)"; continue; }
-		verdict=$(python3 "$here/../v8/judge_stops.py" --min 99.9 --file Calls.java truth stops) || bad=1
+		verdict=$(python3 "$here/judge_stops.py" --min 99.9 --file Calls.java truth stops) || bad=1
 		printf '%-36s %-28s %s; %s\n' "${java#/usr/lib/jvm/}" "$way" "$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//')" "$(tail -n 1 err)"
 		echo "$verdict" | sed '$d'
 	done

@@ -5,9 +5,9 @@
  * Runs COMMAND, a program whose runtime makes code that hearth has a reader of, stops its busiest thread at random
  * instructions, prologues and epilogues included, and walks its stack by rows: the reader's in made code, those of tables in
  * files. Prints the functions that the reader names, a line for each stop: NAME, LINE and FILE of each frame, outermost
- * first, separated by 0x1f, frames by tabs; tests/v8/judge_stops.py judges them by what the program says. On standard error
- * what was counted; -v: why walks ended. A word of a frame that the walk cannot find ends it. Nothing of hearth's agent is
- * used but readers and rows. Exit status 1 when no stop was made.
+ * first, separated by 0x1f, frames by tabs; tests/code/judge_stops.py judges them by what the program says. On standard
+ * error what was counted; -v: why walks ended. A word of a frame that the walk cannot find ends it. Nothing of hearth's
+ * agent is used but readers and rows. Exit status 1 when no stop was made.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -368,8 +368,10 @@ static int step(const struct row_regs *in, bool is_leaf, struct row_regs *out)
 		return -ENOENT;
 	}
 	/* an interpreter that is part of a file, as V8's */
-	if (!rows_build(map->image->rows, addr - map->bias, addr - map->bias + 1, &row, 1, &count) && count && row.capture)
+	if (!rows_build(map->image->rows, addr - map->bias, addr - map->bias + 1, &row, 1, &count) && count && row.capture) {
+		counts.made++;
 		add_captured(row.capture, in, is_leaf);
+	}
 	return row_eval(map->image->rows, addr - map->bias, in, read_memory, NULL, out);
 }
 

@@ -389,6 +389,7 @@ public class Calls {
             }
         }
         System.out.println("root Calls.main");
+        System.out.println("deep Calls.down 501 Calls.leaf");
     }
 
     static int lambdas;

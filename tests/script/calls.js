@@ -4,8 +4,8 @@
 // usage: node calls.js SECONDS [CASE...]
 //
 // Prints a line "frame NAME FIRST LAST CALLER..." for each of its functions: the lines its frames may be on, and the functions it may
-// be called by, directly or through V8 and C++; then "root NAME". Blanks in names are printed as "_". A case is a way of calling; all of
-// them when none is named.
+// be called by, directly or through V8 and C++; then "root NAME", and "deep NAME COUNT LEAF" (see judge.py). Blanks in names
+// are printed as "_". A case is a way of calling; all of them when none is named.
 'use strict'
 const fs = require('fs')
 const threads = require('worker_threads')
@@ -66,6 +66,7 @@ function deep() {
 	return down(200)
 }
 calledBy(deep, 'main')
+truth.push('deep down 201 leaf')
 
 // --- through builtins and back ---
 function compare(a, b) {

@@ -7,7 +7,8 @@ usage: judge.py [--min PERCENT] [--least STACKS] [--without STACKS] [--loop NAME
                 CAPTURE PROGRAM TYPE TRUTH
 
 PROGRAM is the name of the executable (or of a process: pid:PID), TYPE the profile.frame.type of the script's frames, TRUTH what the
-program printed: lines "frame NAME FIRST LAST CALLER..." and "root NAME" (see calls.py).
+program printed: lines "frame NAME FIRST LAST CALLER..." and "root NAME" (see calls.py), and "deep NAME COUNT LEAF": where LEAF was called
+by NAME, which calls itself, there are just COUNT frames of it.
 
 A stack is right when its script frames begin with the root, each further one was called by the one before as the truth says, on a line
 that it may be on, and no native frame before the last of them is of the interpreter's loop (--loop, a glob). Frames of other files, such as of the library,
@@ -37,15 +38,18 @@ class Truth:
         self.whole_names = whole_names
         self.frames = collections.defaultdict(list)
         self.root = None
+        self.depths = {}
         for words in (line.split() for line in open(path)):
             if words[:1] == ["frame"]:
                 self.frames[words[1]].append((int(words[2]), int(words[3]), words[4:]))
             elif words[:1] == ["root"]:
                 self.root = words[1]
+            elif words[:1] == ["deep"]:
+                self.depths[words[3], words[1]] = int(words[2])
 
     def judge(self, frames, within=None):
         """@frames: (name, line) of the script's own, outermost first; None for one of another file. Why they are wrong, or None."""
-        caller, function = None, None
+        caller, function, run = None, None, 0
         for i, frame in enumerate(frames):
             if frame and within and fnmatch.fnmatch(frame[0], within):
                 if function in self.frames and not any(first <= frame[1] <= last for first, last, _ in self.frames[function]):
@@ -56,6 +60,10 @@ class Truth:
                 if why:
                     return why
             if frame:
+                wanted = self.depths.get((frame[0], function), run)
+                if run != wanted:
+                    return f"{run} frames of {function} instead of {wanted}"
+                run = run + 1 if frame[0] == function else 1
                 function = frame[0]
                 caller = frame[0] if self.whole_names else frame[0].rpartition(".")[2]
         own = [frame for frame in frames if not frame or not within or not fnmatch.fnmatch(frame[0], within)]

@@ -70,7 +70,7 @@ struct row {
 
 /* clang-format off */
 static const struct row rows[] = {
-	{ VERSION(9, 0), 11, 0, { EVERYWHERE, .scope_flags = 32, .stream_head = 96, .stream_step = 32, .code_deopt = 16,
+	{ VERSION(9, 0), 11, 0, { EVERYWHERE, .scope_flags = 32, .scope_receiver = 1, .stream_head = 96, .stream_step = 32, .code_deopt = 16,
 		.code_positions = 24, .code_flags = 48, .code_size = 40, .bytecode_positions = 32, .bytecode_data = 54,
 		.deopt_shared = 6, .deopt_inlined = 7, .deopt_literals = 2 } },
 	{ VERSION(10, 0), 11, 0, { EVERYWHERE, .scope_flags = 32, .stream_head = 128, .stream_step = 64, .code_deopt = 16,
@@ -261,8 +261,9 @@ bool v8_layout_is_sound(const struct v8_layout *l)
 	       o->shared_script && o->script_name && o->stream_head && o->stream_step >= 32 && o->stream_step % 8 == 0 &&
 	       o->stream_at % 8 == 0 && o->stream_at < o->stream_step && (o->stream_code == 0) == (o->code_start == 0) &&
 	       o->code_deopt && o->code_size && o->bytecode_data && o->bytecode_positions &&
-	       (o->scope_flags == 0 || o->scope_flags == 32) && o->scope_first && range_is_sound(&l->builtins) &&
-	       range_is_sound(&l->trampoline) && range_is_sound(&l->handlers) && l->bytecode_cnt <= V8_MAX_BYTECODES;
+	       (o->scope_flags == 0 || o->scope_flags == 32) && o->scope_first && o->scope_receiver <= 1 &&
+	       range_is_sound(&l->builtins) && range_is_sound(&l->trampoline) && range_is_sound(&l->handlers) &&
+	       l->bytecode_cnt <= V8_MAX_BYTECODES;
 }
 
 bool v8_file_read(const struct elf_image *im, struct runtime_file *ret)

@@ -32,11 +32,12 @@ struct v8_offsets {
 	uint16_t function_shared;
 	uint16_t shared_data, shared_name, shared_script;
 	uint16_t script_source, script_name, script_line, script_column, script_line_ends, script_id;
-	uint16_t scope_flags; /* number of bits by which the flags are to be shifted: 32 where they are a Smi */
-	uint16_t scope_first; /* number of words before the names of the locals */
-	uint16_t stream_code; /* 0: the stream is the code */
-	uint16_t stream_head; /* from the stream to its first instruction */
-	uint16_t stream_at;   /* where streams begin, modulo stream_step */
+	uint16_t scope_flags;	 /* number of bits by which the flags are to be shifted: 32 where they are a Smi */
+	uint16_t scope_first;	 /* number of words before the names of the locals */
+	uint16_t scope_receiver; /* 1: a function whose receiver (this) has a place has a word for it before its name */
+	uint16_t stream_code;	 /* 0: the stream is the code */
+	uint16_t stream_head;	 /* from the stream to its first instruction */
+	uint16_t stream_at;	 /* where streams begin, modulo stream_step */
 	uint16_t stream_step;
 	uint16_t code_deopt; /* deoptimization data; in baseline code its BytecodeArray */
 	uint16_t code_positions;

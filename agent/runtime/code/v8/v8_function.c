@@ -20,6 +20,9 @@ enum {
 
 /* Bits of the flags (ScopeFlags). */
 enum {
+	RECEIVER = 3 << 7, /* where the receiver is: */
+	RECEIVER_ON_STACK = 1 << 7,
+	RECEIVER_IN_CONTEXT = 2 << 7,
 	HAS_SAVED_CLASS = 1 << 10,
 	FUNCTION_VARIABLE = 3 << 12,
 	HAS_INFERRED = 1 << 14,
@@ -55,6 +58,16 @@ static int open_scope(struct v8_heap *h, uint64_t scope, uint32_t *flags, uint32
 	return 0;
 }
 
+/* The number of bytes between the locals and the function's own name. */
+static uint32_t bytes_before_name(const struct v8_heap *h, uint32_t flags)
+{
+	uint32_t receiver = flags & RECEIVER, n = flags & HAS_SAVED_CLASS ? 8 : 0;
+
+	if (h->layout->offset.scope_receiver && (receiver == RECEIVER_ON_STACK || receiver == RECEIVER_IN_CONTEXT))
+		n += 8;
+	return n;
+}
+
 /* Takes name and start out of a ScopeInfo. */
 static int read_scope(struct v8_heap *h, uint64_t scope, struct v8_function *f)
 {
@@ -64,7 +77,7 @@ static int read_scope(struct v8_heap *h, uint64_t scope, struct v8_function *f)
 
 	if (error)
 		return error;
-	at += flags & HAS_SAVED_CLASS ? 8 : 0;
+	at += bytes_before_name(h, flags);
 	if (flags & FUNCTION_VARIABLE) {
 		if (v8_field(h, scope, at, &own))
 			return v8_unreadable(h);

@@ -172,6 +172,7 @@ static void test_node_20(void **state)
 	assert_int_equal(l.offset.stream_head, 16);
 	assert_int_equal(l.offset.bytecode_data, 54);
 	assert_int_equal(l.offset.scope_flags, 32);
+	assert_int_equal(l.offset.scope_receiver, 0);
 	check_code(&l);
 }
 

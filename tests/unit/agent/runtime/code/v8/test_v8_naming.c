@@ -211,6 +211,26 @@ static void test_no_name(void **state)
 	stands(&names, 0, "(anonymous) 0 4 " FILE_NAME);
 }
 
+/* In 9.x a function whose receiver is on the stack (1) or in a context (2) has a word for it before its name; one that has
+ * none (0) or does not use it (3) has no such word, nor has any of later versions. */
+static void test_receivers(void **state)
+{
+	(void)state;
+	for (uint32_t has_words = 0; has_words < 2; has_words++) {
+		for (uint32_t receiver = 0; receiver < 4; receiver++) {
+			AUTO(buf_fini) struct buf own = BUF_EMPTY, inferred = BUF_EMPTY;
+
+			image.layout.offset.scope_receiver = (uint16_t)has_words;
+			set_function(image_function_receiver(&image, "method", false, 60, receiver));
+			own = name_optimized();
+			stands(&own, 0, "method 0 4 " FILE_NAME);
+			set_function(image_function_receiver(&image, "Made.method", true, 60, receiver));
+			inferred = name_optimized();
+			stands(&inferred, 0, "Made.method 0 4 " FILE_NAME);
+		}
+	}
+}
+
 static void test_no_script(void **state)
 {
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
@@ -371,6 +391,7 @@ int main(void)
 		NAMING_TEST(test_no_function),
 		NAMING_TEST(test_no_such_call),
 		NAMING_TEST(test_no_name),
+		NAMING_TEST(test_receivers),
 		NAMING_TEST(test_no_script),
 		NAMING_TEST(test_paths),
 		NAMING_TEST(test_bytecode),

@@ -216,25 +216,39 @@ static inline uint64_t image_array(struct v8_image *im, uint32_t len)
 	return word;
 }
 
-/* A function: with a name of its own, or one that was inferred from what it was assigned to. */
-static inline uint64_t image_function(struct v8_image *im, const char *name, bool is_inferred, int32_t start)
+/* A function: with a name of its own, or one that was inferred from what it was assigned to. Its receiver is where the two
+ * bits @receiver of its scope's flags tell. */
+static inline uint64_t image_function_receiver(struct v8_image *im, const char *name, bool is_inferred, int32_t start,
+					       uint32_t receiver)
 {
-	enum { FUNCTION_VARIABLE = 1 << 12, INFERRED = 1 << 14 };
+	enum { RECEIVER_SHIFT = 7, FUNCTION_VARIABLE = 1 << 12, INFERRED = 1 << 14 };
 	const struct v8_offsets *o = &im->layout.offset;
 	uint64_t scope = image_object(im, im->layout.type.scope_info, 128),
 		 shared = image_object(im, im->layout.type.shared, 80);
-	uint32_t flags = is_inferred ? INFERRED : FUNCTION_VARIABLE, at = 8 + 8 * o->scope_first;
+	uint32_t flags = (is_inferred ? INFERRED : FUNCTION_VARIABLE) | receiver << RECEIVER_SHIFT,
+		 at = 8 + 8 * o->scope_first;
+	bool has_word = o->scope_receiver && (receiver == 1 || receiver == 2);
 
 	image_put(im, scope, 8, (uint64_t)flags << o->scope_flags);
 	image_put(im, scope, 24, image_smi(1)); /* one local */
 	image_put(im, scope, at, image_string(im, "local"));
 	image_put(im, scope, at + 8, image_smi(4));
-	image_put(im, scope, at + 16, image_string(im, name));
-	at += is_inferred ? 24 : 32;
+	at += 16;
+	if (has_word)
+		image_put(im, scope, at, image_smi(-1));
+	at += has_word ? 8 : 0;
+	image_put(im, scope, at, image_string(im, name));
+	at += is_inferred ? 8 : 16;
 	image_put(im, scope, o->scope_first == 5 ? 32 : at, image_smi(start));
 	image_put(im, shared, o->shared_name, scope);
 	image_put(im, shared, o->shared_script, im->script);
 	return shared;
+}
+
+/* One that does not use its receiver. */
+static inline uint64_t image_function(struct v8_image *im, const char *name, bool is_inferred, int32_t start)
+{
+	return image_function_receiver(im, name, is_inferred, start, 3);
 }
 
 /* --- tables --- */

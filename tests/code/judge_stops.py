@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what tests/v8/stops or tests/beam/stops found by what the program said of itself.
+"""Judges what tests/code/stops or tests/beam/stops found by what the program said of itself.
 
 usage: judge_stops.py [--min PERCENT] [--file NAME,...] [--whole-names] [--own PREFIX] TRUTH STOPS
 
