@@ -331,8 +331,12 @@ static int step_made(const struct row_regs *in, bool is_leaf, struct row_regs *o
 		add_captured(row->capture, in, is_leaf);
 	else if (!it.reader->names(it.state, &m, &b, n) && !block_names_write(n, &names))
 		add(&names, (uint32_t)(addr - b.start), !is_leaf);
-	else
+	else {
 		counts.no_name++;
+		if (is_verbose)
+			fprintf(stderr, "no name at %#" PRIx64 " = %#" PRIx64 " + %#" PRIx64 " (kind %u)\n", addr, b.start,
+				addr - b.start, b.kind);
+	}
 	if (!row || row->cfa == ROW_CFA_NONE) {
 		counts.no_row++;
 		if (is_verbose)
@@ -404,16 +408,25 @@ static uint64_t code_bytes(uint64_t addr)
 	return bytes;
 }
 
+/* The ELF virtual address of @addr; 0: it is in no file. */
+static uint64_t file_address(uint64_t addr)
+{
+	const struct map *map = map_at(addr);
+
+	return map && map->image ? addr - map->bias : 0;
+}
+
 static void walk(const struct user_regs_struct *at)
 {
 	struct row_regs in = registers(at), out;
-	uint64_t made = counts.made, first = in.value[REG_PC], last = 0;
+	uint64_t made = counts.made, first = in.value[REG_PC], last = 0, before = 0;
 	int status = 0;
 
 	frame_cnt = 0;
 	for (uint32_t i = 0; i < MAX_FRAMES && !status && in.value[REG_PC]; i++) {
 		memset(&out, 0, sizeof(out));
 		counts.frames++;
+		before = last;
 		last = in.value[REG_PC];
 		status = step(&in, in.is_exact, &out);
 		if (!status)
@@ -424,8 +437,10 @@ static void walk(const struct user_regs_struct *at)
 		return;
 	counts.complete += status >= 0;
 	if (status < 0 && is_verbose)
-		fprintf(stderr, "at %#" PRIx64 " (%#" PRIx64 "): ended at %#" PRIx64 " (%s), sp %#" PRIx64 ", behind %s\n",
-			first, code_bytes(first), last, strerror(-status), in.value[REG_SP],
+		fprintf(stderr,
+			"at %#" PRIx64 " (%#" PRIx64 "): ended at %#" PRIx64 " (%s), sp %#" PRIx64 ", behind %#" PRIx64
+			" (%#" PRIx64 " of its file), %s\n",
+			first, code_bytes(first), last, strerror(-status), in.value[REG_SP], before, file_address(before),
 			frame_cnt ? frames[frame_cnt - 1] : "nothing");
 	for (uint32_t i = frame_cnt; i--;)
 		printf("%s%s", frames[i], i ? "\t" : "");

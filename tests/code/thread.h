@@ -80,13 +80,27 @@ static inline int thread_start(char **argv, unsigned warm_ms, pid_t *pid, pid_t 
 	return fd;
 }
 
+/* Waits until it stops because it was told to. Signals that it gets meanwhile go to it: a virtual machine has uses for them.
+ */
+static inline bool thread_await(pid_t tid)
+{
+	int status;
+
+	while (waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			return true;
+		if (ptrace(PTRACE_CONT, tid, 0, (void *)(intptr_t)WSTOPSIG(status)))
+			break;
+	}
+	return false;
+}
+
 /* Stops it and reads its registers. False: it is gone. */
 static inline bool thread_stop(pid_t tid, struct user_regs_struct *regs)
 {
 	struct iovec to = { .iov_base = regs, .iov_len = sizeof(*regs) };
-	int status;
 
-	return !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) &&
+	return !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && thread_await(tid) &&
 	       !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to);
 }
 

@@ -89,3 +89,17 @@ uint32_t hotspot_adapter_row(const struct hotspot *s, const uint8_t *code, size_
 		bytes += INSN_BYTES;
 	return bytes + INSN_BYTES <= len ? bytes + INSN_BYTES : 0;
 }
+
+/* Not tried on this CPU. */
+uint64_t hotspot_find_barrier(const uint8_t *code, uint64_t len, uint64_t from, uint32_t *bytes)
+{
+	(void)code, (void)from;
+	*bytes = 0;
+	return len;
+}
+
+uint32_t hotspot_drops_return_bytes(const uint8_t *code, uint64_t len)
+{
+	(void)code, (void)len;
+	return 0;
+}

@@ -59,3 +59,23 @@ uint32_t hotspot_adapter_row(const struct hotspot *s, const uint8_t *code, size_
 	(void)s, (void)code, (void)len, (void)row;
 	return 0;
 }
+
+/* mov rsp, [r15 + JavaThread's _cont_entry]; push rax (src/hotspot/cpu/x86/stubGenerator_x86_64.cpp, generate_cont_thaw) */
+uint64_t hotspot_find_barrier(const uint8_t *code, uint64_t len, uint64_t from, uint32_t *bytes)
+{
+	enum { MOV_BYTES = 7, PUSH_RAX = 0x50 };
+	static const uint8_t mov[] = { 0x49, 0x8b, 0xa7 };
+
+	*bytes = MOV_BYTES;
+	for (uint64_t i = from; i + MOV_BYTES < len; i++)
+		if (!memcmp(code + i, mov, sizeof(mov)) && code[i + MOV_BYTES] == PUSH_RAX)
+			return i;
+	return len;
+}
+
+uint32_t hotspot_drops_return_bytes(const uint8_t *code, uint64_t len)
+{
+	enum { POP_RCX = 0x59 };
+
+	return len && code[0] == POP_RCX;
+}

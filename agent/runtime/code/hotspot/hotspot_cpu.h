@@ -34,6 +34,18 @@ bool hotspot_begins_in_frame(const uint8_t *code, size_t len);
  * how long it is; 0: nothing does. */
 uint32_t hotspot_adapter_row(const struct hotspot *s, const uint8_t *code, size_t len, struct row *row);
 
+/*
+ * Looks for the return barrier in the stubs @code: a virtual thread's outermost frame on a carrier's stack returns there
+ * when its callers are still in the heap. The code behind it puts sp back to the carrier's record of the virtual thread
+ * (ContinuationEntry) and brings some of them. Returns the first one's offset from @from on, with the bytes of its first
+ * instruction, which sets sp; @len: there is none.
+ */
+uint64_t hotspot_find_barrier(const uint8_t *code, uint64_t len, uint64_t from, uint32_t *bytes);
+
+/* Does the stub at @code begin by dropping its return address, since a frame of the heap will be returned to in place of its
+ * caller? The bytes of that instruction; 0: it does not. */
+uint32_t hotspot_drops_return_bytes(const uint8_t *code, uint64_t len);
+
 /* --- hotspot_interpreter_CPU.c --- */
 
 /* Places in the interpreter's frames, from the frame pointer, and registers (DWARF's numbers). */

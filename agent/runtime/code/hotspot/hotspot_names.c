@@ -362,6 +362,28 @@ static void name_native(struct naming *n, const struct hotspot_blob *b)
 
 /* --- the virtual machine's own code --- */
 
+/* Code at the return barrier stands for the frames of a virtual thread that are in the heap: for a return to it, which is
+ * looked up one byte before it, and until it has brought some. */
+static void name_barrier(struct naming *n, const struct code_block *b)
+{
+	static const char name[] = "[frames in the heap]";
+	uint64_t len = b->end - b->start, at;
+	AUTO_FREE uint8_t *code = NULL;
+	uint16_t function;
+	uint32_t bytes;
+
+	if (b->kind != BLOB_STUBS || b->end < b->start || len > CODE_BLOCK_MAX_BYTES)
+		return;
+	code = malloc(len);
+	if (!code || code_read(n->m, b->start, code, len))
+		return;
+	at = hotspot_find_barrier(code, len, 0, &bytes);
+	if (!at || at == len)
+		return;
+	function = block_names_function(n->names, name, sizeof(name) - 1, "", 0, 0);
+	block_names_place(n->names, (uint32_t)at - 1, block_names_scope(n->names, BLOCK_NAMES_NONE, function, 0), 0);
+}
+
 /* `_jbyte_arraycopy` of StubRoutines, "method entry point (kind = native)" of the interpreter. */
 static void name_stub(struct naming *n, const struct code_block *b)
 {
@@ -382,6 +404,7 @@ static void name_stub(struct naming *n, const struct code_block *b)
 		return;
 	function = block_names_function(n->names, (const char *)text.data, text.len, "", 0, 0);
 	block_names_place(n->names, 0, block_names_scope(n->names, BLOCK_NAMES_NONE, function, 0), 0);
+	name_barrier(n, b);
 }
 
 int hotspot_names(void *state, struct code_memory *m, const struct code_block *b, struct block_names *names)

@@ -334,6 +334,85 @@ static int method_rows(struct maker *k, struct row **ret, size_t *count_ret)
 	return error;
 }
 
+/* Puts @row in place of what @rows say of its range. */
+static int put_row(const struct row *row, struct row **rows, size_t *count)
+{
+	struct row *all = calloc(*count + 2, sizeof(*all));
+	size_t n = 0, i = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (; i < *count && (*rows)[i].start < row->start; i++) {
+		all[n] = (*rows)[i];
+		all[n].end = all[n].end < row->start ? all[n].end : row->start;
+		n++;
+	}
+	if (i && (*rows)[i - 1].end > row->end)
+		i--; /* it goes on behind, too */
+	all[n++] = *row;
+	for (; i < *count; i++) {
+		if ((*rows)[i].end <= row->end)
+			continue;
+		all[n] = (*rows)[i];
+		all[n].start = all[n].start > row->end ? all[n].start : row->end;
+		n++;
+	}
+	free(*rows);
+	*rows = all;
+	*count = n;
+	return 0;
+}
+
+/* --- virtual threads --- */
+
+/*
+ * The distance from a ContinuationEntry to the CFA of the frame that has it at its lower end: of the intrinsic method
+ * Continuation.enterSpecial, which saves the frame pointer above it. 0: this version has no virtual threads.
+ */
+static uint32_t entry_depth(const struct hotspot *s)
+{
+	enum { FIRST_MAJOR = 21, BYTES_OF_21 = 64, ALIGN = 16, RETURN_AND_FP = 16 };
+	uint32_t bytes = s->type_bytes[T_CONTINUATION_ENTRY];
+
+	if (s->major < FIRST_MAJOR || bytes > MAX_BLOB_HEAD)
+		return 0;
+	return ((bytes ? bytes : BYTES_OF_21) + ALIGN - 1) / ALIGN * ALIGN + RETURN_AND_FP;
+}
+
+/* The code that brings frames from the heap: sp is where the carrier's record is, until room for them is made. When a
+ * virtual thread goes on on another carrier, the frame pointer tells where enterSpecial's frame is all the time. */
+static void enter_thaw(struct maker *k)
+{
+	uint32_t bytes, dropped = hotspot_drops_return_bytes(k->code, k->end - k->start);
+	uint64_t len = k->end - k->start;
+
+	k->full = full_state(entry_depth(k->s));
+	for (uint64_t i = 0; (i = hotspot_find_barrier(k->code, len, i, &bytes)) < len; i += bytes)
+		enter(k, k->start + i + bytes, &k->full);
+	k->full.reg[CODE_FP] = -16;
+	enter(k, k->start + dropped, dropped ? &k->full : &code_state_entry);
+}
+
+/*
+ * A return to the barrier is looked up at the byte in front of it, which is another function's last instruction, a plain
+ * return of one byte. The frames of the virtual thread that are in the heap are left out there: the caller is the one of
+ * Continuation.enterSpecial. If the outermost frame on the stack has arguments there, sp is below the record, and the walk
+ * ends, as no return address is found.
+ */
+static int put_barriers(struct maker *k, struct row **rows, size_t *count)
+{
+	uint64_t len = k->end - k->start;
+	uint32_t bytes;
+	int error = 0;
+
+	for (uint64_t i = 0; !error && (i = hotspot_find_barrier(k->code, len, i, &bytes)) < len; i += bytes) {
+		const struct row row = law_row(k->start + (i ? i - 1 : 0), k->start + i + bytes, entry_depth(k->s));
+
+		error = put_row(&row, rows, count);
+	}
+	return error;
+}
+
 static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
 {
 	enter_call_stub(k);
@@ -348,6 +427,20 @@ static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
 	return decode(k, k->count, &code_state_entry, ret, count_ret);
 }
 
+/* A piece of a blob with many stubs. */
+static int stubs_rows(struct maker *k, struct row **ret, size_t *count_ret)
+{
+	uint64_t len = k->end - k->start;
+	uint32_t bytes;
+	int error;
+
+	if (!entry_depth(k->s) || hotspot_find_barrier(k->code, len, 0, &bytes) == len)
+		return stub_rows(k, ret, count_ret);
+	enter_thaw(k);
+	error = decode(k, k->count, &code_state_entry, ret, count_ret);
+	return error ? error : put_barriers(k, ret, count_ret);
+}
+
 /*
  * A method's adapters. First comes the one from the interpreter's calls to compiled code, which moves sp to make room for
  * arguments (src/hotspot/share/runtime/sharedRuntime.hpp): up to its jump a register has the caller's sp, if this CPU's has
@@ -356,31 +449,15 @@ static int stub_rows(struct maker *k, struct row **ret, size_t *count_ret)
 static int adapter_rows(struct maker *k, struct row **ret, size_t *count_ret)
 {
 	int error = stub_rows(k, ret, count_ret);
-	struct row first, *all;
+	struct row first;
 	uint32_t bytes;
-	size_t n = 0;
 
 	bytes = hotspot_adapter_row(k->s, k->code, k->end - k->start, &first);
 	if (error || !bytes)
 		return error;
-	all = calloc(*count_ret + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
 	first.start = k->start;
 	first.end = k->start + bytes;
-	all[n++] = first;
-	for (size_t i = 0; i < *count_ret; i++) {
-		if ((*ret)[i].end <= first.end)
-			continue;
-		all[n] = (*ret)[i];
-		if (all[n].start < first.end)
-			all[n].start = first.end;
-		n++;
-	}
-	free(*ret);
-	*ret = all;
-	*count_ret = n;
-	return 0;
+	return put_row(&first, ret, count_ret);
 }
 
 static int make(struct maker *k, struct row **ret, size_t *count_ret)
@@ -395,6 +472,8 @@ static int make(struct maker *k, struct row **ret, size_t *count_ret)
 		return flat_rows(k->start, k->end, ret, count_ret);
 	case BLOB_ADAPTERS:
 		return adapter_rows(k, ret, count_ret);
+	case BLOB_STUBS:
+		return stubs_rows(k, ret, count_ret);
 	default:
 		return stub_rows(k, ret, count_ret);
 	}

@@ -94,7 +94,8 @@
 	X(CONST_METHOD, "ConstMethod")   \
 	X(CONSTANT_POOL, "ConstantPool") \
 	X(CODELET, "InterpreterCodelet") \
-	X(PC_DESC, "PcDesc")
+	X(PC_DESC, "PcDesc")             \
+	X(CONTINUATION_ENTRY, "ContinuationEntry") /* 25 on; may be missing */
 
 #define X(name, ...) F_##name,
 enum hotspot_field { HOTSPOT_FIELDS(X) F_MAX };

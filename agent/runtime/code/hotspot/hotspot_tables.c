@@ -243,7 +243,7 @@ static bool is_whole(const struct hotspot *s)
 	for (size_t i = 0; i < ARRAY_LEN(needed); i++)
 		if (!hotspot_has(s, needed[i]))
 			return false;
-	for (int i = 0; i < T_MAX; i++)
+	for (int i = 0; i < T_CONTINUATION_ENTRY; i++)
 		if (!s->type_bytes[i] || s->type_bytes[i] > MAX_BLOB_HEAD)
 			return false;
 	return (hotspot_has(s, F_BLOB_CODE_BEGIN) && hotspot_has(s, F_BLOB_CODE_END)) ||

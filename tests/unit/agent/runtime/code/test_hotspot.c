@@ -72,6 +72,110 @@ static void test_no_return(void **state)
 	check_sp_row(rows, count, fake.code + 12, 32, -16);
 }
 
+/* --- virtual threads --- */
+
+/* pop rcx; call; mov rsp, rbx; sub rsp, 16; pop rbp; ret: the way on to another carrier. From BARRIER on mov rsp, [r15 +
+ * 0x618]; push rax; call; pop rax; sub rsp, rbx; call; mov rsp, rbx; pop rbp; ret: the return barrier. */
+static const uint8_t thaw_code[] = { 0x59, 0xe8, 0,    1,    0,	   0,	 0x48, 0x89, 0xdc, 0x48, 0x83, 0xec, 0x10, 0x5d,
+				     0xc3, 0x49, 0x8b, 0xa7, 0x18, 0x06, 0,    0,    0x50, 0xe8, 0,    1,    0,	   0,
+				     0x58, 0x48, 0x29, 0xdc, 0xe8, 0,	 1,    0,    0,	   0x48, 0x89, 0xdc, 0x5d, 0xc3 };
+enum { BARRIER = 15, DEPTH_OF_21 = 64 + 16 };
+
+/* The stubs of a virtual machine of @major whose table says that a carrier's record has @entry_bytes (0: it says nothing).
+ */
+static uint64_t thaw_stubs(uint32_t major, uint32_t entry_bytes, struct code_block *b, struct row **rows, size_t *count)
+{
+	struct hotspot *s = hotspot;
+	uint64_t blob = fake_blob(&fake, 0x1800, "StubRoutines (continuationstubs)", 256, 128, thaw_code, sizeof(thaw_code),
+				  0);
+
+	s->major = major;
+	s->type_bytes[T_CONTINUATION_ENTRY] = entry_bytes;
+	assert_int_equal(code_hotspot.block(hotspot, &memory, blob + 128, b), 0);
+	assert_int_equal(code_hotspot.rows(hotspot, &memory, b, rows, count), 0);
+	return blob + 128;
+}
+
+/* Who returns to the barrier, and who runs there, is called by the caller of Continuation.enterSpecial. */
+static void test_barrier_rows(void **state)
+{
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count;
+	uint64_t code = thaw_stubs(21, 0, &b, &rows, &count);
+
+	(void)state;
+	check_sp_row(rows, count, code + BARRIER - 1, DEPTH_OF_21, -16);
+	check_sp_row(rows, count, code + BARRIER, DEPTH_OF_21, -16);
+	check_sp_row(rows, count, code + BARRIER + 7, DEPTH_OF_21, -16);
+	check_sp_row(rows, count, code + BARRIER + 8, DEPTH_OF_21 + 8, -16);
+	check_sp_row(rows, count, code + BARRIER + 14, DEPTH_OF_21, -16);
+	assert_null(row_at(rows, count, code + BARRIER + 17)); /* nobody knows how much room was made */
+}
+
+/* On its way to another carrier a virtual thread does not return to who called the stub; the frame pointer is the caller's.
+ */
+static void test_thaw_rows(void **state)
+{
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count;
+	uint64_t code = thaw_stubs(21, 0, &b, &rows, &count);
+	const struct row *moved = row_at(rows, count, code + 9);
+
+	(void)state;
+	check_sp_row(rows, count, code, 8, ROW_SAME);
+	assert_non_null(moved);
+	assert_int_equal(moved->cfa, ROW_CFA_REG);
+	assert_int_equal(moved->cfa_reg, REG_FP);
+	assert_int_equal(moved->cfa_off, 16);
+	assert_int_equal(moved->saved[SAVED_FP], -16);
+}
+
+/* The record's size is the table's, rounded up as the stack is; versions without virtual threads have no barrier. */
+static void test_record_sizes(void **state)
+{
+	static const struct {
+		uint32_t major, bytes;
+		int32_t depth; /* 0: it has none */
+	} cases[] = { { 21, 0, 80 }, { 26, 56, 80 }, { 25, 64, 80 }, { 27, 72, 96 }, { 17, 0, 0 }, { 20, 0, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_FREE struct row *rows = NULL;
+		struct code_block b;
+		size_t count;
+		uint64_t code = thaw_stubs(cases[i].major, cases[i].bytes, &b, &rows, &count);
+		const struct row *r = row_at(rows, count, code + BARRIER - 1);
+
+		if (cases[i].depth)
+			check_sp_row(rows, count, code + BARRIER - 1, cases[i].depth, -16);
+		else
+			assert_true(!r || r->cfa_off != DEPTH_OF_21);
+	}
+}
+
+static void test_barrier_names(void **state)
+{
+	AUTO(block_names_free_at) struct block_names *names = block_names_new();
+	struct block_line l[BLOCK_NAMES_MAX_DEPTH];
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
+	AUTO_FREE struct row *rows = NULL;
+	struct code_block b;
+	size_t count;
+
+	(void)state;
+	thaw_stubs(21, 0, &b, &rows, &count);
+	assert_int_equal(code_hotspot.names(hotspot, &memory, &b, names), 0);
+	assert_int_equal(block_names_write(names, &bytes), 0);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, BARRIER - 1, true, l), 1);
+	check_name(&l[0], "[frames in the heap]", "", 0);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, BARRIER + 12, true, l), 1);
+	check_name(&l[0], "[frames in the heap]", "", 0);
+	assert_int_equal(block_names_find(bytes.data, bytes.len, 5, true, l), 1);
+	check_name(&l[0], "StubRoutines (continuationstubs)", "", 0);
+}
+
 static void test_method_names(void **state)
 {
 	AUTO(block_names_free_at) struct block_names *names = block_names_new();
@@ -268,6 +372,10 @@ int main(void)
 		TEST(test_ranges),
 		TEST(test_method_rows),
 		TEST(test_no_return),
+		TEST(test_barrier_rows),
+		TEST(test_thaw_rows),
+		TEST(test_record_sizes),
+		TEST(test_barrier_names),
 		TEST(test_method_names),
 		TEST(test_death),
 		TEST(test_interpreter_entry),
