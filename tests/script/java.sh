@@ -14,7 +14,28 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 javac --release 8 -nowarn -d . "$here/Calls.java" 2>/dev/null || exit 77
+for javac in javac /usr/lib/jvm/*/bin/javac; do
+	"$javac" --release 21 -d . "$here/VirtualCalls.java" 2>/dev/null && break
+done
 bad=0
+
+# run CLASS JAVA FORM WAY: a row of the table.
+run() {
+	local class=$1 java=$2 form=$3 way=$4 pid verdict
+	[ "$class" = Calls ] || "$java" -cp . "$class" "$here/$class.java" 0 >/dev/null 2>&1 || return # too old
+	# shellcheck disable=SC2086 # options
+	"$java" $way -cp . "$class" "$here/$class.java" "${SECONDS_EACH:-6}" >truth 2>java.err &
+	pid=$!
+	sleep 0.5
+	# shellcheck disable=SC2086 # there may be none
+	"$build/hearth" record $form -F "${HZ:-997}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
+	wait $pid || { echo "$java $way: $(head -1 java.err)"; return; }
+	verdict=$(python3 "$here/judge.py" --min 99.9 --least 50 --without 100000 --loop NONE --file "$class.java" x.otlp java jvm truth) || bad=1
+	printf '%-44s %-9s %-52s %s\n' "${java#/usr/lib/jvm/}" "${form:+tail}" "$way${class#Calls}" \
+		"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//'), $(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) complete"
+	echo "$verdict" | sed '$d'
+}
+
 declare -A seen
 printf '%-44s %-9s %-52s %s\n' java form way verdict
 for java; do
@@ -23,17 +44,8 @@ for java; do
 	seen[$java]=1
 	for form in "" --no-bpf-loop; do
 		for way in "${ways[@]}"; do
-			# shellcheck disable=SC2086 # options
-			"$java" $way -cp . Calls "$here/Calls.java" "${SECONDS_EACH:-6}" >truth 2>java.err &
-			pid=$!
-			sleep 0.5
-			# shellcheck disable=SC2086 # there may be none
-			"$build/hearth" record $form -F "${HZ:-997}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
-			wait $pid || { echo "$java $way: $(head -1 java.err)"; continue; }
-			verdict=$(python3 "$here/judge.py" --min 99.9 --least 50 --without 100000 --loop NONE --file Calls.java x.otlp java jvm truth) || bad=1
-			printf '%-44s %-9s %-52s %s\n' "${java#/usr/lib/jvm/}" "${form:+tail}" "$way" \
-				"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//'), $(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) complete"
-			echo "$verdict" | sed '$d'
+			run Calls "$java" "$form" "$way"
+			[ ! -f VirtualCalls.class ] || run VirtualCalls "$java" "$form" "$way"
 		done
 	done
 done
