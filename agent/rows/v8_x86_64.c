@@ -226,13 +226,45 @@ static void capture_frame(struct row *rows, size_t count, uint64_t start, uint64
 }
 
 /*
+ * The piece of the prologue at @guard calls C when the stack may be full, or something waits for the thread. Meanwhile the
+ * frame of baseline code stands, but lies behind one that the piece has made, from where the row of the call in baseline
+ * code leads nowhere: the way goes to the caller of the baseline function.
+ */
+static void pass_guard(const struct code_function *f, struct row *rows, size_t count, uint64_t guard)
+{
+	struct code_state state = code_state_entry;
+	uint64_t at = guard;
+
+	while (at >= f->start && at < f->end) {
+		struct code_step step;
+
+		if (code_state_step(f->code + (at - f->start), f->end - at, at, &state, &step))
+			break;
+		at += step.length_bytes;
+		if (!step.goes_on)
+			break;
+		code_state_go_on(&state, &step);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct row *r = &rows[i];
+
+		if (r->cfa != ROW_CFA_REG || r->saved[SAVED_FP] != -CALLER_BYTES || r->start < guard || r->end > at)
+			continue;
+		r->cfa = ROW_CFA_DEREF;
+		r->cfa_off -= CALLER_BYTES;
+		r->cfa_off2 = CALLER_BYTES;
+	}
+	capture_frame(rows, count, guard, at, BASELINE);
+}
+
+/*
  * Baseline code calls the prologue to make its frame. Once that stands, and the return address lies on it again, the rule of
  * the code at the call, which has no frame there, leads nowhere: the prologue stands for the function then.
  */
 static void capture_prologue(const struct code_function *f, struct row *rows, size_t count)
 {
 	struct code_state state = code_state_entry;
-	uint64_t at = f->start, made = 0;
+	uint64_t at = f->start, made = 0, guard = 0;
 	bool has_frame = false;
 
 	while (at < f->end) {
@@ -244,12 +276,16 @@ static void capture_prologue(const struct code_function *f, struct row *rows, si
 		if (code_state_step(f->code + (at - f->start), f->end - at, at, &state, &step))
 			break;
 		at += step.length_bytes;
+		if (has_frame && step.has_target)
+			guard = step.target;
 		if (!step.goes_on)
 			break;
 		code_state_go_on(&state, &step);
 	}
 	if (made)
 		capture_frame(rows, count, made, at, BASELINE);
+	if (made && guard)
+		pass_guard(f, rows, count, guard);
 }
 
 static int make_rows(struct v8_rows *v, const struct code_function *f)

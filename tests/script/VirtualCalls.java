@@ -178,9 +178,10 @@ public class VirtualCalls {
     }
 
     // --- what it says of itself ---
+    // called by: main
     static void sayTruth(String source) throws Exception {
         List<String> lines = Files.readAllLines(Paths.get(source));
-        Pattern head = Pattern.compile("^    static [\\w<>]+ (\\w+)\\(.*\\{$");
+        Pattern head = Pattern.compile("^    (?:public )?static [\\w<>]+ (\\w+)\\(.*\\{$");
         String callers = null;
         for (int i = 0; i < lines.size(); i++) {
             Matcher m = head.matcher(lines.get(i));
@@ -200,6 +201,7 @@ public class VirtualCalls {
 
     static List<String> cases = Arrays.asList("deep", "shallow", "locked", "pinned", "many");
 
+    // called by: *
     public static void main(String[] args) throws Exception {
         sayTruth(args[0]);
         System.out.flush();

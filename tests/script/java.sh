@@ -31,7 +31,7 @@ run() {
 	"$build/hearth" record $form -F "${HZ:-997}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
 	wait $pid || { echo "$java $way: $(head -1 java.err)"; return; }
 	verdict=$(python3 "$here/judge.py" --min 99.9 --least 50 --without 100000 --loop NONE --file "$class.java" x.otlp java jvm truth) || bad=1
-	printf '%-44s %-9s %-52s %s\n' "${java#/usr/lib/jvm/}" "${form:+tail}" "$way${class#Calls}" \
+	printf '%-44s %-9s %-52s %s\n' "${java#/usr/lib/jvm/}" "${form:+tail}" "$class $way" \
 		"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//'), $(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) complete"
 	echo "$verdict" | sed '$d'
 }

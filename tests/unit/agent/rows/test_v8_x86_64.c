@@ -35,10 +35,18 @@
 #define WIDE FUNCTION("Builtins_WideHandler", "nop\njmp *%rcx\n")
 /* 0 push; 1 mov; 4 call; 6 pop; 7 jmp; 9. */
 #define FRAMED FUNCTION("Builtins_AddHandler", "push %rbp\nmov %rsp, %rbp\ncall *%rax\npop %rbp\njmp *%rcx\n")
+/* 0 pop; 2 push; 3 mov; 6, 7 push; 8 cmp; 12 jb; 14 push; 16 ret. GUARD: push; 19 push; 20 mov; 23 push; 25 call; 27 mov; 30
+ * pop; 31 ret; 32. */
+#define PROLOGUE                                                                                                         \
+	FUNCTION("Builtins_BaselineOutOfLinePrologue",                                                                   \
+		 "pop %r15\npush %rbp\nmov %rsp, %rbp\npush %rsi\npush %rdi\ncmp -0x60(%r13), %r10\njb 1f\n"              \
+		 "push %r15\nret\n1: push %r15\npush %rbp\nmov %rsp, %rbp\npush $0x2c\ncall *%rax\nmov %rbp, %rsp\n" \
+		 "pop %rbp\nret\n")
 /* Its name is none of V8's. */
 #define FOREIGN FUNCTION("helper", "push %rbp\npop %rbp\nret\n")
 
-enum { TRAMPOLINE_BYTES = 15, WIDE_BYTES = 3, FRAMED_BYTES = 9, FOREIGN_BYTES = 3, BEFORE_BYTES = 3, BYTECODE = 1 };
+enum { TRAMPOLINE_BYTES = 15, WIDE_BYTES = 3, FRAMED_BYTES = 9, FOREIGN_BYTES = 3, BEFORE_BYTES = 3, PROLOGUE_BYTES = 32, GUARD = 17,
+	BYTECODE = 1, BASELINE = 2 };
 
 struct file {
 	struct symbol_image image;
@@ -182,6 +190,43 @@ static void test_handler_with_a_frame(void **state)
 	close_file(&f);
 }
 
+/* The row at @at leads to the caller of the frame whose frame pointer stands at @reg + @off. */
+static void check_passes(const struct file *f, const struct rows *rows, uint64_t at, uint8_t reg, int32_t off)
+{
+	const struct row *row = row_at(f, rows, at);
+
+	assert_non_null(row);
+	assert_int_equal(row->cfa, ROW_CFA_DEREF);
+	assert_int_equal(row->cfa_reg, reg);
+	assert_int_equal(row->cfa_off, off);
+	assert_int_equal(row->cfa_off2, 16);
+	assert_int_equal(row->saved[SAVED_RA], -8);
+	assert_int_equal(row->saved[SAVED_FP], -16);
+	assert_int_equal(row->capture, 0);
+}
+
+/* The prologue of baseline code stands for the function once its frame does; a frame that it has made in front of that for a
+ * call of C is passed by. */
+static void test_prologue(void **state)
+{
+	struct rows rows;
+	struct file f;
+
+	(void)state;
+	if (!open_file(&f, PROLOGUE WIDE, ""))
+		skip();
+	build(&f, 0, PROLOGUE_BYTES, &rows);
+	check(&f, &rows, 0, REG_SP, 8, 0);
+	check(&f, &rows, 16, REG_FP, 16, BASELINE);
+	check(&f, &rows, GUARD + 2, REG_FP, 16, BASELINE);
+	check_passes(&f, &rows, GUARD + 3, REG_SP, 0);
+	check_passes(&f, &rows, GUARD + 6, REG_FP, 0);
+	check_passes(&f, &rows, GUARD + 9, REG_FP, 0);
+	check_passes(&f, &rows, GUARD + 10, REG_FP, 0);
+	check(&f, &rows, GUARD + 14, REG_FP, 16, BASELINE);
+	close_file(&f);
+}
+
 /* Builtins that stand before the first handler are others', and so is what has another name. */
 static void test_whose_functions(void **state)
 {
@@ -258,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_trampoline),
 		cmocka_unit_test(test_handler),
 		cmocka_unit_test(test_handler_with_a_frame),
+		cmocka_unit_test(test_prologue),
 		cmocka_unit_test(test_whose_functions),
 		cmocka_unit_test(test_borders),
 		cmocka_unit_test(test_no_interpreter),
