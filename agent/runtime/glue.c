@@ -253,7 +253,7 @@ static const char *const ruby[] = {
 	NULL,
 };
 
-/* Seen between frames of Lua 5.1 to 5.4 (builds with symbols), and in the sources: ldo.c, lvm.c, ltm.c, lapi.c, lcorolib.c,
+/* Seen between frames of Lua 5.1 to 5.5 (builds with symbols), and in the sources: ldo.c, lvm.c, ltm.c, lapi.c, lcorolib.c,
  * lua.c. Functions that scripts call by name (luaB_pcall, str_gsub) stay. */
 static const char *const lua[] = {
 	/* the loop and what it calls to go on */

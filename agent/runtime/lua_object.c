@@ -12,7 +12,7 @@
 
 enum {
 	TEXT_SHOWN_BYTES = 60, /* of code that is from no file (luaconf.h: LUA_IDSIZE) */
-	NO_DIFFERENCE = -128,  /* of 5.4: the line is in a mark (ldebug.h: ABSLINEINFO) */
+	NO_DIFFERENCE = -128,  /* of 5.4 and 5.5: the line is in a mark (ldebug.h: ABSLINEINFO) */
 	PLACE_BYTES = 4,       /* of an instruction */
 };
 
@@ -123,7 +123,7 @@ static uint32_t put_plain_lines(const struct object_record *r, const uint8_t *co
 	return count;
 }
 
-/* Lines of 5.4. Returns how many there are. */
+/* Lines of 5.4 and 5.5. Returns how many there are. */
 static uint32_t put_differences(const struct object_record *r, const uint8_t *const *parts, struct buf *pairs)
 {
 	const uint32_t count = table_bytes(r, LUA_PART_LINES), marks = r->part_bytes[LUA_PART_MARKS] / 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames of Lua, 5.1 to 5.4 (not LuaJIT): each coroutine (lua_State) has a list of calls. No variable leads to the one that
+ * Frames of Lua, 5.1 to 5.5 (not LuaJIT): each coroutine (lua_State) has a list of calls. No variable leads to the one that
  * runs. The native stack does: functions of Lua have its address in registers or frames while they run. A state runs on this
  * thread, or has resumed the one that runs, if errors in it jump to a place on this very stack (errorJmp); the lower that
  * place is the further inside the state runs. So a word that is found on the stack is never believed: its type, that place,
@@ -83,6 +83,15 @@ static __always_inline bool is_thread(__u64 at)
 	return is_address(at) && !read_word(at + LUA_TAG, &head) && (__u8)head == LUA_TAG_THREAD;
 }
 
+/* Finds the main state of @global. 0, or not 0: that cannot be read. */
+static __always_inline int find_main(struct chain *c, __u64 global, __u64 *main)
+{
+	__u64 at = global + chain_offset(c, LUA_MAIN);
+
+	*main = at;
+	return chain_offset(c, LUA_MAIN_INSIDE) ? 0 : read_word(at, main);
+}
+
 /* Does @main, the main state of @global, lead back to that? */
 static __always_inline bool is_main(struct chain *c, __u64 main, __u64 global)
 {
@@ -101,8 +110,8 @@ static __always_inline void consider(struct chain *c, __u64 word)
 	if (read_word(word + chain_offset(c, LUA_JUMP), &jump) || !is_on_stack(c, jump) || jump <= *own(c, LUA_AT_BELOW) ||
 	    jump & 7 || (found && jump >= *own(c, LUA_AT_JUMP)))
 		return;
-	if (read_word(word + chain_offset(c, LUA_GLOBAL), &global) || !is_address(global) ||
-	    read_word(global + chain_offset(c, LUA_MAIN), &main) || !is_main(c, main, global))
+	if (read_word(word + chain_offset(c, LUA_GLOBAL), &global) || !is_address(global) || find_main(c, global, &main) ||
+	    !is_main(c, main, global))
 		return;
 	*own(c, LUA_AT_FOUND) = word;
 	*own(c, LUA_AT_JUMP) = jump;
@@ -242,8 +251,8 @@ static __always_inline int jump_step(struct chain *c)
 	if (previous)
 		return 0;
 	c->work->end = CHAIN_END_ROOT;
-	if (read_word(*own(c, LUA_AT_STATE) + chain_offset(c, LUA_GLOBAL), &global) ||
-	    read_word(global + chain_offset(c, LUA_MAIN), &main) || main == *own(c, LUA_AT_STATE))
+	if (read_word(*own(c, LUA_AT_STATE) + chain_offset(c, LUA_GLOBAL), &global) || find_main(c, global, &main) ||
+	    main == *own(c, LUA_AT_STATE))
 		return 1;
 	c->work->end = CHAIN_END_DEPTH;
 	if (chain_add(c, CHAIN_WORD(CHAIN_COROUTINE, jump), 0))
@@ -284,7 +293,7 @@ static __always_inline int read_proto(struct chain *c, __u64 at)
 /* Notes where the text @value has its characters, and how many; 0: there is none. */
 static __always_inline void find_text(struct chain *c, __u64 value)
 {
-	__u64 head = 0, len = 0, offset = chain_offset(c, LUA_TEXT_SHORT);
+	__u64 head = 0, len = 0, at = value + LUA_TEXT, offset = chain_offset(c, LUA_TEXT_SHORT);
 	bool is_short;
 
 	if (is_address(value))
@@ -292,7 +301,10 @@ static __always_inline void find_text(struct chain *c, __u64 value)
 	is_short = offset && (__u8)head == LUA_TAG_TEXT_SHORT;
 	if ((head & 15) == LUA_TAG_TEXT_SHORT)
 		(void)read_word(value + (is_short ? offset : chain_offset(c, LUA_TEXT_LONG)), &len);
-	*own(c, LUA_AT_TEXT) = value + LUA_TEXT;
+	if (len && !is_short && chain_offset(c, LUA_TEXT_FAR) &&
+	    (read_word(value + chain_offset(c, LUA_TEXT_FAR), &at) || !is_address(at)))
+		len = 0;
+	*own(c, LUA_AT_TEXT) = at;
 	*own(c, LUA_AT_LENGTH) = is_short ? (__u8)len : len;
 	barrier();
 }
@@ -375,7 +387,7 @@ static __always_inline int tell_proto(struct chain *c, __u64 proto, __u64 witnes
 
 /*
  * Where the innermost call, of the function @proto, runs. The loop keeps that in a register, and notes it in memory only now
- * and then (5.1, 5.4): while the thread is in the loop, or in C that has not used these registers, the one that has an
+ * and then (5.1, 5.4, 5.5): while the thread is in the loop, or in C that has not used these registers, the one that has an
  * address in the function's code has it. Where it runs nowhere in @proto the call is in the making, and is none yet.
  */
 static __always_inline void find_pc(struct chain *c, __u64 proto)
@@ -426,6 +438,12 @@ static __always_inline int take_closure(struct chain *c, __u64 at)
 	return 0;
 }
 
+/* The 16 bits at @offset of the call that was read: they are all in one word of 32. */
+static __always_inline __u16 half_at(const __u8 *bytes, __u64 offset)
+{
+	return *(const __u32 *)(bytes + masked(offset, CHAIN_NEIGHBOUR_BYTES - 4)) >> (offset & 3) * 8;
+}
+
 /* Reads the call at @at, and goes to its caller's. 1: it makes no sense. */
 static __always_inline int take_linked(struct chain *c, __u64 at)
 {
@@ -439,7 +457,7 @@ static __always_inline int take_linked(struct chain *c, __u64 at)
 	c->work->frame = previous;
 	if (!previous) /* the one that each state begins with */
 		return 0;
-	status = *(const __u16 *)(bytes + masked(chain_offset(c, LUA_CALL_STATUS), CHAIN_NEIGHBOUR_BYTES - 2));
+	status = half_at(bytes, chain_offset(c, LUA_CALL_STATUS));
 	if ((status & chain_offset(c, LUA_STATUS_C)) != chain_offset(c, LUA_STATUS_SCRIPT))
 		return 0;
 	*own(c, LUA_AT_PC) = word_at(bytes, chain_offset(c, LUA_CALL_PC));

@@ -32,11 +32,12 @@ enum lua_offset {
 	LUA_CURRENT_PC, /* LUA_CALLS_ARRAY: savedpc of the innermost call; else unused */
 	LUA_HAS_PC,	/* not 0: the loop keeps the place of the innermost call in a register */
 	/* global_State */
-	LUA_MAIN, /* mainthread */
+	LUA_MAIN,	 /* mainthread: the main state's address ... */
+	LUA_MAIN_INSIDE, /* not 0: the main state itself is there (5.5) */
 	/* CallInfo */
 	LUA_CALL_FUNCTION, /* func: address of the value that is called */
 	LUA_CALL_PC,	   /* savedpc: behind the instruction that runs */
-	LUA_CALL_STATUS,   /* callstatus, 16 bits; LUA_CALLS_ARRAY: unused */
+	LUA_CALL_STATUS,   /* callstatus, 16 bits (5.5: the middle ones of 32); LUA_CALLS_ARRAY: unused */
 	LUA_STATUS_C,	   /* status & this == the next: a call of a function of a script */
 	LUA_STATUS_SCRIPT,
 	LUA_STATUS_LOOP, /* status & this == the next: a call of the loop began with it */
@@ -49,13 +50,14 @@ enum lua_offset {
 	LUA_CODE_COUNT, /* sizecode */
 	LUA_LINES,	/* lineinfo */
 	LUA_LINES_COUNT,
-	LUA_MARKS, /* 5.4: abslineinfo; else 0 */
+	LUA_MARKS, /* 5.4, 5.5: abslineinfo; else 0 */
 	LUA_MARKS_COUNT,
 	LUA_SOURCE,
 	LUA_LINE, /* linedefined; lastlinedefined is behind it */
 	/* TString: its tag says which of the two has its length */
 	LUA_TEXT_SHORT, /* of a byte; 0: there is none */
 	LUA_TEXT_LONG,
+	LUA_TEXT_FAR, /* where a long one has the address of its characters; 0: these are in it (LUA_TEXT) */
 	LUA_OFFSETS,
 };
 
@@ -79,8 +81,8 @@ enum {
 
 /*
  * The parts of an object record. The text is where the code is from, as luaL_loadbuffer() was told: @FILE, =NAME, or the
- * code itself. The lines of instructions are 32-bit numbers; of 5.4 differences to the line before, a byte each, and marks,
- * pairs of 32-bit numbers, where these do not fit. Two parts, as a part has less than 4 KB.
+ * code itself. The lines of instructions are 32-bit numbers; since 5.4 differences to the line before, a byte each, and
+ * marks, pairs of 32-bit numbers, where these do not fit. Two parts, as a part has less than 4 KB.
  */
 enum { LUA_PART_SOURCE, LUA_PART_LINES, LUA_PART_MORE, LUA_PART_MARKS };
 enum { LUA_SOURCE_BYTES = 511, LUA_LINES_BYTES = 4092, LUA_LINES_MAX = 4095, LUA_MARKS_MAX = 1023 };

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A Lua program that says what its stacks may look like, then runs, for tests/script/judge.py. Lua 5.1 to 5.4 and LuaJIT.
+-- A Lua program that says what its stacks may look like, then runs, for tests/script/judge.py. Lua 5.1 to 5.5 and LuaJIT.
 --
 -- usage: calls.lua SECONDS [CASE...]
 --

@@ -9,7 +9,7 @@ build=$(readlink -f "${1:?usage: $0 BUILD [COMMAND...]}")
 here=$(cd "$(dirname "$0")" && pwd)
 shift
 if [ $# = 0 ]; then
-	for command in lua5.1 lua5.2 lua5.3 lua5.4 luajit; do
+	for command in lua5.1 lua5.2 lua5.3 lua5.4 lua5.5 luajit; do
 		[ -x /usr/bin/$command ] && set -- "$@" /usr/bin/$command
 	done
 	[ -x /usr/bin/luajit ] && set -- "$@" "/usr/bin/luajit -joff"

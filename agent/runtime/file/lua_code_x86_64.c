@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions are those of .eh_frame_hdr. The calls were seen in gcc's output for Lua 5.1 to 5.4 and LuaJIT 2.1 (objdump -d).
+/* Functions are those of .eh_frame_hdr. The calls were seen in gcc's output for Lua 5.1 to 5.5 and LuaJIT 2.1 (objdump -d).
  */
 #include <Zydis/Zydis.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lua 5.1 to 5.4 and LuaJIT 2.1 in an executable or a library: version, the layout of its structures by version, and the
- * place of the loop that runs instructions. Lua's layouts were measured by offsetof on the sources of 5.1.1, 5.2.3, 5.3.6
- * and 5.4.3 to 5.4.8 (gcc -I lua-5.4.4, #include "lstate.h", offsetof(lua_State, errorJmp) and the like); 5.3.0 to 5.3.2 and
- * 5.4.0 to 5.4.2 differ in how their calls are marked, and are not among them. LuaJIT's is constant (luajit_state.h) but for
- * the global state, measured in the same way.
+ * Lua 5.1 to 5.5 and LuaJIT 2.1 in an executable or a library: version, the layout of its structures by version, and the
+ * place of the loop that runs instructions. Lua's layouts were measured by offsetof on the sources of 5.1.1, 5.2.3, 5.3.6,
+ * 5.4.3 to 5.4.8, 5.5.0 and 5.5.1 (gcc -I lua-5.4.4, #include "lstate.h", offsetof(lua_State, errorJmp) and the like); 5.3.0
+ * to 5.3.2 and 5.4.0 to 5.4.2 differ in how their calls are marked, and are not among them. LuaJIT's is constant
+ * (luajit_state.h) but for the global state, measured in the same way.
  */
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +57,16 @@ static const struct layout layouts[] = {
 		[LUA_PROTO_TYPE] = 10, [LUA_CODE] = 64, [LUA_CODE_COUNT] = 24, [LUA_LINES] = 88, [LUA_LINES_COUNT] = 28,
 		[LUA_MARKS] = 96, [LUA_MARKS_COUNT] = 40, [LUA_SOURCE] = 112, [LUA_LINE] = 44,
 		[LUA_TEXT_SHORT] = 11, [LUA_TEXT_LONG] = 16 } },
+	/* callstatus is at 60, of 32 bits: CIST_C, 0x8000, and CIST_FRESH, 0x10000, are told by the two bytes in its middle */
+	{ VERSION(5, 5, 0), VERSION(5, 5, 255), LUA_CALLS_LINKED, {
+		[LUA_CALL] = 32, [LUA_STACK] = 48, [LUA_STACK_END] = 40, [LUA_JUMP] = 88,
+		[LUA_GLOBAL] = 24, [LUA_HAS_PC] = 1, [LUA_MAIN] = 1416, [LUA_MAIN_INSIDE] = 1,
+		[LUA_CALL_FUNCTION] = 0, [LUA_CALL_PC] = 32, [LUA_CALL_STATUS] = 61,
+		[LUA_STATUS_C] = 0x80, [LUA_STATUS_SCRIPT] = 0, [LUA_STATUS_LOOP] = 0x100, [LUA_STATUS_BEGINS] = 0x100,
+		[LUA_CLOSURE_PROTO] = 24,
+		[LUA_PROTO_TYPE] = 10, [LUA_CODE] = 64, [LUA_CODE_COUNT] = 24, [LUA_LINES] = 88, [LUA_LINES_COUNT] = 28,
+		[LUA_MARKS] = 96, [LUA_MARKS_COUNT] = 40, [LUA_SOURCE] = 112, [LUA_LINE] = 44,
+		[LUA_TEXT_SHORT] = 11, [LUA_TEXT_LONG] = 16, [LUA_TEXT_FAR] = 24 } },
 };
 /* clang-format on */
 

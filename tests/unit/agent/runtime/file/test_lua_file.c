@@ -57,6 +57,7 @@ static void test_made(void **state)
 		{ "-fPIC -shared -s '-DVERSION=\"5.3.6\"'", RUNTIME_LUA, 0x050306, RUNTIME_WAY_DYNSYM },
 		{ "-DPROGRAM -rdynamic -s '-DVERSION=\"5.2.4\"'", RUNTIME_LUA, 0x050204, RUNTIME_WAY_DYNSYM },
 		{ "-DPROGRAM '-DVERSION=\"5.4.8\"'", RUNTIME_LUA, 0x050408, RUNTIME_WAY_SYMTAB },
+		{ "-fPIC -shared -s '-DVERSION=\"5.5.1\"'", RUNTIME_LUA, 0x050501, RUNTIME_WAY_DYNSYM },
 		{ "-fPIC -shared -s -DJIT '-DVERSION=\"5.1.4\"'", RUNTIME_LUAJIT, 0x020100, RUNTIME_WAY_DYNSYM },
 	};
 	char path[] = "/tmp/lua_file.XXXXXX";
@@ -81,6 +82,10 @@ static void test_made(void **state)
 		assert_int_equal(f.state.data[LUA_LOOP], f.loop.start);
 		assert_int_equal(f.state.data[LUA_LOOP_END], f.loop.end);
 		assert_true(f.loop.end - f.loop.start > 4000 && f.loop.end - f.loop.start < 13000);
+		/* the program reads calls in words of 32 bits, and others in words of 64 */
+		assert_true(f.state.offset[LUA_CALL_STATUS] % 4 <= 2);
+		assert_int_equal(f.state.offset[LUA_CALL_PC] % 8, 0);
+		assert_int_equal(f.id == RUNTIME_LUA && f.state.offset[LUA_MAIN_INSIDE], f.version >= 0x050500);
 	}
 	unlink(path);
 }
@@ -129,6 +134,7 @@ static void test_installed(void **state)
 		{ "/usr/bin/lua5.2", RUNTIME_LUA, 0x0502 },
 		{ "/usr/bin/lua5.3", RUNTIME_LUA, 0x0503 },
 		{ "/usr/bin/lua5.4", RUNTIME_LUA, 0x0504 },
+		{ "/usr/bin/lua5.5", RUNTIME_LUA, 0x0505 },
 		{ "/usr/bin/luajit", RUNTIME_LUAJIT, 0x0201 },
 		{ "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2", RUNTIME_LUAJIT, 0x0201 },
 		{ "/usr/lib/x86_64-linux-gnu/liblua5.4.so.0", RUNTIME_LUA, 0x0504 },
