@@ -186,12 +186,16 @@ static __always_inline void tell_function(struct chain *c, __u64 key, __u32 chec
 	object_send(c, sent, 0, RUNTIME_PHP, check, put);
 }
 
+/* Has the function whose head was read the flag whose bit is the state's offset @bit? */
+static __always_inline bool has_flag(const struct chain *c, enum php_offset bit)
+{
+	return head_half(c, PHP_FUNCTION_FLAGS) >> masked(chain_offset(c, bit), 31) & 1;
+}
+
 /* The address by which a function is known: copies of a closure have the same opcodes. */
 static __always_inline __u64 function_key(const struct chain *c, __u64 func)
 {
-	__u32 flags = head_half(c, PHP_FUNCTION_FLAGS) >> masked(chain_offset(c, PHP_CLOSURE_BIT), 31);
-
-	if (head_type(c) == PHP_INTERNAL_FUNCTION || (flags & (PHP_IS_CLOSURE | PHP_IS_FAKE_CLOSURE)) != PHP_IS_CLOSURE)
+	if (head_type(c) == PHP_INTERNAL_FUNCTION || !has_flag(c, PHP_CLOSURE_BIT) || has_flag(c, PHP_FAKE_CLOSURE_BIT))
 		return func;
 	return head_word(c, chain_offset(c, PHP_FUNCTION_OPCODES));
 }
@@ -225,7 +229,7 @@ static __always_inline int add_function(struct chain *c, __u64 at, __u64 func, _
 
 	if (is_internal && !head_word(c, PHP_FUNCTION_NAME)) /* of a new object without a constructor, or below a fiber */
 		return 0;
-	if (!is_internal && (head_half(c, PHP_FUNCTION_FLAGS) & PHP_IS_TRAMPOLINE))
+	if (!is_internal && has_flag(c, PHP_TRAMPOLINE_BIT))
 		return 0;
 	key = function_key(c, func);
 	keep(c, OWN_CLASS,

@@ -19,11 +19,13 @@ enum php_offset {
 	PHP_GENERATOR_CHILDREN,	   /* .node.children */
 	PHP_GENERATOR_CHILD,	   /* .node.child.single */
 	PHP_GENERATOR_PLACEHOLDER, /* .execute_fake */
-	PHP_CLOSURE_BIT,	   /* the number of the bit ZEND_ACC_CLOSURE; ZEND_ACC_FAKE_CLOSURE is the next */
-	PHP_THREAD_CURRENT,	   /* executor_globals.current_execute_data, with threads */
+	PHP_CLOSURE_BIT,      /* numbers of bits of zend_function's flags: ZEND_ACC_CLOSURE: a copy, one in each object */
+	PHP_FAKE_CLOSURE_BIT, /* ZEND_ACC_FAKE_CLOSURE: a copy of one that is no closure in the source */
+	PHP_TRAMPOLINE_BIT,   /* ZEND_ACC_CALL_VIA_TRAMPOLINE: a stand-in for __call, remade for each call */
+	PHP_THREAD_CURRENT,   /* executor_globals.current_execute_data, with threads */
 };
 
-/* The same in all versions from 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h, zend.h). */
+/* The same in all versions from 7.3 to 8.5 (Zend/zend_compile.h, zend_types.h, zend.h). */
 enum {
 	PHP_FRAME_BYTES = 56, /* as many bytes of zend_execute_data are read */
 	PHP_FRAME_OPLINE = 0,
@@ -59,12 +61,7 @@ enum { PHP_INTERNAL_FUNCTION = 1, PHP_USER_FUNCTION = 2, PHP_EVAL_CODE = 4 };
 enum {
 	PHP_CALL_TOP = 1 << 17,	      /* the frame is the outermost one of its execute_ex() */
 	PHP_CALL_GENERATOR = 1 << 24, /* the frame is of a generator */
-	PHP_IS_IMMUTABLE = 1 << 7,    /* ZEND_ACC_IMMUTABLE: it is in opcache's memory */
-	PHP_IS_TRAMPOLINE = 1 << 18,  /* ZEND_ACC_CALL_VIA_TRAMPOLINE: a stand-in for __call, remade for each call */
-	/* The bits from PHP_CLOSURE_BIT on: a copy of the function, of which there is one in each object of the closure; a
-	 * copy of one that is not a closure in the source. */
-	PHP_IS_CLOSURE = 1,
-	PHP_IS_FAKE_CLOSURE = 2,
+	PHP_IS_IMMUTABLE = 1 << 7, /* ZEND_ACC_IMMUTABLE: it is in opcache's memory; in 7.3 no function of a script has it */
 };
 
 /* The parts of an object record; its address is the function's, that of a closure is its opcodes'. */

@@ -33,6 +33,14 @@ for command; do
 		bad=1
 		continue
 	}
+	case $version in
+	7.[0-3].*) # without fn(): the same functions written out, in the same lines
+		cp "$here/included.php" .
+		sed -E 's/fn\(\) => spin\(\$times\)/function () use ($times) { return spin($times); }/; s/fn\(\$n\) => spin\(\$n\)/function ($n) { return spin($n); }/' \
+			"$here/calls.php" >calls.php
+		folder=$work
+		;;
+	esac
 	for way in plain cache jit; do
 		case $way in
 		plain) options=() ;;

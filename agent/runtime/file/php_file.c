@@ -2,9 +2,10 @@
 /*
  * PHP, without and with threads (NTS, ZTS), in an executable, libphp or a module of a web server: its version and the layout
  * of its structures. Measured by offsetof against the packages php7.4-dev, php8.2-dev, php8.4-dev, php8.5-dev (8.5.7) and
- * php8.6-dev (8.6.0rc3): gcc $(php-config --includes), offsetof(zend_op_array, filename) and the like. Of 8.0, 8.1.29 and
- * 8.3.8 there were programs alone: objdump -d of zend_get_executed_filename, zend_get_executed_lineno, destroy_op_array and
- * zend_throw_exception_internal, zend_generator_update_current; the matrix (tests/script/matrix-php.sh) agrees.
+ * php8.6-dev (8.6.0rc3): gcc $(php-config --includes), offsetof(zend_op_array, filename) and the like.
+ * Of 7.3.13, 8.0, 8.1.29 and 8.3.8 there were programs alone: objdump -d of zend_get_executed_filename,
+ * zend_get_executed_lineno, destroy_op_array and zend_throw_exception_internal, zend_generator_update_current; the matrix
+ * (tests/script/matrix-php.sh) agrees.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #include "symbols/elf_image.h"
 
 enum {
-	VERSION_7_4 = 0x0704,
+	VERSION_7_3 = 0x0703,
+	VERSION_7_4,
 	VERSION_8_0 = 0x0800,
 	VERSION_8_1,
 	VERSION_8_2,
@@ -28,16 +30,17 @@ enum {
 
 /* start is executor_globals.current_execute_data. offset is in the order of enum php_offset: opline_before_exception, behind
  * that; zend_op_array's opcodes, last, filename, line_start; zend_generator's execute_data, node.children,
- * node.child.single, execute_fake; the number of the bit ZEND_ACC_CLOSURE. */
+ * node.child.single, execute_fake; the numbers of the bits ZEND_ACC_CLOSURE, _FAKE_CLOSURE and _CALL_VIA_TRAMPOLINE. */
 static const struct runtime_layout layouts[] = {
-	{ VERSION_7_4, 0, 488, { 392, 64, 60, 136, 144, 64, 168, 184, 200, 20 } },
-	{ VERSION_8_0, 0, 488, { 392, 72, 68, 144, 152, 56, 160, 176, 192, 22 } },
-	{ VERSION_8_1, 0, 488, { 392, 72, 68, 144, 152, 56, 160, 168, 184, 22 } },
-	{ VERSION_8_2, 0, 488, { 392, 88, 80, 152, 160, 56, 160, 168, 184, 22 } },
-	{ VERSION_8_3, 0, 488, { 392, 80, 76, 144, 152, 56, 160, 168, 184, 22 } },
-	{ VERSION_8_4, 0, 488, { 464, 104, 96, 168, 176, 56, 160, 168, 184, 22 } },
-	{ VERSION_8_5, 0, 512, { 464, 104, 96, 168, 176, 56, 160, 168, 184, 22 } },
-	{ VERSION_8_6, 0, 512, { 504, 104, 96, 168, 176, 56, 160, 168, 184, 22 } },
+	{ VERSION_7_3, 0, 488, { 392, 64, 60, 128, 136, 64, 168, 184, 200, 20, 6, 21 } },
+	{ VERSION_7_4, 0, 488, { 392, 64, 60, 136, 144, 64, 168, 184, 200, 20, 21, 18 } },
+	{ VERSION_8_0, 0, 488, { 392, 72, 68, 144, 152, 56, 160, 176, 192, 22, 23, 18 } },
+	{ VERSION_8_1, 0, 488, { 392, 72, 68, 144, 152, 56, 160, 168, 184, 22, 23, 18 } },
+	{ VERSION_8_2, 0, 488, { 392, 88, 80, 152, 160, 56, 160, 168, 184, 22, 23, 18 } },
+	{ VERSION_8_3, 0, 488, { 392, 80, 76, 144, 152, 56, 160, 168, 184, 22, 23, 18 } },
+	{ VERSION_8_4, 0, 488, { 464, 104, 96, 168, 176, 56, 160, 168, 184, 22, 23, 18 } },
+	{ VERSION_8_5, 0, 512, { 464, 104, 96, 168, 176, 56, 160, 168, 184, 22, 23, 18 } },
+	{ VERSION_8_6, 0, 512, { 504, 104, 96, 168, 176, 56, 160, 168, 184, 22, 23, 18 } },
 };
 
 /* The version, by the line that PHP adds to answers of web servers (main/SAPI.h: SAPI_PHP_VERSION_HEADER). 0: there is none.

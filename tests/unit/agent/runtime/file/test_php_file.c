@@ -61,15 +61,16 @@ static void test_versions(void **state)
 	static const struct {
 		const char *text;
 		uint32_t version;
-		uint16_t opcodes, file, closure_bit, current;
+		uint16_t opcodes, file, closure_bit, current, trampoline_bit;
 	} cases[] = {
-		{ "..\0X-Powered-By: PHP/7.4.33", 0x070421, 64, 136, 20, 488 },
-		{ "..\0X-Powered-By: PHP/8.0.30", 0x08001e, 72, 144, 22, 488 },
-		{ "..\0X-Powered-By: PHP/8.1.29", 0x08011d, 72, 144, 22, 488 },
-		{ "..\0X-Powered-By: PHP/8.2.36", 0x080224, 88, 152, 22, 488 },
-		{ "..\0X-Powered-By: PHP/8.3.1", 0x080301, 80, 144, 22, 488 },
-		{ "..\0X-Powered-By: PHP/8.4.5-dev", 0x080405, 104, 168, 22, 488 },
-		{ "..\0X-Powered-By: PHP/8.5.7", 0x080507, 104, 168, 22, 512 },
+		{ "..\0X-Powered-By: PHP/7.3.13", 0x07030d, 64, 128, 20, 488, 21 },
+		{ "..\0X-Powered-By: PHP/7.4.33", 0x070421, 64, 136, 20, 488, 18 },
+		{ "..\0X-Powered-By: PHP/8.0.30", 0x08001e, 72, 144, 22, 488, 18 },
+		{ "..\0X-Powered-By: PHP/8.1.29", 0x08011d, 72, 144, 22, 488, 18 },
+		{ "..\0X-Powered-By: PHP/8.2.36", 0x080224, 88, 152, 22, 488, 18 },
+		{ "..\0X-Powered-By: PHP/8.3.1", 0x080301, 80, 144, 22, 488, 18 },
+		{ "..\0X-Powered-By: PHP/8.4.5-dev", 0x080405, 104, 168, 22, 488, 18 },
+		{ "..\0X-Powered-By: PHP/8.5.7", 0x080507, 104, 168, 22, 512, 18 },
 	};
 
 	(void)state;
@@ -90,6 +91,7 @@ static void test_versions(void **state)
 		assert_int_equal(f.state.offset[PHP_FUNCTION_OPCODES], cases[i].opcodes);
 		assert_int_equal(f.state.offset[PHP_FUNCTION_FILE], cases[i].file);
 		assert_int_equal(f.state.offset[PHP_CLOSURE_BIT], cases[i].closure_bit);
+		assert_int_equal(f.state.offset[PHP_TRAMPOLINE_BIT], cases[i].trampoline_bit);
 		assert_true(f.state.offset[PHP_FUNCTION_LINE] + 4 <= PHP_HEAD_BYTES);
 	}
 }
