@@ -37,16 +37,25 @@
 #define FRAMED FUNCTION("Builtins_AddHandler", "push %rbp\nmov %rsp, %rbp\ncall *%rax\npop %rbp\njmp *%rcx\n")
 /* 0 pop; 2 push; 3 mov; 6, 7 push; 8 cmp; 12 jb; 14 push; 16 ret. GUARD: push; 19 push; 20 mov; 23 push; 25 call; 27 mov; 30
  * pop; 31 ret; 32. */
-#define PROLOGUE                                                                                                         \
-	FUNCTION("Builtins_BaselineOutOfLinePrologue",                                                                   \
-		 "pop %r15\npush %rbp\nmov %rsp, %rbp\npush %rsi\npush %rdi\ncmp -0x60(%r13), %r10\njb 1f\n"              \
+#define PROLOGUE                                                                                                     \
+	FUNCTION("Builtins_BaselineOutOfLinePrologue",                                                               \
+		 "pop %r15\npush %rbp\nmov %rsp, %rbp\npush %rsi\npush %rdi\ncmp -0x60(%r13), %r10\njb 1f\n"         \
 		 "push %r15\nret\n1: push %r15\npush %rbp\nmov %rsp, %rbp\npush $0x2c\ncall *%rax\nmov %rbp, %rsp\n" \
 		 "pop %rbp\nret\n")
 /* Its name is none of V8's. */
 #define FOREIGN FUNCTION("helper", "push %rbp\npop %rbp\nret\n")
 
-enum { TRAMPOLINE_BYTES = 15, WIDE_BYTES = 3, FRAMED_BYTES = 9, FOREIGN_BYTES = 3, BEFORE_BYTES = 3, PROLOGUE_BYTES = 32, GUARD = 17,
-	BYTECODE = 1, BASELINE = 2 };
+enum {
+	TRAMPOLINE_BYTES = 15,
+	WIDE_BYTES = 3,
+	FRAMED_BYTES = 9,
+	FOREIGN_BYTES = 3,
+	BEFORE_BYTES = 3,
+	PROLOGUE_BYTES = 32,
+	GUARD = 17,
+	BYTECODE = 1,
+	BASELINE = 2
+};
 
 struct file {
 	struct symbol_image image;
@@ -300,12 +309,9 @@ static void test_no_interpreter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trampoline),
-		cmocka_unit_test(test_handler),
-		cmocka_unit_test(test_handler_with_a_frame),
-		cmocka_unit_test(test_prologue),
-		cmocka_unit_test(test_whose_functions),
-		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_trampoline),	     cmocka_unit_test(test_handler),
+		cmocka_unit_test(test_handler_with_a_frame), cmocka_unit_test(test_prologue),
+		cmocka_unit_test(test_whose_functions),	     cmocka_unit_test(test_borders),
 		cmocka_unit_test(test_no_interpreter),
 	};
 
