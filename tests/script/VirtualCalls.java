@@ -214,7 +214,7 @@ public class VirtualCalls {
             threads.add(Thread.ofVirtual().start(VirtualCalls::task));
         }
         for (Thread t : threads) {
-            t.join(1000 + (end - System.nanoTime()) / 1000000);
+            t.join(Math.max(1, 1000 + (end - System.nanoTime()) / 1000000));
         }
         System.exit(0);
     }
