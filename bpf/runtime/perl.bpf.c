@@ -178,15 +178,25 @@ static __always_inline __u64 tell_main(struct chain *c)
 
 /* --- frames --- */
 
+/* The name of a file that has the glob @glob; 0: there is none. */
+static __always_inline __u64 file_of_glob(__u64 glob)
+{
+	__u64 body, name;
+
+	if (!glob || read_word(glob, &body) || read_word(body + PERL_GLOB_NAME, &name) || !name)
+		return 0;
+	return name + PERL_KEY_TEXT + 2; /* behind "_<" */
+}
+
 /* Line and file of the statement @cop. 0, or 1: it cannot be read. */
-static __always_inline int read_cop(__u64 cop, __u32 *line, __u64 *file)
+static __always_inline int read_cop(struct chain *c, __u64 cop, __u32 *line, __u64 *file)
 {
 	__u64 words[3]; /* cop_seq or flags and cop_line, cop_stashoff, cop_file */
 
 	if (bpf_probe_read_user(words, sizeof(words), (void *)(cop + PERL_COP_LINE - 4)))
 		return 1;
 	*line = words[0] >> 32;
-	*file = words[2];
+	*file = chain_offset(c, PERL_GLOBALS) ? file_of_glob(words[2]) : words[2];
 	return 0;
 }
 
@@ -206,7 +216,7 @@ static __always_inline int look_up(struct chain *c, __u64 at, __u64 cop, __u64 c
 	if (is_believed(c, believed, cv, cop))
 		return 0;
 	c->work->end = CHAIN_END_BAD_MEMORY;
-	if (read_cop(cop, line, &file))
+	if (read_cop(c, cop, line, &file))
 		return 1;
 	c->work->end = CHAIN_END_TORN;
 	sent = find_sent(c, cv);
@@ -235,7 +245,7 @@ static __always_inline void correct_young(struct chain *c, __u64 addr)
 	if (addr == cv)
 		return;
 	if (read_word(cv, &body) || read_word(body + PERL_CODE_START, &start) || read_word(start + PERL_OP_TYPE, &type) ||
-	    (type & 511) != chain_offset(c, PERL_OP_NEXTSTATE) || read_cop(start, &line, &file))
+	    (type & 511) != chain_offset(c, PERL_OP_NEXTSTATE) || read_cop(c, start, &line, &file))
 		line = 0;
 	place = &c->scratch->words[word_index(at + 1)];
 	*place = CHAIN_PLACE(line, CHAIN_CHECK(*place));
@@ -337,7 +347,8 @@ static __always_inline int add_eval(struct chain *c, const __u8 *bytes)
 	*own(c, PERL_AT_COP) = caller;
 	c->work->end = CHAIN_END_BAD_MEMORY;
 	/* A text or file that has not come to a statement of its own, or is at its end, has no name yet. */
-	if ((is_block || cop != caller) && (read_cop(cop, &line, &file) || add_frame(c, tell_eval(c, frame, file), line, 0)))
+	if ((is_block || cop != caller) &&
+	    (read_cop(c, cop, &line, &file) || add_frame(c, tell_eval(c, frame, file), line, 0)))
 		return 1;
 	if (!is_block && !returns)
 		return add_marker(c);
@@ -352,7 +363,7 @@ static __always_inline void pass_unfinished(struct chain *c, const __u8 *bytes)
 {
 	__u64 op, type;
 
-	if (read_word(*own(c, PERL_AT_THREAD) + PERL_OP, &op) || read_word(op + PERL_OP_TYPE, &type))
+	if (read_word(*own(c, PERL_AT_THREAD) + chain_offset(c, PERL_OP), &op) || read_word(op + PERL_OP_TYPE, &type))
 		return;
 	type = (type & 511) - chain_offset(c, PERL_OP_ENTERSUB);
 	if (type == 1 || type == 2 || type + chain_offset(c, PERL_OP_ENTERSUB) == chain_offset(c, PERL_OP_RETURN))
@@ -416,7 +427,9 @@ static __always_inline void add_main(struct chain *c)
 	__u32 line;
 
 	c->work->end = CHAIN_END_BAD_MEMORY;
-	if (read_word(c->work->state.type, &main_thread) || read_word(thread + chain_offset(c, PERL_PHASE), &phase) ||
+	main_thread = thread;
+	if ((!chain_offset(c, PERL_GLOBALS) && read_word(c->work->state.type, &main_thread)) ||
+	    read_word(thread + chain_offset(c, PERL_PHASE), &phase) ||
 	    read_word(thread + chain_offset(c, PERL_TOP_ENV), &env))
 		return;
 	is_main = thread == main_thread && env != thread + chain_offset(c, PERL_START_ENV) && !*own(c, PERL_AT_NO_MAIN);
@@ -424,7 +437,7 @@ static __always_inline void add_main(struct chain *c)
 	if (runs || marker) {
 		if (!runs)
 			drop_marker(c, marker);
-		if (is_main && (read_cop(*own(c, PERL_AT_COP), &line, &file) || add_frame(c, tell_main(c), line, 0)))
+		if (is_main && (read_cop(c, *own(c, PERL_AT_COP), &line, &file) || add_frame(c, tell_main(c), line, 0)))
 			return;
 		if (add_marker(c))
 			return;
@@ -458,8 +471,14 @@ static __always_inline int first_frame(struct chain *c)
 {
 	__u64 thread, si;
 
-	if (find_thread(c, &thread))
-		return 1;
+	if (!chain_offset(c, PERL_GLOBALS)) {
+		if (find_thread(c, &thread))
+			return 1;
+	} else {
+		if (c->scratch->sample.pid != c->scratch->sample.tid) /* it is the first thread that runs Perl */
+			return 1;
+		thread = c->work->state.thread.addr;
+	}
 	__builtin_memset(c->work->own, 0, sizeof(c->work->own));
 	*own(c, PERL_AT_THREAD) = thread;
 	c->work->end = CHAIN_END_BAD_MEMORY;

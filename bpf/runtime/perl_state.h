@@ -2,7 +2,9 @@
 /*
  * The state of Perl for bpf/runtime/perl.bpf.c, and the parts of its objects: shared by the program and by
  * agent/runtime/file/, which fills the state. chain_state.type is the address of PL_curinterp, which points to the
- * interpreter that runs the main program.
+ * interpreter that runs the main program. Built without threads there is no struct interpreter: its members are variables,
+ * and the offsets are from the lowest of these, whose address is chain_state.thread.addr; and a COP has the glob of its
+ * file.
  */
 #ifndef HEARTH_BPF_RUNTIME_PERL_STATE_H
 #define HEARTH_BPF_RUNTIME_PERL_STATE_H
@@ -22,12 +24,13 @@ enum perl_offset {
 	PERL_OP_ENTEREVAL,
 	PERL_OP_ENTERSUB, /* behind it are leavesub and leavesublv */
 	PERL_OP_RETURN,
+	PERL_OP,      /* Iop, in struct interpreter */
+	PERL_GLOBALS, /* not 0: built without threads, see above */
 	PERL_OFFSETS,
 };
 
 /* Equal in all versions of agent/runtime/file/perl_file.c; measured with them. */
 enum {
-	PERL_OP = 8, /* Iop, in struct interpreter */
 	/* PERL_SI */
 	PERL_SI_CONTEXTS = 8,
 	PERL_SI_PREVIOUS = 16,
@@ -56,7 +59,7 @@ enum {
 	PERL_SUB_FAKE = 0x80,	/* CXp_SUB_RE_FAKE: the sub around a code block of a pattern, a second time */
 	/* COP */
 	PERL_COP_LINE = 36,
-	PERL_COP_FILE = 48,
+	PERL_COP_FILE = 48, /* built without threads: cop_filegv, a glob whose name is the file's behind two characters */
 	/* values */
 	PERL_VALUE_FLAGS = 12, /* sv_flags: the type is the low byte */
 	PERL_VALUE_BODY = 16,  /* sv_u */

@@ -18,11 +18,16 @@
 #include "symbols/elf_image.h"
 #include "symbols/sources/symbol_image.h"
 
-enum { LOOP, FIRST, SIZE, OLD_SIZE, KEY, NEWS, SYMBOLS };
-enum { LOOP_ADDR = 0x1200, LOOP_BYTES = 0x4c, FIRST_ADDR = 0x7000, KEY_ADDR = 0x7010 };
+/* From NAMES on: what a Perl with threads has not all of. */
+enum { LOOP, FIRST, SIZE, OLD_SIZE, KEY, NEWS, NAMES, COP, STACK, TOP_ENV, START_ENV, PHASE, FILE_NAME, OP, SYMBOLS };
+enum { LOOP_ADDR = 0x1200, LOOP_BYTES = 0x4c, FIRST_ADDR = 0x7000, KEY_ADDR = 0x7010, OP_ADDR = 0x8000 };
 
-static const char *const names[SYMBOLS] = { "Perl_runops_standard",  "PL_curinterp", "PL_interp_size",
-					    "PL_interp_size_5_18_0", "PL_thr_key",   "Perl_newSVpvz" };
+static const char *const names[SYMBOLS] = {
+	"Perl_runops_standard", "PL_curinterp",	 "PL_interp_size", "PL_interp_size_5_18_0",
+	"PL_thr_key",		"Perl_newSVpvz", "PL_op_name",	   "PL_curcop",
+	"PL_curstackinfo",	"PL_top_env",	 "PL_start_env",   "PL_phase",
+	"PL_origfilename",	"PL_op"
+};
 
 /* A file: all of it is loaded at address 0. */
 struct made {
@@ -31,8 +36,14 @@ struct made {
 	Elf64_Shdr sections[4]; /* none, .dynsym, .dynstr, names of sections */
 	Elf64_Sym symbols[SYMBOLS];
 	uint16_t sizes[2];
-	char strings[256], section_names[32];
+	char strings[512], section_names[32];
 };
+
+/* Where the variable @i of a Perl without threads is: the last one is the lowest. */
+static uint64_t variable_at(unsigned i)
+{
+	return OP_ADDR + (OP - i) * 0x18;
+}
 
 /* Makes the file; the bits of @without say which symbols it lacks. */
 static void make(struct made *m, uint16_t size, uint16_t old_size, unsigned without)
@@ -71,12 +82,12 @@ static void make(struct made *m, uint16_t size, uint16_t old_size, unsigned with
 	m->sizes[1] = old_size;
 	for (unsigned i = 0; i < SYMBOLS; i++) {
 		static const uint64_t addrs[SYMBOLS] = {
-			LOOP_ADDR, FIRST_ADDR, offsetof(struct made, sizes[0]), offsetof(struct made, sizes[1]),
-			KEY_ADDR,  LOOP_ADDR
+			LOOP_ADDR, FIRST_ADDR, offsetof(struct made, sizes[0]), offsetof(struct made, sizes[1]), KEY_ADDR,
+			LOOP_ADDR, OP_ADDR
 		};
 
 		m->symbols[i] = (Elf64_Sym){ .st_name = (uint32_t)at,
-					     .st_value = addrs[i],
+					     .st_value = i < COP ? addrs[i] : variable_at(i),
 					     .st_size = i == LOOP ? LOOP_BYTES : 2,
 					     .st_shndx = without >> i & 1 ? SHN_UNDEF : 1 };
 		at += (size_t)snprintf(m->strings + at, sizeof(m->strings) - at, "%s", names[i]) + 1;
@@ -118,7 +129,7 @@ static void test_versions(void **state)
 		struct runtime_file f;
 		struct made m;
 
-		make(&m, cases[i].size, cases[i].old_size, cases[i].without);
+		make(&m, cases[i].size, cases[i].old_size, cases[i].without | 1 << COP);
 		f = read_made(&m);
 		assert_int_equal(f.kind, RUNTIME_FILE_CHAIN);
 		assert_int_equal(f.id, RUNTIME_PERL);
@@ -130,6 +141,8 @@ static void test_versions(void **state)
 		assert_int_equal(f.state.thread.place, THREAD_KEY);
 		assert_int_equal(f.state.thread.addr, KEY_ADDR);
 		assert_int_equal(f.state.offset[PERL_TOP_ENV], cases[i].env);
+		assert_int_equal(f.state.offset[PERL_OP], 8);
+		assert_int_equal(f.state.offset[PERL_GLOBALS], 0);
 		assert_int_equal(f.state.offset[PERL_PHASE], cases[i].phase);
 		assert_int_equal(f.state.offset[PERL_OP_REQUIRE], cases[i].require);
 		assert_int_equal(f.state.offset[PERL_OP_ENTEREVAL], cases[i].require + 3);
@@ -157,6 +170,52 @@ static void test_unknown(void **state)
 		assert_int_equal(f.id, RUNTIME_PERL);
 		assert_int_equal(f.version, 0);
 		assert_int_equal(f.state.thread.addr, 0);
+	}
+}
+
+/* Built without threads: variables in the place of struct interpreter's members. */
+static void test_globals(void **state)
+{
+	static const struct {
+		unsigned operators, without;
+		uint32_t version;
+		uint16_t require;
+	} cases[] = {
+		{ 401, 0, 0x052000, 342 },     { 415, 0, 0x052400, 342 }, { 423, 0, 0x052800, 345 },
+		{ 427, 0, 0x052a00, 349 },     { 428, 0, 0, 0 },	  { 427, 1 << COP, 0, 0 },
+		{ 427, 1 << FILE_NAME, 0, 0 }, { 427, 1 << OP, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct runtime_file f;
+		struct made m;
+
+		make(&m, 0, 0, cases[i].without | 1 << KEY | 1 << SIZE | 1 << OLD_SIZE);
+		m.symbols[NAMES].st_size = cases[i].operators * sizeof(char *);
+		f = read_made(&m);
+		assert_int_equal(f.id, RUNTIME_PERL);
+		assert_int_equal(f.version, cases[i].version);
+		assert_int_equal(f.state.thread.addr, cases[i].version ? OP_ADDR : 0);
+		if (!cases[i].version)
+			continue;
+		assert_int_equal(f.state.thread.place, THREAD_GLOBAL);
+		assert_int_equal(f.state.offset[PERL_GLOBALS], 1);
+		assert_int_equal(f.state.offset[PERL_OP], 0);
+		assert_int_equal(f.state.offset[PERL_COP], variable_at(COP) - OP_ADDR);
+		assert_int_equal(f.state.offset[PERL_START_ENV], variable_at(START_ENV) - OP_ADDR);
+		assert_int_equal(f.state.offset[PERL_FILE], variable_at(FILE_NAME) - OP_ADDR);
+		assert_int_equal(f.state.offset[PERL_OP_REQUIRE], cases[i].require);
+	}
+	{ /* too far from each other */
+		struct runtime_file f;
+		struct made m;
+
+		make(&m, 0, 0, 1 << KEY | 1 << SIZE | 1 << OLD_SIZE);
+		m.symbols[NAMES].st_size = 427 * sizeof(char *);
+		m.symbols[PHASE].st_value += UINT16_MAX;
+		f = read_made(&m);
+		assert_int_equal(f.version, 0);
 	}
 }
 
@@ -210,7 +269,7 @@ static void test_installed(void **state)
 	assert_non_null(runtime_file_bytes(&im, found.loop.start, found.loop.end - found.loop.start));
 	if (found.version) {
 		assert_int_equal(found.version, 5 << 16 | minor << 8);
-		assert_true(threads && found.state.thread.addr && found.state.type);
+		assert_true(found.state.thread.addr && !threads == (found.state.offset[PERL_GLOBALS] != 0));
 	}
 	symbol_image_unmap(&image);
 }
@@ -218,10 +277,8 @@ static void test_installed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_installed),
+		cmocka_unit_test(test_versions), cmocka_unit_test(test_unknown),   cmocka_unit_test(test_globals),
+		cmocka_unit_test(test_others),	 cmocka_unit_test(test_installed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
