@@ -166,7 +166,7 @@ static void test_equal_ones(void **state)
 	for (size_t i = 0; i < 4; i++)
 		assert_false(q[i].is_done);
 	teardown(q, ARRAY_LEN(q));
-	assert_in_range(begun, 3, 4); /* the second thread may have begun before it saw all three */
+	assert_in_range(begun, 3, 5); /* 7 if each were asked: the second thread may begin before it sees all three */
 }
 
 /* Those that wait for the same answer as one whose asker leaves are answered all the same. */
