@@ -112,9 +112,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		int r = code_names_find(all, wanted[i], &a);
 
 		/* A line may be missing that a later source knows than the one that names it; and where an inlined call
-		 * reaches out of its function, the function's range. */
+		 * reaches out of its function, the function's range. Of two ranges of a function that overlap the later one
+		 * may have no start of its own. */
 		if (code_names_find(some, wanted[i], &b) != r || a.source != b.source || a.decl_line != b.decl_line ||
-		    (r == 0 && (a.frame_count != b.frame_count || (a.frame_count == 1 && a.start != b.start))))
+		    (r == 0 && (a.frame_count != b.frame_count || (a.frame_count == 1 && b.start > a.start))))
 			abort();
 	}
 	code_names_free(all);
