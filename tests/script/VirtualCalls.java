@@ -22,7 +22,7 @@ public class VirtualCalls {
     static volatile long sink;
     static long end;
 
-    // called by: parked yielded handed slept one two three four five wide many locked pinned shallow
+    // called by: parked yielded handed slept one two three four five wide many locked pinned shallow fresh
     static int spin(int us) {
         long until = System.nanoTime() + us * 1000L;
         int n = 0;
@@ -157,8 +157,15 @@ public class VirtualCalls {
         return leaf(way) + spin(50) + (int) (a + b + c + d + e + f + g + h);
     }
 
+    // --- before it waits for the first time no frame is in the heap ---
+    // called by: task
+    static int fresh() {
+        return spin(100000);
+    }
+
     // called by: *
     static void task() {
+        sink += fresh();
         for (int way = 0; System.nanoTime() < end; way++) {
             for (String name : cases) {
                 if (name.equals("deep")) {
