@@ -13,6 +13,7 @@
 
 #include "agent/helper/elf_service.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "symbols/elf_image.h"
@@ -20,6 +21,7 @@
 
 enum {
 	MAX_SOURCES = 48,
+	FORGET_SECONDS = 30,	   /* what was searched for and not needed for so long goes */
 	FAULTS_A_REST = 64,	   /* page faults; each maps up to 64 KB of a file (fault_around_bytes) */
 	MAX_CRC_BYTES = 128 << 20, /* a checksum over more takes longer than a request may */
 };
@@ -39,7 +41,8 @@ struct in_process {
 	struct source sources[MAX_SOURCES];
 	uint32_t count;
 	uint64_t clock;
-	uint64_t faults; /* of this process when pages were given back */
+	uint64_t faults;    /* of this process when pages were given back */
+	uint64_t forget_ns; /* CLOCK_MONOTONIC: when what was searched for is looked at next */
 };
 
 static void end_search(struct source *src)
@@ -124,11 +127,25 @@ static void forget_source(struct in_process *s, uint32_t file)
 
 /* --- memory --- */
 
+static void forget_searches(struct in_process *s)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (now_ns < s->forget_ns)
+		return;
+	s->forget_ns = now_ns + FORGET_SECONDS * NSEC_PER_SEC;
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->sources[i].rows)
+			row_source_forget(s->sources[i].rows);
+	memory_give_back();
+}
+
 /* Looks after each answer whether reading files has taken memory again. */
 static void rest(struct in_process *s)
 {
 	struct rusage usage;
 
+	forget_searches(s);
 	if (getrusage(RUSAGE_SELF, &usage) || (uint64_t)usage.ru_minflt - s->faults < FAULTS_A_REST)
 		return;
 	s->faults = (uint64_t)usage.ru_minflt;

@@ -41,6 +41,9 @@ struct row_builder {
 	/* Works as row_eval. NULL: the rows say everything (there is no ROW_CFA_EXPR and no ROW_OTHER among them). */
 	int (*eval)(void *state, uint64_t addr, const struct row_regs *in, row_read_fn read, void *arg,
 		    struct row_regs *out);
+	/* Gives back what questions took long to find, if none needed it since the last call. NULL: nothing is of that kind.
+	 */
+	void (*rest)(void *state);
 	void (*close)(void *state);
 };
 

@@ -395,3 +395,10 @@ void row_source_rest(const struct row_source *src)
 	if (src->map)
 		(void)madvise(src->map, src->map_len, MADV_DONTNEED);
 }
+
+void row_source_forget(struct row_source *src)
+{
+	for (size_t i = 0; i < src->opened_count; i++)
+		if (src->opened[i].builder->rest)
+			src->opened[i].builder->rest(src->opened[i].state);
+}

@@ -32,6 +32,10 @@ void row_source_free(struct row_source *src);
 /* Gives the memory back that reading the file took; what is read again comes from the file. */
 void row_source_rest(const struct row_source *src);
 
+/* Gives back what was found in the file for questions, if none needed it since the last call: it is searched for anew then.
+ */
+void row_source_forget(struct row_source *src);
+
 /*
  * The rows of [start, end), cut at its borders, sorted, equal neighbours merged. Code without a rule has no row (or
  * ROW_CFA_NONE), but a gap of less than 16 bytes (padding) belongs to the row before it. 0; -ENOSPC when there are more than

@@ -32,6 +32,7 @@ struct code_rows {
 	uint64_t entry;		  /* what the program starts with is no called function */
 	struct kept kept[MAX_KEPT];
 	uint64_t clock;
+	bool is_asked; /* since code_rest() */
 };
 
 static int code_open(const struct row_image *image, void **ret)
@@ -59,6 +60,18 @@ static void code_close(void *state)
 	code_jumps_free(c->jumps);
 	code_starts_free(c->starts);
 	free(c);
+}
+
+static void code_rest(void *state)
+{
+	struct code_rows *c = state;
+
+	if (!c->is_asked) {
+		code_starts_forget(c->starts);
+		code_jumps_free(c->jumps);
+		c->jumps = NULL;
+	}
+	c->is_asked = false;
 }
 
 /* The kept rows of the function at @start, or a place for them (count 0, rows NULL). */
@@ -463,6 +476,7 @@ static int code_build(void *state, uint64_t start, uint64_t end, struct row *row
 	int r = 0;
 
 	*count_ret = 0;
+	c->is_asked = true;
 	while (start < end && !r) {
 		struct code_function function;
 
@@ -519,5 +533,6 @@ const struct row_builder rows_code = {
 	.open = code_open,
 	.build = code_build,
 	.build_quickly = code_build_quickly,
+	.rest = code_rest,
 	.close = code_close,
 };

@@ -113,6 +113,14 @@ void code_starts_free(struct code_starts *s)
 	free(s);
 }
 
+void code_starts_forget(struct code_starts *s)
+{
+	free(s->marks);
+	s->marks = NULL;
+	s->count = s->room = 0;
+	s->is_loaded = s->is_by_look = false;
+}
+
 /* --- marks --- */
 
 static int add_mark(struct code_starts *s, uint64_t addr, uint64_t size, bool is_entry, bool is_certain)

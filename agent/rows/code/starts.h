@@ -18,6 +18,9 @@ struct code_starts;
 int code_starts_new(const struct row_image *image, struct code_starts **ret);
 void code_starts_free(struct code_starts *s);
 
+/* Forgets what was read; it is read again when it is needed. */
+void code_starts_forget(struct code_starts *s);
+
 /* The code at [@addr, @addr + @len_bytes), or NULL where there is none. */
 const uint8_t *code_starts_bytes(const struct code_starts *s, uint64_t addr, uint64_t len_bytes);
 

@@ -345,6 +345,29 @@ static void test_parts_of_blocks(void **state)
 	close_view(&v);
 }
 
+/* What was searched for goes when nothing needed it between two calls, and then it is found again. */
+static void test_forgotten(void **state)
+{
+	struct view v;
+
+	(void)state;
+	assert_int_equal(open_view("/proc/self/exe", &rows_code, &v), 0);
+	for (uint64_t at = v.start & ~255ull; at < v.end; at += 16 * 256) {
+		struct row before[256], rows[256];
+		size_t n, count;
+
+		assert_int_equal(rows_code.build(v.state, at, at + 256, before, 256, &n), 0);
+		rows_code.rest(v.state);
+		rows_code.rest(v.state);
+		assert_int_equal(rows_code.build(v.state, at, at + 256, rows, 256, &count), 0);
+		assert_int_equal(count, n);
+		for (size_t i = 0; i < n; i++)
+			assert_true(rows[i].start == before[i].start && rows[i].end == before[i].end &&
+				    rows[i].cfa == before[i].cfa && rows[i].cfa_off == before[i].cfa_off);
+	}
+	close_view(&v);
+}
+
 static int take_bias(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
@@ -561,8 +584,9 @@ int main(void)
 		cmocka_unit_test(test_this_program),   cmocka_unit_test(test_compiled),
 		cmocka_unit_test(test_return_address), cmocka_unit_test(test_parts_of_blocks),
 		cmocka_unit_test(test_stubs),	       cmocka_unit_test(test_not_referred_to),
-		cmocka_unit_test(test_trampoline),     cmocka_unit_test(test_starts),
-		cmocka_unit_test(test_moved_parts),    cmocka_unit_test(test_references),
+		cmocka_unit_test(test_forgotten),      cmocka_unit_test(test_trampoline),
+		cmocka_unit_test(test_starts),	       cmocka_unit_test(test_moved_parts),
+		cmocka_unit_test(test_references),
 	};
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
