@@ -281,27 +281,38 @@ static int block_in_module(struct beam *s, struct code_memory *m, uint64_t pc, s
 	return error;
 }
 
+/* The first name of a function from @from on, @end where there is none below that. */
+static uint64_t next_info(struct code_memory *m, uint64_t from, uint64_t end)
+{
+	for (uint64_t at = (from + 7) & ~7ull; at < end; at += 8)
+		if (is_info(m, at))
+			return at;
+	return end;
+}
+
 /* The last name of a function in [@low, @pc), whose end is looked for below @high. */
 static int block_of_info(const struct beam *s, struct code_memory *m, uint64_t pc, uint64_t low, uint64_t high,
 			 struct code_block *ret)
 {
-	uint64_t info = 0, end = high;
+	uint64_t info = 0, limit, end;
 
 	for (uint64_t at = pc & ~7ull; at >= low && pc - at < INFO_BACK_BYTES && !info; at -= 8)
 		if (is_info(m, at))
 			info = at;
 	if (!info)
 		return unreadable(m, -ENOENT);
-	for (uint64_t at = (pc & ~7ull) + 8; at < high && at - info < INFO_BACK_BYTES && end == high; at += 8)
-		if (is_info(m, at))
-			end = at;
-	return end - info > INFO_BACK_BYTES ? unreadable(m, -ENOENT) : make_function(s, m, info, end, ret);
+	limit = high - info > INFO_BACK_BYTES ? info + INFO_BACK_BYTES : high;
+	end = next_info(m, (pc & ~7ull) + 8, limit);
+	return end == limit && limit < high ? unreadable(m, -ENOENT) : make_function(s, m, info, end, ret);
 }
 
-static int block_of_fragment(const struct beam *s, struct code_memory *m, uint32_t i, uint64_t high, struct code_block *ret)
+/* Behind the last one are functions again, which the emulator makes by hand: it reaches up to the first of them. */
+static int block_of_fragment(const struct beam *s, struct code_memory *m, uint64_t pc, uint32_t i, uint64_t high,
+			     struct code_block *ret)
 {
 	ret->start = s->fragments[i].start;
 	ret->end = high - ret->start > MAX_FRAGMENT_BYTES ? ret->start + MAX_FRAGMENT_BYTES : high;
+	ret->end = next_info(m, (pc & ~7ull) + 8, ret->end);
 	ret->kind = BEAM_FRAGMENT;
 	ret->own[BEAM_OWN_FRAGMENT] = i;
 	add_token(ret, 0, ret->start, code_read_u64(m, ret->start));
@@ -314,6 +325,8 @@ static int block_between(const struct beam *s, struct code_memory *m, uint64_t p
 {
 	uint32_t behind = 0;
 
+	if (high <= pc) /* where the next module begins was not read */
+		return unreadable(m, -ENOENT);
 	while (behind < s->fragment_cnt && s->fragments[behind].start <= pc)
 		behind++;
 	if (behind && s->fragments[behind - 1].start >= low)
@@ -325,7 +338,7 @@ static int block_between(const struct beam *s, struct code_memory *m, uint64_t p
 	if (block_of_info(s, m, pc, low, high, ret) == 0)
 		return 0;
 	memset(ret, 0, sizeof(*ret));
-	return behind && !m->is_spent ? block_of_fragment(s, m, behind - 1, high, ret) : unreadable(m, -ENOENT);
+	return behind && !m->is_spent ? block_of_fragment(s, m, pc, behind - 1, high, ret) : unreadable(m, -ENOENT);
 }
 
 int beam_block(void *state, struct code_memory *m, uint64_t pc, struct code_block *ret)

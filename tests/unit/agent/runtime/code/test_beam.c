@@ -188,6 +188,22 @@ static void test_root(void **state)
 	assert_row(fake.exit + 41, ROW_CFA_ROOT, 0, 0);
 }
 
+/* A shared piece of code ends where a function begins that the emulator made by hand, and does not hold it. */
+static void test_end_of_fragment(void **state)
+{
+	const uint64_t start = FAKE_BASE + FAKE_CODE + 0x10;
+	struct code_block b;
+
+	(void)state;
+	beam.fragments[0] = (struct beam_fragment){ .start = start };
+	beam.fragment_cnt = 1;
+	b = block_at(start + 9);
+	assert_int_equal(b.kind, BEAM_FRAGMENT);
+	assert_int_equal(b.start, start);
+	assert_int_equal(b.end, fake.exit);
+	assert_int_equal(block_at(fake.exit + 41).kind, BEAM_ROOT);
+}
+
 static void test_purged(void **state)
 {
 	uint64_t modules;
@@ -266,11 +282,17 @@ static void all_is_as_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(all_is_as_written, make), cmocka_unit_test_setup(test_names, make),
-		cmocka_unit_test_setup(test_listed_path, make),	 cmocka_unit_test_setup(test_elixir, make),
-		cmocka_unit_test_setup(test_frame, make),	 cmocka_unit_test_setup(test_calls_of_c, make),
-		cmocka_unit_test_setup(test_root, make),	 cmocka_unit_test_setup(test_purged, make),
-		cmocka_unit_test_setup(test_tokens, make),	 cmocka_unit_test_setup(test_refusals, make),
+		cmocka_unit_test_setup(all_is_as_written, make),
+		cmocka_unit_test_setup(test_names, make),
+		cmocka_unit_test_setup(test_listed_path, make),
+		cmocka_unit_test_setup(test_elixir, make),
+		cmocka_unit_test_setup(test_frame, make),
+		cmocka_unit_test_setup(test_calls_of_c, make),
+		cmocka_unit_test_setup(test_root, make),
+		cmocka_unit_test_setup(test_purged, make),
+		cmocka_unit_test_setup(test_end_of_fragment, make),
+		cmocka_unit_test_setup(test_tokens, make),
+		cmocka_unit_test_setup(test_refusals, make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
