@@ -28,6 +28,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from measure import family_pss_mb  # noqa: E402
 
 GROWTH_MB = 4.0
+# As services have them: most stacks were there before. A question takes memory for each that a store has, which is not what is to be flat.
+STACKS = [random.sample(range(1, 31), 10) for _ in range(20000)]
 
 
 class Server:
@@ -54,7 +56,7 @@ def profile(service):
     tables = {"mappingTable": [{}], "linkTable": [{}], "attributeTable": [{}], "stringTable": strings}
     tables["functionTable"] = [{}] + [{"nameStrindex": 3 + i} for i in range(30)]
     tables["locationTable"] = [{}] + [{"lines": [{"functionIndex": 1 + i}]} for i in range(30)]
-    tables["stackTable"] = [{}] + [{"locationIndices": random.sample(range(1, 31), 10)} for _ in range(20)]
+    tables["stackTable"] = [{}] + [{"locationIndices": stack} for stack in random.sample(STACKS, 20)]
     samples = [{"stackIndex": 1 + i % 20, "timestampsUnixNano": [str(now + i)]} for i in range(100)]
     scope = [{"profiles": [{"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "samples": samples}]}]
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
