@@ -85,6 +85,20 @@ static bool wait_for(const struct question *q, uint64_t most_ns)
 	return q->is_done;
 }
 
+static void wait_until_begun(unsigned count)
+{
+	while (begun < count)
+		loop_step(loop, 1);
+}
+
+/* @q, whose asker has left, ends. */
+static void assert_given_up(struct question *q)
+{
+	assert_true(wait_for(q, 10 * NSEC_PER_SEC));
+	assert_int_equal(q->job.answer.status, 503);
+	buf_fini(&q->job.answer.body);
+}
+
 static void setup(void)
 {
 	const struct api_config config = { .store = &store };
@@ -138,12 +152,9 @@ static void test_nobody_waits(void **state)
 	(void)state;
 	setup();
 	ask(&q[0], "7", "9");
-	while (!begun)
-		loop_step(loop, 1);
+	wait_until_begun(1);
 	assert_false(query_thread_cancel(thread, &q[0].job));
-	assert_true(wait_for(&q[0], 10 * NSEC_PER_SEC));
-	assert_int_equal(q[0].job.answer.status, 503);
-	buf_fini(&q[0].job.answer.body);
+	assert_given_up(&q[0]);
 	ask(&q[1], "1", "9");
 	teardown(&q[1], 1);
 }
@@ -157,8 +168,7 @@ static void test_equal_ones(void **state)
 	(void)state;
 	setup();
 	ask(&q[0], "7", "9");
-	while (begun < 1)
-		loop_step(loop, 1);
+	wait_until_begun(1);
 	for (size_t i = 1; i < 4; i++)
 		ask(&q[i], "7", "10"); /* one begins on the second thread and has a second there */
 	ask(&q[4], "1", "9");
@@ -177,17 +187,13 @@ static void test_asker_of_many_leaves(void **state)
 	(void)state;
 	setup();
 	ask(&q[1], "7", "9");
-	while (begun < 1)
-		loop_step(loop, 1);
+	wait_until_begun(1);
 	ask(&q[0], "7", "9");
 	ask(&q[2], "7", "9");
 	ask(&q[3], "7", "9");
-	while (begun < 2)
-		loop_step(loop, 1);
+	wait_until_begun(2);
 	query_thread_cancel(thread, &q[0].job);
-	assert_true(wait_for(&q[0], 10 * NSEC_PER_SEC));
-	assert_int_equal(q[0].job.answer.status, 503);
-	buf_fini(&q[0].job.answer.body);
+	assert_given_up(&q[0]);
 	assert_false(q[2].is_done || q[3].is_done);
 	teardown(&q[1], 3);
 }
