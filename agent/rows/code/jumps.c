@@ -15,10 +15,11 @@
 enum { LONGEST_JUMP = 6, MAX_JUMPS = 1 << 20, MAX_SCAN_BYTES = 64 << 20 };
 
 struct jump {
-	uint64_t to, from;
+	uint32_t to, from; /* distances from base; all code is within 4 GB of it, see code_starts_new */
 };
 
 struct code_jumps {
+	uint64_t base;	  /* the first segment's address */
 	struct jump *all; /* by target */
 	uint32_t count, room;
 };
@@ -29,7 +30,7 @@ static int add(struct code_jumps *j, uint64_t from, uint64_t to)
 		return 0;
 	if (vec_reach(&j->all, &j->room, j->count))
 		return -ENOMEM;
-	j->all[j->count++] = (struct jump){ to, from };
+	j->all[j->count++] = (struct jump){ (uint32_t)(to - j->base), (uint32_t)(from - j->base) };
 	return 0;
 }
 
@@ -86,8 +87,10 @@ int code_jumps_new(struct code_starts *starts, struct code_jumps **ret)
 	const uint8_t *code;
 	int r = j ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; !r && (code = code_starts_segment(starts, i, &addr, &len)); i++)
+	for (uint32_t i = 0; !r && (code = code_starts_segment(starts, i, &addr, &len)); i++) {
+		j->base = i ? j->base : addr;
 		r = scan(j, starts, code, addr, len);
+	}
 	if (r) {
 		code_jumps_free(j);
 		return r;
@@ -109,15 +112,17 @@ void code_jumps_free(struct code_jumps *j)
 
 int code_jumps_into(const struct code_jumps *j, uint64_t low, uint64_t high, uint64_t *from)
 {
-	uint32_t first = search_first(at, j->count, j->all[at].to >= low);
+	uint32_t first = search_first(at, j->count, j->base + j->all[at].to >= low);
 	int n = 0;
 
-	for (uint32_t i = first; i < j->count && j->all[i].to < high; i++) {
-		if (j->all[i].from >= low && j->all[i].from < high)
+	for (uint32_t i = first; i < j->count && j->base + j->all[i].to < high; i++) {
+		uint64_t place = j->base + j->all[i].from;
+
+		if (place >= low && place < high)
 			continue;
 		if (n == CODE_JUMPS_MAX)
 			return 0;
-		from[n++] = j->all[i].from;
+		from[n++] = place;
 	}
 	return n;
 }
