@@ -11,8 +11,8 @@ depth       the price of a frame at 35, 264 and 1,000 frames
 runtimes    functions of scripts: their chains beside bpf_get_stack on a C program of the same depth, hot and cold; the start of a
             program of many functions; memory of a hundred processes. BENCH_BEFORE=PATH: processes without a runtime beside that
             hearth, of before there were chains
-peer        Python, PHP, Ruby and Perl beside OpenTelemetry's eBPF profiler (BENCH_PEER: its program): BPF time of a sample, CPU time of
-            the agent, stacks that have all functions of the script
+peer        Python, PHP, Ruby, Perl, Java, Node and Erlang beside OpenTelemetry's eBPF profiler (BENCH_PEER: its program): BPF time of a
+            sample, CPU time and memory of the agent, stacks that have all functions of the program
 jit         frames in code that HotSpot, V8 and BEAM made, likewise; the agent beside a virtual machine that compiles 5,000 methods
 programs    size of the BPF programs, the verifier's work and time
 start       from the exec of `hearth record` to its first complete stack, CPUs busy
