@@ -19,12 +19,22 @@ struct api;
 struct metrics;
 struct signals;
 
-/* Writes profiles as files of any format; the commands' table of formats stands behind it. */
+/* A file in the making; the commands' table of formats stands behind it. */
+struct api_file;
+
+/* Writes profiles as files of any format. */
 struct api_export {
 	/* The content type and the end of the name of files of @format, NULL when there is no such format. */
 	const char *(*suffix)(const char *format, const char **content_type_ret);
-	/* Appends @profiles, together one file, to @out. 0 or -errno. */
-	int (*write)(const char *format, struct profiles *const *profiles, size_t count, struct buf *out);
+	/* Begins a file of @format, the caller's to free. 0 or -errno. */
+	int (*begin)(const char *format, struct api_file **ret);
+	/* Adds @profiles; all that are added are one file together. 0 or -errno. */
+	int (*add)(struct api_file *file, struct profiles *profiles);
+	/* Bytes of memory that the file holds. */
+	size_t (*memory_bytes)(const struct api_file *file);
+	/* Writes the file to @out, which is empty; nothing may be added afterwards. 0 or -errno. */
+	int (*write)(struct api_file *file, struct buf *out);
+	void (*free)(struct api_file *file); /* accepts NULL */
 };
 
 struct api_config {

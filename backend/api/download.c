@@ -13,41 +13,35 @@
 #include "proto/profiles.h"
 #include "proto/profiles_hide.h"
 
-struct pieces {
+struct download {
 	const struct api_call *call;
-	struct profiles **items; /* a reference each */
-	size_t count;
-	uint64_t bytes;
+	const struct api_export *exports;
+	struct api_file *file; /* owned */
 };
 
-static void pieces_fini(struct pieces *p)
+static void download_fini(struct download *d)
 {
-	for (size_t i = 0; i < p->count; i++)
-		profiles_put(p->items[i]);
-	free(p->items);
+	if (d->file)
+		d->exports->free(d->file);
 }
 
 static int take_piece(void *arg, struct profiles *p)
 {
-	struct pieces *pieces = arg;
-	struct profiles **items = reallocarray(pieces->items, pieces->count + 1, sizeof(struct profiles *));
+	struct download *d = arg;
+	struct profiles *hidden = NULL;
+	int err = 0;
 
-	if (!items)
-		return -ENOMEM;
-	pieces->items = items;
-	if (pieces->call->hides_addresses && profiles_hide_addresses(p, &items[pieces->count]))
-		return -ENOMEM;
-	if (!pieces->call->hides_addresses)
-		items[pieces->count] = profiles_get(p);
-	pieces->count++;
-	pieces->bytes += profiles_memory_bytes(p);
-	return api_within(pieces->call, pieces->bytes);
+	if (d->call->hides_addresses)
+		err = profiles_hide_addresses(p, &hidden);
+	err = err ? err : d->exports->add(d->file, hidden ? hidden : p);
+	profiles_put(hidden);
+	return err ? err : api_within(d->call, d->exports->memory_bytes(d->file));
 }
 
 static int write_selection(struct api_call *call, const char *format)
 {
 	const struct api_export *exports = call->api->config.exports;
-	AUTO(pieces_fini) struct pieces pieces = { .call = call };
+	AUTO(download_fini) struct download download = { .call = call, .exports = exports };
 	AUTO(query_fini) struct query q = { 0 };
 	struct api_answer *answer = call->answer;
 	const char *suffix = exports ? exports->suffix(format, &answer->content_type) : NULL;
@@ -61,10 +55,9 @@ static int write_selection(struct api_call *call, const char *format)
 		return -EINVAL;
 	}
 	err = query_read(&q, &call->ctx, call->params, "", &call->error);
-	if (!err)
-		err = call->ctx.store->read->export(call->ctx.store, &q.sel, take_piece, &pieces);
-	if (!err)
-		err = exports->write(format, pieces.items, pieces.count, &answer->body);
+	err = err ? err : exports->begin(format, &download.file);
+	err = err ? err : call->ctx.store->read->export(call->ctx.store, &q.sel, take_piece, &download);
+	err = err ? err : exports->write(download.file, &answer->body);
 	if (err)
 		return err;
 	from = (time_t)(q.sel.from_ns / NSEC_PER_SEC);

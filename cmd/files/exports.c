@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The selected part of the store comes in pieces, each with a dictionary of its own; a file has one. The pieces are joined
- * as in a capture on disk: a stream of messages whose dictionaries continue one another, read as one message. Runs on the
- * query thread.
+ * The selected part of the store comes in pieces, each with a dictionary of its own; a file has one. One piece is written as
+ * it is. Several are joined as in a capture on disk: a stream of messages whose dictionaries continue one another, which is
+ * one message, too. Only that stream is kept between them. Runs on the query thread.
  */
 #include "cmd/files/exports.h"
 
@@ -15,6 +15,46 @@
 #include "proto/otlp/otlp.h"
 #include "proto/profiles_builder.h"
 
+struct api_file {
+	const struct format *format;
+	struct profiles *only; /* the first piece, a reference, until there is a second one */
+	struct buf stream;     /* of the pieces, unless there is only one */
+	struct otlp_continuation cont;
+};
+
+static int file_begin(const char *name, struct api_file **ret)
+{
+	const struct format *format = format_by_name(name);
+	struct api_file *f = format ? calloc(1, sizeof(*f)) : NULL;
+
+	if (!f)
+		return format ? -ENOMEM : -EINVAL;
+	f->format = format;
+	f->stream = BUF_EMPTY;
+	*ret = f;
+	return 0;
+}
+
+static int file_add(struct api_file *f, struct profiles *p)
+{
+	int err = 0;
+
+	if (!f->only && !f->stream.len) {
+		f->only = profiles_get(p);
+		return 0;
+	}
+	if (f->only)
+		err = otlp_encode(f->only, &f->cont, &f->stream);
+	profiles_put(f->only);
+	f->only = NULL;
+	return err ? err : otlp_encode(p, &f->cont, &f->stream);
+}
+
+static size_t file_memory_bytes(const struct api_file *f)
+{
+	return f->stream.cap + (f->only ? profiles_memory_bytes(f->only) : 0);
+}
+
 static int make_empty(struct profiles **ret)
 {
 	struct builder *b = builder_new();
@@ -24,42 +64,44 @@ static int make_empty(struct profiles **ret)
 	return err;
 }
 
-static int join(struct profiles *const *pieces, size_t count, struct profiles **ret)
+/* The stream, which is taken, as a model. */
+static int read_stream(struct api_file *f)
 {
-	AUTO(buf_fini) struct buf stream = BUF_EMPTY;
-	struct otlp_continuation cont = { 0 };
 	struct otlp_error why;
-	uint8_t *data;
 	size_t len;
-	int err = 0;
+	uint8_t *data = buf_take(&f->stream, &len);
+	int err = data ? otlp_decode(data, len, true, &f->only, &why) : -ENOMEM;
 
-	for (size_t i = 0; i < count && !err; i++)
-		err = otlp_encode(pieces[i], &cont, &stream);
-	if (err)
-		return err;
-	data = buf_take(&stream, &len);
-	err = data ? otlp_decode(data, len, true, ret, &why) : -ENOMEM;
 	if (err)
 		free(data);
 	return err;
 }
 
-static int write_export(const char *name, struct profiles *const *pieces, size_t count, struct buf *out)
+static int file_write(struct api_file *f, struct buf *out)
 {
-	const struct format *format = format_by_name(name);
 	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
-	struct profiles *p = NULL;
-	int err;
+	int err = 0;
 
-	if (!format)
-		return -EINVAL;
-	if (count == 1)
-		return format_write(pieces[0], format, out, &left_out);
-	err = count ? join(pieces, count, &p) : make_empty(&p);
-	if (!err)
-		err = format_write(p, format, out, &left_out);
-	profiles_put(p);
-	return err;
+	if (f->stream.len && f->format == &format_otlp) {
+		buf_fini(out);
+		*out = f->stream;
+		f->stream = BUF_EMPTY;
+		return out->failed ? -ENOMEM : 0;
+	}
+	if (f->stream.len)
+		err = read_stream(f);
+	else if (!f->only)
+		err = make_empty(&f->only);
+	return err ? err : format_write(f->only, f->format, out, &left_out);
+}
+
+static void file_free(struct api_file *f)
+{
+	if (!f)
+		return;
+	profiles_put(f->only);
+	buf_fini(&f->stream);
+	free(f);
 }
 
 static const char *export_suffix(const char *name, const char **content_type_ret)
@@ -85,4 +127,11 @@ static const char *export_suffix(const char *name, const char **content_type_ret
 	return format ? format->suffixes[0] : NULL;
 }
 
-const struct api_export exports = { .suffix = export_suffix, .write = write_export };
+const struct api_export exports = {
+	.suffix = export_suffix,
+	.begin = file_begin,
+	.add = file_add,
+	.memory_bytes = file_memory_bytes,
+	.write = file_write,
+	.free = file_free,
+};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns stored events into profiles again, one message for each block: resources, scopes, labels, links and times as they
- * came. Samples of the same stack, labels and cpu are put together. Times, ids and payloads of single reports were not kept:
- * a profile's window is that of its events, and its id is new.
+ * Turns stored events into profiles again: resources, scopes, labels, links and times as they came. A message has many
+ * blocks, so that a name or stack is told once; it is handed out when it has grown to PIECE_BYTES. A series is one resource
+ * in it, and a profile for each block. Samples of the same stack, labels and cpu are put together. Times, ids and payloads
+ * of single reports were not kept: a profile's window is that of its events, and its id is new.
  */
 #include "backend/store/sqlite/query.h"
 
@@ -16,10 +17,11 @@
 #include "backend/store/sqlite/scan.h"
 #include "backend/store/sqlite/tables.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "proto/otlp/otlp.h"
 
-enum { PROFILE_ID_BYTES = 16 };
+enum { PROFILE_ID_BYTES = 16, PIECE_BYTES = 4 << 20 };
 
 /* A selected event: what makes a sample, and its time. */
 struct picked {
@@ -28,10 +30,24 @@ struct picked {
 	int64_t weight;
 };
 
+/* A series of the message in the making. */
+struct series_out {
+	struct resource_profiles resource;
+	struct scope_profiles scope;
+	struct profile *profiles; /* owned */
+	size_t count, cap;
+	size_t sound; /* of the profiles: those of blocks that were read to their end */
+};
+
+/* A message in the making, and what it is made from. */
 struct exporting {
 	struct scan *scan;
 	struct out_tables tables;
-	struct profiles *p;
+	struct profiles *p; /* NULL: none has been begun */
+	struct series_out *series;
+	size_t series_count, series_cap;
+	struct map places;     /* struct name_series -> its place in series, + 1 */
+	uint64_t sound_events; /* of the sound profiles */
 	struct picked *picked;
 	size_t picked_count, picked_cap;
 };
@@ -174,25 +190,21 @@ static int copy_names(struct exporting *x, const struct name_origin *o, struct p
 }
 
 /* Events of samples without times came with their report's: each report is a profile of its own. */
-static int make_profiles(struct exporting *x, const struct name_origin *o, struct scope_profiles *scope)
+static int make_profiles(struct exporting *x, const struct name_origin *o, struct series_out *out)
 {
-	size_t start = 0, count = 1;
+	size_t start = 0;
 	int err = 0;
 
 	qsort(x->picked, x->picked_count, sizeof(*x->picked), o->shape & 1 ? compare_picked : compare_times);
-	for (size_t i = 1; !(o->shape & 1) && i < x->picked_count; i++)
-		count += x->picked[i].time_ns != x->picked[i - 1].time_ns;
-	scope->profiles = profiles_alloc(x->p, count * sizeof(*scope->profiles));
-	if (!scope->profiles)
-		return -ENOMEM;
 	for (size_t i = 1; i <= x->picked_count && !err; i++) {
-		struct profile *profile = &scope->profiles[scope->profile_count];
-
 		if (i < x->picked_count && (o->shape & 1 || x->picked[i].time_ns == x->picked[i - 1].time_ns))
 			continue;
-		scope->profile_count++;
-		err = copy_names(x, o, profile);
-		err = err ? err : make_samples(x, x->picked + start, i - start, o->shape, profile);
+		err = vec_reserve(&out->profiles, &out->cap, out->count + 1);
+		if (err)
+			return err;
+		out->profiles[out->count] = (struct profile){ 0 };
+		err = copy_names(x, o, &out->profiles[out->count]);
+		err = err ? err : make_samples(x, x->picked + start, i - start, o->shape, &out->profiles[out->count++]);
 		start = i;
 	}
 	return err;
@@ -228,62 +240,145 @@ static int copy_entities(struct profiles *to, struct resource *r)
 }
 
 /* The resource and scope that the message @m has, with memory of x->p's. */
-static int copy_surroundings(struct exporting *x, const struct profiles *m, struct resource_profiles *rp,
-			     struct scope_profiles *scope)
+static int copy_surroundings(struct exporting *x, const struct profiles *m, struct series_out *out)
 {
+	struct scope_profiles *scope = &out->scope;
 	int err;
 
 	if (!m->resource_count || !m->resources[0].scope_count)
 		return -EBADMSG;
-	*rp = m->resources[0];
-	*scope = rp->scopes[0];
-	rp->scopes = scope;
-	rp->scope_count = 1;
+	out->resource = m->resources[0];
+	*scope = out->resource.scopes[0];
 	scope->profiles = NULL;
 	scope->profile_count = 0;
-	err = copy_entities(x->p, &rp->resource);
-	err = err ? err : origin_copy_string(x->p, rp->schema_url, &rp->schema_url);
+	err = copy_entities(x->p, &out->resource.resource);
+	err = err ? err : origin_copy_string(x->p, out->resource.schema_url, &out->resource.schema_url);
 	err = err ? err : origin_copy_string(x->p, scope->schema_url, &scope->schema_url);
 	err = err ? err : origin_copy_string(x->p, scope->scope.name, &scope->scope.name);
 	err = err ? err : origin_copy_string(x->p, scope->scope.version, &scope->scope.version);
 	return err ? err : origin_copy_key_values(x->p, m, &scope->scope.attributes, &scope->scope.attributes);
 }
 
-static int export_series(struct exporting *x, const struct name_series *series, struct resource_profiles *rp)
+/* The place of @series in the message, where it is put unless it is there. */
+static int find_series(struct exporting *x, const struct name_series *series, struct series_out **ret)
 {
-	const struct name_origin *o = series->origin;
-	struct scope_profiles *scope = profiles_alloc(x->p, sizeof(*scope));
+	size_t place = (size_t)(uintptr_t)map_get(&x->places, (uintptr_t)series);
+	struct series_out *out;
 	struct otlp_error why;
 	struct profiles *m;
-	int err = scope ? otlp_decode(o->message.data, o->message.len, false, &m, &why) : -ENOMEM;
+	int err;
 
+	if (place) {
+		*ret = &x->series[place - 1];
+		return 0;
+	}
+	err = vec_reserve(&x->series, &x->series_cap, x->series_count + 1);
+	err = err ? err : otlp_decode(series->origin->message.data, series->origin->message.len, false, &m, &why);
 	if (err)
 		return err;
-	err = copy_surroundings(x, m, rp, scope);
+	out = &x->series[x->series_count];
+	*out = (struct series_out){ 0 };
+	err = copy_surroundings(x, m, out);
 	profiles_put(m);
-	err = err ? err : out_key_values(&x->tables, series->resource, &rp->resource.attributes);
-	return err ? err : make_profiles(x, o, scope);
+	err = err ? err : out_key_values(&x->tables, series->resource, &out->resource.resource.attributes);
+	err = err ? err : map_put(&x->places, (uintptr_t)series, (void *)(uintptr_t)(x->series_count + 1));
+	x->series_count += !err;
+	*ret = out;
+	return err;
 }
 
-/* The block's selected series as one message. */
+/* The block's selected series. */
 static int export_block(struct exporting *x)
 {
 	const struct block *b = x->scan->block;
-	int err = out_tables_init(&x->tables, x->scan->s->names, x->p);
+	struct series_out *out;
+	int err = 0;
 
-	if (!err) {
-		x->p->resources = profiles_alloc(x->p, b->series_count * sizeof(*x->p->resources));
-		err = x->p->resources ? 0 : -ENOMEM;
-	}
 	for (uint32_t i = 0; i < b->series_count && !err; i++) {
-		if (!x->scan->of[i])
+		const struct name_series *series = x->scan->of[i] ? x->scan->of[i]->series : NULL;
+
+		err = series ? pick(x, i) : 0;
+		if (err || !series || !x->picked_count)
 			continue;
-		err = pick(x, i);
-		if (!err && x->picked_count)
-			err = export_series(x, x->scan->of[i]->series, &x->p->resources[x->p->resource_count++]);
+		err = find_series(x, series, &out);
+		err = err ? err : make_profiles(x, series->origin, out);
 	}
-	err = err ? err : out_tables_finish(&x->tables);
-	out_tables_fini(&x->tables);
+	for (size_t i = 0; i < x->series_count && !err; i++)
+		x->series[i].sound = x->series[i].count;
+	x->sound_events = err ? x->sound_events : x->p->sample_events;
+	return err;
+}
+
+/* --- messages --- */
+
+static int begin_message(struct exporting *x)
+{
+	x->p = profiles_new();
+	x->sound_events = 0;
+	return x->p ? out_tables_init(&x->tables, x->scan->s->names, x->p) : -ENOMEM;
+}
+
+static size_t message_bytes(const struct exporting *x)
+{
+	return profiles_memory_bytes(x->p) + out_tables_memory_bytes(&x->tables);
+}
+
+/* Puts the sound profiles of @out into @ret, with memory of x->p's. */
+static int finish_series(struct exporting *x, const struct series_out *out, struct resource_profiles *ret)
+{
+	struct scope_profiles *scope = profiles_alloc(x->p, sizeof(*scope));
+
+	*ret = out->resource;
+	ret->scopes = scope;
+	ret->scope_count = 1;
+	if (!scope)
+		return -ENOMEM;
+	*scope = out->scope;
+	scope->profiles = profiles_alloc(x->p, out->sound * sizeof(*scope->profiles));
+	scope->profile_count = (uint32_t)out->sound;
+	if (!scope->profiles)
+		return -ENOMEM;
+	memcpy(scope->profiles, out->profiles, out->sound * sizeof(*scope->profiles));
+	return 0;
+}
+
+static int finish_message(struct exporting *x)
+{
+	int err;
+
+	x->p->sample_events = x->sound_events;
+	x->p->resources = profiles_alloc(x->p, x->series_count * sizeof(*x->p->resources));
+	err = x->p->resources ? 0 : -ENOMEM;
+	for (size_t i = 0; i < x->series_count && !err; i++)
+		if (x->series[i].sound)
+			err = finish_series(x, &x->series[i], &x->p->resources[x->p->resource_count++]);
+	return err ? err : out_tables_finish(&x->tables);
+}
+
+static void drop_message(struct exporting *x)
+{
+	for (size_t i = 0; i < x->series_count; i++)
+		free(x->series[i].profiles);
+	x->series_count = 0;
+	map_fini(&x->places);
+	if (x->p)
+		out_tables_fini(&x->tables);
+	profiles_put(x->p);
+	x->p = NULL;
+}
+
+static int hand_out(struct exporting *x, int (*fn)(void *arg, struct profiles *p), void *arg)
+{
+	int err = x->p ? finish_message(x) : 0;
+
+	if (!err && x->p && x->p->resource_count) {
+		struct profiles *p = profiles_get(x->p);
+
+		drop_message(x);
+		err = fn(arg, p);
+		profiles_put(p);
+	}
+	drop_message(x);
 	return err;
 }
 
@@ -294,16 +389,18 @@ int store_export(struct store *s, const struct store_selection *sel, int (*fn)(v
 	int err = scan_begin(&scan, s, sel, sel->kind == NULL), more = 0;
 
 	while (!err && (more = scan_next(&scan)) > 0) {
-		x.p = profiles_new();
-		err = x.p ? export_block(&x) : -ENOMEM;
-		if (err == -EBADMSG) {
+		err = x.p ? 0 : begin_message(&x);
+		err = err ? err : export_block(&x);
+		if (err == -EBADMSG)
 			metric_add(scan.s->metrics.damaged_blocks, 1);
-			err = 0;
-		} else if (!err && x.p->resource_count) {
-			err = fn(arg, x.p);
-		}
-		profiles_put(x.p);
+		/* The tables may have begun to tell what could not be read: the next block has new ones. */
+		if (err == -EBADMSG || (!err && message_bytes(&x) >= PIECE_BYTES))
+			err = hand_out(&x, fn, arg);
 	}
+	if (!err && more >= 0)
+		err = hand_out(&x, fn, arg);
+	drop_message(&x);
+	free(x.series);
 	free(x.picked);
 	scan_end(&scan);
 	return err ? err : more;

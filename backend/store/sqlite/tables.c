@@ -69,6 +69,15 @@ void out_tables_fini(struct out_tables *t)
 	}
 }
 
+size_t out_tables_memory_bytes(const struct out_tables *t)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < OUT_KINDS; i++)
+		bytes += intern_memory_bytes(t->tables[i].keys) + t->tables[i].cap * t->tables[i].size;
+	return bytes;
+}
+
 int out_tables_finish(struct out_tables *t)
 {
 	struct dictionary *d = &t->p->dict;
@@ -86,13 +95,18 @@ int out_tables_finish(struct out_tables *t)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		const struct out_table *table = &t->tables[i];
+		struct out_table *table = &t->tables[i];
 		uint32_t count = intern_count(table->keys) + 1;
-		void *rows = profiles_alloc(t->p, count * table->size);
+		void *rows;
 
+		intern_free(table->keys); /* nothing is asked any more, and the copy wants room */
+		table->keys = NULL;
+		rows = profiles_alloc(t->p, count * table->size);
 		if (!rows)
 			return -ENOMEM;
 		memcpy(rows, table->rows, count * table->size);
+		free(table->rows);
+		table->rows = NULL;
 		memcpy(places[i].rows, &rows, sizeof(rows));
 		*places[i].count = count;
 	}

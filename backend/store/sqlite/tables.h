@@ -35,7 +35,10 @@ struct out_tables {
 int out_tables_init(struct out_tables *t, struct store_names *names, struct profiles *p);
 void out_tables_fini(struct out_tables *t);
 
-/* Copies the tables into the profiles. 0 or -ENOMEM. */
+/* Bytes of memory held, without the profiles'. */
+size_t out_tables_memory_bytes(const struct out_tables *t);
+
+/* Moves the tables into the profiles: nothing may be asked afterwards. 0 or -ENOMEM. */
 int out_tables_finish(struct out_tables *t);
 
 /* Indices; negative: -errno. */

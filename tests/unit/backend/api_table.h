@@ -279,13 +279,43 @@ static const char *export_suffix(const char *format, const char **content_type_r
 	return !strcmp(format, "x") ? ".x" : NULL;
 }
 
-static int export_write(const char *format, struct profiles *const *profiles, size_t count, struct buf *out)
+struct api_file {
+	char format[32];
+	size_t pieces, bytes;
+};
+
+static int export_begin(const char *format, struct api_file **ret)
 {
-	buf_printf(out, "%zu in %s%s", count, format, profiles[0] ? "" : ", none");
+	*ret = calloc(1, sizeof(**ret));
+	snprintf((*ret)->format, sizeof((*ret)->format), "%s", format);
 	return 0;
 }
 
-static const struct api_export table_exports = { export_suffix, export_write };
+static int export_add(struct api_file *file, struct profiles *profiles)
+{
+	file->pieces++;
+	file->bytes += profiles_memory_bytes(profiles);
+	return 0;
+}
+
+static size_t export_bytes(const struct api_file *file)
+{
+	return file->bytes;
+}
+
+static int export_write(struct api_file *file, struct buf *out)
+{
+	buf_printf(out, "%zu in %s", file->pieces, file->format);
+	return 0;
+}
+
+static void export_free(struct api_file *file)
+{
+	free(file);
+}
+
+static const struct api_export table_exports = { export_suffix, export_begin, export_add,
+						 export_bytes,	export_write, export_free };
 
 static const struct store_read_ops table_ops = {
 	.export = export,

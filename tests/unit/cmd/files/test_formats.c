@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "cmd/files/exports.h"
 #include "cmd/files/formats.h"
+#include "proto/otlp/otlp.h"
 #include "proto/profiles.h"
 #include "proto/profiles_builder.h"
 
@@ -189,21 +190,46 @@ static struct profiles *make(const char *function, unsigned events)
 	return p;
 }
 
-/* None, one and several pieces become one file. */
+static void write_file(const char *format, struct profiles *const *pieces, size_t count, struct buf *out)
+{
+	struct api_file *file;
+	size_t least = 0;
+
+	assert_int_equal(exports.begin(format, &file), 0);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(exports.add(file, pieces[i]), 0);
+		assert_true(exports.memory_bytes(file) > least);
+		least = i ? exports.memory_bytes(file) - 1 : 0; /* the model of one is larger than the stream of two */
+	}
+	assert_int_equal(exports.write(file, out), 0);
+	exports.free(file);
+}
+
+/* None, one and several pieces become one file; OTLP, which is not read again for it, too. */
 static void test_export(void **state)
 {
 	struct profiles *pieces[] = { make("one", 2), make("two", 3), make("one", 5) };
 	static const char *const lines[] = { "", "[unknown];one 2\n", "[unknown];one 2\n[unknown];two 3\n",
 					     "[unknown];one 7\n[unknown];two 3\n" };
+	struct api_file *file;
 
 	(void)state;
 	for (size_t count = 0; count <= ARRAY_LEN(pieces); count++) {
-		AUTO(buf_fini) struct buf out = BUF_EMPTY;
+		AUTO(buf_fini) struct buf folded = BUF_EMPTY;
+		AUTO(buf_fini) struct buf otlp = BUF_EMPTY;
+		struct otlp_error why;
+		struct profiles *whole;
 
-		assert_int_equal(exports.write("folded", pieces, count, &out), 0);
-		assert_string_equal(out.len ? buf_text(&out) : "", lines[count]);
-		assert_int_equal(exports.write("no such format", pieces, count, &out), -EINVAL);
+		write_file("folded", pieces, count, &folded);
+		assert_string_equal(folded.len ? buf_text(&folded) : "", lines[count]);
+		write_file("otlp", pieces, count, &otlp);
+		assert_int_equal(otlp_decode(otlp.data, otlp.len, false, &whole, &why), 0);
+		buf_reset(&folded);
+		write_file("folded", &whole, 1, &folded);
+		assert_string_equal(folded.len ? buf_text(&folded) : "", lines[count]);
+		profiles_put(whole);
 	}
+	assert_int_equal(exports.begin("no such format", &file), -EINVAL);
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		profiles_put(pieces[i]);
 }

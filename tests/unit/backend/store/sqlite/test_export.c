@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exports of the SQLite store: which events are one sample, in which order, the window that they make, sums that have no
- * times, and a selection of time and of stacks. */
+ * times, a selection of time and of stacks, and how much a message has. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -230,9 +231,77 @@ static void test_names(void **state)
 	assert_int_equal(times, 2);
 }
 
+/* What messages have together. */
+struct together {
+	unsigned messages, resources, profiles, strings;
+	uint64_t events;
+	size_t most_bytes;
+};
+
+static int add_up(void *arg, struct profiles *p)
+{
+	struct together *t = arg;
+
+	t->messages++;
+	t->resources += p->resource_count;
+	for (uint32_t r = 0; r < p->resource_count; r++)
+		t->profiles += p->resources[r].scopes[0].profile_count;
+	t->strings += p->dict.string_count;
+	t->events += p->sample_events;
+	if (profiles_memory_bytes(p) > t->most_bytes)
+		t->most_bytes = profiles_memory_bytes(p);
+	return 0;
+}
+
+/* @count functions of @name_bytes, in each of @minutes minutes, once each. */
+static void put_minutes(unsigned minutes, unsigned count, int name_bytes)
+{
+	char name[512];
+
+	for (unsigned m = 0; m < minutes; m++) {
+		const uint32_t profile = builder_profile(builder, builder_resource(builder, NULL, 0), &on_cpu);
+
+		for (unsigned i = 0; i < count; i++) {
+			snprintf(name, sizeof(name), "%c%0*u", (int)('a' + m), name_bytes - 1, i);
+			builder_event(builder, profile, stack(name), NULL, 0, 0, T0 + m * 60 * NSEC_PER_SEC + i, false, 0);
+		}
+		put();
+	}
+}
+
+/* The blocks of several minutes are one message: a series is one resource in it, with a profile for each. */
+static void test_blocks(void **state)
+{
+	struct together t = { 0 };
+
+	(void)state;
+	put_minutes(4, 2, 3);
+	assert_int_equal(store->read->export(store, &all, add_up, &t), 0);
+	assert_int_equal(t.messages, 1);
+	assert_int_equal(t.resources, 1);
+	assert_int_equal(t.profiles, 4);
+	assert_int_equal(t.events, 8);
+}
+
+/* A message that has grown is handed out, and the next one begun. */
+static void test_pieces(void **state)
+{
+	struct together t = { 0 };
+
+	(void)state;
+	put_minutes(6, 2000, 400);
+	assert_int_equal(store->read->export(store, &all, add_up, &t), 0);
+	assert_in_range(t.messages, 2, 4);
+	assert_int_equal(t.resources, t.messages);
+	assert_int_equal(t.events, 12000);
+	assert_true(t.most_bytes < 9 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_blocks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
